@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares what an engine is: one const table of about a dozen
+ * operations, chosen at FORMAT by name, found at attach by the id in the
+ * superblock. The store calls them; no engine includes another.
+ *
+ * Locking: the store holds its lock shared for lookup, seek, scan, check and
+ * stats, exclusive for insert, remove and repair. attach, format and detach have the
+ * region to themselves. maintain runs beside everything but detach.
+ */
+#ifndef CRABTREE_ENGINE_H
+#define CRABTREE_ENGINE_H
+
+#include "persist.h"
+
+#define CRAB_WHAT_LEN	96
+
+enum crab_model {
+	CRAB_MODEL_NONE,	/* promises nothing */
+	CRAB_MODEL_WORD,	/* W: holds when any subset of unfenced words persists */
+	CRAB_MODEL_LINE,	/* L: needs stores to one line to persist in order */
+};
+
+struct crab_record {
+	u64 key;
+	u64 value;
+};
+
+/**
+ * struct crab_geometry - where an engine's leaves are
+ * @pool_offset: offset of leaf 0, a multiple of the leaf size's line
+ * @leaves: how many
+ * @leaf_bytes: size of each
+ * @store_id: stands in each header
+ * @layout: id of the layout
+ */
+struct crab_geometry {
+	u64 pool_offset;
+	u64 leaves;
+	u32 leaf_bytes;
+	u32 store_id;
+	u16 layout;
+};
+
+/**
+ * struct crab_damage - what was found broken on the media
+ * @count: how many broken invariants
+ * @offset: of the first, in the region
+ * @what: the first, in words
+ */
+struct crab_damage {
+	u64 count;
+	u64 offset;
+	char what[CRAB_WHAT_LEN];
+};
+
+/**
+ * struct crab_engine - an attached engine; the head of each engine's own structure
+ * @ops: its operations
+ * @media: the region
+ * @geo: its leaves
+ * @flow: the writers' flow; the store's lock, exclusive
+ * @prepare: the flow of maintain; its caller serialises
+ * @damage: what attach found, and operations since; sticky
+ * @clean: the store was detached cleanly before this attach
+ */
+struct crab_engine {
+	const struct crab_engine_ops *ops;
+	struct crab_media *media;
+	struct crab_geometry geo;
+	struct crab_flow flow;
+	struct crab_flow prepare;
+	struct crab_damage damage;
+	bool clean;
+};
+
+struct crab_engine_stats {
+	u64 leaves_used;
+	u64 leaves_bad;
+	u64 records;
+	u64 capacity;
+	u64 dram_bytes;
+	u64 splits;
+	u64 unlinks;
+	u64 repairs;
+};
+
+enum crab_insert_mode {
+	CRAB_INSERT_EITHER,
+	CRAB_INSERT_CREATE,	/* -EEXIST if there */
+	CRAB_INSERT_REPLACE,	/* -ENOENT if not there */
+};
+
+enum crab_seek_dir {
+	CRAB_SEEK_GE,
+	CRAB_SEEK_LE,
+};
+
+/**
+ * struct crab_old - what a write found
+ * @existed: the key was there
+ * @value: its value then
+ */
+struct crab_old {
+	bool existed;
+	u64 value;
+};
+
+struct crab_check_report {
+	u64 leaves;
+	u64 records;
+	struct crab_damage damage;
+};
+
+/**
+ * struct crab_engine_ops - an engine
+ * @name: as FORMAT names it
+ * @id: as the superblock names it; never reused
+ * @layouts: its leaf layouts, ended by a NULL name; the first is the default
+ * @needs: the media model under which its promise holds
+ * @flags: CRAB_ENGINE_*
+ * @format: write an empty body, durable on return (P2); the superblocks are void
+ * @attach: the read-only pass. Writes nothing. Damage is put into @damage of the
+ *	engine returned; ERR_PTR only for want of memory.
+ * @repair: make durable what attach read, repair what a power cut left (P4);
+ *	called once, only without damage and only when writable
+ * @detach: free all; writes no media
+ * @lookup: value of a key, or -ENOENT
+ * @seek: nearest record in a direction, or -ENOENT
+ * @scan: records in [@start, @end] in order, at most @cap; returns how many or
+ *	an error; fewer than @cap only at the end of the range
+ * @insert: durable on return. -ENOSPC, -EEXIST and -ENOENT before the first store
+ * @remove: durable on return, or -ENOENT
+ * @check: read the media again, compare it with every invariant
+ * @stats: counts
+ * @maintain: one bounded piece of work off the write path; true if more waits
+ *
+ * -EUCLEAN from any: the key's range is quarantined.
+ */
+struct crab_engine_ops {
+	const char *name;
+	u16 id;
+	u32 flags;
+	enum crab_model needs;
+	const struct crab_layout *layouts;
+
+	int (*format)(struct crab_flow *flow, const struct crab_geometry *geo);
+	struct crab_engine *(*attach)(struct crab_media *media, const struct crab_geometry *geo);
+	int (*repair)(struct crab_engine *engine);
+	void (*detach)(struct crab_engine *engine);
+
+	int (*lookup)(struct crab_engine *engine, u64 key, u64 *value);
+	int (*seek)(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		    struct crab_record *record);
+	int (*scan)(struct crab_engine *engine, u64 start, u64 end,
+		    struct crab_record *records, u32 cap);
+	int (*insert)(struct crab_engine *engine, u64 key, u64 value,
+		      enum crab_insert_mode mode, struct crab_old *old);
+	int (*remove)(struct crab_engine *engine, u64 key, struct crab_old *old);
+
+	void (*check)(struct crab_engine *engine, struct crab_check_report *report);
+	void (*stats)(struct crab_engine *engine, struct crab_engine_stats *stats);
+	bool (*maintain)(struct crab_engine *engine);
+};
+
+#define CRAB_ENGINE_VOLATILE	(1U << 0)	/* content does not outlive its attach */
+
+struct crab_layout {
+	const char *name;
+	u16 id;
+};
+
+extern const struct crab_engine_ops crab_engine_crab;
+extern const struct crab_engine_ops crab_engine_volatile;
+
+/* The engine table, ended by NULL */
+extern const struct crab_engine_ops * const crab_engines[];
+
+/**
+ * crab_engine_by_name() - find an engine
+ * @name: as in FORMAT; empty: the default engine
+ * Return: the engine, or NULL.
+ */
+const struct crab_engine_ops *crab_engine_by_name(const char *name);
+
+/**
+ * crab_engine_by_id() - find an engine
+ * @id: as in the superblock
+ * Return: the engine, or NULL.
+ */
+const struct crab_engine_ops *crab_engine_by_id(u16 id);
+
+/**
+ * crab_layout_by_name() - find a layout of an engine
+ * @ops: the engine
+ * @name: as in FORMAT; empty: its default
+ * Return: the layout, or NULL.
+ */
+const struct crab_layout *crab_layout_by_name(const struct crab_engine_ops *ops, const char *name);
+
+/**
+ * crab_layout_by_id() - find a layout of an engine
+ * @ops: the engine
+ * @id: as in the superblock
+ * Return: the layout, or NULL.
+ */
+const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u16 id);
+
+/**
+ * crab_damage_note() - one broken invariant more
+ * @damage: where to note it; keeps the first
+ * @offset: where on the media
+ * @fmt: what, in words
+ */
+__printf(3, 4)
+void crab_damage_note(struct crab_damage *damage, u64 offset, const char *fmt, ...);
+
+#endif /* CRABTREE_ENGINE_H */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file defines what stands on the media: superblocks, the head of the leaf
+ * list and leaves. Documentation/design/format.rst describes the same byte by
+ * byte; a change here is a change of the format.
+ *
+ * Invariants: little-endian; every reference is an offset into the region or a
+ * leaf number, never an address; every structure is a multiple of 8 bytes and
+ * is read and written by aligned 8-byte words through persist.h only.
+ */
+#ifndef CRABTREE_FORMAT_H
+#define CRABTREE_FORMAT_H
+
+#include <linux/build_bug.h>
+#include <linux/types.h>
+
+#define CRAB_LINE		64	/* unit of cleaning; also the least alignment of anything here */
+
+#define CRAB_MAGIC		0x4545525442415243ULL	/* "CRABTREE" */
+#define CRAB_FORMAT_VERSION	1
+
+#define CRAB_KEY_EMPTY		(~0ULL)	/* key of a free slot; reserved */
+
+/* Fixed places in the region */
+#define CRAB_SUPER_STRIDE	4096ULL	/* superblock copies at 0 and at this offset */
+#define CRAB_SUPER_COPIES	2
+#define CRAB_HEAD_OFFSET	8192ULL
+#define CRAB_POOL_OFFSET	16384ULL
+
+#ifdef CRABTREE_SHADOW			/* tests explore tiny leaves exhaustively */
+#define CRAB_LEAF_BYTES_MIN	128U
+#else
+#define CRAB_LEAF_BYTES_MIN	512U
+#endif
+#define CRAB_LEAF_BYTES_MAX	8192U
+#define CRAB_LEAF_BYTES_DEFAULT	1024U
+#define CRAB_LEAVES_MIN		8	/* the least pool that is worth formatting */
+
+/* Feature words: what is set and not known here forbids ... */
+#define CRAB_FEATURE_COMPAT_KNOWN	0ULL	/* ... nothing */
+#define CRAB_FEATURE_RO_COMPAT_KNOWN	0ULL	/* ... writing */
+#define CRAB_FEATURE_INCOMPAT_KNOWN	0ULL	/* ... reading */
+
+#define CRAB_SUPER_STATE_CLEAN		1	/* detached: all that was written is on the media */
+#define CRAB_SUPER_STATE_ATTACHED	2	/* a writer has it, or was cut off */
+
+#define CRAB_LABEL_LEN		32
+#define CRAB_UUID_LEN		16
+
+/*
+ * A superblock copy: 192 bytes, three lines. @crc is the crc32c (seed ~0, final
+ * inversion) of all bytes of the structure with @crc taken as zero. The valid
+ * copy with the greater @sequence counts; an update writes the other one.
+ */
+struct crab_dsuper {
+	__le64 magic;
+	__le32 version;
+	__le32 crc;
+	__le64 sequence;
+	__le64 feature_compat;
+	__le64 feature_ro_compat;
+	__le64 feature_incompat;
+	__u8   uuid[CRAB_UUID_LEN];
+	__u8   label[CRAB_LABEL_LEN];
+	__le16 engine;
+	__le16 layout;
+	__le32 leaf_bytes;
+	__le64 region_bytes;
+	__le64 pool_offset;
+	__le64 leaves;
+	__le32 state;
+	__le32 store_id;	/* stands in every leaf: tells this format from earlier ones */
+	__le64 formatted_at;	/* seconds since 1970, as the formatter's clock said */
+	__le64 reserved[6];
+};
+
+/*
+ * The word that links leaves: number of the next leaf plus one in the low 40
+ * bits, 0 for the end; above it 24 bits of check over what it refers to (its
+ * store, place and birth; at the end: over the leaf that holds the word), so
+ * that a wild or a stale link is seen.
+ */
+#define CRAB_LINK_BITS		40
+#define CRAB_LINK_MASK		((1ULL << CRAB_LINK_BITS) - 1)
+#define CRAB_LEAVES_MAX		(CRAB_LINK_MASK - 1)
+
+/*
+ * Header of a leaf. @next is the only word that changes after birth; the rest
+ * is under @crc (crc32c of @self .. @store_id). The permanent head of the list
+ * is such a header too, with @birth 0.
+ */
+struct crab_dhead {
+	__le64 next;
+	__le64 self;		/* offset of this header in the region */
+	__le64 birth;		/* greater than of every leaf born before */
+	__le64 low;		/* the least key that the leaf may hold */
+	__le64 void_value;	/* value of a free slot; random, never a live value of this leaf */
+	__le32 store_id;
+	__le32 crc;
+};
+
+struct crab_dslot {
+	__le64 key;
+	__le64 value;
+};
+
+struct crab_dleaf {
+	struct crab_dhead head;
+	struct crab_dslot slots[];
+};
+
+static_assert(sizeof(struct crab_dsuper) == 192);
+static_assert(sizeof(struct crab_dhead) == 48);
+static_assert(sizeof(struct crab_dslot) == 16);
+static_assert(offsetof(struct crab_dleaf, slots) == 48);
+static_assert(CRAB_SUPER_STRIDE >= sizeof(struct crab_dsuper));
+
+/* Records that a leaf of this size can hold */
+static inline u32 crab_leaf_slots(u32 leaf_bytes)
+{
+	return (leaf_bytes - sizeof(struct crab_dhead)) / sizeof(struct crab_dslot);
+}
+
+#endif /* CRABTREE_FORMAT_H */

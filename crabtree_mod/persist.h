@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file is the only way to the media: load, store, clean, fence.
+ *
+ * The model (Documentation/design/media-model.rst): an aligned 8-byte store is
+ * atomic; a stored word is durable once its line was cleaned and then a full
+ * fence completed on the same CPU; until then any subset of the words stored
+ * may be on the media (model W).
+ *
+ * A task that migrates between its clean and its fence is covered by the switch:
+ * arm64's __switch_to() has a dsb(ish) and every x86 switch passes a locked
+ * instruction, each of which completes the cleans before it.
+ *
+ * Two vocabularies, never mixed: what is here orders persistence; what other
+ * CPUs see is ordered by locks and smp_*() in the callers.
+ *
+ * Locking: a flow belongs to one thread of execution at a time; its owner
+ * serialises it (the writers' flow: the store's lock, held for writing).
+ */
+#ifndef CRABTREE_PERSIST_H
+#define CRABTREE_PERSIST_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+#include <asm/byteorder.h>
+
+#include "format.h"
+
+/*
+ * Persist points: every durability fence is one of these. The names stand in
+ * the protocol comments, the shadow's log and the manual alike.
+ */
+enum crab_point {
+	CRAB_P1_CLEARED = 1,	/* FORMAT: both superblocks void before anything else changes */
+	CRAB_P2_BODY,		/* FORMAT: head and first leaf whole before a superblock names them */
+	CRAB_P3_SUPER,		/* one superblock copy whole; the other was not touched */
+	CRAB_P4_REPAIRED,	/* what attach read and repaired, before the first operation */
+	CRAB_P5_PREPARED,	/* landmarks of a free leaf, before the pool hands it out as prepared */
+	CRAB_P6_RECORD,		/* one slot: insert, update, delete */
+	CRAB_P7_FRESH,		/* fresh leaves whole, before P8 links them */
+	CRAB_P8_LINKED,		/* the predecessor's link; what it bypasses is free after it */
+	CRAB_POINTS
+};
+
+enum crab_durability {
+	CRAB_DURABILITY_NONE,		/* volatile memory */
+	CRAB_DURABILITY_UNPROVEN,	/* may stand in caches of a life before this one */
+	CRAB_DURABILITY_POC,
+	CRAB_DURABILITY_POP,
+	CRAB_DURABILITY_PODP,
+	CRAB_DURABILITY_CACHE,
+};
+
+struct crab_shadow;
+
+/**
+ * struct crab_media - a mapped region as L1 sees it
+ * @base: where it is mapped, aligned to a page
+ * @size: bytes
+ * @durability: what a fenced clean means here
+ * @fence_only: caches are in the persistence domain: cleans are not needed
+ * @shadow: test double that records events, or NULL
+ */
+struct crab_media {
+	u8 *base;
+	u64 size;
+	enum crab_durability durability;
+	bool fence_only;
+#ifdef CRABTREE_SHADOW
+	struct crab_shadow *shadow;
+#endif
+};
+
+/**
+ * struct crab_flow - a sequence of stores, cleans and fences by one thread
+ * @media: where they go
+ * @lines: lines cleaned so far
+ * @fences: fences so far
+ */
+struct crab_flow {
+	struct crab_media *media;
+	u64 lines;
+	u64 fences;
+};
+
+#if defined(__aarch64__)
+#include "persist_arm64.h"
+#elif defined(__x86_64__)
+#include "persist_x86.h"
+#else
+#error "crabtree: no persistence primitives for this architecture"
+#endif
+
+#ifdef CRABTREE_SHADOW
+void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value);
+void crab_shadow_clean(struct crab_media *media, const void *p, u64 len);
+void crab_shadow_fence(struct crab_media *media, enum crab_point point);
+u64 crab_shadow_load(const struct crab_media *media, const __le64 *p);
+#endif
+
+/**
+ * crab_persist_init() - choose the primitives for this CPU
+ *
+ * Context: once, before any other call; may sleep.
+ * Return: 0, or -EOPNOTSUPP where the CPU cannot clean a line.
+ */
+int crab_persist_init(void);
+
+/**
+ * crab_persist_class() - what a fenced clean reaches on this CPU
+ *
+ * Return: the class of a region whose memory itself survives.
+ */
+enum crab_durability crab_persist_class(void);
+
+/** crab_persist_method() - name of the instruction in use, for people */
+const char *crab_persist_method(void);
+
+/** crab_pair_is_atomic() - does crab_store_pair() store 16 bytes as one event of its line? */
+bool crab_pair_is_atomic(void);
+
+/**
+ * crab_load() - one word of the media
+ * @media: the media
+ * @p: aligned to 8, inside it
+ *
+ * Context: any.
+ * Return: its value in the CPU's byte order.
+ */
+static __always_inline u64 crab_load(const struct crab_media *media, const __le64 *p)
+{
+#ifdef CRABTREE_SHADOW
+	if (media->shadow)
+		return crab_shadow_load(media, p);
+#endif
+	return le64_to_cpu(READ_ONCE(*p));
+}
+
+/**
+ * crab_store() - one word of the media, atomic but not yet durable
+ * @flow: the caller's flow
+ * @p: aligned to 8, inside the media
+ * @value: in the CPU's byte order
+ *
+ * Context: any.
+ */
+static __always_inline void crab_store(struct crab_flow *flow, __le64 *p, u64 value)
+{
+	WRITE_ONCE(*p, cpu_to_le64(value));
+#ifdef CRABTREE_SHADOW
+	if (flow->media->shadow)
+		crab_shadow_store(flow->media, p, value);
+#endif
+}
+
+/**
+ * crab_store_pair() - two words, @p[0] and @p[1]
+ * @flow: the caller's flow
+ * @p: aligned to 16, inside the media
+ * @first: for @p[0]
+ * @second: for @p[1]
+ *
+ * One event of its line where crab_pair_is_atomic(); otherwise @second is
+ * visible to other CPUs no later than @first. Under model W always two words.
+ *
+ * Context: any.
+ */
+static __always_inline void crab_store_pair(struct crab_flow *flow, __le64 *p,
+					    u64 first, u64 second)
+{
+	crab_arch_store_pair(p, cpu_to_le64(first), cpu_to_le64(second));
+#ifdef CRABTREE_SHADOW
+	if (flow->media->shadow) {
+		crab_shadow_store(flow->media, p + 1, second);
+		crab_shadow_store(flow->media, p, first);
+	}
+#endif
+}
+
+/**
+ * crab_clean() - begin to write lines back; a fence completes it
+ * @flow: the caller's flow; counts the lines
+ * @p: first byte
+ * @len: bytes, more than 0
+ *
+ * Context: any.
+ */
+static __always_inline void crab_clean(struct crab_flow *flow, const void *p, u64 len)
+{
+	unsigned long line = (unsigned long)p & ~(CRAB_LINE - 1UL);
+	unsigned long end = (unsigned long)p + len;
+
+#ifdef CRABTREE_SHADOW
+	if (flow->media->shadow)
+		crab_shadow_clean(flow->media, p, len);
+#endif
+	for (; line < end; line += CRAB_LINE) {
+		flow->lines++;
+		if (!flow->media->fence_only)
+			crab_arch_clean_line((void *)line);
+	}
+}
+
+/**
+ * crab_fence() - all that this flow cleaned is durable on return
+ * @flow: the caller's flow; counts the fence
+ * @point: which promise this fence keeps
+ *
+ * Context: any.
+ */
+static __always_inline void crab_fence(struct crab_flow *flow, enum crab_point point)
+{
+	flow->fences++;
+	crab_arch_fence();
+#ifdef CRABTREE_SHADOW
+	if (flow->media->shadow)
+		crab_shadow_fence(flow->media, point);
+#else
+	(void)point;
+#endif
+}
+
+#endif /* CRABTREE_PERSIST_H */

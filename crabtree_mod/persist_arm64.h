@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file holds the arm64 primitives.
+ *
+ * Clean: dc cvadp where the CPU has a point of deep persistence, dc cvap where
+ * it has a point of persistence, else dc cvac; the last by an alternative to
+ * dc civac on cores whose errata want it (ARM64_WORKAROUND_CLEAN_CACHE, among
+ * them Cortex-A53). The choice between them is a static key, set at load: the
+ * system-wide capability, so that it holds on every core.
+ *
+ * Fence: dsb sy, as the kernel's own cleans to persistence end. Neither dmb nor
+ * dsb ishst completes a clean.
+ *
+ * Included by persist.h only.
+ */
+#ifndef CRABTREE_PERSIST_ARM64_H
+#define CRABTREE_PERSIST_ARM64_H
+
+#define CRAB_DC_CVAP	"sys 3, c7, c12, 1, %0"	/* named so for assemblers older than Armv8.2 */
+#define CRAB_DC_CVADP	"sys 3, c7, c13, 1, %0"
+
+#if defined(__KERNEL__) && !defined(CRABTREE_HOST)
+
+#include <linux/jump_label.h>
+#include <asm/alternative.h>
+#include <asm/cpufeature.h>
+
+DECLARE_STATIC_KEY_FALSE(crab_arm64_cvap);
+DECLARE_STATIC_KEY_FALSE(crab_arm64_cvadp);
+DECLARE_STATIC_KEY_FALSE(crab_arm64_lse2);
+DECLARE_STATIC_KEY_FALSE(crab_arm64_casp);
+
+#define crab_arm64_has(key)	static_branch_unlikely(&crab_arm64_##key)
+
+static __always_inline void crab_arm64_clean_poc(void *line)
+{
+	asm volatile(ALTERNATIVE("dc cvac, %0", "dc civac, %0", ARM64_WORKAROUND_CLEAN_CACHE)
+		     : : "r" (line) : "memory");
+}
+
+#else
+
+extern bool crab_arm64_cvap, crab_arm64_cvadp, crab_arm64_lse2, crab_arm64_casp;
+
+#define crab_arm64_has(key)	(crab_arm64_##key)
+
+/* User space: dc civac is the one that is right on every core */
+static __always_inline void crab_arm64_clean_poc(void *line)
+{
+	asm volatile("dc civac, %0" : : "r" (line) : "memory");
+}
+
+#endif
+
+static __always_inline void crab_arch_clean_line(void *line)
+{
+	if (crab_arm64_has(cvadp))
+		asm volatile(CRAB_DC_CVADP : : "r" (line) : "memory");
+	else if (crab_arm64_has(cvap))
+		asm volatile(CRAB_DC_CVAP : : "r" (line) : "memory");
+	else
+		crab_arm64_clean_poc(line);
+}
+
+static __always_inline void crab_arch_fence(void)
+{
+	asm volatile("dsb sy" ::: "memory");
+}
+
+/* casp until it succeeds: a torn comparand costs a turn and nothing else */
+static __always_inline void crab_arm64_casp_store(__le64 *p, __le64 first, __le64 second)
+{
+	register u64 x0 asm("x0");
+	register u64 x1 asm("x1");
+	register u64 x2 asm("x2") = (__force u64)first;
+	register u64 x3 asm("x3") = (__force u64)second;
+	u64 lo = (__force u64)READ_ONCE(p[0]);
+	u64 hi = (__force u64)READ_ONCE(p[1]);
+
+	for (;;) {
+		x0 = lo;
+		x1 = hi;
+		asm volatile(".arch_extension lse\n\tcaspal %0, %1, %2, %3, [%4]"
+			     : "+r" (x0), "+r" (x1)
+			     : "r" (x2), "r" (x3), "r" (p) : "memory");
+		if (x0 == lo && x1 == hi)
+			return;
+		lo = x0;
+		hi = x1;
+	}
+}
+
+static __always_inline void crab_arch_store_pair(__le64 *p, __le64 first, __le64 second)
+{
+	if (crab_arm64_has(lse2)) {
+		asm volatile("stp %0, %1, [%2]"
+			     : : "r" ((__force u64)first), "r" ((__force u64)second), "r" (p)
+			     : "memory");
+	} else if (crab_arm64_has(casp)) {
+		crab_arm64_casp_store(p, first, second);
+	} else {
+		WRITE_ONCE(p[1], second);
+		asm volatile("dmb ishst" ::: "memory");
+		WRITE_ONCE(p[0], first);
+	}
+}
+
+#endif /* CRABTREE_PERSIST_ARM64_H */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the superblock: what a region says it is.
+ */
+#ifndef CRABTREE_SUPER_H
+#define CRABTREE_SUPER_H
+
+#include "persist.h"
+
+#define CRAB_REASON_LEN	128
+
+/* What stands at the beginning of a region */
+enum crab_verdict {
+	CRAB_VERDICT_GOOD,	/* a store that this code can serve */
+	CRAB_VERDICT_RO,	/* one that it can only read */
+	CRAB_VERDICT_BLANK,	/* nothing that anybody would miss: zeros or an unfinished FORMAT */
+	CRAB_VERDICT_FOREIGN,	/* somebody else's data */
+	CRAB_VERDICT_DAMAGED,	/* our signature, but no copy that can be believed */
+	CRAB_VERDICT_NEWER,	/* a format or a feature that this code does not know */
+};
+
+/**
+ * struct crab_super - the superblock in use, in the CPU's byte order
+ * @copy: which copy it was read from; the next update writes the other
+ * @sequence: of that copy
+ * @version: of the media format
+ * @feature_compat: unknown bits forbid nothing
+ * @feature_ro_compat: unknown bits forbid writing
+ * @feature_incompat: unknown bits forbid reading
+ * @uuid: identity of the store
+ * @label: NUL-terminated
+ * @engine: id in the engine table
+ * @layout: id of the engine's leaf layout
+ * @leaf_bytes: size of a leaf, a power of two
+ * @region_bytes: size of the region that was formatted
+ * @pool_offset: offset of leaf 0
+ * @leaves: leaves in the pool
+ * @state: CRAB_SUPER_STATE_*
+ * @store_id: stands in every leaf of this format
+ * @formatted_at: seconds since 1970
+ */
+struct crab_super {
+	u32 copy;
+	u64 sequence;
+	u32 version;
+	u64 feature_compat;
+	u64 feature_ro_compat;
+	u64 feature_incompat;
+	u8 uuid[CRAB_UUID_LEN];
+	char label[CRAB_LABEL_LEN];
+	u16 engine;
+	u16 layout;
+	u32 leaf_bytes;
+	u64 region_bytes;
+	u64 pool_offset;
+	u64 leaves;
+	u32 state;
+	u32 store_id;
+	u64 formatted_at;
+};
+
+/**
+ * crab_super_read() - find the superblock of a region; writes nothing
+ * @media: the region
+ * @super: out: the copy in use, where the verdict is GOOD or RO
+ * @reason: out: CRAB_REASON_LEN bytes: what is wrong and where; empty when GOOD
+ *
+ * A copy that is torn is passed over in silence if the other one is valid:
+ * that is what a power cut in an update leaves.
+ *
+ * Context: may sleep; the caller owns the region.
+ */
+enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_super *super,
+				  char *reason);
+
+/**
+ * crab_super_clear() - make both copies void, durably (P1)
+ * @flow: the caller's flow
+ */
+void crab_super_clear(struct crab_flow *flow);
+
+/**
+ * crab_super_write() - write the copy that is not in use, durably (P3)
+ * @flow: the caller's flow
+ * @super: what to write; @copy and @sequence are advanced
+ */
+void crab_super_write(struct crab_flow *flow, struct crab_super *super);
+
+/**
+ * crab_super_geometry() - how many leaves of a size a region holds
+ * @region_bytes: size of the region
+ * @leaf_bytes: size of a leaf
+ *
+ * Return: leaves, 0 where the size is not allowed or the region is too small.
+ */
+u64 crab_super_geometry(u64 region_bytes, u32 leaf_bytes);
+
+#endif /* CRABTREE_SUPER_H */

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * The user interface of crabtree: an ordered index of 64-bit keys to 64-bit
+ * values in persistent memory, one store behind each /dev/crabN.
+ *
+ * Rules of every structure here (Documentation/userspace-api/crabtree.rst):
+ *
+ * - fixed widths, no implicit padding, the same layout for 32-bit programs;
+ * - the first word is the size of the structure as the program was compiled,
+ *   the second its flags; a larger structure than the kernel knows is taken if
+ *   the part that the kernel does not know is zero (else -E2BIG), a smaller
+ *   one if it has the fields of the first version (else -EINVAL);
+ * - unknown flags and reserved fields that are not zero give -EINVAL;
+ * - what returned 0 is durable.
+ */
+#ifndef _UAPI_LINUX_CRABTREE_H
+#define _UAPI_LINUX_CRABTREE_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/* The one key that cannot be stored: it marks a free slot on the media. */
+#define CRABTREE_KEY_RESERVED	(~(__u64)0)
+
+#define CRABTREE_NAME_LEN	16	/* engine and layout names, NUL-terminated */
+#define CRABTREE_LABEL_LEN	32	/* label, NUL-terminated */
+#define CRABTREE_UUID_LEN	16
+
+/* State of a device, crabtree_info.state */
+enum crabtree_state {
+	CRABTREE_STATE_UNFORMATTED	= 0,	/* no signature: FORMAT it */
+	CRABTREE_STATE_READY		= 1,	/* served, writable */
+	CRABTREE_STATE_READONLY		= 2,	/* served; writes get -EROFS */
+	CRABTREE_STATE_REJECTED		= 3,	/* a signature, but not one to serve: see reason */
+	CRABTREE_STATE_GONE		= 4,	/* the region was taken away */
+};
+
+/* What a returned write relies on, crabtree_info.durability */
+enum crabtree_durability {
+	CRABTREE_DURABILITY_NONE	= 0,	/* volatile memory, or an engine without cleans */
+	CRABTREE_DURABILITY_UNPROVEN	= 1,	/* read-only attach of a store not cleanly detached */
+	CRABTREE_DURABILITY_POC		= 2,	/* cleaned to the point of coherency */
+	CRABTREE_DURABILITY_POP		= 3,	/* cleaned to the point of persistence */
+	CRABTREE_DURABILITY_PODP	= 4,	/* cleaned to the point of deep persistence */
+	CRABTREE_DURABILITY_CACHE	= 5,	/* caches are persistent: fences only */
+};
+
+/* Media model that the engine needs, crabtree_info.model (Documentation/design/media-model.rst) */
+enum crabtree_model {
+	CRABTREE_MODEL_NONE	= 0,
+	CRABTREE_MODEL_WORD	= 1,	/* W: any subset of words not yet fenced */
+	CRABTREE_MODEL_LINE	= 2,	/* L: stores to one line persist in order */
+};
+
+/**
+ * struct crabtree_info - INFO: what a device is and what it has done
+ * @size: sizeof(struct crabtree_info)
+ * @flags: 0
+ * @state: enum crabtree_state
+ * @durability: enum crabtree_durability
+ * @model: enum crabtree_model
+ * @version: version of the media format
+ * @uuid: identity of the store
+ * @label: its label
+ * @engine: name of the engine
+ * @layout: name of the leaf layout
+ * @region: name of the region as its provider calls it
+ * @reason: why the state is what it is; empty when ready
+ * @region_bytes: size of the region
+ * @leaf_bytes: size of a leaf
+ * @leaves: leaves in the region
+ * @leaves_used: leaves that hold records
+ * @leaves_bad: leaves quarantined; keys in their range get -EUCLEAN
+ * @records: live records
+ * @capacity: records that the leaves could hold
+ * @feature_compat: feature word
+ * @feature_ro_compat: feature word
+ * @feature_incompat: feature word
+ * @dram_bytes: memory held for descriptors and index
+ * @attach_ns: how long the last attach took
+ * @lines: cache lines cleaned by operations since attach
+ * @fences: fences by operations since attach
+ * @prepare_lines: cache lines cleaned off the write path since attach
+ * @prepare_fences: fences off the write path since attach
+ * @inserts: successful inserts of new keys since attach
+ * @updates: successful replacements since attach
+ * @deletes: successful deletes since attach
+ * @searches: searches since attach
+ * @splits: leaves split since attach
+ * @unlinks: leaves unlinked since attach
+ * @repairs: slots that the last attach repaired after a power cut
+ */
+struct crabtree_info {
+	__u32 size;
+	__u32 flags;
+	__u32 state;
+	__u32 durability;
+	__u32 model;
+	__u32 version;
+	__u8  uuid[CRABTREE_UUID_LEN];
+	char  label[CRABTREE_LABEL_LEN];
+	char  engine[CRABTREE_NAME_LEN];
+	char  layout[CRABTREE_NAME_LEN];
+	char  region[64];
+	char  reason[128];
+	__u64 region_bytes;
+	__u64 leaf_bytes;
+	__u64 leaves;
+	__u64 leaves_used;
+	__u64 leaves_bad;
+	__u64 records;
+	__u64 capacity;
+	__u64 feature_compat;
+	__u64 feature_ro_compat;
+	__u64 feature_incompat;
+	__u64 dram_bytes;
+	__u64 attach_ns;
+	__u64 lines;
+	__u64 fences;
+	__u64 prepare_lines;
+	__u64 prepare_fences;
+	__u64 inserts;
+	__u64 updates;
+	__u64 deletes;
+	__u64 searches;
+	__u64 splits;
+	__u64 unlinks;
+	__u64 repairs;
+};
+
+/* INSERT: which of the two it may do; both or neither: either */
+#define CRABTREE_INSERT_CREATE	(1U << 0)	/* -EEXIST if the key is there */
+#define CRABTREE_INSERT_REPLACE	(1U << 1)	/* -ENOENT if the key is not there */
+
+/**
+ * struct crabtree_insert - INSERT: store a value under a key
+ * @size: sizeof(struct crabtree_insert)
+ * @flags: CRABTREE_INSERT_*
+ * @key: any key but CRABTREE_KEY_RESERVED
+ * @value: any value
+ * @old_value: out: the value before, if @existed; also on -EEXIST
+ * @existed: out: 1 if the key was there
+ * @reserved: 0
+ */
+struct crabtree_insert {
+	__u32 size;
+	__u32 flags;
+	__u64 key;
+	__u64 value;
+	__u64 old_value;
+	__u32 existed;
+	__u32 reserved;
+};
+
+/* SEARCH: an exact key by default */
+#define CRABTREE_SEARCH_GE	(1U << 0)	/* the least key >= @key */
+#define CRABTREE_SEARCH_LE	(1U << 1)	/* the greatest key <= @key */
+
+/**
+ * struct crabtree_search - SEARCH: find a record; -ENOENT if there is none
+ * @size: sizeof(struct crabtree_search)
+ * @flags: CRABTREE_SEARCH_GE or CRABTREE_SEARCH_LE or 0
+ * @key: in: the key; out: the key found
+ * @value: out: its value
+ */
+struct crabtree_search {
+	__u32 size;
+	__u32 flags;
+	__u64 key;
+	__u64 value;
+};
+
+/**
+ * struct crabtree_delete - DELETE: remove a record; -ENOENT if there is none
+ * @size: sizeof(struct crabtree_delete)
+ * @flags: 0
+ * @key: the key
+ * @old_value: out: the value that it had
+ */
+struct crabtree_delete {
+	__u32 size;
+	__u32 flags;
+	__u64 key;
+	__u64 old_value;
+};
+
+struct crabtree_record {
+	__u64 key;
+	__u64 value;
+};
+
+/**
+ * struct crabtree_scan - SCAN: records in the order of their keys
+ * @size: sizeof(struct crabtree_scan)
+ * @flags: 0
+ * @start: the least key wanted
+ * @end: the greatest key wanted
+ * @records: address of an array of struct crabtree_record
+ * @capacity: how many fit
+ * @count: out: how many were written
+ * @more: out: 1 if there may be more
+ * @reserved: 0
+ * @next: out: if @more, the @start that continues the scan
+ *
+ * Each record is one that was there at some moment of the call; a scan is not
+ * a snapshot. Keys ascend strictly, across calls as well.
+ */
+struct crabtree_scan {
+	__u32 size;
+	__u32 flags;
+	__u64 start;
+	__u64 end;
+	__u64 records;
+	__u32 capacity;
+	__u32 count;
+	__u32 more;
+	__u32 reserved;
+	__u64 next;
+};
+
+enum crabtree_batch_verb {
+	CRABTREE_BATCH_INSERT	= 1,
+	CRABTREE_BATCH_SEARCH	= 2,
+	CRABTREE_BATCH_DELETE	= 3,
+};
+
+/**
+ * struct crabtree_batch_op - one operation of a batch
+ * @verb: enum crabtree_batch_verb
+ * @flags: flags of that verb; SEARCH takes only 0
+ * @key: the key
+ * @value: INSERT: the value; SEARCH: out: the value
+ * @old_value: out: as of INSERT and DELETE
+ * @status: out: 0 or a negative errno; -ECANCELED if it was not tried
+ * @existed: out: INSERT: 1 if the key was there
+ */
+struct crabtree_batch_op {
+	__u32 verb;
+	__u32 flags;
+	__u64 key;
+	__u64 value;
+	__u64 old_value;
+	__s32 status;
+	__u32 existed;
+};
+
+/**
+ * struct crabtree_batch - BATCH: many operations in one call
+ * @size: sizeof(struct crabtree_batch)
+ * @flags: 0
+ * @ops: address of an array of struct crabtree_batch_op
+ * @count: how many, at most CRABTREE_BATCH_MAX
+ * @done: out: how many were tried; on a signal fewer than @count
+ *
+ * Not atomic. Operations on one key keep their order. When the call has
+ * returned, every operation with status 0 is durable.
+ */
+struct crabtree_batch {
+	__u32 size;
+	__u32 flags;
+	__u64 ops;
+	__u32 count;
+	__u32 done;
+};
+
+#define CRABTREE_BATCH_MAX	4096U
+
+/**
+ * struct crabtree_check - CHECK: verify every invariant of the store
+ * @size: sizeof(struct crabtree_check)
+ * @flags: 0
+ * @leaves: out: leaves read
+ * @records: out: live records found
+ * @errors: out: broken invariants; 0 means sound
+ * @first_offset: out: if @errors, offset in the region of the first
+ * @first: out: and what it is
+ */
+struct crabtree_check {
+	__u32 size;
+	__u32 flags;
+	__u64 leaves;
+	__u64 records;
+	__u64 errors;
+	__u64 first_offset;
+	char  first[96];
+};
+
+/* FORMAT */
+#define CRABTREE_FORMAT_FORCE	(1U << 0)	/* over a live or a foreign signature */
+
+/**
+ * struct crabtree_format - FORMAT: make an empty store; CAP_SYS_ADMIN
+ * @size: sizeof(struct crabtree_format)
+ * @flags: CRABTREE_FORMAT_FORCE
+ * @leaf_bytes: power of two, 512 to 8192; 0: the default (1024)
+ * @reserved: 0
+ * @engine: name; empty: "crab"
+ * @layout: name; empty: the default layout of the engine
+ * @label: NUL-terminated
+ * @uuid: identity; all zero: a random one
+ *
+ * -EEXIST if the region holds a store or anything else's signature and
+ * CRABTREE_FORMAT_FORCE is not given; -EBUSY while others hold the device open.
+ */
+struct crabtree_format {
+	__u32 size;
+	__u32 flags;
+	__u32 leaf_bytes;
+	__u32 reserved;
+	char  engine[CRABTREE_NAME_LEN];
+	char  layout[CRABTREE_NAME_LEN];
+	char  label[CRABTREE_LABEL_LEN];
+	__u8  uuid[CRABTREE_UUID_LEN];
+};
+
+#define CRABTREE_IOC_MAGIC	0xCB
+
+#define CRABTREE_INFO	_IOWR(CRABTREE_IOC_MAGIC, 0x10, struct crabtree_info)
+#define CRABTREE_INSERT	_IOWR(CRABTREE_IOC_MAGIC, 0x11, struct crabtree_insert)
+#define CRABTREE_SEARCH	_IOWR(CRABTREE_IOC_MAGIC, 0x12, struct crabtree_search)
+#define CRABTREE_DELETE	_IOWR(CRABTREE_IOC_MAGIC, 0x13, struct crabtree_delete)
+#define CRABTREE_SCAN	_IOWR(CRABTREE_IOC_MAGIC, 0x14, struct crabtree_scan)
+#define CRABTREE_BATCH	_IOWR(CRABTREE_IOC_MAGIC, 0x15, struct crabtree_batch)
+#define CRABTREE_CHECK	_IOWR(CRABTREE_IOC_MAGIC, 0x16, struct crabtree_check)
+#define CRABTREE_FORMAT	_IOWR(CRABTREE_IOC_MAGIC, 0x17, struct crabtree_format)
+
+#endif /* _UAPI_LINUX_CRABTREE_H */
