@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements what the shims declare: memory, random numbers, crc32c,
+ * sorting and the log, for L0-L5 in user space.
+ *
+ * Invariant: after crab_host_seed() a single thread sees the same random
+ * numbers in every run.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include <linux/bug.h>
+#include <linux/crc32.h>
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+
+/* Memory */
+
+long crab_host_fail_alloc = -1;
+unsigned long crab_host_allocs;
+
+static bool alloc_fails(void)
+{
+	long left;
+
+	__atomic_fetch_add(&crab_host_allocs, 1, __ATOMIC_RELAXED);
+	left = __atomic_load_n(&crab_host_fail_alloc, __ATOMIC_RELAXED);
+	return left >= 0 && __atomic_fetch_sub(&crab_host_fail_alloc, 1, __ATOMIC_RELAXED) == 0;
+}
+
+void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
+{
+	void *p = NULL;
+
+	if (size == SIZE_MAX || alloc_fails())
+		return NULL;
+	if (align <= _Alignof(max_align_t))
+		return gfp & __GFP_ZERO ? calloc(1, size) : malloc(size);
+	if (posix_memalign(&p, align, size))
+		return NULL;
+	if (gfp & __GFP_ZERO)
+		memset(p, 0, size);
+	return p;
+}
+
+void *crab_host_realloc(void *old, size_t size)
+{
+	return size == SIZE_MAX || alloc_fails() ? NULL : realloc(old, size);
+}
+
+void crab_host_free(const void *p)
+{
+	free((void *)p);
+}
+
+struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align,
+				     unsigned int flags, void (*ctor)(void *))
+{
+	struct kmem_cache *cache = kmalloc(sizeof(*cache), GFP_KERNEL);
+
+	BUG_ON(ctor);
+	(void)name;
+	if (!cache)
+		return NULL;
+	cache->size = size;
+	cache->align = max_t(size_t, align, flags & SLAB_HWCACHE_ALIGN ? 64 : sizeof(void *));
+	return cache;
+}
+
+void kmem_cache_destroy(struct kmem_cache *cache)
+{
+	kfree(cache);
+}
+
+/* Random numbers: splitmix64, from the system's entropy until seeded */
+
+static u64 random_state;
+static bool random_seeded;
+
+void crab_host_seed(u64 seed)
+{
+	random_state = seed;
+	random_seeded = true;
+}
+
+u64 get_random_u64(void)
+{
+	u64 x;
+
+	if (!random_seeded) {
+		if (getrandom(&x, sizeof(x), 0) != sizeof(x))
+			abort();
+		return x;
+	}
+	x = __atomic_add_fetch(&random_state, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return x ^ x >> 31;
+}
+
+u32 get_random_u32(void)
+{
+	return get_random_u64() >> 32;
+}
+
+void get_random_bytes(void *p, size_t n)
+{
+	u8 *to = p;
+	u64 x = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++, x >>= 8) {
+		if (i % 8 == 0)
+			x = get_random_u64();
+		to[i] = x;
+	}
+}
+
+/* crc32c: Castagnoli, reflected, neither inverted before nor after */
+
+static u32 crc_bytes(u32 crc, const u8 *p, size_t n)
+{
+	static u32 table[256];
+	u32 i, bit, c;
+
+	if (!table[255]) {
+		for (i = 0; i < 256; i++) {
+			for (c = i, bit = 0; bit < 8; bit++)
+				c = c & 1 ? c >> 1 ^ 0x82f63b78 : c >> 1;
+			__atomic_store_n(&table[i], c, __ATOMIC_RELEASE);
+		}
+	}
+	while (n--)
+		crc = crc >> 8 ^ table[(crc ^ *p++) & 0xff];
+	return crc;
+}
+
+#ifdef __x86_64__
+
+__attribute__((target("sse4.2")))
+static u32 crc_sse42(u32 crc, const u8 *p, size_t n)
+{
+	u64 word, wide = crc;
+
+	for (; n >= 8; n -= 8, p += 8) {
+		memcpy(&word, p, 8);
+		wide = __builtin_ia32_crc32di(wide, word);
+	}
+	for (crc = wide; n; n--)
+		crc = __builtin_ia32_crc32qi(crc, *p++);
+	return crc;
+}
+
+u32 crab_crc32c(u32 seed, const void *p, size_t n)
+{
+	return __builtin_cpu_supports("sse4.2") ? crc_sse42(seed, p, n) : crc_bytes(seed, p, n);
+}
+
+#else
+
+u32 crab_crc32c(u32 seed, const void *p, size_t n)
+{
+	return crc_bytes(seed, p, n);
+}
+
+#endif
+
+/* Sorting */
+
+void sort(void *base, size_t num, size_t size, cmp_func_t cmp, swap_func_t swap_func)
+{
+	(void)swap_func;
+	if (num > 1)
+		qsort(base, num, size, cmp);
+}
+
+void sort_r(void *base, size_t num, size_t size, cmp_r_func_t cmp, swap_r_func_t swap_func,
+	    const void *priv)
+{
+	(void)swap_func;
+	if (num > 1)
+		qsort_r(base, num, size, (__compar_d_fn_t)cmp, (void *)priv);
+}
+
+/* Strings and the log */
+
+ssize_t strscpy(char *to, const char *from, size_t size)
+{
+	size_t n = strnlen(from, size);
+
+	if (!size)
+		return -E2BIG;
+	memcpy(to, from, min(n, size - 1));
+	to[min(n, size - 1)] = '\0';
+	return n < size ? (ssize_t)n : -E2BIG;
+}
+
+void *memchr_inv(const void *p, int c, size_t size)
+{
+	const u8 *at = p;
+
+	for (; size; size--, at++)
+		if (*at != (u8)c)
+			return (void *)at;
+	return NULL;
+}
+
+void *memset64(u64 *p, u64 value, size_t words)
+{
+	size_t i;
+
+	for (i = 0; i < words; i++)
+		p[i] = value;
+	return p;
+}
+
+static void log_to_stderr(char level, const char *line)
+{
+	if (level <= '6')
+		fputs(line, stderr);
+}
+
+void (*crab_host_log)(char level, const char *line) = log_to_stderr;
+
+void crab_host_printk(char level, const char *fmt, ...)
+{
+	char line[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	crab_host_log(level, line);
+}
+
+int vscnprintf(char *to, size_t size, const char *fmt, va_list args)
+{
+	int n = vsnprintf(to, size, fmt, args);
+
+	return !size ? 0 : min_t(int, n, size - 1);
+}
+
+int scnprintf(char *to, size_t size, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vscnprintf(to, size, fmt, args);
+	va_end(args);
+	return n;
+}

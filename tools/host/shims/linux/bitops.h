@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef CRAB_SHIM_LINUX_BITOPS_H
+#define CRAB_SHIM_LINUX_BITOPS_H
+
+/* Single bits; the atomic forms are atomic here too. */
+#include <linux/bits.h>
+#include <linux/types.h>
+
+#define BITS_TO_LONGS(n)	(((n) + BITS_PER_LONG - 1) / BITS_PER_LONG)
+#define BIT_WORD(n)		((n) / BITS_PER_LONG)
+#define BIT_MASK(n)		(1UL << ((n) % BITS_PER_LONG))
+
+static inline unsigned long __ffs(unsigned long w)	{ return __builtin_ctzl(w); }
+static inline unsigned long __fls(unsigned long w)	{ return 63 - __builtin_clzl(w); }
+static inline unsigned long ffz(unsigned long w)	{ return __builtin_ctzl(~w); }
+static inline int fls(unsigned int w)			{ return w ? 32 - __builtin_clz(w) : 0; }
+static inline int fls64(u64 w)				{ return w ? 64 - __builtin_clzll(w) : 0; }
+static inline unsigned int hweight32(u32 w)		{ return __builtin_popcount(w); }
+static inline unsigned long hweight64(u64 w)		{ return __builtin_popcountll(w); }
+static inline unsigned long hweight_long(unsigned long w)	{ return __builtin_popcountl(w); }
+static inline u64 rol64(u64 w, unsigned int s)		{ return (w << (s & 63)) | (w >> (-s & 63)); }
+static inline u64 ror64(u64 w, unsigned int s)		{ return (w >> (s & 63)) | (w << (-s & 63)); }
+static inline u32 rol32(u32 w, unsigned int s)		{ return (w << (s & 31)) | (w >> (-s & 31)); }
+
+static inline bool test_bit(unsigned long n, const volatile unsigned long *p)
+{
+	return p[BIT_WORD(n)] & BIT_MASK(n);
+}
+
+static inline void __set_bit(unsigned long n, volatile unsigned long *p)
+{
+	p[BIT_WORD(n)] |= BIT_MASK(n);
+}
+
+static inline void __clear_bit(unsigned long n, volatile unsigned long *p)
+{
+	p[BIT_WORD(n)] &= ~BIT_MASK(n);
+}
+
+static inline bool __test_and_set_bit(unsigned long n, volatile unsigned long *p)
+{
+	bool old = test_bit(n, p);
+
+	__set_bit(n, p);
+	return old;
+}
+
+static inline bool __test_and_clear_bit(unsigned long n, volatile unsigned long *p)
+{
+	bool old = test_bit(n, p);
+
+	__clear_bit(n, p);
+	return old;
+}
+
+static inline void set_bit(unsigned long n, volatile unsigned long *p)
+{
+	__atomic_fetch_or(&p[BIT_WORD(n)], BIT_MASK(n), __ATOMIC_RELAXED);
+}
+
+static inline void clear_bit(unsigned long n, volatile unsigned long *p)
+{
+	__atomic_fetch_and(&p[BIT_WORD(n)], ~BIT_MASK(n), __ATOMIC_RELAXED);
+}
+
+static inline bool test_and_set_bit(unsigned long n, volatile unsigned long *p)
+{
+	return __atomic_fetch_or(&p[BIT_WORD(n)], BIT_MASK(n), __ATOMIC_SEQ_CST) & BIT_MASK(n);
+}
+
+static inline bool test_and_clear_bit(unsigned long n, volatile unsigned long *p)
+{
+	return __atomic_fetch_and(&p[BIT_WORD(n)], ~BIT_MASK(n), __ATOMIC_SEQ_CST) & BIT_MASK(n);
+}
+
+#endif /* CRAB_SHIM_LINUX_BITOPS_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef CRAB_SHIM_LINUX_COMPILER_H
+#define CRAB_SHIM_LINUX_COMPILER_H
+
+/* Compiler marks and single accesses. */
+#define likely(x)		__builtin_expect(!!(x), 1)
+#define unlikely(x)		__builtin_expect(!!(x), 0)
+#define barrier()		asm volatile("" ::: "memory")
+
+#define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
+
+#ifndef __always_inline
+#define __always_inline		inline __attribute__((__always_inline__))
+#endif
+#ifndef __force
+#define __force
+#endif
+#ifndef __user
+#define __user
+#endif
+#define __iomem
+#define __rcu
+#define __must_hold(x)
+#define __acquires(x)
+#define __releases(x)
+#define __must_check		__attribute__((__warn_unused_result__))
+#define __maybe_unused		__attribute__((__unused__))
+#define __always_unused		__attribute__((__unused__))
+#define __used			__attribute__((__used__))
+#define __packed		__attribute__((__packed__))
+#define __aligned(x)		__attribute__((__aligned__(x)))
+#define __printf(a, b)		__attribute__((__format__(printf, a, b)))
+#define __cold			__attribute__((__cold__))
+#define __pure			__attribute__((__pure__))
+#define __init
+#define __exit
+#define __initdata
+#define __ro_after_init
+#define __read_mostly
+#define noinline		__attribute__((__noinline__))
+#define noinline_for_stack	noinline
+#define fallthrough		__attribute__((__fallthrough__))
+#define unreachable()		__builtin_unreachable()
+#define data_race(x)		(x)
+
+#define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define smp_rmb()		__atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define smp_wmb()		__atomic_thread_fence(__ATOMIC_RELEASE)
+#define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
+
+#endif /* CRAB_SHIM_LINUX_COMPILER_H */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef CRAB_SHIM_LINUX_KERNEL_H
+#define CRAB_SHIM_LINUX_KERNEL_H
+
+/* What linux/kernel.h gathers in the kernel. */
+#include <linux/align.h>
+#include <linux/bug.h>
+#include <linux/build_bug.h>
+#include <linux/compiler.h>
+#include <linux/container_of.h>
+#include <linux/limits.h>
+#include <linux/log2.h>
+#include <linux/math.h>
+#include <linux/minmax.h>
+#include <linux/printk.h>
+#include <linux/types.h>
+
+#define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
+#define upper_32_bits(n)	((u32)((u64)(n) >> 32))
+#define lower_32_bits(n)	((u32)(n))
+
+#endif /* CRAB_SHIM_LINUX_KERNEL_H */

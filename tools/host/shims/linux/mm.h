@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef CRAB_SHIM_LINUX_MM_H
+#define CRAB_SHIM_LINUX_MM_H
+
+/* The kernel's brings most of the basics along; so does this one. */
+#include <linux/atomic.h>
+#include <linux/bitmap.h>
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/vmalloc.h>
+
+#endif /* CRAB_SHIM_LINUX_MM_H */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef CRAB_SHIM_LINUX_VMALLOC_H
+#define CRAB_SHIM_LINUX_VMALLOC_H
+
+#include <linux/slab.h>
+
+#define vmalloc(size)			kmalloc(size, GFP_KERNEL)
+#define vzalloc(size)			kzalloc(size, GFP_KERNEL)
+#define vmalloc_array(n, size)		kmalloc_array(n, size, GFP_KERNEL)
+#define vcalloc(n, size)		kcalloc(n, size, GFP_KERNEL)
+#define vfree(p)			kfree(p)
+
+#endif /* CRAB_SHIM_LINUX_VMALLOC_H */
