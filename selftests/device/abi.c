@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests the binary interface: sizes, offsets and numbers that
+ * programs were compiled with, and the rules of size, flags and reserved fields.
+ * It is compiled for 64 and for 32 bits; both must agree with the tables here.
+ *
+ * Invariant: what stands in these tables never changes; a new field goes to the
+ * end of a structure, as a new line.
+ */
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "device.h"
+
+struct field {
+	const char *name;
+	size_t offset;
+	size_t size;
+};
+
+#define FIELD(type, member)	\
+	{ #type "." #member, offsetof(struct type, member), sizeof(((struct type *)0)->member) }
+
+static const struct field info_fields[] = {
+	FIELD(crabtree_info, size), FIELD(crabtree_info, flags), FIELD(crabtree_info, state),
+	FIELD(crabtree_info, durability), FIELD(crabtree_info, model),
+	FIELD(crabtree_info, version), FIELD(crabtree_info, uuid), FIELD(crabtree_info, label),
+	FIELD(crabtree_info, engine), FIELD(crabtree_info, layout), FIELD(crabtree_info, region),
+	FIELD(crabtree_info, reason), FIELD(crabtree_info, region_bytes),
+	FIELD(crabtree_info, leaf_bytes), FIELD(crabtree_info, leaves),
+	FIELD(crabtree_info, leaves_used), FIELD(crabtree_info, leaves_bad),
+	FIELD(crabtree_info, records), FIELD(crabtree_info, capacity),
+	FIELD(crabtree_info, feature_compat), FIELD(crabtree_info, feature_ro_compat),
+	FIELD(crabtree_info, feature_incompat), FIELD(crabtree_info, dram_bytes),
+	FIELD(crabtree_info, attach_ns), FIELD(crabtree_info, lines),
+	FIELD(crabtree_info, fences), FIELD(crabtree_info, prepare_lines),
+	FIELD(crabtree_info, prepare_fences), FIELD(crabtree_info, inserts),
+	FIELD(crabtree_info, updates), FIELD(crabtree_info, deletes),
+	FIELD(crabtree_info, searches), FIELD(crabtree_info, splits),
+	FIELD(crabtree_info, unlinks), FIELD(crabtree_info, repairs),
+	{ }
+};
+
+static const struct field insert_fields[] = {
+	FIELD(crabtree_insert, size), FIELD(crabtree_insert, flags), FIELD(crabtree_insert, key),
+	FIELD(crabtree_insert, value), FIELD(crabtree_insert, old_value),
+	FIELD(crabtree_insert, existed), FIELD(crabtree_insert, reserved), { }
+};
+
+static const struct field search_fields[] = {
+	FIELD(crabtree_search, size), FIELD(crabtree_search, flags), FIELD(crabtree_search, key),
+	FIELD(crabtree_search, value), { }
+};
+
+static const struct field delete_fields[] = {
+	FIELD(crabtree_delete, size), FIELD(crabtree_delete, flags), FIELD(crabtree_delete, key),
+	FIELD(crabtree_delete, old_value), { }
+};
+
+static const struct field record_fields[] = {
+	FIELD(crabtree_record, key), FIELD(crabtree_record, value), { }
+};
+
+static const struct field scan_fields[] = {
+	FIELD(crabtree_scan, size), FIELD(crabtree_scan, flags), FIELD(crabtree_scan, start),
+	FIELD(crabtree_scan, end), FIELD(crabtree_scan, records), FIELD(crabtree_scan, capacity),
+	FIELD(crabtree_scan, count), FIELD(crabtree_scan, more), FIELD(crabtree_scan, reserved),
+	FIELD(crabtree_scan, next), { }
+};
+
+static const struct field op_fields[] = {
+	FIELD(crabtree_batch_op, verb), FIELD(crabtree_batch_op, flags),
+	FIELD(crabtree_batch_op, key), FIELD(crabtree_batch_op, value),
+	FIELD(crabtree_batch_op, old_value), FIELD(crabtree_batch_op, status),
+	FIELD(crabtree_batch_op, existed), { }
+};
+
+static const struct field batch_fields[] = {
+	FIELD(crabtree_batch, size), FIELD(crabtree_batch, flags), FIELD(crabtree_batch, ops),
+	FIELD(crabtree_batch, count), FIELD(crabtree_batch, done), { }
+};
+
+static const struct field check_fields[] = {
+	FIELD(crabtree_check, size), FIELD(crabtree_check, flags), FIELD(crabtree_check, leaves),
+	FIELD(crabtree_check, records), FIELD(crabtree_check, errors),
+	FIELD(crabtree_check, first_offset), FIELD(crabtree_check, first), { }
+};
+
+static const struct field format_fields[] = {
+	FIELD(crabtree_format, size), FIELD(crabtree_format, flags),
+	FIELD(crabtree_format, leaf_bytes), FIELD(crabtree_format, reserved),
+	FIELD(crabtree_format, engine), FIELD(crabtree_format, layout),
+	FIELD(crabtree_format, label), FIELD(crabtree_format, uuid), { }
+};
+
+/* Fields follow each other without a gap, naturally aligned, to the very end */
+static void expect_dense(const struct field *f, size_t size)
+{
+	size_t at = 0;
+
+	for (; f->name; f++) {
+		if (!EXPECT(f->offset, at))
+			printf("# %s\n", f->name);
+		if (f->size == 8)
+			EXPECT(f->offset % 8, 0);
+		at = f->offset + f->size;
+	}
+	EXPECT(at, size);
+	EXPECT(size % 8, 0);
+}
+
+struct ioc {
+	const char *name;
+	unsigned long request;
+	unsigned long number;	/* as compiled into programs for ever */
+	size_t size;
+	const struct field *fields;
+	unsigned int flags;	/* those that are known */
+	size_t reserved;	/* offset of the reserved word, or 0 */
+};
+
+static const struct ioc iocs[] = {
+	{ "INFO", CRABTREE_INFO, 0xC1E0CB10, 480, info_fields, 0, 0 },
+	{ "INSERT", CRABTREE_INSERT, 0xC028CB11, 40, insert_fields, 3,
+	  offsetof(struct crabtree_insert, reserved) },
+	{ "SEARCH", CRABTREE_SEARCH, 0xC018CB12, 24, search_fields, 3, 0 },
+	{ "DELETE", CRABTREE_DELETE, 0xC018CB13, 24, delete_fields, 0, 0 },
+	{ "SCAN", CRABTREE_SCAN, 0xC038CB14, 56, scan_fields, 0,
+	  offsetof(struct crabtree_scan, reserved) },
+	{ "BATCH", CRABTREE_BATCH, 0xC018CB15, 24, batch_fields, 0, 0 },
+	{ "CHECK", CRABTREE_CHECK, 0xC088CB16, 136, check_fields, 0, 0 },
+	{ "FORMAT", CRABTREE_FORMAT, 0xC060CB17, 96, format_fields, 1,
+	  offsetof(struct crabtree_format, reserved) },
+};
+
+#define for_each_ioc(i)	for ((i) = iocs; (i) < iocs + sizeof(iocs) / sizeof(*iocs); (i)++)
+
+_Static_assert(sizeof(struct crabtree_info) == 480, "info");
+_Static_assert(sizeof(struct crabtree_insert) == 40, "insert");
+_Static_assert(sizeof(struct crabtree_search) == 24, "search");
+_Static_assert(sizeof(struct crabtree_delete) == 24, "delete");
+_Static_assert(sizeof(struct crabtree_record) == 16, "record");
+_Static_assert(sizeof(struct crabtree_scan) == 56, "scan");
+_Static_assert(sizeof(struct crabtree_batch_op) == 40, "batch_op");
+_Static_assert(sizeof(struct crabtree_batch) == 24, "batch");
+_Static_assert(sizeof(struct crabtree_check) == 136, "check");
+_Static_assert(sizeof(struct crabtree_format) == 96, "format");
+
+TEST(layout, "structures are dense and of fixed size")
+{
+	const struct ioc *i;
+
+	for_each_ioc(i) {
+		printf("# %s\n", i->name);
+		expect_dense(i->fields, i->size);
+	}
+	expect_dense(record_fields, 16);
+	expect_dense(op_fields, 40);
+}
+
+TEST(numbers, "ioctl numbers are what they always were")
+{
+	const struct ioc *i;
+
+	for_each_ioc(i)
+		EXPECT(i->request, i->number);
+	EXPECT(CRABTREE_KEY_RESERVED, ~0ULL);
+	EXPECT(CRABTREE_BATCH_MAX, 4096);
+	EXPECT(CRABTREE_STATE_GONE, 4);
+	EXPECT(CRABTREE_DURABILITY_CACHE, 5);
+	EXPECT(CRABTREE_MODEL_LINE, 2);
+}
+
+/* Room for a structure of a later version, its first part a good request */
+union request {
+	u32 word[1024];
+	struct crabtree_scan scan;
+	struct crabtree_batch batch;
+	struct crabtree_insert insert;
+	struct crabtree_delete delete;
+	struct crabtree_search search;
+	struct crabtree_format format;
+	char byte[4096];
+};
+
+static struct crabtree_record scanned[4];
+
+/* A request that succeeds; DELETE finds what the INSERT in the table made */
+static void request_good(const struct ioc *i, union request *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->word[0] = i->size;
+	if (i->request == CRABTREE_SCAN) {
+		r->scan.records = (uintptr_t)scanned;
+		r->scan.capacity = 4;
+		r->scan.end = ~0ULL;
+	} else if (i->request == CRABTREE_FORMAT) {
+		r->format.flags = CRABTREE_FORMAT_FORCE;
+		strcpy(r->format.label, SELFTEST_LABEL);
+	} else if (i->request != CRABTREE_INFO && i->request != CRABTREE_CHECK &&
+		   i->request != CRABTREE_BATCH) {
+		r->insert.key = 7;	/* SEARCH and DELETE have theirs at the same place */
+	}
+}
+
+/* Prepares what @i needs, then calls it with @r and a size word of @size */
+static int request_call(int fd, const struct ioc *i, union request *r, u32 size)
+{
+	REQUIRE(dev_put(fd, 7, 70), 0);
+	r->word[0] = size;
+	return call(fd, i->request, r);
+}
+
+TEST(exact, "the size of today works")
+{
+	int fd = fresh_store(0);
+	const struct ioc *i;
+	union request r;
+
+	for_each_ioc(i) {
+		request_good(i, &r);
+		if (!EXPECT(request_call(fd, i, &r, i->size), 0))
+			printf("# %s\n", i->name);
+	}
+}
+
+TEST(larger, "a larger structure with a zero tail works, the tail untouched")
+{
+	int fd = fresh_store(0);
+	const struct ioc *i;
+	union request r;
+	size_t at;
+
+	for_each_ioc(i) {
+		request_good(i, &r);
+		if (!EXPECT(request_call(fd, i, &r, i->size + 64), 0))
+			printf("# %s\n", i->name);
+		for (at = i->size; at < i->size + 64; at++)
+			EXPECT(r.byte[at], 0);
+	}
+}
+
+TEST(tail, "a larger structure with a tail that is not zero gives E2BIG")
+{
+	int fd = fresh_store(0);
+	const struct ioc *i;
+	union request r;
+	size_t at;
+
+	for_each_ioc(i) {
+		for (at = i->size; at < i->size + 16; at += 15) {
+			request_good(i, &r);
+			r.byte[at] = 1;
+			if (!EXPECT(request_call(fd, i, &r, i->size + 16), -E2BIG))
+				printf("# %s, byte %zu\n", i->name, at);
+		}
+	}
+	expect_sound(fd, 1);
+}
+
+TEST(smaller, "a smaller structure than the first version gives EINVAL")
+{
+	static const u32 sizes[] = { 0, 1, 4, 8, 16 };
+	int fd = fresh_store(0);
+	const struct ioc *i;
+	union request r;
+	u32 k;
+
+	for_each_ioc(i) {
+		for (k = 0; k < 5; k++) {
+			request_good(i, &r);
+			EXPECT(request_call(fd, i, &r, sizes[k]), -EINVAL);
+		}
+		request_good(i, &r);
+		if (!EXPECT(request_call(fd, i, &r, i->size - 1), -EINVAL))
+			printf("# %s\n", i->name);
+	}
+	expect_sound(fd, 1);
+}
+
+TEST(huge, "a size beyond a page gives E2BIG, nothing is read beyond memory")
+{
+	int fd = fresh_store(0);
+	const struct ioc *i;
+	union request r;
+
+	for_each_ioc(i) {
+		request_good(i, &r);
+		if (!EXPECT(request_call(fd, i, &r, 0xFFFFFFFFU), -E2BIG))
+			printf("# %s\n", i->name);
+		request_good(i, &r);
+		if (!EXPECT(request_call(fd, i, &r, 1U << 20), -E2BIG))
+			printf("# %s\n", i->name);
+	}
+}
+
+TEST(flags, "unknown flags give EINVAL")
+{
+	int fd = fresh_store(0), bit;
+	const struct ioc *i;
+	union request r;
+
+	for_each_ioc(i) {
+		for (bit = 0; bit < 32; bit++) {
+			if (i->flags & (1U << bit))
+				continue;
+			request_good(i, &r);
+			r.word[1] |= 1U << bit;
+			if (!EXPECT(request_call(fd, i, &r, i->size), -EINVAL))
+				printf("# %s, bit %d\n", i->name, bit);
+		}
+	}
+	expect_sound(fd, 1);
+}
+
+TEST(reserved, "reserved fields that are not zero give EINVAL")
+{
+	int fd = fresh_store(0);
+	const struct ioc *i;
+	union request r;
+	size_t at;
+
+	for_each_ioc(i) {
+		for (at = i->reserved; i->reserved && at < i->reserved + 4; at++) {
+			request_good(i, &r);
+			r.byte[at] = 1;
+			if (!EXPECT(request_call(fd, i, &r, i->size), -EINVAL))
+				printf("# %s, byte %zu\n", i->name, at);
+		}
+	}
+	expect_sound(fd, 1);
+}
+
+TEST(search_flags, "SEARCH with GE and LE together gives EINVAL")
+{
+	struct crabtree_search s;
+	int fd = fresh_store(0);
+
+	REQUIRE(dev_put(fd, 7, 70), 0);
+	EXPECT(dev_search(fd, 7, CRABTREE_SEARCH_GE | CRABTREE_SEARCH_LE, &s), -EINVAL);
+}
+
+TEST(unknown, "an unknown ioctl, or another driver's, gives ENOTTY")
+{
+	int fd = fresh_store(0), nr;
+	union request r;
+
+	for (nr = 0; nr < 256; nr++) {
+		memset(&r, 0, sizeof(r));
+		r.word[0] = 64;
+		if (nr < 0x10 || nr > 0x17)
+			EXPECT(call(fd, _IOC(3, CRABTREE_IOC_MAGIC, nr, 64), &r), -ENOTTY);
+	}
+	EXPECT(call(fd, _IOWR(0xCC, 0x10, struct crabtree_info), &r), -ENOTTY);
+	EXPECT(call(fd, _IOWR('X', 0x12, struct crabtree_search), &r), -ENOTTY);
+}
+
+TEST(later, "the number of a later version, its size grown, is taken")
+{
+	int fd = fresh_store(0);
+	struct ioc later;
+	const struct ioc *i;
+	union request r;
+
+	for_each_ioc(i) {
+		later = *i;
+		later.request += 64UL << _IOC_SIZESHIFT;
+		request_good(i, &r);
+		if (!EXPECT(request_call(fd, &later, &r, i->size + 64), 0))
+			printf("# %s\n", i->name);
+	}
+}
+
+TEST(edge, "a structure that ends with its page: nothing beyond it is touched")
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = fresh_store(0);
+	const struct ioc *i;
+	union request r;
+	void *at;
+
+	REQUIRE_TRUE(map != MAP_FAILED);
+	REQUIRE(munmap(map + page, page), 0);
+	for_each_ioc(i) {
+		REQUIRE(dev_put(fd, 7, 70), 0);
+		request_good(i, &r);
+		at = map + page - i->size;
+		memcpy(at, &r, i->size);
+		if (!EXPECT(call(fd, i->request, at), 0))
+			printf("# %s\n", i->name);
+	}
+}
+
+TEST(word_size, "64-bit fields pass whole, also from a 32-bit program")
+{
+	const u64 key = 0xFEDCBA9876543210ULL, value = 0x8000000180000001ULL;
+	struct crabtree_scan s;
+	int fd = fresh_store(0);
+	u64 got = 0;
+
+	printf("# compiled for %zu bits\n", 8 * sizeof(void *));
+	REQUIRE(dev_put(fd, key, value), 0);
+	EXPECT(dev_get(fd, key, &got), 0);
+	EXPECT(got, value);
+	EXPECT(dev_get(fd, (u32)key, &got), -ENOENT);
+	EXPECT(dev_scan(fd, 0, ~0ULL, scanned, 4, &s), 0);
+	EXPECT(s.count, 1);
+	EXPECT(scanned[0].key, key);
+	EXPECT(scanned[0].value, value);
+}

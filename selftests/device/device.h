@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file holds what the device tests share: open a device, the verbs as
+ * functions, an empty store to work on.
+ *
+ * Invariant: every out-parameter is poisoned before its call, so that a field
+ * which the kernel did not write is seen. Calls return 0 or a negative errno.
+ *
+ * The tests format the device that CRABTREE_DEV names (/dev/crab0). They refuse
+ * one that holds a store whose label is not their own.
+ */
+#ifndef SELFTEST_DEVICE_H
+#define SELFTEST_DEVICE_H
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <linux/crabtree.h>
+
+#include "harness.h"
+
+typedef uint64_t u64;
+typedef uint32_t u32;
+
+#define POISON		0xA5
+#define POISON32	0xA5A5A5A5U
+#define POISON64	0xA5A5A5A5A5A5A5A5ULL
+#define SELFTEST_LABEL	"selftest"
+
+static inline const char *device_path(void)
+{
+	const char *path = getenv("CRABTREE_DEV");
+
+	return path ? path : "/dev/crab0";
+}
+
+static inline int device_open(int flags)
+{
+	int fd = open(device_path(), flags | O_CLOEXEC);
+
+	if (fd < 0)
+		TEST_FAIL("%s: %s", device_path(), strerror(errno));
+	return fd;
+}
+
+static inline int call(int fd, unsigned long request, void *arg)
+{
+	return ioctl(fd, request, arg) < 0 ? -errno : 0;
+}
+
+/* A structure with everything poisoned but its size and flags */
+static inline void poison(void *arg, u32 size)
+{
+	memset(arg, POISON, size);
+	((u32 *)arg)[0] = size;
+	((u32 *)arg)[1] = 0;
+}
+
+static inline int dev_info(int fd, struct crabtree_info *info)
+{
+	poison(info, sizeof(*info));
+	return call(fd, CRABTREE_INFO, info);
+}
+
+static inline int dev_insert(int fd, u64 key, u64 value, u32 flags, struct crabtree_insert *in)
+{
+	poison(in, sizeof(*in));
+	in->flags = flags;
+	in->key = key;
+	in->value = value;
+	in->reserved = 0;
+	return call(fd, CRABTREE_INSERT, in);
+}
+
+static inline int dev_put(int fd, u64 key, u64 value)
+{
+	struct crabtree_insert in;
+
+	return dev_insert(fd, key, value, 0, &in);
+}
+
+static inline int dev_search(int fd, u64 key, u32 flags, struct crabtree_search *s)
+{
+	poison(s, sizeof(*s));
+	s->flags = flags;
+	s->key = key;
+	return call(fd, CRABTREE_SEARCH, s);
+}
+
+static inline int dev_get(int fd, u64 key, u64 *value)
+{
+	struct crabtree_search s;
+	int rc = dev_search(fd, key, 0, &s);
+
+	*value = s.value;
+	return rc;
+}
+
+static inline int dev_delete(int fd, u64 key, u64 *old)
+{
+	struct crabtree_delete d;
+	int rc;
+
+	poison(&d, sizeof(d));
+	d.key = key;
+	rc = call(fd, CRABTREE_DELETE, &d);
+	if (old)
+		*old = d.old_value;
+	return rc;
+}
+
+/* One SCAN call; the records are poisoned as well */
+static inline int dev_scan(int fd, u64 start, u64 end, struct crabtree_record *records,
+			   u32 capacity, struct crabtree_scan *s)
+{
+	memset(records, POISON, capacity * sizeof(*records));
+	poison(s, sizeof(*s));
+	s->start = start;
+	s->end = end;
+	s->records = (uintptr_t)records;
+	s->capacity = capacity;
+	s->reserved = 0;
+	return call(fd, CRABTREE_SCAN, s);
+}
+
+static inline int dev_batch(int fd, struct crabtree_batch_op *ops, u32 count,
+			    struct crabtree_batch *b)
+{
+	poison(b, sizeof(*b));
+	b->ops = (uintptr_t)ops;
+	b->count = count;
+	return call(fd, CRABTREE_BATCH, b);
+}
+
+/* An operation of a batch, its out-parameters poisoned */
+static inline void dev_op(struct crabtree_batch_op *op, u32 verb, u64 key, u64 value)
+{
+	memset(op, POISON, sizeof(*op));
+	op->verb = verb;
+	op->flags = 0;
+	op->key = key;
+	op->value = value;
+}
+
+static inline int dev_check(int fd, struct crabtree_check *c)
+{
+	poison(c, sizeof(*c));
+	return call(fd, CRABTREE_CHECK, c);
+}
+
+/* Every invariant holds, and as many records are there as we believe */
+static inline void expect_sound(int fd, u64 records)
+{
+	struct crabtree_check c;
+
+	REQUIRE(dev_check(fd, &c), 0);
+	if (!EXPECT(c.errors, 0))
+		printf("# first error at %llu: %.96s\n", (unsigned long long)c.first_offset,
+		       c.first);
+	EXPECT(c.records, records);
+}
+
+static inline void format_args(struct crabtree_format *f, u32 flags, u32 leaf_bytes)
+{
+	memset(f, 0, sizeof(*f));
+	f->size = sizeof(*f);
+	f->flags = flags;
+	f->leaf_bytes = leaf_bytes;
+	strcpy(f->label, SELFTEST_LABEL);
+}
+
+/* The device may be overwritten: it holds no store, or one of ours */
+static inline void expect_ours(int fd)
+{
+	struct crabtree_info info;
+
+	REQUIRE(dev_info(fd, &info), 0);
+	if (info.state != CRABTREE_STATE_UNFORMATTED && !getenv("CRABTREE_DESTROY") &&
+	    strncmp(info.label, SELFTEST_LABEL, sizeof(info.label)))
+		TEST_SKIP("%s holds a store that is not ours (CRABTREE_DESTROY=1 overwrites it)",
+			  device_path());
+}
+
+/* An empty store, opened for writing, by nobody else */
+static inline int fresh_store(u32 leaf_bytes)
+{
+	struct crabtree_format f;
+	int fd = device_open(O_RDWR);
+
+	expect_ours(fd);
+	format_args(&f, CRABTREE_FORMAT_FORCE, leaf_bytes);
+	REQUIRE(call(fd, CRABTREE_FORMAT, &f), 0);
+	return fd;
+}
+
+/* xorshift64*: the same numbers on every machine */
+static inline u64 random_next(u64 *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545F4914F6CDD1DULL;
+}
+
+#endif /* SELFTEST_DEVICE_H */

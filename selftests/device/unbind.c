@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests that a region may be taken away: its driver is unbound while
+ * descriptors, a scan and a writer are at work, then bound again.
+ *
+ * CRABTREE_DRIVER names the driver's directory in sysfs, CRABTREE_BOUND the
+ * device there; reload.sh sets them.
+ *
+ * Invariant: what returned 0 before the unbind is there after the bind.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "device.h"
+
+static atomic_bool gone;
+static atomic_ullong acknowledged;	/* keys below it were acknowledged */
+static int shared_fd;
+
+static int driver_write(const char *file)
+{
+	const char *bound = getenv("CRABTREE_BOUND");
+	char path[256];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "%s/%s", getenv("CRABTREE_DRIVER"), file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = write(fd, bound, strlen(bound)) < 0 ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+static void require_driver(void)
+{
+	if (!getenv("CRABTREE_DRIVER") || !getenv("CRABTREE_BOUND"))
+		TEST_SKIP("no driver that could be unbound on this machine");
+}
+
+/* The device that came with the bind: its number may be another one */
+static int open_again(void)
+{
+	int i, fd;
+
+	for (i = 0; i < 100; i++) {
+		fd = open(device_path(), O_RDWR | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+		usleep(50000);
+	}
+	TEST_FAIL("%s did not come back", device_path());
+}
+
+static void *writer(void *arg)
+{
+	u64 key;
+	int rc;
+
+	(void)arg;
+	for (key = 0;; key++) {
+		rc = dev_put(shared_fd, key % 20000, key);
+		if (rc)
+			break;
+		atomic_store(&acknowledged, key + 1);
+	}
+	REQUIRE(rc, -ENODEV);
+	return NULL;
+}
+
+static void *scanner(void *arg)
+{
+	struct crabtree_record r[64];
+	struct crabtree_scan s;
+	int rc;
+
+	(void)arg;
+	s.more = 0;
+	do {
+		rc = dev_scan(shared_fd, s.more ? s.next : 0, ~0ULL, r, 64, &s);
+	} while (!rc);
+	REQUIRE(rc, -ENODEV);
+	return NULL;
+}
+
+static void expect_gone(int fd)
+{
+	struct crabtree_info info;
+	struct crabtree_check c;
+	int rc = dev_info(fd, &info);
+
+	if (rc)
+		EXPECT(rc, -ENODEV);
+	else
+		EXPECT(info.state, CRABTREE_STATE_GONE);
+	EXPECT(dev_put(fd, 1, 1), -ENODEV);
+	EXPECT(dev_delete(fd, 1, NULL), -ENODEV);
+	EXPECT(dev_check(fd, &c), -ENODEV);
+}
+
+static void expect_acknowledged(int fd, u64 count)
+{
+	u64 key, got = 0;
+
+	for (key = 0; key < 20000 && key < count; key++) {
+		REQUIRE(dev_get(fd, key, &got), 0);
+		REQUIRE(got % 20000, key);
+		/* the last write of the key, or one that was never acknowledged */
+		REQUIRE_TRUE(got + 20000 >= count);
+	}
+}
+
+TEST(unbind, "unbind under a scan, a writer and open descriptors; bind: all is there")
+{
+	struct crabtree_check c;
+	pthread_t thread[2];
+	int fd, idle;
+
+	require_driver();
+	shared_fd = fresh_store(512);
+	idle = device_open(O_RDONLY);
+	REQUIRE(pthread_create(&thread[0], NULL, writer, NULL), 0);
+	REQUIRE(pthread_create(&thread[1], NULL, scanner, NULL), 0);
+	usleep(500000);
+	REQUIRE(driver_write("unbind"), 0);
+	REQUIRE(pthread_join(thread[0], NULL), 0);
+	REQUIRE(pthread_join(thread[1], NULL), 0);
+	expect_gone(shared_fd);
+	EXPECT(dev_put(idle, 1, 1) == -ENODEV || dev_put(idle, 1, 1) == -EBADF, 1);
+	REQUIRE(driver_write("bind"), 0);
+	fd = open_again();
+	expect_gone(shared_fd);
+	REQUIRE(dev_check(fd, &c), 0);
+	EXPECT(c.errors, 0);
+	printf("# %llu writes acknowledged, %llu records\n",
+	       (unsigned long long)acknowledged, (unsigned long long)c.records);
+	EXPECT_TRUE(acknowledged > 0);
+	expect_acknowledged(fd, acknowledged);
+	EXPECT(dev_put(fd, 1, 1), 0);
+}
+
+TEST(again, "unbind and bind twenty times with a descriptor left open each time")
+{
+	int fd, i;
+
+	require_driver();
+	fd = fresh_store(0);
+	for (i = 0; i < 20; i++) {
+		REQUIRE(dev_put(fd, i, i), 0);
+		REQUIRE(driver_write("unbind"), 0);
+		EXPECT(dev_put(fd, 100, 1), -ENODEV);
+		REQUIRE(driver_write("bind"), 0);
+		fd = open_again();
+		EXPECT(dev_put(fd, 100 + i, 1), 0);
+	}
+	expect_sound(fd, 40);
+}
