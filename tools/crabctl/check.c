@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements `crabctl check`: every invariant of the store, by the
+ * checker that the kernel has; nothing is written.
+ */
+#include "crabctl.h"
+
+#include <inttypes.h>
+
+struct args {
+	struct target *target;
+};
+
+static error_t parse_opt(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = args->target;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "%s: check takes no argument", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.parser = parse_opt,
+	.doc = "Verify every invariant of the store. Writes nothing.",
+	.children = target_child,
+};
+
+static void print_json(const struct crabtree_check *check)
+{
+	struct json_object *json = json_object_new_object();
+	struct json_object *first;
+
+	json_u64(json, "leaves", check->leaves);
+	json_u64(json, "records", check->records);
+	json_u64(json, "errors", check->errors);
+	if (check->errors) {
+		first = json_object_new_object();
+		json_u64(first, "offset", check->first_offset);
+		json_text(first, "what", check->first);
+		json_object_object_add(json, "first", first);
+	}
+	json_print(json);
+}
+
+static void print_text(const struct target *target, const struct crabtree_check *check)
+{
+	printf("%s: %" PRIu64 " leaves, %" PRIu64 " records: ", target_path(target),
+	       (uint64_t)check->leaves, (uint64_t)check->records);
+	if (check->errors)
+		printf("%" PRIu64 " errors, the first at offset 0x%" PRIx64 ": %s\n",
+		       (uint64_t)check->errors, (uint64_t)check->first_offset, check->first);
+	else
+		puts("sound");
+}
+
+static int check_store(struct target *target)
+{
+	struct crabtree_check check;
+	int err = crabtree_check(target->ct, &check);
+
+	if (err)
+		return fail(target, err, "check");
+	check.first[sizeof(check.first) - 1] = '\0';
+	if (target->json)
+		print_json(&check);
+	else
+		print_text(target, &check);
+	return check.errors ? EXIT_NOT_FOUND : EXIT_OK;
+}
+
+int verb_check(struct target *target, int argc, char **argv)
+{
+	struct args args = { target };
+	int code;
+
+	verb_parse(&argp, argc, argv, &args);
+	code = target_open(target, CRABTREE_OPEN_READONLY);
+	if (code)
+		return code;
+	code = check_store(target);
+	target_close(target);
+	return code;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares what the verbs of crabctl share: the target they work on,
+ * how they read numbers, how they print and how they fail.
+ *
+ * Every verb is `int verb(struct target *, int argc, char **argv)`; it returns
+ * an exit code and has said why on stderr if that is not EXIT_OK.
+ */
+#ifndef CRABCTL_H
+#define CRABCTL_H
+
+#include <argp.h>
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <crabtree.h>
+
+/* Exit codes, documented in crabctl(1) */
+enum exit_code {
+	EXIT_OK		= 0,
+	EXIT_NOT_FOUND	= 1,	/* no such key, or check found errors */
+	EXIT_USAGE	= 2,
+	EXIT_FAILED	= 3,
+};
+
+/**
+ * struct target - the store that a command works on
+ * @device: path of the device
+ * @image: path of an image file, or NULL: then the device
+ * @json: print JSON
+ * @ct: the open handle, or NULL
+ */
+struct target {
+	const char *device;
+	const char *image;
+	bool json;
+	struct crabtree *ct;
+};
+
+/* target.c */
+extern const struct argp target_argp;
+extern const struct argp_child target_child[];
+const char *target_path(const struct target *target);
+int target_open(struct target *target, unsigned int flags);
+int target_close(struct target *target);
+void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
+
+/* error.c */
+int fail(struct target *target, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+int fail_file(const char *path, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* number.c */
+const char *number_parse(const char *text, uint64_t *number);
+uint64_t number_arg(struct argp_state *state, const char *what, const char *text);
+uint64_t key_arg(struct argp_state *state, const char *text);
+uint64_t size_arg(struct argp_state *state, const char *what, const char *text);
+void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
+
+/* output.c */
+#define UUID_TEXT_LEN	37
+
+void uuid_text(const uint8_t uuid[CRABTREE_UUID_LEN], char text[UUID_TEXT_LEN]);
+void bytes_text(uint64_t bytes, char *text, size_t len);
+void json_u64(struct json_object *object, const char *name, uint64_t value);
+void json_text(struct json_object *object, const char *name, const char *text);
+int json_print(struct json_object *object);
+
+/**
+ * struct record_writer - records as lines or as a JSON array
+ * @file: where to
+ * @json: as an array of objects
+ * @hex: numbers in hexadecimal
+ * @count: how many so far
+ */
+struct record_writer {
+	FILE *file;
+	bool json;
+	bool hex;
+	uint64_t count;
+};
+
+void record_begin(struct record_writer *writer);
+void record_put(struct record_writer *writer, const struct crabtree_record *record);
+void record_end(struct record_writer *writer);
+
+/* progress.c */
+struct progress {
+	bool on;
+	const char *what;
+	uint64_t total;
+	double shown;
+};
+
+void progress_begin(struct progress *progress, const char *what, uint64_t total);
+void progress_show(struct progress *progress, uint64_t count, uint64_t part);
+void progress_end(struct progress *progress);
+
+/* info.c */
+struct json_object *info_json(const struct target *target, const struct crabtree_info *info);
+
+/* the verbs */
+int verb_info(struct target *target, int argc, char **argv);
+int verb_list(struct target *target, int argc, char **argv);
+int verb_format(struct target *target, int argc, char **argv);
+int verb_get(struct target *target, int argc, char **argv);
+int verb_put(struct target *target, int argc, char **argv);
+int verb_del(struct target *target, int argc, char **argv);
+int verb_scan(struct target *target, int argc, char **argv);
+int verb_dump(struct target *target, int argc, char **argv);
+int verb_load(struct target *target, int argc, char **argv);
+int verb_check(struct target *target, int argc, char **argv);
+
+#endif /* CRABCTL_H */

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements failing: one line on stderr that says where, what, why
+ * in plain words and, where the store can tell, the detail; and the exit code.
+ */
+#include "crabctl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+static void full_detail(struct crabtree *ct, char *buf, size_t len)
+{
+	struct crabtree_info info;
+
+	if (crabtree_info(ct, &info))
+		return;
+	if (info.leaves_used + 2 >= info.leaves)
+		snprintf(buf, len, "all %" PRIu64 " leaves are in use", (uint64_t)info.leaves);
+	else
+		snprintf(buf, len, "%" PRIu64 " of %" PRIu64 " leaves are in use",
+			 (uint64_t)info.leaves_used, (uint64_t)info.leaves);
+}
+
+static void detail(struct target *target, int err, char *buf, size_t len)
+{
+	buf[0] = '\0';
+	if (!target->ct)
+		return;
+	switch (err) {
+	case -ENOSPC:
+		full_detail(target->ct, buf, len);
+		if (buf[0])
+			return;
+		break;
+	case -ENOENT:
+	case -EEXIST:
+	case -EBADF:
+	case -EPERM:
+		return;
+	}
+	crabtree_reason(target->ct, buf, len);
+}
+
+static void say(const char *path, const char *fmt, va_list args, const char *why,
+		const char *more)
+{
+	fflush(stdout);
+	fprintf(stderr, "crabctl: %s: ", path);
+	vfprintf(stderr, fmt, args);
+	fprintf(stderr, ": %s", why);
+	if (*more)
+		fprintf(stderr, " (%s)", more);
+	fputc('\n', stderr);
+}
+
+int fail(struct target *target, int err, const char *fmt, ...)
+{
+	char more[256];
+	va_list args;
+
+	detail(target, err, more, sizeof(more));
+	va_start(args, fmt);
+	say(target_path(target), fmt, args, crabtree_strerror(err), more);
+	va_end(args);
+	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_FAILED;
+}
+
+/* For files, where an errno means what it means to everybody */
+int fail_file(const char *path, int err, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say(path, fmt, args, strerror(-err), "");
+	va_end(args);
+	return EXIT_FAILED;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements `crabctl format`: make an empty store.
+ *
+ * Invariant: where there is something to lose, nothing is written without
+ * --force, and not without --yes or a "yes" typed on a terminal.
+ */
+#include "crabctl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef CRABCTL_IMAGE
+#include <crabtree_image.h>
+#endif
+
+struct args {
+	struct target *target;
+	struct crabtree_format format;
+	uint64_t size;
+	bool yes;
+};
+
+enum {
+	OPT_ENGINE = 0x2000, OPT_LAYOUT, OPT_LEAF_SIZE, OPT_LABEL, OPT_UUID, OPT_FORCE,
+	OPT_YES, OPT_SIZE,
+};
+
+static const struct argp_option options[] = {
+	{ "engine", OPT_ENGINE, "NAME", 0, "the engine [crab]", 0 },
+	{ "layout", OPT_LAYOUT, "NAME", 0, "its leaf layout [its default]", 0 },
+	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "a power of two, 512 to 8K [1K]", 0 },
+	{ "label", OPT_LABEL, "TEXT", 0, "a name for people, at most 31 bytes", 0 },
+	{ "uuid", OPT_UUID, "UUID", 0, "the identity [random]", 0 },
+	{ "force", OPT_FORCE, NULL, 0, "also over a store or somebody else's data", 0 },
+	{ "yes", OPT_YES, NULL, 0, "do not ask", 0 },
+	{ "size", OPT_SIZE, "BYTES", 0,
+	  "create the file of --image with this size; K, M and G are understood", 0 },
+	{ 0 }
+};
+
+static void text_arg(struct argp_state *state, const char *what, const char *text, char *field,
+		     size_t len)
+{
+	if (strlen(text) >= len)
+		argp_error(state, "%s %s: longer than %zu bytes", what, text, len - 1);
+	else
+		strcpy(field, text);
+}
+
+static uint32_t leaf_arg(struct argp_state *state, const char *text)
+{
+	uint64_t bytes = size_arg(state, "--leaf-size", text);
+
+	if (bytes < 512 || bytes > 8192 || bytes & (bytes - 1))
+		argp_error(state, "--leaf-size %s: a power of two, 512 to 8192", text);
+	return bytes;
+}
+
+static void parse_end(struct argp_state *state, const struct args *args)
+{
+	if (args->size && !args->target->image)
+		argp_error(state, "--size is for --image: a device has the size that it has");
+}
+
+static error_t parse_rest(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = args->target;
+		return 0;
+	case OPT_FORCE:
+		args->format.flags |= CRABTREE_FORMAT_FORCE;
+		return 0;
+	case OPT_YES:
+		args->yes = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "%s: format takes only options", arg);
+		return 0;
+	case ARGP_KEY_END:
+		parse_end(state, args);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_opt(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+	struct crabtree_format *format = &args->format;
+
+	switch (key) {
+	case OPT_ENGINE:
+		text_arg(state, "--engine", arg, format->engine, sizeof(format->engine));
+		return 0;
+	case OPT_LAYOUT:
+		text_arg(state, "--layout", arg, format->layout, sizeof(format->layout));
+		return 0;
+	case OPT_LEAF_SIZE:
+		format->leaf_bytes = leaf_arg(state, arg);
+		return 0;
+	case OPT_LABEL:
+		text_arg(state, "--label", arg, format->label, sizeof(format->label));
+		return 0;
+	case OPT_UUID:
+		uuid_arg(state, arg, format->uuid);
+		return 0;
+	case OPT_SIZE:
+		args->size = size_arg(state, "--size", arg);
+		return 0;
+	default:
+		return parse_rest(key, arg, state);
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_opt,
+	.doc = "Make an empty store. What the region held is lost.",
+	.children = target_child,
+};
+
+static bool ask(const struct target *target, const struct crabtree_info *info)
+{
+	char answer[16] = "";
+
+	if (info->state == CRABTREE_STATE_READY || info->state == CRABTREE_STATE_READONLY)
+		printf("%s holds the store \"%.*s\" with %" PRIu64 " records.\n",
+		       target_path(target), (int)sizeof(info->label), info->label,
+		       (uint64_t)info->records);
+	else
+		printf("%s is not empty: %.*s\n", target_path(target),
+		       (int)sizeof(info->reason), info->reason);
+	printf("All of it will be lost. Type \"yes\" to format: ");
+	fflush(stdout);
+	return fgets(answer, sizeof(answer), stdin) && !strcmp(answer, "yes\n");
+}
+
+/* Nobody needs to be asked about a region with nothing in it */
+static int confirm(struct target *target, const struct args *args)
+{
+	struct crabtree_info info;
+	int err, code;
+
+	if (args->yes || args->size || !(args->format.flags & CRABTREE_FORMAT_FORCE))
+		return EXIT_OK;
+	code = target_open(target, CRABTREE_OPEN_READONLY);
+	if (code)
+		return code;
+	err = crabtree_info(target->ct, &info);
+	if (err)
+		code = fail(target, err, "format");
+	target_close(target);
+	if (err || info.state == CRABTREE_STATE_UNFORMATTED)
+		return code;
+	if (!isatty(STDIN_FILENO)) {
+		fprintf(stderr, "crabctl: %s: format: say --yes: there is no terminal to ask on\n",
+			target_path(target));
+		return EXIT_USAGE;
+	}
+	if (ask(target, &info))
+		return EXIT_OK;
+	fprintf(stderr, "crabctl: %s: format: not confirmed, nothing was changed\n",
+		target_path(target));
+	return EXIT_FAILED;
+}
+
+#ifdef CRABCTL_IMAGE
+static int create(struct target *target, uint64_t size)
+{
+	int err = crabtree_create_image(target->image, size);
+
+	if (err == -EEXIST) {
+		fprintf(stderr, "crabctl: %s: format: the file is there already; leave out --size\n",
+			target->image);
+		return EXIT_FAILED;
+	}
+	return err ? fail_file(target->image, err, "create") : EXIT_OK;
+}
+#else
+static int create(struct target *target, uint64_t size)
+{
+	(void)target;
+	(void)size;
+	return EXIT_OK;	/* target_open() will say that there is no --image */
+}
+#endif
+
+static int refused(struct target *target, int err)
+{
+	char reason[128];
+
+	crabtree_reason(target->ct, reason, sizeof(reason));
+	switch (err) {
+	case -EEXIST:
+		fprintf(stderr, "crabctl: %s: format: the region is not empty%s%s; --force formats it\n",
+			target_path(target), reason[0] ? ": " : "", reason);
+		return EXIT_FAILED;
+	case -ENOSPC:
+		return fail_file(target_path(target), -EFBIG, "format: region too small");
+	case -EINVAL:
+		fprintf(stderr, "crabctl: %s: format: %s\n", target_path(target), reason[0] ?
+			reason : "unknown engine or layout, or a leaf size that it cannot have");
+		return EXIT_FAILED;
+	case -EPERM:
+	case -EACCES:
+		return fail_file(target_path(target), err, "format");
+	default:
+		return fail(target, err, "format");
+	}
+}
+
+static int format(struct target *target, struct args *args)
+{
+	struct crabtree_info info;
+	int err;
+
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "formatting %s ...", target_path(target));
+	err = crabtree_format(target->ct, &args->format);
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, err ? "\n" : " done\n");
+	if (err)
+		return refused(target, err);
+	err = crabtree_info(target->ct, &info);
+	if (err)
+		return fail(target, err, "info");
+	if (target->json)
+		return json_print(info_json(target, &info));
+	printf("%s: %" PRIu64 " leaves of %" PRIu64 " bytes, room for %" PRIu64 " records\n",
+	       target_path(target), (uint64_t)info.leaves, (uint64_t)info.leaf_bytes,
+	       (uint64_t)info.capacity);
+	return EXIT_OK;
+}
+
+int verb_format(struct target *target, int argc, char **argv)
+{
+	struct args args = { .target = target };
+	int code, closed;
+
+	verb_parse(&argp, argc, argv, &args);
+	code = confirm(target, &args);
+	if (!code && args.size)
+		code = create(target, args.size);
+	if (!code)
+		code = target_open(target, 0);
+	if (code)
+		return code;
+	code = format(target, &args);
+	closed = target_close(target);
+	if (code && args.size)
+		unlink(target->image);
+	return code ? code : closed;
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements `crabctl info`: what a store is, what its promise rests
+ * on, and what it has done since it was attached.
+ */
+#include "crabctl.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+struct args {
+	struct target *target;
+};
+
+static error_t parse_opt(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = args->target;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "%s: info takes no argument", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.parser = parse_opt,
+	.doc = "What the store is and what it has done.",
+	.children = target_child,
+};
+
+static const char * const durability_words[] = {
+	[CRABTREE_DURABILITY_NONE]	= "none: volatile memory, or nothing is cleaned",
+	[CRABTREE_DURABILITY_UNPROVEN]	=
+		"not proven: read-only attach of a store that was not cleanly detached",
+	[CRABTREE_DURABILITY_POC]	= "cleaned to the point of coherency",
+	[CRABTREE_DURABILITY_POP]	= "cleaned to the point of persistence",
+	[CRABTREE_DURABILITY_PODP]	= "cleaned to the point of deep persistence",
+	[CRABTREE_DURABILITY_CACHE]	= "caches are persistent, only fences are needed",
+};
+
+static const char * const model_words[] = {
+	[CRABTREE_MODEL_NONE]	= "none: the engine promises nothing",
+	[CRABTREE_MODEL_WORD]	= "W: any subset of the words not yet fenced may be lost",
+	[CRABTREE_MODEL_LINE]	= "L: stores to one cache line must persist in order",
+};
+
+#define WORDS(table, number) \
+	((number) < sizeof(table) / sizeof((table)[0]) ? (table)[number] : "unknown")
+
+static const char *durability_of(const struct target *target, const struct crabtree_info *info)
+{
+	if (target->image && info->durability == CRABTREE_DURABILITY_NONE)
+		return "the file is written back when crabctl ends";
+	return WORDS(durability_words, info->durability);
+}
+
+__attribute__((format(printf, 2, 3)))
+static void row(const char *name, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	printf("%-13s", name);
+	vprintf(fmt, args);
+	putchar('\n');
+	va_end(args);
+}
+
+static void print_state(const struct target *target, const struct crabtree_info *info)
+{
+	char bytes[32];
+
+	bytes_text(info->region_bytes, bytes, sizeof(bytes));
+	row(target->image ? "image" : "device", "%s", target_path(target));
+	row("state", "%s", crabtree_state_name(info->state));
+	if (info->reason[0])
+		row("reason", "%.*s", (int)sizeof(info->reason), info->reason);
+	row("region", "%.*s, %s", (int)sizeof(info->region), info->region, bytes);
+}
+
+static void print_store(const struct target *target, const struct crabtree_info *info)
+{
+	char uuid[UUID_TEXT_LEN];
+
+	uuid_text(info->uuid, uuid);
+	row("label", "%.*s", (int)sizeof(info->label), info->label[0] ? info->label : "-");
+	row("uuid", "%s", uuid);
+	row("format", "version %u, features 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64,
+	    info->version, (uint64_t)info->feature_compat, (uint64_t)info->feature_ro_compat,
+	    (uint64_t)info->feature_incompat);
+	row("engine", "%.*s, layout %.*s, leaves of %" PRIu64 " bytes",
+	    (int)sizeof(info->engine), info->engine, (int)sizeof(info->layout), info->layout,
+	    (uint64_t)info->leaf_bytes);
+	row("media model", "%s", WORDS(model_words, info->model));
+	row("durability", "%s", durability_of(target, info));
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0.0;
+}
+
+static void print_fill(const struct crabtree_info *info)
+{
+	char dram[32];
+
+	bytes_text(info->dram_bytes, dram, sizeof(dram));
+	row("records", "%" PRIu64 " of %" PRIu64 " (%.1f %%)", (uint64_t)info->records,
+	    (uint64_t)info->capacity, percent(info->records, info->capacity));
+	row("leaves", "%" PRIu64 " of %" PRIu64 " in use (%.1f %%), %" PRIu64 " quarantined",
+	    (uint64_t)info->leaves_used, (uint64_t)info->leaves,
+	    percent(info->leaves_used, info->leaves), (uint64_t)info->leaves_bad);
+	row("DRAM", "%s", dram);
+	row("attach", "%.3f ms, %" PRIu64 " slots repaired", info->attach_ns / 1e6,
+	    (uint64_t)info->repairs);
+}
+
+static void print_writes(const struct crabtree_info *info)
+{
+	uint64_t writes = info->inserts + info->updates + info->deletes;
+	double per = writes ? (double)writes : 1.0;
+
+	row("since attach", "%" PRIu64 " inserts, %" PRIu64 " updates, %" PRIu64 " deletes, %"
+	    PRIu64 " searches", (uint64_t)info->inserts, (uint64_t)info->updates,
+	    (uint64_t)info->deletes, (uint64_t)info->searches);
+	row("", "%" PRIu64 " leaves split, %" PRIu64 " unlinked", (uint64_t)info->splits,
+	    (uint64_t)info->unlinks);
+	if (writes)
+		row("per write", "%.2f lines, %.2f fences; off the write path %.2f, %.2f",
+		    info->lines / per, info->fences / per, info->prepare_lines / per,
+		    info->prepare_fences / per);
+	else
+		row("per write", "no write yet");
+}
+
+static bool has_store(const struct crabtree_info *info)
+{
+	return info->state == CRABTREE_STATE_READY || info->state == CRABTREE_STATE_READONLY;
+}
+
+static int print_info(const struct target *target, const struct crabtree_info *info)
+{
+	print_state(target, info);
+	if (has_store(info)) {
+		print_store(target, info);
+		print_fill(info);
+		print_writes(info);
+	}
+	return EXIT_OK;
+}
+
+/* What comes from the kernel ends within its field, whatever the kernel did */
+static void json_field(struct json_object *object, const char *name, const char *text, size_t len)
+{
+	json_object_object_add(object, name,
+			       json_object_new_string_len(text, strnlen(text, len)));
+}
+
+static void json_identity(struct json_object *json, const struct crabtree_info *info)
+{
+	char uuid[UUID_TEXT_LEN];
+
+	uuid_text(info->uuid, uuid);
+	json_text(json, "uuid", uuid);
+	json_field(json, "label", info->label, sizeof(info->label));
+	json_field(json, "engine", info->engine, sizeof(info->engine));
+	json_field(json, "layout", info->layout, sizeof(info->layout));
+	json_field(json, "region", info->region, sizeof(info->region));
+	json_field(json, "reason", info->reason, sizeof(info->reason));
+}
+
+static void json_numbers(struct json_object *json, const struct crabtree_info *info)
+{
+#define FIELD(name)	{ #name, info->name }
+	const struct { const char *name; uint64_t value; } fields[] = {
+		FIELD(version), FIELD(region_bytes), FIELD(leaf_bytes), FIELD(leaves),
+		FIELD(leaves_used), FIELD(leaves_bad), FIELD(records), FIELD(capacity),
+		FIELD(feature_compat), FIELD(feature_ro_compat), FIELD(feature_incompat),
+		FIELD(dram_bytes), FIELD(attach_ns), FIELD(lines), FIELD(fences),
+		FIELD(prepare_lines), FIELD(prepare_fences), FIELD(inserts), FIELD(updates),
+		FIELD(deletes), FIELD(searches), FIELD(splits), FIELD(unlinks), FIELD(repairs),
+	};
+#undef FIELD
+	size_t i;
+
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		json_u64(json, fields[i].name, fields[i].value);
+}
+
+struct json_object *info_json(const struct target *target, const struct crabtree_info *info)
+{
+	struct json_object *json = json_object_new_object();
+
+	json_text(json, target->image ? "image" : "device", target_path(target));
+	json_text(json, "state", crabtree_state_name(info->state));
+	json_text(json, "durability", crabtree_durability_name(info->durability));
+	json_text(json, "model", crabtree_model_name(info->model));
+	json_identity(json, info);
+	json_numbers(json, info);
+	return json;
+}
+
+int verb_info(struct target *target, int argc, char **argv)
+{
+	struct args args = { target };
+	struct crabtree_info info;
+	int code, err;
+
+	verb_parse(&argp, argc, argv, &args);
+	code = target_open(target, CRABTREE_OPEN_READONLY);
+	if (code)
+		return code;
+	err = crabtree_info(target->ct, &info);
+	if (err)
+		code = fail(target, err, "info");
+	else if (target->json)
+		code = json_print(info_json(target, &info));
+	else
+		code = print_info(target, &info);
+	target_close(target);
+	return code;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements `crabctl list`: one line for each /dev/crabN, also for
+ * those that cannot be opened.
+ */
+#include "crabctl.h"
+
+#include <glob.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATTERN	"/dev/crab[0-9]*"
+
+struct args {
+	struct target *target;
+};
+
+static error_t parse_opt(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = args->target;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "%s: list takes no argument", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.parser = parse_opt,
+	.doc = "All devices, with state, label and region.",
+	.children = target_child,
+};
+
+/* crab2 before crab10 */
+static int by_number(const void *a, const void *b)
+{
+	const char *x = *(const char * const *)a;
+	const char *y = *(const char * const *)b;
+	size_t lx = strlen(x), ly = strlen(y);
+
+	return lx != ly ? (lx > ly) - (lx < ly) : strcmp(x, y);
+}
+
+static int read_info(const char *path, struct crabtree_info *info)
+{
+	struct crabtree *ct;
+	int err = crabtree_open(&ct, path, CRABTREE_OPEN_READONLY);
+
+	if (err)
+		return err;
+	err = crabtree_info(ct, info);
+	crabtree_close(ct);
+	return err;
+}
+
+static void print_row(const char *path, int err, const struct crabtree_info *info)
+{
+	char bytes[32];
+
+	if (err) {
+		printf("%-12s %s\n", path, crabtree_strerror(err));
+		return;
+	}
+	bytes_text(info->region_bytes, bytes, sizeof(bytes));
+	printf("%-12s %-12s %-10s %-20.*s %12" PRIu64 " %.*s\n", path,
+	       crabtree_state_name(info->state), bytes, (int)sizeof(info->label),
+	       info->label[0] ? info->label : "-", (uint64_t)info->records,
+	       (int)sizeof(info->region), info->region);
+}
+
+static void add_row(struct json_object *rows, const char *path, int err,
+		    const struct crabtree_info *info)
+{
+	struct target target = { .device = path };
+	struct json_object *row;
+
+	if (err) {
+		row = json_object_new_object();
+		json_text(row, "device", path);
+		json_text(row, "error", crabtree_strerror(err));
+	} else {
+		row = info_json(&target, info);
+	}
+	json_object_array_add(rows, row);
+}
+
+static void list_devices(char **paths, size_t count, struct json_object *rows)
+{
+	struct crabtree_info info;
+	size_t i;
+	int err;
+
+	if (count)
+		qsort(paths, count, sizeof(*paths), by_number);
+	if (count && !rows)
+		printf("%-12s %-12s %-10s %-20s %12s %s\n", "DEVICE", "STATE", "SIZE", "LABEL",
+		       "RECORDS", "REGION");
+	for (i = 0; i < count; i++) {
+		err = read_info(paths[i], &info);
+		if (rows)
+			add_row(rows, paths[i], err, &info);
+		else
+			print_row(paths[i], err, &info);
+	}
+}
+
+int verb_list(struct target *target, int argc, char **argv)
+{
+	struct args args = { target };
+	struct json_object *rows;
+	glob_t found = { 0 };
+
+	verb_parse(&argp, argc, argv, &args);
+	rows = target->json ? json_object_new_array() : NULL;
+	glob(PATTERN, 0, NULL, &found);
+	list_devices(found.gl_pathv, found.gl_pathc, rows);
+	if (rows)
+		json_print(rows);
+	else if (!found.gl_pathc)
+		fputs("crabctl: no crabtree devices\n", stderr);
+	globfree(&found);
+	return EXIT_OK;
+}

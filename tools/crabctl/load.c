@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements `crabctl load`: records from lines `key value`, stored
+ * in batches.
+ *
+ * Invariants: a line is acknowledged (--ack) only after the call that stored it
+ * has returned; after a malformed line or a failed record nothing that follows
+ * its batch is tried, and no line after a malformed one is applied at all.
+ */
+#include "crabctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BATCH_DEFAULT	1024
+#define BATCH_ACK	64	/* so many at most are stored and not yet acknowledged */
+#define ACK_LINE_MAX	24	/* "A 18446744073709551615\n" */
+
+struct args {
+	struct target *target;
+	const char *path;
+	const char *ack;
+	unsigned int flags;
+	uint32_t batch;
+};
+
+/**
+ * struct load - a file on its way into the store
+ * @args: the command line
+ * @target: the store
+ * @file: the lines
+ * @ack: where to acknowledge, or -1
+ * @line: number of the line read last
+ * @count: records that wait in @ops
+ * @stored: records stored
+ * @batches: calls made
+ * @progress: for people
+ * @ops: the batch
+ * @lines: the line of each
+ */
+struct load {
+	const struct args *args;
+	struct target *target;
+	FILE *file;
+	int ack;
+	uint64_t line;
+	uint32_t count;
+	uint64_t stored;
+	uint64_t batches;
+	struct progress progress;
+	struct crabtree_batch_op ops[CRABTREE_BATCH_MAX];
+	uint64_t lines[CRABTREE_BATCH_MAX];
+};
+
+enum { OPT_CREATE = 0x2000, OPT_REPLACE, OPT_ACK, OPT_BATCH };
+
+static const struct argp_option options[] = {
+	{ "create", OPT_CREATE, NULL, 0, "fail at a key that is there", 0 },
+	{ "replace", OPT_REPLACE, NULL, 0, "fail at a key that is not there", 0 },
+	{ "ack", OPT_ACK, "FILE", 0,
+	  "append `A LINE' to FILE for each record once it is durable", 0 },
+	{ "batch", OPT_BATCH, "N", 0,
+	  "store N records by one call, 1 to 4096 [1024; 64 at most with --ack]", 0 },
+	{ 0 }
+};
+
+static uint32_t batch_arg(struct argp_state *state, const char *arg)
+{
+	uint64_t batch = number_arg(state, "--batch", arg);
+
+	if (!batch || batch > CRABTREE_BATCH_MAX)
+		argp_error(state, "--batch %s: 1 to %u", arg, CRABTREE_BATCH_MAX);
+	return batch;
+}
+
+static error_t parse_args(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = args->target;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->path)
+			argp_error(state, "%s: one argument too many", arg);
+		args->path = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "FILE is missing (- for standard input)");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_opt(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case OPT_CREATE:
+		args->flags |= CRABTREE_INSERT_CREATE;
+		return 0;
+	case OPT_REPLACE:
+		args->flags |= CRABTREE_INSERT_REPLACE;
+		return 0;
+	case OPT_ACK:
+		args->ack = arg;
+		return 0;
+	case OPT_BATCH:
+		args->batch = batch_arg(state, arg);
+		return 0;
+	default:
+		return parse_args(key, arg, state);
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_opt,
+	.args_doc = "FILE|-",
+	.doc = "Store the records of a file: lines `key value', decimal or 0x hexadecimal; "
+	       "blank lines and what follows # are passed over.",
+	.children = target_child,
+};
+
+static int write_all(int fd, const char *buf, size_t len)
+{
+	ssize_t n;
+
+	while (len) {
+		n = write(fd, buf, len);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			buf += n;
+			len -= n;
+		}
+	}
+	return 0;
+}
+
+/* Acknowledge what of @ops[@first..@end) was stored */
+static int acknowledge(struct load *load, uint32_t first, uint32_t end)
+{
+	char buf[BATCH_ACK * ACK_LINE_MAX];
+	size_t len = 0;
+	uint32_t i;
+	int err;
+
+	if (load->ack < 0)
+		return EXIT_OK;
+	err = crabtree_sync(load->target->ct);
+	if (err)
+		return fail(load->target, err, "sync");
+	for (i = first; i < end; i++) {
+		if (!load->ops[i].status)
+			len += sprintf(buf + len, "A %" PRIu64 "\n", load->lines[i]);
+	}
+	err = write_all(load->ack, buf, len);
+	return err ? fail_file(load->args->ack, err, "acknowledge") : EXIT_OK;
+}
+
+static int verify(struct load *load, uint32_t first, uint32_t end)
+{
+	int status, code = EXIT_OK;
+	uint32_t i;
+
+	for (i = first; i < end; i++) {
+		status = load->ops[i].status;
+		if (!status)
+			load->stored++;
+		else if (!code)
+			code = fail(load->target, status, "load %s:%" PRIu64 ", key %" PRIu64,
+				    load->args->path, load->lines[i],
+				    (uint64_t)load->ops[i].key);
+	}
+	return code;
+}
+
+/* One call; a signal may have cut it short */
+static int submit_once(struct load *load, uint32_t *first)
+{
+	uint32_t done;
+	int err, code, acked;
+
+	err = crabtree_batch(load->target->ct, load->ops + *first, load->count - *first, &done);
+	if (err == -EINTR)
+		return EXIT_OK;
+	if (!err && done > load->count - *first)
+		err = -EPROTO;
+	if (err)
+		return fail(load->target, err, "load %s:%" PRIu64, load->args->path,
+			    load->lines[*first]);
+	load->batches++;
+	acked = acknowledge(load, *first, *first + done);
+	code = verify(load, *first, *first + done);
+	*first += done;
+	return acked ? acked : code;
+}
+
+static int submit(struct load *load)
+{
+	uint32_t first = 0;
+	int code = EXIT_OK;
+
+	while (!code && first < load->count)
+		code = submit_once(load, &first);
+	load->count = 0;
+	return code;
+}
+
+/* NULL, or what is wrong with the line; @op->verb is 0 if there is nothing on it */
+static const char *parse_line(char *text, struct crabtree_batch_op *op)
+{
+	const char *blanks = " \t\r\n";
+	const char *wrong;
+	char *key, *value, *save;
+	uint64_t numbers[2];
+
+	op->verb = 0;
+	text[strcspn(text, "#")] = '\0';
+	key = strtok_r(text, blanks, &save);
+	if (!key)
+		return NULL;
+	value = strtok_r(NULL, blanks, &save);
+	if (!value || strtok_r(NULL, blanks, &save))
+		return "not of the form `key value'";
+	wrong = number_parse(key, &numbers[0]);
+	if (!wrong)
+		wrong = number_parse(value, &numbers[1]);
+	if (!wrong && numbers[0] == CRABTREE_KEY_RESERVED)
+		wrong = "this key is reserved, it marks a free slot";
+	*op = (struct crabtree_batch_op){
+		.verb = CRABTREE_BATCH_INSERT,
+		.key = numbers[0],
+		.value = numbers[1],
+	};
+	return wrong;
+}
+
+static int malformed(struct load *load, const char *wrong)
+{
+	int code = submit(load);
+
+	if (code)
+		return code;
+	progress_end(&load->progress);
+	fprintf(stderr, "crabctl: %s:%" PRIu64 ": %s\n", load->args->path, load->line, wrong);
+	return EXIT_FAILED;
+}
+
+static int load_line(struct load *load, char *text, ssize_t len)
+{
+	struct crabtree_batch_op *op = &load->ops[load->count];
+	const char *wrong = strlen(text) == (size_t)len ? parse_line(text, op) :
+							  "not text: it holds a zero byte";
+
+	if (wrong)
+		return malformed(load, wrong);
+	if (!op->verb)
+		return EXIT_OK;
+	op->flags = load->args->flags;
+	load->lines[load->count++] = load->line;
+	return load->count == load->args->batch ? submit(load) : EXIT_OK;
+}
+
+static int load_lines(struct load *load)
+{
+	char *text = NULL;
+	size_t size = 0;
+	ssize_t len;
+	int code = EXIT_OK;
+
+	while (!code && (len = getline(&text, &size, load->file)) >= 0) {
+		load->line++;
+		code = load_line(load, text, len);
+		if (!load->count)
+			progress_show(&load->progress, load->stored, ftello(load->file));
+	}
+	free(text);
+	if (!code && ferror(load->file)) {
+		submit(load);
+		return fail_file(load->args->path, -errno, "read");
+	}
+	return code ? code : submit(load);
+}
+
+static int report(const struct load *load)
+{
+	struct json_object *json;
+
+	if (!load->target->json) {
+		printf("%" PRIu64 " records stored\n", load->stored);
+		return EXIT_OK;
+	}
+	json = json_object_new_object();
+	json_text(json, "file", load->args->path);
+	json_u64(json, "lines", load->line);
+	json_u64(json, "records", load->stored);
+	json_u64(json, "batches", load->batches);
+	return json_print(json);
+}
+
+static uint64_t file_size(FILE *file)
+{
+	struct stat st;
+
+	return !fstat(fileno(file), &st) && S_ISREG(st.st_mode) ? st.st_size : 0;
+}
+
+/* The store is opened last: a file that is not there must not touch it */
+static int open_all(struct load *load)
+{
+	const struct args *args = load->args;
+
+	load->file = strcmp(args->path, "-") ? fopen(args->path, "re") : stdin;
+	if (!load->file)
+		return fail_file(args->path, -errno, "open");
+	if (args->ack) {
+		load->ack = open(args->ack, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+		if (load->ack < 0)
+			return fail_file(args->ack, -errno, "open");
+	}
+	return target_open(load->target, 0);
+}
+
+static int close_all(struct load *load, int code)
+{
+	int closed = load->target->ct ? target_close(load->target) : EXIT_OK;
+
+	if (load->ack >= 0 && close(load->ack) && !closed)
+		closed = fail_file(load->args->ack, -errno, "close");
+	if (load->file && load->file != stdin)
+		fclose(load->file);
+	return code ? code : closed;
+}
+
+int verb_load(struct target *target, int argc, char **argv)
+{
+	struct args args = { .target = target, .batch = BATCH_DEFAULT };
+	static struct load load;
+	int code;
+
+	verb_parse(&argp, argc, argv, &args);
+	if (args.ack && args.batch > BATCH_ACK)
+		args.batch = BATCH_ACK;
+	load.args = &args;
+	load.target = target;
+	load.ack = -1;
+	code = open_all(&load);
+	if (!code) {
+		progress_begin(&load.progress, "records", file_size(load.file));
+		code = load_lines(&load);
+		progress_end(&load.progress);
+	}
+	code = close_all(&load, code);
+	return code ? code : report(&load);
+}

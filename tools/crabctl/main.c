@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements crabctl's front: it reads what stands before the verb,
+ * finds the verb and hands it the rest.
+ */
+#include "crabctl.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct verb {
+	const char *name;
+	int (*run)(struct target *target, int argc, char **argv);
+};
+
+static const struct verb verbs[] = {
+	{ "info", verb_info },
+	{ "list", verb_list },
+	{ "format", verb_format },
+	{ "get", verb_get },
+	{ "put", verb_put },
+	{ "del", verb_del },
+	{ "scan", verb_scan },
+	{ "load", verb_load },
+	{ "dump", verb_dump },
+	{ "check", verb_check },
+	{ NULL, NULL },
+};
+
+const char *argp_program_version = "crabctl " CRABTREE_VERSION;
+
+static const char doc[] =
+	"Look at, fill and check crabtree stores.\v"
+	"Verbs:\n"
+	"  info                 what the store is and what it has done\n"
+	"  list                 all devices\n"
+	"  format               make an empty store\n"
+	"  get KEY              print the value of a key\n"
+	"  put KEY VALUE        store a value under a key\n"
+	"  del KEY              remove a key\n"
+	"  scan                 print records in the order of their keys\n"
+	"  load FILE|-          store the records of a file\n"
+	"  dump [FILE]          write all records, as load reads them\n"
+	"  check                verify every invariant of the store\n"
+	"\n"
+	"`crabctl VERB --help' tells the options of a verb; crabctl(1) the rest.\n"
+	"Exit codes: 0 done, 1 not found or check found errors, 2 usage, 3 failed.";
+
+struct args {
+	struct target target;
+	const struct verb *verb;
+	int argc;
+	char **argv;
+};
+
+static const struct verb *verb_find(struct argp_state *state, const char *name)
+{
+	const struct verb *verb;
+
+	for (verb = verbs; verb->name; verb++) {
+		if (!strcmp(verb->name, name))
+			return verb;
+	}
+	argp_error(state, "no such verb: %s", name);
+	return NULL;
+}
+
+/* Everything after the verb is the verb's */
+static error_t parse_opt(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->target;
+		return 0;
+	case ARGP_KEY_ARG:
+		args->verb = verb_find(state, arg);
+		args->argc = state->argc - state->next + 1;
+		args->argv = state->argv + state->next - 1;
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which verb?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.parser = parse_opt,
+	.args_doc = "VERB [ARGUMENT...]",
+	.doc = doc,
+	.children = target_child,
+};
+
+/* getopt would take -1 for an unknown option and say so; say what is wrong */
+static bool is_negative(const char *arg)
+{
+	if (*arg++ != '-' || !isdigit((unsigned char)*arg))
+		return false;
+	while (isalnum((unsigned char)*arg))
+		arg++;
+	return !*arg;
+}
+
+static bool refuse_negative(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		if (!is_negative(argv[i]))
+			continue;
+		fprintf(stderr, "crabctl: %s: a negative number; keys and values are 0 to 2^64-1\n",
+			argv[i]);
+		return true;
+	}
+	return false;
+}
+
+/* A full disk under stdout must not look like success */
+static int close_stdout(int code)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return code;
+	perror("crabctl: standard output");
+	return code == EXIT_OK ? EXIT_FAILED : code;
+}
+
+int main(int argc, char **argv)
+{
+	const char *device = getenv("CRABTREE_DEVICE");
+	struct args args = {
+		.target.device = device && *device ? device : "/dev/crab0",
+	};
+	char name[32];
+
+	argp_err_exit_status = EXIT_USAGE;
+	if (refuse_negative(argc, argv))
+		return EXIT_USAGE;
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args);
+	snprintf(name, sizeof(name), "crabctl %s", args.verb->name);
+	args.argv[0] = name;
+	return close_stdout(args.verb->run(&args.target, args.argc, args.argv));
+}

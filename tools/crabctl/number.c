@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file reads numbers: 64 bits, unsigned, decimal or 0x hexadecimal, with
+ * nothing around them. A leading zero does not mean octal.
+ */
+#include "crabctl.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static int digit_value(char c, unsigned int base)
+{
+	int value;
+
+	if (c >= '0' && c <= '9')
+		value = c - '0';
+	else if (tolower((unsigned char)c) >= 'a' && tolower((unsigned char)c) <= 'f')
+		value = tolower((unsigned char)c) - 'a' + 10;
+	else
+		return -1;
+	return value < (int)base ? value : -1;
+}
+
+/* Digits up to @end. NULL, or what is wrong with them */
+static const char *digits_parse(const char *text, const char *end, uint64_t *number)
+{
+	unsigned int base = 10;
+	uint64_t sum = 0;
+	int digit;
+
+	if (*text == '-')
+		return "a negative number; keys and values are 0 to 2^64-1";
+	if (end - text > 2 && text[0] == '0' && tolower((unsigned char)text[1]) == 'x') {
+		base = 16;
+		text += 2;
+	}
+	if (text == end)
+		return "not a number";
+	for (; text < end; text++) {
+		digit = digit_value(*text, base);
+		if (digit < 0)
+			return "not a number (decimal, or hexadecimal as 0x...)";
+		if (__builtin_mul_overflow(sum, base, &sum) ||
+		    __builtin_add_overflow(sum, digit, &sum))
+			return "larger than 2^64-1";
+	}
+	*number = sum;
+	return NULL;
+}
+
+/**
+ * number_parse() - read a number
+ * @text: the number and nothing else
+ * @number: out
+ * Return: NULL, or what is wrong with it.
+ */
+const char *number_parse(const char *text, uint64_t *number)
+{
+	return digits_parse(text, text + strlen(text), number);
+}
+
+uint64_t number_arg(struct argp_state *state, const char *what, const char *text)
+{
+	uint64_t number = 0;
+	const char *wrong = number_parse(text, &number);
+
+	if (wrong)
+		argp_error(state, "%s %s: %s", what, text, wrong);
+	return number;
+}
+
+uint64_t key_arg(struct argp_state *state, const char *text)
+{
+	uint64_t key = number_arg(state, "key", text);
+
+	if (key == CRABTREE_KEY_RESERVED)
+		argp_error(state, "key %s: reserved, it marks a free slot", text);
+	return key;
+}
+
+static unsigned int suffix_shift(char suffix)
+{
+	switch (suffix) {
+	case 'k':
+	case 'K':
+		return 10;
+	case 'M':
+		return 20;
+	case 'G':
+		return 30;
+	default:
+		return 0;
+	}
+}
+
+/* A number of bytes: 4096, 16K, 16M, 1G */
+uint64_t size_arg(struct argp_state *state, const char *what, const char *text)
+{
+	size_t len = strlen(text);
+	unsigned int shift = len ? suffix_shift(text[len - 1]) : 0;
+	uint64_t number = 0;
+	const char *wrong = digits_parse(text, text + len - !!shift, &number);
+
+	if (!wrong && number > UINT64_MAX >> shift)
+		wrong = "larger than 2^64-1";
+	if (wrong)
+		argp_error(state, "%s %s: %s", what, text, wrong);
+	return number << shift;
+}
+
+void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN])
+{
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	unsigned int nibble = 0;
+	size_t i;
+	int digit;
+
+	memset(uuid, 0, CRABTREE_UUID_LEN);
+	for (i = 0; form[i] == '-' ? text[i] == '-' : form[i] && text[i]; i++) {
+		if (form[i] == '-')
+			continue;
+		digit = digit_value(text[i], 16);
+		if (digit < 0)
+			break;
+		uuid[nibble / 2] |= digit << (nibble % 2 ? 0 : 4);
+		nibble++;
+	}
+	if (form[i] || text[i])
+		argp_error(state, "uuid %s: not of the form %s", text, form);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements printing: JSON objects, sizes, and records one by one,
+ * so that a scan of any length needs no memory.
+ */
+#include "crabctl.h"
+
+#include <inttypes.h>
+
+void uuid_text(const uint8_t uuid[CRABTREE_UUID_LEN], char text[UUID_TEXT_LEN])
+{
+	int i;
+
+	for (i = 0; i < CRABTREE_UUID_LEN; i++)
+		text += sprintf(text, "%s%02x",
+				i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+}
+
+/* As people say it, if that is exact enough */
+void bytes_text(uint64_t bytes, char *text, size_t len)
+{
+	static const char units[] = "KMGTPE";
+	double value = bytes;
+	int unit = -1;
+
+	while (value >= 1024 && units[unit + 1]) {
+		value /= 1024;
+		unit++;
+	}
+	if (unit < 0)
+		snprintf(text, len, "%" PRIu64 " bytes", bytes);
+	else
+		snprintf(text, len, "%.*f %ciB", value == (uint64_t)value ? 0 : 1, value,
+			 units[unit]);
+}
+
+void json_u64(struct json_object *object, const char *name, uint64_t value)
+{
+	json_object_object_add(object, name, json_object_new_uint64(value));
+}
+
+void json_text(struct json_object *object, const char *name, const char *text)
+{
+	json_object_object_add(object, name, json_object_new_string(text));
+}
+
+/* Prints and frees @object */
+int json_print(struct json_object *object)
+{
+	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
+					    JSON_C_TO_STRING_SPACED |
+					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(object);
+	return EXIT_OK;
+}
+
+void record_begin(struct record_writer *writer)
+{
+	writer->count = 0;
+	if (writer->json)
+		fputc('[', writer->file);
+}
+
+void record_put(struct record_writer *writer, const struct crabtree_record *record)
+{
+	const char *fmt = writer->hex ? "0x%" PRIx64 " 0x%" PRIx64 "\n" :
+					"%" PRIu64 " %" PRIu64 "\n";
+
+	if (writer->json)	/* numbers only: nothing here needs escaping */
+		fprintf(writer->file, "%s\n  { \"key\": %" PRIu64 ", \"value\": %" PRIu64 " }",
+			writer->count ? "," : "", (uint64_t)record->key, (uint64_t)record->value);
+	else
+		fprintf(writer->file, fmt, (uint64_t)record->key, (uint64_t)record->value);
+	writer->count++;
+}
+
+void record_end(struct record_writer *writer)
+{
+	if (writer->json)
+		fputs(writer->count ? "\n]\n" : "]\n", writer->file);
+}

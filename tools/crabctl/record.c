@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements `crabctl get`, `put` and `del`: one record.
+ */
+#include "crabctl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+struct args {
+	struct target *target;
+	unsigned int wanted;
+	unsigned int flags;
+	bool hex;
+	uint64_t key;
+	uint64_t value;
+};
+
+enum { OPT_CREATE = 0x2000, OPT_REPLACE };
+
+static error_t parse_args(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = args->target;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num >= args->wanted)
+			argp_error(state, "%s: one argument too many", arg);
+		if (state->arg_num == 0)
+			args->key = key_arg(state, arg);
+		else
+			args->value = number_arg(state, "value", arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (state->arg_num < args->wanted)
+			argp_error(state, "%s is missing", state->arg_num ? "VALUE" : "KEY");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_opt(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case OPT_CREATE:
+		args->flags |= CRABTREE_INSERT_CREATE;
+		return 0;
+	case OPT_REPLACE:
+		args->flags |= CRABTREE_INSERT_REPLACE;
+		return 0;
+	case 'x':
+		args->hex = true;
+		return 0;
+	default:
+		return parse_args(key, arg, state);
+	}
+}
+
+static const struct argp_option get_options[] = {
+	{ "hex", 'x', NULL, 0, "print the value in hexadecimal", 0 },
+	{ 0 }
+};
+
+static const struct argp_option put_options[] = {
+	{ "create", OPT_CREATE, NULL, 0, "fail if the key is there", 0 },
+	{ "replace", OPT_REPLACE, NULL, 0, "fail if the key is not there", 0 },
+	{ 0 }
+};
+
+static const struct argp get_argp = {
+	.options = get_options,
+	.parser = parse_opt,
+	.args_doc = "KEY",
+	.doc = "Print the value of a key.",
+	.children = target_child,
+};
+
+static const struct argp put_argp = {
+	.options = put_options,
+	.parser = parse_opt,
+	.args_doc = "KEY VALUE",
+	.doc = "Store a value under a key.",
+	.children = target_child,
+};
+
+static const struct argp del_argp = {
+	.parser = parse_opt,
+	.args_doc = "KEY",
+	.doc = "Remove a key.",
+	.children = target_child,
+};
+
+static struct json_object *record_json(const struct args *args)
+{
+	struct json_object *json = json_object_new_object();
+
+	json_u64(json, "key", args->key);
+	return json;
+}
+
+static int get(struct target *target, struct args *args)
+{
+	struct json_object *json;
+	int err = crabtree_search(target->ct, args->key, &args->value);
+
+	if (err)
+		return fail(target, err, "get %" PRIu64, args->key);
+	if (!target->json) {
+		printf(args->hex ? "0x%" PRIx64 "\n" : "%" PRIu64 "\n", args->value);
+		return EXIT_OK;
+	}
+	json = record_json(args);
+	json_u64(json, "value", args->value);
+	return json_print(json);
+}
+
+static int put(struct target *target, struct args *args)
+{
+	struct json_object *json;
+	uint64_t old_value;
+	bool existed;
+	int err = crabtree_insert(target->ct, args->key, args->value, args->flags, &existed,
+				  &old_value);
+
+	if (err)
+		return fail(target, err, "put %" PRIu64, args->key);
+	if (!target->json)
+		return EXIT_OK;
+	json = record_json(args);
+	json_u64(json, "value", args->value);
+	json_object_object_add(json, "existed", json_object_new_boolean(existed));
+	if (existed)
+		json_u64(json, "old_value", old_value);
+	return json_print(json);
+}
+
+static int del(struct target *target, struct args *args)
+{
+	struct json_object *json;
+	uint64_t old_value;
+	int err = crabtree_delete(target->ct, args->key, &old_value);
+
+	if (err)
+		return fail(target, err, "del %" PRIu64, args->key);
+	if (!target->json)
+		return EXIT_OK;
+	json = record_json(args);
+	json_u64(json, "old_value", old_value);
+	return json_print(json);
+}
+
+static int with_target(struct target *target, unsigned int flags, struct args *args,
+		       int (*run)(struct target *target, struct args *args))
+{
+	int code = target_open(target, flags);
+	int closed;
+
+	if (code)
+		return code;
+	code = run(target, args);
+	closed = target_close(target);
+	return code ? code : closed;
+}
+
+int verb_get(struct target *target, int argc, char **argv)
+{
+	struct args args = { .target = target, .wanted = 1 };
+
+	verb_parse(&get_argp, argc, argv, &args);
+	return with_target(target, CRABTREE_OPEN_READONLY, &args, get);
+}
+
+int verb_put(struct target *target, int argc, char **argv)
+{
+	struct args args = { .target = target, .wanted = 2 };
+
+	verb_parse(&put_argp, argc, argv, &args);
+	return with_target(target, 0, &args, put);
+}
+
+int verb_del(struct target *target, int argc, char **argv)
+{
+	struct args args = { .target = target, .wanted = 1 };
+
+	verb_parse(&del_argp, argc, argv, &args);
+	return with_target(target, 0, &args, del);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements `crabctl scan`: records of a range in the order of their
+ * keys, read in chunks, each of which begins behind the last key of the one
+ * before; writers are not held up.
+ */
+#include "crabctl.h"
+
+#include <inttypes.h>
+
+struct args {
+	struct target *target;
+	uint64_t from;
+	uint64_t to;
+	uint64_t limit;
+	bool hex;
+};
+
+enum { OPT_FROM = 0x2000, OPT_TO, OPT_LIMIT };
+
+static const struct argp_option options[] = {
+	{ "from", OPT_FROM, "KEY", 0, "the least key wanted", 0 },
+	{ "to", OPT_TO, "KEY", 0, "the greatest key wanted", 0 },
+	{ "limit", OPT_LIMIT, "N", 0, "at most N records", 0 },
+	{ "hex", 'x', NULL, 0, "print numbers in hexadecimal", 0 },
+	{ 0 }
+};
+
+static error_t parse_opt(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = args->target;
+		return 0;
+	case OPT_FROM:
+		args->from = number_arg(state, "--from", arg);
+		return 0;
+	case OPT_TO:
+		args->to = number_arg(state, "--to", arg);
+		return 0;
+	case OPT_LIMIT:
+		args->limit = number_arg(state, "--limit", arg);
+		return 0;
+	case 'x':
+		args->hex = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "%s: scan takes only options", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_opt,
+	.doc = "Print records in the order of their keys.",
+	.children = target_child,
+};
+
+static int scan(struct target *target, const struct args *args)
+{
+	struct record_writer writer = {
+		.file = stdout,
+		.json = target->json,
+		.hex = args->hex,
+	};
+	struct crabtree_record record;
+	struct crabtree_iter *iter;
+	int err;
+
+	err = crabtree_iter_new(target->ct, args->from, args->to, &iter);
+	if (err)
+		return fail(target, err, "scan");
+	record_begin(&writer);
+	while (writer.count < args->limit && (err = crabtree_iter_next(iter, &record)) > 0)
+		record_put(&writer, &record);
+	record_end(&writer);
+	crabtree_iter_free(iter);
+	return err < 0 ? fail(target, err, "scan, after %" PRIu64 " records", writer.count) :
+			 EXIT_OK;
+}
+
+int verb_scan(struct target *target, int argc, char **argv)
+{
+	struct args args = {
+		.target = target,
+		.to = CRABTREE_KEY_RESERVED - 1,
+		.limit = UINT64_MAX,
+	};
+	int code;
+
+	verb_parse(&argp, argc, argv, &args);
+	code = target_open(target, CRABTREE_OPEN_READONLY);
+	if (code)
+		return code;
+	code = scan(target, &args);
+	target_close(target);
+	return code;
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the target of a command: the options that name it, which
+ * every verb takes as well, and opening and closing it.
+ */
+#include "crabctl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#ifdef CRABCTL_IMAGE
+#include <crabtree_image.h>
+#endif
+
+enum { OPT_IMAGE = 0x1000 };
+
+static const struct argp_option options[] = {
+	{ "device", 'd', "DEV", 0,
+	  "the device [$CRABTREE_DEVICE, else /dev/crab0]", 0 },
+	{ "image", OPT_IMAGE, "FILE", 0,
+	  "work on an image of a region instead, without the kernel", 0 },
+	{ "json", 'j', NULL, 0, "print JSON", 0 },
+	{ 0 }
+};
+
+static error_t parse_opt(int key, char *arg, struct argp_state *state)
+{
+	struct target *target = state->input;
+
+	switch (key) {
+	case 'd':
+		target->device = arg;
+		target->image = NULL;
+		return 0;
+	case OPT_IMAGE:
+		target->image = arg;
+		return 0;
+	case 'j':
+		target->json = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp target_argp = {
+	.options = options,
+	.parser = parse_opt,
+};
+
+const struct argp_child target_child[] = {
+	{ &target_argp, 0, "Target and output:", 1 },
+	{ 0 }
+};
+
+void verb_parse(const struct argp *argp, int argc, char **argv, void *args)
+{
+	argp_parse(argp, argc, argv, 0, NULL, args);
+}
+
+const char *target_path(const struct target *target)
+{
+	return target->image ? target->image : target->device;
+}
+
+#ifdef CRABCTL_IMAGE
+static int open_image(struct target *target, unsigned int flags)
+{
+	return crabtree_open_image(&target->ct, target->image, flags);
+}
+#else
+static int open_image(struct target *target, unsigned int flags)
+{
+	(void)target;
+	(void)flags;
+	return -EOPNOTSUPP;
+}
+#endif
+
+/* What an errno of open means; the words of the library are about keys */
+static const char *open_error(const struct target *target, int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return target->image ? "no such file" :
+			"no such device (is crabtree.ko loaded, has it a region?)";
+	case -ENOTTY:
+		return target->image ? "not a regular file" :
+			"not a crabtree device (an image file is opened by --image)";
+	case -EWOULDBLOCK:
+		return "another program has this image open";
+	case -EOPNOTSUPP:
+		return "this crabctl was built without support for image files";
+	case -EINVAL:
+		return target->image ? "too small to be an image of a region" : strerror(EINVAL);
+	case -EACCES:
+	case -EPERM:
+		return strerror(-err);
+	default:
+		return crabtree_strerror(err);
+	}
+}
+
+int target_open(struct target *target, unsigned int flags)
+{
+	int err = target->image ? open_image(target, flags) :
+		  crabtree_open(&target->ct, target->device, flags);
+
+	if (!err)
+		return EXIT_OK;
+	target->ct = NULL;
+	fprintf(stderr, "crabctl: %s: %s\n", target_path(target), open_error(target, err));
+	return EXIT_FAILED;
+}
+
+int target_close(struct target *target)
+{
+	int err = crabtree_close(target->ct);
+
+	target->ct = NULL;
+	return err ? fail_file(target_path(target), err, "close") : EXIT_OK;
+}

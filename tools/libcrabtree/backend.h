@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * This file declares what stands behind a handle: the device or an image file.
+ *
+ * Both take the kernel's commands with the kernel's structures, so that all the
+ * rest of the library is one code for the two.
+ */
+#ifndef CRABTREE_BACKEND_H
+#define CRABTREE_BACKEND_H
+
+#include <stddef.h>
+
+struct crabtree;
+
+/**
+ * struct crabtree_backend - one way to reach a store
+ * @call: do CRABTREE_* with its structure; 0 or a negative errno
+ * @sync: make the file hold what was written
+ * @reason: crabtree_reason()
+ * @close: free the handle
+ */
+struct crabtree_backend {
+	int (*call)(struct crabtree *ct, unsigned long cmd, void *arg);
+	int (*sync)(struct crabtree *ct);
+	void (*reason)(struct crabtree *ct, char *buf, size_t len);
+	int (*close)(struct crabtree *ct);
+};
+
+/* A handle; the head of each backend's own structure */
+struct crabtree {
+	const struct crabtree_backend *backend;
+};
+
+#endif /* CRABTREE_BACKEND_H */

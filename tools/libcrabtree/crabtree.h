@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * This file declares libcrabtree: the ioctls of /dev/crabN as C functions.
+ *
+ * Every function returns 0 (or a count where it says so), or a negative errno;
+ * crabtree_strerror() puts it into words. The structures are those of the
+ * kernel, <linux/crabtree.h>; the library fills in their size words. What
+ * returned 0 is durable, as far as crabtree_info.durability says.
+ *
+ * A handle holds no lock and no position: threads may share it.
+ */
+#ifndef CRABTREE_H
+#define CRABTREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/crabtree.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct crabtree;
+
+#define CRABTREE_OPEN_READONLY	(1U << 0)	/* writes get -EBADF */
+
+/**
+ * crabtree_open() - open a device
+ * @ct: out: the handle
+ * @path: /dev/crabN
+ * @flags: CRABTREE_OPEN_*
+ * Return: 0; -ENOTTY if @path is not a crabtree device; an errno of open(2).
+ */
+int crabtree_open(struct crabtree **ct, const char *path, unsigned int flags);
+
+/**
+ * crabtree_close() - close a handle and free it
+ * @ct: the handle, or NULL
+ * Return: 0; for an image file also a failure to write it back.
+ */
+int crabtree_close(struct crabtree *ct);
+
+/**
+ * crabtree_sync() - what was written reaches the file of an image
+ * @ct: the handle
+ *
+ * For a device there is nothing to do: a write that returned is durable.
+ */
+int crabtree_sync(struct crabtree *ct);
+
+/**
+ * crabtree_reason() - why the store is rejected, read-only or not formattable
+ * @ct: the handle
+ * @buf: out: NUL-terminated, empty where there is nothing to tell
+ * @len: size of @buf, more than 0
+ */
+void crabtree_reason(struct crabtree *ct, char *buf, size_t len);
+
+/** crabtree_info() - what the store is and what it has done */
+int crabtree_info(struct crabtree *ct, struct crabtree_info *info);
+
+/**
+ * crabtree_insert() - store a value under a key
+ * @ct: the handle
+ * @key: any but CRABTREE_KEY_RESERVED
+ * @value: any
+ * @flags: CRABTREE_INSERT_CREATE, CRABTREE_INSERT_REPLACE, or 0 for either
+ * @existed: out: the key was there; may be NULL
+ * @old_value: out: its value if it was there; may be NULL
+ * Return: 0, -EEXIST, -ENOENT, -ENOSPC, -EROFS, -EINVAL, -EUCLEAN.
+ */
+int crabtree_insert(struct crabtree *ct, uint64_t key, uint64_t value, unsigned int flags,
+		    bool *existed, uint64_t *old_value);
+
+/**
+ * crabtree_search() - the value of a key
+ * Return: 0, -ENOENT, -EINVAL, -EUCLEAN in a quarantined range.
+ */
+int crabtree_search(struct crabtree *ct, uint64_t key, uint64_t *value);
+
+/**
+ * crabtree_seek() - the nearest record
+ * @ct: the handle
+ * @key: where to begin
+ * @flags: CRABTREE_SEARCH_GE or CRABTREE_SEARCH_LE
+ * @record: out
+ * Return: as crabtree_search().
+ */
+int crabtree_seek(struct crabtree *ct, uint64_t key, unsigned int flags,
+		  struct crabtree_record *record);
+
+/**
+ * crabtree_delete() - remove a key
+ * @ct: the handle
+ * @key: the key
+ * @old_value: out: the value that it had; may be NULL
+ * Return: 0, -ENOENT, -EROFS, -EINVAL, -EUCLEAN.
+ */
+int crabtree_delete(struct crabtree *ct, uint64_t key, uint64_t *old_value);
+
+/**
+ * struct crabtree_cursor - a scan that can stop and go on
+ * @next: the least key not yet given
+ * @end: the greatest key wanted
+ * @done: nothing is left
+ *
+ * It holds nothing of the store: keep it, store it, go on days later.
+ */
+struct crabtree_cursor {
+	uint64_t next;
+	uint64_t end;
+	bool done;
+};
+
+/** crabtree_cursor_init() - begin a scan of [@start, @end] */
+void crabtree_cursor_init(struct crabtree_cursor *cursor, uint64_t start, uint64_t end);
+
+/**
+ * crabtree_cursor_read() - the next records in the order of their keys
+ * @ct: the handle
+ * @cursor: the scan; advanced
+ * @records: out
+ * @capacity: how many fit, more than 0
+ * Return: how many, 0 at the end, or a negative errno; @cursor is then as before.
+ */
+int crabtree_cursor_read(struct crabtree *ct, struct crabtree_cursor *cursor,
+			 struct crabtree_record *records, uint32_t capacity);
+
+struct crabtree_iter;
+
+/** crabtree_iter_new() - records of [@start, @end] one by one */
+int crabtree_iter_new(struct crabtree *ct, uint64_t start, uint64_t end,
+		      struct crabtree_iter **iter);
+
+/**
+ * crabtree_iter_next() - the next record
+ * Return: 1 with a record, 0 at the end, or a negative errno.
+ */
+int crabtree_iter_next(struct crabtree_iter *iter, struct crabtree_record *record);
+
+/** crabtree_iter_free() - end an iteration; NULL is allowed */
+void crabtree_iter_free(struct crabtree_iter *iter);
+
+/**
+ * crabtree_batch() - many operations in one call
+ * @ct: the handle
+ * @ops: the operations; @status, @value and @old_value are written
+ * @count: how many, at most CRABTREE_BATCH_MAX
+ * @done: out: how many were tried: fewer than @count if a signal came; may be NULL
+ * Return: 0 even where single operations failed: see their @status.
+ */
+int crabtree_batch(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t count,
+		   uint32_t *done);
+
+/** crabtree_check() - verify every invariant; 0 also where errors were found */
+int crabtree_check(struct crabtree *ct, struct crabtree_check *check);
+
+/**
+ * crabtree_format() - make an empty store
+ * @ct: the handle
+ * @format: what; @size is filled in
+ * Return: 0; -EEXIST over a live or foreign signature without
+ * CRABTREE_FORMAT_FORCE; -EPERM, -EBUSY, -EINVAL, -ENOSPC.
+ */
+int crabtree_format(struct crabtree *ct, struct crabtree_format *format);
+
+/**
+ * crabtree_strerror() - what an error means here, in plain words
+ * @err: what a function returned; the sign does not matter
+ * Return: a string that lives for ever.
+ */
+const char *crabtree_strerror(int err);
+
+/** crabtree_state_name() - one word for enum crabtree_state */
+const char *crabtree_state_name(uint32_t state);
+
+/** crabtree_durability_name() - one word for enum crabtree_durability */
+const char *crabtree_durability_name(uint32_t durability);
+
+/** crabtree_model_name() - one word for enum crabtree_model */
+const char *crabtree_model_name(uint32_t model);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CRABTREE_H */

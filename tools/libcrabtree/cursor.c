@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * This file implements scans: the cursor, which is only two keys, and the
+ * iterator, which adds a buffer to it.
+ *
+ * Invariant: keys ascend strictly from one read to the next, even if a backend
+ * should not keep that promise; a scan that does not advance is an error.
+ */
+#include "crabtree.h"
+#include "backend.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ITER_RECORDS	256
+
+struct crabtree_iter {
+	struct crabtree *ct;
+	struct crabtree_cursor cursor;
+	int count;
+	int pos;
+	struct crabtree_record records[ITER_RECORDS];
+};
+
+void crabtree_cursor_init(struct crabtree_cursor *cursor, uint64_t start, uint64_t end)
+{
+	*cursor = (struct crabtree_cursor){
+		.next = start,
+		.end = end,
+		.done = start > end,
+	};
+}
+
+static int cursor_advance(struct crabtree_cursor *cursor, const struct crabtree_scan *scan)
+{
+	if (scan->count > scan->capacity)
+		return -EPROTO;
+	if (!scan->more) {
+		cursor->done = true;
+		return 0;
+	}
+	if (scan->next <= cursor->next)
+		return -EPROTO;
+	cursor->next = scan->next;
+	return 0;
+}
+
+int crabtree_cursor_read(struct crabtree *ct, struct crabtree_cursor *cursor,
+			 struct crabtree_record *records, uint32_t capacity)
+{
+	struct crabtree_scan scan;
+	int err;
+
+	if (!capacity || capacity > INT32_MAX)
+		return -EINVAL;
+	while (!cursor->done) {
+		scan = (struct crabtree_scan){
+			.size = sizeof(scan),
+			.start = cursor->next,
+			.end = cursor->end,
+			.records = (uintptr_t)records,
+			.capacity = capacity,
+		};
+		err = ct->backend->call(ct, CRABTREE_SCAN, &scan);
+		if (!err)
+			err = cursor_advance(cursor, &scan);
+		if (err)
+			return err;
+		if (scan.count)
+			return scan.count;
+	}
+	return 0;
+}
+
+int crabtree_iter_new(struct crabtree *ct, uint64_t start, uint64_t end,
+		      struct crabtree_iter **iter)
+{
+	struct crabtree_iter *new = malloc(sizeof(*new));
+
+	if (!new)
+		return -ENOMEM;
+	new->ct = ct;
+	new->count = 0;
+	new->pos = 0;
+	crabtree_cursor_init(&new->cursor, start, end);
+	*iter = new;
+	return 0;
+}
+
+int crabtree_iter_next(struct crabtree_iter *iter, struct crabtree_record *record)
+{
+	int n;
+
+	if (iter->pos == iter->count) {
+		n = crabtree_cursor_read(iter->ct, &iter->cursor, iter->records, ITER_RECORDS);
+		if (n <= 0)
+			return n;
+		iter->count = n;
+		iter->pos = 0;
+	}
+	*record = iter->records[iter->pos++];
+	return 1;
+}
+
+void crabtree_iter_free(struct crabtree_iter *iter)
+{
+	free(iter);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * This file implements the calls of the library over a backend: it fills the
+ * kernel's structures and takes the answers out of them.
+ */
+#include "crabtree.h"
+#include "backend.h"
+
+#include <string.h>
+
+static int call(struct crabtree *ct, unsigned long cmd, void *arg)
+{
+	return ct->backend->call(ct, cmd, arg);
+}
+
+int crabtree_close(struct crabtree *ct)
+{
+	return ct ? ct->backend->close(ct) : 0;
+}
+
+int crabtree_sync(struct crabtree *ct)
+{
+	return ct->backend->sync(ct);
+}
+
+void crabtree_reason(struct crabtree *ct, char *buf, size_t len)
+{
+	buf[0] = '\0';
+	ct->backend->reason(ct, buf, len);
+}
+
+int crabtree_info(struct crabtree *ct, struct crabtree_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	return call(ct, CRABTREE_INFO, info);
+}
+
+int crabtree_insert(struct crabtree *ct, uint64_t key, uint64_t value, unsigned int flags,
+		    bool *existed, uint64_t *old_value)
+{
+	struct crabtree_insert insert = {
+		.size = sizeof(insert),
+		.flags = flags,
+		.key = key,
+		.value = value,
+	};
+	int err = call(ct, CRABTREE_INSERT, &insert);
+
+	if (existed)
+		*existed = insert.existed;
+	if (old_value)
+		*old_value = insert.old_value;
+	return err;
+}
+
+int crabtree_search(struct crabtree *ct, uint64_t key, uint64_t *value)
+{
+	struct crabtree_search search = {
+		.size = sizeof(search),
+		.key = key,
+	};
+	int err = call(ct, CRABTREE_SEARCH, &search);
+
+	if (!err)
+		*value = search.value;
+	return err;
+}
+
+int crabtree_seek(struct crabtree *ct, uint64_t key, unsigned int flags,
+		  struct crabtree_record *record)
+{
+	struct crabtree_search search = {
+		.size = sizeof(search),
+		.flags = flags,
+		.key = key,
+	};
+	int err = call(ct, CRABTREE_SEARCH, &search);
+
+	if (!err)
+		*record = (struct crabtree_record){ search.key, search.value };
+	return err;
+}
+
+int crabtree_delete(struct crabtree *ct, uint64_t key, uint64_t *old_value)
+{
+	struct crabtree_delete delete = {
+		.size = sizeof(delete),
+		.key = key,
+	};
+	int err = call(ct, CRABTREE_DELETE, &delete);
+
+	if (!err && old_value)
+		*old_value = delete.old_value;
+	return err;
+}
+
+int crabtree_batch(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t count,
+		   uint32_t *done)
+{
+	struct crabtree_batch batch = {
+		.size = sizeof(batch),
+		.ops = (uintptr_t)ops,
+		.count = count,
+	};
+	int err = call(ct, CRABTREE_BATCH, &batch);
+
+	if (done)
+		*done = err ? 0 : batch.done;
+	return err;
+}
+
+int crabtree_check(struct crabtree *ct, struct crabtree_check *check)
+{
+	memset(check, 0, sizeof(*check));
+	check->size = sizeof(*check);
+	return call(ct, CRABTREE_CHECK, check);
+}
+
+int crabtree_format(struct crabtree *ct, struct crabtree_format *format)
+{
+	format->size = sizeof(*format);
+	return call(ct, CRABTREE_FORMAT, format);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the file behind an image: locked, mapped, written back.
+ *
+ * Invariants: one writer or any number of readers have the file (flock); a
+ * mapping for reading cannot be written, so a read-only handle changes nothing.
+ * Durability is that of msync(): the memory here is the page cache, so cleaning
+ * lines would be waste; they are only counted.
+ */
+#include "crabtree_image.h"
+#include "image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define IMAGE_PAGE	4096	/* of the format, whatever the CPU's is */
+
+static int image_sync(struct crabtree *ct)
+{
+	struct image *image = (struct image *)ct;
+
+	if (image->readonly)
+		return 0;
+	return msync(image->media.base, image->media.size, MS_SYNC) < 0 ? -errno : 0;
+}
+
+static void image_reason(struct crabtree *ct, char *buf, size_t len)
+{
+	struct image *image = (struct image *)ct;
+
+	snprintf(buf, len, "%s", image->reason);
+}
+
+static int image_close(struct crabtree *ct)
+{
+	struct image *image = (struct image *)ct;
+	int err;
+
+	crab_store_detach(image->store);
+	err = image_sync(ct);
+	munmap(image->media.base, image->media.size);
+	if (close(image->fd) < 0 && !err)
+		err = -errno;
+	free(image);
+	return err;
+}
+
+static const struct crabtree_backend image_backend = {
+	.call = image_call,
+	.sync = image_sync,
+	.reason = image_reason,
+	.close = image_close,
+};
+
+static int image_lock(struct image *image)
+{
+	if (flock(image->fd, (image->readonly ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0)
+		return -errno;
+	return 0;
+}
+
+static int image_map(struct image *image)
+{
+	int prot = image->readonly ? PROT_READ : PROT_READ | PROT_WRITE;
+	struct stat st;
+	void *base;
+
+	if (fstat(image->fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOTTY;
+	image->media.size = st.st_size & ~(IMAGE_PAGE - 1ULL);
+	if (!image->media.size)
+		return -EINVAL;
+	base = mmap(NULL, image->media.size, prot, MAP_SHARED, image->fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	image->media.base = base;
+	image->media.durability = CRAB_DURABILITY_NONE;
+	image->media.fence_only = true;
+	return 0;
+}
+
+static void image_name(struct image *image, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(image->name, sizeof(image->name), "%s", slash ? slash + 1 : path);
+}
+
+/* What is wrong comes back as an errno and a reason; the caller does the talking */
+static void no_log(char level, const char *line)
+{
+	(void)level;
+	(void)line;
+}
+
+int crabtree_open_image(struct crabtree **ct, const char *path, unsigned int flags)
+{
+	struct image *image;
+	int err;
+
+	if (flags & ~CRABTREE_OPEN_READONLY)
+		return -EINVAL;
+	crab_host_log = no_log;
+	err = crab_persist_init();
+	if (err)
+		return err;
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return -ENOMEM;
+	image->ct.backend = &image_backend;
+	image->readonly = flags & CRABTREE_OPEN_READONLY;
+	image_name(image, path);
+	image->fd = open(path, (image->readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
+	err = image->fd < 0 ? -errno : 0;
+	if (err)
+		goto err_free;
+	err = image_lock(image);
+	if (err)
+		goto err_close;
+	err = image_map(image);
+	if (err)
+		goto err_close;
+	*ct = &image->ct;
+	return 0;
+
+err_close:
+	close(image->fd);
+err_free:
+	free(image);
+	return err;
+}
+
+int crabtree_create_image(const char *path, uint64_t size)
+{
+	int err, fd;
+
+	if (size < IMAGE_PAGE || size % IMAGE_PAGE || size > INT64_MAX)
+		return -EINVAL;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	err = -posix_fallocate(fd, 0, size);
+	if (close(fd) < 0 && !err)
+		err = -errno;
+	if (err)
+		unlink(path);
+	return err;
+}

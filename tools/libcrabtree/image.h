@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares an open image file, shared by image.c (the file) and
+ * image_calls.c (the store in it).
+ */
+#ifndef CRABTREE_IMAGE_INTERNAL_H
+#define CRABTREE_IMAGE_INTERNAL_H
+
+#include <store.h>
+
+#include "backend.h"
+
+/**
+ * struct image - an open image
+ * @ct: the handle
+ * @fd: the file, locked
+ * @readonly: mapped for reading only
+ * @media: the mapping
+ * @store: attached store, or NULL
+ * @tried: attach was tried; @error, @verdict and @reason tell how it went
+ * @error: of the attach
+ * @verdict: of the attach
+ * @reason: why the store is not there or read-only, or why FORMAT was refused
+ * @name: last component of the path
+ */
+struct image {
+	struct crabtree ct;
+	int fd;
+	bool readonly;
+	struct crab_media media;
+	struct crab_store *store;
+	bool tried;
+	int error;
+	enum crab_verdict verdict;
+	char reason[CRAB_REASON_LEN];
+	char name[64];
+};
+
+int image_call(struct crabtree *ct, unsigned long cmd, void *arg);
+
+#endif /* CRABTREE_IMAGE_INTERNAL_H */
