@@ -17,6 +17,7 @@
 #define CRAB_LINE		64	/* unit of cleaning; also the least alignment of anything here */
 
 #define CRAB_MAGIC		0x4545525442415243ULL	/* "CRABTREE" */
+#define CRAB_MAGIC_VOID		0x44494f5642415243ULL	/* "CRABVOID": a FORMAT began here */
 #define CRAB_FORMAT_VERSION	1
 
 #define CRAB_KEY_EMPTY		(~0ULL)	/* key of a free slot; reserved */
@@ -48,9 +49,10 @@
 #define CRAB_UUID_LEN		16
 
 /*
- * A superblock copy: 192 bytes, three lines. @crc is the crc32c (seed ~0, final
- * inversion) of all bytes of the structure with @crc taken as zero. The valid
- * copy with the greater @sequence counts; an update writes the other one.
+ * A superblock copy: 192 bytes, three lines, in every version of the format.
+ * @crc is the crc32c (seed ~0, final inversion) of all of them with @crc taken
+ * as zero. The valid copy with the greater @sequence counts; an update writes
+ * the other one.
  */
 struct crab_dsuper {
 	__le64 magic;

@@ -17,6 +17,7 @@ enum crab_verdict {
 	CRAB_VERDICT_FOREIGN,	/* somebody else's data */
 	CRAB_VERDICT_DAMAGED,	/* our signature, but no copy that can be believed */
 	CRAB_VERDICT_NEWER,	/* a format or a feature that this code does not know */
+	CRAB_VERDICT_MISFIT,	/* a store made for a larger region than this one */
 };
 
 /**

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the index: the internal nodes of a tree, in DRAM, from the
+ * least key of a leaf to the leaf. Built anew at each attach; shared by the
+ * engines that keep their internal nodes there.
+ */
+#ifndef CRABTREE_INDEX_H
+#define CRABTREE_INDEX_H
+
+#include <linux/types.h>
+
+#define CRAB_INDEX_FANOUT	31	/* a node is 512 bytes: eight lines */
+#define CRAB_INDEX_FILL		26	/* entries a node gets when built in order */
+#define CRAB_INDEX_HEIGHT	16	/* more than 31^16 leaves do not exist */
+
+struct crab_index_node {
+	u16 count;
+	u16 level;	/* 0: children are leaves */
+	u64 keys[CRAB_INDEX_FANOUT];
+	void *children[CRAB_INDEX_FANOUT];
+};
+
+/**
+ * struct crab_index - internal nodes of one tree
+ * @root: NULL when empty
+ * @right: rightmost node of each level, while entries are appended
+ * @stash: nodes held for the next insert, so that it cannot fail, linked by
+ *	children[0]
+ * @stashed: how many
+ * @nodes: how many nodes there are, those in the stash included
+ */
+struct crab_index {
+	struct crab_index_node *root;
+	struct crab_index_node *right[CRAB_INDEX_HEIGHT];
+	struct crab_index_node *stash;
+	u32 stashed;
+	u64 nodes;
+};
+
+/** crab_index_init() - an empty index */
+void crab_index_init(struct crab_index *index);
+
+/** crab_index_destroy() - free all nodes; the leaves are the caller's */
+void crab_index_destroy(struct crab_index *index);
+
+/**
+ * crab_index_append() - add an entry behind all others, while building
+ * @index: the index; nothing but append was called on it yet
+ * @low: greater than every key in it
+ * @leaf: the child
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int crab_index_append(struct crab_index *index, u64 low, void *leaf);
+
+/**
+ * crab_index_find() - the child with the greatest low <= @key
+ * @index: the index, with an entry for low 0
+ * @key: any
+ * Context: any; the caller excludes writers.
+ */
+void *crab_index_find(const struct crab_index *index, u64 key);
+
+/**
+ * crab_index_reserve() - make sure that the next insert needs no memory
+ * @index: the index
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int crab_index_reserve(struct crab_index *index);
+
+/** crab_index_insert() - add an entry; crab_index_reserve() came before */
+void crab_index_insert(struct crab_index *index, u64 low, void *leaf);
+
+/** crab_index_replace() - another child for an entry that is there */
+void crab_index_replace(struct crab_index *index, u64 low, void *leaf);
+
+/** crab_index_remove() - remove an entry that is there, not that of low 0 */
+void crab_index_remove(struct crab_index *index, u64 low);
+
+#endif /* CRABTREE_INDEX_H */

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the pool of leaves.
+ *
+ * Invariant: a set bit in @used is a leaf of the list, in stock, or in the hands
+ * of exactly one caller; @free counts the clear bits and the stock. A leaf comes
+ * back only after the fence that made its unlinking durable, so that a leaf
+ * handed out is reached by no list that a power cut could bring back.
+ *
+ * Locking: crab_pool.lock, taken inside; innermost of all.
+ */
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "pool.h"
+
+int crab_pool_init(struct crab_pool *pool, u64 leaves)
+{
+	if (leaves > LONG_MAX)
+		return -ENOMEM;
+	pool->used = kvcalloc(BITS_TO_LONGS(leaves), sizeof(long), GFP_KERNEL);
+	if (!pool->used)
+		return -ENOMEM;
+	spin_lock_init(&pool->lock);
+	pool->leaves = leaves;
+	pool->free = leaves;
+	pool->cursor = 0;
+	pool->stocked = 0;
+	pool->closed = false;
+	return 0;
+}
+
+void crab_pool_destroy(struct crab_pool *pool)
+{
+	kvfree(pool->used);
+	pool->used = NULL;
+}
+
+bool crab_pool_mark(struct crab_pool *pool, u64 leaf)
+{
+	if (test_bit(leaf, pool->used))
+		return false;
+	__set_bit(leaf, pool->used);
+	pool->free--;
+	return true;
+}
+
+void crab_pool_close(struct crab_pool *pool)
+{
+	spin_lock(&pool->lock);
+	pool->closed = true;
+	spin_unlock(&pool->lock);
+}
+
+/* One clear bit, from the cursor on and around; there is one */
+static u64 pool_pick(struct crab_pool *pool)
+{
+	u64 leaf;
+
+	lockdep_assert_held(&pool->lock);
+	leaf = find_next_zero_bit(pool->used, pool->leaves, pool->cursor);
+	if (leaf >= pool->leaves)
+		leaf = find_first_zero_bit(pool->used, pool->leaves);
+	__set_bit(leaf, pool->used);
+	pool->cursor = leaf + 1;
+	pool->free--;
+	return leaf;
+}
+
+int crab_pool_take(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave)
+{
+	int err = 0;
+	u32 i;
+
+	spin_lock(&pool->lock);
+	if (pool->closed || pool->free < (u64)n + leave) {
+		err = -ENOSPC;
+		goto out;
+	}
+	for (i = 0; i < n; i++) {
+		if (pool->stocked) {
+			spares[i] = pool->stock[--pool->stocked];
+			pool->free--;
+		} else {
+			spares[i].leaf = pool_pick(pool);
+			spares[i].prepared = false;
+		}
+	}
+out:
+	spin_unlock(&pool->lock);
+	return err;
+}
+
+bool crab_pool_take_raw(struct crab_pool *pool, struct crab_spare *spare)
+{
+	bool ok;
+
+	spin_lock(&pool->lock);
+	ok = !pool->closed && pool->stocked < CRAB_POOL_READY && pool->free > pool->stocked;
+	if (ok) {
+		spare->leaf = pool_pick(pool);
+		spare->prepared = false;
+	}
+	spin_unlock(&pool->lock);
+	return ok;
+}
+
+void crab_pool_stock(struct crab_pool *pool, const struct crab_spare *spare)
+{
+	spin_lock(&pool->lock);
+	pool->stock[pool->stocked++] = *spare;
+	pool->free++;
+	spin_unlock(&pool->lock);
+}
+
+bool crab_pool_wants(const struct crab_pool *pool)
+{
+	u32 stocked = READ_ONCE(pool->stocked);
+
+	return !READ_ONCE(pool->closed) && stocked < CRAB_POOL_READY / 2 &&
+	       READ_ONCE(pool->free) > stocked;
+}
+
+void crab_pool_give(struct crab_pool *pool, u64 leaf)
+{
+	spin_lock(&pool->lock);
+	__clear_bit(leaf, pool->used);
+	pool->free++;
+	spin_unlock(&pool->lock);
+}

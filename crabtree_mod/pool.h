@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the pool of leaves.
+ *
+ * Free is what the list does not reach: the pool keeps nothing on the media and
+ * so can leak nothing. In DRAM it knows each leaf by one bit, and holds a few
+ * leaves ready whose landmarks are already durable.
+ */
+#ifndef CRABTREE_POOL_H
+#define CRABTREE_POOL_H
+
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#define CRAB_POOL_RESERVE	2	/* leaves that inserts leave for updates and merges */
+#define CRAB_POOL_READY		32	/* prepared leaves that the pool keeps in stock */
+
+/* A leaf taken from the pool */
+struct crab_spare {
+	u64 leaf;		/* number */
+	u64 void_value;		/* if @prepared: the value in its landmarks */
+	bool prepared;		/* every slot holds landmarks, durable (P5) */
+};
+
+/**
+ * struct crab_pool - the free leaves of a store
+ * @lock: of everything below
+ * @leaves: how many there are in all
+ * @used: one bit a leaf; set: in the list, in stock or taken
+ * @free: leaves that can still be taken, those in stock included
+ * @cursor: where the search for a free leaf goes on
+ * @stock: prepared leaves
+ * @stocked: how many
+ * @closed: nothing may be taken: the list was not read to its end
+ */
+struct crab_pool {
+	spinlock_t lock;
+	u64 leaves;
+	unsigned long *used;
+	u64 free;
+	u64 cursor;
+	struct crab_spare stock[CRAB_POOL_READY];
+	u32 stocked;
+	bool closed;
+};
+
+/**
+ * crab_pool_init() - a pool in which every leaf is free
+ * @pool: the pool
+ * @leaves: how many
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int crab_pool_init(struct crab_pool *pool, u64 leaves);
+
+/** crab_pool_destroy() - free the pool's DRAM */
+void crab_pool_destroy(struct crab_pool *pool);
+
+/** crab_pool_mark() - attach found @leaf in the list; false if it was marked before */
+bool crab_pool_mark(struct crab_pool *pool, u64 leaf);
+
+/** crab_pool_close() - hand out nothing from now on */
+void crab_pool_close(struct crab_pool *pool);
+
+/**
+ * crab_pool_take() - take leaves, prepared ones first
+ * @pool: the pool
+ * @spares: out
+ * @n: how many, all or none
+ * @leave: how many must remain
+ * Return: 0, or -ENOSPC with nothing taken.
+ */
+int crab_pool_take(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave);
+
+/**
+ * crab_pool_take_raw() - take one unprepared leaf to prepare it
+ * @pool: the pool
+ * @spare: out
+ * Return: false when the stock is full or nothing is free.
+ */
+bool crab_pool_take_raw(struct crab_pool *pool, struct crab_spare *spare);
+
+/** crab_pool_stock() - put a prepared leaf into the stock */
+void crab_pool_stock(struct crab_pool *pool, const struct crab_spare *spare);
+
+/** crab_pool_wants() - is the stock low enough to be worth a kick? */
+bool crab_pool_wants(const struct crab_pool *pool);
+
+/**
+ * crab_pool_give() - give a leaf back
+ * @pool: the pool
+ * @leaf: its number; its unlinking is durable
+ */
+void crab_pool_give(struct crab_pool *pool, u64 leaf);
+
+#endif /* CRABTREE_POOL_H */
