@@ -127,13 +127,16 @@ struct crab_check_report {
  * @detach: free all; writes no media
  * @lookup: value of a key, or -ENOENT
  * @seek: nearest record in a direction, or -ENOENT
- * @scan: records in [@start, @end] in order, at most @cap; returns how many or
- *	an error; fewer than @cap only at the end of the range
+ * @scan: records in [@start, @end] in order, at most @cap; returns how many, 0
+ *	only at the end of the range; stops before a quarantined leaf, so that the
+ *	call which begins there says -EUCLEAN
  * @insert: durable on return. -ENOSPC, -EEXIST and -ENOENT before the first store
  * @remove: durable on return, or -ENOENT
  * @check: read the media again, compare it with every invariant
  * @stats: counts
- * @maintain: one bounded piece of work off the write path; true if more waits
+ * @maintain: one bounded piece of work off the write path; true if more waits;
+ *	or NULL
+ * @wants: is it time for maintain? any context, no lock; or NULL
  *
  * -EUCLEAN from any: the key's range is quarantined.
  */
@@ -161,6 +164,7 @@ struct crab_engine_ops {
 	void (*check)(struct crab_engine *engine, struct crab_check_report *report);
 	void (*stats)(struct crab_engine *engine, struct crab_engine_stats *stats);
 	bool (*maintain)(struct crab_engine *engine);
+	bool (*wants)(struct crab_engine *engine);
 };
 
 #define CRAB_ENGINE_VOLATILE	(1U << 0)	/* content does not outlive its attach */

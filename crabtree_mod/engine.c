@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file holds the engine table and the look-ups in it.
+ *
+ * Invariant: const; an id once given is never given to another engine.
+ */
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "engine.h"
+
+const struct crab_engine_ops * const crab_engines[] = {
+	&crab_engine_crab,	/* the first is the default */
+	&crab_engine_volatile,
+	NULL
+};
+
+const struct crab_engine_ops *crab_engine_by_name(const char *name)
+{
+	const struct crab_engine_ops * const *e;
+
+	if (!name[0])
+		return crab_engines[0];
+	for (e = crab_engines; *e; e++)
+		if (!strcmp((*e)->name, name))
+			return *e;
+	return NULL;
+}
+
+const struct crab_engine_ops *crab_engine_by_id(u16 id)
+{
+	const struct crab_engine_ops * const *e;
+
+	for (e = crab_engines; *e; e++)
+		if ((*e)->id == id)
+			return *e;
+	return NULL;
+}
+
+const struct crab_layout *crab_layout_by_name(const struct crab_engine_ops *ops, const char *name)
+{
+	const struct crab_layout *l;
+
+	if (!name[0])
+		return &ops->layouts[0];
+	for (l = ops->layouts; l->name; l++)
+		if (!strcmp(l->name, name))
+			return l;
+	return NULL;
+}
+
+const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u16 id)
+{
+	const struct crab_layout *l;
+
+	for (l = ops->layouts; l->name; l++)
+		if (l->id == id)
+			return l;
+	return NULL;
+}
+
+void crab_damage_note(struct crab_damage *damage, u64 offset, const char *fmt, ...)
+{
+	va_list args;
+
+	if (damage->count++)
+		return;
+	damage->offset = offset;
+	va_start(args, fmt);
+	vsnprintf(damage->what, sizeof(damage->what), fmt, args);
+	va_end(args);
+}

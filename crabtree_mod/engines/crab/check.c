@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the verifier: it reads the media again and holds it
+ * against what DRAM believes and against every invariant.
+ *
+ * It notes what it finds and changes nothing. Every loop is bounded by DRAM's
+ * own list.
+ *
+ * Locking: the store's, shared.
+ */
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+#include <linux/sched.h>
+
+#include "crab.h"
+
+struct check {
+	const struct crab_tree *tree;
+	struct crab_check_report *report;
+};
+
+#define check_that(c, cond, offset, fmt, ...)						\
+	do {										\
+		if (!(cond))								\
+			crab_damage_note(&(c)->report->damage, offset, fmt, ##__VA_ARGS__);	\
+	} while (0)
+
+/* The word that @leaf must hold, given the header of the one behind it */
+static u64 check_word(const struct check *c, const struct crab_leaf *leaf, const struct crab_head *head)
+{
+	const struct crab_geometry *geo = &c->tree->base.geo;
+	struct crab_head next;
+
+	if (!leaf->next)
+		return crab_link_end(geo->store_id, head->self, head->birth);
+	if (leaf->next->number == CRAB_LEAF_NOWHERE ||
+	    !crab_head_load(c->tree->base.media, crab_leaf_offset(geo, leaf->next->number),
+			    geo->store_id, &next))
+		return ~head->next;
+	return crab_link_to(geo, leaf->next->number, next.birth);
+}
+
+static void check_header(const struct check *c, const struct crab_leaf *leaf, u64 offset)
+{
+	const struct crab_geometry *geo = &c->tree->base.geo;
+	struct crab_head head;
+
+	if (!crab_head_load(c->tree->base.media, offset, geo->store_id, &head)) {
+		crab_damage_note(&c->report->damage, offset, "leaf %llu: header damaged",
+				 (unsigned long long)leaf->number);
+		return;
+	}
+	check_that(c, head.low == leaf->low, offset, "leaf %llu: least key is not the one in DRAM",
+		   (unsigned long long)leaf->number);
+	check_that(c, head.void_value == leaf->void_value, offset,
+		   "leaf %llu: void is not the one in DRAM", (unsigned long long)leaf->number);
+	check_that(c, head.birth <= c->tree->birth, offset, "leaf %llu: born in the future",
+		   (unsigned long long)leaf->number);
+	check_that(c, head.next == check_word(c, leaf, &head), offset,
+		   "leaf %llu: link does not lead to the next leaf",
+		   (unsigned long long)leaf->number);
+	check_that(c, test_bit(leaf->number, c->tree->pool.used), offset,
+		   "leaf %llu: in the list and free", (unsigned long long)leaf->number);
+}
+
+static void check_live_slot(const struct check *c, const struct crab_leaf *leaf, u32 slot,
+			    const struct crab_record *r, u64 offset)
+{
+	u64 high = leaf->next ? leaf->next->low : CRAB_KEY_EMPTY;
+
+	check_that(c, r->key >= leaf->low && r->key < high, offset,
+		   "leaf %llu, slot %u: key outside the leaf's range",
+		   (unsigned long long)leaf->number, slot);
+	check_that(c, crab_leaf_find(c->tree, leaf, r->key) == (int)slot, offset,
+		   "leaf %llu, slot %u: key is not found, or is there twice",
+		   (unsigned long long)leaf->number, slot);
+}
+
+static void check_slots(const struct check *c, const struct crab_leaf *leaf, u64 offset)
+{
+	struct crab_record r;
+	u32 slot, live = 0;
+	bool is_live;
+
+	for (slot = 0; slot < c->tree->slots; slot++) {
+		r = crab_leaf_record(c->tree, leaf, slot);
+		is_live = r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value;
+		live += is_live;
+		check_that(c, is_live == test_bit(slot, leaf->live), offset,
+			   "leaf %llu, slot %u: live on the media or in DRAM, not in both",
+			   (unsigned long long)leaf->number, slot);
+		if (is_live)
+			check_live_slot(c, leaf, slot, &r, offset);
+		else
+			check_that(c, leaf->half ||
+				   (r.key == CRAB_KEY_EMPTY && r.value == leaf->void_value), offset,
+				   "leaf %llu, slot %u: half a landmark",
+				   (unsigned long long)leaf->number, slot);
+	}
+	check_that(c, live == leaf->count, offset, "leaf %llu: %u records, DRAM counts %u",
+		   (unsigned long long)leaf->number, live, leaf->count);
+	c->report->records += live;
+}
+
+static void check_leaf(const struct check *c, const struct crab_leaf *leaf)
+{
+	u64 offset = crab_leaf_offset(&c->tree->base.geo, leaf->number);
+
+	check_that(c, crab_index_find(&c->tree->index, leaf->low) == leaf, offset,
+		   "leaf %llu: the index does not lead to it", (unsigned long long)leaf->number);
+	check_that(c, !leaf->next || leaf->next->prev == leaf, offset,
+		   "leaf %llu: neighbours in DRAM disagree", (unsigned long long)leaf->number);
+	check_header(c, leaf, offset);
+	check_slots(c, leaf, offset);
+	c->report->leaves++;
+}
+
+static void check_head(const struct check *c)
+{
+	const struct crab_geometry *geo = &c->tree->base.geo;
+	struct crab_leaf first_behind_head = { .next = c->tree->first };
+	struct crab_head head;
+
+	if (crab_head_load(c->tree->base.media, CRAB_HEAD_OFFSET, geo->store_id, &head))
+		check_that(c, head.next == check_word(c, &first_behind_head, &head),
+			   CRAB_HEAD_OFFSET, "the head does not lead to the first leaf");
+	else
+		crab_damage_note(&c->report->damage, CRAB_HEAD_OFFSET,
+				 "the head of the leaf list is damaged");
+}
+
+void crab_tree_check(struct crab_engine *engine, struct crab_check_report *report)
+{
+	const struct crab_tree *tree = crab_tree_of(engine);
+	struct check c = { .tree = tree, .report = report };
+	const struct crab_leaf *leaf;
+
+	check_head(&c);
+	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		if (leaf->bad)
+			crab_damage_note(&report->damage, engine->damage.offset, "%s",
+					 engine->damage.what);
+		else
+			check_leaf(&c, leaf);
+		cond_resched();
+	}
+	if (engine->damage.count)
+		return;
+	check_that(&c, report->leaves == tree->leaves, CRAB_HEAD_OFFSET,
+		   "%llu leaves in the list, DRAM counts %llu",
+		   (unsigned long long)report->leaves, (unsigned long long)tree->leaves);
+	check_that(&c, report->records == tree->records, CRAB_HEAD_OFFSET,
+		   "%llu records, DRAM counts %llu",
+		   (unsigned long long)report->records, (unsigned long long)tree->records);
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements a leaf of the layout `slotted`.
+ *
+ * DOC: slotted leaves
+ *
+ * Records stand in any slot. A free slot carries two landmarks: the reserved key
+ * and a value equal to the leaf's void, which no live value of the leaf equals.
+ * A record is live only if neither landmark is there. So, with one line and one
+ * fence each (P6), and whatever subset of the two words a power cut lets through:
+ *
+ *   insert   free (E, void) -> (key, value)   half: (key, void) or (E, value): not there
+ *   delete   (key, value) -> (E, void)        half: the same two: not there
+ *   update   value, one word                  old or new
+ *
+ * A half-set slot is found by attach, which completes its landmarks before the
+ * first operation (P4). An insert or update of the value that is the leaf's void
+ * replaces the leaf by one with another void (smo.c).
+ *
+ * Invariant: crab_leaf.live and the fingerprints agree with the media, except
+ * between the first store of a write and the end of its function, under the
+ * store's lock.
+ */
+#include <linux/align.h>
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+
+#include "crab.h"
+
+#define FP_ONES		0x0101010101010101ULL
+#define FP_HIGHS	0x8080808080808080ULL
+
+static u8 fingerprint(u64 key)
+{
+	return (key * 0x9e3779b97f4a7c15ULL) >> 56;
+}
+
+static u8 *leaf_fps(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	return (u8 *)(leaf->live + tree->live_words);
+}
+
+static struct crab_dslot *leaf_slot(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				    u32 slot)
+{
+	return &crab_leaf_media(tree, leaf->number)->slots[slot];
+}
+
+size_t crab_leaf_dram(const struct crab_tree *tree)
+{
+	return sizeof(struct crab_leaf) + tree->live_words * sizeof(long) +
+	       ALIGN(tree->slots, sizeof(u64));
+}
+
+struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp)
+{
+	return kzalloc(crab_leaf_dram(tree), gfp);
+}
+
+/* A bit in each byte of @word that equals @fp; may also mark the byte above a match */
+static u64 fp_matches(u64 word, u8 fp)
+{
+	word ^= FP_ONES * fp;
+	return (word - FP_ONES) & ~word & FP_HIGHS;
+}
+
+int crab_leaf_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	const u64 *words = (const u64 *)leaf_fps(tree, leaf);
+	u8 fp = fingerprint(key);
+	u32 base, slot;
+	unsigned long hits;
+
+	for (base = 0; base < tree->slots; base += 8) {
+		for (hits = fp_matches(le64_to_cpu((__force __le64)words[base / 8]), fp); hits;
+		     hits &= hits - 1) {
+			slot = base + __ffs(hits) / 8;
+			if (slot < tree->slots && test_bit(slot, leaf->live) &&
+			    crab_load(tree->base.media, &leaf_slot(tree, leaf, slot)->key) == key)
+				return slot;
+		}
+	}
+	return -1;
+}
+
+struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				    u32 slot)
+{
+	const struct crab_dslot *d = leaf_slot(tree, leaf, slot);
+	struct crab_record record = {
+		.key = crab_load(tree->base.media, &d->key),
+		.value = crab_load(tree->base.media, &d->value),
+	};
+
+	return record;
+}
+
+static void leaf_set(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 key)
+{
+	__set_bit(slot, leaf->live);
+	leaf_fps(tree, leaf)[slot] = fingerprint(key);
+	leaf->count++;
+}
+
+void crab_leaf_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
+{
+	u32 slot = find_first_zero_bit(leaf->live, tree->slots);
+	struct crab_dslot *d = leaf_slot(tree, leaf, slot);
+	struct crab_flow *flow = &tree->base.flow;
+
+	crab_store(flow, &d->value, value);
+	crab_store(flow, &d->key, key);
+	crab_clean(flow, d, sizeof(*d));
+	leaf_set(tree, leaf, slot, key);
+	tree->records++;
+	/* P6: the record is durable; any part of it alone reads as a free slot */
+	crab_fence(flow, CRAB_P6_RECORD);
+}
+
+void crab_leaf_update(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 value)
+{
+	struct crab_dslot *d = leaf_slot(tree, leaf, slot);
+	struct crab_flow *flow = &tree->base.flow;
+
+	crab_store(flow, &d->value, value);
+	crab_clean(flow, &d->value, sizeof(d->value));
+	/* P6: the new value is durable; before it, either value may be found */
+	crab_fence(flow, CRAB_P6_RECORD);
+}
+
+static void slot_free(struct crab_flow *flow, struct crab_dslot *d, u64 void_value)
+{
+	crab_store(flow, &d->key, CRAB_KEY_EMPTY);
+	crab_store(flow, &d->value, void_value);
+}
+
+void crab_leaf_remove(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
+{
+	struct crab_dslot *d = leaf_slot(tree, leaf, slot);
+	struct crab_flow *flow = &tree->base.flow;
+
+	slot_free(flow, d, leaf->void_value);
+	crab_clean(flow, d, sizeof(*d));
+	__clear_bit(slot, leaf->live);
+	leaf->count--;
+	tree->records--;
+	tree->removed++;
+	/* P6: the slot is free, and only now may be used again */
+	crab_fence(flow, CRAB_P6_RECORD);
+}
+
+static int record_cmp(const void *a, const void *b)
+{
+	const struct crab_record *x = a, *y = b;
+
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+void crab_leaf_sort(struct crab_record *records, u32 count)
+{
+	sort(records, count, sizeof(*records), record_cmp, NULL);
+}
+
+u32 crab_leaf_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
+		     u64 start, u64 end, struct crab_record *records)
+{
+	struct crab_record record;
+	u32 count = 0, slot;
+
+	for_each_set_bit(slot, leaf->live, tree->slots) {
+		record = crab_leaf_record(tree, leaf, slot);
+		if (record.key >= start && record.key <= end)
+			records[count++] = record;
+	}
+	crab_leaf_sort(records, count);
+	return count;
+}
+
+/* Is @key already in a slot before @slot? Only keys with its fingerprint are read. */
+static bool leaf_has_twin(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			  u64 seen[4], u64 key)
+{
+	u8 fp = fingerprint(key);
+	u64 bit = 1ULL << (fp % 64);
+
+	if (!(seen[fp / 64] & bit)) {
+		seen[fp / 64] |= bit;
+		return false;
+	}
+	return crab_leaf_find(tree, leaf, key) >= 0;
+}
+
+static void leaf_condemn(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, const char *what)
+{
+	u64 offset = crab_leaf_offset(&tree->base.geo, leaf->number) +
+		     offsetof(struct crab_dleaf, slots[slot]);
+
+	crab_damage_note(&tree->base.damage, offset, "leaf %llu, slot %u: %s",
+			 (unsigned long long)leaf->number, slot, what);
+	leaf->bad = true;
+}
+
+void crab_leaf_read(struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	u64 high = leaf->next ? leaf->next->low : CRAB_KEY_EMPTY;
+	struct crab_record r;
+	u64 seen[4] = { 0 };
+	u32 slot;
+
+	for (slot = 0; slot < tree->slots; slot++) {
+		r = crab_leaf_record(tree, leaf, slot);
+		if (r.key == CRAB_KEY_EMPTY || r.value == leaf->void_value) {
+			leaf->half += r.key != CRAB_KEY_EMPTY || r.value != leaf->void_value;
+			continue;
+		}
+		if (r.key < leaf->low || r.key >= high)
+			leaf_condemn(tree, leaf, slot, "key outside the leaf's range");
+		else if (leaf_has_twin(tree, leaf, seen, r.key))
+			leaf_condemn(tree, leaf, slot, "key is there twice");
+		leaf_set(tree, leaf, slot, r.key);
+	}
+}
+
+void crab_leaf_repair(struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	struct crab_flow *flow = &tree->base.flow;
+	struct crab_dslot *d;
+	u32 slot;
+
+	for (slot = 0; slot < tree->slots; slot++) {
+		struct crab_record r = crab_leaf_record(tree, leaf, slot);
+
+		if ((r.key == CRAB_KEY_EMPTY) == (r.value == leaf->void_value))
+			continue;
+		d = leaf_slot(tree, leaf, slot);
+		slot_free(flow, d, leaf->void_value);
+		crab_clean(flow, d, sizeof(*d));
+		tree->repairs++;
+	}
+	leaf->half = 0;
+}
+
+u64 crab_leaf_void(const struct crab_record *records, u32 count)
+{
+	u64 value;
+	u32 i;
+
+again:
+	value = get_random_u64();
+	if (value + 1 <= 2)	/* 0, 1 and ~0 are values that people store */
+		goto again;
+	for (i = 0; i < count; i++)
+		if (records[i].value == value)
+			goto again;
+	return value;
+}
+
+void crab_leaf_landmarks(struct crab_flow *flow, struct crab_dleaf *dleaf, u32 from, u32 slots,
+			 u64 void_value)
+{
+	for (; from < slots; from++)
+		slot_free(flow, &dleaf->slots[from], void_value);
+}
+
+static bool records_have_value(const struct crab_record *records, u32 count, u64 value)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (records[i].value == value)
+			return true;
+	return false;
+}
+
+void crab_leaf_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+		     struct crab_head *head, const struct crab_record *records, u32 count,
+		     struct crab_leaf *leaf)
+{
+	bool prepared = spare->prepared && !records_have_value(records, count, spare->void_value);
+	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
+	struct crab_flow *flow = &tree->base.flow;
+	u32 slot;
+
+	head->self = crab_leaf_offset(&tree->base.geo, spare->leaf);
+	head->void_value = prepared ? spare->void_value : crab_leaf_void(records, count);
+	crab_head_store(flow, tree->base.geo.store_id, head);
+
+	leaf->low = head->low;
+	leaf->void_value = head->void_value;
+	leaf->number = spare->leaf;
+	for (slot = 0; slot < count; slot++) {
+		crab_store(flow, &d->slots[slot].value, records[slot].value);
+		crab_store(flow, &d->slots[slot].key, records[slot].key);
+		leaf_set(tree, leaf, slot, records[slot].key);
+	}
+	if (!prepared)
+		crab_leaf_landmarks(flow, d, count, tree->slots, head->void_value);
+	crab_clean(flow, d, prepared ? offsetof(struct crab_dleaf, slots[count]) :
+				       tree->base.geo.leaf_bytes);
+}

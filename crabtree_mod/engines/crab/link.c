@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements leaf headers and the words that link leaves.
+ *
+ * Invariants: a header's words but @next never change after birth and are under
+ * its crc; a link names its target's place and, by 24 bits of a hash, its store
+ * and birth, so that a link to memory that was used again is seen; the end of
+ * the list is such a word too, over the leaf that holds it: a zeroed or stale
+ * word is no end.
+ */
+#include <linux/crc32.h>
+#include <linux/kernel.h>
+
+#include "crab.h"
+
+/* No store lives long enough to reach it; a forged header must not make births wrap */
+#define HEAD_BIRTH_MAX	(1ULL << 62)
+
+/* The words under the crc, in the order in which they stand on the media */
+struct head_words {
+	__le64 self;
+	__le64 birth;
+	__le64 low;
+	__le64 void_value;
+	__le32 store_id;
+	__le32 pad;
+};
+
+static u32 head_crc(u32 store_id, const struct crab_head *head)
+{
+	struct head_words w = {
+		.self = cpu_to_le64(head->self),
+		.birth = cpu_to_le64(head->birth),
+		.low = cpu_to_le64(head->low),
+		.void_value = cpu_to_le64(head->void_value),
+		.store_id = cpu_to_le32(store_id),
+	};
+
+	return ~crab_crc32c(~0U, &w, offsetof(struct head_words, pad));
+}
+
+/* @store_id and @crc share the last word of the header */
+static __le64 *head_seal(struct crab_dhead *d)
+{
+	return (__le64 *)&d->store_id;
+}
+
+bool crab_head_load(const struct crab_media *media, u64 offset, u32 store_id,
+		    struct crab_head *head)
+{
+	struct crab_dhead *d = (struct crab_dhead *)(media->base + offset);
+	u64 seal;
+
+	head->self = crab_load(media, &d->self);
+	if (head->self != offset)
+		return false;
+	seal = crab_load(media, head_seal(d));
+	if ((u32)seal != store_id)
+		return false;
+	head->birth = crab_load(media, &d->birth);
+	head->low = crab_load(media, &d->low);
+	head->void_value = crab_load(media, &d->void_value);
+	if (seal >> 32 != head_crc(store_id, head) || head->birth > HEAD_BIRTH_MAX)
+		return false;
+	head->next = crab_load(media, &d->next);
+	return true;
+}
+
+void crab_head_store(struct crab_flow *flow, u32 store_id, const struct crab_head *head)
+{
+	struct crab_dhead *d = (struct crab_dhead *)(flow->media->base + head->self);
+
+	crab_store(flow, &d->next, head->next);
+	crab_store(flow, &d->self, head->self);
+	crab_store(flow, &d->birth, head->birth);
+	crab_store(flow, &d->low, head->low);
+	crab_store(flow, &d->void_value, head->void_value);
+	crab_store(flow, head_seal(d), (u64)head_crc(store_id, head) << 32 | store_id);
+}
+
+u64 crab_link_check(u32 store_id, u64 offset, u64 birth)
+{
+	u64 h = (offset ^ (u64)store_id << 32) * 0x9e3779b97f4a7c15ULL;
+
+	h = (h ^ h >> 32 ^ birth) * 0xd6e8feb86659fd93ULL;
+	return h >> CRAB_LINK_BITS << CRAB_LINK_BITS;
+}
+
+u64 crab_link_to(const struct crab_geometry *geo, u64 number, u64 birth)
+{
+	return crab_link_check(geo->store_id, crab_leaf_offset(geo, number), birth) | (number + 1);
+}
+
+u64 crab_link_end(u32 store_id, u64 offset, u64 birth)
+{
+	return crab_link_check(store_id, offset, birth);
+}

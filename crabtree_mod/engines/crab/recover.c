@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements FORMAT and attach of the engine `crab`.
+ *
+ * DOC: attach
+ *
+ * The first pass only reads, in the order of addresses where it can:
+ *
+ *   1. the header of every leaf of the pool, into an array in DRAM;
+ *   2. the list, in that array: each link must name a leaf of this store by
+ *      place and birth, each leaf comes once, the least keys ascend from 0, and
+ *      the end is a proper end;
+ *   3. the slots of every leaf of the list.
+ *
+ * Anything else than what a power cut can leave is damage: it is noted with its
+ * offset, the leaf or the gap in the list is quarantined, the rest is served
+ * read-only, the pool is closed and nothing is repaired. Without damage the
+ * second pass repairs (P4): half-set landmarks are completed, and after an
+ * attach that was not ended cleanly everything that was read is cleaned first,
+ * because the caches of a machine that survived may hold what the media does not.
+ *
+ * Cut in the second pass: completing landmarks is idempotent and changes the
+ * content of no subset; the next attach begins again.
+ *
+ * Every loop over the media is bounded by the number of leaves.
+ *
+ * Locking: the caller has the region to itself.
+ */
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "crab.h"
+
+#define BREATHE		1023	/* leaves between two looks at the scheduler, as a mask */
+
+/**
+ * struct recover_leaf - what pass 1 found in one place of the pool
+ * @next: its word, whether the header is valid or not
+ * @low: if valid
+ * @check: check bits that a link to it must have; of an invalid header 0 and @valid false
+ * @valid: the header is one of this store
+ * @listed: pass 2 came here
+ */
+struct recover_leaf {
+	u64 next;
+	u64 low;
+	union {
+		u64 birth;
+		struct crab_leaf *leaf;	/* once @listed */
+	};
+	bool valid;
+	bool listed;
+};
+
+struct recover {
+	struct crab_tree *tree;
+	struct recover_leaf *at;
+};
+
+int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
+{
+	struct crab_dleaf *first = (struct crab_dleaf *)(flow->media->base +
+							 crab_leaf_offset(geo, 0));
+	struct crab_head head = {
+		.self = crab_leaf_offset(geo, 0),
+		.birth = 1,
+		.void_value = crab_leaf_void(NULL, 0),
+	};
+
+	head.next = crab_link_end(geo->store_id, head.self, head.birth);
+	crab_head_store(flow, geo->store_id, &head);
+	crab_leaf_landmarks(flow, first, 0, crab_leaf_slots(geo->leaf_bytes), head.void_value);
+	crab_clean(flow, first, geo->leaf_bytes);
+
+	head = (struct crab_head) {
+		.self = CRAB_HEAD_OFFSET,
+		.next = crab_link_to(geo, 0, 1),
+	};
+	crab_head_store(flow, geo->store_id, &head);
+	crab_clean(flow, crab_list_head(flow->media), sizeof(struct crab_dhead));
+	/* P2: the body is whole before a superblock names it */
+	crab_fence(flow, CRAB_P2_BODY);
+	return 0;
+}
+
+/* Pass 1 */
+static void recover_headers(struct recover *r)
+{
+	struct crab_tree *tree = r->tree;
+	const struct crab_geometry *geo = &tree->base.geo;
+	struct crab_head head;
+	u64 n, offset;
+
+	for (n = 0; n < geo->leaves; n++) {
+		offset = crab_leaf_offset(geo, n);
+		r->at[n].valid = crab_head_load(tree->base.media, offset, geo->store_id, &head);
+		if (r->at[n].valid) {
+			r->at[n].next = head.next;
+			r->at[n].low = head.low;
+			r->at[n].birth = head.birth;
+			tree->birth = max(tree->birth, head.birth);
+		}
+		if (!(n & BREATHE))
+			cond_resched();
+	}
+}
+
+static void recover_damage(struct recover *r, u64 offset, const char *what, u64 number)
+{
+	crab_damage_note(&r->tree->base.damage, offset, "%s (leaf %llu)", what,
+			 (unsigned long long)number);
+}
+
+/* Puts a descriptor behind the last one */
+static struct crab_leaf *recover_push(struct recover *r, u64 number, u64 low)
+{
+	struct crab_tree *tree = r->tree;
+	struct crab_leaf *leaf = crab_leaf_alloc(tree, GFP_KERNEL);
+
+	if (!leaf)
+		return NULL;
+	leaf->number = number;
+	leaf->low = low;
+	leaf->prev = tree->last;
+	if (tree->last)
+		tree->last->next = leaf;
+	else
+		tree->first = leaf;
+	tree->last = leaf;
+	return leaf;
+}
+
+/*
+ * What a link leads to: the place it names, if that is a leaf of this store with
+ * the birth that the link was made for, was not met before and has a greater
+ * least key. Otherwise says why not.
+ */
+static const char *recover_follow(const struct recover *r, u64 word, u64 above, bool first,
+				  u64 *number)
+{
+	const struct crab_geometry *geo = &r->tree->base.geo;
+	const struct recover_leaf *at;
+	u64 n = (word & CRAB_LINK_MASK) - 1;
+
+	*number = n;
+	if (n >= geo->leaves)
+		return "link out of the pool";
+	at = &r->at[n];
+	if (at->listed)
+		return "link to a leaf that is in the list already";
+	if (!at->valid)
+		return "link to a leaf without a valid header";
+	if (word != crab_link_to(geo, n, at->birth))
+		return "link to a leaf of another birth";
+	if (first ? at->low != 0 : at->low <= above)
+		return "least keys of leaves do not ascend";
+	return NULL;
+}
+
+/*
+ * The link in @from led nowhere because the header of its target is damaged: the
+ * target's own link may still be good, and the list goes on behind a gap.
+ */
+static bool recover_bridge(const struct recover *r, u64 broken, u64 above, u64 *word)
+{
+	const struct crab_tree *tree = r->tree;
+	u64 n;
+
+	if (broken >= tree->base.geo.leaves || r->at[broken].valid || r->at[broken].listed)
+		return false;
+	*word = crab_load(tree->base.media, &crab_leaf_media(tree, broken)->head.next);
+	return *word & CRAB_LINK_MASK && !recover_follow(r, *word, above, false, &n);
+}
+
+static bool recover_is_end(const struct recover *r, u64 word, u64 number, u64 birth)
+{
+	const struct crab_geometry *geo = &r->tree->base.geo;
+
+	return word == crab_link_end(geo->store_id, crab_leaf_offset(geo, number), birth);
+}
+
+/* Pass 2: from the head to the end, or to where nothing can be believed any more */
+static int recover_list(struct recover *r, u64 word)
+{
+	struct crab_tree *tree = r->tree;
+	u64 number = 0, low = 0, at = CRAB_HEAD_OFFSET, birth = 0;
+	struct crab_leaf *leaf = NULL;
+	const char *what;
+
+	for (;;) {
+		if (leaf && recover_is_end(r, word, leaf->number, birth))
+			return 0;
+		what = recover_follow(r, word, low, !tree->first, &number);
+		if (what) {
+			recover_damage(r, at, what, number);
+			if (!recover_push(r, CRAB_LEAF_NOWHERE, low))
+				return -ENOMEM;
+			if (leaf && recover_bridge(r, number, low, &word))
+				continue;
+			return 0;
+		}
+		low = r->at[number].low;
+		birth = r->at[number].birth;
+		word = r->at[number].next;
+		at = crab_leaf_offset(&tree->base.geo, number);
+		leaf = recover_push(r, number, low);
+		if (!leaf)
+			return -ENOMEM;
+		r->at[number].listed = true;
+		r->at[number].leaf = leaf;
+		crab_pool_mark(&tree->pool, number);
+		if (!(tree->leaves++ & BREATHE))
+			cond_resched();
+	}
+}
+
+/* Pass 3 */
+static void recover_slots(struct recover *r)
+{
+	struct crab_tree *tree = r->tree;
+	struct crab_leaf *leaf;
+	u64 n;
+
+	for (n = 0; n < tree->base.geo.leaves; n++) {
+		if (!(n & BREATHE))
+			cond_resched();
+		if (!r->at[n].listed)
+			continue;
+		leaf = r->at[n].leaf;
+		leaf->void_value = crab_load(tree->base.media,
+					     &crab_leaf_media(tree, n)->head.void_value);
+		crab_leaf_read(tree, leaf);
+		tree->records += leaf->count;
+	}
+}
+
+/* Where the quarantine of a gap begins: behind what the leaf before it is seen to hold */
+static u64 gap_low(struct crab_tree *tree, struct crab_leaf *prev)
+{
+	struct crab_record r;
+	u64 low = prev->low;
+	u32 slot;
+
+	for_each_set_bit(slot, prev->live, tree->slots) {
+		r = crab_leaf_record(tree, prev, slot);
+		if (r.key >= low && r.key != CRAB_KEY_EMPTY)
+			low = r.key + 1;
+	}
+	return low;
+}
+
+static void recover_gap(struct crab_tree *tree, struct crab_leaf *gap)
+{
+	gap->bad = true;
+	if (!gap->prev)
+		return;
+	gap->low = gap_low(tree, gap->prev);
+	if (gap->next)
+		gap->low = min(gap->low, gap->next->low - 1);
+	if (gap->low == gap->prev->low)		/* all of that leaf's range is in doubt */
+		gap->prev->bad = true;
+}
+
+static void recover_gaps(struct crab_tree *tree)
+{
+	struct crab_leaf *leaf;
+
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		if (leaf->number == CRAB_LEAF_NOWHERE)
+			recover_gap(tree, leaf);
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		tree->bad += leaf->bad;
+}
+
+static int recover_index(struct crab_tree *tree)
+{
+	struct crab_leaf *leaf;
+	int err;
+
+	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		if (leaf->prev && leaf->low == leaf->prev->low)
+			continue;	/* a gap: the leaf before it is quarantined for both */
+		err = crab_index_append(&tree->index, leaf->low, leaf);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int recover_read(struct crab_tree *tree)
+{
+	const struct crab_geometry *geo = &tree->base.geo;
+	struct recover r = { .tree = tree };
+	struct crab_head head;
+	int err;
+
+	if (!crab_head_load(tree->base.media, CRAB_HEAD_OFFSET, geo->store_id, &head)) {
+		crab_damage_note(&tree->base.damage, CRAB_HEAD_OFFSET,
+				 "the head of the leaf list is damaged");
+		return 0;
+	}
+	r.at = vzalloc(array_size(geo->leaves, sizeof(*r.at)));
+	if (!r.at)
+		return -ENOMEM;
+	recover_headers(&r);
+	err = recover_list(&r, head.next);
+	if (!err) {
+		recover_slots(&r);
+		recover_gaps(tree);
+		err = recover_index(tree);
+	}
+	vfree(r.at);
+	return err;
+}
+
+static int tree_init(struct crab_tree *tree, struct crab_media *media,
+		     const struct crab_geometry *geo)
+{
+	tree->base.ops = &crab_engine_crab;
+	tree->base.media = media;
+	tree->base.geo = *geo;
+	tree->base.flow.media = media;
+	tree->base.prepare.media = media;
+	tree->slots = crab_leaf_slots(geo->leaf_bytes);
+	tree->live_words = BITS_TO_LONGS(tree->slots);
+	tree->removed = tree->slots;
+	crab_index_init(&tree->index);
+	tree->scratch = kvmalloc_array(tree->slots + 1, sizeof(*tree->scratch), GFP_KERNEL);
+	if (!tree->scratch)
+		return -ENOMEM;
+	return crab_pool_init(&tree->pool, geo->leaves);
+}
+
+struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab_geometry *geo)
+{
+	struct crab_tree *tree = kvzalloc(sizeof(*tree), GFP_KERNEL);
+	int err;
+
+	if (!tree)
+		return ERR_PTR(-ENOMEM);
+	err = tree_init(tree, media, geo);
+	if (!err)
+		err = recover_read(tree);
+	if (err) {
+		crab_tree_detach(&tree->base);
+		return ERR_PTR(err);
+	}
+	if (tree->base.damage.count)
+		crab_pool_close(&tree->pool);
+	return &tree->base;
+}
+
+int crab_tree_repair(struct crab_engine *engine)
+{
+	struct crab_tree *tree = crab_tree_of(engine);
+	struct crab_flow *flow = &engine->flow;
+	struct crab_leaf *leaf;
+	u64 done = 0;
+
+	if (!engine->clean)
+		crab_clean(flow, engine->media->base, CRAB_HEAD_OFFSET + sizeof(struct crab_dhead));
+	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		if (!engine->clean)
+			crab_clean(flow, crab_leaf_media(tree, leaf->number),
+				   engine->geo.leaf_bytes);
+		if (leaf->half)
+			crab_leaf_repair(tree, leaf);
+		if (!(done++ & BREATHE))
+			cond_resched();
+	}
+	/* P4: what the first operation will build on is durable */
+	crab_fence(flow, CRAB_P4_REPAIRED);
+	return 0;
+}
+
+void crab_tree_detach(struct crab_engine *engine)
+{
+	struct crab_tree *tree = crab_tree_of(engine);
+	struct crab_leaf *leaf;
+
+	while ((leaf = tree->first)) {
+		tree->first = leaf->next;
+		kfree(leaf);
+	}
+	crab_index_destroy(&tree->index);
+	crab_pool_destroy(&tree->pool);
+	kvfree(tree->scratch);
+	kvfree(tree);
+}

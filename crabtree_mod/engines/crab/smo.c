@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the structure changes.
+ *
+ * DOC: one structure primitive
+ *
+ * None, one or two adjacent leaves are replaced by none, one or two fresh ones:
+ *
+ *   write the fresh leaves whole, linked to each other and to what follows
+ *   P7   they are durable
+ *   store the predecessor's next, one word
+ *   P8   it is durable; the old leaves are free
+ *
+ * Cut before P7: nothing links to the fresh leaves, which are free. Between P7
+ * and P8: the word is old or new, and so is everything behind it. A split is
+ * one leaf for two, a rewrite one for one, a merge two for one, an append none
+ * for one, an unlink one for none. The record that made the change necessary
+ * rides along, so the change is that operation's commit. No leaf in the list
+ * ever holds a record outside its range: records are not left behind.
+ *
+ * Nothing is allocated and nothing fails between the first store and P8.
+ *
+ * Locking: the store's, exclusive, but for crab_smo_prepare(), which only
+ * touches a leaf that the pool gave to it alone.
+ */
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "crab.h"
+
+#define SMO_FRESH	2
+
+/**
+ * struct smo - one structure change under way
+ * @n: fresh leaves
+ * @spare: their places
+ * @leaf: their descriptors
+ * @head: their headers
+ */
+struct smo {
+	u32 n;
+	struct crab_spare spare[SMO_FRESH];
+	struct crab_leaf *leaf[SMO_FRESH];
+	struct crab_head head[SMO_FRESH];
+};
+
+static struct crab_dhead *smo_dhead(const struct crab_tree *tree, const struct crab_leaf *pred)
+{
+	return pred ? &crab_leaf_media(tree, pred->number)->head :
+		      crab_list_head(tree->base.media);
+}
+
+static void smo_free(struct smo *smo)
+{
+	u32 i;
+
+	for (i = 0; i < smo->n; i++)
+		kfree(smo->leaf[i]);
+}
+
+/* Everything that can fail. @leave: free leaves that must remain. */
+static int smo_begin(struct crab_tree *tree, struct smo *smo, u32 n, u32 leave)
+{
+	int err;
+	u32 i;
+
+	memset(smo, 0, sizeof(*smo));
+	smo->n = n;
+	if (crab_index_reserve(&tree->index))
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		smo->leaf[i] = crab_leaf_alloc(tree, GFP_NOIO);
+		if (!smo->leaf[i]) {
+			err = -ENOMEM;
+			goto err_free;
+		}
+	}
+	err = crab_pool_take(&tree->pool, smo->spare, n, leave);
+	if (err)
+		goto err_free;
+	for (i = 0; i < n; i++)
+		smo->head[i].birth = ++tree->birth;
+	return 0;
+
+err_free:
+	smo_free(smo);
+	return err;
+}
+
+/*
+ * Writes the fresh leaves: the first @split records into the first, the others
+ * into the second. @low: of the first. @tail: the last leaf that is replaced, or
+ * the one behind which the fresh ones go; its word says what follows.
+ */
+static void smo_write(struct crab_tree *tree, struct smo *smo, u64 low,
+		      const struct crab_record *records, u32 count, u32 split,
+		      const struct crab_leaf *tail)
+{
+	struct crab_geometry *geo = &tree->base.geo;
+	u32 last = smo->n - 1;
+
+	if (tail->next)
+		smo->head[last].next = crab_load(tree->base.media, &smo_dhead(tree, tail)->next);
+	else
+		smo->head[last].next = crab_link_end(geo->store_id,
+						     crab_leaf_offset(geo, smo->spare[last].leaf),
+						     smo->head[last].birth);
+	smo->head[0].low = low;
+	if (last) {
+		smo->head[1].low = records[split].key;
+		smo->head[0].next = crab_link_to(geo, smo->spare[1].leaf, smo->head[1].birth);
+		crab_leaf_fresh(tree, &smo->spare[1], &smo->head[1], records + split,
+				count - split, smo->leaf[1]);
+	}
+	crab_leaf_fresh(tree, &smo->spare[0], &smo->head[0], records, split, smo->leaf[0]);
+	/* P7: the fresh leaves are whole before P8 links them */
+	crab_fence(&tree->base.flow, CRAB_P7_FRESH);
+}
+
+static void smo_link(struct crab_tree *tree, const struct crab_leaf *pred, u64 word)
+{
+	struct crab_dhead *d = smo_dhead(tree, pred);
+
+	crab_store(&tree->base.flow, &d->next, word);
+	crab_clean(&tree->base.flow, &d->next, sizeof(d->next));
+	/* P8: the change is committed; what the word bypasses is free */
+	crab_fence(&tree->base.flow, CRAB_P8_LINKED);
+}
+
+static u64 smo_first_word(const struct crab_tree *tree, const struct smo *smo)
+{
+	return crab_link_to(&tree->base.geo, smo->spare[0].leaf, smo->head[0].birth);
+}
+
+/* Joins two neighbours in DRAM; NULL is the end on either side */
+static void smo_join(struct crab_tree *tree, struct crab_leaf *left, struct crab_leaf *right)
+{
+	if (left)
+		left->next = right;
+	else
+		tree->first = right;
+	if (right)
+		right->prev = left;
+	else
+		tree->last = left;
+}
+
+static void smo_splice(struct crab_tree *tree, struct smo *smo, struct crab_leaf *pred,
+		       struct crab_leaf *after)
+{
+	u32 i;
+
+	for (i = 0; i < smo->n; i++) {
+		smo_join(tree, pred, smo->leaf[i]);
+		pred = smo->leaf[i];
+	}
+	smo_join(tree, pred, after);
+}
+
+static void smo_retire(struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	crab_pool_give(&tree->pool, leaf->number);
+	kfree(leaf);
+}
+
+/* One leaf by one or two, which hold the @count records in scratch */
+static void smo_replace(struct crab_tree *tree, struct smo *smo, struct crab_leaf *leaf,
+			u32 count, u32 split)
+{
+	struct crab_leaf *pred = leaf->prev, *after = leaf->next;
+
+	smo_write(tree, smo, leaf->low, tree->scratch, count, split, leaf);
+	smo_link(tree, pred, smo_first_word(tree, smo));
+	smo_splice(tree, smo, pred, after);
+	crab_index_replace(&tree->index, leaf->low, smo->leaf[0]);
+	if (smo->n == 2)
+		crab_index_insert(&tree->index, smo->leaf[1]->low, smo->leaf[1]);
+	tree->leaves += smo->n - 1;
+	tree->records += count - leaf->count;
+	smo_retire(tree, leaf);
+}
+
+/* The records of @leaf and one more, or one changed, sorted in scratch */
+static u32 smo_gather_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key, u64 value)
+{
+	u32 count = crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch);
+	u32 i = count;
+
+	while (i && tree->scratch[i - 1].key >= key)
+		i--;
+	if (i == count || tree->scratch[i].key != key) {
+		memmove(&tree->scratch[i + 1], &tree->scratch[i],
+			(count - i) * sizeof(tree->scratch[0]));
+		count++;
+	}
+	tree->scratch[i].key = key;
+	tree->scratch[i].value = value;
+	return count;
+}
+
+static bool smo_may_merge(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	return leaf->next && leaf->count + leaf->next->count <= tree->slots * 3 / 4;
+}
+
+/* @leaf and the one behind it by one */
+static int smo_merge(struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	struct crab_leaf *right = leaf->next, *pred = leaf->prev, *after = right->next;
+	struct smo smo;
+	u32 count;
+	int err;
+
+	err = smo_begin(tree, &smo, 1, 0);
+	if (err)
+		return err;
+	count = crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch);
+	count += crab_leaf_gather(tree, right, 0, CRAB_KEY_EMPTY, tree->scratch + count);
+	smo_write(tree, &smo, leaf->low, tree->scratch, count, count, right);
+	smo_link(tree, pred, smo_first_word(tree, &smo));
+	smo_splice(tree, &smo, pred, after);
+	crab_index_replace(&tree->index, leaf->low, smo.leaf[0]);
+	crab_index_remove(&tree->index, right->low);
+	tree->leaves--;
+	smo_retire(tree, right);
+	smo_retire(tree, leaf);
+	return 0;
+}
+
+/*
+ * The pool is empty: merge neighbours that are sparse until a split can go on.
+ * A walk that found nothing is not repeated until as many records were removed
+ * as could have made a pair sparse, so a full store answers -ENOSPC quickly.
+ */
+static bool smo_compact(struct crab_tree *tree, u32 want)
+{
+	struct crab_leaf *leaf = tree->first;
+
+	if (tree->removed < tree->slots / 4)
+		return false;
+	while (leaf && READ_ONCE(tree->pool.free) < want) {
+		struct crab_leaf *pred = leaf->prev;
+
+		if (!smo_may_merge(tree, leaf)) {
+			leaf = leaf->next;
+			continue;
+		}
+		if (smo_merge(tree, leaf))
+			return false;
+		leaf = pred ? pred->next : tree->first;
+	}
+	if (leaf)
+		return true;
+	tree->removed = 0;
+	return READ_ONCE(tree->pool.free) >= want;
+}
+
+static int smo_begin_insert(struct crab_tree *tree, struct smo *smo, u32 n)
+{
+	int err = smo_begin(tree, smo, n, CRAB_POOL_RESERVE);
+
+	if (err == -ENOSPC && smo_compact(tree, n + CRAB_POOL_RESERVE))
+		err = smo_begin(tree, smo, n, CRAB_POOL_RESERVE);
+	return err;
+}
+
+/* Keys that arrive in order: the full last leaf stays full, a fresh one takes the key */
+static int smo_append(struct crab_tree *tree, struct crab_leaf *last, u64 key, u64 value)
+{
+	struct crab_record record = { .key = key, .value = value };
+	struct smo smo;
+	int err;
+
+	err = smo_begin_insert(tree, &smo, 1);
+	if (err)
+		return err;
+	smo_write(tree, &smo, key, &record, 1, 1, last);
+	smo_link(tree, last, smo_first_word(tree, &smo));
+	smo_splice(tree, &smo, last, NULL);
+	crab_index_insert(&tree->index, key, smo.leaf[0]);
+	tree->leaves++;
+	tree->records++;
+	tree->splits++;
+	return 0;
+}
+
+static bool smo_is_append(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	u32 slot;
+
+	if (leaf != tree->last)
+		return false;
+	for_each_set_bit(slot, leaf->live, tree->slots)
+		if (crab_leaf_record(tree, leaf, slot).key > key)
+			return false;
+	return true;
+}
+
+int crab_smo_add(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
+{
+	struct smo smo;
+	u32 count;
+	int err;
+
+	if (smo_is_append(tree, leaf, key))
+		return smo_append(tree, leaf, key, value);
+	err = smo_begin_insert(tree, &smo, 2);
+	if (err)
+		return err;
+	count = smo_gather_with(tree, leaf, key, value);
+	smo_replace(tree, &smo, leaf, count, (count + 1) / 2);
+	tree->splits++;
+	return 0;
+}
+
+int crab_smo_rewrite(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
+{
+	struct smo smo;
+	u32 count;
+	int err;
+
+	err = smo_begin(tree, &smo, 1, 0);
+	if (err)
+		return err;
+	count = smo_gather_with(tree, leaf, key, value);
+	smo_replace(tree, &smo, leaf, count, count);
+	return 0;
+}
+
+void crab_smo_unlink(struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	struct crab_leaf *pred = leaf->prev, *after = leaf->next;
+	struct crab_media *media = tree->base.media;
+	struct crab_dhead *d = smo_dhead(tree, pred);
+	u64 word;
+
+	if (after)
+		word = crab_load(media, &smo_dhead(tree, leaf)->next);
+	else
+		word = crab_link_end(tree->base.geo.store_id, crab_load(media, &d->self),
+				     crab_load(media, &d->birth));
+	smo_link(tree, pred, word);
+	smo_join(tree, pred, after);
+	crab_index_remove(&tree->index, leaf->low);
+	tree->leaves--;
+	tree->records -= leaf->count;
+	tree->removed += tree->slots;
+	tree->unlinks++;
+	smo_retire(tree, leaf);
+}
+
+bool crab_smo_prepare(struct crab_tree *tree)
+{
+	struct crab_flow *flow = &tree->base.prepare;
+	struct crab_spare spare;
+	struct crab_dleaf *d;
+
+	if (!crab_pool_take_raw(&tree->pool, &spare))
+		return false;
+	d = crab_leaf_media(tree, spare.leaf);
+	spare.void_value = crab_leaf_void(NULL, 0);
+	crab_leaf_landmarks(flow, d, 0, tree->slots, spare.void_value);
+	crab_clean(flow, d, tree->base.geo.leaf_bytes);
+	/* P5: every slot of the free leaf reads as free, whatever else is cut */
+	crab_fence(flow, CRAB_P5_PREPARED);
+	spare.prepared = true;
+	crab_pool_stock(&tree->pool, &spare);
+	return true;
+}

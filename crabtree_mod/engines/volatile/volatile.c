@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the engine `volatile`: an ordinary B+-tree with sorted
+ * leaves, all of it in DRAM. It cleans nothing and promises nothing: the upper
+ * bound that seed 000, section 6, compares with. What it holds ends with its
+ * attach.
+ *
+ * Invariants: records of a leaf ascend; leaves ascend; no leaf but the first is
+ * empty. It takes no more leaves than the region's pool would have.
+ *
+ * Locking: the store's, as engine.h says.
+ */
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "../../engine.h"
+#include "../../index.h"
+
+struct vol_leaf {
+	struct vol_leaf *prev;
+	struct vol_leaf *next;
+	u64 low;
+	u32 count;
+	struct crab_record records[];
+};
+
+struct vol_tree {
+	struct crab_engine base;
+	struct crab_index index;
+	struct vol_leaf *first;
+	u32 slots;
+	u64 leaves;
+	u64 records;
+	u64 splits;
+	u64 unlinks;
+};
+
+static struct vol_tree *vol_of(struct crab_engine *engine)
+{
+	return container_of(engine, struct vol_tree, base);
+}
+
+static struct vol_leaf *vol_leaf_alloc(const struct vol_tree *tree)
+{
+	return kzalloc(struct_size((struct vol_leaf *)NULL, records, tree->slots), GFP_NOIO);
+}
+
+/* The first record with key >= @key */
+static u32 vol_search(const struct vol_leaf *leaf, u64 key)
+{
+	u32 from = 0, to = leaf->count, mid;
+
+	while (from < to) {
+		mid = (from + to) / 2;
+		if (leaf->records[mid].key < key)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static bool vol_is_at(const struct vol_leaf *leaf, u32 pos, u64 key)
+{
+	return pos < leaf->count && leaf->records[pos].key == key;
+}
+
+static int vol_format(struct crab_flow *flow, const struct crab_geometry *geo)
+{
+	return 0;
+}
+
+static void vol_detach(struct crab_engine *engine)
+{
+	struct vol_tree *tree = vol_of(engine);
+	struct vol_leaf *leaf;
+
+	while ((leaf = tree->first)) {
+		tree->first = leaf->next;
+		kfree(leaf);
+	}
+	crab_index_destroy(&tree->index);
+	kfree(tree);
+}
+
+static struct crab_engine *vol_attach(struct crab_media *media, const struct crab_geometry *geo)
+{
+	struct vol_tree *tree = kzalloc(sizeof(*tree), GFP_KERNEL);
+
+	if (!tree)
+		return ERR_PTR(-ENOMEM);
+	tree->base.ops = &crab_engine_volatile;
+	tree->base.media = media;
+	tree->base.geo = *geo;
+	tree->base.flow.media = media;
+	tree->base.prepare.media = media;
+	tree->slots = crab_leaf_slots(geo->leaf_bytes);
+	tree->leaves = 1;
+	tree->first = vol_leaf_alloc(tree);
+	if (!tree->first || crab_index_append(&tree->index, 0, tree->first)) {
+		vol_detach(&tree->base);
+		return ERR_PTR(-ENOMEM);
+	}
+	return &tree->base;
+}
+
+static int vol_repair(struct crab_engine *engine)
+{
+	return 0;
+}
+
+static int vol_lookup(struct crab_engine *engine, u64 key, u64 *value)
+{
+	struct vol_leaf *leaf = crab_index_find(&vol_of(engine)->index, key);
+	u32 pos = vol_search(leaf, key);
+
+	if (!vol_is_at(leaf, pos, key))
+		return -ENOENT;
+	*value = leaf->records[pos].value;
+	return 0;
+}
+
+static int vol_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		    struct crab_record *record)
+{
+	struct vol_leaf *leaf = crab_index_find(&vol_of(engine)->index, key);
+	u32 pos = vol_search(leaf, key);
+
+	if (vol_is_at(leaf, pos, key)) {
+		*record = leaf->records[pos];
+		return 0;
+	}
+	if (dir == CRAB_SEEK_GE && pos == leaf->count) {
+		leaf = leaf->next;
+		pos = 0;
+	} else if (dir == CRAB_SEEK_LE && !pos--) {
+		leaf = leaf->prev;
+		pos = leaf ? leaf->count - 1 : 0;
+	}
+	if (!leaf || pos >= leaf->count)
+		return -ENOENT;
+	*record = leaf->records[pos];
+	return 0;
+}
+
+static int vol_scan(struct crab_engine *engine, u64 start, u64 end,
+		    struct crab_record *records, u32 cap)
+{
+	struct vol_leaf *leaf = crab_index_find(&vol_of(engine)->index, start);
+	u32 pos = vol_search(leaf, start), count = 0;
+
+	for (; leaf && count < cap; leaf = leaf->next, pos = 0) {
+		for (; pos < leaf->count && count < cap; pos++) {
+			if (leaf->records[pos].key > end)
+				return count;
+			records[count++] = leaf->records[pos];
+		}
+	}
+	return count;
+}
+
+/* The upper half of a full leaf, or nothing of a last one that keys are appended to */
+static struct vol_leaf *vol_split(struct vol_tree *tree, struct vol_leaf *leaf, u32 pos, u64 key)
+{
+	u32 keep = !leaf->next && pos == leaf->count ? leaf->count : leaf->count / 2;
+	struct vol_leaf *right;
+
+	if (tree->leaves >= tree->base.geo.leaves)
+		return ERR_PTR(-ENOSPC);
+	right = vol_leaf_alloc(tree);
+	if (!right || crab_index_reserve(&tree->index)) {
+		kfree(right);
+		return ERR_PTR(-ENOMEM);
+	}
+	right->count = leaf->count - keep;
+	memcpy(right->records, leaf->records + keep, right->count * sizeof(right->records[0]));
+	leaf->count = keep;
+	right->low = right->count ? right->records[0].key : key;
+	right->prev = leaf;
+	right->next = leaf->next;
+	if (right->next)
+		right->next->prev = right;
+	leaf->next = right;
+	crab_index_insert(&tree->index, right->low, right);
+	tree->leaves++;
+	tree->splits++;
+	return right;
+}
+
+static int vol_add(struct vol_tree *tree, struct vol_leaf *leaf, u32 pos, u64 key, u64 value)
+{
+	struct vol_leaf *right;
+
+	if (leaf->count == tree->slots) {
+		right = vol_split(tree, leaf, pos, key);
+		if (IS_ERR(right))
+			return PTR_ERR(right);
+		if (key >= right->low) {
+			pos -= leaf->count;
+			leaf = right;
+		}
+	}
+	memmove(&leaf->records[pos + 1], &leaf->records[pos],
+		(leaf->count - pos) * sizeof(leaf->records[0]));
+	leaf->records[pos].key = key;
+	leaf->records[pos].value = value;
+	leaf->count++;
+	tree->records++;
+	return 0;
+}
+
+static int vol_insert(struct crab_engine *engine, u64 key, u64 value,
+		      enum crab_insert_mode mode, struct crab_old *old)
+{
+	struct vol_tree *tree = vol_of(engine);
+	struct vol_leaf *leaf = crab_index_find(&tree->index, key);
+	u32 pos = vol_search(leaf, key);
+
+	old->existed = vol_is_at(leaf, pos, key);
+	if (!old->existed)
+		return mode == CRAB_INSERT_REPLACE ? -ENOENT :
+						     vol_add(tree, leaf, pos, key, value);
+	old->value = leaf->records[pos].value;
+	if (mode == CRAB_INSERT_CREATE)
+		return -EEXIST;
+	leaf->records[pos].value = value;
+	return 0;
+}
+
+static void vol_unlink(struct vol_tree *tree, struct vol_leaf *leaf)
+{
+	leaf->prev->next = leaf->next;
+	if (leaf->next)
+		leaf->next->prev = leaf->prev;
+	crab_index_remove(&tree->index, leaf->low);
+	kfree(leaf);
+	tree->leaves--;
+	tree->unlinks++;
+}
+
+static int vol_remove(struct crab_engine *engine, u64 key, struct crab_old *old)
+{
+	struct vol_tree *tree = vol_of(engine);
+	struct vol_leaf *leaf = crab_index_find(&tree->index, key);
+	u32 pos = vol_search(leaf, key);
+
+	old->existed = vol_is_at(leaf, pos, key);
+	if (!old->existed)
+		return -ENOENT;
+	old->value = leaf->records[pos].value;
+	leaf->count--;
+	memmove(&leaf->records[pos], &leaf->records[pos + 1],
+		(leaf->count - pos) * sizeof(leaf->records[0]));
+	tree->records--;
+	if (!leaf->count && leaf->prev)
+		vol_unlink(tree, leaf);
+	return 0;
+}
+
+static void vol_check_leaf(const struct vol_leaf *leaf, struct crab_check_report *report)
+{
+	u64 above = leaf->next ? leaf->next->low : CRAB_KEY_EMPTY;
+	u32 i;
+
+	for (i = 0; i < leaf->count; i++)
+		if (leaf->records[i].key < leaf->low || leaf->records[i].key >= above ||
+		    (i && leaf->records[i].key <= leaf->records[i - 1].key))
+			crab_damage_note(&report->damage, 0, "leaf %llu: keys out of order",
+					 (unsigned long long)report->leaves);
+	report->leaves++;
+	report->records += leaf->count;
+}
+
+static void vol_check(struct crab_engine *engine, struct crab_check_report *report)
+{
+	const struct vol_tree *tree = vol_of(engine);
+	const struct vol_leaf *leaf;
+
+	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		if (crab_index_find(&tree->index, leaf->low) != leaf)
+			crab_damage_note(&report->damage, 0, "leaf %llu: the index does not lead to it",
+					 (unsigned long long)report->leaves);
+		vol_check_leaf(leaf, report);
+	}
+	if (report->records != tree->records || report->leaves != tree->leaves)
+		crab_damage_note(&report->damage, 0, "counts of leaves or records are wrong");
+}
+
+static void vol_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
+{
+	const struct vol_tree *tree = vol_of(engine);
+
+	memset(stats, 0, sizeof(*stats));
+	stats->leaves_used = tree->leaves;
+	stats->records = tree->records;
+	stats->capacity = engine->geo.leaves * tree->slots;
+	stats->dram_bytes = tree->leaves * struct_size(tree->first, records, tree->slots) +
+			    tree->index.nodes * sizeof(struct crab_index_node);
+	stats->splits = tree->splits;
+	stats->unlinks = tree->unlinks;
+}
+
+static const struct crab_layout vol_layouts[] = {
+	{ "sorted", 1 },
+	{ }
+};
+
+const struct crab_engine_ops crab_engine_volatile = {
+	.name = "volatile",
+	.id = 2,
+	.flags = CRAB_ENGINE_VOLATILE,
+	.needs = CRAB_MODEL_NONE,
+	.layouts = vol_layouts,
+	.format = vol_format,
+	.attach = vol_attach,
+	.repair = vol_repair,
+	.detach = vol_detach,
+	.lookup = vol_lookup,
+	.seek = vol_seek,
+	.scan = vol_scan,
+	.insert = vol_insert,
+	.remove = vol_remove,
+	.check = vol_check,
+	.stats = vol_stats,
+};
