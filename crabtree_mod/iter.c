@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements cursors: a scan by key that can stop and go on.
+ *
+ * Invariant: a cursor is two keys; it refers to nothing inside the store, so any
+ * change between two reads is harmless and keys ascend strictly across them.
+ *
+ * Locking: the store's, shared, for the time of one crab_cursor_read().
+ */
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
+
+#include "store_priv.h"
+
+void crab_cursor_init(struct crab_cursor *cursor, u64 start, u64 end)
+{
+	cursor->next = start;
+	cursor->end = min_t(u64, end, CRAB_KEY_EMPTY - 1);
+	cursor->done = start > cursor->end;
+}
+
+int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
+		     struct crab_record *records, u32 cap)
+{
+	u64 last;
+	int n;
+
+	if (cursor->done || !cap)
+		return 0;
+	down_read(&store->lock);
+	n = store->engine->ops->scan(store->engine, cursor->next, cursor->end, records,
+				     min_t(u32, cap, S32_MAX));
+	up_read(&store->lock);
+	if (n < 0)
+		return n;
+	last = n ? records[n - 1].key : cursor->end;
+	cursor->done = last >= cursor->end;
+	cursor->next = last + 1;
+	return n;
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the store: FORMAT, attach and detach, the verbs under
+ * their lock, errors and statistics.
+ *
+ * Invariants: the superblock says "attached" on the media before the first
+ * operation and "clean" only after the last; a store in which damage was found
+ * is read-only and stays so; a verb that returns 0 is durable.
+ *
+ * Crash table of attach and detach: cut before the superblock's fence (P3), the
+ * old superblock counts; after it, the new one. "Attached" found at attach means
+ * that a writer was cut off, or its machine stopped: all that is read is cleaned
+ * before it is built upon.
+ *
+ * Locking: crab_store.lock, an rwsem; the finer scheme of later engines goes
+ * behind the same functions.
+ */
+#define pr_fmt(fmt) "crabtree: " fmt
+
+#include <linux/atomic.h>
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/lockdep.h>
+#include <linux/printk.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+
+#include "store_priv.h"
+
+static const struct {
+	enum crab_verdict verdict;
+	int err;
+} attach_errors[] = {
+	{ CRAB_VERDICT_BLANK,	-ENODATA },
+	{ CRAB_VERDICT_FOREIGN,	-EMEDIUMTYPE },
+	{ CRAB_VERDICT_DAMAGED,	-EUCLEAN },
+	{ CRAB_VERDICT_NEWER,	-EPROTONOSUPPORT },
+	{ CRAB_VERDICT_MISFIT,	-EINVAL },
+};
+
+static int attach_error(enum crab_verdict verdict)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(attach_errors); i++)
+		if (attach_errors[i].verdict == verdict)
+			return attach_errors[i].err;
+	return 0;
+}
+
+static void super_geometry(const struct crab_super *super, struct crab_geometry *geo)
+{
+	geo->pool_offset = super->pool_offset;
+	geo->leaves = super->leaves;
+	geo->leaf_bytes = super->leaf_bytes;
+	geo->store_id = super->store_id;
+	geo->layout = super->layout;
+}
+
+static void store_set_readonly(struct crab_store *store, const char *reason)
+{
+	if (store->readonly)
+		return;
+	strscpy(store->reason, reason, sizeof(store->reason));
+	WRITE_ONCE(store->readonly, true);
+}
+
+static void store_damaged(struct crab_store *store, const struct crab_damage *damage)
+{
+	char reason[CRAB_REASON_LEN];
+
+	snprintf(reason, sizeof(reason), "damaged at offset %llu: %s",
+		 (unsigned long long)damage->offset, damage->what);
+	pr_err_ratelimited("store '%s': %s (%llu in all); read-only from now on\n",
+			   store->super.label, reason, (unsigned long long)damage->count);
+	store_set_readonly(store, reason);
+}
+
+/* Is there an engine and a layout for this superblock? */
+static int store_find_engine(const struct crab_super *super, const struct crab_engine_ops **ops,
+			     struct crab_attach_report *report)
+{
+	*ops = crab_engine_by_id(super->engine);
+	if (*ops && crab_layout_by_id(*ops, super->layout))
+		return 0;
+	snprintf(report->reason, sizeof(report->reason), "unknown %s %u",
+		 *ops ? "layout" : "engine", *ops ? super->layout : super->engine);
+	report->verdict = CRAB_VERDICT_NEWER;
+	return -EPROTONOSUPPORT;
+}
+
+static enum crab_durability store_durability(const struct crab_store *store)
+{
+	if (store->engine->ops->flags & CRAB_ENGINE_VOLATILE)
+		return CRAB_DURABILITY_NONE;
+	if (store->readonly && !store->engine->clean &&
+	    store->media->durability != CRAB_DURABILITY_NONE)
+		return CRAB_DURABILITY_UNPROVEN;
+	return store->media->durability;
+}
+
+/* The part of attach that writes: repairs, then "attached" */
+static int store_open_media(struct crab_store *store)
+{
+	struct crab_engine *engine = store->engine;
+	int err;
+
+	if (store->readonly)
+		return 0;
+	err = engine->ops->repair(engine);
+	if (err)
+		return err;
+	store->super.state = CRAB_SUPER_STATE_ATTACHED;
+	crab_super_write(&engine->flow, &store->super);
+	engine->flow.lines = 0;
+	engine->flow.fences = 0;
+	return 0;
+}
+
+static int store_attach_engine(struct crab_store *store, const struct crab_engine_ops *ops)
+{
+	struct crab_geometry geo;
+	int err;
+
+	super_geometry(&store->super, &geo);
+	store->engine = ops->attach(store->media, &geo);
+	if (IS_ERR(store->engine))
+		return PTR_ERR(store->engine);
+	store->engine->clean = store->super.state == CRAB_SUPER_STATE_CLEAN;
+	if (store->engine->damage.count)
+		store_damaged(store, &store->engine->damage);
+	err = store_open_media(store);
+	if (err)
+		ops->detach(store->engine);
+	store->durability = err ? CRAB_DURABILITY_NONE : store_durability(store);
+	return err;
+}
+
+static void store_kick(struct crab_store *store)
+{
+	struct crab_engine *engine = store->engine;
+
+	if (store->options.kick && engine->ops->wants && engine->ops->wants(engine))
+		store->options.kick(store->options.kick_arg);
+}
+
+struct crab_store *crab_store_attach(struct crab_media *media,
+				     const struct crab_attach_options *options,
+				     struct crab_attach_report *report)
+{
+	const struct crab_engine_ops *ops = NULL;
+	u64 began = ktime_get_ns();
+	struct crab_store *store;
+	int err;
+
+	store = kzalloc(sizeof(*store), GFP_KERNEL);
+	if (!store)
+		return ERR_PTR(-ENOMEM);
+	init_rwsem(&store->lock);
+	store->media = media;
+	store->options = *options;
+	report->verdict = crab_super_read(media, &store->super, report->reason);
+	err = attach_error(report->verdict);
+	if (!err)
+		err = store_find_engine(&store->super, &ops, report);
+	if (err)
+		goto err_free;
+	if (report->verdict == CRAB_VERDICT_RO)
+		store_set_readonly(store, report->reason);
+	else if (options->readonly)
+		store_set_readonly(store, "attached read-only");
+	err = store_attach_engine(store, ops);
+	if (err) {
+		snprintf(report->reason, sizeof(report->reason), "attach failed: error %d", err);
+		goto err_free;
+	}
+	if (store->readonly)
+		report->verdict = CRAB_VERDICT_RO;
+	strscpy(report->reason, store->reason, sizeof(report->reason));
+	store->attach_ns = ktime_get_ns() - began;
+	if (!store->readonly)
+		store_kick(store);
+	return store;
+
+err_free:
+	kfree(store);
+	return ERR_PTR(err);
+}
+
+void crab_store_abandon(struct crab_store *store)
+{
+	if (!store)
+		return;
+	store->engine->ops->detach(store->engine);
+	kfree(store);
+}
+
+void crab_store_detach(struct crab_store *store)
+{
+	if (store && !store->readonly) {
+		store->super.state = CRAB_SUPER_STATE_CLEAN;
+		crab_super_write(&store->engine->flow, &store->super);
+	}
+	crab_store_abandon(store);
+}
+
+/* What FORMAT would write over; refused without force */
+static int format_permitted(const struct crab_media *media,
+			    const struct crab_format_options *options, char *reason)
+{
+	struct crab_super super;
+	char found[CRAB_REASON_LEN];
+
+	switch (crab_super_read(media, &super, found)) {
+	case CRAB_VERDICT_BLANK:
+		return 0;
+	case CRAB_VERDICT_GOOD:
+	case CRAB_VERDICT_RO:
+		snprintf(found, sizeof(found), "the region holds the store '%s'", super.label);
+		break;
+	default:
+		break;
+	}
+	if (options->force)
+		return 0;
+	snprintf(reason, CRAB_REASON_LEN, "refused without force: %.90s", found);
+	return -EEXIST;
+}
+
+static int format_fill(const struct crab_media *media, const struct crab_format_options *options,
+		       struct crab_super *super, char *reason)
+{
+	const struct crab_engine_ops *ops = crab_engine_by_name(options->engine);
+	const struct crab_layout *layout = ops ? crab_layout_by_name(ops, options->layout) : NULL;
+
+	memset(super, 0, sizeof(*super));
+	if (!layout) {
+		snprintf(reason, CRAB_REASON_LEN, "unknown %s '%.16s'", ops ? "layout" : "engine",
+			 ops ? options->layout : options->engine);
+		return -EINVAL;
+	}
+	super->leaf_bytes = options->leaf_bytes ?: CRAB_LEAF_BYTES_DEFAULT;
+	if (!crab_super_geometry(S64_MAX, super->leaf_bytes)) {
+		snprintf(reason, CRAB_REASON_LEN, "leaf size %u is not a power of two from %u to %u",
+			 super->leaf_bytes, CRAB_LEAF_BYTES_MIN, CRAB_LEAF_BYTES_MAX);
+		return -EINVAL;
+	}
+	super->leaves = crab_super_geometry(media->size, super->leaf_bytes);
+	if (!super->leaves) {
+		snprintf(reason, CRAB_REASON_LEN, "region of %llu bytes is too small: %llu is the least",
+			 (unsigned long long)media->size,
+			 CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * (u64)super->leaf_bytes);
+		return -ENOSPC;
+	}
+	super->engine = ops->id;
+	super->layout = layout->id;
+	return 0;
+}
+
+static void format_identity(const struct crab_media *media,
+			    const struct crab_format_options *options, struct crab_super *super)
+{
+	static const u8 none[CRAB_UUID_LEN];
+
+	super->version = CRAB_FORMAT_VERSION;
+	super->region_bytes = media->size;
+	super->pool_offset = CRAB_POOL_OFFSET;
+	super->state = CRAB_SUPER_STATE_CLEAN;
+	super->store_id = get_random_u32();
+	super->formatted_at = ktime_get_real_seconds();
+	strscpy(super->label, options->label, sizeof(super->label));
+	memcpy(super->uuid, options->uuid, sizeof(super->uuid));
+	if (!memcmp(super->uuid, none, sizeof(none))) {
+		get_random_bytes(super->uuid, sizeof(super->uuid));
+		super->uuid[6] = (super->uuid[6] & 0x0f) | 0x40;	/* RFC 9562, version 4 */
+		super->uuid[8] = (super->uuid[8] & 0x3f) | 0x80;
+	}
+}
+
+int crab_store_format(struct crab_media *media, const struct crab_format_options *options,
+		      char *reason)
+{
+	struct crab_flow flow = { .media = media };
+	struct crab_geometry geo;
+	struct crab_super super;
+	int err;
+
+	reason[0] = '\0';
+	err = format_fill(media, options, &super, reason);
+	if (!err)
+		err = format_permitted(media, options, reason);
+	if (err)
+		return err;
+	format_identity(media, options, &super);
+	super_geometry(&super, &geo);
+	crab_super_clear(&flow);
+	err = crab_engine_by_id(super.engine)->format(&flow, &geo);
+	if (err)
+		return err;
+	crab_super_write(&flow, &super);
+	crab_super_write(&flow, &super);
+	return 0;
+}
+
+static int store_key_ok(u64 key)
+{
+	return key == CRAB_KEY_EMPTY ? -EINVAL : 0;
+}
+
+int crab_store_search(struct crab_store *store, u64 key, u64 *value)
+{
+	int err = store_key_ok(key);
+
+	if (err)
+		return err;
+	atomic64_inc(&store->searches);
+	down_read(&store->lock);
+	err = store->engine->ops->lookup(store->engine, key, value);
+	up_read(&store->lock);
+	return err;
+}
+
+int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
+		    struct crab_record *record)
+{
+	int err = store_key_ok(key);
+
+	if (err)
+		return err;
+	atomic64_inc(&store->searches);
+	down_read(&store->lock);
+	err = store->engine->ops->seek(store->engine, key, dir, record);
+	up_read(&store->lock);
+	return err;
+}
+
+int crab_store_insert(struct crab_store *store, u64 key, u64 value,
+		      enum crab_insert_mode mode, struct crab_old *old)
+{
+	int err = store_key_ok(key);
+
+	if (err)
+		return err;
+	old->existed = false;
+	down_write(&store->lock);
+	err = store->readonly ? -EROFS :
+		store->engine->ops->insert(store->engine, key, value, mode, old);
+	if (!err) {
+		store->inserts += !old->existed;
+		store->updates += old->existed;
+	}
+	up_write(&store->lock);
+	store_kick(store);
+	return err;
+}
+
+int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
+{
+	int err = store_key_ok(key);
+
+	if (err)
+		return err;
+	old->existed = false;
+	down_write(&store->lock);
+	err = store->readonly ? -EROFS : store->engine->ops->remove(store->engine, key, old);
+	store->deletes += !err;
+	up_write(&store->lock);
+	return err;
+}
+
+int crab_store_check(struct crab_store *store, struct crab_check_report *report)
+{
+	memset(report, 0, sizeof(*report));
+	down_read(&store->lock);
+	store->engine->ops->check(store->engine, report);
+	up_read(&store->lock);
+	if (report->damage.count) {
+		down_write(&store->lock);
+		store_damaged(store, &report->damage);
+		up_write(&store->lock);
+	}
+	return 0;
+}
+
+void crab_store_info(struct crab_store *store, struct crab_store_info *info)
+{
+	const struct crab_engine *engine = store->engine;
+
+	memset(info, 0, sizeof(*info));
+	down_read(&store->lock);
+	info->super = store->super;
+	info->engine = engine->ops->name;
+	info->layout = crab_layout_by_id(engine->ops, store->super.layout)->name;
+	info->needs = engine->ops->needs;
+	info->durability = store->durability;
+	info->readonly = store->readonly;
+	strscpy(info->reason, store->reason, sizeof(info->reason));
+	engine->ops->stats(store->engine, &info->stats);
+	info->attach_ns = store->attach_ns;
+	info->lines = engine->flow.lines;
+	info->fences = engine->flow.fences;
+	info->prepare_lines = READ_ONCE(engine->prepare.lines);
+	info->prepare_fences = READ_ONCE(engine->prepare.fences);
+	info->inserts = store->inserts;
+	info->updates = store->updates;
+	info->deletes = store->deletes;
+	info->searches = atomic64_read(&store->searches);
+	up_read(&store->lock);
+}
+
+bool crab_store_maintain(struct crab_store *store)
+{
+	const struct crab_engine_ops *ops = store->engine->ops;
+
+	return !READ_ONCE(store->readonly) && ops->maintain && ops->maintain(store->engine);
+}
