@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A private apt: package files of either architecture, without the machine's
+# own apt or dpkg ever hearing of them.
+#
+# Sourced after lib.sh.  The mirrors are those that this machine's apt is
+# configured to use; only the backports suite is added to them.  Nothing is
+# installed: packages are downloaded, verified by apt, and unpacked with dpkg.
+
+# One line for each Debian suite that the machine knows, and its backports.
+apt_sources() {
+	local key=/usr/share/keyrings/debian-archive-keyring.gpg opt='' code
+	# shellcheck disable=SC1091
+	code=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	[ ! -e $key ] || opt="[signed-by=$key] "
+	apt-get indextargets --format '$(ORIGIN) $(RELEASE) $(REPO_URI)' \
+		'Created-By: Packages' 'Component: main' | sort -u |
+	awk -v opt="$opt" -v code="$code" '
+		$1 != "Debian" { next }
+		{ print "deb " opt $3, $2, "main" }
+		$2 == code { print "deb " opt $3, code "-backports", "main" }' |
+	sort -u
+}
+
+apt_config() {
+	local arch=$1 dir=$CACHE/apt/$1
+	mkdir -p "$dir/lists/partial" "$dir/archives/partial" "$dir/preferences"
+	apt_sources >"$dir/sources.list"
+	[ -s "$dir/sources.list" ] || die "apt of this machine names no Debian mirror"
+	: >"$dir/status"
+	cat >"$dir/conf" <<-END
+		APT::Architecture "$arch";
+		APT::Architectures { "$arch"; };
+		APT::Sandbox::User "";
+		Acquire::Languages "none";
+		Acquire::Retries "3";
+		Dir::State "$dir";
+		Dir::State::status "$dir/status";
+		Dir::Cache "$dir";
+		Dir::Etc::sourcelist "$dir/sources.list";
+		Dir::Etc::sourceparts "-";
+		Dir::Etc::preferences "-";
+		Dir::Etc::preferencesparts "$dir/preferences";
+	END
+}
+
+# apt_update ARCH: fetch the lists, once a process tree (or each day)
+apt_update() {
+	local dir=$CACHE/apt/$1
+	if [ -n "$(find "$dir/updated" -mmin -720 2>/dev/null)" ]; then
+		return
+	fi
+	apt_config "$1"
+	say "reading the package lists of $1"
+	APT_CONFIG=$dir/conf apt-get -qq update ||
+		die "apt-get update for $1 failed"
+	touch "$dir/updated"
+}
+
+# apt_depends ARCH PACKAGE [SUITE]: the name of its first dependency
+apt_depends() {
+	with_lock "apt-$1" apt_update "$1"
+	APT_CONFIG=$CACHE/apt/$1/conf apt-cache ${3:+-t "$3"} show \
+		--no-all-versions "$2" |
+		sed -n 's/^Depends: \([^ ,]*\).*/\1/p' | head -n1
+}
+
+download() {
+	local arch=$1 suite=$2 dir=$CACHE/apt/$1
+	shift 2
+	apt_update "$arch"
+	( cd "$dir/archives" &&
+	  APT_CONFIG=$dir/conf apt-get -qq ${suite:+-t "$suite"} download "$@" ) ||
+		die "could not download $*"
+}
+
+# apt_deb ARCH SUITE PACKAGE: download it and print the path of the file
+apt_deb() {
+	local deb
+	with_lock "apt-$1" download "$1" "$2" "$3"
+	deb=$(find "$CACHE/apt/$1/archives" -maxdepth 1 -name "$3_*.deb" \
+		-printf '%T@ %p\n' | sort -n | tail -n1 | cut -d' ' -f2-)
+	[ -n "$deb" ] || die "apt downloaded no $3"
+	echo "$deb"
+}
+
+# apt_unpack ARCH SUITE PACKAGE DIR [TAR-ARGS...]: unpack all or some of it
+apt_unpack() {
+	local deb dir=$4
+	deb=$(apt_deb "$1" "$2" "$3")
+	shift 4
+	mkdir -p "$dir"
+	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$dir" --wildcards "$@"
+	rm -f "$deb"
+}
