@@ -11,6 +11,7 @@
 #define BIT_MASK(n)		(1UL << ((n) % BITS_PER_LONG))
 
 static inline unsigned long __ffs(unsigned long w)	{ return __builtin_ctzl(w); }
+static inline unsigned int __ffs64(u64 w)		{ return __builtin_ctzll(w); }
 static inline unsigned long __fls(unsigned long w)	{ return 63 - __builtin_clzl(w); }
 static inline unsigned long ffz(unsigned long w)	{ return __builtin_ctzl(~w); }
 static inline int fls(unsigned int w)			{ return w ? 32 - __builtin_clz(w) : 0; }

@@ -4,8 +4,11 @@
 
 /*
  * Memory, on malloc(). Every allocation passes crab_host_alloc(), which can be
- * told to fail: the host build's fault injection.
+ * told to fail: the host build's fault injection. The includes are those that
+ * everybody gets with the kernel's.
  */
+#include <linux/err.h>
+#include <linux/find.h>
 #include <linux/gfp.h>
 #include <linux/overflow.h>
 #include <linux/types.h>

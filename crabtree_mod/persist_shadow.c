@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the shadow of the media and the explorer of crash images.
+ *
+ * Invariants: the list of a word holds its values in the order of their stores
+ * (each location is coherent); alternatives of former lives stand before stores
+ * of this one; the media's memory is the last value of the list, the durable one
+ * where the list is empty, and a poison where only alternatives stand: what is
+ * read past crab_load() reads that. A fence completes what stood in a line when
+ * the same CPU cleaned the line, and nothing that was stored after.
+ *
+ * Locking: one thread.
+ */
+#include <linux/bits.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "persist_shadow.h"
+
+#define SHADOW_POISON	0x5ad0c0de5ad0c0deULL
+
+struct shadow_node {
+	u64 value;
+	u32 next;		/* index of the next node plus one; 0: the end */
+	u16 stored;		/* in this life; else it may stand on the media since a cut */
+	u16 cleaned;		/* by which CPUs: the next fence of one of them completes it */
+};
+
+struct shadow_line {
+	u32 line;
+	u32 cpu;
+};
+
+/* Everything that a moment consists of, in one allocation */
+struct crab_shadow_image {
+	u32 words;
+	u32 nodes;
+	u32 pending;		/* nodes in lists */
+	u32 spare;		/* list of free nodes */
+	u32 lines;		/* cleaned and not yet fenced */
+	__le64 *view;		/* the media's memory; unused in crab_shadow.now */
+	u64 *durable;
+	struct shadow_node *node;
+	struct shadow_line *line;
+	u32 *first;		/* by word: its list, as in shadow_node.next */
+};
+
+static struct crab_shadow_image *image_alloc(u32 words, u32 nodes)
+{
+	size_t bytes = sizeof(struct crab_shadow_image) + words * (8 + 8 + sizeof(u32)) +
+		       nodes * (sizeof(struct shadow_node) + sizeof(struct shadow_line));
+	struct crab_shadow_image *image = kvzalloc(ALIGN(bytes, 8), GFP_KERNEL);
+
+	if (!image)
+		return NULL;
+	image->words = words;
+	image->nodes = nodes;
+	image->view = (__le64 *)(image + 1);
+	image->durable = (u64 *)(image->view + words);
+	image->node = (struct shadow_node *)(image->durable + words);
+	image->line = (struct shadow_line *)(image->node + nodes);
+	image->first = (u32 *)(image->line + nodes);
+	return image;
+}
+
+static void image_copy(struct crab_shadow_image *to, const struct crab_shadow_image *from)
+{
+	to->pending = from->pending;
+	to->spare = from->spare;
+	to->lines = from->lines;
+	memcpy(to->durable, from->durable, from->words * sizeof(u64));
+	memcpy(to->first, from->first, from->words * sizeof(u32));
+	memcpy(to->node, from->node, from->nodes * sizeof(struct shadow_node));
+	memcpy(to->line, from->line, from->lines * sizeof(struct shadow_line));
+}
+
+static struct shadow_node *node_at(const struct crab_shadow_image *image, u32 at)
+{
+	return at ? &image->node[at - 1] : NULL;
+}
+
+/* The last of a word's list, or NULL */
+static struct shadow_node *word_last(const struct crab_shadow_image *image, u32 word)
+{
+	struct shadow_node *node = node_at(image, image->first[word]);
+
+	while (node && node->next)
+		node = node_at(image, node->next);
+	return node;
+}
+
+/* Forgets the first node of a word */
+static void word_pop(struct crab_shadow_image *image, u32 word)
+{
+	u32 at = image->first[word];
+	struct shadow_node *node = node_at(image, at);
+
+	image->first[word] = node->next;
+	node->next = image->spare;
+	image->spare = at;
+	image->pending--;
+}
+
+__printf(2, 3)
+static void shadow_error(struct crab_shadow *shadow, const char *fmt, ...)
+{
+	va_list args;
+
+	if (shadow->errors++)
+		return;
+	va_start(args, fmt);
+	vsnprintf(shadow->error, sizeof(shadow->error), fmt, args);
+	va_end(args);
+}
+
+/* Index of the word at @p; false for what is not a word of the media */
+static bool shadow_word(struct crab_shadow *shadow, const void *p, const char *what, u32 *word)
+{
+	u64 offset = (const u8 *)p - shadow->media->base;
+
+	if (offset >= shadow->media->size || offset % sizeof(__le64)) {
+		shadow_error(shadow, "%s at offset %lld: outside the media or unaligned", what,
+			     (long long)offset);
+		return false;
+	}
+	*word = offset / sizeof(__le64);
+	return true;
+}
+
+static void shadow_event(struct crab_shadow *shadow, enum crab_shadow_event event,
+			 enum crab_point point)
+{
+	if (shadow->hook)
+		shadow->hook(shadow, event, point);
+}
+
+void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value)
+{
+	struct crab_shadow *shadow = media->shadow;
+	struct crab_shadow_image *now = shadow->now;
+	struct shadow_node *last, *node = node_at(now, now->spare);
+	u32 word, at = now->spare;
+
+	if (!shadow_word(shadow, p, "store", &word))
+		return;
+	shadow->counts.stores++;
+	last = word_last(now, word);
+	if (last ? last->stored && last->value == value : now->durable[word] == value)
+		return;
+	if (!node) {
+		shadow_error(shadow, "more than %u stores pending", now->nodes);
+		return;
+	}
+	now->spare = node->next;
+	now->pending++;
+	node->value = value;
+	node->next = 0;
+	node->stored = true;
+	node->cleaned = 0;
+	if (last)
+		last->next = at;
+	else
+		now->first[word] = at;
+	shadow_event(shadow, CRAB_SHADOW_STORED, 0);
+}
+
+static u32 line_begin(u32 line)
+{
+	return line * (CRAB_LINE / sizeof(__le64));
+}
+
+static u32 line_end(const struct crab_shadow_image *now, u32 line)
+{
+	return min(line_begin(line + 1), now->words);
+}
+
+/* Marks what stands in a line; false if there was nothing to mark */
+static bool line_clean(struct crab_shadow_image *now, u32 line, u32 cpu)
+{
+	struct shadow_node *node;
+	bool any = false;
+	u32 word;
+
+	for (word = line_begin(line); word < line_end(now, line); word++) {
+		for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next)) {
+			any |= node->stored;
+			if (node->stored)
+				node->cleaned |= BIT(cpu);
+		}
+	}
+	return any;
+}
+
+static void lines_add(struct crab_shadow *shadow, u32 line)
+{
+	struct crab_shadow_image *now = shadow->now;
+	struct shadow_line *at;
+
+	for (at = now->line; at < now->line + now->lines; at++)
+		if (at->line == line && at->cpu == shadow->cpu)
+			return;
+	if (now->lines == now->nodes) {
+		shadow_error(shadow, "more than %u lines cleaned and not fenced", now->nodes);
+		return;
+	}
+	at->line = line;
+	at->cpu = shadow->cpu;
+	now->lines++;
+}
+
+void crab_shadow_clean(struct crab_media *media, const void *p, u64 len)
+{
+	struct crab_shadow *shadow = media->shadow;
+	u64 offset = (const u8 *)p - media->base;
+	u64 line, end = offset + len;
+
+	if (!len || offset >= media->size || len > media->size - offset) {
+		shadow_error(shadow, "clean of %llu bytes at offset %lld: outside the media",
+			     (unsigned long long)len, (long long)offset);
+		return;
+	}
+	for (line = offset / CRAB_LINE; line * CRAB_LINE < end; line++) {
+		shadow->counts.cleans++;
+		if (line_clean(shadow->now, line, shadow->cpu))
+			lines_add(shadow, line);
+		else
+			shadow->counts.idle_cleans++;
+	}
+}
+
+/*
+ * The last value of a word that @cpu cleaned is durable, and all before it is
+ * history. With @lost the cleans had no effect.
+ */
+static void word_complete(struct crab_shadow_image *now, u32 word, u32 cpu, bool lost)
+{
+	struct shadow_node *node;
+	u32 n = 0, done = 0;
+
+	for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next)) {
+		n++;
+		if (!(node->cleaned & BIT(cpu)))
+			continue;
+		node->cleaned &= ~BIT(cpu);
+		if (lost)
+			continue;
+		done = n;
+		now->durable[word] = node->value;
+	}
+	while (done--)
+		word_pop(now, word);
+}
+
+static void line_complete(struct crab_shadow_image *now, const struct shadow_line *line, bool lost)
+{
+	u32 word;
+
+	for (word = line_begin(line->line); word < line_end(now, line->line); word++)
+		word_complete(now, word, line->cpu, lost);
+}
+
+/* Does the planted fault keep this line, the @nth of the epoch, from the media? */
+static bool shadow_loses(struct crab_shadow *shadow, enum crab_point point, u32 nth)
+{
+	if (point != shadow->fault_point || shadow->fault == CRAB_SHADOW_SOUND ||
+	    (shadow->fault == CRAB_SHADOW_CLEAN_LOST && nth != shadow->fault_nth))
+		return false;
+	shadow->fault_hits++;
+	return true;
+}
+
+void crab_shadow_fence(struct crab_media *media, enum crab_point point)
+{
+	struct crab_shadow *shadow = media->shadow;
+	struct crab_shadow_image *now = shadow->now;
+	u32 i, kept = 0, nth = 0;
+
+	shadow->counts.fences[point]++;
+	shadow_event(shadow, CRAB_SHADOW_FENCING, point);
+	if (shadow->fault == CRAB_SHADOW_FENCE_LOST && shadow_loses(shadow, point, 0))
+		return;
+	for (i = 0; i < now->lines; i++) {
+		if (now->line[i].cpu == shadow->cpu)
+			line_complete(now, &now->line[i], shadow_loses(shadow, point, nth++));
+		else
+			now->line[kept++] = now->line[i];
+	}
+	now->lines = kept;
+}
+
+/* Distinct values that an open word may have; the durable one first */
+static u32 word_options(const struct crab_shadow_image *now, u32 word, u64 *values, u32 cap)
+{
+	const struct shadow_node *node = node_at(now, now->first[word]);
+	u32 i, n = 1;
+
+	values[0] = now->durable[word];
+	for (; node && n < cap; node = node_at(now, node->next)) {
+		for (i = 0; i < n && values[i] != node->value; i++)
+			;
+		if (i == n)
+			values[n++] = node->value;
+	}
+	return n;
+}
+
+/* Which of @options to take for @word: as the path says, the first where it ends */
+static u32 shadow_choose(struct crab_shadow *shadow, u32 word, u32 options)
+{
+	struct crab_shadow_path *path = shadow->path;
+	struct crab_shadow_step *step;
+
+	if (!path) {
+		shadow->seed = shadow->seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		return (shadow->seed >> 33) % options;
+	}
+	if (path->at == CRAB_SHADOW_STEPS) {
+		shadow_error(shadow, "more than %u choices in one run", CRAB_SHADOW_STEPS);
+		return 0;
+	}
+	step = &path->steps[path->at];
+	if (path->at++ == path->depth) {
+		path->depth++;
+		step->word = word;
+		step->options = options;
+		step->choice = 0;
+	} else if (step->word != word || step->options != options) {
+		shadow_error(shadow, "recovery is not deterministic: word %u, was %u", word,
+			     step->word);
+		return 0;
+	}
+	return step->choice;
+}
+
+/* Settles an open word */
+static void shadow_decide(struct crab_shadow *shadow, u32 word)
+{
+	struct crab_shadow_image *now = shadow->now;
+	u64 values[16];
+	u32 choice = 0, options = word_options(now, word, values, ARRAY_SIZE(values));
+
+	if (options == ARRAY_SIZE(values))
+		shadow_error(shadow, "word %u has too many values", word);
+	if (options > 1) {
+		choice = shadow_choose(shadow, word, options);
+		if (shadow->path && shadow->path->at)
+			shadow->path->steps[shadow->path->at - 1].value = values[choice];
+	}
+	while (now->first[word])
+		word_pop(now, word);
+	now->durable[word] = values[choice];
+	((__le64 *)shadow->media->base)[word] = cpu_to_le64(values[choice]);
+}
+
+u64 crab_shadow_load(const struct crab_media *media, const __le64 *p)
+{
+	struct crab_shadow *shadow = media->shadow;
+	const struct shadow_node *last;
+	u32 word;
+
+	if (!shadow_word(shadow, p, "load", &word))
+		return 0;
+	last = word_last(shadow->now, word);
+	if (last && !last->stored)
+		shadow_decide(shadow, word);
+	return le64_to_cpu(READ_ONCE(*p));
+}
+
+u32 crab_shadow_pending(const struct crab_shadow *shadow)
+{
+	return shadow->now->pending;
+}
+
+struct crab_shadow *crab_shadow_create(struct crab_media *media, u32 nodes)
+{
+	struct crab_shadow *shadow = kzalloc(sizeof(*shadow), GFP_KERNEL);
+	u32 i;
+
+	if (!shadow)
+		return NULL;
+	shadow->media = media;
+	shadow->words = media->size / sizeof(__le64);
+	shadow->now = image_alloc(shadow->words, nodes);
+	if (!shadow->now) {
+		kfree(shadow);
+		return NULL;
+	}
+	for (i = 0; i < shadow->words; i++)
+		shadow->now->durable[i] = le64_to_cpu(((__le64 *)media->base)[i]);
+	for (i = 0; i < nodes; i++)
+		shadow->now->node[i].next = i;
+	shadow->now->spare = nodes;
+	media->shadow = shadow;
+	return shadow;
+}
+
+/* Forgets the last failure */
+static void shadow_forgive(struct crab_shadow *shadow)
+{
+	struct crab_shadow_path *inner;
+
+	for (; shadow->failed; shadow->failed = inner) {
+		inner = shadow->failed->inner;
+		kvfree(shadow->failed);
+	}
+}
+
+void crab_shadow_destroy(struct crab_shadow *shadow)
+{
+	if (!shadow)
+		return;
+	shadow->media->shadow = NULL;
+	shadow_forgive(shadow);
+	kvfree(shadow->now);
+	kfree(shadow);
+}
+
+struct crab_shadow_image *crab_shadow_capture(struct crab_shadow *shadow)
+{
+	struct crab_shadow_image *image = image_alloc(shadow->words, shadow->now->nodes);
+
+	if (!image) {
+		shadow_error(shadow, "no memory for a crash point");
+		return NULL;
+	}
+	image_copy(image, shadow->now);
+	memcpy(image->view, shadow->media->base, shadow->words * sizeof(__le64));
+	return image;
+}
+
+void crab_shadow_release(struct crab_shadow_image *image)
+{
+	kvfree(image);
+}
+
+void crab_shadow_restore(struct crab_shadow *shadow, const struct crab_shadow_image *image)
+{
+	image_copy(shadow->now, image);
+	memcpy(shadow->media->base, image->view, shadow->words * sizeof(__le64));
+}
+
+void crab_shadow_crash(struct crab_shadow *shadow)
+{
+	struct crab_shadow_image *now = shadow->now;
+	struct shadow_node *node;
+	u32 word;
+
+	for (word = 0; word < now->words; word++) {
+		if (!now->first[word])
+			continue;
+		for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next)) {
+			node->stored = false;
+			node->cleaned = 0;
+		}
+		((__le64 *)shadow->media->base)[word] = cpu_to_le64(SHADOW_POISON);
+	}
+	now->lines = 0;
+}
+
+/* The next path, depth first; false when all were taken */
+static bool path_next(struct crab_shadow_path *path)
+{
+	struct crab_shadow_step *step;
+
+	while (path->depth) {
+		step = &path->steps[path->depth - 1];
+		if (++step->choice < step->options)
+			return true;
+		path->depth--;
+	}
+	return false;
+}
+
+int crab_shadow_explore(struct crab_shadow *shadow, const struct crab_shadow_image *image,
+			crab_shadow_judge judge, void *arg, u64 budget)
+{
+	struct crab_shadow_path *outer = shadow->path;
+	struct crab_shadow_path *path = kvzalloc(sizeof(*path), GFP_KERNEL);
+	int err;
+
+	if (!path)
+		return -ENOMEM;
+	if (!outer)
+		shadow_forgive(shadow);
+	do {
+		if (!budget--) {
+			err = -E2BIG;
+			break;
+		}
+		crab_shadow_restore(shadow, image);
+		crab_shadow_crash(shadow);
+		path->at = 0;
+		shadow->path = path;
+		shadow->counts.images++;
+		err = judge(shadow, arg);
+		path->depth = min(path->depth, path->at);
+	} while (!err && path_next(path));
+	shadow->path = outer;
+	if (err) {
+		path->inner = shadow->failed;
+		shadow->failed = path;
+	} else {
+		kvfree(path);
+	}
+	return err;
+}
+
+const char *crab_shadow_point_name(enum crab_point point)
+{
+	static const char * const names[CRAB_POINTS] = {
+		[CRAB_P1_CLEARED] = "P1 cleared",
+		[CRAB_P2_BODY] = "P2 body",
+		[CRAB_P3_SUPER] = "P3 super",
+		[CRAB_P4_REPAIRED] = "P4 repaired",
+		[CRAB_P5_PREPARED] = "P5 prepared",
+		[CRAB_P6_RECORD] = "P6 record",
+		[CRAB_P7_FRESH] = "P7 fresh",
+		[CRAB_P8_LINKED] = "P8 linked",
+	};
+
+	return point < CRAB_POINTS && names[point] ? names[point] : "no point";
+}

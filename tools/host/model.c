@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the reference map and its comparison with a store.
+ */
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "tap.h"
+
+#define SCAN_CAP	512
+
+const char * const model_kind_names[MODEL_KINDS] = { "uniform", "dense", "clustered" };
+
+static int key_cmp(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static u64 model_key(enum model_keys kind, u32 i, u64 *seed)
+{
+	switch (kind) {
+	case MODEL_DENSE:
+		return i;
+	case MODEL_CLUSTERED:
+		return (u64)(i / 50) * 0x0000fffffffffff1ULL % (CRAB_KEY_EMPTY - 64) + i % 50;
+	default:
+		return i == 0 ? 0 : i == 1 ? CRAB_KEY_EMPTY - 1 : rng(seed) >> 1;
+	}
+}
+
+struct model *model_create(u32 n, enum model_keys kind, u64 seed)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	u32 i;
+
+	m->keys = calloc(n, sizeof(u64));
+	m->values = calloc(n, sizeof(u64));
+	m->there = calloc(n, sizeof(bool));
+	for (i = 0; i < n; i++)
+		m->keys[i] = model_key(kind, i, &seed);
+	sort(m->keys, n, sizeof(u64), key_cmp, NULL);
+	for (i = 0; i < n; i++)
+		if (!m->n || m->keys[m->n - 1] != m->keys[i])
+			m->keys[m->n++] = m->keys[i];
+	return m;
+}
+
+void model_destroy(struct model *m)
+{
+	free(m->keys);
+	free(m->values);
+	free(m->there);
+	free(m);
+}
+
+void model_put(struct model *m, u32 at, u64 value)
+{
+	m->count += !m->there[at];
+	m->there[at] = true;
+	m->values[at] = value;
+}
+
+void model_drop(struct model *m, u32 at)
+{
+	m->count -= m->there[at];
+	m->there[at] = false;
+}
+
+u32 model_at(const struct model *m, u64 key)
+{
+	u32 lo = 0, hi = m->n, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (m->keys[mid] < key)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool record_expected(const struct model *m, u32 *at, u64 end, const struct crab_record *r)
+{
+	while (*at < m->n && !m->there[*at])
+		++*at;
+	if (*at == m->n || m->keys[*at] > end) {
+		tap_fail("scan gives key %llu, which is not there", r->key);
+		return false;
+	}
+	if (m->keys[*at] != r->key || m->values[*at] != r->value) {
+		tap_fail("scan gives %llu=%llu, not %llu=%llu", r->key, r->value, m->keys[*at],
+			 m->values[*at]);
+		return false;
+	}
+	++*at;
+	return true;
+}
+
+void model_scan(const struct model *m, struct crab_store *store, u64 start, u64 end,
+		u32 cap, u32 limit)
+{
+	struct crab_record records[SCAN_CAP];
+	struct crab_cursor cursor;
+	u32 at = model_at(m, start);
+	int n, i;
+
+	crab_cursor_init(&cursor, start, end);
+	for (;;) {
+		n = crab_cursor_read(store, &cursor, records, min_t(u32, cap, SCAN_CAP));
+		if (n <= 0)
+			break;
+		for (i = 0; i < n; i++)
+			if (!record_expected(m, &at, end, &records[i]))
+				return;
+		if (limit <= n)
+			return;
+		limit -= n;
+	}
+	tap_check(n == 0, "%d", n);
+	for (; at < m->n && m->keys[at] <= end; at++)
+		tap_check(!m->there[at], "scan ends before key %llu", m->keys[at]);
+}
+
+void model_seek(const struct model *m, struct crab_store *store, u64 key, enum crab_seek_dir dir)
+{
+	struct crab_record r = { 0 };
+	int err = crab_store_seek(store, key, dir, &r);
+	s64 at = model_at(m, key);
+
+	if (dir == CRAB_SEEK_GE) {
+		while (at < m->n && !m->there[at])
+			at++;
+	} else {
+		if (at == m->n || m->keys[at] > key)
+			at--;
+		while (at >= 0 && !m->there[at])
+			at--;
+	}
+	if (at < 0 || at == m->n)
+		tap_check(err == -ENOENT, "seek %llu dir %d: %d", key, dir, err);
+	else
+		tap_check(!err && r.key == m->keys[at] && r.value == m->values[at],
+			  "seek %llu dir %d: %d, %llu=%llu", key, dir, err, r.key, r.value);
+}
+
+static void model_lookup_all(const struct model *m, struct crab_store *store)
+{
+	u64 value;
+	u32 i;
+	int err;
+
+	for (i = 0; i < m->n; i++) {
+		value = 0xbad;
+		err = crab_store_search(store, m->keys[i], &value);
+		if (m->there[i])
+			tap_check(!err && value == m->values[i], "key %llu: %d, %llu not %llu",
+				  m->keys[i], err, value, m->values[i]);
+		else
+			tap_check(err == -ENOENT, "key %llu: %d", m->keys[i], err);
+	}
+}
+
+void model_compare(const struct model *m, struct crab_store *store)
+{
+	struct crab_check_report report;
+	struct crab_store_info info;
+
+	model_scan(m, store, 0, CRAB_KEY_EMPTY, SCAN_CAP, U32_MAX);
+	model_lookup_all(m, store);
+	memset(&report, 0x5a, sizeof(report));
+	tap_check(!crab_store_check(store, &report), "check failed");
+	tap_check(!report.damage.count, "%llu broken, at %llu: %s", report.damage.count,
+		  report.damage.offset, report.damage.what);
+	tap_check(report.records == m->count, "check counts %llu, not %u", report.records,
+		  m->count);
+	crab_store_info(store, &info);
+	tap_check(info.stats.records == m->count, "info counts %llu, not %u", info.stats.records,
+		  m->count);
+}
+
+struct crab_media media_create(u64 size)
+{
+	struct crab_media media = {
+		.base = aligned_alloc(4096, ALIGN(size, 4096)),
+		.size = size,
+		.durability = CRAB_DURABILITY_POP,
+		.fence_only = true,
+	};
+
+	memset(media.base, 0, size);
+	return media;
+}
+
+void media_destroy(struct crab_media *media)
+{
+	free(media->base);
+}
+
+struct crab_store *store_attach(struct crab_media *media)
+{
+	struct crab_attach_options options = { 0 };
+	struct crab_attach_report report;
+	struct crab_store *store = crab_store_attach(media, &options, &report);
+
+	if (IS_ERR(store)) {
+		printf("Bail out! attach: %ld %s\n", PTR_ERR(store), report.reason);
+		exit(2);
+	}
+	if (report.verdict != CRAB_VERDICT_GOOD || report.reason[0])
+		tap_fail("attach: verdict %d, %s", report.verdict, report.reason);
+	return store;
+}
+
+struct crab_store *store_format_attach(struct crab_media *media, const char *engine,
+				       const char *layout, u32 leaf_bytes)
+{
+	struct crab_format_options options = {
+		.force = true, .leaf_bytes = leaf_bytes, .engine = engine, .layout = layout,
+		.label = "test",
+	};
+	char reason[CRAB_REASON_LEN];
+	int err = crab_store_format(media, &options, reason);
+
+	if (err) {
+		printf("Bail out! format: %d %s\n", err, reason);
+		exit(2);
+	}
+	return store_attach(media);
+}
