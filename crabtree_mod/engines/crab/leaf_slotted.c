@@ -32,12 +32,13 @@
 
 #include "crab.h"
 
+#define FP_FACTOR	0x9e3779b97f4a7c15ULL
 #define FP_ONES		0x0101010101010101ULL
 #define FP_HIGHS	0x8080808080808080ULL
 
 static u8 fingerprint(u64 key)
 {
-	return (key * 0x9e3779b97f4a7c15ULL) >> 56;
+	return (key * FP_FACTOR) >> 56;
 }
 
 static u8 *leaf_fps(const struct crab_tree *tree, const struct crab_leaf *leaf)
@@ -181,15 +182,20 @@ u32 crab_leaf_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	return count;
 }
 
-/* Is @key already in a slot before @slot? Only keys with its fingerprint are read. */
-static bool leaf_has_twin(const struct crab_tree *tree, const struct crab_leaf *leaf,
-			  u64 seen[4], u64 key)
-{
-	u8 fp = fingerprint(key);
-	u64 bit = 1ULL << (fp % 64);
+/* Keys seen in one leaf: a filter so wide that few keys have to be compared */
+struct twin_filter {
+	u64 words[16];
+};
 
-	if (!(seen[fp / 64] & bit)) {
-		seen[fp / 64] |= bit;
+/* Is @key already in a slot before this one? */
+static bool leaf_has_twin(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			  struct twin_filter *seen, u64 key)
+{
+	u32 at = (key * FP_FACTOR) >> 46 & 1023;
+	u64 bit = 1ULL << (at % 64);
+
+	if (!(seen->words[at / 64] & bit)) {
+		seen->words[at / 64] |= bit;
 		return false;
 	}
 	return crab_leaf_find(tree, leaf, key) >= 0;
@@ -205,24 +211,30 @@ static void leaf_condemn(struct crab_tree *tree, struct crab_leaf *leaf, u32 slo
 	leaf->bad = true;
 }
 
+/* The loop that attach spends its time in: what does not change is in locals */
 void crab_leaf_read(struct crab_tree *tree, struct crab_leaf *leaf)
 {
-	u64 high = leaf->next ? leaf->next->low : CRAB_KEY_EMPTY;
-	struct crab_record r;
-	u64 seen[4] = { 0 };
+	const u64 low = leaf->low, void_value = leaf->void_value;
+	const u64 span = (leaf->next ? leaf->next->low : CRAB_KEY_EMPTY) - low;
+	const struct crab_media *media = tree->base.media;
+	const struct crab_dslot *d = leaf_slot(tree, leaf, 0);
+	const u32 slots = tree->slots;
+	struct twin_filter seen = { };
+	u64 key, value;
 	u32 slot;
 
-	for (slot = 0; slot < tree->slots; slot++) {
-		r = crab_leaf_record(tree, leaf, slot);
-		if (r.key == CRAB_KEY_EMPTY || r.value == leaf->void_value) {
-			leaf->half += r.key != CRAB_KEY_EMPTY || r.value != leaf->void_value;
+	for (slot = 0; slot < slots; slot++, d++) {
+		key = crab_load(media, &d->key);
+		value = crab_load(media, &d->value);
+		if (key == CRAB_KEY_EMPTY || value == void_value) {
+			leaf->half += key != CRAB_KEY_EMPTY || value != void_value;
 			continue;
 		}
-		if (r.key < leaf->low || r.key >= high)
+		if (key - low >= span)
 			leaf_condemn(tree, leaf, slot, "key outside the leaf's range");
-		else if (leaf_has_twin(tree, leaf, seen, r.key))
+		else if (leaf_has_twin(tree, leaf, &seen, key))
 			leaf_condemn(tree, leaf, slot, "key is there twice");
-		leaf_set(tree, leaf, slot, r.key);
+		leaf_set(tree, leaf, slot, key);
 	}
 }
 
