@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The judgement of a machine's console: what it says is evidence, nothing else.
+
+A run is good when its end marker is there with status 0, no line looks like a
+kernel complaint, no test is "not ok", and as many tests passed as were
+expected.  A skipped test is neither passed nor failed, and is named aloud.
+
+Only what comes after our init's begin marker counts: a kernel may complain of
+itself while it boots (user-mode Linux 6.1 does, under lockdep), and one that
+complains so much that it does not get there has no end marker either.
+
+KTAP nests: the line of a suite, after the indented lines of its tests, sums
+these up and is not counted again (but "not ok" fails wherever it stands).
+"""
+
+import re
+
+SPLAT = re.compile(
+    r"BUG:|WARNING:|KASAN:|KCSAN:|UBSAN:|ODEBUG:|Oops|Internal error|Kernel panic"
+    r"|possible recursive|possible circular|inconsistent lock state|bad unlock balance"
+    r"|held lock freed|still held|suspicious RCU|rcu.*(?:stall|self-detected)|INFO: task"
+    r"|Call [Tt]race|cut here|unreferenced object|[1-9]\d* new suspected memory leaks"
+    r"|list_(?:add|del) corruption|refcount_t:|[Uu]nable to handle|general protection"
+    r"|soft lockup|hard LOCKUP|scheduling while atomic|CRABTREE FAIL")
+STAMP = re.compile(r"^\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ")
+RESULT = re.compile(r"^((?: {4}|# )*)(not )?ok (\d+)\b(.*)$")
+BEGIN = re.compile(r"=== CRABTREE BEGIN ")
+END = re.compile(r"=== CRABTREE END (\d+) ===")
+
+
+class Verdict:
+    """What a console says: counts, complaints, and whether the end was reached."""
+
+    def __init__(self, text):
+        self.passed, self.failed, self.skipped = 0, [], []
+        self.splats = []
+        self.begun = False
+        self.status = None
+        self.deepest = []
+        for raw in text.splitlines():
+            self.line(STAMP.sub("", raw.rstrip("\r")))
+
+    def line(self, line):
+        """Take one line of the console."""
+        self.begun = self.begun or bool(BEGIN.search(line))
+        if not self.begun:
+            return
+        result = RESULT.match(line)
+        if result:
+            self.result(line, result)
+        elif SPLAT.search(line):
+            self.splats.append(line)
+        end = END.search(line)
+        if end:
+            self.status = int(end.group(1))
+
+    def sums_up(self, depth):
+        """True if results nested deeper came since the last one at this depth."""
+        nested = any(d > depth for d in self.deepest)
+        self.deepest = [d for d in self.deepest if d < depth] + [depth]
+        return nested
+
+    def result(self, line, match):
+        """Count an "ok" or "not ok"."""
+        depth = len(re.findall(r" {4}|# ", match.group(1)))
+        nested = self.sums_up(depth)
+        if match.group(2):
+            if not (nested and self.failed):
+                self.failed.append(line.strip())
+        elif re.search(r"#\s*SKIP\b", match.group(4), re.I):
+            self.skipped.append(line.strip())
+        elif not nested:
+            self.passed += 1
+
+    def problems(self, expect, killed):
+        """Everything wrong with the run, worst first; empty when it is good."""
+        found = []
+        if self.splats:
+            found.append(f"{len(self.splats)} kernel complaints, the first: {self.splats[0]}")
+        found += self.failed
+        if killed and self.status is not None:
+            found.append("the machine ended before its power was cut")
+        if not killed and self.status is None:
+            found.append("no end marker")
+        if not killed and self.status not in (None, 0):
+            found.append(f"the test ended with status {self.status}")
+        if expect is not None and self.passed != expect:
+            found.append(f"{self.passed} tests passed where {expect} were expected")
+        return found

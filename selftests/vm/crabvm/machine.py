@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The machines: how each kind is started, and where its region lies.
+
+The region is a host file: QEMU maps it as a second memory node that the kernel
+is told to leave alone, user-mode Linux maps it through the module.  The file is
+the media; it outlives the machine, however that ends.
+
+Physical addresses follow from 512 MB of ordinary memory in the first node:
+the second one starts right behind.  KVM is not used.
+"""
+
+import os
+import subprocess
+
+RAM = 512 << 20
+ARM64_REGION = 0x40000000 + RAM
+X86_REGION = RAM
+CPUS = {"max": {"arm64": "max,pauth-impdef=on", "amd64": "max"}}
+
+NODES = """
+/ {{
+	{pmem}
+	reserved-memory {{
+		#address-cells = <2>;
+		#size-cells = <2>;
+		ranges;
+		crabtree_memory: crabtree@{at:x} {{
+			reg = <0x0 {at:#x} 0x0 {size:#x}>;
+			no-map;
+		}};
+	}};
+	crabtree-region@{at:x} {{
+		compatible = "crabtree,region";
+		memory-region = <&crabtree_memory>;
+	}};
+}};
+"""
+PMEM_NODE = 'pmem@{at:x} {{ compatible = "pmem-region"; reg = <0x0 {at:#x} 0x0 {size:#x}>; }};'
+
+
+class Machine:
+    """What all kinds share: OPTIONS as run parses them, DIR for scratch files."""
+
+    arch = ""
+    modules = ()
+
+    def __init__(self, options, scratch):
+        self.options = options
+        self.scratch = scratch
+        self.pass_fds = []
+
+    def cpu(self):
+        """The -cpu argument."""
+        cpu = self.options.cpu or "max"
+        return CPUS.get(cpu, {}).get(self.arch, cpu)
+
+    def memory(self):
+        """Two nodes, the second one backed by the region's file."""
+        o = self.options
+        args = ["-smp", str(o.smp)]
+        if not o.region:
+            return args + ["-m", f"{RAM >> 20}M"]
+        return args + [
+            "-m", f"{(RAM + o.size) >> 20}M",
+            "-object", f"memory-backend-ram,id=ram,size={RAM}",
+            "-object", f"memory-backend-file,id=region,mem-path={o.region},size={o.size},share=on",
+            "-numa", f"node,nodeid=0,memdev=ram,cpus=0-{o.smp - 1}",
+            "-numa", "node,nodeid=1,memdev=region"]
+
+    def channels(self):
+        """The ports out of the machine."""
+        args = []
+        for number, (name, path) in enumerate(self.ports(), 1):
+            args += ["-chardev", f"file,id={name},path={path},append=on",
+                     "-device", f"virtserialport,chardev={name},name=crabtree.{name},nr={number}"]
+        return ["-device", self.serial_bus] + args if args else []
+
+    def ports(self):
+        """(name, host file) of each channel asked for."""
+        o = self.options
+        return [(n, p) for n, p in (("ack", o.ack), ("out", o.out)) if p]
+
+    def needs_modules(self):
+        """Names of kernel modules that the machine itself wants."""
+        return list(self.modules) if self.ports() else []
+
+    def qemu(self, program, image, initrd, append, *more):
+        """The command line."""
+        return [program, "-nodefaults", "-no-user-config", "-no-reboot", "-nographic",
+                "-accel", "tcg,thread=multi", "-cpu", self.cpu(), *more, *self.memory(),
+                *self.channels(), "-serial", "stdio", "-kernel", image, "-initrd", initrd,
+                "-append", f"{append} ignore_loglevel panic=-1 printk.devkmsg=on {self.options.append}"]
+
+
+class Arm64(Machine):
+    """QEMU's virt machine."""
+
+    arch = "arm64"
+    modules = ("virtio_mmio", "virtio_console")
+    serial_bus = "virtio-serial-device"
+    program = "qemu-system-aarch64"
+
+    def params(self):
+        """Module parameters: none, the device tree tells."""
+        return ""
+
+    def nodes(self):
+        """The device tree source added to what QEMU makes."""
+        o = self.options
+        pmem = PMEM_NODE.format(at=ARM64_REGION, size=o.pmem) if o.pmem else ""
+        return NODES.format(pmem=pmem, at=ARM64_REGION + o.pmem, size=o.size - o.pmem)
+
+    def tree(self):
+        """A device tree with our nodes, as a file."""
+        base = os.path.join(self.scratch, "base.dtb")
+        full = os.path.join(self.scratch, "full.dtb")
+        subprocess.run([self.program, "-M", f"virt,dumpdtb={base}", "-display", "none",
+                        "-cpu", self.cpu(), *self.memory()], check=True, capture_output=True)
+        source = subprocess.run(["dtc", "-q", "-I", "dtb", "-O", "dts", base],
+                                check=True, capture_output=True, text=True).stdout
+        subprocess.run(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", full],
+                       input=source + self.nodes(), check=True, text=True)
+        return full
+
+    def command(self, image, initrd):
+        """How to start it.  kpti=off: else emulation makes a system call ten times dearer."""
+        append = "console=ttyAMA0 kpti=off"
+        if not self.options.region:
+            return self.qemu(self.program, image, initrd, append, "-M", "virt")
+        return self.qemu(self.program, image, initrd, f"{append} mem={RAM >> 20}M",
+                         "-M", "virt", "-dtb", self.tree())
+
+
+class Amd64(Machine):
+    """QEMU's pc, booted through PVH."""
+
+    arch = "amd64"
+    modules = ("virtio_pci", "virtio_console")
+    serial_bus = "virtio-serial-pci"
+    program = "qemu-system-x86_64"
+
+    def reserved(self):
+        """(start, size) of the part that is not /dev/pmem0."""
+        return X86_REGION + self.options.pmem, self.options.size - self.options.pmem
+
+    def params(self):
+        """The module is told where."""
+        return "region=0x%x,0x%x" % self.reserved() if self.options.region else ""
+
+    def command(self, image, initrd):
+        """How to start it."""
+        o = self.options
+        append = "console=ttyS0 mitigations=off nokaslr tsc=reliable"
+        if o.pmem:
+            append += f" memmap={o.pmem:#x}!{X86_REGION:#x}"
+        if o.region and o.size > o.pmem:
+            append += " memmap=0x%x$0x%x" % tuple(reversed(self.reserved()))
+        return self.qemu(self.program, image, initrd, append)
+
+
+class Uml(Machine):
+    """User-mode Linux: a process group of the host."""
+
+    arch = "amd64"
+
+    def params(self):
+        """The module maps the host's file."""
+        return f"uml={self.options.region}" if self.options.region else ""
+
+    def needs_modules(self):
+        return []
+
+    def lines(self):
+        """Channels are serial lines on files that we hold open."""
+        args = []
+        numbers = {"ack": 0, "out": 1}
+        for name, path in self.ports():
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            self.pass_fds.append(fd)
+            args.append(f"ssl{numbers[name]}=null,fd:{fd}")
+        return ["ssl=null", *args]
+
+    def command(self, image, initrd):
+        """How to start it.  Where it may put its memory is not left to chance."""
+        o = self.options
+        return ["setarch", "-R", image, "mem=256M", f"initrd={initrd}", "rdinit=/init", "root=/dev/ram0",
+                "con=null", "con0=null,fd:1", "con1=null", *self.lines(),
+                "ignore_loglevel", "panic=-1", "printk.devkmsg=on",
+                *([] if o.leaks else ["kmemleak=off"]), *o.append.split()]
+
+
+def kind_of(kernel):
+    """The class of machine that a kernel runs on."""
+    if kernel == "uml":
+        return Uml
+    return Arm64 if kernel.startswith("arm64") else Amd64

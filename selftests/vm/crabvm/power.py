@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Running a machine, and cutting its power.
+
+The machine is a process group; the cut is SIGKILL to all of it at once, when
+the file of acknowledgements has so many lines or after so many seconds.  What
+the guest had not handed to the host by then is gone; what it stored in the
+region's file, or sent over a channel, is not.
+
+Every wait is bounded: the time limit ends the machine in the same way.
+"""
+
+import os
+import signal
+import subprocess
+import time
+
+
+class LineCounter:
+    """Lines in a growing file, reading each byte once."""
+
+    def __init__(self, path):
+        self.path, self.offset, self.lines = path, 0, 0
+
+    def count(self):
+        """The number of lines now."""
+        try:
+            with open(self.path, "rb") as f:
+                f.seek(self.offset)
+                data = f.read()
+        except FileNotFoundError:
+            return 0
+        self.offset += len(data)
+        self.lines += data.count(b"\n")
+        return self.lines
+
+
+class Run:
+    """A machine under way."""
+
+    def __init__(self, command, log, pass_fds=()):
+        self.start = time.monotonic()
+        self.killed = self.timed_out = False
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            pass_fds=pass_fds, start_new_session=True)
+
+    def elapsed(self):
+        """Seconds since the start."""
+        return time.monotonic() - self.start
+
+    def cut(self):
+        """End the whole group at once, and wait until it is gone."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+    def wait(self, timeout, ack=None, kill_lines=None, kill_seconds=None):
+        """Until it ends, is to be killed, or has had its time."""
+        counter = LineCounter(ack) if ack and kill_lines else None
+        while self.process.poll() is None:
+            if counter and counter.count() >= kill_lines:
+                self.killed = True
+            if kill_seconds and self.elapsed() >= kill_seconds:
+                self.killed = True
+            self.timed_out = self.elapsed() >= timeout
+            if self.killed or self.timed_out:
+                break
+            time.sleep(0.005 if counter else 0.02)
+        self.cut()
