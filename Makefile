@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The front door. Everything is built below out/, nothing in the source tree;
+# kernels and packages are cached in $CRABTREE_CACHE [~/.cache/crabtree].
+#
+#   make demo	a real arm64 kernel loses power while it writes, and loses nothing
+#   make check	every test there is; ends in one line "N passed, N failed"
+#   make quick	what needs no machine, in under a minute
+#
+#   make modules [KERNEL=host]	crabtree.ko for a kernel (selftests/vm/kernel lists them)
+#   make tools			crabctl and libcrabtree
+#   make host			L0-L5 in user space, and their tests
+#   make kunit			the KUnit suites in user-mode Linux
+#   make selftests		the tests over the device, in virtual machines
+#   make counts		lines and fences per operation, into the documentation
+#   make style | docs		the checks of the sources and of the documentation
+#   make install | clean | distclean
+#
+# KDIR=BUILD_DIR make modules builds against any other kernel's headers.
+
+OUT	:= $(CURDIR)/out
+KERNEL	?= host
+KDIR	?=
+
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n '2,/^$$/s/^#\t\{0,1\} \{0,1\}//p' Makefile
+
+setup-%:
+	@scripts/setup $*
+
+demo: setup-host setup-vm
+	@selftests/powercut/demo
+
+check:
+	@scripts/setup
+	@scripts/check
+
+quick: setup-host setup-style
+	@scripts/check quick
+
+modules:
+ifneq ($(KDIR),)
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+else
+	@scripts/setup host module
+	@selftests/vm/module $(KERNEL)
+endif
+
+tools: setup-host
+	$(MAKE) -C tools OUT=$(OUT)/tools
+
+host: setup-host
+	$(MAKE) -C tools/host OUT=$(OUT)/host check
+
+kunit: setup-host setup-vm
+	@scripts/check kunit
+
+selftests: setup-host setup-vm
+	@scripts/check selftests
+
+counts: setup-host
+	@scripts/counts
+
+style: setup-host setup-style
+	@scripts/check style
+
+docs: setup-style
+	@scripts/check docs
+
+install: tools
+	$(MAKE) -C tools OUT=$(OUT)/tools install
+
+clean:
+	rm -rf $(OUT)
+
+distclean: clean
+	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
+
+.PHONY: help demo check quick modules tools host kunit selftests counts style docs install clean distclean
