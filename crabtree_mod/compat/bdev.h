@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file opens a block device by its path, exclusively, on every kernel that
+ * compat.h supports. Included by region_dax.c only.
+ */
+#ifndef CRABTREE_COMPAT_BDEV_H
+#define CRABTREE_COMPAT_BDEV_H
+
+#include <linux/blkdev.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/version.h>
+
+/**
+ * struct crab_bdev - a block device, opened exclusively for reading and writing
+ * @bdev: the device
+ * @handle: what must be given back (6.7 and newer)
+ */
+struct crab_bdev {
+	struct block_device *bdev;
+	void *handle;
+};
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define crab_blkdev_get(path, holder) \
+	blkdev_get_by_path(path, FMODE_READ | FMODE_WRITE | FMODE_EXCL, holder)
+#define crab_blkdev_put(bdev, holder) \
+	blkdev_put(bdev, FMODE_READ | FMODE_WRITE | FMODE_EXCL)
+#else
+#define crab_blkdev_get(path, holder) \
+	blkdev_get_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE, holder, NULL)
+#define crab_blkdev_put(bdev, holder)	blkdev_put(bdev, holder)
+#endif
+
+static inline int crab_bdev_open(struct crab_bdev *b, const char *path, void *holder)
+{
+	b->bdev = crab_blkdev_get(path, holder);
+	return PTR_ERR_OR_ZERO(b->bdev);
+}
+
+static inline void crab_bdev_close(struct crab_bdev *b, void *holder)
+{
+	crab_blkdev_put(b->bdev, holder);
+}
+
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+
+static inline int crab_bdev_open(struct crab_bdev *b, const char *path, void *holder)
+{
+	struct bdev_handle *handle;
+
+	handle = bdev_open_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE, holder, NULL);
+	if (IS_ERR(handle))
+		return PTR_ERR(handle);
+	b->bdev = handle->bdev;
+	b->handle = handle;
+	return 0;
+}
+
+static inline void crab_bdev_close(struct crab_bdev *b, void *holder)
+{
+	bdev_release(b->handle);
+}
+
+#else
+
+static inline int crab_bdev_open(struct crab_bdev *b, const char *path, void *holder)
+{
+	struct file *file;
+
+	file = bdev_file_open_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE, holder, NULL);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	b->bdev = file_bdev(file);
+	b->handle = file;
+	return 0;
+}
+
+/* Gives up the claim at once, unlike fput(): the next to claim it may come at once */
+static inline void crab_bdev_close(struct crab_bdev *b, void *holder)
+{
+	bdev_fput(b->handle);
+}
+
+#endif
+
+#endif /* CRABTREE_COMPAT_BDEV_H */
