@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file holds what all providers of regions share: birth, death, and the
+ * checks of numbers that come from outside.
+ *
+ * Invariant: a region that reached the layer above starts on a page, is whole
+ * pages long, holds at least the smallest pool and does not wrap around.
+ * No lock: a region belongs to one owner at a time.
+ */
+#define pr_fmt(fmt) "crabtree: " fmt
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "region.h"
+
+struct crab_region *crab_region_alloc(const struct crab_region_ops *ops, const char *name, ...)
+{
+	struct crab_region *region = kzalloc(sizeof(*region), GFP_KERNEL);
+	va_list args;
+
+	if (!region)
+		return NULL;
+	region->ops = ops;
+	va_start(args, name);
+	vscnprintf(region->name, sizeof(region->name), name, args);
+	va_end(args);
+	return region;
+}
+
+void crab_region_free(struct crab_region *region)
+{
+	if (!region)
+		return;
+	region->ops->release(region);
+	kfree(region);
+}
+
+int crab_region_check(const char *name, u64 start, u64 size)
+{
+	u64 end;
+
+	if (!PAGE_ALIGNED(start) || !PAGE_ALIGNED(size)) {
+		pr_err("%s: %#llx bytes at %#llx are not whole pages of %lu bytes\n",
+		       name, size, start, PAGE_SIZE);
+		return -EINVAL;
+	}
+	if (size < CRAB_REGION_BYTES_MIN) {
+		pr_err("%s: %llu bytes are less than the least region, %llu\n",
+		       name, size, PAGE_ALIGN(CRAB_REGION_BYTES_MIN));
+		return -EINVAL;
+	}
+	if (check_add_overflow(start, size - 1, &end) || size > LONG_MAX) {
+		pr_err("%s: %#llx bytes at %#llx are beyond any memory\n", name, size, start);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int crab_region_give(struct crab_region *region, const struct crab_region_events *events)
+{
+	int err;
+
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	err = events->came(region);
+	if (err)
+		crab_region_free(region);
+	return err;
+}
+
+int crab_region_size(char **spec, u64 *size)
+{
+	char *item = strsep(spec, ",");
+	char *end;
+
+	if (!item || !*item) {
+		pr_err("a size is missing at the end of a parameter\n");
+		return -EINVAL;
+	}
+	*size = memparse(item, &end);
+	if (end != item && !*end)
+		return 0;
+	pr_err("%s is not a size\n", item);
+	return -EINVAL;
+}

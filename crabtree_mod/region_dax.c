@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file provides the regions behind persistent-memory block devices:
+ * pmem=PATH[,PATH...], as memmap=SIZE!START, a pmem-region of the device tree or
+ * an NVDIMM make them. The block device is opened exclusively, so that no file
+ * system and no second store can have it, and reached through DAX.
+ *
+ * Invariant: from claim to release the block device is held and we are the DAX
+ * device's holder; when its driver is unbound, the holder's notification comes
+ * before the mapping goes, and does not return until nobody touches the memory.
+ *
+ * Locks: dax_lock, for the list alone. The provider's device lock, under which
+ * its driver is unbound, is held while a region is set up and waited for when it
+ * ends, so that no notification meets half a region or a module that is gone.
+ */
+#define pr_fmt(fmt) "crabtree: " fmt
+
+#include <linux/completion.h>
+#include <linux/dax.h>
+#include <linux/device.h>
+#include <linux/err.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "compat/bdev.h"
+#include "region.h"
+
+/**
+ * struct crab_dax - a region's hold on its block device
+ * @list: in dax_list, while held
+ * @ref: one for the region, one for a notification under way
+ * @bdev: the block device
+ * @dax: its DAX device
+ * @provider: the device whose driver can be unbound
+ * @region: what is served from it
+ * @events: whom to tell
+ * @locker: the task that has the provider's device lock and is in our code; dax_lock
+ * @released: nobody touches the memory any more
+ */
+struct crab_dax {
+	struct list_head list;
+	struct kref ref;
+	struct crab_bdev bdev;
+	struct dax_device *dax;
+	struct device *provider;
+	struct crab_region *region;
+	const struct crab_region_events *events;
+	struct task_struct *locker;
+	struct completion released;
+};
+
+static LIST_HEAD(dax_list);
+static DEFINE_MUTEX(dax_lock);
+
+static void dax_free(struct kref *ref)
+{
+	struct crab_dax *dax = container_of(ref, struct crab_dax, ref);
+
+	put_device(dax->provider);
+	kfree(dax);
+}
+
+/* The region of a DAX device, with a reference; the caller has the device lock */
+static struct crab_dax *dax_get(struct dax_device *dev)
+{
+	struct crab_dax *dax;
+
+	mutex_lock(&dax_lock);
+	list_for_each_entry(dax, &dax_list, list) {
+		if (dax->dax == dev) {
+			kref_get(&dax->ref);
+			dax->locker = current;
+			mutex_unlock(&dax_lock);
+			return dax;
+		}
+	}
+	mutex_unlock(&dax_lock);
+	return NULL;
+}
+
+/*
+ * Called by kill_dax() for the whole device when its driver is unbound, and for
+ * a part of it when memory went bad; of the latter the reads tell in time.
+ */
+static int dax_notify(struct dax_device *dev, u64 offset, u64 len, int flags)
+{
+	struct crab_dax *dax;
+
+	if (offset != 0 || len != U64_MAX)
+		return -EOPNOTSUPP;
+	dax = dax_get(dev);
+	if (!dax)
+		return -ENODEV;
+	dax->events->going(dax->region);
+	wait_for_completion(&dax->released);
+	kref_put(&dax->ref, dax_free);
+	return 0;
+}
+
+static const struct dax_holder_operations dax_holder_ops = {
+	.notify_failure	= dax_notify,
+};
+
+static void dax_close(struct crab_dax *dax)
+{
+	if (dax->dax)
+		fs_put_dax(dax->dax, dax);
+	crab_bdev_close(&dax->bdev, dax);
+}
+
+/*
+ * A notification comes under the provider's device lock: having held that lock
+ * once, after the holder is gone, we know that none is still in our code.
+ */
+static void dax_release(struct crab_region *region)
+{
+	struct crab_dax *dax = region->priv;
+	bool locked;
+
+	mutex_lock(&dax_lock);
+	list_del(&dax->list);
+	locked = dax->locker == current;
+	mutex_unlock(&dax_lock);
+	dax_close(dax);
+	complete_all(&dax->released);
+	if (!locked && dax->provider) {
+		device_lock(dax->provider);
+		device_unlock(dax->provider);
+	}
+	kref_put(&dax->ref, dax_free);
+}
+
+static const struct crab_region_ops dax_ops = {
+	.provider	= "dax",
+	.release	= dax_release,
+};
+
+static int dax_open(struct crab_dax *dax, const char *path)
+{
+	int err = crab_bdev_open(&dax->bdev, path, dax);
+
+	if (err)
+		pr_err("pmem=%s: cannot open it exclusively: error %d\n", path, err);
+	else
+		dax->provider = get_device(disk_to_dev(dax->bdev.bdev->bd_disk)->parent);
+	return err;
+}
+
+/* One contiguous range or nothing: the media has no holes */
+static int dax_map(struct crab_dax *dax, const char *path, u64 start, struct crab_media *media)
+{
+	u64 pages = media->size >> PAGE_SHIFT;
+	void *base = NULL;
+	long got;
+	int id;
+
+	id = dax_read_lock();
+	got = dax_direct_access(dax->dax, start >> PAGE_SHIFT, pages, DAX_ACCESS, &base, NULL);
+	dax_read_unlock(id);
+	if (got < 0) {
+		pr_err("pmem=%s: no direct access: error %ld\n", path, got);
+		return got;
+	}
+	if ((u64)got < pages) {
+		pr_err("pmem=%s: %ld of %llu pages in one piece; bad blocks or several parts\n",
+		       path, got, pages);
+		return -ENXIO;
+	}
+	media->base = base;
+	return 0;
+}
+
+/* An asynchronous device (virtio-pmem) keeps nothing that it was not told to flush */
+static void dax_durability(struct crab_dax *dax, const char *path, struct crab_media *media)
+{
+	media->durability = crab_persist_class();
+	if (!dax_synchronous(dax->dax)) {
+		media->durability = CRAB_DURABILITY_NONE;
+		pr_warn("pmem=%s: flushed by its host only: not durable\n", path);
+	} else if (!dax_write_cache_enabled(dax->dax)) {
+		media->durability = CRAB_DURABILITY_CACHE;
+		media->fence_only = true;
+	}
+}
+
+/* Become the holder; from here on notifications come, once the device lock is free */
+static int dax_claim(struct crab_dax *dax, struct crab_region *region, const char *path)
+{
+	struct crab_media *media = &region->media;
+	u64 start = 0;
+	int err;
+
+	dax->dax = fs_dax_get_by_bdev(dax->bdev.bdev, &start, dax, &dax_holder_ops);
+	if (!dax->dax) {
+		pr_err("pmem=%s: no DAX: not persistent memory, or held by another\n", path);
+		return -EOPNOTSUPP;
+	}
+	media->size = round_down(bdev_nr_bytes(dax->bdev.bdev), PAGE_SIZE);
+	err = crab_region_check(region->name, start, media->size) ?:
+	      dax_map(dax, path, start, media);
+	if (err)
+		return err;
+	dax_durability(dax, path, media);
+	region->parent = dax->provider;
+	region->priv = dax;
+	dax->region = region;
+	return 0;
+}
+
+/* Claim and give, or undo it all; under the provider's device lock */
+static int dax_give_locked(struct crab_dax *dax, struct crab_region *region, const char *path)
+{
+	int err = dax_claim(dax, region, path);
+
+	if (err) {
+		dax_close(dax);
+		kref_put(&dax->ref, dax_free);
+		kfree(region);
+		return err;
+	}
+	mutex_lock(&dax_lock);
+	dax->locker = current;
+	list_add(&dax->list, &dax_list);
+	mutex_unlock(&dax_lock);
+	err = crab_region_give(region, dax->events);
+	if (!err)
+		dax->locker = NULL;
+	return err;
+}
+
+static int dax_give(struct crab_dax *dax, struct crab_region *region, const char *path)
+{
+	struct device *provider = get_device(dax->provider);
+	int err;
+
+	if (provider)
+		device_lock(provider);
+	err = dax_give_locked(dax, region, path);
+	if (provider)
+		device_unlock(provider);
+	put_device(provider);
+	return err;
+}
+
+static int dax_add(const char *path, const struct crab_region_events *events)
+{
+	struct crab_region *region = crab_region_alloc(&dax_ops, "%s", path);
+	struct crab_dax *dax = kzalloc(sizeof(*dax), GFP_KERNEL);
+	int err = -ENOMEM;
+
+	if (!region || !dax)
+		goto err_free;
+	kref_init(&dax->ref);
+	init_completion(&dax->released);
+	dax->events = events;
+	err = dax_open(dax, path);
+	if (!err)
+		return dax_give(dax, region, path);
+err_free:
+	kfree(dax);
+	kfree(region);
+	return err;
+}
+
+/**
+ * crab_region_dax_add() - claim the next block device named in @spec
+ * @spec: what is left of the parameter
+ * @events: whom to give the region
+ */
+int crab_region_dax_add(char **spec, const struct crab_region_events *events)
+{
+	return dax_add(strsep(spec, ","), events);
+}

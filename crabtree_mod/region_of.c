@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file provides the regions that the device tree names: a node compatible
+ * with "crabtree,region" whose memory-region points to a reserved-memory node
+ * with no-map (Documentation/devicetree/bindings/crabtree,region.yaml). The
+ * node that is compatible stands outside /reserved-memory, for the platform bus
+ * probes nothing in there.
+ *
+ * Invariant: bound means claimed; after remove() nobody touches the memory.
+ */
+#define pr_fmt(fmt) "crabtree: " fmt
+
+#include <linux/err.h>
+#include <linux/ioport.h>
+#include <linux/mod_devicetable.h>
+#include <linux/module.h>
+#include <linux/of.h>
+#include <linux/of_address.h>
+#include <linux/platform_device.h>
+
+#include "region.h"
+
+/* Set before the driver is registered, constant from then on */
+static const struct crab_region_events *of_events;
+
+static const struct crab_region_ops of_ops = {
+	.provider	= "of",
+	.release	= crab_region_phys_release,
+};
+
+static int of_memory(struct platform_device *pdev, struct resource *res)
+{
+	struct device_node *np = of_parse_phandle(pdev->dev.of_node, "memory-region", 0);
+	int err;
+
+	if (!np) {
+		pr_err("%pOF: no memory-region\n", pdev->dev.of_node);
+		return -EINVAL;
+	}
+	err = of_address_to_resource(np, 0, res);
+	if (err)
+		pr_err("%pOF: no address in %pOF\n", pdev->dev.of_node, np);
+	of_node_put(np);
+	return err;
+}
+
+static int of_probe(struct platform_device *pdev)
+{
+	struct device_node *np = pdev->dev.of_node;
+	struct crab_region *region;
+	char full[CRAB_REGION_NAME_LEN];
+	const char *name = full;
+	struct resource res;
+	int err;
+
+	err = of_memory(pdev, &res);
+	if (err)
+		return err;
+	snprintf(full, sizeof(full), "%pOF", np);
+	of_property_read_string(np, "label", &name);
+	region = crab_region_phys_claim(&of_ops, name, res.start, resource_size(&res));
+	if (!IS_ERR(region)) {
+		region->readonly = of_property_read_bool(np, "read-only");
+		region->parent = &pdev->dev;
+		platform_set_drvdata(pdev, region);
+	}
+	return crab_region_give(region, of_events);
+}
+
+static crab_remove_result of_remove(struct platform_device *pdev)
+{
+	of_events->going(platform_get_drvdata(pdev));
+	return CRAB_REMOVED;
+}
+
+static const struct of_device_id of_match[] = {
+	{ .compatible = "crabtree,region" },
+	{ }
+};
+MODULE_DEVICE_TABLE(of, of_match);
+
+static struct platform_driver of_driver = {
+	.driver = {
+		.name		= "crabtree",
+		.of_match_table	= of_match,
+	},
+	.probe	= of_probe,
+	.remove	= of_remove,
+};
+
+/**
+ * crab_region_of_register() - begin to serve the nodes of the device tree
+ * @events: whom to tell
+ */
+int crab_region_of_register(const struct crab_region_events *events)
+{
+	of_events = events;
+	return platform_driver_register(&of_driver);
+}
+
+/** crab_region_of_unregister() - let go of all of them */
+void crab_region_of_unregister(void)
+{
+	platform_driver_unregister(&of_driver);
+}

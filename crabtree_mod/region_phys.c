@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file provides regions at physical addresses that nobody else owns:
+ * region=START,SIZE[,START,SIZE...], each pair also as SIZE@START. The memory
+ * was kept from the kernel by mem= or, on x86, by memmap=SIZE$START. It also
+ * claims and maps for the providers that find an address by other means.
+ *
+ * Invariant: no byte of System RAM, nothing that another driver claimed; what is
+ * mapped here is claimed in /proc/iomem as "crabtree".
+ */
+#define pr_fmt(fmt) "crabtree: " fmt
+
+#include <linux/err.h>
+#include <linux/io.h>
+#include <linux/ioport.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "region.h"
+
+/**
+ * crab_region_phys_release() - unmap and give back
+ * @region: from crab_region_phys_claim()
+ */
+void crab_region_phys_release(struct crab_region *region)
+{
+	memunmap(region->media.base);
+	release_mem_region(region->phys, region->media.size);
+}
+
+static const struct crab_region_ops phys_ops = {
+	.provider	= "phys",
+	.release	= crab_region_phys_release,
+};
+
+static int phys_claim(const char *name, u64 start, u64 size)
+{
+	int err = crab_region_check(name, start, size);
+
+	if (err)
+		return err;
+	if (region_intersects(start, size, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
+	    REGION_DISJOINT) {
+		pr_err("%s: System RAM between %#llx and %#llx; keep it from the kernel first\n",
+		       name, start, start + size - 1);
+		return -EINVAL;
+	}
+	if (request_mem_region(start, size, "crabtree"))
+		return 0;
+	pr_err("%s: something between %#llx and %#llx is in use, see /proc/iomem\n",
+	       name, start, start + size - 1);
+	return -EBUSY;
+}
+
+/**
+ * crab_region_phys_claim() - claim and map physical memory
+ * @ops: the provider; its release ends with crab_region_phys_release()
+ * @name: of the region
+ * @start: first byte
+ * @size: bytes
+ *
+ * Return: the region, or ERR_PTR: -EINVAL, -EBUSY, -ENOMEM; the log says why.
+ */
+struct crab_region *crab_region_phys_claim(const struct crab_region_ops *ops, const char *name,
+					   u64 start, u64 size)
+{
+	struct crab_region *region = crab_region_alloc(ops, "%s", name);
+	int err = -ENOMEM;
+
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	err = phys_claim(name, start, size);
+	if (err)
+		goto err_free;
+	region->phys = start;
+	region->media.size = size;
+	region->media.durability = crab_persist_class();
+	region->media.base = memremap(start, size, MEMREMAP_WB);
+	if (region->media.base)
+		return region;
+	pr_err("%s: cannot map %#llx bytes at %#llx\n", name, size, start);
+	err = -ENOMEM;
+	release_mem_region(start, size);
+err_free:
+	kfree(region);
+	return ERR_PTR(err);
+}
+
+/* One item is SIZE@START, two are START and SIZE */
+static int phys_parse(char **spec, u64 *start, u64 *size)
+{
+	char *item = strsep(spec, ",");
+	u64 first;
+	char *end;
+
+	first = memparse(item, &end);
+	if (end != item && !*end) {
+		*start = first;
+		return crab_region_size(spec, size);
+	}
+	*size = first;
+	if (end != item && *end == '@') {
+		item = end + 1;
+		*start = memparse(item, &end);
+		if (end != item && !*end)
+			return 0;
+	}
+	pr_err("region=: %s is neither START,SIZE nor SIZE@START\n", item);
+	return -EINVAL;
+}
+
+int crab_region_phys_add(char **spec, const struct crab_region_events *events)
+{
+	char name[CRAB_REGION_NAME_LEN];
+	u64 start, size;
+	int err;
+
+	err = phys_parse(spec, &start, &size);
+	if (err)
+		return err;
+	snprintf(name, sizeof(name), "phys:%#llx,%#llx", start, size);
+	return crab_region_give(crab_region_phys_claim(&phys_ops, name, start, size), events);
+}

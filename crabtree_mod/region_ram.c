@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file provides volatile regions: ram=SIZE[,SIZE...]. They work anywhere,
+ * to try the module and to develop; their content is lost at unload.
+ *
+ * Invariant: says DURABILITY_NONE, whatever the CPU's cleans reach.
+ */
+#define pr_fmt(fmt) "crabtree: " fmt
+
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "region.h"
+
+static void ram_release(struct crab_region *region)
+{
+	vfree(region->media.base);
+}
+
+static const struct crab_region_ops ram_ops = {
+	.provider	= "ram",
+	.release	= ram_release,
+};
+
+/* More than there is would first wake the OOM killer and then fail */
+static int ram_available(const char *name, u64 size)
+{
+	if (size >> PAGE_SHIFT < si_mem_available())
+		return 0;
+	pr_err("%s: only %ld KiB of memory are free\n", name,
+	       si_mem_available() << (PAGE_SHIFT - 10));
+	return -ENOMEM;
+}
+
+static struct crab_region *ram_open(u64 size)
+{
+	struct crab_region *region;
+	int err;
+
+	region = crab_region_alloc(&ram_ops, "ram:%llu", size);
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	err = crab_region_check(region->name, 0, size) ?: ram_available(region->name, size);
+	if (err)
+		goto err_free;
+	region->media.size = size;
+	region->media.durability = CRAB_DURABILITY_NONE;
+	region->media.base = __vmalloc(size, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN |
+				       __GFP_RETRY_MAYFAIL);
+	if (region->media.base)
+		return region;
+	pr_err("%s: no memory\n", region->name);
+	err = -ENOMEM;
+err_free:
+	kfree(region);
+	return ERR_PTR(err);
+}
+
+int crab_region_ram_add(char **spec, const struct crab_region_events *events)
+{
+	u64 size;
+	int err = crab_region_size(spec, &size);
+
+	return err ?: crab_region_give(ram_open(size), events);
+}
