@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The interface of crabtree to other kernel code: an ordered index of 64-bit
+ * keys to 64-bit values in persistent memory. Documentation/driver-api/crabtree.rst
+ *
+ * All functions may sleep. A user module imports the namespace CRABTREE; while it
+ * holds a tree open neither the module nor FORMAT can take it away. The memory
+ * itself can go: then every call returns -ENODEV, and the tree must be closed as
+ * ever.
+ */
+#ifndef _LINUX_CRABTREE_H
+#define _LINUX_CRABTREE_H
+
+#include <linux/types.h>
+#include <linux/uuid.h>
+#include <uapi/linux/crabtree.h>
+
+struct crabtree;
+struct notifier_block;
+
+/**
+ * struct crabtree_cursor - a scan that can stop and go on
+ * @next: the least key not given yet
+ * @end: the greatest key wanted
+ * @done: nothing is left
+ *
+ * Holds nothing of the tree: it needs no end, and may be copied and kept.
+ */
+struct crabtree_cursor {
+	u64 next;
+	u64 end;
+	bool done;
+};
+
+/** CRABTREE_CURSOR() - initialise a cursor over the keys from @_start to @_end */
+#define CRABTREE_CURSOR(_start, _end)	{ .next = (_start), .end = (_end) }
+
+/**
+ * enum crabtree_event - what a notifier hears
+ * @CRABTREE_CAME: a store is served now and can be opened
+ * @CRABTREE_GOING: it will not be served any longer: close it
+ */
+enum crabtree_event {
+	CRABTREE_CAME = 1,
+	CRABTREE_GOING,
+};
+
+/**
+ * struct crabtree_identity - the data of a notifier
+ * @label: label of the store
+ * @uuid: its identity
+ */
+struct crabtree_identity {
+	const char *label;
+	const uuid_t *uuid;
+};
+
+struct crabtree *crabtree_open_by_label(const char *label);
+struct crabtree *crabtree_open_by_uuid(const uuid_t *uuid);
+void crabtree_close(struct crabtree *tree);
+
+int crabtree_search(struct crabtree *tree, u64 key, u64 *value);
+int crabtree_seek(struct crabtree *tree, u64 key, unsigned int flags,
+		  struct crabtree_record *record);
+int crabtree_insert(struct crabtree *tree, u64 key, u64 value, unsigned int flags, u64 *old);
+int crabtree_delete(struct crabtree *tree, u64 key, u64 *old);
+int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
+		  struct crabtree_record *records, u32 capacity);
+
+int crabtree_register_notifier(struct notifier_block *nb);
+int crabtree_unregister_notifier(struct notifier_block *nb);
+
+#endif /* _LINUX_CRABTREE_H */

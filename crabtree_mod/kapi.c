@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file serves other kernel code: include/linux/crabtree.h.
+ *
+ * Invariant: an open tree is one user of its device and one reference to this
+ * module, until crabtree_close(). A struct crabtree is the device itself, under a
+ * name that tells nothing.
+ *
+ * No lock of its own.
+ */
+#include <linux/err.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/notifier.h>
+
+#include "device.h"
+
+static_assert(sizeof(struct crabtree_record) == sizeof(struct crab_record));
+static_assert(offsetof(struct crabtree_record, key) == offsetof(struct crab_record, key));
+static_assert(offsetof(struct crabtree_record, value) == offsetof(struct crab_record, value));
+
+static struct crab_device *kapi_device(struct crabtree *tree)
+{
+	return (struct crab_device *)tree;
+}
+
+static struct crabtree *kapi_open(const struct crabtree_identity *wanted)
+{
+	struct crab_device *device = crab_device_find(wanted);
+
+	if (!device)
+		return ERR_PTR(-EPROBE_DEFER);
+	__module_get(THIS_MODULE);
+	return (struct crabtree *)device;
+}
+
+/**
+ * crabtree_open_by_label() - open the store with a label
+ * @label: NUL-terminated
+ *
+ * Of several with this label, the one that came first.
+ *
+ * Context: process; may sleep.
+ * Return: the tree, or ERR_PTR(-EPROBE_DEFER) if no such store is served (yet):
+ * return it from probe(), or wait for CRABTREE_CAME.
+ */
+struct crabtree *crabtree_open_by_label(const char *label)
+{
+	return kapi_open(&(struct crabtree_identity){ .label = label });
+}
+CRAB_EXPORT_SYMBOL(crabtree_open_by_label);
+
+/**
+ * crabtree_open_by_uuid() - open the store with an identity
+ * @uuid: the identity, as FORMAT gave it
+ *
+ * Context: process; may sleep.
+ * Return: as crabtree_open_by_label().
+ */
+struct crabtree *crabtree_open_by_uuid(const uuid_t *uuid)
+{
+	return kapi_open(&(struct crabtree_identity){ .uuid = uuid });
+}
+CRAB_EXPORT_SYMBOL(crabtree_open_by_uuid);
+
+/**
+ * crabtree_close() - end the use of a tree
+ * @tree: the tree, or NULL, or an ERR_PTR
+ *
+ * Context: process; may sleep; no call on @tree is running.
+ */
+void crabtree_close(struct crabtree *tree)
+{
+	if (IS_ERR_OR_NULL(tree))
+		return;
+	crab_device_unuse(kapi_device(tree));
+	module_put(THIS_MODULE);
+}
+CRAB_EXPORT_SYMBOL(crabtree_close);
+
+/**
+ * crabtree_search() - the value of a key
+ * @tree: the tree
+ * @key: any but CRABTREE_KEY_RESERVED
+ * @value: out
+ *
+ * Context: process; may sleep.
+ * Return: 0, -ENOENT if there is no such key, -EINVAL for the reserved key,
+ * -EUCLEAN in a quarantined range, -ENODEV if the memory is gone.
+ */
+int crabtree_search(struct crabtree *tree, u64 key, u64 *value)
+{
+	struct crab_store *store = crab_device_enter(kapi_device(tree));
+	int err;
+
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	err = crab_store_search(store, key, value);
+	crab_device_leave(kapi_device(tree));
+	return err;
+}
+CRAB_EXPORT_SYMBOL(crabtree_search);
+
+/**
+ * crabtree_seek() - the record nearest to a key
+ * @tree: the tree
+ * @key: where to begin
+ * @flags: CRABTREE_SEARCH_GE: the least key >= @key; CRABTREE_SEARCH_LE: the
+ *	greatest <= @key
+ * @record: out
+ *
+ * Context: process; may sleep.
+ * Return: as crabtree_search(); -EINVAL also for other flags.
+ */
+int crabtree_seek(struct crabtree *tree, u64 key, unsigned int flags,
+		  struct crabtree_record *record)
+{
+	struct crab_record found;
+	struct crab_store *store;
+	int err;
+
+	if (flags != CRABTREE_SEARCH_GE && flags != CRABTREE_SEARCH_LE)
+		return -EINVAL;
+	store = crab_device_enter(kapi_device(tree));
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	err = crab_store_seek(store, key, flags == CRABTREE_SEARCH_GE ? CRAB_SEEK_GE :
+			      CRAB_SEEK_LE, &found);
+	crab_device_leave(kapi_device(tree));
+	if (!err)
+		*record = (struct crabtree_record){ .key = found.key, .value = found.value };
+	return err;
+}
+CRAB_EXPORT_SYMBOL(crabtree_seek);
+
+/**
+ * crabtree_insert() - store a value under a key
+ * @tree: the tree
+ * @key: any but CRABTREE_KEY_RESERVED
+ * @value: any
+ * @flags: CRABTREE_INSERT_CREATE: only a new key; CRABTREE_INSERT_REPLACE: only
+ *	one that is there; both or neither: either
+ * @old: out: the value before, if the key was there, also with -EEXIST; or NULL
+ *
+ * Durable when it returns 0. Nothing is changed when it returns an error.
+ *
+ * Context: process; may sleep.
+ * Return: 0, -EEXIST or -ENOENT by @flags, -ENOSPC, -EROFS, -EINVAL for the
+ * reserved key or an unknown flag, -EUCLEAN, -ENOMEM, -ENODEV.
+ */
+int crabtree_insert(struct crabtree *tree, u64 key, u64 value, unsigned int flags, u64 *old)
+{
+	enum crab_insert_mode mode = CRAB_INSERT_EITHER;
+	struct crab_old before = { };
+	struct crab_store *store;
+	int err;
+
+	if (flags & ~(CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE))
+		return -EINVAL;
+	if (flags == CRABTREE_INSERT_CREATE)
+		mode = CRAB_INSERT_CREATE;
+	else if (flags == CRABTREE_INSERT_REPLACE)
+		mode = CRAB_INSERT_REPLACE;
+	store = crab_device_enter(kapi_device(tree));
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	err = crab_store_insert(store, key, value, mode, &before);
+	crab_device_leave(kapi_device(tree));
+	if (old && before.existed)
+		*old = before.value;
+	return err;
+}
+CRAB_EXPORT_SYMBOL(crabtree_insert);
+
+/**
+ * crabtree_delete() - remove a key
+ * @tree: the tree
+ * @key: any but CRABTREE_KEY_RESERVED
+ * @old: out: the value that it had; or NULL
+ *
+ * Durable when it returns 0.
+ *
+ * Context: process; may sleep.
+ * Return: 0, -ENOENT, -EROFS, -EINVAL for the reserved key, -EUCLEAN, -ENODEV.
+ */
+int crabtree_delete(struct crabtree *tree, u64 key, u64 *old)
+{
+	struct crab_store *store = crab_device_enter(kapi_device(tree));
+	struct crab_old before = { };
+	int err;
+
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	err = crab_store_delete(store, key, &before);
+	crab_device_leave(kapi_device(tree));
+	if (!err && old)
+		*old = before.value;
+	return err;
+}
+CRAB_EXPORT_SYMBOL(crabtree_delete);
+
+/**
+ * crabtree_scan() - the next records in the order of their keys
+ * @tree: the tree
+ * @cursor: where to go on; from CRABTREE_CURSOR()
+ * @records: out
+ * @capacity: how many fit, at most S32_MAX
+ *
+ * Each record is one that was there at some moment of the call; a scan is not a
+ * snapshot, but its keys ascend strictly. Keep @capacity to some hundreds: the
+ * memory cannot be taken away during the call.
+ *
+ * Context: process; may sleep.
+ * Return: how many records, 0 at the end, -EUCLEAN at a quarantined range,
+ * -ENODEV.
+ */
+int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
+		  struct crabtree_record *records, u32 capacity)
+{
+	struct crab_cursor at;
+	struct crab_store *store;
+	int got;
+
+	crab_cursor_init(&at, cursor->next, cursor->end);
+	if (cursor->done || at.done)
+		return 0;
+	store = crab_device_enter(kapi_device(tree));
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	got = crab_cursor_read(store, &at, (struct crab_record *)records,
+			       min_t(u32, capacity, S32_MAX));
+	crab_device_leave(kapi_device(tree));
+	cursor->next = at.next;
+	cursor->done = at.done;
+	return got;
+}
+CRAB_EXPORT_SYMBOL(crabtree_scan);
+
+/**
+ * crabtree_register_notifier() - hear of stores that come and go
+ * @nb: called with enum crabtree_event and a struct crabtree_identity
+ *
+ * A store that is there already is not told: register first, then try to open.
+ * In the callback a tree may be opened and closed.
+ *
+ * Context: process; may sleep.
+ */
+int crabtree_register_notifier(struct notifier_block *nb)
+{
+	return blocking_notifier_chain_register(&crab_device_notifier, nb);
+}
+CRAB_EXPORT_SYMBOL(crabtree_register_notifier);
+
+/**
+ * crabtree_unregister_notifier() - hear no more
+ * @nb: as registered; not running any more on return
+ *
+ * Context: process; may sleep.
+ */
+int crabtree_unregister_notifier(struct notifier_block *nb)
+{
+	return blocking_notifier_chain_unregister(&crab_device_notifier, nb);
+}
+CRAB_EXPORT_SYMBOL(crabtree_unregister_notifier);

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file begins and ends the module, and knows its parameters: each provider
+ * of regions that takes one reads its regions off it, in the order of the table.
+ *
+ * Invariant: a parameter that cannot be obeyed whole fails the load; nothing
+ * stays claimed then.
+ */
+#define pr_fmt(fmt) "crabtree: " fmt
+
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "device.h"
+#include "persist.h"
+#include "region.h"
+
+static char *ram;
+module_param(ram, charp, 0444);
+MODULE_PARM_DESC(ram, "Volatile regions: SIZE[,SIZE...], e.g. 16M");
+
+/* Hardware parameter: refused under lockdown */
+static char *region;
+module_param_hw(region, charp, iomem, 0444);
+MODULE_PARM_DESC(region, "Physical regions that are not System RAM: START,SIZE[,START,SIZE...] or SIZE@START");
+
+static char *pmem;
+module_param(pmem, charp, 0444);
+MODULE_PARM_DESC(pmem, "Persistent-memory block devices: PATH[,PATH...], e.g. /dev/pmem0");
+
+#ifdef CONFIG_UML
+static char *uml;
+module_param(uml, charp, 0444);
+MODULE_PARM_DESC(uml, "Files of the host: PATH[,PATH...]");
+#endif
+
+static bool readonly;
+module_param(readonly, bool, 0444);
+MODULE_PARM_DESC(readonly, "Write nothing to any region");
+
+static const struct {
+	const char *name;
+	char **value;
+	int (*add)(char **spec, const struct crab_region_events *events);
+} crab_providers[] = {
+	{ "ram", &ram, crab_region_ram_add },
+	{ "region", &region, crab_region_phys_add },
+	{ "pmem", &pmem, crab_region_dax_add },
+#ifdef CONFIG_UML
+	{ "uml", &uml, crab_region_uml_add },
+#endif
+};
+
+/* All regions of one parameter, or an error */
+static int __init crab_add_regions(const char *name, const char *value,
+				   int (*add)(char **, const struct crab_region_events *))
+{
+	char *copy = kstrdup(value, GFP_KERNEL);
+	char *spec = copy;
+	int err = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	while (spec && !err)
+		err = add(&spec, &crab_device_events);
+	if (err == -EOPNOTSUPP)
+		pr_err("%s=%s: not supported by this kernel\n", name, value);
+	else if (err)
+		pr_err("%s=%s: refused: error %d\n", name, value, err);
+	kfree(copy);
+	return err;
+}
+
+static int __init crab_add_all(void)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < ARRAY_SIZE(crab_providers) && !err; i++)
+		if (*crab_providers[i].value)
+			err = crab_add_regions(crab_providers[i].name, *crab_providers[i].value,
+					       crab_providers[i].add);
+	return err;
+}
+
+static int __init crab_init(void)
+{
+	int err = crab_persist_init();
+
+	if (err) {
+		pr_err("this CPU cannot clean a cache line\n");
+		return err;
+	}
+	err = crab_device_init(readonly);
+	if (err)
+		return err;
+	err = crab_add_all();
+	if (err)
+		goto err_exit;
+	err = crab_region_of_register(&crab_device_events);
+	if (err)
+		goto err_exit;
+	pr_info("version %s, cleans by %s\n", THIS_MODULE->version, crab_persist_method());
+	return 0;
+
+err_exit:
+	crab_device_exit();
+	return err;
+}
+
+static void __exit crab_exit(void)
+{
+	crab_region_of_unregister();
+	crab_device_exit();
+}
+
+module_init(crab_init);
+module_exit(crab_exit);
+
+MODULE_DESCRIPTION("Ordered index in persistent memory");
+MODULE_AUTHOR("The crabtree authors");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");
