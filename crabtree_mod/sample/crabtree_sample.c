@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file shows how kernel code uses crabtree: a counter of boots and a recorder
+ * of events, both in the store with the label given at load.
+ *
+ * Key 0 holds the counter. Events stand under 1, 2, 3, ...: the value is the time
+ * in seconds since 1970. What insert() returned 0 for is there after a power cut.
+ *
+ * Lock: sample_lock, for sample_tree.
+ */
+#define pr_fmt(fmt) "crabtree_sample: " fmt
+
+#include <linux/crabtree.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+
+#define SAMPLE_KEY_BOOTS	0
+#define SAMPLE_KEY_EVENT	1
+
+static char *label = "sample";
+module_param(label, charp, 0444);
+MODULE_PARM_DESC(label, "Label of the store to record in");
+
+static DEFINE_MUTEX(sample_lock);
+static struct crabtree *sample_tree;
+
+/* One more boot; also the first of all */
+static int sample_count(u64 *boots)
+{
+	int err = crabtree_search(sample_tree, SAMPLE_KEY_BOOTS, boots);
+
+	if (err == -ENOENT)
+		*boots = 0;
+	else if (err)
+		return err;
+	return crabtree_insert(sample_tree, SAMPLE_KEY_BOOTS, ++*boots, 0, NULL);
+}
+
+/* The greatest key is that of the last event, or of the counter: never none */
+static int sample_record(u64 *sequence)
+{
+	struct crabtree_record last;
+	int err = crabtree_seek(sample_tree, CRABTREE_KEY_RESERVED - 1, CRABTREE_SEARCH_LE, &last);
+
+	if (err)
+		return err;
+	*sequence = last.key + 1;
+	return crabtree_insert(sample_tree, *sequence, ktime_get_real_seconds(),
+			       CRABTREE_INSERT_CREATE, NULL);
+}
+
+static void sample_print(u64 boots, u64 sequence)
+{
+	struct crabtree_cursor cursor = CRABTREE_CURSOR(max_t(u64, sequence, 8) - 7, sequence);
+	struct crabtree_record events[8];
+	int i, n = crabtree_scan(sample_tree, &cursor, events, ARRAY_SIZE(events));
+
+	pr_info("boots %llu, events %llu\n", boots, sequence);
+	for (i = 0; i < n; i++)
+		pr_info("event %llu at %llu\n", events[i].key, events[i].value);
+}
+
+static int sample_begin(void)
+{
+	u64 boots, sequence;
+	int err = 0;
+
+	mutex_lock(&sample_lock);
+	if (!IS_ERR_OR_NULL(sample_tree))
+		goto out;
+	sample_tree = crabtree_open_by_label(label);
+	err = PTR_ERR_OR_ZERO(sample_tree) ?: sample_count(&boots) ?: sample_record(&sequence);
+	if (!err)
+		sample_print(boots, sequence);
+out:
+	mutex_unlock(&sample_lock);
+	return err;
+}
+
+static void sample_end(void)
+{
+	mutex_lock(&sample_lock);
+	crabtree_close(sample_tree);
+	sample_tree = NULL;
+	mutex_unlock(&sample_lock);
+}
+
+static int sample_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	const struct crabtree_identity *identity = data;
+
+	if (strcmp(identity->label, label))
+		return NOTIFY_DONE;
+	if (event == CRABTREE_CAME)
+		sample_begin();
+	else if (event == CRABTREE_GOING)
+		sample_end();
+	return NOTIFY_OK;
+}
+
+static struct notifier_block sample_nb = {
+	.notifier_call	= sample_event,
+};
+
+static int __init sample_init(void)
+{
+	int err = crabtree_register_notifier(&sample_nb);
+
+	if (err)
+		return err;
+	err = sample_begin();
+	if (err == -EPROBE_DEFER) {
+		pr_info("waiting for a store with the label \"%s\"\n", label);
+		return 0;
+	}
+	if (err) {
+		crabtree_unregister_notifier(&sample_nb);
+		sample_end();
+	}
+	return err;
+}
+
+static void __exit sample_exit(void)
+{
+	crabtree_unregister_notifier(&sample_nb);
+	sample_end();
+}
+
+module_init(sample_init);
+module_exit(sample_exit);
+
+MODULE_DESCRIPTION("Sample user of crabtree: boot counter and event recorder");
+MODULE_AUTHOR("The crabtree authors");
+MODULE_LICENSE("GPL");
+CRAB_IMPORT_NS();
