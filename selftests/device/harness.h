@@ -121,7 +121,7 @@ static inline bool test_run(const struct test *test, int number)
 	return !rc || rc == EXIT_SKIP;
 }
 
-int main(int argc, char **argv)
+static inline int tests_main(int argc, char **argv)
 {
 	const char *only = argc > 2 && !strcmp(argv[1], "--only") ? argv[2] : "";
 	int i, failed = 0, number = 0;
@@ -134,5 +134,12 @@ int main(int argc, char **argv)
 			failed += !test_run(&tests[i], ++number);
 	return failed != 0;
 }
+
+#ifndef TEST_NO_MAIN	/* a tool that only borrows what is above */
+int main(int argc, char **argv)
+{
+	return tests_main(argc, argv);
+}
+#endif
 
 #endif /* SELFTEST_HARNESS_H */

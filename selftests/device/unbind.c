@@ -13,7 +13,6 @@
 
 #include "device.h"
 
-static atomic_bool gone;
 static atomic_ullong acknowledged;	/* keys below it were acknowledged */
 static int shared_fd;
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file is the tool by which the test scripts reach a device, one verb a
+ * call: store DEVICE VERB [ARGUMENT...]. It prints what it found, and an error
+ * as its name; exit status 1 for an error, 2 for a wrong answer.
+ *
+ *   format [FORCE]	an empty store of 512-byte leaves
+ *   info FIELD		state, reason, region, records, durability, repairs, uuid
+ *   fill N		keys 0 .. N - 1, each with a value that follows from it
+ *   verify N		exactly these are there, and CHECK finds nothing
+ *   put KEY VALUE, get KEY
+ *
+ * Invariant: an empty answer is an answer; silence with status 0 is none.
+ */
+#define TEST_NO_MAIN
+#include "device.h"
+
+static int fail(int rc)
+{
+	printf("%s\n", strerrorname_np(-rc));
+	return 1;
+}
+
+static int verb_format(int fd, char **arg)
+{
+	struct crabtree_format f;
+	int rc;
+
+	format_args(&f, *arg ? CRABTREE_FORMAT_FORCE : 0, 512);
+	rc = call(fd, CRABTREE_FORMAT, &f);
+	return rc ? fail(rc) : 0;
+}
+
+static void print_uuid(const unsigned char *uuid)
+{
+	int i;
+
+	for (i = 0; i < CRABTREE_UUID_LEN; i++)
+		printf("%02x", uuid[i]);
+	putchar('\n');
+}
+
+static int verb_info(int fd, char **arg)
+{
+	struct crabtree_info info;
+	const char *field = *arg ? *arg : "state";
+	int rc = dev_info(fd, &info);
+
+	if (rc)
+		return fail(rc);
+	if (!strcmp(field, "reason"))
+		printf("%.128s\n", info.reason);
+	else if (!strcmp(field, "region"))
+		printf("%.64s\n", info.region);
+	else if (!strcmp(field, "uuid"))
+		print_uuid(info.uuid);
+	else if (!strcmp(field, "records"))
+		printf("%llu\n", (unsigned long long)info.records);
+	else if (!strcmp(field, "bytes"))
+		printf("%llu\n", (unsigned long long)info.region_bytes);
+	else if (!strcmp(field, "repairs"))
+		printf("%llu\n", (unsigned long long)info.repairs);
+	else if (!strcmp(field, "durability"))
+		printf("%u\n", info.durability);
+	else
+		printf("%u\n", info.state);
+	return 0;
+}
+
+static u64 value_of(u64 key)
+{
+	return key * 0x9E3779B97F4A7C15ULL + 1;
+}
+
+static int verb_fill(int fd, char **arg)
+{
+	u64 key, count = strtoull(*arg, NULL, 0);
+	int rc;
+
+	for (key = 0; key < count; key++) {
+		rc = dev_put(fd, key, value_of(key));
+		if (rc)
+			return fail(rc);
+	}
+	return 0;
+}
+
+static int verb_verify(int fd, char **arg)
+{
+	u64 key, got = 0, count = strtoull(*arg, NULL, 0);
+	struct crabtree_check c;
+	int rc;
+
+	for (key = 0; key < count; key++) {
+		rc = dev_get(fd, key, &got);
+		if (rc || got != value_of(key)) {
+			printf("key %llu: %s\n", (unsigned long long)key,
+			       rc ? strerrorname_np(-rc) : "wrong value");
+			return 2;
+		}
+	}
+	rc = dev_check(fd, &c);
+	if (rc)
+		return fail(rc);
+	if (!c.errors && c.records == count)
+		return 0;
+	printf("%llu records, %llu errors: %.96s\n", (unsigned long long)c.records,
+	       (unsigned long long)c.errors, c.first);
+	return 2;
+}
+
+static int verb_put(int fd, char **arg)
+{
+	int rc = dev_put(fd, strtoull(arg[0], NULL, 0), strtoull(arg[1], NULL, 0));
+
+	return rc ? fail(rc) : 0;
+}
+
+static int verb_get(int fd, char **arg)
+{
+	u64 value = 0;
+	int rc = dev_get(fd, strtoull(*arg, NULL, 0), &value);
+
+	if (rc)
+		return fail(rc);
+	printf("%llu\n", (unsigned long long)value);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int args;
+	int (*run)(int fd, char **arg);
+} verbs[] = {
+	{ "format", 0, verb_format }, { "info", 0, verb_info }, { "fill", 1, verb_fill },
+	{ "verify", 1, verb_verify }, { "put", 2, verb_put }, { "get", 1, verb_get },
+};
+
+int main(int argc, char **argv)
+{
+	int fd, rc;
+	u32 i;
+
+	fd = argc > 2 ? open(argv[1], O_RDWR | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return argc > 2 ? fail(-errno) : 1;
+	for (i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
+		if (strcmp(argv[2], verbs[i].name) || argc - 3 < verbs[i].args)
+			continue;
+		rc = verbs[i].run(fd, argv + 3);
+		close(fd);
+		return rc;
+	}
+	fprintf(stderr, "store: no verb %s\n", argv[2]);
+	return 1;
+}
