@@ -9,7 +9,8 @@
  *
  * Crash table of an update (P3): any subset of the new words in the copy not in
  * use -> its crc fails, or it is the old or the new copy whole -> the store has
- * the old or the new superblock. Nothing else refers to it.
+ * the old or the new superblock. Nothing else refers to it. FORMAT voids both
+ * copies first (P1): then no old crc is left that a new magic could revive.
  *
  * Locking: the caller owns the superblocks (attach, detach and FORMAT do).
  */
@@ -24,6 +25,7 @@
 #include "super.h"
 
 #define SUPER_WORDS	(sizeof(struct crab_dsuper) / sizeof(__le64))
+#define SUPER_CRC_WORD	(offsetof(struct crab_dsuper, version) / sizeof(__le64))	/* and version */
 
 /* A foreign signature may stand anywhere here: GPT, md, btrfs, zfs keep theirs within */
 #define SUPER_PROBE_HEAD	(256 * 1024ULL)
@@ -124,15 +126,15 @@ static enum crab_verdict super_unknown(const struct crab_media *media, char *rea
 		ours |= magic == CRAB_MAGIC;
 		begun |= magic == CRAB_MAGIC_VOID;
 	}
+	if (begun) {	/* before @ours: the other copy may be half written (P3) */
+		strscpy(reason, "a FORMAT began here and did not end: format again",
+			CRAB_REASON_LEN);
+		return CRAB_VERDICT_BLANK;
+	}
 	if (ours) {
 		strscpy(reason, "both superblocks are damaged (no copy with a valid crc at 0 or 4096)",
 			CRAB_REASON_LEN);
 		return CRAB_VERDICT_DAMAGED;
-	}
-	if (begun) {
-		strscpy(reason, "a FORMAT began here and did not end: format again",
-			CRAB_REASON_LEN);
-		return CRAB_VERDICT_BLANK;
 	}
 	if (probe_zero(media, 0, head, &at) && probe_zero(media, max(head, tail), media->size, &at)) {
 		strscpy(reason, "no store: the region is blank", CRAB_REASON_LEN);
@@ -244,6 +246,15 @@ void crab_super_clear(struct crab_flow *flow)
 	}
 	/* P1: no superblock names the body that FORMAT is about to overwrite */
 	crab_fence(flow, CRAB_P1_CLEARED);
+	/*
+	 * Nor may one rise again when P3's magic reaches the media before the
+	 * rest: its crc goes too, durable with the body (P2). Not before P1, or a
+	 * cut would leave a damaged store where there was a good one.
+	 */
+	for (i = 0; i < CRAB_SUPER_COPIES; i++) {
+		crab_store(flow, super_at(flow->media, i) + SUPER_CRC_WORD, 0);
+		crab_clean(flow, super_at(flow->media, i) + SUPER_CRC_WORD, sizeof(__le64));
+	}
 }
 
 void crab_super_write(struct crab_flow *flow, struct crab_super *super)
