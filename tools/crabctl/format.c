@@ -192,28 +192,32 @@ static int create(struct target *target, uint64_t size)
 }
 #endif
 
+static const char *refusal(int err)
+{
+	switch (err) {
+	case -EEXIST:
+		return "the region is not empty; --force formats it all the same";
+	case -ENOSPC:
+		return "the region is too small";
+	case -EINVAL:
+		return "unknown engine or layout, or a leaf size that it cannot have";
+	case -EPERM:
+	case -EACCES:
+	case -EBUSY:
+		return strerror(-err);
+	default:
+		return crabtree_strerror(err);
+	}
+}
+
 static int refused(struct target *target, int err)
 {
 	char reason[128];
 
 	crabtree_reason(target->ct, reason, sizeof(reason));
-	switch (err) {
-	case -EEXIST:
-		fprintf(stderr, "crabctl: %s: format: the region is not empty%s%s; --force formats it\n",
-			target_path(target), reason[0] ? ": " : "", reason);
-		return EXIT_FAILED;
-	case -ENOSPC:
-		return fail_file(target_path(target), -EFBIG, "format: region too small");
-	case -EINVAL:
-		fprintf(stderr, "crabctl: %s: format: %s\n", target_path(target), reason[0] ?
-			reason : "unknown engine or layout, or a leaf size that it cannot have");
-		return EXIT_FAILED;
-	case -EPERM:
-	case -EACCES:
-		return fail_file(target_path(target), err, "format");
-	default:
-		return fail(target, err, "format");
-	}
+	fprintf(stderr, "crabctl: %s: format: %s%s%s%s\n", target_path(target), refusal(err),
+		reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
+	return EXIT_FAILED;
 }
 
 static int format(struct target *target, struct args *args)

@@ -151,7 +151,8 @@ static int print_info(const struct target *target, const struct crabtree_info *i
 	if (has_store(info)) {
 		print_store(target, info);
 		print_fill(info);
-		print_writes(info);
+		if (!target->image)	/* its attach is as old as this command */
+			print_writes(info);
 	}
 	return EXIT_OK;
 }

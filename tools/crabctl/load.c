@@ -34,6 +34,7 @@ struct args {
  * @args: the command line
  * @target: the store
  * @file: the lines
+ * @name: of the file, for people
  * @ack: where to acknowledge, or -1
  * @line: number of the line read last
  * @count: records that wait in @ops
@@ -47,6 +48,7 @@ struct load {
 	const struct args *args;
 	struct target *target;
 	FILE *file;
+	const char *name;
 	int ack;
 	uint64_t line;
 	uint32_t count;
@@ -178,7 +180,7 @@ static int verify(struct load *load, uint32_t first, uint32_t end)
 			load->stored++;
 		else if (!code)
 			code = fail(load->target, status, "load %s:%" PRIu64 ", key %" PRIu64,
-				    load->args->path, load->lines[i],
+				    load->name, load->lines[i],
 				    (uint64_t)load->ops[i].key);
 	}
 	return code;
@@ -196,7 +198,7 @@ static int submit_once(struct load *load, uint32_t *first)
 	if (!err && done > load->count - *first)
 		err = -EPROTO;
 	if (err)
-		return fail(load->target, err, "load %s:%" PRIu64, load->args->path,
+		return fail(load->target, err, "load %s:%" PRIu64, load->name,
 			    load->lines[*first]);
 	load->batches++;
 	acked = acknowledge(load, *first, *first + done);
@@ -252,7 +254,7 @@ static int malformed(struct load *load, const char *wrong)
 	if (code)
 		return code;
 	progress_end(&load->progress);
-	fprintf(stderr, "crabctl: %s:%" PRIu64 ": %s\n", load->args->path, load->line, wrong);
+	fprintf(stderr, "crabctl: %s:%" PRIu64 ": %s\n", load->name, load->line, wrong);
 	return EXIT_FAILED;
 }
 
@@ -276,7 +278,7 @@ static int load_lines(struct load *load)
 	char *text = NULL;
 	size_t size = 0;
 	ssize_t len;
-	int code = EXIT_OK;
+	int err, code = EXIT_OK;
 
 	while (!code && (len = getline(&text, &size, load->file)) >= 0) {
 		load->line++;
@@ -286,8 +288,9 @@ static int load_lines(struct load *load)
 	}
 	free(text);
 	if (!code && ferror(load->file)) {
+		err = -errno;
 		submit(load);
-		return fail_file(load->args->path, -errno, "read");
+		return fail_file(load->name, err, "read");
 	}
 	return code ? code : submit(load);
 }
@@ -301,7 +304,7 @@ static int report(const struct load *load)
 		return EXIT_OK;
 	}
 	json = json_object_new_object();
-	json_text(json, "file", load->args->path);
+	json_text(json, "file", load->name);
 	json_u64(json, "lines", load->line);
 	json_u64(json, "records", load->stored);
 	json_u64(json, "batches", load->batches);
@@ -319,8 +322,10 @@ static uint64_t file_size(FILE *file)
 static int open_all(struct load *load)
 {
 	const struct args *args = load->args;
+	bool named = strcmp(args->path, "-");
 
-	load->file = strcmp(args->path, "-") ? fopen(args->path, "re") : stdin;
+	load->name = named ? args->path : "standard input";
+	load->file = named ? fopen(args->path, "re") : stdin;
 	if (!load->file)
 		return fail_file(args->path, -errno, "open");
 	if (args->ack) {

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/printk.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
