@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# crabctl over the device: the ioctls of the library, answered by fakedev.c.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh"
+suite 27
+c()
+{
+	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
+}
+export FAKE_IMAGE=$tmp/i.img
+truncate -s 1M i.img
+
+t "unformatted: info" 0 '^device +/dev/zero$' '' c info
+t "unformatted: get" 3 '' '/dev/zero: get 1: the region is not formatted \(no store' c get 1
+t "format" 0 '/dev/zero: [0-9]+ leaves' - c format --label dev
+t "info tells what writes took" 0 '^per write +no write yet$' '' c info
+t "put" 0 '' '' c put 1 2
+t "get" 0 '^2$' '' c get 1
+t "put --create" 3 '' '/dev/zero: put 1: the key is there already$' c put --create 1 3
+json "put --json tells the old value" "x['old_value'] == 2" c put 1 3 -j
+t "get of nothing" 1 '' 'get 2: no such key' c get 2
+t "del" 0 '' '' c del 1
+t "del of nothing" 1 '' 'del 1: no such key' c del 1
+json "info --json names the device" "x['device'] == '/dev/zero'" c info -j
+t "format refuses a store" 3 '' 'the region is not empty' c format
+t "format --force --yes" 0 'leaves of' - c format --force --yes
+
+seq 1 3000 | sed 's/.*/& &/' > lines
+t "load" 0 '^3000 records' '' c load lines
+run c dump
+same "dump" lines out
+run c scan --from 2 --to 4
+truth "scan" [ "$(tr '\n' , < out)" = "2 2,3 3,4 4," ]
+t "check" 0 '3000 records: sound' '' c check
+
+run c format --force --yes
+FAKE_SHORT=7 t "load goes on where a signal cut a batch short" 0 '^3000 records' '' \
+	c load lines --ack acks
+run c dump
+same "and nothing is missing" lines out
+sed 's/\([0-9]*\) .*/A \1/' lines > want
+same "or acknowledged twice" want acks
+
+FAKE_ERRNO=28 t "ENOSPC" 3 '' 'put 1: no space left in the store \([0-9]+ of [0-9]+ leaves' \
+	c put 1 1
+FAKE_ERRNO=30 t "EROFS" 3 '' 'put 1: the store is read-only' c put 1 1
+FAKE_ERRNO=117 t "EUCLEAN" 3 '' 'get 1: the media is damaged' c get 1
+FAKE_ERRNO=1 t "EPERM" 3 '' 'format: Operation not permitted' c format --force --yes
+FAKE_ERRNO=16 t "EBUSY" 3 '' 'format: Device or resource busy' c format --force --yes
+FAKE_ERRNO=19 t "ENODEV" 3 '' 'scan, after 0 records: the region was taken away' c scan

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file stands in for the kernel: crabctl linked with --wrap=ioctl and
+ * --wrap=close finds the store of the image file $FAKE_IMAGE behind any character
+ * device, so that the path over the device is tested where no module is loaded.
+ *
+ * With $FAKE_SHORT a BATCH does at most that many operations, and every other
+ * one is cut off by a signal before it did any. $FAKE_ERRNO is what all calls
+ * but INFO give.
+ */
+#include <crabtree_image.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "../libcrabtree/backend.h"
+
+int __real_close(int fd);
+int __real_ioctl(int fd, unsigned long cmd, void *arg);
+int __wrap_close(int fd);
+int __wrap_ioctl(int fd, unsigned long cmd, ...);
+
+static struct crabtree *image;
+static int device = -1;
+
+static unsigned int env_number(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoul(text, NULL, 10) : 0;
+}
+
+static int attach(int fd)
+{
+	bool readonly = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
+
+	if (image)
+		return 0;
+	device = fd;
+	return crabtree_open_image(&image, getenv("FAKE_IMAGE"),
+				   readonly ? CRABTREE_OPEN_READONLY : 0);
+}
+
+/* As the kernel: what was not tried says so */
+static int batch(struct crabtree_batch *arg)
+{
+	struct crabtree_batch_op *ops = (void *)(uintptr_t)arg->ops;
+	unsigned int most = env_number("FAKE_SHORT");
+	static unsigned int calls;
+	uint32_t count = arg->count, i;
+	int err;
+
+	if (most && calls++ % 2)
+		return -EINTR;
+	for (i = 0; i < count; i++)
+		ops[i].status = -ECANCELED;
+	if (most && most < count)
+		arg->count = most;
+	err = image->backend->call(image, CRABTREE_BATCH, arg);
+	arg->count = count;
+	return err;
+}
+
+static int call(unsigned long cmd, void *arg)
+{
+	unsigned int fault = env_number("FAKE_ERRNO");
+
+	if (fault && cmd != CRABTREE_INFO)
+		return -fault;
+	return cmd == CRABTREE_BATCH ? batch(arg) : image->backend->call(image, cmd, arg);
+}
+
+int __wrap_ioctl(int fd, unsigned long cmd, ...)
+{
+	va_list args;
+	void *arg;
+	int err;
+
+	va_start(args, cmd);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (_IOC_TYPE(cmd) != CRABTREE_IOC_MAGIC)
+		return __real_ioctl(fd, cmd, arg);
+	err = attach(fd);
+	if (!err)
+		err = call(cmd, arg);
+	errno = -err;
+	return err ? -1 : 0;
+}
+
+int __wrap_close(int fd)
+{
+	struct crabtree *ct = image;
+
+	if (ct && fd == device) {
+		image = NULL;
+		device = -1;
+		crabtree_close(ct);
+	}
+	return __real_close(fd);
+}

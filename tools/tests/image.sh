@@ -1,0 +1,127 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Files that are not what they should be, and who may have one when.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh"
+suite 46
+c()
+{
+	"$crabctl" --image i.img "$@"
+}
+
+# poke FILE OFFSET: turn the bits of one byte
+poke()
+{
+	python3 -c 'import sys
+f = open(sys.argv[1], "r+b")
+f.seek(int(sys.argv[2], 0))
+b = f.read(1)[0]
+f.seek(-1, 1)
+f.write(bytes([b ^ 0xff]))' "$1" "$2"
+}
+
+t "no such file" 3 '' 'nofile: no such file$' "$crabctl" --image nofile info
+t "a directory" 3 '' 'crabctl: \.: not a regular file$' "$crabctl" --image . info
+t "a device" 3 '' 'not a regular file' "$crabctl" --image /dev/null info
+: > empty
+t "an empty file" 3 '' 'empty: too small to be an image' "$crabctl" --image empty info
+t "no such device" 3 '' 'nodev: no such device \(is crabtree.ko loaded' \
+	"$crabctl" -d nodev info
+t "an image given as a device" 3 '' 'empty: not a crabtree device' "$crabctl" -d empty info
+CRABTREE_DEVICE=nodev2 t "CRABTREE_DEVICE" 3 '' 'nodev2: no such device' "$crabctl" info
+CRABTREE_DEVICE=nodev2 t "-d goes before CRABTREE_DEVICE" 3 '' 'nodev3: no such' \
+	"$crabctl" info -d nodev3
+
+t "format --size too small" 3 '' 'the region is too small' "$crabctl" --image s format --size 16K
+truth "leaves no file behind" [ ! -e s ]
+t "format --size not a multiple of a page" 3 '' 'create: Invalid argument' \
+	"$crabctl" --image s format --size 100001
+t "format: unknown engine" 3 '' "unknown engine 'foo'" \
+	"$crabctl" --image s format --size 1M --engine foo
+t "format: unknown layout" 3 '' "unknown layout 'foo'" \
+	"$crabctl" --image s format --size 1M --layout foo
+
+truncate -s 64K i.img
+t "blank: info says so" 0 '^state +unformatted$' '' c info
+t "blank: get" 3 '' 'get 1: the region is not formatted \(no store: the region is blank\)' c get 1
+t "blank: check" 3 '' 'check: the region is not formatted' c check
+t "blank: format needs no --force" 0 'room for' - c format
+t "format --size of a file that is there" 3 '' 'the file is there already' c format --size 1M
+
+seq 1 500 | sed 's/.*/& &/' > records
+run c load records
+cp i.img good
+for verb in info scan dump check; do
+	run c $verb
+done
+run c get 5
+same "verbs that read change nothing" good i.img
+t "a put that is refused" 3 '' 'the key is there already' c put --create 5 6
+t "dump to a directory that is not there" 3 '' 'nodir/d.partial: open: No such file' c dump nodir/d
+t "dump to a full disk" 3 '' '/dev/full: write: No space left on device' c dump /dev/full
+t "full standard output" 3 - 'standard output: No space left' \
+	sh -c "exec $crabctl --image i.img scan > /dev/full"
+
+head -c 100000 /dev/urandom > junk.img
+cp junk.img junk
+t "foreign: info" 0 '^reason +not a crabtree store: other data at offset 0$' '' \
+	"$crabctl" --image junk.img info
+t "foreign: get" 3 '' "get 5: the region holds somebody else's data" \
+	"$crabctl" --image junk.img get 5
+t "foreign: format" 3 '' 'not empty; --force' "$crabctl" --image junk.img format
+same "foreign: nothing was changed" junk junk.img
+t "foreign: format --force --yes" 0 'room for' - "$crabctl" --image junk.img format --force --yes
+
+head -c 32768 good > short.img
+cp short.img short
+t "truncated: info" 0 '^state +rejected$' '' "$crabctl" --image short.img info
+t "truncated: why" 0 '^reason +store of 65536 bytes in a region of 32768$' '' \
+	"$crabctl" --image short.img info
+t "truncated: put" 3 '' 'put 1: .*store of 65536 bytes in a region of 32768' \
+	"$crabctl" --image short.img put 1 1
+same "truncated: nothing was changed" short short.img
+
+cp good super.img
+poke super.img 100
+poke super.img 4196
+t "both superblocks damaged" 3 '' 'the media is damaged \(both superblocks' \
+	"$crabctl" --image super.img get 5
+cp good super.img
+poke super.img 100
+t "one superblock torn: nobody notices" 0 '^5$' '' "$crabctl" --image super.img get 5
+
+cp good bad.img
+for ((leaf = 0; leaf < 48; leaf++)); do
+	poke bad.img $((16384 + leaf * 1024 + 24))
+done
+cp bad.img bad
+t "damaged leaf: check finds it and says where" 1 'errors, the first at offset 0x[0-9a-f]+: .' '' \
+	"$crabctl" --image bad.img check
+run "$crabctl" --image bad.img check --json
+cp out check.json
+truth "damaged leaf: check --json" python3 -c 'import json
+x = json.load(open("check.json"))
+assert x["errors"] > 0 and x["first"]["what"] and x["first"]["offset"] >= 8192'
+t "damaged leaf: put is refused" 3 '' 'put 5: (the store is read-only|the media is damaged) \(' \
+	"$crabctl" --image bad.img put 5 5
+same "damaged leaf: nothing was changed" bad bad.img
+
+exec 9< i.img
+flock -x 9
+t "in use: a reader is refused" 3 '' 'i.img: another program has this image open' c get 5
+t "in use: a writer is refused" 3 '' 'another program has this image open' c put 5 5
+t "in use: format is refused" 3 '' 'another program has this image open' c format
+flock -s 9
+t "readers share" 0 '^5$' '' c get 5
+t "a writer waits for no reader: it is refused" 3 '' 'another program' c del 5
+exec 9<&-
+
+# On a terminal, format asks
+cp good ask.img
+ask="$crabctl --image ask.img format --force"
+echo no | script -qec "$ask" /dev/null > asked 2>&1
+same "format asks; no: nothing was changed" good ask.img
+truth "and says what would be lost" grep -q 'with 500 records' asked
+echo yes | script -qec "$ask" /dev/null > asked 2>&1
+t "format asks; yes" 0 '^records +0 of' '' "$crabctl" --image ask.img info

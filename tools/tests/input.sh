@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Bad input on the command line: exit code 2, words that say what is wrong, and
+# nothing changed.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh"
+suite 45
+c()
+{
+	"$crabctl" --image i.img "$@"
+}
+
+run c format --size 64K
+run c put 1 1
+cp i.img before
+
+# usage NAME WORDS ARGUMENT...
+usage()
+{
+	local name=$1 words=$2
+
+	shift 2
+	t "$name" 2 '' "$words" c "$@"
+}
+
+usage "no verb" 'which verb'
+usage "unknown verb" 'no such verb: frobnicate' frobnicate
+usage "unknown option" "unrecognized option '--frobnicate'" --frobnicate info
+usage "unknown option of a verb" "unrecognized option '--frobnicate'" info --frobnicate
+usage "an option of another verb" "unrecognized option '--label'" get --label x 1
+usage "get without a key" 'KEY is missing' get
+usage "put without a value" 'VALUE is missing' put 1
+usage "put with too much" '3: one argument too many' put 1 2 3
+usage "get with too much" '2: one argument too many' get 1 2
+usage "info with an argument" 'info takes no argument' info 1
+usage "list with an argument" 'list takes no argument' list 1
+usage "check with an argument" 'check takes no argument' check 1
+usage "scan with an argument" 'scan takes only options' scan 1
+usage "format with an argument" 'format takes only options' format x
+usage "load without a file" 'FILE is missing' load
+usage "load of two files" 'y: one argument too many' load x y
+usage "dump to two files" 'y: one argument too many' dump x y
+
+usage "key: a word" 'key abc: not a number' get abc
+usage "key: empty" 'key : not a number' get ''
+usage "key: trailing junk" 'key 12x: not a number' get 12x
+usage "key: leading blank" 'key  1: not a number' get ' 1'
+usage "key: plus sign" 'key \+1: not a number' get +1
+usage "key: 0x alone" 'key 0x: not a number' get 0x
+usage "key: fraction" 'key 1.5: not a number' get 1.5
+usage "key: exponent" 'key 1e3: not a number' get 1e3
+usage "key: negative" '-5: a negative number; keys and values are 0 to' get -5
+usage "key: negative behind --" 'key -5: a negative number' get -- -5
+usage "value: negative" '-1: a negative number' put 1 -1
+usage "value: negative hexadecimal" '-0x1: a negative number' put 1 -0x1
+usage "key: too large" 'key 18446744073709551616: larger than 2\^64-1' get 18446744073709551616
+usage "key: far too large" 'larger than 2\^64-1' get 99999999999999999999999999
+usage "key: too large in hexadecimal" 'larger than 2\^64-1' get 0x10000000000000000
+usage "value: too large" 'value 18446744073709551616: larger' put 1 18446744073709551616
+usage "key: reserved, get" 'key 18446744073709551615: reserved' get 18446744073709551615
+usage "key: reserved, put" 'key 0xffffffffffffffff: reserved' put 0xffffffffffffffff 1
+usage "key: reserved, del" 'reserved, it marks a free slot' del 18446744073709551615
+usage "scan --limit of a word" '--limit x: not a number' scan --limit x
+usage "load --batch 0" '--batch 0: 1 to 4096' load --batch 0 -
+usage "load --batch too large" '--batch 4097: 1 to 4096' load --batch 4097 -
+usage "leaf size not a power of two" '--leaf-size 1000: a power of two' format --leaf-size 1000
+usage "leaf size too large" '--leaf-size 16K: a power of two' format --leaf-size 16K
+usage "label too long" 'longer than 31 bytes' format --label "$(printf '%032d' 0)"
+usage "uuid malformed" 'uuid 1234: not of the form' format --uuid 1234
+t "--size without --image" 2 '' '--size is for --image' "$crabctl" format --size 1M
+same "the image was not touched" before i.img

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests the calls of libcrabtree on an image file: TAP on standard
+ * output. What crabctl exercises is not repeated here.
+ */
+#include <crabtree_image.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define IMAGE	"library.img"
+
+static int number;
+
+static void ok(bool good, const char *name)
+{
+	printf("%sok %d - %s\n", good ? "" : "not ", ++number, name);
+}
+
+static struct crabtree *open_new(void)
+{
+	struct crabtree_format format = { .label = "library" };
+	struct crabtree *ct = NULL;
+
+	unlink(IMAGE);
+	ok(!crabtree_create_image(IMAGE, 1 << 20), "create");
+	ok(crabtree_create_image(IMAGE, 1 << 20) == -EEXIST, "create over a file");
+	ok(!crabtree_open_image(&ct, IMAGE, 0), "open");
+	ok(!crabtree_format(ct, &format), "format");
+	ok(crabtree_format(ct, &format) == -EEXIST, "format again");
+	return ct;
+}
+
+static void test_open(void)
+{
+	struct crabtree *ct;
+
+	ok(crabtree_open(&ct, "/nonexistent", 0) == -ENOENT, "open what is not there");
+	ok(crabtree_open(&ct, "/dev/null", 0) == -ENOTTY, "open another device");
+	ok(crabtree_open(&ct, "/", CRABTREE_OPEN_READONLY) == -ENOTTY, "open a directory");
+	ok(crabtree_open(&ct, "/dev/null", ~0U) == -EINVAL, "open with unknown flags");
+	ok(!crabtree_close(NULL), "close nothing");
+}
+
+static void test_records(struct crabtree *ct)
+{
+	struct crabtree_record record;
+	uint64_t value = 1;
+	bool existed = true;
+
+	ok(!crabtree_insert(ct, 10, 100, 0, &existed, &value) && !existed, "insert, new");
+	ok(!crabtree_insert(ct, 10, 101, 0, &existed, &value) && existed && value == 100,
+	   "insert, old");
+	ok(crabtree_insert(ct, 10, 102, CRABTREE_INSERT_CREATE, &existed, &value) == -EEXIST &&
+	   existed && value == 101, "insert, create: tells what is there");
+	ok(!crabtree_insert(ct, 20, 200, 0, NULL, NULL), "insert without answers");
+	ok(crabtree_insert(ct, 1, 1, 1U << 31, NULL, NULL) == -EINVAL, "insert, unknown flag");
+	ok(crabtree_insert(ct, CRABTREE_KEY_RESERVED, 1, 0, NULL, NULL) == -EINVAL,
+	   "insert, reserved key");
+	ok(!crabtree_seek(ct, 11, CRABTREE_SEARCH_GE, &record) && record.key == 20, "seek, GE");
+	ok(!crabtree_seek(ct, 19, CRABTREE_SEARCH_LE, &record) && record.key == 10 &&
+	   record.value == 101, "seek, LE");
+	ok(crabtree_seek(ct, 21, CRABTREE_SEARCH_GE, &record) == -ENOENT, "seek beyond the end");
+	ok(crabtree_seek(ct, 9, CRABTREE_SEARCH_LE, &record) == -ENOENT, "seek below the first");
+	ok(crabtree_seek(ct, 9, 3, &record) == -EINVAL, "seek both ways");
+	ok(!crabtree_delete(ct, 10, &value) && value == 101, "delete");
+	ok(!crabtree_delete(ct, 20, NULL), "delete without an answer");
+	value = 77;
+	ok(crabtree_search(ct, 10, &value) == -ENOENT && value == 77, "search of nothing");
+}
+
+#define MANY	1000
+
+static void test_batch(struct crabtree *ct)
+{
+	static struct crabtree_batch_op ops[CRABTREE_BATCH_MAX + 1];
+	uint32_t done = 0, i;
+
+	for (i = 0; i < MANY; i++)
+		ops[i] = (struct crabtree_batch_op){
+			.verb = CRABTREE_BATCH_INSERT, .key = i * 2, .value = i,
+		};
+	ok(!crabtree_batch(ct, ops, MANY, &done) && done == MANY && !ops[MANY - 1].status,
+	   "batch, insert");
+	ops[0] = (struct crabtree_batch_op){ .verb = CRABTREE_BATCH_SEARCH, .key = 6 };
+	ops[1] = (struct crabtree_batch_op){ .verb = CRABTREE_BATCH_DELETE, .key = 6 };
+	ops[2] = (struct crabtree_batch_op){ .verb = CRABTREE_BATCH_SEARCH, .key = 6 };
+	ops[3] = (struct crabtree_batch_op){ .verb = 99, .key = 6 };
+	ops[4] = (struct crabtree_batch_op){ .verb = CRABTREE_BATCH_INSERT, .key = 6, .value = 3 };
+	ok(!crabtree_batch(ct, ops, 5, NULL), "batch, mixed");
+	ok(!ops[0].status && ops[0].value == 3, "batch: search");
+	ok(!ops[1].status && ops[1].old_value == 3, "batch: delete after it");
+	ok(ops[2].status == -ENOENT, "batch: search after that");
+	ok(ops[3].status == -EINVAL, "batch: unknown verb");
+	ok(!ops[4].status && !ops[4].existed, "batch: the rest goes on");
+	ok(!crabtree_batch(ct, ops, 0, &done) && !done, "batch of nothing");
+	ok(crabtree_batch(ct, ops, CRABTREE_BATCH_MAX + 1, &done) == -EINVAL, "batch too large");
+}
+
+static void test_cursor(struct crabtree *ct)
+{
+	struct crabtree_record records[7];
+	struct crabtree_cursor cursor;
+	uint64_t want = 0;
+	bool good = true;
+	int n, i;
+
+	crabtree_cursor_init(&cursor, 0, UINT64_MAX);
+	while ((n = crabtree_cursor_read(ct, &cursor, records, 7)) > 0) {
+		for (i = 0; i < n; i++, want += 2)
+			good &= records[i].key == want && records[i].value == want / 2;
+		if (want == 70)		/* behind the cursor: not seen; before it: seen */
+			crabtree_insert(ct, 68, 34, 0, NULL, NULL);
+	}
+	ok(!n && good && want == 2 * MANY, "cursor, in chunks");
+	ok(crabtree_cursor_read(ct, &cursor, records, 7) == 0, "cursor stays at the end");
+	crabtree_cursor_init(&cursor, 4, 8);
+	ok(crabtree_cursor_read(ct, &cursor, records, 7) == 3 && records[2].key == 8,
+	   "cursor, both ends included");
+	crabtree_cursor_init(&cursor, 9, 8);
+	ok(crabtree_cursor_read(ct, &cursor, records, 7) == 0, "cursor, range turned round");
+	crabtree_cursor_init(&cursor, 0, 8);
+	ok(crabtree_cursor_read(ct, &cursor, records, 0) == -EINVAL, "cursor without room");
+	ok(crabtree_cursor_read(ct, &cursor, records, 1) == 1 && cursor.next > 0 && !cursor.done,
+	   "cursor goes on after an error");
+}
+
+static void test_iter(struct crabtree *ct)
+{
+	struct crabtree_record record;
+	struct crabtree_iter *iter;
+	uint64_t want = 10;
+	int err;
+
+	ok(!crabtree_iter_new(ct, 9, 2 * MANY, &iter), "iterator");
+	while ((err = crabtree_iter_next(iter, &record)) > 0) {
+		if (record.key != want)
+			break;
+		want += 2;
+	}
+	ok(!err && want == 2 * MANY, "iterator gives each record once");
+	ok(crabtree_iter_next(iter, &record) == 0, "iterator stays at the end");
+	crabtree_iter_free(iter);
+	crabtree_iter_free(NULL);
+}
+
+static void test_readonly(void)
+{
+	struct crabtree *ct, *other;
+	struct crabtree_info info;
+	uint64_t value;
+
+	ok(!crabtree_open_image(&ct, IMAGE, CRABTREE_OPEN_READONLY), "open for reading");
+	ok(!crabtree_open_image(&other, IMAGE, CRABTREE_OPEN_READONLY), "twice");
+	crabtree_close(other);
+	ok(crabtree_open_image(&other, IMAGE, 0) == -EWOULDBLOCK, "no writer beside a reader");
+	ok(!crabtree_info(ct, &info) && !strcmp(info.label, "library") && info.records == MANY,
+	   "info");
+	ok(!crabtree_search(ct, 8, &value) && value == 4, "what was written is there");
+	ok(crabtree_insert(ct, 8, 1, 0, NULL, NULL) == -EBADF, "insert is refused");
+	ok(crabtree_delete(ct, 8, NULL) == -EBADF, "delete is refused");
+	ok(crabtree_format(ct, &(struct crabtree_format){ 0 }) == -EBADF, "format is refused");
+	ok(!crabtree_close(ct), "close");
+}
+
+static void test_words(void)
+{
+	ok(!strcmp(crabtree_strerror(-ENOENT), "no such key"), "words for a negative errno");
+	ok(!strcmp(crabtree_strerror(ENOENT), "no such key"), "words for a positive errno");
+	ok(!strcmp(crabtree_strerror(EINVAL), strerror(EINVAL)), "words for any other");
+	ok(!strcmp(crabtree_state_name(CRABTREE_STATE_GONE), "gone"), "name of a state");
+	ok(!strcmp(crabtree_state_name(99), "unknown"), "name of an unknown state");
+	ok(!strcmp(crabtree_durability_name(CRABTREE_DURABILITY_POP), "pop"),
+	   "name of a durability class");
+	ok(!strcmp(crabtree_model_name(CRABTREE_MODEL_WORD), "word"), "name of a media model");
+}
+
+int main(void)
+{
+	struct crabtree *ct;
+
+	ct = open_new();
+	if (!ct)
+		return 1;
+	test_open();
+	test_records(ct);
+	test_batch(ct);
+	test_cursor(ct);
+	test_iter(ct);
+	ok(!crabtree_sync(ct), "sync");
+	ok(!crabtree_close(ct), "close the writer");
+	test_readonly();
+	test_words();
+	return 0;
+}

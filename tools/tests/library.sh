@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# libcrabtree: its calls (library.c), and what is installed.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh"
+calls=60
+suite $((calls + 10))
+"$out/tests/library"
+number=$calls
+
+map=$2/../libcrabtree/libcrabtree.map
+nm -D --defined-only "$out/libcrabtree.so" | sed -n 's/.* T \([^@]*\).*/\1/p' | sort > exported
+sed -n 's/^\t\(crabtree_.*\);$/\1/p' "$map" | sort > listed
+sed -n 's/^[a-z].*[ *]\(crabtree_[a-z_]*\)(.*/\1/p' "$2/../libcrabtree/crabtree.h" | sort > declared
+same "the shared object exports what the version script lists" listed exported
+same "and the header declares the same" listed declared
+t "versions are attached" 0 'crabtree_open@@LIBCRABTREE_0' '' nm -D "$out/libcrabtree.so"
+t "soname" 0 'SONAME.*\[libcrabtree.so.0\]' '' readelf -d "$out/libcrabtree.so"
+
+truth "install" make -s -C "$2/.." install OUT="$out" DESTDIR="$tmp/root" PREFIX=/usr
+for file in bin/crabctl include/crabtree.h include/linux/crabtree.h lib/libcrabtree.a \
+	lib/libcrabtree.so lib/libcrabtree.so.0 lib/pkgconfig/libcrabtree.pc \
+	share/man/man1/crabctl.1 share/man/man3/libcrabtree.3 \
+	share/bash-completion/completions/crabctl; do
+	[ -e "root/usr/$file" ] || echo "$file"
+done > missing
+truth "everything is installed" [ ! -s missing ]
+
+cat > user.c << 'END'
+#include <crabtree.h>
+#include <stdio.h>
+int main(void)
+{
+	struct crabtree *ct;
+	return puts(crabtree_strerror(crabtree_open(&ct, "/dev/null", 0))) < 0;
+}
+END
+read -ra flags < <(PKG_CONFIG_LIBDIR=root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=root \
+	pkg-config --cflags --libs libcrabtree)
+# what pkg-config takes for system paths it leaves out
+truth "a program builds by pkg-config" \
+	cc -Wall -Wextra -Werror -Iroot/usr/include -o user user.c -Lroot/usr/lib "${flags[@]}"
+LD_LIBRARY_PATH=root/usr/lib t "and runs with the shared object" 0 'not a crabtree device' '' ./user
+truth "the header is C++ as well" c++ -Wall -Wextra -Werror -Iroot/usr/include -x c++ \
+	-fsyntax-only -include crabtree.h /dev/null
+truth "the shared object drags no engine in" \
+	sh -c "! nm '$out/libcrabtree.so' | grep -q crab_store"

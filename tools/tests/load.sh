@@ -1,0 +1,130 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# crabctl load: what it reads, where it stops, what it acknowledges.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh"
+suite 47
+c()
+{
+	"$crabctl" --image i.img "$@"
+}
+
+fresh()
+{
+	rm -f i.img
+	run c format --size "${1:-1M}"
+}
+
+# holds NAME TEXT: the store holds exactly these records
+holds()
+{
+	run c dump
+	result "$1" "$([ "$(tr '\n' ',' < out)" = "$2" ] || echo "not $2")"
+}
+
+fresh
+printf '# a comment\n\n  1 2\n\t3\t4  # behind a record\n0x10 0XfF\r\n   \n#\n5 6' > mixed
+t "blanks, comments, tabs, CR, no last newline" 0 '^4 records stored$' '' c load mixed
+holds "they mean what they say" '1 2,3 4,5 6,16 255,'
+json "load --json" "x == {'file': 'mixed', 'lines': 8, 'records': 4, 'batches': 1}" \
+	c load mixed --json
+t "from standard input" 0 '^2 records stored$' '' sh -c "printf '7 7\n8 8\n' | $crabctl --image i.img load -"
+: > nothing
+t "an empty file" 0 '^0 records stored$' '' c load nothing
+t "no such file" 3 '' 'nofile: open: No such file' c load nofile
+t "a directory" 3 '' '\.: read: Is a directory' c load .
+
+# bad NAME WORDS LINE: a bad line between good ones
+bad()
+{
+	fresh
+	printf '%s\n' '1 1' '2 2' "$3" '4 4' > bad
+	t "malformed: $1" 3 '' "crabctl: bad:3: $2" c load bad
+	holds "malformed: $1: what is before it is stored, nothing after" '1 1,2 2,'
+}
+
+bad "one number" 'not of the form' 3
+bad "three numbers" 'not of the form' '3 3 3'
+bad "a word" 'not a number' 'x 3'
+bad "a negative key" 'a negative number' '-3 3'
+bad "a negative value" 'a negative number' '3 -3'
+bad "too large" 'larger than 2\^64-1' '3 18446744073709551616'
+bad "the reserved key" 'this key is reserved' '18446744073709551615 3'
+fresh
+printf '1 1\n2 \0 2\n3 3\n' > zero
+t "malformed: a zero byte" 3 '' 'zero:2: not text' c load zero
+holds "malformed: a zero byte: nothing after" '1 1,'
+t "malformed on standard input" 3 '' 'standard input:1: not of the form' sh -c "echo x | $crabctl --image i.img load -"
+
+fresh
+printf '1 1\n2 2\n3 3\n' > three
+run c put 2 0
+t "--create stops at a key that is there" 3 '' 'load three:2, key 2: the key is there already' \
+	c load --create --batch 1 three
+holds "and stored nothing after it" '1 1,2 0,'
+t "--replace stops at a key that is not there" 1 '' 'load three:3, key 3: no such key' \
+	c load --replace three
+holds "and replaced what is there" '1 1,2 2,'
+fresh
+t "records on one key keep their order" 0 '^3 records stored$' '' \
+	sh -c "printf '1 1\n1 2\n1 3\n' | $crabctl --image i.img load -"
+holds "the last one counts" '1 3,'
+
+fresh 64K
+seq 1 100000 | sed 's/.*/& &/' > many
+t "a full store" 3 '' 'load many:[0-9]+, key [0-9]+: no space left in the store \(all 48 leaves' \
+	c load many --ack acks
+run c scan
+sed 's/^\([0-9]*\) .*/A \1/' out > want
+same "each record that was stored is acknowledged, no other" want acks
+t "a full store is sound" 0 'sound' '' c check
+t "delete works when full" 0 '' '' c del 1
+t "replace works when full" 0 '' '' c put --replace 2 3
+
+fresh
+printf '#\n1 1\n\n2 2\nbad\n' > five
+run c load five --ack acks2
+printf 'A 2\nA 4\n' > want
+same "acknowledged are the numbers of lines" want acks2
+run c load three --ack acks2
+printf 'A 1\nA 2\nA 3\n' >> want
+same "acknowledgements are appended" want acks2
+t "the file of --ack cannot be opened" 3 '' 'nodir/ack: open: No such file' \
+	c load three --ack nodir/ack
+t "the file of --ack cannot be written" 3 '' '/dev/full: acknowledge: No space' \
+	c load three --ack /dev/full
+
+# At most 64 records are stored and not yet acknowledged: feed 200, no end of file
+fresh
+mkfifo feed
+"$crabctl" --image i.img load feed --ack slow > loaded 2>&1 &
+loader=$!
+exec 8> feed
+seq 1 200 | sed 's/.*/& &/' >&8
+for ((i = 0; i < 100; i++)); do
+	[ "$(grep -c A slow 2> /dev/null)" != 192 ] || break
+	sleep 0.05
+done
+truth "acknowledged while it runs" [ "$(grep -c A slow)" = 192 ]
+exec 8>&-
+wait $loader
+truth "and the rest at the end" [ "$(grep -c A slow)" = 200 ]
+
+# Killed in the middle, again and again: what was acknowledged is there
+fresh 16M
+for ((round = 1; round <= 5; round++)); do
+	awk -v r=$round 'BEGIN { for (i = 1; i < 200000; i++) print (i * 7919 + r) % 1000003, i }' \
+		> lines
+	: > killed
+	"$crabctl" --image i.img load lines --ack killed > /dev/null 2>&1 &
+	loader=$!
+	until [ -s killed ]; do sleep 0.01; done
+	sleep 0.0$((round * 17))
+	kill -9 $loader
+	wait $loader 2> /dev/null
+	run c dump after
+	truth "killed in the middle, round $round: each acknowledged record is there" \
+		python3 "$2/acked.py" lines killed after
+done
+t "after all of this the store is sound" 0 'sound' '' c check

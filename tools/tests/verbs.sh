@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Every verb does what crabctl(1) says, as text and as JSON.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh"
+suite 58
+c()
+{
+	"$crabctl" --image i.img "$@"
+}
+uuid=00112233-4455-6677-8899-aabbccddeeff
+
+t "version" 0 '^crabctl [0-9.]+$' '' "$crabctl" --version
+t "help" 0 'Exit codes: 0 done' '' "$crabctl" --help
+t "help of a verb" 0 'leaf-size' '' "$crabctl" format --help
+
+t "format creates an image" 0 'leaves of 1024 bytes, room for' - \
+	c format --size 1M --label 'my label' --uuid $uuid
+truth "the image has the size asked for" [ "$(stat -c %s i.img)" = 1048576 ]
+t "info: label" 0 '^label +my label$' '' c info
+t "info: uuid" 0 "^uuid +$uuid$" '' c info
+t "info: engine" 0 '^engine +crab, layout slotted, leaves of 1024 bytes$' '' c info
+t "info: media model" 0 '^media model +W: any subset' '' c info
+t "info: durability in words" 0 '^durability +the file is written back' '' c info
+json "info --json" "x['uuid'] == '$uuid' and x['label'] == 'my label' and
+	x['region_bytes'] == 1 << 20 and x['records'] == 0 and x['image'] == 'i.img'" \
+	c info --json
+json "--json before the verb" "x['engine'] == 'crab'" c --json info
+json "format --json" "x['state'] == 'ready' and x['leaf_bytes'] == 4096" \
+	c -j format --leaf-size 4K --force --yes
+t "format refuses a store without --force" 3 '' 'not empty; --force' c format
+t "format --force asks; without a terminal it needs --yes" 2 '' 'say --yes' c format --force
+t "every leaf size: 512" 0 'leaves of 512 ' - c format --leaf-size 512 --force --yes
+t "every leaf size: 8192" 0 'leaves of 8192 ' - c format --leaf-size 8192 --force --yes
+t "format without --label has no label" 0 '^label +-$' '' c info
+t "format by engine and layout" 0 'leaves of 1024 ' - \
+	c format --engine crab --layout slotted --force --yes
+
+t "put" 0 '' '' c put 17 4711
+t "get" 0 '^4711$' '' c get 17
+t "get --hex" 0 '^0x1267$' '' c get -x 17
+t "put hexadecimal" 0 '' '' c put 0xFFFFFFFFFFFFFFFE 0XffffFFFFffffFFFF
+t "get the greatest key and value" 0 '^18446744073709551615$' '' c get 18446744073709551614
+t "a leading zero is not octal" 0 '^4711$' '' c get 017
+t "put replaces" 0 '' '' c put 17 1
+t "put --create refuses a key that is there" 3 '' 'put 17: the key is there already' \
+	c put --create 17 2
+t "and changes nothing" 0 '^1$' '' c get 17
+t "put --create" 0 '' '' c put --create 18 2
+t "put --replace of a key that is not there" 1 '' 'put 19: no such key' c put --replace 19 1
+t "put --replace" 0 '' '' c put --replace 18 3
+t "put --create --replace is either" 0 '' '' c put --create --replace 18 4
+json "put --json, new" "x == {'key': 20, 'value': 5, 'existed': False}" c put 20 5 -j
+json "put --json, old" "x == {'key': 20, 'value': 6, 'existed': True, 'old_value': 5}" \
+	c put 20 6 -j
+json "get --json" "x == {'key': 2**64 - 2, 'value': 2**64 - 1}" \
+	c get 0xfffffffffffffffe --json
+t "get of a key that is not there" 1 '' 'i.img: get 5: no such key$' c get 5
+json "del --json" "x == {'key': 20, 'old_value': 6}" c del 20 --json
+t "del of a key that is not there" 1 '' 'del 20: no such key' c del 20
+t "del" 0 '' '' c del 0xfffffffffffffffe
+t "key 0 and value 0" 0 '' '' c put 0 0
+t "get key 0" 0 '^0$' '' c get 0
+
+seq 1 2000 | awk '{ print $1 * 10, $1 }' > records
+t "load" 0 '^2000 records stored$' '' c load records
+c del 0; c del 17; c del 18
+t "dump to a file" 0 '' '2000 records written' c dump copy
+same "dump is what was loaded" records copy
+truth "no partial dump is left" [ ! -e copy.partial ]
+run c dump
+same "dump to standard output" records out
+run c dump -x
+truth "dump --hex" [ "$(sed -n 2p out)" = "0x14 0x2" ]
+json "dump --json FILE" "x == {'file': 'copy2', 'records': 2000}" c dump copy2 --json
+json "dump --json" "len(x) == 2000 and x[0] == {'key': 10, 'value': 1}" c dump --json
+run c scan
+same "scan is everything in order" records out
+run c scan --from 100 --to 150
+truth "scan --from --to, both included" \
+	[ "$(tr '\n' ' ' < out)" = "100 10 110 11 120 12 130 13 140 14 150 15 " ]
+run c scan --from 101 --limit 2 -x
+truth "scan --limit" [ "$(tr '\n' ' ' < out)" = "0x6e 0xb 0x78 0xc " ]
+json "scan --json" "x == [{'key': 100, 'value': 10}]" c scan --from 95 --to 105 --json
+json "scan --json of nothing" "x == []" c scan --from 1 --to 9 --json
+json "scan of a range turned round is empty" "x == []" c scan --from 9 --to 1 --json
+t "check" 0 'i.img: [0-9]+ leaves, 2000 records: sound' '' c check
+json "check --json" "x['errors'] == 0 and x['records'] == 2000 and 'first' not in x" \
+	c check --json
+json "list --json" "isinstance(x, list)" "$crabctl" list --json
