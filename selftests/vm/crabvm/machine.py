@@ -78,18 +78,31 @@ class Machine:
     def ports(self):
         """(name, host file) of each channel asked for."""
         o = self.options
-        return [(n, p) for n, p in (("ack", o.ack), ("out", o.out)) if p]
+        named = [tuple(port.split("=", 1)) for port in o.port]
+        return [(n, p) for n, p in [("ack", o.ack), ("out", o.out), *named] if p]
+
+    def port_devices(self):
+        """NAME=DEVICE for each channel where the host decides the device."""
+        return []
+
+    def port_names(self):
+        """Those that the guest finds by name."""
+        return [name for name, _ in self.ports()]
 
     def needs_modules(self):
         """Names of kernel modules that the machine itself wants."""
         return list(self.modules) if self.ports() else []
+
+    def leak_option(self):
+        """kmemleak costs time where it is not asked for its opinion."""
+        return "" if self.options.leaks else "kmemleak=off"
 
     def qemu(self, program, image, initrd, append, *more):
         """The command line."""
         return [program, "-nodefaults", "-no-user-config", "-no-reboot", "-nographic",
                 "-accel", "tcg,thread=multi", "-cpu", self.cpu(), *more, *self.memory(),
                 *self.channels(), "-serial", "stdio", "-kernel", image, "-initrd", initrd,
-                "-append", f"{append} ignore_loglevel panic=-1 printk.devkmsg=on {self.options.append}"]
+                "-append", f"{append} {self.leak_option()} ignore_loglevel panic=-1 printk.devkmsg=on {self.options.append}"]
 
 
 class Arm64(Machine):
@@ -173,12 +186,17 @@ class Uml(Machine):
     def lines(self):
         """Channels are serial lines on files that we hold open."""
         args = []
-        numbers = {"ack": 0, "out": 1}
-        for name, path in self.ports():
+        for number, (_, path) in enumerate(self.ports()):
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             self.pass_fds.append(fd)
-            args.append(f"ssl{numbers[name]}=null,fd:{fd}")
+            args.append(f"ssl{number}=null,fd:{fd}")
         return ["ssl=null", *args]
+
+    def port_devices(self):
+        return [f"{name}=/dev/ttyS{number}" for number, (name, _) in enumerate(self.ports())]
+
+    def port_names(self):
+        return []
 
     def command(self, image, initrd):
         """How to start it.  Where it may put its memory is not left to chance."""
@@ -186,7 +204,7 @@ class Uml(Machine):
         return ["setarch", "-R", image, "mem=256M", f"initrd={initrd}", "rdinit=/init", "root=/dev/ram0",
                 "con=null", "con0=null,fd:1", "con1=null", *self.lines(),
                 "ignore_loglevel", "panic=-1", "printk.devkmsg=on",
-                *([] if o.leaks else ["kmemleak=off"]), *o.append.split()]
+                self.leak_option(), *o.append.split()]
 
 
 def kind_of(kernel):

@@ -2,7 +2,7 @@
 """Running a machine, and cutting its power.
 
 The machine is a process group; the cut is SIGKILL to all of it at once, when
-the file of acknowledgements has so many lines or after so many seconds.  What
+the files of acknowledgements have so many lines or after so many seconds.  What
 the guest had not handed to the host by then is gone; what it stored in the
 region's file, or sent over a channel, is not.
 
@@ -56,16 +56,16 @@ class Run:
             pass
         self.process.wait()
 
-    def wait(self, timeout, ack=None, kill_lines=None, kill_seconds=None):
+    def wait(self, timeout, acks=(), kill_lines=None, kill_seconds=None):
         """Until it ends, is to be killed, or has had its time."""
-        counter = LineCounter(ack) if ack and kill_lines else None
+        counters = [LineCounter(ack) for ack in acks] if kill_lines else []
         while self.process.poll() is None:
-            if counter and counter.count() >= kill_lines:
+            if counters and sum(c.count() for c in counters) >= kill_lines:
                 self.killed = True
             if kill_seconds and self.elapsed() >= kill_seconds:
                 self.killed = True
             self.timed_out = self.elapsed() >= timeout
             if self.killed or self.timed_out:
                 break
-            time.sleep(0.005 if counter else 0.02)
+            time.sleep(0.005 if counters else 0.02)
         self.cut()
