@@ -1,0 +1,633 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the crash test.
+ *
+ * The oracle: what an image recovers to is the content before the operation or
+ * the content after it (once it returned: after); the verifier finds nothing;
+ * another attach repairs nothing and finds the same; operations go on; and all
+ * of this again where the recovery itself, or the operation after it, is cut.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/printk.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "crash.h"
+#include "model.h"
+
+#define CRASH_NODES	256
+#define CRASH_BUDGET	200000
+
+struct crash_point {
+	struct crab_shadow_image *image;
+	enum crab_shadow_event event;
+	enum crab_point point;
+};
+
+/* Moments of one operation; belongs to whoever set the hook */
+struct crash_points {
+	u32 count;
+	struct crash_point at[CRASH_POINTS];
+};
+
+/* What recovery of one point may find */
+struct crash_trial {
+	struct crash *crash;
+	const struct crash_content *allowed[2];
+	bool blank;			/* or no store at all: a FORMAT was cut */
+	u32 depth;			/* cuts that may still follow this one */
+};
+
+static const char * const verb_names[CRASH_VERBS] = {
+	"insert", "insert void", "delete", "maintain", "reattach", "cut", "format",
+};
+
+__printf(2, 3)
+static int crash_say(struct crash *c, const char *fmt, ...)
+{
+	va_list args;
+	size_t n = strlen(c->said);
+
+	if (n)
+		return -1;
+	n = scnprintf(c->said, sizeof(c->said), "step %u, %s key %llu value %llx: ", c->step,
+		      verb_names[c->op.verb], c->keys[c->op.key], c->op.value);
+	va_start(args, fmt);
+	vsnprintf(c->said + n, sizeof(c->said) - n, fmt, args);
+	va_end(args);
+	return -1;
+}
+
+__printf(2, 3)
+static void crash_say_more(struct crash *c, const char *fmt, ...)
+{
+	size_t n = strlen(c->said);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(c->said + n, sizeof(c->said) - n, fmt, args);
+	va_end(args);
+}
+
+/* Adds the choices that led to a failure: the reproducer */
+static void crash_say_path(struct crash *c)
+{
+	const struct crab_shadow_path *path;
+	u32 i;
+
+	for (path = c->shadow->failed; path; path = path->inner) {
+		crash_say_more(c, "; cut with");
+		for (i = 0; i < path->depth; i++)
+			if (path->steps[i].choice)
+				crash_say_more(c, " [%u]=%llx", path->steps[i].word * 8,
+					       path->steps[i].value);
+	}
+}
+
+/* Collecting moments */
+
+static void crash_hook(struct crab_shadow *shadow, enum crab_shadow_event event,
+		       enum crab_point point)
+{
+	struct crash *c = shadow->hook_arg;
+	struct crash_points *points = c->points;
+
+	if (event == CRAB_SHADOW_STORED && !c->every_store)
+		return;
+	if (points->count == CRASH_POINTS) {
+		crash_say(c, "more than %u moments", CRASH_POINTS);
+		return;
+	}
+	points->at[points->count].image = crab_shadow_capture(shadow);
+	points->at[points->count].event = event;
+	points->at[points->count++].point = point;
+}
+
+/* From now on moments are kept in @points; NULL: in none */
+static void crash_collect(struct crash *c, struct crash_points *points)
+{
+	c->points = points;
+	c->shadow->hook = points ? crash_hook : NULL;
+	c->shadow->hook_arg = c;
+}
+
+static struct crash_points *points_alloc(void)
+{
+	struct crash_points *points = malloc(sizeof(*points));
+
+	points->count = 0;
+	return points;
+}
+
+static void points_free(struct crash_points *points)
+{
+	while (points->count)
+		crab_shadow_release(points->at[--points->count].image);
+	free(points);
+}
+
+/* The oracle */
+
+static s32 key_index(const struct crash *c, u64 key)
+{
+	u32 i;
+
+	for (i = 0; i < CRASH_KEYS; i++)
+		if (c->keys[i] == key)
+			return i;
+	return -1;
+}
+
+static int content_read(struct crash *c, struct crab_store *store, struct crash_content *content)
+{
+	struct crab_record records[CRASH_KEYS + 1];
+	struct crab_cursor cursor;
+	int i, at, n;
+
+	memset(content, 0, sizeof(*content));
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	n = crab_cursor_read(store, &cursor, records, CRASH_KEYS + 1);
+	if (n < 0)
+		return crash_say(c, "scan fails: %d", n);
+	for (i = 0; i < n; i++) {
+		at = key_index(c, records[i].key);
+		if (at < 0 || content->there[at] || (i && records[i].key <= records[i - 1].key))
+			return crash_say(c, "scan gives key %llx, foreign, twice or out of order",
+					 records[i].key);
+		content->there[at] = true;
+		content->value[at] = records[i].value;
+	}
+	return 0;
+}
+
+static bool content_equal(const struct crash_content *a, const struct crash_content *b)
+{
+	u32 i;
+
+	for (i = 0; i < CRASH_KEYS; i++)
+		if (a->there[i] != b->there[i] || (a->there[i] && a->value[i] != b->value[i]))
+			return false;
+	return true;
+}
+
+/* Searches agree with the scan, and the verifier is content */
+static int store_judge(struct crash *c, struct crab_store *store,
+		       const struct crash_content *content)
+{
+	struct crab_check_report report;
+	u64 value;
+	u32 i;
+	int err;
+
+	for (i = 0; i < CRASH_KEYS; i++) {
+		value = 0;
+		err = crab_store_search(store, c->keys[i], &value);
+		if (err != (content->there[i] ? 0 : -ENOENT) || value != content->value[i])
+			return crash_say(c, "search of key %llx: %d", c->keys[i], err);
+	}
+	crab_store_check(store, &report);
+	if (report.damage.count)
+		return crash_say(c, "check, at %llu: %s", report.damage.offset,
+				 report.damage.what);
+	return 0;
+}
+
+static struct crab_store *crash_attach(struct crash *c, struct crab_attach_report *report)
+{
+	struct crab_attach_options options = { 0 };
+	struct crab_store *store = crab_store_attach(&c->media, &options, report);
+
+	c->counts.recoveries++;
+	return store;
+}
+
+/* Attaches again: nothing is left to repair, and the content is the same */
+static struct crab_store *crash_attach_again(struct crash *c, const struct crash_content *content)
+{
+	struct crab_attach_report report;
+	struct crab_store *store = crash_attach(c, &report);
+	struct crash_content found;
+	struct crab_store_info info;
+
+	if (IS_ERR(store)) {
+		crash_say(c, "second attach: %ld %s", PTR_ERR(store), report.reason);
+		return NULL;
+	}
+	crab_store_info(store, &info);
+	if (report.verdict != CRAB_VERDICT_GOOD)
+		crash_say(c, "second attach: %s", report.reason);
+	else if (info.stats.repairs)
+		crash_say(c, "second attach repairs %llu slots", info.stats.repairs);
+	else if (!content_read(c, store, &found) && !content_equal(&found, content))
+		crash_say(c, "second attach finds other content");
+	if (!c->said[0])
+		return store;
+	crab_store_abandon(store);
+	return NULL;
+}
+
+/* One record operation on a store; the content it leaves. -1 where it fails as it must not. */
+static int crash_apply(struct crash *c, struct crab_store *store, const struct crash_op *op,
+		       struct crash_content *content)
+{
+	bool delete = op->verb == CRASH_DELETE;
+	struct crab_old old;
+	int err = delete ? crab_store_delete(store, c->keys[op->key], &old) :
+			   crab_store_insert(store, c->keys[op->key], op->value,
+					     CRAB_INSERT_EITHER, &old);
+
+	if (old.existed != content->there[op->key])
+		return crash_say(c, "operation says existed=%d", old.existed);
+	if (err == -ENOSPC && !delete && !old.existed) {
+		c->counts.full++;
+		return 0;
+	}
+	if (err != (delete && !old.existed ? -ENOENT : 0))
+		return crash_say(c, "operation fails: %d", err);
+	content->there[op->key] = !delete;
+	content->value[op->key] = delete ? 0 : op->value;
+	return 0;
+}
+
+static int crash_judge(struct crab_shadow *shadow, void *arg);
+static int explore_op(struct crash *c, struct crab_store *store, const struct crash_op *op,
+		      struct crash_content *content, u32 depth);
+
+/* Recoveries are cut themselves one in eight times */
+static bool crash_deepens(const struct crash *c)
+{
+	return c->counts.recoveries % 8 == 0;
+}
+
+/* Life goes on: one of each, cut everywhere where @depth allows */
+static int crash_go_on(struct crash *c, struct crab_store *store, struct crash_content *content,
+		       u32 depth)
+{
+	struct crash_op op = { .value = 0x600d };
+	u32 verb;
+
+	for (verb = 0; verb < 3; verb++) {
+		op.verb = verb == 1 ? CRASH_DELETE : CRASH_INSERT;
+		for (op.key = c->step % CRASH_KEYS; content->there[op.key] != (verb != 0); )
+			if ((op.key = (op.key + 1) % CRASH_KEYS) == c->step % CRASH_KEYS)
+				break;
+		if (explore_op(c, store, &op, content, depth))
+			return -1;
+	}
+	return 0;
+}
+
+/* The store that recovery gave: judged, attached again, used */
+static int crash_judge_store(struct crash_trial *t, struct crab_store *store,
+			     const struct crab_attach_report *report, struct crash_content *found)
+{
+	struct crash *c = t->crash;
+	struct crash_content content;
+	struct crab_store_info info;
+	int err;
+
+	crab_store_info(store, &info);
+	c->counts.repairs += info.stats.repairs;
+	err = report->verdict == CRAB_VERDICT_GOOD ? content_read(c, store, found) :
+						     crash_say(c, "attach: %s", report->reason);
+	if (!err && !content_equal(found, t->allowed[0]) && !content_equal(found, t->allowed[1]))
+		err = crash_say(c, "recovered content is neither the one before nor the one after");
+	if (!err)
+		err = store_judge(c, store, found);
+	content = *found;
+	if (!err && info.stats.repairs && t->depth)
+		err = crash_go_on(c, store, &content, t->depth);
+	crab_store_abandon(store);
+	if (err)
+		return err;
+	store = crash_attach_again(c, &content);
+	if (!store)
+		return -1;
+	err = crash_go_on(c, store, &content, 0);
+	if (!err)
+		err = store_judge(c, store, &content);
+	crab_store_abandon(store);
+	if (err)
+		return err;
+	store = crash_attach_again(c, &content);
+	crab_store_abandon(store);
+	return store ? 0 : -1;
+}
+
+/* Every image of every moment */
+static int explore_points(struct crash_trial *t, struct crash_points *points)
+{
+	struct crash *c = t->crash;
+	const struct crash_point *at;
+	u64 images;
+	u32 i;
+	int err = 0;
+
+	for (i = 0; i < points->count && !err; i++) {
+		at = &points->at[i];
+		images = c->shadow->counts.images;
+		err = crab_shadow_explore(c->shadow, at->image, crash_judge, t, CRASH_BUDGET);
+		c->counts.largest = max(c->counts.largest, c->shadow->counts.images - images);
+		if (err == -E2BIG)
+			crash_say(c, "more than %u images", CRASH_BUDGET);
+		if (err)
+			crash_say_more(c, "; moment %u of %u, %s %s", i + 1, points->count,
+				       at->event == CRAB_SHADOW_FENCING ? "before fence" : "store",
+				       at->point ? crab_shadow_point_name(at->point) : "");
+	}
+	return err;
+}
+
+static int crash_judge(struct crab_shadow *shadow, void *arg)
+{
+	struct crash_trial *t = arg;
+	struct crash *c = t->crash;
+	struct crash_points *points = t->depth && crash_deepens(c) ? points_alloc() : NULL;
+	struct crash_content found;
+	struct crash_trial inner = {
+		.crash = c, .allowed = { &found, &found }, .depth = t->depth - 1,
+	};
+	struct crab_attach_report report;
+	struct crab_store *store;
+	int err;
+
+	crab_host_seed(c->seed);	/* no choice of the judge may be left to chance */
+	crash_collect(c, points);
+	store = crash_attach(c, &report);
+	crash_collect(c, NULL);
+	if (!IS_ERR(store))
+		err = crash_judge_store(t, store, &report, &found);
+	else if (t->blank && report.verdict == CRAB_VERDICT_BLANK)
+		err = 0;
+	else
+		err = crash_say(c, "attach: %ld %s", PTR_ERR(store), report.reason);
+	if (points) {
+		c->counts.nested += points->count;
+		if (!err)
+			err = explore_points(&inner, points);
+		points_free(points);
+	}
+	return err;
+}
+
+/* The moments of an operation, and the one at its end, at which only @after may be found */
+static int explore_moments(struct crash *c, struct crash_points *points,
+			   const struct crash_content *before, const struct crash_content *after,
+			   bool blank, u32 depth)
+{
+	struct crash_trial during = {
+		.crash = c, .allowed = { before, after }, .blank = blank, .depth = depth - 1,
+	};
+	struct crash_trial done = { .crash = c, .allowed = { after, after }, .depth = depth - 1 };
+	struct crash_points end = { .count = 1 };
+	int err;
+
+	end.at[0].image = crab_shadow_capture(c->shadow);
+	end.at[0].event = CRAB_SHADOW_STORED;
+	c->counts.points += points->count + 1;
+	err = explore_points(&during, points);
+	if (!err) {
+		err = explore_points(&done, &end);
+		if (err)
+			crash_say_more(c, ", after it returned");
+	}
+	crab_shadow_restore(c->shadow, end.at[0].image);
+	crab_shadow_release(end.at[0].image);
+	return err;
+}
+
+static int explore_op(struct crash *c, struct crab_store *store, const struct crash_op *op,
+		      struct crash_content *content, u32 depth)
+{
+	struct crash_points *points = depth ? points_alloc() : NULL;
+	struct crash_content before = *content;
+	int err;
+
+	crash_collect(c, points);
+	err = crash_apply(c, store, op, content);
+	crash_collect(c, NULL);
+	if (points) {
+		if (!err)
+			err = explore_moments(c, points, &before, content, false, depth);
+		points_free(points);
+	}
+	return err;
+}
+
+/* Operations of the run */
+
+static int step_attach(struct crash *c)
+{
+	struct crab_attach_options options = { 0 };
+	struct crab_attach_report report;
+
+	c->store = crab_store_attach(&c->media, &options, &report);
+	if (!IS_ERR(c->store))
+		return 0;
+	crash_say(c, "attach: %ld %s", PTR_ERR(c->store), report.reason);
+	c->store = NULL;
+	return -1;
+}
+
+static void step_count(struct crash *c)
+{
+	struct crab_store_info info;
+
+	if (!c->store)
+		return;
+	crab_store_info(c->store, &info);
+	c->counts.splits += info.stats.splits;
+	c->counts.unlinks += info.stats.unlinks;
+}
+
+static int step_maintain(struct crash *c)
+{
+	c->shadow->cpu = 1;	/* as the worker that does it may well be elsewhere */
+	crab_store_maintain(c->store);
+	c->shadow->cpu = 0;
+	return 0;
+}
+
+static int step_reattach(struct crash *c)
+{
+	step_count(c);
+	crab_store_detach(c->store);
+	return step_attach(c);
+}
+
+static int step_format(struct crash *c)
+{
+	struct crab_format_options options = {
+		.force = true, .leaf_bytes = CRASH_LEAF_BYTES, .engine = "crab", .layout = "",
+		.label = "crash",
+	};
+	char reason[CRAB_REASON_LEN];
+
+	step_count(c);
+	crab_store_abandon(c->store);
+	c->store = NULL;
+	memset(&c->content, 0, sizeof(c->content));
+	if (crab_store_format(&c->media, &options, reason))
+		return crash_say(c, "format: %s", reason);
+	return 0;
+}
+
+/* Lose power at a random moment of the operation, with a random image, and live on */
+static int step_cut(struct crash *c)
+{
+	struct crash_op op = { CRASH_INSERT + c->op.value % 2 * CRASH_DELETE, c->op.key, c->op.value };
+	struct crash_points *points = points_alloc();
+	struct crash_content before = c->content, found;
+	int err;
+
+	crash_collect(c, points);
+	err = crash_apply(c, c->store, &op, &c->content);
+	crash_collect(c, NULL);
+	step_count(c);
+	crab_store_abandon(c->store);
+	c->store = NULL;
+	if (points->count)
+		crab_shadow_restore(c->shadow,
+				    points->at[c->op.value / 2 % points->count].image);
+	c->shadow->seed = c->op.value;
+	crab_shadow_crash(c->shadow);
+	if (!err)
+		err = step_attach(c) ?: content_read(c, c->store, &found);
+	if (!err && !content_equal(&found, &before) && !content_equal(&found, &c->content))
+		err = crash_say(c, "content is neither the one before nor the one after");
+	c->content = found;
+	points_free(points);
+	return err;
+}
+
+static int step_other(struct crash *c)
+{
+	switch (c->op.verb) {
+	case CRASH_MAINTAIN:
+		return step_maintain(c);
+	case CRASH_REATTACH:
+		return step_reattach(c);
+	default:
+		return step_format(c);
+	}
+}
+
+bool crash_step(struct crash *c, const struct crash_op *op, u32 depth)
+{
+	struct crash_content before = c->content;
+	struct crash_points *points;
+	int err;
+
+	c->op = *op;
+	c->step++;
+	c->counts.ops[op->verb]++;
+	crab_host_seed(c->seed * 1000003 + c->step);
+	if (op->verb <= CRASH_DELETE) {
+		err = explore_op(c, c->store, op, &c->content, depth);
+	} else if (op->verb == CRASH_CUT) {
+		err = step_cut(c);
+	} else {
+		points = points_alloc();
+		crash_collect(c, depth ? points : NULL);
+		err = step_other(c);
+		crash_collect(c, NULL);
+		if (!err)
+			err = explore_moments(c, points, &before, &c->content,
+					      op->verb == CRASH_FORMAT, depth);
+		points_free(points);
+		if (!err && !c->store)
+			err = step_attach(c);
+	}
+	if (!err && c->shadow->errors)
+		err = crash_say(c, "%s", c->shadow->error);
+	if (err)
+		crash_say_path(c);
+	return !err;
+}
+
+/* The void of some leaf: a value that makes an insert or update replace its leaf */
+static u64 crash_void(struct crash *c, u64 r)
+{
+	u64 leaves = (c->media.size - CRAB_POOL_OFFSET) / CRASH_LEAF_BYTES;
+	const struct crab_dhead *head = (const void *)(c->media.base + CRAB_POOL_OFFSET +
+						       r % leaves * CRASH_LEAF_BYTES);
+
+	return le64_to_cpu(head->void_value);
+}
+
+struct crash_op crash_next(struct crash *c)
+{
+	u64 r = rng(&c->seed);
+	struct crash_op op = { .key = (r >> 8) % CRASH_KEYS, .value = (r >> 16) % 8 };
+	u32 grow = c->step / 32 % 2 ? 10 : 46;		/* fill, drain, fill, ... */
+	u32 i;
+
+	if (op.value > 2)
+		op.value = r >> 16;
+	if (r % 64 < grow)
+		op.verb = CRASH_INSERT;
+	else if (r % 64 < 56)
+		op.verb = CRASH_DELETE;
+	else
+		op.verb = (const enum crash_verb[]) { CRASH_VOID, CRASH_VOID, CRASH_MAINTAIN,
+			CRASH_MAINTAIN, CRASH_REATTACH, CRASH_CUT, CRASH_CUT, CRASH_CUT }[r % 8];
+	if (op.verb == CRASH_VOID)
+		op.value = crash_void(c, r >> 24);
+	for (i = 0; op.verb == CRASH_DELETE && !c->content.there[op.key] && i < CRASH_KEYS; i++)
+		op.key = (op.key + 1) % CRASH_KEYS;
+	if (c->step % c->format_every == c->format_every - 1)
+		op.verb = CRASH_FORMAT;
+	return op;
+}
+
+bool crash_run(struct crash *c, u32 steps, u32 depth)
+{
+	struct crash_op op;
+
+	while (c->step < steps) {
+		op = crash_next(c);
+		if (!crash_step(c, &op, depth))
+			return false;
+	}
+	return true;
+}
+
+/* What a fault does to a store is said by the oracle; the log need not say it too */
+static void crash_log(char level, const char *line)
+{
+}
+
+static void crash_keys(struct crash *c)
+{
+	u32 i;
+
+	for (i = 0; i < CRASH_KEYS; i++)
+		c->keys[i] = i < CRASH_KEYS / 2 ? i : ~0ULL - (CRASH_KEYS - i);
+}
+
+bool crash_begin(struct crash *c, u32 leaves, u64 seed)
+{
+	memset(c, 0, sizeof(*c));
+	crab_host_log = crash_log;
+	c->seed = seed;
+	c->format_every = 128;
+	crash_keys(c);
+	crab_host_seed(seed);
+	c->media = media_create(CRAB_POOL_OFFSET + (u64)leaves * CRASH_LEAF_BYTES);
+	c->shadow = crab_shadow_create(&c->media, CRASH_NODES);
+	return !step_format(c) && !step_attach(c);
+}
+
+void crash_end(struct crash *c)
+{
+	step_count(c);
+	c->counts.images = c->shadow->counts.images;
+	memcpy(c->counts.fences, c->shadow->counts.fences, sizeof(c->counts.fences));
+	crab_store_abandon(c->store);
+	crab_shadow_destroy(c->shadow);
+	media_destroy(&c->media);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the crash test: a small store whose every operation is cut
+ * at every store and every fence, with every image that recovery can tell from
+ * others recovered by the real attach and judged.
+ */
+#ifndef CRAB_HOST_CRASH_H
+#define CRAB_HOST_CRASH_H
+
+#include "persist_shadow.h"
+#include "store.h"
+
+#define CRASH_LEAF_BYTES	128	/* five slots */
+#define CRASH_KEYS		32
+#define CRASH_POINTS		512	/* in one operation */
+#define CRASH_SAID		512
+
+enum crash_verb {
+	CRASH_INSERT,		/* or update */
+	CRASH_VOID,		/* insert or update of a value that is some leaf's void */
+	CRASH_DELETE,
+	CRASH_MAINTAIN,
+	CRASH_REATTACH,		/* detach and attach */
+	CRASH_CUT,		/* lose power for good, at a moment of the last operation */
+	CRASH_FORMAT,
+	CRASH_VERBS
+};
+
+struct crash_op {
+	enum crash_verb verb;
+	u32 key;		/* index */
+	u64 value;
+};
+
+struct crash_content {
+	bool there[CRASH_KEYS];
+	u64 value[CRASH_KEYS];
+};
+
+struct crash_counts {
+	u64 ops[CRASH_VERBS];
+	u64 points;
+	u64 images;
+	u64 fences[CRAB_POINTS];
+	u64 recoveries;		/* attaches of a crash image */
+	u64 repairs;		/* slots that they completed */
+	u64 nested;		/* points within recoveries, and after them */
+	u64 full;		/* operations that met -ENOSPC */
+	u64 splits;
+	u64 unlinks;
+	u64 largest;		/* images at one point */
+};
+
+/**
+ * struct crash - one run
+ * @content: what the store must hold now
+ * @every_store: cut at every store too. The images before a fence contain those
+ *	of every moment since the last one, so this finds no more and takes longer.
+ * @format_every: operations from one FORMAT to the next
+ * @step: operations so far
+ * @op: the one that runs
+ * @points: where the moments of the running code are collected, or NULL
+ * @said: what was found first, in words; empty: nothing
+ */
+struct crash {
+	struct crab_media media;
+	struct crab_shadow *shadow;
+	struct crab_store *store;
+	struct crash_content content;
+	u64 keys[CRASH_KEYS];
+	u64 seed;
+	bool every_store;
+	u32 format_every;
+	u32 step;
+	struct crash_op op;
+	struct crash_counts counts;
+	struct crash_points *points;
+	char said[CRASH_SAID];
+};
+
+/** crash_begin() - a formatted and attached store of @leaves leaves under the shadow */
+bool crash_begin(struct crash *crash, u32 leaves, u64 seed);
+void crash_end(struct crash *crash);
+
+/** crash_next() - a random operation */
+struct crash_op crash_next(struct crash *crash);
+
+/**
+ * crash_step() - do one operation and cut it everywhere
+ * @crash: the run
+ * @op: the operation
+ * @depth: cuts in a row: 1 the operation, 2 its recoveries too
+ *
+ * Return: false if that found anything.
+ */
+bool crash_step(struct crash *crash, const struct crash_op *op, u32 depth);
+
+/** crash_run() - random operations until @steps; false if one found anything */
+bool crash_run(struct crash *crash, u32 steps, u32 depth);
+
+#endif /* CRAB_HOST_CRASH_H */

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file runs the crash test over random workloads on small stores.
+ *
+ *   test_crash [ROUNDS [SEED]]
+ */
+#include <stdlib.h>
+
+#include <linux/kernel.h>
+
+#include "crash.h"
+#include "tap.h"
+
+#define STEPS	200
+
+static struct crash_counts total;
+
+static void count_add(const struct crash *c)
+{
+	u64 *to = (u64 *)&total, *from = (u64 *)&c->counts;
+	u64 largest = max(total.largest, c->counts.largest);
+	u32 i;
+
+	for (i = 0; i < sizeof(total) / sizeof(u64); i++)
+		to[i] += from[i];
+	total.largest = largest;
+}
+
+static void run_workload(u32 leaves, u64 seed, bool every_store, u32 steps, u32 depth)
+{
+	struct crash c;
+	bool ok = crash_begin(&c, leaves, seed);
+
+	c.every_store = every_store;
+	ok = ok && crash_run(&c, steps, depth);
+	if (!ok)
+		tap_fail("%s", c.said);
+	crash_end(&c);
+	count_add(&c);
+	tap_ok(ok, "seed %llu, %u leaves%s: %u operations, %llu points, %llu images", seed, leaves,
+	       every_store ? ", every store" : "", c.step, c.counts.points + c.counts.nested,
+	       c.counts.images);
+}
+
+/* What the workloads must have met, or their silence means little */
+static void run_coverage(void)
+{
+	u32 i;
+
+	for (i = 0; i < CRASH_VERBS; i++)
+		tap_check(total.ops[i], "verb %u", i);
+	tap_check(total.splits && total.unlinks && total.full && total.repairs, "%llu %llu %llu %llu",
+		  total.splits, total.unlinks, total.full, total.repairs);
+	for (i = 1; i < CRAB_POINTS; i++)
+		tap_check(total.fences[i], "no fence of %s", crab_shadow_point_name(i));
+	tap_ok(true, "every verb, every structure change and every persist point was met");
+}
+
+int main(int argc, char **argv)
+{
+	u32 rounds = argc > 1 ? atoi(argv[1]) : 1;
+	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+	u32 i;
+
+	if (crab_persist_init())
+		return 2;
+	for (i = 0; i < 4 * rounds; i++)
+		run_workload(8 + i % 3 * 2, seed + i, false, STEPS, 2);
+	for (i = 0; i < rounds; i++)
+		run_workload(8, seed + i, true, rounds > 1 ? STEPS : 48, rounds > 1 ? 2 : 1);
+	printf("# %llu crash points, %llu of them within or after recoveries; %llu images, at most %llu at one point\n",
+	       total.points + total.nested, total.nested, total.images, total.largest);
+	printf("# %llu recoveries, %llu slots repaired; %llu splits, %llu unlinks, %llu times full\n",
+	       total.recoveries, total.repairs, total.splits, total.unlinks, total.full);
+	run_coverage();
+	return tap_done();
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file holds a store against the reference map through random histories:
+ * every engine and layout in the table, every leaf size, several shapes of keys.
+ *
+ *   test_model [ROUNDS [SEED]]	ROUNDS multiplies the work; 1 is the quick tier
+ */
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "tap.h"
+
+#define LEAVES		64
+#define OPS		20000	/* of the mixed phases, a round */
+
+struct run {
+	const struct crab_engine_ops *ops;
+	u32 leaf_bytes;
+	struct crab_media media;
+	struct crab_store *store;
+	struct model *model;
+	u64 seed;
+	u64 done;
+};
+
+static u64 total_ops;
+
+static struct crab_dhead *run_leaf(struct run *run, u32 number)
+{
+	return (struct crab_dhead *)(run->media.base + CRAB_POOL_OFFSET +
+				     (u64)number * run->leaf_bytes);
+}
+
+/* Values that are special to somebody; the void of some leaf among them */
+static u64 run_value(struct run *run)
+{
+	u64 r = rng(&run->seed);
+
+	switch (r % 8) {
+	case 0:
+		return 0;
+	case 1:
+		return 1;
+	case 2:
+		return ~0ULL;
+	case 3:
+	case 4:
+		return le64_to_cpu(run_leaf(run, (r >> 8) % LEAVES)->void_value);
+	default:
+		return r >> 3;
+	}
+}
+
+static u32 run_pick(struct run *run)
+{
+	return rng(&run->seed) % run->model->n;
+}
+
+static bool run_insert(struct run *run, u32 at, u64 value, enum crab_insert_mode mode)
+{
+	struct model *m = run->model;
+	struct crab_old old = { .existed = true, .value = 0xbad };
+	int err = crab_store_insert(run->store, m->keys[at], value, mode, &old);
+
+	run->done++;
+	tap_check(err == -ENOSPC || old.existed == m->there[at], "key %llu", m->keys[at]);
+	if (m->there[at])
+		tap_check(old.value == m->values[at], "old %llu not %llu", old.value,
+			  m->values[at]);
+	if (m->there[at] && mode == CRAB_INSERT_CREATE)
+		tap_check(err == -EEXIST, "%d", err);
+	else if (!m->there[at] && mode == CRAB_INSERT_REPLACE)
+		tap_check(err == -ENOENT, "%d", err);
+	else
+		tap_check(!err || (err == -ENOSPC && !m->there[at]), "%d", err);
+	if (!err)
+		model_put(m, at, value);
+	return !err;
+}
+
+static void run_delete(struct run *run, u32 at)
+{
+	struct model *m = run->model;
+	struct crab_old old = { .existed = true };
+	int err = crab_store_delete(run->store, m->keys[at], &old);
+
+	run->done++;
+	tap_check(err == (m->there[at] ? 0 : -ENOENT), "key %llu: %d", m->keys[at], err);
+	tap_check(old.existed == m->there[at], "key %llu", m->keys[at]);
+	if (m->there[at])
+		tap_check(old.value == m->values[at], "old %llu", old.value);
+	model_drop(m, at);
+}
+
+static void run_search(struct run *run, u32 at)
+{
+	struct model *m = run->model;
+	u64 value = 0;
+	int err = crab_store_search(run->store, m->keys[at], &value);
+
+	run->done++;
+	tap_check(err == (m->there[at] ? 0 : -ENOENT), "key %llu: %d", m->keys[at], err);
+	tap_check(err || value == m->values[at], "key %llu: %llu", m->keys[at], value);
+}
+
+static void run_scan(struct run *run)
+{
+	u64 start = run->model->keys[run_pick(run)], end = run->model->keys[run_pick(run)];
+
+	if (start > end)
+		swap(start, end);
+	run->done++;
+	model_scan(run->model, run->store, start, end, 1 + rng(&run->seed) % 100, 300);
+}
+
+static void run_seek(struct run *run)
+{
+	u64 r = rng(&run->seed), key = run->model->keys[run_pick(run)] + r % 3 - 1;
+
+	run->done++;
+	if (key != CRAB_KEY_EMPTY)
+		model_seek(run->model, run->store, key, r >> 8 & 1 ? CRAB_SEEK_GE : CRAB_SEEK_LE);
+}
+
+/* One operation; @bias of 16 writes insert */
+static void run_step(struct run *run, u32 bias)
+{
+	u64 r = rng(&run->seed);
+	u32 at = run_pick(run);
+
+	if (r % 64 == 0)
+		run_scan(run);
+	else if (r % 64 < 4)
+		run_seek(run);
+	else if (r % 64 < 12)
+		run_search(run, at);
+	else if ((r >> 8) % 16 < bias)
+		run_insert(run, at, run_value(run), (r >> 16) % 4 < 2 ? CRAB_INSERT_EITHER :
+			   (r >> 16) % 4 - 1);
+	else
+		run_delete(run, at);
+	if ((r >> 32) % 8 == 0)
+		crab_store_maintain(run->store);
+}
+
+static bool run_is_volatile(const struct run *run)
+{
+	return run->ops->flags & CRAB_ENGINE_VOLATILE;
+}
+
+/* Comes back after a detach, and after a cut with nothing pending, with all it had */
+static void run_reattach(struct run *run)
+{
+	struct crab_store_info info;
+
+	if (run_is_volatile(run))
+		return;
+	crab_store_detach(run->store);
+	run->store = store_attach(&run->media);
+	model_compare(run->model, run->store);
+	crab_store_abandon(run->store);
+	run->store = store_attach(&run->media);
+	model_compare(run->model, run->store);
+	crab_store_info(run->store, &info);
+	tap_check(!info.stats.repairs, "%llu repairs", info.stats.repairs);
+}
+
+static void run_mix(struct run *run, u32 ops)
+{
+	static const u32 bias[] = { 14, 8, 3, 8 };
+	u32 i, phase;
+
+	for (phase = 0; phase < ARRAY_SIZE(bias); phase++) {
+		for (i = 0; i < ops / ARRAY_SIZE(bias); i++)
+			run_step(run, bias[phase]);
+		model_compare(run->model, run->store);
+	}
+}
+
+/* Inserts keys from one end to the other until the store is full */
+static void run_fill(struct run *run, bool down)
+{
+	struct model *m = run->model;
+	bool full = false;
+	u32 i, at;
+
+	for (i = 0; i < m->n; i++) {
+		at = down ? m->n - 1 - i : i;
+		if (!m->there[at])
+			full |= !run_insert(run, at, run_value(run), CRAB_INSERT_CREATE);
+		if (i % 8 == 0)
+			crab_store_maintain(run->store);
+	}
+	tap_check(full, "%u keys did not fill it", m->n);
+}
+
+/* When no insert succeeds, every update and delete must */
+static void run_full(struct run *run)
+{
+	struct model *m = run->model;
+	u32 at, deleted = 0;
+
+	for (at = 0; at < m->n; at++)
+		if (m->there[at])
+			tap_check(run_insert(run, at, run_value(run), CRAB_INSERT_REPLACE),
+				  "update of a full store");
+	for (at = 0; at < m->n; at++) {
+		if (m->there[at] && rng(&run->seed) % 2) {
+			run_delete(run, at);
+			deleted++;
+		}
+	}
+	model_compare(m, run->store);
+	for (at = 0; at < m->n && deleted; at++)
+		if (!m->there[at] && run_insert(run, at, run_value(run), CRAB_INSERT_EITHER))
+			deleted--;
+	tap_check(deleted * 4 < m->count, "room of %u of %u deleted records is lost", deleted,
+		  m->count);
+}
+
+/* Deleting all gives all leaves back but the first */
+static void run_empty(struct run *run)
+{
+	struct model *m = run->model;
+	struct crab_store_info info;
+	u32 i, at = run_pick(run);
+
+	for (i = 0; i < m->n; i++) {
+		if (m->there[at])
+			run_delete(run, at);
+		at = (at + 7919) % m->n;
+	}
+	for (at = 0; at < m->n; at++)
+		if (m->there[at])
+			run_delete(run, at);
+	crab_store_info(run->store, &info);
+	tap_check(!info.stats.records && info.stats.leaves_used == 1,
+		  "%llu records in %llu leaves", info.stats.records, info.stats.leaves_used);
+}
+
+static void run_phases(struct run *run, u32 rounds)
+{
+	u32 i;
+
+	for (i = 0; i < rounds; i++) {
+		run_mix(run, OPS);
+		run_reattach(run);
+		run_fill(run, i % 2);
+		model_compare(run->model, run->store);
+		run_full(run);
+		model_compare(run->model, run->store);
+		run_reattach(run);
+		run_empty(run);
+		model_compare(run->model, run->store);
+		run_fill(run, !(i % 2));
+		run_reattach(run);
+		run_empty(run);
+		run_reattach(run);
+	}
+}
+
+static void run_one(const struct crab_engine_ops *ops, const struct crab_layout *layout,
+		    u32 leaf_bytes, enum model_keys kind, u32 rounds, u64 seed)
+{
+	struct run run = { .ops = ops, .leaf_bytes = leaf_bytes, .seed = seed };
+	u32 capacity = LEAVES * crab_leaf_slots(leaf_bytes);
+
+	crab_host_seed(seed);
+	run.media = media_create(CRAB_POOL_OFFSET + (u64)LEAVES * leaf_bytes);
+	run.model = model_create(capacity + capacity / 8, kind, seed);
+	run.store = store_format_attach(&run.media, ops->name, layout->name, leaf_bytes);
+	run_phases(&run, rounds);
+	crab_store_detach(run.store);
+	tap_ok(true, "%s/%s, leaves of %u, %s keys: %llu operations agree", ops->name,
+	       layout->name, leaf_bytes, model_kind_names[kind], run.done);
+	total_ops += run.done;
+	model_destroy(run.model);
+	media_destroy(&run.media);
+}
+
+int main(int argc, char **argv)
+{
+	u32 rounds = argc > 1 ? atoi(argv[1]) : 1;
+	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 20261120;
+	const struct crab_engine_ops * const *ops;
+	const struct crab_layout *layout;
+	u32 leaf_bytes, kind;
+
+	if (crab_persist_init())
+		return 2;
+	for (ops = crab_engines; *ops; ops++)
+		for (layout = (*ops)->layouts; layout->name; layout++)
+			for (leaf_bytes = 512; leaf_bytes <= CRAB_LEAF_BYTES_MAX; leaf_bytes *= 2)
+				for (kind = 0; kind < MODEL_KINDS; kind++)
+					run_one(*ops, layout, leaf_bytes, kind, rounds, ++seed);
+	printf("# %llu operations\n", total_ops);
+	return tap_done();
+}
