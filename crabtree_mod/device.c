@@ -150,7 +150,9 @@ static void device_info_locked(struct crab_device *device, struct crab_device_in
 	memset(info, 0, sizeof(*info));
 	info->provider = "";
 	strscpy(info->reason, device->report.reason, sizeof(info->reason));
-	if (device->region) {
+	if (!device->region) {
+		strscpy(info->reason, "the region was taken away", sizeof(info->reason));
+	} else {
 		info->durability = device->region->media.durability;
 		info->region_bytes = device->region->media.size;
 		info->provider = device->region->ops->provider;
@@ -276,21 +278,23 @@ struct crab_device *crab_device_find(const struct crabtree_identity *wanted)
 
 /* Refuse what can be refused before the store that is served is touched */
 static int device_format_check_locked(struct crab_device *device,
-				      const struct crab_format_options *options)
+				      const struct crab_format_options *options, char *reason)
 {
-	const struct crab_engine_ops *ops = crab_engine_by_name(options->engine);
-
 	lockdep_assert_held(&device->lock);
 
-	if (!device->region)
+	if (!device->region) {
+		strscpy(reason, "the region was taken away", CRAB_REASON_LEN);
 		return -ENODEV;
-	if (device->readonly)
+	}
+	if (device->readonly) {
+		strscpy(reason, "the region is read-only", CRAB_REASON_LEN);
 		return -EROFS;
-	if (device->users > 1)
+	}
+	if (device->users > 1) {
+		snprintf(reason, CRAB_REASON_LEN, "%u others have it open", device->users - 1);
 		return -EBUSY;
-	if (device->store && !options->force)
-		return -EEXIST;
-	return ops && crab_layout_by_name(ops, options->layout) ? 0 : -EINVAL;
+	}
+	return crab_store_format_check(&device->region->media, options, reason);
 }
 
 static int device_format_locked(struct crab_device *device,
@@ -300,7 +304,7 @@ static int device_format_locked(struct crab_device *device,
 
 	lockdep_assert_held(&device->lock);
 
-	err = device_format_check_locked(device, options);
+	err = device_format_check_locked(device, options, reason);
 	if (err)
 		return err;
 	device_stop_locked(device, -EBUSY);
@@ -318,8 +322,8 @@ int crab_device_format(struct crab_device *device, const struct crab_format_opti
 	err = device_format_locked(device, options, reason);
 	mutex_unlock(&device->lock);
 	if (err)
-		pr_warn_ratelimited("%s: FORMAT refused: error %d%s%s\n", dev_name(&device->dev),
-				    err, *reason ? ": " : "", reason);
+		pr_warn_ratelimited("%s: FORMAT failed: error %d: %s\n", dev_name(&device->dev),
+				    err, reason);
 	else
 		device_announce(device, true);
 	return err;
@@ -377,6 +381,7 @@ static struct crab_device *device_alloc(struct crab_region *region)
 	init_completion(&device->idle);
 	INIT_WORK(&device->maintain, device_maintain);
 	device->region = region;
+	device->error = -EBUSY;
 	device->readonly = crab_readonly || region->readonly;
 	device_initialize(&device->dev);
 	device->dev.class = &crab_class;
@@ -498,12 +503,16 @@ err_workqueue:
 	return err;
 }
 
-void crab_device_exit(void)
+void crab_device_remove_all(void)
 {
 	struct crab_device *device;
 
 	while ((device = device_take(NULL)))
 		device_remove(device);
+}
+
+void crab_device_exit(void)
+{
 	class_unregister(&crab_class);
 	unregister_chrdev_region(crab_major, CRAB_DEVICES_MAX);
 	destroy_workqueue(crab_workqueue);

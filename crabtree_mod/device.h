@@ -46,7 +46,7 @@ enum crab_device_state {
  * @store: what is served, or NULL; written under @lock while @calls is dead, read
  *	under @lock or in a call
  * @report: of the last attach; @lock
- * @error: what calls get while there is no store
+ * @error: what calls get while there is no store; never 0
  * @calls: calls in the store; dead while there is none
  * @idle: @calls has come to zero
  * @users: open descriptors and in-kernel users; @lock
@@ -103,7 +103,10 @@ extern const struct crab_region_events crab_device_events;
  */
 int crab_device_init(bool readonly);
 
-/** crab_device_exit() - remove all devices; no region comes any more */
+/** crab_device_remove_all() - remove all devices that no provider is removing; none comes */
+void crab_device_remove_all(void);
+
+/** crab_device_exit() - undo crab_device_init(); all devices are removed */
 void crab_device_exit(void);
 
 /**
@@ -111,7 +114,7 @@ void crab_device_exit(void);
  * @device: the device
  *
  * Context: may sleep after it; no user memory until crab_device_leave().
- * Return: the store, or ERR_PTR: -ENODEV if the region is gone, -EBUSY in FORMAT,
+ * Return: the store, or ERR_PTR: -ENODEV if the region is gone, -EBUSY in FORMAT and attach,
  * else what the last attach returned.
  */
 struct crab_store *crab_device_enter(struct crab_device *device);

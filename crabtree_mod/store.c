@@ -281,18 +281,31 @@ static void format_identity(const struct crab_media *media,
 	}
 }
 
+static int format_check(const struct crab_media *media,
+			const struct crab_format_options *options, struct crab_super *super,
+			char *reason)
+{
+	reason[0] = '\0';
+	return format_fill(media, options, super, reason) ?:
+	       format_permitted(media, options, reason);
+}
+
+int crab_store_format_check(const struct crab_media *media,
+			    const struct crab_format_options *options, char *reason)
+{
+	struct crab_super super;
+
+	return format_check(media, options, &super, reason);
+}
+
 int crab_store_format(struct crab_media *media, const struct crab_format_options *options,
 		      char *reason)
 {
 	struct crab_flow flow = { .media = media };
 	struct crab_geometry geo;
 	struct crab_super super;
-	int err;
+	int err = format_check(media, options, &super, reason);
 
-	reason[0] = '\0';
-	err = format_fill(media, options, &super, reason);
-	if (!err)
-		err = format_permitted(media, options, reason);
 	if (err)
 		return err;
 	format_identity(media, options, &super);

@@ -125,6 +125,17 @@ void crab_store_detach(struct crab_store *store);
 void crab_store_abandon(struct crab_store *store);
 
 /**
+ * crab_store_format_check() - would FORMAT be refused? Writes nothing
+ * @media: the region; may be attached
+ * @options: what
+ * @reason: out: as of crab_store_format()
+ *
+ * Return: 0, or the error that crab_store_format() would give.
+ */
+int crab_store_format_check(const struct crab_media *media,
+			    const struct crab_format_options *options, char *reason);
+
+/**
  * crab_store_format() - make an empty store in a region that is not attached
  * @media: the region
  * @options: what
