@@ -85,6 +85,14 @@ static int __init crab_add_all(void)
 	return err;
 }
 
+/* No provider adds any more; a region that its provider is taking away is waited for */
+static void crab_end(void)
+{
+	crab_device_remove_all();
+	crab_region_dax_exit();
+	crab_device_exit();
+}
+
 static int __init crab_init(void)
 {
 	int err = crab_persist_init();
@@ -98,22 +106,22 @@ static int __init crab_init(void)
 		return err;
 	err = crab_add_all();
 	if (err)
-		goto err_exit;
+		goto err_end;
 	err = crab_region_of_register(&crab_device_events);
 	if (err)
-		goto err_exit;
+		goto err_end;
 	pr_info("version %s, cleans by %s\n", THIS_MODULE->version, crab_persist_method());
 	return 0;
 
-err_exit:
-	crab_device_exit();
+err_end:
+	crab_end();
 	return err;
 }
 
 static void __exit crab_exit(void)
 {
 	crab_region_of_unregister();
-	crab_device_exit();
+	crab_end();
 }
 
 module_init(crab_init);

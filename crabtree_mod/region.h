@@ -124,11 +124,14 @@ static inline int crab_region_phys_add(char **spec, const struct crab_region_eve
 
 #if defined(CONFIG_BLOCK) && defined(CONFIG_FS_DAX)
 int crab_region_dax_add(char **spec, const struct crab_region_events *events);
+void crab_region_dax_exit(void);
 #else
 static inline int crab_region_dax_add(char **spec, const struct crab_region_events *events)
 {
 	return -EOPNOTSUPP;
 }
+
+static inline void crab_region_dax_exit(void) { }
 #endif
 
 #ifdef CONFIG_UML

@@ -9,9 +9,9 @@
  * device's holder; when its driver is unbound, the holder's notification comes
  * before the mapping goes, and does not return until nobody touches the memory.
  *
- * Locks: dax_lock, for the list alone. The provider's device lock, under which
- * its driver is unbound, is held while a region is set up and waited for when it
- * ends, so that no notification meets half a region or a module that is gone.
+ * Locks: dax_lock, for the list. The provider's device lock, under which its
+ * driver is unbound, is held while a region is set up, so that no notification
+ * meets half a region, and waited for at exit, so that none is left in our code.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -19,11 +19,9 @@
 #include <linux/dax.h>
 #include <linux/device.h>
 #include <linux/err.h>
-#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -32,60 +30,43 @@
 
 /**
  * struct crab_dax - a region's hold on its block device
- * @list: in dax_list, while held
- * @ref: one for the region, one for a notification under way
+ * @list: in dax_list, from claim to exit
  * @bdev: the block device
- * @dax: its DAX device
- * @provider: the device whose driver can be unbound
- * @region: what is served from it
+ * @dax: its DAX device, NULL once it is released; dax_lock
+ * @provider: the device whose driver can be unbound, or NULL
+ * @region: what is served from it; stale once it is released
  * @events: whom to tell
- * @locker: the task that has the provider's device lock and is in our code; dax_lock
  * @released: nobody touches the memory any more
  */
 struct crab_dax {
 	struct list_head list;
-	struct kref ref;
 	struct crab_bdev bdev;
 	struct dax_device *dax;
 	struct device *provider;
 	struct crab_region *region;
 	const struct crab_region_events *events;
-	struct task_struct *locker;
 	struct completion released;
 };
 
 static LIST_HEAD(dax_list);
 static DEFINE_MUTEX(dax_lock);
 
-static void dax_free(struct kref *ref)
+static struct crab_dax *dax_find(struct dax_device *dev)
 {
-	struct crab_dax *dax = container_of(ref, struct crab_dax, ref);
-
-	put_device(dax->provider);
-	kfree(dax);
-}
-
-/* The region of a DAX device, with a reference; the caller has the device lock */
-static struct crab_dax *dax_get(struct dax_device *dev)
-{
-	struct crab_dax *dax;
+	struct crab_dax *dax, *found = NULL;
 
 	mutex_lock(&dax_lock);
-	list_for_each_entry(dax, &dax_list, list) {
-		if (dax->dax == dev) {
-			kref_get(&dax->ref);
-			dax->locker = current;
-			mutex_unlock(&dax_lock);
-			return dax;
-		}
-	}
+	list_for_each_entry(dax, &dax_list, list)
+		if (dax->dax == dev)
+			found = dax;
 	mutex_unlock(&dax_lock);
-	return NULL;
+	return found;
 }
 
 /*
- * Called by kill_dax() for the whole device when its driver is unbound, and for
- * a part of it when memory went bad; of the latter the reads tell in time.
+ * Called by kill_dax() for the whole device when its driver is unbound, under the
+ * provider's device lock, and for a part of it when memory went bad; of the
+ * latter the reads tell in time. The module may be removing the region itself.
  */
 static int dax_notify(struct dax_device *dev, u64 offset, u64 len, int flags)
 {
@@ -93,12 +74,11 @@ static int dax_notify(struct dax_device *dev, u64 offset, u64 len, int flags)
 
 	if (offset != 0 || len != U64_MAX)
 		return -EOPNOTSUPP;
-	dax = dax_get(dev);
+	dax = dax_find(dev);
 	if (!dax)
 		return -ENODEV;
 	dax->events->going(dax->region);
 	wait_for_completion(&dax->released);
-	kref_put(&dax->ref, dax_free);
 	return 0;
 }
 
@@ -106,33 +86,41 @@ static const struct dax_holder_operations dax_holder_ops = {
 	.notify_failure	= dax_notify,
 };
 
+static void dax_lock_provider(struct crab_dax *dax)
+{
+	if (dax->provider)
+		device_lock(dax->provider);
+}
+
+static void dax_unlock_provider(struct crab_dax *dax)
+{
+	if (dax->provider)
+		device_unlock(dax->provider);
+}
+
+/* Let go of the devices; a notification that finds no holder does nothing */
 static void dax_close(struct crab_dax *dax)
 {
 	if (dax->dax)
 		fs_put_dax(dax->dax, dax);
 	crab_bdev_close(&dax->bdev, dax);
+	mutex_lock(&dax_lock);
+	dax->dax = NULL;
+	mutex_unlock(&dax_lock);
 }
 
-/*
- * A notification comes under the provider's device lock: having held that lock
- * once, after the holder is gone, we know that none is still in our code.
- */
 static void dax_release(struct crab_region *region)
 {
 	struct crab_dax *dax = region->priv;
-	bool locked;
 
-	mutex_lock(&dax_lock);
-	list_del(&dax->list);
-	locked = dax->locker == current;
-	mutex_unlock(&dax_lock);
 	dax_close(dax);
 	complete_all(&dax->released);
-	if (!locked && dax->provider) {
-		device_lock(dax->provider);
-		device_unlock(dax->provider);
-	}
-	kref_put(&dax->ref, dax_free);
+}
+
+static void dax_free(struct crab_dax *dax)
+{
+	put_device(dax->provider);
+	kfree(dax);
 }
 
 static const struct crab_region_ops dax_ops = {
@@ -212,38 +200,25 @@ static int dax_claim(struct crab_dax *dax, struct crab_region *region, const cha
 	return 0;
 }
 
-/* Claim and give, or undo it all; under the provider's device lock */
-static int dax_give_locked(struct crab_dax *dax, struct crab_region *region, const char *path)
+/* Claim and give, or undo it all */
+static int dax_give(struct crab_dax *dax, struct crab_region *region, const char *path)
 {
-	int err = dax_claim(dax, region, path);
+	int err;
 
+	dax_lock_provider(dax);
+	err = dax_claim(dax, region, path);
 	if (err) {
 		dax_close(dax);
-		kref_put(&dax->ref, dax_free);
+		dax_unlock_provider(dax);
+		dax_free(dax);
 		kfree(region);
 		return err;
 	}
 	mutex_lock(&dax_lock);
-	dax->locker = current;
 	list_add(&dax->list, &dax_list);
 	mutex_unlock(&dax_lock);
 	err = crab_region_give(region, dax->events);
-	if (!err)
-		dax->locker = NULL;
-	return err;
-}
-
-static int dax_give(struct crab_dax *dax, struct crab_region *region, const char *path)
-{
-	struct device *provider = get_device(dax->provider);
-	int err;
-
-	if (provider)
-		device_lock(provider);
-	err = dax_give_locked(dax, region, path);
-	if (provider)
-		device_unlock(provider);
-	put_device(provider);
+	dax_unlock_provider(dax);
 	return err;
 }
 
@@ -255,7 +230,6 @@ static int dax_add(const char *path, const struct crab_region_events *events)
 
 	if (!region || !dax)
 		goto err_free;
-	kref_init(&dax->ref);
 	init_completion(&dax->released);
 	dax->events = events;
 	err = dax_open(dax, path);
@@ -265,6 +239,23 @@ err_free:
 	kfree(dax);
 	kfree(region);
 	return err;
+}
+
+/**
+ * crab_region_dax_exit() - wait until no notification is in our code
+ *
+ * All regions are released or being released by one.
+ */
+void crab_region_dax_exit(void)
+{
+	struct crab_dax *dax, *next;
+
+	list_for_each_entry_safe(dax, next, &dax_list, list) {
+		dax_lock_provider(dax);
+		dax_unlock_provider(dax);
+		list_del(&dax->list);
+		dax_free(dax);
+	}
 }
 
 /**
