@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the checks of the sources share: which files there are, what in them is code,
+where functions begin and end, and how a check is tested by planting violations."""
+
+import functools
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SKIP_DIRS = {".git", "out", "__pycache__"}
+
+TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+FUNCTION = re.compile(r"^(?!typedef|struct\s+\w+\s*\{|union|enum)"
+                      r"(?P<head>[A-Za-z_][^;{}=#\n]*?\b(?P<name>\w+)\([^;{}]*?\)[^;{}()]*)\n\{\n"
+                      r"(?P<body>.*?)^\}", re.DOTALL | re.MULTILINE)
+
+
+def blank(text):
+    """Spaces in place of a piece of text; its lines stay."""
+    return re.sub(r"[^\n]", " ", text)
+
+
+@functools.lru_cache(maxsize=None)
+def code_of(text):
+    """C source without comments and without the content of strings, character for character
+    in its place. The names of included files stay."""
+    def replace(match):
+        token = match.group()
+        before = text[text.rfind("\n", 0, match.start()) + 1:match.start()]
+        if token[0] == '"' and re.match(r"\s*#\s*include\b", before):
+            return token
+        return blank(token) if token[0] == "/" else token[0] + blank(token[1:-1]) + token[-1]
+    return TOKEN.sub(replace, text)
+
+
+def line_of(text, offset):
+    """Number of the line at an offset."""
+    return text.count("\n", 0, offset) + 1
+
+
+def functions(code):
+    """The functions of C code: matches with the groups head, name and body."""
+    return FUNCTION.finditer(code)
+
+
+def argument_end(code, opening):
+    """Offset behind the bracket that closes the one at @opening."""
+    depth = 0
+    for at in range(opening, len(code)):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(code[at], 0)
+        if not depth:
+            return at + 1
+    return len(code)
+
+
+def walk(root, *below):
+    """All files below some directories, as paths relative to the root, sorted."""
+    found = []
+    for top in below or ("",):
+        for directory, dirs, names in os.walk(os.path.join(root, top)):
+            dirs[:] = [d for d in dirs if d not in SKIP_DIRS]
+            found += [os.path.relpath(os.path.join(directory, n), root) for n in names]
+    return sorted(found)
+
+
+def read(root, path):
+    """A file's text."""
+    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+class Plant:
+    """A violation: in the file @path, @old becomes @new (where @old is None, @new is put
+    at the end; a file that is not there is made). The check must answer with a line for
+    @where that contains @why; @path itself if not given."""
+
+    def __init__(self, path, old, new, why, where=None):
+        self.path, self.old, self.new, self.why = path, old, new, why
+        self.where = where or path
+
+    def apply(self, root):
+        """Into a copy of the tree; gives the text that was there, None for no file."""
+        full = os.path.join(root, self.path)
+        before = read(root, self.path) if os.path.exists(full) else None
+        if self.old is not None and self.old not in (before or ""):
+            sys.exit(f"self-test: {self.path} has no {self.old!r} any more: plant another")
+        text = (before or "") + self.new if self.old is None else \
+            before.replace(self.old, self.new, 1)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "w", encoding="utf-8") as f:
+            f.write(text)
+        return before
+
+    def undo(self, root, before):
+        """Make the copy what it was."""
+        full = os.path.join(root, self.path)
+        if before is None:
+            os.remove(full)
+            return
+        with open(full, "w", encoding="utf-8") as f:
+            f.write(before)
+
+
+def self_test(check, plants, *below):
+    """Plants each violation in a copy of the tree and expects @check to find it."""
+    missed = 0
+    with tempfile.TemporaryDirectory() as root:
+        for top in below:
+            source = os.path.join(ROOT, top)
+            if os.path.isdir(source):
+                shutil.copytree(source, os.path.join(root, top),
+                                ignore=shutil.ignore_patterns(*SKIP_DIRS))
+        clean = set(check(root))
+        for plant in plants:
+            before = plant.apply(root)
+            new = set(check(root)) - clean
+            plant.undo(root, before)
+            if not any(n.startswith(plant.where + ":") and plant.why in n for n in new):
+                missed += 1
+                print(f"self-test: {plant.path}: planted {plant.new.strip()!r}, "
+                      f"not found: {plant.why}; found: {sorted(new)}")
+    print(f"self-test: {len(plants)} violations planted, {missed} missed")
+    return missed
+
+
+def main(check, plants, *below):
+    """Body of a check: print what it finds; with --self-test, test it."""
+    if sys.argv[1:] == ["--self-test"]:
+        sys.exit(1 if self_test(check, plants, *below) else 0)
+    if sys.argv[1:]:
+        sys.exit(f"usage: {os.path.basename(sys.argv[0])} [--self-test]")
+    found = check(ROOT)
+    for line in found:
+        print(line)
+    sys.exit(1 if found else 0)
