@@ -88,16 +88,9 @@ void record_put(struct record_writer *writer, const struct crabtree_record *reco
 void record_end(struct record_writer *writer);
 
 /* progress.c */
-struct progress {
-	bool on;
-	const char *what;
-	uint64_t total;
-	double shown;
-};
-
-void progress_begin(struct progress *progress, const char *what, uint64_t total);
-void progress_show(struct progress *progress, uint64_t count, uint64_t part);
-void progress_end(struct progress *progress);
+void progress_begin(const char *what, uint64_t total);
+void progress_show(uint64_t count, uint64_t part);
+void progress_clear(void);
 
 /* info.c */
 struct json_object *info_json(const struct target *target, const struct crabtree_info *info);

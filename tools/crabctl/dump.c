@@ -50,7 +50,8 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_opt,
 	.args_doc = "[FILE]",
-	.doc = "Write all records, as load reads them; to standard output without a FILE or with -.",
+	.doc = "Write all records, as load reads them; to standard output without a FILE "
+	       "or with -.",
 	.children = target_child,
 };
 
@@ -59,7 +60,6 @@ static int write_records(struct target *target, struct record_writer *writer)
 	struct crabtree_info info = { 0 };
 	struct crabtree_record record;
 	struct crabtree_iter *iter;
-	struct progress progress;
 	int err;
 
 	err = crabtree_info(target->ct, &info);
@@ -67,14 +67,14 @@ static int write_records(struct target *target, struct record_writer *writer)
 		err = crabtree_iter_new(target->ct, 0, CRABTREE_KEY_RESERVED - 1, &iter);
 	if (err)
 		return fail(target, err, "dump");
-	progress_begin(&progress, "records", info.records);
+	progress_begin("records", info.records);
 	record_begin(writer);
 	while (!ferror(writer->file) && (err = crabtree_iter_next(iter, &record)) > 0) {
 		record_put(writer, &record);
-		progress_show(&progress, writer->count, writer->count);
+		progress_show(writer->count, writer->count);
 	}
 	record_end(writer);
-	progress_end(&progress);
+	progress_clear();
 	crabtree_iter_free(iter);
 	return err < 0 ? fail(target, err, "dump, after %" PRIu64 " records", writer->count) :
 			 EXIT_OK;

@@ -47,6 +47,7 @@ static void say(const char *path, const char *fmt, va_list args, const char *why
 		const char *more)
 {
 	fflush(stdout);
+	progress_clear();
 	fprintf(stderr, "crabctl: %s: ", path);
 	vfprintf(stderr, fmt, args);
 	fprintf(stderr, ": %s", why);

@@ -177,8 +177,8 @@ static int create(struct target *target, uint64_t size)
 	int err = crabtree_create_image(target->image, size);
 
 	if (err == -EEXIST) {
-		fprintf(stderr, "crabctl: %s: format: the file is there already; leave out --size\n",
-			target->image);
+		fprintf(stderr, "crabctl: %s: format: the file is there already; "
+			"leave out --size\n", target->image);
 		return EXIT_FAILED;
 	}
 	return err ? fail_file(target->image, err, "create") : EXIT_OK;

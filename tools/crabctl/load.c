@@ -40,7 +40,6 @@ struct args {
  * @count: records that wait in @ops
  * @stored: records stored
  * @batches: calls made
- * @progress: for people
  * @ops: the batch
  * @lines: the line of each
  */
@@ -54,7 +53,6 @@ struct load {
 	uint32_t count;
 	uint64_t stored;
 	uint64_t batches;
-	struct progress progress;
 	struct crabtree_batch_op ops[CRABTREE_BATCH_MAX];
 	uint64_t lines[CRABTREE_BATCH_MAX];
 };
@@ -253,7 +251,7 @@ static int malformed(struct load *load, const char *wrong)
 
 	if (code)
 		return code;
-	progress_end(&load->progress);
+	progress_clear();
 	fprintf(stderr, "crabctl: %s:%" PRIu64 ": %s\n", load->name, load->line, wrong);
 	return EXIT_FAILED;
 }
@@ -284,7 +282,7 @@ static int load_lines(struct load *load)
 		load->line++;
 		code = load_line(load, text, len);
 		if (!load->count)
-			progress_show(&load->progress, load->stored, ftello(load->file));
+			progress_show(load->stored, ftello(load->file));
 	}
 	free(text);
 	if (!code && ferror(load->file)) {
@@ -361,9 +359,9 @@ int verb_load(struct target *target, int argc, char **argv)
 	load.ack = -1;
 	code = open_all(&load);
 	if (!code) {
-		progress_begin(&load.progress, "records", file_size(load.file));
+		progress_begin("records", file_size(load.file));
 		code = load_lines(&load);
-		progress_end(&load.progress);
+		progress_clear();
 	}
 	code = close_all(&load, code);
 	return code ? code : report(&load);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements progress: one line on a terminal, a few times a second,
- * nothing at all where stderr is not a terminal.
+ * nothing at all where stderr is not a terminal. A command has one progress.
  */
 #include "crabctl.h"
 
@@ -10,6 +10,14 @@
 #include <unistd.h>
 
 #define INTERVAL	0.2	/* seconds */
+
+static struct {
+	bool on;
+	bool visible;
+	const char *what;
+	uint64_t total;
+	double shown;
+} progress;
 
 static double now(void)
 {
@@ -21,31 +29,33 @@ static double now(void)
 
 /**
  * progress_begin() - begin to tell how far it is
- * @progress: the state
  * @what: what is counted
  * @total: the whole, in the unit of progress_show()'s @part; 0: not known
  */
-void progress_begin(struct progress *progress, const char *what, uint64_t total)
+void progress_begin(const char *what, uint64_t total)
 {
-	progress->on = isatty(STDERR_FILENO);
-	progress->what = what;
-	progress->total = total;
-	progress->shown = now();
+	progress.on = isatty(STDERR_FILENO);
+	progress.what = what;
+	progress.total = total;
+	progress.shown = now();
 }
 
-void progress_show(struct progress *progress, uint64_t count, uint64_t part)
+void progress_show(uint64_t count, uint64_t part)
 {
-	if (!progress->on || now() - progress->shown < INTERVAL)
+	if (!progress.on || now() - progress.shown < INTERVAL)
 		return;
-	progress->shown = now();
-	fprintf(stderr, "\r%" PRIu64 " %s", count, progress->what);
-	if (progress->total)
-		fprintf(stderr, ", %3.0f %%", 100.0 * part / progress->total);
+	progress.shown = now();
+	progress.visible = true;
+	fprintf(stderr, "\r%" PRIu64 " %s", count, progress.what);
+	if (progress.total)
+		fprintf(stderr, ", %3.0f %%", 100.0 * part / progress.total);
 	fflush(stderr);
 }
 
-void progress_end(struct progress *progress)
+/* Before anything else is printed */
+void progress_clear(void)
 {
-	if (progress->on)
+	if (progress.visible)
 		fputs("\r\033[K", stderr);
+	progress.visible = false;
 }

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 27
+suite 29
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -42,6 +42,17 @@ run c dump
 same "and nothing is missing" lines out
 sed 's/\([0-9]*\) .*/A \1/' lines > want
 same "or acknowledged twice" want acks
+
+# 3000 records are 47 groups of 64: each is stored, then acknowledged; with an
+# image also written back in between, and once more at the end
+run c format --force --yes
+FAKE_LOG=log run c load lines --ack acks3
+yes "batch ack msync" | head -n 47 | tr ' ' '\n' | sed '/msync/d' > want
+same "device: acknowledged is what has returned" want <(sed '/msync/d' log)
+rm log
+FAKE_LOG=log run "$out/tests/crabctl-fakedev" --image i.img load lines --ack acks4
+{ yes "msync ack" | head -n 47 | tr ' ' '\n'; echo msync; } > want
+same "image: acknowledged is what is in the file" want log
 
 FAKE_ERRNO=28 t "ENOSPC" 3 '' 'put 1: no space left in the store \([0-9]+ of [0-9]+ leaves' \
 	c put 1 1

@@ -4,6 +4,9 @@
  * --wrap=close finds the store of the image file $FAKE_IMAGE behind any character
  * device, so that the path over the device is tested where no module is loaded.
  *
+ * $FAKE_LOG gets a line for each batch, each msync() and each acknowledgement, in
+ * the order in which they were done.
+ *
  * With $FAKE_SHORT a BATCH does at most that many operations, and every other
  * one is cut off by a signal before it did any. $FAKE_ERRNO is what all calls
  * but INFO give.
@@ -13,16 +16,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 #include "../libcrabtree/backend.h"
 
 int __real_close(int fd);
 int __real_ioctl(int fd, unsigned long cmd, void *arg);
+int __real_msync(void *base, size_t len, int flags);
+ssize_t __real_write(int fd, const void *buf, size_t len);
 int __wrap_close(int fd);
 int __wrap_ioctl(int fd, unsigned long cmd, ...);
+int __wrap_msync(void *base, size_t len, int flags);
+ssize_t __wrap_write(int fd, const void *buf, size_t len);
 
 static struct crabtree *image;
 static int device = -1;
@@ -32,6 +41,32 @@ static unsigned int env_number(const char *name)
 	const char *text = getenv(name);
 
 	return text ? strtoul(text, NULL, 10) : 0;
+}
+
+static void note(const char *what)
+{
+	const char *path = getenv("FAKE_LOG");
+	FILE *file = path ? fopen(path, "a") : NULL;
+
+	if (!file)
+		return;
+	fprintf(file, "%s\n", what);
+	fclose(file);
+}
+
+int __wrap_msync(void *base, size_t len, int flags)
+{
+	int err = __real_msync(base, len, flags);
+
+	note("msync");
+	return err;
+}
+
+ssize_t __wrap_write(int fd, const void *buf, size_t len)
+{
+	if (len > 2 && !memcmp(buf, "A ", 2))
+		note("ack");
+	return __real_write(fd, buf, len);
 }
 
 static int attach(int fd)
@@ -62,6 +97,7 @@ static int batch(struct crabtree_batch *arg)
 		arg->count = most;
 	err = image->backend->call(image, CRABTREE_BATCH, arg);
 	arg->count = count;
+	note("batch");
 	return err;
 }
 

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 47
+suite 50
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -110,6 +110,17 @@ truth "acknowledged while it runs" [ "$(grep -c A slow)" = 192 ]
 exec 8>&-
 wait $loader
 truth "and the rest at the end" [ "$(grep -c A slow)" = 200 ]
+
+# On a terminal, progress; and an error stands on a line of its own
+fresh
+(seq 1 2000; sleep 0.5; seq 2001 4000; echo bad) | sed 's/.*/& &/' > feed &
+script -qec "$crabctl --image i.img load feed" /dev/null < /dev/null > shown 2>&1
+wait $!
+truth "progress on a terminal" grep -q $'\r''[0-9]* records' shown
+truth "an error is not appended to it" \
+	grep -q $'\r\033''\[Kcrabctl: feed:4001: not a number' shown
+run c load three
+truth "no progress elsewhere" [ ! -s err ]
 
 # Killed in the middle, again and again: what was acknowledged is there
 fresh 16M
