@@ -212,10 +212,19 @@ static void leaf_condemn(struct crab_tree *tree, struct crab_leaf *leaf, u32 slo
 }
 
 /* The loop that attach spends its time in: what does not change is in locals */
+/* The least key that @leaf may not hold; a gap in a damaged list says nothing of it */
+static u64 leaf_high(const struct crab_leaf *leaf)
+{
+	do {
+		leaf = leaf->next;
+	} while (leaf && leaf->number == CRAB_LEAF_NOWHERE);
+	return leaf ? leaf->low : CRAB_KEY_EMPTY;
+}
+
 void crab_leaf_read(struct crab_tree *tree, struct crab_leaf *leaf)
 {
 	const u64 low = leaf->low, void_value = leaf->void_value;
-	const u64 span = (leaf->next ? leaf->next->low : CRAB_KEY_EMPTY) - low;
+	const u64 span = leaf_high(leaf) - low;
 	const struct crab_media *media = tree->base.media;
 	const struct crab_dslot *d = leaf_slot(tree, leaf, 0);
 	const u32 slots = tree->slots;
