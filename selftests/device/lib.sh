@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC3043,SC2034
+#
+# What the test scripts share, in busybox's shell. A script defines its tests as
+# functions, and lists them in tests() by "it FUNCTION WORDS..." ; "main $@"
+# runs them. A test fails by a command that fails; it leaves no module loaded.
+#
+# CRAB_MODULES is the directory of the .ko files [/], CRAB_PARAMS what reaches the
+# machine's persistent region (selftests/vm/run sets it).
+
+HERE=$(cd "$(dirname "$0")" && pwd)
+PATH=$HERE:$PATH
+CRAB_MODULES=${CRAB_MODULES:-/}
+EXIT_SKIP=4
+number=0
+failed=0
+only=
+
+say() { echo "# $*"; }
+fail() { say "$*"; exit 1; }
+skip() { say "skip: $*"; exit $EXIT_SKIP; }
+
+# it FUNCTION "what it shows" [ARGUMENT...]
+it() {
+	local function="$1" text="$2" rc
+	shift 2
+	case $text in *"$only"*) ;; *) return ;; esac
+	number=$((number + 1))
+	[ "$mode" = run ] || return 0
+	unload
+	(set -e; "$function" "$@")
+	rc=$?
+	unload
+	case $rc in
+	0)		echo "ok $number $text" ;;
+	"$EXIT_SKIP")	echo "ok $number $text # SKIP" ;;
+	*)		echo "not ok $number $text"; failed=1 ;;
+	esac
+}
+
+main() {
+	mode=count
+	[ "$1" != --only ] || only=$2
+	tests
+	[ "$1" != --count ] || { echo $number; exit; }
+	echo "KTAP version 1"
+	echo "1..$number"
+	mode=run number=0
+	tests
+	exit $failed
+}
+
+# modules
+loaded() { grep -q "^$1 " /proc/modules; }
+
+unload() {
+	! loaded crabtree_sample || load -r crabtree_sample
+	! loaded crabtree || load -r crabtree
+}
+
+# crabtree PARAMETER... : load it, or fail
+crabtree() {
+	local error
+	error=$(load "$CRAB_MODULES/crabtree.ko" "$@") || fail "load $*: $error"
+}
+
+# device PATTERN: the node of the device whose region is called so
+device() {
+	local dir
+	for dir in /sys/class/crabtree/crab*; do
+		# shellcheck disable=SC2254
+		case $(cat "$dir/region") in $1) echo "/dev/${dir##*/}"; return ;; esac
+	done
+	say "no device over the region $1" >&2
+	return 1
+}
+
+# must COMMAND... : fail with what it printed
+must() {
+	local out
+	out=$("$@") || fail "$*: $out"
+}
+
+# refuses ERROR COMMAND... : it must fail, and print that error
+refuses() {
+	local want="$1" out
+	shift
+	if out=$("$@"); then fail "$*: worked, want $want"; fi
+	[ "$out" = "$want" ] || fail "$*: $out, want $want"
+}
+
+equal() { [ "$1" = "$2" ] || fail "$3: got '$1', want '$2'"; }
+
+# nested NAME ARGUMENT... : run a program of tests as a part of this one
+nested() {
+	local rc=0
+	"$@" >/tmp/nested 2>&1 || rc=$?
+	sed "s/^/# $1: /" /tmp/nested
+	return $rc
+}
+
+# the kernel's log from here on
+log_mark() { dmesg -c >/dev/null; }
+log_has() {
+	dmesg | grep "crabtree: " | grep -q "$1" && return
+	dmesg | grep "crabtree: " | sed 's/^/# log: /'
+	fail "no line in the log with '$1'"
+}
+
+claimed() { grep -qi "$(printf %08x "$1")-.* : crabtree" /proc/iomem; }
+
+# scratch: the start of memory that no driver has, for region=
+scratch() {
+	local reg
+	case $CRAB_PARAMS in
+	region=*)
+		reg=${CRAB_PARAMS#region=}
+		echo $((${reg%%,*}))
+		return ;;
+	esac
+	for reg in /proc/device-tree/pmem@*/reg; do
+		[ -e "$reg" ] || return 1
+		echo $((0x$(od -An -tx1 -N8 "$reg" | tr -d ' \n')))
+		return
+	done
+}
+
+need_scratch() {
+	BASE=$(scratch) || skip "no memory for region= on this machine"
+	[ -z "$(lsof_pmem)" ] || skip "the memory for region= is a pmem device now"
+}
+
+# On arm64 the scratch memory is a pmem-region node: nobody may drive it
+lsof_pmem() { find /sys/bus/platform/drivers/of_pmem/ -name 'pmem*' 2>/dev/null || true; }

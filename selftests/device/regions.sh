@@ -1,0 +1,251 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests of regions: each parameter that cannot be obeyed fails the load with an
+# errno and a line in the log that says what and where, and leaves nothing
+# claimed; each provider's region is claimed exclusively and served.
+#
+# shellcheck disable=SC3043,SC2317,SC2329,SC2016
+. "$(dirname "$0")/lib.sh"
+
+nothing_left() {
+	! loaded crabtree || fail "the module stayed"
+	! grep -q crabtree /proc/iomem || fail "memory stayed claimed"
+	! ls /dev/crab* >/dev/null 2>&1 || fail "a device stayed"
+}
+
+# bad ERROR LOG PARAMETER...
+bad() {
+	local error="$1" log="$2"
+	shift 2
+	log_mark
+	refuses "$error" load "$CRAB_MODULES/crabtree.ko" "$@"
+	log_has "$log"
+	nothing_left
+}
+
+# the same with BASE in the parameters, once it is known
+bad_region() {
+	local error="$1" log="$2" params
+	need_scratch
+	params=$(eval "echo \"$3\"")
+	bad "$error" "$log" "$params"
+}
+
+iomem_ram() { sed -n 's/^\([0-9a-f]*\)-\([0-9a-f]*\) : System RAM.*/\1 \2/p' /proc/iomem | tail -n1; }
+
+system_ram() {
+	local range
+	range=$(iomem_ram)
+	bad EINVAL "System RAM" "region=0x${range% *},64K"
+}
+
+system_ram_end() {
+	local range end
+	range=$(iomem_ram)
+	end=$((0x${range#* } + 1))
+	bad EINVAL "System RAM" "region=$((end - 0x10000)),128K"
+}
+
+wrong_pmem() {
+	local want="$1" path="$2"
+	if grep -q fs_dax_get_by_bdev /proc/kallsyms; then
+		bad "$want" "pmem=$path: cannot open" "pmem=$path"
+	else
+		bad EOPNOTSUPP "pmem=$path: not supported by this kernel" "pmem=$path"
+	fi
+}
+
+ram() {
+	local dev
+	crabtree ram=64K
+	dev=$(device ram:65536)
+	equal "$(store "$dev" info state)" 0 state
+	equal "$(store "$dev" info bytes)" 65536 bytes
+	equal "$(store "$dev" info durability)" 0 durability
+	must store "$dev" format
+	must store "$dev" fill 500
+	must store "$dev" verify 500
+	equal "$(store "$dev" info state)" 1 state
+	load -r crabtree
+	nothing_left
+}
+
+ram_many() {
+	local a b
+	crabtree ram=64K,1M,0x20000
+	a=$(device ram:65536)
+	b=$(device ram:131072)
+	device ram:1048576 >/dev/null
+	must store "$a" format
+	must store "$b" format
+	must store "$a" put 1 10
+	refuses ENOENT store "$b" get 1
+	must store "$b" put 1 20
+	equal "$(store "$a" get 1)" 10 "the first store"
+	[ "$(store "$a" info uuid)" != "$(store "$b" info uuid)" ]
+}
+
+least() {
+	crabtree ram=32K
+	must store "$(device ram:32768)" format
+	must store "$(device ram:32768)" fill 100
+	must store "$(device ram:32768)" verify 100
+}
+
+claim() {
+	need_scratch
+	must media zero "$BASE" 1048576
+	crabtree "region=$BASE,1M"
+	claimed "$BASE" || fail "not in /proc/iomem"
+	device "phys:*" >/dev/null
+	if media get "$BASE" 4096 /tmp/stolen 2>/dev/null; then
+		say "this kernel lets root map claimed memory"
+	fi
+	load -r crabtree
+	nothing_left
+	must media get "$BASE" 4096 /tmp/free
+}
+
+claim_at() {
+	need_scratch
+	must media zero "$BASE" 1048576
+	crabtree "region=64K@$BASE,$((BASE + 65536)),64K"
+	equal "$(find /sys/class/crabtree -name "crab[0-9]*" | wc -l)" "$((2 + $(of_count)))" devices
+}
+
+# how many regions the device tree brings
+of_count() { grep -l crabtree,region /proc/device-tree/*/compatible 2>/dev/null | wc -l; }
+
+readonly_load() {
+	local dev
+	need_scratch
+	must media zero "$BASE" 65536
+	crabtree "region=$BASE,64K"
+	dev=$(device "phys:*")
+	must store "$dev" format
+	must store "$dev" fill 300
+	load -r crabtree
+	must media get "$BASE" 65536 /tmp/before
+	crabtree "region=$BASE,64K" readonly=1
+	dev=$(device "phys:*")
+	equal "$(store "$dev" info state)" 2 state
+	must store "$dev" verify 300
+	refuses EROFS store "$dev" put 1 1
+	refuses EROFS store "$dev" put 1000000 1
+	refuses EROFS store "$dev" format force
+	load -r crabtree
+	must media same "$BASE" /tmp/before
+}
+
+readonly_blank() {
+	local dev
+	need_scratch
+	must media zero "$BASE" 65536
+	must media get "$BASE" 65536 /tmp/before
+	crabtree "region=$BASE,64K" readonly=1
+	dev=$(device "phys:*")
+	equal "$(store "$dev" info state)" 0 state
+	refuses EROFS store "$dev" format
+	load -r crabtree
+	must media same "$BASE" /tmp/before
+}
+
+# the device tree's region: reserved, unmapped, found without a parameter
+of_region() {
+	local dev node
+	[ "$(of_count)" != 0 ] || skip "no device tree, or no region in it"
+	crabtree
+	node=$(basename "$(dirname "$(grep -l crabtree,region /proc/device-tree/*/compatible)")")
+	dev=$(device "*$node*")
+	claimed "$((0x${node#*@}))" || fail "not in /proc/iomem"
+	must store "$dev" format force
+	must store "$dev" fill 1000
+	load -r crabtree
+	nothing_left
+	crabtree
+	dev=$(device "*$node*")
+	must store "$dev" verify 1000
+	equal "$(store "$dev" info repairs)" 0 repairs
+}
+
+need_pmem() {
+	grep -q fs_dax_get_by_bdev /proc/kallsyms || skip "this kernel has no DAX"
+	[ -b /dev/pmem0 ] || skip "no /dev/pmem0 on this machine"
+}
+
+pmem() {
+	local dev uuid
+	need_pmem
+	crabtree pmem=/dev/pmem0
+	dev=$(device /dev/pmem0)
+	must store "$dev" format force
+	must store "$dev" fill 1000
+	uuid=$(store "$dev" info uuid)
+	load -r crabtree
+	crabtree pmem=/dev/pmem0
+	dev=$(device /dev/pmem0)
+	must store "$dev" verify 1000
+	equal "$(store "$dev" info uuid)" "$uuid" uuid
+}
+
+pmem_twice() {
+	need_pmem
+	bad EBUSY "pmem=/dev/pmem0: cannot open it exclusively" pmem=/dev/pmem0,/dev/pmem0
+}
+
+# its driver is unbound while a scan and a writer are at work
+pmem_unbind() {
+	local namespace
+	need_pmem
+	namespace=$(basename "$(readlink /sys/block/pmem0/device)")
+	crabtree pmem=/dev/pmem0
+	CRABTREE_DEV=$(device /dev/pmem0) CRABTREE_DRIVER=/sys/bus/nd/drivers/nd_pmem \
+		CRABTREE_BOUND=$namespace nested unbind --only taken
+	load -r crabtree
+	echo "$namespace" >/sys/bus/nd/drivers/nd_pmem/bind
+	crabtree pmem=/dev/pmem0
+	[ "$(store "$(device /dev/pmem0)" info records)" -gt 0 ] || fail "no records"
+}
+
+tests() {
+	it ram "ram=64K: served, volatile, gone after unload"
+	it ram_many "ram=A,B,C: three stores that share nothing"
+	it least "the least region that the manual names"
+	it bad "ram without a size" EINVAL "a size is missing" ram=
+	it bad "ram=garbage" EINVAL "garbage is not a size" ram=garbage
+	it bad "ram with garbage behind the size" EINVAL "1Mx is not a size" ram=1Mx
+	it bad "ram with a comma at its end" EINVAL "a size is missing" ram=64K,
+	it bad "ram smaller than the least" EINVAL "4096 bytes are less than the least" ram=4K
+	it bad "ram of no bytes" EINVAL "less than the least" ram=0
+	it bad "ram of half a page" EINVAL "not whole pages" ram=65537
+	it bad "ram of more than there is" ENOMEM "are free" ram=1T
+	it bad "ram whose second region is bad: the first is let go" EINVAL \
+		"less than the least" ram=64K,4K
+	it bad "region=garbage" EINVAL "garbage is neither START,SIZE nor" region=garbage
+	it bad "region without a size" EINVAL "a size is missing" region=0x30000000
+	it bad "region beyond the address space" EINVAL "beyond any memory" \
+		region=0xfffffffffffff000,64K
+	it system_ram "region in System RAM"
+	it system_ram_end "region that begins in System RAM"
+	it bad_region "region not on a page" EINVAL "not whole pages" 'region=$((BASE + 512)),64K'
+	it bad_region "region of half a page" EINVAL "not whole pages" 'region=$BASE,65000'
+	it bad_region "region smaller than the least" EINVAL "less than the least" 'region=$BASE,4K'
+	it bad_region "regions that overlap" EBUSY "in use" \
+		'region=$BASE,128K,$((BASE + 65536)),128K'
+	it bad_region "one region twice" EBUSY "in use" 'region=$BASE,64K,$BASE,64K'
+	it bad_region "a good region before a bad one is let go" EINVAL "is not a size" \
+		'region=$BASE,64K,$((BASE + 65536)),x'
+	it wrong_pmem "pmem= of no device" ENOENT /dev/nonsense
+	it wrong_pmem "pmem= of a character device" ENOTBLK /dev/null
+	it claim "region= is claimed, in /proc/iomem, and let go"
+	it claim_at "region= takes both spellings, and many"
+	it readonly_load "readonly=1 serves, refuses writes, writes nothing"
+	it readonly_blank "readonly=1 over a blank region: FORMAT refused, nothing written"
+	it of_region "the device tree's region: format, put, reload, all is there"
+	it pmem "pmem=: format, put, reload, all is there"
+	it pmem_twice "pmem= twice is refused"
+	it pmem_unbind "pmem's driver unbound under a scan and a writer"
+}
+
+main "$@"

@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# run_all.sh [NAME...] - run every test program and script here, as root, and
+# print one KTAP stream. The plan comes first: each program says how many tests
+# it has; fewer results than that are a failure. Programs work on a device over
+# ram=1M; scripts load the module as they need it.
+#
+# shellcheck disable=SC3043
+. "$(dirname "$0")/lib.sh"
+
+PROGRAMS="abi abi32 operations operations32 limits permissions bad_input concurrency"
+SCRIPTS="regions.sh reload.sh hostile.sh sample.sh"
+RESULTS=/tmp/crab-results.$$
+
+wanted() {
+	local name
+	for name in ${ARGS:-$PROGRAMS $SCRIPTS}; do
+		[ ! -x "$HERE/$name" ] || echo "$name"
+	done
+}
+
+plan() {
+	local name total=0
+	for name in $(wanted); do
+		total=$((total + $("$HERE/$name" --count)))
+	done
+	echo $total
+}
+
+run_one() {
+	case $1 in
+	*.sh)	"$HERE/$1" ;;
+	*)	load "$CRAB_MODULES/crabtree.ko" ram=1M &&
+			CRABTREE_DEV=$(device ram:1048576) "$HERE/$1" ;;
+	esac
+	unload
+}
+
+# Results get numbers of the whole stream and the name of their program
+renumber() {
+	awk -v name="${1%.sh}" -v from="$2" '
+	/^KTAP version/ || /^1\.\./ { next }
+	match($0, /^(not )?ok [0-9]+ /) {
+		word = $1 == "not" ? "not ok" : "ok"
+		print word, ++from, name ": " substr($0, RLENGTH + 1)
+		fflush()
+		next
+	}
+	{ print /^#/ ? $0 : "# " $0; fflush() }'
+}
+
+run_all() {
+	local name
+	: >"$RESULTS"
+	for name in $(wanted); do
+		run_one "$name" 2>&1 | renumber "$name" "$(grep -cE '^(not )?ok ' "$RESULTS")" |
+			tee -a "$RESULTS"
+	done
+}
+
+summary() {
+	local total="$1" ran passed skipped
+	ran=$(grep -cE '^(not )?ok ' "$RESULTS")
+	skipped=$(grep -cE '^ok .*# SKIP' "$RESULTS")
+	passed=$(($(grep -c '^ok ' "$RESULTS") - skipped))
+	echo "# passed $passed, failed $((ran - passed - skipped)), skipped $skipped, planned $total"
+	[ "$ran" = "$total" ] || { echo "# $((total - ran)) tests did not run"; return 1; }
+	[ $((passed + skipped)) = "$total" ]
+}
+
+ARGS=$*
+TOTAL=$(plan)
+echo "KTAP version 1"
+echo "1..$TOTAL"
+unload
+run_all
+summary "$TOTAL"
+rc=$?
+rm -f "$RESULTS"
+exit $rc

@@ -1,0 +1,144 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests of the in-kernel interface through crabtree_sample, and of what is to be
+# seen in sysfs.
+#
+# shellcheck disable=SC3043,SC2317,SC2329
+. "$(dirname "$0")/lib.sh"
+
+need_sample() {
+	[ -e "$CRAB_MODULES/crabtree_sample.ko" ] || skip "crabtree_sample.ko was not given"
+}
+
+sample() {
+	must load "$CRAB_MODULES/crabtree_sample.ko" label=selftest
+}
+
+# counter N: the sample, loaded once more, has counted to N
+counter() {
+	log_mark
+	sample
+	log_has_sample "boots $1, events $1"
+	must load -r crabtree_sample
+}
+
+log_has_sample() {
+	dmesg | grep -q "crabtree_sample: $1" || fail "the log does not say: $1"
+}
+
+counts() {
+	local i
+	need_sample
+	crabtree ram=64K
+	must store "$(device ram:65536)" format
+	for i in 1 2 3 4 5; do counter "$i"; done
+	equal "$(store "$(device ram:65536)" get 0)" 5 "the counter as the device shows it"
+}
+
+counts_on() {
+	local dev
+	need_sample
+	need_scratch
+	must media zero "$BASE" 65536
+	crabtree "region=$BASE,64K"
+	dev=$(device "phys:*")
+	must store "$dev" format
+	counter 1
+	load -r crabtree
+	crabtree "region=$BASE,64K"
+	counter 2
+}
+
+# before the store is there the sample waits; FORMAT brings it
+waits() {
+	need_sample
+	crabtree ram=64K
+	log_mark
+	sample
+	log_has_sample "waiting for a store"
+	must store "$(device ram:65536)" format
+	log_has_sample "boots 1, events 1"
+}
+
+busy() {
+	need_sample
+	crabtree ram=64K
+	must store "$(device ram:65536)" format
+	sample
+	refuses EAGAIN load -r crabtree
+	refuses EBUSY store "$(device ram:65536)" format force
+	must load -r crabtree_sample
+	must store "$(device ram:65536)" format force
+}
+
+# a region that goes while the kernel uses its store
+goes() {
+	local driver=/sys/bus/platform/drivers/crabtree bound
+	need_sample
+	crabtree
+	bound=$(find "$driver" -type l -name '*crabtree*' | head -n1)
+	[ -n "$bound" ] || skip "no region that a driver is bound to"
+	bound=$(basename "$bound")
+	must store "$(device "*crabtree*")" format force
+	log_mark
+	sample
+	echo "$bound" >"$driver/unbind"
+	echo "$bound" >"$driver/bind"
+	log_has_sample "boots 1, events 1"
+	log_has_sample "boots 2, events 2"
+	must load -r crabtree_sample
+}
+
+attributes() {
+	local dir="/sys/class/crabtree/$1" file count=0
+	for file in "$dir"/*; do
+		[ -f "$file" ] || continue
+		case ${file##*/} in uevent) continue ;; esac
+		count=$((count + 1))
+		cat "$file" >/tmp/value 2>/tmp/error || { grep -q "No data" /tmp/error && continue; }
+		equal "$(wc -l </tmp/value)" 1 "lines in $file"
+		case ${file##*/} in reason|region|dev) continue ;; esac
+		equal "$(wc -w </tmp/value)" 1 "words in $file"
+	done
+	[ "$count" -ge 30 ] || fail "only $count attributes in $dir"
+	say "$count attributes"
+}
+
+sysfs() {
+	local dev
+	crabtree ram=64K
+	dev=$(basename "$(device ram:65536)")
+	attributes "$dev"
+	equal "$(cat /sys/class/crabtree/"$dev"/state)" unformatted state
+	! cat /sys/class/crabtree/"$dev"/records 2>/dev/null || fail "records of no store"
+	must store "/dev/$dev" format
+	must store "/dev/$dev" fill 50
+	attributes "$dev"
+	equal "$(cat /sys/class/crabtree/"$dev"/state)" ready state
+	equal "$(cat /sys/class/crabtree/"$dev"/records)" 50 records
+	equal "$(cat /sys/class/crabtree/"$dev"/label)" selftest label
+	equal "$(tr -d - </sys/class/crabtree/"$dev"/uuid)" "$(store "/dev/$dev" info uuid)" uuid
+}
+
+uevent() {
+	local dev
+	crabtree ram=64K
+	dev=$(basename "$(device ram:65536)")
+	must store "/dev/$dev" format
+	grep -q "^CRABTREE_LABEL=selftest" /sys/class/crabtree/"$dev"/uevent
+	grep -q "^CRABTREE_STATE=ready" /sys/class/crabtree/"$dev"/uevent
+	grep -q "^CRABTREE_UUID=" /sys/class/crabtree/"$dev"/uevent
+}
+
+tests() {
+	it counts "the counter rises by one with each load"
+	it counts_on "the counter goes on after the module was unloaded"
+	it waits "a user that comes before its store waits; FORMAT brings it"
+	it busy "a store that the kernel uses: no unload, no FORMAT"
+	it goes "a region that goes and comes while the kernel uses its store"
+	it sysfs "sysfs: one value a file, no data where there is no store"
+	it uevent "uevents carry state, label and uuid"
+}
+
+main "$@"
