@@ -210,11 +210,21 @@ static const char *refusal(int err)
 	}
 }
 
+/* A device has no field for this; its reason tells only what it held before */
+static void refusal_detail(struct target *target, int err, char *reason, size_t len)
+{
+	reason[0] = '\0';
+	if (target->image || err == -EEXIST)
+		crabtree_reason(target->ct, reason, len);
+	else if (err == -EINVAL || err == -ENOSPC)
+		snprintf(reason, len, "the kernel's log says which");
+}
+
 static int refused(struct target *target, int err)
 {
 	char reason[128];
 
-	crabtree_reason(target->ct, reason, sizeof(reason));
+	refusal_detail(target, err, reason, sizeof(reason));
 	fprintf(stderr, "crabctl: %s: format: %s%s%s%s\n", target_path(target), refusal(err),
 		reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
 	return EXIT_FAILED;
