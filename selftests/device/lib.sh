@@ -130,5 +130,18 @@ need_scratch() {
 	[ -z "$(lsof_pmem)" ] || skip "the memory for region= is a pmem device now"
 }
 
+# how many regions the device tree brings, the node of the first, its address
+of_count() { grep -l crabtree,region /proc/device-tree/*/compatible 2>/dev/null | wc -l; }
+of_node() {
+	basename "$(dirname "$(grep -l crabtree,region /proc/device-tree/*/compatible | head -n1)")"
+}
+of_address() { echo $((0x$(of_node | sed 's/.*@//'))); }
+
+# Every load attaches the device tree's region: a large store there takes time
+of_forget() {
+	load -r crabtree
+	must media zero "$(of_address)" 8192
+}
+
 # On arm64 the scratch memory is a pmem-region node: nobody may drive it
 lsof_pmem() { find /sys/bus/platform/drivers/of_pmem/ -name 'pmem*' 2>/dev/null || true; }

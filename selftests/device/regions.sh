@@ -114,9 +114,6 @@ claim_at() {
 	equal "$(find /sys/class/crabtree -name "crab[0-9]*" | wc -l)" "$((2 + $(of_count)))" devices
 }
 
-# how many regions the device tree brings
-of_count() { grep -l crabtree,region /proc/device-tree/*/compatible 2>/dev/null | wc -l; }
-
 readonly_load() {
 	local dev
 	need_scratch
@@ -156,9 +153,9 @@ of_region() {
 	local dev node
 	[ "$(of_count)" != 0 ] || skip "no device tree, or no region in it"
 	crabtree
-	node=$(basename "$(dirname "$(grep -l crabtree,region /proc/device-tree/*/compatible)")")
+	node=$(of_node)
 	dev=$(device "*$node*")
-	claimed "$((0x${node#*@}))" || fail "not in /proc/iomem"
+	claimed "$(of_address)" || fail "not in /proc/iomem"
 	must store "$dev" format force
 	must store "$dev" fill 1000
 	load -r crabtree
@@ -167,6 +164,7 @@ of_region() {
 	dev=$(device "*$node*")
 	must store "$dev" verify 1000
 	equal "$(store "$dev" info repairs)" 0 repairs
+	of_forget
 }
 
 need_pmem() {

@@ -86,6 +86,7 @@ unbind_of() {
 	must store "$dev" format force
 	CRABTREE_DEV=$dev CRABTREE_DRIVER=$driver CRABTREE_BOUND=$bound \
 		nested unbind --only "$1"
+	of_forget
 }
 
 tests() {

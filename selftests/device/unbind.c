@@ -15,6 +15,7 @@
 
 static atomic_ullong acknowledged;	/* keys below it were acknowledged */
 static int shared_fd;
+static char region[64];
 
 static int driver_write(const char *file)
 {
@@ -37,18 +38,38 @@ static void require_driver(void)
 		TEST_SKIP("no driver that could be unbound on this machine");
 }
 
-/* The device that came with the bind: its number may be another one */
-static int open_again(void)
+/*
+ * The device that came with the bind. The old one keeps its number while it is
+ * open, so this is another: found by the region's name, which stays.
+ */
+static int open_again(int old)
 {
-	int i, fd;
+	struct crabtree_info info;
+	char path[32];
+	int number, fd;
 
-	for (i = 0; i < 100; i++) {
-		fd = open(device_path(), O_RDWR | O_CLOEXEC);
-		if (fd >= 0)
+	for (number = 0; number < 64; number++) {
+		snprintf(path, sizeof(path), "/dev/crab%d", number);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (!dev_info(fd, &info) && !strcmp(info.region, region)) {
+			close(old);
 			return fd;
-		usleep(50000);
+		}
+		close(fd);
 	}
-	TEST_FAIL("%s did not come back", device_path());
+	TEST_FAIL("no device over %s came with the bind", region);
+}
+
+static int open_store(void)
+{
+	struct crabtree_info info;
+	int fd = fresh_store(512);
+
+	REQUIRE(dev_info(fd, &info), 0);
+	snprintf(region, sizeof(region), "%s", info.region);
+	return fd;
 }
 
 static void *writer(void *arg)
@@ -115,7 +136,7 @@ static void take_away(void)
 	pthread_t thread[2];
 	int idle;
 
-	shared_fd = fresh_store(512);
+	shared_fd = open_store();
 	idle = device_open(O_RDONLY);
 	REQUIRE(pthread_create(&thread[0], NULL, writer, NULL), 0);
 	REQUIRE(pthread_create(&thread[1], NULL, scanner, NULL), 0);
@@ -143,8 +164,8 @@ TEST(unbind, "unbind under a scan, a writer and open descriptors; bind: all is t
 	require_driver();
 	take_away();
 	REQUIRE(driver_write("bind"), 0);
-	fd = open_again();
 	expect_gone(shared_fd);
+	fd = open_again(shared_fd);
 	REQUIRE(dev_check(fd, &c), 0);
 	EXPECT(c.errors, 0);
 	expect_acknowledged(fd, acknowledged);
@@ -156,13 +177,13 @@ TEST(again, "unbind and bind twenty times with a descriptor left open each time"
 	int fd, i;
 
 	require_driver();
-	fd = fresh_store(0);
+	fd = open_store();
 	for (i = 0; i < 20; i++) {
 		REQUIRE(dev_put(fd, i, i), 0);
 		REQUIRE(driver_write("unbind"), 0);
 		EXPECT(dev_put(fd, 100, 1), -ENODEV);
 		REQUIRE(driver_write("bind"), 0);
-		fd = open_again();
+		fd = open_again(fd);
 		EXPECT(dev_put(fd, 100 + i, 1), 0);
 	}
 	expect_sound(fd, 40);
