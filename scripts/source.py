@@ -113,6 +113,8 @@ def self_test(check, plants, *below):
             if os.path.isdir(source):
                 shutil.copytree(source, os.path.join(root, top),
                                 ignore=shutil.ignore_patterns(*SKIP_DIRS))
+            elif os.path.exists(source):
+                shutil.copy(source, root)
         clean = set(check(root))
         for plant in plants:
             before = plant.apply(root)
