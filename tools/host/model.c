@@ -2,6 +2,7 @@
 /*
  * This file implements the reference map and its comparison with a store.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/err.h>

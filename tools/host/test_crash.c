@@ -4,6 +4,7 @@
  *
  *   test_crash [ROUNDS [SEED]]
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/kernel.h>

@@ -5,6 +5,8 @@
  * count. Each must be seen, or be shown to do no harm: a test that cannot fail
  * would prove nothing.
  */
+#include <stdio.h>
+
 #include <linux/kernel.h>
 #include <linux/string.h>
 

@@ -7,6 +7,7 @@
  *
  *   test_hostile [FLIPS [SEED]]
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/crc32.h>

@@ -5,6 +5,7 @@
  *
  *   test_model [ROUNDS [SEED]]	ROUNDS multiplies the work; 1 is the quick tier
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/err.h>

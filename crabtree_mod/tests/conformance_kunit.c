@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This suite is what every engine and layout in the table must pass: the verbs
+ * through the store, against a plain array, whatever is below.
+ */
+#include <linux/string.h>
+
+#include "kunit.h"
+
+#define CONF_KEYS	48
+#define CONF_STEPS	3000
+
+struct conf {
+	const struct crab_engine_ops *ops;
+	const struct crab_layout *layout;
+};
+
+struct conf_model {
+	bool there[CONF_KEYS];
+	u64 value[CONF_KEYS];
+	u32 count;
+	u64 seed;
+};
+
+/* Every layout of every engine; the last one given is @prev */
+static const void *conf_params(const void *prev, char *desc)
+{
+	static struct conf now;
+	u32 i = 0;
+
+	if (!prev) {
+		now.ops = crab_engines[0];
+		now.layout = now.ops->layouts;
+	} else if (!(++now.layout)->name) {
+		while (crab_engines[i] != now.ops)
+			i++;
+		now.ops = crab_engines[i + 1];
+		if (!now.ops)
+			return NULL;
+		now.layout = now.ops->layouts;
+	}
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s/%s", now.ops->name, now.layout->name);
+	return &now;
+}
+
+static int conf_begin(struct kunit *test)
+{
+	const struct conf *conf = test->param_value;
+
+	crab_test_format(test, conf->ops->name, conf->layout->name, CRAB_TEST_LEAF);
+	return conf->ops->flags & CRAB_ENGINE_VOLATILE;
+}
+
+static u64 conf_random(struct conf_model *m)
+{
+	m->seed = m->seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return m->seed >> 24;
+}
+
+/* Spread over all keys, the least and the greatest among them */
+static u64 conf_key(u32 at)
+{
+	return at == CONF_KEYS - 1 ? CRAB_KEY_EMPTY - 1 : at * (CRAB_KEY_EMPTY / CONF_KEYS);
+}
+
+/* The contract of the verbs, one by one */
+static void conf_verbs(struct kunit *test)
+{
+	struct crab_test *t = test->priv;
+	struct crab_old old = { .existed = true };
+
+	conf_begin(test);
+	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 5, 50, CRAB_INSERT_REPLACE, &old), -ENOENT);
+	KUNIT_EXPECT_FALSE(test, old.existed);
+	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 5, 50, CRAB_INSERT_CREATE, &old), 0);
+	KUNIT_EXPECT_FALSE(test, old.existed);
+	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 5, 51, CRAB_INSERT_CREATE, &old), -EEXIST);
+	KUNIT_EXPECT_TRUE(test, old.existed && old.value == 50);
+	crab_test_expect(test, 5, 0, 50);
+	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 5, 51, CRAB_INSERT_REPLACE, &old), 0);
+	KUNIT_EXPECT_TRUE(test, old.existed && old.value == 50);
+	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 5, 52, CRAB_INSERT_EITHER, &old), 0);
+	KUNIT_EXPECT_TRUE(test, old.existed && old.value == 51);
+	KUNIT_EXPECT_EQ(test, crab_store_delete(t->store, 6, &old), -ENOENT);
+	KUNIT_EXPECT_FALSE(test, old.existed);
+	KUNIT_EXPECT_EQ(test, crab_store_delete(t->store, 5, &old), 0);
+	KUNIT_EXPECT_TRUE(test, old.existed && old.value == 52);
+	crab_test_expect(test, 5, -ENOENT, 0);
+	KUNIT_EXPECT_EQ(test, crab_store_delete(t->store, CRAB_KEY_EMPTY, &old), -EINVAL);
+	crab_test_expect_check(test, 0);
+}
+
+static void conf_scan(struct kunit *test, const struct conf_model *m, u32 from, u32 to, u32 cap)
+{
+	struct crab_test *t = test->priv;
+	struct crab_record r[8];
+	struct crab_cursor cursor;
+	int n, i;
+
+	crab_cursor_init(&cursor, conf_key(from), conf_key(to));
+	while ((n = crab_cursor_read(t->store, &cursor, r, cap)) > 0) {
+		for (i = 0; i < n; i++, from++) {
+			while (from < to && !m->there[from])
+				from++;
+			KUNIT_EXPECT_EQ(test, r[i].key, conf_key(from));
+			KUNIT_EXPECT_EQ(test, r[i].value, m->value[from]);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, n, 0);
+	while (from <= to)
+		KUNIT_EXPECT_FALSE(test, m->there[from++]);
+}
+
+static void conf_seek(struct kunit *test, const struct conf_model *m, s32 at, enum crab_seek_dir dir)
+{
+	struct crab_test *t = test->priv;
+	struct crab_record r = { };
+	int err = crab_store_seek(t->store, conf_key(at), dir, &r);
+
+	while (at >= 0 && at < CONF_KEYS && !m->there[at])
+		at += dir == CRAB_SEEK_GE ? 1 : -1;
+	if (at < 0 || at == CONF_KEYS) {
+		KUNIT_EXPECT_EQ(test, err, -ENOENT);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_EQ(test, r.key, conf_key(at));
+	KUNIT_EXPECT_EQ(test, r.value, m->value[at]);
+}
+
+static void conf_write(struct kunit *test, struct conf_model *m, u32 at, u64 value, bool delete)
+{
+	int err = delete ? crab_test_del(test, conf_key(at)) :
+			   crab_test_put(test, conf_key(at), value);
+
+	if (err == -ENOSPC && !m->there[at])
+		return;
+	KUNIT_EXPECT_EQ(test, err, delete && !m->there[at] ? -ENOENT : 0);
+	m->count += !delete - m->there[at];
+	m->there[at] = !delete;
+	m->value[at] = value;
+}
+
+static void conf_compare(struct kunit *test, const struct conf_model *m)
+{
+	u32 at;
+
+	for (at = 0; at < CONF_KEYS; at++)
+		crab_test_expect(test, conf_key(at), m->there[at] ? 0 : -ENOENT, m->value[at]);
+	conf_scan(test, m, 0, CONF_KEYS - 1, 8);
+	crab_test_expect_check(test, m->count);
+}
+
+/* A random history, fuller and emptier by turns */
+static void conf_history(struct kunit *test)
+{
+	struct conf_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct crab_test *t = test->priv;
+	bool is_volatile = conf_begin(test);
+	u32 i, at;
+	u64 r;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	for (i = 0; i < CONF_STEPS; i++) {
+		r = conf_random(m);
+		at = r % CONF_KEYS;
+		if (r >> 8 & 7)
+			conf_write(test, m, at, r >> 20, (r >> 11) % 16 < (i / 500 % 2 ? 11 : 4));
+		else if (r >> 11 & 1)
+			conf_seek(test, m, at, r >> 12 & 1);
+		else
+			conf_scan(test, m, at, at + (r >> 12) % (CONF_KEYS - at), 1 + (r >> 20) % 8);
+		if (i % 16 == 0)
+			crab_store_maintain(t->store);
+		if (i % 500 != 499)
+			continue;
+		conf_compare(test, m);
+		if (is_volatile)
+			continue;
+		crab_test_cut(test);
+		crab_test_attach(test, false);
+		conf_compare(test, m);
+	}
+}
+
+static struct kunit_case conformance_cases[] = {
+	KUNIT_CASE_PARAM(conf_verbs, conf_params),
+	KUNIT_CASE_PARAM(conf_history, conf_params),
+	{}
+};
+
+struct kunit_suite crab_conformance_suite = {
+	.name = "crabtree_conformance",
+	.init = crab_test_init,
+	.exit = crab_test_exit,
+	.test_cases = conformance_cases,
+};

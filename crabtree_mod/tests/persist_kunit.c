@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This suite tests the shadow, on which the crash tests rest: what a fence
+ * completes and what it does not, and that exploration tries every image that a
+ * reader can tell from others, once.
+ */
+#include <linux/string.h>
+
+#include "kunit.h"
+
+struct shadow_test {
+	struct kunit *test;
+	__le64 *word;
+	struct crab_flow flow;
+	u32 seen;		/* a bit for each value read */
+	u32 runs;
+};
+
+static void shadow_begin(struct kunit *test, struct shadow_test *s)
+{
+	struct crab_test *t = test->priv;
+
+	crab_test_shadow(test);
+	memset(s, 0, sizeof(*s));
+	s->test = test;
+	s->word = (__le64 *)t->media.base;
+	s->flow.media = &t->media;
+}
+
+/* Values of word 0 after a cut now */
+static int judge_one(struct crab_shadow *shadow, void *arg)
+{
+	struct shadow_test *s = arg;
+
+	s->seen |= 1U << crab_load(s->flow.media, s->word);
+	s->runs++;
+	return 0;
+}
+
+static u32 shadow_outcomes(struct shadow_test *s, crab_shadow_judge judge)
+{
+	struct crab_shadow *shadow = s->flow.media->shadow;
+	struct crab_shadow_image *now = crab_shadow_capture(shadow);
+
+	s->seen = 0;
+	s->runs = 0;
+	KUNIT_EXPECT_TRUE(s->test, now != NULL);
+	KUNIT_EXPECT_EQ(s->test, crab_shadow_explore(shadow, now, judge, s, 1000), 0);
+	crab_shadow_restore(shadow, now);
+	crab_shadow_release(now);
+	KUNIT_EXPECT_EQ_MSG(s->test, shadow->errors, 0ULL, "%s", shadow->error);
+	return s->seen;
+}
+
+/* One location is coherent: a later value may be lost, but not before an earlier one is durable */
+static void shadow_fence(struct kunit *test)
+{
+	struct shadow_test s;
+
+	shadow_begin(test, &s);
+	crab_store(&s.flow, s.word, 1);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
+	crab_fence(&s.flow, CRAB_P6_RECORD);		/* nothing was cleaned */
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
+	crab_clean(&s.flow, s.word, 8);			/* not fenced */
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
+	crab_store(&s.flow, s.word, 2);			/* after the clean */
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 7U);
+	crab_fence(&s.flow, CRAB_P6_RECORD);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 6U);
+	KUNIT_EXPECT_EQ(test, crab_load(s.flow.media, s.word), 2ULL);
+	crab_clean(&s.flow, s.word + 7, 1);		/* the same line */
+	crab_fence(&s.flow, CRAB_P6_RECORD);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 4U);
+	KUNIT_EXPECT_EQ(test, s.runs, 1U);
+}
+
+static void shadow_other_line(struct kunit *test)
+{
+	struct shadow_test s;
+
+	shadow_begin(test, &s);
+	crab_store(&s.flow, s.word, 1);
+	crab_clean(&s.flow, s.word + 8, 8);
+	crab_fence(&s.flow, CRAB_P6_RECORD);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
+	KUNIT_EXPECT_EQ(test, s.flow.media->shadow->counts.idle_cleans, 1ULL);
+}
+
+/* A fence completes only what its own CPU cleaned */
+static void shadow_other_cpu(struct kunit *test)
+{
+	struct shadow_test s;
+
+	shadow_begin(test, &s);
+	crab_store(&s.flow, s.word, 1);
+	crab_clean(&s.flow, s.word, 8);
+	s.flow.media->shadow->cpu = 1;
+	crab_fence(&s.flow, CRAB_P6_RECORD);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
+	s.flow.media->shadow->cpu = 0;
+	crab_fence(&s.flow, CRAB_P6_RECORD);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 2U);
+}
+
+static int judge_two(struct crab_shadow *shadow, void *arg)
+{
+	struct shadow_test *s = arg;
+	u64 a = crab_load(s->flow.media, s->word);
+	u64 b = crab_load(s->flow.media, s->word + 1);
+
+	KUNIT_EXPECT_EQ(s->test, crab_load(s->flow.media, s->word), a);
+	s->seen |= 1U << (a * 4 + b);
+	s->runs++;
+	return 0;
+}
+
+/* Word 1 is read only where word 0 is new */
+static int judge_lazy(struct crab_shadow *shadow, void *arg)
+{
+	struct shadow_test *s = arg;
+
+	if (crab_load(s->flow.media, s->word))
+		return judge_two(shadow, arg);
+	s->runs++;
+	return 0;
+}
+
+/* Two words of one line are independent: model W */
+static void shadow_images(struct kunit *test)
+{
+	struct shadow_test s;
+
+	shadow_begin(test, &s);
+	crab_store(&s.flow, s.word, 1);
+	crab_store(&s.flow, s.word + 1, 1);
+	crab_store(&s.flow, s.word + 1, 2);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x77U);
+	KUNIT_EXPECT_EQ(test, s.runs, 6U);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_lazy), 0x70U);
+	KUNIT_EXPECT_EQ(test, s.runs, 4U);
+	crab_store(&s.flow, s.word + 1, 0);		/* a value that it had before */
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x77U);
+	KUNIT_EXPECT_EQ(test, s.runs, 6U);
+}
+
+/* The next life: reads what the cut left, stores over it, is cut again */
+static int judge_life(struct crab_shadow *shadow, void *arg)
+{
+	struct shadow_test *s = arg;
+	struct shadow_test inner = *s;
+	u64 left = crab_load(s->flow.media, s->word);
+
+	crab_store(&s->flow, s->word, 3);
+	KUNIT_EXPECT_EQ(s->test, crab_load(s->flow.media, s->word), 3ULL);
+	KUNIT_EXPECT_EQ(s->test, shadow_outcomes(&inner, judge_one), 1U << left | 8U);
+	crab_store(&s->flow, s->word + 1, 3);		/* of a word not read: still open */
+	KUNIT_EXPECT_EQ(s->test, shadow_outcomes(&inner, judge_two) & 0xffff,
+			(left ? 0xb0U : 0xbU) | 0xb000U);
+	s->runs++;
+	return 0;
+}
+
+static void shadow_lives(struct kunit *test)
+{
+	struct shadow_test s;
+
+	shadow_begin(test, &s);
+	crab_store(&s.flow, s.word, 1);
+	crab_store(&s.flow, s.word + 1, 1);
+	shadow_outcomes(&s, judge_life);
+	KUNIT_EXPECT_EQ(test, s.runs, 2U);
+}
+
+/* What is not a word of the media, or not through L1, does not pass */
+static void shadow_misuse(struct kunit *test)
+{
+	struct shadow_test s;
+	struct crab_shadow *shadow;
+
+	shadow_begin(test, &s);
+	shadow = s.flow.media->shadow;
+	crab_shadow_store(s.flow.media, (__le64 *)((u8 *)s.word + 4), 1);
+	KUNIT_EXPECT_EQ(test, shadow->errors, 1ULL);
+	crab_shadow_store(s.flow.media, s.word + shadow->words, 1);
+	KUNIT_EXPECT_EQ(test, shadow->errors, 2ULL);
+	crab_shadow_store(s.flow.media, s.word - 1, 1);
+	crab_shadow_clean(s.flow.media, s.word + shadow->words - 1, 9);
+	KUNIT_EXPECT_EQ(test, shadow->errors, 4ULL);
+	crab_shadow_load(s.flow.media, s.word - 1);
+	KUNIT_EXPECT_EQ(test, shadow->errors, 5ULL);
+	KUNIT_EXPECT_EQ(test, shadow->counts.stores, 0ULL);
+	crab_store(&s.flow, s.word, 1);
+	crab_shadow_crash(shadow);
+	KUNIT_EXPECT_GT(test, le64_to_cpu(*s.word), 1ULL);
+}
+
+/* The planted faults do what they say */
+static void shadow_faults(struct kunit *test)
+{
+	struct shadow_test s;
+	struct crab_shadow *shadow;
+	u32 fault;
+
+	shadow_begin(test, &s);
+	shadow = s.flow.media->shadow;
+	shadow->fault_point = CRAB_P7_FRESH;
+	for (fault = CRAB_SHADOW_FENCE_LOST; fault <= CRAB_SHADOW_CLEAN_LOST; fault++) {
+		shadow->fault = fault;
+		crab_store(&s.flow, s.word, 1);
+		crab_clean(&s.flow, s.word, 8);
+		crab_fence(&s.flow, CRAB_P7_FRESH);
+		KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
+		crab_fence(&s.flow, CRAB_P8_LINKED);	/* completes what was cleaned */
+		KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one),
+				fault == CRAB_SHADOW_FENCE_LOST ? 2U : 3U);
+		crab_store(&s.flow, s.word, 0);
+		crab_clean(&s.flow, s.word, 8);
+		crab_fence(&s.flow, CRAB_P6_RECORD);
+		KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 1U);
+	}
+	KUNIT_EXPECT_EQ(test, shadow->fault_hits, 3ULL);
+}
+
+static void persist_names(struct kunit *test)
+{
+	u32 point;
+
+	for (point = 1; point < CRAB_POINTS; point++)
+		KUNIT_EXPECT_EQ(test, crab_shadow_point_name(point)[1], (char)('0' + point));
+	KUNIT_EXPECT_STREQ(test, crab_shadow_point_name(0), "no point");
+	KUNIT_EXPECT_STREQ(test, crab_shadow_point_name(CRAB_POINTS), "no point");
+}
+
+/* The real primitives: lines are counted, values arrive */
+static void persist_counts(struct kunit *test)
+{
+	struct crab_test *t = test->priv;
+	struct crab_flow flow = { .media = &t->media };
+	__le64 *word = (__le64 *)t->media.base;
+
+	crab_store_pair(&flow, word + 2, 11, 12);
+	KUNIT_EXPECT_EQ(test, crab_load(&t->media, word + 2), 11ULL);
+	KUNIT_EXPECT_EQ(test, crab_load(&t->media, word + 3), 12ULL);
+	crab_clean(&flow, word, 64);
+	crab_clean(&flow, word + 7, 16);
+	crab_fence(&flow, CRAB_P6_RECORD);
+	KUNIT_EXPECT_EQ(test, flow.lines, 3ULL);
+	KUNIT_EXPECT_EQ(test, flow.fences, 1ULL);
+	t->media.fence_only = true;
+	crab_clean(&flow, t->media.base + 1, 1024);
+	KUNIT_EXPECT_EQ(test, flow.lines, 20ULL);
+}
+
+static struct kunit_case persist_cases[] = {
+	KUNIT_CASE(shadow_fence),
+	KUNIT_CASE(shadow_other_line),
+	KUNIT_CASE(shadow_other_cpu),
+	KUNIT_CASE(shadow_images),
+	KUNIT_CASE(shadow_lives),
+	KUNIT_CASE(shadow_misuse),
+	KUNIT_CASE(shadow_faults),
+	KUNIT_CASE(persist_names),
+	KUNIT_CASE(persist_counts),
+	{}
+};
+
+struct kunit_suite crab_persist_suite = {
+	.name = "crabtree_persist",
+	.init = crab_test_init,
+	.exit = crab_test_exit,
+	.test_cases = persist_cases,
+};

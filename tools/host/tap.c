@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the tests' voice.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "tap.h"
+
+#define TAP_TOLD	5
+
+unsigned int tap_faults;
+bool tap_quiet;
+
+static unsigned int tap_tests, tap_failures;
+
+void tap_fail(const char *fmt, ...)
+{
+	va_list args;
+
+	if (tap_faults++ >= TAP_TOLD || tap_quiet)
+		return;
+	va_start(args, fmt);
+	printf("# ");
+	vprintf(fmt, args);
+	printf("\n");
+	va_end(args);
+}
+
+bool tap_ok(bool ok, const char *fmt, ...)
+{
+	va_list args;
+
+	ok = ok && !tap_faults;
+	tap_faults = 0;
+	tap_failures += !ok;
+	va_start(args, fmt);
+	printf("%sok %u - ", ok ? "" : "not ", ++tap_tests);
+	vprintf(fmt, args);
+	printf("\n");
+	va_end(args);
+	fflush(stdout);
+	return ok;
+}
+
+int tap_done(void)
+{
+	printf("1..%u\n# passed %u, failed %u\n", tap_tests, tap_tests - tap_failures, tap_failures);
+	return tap_failures ? 1 : 0;
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests the parts that stand alone: index, pool, counters, crc, FORMAT
+ * and attach with their errors, and every allocation failing once.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/crc32.h>
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "index.h"
+#include "model.h"
+#include "pool.h"
+#include "tap.h"
+
+/* The index: lows are even numbers, leaves are their own lows plus one, never looked into */
+
+static void *index_leaf(u64 low)
+{
+	return (void *)(unsigned long)(low + 1);
+}
+
+static void index_expect(const struct crab_index *index, u64 key, u64 low)
+{
+	tap_check(crab_index_find(index, key) == index_leaf(low), "key %llu: %p, not %llu", key,
+		  crab_index_find(index, key), low);
+}
+
+static void index_build(struct crab_index *index, u32 n)
+{
+	u32 i;
+
+	crab_index_init(index);
+	for (i = 0; i < n; i++)
+		tap_check(!crab_index_append(index, i * 2, index_leaf(i * 2)), "append");
+}
+
+static void test_index_bulk(void)
+{
+	struct crab_index index;
+	u32 n, i;
+
+	for (n = 1; n <= 5000; n += n < 1000 ? 1 : 41) {
+		index_build(&index, n);
+		for (i = 0; i < n; i += 1 + n / 97) {
+			index_expect(&index, i * 2, i * 2);
+			index_expect(&index, i * 2 + 1, i * 2);
+		}
+		index_expect(&index, ~0ULL, (n - 1) * 2);
+		crab_index_destroy(&index);
+	}
+	tap_ok(!index.nodes, "index: bulk-built with 1 to 5000 leaves");
+}
+
+static void index_compare(const struct crab_index *index, const bool *there, u32 n)
+{
+	u32 i, last = 0;
+
+	for (i = 0; i < n; i++) {
+		if (there[i])
+			last = i;
+		index_expect(index, i * 2, last * 2);
+		index_expect(index, i * 2 + 1, last * 2);
+	}
+}
+
+/* Random inserts, removes and replacements on a bulk-built index */
+static void test_index_random(u64 seed, u32 n, u32 begin)
+{
+	bool *there = calloc(n, sizeof(bool));
+	struct crab_index index;
+	u32 i, at;
+
+	index_build(&index, begin);
+	for (i = 0; i < begin; i++)
+		there[i] = true;
+	for (i = 0; i < n * 8; i++) {
+		at = 1 + rng(&seed) % (n - 1);
+		tap_check(!crab_index_reserve(&index), "reserve");
+		if (there[at] && i / n % 2)
+			crab_index_remove(&index, at * 2);
+		else if (there[at])
+			crab_index_replace(&index, at * 2, index_leaf(at * 2));
+		else
+			crab_index_insert(&index, at * 2, index_leaf(at * 2));
+		there[at] = !there[at] || !(i / n % 2);
+		if (i % (n / 4) == 0)
+			index_compare(&index, there, n);
+	}
+	for (at = n - 1; at; at--)
+		if (there[at])
+			crab_index_remove(&index, at * 2);
+	index_expect(&index, ~0ULL, 0);
+	crab_index_destroy(&index);
+	free(there);
+	tap_ok(!index.nodes, "index: %u leaves, %u random changes, emptied", n, n * 8);
+}
+
+/* The pool */
+
+static void test_pool(void)
+{
+	struct crab_spare spares[80];
+	struct crab_pool pool;
+	bool seen[70] = { false };
+	u32 i;
+
+	tap_check(!crab_pool_init(&pool, 70), "init");
+	tap_check(crab_pool_mark(&pool, 3) && !crab_pool_mark(&pool, 3), "mark twice");
+	tap_check(pool.free == 69, "%llu free", pool.free);
+	tap_check(crab_pool_take(&pool, spares, 70, 0) == -ENOSPC, "more than there are");
+	tap_check(crab_pool_take(&pool, spares, 68, 2) == -ENOSPC, "the reserve");
+	tap_check(pool.free == 69, "a failure took %llu", 69 - pool.free);
+	tap_check(!crab_pool_take(&pool, spares, 69, 0), "all");
+	for (i = 0; i < 69; i++) {
+		tap_check(spares[i].leaf < 70 && spares[i].leaf != 3 && !seen[spares[i].leaf],
+			  "leaf %llu", spares[i].leaf);
+		seen[spares[i].leaf] = true;
+	}
+	tap_check(crab_pool_take(&pool, spares, 1, 0) == -ENOSPC, "one more");
+	crab_pool_give(&pool, 17);
+	tap_check(!crab_pool_take(&pool, spares, 1, 0) && spares[0].leaf == 17, "the one given");
+	tap_ok(true, "pool: take, give, mark, reserve");
+	crab_pool_destroy(&pool);
+}
+
+static void test_pool_stock(void)
+{
+	struct crab_spare spare, spares[4];
+	struct crab_pool pool;
+	u32 stocked = 0;
+
+	tap_check(!crab_pool_init(&pool, 100), "init");
+	tap_check(crab_pool_wants(&pool), "an empty stock is low");
+	while (crab_pool_take_raw(&pool, &spare)) {
+		spare.prepared = true;
+		spare.void_value = 1000 + spare.leaf;
+		crab_pool_stock(&pool, &spare);
+		stocked++;
+	}
+	tap_check(stocked == CRAB_POOL_READY, "%u", stocked);
+	tap_check(pool.free == 100, "%llu free: the stock is free too", pool.free);
+	tap_check(!crab_pool_wants(&pool), "a full stock");
+	tap_check(!crab_pool_take(&pool, spares, 2, 0) && spares[0].prepared && spares[1].prepared &&
+		  spares[0].void_value == 1000 + spares[0].leaf, "prepared leaves first");
+	crab_pool_close(&pool);
+	tap_check(crab_pool_take(&pool, spares, 1, 0) == -ENOSPC, "closed");
+	tap_check(!crab_pool_take_raw(&pool, &spare) && !crab_pool_wants(&pool), "closed");
+	tap_ok(true, "pool: stock of prepared leaves, closing");
+	crab_pool_destroy(&pool);
+}
+
+/* L1: what is stored is there, and counted */
+static void test_persist(bool fence_only)
+{
+	struct crab_media media = media_create(8192);
+	struct crab_flow flow = { .media = &media };
+	__le64 *word = (__le64 *)media.base;
+
+	media.fence_only = fence_only;
+	crab_store(&flow, word + 1, 0x0102030405060708ULL);
+	tap_check(media.base[8] == 8 && media.base[15] == 1, "not little-endian");
+	tap_check(crab_load(&media, word + 1) == 0x0102030405060708ULL, "load");
+	crab_store_pair(&flow, word + 2, 11, 12);
+	tap_check(crab_load(&media, word + 2) == 11 && crab_load(&media, word + 3) == 12, "pair");
+	tap_check(!flow.lines && !flow.fences, "counts stores");
+	crab_clean(&flow, word, 64);
+	tap_check(flow.lines == 1, "%llu", flow.lines);
+	crab_clean(&flow, word + 7, 16);
+	tap_check(flow.lines == 3, "%llu: 16 bytes over a line's end are 2", flow.lines);
+	crab_clean(&flow, media.base + 1, 1024);
+	tap_check(flow.lines == 20, "%llu", flow.lines);
+	crab_fence(&flow, CRAB_P6_RECORD);
+	tap_check(flow.fences == 1, "%llu", flow.fences);
+	tap_ok(true, "persist: stores and counts by %s, pairs %s",
+	       fence_only ? "fence only" : crab_persist_method(),
+	       crab_pair_is_atomic() ? "atomic" : "in order");
+	media_destroy(&media);
+}
+
+static void test_crc(void)
+{
+	static const u8 zeros[32];
+
+	tap_check(~crab_crc32c(~0U, "123456789", 9) == 0xe3069283, "check value");
+	tap_check(~crab_crc32c(~0U, zeros, 32) == 0x8a9136aa, "RFC 3720, 32 zeros");
+	tap_check(crab_crc32c(crab_crc32c(~0U, "12345", 5), "6789", 4) ==
+		  crab_crc32c(~0U, "123456789", 9), "in two parts");
+	tap_ok(true, "crc32c: known values");
+}
+
+/* FORMAT: what it refuses, and that it then changes nothing */
+
+static void format_refuses(struct crab_media *media, const struct crab_format_options *options,
+			   int want, const char *says)
+{
+	u8 *before = malloc(media->size);
+	char reason[CRAB_REASON_LEN];
+	int err;
+
+	memcpy(before, media->base, media->size);
+	err = crab_store_format(media, options, reason);
+	tap_check(err == want, "%d, not %d", err, want);
+	tap_check(strstr(reason, says), "reason: %s", reason);
+	tap_check(!memcmp(before, media->base, media->size), "media changed");
+	tap_ok(true, "format: %d, %s", want, reason);
+	free(before);
+}
+
+static void test_format(void)
+{
+	static const u32 sizes[] = { 1, 64, CRAB_LEAF_BYTES_MIN / 2, 1536, 16384, 1U << 31 };
+	struct crab_format_options good = { .engine = "", .layout = "", .label = "x" }, bad;
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 8 * 1024 - 1);
+	char reason[CRAB_REASON_LEN];
+	u32 i;
+
+	format_refuses(&media, &good, -ENOSPC, "too small");
+	media.size = 4096;
+	format_refuses(&media, &good, -ENOSPC, "too small");
+	media_destroy(&media);
+	media = media_create(1 << 16);
+	bad = good;
+	bad.engine = "nosuch";
+	format_refuses(&media, &bad, -EINVAL, "unknown engine");
+	bad = good;
+	bad.layout = "nosuch";
+	format_refuses(&media, &bad, -EINVAL, "unknown layout");
+	bad.layout = "";
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		bad.leaf_bytes = sizes[i];
+		format_refuses(&media, &bad, -EINVAL, "leaf size");
+	}
+	media.base[60000] = 1;
+	format_refuses(&media, &good, -EEXIST, "other data at offset 60000");
+	media.base[60000] = 0;
+	tap_check(!crab_store_format(&media, &good, reason), "%s", reason);
+	format_refuses(&media, &good, -EEXIST, "holds the store 'x'");
+	good.force = true;
+	tap_ok(!crab_store_format(&media, &good, reason), "format: with force");
+	media_destroy(&media);
+}
+
+/* A read-only attach writes nothing, ever; a reserved key is refused */
+static void test_readonly(void)
+{
+	struct crab_media media = media_create(1 << 16);
+	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
+	struct crab_attach_options options = { .readonly = true };
+	struct crab_attach_report report;
+	struct crab_store_info info;
+	struct crab_record record;
+	struct crab_old old;
+	u8 *before = malloc(media.size);
+	u64 value;
+
+	crab_store_insert(store, 5, 50, CRAB_INSERT_EITHER, &old);
+	tap_check(crab_store_insert(store, CRAB_KEY_EMPTY, 1, CRAB_INSERT_EITHER, &old) == -EINVAL,
+		  "insert");
+	tap_check(crab_store_delete(store, CRAB_KEY_EMPTY, &old) == -EINVAL, "delete");
+	tap_check(crab_store_search(store, CRAB_KEY_EMPTY, &value) == -EINVAL, "search");
+	tap_check(crab_store_seek(store, CRAB_KEY_EMPTY, CRAB_SEEK_LE, &record) == -EINVAL, "seek");
+	crab_store_abandon(store);
+	memcpy(before, media.base, media.size);
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%d", report.verdict);
+	crab_store_info(store, &info);
+	tap_check(info.durability == CRAB_DURABILITY_UNPROVEN, "%d", info.durability);
+	tap_check(!crab_store_search(store, 5, &value) && value == 50, "search");
+	tap_check(crab_store_insert(store, 6, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "insert");
+	tap_check(crab_store_delete(store, 5, &old) == -EROFS, "delete");
+	crab_store_detach(store);
+	tap_check(!memcmp(before, media.base, media.size), "media changed");
+	tap_ok(true, "attach: read-only changes nothing; the reserved key is refused");
+	free(before);
+	media_destroy(&media);
+}
+
+/* The n-th allocation fails, for every n: an error, nothing changed, nothing leaked */
+
+static void fail_insert(struct crab_store *store, struct model *m, u32 at)
+{
+	struct crab_old old;
+	long n;
+	int err;
+
+	for (n = 0, err = -ENOMEM; err == -ENOMEM; n++) {
+		crab_host_fail_alloc = n;
+		err = crab_store_insert(store, m->keys[at], at, CRAB_INSERT_EITHER, &old);
+		crab_host_fail_alloc = -1;
+		tap_check(!err || err == -ENOMEM, "%d", err);
+	}
+	if (!err)
+		model_put(m, at, at);
+}
+
+static struct crab_store *fail_attach(struct crab_media *media, u32 *failures)
+{
+	struct crab_attach_options options = { 0 };
+	struct crab_attach_report report;
+	struct crab_store *store;
+
+	for (*failures = 0; ; ++*failures) {
+		crab_host_fail_alloc = *failures;
+		store = crab_store_attach(media, &options, &report);
+		crab_host_fail_alloc = -1;
+		if (store != ERR_PTR(-ENOMEM))
+			return store;
+	}
+}
+
+static void test_alloc(const struct crab_engine_ops *ops)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 64 * 512);
+	struct model *m = model_create(600, MODEL_UNIFORM, 3);
+	struct crab_store *store = store_format_attach(&media, ops->name, "", 512);
+	u32 i, failures;
+
+	for (i = 0; i < m->n; i++)
+		fail_insert(store, m, i * 7 % m->n);
+	model_compare(m, store);
+	crab_store_detach(store);
+	store = fail_attach(&media, &failures);
+	tap_check(failures > 3 || ops->flags & CRAB_ENGINE_VOLATILE, "%u", failures);
+	if (!(ops->flags & CRAB_ENGINE_VOLATILE))
+		model_compare(m, store);
+	crab_store_detach(store);
+	tap_ok(true, "%s: every allocation failed once, %u of them in attach", ops->name, failures);
+	model_destroy(m);
+	media_destroy(&media);
+}
+
+/* The tests' own eyes: a planted difference must be told */
+static void test_oracle(void)
+{
+	struct crab_media media = media_create(1 << 16);
+	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
+	struct model *m = model_create(100, MODEL_DENSE, 3);
+	struct crab_old old;
+	u32 i, told = 0;
+
+	for (i = 0; i < 50; i++) {
+		crab_store_insert(store, i, i, CRAB_INSERT_EITHER, &old);
+		model_put(m, i, i);
+	}
+	model_compare(m, store);
+	tap_check(!tap_faults, "agrees at first");
+	tap_quiet = true;
+	m->values[7]++;
+	model_compare(m, store);
+	told += !!tap_faults, tap_faults = 0, m->values[7]--;
+	model_drop(m, 9);
+	model_compare(m, store);
+	told += !!tap_faults, tap_faults = 0;
+	model_put(m, 9, 9);
+	model_put(m, 70, 0);
+	model_compare(m, store);
+	told += !!tap_faults, tap_faults = 0;
+	tap_quiet = false;
+	tap_ok(told == 3, "the comparison tells a wrong value, a key too many, a key too few");
+	crab_store_detach(store);
+	model_destroy(m);
+	media_destroy(&media);
+}
+
+int main(void)
+{
+	const struct crab_engine_ops * const *ops;
+
+	if (crab_persist_init())
+		return 2;
+	crab_host_seed(1);
+	test_index_bulk();
+	test_index_random(1, 40, 1);
+	test_index_random(2, 3000, 1);
+	test_index_random(3, 5000, 2500);
+	test_pool();
+	test_pool_stock();
+	test_persist(true);
+	test_persist(false);
+	test_crc();
+	test_format();
+	test_readonly();
+	for (ops = crab_engines; *ops; ops++)
+		test_alloc(*ops);
+	test_oracle();
+	return tap_done();
+}
