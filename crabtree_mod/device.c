@@ -334,7 +334,6 @@ static void device_free(struct device *dev)
 	struct crab_device *device = to_crab(dev);
 
 	percpu_ref_exit(&device->calls);
-	ida_free(&crab_minors, MINOR(dev->devt));
 	kfree(device);
 }
 
@@ -396,6 +395,13 @@ err_free:
 	return ERR_PTR(err);
 }
 
+/* The number is free for the next, at once: who binds again finds the same name */
+static void device_unname(struct crab_device *device)
+{
+	ida_free(&crab_minors, MINOR(device->dev.devt));
+	put_device(&device->dev);
+}
+
 static void device_shut(struct crab_device *device)
 {
 	mutex_lock(&device->lock);
@@ -433,7 +439,7 @@ static int device_came(struct crab_region *region)
 err_shut:
 	device_shut(device);
 err_put:
-	put_device(&device->dev);
+	device_unname(device);
 	return err;
 }
 
@@ -447,7 +453,7 @@ static void device_remove(struct crab_device *device)
 	device_shut(device);
 	pr_info("%s: removed, region %s released\n", dev_name(&device->dev), region->name);
 	crab_region_free(region);
-	put_device(&device->dev);
+	device_unname(device);
 }
 
 /* Take the device of @region, or any if NULL, off the list */
