@@ -14,6 +14,7 @@ apt_sources() {
 	# shellcheck disable=SC1091
 	code=$(. /etc/os-release && echo "$VERSION_CODENAME")
 	[ ! -e $key ] || opt="[signed-by=$key] "
+	# shellcheck disable=SC2016 # (apt's own variables)
 	apt-get indextargets --format '$(ORIGIN) $(RELEASE) $(REPO_URI)' \
 		'Created-By: Packages' 'Component: main' | sort -u |
 	awk -v opt="$opt" -v code="$code" '
@@ -63,34 +64,25 @@ apt_depends() {
 	with_lock "apt-$1" apt_update "$1"
 	APT_CONFIG=$CACHE/apt/$1/conf apt-cache ${3:+-t "$3"} show \
 		--no-all-versions "$2" |
-		sed -n 's/^Depends: \([^ ,]*\).*/\1/p' | head -n1
+		awk '/^Depends: / && !n++ { sub(",$", "", $2); print $2 }'
 }
 
+# download ARCH SUITE PACKAGE DIR: the package file, into DIR
 download() {
-	local arch=$1 suite=$2 dir=$CACHE/apt/$1
-	shift 2
+	local arch=$1 suite=$2 package=$3 dir=$4
 	apt_update "$arch"
-	( cd "$dir/archives" &&
-	  APT_CONFIG=$dir/conf apt-get -qq ${suite:+-t "$suite"} download "$@" ) ||
-		die "could not download $*"
+	( cd "$dir" && APT_CONFIG=$CACHE/apt/$arch/conf \
+		apt-get -qq ${suite:+-t "$suite"} download "$package" ) ||
+		die "could not download $package"
 }
 
-# apt_deb ARCH SUITE PACKAGE: download it and print the path of the file
-apt_deb() {
-	local deb
-	with_lock "apt-$1" download "$1" "$2" "$3"
-	deb=$(find "$CACHE/apt/$1/archives" -maxdepth 1 -name "$3_*.deb" \
-		-printf '%T@ %p\n' | sort -n | tail -n1 | cut -d' ' -f2-)
-	[ -n "$deb" ] || die "apt downloaded no $3"
-	echo "$deb"
-}
-
-# apt_unpack ARCH SUITE PACKAGE DIR [TAR-ARGS...]: unpack all or some of it
+# apt_unpack ARCH SUITE PACKAGE DIR TAR-ARGS...: unpack all or some of it
 apt_unpack() {
-	local deb dir=$4
-	deb=$(apt_deb "$1" "$2" "$3")
+	local dir=$4 new
+	new=$(mktemp -d "$CACHE/apt/deb.XXXXXX")
+	with_lock "apt-$1" download "$1" "$2" "$3" "$new"
 	shift 4
 	mkdir -p "$dir"
-	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$dir" --wildcards "$@"
-	rm -f "$deb"
+	dpkg-deb --fsys-tarfile "$new"/*.deb | tar -x -C "$dir" --wildcards "$@"
+	rm -rf "$new"
 }

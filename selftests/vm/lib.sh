@@ -11,6 +11,7 @@
 # renamed, so that a build that was cut short leaves nothing to be mistaken for
 # a result, and two builds of one entry make it once.
 
+shopt -s inherit_errexit
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 ROOT=$(cd "$VM_DIR/../.." && pwd)
 CACHE=${CRABTREE_CACHE:-$HOME/.cache/crabtree}
@@ -21,40 +22,32 @@ ARM64_CROSS=aarch64-linux-gnu-
 say() { echo "${0##*/}: $*" >&2; }
 die() { say "$*"; exit 1; }
 
-# with_lock NAME COMMAND...: one at a time over all processes of this cache
+# with_lock NAME COMMAND...: one at a time over all processes of this cache.
+#
+# Never call this, or what calls it, where the shell asks for its status (if,
+# ||, !): set -e would be off in all of the command.  A failure ends the script.
 with_lock() {
-	local name=$1 fd rc=0
+	local name=$1 fd
 	shift
 	mkdir -p "$CACHE/locks"
 	exec {fd}>"$CACHE/locks/${name//\//_}"
 	flock -w 3600 "$fd" || die "no lock for $name within an hour"
-	"$@" || rc=$?
+	"$@"
 	exec {fd}>&-
-	return $rc
 }
 
-# Run BUILDER DIR ARGS... in a subshell whose -e holds, then publish DIR.
+# build_entry ENTRY BUILDER ARGS...: run BUILDER DIR ARGS..., then publish DIR
 build_entry() {
-	local entry=$1 tmp
-	shift
+	local entry=$1 builder=$2 new=$CACHE/${1%/*}/.new-${1##*/}
+	shift 2
 	[ ! -d "$CACHE/$entry" ] || return 0
-	tmp=$CACHE/${entry%/*}/.new-${entry##*/}
-	rm -rf "$tmp"
-	mkdir -p "$tmp"
-	( set -euo pipefail; builder=$1; shift; "$builder" "$tmp" "$@" ) ||
-		return 1
-	mv -T "$tmp" "$CACHE/$entry"
+	rm -rf "$new"
+	mkdir -p "$new"
+	"$builder" "$new" "$@"
+	mv -T "$new" "$CACHE/$entry"
 }
 
 # cached ENTRY BUILDER ARGS...: make the entry if it is not there
 cached() {
-	[ -d "$CACHE/$1" ] || build_in_lock "$@" || die "could not make $1"
+	[ -d "$CACHE/$1" ] || with_lock "$1" build_entry "$@"
 }
-
-# The lock is inherited by nothing: commands that outlive us must not hold it.
-build_in_lock() {
-	with_lock "$1" build_entry "$@"
-}
-
-# file_key FILE... : a short name for what they hold
-file_key() { cat "$@" | sha256sum | cut -c1-16; }

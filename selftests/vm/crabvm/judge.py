@@ -32,7 +32,7 @@ class Verdict:
     """What a console says: counts, complaints, and whether the end was reached."""
 
     def __init__(self, text):
-        self.passed, self.failed, self.skipped = 0, [], []
+        self.passed, self.failed, self.skipped = [], [], []
         self.splats = []
         self.begun = False
         self.status = None
@@ -70,9 +70,9 @@ class Verdict:
         elif re.search(r"#\s*SKIP\b", match.group(4), re.I):
             self.skipped.append(line.strip())
         elif not nested:
-            self.passed += 1
+            self.passed.append(line.strip())
 
-    def problems(self, expect, killed):
+    def problems(self, expect, expect_skips, killed):
         """Everything wrong with the run, worst first; empty when it is good."""
         found = []
         if self.splats:
@@ -84,6 +84,8 @@ class Verdict:
             found.append("no end marker")
         if not killed and self.status not in (None, 0):
             found.append(f"the test ended with status {self.status}")
-        if expect is not None and self.passed != expect:
-            found.append(f"{self.passed} tests passed where {expect} were expected")
+        if expect is not None and len(self.passed) != expect:
+            found.append(f"{len(self.passed)} tests passed where {expect} were expected")
+        if expect_skips is not None and len(self.skipped) != expect_skips:
+            found.append(f"{len(self.skipped)} tests skipped where {expect_skips} were expected")
         return found

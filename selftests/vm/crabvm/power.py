@@ -6,9 +6,11 @@ the files of acknowledgements have so many lines or after so many seconds.  What
 the guest had not handed to the host by then is gone; what it stored in the
 region's file, or sent over a channel, is not.
 
-Every wait is bounded: the time limit ends the machine in the same way.
+Every wait is bounded: the time limit ends the machine in the same way.  A
+machine does not outlive the program that started it, however that ends.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -34,6 +36,15 @@ class LineCounter:
         return self.lines
 
 
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
+
+
+def die_with_parent():
+    """In the child: be killed when the parent is gone."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Run:
     """A machine under way."""
 
@@ -42,7 +53,7 @@ class Run:
         self.killed = self.timed_out = False
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-            pass_fds=pass_fds, start_new_session=True)
+            pass_fds=pass_fds, start_new_session=True, preexec_fn=die_with_parent)
 
     def elapsed(self):
         """Seconds since the start."""

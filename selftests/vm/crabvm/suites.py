@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The suites of check: what each one builds, boots and runs.
+
+A suite is a command whose result is judged by its exit status and its last
+line's counts.  Those that boot a machine do so through run; a power cut counts
+as one test.  How many tests must pass in each stands in the file `expected`.
+"""
+
+import os
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+POWERCUT = os.path.join(HERE, "..", "powercut")
+
+
+class Suite:
+    """One suite; BUILD makes what it needs and returns its command."""
+
+    def __init__(self, name, group, build, weight):
+        self.name, self.group, self.build, self.weight = name, group, build, weight
+
+
+def machine(name, kernel, script, *args):
+    """A command that runs a guest script in a machine."""
+    return [os.path.join(HERE, "run"), "--name", name, "--kernel", kernel,
+            "--test", os.path.join(HERE, "guest", script), *args]
+
+
+def arch_of(kernel):
+    """The architecture that a kernel is for."""
+    return "arm64" if kernel.startswith("arm64") else "amd64"
+
+
+def kunit(kernel, *args):
+    """The KUnit suites."""
+    def build(tool, name, scratch):
+        module = tool("module", kernel, "CRABTREE_KUNIT=1")
+        return machine(name, kernel, "kunit.sh", "--timeout", "600", "--files",
+                       f"{module}/crabtree_mod/crabtree_kunit.ko:/crabtree_kunit.ko", *args)
+    return build
+
+
+def device_files(tool, kernel):
+    """The module, its sample and the kselftests, as run wants them."""
+    module = tool("module", kernel) + "/crabtree_mod"
+    programs = tool("programs", arch_of(kernel))
+    return ["--files", f"{module}/crabtree.ko:/crabtree.ko",
+            f"{module}/sample/crabtree_sample.ko:/crabtree_sample.ko",
+            f"{programs}/device:/device"]
+
+
+def device(kernel, *args, cpu=None, tests="", pmem=True):
+    """The kselftests over the loaded module."""
+    def build(tool, name, scratch):
+        files = device_files(tool, kernel)
+        region = [] if kernel == "uml" else ["--region", os.path.join(scratch, "media")]
+        region += ["--pmem", "64M"] if pmem and region else []
+        return machine(name, kernel, "device.sh", *files, *region, "--timeout", "900",
+                       "--env", f"TESTS={tests}", *(["--cpu", cpu] if cpu else []), *args)
+    return build
+
+
+def reboot(kernel):
+    """One store through four boots, cleanly detached or not."""
+    def build(tool, name, scratch):
+        files = device_files(tool, kernel)
+        region = ["--region", os.path.join(scratch, "media")]
+        return [machine(f"{name} {boot}", kernel, "reboot.sh", *files, *region, "--env",
+                        f"BOOT={boot}") for boot in range(1, 5)]
+    return build
+
+
+def powercut(kernel, cuts, operations):
+    """The demo, short."""
+    def build(tool, name, scratch):
+        tool("module", kernel)
+        tool("programs", arch_of(kernel))
+        return [os.path.join(POWERCUT, "demo"), "--brief", "--kernel", kernel,
+                "--cuts", str(cuts), "--operations", str(operations)]
+    return build
+
+
+def verifier(tool, name, scratch):
+    """The test of the power cut's verifier."""
+    return [os.path.join(POWERCUT, "selftest"), tool("programs", "amd64") + "/churn"]
+
+
+def dkms(tool, name, scratch):
+    """DKMS on this machine."""
+    return [os.path.join(HERE, "dkms")]
+
+
+# What needs neither a physical region nor 32-bit programs.
+UML_TESTS = "abi operations limits permissions bad_input concurrency sample.sh"
+DAX = ("--modules", "nd_e820", "nd_pmem")
+
+SUITES = [
+    Suite("kunit-uml", "kunit", kunit("uml", "--leaks"), 10),
+    Suite("kunit-arm64", "kunit", kunit("arm64-debug"), 60),
+    Suite("device-uml", "device", device("uml", "--leaks", tests=UML_TESTS), 40),
+    Suite("device-arm64-debug", "device", device("arm64-debug", tests="concurrency sample.sh"), 80),
+    Suite("device-arm64-6.1-a53", "device", device("arm64-6.1", cpu="cortex-a53"), 100),
+    Suite("device-arm64-6.1-n1", "device", device("arm64-6.1", cpu="neoverse-n1"), 100),
+    Suite("device-arm64-6.1-max", "device", device("arm64-6.1", cpu="max"), 100),
+    Suite("device-arm64-6.12", "device", device("arm64-6.12"), 100),
+    Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX), 90),
+    Suite("device-amd64-6.12", "device", device("amd64-6.12", *DAX), 90),
+    Suite("pmem-arm64-6.12", "device",
+          device("arm64-6.12", "--modules", "of_pmem", "nd_pmem", tests="regions.sh"), 30),
+    Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 30),
+    Suite("powercut-uml", "power", powercut("uml", 8, 40000), 30),
+    Suite("powercut-amd64-6.12", "power", powercut("amd64-6.12", 2, 20000), 60),
+    Suite("verifier", "power", verifier, 5),
+    Suite("dkms", "dkms", dkms, 20),
+]
