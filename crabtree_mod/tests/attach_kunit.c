@@ -107,7 +107,7 @@ static void attach_damaged(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, before);
 	crab_test_attach(test, false);
 	KUNIT_EXPECT_EQ(test, t->report.verdict, CRAB_VERDICT_RO);
-	KUNIT_EXPECT_TRUE(test, strstr(t->report.reason, "offset") != NULL);
+	KUNIT_EXPECT_TRUE(test, strstr(t->report.reason, "offset"));
 	for (key = 1; key <= 10; key++)
 		crab_test_expect(test, key, 0, key + 1);
 	for (key = 11; key <= 15; key++)

@@ -70,11 +70,13 @@ static void conf_verbs(struct kunit *test)
 	struct crab_old old = { .existed = true };
 
 	conf_begin(test);
-	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 5, 50, CRAB_INSERT_REPLACE, &old), -ENOENT);
+	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 5, 50, CRAB_INSERT_REPLACE, &old),
+			-ENOENT);
 	KUNIT_EXPECT_FALSE(test, old.existed);
 	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 5, 50, CRAB_INSERT_CREATE, &old), 0);
 	KUNIT_EXPECT_FALSE(test, old.existed);
-	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 5, 51, CRAB_INSERT_CREATE, &old), -EEXIST);
+	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 5, 51, CRAB_INSERT_CREATE, &old),
+			-EEXIST);
 	KUNIT_EXPECT_TRUE(test, old.existed && old.value == 50);
 	crab_test_expect(test, 5, 0, 50);
 	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 5, 51, CRAB_INSERT_REPLACE, &old), 0);
@@ -90,7 +92,8 @@ static void conf_verbs(struct kunit *test)
 	crab_test_expect_check(test, 0);
 }
 
-static void conf_scan(struct kunit *test, const struct conf_model *m, u32 from, u32 to, u32 cap)
+static void conf_scan(struct kunit *test, const struct conf_model *m, u32 from, u32 to,
+		      u32 cap)
 {
 	struct crab_test *t = test->priv;
 	struct crab_record r[8];
@@ -111,7 +114,8 @@ static void conf_scan(struct kunit *test, const struct conf_model *m, u32 from, 
 		KUNIT_EXPECT_FALSE(test, m->there[from++]);
 }
 
-static void conf_seek(struct kunit *test, const struct conf_model *m, s32 at, enum crab_seek_dir dir)
+static void conf_seek(struct kunit *test, const struct conf_model *m, s32 at,
+		      enum crab_seek_dir dir)
 {
 	struct crab_test *t = test->priv;
 	struct crab_record r = { };
@@ -169,7 +173,8 @@ static void conf_history(struct kunit *test)
 		else if (r >> 11 & 1)
 			conf_seek(test, m, at, r >> 12 & 1);
 		else
-			conf_scan(test, m, at, at + (r >> 12) % (CONF_KEYS - at), 1 + (r >> 20) % 8);
+			conf_scan(test, m, at, at + (r >> 12) % (CONF_KEYS - at),
+				  1 + (r >> 20) % 8);
 		if (i % 16 == 0)
 			crab_store_maintain(t->store);
 		if (i % 500 != 499)

@@ -24,7 +24,8 @@ static void index_build(struct kunit *test, struct crab_index *index, u32 n)
 }
 
 /* Every key leads to the last leaf at or below it */
-static void index_compare(struct kunit *test, const struct crab_index *index, const u8 *there, u32 n)
+static void index_compare(struct kunit *test, const struct crab_index *index, const u8 *there,
+			  u32 n)
 {
 	u32 i, last = 0, wrong = 0;
 

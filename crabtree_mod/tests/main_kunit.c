@@ -116,7 +116,7 @@ struct crab_engine_stats crab_test_stats(struct kunit *test)
 	struct crab_store_info *info = kunit_kzalloc(test, sizeof(*info), GFP_KERNEL);
 
 	memset(&stats, 0, sizeof(stats));
-	KUNIT_EXPECT_TRUE(test, info != NULL);
+	KUNIT_EXPECT_TRUE(test, info);
 	if (info) {
 		crab_store_info(t->store, info);
 		stats = info->stats;

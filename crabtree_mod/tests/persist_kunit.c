@@ -44,7 +44,7 @@ static u32 shadow_outcomes(struct shadow_test *s, crab_shadow_judge judge)
 
 	s->seen = 0;
 	s->runs = 0;
-	KUNIT_EXPECT_TRUE(s->test, now != NULL);
+	KUNIT_EXPECT_TRUE(s->test, now);
 	KUNIT_EXPECT_EQ(s->test, crab_shadow_explore(shadow, now, judge, s, 1000), 0);
 	crab_shadow_restore(shadow, now);
 	crab_shadow_release(now);
