@@ -46,7 +46,8 @@
  * struct recover_leaf - what pass 1 found in one place of the pool
  * @next: its word, whether the header is valid or not
  * @low: if valid
- * @check: check bits that a link to it must have; of an invalid header 0 and @valid false
+ * @birth: if valid, until @listed
+ * @leaf: its descriptor, once @listed
  * @valid: the header is one of this store
  * @listed: pass 2 came here
  */
@@ -55,7 +56,7 @@ struct recover_leaf {
 	u64 low;
 	union {
 		u64 birth;
-		struct crab_leaf *leaf;	/* once @listed */
+		struct crab_leaf *leaf;
 	};
 	bool valid;
 	bool listed;
