@@ -12,6 +12,7 @@
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
+#include <linux/bitops.h>
 #include <linux/capability.h>
 #include <linux/compat.h>
 #include <linux/err.h>

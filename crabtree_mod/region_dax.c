@@ -186,7 +186,7 @@ static int dax_claim(struct crab_dax *dax, struct crab_region *region, const cha
 	dax->dax = fs_dax_get_by_bdev(dax->bdev.bdev, &start, dax, &dax_holder_ops);
 	if (!dax->dax) {
 		pr_err("pmem=%s: no DAX: not persistent memory, or held by another\n", path);
-		return -EOPNOTSUPP;
+		return -ENXIO;
 	}
 	media->size = round_down(bdev_nr_bytes(dax->bdev.bdev), PAGE_SIZE);
 	err = crab_region_check(region->name, start, media->size) ?:
