@@ -479,7 +479,11 @@ static int step_format(struct crash *c)
 /* Lose power at a random moment of the operation, with a random image, and live on */
 static int step_cut(struct crash *c)
 {
-	struct crash_op op = { CRASH_INSERT + c->op.value % 2 * CRASH_DELETE, c->op.key, c->op.value };
+	struct crash_op op = {
+		.verb = c->op.value % 2 ? CRASH_DELETE : CRASH_INSERT,
+		.key = c->op.key,
+		.value = c->op.value,
+	};
 	struct crash_points *points = points_alloc();
 	struct crash_content before = c->content, found;
 	int err;
