@@ -19,6 +19,7 @@ bool crab_x86_cx16;
 
 #include <asm/cpufeature.h>
 
+static u32 x86_line(void)		{ return boot_cpu_data.x86_clflush_size; }
 static bool x86_has_clwb(void)		{ return boot_cpu_has(X86_FEATURE_CLWB); }
 static bool x86_has_clflushopt(void)	{ return boot_cpu_has(X86_FEATURE_CLFLUSHOPT); }
 static bool x86_has_clflush(void)	{ return boot_cpu_has(X86_FEATURE_CLFLUSH); }
@@ -29,15 +30,22 @@ static void x86_choose(void)		{ }	/* clwb() is an alternative of all three */
 
 enum crab_x86_clean crab_x86_clean;
 
-static bool x86_cpuid(u32 leaf, u32 reg, u32 bit)
+static u32 x86_cpuid_word(u32 leaf, u32 reg)
 {
 	u32 r[4];
 
 	asm volatile("cpuid" : "=a" (r[0]), "=b" (r[1]), "=c" (r[2]), "=d" (r[3])
 			     : "a" (leaf), "c" (0));
-	return r[reg] & (1U << bit);
+	return r[reg];
 }
 
+static bool x86_cpuid(u32 leaf, u32 reg, u32 bit)
+{
+	return x86_cpuid_word(leaf, reg) & (1U << bit);
+}
+
+/* CPUID.1:EBX[15:8], in units of 8 bytes */
+static u32 x86_line(void)		{ return (x86_cpuid_word(1, 1) >> 8 & 0xff) * 8; }
 static bool x86_has_clwb(void)		{ return x86_cpuid(7, 1, 24); }
 static bool x86_has_clflushopt(void)	{ return x86_cpuid(7, 1, 23); }
 static bool x86_has_clflush(void)	{ return x86_cpuid(1, 3, 19); }
@@ -53,7 +61,7 @@ static void x86_choose(void)
 
 int crab_persist_init(void)
 {
-	if (!x86_has_clflush())
+	if (!x86_has_clflush() || x86_line() < CRAB_LINE)
 		return -EOPNOTSUPP;
 	x86_choose();
 	crab_x86_cx16 = x86_has_cx16();
@@ -89,6 +97,17 @@ DEFINE_STATIC_KEY_FALSE(crab_arm64_casp);
 
 #define arm64_enable(key)	static_branch_enable(&crab_arm64_##key)
 
+static const char *arm64_poc_method(void)
+{
+	return cpus_have_cap(ARM64_WORKAROUND_CLEAN_CACHE) ? "dc civac" : "dc cvac";
+}
+
+/* CTR_EL0.DminLine: log2 of the words of the smallest data line of all cores */
+static u32 arm64_line(void)
+{
+	return 4U << (read_sanitised_ftr_reg(SYS_CTR_EL0) >> 16 & 0xf);
+}
+
 /* ID_AA64ISAR1_EL1.DPB: 1 dc cvap, 2 dc cvadp too; the system-wide value */
 static u32 arm64_dpb(void)
 {
@@ -115,6 +134,19 @@ bool crab_arm64_cvap, crab_arm64_cvadp, crab_arm64_lse2, crab_arm64_casp;
 
 #define arm64_enable(key)	(crab_arm64_##key = true)
 
+static const char *arm64_poc_method(void)
+{
+	return "dc civac";
+}
+
+static u32 arm64_line(void)
+{
+	u64 ctr;
+
+	asm volatile("mrs %0, ctr_el0" : "=r" (ctr));
+	return 4U << (ctr >> 16 & 0xf);
+}
+
 static u32 arm64_dpb(void)
 {
 	return getauxval(AT_HWCAP2) & 1 ? 2 : getauxval(AT_HWCAP) & (1UL << 16) ? 1 : 0;
@@ -134,6 +166,8 @@ static bool arm64_has_lse2(void)
 
 int crab_persist_init(void)
 {
+	if (arm64_line() < CRAB_LINE)
+		return -EOPNOTSUPP;
 	if (arm64_dpb() >= 1)
 		arm64_enable(cvap);
 	if (arm64_dpb() >= 2)
@@ -156,7 +190,7 @@ const char *crab_persist_method(void)
 {
 	if (crab_arm64_has(cvadp))
 		return "dc cvadp";
-	return crab_arm64_has(cvap) ? "dc cvap" : "dc cvac";
+	return crab_arm64_has(cvap) ? "dc cvap" : arm64_poc_method();
 }
 
 bool crab_pair_is_atomic(void)

@@ -33,12 +33,16 @@
 enum crab_point {
 	CRAB_P1_CLEARED = 1,	/* FORMAT: both superblocks void before anything else changes */
 	CRAB_P2_BODY,		/* FORMAT: head and first leaf whole before a superblock names them */
-	CRAB_P3_SUPER,		/* one superblock copy whole; the other was not touched */
+	CRAB_P3_SUPER,		/* one superblock copy whole; the other is as it was */
 	CRAB_P4_REPAIRED,	/* what attach read and repaired, before the first operation */
 	CRAB_P5_PREPARED,	/* landmarks of a free leaf, before the pool hands it out as prepared */
 	CRAB_P6_RECORD,		/* one slot: insert, update, delete */
 	CRAB_P7_FRESH,		/* fresh leaves whole, before P8 links them */
 	CRAB_P8_LINKED,		/* the predecessor's link; what it bypasses is free after it */
+	CRAB_P9_SHIFTED,	/* a line that received a record, before its old place is overwritten */
+	CRAB_P10_ENDED,		/* the end of a leaf's records, before or after what it hides */
+	CRAB_P11_APPENDED,	/* records behind the end, before the first key reveals them */
+	CRAB_P12_ALLOCATED,	/* one word of the bitmap, where leaves are allocated on demand */
 	CRAB_POINTS
 };
 
@@ -76,11 +80,13 @@ struct crab_media {
  * @media: where they go
  * @lines: lines cleaned so far
  * @fences: fences so far
+ * @orders: stores kept in order within a line so far, see crab_order()
  */
 struct crab_flow {
 	struct crab_media *media;
 	u64 lines;
 	u64 fences;
+	u64 orders;
 };
 
 #if defined(__aarch64__)
@@ -93,8 +99,10 @@ struct crab_flow {
 
 #ifdef CRABTREE_SHADOW
 void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value);
+void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first, u64 second);
 void crab_shadow_clean(struct crab_media *media, const void *p, u64 len);
 void crab_shadow_fence(struct crab_media *media, enum crab_point point);
+void crab_shadow_order(struct crab_media *media);
 u64 crab_shadow_load(const struct crab_media *media, const __le64 *p);
 #endif
 
@@ -102,7 +110,8 @@ u64 crab_shadow_load(const struct crab_media *media, const __le64 *p);
  * crab_persist_init() - choose the primitives for this CPU
  *
  * Context: once, before any other call; may sleep.
- * Return: 0, or -EOPNOTSUPP where the CPU cannot clean a line.
+ * Return: 0, or -EOPNOTSUPP where the CPU cannot clean a line, or has lines that
+ * are shorter than CRAB_LINE.
  */
 int crab_persist_init(void);
 
@@ -170,10 +179,8 @@ static __always_inline void crab_store_pair(struct crab_flow *flow, __le64 *p,
 {
 	crab_arch_store_pair(p, cpu_to_le64(first), cpu_to_le64(second));
 #ifdef CRABTREE_SHADOW
-	if (flow->media->shadow) {
-		crab_shadow_store(flow->media, p + 1, second);
-		crab_shadow_store(flow->media, p, first);
-	}
+	if (flow->media->shadow)
+		crab_shadow_store_pair(flow->media, p, first, second);
 #endif
 }
 
@@ -199,6 +206,24 @@ static __always_inline void crab_clean(struct crab_flow *flow, const void *p, u6
 		if (!flow->media->fence_only)
 			crab_arch_clean_line((void *)line);
 	}
+}
+
+/**
+ * crab_order() - stores before it are visible before stores after it
+ * @flow: the caller's flow; counts it
+ *
+ * Under model L, and only there, the same holds for what a cut leaves of one line.
+ *
+ * Context: any.
+ */
+static __always_inline void crab_order(struct crab_flow *flow)
+{
+	flow->orders++;
+	crab_arch_order();
+#ifdef CRABTREE_SHADOW
+	if (flow->media->shadow)
+		crab_shadow_order(flow->media);
+#endif
 }
 
 /**

@@ -67,6 +67,12 @@ static __always_inline void crab_arch_fence(void)
 	asm volatile("dsb sy" ::: "memory");
 }
 
+/* Between stores to one line; completes no clean */
+static __always_inline void crab_arch_order(void)
+{
+	asm volatile("dmb ishst" ::: "memory");
+}
+
 /* casp until it succeeds: a torn comparand costs a turn and nothing else */
 static __always_inline void crab_arm64_casp_store(__le64 *p, __le64 first, __le64 second)
 {

@@ -45,6 +45,12 @@ static __always_inline void crab_arch_fence(void)
 	asm volatile("sfence" ::: "memory");
 }
 
+/* x86 keeps stores in order: the compiler must too */
+static __always_inline void crab_arch_order(void)
+{
+	barrier();
+}
+
 extern bool crab_x86_cx16;
 
 /*
