@@ -14,6 +14,7 @@
 #include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -21,10 +22,15 @@
 #include "persist_shadow.h"
 
 #define SHADOW_POISON	0x5ad0c0de5ad0c0deULL
+#define SHADOW_EPOCHS	48		/* of one life that may be open in a line */
+#define SHADOW_CHOICE_LINE	(1U << 31)	/* of a path's step: a line was decided, not a word */
 
 struct shadow_node {
 	u64 value;
 	u32 next;		/* index of the next node plus one; 0: the end */
+	u32 epoch;		/* stores of one line and epoch were not kept in order */
+	u16 life;		/* lives are cut each for itself */
+	bool pair;		/* with its other word one event */
 	u16 stored;		/* in this life; else it may stand on the media since a cut */
 	u16 cleaned;		/* by which CPUs: the next fence of one of them completes it */
 };
@@ -41,6 +47,8 @@ struct crab_shadow_image {
 	u32 pending;		/* nodes in lists */
 	u32 spare;		/* list of free nodes */
 	u32 lines;		/* cleaned and not yet fenced */
+	u32 epoch;		/* one more with each order */
+	u16 life;		/* one more with each cut */
 	__le64 *view;		/* the media's memory; unused in crab_shadow.now */
 	u64 *durable;
 	struct shadow_node *node;
@@ -71,6 +79,8 @@ static void image_copy(struct crab_shadow_image *to, const struct crab_shadow_im
 	to->pending = from->pending;
 	to->spare = from->spare;
 	to->lines = from->lines;
+	to->epoch = from->epoch;
+	to->life = from->life;
 	memcpy(to->durable, from->durable, from->words * sizeof(u64));
 	memcpy(to->first, from->first, from->words * sizeof(u32));
 	memcpy(to->node, from->node, from->nodes * sizeof(struct shadow_node));
@@ -130,6 +140,21 @@ static bool shadow_word(struct crab_shadow *shadow, const void *p, const char *w
 	return true;
 }
 
+static u32 line_begin(u32 line)
+{
+	return line * (CRAB_LINE / sizeof(__le64));
+}
+
+static u32 line_of(u32 word)
+{
+	return word / (CRAB_LINE / sizeof(__le64));
+}
+
+static u32 line_end(const struct crab_shadow_image *now, u32 line)
+{
+	return min(line_begin(line + 1), now->words);
+}
+
 static void shadow_event(struct crab_shadow *shadow, enum crab_shadow_event event,
 			 enum crab_point point)
 {
@@ -137,44 +162,78 @@ static void shadow_event(struct crab_shadow *shadow, enum crab_shadow_event even
 		shadow->hook(shadow, event, point);
 }
 
-void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value)
+/* A pair is one event among others in order: a neighbour in its epoch would be none */
+static void line_check_pair(struct crab_shadow *shadow, u32 word, bool pair)
 {
-	struct crab_shadow *shadow = media->shadow;
-	struct crab_shadow_image *now = shadow->now;
-	struct shadow_node *last, *node = node_at(now, now->spare);
-	u32 word, at = now->spare;
+	const struct crab_shadow_image *now = shadow->now;
+	const struct shadow_node *node;
+	u32 at;
 
-	if (!shadow_word(shadow, p, "store", &word))
-		return;
+	for (at = line_begin(line_of(word)); at < line_end(now, line_of(word)); at++)
+		for (node = node_at(now, now->first[at]); node; node = node_at(now, node->next))
+			if (node->stored && node->epoch == now->epoch && (pair || node->pair))
+				shadow_error(shadow, "word %u: a pair and a store without order", at);
+}
+
+static void word_store(struct crab_shadow *shadow, u32 word, u64 value, bool pair)
+{
+	struct crab_shadow_image *now = shadow->now;
+	struct shadow_node *last, *node;
+	u32 at;
+
 	shadow->counts.stores++;
 	last = word_last(now, word);
 	if (last ? last->stored && last->value == value : now->durable[word] == value)
 		return;
+	at = now->spare;
+	node = node_at(now, at);
 	if (!node) {
 		shadow_error(shadow, "more than %u stores pending", now->nodes);
 		return;
 	}
 	now->spare = node->next;
 	now->pending++;
-	node->value = value;
-	node->next = 0;
-	node->stored = true;
-	node->cleaned = 0;
+	*node = (struct shadow_node) {
+		.value = value, .stored = true, .epoch = now->epoch,
+		.life = now->life, .pair = pair,
+	};
 	if (last)
 		last->next = at;
 	else
 		now->first[word] = at;
+}
+
+void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value)
+{
+	struct crab_shadow *shadow = media->shadow;
+	u32 pending = shadow->now->pending, word;
+
+	if (!shadow_word(shadow, p, "store", &word))
+		return;
+	line_check_pair(shadow, word, false);
+	word_store(shadow, word, value, false);
+	if (shadow->now->pending != pending)
+		shadow_event(shadow, CRAB_SHADOW_STORED, 0);
+}
+
+void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first, u64 second)
+{
+	struct crab_shadow *shadow = media->shadow;
+	u32 word;
+
+	if (!shadow_word(shadow, p, "store", &word))
+		return;
+	if (word % 2)
+		shadow_error(shadow, "word %u: a pair that is not aligned", word);
+	line_check_pair(shadow, word, true);
+	word_store(shadow, word, first, true);
+	word_store(shadow, word + 1, second, true);
 	shadow_event(shadow, CRAB_SHADOW_STORED, 0);
 }
 
-static u32 line_begin(u32 line)
+void crab_shadow_order(struct crab_media *media)
 {
-	return line * (CRAB_LINE / sizeof(__le64));
-}
-
-static u32 line_end(const struct crab_shadow_image *now, u32 line)
-{
-	return min(line_begin(line + 1), now->words);
+	media->shadow->now->epoch++;
 }
 
 /* Marks what stands in a line; false if there was nothing to mark */
@@ -335,13 +394,111 @@ static u32 shadow_choose(struct crab_shadow *shadow, u32 word, u32 options)
 	return step->choice;
 }
 
+/* The epochs of a life that are open in a line, ascending; a pair's if @pairs says so */
+static u32 line_epochs(const struct crab_shadow_image *now, u32 line, u16 life,
+		       u32 *epochs, bool *pairs, u32 cap)
+{
+	const struct shadow_node *node;
+	u32 word, n = 0, i;
+
+	for (word = line_begin(line); word < line_end(now, line); word++) {
+		for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next)) {
+			for (i = 0; i < n && epochs[i] < node->epoch; i++)
+				;
+			if (node->life != life || n == cap || (i < n && epochs[i] == node->epoch))
+				continue;
+			memmove(&epochs[i + 1], &epochs[i], (n - i) * sizeof(*epochs));
+			memmove(&pairs[i + 1], &pairs[i], (n - i) * sizeof(*pairs));
+			epochs[i] = node->epoch;
+			pairs[i] = node->pair;
+			n++;
+		}
+	}
+	return n;
+}
+
+/* The oldest life after @life that left something open in a line, or 0 */
+static u16 line_next_life(const struct crab_shadow_image *now, u32 line, u16 life)
+{
+	const struct shadow_node *node;
+	u16 next = 0;
+	u32 word;
+
+	for (word = line_begin(line); word < line_end(now, line); word++)
+		for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next))
+			if (node->life > life && (!next || node->life < next))
+				next = node->life;
+	return next;
+}
+
+/* Of @life what came before @epoch is there, and what came after it is not */
+static void word_cut(struct crab_shadow *shadow, u32 word, u16 life, u32 epoch)
+{
+	struct crab_shadow_image *now = shadow->now;
+	u32 *link, at, n = 0, there = 0;
+	struct shadow_node *node;
+
+	for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next)) {
+		n++;
+		if (node->life == life && node->epoch < epoch) {
+			now->durable[word] = node->value;
+			there = n;
+		}
+	}
+	while (there--)
+		word_pop(now, word);
+	for (link = &now->first[word]; (at = *link); ) {
+		node = node_at(now, at);
+		if (node->life != life || (node->epoch == epoch && !node->pair)) {
+			link = &node->next;
+			continue;
+		}
+		*link = node->next;
+		node->next = now->spare;
+		now->spare = at;
+		now->pending--;
+	}
+	if (!now->first[word])
+		((__le64 *)shadow->media->base)[word] = cpu_to_le64(now->durable[word]);
+}
+
+/*
+ * Model L: of each life a line holds a prefix of its epochs, and any part of one
+ * more. A pair is the only event of its epoch, and has no parts.
+ */
+static void line_decide(struct crab_shadow *shadow, u32 line)
+{
+	struct crab_shadow_image *now = shadow->now;
+	u32 epochs[SHADOW_EPOCHS], n, word, choice;
+	bool pairs[SHADOW_EPOCHS];
+	u16 life = 0;
+
+	while ((life = line_next_life(now, line, life))) {
+		n = line_epochs(now, line, life, epochs, pairs, SHADOW_EPOCHS);
+		if (n == SHADOW_EPOCHS)
+			shadow_error(shadow, "line %u has too many epochs", line);
+		if (n + pairs[n - 1] < 2)
+			continue;
+		choice = shadow_choose(shadow, line_begin(line) | SHADOW_CHOICE_LINE,
+				       n + pairs[n - 1]);
+		for (word = line_begin(line); word < line_end(now, line); word++)
+			if (now->first[word])
+				word_cut(shadow, word, life, choice < n ? epochs[choice] : U32_MAX);
+	}
+}
+
 /* Settles an open word */
 static void shadow_decide(struct crab_shadow *shadow, u32 word)
 {
 	struct crab_shadow_image *now = shadow->now;
 	u64 values[16];
-	u32 choice = 0, options = word_options(now, word, values, ARRAY_SIZE(values));
+	u32 choice = 0, options;
 
+	if (shadow->model == CRAB_SHADOW_MODEL_LINE)
+		line_decide(shadow, line_of(word));
+	if (!now->first[word])
+		return;
+	options = word_options(now, word, values, ARRAY_SIZE(values));
 	if (options == ARRAY_SIZE(values))
 		shadow_error(shadow, "word %u has too many values", word);
 	if (options > 1) {
@@ -393,6 +550,7 @@ struct crab_shadow *crab_shadow_create(struct crab_media *media, u32 nodes)
 	for (i = 0; i < nodes; i++)
 		shadow->now->node[i].next = i;
 	shadow->now->spare = nodes;
+	shadow->now->life = 1;
 	media->shadow = shadow;
 	return shadow;
 }
@@ -458,6 +616,7 @@ void crab_shadow_crash(struct crab_shadow *shadow)
 		((__le64 *)shadow->media->base)[word] = cpu_to_le64(SHADOW_POISON);
 	}
 	now->lines = 0;
+	now->life++;
 }
 
 /* The next path, depth first; false when all were taken */
@@ -519,6 +678,10 @@ const char *crab_shadow_point_name(enum crab_point point)
 		[CRAB_P6_RECORD] = "P6 record",
 		[CRAB_P7_FRESH] = "P7 fresh",
 		[CRAB_P8_LINKED] = "P8 linked",
+		[CRAB_P9_SHIFTED] = "P9 shifted",
+		[CRAB_P10_ENDED] = "P10 ended",
+		[CRAB_P11_APPENDED] = "P11 appended",
+		[CRAB_P12_ALLOCATED] = "P12 allocated",
 	};
 
 	return point < CRAB_POINTS && names[point] ? names[point] : "no point";

@@ -4,7 +4,9 @@
  * cut could leave there, and the explorer that tries all of it.
  *
  * A word is durable, or has a list of later values of which any may be the one
- * that the cut leaves (model W). In the life that stores them they are stored or
+ * that the cut leaves (model W). Under model L the stores of a line that were kept
+ * in order come in order: a cut leaves all of them up to some crab_order(), and any
+ * part of those up to the next. In the life that stores them they are stored or
  * cleaned; a cut makes them alternatives of the next life. An alternative is
  * chosen when somebody reads the word and not before: so every image that the
  * reader can tell from others is tried, and no more.
@@ -22,6 +24,11 @@
 enum crab_shadow_event {
 	CRAB_SHADOW_STORED,	/* a store changed what a cut could leave */
 	CRAB_SHADOW_FENCING,	/* a fence is about to complete */
+};
+
+enum crab_shadow_model {
+	CRAB_SHADOW_MODEL_WORD,
+	CRAB_SHADOW_MODEL_LINE,
 };
 
 /* What a platform or a programmer may get wrong: the test of the tests */
@@ -68,6 +75,7 @@ struct crab_shadow_counts {
  * struct crab_shadow - the double of one media
  * @media: the media; its memory is what the CPU sees
  * @words: of 8 bytes, in the media
+ * @model: what a cut may leave; constant while anything is pending
  * @now: what is durable and what is not
  * @path: choices of the exploration that is running, or NULL: choose by @seed
  * @failed: choices that led to the last failure, outermost first; a reproducer
@@ -86,6 +94,7 @@ struct crab_shadow_counts {
 struct crab_shadow {
 	struct crab_media *media;
 	u32 words;
+	enum crab_shadow_model model;
 	struct crab_shadow_image *now;
 	struct crab_shadow_path *path;
 	struct crab_shadow_path *failed;
@@ -119,6 +128,7 @@ u32 crab_shadow_pending(const struct crab_shadow *shadow);
 
 /**
  * crab_shadow_capture() - keep this moment: a crash point
+ * @shadow: the shadow
  *
  * Return: to be restored, explored and released; NULL for want of memory, which
  * is an error of the shadow too.
