@@ -54,6 +54,53 @@ struct crab_damage {
 	char what[CRAB_WHAT_LEN];
 };
 
+enum crab_strategy {
+	CRAB_STRATEGY_AUTO,	/* per operation, whichever is estimated to cost less */
+	CRAB_STRATEGY_SIP,	/* shift in place, always */
+	CRAB_STRATEGY_COW,	/* copy on write, always */
+};
+
+/**
+ * struct crab_costs - what things cost on this CPU, in picoseconds
+ * @round: clean one line and fence
+ * @line: one line more before the same fence
+ * @order: keep two stores in order
+ * @record: copy or move one record
+ */
+struct crab_costs {
+	u32 round;
+	u32 line;
+	u32 order;
+	u32 record;
+};
+
+/**
+ * struct crab_tuning - how to do what the media format leaves open; see seed 000
+ * @strategy: of writes to sorted leaves, section 4.1
+ * @on_demand: allocate leaves by a bitmap on the media, not from the pool, section 5.1
+ * @probe: compare with the middle key before searching, section 5.2
+ * @pair: store key and value as one event where the CPU can, section 5.3
+ * @costs: prices for CRAB_STRATEGY_AUTO
+ */
+struct crab_tuning {
+	enum crab_strategy strategy;
+	bool on_demand;
+	bool probe;
+	bool pair;
+	struct crab_costs costs;
+};
+
+/* What is used where nothing else is asked for: Crab_opt, with measured costs */
+extern struct crab_tuning crab_tuning_default;
+
+/**
+ * crab_costs_measure() - price this CPU's cleans and fences by a short test
+ * @costs: out
+ * Context: may sleep; a few milliseconds; crab_persist_init() came before.
+ * Return: 0 or -ENOMEM.
+ */
+int crab_costs_measure(struct crab_costs *costs);
+
 /**
  * struct crab_engine - an attached engine; the head of each engine's own structure
  * @ops: its operations
@@ -63,6 +110,7 @@ struct crab_damage {
  * @prepare: the flow of maintain; its caller serialises
  * @damage: what attach found, and operations since; sticky
  * @clean: the store was detached cleanly before this attach
+ * @tuning: the store's; set before repair
  */
 struct crab_engine {
 	const struct crab_engine_ops *ops;
@@ -72,6 +120,7 @@ struct crab_engine {
 	struct crab_flow prepare;
 	struct crab_damage damage;
 	bool clean;
+	struct crab_tuning tuning;
 };
 
 struct crab_engine_stats {
@@ -83,6 +132,12 @@ struct crab_engine_stats {
 	u64 splits;
 	u64 unlinks;
 	u64 repairs;
+	u64 sips;	/* writes done by shifting in place ... */
+	u64 sip_lines;	/* ... the lines they cleaned ... */
+	u64 sip_fences;	/* ... and their fences */
+	u64 cows;	/* the same of writes done by copying */
+	u64 cow_lines;
+	u64 cow_fences;
 };
 
 enum crab_insert_mode {
@@ -117,7 +172,6 @@ struct crab_check_report {
  * @name: as FORMAT names it
  * @id: as the superblock names it; never reused
  * @layouts: its leaf layouts, ended by a NULL name; the first is the default
- * @needs: the media model under which its promise holds
  * @flags: CRAB_ENGINE_*
  * @format: write an empty body, durable on return (P2); the superblocks are void
  * @attach: the read-only pass. Writes nothing. Damage is put into @damage of the
@@ -130,6 +184,8 @@ struct crab_check_report {
  * @scan: records in [@start, @end] in order, at most @cap; returns how many, 0
  *	only at the end of the range; stops before a quarantined leaf, so that the
  *	call which begins there says -EUCLEAN
+ * @beyond: the least key behind the quarantined range that holds @key, or the
+ *	reserved key
  * @insert: durable on return. -ENOSPC, -EEXIST and -ENOENT before the first store
  * @remove: durable on return, or -ENOENT
  * @check: read the media again, compare it with every invariant
@@ -144,7 +200,6 @@ struct crab_engine_ops {
 	const char *name;
 	u16 id;
 	u32 flags;
-	enum crab_model needs;
 	const struct crab_layout *layouts;
 
 	int (*format)(struct crab_flow *flow, const struct crab_geometry *geo);
@@ -157,6 +212,7 @@ struct crab_engine_ops {
 		    struct crab_record *record);
 	int (*scan)(struct crab_engine *engine, u64 start, u64 end,
 		    struct crab_record *records, u32 cap);
+	u64 (*beyond)(struct crab_engine *engine, u64 key);
 	int (*insert)(struct crab_engine *engine, u64 key, u64 value,
 		      enum crab_insert_mode mode, struct crab_old *old);
 	int (*remove)(struct crab_engine *engine, u64 key, struct crab_old *old);
@@ -169,9 +225,18 @@ struct crab_engine_ops {
 
 #define CRAB_ENGINE_VOLATILE	(1U << 0)	/* content does not outlive its attach */
 
+/**
+ * struct crab_layout - a leaf layout of an engine
+ * @name: as FORMAT names it
+ * @id: as the superblock names it; never reused
+ * @needs: the media model under which its promise holds
+ * @bitmap: FORMAT leaves room for a bit a leaf before the pool
+ */
 struct crab_layout {
 	const char *name;
 	u16 id;
+	enum crab_model needs;
+	bool bitmap;
 };
 
 extern const struct crab_engine_ops crab_engine_crab;

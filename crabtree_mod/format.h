@@ -14,7 +14,7 @@
 #include <linux/build_bug.h>
 #include <linux/types.h>
 
-#define CRAB_LINE		64	/* unit of cleaning; also the least alignment of anything here */
+#define CRAB_LINE		64	/* unit of cleaning */
 
 #define CRAB_MAGIC		0x4545525442415243ULL	/* "CRABTREE" */
 #define CRAB_MAGIC_VOID		0x44494f5642415243ULL	/* "CRABVOID": a FORMAT began here */
@@ -26,7 +26,8 @@
 #define CRAB_SUPER_STRIDE	4096ULL	/* superblock copies at 0 and at this offset */
 #define CRAB_SUPER_COPIES	2
 #define CRAB_HEAD_OFFSET	8192ULL
-#define CRAB_POOL_OFFSET	16384ULL
+#define CRAB_BITMAP_OFFSET	12288ULL	/* of layouts that have one; up to the pool */
+#define CRAB_POOL_OFFSET	16384ULL	/* the least; a multiple of it */
 
 #ifdef CRABTREE_SHADOW			/* tests explore tiny leaves exhaustively */
 #define CRAB_LEAF_BYTES_MIN	128U

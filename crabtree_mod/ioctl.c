@@ -278,9 +278,21 @@ static int scan_fill(struct crab_device *device, struct crabtree_scan *arg,
 	return 0;
 }
 
+/* Where service goes on behind a quarantined range */
+static int scan_skip(struct crab_device *device, struct crab_cursor *cursor)
+{
+	struct crab_store *store = crab_device_enter(device);
+
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	crab_cursor_skip(store, cursor);
+	crab_device_leave(device);
+	return -EUCLEAN;
+}
+
 /*
  * What was found before a quarantined range is given; the scan that goes on from
- * there meets the error at once, with nothing to give.
+ * there meets the error at once, with nothing to give but where the range ends.
  */
 static int ioctl_scan(struct crab_call *call)
 {
@@ -299,11 +311,13 @@ static int ioctl_scan(struct crab_call *call)
 	crab_cursor_init(&cursor, arg->start, arg->end);
 	err = scan_fill(call->device, arg, &cursor, bounce);
 	kvfree(bounce);
-	if (err && (err != -EUCLEAN || !arg->count))
+	if (err == -EUCLEAN)
+		err = arg->count ? 0 : scan_skip(call->device, &cursor);
+	if (err && err != -EUCLEAN)
 		return err;
 	arg->more = !cursor.done;
 	arg->next = cursor.done ? 0 : cursor.next;
-	return 0;
+	return err;
 }
 
 /* One operation of a batch, its answer into @op */

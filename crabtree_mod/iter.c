@@ -39,3 +39,11 @@ int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
 	cursor->next = last + 1;
 	return n;
 }
+
+void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor)
+{
+	down_read(&store->lock);
+	cursor->next = store->engine->ops->beyond(store->engine, cursor->next);
+	up_read(&store->lock);
+	cursor->done = cursor->next > cursor->end;
+}

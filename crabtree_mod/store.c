@@ -63,8 +63,6 @@ static void super_geometry(const struct crab_super *super, struct crab_geometry 
 
 static void store_set_readonly(struct crab_store *store, const char *reason)
 {
-	if (store->readonly)
-		return;
 	strscpy(store->reason, reason, sizeof(store->reason));
 	WRITE_ONCE(store->readonly, true);
 }
@@ -75,8 +73,8 @@ static void store_damaged(struct crab_store *store, const struct crab_damage *da
 
 	snprintf(reason, sizeof(reason), "damaged at offset %llu: %s",
 		 (unsigned long long)damage->offset, damage->what);
-	pr_err_ratelimited("store '%s': %s (%llu in all); read-only from now on\n",
-			   store->super.label, reason, (unsigned long long)damage->count);
+	pr_err_ratelimited("store %08x: %s (%llu in all); read-only from now on\n",
+			   store->super.store_id, reason, (unsigned long long)damage->count);
 	store_set_readonly(store, reason);
 }
 
@@ -116,8 +114,7 @@ static int store_open_media(struct crab_store *store)
 		return err;
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
 	crab_super_write(&engine->flow, &store->super);
-	engine->flow.lines = 0;
-	engine->flow.fences = 0;
+	engine->flow = (struct crab_flow) { .media = store->media };
 	return 0;
 }
 
@@ -131,6 +128,8 @@ static int store_attach_engine(struct crab_store *store, const struct crab_engin
 	if (IS_ERR(store->engine))
 		return PTR_ERR(store->engine);
 	store->engine->clean = store->super.state == CRAB_SUPER_STATE_CLEAN;
+	store->engine->tuning = store->options.tuning ? *store->options.tuning :
+							crab_tuning_default;
 	if (store->engine->damage.count)
 		store_damaged(store, &store->engine->damage);
 	err = store_open_media(store);
@@ -220,7 +219,7 @@ static int format_permitted(const struct crab_media *media,
 		return 0;
 	case CRAB_VERDICT_GOOD:
 	case CRAB_VERDICT_RO:
-		snprintf(found, sizeof(found), "the region holds the store '%s'", super.label);
+		strscpy(found, "the region holds a store", sizeof(found));
 		break;
 	default:
 		break;
@@ -229,6 +228,20 @@ static int format_permitted(const struct crab_media *media,
 		return 0;
 	snprintf(reason, CRAB_REASON_LEN, "refused without force: %.90s", found);
 	return -EEXIST;
+}
+
+/* As many leaves as fit behind the bitmap, which is as long as they need */
+static void format_pool(const struct crab_media *media, const struct crab_layout *layout,
+			struct crab_super *super)
+{
+	u64 leaves = crab_super_geometry(media->size, super->leaf_bytes);
+
+	super->pool_offset = CRAB_POOL_OFFSET;
+	if (layout->bitmap)
+		super->pool_offset = round_up(CRAB_BITMAP_OFFSET + DIV_ROUND_UP_ULL(leaves, 64) * 8,
+					      CRAB_POOL_OFFSET);
+	super->leaves = crab_super_geometry(media->size - (super->pool_offset - CRAB_POOL_OFFSET),
+					    super->leaf_bytes);
 }
 
 static int format_fill(const struct crab_media *media, const struct crab_format_options *options,
@@ -249,7 +262,7 @@ static int format_fill(const struct crab_media *media, const struct crab_format_
 			 super->leaf_bytes, CRAB_LEAF_BYTES_MIN, CRAB_LEAF_BYTES_MAX);
 		return -EINVAL;
 	}
-	super->leaves = crab_super_geometry(media->size, super->leaf_bytes);
+	format_pool(media, layout, super);
 	if (!super->leaves) {
 		snprintf(reason, CRAB_REASON_LEN, "region of %llu bytes is too small: %llu is the least",
 			 (unsigned long long)media->size,
@@ -268,7 +281,6 @@ static void format_identity(const struct crab_media *media,
 
 	super->version = CRAB_FORMAT_VERSION;
 	super->region_bytes = media->size;
-	super->pool_offset = CRAB_POOL_OFFSET;
 	super->state = CRAB_SUPER_STATE_CLEAN;
 	super->store_id = get_random_u32();
 	super->formatted_at = ktime_get_real_seconds();
@@ -408,7 +420,9 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 	info->super = store->super;
 	info->engine = engine->ops->name;
 	info->layout = crab_layout_by_id(engine->ops, store->super.layout)->name;
-	info->needs = engine->ops->needs;
+	info->needs = crab_layout_by_id(engine->ops, store->super.layout)->needs;
+	info->tuning = engine->tuning;
+	info->orders = engine->flow.orders;
 	info->durability = store->durability;
 	info->readonly = store->readonly;
 	strscpy(info->reason, store->reason, sizeof(info->reason));

@@ -20,11 +20,13 @@ struct crab_store;
  * @readonly: write nothing to the media
  * @kick: called, in any context, when crab_store_maintain() has work; or NULL
  * @kick_arg: for @kick
+ * @tuning: copied; NULL: crab_tuning_default
  */
 struct crab_attach_options {
 	bool readonly;
 	void (*kick)(void *arg);
 	void *kick_arg;
+	const struct crab_tuning *tuning;
 };
 
 /**
@@ -60,7 +62,8 @@ struct crab_format_options {
  * @super: its superblock
  * @engine: name of its engine
  * @layout: name of its layout
- * @needs: the media model of its engine
+ * @needs: the media model of its layout
+ * @tuning: how it was attached
  * @durability: what a returned write relies on
  * @readonly: writes get -EROFS
  * @reason: why, or ""
@@ -68,6 +71,7 @@ struct crab_format_options {
  * @attach_ns: how long attach took
  * @lines: lines cleaned on the write path since attach
  * @fences: fences on the write path since attach
+ * @orders: stores kept in order on the write path since attach
  * @prepare_lines: lines cleaned off the write path
  * @prepare_fences: fences off the write path
  * @inserts: new keys
@@ -80,6 +84,7 @@ struct crab_store_info {
 	const char *engine;
 	const char *layout;
 	enum crab_model needs;
+	struct crab_tuning tuning;
 	enum crab_durability durability;
 	bool readonly;
 	char reason[CRAB_REASON_LEN];
@@ -87,6 +92,7 @@ struct crab_store_info {
 	u64 attach_ns;
 	u64 lines;
 	u64 fences;
+	u64 orders;
 	u64 prepare_lines;
 	u64 prepare_fences;
 	u64 inserts;
@@ -193,7 +199,8 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old);
  * crab_store_check() - verify every invariant; writes nothing
  * @store: the store
  * @report: out
- * Return: 0 also where errors were found; -EINTR on a fatal signal.
+ * Context: holds writers off for as long as it takes to read every leaf.
+ * Return: 0, also where errors were found.
  */
 int crab_store_check(struct crab_store *store, struct crab_check_report *report);
 
@@ -229,9 +236,13 @@ void crab_cursor_init(struct crab_cursor *cursor, u64 start, u64 end);
  * @cursor: the scan; holds nothing of the store, so it may outlive it
  * @records: out
  * @cap: how many fit, at most S32_MAX
- * Return: how many, 0 at the end, or -EUCLEAN at a quarantined range.
+ * Return: how many, 0 at the end, or -EUCLEAN at a quarantined range, where the
+ * cursor then stays.
  */
 int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
 		     struct crab_record *records, u32 cap);
+
+/** crab_cursor_skip() - after -EUCLEAN: behind the quarantined range */
+void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor);
 
 #endif /* CRABTREE_STORE_H */

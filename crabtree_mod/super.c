@@ -27,7 +27,7 @@
 #define SUPER_WORDS	(sizeof(struct crab_dsuper) / sizeof(__le64))
 #define SUPER_CRC_WORD	(offsetof(struct crab_dsuper, version) / sizeof(__le64))	/* and version */
 
-/* A foreign signature may stand anywhere here: GPT, md, btrfs, zfs keep theirs within */
+/* A foreign signature may stand anywhere here; GPT, md, btrfs and zfs keep theirs within */
 #define SUPER_PROBE_HEAD	(256 * 1024ULL)
 #define SUPER_PROBE_TAIL	(64 * 1024ULL)
 
@@ -249,7 +249,8 @@ void crab_super_clear(struct crab_flow *flow)
 	/*
 	 * Nor may one rise again when P3's magic reaches the media before the
 	 * rest: its crc goes too, durable with the body (P2). Not before P1, or a
-	 * cut would leave a damaged store where there was a good one.
+	 * cut would leave a damaged store where there was a good one. An engine
+	 * that has no body lets it wait for P3: what rises then is whole.
 	 */
 	for (i = 0; i < CRAB_SUPER_COPIES; i++) {
 		crab_store(flow, super_at(flow->media, i) + SUPER_CRC_WORD, 0);

@@ -22,6 +22,10 @@
 #define CRASH_NODES	256
 #define CRASH_BUDGET	200000
 
+const struct crash_setup crash_slotted = {
+	.layout = "slotted", .model = CRAB_SHADOW_MODEL_WORD, .leaf_bytes = 128,
+};
+
 struct crash_point {
 	struct crab_shadow_image *image;
 	enum crab_shadow_event event;
@@ -187,7 +191,7 @@ static int store_judge(struct crash *c, struct crab_store *store,
 		value = 0;
 		err = crab_store_search(store, c->keys[i], &value);
 		if (err != (content->there[i] ? 0 : -ENOENT) || value != content->value[i])
-			return crash_say(c, "search of key %llx: %d", c->keys[i], err);
+			return crash_say(c, "search of key %llx: %d, value %llx for %llx", c->keys[i], err, value, content->value[i]);
 	}
 	crab_store_check(store, &report);
 	if (report.damage.count)
@@ -198,7 +202,7 @@ static int store_judge(struct crash *c, struct crab_store *store,
 
 static struct crab_store *crash_attach(struct crash *c, struct crab_attach_report *report)
 {
-	struct crab_attach_options options = { 0 };
+	struct crab_attach_options options = { .tuning = &c->setup.tuning };
 	struct crab_store *store = crab_store_attach(&c->media, &options, report);
 
 	c->counts.recoveries++;
@@ -342,20 +346,43 @@ static int explore_points(struct crash_trial *t, struct crash_points *points)
 	return err;
 }
 
+/*
+ * A read-only attach writes nothing and finds what the writable one will find; it
+ * also settles every word that the content depends on, so that what is cut within
+ * the recovery can be held to that content.
+ */
+static int crash_peek(struct crash *c, struct crash_content *content)
+{
+	struct crab_attach_options options = { .readonly = true, .tuning = &c->setup.tuning };
+	u64 stores = c->shadow->counts.stores;
+	struct crab_attach_report report;
+	struct crab_store *store = crab_store_attach(&c->media, &options, &report);
+	int err;
+
+	if (IS_ERR(store))
+		return 1;	/* the writable attach will say why */
+	err = content_read(c, store, content) ?: store_judge(c, store, content);
+	crab_store_abandon(store);
+	if (!err && c->shadow->counts.stores != stores)
+		err = crash_say(c, "a read-only attach wrote to the media");
+	return err;
+}
+
 static int crash_judge(struct crab_shadow *shadow, void *arg)
 {
 	struct crash_trial *t = arg;
 	struct crash *c = t->crash;
 	struct crash_points *points = t->depth && crash_deepens(c) ? points_alloc() : NULL;
-	struct crash_content found;
+	struct crash_content found, peeked;
 	struct crash_trial inner = {
 		.crash = c, .allowed = { &found, &found }, .depth = t->depth - 1,
 	};
 	struct crab_attach_report report;
 	struct crab_store *store;
-	int err;
+	int err, peek;
 
 	crab_host_seed(c->seed);	/* no choice of the judge may be left to chance */
+	peek = crash_peek(c, &peeked);
 	crash_collect(c, points);
 	store = crash_attach(c, &report);
 	crash_collect(c, NULL);
@@ -365,6 +392,10 @@ static int crash_judge(struct crab_shadow *shadow, void *arg)
 		err = 0;
 	else
 		err = crash_say(c, "attach: %ld %s", PTR_ERR(store), report.reason);
+	if (!err && peek < 0)
+		err = peek;
+	if (!err && !peek && !IS_ERR(store) && !content_equal(&peeked, &found))
+		err = crash_say(c, "a read-only attach finds other content");
 	if (points) {
 		c->counts.nested += points->count;
 		if (!err)
@@ -422,7 +453,7 @@ static int explore_op(struct crash *c, struct crab_store *store, const struct cr
 
 static int step_attach(struct crash *c)
 {
-	struct crab_attach_options options = { 0 };
+	struct crab_attach_options options = { .tuning = &c->setup.tuning };
 	struct crab_attach_report report;
 
 	c->store = crab_store_attach(&c->media, &options, &report);
@@ -462,8 +493,8 @@ static int step_reattach(struct crash *c)
 static int step_format(struct crash *c)
 {
 	struct crab_format_options options = {
-		.force = true, .leaf_bytes = CRASH_LEAF_BYTES, .engine = "crab", .layout = "",
-		.label = "crash",
+		.force = true, .leaf_bytes = c->setup.leaf_bytes, .engine = "crab",
+		.layout = c->setup.layout, .label = "crash",
 	};
 	char reason[CRAB_REASON_LEN];
 
@@ -479,11 +510,7 @@ static int step_format(struct crash *c)
 /* Lose power at a random moment of the operation, with a random image, and live on */
 static int step_cut(struct crash *c)
 {
-	struct crash_op op = {
-		.verb = c->op.value % 2 ? CRASH_DELETE : CRASH_INSERT,
-		.key = c->op.key,
-		.value = c->op.value,
-	};
+	struct crash_op op = { CRASH_INSERT + c->op.value % 2 * CRASH_DELETE, c->op.key, c->op.value };
 	struct crash_points *points = points_alloc();
 	struct crash_content before = c->content, found;
 	int err;
@@ -556,9 +583,9 @@ bool crash_step(struct crash *c, const struct crash_op *op, u32 depth)
 /* The void of some leaf: a value that makes an insert or update replace its leaf */
 static u64 crash_void(struct crash *c, u64 r)
 {
-	u64 leaves = (c->media.size - CRAB_POOL_OFFSET) / CRASH_LEAF_BYTES;
+	u64 leaves = (c->media.size - CRAB_POOL_OFFSET) / c->setup.leaf_bytes;
 	const struct crab_dhead *head = (const void *)(c->media.base + CRAB_POOL_OFFSET +
-						       r % leaves * CRASH_LEAF_BYTES);
+						       r % leaves * c->setup.leaf_bytes);
 
 	return le64_to_cpu(head->void_value);
 }
@@ -613,16 +640,18 @@ static void crash_keys(struct crash *c)
 		c->keys[i] = i < CRASH_KEYS / 2 ? i : ~0ULL - (CRASH_KEYS - i);
 }
 
-bool crash_begin(struct crash *c, u32 leaves, u64 seed)
+bool crash_begin(struct crash *c, const struct crash_setup *setup, u32 leaves, u64 seed)
 {
 	memset(c, 0, sizeof(*c));
+	c->setup = *setup;
 	crab_host_log = crash_log;
 	c->seed = seed;
 	c->format_every = 128;
 	crash_keys(c);
 	crab_host_seed(seed);
-	c->media = media_create(CRAB_POOL_OFFSET + (u64)leaves * CRASH_LEAF_BYTES);
+	c->media = media_create(CRAB_POOL_OFFSET + (u64)leaves * setup->leaf_bytes);
 	c->shadow = crab_shadow_create(&c->media, CRASH_NODES);
+	c->shadow->model = setup->model;
 	return !step_format(c) && !step_attach(c);
 }
 

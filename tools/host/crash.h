@@ -10,7 +10,6 @@
 #include "persist_shadow.h"
 #include "store.h"
 
-#define CRASH_LEAF_BYTES	128	/* five slots */
 #define CRASH_KEYS		32
 #define CRASH_POINTS		512	/* in one operation */
 #define CRASH_SAID		512
@@ -52,7 +51,24 @@ struct crash_counts {
 };
 
 /**
+ * struct crash_setup - what kind of store
+ * @layout: of the engine crab
+ * @model: what a cut may leave of it
+ * @leaf_bytes: 128: five slots; 256: thirteen
+ * @tuning: how it is attached
+ */
+struct crash_setup {
+	const char *layout;
+	enum crab_shadow_model model;
+	u32 leaf_bytes;
+	struct crab_tuning tuning;
+};
+
+extern const struct crash_setup crash_slotted;
+
+/**
  * struct crash - one run
+ * @setup: of what
  * @content: what the store must hold now
  * @every_store: cut at every store too. The images before a fence contain those
  *	of every moment since the last one, so this finds no more and takes longer.
@@ -63,6 +79,7 @@ struct crash_counts {
  * @said: what was found first, in words; empty: nothing
  */
 struct crash {
+	struct crash_setup setup;
 	struct crab_media media;
 	struct crab_shadow *shadow;
 	struct crab_store *store;
@@ -79,7 +96,7 @@ struct crash {
 };
 
 /** crash_begin() - a formatted and attached store of @leaves leaves under the shadow */
-bool crash_begin(struct crash *crash, u32 leaves, u64 seed);
+bool crash_begin(struct crash *crash, const struct crash_setup *setup, u32 leaves, u64 seed);
 void crash_end(struct crash *crash);
 
 /** crash_next() - a random operation */

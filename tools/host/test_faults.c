@@ -37,7 +37,7 @@ static int run_fault(enum crab_point point, enum crab_shadow_fault fault, u32 nt
 	bool ok;
 
 	for (seed = 1; seed <= seeds; seed++) {
-		ok = crash_begin(&c, 10, seed);
+		ok = crash_begin(&c, &crash_slotted, 10, seed);
 		c.format_every = point <= CRAB_P3_SUPER ? 24 : 128;
 		c.shadow->fault_point = point;
 		c.shadow->fault = fault;

@@ -31,21 +31,21 @@ enum crabtree_state {
 	CRABTREE_STATE_UNFORMATTED	= 0,	/* no signature: FORMAT it */
 	CRABTREE_STATE_READY		= 1,	/* served, writable */
 	CRABTREE_STATE_READONLY		= 2,	/* served; writes get -EROFS */
-	CRABTREE_STATE_REJECTED		= 3,	/* a signature, but not one to serve: see reason */
+	CRABTREE_STATE_REJECTED		= 3,	/* not a store to serve: see reason */
 	CRABTREE_STATE_GONE		= 4,	/* the region was taken away */
 };
 
 /* What a returned write relies on, crabtree_info.durability */
 enum crabtree_durability {
 	CRABTREE_DURABILITY_NONE	= 0,	/* volatile memory, or an engine without cleans */
-	CRABTREE_DURABILITY_UNPROVEN	= 1,	/* read-only attach of a store not cleanly detached */
+	CRABTREE_DURABILITY_UNPROVEN	= 1,	/* read-only, and not cleanly detached before */
 	CRABTREE_DURABILITY_POC		= 2,	/* cleaned to the point of coherency */
 	CRABTREE_DURABILITY_POP		= 3,	/* cleaned to the point of persistence */
 	CRABTREE_DURABILITY_PODP	= 4,	/* cleaned to the point of deep persistence */
 	CRABTREE_DURABILITY_CACHE	= 5,	/* caches are persistent: fences only */
 };
 
-/* Media model that the engine needs, crabtree_info.model (Documentation/design/media-model.rst) */
+/* Media model that the layout needs, crabtree_info.model */
 enum crabtree_model {
 	CRABTREE_MODEL_NONE	= 0,
 	CRABTREE_MODEL_WORD	= 1,	/* W: any subset of words not yet fenced */
@@ -201,6 +201,9 @@ struct crabtree_record {
  * @more: out: 1 if there may be more
  * @reserved: 0
  * @next: out: if @more, the @start that continues the scan
+ *
+ * -EUCLEAN: @start is in a quarantined range; if @more, @next is the first key
+ * behind it. What stands before such a range is given first, without an error.
  *
  * Each record is one that was there at some moment of the call; a scan is not
  * a snapshot. Keys ascend strictly, across calls as well.

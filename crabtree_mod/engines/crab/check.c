@@ -51,9 +51,9 @@ static void check_header(const struct check *c, const struct crab_leaf *leaf, u6
 				 (unsigned long long)leaf->number);
 		return;
 	}
-	check_that(c, head.low == leaf->low, offset, "leaf %llu: least key is not the one in DRAM",
-		   (unsigned long long)leaf->number);
-	check_that(c, head.void_value == leaf->void_value, offset,
+	check_that(c, c->tree->sorted || head.low == leaf->low, offset,
+		   "leaf %llu: least key is not the one in DRAM", (unsigned long long)leaf->number);
+	check_that(c, c->tree->sorted || head.void_value == leaf->void_value, offset,
 		   "leaf %llu: void is not the one in DRAM", (unsigned long long)leaf->number);
 	check_that(c, head.birth <= c->tree->birth, offset, "leaf %llu: born in the future",
 		   (unsigned long long)leaf->number);
@@ -77,7 +77,7 @@ static void check_live_slot(const struct check *c, const struct crab_leaf *leaf,
 		   (unsigned long long)leaf->number, slot);
 }
 
-static void check_slots(const struct check *c, const struct crab_leaf *leaf, u64 offset)
+static void check_slotted(const struct check *c, const struct crab_leaf *leaf, u64 offset)
 {
 	struct crab_record r;
 	u32 slot, live = 0;
@@ -93,7 +93,7 @@ static void check_slots(const struct check *c, const struct crab_leaf *leaf, u64
 		if (is_live)
 			check_live_slot(c, leaf, slot, &r, offset);
 		else
-			check_that(c, leaf->half ||
+			check_that(c, leaf->torn ||
 				   (r.key == CRAB_KEY_EMPTY && r.value == leaf->void_value), offset,
 				   "leaf %llu, slot %u: half a landmark",
 				   (unsigned long long)leaf->number, slot);
@@ -103,16 +103,41 @@ static void check_slots(const struct check *c, const struct crab_leaf *leaf, u64
 	c->report->records += live;
 }
 
+static void check_sorted(const struct check *c, const struct crab_leaf *leaf, u64 offset)
+{
+	struct crab_record r;
+	u64 prev = 0;
+	u32 slot, live = 0;
+
+	crab_leaf_for_each(c->tree, leaf, slot) {
+		r = crab_leaf_record(c->tree, leaf, slot);
+		check_that(c, !live || r.key > prev, offset, "leaf %llu, slot %u: keys do not ascend",
+			   (unsigned long long)leaf->number, slot);
+		check_live_slot(c, leaf, slot, &r, offset);
+		prev = r.key;
+		live++;
+	}
+	check_that(c, leaf->torn || leaf->count == c->tree->slots ||
+		   crab_leaf_key(c->tree, leaf, leaf->count) == CRAB_KEY_EMPTY, offset,
+		   "leaf %llu, slot %u: the records do not end here",
+		   (unsigned long long)leaf->number, leaf->count);
+	c->report->records += live;
+}
+
 static void check_leaf(const struct check *c, const struct crab_leaf *leaf)
 {
 	u64 offset = crab_leaf_offset(&c->tree->base.geo, leaf->number);
 
-	check_that(c, crab_index_find(&c->tree->index, leaf->low) == leaf, offset,
+	check_that(c, leaf->torn || !leaf->count ||
+		   crab_index_find(&c->tree->index, leaf->low) == leaf, offset,
 		   "leaf %llu: the index does not lead to it", (unsigned long long)leaf->number);
 	check_that(c, !leaf->next || leaf->next->prev == leaf, offset,
 		   "leaf %llu: neighbours in DRAM disagree", (unsigned long long)leaf->number);
 	check_header(c, leaf, offset);
-	check_slots(c, leaf, offset);
+	if (c->tree->sorted)
+		check_sorted(c, leaf, offset);
+	else
+		check_slotted(c, leaf, offset);
 	c->report->leaves++;
 }
 

@@ -3,9 +3,11 @@
  * This file declares the engine `crab`: a B+-tree whose leaves form a linked
  * list on the media and whose internal nodes are in DRAM (seed 000, section 4).
  *
- * One file a noun: engine.c the verbs, leaf_slotted.c a leaf and its slots,
- * link.c the words that link leaves, smo.c the structure changes, recover.c
- * FORMAT and attach, check.c the verifier.
+ * One file a noun: engine.c the verbs, leaf.c what leaves of both layouts share,
+ * leaf_slotted.c and leaf_sorted.c the layouts, strategy.c the choice between
+ * shifting and copying, link.c the words that link leaves, bitmap.c allocation on
+ * demand, smo.c the structure changes, smo_sorted.c those of sorted leaves in
+ * place, recover.c FORMAT and attach, check.c the verifier.
  *
  * Locking: as in engine.h; nothing here takes a lock but the pool's.
  */
@@ -17,18 +19,23 @@
 #include "../../pool.h"
 
 #define CRAB_LAYOUT_SLOTTED	1
+#define CRAB_LAYOUT_SORTED	2
 
 /**
  * struct crab_leaf - what DRAM knows of a leaf in the list
  * @prev: the leaf before it, NULL for the first
  * @next: the leaf behind it, NULL for the last
  * @low: the least key that it may hold; its place in the index
- * @void_value: value of its free slots
+ * @void_value: slotted: value of its free slots
  * @number: which leaf of the pool; CRAB_LEAF_NOWHERE for a gap in a damaged list
  * @count: live records
- * @half: slots with one landmark, which repair completes
+ * @torn: slots that a power cut left torn, and that repair completes
+ * @twin: sorted: the slot that is void because its right neighbour has its key, or
+ *	CRAB_LEAF_NO_TWIN; there is none once repaired
  * @bad: quarantined: every access to its range gives -EUCLEAN
- * @live: a bit a slot; behind it a byte a slot: the fingerprint of its key
+ * @doubt: a key of its range was seen where it must not be: what is not found here
+ *	gives -EUCLEAN, not -ENOENT
+ * @live: slotted: a bit a slot; behind it a byte a slot: the fingerprint of its key
  *
  * Fingerprints are the idea of the FPTree and of NBTree (seed 004); here they
  * are never on the media, and so cost no line.
@@ -40,12 +47,15 @@ struct crab_leaf {
 	u64 void_value;
 	u64 number;
 	u16 count;
-	u16 half;
+	u16 torn;
+	u16 twin;
 	bool bad;
+	bool doubt;
 	unsigned long live[];
 };
 
 #define CRAB_LEAF_NOWHERE	(~0ULL)
+#define CRAB_LEAF_NO_TWIN	0xffff
 
 /**
  * struct crab_tree - an attached engine
@@ -54,6 +64,7 @@ struct crab_leaf {
  * @index: internal nodes
  * @first: first leaf of the list, never unlinked; NULL if the head is damaged
  * @last: last leaf
+ * @sorted: layout sorted, else slotted
  * @slots: records a leaf can hold
  * @live_words: words of crab_leaf.live
  * @birth: of the youngest leaf
@@ -63,6 +74,8 @@ struct crab_leaf {
  * @splits: since attach
  * @unlinks: since attach
  * @repairs: slots that attach completed
+ * @sip: writes done by shifting in place: how many, and their lines and fences
+ * @cow: the same of writes done by copying
  * @removed: records removed since compaction last found nothing
  * @scratch: the writers' room for one leaf's records and one more
  */
@@ -72,6 +85,7 @@ struct crab_tree {
 	struct crab_index index;
 	struct crab_leaf *first;
 	struct crab_leaf *last;
+	bool sorted;
 	u32 slots;
 	u32 live_words;
 	u64 birth;
@@ -81,6 +95,11 @@ struct crab_tree {
 	u64 splits;
 	u64 unlinks;
 	u64 repairs;
+	struct crab_tally {
+		u64 count;
+		u64 lines;
+		u64 fences;
+	} sip, cow;
 	u64 removed;
 	struct crab_record *scratch;
 };
@@ -108,9 +127,7 @@ static inline struct crab_dhead *crab_list_head(const struct crab_media *media)
 
 /* link.c: headers and the words that link them */
 
-/**
- * struct crab_head - a header in the CPU's byte order
- */
+/* struct crab_dhead in the CPU's byte order */
 struct crab_head {
 	u64 next;
 	u64 self;
@@ -135,39 +152,49 @@ u64 crab_link_to(const struct crab_geometry *geo, u64 number, u64 birth);
 /** crab_link_end() - the word that ends the list in the leaf born @birth at @offset */
 u64 crab_link_end(u32 store_id, u64 offset, u64 birth);
 
-/* leaf_slotted.c: one leaf */
+/* leaf.c: what leaves of both layouts share */
+
+static inline struct crab_dslot *crab_leaf_slot(const struct crab_tree *tree,
+						const struct crab_leaf *leaf, u32 slot)
+{
+	return &crab_leaf_media(tree, leaf->number)->slots[slot];
+}
+
+static inline u64 crab_leaf_key(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				u32 slot)
+{
+	return crab_load(tree->base.media, &crab_leaf_slot(tree, leaf, slot)->key);
+}
 
 size_t crab_leaf_dram(const struct crab_tree *tree);
 struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp);
 
+/** crab_leaf_next() - the first live slot from @slot on, or one that does not exist */
+u32 crab_leaf_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot);
+
+#define crab_leaf_for_each(tree, leaf, slot)					\
+	for ((slot) = crab_leaf_next(tree, leaf, 0); (slot) < (tree)->slots;	\
+	     (slot) = crab_leaf_next(tree, leaf, (slot) + 1))
+
 /** crab_leaf_find() - slot of @key, or -1 */
 int crab_leaf_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
 
-/** crab_leaf_record() - the record in a live slot */
+/** crab_leaf_record() - the record in a slot */
 struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				    u32 slot);
 
-/** crab_leaf_insert() - a record into a free slot (P6); there is one, @value is not void */
-void crab_leaf_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value);
-
-/** crab_leaf_update() - a value in place (P6); it is not the leaf's void */
+/** crab_leaf_update() - a value in place (P6); in a slotted leaf not its void */
 void crab_leaf_update(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 value);
-
-/** crab_leaf_remove() - landmarks into a live slot (P6) */
-void crab_leaf_remove(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot);
 
 /** crab_leaf_gather() - all records with keys in [@start, @end], sorted; returns how many */
 u32 crab_leaf_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		     u64 start, u64 end, struct crab_record *records);
 
-/** crab_leaf_sort() - records by key */
-void crab_leaf_sort(struct crab_record *records, u32 count);
-
 /** crab_leaf_read() - attach: classify every slot of a leaf; notes damage; writes nothing */
 void crab_leaf_read(struct crab_tree *tree, struct crab_leaf *leaf);
 
-/** crab_leaf_repair() - complete the half-set landmarks of a leaf; the caller fences (P4) */
-void crab_leaf_repair(struct crab_tree *tree, struct crab_leaf *leaf);
+/** crab_leaf_condemn() - note damage in a slot and quarantine the leaf */
+void crab_leaf_condemn(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, const char *what);
 
 /**
  * crab_leaf_fresh() - write a whole leaf that nothing links to yet; the caller fences (P7)
@@ -182,12 +209,96 @@ void crab_leaf_fresh(struct crab_tree *tree, const struct crab_spare *spare,
 		     struct crab_head *head, const struct crab_record *records, u32 count,
 		     struct crab_leaf *leaf);
 
-/** crab_leaf_void() - a random value that no record here has and that nobody favours */
-u64 crab_leaf_void(const struct crab_record *records, u32 count);
+/** crab_leaf_empty() - FORMAT: the slots of the first leaf; the caller cleans them */
+void crab_leaf_empty(struct crab_flow *flow, struct crab_dleaf *dleaf,
+		     const struct crab_geometry *geo, u64 void_value);
 
-/** crab_leaf_landmarks() - landmarks into slots [@from, all); the caller cleans them */
-void crab_leaf_landmarks(struct crab_flow *flow, struct crab_dleaf *dleaf, u32 from, u32 slots,
-			 u64 void_value);
+/* leaf_slotted.c */
+u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot);
+int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+void crab_slotted_read(struct crab_tree *tree, struct crab_leaf *leaf);
+
+/** crab_slotted_repair() - complete half-set landmarks; the caller fences (P4) */
+void crab_slotted_repair(struct crab_tree *tree, struct crab_leaf *leaf);
+void crab_slotted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+			struct crab_head *head, const struct crab_record *records, u32 count,
+			struct crab_leaf *leaf);
+
+/** crab_slotted_insert() - a record into a free slot (P6); there is one, @value is not void */
+void crab_slotted_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value);
+
+/** crab_slotted_remove() - landmarks into a live slot (P6) */
+void crab_slotted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot);
+
+/** crab_slotted_void() - a random value that no record here has and that nobody favours */
+u64 crab_slotted_void(const struct crab_record *records, u32 count);
+
+/** crab_slotted_landmarks() - landmarks into slots [@from, all); the caller cleans them */
+void crab_slotted_landmarks(struct crab_flow *flow, struct crab_dleaf *dleaf, u32 from, u32 slots,
+			    u64 void_value);
+
+/* leaf_sorted.c */
+u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot);
+int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+void crab_sorted_read(struct crab_tree *tree, struct crab_leaf *leaf);
+void crab_sorted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+		       struct crab_head *head, const struct crab_record *records, u32 count,
+		       struct crab_leaf *leaf);
+
+/** crab_sorted_above() - the first slot of [@from, @to) with a key above @key, or @to */
+u32 crab_sorted_above(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+		      u32 from, u32 to);
+
+/** crab_sorted_shift_in() - insert at @pos by shifting right (P6) */
+void crab_sorted_shift_in(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos,
+			  u64 key, u64 value);
+
+/** crab_sorted_shift_out() - remove slot @pos by shifting left (P6) */
+void crab_sorted_shift_out(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos);
+
+/** crab_sorted_end() - let the records end before @slot (P10); the caller counts them */
+void crab_sorted_end(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot);
+
+/** crab_sorted_append() - @count records behind the end, revealed by the first one (P11, P6) */
+void crab_sorted_append(struct crab_tree *tree, struct crab_leaf *leaf,
+			const struct crab_record *records, u32 count);
+
+/**
+ * crab_sorted_overlap() - records of @leaf that also stand in the leaf behind it
+ *
+ * What a split, a merge or a redistribution leaves when it is cut; they are
+ * void. Notes damage where a record would be lost that way.
+ */
+void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
+			 const struct crab_leaf *behind);
+
+/** crab_sorted_repair() - complete every torn write of the list (P4, P8); read-only no more */
+void crab_sorted_repair(struct crab_tree *tree);
+
+/* strategy.c */
+
+/** crab_strategy_lines() - lines of a leaf that hold the slots [@from, @to] */
+u32 crab_strategy_lines(u32 from, u32 to);
+
+/** crab_strategy_sip() - price of moving @moved records by one slot, slot @pos the first */
+u64 crab_strategy_sip(const struct crab_tree *tree, u32 pos, u32 moved);
+
+/** crab_strategy_cow() - price of a fresh leaf of @count records in place of another */
+u64 crab_strategy_cow(const struct crab_tree *tree, u32 count);
+
+/** crab_strategy_is_sip() - the choice, given both prices */
+bool crab_strategy_is_sip(const struct crab_tree *tree, u64 sip, u64 cow);
+
+/* bitmap.c */
+
+/** crab_bitmap_set() - one leaf taken or given back, durable (P12) */
+void crab_bitmap_set(struct crab_tree *tree, u64 leaf, bool used);
+
+/** crab_bitmap_fits() - is there room for it between the head and the pool? */
+bool crab_bitmap_fits(const struct crab_geometry *geo);
+
+/** crab_bitmap_rebuild() - write all of it from what the list reaches; the caller fences (P4) */
+void crab_bitmap_rebuild(struct crab_tree *tree);
 
 /* smo.c: structure changes */
 
@@ -202,6 +313,28 @@ void crab_smo_unlink(struct crab_tree *tree, struct crab_leaf *leaf);
 
 /** crab_smo_prepare() - maintain: make one free leaf's landmarks durable (P5) */
 bool crab_smo_prepare(struct crab_tree *tree);
+
+/** crab_smo_copy() - a leaf by one with the records in scratch: copy on write */
+int crab_smo_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 count);
+
+/** crab_smo_split_right() - all records but the first @keep, and @rider, to a fresh leaf behind */
+int crab_smo_split_right(struct crab_tree *tree, struct crab_leaf *leaf, u32 keep,
+			 const struct crab_record *rider);
+
+/** crab_smo_balance() - a leaf and the one behind it by one or two, by the records of both */
+int crab_smo_balance(struct crab_tree *tree, struct crab_leaf *leaf, u32 fresh);
+
+/** crab_smo_bypass() - unlink @leaf, whose records are elsewhere or gone */
+void crab_smo_bypass(struct crab_tree *tree, struct crab_leaf *leaf);
+
+/** crab_smo_with() - the records of @leaf and one more, or one changed, into scratch */
+u32 crab_smo_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key, u64 value);
+
+/* smo_sorted.c: the verbs on sorted leaves */
+int crab_sorted_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value,
+		       enum crab_insert_mode mode, struct crab_old *old);
+int crab_sorted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u64 key,
+		       struct crab_old *old);
 
 /* recover.c */
 int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo);

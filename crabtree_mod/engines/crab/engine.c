@@ -41,7 +41,7 @@ static int tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
 		return PTR_ERR(leaf);
 	slot = crab_leaf_find(tree, leaf, key);
 	if (slot < 0)
-		return -ENOENT;
+		return leaf->doubt ? -EUCLEAN : -ENOENT;
 	*value = crab_leaf_record(tree, leaf, slot).value;
 	return 0;
 }
@@ -54,7 +54,7 @@ static bool leaf_seek(const struct crab_tree *tree, const struct crab_leaf *leaf
 	bool found = false;
 	u32 slot;
 
-	for_each_set_bit(slot, leaf->live, tree->slots) {
+	crab_leaf_for_each(tree, leaf, slot) {
 		r = crab_leaf_record(tree, leaf, slot);
 		if (dir == CRAB_SEEK_GE ? r.key < key : r.key > key)
 			continue;
@@ -107,13 +107,23 @@ static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 	return !count && leaf && leaf->low <= end && leaf->bad ? -EUCLEAN : (int)count;
 }
 
+static u64 tree_beyond(struct crab_engine *engine, u64 key)
+{
+	struct crab_tree *tree = crab_tree_of(engine);
+	struct crab_leaf *leaf = tree->first ? crab_index_find(&tree->index, key) : NULL;
+
+	while (leaf && leaf->bad)
+		leaf = leaf->next;
+	return leaf ? max(key, leaf->low) : CRAB_KEY_EMPTY;
+}
+
 static int tree_add(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
 {
 	if (leaf->count == tree->slots)
 		return crab_smo_add(tree, leaf, key, value);
 	if (value == leaf->void_value)
 		return crab_smo_rewrite(tree, leaf, key, value);
-	crab_leaf_insert(tree, leaf, key, value);
+	crab_slotted_insert(tree, leaf, key, value);
 	return 0;
 }
 
@@ -135,6 +145,8 @@ static int tree_insert(struct crab_engine *engine, u64 key, u64 value,
 
 	if (IS_ERR(leaf))
 		return PTR_ERR(leaf);
+	if (tree->sorted)
+		return crab_sorted_insert(tree, leaf, key, value, mode, old);
 	slot = crab_leaf_find(tree, leaf, key);
 	old->existed = slot >= 0;
 	if (slot < 0)
@@ -153,6 +165,8 @@ static int tree_remove(struct crab_engine *engine, u64 key, struct crab_old *old
 
 	if (IS_ERR(leaf))
 		return PTR_ERR(leaf);
+	if (tree->sorted)
+		return crab_sorted_remove(tree, leaf, key, old);
 	slot = crab_leaf_find(tree, leaf, key);
 	old->existed = slot >= 0;
 	if (slot < 0)
@@ -161,7 +175,7 @@ static int tree_remove(struct crab_engine *engine, u64 key, struct crab_old *old
 	if (leaf->count == 1 && leaf->prev)
 		crab_smo_unlink(tree, leaf);
 	else
-		crab_leaf_remove(tree, leaf, slot);
+		crab_slotted_remove(tree, leaf, slot);
 	return 0;
 }
 
@@ -170,7 +184,7 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	struct crab_tree *tree = crab_tree_of(engine);
 	u64 leaf = roundup_pow_of_two(crab_leaf_dram(tree));
 
-	if (crab_leaf_dram(tree) <= 96)		/* the allocator has a size between 64 and 128 */
+	if (crab_leaf_dram(tree) <= 96)		/* an allocator's size of its own */
 		leaf = min_t(u64, leaf, 96);
 	stats->leaves_used = tree->leaves;
 	stats->leaves_bad = tree->bad;
@@ -182,27 +196,37 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	stats->splits = tree->splits;
 	stats->unlinks = tree->unlinks;
 	stats->repairs = tree->repairs;
+	stats->sips = tree->sip.count;
+	stats->sip_lines = tree->sip.lines;
+	stats->sip_fences = tree->sip.fences;
+	stats->cows = tree->cow.count;
+	stats->cow_lines = tree->cow.lines;
+	stats->cow_fences = tree->cow.fences;
 }
 
 static bool tree_maintain(struct crab_engine *engine)
 {
-	return crab_smo_prepare(crab_tree_of(engine));
+	struct crab_tree *tree = crab_tree_of(engine);
+
+	return !tree->sorted && crab_smo_prepare(tree);
 }
 
 static bool tree_wants(struct crab_engine *engine)
 {
-	return crab_pool_wants(&crab_tree_of(engine)->pool);
+	struct crab_tree *tree = crab_tree_of(engine);
+
+	return !tree->sorted && crab_pool_wants(&tree->pool);
 }
 
 static const struct crab_layout tree_layouts[] = {
-	{ "slotted", CRAB_LAYOUT_SLOTTED },
+	{ .name = "slotted", .id = CRAB_LAYOUT_SLOTTED, .needs = CRAB_MODEL_WORD },
+	{ .name = "sorted", .id = CRAB_LAYOUT_SORTED, .needs = CRAB_MODEL_LINE, .bitmap = true },
 	{ }
 };
 
 const struct crab_engine_ops crab_engine_crab = {
 	.name = "crab",
 	.id = 1,
-	.needs = CRAB_MODEL_WORD,
 	.layouts = tree_layouts,
 	.format = crab_tree_format,
 	.attach = crab_tree_attach,
@@ -211,6 +235,7 @@ const struct crab_engine_ops crab_engine_crab = {
 	.lookup = tree_lookup,
 	.seek = tree_seek,
 	.scan = tree_scan,
+	.beyond = tree_beyond,
 	.insert = tree_insert,
 	.remove = tree_remove,
 	.check = crab_tree_check,

@@ -21,13 +21,10 @@
  * between the first store of a write and the end of its function, under the
  * store's lock.
  */
-#include <linux/align.h>
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/kernel.h>
 #include <linux/random.h>
-#include <linux/slab.h>
-#include <linux/sort.h>
 #include <linux/string.h>
 
 #include "crab.h"
@@ -46,21 +43,9 @@ static u8 *leaf_fps(const struct crab_tree *tree, const struct crab_leaf *leaf)
 	return (u8 *)(leaf->live + tree->live_words);
 }
 
-static struct crab_dslot *leaf_slot(const struct crab_tree *tree, const struct crab_leaf *leaf,
-				    u32 slot)
+u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
 {
-	return &crab_leaf_media(tree, leaf->number)->slots[slot];
-}
-
-size_t crab_leaf_dram(const struct crab_tree *tree)
-{
-	return sizeof(struct crab_leaf) + tree->live_words * sizeof(long) +
-	       ALIGN(tree->slots, sizeof(u64));
-}
-
-struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp)
-{
-	return kzalloc(crab_leaf_dram(tree), gfp);
+	return find_next_bit(leaf->live, tree->slots, slot);
 }
 
 /* A bit in each byte of @word that equals @fp; may also mark the byte above a match */
@@ -70,7 +55,7 @@ static u64 fp_matches(u64 word, u8 fp)
 	return (word - FP_ONES) & ~word & FP_HIGHS;
 }
 
-int crab_leaf_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	const u64 *words = (const u64 *)leaf_fps(tree, leaf);
 	u8 fp = fingerprint(key);
@@ -82,23 +67,11 @@ int crab_leaf_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u
 		     hits &= hits - 1) {
 			slot = base + __ffs(hits) / 8;
 			if (slot < tree->slots && test_bit(slot, leaf->live) &&
-			    crab_load(tree->base.media, &leaf_slot(tree, leaf, slot)->key) == key)
+			    crab_leaf_key(tree, leaf, slot) == key)
 				return slot;
 		}
 	}
 	return -1;
-}
-
-struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct crab_leaf *leaf,
-				    u32 slot)
-{
-	const struct crab_dslot *d = leaf_slot(tree, leaf, slot);
-	struct crab_record record = {
-		.key = crab_load(tree->base.media, &d->key),
-		.value = crab_load(tree->base.media, &d->value),
-	};
-
-	return record;
 }
 
 static void leaf_set(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 key)
@@ -108,10 +81,10 @@ static void leaf_set(const struct crab_tree *tree, struct crab_leaf *leaf, u32 s
 	leaf->count++;
 }
 
-void crab_leaf_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
+void crab_slotted_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
 {
 	u32 slot = find_first_zero_bit(leaf->live, tree->slots);
-	struct crab_dslot *d = leaf_slot(tree, leaf, slot);
+	struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
 	struct crab_flow *flow = &tree->base.flow;
 
 	crab_store(flow, &d->value, value);
@@ -123,26 +96,15 @@ void crab_leaf_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u
 	crab_fence(flow, CRAB_P6_RECORD);
 }
 
-void crab_leaf_update(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 value)
-{
-	struct crab_dslot *d = leaf_slot(tree, leaf, slot);
-	struct crab_flow *flow = &tree->base.flow;
-
-	crab_store(flow, &d->value, value);
-	crab_clean(flow, &d->value, sizeof(d->value));
-	/* P6: the new value is durable; before it, either value may be found */
-	crab_fence(flow, CRAB_P6_RECORD);
-}
-
 static void slot_free(struct crab_flow *flow, struct crab_dslot *d, u64 void_value)
 {
 	crab_store(flow, &d->key, CRAB_KEY_EMPTY);
 	crab_store(flow, &d->value, void_value);
 }
 
-void crab_leaf_remove(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
+void crab_slotted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
 {
-	struct crab_dslot *d = leaf_slot(tree, leaf, slot);
+	struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
 	struct crab_flow *flow = &tree->base.flow;
 
 	slot_free(flow, d, leaf->void_value);
@@ -153,33 +115,6 @@ void crab_leaf_remove(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
 	tree->removed++;
 	/* P6: the slot is free, and only now may be used again */
 	crab_fence(flow, CRAB_P6_RECORD);
-}
-
-static int record_cmp(const void *a, const void *b)
-{
-	const struct crab_record *x = a, *y = b;
-
-	return x->key < y->key ? -1 : x->key > y->key;
-}
-
-void crab_leaf_sort(struct crab_record *records, u32 count)
-{
-	sort(records, count, sizeof(*records), record_cmp, NULL);
-}
-
-u32 crab_leaf_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		     u64 start, u64 end, struct crab_record *records)
-{
-	struct crab_record record;
-	u32 count = 0, slot;
-
-	for_each_set_bit(slot, leaf->live, tree->slots) {
-		record = crab_leaf_record(tree, leaf, slot);
-		if (record.key >= start && record.key <= end)
-			records[count++] = record;
-	}
-	crab_leaf_sort(records, count);
-	return count;
 }
 
 /* Keys seen in one leaf: a filter so wide that few keys have to be compared */
@@ -198,20 +133,9 @@ static bool leaf_has_twin(const struct crab_tree *tree, const struct crab_leaf *
 		seen->words[at / 64] |= bit;
 		return false;
 	}
-	return crab_leaf_find(tree, leaf, key) >= 0;
+	return crab_slotted_find(tree, leaf, key) >= 0;
 }
 
-static void leaf_condemn(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, const char *what)
-{
-	u64 offset = crab_leaf_offset(&tree->base.geo, leaf->number) +
-		     offsetof(struct crab_dleaf, slots[slot]);
-
-	crab_damage_note(&tree->base.damage, offset, "leaf %llu, slot %u: %s",
-			 (unsigned long long)leaf->number, slot, what);
-	leaf->bad = true;
-}
-
-/* The loop that attach spends its time in: what does not change is in locals */
 /* The least key that @leaf may not hold; a gap in a damaged list says nothing of it */
 static u64 leaf_high(const struct crab_leaf *leaf)
 {
@@ -221,12 +145,13 @@ static u64 leaf_high(const struct crab_leaf *leaf)
 	return leaf ? leaf->low : CRAB_KEY_EMPTY;
 }
 
-void crab_leaf_read(struct crab_tree *tree, struct crab_leaf *leaf)
+/* The loop that attach spends its time in: what does not change is in locals */
+void crab_slotted_read(struct crab_tree *tree, struct crab_leaf *leaf)
 {
 	const u64 low = leaf->low, void_value = leaf->void_value;
 	const u64 span = leaf_high(leaf) - low;
 	const struct crab_media *media = tree->base.media;
-	const struct crab_dslot *d = leaf_slot(tree, leaf, 0);
+	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
 	const u32 slots = tree->slots;
 	struct twin_filter seen = { };
 	u64 key, value;
@@ -236,18 +161,18 @@ void crab_leaf_read(struct crab_tree *tree, struct crab_leaf *leaf)
 		key = crab_load(media, &d->key);
 		value = crab_load(media, &d->value);
 		if (key == CRAB_KEY_EMPTY || value == void_value) {
-			leaf->half += key != CRAB_KEY_EMPTY || value != void_value;
+			leaf->torn += key != CRAB_KEY_EMPTY || value != void_value;
 			continue;
 		}
 		if (key - low >= span)
-			leaf_condemn(tree, leaf, slot, "key outside the leaf's range");
+			crab_leaf_condemn(tree, leaf, slot, "key outside the leaf's range");
 		else if (leaf_has_twin(tree, leaf, &seen, key))
-			leaf_condemn(tree, leaf, slot, "key is there twice");
+			crab_leaf_condemn(tree, leaf, slot, "key is there twice");
 		leaf_set(tree, leaf, slot, key);
 	}
 }
 
-void crab_leaf_repair(struct crab_tree *tree, struct crab_leaf *leaf)
+void crab_slotted_repair(struct crab_tree *tree, struct crab_leaf *leaf)
 {
 	struct crab_flow *flow = &tree->base.flow;
 	struct crab_dslot *d;
@@ -258,15 +183,15 @@ void crab_leaf_repair(struct crab_tree *tree, struct crab_leaf *leaf)
 
 		if ((r.key == CRAB_KEY_EMPTY) == (r.value == leaf->void_value))
 			continue;
-		d = leaf_slot(tree, leaf, slot);
+		d = crab_leaf_slot(tree, leaf, slot);
 		slot_free(flow, d, leaf->void_value);
 		crab_clean(flow, d, sizeof(*d));
 		tree->repairs++;
 	}
-	leaf->half = 0;
+	leaf->torn = 0;
 }
 
-u64 crab_leaf_void(const struct crab_record *records, u32 count)
+u64 crab_slotted_void(const struct crab_record *records, u32 count)
 {
 	u64 value;
 	u32 i;
@@ -281,7 +206,7 @@ again:
 	return value;
 }
 
-void crab_leaf_landmarks(struct crab_flow *flow, struct crab_dleaf *dleaf, u32 from, u32 slots,
+void crab_slotted_landmarks(struct crab_flow *flow, struct crab_dleaf *dleaf, u32 from, u32 slots,
 			 u64 void_value)
 {
 	for (; from < slots; from++)
@@ -298,29 +223,25 @@ static bool records_have_value(const struct crab_record *records, u32 count, u64
 	return false;
 }
 
-void crab_leaf_fresh(struct crab_tree *tree, const struct crab_spare *spare,
-		     struct crab_head *head, const struct crab_record *records, u32 count,
-		     struct crab_leaf *leaf)
+void crab_slotted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+			struct crab_head *head, const struct crab_record *records, u32 count,
+			struct crab_leaf *leaf)
 {
 	bool prepared = spare->prepared && !records_have_value(records, count, spare->void_value);
 	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
 	struct crab_flow *flow = &tree->base.flow;
 	u32 slot;
 
-	head->self = crab_leaf_offset(&tree->base.geo, spare->leaf);
-	head->void_value = prepared ? spare->void_value : crab_leaf_void(records, count);
-	crab_head_store(flow, tree->base.geo.store_id, head);
-
-	leaf->low = head->low;
+	head->void_value = prepared ? spare->void_value : crab_slotted_void(records, count);
 	leaf->void_value = head->void_value;
-	leaf->number = spare->leaf;
+	crab_head_store(flow, tree->base.geo.store_id, head);
 	for (slot = 0; slot < count; slot++) {
 		crab_store(flow, &d->slots[slot].value, records[slot].value);
 		crab_store(flow, &d->slots[slot].key, records[slot].key);
 		leaf_set(tree, leaf, slot, records[slot].key);
 	}
 	if (!prepared)
-		crab_leaf_landmarks(flow, d, count, tree->slots, head->void_value);
+		crab_slotted_landmarks(flow, d, count, tree->slots, head->void_value);
 	crab_clean(flow, d, prepared ? offsetof(struct crab_dleaf, slots[count]) :
 				       tree->base.geo.leaf_bytes);
 }

@@ -10,17 +10,18 @@
  *   2. the list, in that array: each link must name a leaf of this store by
  *      place and birth, each leaf comes once, the least keys ascend from 0, and
  *      the end is a proper end;
- *   3. the slots of every leaf of the list.
+ *   3. the slots of every leaf of the list; sorted leaves then once more from the
+ *      last to the first, for records that stand in two neighbours.
  *
  * Anything else than what a power cut can leave is damage: it is noted with its
  * offset, the leaf or the gap in the list is quarantined, the rest is served
  * read-only, the pool is closed and nothing is repaired. Without damage the
- * second pass repairs (P4): half-set landmarks are completed, and after an
+ * second pass repairs (P4): half-set landmarks and torn shifts are completed, and after an
  * attach that was not ended cleanly everything that was read is cleaned first,
  * because the caches of a machine that survived may hold what the media does not.
  *
- * Cut in the second pass: completing landmarks is idempotent and changes the
- * content of no subset; the next attach begins again.
+ * Cut in the second pass: each step of it changes the content of no image and is
+ * idempotent; the next attach begins again.
  *
  * Every loop over the media is bounded by the number of leaves.
  *
@@ -42,24 +43,16 @@
 
 #define BREATHE		1023	/* leaves between two looks at the scheduler, as a mask */
 
-/**
- * struct recover_leaf - what pass 1 found in one place of the pool
- * @next: its word, whether the header is valid or not
- * @low: if valid
- * @birth: if valid, until @listed
- * @leaf: its descriptor, once @listed
- * @valid: the header is one of this store
- * @listed: pass 2 came here
- */
+/* What pass 1 found in one place of the pool */
 struct recover_leaf {
-	u64 next;
-	u64 low;
+	u64 next;		/* the rest only if @valid */
+	u64 low;		/* the least key it may hold; sorted: the first that it holds */
 	union {
-		u64 birth;
-		struct crab_leaf *leaf;
+		u64 birth;		/* until @listed */
+		struct crab_leaf *leaf;	/* from then on */
 	};
-	bool valid;
-	bool listed;
+	bool valid;		/* the header is one of this store */
+	bool listed;		/* pass 2 came here */
 };
 
 struct recover {
@@ -74,12 +67,12 @@ int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	struct crab_head head = {
 		.self = crab_leaf_offset(geo, 0),
 		.birth = 1,
-		.void_value = crab_leaf_void(NULL, 0),
+		.void_value = crab_slotted_void(NULL, 0),
 	};
 
 	head.next = crab_link_end(geo->store_id, head.self, head.birth);
 	crab_head_store(flow, geo->store_id, &head);
-	crab_leaf_landmarks(flow, first, 0, crab_leaf_slots(geo->leaf_bytes), head.void_value);
+	crab_leaf_empty(flow, first, geo, head.void_value);
 	crab_clean(flow, first, geo->leaf_bytes);
 
 	head = (struct crab_head) {
@@ -106,7 +99,9 @@ static void recover_headers(struct recover *r)
 		r->at[n].valid = crab_head_load(tree->base.media, offset, geo->store_id, &head);
 		if (r->at[n].valid) {
 			r->at[n].next = head.next;
-			r->at[n].low = head.low;
+			r->at[n].low = tree->sorted ?
+				crab_load(tree->base.media,
+					  &crab_leaf_media(tree, n)->slots[0].key) : head.low;
 			r->at[n].birth = head.birth;
 			tree->birth = max(tree->birth, head.birth);
 		}
@@ -140,6 +135,14 @@ static struct crab_leaf *recover_push(struct recover *r, u64 number, u64 low)
 	return leaf;
 }
 
+/* The first leaf of the list holds the least key there is; a sorted one may have lost it */
+static bool recover_ascends(const struct recover *r, u64 low, u64 above, bool first)
+{
+	if (r->tree->sorted)
+		return first || low > above;	/* of an empty leaf it is CRAB_KEY_EMPTY */
+	return first ? !low : low > above;
+}
+
 /*
  * What a link leads to: the place it names, if that is a leaf of this store with
  * the birth that the link was made for, was not met before and has a greater
@@ -162,7 +165,7 @@ static const char *recover_follow(const struct recover *r, u64 word, u64 above, 
 		return "link to a leaf without a valid header";
 	if (word != crab_link_to(geo, n, at->birth))
 		return "link to a leaf of another birth";
-	if (first ? at->low != 0 : at->low <= above)
+	if (!recover_ascends(r, at->low, above, first))
 		return "least keys of leaves do not ascend";
 	return NULL;
 }
@@ -205,11 +208,12 @@ static int recover_list(struct recover *r, u64 word)
 			recover_damage(r, at, what, number);
 			if (!recover_push(r, CRAB_LEAF_NOWHERE, low))
 				return -ENOMEM;
-			if (leaf && recover_bridge(r, number, low, &word))
+			if (recover_bridge(r, number, low, &word))
 				continue;
 			return 0;
 		}
-		low = r->at[number].low;
+		if (tree->first && r->at[number].low != CRAB_KEY_EMPTY)
+			low = r->at[number].low;
 		birth = r->at[number].birth;
 		word = r->at[number].next;
 		at = crab_leaf_offset(&tree->base.geo, number);
@@ -240,21 +244,48 @@ static void recover_slots(struct recover *r)
 		leaf->void_value = crab_load(tree->base.media,
 					     &crab_leaf_media(tree, n)->head.void_value);
 		crab_leaf_read(tree, leaf);
-		tree->records += leaf->count;
 	}
+}
+
+/* Sorted leaves: what stands twice. From the last on, so that the right one is settled. */
+static void recover_overlaps(struct crab_tree *tree)
+{
+	struct crab_leaf *leaf, *behind = NULL;
+
+	for (leaf = tree->last; leaf; leaf = leaf->prev) {
+		if (leaf->number == CRAB_LEAF_NOWHERE) {
+			behind = NULL;
+			continue;
+		}
+		if (behind)
+			crab_sorted_overlap(tree, leaf, behind);
+		if (leaf->count)
+			behind = leaf;
+	}
+}
+
+static void recover_records(struct recover *r)
+{
+	struct crab_tree *tree = r->tree;
+	struct crab_leaf *leaf;
+
+	recover_slots(r);
+	if (tree->sorted)
+		recover_overlaps(tree);
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		tree->records += leaf->count;
 }
 
 /* Where the quarantine of a gap begins: behind what the leaf before it is seen to hold */
 static u64 gap_low(struct crab_tree *tree, struct crab_leaf *prev)
 {
-	struct crab_record r;
-	u64 low = prev->low;
+	u64 low = prev->low, key;
 	u32 slot;
 
-	for_each_set_bit(slot, prev->live, tree->slots) {
-		r = crab_leaf_record(tree, prev, slot);
-		if (r.key >= low && r.key != CRAB_KEY_EMPTY)
-			low = r.key + 1;
+	crab_leaf_for_each(tree, prev, slot) {
+		key = crab_leaf_key(tree, prev, slot);
+		if (key >= low && key != CRAB_KEY_EMPTY)
+			low = key + 1;
 	}
 	return low;
 }
@@ -289,12 +320,28 @@ static int recover_index(struct crab_tree *tree)
 
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		if (leaf->prev && leaf->low == leaf->prev->low)
-			continue;	/* a gap: the leaf before it is quarantined for both */
+			continue;	/* a quarantined gap, or an empty leaf: nothing to find */
 		err = crab_index_append(&tree->index, leaf->low, leaf);
 		if (err)
 			return err;
 	}
 	return 0;
+}
+
+/* Keys that stand where they must not: who asks where they belong is not told -ENOENT */
+static void recover_doubts(struct crab_tree *tree)
+{
+	struct crab_leaf *leaf, *home;
+	u32 slot;
+
+	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		if (!leaf->bad || leaf->number == CRAB_LEAF_NOWHERE)
+			continue;
+		crab_leaf_for_each(tree, leaf, slot) {
+			home = crab_index_find(&tree->index, crab_leaf_key(tree, leaf, slot));
+			home->doubt = true;
+		}
+	}
 }
 
 static int recover_read(struct crab_tree *tree)
@@ -315,10 +362,12 @@ static int recover_read(struct crab_tree *tree)
 	recover_headers(&r);
 	err = recover_list(&r, head.next);
 	if (!err) {
-		recover_slots(&r);
+		recover_records(&r);
 		recover_gaps(tree);
 		err = recover_index(tree);
 	}
+	if (!err && tree->bad)
+		recover_doubts(tree);
 	vfree(r.at);
 	return err;
 }
@@ -331,11 +380,12 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	tree->base.geo = *geo;
 	tree->base.flow.media = media;
 	tree->base.prepare.media = media;
+	tree->sorted = geo->layout == CRAB_LAYOUT_SORTED;
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
 	tree->live_words = BITS_TO_LONGS(tree->slots);
 	tree->removed = tree->slots;
 	crab_index_init(&tree->index);
-	tree->scratch = kvmalloc_array(tree->slots + 1, sizeof(*tree->scratch), GFP_KERNEL);
+	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch), GFP_KERNEL);
 	if (!tree->scratch)
 		return -ENOMEM;
 	return crab_pool_init(&tree->pool, geo->leaves);
@@ -348,7 +398,8 @@ struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab
 
 	if (!tree)
 		return ERR_PTR(-ENOMEM);
-	err = tree_init(tree, media, geo);
+	err = geo->layout == CRAB_LAYOUT_SORTED && !crab_bitmap_fits(geo) ? -EINVAL :
+	      tree_init(tree, media, geo);
 	if (!err)
 		err = recover_read(tree);
 	if (err) {
@@ -360,26 +411,41 @@ struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab
 	return &tree->base;
 }
 
-int crab_tree_repair(struct crab_engine *engine)
+/* What was read may stand in the caches of a life that did not end with the power */
+static void repair_clean(struct crab_tree *tree)
 {
-	struct crab_tree *tree = crab_tree_of(engine);
-	struct crab_flow *flow = &engine->flow;
+	struct crab_flow *flow = &tree->base.flow;
 	struct crab_leaf *leaf;
 	u64 done = 0;
 
-	if (!engine->clean)
-		crab_clean(flow, engine->media->base, CRAB_HEAD_OFFSET + sizeof(struct crab_dhead));
+	crab_clean(flow, tree->base.media->base, CRAB_HEAD_OFFSET + sizeof(struct crab_dhead));
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
-		if (!engine->clean)
-			crab_clean(flow, crab_leaf_media(tree, leaf->number),
-				   engine->geo.leaf_bytes);
-		if (leaf->half)
-			crab_leaf_repair(tree, leaf);
+		crab_clean(flow, crab_leaf_media(tree, leaf->number), tree->base.geo.leaf_bytes);
 		if (!(done++ & BREATHE))
 			cond_resched();
 	}
-	/* P4: what the first operation will build on is durable */
+	/* P4: what was read is durable before anything is built on it */
 	crab_fence(flow, CRAB_P4_REPAIRED);
+}
+
+int crab_tree_repair(struct crab_engine *engine)
+{
+	struct crab_tree *tree = crab_tree_of(engine);
+	struct crab_leaf *leaf;
+
+	if (!engine->clean)
+		repair_clean(tree);
+	if (tree->sorted) {
+		crab_sorted_repair(tree);
+		if (engine->tuning.on_demand)
+			crab_bitmap_rebuild(tree);
+	} else {
+		for (leaf = tree->first; leaf; leaf = leaf->next)
+			if (leaf->torn)
+				crab_slotted_repair(tree, leaf);
+	}
+	/* P4: what was repaired, before the first operation */
+	crab_fence(&engine->flow, CRAB_P4_REPAIRED);
 	return 0;
 }
 

@@ -82,8 +82,10 @@ static int smo_begin(struct crab_tree *tree, struct smo *smo, u32 n, u32 leave)
 	err = crab_pool_take(&tree->pool, smo->spare, n, leave);
 	if (err)
 		goto err_free;
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		smo->head[i].birth = ++tree->birth;
+		crab_bitmap_set(tree, smo->spare[i].leaf, true);
+	}
 	return 0;
 
 err_free:
@@ -163,29 +165,41 @@ static void smo_splice(struct crab_tree *tree, struct smo *smo, struct crab_leaf
 
 static void smo_retire(struct crab_tree *tree, struct crab_leaf *leaf)
 {
+	crab_bitmap_set(tree, leaf->number, false);
 	crab_pool_give(&tree->pool, leaf->number);
 	kfree(leaf);
 }
 
-/* One leaf by one or two, which hold the @count records in scratch */
+/*
+ * The leaves from @leaf to @last, one or two, by fresh ones that hold the @count
+ * records in scratch, the first @split of them in the first
+ */
 static void smo_replace(struct crab_tree *tree, struct smo *smo, struct crab_leaf *leaf,
-			u32 count, u32 split)
+			struct crab_leaf *last, u32 count, u32 split)
 {
-	struct crab_leaf *pred = leaf->prev, *after = leaf->next;
+	struct crab_leaf *pred = leaf->prev, *after = last->next;
 
-	smo_write(tree, smo, leaf->low, tree->scratch, count, split, leaf);
+	smo_write(tree, smo, leaf->low, tree->scratch, count, split, last);
 	smo_link(tree, pred, smo_first_word(tree, smo));
 	smo_splice(tree, smo, pred, after);
 	crab_index_replace(&tree->index, leaf->low, smo->leaf[0]);
+	tree->records += count;
+	tree->records -= leaf->count;
+	tree->leaves += smo->n;
+	tree->leaves--;
+	if (last != leaf) {
+		crab_index_remove(&tree->index, last->low);
+		tree->records -= last->count;
+		tree->leaves--;
+		smo_retire(tree, last);
+	}
 	if (smo->n == 2)
 		crab_index_insert(&tree->index, smo->leaf[1]->low, smo->leaf[1]);
-	tree->leaves += smo->n - 1;
-	tree->records += count - leaf->count;
 	smo_retire(tree, leaf);
 }
 
 /* The records of @leaf and one more, or one changed, sorted in scratch */
-static u32 smo_gather_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key, u64 value)
+u32 crab_smo_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key, u64 value)
 {
 	u32 count = crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch);
 	u32 i = count;
@@ -207,27 +221,19 @@ static bool smo_may_merge(const struct crab_tree *tree, const struct crab_leaf *
 	return leaf->next && leaf->count + leaf->next->count <= tree->slots * 3 / 4;
 }
 
-/* @leaf and the one behind it by one */
-static int smo_merge(struct crab_tree *tree, struct crab_leaf *leaf)
+int crab_smo_balance(struct crab_tree *tree, struct crab_leaf *leaf, u32 fresh)
 {
-	struct crab_leaf *right = leaf->next, *pred = leaf->prev, *after = right->next;
+	struct crab_leaf *right = leaf->next;
 	struct smo smo;
 	u32 count;
 	int err;
 
-	err = smo_begin(tree, &smo, 1, 0);
+	err = smo_begin(tree, &smo, fresh, 0);
 	if (err)
 		return err;
 	count = crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch);
 	count += crab_leaf_gather(tree, right, 0, CRAB_KEY_EMPTY, tree->scratch + count);
-	smo_write(tree, &smo, leaf->low, tree->scratch, count, count, right);
-	smo_link(tree, pred, smo_first_word(tree, &smo));
-	smo_splice(tree, &smo, pred, after);
-	crab_index_replace(&tree->index, leaf->low, smo.leaf[0]);
-	crab_index_remove(&tree->index, right->low);
-	tree->leaves--;
-	smo_retire(tree, right);
-	smo_retire(tree, leaf);
+	smo_replace(tree, &smo, leaf, right, count, fresh == 1 ? count : (count + 1) / 2);
 	return 0;
 }
 
@@ -249,7 +255,7 @@ static bool smo_compact(struct crab_tree *tree, u32 want)
 			leaf = leaf->next;
 			continue;
 		}
-		if (smo_merge(tree, leaf))
+		if (crab_smo_balance(tree, leaf, 1))
 			return false;
 		leaf = pred ? pred->next : tree->first;
 	}
@@ -288,16 +294,53 @@ static int smo_append(struct crab_tree *tree, struct crab_leaf *last, u64 key, u
 	return 0;
 }
 
+/* Does the key go behind all others of the tree? */
 static bool smo_is_append(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	u32 slot;
 
 	if (leaf != tree->last)
 		return false;
-	for_each_set_bit(slot, leaf->live, tree->slots)
-		if (crab_leaf_record(tree, leaf, slot).key > key)
+	if (tree->sorted)
+		return crab_leaf_key(tree, leaf, leaf->count - 1) < key;
+	crab_leaf_for_each(tree, leaf, slot)
+		if (crab_leaf_key(tree, leaf, slot) > key)
 			return false;
 	return true;
+}
+
+int crab_smo_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 count)
+{
+	struct smo smo;
+	int err = smo_begin(tree, &smo, 1, 0);
+
+	if (!err)
+		smo_replace(tree, &smo, leaf, leaf, count, count);
+	return err;
+}
+
+int crab_smo_split_right(struct crab_tree *tree, struct crab_leaf *leaf, u32 keep,
+			 const struct crab_record *rider)
+{
+	const struct crab_record *moved = tree->scratch + keep;
+	struct smo smo;
+	u32 count;
+	int err;
+
+	err = smo_begin_insert(tree, &smo, 1);
+	if (err)
+		return err;
+	if (rider)
+		count = crab_smo_with(tree, leaf, rider->key, rider->value) - keep;
+	else
+		count = crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch) - keep;
+	smo_write(tree, &smo, moved->key, moved, count, count, leaf);
+	smo_link(tree, leaf, smo_first_word(tree, &smo));
+	smo_splice(tree, &smo, leaf, leaf->next);
+	crab_index_insert(&tree->index, moved->key, smo.leaf[0]);
+	tree->leaves++;
+	tree->splits++;
+	return 0;
 }
 
 int crab_smo_add(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
@@ -311,27 +354,18 @@ int crab_smo_add(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 va
 	err = smo_begin_insert(tree, &smo, 2);
 	if (err)
 		return err;
-	count = smo_gather_with(tree, leaf, key, value);
-	smo_replace(tree, &smo, leaf, count, (count + 1) / 2);
+	count = crab_smo_with(tree, leaf, key, value);
+	smo_replace(tree, &smo, leaf, leaf, count, (count + 1) / 2);
 	tree->splits++;
 	return 0;
 }
 
 int crab_smo_rewrite(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
 {
-	struct smo smo;
-	u32 count;
-	int err;
-
-	err = smo_begin(tree, &smo, 1, 0);
-	if (err)
-		return err;
-	count = smo_gather_with(tree, leaf, key, value);
-	smo_replace(tree, &smo, leaf, count, count);
-	return 0;
+	return crab_smo_copy(tree, leaf, crab_smo_with(tree, leaf, key, value));
 }
 
-void crab_smo_unlink(struct crab_tree *tree, struct crab_leaf *leaf)
+void crab_smo_bypass(struct crab_tree *tree, struct crab_leaf *leaf)
 {
 	struct crab_leaf *pred = leaf->prev, *after = leaf->next;
 	struct crab_media *media = tree->base.media;
@@ -345,12 +379,18 @@ void crab_smo_unlink(struct crab_tree *tree, struct crab_leaf *leaf)
 				     crab_load(media, &d->birth));
 	smo_link(tree, pred, word);
 	smo_join(tree, pred, after);
-	crab_index_remove(&tree->index, leaf->low);
+	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* one that was found empty is not */
+		crab_index_remove(&tree->index, leaf->low);
 	tree->leaves--;
-	tree->records -= leaf->count;
 	tree->removed += tree->slots;
 	tree->unlinks++;
 	smo_retire(tree, leaf);
+}
+
+void crab_smo_unlink(struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	tree->records -= leaf->count;
+	crab_smo_bypass(tree, leaf);
 }
 
 bool crab_smo_prepare(struct crab_tree *tree)
@@ -362,8 +402,8 @@ bool crab_smo_prepare(struct crab_tree *tree)
 	if (!crab_pool_take_raw(&tree->pool, &spare))
 		return false;
 	d = crab_leaf_media(tree, spare.leaf);
-	spare.void_value = crab_leaf_void(NULL, 0);
-	crab_leaf_landmarks(flow, d, 0, tree->slots, spare.void_value);
+	spare.void_value = crab_slotted_void(NULL, 0);
+	crab_slotted_landmarks(flow, d, 0, tree->slots, spare.void_value);
 	crab_clean(flow, d, tree->base.geo.leaf_bytes);
 	/* P5: every slot of the free leaf reads as free, whatever else is cut */
 	crab_fence(flow, CRAB_P5_PREPARED);

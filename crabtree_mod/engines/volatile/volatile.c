@@ -163,6 +163,12 @@ static int vol_scan(struct crab_engine *engine, u64 start, u64 end,
 	return count;
 }
 
+/* Nothing is ever quarantined */
+static u64 vol_beyond(struct crab_engine *engine, u64 key)
+{
+	return key;
+}
+
 /* The upper half of a full leaf, or nothing of a last one that keys are appended to */
 static struct vol_leaf *vol_split(struct vol_tree *tree, struct vol_leaf *leaf, u32 pos, u64 key)
 {
@@ -282,7 +288,7 @@ static void vol_check(struct crab_engine *engine, struct crab_check_report *repo
 
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		if (crab_index_find(&tree->index, leaf->low) != leaf)
-			crab_damage_note(&report->damage, 0, "leaf %llu: the index does not lead to it",
+			crab_damage_note(&report->damage, 0, "leaf %llu: not where the index says",
 					 (unsigned long long)report->leaves);
 		vol_check_leaf(leaf, report);
 	}
@@ -305,7 +311,7 @@ static void vol_stats(struct crab_engine *engine, struct crab_engine_stats *stat
 }
 
 static const struct crab_layout vol_layouts[] = {
-	{ "sorted", 1 },
+	{ .name = "sorted", .id = 1, .needs = CRAB_MODEL_NONE },
 	{ }
 };
 
@@ -313,7 +319,6 @@ const struct crab_engine_ops crab_engine_volatile = {
 	.name = "volatile",
 	.id = 2,
 	.flags = CRAB_ENGINE_VOLATILE,
-	.needs = CRAB_MODEL_NONE,
 	.layouts = vol_layouts,
 	.format = vol_format,
 	.attach = vol_attach,
@@ -322,6 +327,7 @@ const struct crab_engine_ops crab_engine_volatile = {
 	.lookup = vol_lookup,
 	.seek = vol_seek,
 	.scan = vol_scan,
+	.beyond = vol_beyond,
 	.insert = vol_insert,
 	.remove = vol_remove,
 	.check = vol_check,

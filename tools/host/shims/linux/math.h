@@ -2,6 +2,8 @@
 #ifndef CRAB_SHIM_LINUX_MATH_H
 #define CRAB_SHIM_LINUX_MATH_H
 
+#include <stdlib.h>
+
 #include <linux/align.h>
 
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file prices cleans and fences on this CPU by a short test: seed 000,
+ * section 4.2, "can be estimated through a quick test".
+ *
+ * Invariant: a price is the least of several runs, and never 0.
+ *
+ * Locking: none; called once, before stores are attached.
+ */
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "engine.h"
+
+#define COSTS_LINES	256	/* lines of the buffer: 16 KiB */
+#define COSTS_WORDS	(CRAB_LINE / sizeof(__le64))
+#define COSTS_RUNS	8
+
+struct crab_tuning crab_tuning_default = {
+	.strategy = CRAB_STRATEGY_AUTO,
+	.probe = true,
+	.pair = true,
+	.costs = { .round = 130000, .line = 16000, .order = 1000, .record = 1500 },
+};
+
+static void costs_round(struct crab_flow *flow, __le64 *words)
+{
+	u32 i;
+
+	for (i = 0; i < COSTS_LINES; i++) {
+		crab_store(flow, &words[i * COSTS_WORDS], i);
+		crab_clean(flow, &words[i * COSTS_WORDS], 1);
+		/* P6: priced as a record's own */
+		crab_fence(flow, CRAB_P6_RECORD);
+	}
+}
+
+static void costs_line(struct crab_flow *flow, __le64 *words)
+{
+	u32 i;
+
+	for (i = 0; i < COSTS_LINES; i++) {
+		crab_store(flow, &words[i * COSTS_WORDS], i);
+		crab_clean(flow, &words[i * COSTS_WORDS], 1);
+	}
+	/* P7: priced as a fresh leaf's */
+	crab_fence(flow, CRAB_P7_FRESH);
+}
+
+static void costs_order(struct crab_flow *flow, __le64 *words)
+{
+	u32 i;
+
+	for (i = 0; i < COSTS_LINES; i++) {
+		crab_store(flow, &words[i], i);
+		crab_order(flow);
+	}
+}
+
+static void costs_record(struct crab_flow *flow, __le64 *words)
+{
+	u32 i;
+
+	for (i = 2 * COSTS_LINES; i; i -= 2) {
+		crab_store(flow, &words[i + 1], crab_load(flow->media, &words[i - 1]));
+		crab_store(flow, &words[i], crab_load(flow->media, &words[i - 2]));
+	}
+}
+
+static u32 costs_of(void (*test)(struct crab_flow *flow, __le64 *words), struct crab_flow *flow)
+{
+	u64 best = U64_MAX, began;
+	u32 run;
+
+	for (run = 0; run < COSTS_RUNS; run++) {
+		began = ktime_get_ns();
+		test(flow, (__le64 *)flow->media->base);
+		best = min(best, ktime_get_ns() - began);
+	}
+	return clamp_t(u64, div_u64(best * 1000, COSTS_LINES), 1, U32_MAX);
+}
+
+int crab_costs_measure(struct crab_costs *costs)
+{
+	struct crab_media media = { .size = COSTS_LINES * CRAB_LINE };
+	struct crab_flow flow = { .media = &media };
+
+	media.base = kvzalloc(media.size, GFP_KERNEL);
+	if (!media.base)
+		return -ENOMEM;
+	costs->round = costs_of(costs_round, &flow);
+	costs->line = costs_of(costs_line, &flow);
+	costs->order = costs_of(costs_order, &flow);
+	costs->record = costs_of(costs_record, &flow);
+	kvfree(media.base);
+	return 0;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements allocation on demand: what seed 000, section 5.1, replaces
+ * by a pool that the tree manages itself. A bit a leaf on the media, between the
+ * head of the list and the pool; every allocation and every free stores one word
+ * and waits for it (P12).
+ *
+ * It exists to be compared with. The truth stays the list: attach writes the
+ * bitmap anew from what the list reaches, so nothing can leak by it either.
+ *
+ * Locking: the store's, exclusive.
+ */
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+
+#include "crab.h"
+
+#define BITMAP_BITS	64
+
+static __le64 *bitmap_word(const struct crab_tree *tree, u64 leaf)
+{
+	return (__le64 *)(tree->base.media->base + CRAB_BITMAP_OFFSET) + leaf / BITMAP_BITS;
+}
+
+bool crab_bitmap_fits(const struct crab_geometry *geo)
+{
+	return geo->pool_offset - CRAB_BITMAP_OFFSET >=
+	       DIV_ROUND_UP_ULL(geo->leaves, BITMAP_BITS) * sizeof(__le64);
+}
+
+void crab_bitmap_set(struct crab_tree *tree, u64 leaf, bool used)
+{
+	__le64 *word = bitmap_word(tree, leaf);
+	u64 bit = 1ULL << (leaf % BITMAP_BITS), bits;
+
+	if (!tree->base.tuning.on_demand || !tree->sorted)
+		return;
+	bits = crab_load(tree->base.media, word);
+	crab_store(&tree->base.flow, word, used ? bits | bit : bits & ~bit);
+	crab_clean(&tree->base.flow, word, sizeof(*word));
+	/* P12: the leaf is taken before it is written, and free after it was unlinked */
+	crab_fence(&tree->base.flow, CRAB_P12_ALLOCATED);
+}
+
+void crab_bitmap_rebuild(struct crab_tree *tree)
+{
+	u64 words = DIV_ROUND_UP_ULL(tree->base.geo.leaves, BITMAP_BITS), i;
+
+	for (i = 0; i < words; i++)
+		crab_store(&tree->base.flow, bitmap_word(tree, i * BITMAP_BITS),
+			   tree->pool.used[i]);
+	crab_clean(&tree->base.flow, bitmap_word(tree, 0), words * sizeof(__le64));
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements what leaves of both layouts share, and leads to the
+ * layout's own where they differ.
+ *
+ * Invariant: only leaf_slotted.c and leaf_sorted.c know which slots are live.
+ *
+ * Locking: the store's, as engine.h says.
+ */
+#include <linux/align.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+
+#include "crab.h"
+
+size_t crab_leaf_dram(const struct crab_tree *tree)
+{
+	if (tree->sorted)
+		return sizeof(struct crab_leaf);
+	return sizeof(struct crab_leaf) + tree->live_words * sizeof(long) +
+	       ALIGN(tree->slots, sizeof(u64));
+}
+
+struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp)
+{
+	struct crab_leaf *leaf = kzalloc(crab_leaf_dram(tree), gfp);
+
+	if (leaf)
+		leaf->twin = CRAB_LEAF_NO_TWIN;
+	return leaf;
+}
+
+u32 crab_leaf_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
+{
+	return tree->sorted ? crab_sorted_next(tree, leaf, slot) :
+			      crab_slotted_next(tree, leaf, slot);
+}
+
+int crab_leaf_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	return tree->sorted ? crab_sorted_find(tree, leaf, key) :
+			      crab_slotted_find(tree, leaf, key);
+}
+
+struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				    u32 slot)
+{
+	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
+	struct crab_record record = {
+		.key = crab_load(tree->base.media, &d->key),
+		.value = crab_load(tree->base.media, &d->value),
+	};
+
+	return record;
+}
+
+void crab_leaf_update(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 value)
+{
+	struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
+	struct crab_flow *flow = &tree->base.flow;
+
+	crab_store(flow, &d->value, value);
+	crab_clean(flow, &d->value, sizeof(d->value));
+	/* P6: the new value is durable; before it, either value may be found */
+	crab_fence(flow, CRAB_P6_RECORD);
+}
+
+static int record_cmp(const void *a, const void *b)
+{
+	const struct crab_record *x = a, *y = b;
+
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+u32 crab_leaf_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
+		     u64 start, u64 end, struct crab_record *records)
+{
+	struct crab_record record;
+	u32 count = 0, slot;
+
+	crab_leaf_for_each(tree, leaf, slot) {
+		record = crab_leaf_record(tree, leaf, slot);
+		if (record.key >= start && record.key <= end)
+			records[count++] = record;
+	}
+	if (!tree->sorted)
+		sort(records, count, sizeof(*records), record_cmp, NULL);
+	return count;
+}
+
+void crab_leaf_condemn(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, const char *what)
+{
+	u64 offset = crab_leaf_offset(&tree->base.geo, leaf->number) +
+		     offsetof(struct crab_dleaf, slots[slot]);
+
+	crab_damage_note(&tree->base.damage, offset, "leaf %llu, slot %u: %s",
+			 (unsigned long long)leaf->number, slot, what);
+	leaf->bad = true;
+}
+
+void crab_leaf_read(struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	if (tree->sorted)
+		crab_sorted_read(tree, leaf);
+	else
+		crab_slotted_read(tree, leaf);
+}
+
+void crab_leaf_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+		     struct crab_head *head, const struct crab_record *records, u32 count,
+		     struct crab_leaf *leaf)
+{
+	head->self = crab_leaf_offset(&tree->base.geo, spare->leaf);
+	leaf->low = head->low;
+	leaf->number = spare->leaf;
+	if (tree->sorted)
+		crab_sorted_fresh(tree, spare, head, records, count, leaf);
+	else
+		crab_slotted_fresh(tree, spare, head, records, count, leaf);
+}
+
+void crab_leaf_empty(struct crab_flow *flow, struct crab_dleaf *dleaf,
+		     const struct crab_geometry *geo, u64 void_value)
+{
+	if (geo->layout == CRAB_LAYOUT_SORTED)
+		crab_store(flow, &dleaf->slots[0].key, CRAB_KEY_EMPTY);
+	else
+		crab_slotted_landmarks(flow, dleaf, 0, crab_leaf_slots(geo->leaf_bytes),
+				       void_value);
+}

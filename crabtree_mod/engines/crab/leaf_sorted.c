@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements a leaf of the layout `sorted`: the leaf of seed 000.
+ *
+ * DOC: sorted leaves
+ *
+ * Records stand sorted and dense from slot 0 and end at the first slot with the
+ * reserved key, so that no counter has to be kept (the published tree spends a
+ * line and a fence on it in every write). They are found by binary search
+ * (section 4.3) and shifted in place, SIP, line by line (section 4.2, Algorithm 1,
+ * lines 23-31; section 4.4):
+ *
+ *   insert  shifts right, each value before its key; commits with the new key
+ *   delete  shifts left, each key before its value; commits with its first key
+ *
+ * Key and value are kept in order by crab_order(), or are stored as one event of
+ * 16 bytes (section 5.3). A line that received a record is durable before the
+ * line that the record came from is overwritten (P9).
+ *
+ * The published recovery knows a torn shift by equal values and by null values.
+ * Users may store equal values and zero, so here keys, which are unique, say it:
+ * of two equal neighbouring keys the left one is void. One rule for both
+ * directions. A search takes the last of equal keys, so a read-only attach serves
+ * a torn leaf as it is; repair closes the gap over the left twin.
+ *
+ * An append that would meet junk behind the end moves the end first (P10).
+ *
+ * The second rule is for splits, merges and redistributions, which write a record
+ * to its new leaf before they take it from the old one: records at or above the
+ * first key of the next leaf that is not empty are void. For that reason the
+ * `low` in the header of a sorted leaf is a birth mark only; what counts is the
+ * first key.
+ *
+ * All of this needs model L: stores to one line that were kept in order persist
+ * in order. Under model W a shift can lose a record; `slotted` cannot.
+ *
+ * Invariant: without a twin, slots [0, count) are the records.
+ *
+ * Locking: the store's, as engine.h says.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+
+#include "crab.h"
+
+/* Slots that are searched: the records, and the void twin if there is one */
+static u32 sorted_extent(const struct crab_leaf *leaf)
+{
+	return leaf->count + (leaf->twin != CRAB_LEAF_NO_TWIN);
+}
+
+u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
+{
+	slot += slot == leaf->twin;
+	return slot < sorted_extent(leaf) ? slot : tree->slots;
+}
+
+u32 crab_sorted_above(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+		      u32 from, u32 to)
+{
+	u32 len = to - from, half;
+
+	while (len) {
+		half = len / 2;
+		if (crab_leaf_key(tree, leaf, from + half) <= key) {
+			from += half + 1;
+			len -= half + 1;
+		} else {
+			len = half;
+		}
+	}
+	return from;
+}
+
+int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	u32 above = crab_sorted_above(tree, leaf, key, 0, sorted_extent(leaf));
+
+	return above && crab_leaf_key(tree, leaf, above - 1) == key ? (int)above - 1 : -1;
+}
+
+static bool same_line(const void *a, const void *b)
+{
+	return (((unsigned long)a ^ (unsigned long)b) & ~(CRAB_LINE - 1UL)) == 0;
+}
+
+/*
+ * One record to @to, behind all that was stored before: its value first for a
+ * shift to the right, its key first to the left
+ */
+static void slot_store(struct crab_tree *tree, struct crab_dslot *to,
+		       struct crab_record record, bool value_first)
+{
+	struct crab_flow *flow = &tree->base.flow;
+
+	crab_order(flow);
+	if (tree->base.tuning.pair && crab_pair_is_atomic()) {
+		crab_store_pair(flow, &to->key, record.key, record.value);
+	} else if (value_first) {
+		crab_store(flow, &to->value, record.value);
+		crab_order(flow);
+		crab_store(flow, &to->key, record.key);
+	} else {
+		crab_store(flow, &to->key, record.key);
+		crab_order(flow);
+		crab_store(flow, &to->value, record.value);
+	}
+}
+
+/* The line of @at will not be written again: durable before the neighbour's is */
+static void line_done(struct crab_tree *tree, struct crab_dslot *at)
+{
+	crab_clean(&tree->base.flow, at, sizeof(*at));
+	/* P9: the line that received a record, before its old place is overwritten */
+	crab_fence(&tree->base.flow, CRAB_P9_SHIFTED);
+}
+
+/* The slot behind the last record must end them before slot @count is filled */
+static void end_before_append(struct crab_tree *tree, struct crab_leaf *leaf, u32 count)
+{
+	struct crab_dslot *last = crab_leaf_slot(tree, leaf, count - 1);
+	struct crab_dslot *end = last + 1;
+
+	if (count >= tree->slots || crab_load(tree->base.media, &end->key) == CRAB_KEY_EMPTY)
+		return;
+	crab_store(&tree->base.flow, &end->key, CRAB_KEY_EMPTY);
+	if (same_line(last, end))
+		return;
+	crab_clean(&tree->base.flow, &end->key, sizeof(end->key));
+	/* P10: the new end, before the record in front of it hides the old one */
+	crab_fence(&tree->base.flow, CRAB_P10_ENDED);
+}
+
+void crab_sorted_shift_in(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos,
+			  u64 key, u64 value)
+{
+	struct crab_record record = { .key = key, .value = value };
+	struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
+	u32 i;
+
+	end_before_append(tree, leaf, leaf->count + 1);
+	for (i = leaf->count; i > pos; i--) {
+		slot_store(tree, &d[i], crab_leaf_record(tree, leaf, i - 1), true);
+		if (!same_line(&d[i], &d[i - 1]))
+			line_done(tree, &d[i]);
+	}
+	slot_store(tree, &d[pos], record, true);
+	crab_clean(&tree->base.flow, &d[pos], sizeof(d[pos]));
+	leaf->count++;
+	/* P6: the new key is durable, and with it the record */
+	crab_fence(&tree->base.flow, CRAB_P6_RECORD);
+}
+
+void crab_sorted_shift_out(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos)
+{
+	struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
+	u32 i, last = sorted_extent(leaf) - 1;
+
+	for (i = pos; i < last; i++) {
+		slot_store(tree, &d[i], crab_leaf_record(tree, leaf, i + 1), false);
+		if (!same_line(&d[i], &d[i + 1]))
+			line_done(tree, &d[i]);
+	}
+	crab_order(&tree->base.flow);
+	crab_store(&tree->base.flow, &d[last].key, CRAB_KEY_EMPTY);
+	crab_clean(&tree->base.flow, &d[last], sizeof(d[last]));
+	leaf->count = last;
+	leaf->twin = CRAB_LEAF_NO_TWIN;
+	/* P6: the record is gone durably, and no slot is a twin any more */
+	crab_fence(&tree->base.flow, CRAB_P6_RECORD);
+}
+
+void crab_sorted_end(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
+{
+	struct crab_dslot *end = crab_leaf_slot(tree, leaf, slot);
+
+	crab_store(&tree->base.flow, &end->key, CRAB_KEY_EMPTY);
+	crab_clean(&tree->base.flow, &end->key, sizeof(end->key));
+	/* P10: what is behind the end stands elsewhere and was void already */
+	crab_fence(&tree->base.flow, CRAB_P10_ENDED);
+}
+
+void crab_sorted_append(struct crab_tree *tree, struct crab_leaf *leaf,
+			const struct crab_record *records, u32 count)
+{
+	struct crab_dslot *d = crab_leaf_slot(tree, leaf, leaf->count);
+	struct crab_flow *flow = &tree->base.flow;
+	u32 end = leaf->count + count, i;
+
+	for (i = 1; i < count; i++) {
+		crab_store(flow, &d[i].value, records[i].value);
+		crab_store(flow, &d[i].key, records[i].key);
+	}
+	if (end < tree->slots)
+		crab_store(flow, &d[count].key, CRAB_KEY_EMPTY);
+	if (count > 1 || end < tree->slots) {
+		crab_clean(flow, &d[1].key, (count - 1) * sizeof(*d) +
+			   (end < tree->slots ? sizeof(d->key) : 0));
+		/* P11: all but the first and the end are there before the first reveals them */
+		crab_fence(flow, CRAB_P11_APPENDED);
+	}
+	slot_store(tree, &d[0], records[0], true);
+	crab_clean(flow, &d[0], sizeof(d[0]));
+	leaf->count = end;
+	/* P6: the first key reveals the others */
+	crab_fence(flow, CRAB_P6_RECORD);
+}
+
+void crab_sorted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+		       struct crab_head *head, const struct crab_record *records, u32 count,
+		       struct crab_leaf *leaf)
+{
+	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
+	struct crab_flow *flow = &tree->base.flow;
+	u32 i;
+
+	crab_head_store(flow, tree->base.geo.store_id, head);
+	for (i = 0; i < count; i++) {
+		crab_store(flow, &d->slots[i].key, records[i].key);
+		crab_store(flow, &d->slots[i].value, records[i].value);
+	}
+	if (count < tree->slots)
+		crab_store(flow, &d->slots[count].key, CRAB_KEY_EMPTY);
+	leaf->count = count;
+	crab_clean(flow, d, offsetof(struct crab_dleaf, slots[count]) +
+		   (count < tree->slots ? sizeof(__le64) : 0));
+}
+
+/*
+ * Attach: one twin at the most, keys otherwise ascending. crab_leaf.count is all
+ * records, those included that crab_sorted_overlap() will find void.
+ */
+void crab_sorted_read(struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	u64 key, prev = 0;
+	u32 slot;
+
+	for (slot = 0; slot < tree->slots; slot++, prev = key) {
+		key = crab_leaf_key(tree, leaf, slot);
+		if (key == CRAB_KEY_EMPTY)
+			break;
+		if (!slot || key > prev)
+			continue;
+		if (key == prev && leaf->twin == CRAB_LEAF_NO_TWIN) {
+			leaf->twin = slot - 1;
+			leaf->torn++;
+			continue;
+		}
+		crab_leaf_condemn(tree, leaf, slot, key < prev ? "keys do not ascend" :
+				  "more than one record was being shifted");
+		break;
+	}
+	leaf->count = slot - (leaf->twin != CRAB_LEAF_NO_TWIN);
+}
+
+/* The first key of a leaf, or CRAB_KEY_EMPTY: in a sorted leaf it is in the header's line */
+static u64 first_key(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	return crab_leaf_key(tree, leaf, 0);
+}
+
+void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
+			 const struct crab_leaf *behind)
+{
+	u32 extent = sorted_extent(leaf), keep, slot;
+	u64 bound = first_key(tree, behind);
+
+	if (!extent || leaf->bad || behind->bad || crab_leaf_key(tree, leaf, extent - 1) < bound)
+		return;
+	keep = bound ? crab_sorted_above(tree, leaf, bound - 1, 0, extent) : 0;
+	for (slot = keep; slot < extent; slot++) {
+		if (crab_sorted_find(tree, behind, crab_leaf_key(tree, leaf, slot)) < 0) {
+			crab_leaf_condemn(tree, leaf, slot, "key belongs to a leaf behind this one");
+			return;
+		}
+	}
+	leaf->torn += extent - keep;
+	if (leaf->twin != CRAB_LEAF_NO_TWIN && leaf->twin + 1 >= keep)
+		leaf->twin = CRAB_LEAF_NO_TWIN;
+	leaf->count = keep - (leaf->twin != CRAB_LEAF_NO_TWIN);
+}
+
+/* Closes the gap over the left twin, and ends the leaf before what overlaps */
+static void sorted_complete(struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	u32 extent = sorted_extent(leaf);
+
+	if (extent < tree->slots && crab_leaf_key(tree, leaf, extent) != CRAB_KEY_EMPTY)
+		crab_sorted_end(tree, leaf, extent);
+	if (leaf->twin != CRAB_LEAF_NO_TWIN)
+		crab_sorted_shift_out(tree, leaf, leaf->twin);
+	tree->repairs += leaf->torn;
+	leaf->torn = 0;
+}
+
+/*
+ * From the last leaf to the first, so that a leaf that overlaps is ended before
+ * anything behind which it stands is changed. A leaf that a cut left empty goes.
+ */
+void crab_sorted_repair(struct crab_tree *tree)
+{
+	struct crab_leaf *leaf, *prev;
+
+	for (leaf = tree->last; leaf; leaf = prev) {
+		prev = leaf->prev;
+		if (leaf->torn)
+			sorted_complete(tree, leaf);
+		if (!leaf->count && prev)
+			crab_smo_bypass(tree, leaf);
+	}
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file prices the two ways to write a sorted leaf and chooses: seed 000,
+ * section 4.1, "Crab-tree picks the one with lower cost".
+ *
+ * Prices are in picoseconds, from what is counted (lines, fences, ordered stores,
+ * records moved) and from the costs in crab_tuning. The same numbers give the same
+ * choice: nothing here is measured.
+ *
+ * Locking: none.
+ */
+#include <linux/kernel.h>
+
+#include "crab.h"
+
+static u32 slot_line(u32 slot)
+{
+	return offsetof(struct crab_dleaf, slots[slot]) / CRAB_LINE;
+}
+
+u32 crab_strategy_lines(u32 from, u32 to)
+{
+	return slot_line(to) - slot_line(from) + 1;
+}
+
+/* Moving a record is two stores in order, or one event of 16 bytes, and an order behind it */
+static u64 price_of_shift(const struct crab_tree *tree)
+{
+	const struct crab_tuning *tuning = &tree->base.tuning;
+	bool pair = tuning->pair && crab_pair_is_atomic();
+
+	return tuning->costs.record + (u64)tuning->costs.order * (pair ? 1 : 2);
+}
+
+u64 crab_strategy_sip(const struct crab_tree *tree, u32 pos, u32 moved)
+{
+	return (u64)tree->base.tuning.costs.round * crab_strategy_lines(pos, pos + moved) +
+	       price_of_shift(tree) * (moved + 1);
+}
+
+u64 crab_strategy_cow(const struct crab_tree *tree, u32 count)
+{
+	const struct crab_costs *costs = &tree->base.tuning.costs;
+	u32 lines = slot_line(count) + 1;
+	u32 rounds = 2;		/* the leaf, then the link */
+
+	if (tree->base.tuning.on_demand)
+		rounds += 2;	/* one bit for the leaf that is taken, one for the other */
+	return (u64)costs->round * rounds + (u64)costs->line * (lines - 1) +
+	       (u64)costs->record * 2 * count;	/* gathered, then stored */
+}
+
+bool crab_strategy_is_sip(const struct crab_tree *tree, u64 sip, u64 cow)
+{
+	switch (tree->base.tuning.strategy) {
+	case CRAB_STRATEGY_SIP:
+		return true;
+	case CRAB_STRATEGY_COW:
+		return false;
+	default:
+		return sip <= cow;
+	}
+}
