@@ -67,33 +67,10 @@ static __always_inline void crab_arch_fence(void)
 	asm volatile("dsb sy" ::: "memory");
 }
 
-<<<<<<< ours
 /* Between stores to one line; completes no clean */
 static __always_inline void crab_arch_order(void)
 {
 	asm volatile("dmb ishst" ::: "memory");
-=======
-/*
- * One casp; true if it stored, else *@lo and *@hi are what was there. The
- * registers are named right before the instruction: a call in between, such as
- * the sanitizers put behind each load, may use them.
- */
-static __always_inline bool crab_arm64_casp_once(__le64 *p, u64 *lo, u64 *hi, u64 first,
-						 u64 second)
-{
-	u64 was_lo = *lo, was_hi = *hi;
-	register u64 x0 asm("x0") = was_lo;
-	register u64 x1 asm("x1") = was_hi;
-	register u64 x2 asm("x2") = first;
-	register u64 x3 asm("x3") = second;
-
-	asm volatile(".arch_extension lse\n\tcaspal %0, %1, %2, %3, [%4]"
-		     : "+r" (x0), "+r" (x1)
-		     : "r" (x2), "r" (x3), "r" (p) : "memory");
-	*lo = x0;
-	*hi = x1;
-	return *lo == was_lo && *hi == was_hi;
->>>>>>> theirs
 }
 
 /*
@@ -101,7 +78,8 @@ static __always_inline bool crab_arm64_casp_once(__le64 *p, u64 *lo, u64 *hi, u6
  * registers are named right before the instruction: a call in between, such as
  * the sanitizers put behind each load, may use them.
  */
-static __always_inline bool crab_arm64_casp(__le64 *p, u64 *lo, u64 *hi, u64 first, u64 second)
+static __always_inline bool crab_arm64_casp_once(__le64 *p, u64 *lo, u64 *hi, u64 first,
+						 u64 second)
 {
 	u64 was_lo = *lo, was_hi = *hi;
 	register u64 x0 asm("x0") = was_lo;
@@ -123,7 +101,7 @@ static __always_inline void crab_arm64_casp_store(__le64 *p, __le64 first, __le6
 	u64 lo = (__force u64)READ_ONCE(p[0]);
 	u64 hi = (__force u64)READ_ONCE(p[1]);
 
-	while (!crab_arm64_casp(p, &lo, &hi, (__force u64)first, (__force u64)second))
+	while (!crab_arm64_casp_once(p, &lo, &hi, (__force u64)first, (__force u64)second))
 		;
 }
 
