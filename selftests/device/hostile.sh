@@ -15,30 +15,38 @@ IMAGES=$HERE/images
 ROOM=65536	# from one image to the next
 GROUP=10
 
-expected() { sed -n "s/^$2 //p" "$IMAGES/$1.expect"; }
+# expected NAME: sets state, reason, size and media
+expected() {
+	local word rest
+	reason=''
+	while read -r word rest; do
+		case $word in
+		state)	state=$rest ;;
+		reason)	reason=$rest ;;
+		size)	size=$rest ;;
+		media)	media=$rest ;;
+		served|unclean) return ;;
+		esac
+	done <"$IMAGES/$1.expect"
+}
 
 # start N: where the Nth image of a group lies
 start() { printf '%#x' $((BASE + $1 * ROOM)); }
 
-# put N NAME: prints the parameter
-put() {
-	must media put "$(start "$1")" "$IMAGES/$2.img" >&2
-	echo "$(start "$1"),$(expected "$2" size),"
-}
 
 # held N NAME: the store over it answers as it must; the log says why it is not served
 held() {
-	local reason
+	expected "$2"
 	hostile "$(device "phys:$(start "$1"),*")" "$IMAGES/$2.expect" "$IMAGES/base.records" ||
 		fail "$2"
-	reason=$(expected "$2" reason)
-	[ "$(expected "$2" state)" = 1 ] || grep -qF "$reason" /tmp/log ||
+	[ "$state" = 1 ] || grep -qF "$reason" /tmp/log ||
 		fail "no line in the log with '$reason'"
 }
 
 # unchanged N NAME: after the unload
 unchanged() {
-	[ "$(expected "$2" media)" = free ] || must media same "$(start "$1")" "$IMAGES/$2.img"
+	expected "$2"
+	[ "$media" = free ] || must media same "$(start "$1")" "$IMAGES/$2.img"
 }
 
 # each FUNCTION NAME... : its output and its failure are kept for the report.
@@ -55,7 +63,9 @@ each() {
 attach() {
 	local params=region= n=0 name
 	for name; do
-		params=$params$(put $n "$name")
+		expected "$name"
+		must media put "$(start $n)" "$IMAGES/$name.img"
+		params=$params$(start $n),$size,
 		n=$((n + 1))
 	done
 	log_mark

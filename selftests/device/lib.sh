@@ -51,7 +51,7 @@ main() {
 }
 
 # modules
-loaded() { grep -q "^$1 " /proc/modules; }
+loaded() { [ -d "/sys/module/$1" ]; }
 
 unload() {
 	! loaded crabtree_sample || load -r crabtree_sample
@@ -66,10 +66,11 @@ crabtree() {
 
 # device PATTERN: the node of the device whose region is called so
 device() {
-	local dir
+	local dir name
 	for dir in /sys/class/crabtree/crab*; do
+		read -r name <"$dir/region" || continue
 		# shellcheck disable=SC2254
-		case $(cat "$dir/region") in $1) echo "/dev/${dir##*/}"; return ;; esac
+		case $name in $1) echo "/dev/${dir##*/}"; return ;; esac
 	done
 	say "no device over the region $1" >&2
 	return 1
@@ -128,6 +129,12 @@ scratch() {
 need_scratch() {
 	BASE=$(scratch) || skip "no memory for region= on this machine"
 	[ -z "$(lsof_pmem)" ] || skip "the memory for region= is a pmem device now"
+}
+
+# has_dax: this kernel can give us a pmem device; looked up once, it takes its time
+has_dax() {
+	[ -e /tmp/dax ] || { grep -c ' fs_dax_get_by_bdev$' /proc/kallsyms || true; } >/tmp/dax
+	[ "$(cat /tmp/dax)" != 0 ]
 }
 
 # how many regions the device tree brings, the node of the first, its address

@@ -49,7 +49,7 @@ system_ram_end() {
 
 wrong_pmem() {
 	local want="$1" path="$2"
-	if grep -q fs_dax_get_by_bdev /proc/kallsyms; then
+	if has_dax; then
 		bad "$want" "pmem=$path: cannot open" "pmem=$path"
 	else
 		bad EOPNOTSUPP "pmem=$path: not supported by this kernel" "pmem=$path"
@@ -168,7 +168,7 @@ of_region() {
 }
 
 need_pmem() {
-	grep -q fs_dax_get_by_bdev /proc/kallsyms || skip "this kernel has no DAX"
+	has_dax || skip "this kernel has no DAX"
 	[ -b /dev/pmem0 ] || skip "no /dev/pmem0 on this machine"
 }
 

@@ -91,16 +91,27 @@ goes() {
 	of_forget
 }
 
+one_line() {
+	local end="
+"
+	case ${1%"$end"} in *"$end"*|"$1") return 1 ;; esac
+}
+
+# attributes CRABN: each file holds one line of one value, or there is no data
 attributes() {
-	local dir="/sys/class/crabtree/$1" file count=0
+	local dir="/sys/class/crabtree/$1" file value count=0
 	for file in "$dir"/*; do
 		[ -f "$file" ] || continue
 		case ${file##*/} in uevent) continue ;; esac
 		count=$((count + 1))
-		cat "$file" >/tmp/value 2>/tmp/error || { grep -q "No data" /tmp/error && continue; }
-		equal "$(wc -l </tmp/value)" 1 "lines in $file"
+		value=$(cat "$file" 2>/tmp/error; echo .)
+		if [ "$value" = . ]; then
+			grep -q "No data" /tmp/error || fail "$file is empty"
+			continue
+		fi
+		one_line "${value%.}" || fail "$file is not one line"
 		case ${file##*/} in reason|region|dev|clean_method) continue ;; esac
-		equal "$(wc -w </tmp/value)" 1 "words in $file"
+		case ${value%?.} in *" "*|'') fail "$file: '$value' is not one value" ;; esac
 	done
 	[ "$count" -ge 30 ] || fail "only $count attributes in $dir"
 	say "$count attributes"
