@@ -32,14 +32,14 @@
  */
 enum crab_point {
 	CRAB_P1_CLEARED = 1,	/* FORMAT: both superblocks void before anything else changes */
-	CRAB_P2_BODY,		/* FORMAT: head and first leaf whole before a superblock names them */
+	CRAB_P2_BODY,		/* FORMAT: head and first leaf, before a superblock names them */
 	CRAB_P3_SUPER,		/* one superblock copy whole; the other is as it was */
 	CRAB_P4_REPAIRED,	/* what attach read and repaired, before the first operation */
-	CRAB_P5_PREPARED,	/* landmarks of a free leaf, before the pool hands it out as prepared */
+	CRAB_P5_PREPARED,	/* landmarks of a free leaf, before the pool hands it out */
 	CRAB_P6_RECORD,		/* one slot: insert, update, delete */
 	CRAB_P7_FRESH,		/* fresh leaves whole, before P8 links them */
 	CRAB_P8_LINKED,		/* the predecessor's link; what it bypasses is free after it */
-	CRAB_P9_SHIFTED,	/* a line that received a record, before its old place is overwritten */
+	CRAB_P9_SHIFTED,	/* a line that received a record, before its old place changes */
 	CRAB_P10_ENDED,		/* the end of a leaf's records, before or after what it hides */
 	CRAB_P11_APPENDED,	/* records behind the end, before the first key reveals them */
 	CRAB_P12_ALLOCATED,	/* one word of the bitmap, where leaves are allocated on demand */

@@ -23,7 +23,7 @@
 
 #define SHADOW_POISON	0x5ad0c0de5ad0c0deULL
 #define SHADOW_EPOCHS	48		/* of one life that may be open in a line */
-#define SHADOW_CHOICE_LINE	(1U << 31)	/* of a path's step: a line was decided, not a word */
+#define SHADOW_CHOICE_LINE	(1U << 31)	/* in a step: a line was decided */
 
 struct shadow_node {
 	u64 value;
@@ -172,7 +172,7 @@ static void line_check_pair(struct crab_shadow *shadow, u32 word, bool pair)
 	for (at = line_begin(line_of(word)); at < line_end(now, line_of(word)); at++)
 		for (node = node_at(now, now->first[at]); node; node = node_at(now, node->next))
 			if (node->stored && node->epoch == now->epoch && (pair || node->pair))
-				shadow_error(shadow, "word %u: a pair and a store without order", at);
+				shadow_error(shadow, "word %u: a pair without order", at);
 }
 
 static void word_store(struct crab_shadow *shadow, u32 word, u64 value, bool pair)

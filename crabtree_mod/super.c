@@ -25,7 +25,8 @@
 #include "super.h"
 
 #define SUPER_WORDS	(sizeof(struct crab_dsuper) / sizeof(__le64))
-#define SUPER_CRC_WORD	(offsetof(struct crab_dsuper, version) / sizeof(__le64))	/* and version */
+/* The word that holds version and crc */
+#define SUPER_CRC_WORD	(offsetof(struct crab_dsuper, version) / sizeof(__le64))
 
 /* A foreign signature may stand anywhere here; GPT, md, btrfs and zfs keep theirs within */
 #define SUPER_PROBE_HEAD	(256 * 1024ULL)
@@ -136,7 +137,8 @@ static enum crab_verdict super_unknown(const struct crab_media *media, char *rea
 			CRAB_REASON_LEN);
 		return CRAB_VERDICT_DAMAGED;
 	}
-	if (probe_zero(media, 0, head, &at) && probe_zero(media, max(head, tail), media->size, &at)) {
+	if (probe_zero(media, 0, head, &at) &&
+	    probe_zero(media, max(head, tail), media->size, &at)) {
 		strscpy(reason, "no store: the region is blank", CRAB_REASON_LEN);
 		return CRAB_VERDICT_BLANK;
 	}
@@ -186,7 +188,8 @@ static enum crab_verdict super_judge(const struct crab_media *media, const struc
 		return CRAB_VERDICT_NEWER;
 	}
 	if (unknown) {
-		snprintf(reason, CRAB_REASON_LEN, "unknown incompatible feature bits 0x%llx", unknown);
+		snprintf(reason, CRAB_REASON_LEN, "unknown incompatible feature bits 0x%llx",
+			 unknown);
 		return CRAB_VERDICT_NEWER;
 	}
 	what = super_nonsense(s);
@@ -202,7 +205,8 @@ static enum crab_verdict super_judge(const struct crab_media *media, const struc
 	}
 	unknown = s->feature_ro_compat & ~CRAB_FEATURE_RO_COMPAT_KNOWN;
 	if (unknown) {
-		snprintf(reason, CRAB_REASON_LEN, "read-only: unknown feature bits 0x%llx", unknown);
+		snprintf(reason, CRAB_REASON_LEN, "read-only: unknown feature bits 0x%llx",
+			 unknown);
 		return CRAB_VERDICT_RO;
 	}
 	return CRAB_VERDICT_GOOD;

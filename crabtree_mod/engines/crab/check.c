@@ -27,7 +27,8 @@ struct check {
 	} while (0)
 
 /* The word that @leaf must hold, given the header of the one behind it */
-static u64 check_word(const struct check *c, const struct crab_leaf *leaf, const struct crab_head *head)
+static u64 check_word(const struct check *c, const struct crab_leaf *leaf,
+		      const struct crab_head *head)
 {
 	const struct crab_geometry *geo = &c->tree->base.geo;
 	struct crab_head next;

@@ -264,7 +264,10 @@ void crab_sorted_append(struct crab_tree *tree, struct crab_leaf *leaf,
 			const struct crab_record *records, u32 count);
 
 /**
- * crab_sorted_overlap() - records of @leaf that also stand in the leaf behind it
+ * crab_sorted_overlap() - records of a leaf that also stand in the leaf behind it
+ * @tree: the tree
+ * @leaf: the leaf
+ * @behind: the next one that is not empty
  *
  * What a split, a merge or a redistribution leaves when it is cut; they are
  * void. Notes damage where a record would be lost that way.

@@ -207,7 +207,7 @@ again:
 }
 
 void crab_slotted_landmarks(struct crab_flow *flow, struct crab_dleaf *dleaf, u32 from, u32 slots,
-			 u64 void_value)
+			    u64 void_value)
 {
 	for (; from < slots; from++)
 		slot_free(flow, &dleaf->slots[from], void_value);

@@ -379,7 +379,7 @@ void crab_smo_bypass(struct crab_tree *tree, struct crab_leaf *leaf)
 				     crab_load(media, &d->birth));
 	smo_link(tree, pred, word);
 	smo_join(tree, pred, after);
-	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* one that was found empty is not */
+	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* found empty: it is not in it */
 		crab_index_remove(&tree->index, leaf->low);
 	tree->leaves--;
 	tree->removed += tree->slots;
