@@ -181,15 +181,23 @@ static inline void expect_ours(int fd)
 }
 
 /* An empty store, opened for writing, by nobody else */
-static inline int fresh_store(u32 leaf_bytes)
+static inline int fresh_store_of(const char *engine, const char *layout, u32 leaf_bytes)
 {
 	struct crabtree_format f;
 	int fd = device_open(O_RDWR);
 
 	expect_ours(fd);
 	format_args(&f, CRABTREE_FORMAT_FORCE, leaf_bytes);
+	strcpy(f.engine, engine);
+	strcpy(f.layout, layout);
 	REQUIRE(call(fd, CRABTREE_FORMAT, &f), 0);
 	return fd;
+}
+
+/* The same of the default engine and layout */
+static inline int fresh_store(u32 leaf_bytes)
+{
+	return fresh_store_of("", "", leaf_bytes);
 }
 
 /* xorshift64*: the same numbers on every machine */

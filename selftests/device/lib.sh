@@ -128,7 +128,7 @@ scratch() {
 
 need_scratch() {
 	BASE=$(scratch) || skip "no memory for region= on this machine"
-	[ -z "$(lsof_pmem)" ] || skip "the memory for region= is a pmem device now"
+	[ -z "$(pmem_driven)" ] || skip "the memory for region= is a pmem device here"
 }
 
 # has_dax: this kernel can give us a pmem device; looked up once, it takes its time
@@ -151,4 +151,4 @@ of_forget() {
 }
 
 # On arm64 the scratch memory is a pmem-region node: nobody may drive it
-lsof_pmem() { find /sys/bus/platform/drivers/of_pmem/ -name 'pmem*' 2>/dev/null || true; }
+pmem_driven() { find /sys/bus/platform/drivers/of_pmem/ -name '*.pmem' 2>/dev/null || true; }

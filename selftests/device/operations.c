@@ -495,9 +495,9 @@ static void model_step(int fd, u64 *seed, u64 deletes)
 		model_scan(fd, key, key + (r >> 32) % 500);
 }
 
-static void model_test(u32 leaf_bytes)
+static void model_test(const char *engine, const char *layout, u32 leaf_bytes)
 {
-	int fd = fresh_store(leaf_bytes), i;
+	int fd = fresh_store_of(engine, layout, leaf_bytes), i;
 	u64 seed = 0x12345678 + leaf_bytes, records;
 
 	for (i = 0; i < MODEL_OPS && !test_failed; i++) {
@@ -514,15 +514,30 @@ static void model_test(u32 leaf_bytes)
 
 TEST(model_512, "20000 random operations against a model, leaves of 512")
 {
-	model_test(512);
+	model_test("", "", 512);
 }
 
 TEST(model_1024, "20000 random operations against a model, leaves of 1024")
 {
-	model_test(1024);
+	model_test("", "", 1024);
 }
 
 TEST(model_8192, "20000 random operations against a model, leaves of 8192")
 {
-	model_test(8192);
+	model_test("", "", 8192);
+}
+
+TEST(model_sorted_512, "20000 random operations against a model, layout sorted, leaves of 512")
+{
+	model_test("crab", "sorted", 512);
+}
+
+TEST(model_sorted_1024, "20000 random operations against a model, layout sorted, leaves of 1024")
+{
+	model_test("crab", "sorted", 1024);
+}
+
+TEST(model_volatile, "20000 random operations against a model, engine volatile")
+{
+	model_test("volatile", "", 512);
 }
