@@ -230,9 +230,16 @@ static void print_text(const struct row *rows, u32 n, const struct attach *a)
 			       r->cost[verb].prepare_fences);
 		printf("  %.3f  %.3f\n", r->fill, r->dram);
 	}
-	printf("\nattach of %llu keys in leaves of 1024: %.0f ms; reading their %.0f MiB once: %.0f ms; ratio %.2f\n",
-	       a->keys, a->attach_ns / 1e6, a->bytes / 1048576.0, a->read_ns / 1e6,
-	       (double)a->attach_ns / a->read_ns);
+	printf("\nattach of %llu keys in leaves of 1024: %.0f ms; ", a->keys, a->attach_ns / 1e6);
+	printf("reading their %.0f MiB once: %.0f ms; ratio %.2f\n", a->bytes / 1048576.0,
+	       a->read_ns / 1e6, (double)a->attach_ns / a->read_ns);
+}
+
+static void print_json_cost(const char *name, const struct cost *cost)
+{
+	printf(", \"%s\": { \"lines\": %.4f, \"fences\": %.4f, ", name, cost->lines, cost->fences);
+	printf("\"prepared_lines\": %.4f, \"prepared_fences\": %.4f }", cost->prepare_lines,
+	       cost->prepare_fences);
 }
 
 static void print_json(const struct row *rows, u32 n, const struct attach *a)
@@ -244,14 +251,14 @@ static void print_json(const struct row *rows, u32 n, const struct attach *a)
 	for (r = rows; r < rows + n; r++) {
 		printf("    { \"leaf_bytes\": %u", r->leaf_bytes);
 		for (verb = 0; verb < VERBS; verb++)
-			printf(", \"%s\": { \"lines\": %.4f, \"fences\": %.4f, \"prepared_lines\": %.4f, \"prepared_fences\": %.4f }",
-			       verb_names[verb], r->cost[verb].lines, r->cost[verb].fences,
-			       r->cost[verb].prepare_lines, r->cost[verb].prepare_fences);
+			print_json_cost(verb_names[verb], &r->cost[verb]);
 		printf(", \"fill\": %.4f, \"dram_per_media\": %.4f }%s\n", r->fill, r->dram,
 		       r == rows + n - 1 ? "" : ",");
 	}
-	printf("  ],\n  \"attach\": { \"leaf_bytes\": 1024, \"keys\": %llu, \"bytes\": %llu, \"attach_ns\": %llu, \"read_ns\": %llu, \"ratio\": %.3f }\n}\n",
-	       a->keys, a->bytes, a->attach_ns, a->read_ns, (double)a->attach_ns / a->read_ns);
+	printf("  ],\n  \"attach\": { \"leaf_bytes\": 1024, \"keys\": %llu, \"bytes\": %llu, ",
+	       a->keys, a->bytes);
+	printf("\"attach_ns\": %llu, \"read_ns\": %llu, \"ratio\": %.3f }\n}\n", a->attach_ns,
+	       a->read_ns, (double)a->attach_ns / a->read_ns);
 }
 
 static void options(int argc, char **argv)

@@ -191,7 +191,8 @@ static int store_judge(struct crash *c, struct crab_store *store,
 		value = 0;
 		err = crab_store_search(store, c->keys[i], &value);
 		if (err != (content->there[i] ? 0 : -ENOENT) || value != content->value[i])
-			return crash_say(c, "search of key %llx: %d, value %llx for %llx", c->keys[i], err, value, content->value[i]);
+			return crash_say(c, "search of key %llx: %d, value %llx for %llx",
+					 c->keys[i], err, value, content->value[i]);
 	}
 	crab_store_check(store, &report);
 	if (report.damage.count)
@@ -510,7 +511,11 @@ static int step_format(struct crash *c)
 /* Lose power at a random moment of the operation, with a random image, and live on */
 static int step_cut(struct crash *c)
 {
-	struct crash_op op = { CRASH_INSERT + c->op.value % 2 * CRASH_DELETE, c->op.key, c->op.value };
+	struct crash_op op = {
+		.verb = c->op.value % 2 ? CRASH_DELETE : CRASH_INSERT,
+		.key = c->op.key,
+		.value = c->op.value,
+	};
 	struct crash_points *points = points_alloc();
 	struct crash_content before = c->content, found;
 	int err;

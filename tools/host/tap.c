@@ -45,6 +45,7 @@ bool tap_ok(bool ok, const char *fmt, ...)
 
 int tap_done(void)
 {
-	printf("1..%u\n# passed %u, failed %u\n", tap_tests, tap_tests - tap_failures, tap_failures);
+	printf("1..%u\n# passed %u, failed %u\n", tap_tests, tap_tests - tap_failures,
+	       tap_failures);
 	return tap_failures ? 1 : 0;
 }

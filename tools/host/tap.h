@@ -29,10 +29,11 @@ bool tap_ok(bool ok, const char *fmt, ...);
 int tap_done(void);
 
 /* Inside a test: tells what does not hold, and goes on */
-#define tap_check(cond, fmt, ...)							\
-	do {										\
-		if (!(cond))								\
-			tap_fail("%s:%d: %s: " fmt, __FILE__, __LINE__, #cond, ##__VA_ARGS__);	\
+#define tap_check(cond, fmt, ...)						\
+	do {									\
+		if (!(cond))							\
+			tap_fail("%s:%d: %s: " fmt, __FILE__, __LINE__, #cond,	\
+				 ##__VA_ARGS__);				\
 	} while (0)
 
 #endif /* CRAB_HOST_TAP_H */

@@ -106,7 +106,7 @@ static void super_newer(void)		{ both(d, d->version = cpu_to_le32(2)); }
 static void super_incompat(void)	{ both(d, d->feature_incompat = cpu_to_le64(4)); }
 static void super_engine(void)		{ both(d, d->engine = cpu_to_le16(77)); }
 static void super_layout(void)		{ both(d, d->layout = cpu_to_le16(9)); }
-static void super_larger(void)		{ both(d, d->region_bytes = cpu_to_le64(MEDIA_BYTES + 4096)); }
+static void super_larger(void)		{ both(d, d->region_bytes = cpu_to_le64(1 << 30)); }
 static void super_leaf_odd(void)	{ both(d, d->leaf_bytes = cpu_to_le32(1000)); }
 static void super_leaf_zero(void)	{ both(d, d->leaf_bytes = 0); }
 static void super_leaf_huge(void)	{ both(d, d->leaf_bytes = cpu_to_le32(1U << 31)); }
@@ -119,26 +119,30 @@ static void super_leaves_none(void)	{ both(d, d->leaves = 0); }
 static void super_state(void)		{ both(d, d->state = cpu_to_le32(9)); }
 static void super_small(void)		{ media.size = 8192; }
 
+#define NEWER	-EPROTONOSUPPORT, CRAB_VERDICT_NEWER
+#define MISFIT	-EINVAL, CRAB_VERDICT_MISFIT
+#define DAMAGED	-EUCLEAN, CRAB_VERDICT_DAMAGED
+
 static const struct super_case super_cases[] = {
 	{ "blank region", super_blank, -ENODATA, CRAB_VERDICT_BLANK, "blank" },
 	{ "foreign data", super_foreign, -EMEDIUMTYPE, CRAB_VERDICT_FOREIGN, "1024" },
-	{ "both superblocks torn", super_torn_both, -EUCLEAN, CRAB_VERDICT_DAMAGED, "0 or 4096" },
-	{ "newer format", super_newer, -EPROTONOSUPPORT, CRAB_VERDICT_NEWER, "version 2" },
-	{ "unknown incompat bit", super_incompat, -EPROTONOSUPPORT, CRAB_VERDICT_NEWER, "0x4" },
-	{ "unknown engine", super_engine, -EPROTONOSUPPORT, CRAB_VERDICT_NEWER, "engine 77" },
-	{ "unknown layout", super_layout, -EPROTONOSUPPORT, CRAB_VERDICT_NEWER, "layout 9" },
-	{ "region smaller than the store", super_larger, -EINVAL, CRAB_VERDICT_MISFIT, "region of" },
-	{ "region smaller than any store", super_small, -EINVAL, CRAB_VERDICT_MISFIT, "too small" },
-	{ "leaf size not a power of two", super_leaf_odd, -EUCLEAN, CRAB_VERDICT_DAMAGED, "leaf size" },
-	{ "leaf size 0", super_leaf_zero, -EUCLEAN, CRAB_VERDICT_DAMAGED, "leaf size" },
-	{ "leaf size 2 GiB", super_leaf_huge, -EUCLEAN, CRAB_VERDICT_DAMAGED, "leaf size" },
-	{ "pool over the superblocks", super_pool_low, -EUCLEAN, CRAB_VERDICT_DAMAGED, "pool offset" },
-	{ "pool unaligned", super_pool_odd, -EUCLEAN, CRAB_VERDICT_DAMAGED, "pool offset" },
-	{ "pool out of the region", super_pool_huge, -EUCLEAN, CRAB_VERDICT_DAMAGED, "pool offset" },
-	{ "one leaf too many", super_leaves_many, -EUCLEAN, CRAB_VERDICT_DAMAGED, "number of leaves" },
-	{ "leaves without number", super_leaves_huge, -EUCLEAN, CRAB_VERDICT_DAMAGED, "number of leaves" },
-	{ "no leaves", super_leaves_none, -EUCLEAN, CRAB_VERDICT_DAMAGED, "number of leaves" },
-	{ "state unknown", super_state, -EUCLEAN, CRAB_VERDICT_DAMAGED, "state" },
+	{ "both superblocks torn", super_torn_both, DAMAGED, "0 or 4096" },
+	{ "newer format", super_newer, NEWER, "version 2" },
+	{ "unknown incompat bit", super_incompat, NEWER, "0x4" },
+	{ "unknown engine", super_engine, NEWER, "engine 77" },
+	{ "unknown layout", super_layout, NEWER, "layout 9" },
+	{ "region smaller than the store", super_larger, MISFIT, "region of" },
+	{ "region smaller than any store", super_small, MISFIT, "too small" },
+	{ "leaf size not a power of two", super_leaf_odd, DAMAGED, "leaf size" },
+	{ "leaf size 0", super_leaf_zero, DAMAGED, "leaf size" },
+	{ "leaf size 2 GiB", super_leaf_huge, DAMAGED, "leaf size" },
+	{ "pool over the superblocks", super_pool_low, DAMAGED, "pool offset" },
+	{ "pool unaligned", super_pool_odd, DAMAGED, "pool offset" },
+	{ "pool out of the region", super_pool_huge, DAMAGED, "pool offset" },
+	{ "one leaf too many", super_leaves_many, DAMAGED, "number of leaves" },
+	{ "leaves without number", super_leaves_huge, DAMAGED, "number of leaves" },
+	{ "no leaves", super_leaves_none, DAMAGED, "number of leaves" },
+	{ "state unknown", super_state, DAMAGED, "state" },
 };
 
 static void case_begin(void)
@@ -413,7 +417,8 @@ static void leaf_case_run(const struct leaf_case *t, u32 nth)
 	homes(home);
 	t->damage(nth);
 	snprintf(name, sizeof(name), "leaf %u of %u: %s", nth, leaves, t->name);
-	damaged(name, t->says, leaf_offset(nth + t->at), nth + t->from, t->to == ALL_BEHIND ? LEAVES : nth + t->to, home);
+	damaged(name, t->says, leaf_offset(nth + t->at), nth + t->from,
+		t->to == ALL_BEHIND ? LEAVES : nth + t->to, home);
 }
 
 static void head_cases(void)
@@ -435,7 +440,8 @@ static void head_cases(void)
 	damaged("first leaf damaged", "valid header", CRAB_HEAD_OFFSET, 0, 1, home);
 	homes(home);
 	link_zero(leaves - 1);
-	damaged("end of the list zeroed", "out of the pool", leaf_offset(leaves - 1), LEAVES, LEAVES, home);
+	damaged("end of the list zeroed", "out of the pool", leaf_offset(leaves - 1), LEAVES,
+		LEAVES, home);
 }
 
 /* Whatever is flipped, wherever: no crash, no hang, and no write where damage was seen */

@@ -66,7 +66,8 @@ void crab_kunit_check(bool ok, bool assert, const char *file, int line, const ch
 #define KUNIT_EXPECT_LT(t, a, b)		crab_kunit_binary(false, a, <, b, "")
 #define KUNIT_EXPECT_GE(t, a, b)		crab_kunit_binary(false, a, >=, b, "")
 #define KUNIT_EXPECT_GT(t, a, b)		crab_kunit_binary(false, a, >, b, "")
-#define KUNIT_EXPECT_EQ_MSG(t, a, b, fmt, ...)	crab_kunit_binary(false, a, ==, b, fmt, ##__VA_ARGS__)
+#define KUNIT_EXPECT_EQ_MSG(t, a, b, fmt, ...) \
+	crab_kunit_binary(false, a, ==, b, fmt, ##__VA_ARGS__)
 #define KUNIT_EXPECT_TRUE(t, c)			crab_kunit_true(false, c, "")
 #define KUNIT_EXPECT_FALSE(t, c)		crab_kunit_true(false, !(c), "")
 #define KUNIT_EXPECT_TRUE_MSG(t, c, fmt, ...)	crab_kunit_true(false, c, fmt, ##__VA_ARGS__)

@@ -19,9 +19,6 @@ static inline int fls64(u64 w)				{ return w ? 64 - __builtin_clzll(w) : 0; }
 static inline unsigned int hweight32(u32 w)		{ return __builtin_popcount(w); }
 static inline unsigned long hweight64(u64 w)		{ return __builtin_popcountll(w); }
 static inline unsigned long hweight_long(unsigned long w)	{ return __builtin_popcountl(w); }
-static inline u64 rol64(u64 w, unsigned int s)		{ return (w << (s & 63)) | (w >> (-s & 63)); }
-static inline u64 ror64(u64 w, unsigned int s)		{ return (w >> (s & 63)) | (w << (-s & 63)); }
-static inline u32 rol32(u32 w, unsigned int s)		{ return (w << (s & 31)) | (w >> (-s & 31)); }
 
 static inline bool test_bit(unsigned long n, const volatile unsigned long *p)
 {
