@@ -33,6 +33,7 @@ static DEFINE_IDA(crab_minors);
 static struct workqueue_struct *crab_workqueue;
 static dev_t crab_major;
 static bool crab_readonly;
+static const struct crab_tuning *crab_tuning;
 
 static const char * const crab_device_states[] = {
 	[CRAB_DEVICE_UNFORMATTED]	= "unformatted",
@@ -116,6 +117,7 @@ static void device_start_locked(struct crab_device *device)
 		.readonly	= device->readonly,
 		.kick		= device_kick,
 		.kick_arg	= device,
+		.tuning		= crab_tuning,
 	};
 	struct crab_store *store;
 
@@ -486,11 +488,12 @@ const struct crab_region_events crab_device_events = {
 	.going	= device_going,
 };
 
-int crab_device_init(bool readonly)
+int crab_device_init(bool readonly, const struct crab_tuning *tuning)
 {
 	int err = -ENOMEM;
 
 	crab_readonly = readonly;
+	crab_tuning = tuning;
 	crab_workqueue = alloc_workqueue("crabtree", WQ_UNBOUND, 0);
 	if (!crab_workqueue)
 		return err;

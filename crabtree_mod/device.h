@@ -100,8 +100,9 @@ extern const struct crab_region_events crab_device_events;
 /**
  * crab_device_init() - before any region comes
  * @readonly: write to no region
+ * @tuning: how stores are attached; stays the caller's, constant until crab_device_exit()
  */
-int crab_device_init(bool readonly);
+int crab_device_init(bool readonly, const struct crab_tuning *tuning);
 
 /** crab_device_remove_all() - remove all devices that no provider is removing; none comes */
 void crab_device_remove_all(void);

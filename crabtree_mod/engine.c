@@ -4,6 +4,7 @@
  *
  * Invariant: const; an id once given is never given to another engine.
  */
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
@@ -57,6 +58,27 @@ const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u
 		if (l->id == id)
 			return l;
 	return NULL;
+}
+
+static const char * const crab_strategies[] = {
+	[CRAB_STRATEGY_AUTO]	= "auto",
+	[CRAB_STRATEGY_SIP]	= "sip",
+	[CRAB_STRATEGY_COW]	= "cow",
+};
+
+const char *crab_strategy_name(enum crab_strategy strategy)
+{
+	return crab_strategies[strategy];
+}
+
+int crab_strategy_by_name(const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(crab_strategies); i++)
+		if (!strcmp(crab_strategies[i], name))
+			return i;
+	return -EINVAL;
 }
 
 void crab_damage_note(struct crab_damage *damage, u64 offset, const char *fmt, ...)

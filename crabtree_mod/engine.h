@@ -60,6 +60,16 @@ enum crab_strategy {
 	CRAB_STRATEGY_COW,	/* copy on write, always */
 };
 
+/** crab_strategy_name() - for people, and as crab_strategy_by_name() takes it */
+const char *crab_strategy_name(enum crab_strategy strategy);
+
+/**
+ * crab_strategy_by_name() - find a strategy
+ * @name: auto, sip or cow
+ * Return: the strategy, or -EINVAL.
+ */
+int crab_strategy_by_name(const char *name);
+
 /**
  * struct crab_costs - what things cost on this CPU, in picoseconds
  * @round: clean one line and fence
@@ -90,7 +100,10 @@ struct crab_tuning {
 	struct crab_costs costs;
 };
 
-/* What is used where nothing else is asked for: Crab_opt, with measured costs */
+/*
+ * What is used where nothing else is asked for: Crab_opt. The module's parameters
+ * are written here, and the costs it measured, before any store is attached.
+ */
 extern struct crab_tuning crab_tuning_default;
 
 /**

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file begins and ends the module, and knows its parameters: each provider
- * of regions that takes one reads its regions off it, in the order of the table.
+ * of regions that takes one reads its regions off it, in the order of the table;
+ * the others say how stores are attached.
  *
  * Invariant: a parameter that cannot be obeyed whole fails the load; nothing
  * stays claimed then.
@@ -14,6 +15,7 @@
 #include <linux/string.h>
 
 #include "device.h"
+#include "engine.h"
 #include "persist.h"
 #include "region.h"
 
@@ -40,6 +42,30 @@ static bool readonly;
 module_param(readonly, bool, 0444);
 MODULE_PARM_DESC(readonly, "Write nothing to any region");
 
+static char *strategy = "auto";
+module_param(strategy, charp, 0444);
+MODULE_PARM_DESC(strategy, "Writes to sorted leaves: auto, sip (shift in place) or cow (copy on write)");
+
+module_param_named(on_demand, crab_tuning_default.on_demand, bool, 0444);
+MODULE_PARM_DESC(on_demand, "Sorted leaves: allocate by a bitmap on the media");
+
+module_param_named(probe, crab_tuning_default.probe, bool, 0444);
+MODULE_PARM_DESC(probe, "Sorted leaves: compare with the middle key before searching");
+
+module_param_named(pair, crab_tuning_default.pair, bool, 0444);
+MODULE_PARM_DESC(pair, "Sorted leaves: store 16 bytes at once where the CPU can");
+
+/* 0: to be measured; once loaded, the costs in use */
+static struct crab_costs costs;
+module_param_named(cost_round, costs.round, uint, 0444);
+MODULE_PARM_DESC(cost_round, "Picoseconds to clean a line and fence; 0: measured at load");
+module_param_named(cost_line, costs.line, uint, 0444);
+MODULE_PARM_DESC(cost_line, "Picoseconds for a line more before the same fence; 0: measured");
+module_param_named(cost_order, costs.order, uint, 0444);
+MODULE_PARM_DESC(cost_order, "Picoseconds to keep two stores in order; 0: measured");
+module_param_named(cost_record, costs.record, uint, 0444);
+MODULE_PARM_DESC(cost_record, "Picoseconds to copy a record; 0: measured");
+
 static const struct {
 	const char *name;
 	char **value;
@@ -52,6 +78,37 @@ static const struct {
 	{ "uml", &uml, crab_region_uml_add },
 #endif
 };
+
+static int __init crab_price(void)
+{
+	struct crab_costs measured = costs;
+	int err = 0;
+
+	if (!costs.round || !costs.line || !costs.order || !costs.record)
+		err = crab_costs_measure(&measured);
+	if (err) {
+		pr_err("cannot measure costs: error %d\n", err);
+		return err;
+	}
+	costs.round = costs.round ?: measured.round;
+	costs.line = costs.line ?: measured.line;
+	costs.order = costs.order ?: measured.order;
+	costs.record = costs.record ?: measured.record;
+	crab_tuning_default.costs = costs;
+	return 0;
+}
+
+static int __init crab_tune(void)
+{
+	int chosen = crab_strategy_by_name(strategy);
+
+	if (chosen < 0) {
+		pr_err("strategy=%s: not one of auto, sip, cow\n", strategy);
+		return chosen;
+	}
+	crab_tuning_default.strategy = chosen;
+	return crab_price();
+}
 
 /* All regions of one parameter, or an error */
 static int __init crab_add_regions(const char *name, const char *value,
@@ -101,7 +158,10 @@ static int __init crab_init(void)
 		pr_err("this CPU cannot clean a cache line\n");
 		return err;
 	}
-	err = crab_device_init(readonly);
+	err = crab_tune();
+	if (err)
+		return err;
+	err = crab_device_init(readonly, &crab_tuning_default);
 	if (err)
 		return err;
 	err = crab_add_all();
