@@ -108,6 +108,12 @@ static const u32 ioctl_models[] = {
 	[CRAB_MODEL_LINE]	= CRABTREE_MODEL_LINE,
 };
 
+static const u32 ioctl_strategies[] = {
+	[CRAB_STRATEGY_AUTO]	= CRABTREE_STRATEGY_AUTO,
+	[CRAB_STRATEGY_SIP]	= CRABTREE_STRATEGY_SIP,
+	[CRAB_STRATEGY_COW]	= CRABTREE_STRATEGY_COW,
+};
+
 /* INFO: what stands in the superblock */
 static void info_from_super(struct crabtree_info *info, const struct crab_super *super)
 {
@@ -132,18 +138,35 @@ static void info_from_stats(struct crabtree_info *info, const struct crab_engine
 	info->splits = stats->splits;
 	info->unlinks = stats->unlinks;
 	info->repairs = stats->repairs;
+	info->sips = stats->sips;
+	info->sip_lines = stats->sip_lines;
+	info->sip_fences = stats->sip_fences;
+	info->cows = stats->cows;
+	info->cow_lines = stats->cow_lines;
+	info->cow_fences = stats->cow_fences;
+}
+
+/* INFO: how it was attached */
+static void info_from_tuning(struct crabtree_info *info, const struct crab_tuning *tuning)
+{
+	info->strategy = ioctl_strategies[tuning->strategy];
+	info->options = (tuning->on_demand ? CRABTREE_OPTION_ON_DEMAND : 0) |
+			(tuning->probe ? CRABTREE_OPTION_PROBE : 0) |
+			(tuning->pair ? CRABTREE_OPTION_PAIR : 0);
 }
 
 static void info_from_store(struct crabtree_info *info, const struct crab_store_info *store)
 {
 	info_from_super(info, &store->super);
 	info_from_stats(info, &store->stats);
+	info_from_tuning(info, &store->tuning);
 	info->model = ioctl_models[store->needs];
 	strscpy(info->engine, store->engine, sizeof(info->engine));
 	strscpy(info->layout, store->layout, sizeof(info->layout));
 	info->attach_ns = store->attach_ns;
 	info->lines = store->lines;
 	info->fences = store->fences;
+	info->orders = store->orders;
 	info->prepare_lines = store->prepare_lines;
 	info->prepare_fences = store->prepare_fences;
 	info->inserts = store->inserts;
@@ -461,7 +484,7 @@ static int ioctl_format(struct crab_call *call)
 
 /* @last is the last field of the first version, for ever */
 static const struct crab_verb crab_verbs[] = {
-	VERB(CRABTREE_INFO, info, repairs, 0, VERB_OUT, ioctl_info),
+	VERB(CRABTREE_INFO, info, options, 0, VERB_OUT, ioctl_info),
 	VERB(CRABTREE_INSERT, insert, reserved,
 	     CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE, VERB_WRITE | VERB_OUT,
 	     ioctl_insert),

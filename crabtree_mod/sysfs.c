@@ -44,6 +44,9 @@ static struct sysfs_number number_##_name = {					\
 
 SYSFS_NUMBER(attach_ns, store.attach_ns);
 SYSFS_NUMBER(capacity, store.stats.capacity);
+SYSFS_NUMBER(cow_fences, store.stats.cow_fences);
+SYSFS_NUMBER(cow_lines, store.stats.cow_lines);
+SYSFS_NUMBER(cows, store.stats.cows);
 SYSFS_NUMBER(deletes, store.deletes);
 SYSFS_NUMBER(dram_bytes, store.stats.dram_bytes);
 SYSFS_NUMBER(fences, store.fences);
@@ -52,11 +55,15 @@ SYSFS_NUMBER(leaves, store.super.leaves);
 SYSFS_NUMBER(leaves_bad, store.stats.leaves_bad);
 SYSFS_NUMBER(leaves_used, store.stats.leaves_used);
 SYSFS_NUMBER(lines, store.lines);
+SYSFS_NUMBER(orders, store.orders);
 SYSFS_NUMBER(prepare_fences, store.prepare_fences);
 SYSFS_NUMBER(prepare_lines, store.prepare_lines);
 SYSFS_NUMBER(records, store.stats.records);
 SYSFS_NUMBER(repairs, store.stats.repairs);
 SYSFS_NUMBER(searches, store.searches);
+SYSFS_NUMBER(sip_fences, store.stats.sip_fences);
+SYSFS_NUMBER(sip_lines, store.stats.sip_lines);
+SYSFS_NUMBER(sips, store.stats.sips);
 SYSFS_NUMBER(splits, store.stats.splits);
 SYSFS_NUMBER(unlinks, store.stats.unlinks);
 SYSFS_NUMBER(updates, store.updates);
@@ -84,6 +91,18 @@ static const char *model_name(enum crab_model model)
 	};
 
 	return names[model];
+}
+
+static const char *options_name(const struct crab_tuning *tuning)
+{
+	static const char * const names[2][2][2] = {	/* on_demand, probe, pair */
+		{ { "none", "pair" },
+		  { "probe", "probe pair" } },
+		{ { "on_demand", "on_demand pair" },
+		  { "on_demand probe", "on_demand probe pair" } },
+	};
+
+	return names[tuning->on_demand][tuning->probe][tuning->pair];
 }
 
 /* A value in words: @_format and what follows it, with @info filled */
@@ -115,6 +134,8 @@ SYSFS_WORD(label, OF_STORE, "%*pE", (int)strlen(info.store.super.label), info.st
 SYSFS_WORD(engine, OF_STORE, "%s", info.store.engine);
 SYSFS_WORD(layout, OF_STORE, "%s", info.store.layout);
 SYSFS_WORD(model, OF_STORE, "%s", model_name(info.store.needs));
+SYSFS_WORD(strategy, OF_STORE, "%s", crab_strategy_name(info.store.tuning.strategy));
+SYSFS_WORD(options, OF_STORE, "%s", options_name(&info.store.tuning));
 SYSFS_WORD(version, OF_STORE, "%u", info.store.super.version);
 SYSFS_WORD(leaf_bytes, OF_STORE, "%u", info.store.super.leaf_bytes);
 SYSFS_WORD(feature_compat, OF_STORE, "%#llx", info.store.super.feature_compat);
@@ -134,6 +155,8 @@ static struct attribute *crab_device_attrs[] = {
 	&dev_attr_engine.attr,
 	&dev_attr_layout.attr,
 	&dev_attr_model.attr,
+	&dev_attr_strategy.attr,
+	&dev_attr_options.attr,
 	&dev_attr_version.attr,
 	&dev_attr_leaf_bytes.attr,
 	&dev_attr_feature_compat.attr,
@@ -141,6 +164,9 @@ static struct attribute *crab_device_attrs[] = {
 	&dev_attr_feature_incompat.attr,
 	&number_attach_ns.attr.attr,
 	&number_capacity.attr.attr,
+	&number_cow_fences.attr.attr,
+	&number_cow_lines.attr.attr,
+	&number_cows.attr.attr,
 	&number_deletes.attr.attr,
 	&number_dram_bytes.attr.attr,
 	&number_fences.attr.attr,
@@ -149,11 +175,15 @@ static struct attribute *crab_device_attrs[] = {
 	&number_leaves_bad.attr.attr,
 	&number_leaves_used.attr.attr,
 	&number_lines.attr.attr,
+	&number_orders.attr.attr,
 	&number_prepare_fences.attr.attr,
 	&number_prepare_lines.attr.attr,
 	&number_records.attr.attr,
 	&number_repairs.attr.attr,
 	&number_searches.attr.attr,
+	&number_sip_fences.attr.attr,
+	&number_sip_lines.attr.attr,
+	&number_sips.attr.attr,
 	&number_splits.attr.attr,
 	&number_unlinks.attr.attr,
 	&number_updates.attr.attr,

@@ -38,6 +38,11 @@ static const struct field info_fields[] = {
 	FIELD(crabtree_info, updates), FIELD(crabtree_info, deletes),
 	FIELD(crabtree_info, searches), FIELD(crabtree_info, splits),
 	FIELD(crabtree_info, unlinks), FIELD(crabtree_info, repairs),
+	FIELD(crabtree_info, orders), FIELD(crabtree_info, sips),
+	FIELD(crabtree_info, sip_lines), FIELD(crabtree_info, sip_fences),
+	FIELD(crabtree_info, cows), FIELD(crabtree_info, cow_lines),
+	FIELD(crabtree_info, cow_fences), FIELD(crabtree_info, strategy),
+	FIELD(crabtree_info, options),
 	{ }
 };
 
@@ -120,7 +125,7 @@ struct ioc {
 };
 
 static const struct ioc iocs[] = {
-	{ "INFO", CRABTREE_INFO, 0xC1E0CB10, 480, info_fields, 0, 0 },
+	{ "INFO", CRABTREE_INFO, 0xC220CB10, 544, info_fields, 0, 0 },
 	{ "INSERT", CRABTREE_INSERT, 0xC028CB11, 40, insert_fields, 3,
 	  offsetof(struct crabtree_insert, reserved) },
 	{ "SEARCH", CRABTREE_SEARCH, 0xC018CB12, 24, search_fields, 3, 0 },
@@ -135,7 +140,7 @@ static const struct ioc iocs[] = {
 
 #define for_each_ioc(i)	for ((i) = iocs; (i) < iocs + sizeof(iocs) / sizeof(*iocs); (i)++)
 
-_Static_assert(sizeof(struct crabtree_info) == 480, "info");
+_Static_assert(sizeof(struct crabtree_info) == 544, "info");
 _Static_assert(sizeof(struct crabtree_insert) == 40, "insert");
 _Static_assert(sizeof(struct crabtree_search) == 24, "search");
 _Static_assert(sizeof(struct crabtree_delete) == 24, "delete");

@@ -182,6 +182,9 @@ const char *crabtree_durability_name(uint32_t durability);
 /** crabtree_model_name() - one word for enum crabtree_model */
 const char *crabtree_model_name(uint32_t model);
 
+/** crabtree_strategy_name() - one word for enum crabtree_strategy */
+const char *crabtree_strategy_name(uint32_t strategy);
+
 #ifdef __cplusplus
 }
 #endif

@@ -66,6 +66,20 @@ static void info_stats(struct crabtree_info *info, const struct crab_engine_stat
 	info->splits = stats->splits;
 	info->unlinks = stats->unlinks;
 	info->repairs = stats->repairs;
+	info->sips = stats->sips;
+	info->sip_lines = stats->sip_lines;
+	info->sip_fences = stats->sip_fences;
+	info->cows = stats->cows;
+	info->cow_lines = stats->cow_lines;
+	info->cow_fences = stats->cow_fences;
+}
+
+static void info_tuning(struct crabtree_info *info, const struct crab_tuning *tuning)
+{
+	info->strategy = tuning->strategy;
+	info->options = (tuning->on_demand ? CRABTREE_OPTION_ON_DEMAND : 0) |
+			(tuning->probe ? CRABTREE_OPTION_PROBE : 0) |
+			(tuning->pair ? CRABTREE_OPTION_PAIR : 0);
 }
 
 static void info_store(struct crabtree_info *info, const struct crab_store_info *from)
@@ -79,6 +93,7 @@ static void info_store(struct crabtree_info *info, const struct crab_store_info 
 	info->attach_ns = from->attach_ns;
 	info->lines = from->lines;
 	info->fences = from->fences;
+	info->orders = from->orders;
 	info->prepare_lines = from->prepare_lines;
 	info->prepare_fences = from->prepare_fences;
 	info->inserts = from->inserts;
@@ -87,6 +102,7 @@ static void info_store(struct crabtree_info *info, const struct crab_store_info 
 	info->searches = from->searches;
 	info_super(info, &from->super);
 	info_stats(info, &from->stats);
+	info_tuning(info, &from->tuning);
 }
 
 static int call_info(struct image *image, struct crabtree_info *info)

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=60
+calls=61
 suite $((calls + 10))
 "$out/tests/library"
 number=$calls

@@ -52,6 +52,20 @@ enum crabtree_model {
 	CRABTREE_MODEL_LINE	= 2,	/* L: stores to one line persist in order */
 };
 
+/* How sorted leaves are written, crabtree_info.strategy */
+enum crabtree_strategy {
+	CRABTREE_STRATEGY_AUTO	= 0,	/* per write, what is estimated to cost less */
+	CRABTREE_STRATEGY_SIP	= 1,	/* records are shifted in place */
+	CRABTREE_STRATEGY_COW	= 2,	/* leaves are copied */
+};
+
+/* How sorted leaves are written, a bit mask, crabtree_info.options */
+enum crabtree_option {
+	CRABTREE_OPTION_ON_DEMAND	= 1 << 0,	/* a bitmap on the media, no pool */
+	CRABTREE_OPTION_PROBE		= 1 << 1,	/* the middle key first */
+	CRABTREE_OPTION_PAIR		= 1 << 2,	/* 16 bytes at once where the CPU can */
+};
+
 /**
  * struct crabtree_info - INFO: what a device is and what it has done
  * @size: sizeof(struct crabtree_info)
@@ -89,6 +103,15 @@ enum crabtree_model {
  * @splits: leaves split since attach
  * @unlinks: leaves unlinked since attach
  * @repairs: slots that the last attach repaired after a power cut
+ * @orders: stores kept in order by operations since attach
+ * @sips: writes done by shifting in place since attach
+ * @sip_lines: cache lines that they cleaned
+ * @sip_fences: their fences
+ * @cows: writes done by copying a leaf since attach
+ * @cow_lines: cache lines that they cleaned
+ * @cow_fences: their fences
+ * @strategy: enum crabtree_strategy; no matter for other layouts than "sorted"
+ * @options: mask of enum crabtree_option; as @strategy
  */
 struct crabtree_info {
 	__u32 size;
@@ -126,6 +149,15 @@ struct crabtree_info {
 	__u64 splits;
 	__u64 unlinks;
 	__u64 repairs;
+	__u64 orders;
+	__u64 sips;
+	__u64 sip_lines;
+	__u64 sip_fences;
+	__u64 cows;
+	__u64 cow_lines;
+	__u64 cow_fences;
+	__u32 strategy;
+	__u32 options;
 };
 
 /* INSERT: which of the two it may do; both or neither: either */
