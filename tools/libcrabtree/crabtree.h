@@ -124,6 +124,8 @@ void crabtree_cursor_init(struct crabtree_cursor *cursor, uint64_t start, uint64
  * @records: out
  * @capacity: how many fit, more than 0
  * Return: how many, 0 at the end, or a negative errno; @cursor is then as before.
+ * With -EUCLEAN it is behind the quarantined range, if the store can tell where
+ * that ends: a @cursor that was moved may go on.
  */
 int crabtree_cursor_read(struct crabtree *ct, struct crabtree_cursor *cursor,
 			 struct crabtree_record *records, uint32_t capacity);
@@ -136,9 +138,16 @@ int crabtree_iter_new(struct crabtree *ct, uint64_t start, uint64_t end,
 
 /**
  * crabtree_iter_next() - the next record
- * Return: 1 with a record, 0 at the end, or a negative errno.
+ * Return: 1 with a record, 0 at the end, or a negative errno; after -EUCLEAN as
+ * crabtree_cursor_read() tells.
  */
 int crabtree_iter_next(struct crabtree_iter *iter, struct crabtree_record *record);
+
+/**
+ * crabtree_iter_tell() - where an iteration stands
+ * Return: the least key that it may still give, CRABTREE_KEY_RESERVED at the end.
+ */
+uint64_t crabtree_iter_tell(const struct crabtree_iter *iter);
 
 /** crabtree_iter_free() - end an iteration; NULL is allowed */
 void crabtree_iter_free(struct crabtree_iter *iter);

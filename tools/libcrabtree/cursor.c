@@ -4,7 +4,8 @@
  * iterator, which adds a buffer to it.
  *
  * Invariant: keys ascend strictly from one read to the next, even if a backend
- * should not keep that promise; a scan that does not advance is an error.
+ * should not keep that promise; a scan that does not advance is an error. Of a
+ * quarantined range there is one error; what comes after it goes on behind.
  */
 #include "crabtree.h"
 #include "backend.h"
@@ -45,6 +46,14 @@ static int cursor_advance(struct crabtree_cursor *cursor, const struct crabtree_
 	return 0;
 }
 
+/* Behind a quarantined range, if the backend knows where it ends: then it says so */
+static int cursor_skip(struct crabtree_cursor *cursor, const struct crabtree_scan *scan)
+{
+	if (!scan->more || scan->next > cursor->next)
+		cursor_advance(cursor, scan);
+	return -EUCLEAN;
+}
+
 int crabtree_cursor_read(struct crabtree *ct, struct crabtree_cursor *cursor,
 			 struct crabtree_record *records, uint32_t capacity)
 {
@@ -60,10 +69,14 @@ int crabtree_cursor_read(struct crabtree *ct, struct crabtree_cursor *cursor,
 			.end = cursor->end,
 			.records = (uintptr_t)records,
 			.capacity = capacity,
+			.more = true,		/* until it is told: no step further */
+			.next = cursor->next,
 		};
 		err = ct->backend->call(ct, CRABTREE_SCAN, &scan);
 		if (!err)
 			err = cursor_advance(cursor, &scan);
+		else if (err == -EUCLEAN)
+			err = cursor_skip(cursor, &scan);
 		if (err)
 			return err;
 		if (scan.count)
@@ -100,6 +113,13 @@ int crabtree_iter_next(struct crabtree_iter *iter, struct crabtree_record *recor
 	}
 	*record = iter->records[iter->pos++];
 	return 1;
+}
+
+uint64_t crabtree_iter_tell(const struct crabtree_iter *iter)
+{
+	if (iter->pos < iter->count)
+		return iter->records[iter->pos].key;
+	return iter->cursor.done ? CRABTREE_KEY_RESERVED : iter->cursor.next;
 }
 
 void crabtree_iter_free(struct crabtree_iter *iter)

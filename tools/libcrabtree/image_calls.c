@@ -203,12 +203,14 @@ static int call_scan(struct image *image, struct crabtree_scan *scan)
 		return -EINVAL;
 	crab_cursor_init(&cursor, scan->start, scan->end);
 	n = crab_cursor_read(image->store, &cursor, records, scan->capacity);
-	if (n < 0)
+	if (n == -EUCLEAN)
+		crab_cursor_skip(image->store, &cursor);
+	else if (n < 0)
 		return n;
-	scan->count = n;
+	scan->count = n < 0 ? 0 : n;
 	scan->more = !cursor.done;
-	scan->next = cursor.next;
-	return 0;
+	scan->next = cursor.done ? 0 : cursor.next;
+	return n < 0 ? n : 0;
 }
 
 static void batch_insert(struct image *image, struct crabtree_batch_op *op)

@@ -146,6 +146,49 @@ static void test_iter(struct crabtree *ct)
 	crabtree_iter_free(NULL);
 }
 
+/* Turns a byte of the header of the second leaf, which holds the keys from 122 on */
+static bool damage(void)
+{
+	FILE *file = fopen(IMAGE, "r+b");
+	int byte = EOF;
+
+	if (!file)
+		return false;
+	if (!fseek(file, 16384 + 1024 + 24, SEEK_SET))
+		byte = fgetc(file);
+	if (byte == EOF || fseek(file, -1, SEEK_CUR) || fputc(byte ^ 0xff, file) == EOF)
+		byte = EOF;
+	return !fclose(file) && byte != EOF;
+}
+
+static void test_quarantine(void)
+{
+	struct crabtree_record records[MANY];
+	struct crabtree_cursor cursor;
+	struct crabtree_iter *iter;
+	struct crabtree *ct;
+	int n;
+
+	ok(damage() && !crabtree_open_image(&ct, IMAGE, CRABTREE_OPEN_READONLY), "damage");
+	crabtree_cursor_init(&cursor, 0, UINT64_MAX);
+	ok(crabtree_cursor_read(ct, &cursor, records, MANY) == 61, "cursor, before a quarantine");
+	ok(crabtree_cursor_read(ct, &cursor, records, MANY) == -EUCLEAN && cursor.next == 244,
+	   "cursor, at it: now behind");
+	n = crabtree_cursor_read(ct, &cursor, records, MANY);
+	ok(n == MANY - 122 && records[0].key == 244, "cursor, behind it");
+	crabtree_cursor_init(&cursor, 200, 210);
+	ok(crabtree_cursor_read(ct, &cursor, records, MANY) == -EUCLEAN && cursor.done,
+	   "cursor, nothing behind it");
+	ok(!crabtree_iter_new(ct, 130, 300, &iter) && crabtree_iter_tell(iter) == 130,
+	   "iterator tells where it begins");
+	ok(crabtree_iter_next(iter, records) == -EUCLEAN && crabtree_iter_tell(iter) == 244 &&
+	   crabtree_iter_next(iter, records) == 1 && records[0].key == 244 &&
+	   crabtree_iter_tell(iter) == 246, "iterator, around it");
+	crabtree_iter_free(iter);
+	ok(crabtree_search(ct, 200, &cursor.next) == -EUCLEAN, "search in it");
+	crabtree_close(ct);
+}
+
 static void test_readonly(void)
 {
 	struct crabtree *ct, *other;
@@ -193,6 +236,7 @@ int main(void)
 	ok(!crabtree_sync(ct), "sync");
 	ok(!crabtree_close(ct), "close the writer");
 	test_readonly();
+	test_quarantine();
 	test_words();
 	return 0;
 }

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=61
+calls=69
 suite $((calls + 10))
 "$out/tests/library"
 number=$calls
