@@ -75,17 +75,38 @@ int json_print(struct json_object *object);
  * @json: as an array of objects
  * @hex: numbers in hexadecimal
  * @count: how many so far
+ * @gaps: quarantined ranges that were left out
  */
 struct record_writer {
 	FILE *file;
 	bool json;
 	bool hex;
 	uint64_t count;
+	uint64_t gaps;
 };
 
 void record_begin(struct record_writer *writer);
 void record_put(struct record_writer *writer, const struct crabtree_record *record);
 void record_end(struct record_writer *writer);
+
+/**
+ * struct walk - records that are to be written
+ * @target: of which store
+ * @verb: who asks, for messages
+ * @from: the least key wanted
+ * @to: the greatest key wanted
+ * @limit: at most so many
+ */
+struct walk {
+	struct target *target;
+	const char *verb;
+	uint64_t from;
+	uint64_t to;
+	uint64_t limit;
+};
+
+/* walk.c: EXIT_OK at the end of the range, also with gaps */
+int walk_records(const struct walk *walk, struct record_writer *writer);
 
 /* progress.c */
 void progress_begin(const char *what, uint64_t total);

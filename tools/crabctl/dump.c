@@ -3,7 +3,8 @@
  * This file implements `crabctl dump`: all records as `crabctl load` reads them.
  *
  * Invariant: a file named on the command line is the old one or the whole new
- * one: the dump goes to FILE.partial, is made durable and then renamed.
+ * one: the dump goes to FILE.partial, is made durable and then renamed. Where a
+ * quarantined range was left out it stays FILE.partial.
  */
 #include "crabctl.h"
 
@@ -57,41 +58,34 @@ static const struct argp argp = {
 
 static int write_records(struct target *target, struct record_writer *writer)
 {
+	const struct walk walk = {
+		.target = target,
+		.verb = "dump",
+		.to = CRABTREE_KEY_RESERVED - 1,
+		.limit = UINT64_MAX,
+	};
 	struct crabtree_info info = { 0 };
-	struct crabtree_record record;
-	struct crabtree_iter *iter;
-	int err;
+	int err = crabtree_info(target->ct, &info);
 
-	err = crabtree_info(target->ct, &info);
-	if (!err)
-		err = crabtree_iter_new(target->ct, 0, CRABTREE_KEY_RESERVED - 1, &iter);
 	if (err)
 		return fail(target, err, "dump");
 	progress_begin("records", info.records);
-	record_begin(writer);
-	while (!ferror(writer->file) && (err = crabtree_iter_next(iter, &record)) > 0) {
-		record_put(writer, &record);
-		progress_show(writer->count, writer->count);
-	}
-	record_end(writer);
-	progress_clear();
-	crabtree_iter_free(iter);
-	return err < 0 ? fail(target, err, "dump, after %" PRIu64 " records", writer->count) :
-			 EXIT_OK;
+	return walk_records(&walk, writer);
 }
 
-static int finish(struct target *target, const char *path, uint64_t count)
+static int finish(struct target *target, const char *path, const struct record_writer *writer)
 {
 	struct json_object *json;
 
-	if (!target->json) {
-		fprintf(stderr, "%" PRIu64 " records written to %s\n", count, path);
-		return EXIT_OK;
+	if (target->json) {
+		json = json_object_new_object();
+		json_text(json, "file", path);
+		json_u64(json, "records", writer->count);
+		json_print(json);
+	} else {
+		fprintf(stderr, "%" PRIu64 " records written to %s\n", writer->count, path);
 	}
-	json = json_object_new_object();
-	json_text(json, "file", path);
-	json_u64(json, "records", count);
-	return json_print(json);
+	return writer->gaps ? EXIT_FAILED : EXIT_OK;
 }
 
 /* Closes @file. A device or pipe cannot be synced, and need not be */
@@ -108,41 +102,40 @@ static int settle(FILE *file, const char *path)
 	return err ? fail_file(path, err, "write") : EXIT_OK;
 }
 
-static int dump_to(struct target *target, const struct args *args, const char *path,
-		   uint64_t *count)
+static int dump_to(struct target *target, const char *path, struct record_writer *writer)
 {
-	struct record_writer writer = { .hex = args->hex };
 	int code, settled;
 
-	writer.file = fopen(path, "we");
-	if (!writer.file)
+	writer->file = fopen(path, "we");
+	if (!writer->file)
 		return fail_file(path, -errno, "open");
-	code = write_records(target, &writer);
-	settled = settle(writer.file, path);
-	*count = writer.count;
+	code = write_records(target, writer);
+	settled = settle(writer->file, path);
 	return code ? code : settled;
 }
 
 static int dump_file(struct target *target, const struct args *args)
 {
+	struct record_writer writer = { .hex = args->hex };
 	char *partial = NULL;
 	struct stat st;
-	uint64_t count;
 	int code;
 
 	if (!stat(args->path, &st) && !S_ISREG(st.st_mode)) {
-		code = dump_to(target, args, args->path, &count);
-		return code ? code : finish(target, args->path, count);
+		code = dump_to(target, args->path, &writer);
+		return code ? code : finish(target, args->path, &writer);
 	}
 	if (asprintf(&partial, "%s.partial", args->path) < 0)
 		return fail_file(args->path, -ENOMEM, "open");
-	code = dump_to(target, args, partial, &count);
-	if (!code && rename(partial, args->path))
+	code = dump_to(target, partial, &writer);
+	if (!code && !writer.gaps && rename(partial, args->path))
 		code = fail_file(args->path, -errno, "rename");
 	if (code)
 		unlink(partial);
+	else
+		code = finish(target, writer.gaps ? partial : args->path, &writer);
 	free(partial);
-	return code ? code : finish(target, args->path, count);
+	return code;
 }
 
 static int dump_stdout(struct target *target, const struct args *args)
@@ -152,8 +145,9 @@ static int dump_stdout(struct target *target, const struct args *args)
 		.json = target->json,
 		.hex = args->hex,
 	};
+	int code = write_records(target, &writer);
 
-	return write_records(target, &writer);
+	return writer.gaps ? EXIT_FAILED : code;
 }
 
 int verb_dump(struct target *target, int argc, char **argv)

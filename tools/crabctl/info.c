@@ -48,8 +48,13 @@ static const char * const durability_words[] = {
 static const char * const model_words[] = {
 	[CRABTREE_MODEL_NONE]	= "none: the engine promises nothing",
 	[CRABTREE_MODEL_WORD]	= "W: any subset of the words not yet fenced may be lost",
-	[CRABTREE_MODEL_LINE]	= "L: stores to one cache line must persist in order",
+	[CRABTREE_MODEL_LINE]	=
+		"needs hardware that persists stores to one line in order (model L); slotted does not",
 };
+
+/* CRABTREE_OPTION_*, in the order of their bits */
+static const char * const option_words[] = { "on_demand", "probe", "pair" };
+#define OPTIONS	(sizeof(option_words) / sizeof(option_words[0]))
 
 #define WORDS(table, number) \
 	((number) < sizeof(table) / sizeof((table)[0]) ? (table)[number] : "unknown")
@@ -102,6 +107,30 @@ static void print_store(const struct target *target, const struct crabtree_info 
 	row("durability", "%s", durability_of(target, info));
 }
 
+/* The other layouts have nothing to choose */
+static bool has_strategy(const struct crabtree_info *info)
+{
+	return !strncmp(info->layout, "sorted", sizeof(info->layout));
+}
+
+static void print_strategy(const struct crabtree_info *info)
+{
+	char options[64] = "";
+	size_t i;
+
+	for (i = 0; i < OPTIONS; i++) {
+		if (info->options & 1U << i) {
+			strcat(options, ", ");
+			strcat(options, option_words[i]);
+		}
+	}
+	row("strategy", "%s%s", crabtree_strategy_name(info->strategy), options);
+	row("in place", "%" PRIu64 " writes, %" PRIu64 " lines, %" PRIu64 " fences",
+	    (uint64_t)info->sips, (uint64_t)info->sip_lines, (uint64_t)info->sip_fences);
+	row("by copying", "%" PRIu64 " writes, %" PRIu64 " lines, %" PRIu64 " fences",
+	    (uint64_t)info->cows, (uint64_t)info->cow_lines, (uint64_t)info->cow_fences);
+}
+
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * part / whole : 0.0;
@@ -151,8 +180,11 @@ static int print_info(const struct target *target, const struct crabtree_info *i
 	if (has_store(info)) {
 		print_store(target, info);
 		print_fill(info);
-		if (!target->image)	/* its attach is as old as this command */
-			print_writes(info);
+		if (target->image)	/* its attach is as old as this command */
+			return EXIT_OK;
+		print_writes(info);
+		if (has_strategy(info))
+			print_strategy(info);
 	}
 	return EXIT_OK;
 }
@@ -187,12 +219,24 @@ static void json_numbers(struct json_object *json, const struct crabtree_info *i
 		FIELD(dram_bytes), FIELD(attach_ns), FIELD(lines), FIELD(fences),
 		FIELD(prepare_lines), FIELD(prepare_fences), FIELD(inserts), FIELD(updates),
 		FIELD(deletes), FIELD(searches), FIELD(splits), FIELD(unlinks), FIELD(repairs),
+		FIELD(orders), FIELD(sips), FIELD(sip_lines), FIELD(sip_fences), FIELD(cows),
+		FIELD(cow_lines), FIELD(cow_fences),
 	};
 #undef FIELD
 	size_t i;
 
 	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		json_u64(json, fields[i].name, fields[i].value);
+}
+
+static void json_tuning(struct json_object *json, const struct crabtree_info *info)
+{
+	size_t i;
+
+	json_text(json, "strategy", crabtree_strategy_name(info->strategy));
+	for (i = 0; i < OPTIONS; i++)
+		json_object_object_add(json, option_words[i],
+				       json_object_new_boolean(info->options >> i & 1));
 }
 
 struct json_object *info_json(const struct target *target, const struct crabtree_info *info)
@@ -204,6 +248,7 @@ struct json_object *info_json(const struct target *target, const struct crabtree
 	json_text(json, "durability", crabtree_durability_name(info->durability));
 	json_text(json, "model", crabtree_model_name(info->model));
 	json_identity(json, info);
+	json_tuning(json, info);
 	json_numbers(json, info);
 	return json;
 }

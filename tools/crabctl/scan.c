@@ -2,11 +2,9 @@
 /*
  * This file implements `crabctl scan`: records of a range in the order of their
  * keys, read in chunks, each of which begins behind the last key of the one
- * before; writers are not held up.
+ * before; writers are not held up. What is quarantined is left out, and that is said.
  */
 #include "crabctl.h"
-
-#include <inttypes.h>
 
 struct args {
 	struct target *target;
@@ -68,20 +66,16 @@ static int scan(struct target *target, const struct args *args)
 		.json = target->json,
 		.hex = args->hex,
 	};
-	struct crabtree_record record;
-	struct crabtree_iter *iter;
-	int err;
+	struct walk walk = {
+		.target = target,
+		.verb = "scan",
+		.from = args->from,
+		.to = args->to,
+		.limit = args->limit,
+	};
+	int code = walk_records(&walk, &writer);
 
-	err = crabtree_iter_new(target->ct, args->from, args->to, &iter);
-	if (err)
-		return fail(target, err, "scan");
-	record_begin(&writer);
-	while (writer.count < args->limit && (err = crabtree_iter_next(iter, &record)) > 0)
-		record_put(&writer, &record);
-	record_end(&writer);
-	crabtree_iter_free(iter);
-	return err < 0 ? fail(target, err, "scan, after %" PRIu64 " records", writer.count) :
-			 EXIT_OK;
+	return writer.gaps ? EXIT_FAILED : code;
 }
 
 int verb_scan(struct target *target, int argc, char **argv)

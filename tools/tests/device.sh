@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 30
+suite 35
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -53,6 +53,21 @@ rm log
 FAKE_LOG=log run "$out/tests/crabctl-fakedev" --image i.img load lines --ack acks4
 { yes "msync ack" | head -n 47 | tr ' ' '\n'; echo msync; } > want
 same "image: acknowledged is what is in the file" want log
+
+run c format --layout sorted --force --yes
+run c load lines
+t "info tells the strategy" 0 '^strategy +auto, probe, pair$' '' c info
+t "and what was done by it" 0 '^in place +[0-9]+ writes, [0-9]+ lines' '' c info
+json "info --json too" "x['strategy'] == 'auto' and x['pair'] and not x['on_demand'] and
+	x['sips'] + x['cows'] == 0 and x['layout'] == 'sorted'" c info -j
+python3 -c 'f = open("i.img", "r+b")
+f.seek(16384 + 4 * 1024 + 24)
+f.write(b"!")'
+t "scan goes on behind a quarantined range" 3 '^3000 3000$' 'scan: keys 245 to 305 left out' c scan
+truth "and gives all but it" [ "$(wc -l < out)" = 2939 ]
+rm i.img
+truncate -s 1M i.img
+run c format
 
 FAKE_ERRNO=28 t "ENOSPC" 3 '' 'put 1: no space left in the store \([0-9]+ of [0-9]+ leaves' \
 	c put 1 1

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 48
+suite 61
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -108,6 +108,43 @@ assert x["errors"] > 0 and x["first"]["what"] and x["first"]["offset"] >= 8192'
 t "damaged leaf: put is refused" 3 '' 'put 5: (the store is read-only|the media is damaged) \(' \
 	"$crabctl" --image bad.img put 5 5
 same "damaged leaf: nothing was changed" bad bad.img
+
+# Leaves are handed out in the order of their numbers, each holds 61 of the keys
+cp good holes.img
+poke holes.img $((16384 + 2 * 1024 + 24))
+poke holes.img $((16384 + 5 * 1024 + 24))
+cp holes.img holes
+h()
+{
+	"$crabctl" --image holes.img "$@"
+}
+left='left out: the media is damaged \(damaged at offset'
+sed '123,183d;306,366d' records > rest
+t "quarantine: scan says what it leaves out" 3 - "scan: keys 123 to 183 $left" h scan
+same "quarantine: scan gives all the rest" rest out
+truth "quarantine: one line for each range" [ "$(wc -l < err)" = 2 ]
+t "quarantine: scan of what is sound" 0 '^184 184$' '' h scan --from 184 --to 305
+t "quarantine: scan of a range within" 3 '' "scan: keys 130 to 140 $left" \
+	h scan --from 130 --to 140
+t "quarantine: scan that ends before it" 0 '^3 3$' '' h scan --limit 3
+run h scan --json
+cp out scan.json
+truth "quarantine: scan --json is still JSON" python3 -c 'import json
+assert len(json.load(open("scan.json"))) == 378'
+echo old > d
+t "quarantine: dump says what it leaves out" 3 '' "dump: keys 306 to 366 $left" h dump d
+truth "quarantine: dump does not take the place of a whole one" [ "$(cat d)" = old ]
+same "quarantine: but keeps all the rest" rest d.partial
+t "quarantine: and says where" 3 '' '378 records written to d.partial' h dump d
+cp good holes.img
+poke holes.img $((16384 + 8 * 1024 + 24))
+t "quarantine: up to the end" 3 - "scan: keys 489 to 18446744073709551614 $left" h scan
+cp holes holes.img
+for verb in "scan" "dump" "dump d"; do
+	# shellcheck disable=SC2086	# verb and argument
+	run h $verb
+done
+same "quarantine: nothing was changed" holes holes.img
 
 exec 9< i.img
 flock -x 9

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 58
+suite 62
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -36,6 +36,12 @@ t "every leaf size: 8192" 0 'leaves of 8192 ' - c format --leaf-size 8192 --forc
 t "format without --label has no label" 0 '^label +-$' '' c info
 t "format by engine and layout" 0 'leaves of 1024 ' - \
 	c format --engine crab --layout slotted --force --yes
+t "format: layout sorted" 0 'leaves of 1024 ' - c format --layout sorted --force --yes
+t "info: layout sorted" 0 '^engine +crab, layout sorted, ' '' c info
+t "info: what it needs" 0 '^media model +needs hardware that .* in order \(model L\); slotted does not$' \
+	'' c info
+json "info --json: what it needs" "x['model'] == 'line' and x['layout'] == 'sorted'" c info -j
+run c format --force --yes
 
 t "put" 0 '' '' c put 17 4711
 t "get" 0 '^4711$' '' c get 17
