@@ -73,6 +73,7 @@ struct crab_leaf {
  * @bad: quarantined leaves and gaps
  * @splits: since attach
  * @unlinks: since attach
+ * @torn: slots that attach found torn
  * @repairs: slots that attach completed
  * @sip: writes done by shifting in place: how many, and their lines and fences
  * @cow: the same of writes done by copying
@@ -94,6 +95,7 @@ struct crab_tree {
 	u64 bad;
 	u64 splits;
 	u64 unlinks;
+	u64 torn;
 	u64 repairs;
 	struct crab_tally {
 		u64 count;

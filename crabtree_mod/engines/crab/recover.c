@@ -35,6 +35,7 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -42,6 +43,7 @@
 #include "crab.h"
 
 #define BREATHE		1023	/* leaves between two looks at the scheduler, as a mask */
+#define AHEAD		4	/* leaves whose descriptors are fetched before their turn */
 
 /* What pass 1 found in one place of the pool */
 struct recover_leaf {
@@ -228,6 +230,18 @@ static int recover_list(struct recover *r, u64 word)
 	}
 }
 
+/* Descriptors lie in the order of the list, and pass 3 goes in the order of addresses */
+static void recover_prefetch(const struct recover *r, u64 n)
+{
+	const u8 *leaf;
+
+	if (n >= r->tree->base.geo.leaves || !r->at[n].listed)
+		return;
+	leaf = (const u8 *)r->at[n].leaf;
+	prefetchw(leaf);
+	prefetchw(leaf + CRAB_LINE);
+}
+
 /* Pass 3 */
 static void recover_slots(struct recover *r)
 {
@@ -238,12 +252,15 @@ static void recover_slots(struct recover *r)
 	for (n = 0; n < tree->base.geo.leaves; n++) {
 		if (!(n & BREATHE))
 			cond_resched();
+		recover_prefetch(r, n + AHEAD);
 		if (!r->at[n].listed)
 			continue;
 		leaf = r->at[n].leaf;
 		leaf->void_value = crab_load(tree->base.media,
 					     &crab_leaf_media(tree, n)->head.void_value);
 		crab_leaf_read(tree, leaf);
+		tree->records += leaf->count;
+		tree->torn += leaf->torn;
 	}
 }
 
@@ -257,23 +274,16 @@ static void recover_overlaps(struct crab_tree *tree)
 			behind = NULL;
 			continue;
 		}
-		if (behind)
+		if (behind) {
+			tree->records -= leaf->count;
+			tree->torn -= leaf->torn;
 			crab_sorted_overlap(tree, leaf, behind);
+			tree->records += leaf->count;
+			tree->torn += leaf->torn;
+		}
 		if (leaf->count)
 			behind = leaf;
 	}
-}
-
-static void recover_records(struct recover *r)
-{
-	struct crab_tree *tree = r->tree;
-	struct crab_leaf *leaf;
-
-	recover_slots(r);
-	if (tree->sorted)
-		recover_overlaps(tree);
-	for (leaf = tree->first; leaf; leaf = leaf->next)
-		tree->records += leaf->count;
 }
 
 /* Where the quarantine of a gap begins: behind what the leaf before it is seen to hold */
@@ -362,8 +372,11 @@ static int recover_read(struct crab_tree *tree)
 	recover_headers(&r);
 	err = recover_list(&r, head.next);
 	if (!err) {
-		recover_records(&r);
-		recover_gaps(tree);
+		recover_slots(&r);
+		if (tree->sorted)
+			recover_overlaps(tree);
+		if (tree->base.damage.count)
+			recover_gaps(tree);
 		err = recover_index(tree);
 	}
 	if (!err && tree->bad)
@@ -439,7 +452,7 @@ int crab_tree_repair(struct crab_engine *engine)
 		crab_sorted_repair(tree);
 		if (engine->tuning.on_demand)
 			crab_bitmap_rebuild(tree);
-	} else {
+	} else if (tree->torn) {
 		for (leaf = tree->first; leaf; leaf = leaf->next)
 			if (leaf->torn)
 				crab_slotted_repair(tree, leaf);
