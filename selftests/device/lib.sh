@@ -119,6 +119,7 @@ scratch() {
 		echo $((${reg%%,*}))
 		return ;;
 	esac
+	pmem_undrive
 	for reg in /proc/device-tree/pmem@*/reg; do
 		[ -e "$reg" ] || return 1
 		echo $((0x$(od -An -tx1 -N8 "$reg" | tr -d ' \n')))
@@ -128,7 +129,6 @@ scratch() {
 
 need_scratch() {
 	BASE=$(scratch) || skip "no memory for region= on this machine"
-	[ -z "$(pmem_driven)" ] || skip "the memory for region= is a pmem device here"
 }
 
 # has_dax: this kernel can give us a pmem device; looked up once, it takes its time
@@ -150,5 +150,11 @@ of_forget() {
 	must media zero "$(of_address)" 8192
 }
 
-# On arm64 the scratch memory is a pmem-region node: nobody may drive it
-pmem_driven() { find /sys/bus/platform/drivers/of_pmem/ -name '*.pmem' 2>/dev/null || true; }
+# On arm64 the scratch memory is a pmem-region node: from its first use on it is
+# nobody's /dev/pmem0, so tests of pmem come before
+pmem_undrive() {
+	local driven
+	for driven in /sys/bus/platform/drivers/of_pmem/*.pmem; do
+		[ ! -e "$driven" ] || echo "${driven##*/}" >/sys/bus/platform/drivers/of_pmem/unbind
+	done
+}

@@ -207,6 +207,9 @@ pmem_unbind() {
 }
 
 tests() {
+	it pmem "pmem=: format, put, reload, all is there"
+	it pmem_twice "pmem= twice is refused"
+	it pmem_unbind "pmem's driver unbound under a scan and a writer"
 	it ram "ram=64K: served, volatile, gone after unload"
 	it ram_many "ram=A,B,C: three stores that share nothing"
 	it least "the least region that the manual names"
@@ -241,9 +244,6 @@ tests() {
 	it readonly_load "readonly=1 serves, refuses writes, writes nothing"
 	it readonly_blank "readonly=1 over a blank region: FORMAT refused, nothing written"
 	it of_region "the device tree's region: format, put, reload, all is there"
-	it pmem "pmem=: format, put, reload, all is there"
-	it pmem_twice "pmem= twice is refused"
-	it pmem_unbind "pmem's driver unbound under a scan and a writer"
 }
 
 main "$@"
