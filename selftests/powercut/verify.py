@@ -117,8 +117,19 @@ class Churner:
             (wrong.discard if state.get(key) == found.get(key) else wrong.add)(key)
             if len(wrong) < best[0]:
                 best = (len(wrong), i, set(wrong))
+        if best[0] and self.is_ahead(state, found, verdict):
+            return
         self.blame(best[1], best[2], found, verdict)
         self.acked = best[1]
+
+    def is_ahead(self, state, found, verdict):
+        """Whether more was done than was issued: STATE is as after the window."""
+        for i in range(self.acked + self.window + 1, self.acked + 200 * self.window):
+            sequence.apply(state, self.seed, i)
+            if state == found:
+                verdict.torn.append(f"churn: operation {i} is there before it was issued")
+                return True
+        return False
 
     def blame(self, count, wrong, found, verdict):
         """Why each key in WRONG is not as after COUNT operations."""

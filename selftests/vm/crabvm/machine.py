@@ -43,6 +43,8 @@ class Machine:
 
     arch = ""
     modules = ()
+    serial_bus = ""
+    serial_sync = ()
 
     def __init__(self, options, scratch):
         self.options = options
@@ -68,12 +70,17 @@ class Machine:
             "-numa", "node,nodeid=1,memdev=region"]
 
     def channels(self):
-        """The ports out of the machine."""
+        """The ports out of the machine.
+
+        Without ioeventfd the processor that notifies the device does its work
+        too, so that what a guest's write() returned for is in the host's file.
+        With it, acknowledgements would queue in the guest and die with it.
+        """
         args = []
         for number, (name, path) in enumerate(self.ports(), 1):
             args += ["-chardev", f"file,id={name},path={path},append=on",
                      "-device", f"virtserialport,chardev={name},name=crabtree.{name},nr={number}"]
-        return ["-device", self.serial_bus] + args if args else []
+        return [*self.serial_sync, "-device", self.serial_bus, *args] if args else []
 
     def ports(self):
         """(name, host file) of each channel asked for."""
@@ -111,6 +118,7 @@ class Arm64(Machine):
     arch = "arm64"
     modules = ("virtio_mmio", "virtio_console")
     serial_bus = "virtio-serial-device"
+    serial_sync = ("-global", "virtio-mmio.ioeventfd=off")
     program = "qemu-system-aarch64"
 
     def params(self):
@@ -137,7 +145,7 @@ class Arm64(Machine):
 
     def command(self, image, initrd):
         """How to start it.  kpti=off: else emulation makes a system call ten times dearer."""
-        append = "console=ttyAMA0 kpti=off"
+        append = "earlycon=pl011,0x9000000 console=ttyAMA0 kpti=off"
         if not self.options.region:
             return self.qemu(self.program, image, initrd, append, "-M", "virt")
         return self.qemu(self.program, image, initrd, f"{append} mem={RAM >> 20}M",
@@ -150,6 +158,7 @@ class Amd64(Machine):
     arch = "amd64"
     modules = ("virtio_pci", "virtio_console")
     serial_bus = "virtio-serial-pci"
+    serial_sync = ("-global", "virtio-serial-pci.ioeventfd=off")
     program = "qemu-system-x86_64"
 
     def reserved(self):

@@ -50,7 +50,8 @@ class Run:
 
     def __init__(self, command, log, pass_fds=()):
         self.start = time.monotonic()
-        self.killed = self.timed_out = False
+        self.killed = self.timed_out = self.unbooted = False
+        self.log, self.begun = log.name, False
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
             pass_fds=pass_fds, start_new_session=True, preexec_fn=die_with_parent)
@@ -67,7 +68,21 @@ class Run:
             pass
         self.process.wait()
 
-    def wait(self, timeout, acks=(), kill_lines=None, kill_seconds=None):
+    def has_begun(self):
+        """Whether our init has spoken yet."""
+        if not self.begun:
+            with open(self.log, "rb") as f:
+                self.begun = b"CRABTREE BEGIN" in f.read()
+        return self.begun
+
+    def is_over(self, timeout, boot_timeout):
+        """Whether it has had its time: all of it, or that to boot in."""
+        elapsed = self.elapsed()
+        self.timed_out = elapsed >= timeout
+        self.unbooted = elapsed >= boot_timeout and not self.has_begun()
+        return self.timed_out or self.unbooted
+
+    def wait(self, timeout, boot_timeout, acks=(), kill_lines=None, kill_seconds=None):
         """Until it ends, is to be killed, or has had its time."""
         counters = [LineCounter(ack) for ack in acks] if kill_lines else []
         while self.process.poll() is None:
@@ -75,8 +90,7 @@ class Run:
                 self.killed = True
             if kill_seconds and self.elapsed() >= kill_seconds:
                 self.killed = True
-            self.timed_out = self.elapsed() >= timeout
-            if self.killed or self.timed_out:
+            if self.killed or self.is_over(timeout, boot_timeout):
                 break
             time.sleep(0.005 if counters else 0.02)
         self.cut()
