@@ -113,6 +113,7 @@ claimed() { grep -qi "$(printf %08x "$1")-.* : crabtree" /proc/iomem; }
 # scratch: the start of memory that no driver has, for region=
 scratch() {
 	local reg
+	[ -c /dev/mem ] || return 1
 	case $CRAB_PARAMS in
 	region=*)
 		reg=${CRAB_PARAMS#region=}
