@@ -197,7 +197,7 @@ struct crab_check_report {
  * @scan: records in [@start, @end] in order, at most @cap; returns how many, 0
  *	only at the end of the range; stops before a quarantined leaf, so that the
  *	call which begins there says -EUCLEAN
- * @beyond: the least key behind the quarantined range that holds @key, or the
+ * @beyond: the least key behind the first quarantined range from @key on, or the
  *	reserved key
  * @insert: durable on return. -ENOSPC, -EEXIST and -ENOENT before the first store
  * @remove: durable on return, or -ENOENT

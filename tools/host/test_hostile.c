@@ -321,6 +321,26 @@ static void served(struct crab_store *store, const u32 *home, u32 from, u32 to)
 	}
 }
 
+/* Behind each gap it goes on, with greater keys, and so comes to an end */
+static void scanned_behind(struct crab_store *store, struct crab_cursor *cursor)
+{
+	struct crab_record r;
+	u64 before;
+	int n;
+
+	do {
+		before = cursor->next;
+		n = crab_cursor_read(store, cursor, &r, 1);
+		if (n == -EUCLEAN)
+			crab_cursor_skip(store, cursor);
+		if (!cursor->done && cursor->next <= before) {
+			tap_fail("scan stands still at %llu", before);
+			return;
+		}
+	} while (!cursor->done);
+	tap_check(n >= 0 || n == -EUCLEAN, "scan ends with %d", n);
+}
+
 /* A scan gives all before the first gap and then says so */
 static void scanned(struct crab_store *store, const u32 *home, u32 from)
 {
@@ -342,6 +362,7 @@ static void scanned(struct crab_store *store, const u32 *home, u32 from)
 	for (; i < model->n; i++)
 		tap_check(!model->there[i] || home[i] >= from, "scan leaves out %llu",
 			  model->keys[i]);
+	scanned_behind(store, &cursor);
 }
 
 static void refused(struct crab_store *store)

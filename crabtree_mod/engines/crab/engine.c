@@ -112,6 +112,8 @@ static u64 tree_beyond(struct crab_engine *engine, u64 key)
 	struct crab_tree *tree = crab_tree_of(engine);
 	struct crab_leaf *leaf = tree->first ? crab_index_find(&tree->index, key) : NULL;
 
+	while (leaf && !leaf->bad)	/* served, but with nothing from @key on */
+		leaf = leaf->next;
 	while (leaf && leaf->bad)
 		leaf = leaf->next;
 	return leaf ? max(key, leaf->low) : CRAB_KEY_EMPTY;
