@@ -277,8 +277,8 @@ void crab_sorted_append(struct crab_tree *tree, struct crab_leaf *leaf,
 void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
 			 const struct crab_leaf *behind);
 
-/** crab_sorted_repair() - complete every torn write of the list (P4, P8); read-only no more */
-void crab_sorted_repair(struct crab_tree *tree);
+/** crab_sorted_complete() - close the gap over a twin, end the leaf before what overlaps */
+void crab_sorted_complete(struct crab_tree *tree, struct crab_leaf *leaf);
 
 /* strategy.c */
 
@@ -335,11 +335,14 @@ void crab_smo_bypass(struct crab_tree *tree, struct crab_leaf *leaf);
 /** crab_smo_with() - the records of @leaf and one more, or one changed, into scratch */
 u32 crab_smo_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key, u64 value);
 
-/* smo_sorted.c: the verbs on sorted leaves */
+/* smo_sorted.c: the verbs on sorted leaves, and the repair of their list */
 int crab_sorted_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value,
 		       enum crab_insert_mode mode, struct crab_old *old);
 int crab_sorted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u64 key,
 		       struct crab_old *old);
+
+/** crab_sorted_repair() - complete what is torn, unlink what is empty (P6, P8, P10) */
+void crab_sorted_repair(struct crab_tree *tree);
 
 /* recover.c */
 int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo);

@@ -280,8 +280,7 @@ void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
 	leaf->count = keep - (leaf->twin != CRAB_LEAF_NO_TWIN);
 }
 
-/* Closes the gap over the left twin, and ends the leaf before what overlaps */
-static void sorted_complete(struct crab_tree *tree, struct crab_leaf *leaf)
+void crab_sorted_complete(struct crab_tree *tree, struct crab_leaf *leaf)
 {
 	u32 extent = sorted_extent(leaf);
 
@@ -291,21 +290,4 @@ static void sorted_complete(struct crab_tree *tree, struct crab_leaf *leaf)
 		crab_sorted_shift_out(tree, leaf, leaf->twin);
 	tree->repairs += leaf->torn;
 	leaf->torn = 0;
-}
-
-/*
- * From the last leaf to the first, so that a leaf that overlaps is ended before
- * anything behind which it stands is changed. A leaf that a cut left empty goes.
- */
-void crab_sorted_repair(struct crab_tree *tree)
-{
-	struct crab_leaf *leaf, *prev;
-
-	for (leaf = tree->last; leaf; leaf = prev) {
-		prev = leaf->prev;
-		if (leaf->torn)
-			sorted_complete(tree, leaf);
-		if (!leaf->count && prev)
-			crab_smo_bypass(tree, leaf);
-	}
 }

@@ -284,3 +284,20 @@ int crab_sorted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u64 key,
 		rebalance(tree, leaf);
 	return 0;
 }
+
+/*
+ * From the last leaf to the first, so that a leaf that overlaps is ended before
+ * anything behind which it stands is changed. A leaf that a cut left empty goes.
+ */
+void crab_sorted_repair(struct crab_tree *tree)
+{
+	struct crab_leaf *leaf, *prev;
+
+	for (leaf = tree->last; leaf; leaf = prev) {
+		prev = leaf->prev;
+		if (leaf->torn)
+			crab_sorted_complete(tree, leaf);
+		if (!leaf->count && prev)
+			crab_smo_bypass(tree, leaf);
+	}
+}
