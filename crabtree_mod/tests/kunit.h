@@ -17,17 +17,21 @@
 #define CRAB_TEST_LEAVES	12
 #define CRAB_TEST_BYTES		(CRAB_POOL_OFFSET + CRAB_TEST_LEAVES * CRAB_TEST_LEAF)
 
-/* What each test has in test->priv */
+/* What each test has in test->priv; @tuning: of crab_test_attach(), NULL: the default */
 struct crab_test {
 	struct crab_media media;
 	struct crab_shadow *shadow;
 	struct crab_store *store;
 	struct crab_attach_report report;
+	const struct crab_tuning *tuning;
 };
 
 /* Suite init and exit: a zeroed media; freed with all that stands on it */
 int crab_test_init(struct kunit *test);
 void crab_test_exit(struct kunit *test);
+
+/* Suite init: the same number of leaves of another size, on a zeroed media */
+int crab_test_resize(struct kunit *test, u32 leaf_bytes);
 
 /* A store on the media; a failure ends the test */
 void crab_test_format(struct kunit *test, const char *engine, const char *layout, u32 leaf_bytes);
@@ -45,6 +49,43 @@ struct crab_engine_stats crab_test_stats(struct kunit *test);
 struct crab_dleaf *crab_test_leaf(struct kunit *test, u32 number);
 struct crab_dleaf *crab_test_listed(struct kunit *test, u32 nth);
 
+#define CRAB_CRASH_KEYS		16
+#define CRAB_CRASH_POINTS	96	/* in one operation */
+
+/**
+ * struct crab_crash - a history that is cut everywhere (crash_kunit.c)
+ * @test: its test
+ * @every_store: cut after each store, too; else before each fence
+ * @point: where the operation at hand can be cut
+ * @points: how many
+ * @images: judged so far
+ * @torn: of those, by a writable attach that had something to repair
+ * @bad: of those, with a content that no moment had, or with damage
+ * @there: what is there before the operation, and after it
+ * @value: and its values
+ * @info: of the store that was attached last
+ */
+struct crab_crash {
+	struct kunit *test;
+	bool every_store;
+	struct crab_shadow_image *point[CRAB_CRASH_POINTS];
+	u32 points;
+	u32 images;
+	u32 torn;
+	u32 bad;
+	bool there[2][CRAB_CRASH_KEYS];
+	u64 value[2][CRAB_CRASH_KEYS];
+	struct crab_store_info info;
+};
+
+/* A shadowed media of a model, formatted, and nothing in the store */
+struct crab_crash *crab_crash_begin(struct kunit *test, const char *layout, u32 leaf_bytes,
+				    enum crab_shadow_model model);
+
+/* An operation on key @at, cut wherever it can be; nothing once c->bad */
+void crab_crash_put(struct crab_crash *c, u32 at, u64 value);
+void crab_crash_del(struct crab_crash *c, u32 at);
+
 extern struct kunit_suite crab_format_suite;
 extern struct kunit_suite crab_persist_suite;
 extern struct kunit_suite crab_index_suite;
@@ -54,5 +95,7 @@ extern struct kunit_suite crab_smo_suite;
 extern struct kunit_suite crab_attach_suite;
 extern struct kunit_suite crab_conformance_suite;
 extern struct kunit_suite crab_crash_suite;
+extern struct kunit_suite crab_strategy_suite;
+extern struct kunit_suite crab_sorted_suite;
 
 #endif /* CRABTREE_TESTS_KUNIT_H */

@@ -23,6 +23,16 @@ int crab_test_init(struct kunit *test)
 	return t->media.base ? 0 : -ENOMEM;
 }
 
+int crab_test_resize(struct kunit *test, u32 leaf_bytes)
+{
+	struct crab_test *t = test->priv;
+
+	vfree(t->media.base);
+	t->media.size = CRAB_POOL_OFFSET + CRAB_TEST_LEAVES * leaf_bytes;
+	t->media.base = vzalloc(t->media.size);
+	return t->media.base ? 0 : -ENOMEM;
+}
+
 void crab_test_exit(struct kunit *test)
 {
 	struct crab_test *t = test->priv;
@@ -44,8 +54,8 @@ void crab_test_shadow(struct kunit *test)
 
 void crab_test_attach(struct kunit *test, bool readonly)
 {
-	struct crab_attach_options options = { .readonly = readonly };
 	struct crab_test *t = test->priv;
+	struct crab_attach_options options = { .readonly = readonly, .tuning = t->tuning };
 	struct crab_store *store = crab_store_attach(&t->media, &options, &t->report);
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, store);
@@ -148,7 +158,7 @@ struct crab_dleaf *crab_test_listed(struct kunit *test, u32 nth)
 
 kunit_test_suites(&crab_format_suite, &crab_persist_suite, &crab_index_suite, &crab_pool_suite,
 		  &crab_leaf_suite, &crab_smo_suite, &crab_attach_suite, &crab_conformance_suite,
-		  &crab_crash_suite);
+		  &crab_crash_suite, &crab_strategy_suite, &crab_sorted_suite);
 
 MODULE_DESCRIPTION("crabtree KUnit suites");
 MODULE_LICENSE("GPL");

@@ -10,6 +10,7 @@
  * Locking: none.
  */
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 
 #include "crab.h"
 
@@ -41,7 +42,7 @@ u64 crab_strategy_sip(const struct crab_tree *tree, u32 pos, u32 moved)
 u64 crab_strategy_cow(const struct crab_tree *tree, u32 count)
 {
 	const struct crab_costs *costs = &tree->base.tuning.costs;
-	u32 lines = slot_line(count) + 1;
+	u32 lines = slot_line(min(count, tree->slots - 1)) + 1;	/* a full leaf has no end */
 	u32 rounds = 2;		/* the leaf, then the link */
 
 	if (tree->base.tuning.on_demand)
