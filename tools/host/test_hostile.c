@@ -31,6 +31,7 @@ static struct crab_media media;
 static struct model *model;
 static u32 order[LEAVES], leaves;	/* leaf numbers in the order of the list */
 static struct crab_geometry geo;
+static bool sorted;			/* the layout of the image, else slotted */
 
 static u32 log_lines;
 static char log_last[512];
@@ -71,6 +72,14 @@ static void leaf_seal(u32 nth)
 
 	d->crc = cpu_to_le32(~crab_crc32c(~0U, &d->self, offsetof(struct crab_dhead, crc) -
 					  offsetof(struct crab_dhead, self)));
+}
+
+/* The least key that the @nth leaf may hold: of a sorted one its first key says it */
+static u64 leaf_low(u32 nth)
+{
+	if (sorted)
+		return nth ? le64_to_cpu(dleaf(nth)->slots[0].key) : 0;
+	return le64_to_cpu(dleaf(nth)->head.low);
 }
 
 static u64 link_to(u32 nth)
@@ -238,7 +247,6 @@ static void leaf_crc(u32 n)	{ dleaf(n)->head.low ^= 256; }
 static void leaf_foreign(u32 n)	{ dleaf(n)->head.store_id ^= 1; leaf_seal(n); }
 static void leaf_moved(u32 n)	{ dleaf(n)->head.self ^= 512; leaf_seal(n); }
 static void leaf_reborn(u32 n)	{ dleaf(n)->head.birth ^= 64; leaf_seal(n); }
-static void leaf_low(u32 n)	{ dleaf(n)->head.low = dleaf(n - 1)->head.low; leaf_seal(n); }
 static void link_range(u32 n)	{ dleaf(n)->head.next |= 0xffffffff; }
 static void link_check(u32 n)	{ dleaf(n)->head.next ^= 1ULL << 50; }
 static void link_end_early(u32 n) { dleaf(n)->head.next &= ~CRAB_LINK_MASK; }
@@ -270,21 +278,69 @@ static void slot_twin(u32 n)
 	dleaf(n)->slots[b].key = dleaf(n)->slots[a].key;
 }
 
-static const struct leaf_case leaf_cases[] = {
+static void slot_low(u32 n)	{ dleaf(n)->head.low = dleaf(n - 1)->head.low; leaf_seal(n); }
+
+/* What both layouts have: headers and links */
+static const struct leaf_case list_cases[] = {
 	{ "header damaged", leaf_crc, 0, 1, -1, "valid header" },
 	{ "leaf of another store", leaf_foreign, 0, 1, -1, "valid header" },
 	{ "leaf that says it is elsewhere", leaf_moved, 0, 1, -1, "valid header" },
 	{ "stale leaf", leaf_reborn, 0, ALL_BEHIND, -1, "another birth" },
-	{ "least key does not ascend", leaf_low, 0, ALL_BEHIND, -1, "ascend" },
 	{ "link out of range", link_range, 1, ALL_BEHIND, 0, "out of the pool" },
 	{ "link with a wrong check", link_check, 1, ALL_BEHIND, 0, "another birth" },
 	{ "list ends early", link_end_early, 1, ALL_BEHIND, 0, "out of the pool" },
 	{ "link zeroed", link_zero, 1, ALL_BEHIND, 0, "out of the pool" },
 	{ "loop", link_loop, 1, ALL_BEHIND, 0, "in the list already" },
 	{ "leaf linked to itself", link_self, 1, ALL_BEHIND, 0, "in the list already" },
+};
+
+static const struct leaf_case slotted_cases[] = {
+	{ "least key does not ascend", slot_low, 0, ALL_BEHIND, -1, "ascend" },
 	{ "key above the leaf's range", slot_foreign, 0, 1, 0, "outside the leaf's range" },
 	{ "key below the leaf's range", slot_below, 0, 1, 0, "outside the leaf's range" },
 	{ "key twice", slot_twin, 0, 1, 0, "twice" },
+};
+
+/* Sorted leaves: records of the @nth, and one of them changed to what no cut leaves */
+
+static u32 sorted_count(u32 nth)
+{
+	u32 count = 0;
+
+	while (count < crab_leaf_slots(LEAF_BYTES) &&
+	       dleaf(nth)->slots[count].key != cpu_to_le64(CRAB_KEY_EMPTY))
+		count++;
+	return count;
+}
+
+static void sorted_first(u32 n)	{ dleaf(n)->slots[0].key = dleaf(n - 1)->slots[0].key; }
+static void sorted_twins(u32 n)	{ dleaf(n)->slots[1] = dleaf(n)->slots[2];
+				  dleaf(n)->slots[3] = dleaf(n)->slots[4]; }
+static void sorted_triple(u32 n) { dleaf(n)->slots[1] = dleaf(n)->slots[2];
+				   dleaf(n)->slots[3] = dleaf(n)->slots[2]; }
+
+static void sorted_swap(u32 n)
+{
+	struct crab_dslot slot = dleaf(n)->slots[2];
+
+	dleaf(n)->slots[2] = dleaf(n)->slots[3];
+	dleaf(n)->slots[3] = slot;
+}
+
+/* At or above the first key behind it, and not there */
+static void sorted_beyond(u32 n)
+{
+	u64 low = leaf_low(n + 1);
+
+	dleaf(n)->slots[sorted_count(n) - 1].key = cpu_to_le64(low + 1);
+}
+
+static const struct leaf_case sorted_cases[] = {
+	{ "first key does not ascend", sorted_first, 0, ALL_BEHIND, -1, "ascend" },
+	{ "keys not ascending", sorted_swap, 0, 1, 0, "do not ascend" },
+	{ "two twins", sorted_twins, 0, 1, 0, "more than one record" },
+	{ "a key three times", sorted_triple, 0, 1, 0, "more than one record" },
+	{ "overlap that is not in the next leaf", sorted_beyond, 0, 1, 0, "a leaf behind" },
 };
 
 /* Which leaf of the good list holds a key */
@@ -292,7 +348,7 @@ static u32 leaf_of(u64 key)
 {
 	u32 n = leaves;
 
-	while (n-- && le64_to_cpu(dleaf(n)->head.low) > key)
+	while (n-- && leaf_low(n) > key)
 		;
 	return n;
 }
@@ -437,9 +493,58 @@ static void leaf_case_run(const struct leaf_case *t, u32 nth)
 
 	homes(home);
 	t->damage(nth);
-	snprintf(name, sizeof(name), "leaf %u of %u: %s", nth, leaves, t->name);
+	snprintf(name, sizeof(name), "%s, leaf %u of %u: %s", sorted ? "sorted" : "slotted", nth,
+		 leaves, t->name);
 	damaged(name, t->says, leaf_offset(nth + t->at), nth + t->from,
 		t->to == ALL_BEHIND ? LEAVES : nth + t->to, home);
+}
+
+static void leaf_cases_run(const struct leaf_case *t, u32 count)
+{
+	for (; count--; t++) {
+		leaf_case_run(t, 2);
+		leaf_case_run(t, leaves - 2);
+	}
+}
+
+/* A leaf of the middle with room, and with room behind the next one's first record */
+static u32 leaf_with_room(void)
+{
+	u32 n = leaves / 2;
+
+	while (sorted_count(n) + 1 >= crab_leaf_slots(LEAF_BYTES))
+		n++;
+	return n;
+}
+
+/* Sorted: what cuts leave is no damage, and what nobody reads may hold anything */
+static void sorted_good_cases(u64 seed)
+{
+	struct crab_dslot *d;
+	u64 *bitmap, garbage[64];
+	u32 n, i, count;
+
+	case_begin();
+	n = leaf_with_room();
+	count = sorted_count(n);
+	d = dleaf(n)->slots;
+	memmove(&d[2], &d[1], (count - 1) * sizeof(*d));
+	d[1].value = cpu_to_le64(~0ULL);
+	d[count + 1].key = cpu_to_le64(CRAB_KEY_EMPTY);
+	good_case("sorted: a shift that was cut", true);
+	case_begin();
+	d = &dleaf(n)->slots[count];
+	d[1].key = cpu_to_le64(CRAB_KEY_EMPTY);
+	d[0] = dleaf(n + 1)->slots[0];
+	d[0].value = cpu_to_le64(0);
+	good_case("sorted: a record in two neighbours", true);
+	case_begin();
+	bitmap = (u64 *)(media.base + CRAB_BITMAP_OFFSET);
+	for (i = 0; i < ARRAY_SIZE(garbage); i++)
+		garbage[i] = rng(&seed);
+	memcpy(bitmap, garbage, sizeof(garbage));
+	good_case("sorted: garbage in the bitmap", true);
+	tap_ok(!memcmp(bitmap, garbage, sizeof(garbage)), "sorted: which is left as it is");
 }
 
 static void head_cases(void)
@@ -511,7 +616,7 @@ static void image_make(u64 seed)
 	image = media_create(MEDIA_BYTES);
 	media = media_create(MEDIA_BYTES);
 	model = model_create(KEYS, MODEL_UNIFORM, seed);
-	store = store_format_attach(&image, "crab", "", LEAF_BYTES);
+	store = store_format_attach(&image, "crab", sorted ? "sorted" : "slotted", LEAF_BYTES);
 	for (i = 0; i < KEYS; i++) {
 		at = i * 61 % model->n;
 		if (at == model->n - 1)
@@ -529,32 +634,44 @@ static void image_make(u64 seed)
 	geo.leaf_bytes = LEAF_BYTES;
 	geo.store_id = le32_to_cpu(dsuper(0)->store_id);
 	word = le64_to_cpu(((struct crab_dhead *)(media.base + CRAB_HEAD_OFFSET))->next);
-	for (; word & CRAB_LINK_MASK; word = le64_to_cpu(dleaf(leaves++)->head.next))
+	for (leaves = 0; word & CRAB_LINK_MASK; word = le64_to_cpu(dleaf(leaves++)->head.next))
 		order[leaves] = (word & CRAB_LINK_MASK) - 1;
 }
 
-int main(int argc, char **argv)
+static void layout_run(u32 count, u64 seed)
 {
-	u32 count = argc > 1 ? atoi(argv[1]) : 20000;
-	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 7;
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	image_make(seed);
-	crab_host_log = log_keep;
-	tap_ok(leaves >= 8, "an image with a list of %u leaves", leaves);
+	tap_ok(leaves >= 8, "%s: an image with a list of %u leaves",
+	       sorted ? "sorted" : "slotted", leaves);
 	for (i = 0; i < ARRAY_SIZE(super_cases); i++)
 		super_case_run(&super_cases[i]);
 	good_cases();
-	for (i = 0; i < ARRAY_SIZE(leaf_cases); i++) {
-		leaf_case_run(&leaf_cases[i], 2);
-		leaf_case_run(&leaf_cases[i], leaves - 2);
+	leaf_cases_run(list_cases, ARRAY_SIZE(list_cases));
+	if (sorted) {
+		sorted_good_cases(seed);
+		leaf_cases_run(sorted_cases, ARRAY_SIZE(sorted_cases));
+	} else {
+		leaf_cases_run(slotted_cases, ARRAY_SIZE(slotted_cases));
 	}
 	head_cases();
 	flips(count, seed);
 	model_destroy(model);
 	media_destroy(&image);
 	media_destroy(&media);
+}
+
+int main(int argc, char **argv)
+{
+	u32 count = argc > 1 ? atoi(argv[1]) : 20000;
+	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 7;
+
+	if (crab_persist_init())
+		return 2;
+	crab_host_log = log_keep;
+	layout_run(count, seed);
+	sorted = true;
+	layout_run(count, seed);
 	return tap_done();
 }

@@ -54,6 +54,7 @@ struct recover_leaf {
 		struct crab_leaf *leaf;	/* from then on */
 	};
 	bool valid;		/* the header is one of this store */
+	bool first;		/* born as the first of the list: its least key was 0 */
 	bool listed;		/* pass 2 came here */
 };
 
@@ -105,6 +106,7 @@ static void recover_headers(struct recover *r)
 				crab_load(tree->base.media,
 					  &crab_leaf_media(tree, n)->slots[0].key) : head.low;
 			r->at[n].birth = head.birth;
+			r->at[n].first = !head.low;
 			tree->birth = max(tree->birth, head.birth);
 		}
 		if (!(n & BREATHE))
@@ -137,12 +139,13 @@ static struct crab_leaf *recover_push(struct recover *r, u64 number, u64 low)
 	return leaf;
 }
 
-/* The first leaf of the list holds the least key there is; a sorted one may have lost it */
-static bool recover_ascends(const struct recover *r, u64 low, u64 above, bool first)
+/*
+ * The first leaf of the list was born for the least key there is, also where a
+ * sorted one no longer holds it; the first key of an empty one is CRAB_KEY_EMPTY
+ */
+static bool recover_ascends(const struct recover_leaf *at, u64 above, bool first)
 {
-	if (r->tree->sorted)
-		return first || low > above;	/* of an empty leaf it is CRAB_KEY_EMPTY */
-	return first ? !low : low > above;
+	return first ? at->first : at->low > above;
 }
 
 /*
@@ -167,7 +170,7 @@ static const char *recover_follow(const struct recover *r, u64 word, u64 above, 
 		return "link to a leaf without a valid header";
 	if (word != crab_link_to(geo, n, at->birth))
 		return "link to a leaf of another birth";
-	if (!recover_ascends(r, at->low, above, first))
+	if (!recover_ascends(at, above, first))
 		return "least keys of leaves do not ascend";
 	return NULL;
 }
