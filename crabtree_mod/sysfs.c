@@ -93,18 +93,6 @@ static const char *model_name(enum crab_model model)
 	return names[model];
 }
 
-static const char *options_name(const struct crab_tuning *tuning)
-{
-	static const char * const names[2][2][2] = {	/* on_demand, probe, pair */
-		{ { "none", "pair" },
-		  { "probe", "probe pair" } },
-		{ { "on_demand", "on_demand pair" },
-		  { "on_demand probe", "on_demand probe pair" } },
-	};
-
-	return names[tuning->on_demand][tuning->probe][tuning->pair];
-}
-
 /* A value in words: @_format and what follows it, with @info filled */
 #define SYSFS_WORD(_name, _store, _format, ...)					\
 static ssize_t _name##_show(struct device *dev, struct device_attribute *attr,	\
@@ -135,7 +123,9 @@ SYSFS_WORD(engine, OF_STORE, "%s", info.store.engine);
 SYSFS_WORD(layout, OF_STORE, "%s", info.store.layout);
 SYSFS_WORD(model, OF_STORE, "%s", model_name(info.store.needs));
 SYSFS_WORD(strategy, OF_STORE, "%s", crab_strategy_name(info.store.tuning.strategy));
-SYSFS_WORD(options, OF_STORE, "%s", options_name(&info.store.tuning));
+SYSFS_WORD(on_demand, OF_STORE, "%d", info.store.tuning.on_demand);
+SYSFS_WORD(probe, OF_STORE, "%d", info.store.tuning.probe);
+SYSFS_WORD(pair, OF_STORE, "%d", info.store.tuning.pair);
 SYSFS_WORD(version, OF_STORE, "%u", info.store.super.version);
 SYSFS_WORD(leaf_bytes, OF_STORE, "%u", info.store.super.leaf_bytes);
 SYSFS_WORD(feature_compat, OF_STORE, "%#llx", info.store.super.feature_compat);
@@ -156,7 +146,9 @@ static struct attribute *crab_device_attrs[] = {
 	&dev_attr_layout.attr,
 	&dev_attr_model.attr,
 	&dev_attr_strategy.attr,
-	&dev_attr_options.attr,
+	&dev_attr_on_demand.attr,
+	&dev_attr_probe.attr,
+	&dev_attr_pair.attr,
 	&dev_attr_version.attr,
 	&dev_attr_leaf_bytes.attr,
 	&dev_attr_feature_compat.attr,
