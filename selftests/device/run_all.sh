@@ -10,7 +10,7 @@
 . "$(dirname "$0")/lib.sh"
 
 PROGRAMS="abi abi32 operations operations32 limits permissions bad_input concurrency"
-SCRIPTS="regions.sh reload.sh hostile.sh sample.sh"
+SCRIPTS="regions.sh reload.sh hostile.sh sample.sh tuning.sh"
 RESULTS=/tmp/crab-results.$$
 
 # What there is and what this machine can execute: 32-bit programs need compat

@@ -4,7 +4,7 @@
  * call: store DEVICE VERB [ARGUMENT...]. It prints what it found, and an error
  * as its name; exit status 1 for an error, 2 for a wrong answer.
  *
- *   format [FORCE]	an empty store of 512-byte leaves
+ *   format [FORCE [LAYOUT]]	an empty store of 512-byte leaves
  *   info FIELD		state, reason, region, records, durability, repairs, uuid
  *   fill N		keys 0 .. N - 1, each with a value that follows from it
  *   verify N		exactly these are there, and CHECK finds nothing
@@ -27,6 +27,8 @@ static int verb_format(int fd, char **arg)
 	int rc;
 
 	format_args(&f, *arg ? CRABTREE_FORMAT_FORCE : 0, 512);
+	if (arg[0] && arg[1])
+		snprintf(f.layout, sizeof(f.layout), "%s", arg[1]);
 	rc = call(fd, CRABTREE_FORMAT, &f);
 	return rc ? fail(rc) : 0;
 }

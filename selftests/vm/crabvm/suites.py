@@ -90,7 +90,7 @@ def dkms(tool, name, scratch):
 
 
 # What needs neither a physical region nor 32-bit programs.
-UML_TESTS = "abi operations limits permissions bad_input concurrency sample.sh"
+UML_TESTS = "abi operations limits permissions bad_input concurrency sample.sh tuning.sh"
 DAX = ("--modules", "nd_e820", "nd_pmem")
 
 SUITES = [

@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests of the parameters that say how sorted leaves are written: they reach the
+# store, are shown by the module and by the device, and a bad one fails the load.
+#
+# shellcheck disable=SC3043,SC2317,SC2329
+. "$(dirname "$0")/lib.sh"
+
+parameter() { cat "/sys/module/crabtree/parameters/$1"; }
+attribute() { cat "/sys/class/crabtree/${dev##*/}/$1"; }
+options() { echo "$(attribute on_demand) $(attribute probe) $(attribute pair)"; }
+
+# fresh LAYOUT PARAMETER... : a store with 300 keys; sets dev
+fresh() {
+	local layout="$1"
+	shift
+	crabtree ram=1M "$@"
+	dev=$(device "ram:*")
+	must store "$dev" format FORCE "$layout"
+	must store "$dev" fill 300
+	must store "$dev" verify 300
+}
+
+defaults() {
+	local cost
+	fresh sorted
+	equal "$(attribute strategy)" auto strategy
+	equal "$(options)" "0 1 1" "on_demand, probe, pair"
+	equal "$(attribute model)" line model
+	for cost in round line order record; do
+		[ "$(parameter "cost_$cost")" -gt 0 ] || fail "cost_$cost was not measured"
+	done
+	equal $(($(attribute sips) + $(attribute cows) > 0)) 1 "writes by either way"
+}
+
+given() {
+	fresh sorted strategy=cow probe=0 pair=0 on_demand=1 cost_round=77 cost_order=5
+	equal "$(attribute strategy)" cow strategy
+	equal "$(options)" "1 0 0" "on_demand, probe, pair"
+	equal "$(parameter strategy)" cow parameter
+	equal "$(parameter cost_round)" 77 cost_round
+	equal "$(parameter cost_order)" 5 cost_order
+	[ "$(parameter cost_line)" -gt 0 ] || fail "cost_line was not measured"
+}
+
+# forced STRATEGY COUNTED OTHER
+forced() {
+	fresh sorted "strategy=$1" probe=1
+	[ "$(attribute "$2")" -gt 0 ] || fail "no $2"
+	equal "$(attribute "$3")" 0 "$3"
+}
+
+# All costs given: what is chosen is theirs, and the same twice
+chosen() {
+	local first
+	fresh sorted probe=0 cost_round=100000 cost_line=10000 cost_order=1000 cost_record=1000
+	first=$(attribute sips)/$(attribute cows)/$(attribute lines)/$(attribute fences)
+	unload
+	fresh sorted probe=0 cost_round=100000 cost_line=10000 cost_order=1000 cost_record=1000
+	equal "$(attribute sips)/$(attribute cows)/$(attribute lines)/$(attribute fences)" \
+		"$first" "sips/cows/lines/fences"
+}
+
+slotted() {
+	fresh slotted strategy=cow on_demand=1
+	equal "$(attribute model)" word model
+	equal "$(attribute cows)" 0 cows
+}
+
+# bad LOG PARAMETER
+bad() {
+	log_mark
+	refuses EINVAL load "$CRAB_MODULES/crabtree.ko" ram=1M "$2"
+	log_has "$1"
+	! loaded crabtree || fail "the module stayed"
+}
+
+tests() {
+	it defaults "defaults: auto, with measured costs"
+	it given "what is given is used and shown"
+	it forced "forced shifting never copies" sip sips cows
+	it forced "forced copying never shifts" cow cows sips
+	it chosen "the same costs make the same choices"
+	it slotted "slotted leaves have nothing to choose"
+	it bad "an unknown strategy fails the load" "strategy=fast: not one of" strategy=fast
+	it bad "a cost that is no number fails the load" cost_round cost_round=much
+	it bad "a negative cost fails the load" cost_line cost_line=-1
+	it bad "an option that is no truth value fails the load" probe probe=perhaps
+}
+
+main "$@"
