@@ -76,12 +76,14 @@ int crab_strategy_by_name(const char *name);
  * @line: one line more before the same fence
  * @order: keep two stores in order
  * @record: copy or move one record
+ * @pair: store a record as one event of 16 bytes, instead of two stores in order
  */
 struct crab_costs {
 	u32 round;
 	u32 line;
 	u32 order;
 	u32 record;
+	u32 pair;
 };
 
 /**
@@ -113,6 +115,17 @@ extern struct crab_tuning crab_tuning_default;
  * Return: 0 or -ENOMEM.
  */
 int crab_costs_measure(struct crab_costs *costs);
+
+/**
+ * crab_costs_pair() - is a store of 16 bytes cheaper here than two stores in order?
+ * @costs: as measured
+ *
+ * What crab_tuning.pair should be where nobody asks for anything else.
+ */
+static inline bool crab_costs_pair(const struct crab_costs *costs)
+{
+	return costs->pair < costs->order;
+}
 
 /**
  * struct crab_engine - an attached engine; the head of each engine's own structure

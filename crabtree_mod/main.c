@@ -52,8 +52,10 @@ MODULE_PARM_DESC(on_demand, "Sorted leaves: allocate by a bitmap on the media");
 module_param_named(probe, crab_tuning_default.probe, bool, 0444);
 MODULE_PARM_DESC(probe, "Sorted leaves: compare with the middle key before searching");
 
-module_param_named(pair, crab_tuning_default.pair, bool, 0444);
-MODULE_PARM_DESC(pair, "Sorted leaves: store 16 bytes at once where the CPU can");
+/* -1: what is cheaper; once loaded, 0 or 1 */
+static int pair = -1;
+module_param(pair, int, 0444);
+MODULE_PARM_DESC(pair, "Sorted leaves: store 16 bytes at once where the CPU can: 1, 0, or -1 (if that is cheaper)");
 
 /* 0: to be measured; once loaded, the costs in use */
 static struct crab_costs costs;
@@ -65,6 +67,8 @@ module_param_named(cost_order, costs.order, uint, 0444);
 MODULE_PARM_DESC(cost_order, "Picoseconds to keep two stores in order; 0: measured");
 module_param_named(cost_record, costs.record, uint, 0444);
 MODULE_PARM_DESC(cost_record, "Picoseconds to copy a record; 0: measured");
+module_param_named(cost_pair, costs.pair, uint, 0444);
+MODULE_PARM_DESC(cost_pair, "Picoseconds to store 16 bytes at once; 0: measured");
 
 static const struct {
 	const char *name;
@@ -84,7 +88,7 @@ static int __init crab_price(void)
 	struct crab_costs measured = costs;
 	int err = 0;
 
-	if (!costs.round || !costs.line || !costs.order || !costs.record)
+	if (!costs.round || !costs.line || !costs.order || !costs.record || !costs.pair)
 		err = crab_costs_measure(&measured);
 	if (err) {
 		pr_err("cannot measure costs: error %d\n", err);
@@ -94,6 +98,10 @@ static int __init crab_price(void)
 	costs.line = costs.line ?: measured.line;
 	costs.order = costs.order ?: measured.order;
 	costs.record = costs.record ?: measured.record;
+	costs.pair = costs.pair ?: measured.pair;
+	if (pair < 0)
+		pair = crab_costs_pair(&costs);
+	crab_tuning_default.pair = pair;
 	crab_tuning_default.costs = costs;
 	return 0;
 }

@@ -14,15 +14,16 @@
 #define STRATEGY_LEAF	256	/* 13 slots */
 #define STRATEGY_SLOTS	13
 
-/* round, line, order, record: a cheap order, dear cleans; the reverse; extremes */
+/* round, line, order, record, pair: a cheap order, dear cleans; the reverse; extremes */
 static const struct crab_costs strategy_costs[] = {
-	{ 130000, 16000, 1000, 1500 },
-	{ 1, 1, 1, 1 },
-	{ 1000000, 1, 1, 1 },
-	{ 1, 1000000, 1, 1 },
-	{ 1, 1, 1000000, 1 },
-	{ 1, 1, 1, 1000000 },
-	{ U32_MAX, U32_MAX, U32_MAX, U32_MAX },
+	{ 130000, 16000, 1000, 1500, 500 },
+	{ 1, 1, 1, 1, 1 },
+	{ 1000000, 1, 1, 1, 1 },
+	{ 1, 1000000, 1, 1, 1 },
+	{ 1, 1, 1000000, 1, 1 },
+	{ 1, 1, 1, 1000000, 1 },
+	{ 1, 1, 1, 1, 1000000 },
+	{ U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX },
 };
 
 static struct crab_tree *strategy_tree(struct kunit *test, u32 leaf_bytes)
@@ -40,22 +41,22 @@ static struct crab_tree *strategy_tree(struct kunit *test, u32 leaf_bytes)
 static void strategy_prices(struct kunit *test)
 {
 	struct crab_tree *tree = strategy_tree(test, 512);
-	u32 stores = crab_pair_is_atomic() ? 1 : 2;
+	u32 second = crab_pair_is_atomic() ? 3 : 10;
 
-	tree->base.tuning.costs = (struct crab_costs){ 1000, 100, 10, 1 };
+	tree->base.tuning.costs = (struct crab_costs){ 1000, 100, 10, 1, 3 };
 	KUNIT_EXPECT_EQ(test, crab_strategy_lines(0, 0), 1U);
 	KUNIT_EXPECT_EQ(test, crab_strategy_lines(0, 1), 2U);
 	KUNIT_EXPECT_EQ(test, crab_strategy_lines(1, 4), 1U);
 	KUNIT_EXPECT_EQ(test, crab_strategy_lines(4, 9), 3U);
 	KUNIT_EXPECT_EQ(test, crab_strategy_sip(tree, 5, 0), 1021ULL);
 	KUNIT_EXPECT_EQ(test, crab_strategy_sip(tree, 0, 4), 2105ULL);
-	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 0), 2000ULL);
-	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 5), 2210ULL);
-	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 29), 2758ULL);
+	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 0), 3000ULL);
+	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 5), 3210ULL);
+	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 29), 3758ULL);
 	tree->base.tuning.on_demand = true;
-	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 5), 4210ULL);
+	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 5), 5210ULL);
 	tree->base.tuning.pair = true;
-	KUNIT_EXPECT_EQ(test, crab_strategy_sip(tree, 0, 4), 2005ULL + 50 * stores);
+	KUNIT_EXPECT_EQ(test, crab_strategy_sip(tree, 0, 4), 2055ULL + 5 * second);
 }
 
 static u64 strategy_chosen(const struct crab_tree *tree, u64 sip, u64 cow)
@@ -217,7 +218,7 @@ static void strategy_counted(struct kunit *test, enum crab_strategy strategy, bo
 		.test = test,
 		.tuning = {
 			.strategy = strategy, .on_demand = on_demand,
-			.costs = { 1000, 300, 10, 20 },
+			.costs = { 1000, 300, 10, 20, 5 },
 		},
 		.tree = strategy_tree(test, STRATEGY_LEAF),
 		.info = kunit_kzalloc(test, sizeof(*s.info), GFP_KERNEL),
@@ -279,7 +280,7 @@ static void strategy_deterministic(struct kunit *test)
 /* The probe copies for a key in the lower half, whatever the costs say, and only then */
 static void strategy_probe(struct kunit *test)
 {
-	struct crab_tuning tuning = { .probe = true, .costs = { 1, 1000000, 1, 1000000 } };
+	struct crab_tuning tuning = { .probe = true, .costs = { 1, 1000000, 1, 1000000, 1 } };
 	struct crab_test *t = test->priv;
 	u64 value;
 
@@ -309,6 +310,7 @@ static void strategy_measured(struct kunit *test)
 	KUNIT_EXPECT_GT(test, costs.line, 0U);
 	KUNIT_EXPECT_GT(test, costs.order, 0U);
 	KUNIT_EXPECT_GT(test, costs.record, 0U);
+	KUNIT_EXPECT_GT(test, costs.pair, 0U);
 }
 
 static void strategy_names(struct kunit *test)

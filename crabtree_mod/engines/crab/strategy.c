@@ -24,13 +24,14 @@ u32 crab_strategy_lines(u32 from, u32 to)
 	return slot_line(to) - slot_line(from) + 1;
 }
 
-/* Moving a record is two stores in order, or one event of 16 bytes, and an order behind it */
+/* Moving a record is two stores in order, or one event of 16 bytes, and an order before it */
 static u64 price_of_shift(const struct crab_tree *tree)
 {
 	const struct crab_tuning *tuning = &tree->base.tuning;
 	bool pair = tuning->pair && crab_pair_is_atomic();
 
-	return tuning->costs.record + (u64)tuning->costs.order * (pair ? 1 : 2);
+	return (u64)tuning->costs.record + tuning->costs.order +
+	       (pair ? tuning->costs.pair : tuning->costs.order);
 }
 
 u64 crab_strategy_sip(const struct crab_tree *tree, u32 pos, u32 moved)
@@ -43,7 +44,7 @@ u64 crab_strategy_cow(const struct crab_tree *tree, u32 count)
 {
 	const struct crab_costs *costs = &tree->base.tuning.costs;
 	u32 lines = slot_line(min(count, tree->slots - 1)) + 1;	/* a full leaf has no end */
-	u32 rounds = 2;		/* the leaf, then the link */
+	u32 rounds = 3;		/* the leaf, then the link, whose line has to be fetched first */
 
 	if (tree->base.tuning.on_demand)
 		rounds += 2;	/* one bit for the leaf that is taken, one for the other */
