@@ -12,10 +12,13 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/prefetch.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "index.h"
+
+#define INDEX_LINE	64	/* bytes between two prefetches */
 
 /* Where a search went: the node of each level and the entry taken in it */
 struct index_path {
@@ -172,12 +175,23 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf)
 	}
 }
 
+/* The child that leads to @key; its keys are on their way */
+static struct crab_index_node *node_descend(const struct crab_index_node *node, u32 pos)
+{
+	struct crab_index_node *child = node->children[pos];
+	u32 at;
+
+	for (at = 0; at <= sizeof(child->keys); at += INDEX_LINE)
+		prefetch((u8 *)child + at);
+	return child;
+}
+
 void *crab_index_find(const struct crab_index *index, u64 key)
 {
 	const struct crab_index_node *node = index->root;
 
 	while (node->level)
-		node = node->children[node_search(node, key)];
+		node = node_descend(node, node_search(node, key));
 	return node->children[node_search(node, key)];
 }
 

@@ -21,6 +21,7 @@
 #define CRABTREE_PERSIST_H
 
 #include <linux/compiler.h>
+#include <linux/prefetch.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
 
@@ -182,6 +183,24 @@ static __always_inline void crab_store_pair(struct crab_flow *flow, __le64 *p,
 	if (flow->media->shadow)
 		crab_shadow_store_pair(flow->media, p, first, second);
 #endif
+}
+
+/**
+ * crab_fetch() - lines that will be written soon; a hint
+ * @p: first byte
+ * @len: bytes; 0: nothing
+ *
+ * A store that misses the caches makes the clean behind it wait, and the fence with it.
+ *
+ * Context: any.
+ */
+static __always_inline void crab_fetch(const void *p, u64 len)
+{
+	unsigned long line = (unsigned long)p & ~(CRAB_LINE - 1UL);
+	unsigned long end = (unsigned long)p + len;
+
+	for (; line < end; line += CRAB_LINE)
+		prefetchw((void *)line);
 }
 
 /**

@@ -69,6 +69,13 @@ static u64 pool_pick(struct crab_pool *pool)
 	return leaf;
 }
 
+u64 crab_pool_next(const struct crab_pool *pool)
+{
+	u64 leaf = READ_ONCE(pool->cursor);
+
+	return find_next_zero_bit(pool->used, pool->leaves, min(leaf, pool->leaves));
+}
+
 int crab_pool_take(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave)
 {
 	int err = 0;

@@ -63,6 +63,14 @@ bool crab_pool_mark(struct crab_pool *pool, u64 leaf);
 void crab_pool_close(struct crab_pool *pool);
 
 /**
+ * crab_pool_next() - the leaf that crab_pool_take() may give next
+ * @pool: the pool
+ * Context: any, without the lock: no more than a hint.
+ * Return: a number, or the number of leaves.
+ */
+u64 crab_pool_next(const struct crab_pool *pool);
+
+/**
  * crab_pool_take() - take leaves, prepared ones first
  * @pool: the pool
  * @spares: out

@@ -242,6 +242,13 @@ void crab_slotted_landmarks(struct crab_flow *flow, struct crab_dleaf *dleaf, u3
 /* leaf_sorted.c */
 u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot);
 int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+
+/** crab_sorted_fetch() - a hint: the leaf will be searched */
+void crab_sorted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf);
+
+/** crab_sorted_gather() - as crab_leaf_gather(); the leaf has no twin */
+u32 crab_sorted_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
+		       u64 start, u64 end, struct crab_record *records);
 void crab_sorted_read(struct crab_tree *tree, struct crab_leaf *leaf);
 void crab_sorted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
 		       struct crab_head *head, const struct crab_record *records, u32 count,
@@ -318,6 +325,9 @@ void crab_smo_unlink(struct crab_tree *tree, struct crab_leaf *leaf);
 
 /** crab_smo_prepare() - maintain: make one free leaf's landmarks durable (P5) */
 bool crab_smo_prepare(struct crab_tree *tree);
+
+/** crab_smo_fetch() - a hint: a leaf will be replaced by @n fresh ones of @count records each */
+void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 n, u32 count);
 
 /** crab_smo_copy() - a leaf by one with the records in scratch: copy on write */
 int crab_smo_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 count);

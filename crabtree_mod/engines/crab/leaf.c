@@ -79,6 +79,8 @@ u32 crab_leaf_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	struct crab_record record;
 	u32 count = 0, slot;
 
+	if (tree->sorted && leaf->twin == CRAB_LEAF_NO_TWIN)
+		return crab_sorted_gather(tree, leaf, start, end, records);
 	crab_leaf_for_each(tree, leaf, slot) {
 		record = crab_leaf_record(tree, leaf, slot);
 		if (record.key >= start && record.key <= end)

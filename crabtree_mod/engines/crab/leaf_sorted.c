@@ -40,8 +40,11 @@
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
+#include <linux/prefetch.h>
 
 #include "crab.h"
+
+#define SORTED_FETCH	64	/* slots: where fetching all is cheaper than finding out which */
 
 /* Slots that are searched: the records, and the void twin if there is one */
 static u32 sorted_extent(const struct crab_leaf *leaf)
@@ -72,11 +75,36 @@ u32 crab_sorted_above(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return from;
 }
 
+/* Of a small leaf, all lines at once instead of one after the other, as the search finds them */
+void crab_sorted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	prefetch(leaf->prev);	/* a copy needs its link */
+	if (tree->slots < SORTED_FETCH)
+		crab_fetch(crab_leaf_slot(tree, leaf, 0), leaf->count * sizeof(struct crab_dslot));
+}
+
 int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
-	u32 above = crab_sorted_above(tree, leaf, key, 0, sorted_extent(leaf));
+	u32 above;
+
+	crab_sorted_fetch(tree, leaf);
+	above = crab_sorted_above(tree, leaf, key, 0, sorted_extent(leaf));
 
 	return above && crab_leaf_key(tree, leaf, above - 1) == key ? (int)above - 1 : -1;
+}
+
+u32 crab_sorted_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
+		       u64 start, u64 end, struct crab_record *records)
+{
+	u32 from = start ? crab_sorted_above(tree, leaf, start - 1, 0, leaf->count) : 0;
+	u32 to = leaf->count, i;
+
+	if (end != CRAB_KEY_EMPTY)
+		to = crab_sorted_above(tree, leaf, end, from, to);
+
+	for (i = from; i < to; i++)
+		records[i - from] = crab_leaf_record(tree, leaf, i);
+	return to - from;
 }
 
 static bool same_line(const void *a, const void *b)
@@ -138,6 +166,7 @@ void crab_sorted_shift_in(struct crab_tree *tree, struct crab_leaf *leaf, u32 po
 	struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
 	u32 i;
 
+	crab_fetch(&d[pos], (leaf->count - pos + 1) * sizeof(*d));
 	end_before_append(tree, leaf, leaf->count + 1);
 	for (i = leaf->count; i > pos; i--) {
 		slot_store(tree, &d[i], crab_leaf_record(tree, leaf, i - 1), true);
@@ -156,6 +185,7 @@ void crab_sorted_shift_out(struct crab_tree *tree, struct crab_leaf *leaf, u32 p
 	struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
 	u32 i, last = sorted_extent(leaf) - 1;
 
+	crab_fetch(&d[pos], (last - pos + 1) * sizeof(*d));
 	for (i = pos; i < last; i++) {
 		slot_store(tree, &d[i], crab_leaf_record(tree, leaf, i + 1), false);
 		if (!same_line(&d[i], &d[i + 1]))

@@ -62,6 +62,17 @@ static void smo_free(struct smo *smo)
 		kfree(smo->leaf[i]);
 }
 
+/* The fresh leaves are this change's: births, and on demand their bits */
+static void smo_number(struct crab_tree *tree, struct smo *smo)
+{
+	u32 i;
+
+	for (i = 0; i < smo->n; i++) {
+		smo->head[i].birth = ++tree->birth;
+		crab_bitmap_set(tree, smo->spare[i].leaf, true);
+	}
+}
+
 /* Everything that can fail. @leave: free leaves that must remain. */
 static int smo_begin(struct crab_tree *tree, struct smo *smo, u32 n, u32 leave)
 {
@@ -82,10 +93,7 @@ static int smo_begin(struct crab_tree *tree, struct smo *smo, u32 n, u32 leave)
 	err = crab_pool_take(&tree->pool, smo->spare, n, leave);
 	if (err)
 		goto err_free;
-	for (i = 0; i < n; i++) {
-		smo->head[i].birth = ++tree->birth;
-		crab_bitmap_set(tree, smo->spare[i].leaf, true);
-	}
+	smo_number(tree, smo);
 	return 0;
 
 err_free:
@@ -121,6 +129,16 @@ static void smo_write(struct crab_tree *tree, struct smo *smo, u64 low,
 	crab_leaf_fresh(tree, &smo->spare[0], &smo->head[0], records, split, smo->leaf[0]);
 	/* P7: the fresh leaves are whole before P8 links them */
 	crab_fence(&tree->base.flow, CRAB_P7_FRESH);
+}
+
+void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 n, u32 count)
+{
+	u64 number = crab_pool_next(&tree->pool);
+	size_t bytes = offsetof(struct crab_dleaf, slots[min(count, tree->slots)]);
+
+	crab_fetch(&smo_dhead(tree, leaf->prev)->next, sizeof(__le64));
+	for (; n && number < tree->base.geo.leaves; n--, number++)
+		crab_fetch(crab_leaf_media(tree, number), bytes);
 }
 
 static void smo_link(struct crab_tree *tree, const struct crab_leaf *pred, u64 word)
@@ -163,10 +181,15 @@ static void smo_splice(struct crab_tree *tree, struct smo *smo, struct crab_leaf
 	smo_join(tree, pred, after);
 }
 
+static void smo_release(struct crab_tree *tree, u64 number)
+{
+	crab_bitmap_set(tree, number, false);
+	crab_pool_give(&tree->pool, number);
+}
+
 static void smo_retire(struct crab_tree *tree, struct crab_leaf *leaf)
 {
-	crab_bitmap_set(tree, leaf->number, false);
-	crab_pool_give(&tree->pool, leaf->number);
+	smo_release(tree, leaf->number);
 	kfree(leaf);
 }
 
@@ -309,11 +332,33 @@ static bool smo_is_append(const struct crab_tree *tree, const struct crab_leaf *
 	return true;
 }
 
+/* One for one, where the descriptor can stay: its leaf moves to a fresh place */
+static int smo_move(struct crab_tree *tree, struct crab_leaf *leaf, u32 count)
+{
+	struct smo smo = { .n = 1, .leaf[0] = leaf };
+	u64 old = leaf->number;
+	u32 had = leaf->count;
+	int err = crab_pool_take(&tree->pool, smo.spare, 1, 0);
+
+	if (err)
+		return err;
+	smo_number(tree, &smo);
+	smo_write(tree, &smo, leaf->low, tree->scratch, count, count, leaf);
+	smo_link(tree, leaf->prev, smo_first_word(tree, &smo));
+	tree->records += count;
+	tree->records -= had;
+	smo_release(tree, old);
+	return 0;
+}
+
 int crab_smo_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 count)
 {
 	struct smo smo;
-	int err = smo_begin(tree, &smo, 1, 0);
+	int err;
 
+	if (tree->sorted)
+		return smo_move(tree, leaf, count);
+	err = smo_begin(tree, &smo, 1, 0);
 	if (!err)
 		smo_replace(tree, &smo, leaf, leaf, count, count);
 	return err;
@@ -354,6 +399,7 @@ int crab_smo_add(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 va
 	err = smo_begin_insert(tree, &smo, 2);
 	if (err)
 		return err;
+	crab_smo_fetch(tree, leaf, 0, 0);
 	count = crab_smo_with(tree, leaf, key, value);
 	smo_replace(tree, &smo, leaf, leaf, count, (count + 1) / 2);
 	tree->splits++;

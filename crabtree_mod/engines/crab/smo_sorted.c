@@ -68,6 +68,7 @@ static int add_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos, u64 k
 
 	if (crab_strategy_is_sip(tree, sip, cow))
 		return write_sip(tree, leaf, pos, key, value);
+	crab_smo_fetch(tree, leaf, 1, leaf->count + 1);
 	return write_cow(tree, leaf, crab_smo_with(tree, leaf, key, value));
 }
 
@@ -133,8 +134,10 @@ static bool probe_says_cow(const struct crab_tree *tree, const struct crab_leaf 
 static int insert_by_copy(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value,
 			  enum crab_insert_mode mode, struct crab_old *old)
 {
-	u32 count = crab_smo_with(tree, leaf, key, value);
+	u32 count;
 
+	crab_smo_fetch(tree, leaf, 1, leaf->count + 1);
+	count = crab_smo_with(tree, leaf, key, value);
 	if (count == leaf->count)
 		return replace_at(tree, leaf, crab_sorted_find(tree, leaf, key), value, mode, old);
 	if (mode == CRAB_INSERT_REPLACE)
@@ -148,6 +151,7 @@ int crab_sorted_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, 
 	u32 pos;
 
 	old->existed = false;
+	crab_sorted_fetch(tree, leaf);
 	if (probe_says_cow(tree, leaf, key))
 		return insert_by_copy(tree, leaf, key, value, mode, old);
 	pos = crab_sorted_above(tree, leaf, key, 0, leaf->count);
@@ -240,8 +244,10 @@ static void rebalance(struct crab_tree *tree, struct crab_leaf *leaf)
 /* Copy on write without the record at @slot */
 static int remove_by_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
 {
-	u32 count = gather(tree, leaf) - 1;
+	u32 count;
 
+	crab_smo_fetch(tree, leaf, 1, leaf->count);
+	count = gather(tree, leaf) - 1;
 	memmove(&tree->scratch[slot], &tree->scratch[slot + 1],
 		(count - slot) * sizeof(tree->scratch[0]));
 	return write_cow(tree, leaf, count);
