@@ -13,6 +13,7 @@
 #   make kunit			the KUnit suites in user-mode Linux
 #   make selftests		the tests over the device, in virtual machines
 #   make counts		lines and fences per operation, into the documentation
+#   make paper		the paper's evaluation, into the documentation; half an hour
 #   make style | docs		the checks of the sources and of the documentation
 #   make install | clean | distclean
 #
@@ -63,6 +64,9 @@ selftests: setup-host setup-vm
 counts: setup-host
 	@scripts/counts
 
+paper: setup-host setup-paper
+	@scripts/paper
+
 style: setup-host setup-style
 	@scripts/check style
 
@@ -78,4 +82,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host kunit selftests counts style docs install clean distclean
+.PHONY: help demo check quick modules tools host kunit selftests counts paper style docs install clean distclean
