@@ -27,6 +27,7 @@ int crab_pool_init(struct crab_pool *pool, u64 leaves)
 	pool->leaves = leaves;
 	pool->free = leaves;
 	pool->cursor = 0;
+	pool->given = 0;
 	pool->stocked = 0;
 	pool->closed = false;
 	return 0;
@@ -54,26 +55,43 @@ void crab_pool_close(struct crab_pool *pool)
 	spin_unlock(&pool->lock);
 }
 
-/* One clear bit, from the cursor on and around; there is one */
+/*
+ * A leaf that came back a while ago and was not taken since, or LEAVES: its lines are
+ * in the caches still, and no longer on their way out
+ */
+static u64 pool_recent(const struct crab_pool *pool)
+{
+	u32 given = READ_ONCE(pool->given);
+	u64 leaf = READ_ONCE(pool->recent[given % CRAB_POOL_RECENT]);
+
+	return given < CRAB_POOL_RECENT || test_bit(leaf, pool->used) ? pool->leaves : leaf;
+}
+
+u64 crab_pool_next(const struct crab_pool *pool)
+{
+	u64 leaf = pool_recent(pool), cursor = READ_ONCE(pool->cursor);
+
+	if (leaf < pool->leaves)
+		return leaf;
+	return find_next_zero_bit(pool->used, pool->leaves, min(cursor, pool->leaves));
+}
+
+/* One clear bit: a recent one, or from the cursor on and around; there is one */
 static u64 pool_pick(struct crab_pool *pool)
 {
 	u64 leaf;
 
 	lockdep_assert_held(&pool->lock);
-	leaf = find_next_zero_bit(pool->used, pool->leaves, pool->cursor);
-	if (leaf >= pool->leaves)
-		leaf = find_first_zero_bit(pool->used, pool->leaves);
+	leaf = pool_recent(pool);
+	if (leaf >= pool->leaves) {
+		leaf = find_next_zero_bit(pool->used, pool->leaves, pool->cursor);
+		if (leaf >= pool->leaves)
+			leaf = find_first_zero_bit(pool->used, pool->leaves);
+		pool->cursor = leaf + 1;
+	}
 	__set_bit(leaf, pool->used);
-	pool->cursor = leaf + 1;
 	pool->free--;
 	return leaf;
-}
-
-u64 crab_pool_next(const struct crab_pool *pool)
-{
-	u64 leaf = READ_ONCE(pool->cursor);
-
-	return find_next_zero_bit(pool->used, pool->leaves, min(leaf, pool->leaves));
 }
 
 int crab_pool_take(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave)
@@ -135,5 +153,7 @@ void crab_pool_give(struct crab_pool *pool, u64 leaf)
 	spin_lock(&pool->lock);
 	__clear_bit(leaf, pool->used);
 	pool->free++;
+	pool->recent[pool->given % CRAB_POOL_RECENT] = leaf;
+	WRITE_ONCE(pool->given, pool->given + 1);
 	spin_unlock(&pool->lock);
 }

@@ -13,6 +13,7 @@
 #include <linux/types.h>
 
 #define CRAB_POOL_RESERVE	2	/* leaves that inserts leave for updates and merges */
+#define CRAB_POOL_RECENT	16	/* leaves that came back, remembered to be taken again */
 #define CRAB_POOL_READY		32	/* prepared leaves that the pool keeps in stock */
 
 /* A leaf taken from the pool */
@@ -29,6 +30,8 @@ struct crab_spare {
  * @used: one bit a leaf; set: in the list, in stock or taken
  * @free: leaves that can still be taken, those in stock included
  * @cursor: where the search for a free leaf goes on
+ * @recent: the leaves that came back last, as a ring: hints, @used decides
+ * @given: how many came back
  * @stock: prepared leaves
  * @stocked: how many
  * @closed: nothing may be taken: the list was not read to its end
@@ -39,6 +42,8 @@ struct crab_pool {
 	unsigned long *used;
 	u64 free;
 	u64 cursor;
+	u64 recent[CRAB_POOL_RECENT];
+	u32 given;
 	struct crab_spare stock[CRAB_POOL_READY];
 	u32 stocked;
 	bool closed;
