@@ -11,6 +11,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/errno.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
