@@ -22,13 +22,16 @@ fresh() {
 	must store "$dev" verify 300
 }
 
+# cheaper COST OTHER: 1 if it is, as pair= is by default
+cheaper() { echo $(($(parameter "cost_$1") < $(parameter "cost_$2"))); }
+
 defaults() {
 	local cost
 	fresh sorted
 	equal "$(attribute strategy)" auto strategy
-	equal "$(options)" "0 1 1" "on_demand, probe, pair"
+	equal "$(options)" "0 1 $(cheaper pair order)" "on_demand, probe, pair"
 	equal "$(attribute model)" line model
-	for cost in round line order record; do
+	for cost in round line order record pair; do
 		[ "$(parameter "cost_$cost")" -gt 0 ] || fail "cost_$cost was not measured"
 	done
 	equal $(($(attribute sips) + $(attribute cows) > 0)) 1 "writes by either way"
@@ -54,10 +57,12 @@ forced() {
 # All costs given: what is chosen is theirs, and the same twice
 chosen() {
 	local first
-	fresh sorted probe=0 cost_round=100000 cost_line=10000 cost_order=1000 cost_record=1000
+	fresh sorted probe=0 cost_round=100000 cost_line=10000 cost_order=1000 cost_record=1000 \
+		cost_pair=500
 	first=$(attribute sips)/$(attribute cows)/$(attribute lines)/$(attribute fences)
 	unload
-	fresh sorted probe=0 cost_round=100000 cost_line=10000 cost_order=1000 cost_record=1000
+	fresh sorted probe=0 cost_round=100000 cost_line=10000 cost_order=1000 cost_record=1000 \
+		cost_pair=500
 	equal "$(attribute sips)/$(attribute cows)/$(attribute lines)/$(attribute fences)" \
 		"$first" "sips/cows/lines/fences"
 }
