@@ -74,6 +74,7 @@ static struct crab_media region_map(u64 bytes)
 		perror("count: no memory for the region");
 		exit(1);
 	}
+	madvise(media.base, bytes, MADV_HUGEPAGE);	/* as the kernel maps a region */
 	return media;
 }
 
