@@ -4,7 +4,8 @@
  * engine table.
  *
  * Invariant: a function that returns 0 to a writer has made its effect durable;
- * one that returns an error has stored nothing on the media.
+ * one that returns an error has changed no record. (A full pool may have had
+ * sparse neighbours merged on the way, each merge durable and whole.)
  *
  * Locking: the store's, as engine.h says.
  */
