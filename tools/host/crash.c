@@ -6,6 +6,7 @@
  * the content after it (once it returned: after); the verifier finds nothing;
  * another attach repairs nothing and finds the same; operations go on; and all
  * of this again where the recovery itself, or the operation after it, is cut.
+ * Where leaves are allocated on demand, the bitmap has every leaf of the list.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,9 @@
 #include <linux/string.h>
 
 #include "crash.h"
+#include "engines/crab/crab.h"
 #include "model.h"
+#include "store_priv.h"
 
 #define CRASH_NODES	256
 #define CRASH_BUDGET	200000
@@ -43,11 +46,12 @@ struct crash_trial {
 	struct crash *crash;
 	const struct crash_content *allowed[2];
 	bool blank;			/* or no store at all: a FORMAT was cut */
+	bool bitmap;			/* it was written: attach was done */
 	u32 depth;			/* cuts that may still follow this one */
 };
 
 static const char * const verb_names[CRASH_VERBS] = {
-	"insert", "insert void", "delete", "maintain", "reattach", "cut", "format",
+	"insert", "insert void", "delete", "maintain", "reattach", "cut", "survive", "format",
 };
 
 __printf(2, 3)
@@ -103,6 +107,7 @@ static void crash_hook(struct crab_shadow *shadow, enum crab_shadow_event event,
 	if (event == CRAB_SHADOW_STORED && !c->every_store)
 		return;
 	if (points->count == CRASH_POINTS) {
+		c->gave_up = true;
 		crash_say(c, "more than %u moments", CRASH_POINTS);
 		return;
 	}
@@ -337,8 +342,10 @@ static int explore_points(struct crash_trial *t, struct crash_points *points)
 		images = c->shadow->counts.images;
 		err = crab_shadow_explore(c->shadow, at->image, crash_judge, t, CRASH_BUDGET);
 		c->counts.largest = max(c->counts.largest, c->shadow->counts.images - images);
-		if (err == -E2BIG)
+		if (err == -E2BIG) {
+			c->gave_up = true;
 			crash_say(c, "more than %u images", CRASH_BUDGET);
+		}
 		if (err)
 			crash_say_more(c, "; moment %u of %u, %s %s", i + 1, points->count,
 				       at->event == CRAB_SHADOW_FENCING ? "before fence" : "store",
@@ -347,13 +354,28 @@ static int explore_points(struct crash_trial *t, struct crash_points *points)
 	return err;
 }
 
+/* The bitmap of a store that allocates on demand; stale words may call free leaves used */
+static int bitmap_judge(struct crash *c, struct crab_store *store)
+{
+	const struct crab_tree *tree = crab_tree_of(store->engine);
+	const __le64 *bitmap = (const __le64 *)(c->media.base + CRAB_BITMAP_OFFSET);
+	const struct crab_leaf *leaf;
+
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		if (!(crab_load(&c->media, bitmap + leaf->number / 64) >> leaf->number % 64 & 1))
+			return crash_say(c, "the bitmap calls leaf %llu free, which is in the list",
+					 leaf->number);
+	return 0;
+}
+
 /*
  * A read-only attach writes nothing and finds what the writable one will find; it
  * also settles every word that the content depends on, so that what is cut within
  * the recovery can be held to that content.
  */
-static int crash_peek(struct crash *c, struct crash_content *content)
+static int crash_peek(struct crash_trial *t, struct crash_content *content)
 {
+	struct crash *c = t->crash;
 	struct crab_attach_options options = { .readonly = true, .tuning = &c->setup.tuning };
 	u64 stores = c->shadow->counts.stores;
 	struct crab_attach_report report;
@@ -363,6 +385,8 @@ static int crash_peek(struct crash *c, struct crash_content *content)
 	if (IS_ERR(store))
 		return 1;	/* the writable attach will say why */
 	err = content_read(c, store, content) ?: store_judge(c, store, content);
+	if (!err && t->bitmap)
+		err = bitmap_judge(c, store);
 	crab_store_abandon(store);
 	if (!err && c->shadow->counts.stores != stores)
 		err = crash_say(c, "a read-only attach wrote to the media");
@@ -376,14 +400,15 @@ static int crash_judge(struct crab_shadow *shadow, void *arg)
 	struct crash_points *points = t->depth && crash_deepens(c) ? points_alloc() : NULL;
 	struct crash_content found, peeked;
 	struct crash_trial inner = {
-		.crash = c, .allowed = { &found, &found }, .depth = t->depth - 1,
+		.crash = c, .allowed = { &found, &found }, .bitmap = t->bitmap,
+		.depth = t->depth - 1,
 	};
 	struct crab_attach_report report;
 	struct crab_store *store;
 	int err, peek;
 
 	crab_host_seed(c->seed);	/* no choice of the judge may be left to chance */
-	peek = crash_peek(c, &peeked);
+	peek = crash_peek(t, &peeked);
 	crash_collect(c, points);
 	store = crash_attach(c, &report);
 	crash_collect(c, NULL);
@@ -406,6 +431,34 @@ static int crash_judge(struct crab_shadow *shadow, void *arg)
 	return err;
 }
 
+/* @during at each of @points, @done now; the store is as it was afterwards */
+static int explore_trials(struct crash_trial *during, struct crash_points *points,
+			  struct crash_trial *done)
+{
+	struct crash_points end = { .count = 1 };
+	struct crash *c = during->crash;
+	int err;
+
+	end.at[0].image = crab_shadow_capture(c->shadow);
+	end.at[0].event = CRAB_SHADOW_STORED;
+	c->counts.points += points->count + 1;
+	err = explore_points(during, points);
+	if (!err) {
+		err = explore_points(done, &end);
+		if (err)
+			crash_say_more(c, ", after it returned");
+	}
+	crab_shadow_restore(c->shadow, end.at[0].image);
+	crab_shadow_release(end.at[0].image);
+	return err;
+}
+
+/* From the first attach after FORMAT on */
+static bool bitmap_is_kept(const struct crash *c)
+{
+	return c->setup.tuning.on_demand && c->op.verb <= CRASH_DELETE;
+}
+
 /* The moments of an operation, and the one at its end, at which only @after may be found */
 static int explore_moments(struct crash *c, struct crash_points *points,
 			   const struct crash_content *before, const struct crash_content *after,
@@ -413,23 +466,28 @@ static int explore_moments(struct crash *c, struct crash_points *points,
 {
 	struct crash_trial during = {
 		.crash = c, .allowed = { before, after }, .blank = blank, .depth = depth - 1,
+		.bitmap = bitmap_is_kept(c),
 	};
-	struct crash_trial done = { .crash = c, .allowed = { after, after }, .depth = depth - 1 };
-	struct crash_points end = { .count = 1 };
-	int err;
+	struct crash_trial done = {
+		.crash = c, .allowed = { after, after }, .bitmap = during.bitmap, .depth = depth - 1,
+	};
 
-	end.at[0].image = crab_shadow_capture(c->shadow);
-	end.at[0].event = CRAB_SHADOW_STORED;
-	c->counts.points += points->count + 1;
-	err = explore_points(&during, points);
-	if (!err) {
-		err = explore_points(&done, &end);
-		if (err)
-			crash_say_more(c, ", after it returned");
-	}
-	crab_shadow_restore(c->shadow, end.at[0].image);
-	crab_shadow_release(end.at[0].image);
-	return err;
+	return explore_trials(&during, points, &done);
+}
+
+/* The same of the attach of what survived, which made up its mind: c->content */
+static int explore_recovery(struct crash *c, struct crash_points *points,
+			    const struct crash_content *before,
+			    const struct crash_content *after, u32 depth)
+{
+	struct crash_trial during = {
+		.crash = c, .allowed = { before, after }, .depth = depth - 1,
+	};
+	struct crash_trial done = {
+		.crash = c, .allowed = { &c->content, &c->content }, .depth = depth - 1,
+	};
+
+	return depth ? explore_trials(&during, points, &done) : 0;
 }
 
 static int explore_op(struct crash *c, struct crab_store *store, const struct crash_op *op,
@@ -478,9 +536,9 @@ static void step_count(struct crash *c)
 
 static int step_maintain(struct crash *c)
 {
-	c->shadow->cpu = 1;	/* as the worker that does it may well be elsewhere */
+	c->shadow->cpu ^= 1;	/* as the worker that does it may well be elsewhere */
 	crab_store_maintain(c->store);
-	c->shadow->cpu = 0;
+	c->shadow->cpu ^= 1;
 	return 0;
 }
 
@@ -508,8 +566,11 @@ static int step_format(struct crash *c)
 	return 0;
 }
 
-/* Lose power at a random moment of the operation, with a random image, and live on */
-static int step_cut(struct crash *c)
+/*
+ * Stop at a random moment of an insert or a delete. The store is gone, and the media is
+ * what the CPU sees; c->content what the operation would have made of it.
+ */
+static int crash_stop(struct crash *c)
 {
 	struct crash_op op = {
 		.verb = c->op.value % 2 ? CRASH_DELETE : CRASH_INSERT,
@@ -517,7 +578,6 @@ static int step_cut(struct crash *c)
 		.value = c->op.value,
 	};
 	struct crash_points *points = points_alloc();
-	struct crash_content before = c->content, found;
 	int err;
 
 	crash_collect(c, points);
@@ -529,13 +589,50 @@ static int step_cut(struct crash *c)
 	if (points->count)
 		crab_shadow_restore(c->shadow,
 				    points->at[c->op.value / 2 % points->count].image);
-	c->shadow->seed = c->op.value;
-	crab_shadow_crash(c->shadow);
-	if (!err)
-		err = step_attach(c) ?: content_read(c, c->store, &found);
-	if (!err && !content_equal(&found, &before) && !content_equal(&found, &c->content))
+	points_free(points);
+	return err;
+}
+
+/* Attaches what stopped; its content is that of @before or c->content, and now both */
+static int crash_resume(struct crash *c, const struct crash_content *before)
+{
+	struct crash_content found;
+	int err = step_attach(c) ?: content_read(c, c->store, &found);
+
+	if (!err && !content_equal(&found, before) && !content_equal(&found, &c->content))
 		err = crash_say(c, "content is neither the one before nor the one after");
 	c->content = found;
+	return err;
+}
+
+/* Lose power for good, with a random image, and live on */
+static int step_cut(struct crash *c)
+{
+	struct crash_content before = c->content;
+	int err = crash_stop(c);
+
+	c->shadow->seed = c->op.value;
+	crab_shadow_crash(c->shadow);
+	return err ?: crash_resume(c, &before);
+}
+
+/*
+ * The caches survive, as after an oops: what attach finds in them it makes durable, on
+ * another CPU, which no clean of the first one helps.
+ */
+static int step_survive(struct crash *c, u32 depth)
+{
+	struct crash_content before = c->content, after;
+	struct crash_points *points = points_alloc();
+	int err = crash_stop(c);
+
+	after = c->content;
+	c->shadow->cpu ^= 2;
+	crash_collect(c, depth ? points : NULL);
+	err = err ?: crash_resume(c, &before);
+	crash_collect(c, NULL);
+	if (!err)
+		err = explore_recovery(c, points, &before, &after, depth);
 	points_free(points);
 	return err;
 }
@@ -566,6 +663,8 @@ bool crash_step(struct crash *c, const struct crash_op *op, u32 depth)
 		err = explore_op(c, c->store, op, &c->content, depth);
 	} else if (op->verb == CRASH_CUT) {
 		err = step_cut(c);
+	} else if (op->verb == CRASH_SURVIVE) {
+		err = step_survive(c, depth);
 	} else {
 		points = points_alloc();
 		crash_collect(c, depth ? points : NULL);
@@ -610,7 +709,7 @@ struct crash_op crash_next(struct crash *c)
 		op.verb = CRASH_DELETE;
 	else
 		op.verb = (const enum crash_verb[]) { CRASH_VOID, CRASH_VOID, CRASH_MAINTAIN,
-			CRASH_MAINTAIN, CRASH_REATTACH, CRASH_CUT, CRASH_CUT, CRASH_CUT }[r % 8];
+			CRASH_MAINTAIN, CRASH_REATTACH, CRASH_CUT, CRASH_CUT, CRASH_SURVIVE }[r % 8];
 	if (op.verb == CRASH_VOID)
 		op.value = crash_void(c, r >> 24);
 	for (i = 0; op.verb == CRASH_DELETE && !c->content.there[op.key] && i < CRASH_KEYS; i++)

@@ -20,7 +20,8 @@ enum crash_verb {
 	CRASH_DELETE,
 	CRASH_MAINTAIN,
 	CRASH_REATTACH,		/* detach and attach */
-	CRASH_CUT,		/* lose power for good, at a moment of the last operation */
+	CRASH_CUT,		/* lose power for good, at a moment of an operation */
+	CRASH_SURVIVE,		/* stop there, and attach what the caches hold */
 	CRASH_FORMAT,
 	CRASH_VERBS
 };
@@ -76,6 +77,7 @@ extern const struct crash_setup crash_slotted;
  * @step: operations so far
  * @op: the one that runs
  * @points: where the moments of the running code are collected, or NULL
+ * @gave_up: there was more to try than may be: what was found is that, and no fault
  * @said: what was found first, in words; empty: nothing
  */
 struct crash {
@@ -92,6 +94,7 @@ struct crash {
 	struct crash_op op;
 	struct crash_counts counts;
 	struct crash_points *points;
+	bool gave_up;
 	char said[CRASH_SAID];
 };
 
