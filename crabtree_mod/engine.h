@@ -90,7 +90,7 @@ struct crab_costs {
  * struct crab_tuning - how to do what the media format leaves open; see seed 000
  * @strategy: of writes to sorted leaves, section 4.1
  * @on_demand: allocate leaves by a bitmap on the media, not from the pool, section 5.1
- * @probe: compare with the middle key before searching, section 5.2
+ * @probe: a key not above the middle one is written by copying, section 5.2
  * @pair: store key and value as one event where the CPU can, section 5.3
  * @costs: prices for CRAB_STRATEGY_AUTO
  */

@@ -50,7 +50,7 @@ module_param_named(on_demand, crab_tuning_default.on_demand, bool, 0444);
 MODULE_PARM_DESC(on_demand, "Sorted leaves: allocate by a bitmap on the media");
 
 module_param_named(probe, crab_tuning_default.probe, bool, 0444);
-MODULE_PARM_DESC(probe, "Sorted leaves: compare with the middle key before searching");
+MODULE_PARM_DESC(probe, "Sorted leaves: copy for a key that is not above the middle one");
 
 /* -1: what is cheaper; once loaded, 0 or 1 */
 static int pair = -1;

@@ -243,9 +243,6 @@ void crab_slotted_landmarks(struct crab_flow *flow, struct crab_dleaf *dleaf, u3
 u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot);
 int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
 
-/** crab_sorted_fetch() - a hint: the leaf will be searched */
-void crab_sorted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf);
-
 /** crab_sorted_gather() - as crab_leaf_gather(); the leaf has no twin */
 u32 crab_sorted_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		       u64 start, u64 end, struct crab_record *records);
@@ -257,6 +254,22 @@ void crab_sorted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
 /** crab_sorted_above() - the first slot of [@from, @to) with a key above @key, or @to */
 u32 crab_sorted_above(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 		      u32 from, u32 to);
+
+/** crab_sorted_place() - of all slots; the lines that it may read are asked for at once */
+u32 crab_sorted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+
+/**
+ * crab_sorted_copy() - write a fresh leaf, another's with one change; the caller fences (P7)
+ * @tree: the tree
+ * @leaf: the other
+ * @head: of the fresh one, whole
+ * @number: where
+ * @slot: of the change
+ * @rider: goes in front of @slot; NULL: @slot is left out
+ */
+void crab_sorted_copy(struct crab_tree *tree, const struct crab_leaf *leaf,
+		      const struct crab_head *head, u64 number, u32 slot,
+		      const struct crab_record *rider);
 
 /** crab_sorted_shift_in() - insert at @pos by shifting right (P6) */
 void crab_sorted_shift_in(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos,
@@ -329,8 +342,16 @@ bool crab_smo_prepare(struct crab_tree *tree);
 /** crab_smo_fetch() - a hint: a leaf will be replaced by @n fresh ones of @count records each */
 void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 n, u32 count);
 
-/** crab_smo_copy() - a leaf by one with the records in scratch: copy on write */
-int crab_smo_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 count);
+/**
+ * crab_smo_copy() - copy on write of a sorted leaf
+ * @tree: the tree
+ * @leaf: it stays, at another place
+ * @slot: of the change
+ * @rider: goes in front of @slot; NULL: @slot goes
+ * Return: 0, or -ENOSPC with nothing changed.
+ */
+int crab_smo_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
+		  const struct crab_record *rider);
 
 /** crab_smo_split_right() - all records but the first @keep, and @rider, to a fresh leaf behind */
 int crab_smo_split_right(struct crab_tree *tree, struct crab_leaf *leaf, u32 keep,

@@ -40,11 +40,10 @@
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/prefetch.h>
 
 #include "crab.h"
 
-#define SORTED_FETCH	64	/* slots: where fetching all is cheaper than finding out which */
+#define SORTED_FETCH	64	/* slots: where fetching all is cheaper than asking which half */
 
 /* Slots that are searched: the records, and the void twin if there is one */
 static u32 sorted_extent(const struct crab_leaf *leaf)
@@ -58,37 +57,44 @@ u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	return slot < sorted_extent(leaf) ? slot : tree->slots;
 }
 
+/* No branch depends on a key */
 u32 crab_sorted_above(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 		      u32 from, u32 to)
 {
 	u32 len = to - from, half;
 
-	while (len) {
+	while (len > 1) {
 		half = len / 2;
-		if (crab_leaf_key(tree, leaf, from + half) <= key) {
-			from += half + 1;
-			len -= half + 1;
-		} else {
-			len = half;
-		}
+		from += crab_leaf_key(tree, leaf, from + half - 1) <= key ? half : 0;
+		len -= half;
 	}
-	return from;
+	return from + (len && crab_leaf_key(tree, leaf, from) <= key);
 }
 
-/* Of a small leaf, all lines at once instead of one after the other, as the search finds them */
-void crab_sorted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf)
+/* Lines all at once instead of one after the other, as a search would find them */
+static void slots_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
+			u32 to)
 {
-	prefetch(leaf->prev);	/* a copy needs its link */
-	if (tree->slots < SORTED_FETCH)
-		crab_fetch(crab_leaf_slot(tree, leaf, 0), leaf->count * sizeof(struct crab_dslot));
+	crab_fetch(crab_leaf_slot(tree, leaf, from), (to - from) * sizeof(struct crab_dslot));
+}
+
+u32 crab_sorted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	u32 from = 0, to = sorted_extent(leaf), middle = to / 2;
+
+	if (tree->slots >= SORTED_FETCH && to) {
+		if (key < crab_leaf_key(tree, leaf, middle))
+			to = middle;
+		else
+			from = middle;
+	}
+	slots_fetch(tree, leaf, from, to);
+	return crab_sorted_above(tree, leaf, key, from, to);
 }
 
 int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
-	u32 above;
-
-	crab_sorted_fetch(tree, leaf);
-	above = crab_sorted_above(tree, leaf, key, 0, sorted_extent(leaf));
+	u32 above = crab_sorted_place(tree, leaf, key);
 
 	return above && crab_leaf_key(tree, leaf, above - 1) == key ? (int)above - 1 : -1;
 }
@@ -236,6 +242,24 @@ void crab_sorted_append(struct crab_tree *tree, struct crab_leaf *leaf,
 	crab_fence(flow, CRAB_P6_RECORD);
 }
 
+/* Into a fresh leaf, slot after slot; a line that is full is on its way out from then on */
+static void fresh_store(struct crab_flow *flow, struct crab_dslot *slot, struct crab_record record)
+{
+	crab_store(flow, &slot->key, record.key);
+	crab_store(flow, &slot->value, record.value);
+	if (!same_line(slot, slot + 1))
+		crab_clean(flow, slot, sizeof(*slot));
+}
+
+/* The records of a fresh leaf end before @slot; its last line is on its way out too */
+static void fresh_end(struct crab_tree *tree, struct crab_dleaf *d, u32 slot)
+{
+	if (slot == tree->slots)
+		return;
+	crab_store(&tree->base.flow, &d->slots[slot].key, CRAB_KEY_EMPTY);
+	crab_clean(&tree->base.flow, &d->slots[slot].key, sizeof(d->slots[slot].key));
+}
+
 void crab_sorted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
 		       struct crab_head *head, const struct crab_record *records, u32 count,
 		       struct crab_leaf *leaf)
@@ -245,15 +269,30 @@ void crab_sorted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
 	u32 i;
 
 	crab_head_store(flow, tree->base.geo.store_id, head);
-	for (i = 0; i < count; i++) {
-		crab_store(flow, &d->slots[i].key, records[i].key);
-		crab_store(flow, &d->slots[i].value, records[i].value);
-	}
-	if (count < tree->slots)
-		crab_store(flow, &d->slots[count].key, CRAB_KEY_EMPTY);
+	for (i = 0; i < count; i++)
+		fresh_store(flow, &d->slots[i], records[i]);
+	fresh_end(tree, d, count);
 	leaf->count = count;
-	crab_clean(flow, d, offsetof(struct crab_dleaf, slots[count]) +
-		   (count < tree->slots ? sizeof(__le64) : 0));
+}
+
+void crab_sorted_copy(struct crab_tree *tree, const struct crab_leaf *leaf,
+		      const struct crab_head *head, u64 number, u32 slot,
+		      const struct crab_record *rider)
+{
+	struct crab_dleaf *d = crab_leaf_media(tree, number);
+	struct crab_flow *flow = &tree->base.flow;
+	u32 from, to = 0;
+
+	crab_head_store(flow, tree->base.geo.store_id, head);
+	for (from = 0; from < slot; from++)
+		fresh_store(flow, &d->slots[to++], crab_leaf_record(tree, leaf, from));
+	if (rider)
+		fresh_store(flow, &d->slots[to++], *rider);
+	else
+		from++;
+	for (; from < leaf->count; from++)
+		fresh_store(flow, &d->slots[to++], crab_leaf_record(tree, leaf, from));
+	fresh_end(tree, d, to);
 }
 
 /*

@@ -101,6 +101,19 @@ err_free:
 	return err;
 }
 
+/* What the last fresh leaf has behind it: what is behind @tail, in the word of which it stands */
+static u64 smo_last_word(const struct crab_tree *tree, const struct smo *smo,
+			 const struct crab_leaf *tail)
+{
+	const struct crab_geometry *geo = &tree->base.geo;
+	u32 last = smo->n - 1;
+
+	if (tail->next)
+		return crab_load(tree->base.media, &smo_dhead(tree, tail)->next);
+	return crab_link_end(geo->store_id, crab_leaf_offset(geo, smo->spare[last].leaf),
+			     smo->head[last].birth);
+}
+
 /*
  * Writes the fresh leaves: the first @split records into the first, the others
  * into the second. @low: of the first. @tail: the last leaf that is replaced, or
@@ -113,12 +126,7 @@ static void smo_write(struct crab_tree *tree, struct smo *smo, u64 low,
 	struct crab_geometry *geo = &tree->base.geo;
 	u32 last = smo->n - 1;
 
-	if (tail->next)
-		smo->head[last].next = crab_load(tree->base.media, &smo_dhead(tree, tail)->next);
-	else
-		smo->head[last].next = crab_link_end(geo->store_id,
-						     crab_leaf_offset(geo, smo->spare[last].leaf),
-						     smo->head[last].birth);
+	smo->head[last].next = smo_last_word(tree, smo, tail);
 	smo->head[0].low = low;
 	if (last) {
 		smo->head[1].low = records[split].key;
@@ -332,36 +340,28 @@ static bool smo_is_append(const struct crab_tree *tree, const struct crab_leaf *
 	return true;
 }
 
-/* One for one, where the descriptor can stay: its leaf moves to a fresh place */
-static int smo_move(struct crab_tree *tree, struct crab_leaf *leaf, u32 count)
+int crab_smo_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
+		  const struct crab_record *rider)
 {
-	struct smo smo = { .n = 1, .leaf[0] = leaf };
+	struct smo smo = { .n = 1 };
 	u64 old = leaf->number;
-	u32 had = leaf->count;
 	int err = crab_pool_take(&tree->pool, smo.spare, 1, 0);
 
 	if (err)
 		return err;
 	smo_number(tree, &smo);
-	smo_write(tree, &smo, leaf->low, tree->scratch, count, count, leaf);
+	smo.head[0].self = crab_leaf_offset(&tree->base.geo, smo.spare[0].leaf);
+	smo.head[0].low = leaf->low;
+	smo.head[0].next = smo_last_word(tree, &smo, leaf);
+	crab_sorted_copy(tree, leaf, &smo.head[0], smo.spare[0].leaf, slot, rider);
+	/* P7: the copy is whole before P8 links it */
+	crab_fence(&tree->base.flow, CRAB_P7_FRESH);
 	smo_link(tree, leaf->prev, smo_first_word(tree, &smo));
-	tree->records += count;
-	tree->records -= had;
+	leaf->number = smo.spare[0].leaf;
+	leaf->count += rider ? 1 : -1;
+	tree->records += rider ? 1 : -1;
 	smo_release(tree, old);
 	return 0;
-}
-
-int crab_smo_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 count)
-{
-	struct smo smo;
-	int err;
-
-	if (tree->sorted)
-		return smo_move(tree, leaf, count);
-	err = smo_begin(tree, &smo, 1, 0);
-	if (!err)
-		smo_replace(tree, &smo, leaf, leaf, count, count);
-	return err;
 }
 
 int crab_smo_split_right(struct crab_tree *tree, struct crab_leaf *leaf, u32 keep,
@@ -408,7 +408,13 @@ int crab_smo_add(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 va
 
 int crab_smo_rewrite(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
 {
-	return crab_smo_copy(tree, leaf, crab_smo_with(tree, leaf, key, value));
+	u32 count = crab_smo_with(tree, leaf, key, value);
+	struct smo smo;
+	int err = smo_begin(tree, &smo, 1, 0);
+
+	if (!err)
+		smo_replace(tree, &smo, leaf, leaf, count, count);
+	return err;
 }
 
 void crab_smo_bypass(struct crab_tree *tree, struct crab_leaf *leaf)

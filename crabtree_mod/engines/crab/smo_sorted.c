@@ -22,7 +22,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/string.h>
+#include <linux/prefetch.h>
 
 #include "crab.h"
 
@@ -44,12 +44,15 @@ static int write_sip(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos, u6
 	return 0;
 }
 
-/* Copy on write of the records in scratch */
-static int write_cow(struct crab_tree *tree, struct crab_leaf *leaf, u32 count)
+/* Copy on write, with @rider in front of @slot, or without @slot */
+static int write_cow(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
+		     const struct crab_record *rider)
 {
 	u64 lines = tree->base.flow.lines, fences = tree->base.flow.fences;
-	int err = crab_smo_copy(tree, leaf, count);
+	int err;
 
+	crab_smo_fetch(tree, leaf, 1, leaf->count + 1);
+	err = crab_smo_copy(tree, leaf, slot, rider);
 	if (!err)
 		tally(tree, &tree->cow, lines, fences);
 	return err;
@@ -60,16 +63,26 @@ static u32 gather(struct crab_tree *tree, const struct crab_leaf *leaf)
 	return crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch);
 }
 
+/*
+ * Approximate probe, section 5.2: the lower half is enough to say that copying will
+ * do. The published one also saves the search; here the copy needs the lines anyway.
+ */
+static bool probe_says_cow(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
+{
+	return tree->base.tuning.probe && tree->base.tuning.strategy == CRAB_STRATEGY_AUTO &&
+	       leaf->count > 1 && leaf->count < tree->slots && slot <= leaf->count / 2;
+}
+
 /* There is room for the record, and @pos is its place */
 static int add_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
 {
+	const struct crab_record rider = { .key = key, .value = value };
 	u64 sip = crab_strategy_sip(tree, pos, leaf->count - pos);
 	u64 cow = crab_strategy_cow(tree, leaf->count + 1);
 
-	if (crab_strategy_is_sip(tree, sip, cow))
-		return write_sip(tree, leaf, pos, key, value);
-	crab_smo_fetch(tree, leaf, 1, leaf->count + 1);
-	return write_cow(tree, leaf, crab_smo_with(tree, leaf, key, value));
+	if (probe_says_cow(tree, leaf, pos) || !crab_strategy_is_sip(tree, sip, cow))
+		return write_cow(tree, leaf, pos, &rider);
+	return write_sip(tree, leaf, pos, key, value);
 }
 
 /* Splits off the upper half, which the record joins if it is in it (section 4.2, Split) */
@@ -101,16 +114,6 @@ static int split(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos, u64 ke
 	return crab_smo_add(tree, leaf, key, value);
 }
 
-static int insert_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos, u64 key, u64 value,
-		     enum crab_insert_mode mode)
-{
-	if (mode == CRAB_INSERT_REPLACE)
-		return -ENOENT;
-	if (leaf->count == tree->slots)
-		return split(tree, leaf, pos, key, value);
-	return add_at(tree, leaf, pos, key, value);
-}
-
 static int replace_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 value,
 		      enum crab_insert_mode mode, struct crab_old *old)
 {
@@ -122,27 +125,9 @@ static int replace_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, 
 	return 0;
 }
 
-/* Approximate probe, section 5.2: the middle key alone says that copying will do */
-static bool probe_says_cow(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+static bool is_at(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 pos, u64 key)
 {
-	return tree->base.tuning.probe && tree->base.tuning.strategy == CRAB_STRATEGY_AUTO &&
-	       leaf->count > 1 && leaf->count < tree->slots &&
-	       key <= crab_leaf_key(tree, leaf, leaf->count / 2);
-}
-
-/* Copying reads the leaf anyway: the record's place is found among what was read */
-static int insert_by_copy(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value,
-			  enum crab_insert_mode mode, struct crab_old *old)
-{
-	u32 count;
-
-	crab_smo_fetch(tree, leaf, 1, leaf->count + 1);
-	count = crab_smo_with(tree, leaf, key, value);
-	if (count == leaf->count)
-		return replace_at(tree, leaf, crab_sorted_find(tree, leaf, key), value, mode, old);
-	if (mode == CRAB_INSERT_REPLACE)
-		return -ENOENT;
-	return write_cow(tree, leaf, count);
+	return pos && crab_leaf_key(tree, leaf, pos - 1) == key;
 }
 
 int crab_sorted_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value,
@@ -150,14 +135,16 @@ int crab_sorted_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, 
 {
 	u32 pos;
 
+	prefetch(leaf->prev);	/* a copy needs its link */
+	pos = crab_sorted_place(tree, leaf, key);
 	old->existed = false;
-	crab_sorted_fetch(tree, leaf);
-	if (probe_says_cow(tree, leaf, key))
-		return insert_by_copy(tree, leaf, key, value, mode, old);
-	pos = crab_sorted_above(tree, leaf, key, 0, leaf->count);
-	if (pos && crab_leaf_key(tree, leaf, pos - 1) == key)
+	if (is_at(tree, leaf, pos, key))
 		return replace_at(tree, leaf, pos - 1, value, mode, old);
-	return insert_at(tree, leaf, pos, key, value, mode);
+	if (mode == CRAB_INSERT_REPLACE)
+		return -ENOENT;
+	if (leaf->count == tree->slots)
+		return split(tree, leaf, pos, key, value);
+	return add_at(tree, leaf, pos, key, value);
 }
 
 /* @right into the leaf before it: the left sibling takes what it can hold */
@@ -241,26 +228,15 @@ static void rebalance(struct crab_tree *tree, struct crab_leaf *leaf)
 		redistribute(tree, leaf, false);
 }
 
-/* Copy on write without the record at @slot */
-static int remove_by_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
-{
-	u32 count;
-
-	crab_smo_fetch(tree, leaf, 1, leaf->count);
-	count = gather(tree, leaf) - 1;
-	memmove(&tree->scratch[slot], &tree->scratch[slot + 1],
-		(count - slot) * sizeof(tree->scratch[0]));
-	return write_cow(tree, leaf, count);
-}
-
 static int remove_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
 {
 	u64 lines = tree->base.flow.lines, fences = tree->base.flow.fences;
 	u64 sip = crab_strategy_sip(tree, slot, leaf->count - 1 - slot);
 	u64 cow = crab_strategy_cow(tree, leaf->count - 1);
 
-	if (!crab_strategy_is_sip(tree, sip, cow) && leaf->count > 1)
-		return remove_by_copy(tree, leaf, slot);
+	if (leaf->count > 1 &&
+	    (probe_says_cow(tree, leaf, slot) || !crab_strategy_is_sip(tree, sip, cow)))
+		return write_cow(tree, leaf, slot, NULL);
 	crab_sorted_shift_out(tree, leaf, slot);
 	tree->records--;
 	tally(tree, &tree->sip, lines, fences);
@@ -270,18 +246,20 @@ static int remove_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
 int crab_sorted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u64 key,
 		       struct crab_old *old)
 {
-	bool probed = probe_says_cow(tree, leaf, key);
-	int slot = crab_sorted_find(tree, leaf, key), err;
+	u32 pos;
+	int err;
 
-	old->existed = slot >= 0;
-	if (slot < 0)
+	prefetch(leaf->prev);
+	pos = crab_sorted_place(tree, leaf, key);
+	old->existed = is_at(tree, leaf, pos, key);
+	if (!old->existed)
 		return -ENOENT;
-	old->value = crab_leaf_record(tree, leaf, slot).value;
+	old->value = crab_leaf_record(tree, leaf, pos - 1).value;
 	if (leaf->count == 1 && leaf->prev) {
 		crab_smo_unlink(tree, leaf);
 		return 0;
 	}
-	err = probed ? remove_by_copy(tree, leaf, slot) : remove_at(tree, leaf, slot);
+	err = remove_at(tree, leaf, pos - 1);
 	if (err)
 		return err;
 	tree->removed++;
