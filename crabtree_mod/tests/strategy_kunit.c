@@ -50,11 +50,11 @@ static void strategy_prices(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, crab_strategy_lines(4, 9), 3U);
 	KUNIT_EXPECT_EQ(test, crab_strategy_sip(tree, 5, 0), 1021ULL);
 	KUNIT_EXPECT_EQ(test, crab_strategy_sip(tree, 0, 4), 2105ULL);
-	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 0), 3000ULL);
-	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 5), 3210ULL);
-	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 29), 3758ULL);
+	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 0), 2000ULL);
+	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 5), 2210ULL);
+	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 29), 2758ULL);
 	tree->base.tuning.on_demand = true;
-	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 5), 5210ULL);
+	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 5), 4210ULL);
 	tree->base.tuning.pair = true;
 	KUNIT_EXPECT_EQ(test, crab_strategy_sip(tree, 0, 4), 2055ULL + 5 * second);
 }

@@ -44,7 +44,7 @@ u64 crab_strategy_cow(const struct crab_tree *tree, u32 count)
 {
 	const struct crab_costs *costs = &tree->base.tuning.costs;
 	u32 lines = slot_line(min(count, tree->slots - 1)) + 1;	/* a full leaf has no end */
-	u32 rounds = 3;		/* the leaf, then the link, whose line has to be fetched first */
+	u32 rounds = 2;		/* the leaf, then the link, which was fetched meanwhile */
 
 	if (tree->base.tuning.on_demand)
 		rounds += 2;	/* one bit for the leaf that is taken, one for the other */
