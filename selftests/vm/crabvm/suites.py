@@ -79,6 +79,13 @@ def powercut(kernel, cuts, operations):
     return build
 
 
+def counts(tool, name, scratch):
+    """What the module counts, against the host build."""
+    tool("module", "arm64-6.1")
+    tool("programs", "arm64")
+    return [os.path.join(HERE, "counts")]
+
+
 def verifier(tool, name, scratch):
     """The test of the power cut's verifier."""
     return [os.path.join(POWERCUT, "selftest"), tool("programs", "amd64") + "/churn"]
@@ -106,6 +113,7 @@ SUITES = [
     Suite("device-amd64-6.12", "device", device("amd64-6.12", *DAX), 90),
     Suite("pmem-arm64-6.12", "device",
           device("arm64-6.12", "--modules", "of_pmem", "nd_pmem", tests="regions.sh"), 30),
+    Suite("counts-arm64-6.1", "device", counts, 30),
     Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 30),
     Suite("powercut-uml", "power", powercut("uml", 8, 40000), 30),
     Suite("powercut-amd64-6.12", "power", powercut("amd64-6.12", 2, 20000), 60),
