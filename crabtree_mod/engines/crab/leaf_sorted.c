@@ -40,6 +40,7 @@
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
+#include <linux/prefetch.h>
 
 #include "crab.h"
 
@@ -71,11 +72,18 @@ u32 crab_sorted_above(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return from + (len && crab_leaf_key(tree, leaf, from) <= key);
 }
 
-/* Lines all at once instead of one after the other, as a search would find them */
+/*
+ * Lines all at once instead of one after the other, as a search would find them;
+ * shared, for readers meet in a leaf
+ */
 static void slots_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
 			u32 to)
 {
-	crab_fetch(crab_leaf_slot(tree, leaf, from), (to - from) * sizeof(struct crab_dslot));
+	unsigned long line = (unsigned long)crab_leaf_slot(tree, leaf, from) & ~(CRAB_LINE - 1UL);
+	unsigned long end = (unsigned long)crab_leaf_slot(tree, leaf, to);
+
+	for (; line < end; line += CRAB_LINE)
+		prefetch((void *)line);
 }
 
 u32 crab_sorted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
