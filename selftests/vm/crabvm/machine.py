@@ -42,6 +42,7 @@ class Machine:
     """What all kinds share: OPTIONS as run parses them, DIR for scratch files."""
 
     arch = ""
+    above = 0       # ordinary memory behind the region
     modules = ()
     serial_bus = ""
     serial_sync = ()
@@ -56,6 +57,13 @@ class Machine:
         cpu = self.options.cpu or "max"
         return CPUS.get(cpu, {}).get(self.arch, cpu)
 
+    def memory_above(self):
+        """A third node, if there is anything in it."""
+        if not self.above:
+            return []
+        return ["-object", f"memory-backend-ram,id=above,size={self.above}",
+                "-numa", "node,nodeid=2,memdev=above"]
+
     def memory(self):
         """Two nodes, the second one backed by the region's file."""
         o = self.options
@@ -63,11 +71,11 @@ class Machine:
         if not o.region:
             return args + ["-m", f"{RAM >> 20}M"]
         return args + [
-            "-m", f"{(RAM + o.size) >> 20}M",
+            "-m", f"{(RAM + o.size + self.above) >> 10}K",
             "-object", f"memory-backend-ram,id=ram,size={RAM}",
             "-object", f"memory-backend-file,id=region,mem-path={o.region},size={o.size},share=on",
             "-numa", f"node,nodeid=0,memdev=ram,cpus=0-{o.smp - 1}",
-            "-numa", "node,nodeid=1,memdev=region"]
+            "-numa", "node,nodeid=1,memdev=region", *self.memory_above()]
 
     def channels(self):
         """The ports out of the machine.
@@ -156,6 +164,7 @@ class Amd64(Machine):
     """QEMU's pc, booted through PVH."""
 
     arch = "amd64"
+    above = 64 << 20    # the initrd and the firmware's tables go to the end of memory
     modules = ("virtio_pci", "virtio_console")
     serial_bus = "virtio-serial-pci"
     serial_sync = ("-global", "virtio-serial-pci.ioeventfd=off")
