@@ -24,10 +24,19 @@ apt_sources() {
 	sort -u
 }
 
+# The sources of NAME: an architecture, or "amd64-src" for what Debian builds the
+# backports from
+apt_sources_of() {
+	case $1 in
+	*-src)	apt_sources | sed -n '/-backports main$/s/^deb /deb-src /p' ;;
+	*)	apt_sources ;;
+	esac
+}
+
 apt_config() {
-	local arch=$1 dir=$CACHE/apt/$1
+	local arch=${1%-*} dir=$CACHE/apt/$1
 	mkdir -p "$dir/lists/partial" "$dir/archives/partial" "$dir/preferences"
-	apt_sources >"$dir/sources.list"
+	apt_sources_of "$1" >"$dir/sources.list"
 	[ -s "$dir/sources.list" ] || die "apt of this machine names no Debian mirror"
 	: >"$dir/status"
 	cat >"$dir/conf" <<-END
@@ -84,5 +93,24 @@ apt_unpack() {
 	shift 4
 	mkdir -p "$dir"
 	dpkg-deb --fsys-tarfile "$new"/*.deb | tar -x -C "$dir" --wildcards "$@"
+	rm -rf "$new"
+}
+
+# download_source PACKAGE DIR: the source of a package in the backports
+download_source() {
+	apt_update amd64-src
+	( cd "$2" && APT_CONFIG=$CACHE/apt/amd64-src/conf \
+		apt-get -qq source --download-only --tar-only "$1" ) ||
+		die "could not download the source of $1"
+}
+
+# apt_source PACKAGE DIR FILE: one file out of the source, FILE as tar's pattern
+apt_source() {
+	local new
+	new=$(mktemp -d "$CACHE/apt/source.XXXXXX")
+	with_lock apt-amd64-src download_source "$1" "$new"
+	mkdir -p "$2"
+	tar -x -C "$2" --wildcards --no-anchored --transform 's,.*/,,' \
+		-f "$new/$1"_*.orig.tar.* "$3"
 	rm -rf "$new"
 }

@@ -12,6 +12,7 @@ the second one starts right behind.  KVM is not used.
 import os
 import subprocess
 
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RAM = 512 << 20
 ARM64_REGION = 0x40000000 + RAM
 X86_REGION = RAM
@@ -38,10 +39,19 @@ NODES = """
 PMEM_NODE = 'pmem@{at:x} {{ compatible = "pmem-region"; reg = <0x0 {at:#x} 0x0 {size:#x}>; }};'
 
 
+def fetched_qemu():
+    """Where it is; it is fetched if need be."""
+    subprocess.run([os.path.join(HERE, "fetch"), "qemu"], check=True)
+    cache = os.environ.get("CRABTREE_CACHE") or os.path.expanduser("~/.cache/crabtree")
+    return os.path.join(cache, "tool/qemu")
+
+
 class Machine:
     """What all kinds share: OPTIONS as run parses them, DIR for scratch files."""
 
     arch = ""
+    program = ""
+    start = 0       # of the region, physical
     above = 0       # ordinary memory behind the region
     modules = ()
     serial_bus = ""
@@ -56,6 +66,15 @@ class Machine:
         """The -cpu argument."""
         cpu = self.options.cpu or "max"
         return CPUS.get(cpu, {}).get(self.arch, cpu)
+
+    def emulator(self):
+        """This machine's QEMU, or the one that plugins are made for."""
+        if not self.options.plugin:
+            return [self.program]
+        qemu = fetched_qemu()
+        return [os.path.join(qemu, "usr/bin", self.program), "-L", os.path.join(qemu, "usr/share/qemu"),
+                "-L", "/usr/share/seabios", "-plugin",
+                f"{self.options.plugin},base={self.start:#x},size={self.options.size:#x}"]
 
     def memory_above(self):
         """A third node, if there is anything in it."""
@@ -112,9 +131,9 @@ class Machine:
         """kmemleak costs time where it is not asked for its opinion."""
         return "" if self.options.leaks else "kmemleak=off"
 
-    def qemu(self, program, image, initrd, append, *more):
+    def qemu(self, image, initrd, append, *more):
         """The command line."""
-        return [program, "-nodefaults", "-no-user-config", "-no-reboot", "-nographic",
+        return [*self.emulator(), "-nodefaults", "-no-user-config", "-no-reboot", "-nographic",
                 "-accel", "tcg,thread=multi", "-cpu", self.cpu(), *more, *self.memory(),
                 *self.channels(), "-serial", "stdio", "-kernel", image, "-initrd", initrd,
                 "-append", f"{append} {self.leak_option()} ignore_loglevel oops=panic panic=-1 printk.devkmsg=on {self.options.append}"]
@@ -124,6 +143,7 @@ class Arm64(Machine):
     """QEMU's virt machine."""
 
     arch = "arm64"
+    start = ARM64_REGION
     modules = ("virtio_mmio", "virtio_console")
     serial_bus = "virtio-serial-device"
     serial_sync = ("-global", "virtio-mmio.ioeventfd=off")
@@ -143,7 +163,7 @@ class Arm64(Machine):
         """A device tree with our nodes, as a file."""
         base = os.path.join(self.scratch, "base.dtb")
         full = os.path.join(self.scratch, "full.dtb")
-        subprocess.run([self.program, "-M", f"virt,dumpdtb={base}", "-display", "none",
+        subprocess.run([self.emulator()[0], "-M", f"virt,dumpdtb={base}", "-display", "none",
                         "-cpu", self.cpu(), *self.memory()], check=True, capture_output=True)
         source = subprocess.run(["dtc", "-q", "-I", "dtb", "-O", "dts", base],
                                 check=True, capture_output=True, text=True).stdout
@@ -155,8 +175,8 @@ class Arm64(Machine):
         """How to start it.  kpti=off: else emulation makes a system call ten times dearer."""
         append = "earlycon=pl011,0x9000000 console=ttyAMA0 kpti=off"
         if not self.options.region:
-            return self.qemu(self.program, image, initrd, append, "-M", "virt")
-        return self.qemu(self.program, image, initrd, f"{append} mem={RAM >> 20}M",
+            return self.qemu(image, initrd, append, "-M", "virt")
+        return self.qemu(image, initrd, f"{append} mem={RAM >> 20}M",
                          "-M", "virt", "-dtb", self.tree())
 
 
@@ -164,6 +184,7 @@ class Amd64(Machine):
     """QEMU's pc, booted through PVH."""
 
     arch = "amd64"
+    start = X86_REGION
     above = 64 << 20    # the initrd and the firmware's tables go to the end of memory
     modules = ("virtio_pci", "virtio_console")
     serial_bus = "virtio-serial-pci"
@@ -186,7 +207,7 @@ class Amd64(Machine):
             append += f" memmap={o.pmem:#x}!{X86_REGION:#x}"
         if o.region and o.size > o.pmem:
             append += " memmap=0x%x$0x%x" % tuple(reversed(self.reserved()))
-        return self.qemu(self.program, image, initrd, append)
+        return self.qemu(image, initrd, append)
 
 
 class Uml(Machine):
