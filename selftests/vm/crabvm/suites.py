@@ -9,6 +9,7 @@ as one test.  How many tests must pass in each stands in the file `expected`.
 import os
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TRACE = os.path.join(HERE, "..", "trace", "trace")
 POWERCUT = os.path.join(HERE, "..", "powercut")
 
 
@@ -91,6 +92,14 @@ def verifier(tool, name, scratch):
     return [os.path.join(POWERCUT, "selftest"), tool("programs", "amd64") + "/churn"]
 
 
+def traced(kernel, what):
+    """The module under the eyes of the emulator."""
+    def build(tool, name, scratch):
+        tool("module", kernel)
+        return [TRACE, what]
+    return build
+
+
 def dkms(tool, name, scratch):
     """DKMS on this machine."""
     return [os.path.join(HERE, "dkms")]
@@ -118,5 +127,9 @@ SUITES = [
     Suite("powercut-uml", "power", powercut("uml", 8, 40000), 30),
     Suite("powercut-amd64-6.12", "power", powercut("amd64-6.12", 2, 20000), 60),
     Suite("verifier", "power", verifier, 5),
+    Suite("trace-arm64-n1", "trace", traced("arm64-6.1", "arm64-n1"), 15),
+    Suite("trace-arm64-a53", "trace", traced("arm64-6.1", "arm64-a53"), 15),
+    Suite("trace-amd64", "trace", traced("amd64-6.1", "amd64"), 15),
+    Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 25),
     Suite("dkms", "dkms", dkms, 20),
 ]

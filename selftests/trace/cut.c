@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cut LOG REGION OPERATIONS EVERY - what would a power cut have left of the machine?
+ *
+ * Puts what the log tells into the shadow of the media (persist_shadow.h), stops before
+ * one in EVERY fences and behind one in 8 * EVERY stores, and has the host build recover
+ * every image that the layout's model allows there and recovery can tell from others.
+ *
+ * The oracle: what is found is the content before the operation under way or after it,
+ * where the marks say that it returned: after; the verifier finds nothing; another
+ * attach has nothing to repair and finds the same.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "log.h"
+#include "persist_shadow.h"
+#include "store.h"
+#include "workload.h"
+
+#define NODES		8192	/* stores that may be pending */
+#define BUDGET		4096	/* images of one point */
+#define TOLD		10
+#define SEED		1
+
+struct content {
+	u64 value[WORKLOAD_KEYS];
+	bool there[WORKLOAD_KEYS];
+};
+
+/* What recovery may find at a point */
+struct allowed {
+	const struct content *before;
+	const struct content *after;
+	bool blank;		/* or no store: none was formatted yet, or a FORMAT is under way */
+};
+
+static const struct log_event *next, *end;
+static struct crab_media media = { .durability = CRAB_DURABILITY_POP };
+static struct crab_shadow *shadow;
+static struct content content;		/* what was acknowledged */
+static bool formatted, orders_logged;
+static u64 every, fences, stores, points, partial, recoveries, repairs, violations;
+static u32 number;
+
+__printf(1, 2)
+static int violation(const char *fmt, ...)
+{
+	va_list args;
+
+	if (violations++ < TOLD) {
+		printf("operation %u, event %zu before the end: ", number, (size_t)(end - next));
+		va_start(args, fmt);
+		vprintf(fmt, args);
+		va_end(args);
+		printf("\n");
+	}
+	return -1;
+}
+
+/* The oracle */
+
+static int content_read(struct crab_store *store, struct content *found)
+{
+	struct crab_record records[WORKLOAD_KEYS + 1];
+	struct crab_cursor cursor;
+	int i, n;
+	u32 at;
+
+	memset(found, 0, sizeof(*found));
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	n = crab_cursor_read(store, &cursor, records, ARRAY_SIZE(records));
+	if (n < 0)
+		return violation("a scan fails: %d", n);
+	for (i = 0; i < n; i++) {
+		at = workload_index(records[i].key);
+		if (at == WORKLOAD_KEYS || found->there[at])
+			return violation("a scan gives key %llx, foreign or twice", records[i].key);
+		found->there[at] = true;
+		found->value[at] = records[i].value;
+	}
+	return 0;
+}
+
+static bool content_equal(const struct content *a, const struct content *b)
+{
+	return !memcmp(a->there, b->there, sizeof(a->there)) &&
+	       !memcmp(a->value, b->value, sizeof(a->value));
+}
+
+static struct crab_store *attach(struct crab_attach_report *report)
+{
+	struct crab_attach_options options = { };
+
+	recoveries++;
+	crab_host_seed(SEED);	/* what the judge does is not left to chance */
+	return crab_store_attach(&media, &options, report);
+}
+
+static int judge_check(struct crab_store *store, struct content *found)
+{
+	struct crab_check_report report;
+	int err = content_read(store, found);
+
+	if (err)
+		return err;
+	crab_store_check(store, &report);
+	if (report.damage.count)
+		return violation("check, at %llu: %s", report.damage.offset, report.damage.what);
+	return 0;
+}
+
+/* A second attach repairs nothing and finds the same */
+static int judge_again(const struct content *before)
+{
+	struct crab_attach_report report;
+	struct crab_store *store = attach(&report);
+	struct crab_store_info info;
+	struct content found;
+	int err;
+
+	if (IS_ERR(store))
+		return violation("attached again: %ld %s", PTR_ERR(store), report.reason);
+	crab_store_info(store, &info);
+	err = judge_check(store, &found);
+	crab_store_abandon(store);
+	if (!err && info.stats.repairs)
+		err = violation("attached again: %llu repairs", info.stats.repairs);
+	if (!err && !content_equal(&found, before))
+		err = violation("attached again: other content");
+	return err;
+}
+
+static int judge(struct crab_shadow *s, void *arg)
+{
+	const struct allowed *allowed = arg;
+	struct crab_attach_report report;
+	struct crab_store *store = attach(&report);
+	struct crab_store_info info;
+	struct content found;
+	int err;
+
+	if (IS_ERR(store))
+		return allowed->blank && report.verdict == CRAB_VERDICT_BLANK ? 0 :
+		       violation("attach: %ld %s", PTR_ERR(store), report.reason);
+	crab_store_info(store, &info);
+	repairs += info.stats.repairs;
+	err = report.verdict == CRAB_VERDICT_GOOD ? judge_check(store, &found) :
+						    violation("attach: %s", report.reason);
+	crab_store_abandon(store);
+	if (!err && !content_equal(&found, allowed->before) &&
+	    !content_equal(&found, allowed->after))
+		err = violation("neither the content before nor the one after");
+	return err ?: judge_again(&found);
+}
+
+static void explore(const struct allowed *allowed)
+{
+	struct crab_shadow_image *image = crab_shadow_capture(shadow);
+	int err;
+
+	points++;
+	err = crab_shadow_explore(shadow, image, judge, (void *)allowed, BUDGET);
+	partial += err == -E2BIG;
+	if (shadow->errors)
+		violation("misuse of the media: %s", shadow->error);
+	shadow->errors = 0;
+	crab_shadow_restore(shadow, image);
+	crab_shadow_release(image);
+}
+
+/* What the machine did, into the shadow */
+
+static void feed_store(const struct log_event *e)
+{
+	__le64 *p = (__le64 *)(media.base + e->offset);
+
+	if (e->foreign || (e->size != 8 && e->size != 16)) {
+		violation("a store of %u bytes%s", e->size, e->foreign ? ", not the module's" : "");
+		return;
+	}
+	if (!orders_logged)	/* x86-64 keeps every store in order */
+		crab_shadow_order(&media);
+	p[0] = cpu_to_le64(e->value[0]);
+	if (e->size == 16) {
+		p[1] = cpu_to_le64(e->value[1]);
+		crab_shadow_store_pair(&media, p, e->value[0], e->value[1]);
+	} else {
+		crab_shadow_store(&media, p, e->value[0]);
+	}
+	if (!orders_logged)
+		crab_shadow_order(&media);
+}
+
+static void feed(const struct log_event *e, const struct allowed *allowed)
+{
+	shadow->cpu = e->cpu;
+	switch (e->type) {
+	case LOG_STORE:
+		feed_store(e);
+		if (++stores % (8 * every) == 0)
+			explore(allowed);
+		break;
+	case LOG_CLEAN:
+		crab_shadow_clean(&media, media.base + e->offset, CRAB_LINE);
+		break;
+	case LOG_FENCE:
+		if (++fences % every == 0)
+			explore(allowed);
+		crab_shadow_fence(&media, CRAB_P6_RECORD);
+		break;
+	case LOG_ORDER:
+		crab_shadow_order(&media);
+		break;
+	default:
+		break;
+	}
+}
+
+/* All that comes before the next event of @type */
+static const struct log_event *feed_until(enum log_type type, const struct allowed *allowed)
+{
+	while (next < end && next->type != type)
+		feed(next++, allowed);
+	return next < end ? next++ : NULL;
+}
+
+/* The work */
+
+static void begin(void)
+{
+	const struct allowed allowed = { &content, &content, !formatted };
+
+	feed_until(LOG_CALL, &allowed);
+}
+
+static int result(void)
+{
+	const struct log_event *e;
+
+	for (e = next; e < end; e++)
+		if (e->type == LOG_RETURN)
+			return e->value[0];
+	return -1;
+}
+
+static int quiet(void)
+{
+	const struct allowed allowed = { &content, &content, !formatted };
+
+	begin();
+	return feed_until(LOG_RETURN, &allowed) ? 0 : violation("the log ends too early");
+}
+
+int perform_load(void)
+{
+	return quiet();
+}
+
+int perform_unload(void)
+{
+	return quiet();
+}
+
+int perform_format(const struct workload_store *store)
+{
+	static const struct content empty;
+	const struct allowed allowed = { &content, &empty, true };
+
+	begin();
+	if (crab_shadow_pending(shadow))
+		return violation("something is pending before FORMAT");
+	shadow->model = strcmp(store->layout, "sorted") ? CRAB_SHADOW_MODEL_WORD :
+							  CRAB_SHADOW_MODEL_LINE;
+	if (!feed_until(LOG_RETURN, &allowed))
+		return violation("the log ends too early");
+	content = empty;
+	formatted = true;
+	return 0;
+}
+
+int perform(const struct workload_operation *op, uint32_t op_number)
+{
+	struct content after;
+	const struct allowed allowed = { &content, &after, false };
+
+	begin();
+	number = op_number;
+	after = content;
+	if (!result()) {
+		after.there[op->index] = op->verb == WORKLOAD_INSERT;
+		after.value[op->index] = op->verb == WORKLOAD_INSERT ? op->value : 0;
+	}
+	if (!feed_until(LOG_RETURN, &allowed))
+		return violation("the log ends too early");
+	content = after;
+	return 0;
+}
+
+static bool log_has_orders(const struct log *log)
+{
+	size_t i;
+
+	for (i = 0; i < log->count; i++)
+		if (log->events[i].type == LOG_ORDER)
+			return true;
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	struct log log;
+	size_t size;
+
+	if (argc != 5 || crab_persist_init() || !(every = strtoull(argv[4], NULL, 0))) {
+		fprintf(stderr, "usage: cut LOG REGION OPERATIONS EVERY\n");
+		return 2;
+	}
+	free(region_read(argv[2], &size));
+	media.size = size;
+	media.base = aligned_alloc(4096, size);
+	memset(media.base, 0, size);
+	shadow = crab_shadow_create(&media, NODES);
+	log = log_read(argv[1], size);
+	orders_logged = log_has_orders(&log);
+	next = log.events;
+	end = log.events + log.count;
+	workload_run(atoi(argv[3]));
+	printf("%llu points, %llu images, %llu recoveries, %llu repairs, %llu points with more than %u images; %llu violations\n",
+	       points, shadow->counts.images, recoveries, repairs, partial, BUDGET, violations);
+	return violations != 0 || !points;
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * follow LOG REGION OPERATIONS [PARAMETER=VALUE...] - does the module do to the media
+ * what the host build of the same engines does?
+ *
+ * Performs the same work on the host build and holds each store, with its value, each
+ * cleaned line, each fence and each order against the log, one after the other: the
+ * same order is more than the model asks, and is what both do. On x86-64 an order is no
+ * instruction, and so is in no log. The parameters are those that the module was
+ * given; and pairs=0 where the machine's processor does not store pairs.
+ *
+ * What is random in the machine is taken from the log where it is drawn: the store's
+ * id, the hour of FORMAT, the void of each leaf. All that follows from them (links,
+ * checks, landmarks) is computed here and compared. Free leaves are prepared by a
+ * worker at any time between operations: where the log shows that, the host build is
+ * made to do it there, and that is compared as well.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "log.h"
+#include "store.h"
+#include "workload.h"
+
+#define TOLD		20	/* differences that are told one by one */
+#define LEAF_BYTES_LEAST	512	/* the least that the module formats */
+#define PATIENCE	120	/* seconds: what is compared may be anything */
+
+/* The double of L1: it keeps nothing, it compares */
+struct crab_shadow {
+	const struct log_event *next;
+	const struct log_event *end;
+};
+
+static struct crab_shadow follow;
+static struct crab_media media = { .durability = CRAB_DURABILITY_POP, .shadow = &follow };
+static struct crab_store *store;
+static bool orders_logged, preparing, formatting;
+static u64 operations, refused, events, prepared, differences;
+static u64 splits, unlinks, shifts, copies;
+static const char *doing = "";
+static u32 doing_number;
+
+static const char * const type_names[] = {
+	"store", "clean", "fence", "order", "call", "return",
+};
+
+static const char * const verb_names[] = { "load", "unload", "format", "insert", "delete" };
+
+static void print_event(const char *who, const struct log_event *e)
+{
+	printf("  %s: %s", who, type_names[e->type]);
+	if (e->type == LOG_STORE)
+		printf(" of %u at %llu, %llx %llx%s", e->size, (u64)e->offset, (u64)e->value[0],
+		       (u64)e->value[1], e->foreign ? ", not by the module" : "");
+	else if (e->type == LOG_CLEAN)
+		printf(" at %llu", (u64)e->offset);
+	printf("\n");
+}
+
+static void differ(const char *what, const struct log_event *host, const struct log_event *machine)
+{
+	if (differences++ >= TOLD)
+		return;
+	printf("%s %u: %s\n", doing, doing_number, what);
+	if (host)
+		print_event("host", host);
+	if (machine)
+		print_event("machine", machine);
+}
+
+static bool is_event(const struct log_event *e)
+{
+	return e < follow.end && e->type != LOG_CALL && e->type != LOG_RETURN;
+}
+
+static bool is_store_at(const struct log_event *e, u64 offset)
+{
+	return is_event(e) && e->type == LOG_STORE && e->offset == offset;
+}
+
+/*
+ * A free leaf is prepared: landmarks, key and void, into its first two slots, with no
+ * header before them. No operation stores these: a delete stores one slot's.
+ */
+static bool is_preparation(const struct log_event *e)
+{
+	const u64 first = offsetof(struct crab_dleaf, slots);
+	const struct log_event *second = e + 2;
+
+	return is_store_at(e, e->offset) && e->offset % LEAF_BYTES_LEAST == first &&
+	       e->value[0] == CRAB_KEY_EMPTY &&
+	       is_store_at(e + 1, e->offset + offsetof(struct crab_dslot, value)) &&
+	       is_store_at(second, e->offset + sizeof(struct crab_dslot)) &&
+	       second->value[0] == CRAB_KEY_EMPTY;
+}
+
+static void prepare_as_logged(void)
+{
+	if (!store || preparing || formatting)
+		return;
+	preparing = true;
+	while (is_preparation(follow.next)) {
+		prepared++;
+		if (!crab_store_maintain(store)) {
+			differ("the machine prepares a leaf, the host has none to prepare", NULL,
+			       follow.next);
+			break;
+		}
+	}
+	preparing = false;
+}
+
+static bool event_equal(const struct log_event *a, const struct log_event *b)
+{
+	return a->type == b->type && a->size == b->size && a->offset == b->offset &&
+	       a->value[0] == b->value[0] && a->value[1] == b->value[1] &&
+	       a->foreign == b->foreign;
+}
+
+/* What the host build does now; the log goes on where the two agree on the kind of event */
+static void expect(const struct log_event *host)
+{
+	const struct log_event *machine;
+
+	prepare_as_logged();
+	machine = follow.next;
+	events++;
+	if (is_event(machine) && event_equal(host, machine)) {
+		follow.next++;
+		return;
+	}
+	differ("not the same", host, machine < follow.end ? machine : NULL);
+	if (is_event(machine) && machine->type == host->type)
+		follow.next++;
+}
+
+static u64 offset_of(const void *p)
+{
+	return (const u8 *)p - media.base;
+}
+
+void crab_shadow_store(struct crab_media *m, const __le64 *p, u64 value)
+{
+	expect(&(struct log_event) {
+		.type = LOG_STORE, .size = 8, .offset = offset_of(p), .value = { value },
+	});
+}
+
+void crab_shadow_store_pair(struct crab_media *m, const __le64 *p, u64 first, u64 second)
+{
+	expect(&(struct log_event) {
+		.type = LOG_STORE, .size = 16, .offset = offset_of(p), .value = { first, second },
+	});
+}
+
+void crab_shadow_clean(struct crab_media *m, const void *p, u64 len)
+{
+	u64 line = round_down(offset_of(p), CRAB_LINE), end = offset_of(p) + len;
+
+	for (; line < end; line += CRAB_LINE)
+		expect(&(struct log_event) { .type = LOG_CLEAN, .offset = line });
+}
+
+void crab_shadow_fence(struct crab_media *m, enum crab_point point)
+{
+	expect(&(struct log_event) { .type = LOG_FENCE });
+}
+
+void crab_shadow_order(struct crab_media *m)
+{
+	if (orders_logged)
+		expect(&(struct log_event) { .type = LOG_ORDER });
+}
+
+u64 crab_shadow_load(const struct crab_media *m, const __le64 *p)
+{
+	return le64_to_cpu(READ_ONCE(*p));
+}
+
+/* What the machine drew: found in the log, from where the host build is now */
+
+static u64 super_word(u64 offset)
+{
+	const struct log_event *e;
+
+	for (e = follow.next; e < follow.end; e++)
+		if (e->type == LOG_STORE && e->offset % CRAB_SUPER_STRIDE == offset &&
+		    e->offset < CRAB_HEAD_OFFSET)
+			return e->value[0];
+	return 0;
+}
+
+/* The fifth word of a header, which names its own place in the second */
+static bool is_header_void(const struct log_event *e)
+{
+	const u64 self = offsetof(struct crab_dhead, self);
+	const u64 at = e->offset - offsetof(struct crab_dhead, void_value);
+
+	return e - follow.next >= 4 && e->type == LOG_STORE && e[-3].type == LOG_STORE &&
+	       e[-3].offset == at + self && e[-3].value[0] == at && at != CRAB_HEAD_OFFSET;
+}
+
+u64 __wrap_get_random_u64(void)
+{
+	const struct log_event *e;
+
+	if (preparing)
+		return follow.next[1].value[0];
+	for (e = follow.next; e < follow.end; e++)
+		if (is_header_void(e))
+			return e->value[0];
+	return 0x5eed;
+}
+
+u32 __wrap_get_random_u32(void)
+{
+	return super_word(offsetof(struct crab_dsuper, state)) >> 32;
+}
+
+time_t __wrap_time(time_t *unused)
+{
+	return super_word(offsetof(struct crab_dsuper, formatted_at));
+}
+
+/* The work: each call as the log has it */
+
+static void begin(enum workload_verb verb, u32 number)
+{
+	doing = verb_names[verb];
+	doing_number = number;
+	prepare_as_logged();
+	while (is_event(follow.next))
+		differ("something between calls", NULL, follow.next++);
+	if (follow.next == follow.end || follow.next->type != LOG_CALL ||
+	    follow.next->offset != verb || follow.next->value[0] != number) {
+		differ("not the same call", NULL, NULL);
+		return;
+	}
+	follow.next++;
+	prepare_as_logged();
+}
+
+static int end(int err)
+{
+	prepare_as_logged();
+	while (is_event(follow.next))
+		differ("the machine does more", NULL, follow.next++);
+	if (follow.next < follow.end && follow.next->value[0] != (u64)-err)
+		differ("not the same result", NULL, NULL);
+	follow.next += follow.next < follow.end;
+	return 0;
+}
+
+static int attach(void)
+{
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	struct crab_store *found = crab_store_attach(&media, &options, &report);
+
+	store = IS_ERR(found) ? NULL : found;
+	return IS_ERR(found) ? PTR_ERR(found) : 0;
+}
+
+static void detach(void)
+{
+	struct crab_store_info info;
+
+	if (store) {
+		crab_store_info(store, &info);
+		splits += info.stats.splits;
+		unlinks += info.stats.unlinks;
+		shifts += info.stats.sips;
+		copies += info.stats.cows;
+	}
+	crab_store_detach(store);
+	store = NULL;
+}
+
+int perform_load(void)
+{
+	begin(WORKLOAD_LOAD, 0);
+	attach();	/* a blank region is no failure of the load */
+	return end(0);
+}
+
+int perform_unload(void)
+{
+	begin(WORKLOAD_UNLOAD, 0);
+	detach();
+	return end(0);
+}
+
+int perform_format(const struct workload_store *wanted)
+{
+	struct crab_format_options options = {
+		.force = true, .leaf_bytes = wanted->leaf_bytes, .engine = "",
+		.layout = wanted->layout, .label = WORKLOAD_LABEL,
+	};
+	char reason[CRAB_REASON_LEN];
+	int err;
+
+	memcpy(options.uuid, WORKLOAD_UUID, sizeof(options.uuid));
+	begin(WORKLOAD_FORMAT, 0);
+	detach();
+	formatting = true;
+	err = crab_store_format(&media, &options, reason);
+	formatting = false;
+	return end(err ?: attach());
+}
+
+int perform(const struct workload_operation *op, uint32_t number)
+{
+	static const enum crab_insert_mode modes[] = {
+		[WORKLOAD_EITHER] = CRAB_INSERT_EITHER,
+		[WORKLOAD_CREATE] = CRAB_INSERT_CREATE,
+		[WORKLOAD_REPLACE] = CRAB_INSERT_REPLACE,
+	};
+	struct crab_old old;
+	int err;
+
+	begin(op->verb, number);
+	operations++;
+	if (op->verb == WORKLOAD_DELETE)
+		err = crab_store_delete(store, op->key, &old);
+	else
+		err = crab_store_insert(store, op->key, op->value, modes[op->mode], &old);
+	refused += err != 0;
+	return end(err);
+}
+
+static bool parameter(const char *text)
+{
+	struct crab_tuning *tuning = &crab_tuning_default;
+	const char *value = strchr(text, '=');
+	const struct {
+		const char *name;
+		u32 *number;
+		bool *flag;
+	} known[] = {
+		{ "cost_round", &tuning->costs.round, NULL },
+		{ "cost_line", &tuning->costs.line, NULL },
+		{ "cost_order", &tuning->costs.order, NULL },
+		{ "cost_record", &tuning->costs.record, NULL },
+		{ "cost_pair", &tuning->costs.pair, NULL },
+		{ "on_demand", NULL, &tuning->on_demand },
+		{ "pair", NULL, &tuning->pair },
+		{ "pairs", NULL, &crab_x86_cx16 },
+	};
+	size_t i;
+
+	for (i = 0; value && i < ARRAY_SIZE(known); i++) {
+		if (strlen(known[i].name) != value - text ||
+		    strncmp(known[i].name, text, value - text))
+			continue;
+		if (known[i].number)
+			*known[i].number = strtoul(value + 1, NULL, 0);
+		else
+			*known[i].flag = strtoul(value + 1, NULL, 0);
+		return true;
+	}
+	return false;
+}
+
+static bool log_has_orders(const struct log *log)
+{
+	size_t i;
+
+	for (i = 0; i < log->count; i++)
+		if (log->events[i].type == LOG_ORDER)
+			return true;
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	struct log log;
+	size_t size;
+	u8 *left;
+	int i = 4;
+
+	if (crab_persist_init())
+		return 2;
+	while (i < argc && parameter(argv[i]))
+		i++;
+	if (argc < 4 || i < argc) {
+		fprintf(stderr, "usage: follow LOG REGION OPERATIONS [PARAMETER=VALUE...]\n");
+		return 2;
+	}
+	alarm(PATIENCE);
+	left = region_read(argv[2], &size);
+	media.size = size;
+	media.base = aligned_alloc(4096, media.size);
+	memset(media.base, 0, media.size);
+	log = log_read(argv[1], media.size);
+	follow.next = log.events;
+	follow.end = log.events + log.count;
+	orders_logged = log_has_orders(&log);
+	workload_run(atoi(argv[3]));
+	if (follow.next != follow.end)
+		differ("the log goes on", NULL, follow.next);
+	if (memcmp(media.base, left, media.size))
+		differ("the region is not the same at the end", NULL, NULL);
+	printf("%llu operations, %llu refused, %llu splits, %llu unlinks, %llu shifts, %llu copies, ",
+	       operations, refused, splits, unlinks, shifts, copies);
+	printf("%llu leaves prepared beside them; %llu events, %llu differences\n", prepared,
+	       events, differences);
+	return differences != 0 || !operations;
+}

@@ -1,0 +1,6 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# In the guest: the work that is traced, with costs that are not measured, so that the
+# host build can be told the same.
+exec /writer /crabtree.ko "$CRAB_PARAMS $TUNING" "$OPERATIONS"

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares what the judges read of a log: what the module did to the region,
+ * as offsets into it, in order.
+ */
+#ifndef TRACE_LOG_H
+#define TRACE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum log_type {
+	LOG_STORE, LOG_CLEAN, LOG_FENCE, LOG_ORDER,
+	LOG_CALL, LOG_RETURN,		/* @offset: verb; value[0]: number, errno */
+};
+
+/**
+ * struct log_event - one of them
+ * @type: what
+ * @cpu: by which processor
+ * @size: of a store: 1 to 64 bytes
+ * @foreign: of a store: not by the module
+ * @offset: in the region; of a clean: of the line
+ * @value: of a store, the first 16 bytes of it; all others are 0
+ */
+struct log_event {
+	enum log_type type;
+	uint8_t cpu;
+	uint8_t size;
+	bool foreign;
+	uint64_t offset;
+	uint64_t value[2];
+};
+
+/**
+ * struct log - a log
+ * @events: one after the other; a CALL, events, a RETURN, and what the worker did between
+ * @count: how many
+ * @cleans_by: how many cleans there are of each kind (trace.h)
+ */
+struct log {
+	struct log_event *events;
+	size_t count;
+	size_t cleans_by[256];
+};
+
+/**
+ * log_read() - read a log; ends the program where it cannot be one
+ *
+ * Of fences only full ones count, and only the module's: other code of the kernel has
+ * barriers too, which happen to complete cleans but are no part of any promise.
+ */
+struct log log_read(const char *path, uint64_t region_bytes);
+
+/** region_read() - all of the region's file, at the boundary of a page */
+uint8_t *region_read(const char *path, size_t *size);
+
+#endif /* TRACE_LOG_H */

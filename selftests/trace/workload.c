@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the work that is traced. Nothing in it is left to chance: an
+ * operation is a function of its number.
+ *
+ * Each store lives four ages of equal length: it grows; it changes; keys arrive in
+ * order, each behind the last; and it is emptied, range by range, so that leaves are
+ * unlinked. In the middle of each store's life the module is unloaded and loaded.
+ */
+#include "workload.h"
+
+static const struct workload_store stores[] = {
+	{ .layout = "slotted", .leaf_bytes = 512, .share = 3 },
+	{ .layout = "slotted", .leaf_bytes = 1024, .share = 2 },
+	{ .layout = "sorted", .leaf_bytes = 512, .share = 3 },
+};
+
+#define STORES	(sizeof(stores) / sizeof(stores[0]))
+
+enum age { GROW, CHANGE, APPEND, SHRINK, AGES };
+
+/* The finisher of splitmix64 */
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ULL;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+/* One in eight inserts may only create, one in eight only replace: some must fail */
+static enum workload_mode mode_of(uint64_t dice)
+{
+	switch (dice >> 8 & 7) {
+	case 0:
+		return WORKLOAD_CREATE;
+	case 1:
+		return WORKLOAD_REPLACE;
+	default:
+		return WORKLOAD_EITHER;
+	}
+}
+
+/* The last eighth of the keys is for those that arrive in order */
+static uint32_t index_of(enum age age, uint32_t done, uint32_t length, uint64_t dice)
+{
+	const uint32_t ordered = WORKLOAD_KEYS / 8;
+
+	if (age == APPEND && dice >> 4 & 7)
+		return WORKLOAD_KEYS - ordered + (uint64_t)done * ordered / length;
+	if (age == SHRINK && dice >> 4 & 7)
+		return (uint64_t)done * WORKLOAD_KEYS / length;
+	return (dice >> 32) % (WORKLOAD_KEYS - ordered);
+}
+
+/* Operation @number of all, @done of @length in this age */
+static struct workload_operation operation_of(enum age age, uint32_t done, uint32_t length,
+					      uint32_t number)
+{
+	static const uint32_t deletes[AGES] = { [GROW] = 1, [CHANGE] = 6, [SHRINK] = 15 };
+	uint64_t dice = mix(number);
+	struct workload_operation op = {
+		.verb = (dice & 15) < deletes[age] ? WORKLOAD_DELETE : WORKLOAD_INSERT,
+		.mode = mode_of(dice),
+		.index = index_of(age, done, length, dice),
+		.value = dice >> 12 & 15 ? mix(dice) : (dice >> 16 & 3) - 1,	/* or 0, 1, 2, ~0 */
+	};
+
+	op.key = workload_key(op.index);
+	return op;
+}
+
+static int live_age(enum age age, uint32_t length, uint32_t *number)
+{
+	struct workload_operation op;
+	uint32_t done;
+	int err = 0;
+
+	for (done = 0; done < length && !err; done++, ++*number) {
+		op = operation_of(age, done, length, *number);
+		err = perform(&op, *number);
+	}
+	return err;
+}
+
+static int live(const struct workload_store *store, uint32_t operations, uint32_t *number)
+{
+	enum age age;
+	int err = perform_format(store);
+
+	for (age = GROW; age < AGES && !err; age++) {
+		if (age == APPEND)
+			err = perform_unload();
+		if (age == APPEND && !err)
+			err = perform_load();
+		if (!err)
+			err = live_age(age, operations / AGES, number);
+	}
+	return err;
+}
+
+int workload_run(uint32_t operations)
+{
+	uint32_t i, number = 0;
+	int err = perform_load();
+
+	for (i = 0; i < STORES && !err; i++)
+		err = live(&stores[i], operations * stores[i].share / 8, &number);
+	return err ? err : perform_unload();
+}

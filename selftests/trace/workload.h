@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the work that is traced: the same in the machine, through
+ * /dev/crab0, and in the host build. Who performs it gives the six functions below.
+ */
+#ifndef TRACE_WORKLOAD_H
+#define TRACE_WORKLOAD_H
+
+#include <stdint.h>
+
+#define WORKLOAD_KEYS	512	/* that may occur; workload_key() ascends */
+
+enum workload_verb {
+	WORKLOAD_LOAD, WORKLOAD_UNLOAD, WORKLOAD_FORMAT, WORKLOAD_INSERT, WORKLOAD_DELETE,
+};
+
+enum workload_mode { WORKLOAD_EITHER, WORKLOAD_CREATE, WORKLOAD_REPLACE };
+
+struct workload_store {
+	const char *layout;
+	uint32_t leaf_bytes;
+	uint32_t share;		/* of the operations, in eighths */
+};
+
+struct workload_operation {
+	enum workload_verb verb;	/* insert or delete */
+	enum workload_mode mode;	/* of an insert */
+	uint32_t index;			/* of the key */
+	uint64_t key;
+	uint64_t value;
+};
+
+static inline uint64_t workload_key(uint32_t index)
+{
+	return ((uint64_t)index << 50 | 0x5eed) ^ (index & 1 ? 0xffff0000 : 0);
+}
+
+/** workload_run() - all of it; @operations in all stores together; 0 or the first failure */
+int workload_run(uint32_t operations);
+
+/** perform_load() - the module comes and attaches what is there; perform_unload(): it goes */
+int perform_load(void);
+int perform_unload(void);
+
+/** perform_format() - a new store, over whatever is there; its uuid and label are fixed */
+int perform_format(const struct workload_store *store);
+
+/** perform() - one operation, @number in all; its result is a matter of the two sides */
+int perform(const struct workload_operation *op, uint32_t number);
+
+/** workload_index() - which one a key is, or WORKLOAD_KEYS */
+static inline uint32_t workload_index(uint64_t key)
+{
+	uint32_t index = key >> 50;
+
+	return index < WORKLOAD_KEYS && workload_key(index) == key ? index : WORKLOAD_KEYS;
+}
+
+#define WORKLOAD_LABEL	"selftest"
+#define WORKLOAD_UUID	"crabtree, traced"	/* 16 bytes */
+
+#endif /* TRACE_WORKLOAD_H */

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * writer MODULE PARAMETERS OPERATIONS - the work, in the machine that is traced.
+ *
+ * Loads and unloads the module itself, so that the log tells all of its life, and
+ * marks each call and each return (trace.h). It runs on one CPU; what runs beside it
+ * is the module's worker, which prepares free leaves.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/crabtree.h>
+
+#include "trace.h"
+#include "workload.h"
+
+#define NODE	"/dev/crab0"
+
+static const char *module, *parameters;
+static int device = -1;
+
+#ifdef __aarch64__
+static void mark(enum trace_mark what, uint64_t a, uint64_t b)
+{
+	register uint64_t x0 asm("x0") = what;
+	register uint64_t x1 asm("x1") = a;
+	register uint64_t x2 asm("x2") = b;
+
+	asm volatile("hint #100" : : "r" (x0), "r" (x1), "r" (x2) : "memory");
+}
+#else
+static void mark(enum trace_mark what, uint64_t a, uint64_t b)
+{
+	asm volatile("nopl 0x42415243(%%rax)" : : "D" ((uint64_t)what), "S" (a), "d" (b) : "memory");
+}
+#endif
+
+static int failed(const char *what)
+{
+	fprintf(stderr, "writer: %s: %s\n", what, strerror(errno));
+	return -1;
+}
+
+/* The last field but for its taint: where the module is */
+static int mark_module(void)
+{
+	unsigned long long size, address;
+	char line[256], name[64];
+	FILE *f = fopen("/proc/modules", "r");
+	int found = 0;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%63s %llu %*s %*s %*s %llx", name, &size, &address) == 3 &&
+			!strcmp(name, "crabtree");
+	if (f)
+		fclose(f);
+	if (!found)
+		return failed("/proc/modules");
+	mark(TRACE_MODULE, address, size);
+	return 0;
+}
+
+int perform_load(void)
+{
+	int file = open(module, O_RDONLY | O_CLOEXEC);
+	long err;
+
+	if (file < 0)
+		return failed(module);
+	mark(TRACE_CALL, WORKLOAD_LOAD, 0);
+	err = syscall(SYS_finit_module, file, parameters, 0);
+	mark(TRACE_RETURN, WORKLOAD_LOAD, err ? errno : 0);
+	close(file);
+	if (err)
+		return failed("load");
+	device = open(NODE, O_RDWR | O_CLOEXEC);
+	return device < 0 ? failed(NODE) : mark_module();
+}
+
+int perform_unload(void)
+{
+	long err;
+
+	close(device);
+	mark(TRACE_CALL, WORKLOAD_UNLOAD, 0);
+	err = syscall(SYS_delete_module, "crabtree", 0);
+	mark(TRACE_RETURN, WORKLOAD_UNLOAD, err ? errno : 0);
+	return err ? failed("unload") : 0;
+}
+
+int perform_format(const struct workload_store *store)
+{
+	struct crabtree_format format = {
+		.size = sizeof(format),
+		.flags = CRABTREE_FORMAT_FORCE,
+		.leaf_bytes = store->leaf_bytes,
+		.label = WORKLOAD_LABEL,
+	};
+	int err;
+
+	memcpy(format.uuid, WORKLOAD_UUID, sizeof(format.uuid));
+	strcpy(format.layout, store->layout);
+	mark(TRACE_CALL, WORKLOAD_FORMAT, 0);
+	err = ioctl(device, CRABTREE_FORMAT, &format);
+	mark(TRACE_RETURN, WORKLOAD_FORMAT, err ? errno : 0);
+	return err ? failed("format") : 0;
+}
+
+static int call(const struct workload_operation *op)
+{
+	static const uint32_t flags[] = {
+		[WORKLOAD_CREATE] = CRABTREE_INSERT_CREATE,
+		[WORKLOAD_REPLACE] = CRABTREE_INSERT_REPLACE,
+	};
+	struct crabtree_insert insert = {
+		.size = sizeof(insert),
+		.flags = flags[op->mode],
+		.key = op->key,
+		.value = op->value,
+	};
+	struct crabtree_delete delete = {
+		.size = sizeof(delete),
+		.key = op->key,
+	};
+
+	return op->verb == WORKLOAD_INSERT ? ioctl(device, CRABTREE_INSERT, &insert) :
+					     ioctl(device, CRABTREE_DELETE, &delete);
+}
+
+int perform(const struct workload_operation *op, uint32_t number)
+{
+	int err;
+
+	mark(TRACE_CALL, op->verb, number);
+	err = call(op);
+	mark(TRACE_RETURN, op->verb, err ? errno : 0);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 4) {
+		fprintf(stderr, "usage: writer MODULE PARAMETERS OPERATIONS\n");
+		return 2;
+	}
+	module = argv[1];
+	parameters = argv[2];
+	if (workload_run(atoi(argv[3])))
+		return 1;
+	printf("ok 1 the work is done\n");
+	return 0;
+}
