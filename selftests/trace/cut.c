@@ -46,7 +46,7 @@ static struct crab_media media = { .durability = CRAB_DURABILITY_POP };
 static struct crab_shadow *shadow;
 static struct content content;		/* what was acknowledged */
 static bool formatted, orders_logged;
-static u64 every, fences, stores, points, partial, recoveries, repairs, violations;
+static u64 every, fences, stores, points, partial, images, recoveries, repairs, violations;
 static u32 number;
 
 __printf(1, 2)
@@ -86,6 +86,18 @@ static int content_read(struct crab_store *store, struct content *found)
 		found->value[at] = records[i].value;
 	}
 	return 0;
+}
+
+static void content_put(struct content *c, u32 index, u64 value)
+{
+	c->there[index] = true;
+	c->value[index] = value;
+}
+
+static void content_drop(struct content *c, u32 index)
+{
+	c->there[index] = false;
+	c->value[index] = 0;
 }
 
 static bool content_equal(const struct content *a, const struct content *b)
@@ -268,6 +280,25 @@ int perform_unload(void)
 	return quiet();
 }
 
+/* From here on the shadow begins anew: all of it is durable */
+int perform_tear(const uint32_t *index, uint32_t n)
+{
+	enum crab_shadow_model model = shadow->model;
+
+	begin();
+	if (crab_shadow_pending(shadow))
+		return violation("something is pending after detach");
+	images += shadow->counts.images;
+	crab_shadow_destroy(shadow);
+	for (; next < end && next->type == LOG_STORE; next++)
+		memcpy(media.base + next->offset, next->value, next->size);
+	shadow = crab_shadow_create(&media, NODES);
+	shadow->model = model;
+	while (n--)
+		content_drop(&content, *index++);
+	return next++->type == LOG_RETURN ? 0 : violation("a tear that is none");
+}
+
 int perform_format(const struct workload_store *store)
 {
 	static const struct content empty;
@@ -293,10 +324,10 @@ int perform(const struct workload_operation *op, uint32_t op_number)
 	begin();
 	number = op_number;
 	after = content;
-	if (!result()) {
-		after.there[op->index] = op->verb == WORKLOAD_INSERT;
-		after.value[op->index] = op->verb == WORKLOAD_INSERT ? op->value : 0;
-	}
+	if (!result() && op->verb == WORKLOAD_DELETE)
+		content_drop(&after, op->index);
+	else if (!result())
+		content_put(&after, op->index, op->value);
 	if (!feed_until(LOG_RETURN, &allowed))
 		return violation("the log ends too early");
 	content = after;
@@ -333,6 +364,6 @@ int main(int argc, char **argv)
 	end = log.events + log.count;
 	workload_run(atoi(argv[3]));
 	printf("%llu points, %llu images, %llu recoveries, %llu repairs, %llu points with more than %u images; %llu violations\n",
-	       points, shadow->counts.images, recoveries, repairs, partial, BUDGET, violations);
+	       points, images + shadow->counts.images, recoveries, repairs, partial, BUDGET, violations);
 	return violations != 0 || !points;
 }

@@ -28,7 +28,6 @@
 #include "workload.h"
 
 #define TOLD		20	/* differences that are told one by one */
-#define LEAF_BYTES_LEAST	512	/* the least that the module formats */
 #define PATIENCE	120	/* seconds: what is compared may be anything */
 
 /* The double of L1: it keeps nothing, it compares */
@@ -41,8 +40,9 @@ static struct crab_shadow follow;
 static struct crab_media media = { .durability = CRAB_DURABILITY_POP, .shadow = &follow };
 static struct crab_store *store;
 static bool orders_logged, preparing, formatting;
+static u32 leaf_bytes;		/* of the store; the pool is aligned to it */
 static u64 operations, refused, events, prepared, differences;
-static u64 splits, unlinks, shifts, copies;
+static u64 splits, unlinks, shifts, copies, repairs, points[CRAB_POINTS];
 static const char *doing = "";
 static u32 doing_number;
 
@@ -50,7 +50,7 @@ static const char * const type_names[] = {
 	"store", "clean", "fence", "order", "call", "return",
 };
 
-static const char * const verb_names[] = { "load", "unload", "format", "insert", "delete" };
+static const char * const verb_names[] = { "load", "unload", "tear", "format", "insert", "delete" };
 
 static void print_event(const char *who, const struct log_event *e)
 {
@@ -90,10 +90,10 @@ static bool is_store_at(const struct log_event *e, u64 offset)
  */
 static bool is_preparation(const struct log_event *e)
 {
-	const u64 first = offsetof(struct crab_dleaf, slots);
 	const struct log_event *second = e + 2;
 
-	return is_store_at(e, e->offset) && e->offset % LEAF_BYTES_LEAST == first &&
+	return is_store_at(e, e->offset) &&
+	       e->offset % leaf_bytes == offsetof(struct crab_dleaf, slots) &&
 	       e->value[0] == CRAB_KEY_EMPTY &&
 	       is_store_at(e + 1, e->offset + offsetof(struct crab_dslot, value)) &&
 	       is_store_at(second, e->offset + sizeof(struct crab_dslot)) &&
@@ -169,6 +169,7 @@ void crab_shadow_clean(struct crab_media *m, const void *p, u64 len)
 
 void crab_shadow_fence(struct crab_media *m, enum crab_point point)
 {
+	points[point]++;
 	expect(&(struct log_event) { .type = LOG_FENCE });
 }
 
@@ -262,9 +263,14 @@ static int attach(void)
 	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *found = crab_store_attach(&media, &options, &report);
+	struct crab_store_info info;
 
-	store = IS_ERR(found) ? NULL : found;
-	return IS_ERR(found) ? PTR_ERR(found) : 0;
+	if (IS_ERR(found))
+		return PTR_ERR(found);
+	store = found;
+	crab_store_info(store, &info);
+	leaf_bytes = info.super.leaf_bytes;
+	return 0;
 }
 
 static void detach(void)
@@ -277,6 +283,7 @@ static void detach(void)
 		unlinks += info.stats.unlinks;
 		shifts += info.stats.sips;
 		copies += info.stats.cows;
+		repairs += info.stats.repairs;
 	}
 	crab_store_detach(store);
 	store = NULL;
@@ -293,6 +300,17 @@ int perform_unload(void)
 {
 	begin(WORKLOAD_UNLOAD, 0);
 	detach();
+	return end(0);
+}
+
+/* Stores that are nobody's work: taken as they are */
+int perform_tear(const uint32_t *index, uint32_t n)
+{
+	const struct log_event *e;
+
+	begin(WORKLOAD_TEAR, 0);
+	for (; is_event(e = follow.next) && e->foreign; follow.next++)
+		memcpy(media.base + e->offset, e->value, e->size);
 	return end(0);
 }
 
@@ -377,6 +395,19 @@ static bool log_has_orders(const struct log *log)
 	return false;
 }
 
+/* Nothing in this line may be 0 but the last, says who reads it */
+static void tell(void)
+{
+	u32 point;
+
+	printf("%llu operations, %llu refused, %llu splits, %llu unlinks, %llu shifts, %llu copies, ",
+	       operations, refused, splits, unlinks, shifts, copies);
+	printf("%llu repairs, %llu leaves prepared, fences", repairs, prepared);
+	for (point = 1; point < CRAB_POINTS; point++)
+		printf(" %llu P%u", points[point], point);
+	printf("; %llu events, %llu differences\n", events, differences);
+}
+
 int main(int argc, char **argv)
 {
 	struct log log;
@@ -406,9 +437,6 @@ int main(int argc, char **argv)
 		differ("the log goes on", NULL, follow.next);
 	if (memcmp(media.base, left, media.size))
 		differ("the region is not the same at the end", NULL, NULL);
-	printf("%llu operations, %llu refused, %llu splits, %llu unlinks, %llu shifts, %llu copies, ",
-	       operations, refused, splits, unlinks, shifts, copies);
-	printf("%llu leaves prepared beside them; %llu events, %llu differences\n", prepared,
-	       events, differences);
+	tell();
 	return differences != 0 || !operations;
 }

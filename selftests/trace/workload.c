@@ -5,7 +5,8 @@
  *
  * Each store lives four ages of equal length: it grows; it changes; keys arrive in
  * order, each behind the last; and it is emptied, range by range, so that leaves are
- * unlinked. In the middle of each store's life the module is unloaded and loaded.
+ * unlinked. Before the third age the module is unloaded and loaded, before the last too,
+ * and there it finds what a power cut leaves.
  */
 #include "workload.h"
 
@@ -70,6 +71,34 @@ static struct workload_operation operation_of(enum age age, uint32_t done, uint3
 	return op;
 }
 
+static int insert_torn(const uint32_t *index, uint32_t n, uint32_t *number)
+{
+	struct workload_operation op = { .verb = WORKLOAD_INSERT };
+	int err = 0;
+
+	for (; n && !err; n--, ++*number) {
+		op.index = *index++;
+		op.key = workload_key(op.index);
+		op.value = mix(*number);
+		err = perform(&op, *number);
+	}
+	return err;
+}
+
+/* Unload and load, once with a power cut between */
+static int reload(enum age next, uint32_t *number)
+{
+	static const uint32_t torn[] = { 16, 100, 200, 300 };
+	const uint32_t n = next == SHRINK ? sizeof(torn) / sizeof(torn[0]) : 0;
+	int err = insert_torn(torn, n, number);
+
+	if (!err)
+		err = perform_unload();
+	if (!err && n)
+		err = perform_tear(torn, n);
+	return err ? err : perform_load();
+}
+
 static int live_age(enum age age, uint32_t length, uint32_t *number)
 {
 	struct workload_operation op;
@@ -89,10 +118,8 @@ static int live(const struct workload_store *store, uint32_t operations, uint32_
 	int err = perform_format(store);
 
 	for (age = GROW; age < AGES && !err; age++) {
-		if (age == APPEND)
-			err = perform_unload();
-		if (age == APPEND && !err)
-			err = perform_load();
+		if (age >= APPEND)
+			err = reload(age, number);
 		if (!err)
 			err = live_age(age, operations / AGES, number);
 	}

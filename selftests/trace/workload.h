@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares the work that is traced: the same in the machine, through
- * /dev/crab0, and in the host build. Who performs it gives the six functions below.
+ * /dev/crab0, and in the host build. Who performs it gives the perform functions below.
  */
 #ifndef TRACE_WORKLOAD_H
 #define TRACE_WORKLOAD_H
@@ -11,7 +11,8 @@
 #define WORKLOAD_KEYS	512	/* that may occur; workload_key() ascends */
 
 enum workload_verb {
-	WORKLOAD_LOAD, WORKLOAD_UNLOAD, WORKLOAD_FORMAT, WORKLOAD_INSERT, WORKLOAD_DELETE,
+	WORKLOAD_LOAD, WORKLOAD_UNLOAD, WORKLOAD_TEAR, WORKLOAD_FORMAT,
+	WORKLOAD_INSERT, WORKLOAD_DELETE,
 };
 
 enum workload_mode { WORKLOAD_EITHER, WORKLOAD_CREATE, WORKLOAD_REPLACE };
@@ -41,6 +42,16 @@ int workload_run(uint32_t operations);
 /** perform_load() - the module comes and attaches what is there; perform_unload(): it goes */
 int perform_load(void);
 int perform_unload(void);
+
+/**
+ * perform_tear() - what power cuts leave, put into the region of a store not attached
+ * @index: keys that are there, each in a leaf of its own
+ * @n: how many
+ *
+ * The detach before was cut: the store counts as attached. A delete of each of the keys
+ * was cut behind its first store: they are gone, and there is something to repair.
+ */
+int perform_tear(const uint32_t *index, uint32_t n);
 
 /** perform_format() - a new store, over whatever is there; its uuid and label are fixed */
 int perform_format(const struct workload_store *store);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * writer MODULE PARAMETERS OPERATIONS - the work, in the machine that is traced.
+ * writer MODULE PARAMETERS OPERATIONS REGION BYTES - the work, in the machine that is
+ * traced.
  *
  * Loads and unloads the module itself, so that the log tells all of its life, and
  * marks each call and each return (trace.h). It runs on one CPU; what runs beside it
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,7 +24,17 @@
 
 #define NODE	"/dev/crab0"
 
+/* Of the media format: Documentation/design/format.rst */
+#define SUPER_STRIDE	4096
+#define SUPER_SEQUENCE	16
+#define POOL		16384
+#define LEAF_HEAD	48
+#define SLOT		16
+#define KEY_FREE	(~0ULL)
+
 static const char *module, *parameters;
+static uint64_t region, region_bytes;
+static const struct workload_store *formatted;
 static int device = -1;
 
 #ifdef __aarch64__
@@ -94,6 +106,59 @@ int perform_unload(void)
 	return err ? failed("unload") : 0;
 }
 
+static volatile uint64_t *word(volatile void *memory, uint64_t offset)
+{
+	return (volatile uint64_t *)((volatile char *)memory + offset);
+}
+
+/* The newer superblock is as if its sequence had not reached the media: the older counts */
+static void tear_detach(volatile void *memory)
+{
+	volatile uint64_t *a = word(memory, SUPER_SEQUENCE);
+	volatile uint64_t *b = word(memory, SUPER_STRIDE + SUPER_SEQUENCE);
+
+	if (*a > *b)
+		*a -= 2;
+	else
+		*b -= 2;
+}
+
+/* The first store of its delete. Slots of free leaves may have it too: no matter */
+static void tear_delete(volatile void *memory, uint64_t key)
+{
+	int sorted = !strcmp(formatted->layout, "sorted");
+	uint64_t leaf, slot, end;
+
+	for (leaf = POOL; leaf < region_bytes; leaf += formatted->leaf_bytes) {
+		end = leaf + formatted->leaf_bytes;
+		for (slot = leaf + LEAF_HEAD; slot < end; slot += SLOT)
+			if (*word(memory, slot) == key)
+				*word(memory, slot) = sorted && slot + SLOT < end ?
+						      *word(memory, slot + SLOT) : KEY_FREE;
+	}
+}
+
+int perform_tear(const uint32_t *index, uint32_t n)
+{
+	int file = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
+	volatile void *memory;
+	uint32_t i;
+
+	if (file < 0)
+		return failed("/dev/mem");
+	memory = mmap(NULL, region_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, region);
+	close(file);
+	if (memory == MAP_FAILED)
+		return failed("mapping /dev/mem");
+	mark(TRACE_CALL, WORKLOAD_TEAR, 0);
+	tear_detach(memory);
+	for (i = 0; i < n; i++)
+		tear_delete(memory, workload_key(index[i]));
+	mark(TRACE_RETURN, WORKLOAD_TEAR, 0);
+	munmap((void *)memory, region_bytes);
+	return 0;
+}
+
 int perform_format(const struct workload_store *store)
 {
 	struct crabtree_format format = {
@@ -109,6 +174,7 @@ int perform_format(const struct workload_store *store)
 	mark(TRACE_CALL, WORKLOAD_FORMAT, 0);
 	err = ioctl(device, CRABTREE_FORMAT, &format);
 	mark(TRACE_RETURN, WORKLOAD_FORMAT, err ? errno : 0);
+	formatted = store;
 	return err ? failed("format") : 0;
 }
 
@@ -145,12 +211,14 @@ int perform(const struct workload_operation *op, uint32_t number)
 
 int main(int argc, char **argv)
 {
-	if (argc != 4) {
-		fprintf(stderr, "usage: writer MODULE PARAMETERS OPERATIONS\n");
+	if (argc != 6) {
+		fprintf(stderr, "usage: writer MODULE PARAMETERS OPERATIONS REGION BYTES\n");
 		return 2;
 	}
 	module = argv[1];
 	parameters = argv[2];
+	region = strtoull(argv[4], NULL, 0);
+	region_bytes = strtoull(argv[5], NULL, 0);
 	if (workload_run(atoi(argv[3])))
 		return 1;
 	printf("ok 1 the work is done\n");
