@@ -334,16 +334,6 @@ int perform(const struct workload_operation *op, uint32_t op_number)
 	return 0;
 }
 
-static bool log_has_orders(const struct log *log)
-{
-	size_t i;
-
-	for (i = 0; i < log->count; i++)
-		if (log->events[i].type == LOG_ORDER)
-			return true;
-	return false;
-}
-
 int main(int argc, char **argv)
 {
 	struct log log;
@@ -359,7 +349,7 @@ int main(int argc, char **argv)
 	memset(media.base, 0, size);
 	shadow = crab_shadow_create(&media, NODES);
 	log = log_read(argv[1], size);
-	orders_logged = log_has_orders(&log);
+	orders_logged = log.orders;
 	next = log.events;
 	end = log.events + log.count;
 	workload_run(atoi(argv[3]));

@@ -385,16 +385,6 @@ static bool parameter(const char *text)
 	return false;
 }
 
-static bool log_has_orders(const struct log *log)
-{
-	size_t i;
-
-	for (i = 0; i < log->count; i++)
-		if (log->events[i].type == LOG_ORDER)
-			return true;
-	return false;
-}
-
 /* Nothing in this line may be 0 but the last, says who reads it */
 static void tell(void)
 {
@@ -431,7 +421,7 @@ int main(int argc, char **argv)
 	log = log_read(argv[1], media.size);
 	follow.next = log.events;
 	follow.end = log.events + log.count;
-	orders_logged = log_has_orders(&log);
+	orders_logged = log.orders;
 	workload_run(atoi(argv[3]));
 	if (follow.next != follow.end)
 		differ("the log goes on", NULL, follow.next);

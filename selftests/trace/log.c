@@ -160,6 +160,7 @@ struct log log_read(const char *path, uint64_t region_bytes)
 		if (!record_event(&reader, r, e))
 			continue;
 		log.count++;
+		log.orders |= e->type == LOG_ORDER;
 		if (e->type != LOG_CLEAN)
 			continue;
 		e->offset &= ~(uint64_t)(LINE - 1);

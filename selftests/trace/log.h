@@ -37,11 +37,13 @@ struct log_event {
  * struct log - a log
  * @events: one after the other; a CALL, events, a RETURN, and what the worker did between
  * @count: how many
+ * @orders: whether there are any: on x86-64 they are no instruction
  * @cleans_by: how many cleans there are of each kind (trace.h)
  */
 struct log {
 	struct log_event *events;
 	size_t count;
+	bool orders;
 	size_t cleans_by[256];
 };
 

@@ -11,8 +11,8 @@
  *
  * Cleans, dc zva and marks make no memory access that QEMU tells of: they are known
  * by their instruction, their address is in registers. Stores are told by QEMU, those
- * of string instructions and of pairs too. The processors must not have FEAT_MOPS,
- * whose stores it does not tell; that nothing was missed is shown by replaying the log.
+ * of string instructions and of pairs too; those of FEAT_MOPS it does not tell, but no
+ * kernel traced uses them. That nothing was missed is shown by replaying the log.
  */
 #include <glib.h>
 #include <stdio.h>

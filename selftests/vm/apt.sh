@@ -88,6 +88,7 @@ download() {
 # apt_unpack ARCH SUITE PACKAGE DIR TAR-ARGS...: unpack all or some of it
 apt_unpack() {
 	local dir=$4 new
+	mkdir -p "$CACHE/apt"
 	new=$(mktemp -d "$CACHE/apt/deb.XXXXXX")
 	with_lock "apt-$1" download "$1" "$2" "$3" "$new"
 	shift 4
