@@ -12,6 +12,7 @@
 #   make host			L0-L5 in user space, and their tests
 #   make kunit			the KUnit suites in user-mode Linux
 #   make selftests		the tests over the device, in virtual machines
+#   make litmus		what the code publishes and persists, held against the memory models
 #   make counts		lines and fences per operation, into the documentation
 #   make paper		the paper's evaluation, into the documentation; half an hour
 #   make style | docs		the checks of the sources and of the documentation
@@ -61,6 +62,9 @@ kunit: setup-host setup-vm
 selftests: setup-host setup-vm
 	@scripts/check selftests
 
+litmus: setup-vm
+	@scripts/check litmus
+
 counts: setup-host
 	@scripts/counts
 
@@ -82,4 +86,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host kunit selftests counts paper style docs install clean distclean
+.PHONY: help demo check quick modules tools host kunit selftests litmus counts paper style docs install clean distclean

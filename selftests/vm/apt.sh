@@ -7,8 +7,11 @@
 # Sourced after lib.sh.  The mirrors are those that this machine's apt is
 # configured to use; only the backports suite is added to them.  Nothing is
 # installed: packages are downloaded, verified by apt, and unpacked with dpkg.
+#
+# An architecture may be followed by "-src" or "-sid": see apt_sources_of().
 
-# One line for each Debian suite that the machine knows, and its backports.
+# apt_sources: one line for each Debian suite that the machine knows, and its
+# backports.
 apt_sources() {
 	local key=/usr/share/keyrings/debian-archive-keyring.gpg opt='' code
 	# shellcheck disable=SC1091
@@ -24,11 +27,12 @@ apt_sources() {
 	sort -u
 }
 
-# The sources of NAME: an architecture, or "amd64-src" for what Debian builds the
-# backports from
+# The sources of NAME: an architecture; "amd64-src" for what Debian builds the
+# backports from; "amd64-sid" for the packages of its unstable suite alone
 apt_sources_of() {
 	case $1 in
 	*-src)	apt_sources | sed -n '/-backports main$/s/^deb /deb-src /p' ;;
+	*-sid)	apt_sources | awk '/-backports main$/ { $(NF - 1) = "sid"; print }' ;;
 	*)	apt_sources ;;
 	esac
 }
