@@ -62,7 +62,7 @@ struct crab_store *crab_device_enter(struct crab_device *device)
 {
 	if (!percpu_ref_tryget_live(&device->calls))
 		return ERR_PTR(READ_ONCE(device->error));
-	/* Pairs with percpu_ref_reinit(): who sees it live sees the store */
+	/* Pairs with smp_wmb() in device_start_locked(): who sees it live sees the store */
 	smp_rmb();
 	return device->store;
 }
@@ -129,6 +129,8 @@ static void device_start_locked(struct crab_device *device)
 		return;
 	}
 	device->store = store;
+	/* Pairs with smp_rmb() in crab_device_enter(); reinit promises no order */
+	smp_wmb();
 	percpu_ref_reinit(&device->calls);
 	device_kick(device);
 }
