@@ -13,6 +13,7 @@
 #   make kunit			the KUnit suites in user-mode Linux
 #   make selftests		the tests over the device, in virtual machines
 #   make litmus		what the code publishes and persists, held against the memory models
+#   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like
 #   make counts		lines and fences per operation, into the documentation
 #   make paper		the paper's evaluation, into the documentation; half an hour
 #   make style | docs		the checks of the sources and of the documentation
@@ -23,6 +24,7 @@
 OUT	:= $(CURDIR)/out
 KERNEL	?= host
 KDIR	?=
+N	?= 1000
 
 .DEFAULT_GOAL := help
 
@@ -65,6 +67,9 @@ selftests: setup-host setup-vm
 litmus: setup-vm
 	@scripts/check litmus
 
+soak: setup-host setup-vm
+	@selftests/powercut/soak --kernel $(if $(filter-out host,$(KERNEL)),$(KERNEL),uml) --cuts $(N)
+
 counts: setup-host
 	@scripts/counts
 
@@ -86,4 +91,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host kunit selftests litmus counts paper style docs install clean distclean
+.PHONY: help demo check quick modules tools host kunit selftests litmus soak counts paper style docs install clean distclean

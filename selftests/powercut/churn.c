@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * churn DEVICE ACKS SEED FIRST [LAST] - the second writer of the power cut.
+ * churn DEVICE SEED ACKS FIRST [ACKS FIRST...] - the writers of power cuts.
  *
- * Performs the operations FIRST.. of the sequence (sequence.h), one at a time,
- * and writes a line `C I` to ACKS for each, WINDOW at a time and only after all
+ * For each pair one process: writer 0, 1 and so on. Each performs the operations
+ * FIRST.. of its sequence (sequence.h), one at a time, and writes a line `C I` to ACKS for each, WINDOW at a time and only after all
  * of these have returned. So at most WINDOW operations are done or under way
  * without being acknowledged, and the keys of the sequence are at any moment
  * as after its first M operations, acknowledged <= M <= acknowledged + WINDOW.
  *
- * With DEVICE "-" it prints the operations instead, for the verifier's test.
+ * It does not end unless a writer fails.  `churn - SEED WRITER COUNT` prints
+ * operations instead, for the verifier's test.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/crabtree.h>
@@ -24,6 +26,11 @@
 #include "sequence.h"
 
 #define WINDOW	64
+
+struct writer {
+	uint64_t seed;
+	uint64_t number;
+};
 
 static int write_all(int fd, const char *buf, size_t len)
 {
@@ -62,9 +69,9 @@ static int remove_key(int device, const struct operation *op)
 	return ioctl(device, CRABTREE_DELETE, &remove) && errno != ENOENT ? -1 : 0;
 }
 
-static int perform(int device, uint64_t seed, uint64_t i)
+static int perform(int device, const struct writer *writer, uint64_t i)
 {
-	struct operation op = sequence_at(seed, i);
+	struct operation op = sequence_at(writer->seed, writer->number, i);
 
 	if (!(op.remove ? remove_key(device, &op) : store(device, &op)))
 		return 0;
@@ -73,15 +80,15 @@ static int perform(int device, uint64_t seed, uint64_t i)
 	return -1;
 }
 
-/* Perform one window and acknowledge it */
-static int window(int device, int acks, uint64_t seed, uint64_t first, uint64_t last)
+/* Perform one window, from @first, and acknowledge it */
+static int window(int device, int acks, const struct writer *writer, uint64_t first)
 {
 	char buf[WINDOW * 24];
 	size_t len = 0;
 	uint64_t i;
 
-	for (i = first; i <= last; i++) {
-		if (perform(device, seed, i))
+	for (i = first; i < first + WINDOW; i++) {
+		if (perform(device, writer, i))
 			return -1;
 		len += sprintf(buf + len, "C %" PRIu64 "\n", i);
 	}
@@ -91,22 +98,34 @@ static int window(int device, int acks, uint64_t seed, uint64_t first, uint64_t 
 	return -1;
 }
 
-static int churn(int device, int acks, uint64_t seed, uint64_t first, uint64_t last)
+static int open_or_complain(const char *path, int flags)
 {
-	uint64_t end;
+	int fd = open(path, flags | O_CLOEXEC, 0666);
 
-	for (; first <= last; first = end + 1) {
-		end = last - first < WINDOW ? last : first + WINDOW - 1;
-		if (window(device, acks, seed, first, end))
-			return 1;
-	}
-	return 0;
+	if (fd < 0)
+		fprintf(stderr, "churn: open %s: %s\n", path, strerror(errno));
+	return fd;
 }
 
-static int print(uint64_t seed, uint64_t first, uint64_t last)
+static int churn(const char *path, const char *acks_path, const struct writer *writer,
+		 uint64_t first)
 {
-	for (; first <= last; first++) {
-		struct operation op = sequence_at(seed, first);
+	int device = open_or_complain(path, O_RDWR);
+	int acks = open_or_complain(acks_path, O_WRONLY | O_APPEND | O_CREAT);
+
+	if (device < 0 || acks < 0)
+		return 1;
+	while (!window(device, acks, writer, first))
+		first += WINDOW;
+	return 1;
+}
+
+static int print(const struct writer *writer, uint64_t count)
+{
+	uint64_t i;
+
+	for (i = 1; i <= count; i++) {
+		struct operation op = sequence_at(writer->seed, writer->number, i);
 
 		printf("%d %" PRIu64 " %" PRIu64 "\n", op.remove, op.key, op.value);
 	}
@@ -115,24 +134,23 @@ static int print(uint64_t seed, uint64_t first, uint64_t last)
 
 int main(int argc, char **argv)
 {
-	uint64_t seed, first, last;
-	int device, acks;
+	struct writer writer;
+	int i;
 
-	if (argc < 5 || argc > 6) {
-		fprintf(stderr, "usage: churn DEVICE|- ACKS SEED FIRST [LAST]\n");
+	if (argc < 5 || argc % 2 == 0) {
+		fprintf(stderr, "usage: churn DEVICE SEED ACKS FIRST [ACKS FIRST...]\n");
 		return 2;
 	}
-	seed = strtoull(argv[3], NULL, 0);
-	first = strtoull(argv[4], NULL, 0);
-	last = argc == 6 ? strtoull(argv[5], NULL, 0) : UINT64_MAX - 1;
-	if (!strcmp(argv[1], "-"))
-		return print(seed, first, last);
-	device = open(argv[1], O_RDWR | O_CLOEXEC);
-	acks = open(argv[2], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-	if (device < 0 || acks < 0) {
-		fprintf(stderr, "churn: open %s: %s\n", device < 0 ? argv[1] : argv[2],
-			strerror(errno));
-		return 1;
+	writer.seed = strtoull(argv[2], NULL, 0);
+	if (!strcmp(argv[1], "-")) {
+		writer.number = strtoull(argv[3], NULL, 0);
+		return print(&writer, strtoull(argv[4], NULL, 0));
 	}
-	return churn(device, acks, seed, first, last);
+	for (i = 3; i < argc; i += 2) {
+		writer.number = (i - 3) / 2;
+		if (!fork())
+			return churn(argv[1], argv[i], &writer, strtoull(argv[i + 1], NULL, 0));
+	}
+	wait(NULL);
+	return 1;
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The sequence of operations that churn performs: operation I of a seed is a
- * function of the two alone, so that a verifier that never saw the machine
- * knows it. sequence.py says the same in Python; `selftest` compares them.
+ * The sequence of operations that churn performs: operation I of a writer is a
+ * function of these two and a seed alone, so that a verifier that never saw the
+ * machine knows it. sequence.py says the same in Python; `selftest` compares them.
+ *
+ * The keys of the writers interleave, so that they work in the same leaves; none
+ * is another's. Waves of operations most of which insert and most of which remove
+ * follow each other, so that leaves fill and split, drain and go.
  */
 #ifndef POWERCUT_SEQUENCE_H
 #define POWERCUT_SEQUENCE_H
@@ -10,7 +14,9 @@
 #include <stdint.h>
 
 #define SEQUENCE_BASE	(1ULL << 40)	/* the keys: below any kernel address */
-#define SEQUENCE_KEYS	16384ULL
+#define SEQUENCE_KEYS	4096ULL		/* of a writer */
+#define SEQUENCE_WRITERS 64ULL
+#define SEQUENCE_WAVE	4096ULL
 
 struct operation {
 	int remove;		/* else insert or replace */
@@ -27,15 +33,17 @@ static inline uint64_t sequence_mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* Operation @i, from 1. One in four removes; a key may be absent then */
-static inline struct operation sequence_at(uint64_t seed, uint64_t i)
+/* Operation @i, from 1. One in sixteen goes against the wave; a key may be absent when removed */
+static inline struct operation sequence_at(uint64_t seed, uint64_t writer, uint64_t i)
 {
-	uint64_t dice = sequence_mix(seed ^ sequence_mix(i));
+	uint64_t own = seed * SEQUENCE_WRITERS + writer;
+	uint64_t dice = sequence_mix(own ^ sequence_mix(i));
+	int drains = i / SEQUENCE_WAVE & 1;
 
 	return (struct operation){
-		.remove = !(dice >> 62),
-		.key = SEQUENCE_BASE + dice % SEQUENCE_KEYS,
-		.value = sequence_mix((seed << 32) + i),
+		.remove = drains ^ !(dice >> 60),
+		.key = SEQUENCE_BASE + dice % SEQUENCE_KEYS * SEQUENCE_WRITERS + writer,
+		.value = sequence_mix((own << 32) + i),
 	};
 }
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """The sequence of operations that churn performs, as sequence.h has it.
 
-Operation I of a seed is a function of the two alone.
+Operation I of a writer is a function of these two and a seed alone.
 """
 
 BASE = 1 << 40
-KEYS = 16384
+KEYS = 4096
+WRITERS = 64
+WAVE = 4096
 WINDOW = 64
 MASK = (1 << 64) - 1
 
@@ -18,27 +20,37 @@ def mix(x):
     return x ^ (x >> 31)
 
 
-def key_at(seed, i):
-    """(removes, key) of operation I."""
-    dice = mix(seed ^ mix(i))
-    return dice >> 62 == 0, BASE + dice % KEYS
-
-
-def value_at(seed, i):
-    """The value that operation I stores."""
-    return mix(((seed << 32) + i) & MASK)
-
-
-def apply(state, seed, i):
-    """Do operation I to STATE, which maps keys to values; return its key."""
-    removes, key = key_at(seed, i)
-    if removes:
-        state.pop(key, None)
-    else:
-        state[key] = value_at(seed, i)
-    return key
-
-
 def is_ours(key):
-    """Whether churn uses the key."""
-    return BASE <= key < BASE + KEYS
+    """Whether some writer of sequences uses the key."""
+    return BASE <= key < BASE + KEYS * WRITERS
+
+
+class Sequence:
+    """The operations of one writer."""
+
+    def __init__(self, seed, writer=0):
+        self.seed = seed * WRITERS + writer
+        self.writer = writer
+
+    def key_at(self, i):
+        """(removes, key) of operation I."""
+        dice = mix(self.seed ^ mix(i))
+        drains = i // WAVE % 2 == 1
+        return drains != (dice >> 60 == 0), BASE + dice % KEYS * WRITERS + self.writer
+
+    def value_at(self, i):
+        """The value that operation I stores."""
+        return mix(((self.seed << 32) + i) & MASK)
+
+    def apply(self, state, i):
+        """Do operation I to STATE, which maps keys to values; return its key."""
+        removes, key = self.key_at(i)
+        if removes:
+            state.pop(key, None)
+        else:
+            state[key] = self.value_at(i)
+        return key
+
+    def owns(self, key):
+        """Whether this writer uses the key."""
+        return is_ours(key) and key % WRITERS == self.writer

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """The verdict on a store after a power cut: lost, torn, or as it should be.
 
-Two writers wrote, and the host knows of each, from a file outside the machine,
-what it was told to be done (acknowledged), and how much more may have been
-under way (the window).  Their keys are disjoint.
+Several writers wrote, and the host knows of each, from a file of its own outside
+the machine, what it was told to be done (acknowledged), and how much more may have
+been under way (the window).  Their keys are disjoint, so each is judged by itself,
+and what is left of the records is nobody's.
 
 - The loader stores line L of a table.  Lines up to the acknowledged one must
   be there with their values; those of the window may be; later ones must not.
-- churn performs a known sequence one by one, so its keys must be exactly as
+- A churner performs a known sequence one by one, so its keys must be exactly as
   after its first M operations, acknowledged <= M <= acknowledged + window.
 
 Lost is an acknowledged operation whose effect, or that of a later operation on
@@ -85,12 +86,13 @@ class Loader:
 
 
 class Churner:
-    """The writer of the sequence: its keys as after M operations."""
+    """A writer of a sequence: its keys as after M operations."""
 
     window = sequence.WINDOW
 
-    def __init__(self, seed):
-        self.seed = seed
+    def __init__(self, seed, writer=0):
+        self.sequence = sequence.Sequence(seed, writer)
+        self.writer = writer
         self.acked = 0
         self.state = {}
         self.applied = 0
@@ -99,7 +101,12 @@ class Churner:
         """Bring the model up to COUNT operations."""
         while self.applied < count:
             self.applied += 1
-            sequence.apply(self.state, self.seed, self.applied)
+            self.sequence.apply(self.state, self.applied)
+
+    def skip(self, last):
+        """What is not done yet of the operations up to LAST never will be."""
+        self.state_after(self.acked)
+        self.acked = self.applied = last
 
     def acknowledge(self, last):
         """Operations up to LAST are done."""
@@ -107,13 +114,13 @@ class Churner:
 
     def judge(self, records, verdict):
         """Find the M that the records agree with; resume from there."""
-        found = {k: records.pop(k) for k in list(records) if sequence.is_ours(k)}
+        found = {k: records.pop(k) for k in list(records) if self.sequence.owns(k)}
         self.state_after(self.acked)
         state = dict(self.state)
         wrong = {k for k in state.keys() | found.keys() if state.get(k) != found.get(k)}
         best = (len(wrong), self.acked, set(wrong))
         for i in range(self.acked + 1, self.acked + self.window + 1):
-            key = sequence.apply(state, self.seed, i)
+            key = self.sequence.apply(state, i)
             (wrong.discard if state.get(key) == found.get(key) else wrong.add)(key)
             if len(wrong) < best[0]:
                 best = (len(wrong), i, set(wrong))
@@ -125,9 +132,9 @@ class Churner:
     def is_ahead(self, state, found, verdict):
         """Whether more was done than was issued: STATE is as after the window."""
         for i in range(self.acked + self.window + 1, self.acked + 200 * self.window):
-            sequence.apply(state, self.seed, i)
+            self.sequence.apply(state, i)
             if state == found:
-                verdict.torn.append(f"churn: operation {i} is there before it was issued")
+                verdict.torn.append(f"writer {self.writer}: operation {i} is there before it was issued")
                 return True
         return False
 
@@ -137,9 +144,9 @@ class Churner:
             return
         written = {}
         for i in range(1, count + self.window + 1):
-            removes, key = sequence.key_at(self.seed, i)
+            removes, key = self.sequence.key_at(i)
             if key in wrong and not removes:
-                written.setdefault(key, set()).add(sequence.value_at(self.seed, i))
+                written.setdefault(key, set()).add(self.sequence.value_at(i))
         for key in sorted(wrong):
             value = found.get(key)
             if value is None or value in written.get(key, ()):
@@ -160,12 +167,12 @@ class Verdict:
         return not self.lost and not self.torn
 
 
-def judge(records, loader, churner):
-    """Compare the records with what the writers did; CHURNER moves on to its M."""
+def judge(records, writers):
+    """Compare the records with what the writers did; a churner moves on to its M."""
     verdict = Verdict()
     records = dict(records)
-    loader.judge(records, verdict)
-    churner.judge(records, verdict)
+    for writer in writers:
+        writer.judge(records, verdict)
     for key, value in records.items():
         verdict.torn.append(f"key {key:#x}: holds {value:#x}, but nobody ever wrote it")
     return verdict

@@ -18,4 +18,4 @@ else
 	ln -s /table /tmp/table
 fi
 crabctl -d /dev/crab0 load --ack "$CRAB_ACK" /tmp/table &
-churn /dev/crab0 "$CRAB_CHURN" "$SEED" "$FIRST"
+churn /dev/crab0 "$SEED" "$CRAB_CHURN" "$FIRST"

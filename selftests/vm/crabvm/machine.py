@@ -106,7 +106,7 @@ class Machine:
         args = []
         for number, (name, path) in enumerate(self.ports(), 1):
             args += ["-chardev", f"file,id={name},path={path},append=on",
-                     "-device", f"virtserialport,chardev={name},name=crabtree.{name},nr={number}"]
+                     "-device", f"virtserialport,chardev={name},name=crabtree.{name.upper()},nr={number}"]
         return [*self.serial_sync, "-device", self.serial_bus, *args] if args else []
 
     def ports(self):
@@ -121,7 +121,7 @@ class Machine:
 
     def port_names(self):
         """Those that the guest finds by name."""
-        return [name for name, _ in self.ports()]
+        return [name.upper() for name, _ in self.ports()]
 
     def needs_modules(self):
         """Names of kernel modules that the machine itself wants."""
@@ -232,7 +232,7 @@ class Uml(Machine):
         return ["ssl=null", *args]
 
     def port_devices(self):
-        return [f"{name}=/dev/ttyS{number}" for number, (name, _) in enumerate(self.ports())]
+        return [f"{name.upper()}=/dev/ttyS{number}" for number, (name, _) in enumerate(self.ports())]
 
     def port_names(self):
         return []

@@ -3,7 +3,7 @@
 
 A suite is a command whose result is judged by its exit status and its last
 line's counts.  Those that boot a machine do so through run; a power cut counts
-as one test.  How many tests must pass in each stands in the file `expected`.
+as one test, and so does the demo.  How many tests must pass in each stands in the file `expected`.
 """
 
 import os
@@ -70,7 +70,17 @@ def reboot(kernel):
     return build
 
 
-def powercut(kernel, cuts, operations):
+def powercuts(kernel, cuts):
+    """So many power cuts, each of them a test."""
+    def build(tool, name, scratch):
+        tool("module", kernel)
+        tool("programs", arch_of(kernel))
+        return [os.path.join(POWERCUT, "soak"), "--counts", "--kernel", kernel,
+                "--cuts", str(cuts)]
+    return build
+
+
+def demo(kernel, cuts, operations):
     """The demo, short."""
     def build(tool, name, scratch):
         tool("module", kernel)
@@ -124,8 +134,9 @@ SUITES = [
           device("arm64-6.12", "--modules", "of_pmem", "nd_pmem", tests="regions.sh"), 30),
     Suite("counts-arm64-6.1", "device", counts, 30),
     Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 30),
-    Suite("powercut-uml", "power", powercut("uml", 8, 40000), 30),
-    Suite("powercut-amd64-6.12", "power", powercut("amd64-6.12", 2, 20000), 60),
+    Suite("powercut-uml", "power", powercuts("uml", 200), 80),
+    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 10), 70),
+    Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 20000), 60),
     Suite("verifier", "power", verifier, 5),
     Suite("trace-arm64-n1", "trace", traced("arm64-6.1", "arm64-n1"), 15),
     Suite("trace-arm64-a53", "trace", traced("arm64-6.1", "arm64-a53"), 15),

@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2086
+#
+# In the guest, a whole life between two power cuts: attach the store that was
+# cut, check it, send all records out; then the writers work until the power
+# goes.  FORMAT, if set, holds the options to make the store with, STARTS the
+# first operation of each writer; LAST=1 ends the life in peace instead.
+#
+# Starting a program is what costs most in these machines: as few as can be.
+set -e
+echo "attaching" >"$CRAB_ACK"
+insmod /crabtree.ko $CRAB_PARAMS
+[ -z "$FORMAT" ] || crabctl -d /dev/crab0 format --label soak --yes $FORMAT
+crabctl -d /dev/crab0 check
+crabctl -d /dev/crab0 dump >"$CRAB_OUT"
+echo "end of dump" >"$CRAB_OUT"
+if [ -n "$LAST" ]; then
+	rmmod crabtree
+	exit
+fi
+writer=0
+pairs=
+for first in $STARTS; do
+	eval "pairs=\"$pairs \$CRAB_CHURN$writer $first\""
+	writer=$((writer + 1))
+done
+churn /dev/crab0 $SEED $pairs || echo "CRABTREE FAIL: a writer ended"

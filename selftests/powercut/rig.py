@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the programs that cut the power share: tools, files, and failure."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+VM = os.path.join(HERE, "..", "vm")
+
+
+class Failed(Exception):
+    """The story cannot go on."""
+
+
+def arch_of(kernel):
+    """The architecture that a kernel is for."""
+    return "arm64" if kernel.startswith("arm64") else "amd64"
+
+
+def tool(name, *args):
+    """Run a script of selftests/vm and return what it prints."""
+    done = subprocess.run([os.path.join(VM, name), *args], stdout=subprocess.PIPE, text=True,
+                          check=False)
+    if done.returncode:
+        raise Failed(f"selftests/vm/{name} {' '.join(args)} failed")
+    return done.stdout.strip()
+
+
+def guest_files(kernel):
+    """The module and the programs that every machine has, as SRC:DST."""
+    module, programs = tool("module", kernel), tool("programs", arch_of(kernel))
+    return [f"{module}/crabtree_mod/crabtree.ko:/crabtree.ko",
+            f"{programs}/tools/crabctl:/bin/crabctl", f"{programs}/churn:/bin/churn"]
+
+
+def read_text(path):
+    """A file's text."""
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+class Place:
+    """A directory below out/powercut, empty at first, ours alone until we end."""
+
+    def __init__(self, name):
+        out = os.environ.get("CRABTREE_OUT") or os.path.join(HERE, "../../out")
+        self.dir = os.path.abspath(os.path.join(out, "powercut", name))
+        os.makedirs(os.path.dirname(self.dir), exist_ok=True)
+        self.lock = open(self.dir + ".lock", "w", encoding="ascii")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        self.remove()
+        os.makedirs(self.dir)
+
+    def path(self, name):
+        """A file in it."""
+        return os.path.join(self.dir, name)
+
+    def keep_evidence(self):
+        """Move the files of a bad run to where the next one leaves them alone."""
+        kept = f"{self.dir}.failed-{os.getpid()}"
+        os.rename(self.dir, kept)
+        print(f"kept for inspection: {os.path.relpath(kept)}")
+
+    def remove(self):
+        """All is well."""
+        shutil.rmtree(self.dir, ignore_errors=True)

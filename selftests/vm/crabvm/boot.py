@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One life of a machine: its options, its initrd, and the boot.
+
+What the scripts of this directory say of a kernel or of a userland is asked
+once a process, so that a program with many lives pays for it once.
+"""
+
+import argparse
+import functools
+import os
+import shutil
+import subprocess
+
+from crabvm import initrd, machine, power
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# An emulator may hang before our init runs (seen once in some hundred boots of a
+# loaded host).  That says nothing about the module: such a boot is repeated, once.
+BOOT_SECONDS = 100
+
+
+def size(text):
+    """128M, 1G, 0x1000, 4096"""
+    unit = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper())
+    return int(text[:-1], 0) << unit if unit else int(text, 0)
+
+
+def parser(description):
+    """What a life can be told."""
+    p = argparse.ArgumentParser(description=description)
+    p.add_argument("--kernel", required=True, help="a name that the kernel script knows")
+    p.add_argument("--name", help="what to call the run in its result")
+    p.add_argument("--cpu", help="cortex-a53, neoverse-n1, max, or anything of QEMU's")
+    p.add_argument("--smp", type=int, default=2)
+    p.add_argument("--region", help="host file that is the media; made if it is not there")
+    p.add_argument("--size", type=size, default=128 << 20, help="of the region")
+    p.add_argument("--pmem", type=size, default=0, help="so much of it from the start is /dev/pmem0")
+    p.add_argument("--init", default=os.path.join(HERE, "init"), help="the first program")
+    p.add_argument("--test", help="script to run in the guest")
+    p.add_argument("--files", nargs="*", action="extend", default=[], metavar="SRC:DST")
+    p.add_argument("--modules", nargs="*", action="extend", default=[], metavar="NAME")
+    p.add_argument("--env", nargs="*", action="extend", default=[], metavar="VAR=VAL")
+    p.add_argument("--append", default="", help="to the kernel's command line")
+    p.add_argument("--ack", help="host file for CRAB_ACK, appended to")
+    p.add_argument("--out", help="host file for CRAB_OUT, appended to")
+    p.add_argument("--port", action="append", default=[], metavar="NAME=FILE",
+                   help="another channel, CRAB_NAME in the guest")
+    p.add_argument("--plugin", metavar="FILE[,OPTION=VALUE...]",
+                   help="of the QEMU that fetch brings; told base= and size= of the region too")
+    p.add_argument("--leaks", action="store_true", help="ask kmemleak at the end")
+    p.add_argument("--expect", type=int, help="how many tests must pass")
+    p.add_argument("--expect-skips", type=int, help="how many tests must be skipped")
+    p.add_argument("--timeout", type=float, default=120)
+    p.add_argument("--kill-after-ack", type=int, metavar="LINES")
+    p.add_argument("--kill-after", type=float, metavar="SECONDS")
+    p.add_argument("--log", help="where to keep the console")
+    p.add_argument("--verbose", action="store_true", help="print the console too")
+    return p
+
+
+@functools.cache
+def kernel_dir(name):
+    """Where the kernel is; it is fetched or built if need be."""
+    done = subprocess.run([os.path.join(HERE, "kernel"), name], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    return done.stdout.strip()
+
+
+@functools.cache
+def busybox_of(arch):
+    """The static busybox of the guest's architecture."""
+    subprocess.run([os.path.join(HERE, "fetch"), f"userland-{arch}"], check=True)
+    cache = os.environ.get("CRABTREE_CACHE") or os.path.expanduser("~/.cache/crabtree")
+    return os.path.join(cache, "userland", arch, "bin/busybox")
+
+
+def make_region(options):
+    """The media file has its full size before any machine maps it."""
+    if options.region:
+        options.region = os.path.abspath(options.region)
+        with open(options.region, "ab") as f:
+            f.truncate(max(options.size, f.tell()))
+
+
+def environment(options, box):
+    """The guest's /env."""
+    pairs = [f"CRAB_PARAMS={box.params()}", f"CRAB_LEAKS={1 if options.leaks else ''}",
+             f"CRAB_LINES={' '.join(box.port_devices())}",
+             f"CRAB_PORTS={' '.join(box.port_names())}"]
+    lines = []
+    for pair in pairs + options.env:
+        name, value = pair.split("=", 1)
+        lines.append(f"export {name}='{value}'\n")
+    return "".join(lines)
+
+
+def make_initrd(options, box, kernel, path):
+    """Write the initrd."""
+    with open(os.path.join(kernel, "release"), encoding="ascii") as f:
+        modules = initrd.Modules(kernel, f.read().strip())
+    files = [tuple(pair.rsplit(":", 1)) for pair in options.files]
+    texts = [(environment(options, box), "env")]
+    if options.test:
+        files.append((options.test, "test"))
+    else:
+        texts.append(("true\n", "test"))
+    data = initrd.build(busybox_of(box.arch), options.init, modules,
+                        box.needs_modules() + options.modules, files, texts)
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def ack_files(options):
+    """The files whose lines --kill-after-ack counts: all channels but "out"."""
+    ports = [port.split("=", 1)[1] for port in options.port]
+    return [path for path in [options.ack, *ports] if path]
+
+
+def start(options, command, log, pass_fds):
+    """One life of the machine, to its end."""
+    with open(log, "wb") as f:
+        run = power.Run(command, f, pass_fds)
+        try:
+            run.wait(options.timeout, BOOT_SECONDS, ack_files(options),
+                     options.kill_after_ack, options.kill_after)
+        finally:
+            run.cut()
+    return run
+
+
+def start_twice(options, command, log, pass_fds):
+    """The same, and once more if it hung before our init ran."""
+    run = start(options, command, log, pass_fds)
+    if run.unbooted:
+        print(f"    {options.name or options.kernel}: did not boot in {BOOT_SECONDS} s; "
+              "trying once more", flush=True)
+        run = start(options, command, log, pass_fds)
+    return run
+
+
+def boot(options, scratch):
+    """Run the machine to its end and return (run, console)."""
+    kernel = kernel_dir(options.kernel)
+    make_region(options)
+    box = machine.kind_of(options.kernel)(options, scratch)
+    archive = os.path.join(scratch, "initrd")
+    make_initrd(options, box, kernel, archive)
+    log = os.path.join(scratch, "console")
+    command = box.command(os.path.join(kernel, "image"), archive)
+    try:
+        run = start_twice(options, command, log, box.pass_fds)
+    finally:
+        for fd in box.pass_fds:
+            os.close(fd)
+    if options.log:     # two runs may share that name: each judges its own console
+        shutil.copyfile(log, options.log)
+    with open(log, encoding="utf-8", errors="replace") as f:
+        return run, f.read()
