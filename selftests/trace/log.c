@@ -23,6 +23,7 @@ struct reader {
 	uint64_t region_bytes;
 	uint64_t code, code_bytes;
 	uint64_t mapped;
+	bool stored;		/* by the module, since its last fence */
 };
 
 static void *file_read(const char *path, size_t *size)
@@ -136,6 +137,19 @@ static bool record_event(const struct reader *reader, const struct trace_record 
 	}
 }
 
+/*
+ * An order behind a fence, with nothing stored since, orders nothing on the media: it is
+ * there for other CPUs' eyes, or might as well not be
+ */
+static bool is_idle_order(struct reader *reader, const struct log_event *e)
+{
+	if (e->type == LOG_STORE)
+		reader->stored |= !e->foreign;
+	else if (e->type == LOG_FENCE)
+		reader->stored = false;
+	return e->type == LOG_ORDER && !reader->stored;
+}
+
 struct log log_read(const char *path, uint64_t region_bytes)
 {
 	struct reader reader = { .region_bytes = region_bytes };
@@ -157,7 +171,7 @@ struct log log_read(const char *path, uint64_t region_bytes)
 		if (r->type == TRACE_MAP)
 			reader.mapped = r->address;
 		e = &log.events[log.count];
-		if (!record_event(&reader, r, e))
+		if (!record_event(&reader, r, e) || is_idle_order(&reader, e))
 			continue;
 		log.count++;
 		log.orders |= e->type == LOG_ORDER;
