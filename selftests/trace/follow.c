@@ -39,9 +39,8 @@ struct crab_shadow {
 static struct crab_shadow follow;
 static struct crab_media media = { .durability = CRAB_DURABILITY_POP, .shadow = &follow };
 static struct crab_store *store;
-static bool orders_logged, preparing, formatting;
+static bool orders_logged, preparing;
 static bool stored;		/* since the last fence: else an order orders nothing (log.c) */
-static u32 leaf_bytes;		/* of the store; the pool is aligned to it */
 static u64 operations, refused, events, prepared, differences;
 static u64 splits, unlinks, shifts, copies, repairs, points[CRAB_POINTS];
 static const char *doing = "";
@@ -86,24 +85,24 @@ static bool is_store_at(const struct log_event *e, u64 offset)
 }
 
 /*
- * A free leaf is prepared: landmarks, key and void, into its first two slots, with no
- * header before them. No operation stores these: a delete stores one slot's.
+ * A free leaf is prepared: landmarks, key and void, into two slots, with nothing stored
+ * right before the first. No operation begins so: a delete stores one slot's, and in a
+ * fresh leaf records come before them, or its header.
  */
 static bool is_preparation(const struct log_event *e)
 {
-	const struct log_event *second = e + 2;
+	const u64 slot = sizeof(struct crab_dslot);
 
-	return is_store_at(e, e->offset) &&
-	       e->offset % leaf_bytes == offsetof(struct crab_dleaf, slots) &&
-	       e->value[0] == CRAB_KEY_EMPTY &&
-	       is_store_at(e + 1, e->offset + offsetof(struct crab_dslot, value)) &&
-	       is_store_at(second, e->offset + sizeof(struct crab_dslot)) &&
-	       second->value[0] == CRAB_KEY_EMPTY;
+	if (!is_store_at(e, e->offset) || e->value[0] != CRAB_KEY_EMPTY ||
+	    (e[-1].type == LOG_STORE && e->offset - e[-1].offset <= slot))
+		return false;
+	return is_store_at(e + 1, e->offset + offsetof(struct crab_dslot, value)) &&
+	       is_store_at(e + 2, e->offset + slot) && e[2].value[0] == CRAB_KEY_EMPTY;
 }
 
 static void prepare_as_logged(void)
 {
-	if (!store || preparing || formatting)
+	if (!store || preparing)
 		return;
 	preparing = true;
 	while (is_preparation(follow.next)) {
@@ -265,14 +264,9 @@ static int attach(void)
 	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *found = crab_store_attach(&media, &options, &report);
-	struct crab_store_info info;
 
-	if (IS_ERR(found))
-		return PTR_ERR(found);
-	store = found;
-	crab_store_info(store, &info);
-	leaf_bytes = info.super.leaf_bytes;
-	return 0;
+	store = IS_ERR(found) ? NULL : found;
+	return IS_ERR(found) ? PTR_ERR(found) : 0;
 }
 
 static void detach(void)
@@ -328,9 +322,7 @@ int perform_format(const struct workload_store *wanted)
 	memcpy(options.uuid, WORKLOAD_UUID, sizeof(options.uuid));
 	begin(WORKLOAD_FORMAT, 0);
 	detach();
-	formatting = true;
 	err = crab_store_format(&media, &options, reason);
-	formatting = false;
 	return end(err ?: attach());
 }
 
