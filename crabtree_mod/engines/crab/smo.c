@@ -101,7 +101,7 @@ err_free:
 	return err;
 }
 
-/* What the last fresh leaf has behind it: what is behind @tail, in the word of which it stands */
+/* The word of the last fresh leaf: what @tail has behind it, or the end */
 static u64 smo_last_word(const struct crab_tree *tree, const struct smo *smo,
 			 const struct crab_leaf *tail)
 {
