@@ -91,29 +91,29 @@ goes() {
 	of_forget
 }
 
-one_line() {
-	local end="
-"
-	case ${1%"$end"} in *"$end"*|"$1") return 1 ;; esac
+# one_value FILE: one line of one value
+one_value() {
+	local value more=''
+	{ read -r value && ! read -r more && [ -z "$more" ]; } <"$1" || return 1
+	case $1 in */reason|*/region|*/dev|*/clean_method) return ;; esac
+	case $value in *" "*|'') return 1 ;; esac
 }
 
-# attributes CRABN: each file holds one line of one value, or there is no data
+# attributes CRABN: each file holds one value, or there is no data
 attributes() {
-	local dir="/sys/class/crabtree/$1" file value count=0
-	for file in "$dir"/*; do
+	local file count=0 without=''
+	for file in "/sys/class/crabtree/$1"/*; do
 		[ -f "$file" ] || continue
 		case ${file##*/} in uevent) continue ;; esac
 		count=$((count + 1))
-		value=$(cat "$file" 2>/tmp/error; echo .)
-		if [ "$value" = . ]; then
-			grep -q "No data" /tmp/error || fail "$file is empty"
-			continue
-		fi
-		one_line "${value%.}" || fail "$file is not one line"
-		case ${file##*/} in reason|region|dev|clean_method) continue ;; esac
-		case ${value%?.} in *" "*|'') fail "$file: '$value' is not one value" ;; esac
+		one_value "$file" || without="$without $file"
 	done
-	[ "$count" -ge 30 ] || fail "only $count attributes in $dir"
+	[ "$count" -ge 30 ] || fail "only $count attributes in $1"
+	# shellcheck disable=SC2086
+	cat $without </dev/null >/tmp/values 2>/tmp/errors || true
+	[ ! -s /tmp/values ] || fail "not one value: $(cat /tmp/values)"
+	# shellcheck disable=SC2086
+	equal "$(grep -c "No data" /tmp/errors)" "$(echo $without | wc -w)" "files without data"
 	say "$count attributes"
 }
 
