@@ -12,8 +12,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <linux/bug.h>
+#include <linux/cpumask.h>
 #include <linux/crc32.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
@@ -21,6 +23,15 @@
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/string.h>
+
+/* CPUs */
+
+unsigned int crab_host_cpus;
+
+unsigned int num_online_cpus(void)
+{
+	return crab_host_cpus ? crab_host_cpus : sysconf(_SC_NPROCESSORS_ONLN);
+}
 
 /* Memory */
 

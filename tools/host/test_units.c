@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <linux/cpumask.h>
 #include <linux/crc32.h>
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -283,6 +284,75 @@ static void test_readonly(void)
 	media_destroy(&media);
 }
 
+/* A pool so large that attach shares it out: what is found does not depend on how */
+
+#define PARTS_LEAVES	33000
+#define PARTS_KEYS	500000
+
+static void parts_attach(struct crab_media *media, u32 cpus, struct crab_store_info *info)
+{
+	struct crab_attach_options options = { .readonly = true };
+	struct crab_attach_report report;
+	struct crab_store *store;
+
+	crab_host_cpus = cpus;
+	store = crab_store_attach(media, &options, &report);
+	crab_host_cpus = 0;
+	if (IS_ERR(store)) {
+		tap_fail("%u CPUs: %s", cpus, report.reason);
+		return;
+	}
+	crab_store_info(store, info);
+	info->attach_ns = 0;
+	crab_store_detach(store);
+}
+
+/* The same key twice, or out of order */
+static void parts_damage(struct crab_media *media)
+{
+	struct crab_dleaf *leaf;
+	u64 n;
+
+	for (n = PARTS_LEAVES / 10; n < PARTS_LEAVES; n += 101) {
+		leaf = (struct crab_dleaf *)(media->base + CRAB_POOL_OFFSET + n * 512);
+		leaf->slots[1] = leaf->slots[3];
+	}
+}
+
+static void parts_compare(struct crab_media *media, u64 bad)
+{
+	struct crab_store_info one = { }, info = { };
+	u32 cpus;
+
+	parts_attach(media, 1, &one);
+	tap_check(one.stats.records > PARTS_KEYS * 9 / 10 && one.stats.leaves_bad >= bad &&
+		  !one.stats.leaves_bad == !bad, "%llu records, %llu leaves bad: %s",
+		  one.stats.records, one.stats.leaves_bad, one.reason);
+	for (cpus = 2; cpus <= 4; cpus++) {
+		parts_attach(media, cpus, &info);
+		tap_check(!strcmp(info.reason, one.reason), "%u CPUs: %s; one: %s", cpus,
+			  info.reason, one.reason);
+		tap_check(!memcmp(&info.stats, &one.stats, sizeof(one.stats)), "%u CPUs", cpus);
+	}
+}
+
+static void test_parts(const char *layout)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + PARTS_LEAVES * 512);
+	struct crab_store *store = store_format_attach(&media, "crab", layout, 512);
+	struct crab_old old;
+	u64 i;
+
+	for (i = 0; i < PARTS_KEYS; i++)
+		crab_store_insert(store, i * 0x9e3779b97f4a7c15ULL, i, CRAB_INSERT_CREATE, &old);
+	crab_store_detach(store);
+	parts_compare(&media, 0);
+	parts_damage(&media);
+	parts_compare(&media, 100);
+	tap_ok(true, "attach: %s, the pool shared out among CPUs, whole and damaged", layout);
+	media_destroy(&media);
+}
+
 /* The n-th allocation fails, for every n: an error, nothing changed, nothing leaked */
 
 static void fail_insert(struct crab_store *store, struct model *m, u32 at)
@@ -388,6 +458,8 @@ int main(void)
 	test_crc();
 	test_format();
 	test_readonly();
+	test_parts("slotted");
+	test_parts("sorted");
 	for (ops = crab_engines; *ops; ops++)
 		test_alloc(*ops);
 	test_oracle();

@@ -192,11 +192,18 @@ void crab_leaf_update(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, 
 u32 crab_leaf_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		     u64 start, u64 end, struct crab_record *records);
 
-/** crab_leaf_read() - attach: classify every slot of a leaf; notes damage; writes nothing */
-void crab_leaf_read(struct crab_tree *tree, struct crab_leaf *leaf);
+/**
+ * crab_leaf_read() - attach: classify every slot of a leaf
+ * @tree: the tree; not changed, several leaves may be read at a time
+ * @leaf: the leaf; its neighbours' @low is settled
+ * @damage: where to note what is broken
+ */
+void crab_leaf_read(const struct crab_tree *tree, struct crab_leaf *leaf,
+		    struct crab_damage *damage);
 
 /** crab_leaf_condemn() - note damage in a slot and quarantine the leaf */
-void crab_leaf_condemn(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, const char *what);
+void crab_leaf_condemn(const struct crab_tree *tree, struct crab_leaf *leaf,
+		       struct crab_damage *damage, u32 slot, const char *what);
 
 /**
  * crab_leaf_fresh() - write a whole leaf that nothing links to yet; the caller fences (P7)
@@ -218,7 +225,8 @@ void crab_leaf_empty(struct crab_flow *flow, struct crab_dleaf *dleaf,
 /* leaf_slotted.c */
 u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot);
 int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
-void crab_slotted_read(struct crab_tree *tree, struct crab_leaf *leaf);
+void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
+		       struct crab_damage *damage);
 
 /** crab_slotted_repair() - complete half-set landmarks; the caller fences (P4) */
 void crab_slotted_repair(struct crab_tree *tree, struct crab_leaf *leaf);
@@ -246,7 +254,8 @@ int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
 /** crab_sorted_gather() - as crab_leaf_gather(); the leaf has no twin */
 u32 crab_sorted_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		       u64 start, u64 end, struct crab_record *records);
-void crab_sorted_read(struct crab_tree *tree, struct crab_leaf *leaf);
+void crab_sorted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
+		      struct crab_damage *damage);
 void crab_sorted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
 		       struct crab_head *head, const struct crab_record *records, u32 count,
 		       struct crab_leaf *leaf);

@@ -91,22 +91,24 @@ u32 crab_leaf_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	return count;
 }
 
-void crab_leaf_condemn(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, const char *what)
+void crab_leaf_condemn(const struct crab_tree *tree, struct crab_leaf *leaf,
+		       struct crab_damage *damage, u32 slot, const char *what)
 {
 	u64 offset = crab_leaf_offset(&tree->base.geo, leaf->number) +
 		     offsetof(struct crab_dleaf, slots[slot]);
 
-	crab_damage_note(&tree->base.damage, offset, "leaf %llu, slot %u: %s",
+	crab_damage_note(damage, offset, "leaf %llu, slot %u: %s",
 			 (unsigned long long)leaf->number, slot, what);
 	leaf->bad = true;
 }
 
-void crab_leaf_read(struct crab_tree *tree, struct crab_leaf *leaf)
+void crab_leaf_read(const struct crab_tree *tree, struct crab_leaf *leaf,
+		    struct crab_damage *damage)
 {
 	if (tree->sorted)
-		crab_sorted_read(tree, leaf);
+		crab_sorted_read(tree, leaf, damage);
 	else
-		crab_slotted_read(tree, leaf);
+		crab_slotted_read(tree, leaf, damage);
 }
 
 void crab_leaf_fresh(struct crab_tree *tree, const struct crab_spare *spare,

@@ -118,15 +118,17 @@ void crab_slotted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u32 slo
 }
 
 /* Keys seen in one leaf: a filter so wide that few keys have to be compared */
+#define TWIN_BITS	2048
+
 struct twin_filter {
-	u64 words[16];
+	u64 words[TWIN_BITS / 64];
 };
 
 /* Is @key already in a slot before this one? */
 static bool leaf_has_twin(const struct crab_tree *tree, const struct crab_leaf *leaf,
 			  struct twin_filter *seen, u64 key)
 {
-	u32 at = (key * FP_FACTOR) >> 46 & 1023;
+	u32 at = (key * FP_FACTOR) >> 40 & (TWIN_BITS - 1);
 	u64 bit = 1ULL << (at % 64);
 
 	if (!(seen->words[at / 64] & bit)) {
@@ -146,7 +148,8 @@ static u64 leaf_high(const struct crab_leaf *leaf)
 }
 
 /* The loop that attach spends its time in: what does not change is in locals */
-void crab_slotted_read(struct crab_tree *tree, struct crab_leaf *leaf)
+void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
+		       struct crab_damage *damage)
 {
 	const u64 low = leaf->low, void_value = leaf->void_value;
 	const u64 span = leaf_high(leaf) - low;
@@ -154,22 +157,26 @@ void crab_slotted_read(struct crab_tree *tree, struct crab_leaf *leaf)
 	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
 	const u32 slots = tree->slots;
 	struct twin_filter seen = { };
+	u8 *fps = leaf_fps(tree, leaf);
 	u64 key, value;
-	u32 slot;
+	u32 slot, count = 0;
 
 	for (slot = 0; slot < slots; slot++, d++) {
 		key = crab_load(media, &d->key);
 		value = crab_load(media, &d->value);
-		if (key == CRAB_KEY_EMPTY || value == void_value) {
+		if (unlikely(key == CRAB_KEY_EMPTY || value == void_value)) {
 			leaf->torn += key != CRAB_KEY_EMPTY || value != void_value;
 			continue;
 		}
-		if (key - low >= span)
-			crab_leaf_condemn(tree, leaf, slot, "key outside the leaf's range");
+		if (unlikely(key - low >= span))
+			crab_leaf_condemn(tree, leaf, damage, slot, "key outside the leaf's range");
 		else if (leaf_has_twin(tree, leaf, &seen, key))
-			crab_leaf_condemn(tree, leaf, slot, "key is there twice");
-		leaf_set(tree, leaf, slot, key);
+			crab_leaf_condemn(tree, leaf, damage, slot, "key is there twice");
+		__set_bit(slot, leaf->live);
+		fps[slot] = fingerprint(key);
+		count++;
 	}
+	leaf->count = count;
 }
 
 void crab_slotted_repair(struct crab_tree *tree, struct crab_leaf *leaf)

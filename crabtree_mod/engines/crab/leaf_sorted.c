@@ -307,7 +307,8 @@ void crab_sorted_copy(struct crab_tree *tree, const struct crab_leaf *leaf,
  * Attach: one twin at the most, keys otherwise ascending. crab_leaf.count is all
  * records, those included that crab_sorted_overlap() will find void.
  */
-void crab_sorted_read(struct crab_tree *tree, struct crab_leaf *leaf)
+void crab_sorted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
+		      struct crab_damage *damage)
 {
 	u64 key, prev = 0;
 	u32 slot;
@@ -323,7 +324,7 @@ void crab_sorted_read(struct crab_tree *tree, struct crab_leaf *leaf)
 			leaf->torn++;
 			continue;
 		}
-		crab_leaf_condemn(tree, leaf, slot, key < prev ? "keys do not ascend" :
+		crab_leaf_condemn(tree, leaf, damage, slot, key < prev ? "keys do not ascend" :
 				  "more than one record was being shifted");
 		break;
 	}
@@ -347,7 +348,8 @@ void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
 	keep = bound ? crab_sorted_above(tree, leaf, bound - 1, 0, extent) : 0;
 	for (slot = keep; slot < extent; slot++) {
 		if (crab_sorted_find(tree, behind, crab_leaf_key(tree, leaf, slot)) < 0) {
-			crab_leaf_condemn(tree, leaf, slot, "key belongs to a leaf behind this one");
+			crab_leaf_condemn(tree, leaf, &tree->base.damage, slot,
+					  "key belongs to a leaf behind this one");
 			return;
 		}
 	}

@@ -23,27 +23,34 @@
  * Cut in the second pass: each step of it changes the content of no image and is
  * idempotent; the next attach begins again.
  *
- * Every loop over the media is bounded by the number of leaves.
+ * Every loop over the media is bounded by the number of leaves. In a large pool steps
+ * 1 and 3 are shared out among the CPUs, each a stretch of addresses; what they find
+ * is put together in the order of addresses, so that it is the same on each machine.
  *
  * Locking: the caller has the region to itself.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
+#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
+#include <linux/workqueue.h>
 
 #include "crab.h"
 
 #define BREATHE		1023	/* leaves between two looks at the scheduler, as a mask */
 #define AHEAD		4	/* leaves whose descriptors are fetched before their turn */
+#define PART_LEAVES	8192	/* worth a CPU of its own */
+#define PARTS_MAX	16U	/* by then the memory is what limits */
 
 /* What pass 1 found in one place of the pool */
 struct recover_leaf {
@@ -61,6 +68,19 @@ struct recover_leaf {
 struct recover {
 	struct crab_tree *tree;
 	struct recover_leaf *at;
+};
+
+/* A stretch of the pool, for one CPU, and what was found there */
+struct recover_part {
+	struct work_struct work;
+	struct recover *r;
+	void (*pass)(struct recover_part *part);
+	u64 from;		/* the first leaf */
+	u64 to;			/* behind the last one */
+	u64 birth;		/* the greatest */
+	u64 records;
+	u64 torn;
+	struct crab_damage damage;
 };
 
 int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
@@ -90,28 +110,78 @@ int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
 }
 
 /* Pass 1 */
-static void recover_headers(struct recover *r)
+static void recover_headers(struct recover_part *part)
 {
-	struct crab_tree *tree = r->tree;
+	struct crab_tree *tree = part->r->tree;
 	const struct crab_geometry *geo = &tree->base.geo;
+	struct recover_leaf *at;
 	struct crab_head head;
-	u64 n, offset;
+	u64 n;
 
-	for (n = 0; n < geo->leaves; n++) {
-		offset = crab_leaf_offset(geo, n);
-		r->at[n].valid = crab_head_load(tree->base.media, offset, geo->store_id, &head);
-		if (r->at[n].valid) {
-			r->at[n].next = head.next;
-			r->at[n].low = tree->sorted ?
+	for (n = part->from; n < part->to; n++) {
+		at = &part->r->at[n];
+		at->valid = crab_head_load(tree->base.media, crab_leaf_offset(geo, n),
+					   geo->store_id, &head);
+		if (at->valid) {
+			at->next = head.next;
+			at->low = tree->sorted ?
 				crab_load(tree->base.media,
 					  &crab_leaf_media(tree, n)->slots[0].key) : head.low;
-			r->at[n].birth = head.birth;
-			r->at[n].first = !head.low;
-			tree->birth = max(tree->birth, head.birth);
+			at->birth = head.birth;
+			at->first = !head.low;
+			part->birth = max(part->birth, head.birth);
 		}
 		if (!(n & BREATHE))
 			cond_resched();
 	}
+}
+
+static void recover_work(struct work_struct *work)
+{
+	struct recover_part *part = container_of(work, struct recover_part, work);
+
+	part->pass(part);
+}
+
+static void recover_gather(struct crab_tree *tree, const struct recover_part *part)
+{
+	struct crab_damage *damage = &tree->base.damage;
+	u64 count = damage->count + part->damage.count;
+
+	tree->birth = max(tree->birth, part->birth);
+	tree->records += part->records;
+	tree->torn += part->torn;
+	if (!damage->count)
+		*damage = part->damage;
+	damage->count = count;
+}
+
+/* Runs a pass over all of the pool, this CPU taking the first part */
+static int recover_parts(struct recover *r, void (*pass)(struct recover_part *part))
+{
+	u64 leaves = r->tree->base.geo.leaves;
+	u32 count = clamp_t(u64, leaves / PART_LEAVES, 1, min(num_online_cpus(), PARTS_MAX));
+	struct recover_part *parts = kcalloc(count, sizeof(*parts), GFP_KERNEL), *part;
+
+	if (!parts)
+		return -ENOMEM;
+	for (part = parts; part < parts + count; part++) {
+		part->r = r;
+		part->pass = pass;
+		part->from = div_u64(leaves * (part - parts), count);
+		part->to = div_u64(leaves * (part - parts + 1), count);
+		INIT_WORK(&part->work, recover_work);
+		if (part > parts)
+			queue_work(system_unbound_wq, &part->work);
+	}
+	pass(parts);
+	for (part = parts; part < parts + count; part++) {
+		if (part > parts)
+			flush_work(&part->work);
+		recover_gather(r->tree, part);
+	}
+	kfree(parts);
+	return 0;
 }
 
 static void recover_damage(struct recover *r, u64 offset, const char *what, u64 number)
@@ -246,13 +316,14 @@ static void recover_prefetch(const struct recover *r, u64 n)
 }
 
 /* Pass 3 */
-static void recover_slots(struct recover *r)
+static void recover_slots(struct recover_part *part)
 {
+	struct recover *r = part->r;
 	struct crab_tree *tree = r->tree;
 	struct crab_leaf *leaf;
 	u64 n;
 
-	for (n = 0; n < tree->base.geo.leaves; n++) {
+	for (n = part->from; n < part->to; n++) {
 		if (!(n & BREATHE))
 			cond_resched();
 		recover_prefetch(r, n + AHEAD);
@@ -261,9 +332,9 @@ static void recover_slots(struct recover *r)
 		leaf = r->at[n].leaf;
 		leaf->void_value = crab_load(tree->base.media,
 					     &crab_leaf_media(tree, n)->head.void_value);
-		crab_leaf_read(tree, leaf);
-		tree->records += leaf->count;
-		tree->torn += leaf->torn;
+		crab_leaf_read(tree, leaf, &part->damage);
+		part->records += leaf->count;
+		part->torn += leaf->torn;
 	}
 }
 
@@ -372,10 +443,12 @@ static int recover_read(struct crab_tree *tree)
 	r.at = vzalloc(array_size(geo->leaves, sizeof(*r.at)));
 	if (!r.at)
 		return -ENOMEM;
-	recover_headers(&r);
-	err = recover_list(&r, head.next);
+	err = recover_parts(&r, recover_headers);
+	if (!err)
+		err = recover_list(&r, head.next);
+	if (!err)
+		err = recover_parts(&r, recover_slots);
 	if (!err) {
-		recover_slots(&r);
 		if (tree->sorted)
 			recover_overlaps(tree);
 		if (tree->base.damage.count)
