@@ -52,6 +52,8 @@ struct trace_record {
 	uint64_t value[2];
 };
 
+_Static_assert(sizeof(struct trace_record) == 40, "the script that runs it all counts on it");
+
 /* nopl 0x42415243(%rax): no compiler and no kernel has a use for it */
 #define TRACE_MARK_X86		"\x0f\x1f\x80" "CRAB"
 #define TRACE_MARK_X86_LEN	7
