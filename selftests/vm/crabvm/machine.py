@@ -240,11 +240,14 @@ class Uml(Machine):
         return []
 
     def command(self, image, initrd):
-        """How to start it.  Where it may put its memory is not left to chance."""
+        """How to start it.  Where it may put its memory is not left to chance.
+
+        lpj: else the kernel takes a quarter of a second to find that out.
+        """
         o = self.options
         return ["setarch", "-R", image, "mem=256M", f"initrd={initrd}", "rdinit=/init", "root=/dev/ram0",
                 "con=null", "con0=null,fd:1", "con1=null", *self.lines(),
-                "ignore_loglevel", "panic=-1", "printk.devkmsg=on",
+                "lpj=25000000", "ignore_loglevel", "panic=-1", "printk.devkmsg=on",
                 self.leak_option(), *o.append.split()]
 
 
