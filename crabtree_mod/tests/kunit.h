@@ -97,5 +97,6 @@ extern struct kunit_suite crab_conformance_suite;
 extern struct kunit_suite crab_crash_suite;
 extern struct kunit_suite crab_strategy_suite;
 extern struct kunit_suite crab_sorted_suite;
+extern struct kunit_suite crab_hostile_suite;
 
 #endif /* CRABTREE_TESTS_KUNIT_H */

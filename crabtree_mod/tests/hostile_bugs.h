@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file holds hostile scripts (hostile.h), in hexadecimal, that once found a
+ * bug, each under what it was. A new one is added with its fix.
+ */

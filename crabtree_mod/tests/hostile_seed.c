@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file makes the small real images that hostile scripts begin with: both
+ * layouts, three sizes of leaves, each state in which a store can be found.
+ *
+ * Invariant: each of them is good; attach serves all of it, writable.
+ */
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "hostile.h"
+
+#define SEED_KEY(i)	((i) * 8ULL)	/* room between keys, for scripts */
+#define SEED_MANY	6		/* leaves that "many" fills */
+
+static int put(struct crab_store *store, u64 key, u64 value)
+{
+	struct crab_old old;
+
+	return crab_store_insert(store, key, value, CRAB_INSERT_EITHER, &old);
+}
+
+static u32 store_slots(struct crab_store *store)
+{
+	struct crab_store_info info;
+
+	crab_store_info(store, &info);
+	return crab_leaf_slots(info.super.leaf_bytes);
+}
+
+static int make_empty(struct crab_store *store)
+{
+	return 0;
+}
+
+static int make_few(struct crab_store *store)
+{
+	u32 i;
+	int err = 0;
+
+	for (i = 0; i < store_slots(store) - 1 && !err; i++)
+		err = put(store, SEED_KEY(i), i);
+	return err;
+}
+
+/* A list of many leaves out of order in the pool, with room in most of them */
+static int make_many(struct crab_store *store)
+{
+	u32 n = SEED_MANY * store_slots(store) * 3 / 4, i;
+	struct crab_old old;
+	int err = 0;
+
+	for (i = 0; i < n && !err; i++)
+		err = put(store, SEED_KEY((i * 7 + 3) % n), i + 100);
+	for (i = 0; i < n && !err; i += 4)
+		err = crab_store_delete(store, SEED_KEY(i), &old);
+	return err;
+}
+
+/* Until nothing goes in any more */
+static int make_full(struct crab_store *store)
+{
+	u32 i;
+	int err = 0;
+
+	for (i = 0; !err && i < CRAB_HOSTILE_RECORDS; i++)
+		err = put(store, SEED_KEY(i), ~(u64)i);
+	return err == -ENOSPC ? 0 : -EINVAL;
+}
+
+struct crab_dsuper *crab_hostile_super(struct crab_hostile *h, u32 copy)
+{
+	return (struct crab_dsuper *)(h->media.base + copy * CRAB_SUPER_STRIDE);
+}
+
+struct crab_dhead *crab_hostile_list(struct crab_hostile *h)
+{
+	return (struct crab_dhead *)(h->media.base + CRAB_HEAD_OFFSET);
+}
+
+struct crab_dleaf *crab_hostile_leaf(struct crab_hostile *h, u32 number)
+{
+	return (struct crab_dleaf *)(h->media.base + CRAB_POOL_OFFSET +
+				     number * h->leaf_bytes);
+}
+
+static struct crab_dleaf *leaf_behind(struct crab_hostile *h, const struct crab_dhead *head)
+{
+	u64 link = le64_to_cpu(head->next) & CRAB_LINK_MASK;
+
+	return link ? crab_hostile_leaf(h, link - 1) : NULL;
+}
+
+static u32 sorted_count(struct crab_hostile *h, const struct crab_dleaf *leaf)
+{
+	u32 n = 0;
+
+	while (n < crab_leaf_slots(h->leaf_bytes) &&
+	       leaf->slots[n].key != cpu_to_le64(CRAB_KEY_EMPTY))
+		n++;
+	return n;
+}
+
+/* The first leaf with a neighbour behind it, and with two free slots */
+static struct crab_dleaf *leaf_with_room(struct crab_hostile *h)
+{
+	struct crab_dleaf *leaf = leaf_behind(h, crab_hostile_list(h));
+
+	while (sorted_count(h, leaf) + 2 > crab_leaf_slots(h->leaf_bytes))
+		leaf = leaf_behind(h, &leaf->head);
+	return leaf;
+}
+
+static void sorted_end(struct crab_hostile *h, struct crab_dleaf *leaf, u32 slot)
+{
+	if (slot < crab_leaf_slots(h->leaf_bytes))
+		leaf->slots[slot].key = cpu_to_le64(CRAB_KEY_EMPTY);
+}
+
+/* Slotted: one landmark of two in every third slot of a leaf */
+static void hurt_landmarks(struct crab_hostile *h)
+{
+	struct crab_dleaf *leaf = leaf_behind(h, crab_hostile_list(h));
+	u32 i;
+
+	leaf = leaf_behind(h, &leaf->head);
+	for (i = 0; i < crab_leaf_slots(h->leaf_bytes); i += 3) {
+		if (i % 2)
+			leaf->slots[i].key = cpu_to_le64(CRAB_KEY_EMPTY);
+		else
+			leaf->slots[i].value = leaf->head.void_value;
+	}
+}
+
+/* Sorted: a shift to the right was cut before the new key */
+static void hurt_shift(struct crab_hostile *h)
+{
+	struct crab_dleaf *leaf = leaf_with_room(h);
+	u32 count = sorted_count(h, leaf);
+
+	sorted_end(h, leaf, count + 1);
+	memmove(&leaf->slots[1], &leaf->slots[0], count * sizeof(leaf->slots[0]));
+}
+
+/* Sorted: a record went to the leaf behind and was not yet taken from this one */
+static void hurt_overlap(struct crab_hostile *h)
+{
+	struct crab_dleaf *leaf = leaf_with_room(h);
+	u32 count = sorted_count(h, leaf);
+
+	sorted_end(h, leaf, count + 1);
+	leaf->slots[count] = leaf_behind(h, &leaf->head)->slots[0];
+}
+
+/* What is added goes behind the last, or old scripts change their meaning */
+static const struct crab_hostile_seed seeds[] = {
+	{ .name = "slotted, empty", .layout = "slotted", .make = make_empty },
+	{ .name = "slotted, one leaf", .layout = "slotted", .make = make_few },
+	{ .name = "slotted, many leaves", .layout = "slotted", .make = make_many },
+	{ .name = "slotted, cut off", .layout = "slotted", .make = make_many,
+	  .hurt = hurt_landmarks, .cut = true },
+	{ .name = "slotted, full", .layout = "slotted", .make = make_full },
+	{ .name = "sorted, empty", .layout = "sorted", .make = make_empty, .cut = true },
+	{ .name = "sorted, many leaves", .layout = "sorted", .make = make_many },
+	{ .name = "sorted, a cut shift", .layout = "sorted", .make = make_many,
+	  .hurt = hurt_shift, .cut = true },
+	{ .name = "sorted, a cut split", .layout = "sorted", .make = make_many,
+	  .hurt = hurt_overlap, .cut = true },
+	{ .name = "sorted, full", .layout = "sorted", .make = make_full },
+	{ .name = "sorted, on demand", .layout = "sorted", .make = make_many, .on_demand = true },
+};
+
+static const u32 sizes[] = { 128, CRAB_HOSTILE_LEAF_MAX };
+
+u32 crab_hostile_seeds(void)
+{
+	return ARRAY_SIZE(seeds) * ARRAY_SIZE(sizes);
+}
+
+void crab_hostile_choose(struct crab_hostile *h, u32 nth)
+{
+	h->seed = &seeds[nth % ARRAY_SIZE(seeds)];
+	h->leaf_bytes = sizes[nth / ARRAY_SIZE(seeds) % ARRAY_SIZE(sizes)];
+	h->media.size = CRAB_POOL_OFFSET + CRAB_HOSTILE_LEAVES * h->leaf_bytes;
+}
+
+static int seed_fill(struct crab_hostile *h)
+{
+	struct crab_tuning tuning = crab_tuning_default;
+	struct crab_attach_options options = { .tuning = &tuning };
+	struct crab_attach_report report;
+	struct crab_store *store;
+	int err;
+
+	tuning.on_demand = h->seed->on_demand;
+	store = crab_store_attach(&h->media, &options, &report);
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	err = h->seed->make(store);
+	if (h->seed->cut)
+		crab_store_abandon(store);
+	else
+		crab_store_detach(store);
+	return err;
+}
+
+int crab_hostile_plant(struct crab_hostile *h, u32 nth)
+{
+	struct crab_format_options options = {
+		.force = true, .engine = "crab", .label = "hostile",
+	};
+	int err;
+
+	crab_hostile_choose(h, nth);
+	options.leaf_bytes = h->leaf_bytes;
+	options.layout = h->seed->layout;
+	memset(h->media.base, 0, CRAB_HOSTILE_BYTES);
+	err = crab_store_format(&h->media, &options, h->said);
+	if (!err)
+		err = seed_fill(h);
+	if (!err && h->seed->hurt)
+		h->seed->hurt(h);
+	return err;
+}
