@@ -3,3 +3,5 @@
  * This file holds hostile scripts (hostile.h), in hexadecimal, that once found a
  * bug, each under what it was. A new one is added with its fix.
  */
+/* the verifier saw damage before a leaf that a cut had emptied */
+"83ef06611af08649",

@@ -65,10 +65,20 @@ static void check_header(const struct check *c, const struct crab_leaf *leaf, u6
 		   "leaf %llu: in the list and free", (unsigned long long)leaf->number);
 }
 
+/* The least key that @leaf may not hold; a leaf that a cut emptied says nothing of it */
+static u64 check_high(const struct crab_leaf *leaf)
+{
+	const struct crab_leaf *behind = leaf->next;
+
+	while (behind && behind->low == leaf->low)
+		behind = behind->next;
+	return behind ? behind->low : CRAB_KEY_EMPTY;
+}
+
 static void check_live_slot(const struct check *c, const struct crab_leaf *leaf, u32 slot,
 			    const struct crab_record *r, u64 offset)
 {
-	u64 high = leaf->next ? leaf->next->low : CRAB_KEY_EMPTY;
+	u64 high = check_high(leaf);
 
 	check_that(c, r->key >= leaf->low && r->key < high, offset,
 		   "leaf %llu, slot %u: key outside the leaf's range",
