@@ -5,3 +5,5 @@
  */
 /* the verifier saw damage before a leaf that a cut had emptied */
 "83ef06611af08649",
+/* a record that also belonged to a leaf in quarantine was scanned, and not found */
+"76e4069767b05054",

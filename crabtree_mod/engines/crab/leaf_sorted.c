@@ -343,10 +343,11 @@ void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
 	u32 extent = sorted_extent(leaf), keep, slot;
 	u64 bound = first_key(tree, behind);
 
-	if (!extent || leaf->bad || behind->bad || crab_leaf_key(tree, leaf, extent - 1) < bound)
+	if (!extent || leaf->bad || crab_leaf_key(tree, leaf, extent - 1) < bound)
 		return;
 	keep = bound ? crab_sorted_above(tree, leaf, bound - 1, 0, extent) : 0;
-	for (slot = keep; slot < extent; slot++) {
+	/* In quarantine nobody knows what is there: those keys get -EUCLEAN, as all of it */
+	for (slot = keep; slot < extent && !behind->bad; slot++) {
 		if (crab_sorted_find(tree, behind, crab_leaf_key(tree, leaf, slot)) < 0) {
 			crab_leaf_condemn(tree, leaf, &tree->base.damage, slot,
 					  "key belongs to a leaf behind this one");
