@@ -7,3 +7,5 @@
 "83ef06611af08649",
 /* a record that also belonged to a leaf in quarantine was scanned, and not found */
 "76e4069767b05054",
+/* a slotted leaf born for the reserved key was scanned, and not found */
+"02c0060301000300060302000300020803021300",

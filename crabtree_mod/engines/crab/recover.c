@@ -211,11 +211,15 @@ static struct crab_leaf *recover_push(struct recover *r, u64 number, u64 low)
 
 /*
  * The first leaf of the list was born for the least key there is, also where a
- * sorted one no longer holds it; the first key of an empty one is CRAB_KEY_EMPTY
+ * sorted one no longer holds it; the first key of an empty one is CRAB_KEY_EMPTY,
+ * for which no slotted one was born
  */
-static bool recover_ascends(const struct recover_leaf *at, u64 above, bool first)
+static bool recover_ascends(const struct recover *r, const struct recover_leaf *at, u64 above,
+			    bool first)
 {
-	return first ? at->first : at->low > above;
+	if (first)
+		return at->first;
+	return at->low > above && (r->tree->sorted || at->low != CRAB_KEY_EMPTY);
 }
 
 /*
@@ -240,7 +244,7 @@ static const char *recover_follow(const struct recover *r, u64 word, u64 above, 
 		return "link to a leaf without a valid header";
 	if (word != crab_link_to(geo, n, at->birth))
 		return "link to a leaf of another birth";
-	if (!recover_ascends(at, above, first))
+	if (!recover_ascends(r, at, above, first))
 		return "least keys of leaves do not ascend";
 	return NULL;
 }
