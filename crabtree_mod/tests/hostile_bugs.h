@@ -9,3 +9,5 @@
 "76e4069767b05054",
 /* a slotted leaf born for the reserved key was scanned, and not found */
 "02c0060301000300060302000300020803021300",
+/* a scan jumped over the leaves behind a gap, to a key that belonged there */
+"0a2ffeeaa483d34d069a28e5cc90021011cf4681",

@@ -348,10 +348,8 @@ static void recover_overlaps(struct crab_tree *tree)
 	struct crab_leaf *leaf, *behind = NULL;
 
 	for (leaf = tree->last; leaf; leaf = leaf->prev) {
-		if (leaf->number == CRAB_LEAF_NOWHERE) {
-			behind = NULL;
+		if (leaf->number == CRAB_LEAF_NOWHERE)
 			continue;
-		}
 		if (behind) {
 			tree->records -= leaf->count;
 			tree->torn -= leaf->torn;
