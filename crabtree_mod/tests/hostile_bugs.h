@@ -11,3 +11,5 @@
 "02c0060301000300060302000300020803021300",
 /* a scan jumped over the leaves behind a gap, to a key that belonged there */
 "0a2ffeeaa483d34d069a28e5cc90021011cf4681",
+/* keys in a gap behind or before an empty leaf were denied */
+"2000023319a92dc606ce0ffe438d",

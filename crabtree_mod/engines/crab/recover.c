@@ -376,16 +376,33 @@ static u64 gap_low(struct crab_tree *tree, struct crab_leaf *prev)
 	return low;
 }
 
+/* The leaf before @gap that the index has for its place: those behind it hold nothing */
+static struct crab_leaf *gap_holder(struct crab_leaf *gap)
+{
+	struct crab_leaf *leaf = gap->prev;
+
+	while (leaf->prev && leaf->prev->low == leaf->low)
+		leaf = leaf->prev;
+	return leaf;
+}
+
 static void recover_gap(struct crab_tree *tree, struct crab_leaf *gap)
 {
+	struct crab_leaf *holder, *next = gap->next, *leaf;
+
 	gap->bad = true;
 	if (!gap->prev)
 		return;
-	gap->low = gap_low(tree, gap->prev);
-	if (gap->next)
-		gap->low = min(gap->low, gap->next->low - 1);
-	if (gap->low == gap->prev->low)		/* all of that leaf's range is in doubt */
-		gap->prev->bad = true;
+	while (next && next->low == gap->low)	/* it holds nothing: the gap's range goes on */
+		next = next->next;
+	holder = gap_holder(gap);
+	gap->low = gap_low(tree, holder);
+	if (next)
+		gap->low = min(gap->low, next->low - 1);
+	if (gap->low == holder->low)		/* all of that leaf's range is in doubt */
+		holder->bad = true;
+	for (leaf = gap->next; leaf != next; leaf = leaf->next)
+		leaf->low = gap->low;
 }
 
 static void recover_gaps(struct crab_tree *tree)
