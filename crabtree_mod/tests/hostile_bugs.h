@@ -13,3 +13,5 @@
 "0a2ffeeaa483d34d069a28e5cc90021011cf4681",
 /* keys in a gap behind or before an empty leaf were denied */
 "2000023319a92dc606ce0ffe438d",
+/* a scan that skipped a gap stood still before an empty leaf */
+"08ae069a28e6cc90021011cf4681",

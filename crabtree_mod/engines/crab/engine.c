@@ -112,11 +112,12 @@ static u64 tree_beyond(struct crab_engine *engine, u64 key)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 	struct crab_leaf *leaf = tree->first ? crab_index_find(&tree->index, key) : NULL;
+	u64 low = 0;
 
 	while (leaf && !leaf->bad)	/* served, but with nothing from @key on */
 		leaf = leaf->next;
-	while (leaf && leaf->bad)
-		leaf = leaf->next;
+	for (; leaf && (leaf->bad || leaf->low == low); leaf = leaf->next)
+		low = leaf->low;	/* where a leaf that a cut emptied lies, too */
 	return leaf ? max(key, leaf->low) : CRAB_KEY_EMPTY;
 }
 
