@@ -15,3 +15,5 @@
 "2000023319a92dc606ce0ffe438d",
 /* a scan that skipped a gap stood still before an empty leaf */
 "08ae069a28e6cc90021011cf4681",
+/* leaves were written with births that the next attach refuses */
+"faa00283321e875a080100000000",

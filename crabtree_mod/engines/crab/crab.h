@@ -54,6 +54,8 @@ struct crab_leaf {
 	unsigned long live[];
 };
 
+/* No store lives long enough to reach it; one with a forged header has no births left */
+#define CRAB_BIRTH_MAX		(1ULL << 62)
 #define CRAB_LEAF_NOWHERE	(~0ULL)
 #define CRAB_LEAF_NO_TWIN	0xffff
 

@@ -13,9 +13,6 @@
 
 #include "crab.h"
 
-/* No store lives long enough to reach it; a forged header must not make births wrap */
-#define HEAD_BIRTH_MAX	(1ULL << 62)
-
 /* The words under the crc, in the order in which they stand on the media */
 struct head_words {
 	__le64 self;
@@ -60,7 +57,7 @@ bool crab_head_load(const struct crab_media *media, u64 offset, u32 store_id,
 	head->birth = crab_load(media, &d->birth);
 	head->low = crab_load(media, &d->low);
 	head->void_value = crab_load(media, &d->void_value);
-	if (seal >> 32 != head_crc(store_id, head) || head->birth > HEAD_BIRTH_MAX)
+	if (seal >> 32 != head_crc(store_id, head) || head->birth > CRAB_BIRTH_MAX)
 		return false;
 	head->next = crab_load(media, &d->next);
 	return true;

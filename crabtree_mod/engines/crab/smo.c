@@ -73,6 +73,14 @@ static void smo_number(struct crab_tree *tree, struct smo *smo)
 	}
 }
 
+/* Places for the fresh leaves, and births that every attach will take */
+static int smo_take(struct crab_tree *tree, struct smo *smo, u32 leave)
+{
+	if (tree->birth > CRAB_BIRTH_MAX - smo->n)
+		return -ENOSPC;
+	return crab_pool_take(&tree->pool, smo->spare, smo->n, leave);
+}
+
 /* Everything that can fail. @leave: free leaves that must remain. */
 static int smo_begin(struct crab_tree *tree, struct smo *smo, u32 n, u32 leave)
 {
@@ -90,7 +98,7 @@ static int smo_begin(struct crab_tree *tree, struct smo *smo, u32 n, u32 leave)
 			goto err_free;
 		}
 	}
-	err = crab_pool_take(&tree->pool, smo->spare, n, leave);
+	err = smo_take(tree, smo, leave);
 	if (err)
 		goto err_free;
 	smo_number(tree, smo);
@@ -345,7 +353,7 @@ int crab_smo_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
 {
 	struct smo smo = { .n = 1 };
 	u64 old = leaf->number;
-	int err = crab_pool_take(&tree->pool, smo.spare, 1, 0);
+	int err = smo_take(tree, &smo, 0);
 
 	if (err)
 		return err;
