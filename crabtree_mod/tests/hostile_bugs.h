@@ -17,3 +17,5 @@
 "08ae069a28e6cc90021011cf4681",
 /* leaves were written with births that the next attach refuses */
 "faa00283321e875a080100000000",
+/* a delete by copying failed where the list has every leaf */
+"fca0069aabf88c02dcdcdcdcdc70dddcdc8906590283321e875a",

@@ -228,26 +228,30 @@ static void rebalance(struct crab_tree *tree, struct crab_leaf *leaf)
 		redistribute(tree, leaf, false);
 }
 
-static int remove_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
+static bool remove_copies(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
 {
-	u64 lines = tree->base.flow.lines, fences = tree->base.flow.fences;
 	u64 sip = crab_strategy_sip(tree, slot, leaf->count - 1 - slot);
 	u64 cow = crab_strategy_cow(tree, leaf->count - 1);
 
-	if (leaf->count > 1 &&
-	    (probe_says_cow(tree, leaf, slot) || !crab_strategy_is_sip(tree, sip, cow)))
-		return write_cow(tree, leaf, slot, NULL);
+	return leaf->count > 1 &&
+	       (probe_says_cow(tree, leaf, slot) || !crab_strategy_is_sip(tree, sip, cow));
+}
+
+static void remove_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
+{
+	u64 lines = tree->base.flow.lines, fences = tree->base.flow.fences;
+
+	if (remove_copies(tree, leaf, slot) && !write_cow(tree, leaf, slot, NULL))
+		return;		/* an error: no leaf is free for a copy */
 	crab_sorted_shift_out(tree, leaf, slot);
 	tree->records--;
 	tally(tree, &tree->sip, lines, fences);
-	return 0;
 }
 
 int crab_sorted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u64 key,
 		       struct crab_old *old)
 {
 	u32 pos;
-	int err;
 
 	prefetch(leaf->prev);
 	pos = crab_sorted_place(tree, leaf, key);
@@ -259,9 +263,7 @@ int crab_sorted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u64 key,
 		crab_smo_unlink(tree, leaf);
 		return 0;
 	}
-	err = remove_at(tree, leaf, pos - 1);
-	if (err)
-		return err;
+	remove_at(tree, leaf, pos - 1);
 	tree->removed++;
 	leaf = crab_index_find(&tree->index, key);	/* a copy took its place */
 	if (leaf->count < tree->slots / 2)
