@@ -45,6 +45,12 @@ static u32 super_crc(const struct crab_dsuper *d)
 	return ~crab_crc32c(~0U, &t, sizeof(t));
 }
 
+/* Sequences are counted modulo 2^64: none that stands on the media can stop the count */
+static bool super_is_newer(const struct crab_dsuper *a, const struct crab_dsuper *b)
+{
+	return (s64)(le64_to_cpu(a->sequence) - le64_to_cpu(b->sequence)) > 0;
+}
+
 /* Loads a copy word by word; true if its crc holds, of whatever version it is */
 static bool super_load(const struct crab_media *media, u32 copy, struct crab_dsuper *d)
 {
@@ -228,7 +234,7 @@ enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_su
 	for (i = 0; i < CRAB_SUPER_COPIES; i++) {
 		if (!super_load(media, i, &d))
 			continue;
-		if (!found || le64_to_cpu(d.sequence) > le64_to_cpu(best.sequence)) {
+		if (!found || super_is_newer(&d, &best)) {
 			best = d;
 			copy = i;
 			found = true;

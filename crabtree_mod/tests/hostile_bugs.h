@@ -19,3 +19,5 @@
 "faa00283321e875a080100000000",
 /* a delete by copying failed where the list has every leaf */
 "fca0069aabf88c02dcdcdcdcdc70dddcdc8906590283321e875a",
+/* a superblock with the greatest sequence could not be superseded */
+"1ca9007a62354a80",
