@@ -33,44 +33,7 @@ unsigned int num_online_cpus(void)
 	return crab_host_cpus ? crab_host_cpus : sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Memory */
-
-long crab_host_fail_alloc = -1;
-unsigned long crab_host_allocs;
-
-static bool alloc_fails(void)
-{
-	long left;
-
-	__atomic_fetch_add(&crab_host_allocs, 1, __ATOMIC_RELAXED);
-	left = __atomic_load_n(&crab_host_fail_alloc, __ATOMIC_RELAXED);
-	return left >= 0 && __atomic_fetch_sub(&crab_host_fail_alloc, 1, __ATOMIC_RELAXED) == 0;
-}
-
-void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
-{
-	void *p = NULL;
-
-	if (size == SIZE_MAX || alloc_fails())
-		return NULL;
-	if (align <= _Alignof(max_align_t))
-		return gfp & __GFP_ZERO ? calloc(1, size) : malloc(size);
-	if (posix_memalign(&p, align, size))
-		return NULL;
-	if (gfp & __GFP_ZERO)
-		memset(p, 0, size);
-	return p;
-}
-
-void *crab_host_realloc(void *old, size_t size)
-{
-	return size == SIZE_MAX || alloc_fails() ? NULL : realloc(old, size);
-}
-
-void crab_host_free(const void *p)
-{
-	free((void *)p);
-}
+/* Memory: the rest of it is in memory.c */
 
 struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align,
 				     unsigned int flags, void (*ctor)(void *))

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements allocation on malloc(), with failures where a test asks
+ * for them.
+ *
+ * Invariant: every allocation of L0-L5 in user space passes here, or through what
+ * a program links in place of this file.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <linux/slab.h>
+#include <linux/string.h>
+
+long crab_host_fail_alloc = -1;
+unsigned long crab_host_allocs;
+
+static bool alloc_fails(void)
+{
+	long left;
+
+	__atomic_fetch_add(&crab_host_allocs, 1, __ATOMIC_RELAXED);
+	left = __atomic_load_n(&crab_host_fail_alloc, __ATOMIC_RELAXED);
+	return left >= 0 && __atomic_fetch_sub(&crab_host_fail_alloc, 1, __ATOMIC_RELAXED) == 0;
+}
+
+void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
+{
+	void *p = NULL;
+
+	if (size == SIZE_MAX || alloc_fails())
+		return NULL;
+	if (align <= _Alignof(max_align_t))
+		return gfp & __GFP_ZERO ? calloc(1, size) : malloc(size);
+	if (posix_memalign(&p, align, size))
+		return NULL;
+	if (gfp & __GFP_ZERO)
+		memset(p, 0, size);
+	return p;
+}
+
+void *crab_host_realloc(void *old, size_t size)
+{
+	return size == SIZE_MAX || alloc_fails() ? NULL : realloc(old, size);
+}
+
+void crab_host_free(const void *p)
+{
+	free((void *)p);
+}
