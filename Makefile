@@ -13,7 +13,7 @@
 #   make kunit			the KUnit suites in user-mode Linux
 #   make selftests		the tests over the device, in virtual machines
 #   make litmus		what the code publishes and persists, held against the memory models
-#   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like
+#   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like#   make fuzz [TIME=60]		hostile images, by libFuzzer
 #   make counts		lines and fences per operation, into the documentation
 #   make paper		the paper's evaluation, into the documentation; half an hour
 #   make style | docs		the checks of the sources and of the documentation
@@ -70,6 +70,9 @@ litmus: setup-vm
 soak: setup-host setup-vm
 	@selftests/powercut/soak --kernel $(if $(filter-out host,$(KERNEL)),$(KERNEL),uml) --cuts $(N)
 
+fuzz: setup-host setup-fuzz
+	@scripts/fuzz --time $(or $(TIME),60)
+
 counts: setup-host
 	@scripts/counts
 
@@ -91,4 +94,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host kunit selftests litmus soak counts paper style docs install clean distclean
+.PHONY: help demo check quick modules tools host kunit selftests litmus soak fuzz counts paper style docs install clean distclean
