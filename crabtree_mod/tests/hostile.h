@@ -21,7 +21,7 @@
 #define CRAB_HOSTILE_LEAF_MAX	256
 #define CRAB_HOSTILE_BYTES	\
 	(CRAB_POOL_OFFSET + CRAB_HOSTILE_LEAVES * CRAB_HOSTILE_LEAF_MAX)
-#define CRAB_HOSTILE_RECORDS	256	/* more than that pool holds */
+#define CRAB_HOSTILE_RECORDS	512	/* more than that pool holds */
 #define CRAB_HOSTILE_HEAD	2	/* bytes of a script before its first verb */
 #define CRAB_HOSTILE_VERB	6	/* bytes of a verb */
 #define CRAB_HOSTILE_VERBS	24	/* what is behind them is left out */
@@ -119,6 +119,9 @@ u32 crab_hostile_seeds(void);
 
 /** crab_hostile_choose() - the media is to be, or is, image @nth, modulo how many there are */
 void crab_hostile_choose(struct crab_hostile *h, u32 nth);
+
+/** crab_hostile_make() - make @h->seed with leaves of @h->leaf_bytes; 0 or an error */
+int crab_hostile_make(struct crab_hostile *h, const char *label);
 
 /** crab_hostile_plant() - make image @nth on the media; 0 or an error */
 int crab_hostile_plant(struct crab_hostile *h, u32 nth);

@@ -205,21 +205,25 @@ static int seed_fill(struct crab_hostile *h)
 	return err;
 }
 
-int crab_hostile_plant(struct crab_hostile *h, u32 nth)
+int crab_hostile_make(struct crab_hostile *h, const char *label)
 {
 	struct crab_format_options options = {
-		.force = true, .engine = "crab", .label = "hostile",
+		.force = true, .leaf_bytes = h->leaf_bytes, .engine = "crab",
+		.layout = h->seed->layout, .label = label,
 	};
 	int err;
 
-	crab_hostile_choose(h, nth);
-	options.leaf_bytes = h->leaf_bytes;
-	options.layout = h->seed->layout;
-	memset(h->media.base, 0, CRAB_HOSTILE_BYTES);
+	memset(h->media.base, 0, h->media.size);
 	err = crab_store_format(&h->media, &options, h->said);
 	if (!err)
 		err = seed_fill(h);
 	if (!err && h->seed->hurt)
 		h->seed->hurt(h);
 	return err;
+}
+
+int crab_hostile_plant(struct crab_hostile *h, u32 nth)
+{
+	crab_hostile_choose(h, nth);
+	return crab_hostile_make(h, "hostile");
 }

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file holds today's code against golden images: small ones of each layout
+ * and state, made once and kept for ever. Each NAME.gz has a NAME.txt, which says
+ * what must be found in it.
+ *
+ *   test_golden DIR		attach each image, find its content; FORMAT as it was
+ *   test_golden --make DIR	make the images that are not there yet
+ *
+ * Invariant: no image that is there is ever made again. A change of the code
+ * that fails here is a change of the format.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <linux/align.h>
+#include <linux/crc32.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "tap.h"
+#include "tests/hostile.h"
+
+#define SEED		2026
+#define TEXT_BYTES	(64 * 1024)
+#define LARGE		(17ULL << 20)	/* the bitmap of so many leaves moves the pool */
+#define NO_STATE	(~0U)
+
+/**
+ * struct golden - an image
+ * @name: of its files
+ * @state: which of the hostile images, or NO_STATE: as FORMAT left it
+ * @engine: of those
+ * @layout: of those
+ * @leaf_bytes: size of its leaves
+ * @size: of its region
+ */
+struct golden {
+	const char *name;
+	u32 state;
+	const char *engine;
+	const char *layout;
+	u32 leaf_bytes;
+	u64 size;
+};
+
+#define SMALL(leaf)	ALIGN(CRAB_POOL_OFFSET + CRAB_HOSTILE_LEAVES * (leaf), 4096)
+#define STATE(n, s, leaf)	{ n, s, "crab", NULL, leaf, SMALL(leaf) }
+#define FORMATTED(n, e, l, leaf, bytes)	{ n, NO_STATE, e, l, leaf, bytes }
+
+/* New ones go behind the last */
+static const struct golden goldens[] = {
+	FORMATTED("formatted-slotted", "crab", "slotted", 512, SMALL(512)),
+	FORMATTED("formatted-slotted-8192", "crab", "slotted", 8192, SMALL(8192)),
+	FORMATTED("formatted-sorted", "crab", "sorted", 512, SMALL(512)),
+	FORMATTED("formatted-sorted-large", "crab", "sorted", 512, LARGE),
+	FORMATTED("formatted-volatile", "volatile", "sorted", 512, SMALL(512)),
+	STATE("slotted-one-leaf", 1, 512),
+	STATE("slotted-many", 2, 512),
+	STATE("slotted-many-1024", 2, 1024),
+	STATE("slotted-cut-off", 3, 512),
+	STATE("slotted-full", 4, 512),
+	STATE("sorted-many", 6, 512),
+	STATE("sorted-cut-shift", 7, 512),
+	STATE("sorted-cut-split", 8, 512),
+	STATE("sorted-cut-split-1024", 8, 1024),
+	STATE("sorted-full", 9, 512),
+	STATE("sorted-on-demand", 10, 512),
+};
+
+static struct crab_hostile hostile;
+static const char *dir;
+static char text[TEXT_BYTES];		/* what a store says of itself */
+static char expected[TEXT_BYTES];	/* NAME.txt */
+
+static const char *path(const struct golden *g, const char *suffix)
+{
+	static char name[512];
+
+	snprintf(name, sizeof(name), "%s/%s%s", dir, g->name, suffix);
+	return name;
+}
+
+static FILE *must(FILE *f, const char *what)
+{
+	if (f)
+		return f;
+	printf("Bail out! %s\n", what);
+	exit(2);
+}
+
+/* Everything that a user may rely on, in words */
+static void describe(struct crab_store *store)
+{
+	struct crab_store_info info;
+	struct crab_record r;
+	struct crab_cursor c;
+	size_t n;
+	u32 i;
+
+	crab_store_info(store, &info);
+	n = scnprintf(text, sizeof(text), "# %s %s leaf %u leaves %llu pool %llu label %s uuid ",
+		      info.engine, info.layout, info.super.leaf_bytes, info.super.leaves,
+		      info.super.pool_offset, info.super.label);
+	for (i = 0; i < CRAB_UUID_LEN; i++)
+		n += scnprintf(text + n, sizeof(text) - n, "%02x", info.super.uuid[i]);
+	n += scnprintf(text + n, sizeof(text) - n, "\n");
+	crab_cursor_init(&c, 0, CRAB_KEY_EMPTY);
+	while (crab_cursor_read(store, &c, &r, 1) == 1)
+		n += scnprintf(text + n, sizeof(text) - n, "%llu %llu\n", r.key, r.value);
+}
+
+static struct crab_store *attach(bool readonly)
+{
+	struct crab_attach_options options = { .readonly = readonly };
+	struct crab_attach_report report;
+	struct crab_check_report check;
+	struct crab_store *store = crab_store_attach(&hostile.media, &options, &report);
+
+	if (IS_ERR(store)) {
+		tap_fail("attach: %ld %s", PTR_ERR(store), report.reason);
+		return NULL;
+	}
+	tap_check(report.verdict == (readonly ? CRAB_VERDICT_RO : CRAB_VERDICT_GOOD), "%s",
+		  report.reason);
+	crab_store_check(store, &check);
+	tap_check(!check.damage.count, "%s", check.damage.what);
+	return store;
+}
+
+static void format(const struct golden *g)
+{
+	struct crab_format_options options = {
+		.force = true, .leaf_bytes = g->leaf_bytes, .engine = g->engine,
+		.layout = g->layout, .label = "golden",
+	};
+
+	memset(hostile.media.base, 0, g->size);
+	if (crab_store_format(&hostile.media, &options, hostile.said))
+		tap_fail("format: %s", hostile.said);
+}
+
+static void seal(struct crab_dsuper *d)
+{
+	d->crc = 0;
+	d->crc = cpu_to_le32(~crab_crc32c(~0U, d, sizeof(*d)));
+}
+
+/* FORMAT makes the same bytes, but for the time of day */
+static void formatted_alike(const struct golden *g)
+{
+	u8 *was = malloc(g->size);
+	struct crab_dsuper *d;
+	u32 i;
+
+	memcpy(was, hostile.media.base, g->size);
+	crab_host_seed(SEED);
+	format(g);
+	for (i = 0; i < CRAB_SUPER_COPIES; i++) {
+		d = (struct crab_dsuper *)(hostile.media.base + i * CRAB_SUPER_STRIDE);
+		d->formatted_at = ((struct crab_dsuper *)(was + i * CRAB_SUPER_STRIDE))->formatted_at;
+		seal(d);
+	}
+	tap_ok(!memcmp(was, hostile.media.base, g->size), "%s: FORMAT makes the same bytes",
+	       g->name);
+	memcpy(hostile.media.base, was, g->size);
+	free(was);
+}
+
+static void load(const struct golden *g)
+{
+	char command[600];
+	FILE *f;
+	size_t n;
+
+	snprintf(command, sizeof(command), "exec gzip -dc '%s'", path(g, ".gz"));
+	memset(hostile.media.base, 0, g->size);
+	f = must(popen(command, "r"), g->name);
+	n = fread(hostile.media.base, 1, g->size, f);
+	if (pclose(f) || n != g->size)
+		must(NULL, path(g, ".gz"));
+	f = must(fopen(path(g, ".txt"), "r"), path(g, ".txt"));
+	n = fread(expected, 1, sizeof(expected) - 1, f);
+	expected[n] = '\0';
+	fclose(f);
+}
+
+static void save(const struct golden *g)
+{
+	char command[600];
+	FILE *f;
+
+	snprintf(command, sizeof(command), "exec gzip -9n >'%s'", path(g, ".gz"));
+	f = must(popen(command, "w"), g->name);
+	if (fwrite(hostile.media.base, 1, g->size, f) != g->size || pclose(f))
+		must(NULL, path(g, ".gz"));
+	f = must(fopen(path(g, ".txt"), "w"), path(g, ".txt"));
+	fputs(text, f);
+	fclose(f);
+}
+
+static void media_for(const struct golden *g)
+{
+	hostile.media = media_create(g->size);
+	hostile.leaf_bytes = g->leaf_bytes;
+	crab_host_seed(SEED);
+}
+
+static void make(const struct golden *g)
+{
+	struct crab_store *store;
+
+	if (!access(path(g, ".gz"), F_OK))
+		return;
+	media_for(g);
+	if (g->state == NO_STATE) {
+		format(g);
+	} else {
+		crab_hostile_choose(&hostile, g->state);
+		hostile.leaf_bytes = g->leaf_bytes;
+		hostile.media.size = g->size;
+		if (crab_hostile_make(&hostile, "golden"))
+			tap_fail("%s: %s", g->name, hostile.said);
+	}
+	store = attach(true);
+	describe(store);
+	crab_store_detach(store);
+	save(g);
+	media_destroy(&hostile.media);
+	tap_ok(true, "%s made", g->name);
+}
+
+static void read_only(const struct golden *g)
+{
+	u8 *before = malloc(g->size);
+	struct crab_store *store;
+
+	memcpy(before, hostile.media.base, g->size);
+	store = attach(true);
+	if (store) {
+		describe(store);
+		tap_check(!strcmp(text, expected), "its content is another one");
+		crab_store_detach(store);
+	}
+	tap_ok(!memcmp(before, hostile.media.base, g->size), "%s: read-only, all is there", g->name);
+	free(before);
+}
+
+/* Repaired, used, and attached again */
+static void writable(const struct golden *g)
+{
+	struct crab_store *store = attach(false);
+	struct crab_old old;
+
+	if (store) {
+		describe(store);
+		tap_check(!strcmp(text, expected), "its content is another one");
+		crab_store_delete(store, 8, &old);
+		tap_check(!crab_store_insert(store, 8, 1, CRAB_INSERT_EITHER, &old), "insert");
+		tap_check(!crab_store_delete(store, 8, &old) && old.value == 1, "delete");
+		describe(store);
+		strscpy(expected, text, sizeof(expected));
+		crab_store_detach(store);
+		store = attach(false);
+	}
+	if (store) {
+		describe(store);
+		tap_check(!strcmp(text, expected) || !strcmp(g->engine, "volatile"),
+			  "its content is another one afterwards");
+		crab_store_detach(store);
+	}
+	tap_ok(true, "%s: writable, all is there, and can be used", g->name);
+}
+
+static void test(const struct golden *g)
+{
+	media_for(g);
+	load(g);
+	if (g->state == NO_STATE)
+		formatted_alike(g);
+	read_only(g);
+	writable(g);
+	media_destroy(&hostile.media);
+}
+
+int main(int argc, char **argv)
+{
+	bool making = argc > 2 && !strcmp(argv[1], "--make");
+	u32 i;
+
+	if (argc < 2 || crab_persist_init())
+		return 2;
+	dir = argv[argc - 1];
+	for (i = 0; i < ARRAY_SIZE(goldens); i++)
+		(making ? make : test)(&goldens[i]);
+	return tap_done();
+}

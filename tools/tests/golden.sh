@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The golden images of the media format, as files: what they hold is found, and reading
+# changes nothing. tools/host/test_golden.c looks closer.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh"
+golden=$2/../host/golden
+images=("$golden"/*.gz)
+suite $((4 * ${#images[@]}))
+
+for image in "${images[@]}"; do
+	name=$(basename "$image" .gz)
+	gzip -dc "$image" > g.img
+	cp g.img good
+	sed 1d "$golden/$name.txt" > records
+	run "$crabctl" --image g.img dump
+	same "$name: its records" records out
+	t "$name: sound" 0 "$(wc -l < records) records: sound" '' "$crabctl" --image g.img check
+	same "$name: unchanged" good g.img
+	t "$name: can be written to" 0 - '' "$crabctl" --image g.img put 8 8
+done
