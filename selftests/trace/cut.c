@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cut LOG REGION OPERATIONS EVERY - what would a power cut have left of the machine?
+ * cut LOG REGION OPERATIONS EVERY WORK - what would a power cut have left of the machine?
  *
  * Puts what the log tells into the shadow of the media (persist_shadow.h), stops before
  * one in EVERY fences and behind one in 8 * EVERY stores, and has the host build recover
  * every image that the layout's model allows there and recovery can tell from others.
  *
  * The oracle: what is found is the content before the operation under way or after it,
- * where the marks say that it returned: after; the verifier finds nothing; another
- * attach has nothing to repair and finds the same.
+ * where the marks say that it returned: after; of operations that race, any of both; the
+ * verifier finds nothing; another attach has nothing to repair and finds the same.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +25,7 @@
 #include "workload.h"
 
 #define NODES		8192	/* stores that may be pending */
+#define WRITERS		2
 #define BUDGET		4096	/* images of one point */
 #define TOLD		10
 #define SEED		1
@@ -36,8 +37,8 @@ struct content {
 
 /* What recovery may find at a point */
 struct allowed {
-	const struct content *before;
-	const struct content *after;
+	struct content content[1 << WRITERS];
+	u32 n;
 	bool blank;		/* or no store: none was formatted yet, or a FORMAT is under way */
 };
 
@@ -45,8 +46,14 @@ static const struct log_event *next, *end;
 static struct crab_media media = { .durability = CRAB_DURABILITY_POP };
 static struct crab_shadow *shadow;
 static struct content content;		/* what was acknowledged */
+static struct allowed allowed;
 static bool formatted, orders_logged;
-static u64 every, fences, stores, points, partial, images, recoveries, repairs, violations;
+
+/* Operations under way, by processor; those that fail change nothing */
+static struct workload_operation racing[WRITERS];
+static bool is_racing[WRITERS];
+
+static u64 every, fences, stores, points, races, partial, images, recoveries, repairs, violations;
 static u32 number;
 
 __printf(1, 2)
@@ -149,9 +156,18 @@ static int judge_again(const struct content *before)
 	return err;
 }
 
+static bool is_allowed(const struct content *found)
+{
+	u32 i;
+
+	for (i = 0; i < allowed.n; i++)
+		if (content_equal(found, &allowed.content[i]))
+			return true;
+	return false;
+}
+
 static int judge(struct crab_shadow *s, void *arg)
 {
-	const struct allowed *allowed = arg;
 	struct crab_attach_report report;
 	struct crab_store *store = attach(&report);
 	struct crab_store_info info;
@@ -159,26 +175,26 @@ static int judge(struct crab_shadow *s, void *arg)
 	int err;
 
 	if (IS_ERR(store))
-		return allowed->blank && report.verdict == CRAB_VERDICT_BLANK ? 0 :
+		return allowed.blank && report.verdict == CRAB_VERDICT_BLANK ? 0 :
 		       violation("attach: %ld %s", PTR_ERR(store), report.reason);
 	crab_store_info(store, &info);
 	repairs += info.stats.repairs;
 	err = report.verdict == CRAB_VERDICT_GOOD ? judge_check(store, &found) :
 						    violation("attach: %s", report.reason);
 	crab_store_abandon(store);
-	if (!err && !content_equal(&found, allowed->before) &&
-	    !content_equal(&found, allowed->after))
+	if (!err && !is_allowed(&found))
 		err = violation("neither the content before nor the one after");
 	return err ?: judge_again(&found);
 }
 
-static void explore(const struct allowed *allowed)
+static void explore(void)
 {
 	struct crab_shadow_image *image = crab_shadow_capture(shadow);
 	int err;
 
 	points++;
-	err = crab_shadow_explore(shadow, image, judge, (void *)allowed, BUDGET);
+	races += is_racing[0] && is_racing[1];
+	err = crab_shadow_explore(shadow, image, judge, NULL, BUDGET);
 	partial += err == -E2BIG;
 	if (shadow->errors)
 		violation("misuse of the media: %s", shadow->error);
@@ -210,21 +226,21 @@ static void feed_store(const struct log_event *e)
 		crab_shadow_order(&media);
 }
 
-static void feed(const struct log_event *e, const struct allowed *allowed)
+static void feed(const struct log_event *e)
 {
 	shadow->cpu = e->cpu;
 	switch (e->type) {
 	case LOG_STORE:
 		feed_store(e);
 		if (++stores % (8 * every) == 0)
-			explore(allowed);
+			explore();
 		break;
 	case LOG_CLEAN:
 		crab_shadow_clean(&media, media.base + e->offset, CRAB_LINE);
 		break;
 	case LOG_FENCE:
 		if (++fences % every == 0)
-			explore(allowed);
+			explore();
 		crab_shadow_fence(&media, CRAB_P6_RECORD);
 		break;
 	case LOG_ORDER:
@@ -235,49 +251,70 @@ static void feed(const struct log_event *e, const struct allowed *allowed)
 	}
 }
 
-/* All that comes before the next event of @type */
-static const struct log_event *feed_until(enum log_type type, const struct allowed *allowed)
+/* All that comes before the next event of @type; false if there is none */
+static bool feed_until(enum log_type type)
 {
 	while (next < end && next->type != type)
-		feed(next++, allowed);
-	return next < end ? next++ : NULL;
+		feed(next++);
+	return next < end;
 }
 
 /* The work */
 
-static void begin(void)
+/* What was acknowledged, or with @change: that too */
+static void allow(const struct content *change)
 {
-	const struct allowed allowed = { &content, &content, !formatted };
-
-	feed_until(LOG_CALL, &allowed);
+	allowed.content[0] = content;
+	allowed.n = 1;
+	if (change)
+		allowed.content[allowed.n++] = *change;
+	allowed.blank = !formatted;
 }
 
-static int result(void)
+static int returned(void)
+{
+	if (!feed_until(LOG_RETURN))
+		return violation("the log ends too early");
+	next++;
+	return 0;
+}
+
+static void begin(void)
+{
+	allow(NULL);
+	if (feed_until(LOG_CALL))
+		next++;
+}
+
+/* What the call of a processor will return */
+static int result(u32 cpu)
 {
 	const struct log_event *e;
 
 	for (e = next; e < end; e++)
-		if (e->type == LOG_RETURN)
+		if (e->type == LOG_RETURN && e->cpu == cpu)
 			return e->value[0];
 	return -1;
 }
 
-static int quiet(void)
+static void content_change(struct content *c, const struct workload_operation *op)
 {
-	const struct allowed allowed = { &content, &content, !formatted };
-
-	begin();
-	return feed_until(LOG_RETURN, &allowed) ? 0 : violation("the log ends too early");
+	if (op->verb == WORKLOAD_DELETE)
+		content_drop(c, op->index);
+	else
+		content_put(c, op->index, op->value);
 }
 
 int perform_load(void)
 {
-	return quiet();
+	begin();
+	return returned();
 }
 
 int perform_unload(void)
 {
-	return quiet();
+	begin();
+	return returned();
 }
 
 /* From here on the shadow begins anew: all of it is durable */
@@ -302,36 +339,71 @@ int perform_tear(const uint32_t *index, uint32_t n)
 int perform_format(const struct workload_store *store)
 {
 	static const struct content empty;
-	const struct allowed allowed = { &content, &empty, true };
 
 	begin();
 	if (crab_shadow_pending(shadow))
 		return violation("something is pending before FORMAT");
 	shadow->model = strcmp(store->layout, "sorted") ? CRAB_SHADOW_MODEL_WORD :
 							  CRAB_SHADOW_MODEL_LINE;
-	if (!feed_until(LOG_RETURN, &allowed))
-		return violation("the log ends too early");
+	allow(&empty);
+	allowed.blank = true;
 	content = empty;
 	formatted = true;
-	return 0;
+	return returned();
 }
 
 int perform(const struct workload_operation *op, uint32_t op_number)
 {
-	struct content after;
-	const struct allowed allowed = { &content, &after, false };
+	struct content after = content;
 
 	begin();
 	number = op_number;
-	after = content;
-	if (!result() && op->verb == WORKLOAD_DELETE)
-		content_drop(&after, op->index);
-	else if (!result())
-		content_put(&after, op->index, op->value);
-	if (!feed_until(LOG_RETURN, &allowed))
-		return violation("the log ends too early");
+	if (!result(next[-1].cpu))
+		content_change(&after, op);
+	allow(&after);
 	content = after;
-	return 0;
+	return returned();
+}
+
+static void allow_races(void)
+{
+	u32 mask, writer;
+
+	for (mask = 0; mask < 1 << WRITERS; mask++) {
+		allowed.content[mask] = content;
+		for (writer = 0; writer < WRITERS; writer++)
+			if (is_racing[writer] && mask & 1 << writer)
+				content_change(&allowed.content[mask], &racing[writer]);
+	}
+	allowed.n = 1 << WRITERS;
+}
+
+static void race_event(const struct log_event *e, u32 length)
+{
+	if (e->type == LOG_CALL) {
+		number = e->value[0];
+		racing[e->cpu] = workload_race_operation(e->cpu, number, length);
+		is_racing[e->cpu] = !result(e->cpu);
+	} else {
+		if (is_racing[e->cpu])
+			content_change(&content, &racing[e->cpu]);
+		is_racing[e->cpu] = false;
+	}
+	allow_races();
+}
+
+int perform_race(uint32_t length)
+{
+	begin();
+	while (next < end && !(next->type == LOG_RETURN && next->offset == WORKLOAD_RACE)) {
+		if (next->cpu >= WRITERS)
+			return violation("a third processor");
+		if (next->type == LOG_CALL || next->type == LOG_RETURN)
+			race_event(next++, length);
+		else
+			feed(next++);
+	}
+	return returned();
 }
 
 int main(int argc, char **argv)
@@ -339,8 +411,8 @@ int main(int argc, char **argv)
 	struct log log;
 	size_t size;
 
-	if (argc != 5 || crab_persist_init() || !(every = strtoull(argv[4], NULL, 0))) {
-		fprintf(stderr, "usage: cut LOG REGION OPERATIONS EVERY\n");
+	if (argc != 6 || crab_persist_init() || !(every = strtoull(argv[4], NULL, 0))) {
+		fprintf(stderr, "usage: cut LOG REGION OPERATIONS EVERY WORK\n");
 		return 2;
 	}
 	free(region_read(argv[2], &size));
@@ -352,8 +424,13 @@ int main(int argc, char **argv)
 	orders_logged = log.orders;
 	next = log.events;
 	end = log.events + log.count;
-	workload_run(atoi(argv[3]));
-	printf("%llu points, %llu images, %llu recoveries, %llu repairs, %llu points with more than %u images; %llu violations\n",
-	       points, images + shadow->counts.images, recoveries, repairs, partial, BUDGET, violations);
+	if (strcmp(argv[5], "race"))
+		workload_run(atoi(argv[3]));
+	else
+		workload_race(atoi(argv[3]));
+	printf("%llu points, %llu of them with two writers under way, %llu images, %llu recoveries, ",
+	       points, races, images + shadow->counts.images, recoveries);
+	printf("%llu repairs, %llu points with more than %u images; %llu violations\n", repairs,
+	       partial, BUDGET, violations);
 	return violations != 0 || !points;
 }

@@ -50,7 +50,7 @@ static const char * const type_names[] = {
 	"store", "clean", "fence", "order", "call", "return",
 };
 
-static const char * const verb_names[] = { "load", "unload", "tear", "format", "insert", "delete" };
+static const char * const verb_names[] = { "load", "unload", "tear", "format", "race", "insert", "delete" };
 
 static void print_event(const char *who, const struct log_event *e)
 {

@@ -3,4 +3,4 @@
 #
 # In the guest: the work that is traced, with costs that are not measured, so that the
 # host build can be told the same.
-exec /writer /crabtree.ko "$CRAB_PARAMS $TUNING" "$OPERATIONS" "$REGION" "$BYTES"
+exec /writer /crabtree.ko "$CRAB_PARAMS $TUNING" "$OPERATIONS" "$REGION" "$BYTES" "$WORK"

@@ -21,7 +21,7 @@ static const struct workload_store stores[] = {
 enum age { GROW, CHANGE, APPEND, SHRINK, AGES };
 
 /* The finisher of splitmix64 */
-static uint64_t mix(uint64_t x)
+uint64_t workload_mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15ULL;
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -59,12 +59,12 @@ static struct workload_operation operation_of(enum age age, uint32_t done, uint3
 					      uint32_t number)
 {
 	static const uint32_t deletes[AGES] = { [GROW] = 1, [CHANGE] = 6, [SHRINK] = 15 };
-	uint64_t dice = mix(number);
+	uint64_t dice = workload_mix(number);
 	struct workload_operation op = {
 		.verb = (dice & 15) < deletes[age] ? WORKLOAD_DELETE : WORKLOAD_INSERT,
 		.mode = mode_of(dice),
 		.index = index_of(age, done, length, dice),
-		.value = dice >> 12 & 15 ? mix(dice) : (dice >> 16 & 3) - 1,	/* or 0, 1, 2, ~0 */
+		.value = dice >> 12 & 15 ? workload_mix(dice) : (dice >> 16 & 3) - 1,	/* or 0, 1, 2, ~0 */
 	};
 
 	op.key = workload_key(op.index);
@@ -79,7 +79,7 @@ static int insert_torn(const uint32_t *index, uint32_t n, uint32_t *number)
 	for (; n && !err; n--, ++*number) {
 		op.index = *index++;
 		op.key = workload_key(op.index);
-		op.value = mix(*number);
+		op.value = workload_mix(*number);
 		err = perform(&op, *number);
 	}
 	return err;

@@ -11,7 +11,7 @@
 #define WORKLOAD_KEYS	512	/* that may occur; workload_key() ascends */
 
 enum workload_verb {
-	WORKLOAD_LOAD, WORKLOAD_UNLOAD, WORKLOAD_TEAR, WORKLOAD_FORMAT,
+	WORKLOAD_LOAD, WORKLOAD_UNLOAD, WORKLOAD_TEAR, WORKLOAD_FORMAT, WORKLOAD_RACE,
 	WORKLOAD_INSERT, WORKLOAD_DELETE,
 };
 
@@ -38,6 +38,16 @@ static inline uint64_t workload_key(uint32_t index)
 
 /** workload_run() - all of it; @operations in all stores together; 0 or the first failure */
 int workload_run(uint32_t operations);
+
+/** workload_race() - two writers on processors and keys of their own, in one store */
+int workload_race(uint32_t operations);
+
+/** workload_race_operation() - operation @number of @length of a @writer, 0 or 1 */
+struct workload_operation workload_race_operation(uint32_t writer, uint32_t number,
+						  uint32_t length);
+
+/** workload_mix() - a number as good as random */
+uint64_t workload_mix(uint64_t x);
 
 /** perform_load() - the module comes and attaches what is there; perform_unload(): it goes */
 int perform_load(void);
@@ -66,6 +76,9 @@ static inline uint32_t workload_index(uint64_t key)
 
 	return index < WORKLOAD_KEYS && workload_key(index) == key ? index : WORKLOAD_KEYS;
 }
+
+/** perform_race() - @length operations of either writer, at the same time; only of a race */
+int perform_race(uint32_t length);
 
 #define WORKLOAD_LABEL	"selftest"
 #define WORKLOAD_UUID	"crabtree, traced"	/* 16 bytes */

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * writer MODULE PARAMETERS OPERATIONS REGION BYTES - the work, in the machine that is
- * traced.
+ * writer MODULE PARAMETERS OPERATIONS REGION BYTES WORK - the work, or the race, in the
+ * machine that is traced.
  *
  * Loads and unloads the module itself, so that the log tells all of its life, and
- * marks each call and each return (trace.h). It runs on one CPU; what runs beside it
- * is the module's worker, which prepares free leaves.
+ * marks each call and each return (trace.h). For the work there is one CPU; what runs
+ * beside it is the module's worker, which prepares free leaves.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/crabtree.h>
@@ -209,17 +211,55 @@ int perform(const struct workload_operation *op, uint32_t number)
 	return 0;
 }
 
+static int race(uint32_t writer, uint32_t length)
+{
+	struct workload_operation op;
+	cpu_set_t cpus;
+	uint32_t i;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(writer, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		return failed("a processor of its own");
+	for (i = 0; i < length; i++) {
+		op = workload_race_operation(writer, i, length);
+		perform(&op, i);
+	}
+	return 0;
+}
+
+int perform_race(uint32_t length)
+{
+	int status, err;
+	pid_t other;
+
+	mark(TRACE_CALL, WORKLOAD_RACE, 0);
+	other = fork();
+	if (other < 0)
+		return failed("fork");
+	if (!other)
+		_exit(race(1, length) ? 1 : 0);
+	err = race(0, length);
+	if (waitpid(other, &status, 0) != other || status)
+		err = failed("the other writer");
+	mark(TRACE_RETURN, WORKLOAD_RACE, err ? EIO : 0);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 6) {
-		fprintf(stderr, "usage: writer MODULE PARAMETERS OPERATIONS REGION BYTES\n");
+	int (*work)(uint32_t operations);
+
+	if (argc != 7) {
+		fprintf(stderr, "usage: writer MODULE PARAMETERS OPERATIONS REGION BYTES WORK\n");
 		return 2;
 	}
 	module = argv[1];
 	parameters = argv[2];
 	region = strtoull(argv[4], NULL, 0);
 	region_bytes = strtoull(argv[5], NULL, 0);
-	if (workload_run(atoi(argv[3])))
+	work = strcmp(argv[6], "race") ? workload_run : workload_race;
+	if (work(atoi(argv[3])))
 		return 1;
 	printf("ok 1 the work is done\n");
 	return 0;

@@ -143,6 +143,7 @@ SUITES = [
     Suite("trace-arm64-n1", "trace", traced("arm64-6.1", "arm64-n1"), 15),
     Suite("trace-arm64-a53", "trace", traced("arm64-6.1", "arm64-a53"), 15),
     Suite("trace-arm64-max", "trace", traced("arm64-6.1", "arm64-max"), 15),
+    Suite("trace-arm64-race", "trace", traced("arm64-6.1", "arm64-race"), 15),
     Suite("trace-amd64", "trace", traced("amd64-6.1", "amd64"), 15),
     Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 25),
     Suite("dkms", "dkms", dkms, 20),
