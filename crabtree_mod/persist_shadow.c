@@ -29,10 +29,10 @@ struct shadow_node {
 	u64 value;
 	u32 next;		/* index of the next node plus one; 0: the end */
 	u32 epoch;		/* stores of one line and epoch were not kept in order */
-	u16 life;		/* lives are cut each for itself */
-	bool pair;		/* with its other word one event */
-	u16 stored;		/* in this life; else it may stand on the media since a cut */
+	u16 life;		/* lives are cut each for itself; 0: crab_shadow_open() */
 	u16 cleaned;		/* by which CPUs: the next fence of one of them completes it */
+	bool stored;		/* in this life; else it may stand on the media since a cut */
+	bool pair;		/* with its other word one event */
 };
 
 struct shadow_line {
@@ -40,12 +40,17 @@ struct shadow_line {
 	u32 cpu;
 };
 
-/* Everything that a moment consists of, in one allocation */
+/*
+ * Everything that a moment consists of, in one allocation. That of crab_shadow.now
+ * has room for all words; one that was captured keeps those of the lines that were
+ * ever touched, in the order of crab_shadow.touched, and as many nodes as there are.
+ */
 struct crab_shadow_image {
 	u32 words;
 	u32 nodes;
 	u32 pending;		/* nodes in lists */
-	u32 spare;		/* list of free nodes */
+	u32 top;		/* nodes that were ever used */
+	u32 spare;		/* list of those that are free again */
 	u32 lines;		/* cleaned and not yet fenced */
 	u32 epoch;		/* one more with each order */
 	u16 life;		/* one more with each cut */
@@ -56,11 +61,13 @@ struct crab_shadow_image {
 	u32 *first;		/* by word: its list, as in shadow_node.next */
 };
 
-static struct crab_shadow_image *image_alloc(u32 words, u32 nodes)
+#define LINE_WORDS	(CRAB_LINE / sizeof(__le64))
+
+static struct crab_shadow_image *image_alloc(u32 words, u32 nodes, u32 lines, gfp_t gfp)
 {
 	size_t bytes = sizeof(struct crab_shadow_image) + words * (8 + 8 + sizeof(u32)) +
-		       nodes * (sizeof(struct shadow_node) + sizeof(struct shadow_line));
-	struct crab_shadow_image *image = kvzalloc(ALIGN(bytes, 8), GFP_KERNEL);
+		       nodes * sizeof(struct shadow_node) + lines * sizeof(struct shadow_line);
+	struct crab_shadow_image *image = kvmalloc(ALIGN(bytes, 8), gfp);
 
 	if (!image)
 		return NULL;
@@ -70,20 +77,20 @@ static struct crab_shadow_image *image_alloc(u32 words, u32 nodes)
 	image->durable = (u64 *)(image->view + words);
 	image->node = (struct shadow_node *)(image->durable + words);
 	image->line = (struct shadow_line *)(image->node + nodes);
-	image->first = (u32 *)(image->line + nodes);
+	image->first = (u32 *)(image->line + lines);
 	return image;
 }
 
+/* What is not by word */
 static void image_copy(struct crab_shadow_image *to, const struct crab_shadow_image *from)
 {
 	to->pending = from->pending;
+	to->top = from->top;
 	to->spare = from->spare;
 	to->lines = from->lines;
 	to->epoch = from->epoch;
 	to->life = from->life;
-	memcpy(to->durable, from->durable, from->words * sizeof(u64));
-	memcpy(to->first, from->first, from->words * sizeof(u32));
-	memcpy(to->node, from->node, from->nodes * sizeof(struct shadow_node));
+	memcpy(to->node, from->node, from->top * sizeof(struct shadow_node));
 	memcpy(to->line, from->line, from->lines * sizeof(struct shadow_line));
 }
 
@@ -142,12 +149,12 @@ static bool shadow_word(struct crab_shadow *shadow, const void *p, const char *w
 
 static u32 line_begin(u32 line)
 {
-	return line * (CRAB_LINE / sizeof(__le64));
+	return line * LINE_WORDS;
 }
 
 static u32 line_of(u32 word)
 {
-	return word / (CRAB_LINE / sizeof(__le64));
+	return word / LINE_WORDS;
 }
 
 static u32 line_end(const struct crab_shadow_image *now, u32 line)
@@ -175,32 +182,55 @@ static void line_check_pair(struct crab_shadow *shadow, u32 word, bool pair)
 				shadow_error(shadow, "word %u: a pair without order", at);
 }
 
-static void word_store(struct crab_shadow *shadow, u32 word, u64 value, bool pair)
+/* From now on the line of @word is part of every image */
+static void line_touch(struct crab_shadow *shadow, u32 word)
+{
+	u32 line = line_of(word);
+
+	if (shadow->is_touched[line])
+		return;
+	shadow->is_touched[line] = true;
+	shadow->touched[shadow->touched_count++] = line;
+}
+
+/* One value more at the end of a word's list; @last: its end so far */
+static void word_push(struct crab_shadow *shadow, u32 word, struct shadow_node *last,
+		      const struct shadow_node *value)
 {
 	struct crab_shadow_image *now = shadow->now;
-	struct shadow_node *last, *node;
-	u32 at;
+	u32 at = now->spare ?: now->top + 1;
 
-	shadow->counts.stores++;
-	last = word_last(now, word);
-	if (last ? last->stored && last->value == value : now->durable[word] == value)
-		return;
-	at = now->spare;
-	node = node_at(now, at);
-	if (!node) {
+	if (at > now->nodes) {
 		shadow_error(shadow, "more than %u stores pending", now->nodes);
 		return;
 	}
-	now->spare = node->next;
+	if (now->spare)
+		now->spare = node_at(now, at)->next;
+	else
+		now->top++;
 	now->pending++;
-	*node = (struct shadow_node) {
-		.value = value, .stored = true, .epoch = now->epoch,
-		.life = now->life, .pair = pair,
-	};
+	now->node[at - 1] = *value;
 	if (last)
 		last->next = at;
 	else
 		now->first[word] = at;
+	line_touch(shadow, word);
+}
+
+static void word_store(struct crab_shadow *shadow, u32 word, u64 value, bool pair)
+{
+	struct crab_shadow_image *now = shadow->now;
+	struct shadow_node *last = word_last(now, word);
+	const struct shadow_node node = {
+		.value = value, .stored = true, .epoch = now->epoch,
+		.life = now->life, .pair = pair,
+	};
+
+	shadow->counts.stores++;
+	if (last ? last->stored && last->value == value : now->durable[word] == value)
+		return;
+	word_push(shadow, word, last, &node);
+	shadow->stored = word + 1;
 }
 
 void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value)
@@ -228,6 +258,7 @@ void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first
 	line_check_pair(shadow, word, true);
 	word_store(shadow, word, first, true);
 	word_store(shadow, word + 1, second, true);
+	shadow->stored = 0;
 	shadow_event(shadow, CRAB_SHADOW_STORED, 0);
 }
 
@@ -366,15 +397,28 @@ static u32 word_options(const struct crab_shadow_image *now, u32 word, u64 *valu
 	return n;
 }
 
-/* Which of @options to take for @word: as the path says, the first where it ends */
-static u32 shadow_choose(struct crab_shadow *shadow, u32 word, u32 options)
+/* What a reproducer says of @word; the durable value where it says nothing */
+static u32 script_choice(const struct crab_shadow_path *script, u32 word)
+{
+	u32 i;
+
+	for (i = 0; i < script->depth; i++)
+		if (script->steps[i].word == word)
+			return script->steps[i].choice;
+	return 0;
+}
+
+/* Which of @options to take for @word: as the path says, that of @from where it ends */
+static u32 shadow_choose(struct crab_shadow *shadow, u32 word, u32 from, u32 options)
 {
 	struct crab_shadow_path *path = shadow->path;
 	struct crab_shadow_step *step;
 
+	if (!path && shadow->script)
+		return script_choice(shadow->script, word);
 	if (!path) {
 		shadow->seed = shadow->seed * 6364136223846793005ULL + 1442695040888963407ULL;
-		return (shadow->seed >> 33) % options;
+		return from + (shadow->seed >> 33) % (options - from);
 	}
 	if (path->at == CRAB_SHADOW_STEPS) {
 		shadow_error(shadow, "more than %u choices in one run", CRAB_SHADOW_STEPS);
@@ -385,7 +429,7 @@ static u32 shadow_choose(struct crab_shadow *shadow, u32 word, u32 options)
 		path->depth++;
 		step->word = word;
 		step->options = options;
-		step->choice = 0;
+		step->choice = from;
 	} else if (step->word != word || step->options != options) {
 		shadow_error(shadow, "recovery is not deterministic: word %u, was %u", word,
 			     step->word);
@@ -479,7 +523,7 @@ static void line_decide(struct crab_shadow *shadow, u32 line)
 			shadow_error(shadow, "line %u has too many epochs", line);
 		if (n + pairs[n - 1] < 2)
 			continue;
-		choice = shadow_choose(shadow, line_begin(line) | SHADOW_CHOICE_LINE,
+		choice = shadow_choose(shadow, line_begin(line) | SHADOW_CHOICE_LINE, 0,
 				       n + pairs[n - 1]);
 		for (word = line_begin(line); word < line_end(now, line); word++)
 			if (now->first[word])
@@ -487,12 +531,24 @@ static void line_decide(struct crab_shadow *shadow, u32 line)
 	}
 }
 
+/* Which of its values an open word was given last */
+static u32 word_newest(const struct crab_shadow_image *now, u32 word, const u64 *values,
+		       u32 options)
+{
+	u64 value = word_last(now, word)->value;
+	u32 i;
+
+	for (i = 0; i + 1 < options && values[i] != value; i++)
+		;
+	return i;
+}
+
 /* Settles an open word */
 static void shadow_decide(struct crab_shadow *shadow, u32 word)
 {
 	struct crab_shadow_image *now = shadow->now;
 	u64 values[16];
-	u32 choice = 0, options;
+	u32 choice = 0, from = 0, options;
 
 	if (shadow->model == CRAB_SHADOW_MODEL_LINE)
 		line_decide(shadow, line_of(word));
@@ -501,8 +557,12 @@ static void shadow_decide(struct crab_shadow *shadow, u32 word)
 	options = word_options(now, word, values, ARRAY_SIZE(values));
 	if (options == ARRAY_SIZE(values))
 		shadow_error(shadow, "word %u has too many values", word);
+	if (shadow->forced == word + 1) {	/* no choice, but part of the path */
+		from = word_newest(now, word, values, options);
+		options = from + 1;
+	}
 	if (options > 1) {
-		choice = shadow_choose(shadow, word, options);
+		choice = shadow_choose(shadow, word, from, options);
 		if (shadow->path && shadow->path->at)
 			shadow->path->steps[shadow->path->at - 1].value = values[choice];
 	}
@@ -520,6 +580,8 @@ u64 crab_shadow_load(const struct crab_media *media, const __le64 *p)
 
 	if (!shadow_word(shadow, p, "load", &word))
 		return 0;
+	if (shadow->reads)
+		shadow->reads[word] = true;
 	last = word_last(shadow->now, word);
 	if (last && !last->stored)
 		shadow_decide(shadow, word);
@@ -531,6 +593,34 @@ u32 crab_shadow_pending(const struct crab_shadow *shadow)
 	return shadow->now->pending;
 }
 
+void crab_shadow_open(struct crab_shadow *shadow, const __le64 *p, const u64 *values, u32 n)
+{
+	struct crab_shadow_image *now = shadow->now;
+	u32 word, i;
+
+	if (!shadow_word(shadow, p, "open", &word))
+		return;
+	while (now->first[word])
+		word_pop(now, word);
+	now->durable[word] = values[0];
+	line_touch(shadow, word);
+	for (i = 1; i < n; i++)
+		word_push(shadow, word, word_last(now, word),
+			  &(struct shadow_node) { .value = values[i] });
+	*(__le64 *)p = cpu_to_le64(n > 1 ? SHADOW_POISON : values[0]);
+}
+
+static bool shadow_alloc(struct crab_shadow *shadow, u32 nodes)
+{
+	u32 lines = line_of(shadow->words + LINE_WORDS - 1);
+
+	shadow->now = image_alloc(shadow->words, nodes, nodes, GFP_KERNEL | __GFP_ZERO);
+	shadow->origin = kvmalloc_array(shadow->words, sizeof(u64), GFP_KERNEL);
+	shadow->touched = kvmalloc_array(lines, sizeof(u32), GFP_KERNEL);
+	shadow->is_touched = kvcalloc(lines, sizeof(bool), GFP_KERNEL);
+	return shadow->now && shadow->origin && shadow->touched && shadow->is_touched;
+}
+
 struct crab_shadow *crab_shadow_create(struct crab_media *media, u32 nodes)
 {
 	struct crab_shadow *shadow = kzalloc(sizeof(*shadow), GFP_KERNEL);
@@ -540,16 +630,13 @@ struct crab_shadow *crab_shadow_create(struct crab_media *media, u32 nodes)
 		return NULL;
 	shadow->media = media;
 	shadow->words = media->size / sizeof(__le64);
-	shadow->now = image_alloc(shadow->words, nodes);
-	if (!shadow->now) {
-		kfree(shadow);
+	if (!shadow_alloc(shadow, nodes)) {
+		crab_shadow_destroy(shadow);
 		return NULL;
 	}
 	for (i = 0; i < shadow->words; i++)
-		shadow->now->durable[i] = le64_to_cpu(((__le64 *)media->base)[i]);
-	for (i = 0; i < nodes; i++)
-		shadow->now->node[i].next = i;
-	shadow->now->spare = nodes;
+		shadow->origin[i] = le64_to_cpu(((__le64 *)media->base)[i]);
+	memcpy(shadow->now->durable, shadow->origin, shadow->words * sizeof(u64));
 	shadow->now->life = 1;
 	media->shadow = shadow;
 	return shadow;
@@ -572,20 +659,33 @@ void crab_shadow_destroy(struct crab_shadow *shadow)
 		return;
 	shadow->media->shadow = NULL;
 	shadow_forgive(shadow);
+	kvfree(shadow->is_touched);
+	kvfree(shadow->touched);
+	kvfree(shadow->origin);
 	kvfree(shadow->now);
 	kfree(shadow);
 }
 
 struct crab_shadow_image *crab_shadow_capture(struct crab_shadow *shadow)
 {
-	struct crab_shadow_image *image = image_alloc(shadow->words, shadow->now->nodes);
+	const __le64 *base = (const __le64 *)shadow->media->base;
+	const struct crab_shadow_image *now = shadow->now;
+	struct crab_shadow_image *image;
+	u32 i, at = 0, word, n;
 
+	image = image_alloc(shadow->touched_count * LINE_WORDS, now->top, now->lines, GFP_KERNEL);
 	if (!image) {
 		shadow_error(shadow, "no memory for a crash point");
 		return NULL;
 	}
-	image_copy(image, shadow->now);
-	memcpy(image->view, shadow->media->base, shadow->words * sizeof(__le64));
+	image_copy(image, now);
+	for (i = 0; i < shadow->touched_count; i++, at += LINE_WORDS) {
+		word = line_begin(shadow->touched[i]);
+		n = line_end(now, shadow->touched[i]) - word;
+		memcpy(image->view + at, base + word, n * sizeof(*base));
+		memcpy(image->durable + at, now->durable + word, n * sizeof(u64));
+		memcpy(image->first + at, now->first + word, n * sizeof(u32));
+	}
 	return image;
 }
 
@@ -594,19 +694,45 @@ void crab_shadow_release(struct crab_shadow_image *image)
 	kvfree(image);
 }
 
-void crab_shadow_restore(struct crab_shadow *shadow, const struct crab_shadow_image *image)
+/* A line that was not yet touched at the moment to which we go back */
+static void line_reset(struct crab_shadow *shadow, u32 line)
 {
-	image_copy(shadow->now, image);
-	memcpy(shadow->media->base, image->view, shadow->words * sizeof(__le64));
+	u32 word;
+
+	for (word = line_begin(line); word < line_end(shadow->now, line); word++) {
+		shadow->now->durable[word] = shadow->origin[word];
+		shadow->now->first[word] = 0;
+		((__le64 *)shadow->media->base)[word] = cpu_to_le64(shadow->origin[word]);
+	}
 }
 
-void crab_shadow_crash(struct crab_shadow *shadow)
+void crab_shadow_restore(struct crab_shadow *shadow, const struct crab_shadow_image *image)
+{
+	__le64 *base = (__le64 *)shadow->media->base;
+	struct crab_shadow_image *now = shadow->now;
+	u32 i, at = 0, word, n;
+
+	image_copy(now, image);
+	for (i = 0; i < shadow->touched_count; i++, at += LINE_WORDS) {
+		if (at >= image->words) {
+			line_reset(shadow, shadow->touched[i]);
+			continue;
+		}
+		word = line_begin(shadow->touched[i]);
+		n = line_end(now, shadow->touched[i]) - word;
+		memcpy(base + word, image->view + at, n * sizeof(*base));
+		memcpy(now->durable + word, image->durable + at, n * sizeof(u64));
+		memcpy(now->first + word, image->first + at, n * sizeof(u32));
+	}
+}
+
+static void line_crash(struct crab_shadow *shadow, u32 line)
 {
 	struct crab_shadow_image *now = shadow->now;
 	struct shadow_node *node;
 	u32 word;
 
-	for (word = 0; word < now->words; word++) {
+	for (word = line_begin(line); word < line_end(now, line); word++) {
 		if (!now->first[word])
 			continue;
 		for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next)) {
@@ -615,8 +741,16 @@ void crab_shadow_crash(struct crab_shadow *shadow)
 		}
 		((__le64 *)shadow->media->base)[word] = cpu_to_le64(SHADOW_POISON);
 	}
-	now->lines = 0;
-	now->life++;
+}
+
+void crab_shadow_crash(struct crab_shadow *shadow)
+{
+	u32 i;
+
+	for (i = 0; i < shadow->touched_count; i++)
+		line_crash(shadow, shadow->touched[i]);
+	shadow->now->lines = 0;
+	shadow->now->life++;
 }
 
 /* The next path, depth first; false when all were taken */

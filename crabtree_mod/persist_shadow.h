@@ -77,9 +77,17 @@ struct crab_shadow_counts {
  * @words: of 8 bytes, in the media
  * @model: what a cut may leave; constant while anything is pending
  * @now: what is durable and what is not
- * @path: choices of the exploration that is running, or NULL: choose by @seed
+ * @path: choices of the exploration that is running, or NULL
  * @failed: choices that led to the last failure, outermost first; a reproducer
+ * @script: choices to repeat outside explorations, or NULL: choose by @seed
  * @seed: of the choices outside explorations
+ * @stored: the word that was last stored to, plus one; 0: a pair
+ * @forced: a word, plus one, that is not open: it has the value it was given last
+ * @reads: by word: was it loaded? The owner clears it; or NULL
+ * @touched: lines that were ever stored to or opened, in that order
+ * @touched_count: how many
+ * @is_touched: by line
+ * @origin: what stood on the media before
  * @cpu: which CPU acts now, below 16: a fence completes the cleans of its own
  * @hook: called at each event, or NULL
  * @hook_arg: for @hook
@@ -98,7 +106,15 @@ struct crab_shadow {
 	struct crab_shadow_image *now;
 	struct crab_shadow_path *path;
 	struct crab_shadow_path *failed;
+	const struct crab_shadow_path *script;
 	u64 seed;
+	u32 stored;
+	u32 forced;
+	bool *reads;
+	u32 *touched;
+	u32 touched_count;
+	bool *is_touched;
+	u64 *origin;
 	u32 cpu;
 	crab_shadow_hook hook;
 	void *hook_arg;
@@ -122,6 +138,16 @@ struct crab_shadow *crab_shadow_create(struct crab_media *media, u32 nodes);
 
 /** crab_shadow_destroy() - end it; the media keeps what the CPU saw last */
 void crab_shadow_destroy(struct crab_shadow *shadow);
+
+/**
+ * crab_shadow_open() - leave open what a word holds
+ * @shadow: the shadow
+ * @p: the word
+ * @values: what it may hold; chosen when somebody reads it, under either model for
+ *	each word by itself
+ * @n: how many, at least one
+ */
+void crab_shadow_open(struct crab_shadow *shadow, const __le64 *p, const u64 *values, u32 n);
 
 /** crab_shadow_pending() - stores that a power cut now could lose */
 u32 crab_shadow_pending(const struct crab_shadow *shadow);
