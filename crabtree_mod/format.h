@@ -36,7 +36,13 @@
 #endif
 #define CRAB_LEAF_BYTES_MAX	8192U
 #define CRAB_LEAF_BYTES_DEFAULT	1024U
+#if defined(CRABTREE_SHADOW) && defined(CRABTREE_HOST)
+#define CRAB_TINY			/* and close the state spaces of the tiniest */
+#define CRAB_LEAVES_MIN		3
+extern __u32 crab_tiny_slots;
+#else
 #define CRAB_LEAVES_MIN		8	/* the least pool that is worth formatting */
+#endif
 
 /* Feature words: what is set and not known here forbids ... */
 #define CRAB_FEATURE_COMPAT_KNOWN	0ULL	/* ... nothing */
@@ -121,6 +127,10 @@ static_assert(CRAB_SUPER_STRIDE >= sizeof(struct crab_dsuper));
 /* Records that a leaf of this size can hold */
 static inline u32 crab_leaf_slots(u32 leaf_bytes)
 {
+#ifdef CRAB_TINY
+	if (crab_tiny_slots)
+		return crab_tiny_slots;
+#endif
 	return (leaf_bytes - sizeof(struct crab_dhead)) / sizeof(struct crab_dslot);
 }
 

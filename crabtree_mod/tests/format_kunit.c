@@ -25,7 +25,10 @@ static void format_places(struct kunit *test)
 
 static void format_geometry(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, crab_super_geometry(CRAB_POOL_OFFSET + 8 * 1024 - 1, 1024), 0ULL);
+	const u64 least = CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * 1024;
+
+	KUNIT_EXPECT_EQ(test, crab_super_geometry(least - 1, 1024), 0ULL);
+	KUNIT_EXPECT_EQ(test, crab_super_geometry(least, 1024), (u64)CRAB_LEAVES_MIN);
 	KUNIT_EXPECT_EQ(test, crab_super_geometry(CRAB_POOL_OFFSET + 8 * 1024, 1024), 8ULL);
 	KUNIT_EXPECT_EQ(test, crab_super_geometry(1 << 20, 1000), 0ULL);
 	KUNIT_EXPECT_EQ(test, crab_super_geometry(1 << 20, 0), 0ULL);

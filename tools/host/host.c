@@ -18,6 +18,7 @@
 #include <linux/cpumask.h>
 #include <linux/crc32.h>
 #include <linux/errno.h>
+#include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -32,6 +33,9 @@ unsigned int num_online_cpus(void)
 {
 	return crab_host_cpus ? crab_host_cpus : sysconf(_SC_NPROCESSORS_ONLN);
 }
+
+/* Records in a leaf at most, for who closes state spaces; 0: as many as fit */
+uint32_t crab_tiny_slots;
 
 /* Memory: the rest of it is in memory.c */
 
@@ -54,7 +58,7 @@ void kmem_cache_destroy(struct kmem_cache *cache)
 	kfree(cache);
 }
 
-/* Random numbers: splitmix64, from the system's entropy until seeded */
+/* Random numbers: splitmix64, from the system's entropy until seeded; and the time of day */
 
 static u64 random_state;
 static bool random_seeded;
@@ -63,6 +67,11 @@ void crab_host_seed(u64 seed)
 {
 	random_state = seed;
 	random_seeded = true;
+}
+
+u64 ktime_get_real_seconds(void)
+{
+	return random_seeded ? 1700000000 : time(NULL);
 }
 
 u64 get_random_u64(void)

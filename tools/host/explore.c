@@ -1,0 +1,838 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the explorer.
+ *
+ * Each image that a cut may leave is attached read-only, which writes nothing and
+ * decides every word that the content depends on; then it is read by the engine
+ * and by picture_content(), and must hold what the oracle allows. If its canonical
+ * state was met before, all that can follow is known. If not, it is judged whole, as
+ * it stands, and its state waits to be explored; so is one image in 64 of those
+ * that are known, lest what states leave out should hide anything.
+ *
+ * Invariants: node[0 .. at) are explored; the table knows all of node[0 .. nodes).
+ *
+ * DOC: moments without a run
+ *
+ * A moment is a store or a fence. Between two fences each adds to what a cut may
+ * leave, and takes nothing away. So of the images of a store only those are new that
+ * hold what it stored; where no recovery of the moment before read that word, none
+ * is, for a reader that does not read a word cannot tell its values apart, nor come
+ * to read it by them. A fence adds nothing to the store before it. Such moments are
+ * counted as cut, and in a count of their own.
+ *
+ * Locking: one thread.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/crc32.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "explore.h"
+#include "model.h"
+#include "reproducer.h"
+
+#define EXPLORE_NODES	4096		/* stores pending at once */
+#define EXPLORE_BUDGET	1000000		/* images of one moment */
+#define EXPLORE_SEED	1
+#define EXPLORE_AGAIN	64		/* known images, of which one is judged whole */
+
+struct explore_node {
+	struct state state;
+	u32 parent;
+	struct explore_op op;
+	bool settled;		/* what an attach left ... */
+	bool repaired;		/* and what it would not leave as it is */
+};
+
+struct explore_point {
+	struct crab_shadow_image *image;
+	enum crab_shadow_event event;
+	enum crab_point point;
+	u32 stored;
+};
+
+struct explore_points {
+	u32 count;
+	struct explore_point at[EXPLORE_POINTS];
+};
+
+__printf(2, 3)
+static int say(struct explore *x, const char *fmt, ...)
+{
+	va_list args;
+
+	if (x->said[0])
+		return -1;
+	x->counts.violations++;
+	va_start(args, fmt);
+	vsnprintf(x->said, sizeof(x->said), fmt, args);
+	va_end(args);
+	return -1;
+}
+
+/* Moments */
+
+static void explore_hook(struct crab_shadow *shadow, enum crab_shadow_event event,
+			 enum crab_point point)
+{
+	struct explore *x = shadow->hook_arg;
+	struct explore_point *at = &x->points->at[x->points->count];
+
+	if (x->points->count == EXPLORE_POINTS) {
+		say(x, "more than %u moments", EXPLORE_POINTS);
+		return;
+	}
+	at->image = crab_shadow_capture(shadow);
+	at->event = event;
+	at->point = point;
+	at->stored = event == CRAB_SHADOW_STORED ? shadow->stored : 0;
+	x->points->count++;
+}
+
+static void collect(struct explore *x, bool on)
+{
+	x->shadow->hook = on ? explore_hook : NULL;
+	x->shadow->hook_arg = x;
+}
+
+static void points_forget(struct explore_points *points)
+{
+	while (points->count)
+		crab_shadow_release(points->at[--points->count].image);
+}
+
+/* States */
+
+static u32 *table_slot(struct explore *x, const struct state *state)
+{
+	u32 at = crab_crc32c(~0U, state->byte, state->len);
+
+	for (;; at++) {
+		u32 *slot = &x->table[at & x->mask];
+		const struct state *is = *slot ? &x->node[*slot - 1].state : NULL;
+
+		if (!is || (is->len == state->len && !memcmp(is->byte, state->byte, is->len)))
+			return slot;
+	}
+}
+
+static void table_grow(struct explore *x)
+{
+	u32 i;
+
+	x->room = x->room ? 2 * x->room : 1024;
+	x->mask = 4 * x->room - 1;
+	x->node = realloc(x->node, x->room * sizeof(*x->node));
+	free(x->table);
+	x->table = calloc(x->mask + 1, sizeof(*x->table));
+	for (i = 0; i < x->nodes; i++)
+		*table_slot(x, &x->node[i].state) = i + 1;
+}
+
+/* Notes a state; @is_new: it was not known */
+static void explore_add(struct explore *x, const struct state *state, bool *is_new)
+{
+	u32 *slot;
+
+	if (x->nodes == x->room)
+		table_grow(x);
+	slot = table_slot(x, state);
+	*is_new = !*slot;
+	if (*is_new) {
+		x->node[x->nodes] = (struct explore_node) {
+			.state = *state, .parent = x->at,
+			.op = x->life[x->life_n - 1],
+		};
+		*slot = ++x->nodes;
+	}
+	x->node[*slot - 1].settled |= x->settling;
+}
+
+/* The oracle */
+
+static bool content_equal(const struct content *a, const struct content *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static int content_read(struct explore *x, struct crab_store *store, struct content *content)
+{
+	struct crab_record records[STATE_KEYS + 1];
+	struct crab_cursor cursor;
+	int i, n;
+	u32 key;
+
+	memset(content, 0, sizeof(*content));
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	n = crab_cursor_read(store, &cursor, records, STATE_KEYS + 1);
+	if (n < 0)
+		return say(x, "scan fails: %d", n);
+	for (i = 0; i < n; i++) {
+		key = state_key_index(x->space, records[i].key);
+		if (key == x->space->keys || (i && records[i].key <= records[i - 1].key))
+			return say(x, "scan gives key %llx, foreign, twice or out of order",
+				   records[i].key);
+		content->there[key] = true;
+		content->value[key] = records[i].value;
+	}
+	return 0;
+}
+
+/* Scan, searches and the verifier agree that a store holds just this */
+static int store_holds(struct explore *x, struct crab_store *store, const struct content *content)
+{
+	struct crab_check_report report;
+	struct content found;
+	u64 value;
+	u32 i;
+	int err;
+
+	if (content_read(x, store, &found))
+		return -1;
+	if (!content_equal(&found, content))
+		return say(x, "the content is another one");
+	for (i = 0; i < x->space->keys; i++) {
+		value = 0;
+		err = crab_store_search(store, state_key(x->space, i), &value);
+		if (err != (content->there[i] ? 0 : -ENOENT) || value != content->value[i])
+			return say(x, "search of key %u: %d, value %llx", i, err, value);
+	}
+	crab_store_check(store, &report);
+	if (report.damage.count)
+		return say(x, "check, at %llu: %s", report.damage.offset, report.damage.what);
+	return 0;
+}
+
+static struct crab_store *attach(struct explore *x, bool readonly,
+				 struct crab_attach_report *report)
+{
+	struct crab_attach_options options = {
+		.readonly = readonly, .tuning = &x->space->tuning,
+	};
+
+	x->counts.recoveries++;
+	return crab_store_attach(&x->media, &options, report);
+}
+
+/* Writable, and nothing is wrong */
+static struct crab_store *attach_good(struct explore *x)
+{
+	struct crab_attach_report report;
+	struct crab_store *store = attach(x, false, &report);
+
+	if (!IS_ERR(store) && report.verdict == CRAB_VERDICT_GOOD)
+		return store;
+	say(x, "attach: %s", report.reason);
+	if (!IS_ERR(store))
+		crab_store_abandon(store);
+	return NULL;
+}
+
+static u64 store_repairs(struct crab_store *store)
+{
+	struct crab_store_info info;
+
+	crab_store_info(store, &info);
+	return info.stats.repairs;
+}
+
+/* Attached again: nothing is left to repair, the content is the same */
+static int attach_again(struct explore *x, const struct content *content)
+{
+	struct crab_store *store = attach_good(x);
+	int err;
+
+	if (!store)
+		return -1;
+	err = store_repairs(store) ? say(x, "the second attach repairs something") :
+				     store_holds(x, store, content);
+	crab_store_abandon(store);
+	return err;
+}
+
+/* An image to its end: recovered, judged, recovered again */
+static int judge_whole(struct explore *x, const struct content *content)
+{
+	struct crab_store *store = attach_good(x);
+	int err;
+
+	if (!store)
+		return -1;
+	err = store_holds(x, store, content);
+	crab_store_abandon(store);
+	return err ?: attach_again(x, content);
+}
+
+/* The state of what stands on the media; its content by our own reading */
+static int image_state(struct explore *x, struct state *state, struct content *content)
+{
+	struct picture picture;
+	const char *what = picture_read(&picture, x->space, &x->geo, &x->media);
+
+	what = what ?: picture_content(&picture, x->space, content);
+	what = what ?: picture_encode(&picture, x->space, state);
+	return what ? say(x, "the media: %s", what) : 0;
+}
+
+static int judge_blank(struct explore *x)
+{
+	struct content content;
+	struct state state;
+	bool is_new;
+
+	if (image_state(x, &state, &content))
+		return -1;
+	if (state.len != CRAB_SUPER_COPIES)
+		return say(x, "blank, with a superblock that holds");
+	explore_add(x, &state, &is_new);
+	return 0;
+}
+
+static int judge_content(struct explore *x, const struct content *found)
+{
+	struct content own;
+	struct state state;
+	bool is_new;
+
+	if (!content_equal(found, x->allowed[0]) && !content_equal(found, x->allowed[1]))
+		return say(x, "the content is neither the one before nor the one after");
+	if (image_state(x, &state, &own))
+		return -1;
+	if (!content_equal(found, &own))
+		return say(x, "the media says another content than the engine");
+	explore_add(x, &state, &is_new);
+	if (is_new || x->plain || x->counts.images % EXPLORE_AGAIN == 0)
+		return judge_whole(x, found);
+	return 0;
+}
+
+static int judge_image(struct crab_shadow *shadow, void *arg)
+{
+	struct explore *x = arg;
+	u64 stores = shadow->counts.stores;
+	struct crab_attach_report report;
+	struct content found;
+	struct crab_store *store;
+	int err;
+
+	x->counts.images++;
+	crab_host_seed(EXPLORE_SEED);
+	store = attach(x, true, &report);
+	if (IS_ERR(store))
+		return x->blank && report.verdict == CRAB_VERDICT_BLANK ? judge_blank(x) :
+			say(x, "attach: %s", report.reason);
+	err = strcmp(report.reason, "attached read-only") ? say(x, "attach: %s", report.reason) :
+							    content_read(x, store, &found);
+	crab_store_abandon(store);
+	if (!err && shadow->counts.stores != stores)
+		return say(x, "a read-only attach wrote to the media");
+	return err ?: judge_content(x, &found);
+}
+
+/* Cutting */
+
+static int cut_moment(struct explore *x, const struct explore_point *at, u32 moment, u32 forced)
+{
+	int err;
+
+	x->shadow->forced = forced;
+	err = crab_shadow_explore(x->shadow, at->image, judge_image, x, EXPLORE_BUDGET);
+	x->shadow->forced = 0;
+	if (err == -E2BIG)
+		say(x, "more than %u images", EXPLORE_BUDGET);
+	if (err)
+		x->moment = moment;
+	return err;
+}
+
+/* One image of one moment, as a reproducer says */
+static int cut_again(struct explore *x, const struct explore_point *at)
+{
+	crab_shadow_restore(x->shadow, at->image);
+	crab_shadow_crash(x->shadow);
+	x->shadow->script = &x->script[1];
+	return judge_image(x->shadow, x);
+}
+
+/* Every image of every moment that was collected */
+static int cut_moments(struct explore *x)
+{
+	struct explore_points *points = x->points;
+	const struct explore_point *at;
+	bool first = true;
+	u32 i;
+	int err = 0;
+
+	memset(x->shadow->reads, 0, x->shadow->words * sizeof(bool));
+	for (i = 0; i < points->count && !err; i++) {
+		at = &points->at[i];
+		x->counts.points++;
+		if (!first && (at->event == CRAB_SHADOW_FENCING ||
+			       (at->stored && !x->shadow->reads[at->stored - 1]))) {
+			x->counts.same++;
+			continue;
+		}
+		err = cut_moment(x, at, i + 1, first ? 0 : at->stored);
+		first = x->plain;
+	}
+	return err;
+}
+
+/*
+ * The moments of what was just done, at which @before or @after may be found, and
+ * the one at its end, at which only @after may
+ */
+static int cut_all(struct explore *x, const struct content *before, const struct content *after,
+		   bool blank)
+{
+	const struct explore_points *points = x->points;
+	struct explore_point end = { .image = crab_shadow_capture(x->shadow) };
+	int err = 0;
+
+	x->allowed[0] = before;
+	x->allowed[1] = after;
+	x->blank = blank;
+	if (!x->replayed)
+		err = cut_moments(x);
+	else if (x->replayed <= points->count)
+		err = cut_again(x, &points->at[x->replayed - 1]);
+	x->allowed[0] = after;
+	x->blank = false;
+	x->settling = x->life[0].verb == EXPLORE_ATTACH;
+	if (!err && !x->replayed)
+		err = cut_moment(x, &end, points->count + 1, 0);
+	else if (!err && x->replayed > points->count)
+		err = cut_again(x, &end);
+	x->settling = false;
+	crab_shadow_release(end.image);
+	points_forget(x->points);
+	return err;
+}
+
+/* Lives */
+
+/* The state that a life begins with: an attach, cut everywhere */
+static int life_attach(struct explore *x)
+{
+	struct crab_attach_report report;
+	struct crab_store *store;
+	int err;
+
+	collect(x, true);
+	store = attach(x, false, &report);
+	collect(x, false);
+	if (x->is_blank)
+		return IS_ERR(store) && report.verdict == CRAB_VERDICT_BLANK ? 0 :
+			say(x, "attach of what is blank: %s", report.reason);
+	if (IS_ERR(store) || report.verdict != CRAB_VERDICT_GOOD)
+		return say(x, "attach: %s", report.reason);
+	x->counts.repairs += store_repairs(store);
+	x->node[x->at].repaired |= store_repairs(store) != 0;
+	err = store_holds(x, store, &x->content);
+	crab_store_abandon(store);
+	return err ?: cut_all(x, &x->content, &x->content, false);
+}
+
+static int op_value(struct explore *x, const struct explore_op *op, u64 *value)
+{
+	struct picture picture;
+	const char *what;
+	u32 i;
+
+	*value = op->value + 1;
+	if (op->verb == EXPLORE_PUT_SPARE)
+		*value = x->spare_void;
+	if (op->verb != EXPLORE_PUT_VOID)
+		return 0;
+	what = picture_read(&picture, x->space, &x->geo, &x->media);
+	if (what)
+		return say(x, "the media: %s", what);
+	for (i = 0; i < picture.leaves && picture.leaf[i].low <= state_key(x->space, op->key); i++)
+		*value = picture.leaf[i].void_value;
+	return 0;
+}
+
+/* May an insert say that there is no room? Only if four leaves are not free. */
+static bool is_full(struct crab_store *store)
+{
+	struct crab_store_info info;
+
+	crab_store_info(store, &info);
+	return info.super.leaves - info.stats.leaves_used < 4;
+}
+
+/* A verb on records; @content becomes what the store must hold then */
+static int life_record(struct explore *x, struct crab_store *store, const struct explore_op *op,
+		       struct content *content)
+{
+	bool delete = op->verb == EXPLORE_DELETE, there = content->there[op->key];
+	u64 key = state_key(x->space, op->key), value;
+	struct crab_old old = { };
+	int err;
+
+	if (op_value(x, op, &value))
+		return -1;
+	err = delete ? crab_store_delete(store, key, &old) :
+		       crab_store_insert(store, key, value, CRAB_INSERT_EITHER, &old);
+	if (old.existed != there || (there && old.value != content->value[op->key]))
+		return say(x, "operation says existed=%d, value %llx", old.existed, old.value);
+	if (err == -ENOSPC && !delete && !there && is_full(store)) {
+		x->counts.full++;
+		return 0;
+	}
+	if (err != (delete && !there ? -ENOENT : 0))
+		return say(x, "operation fails: %d", err);
+	content->there[op->key] = !delete;
+	content->value[op->key] = delete ? 0 : value;
+	return 0;
+}
+
+static void life_prepare(struct explore *x, struct crab_store *store)
+{
+	crab_host_seed(EXPLORE_SEED);
+	x->spare_void = get_random_u64();
+	crab_host_seed(EXPLORE_SEED);
+	x->shadow->cpu = 1;	/* as the worker that does it may well be elsewhere */
+	crab_store_maintain(store);
+	x->shadow->cpu = 0;
+}
+
+/* Operation @i of the life on @store, which it may end; cut if it is the last */
+static int life_op(struct explore *x, struct crab_store **store, u32 i, struct content *content)
+{
+	const struct explore_op *op = &x->life[i];
+	int err = 0;
+
+	if (op->prepared)
+		life_prepare(x, *store);
+	collect(x, i + 1 == x->life_n);
+	if (op->verb == EXPLORE_PREPARE) {
+		life_prepare(x, *store);
+	} else if (op->verb == EXPLORE_DETACH) {
+		crab_store_detach(*store);
+		*store = NULL;
+	} else {
+		err = life_record(x, *store, op, content);
+	}
+	collect(x, false);
+	return err;
+}
+
+static int life_run(struct explore *x)
+{
+	struct content before, after = x->content;
+	struct crab_store *store = attach_good(x);
+	struct crab_store_info info;
+	int err = store ? 0 : -1;
+	u32 i;
+
+	for (i = 0; i < x->life_n && !err; i++) {
+		before = after;
+		err = life_op(x, &store, i, &after);
+	}
+	x->counts.ops++;
+	if (!err && store) {
+		crab_store_info(store, &info);
+		x->counts.splits += info.stats.splits;
+		x->counts.unlinks += info.stats.unlinks;
+		err = store_holds(x, store, &after);
+	}
+	crab_store_abandon(store);
+	return err ?: cut_all(x, &before, &after, false);
+}
+
+static int explore_format(struct explore *x, bool force)
+{
+	struct crab_format_options options = {
+		.force = force, .leaf_bytes = x->space->leaf_bytes, .engine = "crab",
+		.layout = x->space->layout, .label = "explore", .uuid = { 1 },
+	};
+	char reason[CRAB_REASON_LEN];
+
+	return crab_store_format(&x->media, &options, reason) ? say(x, "format: %s", reason) : 0;
+}
+
+static int life_format(struct explore *x)
+{
+	static const struct content empty;
+	int err;
+
+	collect(x, true);
+	err = explore_format(x, !x->is_blank);
+	collect(x, false);
+	x->counts.ops++;
+	return err ?: cut_all(x, x->is_blank ? &empty : &x->content, &empty, true);
+}
+
+static int explore_life(struct crab_shadow *shadow, void *arg)
+{
+	struct explore *x = arg;
+	int err;
+
+	crab_host_seed(EXPLORE_SEED + 1);
+	switch (x->life[0].verb) {
+	case EXPLORE_ATTACH:
+		err = life_attach(x);
+		break;
+	case EXPLORE_FORMAT:
+		err = life_format(x);
+		break;
+	default:
+		err = life_run(x);
+		break;
+	}
+	points_forget(x->points);
+	if (!err && shadow->errors)
+		err = say(x, "%s", shadow->error);
+	return err;
+}
+
+/* The whole */
+
+static int life_explore(struct explore *x, const struct crab_shadow_image *base)
+{
+	int err;
+
+	x->moment = 0;
+	if (x->replayed) {
+		crab_shadow_restore(x->shadow, base);
+		crab_shadow_crash(x->shadow);
+		x->shadow->script = &x->script[0];
+		return explore_life(x->shadow, x);
+	}
+	err = crab_shadow_explore(x->shadow, base, explore_life, x, EXPLORE_BUDGET);
+	if (err == -E2BIG)
+		say(x, "more than %u images", EXPLORE_BUDGET);
+	if (err)
+		reproducer_say(x, &x->node[x->at].state);
+	return err;
+}
+
+static int life_of(struct explore *x, const struct crab_shadow_image *base,
+		   const struct explore_op *op)
+{
+	x->life[0] = *op;
+	x->life_n = 1;
+	return life_explore(x, base);
+}
+
+/* Puts of a key: each value, and those that are voids */
+static int explore_puts(struct explore *x, const struct crab_shadow_image *base, u32 key,
+			bool prepared)
+{
+	struct explore_op op = { .verb = EXPLORE_PUT, .key = key, .prepared = prepared };
+	int err = 0;
+
+	for (; op.value < STATE_VALUES && !err; op.value++)
+		err = life_of(x, base, &op);
+	op.verb = prepared ? EXPLORE_PUT_SPARE : EXPLORE_PUT_VOID;
+	op.value = 0;
+	if (!err && x->space->voids)
+		err = life_of(x, base, &op);
+	return err;
+}
+
+static int explore_records(struct explore *x, const struct crab_shadow_image *base)
+{
+	u32 key;
+	int err = 0;
+
+	for (key = 0; key < x->space->keys && !err; key++) {
+		err = explore_puts(x, base, key, false) ?:
+		      life_of(x, base, &(struct explore_op) {
+			.verb = EXPLORE_DELETE, .key = key });
+		if (!err && x->space->prepare)
+			err = explore_puts(x, base, key, true);
+	}
+	return err;
+}
+
+/* Everything that can be done with the state that @base is */
+static int explore_ops(struct explore *x, const struct crab_shadow_image *base)
+{
+	static const struct explore_op format = { .verb = EXPLORE_FORMAT };
+	int err = life_of(x, base, &(struct explore_op) { .verb = EXPLORE_ATTACH });
+
+	if (!err && (x->space->format || x->is_blank))
+		err = life_of(x, base, &format);
+	if (err || x->is_blank)
+		return err;
+	err = life_of(x, base, &(struct explore_op) { .verb = EXPLORE_DETACH });
+	if (!err && x->space->prepare)
+		err = life_of(x, base, &(struct explore_op) { .verb = EXPLORE_PREPARE });
+	return err ?: explore_records(x, base);
+}
+
+/* Writes a state; that it reads the same is what canonical means */
+static struct crab_shadow_image *node_write(struct explore *x, const struct state *state)
+{
+	enum crab_shadow_fault fault = x->shadow->fault;
+	struct state again;
+
+	crab_shadow_restore(x->shadow, x->pristine);
+	x->shadow->fault = CRAB_SHADOW_SOUND;	/* what is planted is not planted here */
+	state_write(state, x->space, &x->geo, &x->media, &x->super);
+	x->shadow->fault = fault;
+	if (image_state(x, &again, &x->content))
+		return NULL;
+	if (again.len != state->len || memcmp(again.byte, state->byte, again.len)) {
+		say(x, "a state that was written does not read the same");
+		return NULL;
+	}
+	x->is_blank = state->len == CRAB_SUPER_COPIES;
+	return crab_shadow_capture(x->shadow);
+}
+
+static int explore_node(struct explore *x)
+{
+	const struct state state = x->node[x->at].state;
+	struct crab_shadow_image *base = node_write(x, &state);
+	int err = base ? explore_ops(x, base) : -1;
+
+	crab_shadow_release(base);
+	if (!err && x->node[x->at].settled && x->node[x->at].repaired)
+		err = say(x, "an attach repairs what an attach left");
+	x->counts.stable += x->node[x->at].settled;
+	return err;
+}
+
+bool explore_run(struct explore *x)
+{
+	for (; x->at < x->nodes && x->at < x->limit; x->at++)
+		if (explore_node(x))
+			break;
+	x->closed = x->at == x->nodes;
+	x->counts.states = x->nodes;
+	return !x->said[0];
+}
+
+/* Each record behind those of the life so far, the last one cut, and so on */
+static int batch_extend(struct explore *x, const struct crab_shadow_image *base)
+{
+	struct explore_op *op = &x->life[x->life_n++];
+	u32 i, each = STATE_VALUES + 1;
+	int err = 0;
+
+	for (i = 0; i < x->space->keys * each && !err; i++) {
+		*op = (struct explore_op) {
+			.verb = i % each < STATE_VALUES ? EXPLORE_PUT : EXPLORE_DELETE,
+			.key = i / each, .value = i % each % STATE_VALUES,
+		};
+		if (x->life_n > 1)
+			err = life_explore(x, base);
+		if (!err && x->life_n < x->space->batch)
+			err = batch_extend(x, base);
+	}
+	x->life_n--;
+	return err;
+}
+
+bool explore_batch(struct explore *x)
+{
+	struct crab_shadow_image *base;
+	u32 nodes = x->nodes;
+	struct state state;
+	int err = 0;
+
+	for (x->at = 0; x->at < nodes; x->at++) {
+		if (!x->node[x->at].settled)
+			continue;
+		state = x->node[x->at].state;
+		base = node_write(x, &state);
+		x->life_n = 0;
+		err = base ? batch_extend(x, base) : -1;
+		crab_shadow_release(base);
+		if (err)
+			break;
+	}
+	if (!err && x->nodes != nodes) {
+		x->closed = false;
+		say(x, "%s: %u states that only a longer life has", x->space->name,
+		    x->nodes - nodes);
+	}
+	return !x->said[0];
+}
+
+/* The log need not say what the oracle does */
+static void explore_log(char level, const char *line)
+{
+}
+
+u64 explore_digest(const struct explore *x)
+{
+	u64 digest = 0;
+	u32 i;
+
+	for (i = 0; i < x->nodes; i++)	/* in whatever order they were found */
+		digest += (u64)crab_crc32c(~0U, x->node[i].state.byte, x->node[i].state.len) *
+			  0x9e3779b97f4a7c15ULL;
+	return digest;
+}
+
+bool explore_begin(struct explore *x, const struct space *space)
+{
+	struct content content;
+	struct state state;
+	bool is_new;
+
+	memset(x, 0, sizeof(*x));
+	x->space = space;
+	x->limit = U32_MAX;
+	x->points = calloc(1, sizeof(*x->points));
+	crab_host_log = explore_log;
+	crab_tiny_slots = space->slots;
+	crab_host_seed(EXPLORE_SEED);
+	x->media = media_create(CRAB_POOL_OFFSET + space->leaves * space->leaf_bytes);
+	x->shadow = crab_shadow_create(&x->media, EXPLORE_NODES);
+	x->shadow->model = space->model;
+	x->shadow->reads = calloc(x->shadow->words, sizeof(bool));
+	if (explore_format(x, false))
+		return false;
+	memcpy(&x->super, x->media.base, sizeof(x->super));
+	x->geo = (struct crab_geometry) {
+		.pool_offset = le64_to_cpu(x->super.pool_offset),
+		.leaves = le64_to_cpu(x->super.leaves),
+		.leaf_bytes = space->leaf_bytes,
+		.store_id = le32_to_cpu(x->super.store_id),
+		.layout = le16_to_cpu(x->super.layout),
+	};
+	if (x->geo.leaves != space->leaves)
+		return !say(x, "%llu leaves", x->geo.leaves);
+	x->pristine = crab_shadow_capture(x->shadow);
+	x->life_n = 1;
+	if (image_state(x, &state, &content))
+		return false;
+	explore_add(x, &state, &is_new);
+	return true;
+}
+
+void explore_end(struct explore *x)
+{
+	points_forget(x->points);
+	free(x->points);
+	free(x->node);
+	free(x->table);
+	free(x->shadow->reads);
+	crab_shadow_release(x->pristine);
+	crab_shadow_destroy(x->shadow);
+	media_destroy(&x->media);
+	crab_tiny_slots = 0;
+}
+
+bool explore_replay(struct explore *x, const char *said)
+{
+	struct crab_shadow_image *base;
+	int err;
+
+	if (!reproducer_parse(said, x, &x->node[0].state))
+		return !say(x, "no reproducer: %s", said);
+	base = node_write(x, &x->node[0].state);
+	err = base ? life_explore(x, base) : -1;
+	crab_shadow_release(base);
+	x->shadow->script = NULL;
+	return !err;
+}

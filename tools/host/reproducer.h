@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares reproducers: one line that says how to see a finding again.
+ *
+ *   SPACE STATE OPERATION[+OPERATION...] MOMENT CUT CUT: what was found
+ *
+ * STATE is in hexadecimal; an operation is VERB,KEY,VALUE, numbers of the alphabet,
+ * "prepared-" before the verb where a leaf was prepared first. MOMENT counts the
+ * stores and fences of the last one from 1; the one behind them is its end; 0: no cut. The
+ * first CUT is what the operation found where a state leaves open what stands
+ * there, the second what recovery found: "cut,WORD:CHOICE,...", each word that does
+ * not hold the first of its values.
+ */
+#ifndef CRAB_HOST_REPRODUCER_H
+#define CRAB_HOST_REPRODUCER_H
+
+#include "explore.h"
+
+/** reproducer_say() - put it before what explore.said says of @state */
+void reproducer_say(struct explore *explore, const struct state *state);
+
+/** reproducer_parse() - what to repeat, into @explore and @state; false if it is none */
+bool reproducer_parse(const char *said, struct explore *explore, struct state *state);
+
+#endif /* CRAB_HOST_REPRODUCER_H */

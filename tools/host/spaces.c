@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file names the state spaces that are closed.
+ *
+ * Slotted leaves of two or three records and a handful of leaves reach every
+ * structure change, the first and the last leaf and an empty pool with few keys.
+ * Sorted ones have five records, the least that ends with a line: what is written
+ * of a full leaf relies on that.
+ */
+#include <linux/string.h>
+
+#include "state.h"
+
+#define SLOTTED(n)							\
+	.layout = "slotted", .model = CRAB_SHADOW_MODEL_WORD, .leaf_bytes = 128, .slots = n
+
+/* So priced, CRAB_STRATEGY_AUTO does the one and the other in leaves of five */
+#define SORTED(how, ...)						\
+	.layout = "sorted", .model = CRAB_SHADOW_MODEL_LINE, .leaf_bytes = 128, .slots = 5, \
+	.tuning = { .strategy = CRAB_STRATEGY_ ## how, ##__VA_ARGS__,	\
+		    .costs = { .round = 60, .line = 20, .order = 10, .record = 5, .pair = 5 } }
+
+#define EVERYTHING	.voids = true, .prepare = true, .format = true
+
+const struct space spaces[] = {
+	{ "slotted-2x5x3", SLOTTED(2), .leaves = 5, .keys = 3, .voids = true, .prepare = true,
+	  .tier = SPACE_TINY },
+	{ "sorted-sip-5x3x3", SORTED(SIP), .leaves = 3, .keys = 3, .format = true,
+	  .tier = SPACE_TINY },
+	{ "sorted-cow-5x3x3", SORTED(COW), .leaves = 3, .keys = 3, .format = true,
+	  .tier = SPACE_TINY },
+	{ "slotted-2x4x4", SLOTTED(2), .leaves = 4, .keys = 4, EVERYTHING, .tier = SPACE_QUICK },
+	{ "slotted-2x5x5", SLOTTED(2), .leaves = 5, .keys = 5, .tier = SPACE_QUICK },
+	{ "slotted-3x6x5", SLOTTED(3), .leaves = 6, .keys = 5, .tier = SPACE_QUICK },
+	{ "slotted-batch", SLOTTED(2), .leaves = 5, .keys = 3, .batch = 3, .tier = SPACE_QUICK },
+	{ "sorted-sip-5x4x6", SORTED(SIP), .leaves = 4, .keys = 6, .tier = SPACE_QUICK },
+	{ "sorted-cow-5x4x6", SORTED(COW), .leaves = 4, .keys = 6, .tier = SPACE_QUICK },
+	{ "sorted-auto-5x3x6", SORTED(AUTO, .probe = true, .pair = true), .leaves = 3, .keys = 6,
+	  .format = true, .tier = SPACE_QUICK },
+	{ "sorted-demand-5x4x5", SORTED(AUTO, .on_demand = true), .leaves = 4, .keys = 5,
+	  .tier = SPACE_QUICK },
+	{ "sorted-batch", SORTED(SIP), .leaves = 4, .keys = 3, .batch = 3, .tier = SPACE_QUICK },
+	{ }
+};
+
+const struct space *space_by_name(const char *name)
+{
+	const struct space *space;
+
+	for (space = spaces; space->name && strcmp(space->name, name); space++)
+		;
+	return space->name ? space : NULL;
+}
