@@ -10,6 +10,8 @@
 #   make modules [KERNEL=host]	crabtree.ko for a kernel (selftests/vm/kernel lists them)
 #   make tools			crabctl and libcrabtree
 #   make host			L0-L5 in user space, and their tests
+#   make crash			every crash state of small stores, and the kill matrix
+#   make crash-full		the same at length; the better part of an hour
 #   make kunit			the KUnit suites in user-mode Linux
 #   make selftests		the tests over the device, in virtual machines
 #   make litmus		what the code publishes and persists, held against the memory models
@@ -58,6 +60,12 @@ tools: setup-host
 host: setup-host
 	$(MAKE) -C tools/host OUT=$(OUT)/host check
 
+crash: setup-host
+	@scripts/crash
+
+crash-full: setup-host
+	@scripts/crash --full
+
 kunit: setup-host setup-vm
 	@scripts/check kunit
 
@@ -94,4 +102,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host kunit selftests litmus soak fuzz counts paper style docs install clean distclean
+.PHONY: help demo check quick modules tools host crash crash-full kunit selftests litmus soak fuzz counts paper style docs install clean distclean

@@ -89,6 +89,6 @@ int main(void)
 		for (nth = 0; run_mutant(point, CRAB_SHADOW_CLEAN_LOST, nth); nth++)
 			;
 	}
-	printf("# %u faults planted, %u seen\n", faults, faults_seen);
+	printf("# mutants %u, killed %u, justified %u\n", faults, faults_seen, faults - faults_seen);
 	return tap_done();
 }
