@@ -15,7 +15,8 @@
 #   make kunit			the KUnit suites in user-mode Linux
 #   make selftests		the tests over the device, in virtual machines
 #   make litmus		what the code publishes and persists, held against the memory models
-#   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like#   make fuzz [TIME=60]		hostile images, by libFuzzer
+#   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like
+#   make fuzz [TIME=60]		hostile images, by libFuzzer
 #   make counts		lines and fences per operation, into the documentation
 #   make paper		the paper's evaluation, into the documentation; half an hour
 #   make style | docs		the checks of the sources and of the documentation
