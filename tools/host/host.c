@@ -39,10 +39,12 @@ uint32_t crab_tiny_slots;
 
 /* Memory: the rest of it is in memory.c */
 
+__thread struct crab_host_site *crab_host_site;
+
 struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align,
 				     unsigned int flags, void (*ctor)(void *))
 {
-	struct kmem_cache *cache = kmalloc(sizeof(*cache), GFP_KERNEL);
+	struct kmem_cache *cache = malloc(sizeof(*cache));
 
 	BUG_ON(ctor);
 	(void)name;

@@ -24,7 +24,10 @@ static bool alloc_fails(void)
 
 	__atomic_fetch_add(&crab_host_allocs, 1, __ATOMIC_RELAXED);
 	left = __atomic_load_n(&crab_host_fail_alloc, __ATOMIC_RELAXED);
-	return left >= 0 && __atomic_fetch_sub(&crab_host_fail_alloc, 1, __ATOMIC_RELAXED) == 0;
+	if (left < 0 || __atomic_fetch_sub(&crab_host_fail_alloc, 1, __ATOMIC_RELAXED))
+		return false;
+	__atomic_fetch_add(&crab_host_site->failed, 1, __ATOMIC_RELAXED);
+	return true;
 }
 
 void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)

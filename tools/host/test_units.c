@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests the parts that stand alone: index, pool, counters, crc, FORMAT
- * and attach with their errors, and every allocation failing once.
+ * and attach with their errors.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -353,60 +353,6 @@ static void test_parts(const char *layout)
 	media_destroy(&media);
 }
 
-/* The n-th allocation fails, for every n: an error, nothing changed, nothing leaked */
-
-static void fail_insert(struct crab_store *store, struct model *m, u32 at)
-{
-	struct crab_old old;
-	long n;
-	int err;
-
-	for (n = 0, err = -ENOMEM; err == -ENOMEM; n++) {
-		crab_host_fail_alloc = n;
-		err = crab_store_insert(store, m->keys[at], at, CRAB_INSERT_EITHER, &old);
-		crab_host_fail_alloc = -1;
-		tap_check(!err || err == -ENOMEM, "%d", err);
-	}
-	if (!err)
-		model_put(m, at, at);
-}
-
-static struct crab_store *fail_attach(struct crab_media *media, u32 *failures)
-{
-	struct crab_attach_options options = { 0 };
-	struct crab_attach_report report;
-	struct crab_store *store;
-
-	for (*failures = 0; ; ++*failures) {
-		crab_host_fail_alloc = *failures;
-		store = crab_store_attach(media, &options, &report);
-		crab_host_fail_alloc = -1;
-		if (store != ERR_PTR(-ENOMEM))
-			return store;
-	}
-}
-
-static void test_alloc(const struct crab_engine_ops *ops)
-{
-	struct crab_media media = media_create(CRAB_POOL_OFFSET + 64 * 512);
-	struct model *m = model_create(600, MODEL_UNIFORM, 3);
-	struct crab_store *store = store_format_attach(&media, ops->name, "", 512);
-	u32 i, failures;
-
-	for (i = 0; i < m->n; i++)
-		fail_insert(store, m, i * 7 % m->n);
-	model_compare(m, store);
-	crab_store_detach(store);
-	store = fail_attach(&media, &failures);
-	tap_check(failures > 3 || ops->flags & CRAB_ENGINE_VOLATILE, "%u", failures);
-	if (!(ops->flags & CRAB_ENGINE_VOLATILE))
-		model_compare(m, store);
-	crab_store_detach(store);
-	tap_ok(true, "%s: every allocation failed once, %u of them in attach", ops->name, failures);
-	model_destroy(m);
-	media_destroy(&media);
-}
-
 /* The tests' own eyes: a planted difference must be told */
 static void test_oracle(void)
 {
@@ -442,8 +388,6 @@ static void test_oracle(void)
 
 int main(void)
 {
-	const struct crab_engine_ops * const *ops;
-
 	if (crab_persist_init())
 		return 2;
 	crab_host_seed(1);
@@ -460,8 +404,6 @@ int main(void)
 	test_readonly();
 	test_parts("slotted");
 	test_parts("sorted");
-	for (ops = crab_engines; *ops; ops++)
-		test_alloc(*ops);
 	test_oracle();
 	return tap_done();
 }

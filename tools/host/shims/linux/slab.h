@@ -18,16 +18,42 @@ extern long crab_host_fail_alloc;
 /* Allocations so far, failed ones included */
 extern unsigned long crab_host_allocs;
 
+/**
+ * struct crab_host_site - a place in the source that allocates
+ * @file: where
+ * @line: ...
+ * @failed: how often it was told to fail
+ *
+ * All that a program is linked with stand in [__start_crab_sites, __stop_crab_sites).
+ */
+struct crab_host_site {
+	const char *file;
+	int line;
+	unsigned int failed;
+};
+
+/* Where the allocation that runs is */
+extern __thread struct crab_host_site *crab_host_site;
+
+#define crab_host_here(allocation)						\
+	({									\
+		static struct crab_host_site here_				\
+			__attribute__((section("crab_sites"), used)) =		\
+			{ __FILE__, __LINE__, 0 };				\
+		crab_host_site = &here_;					\
+		allocation;							\
+	})
+
 void *crab_host_alloc(size_t size, size_t align, gfp_t gfp);
 void *crab_host_realloc(void *old, size_t size);
 void crab_host_free(const void *p);
 
-#define kmalloc(size, gfp)		crab_host_alloc(size, 0, gfp)
-#define kzalloc(size, gfp)		crab_host_alloc(size, 0, (gfp) | __GFP_ZERO)
-#define kmalloc_array(n, size, gfp)	crab_host_alloc(size_mul(n, size), 0, gfp)
-#define kcalloc(n, size, gfp)		crab_host_alloc(size_mul(n, size), 0, (gfp) | __GFP_ZERO)
-#define krealloc(p, size, gfp)		crab_host_realloc(p, size)
-#define krealloc_array(p, n, size, gfp)	crab_host_realloc(p, size_mul(n, size))
+#define kmalloc(size, gfp)		crab_host_here(crab_host_alloc(size, 0, gfp))
+#define kzalloc(size, gfp)		kmalloc(size, (gfp) | __GFP_ZERO)
+#define kmalloc_array(n, size, gfp)	kmalloc(size_mul(n, size), gfp)
+#define kcalloc(n, size, gfp)		kzalloc(size_mul(n, size), gfp)
+#define krealloc(p, size, gfp)		crab_host_here(crab_host_realloc(p, size))
+#define krealloc_array(p, n, size, gfp)	krealloc(p, size_mul(n, size), gfp)
 #define kfree(p)			crab_host_free(p)
 #define kvmalloc(size, gfp)		kmalloc(size, gfp)
 #define kvzalloc(size, gfp)		kzalloc(size, gfp)
@@ -48,8 +74,9 @@ struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsign
 				     unsigned int flags, void (*ctor)(void *));
 #define KMEM_CACHE(type, flags) \
 	kmem_cache_create(#type, sizeof(struct type), __alignof__(struct type), flags, NULL)
-#define kmem_cache_alloc(c, gfp)	crab_host_alloc((c)->size, (c)->align, gfp)
-#define kmem_cache_zalloc(c, gfp)	crab_host_alloc((c)->size, (c)->align, (gfp) | __GFP_ZERO)
+#define kmem_cache_alloc(c, gfp) \
+	crab_host_here(crab_host_alloc((c)->size, (c)->align, gfp))
+#define kmem_cache_zalloc(c, gfp)	kmem_cache_alloc(c, (gfp) | __GFP_ZERO)
 #define kmem_cache_free(c, p)		crab_host_free(p)
 void kmem_cache_destroy(struct kmem_cache *cache);
 

@@ -4,8 +4,9 @@
 
 #include <linux/slab.h>
 
-#define vmalloc(size)			crab_host_alloc(size, PAGE_SIZE, GFP_KERNEL)
-#define vzalloc(size)			crab_host_alloc(size, PAGE_SIZE, GFP_KERNEL | __GFP_ZERO)
+#define __vmalloc(size, gfp)		crab_host_here(crab_host_alloc(size, PAGE_SIZE, gfp))
+#define vmalloc(size)			__vmalloc(size, GFP_KERNEL)
+#define vzalloc(size)			__vmalloc(size, GFP_KERNEL | __GFP_ZERO)
 #define vmalloc_array(n, size)		kmalloc_array(n, size, GFP_KERNEL)
 #define vcalloc(n, size)		kcalloc(n, size, GFP_KERNEL)
 #define vfree(p)			kfree(p)

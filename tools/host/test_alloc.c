@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file fails the n-th allocation of an operation, for n = 1, 2, ... until the
+ * operation needs no more. Each time it must say -ENOMEM and have changed nothing,
+ * not a byte of the media, or have done its work without; then the same succeeds.
+ * Random histories reach every structure change, attach is begun from every
+ * state that a store can be found in.
+ *
+ * Every place of L0-L5 that allocates must have failed: the linker lists them, so
+ * that a new one which no test reaches is told. Leaks are LeakSanitizer's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "tap.h"
+
+#define LEAVES		64
+#define LEAF_BYTES	512
+#define OPS		2500	/* of each phase */
+#define NEVER		(-1L)
+
+extern struct crab_host_site __start_crab_sites[], __stop_crab_sites[];
+
+/* How a write ended of which an allocation had failed */
+enum outcome {
+	SPLIT,		/* refused, then a leaf more */
+	REPLACED,	/* refused, then a leaf by another */
+	MERGED,		/* refused after neighbours were merged to make room */
+	LATER,		/* done; what only saves room was left for later */
+	OUTCOMES
+};
+
+struct run {
+	const struct config *config;
+	struct crab_tuning tuning;
+	struct crab_media media;
+	u8 *before;
+	struct crab_store *store;
+	struct model *model;
+	u64 seed;
+	u32 outcomes[OUTCOMES];
+	u32 attaches;
+	u32 scans;
+};
+
+/* @wants: outcomes that must be seen, a bit each */
+static const struct config {
+	const char *engine;
+	const char *layout;
+	enum crab_strategy strategy;
+	bool on_demand;
+	u32 wants;
+} configs[] = {
+	{ "crab", "slotted", CRAB_STRATEGY_AUTO, false,
+	  BIT(SPLIT) | BIT(REPLACED) | BIT(MERGED) },
+	{ "crab", "sorted", CRAB_STRATEGY_AUTO, false, BIT(SPLIT) | BIT(LATER) },
+	{ "crab", "sorted", CRAB_STRATEGY_SIP, false, BIT(SPLIT) | BIT(LATER) },
+	{ "crab", "sorted", CRAB_STRATEGY_COW, false, BIT(SPLIT) | BIT(LATER) },
+	{ "crab", "sorted", CRAB_STRATEGY_SIP, true, BIT(SPLIT) | BIT(LATER) },
+	{ "crab", "sorted", CRAB_STRATEGY_COW, true, BIT(SPLIT) | BIT(LATER) },
+	{ "volatile", "sorted", CRAB_STRATEGY_AUTO, false, BIT(SPLIT) },
+};
+
+/* From here the @n-th allocation fails */
+static void fail_begin(long n)
+{
+	crab_host_fail_alloc = n;
+}
+
+/* No more; did one fail? */
+static bool fail_end(void)
+{
+	bool struck = crab_host_fail_alloc < 0;
+
+	crab_host_fail_alloc = NEVER;
+	return struck;
+}
+
+static bool run_is_volatile(const struct run *run)
+{
+	return !strcmp(run->config->engine, "volatile");
+}
+
+static u64 run_leaves(const struct run *run)
+{
+	struct crab_store_info info;
+
+	crab_store_info(run->store, &info);
+	return info.stats.leaves_used;
+}
+
+static u64 run_splits(const struct run *run)
+{
+	struct crab_store_info info;
+
+	crab_store_info(run->store, &info);
+	return info.stats.splits;
+}
+
+static bool run_media_same(const struct run *run)
+{
+	return !memcmp(run->before, run->media.base, run->media.size);
+}
+
+static struct crab_dleaf *run_leaf(const struct run *run, u32 number)
+{
+	struct crab_geometry geo = { .leaf_bytes = LEAF_BYTES };
+	struct crab_super super;
+	char reason[CRAB_REASON_LEN];
+
+	crab_super_read(&run->media, &super, reason);
+	return (struct crab_dleaf *)(run->media.base + super.pool_offset + number * geo.leaf_bytes);
+}
+
+/* Now and then the void of some leaf, which slotted leaves cannot hold */
+static u64 run_value(struct run *run)
+{
+	u64 r = rng(&run->seed);
+
+	return r % 8 ? r >> 3 : le64_to_cpu(run_leaf(run, (r >> 8) % LEAVES)->head.void_value);
+}
+
+/* An error has changed nothing, but that a full pool may have got leaves back */
+static void run_refused(struct run *run, int err, u64 leaves)
+{
+	tap_check(err == -ENOMEM || err == -ENOSPC, "%d", err);
+	if (run_leaves(run) < leaves)
+		run->outcomes[MERGED]++;
+	else
+		tap_check(run_media_same(run), "media changed");
+	model_compare(run->model, run->store);
+}
+
+static int run_write(struct run *run, u32 at, bool put, u64 value)
+{
+	struct crab_old old;
+
+	if (put)
+		return crab_store_insert(run->store, run->model->keys[at], value,
+					 CRAB_INSERT_EITHER, &old);
+	return crab_store_delete(run->store, run->model->keys[at], &old);
+}
+
+/* One write, again and again, until it is done */
+static void run_step(struct run *run, u32 at, bool put, u64 value)
+{
+	u64 splits = run_splits(run), leaves = run_leaves(run);
+	struct model *m = run->model;
+	bool struck;
+	int err;
+	long n;
+
+	for (n = 0; ; n++) {
+		memcpy(run->before, run->media.base, run->media.size);
+		fail_begin(n);
+		err = run_write(run, at, put, value);
+		struck = fail_end();
+		if (!struck || !err)
+			break;
+		run_refused(run, err, leaves);
+	}
+	run->outcomes[LATER] += struck;
+	if (!err)
+		run->outcomes[run_splits(run) > splits ? SPLIT : REPLACED] += n;
+	if (put)
+		tap_check(!err || (err == -ENOSPC && !m->there[at]), "%d", err);
+	else
+		tap_check(err == (m->there[at] ? 0 : -ENOENT), "%d", err);
+	if (!err && put)
+		model_put(m, at, value);
+	else if (!err)
+		model_drop(m, at);
+}
+
+/* A scan that has no memory stays where it is */
+static void run_scan(struct run *run)
+{
+	struct crab_record records[50];
+	struct crab_cursor cursor, before;
+	bool struck;
+	long n;
+	int got;
+
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	before = cursor;
+	for (n = 0; ; n++) {
+		fail_begin(n);
+		got = crab_cursor_read(run->store, &cursor, records, ARRAY_SIZE(records));
+		struck = fail_end();
+		if (!struck)
+			break;
+		tap_check(got == -ENOMEM && !memcmp(&cursor, &before, sizeof(cursor)), "%d", got);
+		run->scans++;
+	}
+	tap_check(got == min_t(u32, run->model->count, ARRAY_SIZE(records)), "%d", got);
+}
+
+/* What needs no memory, and so cannot fail for want of it */
+static void run_reads(struct run *run)
+{
+	struct crab_check_report report;
+	struct crab_store_info info;
+	struct crab_record record;
+	u64 value;
+
+	fail_begin(0);
+	crab_store_search(run->store, run->model->keys[run->model->n / 2], &value);
+	crab_store_seek(run->store, 1, CRAB_SEEK_GE, &record);
+	crab_store_check(run->store, &report);
+	crab_store_info(run->store, &info);
+	crab_store_maintain(run->store);
+	tap_check(!fail_end(), "reading, checking or preparing a leaf took memory");
+	tap_check(!report.damage.count, "%s", report.damage.what);
+	run_scan(run);
+}
+
+static void run_history(struct run *run)
+{
+	static const u32 bias[] = { 15, 4, 15, 8, 15, 2 };	/* of 16 writes insert */
+	u32 phase, i;
+
+	for (phase = 0; phase < ARRAY_SIZE(bias); phase++) {
+		for (i = 0; i < OPS; i++) {
+			run_step(run, rng(&run->seed) % run->model->n,
+				 rng(&run->seed) % 16 < bias[phase], run_value(run));
+			if (i % 50 == 0)
+				run_reads(run);
+		}
+		model_compare(run->model, run->store);
+	}
+}
+
+static void attach_refused(struct run *run)
+{
+	tap_check(run_media_same(run), "media changed");
+	run->attaches++;
+}
+
+/* Attach, again and again, until it has all its memory */
+static void run_attach(struct run *run, bool readonly)
+{
+	struct crab_attach_options options = { .readonly = readonly, .tuning = &run->tuning };
+	struct crab_attach_report report;
+	long n;
+
+	memcpy(run->before, run->media.base, run->media.size);
+	for (n = 0; ; n++) {
+		memset(&report, 0x5a, sizeof(report));
+		fail_begin(n);
+		run->store = crab_store_attach(&run->media, &options, &report);
+		if (!fail_end())
+			break;
+		tap_check(run->store == ERR_PTR(-ENOMEM), "%ld", PTR_ERR(run->store));
+		attach_refused(run);
+	}
+	if (IS_ERR(run->store)) {
+		printf("Bail out! attach: %ld %s\n", PTR_ERR(run->store), report.reason);
+		exit(2);
+	}
+}
+
+static void run_end(struct run *run, bool clean)
+{
+	fail_begin(0);
+	if (clean)
+		crab_store_detach(run->store);
+	else
+		crab_store_abandon(run->store);
+	tap_check(!fail_end(), "detach took memory");
+}
+
+/* Half a landmark in a free slot: what a cut insert leaves */
+static void tear_slotted(struct crab_dleaf *leaf)
+{
+	u32 i;
+
+	for (i = 0; i < crab_leaf_slots(LEAF_BYTES); i++)
+		if (leaf->slots[i].key == cpu_to_le64(CRAB_KEY_EMPTY) &&
+		    leaf->slots[i].value == leaf->head.void_value)
+			break;
+	if (i < crab_leaf_slots(LEAF_BYTES))
+		leaf->slots[i].key = cpu_to_le64(12345);
+}
+
+/* The last record twice: what a cut shift leaves */
+static void tear_sorted(struct crab_dleaf *leaf)
+{
+	u32 end = 0, slots = crab_leaf_slots(LEAF_BYTES);
+
+	while (end < slots && leaf->slots[end].key != cpu_to_le64(CRAB_KEY_EMPTY))
+		end++;
+	if (!end || end == slots)
+		return;
+	leaf->slots[end] = leaf->slots[end - 1];
+	if (end + 1 < slots)
+		leaf->slots[end + 1].key = cpu_to_le64(CRAB_KEY_EMPTY);
+}
+
+static void run_attach_torn(struct run *run)
+{
+	struct crab_store_info info;
+	u32 i;
+
+	for (i = 0; i < LEAVES; i++) {
+		if (!strcmp(run->config->layout, "sorted"))
+			tear_sorted(run_leaf(run, i));
+		else
+			tear_slotted(run_leaf(run, i));
+	}
+	run_attach(run, false);
+	crab_store_info(run->store, &info);
+	tap_check(info.stats.repairs, "nothing was torn");
+	model_compare(run->model, run->store);
+}
+
+static void run_attach_damaged(struct run *run)
+{
+	struct crab_store_info info;
+	u8 *good = malloc(run->media.size);
+	u32 i;
+
+	memcpy(good, run->media.base, run->media.size);
+	for (i = 0; i < LEAVES; i += 3)
+		run_leaf(run, i)->head.birth ^= cpu_to_le64(1);
+	run_attach(run, false);
+	crab_store_info(run->store, &info);
+	tap_check(info.readonly && info.stats.leaves_bad, "no damage was found");
+	run_end(run, true);
+	memcpy(run->media.base, good, run->media.size);
+	free(good);
+}
+
+/* Detached, cut off, torn, damaged; to read and to write */
+static void run_attaches(struct run *run)
+{
+	run_end(run, true);
+	run_attach(run, true);
+	if (!run_is_volatile(run))
+		model_compare(run->model, run->store);
+	run_end(run, true);
+	run_attach(run, false);
+	if (run_is_volatile(run))
+		return;
+	model_compare(run->model, run->store);
+	run_end(run, false);
+	run_attach_torn(run);
+	run_end(run, false);
+	run_attach_damaged(run);
+	run_attach(run, false);
+	model_compare(run->model, run->store);
+}
+
+static void run_format(struct run *run)
+{
+	struct crab_format_options options = {
+		.force = true, .leaf_bytes = LEAF_BYTES, .label = "test",
+		.engine = run->config->engine, .layout = run->config->layout,
+	};
+	char reason[CRAB_REASON_LEN];
+
+	fail_begin(0);
+	tap_check(!crab_store_format(&run->media, &options, reason), "%s", reason);
+	tap_check(!fail_end(), "FORMAT took memory");
+}
+
+static void test_config(const struct config *config)
+{
+	struct run run = { .config = config, .tuning = crab_tuning_default, .seed = 20261120 };
+	u32 outcome, capacity = LEAVES * crab_leaf_slots(LEAF_BYTES);
+
+	run.tuning.strategy = config->strategy;
+	run.tuning.on_demand = config->on_demand;
+	run.media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
+	run.before = malloc(run.media.size);
+	run.model = model_create(capacity, MODEL_UNIFORM, run.seed);
+	run_format(&run);
+	run_attach(&run, false);
+	run_history(&run);
+	run_attaches(&run);
+	run_end(&run, true);
+	for (outcome = 0; outcome < OUTCOMES; outcome++)
+		tap_check(run.outcomes[outcome] || !(config->wants & BIT(outcome)),
+			  "outcome %u was not seen", outcome);
+	tap_ok(true, "%s/%s, %s%s: failed %u times in splits, %u in replacements, %u after merges, done %u times without; %u in scans, %u in attaches",
+	       config->engine, config->layout, crab_strategy_name(config->strategy),
+	       config->on_demand ? ", on demand" : "", run.outcomes[SPLIT],
+	       run.outcomes[REPLACED], run.outcomes[MERGED], run.outcomes[LATER], run.scans,
+	       run.attaches);
+	model_destroy(run.model);
+	free(run.before);
+	media_destroy(&run.media);
+}
+
+static void test_costs(void)
+{
+	struct crab_costs costs;
+
+	fail_begin(0);
+	tap_check(crab_costs_measure(&costs) == -ENOMEM, "costs");
+	tap_check(fail_end(), "costs took no memory");
+	tap_ok(!crab_costs_measure(&costs), "costs: -ENOMEM, then measured");
+}
+
+static void test_sites(void)
+{
+	const struct crab_host_site *site;
+	u32 sites = 0, failures = 0;
+
+	for (site = __start_crab_sites; site < __stop_crab_sites; site++) {
+		tap_check(site->failed, "%s:%d never failed", site->file, site->line);
+		failures += site->failed;
+		sites++;
+	}
+	tap_ok(sites > 0, "each of %u places that allocate failed, %u failures in all", sites,
+	       failures);
+}
+
+static void quiet(char level, const char *line)
+{
+}
+
+int main(void)
+{
+	u32 i;
+
+	if (crab_persist_init())
+		return 2;
+	crab_host_seed(1);
+	crab_host_log = quiet;
+	for (i = 0; i < ARRAY_SIZE(configs); i++)
+		test_config(&configs[i]);
+	test_costs();
+	test_sites();
+	return tap_done();
+}
