@@ -156,6 +156,7 @@ struct crab_store *crab_store_attach(struct crab_media *media,
 	struct crab_store *store;
 	int err;
 
+	*report = (struct crab_attach_report){ .reason = "attach failed: no memory" };
 	store = kzalloc(sizeof(*store), GFP_KERNEL);
 	if (!store)
 		return ERR_PTR(-ENOMEM);

@@ -237,9 +237,11 @@ static void run_history(struct run *run)
 	}
 }
 
-static void attach_refused(struct run *run)
+static void attach_refused(struct run *run, const struct crab_attach_report *report)
 {
 	tap_check(run_media_same(run), "media changed");
+	tap_check(report->verdict <= CRAB_VERDICT_MISFIT, "verdict %d", report->verdict);
+	tap_check(report->reason[0] && memchr(report->reason, 0, CRAB_REASON_LEN), "no reason");
 	run->attaches++;
 }
 
@@ -258,7 +260,7 @@ static void run_attach(struct run *run, bool readonly)
 		if (!fail_end())
 			break;
 		tap_check(run->store == ERR_PTR(-ENOMEM), "%ld", PTR_ERR(run->store));
-		attach_refused(run);
+		attach_refused(run, &report);
 	}
 	if (IS_ERR(run->store)) {
 		printf("Bail out! attach: %ld %s\n", PTR_ERR(run->store), report.reason);
