@@ -281,12 +281,13 @@ int crab_smo_balance(struct crab_tree *tree, struct crab_leaf *leaf, u32 fresh)
  * A walk that found nothing is not repeated until as many records were removed
  * as could have made a pair sparse, so a full store answers -ENOSPC quickly.
  */
-static bool smo_compact(struct crab_tree *tree, u32 want)
+static int smo_compact(struct crab_tree *tree, u32 want)
 {
 	struct crab_leaf *leaf = tree->first;
+	int err;
 
 	if (tree->removed < tree->slots / 4)
-		return false;
+		return -ENOSPC;
 	while (leaf && READ_ONCE(tree->pool.free) < want) {
 		struct crab_leaf *pred = leaf->prev;
 
@@ -294,23 +295,25 @@ static bool smo_compact(struct crab_tree *tree, u32 want)
 			leaf = leaf->next;
 			continue;
 		}
-		if (crab_smo_balance(tree, leaf, 1))
-			return false;
+		err = crab_smo_balance(tree, leaf, 1);
+		if (err)
+			return err;
 		leaf = pred ? pred->next : tree->first;
 	}
 	if (leaf)
-		return true;
+		return 0;
 	tree->removed = 0;
-	return READ_ONCE(tree->pool.free) >= want;
+	return READ_ONCE(tree->pool.free) >= want ? 0 : -ENOSPC;
 }
 
 static int smo_begin_insert(struct crab_tree *tree, struct smo *smo, u32 n)
 {
 	int err = smo_begin(tree, smo, n, CRAB_POOL_RESERVE);
 
-	if (err == -ENOSPC && smo_compact(tree, n + CRAB_POOL_RESERVE))
-		err = smo_begin(tree, smo, n, CRAB_POOL_RESERVE);
-	return err;
+	if (err != -ENOSPC)
+		return err;
+	return smo_compact(tree, n + CRAB_POOL_RESERVE) ?:
+	       smo_begin(tree, smo, n, CRAB_POOL_RESERVE);
 }
 
 /* Keys that arrive in order: the full last leaf stays full, a fresh one takes the key */
