@@ -18,6 +18,7 @@
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -95,6 +96,12 @@ static void device_kick(void *arg)
 	queue_work(crab_workqueue, &device->maintain);
 }
 
+/* Nobody waits for the answer any more */
+static bool device_interrupted(void)
+{
+	return fatal_signal_pending(current);
+}
+
 /* Without a store: calls get @error */
 static void device_stop_locked(struct crab_device *device, int error)
 {
@@ -117,6 +124,7 @@ static void device_start_locked(struct crab_device *device)
 		.readonly	= device->readonly,
 		.kick		= device_kick,
 		.kick_arg	= device,
+		.interrupted	= device_interrupted,
 		.tuning		= crab_tuning,
 	};
 	struct crab_store *store;

@@ -214,7 +214,8 @@ struct crab_check_report {
  *	reserved key
  * @insert: durable on return. -ENOSPC, -EEXIST and -ENOENT before the first store
  * @remove: durable on return, or -ENOENT
- * @check: read the media again, compare it with every invariant
+ * @check: read the media again, compare it with every invariant; asks @stop before
+ *	each leaf, if it is given: true ends the check with -EINTR
  * @stats: counts
  * @maintain: one bounded piece of work off the write path; true if more waits;
  *	or NULL
@@ -243,7 +244,8 @@ struct crab_engine_ops {
 		      enum crab_insert_mode mode, struct crab_old *old);
 	int (*remove)(struct crab_engine *engine, u64 key, struct crab_old *old);
 
-	void (*check)(struct crab_engine *engine, struct crab_check_report *report);
+	int (*check)(struct crab_engine *engine, struct crab_check_report *report,
+		     bool (*stop)(void));
 	void (*stats)(struct crab_engine *engine, struct crab_engine_stats *stats);
 	bool (*maintain)(struct crab_engine *engine);
 	bool (*wants)(struct crab_engine *engine);

@@ -400,16 +400,18 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
 
 int crab_store_check(struct crab_store *store, struct crab_check_report *report)
 {
+	int err;
+
 	memset(report, 0, sizeof(*report));
 	down_read(&store->lock);
-	store->engine->ops->check(store->engine, report);
+	err = store->engine->ops->check(store->engine, report, store->options.interrupted);
 	up_read(&store->lock);
 	if (report->damage.count) {
 		down_write(&store->lock);
 		store_damaged(store, &report->damage);
 		up_write(&store->lock);
 	}
-	return 0;
+	return err;
 }
 
 void crab_store_info(struct crab_store *store, struct crab_store_info *info)

@@ -20,12 +20,14 @@ struct crab_store;
  * @readonly: write nothing to the media
  * @kick: called, in any context, when crab_store_maintain() has work; or NULL
  * @kick_arg: for @kick
+ * @interrupted: asked again and again by crab_store_check(): true ends it; or NULL
  * @tuning: copied; NULL: crab_tuning_default
  */
 struct crab_attach_options {
 	bool readonly;
 	void (*kick)(void *arg);
 	void *kick_arg;
+	bool (*interrupted)(void);
 	const struct crab_tuning *tuning;
 };
 
@@ -200,7 +202,8 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old);
  * @store: the store
  * @report: out
  * Context: holds writers off for as long as it takes to read every leaf.
- * Return: 0, also where errors were found.
+ * Return: 0, also where errors were found; -EINTR if crab_attach_options.interrupted
+ * said so: the report is then of a part.
  */
 int crab_store_check(struct crab_store *store, struct crab_check_report *report);
 

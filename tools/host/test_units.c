@@ -353,6 +353,43 @@ static void test_parts(const char *layout)
 	media_destroy(&media);
 }
 
+/* A check that is told to stop does, at the next leaf, and harms nothing */
+static u32 patience;
+
+static bool out_of_patience(void)
+{
+	return !patience--;
+}
+
+static void test_interrupted(const struct crab_engine_ops *ops)
+{
+	struct crab_attach_options options = { .interrupted = out_of_patience };
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 64 * 512);
+	struct crab_attach_report attached;
+	struct crab_check_report report;
+	struct crab_store *store;
+	struct crab_old old;
+	u32 leaves;
+	u64 key;
+
+	crab_store_detach(store_format_attach(&media, ops->name, "", 512));
+	store = crab_store_attach(&media, &options, &attached);
+	for (key = 0; key < 500; key++)
+		crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+	for (leaves = 0; leaves < 10; leaves++) {
+		patience = leaves;
+		tap_check(crab_store_check(store, &report) == -EINTR, "after %u leaves", leaves);
+		tap_check(report.leaves == leaves && !report.damage.count, "%llu leaves",
+			  report.leaves);
+	}
+	patience = 1000;
+	tap_check(!crab_store_check(store, &report) && report.records == 500 &&
+		  !report.damage.count, "%llu records", report.records);
+	crab_store_detach(store);
+	tap_ok(true, "%s: a check that is interrupted ends at the next leaf", ops->name);
+	media_destroy(&media);
+}
+
 /* The tests' own eyes: a planted difference must be told */
 static void test_oracle(void)
 {
@@ -388,6 +425,8 @@ static void test_oracle(void)
 
 int main(void)
 {
+	const struct crab_engine_ops * const *ops;
+
 	if (crab_persist_init())
 		return 2;
 	crab_host_seed(1);
@@ -404,6 +443,8 @@ int main(void)
 	test_readonly();
 	test_parts("slotted");
 	test_parts("sorted");
+	for (ops = crab_engines; *ops; ops++)
+		test_interrupted(*ops);
 	test_oracle();
 	return tap_done();
 }

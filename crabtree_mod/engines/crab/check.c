@@ -10,6 +10,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/sched.h>
 
@@ -166,7 +167,8 @@ static void check_head(const struct check *c)
 				 "the head of the leaf list is damaged");
 }
 
-void crab_tree_check(struct crab_engine *engine, struct crab_check_report *report)
+int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report,
+		    bool (*stop)(void))
 {
 	const struct crab_tree *tree = crab_tree_of(engine);
 	struct check c = { .tree = tree, .report = report };
@@ -174,6 +176,8 @@ void crab_tree_check(struct crab_engine *engine, struct crab_check_report *repor
 
 	check_head(&c);
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		if (stop && stop())
+			return -EINTR;
 		if (leaf->bad)
 			crab_damage_note(&report->damage, engine->damage.offset, "%s",
 					 engine->damage.what);
@@ -182,11 +186,12 @@ void crab_tree_check(struct crab_engine *engine, struct crab_check_report *repor
 		cond_resched();
 	}
 	if (engine->damage.count)
-		return;
+		return 0;
 	check_that(&c, report->leaves == tree->leaves, CRAB_HEAD_OFFSET,
 		   "%llu leaves in the list, DRAM counts %llu",
 		   (unsigned long long)report->leaves, (unsigned long long)tree->leaves);
 	check_that(&c, report->records == tree->records, CRAB_HEAD_OFFSET,
 		   "%llu records, DRAM counts %llu",
 		   (unsigned long long)report->records, (unsigned long long)tree->records);
+	return 0;
 }

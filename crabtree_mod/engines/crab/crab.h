@@ -393,6 +393,7 @@ int crab_tree_repair(struct crab_engine *engine);
 void crab_tree_detach(struct crab_engine *engine);
 
 /* check.c */
-void crab_tree_check(struct crab_engine *engine, struct crab_check_report *report);
+int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report,
+		    bool (*stop)(void));
 
 #endif /* CRABTREE_ENGINES_CRAB_H */

@@ -14,6 +14,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -281,19 +282,24 @@ static void vol_check_leaf(const struct vol_leaf *leaf, struct crab_check_report
 	report->records += leaf->count;
 }
 
-static void vol_check(struct crab_engine *engine, struct crab_check_report *report)
+static int vol_check(struct crab_engine *engine, struct crab_check_report *report,
+		     bool (*stop)(void))
 {
 	const struct vol_tree *tree = vol_of(engine);
 	const struct vol_leaf *leaf;
 
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		if (stop && stop())
+			return -EINTR;
 		if (crab_index_find(&tree->index, leaf->low) != leaf)
 			crab_damage_note(&report->damage, 0, "leaf %llu: not where the index says",
 					 (unsigned long long)report->leaves);
 		vol_check_leaf(leaf, report);
+		cond_resched();
 	}
 	if (report->records != tree->records || report->leaves != tree->leaves)
 		crab_damage_note(&report->damage, 0, "counts of leaves or records are wrong");
+	return 0;
 }
 
 static void vol_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
