@@ -237,18 +237,24 @@ static void device_warn_going(struct crab_device *device)
 		blocking_notifier_call_chain(&crab_device_notifier, CRABTREE_GOING, &identity);
 }
 
+static int device_use_locked(struct crab_device *device)
+{
+	lockdep_assert_held(&device->lock);
+
+	if (!device->region)
+		return -ENODEV;
+	device->users++;
+	get_device(&device->dev);
+	return 0;
+}
+
 int crab_device_use(struct crab_device *device)
 {
 	int err = mutex_lock_interruptible(&device->lock);
 
 	if (err)
 		return -ERESTARTSYS;
-	if (device->region) {
-		device->users++;
-		get_device(&device->dev);
-	} else {
-		err = -ENODEV;
-	}
+	err = device_use_locked(device);
 	mutex_unlock(&device->lock);
 	return err;
 }
@@ -261,16 +267,28 @@ void crab_device_unuse(struct crab_device *device)
 	put_device(&device->dev);
 }
 
-static bool device_matches(struct crab_device *device, const struct crabtree_identity *wanted)
+static bool device_matches_locked(struct crab_device *device,
+				  const struct crabtree_identity *wanted)
 {
 	struct crab_device_info info;
 
-	crab_device_info(device, &info);
+	device_info_locked(device, &info);
 	if (!info.serving)
 		return false;
 	if (wanted->label)
 		return !strcmp(info.store.super.label, wanted->label);
 	return !memcmp(info.store.super.uuid, wanted->uuid->b, CRAB_UUID_LEN);
+}
+
+/* A signal does not make it another device than the one that was wanted */
+static bool device_use_if(struct crab_device *device, const struct crabtree_identity *wanted)
+{
+	bool used;
+
+	mutex_lock(&device->lock);
+	used = device_matches_locked(device, wanted) && !device_use_locked(device);
+	mutex_unlock(&device->lock);
+	return used;
 }
 
 struct crab_device *crab_device_find(const struct crabtree_identity *wanted)
@@ -279,7 +297,7 @@ struct crab_device *crab_device_find(const struct crabtree_identity *wanted)
 
 	mutex_lock(&crab_devices_lock);
 	list_for_each_entry(device, &crab_devices, list) {
-		if (device_matches(device, wanted) && !crab_device_use(device)) {
+		if (device_use_if(device, wanted)) {
 			mutex_unlock(&crab_devices_lock);
 			return device;
 		}
