@@ -328,7 +328,7 @@ static int ioctl_scan(struct crab_call *call)
 		return -EINVAL;
 	arg->count = 0;
 	bounce = kvmalloc_array(clamp(arg->capacity, 1U, CRAB_SCAN_CHUNK), sizeof(*bounce),
-				GFP_KERNEL_ACCOUNT);
+				GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!bounce)
 		return -ENOMEM;
 	crab_cursor_init(&cursor, arg->start, arg->end);
@@ -407,7 +407,7 @@ static int ioctl_batch(struct crab_call *call)
 
 	if (arg->count > CRABTREE_BATCH_MAX)
 		return -EINVAL;
-	ops = kvmalloc(bytes ?: 1, GFP_KERNEL_ACCOUNT);
+	ops = kvmalloc(bytes ?: 1, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!ops)
 		return -ENOMEM;
 	if (copy_from_user(ops, user, bytes))

@@ -459,7 +459,8 @@ static int recover_read(struct crab_tree *tree)
 				 "the head of the leaf list is damaged");
 		return 0;
 	}
-	r.at = vzalloc(array_size(geo->leaves, sizeof(*r.at)));
+	r.at = __vmalloc(array_size(geo->leaves, sizeof(*r.at)),
+			 GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
 	if (!r.at)
 		return -ENOMEM;
 	err = recover_parts(&r, recover_headers);
@@ -493,7 +494,8 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	tree->live_words = BITS_TO_LONGS(tree->slots);
 	tree->removed = tree->slots;
 	crab_index_init(&tree->index);
-	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch), GFP_KERNEL);
+	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch),
+				       GFP_KERNEL | __GFP_NOWARN);
 	if (!tree->scratch)
 		return -ENOMEM;
 	return crab_pool_init(&tree->pool, geo->leaves);
