@@ -340,7 +340,10 @@ static int device_format_locked(struct crab_device *device,
 	device_stop_locked(device, -EBUSY);
 	err = crab_store_format(&device->region->media, options, reason);
 	device_start_locked(device);
-	return err ?: device->store ? 0 : device->error;
+	if (err || device->store)
+		return err;
+	strscpy(reason, device->report.reason, CRAB_REASON_LEN);
+	return device->error;
 }
 
 int crab_device_format(struct crab_device *device, const struct crab_format_options *options)
