@@ -212,7 +212,7 @@ CRAB_EXPORT_SYMBOL(crabtree_delete);
  *
  * Context: process; may sleep.
  * Return: how many records, 0 at the end, -EUCLEAN at a quarantined range,
- * -ENODEV.
+ * -ENOMEM, -ENODEV.
  */
 int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 		  struct crabtree_record *records, u32 capacity)

@@ -239,8 +239,8 @@ void crab_cursor_init(struct crab_cursor *cursor, u64 start, u64 end);
  * @cursor: the scan; holds nothing of the store, so it may outlive it
  * @records: out
  * @cap: how many fit, at most S32_MAX
- * Return: how many, 0 at the end, or -EUCLEAN at a quarantined range, where the
- * cursor then stays.
+ * Return: how many, 0 at the end, or -ENOMEM, or -EUCLEAN at a quarantined range,
+ * where the cursor then stays.
  */
 int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
 		     struct crab_record *records, u32 cap);
