@@ -4,12 +4,13 @@
 # run_all.sh [NAME...] - run every test program and script here, as root, and
 # print one KTAP stream. The plan comes first: each program says how many tests
 # it has; fewer results than that are a failure. Programs work on a device over
-# ram=512K; scripts load the module as they need it.
+# ram=512K, signals over one on which a call takes its time; scripts load the module
+# as they need it. faults and loading are run where they are named: they want a kernel that can fail.
 #
 # shellcheck disable=SC3043
 . "$(dirname "$0")/lib.sh"
 
-PROGRAMS="abi abi32 operations operations32 limits permissions bad_input concurrency"
+PROGRAMS="abi abi32 operations operations32 limits permissions bad_input copies signals concurrency"
 SCRIPTS="regions.sh reload.sh hostile.sh sample.sh tuning.sh"
 RESULTS=/tmp/crab-results.$$
 
@@ -35,10 +36,12 @@ plan() {
 }
 
 run_one() {
+	local size=524288
+	[ "$1" != signals ] || size=16777216
 	case $1 in
 	*.sh)	"$HERE/$1" ;;
-	*)	load "$CRAB_MODULES/crabtree.ko" ram=512K &&
-			CRABTREE_DEV=$(device ram:524288) "$HERE/$1" ;;
+	*)	load "$CRAB_MODULES/crabtree.ko" ram=$size &&
+			CRABTREE_DEV=$(device ram:$size) "$HERE/$1" ;;
 	esac
 	unload
 }

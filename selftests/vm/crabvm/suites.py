@@ -119,14 +119,17 @@ def dkms(tool, name, scratch):
 # chosen by what it has.  The rest runs on neoverse-n1, and on the other kernels.
 CPU_TESTS = "operations operations32 limits concurrency reload.sh sample.sh"
 # What needs neither a physical region nor 32-bit programs.
-UML_TESTS = "abi operations limits permissions bad_input concurrency sample.sh tuning.sh"
+UML_TESTS = ("abi operations limits permissions bad_input copies signals faults concurrency "
+             "sample.sh tuning.sh")
 DAX = ("--modules", "nd_e820", "nd_pmem")
 
 SUITES = [
     Suite("kunit-uml", "kunit", kunit("uml", "--leaks"), 10),
     Suite("kunit-arm64", "kunit", kunit("arm64-debug"), 60),
     Suite("device-uml", "device", device("uml", "--leaks", tests=UML_TESTS), 40),
-    Suite("device-arm64-debug", "device", device("arm64-debug", tests="concurrency sample.sh"), 80),
+    Suite("loading-uml", "device", device("uml", tests="loading"), 10),
+    Suite("device-arm64-debug", "device",
+          device("arm64-debug", tests="copies signals faults concurrency sample.sh"), 80),
     Suite("device-arm64-6.1-a53", "device", device("arm64-6.1", cpu="cortex-a53", tests=CPU_TESTS), 40),
     Suite("device-arm64-6.1-n1", "device", device("arm64-6.1", cpu="neoverse-n1"), 100),
     Suite("device-arm64-6.1-max", "device", device("arm64-6.1", cpu="max", tests=CPU_TESTS), 40),

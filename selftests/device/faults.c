@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file fails the n-th allocation or copy of every call on the device, for
+ * n = 1, 2, ... until the call gets through without.
+ *
+ * Invariant: what failed with ENOMEM has not been done; with EFAULT it was done
+ * whole or not at all; CHECK passes after each failure, and the same call works
+ * when nothing fails.
+ */
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "faults.h"
+
+static void sound(int fd)
+{
+	struct crabtree_check c;
+
+	REQUIRE(dev_check(fd, &c), 0);
+	REQUIRE(c.errors, 0);
+}
+
+/* Reading calls: whatever happens, nothing changes */
+
+#define RECORDS		700
+
+static struct crabtree_record records[RECORDS + 1];
+
+static void judge_read(struct trial *trial, int rc)
+{
+	(void)rc;
+	expect_sound(trial->fd, RECORDS);
+}
+
+static int run_info(struct trial *trial)
+{
+	struct crabtree_info info;
+
+	return dev_info(trial->fd, &info);
+}
+
+static int run_search(struct trial *trial)
+{
+	struct crabtree_search s;
+
+	return dev_search(trial->fd, 5, CRABTREE_SEARCH_GE, &s);
+}
+
+static int run_scan(struct trial *trial)
+{
+	struct crabtree_scan s;
+	int rc = dev_scan(trial->fd, 0, ~0ULL, records, RECORDS + 1, &s);
+
+	if (!rc)
+		REQUIRE(s.count, RECORDS);
+	return rc;
+}
+
+static int run_check(struct trial *trial)
+{
+	struct crabtree_check c;
+	int rc = dev_check(trial->fd, &c);
+
+	if (!rc)
+		REQUIRE(c.records, RECORDS);
+	return rc;
+}
+
+static int run_open(struct trial *trial)
+{
+	int fd = open(device_path(), O_RDWR | O_CLOEXEC), rc = fd < 0 ? -errno : 0;
+
+	(void)trial;
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int some_records(const char *layout)
+{
+	int fd = fresh_store_of("", layout, 512);
+	u64 key;
+
+	for (key = 0; key < RECORDS; key++)
+		REQUIRE(dev_put(fd, key * 11 % RECORDS, key), 0);
+	faults_init();
+	return fd;
+}
+
+static void reading(const char *layout)
+{
+	int (* const runs[])(struct trial *) = {
+		run_info, run_search, run_scan, run_check, run_open,
+	};
+	struct trial trial = { .judge = judge_read, .fd = some_records(layout) };
+	u32 i;
+
+	for (i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
+		trial.run = runs[i];
+		EXPECT(trial_run(&trial), 0);
+	}
+	told();
+}
+
+TEST(read_slotted, "faults: INFO, SEARCH, SCAN, CHECK and open, slotted leaves")
+{
+	reading("slotted");
+}
+
+TEST(read_sorted, "faults: INFO, SEARCH, SCAN, CHECK and open, sorted leaves")
+{
+	reading("sorted");
+}
+
+/* Writing calls: done whole, or not at all */
+
+static int run_write(struct trial *trial)
+{
+	return trial->put ? dev_put(trial->fd, trial->key, trial->value) :
+			    dev_delete(trial->fd, trial->key, NULL);
+}
+
+static void judge_write(struct trial *trial, int rc)
+{
+	u64 got = 0;
+	int found = dev_get(trial->fd, trial->key, &got);
+
+	if (found)
+		REQUIRE(found, -ENOENT);
+	else
+		REQUIRE(got, trial->value);
+	if (!rc)
+		REQUIRE(!found, trial->put);
+	else if (rc != -EFAULT)
+		REQUIRE(!found, trial->there);
+	trial->there = !found;
+	sound(trial->fd);
+}
+
+/* Each key put and some deleted again, so that leaves split and empty */
+static void writing(const char *layout)
+{
+	struct trial trial = { .run = run_write, .judge = judge_write };
+	u32 i, count = 0;
+	int rc;
+
+	trial.fd = fresh_store_of("", layout, 512);
+	faults_init();
+	for (i = 0; i < 300; i++) {
+		trial.put = i < 150;
+		trial.key = (i % 150 * 31 + 7) % 150;
+		trial.value = trial.key * 3;
+		trial.there = !trial.put;
+		trial.repeated = trial.put ? 0 : -ENOENT;
+		rc = trial_run(&trial);
+		if (rc)
+			REQUIRE(rc, trial.repeated);
+		count += trial.put ? 1 : -1;
+		expect_sound(trial.fd, count);
+	}
+	told();
+}
+
+TEST(write_slotted, "faults: INSERT and DELETE, slotted leaves")
+{
+	writing("slotted");
+}
+
+TEST(write_sorted, "faults: INSERT and DELETE, sorted leaves")
+{
+	writing("sorted");
+}
+
+#define BATCH		120
+
+static struct crabtree_batch_op ops[BATCH];
+
+static int run_batch(struct trial *trial)
+{
+	struct crabtree_batch b;
+	u32 i;
+
+	for (i = 0; i < BATCH; i++)
+		dev_op(&ops[i], CRABTREE_BATCH_INSERT, trial->key + i, trial->value + i);
+	return dev_batch(trial->fd, ops, BATCH, &b);
+}
+
+/* Each operation by its status; where those were not given, each is done or not */
+static void judge_batch(struct trial *trial, int rc)
+{
+	u64 got = 0, old = 0;
+	u32 i, count = 0;
+	int found;
+
+	for (i = 0; i < BATCH; i++) {
+		found = dev_get(trial->fd, trial->key + i, &got);
+		REQUIRE_TRUE(!found || found == -ENOENT);
+		REQUIRE_TRUE(found || got == trial->value + i);
+		if (rc == -ENOMEM)
+			REQUIRE(found, -ENOENT);
+		else if (!rc)
+			REQUIRE(ops[i].status, found ? -ENOMEM : 0);
+		count += !found;
+	}
+	expect_sound(trial->fd, count);
+	for (i = 0; i < BATCH; i++) {
+		found = dev_delete(trial->fd, trial->key + i, &old);
+		REQUIRE_TRUE(!found || found == -ENOENT);
+	}
+	expect_sound(trial->fd, 0);
+}
+
+TEST(batch, "faults: BATCH: each operation is as its status says")
+{
+	struct trial trial = { .run = run_batch, .judge = judge_batch, .value = 1000 };
+
+	trial.fd = fresh_store(512);
+	faults_init();
+	EXPECT(trial_run(&trial), 0);
+	told();
+}
+
+/* FORMAT: the old store, or the new one, or the new one not served and saying so */
+
+static int run_format(struct trial *trial)
+{
+	struct crabtree_format f;
+
+	format_args(&f, CRABTREE_FORMAT_FORCE, 512);
+	strcpy(f.layout, trial->put ? "slotted" : "sorted");
+	return call(trial->fd, CRABTREE_FORMAT, &f);
+}
+
+static void judge_format(struct trial *trial, int rc)
+{
+	struct crabtree_info info;
+	u64 got = 0;
+
+	REQUIRE(dev_info(trial->fd, &info), 0);
+	if (info.state == CRABTREE_STATE_READY) {
+		sound(trial->fd);
+		REQUIRE(dev_get(trial->fd, 7, &got), rc ? 0 : -ENOENT);
+	} else {
+		REQUIRE(rc, -ENOMEM);
+		REQUIRE(info.state, CRABTREE_STATE_REJECTED);
+		REQUIRE_TRUE(strstr(info.reason, "attach failed"));
+		REQUIRE(dev_get(trial->fd, 7, &got), -ENOMEM);
+	}
+	REQUIRE(run_format(trial), 0);
+	expect_sound(trial->fd, 0);
+	REQUIRE(dev_put(trial->fd, 7, 70), 0);
+}
+
+static void formatting(bool slotted)
+{
+	struct trial trial = { .run = run_format, .judge = judge_format, .put = slotted };
+
+	trial.fd = fresh_store(512);
+	REQUIRE(dev_put(trial.fd, 7, 70), 0);
+	faults_init();
+	EXPECT(trial_run(&trial), 0);
+	expect_sound(trial.fd, 0);
+	told();
+}
+
+TEST(format_slotted, "faults: FORMAT and the attach in it, slotted leaves")
+{
+	formatting(true);
+}
+
+TEST(format_sorted, "faults: FORMAT and the attach in it, sorted leaves")
+{
+	formatting(false);
+}
+
+/* sysfs: every file of the device */
+
+static const char *device_name(void)
+{
+	return strrchr(device_path(), '/') + 1;
+}
+
+static char attribute[512];
+
+static int run_attribute(struct trial *trial)
+{
+	int fd = open(attribute, O_RDONLY | O_CLOEXEC), rc = 0;
+	char text[4096];
+
+	(void)trial;
+	if (fd < 0)
+		return -errno;
+	if (read(fd, text, sizeof(text)) < 0)
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+TEST(sysfs, "faults: each file of the device in sysfs")
+{
+	struct trial trial = { .run = run_attribute, .judge = judge_read };
+	struct dirent *entry;
+	struct stat st;
+	u32 files = 0;
+	char dir[128];
+	DIR *all;
+
+	trial.fd = some_records("");
+	snprintf(dir, sizeof(dir), "/sys/class/crabtree/%s", device_name());
+	all = opendir(dir);
+	REQUIRE_TRUE(all);
+	while ((entry = readdir(all))) {
+		snprintf(attribute, sizeof(attribute), "%s/%s", dir, entry->d_name);
+		REQUIRE(lstat(attribute, &st), 0);
+		if (!S_ISREG(st.st_mode) || !(st.st_mode & 0400))
+			continue;
+		EXPECT(trial_run(&trial), 0);
+		files++;
+	}
+	printf("# %u files\n", files);
+	EXPECT_TRUE(files > 40);
+	told();
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file sends signals to calls on the device: one that is pending when the
+ * call looks (its memory is a page whose fault we handle, and the handler sends
+ * the signal), one that comes in the middle, one that kills.
+ *
+ * Who looks: open, while it waits; BATCH, between two operations; SCAN and CHECK,
+ * for a signal that kills. All others get through without, and none is repeated.
+ *
+ * Invariant: what was not done is told; CHECK passes after each.
+ */
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "device.h"
+
+#define TRIES		20
+
+static atomic_uint signals;
+
+static void on_signal(int number)
+{
+	(void)number;
+	atomic_fetch_add(&signals, 1);
+}
+
+/* No SA_RESTART: a call that gives up says so */
+static void signals_init(void)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+
+	REQUIRE(sigaction(SIGUSR1, &act, NULL), 0);
+	REQUIRE(sigaction(SIGALRM, &act, NULL), 0);
+}
+
+/* A page that is not there until the kernel wants it; then a signal comes first */
+
+struct page {
+	char *at;
+	char *content;
+	size_t size;
+	int fd;
+	pid_t victim;
+};
+
+static void *page_serve(void *arg)
+{
+	struct page *page = arg;
+	struct uffdio_copy copy = { .len = page->size };
+	struct uffd_msg msg;
+
+	REQUIRE(read(page->fd, &msg, sizeof(msg)), sizeof(msg));
+	REQUIRE(syscall(SYS_tgkill, getpid(), page->victim, SIGUSR1), 0);
+	copy.dst = (uintptr_t)page->at;
+	copy.src = (uintptr_t)page->content;
+	REQUIRE(ioctl(page->fd, UFFDIO_COPY, &copy), 0);
+	return NULL;
+}
+
+static void page_init(struct page *page)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	pthread_t thread;
+
+	page->size = sysconf(_SC_PAGESIZE);
+	page->victim = syscall(SYS_gettid);
+	page->content = calloc(1, page->size);
+	page->at = mmap(NULL, page->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	REQUIRE_TRUE(page->content && page->at != MAP_FAILED);
+	page->fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (page->fd < 0)
+		TEST_SKIP("userfaultfd: %s", strerror(errno));
+	REQUIRE(ioctl(page->fd, UFFDIO_API, &api), 0);
+	range.range.start = (uintptr_t)page->at;
+	range.range.len = page->size;
+	REQUIRE(ioctl(page->fd, UFFDIO_REGISTER, &range), 0);
+	REQUIRE(pthread_create(&thread, NULL, page_serve, page), 0);
+}
+
+TEST(batch_pending, "BATCH with a signal before its first operation: EINTR, nothing done")
+{
+	struct crabtree_batch_op *op;
+	struct crabtree_batch b;
+	int fd = fresh_store(0), i;
+	struct page page;
+
+	signals_init();
+	page_init(&page);
+	op = (struct crabtree_batch_op *)page.content;
+	for (i = 0; i < 50; i++)
+		dev_op(&op[i], CRABTREE_BATCH_INSERT, i, i);
+	EXPECT(dev_batch(fd, (struct crabtree_batch_op *)page.at, 50, &b), -EINTR);
+	EXPECT(signals, 1);
+	EXPECT(b.done, 0);
+	EXPECT(((struct crabtree_batch_op *)page.at)[0].status, (int)POISON32);
+	expect_sound(fd, 0);
+	EXPECT(dev_batch(fd, (struct crabtree_batch_op *)page.at, 50, &b), 0);
+	EXPECT(b.done, 50);
+	expect_sound(fd, 50);
+}
+
+TEST(scan_pending, "SCAN with a signal pending that does not kill: all is given")
+{
+	int fd = fresh_store(0);
+	struct crabtree_scan s;
+	struct page page;
+	u64 key;
+
+	for (key = 0; key < 1000; key++)
+		REQUIRE(dev_put(fd, key, key), 0);
+	signals_init();
+	page_init(&page);
+	poison(&s, sizeof(s));
+	s.start = 0;
+	s.end = 255;
+	s.records = (uintptr_t)page.at;
+	s.capacity = 1000;
+	s.reserved = 0;
+	EXPECT(call(fd, CRABTREE_SCAN, &s), 0);
+	EXPECT(signals, 1);
+	EXPECT(s.count, 256);
+	EXPECT(s.more, 0);
+	expect_sound(fd, 1000);
+}
+
+static void timer(u32 us)
+{
+	struct itimerval every = { { 0, us }, { 0, us } };
+
+	REQUIRE(setitimer(ITIMER_REAL, &every, NULL), 0);
+}
+
+#define BATCH	CRABTREE_BATCH_MAX
+
+static struct crabtree_batch_op ops[BATCH];
+
+/* One batch, perhaps cut short; returns how many operations were done */
+static u32 batch_cut(int fd, u64 base)
+{
+	struct crabtree_batch b;
+	u64 got = 0;
+	u32 i;
+
+	for (i = 0; i < BATCH; i++)
+		dev_op(&ops[i], CRABTREE_BATCH_INSERT, base + i, base + i);
+	timer(2000);
+	if (dev_batch(fd, ops, BATCH, &b)) {
+		EXPECT(errno, EINTR);
+		EXPECT(b.done, 0);
+	}
+	timer(0);
+	for (i = 0; i < b.done; i++)
+		REQUIRE(ops[i].status, 0);
+	for (; b.done && i < BATCH; i++)
+		REQUIRE(ops[i].status, -ECANCELED);
+	for (i = 0; i < BATCH; i++)
+		REQUIRE(dev_get(fd, base + i, &got), i < b.done ? 0 : -ENOENT);
+	return b.done;
+}
+
+TEST(batch_middle, "BATCH cut by a signal: done what it says, the rest ECANCELED")
+{
+	int fd = fresh_store(0), i, cut = 0;
+	u64 count = 0;
+	u32 done;
+
+	signals_init();
+	for (i = 0; i < TRIES && !cut; i++) {
+		done = batch_cut(fd, (u64)i * BATCH);
+		cut += done && done < BATCH;
+		count += done;
+		expect_sound(fd, count);
+	}
+	printf("# cut in batch %d\n", i);
+	EXPECT_TRUE(cut);
+}
+
+TEST(storm, "a storm of signals: every other call gets through, once")
+{
+	static struct crabtree_record r[1000];
+	int fd = fresh_store(512);
+	struct crabtree_insert in;
+	struct crabtree_scan s;
+	u64 key, i, got;
+
+	signals_init();
+	timer(5000);
+	for (key = 0; key < 1000 || atomic_load(&signals) < 20; key++) {
+		REQUIRE(dev_insert(fd, key, key, CRABTREE_INSERT_CREATE, &in), 0);
+		REQUIRE(dev_get(fd, key, &got), 0);
+		if (key % 100 == 0)
+			expect_sound(fd, key + 1);
+	}
+	for (i = 0; i < 1000; i += 2)
+		REQUIRE(dev_delete(fd, i, NULL), 0);
+	REQUIRE(dev_scan(fd, 0, 999, r, 1000, &s), 0);
+	EXPECT(s.count, 500);
+	expect_sound(fd, key - 500);
+	timer(0);
+	printf("# %u signals\n", signals);
+}
+
+/* What takes long enough to be killed in the middle */
+
+static u64 now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000ULL + t.tv_nsec / 1000;
+}
+
+#define LONG_US		200000
+#define LONG_RECORDS	2000000
+#define LONG_BYTES	(LONG_RECORDS * sizeof(struct crabtree_record))
+
+static void *scan_room;
+
+static void long_check(int fd)
+{
+	struct crabtree_check c;
+
+	REQUIRE(dev_check(fd, &c), 0);
+	REQUIRE(c.errors, 0);
+}
+
+static void long_scan(int fd)
+{
+	struct crabtree_scan s;
+
+	poison(&s, sizeof(s));
+	s.start = 0;
+	s.end = ~0ULL;
+	s.records = (uintptr_t)scan_room;
+	s.capacity = LONG_RECORDS;
+	s.reserved = 0;
+	REQUIRE(call(fd, CRABTREE_SCAN, &s), 0);
+}
+
+static u64 time_of(void (*run)(int fd), int fd)
+{
+	u64 began = now_us();
+
+	run(fd);
+	return now_us() - began;
+}
+
+/* A store on which that takes LONG_US, or one that is full; returns the time */
+static u64 fill_until_long(void (*run)(int fd), int fd)
+{
+	struct crabtree_batch b;
+	u64 base, took = 0;
+	u32 i;
+
+	for (base = 0; base < LONG_RECORDS; base += BATCH) {
+		for (i = 0; i < BATCH; i++)
+			dev_op(&ops[i], CRABTREE_BATCH_INSERT, base + i, base + i);
+		REQUIRE(dev_batch(fd, ops, BATCH, &b), 0);
+		if (base / BATCH % 8 && !ops[BATCH - 1].status)
+			continue;
+		took = time_of(run, fd);
+		if (took >= LONG_US || ops[BATCH - 1].status)
+			break;
+	}
+	printf("# %llu records: %llu us\n", (unsigned long long)base, (unsigned long long)took);
+	if (took < LONG_US / 10)
+		TEST_SKIP("the region is too small: use one of some MiB");
+	return took;
+}
+
+/* How long a process lives that is killed when it has just begun */
+static u64 life_of(void (*run)(int fd), int fd, u64 before_us)
+{
+	u64 began = now_us();
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		run(fd);
+		_exit(0);
+	}
+	REQUIRE_TRUE(pid > 0);
+	usleep(before_us);
+	REQUIRE(kill(pid, SIGKILL), 0);
+	REQUIRE(waitpid(pid, &status, 0), pid);
+	return now_us() - began;
+}
+
+/*
+ * Not the killed one's own word counts, but when it ended. A busy machine may
+ * make it late, so one early end is enough: without a look at signals there is none.
+ */
+static void killed(void (*run)(int fd))
+{
+	int fd = fresh_store(8192), i;
+	u64 whole, life = 0;
+	struct crabtree_check c;
+
+	scan_room = mmap(NULL, LONG_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	REQUIRE_TRUE(scan_room != MAP_FAILED);
+	whole = fill_until_long(run, fd);
+	for (i = 0; i < TRIES; i++) {
+		life = life_of(run, fd, whole / 10);
+		REQUIRE(dev_check(fd, &c), 0);
+		REQUIRE(c.errors, 0);
+		if (life < whole / 2)
+			break;
+	}
+	printf("# ended after %llu us of %llu, in try %d\n", (unsigned long long)life,
+	       (unsigned long long)whole, i + 1);
+	EXPECT_TRUE(i < TRIES);
+}
+
+TEST(check_killed, "CHECK of a large store ends when its program is killed")
+{
+	killed(long_check);
+}
+
+TEST(scan_killed, "SCAN of a large store ends when its program is killed")
+{
+	killed(long_scan);
+}
+
+/* CHECK holds FORMAT up, FORMAT holds open up, and open gets a signal */
+
+static int shared_fd;
+static int format_rc, open_rc;
+
+static void *checking(void *arg)
+{
+	(void)arg;
+	long_check(shared_fd);
+	return NULL;
+}
+
+static void *formatting(void *arg)
+{
+	struct crabtree_format f;
+
+	(void)arg;
+	format_args(&f, CRABTREE_FORMAT_FORCE, 8192);
+	format_rc = call(shared_fd, CRABTREE_FORMAT, &f);
+	return NULL;
+}
+
+static void *opening(void *arg)
+{
+	int fd = open(device_path(), O_RDWR | O_CLOEXEC);
+
+	(void)arg;
+	open_rc = fd < 0 ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+static int open_once(u64 step_us)
+{
+	void *(* const run[])(void *) = { checking, formatting, opening };
+	pthread_t thread[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		REQUIRE(pthread_create(&thread[i], NULL, run[i], NULL), 0);
+		usleep(step_us);
+	}
+	pthread_kill(thread[2], SIGUSR1);
+	for (i = 0; i < 3; i++)
+		REQUIRE(pthread_join(thread[i], NULL), 0);
+	REQUIRE_TRUE(!format_rc || format_rc == -EBUSY);
+	return open_rc;
+}
+
+TEST(open_signal, "open that waits for FORMAT: a signal ends it with EINTR")
+{
+	int rc = 0, i;
+	u64 whole;
+
+	shared_fd = fresh_store(8192);
+	signals_init();
+	for (i = 0; i < TRIES && rc != -EINTR; i++) {
+		whole = fill_until_long(long_check, shared_fd);
+		rc = open_once(whole / 8);
+		REQUIRE_TRUE(!rc || rc == -EINTR);
+		if (!format_rc)
+			expect_sound(shared_fd, 0);
+	}
+	printf("# interrupted in try %d\n", i);
+	EXPECT(rc, -EINTR);
+	REQUIRE(time_of(long_check, shared_fd) > 0, 1);
+}
