@@ -20,7 +20,7 @@
 
 #include "device.h"
 
-#define TRIES		20
+#define TRIES		60
 
 static atomic_uint signals;
 
