@@ -22,7 +22,7 @@
 #include "model.h"
 #include "store_priv.h"
 
-#define CRASH_NODES	256
+#define CRASH_NODES	4096
 #define CRASH_BUDGET	200000
 
 const struct crash_setup crash_slotted = {
@@ -141,30 +141,28 @@ static void points_free(struct crash_points *points)
 
 /* The oracle */
 
-static s32 key_index(const struct crash *c, u64 key)
+static void content_clear(const struct crash *c, struct crash_content *content)
 {
-	u32 i;
-
-	for (i = 0; i < CRASH_KEYS; i++)
-		if (c->keys[i] == key)
-			return i;
-	return -1;
+	memset(content->there, 0, c->setup.keys * sizeof(content->there[0]));
+	memset(content->value, 0, c->setup.keys * sizeof(content->value[0]));
 }
 
 static int content_read(struct crash *c, struct crab_store *store, struct crash_content *content)
 {
 	struct crab_record records[CRASH_KEYS + 1];
 	struct crab_cursor cursor;
-	int i, at, n;
+	u32 at = 0;
+	int i, n;
 
-	memset(content, 0, sizeof(*content));
+	content_clear(c, content);
 	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
-	n = crab_cursor_read(store, &cursor, records, CRASH_KEYS + 1);
+	n = crab_cursor_read(store, &cursor, records, c->setup.keys + 1);
 	if (n < 0)
 		return crash_say(c, "scan fails: %d", n);
-	for (i = 0; i < n; i++) {
-		at = key_index(c, records[i].key);
-		if (at < 0 || content->there[at] || (i && records[i].key <= records[i - 1].key))
+	for (i = 0; i < n; i++, at++) {
+		while (at < c->setup.keys && c->keys[at] < records[i].key)
+			at++;
+		if (at == c->setup.keys || c->keys[at] != records[i].key)
 			return crash_say(c, "scan gives key %llx, foreign, twice or out of order",
 					 records[i].key);
 		content->there[at] = true;
@@ -173,11 +171,12 @@ static int content_read(struct crash *c, struct crab_store *store, struct crash_
 	return 0;
 }
 
-static bool content_equal(const struct crash_content *a, const struct crash_content *b)
+static bool content_equal(const struct crash *c, const struct crash_content *a,
+			  const struct crash_content *b)
 {
 	u32 i;
 
-	for (i = 0; i < CRASH_KEYS; i++)
+	for (i = 0; i < c->setup.keys; i++)
 		if (a->there[i] != b->there[i] || (a->there[i] && a->value[i] != b->value[i]))
 			return false;
 	return true;
@@ -192,7 +191,7 @@ static int store_judge(struct crash *c, struct crab_store *store,
 	u32 i;
 	int err;
 
-	for (i = 0; i < CRASH_KEYS; i++) {
+	for (i = 0; i < c->setup.keys; i++) {
 		value = 0;
 		err = crab_store_search(store, c->keys[i], &value);
 		if (err != (content->there[i] ? 0 : -ENOENT) || value != content->value[i])
@@ -232,7 +231,7 @@ static struct crab_store *crash_attach_again(struct crash *c, const struct crash
 		crash_say(c, "second attach: %s", report.reason);
 	else if (info.stats.repairs)
 		crash_say(c, "second attach repairs %llu slots", info.stats.repairs);
-	else if (!content_read(c, store, &found) && !content_equal(&found, content))
+	else if (!content_read(c, store, &found) && !content_equal(c, &found, content))
 		crash_say(c, "second attach finds other content");
 	if (!c->said[0])
 		return store;
@@ -282,8 +281,8 @@ static int crash_go_on(struct crash *c, struct crab_store *store, struct crash_c
 
 	for (verb = 0; verb < 3; verb++) {
 		op.verb = verb == 1 ? CRASH_DELETE : CRASH_INSERT;
-		for (op.key = c->step % CRASH_KEYS; content->there[op.key] != (verb != 0); )
-			if ((op.key = (op.key + 1) % CRASH_KEYS) == c->step % CRASH_KEYS)
+		for (op.key = c->step % c->setup.keys; content->there[op.key] != (verb != 0); )
+			if ((op.key = (op.key + 1) % c->setup.keys) == c->step % c->setup.keys)
 				break;
 		if (explore_op(c, store, &op, content, depth))
 			return -1;
@@ -304,7 +303,7 @@ static int crash_judge_store(struct crash_trial *t, struct crab_store *store,
 	c->counts.repairs += info.stats.repairs;
 	err = report->verdict == CRAB_VERDICT_GOOD ? content_read(c, store, found) :
 						     crash_say(c, "attach: %s", report->reason);
-	if (!err && !content_equal(found, t->allowed[0]) && !content_equal(found, t->allowed[1]))
+	if (!err && !content_equal(c, found, t->allowed[0]) && !content_equal(c, found, t->allowed[1]))
 		err = crash_say(c, "recovered content is neither the one before nor the one after");
 	if (!err)
 		err = store_judge(c, store, found);
@@ -420,7 +419,7 @@ static int crash_judge(struct crab_shadow *shadow, void *arg)
 		err = crash_say(c, "attach: %ld %s", PTR_ERR(store), report.reason);
 	if (!err && peek < 0)
 		err = peek;
-	if (!err && !peek && !IS_ERR(store) && !content_equal(&peeked, &found))
+	if (!err && !peek && !IS_ERR(store) && !content_equal(c, &peeked, &found))
 		err = crash_say(c, "a read-only attach finds other content");
 	if (points) {
 		c->counts.nested += points->count;
@@ -599,7 +598,7 @@ static int crash_resume(struct crash *c, const struct crash_content *before)
 	struct crash_content found;
 	int err = step_attach(c) ?: content_read(c, c->store, &found);
 
-	if (!err && !content_equal(&found, before) && !content_equal(&found, &c->content))
+	if (!err && !content_equal(c, &found, before) && !content_equal(c, &found, &c->content))
 		err = crash_say(c, "content is neither the one before nor the one after");
 	c->content = found;
 	return err;
@@ -697,8 +696,8 @@ static u64 crash_void(struct crash *c, u64 r)
 struct crash_op crash_next(struct crash *c)
 {
 	u64 r = rng(&c->seed);
-	struct crash_op op = { .key = (r >> 8) % CRASH_KEYS, .value = (r >> 16) % 8 };
-	u32 grow = c->step / 32 % 2 ? 10 : 46;		/* fill, drain, fill, ... */
+	struct crash_op op = { .key = (r >> 8) % c->setup.keys, .value = (r >> 16) % 8 };
+	u32 grow = c->step / c->setup.keys % 2 ? 10 : 46;		/* fill, drain, fill, ... */
 	u32 i;
 
 	if (op.value > 2)
@@ -712,8 +711,8 @@ struct crash_op crash_next(struct crash *c)
 			CRASH_MAINTAIN, CRASH_REATTACH, CRASH_CUT, CRASH_CUT, CRASH_SURVIVE }[r % 8];
 	if (op.verb == CRASH_VOID)
 		op.value = crash_void(c, r >> 24);
-	for (i = 0; op.verb == CRASH_DELETE && !c->content.there[op.key] && i < CRASH_KEYS; i++)
-		op.key = (op.key + 1) % CRASH_KEYS;
+	for (i = 0; op.verb == CRASH_DELETE && !c->content.there[op.key] && i < c->setup.keys; i++)
+		op.key = (op.key + 1) % c->setup.keys;
 	if (c->step % c->format_every == c->format_every - 1)
 		op.verb = CRASH_FORMAT;
 	return op;
@@ -740,14 +739,15 @@ static void crash_keys(struct crash *c)
 {
 	u32 i;
 
-	for (i = 0; i < CRASH_KEYS; i++)
-		c->keys[i] = i < CRASH_KEYS / 2 ? i : ~0ULL - (CRASH_KEYS - i);
+	for (i = 0; i < c->setup.keys; i++)
+		c->keys[i] = i < c->setup.keys / 2 ? i : ~0ULL - (c->setup.keys - i);
 }
 
 bool crash_begin(struct crash *c, const struct crash_setup *setup, u32 leaves, u64 seed)
 {
 	memset(c, 0, sizeof(*c));
 	c->setup = *setup;
+	c->setup.keys = setup->keys ?: CRASH_KEYS_DEFAULT;
 	crab_host_log = crash_log;
 	c->seed = seed;
 	c->format_every = 128;

@@ -10,7 +10,8 @@
 #include "persist_shadow.h"
 #include "store.h"
 
-#define CRASH_KEYS		32
+#define CRASH_KEYS		1024	/* at most */
+#define CRASH_KEYS_DEFAULT	32
 #define CRASH_POINTS		512	/* in one operation */
 #define CRASH_SAID		512
 
@@ -56,12 +57,14 @@ struct crash_counts {
  * @layout: of the engine crab
  * @model: what a cut may leave of it
  * @leaf_bytes: 128: five slots; 256: thirteen
+ * @keys: how many there are; 0: CRASH_KEYS_DEFAULT
  * @tuning: how it is attached
  */
 struct crash_setup {
 	const char *layout;
 	enum crab_shadow_model model;
 	u32 leaf_bytes;
+	u32 keys;
 	struct crab_tuning tuning;
 };
 

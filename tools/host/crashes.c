@@ -13,7 +13,47 @@
 
 #include <linux/kernel.h>
 
+#include "crash.h"
 #include "explore.h"
+
+/* A random workload on leaves of a real size, whose operations are cut before every fence */
+struct load {
+	const char *name;
+	struct crash_setup setup;
+	u32 leaves;
+	u32 steps;
+	u32 depth;		/* cuts in a row */
+	u32 seeds;		/* how many, one after the other */
+	enum space_tier tier;
+};
+
+#define LOAD_SLOTTED	.layout = "slotted", .model = CRAB_SHADOW_MODEL_WORD
+#define LOAD_SORTED(how)	\
+	.layout = "sorted", .model = CRAB_SHADOW_MODEL_LINE, .tuning.strategy = CRAB_STRATEGY_ ## how
+
+static const struct load loads[] = {
+	{ "load-slotted-512", { LOAD_SLOTTED, .leaf_bytes = 512, .keys = 128 }, 12, 3000, 2, 1,
+	  SPACE_QUICK },
+	{ "load-slotted-1024", { LOAD_SLOTTED, .leaf_bytes = 1024, .keys = 256 }, 12, 6000, 1, 1,
+	  SPACE_QUICK },
+	{ "load-slotted-4096", { LOAD_SLOTTED, .leaf_bytes = 4096, .keys = 1024 }, 10, 2500, 1, 1,
+	  SPACE_QUICK },
+	{ "load-sip-512", { LOAD_SORTED(SIP), .leaf_bytes = 512, .keys = 128 }, 12, 6000, 1, 1,
+	  SPACE_QUICK },
+	{ "load-auto-1024", { LOAD_SORTED(AUTO), .leaf_bytes = 1024, .keys = 256 }, 12, 4000, 1, 1,
+	  SPACE_QUICK },
+	{ "load-cow-4096", { LOAD_SORTED(COW), .leaf_bytes = 4096, .keys = 1024 }, 10, 2500, 1, 1,
+	  SPACE_QUICK },
+	{ "long-slotted-512", { LOAD_SLOTTED, .leaf_bytes = 512, .keys = 128 }, 12, 4000, 2, 40,
+	  SPACE_FULL },
+	{ "long-slotted-1024", { LOAD_SLOTTED, .leaf_bytes = 1024, .keys = 256 }, 12, 6000, 2, 20,
+	  SPACE_FULL },
+	{ "long-sip-512", { LOAD_SORTED(SIP), .leaf_bytes = 512, .keys = 128 }, 12, 4000, 2, 40,
+	  SPACE_FULL },
+	{ "long-auto-1024", { LOAD_SORTED(AUTO), .leaf_bytes = 1024, .keys = 256 }, 12, 6000, 2, 20,
+	  SPACE_FULL },
+	{ }
+};
 
 static double seconds(void)
 {
@@ -27,10 +67,14 @@ static int list(const char *tier)
 {
 	static const char * const tiers[] = { "tiny", "quick", "full" };
 	const struct space *space;
+	const struct load *load;
 
 	for (space = spaces; space->name; space++)
 		if (!strcmp(tiers[space->tier], tier))
 			puts(space->name);
+	for (load = loads; load->name; load++)
+		if (!strcmp(tiers[load->tier], tier))
+			puts(load->name);
 	return 0;
 }
 
@@ -62,6 +106,54 @@ static int explore_space(const struct space *space)
 	return !ok;
 }
 
+static void counts_add(struct crash_counts *to, const struct crash_counts *from)
+{
+	u64 *word = (u64 *)to;
+	u32 i;
+
+	for (i = 0; i < sizeof(*to) / sizeof(u64); i++)
+		word[i] += ((const u64 *)from)[i];
+}
+
+/* One run; what it found stays in @said */
+static bool load_run(const struct load *load, u64 seed, struct crash_counts *n, char *said)
+{
+	struct crash_setup setup = load->setup;
+	struct crash c;
+	bool ok;
+
+	setup.tuning.costs = crab_tuning_default.costs;
+	setup.tuning.probe = setup.tuning.pair = seed % 2;
+	ok = crash_begin(&c, &setup, load->leaves, seed);
+	c.format_every = load->steps / 2;
+	ok = ok && crash_run(&c, load->steps, load->depth);
+	snprintf(said, CRASH_SAID, "%s", c.said);
+	crash_end(&c);
+	counts_add(n, &c.counts);
+	return ok;
+}
+
+static int explore_load(const struct load *load)
+{
+	struct crash_counts n = { };
+	char said[CRASH_SAID] = "";
+	double began = seconds();
+	bool ok = true;
+	u64 seed;
+
+	for (seed = 1; seed <= load->seeds && ok; seed++)
+		ok = load_run(load, seed, &n, said);
+	printf("%sok - %s: %u operations, seeds 1 to %llu\n", ok ? "" : "not ", load->name,
+	       load->steps, seed - 1);
+	printf("# %llu splits, %llu unlinks, %llu times full, %llu repairs\n", n.splits,
+	       n.unlinks, n.full, n.repairs);
+	printf("# points %llu, alike 0, images %llu, recoveries %llu, violations %u, seconds %.1f\n",
+	       n.points + n.nested, n.images, n.recoveries, !ok, seconds() - began);
+	if (!ok)
+		printf("# seed %llu: %s\n", seed - 1, said);
+	return !ok;
+}
+
 static int replay(const char *said)
 {
 	char name[64] = "";
@@ -84,6 +176,7 @@ static int replay(const char *said)
 int main(int argc, char **argv)
 {
 	const struct space *space;
+	const struct load *load;
 
 	if (argc < 2 || crab_persist_init())
 		return 2;
@@ -94,6 +187,9 @@ int main(int argc, char **argv)
 	space = space_by_name(argv[1]);
 	if (space)
 		return explore_space(space);
+	for (load = loads; load->name; load++)
+		if (!strcmp(load->name, argv[1]))
+			return explore_load(load);
 	fprintf(stderr, "crashes: no such piece: %s\n", argv[1]);
 	return 2;
 }

@@ -37,9 +37,17 @@ const struct space spaces[] = {
 	{ "sorted-cow-5x4x6", SORTED(COW), .leaves = 4, .keys = 6, .tier = SPACE_QUICK },
 	{ "sorted-auto-5x3x6", SORTED(AUTO, .probe = true, .pair = true), .leaves = 3, .keys = 6,
 	  .format = true, .tier = SPACE_QUICK },
-	{ "sorted-demand-5x4x5", SORTED(AUTO, .on_demand = true), .leaves = 4, .keys = 5,
+	{ "sorted-demand-5x4x6", SORTED(COW, .on_demand = true), .leaves = 4, .keys = 6,
 	  .tier = SPACE_QUICK },
 	{ "sorted-batch", SORTED(SIP), .leaves = 4, .keys = 3, .batch = 3, .tier = SPACE_QUICK },
+	{ "slotted-3x6x6", SLOTTED(3), .leaves = 6, .keys = 6, .tier = SPACE_FULL },
+	{ "sorted-sip-5x4x7", SORTED(SIP), .leaves = 4, .keys = 7, .tier = SPACE_FULL },
+	{ "slotted-3x6x4", SLOTTED(3), .leaves = 6, .keys = 4, EVERYTHING, .tier = SPACE_FULL },
+	{ "slotted-2x4x5", SLOTTED(2), .leaves = 4, .keys = 5, .voids = true, .prepare = true,
+	  .tier = SPACE_FULL },
+	{ "sorted-auto-5x4x6", SORTED(AUTO, .probe = true, .pair = true), .leaves = 4, .keys = 6,
+	  .format = true, .tier = SPACE_FULL },
+	{ "slotted-batch-of-4", SLOTTED(2), .leaves = 5, .keys = 3, .batch = 4, .tier = SPACE_FULL },
 	{ }
 };
 
