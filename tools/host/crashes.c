@@ -82,6 +82,7 @@ static int list(const char *tier)
 static void report(const struct explore *x, bool ok, double took)
 {
 	const struct explore_counts *n = &x->counts;
+	char way[1024];
 
 	printf("%sok - %s: %s, %llu states, %llu stable\n", ok && x->closed ? "" : "not ",
 	       x->space->name, x->closed ? "closed" : "not closed", n->states, n->stable);
@@ -89,8 +90,10 @@ static void report(const struct explore *x, bool ok, double took)
 	       n->ops, n->splits, n->unlinks, n->full, n->repairs);
 	printf("# points %llu, alike %llu, images %llu, recoveries %llu, violations %llu, seconds %.1f\n",
 	       n->points, n->same, n->images, n->recoveries, n->violations, took);
-	if (!ok)
-		printf("# %s\n", x->said);
+	if (ok)
+		return;
+	explore_history(x, way, sizeof(way));
+	printf("# %s\n# from: %s\n", x->said, way);
 }
 
 static int explore_space(const struct space *space)

@@ -42,8 +42,8 @@
 
 struct explore_node {
 	struct state state;
-	u32 parent;
-	struct explore_op op;
+	u32 parent;		/* where it was found first ... */
+	struct explore_op op;	/* ... in doing what */
 	bool settled;		/* what an attach left ... */
 	bool repaired;		/* and what it would not leave as it is */
 };
@@ -760,6 +760,23 @@ bool explore_batch(struct explore *x)
 /* The log need not say what the oracle does */
 static void explore_log(char level, const char *line)
 {
+}
+
+static size_t history_of(const struct explore *x, u32 at, char *to, size_t size)
+{
+	const struct explore_node *node = &x->node[at];
+	size_t n;
+
+	if (!at)
+		return scnprintf(to, size, "format");
+	n = history_of(x, node->parent, to, size);
+	n += scnprintf(to + n, size - n, " ");
+	return n + reproducer_op(&node->op, to + n, size - n);
+}
+
+void explore_history(const struct explore *x, char *to, size_t size)
+{
+	history_of(x, x->at, to, size);
 }
 
 u64 explore_digest(const struct explore *x)

@@ -11,7 +11,7 @@
 
 #include "state.h"
 
-#define EXPLORE_SAID	512
+#define EXPLORE_SAID	1024
 #define EXPLORE_POINTS	1024	/* moments in one operation */
 #define EXPLORE_IN_LIFE	4	/* operations of one life */
 
@@ -130,6 +130,15 @@ void explore_end(struct explore *explore);
  * Return: false if anything was found.
  */
 bool explore_batch(struct explore *explore);
+
+/**
+ * explore_history() - how the state comes about in which something was found
+ * @explore: after explore_run()
+ * @to: the shortest way there from an empty store: operations, each with an attach
+ *	before it, each whole or cut
+ * @size: of @to
+ */
+void explore_history(const struct explore *explore, char *to, size_t size);
 
 /** explore_digest() - one number for the set of states that were found */
 u64 explore_digest(const struct explore *explore);

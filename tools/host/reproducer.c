@@ -15,15 +15,21 @@ static const char * const verb_names[EXPLORE_VERBS] = {
 	"attach", "put", "put-void", "put-spare", "delete", "prepare", "detach", "format",
 };
 
+size_t reproducer_op(const struct explore_op *op, char *to, size_t size)
+{
+	return scnprintf(to, size, "%s%s,%u,%u", op->prepared ? "prepared-" : "",
+			 verb_names[op->verb], op->key, op->value);
+}
+
 static size_t write_ops(const struct explore *x, char *to, size_t size)
 {
 	const struct explore_op *op;
 	size_t n = 0;
 
-	for (op = x->life; op < x->life + x->life_n; op++)
-		n += scnprintf(to + n, size - n, "%s%s%s,%u,%u", op == x->life ? "" : "+",
-			       op->prepared ? "prepared-" : "", verb_names[op->verb], op->key,
-			       op->value);
+	for (op = x->life; op < x->life + x->life_n; op++) {
+		n += scnprintf(to + n, size - n, "%s", op == x->life ? "" : "+");
+		n += reproducer_op(op, to + n, size - n);
+	}
 	return n;
 }
 

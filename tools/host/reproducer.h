@@ -16,6 +16,9 @@
 
 #include "explore.h"
 
+/** reproducer_op() - an operation, as it stands in a reproducer; returns its length */
+size_t reproducer_op(const struct explore_op *op, char *to, size_t size);
+
 /** reproducer_say() - put it before what explore.said says of @state */
 void reproducer_say(struct explore *explore, const struct state *state);
 
