@@ -397,7 +397,7 @@ static void recover_gap(struct crab_tree *tree, struct crab_leaf *gap)
 		next = next->next;
 	holder = gap_holder(gap);
 	gap->low = gap_low(tree, holder);
-	/* All of that leaf is in doubt: nothing is seen in it, or keys up to what is behind the gap */
+	/* All of it is in doubt: nothing is seen in it, or keys up to what is behind the gap */
 	holder->bad |= gap->low == holder->low || (next && gap->low >= next->low);
 	if (next)
 		gap->low = min(gap->low, next->low - 1);
