@@ -29,9 +29,14 @@
 
 unsigned int crab_host_cpus;
 
+/* Asked once: the answer is in files, and every attach asks */
 unsigned int num_online_cpus(void)
 {
-	return crab_host_cpus ? crab_host_cpus : sysconf(_SC_NPROCESSORS_ONLN);
+	static unsigned int online;
+
+	if (!online)
+		online = sysconf(_SC_NPROCESSORS_ONLN);
+	return crab_host_cpus ?: online;
 }
 
 /* Records in a leaf at most, for who closes state spaces; 0: as many as fit */
