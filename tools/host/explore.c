@@ -44,8 +44,8 @@ struct explore_node {
 	struct state state;
 	u32 parent;		/* where it was found first ... */
 	struct explore_op op;	/* ... in doing what */
-	bool settled;		/* what an attach left ... */
-	bool repaired;		/* and what it would not leave as it is */
+	bool settled;		/* what an attach left */
+	bool changed;		/* what an attach does not leave as it is */
 };
 
 struct explore_point {
@@ -292,6 +292,12 @@ static int judge_blank(struct explore *x)
 	return 0;
 }
 
+static bool same_leaves(const struct state *a, const struct state *b)
+{
+	return a->len == b->len && !memcmp(a->byte + CRAB_SUPER_COPIES, b->byte + CRAB_SUPER_COPIES,
+					   a->len - CRAB_SUPER_COPIES);
+}
+
 static int judge_content(struct explore *x, const struct content *found)
 {
 	struct content own;
@@ -305,6 +311,8 @@ static int judge_content(struct explore *x, const struct content *found)
 	if (!content_equal(found, &own))
 		return say(x, "the media says another content than the engine");
 	explore_add(x, &state, &is_new);
+	if (x->settling)
+		x->node[x->at].changed |= !same_leaves(&state, &x->node[x->at].state);
 	if (is_new || x->plain || x->counts.images % EXPLORE_AGAIN == 0)
 		return judge_whole(x, found);
 	return 0;
@@ -431,7 +439,7 @@ static int life_attach(struct explore *x)
 	if (IS_ERR(store) || report.verdict != CRAB_VERDICT_GOOD)
 		return say(x, "attach: %s", report.reason);
 	x->counts.repairs += store_repairs(store);
-	x->node[x->at].repaired |= store_repairs(store) != 0;
+	x->node[x->at].changed |= store_repairs(store) != 0;
 	err = store_holds(x, store, &x->content);
 	crab_store_abandon(store);
 	return err ?: cut_all(x, &x->content, &x->content, false);
@@ -694,10 +702,20 @@ static int explore_node(struct explore *x)
 	int err = base ? explore_ops(x, base) : -1;
 
 	crab_shadow_release(base);
-	if (!err && x->node[x->at].settled && x->node[x->at].repaired)
-		err = say(x, "an attach repairs what an attach left");
-	x->counts.stable += x->node[x->at].settled;
 	return err;
+}
+
+/* Attaching again changes nothing */
+static void explore_settled(struct explore *x)
+{
+	u32 i;
+
+	for (i = 0; i < x->at; i++) {
+		x->counts.stable += x->node[i].settled;
+		if (x->node[i].settled && x->node[i].changed)
+			say(x, "%s: an attach changes state %u, which an attach left",
+			    x->space->name, i);
+	}
 }
 
 bool explore_run(struct explore *x)
@@ -706,6 +724,7 @@ bool explore_run(struct explore *x)
 		if (explore_node(x))
 			break;
 	x->closed = x->at == x->nodes;
+	explore_settled(x);
 	x->counts.states = x->nodes;
 	return !x->said[0];
 }
