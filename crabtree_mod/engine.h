@@ -202,8 +202,9 @@ struct crab_check_report {
  * @format: write an empty body, durable on return (P2); the superblocks are void
  * @attach: the read-only pass. Writes nothing. Damage is put into @damage of the
  *	engine returned; ERR_PTR only for want of memory.
- * @repair: make durable what attach read, repair what a power cut left (P4);
- *	called once, only without damage and only when writable
+ * @repair: make durable what attach read (P4), repair what a power cut left; cleaned on
+ *	return, durable with the superblock (P3). Called once, only without damage and
+ *	only when writable
  * @detach: free all; writes no media
  * @lookup: value of a key, or -ENOENT
  * @seek: nearest record in a direction, or -ENOENT

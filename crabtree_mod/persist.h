@@ -34,8 +34,8 @@
 enum crab_point {
 	CRAB_P1_CLEARED = 1,	/* FORMAT: both superblocks void before anything else changes */
 	CRAB_P2_BODY,		/* FORMAT: head and first leaf, before a superblock names them */
-	CRAB_P3_SUPER,		/* one superblock copy whole; the other is as it was */
-	CRAB_P4_REPAIRED,	/* what attach read and repaired, before the first operation */
+	CRAB_P3_SUPER,		/* one superblock copy whole, and what attach repaired before it */
+	CRAB_P4_FOUND,		/* what attach read, before anything is built on it */
 	CRAB_P5_PREPARED,	/* landmarks of a free leaf, before the pool hands it out */
 	CRAB_P6_RECORD,		/* one slot: insert, update, delete */
 	CRAB_P7_FRESH,		/* fresh leaves whole, before P8 links them */

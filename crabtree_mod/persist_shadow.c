@@ -807,7 +807,7 @@ const char *crab_shadow_point_name(enum crab_point point)
 		[CRAB_P1_CLEARED] = "P1 cleared",
 		[CRAB_P2_BODY] = "P2 body",
 		[CRAB_P3_SUPER] = "P3 super",
-		[CRAB_P4_REPAIRED] = "P4 repaired",
+		[CRAB_P4_FOUND] = "P4 found",
 		[CRAB_P5_PREPARED] = "P5 prepared",
 		[CRAB_P6_RECORD] = "P6 record",
 		[CRAB_P7_FRESH] = "P7 fresh",

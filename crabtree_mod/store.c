@@ -10,7 +10,8 @@
  * Crash table of attach and detach: cut before the superblock's fence (P3), the
  * old superblock counts; after it, the new one. "Attached" found at attach means
  * that a writer was cut off, or its machine stopped: all that is read is cleaned
- * before it is built upon.
+ * before it is built upon. "Clean" is believed wherever it stands, for all but the
+ * superblock was durable before it was written.
  *
  * Locking: crab_store.lock, an rwsem; the finer scheme of later engines goes
  * behind the same functions.
@@ -109,6 +110,7 @@ static int store_open_media(struct crab_store *store)
 
 	if (store->readonly)
 		return 0;
+	crab_super_keep(&engine->flow);
 	err = engine->ops->repair(engine);
 	if (err)
 		return err;

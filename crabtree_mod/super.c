@@ -10,7 +10,8 @@
  * Crash table of an update (P3): any subset of the new words in the copy not in
  * use -> its crc fails, or it is the old or the new copy whole -> the store has
  * the old or the new superblock. Nothing else refers to it. FORMAT voids both
- * copies first (P1): then no old crc is left that a new magic could revive.
+ * copies first (P1): then no old crc is left that a new magic could revive. Attach
+ * makes durable what it read (P4): where caches survived, the media may not have it yet.
  *
  * Locking: the caller owns the superblocks (attach, detach and FORMAT do).
  */
@@ -266,6 +267,16 @@ void crab_super_clear(struct crab_flow *flow)
 		crab_store(flow, super_at(flow->media, i) + SUPER_CRC_WORD, 0);
 		crab_clean(flow, super_at(flow->media, i) + SUPER_CRC_WORD, sizeof(__le64));
 	}
+}
+
+void crab_super_keep(struct crab_flow *flow)
+{
+	u32 i;
+
+	for (i = 0; i < CRAB_SUPER_COPIES; i++)
+		crab_clean(flow, super_at(flow->media, i), sizeof(struct crab_dsuper));
+	/* P4: the copy that was read, before the other one is overwritten */
+	crab_fence(flow, CRAB_P4_FOUND);
 }
 
 void crab_super_write(struct crab_flow *flow, struct crab_super *super)

@@ -81,6 +81,12 @@ enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_su
 void crab_super_clear(struct crab_flow *flow);
 
 /**
+ * crab_super_keep() - make durable what was read of both copies (P4)
+ * @flow: the caller's flow
+ */
+void crab_super_keep(struct crab_flow *flow);
+
+/**
  * crab_super_write() - write the copy that is not in use, durably (P3)
  * @flow: the caller's flow
  * @super: what to write; @copy and @sequence are advanced

@@ -6,11 +6,13 @@
  * the content after it (once it returned: after); the verifier finds nothing;
  * another attach repairs nothing and finds the same; operations go on; and all
  * of this again where the recovery itself, or the operation after it, is cut.
- * Where leaves are allocated on demand, the bitmap has every leaf of the list.
+ * Where leaves are allocated on demand, the bitmap has every leaf of the list, and no
+ * other once an operation has returned.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/printk.h>
@@ -41,12 +43,19 @@ struct crash_points {
 	struct crash_point at[CRASH_POINTS];
 };
 
+/* What must be true of the bitmap of a store that allocates on demand */
+enum crash_bitmap {
+	CRASH_BITMAP_ANY,	/* until the first attach */
+	CRASH_BITMAP_COVERS,	/* each leaf of the list is there */
+	CRASH_BITMAP_EXACT,	/* and no other */
+};
+
 /* What recovery of one point may find */
 struct crash_trial {
 	struct crash *crash;
 	const struct crash_content *allowed[2];
 	bool blank;			/* or no store at all: a FORMAT was cut */
-	bool bitmap;			/* it was written: attach was done */
+	enum crash_bitmap bitmap;
 	u32 depth;			/* cuts that may still follow this one */
 };
 
@@ -353,17 +362,20 @@ static int explore_points(struct crash_trial *t, struct crash_points *points)
 	return err;
 }
 
-/* The bitmap of a store that allocates on demand; stale words may call free leaves used */
-static int bitmap_judge(struct crash *c, struct crab_store *store)
+/* Under a read-only attach: the bitmap is as it was found */
+static int bitmap_judge(struct crash *c, struct crab_store *store, enum crash_bitmap how)
 {
 	const struct crab_tree *tree = crab_tree_of(store->engine);
 	const __le64 *bitmap = (const __le64 *)(c->media.base + CRAB_BITMAP_OFFSET);
-	const struct crab_leaf *leaf;
+	bool used, listed;
+	u64 leaf;
 
-	for (leaf = tree->first; leaf; leaf = leaf->next)
-		if (!(crab_load(&c->media, bitmap + leaf->number / 64) >> leaf->number % 64 & 1))
-			return crash_say(c, "the bitmap calls leaf %llu free, which is in the list",
-					 leaf->number);
+	for (leaf = 0; leaf < tree->base.geo.leaves; leaf++) {
+		used = crab_load(&c->media, bitmap + leaf / 64) >> leaf % 64 & 1;
+		listed = test_bit(leaf, tree->pool.used);
+		if (listed ? !used : used && how == CRASH_BITMAP_EXACT)
+			return crash_say(c, "the bitmap says used=%d of leaf %llu", used, leaf);
+	}
 	return 0;
 }
 
@@ -385,7 +397,7 @@ static int crash_peek(struct crash_trial *t, struct crash_content *content)
 		return 1;	/* the writable attach will say why */
 	err = content_read(c, store, content) ?: store_judge(c, store, content);
 	if (!err && t->bitmap)
-		err = bitmap_judge(c, store);
+		err = bitmap_judge(c, store, t->bitmap);
 	crab_store_abandon(store);
 	if (!err && c->shadow->counts.stores != stores)
 		err = crash_say(c, "a read-only attach wrote to the media");
@@ -452,23 +464,19 @@ static int explore_trials(struct crash_trial *during, struct crash_points *point
 	return err;
 }
 
-/* From the first attach after FORMAT on */
-static bool bitmap_is_kept(const struct crash *c)
-{
-	return c->setup.tuning.on_demand && c->op.verb <= CRASH_DELETE;
-}
-
 /* The moments of an operation, and the one at its end, at which only @after may be found */
 static int explore_moments(struct crash *c, struct crash_points *points,
 			   const struct crash_content *before, const struct crash_content *after,
 			   bool blank, u32 depth)
 {
+	bool bitmap = c->setup.tuning.on_demand && c->op.verb <= CRASH_DELETE;
 	struct crash_trial during = {
-		.crash = c, .allowed = { before, after }, .blank = blank, .depth = depth - 1,
-		.bitmap = bitmap_is_kept(c),
+		.crash = c, .allowed = { before, after }, .blank = blank,
+		.bitmap = bitmap ? CRASH_BITMAP_COVERS : CRASH_BITMAP_ANY, .depth = depth - 1,
 	};
 	struct crash_trial done = {
-		.crash = c, .allowed = { after, after }, .bitmap = during.bitmap, .depth = depth - 1,
+		.crash = c, .allowed = { after, after },
+		.bitmap = bitmap ? CRASH_BITMAP_EXACT : CRASH_BITMAP_ANY, .depth = depth - 1,
 	};
 
 	return explore_trials(&during, points, &done);
@@ -545,7 +553,10 @@ static int step_reattach(struct crash *c)
 {
 	step_count(c);
 	crab_store_detach(c->store);
-	return step_attach(c);
+	c->store = NULL;
+	if (step_attach(c))
+		return -1;
+	return c->store->engine->clean ? 0 : crash_say(c, "what was detached is not clean");
 }
 
 static int step_format(struct crash *c)
@@ -565,29 +576,35 @@ static int step_format(struct crash *c)
 	return 0;
 }
 
+/* What stops: an insert, a delete, or an attach after a detach */
+static int crash_stopped(struct crash *c)
+{
+	struct crash_op op = { .key = c->op.key, .value = c->op.value };
+
+	op.verb = op.value % 2 ? CRASH_DELETE : CRASH_INSERT;
+	return op.value % 4 ? crash_apply(c, c->store, &op, &c->content) : step_reattach(c);
+}
+
 /*
- * Stop at a random moment of an insert or a delete. The store is gone, and the media is
- * what the CPU sees; c->content what the operation would have made of it.
+ * Stop at a random moment of it. The store is gone, and the media is what the CPU sees;
+ * c->content what the operation would have made of it.
  */
 static int crash_stop(struct crash *c)
 {
-	struct crash_op op = {
-		.verb = c->op.value % 2 ? CRASH_DELETE : CRASH_INSERT,
-		.key = c->op.key,
-		.value = c->op.value,
-	};
 	struct crash_points *points = points_alloc();
+	bool every_store = c->every_store;
 	int err;
 
+	c->every_store = true;
 	crash_collect(c, points);
-	err = crash_apply(c, c->store, &op, &c->content);
+	err = crash_stopped(c);
 	crash_collect(c, NULL);
+	c->every_store = every_store;
 	step_count(c);
 	crab_store_abandon(c->store);
 	c->store = NULL;
 	if (points->count)
-		crab_shadow_restore(c->shadow,
-				    points->at[c->op.value / 2 % points->count].image);
+		crab_shadow_restore(c->shadow, points->at[rng(&c->seed) % points->count].image);
 	points_free(points);
 	return err;
 }
@@ -713,6 +730,8 @@ struct crash_op crash_next(struct crash *c)
 		op.value = crash_void(c, r >> 24);
 	for (i = 0; op.verb == CRASH_DELETE && !c->content.there[op.key] && i < c->setup.keys; i++)
 		op.key = (op.key + 1) % c->setup.keys;
+	if (c->often_every && c->step % c->often_every == c->often_every - 1)
+		op.verb = c->often;
 	if (c->step % c->format_every == c->format_every - 1)
 		op.verb = CRASH_FORMAT;
 	return op;

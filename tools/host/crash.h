@@ -21,7 +21,7 @@ enum crash_verb {
 	CRASH_DELETE,
 	CRASH_MAINTAIN,
 	CRASH_REATTACH,		/* detach and attach */
-	CRASH_CUT,		/* lose power for good, at a moment of an operation */
+	CRASH_CUT,		/* lose power for good, at a moment of an operation or an attach */
 	CRASH_SURVIVE,		/* stop there, and attach what the caches hold */
 	CRASH_FORMAT,
 	CRASH_VERBS
@@ -77,6 +77,8 @@ extern const struct crash_setup crash_slotted;
  * @every_store: cut at every store too. The images before a fence contain those
  *	of every moment since the last one, so this finds no more and takes longer.
  * @format_every: operations from one FORMAT to the next
+ * @often: what is done more often than it would be
+ * @often_every: operations from one to the next; 0: it is not
  * @step: operations so far
  * @op: the one that runs
  * @points: where the moments of the running code are collected, or NULL
@@ -93,6 +95,8 @@ struct crash {
 	u64 seed;
 	bool every_store;
 	u32 format_every;
+	enum crash_verb often;
+	u32 often_every;
 	u32 step;
 	struct crash_op op;
 	struct crash_counts counts;

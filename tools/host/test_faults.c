@@ -21,7 +21,7 @@ static u32 faults, faults_seen;
 /* Faults that do no harm, and why */
 static const char *fault_justified(enum crab_point point, enum crab_shadow_fault fault, u32 nth)
 {
-	if (point == CRAB_P4_REPAIRED && fault == CRAB_SHADOW_FENCE_LOST)
+	if (point == CRAB_P4_FOUND && fault == CRAB_SHADOW_FENCE_LOST)
 		return "P3 of the same attach follows before the first operation";
 	if (point == CRAB_P5_PREPARED && fault == CRAB_SHADOW_CLEAN_LOST && nth == 0)
 		return "the first line of a prepared leaf is cleaned again at P7";
@@ -42,7 +42,7 @@ static int run_fault(enum crab_point point, enum crab_shadow_fault fault, u32 nt
 		c.shadow->fault_point = point;
 		c.shadow->fault = fault;
 		c.shadow->fault_nth = nth;
-		ok = ok && crash_run(&c, STEPS, point == CRAB_P4_REPAIRED ? 2 : 1);
+		ok = ok && crash_run(&c, STEPS, point == CRAB_P4_FOUND ? 2 : 1);
 		hits += c.shadow->fault_hits;
 		strscpy(said, c.said, CRASH_SAID);
 		crash_end(&c);

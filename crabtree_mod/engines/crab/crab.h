@@ -230,7 +230,7 @@ int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf
 void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		       struct crab_damage *damage);
 
-/** crab_slotted_repair() - complete half-set landmarks; the caller fences (P4) */
+/** crab_slotted_repair() - complete half-set landmarks, durable with P3 */
 void crab_slotted_repair(struct crab_tree *tree, struct crab_leaf *leaf);
 void crab_slotted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
 			struct crab_head *head, const struct crab_record *records, u32 count,
@@ -333,7 +333,7 @@ void crab_bitmap_set(struct crab_tree *tree, u64 leaf, bool used);
 /** crab_bitmap_fits() - is there room for it between the head and the pool? */
 bool crab_bitmap_fits(const struct crab_geometry *geo);
 
-/** crab_bitmap_rebuild() - write all of it from what the list reaches; the caller fences (P4) */
+/** crab_bitmap_rebuild() - write all of it from what the list reaches; durable with P3 */
 void crab_bitmap_rebuild(struct crab_tree *tree);
 
 /* smo.c: structure changes */

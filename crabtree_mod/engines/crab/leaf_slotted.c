@@ -14,7 +14,7 @@
  *   update   value, one word                  old or new
  *
  * A half-set slot is found by attach, which completes its landmarks before the
- * first operation (P4). An insert or update of the value that is the leaf's void
+ * first operation (P3). An insert or update of the value that is the leaf's void
  * replaces the leaf by one with another void (smo.c).
  *
  * Invariant: crab_leaf.live and the fingerprints agree with the media, except

@@ -16,9 +16,10 @@
  * Anything else than what a power cut can leave is damage: it is noted with its
  * offset, the leaf or the gap in the list is quarantined, the rest is served
  * read-only, the pool is closed and nothing is repaired. Without damage the
- * second pass repairs (P4): half-set landmarks and torn shifts are completed, and after an
- * attach that was not ended cleanly everything that was read is cleaned first,
- * because the caches of a machine that survived may hold what the media does not.
+ * second pass repairs: half-set landmarks and torn shifts are completed, durable with the
+ * superblock that follows (P3). After an attach that was not ended cleanly everything that
+ * was read is made durable first (P4), because the caches of a machine that survived may
+ * hold what the media does not.
  *
  * Cut in the second pass: each step of it changes the content of no image and is
  * idempotent; the next attach begins again.
@@ -528,14 +529,14 @@ static void repair_clean(struct crab_tree *tree)
 	struct crab_leaf *leaf;
 	u64 done = 0;
 
-	crab_clean(flow, tree->base.media->base, CRAB_HEAD_OFFSET + sizeof(struct crab_dhead));
+	crab_clean(flow, crab_list_head(flow->media), sizeof(struct crab_dhead));
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		crab_clean(flow, crab_leaf_media(tree, leaf->number), tree->base.geo.leaf_bytes);
 		if (!(done++ & BREATHE))
 			cond_resched();
 	}
 	/* P4: what was read is durable before anything is built on it */
-	crab_fence(flow, CRAB_P4_REPAIRED);
+	crab_fence(flow, CRAB_P4_FOUND);
 }
 
 int crab_tree_repair(struct crab_engine *engine)
@@ -554,8 +555,6 @@ int crab_tree_repair(struct crab_engine *engine)
 			if (leaf->torn)
 				crab_slotted_repair(tree, leaf);
 	}
-	/* P4: what was repaired, before the first operation */
-	crab_fence(&engine->flow, CRAB_P4_REPAIRED);
 	return 0;
 }
 
