@@ -488,7 +488,8 @@ static int explore_recovery(struct crash *c, struct crash_points *points,
 			    const struct crash_content *after, u32 depth)
 {
 	struct crash_trial during = {
-		.crash = c, .allowed = { before, after }, .depth = depth - 1,
+		.crash = c, .allowed = { before, after }, .blank = c->op.value % 8 == 7,
+		.depth = depth - 1,
 	};
 	struct crash_trial done = {
 		.crash = c, .allowed = { &c->content, &c->content }, .depth = depth - 1,
@@ -559,30 +560,48 @@ static int step_reattach(struct crash *c)
 	return c->store->engine->clean ? 0 : crash_say(c, "what was detached is not clean");
 }
 
+static bool super_is_there(const struct crash *c, u32 copy)
+{
+	const __le64 *magic = (const __le64 *)(c->media.base + copy * CRAB_SUPER_STRIDE);
+
+	return le64_to_cpu(*magic) == CRAB_MAGIC;
+}
+
 static int step_format(struct crash *c)
 {
+	char reason[CRAB_REASON_LEN], label[CRAB_LABEL_LEN];
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = c->setup.leaf_bytes, .engine = "crab",
-		.layout = c->setup.layout, .label = "crash",
+		.layout = c->setup.layout, .label = label,
 	};
-	char reason[CRAB_REASON_LEN];
 
+	snprintf(label, sizeof(label), "crash %u", c->step);
 	step_count(c);
 	crab_store_abandon(c->store);
 	c->store = NULL;
 	memset(&c->content, 0, sizeof(c->content));
 	if (crab_store_format(&c->media, &options, reason))
 		return crash_say(c, "format: %s", reason);
+	if (!super_is_there(c, 0) || !super_is_there(c, 1))
+		return crash_say(c, "format leaves one superblock");
 	return 0;
 }
 
-/* What stops: an insert, a delete, or an attach after a detach */
+/* What stops: an insert, a delete, an attach after a detach, or a FORMAT */
 static int crash_stopped(struct crash *c)
 {
 	struct crash_op op = { .key = c->op.key, .value = c->op.value };
 
-	op.verb = op.value % 2 ? CRASH_DELETE : CRASH_INSERT;
-	return op.value % 4 ? crash_apply(c, c->store, &op, &c->content) : step_reattach(c);
+	switch (c->op.value % 8) {
+	case 0:
+	case 4:
+		return step_reattach(c);
+	case 7:
+		return step_format(c);
+	default:
+		op.verb = op.value % 2 ? CRASH_DELETE : CRASH_INSERT;
+		return crash_apply(c, c->store, &op, &c->content);
+	}
 }
 
 /*
@@ -609,11 +628,23 @@ static int crash_stop(struct crash *c)
 	return err;
 }
 
-/* Attaches what stopped; its content is that of @before or c->content, and now both */
+/* Attaches what stopped; where that was a FORMAT too early to leave a store, it is done again */
+static int crash_attach_stopped(struct crash *c)
+{
+	struct crab_super super;
+	char reason[CRAB_REASON_LEN];
+
+	if (c->op.value % 8 == 7 &&
+	    crab_super_read(&c->media, &super, reason) == CRAB_VERDICT_BLANK && step_format(c))
+		return -1;
+	return step_attach(c);
+}
+
+/* After that the content is that of @before or c->content, and now both */
 static int crash_resume(struct crash *c, const struct crash_content *before)
 {
 	struct crash_content found;
-	int err = step_attach(c) ?: content_read(c, c->store, &found);
+	int err = crash_attach_stopped(c) ?: content_read(c, c->store, &found);
 
 	if (!err && !content_equal(c, &found, before) && !content_equal(c, &found, &c->content))
 		err = crash_say(c, "content is neither the one before nor the one after");
