@@ -30,6 +30,7 @@ int crab_pool_init(struct crab_pool *pool, u64 leaves)
 	pool->cursor = 0;
 	pool->given = 0;
 	pool->stocked = 0;
+	pool->raw = 0;
 	pool->closed = false;
 	return 0;
 }
@@ -128,6 +129,7 @@ bool crab_pool_take_raw(struct crab_pool *pool, struct crab_spare *spare)
 	if (ok) {
 		spare->leaf = pool_pick(pool);
 		spare->prepared = false;
+		pool->raw++;
 	}
 	spin_unlock(&pool->lock);
 	return ok;
@@ -138,6 +140,7 @@ void crab_pool_stock(struct crab_pool *pool, const struct crab_spare *spare)
 	spin_lock(&pool->lock);
 	pool->stock[pool->stocked++] = *spare;
 	pool->free++;
+	pool->raw--;
 	spin_unlock(&pool->lock);
 }
 
@@ -147,6 +150,16 @@ bool crab_pool_wants(const struct crab_pool *pool)
 
 	return !READ_ONCE(pool->closed) && stocked < CRAB_POOL_READY / 2 &&
 	       READ_ONCE(pool->free) > stocked;
+}
+
+u64 crab_pool_unlisted(struct crab_pool *pool)
+{
+	u64 leaves;
+
+	spin_lock(&pool->lock);
+	leaves = pool->free + pool->raw;
+	spin_unlock(&pool->lock);
+	return leaves;
 }
 
 void crab_pool_give(struct crab_pool *pool, u64 leaf)

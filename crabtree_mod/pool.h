@@ -34,6 +34,7 @@ struct crab_spare {
  * @given: how many came back
  * @stock: prepared leaves
  * @stocked: how many
+ * @raw: leaves that are being prepared
  * @closed: nothing may be taken: the list was not read to its end
  */
 struct crab_pool {
@@ -46,6 +47,7 @@ struct crab_pool {
 	u32 given;
 	struct crab_spare stock[CRAB_POOL_READY];
 	u32 stocked;
+	u32 raw;
 	bool closed;
 };
 
@@ -98,6 +100,9 @@ void crab_pool_stock(struct crab_pool *pool, const struct crab_spare *spare);
 
 /** crab_pool_wants() - is the stock low enough to be worth a kick? */
 bool crab_pool_wants(const struct crab_pool *pool);
+
+/** crab_pool_unlisted() - leaves that the pool has: together with the list, all of them */
+u64 crab_pool_unlisted(struct crab_pool *pool);
 
 /**
  * crab_pool_give() - give a leaf back

@@ -167,10 +167,21 @@ static void check_head(const struct check *c)
 				 "the head of the leaf list is damaged");
 }
 
+/* Nothing is lost: a leaf is in the list or in the pool */
+static void check_pool(const struct check *c, struct crab_tree *tree)
+{
+	u64 unlisted = crab_pool_unlisted(&tree->pool);
+
+	check_that(c, c->report->leaves + unlisted == tree->base.geo.leaves, CRAB_HEAD_OFFSET,
+		   "%llu leaves in the list and %llu in the pool are not all %llu",
+		   (unsigned long long)c->report->leaves, (unsigned long long)unlisted,
+		   (unsigned long long)tree->base.geo.leaves);
+}
+
 int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report,
 		    bool (*stop)(void))
 {
-	const struct crab_tree *tree = crab_tree_of(engine);
+	struct crab_tree *tree = crab_tree_of(engine);
 	struct check c = { .tree = tree, .report = report };
 	const struct crab_leaf *leaf;
 
@@ -193,5 +204,6 @@ int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report
 	check_that(&c, report->records == tree->records, CRAB_HEAD_OFFSET,
 		   "%llu records, DRAM counts %llu",
 		   (unsigned long long)report->records, (unsigned long long)tree->records);
+	check_pool(&c, tree);
 	return 0;
 }
