@@ -59,6 +59,11 @@ struct crab_leaf {
 #define CRAB_LEAF_NOWHERE	(~0ULL)
 #define CRAB_LEAF_NO_TWIN	0xffff
 
+/* Slots in the line of the header, which is written and cleaned with it: none is prepared */
+#define CRAB_SLOTTED_BESIDE	1
+
+static_assert(offsetof(struct crab_dleaf, slots[CRAB_SLOTTED_BESIDE]) == CRAB_LINE);
+
 /**
  * struct crab_tree - an attached engine
  * @base: what the store knows; the store's lock covers all but @pool

@@ -247,8 +247,8 @@ void crab_slotted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
 		crab_store(flow, &d->slots[slot].key, records[slot].key);
 		leaf_set(tree, leaf, slot, records[slot].key);
 	}
-	if (!prepared)
-		crab_slotted_landmarks(flow, d, count, tree->slots, head->void_value);
+	crab_slotted_landmarks(flow, d, count, prepared ? CRAB_SLOTTED_BESIDE : tree->slots,
+			       head->void_value);
 	crab_clean(flow, d, prepared ? offsetof(struct crab_dleaf, slots[count]) :
 				       tree->base.geo.leaf_bytes);
 }

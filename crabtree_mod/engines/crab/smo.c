@@ -466,9 +466,10 @@ bool crab_smo_prepare(struct crab_tree *tree)
 		return false;
 	d = crab_leaf_media(tree, spare.leaf);
 	spare.void_value = crab_slotted_void(NULL, 0);
-	crab_slotted_landmarks(flow, d, 0, tree->slots, spare.void_value);
-	crab_clean(flow, d, tree->base.geo.leaf_bytes);
-	/* P5: every slot of the free leaf reads as free, whatever else is cut */
+	crab_slotted_landmarks(flow, d, CRAB_SLOTTED_BESIDE, tree->slots, spare.void_value);
+	crab_clean(flow, &d->slots[CRAB_SLOTTED_BESIDE],
+		   (tree->slots - CRAB_SLOTTED_BESIDE) * sizeof(d->slots[0]));
+	/* P5: the slots of the free leaf read as free, whatever else is cut */
 	crab_fence(flow, CRAB_P5_PREPARED);
 	spare.prepared = true;
 	crab_pool_stock(&tree->pool, &spare);
