@@ -12,6 +12,8 @@
 #   make host			L0-L5 in user space, and their tests
 #   make crash			every crash state of small stores, and the kill matrix
 #   make crash-full		the same at length; the better part of an hour
+#   make mutants		each clean and fence is left out in turn: which test notices?
+#   make mutants-page		the same, into Documentation/design/crash-matrix.rst
 #   make kunit			the KUnit suites in user-mode Linux
 #   make selftests		the tests over the device, in virtual machines
 #   make litmus		what the code publishes and persists, held against the memory models
@@ -67,6 +69,9 @@ crash: setup-host
 crash-full: setup-host
 	@scripts/crash --full
 
+mutants mutants-page: setup-host
+	@$(MAKE) -s -C tools/host OUT=$(OUT)/host $@
+
 kunit: setup-host setup-vm
 	@scripts/check kunit
 
@@ -103,4 +108,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host crash crash-full kunit selftests litmus soak fuzz counts paper style docs install clean distclean
+.PHONY: help demo check quick modules tools host crash crash-full mutants mutants-page kunit selftests litmus soak fuzz counts paper style docs install clean distclean

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""matrix.py TABLE [--write] - the kill matrix as a page of the documentation.
+
+Makes Documentation/design/crash-matrix.rst of what test_mutants -t TABLE left, or says
+whether the page is what it would be.
+"""
+
+import collections
+import difflib
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PAGE = os.path.join(HERE, "../../../Documentation/design/crash-matrix.rst")
+
+HEAD = """.. SPDX-License-Identifier: GPL-2.0
+.. Written by make mutants-page; not by hand
+
+===============
+The kill matrix
+===============
+
+Is every clean, every fence and every order needed, and would a test notice if one were gone? Each statement
+that stores, cleans, orders or fences, and each call of a function that does, is left out,
+weakened, aimed elsewhere or exchanged with the next, one mistake at a time, as the tables say; so
+are {designs} mistakes of design. The crash workloads then run until one of them finds a
+store that lost something. What none of them kills is not needed: it was taken out of the code, or the
+tables say why it stays.
+
+**{mutants} mutants: {killed} killed, {justified} justified.**
+
+``make mutants`` does it again and compares this page; ``make mutants-page`` writes it. How it works:
+``tools/host/mutants/``. Which mistakes do no harm, and why, stands in ``designs.py`` there: one that is killed
+after all fails the run, as does one that survives without a reason, or that no workload meets.
+
+The points of a table are those of the next fences behind the statement, as they were met
+(`persist-points.rst <persist-points.rst>`_).
+
+Workloads
+=========
+
+Random inserts, updates, deletes, detaches, power cuts, stops with surviving caches and FORMATs on a small store. Each
+operation is cut at every fence, with every image that attach can tell from others.
+
+"""
+
+KEYS = ("points", "file", "function", "text", "kind", "killer", "why")
+Row = collections.namedtuple("Row", KEYS)
+
+
+def literal(text):
+    """A piece of code."""
+    return f"``{text}``"
+
+
+def ends(row):
+    """How it ended."""
+    return f"*{row.killer}*" if row.killer else f"**nothing**: {row.why}"
+
+
+def statements(rows):
+    """One row for each statement, with all that was done to it."""
+    done = collections.defaultdict(list)
+    for row in rows:
+        done[row.function, row.text].append(f"{row.kind}: {ends(row)}")
+    return [(f"{literal(function)}: {literal(text)}", "; ".join(ways))
+            for (function, text), ways in done.items()]
+
+
+def table(header, widths, rows):
+    """A list-table."""
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(map(str, widths))}", ""]
+    for row in (header, *rows):
+        for i, cell in enumerate(row):
+            lines.append(f"   {'*' if not i else ' '} - {cell}")
+    return "\n".join(lines) + "\n\n"
+
+
+def point_number(points):
+    """For sorting: by the first point, then the others."""
+    return [int(p[1:].split()[0]) for p in points.split(", ")] if points != "none" else [99]
+
+
+def title(text):
+    """A section's."""
+    return f"{text}\n{'=' * len(text)}\n\n"
+
+
+def page(rows, workloads):
+    """The whole page."""
+    designs = [r for r in rows if r.kind == "design"]
+    sites = [r for r in rows if r.kind != "design"]
+    text = HEAD.format(designs=len(designs), mutants=len(rows),
+                       killed=sum(bool(r.killer) for r in rows),
+                       justified=sum(not r.killer and bool(r.why) for r in rows))
+    text += table(("Workload", "Kills"), (30, 10),
+                  [(w, str(sum(r.killer == w for r in rows))) for w in workloads])
+    text += title("Mistakes of design")
+    text += table(("Mistake", "Killed by"), (70, 30), [(r.text, ends(r)) for r in designs])
+    for points in sorted({r.points for r in sites}, key=point_number):
+        text += title(f"Before {points}" if points != "none" else "Before no fence")
+        text += table(("Function: statement", "Mutant: killed by"), (60, 40),
+                      statements(r for r in sites if r.points == points))
+    return text.rstrip("\n") + "\n"
+
+
+def main(path, write):
+    """Writes or compares."""
+    with open(path, encoding="utf-8") as f:
+        lines = [line.rstrip("\n").split("\t") for line in f]
+    rows = [Row(*line) for line in lines if len(line) == len(KEYS)]
+    text = page(rows, [line[0] for line in lines if len(line) == 1])
+    if write:
+        with open(PAGE, "w", encoding="utf-8") as f:
+            f.write(text)
+        return 0
+    with open(PAGE, encoding="utf-8") as f:
+        before = f.read()
+    for line in list(difflib.unified_diff(before.splitlines(), text.splitlines(), "the page",
+                                          "this run", lineterm="", n=0))[:20]:
+        print(f"# {line}")
+    print(f"{'ok' if before == text else 'not ok'} - the page says what this run gave"
+          f"{'' if before == text else ': make mutants-page'}")
+    return before != text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], "--write" in sys.argv[2:]))

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the mistakes that are more than a statement less, and the
+ * census.
+ */
+#include <linux/kernel.h>
+
+#include "mutant.h"
+
+u32 crab_mutant;
+u64 crab_mutant_struck;
+struct crab_mutant_census *crab_mutant_census;
+
+static unsigned long line_of(const void *p)
+{
+	return (unsigned long)p / CRAB_LINE;
+}
+
+static u32 lines_of(const void *p, u64 len)
+{
+	return line_of(p + len - 1) - line_of(p) + 1;
+}
+
+void crab_mutant_meet(u32 first, u32 count)
+{
+	for (; count; first++, count--) {
+		crab_mutant_census->met[first]++;
+		crab_mutant_census->open[first] = true;
+	}
+}
+
+void crab_mutant_note_lines(u32 first, u32 count, const void *p, u64 len)
+{
+	u32 *most = &crab_mutant_census->lines[first];
+
+	for (; count; most++, count--)
+		*most = max(*most, lines_of(p, len));
+}
+
+void crab_mutant_note_fence(enum crab_point point)
+{
+	struct crab_mutant_census *census = crab_mutant_census;
+	u32 n;
+
+	for (n = 0; n < CRAB_MUTANTS_MAX; n++) {
+		if (census->open[n])
+			census->points[n] |= 1U << point;
+		census->open[n] = false;
+	}
+}
+
+void crab_mutant_clean(struct crab_flow *flow, const void *p, u64 len, enum crab_mutant_miss miss)
+{
+	const u8 *line = (const u8 *)(line_of(p) * CRAB_LINE);
+	u32 n = lines_of(p, len), i, miss_at[] = {
+		[CRAB_MUTANT_NOT_FIRST] = 0,
+		[CRAB_MUTANT_NOT_LAST] = n - 1,
+		[CRAB_MUTANT_NOT_WITHIN] = 1,
+	};
+	const u8 *end = flow->media->base + flow->media->size;
+
+	if (miss == CRAB_MUTANT_WRONG)
+		line += line + (n + 1) * CRAB_LINE <= end ? CRAB_LINE : -CRAB_LINE;
+	for (i = 0; i < n; i++)
+		if (miss == CRAB_MUTANT_WRONG || i != miss_at[miss])
+			crab_clean(flow, line + i * CRAB_LINE, 1);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares what the sources that generate.py writes call: the switch that
+ * makes one mistake, and the census of which mistakes a workload could meet.
+ */
+#ifndef CRAB_HOST_MUTANT_H
+#define CRAB_HOST_MUTANT_H
+
+#include "persist.h"
+
+#define CRAB_MUTANTS_MAX	1024
+
+/* One row of table.h; its number is its place, from 1 */
+struct crab_mutant_row {
+	const char *file;
+	const char *function;
+	const char *text;
+	const char *kind;
+	u32 lines;		/* that a clean must have for it to be one */
+	const char *why;	/* it does no harm, or NULL */
+};
+
+/* What a sound run met, by the number of the mutant */
+struct crab_mutant_census {
+	u32 met[CRAB_MUTANTS_MAX];	/* times */
+	u32 lines[CRAB_MUTANTS_MAX];	/* the most that one clean had */
+	u32 points[CRAB_MUTANTS_MAX];	/* the fences that came next, a bit each */
+	bool open[CRAB_MUTANTS_MAX];	/* no fence came yet */
+};
+
+/* The mistake that is made; 0: none */
+extern u32 crab_mutant;
+extern u64 crab_mutant_struck;
+
+/* Where what is met is counted, or NULL */
+extern struct crab_mutant_census *crab_mutant_census;
+
+void crab_mutant_meet(u32 first, u32 count);
+void crab_mutant_note_lines(u32 first, u32 count, const void *p, u64 len);
+void crab_mutant_note_fence(enum crab_point point);
+
+/* Which of the @count mistakes from @first on is made here: 1, 2, ..., or 0 */
+static inline u32 crab_mutant_at(u32 first, u32 count)
+{
+	if (unlikely(crab_mutant_census))
+		crab_mutant_meet(first, count);
+	if (likely(crab_mutant - first >= count))
+		return 0;
+	crab_mutant_struck++;
+	return crab_mutant - first + 1;
+}
+
+static inline void crab_mutant_lines(u32 first, u32 count, const void *p, u64 len)
+{
+	if (unlikely(crab_mutant_census))
+		crab_mutant_note_lines(first, count, p, len);
+}
+
+static inline void crab_mutant_fenced(enum crab_point point)
+{
+	if (unlikely(crab_mutant_census))
+		crab_mutant_note_fence(point);
+}
+
+enum crab_mutant_miss {
+	CRAB_MUTANT_WRONG,	/* the lines behind, or before */
+	CRAB_MUTANT_NOT_FIRST,
+	CRAB_MUTANT_NOT_LAST,
+	CRAB_MUTANT_NOT_WITHIN,	/* all but the second */
+};
+
+/* crab_clean(), but not of all lines */
+void crab_mutant_clean(struct crab_flow *flow, const void *p, u64 len,
+		       enum crab_mutant_miss miss);
+
+#endif /* CRAB_HOST_MUTANT_H */

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file runs every mutant until a workload kills it, and tells which did.
+ *
+ *   test_mutants [-j JOBS] [-t TABLE] [FIRST [LAST]]
+ *
+ * First each workload runs sound, and must end well; what it meets is counted, so that
+ * a mutant is run only where it makes a difference. A mutant that nothing meets is a
+ * failure: nothing is known about it. So is a survivor, unless it is known to do no
+ * harm, and one of those that is killed. What died of a signal, or came to no end, was
+ * killed; what has more images than are tried was not.
+ *
+ * Invariant: each run is a process of its own, and the same in every run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "../tap.h"
+#include "mutant.h"
+#include "workload.h"
+
+#define JOB_SECONDS	120
+#define NAME_LEN	512
+#define SURVIVES	(-1)
+#define UNMET		(-2)
+
+static const struct crab_mutant_row rows[] = {
+	{ },
+#include "table.h"
+};
+
+/* What jobs, which are processes, leave behind */
+static struct shared {
+	struct crab_mutant_census census[WORKLOADS_MAX];
+	enum workload_end sound[WORKLOADS_MAX];
+	char sound_said[WORKLOADS_MAX][CRASH_SAID];
+	double sound_seconds[WORKLOADS_MAX];
+	int killer[CRAB_MUTANTS_MAX];
+	bool gave_up[CRAB_MUTANTS_MAX];
+	bool died[CRAB_MUTANTS_MAX];
+	char said[CRAB_MUTANTS_MAX][CRASH_SAID];
+} *shared;
+
+static u32 mutants, killed, justified;
+
+/* Runs @job for each number of [first, end), at most @at_once side by side */
+static void run_jobs(u32 first, u32 end, u32 at_once, void (*job)(u32 n), bool *died)
+{
+	const struct rlimit limit = { JOB_SECONDS, JOB_SECONDS };
+	pid_t pids[CRAB_MUTANTS_MAX] = { }, pid;
+	u32 running = 0, next = first, n;
+	int status;
+
+	fflush(stdout);
+	while (running || next < end) {
+		if (running < at_once && next < end) {
+			pids[next] = fork();
+			if (!pids[next]) {
+				setrlimit(RLIMIT_CPU, &limit);
+				job(next);
+				_exit(0);
+			}
+			next++;
+			running++;
+			continue;
+		}
+		pid = wait(&status);
+		running--;
+		for (n = first; pids[n] != pid; n++)
+			;
+		died[n] = !WIFEXITED(status);
+	}
+}
+
+/* The workloads without any mistake */
+
+static void sound_job(u32 n)
+{
+	struct rusage usage;
+
+	crab_mutant_census = &shared->census[n];
+	shared->sound[n] = workload_run(&workloads[n], shared->sound_said[n]);
+	getrusage(RUSAGE_SELF, &usage);
+	shared->sound_seconds[n] = usage.ru_utime.tv_sec + usage.ru_utime.tv_usec / 1e6;
+}
+
+static bool sound_runs(u32 jobs)
+{
+	bool died[WORKLOADS_MAX] = { }, ok = true;
+	u32 n;
+
+	run_jobs(0, workloads_count, jobs, sound_job, died);
+	for (n = 0; n < workloads_count; n++)
+		ok &= tap_ok(!died[n] && shared->sound[n] == WORKLOAD_SOUND,
+			     "without a mistake: %s%s%s, %.2f s", workloads[n].name,
+			     shared->sound_said[n][0] ? ": " : "", shared->sound_said[n],
+			     shared->sound_seconds[n]);
+	return ok;
+}
+
+/* Mutants */
+
+static bool meets(u32 workload, u32 mutant)
+{
+	const struct crab_mutant_census *census = &shared->census[workload];
+
+	return census->met[mutant] && census->lines[mutant] >= rows[mutant].lines;
+}
+
+static bool is_met(u32 mutant)
+{
+	u32 n;
+
+	for (n = 0; n < workloads_count; n++)
+		if (meets(n, mutant))
+			return true;
+	return false;
+}
+
+static void mutant_job(u32 mutant)
+{
+	enum workload_end end;
+	u32 n;
+
+	crab_mutant = mutant;
+	for (n = 0; n < workloads_count; n++) {
+		if (!meets(n, mutant))
+			continue;
+		shared->killer[mutant] = n;
+		end = workload_run(&workloads[n], shared->said[mutant]);
+		if (end == WORKLOAD_FOUND)
+			return;
+		shared->gave_up[mutant] |= end == WORKLOAD_GAVE_UP;
+	}
+	shared->killer[mutant] = is_met(mutant) ? SURVIVES : UNMET;
+}
+
+/* Does it exist? A clean of one line has no last line. */
+static bool is_mutant(u32 n)
+{
+	return !rows[n].lines || is_met(n);
+}
+
+static const char *point_names(u32 mutant, char *names)
+{
+	u32 points = 0, n;
+
+	for (n = 0; n < workloads_count; n++)
+		points |= shared->census[n].points[mutant];
+	names[0] = '\0';
+	for (n = 1; n < CRAB_POINTS; n++)
+		if (points >> n & 1)
+			sprintf(names + strlen(names), "%s%s", names[0] ? ", " : "",
+				crab_shadow_point_name(n));
+	return names[0] ? names : "none";
+}
+
+/* Which one it is */
+static const char *mutant_name(u32 n, char *name)
+{
+	const struct crab_mutant_row *row = &rows[n];
+
+	snprintf(name, NAME_LEN, "%u %s%s%s: %s, %s", n, row->file, row->function[0] ? " " : "",
+		 row->function, row->text, row->kind);
+	return name;
+}
+
+static void mutant_tell(u32 n)
+{
+	const struct crab_mutant_row *row = &rows[n];
+	int killer = shared->killer[n];
+	bool dead = killer >= 0;
+	const char *survives = killer == UNMET ? "no workload meets it" :
+			       shared->gave_up[n] ? "survives, but not all was tried" : "survives";
+	char name[NAME_LEN];
+
+	mutants++;
+	killed += dead;
+	justified += !dead && row->why;
+	if (dead)
+		tap_ok(!row->why, "%s: killed by %s: %s%.80s%s", mutant_name(n, name),
+		       workloads[killer].name, shared->died[n] ? "it died: " : "",
+		       shared->said[n], row->why ? ", though it should do no harm" : "");
+	else
+		tap_ok(row->why && !shared->gave_up[n], "%s: %s: %s", mutant_name(n, name),
+		       survives, row->why ?: "and nobody knows why");
+}
+
+static void table_write(FILE *table, u32 n)
+{
+	const struct crab_mutant_row *row = &rows[n];
+	int killer = shared->killer[n];
+	char names[256];
+
+	fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", point_names(n, names), row->file,
+		row->function, row->text, row->kind, killer >= 0 ? workloads[killer].name : "",
+		killer < 0 && row->why ? row->why : "");
+}
+
+int main(int argc, char **argv)
+{
+	u32 jobs = sysconf(_SC_NPROCESSORS_ONLN), first = 1, last = ARRAY_SIZE(rows) - 1, n;
+	FILE *table = NULL;
+	int c;
+
+	while ((c = getopt(argc, argv, "j:t:")) != -1) {
+		if (c == 'j')
+			jobs = atoi(optarg);
+		else if (c == 't')
+			table = fopen(optarg, "w");
+		else
+			return 2;
+	}
+	if (optind < argc)
+		first = last = atoi(argv[optind]);
+	if (optind + 1 < argc)
+		last = atoi(argv[optind + 1]);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	if (shared == MAP_FAILED || crab_persist_init() || last >= CRAB_MUTANTS_MAX ||
+	    !sound_runs(jobs))
+		return 2;
+	run_jobs(first, last + 1, jobs, mutant_job, shared->died);
+	for (n = 0; table && n < workloads_count; n++)
+		fprintf(table, "%s\n", workloads[n].name);
+	for (n = first; n <= last; n++) {
+		if (!is_mutant(n))
+			continue;
+		mutant_tell(n);
+		if (table)
+			table_write(table, n);
+	}
+	printf("# mutants %u, killed %u, justified %u\n", mutants, killed, justified);
+	return tap_done();
+}
