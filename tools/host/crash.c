@@ -214,6 +214,14 @@ static int store_judge(struct crash *c, struct crab_store *store,
 	return 0;
 }
 
+bool crash_holds(struct crash *c)
+{
+	struct crash_content found;
+
+	return !content_read(c, c->store, &found) && content_equal(c, &found, &c->content) &&
+	       !store_judge(c, c->store, &found);
+}
+
 static struct crab_store *crash_attach(struct crash *c, struct crab_attach_report *report)
 {
 	struct crab_attach_options options = { .tuning = &c->setup.tuning };

@@ -125,4 +125,7 @@ bool crash_step(struct crash *crash, const struct crash_op *op, u32 depth);
 /** crash_run() - random operations until @steps; false if one found anything */
 bool crash_run(struct crash *crash, u32 steps, u32 depth);
 
+/** crash_holds() - the oracle alone: does the store hold what it must? */
+bool crash_holds(struct crash *crash);
+
 #endif /* CRAB_HOST_CRASH_H */

@@ -45,6 +45,11 @@ operation is cut at every fence, with every image that attach can tell from othe
 
 """
 
+ORACLE = """A test that finds no fault may be blind. So faults are planted in a live store, on the media or in
+DRAM, one at a time, at every place there is; scan, searches and CHECK together must tell each.
+
+"""
+
 KEYS = ("points", "file", "function", "text", "kind", "killer", "why")
 Row = collections.namedtuple("Row", KEYS)
 
@@ -87,9 +92,12 @@ def title(text):
     return f"{text}\n{'=' * len(text)}\n\n"
 
 
-def page(rows, workloads):
+def page(rows, workloads, corruptions):
     """The whole page."""
     designs = [r for r in rows if r.kind == "design"]
+    planted = collections.defaultdict(list)
+    for what, layout, places in corruptions:
+        planted[what].append(f"{layout}: {places}")
     sites = [r for r in rows if r.kind != "design"]
     text = HEAD.format(designs=len(designs), mutants=len(rows),
                        killed=sum(bool(r.killer) for r in rows),
@@ -98,6 +106,9 @@ def page(rows, workloads):
                   [(w, str(sum(r.killer == w for r in rows))) for w in workloads])
     text += title("Mistakes of design")
     text += table(("Mistake", "Killed by"), (70, 30), [(r.text, ends(r)) for r in designs])
+    text += title("The oracle")
+    text += ORACLE + table(("Planted", "Places, all of them told"), (70, 30),
+                           [(what, ", ".join(where)) for what, where in planted.items()])
     for points in sorted({r.points for r in sites}, key=point_number):
         text += title(f"Before {points}" if points != "none" else "Before no fence")
         text += table(("Function: statement", "Mutant: killed by"), (60, 40),
@@ -110,7 +121,8 @@ def main(path, write):
     with open(path, encoding="utf-8") as f:
         lines = [line.rstrip("\n").split("\t") for line in f]
     rows = [Row(*line) for line in lines if len(line) == len(KEYS)]
-    text = page(rows, [line[0] for line in lines if len(line) == 1])
+    text = page(rows, [line[0] for line in lines if len(line) == 1],
+                [line for line in lines if len(line) == 3])
     if write:
         with open(PAGE, "w", encoding="utf-8") as f:
             f.write(text)

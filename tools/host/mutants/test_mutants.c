@@ -23,6 +23,7 @@
 #include <linux/string.h>
 
 #include "../tap.h"
+#include "corrupt.h"
 #include "mutant.h"
 #include "workload.h"
 
@@ -237,6 +238,7 @@ int main(int argc, char **argv)
 		if (table)
 			table_write(table, n);
 	}
+	corrupt_all(table);
 	printf("# mutants %u, killed %u, justified %u\n", mutants, killed, justified);
 	return tap_done();
 }
