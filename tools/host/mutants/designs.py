@@ -103,6 +103,14 @@ DESIGNS = [
     Design("attach: a superblock that says \"clean\" is not made to say \"attached\"", [
         Edit("store.c", "store->super.state = CRAB_SUPER_STATE_ATTACHED;", ""),
     ]),
+    Design("attach: where a link leads nowhere the list ends, and the tail is handed out as free", [
+        Edit(RECOVER, """recover_damage(r, at, what, number);
+			if (!recover_push(r, CRAB_LEAF_NOWHERE, low))
+				return -ENOMEM;
+			if (recover_bridge(r, number, low, &word))
+				continue;
+			return 0;""", "if (leaf) return 0; return -ENOMEM"),
+    ]),
     Design("attach: leaves of the list are not taken out of the pool", [
         Edit(RECOVER, "crab_pool_mark(&tree->pool, number);", ""),
     ]),

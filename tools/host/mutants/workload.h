@@ -19,6 +19,7 @@
  * @often_every: operations from one to the next; 0: it is not
  * @slots: of a leaf that are used; 0: all. Sorted: one more than a multiple of four: a full leaf ends
  *	with its line, as it does where all are used
+ * @damage: then break each link: attach must say so, deny no record, and write nothing
  */
 struct workload {
 	const char *name;
@@ -30,6 +31,7 @@ struct workload {
 	enum crash_verb often;
 	u32 often_every;
 	u32 slots;
+	bool damage;
 };
 
 #define WORKLOADS_MAX	24
