@@ -14,7 +14,7 @@ POWERCUT = os.path.join(HERE, "..", "powercut")
 
 
 class Suite:
-    """One suite; BUILD makes what it needs and returns its command."""
+    """One suite; BUILD makes what it needs and returns its command. WEIGHT: about its seconds."""
 
     def __init__(self, name, group, build, weight):
         self.name, self.group, self.build, self.weight = name, group, build, weight
@@ -124,30 +124,30 @@ UML_TESTS = ("abi operations limits permissions bad_input copies signals faults 
 DAX = ("--modules", "nd_e820", "nd_pmem")
 
 SUITES = [
-    Suite("kunit-uml", "kunit", kunit("uml", "--leaks"), 10),
-    Suite("kunit-arm64", "kunit", kunit("arm64-debug"), 60),
+    Suite("kunit-uml", "kunit", kunit("uml", "--leaks"), 15),
+    Suite("kunit-arm64", "kunit", kunit("arm64-debug"), 39),
     Suite("device-uml", "device", device("uml", "--leaks", tests=UML_TESTS), 40),
-    Suite("loading-uml", "device", device("uml", tests="loading"), 10),
+    Suite("loading-uml", "device", device("uml", tests="loading"), 3),
     Suite("device-arm64-debug", "device",
-          device("arm64-debug", tests="copies signals faults concurrency sample.sh"), 80),
-    Suite("device-arm64-6.1-a53", "device", device("arm64-6.1", cpu="cortex-a53", tests=CPU_TESTS), 40),
-    Suite("device-arm64-6.1-n1", "device", device("arm64-6.1", cpu="neoverse-n1"), 100),
-    Suite("device-arm64-6.1-max", "device", device("arm64-6.1", cpu="max", tests=CPU_TESTS), 40),
+          device("arm64-debug", tests="copies signals faults concurrency sample.sh"), 64),
+    Suite("device-arm64-6.1-a53", "device", device("arm64-6.1", cpu="cortex-a53", tests=CPU_TESTS), 22),
+    Suite("device-arm64-6.1-n1", "device", device("arm64-6.1", cpu="neoverse-n1"), 62),
+    Suite("device-arm64-6.1-max", "device", device("arm64-6.1", cpu="max", tests=CPU_TESTS), 31),
     Suite("device-arm64-6.12", "device",
-          device("arm64-6.12", "--modules", "of_pmem", "nd_pmem"), 100),
-    Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX), 90),
-    Suite("device-amd64-6.12", "device", device("amd64-6.12", *DAX), 90),
-    Suite("counts-arm64-6.1", "device", counts, 30),
-    Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 30),
-    Suite("powercut-uml", "power", powercuts("uml", 200), 80),
-    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 10), 70),
-    Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 20000), 60),
-    Suite("verifier", "power", verifier, 5),
-    Suite("trace-arm64-n1", "trace", traced("arm64-6.1", "arm64-n1"), 15),
-    Suite("trace-arm64-a53", "trace", traced("arm64-6.1", "arm64-a53"), 15),
-    Suite("trace-arm64-max", "trace", traced("arm64-6.1", "arm64-max"), 15),
-    Suite("trace-arm64-race", "trace", traced("arm64-6.1", "arm64-race"), 15),
-    Suite("trace-amd64", "trace", traced("amd64-6.1", "amd64"), 15),
-    Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 25),
-    Suite("dkms", "dkms", dkms, 20),
+          device("arm64-6.12", "--modules", "of_pmem", "nd_pmem"), 78),
+    Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX), 53),
+    Suite("device-amd64-6.12", "device", device("amd64-6.12", *DAX), 55),
+    Suite("counts-arm64-6.1", "device", counts, 11),
+    Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 15),
+    Suite("powercut-uml", "power", powercuts("uml", 200), 77),
+    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 10), 51),
+    Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 20000), 30),
+    Suite("verifier", "power", verifier, 3),
+    Suite("trace-arm64-n1", "trace", traced("arm64-6.1", "arm64-n1"), 7),
+    Suite("trace-arm64-a53", "trace", traced("arm64-6.1", "arm64-a53"), 7),
+    Suite("trace-arm64-max", "trace", traced("arm64-6.1", "arm64-max"), 8),
+    Suite("trace-arm64-race", "trace", traced("arm64-6.1", "arm64-race"), 6),
+    Suite("trace-amd64", "trace", traced("amd64-6.1", "amd64"), 9),
+    Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 58),
+    Suite("dkms", "dkms", dkms, 13),
 ]
