@@ -18,7 +18,8 @@
  * The store is attached by the first call that needs it. With
  * CRABTREE_OPEN_READONLY not one byte of the file is changed, and others may
  * read at the same time; a writer has the file for itself. Writes are in the
- * file after crabtree_sync() or crabtree_close().
+ * file after crabtree_sync() or crabtree_close(). Other than the handle of a
+ * device it belongs to one thread at a time.
  *
  * Return: 0; -EWOULDBLOCK if another program has it; -ENOTTY if it is not a
  * regular file; -EINVAL if it is smaller than a page; an errno of open(2).

@@ -7,8 +7,14 @@
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 #define barrier()		asm volatile("" ::: "memory")
 
+/* What several threads touch, ThreadSanitizer must see as atomic */
+#ifdef CRABTREE_HOST_THREADS
+#define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELAXED)
+#else
 #define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
+#endif
 
 #ifndef __always_inline
 #define __always_inline		inline __attribute__((__always_inline__))
@@ -20,7 +26,10 @@
 #define __user
 #endif
 #define __iomem
+#define __percpu
+#ifndef __rcu
 #define __rcu
+#endif
 #define __must_hold(x)
 #define __acquires(x)
 #define __releases(x)

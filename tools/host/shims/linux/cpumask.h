@@ -2,9 +2,14 @@
 #ifndef CRAB_SHIM_LINUX_CPUMASK_H
 #define CRAB_SHIM_LINUX_CPUMASK_H
 
+#include <linux/smp.h>
+
 /* As many as the program says; 0 until then: those that there are */
 extern unsigned int crab_host_cpus;
 
 unsigned int num_online_cpus(void);
+
+/* Each thread counts as one, see smp.h */
+#define for_each_possible_cpu(cpu)	for ((cpu) = 0; (cpu) < CRAB_HOST_THREADS; (cpu)++)
 
 #endif /* CRAB_SHIM_LINUX_CPUMASK_H */

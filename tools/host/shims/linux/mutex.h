@@ -2,19 +2,59 @@
 #ifndef CRAB_SHIM_LINUX_MUTEX_H
 #define CRAB_SHIM_LINUX_MUTEX_H
 
+/* With one thread a flag, for which waiting is a deadlock */
 #include <pthread.h>
 #include <linux/lockdep.h>
+#include <linux/types.h>
 
 struct mutex {
+#ifdef CRABTREE_HOST_THREADS
 	pthread_mutex_t lock;
+#endif
+	u32 held;
 };
 
-#define DEFINE_MUTEX(x)		struct mutex x = { PTHREAD_MUTEX_INITIALIZER }
-#define mutex_init(l)		pthread_mutex_init(&(l)->lock, NULL)
-#define mutex_destroy(l)	pthread_mutex_destroy(&(l)->lock)
-#define mutex_lock(l)		pthread_mutex_lock(&(l)->lock)
-#define mutex_lock_killable(l)	pthread_mutex_lock(&(l)->lock)
-#define mutex_trylock(l)	(!pthread_mutex_trylock(&(l)->lock))
-#define mutex_unlock(l)		pthread_mutex_unlock(&(l)->lock)
+#define mutex_destroy(l)	((void)(l))
+#define mutex_lock_killable(l)	({ mutex_lock(l); 0; })
+#define mutex_lock_nested(l, subclass)	mutex_lock(l)
+
+#ifdef CRABTREE_HOST_THREADS
+
+#define DEFINE_MUTEX(x)		struct mutex x = { .lock = PTHREAD_MUTEX_INITIALIZER }
+
+static inline void mutex_init(struct mutex *mutex)
+{
+	*mutex = (struct mutex) { .lock = PTHREAD_MUTEX_INITIALIZER };
+}
+
+static inline void mutex_lock(struct mutex *mutex)
+{
+	pthread_mutex_lock(&mutex->lock);
+	WRITE_ONCE(mutex->held, 1);
+}
+
+static inline bool mutex_trylock(struct mutex *mutex)
+{
+	if (pthread_mutex_trylock(&mutex->lock))
+		return false;
+	WRITE_ONCE(mutex->held, 1);
+	return true;
+}
+
+static inline void mutex_unlock(struct mutex *mutex)
+{
+	WRITE_ONCE(mutex->held, 0);
+	pthread_mutex_unlock(&mutex->lock);
+}
+
+#else
+
+#define DEFINE_MUTEX(x)		struct mutex x = { 0 }
+#define mutex_init(l)		((l)->held = 0)
+#define mutex_lock(l)		crab_host_take(l)
+#define mutex_trylock(l)	crab_host_try(l)
+#define mutex_unlock(l)		crab_host_release(l)
+
+#endif
 
 #endif /* CRAB_SHIM_LINUX_MUTEX_H */

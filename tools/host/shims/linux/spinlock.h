@@ -2,18 +2,51 @@
 #ifndef CRAB_SHIM_LINUX_SPINLOCK_H
 #define CRAB_SHIM_LINUX_SPINLOCK_H
 
-#include <pthread.h>
+/*
+ * Spinlocks. With several threads: test, test and set, and after a while give way.
+ * With one: a flag, for which waiting is a deadlock.
+ */
+#include <asm/processor.h>
 #include <linux/lockdep.h>
+#include <linux/types.h>
 
 typedef struct spinlock {
-	pthread_mutex_t lock;
+	u32 held;
 } spinlock_t;
 
-#define DEFINE_SPINLOCK(x)	spinlock_t x = { PTHREAD_MUTEX_INITIALIZER }
-#define spin_lock_init(l)	pthread_mutex_init(&(l)->lock, NULL)
-#define spin_lock(l)		pthread_mutex_lock(&(l)->lock)
-#define spin_trylock(l)		(!pthread_mutex_trylock(&(l)->lock))
-#define spin_unlock(l)		pthread_mutex_unlock(&(l)->lock)
+#define DEFINE_SPINLOCK(x)	spinlock_t x = { 0 }
+#define spin_lock_init(l)	((l)->held = 0)
+
+#ifdef CRABTREE_HOST_THREADS
+
+static inline bool spin_trylock(spinlock_t *lock)
+{
+	return !READ_ONCE(lock->held) && !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE);
+}
+
+static inline void spin_lock(spinlock_t *lock)
+{
+	u32 turns = 0;
+
+	while (unlikely(__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE)))
+		while (READ_ONCE(lock->held))
+			crab_host_turn(&turns);
+}
+
+static inline void spin_unlock(spinlock_t *lock)
+{
+	__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+}
+
+#else
+
+#define spin_lock(l)		crab_host_take(l)
+#define spin_trylock(l)		crab_host_try(l)
+#define spin_unlock(l)		crab_host_release(l)
+
+#endif
+
+#define spin_lock_nested(l, subclass)	spin_lock(l)
 #define spin_lock_irqsave(l, f)	do { (f) = 0; spin_lock(l); } while (0)
 #define spin_unlock_irqrestore(l, f)	do { (void)(f); spin_unlock(l); } while (0)
 

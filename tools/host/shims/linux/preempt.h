@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef CRAB_SHIM_LINUX_PREEMPT_H
+#define CRAB_SHIM_LINUX_PREEMPT_H
+
+#define preempt_disable()	((void)0)
+#define preempt_enable()	((void)0)
+
+#endif /* CRAB_SHIM_LINUX_PREEMPT_H */

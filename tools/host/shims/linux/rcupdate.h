@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef CRAB_SHIM_LINUX_RCUPDATE_H
+#define CRAB_SHIM_LINUX_RCUPDATE_H
+
+/*
+ * RCU. With several threads it is liburcu's. With one nobody reads while something
+ * is freed, and kfree_rcu() frees at once: AddressSanitizer sees what is used after it.
+ */
+#include <linux/bug.h>
+#include <linux/container_of.h>
+#include <linux/slab.h>
+#include <linux/types.h>
+
+#ifdef CRABTREE_HOST_THREADS
+
+#include <linux/smp.h>
+
+#ifdef __SANITIZE_THREAD__
+/* The library is not instrumented: what a grace period orders must be said */
+#include <sanitizer/tsan_interface.h>
+#define crab_host_rcu_release()		__tsan_release(&crab_host_rcu)
+#define crab_host_rcu_acquire()		__tsan_acquire(&crab_host_rcu)
+extern char crab_host_rcu;
+#else
+#define _LGPL_SOURCE			/* inlines the readers' part */
+#define crab_host_rcu_release()		((void)0)
+#define crab_host_rcu_acquire()		((void)0)
+#endif
+
+#include <urcu/urcu-memb.h>
+#undef rcu_dereference
+#undef rcu_assign_pointer
+
+static inline void rcu_read_lock(void)
+{
+	crab_host_enter();
+	urcu_memb_read_lock();
+}
+
+static inline void rcu_read_unlock(void)
+{
+	crab_host_rcu_release();
+	urcu_memb_read_unlock();
+}
+
+static inline bool rcu_read_lock_held(void)
+{
+	return urcu_memb_read_ongoing();
+}
+
+static inline void synchronize_rcu(void)
+{
+	crab_host_enter();
+	urcu_memb_synchronize_rcu();
+	crab_host_rcu_acquire();
+}
+
+void rcu_barrier(void);
+
+static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
+{
+	crab_host_enter();
+	crab_host_rcu_release();
+	urcu_memb_call_rcu(head, func);
+}
+
+/* The function refers to no variable of those around it: it is one like any other */
+#define kfree_rcu(p, field)								\
+	do {										\
+		void free_(struct rcu_head *head)					\
+		{									\
+			crab_host_rcu_acquire();					\
+			kfree(container_of(head, __typeof__(*(p)), field));		\
+		}									\
+		call_rcu(&(p)->field, free_);						\
+	} while (0)
+
+#else
+
+struct rcu_head {
+	struct rcu_head *next;
+	void (*func)(struct rcu_head *head);
+};
+
+#define rcu_read_lock()			((void)0)
+#define rcu_read_unlock()		((void)0)
+#define rcu_read_lock_held()		true
+#define synchronize_rcu()		((void)0)
+#define rcu_barrier()			((void)0)
+#define call_rcu(head, func)		(func)(head)
+#define kfree_rcu(p, field)		((void)&(p)->field, kfree(p))
+
+#endif
+
+#define rcu_dereference(p)		__atomic_load_n(&(p), __ATOMIC_CONSUME)
+#define rcu_dereference_protected(p, c)	({ BUG_ON(!(c)); READ_ONCE(p); })
+#define rcu_access_pointer(p)		READ_ONCE(p)
+#define rcu_assign_pointer(p, v)	smp_store_release(&(p), v)
+#define RCU_INIT_POINTER(p, v)		WRITE_ONCE(p, v)
+
+#endif /* CRAB_SHIM_LINUX_RCUPDATE_H */

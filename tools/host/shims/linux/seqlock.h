@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef CRAB_SHIM_LINUX_SEQLOCK_H
+#define CRAB_SHIM_LINUX_SEQLOCK_H
+
+/*
+ * A sequence count whose writers have a spinlock, ordered as the kernel's: odd while
+ * a writer is in it. As there, what stands under it is read by READ_ONCE() and
+ * written by WRITE_ONCE(). With one thread nobody can be waited for.
+ */
+#include <asm/processor.h>
+#include <linux/lockdep.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+typedef struct {
+	u32 sequence;
+} seqcount_spinlock_t;
+
+#define seqcount_spinlock_init(s, l)	((void)(l), (s)->sequence = 0)
+
+static inline u32 read_seqcount_begin(const seqcount_spinlock_t *s)
+{
+	u32 turns = 0, seq;
+
+	while (unlikely((seq = smp_load_acquire(&s->sequence)) & 1)) {
+#ifndef CRABTREE_HOST_THREADS
+		BUG_ON(seq & 1);
+#endif
+		crab_host_turn(&turns);
+	}
+	return seq;
+}
+
+static inline bool read_seqcount_retry(const seqcount_spinlock_t *s, u32 seq)
+{
+	smp_rmb();
+	return unlikely(READ_ONCE(s->sequence) != seq);
+}
+
+static inline void write_seqcount_begin(seqcount_spinlock_t *s)
+{
+	BUG_ON(s->sequence & 1);
+	WRITE_ONCE(s->sequence, s->sequence + 1);
+	smp_wmb();
+}
+
+static inline void write_seqcount_end(seqcount_spinlock_t *s)
+{
+	BUG_ON(!(s->sequence & 1));
+	smp_store_release(&s->sequence, s->sequence + 1);
+}
+
+#endif /* CRAB_SHIM_LINUX_SEQLOCK_H */

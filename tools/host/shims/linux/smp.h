@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef CRAB_SHIM_LINUX_SMP_H
+#define CRAB_SHIM_LINUX_SMP_H
+
+/*
+ * CPUs. A thread is one: it has a number of its own from when it first needs one to
+ * its end, and is known to RCU for as long. A program of one thread is CPU 0.
+ */
+#include <linux/compiler.h>
+
+#ifdef CRABTREE_HOST_THREADS
+
+#define CRAB_HOST_THREADS	64	/* that need a number at the same time */
+
+/* Number of this thread, from 1 on; 0: it has none yet */
+extern __thread unsigned int crab_host_thread;
+
+void crab_host_thread_begin(void);
+
+static inline void crab_host_enter(void)
+{
+	if (unlikely(!crab_host_thread))
+		crab_host_thread_begin();
+}
+
+static inline unsigned int crab_host_this_cpu(void)
+{
+	crab_host_enter();
+	return crab_host_thread - 1;
+}
+
+#else
+
+#define CRAB_HOST_THREADS	1
+#define crab_host_this_cpu()	0U
+
+#endif
+
+#endif /* CRAB_SHIM_LINUX_SMP_H */
