@@ -21,6 +21,7 @@
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/string.h>
@@ -64,6 +65,16 @@ void kmem_cache_destroy(struct kmem_cache *cache)
 {
 	kfree(cache);
 }
+
+#ifndef CRABTREE_HOST_THREADS
+
+/* RCU */
+
+__thread unsigned int crab_host_rcu_depth;
+__thread const void *crab_host_rcu_freed[40];
+__thread unsigned int crab_host_rcu_count;
+
+#endif
 
 /* Random numbers: splitmix64, from the system's entropy until seeded; and the time of day */
 

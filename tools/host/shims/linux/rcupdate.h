@@ -3,11 +3,13 @@
 #define CRAB_SHIM_LINUX_RCUPDATE_H
 
 /*
- * RCU. With several threads it is liburcu's. With one nobody reads while something
- * is freed, and kfree_rcu() frees at once: AddressSanitizer sees what is used after it.
+ * RCU. With several threads it is liburcu's. With one the only reader is who frees:
+ * kfree_rcu() frees at the end of its section, or at once, and AddressSanitizer sees what
+ * is used after that.
  */
 #include <linux/bug.h>
 #include <linux/container_of.h>
+#include <linux/kernel.h>
 #include <linux/slab.h>
 #include <linux/types.h>
 
@@ -82,17 +84,42 @@ struct rcu_head {
 	void (*func)(struct rcu_head *head);
 };
 
-#define rcu_read_lock()			((void)0)
-#define rcu_read_unlock()		((void)0)
-#define rcu_read_lock_held()		true
-#define synchronize_rcu()		((void)0)
+extern __thread unsigned int crab_host_rcu_depth;
+extern __thread const void *crab_host_rcu_freed[40];
+extern __thread unsigned int crab_host_rcu_count;
+
+static inline void rcu_read_lock(void)
+{
+	crab_host_rcu_depth++;
+}
+
+static inline void rcu_read_unlock(void)
+{
+	BUG_ON(!crab_host_rcu_depth);
+	if (--crab_host_rcu_depth)
+		return;
+	while (unlikely(crab_host_rcu_count))
+		kfree(crab_host_rcu_freed[--crab_host_rcu_count]);
+}
+
+static inline void crab_host_rcu_free(const void *p)
+{
+	BUG_ON(crab_host_rcu_count == ARRAY_SIZE(crab_host_rcu_freed));
+	if (crab_host_rcu_depth)
+		crab_host_rcu_freed[crab_host_rcu_count++] = p;
+	else
+		kfree(p);
+}
+
+#define kfree_rcu(p, field)		((void)&(p)->field, crab_host_rcu_free(p))
+#define rcu_read_lock_held()		(crab_host_rcu_depth > 0)
+#define synchronize_rcu()		BUG_ON(crab_host_rcu_depth)
 #define rcu_barrier()			((void)0)
-#define call_rcu(head, func)		(func)(head)
-#define kfree_rcu(p, field)		((void)&(p)->field, kfree(p))
 
 #endif
 
 #define rcu_dereference(p)		__atomic_load_n(&(p), __ATOMIC_CONSUME)
+#define rcu_dereference_raw(p)		rcu_dereference(p)
 #define rcu_dereference_protected(p, c)	({ BUG_ON(!(c)); READ_ONCE(p); })
 #define rcu_access_pointer(p)		READ_ONCE(p)
 #define rcu_assign_pointer(p, v)	smp_store_release(&(p), v)

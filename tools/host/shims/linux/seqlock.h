@@ -44,6 +44,8 @@ static inline void write_seqcount_begin(seqcount_spinlock_t *s)
 	smp_wmb();
 }
 
+#define write_seqcount_begin_nested(s, subclass)	write_seqcount_begin(s)
+
 static inline void write_seqcount_end(seqcount_spinlock_t *s)
 {
 	BUG_ON(!(s->sequence & 1));
