@@ -8,11 +8,15 @@
  * above level 0 is the first key of the node below it (so a search never has to
  * look to the left); no node but an empty root is empty.
  *
- * Locking: the caller's; readers shared, writers exclusive.
+ * Locking: who changes the index is alone in doing so. Readers take no lock (RCU): a
+ * node is changed word by word while they are in it, so that what they read is an
+ * entry that was there, if perhaps not the right one; nodes are freed after them. They
+ * know by the range of the leaf they come to whether it is the right one.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/prefetch.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -35,43 +39,75 @@ static struct crab_index_node *node_alloc(struct crab_index *index)
 	return node;
 }
 
+/* Nobody is in it: the tree is being built or taken apart */
 static void node_free(struct crab_index *index, struct crab_index_node *node)
 {
 	index->nodes--;
 	kfree(node);
 }
 
+/* It is out of the tree; readers may be in it */
+static void node_retire(struct crab_index *index, struct crab_index_node *node)
+{
+	index->nodes--;
+	kfree_rcu(node, rcu);
+}
+
 /* The last entry with key <= @key; entry 0 if there is none. No branch depends on a key. */
 static u32 node_search(const struct crab_index_node *node, u64 key)
 {
-	u32 pos = 0, len = node->count, half;
+	/* Pairs with node_count(): the entries below the count are there */
+	u32 pos = 0, len = smp_load_acquire(&node->count), half;
 
 	while (len > 1) {
 		half = len / 2;
-		pos += node->keys[pos + half] <= key ? half : 0;
+		pos += READ_ONCE(node->keys[pos + half]) <= key ? half : 0;
 		len -= half;
 	}
 	return pos;
 }
 
+static struct crab_index_node *node_child(const struct crab_index_node *node, u32 pos)
+{
+	return rcu_dereference_raw(node->children[pos]);
+}
+
+static void node_put(struct crab_index_node *node, u32 pos, u64 key, void *child)
+{
+	WRITE_ONCE(node->keys[pos], key);
+	/* Pairs with node_child(): what the child is made of is visible to who finds it */
+	smp_store_release(&node->children[pos], child);
+}
+
+static void node_move(struct crab_index_node *to, u32 pos, const struct crab_index_node *from,
+		      u32 at)
+{
+	node_put(to, pos, from->keys[at], from->children[at]);
+}
+
+static void node_count(struct crab_index_node *node, u32 count)
+{
+	/* Pairs with node_search() */
+	smp_store_release(&node->count, count);
+}
+
 static void node_insert_at(struct crab_index_node *node, u32 pos, u64 key, void *child)
 {
-	u32 tail = node->count - pos;
+	u32 i;
 
-	memmove(&node->keys[pos + 1], &node->keys[pos], tail * sizeof(node->keys[0]));
-	memmove(&node->children[pos + 1], &node->children[pos], tail * sizeof(node->children[0]));
-	node->keys[pos] = key;
-	node->children[pos] = child;
-	node->count++;
+	for (i = node->count; i > pos; i--)
+		node_move(node, i, node, i - 1);
+	node_put(node, pos, key, child);
+	node_count(node, node->count + 1);
 }
 
 static void node_remove_at(struct crab_index_node *node, u32 pos)
 {
-	u32 tail = node->count - pos - 1;
+	u32 i;
 
-	memmove(&node->keys[pos], &node->keys[pos + 1], tail * sizeof(node->keys[0]));
-	memmove(&node->children[pos], &node->children[pos + 1], tail * sizeof(node->children[0]));
-	node->count--;
+	for (i = pos; i + 1 < node->count; i++)
+		node_move(node, i, node, i + 1);
+	node_count(node, node->count - 1);
 }
 
 void crab_index_init(struct crab_index *index)
@@ -108,12 +144,22 @@ void crab_index_destroy(struct crab_index *index)
 	crab_index_init(index);
 }
 
+/* A node for each level, and a root */
+static u32 index_need(const struct crab_index *index)
+{
+	return index->root ? index->root->level + 2 : 2;
+}
+
+bool crab_index_is_reserved(const struct crab_index *index)
+{
+	return index->stashed >= index_need(index);
+}
+
 int crab_index_reserve(struct crab_index *index)
 {
-	u32 need = index->root ? index->root->level + 2 : 2;
 	struct crab_index_node *node;
 
-	while (index->stashed < need) {
+	while (!crab_index_is_reserved(index)) {
 		node = node_alloc(index);
 		if (!node)
 			return -ENOMEM;
@@ -143,6 +189,12 @@ static struct crab_index_node *index_append_node(struct crab_index *index, u32 l
 	return node;
 }
 
+static void index_set_root(struct crab_index *index, struct crab_index_node *root)
+{
+	/* Pairs with crab_index_find() */
+	smp_store_release(&index->root, root);
+}
+
 /* A level above the root, whose first entry is the old root */
 static void index_append_root(struct crab_index *index, u32 level)
 {
@@ -150,7 +202,7 @@ static void index_append_root(struct crab_index *index, u32 level)
 
 	if (old)
 		node_insert_at(node, 0, old->keys[0], old);
-	index->root = node;
+	index_set_root(index, node);
 }
 
 int crab_index_append(struct crab_index *index, u64 low, void *leaf)
@@ -178,7 +230,7 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf)
 /* The child that leads to @key; its keys are on their way */
 static struct crab_index_node *node_descend(const struct crab_index_node *node, u32 pos)
 {
-	struct crab_index_node *child = node->children[pos];
+	struct crab_index_node *child = node_child(node, pos);
 	u32 at;
 
 	for (at = 0; at <= sizeof(child->keys); at += INDEX_LINE)
@@ -188,11 +240,13 @@ static struct crab_index_node *node_descend(const struct crab_index_node *node, 
 
 void *crab_index_find(const struct crab_index *index, u64 key)
 {
-	const struct crab_index_node *node = index->root;
+	const struct crab_index_node *node = rcu_dereference_raw(index->root);
 
+	if (!node)
+		return NULL;
 	while (node->level)
 		node = node_descend(node, node_search(node, key));
-	return node->children[node_search(node, key)];
+	return node_child(node, node_search(node, key));
 }
 
 static void index_walk(struct crab_index *index, u64 key, struct index_path *path)
@@ -214,12 +268,12 @@ static void index_walk(struct crab_index *index, u64 key, struct index_path *pat
 static struct crab_index_node *index_split(struct crab_index *index, struct crab_index_node *node)
 {
 	struct crab_index_node *right = index_unstash(index, node->level);
-	u32 keep = node->count / 2;
+	u32 keep = node->count / 2, i;
 
-	right->count = node->count - keep;
-	memcpy(right->keys, node->keys + keep, right->count * sizeof(node->keys[0]));
-	memcpy(right->children, node->children + keep, right->count * sizeof(node->children[0]));
-	node->count = keep;
+	for (i = keep; i < node->count; i++)
+		node_move(right, i - keep, node, i);
+	node_count(right, node->count - keep);
+	node_count(node, keep);
 	return right;
 }
 
@@ -230,7 +284,7 @@ static void index_grow(struct crab_index *index, struct crab_index_node *right)
 
 	node_insert_at(root, 0, left->keys[0], left);
 	node_insert_at(root, 1, right->keys[0], right);
-	index->root = root;
+	index_set_root(index, root);
 }
 
 void crab_index_insert(struct crab_index *index, u64 low, void *leaf)
@@ -267,7 +321,7 @@ void crab_index_replace(struct crab_index *index, u64 low, void *leaf)
 	struct index_path path;
 
 	index_walk(index, low, &path);
-	path.node[0]->children[path.pos[0]] = leaf;
+	node_put(path.node[0], path.pos[0], path.node[0]->keys[path.pos[0]], leaf);
 }
 
 /* The first key of a node changed: so do the entries that name it */
@@ -277,7 +331,7 @@ static void index_rename_first(struct crab_index *index, struct index_path *path
 
 	while (path->node[level] != index->root) {
 		level++;
-		path->node[level]->keys[path->pos[level]] = key;
+		WRITE_ONCE(path->node[level]->keys[path->pos[level]], key);
 		if (path->pos[level])
 			return;
 	}
@@ -295,13 +349,13 @@ void crab_index_remove(struct crab_index *index, u64 low)
 		node_remove_at(node, path.pos[level]);
 		if (node->count || node == index->root)
 			break;
-		node_free(index, node);
+		node_retire(index, node);
 	}
 	if (node->count && !path.pos[level])
 		index_rename_first(index, &path, level);
 	while (index->root->level && index->root->count == 1) {
 		node = index->root;
-		index->root = node->children[0];
-		node_free(index, node);
+		index_set_root(index, node->children[0]);
+		node_retire(index, node);
 	}
 }

@@ -3,20 +3,35 @@
  * This file declares the index: the internal nodes of a tree, in DRAM, from the
  * least key of a leaf to the leaf. Built anew at each attach; shared by the
  * engines that keep their internal nodes there.
+ *
+ * Locking: readers take no lock; who changes it excludes all others who do.
  */
 #ifndef CRABTREE_INDEX_H
 #define CRABTREE_INDEX_H
 
+#include <linux/rcupdate.h>
 #include <linux/types.h>
 
 #define CRAB_INDEX_FANOUT	31	/* a node is 512 bytes: eight lines */
 #define CRAB_INDEX_FILL		26	/* entries a node gets when built in order */
 #define CRAB_INDEX_HEIGHT	16	/* more than 31^16 leaves do not exist */
 
+/**
+ * struct crab_index_node - one internal node
+ * @count: entries in use
+ * @level: 0: children are leaves; never changes
+ * @keys: the least key of each child, ascending
+ * @rcu: of a node that is out of the tree: who is still in it compares nonsense with
+ *	its key, but finds children
+ * @children: of each key; whatever an entry holds is alive for a reader who found it
+ */
 struct crab_index_node {
 	u16 count;
-	u16 level;	/* 0: children are leaves */
-	u64 keys[CRAB_INDEX_FANOUT];
+	u16 level;
+	union {
+		u64 keys[CRAB_INDEX_FANOUT];
+		struct rcu_head rcu;
+	};
 	void *children[CRAB_INDEX_FANOUT];
 };
 
@@ -55,15 +70,26 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf);
 
 /**
  * crab_index_find() - the child with the greatest low <= @key
- * @index: the index, with an entry for low 0
+ * @index: the index
  * @key: any
- * Context: any; the caller excludes writers.
+ *
+ * Beside a change it may give a neighbour, or a child that is no longer in the index: the
+ * caller compares @key with the range of what it got, and asks again.
+ *
+ * Context: any; in an RCU read-side section, or with changes excluded.
+ * Return: the child, or NULL if the index is empty.
  */
 void *crab_index_find(const struct crab_index *index, u64 key);
 
 /**
+ * crab_index_is_reserved() - does the next insert need no memory?
+ * @index: the index; changes are excluded
+ */
+bool crab_index_is_reserved(const struct crab_index *index);
+
+/**
  * crab_index_reserve() - make sure that the next insert needs no memory
- * @index: the index
+ * @index: the index; changes are excluded
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
