@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file holds the engine table and the look-ups in it.
+ * This file holds the engine table and the look-ups in it, and what all engines have.
  *
- * Invariant: const; an id once given is never given to another engine.
+ * Invariant: the table is const; an id once given is never given to another engine.
+ *
+ * No lock.
  */
+#include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/percpu.h>
 #include <linux/string.h>
 
 #include "engine.h"
@@ -58,6 +62,37 @@ const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u
 		if (l->id == id)
 			return l;
 	return NULL;
+}
+
+int crab_engine_init(struct crab_engine *engine, const struct crab_engine_ops *ops,
+		     struct crab_media *media, const struct crab_geometry *geo)
+{
+	engine->ops = ops;
+	engine->media = media;
+	engine->geo = *geo;
+	engine->prepare.media = media;
+	engine->counts = alloc_percpu(struct crab_counts);
+	return engine->counts ? 0 : -ENOMEM;
+}
+
+void crab_engine_exit(struct crab_engine *engine)
+{
+	free_percpu(engine->counts);
+}
+
+void crab_counts_sum(const struct crab_engine *engine, struct crab_counts *sum)
+{
+	const u64 *from;
+	u64 *to = (u64 *)sum;
+	unsigned int cpu;
+	u32 i;
+
+	memset(sum, 0, sizeof(*sum));
+	for_each_possible_cpu(cpu) {
+		from = (const u64 *)per_cpu_ptr(engine->counts, cpu);
+		for (i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+			to[i] += READ_ONCE(from[i]);
+	}
 }
 
 static const char * const crab_strategies[] = {

@@ -4,12 +4,14 @@
  * operations, chosen at FORMAT by name, found at attach by the id in the
  * superblock. The store calls them; no engine includes another.
  *
- * Locking: the store holds its lock shared for lookup, seek, scan, check and
- * stats, exclusive for insert, remove and repair. attach, format and detach have the
- * region to themselves. maintain runs beside everything but detach.
+ * Locking: the engine's own. lookup, seek, scan, beyond, insert, remove, check and
+ * stats run beside each other on any number of CPUs, maintain beside all of them, one
+ * at a time. attach, format, repair and detach have the region to themselves.
  */
 #ifndef CRABTREE_ENGINE_H
 #define CRABTREE_ENGINE_H
+
+#include <linux/percpu.h>
 
 #include "persist.h"
 
@@ -128,13 +130,45 @@ static inline bool crab_costs_pair(const struct crab_costs *costs)
 }
 
 /**
+ * struct crab_counts - what was done since attach, on one CPU; only sums mean anything
+ * @lines: lines cleaned by writers
+ * @fences: their fences
+ * @orders: stores that they kept in order
+ * @searches: lookups and seeks
+ * @inserts: new keys, counted by the engine with the record's leaf locked
+ * @deletes: deleted keys, in the same way
+ * @updates: replaced values
+ * @sips: writes done by shifting in place ...
+ * @sip_lines: ... the lines they cleaned ...
+ * @sip_fences: ... and their fences
+ * @cows: the same of writes done by copying
+ * @cow_lines: ...
+ * @cow_fences: ...
+ */
+struct crab_counts {
+	u64 lines;
+	u64 fences;
+	u64 orders;
+	u64 searches;
+	u64 inserts;
+	u64 deletes;
+	u64 updates;
+	u64 sips;
+	u64 sip_lines;
+	u64 sip_fences;
+	u64 cows;
+	u64 cow_lines;
+	u64 cow_fences;
+};
+
+/**
  * struct crab_engine - an attached engine; the head of each engine's own structure
  * @ops: its operations
  * @media: the region
  * @geo: its leaves
- * @flow: the writers' flow; the store's lock, exclusive
+ * @counts: of each CPU
  * @prepare: the flow of maintain; its caller serialises
- * @damage: what attach found, and operations since; sticky
+ * @damage: what attach found; does not change afterwards
  * @clean: the store was detached cleanly before this attach
  * @tuning: the store's; set before repair
  */
@@ -142,12 +176,33 @@ struct crab_engine {
 	const struct crab_engine_ops *ops;
 	struct crab_media *media;
 	struct crab_geometry geo;
-	struct crab_flow flow;
+	struct crab_counts __percpu *counts;
 	struct crab_flow prepare;
 	struct crab_damage damage;
 	bool clean;
 	struct crab_tuning tuning;
 };
+
+/** crab_count() - one more of something, without a line that CPUs share */
+#define crab_count(engine, what, n)	this_cpu_add((engine)->counts->what, n)
+
+/**
+ * crab_engine_init() - the head of an engine that is being attached, zeroed
+ * @engine: the head
+ * @ops: its operations
+ * @media: the region
+ * @geo: its leaves
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM; crab_engine_exit() in either case.
+ */
+int crab_engine_init(struct crab_engine *engine, const struct crab_engine_ops *ops,
+		     struct crab_media *media, const struct crab_geometry *geo);
+
+/** crab_engine_exit() - the end of it */
+void crab_engine_exit(struct crab_engine *engine);
+
+/** crab_counts_sum() - the counts of all CPUs, while they go on counting */
+void crab_counts_sum(const struct crab_engine *engine, struct crab_counts *sum);
 
 struct crab_engine_stats {
 	u64 leaves_used;
@@ -158,12 +213,6 @@ struct crab_engine_stats {
 	u64 splits;
 	u64 unlinks;
 	u64 repairs;
-	u64 sips;	/* writes done by shifting in place ... */
-	u64 sip_lines;	/* ... the lines they cleaned ... */
-	u64 sip_fences;	/* ... and their fences */
-	u64 cows;	/* the same of writes done by copying */
-	u64 cow_lines;
-	u64 cow_fences;
 };
 
 enum crab_insert_mode {
@@ -232,7 +281,7 @@ struct crab_engine_ops {
 
 	int (*format)(struct crab_flow *flow, const struct crab_geometry *geo);
 	struct crab_engine *(*attach)(struct crab_media *media, const struct crab_geometry *geo);
-	int (*repair)(struct crab_engine *engine);
+	int (*repair)(struct crab_engine *engine, struct crab_flow *flow);
 	void (*detach)(struct crab_engine *engine);
 
 	int (*lookup)(struct crab_engine *engine, u64 key, u64 *value);
@@ -241,9 +290,10 @@ struct crab_engine_ops {
 	int (*scan)(struct crab_engine *engine, u64 start, u64 end,
 		    struct crab_record *records, u32 cap);
 	u64 (*beyond)(struct crab_engine *engine, u64 key);
-	int (*insert)(struct crab_engine *engine, u64 key, u64 value,
+	int (*insert)(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
 		      enum crab_insert_mode mode, struct crab_old *old);
-	int (*remove)(struct crab_engine *engine, u64 key, struct crab_old *old);
+	int (*remove)(struct crab_engine *engine, struct crab_flow *flow, u64 key,
+		      struct crab_old *old);
 
 	int (*check)(struct crab_engine *engine, struct crab_check_report *report,
 		     bool (*stop)(void));

@@ -138,12 +138,24 @@ static void info_from_stats(struct crabtree_info *info, const struct crab_engine
 	info->splits = stats->splits;
 	info->unlinks = stats->unlinks;
 	info->repairs = stats->repairs;
-	info->sips = stats->sips;
-	info->sip_lines = stats->sip_lines;
-	info->sip_fences = stats->sip_fences;
-	info->cows = stats->cows;
-	info->cow_lines = stats->cow_lines;
-	info->cow_fences = stats->cow_fences;
+}
+
+/* INFO: what was done since attach */
+static void info_from_counts(struct crabtree_info *info, const struct crab_counts *counts)
+{
+	info->lines = counts->lines;
+	info->fences = counts->fences;
+	info->orders = counts->orders;
+	info->searches = counts->searches;
+	info->inserts = counts->inserts;
+	info->deletes = counts->deletes;
+	info->updates = counts->updates;
+	info->sips = counts->sips;
+	info->sip_lines = counts->sip_lines;
+	info->sip_fences = counts->sip_fences;
+	info->cows = counts->cows;
+	info->cow_lines = counts->cow_lines;
+	info->cow_fences = counts->cow_fences;
 }
 
 /* INFO: how it was attached */
@@ -159,20 +171,14 @@ static void info_from_store(struct crabtree_info *info, const struct crab_store_
 {
 	info_from_super(info, &store->super);
 	info_from_stats(info, &store->stats);
+	info_from_counts(info, &store->counts);
 	info_from_tuning(info, &store->tuning);
 	info->model = ioctl_models[store->needs];
 	strscpy(info->engine, store->engine, sizeof(info->engine));
 	strscpy(info->layout, store->layout, sizeof(info->layout));
 	info->attach_ns = store->attach_ns;
-	info->lines = store->lines;
-	info->fences = store->fences;
-	info->orders = store->orders;
 	info->prepare_lines = store->prepare_lines;
 	info->prepare_fences = store->prepare_fences;
-	info->inserts = store->inserts;
-	info->updates = store->updates;
-	info->deletes = store->deletes;
-	info->searches = store->searches;
 }
 
 static int ioctl_info(struct crab_call *call)

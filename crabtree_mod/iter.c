@@ -5,7 +5,7 @@
  * Invariant: a cursor is two keys; it refers to nothing inside the store, so any
  * change between two reads is harmless and keys ascend strictly across them.
  *
- * Locking: the store's, shared, for the time of one crab_cursor_read().
+ * No lock of its own.
  */
 #include <linux/kernel.h>
 #include <linux/limits.h>
@@ -28,10 +28,8 @@ int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
 
 	if (cursor->done || !cap)
 		return 0;
-	down_read(&store->lock);
 	n = store->engine->ops->scan(store->engine, cursor->next, cursor->end, records,
 				     min_t(u32, cap, S32_MAX));
-	up_read(&store->lock);
 	if (n < 0)
 		return n;
 	last = n ? records[n - 1].key : cursor->end;
@@ -42,8 +40,6 @@ int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
 
 void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor)
 {
-	down_read(&store->lock);
 	cursor->next = store->engine->ops->beyond(store->engine, cursor->next);
-	up_read(&store->lock);
 	cursor->done = cursor->next > cursor->end;
 }

@@ -14,8 +14,8 @@
  * Two vocabularies, never mixed: what is here orders persistence; what other
  * CPUs see is ordered by locks and smp_*() in the callers.
  *
- * Locking: a flow belongs to one thread of execution at a time; its owner
- * serialises it (the writers' flow: the store's lock, held for writing).
+ * Locking: a flow belongs to one thread of execution at a time: each write has its
+ * own.
  */
 #ifndef CRABTREE_PERSIST_H
 #define CRABTREE_PERSIST_H

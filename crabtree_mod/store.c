@@ -13,17 +13,17 @@
  * before it is built upon. "Clean" is believed wherever it stands, for all but the
  * superblock was durable before it was written.
  *
- * Locking: crab_store.lock, an rwsem; the finer scheme of later engines goes
- * behind the same functions.
+ * Locking: none for the verbs, which the engine serves beside each other; a mutex
+ * for turning read-only.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
-#include <linux/atomic.h>
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
-#include <linux/lockdep.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -64,8 +64,10 @@ static void super_geometry(const struct crab_super *super, struct crab_geometry 
 
 static void store_set_readonly(struct crab_store *store, const char *reason)
 {
+	mutex_lock(&store->lock);
 	strscpy(store->reason, reason, sizeof(store->reason));
 	WRITE_ONCE(store->readonly, true);
+	mutex_unlock(&store->lock);
 }
 
 static void store_damaged(struct crab_store *store, const struct crab_damage *damage)
@@ -105,18 +107,18 @@ static enum crab_durability store_durability(const struct crab_store *store)
 /* The part of attach that writes: repairs, then "attached" */
 static int store_open_media(struct crab_store *store)
 {
+	struct crab_flow flow = { .media = store->media };
 	struct crab_engine *engine = store->engine;
 	int err;
 
 	if (store->readonly)
 		return 0;
-	crab_super_keep(&engine->flow);
-	err = engine->ops->repair(engine);
+	crab_super_keep(&flow);
+	err = engine->ops->repair(engine, &flow);
 	if (err)
 		return err;
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
-	crab_super_write(&engine->flow, &store->super);
-	engine->flow = (struct crab_flow) { .media = store->media };
+	crab_super_write(&flow, &store->super);
 	return 0;
 }
 
@@ -162,7 +164,7 @@ struct crab_store *crab_store_attach(struct crab_media *media,
 	store = kzalloc(sizeof(*store), GFP_KERNEL);
 	if (!store)
 		return ERR_PTR(-ENOMEM);
-	init_rwsem(&store->lock);
+	mutex_init(&store->lock);
 	store->media = media;
 	store->options = *options;
 	report->verdict = crab_super_read(media, &store->super, report->reason);
@@ -203,9 +205,12 @@ void crab_store_abandon(struct crab_store *store)
 
 void crab_store_detach(struct crab_store *store)
 {
+	struct crab_flow flow = { };
+
 	if (store && !store->readonly) {
+		flow.media = store->media;
 		store->super.state = CRAB_SUPER_STATE_CLEAN;
-		crab_super_write(&store->engine->flow, &store->super);
+		crab_super_write(&flow, &store->super);
 	}
 	crab_store_abandon(store);
 }
@@ -345,11 +350,8 @@ int crab_store_search(struct crab_store *store, u64 key, u64 *value)
 
 	if (err)
 		return err;
-	atomic64_inc(&store->searches);
-	down_read(&store->lock);
-	err = store->engine->ops->lookup(store->engine, key, value);
-	up_read(&store->lock);
-	return err;
+	crab_count(store->engine, searches, 1);
+	return store->engine->ops->lookup(store->engine, key, value);
 }
 
 int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
@@ -359,44 +361,51 @@ int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
 
 	if (err)
 		return err;
-	atomic64_inc(&store->searches);
-	down_read(&store->lock);
-	err = store->engine->ops->seek(store->engine, key, dir, record);
-	up_read(&store->lock);
-	return err;
+	crab_count(store->engine, searches, 1);
+	return store->engine->ops->seek(store->engine, key, dir, record);
+}
+
+/* A write is allowed; it begins */
+static int store_write_begin(struct crab_store *store, u64 key, struct crab_flow *flow,
+			     struct crab_old *old)
+{
+	*flow = (struct crab_flow){ .media = store->media };
+	old->existed = false;
+	return store_key_ok(key) ?: READ_ONCE(store->readonly) ? -EROFS : 0;
+}
+
+/* What it cost */
+static void store_write_end(struct crab_store *store, const struct crab_flow *flow)
+{
+	crab_count(store->engine, lines, flow->lines);
+	crab_count(store->engine, fences, flow->fences);
+	if (flow->orders)
+		crab_count(store->engine, orders, flow->orders);
 }
 
 int crab_store_insert(struct crab_store *store, u64 key, u64 value,
 		      enum crab_insert_mode mode, struct crab_old *old)
 {
-	int err = store_key_ok(key);
+	struct crab_flow flow;
+	int err = store_write_begin(store, key, &flow, old);
 
 	if (err)
 		return err;
-	old->existed = false;
-	down_write(&store->lock);
-	err = store->readonly ? -EROFS :
-		store->engine->ops->insert(store->engine, key, value, mode, old);
-	if (!err) {
-		store->inserts += !old->existed;
-		store->updates += old->existed;
-	}
-	up_write(&store->lock);
+	err = store->engine->ops->insert(store->engine, &flow, key, value, mode, old);
+	store_write_end(store, &flow);
 	store_kick(store);
 	return err;
 }
 
 int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
 {
-	int err = store_key_ok(key);
+	struct crab_flow flow;
+	int err = store_write_begin(store, key, &flow, old);
 
 	if (err)
 		return err;
-	old->existed = false;
-	down_write(&store->lock);
-	err = store->readonly ? -EROFS : store->engine->ops->remove(store->engine, key, old);
-	store->deletes += !err;
-	up_write(&store->lock);
+	err = store->engine->ops->remove(store->engine, &flow, key, old);
+	store_write_end(store, &flow);
 	return err;
 }
 
@@ -405,14 +414,9 @@ int crab_store_check(struct crab_store *store, struct crab_check_report *report)
 	int err;
 
 	memset(report, 0, sizeof(*report));
-	down_read(&store->lock);
 	err = store->engine->ops->check(store->engine, report, store->options.interrupted);
-	up_read(&store->lock);
-	if (report->damage.count) {
-		down_write(&store->lock);
+	if (report->damage.count)
 		store_damaged(store, &report->damage);
-		up_write(&store->lock);
-	}
 	return err;
 }
 
@@ -421,27 +425,21 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 	const struct crab_engine *engine = store->engine;
 
 	memset(info, 0, sizeof(*info));
-	down_read(&store->lock);
 	info->super = store->super;
 	info->engine = engine->ops->name;
 	info->layout = crab_layout_by_id(engine->ops, store->super.layout)->name;
 	info->needs = crab_layout_by_id(engine->ops, store->super.layout)->needs;
 	info->tuning = engine->tuning;
-	info->orders = engine->flow.orders;
 	info->durability = store->durability;
+	mutex_lock(&store->lock);
 	info->readonly = store->readonly;
 	strscpy(info->reason, store->reason, sizeof(info->reason));
+	mutex_unlock(&store->lock);
 	engine->ops->stats(store->engine, &info->stats);
+	crab_counts_sum(engine, &info->counts);
 	info->attach_ns = store->attach_ns;
-	info->lines = engine->flow.lines;
-	info->fences = engine->flow.fences;
 	info->prepare_lines = READ_ONCE(engine->prepare.lines);
 	info->prepare_fences = READ_ONCE(engine->prepare.fences);
-	info->inserts = store->inserts;
-	info->updates = store->updates;
-	info->deletes = store->deletes;
-	info->searches = atomic64_read(&store->searches);
-	up_read(&store->lock);
 }
 
 bool crab_store_maintain(struct crab_store *store)

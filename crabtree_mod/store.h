@@ -4,8 +4,7 @@
  * lifetime, the lock, the errors and the statistics; what is above it (device,
  * in-kernel users, tools on an image) calls nothing below it.
  *
- * Locking: one rwsem a store, taken inside; no caller holds it. Every function
- * may sleep.
+ * Locking: inside; the verbs run beside each other. Every function may sleep.
  */
 #ifndef CRABTREE_STORE_H
 #define CRABTREE_STORE_H
@@ -70,16 +69,10 @@ struct crab_format_options {
  * @readonly: writes get -EROFS
  * @reason: why, or ""
  * @stats: of the engine
+ * @counts: what was done since attach, on the write path and by readers
  * @attach_ns: how long attach took
- * @lines: lines cleaned on the write path since attach
- * @fences: fences on the write path since attach
- * @orders: stores kept in order on the write path since attach
  * @prepare_lines: lines cleaned off the write path
  * @prepare_fences: fences off the write path
- * @inserts: new keys
- * @updates: replaced values
- * @deletes: deleted keys
- * @searches: lookups and seeks
  */
 struct crab_store_info {
 	struct crab_super super;
@@ -91,16 +84,10 @@ struct crab_store_info {
 	bool readonly;
 	char reason[CRAB_REASON_LEN];
 	struct crab_engine_stats stats;
+	struct crab_counts counts;
 	u64 attach_ns;
-	u64 lines;
-	u64 fences;
-	u64 orders;
 	u64 prepare_lines;
 	u64 prepare_fences;
-	u64 inserts;
-	u64 updates;
-	u64 deletes;
-	u64 searches;
 };
 
 /**
@@ -201,7 +188,8 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old);
  * crab_store_check() - verify every invariant; writes nothing
  * @store: the store
  * @report: out
- * Context: holds writers off for as long as it takes to read every leaf.
+ * Context: holds splits and merges off for as long as it takes to read every leaf, and
+ * each leaf's writers while it reads that leaf.
  * Return: 0, also where errors were found; -EINTR if crab_attach_options.interrupted
  * said so: the report is then of a part.
  */

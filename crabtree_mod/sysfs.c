@@ -44,29 +44,29 @@ static struct sysfs_number number_##_name = {					\
 
 SYSFS_NUMBER(attach_ns, store.attach_ns);
 SYSFS_NUMBER(capacity, store.stats.capacity);
-SYSFS_NUMBER(cow_fences, store.stats.cow_fences);
-SYSFS_NUMBER(cow_lines, store.stats.cow_lines);
-SYSFS_NUMBER(cows, store.stats.cows);
-SYSFS_NUMBER(deletes, store.deletes);
+SYSFS_NUMBER(cow_fences, store.counts.cow_fences);
+SYSFS_NUMBER(cow_lines, store.counts.cow_lines);
+SYSFS_NUMBER(cows, store.counts.cows);
+SYSFS_NUMBER(deletes, store.counts.deletes);
 SYSFS_NUMBER(dram_bytes, store.stats.dram_bytes);
-SYSFS_NUMBER(fences, store.fences);
-SYSFS_NUMBER(inserts, store.inserts);
+SYSFS_NUMBER(fences, store.counts.fences);
+SYSFS_NUMBER(inserts, store.counts.inserts);
 SYSFS_NUMBER(leaves, store.super.leaves);
 SYSFS_NUMBER(leaves_bad, store.stats.leaves_bad);
 SYSFS_NUMBER(leaves_used, store.stats.leaves_used);
-SYSFS_NUMBER(lines, store.lines);
-SYSFS_NUMBER(orders, store.orders);
+SYSFS_NUMBER(lines, store.counts.lines);
+SYSFS_NUMBER(orders, store.counts.orders);
 SYSFS_NUMBER(prepare_fences, store.prepare_fences);
 SYSFS_NUMBER(prepare_lines, store.prepare_lines);
 SYSFS_NUMBER(records, store.stats.records);
 SYSFS_NUMBER(repairs, store.stats.repairs);
-SYSFS_NUMBER(searches, store.searches);
-SYSFS_NUMBER(sip_fences, store.stats.sip_fences);
-SYSFS_NUMBER(sip_lines, store.stats.sip_lines);
-SYSFS_NUMBER(sips, store.stats.sips);
+SYSFS_NUMBER(searches, store.counts.searches);
+SYSFS_NUMBER(sip_fences, store.counts.sip_fences);
+SYSFS_NUMBER(sip_lines, store.counts.sip_lines);
+SYSFS_NUMBER(sips, store.counts.sips);
 SYSFS_NUMBER(splits, store.stats.splits);
 SYSFS_NUMBER(unlinks, store.stats.unlinks);
-SYSFS_NUMBER(updates, store.updates);
+SYSFS_NUMBER(updates, store.counts.updates);
 
 static const char *durability_name(enum crab_durability durability)
 {

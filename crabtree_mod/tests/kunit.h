@@ -44,6 +44,7 @@ int crab_test_del(struct kunit *test, u64 key);
 void crab_test_expect(struct kunit *test, u64 key, int err, u64 value);
 void crab_test_expect_check(struct kunit *test, u64 records);
 struct crab_engine_stats crab_test_stats(struct kunit *test);
+struct crab_counts crab_test_counts(struct kunit *test);
 
 /* Leaves of the media, by number, and by place in the list from the head; NULL: none */
 struct crab_dleaf *crab_test_leaf(struct kunit *test, u32 number);

@@ -61,11 +61,11 @@ static void leaf_costs(struct kunit *test)
 	crab_test_del(test, 1);
 	crab_test_put(test, 2, 1);
 	crab_store_info(t->store, info);
-	KUNIT_EXPECT_EQ(test, info->lines, 4ULL);
-	KUNIT_EXPECT_EQ(test, info->fences, 4ULL);
-	KUNIT_EXPECT_EQ(test, info->inserts, 2ULL);
-	KUNIT_EXPECT_EQ(test, info->updates, 1ULL);
-	KUNIT_EXPECT_EQ(test, info->deletes, 1ULL);
+	KUNIT_EXPECT_EQ(test, info->counts.lines, 4ULL);
+	KUNIT_EXPECT_EQ(test, info->counts.fences, 4ULL);
+	KUNIT_EXPECT_EQ(test, info->counts.inserts, 2ULL);
+	KUNIT_EXPECT_EQ(test, info->counts.updates, 1ULL);
+	KUNIT_EXPECT_EQ(test, info->counts.deletes, 1ULL);
 }
 
 /* The value of free slots is as good as any: the leaf takes another one */

@@ -119,19 +119,30 @@ void crab_test_expect_check(struct kunit *test, u64 records)
 	KUNIT_EXPECT_EQ(test, report.records, records);
 }
 
-struct crab_engine_stats crab_test_stats(struct kunit *test)
+/* INFO, all zero where there is no memory for it */
+static struct crab_store_info *test_info(struct kunit *test)
 {
 	struct crab_test *t = test->priv;
-	struct crab_engine_stats stats;
 	struct crab_store_info *info = kunit_kzalloc(test, sizeof(*info), GFP_KERNEL);
 
-	memset(&stats, 0, sizeof(stats));
 	KUNIT_EXPECT_TRUE(test, info);
-	if (info) {
+	if (info)
 		crab_store_info(t->store, info);
-		stats = info->stats;
-	}
-	return stats;
+	return info;
+}
+
+struct crab_counts crab_test_counts(struct kunit *test)
+{
+	struct crab_store_info *info = test_info(test);
+
+	return info ? info->counts : (struct crab_counts){ };
+}
+
+struct crab_engine_stats crab_test_stats(struct kunit *test)
+{
+	struct crab_store_info *info = test_info(test);
+
+	return info ? info->stats : (struct crab_engine_stats){ };
 }
 
 struct crab_dleaf *crab_test_leaf(struct kunit *test, u32 number)

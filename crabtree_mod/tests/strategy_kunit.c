@@ -139,8 +139,8 @@ static struct strategy_did strategy_read(const struct strategy *s)
 
 	crab_store_info(t->store, s->info);
 	return (struct strategy_did){
-		.lines = s->info->lines, .fences = s->info->fences,
-		.sips = s->info->stats.sips, .cows = s->info->stats.cows,
+		.lines = s->info->counts.lines, .fences = s->info->counts.fences,
+		.sips = s->info->counts.sips, .cows = s->info->counts.cows,
 	};
 }
 
@@ -257,7 +257,7 @@ static void strategy_deterministic(struct kunit *test)
 {
 	struct crab_tuning tuning = { .pair = true, .costs = strategy_costs[0] };
 	struct crab_test *t = test->priv;
-	struct crab_engine_stats stats[2];
+	struct crab_counts counts[2];
 	u32 run, i;
 
 	t->tuning = &tuning;
@@ -268,13 +268,13 @@ static void strategy_deterministic(struct kunit *test)
 		for (i = 0; i < 40; i++)
 			KUNIT_EXPECT_EQ(test, crab_test_del(test, i * 37 % 61), 0);
 		crab_test_expect_check(test, 20);
-		stats[run] = crab_test_stats(test);
+		counts[run] = crab_test_counts(test);
 		crab_test_cut(test);
 	}
 	t->tuning = NULL;
-	KUNIT_EXPECT_GT(test, stats[0].sips, 0ULL);
-	KUNIT_EXPECT_GT(test, stats[0].cows, 0ULL);
-	KUNIT_EXPECT_TRUE(test, !memcmp(&stats[0], &stats[1], sizeof(stats[0])));
+	KUNIT_EXPECT_GT(test, counts[0].sips, 0ULL);
+	KUNIT_EXPECT_GT(test, counts[0].cows, 0ULL);
+	KUNIT_EXPECT_TRUE(test, !memcmp(&counts[0], &counts[1], sizeof(counts[0])));
 }
 
 /* The probe copies for a key in the lower half, whatever the costs say, and only then */
@@ -286,13 +286,13 @@ static void strategy_probe(struct kunit *test)
 
 	t->tuning = &tuning;
 	strategy_fill(test, 8);
-	KUNIT_EXPECT_EQ(test, crab_test_stats(test).cows, 0ULL);
+	KUNIT_EXPECT_EQ(test, crab_test_counts(test).cows, 0ULL);
 	KUNIT_EXPECT_EQ(test, crab_test_put(test, 15, 1), 0);
-	KUNIT_EXPECT_EQ(test, crab_test_stats(test).cows, 1ULL);
+	KUNIT_EXPECT_EQ(test, crab_test_counts(test).cows, 1ULL);
 	KUNIT_EXPECT_EQ(test, crab_test_put(test, 75, 2), 0);
-	KUNIT_EXPECT_EQ(test, crab_test_stats(test).cows, 1ULL);
+	KUNIT_EXPECT_EQ(test, crab_test_counts(test).cows, 1ULL);
 	KUNIT_EXPECT_EQ(test, crab_test_put(test, 15, 3), 0);
-	KUNIT_EXPECT_EQ(test, crab_test_stats(test).cows, 1ULL);	/* an update */
+	KUNIT_EXPECT_EQ(test, crab_test_counts(test).cows, 1ULL);	/* an update */
 	KUNIT_EXPECT_EQ(test, crab_test_del(test, 16), -ENOENT);
 	KUNIT_EXPECT_EQ(test, crab_store_search(t->store, 15, &value), 0);
 	KUNIT_EXPECT_EQ(test, value, 3ULL);

@@ -68,8 +68,8 @@ static void count(struct crab_media *media, const char *strategy, u32 leaf_bytes
 	rewind(file);
 	load(store, file);
 	crab_store_info(store, &info);
-	printf("%s %u %llu %llu\n", strategy, leaf_bytes, (unsigned long long)info.lines,
-	       (unsigned long long)info.fences);
+	printf("%s %u %llu %llu\n", strategy, leaf_bytes, (unsigned long long)info.counts.lines,
+	       (unsigned long long)info.counts.fences);
 	crab_store_detach(store);
 }
 

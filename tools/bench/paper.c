@@ -238,8 +238,8 @@ static void run_rest(struct crab_store *store, u64 n, struct result *r)
 	r->ns[SEARCH] = run_phase(store, SEARCH, n);
 	r->ns[DELETE] = run_phase(store, DELETE, n);
 	crab_store_info(store, &info);
-	r->delete_lines = info.lines - r->info.lines;
-	r->delete_fences = info.fences - r->info.fences;
+	r->delete_lines = info.counts.lines - r->info.counts.lines;
+	r->delete_fences = info.counts.fences - r->info.counts.fences;
 }
 
 static struct result run(const struct system *system, u32 leaf_bytes, u64 n, u32 flags)
@@ -313,19 +313,19 @@ static void print_number(const char *name, double value)
 
 static void print_counts(const struct crab_store_info *info, u64 n)
 {
-	const struct crab_engine_stats *s = &info->stats;
+	const struct crab_counts *c = &info->counts;
 
-	print_number("lines", (double)info->lines / n);
-	print_number("fences", (double)info->fences / n);
-	print_number("orders", (double)info->orders / n);
+	print_number("lines", (double)c->lines / n);
+	print_number("fences", (double)c->fences / n);
+	print_number("orders", (double)c->orders / n);
 	print_number("prepare_lines", (double)info->prepare_lines / n);
-	print_number("leaves", s->leaves_used);
-	print_number("sips", (double)s->sips / n);
-	print_number("sip_lines", (double)s->sip_lines / n);
-	print_number("sip_fences", (double)s->sip_fences / n);
-	print_number("cows", (double)s->cows / n);
-	print_number("cow_lines", (double)s->cow_lines / n);
-	print_number("cow_fences", (double)s->cow_fences / n);
+	print_number("leaves", info->stats.leaves_used);
+	print_number("sips", (double)c->sips / n);
+	print_number("sip_lines", (double)c->sip_lines / n);
+	print_number("sip_fences", (double)c->sip_fences / n);
+	print_number("cows", (double)c->cows / n);
+	print_number("cow_lines", (double)c->cow_lines / n);
+	print_number("cow_fences", (double)c->cow_fences / n);
 }
 
 static void print_row(const struct figure *figure, const struct system *system, u32 leaf_bytes,

@@ -118,8 +118,8 @@ static struct cost run_verb(struct crab_store *store, u32 verb, u64 n)
 	}
 	crab_store_info(store, &b);
 	return (struct cost) {
-		.lines = (double)(b.lines - a.lines) / n,
-		.fences = (double)(b.fences - a.fences) / n,
+		.lines = (double)(b.counts.lines - a.counts.lines) / n,
+		.fences = (double)(b.counts.fences - a.counts.fences) / n,
 		.prepare_lines = (double)(b.prepare_lines - a.prepare_lines) / n,
 		.prepare_fences = (double)(b.prepare_fences - a.prepare_fences) / n,
 	};

@@ -66,12 +66,23 @@ static void info_stats(struct crabtree_info *info, const struct crab_engine_stat
 	info->splits = stats->splits;
 	info->unlinks = stats->unlinks;
 	info->repairs = stats->repairs;
-	info->sips = stats->sips;
-	info->sip_lines = stats->sip_lines;
-	info->sip_fences = stats->sip_fences;
-	info->cows = stats->cows;
-	info->cow_lines = stats->cow_lines;
-	info->cow_fences = stats->cow_fences;
+}
+
+static void info_counts(struct crabtree_info *info, const struct crab_counts *counts)
+{
+	info->lines = counts->lines;
+	info->fences = counts->fences;
+	info->orders = counts->orders;
+	info->searches = counts->searches;
+	info->inserts = counts->inserts;
+	info->deletes = counts->deletes;
+	info->updates = counts->updates;
+	info->sips = counts->sips;
+	info->sip_lines = counts->sip_lines;
+	info->sip_fences = counts->sip_fences;
+	info->cows = counts->cows;
+	info->cow_lines = counts->cow_lines;
+	info->cow_fences = counts->cow_fences;
 }
 
 static void info_tuning(struct crabtree_info *info, const struct crab_tuning *tuning)
@@ -91,17 +102,11 @@ static void info_store(struct crabtree_info *info, const struct crab_store_info 
 	copy_text(info->layout, from->layout, sizeof(info->layout));
 	copy_text(info->reason, from->reason, sizeof(info->reason));
 	info->attach_ns = from->attach_ns;
-	info->lines = from->lines;
-	info->fences = from->fences;
-	info->orders = from->orders;
 	info->prepare_lines = from->prepare_lines;
 	info->prepare_fences = from->prepare_fences;
-	info->inserts = from->inserts;
-	info->updates = from->updates;
-	info->deletes = from->deletes;
-	info->searches = from->searches;
 	info_super(info, &from->super);
 	info_stats(info, &from->stats);
+	info_counts(info, &from->counts);
 	info_tuning(info, &from->tuning);
 }
 

@@ -8,7 +8,7 @@
  * It exists to be compared with. The truth stays the list: attach writes the
  * bitmap anew from what the list reaches, so nothing can leak by it either.
  *
- * Locking: the store's, exclusive.
+ * Locking: crab_tree.structure.
  */
 #include <linux/bitops.h>
 #include <linux/kernel.h>
@@ -28,26 +28,28 @@ bool crab_bitmap_fits(const struct crab_geometry *geo)
 	       DIV_ROUND_UP_ULL(geo->leaves, BITMAP_BITS) * sizeof(__le64);
 }
 
-void crab_bitmap_set(struct crab_tree *tree, u64 leaf, bool used)
+void crab_bitmap_set(struct crab_write *write, u64 leaf, bool used)
 {
+	const struct crab_tree *tree = write->tree;
 	__le64 *word = bitmap_word(tree, leaf);
 	u64 bit = 1ULL << (leaf % BITMAP_BITS), bits;
 
 	if (!tree->base.tuning.on_demand || !tree->sorted)
 		return;
 	bits = crab_load(tree->base.media, word);
-	crab_store(&tree->base.flow, word, used ? bits | bit : bits & ~bit);
-	crab_clean(&tree->base.flow, word, sizeof(*word));
+	crab_store(write->flow, word, used ? bits | bit : bits & ~bit);
+	crab_clean(write->flow, word, sizeof(*word));
 	/* P12: the leaf is taken before it is written, and free after it was unlinked */
-	crab_fence(&tree->base.flow, CRAB_P12_ALLOCATED);
+	crab_fence(write->flow, CRAB_P12_ALLOCATED);
 }
 
-void crab_bitmap_rebuild(struct crab_tree *tree)
+void crab_bitmap_rebuild(struct crab_write *write)
 {
+	const struct crab_tree *tree = write->tree;
 	u64 words = DIV_ROUND_UP_ULL(tree->base.geo.leaves, BITMAP_BITS), i;
 
 	for (i = 0; i < words; i++)
-		crab_store(&tree->base.flow, bitmap_word(tree, i * BITMAP_BITS),
+		crab_store(write->flow, bitmap_word(tree, i * BITMAP_BITS),
 			   tree->pool.used[i]);
-	crab_clean(&tree->base.flow, bitmap_word(tree, 0), words * sizeof(__le64));
+	crab_clean(write->flow, bitmap_word(tree, 0), words * sizeof(__le64));
 }

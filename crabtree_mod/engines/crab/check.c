@@ -99,7 +99,7 @@ static void check_slotted(const struct check *c, const struct crab_leaf *leaf, u
 		r = crab_leaf_record(c->tree, leaf, slot);
 		is_live = r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value;
 		live += is_live;
-		check_that(c, is_live == test_bit(slot, leaf->live), offset,
+		check_that(c, is_live == crab_slotted_is_live(leaf, slot), offset,
 			   "leaf %llu, slot %u: live on the media or in DRAM, not in both",
 			   (unsigned long long)leaf->number, slot);
 		if (is_live)
@@ -145,6 +145,9 @@ static void check_leaf(const struct check *c, const struct crab_leaf *leaf)
 		   "leaf %llu: the index does not lead to it", (unsigned long long)leaf->number);
 	check_that(c, !leaf->next || leaf->next->prev == leaf, offset,
 		   "leaf %llu: neighbours in DRAM disagree", (unsigned long long)leaf->number);
+	check_that(c, leaf->high == check_high(leaf), offset,
+		   "leaf %llu: its range in DRAM does not end where the next one begins",
+		   (unsigned long long)leaf->number);
 	check_header(c, leaf, offset);
 	if (c->tree->sorted)
 		check_sorted(c, leaf, offset);
@@ -178,32 +181,59 @@ static void check_pool(const struct check *c, struct crab_tree *tree)
 		   (unsigned long long)tree->base.geo.leaves);
 }
 
+static void check_counts(const struct check *c, const struct crab_counts *before)
+{
+	const struct crab_tree *tree = c->tree;
+	struct crab_counts now;
+
+	check_that(c, c->report->leaves == tree->leaves, CRAB_HEAD_OFFSET,
+		   "%llu leaves in the list, DRAM counts %llu",
+		   (unsigned long long)c->report->leaves, (unsigned long long)tree->leaves);
+	crab_counts_sum(&tree->base, &now);
+	if (now.inserts != before->inserts || now.deletes != before->deletes)
+		return;		/* each leaf was right; the sum was never the tree's */
+	check_that(c, c->report->records == crab_tree_records(tree), CRAB_HEAD_OFFSET,
+		   "%llu records, DRAM counts %llu", (unsigned long long)c->report->records,
+		   (unsigned long long)crab_tree_records(tree));
+}
+
+/* The structure stands still; of each leaf the records do, while it is read */
+static int check_tree(const struct check *c, bool (*stop)(void))
+{
+	const struct crab_damage *damage = &c->tree->base.damage;
+	struct crab_leaf *leaf;
+
+	check_head(c);
+	for (leaf = c->tree->first; leaf; leaf = leaf->next) {
+		if (stop && stop())
+			return -EINTR;
+		if (leaf->bad) {
+			crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
+			continue;
+		}
+		spin_lock(&leaf->lock);
+		check_leaf(c, leaf);
+		spin_unlock(&leaf->lock);
+		cond_resched();
+	}
+	return 0;
+}
+
 int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report,
 		    bool (*stop)(void))
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 	struct check c = { .tree = tree, .report = report };
-	const struct crab_leaf *leaf;
+	struct crab_counts before;
+	int err;
 
-	check_head(&c);
-	for (leaf = tree->first; leaf; leaf = leaf->next) {
-		if (stop && stop())
-			return -EINTR;
-		if (leaf->bad)
-			crab_damage_note(&report->damage, engine->damage.offset, "%s",
-					 engine->damage.what);
-		else
-			check_leaf(&c, leaf);
-		cond_resched();
+	mutex_lock(&tree->structure);
+	crab_counts_sum(engine, &before);
+	err = check_tree(&c, stop);
+	if (!err && !engine->damage.count) {
+		check_counts(&c, &before);
+		check_pool(&c, tree);
 	}
-	if (engine->damage.count)
-		return 0;
-	check_that(&c, report->leaves == tree->leaves, CRAB_HEAD_OFFSET,
-		   "%llu leaves in the list, DRAM counts %llu",
-		   (unsigned long long)report->leaves, (unsigned long long)tree->leaves);
-	check_that(&c, report->records == tree->records, CRAB_HEAD_OFFSET,
-		   "%llu records, DRAM counts %llu",
-		   (unsigned long long)report->records, (unsigned long long)tree->records);
-	check_pool(&c, tree);
-	return 0;
+	mutex_unlock(&tree->structure);
+	return err;
 }

@@ -3,16 +3,23 @@
  * This file declares the engine `crab`: a B+-tree whose leaves form a linked
  * list on the media and whose internal nodes are in DRAM (seed 000, section 4).
  *
- * One file a noun: engine.c the verbs, leaf.c what leaves of both layouts share,
+ * One file a noun: engine.c the verbs, access.c how they come into a leaf beside each
+ * other, leaf.c what leaves of both layouts share,
  * leaf_slotted.c and leaf_sorted.c the layouts, strategy.c the choice between
  * shifting and copying, link.c the words that link leaves, bitmap.c allocation on
  * demand, smo.c the structure changes, smo_sorted.c those of sorted leaves in
  * place, recover.c FORMAT and attach, check.c the verifier.
  *
- * Locking: as in engine.h; nothing here takes a lock but the pool's.
+ * Locking: access.c tells it. Functions that take a struct crab_write and a leaf
+ * want that leaf locked; those that store to it, within its write section too.
  */
 #ifndef CRABTREE_ENGINES_CRAB_H
 #define CRABTREE_ENGINES_CRAB_H
+
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/seqlock.h>
+#include <linux/spinlock.h>
 
 #include "../../engine.h"
 #include "../../index.h"
@@ -23,11 +30,15 @@
 
 /**
  * struct crab_leaf - what DRAM knows of a leaf in the list
- * @prev: the leaf before it, NULL for the first
+ * @prev: the leaf before it, NULL for the first; under crab_tree.structure, as is @next
  * @next: the leaf behind it, NULL for the last
+ * @rcu: of a dead leaf
  * @low: the least key that it may hold; its place in the index
+ * @high: the least key that it may not hold; @low in a dead leaf
  * @void_value: slotted: value of its free slots
  * @number: which leaf of the pool; CRAB_LEAF_NOWHERE for a gap in a damaged list
+ * @lock: of all that follows, the records, and changes of what stands above
+ * @seq: odd while a record or the range changes and until that is durable
  * @count: live records
  * @torn: slots that a power cut left torn, and that repair completes
  * @twin: sorted: the slot that is void because its right neighbour has its key, or
@@ -35,29 +46,41 @@
  * @bad: quarantined: every access to its range gives -EUCLEAN
  * @doubt: a key of its range was seen where it must not be: what is not found here
  *	gives -EUCLEAN, not -ENOENT
- * @live: slotted: a bit a slot; behind it a byte a slot: the fingerprint of its key
+ * @fps: slotted: a byte a slot: the fingerprint of its key, 0 in a free one
  *
+ * All but the fingerprints is one line of the cache, where locks are not debugged.
  * Fingerprints are the idea of the FPTree and of NBTree (seed 004); here they
  * are never on the media, and so cost no line.
  */
 struct crab_leaf {
-	struct crab_leaf *prev;
-	struct crab_leaf *next;
+	union {
+		struct {
+			struct crab_leaf *prev;
+			struct crab_leaf *next;
+		};
+		struct rcu_head rcu;
+	};
 	u64 low;
+	u64 high;
 	u64 void_value;
 	u64 number;
+	spinlock_t lock;
+	seqcount_spinlock_t seq;
 	u16 count;
 	u16 torn;
 	u16 twin;
 	bool bad;
 	bool doubt;
-	unsigned long live[];
+	u8 fps[] __aligned(8);
 };
 
 /* No store lives long enough to reach it; one with a forged header has no births left */
 #define CRAB_BIRTH_MAX		(1ULL << 62)
 #define CRAB_LEAF_NOWHERE	(~0ULL)
 #define CRAB_LEAF_NO_TWIN	0xffff
+
+/* Leaves that take the place of others in one change of the structure, at most */
+#define CRAB_SMO_FRESH		2
 
 /* Slots in the line of the header, which is written and cleaned with it: none is prepared */
 #define CRAB_SLOTTED_BESIDE	1
@@ -66,36 +89,36 @@ static_assert(offsetof(struct crab_dleaf, slots[CRAB_SLOTTED_BESIDE]) == CRAB_LI
 
 /**
  * struct crab_tree - an attached engine
- * @base: what the store knows; the store's lock covers all but @pool
+ * @base: what the store knows
  * @pool: free leaves, under its own lock
  * @index: internal nodes
+ * @structure: of the list, the ranges, the index's changes and all below that changes
  * @first: first leaf of the list, never unlinked; NULL if the head is damaged
  * @last: last leaf
  * @sorted: layout sorted, else slotted
  * @slots: records a leaf can hold
- * @live_words: words of crab_leaf.live
  * @birth: of the youngest leaf
- * @records: live records in all leaves
+ * @records: live records that attach found
  * @leaves: leaves in the list
  * @bad: quarantined leaves and gaps
  * @splits: since attach
  * @unlinks: since attach
  * @torn: slots that attach found torn
  * @repairs: slots that attach completed
- * @sip: writes done by shifting in place: how many, and their lines and fences
- * @cow: the same of writes done by copying
- * @removed: records removed since compaction last found nothing
- * @scratch: the writers' room for one leaf's records and one more
+ * @wanted: free leaves that a change lacked which gave -ENOSPC
+ * @walked: deletes there were when compaction last found nothing
+ * @fresh: descriptors at hand for the next change
+ * @scratch: room for the records of two leaves and one more
  */
 struct crab_tree {
 	struct crab_engine base;
 	struct crab_pool pool;
 	struct crab_index index;
+	struct mutex structure;
 	struct crab_leaf *first;
 	struct crab_leaf *last;
 	bool sorted;
 	u32 slots;
-	u32 live_words;
 	u64 birth;
 	u64 records;
 	u64 leaves;
@@ -104,12 +127,9 @@ struct crab_tree {
 	u64 unlinks;
 	u64 torn;
 	u64 repairs;
-	struct crab_tally {
-		u64 count;
-		u64 lines;
-		u64 fences;
-	} sip, cow;
-	u64 removed;
+	u32 wanted;
+	u64 walked;
+	struct crab_leaf *fresh[CRAB_SMO_FRESH];
 	struct crab_record *scratch;
 };
 
@@ -117,6 +137,9 @@ static inline struct crab_tree *crab_tree_of(struct crab_engine *engine)
 {
 	return container_of(engine, struct crab_tree, base);
 }
+
+/** crab_tree_records() - live records, where no write is under way */
+u64 crab_tree_records(const struct crab_tree *tree);
 
 static inline u64 crab_leaf_offset(const struct crab_geometry *geo, u64 number)
 {
@@ -133,6 +156,101 @@ static inline struct crab_dhead *crab_list_head(const struct crab_media *media)
 {
 	return (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
 }
+
+/* access.c: into a leaf and out again */
+
+/**
+ * struct crab_reader - a read under way
+ * @tree: where
+ * @leaf: which leaf it is in, or NULL
+ * @seq: of the leaf, when it came
+ * @tries: how often it tried
+ * @insists: it holds crab_tree.structure and the leaf's lock
+ */
+struct crab_reader {
+	struct crab_tree *tree;
+	struct crab_leaf *leaf;
+	unsigned int seq;
+	u32 tries;
+	bool insists;
+};
+
+/**
+ * crab_reader_enter() - into the leaf whose range holds a key
+ * @reader: @tree is given, the rest zero or from the call before
+ * @key: any
+ * Context: may sleep, before the section; the section is RCU and must not.
+ * Return: the leaf, or ERR_PTR(-EUCLEAN) where it is quarantined; crab_reader_leave()
+ * in either case.
+ */
+struct crab_leaf *crab_reader_enter(struct crab_reader *reader, u64 key);
+
+/** crab_reader_leave() - out of it; false: what was read does not count, enter again */
+bool crab_reader_leave(struct crab_reader *reader);
+
+/** crab_reader_end() - the read is over, after the last leave */
+void crab_reader_end(struct crab_reader *reader);
+
+/**
+ * struct crab_write - a write under way
+ * @tree: where
+ * @flow: its stores, cleans and fences
+ * @structure: it holds crab_tree.structure
+ * @compacted: it has looked for room in the whole tree
+ * @sparse: the leaf it removed a record from is to be merged
+ */
+struct crab_write {
+	struct crab_tree *tree;
+	struct crab_flow *flow;
+	bool structure;
+	bool compacted;
+	bool sparse;
+};
+
+/** crab_write_insist() - take the structure; no leaf is locked; may sleep */
+void crab_write_insist(struct crab_write *write);
+
+/** crab_write_try_structure() - take it if nobody has it, with a leaf locked */
+bool crab_write_try_structure(struct crab_write *write);
+
+/** crab_write_may_change() - the same, and whether all is reserved that a change needs */
+bool crab_write_may_change(struct crab_write *write);
+
+/** crab_write_end() - the write is over: give the structure back; may sleep */
+void crab_write_end(struct crab_write *write);
+
+/**
+ * crab_leaf_lock() - lock the leaf whose range holds a key
+ * @write: the write
+ * @key: any
+ * Context: may sleep; what follows must not, until crab_leaf_unlock().
+ * Return: the leaf, or ERR_PTR(-EUCLEAN) where it is quarantined.
+ */
+struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key);
+void crab_leaf_unlock(struct crab_leaf *leaf);
+
+/** crab_leaf_lock_pair() - two neighbours, while the write holds the structure */
+void crab_leaf_lock_pair(struct crab_write *write, struct crab_leaf *left,
+			 struct crab_leaf *right);
+void crab_leaf_unlock_pair(struct crab_leaf *left, struct crab_leaf *right);
+
+/** crab_leaf_begin() - a write section of a locked leaf: readers wait for its end */
+static inline void crab_leaf_begin(struct crab_leaf *leaf)
+{
+	write_seqcount_begin(&leaf->seq);
+}
+
+/** crab_leaf_end() - what was written is durable */
+static inline void crab_leaf_end(struct crab_leaf *leaf)
+{
+	write_seqcount_end(&leaf->seq);
+}
+
+void crab_leaf_begin_pair(struct crab_leaf *left, struct crab_leaf *right);
+void crab_leaf_end_pair(struct crab_leaf *left, struct crab_leaf *right);
+
+/** crab_leaf_kill() - a locked leaf was replaced: its range is empty from now on */
+void crab_leaf_kill(struct crab_leaf *leaf);
 
 /* link.c: headers and the words that link them */
 
@@ -166,7 +284,7 @@ u64 crab_link_end(u32 store_id, u64 offset, u64 birth);
 static inline struct crab_dslot *crab_leaf_slot(const struct crab_tree *tree,
 						const struct crab_leaf *leaf, u32 slot)
 {
-	return &crab_leaf_media(tree, leaf->number)->slots[slot];
+	return &crab_leaf_media(tree, READ_ONCE(leaf->number))->slots[slot];
 }
 
 static inline u64 crab_leaf_key(const struct crab_tree *tree, const struct crab_leaf *leaf,
@@ -193,7 +311,7 @@ struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct c
 				    u32 slot);
 
 /** crab_leaf_update() - a value in place (P6); in a slotted leaf not its void */
-void crab_leaf_update(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 value);
+void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value);
 
 /** crab_leaf_gather() - all records with keys in [@start, @end], sorted; returns how many */
 u32 crab_leaf_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
@@ -214,14 +332,14 @@ void crab_leaf_condemn(const struct crab_tree *tree, struct crab_leaf *leaf,
 
 /**
  * crab_leaf_fresh() - write a whole leaf that nothing links to yet; the caller fences (P7)
- * @tree: the tree
+ * @write: the write
  * @spare: where
  * @head: @next and @low are given; the rest is filled in
  * @records: what it holds, sorted
  * @count: how many, at most the slots of a leaf
  * @leaf: out: its descriptor, allocated by the caller
  */
-void crab_leaf_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+void crab_leaf_fresh(struct crab_write *write, const struct crab_spare *spare,
 		     struct crab_head *head, const struct crab_record *records, u32 count,
 		     struct crab_leaf *leaf);
 
@@ -236,16 +354,22 @@ void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		       struct crab_damage *damage);
 
 /** crab_slotted_repair() - complete half-set landmarks, durable with P3 */
-void crab_slotted_repair(struct crab_tree *tree, struct crab_leaf *leaf);
-void crab_slotted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+void crab_slotted_repair(struct crab_write *write, struct crab_leaf *leaf);
+void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare,
 			struct crab_head *head, const struct crab_record *records, u32 count,
 			struct crab_leaf *leaf);
 
 /** crab_slotted_insert() - a record into a free slot (P6); there is one, @value is not void */
-void crab_slotted_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value);
+void crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value);
 
 /** crab_slotted_remove() - landmarks into a live slot (P6) */
-void crab_slotted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot);
+void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
+
+/** crab_slotted_is_live() - does a slot hold a record? */
+static inline bool crab_slotted_is_live(const struct crab_leaf *leaf, u32 slot)
+{
+	return READ_ONCE(leaf->fps[slot]);
+}
 
 /** crab_slotted_void() - a random value that no record here has and that nobody favours */
 u64 crab_slotted_void(const struct crab_record *records, u32 count);
@@ -263,7 +387,7 @@ u32 crab_sorted_gather(const struct crab_tree *tree, const struct crab_leaf *lea
 		       u64 start, u64 end, struct crab_record *records);
 void crab_sorted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		      struct crab_damage *damage);
-void crab_sorted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+void crab_sorted_fresh(struct crab_write *write, const struct crab_spare *spare,
 		       struct crab_head *head, const struct crab_record *records, u32 count,
 		       struct crab_leaf *leaf);
 
@@ -276,29 +400,29 @@ u32 crab_sorted_place(const struct crab_tree *tree, const struct crab_leaf *leaf
 
 /**
  * crab_sorted_copy() - write a fresh leaf, another's with one change; the caller fences (P7)
- * @tree: the tree
+ * @write: the write
  * @leaf: the other
  * @head: of the fresh one, whole
  * @number: where
  * @slot: of the change
  * @rider: goes in front of @slot; NULL: @slot is left out
  */
-void crab_sorted_copy(struct crab_tree *tree, const struct crab_leaf *leaf,
+void crab_sorted_copy(struct crab_write *write, const struct crab_leaf *leaf,
 		      const struct crab_head *head, u64 number, u32 slot,
 		      const struct crab_record *rider);
 
 /** crab_sorted_shift_in() - insert at @pos by shifting right (P6) */
-void crab_sorted_shift_in(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos,
+void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos,
 			  u64 key, u64 value);
 
 /** crab_sorted_shift_out() - remove slot @pos by shifting left (P6) */
-void crab_sorted_shift_out(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos);
+void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos);
 
 /** crab_sorted_end() - let the records end before @slot (P10); the caller counts them */
-void crab_sorted_end(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot);
+void crab_sorted_end(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
 
 /** crab_sorted_append() - @count records behind the end, revealed by the first one (P11, P6) */
-void crab_sorted_append(struct crab_tree *tree, struct crab_leaf *leaf,
+void crab_sorted_append(struct crab_write *write, struct crab_leaf *leaf,
 			const struct crab_record *records, u32 count);
 
 /**
@@ -314,7 +438,7 @@ void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
 			 const struct crab_leaf *behind);
 
 /** crab_sorted_complete() - close the gap over a twin, end the leaf before what overlaps */
-void crab_sorted_complete(struct crab_tree *tree, struct crab_leaf *leaf);
+void crab_sorted_complete(struct crab_write *write, struct crab_leaf *leaf);
 
 /* strategy.c */
 
@@ -333,24 +457,40 @@ bool crab_strategy_is_sip(const struct crab_tree *tree, u64 sip, u64 cow);
 /* bitmap.c */
 
 /** crab_bitmap_set() - one leaf taken or given back, durable (P12) */
-void crab_bitmap_set(struct crab_tree *tree, u64 leaf, bool used);
+void crab_bitmap_set(struct crab_write *write, u64 leaf, bool used);
 
 /** crab_bitmap_fits() - is there room for it between the head and the pool? */
 bool crab_bitmap_fits(const struct crab_geometry *geo);
 
 /** crab_bitmap_rebuild() - write all of it from what the list reaches; durable with P3 */
-void crab_bitmap_rebuild(struct crab_tree *tree);
+void crab_bitmap_rebuild(struct crab_write *write);
 
-/* smo.c: structure changes */
+/* smo.c: structure changes; the write holds crab_tree.structure */
+
+/** crab_smo_is_reserved() - is everything at hand that a change needs, but free leaves? */
+bool crab_smo_is_reserved(const struct crab_tree *tree);
+
+/**
+ * crab_smo_reserve() - see to it
+ * @tree: the tree
+ * Context: may sleep; no leaf is locked.
+ * Return: 0 or -ENOMEM.
+ */
+int crab_smo_reserve(struct crab_tree *tree);
+
+/**
+ * crab_smo_compact() - merge neighbours that are sparse until a change can go on
+ * @write: the write that got -ENOSPC; it has no leaf locked
+ * Context: may sleep.
+ * Return: 0 if there is room now, -ENOSPC, -ENOMEM.
+ */
+int crab_smo_compact(struct crab_write *write);
 
 /** crab_smo_add() - insert into a leaf that is full: split it, or append a leaf */
-int crab_smo_add(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value);
+int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value);
 
 /** crab_smo_rewrite() - put a record whose value is the leaf's void: a new leaf, a new void */
-int crab_smo_rewrite(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value);
-
-/** crab_smo_unlink() - remove the last record of a leaf together with the leaf */
-void crab_smo_unlink(struct crab_tree *tree, struct crab_leaf *leaf);
+int crab_smo_rewrite(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value);
 
 /** crab_smo_prepare() - maintain: make one free leaf's landmarks durable (P5) */
 bool crab_smo_prepare(struct crab_tree *tree);
@@ -360,41 +500,51 @@ void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, 
 
 /**
  * crab_smo_copy() - copy on write of a sorted leaf
- * @tree: the tree
+ * @write: the write
  * @leaf: it stays, at another place
  * @slot: of the change
  * @rider: goes in front of @slot; NULL: @slot goes
  * Return: 0, or -ENOSPC with nothing changed.
  */
-int crab_smo_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
+int crab_smo_copy(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 		  const struct crab_record *rider);
 
 /** crab_smo_split_right() - all records but the first @keep, and @rider, to a fresh leaf behind */
-int crab_smo_split_right(struct crab_tree *tree, struct crab_leaf *leaf, u32 keep,
+int crab_smo_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 keep,
 			 const struct crab_record *rider);
 
-/** crab_smo_balance() - a leaf and the one behind it by one or two, by the records of both */
-int crab_smo_balance(struct crab_tree *tree, struct crab_leaf *leaf, u32 fresh);
+/** crab_smo_balance() - a leaf and the one behind it, both locked, by one or two */
+int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh);
 
-/** crab_smo_bypass() - unlink @leaf, whose records are elsewhere or gone */
-void crab_smo_bypass(struct crab_tree *tree, struct crab_leaf *leaf);
+/**
+ * crab_smo_bypass() - unlink @leaf, whose records are elsewhere or gone
+ *
+ * It and the leaf before it are locked and in a write section.
+ */
+void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf);
 
 /** crab_smo_with() - the records of @leaf and one more, or one changed, into scratch */
 u32 crab_smo_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key, u64 value);
 
 /* smo_sorted.c: the verbs on sorted leaves, and the repair of their list */
-int crab_sorted_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value,
+
+/** crab_sorted_insert() - or -EAGAIN: it needs the structure, or what is reserved */
+int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value,
 		       enum crab_insert_mode mode, struct crab_old *old);
-int crab_sorted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u64 key,
-		       struct crab_old *old);
+
+/** crab_sorted_remove() - a slot of a leaf that stays; or -EAGAIN: it needs the structure */
+int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
+
+/** crab_sorted_rebalance() - after a remove that left the leaf of @key sparse; none is locked */
+void crab_sorted_rebalance(struct crab_write *write, u64 key);
 
 /** crab_sorted_repair() - complete what is torn, unlink what is empty (P6, P8, P10) */
-void crab_sorted_repair(struct crab_tree *tree);
+void crab_sorted_repair(struct crab_write *write);
 
 /* recover.c */
 int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo);
 struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab_geometry *geo);
-int crab_tree_repair(struct crab_engine *engine);
+int crab_tree_repair(struct crab_engine *engine, struct crab_flow *flow);
 void crab_tree_detach(struct crab_engine *engine);
 
 /* check.c */

@@ -7,44 +7,42 @@
  * one that returns an error has changed no record. (A full pool may have had
  * sparse neighbours merged on the way, each merge durable and whole.)
  *
- * Locking: the store's, as engine.h says.
+ * Locking: access.c tells it.
  */
-#include <linux/bitmap.h>
-#include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "crab.h"
 
-/* The leaf whose range holds @key, or ERR_PTR(-EUCLEAN) where that is quarantined */
-static struct crab_leaf *tree_leaf(const struct crab_tree *tree, u64 key)
+static int leaf_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+		       u64 *value)
 {
-	struct crab_leaf *leaf;
+	int slot = crab_leaf_find(tree, leaf, key);
 
-	if (!tree->first)
-		return ERR_PTR(-EUCLEAN);
-	leaf = crab_index_find(&tree->index, key);
-	return leaf->bad ? ERR_PTR(-EUCLEAN) : leaf;
-}
-
-static int tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
-{
-	struct crab_tree *tree = crab_tree_of(engine);
-	struct crab_leaf *leaf = tree_leaf(tree, key);
-	int slot;
-
-	if (IS_ERR(leaf))
-		return PTR_ERR(leaf);
-	slot = crab_leaf_find(tree, leaf, key);
 	if (slot < 0)
 		return leaf->doubt ? -EUCLEAN : -ENOENT;
 	*value = crab_leaf_record(tree, leaf, slot).value;
 	return 0;
+}
+
+static int tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
+{
+	struct crab_reader reader = { .tree = crab_tree_of(engine) };
+	struct crab_leaf *leaf;
+	int err;
+
+	do {
+		leaf = crab_reader_enter(&reader, key);
+		err = IS_ERR(leaf) ? PTR_ERR(leaf) : leaf_lookup(reader.tree, leaf, key, value);
+	} while (!crab_reader_leave(&reader));
+	crab_reader_end(&reader);
+	return err;
 }
 
 /* The record nearest to @key in one leaf; false if none lies in the direction */
@@ -67,120 +65,295 @@ static bool leaf_seek(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return found;
 }
 
+/*
+ * The record nearest to @at in the leaf that holds it; -ENOENT: go on at @at, which is then
+ * the nearest key of the neighbour's, unless @end
+ */
+static int seek_leaf(struct crab_reader *reader, u64 *at, enum crab_seek_dir dir,
+		     struct crab_record *record, bool *end)
+{
+	struct crab_leaf *leaf;
+	u64 next = 0;
+	int err;
+
+	do {
+		leaf = crab_reader_enter(reader, *at);
+		err = PTR_ERR_OR_ZERO(leaf);
+		if (err)
+			continue;
+		if (!leaf_seek(reader->tree, leaf, *at, dir, record))
+			err = -ENOENT;
+		next = dir == CRAB_SEEK_GE ? READ_ONCE(leaf->high) : READ_ONCE(leaf->low) - 1;
+	} while (!crab_reader_leave(reader));
+	*at = next;
+	*end = next == CRAB_KEY_EMPTY;		/* also behind the least low there is, 0 */
+	return err;
+}
+
 static int tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		     struct crab_record *record)
 {
-	struct crab_tree *tree = crab_tree_of(engine);
-	struct crab_leaf *leaf = tree_leaf(tree, key);
+	struct crab_reader reader = { .tree = crab_tree_of(engine) };
+	bool end;
+	int err;
 
-	if (IS_ERR(leaf))
-		return PTR_ERR(leaf);
-	for (; leaf; leaf = dir == CRAB_SEEK_GE ? leaf->next : leaf->prev) {
-		if (leaf->bad)
-			return -EUCLEAN;
-		if (leaf_seek(tree, leaf, key, dir, record))
-			return 0;
-	}
-	return -ENOENT;
+	do {
+		err = seek_leaf(&reader, &key, dir, record, &end);
+	} while (err == -ENOENT && !end);
+	crab_reader_end(&reader);
+	return err;
+}
+
+/* Records of the leaf that holds @at, all of one moment; @at goes on to the next leaf */
+static int scan_leaf(struct crab_reader *reader, u64 *at, u64 end, struct crab_record *room)
+{
+	struct crab_leaf *leaf;
+	u64 next = 0;
+	int got;
+
+	do {
+		leaf = crab_reader_enter(reader, *at);
+		got = PTR_ERR_OR_ZERO(leaf);
+		if (got)
+			continue;
+		got = crab_leaf_gather(reader->tree, leaf, *at, end, room);
+		next = READ_ONCE(leaf->high);
+	} while (!crab_reader_leave(reader));
+	if (got >= 0)
+		*at = next;
+	return got;
 }
 
 static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 		     struct crab_record *records, u32 cap)
 {
-	struct crab_tree *tree = crab_tree_of(engine);
-	struct crab_leaf *leaf = tree_leaf(tree, start);
+	struct crab_reader reader = { .tree = crab_tree_of(engine) };
 	struct crab_record *room;
-	u32 count = 0, n;
+	u32 count = 0;
+	int got = 0;
 
-	if (IS_ERR(leaf))
-		return PTR_ERR(leaf);
-	room = kmalloc_array(tree->slots, sizeof(*room), GFP_NOIO);
+	room = kmalloc_array(reader.tree->slots, sizeof(*room), GFP_NOIO);
 	if (!room)
 		return -ENOMEM;
-	for (; leaf && leaf->low <= end && count < cap; leaf = leaf->next) {
-		if (leaf->bad)
+	while (count < cap && start <= end) {
+		got = scan_leaf(&reader, &start, end, room);
+		if (got < 0)
 			break;	/* the next call begins here, and says so */
-		n = min(crab_leaf_gather(tree, leaf, start, end, room), cap - count);
-		memcpy(records + count, room, n * sizeof(*room));
-		count += n;
+		got = min_t(u32, got, cap - count);
+		memcpy(records + count, room, got * sizeof(*room));
+		count += got;
+		cond_resched();
 	}
+	crab_reader_end(&reader);
 	kfree(room);
-	return !count && leaf && leaf->low <= end && leaf->bad ? -EUCLEAN : (int)count;
+	return count || got >= 0 ? (int)count : got;
 }
 
 static u64 tree_beyond(struct crab_engine *engine, u64 key)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
-	struct crab_leaf *leaf = tree->first ? crab_index_find(&tree->index, key) : NULL;
+	struct crab_leaf *leaf;
 	u64 low = 0;
 
+	mutex_lock(&tree->structure);
+	leaf = crab_index_find(&tree->index, key);
 	while (leaf && !leaf->bad)	/* served, but with nothing from @key on */
 		leaf = leaf->next;
 	for (; leaf && (leaf->bad || leaf->low == low); leaf = leaf->next)
 		low = leaf->low;	/* where a leaf that a cut emptied lies, too */
-	return leaf ? max(key, leaf->low) : CRAB_KEY_EMPTY;
+	key = leaf ? max(key, leaf->low) : CRAB_KEY_EMPTY;
+	mutex_unlock(&tree->structure);
+	return key;
 }
 
-static int tree_add(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
+/* A write that replaces the leaf, if it may */
+static int slotted_change(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value,
+			  int (*change)(struct crab_write *write, struct crab_leaf *leaf, u64 key,
+					u64 value))
 {
-	if (leaf->count == tree->slots)
-		return crab_smo_add(tree, leaf, key, value);
-	if (value == leaf->void_value)
-		return crab_smo_rewrite(tree, leaf, key, value);
-	crab_slotted_insert(tree, leaf, key, value);
-	return 0;
+	return crab_write_may_change(write) ? change(write, leaf, key, value) : -EAGAIN;
 }
 
-static int tree_update(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
-		       u64 key, u64 value)
+static int slotted_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
 {
-	if (value == leaf->void_value)
-		return crab_smo_rewrite(tree, leaf, key, value);
-	crab_leaf_update(tree, leaf, slot, value);
-	return 0;
+	bool full = leaf->count == write->tree->slots, is_void = value == leaf->void_value;
+	int err = 0;
+
+	if (full || is_void) {
+		err = slotted_change(write, leaf, key, value,
+				     full ? crab_smo_add : crab_smo_rewrite);
+	} else {
+		crab_leaf_begin(leaf);
+		crab_slotted_insert(write, leaf, key, value);
+		crab_leaf_end(leaf);
+	}
+	if (!err)
+		crab_count(&write->tree->base, inserts, 1);
+	return err;
 }
 
-static int tree_insert(struct crab_engine *engine, u64 key, u64 value,
+static int slotted_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
+			  u64 key, u64 value)
+{
+	int err = 0;
+
+	if (value == leaf->void_value) {
+		err = slotted_change(write, leaf, key, value, crab_smo_rewrite);
+	} else {
+		crab_leaf_begin(leaf);
+		crab_leaf_update(write, leaf, slot, value);
+		crab_leaf_end(leaf);
+	}
+	if (!err)
+		crab_count(&write->tree->base, updates, 1);
+	return err;
+}
+
+static int slotted_put(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value,
 		       enum crab_insert_mode mode, struct crab_old *old)
 {
-	struct crab_tree *tree = crab_tree_of(engine);
-	struct crab_leaf *leaf = tree_leaf(tree, key);
-	int slot;
+	int slot = crab_leaf_find(write->tree, leaf, key);
 
-	if (IS_ERR(leaf))
-		return PTR_ERR(leaf);
-	if (tree->sorted)
-		return crab_sorted_insert(tree, leaf, key, value, mode, old);
-	slot = crab_leaf_find(tree, leaf, key);
 	old->existed = slot >= 0;
 	if (slot < 0)
-		return mode == CRAB_INSERT_REPLACE ? -ENOENT : tree_add(tree, leaf, key, value);
-	old->value = crab_leaf_record(tree, leaf, slot).value;
+		return mode == CRAB_INSERT_REPLACE ? -ENOENT :
+						     slotted_add(write, leaf, key, value);
+	old->value = crab_leaf_record(write->tree, leaf, slot).value;
 	if (mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
-	return tree_update(tree, leaf, slot, key, value);
+	return slotted_update(write, leaf, slot, key, value);
 }
 
-static int tree_remove(struct crab_engine *engine, u64 key, struct crab_old *old)
+static int insert_once(struct crab_write *write, u64 key, u64 value,
+		       enum crab_insert_mode mode, struct crab_old *old)
 {
-	struct crab_tree *tree = crab_tree_of(engine);
-	struct crab_leaf *leaf = tree_leaf(tree, key);
-	int slot;
+	struct crab_leaf *leaf = crab_leaf_lock(write, key);
+	int err;
 
 	if (IS_ERR(leaf))
 		return PTR_ERR(leaf);
-	if (tree->sorted)
-		return crab_sorted_remove(tree, leaf, key, old);
-	slot = crab_leaf_find(tree, leaf, key);
+	if (write->tree->sorted)
+		err = crab_sorted_insert(write, leaf, key, value, mode, old);
+	else
+		err = slotted_put(write, leaf, key, value, mode, old);
+	crab_leaf_unlock(leaf);
+	return err;
+}
+
+/* Sees to what was missing: the structure, memory, free leaves; true: try again */
+static bool insert_again(struct crab_write *write, int *err)
+{
+	if (*err == -EAGAIN) {
+		crab_write_insist(write);
+		*err = crab_smo_reserve(write->tree);
+	} else if (*err == -ENOSPC && !write->compacted) {
+		crab_write_insist(write);
+		write->compacted = true;
+		*err = crab_smo_compact(write);
+	} else {
+		return false;
+	}
+	return !*err;
+}
+
+static int tree_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
+		       enum crab_insert_mode mode, struct crab_old *old)
+{
+	struct crab_write write = { .tree = crab_tree_of(engine), .flow = flow };
+	int err;
+
+	do {
+		err = insert_once(&write, key, value, mode, old);
+	} while (insert_again(&write, &err));
+	crab_write_end(&write);
+	return err;
+}
+
+/* The last record of a leaf, and the leaf; @pred, before it, is locked too */
+static void unlink_last(struct crab_write *write, struct crab_leaf *pred, struct crab_leaf *leaf)
+{
+	crab_leaf_begin_pair(pred, leaf);
+	crab_smo_bypass(write, leaf);
+	crab_leaf_end_pair(pred, leaf);
+}
+
+/* @pred: the leaf before it if that is locked; -EAGAIN if it would have to be */
+static int leaf_remove(struct crab_write *write, struct crab_leaf *pred, struct crab_leaf *leaf,
+		       u64 key, struct crab_old *old)
+{
+	int slot = crab_leaf_find(write->tree, leaf, key), err = 0;
+
 	old->existed = slot >= 0;
 	if (slot < 0)
 		return -ENOENT;
-	old->value = crab_leaf_record(tree, leaf, slot).value;
-	if (leaf->count == 1 && leaf->prev)
-		crab_smo_unlink(tree, leaf);
-	else
-		crab_slotted_remove(tree, leaf, slot);
-	return 0;
+	old->value = crab_leaf_record(write->tree, leaf, slot).value;
+	if (leaf->count == 1 && leaf->low) {	/* the first leaf stays */
+		if (!pred)
+			return -EAGAIN;
+		unlink_last(write, pred, leaf);
+	} else if (write->tree->sorted) {
+		err = crab_sorted_remove(write, leaf, slot);
+	} else {
+		crab_leaf_begin(leaf);
+		crab_slotted_remove(write, leaf, slot);
+		crab_leaf_end(leaf);
+	}
+	if (!err)
+		crab_count(&write->tree->base, deletes, 1);
+	return err;
+}
+
+/* The leaf before that of @key, if this is about to lose its last record; else NULL */
+static struct crab_leaf *remove_pred(struct crab_write *write, u64 key)
+{
+	struct crab_leaf *leaf;
+
+	if (!write->structure)
+		return NULL;
+	leaf = crab_index_find(&write->tree->index, key);
+	return leaf && !leaf->bad && READ_ONCE(leaf->count) == 1 ? leaf->prev : NULL;
+}
+
+static int remove_once(struct crab_write *write, u64 key, struct crab_old *old)
+{
+	struct crab_leaf *pred = remove_pred(write, key), *leaf;
+	int err;
+
+	if (pred) {
+		leaf = pred->next;
+		crab_leaf_lock_pair(write, pred, leaf);
+		err = leaf_remove(write, pred, leaf, key, old);
+		crab_leaf_unlock_pair(pred, leaf);
+		return err;
+	}
+	leaf = crab_leaf_lock(write, key);
+	if (IS_ERR(leaf))
+		return PTR_ERR(leaf);
+	err = leaf_remove(write, NULL, leaf, key, old);
+	crab_leaf_unlock(leaf);
+	return err;
+}
+
+static int tree_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
+		       struct crab_old *old)
+{
+	struct crab_write write = { .tree = crab_tree_of(engine), .flow = flow };
+	int err;
+
+	while ((err = remove_once(&write, key, old)) == -EAGAIN)
+		crab_write_insist(&write);
+	if (write.sparse)
+		crab_sorted_rebalance(&write, key);
+	crab_write_end(&write);
+	return err;
+}
+
+u64 crab_tree_records(const struct crab_tree *tree)
+{
+	struct crab_counts counts;
+
+	crab_counts_sum(&tree->base, &counts);
+	return tree->records + counts.inserts - counts.deletes;
 }
 
 static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
@@ -190,22 +363,16 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 
 	if (crab_leaf_dram(tree) <= 96)		/* an allocator's size of its own */
 		leaf = min_t(u64, leaf, 96);
-	stats->leaves_used = tree->leaves;
+	stats->leaves_used = READ_ONCE(tree->leaves);
 	stats->leaves_bad = tree->bad;
-	stats->records = tree->records;
+	stats->records = crab_tree_records(tree);
 	stats->capacity = engine->geo.leaves * tree->slots;
 	stats->dram_bytes = tree->leaves * leaf +
 			    tree->index.nodes * sizeof(struct crab_index_node) +
 			    engine->geo.leaves / 8;
-	stats->splits = tree->splits;
-	stats->unlinks = tree->unlinks;
+	stats->splits = READ_ONCE(tree->splits);
+	stats->unlinks = READ_ONCE(tree->unlinks);
 	stats->repairs = tree->repairs;
-	stats->sips = tree->sip.count;
-	stats->sip_lines = tree->sip.lines;
-	stats->sip_fences = tree->sip.fences;
-	stats->cows = tree->cow.count;
-	stats->cow_lines = tree->cow.lines;
-	stats->cow_fences = tree->cow.fences;
 }
 
 static bool tree_maintain(struct crab_engine *engine)

@@ -5,7 +5,7 @@
  *
  * Invariant: only leaf_slotted.c and leaf_sorted.c know which slots are live.
  *
- * Locking: the store's, as engine.h says.
+ * Locking: access.c tells it. What readers call is bounded whatever it reads.
  */
 #include <linux/align.h>
 #include <linux/kernel.h>
@@ -16,18 +16,18 @@
 
 size_t crab_leaf_dram(const struct crab_tree *tree)
 {
-	if (tree->sorted)
-		return sizeof(struct crab_leaf);
-	return sizeof(struct crab_leaf) + tree->live_words * sizeof(long) +
-	       ALIGN(tree->slots, sizeof(u64));
+	return sizeof(struct crab_leaf) + (tree->sorted ? 0 : ALIGN(tree->slots, sizeof(u64)));
 }
 
 struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp)
 {
 	struct crab_leaf *leaf = kzalloc(crab_leaf_dram(tree), gfp);
 
-	if (leaf)
-		leaf->twin = CRAB_LEAF_NO_TWIN;
+	if (!leaf)
+		return NULL;
+	spin_lock_init(&leaf->lock);
+	seqcount_spinlock_init(&leaf->seq, &leaf->lock);
+	leaf->twin = CRAB_LEAF_NO_TWIN;
 	return leaf;
 }
 
@@ -55,10 +55,10 @@ struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct c
 	return record;
 }
 
-void crab_leaf_update(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 value)
+void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value)
 {
-	struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
-	struct crab_flow *flow = &tree->base.flow;
+	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
+	struct crab_flow *flow = write->flow;
 
 	crab_store(flow, &d->value, value);
 	crab_clean(flow, &d->value, sizeof(d->value));
@@ -111,17 +111,17 @@ void crab_leaf_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		crab_slotted_read(tree, leaf, damage);
 }
 
-void crab_leaf_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+void crab_leaf_fresh(struct crab_write *write, const struct crab_spare *spare,
 		     struct crab_head *head, const struct crab_record *records, u32 count,
 		     struct crab_leaf *leaf)
 {
-	head->self = crab_leaf_offset(&tree->base.geo, spare->leaf);
+	head->self = crab_leaf_offset(&write->tree->base.geo, spare->leaf);
 	leaf->low = head->low;
 	leaf->number = spare->leaf;
-	if (tree->sorted)
-		crab_sorted_fresh(tree, spare, head, records, count, leaf);
+	if (write->tree->sorted)
+		crab_sorted_fresh(write, spare, head, records, count, leaf);
 	else
-		crab_slotted_fresh(tree, spare, head, records, count, leaf);
+		crab_slotted_fresh(write, spare, head, records, count, leaf);
 }
 
 void crab_leaf_empty(struct crab_flow *flow, struct crab_dleaf *dleaf,

@@ -17,9 +17,10 @@
  * first operation (P3). An insert or update of the value that is the leaf's void
  * replaces the leaf by one with another void (smo.c).
  *
- * Invariant: crab_leaf.live and the fingerprints agree with the media, except
- * between the first store of a write and the end of its function, under the
- * store's lock.
+ * Invariant: the fingerprints agree with the media, except within a write section of
+ * the leaf.
+ *
+ * Locking: access.c tells it.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -33,22 +34,26 @@
 #define FP_ONES		0x0101010101010101ULL
 #define FP_HIGHS	0x8080808080808080ULL
 
+/* Never 0, which is a free slot's */
 static u8 fingerprint(u64 key)
 {
-	return (key * FP_FACTOR) >> 56;
-}
-
-static u8 *leaf_fps(const struct crab_tree *tree, const struct crab_leaf *leaf)
-{
-	return (u8 *)(leaf->live + tree->live_words);
+	return (key * FP_FACTOR) >> 56 ?: 1;
 }
 
 u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
 {
-	return find_next_bit(leaf->live, tree->slots, slot);
+	while (slot < tree->slots && !crab_slotted_is_live(leaf, slot))
+		slot++;
+	return slot;
 }
 
-/* A bit in each byte of @word that equals @fp; may also mark the byte above a match */
+/* The fingerprints of eight slots, slot @base in the low byte */
+static u64 leaf_fps(const struct crab_leaf *leaf, u32 base)
+{
+	return le64_to_cpu(READ_ONCE(*(const __le64 *)&leaf->fps[base]));
+}
+
+/* A bit in each byte of @word that equals @fp; above a match, perhaps in others too */
 static u64 fp_matches(u64 word, u8 fp)
 {
 	word ^= FP_ONES * fp;
@@ -57,16 +62,14 @@ static u64 fp_matches(u64 word, u8 fp)
 
 int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
-	const u64 *words = (const u64 *)leaf_fps(tree, leaf);
 	u8 fp = fingerprint(key);
 	u32 base, slot;
-	unsigned long hits;
+	u64 hits;
 
 	for (base = 0; base < tree->slots; base += 8) {
-		for (hits = fp_matches(le64_to_cpu((__force __le64)words[base / 8]), fp); hits;
-		     hits &= hits - 1) {
-			slot = base + __ffs(hits) / 8;
-			if (slot < tree->slots && test_bit(slot, leaf->live) &&
+		for (hits = fp_matches(leaf_fps(leaf, base), fp); hits; hits &= hits - 1) {
+			slot = base + __ffs64(hits) / 8;
+			if (slot < tree->slots && READ_ONCE(leaf->fps[slot]) == fp &&
 			    crab_leaf_key(tree, leaf, slot) == key)
 				return slot;
 		}
@@ -74,24 +77,35 @@ int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return -1;
 }
 
-static void leaf_set(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 key)
+/* The first free slot; there is one */
+static u32 leaf_free(const struct crab_leaf *leaf)
 {
-	__set_bit(slot, leaf->live);
-	leaf_fps(tree, leaf)[slot] = fingerprint(key);
-	leaf->count++;
+	u64 hits;
+	u32 base;
+
+	for (base = 0; ; base += 8) {
+		hits = fp_matches(leaf_fps(leaf, base), 0);
+		if (hits)
+			return base + __ffs64(hits) / 8;
+	}
 }
 
-void crab_slotted_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
+static void leaf_set(struct crab_leaf *leaf, u32 slot, u64 key)
 {
-	u32 slot = find_first_zero_bit(leaf->live, tree->slots);
-	struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
-	struct crab_flow *flow = &tree->base.flow;
+	WRITE_ONCE(leaf->fps[slot], fingerprint(key));
+	WRITE_ONCE(leaf->count, leaf->count + 1);
+}
+
+void crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
+{
+	u32 slot = leaf_free(leaf);
+	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
+	struct crab_flow *flow = write->flow;
 
 	crab_store(flow, &d->value, value);
 	crab_store(flow, &d->key, key);
 	crab_clean(flow, d, sizeof(*d));
-	leaf_set(tree, leaf, slot, key);
-	tree->records++;
+	leaf_set(leaf, slot, key);
 	/* P6: the record is durable; any part of it alone reads as a free slot */
 	crab_fence(flow, CRAB_P6_RECORD);
 }
@@ -102,17 +116,15 @@ static void slot_free(struct crab_flow *flow, struct crab_dslot *d, u64 void_val
 	crab_store(flow, &d->value, void_value);
 }
 
-void crab_slotted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
+void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
-	struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
-	struct crab_flow *flow = &tree->base.flow;
+	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
+	struct crab_flow *flow = write->flow;
 
 	slot_free(flow, d, leaf->void_value);
 	crab_clean(flow, d, sizeof(*d));
-	__clear_bit(slot, leaf->live);
-	leaf->count--;
-	tree->records--;
-	tree->removed++;
+	WRITE_ONCE(leaf->fps[slot], 0);
+	WRITE_ONCE(leaf->count, leaf->count - 1);
 	/* P6: the slot is free, and only now may be used again */
 	crab_fence(flow, CRAB_P6_RECORD);
 }
@@ -138,26 +150,16 @@ static bool leaf_has_twin(const struct crab_tree *tree, const struct crab_leaf *
 	return crab_slotted_find(tree, leaf, key) >= 0;
 }
 
-/* The least key that @leaf may not hold; a gap in a damaged list says nothing of it */
-static u64 leaf_high(const struct crab_leaf *leaf)
-{
-	do {
-		leaf = leaf->next;
-	} while (leaf && leaf->number == CRAB_LEAF_NOWHERE);
-	return leaf ? leaf->low : CRAB_KEY_EMPTY;
-}
-
 /* The loop that attach spends its time in: what does not change is in locals */
 void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		       struct crab_damage *damage)
 {
 	const u64 low = leaf->low, void_value = leaf->void_value;
-	const u64 span = leaf_high(leaf) - low;
+	const u64 span = leaf->high - low;
 	const struct crab_media *media = tree->base.media;
 	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
 	const u32 slots = tree->slots;
 	struct twin_filter seen = { };
-	u8 *fps = leaf_fps(tree, leaf);
 	u64 key, value;
 	u32 slot, count = 0;
 
@@ -172,16 +174,16 @@ void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 			crab_leaf_condemn(tree, leaf, damage, slot, "key outside the leaf's range");
 		else if (leaf_has_twin(tree, leaf, &seen, key))
 			crab_leaf_condemn(tree, leaf, damage, slot, "key is there twice");
-		__set_bit(slot, leaf->live);
-		fps[slot] = fingerprint(key);
+		leaf->fps[slot] = fingerprint(key);
 		count++;
 	}
 	leaf->count = count;
 }
 
-void crab_slotted_repair(struct crab_tree *tree, struct crab_leaf *leaf)
+void crab_slotted_repair(struct crab_write *write, struct crab_leaf *leaf)
 {
-	struct crab_flow *flow = &tree->base.flow;
+	struct crab_tree *tree = write->tree;
+	struct crab_flow *flow = write->flow;
 	struct crab_dslot *d;
 	u32 slot;
 
@@ -230,13 +232,14 @@ static bool records_have_value(const struct crab_record *records, u32 count, u64
 	return false;
 }
 
-void crab_slotted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare,
 			struct crab_head *head, const struct crab_record *records, u32 count,
 			struct crab_leaf *leaf)
 {
 	bool prepared = spare->prepared && !records_have_value(records, count, spare->void_value);
+	const struct crab_tree *tree = write->tree;
 	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
-	struct crab_flow *flow = &tree->base.flow;
+	struct crab_flow *flow = write->flow;
 	u32 slot;
 
 	head->void_value = prepared ? spare->void_value : crab_slotted_void(records, count);
@@ -245,7 +248,7 @@ void crab_slotted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
 	for (slot = 0; slot < count; slot++) {
 		crab_store(flow, &d->slots[slot].value, records[slot].value);
 		crab_store(flow, &d->slots[slot].key, records[slot].key);
-		leaf_set(tree, leaf, slot, records[slot].key);
+		leaf_set(leaf, slot, records[slot].key);
 	}
 	crab_slotted_landmarks(flow, d, count, prepared ? CRAB_SLOTTED_BESIDE : tree->slots,
 			       head->void_value);

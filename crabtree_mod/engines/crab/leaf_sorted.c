@@ -36,7 +36,7 @@
  *
  * Invariant: without a twin, slots [0, count) are the records.
  *
- * Locking: the store's, as engine.h says.
+ * Locking: access.c tells it.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -49,7 +49,7 @@
 /* Slots that are searched: the records, and the void twin if there is one */
 static u32 sorted_extent(const struct crab_leaf *leaf)
 {
-	return leaf->count + (leaf->twin != CRAB_LEAF_NO_TWIN);
+	return READ_ONCE(leaf->count) + (leaf->twin != CRAB_LEAF_NO_TWIN);
 }
 
 u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
@@ -110,8 +110,8 @@ int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
 u32 crab_sorted_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		       u64 start, u64 end, struct crab_record *records)
 {
-	u32 from = start ? crab_sorted_above(tree, leaf, start - 1, 0, leaf->count) : 0;
-	u32 to = leaf->count, i;
+	u32 to = READ_ONCE(leaf->count), i;
+	u32 from = start ? crab_sorted_above(tree, leaf, start - 1, 0, to) : 0;
 
 	if (end != CRAB_KEY_EMPTY)
 		to = crab_sorted_above(tree, leaf, end, from, to);
@@ -130,13 +130,13 @@ static bool same_line(const void *a, const void *b)
  * One record to @to, behind all that was stored before: its value first for a
  * shift to the right, its key first to the left
  */
-static void slot_store(struct crab_tree *tree, struct crab_dslot *to,
+static void slot_store(struct crab_write *write, struct crab_dslot *to,
 		       struct crab_record record, bool value_first)
 {
-	struct crab_flow *flow = &tree->base.flow;
+	struct crab_flow *flow = write->flow;
 
 	crab_order(flow);
-	if (tree->base.tuning.pair && crab_pair_is_atomic()) {
+	if (write->tree->base.tuning.pair && crab_pair_is_atomic()) {
 		crab_store_pair(flow, &to->key, record.key, record.value);
 	} else if (value_first) {
 		crab_store(flow, &to->value, record.value);
@@ -150,85 +150,89 @@ static void slot_store(struct crab_tree *tree, struct crab_dslot *to,
 }
 
 /* The line of @at will not be written again: durable before the neighbour's is */
-static void line_done(struct crab_tree *tree, struct crab_dslot *at)
+static void line_done(struct crab_write *write, struct crab_dslot *at)
 {
-	crab_clean(&tree->base.flow, at, sizeof(*at));
+	crab_clean(write->flow, at, sizeof(*at));
 	/* P9: the line that received a record, before its old place is overwritten */
-	crab_fence(&tree->base.flow, CRAB_P9_SHIFTED);
+	crab_fence(write->flow, CRAB_P9_SHIFTED);
 }
 
 /* The slot behind the last record must end them before slot @count is filled */
-static void end_before_append(struct crab_tree *tree, struct crab_leaf *leaf, u32 count)
+static void end_before_append(struct crab_write *write, struct crab_leaf *leaf, u32 count)
 {
+	const struct crab_tree *tree = write->tree;
 	struct crab_dslot *last = crab_leaf_slot(tree, leaf, count - 1);
 	struct crab_dslot *end = last + 1;
 
 	if (count >= tree->slots || crab_load(tree->base.media, &end->key) == CRAB_KEY_EMPTY)
 		return;
-	crab_store(&tree->base.flow, &end->key, CRAB_KEY_EMPTY);
+	crab_store(write->flow, &end->key, CRAB_KEY_EMPTY);
 	if (same_line(last, end))
 		return;
-	crab_clean(&tree->base.flow, &end->key, sizeof(end->key));
+	crab_clean(write->flow, &end->key, sizeof(end->key));
 	/* P10: the new end, before the record in front of it hides the old one */
-	crab_fence(&tree->base.flow, CRAB_P10_ENDED);
+	crab_fence(write->flow, CRAB_P10_ENDED);
 }
 
-void crab_sorted_shift_in(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos,
+void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos,
 			  u64 key, u64 value)
 {
+	const struct crab_tree *tree = write->tree;
 	struct crab_record record = { .key = key, .value = value };
 	struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
 	u32 i;
 
 	crab_fetch(&d[pos], (leaf->count - pos + 1) * sizeof(*d));
-	end_before_append(tree, leaf, leaf->count + 1);
+	end_before_append(write, leaf, leaf->count + 1);
 	for (i = leaf->count; i > pos; i--) {
-		slot_store(tree, &d[i], crab_leaf_record(tree, leaf, i - 1), true);
+		slot_store(write, &d[i], crab_leaf_record(tree, leaf, i - 1), true);
 		if (!same_line(&d[i], &d[i - 1]))
-			line_done(tree, &d[i]);
+			line_done(write, &d[i]);
 	}
-	slot_store(tree, &d[pos], record, true);
-	crab_clean(&tree->base.flow, &d[pos], sizeof(d[pos]));
-	leaf->count++;
+	slot_store(write, &d[pos], record, true);
+	crab_clean(write->flow, &d[pos], sizeof(d[pos]));
+	WRITE_ONCE(leaf->count, leaf->count + 1);
 	/* P6: the new key is durable, and with it the record */
-	crab_fence(&tree->base.flow, CRAB_P6_RECORD);
+	crab_fence(write->flow, CRAB_P6_RECORD);
 }
 
-void crab_sorted_shift_out(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos)
+void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos)
 {
+	const struct crab_tree *tree = write->tree;
 	struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
 	u32 i, last = sorted_extent(leaf) - 1;
 
 	crab_fetch(&d[pos], (last - pos + 1) * sizeof(*d));
 	for (i = pos; i < last; i++) {
-		slot_store(tree, &d[i], crab_leaf_record(tree, leaf, i + 1), false);
+		slot_store(write, &d[i], crab_leaf_record(tree, leaf, i + 1), false);
 		if (!same_line(&d[i], &d[i + 1]))
-			line_done(tree, &d[i]);
+			line_done(write, &d[i]);
 	}
-	crab_order(&tree->base.flow);
-	crab_store(&tree->base.flow, &d[last].key, CRAB_KEY_EMPTY);
-	crab_clean(&tree->base.flow, &d[last], sizeof(d[last]));
-	leaf->count = last;
-	leaf->twin = CRAB_LEAF_NO_TWIN;
+	crab_order(write->flow);
+	crab_store(write->flow, &d[last].key, CRAB_KEY_EMPTY);
+	crab_clean(write->flow, &d[last], sizeof(d[last]));
+	WRITE_ONCE(leaf->count, last);
 	/* P6: the record is gone durably, and no slot is a twin any more */
-	crab_fence(&tree->base.flow, CRAB_P6_RECORD);
+	crab_fence(write->flow, CRAB_P6_RECORD);
 }
 
-void crab_sorted_end(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
+void crab_sorted_end(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
+	const struct crab_tree *tree = write->tree;
 	struct crab_dslot *end = crab_leaf_slot(tree, leaf, slot);
 
-	crab_store(&tree->base.flow, &end->key, CRAB_KEY_EMPTY);
-	crab_clean(&tree->base.flow, &end->key, sizeof(end->key));
+	crab_store(write->flow, &end->key, CRAB_KEY_EMPTY);
+	crab_clean(write->flow, &end->key, sizeof(end->key));
 	/* P10: what is behind the end stands elsewhere and was void already */
-	crab_fence(&tree->base.flow, CRAB_P10_ENDED);
+	crab_fence(write->flow, CRAB_P10_ENDED);
 }
 
-void crab_sorted_append(struct crab_tree *tree, struct crab_leaf *leaf,
+void crab_sorted_append(struct crab_write *write, struct crab_leaf *leaf,
 			const struct crab_record *records, u32 count)
 {
+	const struct crab_tree *tree = write->tree;
 	struct crab_dslot *d = crab_leaf_slot(tree, leaf, leaf->count);
-	struct crab_flow *flow = &tree->base.flow;
+	struct crab_flow *flow = write->flow;
 	u32 end = leaf->count + count, i;
 
 	for (i = 1; i < count; i++) {
@@ -243,9 +247,9 @@ void crab_sorted_append(struct crab_tree *tree, struct crab_leaf *leaf,
 		/* P11: all but the first and the end are there before the first reveals them */
 		crab_fence(flow, CRAB_P11_APPENDED);
 	}
-	slot_store(tree, &d[0], records[0], true);
+	slot_store(write, &d[0], records[0], true);
 	crab_clean(flow, &d[0], sizeof(d[0]));
-	leaf->count = end;
+	WRITE_ONCE(leaf->count, end);
 	/* P6: the first key reveals the others */
 	crab_fence(flow, CRAB_P6_RECORD);
 }
@@ -260,35 +264,38 @@ static void fresh_store(struct crab_flow *flow, struct crab_dslot *slot, struct 
 }
 
 /* The records of a fresh leaf end before @slot; its last line is on its way out too */
-static void fresh_end(struct crab_tree *tree, struct crab_dleaf *d, u32 slot)
+static void fresh_end(struct crab_write *write, struct crab_dleaf *d, u32 slot)
 {
+	const struct crab_tree *tree = write->tree;
 	if (slot == tree->slots)
 		return;
-	crab_store(&tree->base.flow, &d->slots[slot].key, CRAB_KEY_EMPTY);
-	crab_clean(&tree->base.flow, &d->slots[slot].key, sizeof(d->slots[slot].key));
+	crab_store(write->flow, &d->slots[slot].key, CRAB_KEY_EMPTY);
+	crab_clean(write->flow, &d->slots[slot].key, sizeof(d->slots[slot].key));
 }
 
-void crab_sorted_fresh(struct crab_tree *tree, const struct crab_spare *spare,
+void crab_sorted_fresh(struct crab_write *write, const struct crab_spare *spare,
 		       struct crab_head *head, const struct crab_record *records, u32 count,
 		       struct crab_leaf *leaf)
 {
+	const struct crab_tree *tree = write->tree;
 	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
-	struct crab_flow *flow = &tree->base.flow;
+	struct crab_flow *flow = write->flow;
 	u32 i;
 
 	crab_head_store(flow, tree->base.geo.store_id, head);
 	for (i = 0; i < count; i++)
 		fresh_store(flow, &d->slots[i], records[i]);
-	fresh_end(tree, d, count);
+	fresh_end(write, d, count);
 	leaf->count = count;
 }
 
-void crab_sorted_copy(struct crab_tree *tree, const struct crab_leaf *leaf,
+void crab_sorted_copy(struct crab_write *write, const struct crab_leaf *leaf,
 		      const struct crab_head *head, u64 number, u32 slot,
 		      const struct crab_record *rider)
 {
+	const struct crab_tree *tree = write->tree;
 	struct crab_dleaf *d = crab_leaf_media(tree, number);
-	struct crab_flow *flow = &tree->base.flow;
+	struct crab_flow *flow = write->flow;
 	u32 from, to = 0;
 
 	crab_head_store(flow, tree->base.geo.store_id, head);
@@ -300,7 +307,7 @@ void crab_sorted_copy(struct crab_tree *tree, const struct crab_leaf *leaf,
 		from++;
 	for (; from < leaf->count; from++)
 		fresh_store(flow, &d->slots[to++], crab_leaf_record(tree, leaf, from));
-	fresh_end(tree, d, to);
+	fresh_end(write, d, to);
 }
 
 /*
@@ -360,14 +367,16 @@ void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
 	leaf->count = keep - (leaf->twin != CRAB_LEAF_NO_TWIN);
 }
 
-void crab_sorted_complete(struct crab_tree *tree, struct crab_leaf *leaf)
+void crab_sorted_complete(struct crab_write *write, struct crab_leaf *leaf)
 {
+	struct crab_tree *tree = write->tree;
 	u32 extent = sorted_extent(leaf);
 
 	if (extent < tree->slots && crab_leaf_key(tree, leaf, extent) != CRAB_KEY_EMPTY)
-		crab_sorted_end(tree, leaf, extent);
+		crab_sorted_end(write, leaf, extent);
 	if (leaf->twin != CRAB_LEAF_NO_TWIN)
-		crab_sorted_shift_out(tree, leaf, leaf->twin);
+		crab_sorted_shift_out(write, leaf, leaf->twin);
+	leaf->twin = CRAB_LEAF_NO_TWIN;
 	tree->repairs += leaf->torn;
 	leaf->torn = 0;
 }

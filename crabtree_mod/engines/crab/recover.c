@@ -308,6 +308,19 @@ static int recover_list(struct recover *r, u64 word)
 	}
 }
 
+/* Where each range ends: where the next one begins, which a gap does not say */
+static void recover_ranges(struct crab_tree *tree)
+{
+	struct crab_leaf *leaf, *next = NULL;
+
+	for (leaf = tree->last; leaf; next = leaf, leaf = leaf->prev) {
+		if (!next)
+			leaf->high = CRAB_KEY_EMPTY;
+		else
+			leaf->high = next->low > leaf->low ? next->low : next->high;
+	}
+}
+
 /* Descriptors lie in the order of the list, and pass 3 goes in the order of addresses */
 static void recover_prefetch(const struct recover *r, u64 n)
 {
@@ -413,6 +426,7 @@ static void recover_gaps(struct crab_tree *tree)
 	for (leaf = tree->first; leaf; leaf = leaf->next)
 		if (leaf->number == CRAB_LEAF_NOWHERE)
 			recover_gap(tree, leaf);
+	recover_ranges(tree);
 	for (leaf = tree->first; leaf; leaf = leaf->next)
 		tree->bad += leaf->bad;
 }
@@ -467,6 +481,7 @@ static int recover_read(struct crab_tree *tree)
 	err = recover_parts(&r, recover_headers);
 	if (!err)
 		err = recover_list(&r, head.next);
+	recover_ranges(tree);
 	if (!err)
 		err = recover_parts(&r, recover_slots);
 	if (!err) {
@@ -485,19 +500,14 @@ static int recover_read(struct crab_tree *tree)
 static int tree_init(struct crab_tree *tree, struct crab_media *media,
 		     const struct crab_geometry *geo)
 {
-	tree->base.ops = &crab_engine_crab;
-	tree->base.media = media;
-	tree->base.geo = *geo;
-	tree->base.flow.media = media;
-	tree->base.prepare.media = media;
+	mutex_init(&tree->structure);
 	tree->sorted = geo->layout == CRAB_LAYOUT_SORTED;
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
-	tree->live_words = BITS_TO_LONGS(tree->slots);
-	tree->removed = tree->slots;
+	tree->walked = -(u64)tree->slots;	/* who knows what lives before this one removed */
 	crab_index_init(&tree->index);
 	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch),
 				       GFP_KERNEL | __GFP_NOWARN);
-	if (!tree->scratch)
+	if (crab_engine_init(&tree->base, &crab_engine_crab, media, geo) || !tree->scratch)
 		return -ENOMEM;
 	return crab_pool_init(&tree->pool, geo->leaves);
 }
@@ -523,9 +533,8 @@ struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab
 }
 
 /* What was read may stand in the caches of a life that did not end with the power */
-static void repair_clean(struct crab_tree *tree)
+static void repair_clean(const struct crab_tree *tree, struct crab_flow *flow)
 {
-	struct crab_flow *flow = &tree->base.flow;
 	struct crab_leaf *leaf;
 	u64 done = 0;
 
@@ -539,21 +548,22 @@ static void repair_clean(struct crab_tree *tree)
 	crab_fence(flow, CRAB_P4_FOUND);
 }
 
-int crab_tree_repair(struct crab_engine *engine)
+int crab_tree_repair(struct crab_engine *engine, struct crab_flow *flow)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
+	struct crab_write write = { .tree = tree, .flow = flow };
 	struct crab_leaf *leaf;
 
 	if (!engine->clean)
-		repair_clean(tree);
+		repair_clean(tree, flow);
 	if (tree->sorted) {
-		crab_sorted_repair(tree);
+		crab_sorted_repair(&write);
 		if (engine->tuning.on_demand)
-			crab_bitmap_rebuild(tree);
+			crab_bitmap_rebuild(&write);
 	} else if (tree->torn) {
 		for (leaf = tree->first; leaf; leaf = leaf->next)
 			if (leaf->torn)
-				crab_slotted_repair(tree, leaf);
+				crab_slotted_repair(&write, leaf);
 	}
 	return 0;
 }
@@ -562,13 +572,17 @@ void crab_tree_detach(struct crab_engine *engine)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 	struct crab_leaf *leaf;
+	u32 i;
 
 	while ((leaf = tree->first)) {
 		tree->first = leaf->next;
 		kfree(leaf);
 	}
+	for (i = 0; i < CRAB_SMO_FRESH; i++)
+		kfree(tree->fresh[i]);
 	crab_index_destroy(&tree->index);
 	crab_pool_destroy(&tree->pool);
+	crab_engine_exit(&tree->base);
 	kvfree(tree->scratch);
 	kvfree(tree);
 }

@@ -18,21 +18,22 @@
  * rides along, so the change is that operation's commit. No leaf in the list
  * ever holds a record outside its range: records are not left behind.
  *
- * Nothing is allocated and nothing fails between the first store and P8.
+ * Nothing is allocated and nothing fails between the first store and P8. Readers stay in
+ * the old leaves until then, and see what the change has not yet made of them.
  *
- * Locking: the store's, exclusive, but for crab_smo_prepare(), which only
- * touches a leaf that the pool gave to it alone.
+ * Locking: crab_tree.structure, and the leaves that are replaced or whose range grows or
+ * shrinks; the predecessor's link is written without its lock, for nobody else writes it.
+ * All but crab_smo_prepare(), which only touches a leaf that the pool gave to it alone.
  */
-#include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/lockdep.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "crab.h"
-
-#define SMO_FRESH	2
 
 /**
  * struct smo - one structure change under way
@@ -43,9 +44,9 @@
  */
 struct smo {
 	u32 n;
-	struct crab_spare spare[SMO_FRESH];
-	struct crab_leaf *leaf[SMO_FRESH];
-	struct crab_head head[SMO_FRESH];
+	struct crab_spare spare[CRAB_SMO_FRESH];
+	struct crab_leaf *leaf[CRAB_SMO_FRESH];
+	struct crab_head head[CRAB_SMO_FRESH];
 };
 
 static struct crab_dhead *smo_dhead(const struct crab_tree *tree, const struct crab_leaf *pred)
@@ -54,59 +55,68 @@ static struct crab_dhead *smo_dhead(const struct crab_tree *tree, const struct c
 		      crab_list_head(tree->base.media);
 }
 
-static void smo_free(struct smo *smo)
+bool crab_smo_is_reserved(const struct crab_tree *tree)
 {
 	u32 i;
 
-	for (i = 0; i < smo->n; i++)
-		kfree(smo->leaf[i]);
+	for (i = 0; i < CRAB_SMO_FRESH; i++)
+		if (!tree->fresh[i])
+			return false;
+	return crab_index_is_reserved(&tree->index);
+}
+
+int crab_smo_reserve(struct crab_tree *tree)
+{
+	u32 i;
+
+	lockdep_assert_held(&tree->structure);
+	for (i = 0; i < CRAB_SMO_FRESH; i++) {
+		if (!tree->fresh[i])
+			tree->fresh[i] = crab_leaf_alloc(tree, GFP_NOIO);
+		if (!tree->fresh[i])
+			return -ENOMEM;
+	}
+	return crab_index_reserve(&tree->index);
 }
 
 /* The fresh leaves are this change's: births, and on demand their bits */
-static void smo_number(struct crab_tree *tree, struct smo *smo)
+static void smo_number(struct crab_write *write, struct smo *smo)
 {
 	u32 i;
 
 	for (i = 0; i < smo->n; i++) {
-		smo->head[i].birth = ++tree->birth;
-		crab_bitmap_set(tree, smo->spare[i].leaf, true);
+		smo->head[i].birth = ++write->tree->birth;
+		crab_bitmap_set(write, smo->spare[i].leaf, true);
 	}
 }
 
 /* Places for the fresh leaves, and births that every attach will take */
 static int smo_take(struct crab_tree *tree, struct smo *smo, u32 leave)
 {
+	lockdep_assert_held(&tree->structure);
+	tree->wanted = smo->n + leave;
 	if (tree->birth > CRAB_BIRTH_MAX - smo->n)
 		return -ENOSPC;
 	return crab_pool_take(&tree->pool, smo->spare, smo->n, leave);
 }
 
-/* Everything that can fail. @leave: free leaves that must remain. */
-static int smo_begin(struct crab_tree *tree, struct smo *smo, u32 n, u32 leave)
+/* Everything that can fail; descriptors are reserved. @leave: free leaves that must remain. */
+static int smo_begin(struct crab_write *write, struct smo *smo, u32 n, u32 leave)
 {
 	int err;
 	u32 i;
 
 	memset(smo, 0, sizeof(*smo));
 	smo->n = n;
-	if (crab_index_reserve(&tree->index))
-		return -ENOMEM;
-	for (i = 0; i < n; i++) {
-		smo->leaf[i] = crab_leaf_alloc(tree, GFP_NOIO);
-		if (!smo->leaf[i]) {
-			err = -ENOMEM;
-			goto err_free;
-		}
-	}
-	err = smo_take(tree, smo, leave);
+	err = smo_take(write->tree, smo, leave);
 	if (err)
-		goto err_free;
-	smo_number(tree, smo);
+		return err;
+	for (i = 0; i < n; i++) {
+		smo->leaf[i] = write->tree->fresh[i];
+		write->tree->fresh[i] = NULL;
+	}
+	smo_number(write, smo);
 	return 0;
-
-err_free:
-	smo_free(smo);
-	return err;
 }
 
 /* The word of the last fresh leaf: what @tail has behind it, or the end */
@@ -127,11 +137,12 @@ static u64 smo_last_word(const struct crab_tree *tree, const struct smo *smo,
  * into the second. @low: of the first. @tail: the last leaf that is replaced, or
  * the one behind which the fresh ones go; its word says what follows.
  */
-static void smo_write(struct crab_tree *tree, struct smo *smo, u64 low,
+static void smo_write(struct crab_write *write, struct smo *smo, u64 low,
 		      const struct crab_record *records, u32 count, u32 split,
 		      const struct crab_leaf *tail)
 {
-	struct crab_geometry *geo = &tree->base.geo;
+	const struct crab_tree *tree = write->tree;
+	const struct crab_geometry *geo = &tree->base.geo;
 	u32 last = smo->n - 1;
 
 	smo->head[last].next = smo_last_word(tree, smo, tail);
@@ -139,12 +150,12 @@ static void smo_write(struct crab_tree *tree, struct smo *smo, u64 low,
 	if (last) {
 		smo->head[1].low = records[split].key;
 		smo->head[0].next = crab_link_to(geo, smo->spare[1].leaf, smo->head[1].birth);
-		crab_leaf_fresh(tree, &smo->spare[1], &smo->head[1], records + split,
+		crab_leaf_fresh(write, &smo->spare[1], &smo->head[1], records + split,
 				count - split, smo->leaf[1]);
 	}
-	crab_leaf_fresh(tree, &smo->spare[0], &smo->head[0], records, split, smo->leaf[0]);
+	crab_leaf_fresh(write, &smo->spare[0], &smo->head[0], records, split, smo->leaf[0]);
 	/* P7: the fresh leaves are whole before P8 links them */
-	crab_fence(&tree->base.flow, CRAB_P7_FRESH);
+	crab_fence(write->flow, CRAB_P7_FRESH);
 }
 
 void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 n, u32 count)
@@ -157,14 +168,14 @@ void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, 
 		crab_fetch(crab_leaf_media(tree, number), bytes);
 }
 
-static void smo_link(struct crab_tree *tree, const struct crab_leaf *pred, u64 word)
+static void smo_link(struct crab_write *write, const struct crab_leaf *pred, u64 word)
 {
-	struct crab_dhead *d = smo_dhead(tree, pred);
+	struct crab_dhead *d = smo_dhead(write->tree, pred);
 
-	crab_store(&tree->base.flow, &d->next, word);
-	crab_clean(&tree->base.flow, &d->next, sizeof(d->next));
+	crab_store(write->flow, &d->next, word);
+	crab_clean(write->flow, &d->next, sizeof(d->next));
 	/* P8: the change is committed; what the word bypasses is free */
-	crab_fence(&tree->base.flow, CRAB_P8_LINKED);
+	crab_fence(write->flow, CRAB_P8_LINKED);
 }
 
 static u64 smo_first_word(const struct crab_tree *tree, const struct smo *smo)
@@ -175,66 +186,68 @@ static u64 smo_first_word(const struct crab_tree *tree, const struct smo *smo)
 /* Joins two neighbours in DRAM; NULL is the end on either side */
 static void smo_join(struct crab_tree *tree, struct crab_leaf *left, struct crab_leaf *right)
 {
-	if (left)
+	if (left) {
 		left->next = right;
-	else
-		tree->first = right;
+		WRITE_ONCE(left->high, right ? right->low : CRAB_KEY_EMPTY);
+	} else {
+		WRITE_ONCE(tree->first, right);
+	}
 	if (right)
-		right->prev = left;
+		WRITE_ONCE(right->prev, left);
 	else
 		tree->last = left;
 }
 
+/* The range of @pred must not change, or it is in a write section */
 static void smo_splice(struct crab_tree *tree, struct smo *smo, struct crab_leaf *pred,
 		       struct crab_leaf *after)
 {
 	u32 i;
 
-	for (i = 0; i < smo->n; i++) {
-		smo_join(tree, pred, smo->leaf[i]);
-		pred = smo->leaf[i];
-	}
-	smo_join(tree, pred, after);
+	smo_join(tree, smo->leaf[smo->n - 1], after);
+	for (i = smo->n; --i; )
+		smo_join(tree, smo->leaf[i - 1], smo->leaf[i]);
+	smo_join(tree, pred, smo->leaf[0]);
+	tree->leaves += smo->n;
 }
 
-static void smo_release(struct crab_tree *tree, u64 number)
+static void smo_release(struct crab_write *write, u64 number)
 {
-	crab_bitmap_set(tree, number, false);
-	crab_pool_give(&tree->pool, number);
+	crab_bitmap_set(write, number, false);
+	crab_pool_give(&write->tree->pool, number);
 }
 
-static void smo_retire(struct crab_tree *tree, struct crab_leaf *leaf)
+/* It is out of the list, the ranges and the index */
+static void smo_retire(struct crab_write *write, struct crab_leaf *leaf)
 {
-	smo_release(tree, leaf->number);
-	kfree(leaf);
+	smo_release(write, leaf->number);
+	write->tree->leaves--;
+	kfree_rcu(leaf, rcu);
 }
 
 /*
  * The leaves from @leaf to @last, one or two, by fresh ones that hold the @count
  * records in scratch, the first @split of them in the first
  */
-static void smo_replace(struct crab_tree *tree, struct smo *smo, struct crab_leaf *leaf,
+static void smo_replace(struct crab_write *write, struct smo *smo, struct crab_leaf *leaf,
 			struct crab_leaf *last, u32 count, u32 split)
 {
 	struct crab_leaf *pred = leaf->prev, *after = last->next;
+	struct crab_tree *tree = write->tree;
 
-	smo_write(tree, smo, leaf->low, tree->scratch, count, split, last);
-	smo_link(tree, pred, smo_first_word(tree, smo));
+	smo_write(write, smo, leaf->low, tree->scratch, count, split, last);
+	smo_link(write, pred, smo_first_word(tree, smo));
 	smo_splice(tree, smo, pred, after);
+	crab_leaf_kill(leaf);
 	crab_index_replace(&tree->index, leaf->low, smo->leaf[0]);
-	tree->records += count;
-	tree->records -= leaf->count;
-	tree->leaves += smo->n;
-	tree->leaves--;
 	if (last != leaf) {
+		crab_leaf_kill(last);
 		crab_index_remove(&tree->index, last->low);
-		tree->records -= last->count;
-		tree->leaves--;
-		smo_retire(tree, last);
+		smo_retire(write, last);
 	}
 	if (smo->n == 2)
 		crab_index_insert(&tree->index, smo->leaf[1]->low, smo->leaf[1]);
-	smo_retire(tree, leaf);
+	smo_retire(write, leaf);
 }
 
 /* The records of @leaf and one more, or one changed, sorted in scratch */
@@ -257,81 +270,90 @@ u32 crab_smo_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 
 static bool smo_may_merge(const struct crab_tree *tree, const struct crab_leaf *leaf)
 {
-	return leaf->next && leaf->count + leaf->next->count <= tree->slots * 3 / 4;
+	return leaf->next && READ_ONCE(leaf->count) + READ_ONCE(leaf->next->count) <=
+			     tree->slots * 3 / 4;
 }
 
-int crab_smo_balance(struct crab_tree *tree, struct crab_leaf *leaf, u32 fresh)
+int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh)
 {
+	struct crab_tree *tree = write->tree;
 	struct crab_leaf *right = leaf->next;
 	struct smo smo;
 	u32 count;
 	int err;
 
-	err = smo_begin(tree, &smo, fresh, 0);
+	err = smo_begin(write, &smo, fresh, 0);
 	if (err)
 		return err;
 	count = crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch);
 	count += crab_leaf_gather(tree, right, 0, CRAB_KEY_EMPTY, tree->scratch + count);
-	smo_replace(tree, &smo, leaf, right, count, fresh == 1 ? count : (count + 1) / 2);
+	smo_replace(write, &smo, leaf, right, count, fresh == 1 ? count : (count + 1) / 2);
 	return 0;
 }
 
+/* A leaf and the one behind it, unless writers have filled them by now */
+static int smo_merge(struct crab_write *write, struct crab_leaf *leaf)
+{
+	struct crab_leaf *right = leaf->next;
+	int err = crab_smo_reserve(write->tree);
+
+	if (err)
+		return err;
+	crab_leaf_lock_pair(write, leaf, right);
+	err = smo_may_merge(write->tree, leaf) ? crab_smo_balance(write, leaf, 1) : -EAGAIN;
+	crab_leaf_unlock_pair(leaf, right);
+	return err;
+}
+
 /*
- * The pool is empty: merge neighbours that are sparse until a split can go on.
  * A walk that found nothing is not repeated until as many records were removed
  * as could have made a pair sparse, so a full store answers -ENOSPC quickly.
  */
-static int smo_compact(struct crab_tree *tree, u32 want)
+int crab_smo_compact(struct crab_write *write)
 {
-	struct crab_leaf *leaf = tree->first;
+	struct crab_tree *tree = write->tree;
+	struct crab_leaf *leaf = tree->first, *pred;
+	struct crab_counts counts;
 	int err;
 
-	if (tree->removed < tree->slots / 4)
+	lockdep_assert_held(&tree->structure);
+	crab_counts_sum(&tree->base, &counts);
+	if (counts.deletes - tree->walked < tree->slots / 4)
 		return -ENOSPC;
-	while (leaf && READ_ONCE(tree->pool.free) < want) {
-		struct crab_leaf *pred = leaf->prev;
-
-		if (!smo_may_merge(tree, leaf)) {
-			leaf = leaf->next;
-			continue;
-		}
-		err = crab_smo_balance(tree, leaf, 1);
-		if (err)
+	while (leaf && READ_ONCE(tree->pool.free) < tree->wanted) {
+		pred = leaf->prev;
+		err = smo_may_merge(tree, leaf) ? smo_merge(write, leaf) : -EAGAIN;
+		if (err && err != -EAGAIN)
 			return err;
-		leaf = pred ? pred->next : tree->first;
+		if (err)
+			leaf = leaf->next;
+		else
+			leaf = pred ? pred->next : tree->first;
+		cond_resched();
 	}
 	if (leaf)
 		return 0;
-	tree->removed = 0;
-	return READ_ONCE(tree->pool.free) >= want ? 0 : -ENOSPC;
-}
-
-static int smo_begin_insert(struct crab_tree *tree, struct smo *smo, u32 n)
-{
-	int err = smo_begin(tree, smo, n, CRAB_POOL_RESERVE);
-
-	if (err != -ENOSPC)
-		return err;
-	return smo_compact(tree, n + CRAB_POOL_RESERVE) ?:
-	       smo_begin(tree, smo, n, CRAB_POOL_RESERVE);
+	tree->walked = counts.deletes;
+	return READ_ONCE(tree->pool.free) >= tree->wanted ? 0 : -ENOSPC;
 }
 
 /* Keys that arrive in order: the full last leaf stays full, a fresh one takes the key */
-static int smo_append(struct crab_tree *tree, struct crab_leaf *last, u64 key, u64 value)
+static int smo_append(struct crab_write *write, struct crab_leaf *last, u64 key, u64 value)
 {
 	struct crab_record record = { .key = key, .value = value };
+	struct crab_tree *tree = write->tree;
 	struct smo smo;
 	int err;
 
-	err = smo_begin_insert(tree, &smo, 1);
+	err = smo_begin(write, &smo, 1, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
-	smo_write(tree, &smo, key, &record, 1, 1, last);
-	smo_link(tree, last, smo_first_word(tree, &smo));
+	smo_write(write, &smo, key, &record, 1, 1, last);
+	smo_link(write, last, smo_first_word(tree, &smo));
+	crab_leaf_begin(last);
 	smo_splice(tree, &smo, last, NULL);
+	crab_leaf_end(last);
 	crab_index_insert(&tree->index, key, smo.leaf[0]);
-	tree->leaves++;
-	tree->records++;
 	tree->splits++;
 	return 0;
 }
@@ -351,85 +373,95 @@ static bool smo_is_append(const struct crab_tree *tree, const struct crab_leaf *
 	return true;
 }
 
-int crab_smo_copy(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
+int crab_smo_copy(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 		  const struct crab_record *rider)
 {
+	struct crab_tree *tree = write->tree;
 	struct smo smo = { .n = 1 };
 	u64 old = leaf->number;
 	int err = smo_take(tree, &smo, 0);
 
 	if (err)
 		return err;
-	smo_number(tree, &smo);
+	smo_number(write, &smo);
 	smo.head[0].self = crab_leaf_offset(&tree->base.geo, smo.spare[0].leaf);
 	smo.head[0].low = leaf->low;
 	smo.head[0].next = smo_last_word(tree, &smo, leaf);
-	crab_sorted_copy(tree, leaf, &smo.head[0], smo.spare[0].leaf, slot, rider);
+	crab_sorted_copy(write, leaf, &smo.head[0], smo.spare[0].leaf, slot, rider);
 	/* P7: the copy is whole before P8 links it */
-	crab_fence(&tree->base.flow, CRAB_P7_FRESH);
-	smo_link(tree, leaf->prev, smo_first_word(tree, &smo));
-	leaf->number = smo.spare[0].leaf;
-	leaf->count += rider ? 1 : -1;
-	tree->records += rider ? 1 : -1;
-	smo_release(tree, old);
+	crab_fence(write->flow, CRAB_P7_FRESH);
+	smo_link(write, leaf->prev, smo_first_word(tree, &smo));
+	crab_leaf_begin(leaf);
+	WRITE_ONCE(leaf->number, smo.spare[0].leaf);
+	WRITE_ONCE(leaf->count, leaf->count + (rider ? 1 : -1));
+	crab_leaf_end(leaf);
+	smo_release(write, old);
 	return 0;
 }
 
-int crab_smo_split_right(struct crab_tree *tree, struct crab_leaf *leaf, u32 keep,
+int crab_smo_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 keep,
 			 const struct crab_record *rider)
 {
+	struct crab_tree *tree = write->tree;
 	const struct crab_record *moved = tree->scratch + keep;
 	struct smo smo;
 	u32 count;
 	int err;
 
-	err = smo_begin_insert(tree, &smo, 1);
+	err = smo_begin(write, &smo, 1, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
 	if (rider)
 		count = crab_smo_with(tree, leaf, rider->key, rider->value) - keep;
 	else
 		count = crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch) - keep;
-	smo_write(tree, &smo, moved->key, moved, count, count, leaf);
-	smo_link(tree, leaf, smo_first_word(tree, &smo));
+	smo_write(write, &smo, moved->key, moved, count, count, leaf);
+	smo_link(write, leaf, smo_first_word(tree, &smo));
+	crab_leaf_begin(leaf);
 	smo_splice(tree, &smo, leaf, leaf->next);
+	crab_sorted_end(write, leaf, keep);
+	WRITE_ONCE(leaf->count, keep);
+	crab_leaf_end(leaf);
 	crab_index_insert(&tree->index, moved->key, smo.leaf[0]);
-	tree->leaves++;
 	tree->splits++;
 	return 0;
 }
 
-int crab_smo_add(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
+int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
 {
+	struct crab_tree *tree = write->tree;
 	struct smo smo;
 	u32 count;
 	int err;
 
 	if (smo_is_append(tree, leaf, key))
-		return smo_append(tree, leaf, key, value);
-	err = smo_begin_insert(tree, &smo, 2);
+		return smo_append(write, leaf, key, value);
+	err = smo_begin(write, &smo, 2, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
 	crab_smo_fetch(tree, leaf, 0, 0);
 	count = crab_smo_with(tree, leaf, key, value);
-	smo_replace(tree, &smo, leaf, leaf, count, (count + 1) / 2);
+	smo_replace(write, &smo, leaf, leaf, count, (count + 1) / 2);
 	tree->splits++;
 	return 0;
 }
 
-int crab_smo_rewrite(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value)
+int crab_smo_rewrite(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
 {
-	u32 count = crab_smo_with(tree, leaf, key, value);
 	struct smo smo;
-	int err = smo_begin(tree, &smo, 1, 0);
+	u32 count;
+	int err = smo_begin(write, &smo, 1, 0);
 
-	if (!err)
-		smo_replace(tree, &smo, leaf, leaf, count, count);
-	return err;
+	if (err)
+		return err;
+	count = crab_smo_with(write->tree, leaf, key, value);
+	smo_replace(write, &smo, leaf, leaf, count, count);
+	return 0;
 }
 
-void crab_smo_bypass(struct crab_tree *tree, struct crab_leaf *leaf)
+void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf)
 {
+	struct crab_tree *tree = write->tree;
 	struct crab_leaf *pred = leaf->prev, *after = leaf->next;
 	struct crab_media *media = tree->base.media;
 	struct crab_dhead *d = smo_dhead(tree, pred);
@@ -440,20 +472,13 @@ void crab_smo_bypass(struct crab_tree *tree, struct crab_leaf *leaf)
 	else
 		word = crab_link_end(tree->base.geo.store_id, crab_load(media, &d->self),
 				     crab_load(media, &d->birth));
-	smo_link(tree, pred, word);
+	smo_link(write, pred, word);
 	smo_join(tree, pred, after);
+	WRITE_ONCE(leaf->high, leaf->low);
 	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* found empty: it is not in it */
 		crab_index_remove(&tree->index, leaf->low);
-	tree->leaves--;
-	tree->removed += tree->slots;
 	tree->unlinks++;
-	smo_retire(tree, leaf);
-}
-
-void crab_smo_unlink(struct crab_tree *tree, struct crab_leaf *leaf)
-{
-	tree->records -= leaf->count;
-	crab_smo_bypass(tree, leaf);
+	smo_retire(write, leaf);
 }
 
 bool crab_smo_prepare(struct crab_tree *tree)

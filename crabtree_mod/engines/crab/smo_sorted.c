@@ -17,44 +17,54 @@
  *
  * Each of them can be done by copying too (smo.c), whichever is priced lower.
  *
- * Locking: the store's, exclusive.
+ * Locking: access.c tells it. Shifting needs the leaf's lock alone, everything else the
+ * structure.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 
 #include "crab.h"
 
 /* What a write cost, counted on the strategy that did it (seed 000, Figure 10) */
-static void tally(const struct crab_tree *tree, struct crab_tally *to, u64 lines, u64 fences)
+static void tally_sip(const struct crab_write *write, const struct crab_flow *before)
 {
-	to->count++;
-	to->lines += tree->base.flow.lines - lines;
-	to->fences += tree->base.flow.fences - fences;
+	crab_count(&write->tree->base, sips, 1);
+	crab_count(&write->tree->base, sip_lines, write->flow->lines - before->lines);
+	crab_count(&write->tree->base, sip_fences, write->flow->fences - before->fences);
 }
 
-static int write_sip(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
+static void tally_cow(const struct crab_write *write, const struct crab_flow *before)
 {
-	u64 lines = tree->base.flow.lines, fences = tree->base.flow.fences;
+	crab_count(&write->tree->base, cows, 1);
+	crab_count(&write->tree->base, cow_lines, write->flow->lines - before->lines);
+	crab_count(&write->tree->base, cow_fences, write->flow->fences - before->fences);
+}
 
-	crab_sorted_shift_in(tree, leaf, pos, key, value);
-	tree->records++;
-	tally(tree, &tree->sip, lines, fences);
+static int write_sip(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
+{
+	struct crab_flow before = *write->flow;
+
+	crab_leaf_begin(leaf);
+	crab_sorted_shift_in(write, leaf, pos, key, value);
+	crab_leaf_end(leaf);
+	tally_sip(write, &before);
 	return 0;
 }
 
 /* Copy on write, with @rider in front of @slot, or without @slot */
-static int write_cow(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
+static int write_cow(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 		     const struct crab_record *rider)
 {
-	u64 lines = tree->base.flow.lines, fences = tree->base.flow.fences;
+	struct crab_flow before = *write->flow;
 	int err;
 
-	crab_smo_fetch(tree, leaf, 1, leaf->count + 1);
-	err = crab_smo_copy(tree, leaf, slot, rider);
+	crab_smo_fetch(write->tree, leaf, 1, leaf->count + 1);
+	err = crab_smo_copy(write, leaf, slot, rider);
 	if (!err)
-		tally(tree, &tree->cow, lines, fences);
+		tally_cow(write, &before);
 	return err;
 }
 
@@ -74,54 +84,58 @@ static bool probe_says_cow(const struct crab_tree *tree, const struct crab_leaf 
 }
 
 /* There is room for the record, and @pos is its place */
-static int add_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
+static int add_at(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
 {
 	const struct crab_record rider = { .key = key, .value = value };
+	const struct crab_tree *tree = write->tree;
 	u64 sip = crab_strategy_sip(tree, pos, leaf->count - pos);
 	u64 cow = crab_strategy_cow(tree, leaf->count + 1);
 
-	if (probe_says_cow(tree, leaf, pos) || !crab_strategy_is_sip(tree, sip, cow))
-		return write_cow(tree, leaf, pos, &rider);
-	return write_sip(tree, leaf, pos, key, value);
+	if (!probe_says_cow(tree, leaf, pos) && crab_strategy_is_sip(tree, sip, cow))
+		return write_sip(write, leaf, pos, key, value);
+	if (!crab_write_try_structure(write))
+		return -EAGAIN;
+	return write_cow(write, leaf, pos, &rider);
 }
 
 /* Splits off the upper half, which the record joins if it is in it (section 4.2, Split) */
-static int split_in_place(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos, u64 key,
+static int split_in_place(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key,
 			  u64 value)
 {
 	const struct crab_record rider = { .key = key, .value = value };
-	u32 keep = tree->slots / 2;
+	u32 keep = write->tree->slots / 2;
 	bool rides = pos > keep;
-	int err = crab_smo_split_right(tree, leaf, keep, rides ? &rider : NULL);
+	int err = crab_smo_split_right(write, leaf, keep, rides ? &rider : NULL);
 
-	if (err)
-		return err;
-	crab_sorted_end(tree, leaf, keep);
-	leaf->count = keep;
-	tree->records += rides;
-	return rides ? 0 : write_sip(tree, leaf, pos, key, value);
+	return err || rides ? err : write_sip(write, leaf, pos, key, value);
 }
 
-static int split(struct crab_tree *tree, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
+static int split(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
 {
+	const struct crab_tree *tree = write->tree;
 	u32 keep = tree->slots / 2;
 	u64 sip, cow;
 
+	if (!crab_write_may_change(write))
+		return -EAGAIN;
 	sip = pos > keep ? 0 : crab_strategy_sip(tree, pos, keep - pos);
 	cow = crab_strategy_cow(tree, keep + 1);
 	if (crab_strategy_is_sip(tree, sip, cow) && !(leaf == tree->last && pos == tree->slots))
-		return split_in_place(tree, leaf, pos, key, value);
-	return crab_smo_add(tree, leaf, key, value);
+		return split_in_place(write, leaf, pos, key, value);
+	return crab_smo_add(write, leaf, key, value);
 }
 
-static int replace_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 value,
+static int replace_at(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value,
 		      enum crab_insert_mode mode, struct crab_old *old)
 {
 	old->existed = true;
-	old->value = crab_leaf_record(tree, leaf, slot).value;
+	old->value = crab_leaf_record(write->tree, leaf, slot).value;
 	if (mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
-	crab_leaf_update(tree, leaf, slot, value);
+	crab_leaf_begin(leaf);
+	crab_leaf_update(write, leaf, slot, value);
+	crab_leaf_end(leaf);
+	crab_count(&write->tree->base, updates, 1);
 	return 0;
 }
 
@@ -130,102 +144,144 @@ static bool is_at(const struct crab_tree *tree, const struct crab_leaf *leaf, u3
 	return pos && crab_leaf_key(tree, leaf, pos - 1) == key;
 }
 
-int crab_sorted_insert(struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u64 value,
+int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value,
 		       enum crab_insert_mode mode, struct crab_old *old)
 {
+	const struct crab_tree *tree = write->tree;
 	u32 pos;
+	int err;
 
-	prefetch(leaf->prev);	/* a copy needs its link */
+	prefetch(READ_ONCE(leaf->prev));	/* a copy needs its link */
 	pos = crab_sorted_place(tree, leaf, key);
 	old->existed = false;
 	if (is_at(tree, leaf, pos, key))
-		return replace_at(tree, leaf, pos - 1, value, mode, old);
+		return replace_at(write, leaf, pos - 1, value, mode, old);
 	if (mode == CRAB_INSERT_REPLACE)
 		return -ENOENT;
 	if (leaf->count == tree->slots)
-		return split(tree, leaf, pos, key, value);
-	return add_at(tree, leaf, pos, key, value);
+		err = split(write, leaf, pos, key, value);
+	else
+		err = add_at(write, leaf, pos, key, value);
+	if (!err)
+		crab_count(&tree->base, inserts, 1);
+	return err;
 }
 
 /* @right into the leaf before it: the left sibling takes what it can hold */
-static int merge(struct crab_tree *tree, struct crab_leaf *left, struct crab_leaf *right)
+static int merge(struct crab_write *write, struct crab_leaf *left, struct crab_leaf *right)
 {
+	struct crab_tree *tree = write->tree;
 	u32 end = left->count + right->count - 1;
 	u64 sip = crab_strategy_sip(tree, left->count, 0) * 2 +
 		  (u64)crab_strategy_lines(left->count, end) * tree->base.tuning.costs.line;
 	u64 cow = crab_strategy_cow(tree, end + 1);
 
 	if (!crab_strategy_is_sip(tree, sip, cow))
-		return crab_smo_balance(tree, left, 1);
-	crab_sorted_append(tree, left, tree->scratch, gather(tree, right));
-	crab_smo_bypass(tree, right);
+		return crab_smo_balance(write, left, 1);
+	crab_leaf_begin_pair(left, right);
+	crab_sorted_append(write, left, tree->scratch, gather(tree, right));
+	crab_smo_bypass(write, right);
+	crab_leaf_end_pair(left, right);
 	return 0;
 }
 
-/* The last record of @left becomes the first of the leaf behind it */
-static void pass_right(struct crab_tree *tree, struct crab_leaf *left)
+/* The least key of a leaf changed */
+static void rename_leaf(struct crab_tree *tree, struct crab_leaf *leaf, u64 low)
 {
-	struct crab_record record = crab_leaf_record(tree, left, left->count - 1);
+	crab_index_remove(&tree->index, leaf->low);
+	WRITE_ONCE(leaf->prev->high, low);
+	WRITE_ONCE(leaf->low, low);
+	crab_index_insert(&tree->index, low, leaf);
+}
+
+/* The last record of @left becomes the first of the leaf behind it */
+static void pass_right(struct crab_write *write, struct crab_leaf *left)
+{
+	struct crab_record record = crab_leaf_record(write->tree, left, left->count - 1);
 	struct crab_leaf *right = left->next;
 
-	crab_sorted_shift_in(tree, right, 0, record.key, record.value);
-	crab_sorted_end(tree, left, left->count - 1);
-	left->count--;
-	crab_index_remove(&tree->index, right->low);
-	right->low = record.key;
-	crab_index_insert(&tree->index, right->low, right);
+	crab_sorted_shift_in(write, right, 0, record.key, record.value);
+	crab_sorted_end(write, left, left->count - 1);
+	WRITE_ONCE(left->count, left->count - 1);
+	rename_leaf(write->tree, right, record.key);
 }
 
 /* The first record of the leaf behind @left becomes its last */
-static void pass_left(struct crab_tree *tree, struct crab_leaf *left)
+static void pass_left(struct crab_write *write, struct crab_leaf *left)
 {
 	struct crab_leaf *right = left->next;
-	struct crab_record record = crab_leaf_record(tree, right, 0);
+	struct crab_record record = crab_leaf_record(write->tree, right, 0);
 
-	crab_sorted_append(tree, left, &record, 1);
-	crab_sorted_shift_out(tree, right, 0);
-	crab_index_remove(&tree->index, right->low);
-	right->low = crab_leaf_key(tree, right, 0);
-	crab_index_insert(&tree->index, right->low, right);
+	crab_sorted_append(write, left, &record, 1);
+	crab_sorted_shift_out(write, right, 0);
+	rename_leaf(write->tree, right, crab_leaf_key(write->tree, right, 0));
 }
 
 /* From the fuller to the poorer of two neighbours, section 4.4 */
-static int redistribute(struct crab_tree *tree, struct crab_leaf *left, bool to_right)
+static int redistribute(struct crab_write *write, struct crab_leaf *left, bool to_right)
 {
-	struct crab_leaf *poor = to_right ? left->next : left;
-	struct crab_leaf *rich = to_right ? left : left->next;
+	const struct crab_tree *tree = write->tree;
+	struct crab_leaf *right = left->next;
+	struct crab_leaf *poor = to_right ? right : left;
+	struct crab_leaf *rich = to_right ? left : right;
 	u32 moved = to_right ? poor->count : rich->count;
 	u64 sip = crab_strategy_sip(tree, 0, moved) + crab_strategy_sip(tree, 0, 0);
 	u64 cow = crab_strategy_cow(tree, rich->count) + crab_strategy_cow(tree, poor->count);
 
 	if (!crab_strategy_is_sip(tree, sip, cow))
-		return crab_smo_balance(tree, left, 2);
-	if (crab_index_reserve(&tree->index))
-		return -ENOMEM;
+		return crab_smo_balance(write, left, 2);
+	crab_leaf_begin_pair(left, right);
 	if (to_right)
-		pass_right(tree, left);
+		pass_right(write, left);
 	else
-		pass_left(tree, left);
+		pass_left(write, left);
+	crab_leaf_end_pair(left, right);
 	return 0;
 }
 
-/*
- * A leaf that is less than half full: merged with a sibling, the left one if
- * possible, or given a record of the one that has more. The delete is durable
- * already, so what cannot be done now (-ENOMEM, -ENOSPC) is left for the next one.
- */
-static void rebalance(struct crab_tree *tree, struct crab_leaf *leaf)
+/* Two neighbours, the poorer of them less than half full */
+static void rebalance_pair(struct crab_write *write, struct crab_leaf *left, bool to_right)
 {
-	struct crab_leaf *left = leaf->prev, *right = leaf->next;
+	struct crab_leaf *right = left->next, *poor = to_right ? right : left;
+	const struct crab_tree *tree = write->tree;
 
-	if (left && left->count + leaf->count <= tree->slots)
-		merge(tree, left, leaf);
-	else if (right && leaf->count + right->count <= tree->slots)
-		merge(tree, leaf, right);
+	crab_leaf_lock_pair(write, left, right);
+	if (left->count + right->count <= tree->slots)
+		merge(write, left, right);
+	else if (poor->count < tree->slots / 2)		/* writers may have been faster */
+		redistribute(write, left, to_right);
+	crab_leaf_unlock_pair(left, right);
+}
+
+static bool fit_in_one(const struct crab_tree *tree, const struct crab_leaf *left,
+		       const struct crab_leaf *right)
+{
+	return READ_ONCE(left->count) + READ_ONCE(right->count) <= tree->slots;
+}
+
+/*
+ * Merged with a sibling, the left one if possible, or given a record of the one that has
+ * more. The delete is durable already, so what cannot be done now (-ENOMEM, -ENOSPC) is
+ * left for the next one.
+ */
+void crab_sorted_rebalance(struct crab_write *write, u64 key)
+{
+	struct crab_tree *tree = write->tree;
+	struct crab_leaf *leaf = crab_index_find(&tree->index, key), *left, *right;
+
+	lockdep_assert_held(&tree->structure);
+	left = leaf->prev;
+	right = leaf->next;
+	if (crab_smo_reserve(tree))
+		return;
+	if (left && fit_in_one(tree, left, leaf))
+		rebalance_pair(write, left, true);
+	else if (right && fit_in_one(tree, leaf, right))
+		rebalance_pair(write, leaf, false);
 	else if (left)
-		redistribute(tree, left, true);
+		rebalance_pair(write, left, true);
 	else if (right)
-		redistribute(tree, leaf, false);
+		rebalance_pair(write, leaf, false);
 }
 
 static bool remove_copies(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
@@ -237,53 +293,38 @@ static bool remove_copies(const struct crab_tree *tree, const struct crab_leaf *
 	       (probe_says_cow(tree, leaf, slot) || !crab_strategy_is_sip(tree, sip, cow));
 }
 
-static void remove_at(struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
+int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
-	u64 lines = tree->base.flow.lines, fences = tree->base.flow.fences;
+	const struct crab_tree *tree = write->tree;
+	bool copies = remove_copies(tree, leaf, slot), sparse = leaf->count <= tree->slots / 2;
+	struct crab_flow before = *write->flow;
 
-	if (remove_copies(tree, leaf, slot) && !write_cow(tree, leaf, slot, NULL))
-		return;		/* an error: no leaf is free for a copy */
-	crab_sorted_shift_out(tree, leaf, slot);
-	tree->records--;
-	tally(tree, &tree->sip, lines, fences);
-}
-
-int crab_sorted_remove(struct crab_tree *tree, struct crab_leaf *leaf, u64 key,
-		       struct crab_old *old)
-{
-	u32 pos;
-
-	prefetch(leaf->prev);
-	pos = crab_sorted_place(tree, leaf, key);
-	old->existed = is_at(tree, leaf, pos, key);
-	if (!old->existed)
-		return -ENOENT;
-	old->value = crab_leaf_record(tree, leaf, pos - 1).value;
-	if (leaf->count == 1 && leaf->prev) {
-		crab_smo_unlink(tree, leaf);
-		return 0;
-	}
-	remove_at(tree, leaf, pos - 1);
-	tree->removed++;
-	leaf = crab_index_find(&tree->index, key);	/* a copy took its place */
-	if (leaf->count < tree->slots / 2)
-		rebalance(tree, leaf);
+	if ((copies || sparse) && !crab_write_try_structure(write))
+		return -EAGAIN;
+	write->sparse = sparse;
+	if (copies && !write_cow(write, leaf, slot, NULL))
+		return 0;		/* an error: no leaf is free for a copy */
+	crab_leaf_begin(leaf);
+	crab_sorted_shift_out(write, leaf, slot);
+	crab_leaf_end(leaf);
+	tally_sip(write, &before);
 	return 0;
 }
 
 /*
  * From the last leaf to the first, so that a leaf that overlaps is ended before
  * anything behind which it stands is changed. A leaf that a cut left empty goes.
+ * Nobody else is here yet.
  */
-void crab_sorted_repair(struct crab_tree *tree)
+void crab_sorted_repair(struct crab_write *write)
 {
 	struct crab_leaf *leaf, *prev;
 
-	for (leaf = tree->last; leaf; leaf = prev) {
+	for (leaf = write->tree->last; leaf; leaf = prev) {
 		prev = leaf->prev;
 		if (leaf->torn)
-			crab_sorted_complete(tree, leaf);
+			crab_sorted_complete(write, leaf);
 		if (!leaf->count && prev)
-			crab_smo_bypass(tree, leaf);
+			crab_smo_bypass(write, leaf);
 	}
 }

@@ -8,12 +8,13 @@
  * Invariants: records of a leaf ascend; leaves ascend; no leaf but the first is
  * empty. It takes no more leaves than the region's pool would have.
  *
- * Locking: the store's, as engine.h says.
+ * Locking: vol_tree.lock, shared by readers.
  */
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/overflow.h>
+#include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -31,6 +32,7 @@ struct vol_leaf {
 
 struct vol_tree {
 	struct crab_engine base;
+	struct rw_semaphore lock;
 	struct crab_index index;
 	struct vol_leaf *first;
 	u32 slots;
@@ -85,6 +87,7 @@ static void vol_detach(struct crab_engine *engine)
 		kfree(leaf);
 	}
 	crab_index_destroy(&tree->index);
+	crab_engine_exit(&tree->base);
 	kfree(tree);
 }
 
@@ -94,41 +97,45 @@ static struct crab_engine *vol_attach(struct crab_media *media, const struct cra
 
 	if (!tree)
 		return ERR_PTR(-ENOMEM);
-	tree->base.ops = &crab_engine_volatile;
-	tree->base.media = media;
-	tree->base.geo = *geo;
-	tree->base.flow.media = media;
-	tree->base.prepare.media = media;
+	init_rwsem(&tree->lock);
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
 	tree->leaves = 1;
 	tree->first = vol_leaf_alloc(tree);
-	if (!tree->first || crab_index_append(&tree->index, 0, tree->first)) {
+	if (crab_engine_init(&tree->base, &crab_engine_volatile, media, geo) || !tree->first ||
+	    crab_index_append(&tree->index, 0, tree->first)) {
 		vol_detach(&tree->base);
 		return ERR_PTR(-ENOMEM);
 	}
 	return &tree->base;
 }
 
-static int vol_repair(struct crab_engine *engine)
+static int vol_repair(struct crab_engine *engine, struct crab_flow *flow)
 {
 	return 0;
 }
 
 static int vol_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
-	struct vol_leaf *leaf = crab_index_find(&vol_of(engine)->index, key);
-	u32 pos = vol_search(leaf, key);
+	struct vol_tree *tree = vol_of(engine);
+	const struct vol_leaf *leaf;
+	int err = -ENOENT;
+	u32 pos;
 
-	if (!vol_is_at(leaf, pos, key))
-		return -ENOENT;
-	*value = leaf->records[pos].value;
-	return 0;
+	down_read(&tree->lock);
+	leaf = crab_index_find(&tree->index, key);
+	pos = vol_search(leaf, key);
+	if (vol_is_at(leaf, pos, key)) {
+		*value = leaf->records[pos].value;
+		err = 0;
+	}
+	up_read(&tree->lock);
+	return err;
 }
 
-static int vol_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+static int vol_near(const struct vol_tree *tree, u64 key, enum crab_seek_dir dir,
 		    struct crab_record *record)
 {
-	struct vol_leaf *leaf = crab_index_find(&vol_of(engine)->index, key);
+	const struct vol_leaf *leaf = crab_index_find(&tree->index, key);
 	u32 pos = vol_search(leaf, key);
 
 	if (vol_is_at(leaf, pos, key)) {
@@ -148,10 +155,22 @@ static int vol_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 	return 0;
 }
 
-static int vol_scan(struct crab_engine *engine, u64 start, u64 end,
-		    struct crab_record *records, u32 cap)
+static int vol_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		    struct crab_record *record)
 {
-	struct vol_leaf *leaf = crab_index_find(&vol_of(engine)->index, start);
+	struct vol_tree *tree = vol_of(engine);
+	int err;
+
+	down_read(&tree->lock);
+	err = vol_near(tree, key, dir, record);
+	up_read(&tree->lock);
+	return err;
+}
+
+static u32 vol_gather(const struct vol_tree *tree, u64 start, u64 end,
+		      struct crab_record *records, u32 cap)
+{
+	const struct vol_leaf *leaf = crab_index_find(&tree->index, start);
 	u32 pos = vol_search(leaf, start), count = 0;
 
 	for (; leaf && count < cap; leaf = leaf->next, pos = 0) {
@@ -161,6 +180,18 @@ static int vol_scan(struct crab_engine *engine, u64 start, u64 end,
 			records[count++] = leaf->records[pos];
 		}
 	}
+	return count;
+}
+
+static int vol_scan(struct crab_engine *engine, u64 start, u64 end,
+		    struct crab_record *records, u32 cap)
+{
+	struct vol_tree *tree = vol_of(engine);
+	int count;
+
+	down_read(&tree->lock);
+	count = vol_gather(tree, start, end, records, cap);
+	up_read(&tree->lock);
 	return count;
 }
 
@@ -217,13 +248,13 @@ static int vol_add(struct vol_tree *tree, struct vol_leaf *leaf, u32 pos, u64 ke
 	leaf->records[pos].value = value;
 	leaf->count++;
 	tree->records++;
+	crab_count(&tree->base, inserts, 1);
 	return 0;
 }
 
-static int vol_insert(struct crab_engine *engine, u64 key, u64 value,
-		      enum crab_insert_mode mode, struct crab_old *old)
+static int vol_put(struct vol_tree *tree, u64 key, u64 value, enum crab_insert_mode mode,
+		   struct crab_old *old)
 {
-	struct vol_tree *tree = vol_of(engine);
 	struct vol_leaf *leaf = crab_index_find(&tree->index, key);
 	u32 pos = vol_search(leaf, key);
 
@@ -235,7 +266,20 @@ static int vol_insert(struct crab_engine *engine, u64 key, u64 value,
 	if (mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
 	leaf->records[pos].value = value;
+	crab_count(&tree->base, updates, 1);
 	return 0;
+}
+
+static int vol_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
+		      enum crab_insert_mode mode, struct crab_old *old)
+{
+	struct vol_tree *tree = vol_of(engine);
+	int err;
+
+	down_write(&tree->lock);
+	err = vol_put(tree, key, value, mode, old);
+	up_write(&tree->lock);
+	return err;
 }
 
 static void vol_unlink(struct vol_tree *tree, struct vol_leaf *leaf)
@@ -249,9 +293,8 @@ static void vol_unlink(struct vol_tree *tree, struct vol_leaf *leaf)
 	tree->unlinks++;
 }
 
-static int vol_remove(struct crab_engine *engine, u64 key, struct crab_old *old)
+static int vol_take(struct vol_tree *tree, u64 key, struct crab_old *old)
 {
-	struct vol_tree *tree = vol_of(engine);
 	struct vol_leaf *leaf = crab_index_find(&tree->index, key);
 	u32 pos = vol_search(leaf, key);
 
@@ -263,9 +306,22 @@ static int vol_remove(struct crab_engine *engine, u64 key, struct crab_old *old)
 	memmove(&leaf->records[pos], &leaf->records[pos + 1],
 		(leaf->count - pos) * sizeof(leaf->records[0]));
 	tree->records--;
+	crab_count(&tree->base, deletes, 1);
 	if (!leaf->count && leaf->prev)
 		vol_unlink(tree, leaf);
 	return 0;
+}
+
+static int vol_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
+		      struct crab_old *old)
+{
+	struct vol_tree *tree = vol_of(engine);
+	int err;
+
+	down_write(&tree->lock);
+	err = vol_take(tree, key, old);
+	up_write(&tree->lock);
+	return err;
 }
 
 static void vol_check_leaf(const struct vol_leaf *leaf, struct crab_check_report *report)
@@ -282,10 +338,9 @@ static void vol_check_leaf(const struct vol_leaf *leaf, struct crab_check_report
 	report->records += leaf->count;
 }
 
-static int vol_check(struct crab_engine *engine, struct crab_check_report *report,
-		     bool (*stop)(void))
+static int vol_check_tree(const struct vol_tree *tree, struct crab_check_report *report,
+			  bool (*stop)(void))
 {
-	const struct vol_tree *tree = vol_of(engine);
 	const struct vol_leaf *leaf;
 
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
@@ -302,11 +357,24 @@ static int vol_check(struct crab_engine *engine, struct crab_check_report *repor
 	return 0;
 }
 
+static int vol_check(struct crab_engine *engine, struct crab_check_report *report,
+		     bool (*stop)(void))
+{
+	struct vol_tree *tree = vol_of(engine);
+	int err;
+
+	down_read(&tree->lock);
+	err = vol_check_tree(tree, report, stop);
+	up_read(&tree->lock);
+	return err;
+}
+
 static void vol_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
 {
-	const struct vol_tree *tree = vol_of(engine);
+	struct vol_tree *tree = vol_of(engine);
 
 	memset(stats, 0, sizeof(*stats));
+	down_read(&tree->lock);
 	stats->leaves_used = tree->leaves;
 	stats->records = tree->records;
 	stats->capacity = engine->geo.leaves * tree->slots;
@@ -314,6 +382,7 @@ static void vol_stats(struct crab_engine *engine, struct crab_engine_stats *stat
 			    tree->index.nodes * sizeof(struct crab_index_node);
 	stats->splits = tree->splits;
 	stats->unlinks = tree->unlinks;
+	up_read(&tree->lock);
 }
 
 static const struct crab_layout vol_layouts[] = {

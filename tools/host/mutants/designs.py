@@ -22,82 +22,76 @@ ENGINE = "engines/crab/engine.c"
 SPLIT_LEAVES_BEHIND = """
     const struct crab_record *moved = tree->scratch + tree->slots / 2;
     u32 slot;
-    if (smo_is_append(tree, leaf, key)) return smo_append(tree, leaf, key, value);
-    err = smo_begin_insert(tree, &smo, 1);
+    if (smo_is_append(tree, leaf, key)) return smo_append(write, leaf, key, value);
+    err = smo_begin(write, &smo, 1, CRAB_POOL_RESERVE);
     if (err) return err;
     count = crab_smo_with(tree, leaf, key, value) - tree->slots / 2;
-    smo_write(tree, &smo, moved->key, moved, count, count, leaf);
-    smo_link(tree, leaf, smo_first_word(tree, &smo));
+    smo_write(write, &smo, moved->key, moved, count, count, leaf);
+    smo_link(write, leaf, smo_first_word(tree, &smo));
     smo_splice(tree, &smo, leaf, leaf->next);
     crab_index_insert(&tree->index, moved->key, smo.leaf[0]);
-    tree->leaves++;
     tree->splits++;
-    tree->records += count;
     crab_leaf_for_each(tree, leaf, slot) {
         if (crab_leaf_key(tree, leaf, slot) >= moved->key) {
-            __clear_bit(slot, leaf->live);
+            leaf->fps[slot] = 0;
             leaf->count--;
-            tree->records--;
         }
     }
-    if (key < moved->key) crab_slotted_insert(tree, leaf, key, value);
+    if (key < moved->key) crab_slotted_insert(write, leaf, key, value);
     return 0
 """
 
 DESIGNS = [
     Design("split: moved records stay behind in the old leaf, and are ignored there", [
         Edit(SMO, """if (smo_is_append(tree, leaf, key))
-		return smo_append(tree, leaf, key, value);
-	err = smo_begin_insert(tree, &smo, 2);
+		return smo_append(write, leaf, key, value);
+	err = smo_begin(write, &smo, 2, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
 	crab_smo_fetch(tree, leaf, 0, 0);
 	count = crab_smo_with(tree, leaf, key, value);
-	smo_replace(tree, &smo, leaf, leaf, count, (count + 1) / 2);
+	smo_replace(write, &smo, leaf, leaf, count, (count + 1) / 2);
 	tree->splits++;
 	return 0;""", SPLIT_LEAVES_BEHIND),
         Edit(SLOTTED, "key == CRAB_KEY_EMPTY || value == void_value",
              "key == CRAB_KEY_EMPTY || value == void_value || key - low >= span"),
         Edit("engines/crab/check.c", "r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value",
-             "test_bit(slot, leaf->live)"),
+             "crab_slotted_is_live(leaf, slot)"),
         Edit("engines/crab/check.c",
              "(r.key == CRAB_KEY_EMPTY && r.value == leaf->void_value)", "true"),
     ]),
     Design("update: a delete and an insert into the same slot, in one fence epoch", [
-        Edit(ENGINE, "crab_leaf_update(tree, leaf, slot, value);",
-             """struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
-             crab_store(&tree->base.flow, &d->key, CRAB_KEY_EMPTY);
-             crab_store(&tree->base.flow, &d->value, leaf->void_value);
-             crab_store(&tree->base.flow, &d->value, value);
-             crab_store(&tree->base.flow, &d->key, key);
-             crab_clean(&tree->base.flow, d, sizeof(*d));
-             crab_fence(&tree->base.flow, CRAB_P6_RECORD)"""),
+        Edit(ENGINE, "crab_leaf_update(write, leaf, slot, value);",
+             """struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
+             crab_store(write->flow, &d->key, CRAB_KEY_EMPTY);
+             crab_store(write->flow, &d->value, leaf->void_value);
+             crab_store(write->flow, &d->value, value);
+             crab_store(write->flow, &d->key, key);
+             crab_clean(write->flow, d, sizeof(*d));
+             crab_fence(write->flow, CRAB_P6_RECORD)"""),
     ]),
     Design("insert or update: a value that is the leaf's void is stored in place", [
-        Edit(ENGINE, """if (value == leaf->void_value)
-		return crab_smo_rewrite(tree, leaf, key, value);
-	crab_slotted_insert(tree, leaf, key, value);""",
-             "crab_slotted_insert(tree, leaf, key, value)"),
+        Edit(ENGINE, "full || is_void", "full"),
     ]),
     Design("split in place: the old leaf is ended before the fresh one is linked", [
-        Edit(SMO, "smo_write(tree, &smo, moved->key, moved, count, count, leaf);\n"
-             "\tsmo_link(tree, leaf, smo_first_word(tree, &smo));",
-             """crab_sorted_end(tree, leaf, keep);
-             smo_write(tree, &smo, moved->key, moved, count, count, leaf);
-             smo_link(tree, leaf, smo_first_word(tree, &smo))"""),
+        Edit(SMO, "smo_write(write, &smo, moved->key, moved, count, count, leaf);\n"
+             "\tsmo_link(write, leaf, smo_first_word(tree, &smo));",
+             """crab_sorted_end(write, leaf, keep);
+             smo_write(write, &smo, moved->key, moved, count, count, leaf);
+             smo_link(write, leaf, smo_first_word(tree, &smo))"""),
     ]),
     Design("shift: the left of two equal neighbouring keys is believed", [
         Edit(LEAF, "leaf->twin = slot - 1;", "leaf->twin = slot"),
     ]),
     Design("attach: repairs are not fenced before service", [
-        Edit("store.c", """err = engine->ops->repair(engine);
+        Edit("store.c", """err = engine->ops->repair(engine, &flow);
 	if (err)
 		return err;
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
-	crab_super_write(&engine->flow, &store->super);""",
+	crab_super_write(&flow, &store->super);""",
              """store->super.state = CRAB_SUPER_STATE_ATTACHED;
-             crab_super_write(&engine->flow, &store->super);
-             err = engine->ops->repair(engine);
+             crab_super_write(&flow, &store->super);
+             err = engine->ops->repair(engine, &flow);
              if (err) return err"""),
     ]),
     Design("attach: a superblock that says \"clean\" is not made to say \"attached\"", [
@@ -133,13 +127,13 @@ SPARSE = "a leaf that stays sparse holds what it held; the next delete tries aga
 
 # (function, statement, what was done to it, why it does no harm)
 HARMLESS = [
-    ("redistribute", "pass_right(tree, left)", "left out", SPARSE),
-    ("redistribute", "pass_left(tree, left)", "left out", SPARSE),
-    ("rebalance", "merge(tree, left, leaf)", "left out", SPARSE),
-    ("rebalance", "merge(tree, leaf, right)", "left out", SPARSE),
-    ("rebalance", "redistribute(tree, left, true)", "left out", SPARSE),
-    ("rebalance", "redistribute(tree, leaf, false)", "left out", SPARSE),
-    ("crab_sorted_remove", "rebalance(tree, leaf)", "left out", SPARSE),
-    ("crab_sorted_repair", "crab_smo_bypass(tree, leaf)", "left out",
+    ("redistribute", "pass_right(write, left)", "left out", SPARSE),
+    ("redistribute", "pass_left(write, left)", "left out", SPARSE),
+    ("rebalance_pair", "merge(write, left, right)", "left out", SPARSE),
+    ("rebalance_pair", "redistribute(write, left, to_right)", "left out", SPARSE),
+    ("crab_sorted_rebalance", "rebalance_pair(write, left, true)", "left out", SPARSE),
+    ("crab_sorted_rebalance", "rebalance_pair(write, leaf, false)", "left out", SPARSE),
+    ("tree_remove", "crab_sorted_rebalance(&write, key)", "left out", SPARSE),
+    ("crab_sorted_repair", "crab_smo_bypass(write, leaf)", "left out",
      "no cut leaves an empty leaf behind another, only an image from elsewhere"),
 ]

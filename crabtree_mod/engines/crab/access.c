@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements how readers and writers come into a leaf beside each other,
+ * and leave it.
+ *
+ * DOC: access to leaves
+ *
+ * The index leads to a leaf without a lock, and beside a change perhaps to the wrong
+ * one. What counts is the leaf's own range, [low, high): a key is in at most one leaf
+ * whose range holds it, and a leaf that was replaced has an empty range.
+ *
+ *   readers   RCU, the leaf's sequence count, no lock, no store to shared memory. The
+ *             count is odd from before a writer's first store until its fence has
+ *             completed: nobody reads what a power cut could take back.
+ *   writers   RCU, then the leaf's lock, then the range again.
+ *   changes   of the structure, i.e. of links, ranges and index: crab_tree.structure,
+ *             then the leaves whose records or range change, in the order of their keys.
+ *             Commit fence, then ranges, then index, and then the leaves are unlocked.
+ *
+ * So who holds the structure finds the right leaf at once, and it stays the right one.
+ * Readers and writers who do not find theirs after some tries take the structure too:
+ * a change that was preempted half way through (PREEMPT_RT) must not be waited for by
+ * spinning.
+ *
+ * Invariants: a descriptor is freed after a grace period; a leaf of the pool is given
+ * back before that, since it stays mapped, and what is read of it then does not count.
+ * A reader is bounded whatever it reads: by the slots of a leaf, by the height of the
+ * index.
+ */
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/rcupdate.h>
+
+#include "crab.h"
+
+#define ACCESS_TRIES	16	/* before it is more than bad luck */
+
+/* A dead leaf holds nothing */
+static bool leaf_holds(const struct crab_leaf *leaf, u64 key)
+{
+	return key >= READ_ONCE(leaf->low) && key < READ_ONCE(leaf->high);
+}
+
+/* Out of luck: the structure stands still from here on */
+static void reader_insist(struct crab_reader *reader)
+{
+	mutex_lock(&reader->tree->structure);
+	reader->insists = true;
+}
+
+struct crab_leaf *crab_reader_enter(struct crab_reader *reader, u64 key)
+{
+	struct crab_leaf *leaf;
+
+	for (;;) {
+		if (!reader->insists && reader->tries++ == ACCESS_TRIES)
+			reader_insist(reader);
+		rcu_read_lock();
+		leaf = crab_index_find(&reader->tree->index, key);
+		reader->leaf = leaf;
+		if (!leaf)
+			return ERR_PTR(-EUCLEAN);
+		if (reader->insists)
+			spin_lock(&leaf->lock);
+		reader->seq = read_seqcount_begin(&leaf->seq);
+		if (leaf_holds(leaf, key))
+			return leaf->bad ? ERR_PTR(-EUCLEAN) : leaf;
+		if (reader->insists)	/* nothing moves: no leaf has it */
+			return ERR_PTR(-EUCLEAN);
+		crab_reader_leave(reader);
+	}
+}
+
+bool crab_reader_leave(struct crab_reader *reader)
+{
+	struct crab_leaf *leaf = reader->leaf;
+	bool counts = !leaf || !read_seqcount_retry(&leaf->seq, reader->seq);
+
+	if (leaf && reader->insists)
+		spin_unlock(&leaf->lock);
+	rcu_read_unlock();
+	return counts;
+}
+
+void crab_reader_end(struct crab_reader *reader)
+{
+	if (reader->insists)
+		mutex_unlock(&reader->tree->structure);
+}
+
+void crab_write_insist(struct crab_write *write)
+{
+	if (!write->structure)
+		mutex_lock(&write->tree->structure);
+	write->structure = true;
+}
+
+bool crab_write_try_structure(struct crab_write *write)
+{
+	if (!write->structure)
+		write->structure = mutex_trylock(&write->tree->structure);
+	return write->structure;
+}
+
+bool crab_write_may_change(struct crab_write *write)
+{
+	return crab_write_try_structure(write) && crab_smo_is_reserved(write->tree);
+}
+
+void crab_write_end(struct crab_write *write)
+{
+	if (!write->structure)
+		return;
+	/* For the next change, which then need not let go of its leaf to allocate */
+	crab_smo_reserve(write->tree);
+	mutex_unlock(&write->tree->structure);
+}
+
+struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key)
+{
+	struct crab_leaf *leaf;
+	u32 tries;
+
+	for (tries = 0; ; tries++) {
+		if (tries == ACCESS_TRIES)
+			crab_write_insist(write);
+		rcu_read_lock();
+		leaf = crab_index_find(&write->tree->index, key);
+		if (!leaf || leaf->bad) {
+			rcu_read_unlock();
+			return ERR_PTR(-EUCLEAN);
+		}
+		spin_lock(&leaf->lock);
+		if (leaf_holds(leaf, key))
+			return leaf;
+		crab_leaf_unlock(leaf);
+		if (write->structure)	/* nothing moves: no leaf has it */
+			return ERR_PTR(-EUCLEAN);
+	}
+}
+
+void crab_leaf_unlock(struct crab_leaf *leaf)
+{
+	spin_unlock(&leaf->lock);
+	rcu_read_unlock();
+}
+
+void crab_leaf_lock_pair(struct crab_write *write, struct crab_leaf *left,
+			 struct crab_leaf *right)
+{
+	lockdep_assert_held(&write->tree->structure);
+	rcu_read_lock();
+	spin_lock(&left->lock);
+	spin_lock_nested(&right->lock, SINGLE_DEPTH_NESTING);
+}
+
+void crab_leaf_unlock_pair(struct crab_leaf *left, struct crab_leaf *right)
+{
+	spin_unlock(&right->lock);
+	crab_leaf_unlock(left);
+}
+
+void crab_leaf_begin_pair(struct crab_leaf *left, struct crab_leaf *right)
+{
+	write_seqcount_begin(&left->seq);
+	write_seqcount_begin_nested(&right->seq, SINGLE_DEPTH_NESTING);
+}
+
+void crab_leaf_end_pair(struct crab_leaf *left, struct crab_leaf *right)
+{
+	write_seqcount_end(&right->seq);
+	write_seqcount_end(&left->seq);
+}
+
+void crab_leaf_kill(struct crab_leaf *leaf)
+{
+	write_seqcount_begin(&leaf->seq);
+	WRITE_ONCE(leaf->high, leaf->low);
+	write_seqcount_end(&leaf->seq);
+}
