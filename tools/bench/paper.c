@@ -17,27 +17,24 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <linux/align.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/sort.h>
 #include <linux/string.h>
 
-#include "floor.h"
-#include "store.h"
+#include "bench/floor.h"
+#include "bench/loop.h"
+#include "rig.h"
 
 #define ROUNDS_MAX	9
 #define LEAVES_MAX	8
 #define SYSTEMS_MAX	16
-#define HUGE		(2ULL << 20)
 #define FLOOR_BYTES	(64ULL << 20)
 
 enum { INSERT, SEARCH, DELETE, CLEAN_ATTACH, CUT_ATTACH, FLOOR, TIMES };
@@ -77,7 +74,7 @@ struct result {
 	struct crab_store_info info;
 	u64 delete_lines;
 	u64 delete_fences;
-	struct floor floor;
+	struct crab_bench_floor floor;
 };
 
 /**
@@ -107,69 +104,11 @@ static struct crab_costs costs;
 static FILE *out;
 static bool comma;
 
-static void fail(const char *what, int err)
-{
-	fprintf(stderr, "paper: %s: %s\n", what, strerror(-err));
-	exit(1);
-}
-
-/* The @i-th key: a bijection of the numbers, so that no key comes twice */
-static u64 key_of(u64 i)
-{
-	i += 1;
-	i = (i ^ i >> 31) * 0x7fb5d329728ea185ULL;
-	i = (i ^ i >> 27) * 0x81dadef4bc2dd44dULL;
-	i ^= i >> 33;
-	return i == CRAB_KEY_EMPTY ? 0 : i;
-}
-
-/* Anonymous memory, huge pages where there are any, all of it there before the run */
-static struct crab_media region_map(u64 bytes)
-{
-	struct crab_media media = {
-		.size = ALIGN(bytes, HUGE), .durability = CRAB_DURABILITY_POP,
-	};
-	u8 *base = mmap(NULL, media.size + HUGE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (base == MAP_FAILED)
-		fail("no memory for the region", -ENOMEM);
-	media.base = (u8 *)ALIGN((unsigned long)base, HUGE);
-	madvise(media.base, media.size, MADV_HUGEPAGE);
-	memset(media.base, 0, media.size);
-	return media;
-}
-
-/* Room for @n keys in leaves that are half full, and some more */
-static u64 region_bytes(u64 n, u32 leaf_bytes)
-{
-	return (n * 2 / (crab_leaf_slots(leaf_bytes) - 1) + 64) * leaf_bytes + 2 * HUGE;
-}
-
 static struct crab_store *attach(struct crab_media *media, const struct crab_tuning *tuning)
 {
 	struct crab_attach_options options = { .tuning = tuning };
-	struct crab_attach_report report;
-	struct crab_store *store = crab_store_attach(media, &options, &report);
 
-	if (IS_ERR(store))
-		fail("attach", PTR_ERR(store));
-	return store;
-}
-
-static struct crab_store *format(struct crab_media *media, const struct system *system,
-				 u32 leaf_bytes)
-{
-	struct crab_format_options options = {
-		.force = true, .leaf_bytes = leaf_bytes, .engine = system->engine,
-		.layout = system->layout, .label = "paper",
-	};
-	char reason[CRAB_REASON_LEN];
-	int err = crab_store_format(media, &options, reason);
-
-	if (err)
-		fail(reason, err);
-	return attach(media, &system->tuning);
+	return rig_attach(media, &options);
 }
 
 static int operate(struct crab_store *store, u32 what, u64 i)
@@ -179,13 +118,13 @@ static int operate(struct crab_store *store, u32 what, u64 i)
 	int err;
 
 	if (what == INSERT) {
-		err = crab_store_insert(store, key_of(i), i, CRAB_INSERT_EITHER, &old);
+		err = crab_store_insert(store, crab_bench_key(i), i, CRAB_INSERT_EITHER, &old);
 		crab_store_maintain(store);
 		return err;
 	}
 	if (what == DELETE)
-		return crab_store_delete(store, key_of(i), &old);
-	err = crab_store_search(store, key_of(i), &value);
+		return crab_store_delete(store, crab_bench_key(i), &old);
+	err = crab_store_search(store, crab_bench_key(i), &value);
 	return err ?: value == i ? 0 : -EIO;
 }
 
@@ -193,18 +132,18 @@ static int operate(struct crab_store *store, u32 what, u64 i)
 static double run_phase(struct crab_store *store, u32 what, u64 n)
 {
 	static const u64 strides[] = { [INSERT] = 1, [SEARCH] = 611953, [DELETE] = 352327 };
-	u64 stride = strides[what] % n, at = 0, i, began = cpu_ns();
+	u64 stride = strides[what] % n, at = 0, i, began = rig_cpu_ns();
 	int err;
 
 	for (i = 0; i < n; i++) {
 		err = operate(store, what, at);
 		if (err)
-			fail(time_names[what], err);
+			rig_fail(time_names[what], err);
 		at += stride;
 		if (at >= n)
 			at -= n;
 	}
-	return (double)(cpu_ns() - began) / n;
+	return (double)(rig_cpu_ns() - began) / n;
 }
 
 static double attach_ns(struct crab_store *store, u64 n)
@@ -213,7 +152,7 @@ static double attach_ns(struct crab_store *store, u64 n)
 
 	crab_store_info(store, &info);
 	if (info.stats.records != n)
-		fail("attach lost records", -EIO);
+		rig_fail("attach lost records", -EIO);
 	return (double)info.attach_ns / n;
 }
 
@@ -244,13 +183,15 @@ static void run_rest(struct crab_store *store, u64 n, struct result *r)
 
 static struct result run(const struct system *system, u32 leaf_bytes, u64 n, u32 flags)
 {
-	struct crab_media media = region_map(max(region_bytes(n, leaf_bytes), FLOOR_BYTES));
-	struct result r = { .floor = floor_measure(&media, FLOOR_BYTES) };
+	struct crab_media media = rig_region(max(crab_bench_region_bytes(n, leaf_bytes), FLOOR_BYTES));
 	struct crab_store *store;
+	struct result r = { };
 
+	crab_bench_floor_measure(&media, FLOOR_BYTES, rig_cpu_ns, &r.floor);
 	memset(media.base, 0, FLOOR_BYTES);
-	r.ns[FLOOR] = r.floor.sequential;
-	store = format(&media, system, leaf_bytes);
+	r.ns[FLOOR] = r.floor.line / 1000.0;
+	rig_format(&media, system->engine, system->layout, leaf_bytes);
+	store = attach(&media, &system->tuning);
 	media.fence_only = flags & DO_REBUILD;	/* these inserts are not measured */
 	r.ns[INSERT] = run_phase(store, INSERT, n);
 	media.fence_only = false;
@@ -270,7 +211,7 @@ static void run_apart(const struct system *system, u32 leaf_bytes, u64 n, u32 fl
 	pid_t pid;
 
 	if (pipe(ends) || (pid = fork()) < 0)
-		fail("no process", -errno);
+		rig_fail("no process", -errno);
 	if (!pid) {
 		*result = run(system, leaf_bytes, n, flags);
 		_exit(write(ends[1], result, sizeof(*result)) != sizeof(*result));
@@ -278,7 +219,7 @@ static void run_apart(const struct system *system, u32 leaf_bytes, u64 n, u32 fl
 	close(ends[1]);
 	if (read(ends[0], result, sizeof(*result)) != sizeof(*result) ||
 	    waitpid(pid, &status, 0) != pid || status)
-		fail("a run failed", -EIO);
+		rig_fail("a run failed", -EIO);
 	close(ends[0]);
 }
 
@@ -458,15 +399,16 @@ static void figure_rebuild(bool big)
 
 static void print_head(void)
 {
-	struct crab_media media = region_map(FLOOR_BYTES);
-	struct floor floor = floor_measure(&media, FLOOR_BYTES);
+	struct crab_media media = rig_region(FLOOR_BYTES);
+	struct crab_bench_floor floor;
 
-	munmap(media.base, media.size);
+	crab_bench_floor_measure(&media, FLOOR_BYTES, rig_cpu_ns, &floor);
+	rig_region_free(&media);
 	fprintf(out, "{\n  \"keys\": %llu, \"big_keys\": %llu, \"rounds\": %u, \"method\": \"%s\",\n",
 		(unsigned long long)keys, (unsigned long long)big_keys, rounds,
 		crab_persist_method());
 	fprintf(out, "  \"floor\": { \"random_ns\": %.1f, \"sequential_ns\": %.1f, \"load_ns\": %.1f },\n",
-		floor.random, floor.sequential, floor.load);
+		floor.any / 1000.0, floor.line / 1000.0, floor.load / 1000.0);
 	fprintf(out, "  \"costs_ps\": { \"round\": %u, \"line\": %u, \"order\": %u, \"record\": %u, \"pair\": %u },\n",
 		costs.round, costs.line, costs.order, costs.record, costs.pair);
 	fprintf(out, "  \"rows\": [");
@@ -509,7 +451,7 @@ static void option(int c)
 	case 'j':
 		out = fopen(optarg, "w");
 		if (!out)
-			fail(optarg, -errno);
+			rig_fail(optarg, -errno);
 		break;
 	default:
 		exit(2);
@@ -534,25 +476,14 @@ static void options(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
 		option(c);
 	if (keys < 1000 || big_keys < 1000)
-		fail("a number of keys is at least 1000", -EINVAL);
-}
-
-/* To the core on which it is now */
-static void pin(void)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(sched_getcpu(), &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		perror("paper: not pinned");
+		rig_fail("a number of keys is at least 1000", -EINVAL);
 }
 
 int main(int argc, char **argv)
 {
 	out = stdout;
 	options(argc, argv);
-	pin();
+	rig_pin(0);
 	if (crab_persist_init() || crab_costs_measure(&costs))
 		return 1;
 	print_head();

@@ -5,20 +5,13 @@
  *
  * Invariant: the primitives are those of L1; nothing else touches the buffer.
  */
-#include <time.h>
+#include <linux/compiler.h>
+#include <linux/math64.h>
 
 #include "floor.h"
 
 #define FLOOR_STEPS	100000
 #define FLOOR_WORDS	(CRAB_LINE / sizeof(__le64))
-
-u64 cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
 
 /* Every line of a power of two of them once, in an order that nothing can foresee */
 static u64 step(u64 at, u64 lines)
@@ -26,11 +19,16 @@ static u64 step(u64 at, u64 lines)
 	return (at * 6364136223846793005ULL + 1442695040888963407ULL) & (lines - 1);
 }
 
-static double clean_ns(struct crab_media *media, u64 lines, bool sequential)
+static u64 per_step(u64 ns)
+{
+	return div_u64(ns * 1000, FLOOR_STEPS);
+}
+
+static u64 clean_ps(struct crab_media *media, u64 lines, bool sequential, u64 (*clock)(void))
 {
 	struct crab_flow flow = { .media = media };
 	__le64 *words = (__le64 *)media->base;
-	u64 at = 1, began = cpu_ns();
+	u64 at = 1, began = clock();
 	u32 i;
 
 	for (i = 0; i < FLOOR_STEPS; i++) {
@@ -40,11 +38,11 @@ static double clean_ns(struct crab_media *media, u64 lines, bool sequential)
 		/* P6: as an insert's only record would be */
 		crab_fence(&flow, CRAB_P6_RECORD);
 	}
-	return (double)(cpu_ns() - began) / FLOOR_STEPS;
+	return per_step(clock() - began);
 }
 
 /* Each line holds the number of the next one */
-static double load_ns(struct crab_media *media, u64 lines)
+static u64 load_ps(struct crab_media *media, u64 lines, u64 (*clock)(void))
 {
 	struct crab_flow flow = { .media = media };
 	__le64 *words = (__le64 *)media->base;
@@ -53,22 +51,21 @@ static double load_ns(struct crab_media *media, u64 lines)
 
 	for (at = 0; at < lines; at++)
 		crab_store(&flow, &words[at * FLOOR_WORDS], step(at, lines));
-	began = cpu_ns();
-	for (i = 0; i < FLOOR_STEPS; i++)
+	began = clock();
+	for (at = 0, i = 0; i < FLOOR_STEPS; i++)
 		at = crab_load(media, &words[(at & (lines - 1)) * FLOOR_WORDS]);
-	asm volatile("" :: "r" (at));
-	return (double)(cpu_ns() - began) / FLOOR_STEPS;
+	crab_store(&flow, words, at);	/* so the loads are wanted */
+	return per_step(clock() - began);
 }
 
-struct floor floor_measure(struct crab_media *media, u64 bytes)
+void crab_bench_floor_measure(struct crab_media *media, u64 bytes, u64 (*clock)(void),
+			      struct crab_bench_floor *floor)
 {
 	u64 lines = 1;
-	struct floor floor;
 
 	while (lines * 2 * CRAB_LINE <= bytes)
 		lines *= 2;
-	floor.random = clean_ns(media, lines, false);
-	floor.sequential = clean_ns(media, lines, true);
-	floor.load = load_ns(media, lines);
-	return floor;
+	floor->any = clean_ps(media, lines, false, clock);
+	floor->line = clean_ps(media, lines, true, clock);
+	floor->load = load_ps(media, lines, clock);
 }

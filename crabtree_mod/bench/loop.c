@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the loop of the benchmark over a store.
+ *
+ * Invariant: between two operations nothing happens but the reading of the next key
+ * and, when the store asks for it, the preparation of leaves.
+ *
+ * Locking: crab_bench.preparing, for the preparation only.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+
+#include "loop.h"
+
+void crab_bench_kick(void *bench)
+{
+	WRITE_ONCE(((struct crab_bench *)bench)->kicked, true);
+}
+
+static void bench_prepare(struct crab_bench *bench, struct crab_bench_work *work)
+{
+	u64 began;
+
+	if (!mutex_trylock(&bench->preparing))
+		return;
+	began = bench->clock();
+	WRITE_ONCE(bench->kicked, false);
+	while (crab_store_maintain(bench->store))
+		;
+	work->prepare_ns += bench->clock() - began;
+	mutex_unlock(&bench->preparing);
+}
+
+static int bench_search(struct crab_store *store, u64 key)
+{
+	u64 value;
+	int err = crab_store_search(store, key, &value);
+
+	return err ?: crab_bench_value_ok(key, value) ? 0 : -EIO;
+}
+
+static int bench_update(struct crab_store *store, u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_insert(store, key, crab_bench_value(key, 1), CRAB_INSERT_REPLACE, &old);
+}
+
+static int bench_scan(struct crab_store *store, u64 key, u32 n)
+{
+	struct crab_record records[CRAB_BENCH_SCAN];
+	struct crab_cursor cursor;
+	int got;
+
+	crab_cursor_init(&cursor, key, CRAB_KEY_EMPTY);
+	got = crab_cursor_read(store, &cursor, records, n);
+	if (got < 0)
+		return got;
+	return got && !crab_bench_value_ok(records[got - 1].key, records[got - 1].value) ? -EIO : 0;
+}
+
+static int bench_one(struct crab_store *store, enum crab_bench_op op, u64 key)
+{
+	struct crab_old old;
+
+	switch (op) {
+	case CRAB_BENCH_INSERT:
+		return crab_store_insert(store, key, crab_bench_value(key, 0),
+					 CRAB_INSERT_CREATE, &old);
+	case CRAB_BENCH_SEARCH:
+		return bench_search(store, key);
+	case CRAB_BENCH_UPDATE:
+		return bench_update(store, key);
+	case CRAB_BENCH_MODIFY:
+		return bench_search(store, key) ?: bench_update(store, key);
+	case CRAB_BENCH_DELETE:
+		return crab_store_delete(store, key, &old);
+	default:
+		return bench_scan(store, key, crab_bench_scan_length(op, key));
+	}
+}
+
+int crab_bench_run(struct crab_bench *bench, struct crab_bench_work *work)
+{
+	u64 i;
+	int err;
+
+	for (i = 0; i < work->n; i++) {
+		err = bench_one(bench->store, work->ops ? work->ops[i] : work->op, work->keys[i]);
+		if (unlikely(err))
+			return err;
+		if (unlikely(READ_ONCE(bench->kicked)))
+			bench_prepare(bench, work);
+		if (!(i & 4095))
+			cond_resched();
+	}
+	return 0;
+}
+
+const struct crab_bench_phase crab_bench_phases[] = {
+	{ "insert", CRAB_BENCH_INSERT, 1 },
+	{ "search", CRAB_BENCH_SEARCH, 1 },
+	{ "update", CRAB_BENCH_UPDATE, 1 },
+	{ "scan", CRAB_BENCH_SCAN_FULL, 10 },
+	{ "delete", CRAB_BENCH_DELETE, 1 },
+	{ }
+};
+
+/* Fisher and Yates; a hash is a generator good enough for an order */
+static void bench_shuffle(u64 *keys, u64 n, u64 seed)
+{
+	u64 i, at;
+
+	for (i = n; i > 1; i--) {
+		div64_u64_rem(crab_bench_key(seed + i), i, &at);
+		swap(keys[i - 1], keys[at]);
+	}
+}
+
+void crab_bench_order(u64 *keys, u64 n, u32 phase)
+{
+	u64 i;
+
+	if (phase) {
+		bench_shuffle(keys, n, n * phase);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		keys[i] = crab_bench_key(i);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares what a benchmark does to an ordered map: operations on keys
+ * that were laid out before the clock started. The same work runs on the store in
+ * the kernel (bench.c) and in user space, there on other maps too (tools/bench).
+ *
+ * Locking: none; a work belongs to one thread.
+ */
+#ifndef CRABTREE_BENCH_WORK_H
+#define CRABTREE_BENCH_WORK_H
+
+#include <linux/types.h>
+
+#define CRAB_BENCH_SCAN	100	/* records of a scan, at most */
+
+enum crab_bench_op {
+	CRAB_BENCH_INSERT,	/* a key that is not there */
+	CRAB_BENCH_SEARCH,
+	CRAB_BENCH_UPDATE,	/* a key that is there */
+	CRAB_BENCH_SCAN_FULL,	/* CRAB_BENCH_SCAN records from a key on */
+	CRAB_BENCH_SCAN_SOME,	/* one to CRAB_BENCH_SCAN, as the key says */
+	CRAB_BENCH_MODIFY,	/* search, then update */
+	CRAB_BENCH_DELETE,
+	CRAB_BENCH_OPS
+};
+
+/**
+ * struct crab_bench_work - operations for one thread
+ * @op: all of them, unless @ops
+ * @ops: one for each key, or NULL
+ * @keys: one for each operation
+ * @n: how many
+ * @prepare_ns: out: of the time, what the preparation of leaves took
+ */
+struct crab_bench_work {
+	enum crab_bench_op op;
+	const u8 *ops;
+	const u64 *keys;
+	u64 n;
+	u64 prepare_ns;
+};
+
+/* The @i-th key: a bijection of the numbers, so that none comes twice; never the reserved one */
+static inline u64 crab_bench_key(u64 i)
+{
+	i += 1;
+	i = (i ^ i >> 31) * 0x7fb5d329728ea185ULL;
+	i = (i ^ i >> 27) * 0x81dadef4bc2dd44dULL;
+	i ^= i >> 33;
+	return i + 1 ? i : 0;
+}
+
+/* What stands under a key: after an insert with @version 0, after an update with 1 */
+static inline u64 crab_bench_value(u64 key, u32 version)
+{
+	return ~key ^ version;
+}
+
+static inline bool crab_bench_value_ok(u64 key, u64 value)
+{
+	return (value ^ ~key) <= 1;
+}
+
+static inline u32 crab_bench_scan_length(enum crab_bench_op op, u64 key)
+{
+	return op == CRAB_BENCH_SCAN_FULL ? CRAB_BENCH_SCAN : 1 + (u32)key % CRAB_BENCH_SCAN;
+}
+
+#endif /* CRABTREE_BENCH_WORK_H */
