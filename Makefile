@@ -20,6 +20,7 @@
 #   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like
 #   make fuzz [TIME=60]		hostile images, by libFuzzer
 #   make counts		lines and fences per operation, into the documentation
+#   make bench		the store against its floor and its peers, into the documentation; an hour
 #   make paper		the paper's evaluation, into the documentation; half an hour
 #   make style | docs		the checks of the sources and of the documentation
 #   make install | clean | distclean
@@ -90,7 +91,10 @@ fuzz: setup-host setup-fuzz
 counts: setup-host
 	@scripts/counts
 
-paper: setup-host setup-paper
+bench: setup-host setup-bench setup-plots
+	@scripts/bench
+
+paper: setup-host setup-plots
 	@scripts/paper
 
 style: setup-host setup-style
@@ -108,4 +112,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host crash crash-full mutants mutants-page kunit selftests litmus soak fuzz counts paper style docs install clean distclean
+.PHONY: help demo check quick modules tools host crash crash-full mutants mutants-page kunit selftests litmus soak fuzz counts bench paper style docs install clean distclean

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file measures one map once: it makes it, does one phase after the other, and
+ * prints a row of JSON for each. Rounds, ratios and pages are scripts/bench's.
+ *
+ *   bench [--engine NAME] [--layout NAME] [--workload NAME] [--keys N] [--threads N]
+ *	   [--leaf N] [--op NAME]...
+ *
+ * A workload is uniform, sequential, zipfian, ycsb or attach. --op, which
+ * may come more than once, leaves out all other operations but those that put the keys
+ * there.
+ *
+ * Each phase has its keys laid out before it, and the floor is measured right before
+ * it. Threads are pinned, one to a CPU, and begin together. Time is told twice: CPU
+ * time, the sum of the threads', without what the preparation of leaves took, which is
+ * told apart; and time from the first thread's begin to the last one's end, with it.
+ */
+#include <getopt.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "bench/floor.h"
+#include "bench/loop.h"
+#include "mix.h"
+#include "peer.h"
+#include "rig.h"
+#include "slab.h"
+#include "team.h"
+
+#define FLOOR_BYTES	(64ULL << 20)
+#define HEAP_PER_KEY	40	/* bytes, of the map that needs most */
+#define ATTACHES	5
+#define ONLY_MAX	16
+
+static const struct peer * const peers[] = {
+	&peer_slotted, &peer_sorted, &peer_volatile, &peer_absl, &peer_lmdb,
+};
+
+static const char *engine = "crab", *layout = "", *workload = "uniform";
+static const char *only[ONLY_MAX];
+static u32 only_count;
+static u64 n = 1000000;
+static u32 threads = 1, leaf_bytes = CRAB_LEAF_BYTES_DEFAULT;
+
+static const struct peer *peer;
+static void *map;
+static u64 *keys;		/* of the phase at hand, as many as it has operations */
+static u8 *ops;
+static struct crab_media floor_media;
+static struct json_object *rows;
+
+static void add(struct json_object *row, const char *name, double value)
+{
+	json_object_object_add(row, name, json_object_new_double(value));
+}
+
+static struct json_object *add_row(const char *named, const char *op)
+{
+	struct json_object *row = json_object_new_object();
+
+	json_object_object_add(row, "engine", json_object_new_string(peer->engine));
+	json_object_object_add(row, "layout", json_object_new_string(peer->layout));
+	json_object_object_add(row, "workload", json_object_new_string(named));
+	json_object_object_add(row, "op", json_object_new_string(op));
+	json_object_object_add(row, "keys", json_object_new_uint64(n));
+	json_object_object_add(row, "threads", json_object_new_int(threads));
+	json_object_object_add(row, "batch", json_object_new_int(1));
+	json_object_object_add(row, "leaf_bytes", json_object_new_int(leaf_bytes));
+	json_object_array_add(rows, row);
+	return row;
+}
+
+static void add_floor(struct json_object *row)
+{
+	struct crab_bench_floor floor;
+
+	crab_bench_floor_measure(&floor_media, FLOOR_BYTES, rig_cpu_ns, &floor);
+	add(row, "floor_line", floor.line / 1000.0);
+	add(row, "floor_any", floor.any / 1000.0);
+	add(row, "floor_load", floor.load / 1000.0);
+}
+
+static struct peer_counts get_counts(void)
+{
+	struct peer_counts counts = { };
+
+	if (peer->counts)
+		peer->counts(map, &counts);
+	return counts;
+}
+
+static void add_counts(struct json_object *row, const struct peer_counts *before, u64 count)
+{
+	struct peer_counts now = get_counts();
+
+	add(row, "lines", (double)(now.lines - before->lines) / count);
+	add(row, "fences", (double)(now.fences - before->fences) / count);
+	add(row, "prepare_lines", (double)(now.prepare_lines - before->prepare_lines) / count);
+	add(row, "prepare_fences", (double)(now.prepare_fences - before->prepare_fences) / count);
+}
+
+/* @count operations: @op on each of the keys, or what @ops say */
+static void phase(const char *named, const char *name, enum crab_bench_op op, u64 count)
+{
+	struct crab_bench_work work = {
+		.op = op, .ops = op == CRAB_BENCH_OPS ? ops : NULL, .keys = keys, .n = count,
+	};
+	struct peer_counts before;
+	struct json_object *row;
+	struct team_time time;
+	int err;
+
+	rig_pin(0);
+	row = add_row(named, name);
+	add_floor(row);
+	before = get_counts();
+	err = team_run(peer, map, &work, threads, &time);
+	if (err)
+		rig_fail(name, err);
+	add(row, "ns_cpu", (double)time.cpu_ns / count);
+	add(row, "ns_wall", (double)time.wall_ns / count);
+	add(row, "prepare_ns", (double)time.prepare_ns / count);
+	add_counts(row, &before, count);
+}
+
+/* The keys are there, and nobody measured how they came; this thread is not pinned by it */
+static void fill(void)
+{
+	struct crab_bench_work work = { .op = CRAB_BENCH_INSERT, .keys = keys, .n = n };
+	struct team_time time;
+	int err;
+
+	crab_bench_order(keys, n, 0);
+	err = team_run(peer, map, &work, 1, &time);
+	if (err)
+		rig_fail("insert", err);
+}
+
+/* Is it one of those asked for, by the name of the operation or of the mix? */
+static bool wanted(const char *named, const char *op)
+{
+	u32 i;
+
+	for (i = 0; i < only_count; i++)
+		if (!strcmp(only[i], named) || !strcmp(only[i], op))
+			return true;
+	return !only_count;
+}
+
+static void run_uniform(void)
+{
+	const struct crab_bench_phase *p;
+
+	for (p = crab_bench_phases; p->name; p++) {
+		crab_bench_order(keys, n, p - crab_bench_phases);
+		if (wanted(workload, p->name) || p->op == CRAB_BENCH_INSERT)
+			phase(workload, p->name, p->op, n / p->part);
+	}
+}
+
+static void run_sequential(void)
+{
+	const struct crab_bench_phase *p;
+	u64 i;
+
+	for (i = 0; i < n; i++)
+		keys[i] = i;
+	for (p = crab_bench_phases; p->name; p++)
+		if (wanted(workload, p->name) || p->op == CRAB_BENCH_INSERT)
+			phase(workload, p->name, p->op, n / p->part);
+}
+
+/* A key is inserted and deleted but once, so these two have no such distribution */
+static void run_zipfian(void)
+{
+	const struct crab_bench_phase *p;
+
+	fill();
+	for (p = crab_bench_phases; p->name; p++) {
+		if (!wanted(workload, p->name) || p->op == CRAB_BENCH_INSERT || p->op == CRAB_BENCH_DELETE)
+			continue;
+		mix_zipf(keys, n / p->part, n, p - crab_bench_phases);
+		phase(workload, p->name, p->op, n / p->part);
+	}
+}
+
+static void run_ycsb(void)
+{
+	const struct mix *mix;
+	u64 count, fresh = n, from, to;
+	u32 i;
+
+	fill();
+	for (mix = mixes; mix->name; mix++) {
+		count = mix->scan ? n / 10 : n;
+		for (i = 0; i < threads; i++) {
+			team_share(count, threads, i, &from, &to);
+			mix_fill(mix, ops + from, keys + from, to - from, n, fresh + from);
+		}
+		fresh += count;
+		if (wanted(mix->name, "mix"))
+			phase(mix->name, "mix", CRAB_BENCH_OPS, count);
+	}
+}
+
+static int double_cmp(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double median(double *values, u32 count)
+{
+	qsort(values, count, sizeof(*values), double_cmp);
+	return values[count / 2];
+}
+
+/* On all CPUs, so in time, not in CPU time */
+static void run_attach(void)
+{
+	double attach[ATTACHES], read[ATTACHES];
+	struct peer_attach times;
+	struct json_object *row;
+	u32 i;
+
+	if (!peer->attach)
+		rig_fail("there is nothing to attach", -EINVAL);
+	fill();
+	for (i = 0; i < ATTACHES; i++) {
+		peer->attach(map, &times);
+		attach[i] = times.attach_ns;
+		read[i] = times.read_ns;
+	}
+	row = add_row(workload, "attach");
+	add_floor(row);
+	add(row, "ns_wall", median(attach, ATTACHES) / n);
+	row = add_row(workload, "read");
+	add_floor(row);
+	add(row, "ns_wall", median(read, ATTACHES) / n);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} workloads[] = {
+	{ "uniform", run_uniform },
+	{ "sequential", run_sequential },
+	{ "zipfian", run_zipfian },
+	{ "ycsb", run_ycsb },
+	{ "attach", run_attach },
+};
+
+static void find_peer(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(peers) && !peer; i++)
+		if (!strcmp(peers[i]->engine, engine) &&
+		    (!*layout || !strcmp(peers[i]->layout, layout)))
+			peer = peers[i];
+	if (!peer)
+		rig_fail("no such engine or layout", -EINVAL);
+	if (threads > 1 && !peer->threads)
+		rig_fail("this engine has no locks", -EINVAL);
+}
+
+static void option(int c)
+{
+	switch (c) {
+	case 'e':
+		engine = optarg;
+		break;
+	case 'l':
+		layout = optarg;
+		break;
+	case 'w':
+		workload = optarg;
+		break;
+	case 'k':
+		n = strtoull(optarg, NULL, 0);
+		break;
+	case 't':
+		threads = strtoul(optarg, NULL, 0);
+		break;
+	case 'b':
+		leaf_bytes = strtoul(optarg, NULL, 0);
+		break;
+	case 'o':
+		if (only_count < ONLY_MAX)
+			only[only_count++] = optarg;
+		break;
+	default:
+		exit(2);
+	}
+}
+
+static void options(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{ "engine", required_argument, NULL, 'e' },
+		{ "layout", required_argument, NULL, 'l' },
+		{ "workload", required_argument, NULL, 'w' },
+		{ "keys", required_argument, NULL, 'k' },
+		{ "threads", required_argument, NULL, 't' },
+		{ "leaf", required_argument, NULL, 'b' },
+		{ "op", required_argument, NULL, 'o' },
+		{ }
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
+		option(c);
+	if (n < 1000 || !threads || threads > TEAM_MAX)
+		rig_fail("at least 1000 keys, and 1 to " TEAM_MAX_TEXT " threads", -EINVAL);
+	find_peer();
+}
+
+static void prepare(void)
+{
+	struct crab_media media;
+
+	if (crab_persist_init())
+		rig_fail("this CPU cannot clean a cache line", -EOPNOTSUPP);
+	crab_host_seed(1);	/* the system's random numbers cost a call each; the kernel's do not */
+	slab_populate(n * HEAP_PER_KEY);
+	floor_media = rig_region(FLOOR_BYTES);
+	media = rig_region(n * (sizeof(*keys) + sizeof(*ops)));
+	keys = (u64 *)media.base;
+	ops = (u8 *)(keys + n);
+	rows = json_object_new_array();
+	map = peer->open(peer, n + n / 5, leaf_bytes);	/* some mixes insert, too */
+}
+
+int main(int argc, char **argv)
+{
+	u32 i;
+
+	options(argc, argv);
+	for (i = 0; strcmp(workloads[i].name, workload); )
+		if (++i == ARRAY_SIZE(workloads))
+			rig_fail(workload, -EINVAL);
+	prepare();
+	workloads[i].run();
+	puts(json_object_to_json_string_ext(rows, JSON_C_TO_STRING_PRETTY));
+	return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares what can be measured: an ordered map and how it does a work.
+ * Included by C and by C++, so no more of the kernel's headers than types.
+ */
+#ifndef CRAB_BENCH_PEER_H
+#define CRAB_BENCH_PEER_H
+
+#include "bench/work.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * struct peer_counts - what a map asked of the media so far
+ * @lines: cleaned on the write path
+ * @fences: on the write path
+ * @prepare_lines: off it
+ * @prepare_fences: off it
+ */
+struct peer_counts {
+	u64 lines;
+	u64 fences;
+	u64 prepare_lines;
+	u64 prepare_fences;
+};
+
+/**
+ * struct peer_attach - what it takes to have a map again
+ * @attach_ns: to attach it
+ * @read_ns: to read once what it occupies in its region
+ */
+struct peer_attach {
+	u64 attach_ns;
+	u64 read_ns;
+};
+
+/**
+ * struct peer - a kind of map
+ * @engine: its name
+ * @layout: of its leaves, or ""
+ * @open: an empty map for @keys keys, in leaves of @leaf_bytes where it has such; ends
+ *	the program where it cannot
+ * @run: do all of a work, in any thread; 0 or a negative error
+ * @counts: fills the counts; or NULL: nothing is cleaned
+ * @attach: let the map go and attach it again; or NULL
+ * @threads: may several threads use it?
+ */
+struct peer {
+	const char *engine;
+	const char *layout;
+	void *(*open)(const struct peer *peer, u64 keys, u32 leaf_bytes);
+	int (*run)(void *map, struct crab_bench_work *work);
+	void (*counts)(void *map, struct peer_counts *counts);
+	void (*attach)(void *map, struct peer_attach *times);
+	bool threads;
+};
+
+extern const struct peer peer_slotted;
+extern const struct peer peer_sorted;
+extern const struct peer peer_volatile;
+extern const struct peer peer_absl;
+extern const struct peer peer_lmdb;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CRAB_BENCH_PEER_H */

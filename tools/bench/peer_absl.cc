@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file measures absl::btree_map: an ordinary B-tree in DRAM, one thread, no
+ * locks. Its nodes come from the allocator that the store's nodes come from.
+ */
+#include <cerrno>
+#include <cstddef>
+#include <functional>
+#include <new>
+#include <utility>
+
+#include <absl/container/btree_map.h>
+
+#include "peer.h"
+
+extern "C" void *crab_host_alloc(size_t size, size_t align, unsigned int gfp);
+extern "C" void crab_host_free(const void *p);
+
+namespace {
+
+template <typename T>
+struct Slab {
+	using value_type = T;
+
+	Slab() = default;
+	template <typename U>
+	Slab(const Slab<U> &) {}
+
+	T *allocate(std::size_t n)
+	{
+		void *p = crab_host_alloc(n * sizeof(T), 0, 0);
+
+		if (!p)
+			throw std::bad_alloc();
+		return static_cast<T *>(p);
+	}
+
+	void deallocate(T *p, std::size_t)
+	{
+		crab_host_free(p);
+	}
+
+	bool operator==(const Slab &) const { return true; }
+	bool operator!=(const Slab &) const { return false; }
+};
+
+using Map = absl::btree_map<u64, u64, std::less<u64>, Slab<std::pair<const u64, u64>>>;
+
+struct Record {
+	u64 key;
+	u64 value;
+};
+
+int search(const Map &map, u64 key)
+{
+	auto it = map.find(key);
+
+	if (it == map.end())
+		return -ENOENT;
+	return crab_bench_value_ok(key, it->second) ? 0 : -EIO;
+}
+
+int update(Map &map, u64 key)
+{
+	auto it = map.find(key);
+
+	if (it == map.end())
+		return -ENOENT;
+	it->second = crab_bench_value(key, 1);
+	return 0;
+}
+
+int scan(const Map &map, u64 key, u32 n)
+{
+	Record records[CRAB_BENCH_SCAN];
+	u32 got = 0;
+
+	for (auto it = map.lower_bound(key); got < n && it != map.end(); ++it)
+		records[got++] = { it->first, it->second };
+	return got && !crab_bench_value_ok(records[got - 1].key, records[got - 1].value) ? -EIO : 0;
+}
+
+int one(Map &map, enum crab_bench_op op, u64 key)
+{
+	int err;
+
+	switch (op) {
+	case CRAB_BENCH_INSERT:
+		return map.try_emplace(key, crab_bench_value(key, 0)).second ? 0 : -EEXIST;
+	case CRAB_BENCH_SEARCH:
+		return search(map, key);
+	case CRAB_BENCH_UPDATE:
+		return update(map, key);
+	case CRAB_BENCH_MODIFY:
+		err = search(map, key);
+		return err ? err : update(map, key);
+	case CRAB_BENCH_DELETE:
+		return map.erase(key) ? 0 : -ENOENT;
+	default:
+		return scan(map, key, crab_bench_scan_length(op, key));
+	}
+}
+
+void *absl_open(const struct peer *, u64, u32)
+{
+	return new Map;
+}
+
+int absl_run(void *map, struct crab_bench_work *work)
+{
+	for (u64 i = 0; i < work->n; i++) {
+		auto op = work->ops ? static_cast<enum crab_bench_op>(work->ops[i]) : work->op;
+		int err = one(*static_cast<Map *>(map), op, work->keys[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+} // namespace
+
+const struct peer peer_absl = { "absl", "", absl_open, absl_run, nullptr, nullptr, false };

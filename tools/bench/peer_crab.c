@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file measures the store, as the module serves it: its locks, its counters,
+ * real cleans and fences.
+ */
+#include <stdlib.h>
+
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+
+#include "bench/loop.h"
+#include "peer.h"
+#include "rig.h"
+
+static u64 read_sum;	/* so that the reading is wanted */
+
+struct map {
+	struct crab_media media;
+	struct crab_tuning tuning;
+	struct crab_bench bench;
+};
+
+static void map_attach(struct map *map)
+{
+	struct crab_attach_options options = {
+		.kick = crab_bench_kick, .kick_arg = &map->bench, .tuning = &map->tuning,
+	};
+
+	map->bench.store = rig_attach(&map->media, &options);
+}
+
+static void *crab_open(const struct peer *peer, u64 keys, u32 leaf_bytes)
+{
+	struct map *map = calloc(1, sizeof(*map));
+
+	if (!map || crab_costs_measure(&map->tuning.costs))
+		rig_fail("no memory", -ENOMEM);
+	map->tuning.probe = crab_tuning_default.probe;
+	map->tuning.pair = crab_costs_pair(&map->tuning.costs);	/* as the module does */
+	map->media = rig_region(crab_bench_region_bytes(keys, leaf_bytes));
+	rig_format(&map->media, peer->engine, peer->layout, leaf_bytes);
+	map->bench.clock = rig_cpu_ns;
+	mutex_init(&map->bench.preparing);
+	map_attach(map);
+	return map;
+}
+
+static int crab_run(void *map, struct crab_bench_work *work)
+{
+	return crab_bench_run(&((struct map *)map)->bench, work);
+}
+
+static void crab_counts(void *map, struct peer_counts *counts)
+{
+	struct crab_store_info info;
+
+	crab_store_info(((struct map *)map)->bench.store, &info);
+	*counts = (struct peer_counts) {
+		.lines = info.counts.lines, .fences = info.counts.fences,
+		.prepare_lines = info.prepare_lines, .prepare_fences = info.prepare_fences,
+	};
+}
+
+/* What @bytes from the beginning of the region hold, word by word */
+static u64 read_ns(const struct crab_media *media, u64 bytes)
+{
+	const u64 *word = (const u64 *)media->base, *end = word + bytes / sizeof(u64);
+	u64 began = ktime_get_ns(), sum = 0;
+
+	for (; word < end; word++)
+		sum += *word;
+	WRITE_ONCE(read_sum, sum);
+	return ktime_get_ns() - began;
+}
+
+static void crab_attach(void *arg, struct peer_attach *times)
+{
+	struct crab_store_info before, after;
+	struct map *map = arg;
+
+	crab_store_info(map->bench.store, &before);
+	crab_store_detach(map->bench.store);
+	map_attach(map);
+	crab_store_info(map->bench.store, &after);
+	if (after.stats.records != before.stats.records)
+		rig_fail("attach lost records", -EIO);
+	times->attach_ns = after.attach_ns;
+	times->read_ns = read_ns(&map->media, before.stats.leaves_used * before.super.leaf_bytes);
+}
+
+#define PEER(layout_name) {							\
+	.engine = "crab", .layout = layout_name, .open = crab_open,		\
+	.run = crab_run, .counts = crab_counts, .attach = crab_attach,		\
+	.threads = true,							\
+}
+
+const struct peer peer_slotted = PEER("slotted");
+const struct peer peer_sorted = PEER("sorted");
+const struct peer peer_volatile = {
+	.engine = "volatile", .layout = "", .open = crab_open, .run = crab_run, .threads = true,
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the heap of the benchmark: the host build's functions of
+ * linux/slab.h, and
+ */
+#ifndef CRAB_BENCH_SLAB_H
+#define CRAB_BENCH_SLAB_H
+
+#include <linux/types.h>
+
+/** slab_populate() - so much of the heap is there from now on, in huge pages */
+void slab_populate(u64 bytes);
+
+#endif /* CRAB_BENCH_SLAB_H */

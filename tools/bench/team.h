@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares a team: threads that share a work out among them.
+ */
+#ifndef CRAB_BENCH_TEAM_H
+#define CRAB_BENCH_TEAM_H
+
+#include "peer.h"
+
+#define TEAM_MAX	64
+#define TEAM_MAX_TEXT	"64"
+
+/**
+ * struct team_time - what a work took
+ * @cpu_ns: of all threads, without @prepare_ns
+ * @prepare_ns: CPU time that went into the preparation of leaves
+ * @wall_ns: from the first begin to the last end
+ */
+struct team_time {
+	u64 cpu_ns;
+	u64 prepare_ns;
+	u64 wall_ns;
+};
+
+/** team_share() - the @nth of @threads shares of @n operations: [@from, @to) */
+void team_share(u64 n, u32 threads, u32 nth, u64 *from, u64 *to);
+
+/**
+ * team_run() - do a work
+ * @peer: what kind of map
+ * @map: the map
+ * @work: is shared out in one piece for each thread
+ * @threads: how many, each pinned to a CPU of its own
+ * @time: out
+ * Return: 0, or the first error.
+ */
+int team_run(const struct peer *peer, void *map, const struct crab_bench_work *work, u32 threads,
+	     struct team_time *time);
+
+#endif /* CRAB_BENCH_TEAM_H */
