@@ -35,7 +35,7 @@ static struct crab_index_node *node_alloc(struct crab_index *index)
 	struct crab_index_node *node = kmalloc(sizeof(*node), GFP_NOIO);
 
 	if (node)
-		index->nodes++;
+		WRITE_ONCE(index->nodes, index->nodes + 1);
 	return node;
 }
 
@@ -49,7 +49,7 @@ static void node_free(struct crab_index *index, struct crab_index_node *node)
 /* It is out of the tree; readers may be in it */
 static void node_retire(struct crab_index *index, struct crab_index_node *node)
 {
-	index->nodes--;
+	WRITE_ONCE(index->nodes, index->nodes - 1);
 	kfree_rcu(node, rcu);
 }
 

@@ -69,13 +69,19 @@ static u64 pool_recent(const struct crab_pool *pool)
 	return given < CRAB_POOL_RECENT || test_bit(leaf, pool->used) ? pool->leaves : leaf;
 }
 
-u64 crab_pool_next(const struct crab_pool *pool)
+static u64 pool_next(const struct crab_pool *pool)
 {
 	u64 leaf = pool_recent(pool), cursor = READ_ONCE(pool->cursor);
 
 	if (leaf < pool->leaves)
 		return leaf;
 	return find_next_zero_bit(pool->used, pool->leaves, min(cursor, pool->leaves));
+}
+
+u64 crab_pool_next(const struct crab_pool *pool)
+{
+	/* A leaf that is taken meanwhile was prefetched for nothing */
+	return data_race(pool_next(pool));
 }
 
 /* One clear bit: a recent one, or from the cursor on and around; there is one */
@@ -144,12 +150,18 @@ void crab_pool_stock(struct crab_pool *pool, const struct crab_spare *spare)
 	spin_unlock(&pool->lock);
 }
 
-bool crab_pool_wants(const struct crab_pool *pool)
+static bool pool_wants(const struct crab_pool *pool)
 {
 	u32 stocked = READ_ONCE(pool->stocked);
 
 	return !READ_ONCE(pool->closed) && stocked < CRAB_POOL_READY / 2 &&
 	       READ_ONCE(pool->free) > stocked;
+}
+
+bool crab_pool_wants(const struct crab_pool *pool)
+{
+	/* Whoever is kicked for nothing finds nothing to do */
+	return data_race(pool_wants(pool));
 }
 
 u64 crab_pool_unlisted(struct crab_pool *pool)

@@ -367,8 +367,8 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	stats->leaves_bad = tree->bad;
 	stats->records = crab_tree_records(tree);
 	stats->capacity = engine->geo.leaves * tree->slots;
-	stats->dram_bytes = tree->leaves * leaf +
-			    tree->index.nodes * sizeof(struct crab_index_node) +
+	stats->dram_bytes = stats->leaves_used * leaf +
+			    READ_ONCE(tree->index.nodes) * sizeof(struct crab_index_node) +
 			    engine->geo.leaves / 8;
 	stats->splits = READ_ONCE(tree->splits);
 	stats->unlinks = READ_ONCE(tree->unlinks);

@@ -208,7 +208,7 @@ static void smo_splice(struct crab_tree *tree, struct smo *smo, struct crab_leaf
 	for (i = smo->n; --i; )
 		smo_join(tree, smo->leaf[i - 1], smo->leaf[i]);
 	smo_join(tree, pred, smo->leaf[0]);
-	tree->leaves += smo->n;
+	WRITE_ONCE(tree->leaves, tree->leaves + smo->n);
 }
 
 static void smo_release(struct crab_write *write, u64 number)
@@ -221,7 +221,7 @@ static void smo_release(struct crab_write *write, u64 number)
 static void smo_retire(struct crab_write *write, struct crab_leaf *leaf)
 {
 	smo_release(write, leaf->number);
-	write->tree->leaves--;
+	WRITE_ONCE(write->tree->leaves, write->tree->leaves - 1);
 	kfree_rcu(leaf, rcu);
 }
 
@@ -305,6 +305,13 @@ static int smo_merge(struct crab_write *write, struct crab_leaf *leaf)
 	return err;
 }
 
+/* Without the pool's lock: leaves come and go, and a try says whether they are enough */
+static bool smo_has_wanted(const struct crab_tree *tree)
+{
+	/* A number that is no longer true costs a walk */
+	return data_race(tree->pool.free) >= tree->wanted;
+}
+
 /*
  * A walk that found nothing is not repeated until as many records were removed
  * as could have made a pair sparse, so a full store answers -ENOSPC quickly.
@@ -320,7 +327,7 @@ int crab_smo_compact(struct crab_write *write)
 	crab_counts_sum(&tree->base, &counts);
 	if (counts.deletes - tree->walked < tree->slots / 4)
 		return -ENOSPC;
-	while (leaf && READ_ONCE(tree->pool.free) < tree->wanted) {
+	while (leaf && !smo_has_wanted(tree)) {
 		pred = leaf->prev;
 		err = smo_may_merge(tree, leaf) ? smo_merge(write, leaf) : -EAGAIN;
 		if (err && err != -EAGAIN)
@@ -334,7 +341,7 @@ int crab_smo_compact(struct crab_write *write)
 	if (leaf)
 		return 0;
 	tree->walked = counts.deletes;
-	return READ_ONCE(tree->pool.free) >= tree->wanted ? 0 : -ENOSPC;
+	return smo_has_wanted(tree) ? 0 : -ENOSPC;
 }
 
 /* Keys that arrive in order: the full last leaf stays full, a fresh one takes the key */
@@ -354,7 +361,7 @@ static int smo_append(struct crab_write *write, struct crab_leaf *last, u64 key,
 	smo_splice(tree, &smo, last, NULL);
 	crab_leaf_end(last);
 	crab_index_insert(&tree->index, key, smo.leaf[0]);
-	tree->splits++;
+	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;
 }
 
@@ -423,7 +430,7 @@ int crab_smo_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 k
 	WRITE_ONCE(leaf->count, keep);
 	crab_leaf_end(leaf);
 	crab_index_insert(&tree->index, moved->key, smo.leaf[0]);
-	tree->splits++;
+	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;
 }
 
@@ -442,7 +449,7 @@ int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 
 	crab_smo_fetch(tree, leaf, 0, 0);
 	count = crab_smo_with(tree, leaf, key, value);
 	smo_replace(write, &smo, leaf, leaf, count, (count + 1) / 2);
-	tree->splits++;
+	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;
 }
 
@@ -477,7 +484,7 @@ void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf)
 	WRITE_ONCE(leaf->high, leaf->low);
 	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* found empty: it is not in it */
 		crab_index_remove(&tree->index, leaf->low);
-	tree->unlinks++;
+	WRITE_ONCE(tree->unlinks, tree->unlinks + 1);
 	smo_retire(write, leaf);
 }
 

@@ -51,7 +51,20 @@
 #define noinline_for_stack	noinline
 #define fallthrough		__attribute__((__fallthrough__))
 #define unreachable()		__builtin_unreachable()
+
+#ifdef __SANITIZE_THREAD__
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+#define data_race(x)								\
+	({									\
+		AnnotateIgnoreReadsBegin(__FILE__, __LINE__);			\
+		__auto_type x_ = (x);						\
+		AnnotateIgnoreReadsEnd(__FILE__, __LINE__);			\
+		x_;								\
+	})
+#else
 #define data_race(x)		(x)
+#endif
 
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define smp_rmb()		__atomic_thread_fence(__ATOMIC_ACQUIRE)
