@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements subjects.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/errno.h>
+#include <linux/kernel.h>
+
+#include "model.h"
+#include "subject.h"
+
+#define SORTED(name, how, pairs, bits)						\
+	name, "crab", "sorted", 256, 4, 12, 16, 3,				\
+	{ .strategy = how, .pair = pairs, .probe = true, .on_demand = bits }
+
+const struct subject subjects[] = {
+	{ "slotted", "crab", "slotted", 128, 0, 12, 16, 3, { 0 } },
+	{ "slotted, leaves of two", "crab", "slotted", 128, 2, 24, 16, 4, { 0 } },
+	{ "slotted, leaves of 512 bytes", "crab", "slotted", 512, 0, 8, 48, 3, { 0 } },
+	{ "slotted, hardly any space", "crab", "slotted", 128, 3, 5, 12, 3, { 0 } },
+	{ "slotted, one leaf", "crab", "slotted", 256, 0, 8, 8, 3, { 0 } },
+	{ SORTED("sorted", CRAB_STRATEGY_AUTO, true, false) },
+	{ SORTED("sorted, shifted", CRAB_STRATEGY_SIP, false, false) },
+	{ SORTED("sorted, copied", CRAB_STRATEGY_COW, false, true) },
+	{ "volatile", "volatile", "", 128, 0, 12, 16, 3, { 0 } },
+	{ }
+};
+
+void subject_keys(const struct subject *subject, u64 *keys)
+{
+	u32 i;
+
+	for (i = 0; i < subject->keys; i++)
+		keys[i] = 10 * i;
+	keys[subject->keys - 1] = CRAB_KEY_EMPTY - 1;
+}
+
+struct crab_media subject_media(const struct subject *subject)
+{
+	return media_create(CRAB_POOL_OFFSET + subject->leaves * subject->leaf_bytes +
+			    CRAB_POOL_OFFSET);
+}
+
+void subject_format(const struct subject *subject, struct crab_media *media)
+{
+	struct crab_format_options options = {
+		.force = true, .leaf_bytes = subject->leaf_bytes, .engine = subject->engine,
+		.layout = subject->layout, .label = "subject",
+	};
+	char reason[CRAB_REASON_LEN];
+	int err = crab_store_format(media, &options, reason);
+
+	if (err) {
+		printf("Bail out! format: %d %s\n", err, reason);
+		exit(2);
+	}
+}
+
+/* The keeper maintains without being asked: what matters is that writers look at the pool */
+static void subject_kick(void *arg)
+{
+}
+
+struct crab_store *subject_attach(const struct subject *subject, struct crab_media *media,
+				  struct crab_attach_report *report)
+{
+	struct crab_attach_options options = {
+		.tuning = &subject->tuning, .kick = subject_kick,
+	};
+
+	return crab_store_attach(media, &options, report);
+}
+
+/* The calls */
+
+static u64 old_value(const struct crab_old *old)
+{
+	return old->existed ? old->value : HISTORY_ABSENT;
+}
+
+static int call_write(void *arg, enum history_verb verb, uint64_t key, uint64_t value,
+		      uint64_t *old)
+{
+	enum crab_insert_mode mode = verb == HISTORY_CREATE ? CRAB_INSERT_CREATE :
+				     verb == HISTORY_REPLACE ? CRAB_INSERT_REPLACE :
+							       CRAB_INSERT_EITHER;
+	struct crab_old was;
+	int err = crab_store_insert(arg, key, value, mode, &was);
+
+	*old = old_value(&was);
+	return err;
+}
+
+static int call_remove(void *arg, uint64_t key, uint64_t *old)
+{
+	struct crab_old was;
+	int err = crab_store_delete(arg, key, &was);
+
+	*old = old_value(&was);
+	return err;
+}
+
+static int call_search(void *arg, uint64_t key, uint64_t *value)
+{
+	u64 found = 0;
+	int err = crab_store_search(arg, key, &found);
+
+	*value = found;
+	return err;
+}
+
+static int call_seek(void *arg, uint64_t key, bool up, struct actor_record *record)
+{
+	struct crab_record found = { 0 };
+	int err = crab_store_seek(arg, key, up ? CRAB_SEEK_GE : CRAB_SEEK_LE, &found);
+
+	*record = (struct actor_record) { found.key, found.value };
+	return err;
+}
+
+static int call_scan(void *arg, struct actor_scan *scan)
+{
+	struct crab_record records[ACTOR_KEYS + 1];
+	struct crab_cursor cursor;
+	int i, n;
+
+	crab_cursor_init(&cursor, scan->start, scan->end);
+	n = crab_cursor_read(arg, &cursor, records, scan->room);
+	for (i = 0; i < n; i++)
+		scan->records[i] = (struct actor_record) { records[i].key, records[i].value };
+	scan->count = max(n, 0);
+	scan->done = cursor.done;
+	return min(n, 0);
+}
+
+struct actor_store subject_calls(struct crab_store *store)
+{
+	return (struct actor_store) {
+		.write = call_write, .remove = call_remove, .search = call_search,
+		.seek = call_seek, .scan = call_scan, .arg = store,
+	};
+}

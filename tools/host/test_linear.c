@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests the judge of histories: forged histories, each with the verdict that
+ * it must get; and short random ones, against all orders tried one after the other.
+ *
+ *   test_linear [HISTORIES [SEED]]
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "linear.h"
+#include "tap.h"
+
+/* Thread invoked returned call verb key value old error */
+static const struct {
+	const char *what;
+	bool ok;
+	const char *text;
+} forged[] = {
+	{ "one thing after the other", true,
+	  "0 0 1 single insert 0 a 0 0\n" "0 1 2 single read 0 a 0 0\n"
+	  "1 2 3 single delete 0 0 a 0\n" "0 3 4 single read 0 0 0 -2\n" },
+	{ "a value that nobody wrote", false,
+	  "0 0 1 single insert 0 a 0 0\n" "1 1 2 single read 0 b 0 0\n" },
+	{ "a value that was written to another key", false,
+	  "0 0 1 single insert 0 a 0 0\n" "1 1 2 single read 1 a 0 0\n" },
+	{ "a read that sees what a delete took away before", false,
+	  "0 0 1 single insert 0 a 0 0\n" "0 1 2 single delete 0 0 a 0\n"
+	  "1 2 3 single read 0 a 0 0\n" },
+	{ "a read beside that delete", true,
+	  "0 0 1 single insert 0 a 0 0\n" "0 1 3 single delete 0 0 a 0\n"
+	  "1 2 4 single read 0 a 0 0\n" },
+	{ "a lost update", false,
+	  "0 0 1 single insert 0 a 0 0\n" "1 1 2 single replace 0 b a 0\n"
+	  "0 2 3 single read 0 a 0 0\n" },
+	{ "two updates that both found the same", false,
+	  "0 0 1 single insert 0 a 0 0\n" "0 1 4 single insert 0 b a 0\n"
+	  "1 1 4 single insert 0 c a 0\n" },
+	{ "two updates side by side", true,
+	  "0 0 1 single insert 0 a 0 0\n" "0 1 4 single insert 0 b c 0\n"
+	  "1 1 4 single insert 0 c a 0\n" "1 4 5 single read 0 b 0 0\n" },
+	{ "a reader that sees the old value after another saw the new one", false,
+	  "0 0 1 single insert 0 a 0 0\n" "0 1 9 single replace 0 b a 0\n"
+	  "1 2 3 single read 0 b 0 0\n" "2 4 5 single read 0 a 0 0\n" },
+	{ "two creates of one key", false,
+	  "0 0 4 single create 0 a 0 0\n" "1 0 4 single create 0 b 0 0\n" },
+	{ "one create, and one that finds it", true,
+	  "0 0 4 single create 0 a b -17\n" "1 0 4 single create 0 b 0 0\n" },
+	{ "a create that finds a key where there is none", false,
+	  "0 0 1 single create 0 a b -17\n" },
+	{ "two deletes of one record", false,
+	  "0 0 1 single insert 0 a 0 0\n" "1 1 4 single delete 0 0 a 0\n"
+	  "2 1 4 single delete 0 0 a 0\n" },
+	{ "a replace where there is nothing", false, "0 0 1 single replace 0 a 0 0\n" },
+	{ "no space for a new key", true, "0 0 1 single insert 0 a 0 -28\n" },
+	{ "no space for a key that is there", false,
+	  "0 0 1 single insert 0 a 0 0\n" "0 1 2 single insert 0 b a -28\n" },
+	{ "an error that no operation has", false, "0 0 1 single insert 0 a 0 -5\n" },
+	{ "what was there at the beginning", true, "0 0 1 single read 2 f 0 0\n" },
+	{ "what was not there at the beginning", false, "0 0 1 single read 2 e 0 0\n" },
+	{ "a scan that misses a key which was there all the time", false,
+	  "0 0 1 single insert 0 a 0 0\n" "1 1 4 scan read 0 0 0 -2\n"
+	  "0 2 3 single insert 1 b 0 0\n" },
+	{ "a scan that sees a later record and not an earlier one", true,
+	  "0 1 2 single insert 0 a 0 0\n" "0 2 3 single insert 1 b 0 0\n"
+	  "1 1 4 scan read 0 0 0 -2\n" "1 1 4 scan read 1 b 0 0\n" },
+	{ "a batch, in its order", true,
+	  "0 0 1 batch insert 0 a 0 0\n" "0 0 1 batch delete 0 0 a 0\n"
+	  "0 0 1 batch insert 0 b 0 0\n" "0 1 2 single read 0 b 0 0\n" },
+	{ "a batch out of its order", false,
+	  "0 0 1 batch delete 0 0 a 0\n" "0 0 1 batch insert 0 a 0 0\n" },
+	{ "a write that was cut off, had an effect", true,
+	  "0 0 never single insert 0 a 0 0\n" "1 5 6 final read 0 a 0 0\n" },
+	{ "a write that was cut off, had none", true,
+	  "0 0 never single insert 0 a 0 0\n" "1 5 6 final read 0 0 0 -2\n" },
+	{ "a delete that was cut off, half done", false,
+	  "0 0 1 single insert 0 a 0 0\n" "0 1 never single delete 0 0 0 0\n"
+	  "1 5 6 final read 0 b 0 0\n" },
+	{ "a write that returned and that the cut took back", false,
+	  "0 0 1 single insert 0 a 0 0\n" "1 5 6 final read 0 0 0 -2\n" },
+	{ "a write that a reader saw and that the cut took back", false,
+	  "0 0 never single insert 0 a 0 0\n" "1 1 2 single read 0 a 0 0\n"
+	  "2 5 6 final read 0 0 0 -2\n" },
+	{ "a delete that a reader saw and that the cut took back", false,
+	  "0 0 never single delete 2 0 0 0\n" "1 1 2 single read 2 0 0 -2\n"
+	  "2 5 6 final read 2 f 0 0\n" },
+	{ "a read that was cut off", true, "0 0 never single read 0 a 0 0\n" },
+	{ "a create that was cut off replaces nothing", false,
+	  "0 0 never single create 2 a 0 0\n" "1 5 6 final read 2 a 0 0\n" },
+	{ "a replace that was cut off creates nothing", false,
+	  "0 0 never single replace 0 a 0 0\n" "1 5 6 final read 0 a 0 0\n" },
+	{ "of a batch that was cut off, the second alone", true,
+	  "0 0 never batch insert 0 a 0 0\n" "0 0 never batch insert 0 b 0 0\n"
+	  "1 5 6 final read 0 b 0 0\n" },
+	{ "an answer that is wrong by itself", false, "fault key 7 is foreign\n" },
+};
+
+static FILE *nowhere;
+
+static struct history *forge(const char *text)
+{
+	char whole[1024];
+	struct history *history;
+	FILE *from;
+
+	snprintf(whole, sizeof(whole), "history 3 3\nfirst 2 f\n%s", text);
+	from = fmemopen(whole, strlen(whole), "r");
+	history = history_load(from);
+	fclose(from);
+	return history;
+}
+
+static void run_forged(void)
+{
+	struct linear_counts counts = { 0 };
+	struct history *history;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(forged) / sizeof(forged[0]); i++) {
+		history = forge(forged[i].text);
+		tap_ok(history && linear_check(history, &counts, nowhere) == forged[i].ok,
+		       "%s: %s", forged[i].ok ? "granted" : "refused", forged[i].what);
+		history_destroy(history);
+	}
+}
+
+/* Short random histories of one key; the other opinion knows no search, only all orders */
+
+#define SHORT	6
+
+static uint64_t seed;
+
+static uint32_t dice(uint32_t sides)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (seed * 0x2545f4914f6cdd1dULL >> 32) % sides;
+}
+
+static struct history_op random_op(void)
+{
+	static const int errors[] = { 0, 0, 0, -ENOENT, -EEXIST, -ENOSPC };
+	struct history_op op = {
+		.verb = dice(HISTORY_DELETE + 1), .old = dice(3), .value = 1 + dice(2),
+		.err = errors[dice(6)], .invoked = dice(SHORT),
+	};
+
+	op.returned = dice(8) ? op.invoked + 1 + dice(3) : HISTORY_NEVER;
+	return op;
+}
+
+static struct history *random_history(void)
+{
+	struct history *history = history_create(SHORT, 1);
+	uint32_t i, n = 2 + dice(SHORT - 1);
+	struct history_op op;
+
+	history->first[0] = dice(3);
+	for (i = 0; i < n; i++) {
+		op = random_op();
+		history_add(history, i, &op);
+	}
+	return history;
+}
+
+/* The value after @op, found as written in the manual; -1: @op cannot have said so */
+static int manual(const struct history_op *op, int value)
+{
+	bool change = op->verb == HISTORY_INSERT || (op->verb == HISTORY_CREATE && !value) ||
+		      (op->verb == HISTORY_REPLACE && value);
+	int after = op->verb == HISTORY_READ ? value : op->verb == HISTORY_DELETE ? 0 :
+		    change ? (int)op->value : value;
+	int err = op->verb == HISTORY_CREATE ? (value ? -EEXIST : 0) :
+		  op->verb == HISTORY_INSERT ? 0 : value ? 0 : -ENOENT;
+
+	if (op->returned == HISTORY_NEVER)
+		return after;
+	if (op->err == -ENOSPC && change && !value && !op->old)
+		return value;
+	if (op->err != err)
+		return -1;
+	if (op->verb == HISTORY_READ)
+		return err || (int)op->value == value ? value : -1;
+	return err == -ENOENT || (int)op->old == value ? after : -1;
+}
+
+/* Tries all orders of those of @left, a set of numbers */
+static bool any_order(const struct history *history, uint32_t left, int value)
+{
+	const struct history_op *op, *other;
+	bool must = false;
+	uint32_t i, k;
+	int after;
+
+	for (i = 0; i < history->logs; i++) {
+		if (!(left & 1U << i))
+			continue;
+		op = &history->log[i].op[0];
+		for (k = 0; k < history->logs; k++) {
+			other = &history->log[k].op[0];
+			if (left & 1U << k && other->returned <= op->invoked)
+				break;
+		}
+		must |= op->returned != HISTORY_NEVER;
+		after = manual(op, value);
+		if (k == history->logs && after >= 0 &&
+		    any_order(history, left & ~(1U << i), after))
+			return true;
+	}
+	return !must;
+}
+
+static void run_random(uint32_t rounds)
+{
+	uint32_t i, k, left, granted = 0;
+	struct linear_counts counts = { 0 };
+	struct history *history;
+	bool ok;
+
+	for (i = 0; i < rounds; i++) {
+		history = random_history();
+		for (k = 0, left = 0; k < SHORT; k++)
+			left |= (uint32_t)!!history->log[k].count << k;
+		ok = any_order(history, left, history->first[0]);
+		granted += ok;
+		if (linear_check(history, &counts, nowhere) != ok) {
+			tap_fail("history %u: all orders say %d", i, ok);
+			if (tap_faults == 1)
+				history_save(history, stdout);
+		}
+		history_destroy(history);
+	}
+	tap_check(granted > rounds / 50 && granted < rounds / 2, "granted %u", granted);
+	tap_ok(true, "%u random histories judged as by all orders, %u granted", rounds, granted);
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t rounds = argc > 1 ? atoi(argv[1]) : 100000;
+
+	seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+	nowhere = fopen("/dev/null", "w");
+	run_forged();
+	run_random(rounds);
+	fclose(nowhere);
+	return tap_done();
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file runs several threads over one store and judges what each of them was told:
+ * random operations on few keys in few leaves, round after round, beside one thread that
+ * prepares leaves and verifies. What the last round left is what the next one begins with.
+ *
+ *   test_threads [ROUNDS [SEED]]
+ *
+ * A history that nothing explains is written beside this program.
+ */
+#include <inttypes.h>
+#include <libgen.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "linear.h"
+#include "model.h"
+#include "subject.h"
+#include "tap.h"
+
+#define STEPS		3000	/* operations of a thread, in a round */
+#define ATTACH_LEAVES	32768	/* worth four CPUs */
+#define ATTACH_KEYS	20000
+
+/**
+ * struct run - one subject
+ * @subject: what
+ * @store: its store
+ * @calls: the same, as actors call it
+ * @history: of this round
+ * @actor: one a thread, and one for what comes after
+ * @keys: by number
+ * @grow: in this round the store grows
+ * @gate: where all wait for each other
+ * @running: actors that have not ended yet
+ * @damage: what the verifier found
+ */
+struct run {
+	const struct subject *subject;
+	struct crab_store *store;
+	struct actor_store calls;
+	struct history *history;
+	struct actor actor[HISTORY_LOGS];
+	u64 keys[ACTOR_KEYS];
+	bool grow;
+	pthread_barrier_t gate;
+	u32 running;
+	struct crab_damage damage;
+};
+
+struct worker {
+	struct run *run;
+	u32 number;
+	pthread_t thread;
+};
+
+static const char *directory;
+
+static void *run_actor(void *arg)
+{
+	struct worker *worker = arg;
+	struct run *run = worker->run;
+	u32 i;
+
+	pthread_barrier_wait(&run->gate);
+	for (i = 0; i < STEPS; i++)
+		actor_act(&run->actor[worker->number], run->grow);
+	__atomic_sub_fetch(&run->running, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* Work off the write path, CHECK and INFO, while the others write */
+static void *run_keeper(void *arg)
+{
+	struct run *run = ((struct worker *)arg)->run;
+	struct crab_check_report report;
+	struct crab_store_info info;
+
+	pthread_barrier_wait(&run->gate);
+	while (READ_ONCE(run->running)) {
+		while (crab_store_maintain(run->store))
+			;
+		crab_store_info(run->store, &info);
+		crab_store_check(run->store, &report);
+		if (report.damage.count && !run->damage.count)
+			run->damage = report.damage;
+	}
+	return NULL;
+}
+
+static void round_threads(struct run *run)
+{
+	struct worker worker[HISTORY_LOGS];
+	u32 i, threads = run->subject->threads;
+
+	run->running = threads;
+	pthread_barrier_init(&run->gate, NULL, threads + 1);
+	for (i = 0; i <= threads; i++) {
+		worker[i] = (struct worker) { .run = run, .number = i };
+		if (pthread_create(&worker[i].thread, NULL, i < threads ? run_actor : run_keeper,
+				   &worker[i])) {
+			printf("Bail out! no thread\n");
+			exit(2);
+		}
+	}
+	for (i = 0; i <= threads; i++)
+		pthread_join(worker[i].thread, NULL);
+	pthread_barrier_destroy(&run->gate);
+}
+
+/* What is there when all have ended, for the next round */
+static void round_next(struct run *run)
+{
+	const struct history_log *last = &run->history->log[run->subject->threads];
+	u32 i;
+
+	for (i = 0; i < last->count; i++)
+		run->history->first[last->op[i].key] = last->op[i].err ? HISTORY_ABSENT :
+								      last->op[i].value;
+	history_restart(run->history);
+}
+
+static void round_keep(const struct run *run, u32 round, u64 seed)
+{
+	char path[512];
+	FILE *to;
+
+	snprintf(path, sizeof(path), "%s/threads-%u-%llu-%u.history", directory,
+		 (u32)(run->subject - subjects), (unsigned long long)seed, round);
+	to = fopen(path, "w");
+	if (!to || !history_save(run->history, to))
+		path[0] = '\0';
+	if (to)
+		fclose(to);
+	tap_fail("round %u: %s", round, path[0] ? path : "the history could not be written");
+}
+
+static bool run_round(struct run *run, struct linear_counts *counts, u32 round, u64 seed)
+{
+	bool ok;
+
+	run->grow = round % 4 < 2;
+	round_threads(run);
+	actor_read_all(&run->actor[run->subject->threads]);
+	ok = linear_check(run->history, counts, stdout);
+	if (!ok)
+		round_keep(run, round, seed);
+	tap_check(!run->damage.count, "verifier, at %llu: %s", run->damage.offset,
+		  run->damage.what);
+	round_next(run);
+	return ok && !run->damage.count;
+}
+
+static void run_begin(struct run *run, struct crab_media *media, u64 seed)
+{
+	struct crab_attach_report report;
+	u32 i;
+
+	crab_host_seed(seed);
+	crab_tiny_slots = run->subject->slots;
+	*media = subject_media(run->subject);
+	subject_format(run->subject, media);
+	run->store = subject_attach(run->subject, media, &report);
+	if (IS_ERR(run->store)) {
+		printf("Bail out! attach: %s\n", report.reason);
+		exit(2);
+	}
+	run->calls = subject_calls(run->store);
+	run->history = history_create(run->subject->threads + 1, run->subject->keys);
+	subject_keys(run->subject, run->keys);
+	for (i = 0; i <= run->subject->threads; i++)
+		run->actor[i] = (struct actor) {
+			.store = &run->calls, .history = run->history, .log = i,
+			.keys = (const uint64_t *)run->keys, .seed = (seed + 1) * (2 * i + 1),
+			.values = (i + 1ULL) << 40,
+		};
+}
+
+static void run_subject(const struct subject *subject, u32 rounds, u64 seed)
+{
+	struct run run = { .subject = subject };
+	struct linear_counts counts = { 0 };
+	struct crab_store_info info;
+	struct crab_media media;
+	u32 round;
+
+	run_begin(&run, &media, seed);
+	for (round = 0; round < rounds; round++)
+		if (!run_round(&run, &counts, round, seed))
+			break;
+	crab_store_info(run.store, &info);
+	crab_store_detach(run.store);
+	history_destroy(run.history);
+	media_destroy(&media);
+	tap_ok(true, "%s, %u threads: %u rounds, %" PRIu64 " operations, %" PRIu64 " beside "
+	       "others, %llu splits, %llu unlinks", subject->name, subject->threads, rounds, counts.ops, counts.beside,
+	       info.stats.splits, info.stats.unlinks);
+}
+
+/* Attach reads a large pool in several threads */
+static void run_attach(void)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + ATTACH_LEAVES * 128);
+	struct crab_store *store;
+	struct crab_store_info info;
+	struct crab_old old;
+	u64 key;
+
+	crab_tiny_slots = 0;
+	store = store_format_attach(&media, "", "", 128);
+	for (key = 0; key < ATTACH_KEYS; key++)
+		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old),
+			  "key %llu", key);
+	crab_store_abandon(store);
+	crab_host_cpus = 4;
+	store = store_attach(&media);
+	crab_store_info(store, &info);
+	tap_ok(info.stats.records == ATTACH_KEYS, "attach with 4 CPUs: %llu leaves, %llu records",
+	       info.super.leaves, info.stats.records);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+int main(int argc, char **argv)
+{
+	u32 rounds = argc > 1 ? atoi(argv[1]) : 8, i;
+	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+
+	directory = dirname(argv[0]);
+	if (crab_persist_init())
+		return 2;
+	for (i = 0; subjects[i].name; i++)
+		run_subject(&subjects[i], rounds, seed + i);
+	run_attach();
+	return tap_done();
+}

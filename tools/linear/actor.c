@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements actors.
+ *
+ * Invariant: what is in a history came back from the store, between the two times that
+ * stand beside it; a write stands in actor.record before it is begun, so that one that
+ * never returns is not forgotten.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "actor.h"
+
+static uint64_t actor_random(struct actor *actor, uint64_t below)
+{
+	uint64_t *x = &actor->seed;
+
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	return (*x * 0x2545f4914f6cdd1dULL >> 32) % below;
+}
+
+/* Number of the least of the keys >= @key */
+static uint32_t key_from(const struct actor *actor, uint64_t key)
+{
+	uint32_t i;
+
+	for (i = 0; i < actor->history->keys && actor->keys[i] < key; i++)
+		;
+	return i;
+}
+
+/* Begins a call of which @count operations stand in actor.record */
+static uint64_t actor_begin(struct actor *actor, uint32_t count)
+{
+	uint64_t now = history_invoked(actor->history);
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		actor->record[i].invoked = now;
+	actor->count = count;
+	return now;
+}
+
+static void actor_end(struct actor *actor)
+{
+	uint64_t now = history_returned(actor->history);
+	uint32_t i;
+
+	for (i = 0; i < actor->count; i++) {
+		actor->record[i].returned = now;
+		history_add(actor->history, actor->log, &actor->record[i]);
+	}
+	actor->count = 0;
+}
+
+void actor_cut(struct actor *actor)
+{
+	uint32_t i;
+
+	for (i = 0; i < actor->count; i++) {
+		actor->record[i].returned = HISTORY_NEVER;
+		history_add(actor->history, actor->log, &actor->record[i]);
+	}
+	actor->count = 0;
+}
+
+static void actor_write(struct actor *actor, enum history_verb verb, uint32_t key)
+{
+	struct history_op *op = &actor->record[0];
+	const struct actor_store *store = actor->store;
+
+	*op = (struct history_op) { .verb = verb, .key = key };
+	if (verb != HISTORY_DELETE)
+		op->value = actor->values++;
+	actor_begin(actor, 1);
+	op->err = verb == HISTORY_DELETE ?
+		store->remove(store->arg, actor->keys[key], &op->old) :
+		store->write(store->arg, verb, actor->keys[key], op->value, &op->old);
+	actor_end(actor);
+}
+
+static void actor_search(struct actor *actor, uint32_t key, enum history_call call)
+{
+	struct history_op *op = &actor->record[0];
+
+	*op = (struct history_op) { .verb = HISTORY_READ, .call = call, .key = key };
+	actor_begin(actor, 1);
+	op->err = actor->store->search(actor->store->arg, actor->keys[key], &op->value);
+	actor_end(actor);
+}
+
+/*
+ * A call that went over the keys with numbers [@from, @to) and gave @count records: each
+ * key was read. What is foreign, twice or out of order no key's history could tell.
+ */
+static void actor_passed(struct actor *actor, enum history_call call, uint64_t invoked,
+			 uint32_t from, uint32_t to, const struct actor_record *records,
+			 uint32_t count)
+{
+	struct history_op op = {
+		.verb = HISTORY_READ, .call = call, .invoked = invoked,
+		.returned = history_returned(actor->history),
+	};
+	uint32_t given = 0;
+
+	for (op.key = from; op.key < to; op.key++) {
+		bool there = given < count && records[given].key == actor->keys[op.key];
+
+		op.err = there ? 0 : -ENOENT;
+		op.value = there ? records[given++].value : 0;
+		history_add(actor->history, actor->log, &op);
+	}
+	if (given < count)
+		history_fault(actor->history, "thread %" PRIu32 ", call %d at %" PRIu64
+			      ": key %" PRIx64 " is foreign or out of order", actor->log, call,
+			      invoked, records[given].key);
+}
+
+static void actor_seek(struct actor *actor, uint32_t key, bool up)
+{
+	uint64_t invoked = actor_begin(actor, 0);
+	struct actor_record record;
+	uint32_t found;
+	int err = actor->store->seek(actor->store->arg, actor->keys[key], up, &record);
+
+	if (err && err != -ENOENT)
+		history_fault(actor->history, "seek: error %d", err);
+	found = err ? (up ? actor->history->keys : 0) : key_from(actor, record.key);
+	if (up)
+		actor_passed(actor, HISTORY_SEEK, invoked, key, found + !err, &record, !err);
+	else
+		actor_passed(actor, HISTORY_SEEK, invoked, found, key + 1, &record, !err);
+}
+
+/* From one key to another, as many calls as that takes */
+static void actor_scan(struct actor *actor, uint32_t from, uint32_t to, uint32_t room,
+		       enum history_call call)
+{
+	struct actor_record records[ACTOR_KEYS + 1];
+	struct actor_scan scan = {
+		.start = actor->keys[from], .end = actor->keys[to], .records = records,
+		.room = room,
+	};
+	uint64_t invoked;
+	uint32_t next;
+	int err;
+
+	while (from <= to) {
+		invoked = actor_begin(actor, 0);
+		err = actor->store->scan(actor->store->arg, &scan);
+		if (err || scan.count > room || (!scan.count && !scan.done) ||
+		    (scan.count && records[scan.count - 1].key > scan.end)) {
+			history_fault(actor->history, "scan from %" PRIx64 " to %" PRIx64
+				      ": error %d, %" PRIu32 " records", scan.start, scan.end, err,
+				      scan.count);
+			return;
+		}
+		next = scan.done ? to + 1 : key_from(actor, records[scan.count - 1].key) + 1;
+		actor_passed(actor, call, invoked, from, next, records, scan.count);
+		from = next;
+		if (!scan.done)
+			scan.start = records[scan.count - 1].key + 1;
+	}
+}
+
+static void actor_batch(struct actor *actor)
+{
+	static const enum history_verb verbs[] = {
+		HISTORY_INSERT, HISTORY_INSERT, HISTORY_CREATE, HISTORY_DELETE, HISTORY_DELETE,
+		HISTORY_READ, HISTORY_REPLACE,
+	};
+	uint32_t count = 2 + actor_random(actor, ACTOR_BATCH - 1), i;
+	struct actor_op op[ACTOR_BATCH];
+	int err;
+
+	for (i = 0; i < count; i++) {
+		actor->record[i] = (struct history_op) {
+			.verb = verbs[actor_random(actor, sizeof(verbs) / sizeof(verbs[0]))],
+			.call = HISTORY_BATCH, .key = actor_random(actor, actor->history->keys),
+		};
+		if (actor->record[i].verb != HISTORY_READ && actor->record[i].verb != HISTORY_DELETE)
+			actor->record[i].value = actor->values++;
+		op[i] = (struct actor_op) {
+			.verb = actor->record[i].verb, .key = actor->keys[actor->record[i].key],
+			.value = actor->record[i].value,
+		};
+	}
+	actor_begin(actor, count);
+	err = actor->store->batch(actor->store->arg, op, count);
+	for (i = 0; i < count; i++) {
+		actor->record[i].err = err ?: op[i].err;
+		actor->record[i].old = op[i].old;
+		if (op[i].verb == HISTORY_READ)
+			actor->record[i].value = op[i].value;
+	}
+	actor_end(actor);
+}
+
+static void actor_read(struct actor *actor, uint32_t dice)
+{
+	uint32_t keys = actor->history->keys, key = actor_random(actor, keys);
+
+	if (dice < 6)
+		actor_search(actor, key, HISTORY_SINGLE);
+	else if (dice < 8)
+		actor_seek(actor, key, dice == 6);
+	else if (dice < 9)
+		actor_scan(actor, key, key + actor_random(actor, keys - key),
+			   1 + actor_random(actor, ACTOR_KEYS), HISTORY_SCAN);
+	else
+		actor_scan(actor, 0, keys - 1, 1 + actor_random(actor, ACTOR_KEYS), HISTORY_SCAN);
+}
+
+void actor_act(struct actor *actor, bool grow)
+{
+	uint32_t dice = actor_random(actor, 24), key = actor_random(actor, actor->history->keys);
+
+	if (dice < 10)
+		actor_read(actor, dice);
+	else if (dice < (grow ? 13 : 17))
+		actor_write(actor, HISTORY_DELETE, key);
+	else if (dice < 19)
+		actor_write(actor, HISTORY_INSERT, key);
+	else if (dice < 21)
+		actor_write(actor, HISTORY_CREATE, key);
+	else if (dice < 23 || !actor->store->batch)
+		actor_write(actor, HISTORY_REPLACE, key);
+	else
+		actor_batch(actor);
+}
+
+void actor_read_all(struct actor *actor)
+{
+	uint32_t key;
+
+	for (key = 0; key < actor->history->keys; key++)
+		actor_search(actor, key, HISTORY_FINAL);
+	actor_scan(actor, 0, actor->history->keys - 1, ACTOR_KEYS, HISTORY_FINAL);
+}

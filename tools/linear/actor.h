@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares actors: threads that do random operations on a few keys of a store
+ * and write into a history what came of it. The store is behind a table, so that one in
+ * user space and one behind a device get the same treatment.
+ *
+ * Values are unique: each tells which write a reader saw.
+ */
+#ifndef LINEAR_ACTOR_H
+#define LINEAR_ACTOR_H
+
+#include "history.h"
+
+#define ACTOR_KEYS	64	/* at most */
+#define ACTOR_BATCH	8	/* operations of one batch, at most */
+
+struct actor_record {
+	uint64_t key;
+	uint64_t value;
+};
+
+/**
+ * struct actor_scan - one call of a scan
+ * @start: where it begins
+ * @end: the greatest key wanted
+ * @records: out
+ * @room: how many fit
+ * @count: out: how many there are
+ * @done: out: nothing is left up to @end
+ */
+struct actor_scan {
+	uint64_t start;
+	uint64_t end;
+	struct actor_record *records;
+	uint32_t room;
+	uint32_t count;
+	bool done;
+};
+
+/* One operation of a batch; @verb is enum history_verb, @value in and out, as in history_op */
+struct actor_op {
+	uint32_t verb;
+	int err;
+	uint64_t key;
+	uint64_t value;
+	uint64_t old;
+};
+
+/**
+ * struct actor_store - the store, as actors call it
+ * @write: insert, create, replace; @old: out: what was there or HISTORY_ABSENT
+ * @remove: delete; @old: as of write
+ * @search: value of a key
+ * @seek: the least record >= @key, or the greatest <= @key
+ * @scan: some records in order
+ * @batch: several operations at once; or NULL
+ * @arg: for all of them
+ *
+ * All return 0 or a negative errno.
+ */
+struct actor_store {
+	int (*write)(void *arg, enum history_verb verb, uint64_t key, uint64_t value,
+		     uint64_t *old);
+	int (*remove)(void *arg, uint64_t key, uint64_t *old);
+	int (*search)(void *arg, uint64_t key, uint64_t *value);
+	int (*seek)(void *arg, uint64_t key, bool up, struct actor_record *record);
+	int (*scan)(void *arg, struct actor_scan *scan);
+	int (*batch)(void *arg, struct actor_op *op, uint32_t count);
+	void *arg;
+};
+
+/**
+ * struct actor - one of the threads
+ * @store: what it works on
+ * @history: where it writes
+ * @log: its own log there
+ * @keys: the keys that there are, ascending: history.keys of them
+ * @seed: of its choices; not 0
+ * @values: the next value that it writes; no other actor has it
+ * @record: what runs now; whoever cuts actors off asks for it
+ * @count: operations of @record; 0: none runs
+ */
+struct actor {
+	const struct actor_store *store;
+	struct history *history;
+	uint32_t log;
+	const uint64_t *keys;
+	uint64_t seed;
+	uint64_t values;
+	struct history_op record[ACTOR_BATCH];
+	uint32_t count;
+};
+
+/** actor_act() - do one random operation; @grow: more inserts than deletes */
+void actor_act(struct actor *actor, bool grow);
+
+/** actor_read_all() - search each key and scan all of them, when nobody else is there */
+void actor_read_all(struct actor *actor);
+
+/** actor_cut() - write into the history what was cut off in the middle */
+void actor_cut(struct actor *actor);
+
+#endif /* LINEAR_ACTOR_H */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares histories: what several threads did to a store, when, and what
+ * came of it.
+ *
+ * Everything is an operation on one key. A seek or a scan is a read of each key that it
+ * passed over or gave, all with the times of the call: that is what it promises, each
+ * record was there and each key left out was not at *some* moment of the call. A batch
+ * is its operations, with the times of the call.
+ *
+ * Times: a clock that ticks whenever a call returns. A call that began at @invoked began
+ * after all calls with @returned <= @invoked had returned, in real time: whoever read the
+ * clock read what their ticks had written. Nothing else is concluded from times, so a
+ * tick that is read late makes the judge milder and never unjust. Fences keep the call's own
+ * accesses between its two times.
+ *
+ * Locking: a log belongs to one thread; the clock is everybody's.
+ */
+#ifndef LINEAR_HISTORY_H
+#define LINEAR_HISTORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define HISTORY_LOGS	8		/* at most */
+#define HISTORY_NEVER	UINT64_MAX	/* a call that was cut off */
+#define HISTORY_ABSENT	0		/* as a value: the key is not there */
+
+enum history_verb {
+	HISTORY_READ,
+	HISTORY_INSERT,		/* whether or not the key is there */
+	HISTORY_CREATE,
+	HISTORY_REPLACE,
+	HISTORY_DELETE,
+};
+
+/* What the call was: for people */
+enum history_call {
+	HISTORY_SINGLE,
+	HISTORY_SEEK,
+	HISTORY_SCAN,
+	HISTORY_BATCH,
+	HISTORY_FINAL,		/* after everything else */
+};
+
+/**
+ * struct history_op - an operation on one key
+ * @invoked: when the call began
+ * @returned: when it returned, or HISTORY_NEVER
+ * @value: what was written, or what was read
+ * @old: what a write says that it found, or HISTORY_ABSENT
+ * @key: which, by number
+ * @err: 0 or a negative errno
+ * @verb: enum history_verb
+ * @call: enum history_call
+ */
+struct history_op {
+	uint64_t invoked;
+	uint64_t returned;
+	uint64_t value;
+	uint64_t old;
+	uint32_t key;
+	int16_t err;
+	uint8_t verb;
+	uint8_t call;
+};
+
+/* What one thread did, in its order */
+struct history_log {
+	struct history_op *op;
+	uint32_t count;
+	uint32_t room;
+};
+
+/**
+ * struct history - what all of them did
+ * @clock: ticks when a call returns
+ * @logs: how many threads
+ * @keys: how many keys
+ * @first: by key: its value at the beginning
+ * @log: by thread
+ * @fault: the first answer that no history can explain, in words; or empty
+ */
+struct history {
+	uint64_t clock;
+	uint32_t logs;
+	uint32_t keys;
+	uint64_t *first;
+	struct history_log log[HISTORY_LOGS];
+	char fault[160];
+};
+
+/** history_create() - nothing was done yet and no key is there; NULL for want of memory */
+struct history *history_create(uint32_t logs, uint32_t keys);
+void history_destroy(struct history *history);
+
+/** history_restart() - forget what was done; @first is the caller's to set */
+void history_restart(struct history *history);
+
+/** history_add() - one operation more; ends the program where there is no memory */
+void history_add(struct history *history, uint32_t log, const struct history_op *op);
+
+/** history_fault() - an answer that is wrong whatever the others did; any thread */
+__attribute__((format(printf, 2, 3)))
+void history_fault(struct history *history, const char *fmt, ...);
+
+/** history_print() - one operation in words, one line */
+void history_print(FILE *to, uint32_t log, const struct history_op *op);
+
+/** history_save() - write all of it as text; history_load() reads it; false: it could not */
+bool history_save(const struct history *history, FILE *to);
+struct history *history_load(FILE *from);
+
+static inline uint64_t history_invoked(struct history *history)
+{
+	uint64_t now = __atomic_load_n(&history->clock, __ATOMIC_RELAXED);
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return now;
+}
+
+static inline uint64_t history_returned(struct history *history)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_add_fetch(&history->clock, 1, __ATOMIC_RELAXED);
+}
+
+#endif /* LINEAR_HISTORY_H */

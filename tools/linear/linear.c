@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the judge of histories.
+ *
+ * Invariants of the search over one key: a place is a count of operations for each
+ * thread, all of which have been put in order, and the value that they leave. An
+ * operation may come next if no other that is not yet in order returned before it
+ * began. One that changes nothing and fits is taken at once: whatever order there is,
+ * it could as well have come here. A place that was tried is not tried again.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "linear.h"
+
+#define LINEAR_TRIES	(1U << 22)	/* places of one key */
+#define LINEAR_SHOWN	6		/* operations of a thread, around where it ends */
+
+struct place {
+	uint32_t at[HISTORY_LOGS];
+	uint64_t value;
+};
+
+struct frame {
+	struct place place;
+	uint32_t branch;		/* the next to try */
+};
+
+/* The operations on one key */
+struct search {
+	const struct history *history;
+	uint32_t key;
+	const struct history_op **op[HISTORY_LOGS];
+	uint32_t n[HISTORY_LOGS];
+	struct place *tried;		/* hashed; those with UINT32_MAX are empty */
+	uint32_t tried_room;
+	uint32_t tried_count;
+	struct frame *frame;
+	uint32_t depth;
+	uint32_t depth_room;
+	struct place best;		/* where most was in order */
+	uint32_t best_count;
+};
+
+static void *resize(void *old, size_t count, size_t size)
+{
+	void *p = realloc(old, count * size);
+
+	if (!p) {
+		fprintf(stderr, "no memory to judge a history\n");
+		exit(2);
+	}
+	return p;
+}
+
+/* What an operation makes of @value; false if its answer says that it found another */
+static bool op_explains(const struct history_op *op, uint64_t value, uint64_t *after)
+{
+	bool there = value != HISTORY_ABSENT;
+
+	*after = value;
+	if (op->verb == HISTORY_READ)
+		return op->err ? op->err == -ENOENT && !there : there && op->value == value;
+	if (op->old != value && op->err != -ENOENT)
+		return false;
+	switch (op->err) {
+	case 0:
+		*after = op->verb == HISTORY_DELETE ? HISTORY_ABSENT : op->value;
+		return op->verb == HISTORY_INSERT || there == (op->verb != HISTORY_CREATE);
+	case -EEXIST:
+		return op->verb == HISTORY_CREATE && there;
+	case -ENOENT:
+		return (op->verb == HISTORY_REPLACE || op->verb == HISTORY_DELETE) && !there;
+	case -ENOSPC:
+		return (op->verb == HISTORY_INSERT || op->verb == HISTORY_CREATE) && !there;
+	}
+	return false;
+}
+
+/* What one that was cut off makes of @value, if it had its effect */
+static uint64_t op_effect(const struct history_op *op, uint64_t value)
+{
+	bool there = value != HISTORY_ABSENT;
+
+	if (op->verb == HISTORY_DELETE)
+		return HISTORY_ABSENT;
+	if (op->verb == HISTORY_INSERT || there == (op->verb == HISTORY_REPLACE))
+		return op->value;
+	return value;
+}
+
+static const struct history_op *next_op(const struct search *s, const struct place *place,
+					uint32_t log)
+{
+	return place->at[log] < s->n[log] ? s->op[log][place->at[log]] : NULL;
+}
+
+/* When the first of those that are not in order yet returned */
+static uint64_t place_bound(const struct search *s, const struct place *place)
+{
+	uint64_t bound = HISTORY_NEVER;
+	const struct history_op *op;
+	uint32_t log;
+
+	for (log = 0; log < s->history->logs; log++) {
+		op = next_op(s, place, log);
+		if (op && op->returned < bound)
+			bound = op->returned;
+	}
+	return bound;
+}
+
+/* Takes what fits and changes nothing, until there is no more */
+static void place_settle(const struct search *s, struct place *place)
+{
+	const struct history_op *op;
+	uint32_t log, since = 0;
+	uint64_t after;
+
+	for (log = 0; since < s->history->logs; log = (log + 1) % s->history->logs) {
+		op = next_op(s, place, log);
+		if (op && op->returned != HISTORY_NEVER && op->invoked < place_bound(s, place) &&
+		    op_explains(op, place->value, &after) && after == place->value) {
+			place->at[log]++;
+			since = 0;
+		} else {
+			since++;
+		}
+	}
+}
+
+/* Is everything that returned in order? */
+static bool place_complete(const struct search *s, const struct place *place)
+{
+	return place_bound(s, place) == HISTORY_NEVER;
+}
+
+static uint32_t place_count(const struct search *s, const struct place *place)
+{
+	uint32_t log, count = 0;
+
+	for (log = 0; log < s->history->logs; log++)
+		count += place->at[log];
+	return count;
+}
+
+static uint64_t place_hash(const struct search *s, const struct place *place)
+{
+	uint64_t hash = place->value;
+	uint32_t log;
+
+	for (log = 0; log < s->history->logs; log++)
+		hash = (hash ^ place->at[log]) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+static struct place *tried_slot(const struct search *s, const struct place *place)
+{
+	uint32_t i = place_hash(s, place) & (s->tried_room - 1);
+
+	while (s->tried[i].at[0] != UINT32_MAX && memcmp(&s->tried[i], place, sizeof(*place)))
+		i = (i + 1) & (s->tried_room - 1);
+	return &s->tried[i];
+}
+
+static void tried_clear(struct search *s, uint32_t room)
+{
+	uint32_t i;
+
+	s->tried = resize(s->tried, room, sizeof(*s->tried));
+	s->tried_room = room;
+	s->tried_count = 0;
+	for (i = 0; i < room; i++)
+		s->tried[i].at[0] = UINT32_MAX;
+}
+
+static void tried_grow(struct search *s)
+{
+	uint32_t room = s->tried_room, i;
+	struct place *old = s->tried;
+
+	s->tried = NULL;
+	tried_clear(s, 2 * room);
+	for (i = 0; i < room; i++) {
+		if (old[i].at[0] != UINT32_MAX) {
+			*tried_slot(s, &old[i]) = old[i];
+			s->tried_count++;
+		}
+	}
+	free(old);
+}
+
+/* Goes on from @place, unless it was tried */
+static void search_push(struct search *s, struct place *place)
+{
+	struct place *slot;
+	uint32_t count;
+
+	place_settle(s, place);
+	slot = tried_slot(s, place);
+	if (slot->at[0] != UINT32_MAX)
+		return;
+	*slot = *place;
+	if (2 * ++s->tried_count > s->tried_room)
+		tried_grow(s);
+	count = place_count(s, place);
+	if (!s->depth || count > s->best_count) {
+		s->best = *place;
+		s->best_count = count;
+	}
+	if (s->depth == s->depth_room) {
+		s->depth_room = s->depth_room ? 2 * s->depth_room : 64;
+		s->frame = resize(s->frame, s->depth_room, sizeof(*s->frame));
+	}
+	s->frame[s->depth].place = *place;
+	s->frame[s->depth++].branch = 0;
+}
+
+/*
+ * A thread and, of what was cut off, whether it had its effect: that it had none
+ * matters where another of the same batch stands behind it.
+ */
+static void search_branch(struct search *s, const struct place *from, uint32_t branch)
+{
+	const struct history_op *op = next_op(s, from, branch / 2);
+	struct place to = *from;
+	bool idle = branch % 2;
+
+	if (!op || op->invoked >= place_bound(s, from))
+		return;
+	if (op->returned == HISTORY_NEVER)
+		to.value = idle ? from->value : op_effect(op, from->value);
+	else if (idle || !op_explains(op, from->value, &to.value))
+		return;
+	to.at[branch / 2]++;
+	search_push(s, &to);
+}
+
+static bool search_run(struct search *s)
+{
+	struct place place = { .value = s->history->first[s->key] };
+	struct frame *frame;
+
+	s->depth = 0;
+	tried_clear(s, 256);
+	search_push(s, &place);
+	while (s->depth && s->tried_count < LINEAR_TRIES) {
+		frame = &s->frame[s->depth - 1];
+		place = frame->place;
+		if (place_complete(s, &place))
+			return true;
+		if (frame->branch == 2 * s->history->logs)
+			s->depth--;
+		else
+			search_branch(s, &place, frame->branch++);
+	}
+	return false;
+}
+
+/* What was found, for people */
+static void search_explain(const struct search *s, FILE *why)
+{
+	uint32_t log, i, total = 0;
+
+	for (log = 0; log < s->history->logs; log++)
+		total += s->n[log];
+	fprintf(why, "# key %" PRIu32 ": %s order of its %" PRIu32 " operations explains them\n",
+		s->key, s->depth ? "too many places to try for an" : "no", total);
+	fprintf(why, "# at best %" PRIu32 " of them, which leave the value %" PRIx64
+		"; < marks those in order\n", s->best_count, s->best.value);
+	fprintf(why, "#   thread invoked returned call verb key value old error\n");
+	for (log = 0; log < s->history->logs; log++) {
+		i = s->best.at[log] > LINEAR_SHOWN ? s->best.at[log] - LINEAR_SHOWN : 0;
+		for (; i < s->n[log] && i < s->best.at[log] + LINEAR_SHOWN; i++) {
+			fprintf(why, "# %c ", i < s->best.at[log] ? '<' : ' ');
+			history_print(why, log, s->op[log][i]);
+		}
+	}
+}
+
+/* Finds the operations on @s->key; a read that was cut off has seen nothing */
+static void search_gather(struct search *s)
+{
+	const struct history_log *log;
+	const struct history_op *op;
+	uint32_t i, k;
+
+	for (i = 0; i < s->history->logs; i++) {
+		log = &s->history->log[i];
+		s->n[i] = 0;
+		for (k = 0; k < log->count; k++) {
+			op = &log->op[k];
+			if (op->key == s->key &&
+			    (op->returned != HISTORY_NEVER || op->verb != HISTORY_READ))
+				s->op[i][s->n[i]++] = op;
+		}
+	}
+}
+
+/* Was one of @other's under way while @op was? @from: where to look, ascends with @op */
+static bool op_beside(const struct search *s, const struct history_op *op, uint32_t other,
+		      uint32_t *from)
+{
+	while (*from < s->n[other] && s->op[other][*from]->returned <= op->invoked)
+		(*from)++;
+	return *from < s->n[other] && s->op[other][*from]->invoked < op->returned;
+}
+
+/* How many had another thread's beside them: without any a history proves little */
+static uint64_t search_beside(const struct search *s)
+{
+	uint32_t log, other, i;
+	uint64_t beside = 0;
+	bool any;
+
+	for (log = 0; log < s->history->logs; log++) {
+		uint32_t from[HISTORY_LOGS] = { 0 };
+
+		for (i = 0; i < s->n[log]; i++, beside += any)
+			for (any = false, other = 0; other < s->history->logs; other++)
+				any |= other != log &&
+				       op_beside(s, s->op[log][i], other, &from[other]);
+	}
+	return beside;
+}
+
+static bool check_key(struct search *s, struct linear_counts *counts, FILE *why)
+{
+	uint32_t log;
+	bool ok;
+
+	search_gather(s);
+	ok = search_run(s);
+	for (log = 0; log < s->history->logs; log++)
+		counts->ops += s->n[log];
+	counts->beside += search_beside(s);
+	counts->tried += s->tried_count;
+	if (!ok)
+		search_explain(s, why);
+	return ok;
+}
+
+bool linear_check(const struct history *history, struct linear_counts *counts, FILE *why)
+{
+	struct search s = { .history = history };
+	bool ok = !history->fault[0];
+	uint32_t i;
+
+	if (!ok)
+		fprintf(why, "# %s\n", history->fault);
+	for (i = 0; i < history->logs; i++)
+		s.op[i] = resize(NULL, history->log[i].count + 1, sizeof(*s.op[i]));
+	for (s.key = 0; s.key < history->keys; s.key++)
+		ok &= check_key(&s, counts, why);
+	for (i = 0; i < history->logs; i++)
+		free(s.op[i]);
+	free(s.tried);
+	free(s.frame);
+	return ok;
+}
