@@ -4,7 +4,7 @@
  * operations, chosen at FORMAT by name, found at attach by the id in the
  * superblock. The store calls them; no engine includes another.
  *
- * Locking: the engine's own. lookup, seek, scan, beyond, insert, remove, check and
+ * Locking: the engine's own. lookup, seek, scan, beyond, insert, remove, batch, check and
  * stats run beside each other on any number of CPUs, maintain beside all of them, one
  * at a time. attach, format, repair and detach have the region to themselves.
  */
@@ -236,6 +236,30 @@ struct crab_old {
 	u64 value;
 };
 
+enum crab_verb {
+	CRAB_VERB_SEARCH,
+	CRAB_VERB_INSERT,
+	CRAB_VERB_DELETE,
+};
+
+/**
+ * struct crab_batch_op - one operation of a batch
+ * @verb: what
+ * @mode: of an insert
+ * @key: its key
+ * @value: of an insert; out: of a search
+ * @old: out: what a write found
+ * @status: in: 0; what is not 0 is left alone. Out: as of the verb alone
+ */
+struct crab_batch_op {
+	enum crab_verb verb;
+	enum crab_insert_mode mode;
+	u64 key;
+	u64 value;
+	struct crab_old old;
+	int status;
+};
+
 struct crab_check_report {
 	u64 leaves;
 	u64 records;
@@ -264,6 +288,9 @@ struct crab_check_report {
  *	reserved key
  * @insert: durable on return. -ENOSPC, -EEXIST and -ENOENT before the first store
  * @remove: durable on return, or -ENOENT
+ * @batch: several of the three above; those of one key in their order; all durable on
+ *	return, by fewer fences. Not atomic: a cut finds of each key any of its states. Or
+ *	NULL: one after the other
  * @check: read the media again, compare it with every invariant; asks @stop before
  *	each leaf, if it is given: true ends the check with -EINTR
  * @stats: counts
@@ -294,6 +321,8 @@ struct crab_engine_ops {
 		      enum crab_insert_mode mode, struct crab_old *old);
 	int (*remove)(struct crab_engine *engine, struct crab_flow *flow, u64 key,
 		      struct crab_old *old);
+	void (*batch)(struct crab_engine *engine, struct crab_flow *flow,
+		      struct crab_batch_op *ops, u32 n);
 
 	int (*check)(struct crab_engine *engine, struct crab_check_report *report,
 		     bool (*stop)(void));

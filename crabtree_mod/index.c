@@ -15,6 +15,7 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -53,18 +54,28 @@ static void node_retire(struct crab_index *index, struct crab_index_node *node)
 	kfree_rcu(node, rcu);
 }
 
-/* The last entry with key <= @key; entry 0 if there is none. No branch depends on a key. */
+static __always_inline u32 node_step(const struct crab_index_node *node, u64 key, u32 pos, u32 step)
+{
+	return READ_ONCE(node->keys[pos + step]) <= key ? pos + step : pos;
+}
+
+/*
+ * The last entry with key <= @key; entry 0 if there is none. No branch depends on a key or on
+ * the count: the next search begins while this one waits for memory.
+ */
 static u32 node_search(const struct crab_index_node *node, u64 key)
 {
 	/* Pairs with node_count(): the entries below the count are there */
-	u32 pos = 0, len = smp_load_acquire(&node->count), half;
+	u32 last = smp_load_acquire(&node->count) - 1, pos;
 
-	while (len > 1) {
-		half = len / 2;
-		pos += READ_ONCE(node->keys[pos + half]) <= key ? half : 0;
-		len -= half;
-	}
-	return pos;
+	static_assert(CRAB_INDEX_FANOUT == 63);
+	pos = node_step(node, key, 0, 32);
+	pos = node_step(node, key, pos, 16);
+	pos = node_step(node, key, pos, 8);
+	pos = node_step(node, key, pos, 4);
+	pos = node_step(node, key, pos, 2);
+	pos = node_step(node, key, pos, 1);
+	return min(pos, last);
 }
 
 static struct crab_index_node *node_child(const struct crab_index_node *node, u32 pos)
@@ -107,6 +118,7 @@ static void node_remove_at(struct crab_index_node *node, u32 pos)
 
 	for (i = pos; i + 1 < node->count; i++)
 		node_move(node, i, node, i + 1);
+	WRITE_ONCE(node->keys[i], CRAB_INDEX_PAD);
 	node_count(node, node->count - 1);
 }
 
@@ -178,6 +190,7 @@ static struct crab_index_node *index_unstash(struct crab_index *index, u32 level
 	index->stashed--;
 	node->count = 0;
 	node->level = level;
+	memset(node->keys, 0xff, sizeof(node->keys));
 	return node;
 }
 
@@ -231,10 +244,12 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf)
 static struct crab_index_node *node_descend(const struct crab_index_node *node, u32 pos)
 {
 	struct crab_index_node *child = node_child(node, pos);
-	u32 at;
 
-	for (at = 0; at <= sizeof(child->keys); at += INDEX_LINE)
-		prefetch((u8 *)child + at);
+	prefetch(&child->keys[32]);	/* what node_search() reads first */
+	prefetch(&child->keys[16]);
+	prefetch(&child->keys[48]);
+	prefetch(&child->keys[8]);
+	prefetch(&child->keys[24]);
 	return child;
 }
 
@@ -247,6 +262,30 @@ void *crab_index_find(const struct crab_index *index, u64 key)
 	while (node->level)
 		node = node_descend(node, node_search(node, key));
 	return node_child(node, node_search(node, key));
+}
+
+void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found)
+{
+	const struct crab_index_node *root = rcu_dereference_raw(index->root), *node;
+	u32 i, level;
+
+	for (i = 0; i < n; i++)
+		found[i] = (void *)root;
+	if (!root)
+		return;
+	/* All are of one height: levels are counted from the leaves */
+	for (level = root->level; level; level--) {
+		for (i = 0; i < n; i++) {
+			node = found[i];
+			found[i] = node_descend(node, node_search(node, keys[i]));
+		}
+	}
+	for (i = 0; i < n; i++) {
+		node = found[i];
+		found[i] = node_child(node, node_search(node, keys[i]));
+		prefetch(found[i]);
+		prefetch((u8 *)found[i] + INDEX_LINE);
+	}
 }
 
 static void index_walk(struct crab_index *index, u64 key, struct index_path *path)
@@ -273,6 +312,8 @@ static struct crab_index_node *index_split(struct crab_index *index, struct crab
 	for (i = keep; i < node->count; i++)
 		node_move(right, i - keep, node, i);
 	node_count(right, node->count - keep);
+	for (i = keep; i < node->count; i++)
+		WRITE_ONCE(node->keys[i], CRAB_INDEX_PAD);
 	node_count(node, keep);
 	return right;
 }

@@ -12,15 +12,16 @@
 #include <linux/rcupdate.h>
 #include <linux/types.h>
 
-#define CRAB_INDEX_FANOUT	31	/* a node is 512 bytes: eight lines */
-#define CRAB_INDEX_FILL		26	/* entries a node gets when built in order */
-#define CRAB_INDEX_HEIGHT	16	/* more than 31^16 leaves do not exist */
+#define CRAB_INDEX_FANOUT	63	/* a node is 1 KiB; node_search() takes six steps */
+#define CRAB_INDEX_PAD		(~0ULL)	/* above every key that is searched */
+#define CRAB_INDEX_FILL		52	/* entries a node gets when built in order */
+#define CRAB_INDEX_HEIGHT	10	/* more than 63^10 leaves do not exist */
 
 /**
  * struct crab_index_node - one internal node
  * @count: entries in use
  * @level: 0: children are leaves; never changes
- * @keys: the least key of each child, ascending
+ * @keys: the least key of each child, ascending, then CRAB_INDEX_PAD
  * @rcu: of a node that is out of the tree: who is still in it compares nonsense with
  *	its key, but finds children
  * @children: of each key; whatever an entry holds is alive for a reader who found it
@@ -29,7 +30,7 @@ struct crab_index_node {
 	u16 count;
 	u16 level;
 	union {
-		u64 keys[CRAB_INDEX_FANOUT];
+		u64 keys[CRAB_INDEX_FANOUT + 1];
 		struct rcu_head rcu;
 	};
 	void *children[CRAB_INDEX_FANOUT];
@@ -71,7 +72,7 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf);
 /**
  * crab_index_find() - the child with the greatest low <= @key
  * @index: the index
- * @key: any
+ * @key: any but CRAB_INDEX_PAD
  *
  * Beside a change it may give a neighbour, or a child that is no longer in the index: the
  * caller compares @key with the range of what it got, and asks again.
@@ -80,6 +81,19 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf);
  * Return: the child, or NULL if the index is empty.
  */
 void *crab_index_find(const struct crab_index *index, u64 key);
+
+/**
+ * crab_index_find_many() - crab_index_find() of several keys side by side
+ * @index: the index
+ * @keys: any but CRAB_INDEX_PAD
+ * @n: how many
+ * @found: out: a child each, the first two lines of it on their way
+ *
+ * Each level of all descents waits for memory once, not once a key.
+ *
+ * Context: as crab_index_find().
+ */
+void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found);
 
 /**
  * crab_index_is_reserved() - does the next insert need no memory?

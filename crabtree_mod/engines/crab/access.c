@@ -35,12 +35,6 @@
 
 #define ACCESS_TRIES	16	/* before it is more than bad luck */
 
-/* A dead leaf holds nothing */
-static bool leaf_holds(const struct crab_leaf *leaf, u64 key)
-{
-	return key >= READ_ONCE(leaf->low) && key < READ_ONCE(leaf->high);
-}
-
 /* Out of luck: the structure stands still from here on */
 static void reader_insist(struct crab_reader *reader)
 {
@@ -48,12 +42,22 @@ static void reader_insist(struct crab_reader *reader)
 	reader->insists = true;
 }
 
-struct crab_leaf *crab_reader_enter(struct crab_reader *reader, u64 key)
+/*
+ * Goes on where crab_reader_enter() ended: in a section of the wrong leaf or of one that is
+ * quarantined, or in none
+ */
+struct crab_leaf *crab_reader_again(struct crab_reader *reader, u64 key)
 {
-	struct crab_leaf *leaf;
+	struct crab_leaf *leaf = reader->leaf;
 
 	for (;;) {
-		if (!reader->insists && reader->tries++ == ACCESS_TRIES)
+		if (leaf && crab_leaf_holds(leaf, key))
+			return leaf->bad ? ERR_PTR(-EUCLEAN) : leaf;
+		if (leaf && reader->insists)	/* nothing moves: no leaf has it */
+			return ERR_PTR(-EUCLEAN);
+		if (leaf)
+			crab_reader_leave(reader);
+		if (!reader->insists && reader->tries++ > ACCESS_TRIES)
 			reader_insist(reader);
 		rcu_read_lock();
 		leaf = crab_index_find(&reader->tree->index, key);
@@ -63,23 +67,7 @@ struct crab_leaf *crab_reader_enter(struct crab_reader *reader, u64 key)
 		if (reader->insists)
 			spin_lock(&leaf->lock);
 		reader->seq = read_seqcount_begin(&leaf->seq);
-		if (leaf_holds(leaf, key))
-			return leaf->bad ? ERR_PTR(-EUCLEAN) : leaf;
-		if (reader->insists)	/* nothing moves: no leaf has it */
-			return ERR_PTR(-EUCLEAN);
-		crab_reader_leave(reader);
 	}
-}
-
-bool crab_reader_leave(struct crab_reader *reader)
-{
-	struct crab_leaf *leaf = reader->leaf;
-	bool counts = !leaf || !read_seqcount_retry(&leaf->seq, reader->seq);
-
-	if (leaf && reader->insists)
-		spin_unlock(&leaf->lock);
-	rcu_read_unlock();
-	return counts;
 }
 
 void crab_reader_end(struct crab_reader *reader)
@@ -116,27 +104,34 @@ void crab_write_end(struct crab_write *write)
 	mutex_unlock(&write->tree->structure);
 }
 
-struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key)
+struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key, int *at)
 {
+	const struct crab_tree *tree = write->tree;
 	struct crab_leaf *leaf;
+	unsigned int seq;
 	u32 tries;
 
 	for (tries = 0; ; tries++) {
 		if (tries == ACCESS_TRIES)
 			crab_write_insist(write);
 		rcu_read_lock();
-		leaf = crab_index_find(&write->tree->index, key);
+		leaf = crab_index_find(&tree->index, key);
 		if (!leaf || leaf->bad) {
 			rcu_read_unlock();
 			return ERR_PTR(-EUCLEAN);
 		}
+		seq = raw_seqcount_begin(&leaf->seq);
+		*at = crab_leaf_place(tree, leaf, key);
 		spin_lock(&leaf->lock);
-		if (leaf_holds(leaf, key))
-			return leaf;
+		if (crab_leaf_holds(leaf, key))
+			break;
 		crab_leaf_unlock(leaf);
 		if (write->structure)	/* nothing moves: no leaf has it */
 			return ERR_PTR(-EUCLEAN);
 	}
+	if (read_seqcount_retry(&leaf->seq, seq))
+		*at = crab_leaf_place(tree, leaf, key);
+	return leaf;
 }
 
 void crab_leaf_unlock(struct crab_leaf *leaf)
@@ -160,21 +155,9 @@ void crab_leaf_unlock_pair(struct crab_leaf *left, struct crab_leaf *right)
 	crab_leaf_unlock(left);
 }
 
-void crab_leaf_begin_pair(struct crab_leaf *left, struct crab_leaf *right)
-{
-	write_seqcount_begin(&left->seq);
-	write_seqcount_begin_nested(&right->seq, SINGLE_DEPTH_NESTING);
-}
-
-void crab_leaf_end_pair(struct crab_leaf *left, struct crab_leaf *right)
-{
-	write_seqcount_end(&right->seq);
-	write_seqcount_end(&left->seq);
-}
-
 void crab_leaf_kill(struct crab_leaf *leaf)
 {
-	write_seqcount_begin(&leaf->seq);
+	crab_leaf_begin(leaf);
 	WRITE_ONCE(leaf->high, leaf->low);
-	write_seqcount_end(&leaf->seq);
+	crab_leaf_end(leaf);
 }

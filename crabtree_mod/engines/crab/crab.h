@@ -3,12 +3,12 @@
  * This file declares the engine `crab`: a B+-tree whose leaves form a linked
  * list on the media and whose internal nodes are in DRAM (seed 000, section 4).
  *
- * One file a noun: engine.c the verbs, access.c how they come into a leaf beside each
- * other, leaf.c what leaves of both layouts share,
- * leaf_slotted.c and leaf_sorted.c the layouts, strategy.c the choice between
- * shifting and copying, link.c the words that link leaves, bitmap.c allocation on
- * demand, smo.c the structure changes, smo_sorted.c those of sorted leaves in
- * place, recover.c FORMAT and attach, check.c the verifier.
+ * One file a noun: engine.c the verbs, batch.c several at a time, access.c how they come
+ * into a leaf beside each other, leaf.c what leaves of both layouts share, leaf_slotted.c
+ * and leaf_sorted.c the layouts, order.c the order of a slotted leaf, strategy.c the choice
+ * between shifting and copying, link.c the words that link leaves, bitmap.c allocation on
+ * demand, smo.c the structure changes, smo_sorted.c those of sorted leaves in place,
+ * recover.c FORMAT and attach, check.c the verifier.
  *
  * Locking: access.c tells it. Functions that take a struct crab_write and a leaf
  * want that leaf locked; those that store to it, within its write section too.
@@ -16,6 +16,8 @@
 #ifndef CRABTREE_ENGINES_CRAB_H
 #define CRABTREE_ENGINES_CRAB_H
 
+#include <linux/align.h>
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/seqlock.h>
@@ -43,12 +45,14 @@
  * @torn: slots that a power cut left torn, and that repair completes
  * @twin: sorted: the slot that is void because its right neighbour has its key, or
  *	CRAB_LEAF_NO_TWIN; there is none once repaired
+ * @ordered: slotted: so many records stand in the order that is kept (order.c), all of
+ *	them, or 0
  * @bad: quarantined: every access to its range gives -EUCLEAN
  * @doubt: a key of its range was seen where it must not be: what is not found here
  *	gives -EUCLEAN, not -ENOENT
- * @fps: slotted: a byte a slot: the fingerprint of its key, 0 in a free one
+ * @fps: slotted: a byte a slot: the fingerprint of its key, 0 in a free one; then the order
  *
- * All but the fingerprints is one line of the cache, where locks are not debugged.
+ * All before the fingerprints is one line of the cache, where locks are not debugged.
  * Fingerprints are the idea of the FPTree and of NBTree (seed 004); here they
  * are never on the media, and so cost no line.
  */
@@ -68,7 +72,10 @@ struct crab_leaf {
 	seqcount_spinlock_t seq;
 	u16 count;
 	u16 torn;
-	u16 twin;
+	union {
+		u16 twin;
+		u16 ordered;
+	};
 	bool bad;
 	bool doubt;
 	u8 fps[] __aligned(8);
@@ -81,6 +88,9 @@ struct crab_leaf {
 
 /* Leaves that take the place of others in one change of the structure, at most */
 #define CRAB_SMO_FRESH		2
+
+/* Slots whose fingerprints are compared at a time: a line of the cache */
+#define CRAB_SLOTTED_GROUP	64U
 
 /* Slots in the line of the header, which is written and cleaned with it: none is prepared */
 #define CRAB_SLOTTED_BESIDE	1
@@ -175,6 +185,15 @@ struct crab_reader {
 	bool insists;
 };
 
+/** crab_leaf_holds() - is a key in the leaf's range? A dead leaf holds nothing */
+static inline bool crab_leaf_holds(const struct crab_leaf *leaf, u64 key)
+{
+	return key >= READ_ONCE(leaf->low) && key < READ_ONCE(leaf->high);
+}
+
+/** crab_reader_again() - crab_reader_enter(), after it came to the wrong leaf */
+struct crab_leaf *crab_reader_again(struct crab_reader *reader, u64 key);
+
 /**
  * crab_reader_enter() - into the leaf whose range holds a key
  * @reader: @tree is given, the rest zero or from the call before
@@ -183,10 +202,35 @@ struct crab_reader {
  * Return: the leaf, or ERR_PTR(-EUCLEAN) where it is quarantined; crab_reader_leave()
  * in either case.
  */
-struct crab_leaf *crab_reader_enter(struct crab_reader *reader, u64 key);
+static inline struct crab_leaf *crab_reader_enter(struct crab_reader *reader, u64 key)
+{
+	struct crab_leaf *leaf;
+
+	if (unlikely(reader->tries++))
+		return crab_reader_again(reader, key);
+	rcu_read_lock();
+	leaf = crab_index_find(&reader->tree->index, key);
+	reader->leaf = leaf;
+	if (unlikely(!leaf))
+		return ERR_PTR(-EUCLEAN);
+	reader->seq = read_seqcount_begin(&leaf->seq);
+	if (likely(crab_leaf_holds(leaf, key) && !leaf->bad))
+		return leaf;
+	return crab_reader_again(reader, key);
+}
 
 /** crab_reader_leave() - out of it; false: what was read does not count, enter again */
-bool crab_reader_leave(struct crab_reader *reader);
+static inline bool crab_reader_leave(struct crab_reader *reader)
+{
+	struct crab_leaf *leaf = reader->leaf;
+	bool counts = !leaf || !read_seqcount_retry(&leaf->seq, reader->seq);
+
+	if (unlikely(reader->insists) && leaf)
+		spin_unlock(&leaf->lock);
+	rcu_read_unlock();
+	reader->leaf = NULL;
+	return counts;
+}
 
 /** crab_reader_end() - the read is over, after the last leave */
 void crab_reader_end(struct crab_reader *reader);
@@ -223,10 +267,12 @@ void crab_write_end(struct crab_write *write);
  * crab_leaf_lock() - lock the leaf whose range holds a key
  * @write: the write
  * @key: any
+ * @at: out: crab_leaf_place() of it, found before the lock is taken where nobody interferes:
+ *	while the fence of the write before completes
  * Context: may sleep; what follows must not, until crab_leaf_unlock().
  * Return: the leaf, or ERR_PTR(-EUCLEAN) where it is quarantined.
  */
-struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key);
+struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key, int *at);
 void crab_leaf_unlock(struct crab_leaf *leaf);
 
 /** crab_leaf_lock_pair() - two neighbours, while the write holds the structure */
@@ -234,20 +280,22 @@ void crab_leaf_lock_pair(struct crab_write *write, struct crab_leaf *left,
 			 struct crab_leaf *right);
 void crab_leaf_unlock_pair(struct crab_leaf *left, struct crab_leaf *right);
 
-/** crab_leaf_begin() - a write section of a locked leaf: readers wait for its end */
+/**
+ * crab_leaf_begin() - a write section of a locked leaf: readers wait for its end
+ *
+ * Raw, because a batch has several at a time.
+ */
 static inline void crab_leaf_begin(struct crab_leaf *leaf)
 {
-	write_seqcount_begin(&leaf->seq);
+	lockdep_assert_held(&leaf->lock);
+	raw_write_seqcount_begin(&leaf->seq);
 }
 
 /** crab_leaf_end() - what was written is durable */
 static inline void crab_leaf_end(struct crab_leaf *leaf)
 {
-	write_seqcount_end(&leaf->seq);
+	raw_write_seqcount_end(&leaf->seq);
 }
-
-void crab_leaf_begin_pair(struct crab_leaf *left, struct crab_leaf *right);
-void crab_leaf_end_pair(struct crab_leaf *left, struct crab_leaf *right);
 
 /** crab_leaf_kill() - a locked leaf was replaced: its range is empty from now on */
 void crab_leaf_kill(struct crab_leaf *leaf);
@@ -310,12 +358,31 @@ int crab_leaf_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u
 struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				    u32 slot);
 
+/** crab_leaf_set_value() - crab_leaf_update(); the caller fences */
+void crab_leaf_set_value(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value);
+
 /** crab_leaf_update() - a value in place (P6); in a slotted leaf not its void */
 void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value);
 
-/** crab_leaf_gather() - all records with keys in [@start, @end], sorted; returns how many */
-u32 crab_leaf_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		     u64 start, u64 end, struct crab_record *records);
+/** crab_leaf_place() - where a write of @key begins: crab_slotted_ or crab_sorted_place() */
+int crab_leaf_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+
+/** crab_leaf_collect() - all records, of a sorted leaf in order; returns how many */
+u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
+		      struct crab_record *records);
+
+/**
+ * crab_leaf_scan() - the records of a leaf that is being read, in order
+ * @reader: in the leaf
+ * @start: the least key
+ * @end: the greatest
+ * @records: out
+ * @cap: how many of them, at most
+ * @room: for all of a leaf's records, or NULL
+ * Return: how many, or -ENOBUFS: it cannot be done without @room.
+ */
+int crab_leaf_scan(struct crab_reader *reader, u64 start, u64 end,
+		   struct crab_record *records, u32 cap, struct crab_record *room);
 
 /**
  * crab_leaf_read() - attach: classify every slot of a leaf
@@ -359,11 +426,34 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 			struct crab_head *head, const struct crab_record *records, u32 count,
 			struct crab_leaf *leaf);
 
-/** crab_slotted_insert() - a record into a free slot (P6); there is one, @value is not void */
-void crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value);
+/**
+ * crab_slotted_place() - where a key stands or could stand
+ * Return: its slot; or ~slot of the first free one, which is fetched; ~slots if the leaf is full.
+ */
+int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+
+/** crab_slotted_insert() - a record into a free slot (P6); @value is not void */
+void crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
+			 u64 value);
+
+/** crab_slotted_set() - crab_slotted_insert(); the caller fences */
+void crab_slotted_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
+		      u64 value);
+
+/** crab_slotted_clear() - crab_slotted_remove(); the caller fences before the slot is used again */
+void crab_slotted_clear(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
+
+/** crab_slotted_fetch() - a hint: @key will be asked for, or written */
+void crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
 
 /** crab_slotted_remove() - landmarks into a live slot (P6) */
 void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
+
+/** crab_slotted_fps() - bytes of fingerprints in a descriptor */
+static inline size_t crab_slotted_fps(const struct crab_tree *tree)
+{
+	return ALIGN(tree->slots, CRAB_SLOTTED_GROUP);
+}
 
 /** crab_slotted_is_live() - does a slot hold a record? */
 static inline bool crab_slotted_is_live(const struct crab_leaf *leaf, u32 slot)
@@ -378,13 +468,25 @@ u64 crab_slotted_void(const struct crab_record *records, u32 count);
 void crab_slotted_landmarks(struct crab_flow *flow, struct crab_dleaf *dleaf, u32 from, u32 slots,
 			    u64 void_value);
 
+/* order.c */
+
+/** crab_order_bytes() - DRAM for the order of one leaf */
+size_t crab_order_bytes(const struct crab_tree *tree);
+
+/** crab_order_scan() - crab_leaf_scan() of a slotted leaf */
+int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
+		    struct crab_record *records, u32 cap, struct crab_record *room);
+
+/** crab_order_halve() - the @keep records of the least keys to the front, the next one at @keep */
+void crab_order_halve(struct crab_record *records, u32 count, u32 keep);
+
 /* leaf_sorted.c */
 u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot);
 int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
 
-/** crab_sorted_gather() - as crab_leaf_gather(); the leaf has no twin */
-u32 crab_sorted_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		       u64 start, u64 end, struct crab_record *records);
+/** crab_sorted_scan() - crab_leaf_scan() of a sorted leaf */
+int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start, u64 end,
+		     struct crab_record *records, u32 cap);
 void crab_sorted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		      struct crab_damage *damage);
 void crab_sorted_fresh(struct crab_write *write, const struct crab_spare *spare,
@@ -529,8 +631,12 @@ u32 crab_smo_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 /* smo_sorted.c: the verbs on sorted leaves, and the repair of their list */
 
 /** crab_sorted_insert() - or -EAGAIN: it needs the structure, or what is reserved */
-int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value,
-		       enum crab_insert_mode mode, struct crab_old *old);
+int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key,
+		       u64 value, enum crab_insert_mode mode, struct crab_old *old);
+
+/** crab_sorted_is_at() - is the record before @pos, crab_sorted_place() of @key, its own? */
+bool crab_sorted_is_at(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 pos,
+		       u64 key);
 
 /** crab_sorted_remove() - a slot of a leaf that stays; or -EAGAIN: it needs the structure */
 int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
@@ -540,6 +646,21 @@ void crab_sorted_rebalance(struct crab_write *write, u64 key);
 
 /** crab_sorted_repair() - complete what is torn, unlink what is empty (P6, P8, P10) */
 void crab_sorted_repair(struct crab_write *write);
+
+/* engine.c: the verbs that a batch does one by one */
+int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value);
+int crab_tree_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
+		     enum crab_insert_mode mode, struct crab_old *old);
+int crab_tree_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
+		     struct crab_old *old);
+
+/** crab_leaf_lookup() - the value of a key in its leaf; -ENOENT, or -EUCLEAN in doubt */
+int crab_leaf_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+		     u64 *value);
+
+/* batch.c */
+void crab_tree_batch(struct crab_engine *engine, struct crab_flow *flow,
+		     struct crab_batch_op *ops, u32 n);
 
 /* recover.c */
 int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo);

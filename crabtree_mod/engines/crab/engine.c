@@ -20,8 +20,8 @@
 
 #include "crab.h"
 
-static int leaf_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-		       u64 *value)
+int crab_leaf_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+		     u64 *value)
 {
 	int slot = crab_leaf_find(tree, leaf, key);
 
@@ -31,7 +31,7 @@ static int leaf_lookup(const struct crab_tree *tree, const struct crab_leaf *lea
 	return 0;
 }
 
-static int tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
+int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
 	struct crab_reader reader = { .tree = crab_tree_of(engine) };
 	struct crab_leaf *leaf;
@@ -39,7 +39,9 @@ static int tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
 
 	do {
 		leaf = crab_reader_enter(&reader, key);
-		err = IS_ERR(leaf) ? PTR_ERR(leaf) : leaf_lookup(reader.tree, leaf, key, value);
+		err = PTR_ERR_OR_ZERO(leaf);
+		if (!err)
+			err = crab_leaf_lookup(reader.tree, leaf, key, value);
 	} while (!crab_reader_leave(&reader));
 	crab_reader_end(&reader);
 	return err;
@@ -105,7 +107,8 @@ static int tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir
 }
 
 /* Records of the leaf that holds @at, all of one moment; @at goes on to the next leaf */
-static int scan_leaf(struct crab_reader *reader, u64 *at, u64 end, struct crab_record *room)
+static int scan_leaf(struct crab_reader *reader, u64 *at, u64 end, struct crab_record *records,
+		     u32 cap, struct crab_record *room)
 {
 	struct crab_leaf *leaf;
 	u64 next = 0;
@@ -116,7 +119,7 @@ static int scan_leaf(struct crab_reader *reader, u64 *at, u64 end, struct crab_r
 		got = PTR_ERR_OR_ZERO(leaf);
 		if (got)
 			continue;
-		got = crab_leaf_gather(reader->tree, leaf, *at, end, room);
+		got = crab_leaf_scan(reader, *at, end, records, cap, room);
 		next = READ_ONCE(leaf->high);
 	} while (!crab_reader_leave(reader));
 	if (got >= 0)
@@ -128,25 +131,26 @@ static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 		     struct crab_record *records, u32 cap)
 {
 	struct crab_reader reader = { .tree = crab_tree_of(engine) };
-	struct crab_record *room;
+	struct crab_record *room = NULL;
 	u32 count = 0;
 	int got = 0;
 
-	room = kmalloc_array(reader.tree->slots, sizeof(*room), GFP_NOIO);
-	if (!room)
-		return -ENOMEM;
 	while (count < cap && start <= end) {
-		got = scan_leaf(&reader, &start, end, room);
+		got = scan_leaf(&reader, &start, end, records + count, cap - count, room);
+		if (got == -ENOBUFS) {
+			room = kmalloc_array(reader.tree->slots, sizeof(*room), GFP_NOIO);
+			got = room ? 0 : -ENOMEM;
+		}
 		if (got < 0)
-			break;	/* the next call begins here, and says so */
-		got = min_t(u32, got, cap - count);
-		memcpy(records + count, room, got * sizeof(*room));
+			break;
 		count += got;
 		cond_resched();
 	}
 	crab_reader_end(&reader);
 	kfree(room);
-	return count || got >= 0 ? (int)count : got;
+	if (got == -EUCLEAN && count)
+		return count;	/* the next call begins here, and says so */
+	return got < 0 ? got : (int)count;
 }
 
 static u64 tree_beyond(struct crab_engine *engine, u64 key)
@@ -174,9 +178,10 @@ static int slotted_change(struct crab_write *write, struct crab_leaf *leaf, u64 
 	return crab_write_may_change(write) ? change(write, leaf, key, value) : -EAGAIN;
 }
 
-static int slotted_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
+static int slotted_add(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
+		       u64 value)
 {
-	bool full = leaf->count == write->tree->slots, is_void = value == leaf->void_value;
+	bool full = slot == write->tree->slots, is_void = value == leaf->void_value;
 	int err = 0;
 
 	if (full || is_void) {
@@ -184,7 +189,7 @@ static int slotted_add(struct crab_write *write, struct crab_leaf *leaf, u64 key
 				     full ? crab_smo_add : crab_smo_rewrite);
 	} else {
 		crab_leaf_begin(leaf);
-		crab_slotted_insert(write, leaf, key, value);
+		crab_slotted_insert(write, leaf, slot, key, value);
 		crab_leaf_end(leaf);
 	}
 	if (!err)
@@ -209,33 +214,33 @@ static int slotted_update(struct crab_write *write, struct crab_leaf *leaf, u32 
 	return err;
 }
 
-static int slotted_put(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value,
-		       enum crab_insert_mode mode, struct crab_old *old)
+/* @at: as crab_slotted_place() says it */
+static int slotted_put(struct crab_write *write, struct crab_leaf *leaf, int at, u64 key,
+		       u64 value, enum crab_insert_mode mode, struct crab_old *old)
 {
-	int slot = crab_leaf_find(write->tree, leaf, key);
-
-	old->existed = slot >= 0;
-	if (slot < 0)
+	old->existed = at >= 0;
+	if (at < 0)
 		return mode == CRAB_INSERT_REPLACE ? -ENOENT :
-						     slotted_add(write, leaf, key, value);
-	old->value = crab_leaf_record(write->tree, leaf, slot).value;
+						     slotted_add(write, leaf, ~at, key, value);
+	old->value = crab_leaf_record(write->tree, leaf, at).value;
 	if (mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
-	return slotted_update(write, leaf, slot, key, value);
+	return slotted_update(write, leaf, at, key, value);
 }
 
 static int insert_once(struct crab_write *write, u64 key, u64 value,
 		       enum crab_insert_mode mode, struct crab_old *old)
 {
-	struct crab_leaf *leaf = crab_leaf_lock(write, key);
-	int err;
+	struct crab_leaf *leaf;
+	int at, err;
 
+	leaf = crab_leaf_lock(write, key, &at);
 	if (IS_ERR(leaf))
 		return PTR_ERR(leaf);
 	if (write->tree->sorted)
-		err = crab_sorted_insert(write, leaf, key, value, mode, old);
+		err = crab_sorted_insert(write, leaf, at, key, value, mode, old);
 	else
-		err = slotted_put(write, leaf, key, value, mode, old);
+		err = slotted_put(write, leaf, at, key, value, mode, old);
 	crab_leaf_unlock(leaf);
 	return err;
 }
@@ -256,8 +261,8 @@ static bool insert_again(struct crab_write *write, int *err)
 	return !*err;
 }
 
-static int tree_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
-		       enum crab_insert_mode mode, struct crab_old *old)
+int crab_tree_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
+		     enum crab_insert_mode mode, struct crab_old *old)
 {
 	struct crab_write write = { .tree = crab_tree_of(engine), .flow = flow };
 	int err;
@@ -272,17 +277,24 @@ static int tree_insert(struct crab_engine *engine, struct crab_flow *flow, u64 k
 /* The last record of a leaf, and the leaf; @pred, before it, is locked too */
 static void unlink_last(struct crab_write *write, struct crab_leaf *pred, struct crab_leaf *leaf)
 {
-	crab_leaf_begin_pair(pred, leaf);
+	crab_leaf_begin(pred);
+	crab_leaf_begin(leaf);
 	crab_smo_bypass(write, leaf);
-	crab_leaf_end_pair(pred, leaf);
+	crab_leaf_end(leaf);
+	crab_leaf_end(pred);
 }
 
-/* @pred: the leaf before it if that is locked; -EAGAIN if it would have to be */
+/*
+ * @pred: the leaf before it if that is locked; -EAGAIN if it would have to be. @at: as
+ * crab_leaf_place() says it
+ */
 static int leaf_remove(struct crab_write *write, struct crab_leaf *pred, struct crab_leaf *leaf,
-		       u64 key, struct crab_old *old)
+		       int at, u64 key, struct crab_old *old)
 {
-	int slot = crab_leaf_find(write->tree, leaf, key), err = 0;
+	int slot = at, err = 0;
 
+	if (write->tree->sorted)
+		slot = crab_sorted_is_at(write->tree, leaf, at, key) ? at - 1 : -1;
 	old->existed = slot >= 0;
 	if (slot < 0)
 		return -ENOENT;
@@ -317,25 +329,26 @@ static struct crab_leaf *remove_pred(struct crab_write *write, u64 key)
 static int remove_once(struct crab_write *write, u64 key, struct crab_old *old)
 {
 	struct crab_leaf *pred = remove_pred(write, key), *leaf;
-	int err;
+	int at, err;
 
 	if (pred) {
 		leaf = pred->next;
 		crab_leaf_lock_pair(write, pred, leaf);
-		err = leaf_remove(write, pred, leaf, key, old);
+		at = crab_leaf_place(write->tree, leaf, key);
+		err = leaf_remove(write, pred, leaf, at, key, old);
 		crab_leaf_unlock_pair(pred, leaf);
 		return err;
 	}
-	leaf = crab_leaf_lock(write, key);
+	leaf = crab_leaf_lock(write, key, &at);
 	if (IS_ERR(leaf))
 		return PTR_ERR(leaf);
-	err = leaf_remove(write, NULL, leaf, key, old);
+	err = leaf_remove(write, NULL, leaf, at, key, old);
 	crab_leaf_unlock(leaf);
 	return err;
 }
 
-static int tree_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
-		       struct crab_old *old)
+int crab_tree_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
+		     struct crab_old *old)
 {
 	struct crab_write write = { .tree = crab_tree_of(engine), .flow = flow };
 	int err;
@@ -359,10 +372,11 @@ u64 crab_tree_records(const struct crab_tree *tree)
 static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
-	u64 leaf = roundup_pow_of_two(crab_leaf_dram(tree));
+	size_t dram = crab_leaf_dram(tree);
+	u64 leaf = roundup_pow_of_two(dram);
 
-	if (crab_leaf_dram(tree) <= 96)		/* an allocator's size of its own */
-		leaf = min_t(u64, leaf, 96);
+	if (dram <= leaf / 4 * 3 && leaf <= 256)	/* the allocator has 96 and 192, too */
+		leaf = max_t(u64, leaf / 4 * 3, 64);
 	stats->leaves_used = READ_ONCE(tree->leaves);
 	stats->leaves_bad = tree->bad;
 	stats->records = crab_tree_records(tree);
@@ -403,12 +417,12 @@ const struct crab_engine_ops crab_engine_crab = {
 	.attach = crab_tree_attach,
 	.repair = crab_tree_repair,
 	.detach = crab_tree_detach,
-	.lookup = tree_lookup,
+	.lookup = crab_tree_lookup,
 	.seek = tree_seek,
 	.scan = tree_scan,
 	.beyond = tree_beyond,
-	.insert = tree_insert,
-	.remove = tree_remove,
+	.insert = crab_tree_insert,
+	.remove = crab_tree_remove,
 	.check = crab_tree_check,
 	.stats = tree_stats,
 	.maintain = tree_maintain,

@@ -10,13 +10,13 @@
 #include <linux/align.h>
 #include <linux/kernel.h>
 #include <linux/slab.h>
-#include <linux/sort.h>
 
 #include "crab.h"
 
 size_t crab_leaf_dram(const struct crab_tree *tree)
 {
-	return sizeof(struct crab_leaf) + (tree->sorted ? 0 : ALIGN(tree->slots, sizeof(u64)));
+	return sizeof(struct crab_leaf) +
+	       (tree->sorted ? 0 : crab_slotted_fps(tree) + crab_order_bytes(tree));
 }
 
 struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp)
@@ -27,7 +27,8 @@ struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp)
 		return NULL;
 	spin_lock_init(&leaf->lock);
 	seqcount_spinlock_init(&leaf->seq, &leaf->lock);
-	leaf->twin = CRAB_LEAF_NO_TWIN;
+	if (tree->sorted)
+		leaf->twin = CRAB_LEAF_NO_TWIN;
 	return leaf;
 }
 
@@ -55,40 +56,43 @@ struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct c
 	return record;
 }
 
-void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value)
+void crab_leaf_set_value(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value)
 {
 	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
-	struct crab_flow *flow = write->flow;
 
-	crab_store(flow, &d->value, value);
-	crab_clean(flow, &d->value, sizeof(d->value));
+	crab_store(write->flow, &d->value, value);
+	crab_clean(write->flow, &d->value, sizeof(d->value));
+}
+
+void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value)
+{
+	crab_leaf_set_value(write, leaf, slot, value);
 	/* P6: the new value is durable; before it, either value may be found */
-	crab_fence(flow, CRAB_P6_RECORD);
+	crab_fence(write->flow, CRAB_P6_RECORD);
 }
 
-static int record_cmp(const void *a, const void *b)
+int crab_leaf_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
-	const struct crab_record *x = a, *y = b;
-
-	return x->key < y->key ? -1 : x->key > y->key;
+	return tree->sorted ? (int)crab_sorted_place(tree, leaf, key) :
+			      crab_slotted_place(tree, leaf, key);
 }
 
-u32 crab_leaf_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		     u64 start, u64 end, struct crab_record *records)
+u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
+		      struct crab_record *records)
 {
-	struct crab_record record;
 	u32 count = 0, slot;
 
-	if (tree->sorted && leaf->twin == CRAB_LEAF_NO_TWIN)
-		return crab_sorted_gather(tree, leaf, start, end, records);
-	crab_leaf_for_each(tree, leaf, slot) {
-		record = crab_leaf_record(tree, leaf, slot);
-		if (record.key >= start && record.key <= end)
-			records[count++] = record;
-	}
-	if (!tree->sorted)
-		sort(records, count, sizeof(*records), record_cmp, NULL);
+	crab_leaf_for_each(tree, leaf, slot)
+		records[count++] = crab_leaf_record(tree, leaf, slot);
 	return count;
+}
+
+int crab_leaf_scan(struct crab_reader *reader, u64 start, u64 end,
+		   struct crab_record *records, u32 cap, struct crab_record *room)
+{
+	if (reader->tree->sorted)
+		return crab_sorted_scan(reader->tree, reader->leaf, start, end, records, cap);
+	return crab_order_scan(reader, start, end, records, cap, room);
 }
 
 void crab_leaf_condemn(const struct crab_tree *tree, struct crab_leaf *leaf,

@@ -25,6 +25,8 @@
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/prefetch.h>
 #include <linux/random.h>
 #include <linux/string.h>
 
@@ -47,67 +49,116 @@ u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return slot;
 }
 
-/* The fingerprints of eight slots, slot @base in the low byte */
-static u64 leaf_fps(const struct crab_leaf *leaf, u32 base)
+/* The high bit of each of eight fingerprints that equals @fp */
+static __always_inline u64 fp_matches(const u8 *fps, u8 fp)
 {
-	return le64_to_cpu(READ_ONCE(*(const __le64 *)&leaf->fps[base]));
+	u64 other = le64_to_cpu(READ_ONCE(*(const __le64 *)fps)) ^ FP_ONES * fp;
+
+	other |= (other & ~FP_HIGHS) + ~FP_HIGHS;
+	return ~other & FP_HIGHS;
 }
 
-/* A bit in each byte of @word that equals @fp; above a match, perhaps in others too */
-static u64 fp_matches(u64 word, u8 fp)
+/*
+ * A bit for each slot of a group whose fingerprint is @fp: the low bit of each byte for the
+ * first eight slots, the next bit for the next eight, and so on. No branch depends on what
+ * is loaded: several searches go on side by side in one CPU.
+ */
+static __always_inline u64 leaf_matches(const struct crab_leaf *leaf, u32 base, u8 fp)
 {
-	word ^= FP_ONES * fp;
-	return (word - FP_ONES) & ~word & FP_HIGHS;
+	const u8 *fps = &leaf->fps[base];
+	u64 mask = fp_matches(fps, fp);
+
+	mask = mask >> 1 | fp_matches(fps + 8, fp);
+	mask = mask >> 1 | fp_matches(fps + 16, fp);
+	mask = mask >> 1 | fp_matches(fps + 24, fp);
+	mask = mask >> 1 | fp_matches(fps + 32, fp);
+	mask = mask >> 1 | fp_matches(fps + 40, fp);
+	mask = mask >> 1 | fp_matches(fps + 48, fp);
+	return mask >> 1 | fp_matches(fps + 56, fp);
+}
+
+/* The slot of the lowest bit */
+static u32 match_slot(u32 base, u64 mask)
+{
+	u32 bit = __ffs64(mask);
+
+	return base + bit / 8 + bit % 8 * 8;
 }
 
 int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	u8 fp = fingerprint(key);
 	u32 base, slot;
-	u64 hits;
+	u64 mask;
 
-	for (base = 0; base < tree->slots; base += 8) {
-		for (hits = fp_matches(leaf_fps(leaf, base), fp); hits; hits &= hits - 1) {
-			slot = base + __ffs64(hits) / 8;
-			if (slot < tree->slots && READ_ONCE(leaf->fps[slot]) == fp &&
-			    crab_leaf_key(tree, leaf, slot) == key)
+	for (base = 0; base < tree->slots; base += CRAB_SLOTTED_GROUP) {
+		for (mask = leaf_matches(leaf, base, fp); mask; mask &= mask - 1) {
+			slot = match_slot(base, mask);
+			if (crab_leaf_key(tree, leaf, slot) == key)
 				return slot;
 		}
 	}
 	return -1;
 }
 
-/* The first free slot; there is one */
-static u32 leaf_free(const struct crab_leaf *leaf)
+/* A free slot, or one that does not exist; where nothing was deleted it is the next one */
+static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf)
 {
-	u64 hits;
-	u32 base;
+	u32 slot = READ_ONCE(leaf->count);
 
-	for (base = 0; ; base += 8) {
-		hits = fp_matches(leaf_fps(leaf, base), 0);
-		if (hits)
-			return base + __ffs64(hits) / 8;
-	}
+	if (slot >= tree->slots || !crab_slotted_is_live(leaf, slot))
+		return slot;
+	for (slot = 0; slot < tree->slots; slot++)
+		if (!crab_slotted_is_live(leaf, slot))
+			break;
+	return slot;
+}
+
+void crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	u64 mask = leaf_matches(leaf, 0, fingerprint(key));
+	u32 slot = mask ? match_slot(0, mask) : READ_ONCE(leaf->count);
+
+	if (slot < tree->slots)
+		prefetch(crab_leaf_slot(tree, leaf, slot));
+}
+
+int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	int slot = crab_slotted_find(tree, leaf, key);
+
+	if (slot >= 0)
+		return slot;
+	slot = leaf_free(tree, leaf);
+	if (slot < tree->slots)
+		crab_fetch(crab_leaf_slot(tree, leaf, slot), sizeof(struct crab_dslot));
+	return ~slot;
 }
 
 static void leaf_set(struct crab_leaf *leaf, u32 slot, u64 key)
 {
 	WRITE_ONCE(leaf->fps[slot], fingerprint(key));
 	WRITE_ONCE(leaf->count, leaf->count + 1);
+	WRITE_ONCE(leaf->ordered, 0);
 }
 
-void crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
+void crab_slotted_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
+		      u64 value)
 {
-	u32 slot = leaf_free(leaf);
 	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
-	struct crab_flow *flow = write->flow;
 
-	crab_store(flow, &d->value, value);
-	crab_store(flow, &d->key, key);
-	crab_clean(flow, d, sizeof(*d));
+	crab_store(write->flow, &d->value, value);
+	crab_store(write->flow, &d->key, key);
+	crab_clean(write->flow, d, sizeof(*d));
 	leaf_set(leaf, slot, key);
+}
+
+void crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
+			 u64 value)
+{
+	crab_slotted_set(write, leaf, slot, key, value);
 	/* P6: the record is durable; any part of it alone reads as a free slot */
-	crab_fence(flow, CRAB_P6_RECORD);
+	crab_fence(write->flow, CRAB_P6_RECORD);
 }
 
 static void slot_free(struct crab_flow *flow, struct crab_dslot *d, u64 void_value)
@@ -116,17 +167,22 @@ static void slot_free(struct crab_flow *flow, struct crab_dslot *d, u64 void_val
 	crab_store(flow, &d->value, void_value);
 }
 
-void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+void crab_slotted_clear(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
 	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
-	struct crab_flow *flow = write->flow;
 
-	slot_free(flow, d, leaf->void_value);
-	crab_clean(flow, d, sizeof(*d));
+	slot_free(write->flow, d, leaf->void_value);
+	crab_clean(write->flow, d, sizeof(*d));
 	WRITE_ONCE(leaf->fps[slot], 0);
 	WRITE_ONCE(leaf->count, leaf->count - 1);
+	WRITE_ONCE(leaf->ordered, 0);
+}
+
+void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+{
+	crab_slotted_clear(write, leaf, slot);
 	/* P6: the slot is free, and only now may be used again */
-	crab_fence(flow, CRAB_P6_RECORD);
+	crab_fence(write->flow, CRAB_P6_RECORD);
 }
 
 /* Keys seen in one leaf: a filter so wide that few keys have to be compared */

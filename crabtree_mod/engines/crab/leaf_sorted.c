@@ -107,18 +107,21 @@ int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	return above && crab_leaf_key(tree, leaf, above - 1) == key ? (int)above - 1 : -1;
 }
 
-u32 crab_sorted_gather(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		       u64 start, u64 end, struct crab_record *records)
+int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start, u64 end,
+		     struct crab_record *records, u32 cap)
 {
-	u32 to = READ_ONCE(leaf->count), i;
-	u32 from = start ? crab_sorted_above(tree, leaf, start - 1, 0, to) : 0;
+	u32 extent = sorted_extent(leaf), slot, count = 0;
+	struct crab_record record;
 
-	if (end != CRAB_KEY_EMPTY)
-		to = crab_sorted_above(tree, leaf, end, from, to);
-
-	for (i = from; i < to; i++)
-		records[i - from] = crab_leaf_record(tree, leaf, i);
-	return to - from;
+	slot = start ? crab_sorted_above(tree, leaf, start - 1, 0, extent) : 0;
+	for (; slot < extent && count < cap; slot++) {
+		record = crab_leaf_record(tree, leaf, slot);
+		if (record.key > end)
+			break;
+		if (slot != leaf->twin)
+			records[count++] = record;
+	}
+	return count;
 }
 
 static bool same_line(const void *a, const void *b)

@@ -250,14 +250,25 @@ static void smo_replace(struct crab_write *write, struct smo *smo, struct crab_l
 	smo_retire(write, leaf);
 }
 
-/* The records of @leaf and one more, or one changed, sorted in scratch */
-u32 crab_smo_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key, u64 value)
+/* Where @key stands in scratch, or where it belongs */
+static u32 smo_place(const struct crab_tree *tree, u32 count, u64 key)
 {
-	u32 count = crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch);
 	u32 i = count;
 
-	while (i && tree->scratch[i - 1].key >= key)
+	while (i && (tree->sorted ? tree->scratch[i - 1].key >= key :
+				    tree->scratch[i - 1].key != key))
 		i--;
+	if (tree->sorted)
+		return i;
+	return i ? i - 1 : count;
+}
+
+/* The records of @leaf and one more, or one changed, in scratch; of a sorted leaf in order */
+u32 crab_smo_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key, u64 value)
+{
+	u32 count = crab_leaf_collect(tree, leaf, tree->scratch);
+	u32 i = smo_place(tree, count, key);
+
 	if (i == count || tree->scratch[i].key != key) {
 		memmove(&tree->scratch[i + 1], &tree->scratch[i],
 			(count - i) * sizeof(tree->scratch[0]));
@@ -285,8 +296,8 @@ int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh
 	err = smo_begin(write, &smo, fresh, 0);
 	if (err)
 		return err;
-	count = crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch);
-	count += crab_leaf_gather(tree, right, 0, CRAB_KEY_EMPTY, tree->scratch + count);
+	count = crab_leaf_collect(tree, leaf, tree->scratch);
+	count += crab_leaf_collect(tree, right, tree->scratch + count);
 	smo_replace(write, &smo, leaf, right, count, fresh == 1 ? count : (count + 1) / 2);
 	return 0;
 }
@@ -421,7 +432,7 @@ int crab_smo_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 k
 	if (rider)
 		count = crab_smo_with(tree, leaf, rider->key, rider->value) - keep;
 	else
-		count = crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch) - keep;
+		count = crab_leaf_collect(tree, leaf, tree->scratch) - keep;
 	smo_write(write, &smo, moved->key, moved, count, count, leaf);
 	smo_link(write, leaf, smo_first_word(tree, &smo));
 	crab_leaf_begin(leaf);
@@ -448,6 +459,8 @@ int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 
 		return err;
 	crab_smo_fetch(tree, leaf, 0, 0);
 	count = crab_smo_with(tree, leaf, key, value);
+	if (!tree->sorted)
+		crab_order_halve(tree->scratch, count, (count + 1) / 2);
 	smo_replace(write, &smo, leaf, leaf, count, (count + 1) / 2);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;

@@ -70,7 +70,7 @@ static int write_cow(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 
 static u32 gather(struct crab_tree *tree, const struct crab_leaf *leaf)
 {
-	return crab_leaf_gather(tree, leaf, 0, CRAB_KEY_EMPTY, tree->scratch);
+	return crab_leaf_collect(tree, leaf, tree->scratch);
 }
 
 /*
@@ -139,22 +139,21 @@ static int replace_at(struct crab_write *write, struct crab_leaf *leaf, u32 slot
 	return 0;
 }
 
-static bool is_at(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 pos, u64 key)
+bool crab_sorted_is_at(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 pos,
+		       u64 key)
 {
 	return pos && crab_leaf_key(tree, leaf, pos - 1) == key;
 }
 
-int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value,
-		       enum crab_insert_mode mode, struct crab_old *old)
+int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key,
+		       u64 value, enum crab_insert_mode mode, struct crab_old *old)
 {
 	const struct crab_tree *tree = write->tree;
-	u32 pos;
 	int err;
 
 	prefetch(READ_ONCE(leaf->prev));	/* a copy needs its link */
-	pos = crab_sorted_place(tree, leaf, key);
 	old->existed = false;
-	if (is_at(tree, leaf, pos, key))
+	if (crab_sorted_is_at(tree, leaf, pos, key))
 		return replace_at(write, leaf, pos - 1, value, mode, old);
 	if (mode == CRAB_INSERT_REPLACE)
 		return -ENOENT;
@@ -178,10 +177,12 @@ static int merge(struct crab_write *write, struct crab_leaf *left, struct crab_l
 
 	if (!crab_strategy_is_sip(tree, sip, cow))
 		return crab_smo_balance(write, left, 1);
-	crab_leaf_begin_pair(left, right);
+	crab_leaf_begin(left);
+	crab_leaf_begin(right);
 	crab_sorted_append(write, left, tree->scratch, gather(tree, right));
 	crab_smo_bypass(write, right);
-	crab_leaf_end_pair(left, right);
+	crab_leaf_end(right);
+	crab_leaf_end(left);
 	return 0;
 }
 
@@ -230,12 +231,14 @@ static int redistribute(struct crab_write *write, struct crab_leaf *left, bool t
 
 	if (!crab_strategy_is_sip(tree, sip, cow))
 		return crab_smo_balance(write, left, 2);
-	crab_leaf_begin_pair(left, right);
+	crab_leaf_begin(left);
+	crab_leaf_begin(right);
 	if (to_right)
 		pass_right(write, left);
 	else
 		pass_left(write, left);
-	crab_leaf_end_pair(left, right);
+	crab_leaf_end(right);
+	crab_leaf_end(left);
 	return 0;
 }
 

@@ -25,7 +25,9 @@ SPLIT_LEAVES_BEHIND = """
     if (smo_is_append(tree, leaf, key)) return smo_append(write, leaf, key, value);
     err = smo_begin(write, &smo, 1, CRAB_POOL_RESERVE);
     if (err) return err;
-    count = crab_smo_with(tree, leaf, key, value) - tree->slots / 2;
+    count = crab_smo_with(tree, leaf, key, value);
+    crab_order_halve(tree->scratch, count, tree->slots / 2);
+    count -= tree->slots / 2;
     smo_write(write, &smo, moved->key, moved, count, count, leaf);
     smo_link(write, leaf, smo_first_word(tree, &smo));
     smo_splice(tree, &smo, leaf, leaf->next);
@@ -37,7 +39,7 @@ SPLIT_LEAVES_BEHIND = """
             leaf->count--;
         }
     }
-    if (key < moved->key) crab_slotted_insert(write, leaf, key, value);
+    if (key < moved->key) crab_slotted_insert(write, leaf, ~crab_slotted_place(tree, leaf, key), key, value);
     return 0
 """
 
@@ -50,6 +52,8 @@ DESIGNS = [
 		return err;
 	crab_smo_fetch(tree, leaf, 0, 0);
 	count = crab_smo_with(tree, leaf, key, value);
+	if (!tree->sorted)
+		crab_order_halve(tree->scratch, count, (count + 1) / 2);
 	smo_replace(write, &smo, leaf, leaf, count, (count + 1) / 2);
 	tree->splits++;
 	return 0;""", SPLIT_LEAVES_BEHIND),
@@ -133,7 +137,7 @@ HARMLESS = [
     ("rebalance_pair", "redistribute(write, left, to_right)", "left out", SPARSE),
     ("crab_sorted_rebalance", "rebalance_pair(write, left, true)", "left out", SPARSE),
     ("crab_sorted_rebalance", "rebalance_pair(write, leaf, false)", "left out", SPARSE),
-    ("tree_remove", "crab_sorted_rebalance(&write, key)", "left out", SPARSE),
+    ("crab_tree_remove", "crab_sorted_rebalance(&write, key)", "left out", SPARSE),
     ("crab_sorted_repair", "crab_smo_bypass(write, leaf)", "left out",
      "no cut leaves an empty leaf behind another, only an image from elsewhere"),
 ]

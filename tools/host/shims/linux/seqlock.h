@@ -31,6 +31,12 @@ static inline u32 read_seqcount_begin(const seqcount_spinlock_t *s)
 	return seq;
 }
 
+/* Does not wait: in a writer's section nothing that is read counts */
+static inline u32 raw_seqcount_begin(const seqcount_spinlock_t *s)
+{
+	return smp_load_acquire(&s->sequence) & ~1U;
+}
+
 static inline bool read_seqcount_retry(const seqcount_spinlock_t *s, u32 seq)
 {
 	smp_rmb();
@@ -44,12 +50,13 @@ static inline void write_seqcount_begin(seqcount_spinlock_t *s)
 	smp_wmb();
 }
 
-#define write_seqcount_begin_nested(s, subclass)	write_seqcount_begin(s)
-
 static inline void write_seqcount_end(seqcount_spinlock_t *s)
 {
 	BUG_ON(!(s->sequence & 1));
 	smp_store_release(&s->sequence, s->sequence + 1);
 }
+
+#define raw_write_seqcount_begin(s)	write_seqcount_begin(s)
+#define raw_write_seqcount_end(s)	write_seqcount_end(s)
 
 #endif /* CRAB_SHIM_LINUX_SEQLOCK_H */
