@@ -29,6 +29,7 @@
 #include "device.h"
 
 #define CRAB_SCAN_CHUNK		256U	/* records between two looks at signals */
+#define CRAB_BATCH_CHUNK	16U	/* operations of a batch, likewise */
 
 /* What INFO, FORMAT and the records of SCAN rely on */
 static_assert(CRABTREE_LABEL_LEN == CRAB_LABEL_LEN);
@@ -349,46 +350,69 @@ static int ioctl_scan(struct crab_call *call)
 	return err;
 }
 
-/* One operation of a batch, its answer into @op */
-static int batch_one(struct crab_store *store, struct crabtree_batch_op *op)
+/* One operation of a batch, in the store's terms */
+static void batch_ask(const struct crabtree_batch_op *from, struct crab_batch_op *op)
 {
-	struct crab_old old = { };
-	int err = -EINVAL;
+	u32 flags = 0;
 
-	op->existed = 0;
-	op->old_value = 0;
-	if (op->flags & ~(op->verb == CRABTREE_BATCH_INSERT ?
-			  CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE : 0))
-		return -EINVAL;
-	switch (op->verb) {
+	*op = (struct crab_batch_op){ .key = from->key, .value = from->value };
+	switch (from->verb) {
 	case CRABTREE_BATCH_SEARCH:
-		return crab_store_search(store, op->key, &op->value);
+		op->verb = CRAB_VERB_SEARCH;
+		break;
 	case CRABTREE_BATCH_INSERT:
-		err = crab_store_insert(store, op->key, op->value, insert_mode(op->flags), &old);
-		op->existed = old.existed;
+		op->verb = CRAB_VERB_INSERT;
+		op->mode = insert_mode(from->flags);
+		flags = CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE;
 		break;
 	case CRABTREE_BATCH_DELETE:
-		err = crab_store_delete(store, op->key, &old);
+		op->verb = CRAB_VERB_DELETE;
 		break;
+	default:
+		op->status = -EINVAL;
 	}
-	op->old_value = old.existed ? old.value : 0;
-	return err;
+	if (from->flags & ~flags)
+		op->status = -EINVAL;
+}
+
+/* And its answer */
+static void batch_answer(const struct crab_batch_op *op, struct crabtree_batch_op *to)
+{
+	to->status = op->status;
+	to->existed = op->verb == CRAB_VERB_INSERT && op->old.existed;
+	to->old_value = op->old.existed ? op->old.value : 0;
+	if (op->verb == CRAB_VERB_SEARCH && !op->status)
+		to->value = op->value;
+}
+
+static int batch_chunk(struct crab_device *device, struct crabtree_batch_op *ops, u32 n)
+{
+	struct crab_batch_op chunk[CRAB_BATCH_CHUNK];
+	struct crab_store *store = crab_device_enter(device);
+	u32 i;
+
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	for (i = 0; i < n; i++)
+		batch_ask(&ops[i], &chunk[i]);
+	crab_store_batch(store, chunk, n);
+	crab_device_leave(device);
+	for (i = 0; i < n; i++)
+		batch_answer(&chunk[i], &ops[i]);
+	return 0;
 }
 
 /* All in order, until a signal or the end of the device; returns how many were tried */
 static int batch_run(struct crab_device *device, struct crabtree_batch_op *ops, u32 count)
 {
-	struct crab_store *store;
-	u32 done;
+	u32 done, n;
+	int err;
 
-	for (done = 0; done < count; done++) {
-		if (signal_pending(current))
-			return done ?: -EINTR;
-		store = crab_device_enter(device);
-		if (IS_ERR(store))
-			return done ?: PTR_ERR(store);
-		ops[done].status = batch_one(store, &ops[done]);
-		crab_device_leave(device);
+	for (done = 0; done < count; done += n) {
+		n = min(count - done, CRAB_BATCH_CHUNK);
+		err = signal_pending(current) ? -EINTR : batch_chunk(device, ops + done, n);
+		if (err)
+			return done ?: err;
 		cond_resched();
 	}
 	return done;

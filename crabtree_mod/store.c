@@ -409,6 +409,58 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
 	return err;
 }
 
+static void store_one(struct crab_store *store, struct crab_flow *flow, struct crab_batch_op *op)
+{
+	const struct crab_engine_ops *ops = store->engine->ops;
+
+	switch (op->verb) {
+	case CRAB_VERB_SEARCH:
+		op->status = ops->lookup(store->engine, op->key, &op->value);
+		break;
+	case CRAB_VERB_INSERT:
+		op->status = ops->insert(store->engine, flow, op->key, op->value, op->mode,
+					 &op->old);
+		break;
+	case CRAB_VERB_DELETE:
+		op->status = ops->remove(store->engine, flow, op->key, &op->old);
+		break;
+	}
+}
+
+/* What of a batch can be done at all; returns how many searches there are */
+static u32 store_batch_begin(struct crab_store *store, struct crab_batch_op *ops, u32 n)
+{
+	bool readonly = READ_ONCE(store->readonly);
+	u32 i, searches = 0;
+
+	for (i = 0; i < n; i++) {
+		ops[i].old.existed = false;
+		ops[i].status = ops[i].status ?: store_key_ok(ops[i].key);
+		if (ops[i].verb == CRAB_VERB_SEARCH)
+			searches += !ops[i].status;
+		else if (readonly && !ops[i].status)
+			ops[i].status = -EROFS;
+	}
+	return searches;
+}
+
+void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n)
+{
+	struct crab_flow flow = { .media = store->media };
+	u32 i;
+
+	crab_count(store->engine, searches, store_batch_begin(store, ops, n));
+	if (store->engine->ops->batch) {
+		store->engine->ops->batch(store->engine, &flow, ops, n);
+	} else {
+		for (i = 0; i < n; i++)
+			if (!ops[i].status)
+				store_one(store, &flow, &ops[i]);
+	}
+	store_write_end(store, &flow);
+	store_kick(store);
+}
+
 int crab_store_check(struct crab_store *store, struct crab_check_report *report)
 {
 	int err;

@@ -185,6 +185,18 @@ int crab_store_insert(struct crab_store *store, u64 key, u64 value,
 int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old);
 
 /**
+ * crab_store_batch() - several searches, inserts and deletes
+ * @store: the store
+ * @ops: what; one whose status is not 0 is left alone
+ * @n: how many
+ *
+ * Those of one key are done in their order, those of different keys in any. Each write is
+ * durable on return, but they share fences: a power cut before that finds each key in
+ * any of the states that its operations here lead through.
+ */
+void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n);
+
+/**
  * crab_store_check() - verify every invariant; writes nothing
  * @store: the store
  * @report: out

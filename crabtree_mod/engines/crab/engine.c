@@ -423,6 +423,7 @@ const struct crab_engine_ops crab_engine_crab = {
 	.beyond = tree_beyond,
 	.insert = crab_tree_insert,
 	.remove = crab_tree_remove,
+	.batch = crab_tree_batch,
 	.check = crab_tree_check,
 	.stats = tree_stats,
 	.maintain = tree_maintain,

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements batches: several operations that share their fences and wait for
+ * memory together.
+ *
+ * DOC: batches
+ *
+ * Up to sixteen operations make a group. Their leaves are found side by side, and what they
+ * will touch is fetched. Then they are done in their order. Writes to slotted leaves that
+ * change no structure are stored and cleaned only; an *epoch* of them ends with one
+ * fence (P6), and until then their leaves stay locked and in a write section, so that
+ * nobody reads what is not durable:
+ *
+ *   store and clean each record, any number of slots in any leaves
+ *   P6   all of them are durable
+ *   the leaves are unlocked, the batch goes on or returns
+ *
+ * Cut before P6: each slot is what its own stores leave, independent of the others: any of the
+ * states that the operations of its key lead through. For that to hold, a slot that was
+ * freed is not used again within the epoch, so an insert into a leaf that lost a record
+ * in it ends it first; then no key is inserted after its own delete either.
+ *
+ * What needs the structure ends the epoch and is done by itself, and so is each write to
+ * a sorted leaf: its order is kept by fences in between.
+ *
+ * Invariant: who has leaves locked waits for nothing: the first leaf of an epoch is waited for, the
+ * others are tried, and a leaf that is not to be had at once ends the epoch.
+ *
+ * Locking: access.c tells it.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include "crab.h"
+
+#define BATCH_GROUP	16U	/* enough to hide a miss behind the others; locks at a time */
+
+/**
+ * struct batch - one group of operations
+ * @write: the epoch's stores, cleans and fences
+ * @ops: the group
+ * @n: how many
+ * @found: the leaf to which the index led each of them
+ * @held: the leaves of the epoch
+ * @lost: it lost a record in this epoch
+ * @holds: how many they are
+ * @stored: there is something to fence
+ */
+struct batch {
+	struct crab_write write;
+	struct crab_batch_op *ops;
+	u32 n;
+	struct crab_leaf *found[BATCH_GROUP];
+	struct crab_leaf *held[BATCH_GROUP];
+	bool lost[BATCH_GROUP];
+	u32 holds;
+	bool stored;
+};
+
+static void batch_fence(struct batch *b)
+{
+	if (!b->stored)
+		return;
+	/* P6: every record of the epoch is durable */
+	crab_fence(b->write.flow, CRAB_P6_RECORD);
+	b->stored = false;
+}
+
+/* The epoch's end */
+static void batch_close(struct batch *b)
+{
+	batch_fence(b);
+	while (b->holds) {
+		crab_leaf_end(b->held[--b->holds]);
+		spin_unlock(&b->held[b->holds]->lock);
+	}
+}
+
+/* Which of the epoch's leaves it is, or BATCH_GROUP */
+static u32 batch_which(const struct batch *b, const struct crab_leaf *leaf)
+{
+	u32 i;
+
+	for (i = 0; i < b->holds; i++)
+		if (b->held[i] == leaf)
+			return i;
+	return BATCH_GROUP;
+}
+
+/* Locks a leaf, in this epoch or in the next; which of its leaves it is */
+static u32 batch_hold(struct batch *b, struct crab_leaf *leaf)
+{
+	u32 which = batch_which(b, leaf);
+
+	if (which < BATCH_GROUP)
+		return which;
+	if (b->holds && !spin_trylock(&leaf->lock))
+		batch_close(b);
+	if (!b->holds)
+		spin_lock(&leaf->lock);
+	crab_leaf_begin(leaf);
+	b->held[b->holds] = leaf;
+	b->lost[b->holds] = false;
+	return b->holds++;
+}
+
+static int batch_search(struct batch *b, struct crab_leaf *leaf, struct crab_batch_op *op)
+{
+	unsigned int seq;
+	int err;
+
+	if (batch_which(b, leaf) < BATCH_GROUP)
+		return crab_leaf_holds(leaf, op->key) ?
+		       crab_leaf_lookup(b->write.tree, leaf, op->key, &op->value) : -EAGAIN;
+	seq = raw_seqcount_begin(&leaf->seq);
+	err = crab_leaf_holds(leaf, op->key) ?
+	      crab_leaf_lookup(b->write.tree, leaf, op->key, &op->value) : -EAGAIN;
+	return read_seqcount_retry(&leaf->seq, seq) ? -EAGAIN : err;
+}
+
+static int batch_update(struct batch *b, struct crab_leaf *leaf, u32 slot,
+			struct crab_batch_op *op)
+{
+	op->old.value = crab_leaf_record(b->write.tree, leaf, slot).value;
+	if (op->mode == CRAB_INSERT_CREATE)
+		return -EEXIST;
+	if (op->value == leaf->void_value)
+		return -EAGAIN;
+	crab_leaf_set_value(&b->write, leaf, slot, op->value);
+	crab_count(&b->write.tree->base, updates, 1);
+	b->stored = true;
+	return 0;
+}
+
+static int batch_insert(struct batch *b, u32 which, int at, struct crab_batch_op *op)
+{
+	struct crab_leaf *leaf = b->held[which];
+
+	op->old.existed = at >= 0;
+	if (at >= 0)
+		return batch_update(b, leaf, at, op);
+	if (op->mode == CRAB_INSERT_REPLACE)
+		return -ENOENT;
+	if (~at == b->write.tree->slots || op->value == leaf->void_value)
+		return -EAGAIN;
+	if (b->lost[which]) {	/* perhaps this very slot; the leaves stay locked */
+		batch_fence(b);
+		memset(b->lost, 0, sizeof(b->lost));
+	}
+	crab_slotted_set(&b->write, leaf, ~at, op->key, op->value);
+	crab_count(&b->write.tree->base, inserts, 1);
+	b->stored = true;
+	return 0;
+}
+
+static int batch_delete(struct batch *b, u32 which, int at, struct crab_batch_op *op)
+{
+	struct crab_leaf *leaf = b->held[which];
+
+	op->old.existed = at >= 0;
+	if (at < 0)
+		return -ENOENT;
+	op->old.value = crab_leaf_record(b->write.tree, leaf, at).value;
+	if (leaf->count == 1 && leaf->low)
+		return -EAGAIN;
+	crab_slotted_clear(&b->write, leaf, at);
+	crab_count(&b->write.tree->base, deletes, 1);
+	b->lost[which] = true;
+	b->stored = true;
+	return 0;
+}
+
+static int batch_write(struct batch *b, struct crab_leaf *leaf, struct crab_batch_op *op)
+{
+	u32 which;
+	int at;
+
+	which = batch_hold(b, leaf);
+	if (!crab_leaf_holds(leaf, op->key))
+		return -EAGAIN;
+	at = crab_slotted_place(b->write.tree, leaf, op->key);
+	return op->verb == CRAB_VERB_INSERT ? batch_insert(b, which, at, op) :
+					      batch_delete(b, which, at, op);
+}
+
+/* One operation in the epoch; -EAGAIN: it must be done by itself */
+static int batch_one(struct batch *b, u32 i)
+{
+	struct crab_leaf *leaf = b->found[i];
+
+	if (!leaf || leaf->bad)
+		return -EAGAIN;
+	return b->ops[i].verb == CRAB_VERB_SEARCH ? batch_search(b, leaf, &b->ops[i]) :
+						    batch_write(b, leaf, &b->ops[i]);
+}
+
+/* By itself, no leaf locked */
+static int batch_alone(struct batch *b, struct crab_batch_op *op)
+{
+	struct crab_engine *engine = &b->write.tree->base;
+
+	switch (op->verb) {
+	case CRAB_VERB_SEARCH:
+		return crab_tree_lookup(engine, op->key, &op->value);
+	case CRAB_VERB_INSERT:
+		return crab_tree_insert(engine, b->write.flow, op->key, op->value, op->mode,
+					&op->old);
+	case CRAB_VERB_DELETE:
+		return crab_tree_remove(engine, b->write.flow, op->key, &op->old);
+	}
+	return -EINVAL;
+}
+
+/* Behind the last operation from @from on that an epoch may have */
+static u32 batch_end(const struct batch *b, u32 from)
+{
+	if (!b->write.tree->sorted)
+		return b->n;
+	while (from < b->n && b->ops[from].verb == CRAB_VERB_SEARCH)
+		from++;
+	return from;
+}
+
+/* The leaves of the operations from @from on, and what they hold of their keys, on their way */
+static void batch_find(struct batch *b, u32 from, u32 end)
+{
+	const struct crab_tree *tree = b->write.tree;
+	u64 keys[BATCH_GROUP];
+	u32 i;
+
+	for (i = from; i < end; i++)
+		keys[i] = b->ops[i].status ? 0 : b->ops[i].key;
+	crab_index_find_many(&tree->index, keys + from, end - from, (void **)b->found + from);
+	for (i = from; i < end && !tree->sorted; i++)
+		if (b->found[i])
+			crab_slotted_fetch(tree, b->found[i], keys[i]);
+}
+
+/* The operations from @from on, up to one that must be done by itself; which one */
+static u32 batch_epochs(struct batch *b, u32 from)
+{
+	u32 end = batch_end(b, from), i;
+	int err;
+
+	rcu_read_lock();
+	batch_find(b, from, end);
+	for (i = from; i < end; i++) {
+		if (b->ops[i].status)
+			continue;
+		err = batch_one(b, i);
+		if (err == -EAGAIN)
+			break;
+		b->ops[i].status = err;
+	}
+	batch_close(b);
+	rcu_read_unlock();
+	return i;
+}
+
+void crab_tree_batch(struct crab_engine *engine, struct crab_flow *flow,
+		     struct crab_batch_op *ops, u32 n)
+{
+	struct batch b = { .write = { .tree = crab_tree_of(engine), .flow = flow } };
+	u32 i;
+
+	for (; n; n -= b.n, ops += b.n) {
+		b.ops = ops;
+		b.n = min(n, BATCH_GROUP);
+		for (i = 0; i < b.n; i++) {
+			i = batch_epochs(&b, i);
+			if (i < b.n && !ops[i].status)
+				ops[i].status = batch_alone(&b, &ops[i]);
+		}
+		cond_resched();
+	}
+}
