@@ -6,17 +6,14 @@ import os
 import shutil
 import subprocess
 
+from crabvm.machine import arch_of
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 VM = os.path.join(HERE, "..", "vm")
 
 
 class Failed(Exception):
     """The story cannot go on."""
-
-
-def arch_of(kernel):
-    """The architecture that a kernel is for."""
-    return "arm64" if kernel.startswith("arm64") else "amd64"
 
 
 def tool(name, *args):

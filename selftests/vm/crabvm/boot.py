@@ -69,9 +69,7 @@ def kernel_dir(name):
 @functools.cache
 def busybox_of(arch):
     """The static busybox of the guest's architecture."""
-    subprocess.run([os.path.join(HERE, "fetch"), f"userland-{arch}"], check=True)
-    cache = os.environ.get("CRABTREE_CACHE") or os.path.expanduser("~/.cache/crabtree")
-    return os.path.join(cache, "userland", arch, "bin/busybox")
+    return machine.fetched(f"userland-{arch}", f"userland/{arch}/bin/busybox")
 
 
 def make_region(options):

@@ -13,6 +13,7 @@ import os
 import subprocess
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CACHE = os.environ.get("CRABTREE_CACHE") or os.path.expanduser("~/.cache/crabtree")
 RAM = 512 << 20
 ARM64_REGION = 0x40000000 + RAM
 X86_REGION = RAM
@@ -39,11 +40,10 @@ NODES = """
 PMEM_NODE = 'pmem@{at:x} {{ compatible = "pmem-region"; reg = <0x0 {at:#x} 0x0 {size:#x}>; }};'
 
 
-def fetched_qemu():
-    """Where it is; it is fetched if need be."""
-    subprocess.run([os.path.join(HERE, "fetch"), "qemu"], check=True)
-    cache = os.environ.get("CRABTREE_CACHE") or os.path.expanduser("~/.cache/crabtree")
-    return os.path.join(cache, "tool/qemu")
+def fetched(what, where):
+    """The path of a thing in the cache; it is fetched if need be."""
+    subprocess.run([os.path.join(HERE, "fetch"), what], check=True)
+    return os.path.join(CACHE, where)
 
 
 class Machine:
@@ -71,7 +71,7 @@ class Machine:
         """This machine's QEMU, or the one that plugins are made for."""
         if not self.options.plugin:
             return [self.program]
-        qemu = fetched_qemu()
+        qemu = fetched("qemu", "tool/qemu")
         return [os.path.join(qemu, "usr/bin", self.program), "-L", os.path.join(qemu, "usr/share/qemu"),
                 "-L", "/usr/share/seabios", "-plugin",
                 f"{self.options.plugin},base={self.start:#x},size={self.options.size:#x}"]
@@ -256,3 +256,8 @@ def kind_of(kernel):
     if kernel == "uml":
         return Uml
     return Arm64 if kernel.startswith("arm64") else Amd64
+
+
+def arch_of(kernel):
+    """The architecture that a kernel is for."""
+    return kind_of(kernel).arch

@@ -8,6 +8,8 @@ as one test, and so does the demo.  How many tests must pass in each stands in t
 
 import os
 
+from crabvm.machine import arch_of
+
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TRACE = os.path.join(HERE, "..", "trace", "trace")
 POWERCUT = os.path.join(HERE, "..", "powercut")
@@ -24,11 +26,6 @@ def machine(name, kernel, script, *args):
     """A command that runs a guest script in a machine."""
     return [os.path.join(HERE, "run"), "--name", name, "--kernel", kernel,
             "--test", os.path.join(HERE, "guest", script), *args]
-
-
-def arch_of(kernel):
-    """The architecture that a kernel is for."""
-    return "arm64" if kernel.startswith("arm64") else "amd64"
 
 
 def kunit(kernel, *args):
