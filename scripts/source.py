@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the checks of the sources share: which files there are, what in them is code,
-where functions begin and end, and how a check is tested by planting violations."""
+where functions begin and end, and how a check is tested by planting violations; and how
+a test is tested, by a copy of the sources with a mistake in it."""
 
 import functools
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -70,6 +72,27 @@ def read(root, path):
     """A file's text."""
     with open(os.path.join(root, path), encoding="utf-8", errors="replace") as f:
         return f.read()
+
+
+def write_if_changed(path, text):
+    """Keeps the time of a file that is as it must be."""
+    if os.path.exists(path) and read("", path) == text:
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def broken_copy(directory, tops, path, old, new):
+    """Parts of the tree in @directory, with one mistake in the file @path: @new where @old
+    stands. What is the same keeps its time."""
+    text = read(ROOT, path)
+    if text.count(old) != 1:
+        sys.exit(f"{path}: {old!r} stands there {text.count(old)} times: break it elsewhere")
+    os.makedirs(directory, exist_ok=True)
+    subprocess.run(["rsync", "-aR", "--delete", f"--exclude=/{path}", *tops, directory],
+                   cwd=ROOT, check=True)
+    write_if_changed(os.path.join(directory, path), text.replace(old, new))
 
 
 class Plant:

@@ -3,9 +3,10 @@
 """generate.py OUT FILE... - sources in which one mistake can be switched on at run time.
 
 Finds every statement that stores, cleans, orders or fences, and every call of a function
-that does, in files of crabtree_mod, and writes copies below OUT in which each of them can be left out, weakened, aimed elsewhere or exchanged with the next, and in which
-each design mistake of designs.py can be made. OUT/table.h numbers them; which one is made is
-chosen by crab_mutant (mutant.h).
+that does, in files of crabtree_mod, and writes copies below OUT in which each of them can be
+left out, weakened, aimed elsewhere or exchanged with the next, and in which each design
+mistake of designs.py can be made. OUT/table.h numbers them; which one is made is chosen by
+crab_mutant (mutant.h).
 
 A statement keeps its line; two that no store, clean, order or fence tells apart
 are not exchanged (two stores in a row persist in any order anyway).
@@ -252,15 +253,6 @@ def justify(mutants):
     return reasons
 
 
-def write_if_changed(path, text):
-    """Keeps the time of a file that is as it must be."""
-    if os.path.exists(path) and source.read("/", path) == text:
-        return
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(text)
-
-
 def main(out, paths):
     """Copies and table, below @out."""
     files = {path: File(path) for path in sorted(paths)}
@@ -274,11 +266,11 @@ def main(out, paths):
         file.add_statements(table, effects)
     why = justify(table.mutants)
     for file in files.values():
-        write_if_changed(os.path.join(out, file.path), file.copy())
+        source.write_if_changed(os.path.join(out, file.path), file.copy())
     rows = "".join(f"\t{{ {quote(m.file)}, {quote(m.function)}, {quote(m.text)}, {quote(m.kind)}, "
                    f"{m.lines}, {quote(why[n]) if n in why else 'NULL'} }},\n"
                    for n, m in enumerate(table.mutants, 1))
-    write_if_changed(os.path.join(out, "table.h"), rows)
+    source.write_if_changed(os.path.join(out, "table.h"), rows)
 
 
 if __name__ == "__main__":
