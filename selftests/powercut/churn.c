@@ -3,10 +3,11 @@
  * churn DEVICE SEED ACKS FIRST [ACKS FIRST...] - the writers of power cuts.
  *
  * For each pair one process: writer 0, 1 and so on. Each performs the operations
- * FIRST.. of its sequence (sequence.h), one at a time, and writes a line `C I` to ACKS for each, WINDOW at a time and only after all
- * of these have returned. So at most WINDOW operations are done or under way
- * without being acknowledged, and the keys of the sequence are at any moment
- * as after its first M operations, acknowledged <= M <= acknowledged + WINDOW.
+ * FIRST.. of its sequence (sequence.h), one at a time, and writes a line `C I` to
+ * ACKS for each, WINDOW at a time and only after all of these have returned. So at
+ * most WINDOW operations are done or under way without being acknowledged, and
+ * the keys of the sequence are at any moment as after its first M operations,
+ * acknowledged <= M <= acknowledged + WINDOW.
  *
  * It does not end unless a writer fails.  `churn - SEED WRITER COUNT` prints
  * operations instead, for the verifier's test.

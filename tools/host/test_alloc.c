@@ -111,12 +111,11 @@ static bool run_media_same(const struct run *run)
 
 static struct crab_dleaf *run_leaf(const struct run *run, u32 number)
 {
-	struct crab_geometry geo = { .leaf_bytes = LEAF_BYTES };
 	struct crab_super super;
 	char reason[CRAB_REASON_LEN];
 
 	crab_super_read(&run->media, &super, reason);
-	return (struct crab_dleaf *)(run->media.base + super.pool_offset + number * geo.leaf_bytes);
+	return (struct crab_dleaf *)(run->media.base + super.pool_offset + number * LEAF_BYTES);
 }
 
 /* Now and then the void of some leaf, which slotted leaves cannot hold */

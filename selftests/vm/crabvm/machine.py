@@ -136,7 +136,8 @@ class Machine:
         return [*self.emulator(), "-nodefaults", "-no-user-config", "-no-reboot", "-nographic",
                 "-accel", "tcg,thread=multi", "-cpu", self.cpu(), *more, *self.memory(),
                 *self.channels(), "-serial", "stdio", "-kernel", image, "-initrd", initrd,
-                "-append", f"{append} {self.leak_option()} ignore_loglevel oops=panic panic=-1 printk.devkmsg=on {self.options.append}"]
+                "-append", f"{append} {self.leak_option()} ignore_loglevel oops=panic panic=-1 "
+                           f"printk.devkmsg=on {self.options.append}"]
 
 
 class Arm64(Machine):
