@@ -7,32 +7,6 @@
 
 #include <inttypes.h>
 
-struct args {
-	struct target *target;
-};
-
-static error_t parse_opt(int key, char *arg, struct argp_state *state)
-{
-	struct args *args = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "%s: check takes no argument", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	.parser = parse_opt,
-	.doc = "Verify every invariant of the store. Writes nothing.",
-	.children = target_child,
-};
-
 static void print_json(const struct crabtree_check *check)
 {
 	struct json_object *json = json_object_new_object();
@@ -78,10 +52,9 @@ static int check_store(struct target *target)
 
 int verb_check(struct target *target, int argc, char **argv)
 {
-	struct args args = { target };
 	int code;
 
-	verb_parse(&argp, argc, argv, &args);
+	verb_parse_bare(target, "Verify every invariant of the store. Writes nothing.", argc, argv);
 	code = target_open(target, CRABTREE_OPEN_READONLY);
 	if (code)
 		return code;

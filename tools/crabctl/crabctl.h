@@ -46,6 +46,8 @@ const char *target_path(const struct target *target);
 int target_open(struct target *target, unsigned int flags);
 int target_close(struct target *target);
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
+/* ... of a verb that takes nothing but the target */
+void verb_parse_bare(struct target *target, const char *doc, int argc, char **argv);
 
 /* error.c */
 int fail(struct target *target, int err, const char *fmt, ...)

@@ -9,32 +9,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-struct args {
-	struct target *target;
-};
-
-static error_t parse_opt(int key, char *arg, struct argp_state *state)
-{
-	struct args *args = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "%s: info takes no argument", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	.parser = parse_opt,
-	.doc = "What the store is and what it has done.",
-	.children = target_child,
-};
-
 static const char * const durability_words[] = {
 	[CRABTREE_DURABILITY_NONE]	= "none: volatile memory, or nothing is cleaned",
 	[CRABTREE_DURABILITY_UNPROVEN]	=
@@ -255,11 +229,10 @@ struct json_object *info_json(const struct target *target, const struct crabtree
 
 int verb_info(struct target *target, int argc, char **argv)
 {
-	struct args args = { target };
 	struct crabtree_info info;
 	int code, err;
 
-	verb_parse(&argp, argc, argv, &args);
+	verb_parse_bare(target, "What the store is and what it has done.", argc, argv);
 	code = target_open(target, CRABTREE_OPEN_READONLY);
 	if (code)
 		return code;

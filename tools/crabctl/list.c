@@ -12,32 +12,6 @@
 
 #define PATTERN	"/dev/crab[0-9]*"
 
-struct args {
-	struct target *target;
-};
-
-static error_t parse_opt(int key, char *arg, struct argp_state *state)
-{
-	struct args *args = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "%s: list takes no argument", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	.parser = parse_opt,
-	.doc = "All devices, with state, label and region.",
-	.children = target_child,
-};
-
 /* crab2 before crab10 */
 static int by_number(const void *a, const void *b)
 {
@@ -113,11 +87,10 @@ static void list_devices(char **paths, size_t count, struct json_object *rows)
 
 int verb_list(struct target *target, int argc, char **argv)
 {
-	struct args args = { target };
 	struct json_object *rows;
 	glob_t found = { 0 };
 
-	verb_parse(&argp, argc, argv, &args);
+	verb_parse_bare(target, "All devices, with state, label and region.", argc, argv);
 	rows = target->json ? json_object_new_array() : NULL;
 	glob(PATTERN, 0, NULL, &found);
 	list_devices(found.gl_pathv, found.gl_pathc, rows);

@@ -58,6 +58,29 @@ void verb_parse(const struct argp *argp, int argc, char **argv, void *args)
 	argp_parse(argp, argc, argv, 0, NULL, args);
 }
 
+static error_t parse_bare(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = state->input;
+		return 0;
+	case ARGP_KEY_ARG:	/* the name is "crabctl VERB" */
+		argp_error(state, "%s: %s takes no argument", arg, strchr(state->name, ' ') + 1);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+void verb_parse_bare(struct target *target, const char *doc, int argc, char **argv)
+{
+	const struct argp argp = {
+		.parser = parse_bare, .doc = doc, .children = target_child,
+	};
+
+	verb_parse(&argp, argc, argv, target);
+}
+
 const char *target_path(const struct target *target)
 {
 	return target->image ? target->image : target->device;
