@@ -24,9 +24,8 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include <uapi/linux/crabtree.h>
-
 #include "device.h"
+#include "info.h"
 
 #define CRAB_SCAN_CHUNK		256U	/* records between two looks at signals */
 #define CRAB_BATCH_CHUNK	16U	/* operations of a batch, likewise */
@@ -94,94 +93,6 @@ static const u32 ioctl_states[] = {
 	[CRAB_DEVICE_GONE]		= CRABTREE_STATE_GONE,
 };
 
-static const u32 ioctl_durabilities[] = {
-	[CRAB_DURABILITY_NONE]		= CRABTREE_DURABILITY_NONE,
-	[CRAB_DURABILITY_UNPROVEN]	= CRABTREE_DURABILITY_UNPROVEN,
-	[CRAB_DURABILITY_POC]		= CRABTREE_DURABILITY_POC,
-	[CRAB_DURABILITY_POP]		= CRABTREE_DURABILITY_POP,
-	[CRAB_DURABILITY_PODP]		= CRABTREE_DURABILITY_PODP,
-	[CRAB_DURABILITY_CACHE]		= CRABTREE_DURABILITY_CACHE,
-};
-
-static const u32 ioctl_models[] = {
-	[CRAB_MODEL_NONE]	= CRABTREE_MODEL_NONE,
-	[CRAB_MODEL_WORD]	= CRABTREE_MODEL_WORD,
-	[CRAB_MODEL_LINE]	= CRABTREE_MODEL_LINE,
-};
-
-static const u32 ioctl_strategies[] = {
-	[CRAB_STRATEGY_AUTO]	= CRABTREE_STRATEGY_AUTO,
-	[CRAB_STRATEGY_SIP]	= CRABTREE_STRATEGY_SIP,
-	[CRAB_STRATEGY_COW]	= CRABTREE_STRATEGY_COW,
-};
-
-/* INFO: what stands in the superblock */
-static void info_from_super(struct crabtree_info *info, const struct crab_super *super)
-{
-	info->version = super->version;
-	memcpy(info->uuid, super->uuid, sizeof(info->uuid));
-	strscpy(info->label, super->label, sizeof(info->label));
-	info->leaf_bytes = super->leaf_bytes;
-	info->leaves = super->leaves;
-	info->feature_compat = super->feature_compat;
-	info->feature_ro_compat = super->feature_ro_compat;
-	info->feature_incompat = super->feature_incompat;
-}
-
-/* INFO: what the engine counts */
-static void info_from_stats(struct crabtree_info *info, const struct crab_engine_stats *stats)
-{
-	info->leaves_used = stats->leaves_used;
-	info->leaves_bad = stats->leaves_bad;
-	info->records = stats->records;
-	info->capacity = stats->capacity;
-	info->dram_bytes = stats->dram_bytes;
-	info->splits = stats->splits;
-	info->unlinks = stats->unlinks;
-	info->repairs = stats->repairs;
-}
-
-/* INFO: what was done since attach */
-static void info_from_counts(struct crabtree_info *info, const struct crab_counts *counts)
-{
-	info->lines = counts->lines;
-	info->fences = counts->fences;
-	info->orders = counts->orders;
-	info->searches = counts->searches;
-	info->inserts = counts->inserts;
-	info->deletes = counts->deletes;
-	info->updates = counts->updates;
-	info->sips = counts->sips;
-	info->sip_lines = counts->sip_lines;
-	info->sip_fences = counts->sip_fences;
-	info->cows = counts->cows;
-	info->cow_lines = counts->cow_lines;
-	info->cow_fences = counts->cow_fences;
-}
-
-/* INFO: how it was attached */
-static void info_from_tuning(struct crabtree_info *info, const struct crab_tuning *tuning)
-{
-	info->strategy = ioctl_strategies[tuning->strategy];
-	info->options = (tuning->on_demand ? CRABTREE_OPTION_ON_DEMAND : 0) |
-			(tuning->probe ? CRABTREE_OPTION_PROBE : 0) |
-			(tuning->pair ? CRABTREE_OPTION_PAIR : 0);
-}
-
-static void info_from_store(struct crabtree_info *info, const struct crab_store_info *store)
-{
-	info_from_super(info, &store->super);
-	info_from_stats(info, &store->stats);
-	info_from_counts(info, &store->counts);
-	info_from_tuning(info, &store->tuning);
-	info->model = ioctl_models[store->needs];
-	strscpy(info->engine, store->engine, sizeof(info->engine));
-	strscpy(info->layout, store->layout, sizeof(info->layout));
-	info->attach_ns = store->attach_ns;
-	info->prepare_lines = store->prepare_lines;
-	info->prepare_fences = store->prepare_fences;
-}
-
 static int ioctl_info(struct crab_call *call)
 {
 	struct crabtree_info *info = &call->arg.info;
@@ -192,12 +103,12 @@ static int ioctl_info(struct crab_call *call)
 	memset(info, 0, sizeof(*info));
 	info->size = size;
 	info->state = ioctl_states[from.state];
-	info->durability = ioctl_durabilities[from.durability];
+	info->durability = crab_info_durability(from.durability);
 	info->region_bytes = from.region_bytes;
 	strscpy(info->region, from.region, sizeof(info->region));
 	strscpy(info->reason, from.reason, sizeof(info->reason));
 	if (from.serving)
-		info_from_store(info, &from.store);
+		crab_info_store(info, &from.store);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "image.h"
 
 #include <errno.h>
+#include <info.h>
 #include <linux/err.h>
 #include <string.h>
 
@@ -44,72 +45,6 @@ static void copy_text(char *to, const char *from, size_t len)
 	memcpy(to, from, strnlen(from, len - 1));
 }
 
-static void info_super(struct crabtree_info *info, const struct crab_super *super)
-{
-	memcpy(info->uuid, super->uuid, sizeof(info->uuid));
-	copy_text(info->label, super->label, sizeof(info->label));
-	info->version = super->version;
-	info->leaf_bytes = super->leaf_bytes;
-	info->leaves = super->leaves;
-	info->feature_compat = super->feature_compat;
-	info->feature_ro_compat = super->feature_ro_compat;
-	info->feature_incompat = super->feature_incompat;
-}
-
-static void info_stats(struct crabtree_info *info, const struct crab_engine_stats *stats)
-{
-	info->leaves_used = stats->leaves_used;
-	info->leaves_bad = stats->leaves_bad;
-	info->records = stats->records;
-	info->capacity = stats->capacity;
-	info->dram_bytes = stats->dram_bytes;
-	info->splits = stats->splits;
-	info->unlinks = stats->unlinks;
-	info->repairs = stats->repairs;
-}
-
-static void info_counts(struct crabtree_info *info, const struct crab_counts *counts)
-{
-	info->lines = counts->lines;
-	info->fences = counts->fences;
-	info->orders = counts->orders;
-	info->searches = counts->searches;
-	info->inserts = counts->inserts;
-	info->deletes = counts->deletes;
-	info->updates = counts->updates;
-	info->sips = counts->sips;
-	info->sip_lines = counts->sip_lines;
-	info->sip_fences = counts->sip_fences;
-	info->cows = counts->cows;
-	info->cow_lines = counts->cow_lines;
-	info->cow_fences = counts->cow_fences;
-}
-
-static void info_tuning(struct crabtree_info *info, const struct crab_tuning *tuning)
-{
-	info->strategy = tuning->strategy;
-	info->options = (tuning->on_demand ? CRABTREE_OPTION_ON_DEMAND : 0) |
-			(tuning->probe ? CRABTREE_OPTION_PROBE : 0) |
-			(tuning->pair ? CRABTREE_OPTION_PAIR : 0);
-}
-
-static void info_store(struct crabtree_info *info, const struct crab_store_info *from)
-{
-	info->state = from->readonly ? CRABTREE_STATE_READONLY : CRABTREE_STATE_READY;
-	info->durability = from->durability;
-	info->model = from->needs;
-	copy_text(info->engine, from->engine, sizeof(info->engine));
-	copy_text(info->layout, from->layout, sizeof(info->layout));
-	copy_text(info->reason, from->reason, sizeof(info->reason));
-	info->attach_ns = from->attach_ns;
-	info->prepare_lines = from->prepare_lines;
-	info->prepare_fences = from->prepare_fences;
-	info_super(info, &from->super);
-	info_stats(info, &from->stats);
-	info_counts(info, &from->counts);
-	info_tuning(info, &from->tuning);
-}
-
 static int call_info(struct image *image, struct crabtree_info *info)
 {
 	struct crab_store_info from;
@@ -120,7 +55,10 @@ static int call_info(struct image *image, struct crabtree_info *info)
 	info->region_bytes = image->media.size;
 	if (!attach(image)) {
 		crab_store_info(image->store, &from);
-		info_store(info, &from);
+		crab_info_store(info, &from);
+		info->state = from.readonly ? CRABTREE_STATE_READONLY : CRABTREE_STATE_READY;
+		info->durability = crab_info_durability(from.durability);
+		copy_text(info->reason, from.reason, sizeof(info->reason));
 		return 0;
 	}
 	info->state = image->verdict == CRAB_VERDICT_BLANK ? CRABTREE_STATE_UNFORMATTED :
