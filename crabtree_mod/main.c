@@ -114,6 +114,10 @@ static int __init crab_tune(void)
 		pr_err("strategy=%s: not one of auto, sip, cow\n", strategy);
 		return chosen;
 	}
+	if (pair < -1 || pair > 1) {
+		pr_err("pair=%d: not one of 0, 1, -1\n", pair);
+		return -EINVAL;
+	}
 	crab_tuning_default.strategy = chosen;
 	return crab_price();
 }

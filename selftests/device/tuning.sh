@@ -92,6 +92,7 @@ tests() {
 	it bad "a cost that is no number fails the load" cost_round cost_round=much
 	it bad "a negative cost fails the load" cost_line cost_line=-1
 	it bad "an option that is no truth value fails the load" probe probe=perhaps
+	it bad "an option that is neither 0 nor 1 fails the load" "pair=2: not one of" pair=2
 }
 
 main "$@"
