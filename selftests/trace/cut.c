@@ -113,15 +113,6 @@ static bool content_equal(const struct content *a, const struct content *b)
 	       !memcmp(a->value, b->value, sizeof(a->value));
 }
 
-static struct crab_store *attach(struct crab_attach_report *report)
-{
-	struct crab_attach_options options = { };
-
-	recoveries++;
-	crab_host_seed(SEED);	/* what the judge does is not left to chance */
-	return crab_store_attach(&media, &options, report);
-}
-
 static int judge_check(struct crab_store *store, struct content *found)
 {
 	struct crab_check_report report;
@@ -135,24 +126,26 @@ static int judge_check(struct crab_store *store, struct content *found)
 	return 0;
 }
 
-/* A second attach repairs nothing and finds the same */
-static int judge_again(const struct content *before)
+/* What an attach finds and how much it repairs; 1: blank */
+static int judge_attach(struct content *found, u64 *repaired)
 {
+	struct crab_attach_options options = { };
 	struct crab_attach_report report;
-	struct crab_store *store = attach(&report);
 	struct crab_store_info info;
-	struct content found;
+	struct crab_store *store;
 	int err;
 
+	recoveries++;
+	crab_host_seed(SEED);	/* what the judge does is not left to chance */
+	store = crab_store_attach(&media, &options, &report);
 	if (IS_ERR(store))
-		return violation("attached again: %ld %s", PTR_ERR(store), report.reason);
+		return report.verdict == CRAB_VERDICT_BLANK ? 1 :
+		       violation("attach: %ld %s", PTR_ERR(store), report.reason);
 	crab_store_info(store, &info);
-	err = judge_check(store, &found);
+	*repaired = info.stats.repairs;
+	err = report.verdict == CRAB_VERDICT_GOOD ? judge_check(store, found) :
+						    violation("attach: %s", report.reason);
 	crab_store_abandon(store);
-	if (!err && info.stats.repairs)
-		err = violation("attached again: %llu repairs", info.stats.repairs);
-	if (!err && !content_equal(&found, before))
-		err = violation("attached again: other content");
 	return err;
 }
 
@@ -166,25 +159,26 @@ static bool is_allowed(const struct content *found)
 	return false;
 }
 
+/* A second attach repairs nothing and finds the same */
 static int judge(struct crab_shadow *s, void *arg)
 {
-	struct crab_attach_report report;
-	struct crab_store *store = attach(&report);
-	struct crab_store_info info;
-	struct content found;
-	int err;
+	struct content found, again;
+	u64 repaired = 0;
+	int err = judge_attach(&found, &repaired);
 
-	if (IS_ERR(store))
-		return allowed.blank && report.verdict == CRAB_VERDICT_BLANK ? 0 :
-		       violation("attach: %ld %s", PTR_ERR(store), report.reason);
-	crab_store_info(store, &info);
-	repairs += info.stats.repairs;
-	err = report.verdict == CRAB_VERDICT_GOOD ? judge_check(store, &found) :
-						    violation("attach: %s", report.reason);
-	crab_store_abandon(store);
+	if (err > 0)
+		return allowed.blank ? 0 : violation("there is no store");
+	repairs += repaired;
 	if (!err && !is_allowed(&found))
 		err = violation("neither the content before nor the one after");
-	return err ?: judge_again(&found);
+	if (err)
+		return err;
+	err = judge_attach(&again, &repaired);
+	if (err)
+		return err > 0 ? violation("attached again: there is no store") : err;
+	if (repaired)
+		return violation("attached again: %llu repairs", repaired);
+	return content_equal(&again, &found) ? 0 : violation("attached again: other content");
 }
 
 static void explore(void)
