@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file prices cleans and fences on this CPU by a short test: seed 000,
+ * This file prices cleans and fences on this CPU by a short test: the paper,
  * section 4.2, "can be estimated through a quick test".
  *
  * Lines of a batch are stored first and cleaned then, as a fresh leaf's are, and no

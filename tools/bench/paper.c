@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file measures what the evaluation of seed 000, section 6, measured, on the
+ * This file measures what the evaluation of the paper, section 6, measured, on the
  * engines of this tree: section 6.2's workload, Figures 7 to 13.
  *
  *   paper [--keys N] [--big-keys N] [--rounds N] [--leaves B,B...]

@@ -44,7 +44,7 @@ static void run_workload(const struct crash_setup *setup, u32 leaves, u64 seed, 
 	       c.step, c.counts.points + c.counts.nested, c.counts.images);
 }
 
-/* Each strategy, with and without each optimization of seed 000, section 5 */
+/* Each strategy, with and without each optimization of the paper, section 5 */
 static void run_sorted(u32 i, u64 seed, u32 depth)
 {
 	struct crash_setup sorted = {
