@@ -277,8 +277,8 @@ static void detach(void)
 		crab_store_info(store, &info);
 		splits += info.stats.splits;
 		unlinks += info.stats.unlinks;
-		shifts += info.stats.sips;
-		copies += info.stats.cows;
+		shifts += info.counts.sips;
+		copies += info.counts.cows;
 		repairs += info.stats.repairs;
 	}
 	crab_store_detach(store);
