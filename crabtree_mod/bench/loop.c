@@ -83,13 +83,59 @@ static int bench_one(struct crab_store *store, enum crab_bench_op op, u64 key)
 	}
 }
 
+static enum crab_bench_op bench_op(const struct crab_bench_work *work, u64 i)
+{
+	return work->ops ? work->ops[i] : work->op;
+}
+
+static struct crab_batch_op bench_batch_op(enum crab_bench_op op, u64 key)
+{
+	switch (op) {
+	case CRAB_BENCH_INSERT:
+	case CRAB_BENCH_UPDATE:
+		return (struct crab_batch_op) {
+			.verb = CRAB_VERB_INSERT, .key = key,
+			.mode = op == CRAB_BENCH_INSERT ? CRAB_INSERT_CREATE : CRAB_INSERT_REPLACE,
+			.value = crab_bench_value(key, op == CRAB_BENCH_UPDATE),
+		};
+	case CRAB_BENCH_SEARCH:
+		return (struct crab_batch_op) { .verb = CRAB_VERB_SEARCH, .key = key };
+	case CRAB_BENCH_DELETE:
+		return (struct crab_batch_op) { .verb = CRAB_VERB_DELETE, .key = key };
+	default:
+		return (struct crab_batch_op) { .status = -EINVAL };	/* no batch has these */
+	}
+}
+
+static int bench_batch(struct crab_store *store, const struct crab_bench_work *work, u64 at, u32 n)
+{
+	struct crab_batch_op ops[CRAB_BENCH_BATCH];
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		ops[i] = bench_batch_op(bench_op(work, at + i), work->keys[at + i]);
+	crab_store_batch(store, ops, n);
+	for (i = 0; i < n; i++) {
+		if (unlikely(ops[i].status))
+			return ops[i].status;
+		if (unlikely(ops[i].verb == CRAB_VERB_SEARCH &&
+			     !crab_bench_value_ok(ops[i].key, ops[i].value)))
+			return -EIO;
+	}
+	return 0;
+}
+
 int crab_bench_run(struct crab_bench *bench, struct crab_bench_work *work)
 {
+	u32 step = clamp_t(u32, work->batch, 1, CRAB_BENCH_BATCH);
 	u64 i;
 	int err;
 
-	for (i = 0; i < work->n; i++) {
-		err = bench_one(bench->store, work->ops ? work->ops[i] : work->op, work->keys[i]);
+	for (i = 0; i < work->n; i += step) {
+		if (step > 1)
+			err = bench_batch(bench->store, work, i, min_t(u64, step, work->n - i));
+		else
+			err = bench_one(bench->store, bench_op(work, i), work->keys[i]);
 		if (unlikely(err))
 			return err;
 		if (unlikely(READ_ONCE(bench->kicked)))

@@ -11,7 +11,8 @@
 
 #include <linux/types.h>
 
-#define CRAB_BENCH_SCAN	100	/* records of a scan, at most */
+#define CRAB_BENCH_SCAN		100	/* records of a scan, at most */
+#define CRAB_BENCH_BATCH	64	/* operations in a batch, at most */
 
 enum crab_bench_op {
 	CRAB_BENCH_INSERT,	/* a key that is not there */
@@ -30,6 +31,8 @@ enum crab_bench_op {
  * @ops: one for each key, or NULL
  * @keys: one for each operation
  * @n: how many
+ * @batch: so many at a time, where the map has batches and no scans are asked for; 0 or 1:
+ *	one by one
  * @prepare_ns: out: of the time, what the preparation of leaves took
  */
 struct crab_bench_work {
@@ -37,6 +40,7 @@ struct crab_bench_work {
 	const u8 *ops;
 	const u64 *keys;
 	u64 n;
+	u32 batch;
 	u64 prepare_ns;
 };
 

@@ -4,7 +4,7 @@
  * prints a row of JSON for each. Rounds, ratios and pages are scripts/bench's.
  *
  *   bench [--engine NAME] [--layout NAME] [--workload NAME] [--keys N] [--threads N]
- *	   [--leaf N] [--op NAME]...
+ *	   [--batch N] [--leaf N] [--op NAME]...
  *
  * A workload is uniform, sequential, zipfian, ycsb or attach. --op, which
  * may come more than once, leaves out all other operations but those that put the keys
@@ -47,7 +47,7 @@ static const char *engine = "crab", *layout = "", *workload = "uniform";
 static const char *only[ONLY_MAX];
 static u32 only_count;
 static u64 n = 1000000;
-static u32 threads = 1, leaf_bytes = CRAB_LEAF_BYTES_DEFAULT;
+static u32 threads = 1, batch = 1, leaf_bytes = CRAB_LEAF_BYTES_DEFAULT;
 
 static const struct peer *peer;
 static void *map;
@@ -71,7 +71,7 @@ static struct json_object *add_row(const char *named, const char *op)
 	json_object_object_add(row, "op", json_object_new_string(op));
 	json_object_object_add(row, "keys", json_object_new_uint64(n));
 	json_object_object_add(row, "threads", json_object_new_int(threads));
-	json_object_object_add(row, "batch", json_object_new_int(1));
+	json_object_object_add(row, "batch", json_object_new_int(batch));
 	json_object_object_add(row, "leaf_bytes", json_object_new_int(leaf_bytes));
 	json_object_array_add(rows, row);
 	return row;
@@ -111,6 +111,7 @@ static void phase(const char *named, const char *name, enum crab_bench_op op, u6
 {
 	struct crab_bench_work work = {
 		.op = op, .ops = op == CRAB_BENCH_OPS ? ops : NULL, .keys = keys, .n = count,
+		.batch = batch,
 	};
 	struct peer_counts before;
 	struct json_object *row;
@@ -160,6 +161,8 @@ static void run_uniform(void)
 
 	for (p = crab_bench_phases; p->name; p++) {
 		crab_bench_order(keys, n, p - crab_bench_phases);
+		if (batch > 1 && p->op == CRAB_BENCH_SCAN_FULL)
+			continue;
 		if (wanted(workload, p->name) || p->op == CRAB_BENCH_INSERT)
 			phase(workload, p->name, p->op, n / p->part);
 	}
@@ -270,6 +273,8 @@ static void find_peer(void)
 		rig_fail("no such engine or layout", -EINVAL);
 	if (threads > 1 && !peer->threads)
 		rig_fail("this engine has no locks", -EINVAL);
+	if (batch > 1 && !peer->batches)
+		rig_fail("this engine has no batches", -EINVAL);
 }
 
 static void option(int c)
@@ -289,6 +294,9 @@ static void option(int c)
 		break;
 	case 't':
 		threads = strtoul(optarg, NULL, 0);
+		break;
+	case 'n':
+		batch = strtoul(optarg, NULL, 0);
 		break;
 	case 'b':
 		leaf_bytes = strtoul(optarg, NULL, 0);
@@ -310,6 +318,7 @@ static void options(int argc, char **argv)
 		{ "workload", required_argument, NULL, 'w' },
 		{ "keys", required_argument, NULL, 'k' },
 		{ "threads", required_argument, NULL, 't' },
+		{ "batch", required_argument, NULL, 'n' },
 		{ "leaf", required_argument, NULL, 'b' },
 		{ "op", required_argument, NULL, 'o' },
 		{ }
@@ -318,8 +327,8 @@ static void options(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
 		option(c);
-	if (n < 1000 || !threads || threads > TEAM_MAX)
-		rig_fail("at least 1000 keys, and 1 to " TEAM_MAX_TEXT " threads", -EINVAL);
+	if (n < 1000 || !threads || threads > TEAM_MAX || !batch || batch > CRAB_BENCH_BATCH)
+		rig_fail("at least 1000 keys, 1 to 64 threads, batches of 1 to 64", -EINVAL);
 	find_peer();
 }
 

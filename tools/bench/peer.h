@@ -46,6 +46,7 @@ struct peer_attach {
  * @counts: fills the counts; or NULL: nothing is cleaned
  * @attach: let the map go and attach it again; or NULL
  * @threads: may several threads use it?
+ * @batches: does it have batches?
  */
 struct peer {
 	const char *engine;
@@ -55,6 +56,7 @@ struct peer {
 	void (*counts)(void *map, struct peer_counts *counts);
 	void (*attach)(void *map, struct peer_attach *times);
 	bool threads;
+	bool batches;
 };
 
 extern const struct peer peer_slotted;

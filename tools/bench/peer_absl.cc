@@ -120,4 +120,4 @@ int absl_run(void *map, struct crab_bench_work *work)
 
 } // namespace
 
-const struct peer peer_absl = { "absl", "", absl_open, absl_run, nullptr, nullptr, false };
+const struct peer peer_absl = { "absl", "", absl_open, absl_run, nullptr, nullptr, false, false };

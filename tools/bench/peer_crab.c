@@ -92,7 +92,7 @@ static void crab_attach(void *arg, struct peer_attach *times)
 #define PEER(layout_name) {							\
 	.engine = "crab", .layout = layout_name, .open = crab_open,		\
 	.run = crab_run, .counts = crab_counts, .attach = crab_attach,		\
-	.threads = true,							\
+	.threads = true, .batches = true,					\
 }
 
 const struct peer peer_slotted = PEER("slotted");

@@ -8,7 +8,6 @@
 #include "peer.h"
 
 #define TEAM_MAX	64
-#define TEAM_MAX_TEXT	"64"
 
 /**
  * struct team_time - what a work took
