@@ -67,14 +67,14 @@ struct crab_call {
 };
 
 /**
- * struct crab_verb - an ioctl in the table
+ * struct crab_ioctl - an ioctl in the table
  * @size: of its structure, as we know it
  * @min_size: of its structure in the first version
  * @known_flags: all others give -EINVAL
  * @needs: VERB_*
  * @run: what it does; all of the structure is copied back if VERB_OUT
  */
-struct crab_verb {
+struct crab_ioctl {
 	u32 size;
 	u32 min_size;
 	u32 known_flags;
@@ -424,7 +424,7 @@ static int ioctl_format(struct crab_call *call)
 	}
 
 /* @last is the last field of the first version, for ever */
-static const struct crab_verb crab_verbs[] = {
+static const struct crab_ioctl crab_ioctls[] = {
 	VERB(CRABTREE_INFO, info, options, 0, VERB_OUT, ioctl_info),
 	VERB(CRABTREE_INSERT, insert, reserved,
 	     CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE, VERB_WRITE | VERB_OUT,
@@ -439,17 +439,17 @@ static const struct crab_verb crab_verbs[] = {
 };
 
 /* The size in @cmd is the program's and may differ from ours: see the structure's own */
-static const struct crab_verb *verb_find(unsigned int cmd)
+static const struct crab_ioctl *verb_find(unsigned int cmd)
 {
 	unsigned int index = _IOC_NR(cmd) - _IOC_NR(CRABTREE_INFO);
 
 	if (_IOC_TYPE(cmd) != CRABTREE_IOC_MAGIC || _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE) ||
-	    index >= ARRAY_SIZE(crab_verbs))
+	    index >= ARRAY_SIZE(crab_ioctls))
 		return NULL;
-	return &crab_verbs[array_index_nospec(index, ARRAY_SIZE(crab_verbs))];
+	return &crab_ioctls[array_index_nospec(index, ARRAY_SIZE(crab_ioctls))];
 }
 
-static int verb_read(const struct crab_verb *verb, union crab_arg *arg, void __user *user,
+static int verb_read(const struct crab_ioctl *verb, union crab_arg *arg, void __user *user,
 		     u32 size)
 {
 	int err;
@@ -469,7 +469,7 @@ static int verb_read(const struct crab_verb *verb, union crab_arg *arg, void __u
  */
 long crab_device_ioctl(struct file *file, unsigned int cmd, unsigned long value)
 {
-	const struct crab_verb *verb = verb_find(cmd);
+	const struct crab_ioctl *verb = verb_find(cmd);
 	void __user *user = (void __user *)value;
 	struct crab_call call;
 	int err;
