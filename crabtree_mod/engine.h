@@ -204,6 +204,18 @@ void crab_engine_exit(struct crab_engine *engine);
 /** crab_counts_sum() - the counts of all CPUs, while they go on counting */
 void crab_counts_sum(const struct crab_engine *engine, struct crab_counts *sum);
 
+/**
+ * struct crab_engine_stats - what an engine says of itself
+ * @leaves_used: leaves that hold records
+ * @leaves_bad: quarantined
+ * @records: live records
+ * @capacity: records that the leaves could hold
+ * @dram_bytes: descriptors and index
+ * @splits: since attach
+ * @unlinks: since attach
+ * @repairs: slots that attach completed
+ * @lines_bound: lines that one operation cleans at most
+ */
 struct crab_engine_stats {
 	u64 leaves_used;
 	u64 leaves_bad;
@@ -213,6 +225,7 @@ struct crab_engine_stats {
 	u64 splits;
 	u64 unlinks;
 	u64 repairs;
+	u64 lines_bound;
 };
 
 enum crab_insert_mode {

@@ -59,6 +59,7 @@ static void info_from_stats(struct crabtree_info *info, const struct crab_engine
 	info->splits = stats->splits;
 	info->unlinks = stats->unlinks;
 	info->repairs = stats->repairs;
+	info->lines_bound = stats->lines_bound;
 }
 
 /* What was done since attach */

@@ -47,8 +47,8 @@ static struct crab_region *ram_open(u64 size)
 		goto err_free;
 	region->media.size = size;
 	region->media.durability = CRAB_DURABILITY_NONE;
-	region->media.base = __vmalloc(size, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN |
-				       __GFP_RETRY_MAYFAIL);
+	region->media.base = vmalloc_huge(size, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN |
+					  __GFP_RETRY_MAYFAIL);
 	if (region->media.base)
 		return region;
 	pr_err("%s: no memory\n", region->name);

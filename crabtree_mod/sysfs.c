@@ -54,6 +54,7 @@ SYSFS_NUMBER(inserts, store.counts.inserts);
 SYSFS_NUMBER(leaves, store.super.leaves);
 SYSFS_NUMBER(leaves_bad, store.stats.leaves_bad);
 SYSFS_NUMBER(leaves_used, store.stats.leaves_used);
+SYSFS_NUMBER(lines_bound, store.stats.lines_bound);
 SYSFS_NUMBER(lines, store.counts.lines);
 SYSFS_NUMBER(orders, store.counts.orders);
 SYSFS_NUMBER(prepare_fences, store.prepare_fences);
@@ -167,6 +168,7 @@ static struct attribute *crab_device_attrs[] = {
 	&number_leaves_bad.attr.attr,
 	&number_leaves_used.attr.attr,
 	&number_lines.attr.attr,
+	&number_lines_bound.attr.attr,
 	&number_orders.attr.attr,
 	&number_prepare_fences.attr.attr,
 	&number_prepare_lines.attr.attr,

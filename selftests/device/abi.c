@@ -42,7 +42,7 @@ static const struct field info_fields[] = {
 	FIELD(crabtree_info, sip_lines), FIELD(crabtree_info, sip_fences),
 	FIELD(crabtree_info, cows), FIELD(crabtree_info, cow_lines),
 	FIELD(crabtree_info, cow_fences), FIELD(crabtree_info, strategy),
-	FIELD(crabtree_info, options),
+	FIELD(crabtree_info, options), FIELD(crabtree_info, lines_bound),
 	{ }
 };
 
@@ -140,7 +140,7 @@ static const struct ioc iocs[] = {
 
 #define for_each_ioc(i)	for ((i) = iocs; (i) < iocs + sizeof(iocs) / sizeof(*iocs); (i)++)
 
-_Static_assert(sizeof(struct crabtree_info) == 544, "info");
+_Static_assert(sizeof(struct crabtree_info) == 552, "info");
 _Static_assert(sizeof(struct crabtree_insert) == 40, "insert");
 _Static_assert(sizeof(struct crabtree_search) == 24, "search");
 _Static_assert(sizeof(struct crabtree_delete) == 24, "delete");

@@ -141,6 +141,7 @@ static void print_writes(const struct crabtree_info *info)
 		    info->prepare_fences / per);
 	else
 		row("per write", "no write yet");
+	row("", "at most %" PRIu64 " lines", (uint64_t)info->lines_bound);
 }
 
 static bool has_store(const struct crabtree_info *info)
@@ -194,7 +195,7 @@ static void json_numbers(struct json_object *json, const struct crabtree_info *i
 		FIELD(prepare_lines), FIELD(prepare_fences), FIELD(inserts), FIELD(updates),
 		FIELD(deletes), FIELD(searches), FIELD(splits), FIELD(unlinks), FIELD(repairs),
 		FIELD(orders), FIELD(sips), FIELD(sip_lines), FIELD(sip_fences), FIELD(cows),
-		FIELD(cow_lines), FIELD(cow_fences),
+		FIELD(cow_lines), FIELD(cow_fences), FIELD(lines_bound),
 	};
 #undef FIELD
 	size_t i;

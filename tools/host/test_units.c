@@ -423,6 +423,59 @@ static void test_oracle(void)
 	media_destroy(&media);
 }
 
+/* One write after the other in a pool that is nearly full: the dearest of them, in lines */
+static u64 bound_dearest(struct crab_store *store, struct model *m, u64 bound, u64 *seed)
+{
+	struct crab_store_info before, after;
+	u64 dearest = 0, lines;
+	struct crab_old old;
+	u32 i;
+
+	crab_store_info(store, &before);
+	for (i = 0; i < 60000; i++, before = after) {
+		u64 key = m->keys[rng(seed) % m->n], r = rng(seed);
+
+		/* Ups and downs, so that leaves are sparse when the pool is empty */
+		if (r % 100 < (i / 2000 % 2 ? 25 : 80))
+			crab_store_insert(store, key, r, CRAB_INSERT_EITHER, &old);
+		else
+			crab_store_delete(store, key, &old);
+		crab_store_info(store, &after);
+		lines = after.counts.lines - before.counts.lines;
+		tap_check(lines <= bound, "%llu lines, at most %llu", lines, bound);
+		dearest = max(dearest, lines);
+	}
+	return dearest;
+}
+
+/* @than: leaves' worth of lines that the dearest write does need */
+static void test_bound(const char *layout, enum crab_strategy strategy, bool on_demand, u32 than)
+{
+	struct crab_tuning tuning = crab_tuning_default;
+	struct crab_media media = media_create(1 << 16);
+	struct model *m = model_create(4000, MODEL_UNIFORM, 5);
+	struct crab_attach_options options = { .tuning = &tuning };
+	struct crab_attach_report report;
+	struct crab_store_info info;
+	struct crab_store *store;
+	u64 dearest, seed = 7;
+
+	tuning.strategy = strategy;
+	tuning.on_demand = on_demand;
+	store = store_format_attach(&media, "crab", layout, 512);
+	crab_store_detach(store);
+	store = crab_store_attach(&media, &options, &report);
+	crab_store_info(store, &info);
+	dearest = bound_dearest(store, m, info.stats.lines_bound, &seed);
+	tap_check(dearest >= than * 512 / CRAB_LINE, "%llu", dearest);
+	tap_ok(true, "lines of one operation: %s, %s%s: %llu at most, bound %llu", layout,
+	       crab_strategy_name(strategy), on_demand ? ", on demand" : "", dearest,
+	       info.stats.lines_bound);
+	crab_store_detach(store);
+	model_destroy(m);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	const struct crab_engine_ops * const *ops;
@@ -446,5 +499,8 @@ int main(void)
 	for (ops = crab_engines; *ops; ops++)
 		test_interrupted(*ops);
 	test_oracle();
+	test_bound("slotted", CRAB_STRATEGY_AUTO, false, 3);
+	test_bound("sorted", CRAB_STRATEGY_SIP, true, 1);
+	test_bound("sorted", CRAB_STRATEGY_COW, true, 2);
 	return tap_done();
 }

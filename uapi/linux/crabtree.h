@@ -112,6 +112,7 @@ enum crabtree_option {
  * @cow_fences: their fences
  * @strategy: enum crabtree_strategy; no matter for other layouts than "sorted"
  * @options: mask of enum crabtree_option; as @strategy
+ * @lines_bound: cache lines that one operation cleans at most; 0: the engine cleans none
  */
 struct crabtree_info {
 	__u32 size;
@@ -158,6 +159,7 @@ struct crabtree_info {
 	__u64 cow_fences;
 	__u32 strategy;
 	__u32 options;
+	__u64 lines_bound;
 };
 
 /* INSERT: which of the two it may do; both or neither: either */

@@ -588,6 +588,9 @@ int crab_smo_reserve(struct crab_tree *tree);
  */
 int crab_smo_compact(struct crab_write *write);
 
+/** crab_smo_bound() - lines that one operation cleans at most */
+u64 crab_smo_bound(const struct crab_tree *tree);
+
 /** crab_smo_add() - insert into a leaf that is full: split it, or append a leaf */
 int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value);
 

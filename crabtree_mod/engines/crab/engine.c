@@ -387,6 +387,7 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	stats->splits = READ_ONCE(tree->splits);
 	stats->unlinks = READ_ONCE(tree->unlinks);
 	stats->repairs = tree->repairs;
+	stats->lines_bound = crab_smo_bound(tree);
 }
 
 static bool tree_maintain(struct crab_engine *engine)

@@ -355,6 +355,19 @@ int crab_smo_compact(struct crab_write *write)
 	return smo_has_wanted(tree) ? 0 : -ENOSPC;
 }
 
+/*
+ * The dearest write is an insert that finds the pool empty: a merge for each leaf that it
+ * wants, then the split. Each of those leaves is written whole, has a link, and on
+ * demand two leaves' bits are given back where its own is taken.
+ */
+u64 crab_smo_bound(const struct crab_tree *tree)
+{
+	u32 leaves = CRAB_SMO_FRESH + CRAB_POOL_RESERVE + CRAB_SMO_FRESH;
+	u32 bits = tree->base.tuning.on_demand && tree->sorted ? 3 : 0;
+
+	return leaves * (tree->base.geo.leaf_bytes / CRAB_LINE + 1 + bits);
+}
+
 /* Keys that arrive in order: the full last leaf stays full, a fresh one takes the key */
 static int smo_append(struct crab_write *write, struct crab_leaf *last, u64 key, u64 value)
 {
