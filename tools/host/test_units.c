@@ -15,9 +15,11 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "engines/crab/crab.h"
 #include "index.h"
 #include "model.h"
 #include "pool.h"
+#include "store_priv.h"
 #include "tap.h"
 
 /* The index: lows are even numbers, leaves are their own lows plus one, never looked into */
@@ -423,6 +425,39 @@ static void test_oracle(void)
 	media_destroy(&media);
 }
 
+/* With the structure and every leaf locked: who waited for a lock would never come back */
+static void test_lockless(const char *layout)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, "crab", layout, 512);
+	struct crab_tree *tree = crab_tree_of(store->engine);
+	struct crab_record records[256], record;
+	struct crab_cursor cursor;
+	struct crab_leaf *leaf;
+	struct crab_old old;
+	u64 value, i;
+	int got, n = 0;
+
+	for (i = 0; i < 4000; i++)
+		crab_store_insert(store, i * 7919 % 4001, i, CRAB_INSERT_EITHER, &old);
+	mutex_lock(&tree->structure);
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		spin_lock(&leaf->lock);
+	for (i = 0; i < 4001; i++)
+		crab_store_search(store, i, &value);
+	crab_store_seek(store, 4001, CRAB_SEEK_LE, &record);
+	crab_cursor_init(&cursor, 0, ~0ULL);
+	while ((got = crab_cursor_read(store, &cursor, records, ARRAY_SIZE(records))) > 0)
+		n += got;
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		spin_unlock(&leaf->lock);
+	mutex_unlock(&tree->structure);
+	tap_ok(n == 4000 && !got, "%s: search, seek and a scan of %llu leaves take no lock", layout,
+	       tree->leaves);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 /* One write after the other in a pool that is nearly full: the dearest of them, in lines */
 static u64 bound_dearest(struct crab_store *store, struct model *m, u64 bound, u64 *seed)
 {
@@ -499,6 +534,8 @@ int main(void)
 	for (ops = crab_engines; *ops; ops++)
 		test_interrupted(*ops);
 	test_oracle();
+	test_lockless("slotted");
+	test_lockless("sorted");
 	test_bound("slotted", CRAB_STRATEGY_AUTO, false, 3);
 	test_bound("sorted", CRAB_STRATEGY_SIP, true, 1);
 	test_bound("sorted", CRAB_STRATEGY_COW, true, 2);

@@ -71,22 +71,24 @@ static bool leaf_seek(const struct crab_tree *tree, const struct crab_leaf *leaf
  * The record nearest to @at in the leaf that holds it; -ENOENT: go on at @at, which is then
  * the nearest key of the neighbour's, unless @end
  */
-static int seek_leaf(struct crab_reader *reader, u64 *at, enum crab_seek_dir dir,
+static int seek_leaf(struct crab_tree *tree, u64 *at, enum crab_seek_dir dir,
 		     struct crab_record *record, bool *end)
 {
+	struct crab_reader reader = { .tree = tree };
 	struct crab_leaf *leaf;
 	u64 next = 0;
 	int err;
 
 	do {
-		leaf = crab_reader_enter(reader, *at);
+		leaf = crab_reader_enter(&reader, *at);
 		err = PTR_ERR_OR_ZERO(leaf);
 		if (err)
 			continue;
-		if (!leaf_seek(reader->tree, leaf, *at, dir, record))
+		if (!leaf_seek(tree, leaf, *at, dir, record))
 			err = -ENOENT;
 		next = dir == CRAB_SEEK_GE ? READ_ONCE(leaf->high) : READ_ONCE(leaf->low) - 1;
-	} while (!crab_reader_leave(reader));
+	} while (!crab_reader_leave(&reader));
+	crab_reader_end(&reader);
 	*at = next;
 	*end = next == CRAB_KEY_EMPTY;		/* also behind the least low there is, 0 */
 	return err;
@@ -95,33 +97,33 @@ static int seek_leaf(struct crab_reader *reader, u64 *at, enum crab_seek_dir dir
 static int tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		     struct crab_record *record)
 {
-	struct crab_reader reader = { .tree = crab_tree_of(engine) };
 	bool end;
 	int err;
 
 	do {
-		err = seek_leaf(&reader, &key, dir, record, &end);
+		err = seek_leaf(crab_tree_of(engine), &key, dir, record, &end);
 	} while (err == -ENOENT && !end);
-	crab_reader_end(&reader);
 	return err;
 }
 
 /* Records of the leaf that holds @at, all of one moment; @at goes on to the next leaf */
-static int scan_leaf(struct crab_reader *reader, u64 *at, u64 end, struct crab_record *records,
+static int scan_leaf(struct crab_tree *tree, u64 *at, u64 end, struct crab_record *records,
 		     u32 cap, struct crab_record *room)
 {
+	struct crab_reader reader = { .tree = tree };
 	struct crab_leaf *leaf;
 	u64 next = 0;
 	int got;
 
 	do {
-		leaf = crab_reader_enter(reader, *at);
+		leaf = crab_reader_enter(&reader, *at);
 		got = PTR_ERR_OR_ZERO(leaf);
 		if (got)
 			continue;
-		got = crab_leaf_scan(reader, *at, end, records, cap, room);
+		got = crab_leaf_scan(&reader, *at, end, records, cap, room);
 		next = READ_ONCE(leaf->high);
-	} while (!crab_reader_leave(reader));
+	} while (!crab_reader_leave(&reader));
+	crab_reader_end(&reader);
 	if (got >= 0)
 		*at = next;
 	return got;
@@ -130,15 +132,15 @@ static int scan_leaf(struct crab_reader *reader, u64 *at, u64 end, struct crab_r
 static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 		     struct crab_record *records, u32 cap)
 {
-	struct crab_reader reader = { .tree = crab_tree_of(engine) };
+	struct crab_tree *tree = crab_tree_of(engine);
 	struct crab_record *room = NULL;
 	u32 count = 0;
 	int got = 0;
 
 	while (count < cap && start <= end) {
-		got = scan_leaf(&reader, &start, end, records + count, cap - count, room);
+		got = scan_leaf(tree, &start, end, records + count, cap - count, room);
 		if (got == -ENOBUFS) {
-			room = kmalloc_array(reader.tree->slots, sizeof(*room), GFP_NOIO);
+			room = kmalloc_array(tree->slots, sizeof(*room), GFP_NOIO);
 			got = room ? 0 : -ENOMEM;
 		}
 		if (got < 0)
@@ -146,7 +148,6 @@ static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 		count += got;
 		cond_resched();
 	}
-	crab_reader_end(&reader);
 	kfree(room);
 	if (got == -EUCLEAN && count)
 		return count;	/* the next call begins here, and says so */
