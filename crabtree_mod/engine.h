@@ -167,20 +167,20 @@ struct crab_counts {
  * @media: the region
  * @geo: its leaves
  * @counts: of each CPU
- * @prepare: the flow of maintain; its caller serialises
  * @damage: what attach found; does not change afterwards
  * @clean: the store was detached cleanly before this attach
  * @tuning: the store's; set before repair
+ * @prepare: the flow of maintain; its caller serialises. Last, away from what all CPUs read
  */
 struct crab_engine {
 	const struct crab_engine_ops *ops;
 	struct crab_media *media;
 	struct crab_geometry geo;
 	struct crab_counts __percpu *counts;
-	struct crab_flow prepare;
 	struct crab_damage damage;
 	bool clean;
 	struct crab_tuning tuning;
+	struct crab_flow prepare;
 };
 
 /** crab_count() - one more of something, without a line that CPUs share */

@@ -100,47 +100,50 @@ static_assert(offsetof(struct crab_dleaf, slots[CRAB_SLOTTED_BESIDE]) == CRAB_LI
 /**
  * struct crab_tree - an attached engine
  * @base: what the store knows
- * @pool: free leaves, under its own lock
- * @index: internal nodes
- * @structure: of the list, the ranges, the index's changes and all below that changes
- * @first: first leaf of the list, never unlinked; NULL if the head is damaged
- * @last: last leaf
- * @sorted: layout sorted, else slotted
- * @slots: records a leaf can hold
- * @birth: of the youngest leaf
  * @records: live records that attach found
- * @leaves: leaves in the list
  * @bad: quarantined leaves and gaps
- * @splits: since attach
- * @unlinks: since attach
  * @torn: slots that attach found torn
  * @repairs: slots that attach completed
+ * @scratch: room for the records of two leaves and one more; under @structure
+ * @sorted: layout sorted, else slotted
+ * @slots: records a leaf can hold
+ * @index: internal nodes
+ * @pool: free leaves, under its own lock
+ * @structure: of the list, the ranges, the index's changes and all that follows
+ * @first: first leaf of the list, never unlinked; NULL if the head is damaged
+ * @last: last leaf
+ * @birth: of the youngest leaf
+ * @leaves: leaves in the list
+ * @splits: since attach
+ * @unlinks: since attach
  * @wanted: free leaves that a change lacked which gave -ENOSPC
  * @walked: deletes there were when compaction last found nothing
  * @fresh: descriptors at hand for the next change
- * @scratch: room for the records of two leaves and one more
+ *
+ * What every operation reads stands apart from what changes: between them is what attach
+ * alone writes, and the index's own.
  */
 struct crab_tree {
 	struct crab_engine base;
-	struct crab_pool pool;
+	u64 records;
+	u64 bad;
+	u64 torn;
+	u64 repairs;
+	struct crab_record *scratch;
+	bool sorted;
+	u32 slots;
 	struct crab_index index;
+	struct crab_pool pool;
 	struct mutex structure;
 	struct crab_leaf *first;
 	struct crab_leaf *last;
-	bool sorted;
-	u32 slots;
 	u64 birth;
-	u64 records;
 	u64 leaves;
-	u64 bad;
 	u64 splits;
 	u64 unlinks;
-	u64 torn;
-	u64 repairs;
 	u32 wanted;
 	u64 walked;
 	struct crab_leaf *fresh[CRAB_SMO_FRESH];
-	struct crab_record *scratch;
 };
 
 static inline struct crab_tree *crab_tree_of(struct crab_engine *engine)
