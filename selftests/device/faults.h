@@ -27,9 +27,21 @@ static inline void put_word(const char *path, const char *word)
 	close(fd);
 }
 
+/* Does this kernel say which caches may fail? Booted with slub_debug=A... it does */
+static inline bool caches_marked(void)
+{
+	FILE *f = fopen("/sys/kernel/slab/kmalloc-64/failslab", "r");
+	bool marked = f && fgetc(f) == '1';
+
+	if (f)
+		fclose(f);
+	return marked;
+}
+
 /* Any allocation may fail, and none with a trace in the log */
 static inline void faults_init(void)
 {
+	put_word(INJECTION "failslab/cache-filter", caches_marked() ? "Y" : "N");
 	put_word(INJECTION "failslab/ignore-gfp-wait", "N");
 	put_word(INJECTION "failslab/verbose", "0");
 	put_word(INJECTION "fail_page_alloc/ignore-gfp-wait", "N");

@@ -87,6 +87,13 @@ def demo(kernel, cuts, operations):
     return build
 
 
+def leaks(tool, name, scratch):
+    """Leaks that are planted into the module."""
+    tool("kernel", "uml")
+    tool("programs", "amd64")
+    return [os.path.join(HERE, "leaks")]
+
+
 def counts(tool, name, scratch):
     """What the module counts, against the host build."""
     tool("module", "arm64-6.1")
@@ -124,6 +131,7 @@ SUITES = [
     Suite("kunit-uml", "kunit", kunit("uml", "--leaks"), 15),
     Suite("kunit-arm64", "kunit", kunit("arm64-debug"), 39),
     Suite("device-uml", "device", device("uml", "--leaks", tests=UML_TESTS), 40),
+    Suite("leaks-uml", "device", leaks, 50),
     Suite("loading-uml", "device", device("uml", tests="loading"), 3),
     Suite("device-arm64-debug", "device",
           device("arm64-debug", tests="copies signals faults concurrency sample.sh"), 64),
