@@ -48,7 +48,7 @@ static const struct load loads[] = {
 	  SPACE_FULL },
 	{ "long-slotted-1024", { LOAD_SLOTTED, .leaf_bytes = 1024, .keys = 256 }, 12, 6000, 2, 20,
 	  SPACE_FULL },
-	{ "long-sip-512", { LOAD_SORTED(SIP), .leaf_bytes = 512, .keys = 128 }, 12, 4000, 2, 40,
+	{ "long-sip-512", { LOAD_SORTED(SIP), .leaf_bytes = 512, .keys = 128 }, 12, 4000, 2, 10,
 	  SPACE_FULL },
 	{ "long-auto-1024", { LOAD_SORTED(AUTO), .leaf_bytes = 1024, .keys = 256 }, 12, 6000, 2, 20,
 	  SPACE_FULL },
@@ -69,12 +69,12 @@ static int list(const char *tier)
 	const struct space *space;
 	const struct load *load;
 
+	for (load = loads; load->name; load++)	/* they take longest */
+		if (!strcmp(tiers[load->tier], tier))
+			puts(load->name);
 	for (space = spaces; space->name; space++)
 		if (!strcmp(tiers[space->tier], tier))
 			puts(space->name);
-	for (load = loads; load->name; load++)
-		if (!strcmp(tiers[load->tier], tier))
-			puts(load->name);
 	return 0;
 }
 
