@@ -425,7 +425,7 @@ static int ioctl_format(struct crab_call *call)
 
 /* @last is the last field of the first version, for ever */
 static const struct crab_ioctl crab_ioctls[] = {
-	VERB(CRABTREE_INFO, info, options, 0, VERB_OUT, ioctl_info),
+	VERB(CRABTREE_INFO, info, lines_bound, 0, VERB_OUT, ioctl_info),
 	VERB(CRABTREE_INSERT, insert, reserved,
 	     CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE, VERB_WRITE | VERB_OUT,
 	     ioctl_insert),

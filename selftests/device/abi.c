@@ -125,7 +125,7 @@ struct ioc {
 };
 
 static const struct ioc iocs[] = {
-	{ "INFO", CRABTREE_INFO, 0xC220CB10, 544, info_fields, 0, 0 },
+	{ "INFO", CRABTREE_INFO, 0xC228CB10, 552, info_fields, 0, 0 },
 	{ "INSERT", CRABTREE_INSERT, 0xC028CB11, 40, insert_fields, 3,
 	  offsetof(struct crabtree_insert, reserved) },
 	{ "SEARCH", CRABTREE_SEARCH, 0xC018CB12, 24, search_fields, 3, 0 },
