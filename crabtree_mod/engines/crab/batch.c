@@ -107,17 +107,32 @@ static u32 batch_hold(struct batch *b, struct crab_leaf *leaf)
 	return b->holds++;
 }
 
+static int batch_lookup(struct batch *b, struct crab_leaf *leaf, struct crab_batch_op *op)
+{
+	return crab_leaf_holds(leaf, op->key) ?
+	       crab_leaf_lookup(b->write.tree, leaf, op->key, &op->value) : -EAGAIN;
+}
+
+/*
+ * Of a leaf of the epoch, or with no leaf locked like any reader. Otherwise with its lock, if it is
+ * to be had: on PREEMPT_RT, to look at an odd count is to wait for its writer.
+ */
 static int batch_search(struct batch *b, struct crab_leaf *leaf, struct crab_batch_op *op)
 {
 	unsigned int seq;
 	int err;
 
 	if (batch_which(b, leaf) < BATCH_GROUP)
-		return crab_leaf_holds(leaf, op->key) ?
-		       crab_leaf_lookup(b->write.tree, leaf, op->key, &op->value) : -EAGAIN;
+		return batch_lookup(b, leaf, op);
+	if (b->holds) {
+		if (!spin_trylock(&leaf->lock))
+			return -EAGAIN;
+		err = batch_lookup(b, leaf, op);
+		spin_unlock(&leaf->lock);
+		return err;
+	}
 	seq = raw_seqcount_begin(&leaf->seq);
-	err = crab_leaf_holds(leaf, op->key) ?
-	      crab_leaf_lookup(b->write.tree, leaf, op->key, &op->value) : -EAGAIN;
+	err = batch_lookup(b, leaf, op);
 	return read_seqcount_retry(&leaf->seq, seq) ? -EAGAIN : err;
 }
 
