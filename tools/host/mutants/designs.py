@@ -55,7 +55,7 @@ DESIGNS = [
 	if (!tree->sorted)
 		crab_order_halve(tree->scratch, count, (count + 1) / 2);
 	smo_replace(write, &smo, leaf, leaf, count, (count + 1) / 2);
-	tree->splits++;
+	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;""", SPLIT_LEAVES_BEHIND),
         Edit(SLOTTED, "key == CRAB_KEY_EMPTY || value == void_value",
              "key == CRAB_KEY_EMPTY || value == void_value || key - low >= span"),
