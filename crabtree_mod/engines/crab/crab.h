@@ -285,6 +285,7 @@ void crab_leaf_unlock_pair(struct crab_leaf *left, struct crab_leaf *right);
 
 /**
  * crab_leaf_begin() - a write section of a locked leaf: readers wait for its end
+ * @leaf: the leaf
  *
  * Raw, because a batch has several at a time.
  */
@@ -431,6 +432,9 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 
 /**
  * crab_slotted_place() - where a key stands or could stand
+ * @tree: the tree
+ * @leaf: the leaf
+ * @key: the key
  * Return: its slot; or ~slot of the first free one, which is fetched; ~slots if the leaf is full.
  */
 int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
@@ -626,6 +630,8 @@ int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh
 
 /**
  * crab_smo_bypass() - unlink @leaf, whose records are elsewhere or gone
+ * @write: the write
+ * @leaf: the leaf
  *
  * It and the leaf before it are locked and in a write section.
  */
