@@ -11,7 +11,7 @@
 #   make tools			crabctl and libcrabtree
 #   make host			L0-L5 in user space, and their tests
 #   make crash			every crash state of small stores, and the kill matrix
-#   make crash-full		the same at length; twenty minutes of two CPUs
+#   make crash-full		the same at length; fifty minutes of CPU time
 #   make mutants		each clean and fence is left out in turn: which test notices?
 #   make mutants-page		the same, into Documentation/design/crash-matrix.rst
 #   make kunit			the KUnit suites in user-mode Linux
