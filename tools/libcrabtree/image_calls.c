@@ -14,6 +14,8 @@
 #include <linux/err.h>
 #include <string.h>
 
+#define BATCH_CHUNK	64	/* operations of a batch, on the stack */
+
 static int attach(struct image *image)
 {
 	struct crab_attach_options options = { .readonly = image->readonly };
@@ -156,45 +158,60 @@ static int call_scan(struct image *image, struct crabtree_scan *scan)
 	return n < 0 ? n : 0;
 }
 
-static void batch_insert(struct image *image, struct crabtree_batch_op *op)
+/* One operation of a batch, in the store's terms */
+static void batch_ask(const struct crabtree_batch_op *from, struct crab_batch_op *op)
 {
-	struct crabtree_insert insert = { .flags = op->flags, .key = op->key, .value = op->value };
-
-	op->status = call_insert(image, &insert);
-	op->existed = insert.existed;
-	op->old_value = insert.old_value;
-}
-
-static void batch_op(struct image *image, struct crabtree_batch_op *op)
-{
-	struct crab_old old = { 0 };
-
-	switch (op->verb) {
-	case CRABTREE_BATCH_INSERT:
-		batch_insert(image, op);
-		return;
+	*op = (struct crab_batch_op) {
+		.key = from->key, .value = from->value, .status = from->flags ? -EINVAL : 0,
+	};
+	switch (from->verb) {
 	case CRABTREE_BATCH_SEARCH:
-		op->status = op->flags ? -EINVAL :
-			     crab_store_search(image->store, op->key, (u64 *)&op->value);
-		return;
+		op->verb = CRAB_VERB_SEARCH;
+		break;
+	case CRABTREE_BATCH_INSERT:
+		op->verb = CRAB_VERB_INSERT;
+		op->status = insert_mode(from->flags, &op->mode);
+		break;
 	case CRABTREE_BATCH_DELETE:
-		op->status = op->flags ? -EINVAL : crab_store_delete(image->store, op->key, &old);
-		op->old_value = old.value;
-		return;
+		op->verb = CRAB_VERB_DELETE;
+		break;
 	default:
 		op->status = -EINVAL;
 	}
 }
 
+static void batch_answer(const struct crab_batch_op *op, struct crabtree_batch_op *to)
+{
+	to->status = op->status;
+	to->existed = op->verb == CRAB_VERB_INSERT && op->old.existed;
+	to->old_value = op->old.existed ? op->old.value : 0;
+	if (op->verb == CRAB_VERB_SEARCH && !op->status)
+		to->value = op->value;
+}
+
+static void batch_chunk(struct image *image, struct crabtree_batch_op *ops, u32 n)
+{
+	struct crab_batch_op chunk[BATCH_CHUNK];
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		batch_ask(&ops[i], &chunk[i]);
+	crab_store_batch(image->store, chunk, n);
+	for (i = 0; i < n; i++)
+		batch_answer(&chunk[i], &ops[i]);
+}
+
 static int call_batch(struct image *image, struct crabtree_batch *batch)
 {
 	struct crabtree_batch_op *ops = (void *)(uintptr_t)batch->ops;
-	u32 i;
+	u32 done, n;
 
 	if (batch->flags || batch->count > CRABTREE_BATCH_MAX)
 		return -EINVAL;
-	for (i = 0; i < batch->count; i++)
-		batch_op(image, &ops[i]);
+	for (done = 0; done < batch->count; done += n) {
+		n = batch->count - done < BATCH_CHUNK ? batch->count - done : BATCH_CHUNK;
+		batch_chunk(image, ops + done, n);
+	}
 	batch->done = batch->count;
 	return 0;
 }
