@@ -9,6 +9,7 @@
 
 #define CONF_KEYS	48
 #define CONF_STEPS	3000
+#define CONF_BATCH	40	/* more than an engine may do at once */
 
 struct conf {
 	const struct crab_engine_ops *ops;
@@ -90,6 +91,92 @@ static void conf_verbs(struct kunit *test)
 	crab_test_expect(test, 5, -ENOENT, 0);
 	KUNIT_EXPECT_EQ(test, crab_store_delete(t->store, CRAB_KEY_EMPTY, &old), -EINVAL);
 	crab_test_expect_check(test, 0);
+}
+
+/* One operation of a batch, and what it must say */
+struct conf_ask {
+	enum crab_verb verb;
+	enum crab_insert_mode mode;
+	u64 key;
+	u64 value;
+	int status;
+	bool existed;
+	u64 old;
+};
+
+/* The same contract in one call, with what is refused in between */
+static const struct conf_ask conf_asks[] = {
+	{ CRAB_VERB_INSERT, CRAB_INSERT_REPLACE, 5, 50, -ENOENT, false, 0 },
+	{ CRAB_VERB_SEARCH, 0, 5, 0, -ENOENT, false, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_CREATE, 5, 50, 0, false, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_CREATE, 5, 51, -EEXIST, true, 50 },
+	{ CRAB_VERB_SEARCH, 0, 5, 50, 0, false, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_EITHER, CRAB_KEY_EMPTY, 1, -EINVAL, false, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_REPLACE, 5, 51, 0, true, 50 },
+	{ CRAB_VERB_DELETE, 0, 6, 0, -ENOENT, false, 0 },
+	{ CRAB_VERB_DELETE, 0, 5, 0, 0, true, 51 },
+	{ CRAB_VERB_DELETE, 0, 5, 0, -ENOENT, false, 0 },
+	{ CRAB_VERB_DELETE, 0, CRAB_KEY_EMPTY, 0, -EINVAL, false, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_EITHER, 5, 52, 0, false, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_EITHER, 5, 53, 0, true, 52 },
+	{ CRAB_VERB_SEARCH, 0, CRAB_KEY_EMPTY, 0, -EINVAL, false, 0 },
+	{ CRAB_VERB_SEARCH, 0, 5, 53, 0, false, 0 },
+};
+
+static void conf_batch(struct kunit *test)
+{
+	struct crab_batch_op *op, *ops = kunit_kzalloc(test, sizeof(*ops) * CONF_BATCH, GFP_KERNEL);
+	struct crab_test *t = test->priv;
+	const struct conf_ask *ask;
+	u32 i;
+
+	conf_begin(test);
+	KUNIT_ASSERT_NOT_NULL(test, ops);
+	for (i = 0; i < ARRAY_SIZE(conf_asks); i++) {
+		ask = &conf_asks[i];
+		ops[i] = (struct crab_batch_op) {
+			.verb = ask->verb, .mode = ask->mode, .key = ask->key,
+			.value = ask->verb == CRAB_VERB_INSERT ? ask->value : 0,
+			.old = { .existed = true, .value = 0xbad },
+		};
+	}
+	ops[i] = (struct crab_batch_op) { .verb = CRAB_VERB_DELETE, .key = 5, .status = -EPERM };
+	crab_store_batch(t->store, ops, ARRAY_SIZE(conf_asks) + 1);
+	for (i = 0; i < ARRAY_SIZE(conf_asks); i++) {
+		ask = &conf_asks[i];
+		op = &ops[i];
+		KUNIT_EXPECT_EQ_MSG(test, op->status, ask->status, "operation %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, op->old.existed, ask->existed, "operation %u", i);
+		if (ask->existed)
+			KUNIT_EXPECT_EQ(test, op->old.value, ask->old);
+		if (ask->verb == CRAB_VERB_SEARCH && !ask->status)
+			KUNIT_EXPECT_EQ(test, op->value, ask->value);
+	}
+	KUNIT_EXPECT_EQ(test, ops[i].status, -EPERM);
+	crab_test_expect(test, 5, 0, 53);
+	crab_test_expect_check(test, 1);
+}
+
+/* What is read-only is read, and says no to the rest */
+static void conf_batch_readonly(struct kunit *test)
+{
+	struct crab_batch_op ops[] = {
+		{ .verb = CRAB_VERB_INSERT, .key = 1, .value = 11 },
+		{ .verb = CRAB_VERB_DELETE, .key = 1 },
+		{ .verb = CRAB_VERB_SEARCH, .key = 1 },
+	};
+	struct crab_test *t = test->priv;
+	bool is_volatile = conf_begin(test);
+
+	KUNIT_ASSERT_EQ(test, crab_test_put(test, 1, 10), 0);
+	crab_test_cut(test);
+	crab_test_attach(test, true);
+	crab_store_batch(t->store, ops, ARRAY_SIZE(ops));
+	KUNIT_EXPECT_EQ(test, ops[0].status, -EROFS);
+	KUNIT_EXPECT_EQ(test, ops[1].status, -EROFS);
+	KUNIT_EXPECT_EQ(test, ops[2].status, is_volatile ? -ENOENT : 0);
+	if (!is_volatile)
+		KUNIT_EXPECT_EQ(test, ops[2].value, 10ULL);
 }
 
 static void conf_scan(struct kunit *test, const struct conf_model *m, u32 from, u32 to,
@@ -188,8 +275,69 @@ static void conf_history(struct kunit *test)
 	}
 }
 
+/* Operation @op of a batch, against the model */
+static void conf_batched(struct kunit *test, struct conf_model *m,
+			 const struct crab_batch_op *op, u32 at)
+{
+	bool delete = op->verb == CRAB_VERB_DELETE;
+
+	if (op->status == -ENOSPC && !delete && !m->there[at])
+		return;
+	KUNIT_EXPECT_EQ(test, op->status, delete && !m->there[at] ? -ENOENT : 0);
+	KUNIT_EXPECT_EQ(test, op->old.existed, m->there[at]);
+	if (m->there[at])
+		KUNIT_EXPECT_EQ(test, op->old.value, m->value[at]);
+	m->count += !delete - m->there[at];
+	m->there[at] = !delete;
+	m->value[at] = op->value;
+}
+
+/* Writes of few keys or of many, in one call; returns how many found no room */
+static u32 conf_some(struct kunit *test, struct conf_model *m, struct crab_batch_op *ops,
+		     u32 deletes)
+{
+	u32 keys = 1 + conf_random(m) % CONF_KEYS, from = conf_random(m) % CONF_KEYS, i, full = 0;
+	struct crab_test *t = test->priv;
+	u32 at[CONF_BATCH];
+	u64 r;
+
+	for (i = 0; i < CONF_BATCH; i++) {
+		r = conf_random(m);
+		at[i] = (from + r % keys) % CONF_KEYS;
+		ops[i] = (struct crab_batch_op) {
+			.verb = (r >> 8) % 16 < deletes ? CRAB_VERB_DELETE : CRAB_VERB_INSERT,
+			.key = conf_key(at[i]), .value = r >> 20,
+		};
+	}
+	crab_store_batch(t->store, ops, CONF_BATCH);
+	for (i = 0; i < CONF_BATCH; i++) {
+		conf_batched(test, m, &ops[i], at[i]);
+		full += ops[i].status == -ENOSPC;
+	}
+	return full;
+}
+
+/* Batches longer than a group, fuller and emptier by turns, beyond what the pool has */
+static void conf_batches(struct kunit *test)
+{
+	struct crab_batch_op *ops = kunit_kzalloc(test, sizeof(*ops) * CONF_BATCH, GFP_KERNEL);
+	struct conf_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	u32 i, full = 0;
+
+	KUNIT_ASSERT_TRUE(test, ops && m);
+	conf_begin(test);
+	for (i = 0; i < CONF_STEPS / CONF_BATCH; i++) {
+		full += conf_some(test, m, ops, i / 16 % 2 ? 11 : 2);
+		conf_compare(test, m);
+	}
+	KUNIT_EXPECT_GT(test, full, 0);
+}
+
 static struct kunit_case conformance_cases[] = {
 	KUNIT_CASE_PARAM(conf_verbs, conf_params),
+	KUNIT_CASE_PARAM(conf_batch, conf_params),
+	KUNIT_CASE_PARAM(conf_batch_readonly, conf_params),
+	KUNIT_CASE_PARAM(conf_batches, conf_params),
 	KUNIT_CASE_PARAM(conf_history, conf_params),
 	{}
 };

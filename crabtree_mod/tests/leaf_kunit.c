@@ -68,6 +68,29 @@ static void leaf_costs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, info->counts.deletes, 1ULL);
 }
 
+/* A batch: one line each, and one fence for all */
+static void leaf_batch_costs(struct kunit *test)
+{
+	struct crab_test *t = test->priv;
+	struct crab_batch_op *ops = kunit_kzalloc(test, 16 * sizeof(*ops), GFP_KERNEL);
+	struct crab_counts before, after;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, ops);
+	crab_test_cut(test);
+	KUNIT_ASSERT_EQ(test, crab_test_resize(test, 512), 0);
+	crab_test_format(test, "crab", "slotted", 512);
+	for (i = 0; i < 16; i++)
+		ops[i] = (struct crab_batch_op) { .verb = CRAB_VERB_INSERT, .key = i, .value = i };
+	before = crab_test_counts(test);
+	crab_store_batch(t->store, ops, 16);
+	after = crab_test_counts(test);
+	KUNIT_EXPECT_EQ(test, after.lines - before.lines, 16ULL);
+	KUNIT_EXPECT_EQ(test, after.fences - before.fences, 1ULL);
+	KUNIT_EXPECT_EQ(test, after.inserts - before.inserts, 16ULL);
+	crab_test_expect_check(test, 16);
+}
+
 /* The value of free slots is as good as any: the leaf takes another one */
 static void leaf_void(struct kunit *test)
 {
@@ -127,6 +150,7 @@ static void leaf_halves(struct kunit *test)
 static struct kunit_case leaf_cases[] = {
 	KUNIT_CASE(leaf_records),
 	KUNIT_CASE(leaf_costs),
+	KUNIT_CASE(leaf_batch_costs),
 	KUNIT_CASE(leaf_void),
 	KUNIT_CASE(leaf_any_value),
 	KUNIT_CASE(leaf_halves),

@@ -19,6 +19,7 @@
 
 #define LEAVES		64
 #define OPS		20000	/* of the mixed phases, a round */
+#define BATCH		40	/* operations of a batch: more than one group */
 
 struct run {
 	const struct crab_engine_ops *ops;
@@ -110,6 +111,66 @@ static void run_search(struct run *run, u32 at)
 	tap_check(err || value == m->values[at], "key %llu: %llu", m->keys[at], value);
 }
 
+static void batch_make(struct run *run, struct crab_batch_op *op, u32 at)
+{
+	u64 r = rng(&run->seed);
+
+	*op = (struct crab_batch_op) {
+		.verb = r % 4 < 2 ? CRAB_VERB_INSERT : r % 4 - 1,
+		.mode = (r >> 2) % 4 < 2 ? CRAB_INSERT_EITHER : (r >> 2) % 4 - 1,
+		.key = run->model->keys[at], .value = run_value(run),
+		.old = { .existed = true, .value = 0xbad },
+	};
+}
+
+static int batch_status(const struct crab_batch_op *op, bool there)
+{
+	if (op->verb != CRAB_VERB_INSERT)
+		return there ? 0 : -ENOENT;
+	if (there)
+		return op->mode == CRAB_INSERT_CREATE ? -EEXIST : 0;
+	return op->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
+}
+
+/* What one operation of a batch says, and what it does to the model */
+static void batch_judge(struct run *run, const struct crab_batch_op *op, u32 at)
+{
+	struct model *m = run->model;
+	bool there = m->there[at];
+	u64 was = op->verb == CRAB_VERB_SEARCH ? op->value : op->old.value;
+	int status = batch_status(op, there);
+
+	run->done++;
+	if (op->status == -ENOSPC && op->verb == CRAB_VERB_INSERT && !there && !status)
+		return;
+	tap_check(op->status == status, "key %llu: %d not %d", op->key, op->status, status);
+	tap_check(op->verb == CRAB_VERB_SEARCH || op->old.existed == there, "key %llu", op->key);
+	tap_check(!there || was == m->values[at], "key %llu: %llu", op->key, was);
+	if (status || op->verb == CRAB_VERB_SEARCH)
+		return;
+	if (op->verb == CRAB_VERB_INSERT)
+		model_put(m, at, op->value);
+	else
+		model_drop(m, at);
+}
+
+/* Of few keys, or of many; side by side, or anywhere */
+static void run_batch(struct run *run)
+{
+	u64 r = rng(&run->seed);
+	u32 n = 1 + r % BATCH, keys = 1 + (r >> 8) % BATCH, stride = r >> 16 & 1 ? 1 : 997;
+	u32 from = run_pick(run), at[BATCH], i;
+	struct crab_batch_op ops[BATCH];
+
+	for (i = 0; i < n; i++) {
+		at[i] = (from + rng(&run->seed) % keys * stride) % run->model->n;
+		batch_make(run, &ops[i], at[i]);
+	}
+	crab_store_batch(run->store, ops, n);
+	for (i = 0; i < n; i++)
+		batch_judge(run, &ops[i], at[i]);
+}
+
 static void run_scan(struct run *run)
 {
 	u64 start = run->model->keys[run_pick(run)], end = run->model->keys[run_pick(run)];
@@ -137,6 +198,8 @@ static void run_step(struct run *run, u32 bias)
 
 	if (r % 64 == 0)
 		run_scan(run);
+	else if (r % 64 == 1)
+		run_batch(run);
 	else if (r % 64 < 4)
 		run_seek(run);
 	else if (r % 64 < 12)
@@ -201,12 +264,22 @@ static void run_fill(struct run *run, bool down)
 	tap_check(full, "%u keys did not fill it", m->n);
 }
 
+/* In a batch too, whatever of it finds no room */
+static void run_full_batches(struct run *run)
+{
+	u32 i;
+
+	for (i = 0; i < 16; i++)
+		run_batch(run);
+}
+
 /* When no insert succeeds, every update and delete must */
 static void run_full(struct run *run)
 {
 	struct model *m = run->model;
 	u32 at, deleted = 0;
 
+	run_full_batches(run);
 	for (at = 0; at < m->n; at++)
 		if (m->there[at])
 			tap_check(run_insert(run, at, run_value(run), CRAB_INSERT_REPLACE),
