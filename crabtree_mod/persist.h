@@ -37,7 +37,7 @@ enum crab_point {
 	CRAB_P3_SUPER,		/* one superblock copy whole, and what attach repaired before it */
 	CRAB_P4_FOUND,		/* what attach read, before anything is built on it */
 	CRAB_P5_PREPARED,	/* landmarks of a free leaf, before the pool hands it out */
-	CRAB_P6_RECORD,		/* one slot: insert, update, delete */
+	CRAB_P6_RECORD,		/* a slot, or those of an epoch: insert, update, delete */
 	CRAB_P7_FRESH,		/* fresh leaves whole, before P8 links them */
 	CRAB_P8_LINKED,		/* the predecessor's link; what it bypasses is free after it */
 	CRAB_P9_SHIFTED,	/* a line that received a record, before its old place changes */
