@@ -6,6 +6,9 @@
  * the content after it (once it returned: after); the verifier finds nothing;
  * another attach repairs nothing and finds the same; operations go on; and all
  * of this again where the recovery itself, or the operation after it, is cut.
+ * Of a batch each key may be in any of the states that its own operations lead through,
+ * whatever the other keys are in. Batches of many have more images than can be tried:
+ * some are, chosen at random.
  * Where leaves are allocated on demand, the bitmap has every leaf of the list, and no
  * other once an operation has returned.
  */
@@ -26,6 +29,7 @@
 
 #define CRASH_NODES	4096
 #define CRASH_BUDGET	200000
+#define CRASH_SAMPLES	64	/* images of a moment of a longer one */
 
 const struct crash_setup crash_slotted = {
 	.layout = "slotted", .model = CRAB_SHADOW_MODEL_WORD, .leaf_bytes = 128,
@@ -54,6 +58,7 @@ enum crash_bitmap {
 struct crash_trial {
 	struct crash *crash;
 	const struct crash_content *allowed[2];
+	const struct crash_batch *batch;	/* or each key on its way through it, or NULL */
 	bool blank;			/* or no store at all: a FORMAT was cut */
 	enum crash_bitmap bitmap;
 	u32 depth;			/* cuts that may still follow this one */
@@ -61,6 +66,7 @@ struct crash_trial {
 
 static const char * const verb_names[CRASH_VERBS] = {
 	"insert", "insert void", "delete", "maintain", "reattach", "cut", "survive", "format",
+	"batch",
 };
 
 __printf(2, 3)
@@ -214,6 +220,16 @@ static int store_judge(struct crash *c, struct crab_store *store,
 	return 0;
 }
 
+/* May that be found? */
+static bool trial_allows(const struct crash_trial *t, const struct crash_content *found)
+{
+	const struct crash *c = t->crash;
+
+	if (t->batch)
+		return crash_batch_leads(t->batch, c->setup.keys, t->allowed[0], found);
+	return content_equal(c, found, t->allowed[0]) || content_equal(c, found, t->allowed[1]);
+}
+
 bool crash_holds(struct crash *c)
 {
 	struct crash_content found;
@@ -320,7 +336,7 @@ static int crash_judge_store(struct crash_trial *t, struct crab_store *store,
 	c->counts.repairs += info.stats.repairs;
 	err = report->verdict == CRAB_VERDICT_GOOD ? content_read(c, store, found) :
 						     crash_say(c, "attach: %s", report->reason);
-	if (!err && !content_equal(c, found, t->allowed[0]) && !content_equal(c, found, t->allowed[1]))
+	if (!err && !trial_allows(t, found))
 		err = crash_say(c, "recovered content is neither the one before nor the one after");
 	if (!err)
 		err = store_judge(c, store, found);
@@ -344,6 +360,30 @@ static int crash_judge_store(struct crash_trial *t, struct crab_store *store,
 	return store ? 0 : -1;
 }
 
+/* Some images of one moment */
+static int sample_point(struct crash_trial *t, const struct crash_point *at)
+{
+	struct crash *c = t->crash;
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < CRASH_SAMPLES && !err; i++) {
+		crab_shadow_restore(c->shadow, at->image);
+		c->shadow->seed = c->seed + i * 0x9e3779b97f4a7c15ULL;
+		crab_shadow_crash(c->shadow);
+		c->counts.sampled++;
+		err = crash_judge(c->shadow, t);
+	}
+	return err;
+}
+
+static int explore_point(struct crash_trial *t, const struct crash_point *at)
+{
+	if (t->batch && t->batch->n > CRASH_TOGETHER)
+		return sample_point(t, at);
+	return crab_shadow_explore(t->crash->shadow, at->image, crash_judge, t, CRASH_BUDGET);
+}
+
 /* Every image of every moment */
 static int explore_points(struct crash_trial *t, struct crash_points *points)
 {
@@ -356,7 +396,7 @@ static int explore_points(struct crash_trial *t, struct crash_points *points)
 	for (i = 0; i < points->count && !err; i++) {
 		at = &points->at[i];
 		images = c->shadow->counts.images;
-		err = crab_shadow_explore(c->shadow, at->image, crash_judge, t, CRASH_BUDGET);
+		err = explore_point(t, at);
 		c->counts.largest = max(c->counts.largest, c->shadow->counts.images - images);
 		if (err == -E2BIG) {
 			c->gave_up = true;
@@ -475,11 +515,12 @@ static int explore_trials(struct crash_trial *during, struct crash_points *point
 /* The moments of an operation, and the one at its end, at which only @after may be found */
 static int explore_moments(struct crash *c, struct crash_points *points,
 			   const struct crash_content *before, const struct crash_content *after,
-			   bool blank, u32 depth)
+			   const struct crash_batch *batch, bool blank, u32 depth)
 {
-	bool bitmap = c->setup.tuning.on_demand && c->op.verb <= CRASH_DELETE;
+	bool bitmap = c->setup.tuning.on_demand &&
+		      (c->op.verb <= CRASH_DELETE || c->op.verb == CRASH_BATCH);
 	struct crash_trial during = {
-		.crash = c, .allowed = { before, after }, .blank = blank,
+		.crash = c, .allowed = { before, after }, .batch = batch, .blank = blank,
 		.bitmap = bitmap ? CRASH_BITMAP_COVERS : CRASH_BITMAP_ANY, .depth = depth - 1,
 	};
 	struct crash_trial done = {
@@ -490,14 +531,20 @@ static int explore_moments(struct crash *c, struct crash_points *points,
 	return explore_trials(&during, points, &done);
 }
 
+/* The batch that was stopped, or NULL */
+static const struct crash_batch *stopped_batch(const struct crash *c)
+{
+	return c->batches && c->op.value % 8 == 3 ? &c->batch : NULL;
+}
+
 /* The same of the attach of what survived, which made up its mind: c->content */
 static int explore_recovery(struct crash *c, struct crash_points *points,
 			    const struct crash_content *before,
 			    const struct crash_content *after, u32 depth)
 {
 	struct crash_trial during = {
-		.crash = c, .allowed = { before, after }, .blank = c->op.value % 8 == 7,
-		.depth = depth - 1,
+		.crash = c, .allowed = { before, after }, .batch = stopped_batch(c),
+		.blank = c->op.value % 8 == 7, .depth = depth - 1,
 	};
 	struct crash_trial done = {
 		.crash = c, .allowed = { &c->content, &c->content }, .depth = depth - 1,
@@ -518,10 +565,26 @@ static int explore_op(struct crash *c, struct crab_store *store, const struct cr
 	crash_collect(c, NULL);
 	if (points) {
 		if (!err)
-			err = explore_moments(c, points, &before, content, false, depth);
+			err = explore_moments(c, points, &before, content, NULL, false, depth);
 		points_free(points);
 	}
 	return err;
+}
+
+/* Batches */
+
+static int batch_apply(struct crash *c)
+{
+	const char *what = NULL;
+	u32 i;
+
+	crash_batch_make(c);
+	crab_store_batch(c->store, c->batch.ops, c->batch.n);
+	for (i = 0; i < c->batch.n && !what; i++) {
+		what = crash_batch_judge(&c->batch, i, &c->content);
+		c->counts.full += c->batch.ops[i].status == -ENOSPC;
+	}
+	return what ? crash_say(c, "operation %u of the batch %s", i - 1, what) : 0;
 }
 
 /* Operations of the run */
@@ -595,11 +658,13 @@ static int step_format(struct crash *c)
 	return 0;
 }
 
-/* What stops: an insert, a delete, an attach after a detach, or a FORMAT */
+/* What stops: an insert, a delete, a batch, an attach after a detach, or a FORMAT */
 static int crash_stopped(struct crash *c)
 {
 	struct crash_op op = { .key = c->op.key, .value = c->op.value };
 
+	if (stopped_batch(c))
+		return batch_apply(c);
 	switch (c->op.value % 8) {
 	case 0:
 	case 4:
@@ -651,10 +716,13 @@ static int crash_attach_stopped(struct crash *c)
 /* After that the content is that of @before or c->content, and now both */
 static int crash_resume(struct crash *c, const struct crash_content *before)
 {
+	const struct crash_trial stopped = {
+		.crash = c, .allowed = { before, &c->content }, .batch = stopped_batch(c),
+	};
 	struct crash_content found;
 	int err = crash_attach_stopped(c) ?: content_read(c, c->store, &found);
 
-	if (!err && !content_equal(c, &found, before) && !content_equal(c, &found, &c->content))
+	if (!err && !trial_allows(&stopped, &found))
 		err = crash_say(c, "content is neither the one before nor the one after");
 	c->content = found;
 	return err;
@@ -699,6 +767,8 @@ static int step_other(struct crash *c)
 		return step_maintain(c);
 	case CRASH_REATTACH:
 		return step_reattach(c);
+	case CRASH_BATCH:
+		return batch_apply(c);
 	default:
 		return step_format(c);
 	}
@@ -727,6 +797,7 @@ bool crash_step(struct crash *c, const struct crash_op *op, u32 depth)
 		crash_collect(c, NULL);
 		if (!err)
 			err = explore_moments(c, points, &before, &c->content,
+					      op->verb == CRASH_BATCH ? &c->batch : NULL,
 					      op->verb == CRASH_FORMAT, depth);
 		points_free(points);
 		if (!err && !c->store)
@@ -739,21 +810,11 @@ bool crash_step(struct crash *c, const struct crash_op *op, u32 depth)
 	return !err;
 }
 
-/* The void of some leaf: a value that makes an insert or update replace its leaf */
-static u64 crash_void(struct crash *c, u64 r)
-{
-	u64 leaves = (c->media.size - CRAB_POOL_OFFSET) / c->setup.leaf_bytes;
-	const struct crab_dhead *head = (const void *)(c->media.base + CRAB_POOL_OFFSET +
-						       r % leaves * c->setup.leaf_bytes);
-
-	return le64_to_cpu(head->void_value);
-}
-
 struct crash_op crash_next(struct crash *c)
 {
 	u64 r = rng(&c->seed);
 	struct crash_op op = { .key = (r >> 8) % c->setup.keys, .value = (r >> 16) % 8 };
-	u32 grow = c->step / c->setup.keys % 2 ? 10 : 46;		/* fill, drain, fill, ... */
+	u32 grow = crash_grows(c) ? 46 : 10;
 	u32 i;
 
 	if (op.value > 2)

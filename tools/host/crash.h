@@ -14,6 +14,8 @@
 #define CRASH_KEYS_DEFAULT	32
 #define CRASH_POINTS		512	/* in one operation */
 #define CRASH_SAID		512
+#define CRASH_BATCH_MOST	16	/* operations of a batch */
+#define CRASH_TOGETHER		4	/* of so many every image is tried; of more, some */
 
 enum crash_verb {
 	CRASH_INSERT,		/* or update */
@@ -24,13 +26,21 @@ enum crash_verb {
 	CRASH_CUT,		/* lose power for good, at a moment of an operation or an attach */
 	CRASH_SURVIVE,		/* stop there, and attach what the caches hold */
 	CRASH_FORMAT,
+	CRASH_BATCH,		/* some inserts, updates, deletes and searches in one call */
 	CRASH_VERBS
 };
 
 struct crash_op {
 	enum crash_verb verb;
 	u32 key;		/* index */
-	u64 value;
+	u64 value;		/* of a batch: what it is made of */
+};
+
+/* One batch; each operation has a key by index, too */
+struct crash_batch {
+	u32 n;
+	u32 key[CRASH_BATCH_MOST];
+	struct crab_batch_op ops[CRASH_BATCH_MOST];
 };
 
 struct crash_content {
@@ -50,6 +60,7 @@ struct crash_counts {
 	u64 splits;
 	u64 unlinks;
 	u64 largest;		/* images at one point */
+	u64 sampled;		/* images chosen at random: of batches of too many */
 };
 
 /**
@@ -79,6 +90,8 @@ extern const struct crash_setup crash_slotted;
  * @format_every: operations from one FORMAT to the next
  * @often: what is done more often than it would be
  * @often_every: operations from one to the next; 0: it is not
+ * @batches: operations of a batch at most; 0: there is none
+ * @batch: the last one
  * @step: operations so far
  * @op: the one that runs
  * @points: where the moments of the running code are collected, or NULL
@@ -97,6 +110,8 @@ struct crash {
 	u32 format_every;
 	enum crash_verb often;
 	u32 often_every;
+	u32 batches;
+	struct crash_batch batch;
 	u32 step;
 	struct crash_op op;
 	struct crash_counts counts;
@@ -124,6 +139,26 @@ bool crash_step(struct crash *crash, const struct crash_op *op, u32 depth);
 
 /** crash_run() - random operations until @steps; false if one found anything */
 bool crash_run(struct crash *crash, u32 steps, u32 depth);
+
+/** crash_grows() - more inserts than deletes; then fewer, and so on */
+static inline bool crash_grows(const struct crash *crash)
+{
+	return crash->step / crash->setup.keys % 2 == 0;
+}
+
+/** crash_void() - the void of some leaf: a value that makes an insert or update replace its leaf */
+u64 crash_void(struct crash *crash, u64 r);
+
+/** crash_batch_make() - the batch of crash.op: on some neighbours of its key, or on few of all */
+void crash_batch_make(struct crash *crash);
+
+/** crash_batch_judge() - what is wrong with operation @i, or NULL; @content: what it leaves */
+const char *crash_batch_judge(const struct crash_batch *batch, u32 i,
+			      struct crash_content *content);
+
+/** crash_batch_leads() - does it lead each key, by itself, from @before through what is @found? */
+bool crash_batch_leads(const struct crash_batch *batch, u32 keys,
+		       const struct crash_content *before, const struct crash_content *found);
 
 /** crash_holds() - the oracle alone: does the store hold what it must? */
 bool crash_holds(struct crash *crash);

@@ -25,6 +25,7 @@ struct load {
 	u32 depth;		/* cuts in a row */
 	u32 seeds;		/* how many, one after the other */
 	enum space_tier tier;
+	u32 batches;		/* operations of one at most, every other step; 0: none */
 };
 
 #define LOAD_SLOTTED	.layout = "slotted", .model = CRAB_SHADOW_MODEL_WORD
@@ -33,25 +34,29 @@ struct load {
 
 static const struct load loads[] = {
 	{ "load-slotted-512", { LOAD_SLOTTED, .leaf_bytes = 512, .keys = 128 }, 12, 3000, 2, 1,
-	  SPACE_QUICK },
+	  SPACE_QUICK, 0 },
 	{ "load-slotted-1024", { LOAD_SLOTTED, .leaf_bytes = 1024, .keys = 256 }, 12, 6000, 1, 1,
-	  SPACE_QUICK },
+	  SPACE_QUICK, 0 },
 	{ "load-slotted-4096", { LOAD_SLOTTED, .leaf_bytes = 4096, .keys = 1024 }, 10, 2500, 1, 1,
-	  SPACE_QUICK },
+	  SPACE_QUICK, 0 },
 	{ "load-sip-512", { LOAD_SORTED(SIP), .leaf_bytes = 512, .keys = 128 }, 12, 6000, 1, 1,
-	  SPACE_QUICK },
+	  SPACE_QUICK, 0 },
 	{ "load-auto-1024", { LOAD_SORTED(AUTO), .leaf_bytes = 1024, .keys = 256 }, 12, 4000, 1, 1,
-	  SPACE_QUICK },
+	  SPACE_QUICK, 0 },
 	{ "load-cow-4096", { LOAD_SORTED(COW), .leaf_bytes = 4096, .keys = 1024 }, 10, 2500, 1, 1,
-	  SPACE_QUICK },
+	  SPACE_QUICK, 0 },
+	{ "sampled-batches-128", { LOAD_SLOTTED, .leaf_bytes = 128 }, 12, 4000, 1, 1,
+	  SPACE_QUICK, CRASH_BATCH_MOST },
+	{ "sampled-batches-512", { LOAD_SLOTTED, .leaf_bytes = 512, .keys = 128 }, 12, 2000, 1, 1,
+	  SPACE_QUICK, CRASH_BATCH_MOST },
 	{ "long-slotted-512", { LOAD_SLOTTED, .leaf_bytes = 512, .keys = 128 }, 12, 4000, 2, 40,
-	  SPACE_FULL },
+	  SPACE_FULL, 0 },
 	{ "long-slotted-1024", { LOAD_SLOTTED, .leaf_bytes = 1024, .keys = 256 }, 12, 6000, 2, 20,
-	  SPACE_FULL },
+	  SPACE_FULL, 0 },
 	{ "long-sip-512", { LOAD_SORTED(SIP), .leaf_bytes = 512, .keys = 128 }, 12, 4000, 2, 10,
-	  SPACE_FULL },
+	  SPACE_FULL, 0 },
 	{ "long-auto-1024", { LOAD_SORTED(AUTO), .leaf_bytes = 1024, .keys = 256 }, 12, 6000, 2, 20,
-	  SPACE_FULL },
+	  SPACE_FULL, 0 },
 	{ }
 };
 
@@ -102,8 +107,6 @@ static int explore_space(const struct space *space)
 	struct explore x;
 	bool ok = explore_begin(&x, space) && explore_run(&x);
 
-	if (ok && space->batch)
-		ok = explore_batch(&x);
 	report(&x, ok, seconds() - began);
 	explore_end(&x);
 	return !ok;
@@ -129,6 +132,9 @@ static bool load_run(const struct load *load, u64 seed, struct crash_counts *n, 
 	setup.tuning.probe = setup.tuning.pair = seed % 2;
 	ok = crash_begin(&c, &setup, load->leaves, seed);
 	c.format_every = load->steps / 2;
+	c.often = CRASH_BATCH;
+	c.often_every = load->batches ? 2 : 0;
+	c.batches = load->batches;
 	ok = ok && crash_run(&c, load->steps, load->depth);
 	snprintf(said, CRASH_SAID, "%s", c.said);
 	crash_end(&c);
@@ -150,8 +156,11 @@ static int explore_load(const struct load *load)
 	       load->steps, seed - 1);
 	printf("# %llu splits, %llu unlinks, %llu times full, %llu repairs\n", n.splits,
 	       n.unlinks, n.full, n.repairs);
+	if (load->batches)
+		printf("# %llu images chosen at random: of batches of more than %u\n", n.sampled,
+		       CRASH_TOGETHER);
 	printf("# points %llu, alike 0, images %llu, recoveries %llu, violations %u, seconds %.1f\n",
-	       n.points + n.nested, n.images, n.recoveries, !ok, seconds() - began);
+	       n.points + n.nested, n.images + n.sampled, n.recoveries, !ok, seconds() - began);
 	if (!ok)
 		printf("# seed %llu: %s\n", seed - 1, said);
 	return !ok;

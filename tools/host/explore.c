@@ -9,7 +9,7 @@
  * it stands, and its state waits to be explored; so is one image in 64 of those
  * that are known, lest what states leave out should hide anything.
  *
- * Invariants: node[0 .. at) are explored; the table knows all of node[0 .. nodes).
+ * Invariant: node[0 .. explored) are explored.
  *
  * DOC: moments without a run
  *
@@ -40,12 +40,12 @@
 #define EXPLORE_SEED	1
 #define EXPLORE_AGAIN	64		/* known images, of which one is judged whole */
 
-struct explore_node {
-	struct state state;
-	u32 parent;		/* where it was found first ... */
-	struct explore_op op;	/* ... in doing what */
-	bool settled;		/* what an attach left */
-	bool changed;		/* what an attach does not leave as it is */
+/* What a batch is made of */
+static const struct explore_op batch_verbs[] = {
+	{ .verb = EXPLORE_PUT, .value = 0 },
+	{ .verb = EXPLORE_PUT, .value = 1 },
+	{ .verb = EXPLORE_PUT_VOID },
+	{ .verb = EXPLORE_DELETE },
 };
 
 struct explore_point {
@@ -103,53 +103,6 @@ static void points_forget(struct explore_points *points)
 {
 	while (points->count)
 		crab_shadow_release(points->at[--points->count].image);
-}
-
-/* States */
-
-static u32 *table_slot(struct explore *x, const struct state *state)
-{
-	u32 at = crab_crc32c(~0U, state->byte, state->len);
-
-	for (;; at++) {
-		u32 *slot = &x->table[at & x->mask];
-		const struct state *is = *slot ? &x->node[*slot - 1].state : NULL;
-
-		if (!is || (is->len == state->len && !memcmp(is->byte, state->byte, is->len)))
-			return slot;
-	}
-}
-
-static void table_grow(struct explore *x)
-{
-	u32 i;
-
-	x->room = x->room ? 2 * x->room : 1024;
-	x->mask = 4 * x->room - 1;
-	x->node = realloc(x->node, x->room * sizeof(*x->node));
-	free(x->table);
-	x->table = calloc(x->mask + 1, sizeof(*x->table));
-	for (i = 0; i < x->nodes; i++)
-		*table_slot(x, &x->node[i].state) = i + 1;
-}
-
-/* Notes a state; @is_new: it was not known */
-static void explore_add(struct explore *x, const struct state *state, bool *is_new)
-{
-	u32 *slot;
-
-	if (x->nodes == x->room)
-		table_grow(x);
-	slot = table_slot(x, state);
-	*is_new = !*slot;
-	if (*is_new) {
-		x->node[x->nodes] = (struct explore_node) {
-			.state = *state, .parent = x->at,
-			.op = x->life[x->life_n - 1],
-		};
-		*slot = ++x->nodes;
-	}
-	x->node[*slot - 1].settled |= x->settling;
 }
 
 /* The oracle */
@@ -298,13 +251,46 @@ static bool same_leaves(const struct state *a, const struct state *b)
 					   a->len - CRAB_SUPER_COPIES);
 }
 
+static bool key_is(const struct content *content, u32 key, bool there, u64 value)
+{
+	return content->there[key] == there && content->value[key] == (there ? value : 0);
+}
+
+/* Is the key in @found where some of its operations in this life, the first ones, lead it? */
+static bool life_leads(const struct explore *x, u32 key, const struct content *found)
+{
+	bool leads = key_is(found, key, x->allowed[0]->there[key], x->allowed[0]->value[key]);
+	const struct crab_batch_op *op;
+	u32 i;
+
+	for (i = 0; i < x->life_n && !leads; i++) {
+		op = &x->ops[i];
+		if (x->life[i].key == key && !op->status)
+			leads = key_is(found, key, op->verb == CRAB_VERB_INSERT, op->value);
+	}
+	return leads;
+}
+
+/* May that be found? */
+static bool life_allows(const struct explore *x, const struct content *found)
+{
+	u32 key;
+
+	if (!x->batch)
+		return content_equal(found, x->allowed[0]) || content_equal(found, x->allowed[1]);
+	for (key = 0; key < x->space->keys; key++)
+		if (!life_leads(x, key, found))
+			return false;
+	return true;
+}
+
 static int judge_content(struct explore *x, const struct content *found)
 {
 	struct content own;
 	struct state state;
 	bool is_new;
 
-	if (!content_equal(found, x->allowed[0]) && !content_equal(found, x->allowed[1]))
+	if (!life_allows(x, found))
 		return say(x, "the content is neither the one before nor the one after");
 	if (image_state(x, &state, &own))
 		return -1;
@@ -403,12 +389,14 @@ static int cut_all(struct explore *x, const struct content *before, const struct
 
 	x->allowed[0] = before;
 	x->allowed[1] = after;
+	x->batch = x->life_n > 1;
 	x->blank = blank;
 	if (!x->replayed)
 		err = cut_moments(x);
 	else if (x->replayed <= points->count)
 		err = cut_again(x, &points->at[x->replayed - 1]);
 	x->allowed[0] = after;
+	x->batch = false;
 	x->blank = false;
 	x->settling = x->life[0].verb == EXPLORE_ATTACH;
 	if (!err && !x->replayed)
@@ -464,38 +452,77 @@ static int op_value(struct explore *x, const struct explore_op *op, u64 *value)
 	return 0;
 }
 
-/* May an insert say that there is no room? Only if four leaves are not free. */
-static bool is_full(struct crab_store *store)
+/*
+ * May an insert say that there is no room? Only if four leaves are not free; each other
+ * operation of its batch may have made one free.
+ */
+static bool is_full(const struct explore *x, struct crab_store *store)
 {
 	struct crab_store_info info;
 
 	crab_store_info(store, &info);
-	return info.super.leaves - info.stats.leaves_used < 4;
+	return info.super.leaves - info.stats.leaves_used < 3 + x->life_n;
 }
 
-/* A verb on records; @content becomes what the store must hold then */
-static int life_record(struct explore *x, struct crab_store *store, const struct explore_op *op,
-		       struct content *content)
+/* Operation @i of the life, as the store takes it */
+static int record_begin(struct explore *x, u32 i)
 {
-	bool delete = op->verb == EXPLORE_DELETE, there = content->there[op->key];
-	u64 key = state_key(x->space, op->key), value;
-	struct crab_old old = { };
-	int err;
+	const struct explore_op *op = &x->life[i];
 
-	if (op_value(x, op, &value))
-		return -1;
-	err = delete ? crab_store_delete(store, key, &old) :
-		       crab_store_insert(store, key, value, CRAB_INSERT_EITHER, &old);
-	if (old.existed != there || (there && old.value != content->value[op->key]))
-		return say(x, "operation says existed=%d, value %llx", old.existed, old.value);
-	if (err == -ENOSPC && !delete && !there && is_full(store)) {
+	x->ops[i] = (struct crab_batch_op) {
+		.verb = op->verb == EXPLORE_DELETE ? CRAB_VERB_DELETE : CRAB_VERB_INSERT,
+		.key = state_key(x->space, op->key),
+	};
+	return op_value(x, op, &x->ops[i].value);
+}
+
+/* What the store says of it; @content becomes what it must hold then */
+static int record_judge(struct explore *x, struct crab_store *store, u32 i,
+			struct content *content)
+{
+	const struct crab_batch_op *op = &x->ops[i];
+	bool delete = op->verb == CRAB_VERB_DELETE;
+	u32 key = x->life[i].key;
+	bool there = content->there[key];
+
+	if (op->old.existed != there || (there && op->old.value != content->value[key]))
+		return say(x, "operation %u says existed=%d, value %llx", i, op->old.existed,
+			   op->old.value);
+	if (op->status == -ENOSPC && !delete && !there && is_full(x, store)) {
 		x->counts.full++;
 		return 0;
 	}
-	if (err != (delete && !there ? -ENOENT : 0))
-		return say(x, "operation fails: %d", err);
-	content->there[op->key] = !delete;
-	content->value[op->key] = delete ? 0 : value;
+	if (op->status != (delete && !there ? -ENOENT : 0))
+		return say(x, "operation %u fails: %d", i, op->status);
+	content->there[key] = !delete;
+	content->value[key] = delete ? 0 : op->value;
+	return 0;
+}
+
+static void record_alone(struct crab_store *store, struct crab_batch_op *op)
+{
+	op->status = op->verb == CRAB_VERB_DELETE ?
+		     crab_store_delete(store, op->key, &op->old) :
+		     crab_store_insert(store, op->key, op->value, op->mode, &op->old);
+}
+
+/* Verbs on records: one, or a batch */
+static int life_records(struct explore *x, struct crab_store *store, struct content *content)
+{
+	u32 i;
+
+	for (i = 0; i < x->life_n; i++)
+		if (record_begin(x, i))
+			return -1;
+	collect(x, true);
+	if (x->life_n > 1)
+		crab_store_batch(store, x->ops, x->life_n);
+	else
+		record_alone(store, &x->ops[0]);
+	collect(x, false);
+	for (i = 0; i < x->life_n; i++)
+		if (record_judge(x, store, i, content))
+			return -1;
 	return 0;
 }
 
@@ -509,39 +536,31 @@ static void life_prepare(struct explore *x, struct crab_store *store)
 	x->shadow->cpu = 0;
 }
 
-/* Operation @i of the life on @store, which it may end; cut if it is the last */
-static int life_op(struct explore *x, struct crab_store **store, u32 i, struct content *content)
+/* The life on @store, which it may end */
+static int life_live(struct explore *x, struct crab_store **store, struct content *content)
 {
-	const struct explore_op *op = &x->life[i];
-	int err = 0;
-
-	if (op->prepared)
+	if (x->life[0].prepared)
 		life_prepare(x, *store);
-	collect(x, i + 1 == x->life_n);
-	if (op->verb == EXPLORE_PREPARE) {
+	if (x->life[0].verb != EXPLORE_PREPARE && x->life[0].verb != EXPLORE_DETACH)
+		return life_records(x, *store, content);
+	collect(x, true);
+	if (x->life[0].verb == EXPLORE_PREPARE) {
 		life_prepare(x, *store);
-	} else if (op->verb == EXPLORE_DETACH) {
+	} else {
 		crab_store_detach(*store);
 		*store = NULL;
-	} else {
-		err = life_record(x, *store, op, content);
 	}
 	collect(x, false);
-	return err;
+	return 0;
 }
 
 static int life_run(struct explore *x)
 {
-	struct content before, after = x->content;
 	struct crab_store *store = attach_good(x);
+	struct content after = x->content;
 	struct crab_store_info info;
-	int err = store ? 0 : -1;
-	u32 i;
+	int err = store ? life_live(x, &store, &after) : -1;
 
-	for (i = 0; i < x->life_n && !err; i++) {
-		before = after;
-		err = life_op(x, &store, i, &after);
-	}
 	x->counts.ops++;
 	if (!err && store) {
 		crab_store_info(store, &info);
@@ -550,7 +569,7 @@ static int life_run(struct explore *x)
 		err = store_holds(x, store, &after);
 	}
 	crab_store_abandon(store);
-	return err ?: cut_all(x, &before, &after, false);
+	return err ?: cut_all(x, &x->content, &after, false);
 }
 
 static int explore_format(struct explore *x, bool force)
@@ -710,7 +729,7 @@ static void explore_settled(struct explore *x)
 {
 	u32 i;
 
-	for (i = 0; i < x->at; i++) {
+	for (i = 0; i < x->explored; i++) {
 		x->counts.stable += x->node[i].settled;
 		if (x->node[i].settled && x->node[i].changed)
 			say(x, "%s: an attach changes state %u, which an attach left",
@@ -718,95 +737,79 @@ static void explore_settled(struct explore *x)
 	}
 }
 
-bool explore_run(struct explore *x)
-{
-	for (; x->at < x->nodes && x->at < x->limit; x->at++)
-		if (explore_node(x))
-			break;
-	x->closed = x->at == x->nodes;
-	explore_settled(x);
-	x->counts.states = x->nodes;
-	return !x->said[0];
-}
-
-/* Each record behind those of the life so far, the last one cut, and so on */
+/* Each record behind those of the batch so far, and so on */
 static int batch_extend(struct explore *x, const struct crab_shadow_image *base)
 {
 	struct explore_op *op = &x->life[x->life_n++];
-	u32 i, each = STATE_VALUES + 1;
+	u32 key, verb;
 	int err = 0;
 
-	for (i = 0; i < x->space->keys * each && !err; i++) {
-		*op = (struct explore_op) {
-			.verb = i % each < STATE_VALUES ? EXPLORE_PUT : EXPLORE_DELETE,
-			.key = i / each, .value = i % each % STATE_VALUES,
-		};
-		if (x->life_n > 1)
-			err = life_explore(x, base);
-		if (!err && x->life_n < x->space->batch)
-			err = batch_extend(x, base);
+	for (key = 0; key < x->space->keys; key++) {
+		for (verb = 0; verb < ARRAY_SIZE(batch_verbs) && !err; verb++) {
+			*op = batch_verbs[verb];
+			op->key = key;
+			if (op->verb == EXPLORE_PUT_VOID && !x->space->voids)
+				continue;
+			if (x->life_n > 1)
+				err = life_explore(x, base);
+			if (!err && x->life_n < x->space->batch)
+				err = batch_extend(x, base);
+		}
 	}
 	x->life_n--;
 	return err;
 }
 
-bool explore_batch(struct explore *x)
+static int node_batches(struct explore *x)
 {
-	struct crab_shadow_image *base;
-	u32 nodes = x->nodes;
-	struct state state;
+	const struct state state = x->node[x->at].state;
+	struct crab_shadow_image *base = node_write(x, &state);
+	int err;
+
+	x->life_n = 0;
+	err = base ? batch_extend(x, base) : -1;
+	crab_shadow_release(base);
+	x->node[x->at].batched = true;
+	return err;
+}
+
+/* The batches of what attaches left; where a cut of one led is explored then */
+static int explore_batches(struct explore *x)
+{
 	int err = 0;
 
-	for (x->at = 0; x->at < nodes; x->at++) {
-		if (!x->node[x->at].settled)
-			continue;
-		state = x->node[x->at].state;
-		base = node_write(x, &state);
-		x->life_n = 0;
-		err = base ? batch_extend(x, base) : -1;
-		crab_shadow_release(base);
-		if (err)
-			break;
-	}
-	if (!err && x->nodes != nodes) {
-		x->closed = false;
-		say(x, "%s: %u states that only a longer life has", x->space->name,
-		    x->nodes - nodes);
-	}
+	for (x->at = 0; x->at < x->explored && !err; x->at += !err)
+		if (x->node[x->at].settled && !x->node[x->at].batched)
+			err = node_batches(x);
+	return err;
+}
+
+static int explore_nodes(struct explore *x)
+{
+	int err = 0;
+
+	for (x->at = x->explored; x->at < x->nodes && x->at < x->limit && !err; x->at += !err)
+		err = explore_node(x);
+	x->explored = x->at;
+	return err;
+}
+
+bool explore_run(struct explore *x)
+{
+	int err;
+
+	do
+		err = explore_nodes(x) ?: x->space->batch ? explore_batches(x) : 0;
+	while (!err && x->explored < x->nodes && x->explored < x->limit);
+	x->closed = !err && x->explored == x->nodes;
+	explore_settled(x);
+	x->counts.states = x->nodes;
 	return !x->said[0];
 }
 
 /* The log need not say what the oracle does */
 static void explore_log(char level, const char *line)
 {
-}
-
-static size_t history_of(const struct explore *x, u32 at, char *to, size_t size)
-{
-	const struct explore_node *node = &x->node[at];
-	size_t n;
-
-	if (!at)
-		return scnprintf(to, size, "format");
-	n = history_of(x, node->parent, to, size);
-	n += scnprintf(to + n, size - n, " ");
-	return n + reproducer_op(&node->op, to + n, size - n);
-}
-
-void explore_history(const struct explore *x, char *to, size_t size)
-{
-	history_of(x, x->at, to, size);
-}
-
-u64 explore_digest(const struct explore *x)
-{
-	u64 digest = 0;
-	u32 i;
-
-	for (i = 0; i < x->nodes; i++)	/* in whatever order they were found */
-		digest += (u64)crab_crc32c(~0U, x->node[i].state.byte, x->node[i].state.len) *
-			  0x9e3779b97f4a7c15ULL;
-	return digest;
 }
 
 bool explore_begin(struct explore *x, const struct space *space)

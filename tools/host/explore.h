@@ -4,7 +4,9 @@
  * store can be in at rest, until no new one appears.
  *
  * From every state: attach, cut at every store and fence; then each operation,
- * each of them cut at every store and fence. What a cut leaves is a state again.
+ * each of them cut at every store and fence. What a cut leaves is a state again. Where the
+ * space has batches: from every state that an attach leaves each of them too, its records
+ * in flight together.
  */
 #ifndef CRAB_HOST_EXPLORE_H
 #define CRAB_HOST_EXPLORE_H
@@ -13,7 +15,7 @@
 
 #define EXPLORE_SAID	1024
 #define EXPLORE_POINTS	1024	/* moments in one operation */
-#define EXPLORE_IN_LIFE	4	/* operations of one life */
+#define EXPLORE_IN_LIFE	4	/* operations of one life: more than one are a batch */
 
 enum explore_verb {
 	EXPLORE_ATTACH,		/* nothing but the attach before every operation */
@@ -49,7 +51,16 @@ struct explore_counts {
 	u64 violations;
 };
 
-struct explore_node;
+struct explore_node {
+	struct state state;
+	u32 parent;		/* where it was found first ... */
+	struct explore_op life[EXPLORE_IN_LIFE];	/* ... in doing what */
+	u32 life_n;
+	bool settled;		/* what an attach left */
+	bool batched;		/* its batches are explored */
+	bool changed;		/* what an attach does not leave as it is */
+};
+
 struct explore_points;
 
 /**
@@ -65,10 +76,13 @@ struct explore_points;
  * @room: for how many
  * @table: by hash, a state's number plus one
  * @mask: of the hash
+ * @explored: how many of them are explored
  * @at: the state that is being explored
- * @life: operations of this life; the last one is cut
+ * @life: operations of this life
  * @life_n: how many
+ * @ops: those on records, as the store had them
  * @allowed: what an image may hold
+ * @batch: or each key what its own operations lead through
  * @blank: or no store at all
  * @settling: what is found now is what an attach left
  * @is_blank: no superblock of the state holds
@@ -96,10 +110,13 @@ struct explore {
 	u32 room;
 	u32 *table;
 	u32 mask;
+	u32 explored;
 	u32 at;
 	struct explore_op life[EXPLORE_IN_LIFE];
 	u32 life_n;
+	struct crab_batch_op ops[EXPLORE_IN_LIFE];
 	const struct content *allowed[2];
+	bool batch;
 	bool blank;
 	bool settling;
 	bool is_blank;
@@ -121,17 +138,6 @@ bool explore_begin(struct explore *explore, const struct space *space);
 void explore_end(struct explore *explore);
 
 /**
- * explore_batch() - the sequences of space.batch records from every stable state
- * @explore: after explore_run()
- *
- * What they lead to are states of the space: it is closed, whoever wrote how many
- * records since the last attach.
- *
- * Return: false if anything was found.
- */
-bool explore_batch(struct explore *explore);
-
-/**
  * explore_history() - how the state comes about in which something was found
  * @explore: after explore_run()
  * @to: the shortest way there from an empty store: operations, each with an attach
@@ -139,6 +145,9 @@ bool explore_batch(struct explore *explore);
  * @size: of @to
  */
 void explore_history(const struct explore *explore, char *to, size_t size);
+
+/** explore_add() - note a state; @is_new: it was not known */
+void explore_add(struct explore *explore, const struct state *state, bool *is_new);
 
 /** explore_digest() - one number for the set of states that were found */
 u64 explore_digest(const struct explore *explore);

@@ -15,20 +15,20 @@ static const char * const verb_names[EXPLORE_VERBS] = {
 	"attach", "put", "put-void", "put-spare", "delete", "prepare", "detach", "format",
 };
 
-size_t reproducer_op(const struct explore_op *op, char *to, size_t size)
+static size_t write_op(const struct explore_op *op, char *to, size_t size)
 {
 	return scnprintf(to, size, "%s%s,%u,%u", op->prepared ? "prepared-" : "",
 			 verb_names[op->verb], op->key, op->value);
 }
 
-static size_t write_ops(const struct explore *x, char *to, size_t size)
+size_t reproducer_ops(const struct explore_op *ops, u32 count, char *to, size_t size)
 {
-	const struct explore_op *op;
 	size_t n = 0;
+	u32 i;
 
-	for (op = x->life; op < x->life + x->life_n; op++) {
-		n += scnprintf(to + n, size - n, "%s", op == x->life ? "" : "+");
-		n += reproducer_op(op, to + n, size - n);
+	for (i = 0; i < count; i++) {
+		n += scnprintf(to + n, size - n, "%s", i ? "+" : "");
+		n += write_op(&ops[i], to + n, size - n);
 	}
 	return n;
 }
@@ -56,7 +56,7 @@ void reproducer_say(struct explore *x, const struct state *state)
 	for (i = 0; i < state->len; i++)
 		n += scnprintf(x->said + n, sizeof(x->said) - n, "%02x", state->byte[i]);
 	n += scnprintf(x->said + n, sizeof(x->said) - n, " ");
-	n += write_ops(x, x->said + n, sizeof(x->said) - n);
+	n += reproducer_ops(x->life, x->life_n, x->said + n, sizeof(x->said) - n);
 	n += scnprintf(x->said + n, sizeof(x->said) - n, " %u", x->moment);
 	n += write_path(path, x->said + n, sizeof(x->said) - n);
 	n += write_path(path ? path->inner : NULL, x->said + n, sizeof(x->said) - n);

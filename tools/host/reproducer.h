@@ -5,8 +5,8 @@
  *   SPACE STATE OPERATION[+OPERATION...] MOMENT CUT CUT: what was found
  *
  * STATE is in hexadecimal; an operation is VERB,KEY,VALUE, numbers of the alphabet,
- * "prepared-" before the verb where a leaf was prepared first. MOMENT counts the
- * stores and fences of the last one from 1; the one behind them is its end; 0: no cut. The
+ * "prepared-" before the verb where a leaf was prepared first; several are a batch. MOMENT
+ * counts their stores and fences from 1; the one behind them is its end; 0: no cut. The
  * first CUT is what the operation found where a state leaves open what stands
  * there, the second what recovery found: "cut,WORD:CHOICE,...", each word that does
  * not hold the first of its values.
@@ -16,8 +16,8 @@
 
 #include "explore.h"
 
-/** reproducer_op() - an operation, as it stands in a reproducer; returns its length */
-size_t reproducer_op(const struct explore_op *op, char *to, size_t size);
+/** reproducer_ops() - operations, as they stand in a reproducer; returns their length */
+size_t reproducer_ops(const struct explore_op *ops, u32 count, char *to, size_t size);
 
 /** reproducer_say() - put it before what explore.said says of @state */
 void reproducer_say(struct explore *explore, const struct state *state);

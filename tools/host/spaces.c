@@ -33,6 +33,7 @@ const struct space spaces[] = {
 	{ "slotted-2x5x5", SLOTTED(2), .leaves = 5, .keys = 5, .tier = SPACE_QUICK },
 	{ "slotted-3x6x5", SLOTTED(3), .leaves = 6, .keys = 5, .tier = SPACE_QUICK },
 	{ "slotted-batch", SLOTTED(2), .leaves = 5, .keys = 3, .batch = 3, .tier = SPACE_QUICK },
+	{ "slotted-batch-full", SLOTTED(2), .leaves = 4, .keys = 4, .batch = 2, .tier = SPACE_QUICK },
 	{ "sorted-sip-5x4x6", SORTED(SIP), .leaves = 4, .keys = 6, .tier = SPACE_QUICK },
 	{ "sorted-cow-5x4x6", SORTED(COW), .leaves = 4, .keys = 6, .tier = SPACE_QUICK },
 	{ "sorted-auto-5x3x6", SORTED(AUTO, .probe = true, .pair = true), .leaves = 3, .keys = 6,
@@ -51,6 +52,8 @@ const struct space spaces[] = {
 	  .tier = SPACE_FULL },
 	{ "sorted-auto-5x4x6", SORTED(AUTO, .probe = true, .pair = true), .leaves = 4, .keys = 6,
 	  .format = true, .tier = SPACE_FULL },
+	{ "slotted-batch-voids", SLOTTED(2), .leaves = 5, .keys = 3, .batch = 3, .voids = true,
+	  .tier = SPACE_FULL },
 	{ "slotted-batch-of-4", SLOTTED(2), .leaves = 5, .keys = 3, .batch = 4, .tier = SPACE_FULL },
 	{ }
 };

@@ -56,8 +56,8 @@ enum space_tier {
  * @voids: values that are some leaf's void are stored too
  * @prepare: leaves are prepared too
  * @format: FORMAT comes too, and cuts of it
- * @batch: records that one life may write: from 2 on, from every stable state each
- *	sequence, of which the last is cut
+ * @batch: records of one batch at most: from 2 on, each sequence of as many, from every
+ *	state that an attach leaves
  * @tier: who explores it
  */
 struct space {

@@ -34,6 +34,9 @@ static void run_workload(const struct crash_setup *setup, u32 leaves, u64 seed, 
 	bool ok = crash_begin(&c, setup, leaves, seed);
 
 	c.every_store = every_store;
+	c.often = CRASH_BATCH;
+	c.often_every = seed % 4 == 1 ? 4 : 0;
+	c.batches = seed % 4 == 1 ? CRASH_BATCH_MOST : 0;
 	ok = ok && crash_run(&c, steps, depth);
 	if (!ok)
 		tap_fail("%s", c.said);
@@ -95,6 +98,8 @@ int main(int argc, char **argv)
 		run_sorted(i, seed + i, rounds > 1 ? 2 : 1 + i % 2);
 	printf("# %llu crash points, %llu in recoveries; %llu images, at most %llu a point\n",
 	       total.points + total.nested, total.nested, total.images, total.largest);
+	printf("# %llu images chosen at random: of batches of more than %u\n", total.sampled,
+	       CRASH_TOGETHER);
 	printf("# %llu recoveries, %llu repairs; %llu splits, %llu unlinks, %llu times full\n",
 	       total.recoveries, total.repairs, total.splits, total.unlinks, total.full);
 	run_coverage();
