@@ -125,6 +125,15 @@ void get_random_bytes(void *p, size_t n)
 	}
 }
 
+/* Locks that one thread does not get */
+
+u32 crab_host_contended;
+
+bool crab_host_is_taken(void)
+{
+	return crab_host_contended && get_random_u64() % crab_host_contended == 0;
+}
+
 /* crc32c: Castagnoli, reflected, neither inverted before nor after */
 
 static u32 crc_bytes(u32 crc, const u8 *p, size_t n)

@@ -17,6 +17,7 @@ SLOTTED = "engines/crab/leaf_slotted.c"
 LEAF = "engines/crab/leaf_sorted.c"
 RECOVER = "engines/crab/recover.c"
 ENGINE = "engines/crab/engine.c"
+BATCH = "engines/crab/batch.c"
 
 # A split that leaves the old leaf in place, with the records that it moved to the fresh one
 SPLIT_LEAVES_BEHIND = """
@@ -73,6 +74,13 @@ DESIGNS = [
              crab_store(write->flow, &d->key, key);
              crab_clean(write->flow, d, sizeof(*d));
              crab_fence(write->flow, CRAB_P6_RECORD)"""),
+    ]),
+    Design("batch: a slot that was freed in an epoch is used again in it", [
+        Edit(BATCH, "b->lost[which] = true;", ""),
+    ]),
+    Design("batch: a value that is the leaf's void is stored in place", [
+        Edit(BATCH, "~at == b->write.tree->slots || op->value == leaf->void_value",
+             "~at == b->write.tree->slots"),
     ]),
     Design("insert or update: a value that is the leaf's void is stored in place", [
         Edit(ENGINE, "full || is_void", "full"),

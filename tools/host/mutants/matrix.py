@@ -41,7 +41,10 @@ Workloads
 =========
 
 Random inserts, updates, deletes, detaches, power cuts, stops with surviving caches and FORMATs on a small store. Each
-operation is cut at every fence, with every image that attach can tell from others.
+operation is cut at every fence, with every image that attach can tell from others. So are batches, half of
+the operations of the workloads that have their name, but at every store, and while others have one leaf in five
+locked. Of a batch each key may be found in any state that its own operations lead through; of batches of more than
+four operations, 64 images of each moment are tried, chosen at random.
 
 """
 

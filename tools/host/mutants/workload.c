@@ -15,6 +15,7 @@
 #include "workload.h"
 
 #define DAMAGE_LEAVES	32
+#define WORKLOAD_CONTENDED	5	/* of so many locks that a batch tries, one is taken */
 #define DAMAGE_BIT	(1ULL << 50)	/* of a link: in its check */
 
 #define SLOTTED(bytes)	{								\
@@ -30,27 +31,30 @@
 #define COSTS	.costs = { .round = 300, .line = 30, .order = 1, .record = 2, .pair = 1 }
 
 const struct workload workloads[] = {
-	{ "slotted", SLOTTED(128), 10, 128, 1000, 1, 0, 0, 0, false },
-	{ "shift", SORTED(SIP, 128), 10, 128, 2000, 1, 0, 0, 0, false },
-	{ "copy", SORTED(COW, 128), 10, 128, 500, 1, 0, 0, 0, false },
-	{ "shift, on demand", SORTED(SIP, 128, .on_demand = true), 10, 128, 1000, 1, 0, 0, 0, false },
-	{ "shift, pairs", SORTED(SIP, 256, .pair = true), 10, 128, 1000, 1, 0, 0, 0, false },
-	{ "slotted, formatted", SLOTTED(128), 8, 8, 500, 1, 0, 0, 0, false },
-	{ "sorted, formatted", SORTED(AUTO, 128, .on_demand = true, COSTS), 8, 8, 500, 1, 0, 0, 0, false },
-	{ "slotted, survives", SLOTTED(128), 10, 128, 1000, 1, CRASH_SURVIVE, 3, 0, false },
-	{ "shift, survives", SORTED(SIP, 128), 10, 128, 2000, 1, CRASH_SURVIVE, 3, 0, false },
-	{ "slotted, prepared", SLOTTED(256), 10, 64, 2000, 1, CRASH_MAINTAIN, 3, 6, false },
-	{ "shift, wide", SORTED(SIP, 256), 10, 128, 1000, 1, 0, 0, 0, false },
+	{ "slotted", SLOTTED(128), 10, 128, 1000, 1, 0, 0, 0, false, 0 },
+	{ "shift", SORTED(SIP, 128), 10, 128, 2000, 1, 0, 0, 0, false, 0 },
+	{ "copy", SORTED(COW, 128), 10, 128, 500, 1, 0, 0, 0, false, 0 },
+	{ "shift, on demand", SORTED(SIP, 128, .on_demand = true), 10, 128, 1000, 1, 0, 0, 0, false, 0 },
+	{ "shift, pairs", SORTED(SIP, 256, .pair = true), 10, 128, 1000, 1, 0, 0, 0, false, 0 },
+	{ "slotted, formatted", SLOTTED(128), 8, 8, 500, 1, 0, 0, 0, false, 0 },
+	{ "sorted, formatted", SORTED(AUTO, 128, .on_demand = true, COSTS), 8, 8, 500, 1, 0, 0, 0, false, 0 },
+	{ "slotted, survives", SLOTTED(128), 10, 128, 1000, 1, CRASH_SURVIVE, 3, 0, false, 0 },
+	{ "shift, survives", SORTED(SIP, 128), 10, 128, 2000, 1, CRASH_SURVIVE, 3, 0, false, 0 },
+	{ "slotted, prepared", SLOTTED(256), 10, 64, 2000, 1, CRASH_MAINTAIN, 3, 6, false, 0 },
+	{ "shift, wide", SORTED(SIP, 256), 10, 128, 1000, 1, 0, 0, 0, false, 0 },
 	{ "choice", SORTED(AUTO, 256, .on_demand = true, .probe = true, COSTS),
-	  10, 128, 1000, 1, 0, 0, 0, false },
-	{ "choice, more", SORTED(AUTO, 512, .probe = true, COSTS), 10, 128, 3000, 1, 0, 0, 17, false },
-	{ "slotted, cut again", SLOTTED(128), 10, 128, 300, 2, 0, 0, 0, false },
-	{ "shift, cut again", SORTED(SIP, 128), 10, 128, 300, 2, 0, 0, 0, false },
+	  10, 128, 1000, 1, 0, 0, 0, false, 0 },
+	{ "choice, more", SORTED(AUTO, 512, .probe = true, COSTS), 10, 128, 3000, 1, 0, 0, 17, false, 0 },
+	{ "slotted, cut again", SLOTTED(128), 10, 128, 300, 2, 0, 0, 0, false, 0 },
+	{ "shift, cut again", SORTED(SIP, 128), 10, 128, 300, 2, 0, 0, 0, false, 0 },
 	{ "choice, cut again", SORTED(AUTO, 256, .pair = true, .probe = true, COSTS),
-	  8, 128, 300, 2, 0, 0, 0, false },
-	{ "copy, cut again", SORTED(COW, 128, .on_demand = true), 12, 128, 300, 2, 0, 0, 0, false },
-	{ "slotted, damaged", SLOTTED(128), 10, 128, 30, 1, 0, 0, 0, true },
-	{ "sorted, damaged", SORTED(SIP, 128), 10, 128, 30, 1, 0, 0, 0, true },
+	  8, 128, 300, 2, 0, 0, 0, false, 0 },
+	{ "copy, cut again", SORTED(COW, 128, .on_demand = true), 12, 128, 300, 2, 0, 0, 0, false, 0 },
+	{ "slotted, damaged", SLOTTED(128), 10, 128, 30, 1, 0, 0, 0, true, 0 },
+	{ "sorted, damaged", SORTED(SIP, 128), 10, 128, 30, 1, 0, 0, 0, true, 0 },
+	{ "batches", SLOTTED(128), 10, 128, 400, 1, CRASH_BATCH, 2, 0, false, 4 },
+	{ "batches, long", SLOTTED(128), 12, 128, 200, 1, CRASH_BATCH, 2, 0, false, 16 },
+	{ "batches, sorted", SORTED(SIP, 128), 10, 128, 400, 1, CRASH_BATCH, 2, 0, false, 4 },
 };
 
 const u32 workloads_count = ARRAY_SIZE(workloads);
@@ -110,11 +114,14 @@ enum workload_end workload_run(const struct workload *workload, char *said)
 	bool ok;
 
 	crab_tiny_slots = workload->slots;
+	crab_host_contended = workload->batch ? WORKLOAD_CONTENDED : 0;
 	ok = crash_begin(&c, &workload->setup, workload->leaves, 1);
 
 	c.format_every = workload->format_every;
 	c.often = workload->often;
 	c.often_every = workload->often_every;
+	c.batches = workload->batch;
+	c.every_store = workload->batch;
 	if (!ok || !crash_run(&c, workload->steps, workload->depth) ||
 	    (workload->damage && !damage_all(&c)))
 		end = c.gave_up || c.shadow->errors ? WORKLOAD_GAVE_UP : WORKLOAD_FOUND;

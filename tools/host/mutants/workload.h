@@ -19,6 +19,8 @@
  * @often_every: operations from one to the next; 0: it is not
  * @slots: of a leaf that are used; 0: all. Sorted: one more than a multiple of four: a full leaf ends
  *	with its line, as it does where all are used
+ * @batch: operations of a batch at most, cut at every store, beside others who have leaves
+ *	locked; 0: there is none
  * @damage: then break each link: attach must say so, deny no record, and write nothing
  */
 struct workload {
@@ -32,6 +34,7 @@ struct workload {
 	u32 often_every;
 	u32 slots;
 	bool damage;
+	u32 batch;
 };
 
 #define WORKLOADS_MAX	24

@@ -4,6 +4,7 @@
 
 /* Every lock of the shims says in @held whether somebody has it */
 #include <linux/bug.h>
+#include <linux/types.h>
 
 #define SINGLE_DEPTH_NESTING		1
 
@@ -25,6 +26,11 @@
 		(l)->held = 0;							\
 	} while (0)
 
-#define crab_host_try(l)	(!(l)->held && ((l)->held = 1))
+#define crab_host_try(l)	(!(l)->held && !crab_host_is_taken() && ((l)->held = 1))
+
+/* Of so many tries one fails, as if another thread had the lock; 0: none */
+extern u32 crab_host_contended;
+
+bool crab_host_is_taken(void);
 
 #endif /* CRAB_SHIM_LINUX_LOCKDEP_H */
