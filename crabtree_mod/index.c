@@ -264,6 +264,23 @@ void *crab_index_find(const struct crab_index *index, u64 key)
 	return node_child(node, node_search(node, key));
 }
 
+u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found)
+{
+	const struct crab_index_node *node = rcu_dereference_raw(index->root);
+	u32 pos, last, i;
+
+	if (!node)
+		return 0;
+	while (node->level)
+		node = node_descend(node, node_search(node, key));
+	pos = node_search(node, key);
+	/* Pairs with node_count() */
+	last = smp_load_acquire(&node->count);
+	for (i = 0; i < n && pos + i < last; i++)
+		found[i] = node_child(node, pos + i);
+	return i;
+}
+
 void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found)
 {
 	const struct crab_index_node *root = rcu_dereference_raw(index->root), *node;

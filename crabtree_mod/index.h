@@ -83,6 +83,20 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf);
 void *crab_index_find(const struct crab_index *index, u64 key);
 
 /**
+ * crab_index_find_run() - crab_index_find() and what is behind it
+ * @index: the index
+ * @key: any but CRAB_INDEX_PAD
+ * @n: how many children, at most
+ * @found: out: one after the other, as far as one node has them
+ *
+ * A hint for what will be read next: beside a change some may be missing or come twice.
+ *
+ * Context: as crab_index_find().
+ * Return: how many; 0 only if the index is empty.
+ */
+u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found);
+
+/**
  * crab_index_find_many() - crab_index_find() of several keys side by side
  * @index: the index
  * @keys: any but CRAB_INDEX_PAD

@@ -204,6 +204,23 @@ static __always_inline void crab_fetch(const void *p, u64 len)
 }
 
 /**
+ * crab_prefetch() - lines that will be read soon; a hint
+ * @p: first byte
+ * @len: bytes
+ *
+ * As far as the second cache, which waits for more lines at a time than the first.
+ *
+ * Context: any.
+ */
+static __always_inline void crab_prefetch(const void *p, u64 len)
+{
+	const u8 *line = p, *end = line + len;
+
+	for (; line < end; line += CRAB_LINE)
+		__builtin_prefetch(line, 0, 2);
+}
+
+/**
  * crab_clean() - begin to write lines back; a fence completes it
  * @flow: the caller's flow; counts the lines
  * @p: first byte

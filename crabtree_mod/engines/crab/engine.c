@@ -20,6 +20,9 @@
 
 #include "crab.h"
 
+#define SCAN_AHEAD	4U	/* leaves that a scan waits for at a time */
+#define SCAN_SLOTS	256U	/* slots of each, at most */
+
 int crab_leaf_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 		     u64 *value)
 {
@@ -106,6 +109,29 @@ static int tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir
 	return err;
 }
 
+/*
+ * The leaves that hold the next @cap records, on their way; of how many that was done. In
+ * a slotted leaf they are the first slots, but for deletes.
+ */
+static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap)
+{
+	const struct crab_leaf *leaves[SCAN_AHEAD];
+	u32 n, i, count;
+
+	rcu_read_lock();
+	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, (void **)leaves);
+	for (i = 0; i < n; i++)
+		crab_prefetch(leaves[i], crab_leaf_dram(tree));
+	for (i = 0; i < n && cap; i++) {
+		count = READ_ONCE(leaves[i]->count);
+		crab_prefetch(crab_leaf_slot(tree, leaves[i], 0),
+			      min(count, SCAN_SLOTS) * sizeof(struct crab_dslot));
+		cap -= min(cap, count);
+	}
+	rcu_read_unlock();
+	return i;
+}
+
 /* Records of the leaf that holds @at, all of one moment; @at goes on to the next leaf */
 static int scan_leaf(struct crab_tree *tree, u64 *at, u64 end, struct crab_record *records,
 		     u32 cap, struct crab_record *room)
@@ -134,10 +160,12 @@ static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 	struct crab_record *room = NULL;
-	u32 count = 0;
+	u32 count = 0, fetched = 0;
 	int got = 0;
 
 	while (count < cap && start <= end) {
+		if (!fetched)
+			fetched = scan_fetch(tree, start, cap - count);
 		got = scan_leaf(tree, &start, end, records + count, cap - count, room);
 		if (got == -ENOBUFS) {
 			room = kmalloc_array(tree->slots, sizeof(*room), GFP_NOIO);
@@ -146,6 +174,7 @@ static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 		if (got < 0)
 			break;
 		count += got;
+		fetched -= min(fetched, 1U);
 		cond_resched();
 	}
 	kfree(room);

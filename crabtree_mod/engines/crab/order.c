@@ -42,11 +42,14 @@ static const u8 *order_of(const struct crab_tree *tree, const struct crab_leaf *
 	return leaf->fps + crab_slotted_fps(tree);
 }
 
+static __always_inline u32 order_at(const u8 *order, bool wide, u32 i)
+{
+	return wide ? READ_ONCE(((const u16 *)order)[i]) : READ_ONCE(order[i]);
+}
+
 static u32 order_get(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 i)
 {
-	const u8 *order = order_of(tree, leaf);
-
-	return order_is_wide(tree) ? READ_ONCE(((const u16 *)order)[i]) : READ_ONCE(order[i]);
+	return order_at(order_of(tree, leaf), order_is_wide(tree), i);
 }
 
 static void order_set(const struct crab_tree *tree, struct crab_leaf *leaf, u32 i, u32 slot)
@@ -165,29 +168,43 @@ static u32 order_find(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return from + (crab_leaf_key(tree, leaf, order_get(tree, leaf, from)) < key);
 }
 
+/* The records from @from to @to in order, as long as no key is above @end; returns how many */
+static u32 order_copy(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from, u32 to,
+		      u64 end, struct crab_record *records)
+{
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0), *d;
+	const struct crab_media *media = tree->base.media;
+	const u8 *order = order_of(tree, leaf);
+	bool wide = order_is_wide(tree);
+	u32 i;
+
+	for (i = from; i < to; i++, records++) {
+		d = &slots[order_at(order, wide, i)];
+		records->key = crab_load(media, &d->key);
+		records->value = crab_load(media, &d->value);
+		if (records->key > end)
+			break;
+	}
+	return i - from;
+}
+
 int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
 		    struct crab_record *records, u32 cap, struct crab_record *room)
 {
 	const struct crab_tree *tree = reader->tree;
+	const struct crab_leaf *leaf = reader->leaf;
 	/* Pairs with order_keep() */
-	u32 count = smp_load_acquire(&reader->leaf->ordered), from = 0, i;
-	struct crab_record record;
+	u32 count = smp_load_acquire(&leaf->ordered), from = 0;
 
-	if (!count && !READ_ONCE(reader->leaf->count))
+	if (!count && !READ_ONCE(leaf->count))
 		return 0;
 	if (!count && !room)
 		return -ENOBUFS;
 	if (!count)
 		return order_scan_unordered(reader, start, end, records, cap, room);
-	if (start > READ_ONCE(reader->leaf->low))
-		from = order_find(tree, reader->leaf, count, start);
-	for (i = from; i < count && i - from < cap; i++) {
-		record = crab_leaf_record(tree, reader->leaf, order_get(tree, reader->leaf, i));
-		if (record.key > end)
-			break;
-		records[i - from] = record;
-	}
-	return i - from;
+	if (start > READ_ONCE(leaf->low))
+		from = order_find(tree, leaf, count, start);
+	return order_copy(tree, leaf, from, min(count, from + cap), end, records);
 }
 
 static void records_swap(struct crab_record *records, u32 a, u32 b)
