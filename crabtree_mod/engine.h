@@ -186,6 +186,17 @@ struct crab_engine {
 /** crab_count() - one more of something, without a line that CPUs share */
 #define crab_count(engine, what, n)	this_cpu_add((engine)->counts->what, n)
 
+/** crab_count_flow() - what a write cost, all at once */
+static inline void crab_count_flow(struct crab_engine *engine, const struct crab_flow *flow)
+{
+	struct crab_counts *here = get_cpu_ptr(engine->counts);
+
+	WRITE_ONCE(here->lines, here->lines + flow->lines);
+	WRITE_ONCE(here->fences, here->fences + flow->fences);
+	WRITE_ONCE(here->orders, here->orders + flow->orders);
+	put_cpu_ptr(engine->counts);
+}
+
 /**
  * crab_engine_init() - the head of an engine that is being attached, zeroed
  * @engine: the head

@@ -54,28 +54,29 @@ static void node_retire(struct crab_index *index, struct crab_index_node *node)
 	kfree_rcu(node, rcu);
 }
 
-static __always_inline u32 node_step(const struct crab_index_node *node, u64 key, u32 pos, u32 step)
+static __always_inline const u64 *node_step(const u64 *at, u64 key, u32 step)
 {
-	return READ_ONCE(node->keys[pos + step]) <= key ? pos + step : pos;
+	return READ_ONCE(at[step]) <= key ? at + step : at;
 }
 
 /*
  * The last entry with key <= @key; entry 0 if there is none. No branch depends on a key or on
  * the count: the next search begins while this one waits for memory.
  */
-static u32 node_search(const struct crab_index_node *node, u64 key)
+static __always_inline u32 node_search(const struct crab_index_node *node, u64 key)
 {
 	/* Pairs with node_count(): the entries below the count are there */
-	u32 last = smp_load_acquire(&node->count) - 1, pos;
+	u32 last = smp_load_acquire(&node->count) - 1;
+	const u64 *at = node->keys;
 
 	static_assert(CRAB_INDEX_FANOUT == 63);
-	pos = node_step(node, key, 0, 32);
-	pos = node_step(node, key, pos, 16);
-	pos = node_step(node, key, pos, 8);
-	pos = node_step(node, key, pos, 4);
-	pos = node_step(node, key, pos, 2);
-	pos = node_step(node, key, pos, 1);
-	return min(pos, last);
+	at = node_step(at, key, 32);
+	at = node_step(at, key, 16);
+	at = node_step(at, key, 8);
+	at = node_step(at, key, 4);
+	at = node_step(at, key, 2);
+	at = node_step(at, key, 1);
+	return min((u32)(at - node->keys), last);
 }
 
 static struct crab_index_node *node_child(const struct crab_index_node *node, u32 pos)

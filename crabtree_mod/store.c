@@ -374,15 +374,6 @@ static int store_write_begin(struct crab_store *store, u64 key, struct crab_flow
 	return store_key_ok(key) ?: READ_ONCE(store->readonly) ? -EROFS : 0;
 }
 
-/* What it cost */
-static void store_write_end(struct crab_store *store, const struct crab_flow *flow)
-{
-	crab_count(store->engine, lines, flow->lines);
-	crab_count(store->engine, fences, flow->fences);
-	if (flow->orders)
-		crab_count(store->engine, orders, flow->orders);
-}
-
 int crab_store_insert(struct crab_store *store, u64 key, u64 value,
 		      enum crab_insert_mode mode, struct crab_old *old)
 {
@@ -392,7 +383,7 @@ int crab_store_insert(struct crab_store *store, u64 key, u64 value,
 	if (err)
 		return err;
 	err = store->engine->ops->insert(store->engine, &flow, key, value, mode, old);
-	store_write_end(store, &flow);
+	crab_count_flow(store->engine, &flow);
 	store_kick(store);
 	return err;
 }
@@ -405,7 +396,7 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
 	if (err)
 		return err;
 	err = store->engine->ops->remove(store->engine, &flow, key, old);
-	store_write_end(store, &flow);
+	crab_count_flow(store->engine, &flow);
 	return err;
 }
 
@@ -457,7 +448,7 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
 			if (!ops[i].status)
 				store_one(store, &flow, &ops[i]);
 	}
-	store_write_end(store, &flow);
+	crab_count_flow(store->engine, &flow);
 	store_kick(store);
 }
 

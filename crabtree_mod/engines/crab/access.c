@@ -95,10 +95,8 @@ bool crab_write_may_change(struct crab_write *write)
 	return crab_write_try_structure(write) && crab_smo_is_reserved(write->tree);
 }
 
-void crab_write_end(struct crab_write *write)
+void crab_write_release(struct crab_write *write)
 {
-	if (!write->structure)
-		return;
 	/* For the next change, which then need not let go of its leaf to allocate */
 	crab_smo_reserve(write->tree);
 	mutex_unlock(&write->tree->structure);

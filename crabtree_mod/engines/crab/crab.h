@@ -263,8 +263,15 @@ bool crab_write_try_structure(struct crab_write *write);
 /** crab_write_may_change() - the same, and whether all is reserved that a change needs */
 bool crab_write_may_change(struct crab_write *write);
 
-/** crab_write_end() - the write is over: give the structure back; may sleep */
-void crab_write_end(struct crab_write *write);
+/** crab_write_release() - give the structure back; may sleep */
+void crab_write_release(struct crab_write *write);
+
+/** crab_write_end() - the write is over; may sleep */
+static inline void crab_write_end(struct crab_write *write)
+{
+	if (unlikely(write->structure))
+		crab_write_release(write);
+}
 
 /**
  * crab_leaf_lock() - lock the leaf whose range holds a key
@@ -358,6 +365,12 @@ u32 crab_leaf_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u
 /** crab_leaf_find() - slot of @key, or -1 */
 int crab_leaf_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
 
+static inline u64 crab_leaf_value(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				  u32 slot)
+{
+	return crab_load(tree->base.media, &crab_leaf_slot(tree, leaf, slot)->value);
+}
+
 /** crab_leaf_record() - the record in a slot */
 struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				    u32 slot);
@@ -367,9 +380,6 @@ void crab_leaf_set_value(struct crab_write *write, struct crab_leaf *leaf, u32 s
 
 /** crab_leaf_update() - a value in place (P6); in a slotted leaf not its void */
 void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value);
-
-/** crab_leaf_place() - where a write of @key begins: crab_slotted_ or crab_sorted_place() */
-int crab_leaf_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
 
 /** crab_leaf_collect() - all records, of a sorted leaf in order; returns how many */
 u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
@@ -421,6 +431,10 @@ void crab_leaf_empty(struct crab_flow *flow, struct crab_dleaf *dleaf,
 /* leaf_slotted.c */
 u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot);
 int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+
+/** crab_slotted_lookup() - the value of a key, if it is there */
+bool crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			 u64 *value);
 void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		       struct crab_damage *damage);
 
@@ -490,6 +504,10 @@ void crab_order_halve(struct crab_record *records, u32 count, u32 keep);
 /* leaf_sorted.c */
 u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot);
 int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+
+/** crab_sorted_lookup() - the value of a key, if it is there */
+bool crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			u64 *value);
 
 /** crab_sorted_scan() - crab_leaf_scan() of a sorted leaf */
 int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start, u64 end,
@@ -573,6 +591,14 @@ bool crab_bitmap_fits(const struct crab_geometry *geo);
 
 /** crab_bitmap_rebuild() - write all of it from what the list reaches; durable with P3 */
 void crab_bitmap_rebuild(struct crab_write *write);
+
+/** crab_leaf_place() - where a write of @key begins */
+static inline int crab_leaf_place(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				  u64 key)
+{
+	return tree->sorted ? (int)crab_sorted_place(tree, leaf, key) :
+			      crab_slotted_place(tree, leaf, key);
+}
 
 /* smo.c: structure changes; the write holds crab_tree.structure */
 
@@ -667,8 +693,14 @@ int crab_tree_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key
 		     struct crab_old *old);
 
 /** crab_leaf_lookup() - the value of a key in its leaf; -ENOENT, or -EUCLEAN in doubt */
-int crab_leaf_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-		     u64 *value);
+static inline int crab_leaf_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				   u64 key, u64 *value)
+{
+	bool found = tree->sorted ? crab_sorted_lookup(tree, leaf, key, value) :
+				    crab_slotted_lookup(tree, leaf, key, value);
+
+	return likely(found) ? 0 : leaf->doubt ? -EUCLEAN : -ENOENT;
+}
 
 /* batch.c */
 void crab_tree_batch(struct crab_engine *engine, struct crab_flow *flow,

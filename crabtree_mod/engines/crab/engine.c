@@ -23,20 +23,23 @@
 #define SCAN_AHEAD	4U	/* leaves that a scan waits for at a time */
 #define SCAN_SLOTS	256U	/* slots of each, at most */
 
-int crab_leaf_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-		     u64 *value)
+/* Without waiting; -EAGAIN: it does not count */
+static int lookup_try(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+		      u64 *value)
 {
-	int slot = crab_leaf_find(tree, leaf, key);
+	unsigned int seq = raw_seqcount_begin(&leaf->seq);
+	int err;
 
-	if (slot < 0)
-		return leaf->doubt ? -EUCLEAN : -ENOENT;
-	*value = crab_leaf_record(tree, leaf, slot).value;
-	return 0;
+	if (unlikely(!crab_leaf_holds(leaf, key) || leaf->bad))
+		return -EAGAIN;
+	err = crab_leaf_lookup(tree, leaf, key, value);
+	return read_seqcount_retry(&leaf->seq, seq) ? -EAGAIN : err;
 }
 
-int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
+/* Beside a writer or a change, or in a quarantined leaf */
+static noinline int tree_lookup_again(struct crab_tree *tree, u64 key, u64 *value)
 {
-	struct crab_reader reader = { .tree = crab_tree_of(engine) };
+	struct crab_reader reader = { .tree = tree };
 	struct crab_leaf *leaf;
 	int err;
 
@@ -44,10 +47,23 @@ int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
 		leaf = crab_reader_enter(&reader, key);
 		err = PTR_ERR_OR_ZERO(leaf);
 		if (!err)
-			err = crab_leaf_lookup(reader.tree, leaf, key, value);
+			err = crab_leaf_lookup(tree, leaf, key, value);
 	} while (!crab_reader_leave(&reader));
 	crab_reader_end(&reader);
 	return err;
+}
+
+int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
+{
+	struct crab_tree *tree = crab_tree_of(engine);
+	const struct crab_leaf *leaf;
+	int err;
+
+	rcu_read_lock();
+	leaf = crab_index_find(&tree->index, key);
+	err = leaf ? lookup_try(tree, leaf, key, value) : -EAGAIN;
+	rcu_read_unlock();
+	return unlikely(err == -EAGAIN) ? tree_lookup_again(tree, key, value) : err;
 }
 
 /* The record nearest to @key in one leaf; false if none lies in the direction */
@@ -212,36 +228,38 @@ static int slotted_add(struct crab_write *write, struct crab_leaf *leaf, u32 slo
 		       u64 value)
 {
 	bool full = slot == write->tree->slots, is_void = value == leaf->void_value;
-	int err = 0;
+	int err;
 
-	if (full || is_void) {
+	if (unlikely(full || is_void)) {
 		err = slotted_change(write, leaf, key, value,
 				     full ? crab_smo_add : crab_smo_rewrite);
-	} else {
-		crab_leaf_begin(leaf);
-		crab_slotted_insert(write, leaf, slot, key, value);
-		crab_leaf_end(leaf);
+		if (!err)
+			crab_count(&write->tree->base, inserts, 1);
+		return err;
 	}
-	if (!err)
-		crab_count(&write->tree->base, inserts, 1);
-	return err;
+	crab_count(&write->tree->base, inserts, 1);
+	crab_leaf_begin(leaf);
+	crab_slotted_insert(write, leaf, slot, key, value);
+	crab_leaf_end(leaf);
+	return 0;
 }
 
 static int slotted_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 			  u64 key, u64 value)
 {
-	int err = 0;
+	int err;
 
-	if (value == leaf->void_value) {
+	if (unlikely(value == leaf->void_value)) {
 		err = slotted_change(write, leaf, key, value, crab_smo_rewrite);
-	} else {
-		crab_leaf_begin(leaf);
-		crab_leaf_update(write, leaf, slot, value);
-		crab_leaf_end(leaf);
+		if (!err)
+			crab_count(&write->tree->base, updates, 1);
+		return err;
 	}
-	if (!err)
-		crab_count(&write->tree->base, updates, 1);
-	return err;
+	crab_count(&write->tree->base, updates, 1);
+	crab_leaf_begin(leaf);
+	crab_leaf_update(write, leaf, slot, value);
+	crab_leaf_end(leaf);
+	return 0;
 }
 
 /* @at: as crab_slotted_place() says it */
@@ -252,7 +270,7 @@ static int slotted_put(struct crab_write *write, struct crab_leaf *leaf, int at,
 	if (at < 0)
 		return mode == CRAB_INSERT_REPLACE ? -ENOENT :
 						     slotted_add(write, leaf, ~at, key, value);
-	old->value = crab_leaf_record(write->tree, leaf, at).value;
+	old->value = crab_leaf_value(write->tree, leaf, at);
 	if (mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
 	return slotted_update(write, leaf, at, key, value);
@@ -314,61 +332,78 @@ static void unlink_last(struct crab_write *write, struct crab_leaf *pred, struct
 	crab_leaf_end(pred);
 }
 
+/* A record that is not the only one of its leaf */
+static __always_inline int leaf_remove_one(struct crab_write *write, struct crab_leaf *leaf,
+					   u32 slot)
+{
+	int err;
+
+	if (write->tree->sorted) {
+		err = crab_sorted_remove(write, leaf, slot);
+		if (!err)
+			crab_count(&write->tree->base, deletes, 1);
+		return err;
+	}
+	crab_count(&write->tree->base, deletes, 1);
+	crab_leaf_begin(leaf);
+	crab_slotted_remove(write, leaf, slot);
+	crab_leaf_end(leaf);
+	return 0;
+}
+
 /*
  * @pred: the leaf before it if that is locked; -EAGAIN if it would have to be. @at: as
  * crab_leaf_place() says it
  */
-static int leaf_remove(struct crab_write *write, struct crab_leaf *pred, struct crab_leaf *leaf,
-		       int at, u64 key, struct crab_old *old)
+static __always_inline int leaf_remove(struct crab_write *write, struct crab_leaf *pred,
+				       struct crab_leaf *leaf, int at, u64 key,
+				       struct crab_old *old)
 {
-	int slot = at, err = 0;
+	int slot = at;
 
 	if (write->tree->sorted)
 		slot = crab_sorted_is_at(write->tree, leaf, at, key) ? at - 1 : -1;
 	old->existed = slot >= 0;
 	if (slot < 0)
 		return -ENOENT;
-	old->value = crab_leaf_record(write->tree, leaf, slot).value;
-	if (leaf->count == 1 && leaf->low) {	/* the first leaf stays */
-		if (!pred)
-			return -EAGAIN;
-		unlink_last(write, pred, leaf);
-	} else if (write->tree->sorted) {
-		err = crab_sorted_remove(write, leaf, slot);
-	} else {
-		crab_leaf_begin(leaf);
-		crab_slotted_remove(write, leaf, slot);
-		crab_leaf_end(leaf);
-	}
-	if (!err)
-		crab_count(&write->tree->base, deletes, 1);
-	return err;
+	old->value = crab_leaf_value(write->tree, leaf, slot);
+	if (likely(leaf->count > 1 || !leaf->low))	/* the first leaf stays */
+		return leaf_remove_one(write, leaf, slot);
+	if (!pred)
+		return -EAGAIN;
+	unlink_last(write, pred, leaf);
+	crab_count(&write->tree->base, deletes, 1);
+	return 0;
 }
 
 /* The leaf before that of @key, if this is about to lose its last record; else NULL */
 static struct crab_leaf *remove_pred(struct crab_write *write, u64 key)
 {
-	struct crab_leaf *leaf;
+	struct crab_leaf *leaf = crab_index_find(&write->tree->index, key);
 
-	if (!write->structure)
-		return NULL;
-	leaf = crab_index_find(&write->tree->index, key);
 	return leaf && !leaf->bad && READ_ONCE(leaf->count) == 1 ? leaf->prev : NULL;
+}
+
+static noinline int remove_last(struct crab_write *write, struct crab_leaf *pred, u64 key,
+				struct crab_old *old)
+{
+	struct crab_leaf *leaf = pred->next;
+	int at, err;
+
+	crab_leaf_lock_pair(write, pred, leaf);
+	at = crab_leaf_place(write->tree, leaf, key);
+	err = leaf_remove(write, pred, leaf, at, key, old);
+	crab_leaf_unlock_pair(pred, leaf);
+	return err;
 }
 
 static int remove_once(struct crab_write *write, u64 key, struct crab_old *old)
 {
-	struct crab_leaf *pred = remove_pred(write, key), *leaf;
+	struct crab_leaf *pred = write->structure ? remove_pred(write, key) : NULL, *leaf;
 	int at, err;
 
-	if (pred) {
-		leaf = pred->next;
-		crab_leaf_lock_pair(write, pred, leaf);
-		at = crab_leaf_place(write->tree, leaf, key);
-		err = leaf_remove(write, pred, leaf, at, key, old);
-		crab_leaf_unlock_pair(pred, leaf);
-		return err;
-	}
+	if (unlikely(pred))
+		return remove_last(write, pred, key, old);
 	leaf = crab_leaf_lock(write, key, &at);
 	if (IS_ERR(leaf))
 		return PTR_ERR(leaf);

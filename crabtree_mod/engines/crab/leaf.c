@@ -71,12 +71,6 @@ void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }
 
-int crab_leaf_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
-{
-	return tree->sorted ? (int)crab_sorted_place(tree, leaf, key) :
-			      crab_slotted_place(tree, leaf, key);
-}
-
 u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		      struct crab_record *records)
 {

@@ -49,13 +49,12 @@ u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return slot;
 }
 
-/* The high bit of each of eight fingerprints that equals @fp */
-static __always_inline u64 fp_matches(const u8 *fps, u8 fp)
+/* The high bit of each of eight fingerprints that is not the one in all of @fp */
+static __always_inline u64 fp_others(const u8 *fps, u64 fp)
 {
-	u64 other = le64_to_cpu(READ_ONCE(*(const __le64 *)fps)) ^ FP_ONES * fp;
+	u64 other = le64_to_cpu(READ_ONCE(*(const __le64 *)fps)) ^ fp;
 
-	other |= (other & ~FP_HIGHS) + ~FP_HIGHS;
-	return ~other & FP_HIGHS;
+	return (other | ((other & ~FP_HIGHS) + ~FP_HIGHS)) & FP_HIGHS;
 }
 
 /*
@@ -66,15 +65,16 @@ static __always_inline u64 fp_matches(const u8 *fps, u8 fp)
 static __always_inline u64 leaf_matches(const struct crab_leaf *leaf, u32 base, u8 fp)
 {
 	const u8 *fps = &leaf->fps[base];
-	u64 mask = fp_matches(fps, fp);
+	const u64 all = FP_ONES * fp;
+	u64 others = fp_others(fps, all);
 
-	mask = mask >> 1 | fp_matches(fps + 8, fp);
-	mask = mask >> 1 | fp_matches(fps + 16, fp);
-	mask = mask >> 1 | fp_matches(fps + 24, fp);
-	mask = mask >> 1 | fp_matches(fps + 32, fp);
-	mask = mask >> 1 | fp_matches(fps + 40, fp);
-	mask = mask >> 1 | fp_matches(fps + 48, fp);
-	return mask >> 1 | fp_matches(fps + 56, fp);
+	others = others >> 1 | fp_others(fps + 8, all);
+	others = others >> 1 | fp_others(fps + 16, all);
+	others = others >> 1 | fp_others(fps + 24, all);
+	others = others >> 1 | fp_others(fps + 32, all);
+	others = others >> 1 | fp_others(fps + 40, all);
+	others = others >> 1 | fp_others(fps + 48, all);
+	return ~(others >> 1 | fp_others(fps + 56, all));
 }
 
 /* The slot of the lowest bit */
@@ -85,20 +85,58 @@ static u32 match_slot(u32 base, u64 mask)
 	return base + bit / 8 + bit % 8 * 8;
 }
 
-int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+/* The slots of the first group that @mask still has, then the other groups */
+static noinline int find_further(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				 u64 key, u64 mask)
 {
-	u8 fp = fingerprint(key);
-	u32 base, slot;
-	u64 mask;
+	u32 base = 0, slot;
 
-	for (base = 0; base < tree->slots; base += CRAB_SLOTTED_GROUP) {
-		for (mask = leaf_matches(leaf, base, fp); mask; mask &= mask - 1) {
+	for (;;) {
+		for (; mask; mask &= mask - 1) {
 			slot = match_slot(base, mask);
 			if (crab_leaf_key(tree, leaf, slot) == key)
 				return slot;
 		}
+		base += CRAB_SLOTTED_GROUP;
+		if (base >= tree->slots)
+			return -1;
+		mask = leaf_matches(leaf, base, fingerprint(key));
 	}
-	return -1;
+}
+
+/* @slots: the leaf's */
+static __always_inline int slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
+					const struct crab_dslot *slots, u64 key)
+{
+	u64 mask = leaf_matches(leaf, 0, fingerprint(key));
+	u32 slot;
+
+	if (mask) {
+		slot = match_slot(0, mask);
+		if (likely(crab_load(tree->base.media, &slots[slot].key) == key))
+			return slot;
+		mask &= mask - 1;
+	}
+	if (likely(!mask && tree->slots <= CRAB_SLOTTED_GROUP))
+		return -1;
+	return find_further(tree, leaf, key, mask);
+}
+
+int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	return slotted_find(tree, leaf, crab_leaf_slot(tree, leaf, 0), key);
+}
+
+bool crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			 u64 *value)
+{
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	int slot = slotted_find(tree, leaf, slots, key);
+
+	if (slot < 0)
+		return false;
+	*value = crab_load(tree->base.media, &slots[slot].value);
+	return true;
 }
 
 /* A free slot, or one that does not exist; where nothing was deleted it is the next one */
@@ -125,13 +163,14 @@ void crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *le
 
 int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
-	int slot = crab_slotted_find(tree, leaf, key);
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	int slot = slotted_find(tree, leaf, slots, key);
 
 	if (slot >= 0)
 		return slot;
 	slot = leaf_free(tree, leaf);
 	if (slot < tree->slots)
-		crab_fetch(crab_leaf_slot(tree, leaf, slot), sizeof(struct crab_dslot));
+		crab_fetch(&slots[slot], sizeof(slots[slot]));
 	return ~slot;
 }
 
@@ -142,8 +181,8 @@ static void leaf_set(struct crab_leaf *leaf, u32 slot, u64 key)
 	WRITE_ONCE(leaf->ordered, 0);
 }
 
-void crab_slotted_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
-		      u64 value)
+static __always_inline void slot_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
+				     u64 key, u64 value)
 {
 	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
 
@@ -153,10 +192,16 @@ void crab_slotted_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot
 	leaf_set(leaf, slot, key);
 }
 
+void crab_slotted_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
+		      u64 value)
+{
+	slot_set(write, leaf, slot, key, value);
+}
+
 void crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
 			 u64 value)
 {
-	crab_slotted_set(write, leaf, slot, key, value);
+	slot_set(write, leaf, slot, key, value);
 	/* P6: the record is durable; any part of it alone reads as a free slot */
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }
@@ -167,7 +212,7 @@ static void slot_free(struct crab_flow *flow, struct crab_dslot *d, u64 void_val
 	crab_store(flow, &d->value, void_value);
 }
 
-void crab_slotted_clear(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+static __always_inline void slot_clear(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
 	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
 
@@ -178,9 +223,14 @@ void crab_slotted_clear(struct crab_write *write, struct crab_leaf *leaf, u32 sl
 	WRITE_ONCE(leaf->ordered, 0);
 }
 
+void crab_slotted_clear(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+{
+	slot_clear(write, leaf, slot);
+}
+
 void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
-	crab_slotted_clear(write, leaf, slot);
+	slot_clear(write, leaf, slot);
 	/* P6: the slot is free, and only now may be used again */
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }

@@ -107,6 +107,17 @@ int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	return above && crab_leaf_key(tree, leaf, above - 1) == key ? (int)above - 1 : -1;
 }
 
+bool crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			u64 *value)
+{
+	int slot = crab_sorted_find(tree, leaf, key);
+
+	if (slot < 0)
+		return false;
+	*value = crab_leaf_value(tree, leaf, slot);
+	return true;
+}
+
 int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start, u64 end,
 		     struct crab_record *records, u32 cap)
 {

@@ -28,6 +28,9 @@
 	((__typeof__(p))((char *)(p) + (size_t)(cpu) * CRAB_HOST_PERCPU))
 #define this_cpu_ptr(p)		per_cpu_ptr(p, crab_host_this_cpu())
 
+#define get_cpu_ptr(p)		this_cpu_ptr(p)
+#define put_cpu_ptr(p)		((void)(p))
+
 #define this_cpu_add(x, n)								\
 	do {										\
 		__typeof__(&(x)) here_ = this_cpu_ptr(&(x));				\
