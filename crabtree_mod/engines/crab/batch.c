@@ -11,6 +11,7 @@
  * fence (P6), and until then their leaves stay locked and in a write section, so that
  * nobody reads what is not durable:
  *
+ *   lock the leaves
  *   store and clean each record, any number of slots in any leaves
  *   P6   all of them are durable
  *   the leaves are unlocked, the batch goes on or returns
@@ -44,7 +45,9 @@
  * @ops: the group
  * @n: how many
  * @found: the leaf to which the index led each of them
+ * @which: of @held it is, if it is a write
  * @held: the leaves of the epoch
+ * @seen: a bit for each of them, which some share
  * @lost: it lost a record in this epoch
  * @holds: how many they are
  * @stored: there is something to fence
@@ -54,7 +57,9 @@ struct batch {
 	struct crab_batch_op *ops;
 	u32 n;
 	struct crab_leaf *found[BATCH_GROUP];
+	u32 which[BATCH_GROUP];
 	struct crab_leaf *held[BATCH_GROUP];
+	u64 seen;
 	bool lost[BATCH_GROUP];
 	u32 holds;
 	bool stored;
@@ -73,10 +78,16 @@ static void batch_fence(struct batch *b)
 static void batch_close(struct batch *b)
 {
 	batch_fence(b);
+	b->seen = 0;
 	while (b->holds) {
 		crab_leaf_end(b->held[--b->holds]);
 		spin_unlock(&b->held[b->holds]->lock);
 	}
+}
+
+static u64 leaf_bit(const struct crab_leaf *leaf)
+{
+	return 1ULL << ((unsigned long)leaf / CRAB_LINE % 64);
 }
 
 /* Which of the epoch's leaves it is, or BATCH_GROUP */
@@ -84,27 +95,42 @@ static u32 batch_which(const struct batch *b, const struct crab_leaf *leaf)
 {
 	u32 i;
 
+	if (likely(!(b->seen & leaf_bit(leaf))))
+		return BATCH_GROUP;
 	for (i = 0; i < b->holds; i++)
 		if (b->held[i] == leaf)
 			return i;
 	return BATCH_GROUP;
 }
 
-/* Locks a leaf, in this epoch or in the next; which of its leaves it is */
-static u32 batch_hold(struct batch *b, struct crab_leaf *leaf)
+/*
+ * Locks the leaves that the operations from @from on will write, before anything is cleaned: a
+ * locked instruction waits for the cleans before it. Behind the last operation that the
+ * epoch may have; at least one if there is one.
+ */
+static u32 batch_hold(struct batch *b, u32 from, u32 end)
 {
-	u32 which = batch_which(b, leaf);
+	struct crab_leaf *leaf;
+	u32 i;
 
-	if (which < BATCH_GROUP)
-		return which;
-	if (b->holds && !spin_trylock(&leaf->lock))
-		batch_close(b);
-	if (!b->holds)
-		spin_lock(&leaf->lock);
-	crab_leaf_begin(leaf);
-	b->held[b->holds] = leaf;
-	b->lost[b->holds] = false;
-	return b->holds++;
+	for (i = from; i < end; i++) {
+		leaf = b->found[i];
+		if (b->ops[i].status || b->ops[i].verb == CRAB_VERB_SEARCH || !leaf || leaf->bad)
+			continue;
+		b->which[i] = batch_which(b, leaf);
+		if (b->which[i] < BATCH_GROUP)
+			continue;
+		if (!b->holds)
+			spin_lock(&leaf->lock);
+		else if (!spin_trylock(&leaf->lock))
+			break;
+		crab_leaf_begin(leaf);
+		b->seen |= leaf_bit(leaf);
+		b->which[i] = b->holds;
+		b->held[b->holds] = leaf;
+		b->lost[b->holds++] = false;
+	}
+	return i;
 }
 
 static int batch_lookup(struct batch *b, struct crab_leaf *leaf, struct crab_batch_op *op)
@@ -122,24 +148,24 @@ static int batch_search(struct batch *b, struct crab_leaf *leaf, struct crab_bat
 	unsigned int seq;
 	int err;
 
+	if (likely(!b->holds)) {
+		seq = raw_seqcount_begin(&leaf->seq);
+		err = batch_lookup(b, leaf, op);
+		return read_seqcount_retry(&leaf->seq, seq) ? -EAGAIN : err;
+	}
 	if (batch_which(b, leaf) < BATCH_GROUP)
 		return batch_lookup(b, leaf, op);
-	if (b->holds) {
-		if (!spin_trylock(&leaf->lock))
-			return -EAGAIN;
-		err = batch_lookup(b, leaf, op);
-		spin_unlock(&leaf->lock);
-		return err;
-	}
-	seq = raw_seqcount_begin(&leaf->seq);
+	if (!spin_trylock(&leaf->lock))
+		return -EAGAIN;
 	err = batch_lookup(b, leaf, op);
-	return read_seqcount_retry(&leaf->seq, seq) ? -EAGAIN : err;
+	spin_unlock(&leaf->lock);
+	return err;
 }
 
 static int batch_update(struct batch *b, struct crab_leaf *leaf, u32 slot,
 			struct crab_batch_op *op)
 {
-	op->old.value = crab_leaf_record(b->write.tree, leaf, slot).value;
+	op->old.value = crab_leaf_value(b->write.tree, leaf, slot);
 	if (op->mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
 	if (op->value == leaf->void_value)
@@ -178,7 +204,7 @@ static int batch_delete(struct batch *b, u32 which, int at, struct crab_batch_op
 	op->old.existed = at >= 0;
 	if (at < 0)
 		return -ENOENT;
-	op->old.value = crab_leaf_record(b->write.tree, leaf, at).value;
+	op->old.value = crab_leaf_value(b->write.tree, leaf, at);
 	if (leaf->count == 1 && leaf->low)
 		return -EAGAIN;
 	crab_slotted_clear(&b->write, leaf, at);
@@ -188,17 +214,16 @@ static int batch_delete(struct batch *b, u32 which, int at, struct crab_batch_op
 	return 0;
 }
 
-static int batch_write(struct batch *b, struct crab_leaf *leaf, struct crab_batch_op *op)
+static int batch_write(struct batch *b, struct crab_leaf *leaf, u32 i)
 {
-	u32 which;
+	struct crab_batch_op *op = &b->ops[i];
 	int at;
 
-	which = batch_hold(b, leaf);
 	if (!crab_leaf_holds(leaf, op->key))
 		return -EAGAIN;
 	at = crab_slotted_place(b->write.tree, leaf, op->key);
-	return op->verb == CRAB_VERB_INSERT ? batch_insert(b, which, at, op) :
-					      batch_delete(b, which, at, op);
+	return op->verb == CRAB_VERB_INSERT ? batch_insert(b, b->which[i], at, op) :
+					      batch_delete(b, b->which[i], at, op);
 }
 
 /* One operation in the epoch; -EAGAIN: it must be done by itself */
@@ -209,7 +234,7 @@ static int batch_one(struct batch *b, u32 i)
 	if (!leaf || leaf->bad)
 		return -EAGAIN;
 	return b->ops[i].verb == CRAB_VERB_SEARCH ? batch_search(b, leaf, &b->ops[i]) :
-						    batch_write(b, leaf, &b->ops[i]);
+						    batch_write(b, leaf, i);
 }
 
 /* By itself, no leaf locked */
@@ -254,25 +279,35 @@ static void batch_find(struct batch *b, u32 from, u32 end)
 			crab_slotted_fetch(tree, b->found[i], keys[i]);
 }
 
+/* One epoch, up to an operation that must be done by itself or in the next; which one */
+static u32 batch_epoch(struct batch *b, u32 from, u32 end, int *err)
+{
+	u32 i, stop = batch_hold(b, from, end);
+
+	for (i = from; i < stop; i++) {
+		if (b->ops[i].status)
+			continue;
+		*err = batch_one(b, i);
+		if (*err == -EAGAIN)
+			break;
+		b->ops[i].status = *err;
+	}
+	batch_close(b);
+	return i;
+}
+
 /* The operations from @from on, up to one that must be done by itself; which one */
 static u32 batch_epochs(struct batch *b, u32 from)
 {
-	u32 end = batch_end(b, from), i;
-	int err;
+	u32 end = batch_end(b, from);
+	int err = 0;
 
 	rcu_read_lock();
 	batch_find(b, from, end);
-	for (i = from; i < end; i++) {
-		if (b->ops[i].status)
-			continue;
-		err = batch_one(b, i);
-		if (err == -EAGAIN)
-			break;
-		b->ops[i].status = err;
-	}
-	batch_close(b);
+	while (from < end && err != -EAGAIN)
+		from = batch_epoch(b, from, end, &err);
 	rcu_read_unlock();
-	return i;
+	return from;
 }
 
 void crab_tree_batch(struct crab_engine *engine, struct crab_flow *flow,
