@@ -67,10 +67,11 @@ void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 
 void crab_host_free(const void *p)
 {
-	struct piece *piece = (struct piece *)p - 1;
+	struct piece *piece;
 
 	if (!p)
 		return;
+	piece = (struct piece *)p - 1;
 #if __has_feature(address_sanitizer)
 	if (__asan_region_is_poisoned((void *)p, 1)) {
 		fprintf(stderr, "freed twice\n");

@@ -59,13 +59,13 @@ struct crab_leaf *crab_reader_again(struct crab_reader *reader, u64 key)
 			crab_reader_leave(reader);
 		if (!reader->insists && reader->tries++ > ACCESS_TRIES)
 			reader_insist(reader);
-		rcu_read_lock();
+		crab_rcu_enter();
 		leaf = crab_index_find(&reader->tree->index, key);
 		reader->leaf = leaf;
 		if (!leaf)
 			return ERR_PTR(-EUCLEAN);
 		if (reader->insists)
-			spin_lock(&leaf->lock);
+			crab_leaf_take(leaf);
 		reader->seq = read_seqcount_begin(&leaf->seq);
 	}
 }
@@ -112,15 +112,15 @@ struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key, int *at)
 	for (tries = 0; ; tries++) {
 		if (tries == ACCESS_TRIES)
 			crab_write_insist(write);
-		rcu_read_lock();
+		crab_rcu_enter();
 		leaf = crab_index_find(&tree->index, key);
 		if (!leaf || leaf->bad) {
-			rcu_read_unlock();
+			crab_rcu_leave();
 			return ERR_PTR(-EUCLEAN);
 		}
 		seq = raw_seqcount_begin(&leaf->seq);
 		*at = crab_leaf_place(tree, leaf, key);
-		spin_lock(&leaf->lock);
+		crab_leaf_take(leaf);
 		if (crab_leaf_holds(leaf, key))
 			break;
 		crab_leaf_unlock(leaf);
@@ -134,22 +134,23 @@ struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key, int *at)
 
 void crab_leaf_unlock(struct crab_leaf *leaf)
 {
-	spin_unlock(&leaf->lock);
-	rcu_read_unlock();
+	crab_leaf_give(leaf);
+	crab_rcu_leave();
 }
 
 void crab_leaf_lock_pair(struct crab_write *write, struct crab_leaf *left,
 			 struct crab_leaf *right)
 {
 	lockdep_assert_held(&write->tree->structure);
-	rcu_read_lock();
-	spin_lock(&left->lock);
+	crab_rcu_enter();
+	crab_leaf_take(left);
 	spin_lock_nested(&right->lock, SINGLE_DEPTH_NESTING);
+	__release(&right->lock);
 }
 
 void crab_leaf_unlock_pair(struct crab_leaf *left, struct crab_leaf *right)
 {
-	spin_unlock(&right->lock);
+	crab_leaf_give(right);
 	crab_leaf_unlock(left);
 }
 

@@ -81,7 +81,7 @@ static void batch_close(struct batch *b)
 	b->seen = 0;
 	while (b->holds) {
 		crab_leaf_end(b->held[--b->holds]);
-		spin_unlock(&b->held[b->holds]->lock);
+		crab_leaf_give(b->held[b->holds]);
 	}
 }
 
@@ -121,8 +121,8 @@ static u32 batch_hold(struct batch *b, u32 from, u32 end)
 		if (b->which[i] < BATCH_GROUP)
 			continue;
 		if (!b->holds)
-			spin_lock(&leaf->lock);
-		else if (!spin_trylock(&leaf->lock))
+			crab_leaf_take(leaf);
+		else if (!crab_leaf_try(leaf))
 			break;
 		crab_leaf_begin(leaf);
 		b->seen |= leaf_bit(leaf);
@@ -155,10 +155,10 @@ static int batch_search(struct batch *b, struct crab_leaf *leaf, struct crab_bat
 	}
 	if (batch_which(b, leaf) < BATCH_GROUP)
 		return batch_lookup(b, leaf, op);
-	if (!spin_trylock(&leaf->lock))
+	if (!crab_leaf_try(leaf))
 		return -EAGAIN;
 	err = batch_lookup(b, leaf, op);
-	spin_unlock(&leaf->lock);
+	crab_leaf_give(leaf);
 	return err;
 }
 
@@ -302,11 +302,11 @@ static u32 batch_epochs(struct batch *b, u32 from)
 	u32 end = batch_end(b, from);
 	int err = 0;
 
-	rcu_read_lock();
+	crab_rcu_enter();
 	batch_find(b, from, end);
 	while (from < end && err != -EAGAIN)
 		from = batch_epoch(b, from, end, &err);
-	rcu_read_unlock();
+	crab_rcu_leave();
 	return from;
 }
 

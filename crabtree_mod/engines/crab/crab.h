@@ -172,6 +172,42 @@ static inline struct crab_dhead *crab_list_head(const struct crab_media *media)
 
 /* access.c: into a leaf and out again */
 
+/*
+ * Locks that one function takes and another one gives back: sparse counts them within a
+ * function, and is told that there is nothing to count
+ */
+static inline void crab_rcu_enter(void)
+{
+	rcu_read_lock();
+	__release(RCU);
+}
+
+static inline void crab_rcu_leave(void)
+{
+	__acquire(RCU);
+	rcu_read_unlock();
+}
+
+static inline void crab_leaf_take(struct crab_leaf *leaf)
+{
+	spin_lock(&leaf->lock);
+	__release(&leaf->lock);
+}
+
+static inline bool crab_leaf_try(struct crab_leaf *leaf)
+{
+	if (!spin_trylock(&leaf->lock))
+		return false;
+	__release(&leaf->lock);
+	return true;
+}
+
+static inline void crab_leaf_give(struct crab_leaf *leaf)
+{
+	__acquire(&leaf->lock);
+	spin_unlock(&leaf->lock);
+}
+
 /**
  * struct crab_reader - a read under way
  * @tree: where
@@ -211,7 +247,7 @@ static inline struct crab_leaf *crab_reader_enter(struct crab_reader *reader, u6
 
 	if (unlikely(reader->tries++))
 		return crab_reader_again(reader, key);
-	rcu_read_lock();
+	crab_rcu_enter();
 	leaf = crab_index_find(&reader->tree->index, key);
 	reader->leaf = leaf;
 	if (unlikely(!leaf))
@@ -229,8 +265,8 @@ static inline bool crab_reader_leave(struct crab_reader *reader)
 	bool counts = !leaf || !read_seqcount_retry(&leaf->seq, reader->seq);
 
 	if (unlikely(reader->insists) && leaf)
-		spin_unlock(&leaf->lock);
-	rcu_read_unlock();
+		crab_leaf_give(leaf);
+	crab_rcu_leave();
 	reader->leaf = NULL;
 	return counts;
 }

@@ -32,6 +32,8 @@
 #endif
 #define __must_hold(x)
 #define __acquires(x)
+#define __acquire(x)		((void)0)
+#define __release(x)		((void)0)
 #define __releases(x)
 #define __must_check		__attribute__((__warn_unused_result__))
 #define __maybe_unused		__attribute__((__unused__))
