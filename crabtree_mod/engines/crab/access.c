@@ -144,8 +144,7 @@ void crab_leaf_lock_pair(struct crab_write *write, struct crab_leaf *left,
 	lockdep_assert_held(&write->tree->structure);
 	crab_rcu_enter();
 	crab_leaf_take(left);
-	spin_lock_nested(&right->lock, SINGLE_DEPTH_NESTING);
-	__release(&right->lock);
+	crab_leaf_take_too(right);
 }
 
 void crab_leaf_unlock_pair(struct crab_leaf *left, struct crab_leaf *right)
