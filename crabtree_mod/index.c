@@ -357,7 +357,7 @@ void crab_index_insert(struct crab_index *index, u64 low, void *leaf)
 	for (level = 0; ; level++) {
 		node = path.node[level];
 		pos = path.pos[level] + 1;
-		if (node->count < CRAB_INDEX_FANOUT) {
+		if (node->count < CRAB_INDEX_FULL) {
 			node_insert_at(node, pos, low, child);
 			return;
 		}
