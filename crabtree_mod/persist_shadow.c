@@ -33,6 +33,7 @@ struct shadow_node {
 	u16 cleaned;		/* by which CPUs: the next fence of one of them completes it */
 	bool stored;		/* in this life; else it may stand on the media since a cut */
 	bool pair;		/* with its other word one event */
+	u8 cpu;			/* that stored it */
 };
 
 struct shadow_line {
@@ -169,17 +170,27 @@ static void shadow_event(struct crab_shadow *shadow, enum crab_shadow_event even
 		shadow->hook(shadow, event, point);
 }
 
-/* A pair is one event among others in order: a neighbour in its epoch would be none */
+/*
+ * A pair is one event among others in order: a neighbour in its epoch would be none. One
+ * by another CPU is in order: the line went from one to the other.
+ */
 static void line_check_pair(struct crab_shadow *shadow, u32 word, bool pair)
 {
-	const struct crab_shadow_image *now = shadow->now;
+	struct crab_shadow_image *now = shadow->now;
 	const struct shadow_node *node;
+	bool other = false;
 	u32 at;
 
-	for (at = line_begin(line_of(word)); at < line_end(now, line_of(word)); at++)
-		for (node = node_at(now, now->first[at]); node; node = node_at(now, node->next))
-			if (node->stored && node->epoch == now->epoch && (pair || node->pair))
+	for (at = line_begin(line_of(word)); at < line_end(now, line_of(word)); at++) {
+		for (node = node_at(now, now->first[at]); node; node = node_at(now, node->next)) {
+			if (!node->stored || node->epoch != now->epoch || !(pair || node->pair))
+				continue;
+			if (node->cpu == shadow->cpu)
 				shadow_error(shadow, "word %u: a pair without order", at);
+			other = true;
+		}
+	}
+	now->epoch += other;
 }
 
 /* From now on the line of @word is part of every image */
@@ -223,7 +234,7 @@ static void word_store(struct crab_shadow *shadow, u32 word, u64 value, bool pai
 	struct shadow_node *last = word_last(now, word);
 	const struct shadow_node node = {
 		.value = value, .stored = true, .epoch = now->epoch,
-		.life = now->life, .pair = pair,
+		.life = now->life, .pair = pair, .cpu = shadow->cpu,
 	};
 
 	shadow->counts.stores++;
