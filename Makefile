@@ -12,6 +12,7 @@
 #   make host			L0-L5 in user space, and their tests
 #   make crash			every crash state of small stores, and the kill matrix
 #   make crash-full		the same at length; fifty minutes of CPU time
+#   make races			races made on purpose: do the concurrency tests notice?
 #   make mutants		each clean and fence is left out in turn: which test notices?
 #   make mutants-page		the same, into Documentation/design/crash-matrix.rst
 #   make kunit			the KUnit suites in user-mode Linux
@@ -70,7 +71,7 @@ crash: setup-host
 crash-full: setup-host
 	@scripts/crash --full
 
-mutants mutants-page: setup-host
+races mutants mutants-page: setup-host
 	@$(MAKE) -s -C tools/host OUT=$(OUT)/host $@
 
 kunit: setup-host setup-vm
@@ -112,4 +113,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host crash crash-full mutants mutants-page kunit selftests litmus soak fuzz counts bench paper style docs install clean distclean
+.PHONY: help demo check quick modules tools host crash crash-full races mutants mutants-page kunit selftests litmus soak fuzz counts bench paper style docs install clean distclean

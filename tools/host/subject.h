@@ -34,8 +34,10 @@ struct subject {
 	struct crab_tuning tuning;
 };
 
+#define SUBJECTS	16	/* at most */
+
 /* All that there are, ended by one without a name */
-extern const struct subject subjects[];
+extern const struct subject subjects[SUBJECTS];
 
 /** subject_keys() - the keys of a subject, ascending; the least and the greatest are there */
 void subject_keys(const struct subject *subject, u64 *keys);

@@ -199,6 +199,15 @@ static void actor_batch(struct actor *actor)
 	actor_end(actor);
 }
 
+/* Some neighbours in a row, so that leaves fill up and empty */
+static void actor_sweep(struct actor *actor, enum history_verb verb, uint32_t key)
+{
+	uint32_t end = key + 1 + actor_random(actor, actor->history->keys / 4);
+
+	for (; key < end && key < actor->history->keys; key++)
+		actor_write(actor, verb, key);
+}
+
 static void actor_read(struct actor *actor, uint32_t dice)
 {
 	uint32_t keys = actor->history->keys, key = actor_random(actor, keys);
@@ -216,7 +225,7 @@ static void actor_read(struct actor *actor, uint32_t dice)
 
 void actor_act(struct actor *actor, bool grow)
 {
-	uint32_t dice = actor_random(actor, 24), key = actor_random(actor, actor->history->keys);
+	uint32_t dice = actor_random(actor, 28), key = actor_random(actor, actor->history->keys);
 
 	if (dice < 10)
 		actor_read(actor, dice);
@@ -226,9 +235,11 @@ void actor_act(struct actor *actor, bool grow)
 		actor_write(actor, HISTORY_INSERT, key);
 	else if (dice < 21)
 		actor_write(actor, HISTORY_CREATE, key);
-	else if (dice < 23 || !actor->store->batch)
+	else if (dice < 23)
 		actor_write(actor, HISTORY_REPLACE, key);
-	else
+	else if (dice < 24)
+		actor_sweep(actor, grow ? HISTORY_INSERT : HISTORY_DELETE, key);
+	else if (actor->store->batch)
 		actor_batch(actor);
 }
 

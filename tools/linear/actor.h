@@ -11,7 +11,7 @@
 
 #include "history.h"
 
-#define ACTOR_KEYS	64	/* at most */
+#define ACTOR_KEYS	256	/* at most */
 #define ACTOR_BATCH	8	/* operations of one batch, at most */
 
 struct actor_record {
@@ -91,7 +91,7 @@ struct actor {
 	uint32_t count;
 };
 
-/** actor_act() - do one random operation; @grow: more inserts than deletes */
+/** actor_act() - do something at random; @grow: rather insert than delete */
 void actor_act(struct actor *actor, bool grow);
 
 /** actor_read_all() - search each key and scan all of them, when nobody else is there */

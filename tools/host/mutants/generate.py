@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""generate.py OUT FILE... - sources in which one mistake can be switched on at run time.
+"""generate.py [--races] OUT FILE... - sources in which one mistake can be switched on at run time.
 
 Finds every statement that stores, cleans, orders or fences, and every call of a function
 that does, in files of crabtree_mod, and writes copies below OUT in which each of them can be
@@ -10,6 +10,8 @@ crab_mutant (mutant.h).
 
 A statement keeps its line; two that no store, clean, order or fence tells apart
 are not exchanged (two stores in a row persist in any order anyway).
+
+With --races the mistakes are those of races.py and no others.
 """
 
 import collections
@@ -22,6 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import designs
+import races
 import source
 
 MODULE = os.path.join(ROOT, "crabtree_mod")
@@ -213,7 +216,7 @@ class File:
         """One edit of a design mistake."""
         at = self.text.find(edit.old)
         if at < 0 or self.text.find(edit.old, at + 1) >= 0:
-            sys.exit(f"designs.py: {self.path}: {edit.old!r} is there "
+            sys.exit(f"a design: {self.path}: {edit.old!r} is there "
                      f"{'more than once' if at >= 0 else 'no more'}: give this mistake another place")
         end = at + len(edit.old)
         if edit.old.endswith(";"):
@@ -253,18 +256,29 @@ def justify(mutants):
     return reasons
 
 
-def main(out, paths):
-    """Copies and table, below @out."""
-    files = {path: File(path) for path in sorted(paths)}
-    table = Table()
-    for design in designs.DESIGNS:
+def add_designs(files, table, chosen):
+    """Mistakes that somebody thought of."""
+    for design in chosen:
         number = table.add(design.edits[0].path, "", design.what, [("design", 0)])
         for edit in design.edits:
             files[edit.path].add_design(number, edit)
+
+
+def add_all_statements(files, table):
+    """One mistake at a time in every statement that has an effect on the media."""
     effects = effects_of_functions([f.code for f in files.values()])
     for file in files.values():
         file.add_statements(table, effects)
-    why = justify(table.mutants)
+
+
+def main(out, paths, is_races):
+    """Copies and table, below @out."""
+    files = {path: File(path) for path in sorted(paths)}
+    table = Table()
+    add_designs(files, table, races.RACES if is_races else designs.DESIGNS)
+    if not is_races:
+        add_all_statements(files, table)
+    why = {} if is_races else justify(table.mutants)
     for file in files.values():
         source.write_if_changed(os.path.join(out, file.path), file.copy())
     rows = "".join(f"\t{{ {quote(m.file)}, {quote(m.function)}, {quote(m.text)}, {quote(m.kind)}, "
@@ -274,4 +288,5 @@ def main(out, paths):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    ARGS = [arg for arg in sys.argv[1:] if arg != "--races"]
+    main(ARGS[0], ARGS[1:], "--races" in sys.argv)

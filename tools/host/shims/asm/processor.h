@@ -3,6 +3,7 @@
 #define CRAB_SHIM_ASM_PROCESSOR_H
 
 #include <sched.h>
+#include <linux/compiler.h>
 
 #ifdef __x86_64__
 #define cpu_relax()		__builtin_ia32_pause()
@@ -10,13 +11,21 @@
 #define cpu_relax()		asm volatile("yield" ::: "memory")
 #endif
 
+#ifdef CRABTREE_HOST_TASKS
+void crab_task_wait(void);
+#endif
+
 /* One turn of a wait for another thread, which may have lost its CPU */
 static inline void crab_host_turn(unsigned int *turns)
 {
+#ifdef CRABTREE_HOST_TASKS
+	crab_task_wait();
+#else
 	if (++*turns % 128)
 		cpu_relax();
 	else
 		sched_yield();
+#endif
 }
 
 #endif /* CRAB_SHIM_ASM_PROCESSOR_H */

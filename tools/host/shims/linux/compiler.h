@@ -7,10 +7,33 @@
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 #define barrier()		asm volatile("" ::: "memory")
 
+/* Where another task may go on, see tasks.h */
+#ifdef CRABTREE_HOST_TASKS
+extern long crab_task_left;
+void crab_task_switch(void);
+
+static inline void crab_task_point(void)
+{
+	if (unlikely(!--crab_task_left))
+		crab_task_switch();
+}
+#else
+#define crab_task_point()	((void)0)
+#endif
+
 /* What several threads touch, ThreadSanitizer must see as atomic */
 #ifdef CRABTREE_HOST_THREADS
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELAXED)
+#elif defined(CRABTREE_HOST_TASKS)
+#define READ_ONCE(x) \
+	({ crab_task_point(); *(const volatile __typeof__(x) *)&(x); })
+#define WRITE_ONCE(x, v)							\
+	do {									\
+		__auto_type once_ = (v);					\
+		crab_task_point();						\
+		*(volatile __typeof__(x) *)&(x) = once_;			\
+	} while (0)
 #else
 #define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
@@ -71,7 +94,12 @@ void AnnotateIgnoreReadsEnd(const char *file, int line);
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define smp_rmb()		__atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define smp_wmb()		__atomic_thread_fence(__ATOMIC_RELEASE)
-#define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
-#define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define smp_load_acquire(p)	({ crab_task_point(); __atomic_load_n(p, __ATOMIC_ACQUIRE); })
+#define smp_store_release(p, v)							\
+	do {									\
+		__auto_type release_ = (v);					\
+		crab_task_point();						\
+		__atomic_store_n(p, release_, __ATOMIC_RELEASE);		\
+	} while (0)
 
 #endif /* CRAB_SHIM_LINUX_COMPILER_H */

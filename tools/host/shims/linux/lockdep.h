@@ -8,10 +8,21 @@
 
 #define SINGLE_DEPTH_NESTING		1
 
+#ifdef CRABTREE_HOST_TASKS
+bool crab_task_holds(const unsigned int *held);
+#define lockdep_assert_held(l)		BUG_ON(!crab_task_holds(&(l)->held))
+#else
 #define lockdep_assert_held(l)		BUG_ON(!READ_ONCE((l)->held))
+#endif
 #define lockdep_assert_held_read(l)	lockdep_assert_held(l)
 #define lockdep_assert_held_write(l)	lockdep_assert_held(l)
+
+#ifdef CRABTREE_HOST_TASKS
+void crab_task_may_sleep(void);
+#define might_sleep()			crab_task_may_sleep()
+#else
 #define might_sleep()			((void)0)
+#endif
 
 /* Of a program with one thread: a lock is free when it is taken, held when it is released */
 #define crab_host_take(l)							\

@@ -51,9 +51,24 @@ static inline void mutex_unlock(struct mutex *mutex)
 
 #define DEFINE_MUTEX(x)		struct mutex x = { 0 }
 #define mutex_init(l)		((l)->held = 0)
+
+#ifdef CRABTREE_HOST_TASKS
+
+void crab_task_mutex_lock(u32 *held);
+bool crab_task_mutex_trylock(u32 *held);
+void crab_task_mutex_unlock(u32 *held);
+
+#define mutex_lock(l)		crab_task_mutex_lock(&(l)->held)
+#define mutex_trylock(l)	crab_task_mutex_trylock(&(l)->held)
+#define mutex_unlock(l)		crab_task_mutex_unlock(&(l)->held)
+
+#else
+
 #define mutex_lock(l)		crab_host_take(l)
 #define mutex_trylock(l)	crab_host_try(l)
 #define mutex_unlock(l)		crab_host_release(l)
+
+#endif
 
 #endif
 

@@ -3,9 +3,9 @@
 #define CRAB_SHIM_LINUX_RCUPDATE_H
 
 /*
- * RCU. With several threads it is liburcu's. With one the only reader is who frees:
- * kfree_rcu() frees at the end of its section, or at once, and AddressSanitizer sees what
- * is used after that.
+ * RCU. With several threads it is liburcu's, of tasks tasks.c's. With one the only reader
+ * is who frees: kfree_rcu() frees at the end of its section, or at once, and
+ * AddressSanitizer sees what is used after that.
  */
 #include <linux/bug.h>
 #include <linux/container_of.h>
@@ -84,6 +84,19 @@ struct rcu_head {
 	void (*func)(struct rcu_head *head);
 };
 
+#ifdef CRABTREE_HOST_TASKS
+
+void rcu_read_lock(void);
+void rcu_read_unlock(void);
+bool rcu_read_lock_held(void);
+void synchronize_rcu(void);
+void rcu_barrier(void);
+void crab_task_free_later(const void *p);
+
+#define kfree_rcu(p, field)		((void)&(p)->field, crab_task_free_later(p))
+
+#else
+
 extern __thread unsigned int crab_host_rcu_depth;
 extern __thread const void *crab_host_rcu_freed[40];
 extern __thread unsigned int crab_host_rcu_count;
@@ -118,8 +131,11 @@ static inline void crab_host_rcu_free(const void *p)
 
 #endif
 
-#define rcu_dereference(p)		__atomic_load_n(&(p), __ATOMIC_CONSUME)
-#define rcu_dereference_raw(p)		rcu_dereference(p)
+#endif
+
+#define rcu_dereference_raw(p)		smp_load_acquire(&(p))
+#define rcu_dereference(p) \
+	({ BUG_ON(!rcu_read_lock_held()); rcu_dereference_raw(p); })
 #define rcu_dereference_protected(p, c)	({ BUG_ON(!(c)); READ_ONCE(p); })
 #define rcu_access_pointer(p)		READ_ONCE(p)
 #define rcu_assign_pointer(p, v)	smp_store_release(&(p), v)

@@ -4,6 +4,23 @@
 
 #include <pthread.h>
 #include <linux/lockdep.h>
+#include <linux/mutex.h>
+#include <linux/types.h>
+
+#ifdef CRABTREE_HOST_TASKS
+
+/* Readers of tasks are written as if they were writers: that is stricter and enough */
+struct rw_semaphore {
+	u32 held;
+};
+
+#define init_rwsem(l)		((l)->held = 0)
+#define down_read(l)		crab_task_mutex_lock(&(l)->held)
+#define down_write(l)		crab_task_mutex_lock(&(l)->held)
+#define up_read(l)		crab_task_mutex_unlock(&(l)->held)
+#define up_write(l)		crab_task_mutex_unlock(&(l)->held)
+
+#else
 
 struct rw_semaphore {
 	pthread_rwlock_t lock;
@@ -18,5 +35,7 @@ struct rw_semaphore {
 #define down_write_trylock(l)	(!pthread_rwlock_trywrlock(&(l)->lock))
 #define up_read(l)		pthread_rwlock_unlock(&(l)->lock)
 #define up_write(l)		pthread_rwlock_unlock(&(l)->lock)
+
+#endif
 
 #endif /* CRAB_SHIM_LINUX_RWSEM_H */

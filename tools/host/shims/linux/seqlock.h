@@ -23,7 +23,7 @@ static inline u32 read_seqcount_begin(const seqcount_spinlock_t *s)
 	u32 turns = 0, seq;
 
 	while (unlikely((seq = smp_load_acquire(&s->sequence)) & 1)) {
-#ifndef CRABTREE_HOST_THREADS
+#if !defined(CRABTREE_HOST_THREADS) && !defined(CRABTREE_HOST_TASKS)
 		BUG_ON(seq & 1);
 #endif
 		crab_host_turn(&turns);

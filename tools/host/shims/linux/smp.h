@@ -29,6 +29,12 @@ static inline unsigned int crab_host_this_cpu(void)
 	return crab_host_thread - 1;
 }
 
+#elif defined(CRABTREE_HOST_TASKS)
+
+#define CRAB_HOST_THREADS	16
+
+unsigned int crab_host_this_cpu(void);
+
 #else
 
 #define CRAB_HOST_THREADS	1

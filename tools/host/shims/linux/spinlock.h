@@ -4,7 +4,7 @@
 
 /*
  * Spinlocks. With several threads: test, test and set, and after a while give way.
- * With one: a flag, for which waiting is a deadlock.
+ * With one: a flag, for which waiting is a deadlock. Of tasks: tasks.c.
  */
 #include <asm/processor.h>
 #include <linux/lockdep.h>
@@ -37,6 +37,16 @@ static inline void spin_unlock(spinlock_t *lock)
 {
 	__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
 }
+
+#elif defined(CRABTREE_HOST_TASKS)
+
+void crab_task_spin_lock(u32 *held);
+bool crab_task_spin_trylock(u32 *held);
+void crab_task_spin_unlock(u32 *held);
+
+#define spin_lock(l)		crab_task_spin_lock(&(l)->held)
+#define spin_trylock(l)		crab_task_spin_trylock(&(l)->held)
+#define spin_unlock(l)		crab_task_spin_unlock(&(l)->held)
 
 #else
 

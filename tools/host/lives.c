@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements allocation, in place of memory.c, for programs that lose what they
+ * allocated.
+ *
+ * Invariant: all that was allocated in the life that runs is in one list.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <linux/build_bug.h>
+#include <linux/lockdep.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "lives.h"
+
+#define BLOCK_HEAD	64	/* so that what follows has a line of its own */
+#define GFP_PATIENT	(GFP_KERNEL | GFP_NOIO | GFP_NOFS)
+
+struct block {
+	struct block *next;
+	struct block **link;	/* what points to it; NULL: it belongs to no life */
+	size_t size;
+};
+
+long crab_host_fail_alloc = -1;
+unsigned long crab_host_allocs;
+
+static struct block *blocks;
+static bool living;
+
+static_assert(sizeof(struct block) <= BLOCK_HEAD);
+
+static struct block *block_of(const void *p)
+{
+	return (struct block *)((char *)p - BLOCK_HEAD);
+}
+
+static void block_link(struct block *block)
+{
+	block->link = living ? &blocks : NULL;
+	if (!living)
+		return;
+	block->next = blocks;
+	if (blocks)
+		blocks->link = &block->next;
+	blocks = block;
+}
+
+static void block_free(struct block *block)
+{
+	if (block->link) {
+		*block->link = block->next;
+		if (block->next)
+			block->next->link = block->link;
+	}
+	free(block);
+}
+
+void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
+{
+	struct block *block = NULL;
+
+	if (gfp & GFP_PATIENT)
+		might_sleep();
+	crab_host_allocs++;
+	if (size == SIZE_MAX ||		/* a line is all the alignment that anybody needs */
+	    posix_memalign((void **)&block, BLOCK_HEAD, BLOCK_HEAD + size))
+		return NULL;
+	block->size = size;
+	block_link(block);
+	/* What nobody set shows */
+	memset((char *)block + BLOCK_HEAD, gfp & __GFP_ZERO ? 0 : 0x6b, size);
+	return (char *)block + BLOCK_HEAD;
+}
+
+void *crab_host_realloc(void *old, size_t size)
+{
+	void *p = crab_host_alloc(size, 0, GFP_KERNEL);
+
+	if (p && old) {
+		memcpy(p, old, size < block_of(old)->size ? size : block_of(old)->size);
+		crab_host_free(old);
+	}
+	return p;
+}
+
+void crab_host_free(const void *p)
+{
+	if (p)
+		block_free(block_of(p));
+}
+
+void lives_begin(void)
+{
+	living = true;
+}
+
+unsigned int lives_end(void)
+{
+	unsigned int left = 0;
+
+	for (; blocks; left++)
+		block_free(blocks);
+	living = false;
+	return left;
+}

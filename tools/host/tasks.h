@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares tasks: threads of which one runs at a time, and which change places
+ * where a seed says so. So the same seed gives the same run, and all of them can be
+ * stopped in the middle.
+ *
+ * A task may lose its turn at every READ_ONCE(), WRITE_ONCE(), acquire and release, that
+ * is at every access of the media, and at locks and fences. What it sees is sequentially
+ * consistent: reordering is for ThreadSanitizer and the litmus tests. The rest is as the
+ * kernel has it: who waits for a lock lets others run, a spinlock is not taken twice, nothing
+ * sleeps with one held or in an RCU section, and what kfree_rcu() was given is freed at
+ * the first moment at which it may be, for AddressSanitizer to see.
+ */
+#ifndef CRAB_HOST_TASKS_H
+#define CRAB_HOST_TASKS_H
+
+#include <linux/types.h>
+
+#define TASKS		8	/* at most */
+
+enum tasks_end {
+	TASKS_DONE,		/* all have returned */
+	TASKS_CUT,		/* they were stopped */
+	TASKS_STUCK,		/* some wait for ever */
+};
+
+/**
+ * struct tasks_plan - how they change places
+ * @seed: of everything; not 0
+ * @pace: places that a task passes before it loses its turn, about
+ * @turn: told which task runs from now on, 0 the first; or NULL
+ * @arg: for @turn
+ */
+struct tasks_plan {
+	u64 seed;
+	u32 pace;
+	void (*turn)(void *arg, u32 task);
+	void *arg;
+};
+
+/** tasks_add() - one task more for the next run; its number is what comes next from 0 on */
+void tasks_add(void (*run)(void *arg), void *arg);
+
+/** tasks_run() - run those that were added, to their end or until they are stopped */
+enum tasks_end tasks_run(const struct tasks_plan *plan);
+
+/**
+ * tasks_cut() - from within a task: stop all of them soon
+ * @places: that they pass until then
+ * @stall: this one passes none of them, while others can
+ */
+void tasks_cut(u32 places, bool stall);
+
+#endif /* CRAB_HOST_TASKS_H */

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file runs trials of every kind of store: actors as tasks, power cuts, recovery.
+ *
+ *   test_tasks [STORES [SEED [SUBJECT]]]
+ *
+ * What fails says its seed; its history is written beside this program.
+ */
+#include <inttypes.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <linux/limits.h>
+#include <linux/string.h>
+
+#include "tap.h"
+#include "trial.h"
+
+#define ALL	U32_MAX
+
+static struct trial_totals totals[SUBJECTS];
+
+/* Says where an assertion or a sanitizer struck */
+static void on_abort(int signal)
+{
+	const char *where = trial_where();
+
+	if (write(1, "# ", 2) < 0 || write(1, where, strlen(where)) < 0 || write(1, "\n", 1) < 0)
+		_exit(3);
+}
+
+/* One store of each kind in turn: whatever is wrong, the kind that shows it first comes soon */
+static void run_stores(u32 stores, u64 seed, u32 only, const char *directory)
+{
+	const char *said = NULL;
+	u32 i, k;
+
+	for (i = 0; i < stores && !said; i++) {
+		for (k = 0; subjects[k].name && !said; k++) {
+			if (!trial_fits(&subjects[k]) || (only != ALL && k != only))
+				continue;
+			said = trial_run(&subjects[k], seed + i, &totals[k], stdout, directory);
+			if (said)
+				tap_fail("%s: %s", trial_where(), said);
+		}
+	}
+}
+
+static void tell(const struct subject *subject, const struct trial_totals *t)
+{
+	tap_check(t->counts.beside > t->counts.ops / 8, "few operations had another beside them");
+	tap_ok(true, "%s, %u tasks: %llu lives, %llu cuts, %llu recoveries cut, %llu repairs; "
+	       "%" PRIu64 " operations, %" PRIu64 " beside others; %llu splits, %llu unlinks",
+	       subject->name, subject->threads, t->lives, t->cuts, t->recoveries_cut, t->repairs,
+	       t->counts.ops, t->counts.beside, t->splits, t->unlinks);
+}
+
+int main(int argc, char **argv)
+{
+	u32 stores = argc > 1 ? atoi(argv[1]) : 60, only = argc > 3 ? atoi(argv[3]) : ALL, i;
+	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+
+	signal(SIGABRT, on_abort);
+	if (crab_persist_init())
+		return 2;
+	run_stores(stores, seed, only, dirname(argv[0]));
+	for (i = 0; subjects[i].name; i++)
+		if (totals[i].lives)
+			tell(&subjects[i], &totals[i]);
+	return tap_done();
+}

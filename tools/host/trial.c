@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements trials.
+ *
+ * A life begins with an attach. It ends in a power cut; or all actors come to their end,
+ * and the store is detached, or simply goes on. An attach after a cut is cut itself now
+ * and then. Each life is judged with what was there when it began and what is there
+ * after the next attach.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "lives.h"
+#include "model.h"
+#include "persist_shadow.h"
+#include "tasks.h"
+#include "trial.h"
+
+#define LIVES		12	/* of a store */
+#define STEPS		10	/* operations of an actor in a life */
+#define CUT_EVENTS	60	/* stores and fences that come before a cut, at most */
+#define CUT_PLACES	300	/* and places after the last of them */
+#define RECOVER_EVENTS	8	/* the same of a cut within an attach */
+#define RECOVER_PLACES	30
+#define NODES		8192
+
+/**
+ * struct trial - one store
+ * @subject: what kind
+ * @number: its seed
+ * @seed: of all choices
+ * @media: its memory
+ * @shadow: what a cut leaves of it
+ * @store: while it is attached
+ * @calls: the same, as actors call it
+ * @history: of this life
+ * @actor: one a task, and one for what comes after
+ * @keys: by number
+ * @grow: in this life the store grows
+ * @running: actors that have not ended yet
+ * @events: stores and fences until the power is cut; 0: it is not
+ * @places: and then so many places at most
+ * @report: of the attach that ran last
+ * @totals: ...
+ */
+struct trial {
+	const struct subject *subject;
+	u64 number;
+	u64 seed;
+	struct crab_media media;
+	struct crab_shadow *shadow;
+	struct crab_store *store;
+	struct actor_store calls;
+	struct history *history;
+	struct actor actor[HISTORY_LOGS];
+	u64 keys[ACTOR_KEYS];
+	bool grow;
+	u32 running;
+	u32 events;
+	u32 places;
+	struct crab_attach_report report;
+	struct trial_totals *totals;
+};
+
+static char said[TRIAL_SAID], where[64];
+
+const char *trial_where(void)
+{
+	return where;
+}
+
+__printf(1, 2)
+static bool trial_say(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	if (!said[0])
+		vsnprintf(said, sizeof(said), fmt, args);
+	va_end(args);
+	return false;
+}
+
+static u32 trial_random(struct trial *trial, u32 below)
+{
+	return (rng(&trial->seed) >> 32) % below;
+}
+
+/* Tasks */
+
+/* Whoever acts is the CPU whose cleans a fence completes */
+static void trial_turn(void *arg, u32 task)
+{
+	((struct trial *)arg)->shadow->cpu = task;
+}
+
+/*
+ * A store or a fence: another task may go on. Or the power goes soon, and until then, one
+ * time in two, the others see what they can of what is not durable.
+ */
+static void trial_event(struct crab_shadow *shadow, enum crab_shadow_event event,
+			enum crab_point point)
+{
+	struct trial *trial = shadow->hook_arg;
+
+	if (trial->events && !--trial->events)
+		tasks_cut(trial_random(trial, trial->places), trial_random(trial, 2));
+	crab_task_point();
+}
+
+static void act(void *arg)
+{
+	struct actor *actor = arg;
+	struct trial *trial = container_of(actor, struct trial, actor[actor->log]);
+	u32 i;
+
+	for (i = 0; i < STEPS; i++)
+		actor_act(actor, trial->grow);
+	trial->running--;
+}
+
+/* Work off the write path, CHECK and INFO, while the others write */
+static void keep(void *arg)
+{
+	struct trial *trial = arg;
+	struct crab_check_report report;
+	struct crab_store_info info;
+
+	while (READ_ONCE(trial->running)) {
+		crab_store_maintain(trial->store);
+		crab_store_info(trial->store, &info);
+		crab_store_check(trial->store, &report);
+		if (report.damage.count)
+			history_fault(trial->history, "verifier beside writers, at %llu: %s",
+				      report.damage.offset, report.damage.what);
+	}
+}
+
+static void attach(void *arg)
+{
+	struct trial *trial = arg;
+
+	trial->store = subject_attach(trial->subject, &trial->media, &trial->report);
+}
+
+/* Runs the tasks that were added; cuts the power after @events and up to @places, if not 0 */
+static enum tasks_end trial_tasks(struct trial *trial, u32 events, u32 places)
+{
+	static const u32 paces[] = { 1, 2, 3, 5, 8, 16, 40, 100 };
+	struct tasks_plan plan = {
+		.seed = rng(&trial->seed) | 1,
+		.pace = paces[trial_random(trial, ARRAY_SIZE(paces))],
+		.turn = trial_turn, .arg = trial,
+	};
+	enum tasks_end end;
+
+	trial->events = events;
+	trial->places = places;
+	trial->shadow->hook = trial_event;
+	trial->shadow->hook_arg = trial;
+	end = tasks_run(&plan);
+	trial->shadow->hook = NULL;
+	trial->shadow->cpu = 0;
+	return end;
+}
+
+/* Lives */
+
+/* The power is gone, and with it what DRAM held */
+static void trial_lose(struct trial *trial)
+{
+	lives_end();
+	crab_shadow_crash(trial->shadow);
+	trial->store = NULL;
+}
+
+/* Attaches what a cut left; some of these attaches are cut as well */
+static bool trial_attach(struct trial *trial)
+{
+	struct crab_store_info info;
+	bool cut = !trial_random(trial, 4);
+
+	lives_begin();
+	tasks_add(attach, trial);
+	while (trial_tasks(trial, cut ? 1 + trial_random(trial, RECOVER_EVENTS) : 0,
+			   RECOVER_PLACES) == TASKS_CUT) {
+		trial_lose(trial);
+		trial->totals->recoveries_cut++;
+		lives_begin();
+		tasks_add(attach, trial);
+		cut = !trial_random(trial, 2);
+	}
+	if (IS_ERR(trial->store) || trial->report.verdict != CRAB_VERDICT_GOOD)
+		return trial_say("attach: %s", trial->report.reason);
+	crab_store_info(trial->store, &info);
+	trial->totals->repairs += info.stats.repairs;
+	trial->calls = subject_calls(trial->store);
+	return true;
+}
+
+static bool trial_detach(struct trial *trial)
+{
+	u32 left;
+
+	crab_store_detach(trial->store);
+	trial->store = NULL;
+	left = lives_end();
+	return !left || trial_say("%u allocations are left after detach", left);
+}
+
+/* Actors at work, until they have ended or are cut off */
+static bool trial_work(struct trial *trial)
+{
+	bool cut = trial_random(trial, 8);
+	struct crab_store_info info;
+	enum tasks_end end;
+	u32 i;
+
+	trial->grow = trial_random(trial, 2);
+	trial->running = trial->subject->threads;
+	for (i = 0; i < trial->subject->threads; i++)
+		tasks_add(act, &trial->actor[i]);
+	if (trial_random(trial, 2))
+		tasks_add(keep, trial);
+	end = trial_tasks(trial, cut ? 1 + trial_random(trial, CUT_EVENTS) : 0, CUT_PLACES);
+	if (end == TASKS_STUCK)
+		return trial_say("they come to no end");
+	if (end == TASKS_DONE) {
+		crab_store_info(trial->store, &info);
+		trial->totals->splits += info.stats.splits;
+		trial->totals->unlinks += info.stats.unlinks;
+		if (!cut)
+			return true;
+	}
+	for (i = 0; i < trial->subject->threads; i++)
+		actor_cut(&trial->actor[i]);
+	trial->totals->cuts++;
+	trial_lose(trial);
+	return trial_attach(trial);
+}
+
+static bool trial_judge(struct trial *trial, FILE *why)
+{
+	struct crab_check_report report;
+
+	actor_read_all(&trial->actor[trial->subject->threads]);
+	crab_store_check(trial->store, &report);
+	if (report.damage.count)
+		return trial_say("check, at %llu: %s", report.damage.offset, report.damage.what);
+	if (trial->shadow->errors)
+		return trial_say("shadow: %s", trial->shadow->error);
+	return linear_check(trial->history, &trial->totals->counts, why) ||
+	       trial_say("%s", trial->history->fault[0] ? trial->history->fault :
+						       "no order explains the history");
+}
+
+/* What is there now, for the next life */
+static void trial_next(struct trial *trial)
+{
+	const struct history_log *last = &trial->history->log[trial->subject->threads];
+	u32 i;
+
+	for (i = 0; i < last->count; i++)
+		trial->history->first[last->op[i].key] = last->op[i].err ? HISTORY_ABSENT :
+									last->op[i].value;
+	history_restart(trial->history);
+}
+
+static bool trial_life(struct trial *trial, u32 life, FILE *why)
+{
+	snprintf(where, sizeof(where), "subject %u, seed %llu, life %u",
+		 (u32)(trial->subject - subjects), trial->number, life);
+	trial->totals->lives++;
+	if (!trial_work(trial) || !trial_judge(trial, why))
+		return false;
+	trial_next(trial);
+	return trial_random(trial, 8) || (trial_detach(trial) && trial_attach(trial));
+}
+
+/* Trials */
+
+bool trial_fits(const struct subject *subject)
+{
+	return !(crab_engine_by_name(subject->engine)->flags & CRAB_ENGINE_VOLATILE);
+}
+
+static struct trial *trial_begin(const struct subject *subject, u64 number,
+				 struct trial_totals *totals)
+{
+	struct trial *trial = calloc(1, sizeof(*trial));
+	u32 i;
+
+	*trial = (struct trial) {
+		.subject = subject, .number = number, .totals = totals,
+		.seed = (number + 1) * 0x9e3779b97f4a7c15ULL | 1,
+	};
+	crab_host_seed(trial->seed);
+	crab_host_cpus = 1;
+	crab_tiny_slots = subject->slots;
+	trial->media = subject_media(subject);
+	trial->shadow = crab_shadow_create(&trial->media, NODES);
+	trial->shadow->model = subject->layout[1] == 'o' ? CRAB_SHADOW_MODEL_LINE :
+							   CRAB_SHADOW_MODEL_WORD;
+	trial->shadow->seed = trial->seed;
+	subject_format(subject, &trial->media);
+	trial->history = history_create(subject->threads + 1, subject->keys);
+	subject_keys(subject, trial->keys);
+	for (i = 0; i <= subject->threads; i++)
+		trial->actor[i] = (struct actor) {
+			.store = &trial->calls, .history = trial->history, .log = i,
+			.keys = (const uint64_t *)trial->keys, .seed = rng(&trial->seed) | 1,
+			.values = (i + 1ULL) << 40,
+		};
+	return trial;
+}
+
+static void trial_end(struct trial *trial)
+{
+	lives_end();
+	crab_shadow_destroy(trial->shadow);
+	history_destroy(trial->history);
+	media_destroy(&trial->media);
+	free(trial);
+}
+
+static void trial_keep(const struct trial *trial, const char *directory)
+{
+	char path[512];
+	FILE *to;
+
+	snprintf(path, sizeof(path), "%s/tasks-%u-%llu.history", directory,
+		 (u32)(trial->subject - subjects), trial->number);
+	to = fopen(path, "w");
+	if (!to)
+		return;
+	if (history_save(trial->history, to))
+		printf("# the history is in %s\n", path);
+	fclose(to);
+}
+
+const char *trial_run(const struct subject *subject, u64 seed, struct trial_totals *totals,
+		      FILE *why, const char *directory)
+{
+	struct trial *trial = trial_begin(subject, seed, totals);
+	bool ok;
+	u32 i;
+
+	said[0] = '\0';
+	ok = trial_attach(trial);
+	for (i = 0; i < LIVES && ok; i++)
+		ok = trial_life(trial, i, why);
+	if (ok)
+		ok = trial_detach(trial);
+	if (!ok && directory)
+		trial_keep(trial, directory);
+	trial_end(trial);
+	return ok ? NULL : said;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares trials: a store on which actors act as tasks, whose power is cut
+ * somewhere among them, which the real attach recovers, and again. What they were told
+ * before a cut and what is there after it is judged together.
+ */
+#ifndef CRAB_HOST_TRIAL_H
+#define CRAB_HOST_TRIAL_H
+
+#include "linear.h"
+#include "subject.h"
+
+#define TRIAL_SAID	256
+
+/**
+ * struct trial_totals - what trials came to, added up
+ * @counts: of the judge
+ * @lives: from an attach to the next one
+ * @cuts: power cuts among actors
+ * @recoveries_cut: power cuts during an attach
+ * @repairs: slots that attaches completed
+ * @splits: of leaves, in lives that ended by themselves
+ * @unlinks: the same
+ */
+struct trial_totals {
+	struct linear_counts counts;
+	u64 lives;
+	u64 cuts;
+	u64 recoveries_cut;
+	u64 repairs;
+	u64 splits;
+	u64 unlinks;
+};
+
+/**
+ * trial_run() - one store and its lives; the same seed does the same again
+ * @subject: what kind of store
+ * @seed: of all choices
+ * @totals: added to
+ * @why: where the judge says what has no explanation
+ * @directory: where to keep such a history, or NULL
+ *
+ * Return: NULL, or what is wrong, until the next call.
+ */
+const char *trial_run(const struct subject *subject, u64 seed, struct trial_totals *totals,
+		      FILE *why, const char *directory);
+
+/** trial_fits() - is it a kind of store that outlives a power cut? */
+bool trial_fits(const struct subject *subject);
+
+/** trial_where() - the seed, the subject and the life that run now, one line */
+const char *trial_where(void);
+
+#endif /* CRAB_HOST_TRIAL_H */
