@@ -124,7 +124,7 @@ def dkms(tool, name, scratch):
 CPU_TESTS = "operations operations32 limits concurrency reload.sh sample.sh"
 # What needs neither a physical region nor 32-bit programs.
 UML_TESTS = ("abi operations limits permissions bad_input copies signals faults concurrency "
-             "sample.sh tuning.sh")
+             "linear sample.sh tuning.sh")
 DAX = ("--modules", "nd_e820", "nd_pmem")
 
 SUITES = [
@@ -134,7 +134,7 @@ SUITES = [
     Suite("leaks-uml", "device", leaks, 50),
     Suite("loading-uml", "device", device("uml", tests="loading"), 3),
     Suite("device-arm64-debug", "device",
-          device("arm64-debug", tests="copies signals faults concurrency sample.sh"), 64),
+          device("arm64-debug", tests="copies signals faults concurrency linear sample.sh"), 70),
     Suite("device-arm64-6.1-a53", "device", device("arm64-6.1", cpu="cortex-a53", tests=CPU_TESTS), 22),
     Suite("device-arm64-6.1-n1", "device", device("arm64-6.1", cpu="neoverse-n1"), 62),
     Suite("device-arm64-6.1-max", "device", device("arm64-6.1", cpu="max", tests=CPU_TESTS), 31),
