@@ -113,12 +113,23 @@ truth "and the rest at the end" [ "$(grep -c A slow)" = 200 ]
 
 # On a terminal, progress; and an error stands on a line of its own
 fresh
-(seq 1 2000; sleep 0.5; seq 2001 4000; echo bad) | sed 's/.*/& &/' > feed &
-script -qec "$crabctl --image i.img load feed" /dev/null < /dev/null > shown 2>&1
+progress=$'\r''[0-9]* records'
+feed_until_shown() {
+	local i shown=0
+	for ((i = 1; i <= 1000; i++)); do
+		echo "$i $i"
+		[ $shown = 1 ] || ! grep -q "$progress" shown || shown=1
+		[ $shown = 1 ] || sleep 0.05
+	done
+	echo bad bad
+}
+: > shown
+feed_until_shown > feed &
+script -qefc "$crabctl --image i.img load --batch 8 feed" /dev/null < /dev/null > shown 2>&1
 wait $!
-truth "progress on a terminal" grep -q $'\r''[0-9]* records' shown
+truth "progress on a terminal" grep -q "$progress" shown
 truth "an error is not appended to it" \
-	grep -q $'\r\033''\[Kcrabctl: feed:4001: not a number' shown
+	grep -q $'\r\033''\[Kcrabctl: feed:1001: not a number' shown
 run c load three
 truth "no progress elsewhere" [ ! -s err ]
 
