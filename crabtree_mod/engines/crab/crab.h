@@ -458,7 +458,7 @@ u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf
  * @end: the greatest
  * @records: out
  * @cap: how many of them, at most
- * @room: for all of a leaf's records, or NULL
+ * @room: for twice all of a leaf's records, or NULL
  * Return: how many, or -ENOBUFS: it cannot be done without @room.
  */
 int crab_leaf_scan(struct crab_reader *reader, u64 start, u64 end,

@@ -184,7 +184,7 @@ static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 			fetched = scan_fetch(tree, start, cap - count);
 		got = scan_leaf(tree, &start, end, records + count, cap - count, room);
 		if (got == -ENOBUFS) {
-			room = kmalloc_array(tree->slots, sizeof(*room), GFP_NOIO);
+			room = kmalloc_array(2 * tree->slots, sizeof(*room), GFP_NOIO);
 			got = room ? 0 : -ENOMEM;
 		}
 		if (got < 0)

@@ -8,13 +8,14 @@
  * Records stand in any slot. A scan that finds no order of a leaf sorts it, and leaves
  * the slots' numbers in that order behind the fingerprints, in DRAM, for the next one, if
  * nobody has the leaf locked. An insert or a delete ends it by crab_leaf.ordered, which is in
- * the line that it writes anyway; what is left of it is where the next sort begins.
+ * the line that it writes anyway.
  *
  * Invariant: where crab_leaf.ordered is not 0 it is the count of live records, and as many
  * slots are in order.
  *
  * Locking: written under the leaf's lock, read by readers of the leaf.
  */
+#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -22,9 +23,12 @@
 
 #include "crab.h"
 
-#define ORDER_SLOTS	(CRAB_LEAF_BYTES_MAX / sizeof(struct crab_dslot))
+#define ORDER_BITS	6
+#define ORDER_BUCKETS	(1U << ORDER_BITS)
 
-static const u32 order_gaps[] = { 132, 57, 23, 10, 4, 1 };	/* Ciura's, for a shell sort */
+/* Of a shell sort, as M. Ciura found them; the wide ones only where many share a bucket */
+static const u32 order_gaps[] = { 57, 23, 10, 4, 1 };
+#define ORDER_WIDEST(count)	max((count) / 16, 1U)
 
 /* A number of a slot needs one byte, or two */
 static bool order_is_wide(const struct crab_tree *tree)
@@ -62,47 +66,66 @@ static void order_set(const struct crab_tree *tree, struct crab_leaf *leaf, u32 
 		WRITE_ONCE(order[i], slot);
 }
 
-/* Live slots, as they were in order last, then the others */
-static u32 order_begin(const struct crab_tree *tree, const struct crab_leaf *leaf, u16 *slots)
+/* What is sorted: keys, each with the slot in place of its value; returns how many */
+static u32 order_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			 struct crab_record *items)
 {
-	DECLARE_BITMAP(seen, ORDER_SLOTS) = { };
-	u32 i, slot, count = 0;
+	u32 slot, count = 0;
 
-	for (i = 0; i < tree->slots; i++) {
-		slot = order_get(tree, leaf, i);
-		if (crab_slotted_is_live(leaf, slot) && !__test_and_set_bit(slot, seen))
-			slots[count++] = slot;
+	for (slot = 0; slot < tree->slots; slot++) {
+		if (!crab_slotted_is_live(leaf, slot))
+			continue;
+		items[count].key = crab_leaf_key(tree, leaf, slot);
+		items[count++].value = slot;
 	}
-	for (slot = 0; slot < tree->slots; slot++)
-		if (crab_slotted_is_live(leaf, slot) && !test_bit(slot, seen))
-			slots[count++] = slot;
 	return count;
 }
 
-/* Hardly more than a look at each where all but a few are in order */
-static void order_sort(u16 *slots, struct crab_record *records, u32 count)
+static __always_inline u32 order_bucket(u64 key, u64 low, u32 shift)
 {
-	struct crab_record record;
+	return min_t(u64, (key - low) >> shift, ORDER_BUCKETS - 1);
+}
+
+/*
+ * By the leading bits of where keys are in the leaf's range: after that most are in their
+ * place, and no branch depended on a key. The range may be any, beside a change.
+ */
+static void order_spread(const struct crab_leaf *leaf, const struct crab_record *items,
+			 u32 count, struct crab_record *to)
+{
+	u64 low = READ_ONCE(leaf->low), span = READ_ONCE(leaf->high) - 1 - low;
+	u32 shift = max_t(u32, fls64(span), ORDER_BITS) - ORDER_BITS, i;
+	u16 at[ORDER_BUCKETS + 1] = { };
+
+	for (i = 0; i < count; i++)
+		at[order_bucket(items[i].key, low, shift) + 1]++;
+	for (i = 1; i < ORDER_BUCKETS; i++)
+		at[i] += at[i - 1];
+	for (i = 0; i < count; i++)
+		to[at[order_bucket(items[i].key, low, shift)]++] = items[i];
+}
+
+/* Hardly more than a look at each where all but a few are in order */
+static void order_sort(struct crab_record *items, u32 count)
+{
+	struct crab_record item;
 	u32 gap, i, j, g;
-	u16 slot;
 
 	for (g = 0; g < ARRAY_SIZE(order_gaps); g++) {
 		gap = order_gaps[g];
+		if (gap > ORDER_WIDEST(count))
+			continue;
 		for (i = gap; i < count; i++) {
-			record = records[i];
-			slot = slots[i];
-			for (j = i; j >= gap && records[j - gap].key > record.key; j -= gap) {
-				records[j] = records[j - gap];
-				slots[j] = slots[j - gap];
-			}
-			records[j] = record;
-			slots[j] = slot;
+			item = items[i];
+			for (j = i; j >= gap && items[j - gap].key > item.key; j -= gap)
+				items[j] = items[j - gap];
+			items[j] = item;
 		}
 	}
 }
 
 /* For the next scan; unless a writer has the leaf, or had it meanwhile */
-static void order_keep(struct crab_reader *reader, const u16 *slots, u32 count)
+static void order_keep(struct crab_reader *reader, const struct crab_record *items, u32 count)
 {
 	struct crab_leaf *leaf = reader->leaf;
 	u32 i;
@@ -111,49 +134,50 @@ static void order_keep(struct crab_reader *reader, const u16 *slots, u32 count)
 		return;
 	if (!leaf->ordered && !read_seqcount_retry(&leaf->seq, reader->seq)) {
 		for (i = 0; i < count; i++)
-			order_set(reader->tree, leaf, i, slots[i]);
+			order_set(reader->tree, leaf, i, items[i].value);
 		/* Pairs with crab_order_scan(): the slots are there */
 		smp_store_release(&leaf->ordered, count);
 	}
 	spin_unlock(&leaf->lock);
 }
 
-/* The first of @count records, sorted, with a key not below @key */
-static u32 order_above(const struct crab_record *records, u32 count, u64 key)
+/* The first of @count items, sorted, with a key not below @key; no branch depends on a key */
+static u32 items_find(const struct crab_record *items, u32 count, u64 key)
 {
 	u32 from = 0, len = count, half;
 
-	while (len) {
+	while (len > 1) {
 		half = len / 2;
-		if (records[from + half].key < key) {
-			from += half + 1;
-			len -= half + 1;
-		} else {
-			len = half;
-		}
+		from += items[from + half - 1].key < key ? half : 0;
+		len -= half;
 	}
-	return from;
+	return from + (items[from].key < key);
 }
 
 static int order_scan_unordered(struct crab_reader *reader, u64 start, u64 end,
 				struct crab_record *records, u32 cap, struct crab_record *room)
 {
 	const struct crab_tree *tree = reader->tree;
-	u16 slots[ORDER_SLOTS];
-	u32 count, from, i;
+	const struct crab_leaf *leaf = reader->leaf;
+	struct crab_record *items = room + tree->slots;
+	u32 count, from, to, i;
 
-	count = order_begin(tree, reader->leaf, slots);
-	for (i = 0; i < count; i++)
-		room[i] = crab_leaf_record(tree, reader->leaf, slots[i]);
-	order_sort(slots, room, count);
-	order_keep(reader, slots, count);
-	from = order_above(room, count, start);
-	for (i = from; i < count && i - from < cap && room[i].key <= end; i++)
-		records[i - from] = room[i];
-	return i - from;
+	count = order_collect(tree, leaf, items);
+	if (!count)
+		return 0;
+	order_spread(leaf, items, count, room);
+	order_sort(room, count);
+	order_keep(reader, room, count);
+	from = items_find(room, count, start);
+	to = min(items_find(room, count, end + 1), from + cap);
+	for (i = from; i < to; i++, records++) {
+		records->key = room[i].key;
+		records->value = crab_leaf_value(tree, leaf, room[i].value);
+	}
+	return max(from, to) - from;
 }
 
-/* The first record in order with a key not below @key; no branch depends on a key */
+/* The same in a leaf whose order is kept */
 static u32 order_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 count,
 		      u64 key)
 {
@@ -168,43 +192,54 @@ static u32 order_find(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return from + (crab_leaf_key(tree, leaf, order_get(tree, leaf, from)) < key);
 }
 
-/* The records from @from to @to in order, as long as no key is above @end; returns how many */
-static u32 order_copy(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from, u32 to,
-		      u64 end, struct crab_record *records)
+/* @count records, from @from on in order; inline, for either width */
+static __always_inline void order_copy(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				       bool wide, u32 from, u32 count, struct crab_record *records)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0), *d;
 	const struct crab_media *media = tree->base.media;
 	const u8 *order = order_of(tree, leaf);
-	bool wide = order_is_wide(tree);
 	u32 i;
 
-	for (i = from; i < to; i++, records++) {
-		d = &slots[order_at(order, wide, i)];
-		records->key = crab_load(media, &d->key);
-		records->value = crab_load(media, &d->value);
-		if (records->key > end)
-			break;
+	for (i = 0; i < count; i++) {
+		d = &slots[order_at(order, wide, from + i)];
+		records[i].key = crab_load(media, &d->key);
+		records[i].value = crab_load(media, &d->value);
 	}
-	return i - from;
+}
+
+/* The leaf's range says whether a limit has to be looked for in it */
+static u32 order_scan_ordered(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			      u32 count, u64 start, u64 end, struct crab_record *records, u32 cap)
+{
+	u32 from = 0, to = count;
+
+	if (start > READ_ONCE(leaf->low))
+		from = order_find(tree, leaf, count, start);
+	if (end < READ_ONCE(leaf->high) - 1)
+		to = order_find(tree, leaf, count, end + 1);
+	count = min(max(from, to) - from, cap);
+	if (order_is_wide(tree))
+		order_copy(tree, leaf, true, from, count, records);
+	else
+		order_copy(tree, leaf, false, from, count, records);
+	return count;
 }
 
 int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
 		    struct crab_record *records, u32 cap, struct crab_record *room)
 {
-	const struct crab_tree *tree = reader->tree;
 	const struct crab_leaf *leaf = reader->leaf;
 	/* Pairs with order_keep() */
-	u32 count = smp_load_acquire(&leaf->ordered), from = 0;
+	u32 count = smp_load_acquire(&leaf->ordered);
 
-	if (!count && !READ_ONCE(leaf->count))
+	if (count)
+		return order_scan_ordered(reader->tree, leaf, count, start, end, records, cap);
+	if (!READ_ONCE(leaf->count))
 		return 0;
-	if (!count && !room)
+	if (!room)
 		return -ENOBUFS;
-	if (!count)
-		return order_scan_unordered(reader, start, end, records, cap, room);
-	if (start > READ_ONCE(leaf->low))
-		from = order_find(tree, leaf, count, start);
-	return order_copy(tree, leaf, from, min(count, from + cap), end, records);
+	return order_scan_unordered(reader, start, end, records, cap, room);
 }
 
 static void records_swap(struct crab_record *records, u32 a, u32 b)
