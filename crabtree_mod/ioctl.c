@@ -27,8 +27,7 @@
 #include "device.h"
 #include "info.h"
 
-#define CRAB_SCAN_CHUNK		256U	/* records between two looks at signals */
-#define CRAB_BATCH_CHUNK	16U	/* operations of a batch, likewise */
+#define CRAB_SCAN_CHUNK	256U	/* records between two looks at signals */
 
 /* What INFO, FORMAT and the records of SCAN rely on */
 static_assert(CRABTREE_LABEL_LEN == CRAB_LABEL_LEN);

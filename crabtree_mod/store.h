@@ -12,6 +12,8 @@
 #include "engine.h"
 #include "super.h"
 
+#define CRAB_BATCH_CHUNK	16U	/* operations of a batch between two looks at signals */
+
 struct crab_store;
 
 /**
