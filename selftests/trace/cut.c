@@ -4,11 +4,12 @@
  *
  * Puts what the log tells into the shadow of the media (persist_shadow.h), stops before
  * one in EVERY fences and behind one in 8 * EVERY stores, and has the host build recover
- * every image that the layout's model allows there and recovery can tell from others.
+ * every image that the layout's model allows there and recovery can tell from others; where
+ * a batch makes too many of them, some, chosen by the number of the point.
  *
- * The oracle: what is found is the content before the operation under way or after it,
- * where the marks say that it returned: after; of operations that race, any of both; the
- * verifier finds nothing; another attach has nothing to repair and finds the same.
+ * The oracle: each key is where the operations that were acknowledged left it, or where the
+ * first of those under way lead it, be they one, a batch, or the batches of two writers;
+ * the verifier finds nothing; another attach has nothing to repair and finds the same.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,11 +23,13 @@
 #include "log.h"
 #include "persist_shadow.h"
 #include "store.h"
+#include "trace.h"
 #include "workload.h"
 
 #define NODES		8192	/* stores that may be pending */
 #define WRITERS		2
-#define BUDGET		4096	/* images of one point */
+#define BUDGET		4096	/* images of one point: seven records in flight have fewer */
+#define SAMPLES		256	/* of one that has more, in addition */
 #define TOLD		10
 #define SEED		1
 
@@ -35,25 +38,16 @@ struct content {
 	bool there[WORKLOAD_KEYS];
 };
 
-/* What recovery may find at a point */
-struct allowed {
-	struct content content[1 << WRITERS];
-	u32 n;
-	bool blank;		/* or no store: none was formatted yet, or a FORMAT is under way */
-};
-
+static const struct content empty;
 static const struct log_event *next, *end;
 static struct crab_media media = { .durability = CRAB_DURABILITY_POP };
 static struct crab_shadow *shadow;
 static struct content content;		/* what was acknowledged */
-static struct allowed allowed;
-static bool formatted, orders_logged;
+static struct workload_call changes[WRITERS];	/* under way, by processor: what changes a key */
+static bool formatted, formatting, orders_logged;
 
-/* Operations under way, by processor; those that fail change nothing */
-static struct workload_operation racing[WRITERS];
-static bool is_racing[WRITERS];
-
-static u64 every, fences, stores, points, races, partial, images, recoveries, repairs, violations;
+static u64 every, fences, stores, violations;
+static u64 points, races, batches, images, partial, sampled, recoveries, repairs;
 static u32 number;
 
 __printf(1, 2)
@@ -93,18 +87,6 @@ static int content_read(struct crab_store *store, struct content *found)
 		found->value[at] = records[i].value;
 	}
 	return 0;
-}
-
-static void content_put(struct content *c, u32 index, u64 value)
-{
-	c->there[index] = true;
-	c->value[index] = value;
-}
-
-static void content_drop(struct content *c, u32 index)
-{
-	c->there[index] = false;
-	c->value[index] = 0;
 }
 
 static bool content_equal(const struct content *a, const struct content *b)
@@ -149,14 +131,37 @@ static int judge_attach(struct content *found, u64 *repaired)
 	return err;
 }
 
-static bool is_allowed(const struct content *found)
+static bool key_is(const struct content *c, u32 key, bool there, u64 value)
 {
-	u32 i;
+	return c->there[key] == there && (!there || c->value[key] == value);
+}
 
-	for (i = 0; i < allowed.n; i++)
-		if (content_equal(found, &allowed.content[i]))
-			return true;
-	return false;
+/* Is the key where it was, or where some of its changes, the first ones, lead it? */
+static bool key_allowed(const struct content *found, u32 key)
+{
+	bool allowed = key_is(found, key, content.there[key], content.value[key]);
+	const struct workload_operation *op;
+	u32 cpu, i;
+
+	for (cpu = 0; cpu < WRITERS; cpu++)
+		for (i = 0; i < changes[cpu].n && !allowed; i++) {
+			op = &changes[cpu].ops[i];
+			allowed = op->index == key &&
+				  key_is(found, key, op->verb == WORKLOAD_INSERT, op->value);
+		}
+	return allowed;
+}
+
+static int judge_content(const struct content *found)
+{
+	u32 key;
+
+	if (formatting && content_equal(found, &empty))
+		return 0;
+	for (key = 0; key < WORKLOAD_KEYS; key++)
+		if (!key_allowed(found, key))
+			return violation("key number %u is where nothing led it", key);
+	return 0;
 }
 
 /* A second attach repairs nothing and finds the same */
@@ -167,10 +172,10 @@ static int judge(struct crab_shadow *s, void *arg)
 	int err = judge_attach(&found, &repaired);
 
 	if (err > 0)
-		return allowed.blank ? 0 : violation("there is no store");
+		return formatting || !formatted ? 0 : violation("there is no store");
 	repairs += repaired;
-	if (!err && !is_allowed(&found))
-		err = violation("neither the content before nor the one after");
+	if (!err)
+		err = judge_content(&found);
 	if (err)
 		return err;
 	err = judge_attach(&again, &repaired);
@@ -181,15 +186,30 @@ static int judge(struct crab_shadow *s, void *arg)
 	return content_equal(&again, &found) ? 0 : violation("attached again: other content");
 }
 
+/* Some images of a moment: a word's value is chosen when somebody reads it */
+static void sample(const struct crab_shadow_image *image)
+{
+	int err = 0;
+	u32 i;
+
+	partial++;
+	for (i = 0; i < SAMPLES && !err; i++, sampled++) {
+		crab_shadow_restore(shadow, image);
+		shadow->seed = workload_mix(points * SAMPLES + i);
+		crab_shadow_crash(shadow);
+		err = judge(shadow, NULL);
+	}
+}
+
 static void explore(void)
 {
 	struct crab_shadow_image *image = crab_shadow_capture(shadow);
-	int err;
 
 	points++;
-	races += is_racing[0] && is_racing[1];
-	err = crab_shadow_explore(shadow, image, judge, NULL, BUDGET);
-	partial += err == -E2BIG;
+	races += changes[0].n && changes[1].n;
+	batches += changes[0].n > 1 || changes[1].n > 1;
+	if (crab_shadow_explore(shadow, image, judge, NULL, BUDGET) == -E2BIG)
+		sample(image);
 	if (shadow->errors)
 		violation("misuse of the media: %s", shadow->error);
 	shadow->errors = 0;
@@ -255,16 +275,6 @@ static bool feed_until(enum log_type type)
 
 /* The work */
 
-/* What was acknowledged, or with @change: that too */
-static void allow(const struct content *change)
-{
-	allowed.content[0] = content;
-	allowed.n = 1;
-	if (change)
-		allowed.content[allowed.n++] = *change;
-	allowed.blank = !formatted;
-}
-
 static int returned(void)
 {
 	if (!feed_until(LOG_RETURN))
@@ -275,28 +285,36 @@ static int returned(void)
 
 static void begin(void)
 {
-	allow(NULL);
 	if (feed_until(LOG_CALL))
 		next++;
 }
 
-/* What the call of a processor will return */
-static int result(u32 cpu)
+/* Of a call that begins, what will be answered with success */
+static void changes_begin(u32 cpu, const struct workload_call *call)
 {
-	const struct log_event *e;
+	const struct log_event *e = next;
+	u32 i;
 
-	for (e = next; e < end; e++)
-		if (e->type == LOG_RETURN && e->cpu == cpu)
-			return e->value[0];
-	return -1;
+	number = call->number;
+	for (i = 0; i < call->n; i++, e++) {
+		while (e < end && (e->type != LOG_ANSWER || e->cpu != cpu))
+			e++;
+		if (e >= end)
+			return;
+		if (e->offset <= TRACE_FOUND(0, 1) && call->ops[i].verb != WORKLOAD_SEARCH)
+			changes[cpu].ops[changes[cpu].n++] = call->ops[i];
+	}
 }
 
-static void content_change(struct content *c, const struct workload_operation *op)
+/* It has returned */
+static void changes_end(u32 cpu)
 {
-	if (op->verb == WORKLOAD_DELETE)
-		content_drop(c, op->index);
-	else
-		content_put(c, op->index, op->value);
+	const struct workload_operation *op = changes[cpu].ops;
+
+	for (; changes[cpu].n; changes[cpu].n--, op++) {
+		content.there[op->index] = op->verb == WORKLOAD_INSERT;
+		content.value[op->index] = content.there[op->index] ? op->value : 0;
+	}
 }
 
 int perform_load(void)
@@ -325,65 +343,51 @@ int perform_tear(const uint32_t *index, uint32_t n)
 		memcpy(media.base + next->offset, next->value, next->size);
 	shadow = crab_shadow_create(&media, NODES);
 	shadow->model = model;
-	while (n--)
-		content_drop(&content, *index++);
+	for (; n--; index++) {
+		content.there[*index] = false;
+		content.value[*index] = 0;
+	}
 	return next++->type == LOG_RETURN ? 0 : violation("a tear that is none");
 }
 
 int perform_format(const struct workload_store *store)
 {
-	static const struct content empty;
+	int err;
 
 	begin();
 	if (crab_shadow_pending(shadow))
 		return violation("something is pending before FORMAT");
 	shadow->model = strcmp(store->layout, "sorted") ? CRAB_SHADOW_MODEL_WORD :
 							  CRAB_SHADOW_MODEL_LINE;
-	allow(&empty);
-	allowed.blank = true;
-	content = empty;
+	formatting = true;
+	err = returned();
+	formatting = false;
 	formatted = true;
-	return returned();
+	content = empty;
+	return err;
 }
 
-int perform(const struct workload_operation *op, uint32_t op_number)
+int perform(const struct workload_call *call)
 {
-	struct content after = content;
+	int err;
 
 	begin();
-	number = op_number;
-	if (!result(next[-1].cpu))
-		content_change(&after, op);
-	allow(&after);
-	content = after;
-	return returned();
-}
-
-static void allow_races(void)
-{
-	u32 mask, writer;
-
-	for (mask = 0; mask < 1 << WRITERS; mask++) {
-		allowed.content[mask] = content;
-		for (writer = 0; writer < WRITERS; writer++)
-			if (is_racing[writer] && mask & 1 << writer)
-				content_change(&allowed.content[mask], &racing[writer]);
-	}
-	allowed.n = 1 << WRITERS;
+	changes_begin(0, call);
+	err = returned();
+	changes_end(0);
+	return err;
 }
 
 static void race_event(const struct log_event *e, u32 length)
 {
-	if (e->type == LOG_CALL) {
-		number = e->value[0];
-		racing[e->cpu] = workload_race_operation(e->cpu, number, length);
-		is_racing[e->cpu] = !result(e->cpu);
-	} else {
-		if (is_racing[e->cpu])
-			content_change(&content, &racing[e->cpu]);
-		is_racing[e->cpu] = false;
+	struct workload_call call;
+
+	if (e->type == LOG_RETURN) {
+		changes_end(e->cpu);
+		return;
 	}
-	allow_races();
+	workload_race_call(&call, e->cpu, e->value[0], length);
+	changes_begin(e->cpu, &call);
 }
 
 int perform_race(uint32_t length)
@@ -422,9 +426,10 @@ int main(int argc, char **argv)
 		workload_run(atoi(argv[3]));
 	else
 		workload_race(atoi(argv[3]));
-	printf("%llu points, %llu of them with two writers under way, %llu images, %llu recoveries, ",
-	       points, races, images + shadow->counts.images, recoveries);
-	printf("%llu repairs, %llu points with more than %u images; %llu violations\n", repairs,
-	       partial, BUDGET, violations);
+	printf("%llu points, %llu of them with two writers under way, %llu in batches, %llu images, ",
+	       points, races, batches, images + shadow->counts.images);
+	printf("%llu more chosen at random of %llu points with more than %u, ", sampled, partial,
+	       BUDGET);
+	printf("%llu recoveries, %llu repairs; %llu violations\n", recoveries, repairs, violations);
 	return violations != 0 || !points;
 }

@@ -25,6 +25,7 @@
 
 #include "log.h"
 #include "store.h"
+#include "trace.h"
 #include "workload.h"
 
 #define TOLD		20	/* differences that are told one by one */
@@ -43,14 +44,20 @@ static bool orders_logged, preparing;
 static bool stored;		/* since the last fence: else an order orders nothing (log.c) */
 static u64 operations, refused, events, prepared, differences;
 static u64 splits, unlinks, shifts, copies, repairs, points[CRAB_POINTS];
-static const char *doing = "";
+
+/* Batches and their operations, what these changed, and fences that several of them share */
+static u64 batches, batched, batch_splits, batch_unlinks, shared;
+static u32 cleaned;		/* lines, since the last fence */
+static enum workload_verb doing;
 static u32 doing_number;
 
 static const char * const type_names[] = {
-	"store", "clean", "fence", "order", "call", "return",
+	"store", "clean", "fence", "order", "call", "answer", "return",
 };
 
-static const char * const verb_names[] = { "load", "unload", "tear", "format", "race", "insert", "delete" };
+static const char * const verb_names[] = {
+	"load", "unload", "tear", "format", "race", "insert", "delete", "search", "batch",
+};
 
 static void print_event(const char *who, const struct log_event *e)
 {
@@ -67,7 +74,7 @@ static void differ(const char *what, const struct log_event *host, const struct 
 {
 	if (differences++ >= TOLD)
 		return;
-	printf("%s %u: %s\n", doing, doing_number, what);
+	printf("%s %u: %s\n", verb_names[doing], doing_number, what);
 	if (host)
 		print_event("host", host);
 	if (machine)
@@ -76,7 +83,7 @@ static void differ(const char *what, const struct log_event *host, const struct 
 
 static bool is_event(const struct log_event *e)
 {
-	return e < follow.end && e->type != LOG_CALL && e->type != LOG_RETURN;
+	return e < follow.end && e->type < LOG_CALL;
 }
 
 static bool is_store_at(const struct log_event *e, u64 offset)
@@ -164,13 +171,15 @@ void crab_shadow_clean(struct crab_media *m, const void *p, u64 len)
 {
 	u64 line = round_down(offset_of(p), CRAB_LINE), end = offset_of(p) + len;
 
-	for (; line < end; line += CRAB_LINE)
+	for (; line < end; line += CRAB_LINE, cleaned++)
 		expect(&(struct log_event) { .type = LOG_CLEAN, .offset = line });
 }
 
 void crab_shadow_fence(struct crab_media *m, enum crab_point point)
 {
 	points[point]++;
+	shared += doing == WORKLOAD_BATCH && point == CRAB_P6_RECORD && cleaned > 1;
+	cleaned = 0;
 	expect(&(struct log_event) { .type = LOG_FENCE });
 }
 
@@ -234,7 +243,7 @@ time_t __wrap_time(time_t *unused)
 
 static void begin(enum workload_verb verb, u32 number)
 {
-	doing = verb_names[verb];
+	doing = verb;
 	doing_number = number;
 	prepare_as_logged();
 	while (is_event(follow.next))
@@ -248,15 +257,23 @@ static void begin(enum workload_verb verb, u32 number)
 	prepare_as_logged();
 }
 
-static int end(int err)
+/* The next mark, which is a @type with these numbers */
+static int expect_mark(enum log_type type, u64 offset, u64 value)
 {
 	prepare_as_logged();
 	while (is_event(follow.next))
 		differ("the machine does more", NULL, follow.next++);
-	if (follow.next < follow.end && follow.next->value[0] != (u64)-err)
+	if (follow.next < follow.end &&
+	    (follow.next->type != type || follow.next->offset != offset ||
+	     follow.next->value[0] != value))
 		differ("not the same result", NULL, NULL);
 	follow.next += follow.next < follow.end;
 	return 0;
+}
+
+static int end(int err)
+{
+	return expect_mark(LOG_RETURN, doing, -err);
 }
 
 static int attach(void)
@@ -326,23 +343,78 @@ int perform_format(const struct workload_store *wanted)
 	return end(err ?: attach());
 }
 
-int perform(const struct workload_operation *op, uint32_t number)
+static struct crab_batch_op op_of(const struct workload_operation *op)
 {
+	static const enum crab_verb verbs[] = {
+		[WORKLOAD_INSERT] = CRAB_VERB_INSERT,
+		[WORKLOAD_DELETE] = CRAB_VERB_DELETE,
+		[WORKLOAD_SEARCH] = CRAB_VERB_SEARCH,
+	};
 	static const enum crab_insert_mode modes[] = {
 		[WORKLOAD_EITHER] = CRAB_INSERT_EITHER,
 		[WORKLOAD_CREATE] = CRAB_INSERT_CREATE,
 		[WORKLOAD_REPLACE] = CRAB_INSERT_REPLACE,
 	};
-	struct crab_old old;
+
+	return (struct crab_batch_op) {
+		.verb = verbs[op->verb], .mode = modes[op->mode],
+		.key = op->key, .value = op->value,
+	};
+}
+
+/* What an operation says, as the ioctl puts it */
+static void answer(const struct crab_batch_op *op)
+{
+	u64 old = op->old.existed ? op->old.value : 0;
+	u64 found = op->status ? 0 : op->value;
+
+	refused += op->status != 0;
+	expect_mark(LOG_ANSWER,
+		    TRACE_FOUND(-op->status, op->verb == CRAB_VERB_INSERT && op->old.existed),
+		    op->verb == CRAB_VERB_SEARCH ? found : old);
+}
+
+static int single(struct crab_batch_op *op)
+{
+	if (op->verb == CRAB_VERB_DELETE)
+		op->status = crab_store_delete(store, op->key, &op->old);
+	else
+		op->status = crab_store_insert(store, op->key, op->value, op->mode, &op->old);
+	return op->status;
+}
+
+/* In pieces, as the ioctl; between these the worker may have come */
+static int batch(struct crab_batch_op *ops, u32 n)
+{
+	struct crab_store_info before, after;
+	u32 done;
+
+	crab_store_info(store, &before);
+	for (done = 0; done < n; done += CRAB_BATCH_CHUNK) {
+		prepare_as_logged();
+		crab_store_batch(store, ops + done, min(n - done, CRAB_BATCH_CHUNK));
+	}
+	crab_store_info(store, &after);
+	batches++;
+	batched += n;
+	batch_splits += after.stats.splits - before.stats.splits;
+	batch_unlinks += after.stats.unlinks - before.stats.unlinks;
+	return 0;
+}
+
+int perform(const struct workload_call *call)
+{
+	struct crab_batch_op ops[WORKLOAD_TOGETHER];
+	u32 i;
 	int err;
 
-	begin(op->verb, number);
-	operations++;
-	if (op->verb == WORKLOAD_DELETE)
-		err = crab_store_delete(store, op->key, &old);
-	else
-		err = crab_store_insert(store, op->key, op->value, modes[op->mode], &old);
-	refused += err != 0;
+	begin(call->verb, call->number);
+	operations += call->n;
+	for (i = 0; i < call->n; i++)
+		ops[i] = op_of(&call->ops[i]);
+	err = call->verb == WORKLOAD_BATCH ? batch(ops, call->n) : single(ops);
+	for (i = 0; i < call->n; i++)
+		answer(&ops[i]);
 	return end(err);
 }
 
@@ -386,6 +458,9 @@ static void tell(void)
 
 	printf("%llu operations, %llu refused, %llu splits, %llu unlinks, %llu shifts, %llu copies, ",
 	       operations, refused, splits, unlinks, shifts, copies);
+	printf("%llu of the operations in %llu batches with %llu splits, %llu unlinks, %llu fences ",
+	       batched, batches, batch_splits, batch_unlinks, shared);
+	printf("of several writes, ");
 	printf("%llu repairs, %llu leaves prepared, fences", repairs, prepared);
 	for (point = 1; point < CRAB_POINTS; point++)
 		printf(" %llu P%u", points[point], point);

@@ -104,10 +104,21 @@ static bool barrier_event(const struct trace_record *r, struct log_event *e)
 
 static bool mark_event(const struct trace_record *r, struct log_event *e)
 {
-	e->type = r->address == TRACE_CALL ? LOG_CALL : LOG_RETURN;
 	e->offset = r->value[0];
 	e->value[0] = r->value[1];
-	return r->address == TRACE_CALL || r->address == TRACE_RETURN;
+	switch (r->address) {
+	case TRACE_CALL:
+		e->type = LOG_CALL;
+		return true;
+	case TRACE_ANSWER:
+		e->type = LOG_ANSWER;
+		return true;
+	case TRACE_RETURN:
+		e->type = LOG_RETURN;
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* What a record is to the judges; false: nothing */

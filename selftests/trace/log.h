@@ -12,7 +12,9 @@
 
 enum log_type {
 	LOG_STORE, LOG_CLEAN, LOG_FENCE, LOG_ORDER,
-	LOG_CALL, LOG_RETURN,		/* @offset: verb; value[0]: number, errno */
+	LOG_CALL,			/* @offset: verb; value[0]: number */
+	LOG_ANSWER,			/* @offset: TRACE_FOUND(); value[0]: value found */
+	LOG_RETURN,			/* @offset: verb; value[0]: errno */
 };
 
 /**
@@ -35,7 +37,7 @@ struct log_event {
 
 /**
  * struct log - a log
- * @events: one after the other; a CALL, events, a RETURN, and what the worker did between
+ * @events: one after the other; a CALL, events, ANSWERs, a RETURN, and what the worker did between
  * @count: how many
  * @orders: whether there are any: on x86-64 they are no instruction
  * @cleans_by: how many cleans there are of each kind (trace.h)

@@ -2,14 +2,13 @@
 /*
  * This file implements the race: two writers whose keys lie between each other's, so
  * that they share every leaf. They fill the store in the first half and empty it in the
- * second.
+ * second, by single operations and by batches.
  */
 #include "workload.h"
 
 #define WRITERS	2
 
-struct workload_operation workload_race_operation(uint32_t writer, uint32_t number,
-						  uint32_t length)
+static struct workload_operation operation_of(uint32_t writer, uint32_t number, uint32_t length)
 {
 	uint64_t dice = workload_mix((uint64_t)number * WRITERS + writer);
 	uint32_t deletes = number < length / 2 ? 2 : 14;
@@ -21,6 +20,17 @@ struct workload_operation workload_race_operation(uint32_t writer, uint32_t numb
 
 	op.key = workload_key(op.index);
 	return op;
+}
+
+void workload_race_call(struct workload_call *call, uint32_t writer, uint32_t number,
+			uint32_t length)
+{
+	uint32_t i;
+
+	workload_begin(call, number, length - number, writer);
+	for (i = 0; i < call->n; i++)
+		call->ops[i] = operation_of(writer, number + i, length);
+	workload_end(call, WRITERS);
 }
 
 int workload_race(uint32_t operations)

@@ -37,9 +37,13 @@ enum trace_kind {
 
 enum trace_mark {
 	TRACE_CALL = 1,		/* verb, number of the operation; the first one begins the log */
+	TRACE_ANSWER,		/* one for each operation: TRACE_FOUND(), the value found */
 	TRACE_RETURN,		/* verb, errno */
 	TRACE_MODULE,		/* where its code is, how long it is */
 };
+
+/* What an operation says: its errno, and whether there was what it replaces */
+#define TRACE_FOUND(errno, existed)	((uint64_t)(errno) << 1 | (existed))
 
 struct trace_record {
 	uint8_t type;

@@ -3,6 +3,10 @@
  * This file implements the work that is traced. Nothing in it is left to chance: an
  * operation is a function of its number.
  *
+ * One call in eight is a batch. Half of the batches fit into a piece, as the ioctl passes
+ * them on; half of them keep to eight keys beside each other, so that some come twice, leaves
+ * fill, and leaves empty within one.
+ *
  * Each store lives four ages of equal length: it grows; it changes; keys arrive in
  * order, each behind the last; and it is emptied, range by range, so that leaves are
  * unlinked. Before the third age the module is unloaded and loaded, before the last too,
@@ -71,16 +75,51 @@ static struct workload_operation operation_of(enum age age, uint32_t done, uint3
 	return op;
 }
 
+void workload_begin(struct workload_call *call, uint32_t number, uint32_t most, uint32_t writer)
+{
+	uint64_t dice = workload_mix(~((uint64_t)writer << 32 | number));
+	uint32_t together = 1 + (dice >> 8) % (dice >> 4 & 1 ? 16 : WORKLOAD_TOGETHER);
+
+	call->verb = dice & 7 ? WORKLOAD_INSERT : WORKLOAD_BATCH;
+	call->number = number;
+	call->n = call->verb != WORKLOAD_BATCH ? 1 : together < most ? together : most;
+	call->dice = dice;
+}
+
+/* One in eight operations of a batch is a search */
+void workload_end(struct workload_call *call, uint32_t stride)
+{
+	uint32_t first = call->ops[0].index, i;
+	struct workload_operation *op;
+	uint64_t dice;
+
+	if (call->verb != WORKLOAD_BATCH) {
+		call->verb = call->ops[0].verb;
+		return;
+	}
+	for (i = 0; i < call->n; i++) {
+		op = &call->ops[i];
+		dice = workload_mix(call->dice + i);
+		if (!(dice & 7))
+			op->verb = WORKLOAD_SEARCH;
+		if (call->dice >> 5 & 1)
+			op->index = (first + (dice >> 8) % 8 * stride) % WORKLOAD_KEYS;
+		op->key = workload_key(op->index);
+	}
+}
+
 static int insert_torn(const uint32_t *index, uint32_t n, uint32_t *number)
 {
-	struct workload_operation op = { .verb = WORKLOAD_INSERT };
+	struct workload_call call = { .verb = WORKLOAD_INSERT, .n = 1 };
 	int err = 0;
 
-	for (; n && !err; n--, ++*number) {
-		op.index = *index++;
-		op.key = workload_key(op.index);
-		op.value = workload_mix(*number);
-		err = perform(&op, *number);
+	for (; n && !err; n--, index++, ++*number) {
+		call.number = *number;
+		call.ops[0] = (struct workload_operation) {
+			.verb = WORKLOAD_INSERT, .index = *index, .key = workload_key(*index),
+			.value = workload_mix(*number),
+		};
+		err = perform(&call);
 	}
 	return err;
 }
@@ -101,13 +140,16 @@ static int reload(enum age next, uint32_t *number)
 
 static int live_age(enum age age, uint32_t length, uint32_t *number)
 {
-	struct workload_operation op;
-	uint32_t done;
+	struct workload_call call;
+	uint32_t done, i;
 	int err = 0;
 
-	for (done = 0; done < length && !err; done++, ++*number) {
-		op = operation_of(age, done, length, *number);
-		err = perform(&op, *number);
+	for (done = 0; done < length && !err; done += call.n, *number += call.n) {
+		workload_begin(&call, *number, length - done, 0);
+		for (i = 0; i < call.n; i++)
+			call.ops[i] = operation_of(age, done + i, length, *number + i);
+		workload_end(&call, 1);
+		err = perform(&call);
 	}
 	return err;
 }

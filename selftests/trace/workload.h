@@ -8,11 +8,12 @@
 
 #include <stdint.h>
 
-#define WORKLOAD_KEYS	512	/* that may occur; workload_key() ascends */
+#define WORKLOAD_KEYS		512	/* that may occur; workload_key() ascends */
+#define WORKLOAD_TOGETHER	40	/* operations of a batch, at most: more than an engine does at once */
 
 enum workload_verb {
 	WORKLOAD_LOAD, WORKLOAD_UNLOAD, WORKLOAD_TEAR, WORKLOAD_FORMAT, WORKLOAD_RACE,
-	WORKLOAD_INSERT, WORKLOAD_DELETE,
+	WORKLOAD_INSERT, WORKLOAD_DELETE, WORKLOAD_SEARCH, WORKLOAD_BATCH,
 };
 
 enum workload_mode { WORKLOAD_EITHER, WORKLOAD_CREATE, WORKLOAD_REPLACE };
@@ -24,11 +25,27 @@ struct workload_store {
 };
 
 struct workload_operation {
-	enum workload_verb verb;	/* insert or delete */
+	enum workload_verb verb;	/* insert or delete; in a batch search too */
 	enum workload_mode mode;	/* of an insert */
 	uint32_t index;			/* of the key */
 	uint64_t key;
 	uint64_t value;
+};
+
+/**
+ * struct workload_call - operations that are asked for at once
+ * @verb: that of the only one, or a batch
+ * @number: of the first
+ * @n: how many
+ * @dice: what of them is the batch's doing
+ * @ops: they
+ */
+struct workload_call {
+	enum workload_verb verb;
+	uint32_t number;
+	uint32_t n;
+	uint64_t dice;
+	struct workload_operation ops[WORKLOAD_TOGETHER];
 };
 
 static inline uint64_t workload_key(uint32_t index)
@@ -42,9 +59,21 @@ int workload_run(uint32_t operations);
 /** workload_race() - two writers on processors and keys of their own, in one store */
 int workload_race(uint32_t operations);
 
-/** workload_race_operation() - operation @number of @length of a @writer, 0 or 1 */
-struct workload_operation workload_race_operation(uint32_t writer, uint32_t number,
-						  uint32_t length);
+/** workload_race_call() - what a @writer, 0 or 1, calls with operation @number of @length */
+void workload_race_call(struct workload_call *call, uint32_t writer, uint32_t number,
+			uint32_t length);
+
+/**
+ * workload_begin() - the call whose first operation is @number: a batch of how many?
+ * @call: out: all but its operations, which are to be made as if each were a call
+ * @number: operations are numbered, not calls
+ * @most: operations that are left
+ * @writer: of a race
+ */
+void workload_begin(struct workload_call *call, uint32_t number, uint32_t most, uint32_t writer);
+
+/** workload_end() - its operations are made; @stride: between the keys of one writer */
+void workload_end(struct workload_call *call, uint32_t stride);
 
 /** workload_mix() - a number as good as random */
 uint64_t workload_mix(uint64_t x);
@@ -66,8 +95,8 @@ int perform_tear(const uint32_t *index, uint32_t n);
 /** perform_format() - a new store, over whatever is there; its uuid and label are fixed */
 int perform_format(const struct workload_store *store);
 
-/** perform() - one operation, @number in all; its result is a matter of the two sides */
-int perform(const struct workload_operation *op, uint32_t number);
+/** perform() - a call; what its operations say is a matter of the two sides */
+int perform(const struct workload_call *call);
 
 /** workload_index() - which one a key is, or WORKLOAD_KEYS */
 static inline uint32_t workload_index(uint64_t key)

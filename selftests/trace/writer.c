@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,50 +181,102 @@ int perform_format(const struct workload_store *store)
 	return err ? failed("format") : 0;
 }
 
-static int call(const struct workload_operation *op)
+static const uint32_t insert_flags[] = {
+	[WORKLOAD_CREATE] = CRABTREE_INSERT_CREATE,
+	[WORKLOAD_REPLACE] = CRABTREE_INSERT_REPLACE,
+};
+
+/* Each call marks what its operations said, and returns its errno */
+
+static int call_insert(const struct workload_operation *op)
 {
-	static const uint32_t flags[] = {
-		[WORKLOAD_CREATE] = CRABTREE_INSERT_CREATE,
-		[WORKLOAD_REPLACE] = CRABTREE_INSERT_REPLACE,
-	};
 	struct crabtree_insert insert = {
 		.size = sizeof(insert),
-		.flags = flags[op->mode],
+		.flags = insert_flags[op->mode],
 		.key = op->key,
 		.value = op->value,
 	};
-	struct crabtree_delete delete = {
-		.size = sizeof(delete),
-		.key = op->key,
-	};
+	int err = ioctl(device, CRABTREE_INSERT, &insert) ? errno : 0;
 
-	return op->verb == WORKLOAD_INSERT ? ioctl(device, CRABTREE_INSERT, &insert) :
-					     ioctl(device, CRABTREE_DELETE, &delete);
+	mark(TRACE_ANSWER, TRACE_FOUND(err, insert.existed), insert.old_value);
+	return err;
 }
 
-int perform(const struct workload_operation *op, uint32_t number)
+static int call_delete(const struct workload_operation *op)
+{
+	struct crabtree_delete delete = { .size = sizeof(delete), .key = op->key };
+	int err = ioctl(device, CRABTREE_DELETE, &delete) ? errno : 0;
+
+	mark(TRACE_ANSWER, TRACE_FOUND(err, 0), delete.old_value);
+	return err;
+}
+
+static struct crabtree_batch_op batch_op(const struct workload_operation *op)
+{
+	static const uint32_t verbs[] = {
+		[WORKLOAD_INSERT] = CRABTREE_BATCH_INSERT,
+		[WORKLOAD_DELETE] = CRABTREE_BATCH_DELETE,
+		[WORKLOAD_SEARCH] = CRABTREE_BATCH_SEARCH,
+	};
+	bool inserts = op->verb == WORKLOAD_INSERT;
+
+	return (struct crabtree_batch_op) {
+		.verb = verbs[op->verb],
+		.flags = inserts ? insert_flags[op->mode] : 0,
+		.key = op->key,
+		.value = inserts ? op->value : 0,
+		.status = -ECANCELED,
+	};
+}
+
+static int call_batch(const struct workload_call *call)
+{
+	struct crabtree_batch_op ops[WORKLOAD_TOGETHER];
+	struct crabtree_batch batch = {
+		.size = sizeof(batch),
+		.ops = (uintptr_t)ops,
+		.count = call->n,
+	};
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < call->n; i++)
+		ops[i] = batch_op(&call->ops[i]);
+	err = ioctl(device, CRABTREE_BATCH, &batch) ? errno : 0;
+	for (i = 0; i < call->n; i++)
+		mark(TRACE_ANSWER, TRACE_FOUND(-ops[i].status, ops[i].existed),
+		     call->ops[i].verb == WORKLOAD_SEARCH ? ops[i].value : ops[i].old_value);
+	return err;
+}
+
+int perform(const struct workload_call *call)
 {
 	int err;
 
-	mark(TRACE_CALL, op->verb, number);
-	err = call(op);
-	mark(TRACE_RETURN, op->verb, err ? errno : 0);
+	mark(TRACE_CALL, call->verb, call->number);
+	if (call->verb == WORKLOAD_BATCH)
+		err = call_batch(call);
+	else if (call->verb == WORKLOAD_INSERT)
+		err = call_insert(call->ops);
+	else
+		err = call_delete(call->ops);
+	mark(TRACE_RETURN, call->verb, err);
 	return 0;
 }
 
 static int race(uint32_t writer, uint32_t length)
 {
-	struct workload_operation op;
+	struct workload_call call;
 	cpu_set_t cpus;
-	uint32_t i;
+	uint32_t done;
 
 	CPU_ZERO(&cpus);
 	CPU_SET(writer, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
 		return failed("a processor of its own");
-	for (i = 0; i < length; i++) {
-		op = workload_race_operation(writer, i, length);
-		perform(&op, i);
+	for (done = 0; done < length; done += call.n) {
+		workload_race_call(&call, writer, done, length);
+		perform(&call);
 	}
 	return 0;
 }
