@@ -11,7 +11,7 @@
 #   make tools			crabctl and libcrabtree
 #   make host			L0-L5 in user space, and their tests
 #   make crash			every crash state of small stores, and the kill matrix
-#   make crash-full		the same at length; fifty minutes of CPU time
+#   make crash-full		the same at length; an hour of CPU time
 #   make races			races made on purpose: do the concurrency tests notice?
 #   make mutants		each clean and fence is left out in turn: which test notices?
 #   make mutants-page		the same, into Documentation/design/crash-matrix.rst
