@@ -21,7 +21,7 @@
 #   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like
 #   make fuzz [TIME=60]		hostile images, by libFuzzer
 #   make counts		lines and fences per operation, into the documentation
-#   make bench		the store against its floor and its peers, into the documentation; an hour
+#   make bench		the store against its floor and its peers, into the documentation; half an hour
 #   make paper		the paper's evaluation, into the documentation; half an hour
 #   make style | docs		the checks of the sources and of the documentation
 #   make install | clean | distclean
