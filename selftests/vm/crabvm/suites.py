@@ -126,6 +126,8 @@ CPU_TESTS = "operations operations32 limits concurrency reload.sh sample.sh"
 UML_TESTS = ("abi operations limits permissions bad_input copies signals faults concurrency "
              "linear sample.sh tuning.sh")
 DAX = ("--modules", "nd_e820", "nd_pmem")
+# What a kernel with PREEMPT_RT does otherwise: locks, waiting, preemption.
+RT_TESTS = "operations concurrency signals reload.sh sample.sh stress"
 
 SUITES = [
     Suite("kunit-uml", "kunit", kunit("uml", "--leaks"), 15),
@@ -142,6 +144,8 @@ SUITES = [
           device("arm64-6.12", "--modules", "of_pmem", "nd_pmem"), 78),
     Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX), 53),
     Suite("device-amd64-6.12", "device", device("amd64-6.12", *DAX), 55),
+    Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_TESTS), 50),
+    Suite("device-amd64-6.1-rt", "device", device("amd64-6.1-rt", tests=RT_TESTS), 45),
     Suite("stress-arm64-6.1", "device", device("arm64-6.1", tests="stress", pmem=False), 20),
     Suite("stress-amd64-6.1", "device", device("amd64-6.1", tests="stress", pmem=False), 20),
     Suite("counts-arm64-6.1", "device", counts, 11),
