@@ -18,6 +18,7 @@
 #   make kunit			the KUnit suites in user-mode Linux
 #   make selftests		the tests over the device, in virtual machines
 #   make litmus		what the code publishes and persists, held against the memory models
+#   make kcsan			data races: threads that collide, under KCSAN; some minutes
 #   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like
 #   make fuzz [TIME=60]		hostile images, by libFuzzer
 #   make counts		lines and fences per operation, into the documentation
@@ -80,6 +81,9 @@ kunit: setup-host setup-vm
 selftests: setup-host setup-vm
 	@scripts/check selftests
 
+kcsan: setup-host setup-vm
+	@selftests/vm/check kcsan
+
 litmus: setup-vm
 	@scripts/check litmus
 
@@ -113,4 +117,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host crash crash-full races mutants mutants-page kunit selftests litmus soak fuzz counts bench paper style docs install clean distclean
+.PHONY: help demo check quick modules tools host crash crash-full races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench paper style docs install clean distclean

@@ -9,6 +9,9 @@ Only what comes after our init's begin marker counts: a kernel may complain of
 itself while it boots (user-mode Linux 6.1 does, under lockdep), and one that
 complains so much that it does not get there has no end marker either.
 
+A data race that KCSAN reports counts if it names our module; one that does not is told
+and not judged.
+
 KTAP nests: the line of a suite, after the indented lines of its tests, sums
 these up and is not counted again (but "not ok" fails wherever it stands).
 """
@@ -26,6 +29,32 @@ STAMP = re.compile(r"^\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ")
 RESULT = re.compile(r"^((?: {4}|# )*)(not )?ok (\d+)\b(.*)$")
 BEGIN = re.compile(r"=== CRABTREE BEGIN ")
 END = re.compile(r"=== CRABTREE END (\d+) ===")
+RACE = re.compile(r"^BUG: KCSAN: ")
+RACE_END = re.compile(r"^={60,}$")
+OURS = "[crabtree"
+
+
+class Races:
+    """The reports of KCSAN; of each its lines."""
+
+    def __init__(self):
+        self.ours, self.foreign, self.report = [], [], []
+
+    def line(self, line):
+        """Take one line; True if it is the first of a report."""
+        first = bool(RACE.search(line))
+        if first or RACE_END.search(line):
+            self.close()
+        if first or self.report:
+            self.report.append(line)
+        return first
+
+    def close(self):
+        """The report is whole: whose is it?"""
+        if self.report:
+            ours = any(OURS in line for line in self.report)
+            (self.ours if ours else self.foreign).append(self.report)
+        self.report = []
 
 
 class Verdict:
@@ -34,11 +63,13 @@ class Verdict:
     def __init__(self, text):
         self.passed, self.failed, self.skipped = [], [], []
         self.splats = []
+        self.races = Races()
         self.begun = False
         self.status = None
         self.deepest = []
         for raw in text.splitlines():
             self.line(STAMP.sub("", raw.rstrip("\r")))
+        self.races.close()
 
     def line(self, line):
         """Take one line of the console."""
@@ -48,7 +79,7 @@ class Verdict:
         result = RESULT.match(line)
         if result:
             self.result(line, result)
-        elif SPLAT.search(line):
+        elif not self.races.line(line) and SPLAT.search(line):
             self.splats.append(line)
         end = END.search(line)
         if end:
@@ -77,6 +108,9 @@ class Verdict:
         found = []
         if self.splats:
             found.append(f"{len(self.splats)} kernel complaints, the first: {self.splats[0]}")
+        if self.races.ours:
+            found.append(f"{len(self.races.ours)} data races")
+            found += sorted({report[0] for report in self.races.ours})
         found += self.failed
         if killed and self.status is not None:
             found.append("the machine ended before its power was cut")

@@ -4,6 +4,7 @@
 A suite is a command whose result is judged by its exit status and its last
 line's counts.  Those that boot a machine do so through run; a power cut counts
 as one test, and so does the demo.  How many tests must pass in each stands in the file `expected`.
+Long ones are run where they are named, and not otherwise.
 """
 
 import os
@@ -18,8 +19,9 @@ POWERCUT = os.path.join(HERE, "..", "powercut")
 class Suite:
     """One suite; BUILD makes what it needs and returns its command. WEIGHT: about its seconds."""
 
-    def __init__(self, name, group, build, weight):
+    def __init__(self, name, group, build, weight, long=False):
         self.name, self.group, self.build, self.weight = name, group, build, weight
+        self.long = long
 
 
 def machine(name, kernel, script, *args):
@@ -114,6 +116,18 @@ def traced(kernel, what):
     return build
 
 
+def kcsan(tool, name, scratch):
+    """Threads that collide, watched for data races."""
+    return machine(name, "arm64-kcsan", "kcsan.sh", *device_files(tool, "arm64-kcsan"),
+                   "--timeout", "1800", "--env", f"TESTS={KCSAN_TESTS}", "CRABTREE_STRESS_SECONDS=20")
+
+
+def kcsan_self_test(tool, name, scratch):
+    """Races that are planted are found."""
+    tool("kernel", "arm64-kcsan")
+    return [os.path.join(HERE, "races")]
+
+
 def dkms(tool, name, scratch):
     """DKMS on this machine."""
     return [os.path.join(HERE, "dkms")]
@@ -128,6 +142,7 @@ UML_TESTS = ("abi operations limits permissions bad_input copies signals faults 
 DAX = ("--modules", "nd_e820", "nd_pmem")
 # What a kernel with PREEMPT_RT does otherwise: locks, waiting, preemption.
 RT_TESTS = "operations concurrency signals reload.sh sample.sh stress"
+KCSAN_TESTS = "stress concurrency sample.sh"
 
 SUITES = [
     Suite("kunit-uml", "kunit", kunit("uml", "--leaks"), 15),
@@ -161,4 +176,6 @@ SUITES = [
     Suite("trace-amd64", "trace", traced("amd64-6.1", "amd64"), 35),
     Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 107),
     Suite("dkms", "dkms", dkms, 13),
+    Suite("kcsan-arm64", "kcsan", kcsan, 150, long=True),
+    Suite("kcsan-self-test", "kcsan", kcsan_self_test, 60, long=True),
 ]
