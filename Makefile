@@ -24,6 +24,7 @@
 #   make counts		lines and fences per operation, into the documentation
 #   make bench		the store against its floor and its peers, into the documentation; half an hour
 #   make paper		the paper's evaluation, into the documentation; half an hour
+#   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, beside user space
 #   make style | docs		the checks of the sources and of the documentation
 #   make install | clean | distclean
 #
@@ -99,6 +100,9 @@ counts: setup-host
 bench: setup-host setup-bench setup-plots
 	@scripts/bench
 
+bench-kernel: setup-host setup-bench setup-vm
+	@scripts/bench-kernel --keys $(or $(KEYS),1000000)
+
 paper: setup-host setup-plots
 	@scripts/paper
 
@@ -117,4 +121,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host crash crash-full races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench paper style docs install clean distclean
+.PHONY: help demo check quick modules tools host crash crash-full races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-kernel paper style docs install clean distclean

@@ -258,7 +258,7 @@ class Uml(Machine):
 
 def kind_of(kernel):
     """The class of machine that a kernel runs on."""
-    if kernel == "uml":
+    if kernel.startswith("uml"):
         return Uml
     return Arm64 if kernel.startswith("arm64") else Amd64
 
