@@ -70,7 +70,6 @@ int crab_engine_init(struct crab_engine *engine, const struct crab_engine_ops *o
 	engine->ops = ops;
 	engine->media = media;
 	engine->geo = *geo;
-	engine->prepare.media = media;
 	engine->counts = alloc_percpu(struct crab_counts);
 	return engine->counts ? 0 : -ENOMEM;
 }

@@ -170,7 +170,8 @@ struct crab_counts {
  * @damage: what attach found; does not change afterwards
  * @clean: the store was detached cleanly before this attach
  * @tuning: the store's; set before repair
- * @prepare: the flow of maintain; its caller serialises. Last, away from what all CPUs read
+ * @prepare_lines: of maintain, whose caller serialises; away from what all CPUs read
+ * @prepare_fences: the same
  */
 struct crab_engine {
 	const struct crab_engine_ops *ops;
@@ -180,7 +181,8 @@ struct crab_engine {
 	struct crab_damage damage;
 	bool clean;
 	struct crab_tuning tuning;
-	struct crab_flow prepare;
+	u64 prepare_lines;
+	u64 prepare_fences;
 };
 
 /** crab_count() - one more of something, without a line that CPUs share */
@@ -195,6 +197,13 @@ static inline void crab_count_flow(struct crab_engine *engine, const struct crab
 	WRITE_ONCE(here->fences, here->fences + flow->fences);
 	WRITE_ONCE(here->orders, here->orders + flow->orders);
 	put_cpu_ptr(engine->counts);
+}
+
+/** crab_count_prepare() - what a preparation cost */
+static inline void crab_count_prepare(struct crab_engine *engine, const struct crab_flow *flow)
+{
+	WRITE_ONCE(engine->prepare_lines, engine->prepare_lines + flow->lines);
+	WRITE_ONCE(engine->prepare_fences, engine->prepare_fences + flow->fences);
 }
 
 /**

@@ -481,8 +481,8 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 	engine->ops->stats(store->engine, &info->stats);
 	crab_counts_sum(engine, &info->counts);
 	info->attach_ns = store->attach_ns;
-	info->prepare_lines = READ_ONCE(engine->prepare.lines);
-	info->prepare_fences = READ_ONCE(engine->prepare.fences);
+	info->prepare_lines = READ_ONCE(engine->prepare_lines);
+	info->prepare_fences = READ_ONCE(engine->prepare_fences);
 }
 
 bool crab_store_maintain(struct crab_store *store)

@@ -516,7 +516,7 @@ void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf)
 
 bool crab_smo_prepare(struct crab_tree *tree)
 {
-	struct crab_flow *flow = &tree->base.prepare;
+	struct crab_flow prepare = { .media = tree->base.media }, *flow = &prepare;
 	struct crab_spare spare;
 	struct crab_dleaf *d;
 
@@ -529,6 +529,7 @@ bool crab_smo_prepare(struct crab_tree *tree)
 		   (tree->slots - CRAB_SLOTTED_BESIDE) * sizeof(d->slots[0]));
 	/* P5: the slots of the free leaf read as free, whatever else is cut */
 	crab_fence(flow, CRAB_P5_PREPARED);
+	crab_count_prepare(&tree->base, flow);
 	spare.prepared = true;
 	crab_pool_stock(&tree->pool, &spare);
 	return true;
