@@ -50,8 +50,9 @@ static int bench_phase(struct bench_run *run, const struct crab_bench_phase *pha
 	struct crab_bench_work work = {
 		.op = phase->op, .keys = run->order, .n = keys / phase->part,
 	};
-	u64 ns, lines = run->info.lines, fences = run->info.fences;
+	struct crab_counts before = run->info.counts;
 	struct crab_bench_floor floor;
+	u64 ns;
 	int err;
 
 	crab_bench_order(run->order, keys, phase - crab_bench_phases);
@@ -61,8 +62,9 @@ static int bench_phase(struct bench_run *run, const struct crab_bench_phase *pha
 	ns = ktime_get_ns() - ns - work.prepare_ns;
 	crab_store_info(run->bench.store, &run->info);
 	pr_info("%s n=%llu ns=%llu prepare_ns=%llu lines=%llu fences=%llu floor_line=%llu floor_any=%llu floor_load=%llu error=%d\n",
-		phase->name, work.n, ns, work.prepare_ns, run->info.lines - lines,
-		run->info.fences - fences, floor.line, floor.any, floor.load, err);
+		phase->name, work.n, ns, work.prepare_ns,
+		run->info.counts.lines - before.lines, run->info.counts.fences - before.fences,
+		floor.line, floor.any, floor.load, err);
 	return err;
 }
 
@@ -86,6 +88,7 @@ static int bench_store(struct bench_run *run)
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	run->bench.store = store;
+	crab_store_info(store, &run->info);
 	for (phase = crab_bench_phases; phase->name && !err; phase++)
 		err = bench_phase(run, phase);
 	crab_store_detach(store);

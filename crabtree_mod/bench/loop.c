@@ -12,6 +12,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 
 #include "loop.h"
 
@@ -107,9 +108,9 @@ static struct crab_batch_op bench_batch_op(enum crab_bench_op op, u64 key)
 	}
 }
 
-static int bench_batch(struct crab_store *store, const struct crab_bench_work *work, u64 at, u32 n)
+static int bench_batch(struct crab_store *store, const struct crab_bench_work *work, u64 at,
+		       struct crab_batch_op *ops, u32 n)
 {
-	struct crab_batch_op ops[CRAB_BENCH_BATCH];
 	u32 i;
 
 	for (i = 0; i < n; i++)
@@ -125,17 +126,18 @@ static int bench_batch(struct crab_store *store, const struct crab_bench_work *w
 	return 0;
 }
 
-int crab_bench_run(struct crab_bench *bench, struct crab_bench_work *work)
+static int bench_run(struct crab_bench *bench, struct crab_bench_work *work,
+		     struct crab_batch_op *ops, u32 step)
 {
-	u32 step = clamp_t(u32, work->batch, 1, CRAB_BENCH_BATCH);
+	struct crab_store *store = bench->store;
 	u64 i;
 	int err;
 
 	for (i = 0; i < work->n; i += step) {
-		if (step > 1)
-			err = bench_batch(bench->store, work, i, min_t(u64, step, work->n - i));
+		if (ops)
+			err = bench_batch(store, work, i, ops, min_t(u64, step, work->n - i));
 		else
-			err = bench_one(bench->store, bench_op(work, i), work->keys[i]);
+			err = bench_one(store, bench_op(work, i), work->keys[i]);
 		if (unlikely(err))
 			return err;
 		if (unlikely(READ_ONCE(bench->kicked)))
@@ -144,6 +146,22 @@ int crab_bench_run(struct crab_bench *bench, struct crab_bench_work *work)
 			cond_resched();
 	}
 	return 0;
+}
+
+int crab_bench_run(struct crab_bench *bench, struct crab_bench_work *work)
+{
+	u32 step = clamp_t(u32, work->batch, 1, CRAB_BENCH_BATCH);
+	struct crab_batch_op *ops;
+	int err;
+
+	if (step == 1)
+		return bench_run(bench, work, NULL, 1);
+	ops = kmalloc_array(step, sizeof(*ops), GFP_KERNEL);	/* too much for a kernel's stack */
+	if (!ops)
+		return -ENOMEM;
+	err = bench_run(bench, work, ops, step);
+	kfree(ops);
+	return err;
 }
 
 const struct crab_bench_phase crab_bench_phases[] = {
