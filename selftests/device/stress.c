@@ -130,7 +130,7 @@ static void settle_common(struct actor *a, const struct crabtree_batch_op *op)
 	bool displaced = op->verb == CRABTREE_BATCH_DELETE || op->existed;
 
 	if (op->status) {
-		REQUIRE_TRUE(op->status == -ENOENT || op->status == -EEXIST);
+		REQUIRE(op->status, op->status == -EEXIST ? -EEXIST : -ENOENT);
 		return;
 	}
 	if (op->verb == CRABTREE_BATCH_SEARCH) {
