@@ -142,8 +142,8 @@ UML_TESTS = ("abi operations limits permissions bad_input copies signals faults 
              "linear sample.sh tuning.sh")
 STRESS_SECONDS = 3  # on each store; make kcsan takes longer
 DAX = ("--modules", "nd_e820", "nd_pmem")
-# What a kernel with PREEMPT_RT does otherwise: locks, waiting, preemption.
-RT_TESTS = "concurrency linear signals reload.sh sample.sh stress"
+# What a kernel with PREEMPT_RT does otherwise: locks, and preemption under them.
+RT_TESTS = "concurrency linear sample.sh stress"
 KCSAN_TESTS = "stress concurrency linear sample.sh"
 
 SUITES = [
@@ -161,9 +161,8 @@ SUITES = [
           device("arm64-6.12", "--modules", "of_pmem", "nd_pmem"), 78),
     Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX), 53),
     Suite("device-amd64-6.12", "device", device("amd64-6.12", *DAX), 55),
-    Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_TESTS), 45),
-    Suite("device-amd64-6.1-rt", "device", device("amd64-6.1-rt", tests=RT_TESTS), 40),
-    Suite("stress-amd64-6.1", "device", device("amd64-6.1", tests="stress", pmem=False), 15),
+    Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_TESTS), 35),
+    Suite("device-amd64-6.1-rt", "device", device("amd64-6.1-rt", tests=RT_TESTS), 22),
     Suite("counts-arm64-6.1", "device", counts, 11),
     Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 15),
     Suite("powercut-uml", "power", powercuts("uml", 200), 77),
