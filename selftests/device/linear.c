@@ -13,7 +13,7 @@
 #include "actor.h"
 
 #define THREADS	4
-#define ROUNDS	24
+#define ROUNDS	12
 #define STEPS	150	/* operations of a thread, in a round */
 
 struct run {
