@@ -5,7 +5,7 @@
 #
 #   make demo	a real arm64 kernel loses power while it writes, and loses nothing
 #   make check	every test there is; ends in one line "N passed, N failed"
-#   make quick	what needs no machine, in under a minute
+#   make quick	what to run before each commit, in half a minute
 #
 #   make modules [KERNEL=host]	crabtree.ko for a kernel (selftests/vm/kernel lists them)
 #   make tools			crabctl and libcrabtree
