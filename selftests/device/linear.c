@@ -143,15 +143,11 @@ static void round_threads(struct run *run)
 /* What is there when all have ended, for the next round; returns how many records */
 static u32 round_next(struct run *run)
 {
-	const struct history_log *last = &run->history->log[THREADS];
 	u32 i, count = 0;
 
-	for (i = 0; i < last->count; i++)
-		run->history->first[last->op[i].key] = last->op[i].err ? HISTORY_ABSENT :
-								      last->op[i].value;
+	history_next(run->history, THREADS);
 	for (i = 0; i < run->history->keys; i++)
 		count += run->history->first[i] != HISTORY_ABSENT;
-	history_restart(run->history);
 	return count;
 }
 

@@ -114,18 +114,6 @@ static void round_threads(struct run *run)
 	pthread_barrier_destroy(&run->gate);
 }
 
-/* What is there when all have ended, for the next round */
-static void round_next(struct run *run)
-{
-	const struct history_log *last = &run->history->log[run->subject->threads];
-	u32 i;
-
-	for (i = 0; i < last->count; i++)
-		run->history->first[last->op[i].key] = last->op[i].err ? HISTORY_ABSENT :
-								      last->op[i].value;
-	history_restart(run->history);
-}
-
 static void round_keep(const struct run *run, u32 round, u64 seed)
 {
 	char path[512];
@@ -153,7 +141,7 @@ static bool run_round(struct run *run, struct linear_counts *counts, u32 round, 
 		round_keep(run, round, seed);
 	tap_check(!run->damage.count, "verifier, at %llu: %s", run->damage.offset,
 		  run->damage.what);
-	round_next(run);
+	history_next(run->history, run->subject->threads);
 	return ok && !run->damage.count;
 }
 

@@ -259,18 +259,6 @@ static bool trial_judge(struct trial *trial, FILE *why)
 						       "no order explains the history");
 }
 
-/* What is there now, for the next life */
-static void trial_next(struct trial *trial)
-{
-	const struct history_log *last = &trial->history->log[trial->subject->threads];
-	u32 i;
-
-	for (i = 0; i < last->count; i++)
-		trial->history->first[last->op[i].key] = last->op[i].err ? HISTORY_ABSENT :
-									last->op[i].value;
-	history_restart(trial->history);
-}
-
 static bool trial_life(struct trial *trial, u32 life, FILE *why)
 {
 	snprintf(where, sizeof(where), "subject %u, seed %llu, life %u",
@@ -278,7 +266,7 @@ static bool trial_life(struct trial *trial, u32 life, FILE *why)
 	trial->totals->lives++;
 	if (!trial_work(trial) || !trial_judge(trial, why))
 		return false;
-	trial_next(trial);
+	history_next(trial->history, trial->subject->threads);
 	return trial_random(trial, 8) || (trial_detach(trial) && trial_attach(trial));
 }
 
@@ -304,8 +292,8 @@ static struct trial *trial_begin(const struct subject *subject, u64 number,
 	crab_tiny_slots = subject->slots;
 	trial->media = subject_media(subject);
 	trial->shadow = crab_shadow_create(&trial->media, NODES);
-	trial->shadow->model = subject->layout[1] == 'o' ? CRAB_SHADOW_MODEL_LINE :
-							   CRAB_SHADOW_MODEL_WORD;
+	trial->shadow->model = strcmp(subject->layout, "sorted") ? CRAB_SHADOW_MODEL_WORD :
+								   CRAB_SHADOW_MODEL_LINE;
 	trial->shadow->seed = trial->seed;
 	subject_format(subject, &trial->media);
 	trial->history = history_create(subject->threads + 1, subject->keys);

@@ -41,10 +41,14 @@ void history_destroy(struct history *history)
 	free(history);
 }
 
-void history_restart(struct history *history)
+void history_next(struct history *history, uint32_t log)
 {
+	const struct history_log *last = &history->log[log];
 	uint32_t i;
 
+	for (i = 0; i < last->count; i++)
+		history->first[last->op[i].key] = last->op[i].err ? HISTORY_ABSENT :
+								    last->op[i].value;
 	for (i = 0; i < history->logs; i++)
 		history->log[i].count = 0;
 	history->clock = 0;

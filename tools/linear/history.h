@@ -95,8 +95,8 @@ struct history {
 struct history *history_create(uint32_t logs, uint32_t keys);
 void history_destroy(struct history *history);
 
-/** history_restart() - forget what was done; @first is the caller's to set */
-void history_restart(struct history *history);
+/** history_next() - what @log, which read all keys, found last is where another one begins */
+void history_next(struct history *history, uint32_t log);
 
 /** history_add() - one operation more; ends the program where there is no memory */
 void history_add(struct history *history, uint32_t log, const struct history_op *op);
