@@ -141,43 +141,27 @@ static void order_keep(struct crab_reader *reader, const struct crab_record *ite
 	spin_unlock(&leaf->lock);
 }
 
-/* The first of @count items, sorted, with a key not below @key; no branch depends on a key */
-static u32 items_find(const struct crab_record *items, u32 count, u64 key)
-{
-	u32 from = 0, len = count, half;
-
-	while (len > 1) {
-		half = len / 2;
-		from += items[from + half - 1].key < key ? half : 0;
-		len -= half;
-	}
-	return from + (items[from].key < key);
-}
-
 static int order_scan_unordered(struct crab_reader *reader, u64 start, u64 end,
 				struct crab_record *records, u32 cap, struct crab_record *room)
 {
 	const struct crab_tree *tree = reader->tree;
 	const struct crab_leaf *leaf = reader->leaf;
 	struct crab_record *items = room + tree->slots;
-	u32 count, from, to, i;
+	u32 count = order_collect(tree, leaf, items), from = 0, i;
 
-	count = order_collect(tree, leaf, items);
-	if (!count)
-		return 0;
 	order_spread(leaf, items, count, room);
 	order_sort(room, count);
 	order_keep(reader, room, count);
-	from = items_find(room, count, start);
-	to = min(items_find(room, count, end + 1), from + cap);
-	for (i = from; i < to; i++, records++) {
+	while (from < count && room[from].key < start)
+		from++;
+	for (i = from; i < count && i - from < cap && room[i].key <= end; i++, records++) {
 		records->key = room[i].key;
 		records->value = crab_leaf_value(tree, leaf, room[i].value);
 	}
-	return max(from, to) - from;
+	return i - from;
 }
 
-/* The same in a leaf whose order is kept */
+/* The first record in order with a key not below @key; no branch depends on a key */
 static u32 order_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 count,
 		      u64 key)
 {

@@ -516,7 +516,8 @@ void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf)
 
 bool crab_smo_prepare(struct crab_tree *tree)
 {
-	struct crab_flow prepare = { .media = tree->base.media }, *flow = &prepare;
+	struct crab_flow prepare = { .media = tree->base.media };
+	struct crab_flow *flow = &prepare;
 	struct crab_spare spare;
 	struct crab_dleaf *d;
 
