@@ -48,12 +48,12 @@ def device_files(tool, kernel):
             f"{programs}/device:/device"]
 
 
-def device(kernel, *args, cpu=None, tests="", pmem=True):
+def device(kernel, *args, cpu=None, tests=""):
     """The kselftests over the loaded module."""
     def build(tool, name, scratch):
         files = device_files(tool, kernel)
-        region = [] if kernel == "uml" else ["--region", os.path.join(scratch, "media")]
-        region += ["--pmem", "64M"] if pmem and region else []
+        region = [] if kernel == "uml" else \
+            ["--region", os.path.join(scratch, "media"), "--pmem", "64M"]
         return machine(name, kernel, "device.sh", *files, *region, "--timeout", "900",
                        "--env", f"TESTS={tests}", f"CRABTREE_STRESS_SECONDS={STRESS_SECONDS}",
                        *(["--cpu", cpu] if cpu else []), *args)
