@@ -59,12 +59,13 @@ def argument_end(code, opening):
 
 
 def walk(root, *below):
-    """All files below some directories, as paths relative to the root, sorted."""
+    """All regular files below some directories, as paths relative to the root, sorted."""
     found = []
     for top in below or ("",):
         for directory, dirs, names in os.walk(os.path.join(root, top)):
             dirs[:] = [d for d in dirs if d not in SKIP_DIRS]
-            found += [os.path.relpath(os.path.join(directory, n), root) for n in names]
+            paths = [os.path.join(directory, n) for n in names]
+            found += [os.path.relpath(p, root) for p in paths if os.path.isfile(p)]
     return sorted(found)
 
 
