@@ -22,7 +22,8 @@
 #   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like
 #   make fuzz [TIME=60]		hostile images, by libFuzzer
 #   make counts		lines and fences per operation, into the documentation
-#   make bench		the store against its floor and its peers, into the documentation; half an hour
+#   make bench		the store against its floor and its peers, into the documentation; twenty minutes
+#   make bench-profile	in which functions its operations spend that, into the documentation; some minutes
 #   make paper		the paper's evaluation, into the documentation; half an hour
 #   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, beside user space
 #   make style | docs		the checks of the sources and of the documentation
@@ -100,6 +101,9 @@ counts: setup-host
 bench: setup-host setup-bench setup-plots
 	@scripts/bench
 
+bench-profile: setup-host setup-bench setup-profile
+	@scripts/bench-profile
+
 bench-kernel: setup-host setup-bench setup-vm
 	@scripts/bench-kernel --keys $(or $(KEYS),1000000)
 
@@ -121,4 +125,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host crash crash-full races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-kernel paper style docs install clean distclean
+.PHONY: help demo check quick modules tools host crash crash-full races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs install clean distclean
