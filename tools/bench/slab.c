@@ -5,17 +5,22 @@
  * that is mapped by huge pages, as the kernel's own is.
  *
  * Invariants: a slab, 64 KiB, holds objects of one size; an object is aligned to the
- * greatest power of two that divides its size. What is larger than 8 KiB comes from malloc().
+ * greatest power of two that divides its size. A free object is in the list of its own slab,
+ * or in that of the CPU which took all that the slab had; a slab with a list is in one of
+ * its size. What is larger than 8 KiB comes from malloc().
  *
- * Locking: slab_lock; it is taken only where leaves and nodes come and go.
+ * Locking: each CPU's list has a lock of its own, for who lost the CPU meanwhile; slab_lock
+ * is of all the rest, inside.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include <linux/align.h>
 #include <linux/kernel.h>
+#include <linux/prefetch.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -27,16 +32,33 @@
 #define SLAB_OBJECT	8192U		/* the largest */
 #define SLAB_UNIT	8U		/* sizes are multiples of it */
 
+#define SLAB_SIZES	(SLAB_OBJECT / SLAB_UNIT + 1)
+#define SLAB_CPUS	64U		/* those above share */
+
 struct slab_free {
 	struct slab_free *next;
+};
+
+struct slab {
+	struct slab *next;		/* that has free objects, too */
+	struct slab_free *free;
+	u16 size;			/* of its objects */
+};
+
+struct slab_cpu {
+	pthread_mutex_t lock;
+	struct slab_free *free[SLAB_SIZES];
 };
 
 long crab_host_fail_alloc = -1;		/* of the shims; nothing fails here */
 unsigned long crab_host_allocs;
 
 static pthread_mutex_t slab_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct slab_free *slab_free[SLAB_OBJECT / SLAB_UNIT + 1];
-static u16 slab_object[SLAB_ARENA / SLAB_BYTES];
+static struct slab_cpu slab_cpus[SLAB_CPUS] = {
+	[0 ... SLAB_CPUS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+};
+static struct slab *slab_some[SLAB_SIZES];	/* slabs that have free objects */
+static struct slab slabs[SLAB_ARENA / SLAB_BYTES];
 static u8 *arena;
 static u64 arena_used;
 
@@ -71,43 +93,75 @@ static u32 slab_round(size_t size, size_t align)
 	return roundup_pow_of_two(max_t(size_t, size, SLAB_UNIT));
 }
 
+static void slab_put(struct slab *slab, struct slab_free *object)
+{
+	struct slab **some = &slab_some[slab->size / SLAB_UNIT];
+
+	if (!slab->free) {
+		slab->next = *some;
+		*some = slab;
+	}
+	object->next = slab->free;
+	slab->free = object;
+}
+
 static void slab_fill(u32 size)
 {
-	u8 *slab, *at;
+	struct slab *slab;
+	u8 *begin, *at;
 
 	if (!arena)
 		arena_map();
 	if (arena_used == SLAB_ARENA)
 		rig_fail("no memory for slabs", -ENOMEM);
-	slab = arena + arena_used;
-	slab_object[arena_used / SLAB_BYTES] = size;
+	slab = &slabs[arena_used / SLAB_BYTES];
+	slab->size = size;
+	begin = arena + arena_used;
 	arena_used += SLAB_BYTES;
-	for (at = slab + SLAB_BYTES / size * size; at > slab; ) {
+	for (at = begin + SLAB_BYTES / size * size; at > begin; ) {
 		at -= size;
-		((struct slab_free *)at)->next = slab_free[size / SLAB_UNIT];
-		slab_free[size / SLAB_UNIT] = (struct slab_free *)at;
+		slab_put(slab, (struct slab_free *)at);
 	}
+}
+
+/* All that one slab has */
+static struct slab_free *slab_take(u32 size)
+{
+	struct slab **some = &slab_some[size / SLAB_UNIT], *slab;
+	struct slab_free *free;
+
+	pthread_mutex_lock(&slab_lock);
+	if (!*some)
+		slab_fill(size);
+	slab = *some;
+	*some = slab->next;
+	free = slab->free;
+	slab->free = NULL;
+	pthread_mutex_unlock(&slab_lock);
+	return free;
 }
 
 static void *slab_alloc(u32 size)
 {
-	struct slab_free *object;
+	struct slab_cpu *cpu = &slab_cpus[(u32)sched_getcpu() % SLAB_CPUS];
+	struct slab_free **free = &cpu->free[size / SLAB_UNIT], *object;
 
-	pthread_mutex_lock(&slab_lock);
-	if (!slab_free[size / SLAB_UNIT])
-		slab_fill(size);
-	object = slab_free[size / SLAB_UNIT];
-	slab_free[size / SLAB_UNIT] = object->next;
-	pthread_mutex_unlock(&slab_lock);
+	pthread_mutex_lock(&cpu->lock);
+	if (!*free)
+		*free = slab_take(size);
+	object = *free;
+	*free = object->next;
+	pthread_mutex_unlock(&cpu->lock);
+	prefetchw(object->next);
 	return object;
 }
 
-/* Size of an object of a slab; 0 for what malloc() gave */
-static u32 slab_size(const void *p)
+/* That an object is of; NULL for what malloc() gave */
+static struct slab *slab_of(const void *p)
 {
 	u64 at = (const u8 *)p - arena;
 
-	return arena && at < SLAB_ARENA ? slab_object[at / SLAB_BYTES] : 0;
+	return arena && at < SLAB_ARENA ? &slabs[at / SLAB_BYTES] : NULL;
 }
 
 void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
@@ -127,15 +181,13 @@ void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 
 void crab_host_free(const void *p)
 {
-	struct slab_free *object = (struct slab_free *)p;
-	u32 size = slab_size(p);
+	struct slab *slab = slab_of(p);
 
-	if (!size) {
-		free(object);
+	if (!slab) {
+		free((void *)p);
 		return;
 	}
 	pthread_mutex_lock(&slab_lock);
-	object->next = slab_free[size / SLAB_UNIT];
-	slab_free[size / SLAB_UNIT] = object;
+	slab_put(slab, (struct slab_free *)p);
 	pthread_mutex_unlock(&slab_lock);
 }
