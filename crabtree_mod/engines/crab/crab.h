@@ -8,7 +8,8 @@
  * and leaf_sorted.c the layouts, order.c the order of a slotted leaf, strategy.c the choice
  * between shifting and copying, link.c the words that link leaves, bitmap.c allocation on
  * demand, smo.c the structure changes, smo_sorted.c those of sorted leaves in place,
- * recover.c FORMAT and attach, check.c the verifier.
+ * recover.c FORMAT and attach, recover_list.c how attach follows the list, check.c the
+ * verifier.
  *
  * Locking: access.c tells it. Functions that take a struct crab_write and a leaf
  * want that leaf locked; those that store to it, within its write section too.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements FORMAT and attach of the engine `crab`.
+ * This file implements FORMAT and attach of the engine `crab`; recover_list.c is how
+ * attach follows the list.
  *
  * DOC: attach
  *
@@ -9,9 +10,12 @@
  *   1. the header of every leaf of the pool, into an array in DRAM;
  *   2. the list, in that array: each link must name a leaf of this store by
  *      place and birth, each leaf comes once, the least keys ascend from 0, and
- *      the end is a proper end;
- *   3. the slots of every leaf of the list; sorted leaves then once more from the
- *      last to the first, for records that stand in two neighbours.
+ *      the end is a proper end. It is followed from many places at a time; where that does
+ *      not come from the head to the end, step 1 is done again and the list is followed
+ *      leaf by leaf;
+ *   3. the slots of every leaf of the list, into a descriptor each; the descriptors are
+ *      then linked in the order of the list. Sorted leaves once more from the last to the
+ *      first, for records that stand in two neighbours.
  *
  * Anything else than what a power cut can leave is damage: it is noted with its
  * offset, the leaf or the gap in the list is quarantined, the rest is served
@@ -25,8 +29,9 @@
  * idempotent; the next attach begins again.
  *
  * Every loop over the media is bounded by the number of leaves. In a large pool steps
- * 1 and 3 are shared out among the CPUs, each a stretch of addresses; what they find
- * is put together in the order of addresses, so that it is the same on each machine.
+ * 1 and 3 are shared out among the CPUs, each of which takes one stretch of addresses
+ * after the other; what they find is put together in the order of addresses, so that it is
+ * the same on each machine.
  *
  * Locking: the caller has the region to itself.
  */
@@ -44,45 +49,12 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include <linux/workqueue.h>
 
-#include "crab.h"
+#include "recover.h"
 
-#define BREATHE		1023	/* leaves between two looks at the scheduler, as a mask */
-#define AHEAD		4	/* leaves whose descriptors are fetched before their turn */
-#define PART_LEAVES	8192	/* worth a CPU of its own */
-#define PARTS_MAX	16U	/* by then the memory is what limits */
-
-/* What pass 1 found in one place of the pool */
-struct recover_leaf {
-	u64 next;		/* the rest only if @valid */
-	u64 low;		/* the least key it may hold; sorted: the first that it holds */
-	union {
-		u64 birth;		/* until @listed */
-		struct crab_leaf *leaf;	/* from then on */
-	};
-	bool valid;		/* the header is one of this store */
-	bool first;		/* born as the first of the list: its least key was 0 */
-	bool listed;		/* pass 2 came here */
-};
-
-struct recover {
-	struct crab_tree *tree;
-	struct recover_leaf *at;
-};
-
-/* A stretch of the pool, for one CPU, and what was found there */
-struct recover_part {
-	struct work_struct work;
-	struct recover *r;
-	void (*pass)(struct recover_part *part);
-	u64 from;		/* the first leaf */
-	u64 to;			/* behind the last one */
-	u64 birth;		/* the greatest */
-	u64 records;
-	u64 torn;
-	struct crab_damage damage;
-};
+#define AHEAD		8	/* leaves whose descriptors are fetched before their turn */
+#define SHARE_LEAVES	8192	/* worth a CPU of its own */
+#define SHARE_PARTS	16	/* for each CPU: what is free and what is not lies in lumps */
 
 int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
 {
@@ -110,202 +82,102 @@ int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	return 0;
 }
 
-/* Pass 1 */
-static void recover_headers(struct recover_part *part)
+static void recover_header(struct recover_part *part, u64 n)
 {
 	struct crab_tree *tree = part->r->tree;
 	const struct crab_geometry *geo = &tree->base.geo;
-	struct recover_leaf *at;
+	struct recover_leaf *at = &part->r->at[n];
 	struct crab_head head;
+
+	*at = (struct recover_leaf) { };
+	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, n), geo->store_id, &head))
+		return;
+	at->valid = true;
+	at->next = head.next;
+	at->low = tree->sorted ?
+		crab_load(tree->base.media, &crab_leaf_media(tree, n)->slots[0].key) : head.low;
+	at->birth = head.birth;
+	at->first = !head.low;
+	part->birth = max(part->birth, head.birth);
+	part->extent = n + 1;
+}
+
+/* Pass 1 */
+static void recover_headers(struct recover_part *part)
+{
 	u64 n;
 
 	for (n = part->from; n < part->to; n++) {
-		at = &part->r->at[n];
-		at->valid = crab_head_load(tree->base.media, crab_leaf_offset(geo, n),
-					   geo->store_id, &head);
-		if (at->valid) {
-			at->next = head.next;
-			at->low = tree->sorted ?
-				crab_load(tree->base.media,
-					  &crab_leaf_media(tree, n)->slots[0].key) : head.low;
-			at->birth = head.birth;
-			at->first = !head.low;
-			part->birth = max(part->birth, head.birth);
-		}
-		if (!(n & BREATHE))
+		recover_header(part, n);
+		if (!(n & RECOVER_BREATHE))
 			cond_resched();
 	}
 }
 
-static void recover_work(struct work_struct *work)
+static void recover_take(struct recover *r)
 {
-	struct recover_part *part = container_of(work, struct recover_part, work);
+	int i;
 
-	part->pass(part);
+	while ((i = atomic_inc_return(&r->taken) - 1) < r->n)
+		r->pass(&r->parts[i]);
 }
 
-static void recover_gather(struct crab_tree *tree, const struct recover_part *part)
+static void recover_work(struct work_struct *work)
 {
+	recover_take(container_of(work, struct recover_worker, work)->r);
+}
+
+static int recover_gather(struct recover *r, const struct recover_part *part, int err)
+{
+	struct crab_tree *tree = r->tree;
 	struct crab_damage *damage = &tree->base.damage;
 	u64 count = damage->count + part->damage.count;
 
+	r->extent = max(r->extent, part->extent);
 	tree->birth = max(tree->birth, part->birth);
 	tree->records += part->records;
 	tree->torn += part->torn;
 	if (!damage->count)
 		*damage = part->damage;
 	damage->count = count;
+	return err ?: part->err;
 }
 
-/* Runs a pass over all of the pool, this CPU taking the first part */
+/* Runs a pass over all of the pool, this CPU taking parts as the others do */
 static int recover_parts(struct recover *r, void (*pass)(struct recover_part *part))
 {
 	u64 leaves = r->tree->base.geo.leaves;
-	u32 count = clamp_t(u64, leaves / PART_LEAVES, 1, min(num_online_cpus(), PARTS_MAX));
-	struct recover_part *parts = kcalloc(count, sizeof(*parts), GFP_KERNEL), *part;
+	int i, err = 0;
 
-	if (!parts)
-		return -ENOMEM;
-	for (part = parts; part < parts + count; part++) {
-		part->r = r;
-		part->pass = pass;
-		part->from = div_u64(leaves * (part - parts), count);
-		part->to = div_u64(leaves * (part - parts + 1), count);
-		INIT_WORK(&part->work, recover_work);
-		if (part > parts)
-			queue_work(system_unbound_wq, &part->work);
+	for (i = 0; i < r->n; i++)
+		r->parts[i] = (struct recover_part) {
+			.r = r,
+			.from = div_u64(leaves * i, r->n),
+			.to = div_u64(leaves * (i + 1), r->n),
+		};
+	r->pass = pass;
+	atomic_set(&r->taken, 0);
+	for (i = 0; i < r->cpus - 1; i++) {
+		r->workers[i].r = r;
+		INIT_WORK(&r->workers[i].work, recover_work);
+		queue_work(system_unbound_wq, &r->workers[i].work);
 	}
-	pass(parts);
-	for (part = parts; part < parts + count; part++) {
-		if (part > parts)
-			flush_work(&part->work);
-		recover_gather(r->tree, part);
-	}
-	kfree(parts);
-	return 0;
+	recover_take(r);
+	for (i = 0; i < r->cpus - 1; i++)
+		flush_work(&r->workers[i].work);
+	for (i = 0; i < r->n; i++)
+		err = recover_gather(r, &r->parts[i], err);
+	return err;
 }
 
-static void recover_damage(struct recover *r, u64 offset, const char *what, u64 number)
+/* The same with fresh eyes, after crab_recover_walk() came to no end */
+static void recover_again(struct recover *r, u64 word)
 {
-	crab_damage_note(&r->tree->base.damage, offset, "%s (leaf %llu)", what,
-			 (unsigned long long)number);
-}
-
-/* Puts a descriptor behind the last one */
-static struct crab_leaf *recover_push(struct recover *r, u64 number, u64 low)
-{
-	struct crab_tree *tree = r->tree;
-	struct crab_leaf *leaf = crab_leaf_alloc(tree, GFP_KERNEL);
-
-	if (!leaf)
-		return NULL;
-	leaf->number = number;
-	leaf->low = low;
-	leaf->prev = tree->last;
-	if (tree->last)
-		tree->last->next = leaf;
-	else
-		tree->first = leaf;
-	tree->last = leaf;
-	return leaf;
-}
-
-/*
- * The first leaf of the list was born for the least key there is, also where a
- * sorted one no longer holds it; the first key of an empty one is CRAB_KEY_EMPTY,
- * for which no slotted one was born
- */
-static bool recover_ascends(const struct recover *r, const struct recover_leaf *at, u64 above,
-			    bool first)
-{
-	if (first)
-		return at->first;
-	return at->low > above && (r->tree->sorted || at->low != CRAB_KEY_EMPTY);
-}
-
-/*
- * What a link leads to: the place it names, if that is a leaf of this store with
- * the birth that the link was made for, was not met before and has a greater
- * least key. Otherwise says why not.
- */
-static const char *recover_follow(const struct recover *r, u64 word, u64 above, bool first,
-				  u64 *number)
-{
-	const struct crab_geometry *geo = &r->tree->base.geo;
-	const struct recover_leaf *at;
-	u64 n = (word & CRAB_LINK_MASK) - 1;
-
-	*number = n;
-	if (n >= geo->leaves)
-		return "link out of the pool";
-	at = &r->at[n];
-	if (at->listed)
-		return "link to a leaf that is in the list already";
-	if (!at->valid)
-		return "link to a leaf without a valid header";
-	if (word != crab_link_to(geo, n, at->birth))
-		return "link to a leaf of another birth";
-	if (!recover_ascends(r, at, above, first))
-		return "least keys of leaves do not ascend";
-	return NULL;
-}
-
-/*
- * The link in @from led nowhere because the header of its target is damaged: the
- * target's own link may still be good, and the list goes on behind a gap.
- */
-static bool recover_bridge(const struct recover *r, u64 broken, u64 above, u64 *word)
-{
-	const struct crab_tree *tree = r->tree;
-	u64 n;
-
-	if (broken >= tree->base.geo.leaves || r->at[broken].valid || r->at[broken].listed)
-		return false;
-	*word = crab_load(tree->base.media, &crab_leaf_media(tree, broken)->head.next);
-	return *word & CRAB_LINK_MASK && !recover_follow(r, *word, above, false, &n);
-}
-
-static bool recover_is_end(const struct recover *r, u64 word, u64 number, u64 birth)
-{
-	const struct crab_geometry *geo = &r->tree->base.geo;
-
-	return word == crab_link_end(geo->store_id, crab_leaf_offset(geo, number), birth);
-}
-
-/* Pass 2: from the head to the end, or to where nothing can be believed any more */
-static int recover_list(struct recover *r, u64 word)
-{
-	struct crab_tree *tree = r->tree;
-	u64 number = 0, low = 0, at = CRAB_HEAD_OFFSET, birth = 0;
-	struct crab_leaf *leaf = NULL;
-	const char *what;
-
-	for (;;) {
-		if (leaf && recover_is_end(r, word, leaf->number, birth))
-			return 0;
-		what = recover_follow(r, word, low, !tree->first, &number);
-		if (what) {
-			recover_damage(r, at, what, number);
-			if (!recover_push(r, CRAB_LEAF_NOWHERE, low))
-				return -ENOMEM;
-			if (recover_bridge(r, number, low, &word))
-				continue;
-			return 0;
-		}
-		if (tree->first && r->at[number].low != CRAB_KEY_EMPTY)
-			low = r->at[number].low;
-		birth = r->at[number].birth;
-		word = r->at[number].next;
-		at = crab_leaf_offset(&tree->base.geo, number);
-		leaf = recover_push(r, number, low);
-		if (!leaf)
-			return -ENOMEM;
-		r->at[number].listed = true;
-		r->at[number].leaf = leaf;
-		crab_pool_mark(&tree->pool, number);
-		if (!(tree->leaves++ & BREATHE))
-			cond_resched();
-	}
+	recover_parts(r, recover_headers);
+	memset(r->walkers, 0, sizeof(r->walkers));
+	r->walkers[0].listed = true;
+	r->count = 0;
+	crab_recover_list(r, word);
 }
 
 /* Where each range ends: where the next one begins, which a gap does not say */
@@ -321,47 +193,114 @@ static void recover_ranges(struct crab_tree *tree)
 	}
 }
 
-/* Descriptors lie in the order of the list, and pass 3 goes in the order of addresses */
-static void recover_prefetch(const struct recover *r, u64 n)
+static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n)
 {
-	const u8 *leaf;
+	struct crab_tree *tree = part->r->tree;
+	struct crab_leaf *leaf = crab_leaf_alloc(tree, GFP_KERNEL);
 
-	if (n >= r->tree->base.geo.leaves || !r->at[n].listed)
-		return;
-	leaf = (const u8 *)r->at[n].leaf;
-	prefetchw(leaf);
-	prefetchw(leaf + CRAB_LINE);
+	if (!leaf) {
+		part->err = -ENOMEM;
+		return NULL;
+	}
+	leaf->number = n;
+	leaf->low = part->r->at[n].low;
+	leaf->high = part->r->at[n].high;
+	leaf->void_value = crab_load(tree->base.media, &crab_leaf_media(tree, n)->head.void_value);
+	crab_leaf_read(tree, leaf, &part->damage);
+	part->records += leaf->count;
+	part->torn += leaf->torn;
+	return leaf;
 }
 
 /* Pass 3 */
 static void recover_slots(struct recover_part *part)
 {
-	struct recover *r = part->r;
-	struct crab_tree *tree = r->tree;
-	struct crab_leaf *leaf;
-	u64 n;
+	u64 n, place;
 
 	for (n = part->from; n < part->to; n++) {
-		if (!(n & BREATHE))
+		place = recover_place(part->r, n);
+		if (place != CRAB_LEAF_NOWHERE)
+			part->r->nth[place].leaf = recover_leaf(part, n);
+		if (!(n & RECOVER_BREATHE))
 			cond_resched();
-		recover_prefetch(r, n + AHEAD);
-		if (!r->at[n].listed)
-			continue;
-		leaf = r->at[n].leaf;
-		leaf->void_value = crab_load(tree->base.media,
-					     &crab_leaf_media(tree, n)->head.void_value);
-		crab_leaf_read(tree, leaf, &part->damage);
-		part->records += leaf->count;
-		part->torn += leaf->torn;
 	}
 }
 
+static struct crab_leaf *recover_gap_leaf(const struct crab_tree *tree)
+{
+	struct crab_leaf *leaf = crab_leaf_alloc(tree, GFP_KERNEL);
+
+	if (!leaf)
+		return NULL;
+	leaf->number = CRAB_LEAF_NOWHERE;
+	leaf->low = tree->last ? tree->last->low : 0;
+	return leaf;
+}
+
+static void recover_push(struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	leaf->prev = tree->last;
+	if (tree->last)
+		tree->last->next = leaf;
+	else
+		tree->first = leaf;
+	tree->last = leaf;
+	if (leaf->number == CRAB_LEAF_NOWHERE)
+		return;
+	crab_pool_mark(&tree->pool, leaf->number);
+	tree->leaves++;
+}
+
+/* Links the descriptors in the order of the list; also after an error, for those that there are */
+static int recover_link(struct recover *r, int err)
+{
+	struct crab_leaf *leaf;
+	u64 i;
+
+	for (i = 0; i < r->count; i++) {
+		if (i + AHEAD < r->count)
+			prefetchw(r->nth[i + AHEAD].leaf);
+		if (!(i & RECOVER_BREATHE))
+			cond_resched();
+		if (r->nth[i].number == CRAB_LEAF_NOWHERE)
+			r->nth[i].leaf = recover_gap_leaf(r->tree);
+		leaf = r->nth[i].leaf;
+		if (leaf)
+			recover_push(r->tree, leaf);
+		else
+			err = -ENOMEM;
+	}
+	return err;
+}
+
+/* What crab_sorted_overlap() will read of a leaf whose turn comes, and before that where it is */
+static void overlap_fetch(const struct recover *r, u64 i)
+{
+	const struct crab_leaf *leaf;
+
+	if (i >= 2 * AHEAD)
+		prefetch(r->nth[i - 2 * AHEAD].leaf);
+	if (i < AHEAD)
+		return;
+	leaf = r->nth[i - AHEAD].leaf;
+	if (leaf->number == CRAB_LEAF_NOWHERE)
+		return;
+	prefetch(crab_leaf_slot(r->tree, leaf, 0));
+	prefetch(crab_leaf_slot(r->tree, leaf, max_t(u32, leaf->count, 1) - 1));
+}
+
 /* Sorted leaves: what stands twice. From the last on, so that the right one is settled. */
-static void recover_overlaps(struct crab_tree *tree)
+static void recover_overlaps(struct recover *r)
 {
 	struct crab_leaf *leaf, *behind = NULL;
+	struct crab_tree *tree = r->tree;
+	u64 i = r->count;
 
-	for (leaf = tree->last; leaf; leaf = leaf->prev) {
+	while (i--) {
+		overlap_fetch(r, i);
+		if (!(i & RECOVER_BREATHE))
+			cond_resched();
+		leaf = r->nth[i].leaf;
 		if (leaf->number == CRAB_LEAF_NOWHERE)
 			continue;
 		if (behind) {
@@ -431,15 +370,21 @@ static void recover_gaps(struct crab_tree *tree)
 		tree->bad += leaf->bad;
 }
 
-static int recover_index(struct crab_tree *tree)
+static int recover_index(struct recover *r)
 {
 	struct crab_leaf *leaf;
 	int err;
+	u64 i;
 
-	for (leaf = tree->first; leaf; leaf = leaf->next) {
+	for (i = 0; i < r->count; i++) {
+		if (i + AHEAD < r->count)
+			prefetch(r->nth[i + AHEAD].leaf);
+		if (!(i & RECOVER_BREATHE))
+			cond_resched();
+		leaf = r->nth[i].leaf;
 		if (leaf->prev && leaf->low == leaf->prev->low)
 			continue;	/* a quarantined gap, or an empty leaf: nothing to find */
-		err = crab_index_append(&tree->index, leaf->low, leaf);
+		err = crab_index_append(&r->tree->index, leaf->low, leaf);
 		if (err)
 			return err;
 	}
@@ -462,38 +407,68 @@ static void recover_doubts(struct crab_tree *tree)
 	}
 }
 
-static int recover_read(struct crab_tree *tree)
+static int recover_all(struct recover *r, u64 word)
 {
-	const struct crab_geometry *geo = &tree->base.geo;
-	struct recover r = { .tree = tree };
-	struct crab_head head;
+	struct crab_tree *tree = r->tree;
 	int err;
 
-	if (!crab_head_load(tree->base.media, CRAB_HEAD_OFFSET, geo->store_id, &head)) {
+	recover_parts(r, recover_headers);
+	if (!crab_recover_walk(r, word))
+		recover_again(r, word);
+	err = recover_parts(r, recover_slots);
+	err = recover_link(r, err);
+	if (err)
+		return err;
+	if (tree->sorted)
+		recover_overlaps(r);
+	if (tree->base.damage.count)
+		recover_gaps(tree);
+	err = recover_index(r);
+	if (!err && tree->bad)
+		recover_doubts(tree);
+	return err;
+}
+
+static struct recover *recover_alloc(struct crab_tree *tree)
+{
+	u64 leaves = tree->base.geo.leaves;
+	u32 cpus = clamp_t(u64, leaves / SHARE_LEAVES, 1, min(num_online_cpus(), RECOVER_CPUS));
+	u32 parts = cpus > 1 ? cpus * SHARE_PARTS : 1;
+	struct recover *r = kvzalloc(struct_size(r, parts, parts), GFP_KERNEL | __GFP_NOWARN);
+
+	if (!r)
+		return NULL;
+	r->tree = tree;
+	r->cpus = cpus;
+	r->n = parts;
+	r->at = __vmalloc(array_size(leaves, sizeof(*r->at)), GFP_KERNEL | __GFP_NOWARN);
+	r->nth = __vmalloc(array_size(leaves + 1, sizeof(*r->nth)), GFP_KERNEL | __GFP_NOWARN);
+	return r;
+}
+
+static void recover_free(struct recover *r)
+{
+	vfree(r->nth);
+	vfree(r->at);
+	kvfree(r);
+}
+
+static int recover_read(struct crab_tree *tree)
+{
+	struct crab_head head;
+	struct recover *r;
+	int err;
+
+	if (!crab_head_load(tree->base.media, CRAB_HEAD_OFFSET, tree->base.geo.store_id, &head)) {
 		crab_damage_note(&tree->base.damage, CRAB_HEAD_OFFSET,
 				 "the head of the leaf list is damaged");
 		return 0;
 	}
-	r.at = __vmalloc(array_size(geo->leaves, sizeof(*r.at)),
-			 GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
-	if (!r.at)
+	r = recover_alloc(tree);
+	if (!r)
 		return -ENOMEM;
-	err = recover_parts(&r, recover_headers);
-	if (!err)
-		err = recover_list(&r, head.next);
-	recover_ranges(tree);
-	if (!err)
-		err = recover_parts(&r, recover_slots);
-	if (!err) {
-		if (tree->sorted)
-			recover_overlaps(tree);
-		if (tree->base.damage.count)
-			recover_gaps(tree);
-		err = recover_index(tree);
-	}
-	if (!err && tree->bad)
-		recover_doubts(tree);
-	vfree(r.at);
+	err = r->at && r->nth ? recover_all(r, head.next) : -ENOMEM;
+	recover_free(r);
 	return err;
 }
 
@@ -541,7 +516,7 @@ static void repair_clean(const struct crab_tree *tree, struct crab_flow *flow)
 	crab_clean(flow, crab_list_head(flow->media), sizeof(struct crab_dhead));
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		crab_clean(flow, crab_leaf_media(tree, leaf->number), tree->base.geo.leaf_bytes);
-		if (!(done++ & BREATHE))
+		if (!(done++ & RECOVER_BREATHE))
 			cond_resched();
 	}
 	/* P4: what was read is durable before anything is built on it */

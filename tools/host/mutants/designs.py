@@ -110,15 +110,13 @@ DESIGNS = [
         Edit("store.c", "store->super.state = CRAB_SUPER_STATE_ATTACHED;", ""),
     ]),
     Design("attach: where a link leads nowhere the list ends, and the tail is handed out as free", [
-        Edit(RECOVER, """recover_damage(r, at, what, number);
-			if (!recover_push(r, CRAB_LEAF_NOWHERE, low))
-				return -ENOMEM;
-			if (recover_bridge(r, number, low, &word))
-				continue;
-			return 0;""", "if (leaf) return 0; return -ENOMEM"),
+        Edit("engines/crab/recover_list.c", """recover_damage(r, offset, what, n);
+			r->nth[r->count++].number = CRAB_LEAF_NOWHERE;
+			if (recover_bridge(r, n, low, &word))
+				continue;""", ""),
     ]),
     Design("attach: leaves of the list are not taken out of the pool", [
-        Edit(RECOVER, "crab_pool_mark(&tree->pool, number);", ""),
+        Edit(RECOVER, "crab_pool_mark(&tree->pool, leaf->number);", ""),
     ]),
     Design("attach: births go on from 0", [
         Edit(RECOVER, "tree->birth = max(tree->birth, part->birth);", ""),

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares an attach under way: what recover.c and recover_list.c share.
+ *
+ * Locking: in a pass a CPU writes its part, the places of the pool that lie in it, and of
+ * @nth what belongs to those; between two passes one CPU writes everything.
+ */
+#ifndef CRABTREE_ENGINES_CRAB_RECOVER_H
+#define CRABTREE_ENGINES_CRAB_RECOVER_H
+
+#include <linux/atomic.h>
+#include <linux/workqueue.h>
+
+#include "crab.h"
+
+#define RECOVER_BREATHE	1023	/* leaves between two looks at the scheduler, as a mask */
+#define RECOVER_CPUS	16U	/* by then the memory is what limits */
+#define RECOVER_WALKERS	64	/* by then the memory is not waited for */
+
+/* What pass 1 found in one place of the pool; the rest only if @valid */
+struct recover_leaf {
+	union {
+		u64 next;		/* until @walked */
+		u64 high;		/* from then on: the least key of the leaf behind it */
+	};
+	u64 low;		/* the least key it may hold; sorted: the first that it holds */
+	u64 birth;
+	u64 place : CRAB_LINK_BITS;	/* on the way of @walker */
+	u64 walker : 8;
+	u64 valid : 1;		/* the header is one of this store */
+	u64 first : 1;		/* born as the first of the list: its least key was 0 */
+	u64 walked : 1;		/* pass 2 came here, */
+	u64 listed : 1;		/* one by one, and so by the list alone */
+};
+
+/* What pass 2 found in one place of the list */
+union recover_nth {
+	u64 number;		/* CRAB_LEAF_NOWHERE: a gap */
+	struct crab_leaf *leaf;	/* of any other, from pass 3 on */
+};
+
+/*
+ * One of those who share the list: it follows the links from where it began, until there
+ * is none to follow or it meets the way of another
+ */
+struct recover_walker {
+	u64 number;		/* the leaf it is in */
+	u64 count;		/* leaves it was in */
+	u64 met;		/* the leaf where it met another's way, or CRAB_LEAF_NOWHERE */
+	bool ended;		/* at the proper end of the list */
+	bool listed;		/* its way is in the list, from @from on */
+	u64 from;		/* place on it */
+	u64 nth;		/* place of @from in the list */
+};
+
+/* A stretch of the pool and what was found there */
+struct recover_part {
+	struct recover *r;
+	u64 from;		/* the first leaf */
+	u64 to;			/* behind the last one */
+	u64 extent;		/* behind the last one that is valid */
+	u64 birth;		/* the greatest */
+	u64 records;
+	u64 torn;
+	struct crab_damage damage;
+	int err;
+};
+
+struct recover_worker {
+	struct work_struct work;
+	struct recover *r;
+};
+
+/**
+ * struct recover - an attach under way
+ * @tree: its tree
+ * @at: of each leaf of the pool
+ * @nth: of each place of the list
+ * @count: of them
+ * @extent: of the pool, behind the last valid leaf
+ * @walkers: pass 2; the first one comes from the head
+ * @pass: what the CPUs do now
+ * @cpus: how many
+ * @workers: those but this one
+ * @taken: parts that one of them has taken
+ * @n: parts
+ * @parts: of the pool, in the order of addresses
+ */
+struct recover {
+	struct crab_tree *tree;
+	struct recover_leaf *at;
+	union recover_nth *nth;
+	u64 count;
+	u64 extent;
+	struct recover_walker walkers[RECOVER_WALKERS];
+	void (*pass)(struct recover_part *part);
+	u32 cpus;
+	struct recover_worker workers[RECOVER_CPUS - 1];
+	atomic_t taken;
+	int n;
+	struct recover_part parts[];
+};
+
+/* Which place of the list a leaf of the pool has; or CRAB_LEAF_NOWHERE */
+static inline u64 recover_place(const struct recover *r, u64 n)
+{
+	const struct recover_leaf *at = &r->at[n];
+	const struct recover_walker *w = &r->walkers[at->walker];
+
+	if (!at->walked || !w->listed || at->place < w->from)
+		return CRAB_LEAF_NOWHERE;
+	return w->nth + at->place - w->from;
+}
+
+/**
+ * crab_recover_walk() - pass 2 where all is well: follow the list from many places at a time
+ * @r: pass 1 is done
+ * @word: the link of the head
+ * Return: false where it did not come from the head to the end; nothing is said, and
+ * what pass 1 found is spoilt.
+ */
+bool crab_recover_walk(struct recover *r, u64 word);
+
+/**
+ * crab_recover_list() - pass 2, leaf by leaf, where there may be damage
+ * @r: pass 1 is done
+ * @word: the link of the head
+ *
+ * From the head to the end, or to where nothing can be believed any more.
+ */
+void crab_recover_list(struct recover *r, u64 word);
+
+#endif /* CRABTREE_ENGINES_CRAB_RECOVER_H */
