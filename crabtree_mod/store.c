@@ -151,6 +151,14 @@ static void store_kick(struct crab_store *store)
 		store->options.kick(store->options.kick_arg);
 }
 
+/* After a write or several; what took leaves from the pool had more than one fence */
+static void store_wrote(struct crab_store *store, const struct crab_flow *flow)
+{
+	crab_count_flow(store->engine, flow);
+	if (unlikely(flow->fences > 1))
+		store_kick(store);
+}
+
 struct crab_store *crab_store_attach(struct crab_media *media,
 				     const struct crab_attach_options *options,
 				     struct crab_attach_report *report)
@@ -383,8 +391,7 @@ int crab_store_insert(struct crab_store *store, u64 key, u64 value,
 	if (err)
 		return err;
 	err = store->engine->ops->insert(store->engine, &flow, key, value, mode, old);
-	crab_count_flow(store->engine, &flow);
-	store_kick(store);
+	store_wrote(store, &flow);
 	return err;
 }
 
@@ -396,7 +403,7 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
 	if (err)
 		return err;
 	err = store->engine->ops->remove(store->engine, &flow, key, old);
-	crab_count_flow(store->engine, &flow);
+	store_wrote(store, &flow);
 	return err;
 }
 
@@ -448,8 +455,7 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
 			if (!ops[i].status)
 				store_one(store, &flow, &ops[i]);
 	}
-	crab_count_flow(store->engine, &flow);
-	store_kick(store);
+	store_wrote(store, &flow);
 }
 
 int crab_store_check(struct crab_store *store, struct crab_check_report *report)
