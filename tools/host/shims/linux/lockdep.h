@@ -11,6 +11,8 @@
 #ifdef CRABTREE_HOST_TASKS
 bool crab_task_holds(const unsigned int *held);
 #define lockdep_assert_held(l)		BUG_ON(!crab_task_holds(&(l)->held))
+#elif defined(NDEBUG)			/* where time is measured, as in a kernel without lockdep */
+#define lockdep_assert_held(l)		((void)(l))
 #else
 #define lockdep_assert_held(l)		BUG_ON(!READ_ONCE((l)->held))
 #endif
