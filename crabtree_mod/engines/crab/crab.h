@@ -565,6 +565,21 @@ size_t crab_order_bytes(const struct crab_tree *tree);
 int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
 		    struct crab_record *records, u32 cap, struct crab_record *room);
 
+/**
+ * crab_order_split() - the records of a leaf and one more, in two parts
+ * @tree: the tree
+ * @leaf: the leaf, full
+ * @rider: one more, whose key it does not have
+ * @records: out: those of lesser keys, then the others, the least of them first
+ *
+ * By the middle of the leaf's range, if that leaves three in eight on either side, as it
+ * mostly does with keys that come at random; else into halves.
+ *
+ * Return: how many are in the first part.
+ */
+u32 crab_order_split(const struct crab_tree *tree, const struct crab_leaf *leaf,
+		     const struct crab_record *rider, struct crab_record *records);
+
 /** crab_order_halve() - the @keep records of the least keys to the front, the next one at @keep */
 void crab_order_halve(struct crab_record *records, u32 count, u32 keep);
 

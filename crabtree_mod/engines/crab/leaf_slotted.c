@@ -354,8 +354,9 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	for (slot = 0; slot < count; slot++) {
 		crab_store(flow, &d->slots[slot].value, records[slot].value);
 		crab_store(flow, &d->slots[slot].key, records[slot].key);
-		leaf_set(leaf, slot, records[slot].key);
+		WRITE_ONCE(leaf->fps[slot], fingerprint(records[slot].key));
 	}
+	leaf->count = count;
 	crab_slotted_landmarks(flow, d, count, prepared ? CRAB_SLOTTED_BESIDE : tree->slots,
 			       head->void_value);
 	crab_clean(flow, d, prepared ? offsetof(struct crab_dleaf, slots[count]) :

@@ -460,9 +460,10 @@ int crab_smo_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 k
 
 int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
 {
+	const struct crab_record rider = { .key = key, .value = value };
 	struct crab_tree *tree = write->tree;
+	u32 count = leaf->count + 1, split;
 	struct smo smo;
-	u32 count;
 	int err;
 
 	if (smo_is_append(tree, leaf, key))
@@ -471,10 +472,11 @@ int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 
 	if (err)
 		return err;
 	crab_smo_fetch(tree, leaf, 0, 0);
-	count = crab_smo_with(tree, leaf, key, value);
-	if (!tree->sorted)
-		crab_order_halve(tree->scratch, count, (count + 1) / 2);
-	smo_replace(write, &smo, leaf, leaf, count, (count + 1) / 2);
+	if (tree->sorted)
+		split = (crab_smo_with(tree, leaf, key, value) + 1) / 2;
+	else
+		split = crab_order_split(tree, leaf, &rider, tree->scratch);
+	smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;
 }

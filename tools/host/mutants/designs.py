@@ -23,6 +23,8 @@ BATCH = "engines/crab/batch.c"
 SPLIT_LEAVES_BEHIND = """
     const struct crab_record *moved = tree->scratch + tree->slots / 2;
     u32 slot;
+    (void)split;
+    (void)rider;
     if (smo_is_append(tree, leaf, key)) return smo_append(write, leaf, key, value);
     err = smo_begin(write, &smo, 1, CRAB_POOL_RESERVE);
     if (err) return err;
@@ -52,10 +54,11 @@ DESIGNS = [
 	if (err)
 		return err;
 	crab_smo_fetch(tree, leaf, 0, 0);
-	count = crab_smo_with(tree, leaf, key, value);
-	if (!tree->sorted)
-		crab_order_halve(tree->scratch, count, (count + 1) / 2);
-	smo_replace(write, &smo, leaf, leaf, count, (count + 1) / 2);
+	if (tree->sorted)
+		split = (crab_smo_with(tree, leaf, key, value) + 1) / 2;
+	else
+		split = crab_order_split(tree, leaf, &rider, tree->scratch);
+	smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;""", SPLIT_LEAVES_BEHIND),
         Edit(SLOTTED, "key == CRAB_KEY_EMPTY || value == void_value",
