@@ -222,7 +222,7 @@ static void run_reads(struct run *run)
 
 static void run_history(struct run *run)
 {
-	static const u32 bias[] = { 15, 4, 15, 8, 15, 2 };	/* of 16 writes insert */
+	static const u32 bias[] = { 15, 4, 15, 8, 15, 2, 15, 5 };	/* of 16 writes insert */
 	u32 phase, i;
 
 	for (phase = 0; phase < ARRAY_SIZE(bias); phase++) {
