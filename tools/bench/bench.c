@@ -6,7 +6,9 @@
  *   bench [--engine NAME] [--layout NAME] [--workload NAME] [--keys N] [--threads N]
  *	   [--batch N] [--leaf N] [--op NAME]...
  *
- * A workload is uniform, sequential, zipfian, ycsb or attach. --op, which
+ * A workload is uniform, sequential, zipfian, ycsb, attach or apart, which is uniform while
+ * another process does the same beside, phase by phase, with a store of its own on another
+ * CPU: what two CPUs can do that share nothing but the memory. --op, which
  * may come more than once, leaves out all other operations but those that put the keys
  * there.
  *
@@ -15,11 +17,18 @@
  * time, the sum of the threads', without what the preparation of leaves took, which is
  * told apart; and time from the first thread's begin to the last one's end, with it.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -55,6 +64,7 @@ static u64 *keys;		/* of the phase at hand, as many as it has operations */
 static u8 *ops;
 static struct crab_media floor_media;
 static struct json_object *rows;
+static pthread_barrier_t *beside;	/* before each phase, where there are two processes */
 
 static void add(struct json_object *row, const char *name, double value)
 {
@@ -122,6 +132,8 @@ static void phase(const char *named, const char *name, enum crab_bench_op op, u6
 	row = add_row(named, name);
 	add_floor(row);
 	before = get_counts();
+	if (beside)
+		pthread_barrier_wait(beside);
 	err = team_run(peer, map, &work, threads, &time);
 	if (err)
 		rig_fail(name, err);
@@ -250,6 +262,37 @@ static void run_attach(void)
 	add(row, "ns_wall", median(read, ATTACHES) / n);
 }
 
+/* It fails where the process beside it does, instead of waiting for it */
+static void beside_ended(int signal)
+{
+	static const char said[] = "bench: the process beside failed\n";
+	int status;
+
+	if (waitpid(-1, &status, WNOHANG) <= 0 || !status)
+		return;
+	_exit(write(STDERR_FILENO, said, sizeof(said) - 1) ? 1 : 2);
+}
+
+/* Two processes from here on; the other one says nothing, and ends with this one */
+static void beside_begin(void)
+{
+	pthread_barrierattr_t shared;
+
+	beside = mmap(NULL, sizeof(*beside), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (beside == MAP_FAILED)
+		rig_fail("no memory for a barrier", -ENOMEM);
+	pthread_barrierattr_init(&shared);
+	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(beside, &shared, 2);
+	signal(SIGCHLD, beside_ended);
+	if (fork())
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	rig_leave_first_cpu();
+	if (!freopen("/dev/null", "w", stdout))
+		rig_fail("/dev/null", -errno);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -259,6 +302,7 @@ static const struct {
 	{ "zipfian", run_zipfian },
 	{ "ycsb", run_ycsb },
 	{ "attach", run_attach },
+	{ "apart", run_uniform },
 };
 
 static void find_peer(void)
@@ -356,6 +400,8 @@ int main(int argc, char **argv)
 	for (i = 0; strcmp(workloads[i].name, workload); )
 		if (++i == ARRAY_SIZE(workloads))
 			rig_fail(workload, -EINVAL);
+	if (!strcmp(workload, "apart"))
+		beside_begin();
 	prepare();
 	workloads[i].run();
 	puts(json_object_to_json_string_ext(rows, JSON_C_TO_STRING_PRETTY));

@@ -73,13 +73,13 @@ void rig_format(struct crab_media *media, const char *engine, const char *layout
 }
 
 /* Those that the program could use when it began: a pinned thread's children inherit one */
+static cpu_set_t allowed;
+
 static const cpu_set_t *allowed_cpus(void)
 {
-	static cpu_set_t set;
-
-	if (!CPU_COUNT(&set) && sched_getaffinity(0, sizeof(set), &set))
+	if (!CPU_COUNT(&allowed) && sched_getaffinity(0, sizeof(allowed), &allowed))
 		rig_fail("affinity", -errno);
-	return &set;
+	return &allowed;
 }
 
 void rig_pin(u32 nth)
@@ -95,6 +95,20 @@ void rig_pin(u32 nth)
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
 		rig_fail("not pinned", -errno);
+}
+
+void rig_leave_first_cpu(void)
+{
+	const cpu_set_t *may = allowed_cpus();
+	cpu_set_t set = *may;
+	u32 cpu;
+
+	for (cpu = 0; !CPU_ISSET(cpu, may); cpu++)
+		;
+	CPU_CLR(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		rig_fail("there is one CPU only", -errno);
+	allowed = set;
 }
 
 u64 rig_cpu_ns(void)

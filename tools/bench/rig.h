@@ -35,6 +35,9 @@ void rig_format(struct crab_media *media, const char *engine, const char *layout
  */
 void rig_pin(u32 nth);
 
+/** rig_leave_first_cpu() - rig_pin() counts without the first CPU from here on */
+void rig_leave_first_cpu(void);
+
 /** rig_cpu_ns() - CPU time of this thread */
 u64 rig_cpu_ns(void);
 
