@@ -66,15 +66,12 @@ static __always_inline u64 leaf_matches(const struct crab_leaf *leaf, u32 base, 
 {
 	const u8 *fps = &leaf->fps[base];
 	const u64 all = FP_ONES * fp;
-	u64 others = fp_others(fps, all);
 
-	others = others >> 1 | fp_others(fps + 8, all);
-	others = others >> 1 | fp_others(fps + 16, all);
-	others = others >> 1 | fp_others(fps + 24, all);
-	others = others >> 1 | fp_others(fps + 32, all);
-	others = others >> 1 | fp_others(fps + 40, all);
-	others = others >> 1 | fp_others(fps + 48, all);
-	return ~(others >> 1 | fp_others(fps + 56, all));
+	/* In pairs: a chain of eight would keep the record's load waiting */
+	return ~(((fp_others(fps, all) >> 7 | fp_others(fps + 8, all) >> 6) |
+		  (fp_others(fps + 16, all) >> 5 | fp_others(fps + 24, all) >> 4)) |
+		 ((fp_others(fps + 32, all) >> 3 | fp_others(fps + 40, all) >> 2) |
+		  (fp_others(fps + 48, all) >> 1 | fp_others(fps + 56, all))));
 }
 
 /* The slot of the lowest bit */
