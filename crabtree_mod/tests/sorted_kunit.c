@@ -2,7 +2,8 @@
 /*
  * This suite tests sorted leaves: where records stand after a shift, a split, a
  * merge and a redistribution, each of these cut after every single store under
- * model L, and what attach makes of a torn shift and of one that no cut leaves.
+ * model L, what attach makes of a torn shift and of one that no cut leaves, and that the
+ * verifier holds the first keys in DRAM against the media.
  */
 #include <linux/string.h>
 
@@ -134,6 +135,24 @@ static void sorted_redistribute(struct kunit *test)
 	sorted_expect_slot(test, 1, 1, 70, 7);
 	crab_test_expect(test, 30, 0, 3);
 	crab_test_expect_check(test, 6);
+}
+
+/* The key with which a line begins becomes another, for which the one in DRAM does as well */
+static void sorted_first_key(struct kunit *test)
+{
+	struct crab_test *t = test->priv;
+	struct crab_check_report report;
+
+	sorted_format(test);
+	crab_test_put(test, 10, 1);
+	crab_test_put(test, 20, 2);
+	crab_test_put(test, 30, 3);
+	crab_test_expect_check(test, 3);
+	sorted_slot(test, 0, 1, 21, 2);
+	crab_test_expect(test, 21, 0, 2);
+	KUNIT_EXPECT_EQ(test, crab_store_check(t->store, &report), 0);
+	KUNIT_EXPECT_EQ(test, report.damage.count, 1ULL);
+	KUNIT_EXPECT_TRUE(test, strstr(report.damage.what, "first key"));
 }
 
 /* Of two equal keys the left one is void: served as it is, closed by repair */
@@ -364,6 +383,7 @@ static struct kunit_case sorted_cases[] = {
 	KUNIT_CASE(sorted_split),
 	KUNIT_CASE(sorted_merge),
 	KUNIT_CASE(sorted_redistribute),
+	KUNIT_CASE(sorted_first_key),
 	KUNIT_CASE(sorted_twin),
 	KUNIT_CASE(sorted_two_twins),
 	KUNIT_CASE(sorted_cut_sip),

@@ -119,7 +119,7 @@ struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key, int *at)
 			return ERR_PTR(-EUCLEAN);
 		}
 		seq = raw_seqcount_begin(&leaf->seq);
-		*at = crab_leaf_place(tree, leaf, key);
+		*at = crab_leaf_place(write, leaf, key);
 		crab_leaf_take(leaf);
 		if (crab_leaf_holds(leaf, key))
 			break;
@@ -128,7 +128,7 @@ struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key, int *at)
 			return ERR_PTR(-EUCLEAN);
 	}
 	if (read_seqcount_retry(&leaf->seq, seq))
-		*at = crab_leaf_place(tree, leaf, key);
+		*at = crab_leaf_place(write, leaf, key);
 	return leaf;
 }
 

@@ -118,8 +118,8 @@ static void check_slotted(const struct check *c, const struct crab_leaf *leaf, u
 static void check_sorted(const struct check *c, const struct crab_leaf *leaf, u64 offset)
 {
 	struct crab_record r;
+	u32 slot, live = 0, piece;
 	u64 prev = 0;
-	u32 slot, live = 0;
 
 	crab_leaf_for_each(c->tree, leaf, slot) {
 		r = crab_leaf_record(c->tree, leaf, slot);
@@ -129,6 +129,10 @@ static void check_sorted(const struct check *c, const struct crab_leaf *leaf, u6
 		prev = r.key;
 		live++;
 	}
+	for (piece = 0; piece < c->tree->pieces; piece++)
+		check_that(c, crab_sorted_is_known(c->tree, leaf, piece), offset,
+			   "leaf %llu, piece %u: its first key is not the one in DRAM",
+			   (unsigned long long)leaf->number, piece);
 	check_that(c, leaf->torn || leaf->count == c->tree->slots ||
 		   crab_leaf_key(c->tree, leaf, leaf->count) == CRAB_KEY_EMPTY, offset,
 		   "leaf %llu, slot %u: the records do not end here",

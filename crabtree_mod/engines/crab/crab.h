@@ -51,7 +51,8 @@
  * @bad: quarantined: every access to its range gives -EUCLEAN
  * @doubt: a key of its range was seen where it must not be: what is not found here
  *	gives -EUCLEAN, not -ENOENT
- * @fps: slotted: a byte a slot: the fingerprint of its key, 0 in a free one; then the order
+ * @fps: slotted: a byte a slot: the fingerprint of its key, 0 in a free one; then the order;
+ *	sorted: crab_sorted_firsts()
  *
  * All before the fingerprints is one line of the cache, where locks are not debugged.
  * Fingerprints are the idea of the FPTree and of NBTree (seed 004); here they
@@ -90,6 +91,9 @@ struct crab_leaf {
 /* Leaves that take the place of others in one change of the structure, at most */
 #define CRAB_SMO_FRESH		2
 
+/* Pieces in which a sorted leaf is searched, at most: their first keys are two lines of DRAM */
+#define CRAB_SORTED_PIECES	16U
+
 /* Slots whose fingerprints are compared at a time: a line of the cache */
 #define CRAB_SLOTTED_GROUP	64U
 
@@ -108,6 +112,8 @@ static_assert(offsetof(struct crab_dleaf, slots[CRAB_SLOTTED_BESIDE]) == CRAB_LI
  * @scratch: room for the records of two leaves and one more; under @structure
  * @sorted: layout sorted, else slotted
  * @slots: records a leaf can hold
+ * @pieces: sorted: in which a leaf is searched, a power of two
+ * @piece_slots: sorted: slots of each, the first one but for the header; a power of two
  * @index: internal nodes
  * @pool: free leaves, under its own lock
  * @structure: of the list, the ranges, the index's changes and all that follows
@@ -133,6 +139,8 @@ struct crab_tree {
 	struct crab_record *scratch;
 	bool sorted;
 	u32 slots;
+	u32 pieces;
+	u32 piece_slots;
 	struct crab_index index;
 	struct crab_pool pool;
 	struct mutex structure;
@@ -311,6 +319,7 @@ void crab_reader_end(struct crab_reader *reader);
  * @structure: it holds crab_tree.structure
  * @compacted: it has looked for room in the whole tree
  * @sparse: the leaf it removed a record from is to be merged
+ * @removes: it is a delete
  */
 struct crab_write {
 	struct crab_tree *tree;
@@ -318,6 +327,7 @@ struct crab_write {
 	bool structure;
 	bool compacted;
 	bool sparse;
+	bool removes;
 };
 
 /** crab_write_insist() - take the structure; no leaf is locked; may sleep */
@@ -600,12 +610,38 @@ void crab_sorted_fresh(struct crab_write *write, const struct crab_spare *spare,
 		       struct crab_head *head, const struct crab_record *records, u32 count,
 		       struct crab_leaf *leaf);
 
-/** crab_sorted_above() - the first slot of [@from, @to) with a key above @key, or @to */
-u32 crab_sorted_above(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-		      u32 from, u32 to);
+/** crab_sorted_pieces() - in what pieces leaves are searched */
+void crab_sorted_pieces(struct crab_tree *tree, u32 leaf_bytes);
 
-/** crab_sorted_place() - of all slots; the lines that it may read are asked for at once */
+/** crab_sorted_init() - the descriptor of a leaf without records */
+void crab_sorted_init(const struct crab_tree *tree, struct crab_leaf *leaf);
+
+/** crab_sorted_firsts() - the first keys of its pieces: 0 for the first, then as they stand */
+static inline u64 *crab_sorted_firsts(const struct crab_leaf *leaf)
+{
+	return (u64 *)leaf->fps;
+}
+
+/** crab_sorted_is_known() - is the first key of a piece the one in DRAM? */
+bool crab_sorted_is_known(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 piece);
+
+/** crab_sorted_place() - the first slot with a key above @key, or the one behind the last record */
 u32 crab_sorted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+
+/** crab_sorted_fetch() - a hint: the first @slots of a leaf will be read, soon and in order */
+void crab_sorted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slots);
+
+/**
+ * crab_sorted_place_moving() - crab_sorted_place() for a write
+ * @tree: the tree
+ * @leaf: the leaf
+ * @key: the key
+ * @removes: it takes the record away
+ *
+ * Where records will have to move, all of them are on their way.
+ */
+u32 crab_sorted_place_moving(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			     bool removes);
 
 /**
  * crab_sorted_copy() - write a fresh leaf, another's with one change; the caller fences (P7)
@@ -619,6 +655,17 @@ u32 crab_sorted_place(const struct crab_tree *tree, const struct crab_leaf *leaf
 void crab_sorted_copy(struct crab_write *write, const struct crab_leaf *leaf,
 		      const struct crab_head *head, u64 number, u32 slot,
 		      const struct crab_record *rider);
+
+/**
+ * crab_sorted_copied() - the copy takes the place of the other; in its write section
+ * @tree: the tree
+ * @leaf: its descriptor, which stays
+ * @number: where the copy is
+ * @slot: of the change
+ * @rider: as for crab_sorted_copy()
+ */
+void crab_sorted_copied(const struct crab_tree *tree, struct crab_leaf *leaf, u64 number,
+			u32 slot, const struct crab_record *rider);
 
 /** crab_sorted_shift_in() - insert at @pos by shifting right (P6) */
 void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos,
@@ -675,10 +722,12 @@ bool crab_bitmap_fits(const struct crab_geometry *geo);
 void crab_bitmap_rebuild(struct crab_write *write);
 
 /** crab_leaf_place() - where a write of @key begins */
-static inline int crab_leaf_place(const struct crab_tree *tree, const struct crab_leaf *leaf,
+static inline int crab_leaf_place(const struct crab_write *write, const struct crab_leaf *leaf,
 				  u64 key)
 {
-	return tree->sorted ? (int)crab_sorted_place(tree, leaf, key) :
+	const struct crab_tree *tree = write->tree;
+
+	return tree->sorted ? (int)crab_sorted_place_moving(tree, leaf, key, write->removes) :
 			      crab_slotted_place(tree, leaf, key);
 }
 

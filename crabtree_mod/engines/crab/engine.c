@@ -125,10 +125,16 @@ static int tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir
 	return err;
 }
 
-/*
- * The leaves that hold the next @cap records, on their way; of how many that was done. In
- * a slotted leaf they are the first slots, but for deletes.
- */
+/* In a slotted leaf records are the first slots, but for deletes */
+static void scan_fetch_slots(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slots)
+{
+	if (tree->sorted)
+		crab_sorted_fetch(tree, leaf, slots);
+	else
+		crab_prefetch(crab_leaf_slot(tree, leaf, 0), slots * sizeof(struct crab_dslot));
+}
+
+/* The leaves that hold the next @cap records, on their way; of how many that was done */
 static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap)
 {
 	const struct crab_leaf *leaves[SCAN_AHEAD];
@@ -140,8 +146,7 @@ static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap)
 		crab_prefetch(leaves[i], crab_leaf_dram(tree));
 	for (i = 0; i < n && cap; i++) {
 		count = READ_ONCE(leaves[i]->count);
-		crab_prefetch(crab_leaf_slot(tree, leaves[i], 0),
-			      min(count, SCAN_SLOTS) * sizeof(struct crab_dslot));
+		scan_fetch_slots(tree, leaves[i], min(count, SCAN_SLOTS));
 		cap -= min(cap, count);
 	}
 	rcu_read_unlock();
@@ -391,7 +396,7 @@ static noinline int remove_last(struct crab_write *write, struct crab_leaf *pred
 	int at, err;
 
 	crab_leaf_lock_pair(write, pred, leaf);
-	at = crab_leaf_place(write->tree, leaf, key);
+	at = crab_leaf_place(write, leaf, key);
 	err = leaf_remove(write, pred, leaf, at, key, old);
 	crab_leaf_unlock_pair(pred, leaf);
 	return err;
@@ -415,7 +420,7 @@ static int remove_once(struct crab_write *write, u64 key, struct crab_old *old)
 int crab_tree_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
 		     struct crab_old *old)
 {
-	struct crab_write write = { .tree = crab_tree_of(engine), .flow = flow };
+	struct crab_write write = { .tree = crab_tree_of(engine), .flow = flow, .removes = true };
 	int err;
 
 	while ((err = remove_once(&write, key, old)) == -EAGAIN)

@@ -16,7 +16,8 @@
 size_t crab_leaf_dram(const struct crab_tree *tree)
 {
 	return sizeof(struct crab_leaf) +
-	       (tree->sorted ? 0 : crab_slotted_fps(tree) + crab_order_bytes(tree));
+	       (tree->sorted ? tree->pieces * sizeof(u64) :
+			       crab_slotted_fps(tree) + crab_order_bytes(tree));
 }
 
 struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp)
@@ -28,7 +29,7 @@ struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp)
 	spin_lock_init(&leaf->lock);
 	seqcount_spinlock_init(&leaf->seq, &leaf->lock);
 	if (tree->sorted)
-		leaf->twin = CRAB_LEAF_NO_TWIN;
+		crab_sorted_init(tree, leaf);
 	return leaf;
 }
 

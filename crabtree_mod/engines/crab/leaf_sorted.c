@@ -7,8 +7,9 @@
  * Records stand sorted and dense from slot 0 and end at the first slot with the
  * reserved key, so that no counter has to be kept (the published tree spends a
  * line and a fence on it in every write). They are found by binary search
- * (section 4.3) and shifted in place, SIP, line by line (section 4.2, Algorithm 1,
- * lines 23-31; section 4.4):
+ * (section 4.3), of which the first steps are in DRAM: a leaf is searched in pieces, lines
+ * or powers of two of them, and the descriptor has the first key of each. They are shifted
+ * in place, SIP, line by line (section 4.2, Algorithm 1, lines 23-31; section 4.4):
  *
  *   insert  shifts right, each value before its key; commits with the new key
  *   delete  shifts left, each key before its value; commits with its first key
@@ -34,7 +35,8 @@
  * All of this needs model L: stores to one line that were kept in order persist
  * in order. Under model W a shift can lose a record; `slotted` cannot.
  *
- * Invariant: without a twin, slots [0, count) are the records.
+ * Invariants: without a twin, slots [0, count) are the records. The first keys in DRAM are
+ * those on the media, CRAB_KEY_EMPTY behind the end, except within a write section.
  *
  * Locking: access.c tells it.
  */
@@ -44,7 +46,10 @@
 
 #include "crab.h"
 
-#define SORTED_FETCH	64	/* slots: where fetching all is cheaper than asking which half */
+#define SORTED_HEADER	3U	/* slots that would have room where the header is */
+#define SORTED_LINE	4U	/* slots of a line */
+
+static_assert(offsetof(struct crab_dleaf, slots[SORTED_LINE - SORTED_HEADER]) == CRAB_LINE);
 
 /* Slots that are searched: the records, and the void twin if there is one */
 static u32 sorted_extent(const struct crab_leaf *leaf)
@@ -58,63 +63,145 @@ u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	return slot < sorted_extent(leaf) ? slot : tree->slots;
 }
 
-/* No branch depends on a key */
-u32 crab_sorted_above(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-		      u32 from, u32 to)
+void crab_sorted_pieces(struct crab_tree *tree, u32 leaf_bytes)
 {
-	u32 len = to - from, half;
+	tree->pieces = min(leaf_bytes / CRAB_LINE, CRAB_SORTED_PIECES);
+	tree->piece_slots = leaf_bytes / tree->pieces / sizeof(struct crab_dslot);
+}
 
-	while (len > 1) {
-		half = len / 2;
-		from += crab_leaf_key(tree, leaf, from + half - 1) <= key ? half : 0;
-		len -= half;
-	}
-	return from + (len && crab_leaf_key(tree, leaf, from) <= key);
+/* The first slot of a piece; the first one begins with the header */
+static u32 piece_slot(const struct crab_tree *tree, u32 piece)
+{
+	return piece ? piece * tree->piece_slots - SORTED_HEADER : 0;
+}
+
+/* A key came to stand in a slot */
+static void leaf_first(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot, u64 key)
+{
+	u32 at = slot + SORTED_HEADER;
+
+	if (!(at & (tree->piece_slots - 1)))
+		WRITE_ONCE(crab_sorted_firsts(leaf)[at / tree->piece_slots], key);
+}
+
+/* The records end before a slot */
+static void leaf_firsts_end(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
+{
+	u32 piece = tree->pieces;
+
+	while (--piece && piece_slot(tree, piece) >= slot)
+		WRITE_ONCE(crab_sorted_firsts(leaf)[piece], CRAB_KEY_EMPTY);
+}
+
+void crab_sorted_init(const struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	leaf->twin = CRAB_LEAF_NO_TWIN;
+	leaf_firsts_end(tree, leaf, 0);
+}
+
+bool crab_sorted_is_known(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 piece)
+{
+	u32 slot = piece_slot(tree, piece);
+	u64 key = slot < sorted_extent(leaf) ? crab_leaf_key(tree, leaf, slot) : CRAB_KEY_EMPTY;
+
+	return crab_sorted_firsts(leaf)[piece] == (piece ? key : 0);
+}
+
+/* The last piece whose first key is not above @key */
+static __always_inline u32 leaf_piece(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				      u64 key)
+{
+	const u64 *firsts = crab_sorted_firsts(leaf), *at = firsts;
+	u32 step;
+
+	prefetch(firsts);
+	for (step = tree->pieces / 2; step; step /= 2)
+		at = READ_ONCE(at[step]) <= key ? at + step : at;
+	return at - firsts;
+}
+
+/* The other lines of a piece than the one that is read first */
+static void piece_fetch(const struct crab_dslot *line, u32 slots)
+{
+	const struct crab_dslot *end = line + slots;
+
+	while ((line += SORTED_LINE) < end)
+		prefetch(line);
+}
+
+/* A leaf as if the header were slots as well, which makes pieces of equal size */
+static const struct crab_dslot *leaf_places(const struct crab_tree *tree,
+					    const struct crab_leaf *leaf)
+{
+	return (const struct crab_dslot *)crab_leaf_media(tree, READ_ONCE(leaf->number));
 }
 
 /*
- * Lines all at once instead of one after the other, as a search would find them;
- * shared, for readers meet in a leaf
+ * Of these places the last one with a key not above @key; one in the header if there is none. No
+ * branch depends on a key: the next search begins while this one waits for memory. Each
+ * key that is read is a record's, but for a leaf that has none.
  */
-static void slots_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
-			u32 to)
+static __always_inline u32 sorted_last(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				       const struct crab_dslot *places, u64 key)
 {
-	unsigned long line = (unsigned long)crab_leaf_slot(tree, leaf, from) & ~(CRAB_LINE - 1UL);
-	unsigned long end = (unsigned long)crab_leaf_slot(tree, leaf, to);
+	u32 end = sorted_extent(leaf) + SORTED_HEADER - 1, step = tree->piece_slots, to;
+	u32 at = leaf_piece(tree, leaf, key) * step;
 
-	for (; line < end; line += CRAB_LINE)
-		prefetch((void *)line);
+	if (step > SORTED_LINE)
+		piece_fetch(&places[at], step);
+	while (step /= 2) {
+		to = min(max(at + step, SORTED_HEADER), end);
+		at = crab_load(tree->base.media, &places[to].key) <= key ? at + step : at;
+	}
+	return min(at, end);
 }
 
 u32 crab_sorted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
-	u32 from = 0, to = sorted_extent(leaf), middle = to / 2;
+	u32 at = sorted_last(tree, leaf, leaf_places(tree, leaf), key);
 
-	if (tree->slots >= SORTED_FETCH && to) {
-		if (key < crab_leaf_key(tree, leaf, middle))
-			to = middle;
-		else
-			from = middle;
-	}
-	slots_fetch(tree, leaf, from, to);
-	return crab_sorted_above(tree, leaf, key, from, to);
+	return max(at + 1, SORTED_HEADER) - SORTED_HEADER;
+}
+
+/* Shared, for readers meet in a leaf */
+void crab_sorted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slots)
+{
+	const struct crab_dslot *line = leaf_places(tree, leaf);
+	const struct crab_dslot *end = line + SORTED_HEADER + slots;
+
+	for (; line < end; line += SORTED_LINE)
+		prefetch(line);
+}
+
+u32 crab_sorted_place_moving(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			     bool removes)
+{
+	u32 pos;
+
+	if (removes)
+		crab_sorted_fetch(tree, leaf, sorted_extent(leaf));
+	pos = crab_sorted_place(tree, leaf, key);
+	if (!removes && !crab_sorted_is_at(tree, leaf, pos, key))
+		crab_sorted_fetch(tree, leaf, sorted_extent(leaf));
+	return pos;
 }
 
 int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	u32 above = crab_sorted_place(tree, leaf, key);
 
-	return above && crab_leaf_key(tree, leaf, above - 1) == key ? (int)above - 1 : -1;
+	return crab_sorted_is_at(tree, leaf, above, key) ? (int)above - 1 : -1;
 }
 
 bool crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 			u64 *value)
 {
-	int slot = crab_sorted_find(tree, leaf, key);
+	const struct crab_dslot *places = leaf_places(tree, leaf);
+	u32 at = sorted_last(tree, leaf, places, key);
 
-	if (slot < 0)
+	if (at < SORTED_HEADER || crab_load(tree->base.media, &places[at].key) != key)
 		return false;
-	*value = crab_leaf_value(tree, leaf, slot);
+	*value = crab_load(tree->base.media, &places[at].value);
 	return true;
 }
 
@@ -124,7 +211,7 @@ int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	u32 extent = sorted_extent(leaf), slot, count = 0;
 	struct crab_record record;
 
-	slot = start ? crab_sorted_above(tree, leaf, start - 1, 0, extent) : 0;
+	slot = start ? crab_sorted_place(tree, leaf, start - 1) : 0;
 	for (; slot < extent && count < cap; slot++) {
 		record = crab_leaf_record(tree, leaf, slot);
 		if (record.key > end)
@@ -192,19 +279,23 @@ void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 
 			  u64 key, u64 value)
 {
 	const struct crab_tree *tree = write->tree;
-	struct crab_record record = { .key = key, .value = value };
+	struct crab_record record = { .key = key, .value = value }, moved;
 	struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
 	u32 i;
 
 	crab_fetch(&d[pos], (leaf->count - pos + 1) * sizeof(*d));
 	end_before_append(write, leaf, leaf->count + 1);
 	for (i = leaf->count; i > pos; i--) {
-		slot_store(write, &d[i], crab_leaf_record(tree, leaf, i - 1), true);
-		if (!same_line(&d[i], &d[i - 1]))
-			line_done(write, &d[i]);
+		moved = crab_leaf_record(tree, leaf, i - 1);
+		slot_store(write, &d[i], moved, true);
+		if (same_line(&d[i], &d[i - 1]))
+			continue;
+		line_done(write, &d[i]);
+		leaf_first(tree, leaf, i, moved.key);
 	}
 	slot_store(write, &d[pos], record, true);
 	crab_clean(write->flow, &d[pos], sizeof(d[pos]));
+	leaf_first(tree, leaf, pos, key);
 	WRITE_ONCE(leaf->count, leaf->count + 1);
 	/* P6: the new key is durable, and with it the record */
 	crab_fence(write->flow, CRAB_P6_RECORD);
@@ -215,16 +306,20 @@ void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32
 	const struct crab_tree *tree = write->tree;
 	struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
 	u32 i, last = sorted_extent(leaf) - 1;
+	struct crab_record moved;
 
 	crab_fetch(&d[pos], (last - pos + 1) * sizeof(*d));
 	for (i = pos; i < last; i++) {
-		slot_store(write, &d[i], crab_leaf_record(tree, leaf, i + 1), false);
+		moved = crab_leaf_record(tree, leaf, i + 1);
+		slot_store(write, &d[i], moved, false);
+		leaf_first(tree, leaf, i, moved.key);
 		if (!same_line(&d[i], &d[i + 1]))
 			line_done(write, &d[i]);
 	}
 	crab_order(write->flow);
 	crab_store(write->flow, &d[last].key, CRAB_KEY_EMPTY);
 	crab_clean(write->flow, &d[last], sizeof(d[last]));
+	leaf_firsts_end(tree, leaf, last);
 	WRITE_ONCE(leaf->count, last);
 	/* P6: the record is gone durably, and no slot is a twin any more */
 	crab_fence(write->flow, CRAB_P6_RECORD);
@@ -237,6 +332,7 @@ void crab_sorted_end(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 
 	crab_store(write->flow, &end->key, CRAB_KEY_EMPTY);
 	crab_clean(write->flow, &end->key, sizeof(end->key));
+	leaf_firsts_end(tree, leaf, slot);
 	/* P10: what is behind the end stands elsewhere and was void already */
 	crab_fence(write->flow, CRAB_P10_ENDED);
 }
@@ -249,6 +345,8 @@ void crab_sorted_append(struct crab_write *write, struct crab_leaf *leaf,
 	struct crab_flow *flow = write->flow;
 	u32 end = leaf->count + count, i;
 
+	for (i = 0; i < count; i++)
+		leaf_first(tree, leaf, leaf->count + i, records[i].key);
 	for (i = 1; i < count; i++) {
 		crab_store(flow, &d[i].value, records[i].value);
 		crab_store(flow, &d[i].key, records[i].key);
@@ -297,8 +395,10 @@ void crab_sorted_fresh(struct crab_write *write, const struct crab_spare *spare,
 	u32 i;
 
 	crab_head_store(flow, tree->base.geo.store_id, head);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		fresh_store(flow, &d->slots[i], records[i]);
+		leaf_first(tree, leaf, i, records[i].key);
+	}
 	fresh_end(write, d, count);
 	leaf->count = count;
 }
@@ -324,6 +424,28 @@ void crab_sorted_copy(struct crab_write *write, const struct crab_leaf *leaf,
 	fresh_end(write, d, to);
 }
 
+void crab_sorted_copied(const struct crab_tree *tree, struct crab_leaf *leaf, u64 number,
+			u32 slot, const struct crab_record *rider)
+{
+	u32 count = rider ? leaf->count + 1 : leaf->count - 1, piece, at;
+	u64 key;
+
+	for (piece = tree->pieces - 1; piece; piece--) {
+		at = piece_slot(tree, piece);
+		if (at < slot)
+			break;
+		if (at >= count)
+			key = CRAB_KEY_EMPTY;
+		else if (rider)
+			key = at == slot ? rider->key : crab_leaf_key(tree, leaf, at - 1);
+		else
+			key = crab_leaf_key(tree, leaf, at + 1);
+		WRITE_ONCE(crab_sorted_firsts(leaf)[piece], key);
+	}
+	WRITE_ONCE(leaf->count, count);
+	WRITE_ONCE(leaf->number, number);
+}
+
 /*
  * Attach: one twin at the most, keys otherwise ascending. crab_leaf.count is all
  * records, those included that crab_sorted_overlap() will find void.
@@ -338,6 +460,7 @@ void crab_sorted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		key = crab_leaf_key(tree, leaf, slot);
 		if (key == CRAB_KEY_EMPTY)
 			break;
+		leaf_first(tree, leaf, slot, key);
 		if (!slot || key > prev)
 			continue;
 		if (key == prev && leaf->twin == CRAB_LEAF_NO_TWIN) {
@@ -366,7 +489,7 @@ void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
 
 	if (!extent || leaf->bad || crab_leaf_key(tree, leaf, extent - 1) < bound)
 		return;
-	keep = bound ? crab_sorted_above(tree, leaf, bound - 1, 0, extent) : 0;
+	keep = bound ? crab_sorted_place(tree, leaf, bound - 1) : 0;
 	/* In quarantine nobody knows what is there: those keys get -EUCLEAN, as all of it */
 	for (slot = keep; slot < extent && !behind->bad; slot++) {
 		if (crab_sorted_find(tree, behind, crab_leaf_key(tree, leaf, slot)) < 0) {
@@ -376,6 +499,7 @@ void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
 		}
 	}
 	leaf->torn += extent - keep;
+	leaf_firsts_end(tree, leaf, keep);
 	if (leaf->twin != CRAB_LEAF_NO_TWIN && leaf->twin + 1 >= keep)
 		leaf->twin = CRAB_LEAF_NO_TWIN;
 	leaf->count = keep - (leaf->twin != CRAB_LEAF_NO_TWIN);

@@ -478,6 +478,7 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	mutex_init(&tree->structure);
 	tree->sorted = geo->layout == CRAB_LAYOUT_SORTED;
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
+	crab_sorted_pieces(tree, geo->leaf_bytes);
 	tree->walked = -(u64)tree->slots;	/* who knows what lives before this one removed */
 	crab_index_init(&tree->index);
 	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch),

@@ -423,8 +423,7 @@ int crab_smo_copy(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 	crab_fence(write->flow, CRAB_P7_FRESH);
 	smo_link(write, leaf->prev, smo_first_word(tree, &smo));
 	crab_leaf_begin(leaf);
-	WRITE_ONCE(leaf->number, smo.spare[0].leaf);
-	WRITE_ONCE(leaf->count, leaf->count + (rider ? 1 : -1));
+	crab_sorted_copied(tree, leaf, smo.spare[0].leaf, slot, rider);
 	crab_leaf_end(leaf);
 	smo_release(write, old);
 	return 0;

@@ -62,7 +62,7 @@ RACES = [
     ]),
     Design("writer: believes the place that it looked up before it had the lock", [
         Edit(ACCESS, "if (read_seqcount_retry(&leaf->seq, seq))\n"
-             "\t\t*at = crab_leaf_place(tree, leaf, key);", "(void)seq"),
+             "\t\t*at = crab_leaf_place(write, leaf, key);", "(void)seq"),
     ]),
     Design("split: the old leaf is not marked as dead", [
         Edit(SMO, "crab_leaf_kill(leaf);", "(void)leaf"),
