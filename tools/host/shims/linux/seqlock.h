@@ -7,8 +7,6 @@
  * a writer is in it. As there, what stands under it is read by READ_ONCE() and
  * written by WRITE_ONCE(). With one thread nobody can be waited for.
  */
-#include <assert.h>
-
 #include <asm/processor.h>
 #include <linux/lockdep.h>
 #include <linux/spinlock.h>
@@ -47,14 +45,14 @@ static inline bool read_seqcount_retry(const seqcount_spinlock_t *s, u32 seq)
 
 static inline void write_seqcount_begin(seqcount_spinlock_t *s)
 {
-	assert(!(s->sequence & 1));
+	crab_host_assert(!(s->sequence & 1));
 	WRITE_ONCE(s->sequence, s->sequence + 1);
 	smp_wmb();
 }
 
 static inline void write_seqcount_end(seqcount_spinlock_t *s)
 {
-	assert(s->sequence & 1);
+	crab_host_assert(s->sequence & 1);
 	smp_store_release(&s->sequence, s->sequence + 1);
 }
 
