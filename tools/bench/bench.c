@@ -277,6 +277,7 @@ static void beside_ended(int signal)
 static void beside_begin(void)
 {
 	pthread_barrierattr_t shared;
+	pid_t pid;
 
 	beside = mmap(NULL, sizeof(*beside), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (beside == MAP_FAILED)
@@ -285,7 +286,10 @@ static void beside_begin(void)
 	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
 	pthread_barrier_init(beside, &shared, 2);
 	signal(SIGCHLD, beside_ended);
-	if (fork())
+	pid = fork();
+	if (pid < 0)
+		rig_fail("no other process", -errno);
+	if (pid)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	rig_leave_first_cpu();

@@ -363,37 +363,13 @@ static void test_parts(const char *layout)
 #define WALK_LEAVES	2000
 #define WALK_KEYS	30000
 
-/* Pass 1 of attach */
-static void walk_headers(struct recover *r)
-{
-	const struct crab_tree *tree = r->tree;
-	struct crab_head head;
-	u64 n;
-
-	memset(r->walkers, 0, sizeof(r->walkers));
-	r->count = 0;
-	for (n = 0; n < tree->base.geo.leaves; n++) {
-		r->at[n] = (struct recover_leaf) { };
-		if (!crab_head_load(tree->base.media, crab_leaf_offset(&tree->base.geo, n),
-				    tree->base.geo.store_id, &head))
-			continue;
-		r->at[n] = (struct recover_leaf) {
-			.next = head.next, .birth = head.birth, .valid = true, .first = !head.low,
-			.low = tree->sorted ? le64_to_cpu(crab_leaf_media(tree, n)->slots[0].key) :
-					      head.low,
-		};
-		r->extent = n + 1;
-	}
-}
-
 static void walk_compare(struct recover *many, struct recover *one, u64 head)
 {
 	u64 n, used = 0;
 
-	walk_headers(many);
-	walk_headers(one);
+	crab_recover_headers(many);
+	crab_recover_headers(one);
 	tap_check(crab_recover_walk(many, head), "no end");
-	one->walkers[0].listed = true;
 	crab_recover_list(one, head);
 	tap_check(many->count == one->count && many->count > WALK_KEYS / 31, "%llu leaves, %llu",
 		  many->count, one->count);
@@ -411,29 +387,12 @@ static void walk_compare(struct recover *many, struct recover *one, u64 head)
 	tap_check(used > one->count, "no leaf of old in the way");
 }
 
-static struct recover *walk_alloc(struct crab_tree *tree)
-{
-	struct recover *r = calloc(1, sizeof(*r));
-
-	r->tree = tree;
-	r->at = calloc(tree->base.geo.leaves, sizeof(*r->at));
-	r->nth = calloc(tree->base.geo.leaves + 1, sizeof(*r->nth));
-	return r;
-}
-
-static void walk_free(struct recover *r)
-{
-	free(r->at);
-	free(r->nth);
-	free(r);
-}
-
 static void test_walk(const char *layout)
 {
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + WALK_LEAVES * 512);
 	struct crab_store *store = store_format_attach(&media, "crab", layout, 512);
 	struct crab_tree *tree = crab_tree_of(store->engine);
-	struct recover *many = walk_alloc(tree), *one = walk_alloc(tree);
+	struct recover *many = crab_recover_alloc(tree), *one = crab_recover_alloc(tree);
 	struct crab_dhead *broken;
 	struct crab_old old;
 	u64 i, head;
@@ -447,13 +406,13 @@ static void test_walk(const char *layout)
 	walk_compare(many, one, head);
 	broken = &crab_leaf_media(tree, one->nth[one->count / 2].number)->head;
 	broken->next ^= cpu_to_le64(1ULL << 50);
-	walk_headers(many);
+	crab_recover_headers(many);
 	tap_check(!crab_recover_walk(many, head), "a way over a broken link");
 	broken->next ^= cpu_to_le64(1ULL << 50);
 	tap_ok(true, "attach: %s, the list followed from many places at a time", layout);
 	crab_store_detach(store);
-	walk_free(many);
-	walk_free(one);
+	crab_recover_free(many);
+	crab_recover_free(one);
 	media_destroy(&media);
 }
 

@@ -170,14 +170,11 @@ static int recover_parts(struct recover *r, void (*pass)(struct recover_part *pa
 	return err;
 }
 
-/* The same with fresh eyes, after crab_recover_walk() came to no end */
-static void recover_again(struct recover *r, u64 word)
+void crab_recover_headers(struct recover *r)
 {
 	recover_parts(r, recover_headers);
 	memset(r->walkers, 0, sizeof(r->walkers));
-	r->walkers[0].listed = true;
 	r->count = 0;
-	crab_recover_list(r, word);
 }
 
 /* Where each range ends: where the next one begins, which a gap does not say */
@@ -251,6 +248,15 @@ static void recover_push(struct crab_tree *tree, struct crab_leaf *leaf)
 	tree->leaves++;
 }
 
+/* Before the turn of place @i: the list goes another way than the descriptors lie */
+static void recover_ahead(const struct recover *r, u64 i)
+{
+	if (i + AHEAD < r->count)
+		prefetchw(r->nth[i + AHEAD].leaf);
+	if (!(i & RECOVER_BREATHE))
+		cond_resched();
+}
+
 /* Links the descriptors in the order of the list; also after an error, for those that there are */
 static int recover_link(struct recover *r, int err)
 {
@@ -258,10 +264,7 @@ static int recover_link(struct recover *r, int err)
 	u64 i;
 
 	for (i = 0; i < r->count; i++) {
-		if (i + AHEAD < r->count)
-			prefetchw(r->nth[i + AHEAD].leaf);
-		if (!(i & RECOVER_BREATHE))
-			cond_resched();
+		recover_ahead(r, i);
 		if (r->nth[i].number == CRAB_LEAF_NOWHERE)
 			r->nth[i].leaf = recover_gap_leaf(r->tree);
 		leaf = r->nth[i].leaf;
@@ -377,10 +380,7 @@ static int recover_index(struct recover *r)
 	u64 i;
 
 	for (i = 0; i < r->count; i++) {
-		if (i + AHEAD < r->count)
-			prefetch(r->nth[i + AHEAD].leaf);
-		if (!(i & RECOVER_BREATHE))
-			cond_resched();
+		recover_ahead(r, i);
 		leaf = r->nth[i].leaf;
 		if (leaf->prev && leaf->low == leaf->prev->low)
 			continue;	/* a quarantined gap, or an empty leaf: nothing to find */
@@ -412,9 +412,11 @@ static int recover_all(struct recover *r, u64 word)
 	struct crab_tree *tree = r->tree;
 	int err;
 
-	recover_parts(r, recover_headers);
-	if (!crab_recover_walk(r, word))
-		recover_again(r, word);
+	crab_recover_headers(r);
+	if (!crab_recover_walk(r, word)) {
+		crab_recover_headers(r);
+		crab_recover_list(r, word);
+	}
 	err = recover_parts(r, recover_slots);
 	err = recover_link(r, err);
 	if (err)
@@ -429,7 +431,7 @@ static int recover_all(struct recover *r, u64 word)
 	return err;
 }
 
-static struct recover *recover_alloc(struct crab_tree *tree)
+struct recover *crab_recover_alloc(struct crab_tree *tree)
 {
 	u64 leaves = tree->base.geo.leaves;
 	u32 cpus = clamp_t(u64, leaves / SHARE_LEAVES, 1, min(num_online_cpus(), RECOVER_CPUS));
@@ -443,10 +445,13 @@ static struct recover *recover_alloc(struct crab_tree *tree)
 	r->n = parts;
 	r->at = __vmalloc(array_size(leaves, sizeof(*r->at)), GFP_KERNEL | __GFP_NOWARN);
 	r->nth = __vmalloc(array_size(leaves + 1, sizeof(*r->nth)), GFP_KERNEL | __GFP_NOWARN);
-	return r;
+	if (r->at && r->nth)
+		return r;
+	crab_recover_free(r);
+	return NULL;
 }
 
-static void recover_free(struct recover *r)
+void crab_recover_free(struct recover *r)
 {
 	vfree(r->nth);
 	vfree(r->at);
@@ -464,11 +469,11 @@ static int recover_read(struct crab_tree *tree)
 				 "the head of the leaf list is damaged");
 		return 0;
 	}
-	r = recover_alloc(tree);
+	r = crab_recover_alloc(tree);
 	if (!r)
 		return -ENOMEM;
-	err = r->at && r->nth ? recover_all(r, head.next) : -ENOMEM;
-	recover_free(r);
+	err = recover_all(r, head.next);
+	crab_recover_free(r);
 	return err;
 }
 

@@ -112,6 +112,15 @@ static inline u64 recover_place(const struct recover *r, u64 n)
 	return w->nth + at->place - w->from;
 }
 
+/** crab_recover_alloc() - an attach of @tree, which is initialised; or NULL */
+struct recover *crab_recover_alloc(struct crab_tree *tree);
+
+/** crab_recover_free() - it is over */
+void crab_recover_free(struct recover *r);
+
+/** crab_recover_headers() - pass 1; once more where pass 2 has spoilt it */
+void crab_recover_headers(struct recover *r);
+
 /**
  * crab_recover_walk() - pass 2 where all is well: follow the list from many places at a time
  * @r: pass 1 is done

@@ -230,6 +230,7 @@ void crab_recover_list(struct recover *r, u64 word)
 	struct recover_leaf *at = NULL;
 	const char *what;
 
+	r->walkers[0].listed = true;
 	while (!at || !recover_is_end(r, word, number, at->birth)) {
 		what = recover_follow(r, word, low, !r->count, &n);
 		if (what) {
