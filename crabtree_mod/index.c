@@ -54,41 +54,50 @@ static void node_retire(struct crab_index *index, struct crab_index_node *node)
 	kfree_rcu(node, rcu);
 }
 
+/* Whatever it reads beside a change leads to an entry that it may come to: a plain load */
 static __always_inline const u64 *node_step(const u64 *at, u64 key, u32 step)
 {
-	return READ_ONCE(at[step]) <= key ? at + step : at;
+	const u64 *next = at + step;
+
+	OPTIMIZER_HIDE_VAR(next);	/* or compilers make a branch of it */
+	return data_race(at[step] <= key) ? next : at;
 }
 
 /*
- * The last entry with key <= @key; entry 0 if there is none. No branch depends on a key or on
+ * The last key <= @key; the first one if there is none. No branch depends on a key or on
  * the count: the next search begins while this one waits for memory.
  */
-static __always_inline u32 node_search(const struct crab_index_node *node, u64 key)
+static __always_inline const u64 *node_search(const struct crab_index_node *node, u64 key)
 {
-	/* Pairs with node_count(): the entries below the count are there */
-	u32 last = smp_load_acquire(&node->count) - 1;
 	const u64 *at = node->keys;
 
-	static_assert(CRAB_INDEX_FANOUT == 63);
+	static_assert(CRAB_INDEX_FANOUT > 32 && CRAB_INDEX_FANOUT < 64);
 	at = node_step(at, key, 32);
 	at = node_step(at, key, 16);
 	at = node_step(at, key, 8);
 	at = node_step(at, key, 4);
 	at = node_step(at, key, 2);
-	at = node_step(at, key, 1);
-	return min((u32)(at - node->keys), last);
+	return node_step(at, key, 1);
 }
 
-static struct crab_index_node *node_child(const struct crab_index_node *node, u32 pos)
+/* The child of the key that node_search() came to */
+static __always_inline struct crab_index_node *node_child(const u64 *at)
 {
-	return rcu_dereference_raw(node->children[pos]);
+	const size_t children = offsetof(struct crab_index_node, children) -
+				offsetof(struct crab_index_node, keys);
+
+	/* Pairs with node_put(): who sees the key sees its child, or a later one */
+	smp_load_acquire(at);
+	return rcu_dereference_raw(*(struct crab_index_node **)((const u8 *)at + children));
 }
 
+/* The child before the key: where a key is seen there is a child */
 static void node_put(struct crab_index_node *node, u32 pos, u64 key, void *child)
 {
-	WRITE_ONCE(node->keys[pos], key);
-	/* Pairs with node_child(): what the child is made of is visible to who finds it */
+	/* What the child is made of is visible to who finds it */
 	smp_store_release(&node->children[pos], child);
+	/* Pairs with node_child() */
+	smp_store_release(&node->keys[pos], key);
 }
 
 static void node_move(struct crab_index_node *to, u32 pos, const struct crab_index_node *from,
@@ -97,30 +106,23 @@ static void node_move(struct crab_index_node *to, u32 pos, const struct crab_ind
 	node_put(to, pos, from->keys[at], from->children[at]);
 }
 
-static void node_count(struct crab_index_node *node, u32 count)
-{
-	/* Pairs with node_search() */
-	smp_store_release(&node->count, count);
-}
-
 static void node_insert_at(struct crab_index_node *node, u32 pos, u64 key, void *child)
 {
 	u32 i;
 
-	for (i = node->count; i > pos; i--)
+	for (i = node->count++; i > pos; i--)
 		node_move(node, i, node, i - 1);
 	node_put(node, pos, key, child);
-	node_count(node, node->count + 1);
 }
 
 static void node_remove_at(struct crab_index_node *node, u32 pos)
 {
 	u32 i;
 
-	for (i = pos; i + 1 < node->count; i++)
+	node->count--;
+	for (i = pos; i < node->count; i++)
 		node_move(node, i, node, i + 1);
 	WRITE_ONCE(node->keys[i], CRAB_INDEX_PAD);
-	node_count(node, node->count - 1);
 }
 
 void crab_index_init(struct crab_index *index)
@@ -242,9 +244,10 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf)
 }
 
 /* The child that leads to @key; its keys are on their way */
-static struct crab_index_node *node_descend(const struct crab_index_node *node, u32 pos)
+static __always_inline struct crab_index_node *node_descend(const struct crab_index_node *node,
+							    u64 key)
 {
-	struct crab_index_node *child = node_child(node, pos);
+	struct crab_index_node *child = node_child(node_search(node, key));
 
 	prefetch(&child->keys[32]);	/* what node_search() reads first */
 	prefetch(&child->keys[16]);
@@ -261,24 +264,23 @@ void *crab_index_find(const struct crab_index *index, u64 key)
 	if (!node)
 		return NULL;
 	while (node->level)
-		node = node_descend(node, node_search(node, key));
-	return node_child(node, node_search(node, key));
+		node = node_descend(node, key);
+	return node_child(node_search(node, key));
 }
 
 u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found)
 {
 	const struct crab_index_node *node = rcu_dereference_raw(index->root);
-	u32 pos, last, i;
+	const u64 *at;
+	u32 i;
 
 	if (!node)
 		return 0;
 	while (node->level)
-		node = node_descend(node, node_search(node, key));
-	pos = node_search(node, key);
-	/* Pairs with node_count() */
-	last = smp_load_acquire(&node->count);
-	for (i = 0; i < n && pos + i < last; i++)
-		found[i] = node_child(node, pos + i);
+		node = node_descend(node, key);
+	at = node_search(node, key);
+	for (i = 0; i < n && READ_ONCE(at[i]) != CRAB_INDEX_PAD; i++)
+		found[i] = node_child(at + i);
 	return i;
 }
 
@@ -295,12 +297,12 @@ void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n
 	for (level = root->level; level; level--) {
 		for (i = 0; i < n; i++) {
 			node = found[i];
-			found[i] = node_descend(node, node_search(node, keys[i]));
+			found[i] = node_descend(node, keys[i]);
 		}
 	}
 	for (i = 0; i < n; i++) {
 		node = found[i];
-		found[i] = node_child(node, node_search(node, keys[i]));
+		found[i] = node_child(node_search(node, keys[i]));
 		prefetch(found[i]);
 		prefetch((u8 *)found[i] + INDEX_LINE);
 	}
@@ -314,7 +316,7 @@ static void index_walk(struct crab_index *index, u64 key, struct index_path *pat
 	for (;;) {
 		level = node->level;
 		path->node[level] = node;
-		path->pos[level] = node_search(node, key);
+		path->pos[level] = node_search(node, key) - node->keys;
 		if (!level)
 			return;
 		node = node->children[path->pos[level]];
@@ -328,11 +330,10 @@ static struct crab_index_node *index_split(struct crab_index *index, struct crab
 	u32 keep = node->count / 2, i;
 
 	for (i = keep; i < node->count; i++)
-		node_move(right, i - keep, node, i);
-	node_count(right, node->count - keep);
+		node_move(right, right->count++, node, i);
 	for (i = keep; i < node->count; i++)
 		WRITE_ONCE(node->keys[i], CRAB_INDEX_PAD);
-	node_count(node, keep);
+	node->count = keep;
 	return right;
 }
 

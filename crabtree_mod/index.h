@@ -12,7 +12,8 @@
 #include <linux/rcupdate.h>
 #include <linux/types.h>
 
-#define CRAB_INDEX_FANOUT	63	/* a node is 1 KiB; node_search() takes six steps */
+#define CRAB_INDEX_FANOUT	61	/* a node is 1 KiB; node_search() takes six steps */
+#define CRAB_INDEX_KEYS		64	/* as many as six steps can come to */
 #define CRAB_INDEX_PAD		(~0ULL)	/* above every key that is searched */
 #if defined(CRABTREE_SHADOW) && defined(CRABTREE_HOST)	/* tests have high trees of few leaves */
 #define CRAB_INDEX_FULL		7
@@ -21,26 +22,23 @@
 #else
 #define CRAB_INDEX_FULL		CRAB_INDEX_FANOUT	/* entries with which a node is split */
 #define CRAB_INDEX_FILL		52	/* entries a node gets when built in order */
-#define CRAB_INDEX_HEIGHT	10	/* more than 63^10 leaves do not exist */
+#define CRAB_INDEX_HEIGHT	10	/* more than 61^10 leaves do not exist */
 #endif
 
 /**
  * struct crab_index_node - one internal node
- * @count: entries in use
+ * @count: entries in use; for who changes it
  * @level: 0: children are leaves; never changes
  * @keys: the least key of each child, ascending, then CRAB_INDEX_PAD
- * @rcu: of a node that is out of the tree: who is still in it compares nonsense with
- *	its key, but finds children
- * @children: of each key; whatever an entry holds is alive for a reader who found it
+ * @children: of each key; behind a key that a reader saw there is one that is alive for it
+ * @rcu: of a node that is out of the tree; readers may be in it
  */
 struct crab_index_node {
 	u16 count;
 	u16 level;
-	union {
-		u64 keys[CRAB_INDEX_FANOUT + 1];
-		struct rcu_head rcu;
-	};
+	u64 keys[CRAB_INDEX_KEYS];
 	void *children[CRAB_INDEX_FANOUT];
+	struct rcu_head rcu;
 };
 
 /**
@@ -96,10 +94,10 @@ void *crab_index_find(const struct crab_index *index, u64 key);
  * @n: how many children, at most
  * @found: out: one after the other, as far as one node has them
  *
- * A hint for what will be read next: beside a change some may be missing or come twice.
+ * A hint for what will be read next: beside a change some may be missing, even all, or come twice.
  *
  * Context: as crab_index_find().
- * Return: how many; 0 only if the index is empty.
+ * Return: how many.
  */
 u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found);
 

@@ -76,6 +76,7 @@ static inline void crab_task_point(void)
 #define noinline_for_stack	noinline
 #define fallthrough		__attribute__((__fallthrough__))
 #define unreachable()		__builtin_unreachable()
+#define OPTIMIZER_HIDE_VAR(var)	__asm__("" : "+r" (var))
 
 #ifdef __SANITIZE_THREAD__
 void AnnotateIgnoreReadsBegin(const char *file, int line);
@@ -88,7 +89,7 @@ void AnnotateIgnoreReadsEnd(const char *file, int line);
 		x_;								\
 	})
 #else
-#define data_race(x)		(x)
+#define data_race(x)		({ crab_task_point(); (x); })
 #endif
 
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
