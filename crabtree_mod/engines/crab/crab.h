@@ -51,7 +51,8 @@
  * @bad: quarantined: every access to its range gives -EUCLEAN
  * @doubt: a key of its range was seen where it must not be: what is not found here
  *	gives -EUCLEAN, not -ENOENT
- * @fps: slotted: a byte a slot: the fingerprint of its key, 0 in a free one; then the order;
+ * @fps: slotted: CRAB_SLOTTED_PLANES words for each group of slots, of which word b has bit
+ *	b of the fingerprint of each slot's key, none set in a free one; then the order;
  *	sorted: crab_sorted_firsts()
  *
  * All before the fingerprints is one line of the cache, where locks are not debugged.
@@ -80,7 +81,7 @@ struct crab_leaf {
 	};
 	bool bad;
 	bool doubt;
-	u8 fps[] __aligned(8);
+	u64 fps[];
 };
 
 /* No store lives long enough to reach it; one with a forged header has no births left */
@@ -94,8 +95,9 @@ struct crab_leaf {
 /* Pieces in which a sorted leaf is searched, at most: their first keys are two lines of DRAM */
 #define CRAB_SORTED_PIECES	16U
 
-/* Slots whose fingerprints are compared at a time: a line of the cache */
+/* Slots whose fingerprints are compared at a time, and their bits: a line of the cache */
 #define CRAB_SLOTTED_GROUP	64U
+#define CRAB_SLOTTED_PLANES	8U
 
 /* Slots in the line of the header, which is written and cleaned with it: none is prepared */
 #define CRAB_SLOTTED_BESIDE	1
@@ -550,13 +552,21 @@ void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 s
 /** crab_slotted_fps() - bytes of fingerprints in a descriptor */
 static inline size_t crab_slotted_fps(const struct crab_tree *tree)
 {
-	return ALIGN(tree->slots, CRAB_SLOTTED_GROUP);
+	return ALIGN(tree->slots, CRAB_SLOTTED_GROUP) / 8 * CRAB_SLOTTED_PLANES;
+}
+
+/** crab_slotted_live() - a bit for each slot of a group that holds a record */
+static __always_inline u64 crab_slotted_live(const struct crab_leaf *leaf, u32 group)
+{
+	const u64 *p = &leaf->fps[group * CRAB_SLOTTED_PLANES];
+
+	return data_race(p[0] | p[1] | p[2] | p[3] | p[4] | p[5] | p[6] | p[7]);
 }
 
 /** crab_slotted_is_live() - does a slot hold a record? */
 static inline bool crab_slotted_is_live(const struct crab_leaf *leaf, u32 slot)
 {
-	return READ_ONCE(leaf->fps[slot]);
+	return crab_slotted_live(leaf, slot / CRAB_SLOTTED_GROUP) >> slot % CRAB_SLOTTED_GROUP & 1;
 }
 
 /** crab_slotted_void() - a random value that no record here has and that nobody favours */

@@ -33,71 +33,79 @@
 #include "crab.h"
 
 #define FP_FACTOR	0x9e3779b97f4a7c15ULL
-#define FP_ONES		0x0101010101010101ULL
-#define FP_HIGHS	0x8080808080808080ULL
+#define FP_BITS		CRAB_SLOTTED_PLANES
 
 /* Never 0, which is a free slot's */
-static u8 fingerprint(u64 key)
+static __always_inline u8 fingerprint(u64 key)
 {
-	return (key * FP_FACTOR) >> 56 ?: 1;
+	u8 fp = (key * FP_FACTOR) >> 56;
+
+	return fp + !fp;
+}
+
+/* The fingerprints of a group: word b has bit b of each */
+static __always_inline u64 *group_planes(struct crab_leaf *leaf, u32 group)
+{
+	return &leaf->fps[group * FP_BITS];
 }
 
 u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
 {
-	while (slot < tree->slots && !crab_slotted_is_live(leaf, slot))
-		slot++;
-	return slot;
+	u64 live;
+
+	for (; slot < tree->slots; slot = round_up(slot + 1, CRAB_SLOTTED_GROUP)) {
+		live = crab_slotted_live(leaf, slot / CRAB_SLOTTED_GROUP) >>
+		       slot % CRAB_SLOTTED_GROUP;
+		if (live)
+			return slot + __ffs64(live);
+	}
+	return tree->slots;
 }
 
-/* The high bit of each of eight fingerprints that is not the one in all of @fp */
-static __always_inline u64 fp_others(const u8 *fps, u64 fp)
+/* All ones or none: bit @bit of a fingerprint */
+static __always_inline u64 fp_spread(u8 fp, u32 bit)
 {
-	u64 other = le64_to_cpu(READ_ONCE(*(const __le64 *)fps)) ^ fp;
+	return (s64)((u64)fp << (63 - bit)) >> 63;
+}
 
-	return (other | ((other & ~FP_HIGHS) + ~FP_HIGHS)) & FP_HIGHS;
+/* A bit for each slot whose fingerprint has another bit here; what tears does not count */
+static __always_inline u64 plane_others(const u64 *planes, u8 fp, u32 bit)
+{
+	return data_race(planes[bit]) ^ fp_spread(fp, bit);
 }
 
 /*
- * A bit for each slot of a group whose fingerprint is @fp: the low bit of each byte for the
- * first eight slots, the next bit for the next eight, and so on. No branch depends on what
- * is loaded: several searches go on side by side in one CPU.
+ * A bit for each slot of a group whose fingerprint is @fp. No branch depends on what is
+ * loaded, and few instructions: several searches go on side by side in one CPU, as long
+ * as it has registers for all of them.
  */
-static __always_inline u64 leaf_matches(const struct crab_leaf *leaf, u32 base, u8 fp)
+static __always_inline u64 group_matches(const struct crab_leaf *leaf, u32 group, u8 fp)
 {
-	const u8 *fps = &leaf->fps[base];
-	const u64 all = FP_ONES * fp;
+	const u64 *p = &leaf->fps[group * FP_BITS];
 
+	static_assert(FP_BITS == 8);
 	/* In pairs: a chain of eight would keep the record's load waiting */
-	return ~(((fp_others(fps, all) >> 7 | fp_others(fps + 8, all) >> 6) |
-		  (fp_others(fps + 16, all) >> 5 | fp_others(fps + 24, all) >> 4)) |
-		 ((fp_others(fps + 32, all) >> 3 | fp_others(fps + 40, all) >> 2) |
-		  (fp_others(fps + 48, all) >> 1 | fp_others(fps + 56, all))));
-}
-
-/* The slot of the lowest bit */
-static u32 match_slot(u32 base, u64 mask)
-{
-	u32 bit = __ffs64(mask);
-
-	return base + bit / 8 + bit % 8 * 8;
+	return ~(((plane_others(p, fp, 0) | plane_others(p, fp, 1)) |
+		  (plane_others(p, fp, 2) | plane_others(p, fp, 3))) |
+		 ((plane_others(p, fp, 4) | plane_others(p, fp, 5)) |
+		  (plane_others(p, fp, 6) | plane_others(p, fp, 7))));
 }
 
 /* The slots of the first group that @mask still has, then the other groups */
 static noinline int find_further(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				 u64 key, u64 mask)
 {
-	u32 base = 0, slot;
+	u32 group = 0, slot;
 
 	for (;;) {
 		for (; mask; mask &= mask - 1) {
-			slot = match_slot(base, mask);
+			slot = group * CRAB_SLOTTED_GROUP + __ffs64(mask);
 			if (crab_leaf_key(tree, leaf, slot) == key)
 				return slot;
 		}
-		base += CRAB_SLOTTED_GROUP;
-		if (base >= tree->slots)
+		if (++group * CRAB_SLOTTED_GROUP >= tree->slots)
 			return -1;
-		mask = leaf_matches(leaf, base, fingerprint(key));
+		mask = group_matches(leaf, group, fingerprint(key));
 	}
 }
 
@@ -105,11 +113,11 @@ static noinline int find_further(const struct crab_tree *tree, const struct crab
 static __always_inline int slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
 					const struct crab_dslot *slots, u64 key)
 {
-	u64 mask = leaf_matches(leaf, 0, fingerprint(key));
+	u64 mask = group_matches(leaf, 0, fingerprint(key));
 	u32 slot;
 
 	if (mask) {
-		slot = match_slot(0, mask);
+		slot = __ffs64(mask);
 		if (likely(crab_load(tree->base.media, &slots[slot].key) == key))
 			return slot;
 		mask &= mask - 1;
@@ -136,23 +144,24 @@ bool crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *l
 	return true;
 }
 
-/* A free slot, or one that does not exist; where nothing was deleted it is the next one */
+/* The first free slot, or one that does not exist */
 static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf)
 {
-	u32 slot = READ_ONCE(leaf->count);
+	u32 group, groups = DIV_ROUND_UP(tree->slots, CRAB_SLOTTED_GROUP);
+	u64 free;
 
-	if (slot >= tree->slots || !crab_slotted_is_live(leaf, slot))
-		return slot;
-	for (slot = 0; slot < tree->slots; slot++)
-		if (!crab_slotted_is_live(leaf, slot))
-			break;
-	return slot;
+	for (group = 0; group < groups; group++) {
+		free = ~crab_slotted_live(leaf, group);
+		if (free)
+			return min_t(u32, group * CRAB_SLOTTED_GROUP + __ffs64(free), tree->slots);
+	}
+	return tree->slots;
 }
 
 void crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
-	u64 mask = leaf_matches(leaf, 0, fingerprint(key));
-	u32 slot = mask ? match_slot(0, mask) : READ_ONCE(leaf->count);
+	u64 mask = group_matches(leaf, 0, fingerprint(key));
+	u32 slot = mask ? __ffs64(mask) : READ_ONCE(leaf->count);
 
 	if (slot < tree->slots)
 		prefetch(crab_leaf_slot(tree, leaf, slot));
@@ -171,9 +180,15 @@ int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *lea
 	return ~slot;
 }
 
-static void leaf_set(struct crab_leaf *leaf, u32 slot, u64 key)
+static __always_inline void leaf_set(struct crab_leaf *leaf, u32 slot, u64 key)
 {
-	WRITE_ONCE(leaf->fps[slot], fingerprint(key));
+	u64 *planes = group_planes(leaf, slot / CRAB_SLOTTED_GROUP);
+	u64 mask = 1ULL << slot % CRAB_SLOTTED_GROUP;
+	u8 fp = fingerprint(key);
+	u32 bit;
+
+	for (bit = 0; bit < FP_BITS; bit++)	/* it was free */
+		WRITE_ONCE(planes[bit], planes[bit] | (fp_spread(fp, bit) & mask));
 	WRITE_ONCE(leaf->count, leaf->count + 1);
 	WRITE_ONCE(leaf->ordered, 0);
 }
@@ -209,15 +224,25 @@ static void slot_free(struct crab_flow *flow, struct crab_dslot *d, u64 void_val
 	crab_store(flow, &d->value, void_value);
 }
 
+static __always_inline void leaf_clear(struct crab_leaf *leaf, u32 slot)
+{
+	u64 *planes = group_planes(leaf, slot / CRAB_SLOTTED_GROUP);
+	u64 mask = 1ULL << slot % CRAB_SLOTTED_GROUP;
+	u32 bit;
+
+	for (bit = 0; bit < FP_BITS; bit++)
+		WRITE_ONCE(planes[bit], planes[bit] & ~mask);
+	WRITE_ONCE(leaf->count, leaf->count - 1);
+	WRITE_ONCE(leaf->ordered, 0);
+}
+
 static __always_inline void slot_clear(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
 	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
 
 	slot_free(write->flow, d, leaf->void_value);
 	crab_clean(write->flow, d, sizeof(*d));
-	WRITE_ONCE(leaf->fps[slot], 0);
-	WRITE_ONCE(leaf->count, leaf->count - 1);
-	WRITE_ONCE(leaf->ordered, 0);
+	leaf_clear(leaf, slot);
 }
 
 void crab_slotted_clear(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
@@ -232,38 +257,80 @@ void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 s
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }
 
+/* A group's fingerprints, a byte a slot; or its planes, the low byte of each first */
+union group_fps {
+	u8 bytes[CRAB_SLOTTED_GROUP];
+	__le64 words[CRAB_SLOTTED_GROUP / 8];
+};
+
+/* Bit b of each of eight bytes into byte b, as a matrix is transposed */
+static __always_inline u64 fps_transpose(u64 x)
+{
+	u64 swap;
+
+	swap = (x ^ x >> 7) & 0x00aa00aa00aa00aaULL;
+	x ^= swap ^ swap << 7;
+	swap = (x ^ x >> 14) & 0x0000cccc0000ccccULL;
+	x ^= swap ^ swap << 14;
+	swap = (x ^ x >> 28) & 0x00000000f0f0f0f0ULL;
+	return x ^ swap ^ swap << 28;
+}
+
+/* Into a descriptor that nobody else sees yet */
+static void group_set(struct crab_leaf *leaf, u32 group, const union group_fps *fps)
+{
+	union group_fps planes;
+	u32 i, bit;
+	u64 bits;
+
+	for (i = 0; i < ARRAY_SIZE(fps->words); i++) {
+		bits = fps_transpose(le64_to_cpu(fps->words[i]));
+		for (bit = 0; bit < FP_BITS; bit++)
+			planes.bytes[bit * 8 + i] = bits >> 8 * bit;
+	}
+	for (bit = 0; bit < FP_BITS; bit++)
+		group_planes(leaf, group)[bit] = le64_to_cpu(planes.words[bit]);
+}
+
 /* Keys seen in one leaf: a filter so wide that few keys have to be compared */
-#define TWIN_BITS	2048
+#define TWIN_BITS	1024
 
 struct twin_filter {
 	u64 words[TWIN_BITS / 64];
 };
 
-/* Is @key already in a slot before this one? */
-static bool leaf_has_twin(const struct crab_tree *tree, const struct crab_leaf *leaf,
-			  struct twin_filter *seen, u64 key)
+/* Was there perhaps a twin of @key? */
+static __always_inline bool twin_seen(struct twin_filter *seen, u64 key)
 {
 	u32 at = (key * FP_FACTOR) >> 40 & (TWIN_BITS - 1);
-	u64 bit = 1ULL << (at % 64);
+	u64 bit = 1ULL << at % 64, word = seen->words[at / 64];
 
-	if (!(seen->words[at / 64] & bit)) {
-		seen->words[at / 64] |= bit;
-		return false;
-	}
-	return crab_slotted_find(tree, leaf, key) >= 0;
+	seen->words[at / 64] = word | bit;
+	return word & bit;
 }
 
-/* The loop that attach spends its time in: what does not change is in locals */
-void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
-		       struct crab_damage *damage)
+/* A slot that did not pass the first look; the fingerprints of all before it are there */
+static noinline void slotted_doubt(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
+				   struct crab_damage *damage)
 {
-	const u64 low = leaf->low, void_value = leaf->void_value;
-	const u64 span = leaf->high - low;
+	u64 key = crab_leaf_key(tree, leaf, slot);
+
+	if (key - leaf->low >= leaf->high - leaf->low)
+		crab_leaf_condemn(tree, leaf, damage, slot, "key outside the leaf's range");
+	else if (crab_slotted_find(tree, leaf, key) != (int)slot)
+		crab_leaf_condemn(tree, leaf, damage, slot, "key is there twice");
+}
+
+/* One group; the loop that attach spends its time in: what does not change is in locals */
+static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *leaf, u32 group,
+			       struct twin_filter *seen, struct crab_damage *damage)
+{
+	const u64 low = leaf->low, span = leaf->high - low, void_value = leaf->void_value;
+	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, group * CRAB_SLOTTED_GROUP);
+	const u32 slots = min(tree->slots - group * CRAB_SLOTTED_GROUP, CRAB_SLOTTED_GROUP);
 	const struct crab_media *media = tree->base.media;
-	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
-	const u32 slots = tree->slots;
-	struct twin_filter seen = { };
-	u64 key, value;
+	union group_fps fps = { };
+	u64 key, value, doubts = 0;
 	u32 slot, count = 0;
 
 	for (slot = 0; slot < slots; slot++, d++) {
@@ -273,14 +340,26 @@ void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 			leaf->torn += key != CRAB_KEY_EMPTY || value != void_value;
 			continue;
 		}
-		if (unlikely(key - low >= span))
-			crab_leaf_condemn(tree, leaf, damage, slot, "key outside the leaf's range");
-		else if (leaf_has_twin(tree, leaf, &seen, key))
-			crab_leaf_condemn(tree, leaf, damage, slot, "key is there twice");
-		leaf->fps[slot] = fingerprint(key);
+		if (unlikely(twin_seen(seen, key) || key - low >= span))
+			doubts |= 1ULL << slot;
+		fps.bytes[slot] = fingerprint(key);
 		count++;
 	}
-	leaf->count = count;
+	leaf->count += count;
+	group_set(leaf, group, &fps);
+	for (; doubts; doubts &= doubts - 1)
+		slotted_doubt(tree, leaf, group * CRAB_SLOTTED_GROUP + __ffs64(doubts), damage);
+}
+
+void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
+		       struct crab_damage *damage)
+{
+	u32 group, groups = DIV_ROUND_UP(tree->slots, CRAB_SLOTTED_GROUP);
+	struct twin_filter seen = { };
+
+	leaf->count = 0;
+	for (group = 0; group < groups; group++)
+		slotted_read_group(tree, leaf, group, &seen, damage);
 }
 
 void crab_slotted_repair(struct crab_write *write, struct crab_leaf *leaf)
@@ -335,6 +414,22 @@ static bool records_have_value(const struct crab_record *records, u32 count, u64
 	return false;
 }
 
+/* The first slots of a descriptor that nobody else sees yet */
+static void leaf_fill(struct crab_leaf *leaf, const struct crab_record *records, u32 count)
+{
+	union group_fps fps;
+	u32 slot, i, n;
+
+	for (slot = 0; slot < count; slot += CRAB_SLOTTED_GROUP) {
+		n = min(count - slot, CRAB_SLOTTED_GROUP);
+		memset(&fps, 0, sizeof(fps));
+		for (i = 0; i < n; i++)
+			fps.bytes[i] = fingerprint(records[slot + i].key);
+		group_set(leaf, slot / CRAB_SLOTTED_GROUP, &fps);
+	}
+	leaf->count = count;
+}
+
 void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare,
 			struct crab_head *head, const struct crab_record *records, u32 count,
 			struct crab_leaf *leaf)
@@ -351,11 +446,10 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	for (slot = 0; slot < count; slot++) {
 		crab_store(flow, &d->slots[slot].value, records[slot].value);
 		crab_store(flow, &d->slots[slot].key, records[slot].key);
-		WRITE_ONCE(leaf->fps[slot], fingerprint(records[slot].key));
 	}
-	leaf->count = count;
 	crab_slotted_landmarks(flow, d, count, prepared ? CRAB_SLOTTED_BESIDE : tree->slots,
 			       head->void_value);
 	crab_clean(flow, d, prepared ? offsetof(struct crab_dleaf, slots[count]) :
 				       tree->base.geo.leaf_bytes);
+	leaf_fill(leaf, records, count);
 }

@@ -43,7 +43,7 @@ size_t crab_order_bytes(const struct crab_tree *tree)
 
 static const u8 *order_of(const struct crab_tree *tree, const struct crab_leaf *leaf)
 {
-	return leaf->fps + crab_slotted_fps(tree);
+	return (const u8 *)leaf->fps + crab_slotted_fps(tree);
 }
 
 static __always_inline u32 order_at(const u8 *order, bool wide, u32 i)
@@ -70,13 +70,15 @@ static void order_set(const struct crab_tree *tree, struct crab_leaf *leaf, u32 
 static u32 order_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
 			 struct crab_record *items)
 {
-	u32 slot, count = 0;
+	u32 group, slot, count = 0;
+	u64 live;
 
-	for (slot = 0; slot < tree->slots; slot++) {
-		if (!crab_slotted_is_live(leaf, slot))
-			continue;
-		items[count].key = crab_leaf_key(tree, leaf, slot);
-		items[count++].value = slot;
+	for (group = 0; group * CRAB_SLOTTED_GROUP < tree->slots; group++) {
+		for (live = crab_slotted_live(leaf, group); live; live &= live - 1) {
+			slot = group * CRAB_SLOTTED_GROUP + __ffs64(live);
+			items[count].key = crab_leaf_key(tree, leaf, slot);
+			items[count++].value = slot;
+		}
 	}
 	return count;
 }
