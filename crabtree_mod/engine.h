@@ -188,16 +188,43 @@ struct crab_engine {
 /** crab_count() - one more of something, without a line that CPUs share */
 #define crab_count(engine, what, n)	this_cpu_add((engine)->counts->what, n)
 
-/** crab_count_flow() - what a write cost, all at once */
-static inline void crab_count_flow(struct crab_engine *engine, const struct crab_flow *flow)
+/** crab_count_flow_here() - crab_count_flow() into the counts of this CPU */
+static inline void crab_count_flow_here(struct crab_counts *here, struct crab_flow *flow)
 {
-	struct crab_counts *here = get_cpu_ptr(engine->counts);
-
 	WRITE_ONCE(here->lines, here->lines + flow->lines);
 	WRITE_ONCE(here->fences, here->fences + flow->fences);
 	WRITE_ONCE(here->orders, here->orders + flow->orders);
+	flow->lines = 0;
+	flow->fences = 0;
+	flow->orders = 0;
+}
+
+/** crab_count_flow() - take from a flow what a write cost */
+static inline void crab_count_flow(struct crab_engine *engine, struct crab_flow *flow)
+{
+	crab_count_flow_here(get_cpu_ptr(engine->counts), flow);
 	put_cpu_ptr(engine->counts);
 }
+
+/**
+ * crab_count_last() - one more of something, and crab_count_flow() with the fence that is to come
+ * @engine: the engine
+ * @what: of struct crab_counts
+ * @flow: of a write that has but this one fence yet to do
+ *
+ * While that fence waits the CPU begins with what follows, as far as it has room: what can
+ * be counted before it leaves room for the next write.
+ */
+#define crab_count_last(engine, what, flow)					\
+	do {									\
+		struct crab_counts *here_ = get_cpu_ptr((engine)->counts);	\
+										\
+		WRITE_ONCE(here_->what, here_->what + 1);			\
+		(flow)->fences++;						\
+		crab_count_flow_here(here_, flow);				\
+		(flow)->fences--;						\
+		put_cpu_ptr((engine)->counts);					\
+	} while (0)
 
 /** crab_count_prepare() - what a preparation cost */
 static inline void crab_count_prepare(struct crab_engine *engine, const struct crab_flow *flow)

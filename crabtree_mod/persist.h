@@ -79,9 +79,9 @@ struct crab_media {
 /**
  * struct crab_flow - a sequence of stores, cleans and fences by one thread
  * @media: where they go
- * @lines: lines cleaned so far
- * @fences: fences so far
- * @orders: stores kept in order within a line so far, see crab_order()
+ * @lines: lines cleaned so far, or since somebody took this number
+ * @fences: fences, in the same way
+ * @orders: stores kept in order within a line, see crab_order(), in the same way
  */
 struct crab_flow {
 	struct crab_media *media;
@@ -242,6 +242,24 @@ static __always_inline void crab_clean(struct crab_flow *flow, const void *p, u6
 		if (!flow->media->fence_only)
 			crab_arch_clean_line((void *)line);
 	}
+}
+
+/**
+ * crab_clean_word() - crab_clean() of the line that a word is in
+ * @flow: the caller's flow; counts the line
+ * @p: aligned to 8
+ *
+ * Context: any.
+ */
+static __always_inline void crab_clean_word(struct crab_flow *flow, const __le64 *p)
+{
+#ifdef CRABTREE_SHADOW
+	if (flow->media->shadow)
+		crab_shadow_clean(flow->media, p, sizeof(*p));
+#endif
+	flow->lines++;
+	if (!flow->media->fence_only)
+		crab_arch_clean_line((void *)p);
 }
 
 /**

@@ -151,12 +151,18 @@ static void store_kick(struct crab_store *store)
 		store->options.kick(store->options.kick_arg);
 }
 
-/* After a write or several; what took leaves from the pool had more than one fence */
-static void store_wrote(struct crab_store *store, const struct crab_flow *flow)
+/* After writes of which something is left to count, as it is when they took from the pool */
+static noinline void store_count(struct crab_store *store, struct crab_flow *flow)
 {
 	crab_count_flow(store->engine, flow);
-	if (unlikely(flow->fences > 1))
-		store_kick(store);
+	store_kick(store);
+}
+
+/* After a write or several */
+static void store_wrote(struct crab_store *store, struct crab_flow *flow)
+{
+	if (unlikely(flow->fences))
+		store_count(store, flow);
 }
 
 struct crab_store *crab_store_attach(struct crab_media *media,

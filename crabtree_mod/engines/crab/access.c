@@ -102,24 +102,20 @@ void crab_write_release(struct crab_write *write)
 	mutex_unlock(&write->tree->structure);
 }
 
-struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key, int *at)
+struct crab_leaf *crab_leaf_lock_again(struct crab_write *write, u64 key, int *at)
 {
-	const struct crab_tree *tree = write->tree;
 	struct crab_leaf *leaf;
-	unsigned int seq;
 	u32 tries;
 
 	for (tries = 0; ; tries++) {
 		if (tries == ACCESS_TRIES)
 			crab_write_insist(write);
 		crab_rcu_enter();
-		leaf = crab_index_find(&tree->index, key);
+		leaf = crab_index_find(&write->tree->index, key);
 		if (!leaf || leaf->bad) {
 			crab_rcu_leave();
 			return ERR_PTR(-EUCLEAN);
 		}
-		seq = raw_seqcount_begin(&leaf->seq);
-		*at = crab_leaf_place(write, leaf, key);
 		crab_leaf_take(leaf);
 		if (crab_leaf_holds(leaf, key))
 			break;
@@ -127,15 +123,8 @@ struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key, int *at)
 		if (write->structure)	/* nothing moves: no leaf has it */
 			return ERR_PTR(-EUCLEAN);
 	}
-	if (read_seqcount_retry(&leaf->seq, seq))
-		*at = crab_leaf_place(write, leaf, key);
+	*at = crab_leaf_place(write, leaf, key);
 	return leaf;
-}
-
-void crab_leaf_unlock(struct crab_leaf *leaf)
-{
-	crab_leaf_give(leaf);
-	crab_rcu_leave();
 }
 
 void crab_leaf_lock_pair(struct crab_write *write, struct crab_leaf *left,

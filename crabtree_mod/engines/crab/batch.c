@@ -165,13 +165,14 @@ static int batch_search(struct batch *b, struct crab_leaf *leaf, struct crab_bat
 static int batch_update(struct batch *b, struct crab_leaf *leaf, u32 slot,
 			struct crab_batch_op *op)
 {
-	op->old.value = crab_leaf_value(b->write.tree, leaf, slot);
+	struct crab_dslot *d = crab_leaf_slot(b->write.tree, leaf, slot);
+
+	op->old.value = crab_load(b->write.tree->base.media, &d->value);
 	if (op->mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
 	if (op->value == leaf->void_value)
 		return -EAGAIN;
-	crab_leaf_set_value(&b->write, leaf, slot, op->value);
-	crab_count(&b->write.tree->base, updates, 1);
+	crab_slot_set_value(&b->write, d, op->value);
 	b->stored = true;
 	return 0;
 }
@@ -192,7 +193,6 @@ static int batch_insert(struct batch *b, u32 which, int at, struct crab_batch_op
 		memset(b->lost, 0, sizeof(b->lost));
 	}
 	crab_slotted_set(&b->write, leaf, ~at, op->key, op->value);
-	crab_count(&b->write.tree->base, inserts, 1);
 	b->stored = true;
 	return 0;
 }
@@ -208,7 +208,6 @@ static int batch_delete(struct batch *b, u32 which, int at, struct crab_batch_op
 	if (leaf->count == 1 && leaf->low)
 		return -EAGAIN;
 	crab_slotted_clear(&b->write, leaf, at);
-	crab_count(&b->write.tree->base, deletes, 1);
 	b->lost[which] = true;
 	b->stored = true;
 	return 0;

@@ -351,17 +351,12 @@ static inline void crab_write_end(struct crab_write *write)
 		crab_write_release(write);
 }
 
-/**
- * crab_leaf_lock() - lock the leaf whose range holds a key
- * @write: the write
- * @key: any
- * @at: out: crab_leaf_place() of it, found before the lock is taken where nobody interferes:
- *	while the fence of the write before completes
- * Context: may sleep; what follows must not, until crab_leaf_unlock().
- * Return: the leaf, or ERR_PTR(-EUCLEAN) where it is quarantined.
- */
-struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key, int *at);
-void crab_leaf_unlock(struct crab_leaf *leaf);
+/** crab_leaf_unlock() - of crab_leaf_lock() */
+static inline void crab_leaf_unlock(struct crab_leaf *leaf)
+{
+	crab_leaf_give(leaf);
+	crab_rcu_leave();
+}
 
 /** crab_leaf_lock_pair() - two neighbours, while the write holds the structure */
 void crab_leaf_lock_pair(struct crab_write *write, struct crab_leaf *left,
@@ -454,11 +449,11 @@ static inline u64 crab_leaf_value(const struct crab_tree *tree, const struct cra
 struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				    u32 slot);
 
-/** crab_leaf_set_value() - crab_leaf_update(); the caller fences */
-void crab_leaf_set_value(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value);
+/** crab_slot_set_value() - crab_slot_update(); the caller fences */
+void crab_slot_set_value(struct crab_write *write, struct crab_dslot *d, u64 value);
 
-/** crab_leaf_update() - a value in place (P6); in a slotted leaf not its void */
-void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value);
+/** crab_slot_update() - a value in place (P6); in a slotted leaf not its void */
+void crab_slot_update(struct crab_write *write, struct crab_dslot *d, u64 value);
 
 /** crab_leaf_collect() - all records, of a sorted leaf in order; returns how many */
 u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
@@ -739,6 +734,38 @@ static inline int crab_leaf_place(const struct crab_write *write, const struct c
 
 	return tree->sorted ? (int)crab_sorted_place_moving(tree, leaf, key, write->removes) :
 			      crab_slotted_place(tree, leaf, key);
+}
+
+/** crab_leaf_lock_again() - crab_leaf_lock(), after something came between */
+struct crab_leaf *crab_leaf_lock_again(struct crab_write *write, u64 key, int *at);
+
+/**
+ * crab_leaf_lock() - lock the leaf whose range holds a key
+ * @write: the write
+ * @key: any
+ * @at: out: crab_leaf_place() of it, found before the lock is taken where nobody interferes:
+ *	while the fence of the write before completes
+ * Context: may sleep; what follows must not, until crab_leaf_unlock().
+ * Return: the leaf, or ERR_PTR(-EUCLEAN) where it is quarantined.
+ */
+static __always_inline struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key, int *at)
+{
+	struct crab_leaf *leaf;
+	unsigned int seq;
+
+	crab_rcu_enter();
+	leaf = crab_index_find(&write->tree->index, key);
+	if (unlikely(!leaf || leaf->bad)) {
+		crab_rcu_leave();
+		return ERR_PTR(-EUCLEAN);
+	}
+	seq = raw_seqcount_begin(&leaf->seq);
+	*at = crab_leaf_place(write, leaf, key);
+	crab_leaf_take(leaf);
+	if (likely(crab_leaf_holds(leaf, key) && !read_seqcount_retry(&leaf->seq, seq)))
+		return leaf;
+	crab_leaf_unlock(leaf);
+	return crab_leaf_lock_again(write, key, at);
 }
 
 /* smo.c: structure changes; the write holds crab_tree.structure */

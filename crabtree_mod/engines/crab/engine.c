@@ -242,14 +242,13 @@ static int slotted_add(struct crab_write *write, struct crab_leaf *leaf, u32 slo
 			crab_count(&write->tree->base, inserts, 1);
 		return err;
 	}
-	crab_count(&write->tree->base, inserts, 1);
 	crab_leaf_begin(leaf);
 	crab_slotted_insert(write, leaf, slot, key, value);
 	crab_leaf_end(leaf);
 	return 0;
 }
 
-static int slotted_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
+static int slotted_update(struct crab_write *write, struct crab_leaf *leaf, struct crab_dslot *d,
 			  u64 key, u64 value)
 {
 	int err;
@@ -260,9 +259,8 @@ static int slotted_update(struct crab_write *write, struct crab_leaf *leaf, u32 
 			crab_count(&write->tree->base, updates, 1);
 		return err;
 	}
-	crab_count(&write->tree->base, updates, 1);
 	crab_leaf_begin(leaf);
-	crab_leaf_update(write, leaf, slot, value);
+	crab_slot_update(write, d, value);
 	crab_leaf_end(leaf);
 	return 0;
 }
@@ -271,14 +269,17 @@ static int slotted_update(struct crab_write *write, struct crab_leaf *leaf, u32 
 static int slotted_put(struct crab_write *write, struct crab_leaf *leaf, int at, u64 key,
 		       u64 value, enum crab_insert_mode mode, struct crab_old *old)
 {
+	struct crab_dslot *d;
+
 	old->existed = at >= 0;
 	if (at < 0)
 		return mode == CRAB_INSERT_REPLACE ? -ENOENT :
 						     slotted_add(write, leaf, ~at, key, value);
-	old->value = crab_leaf_value(write->tree, leaf, at);
+	d = crab_leaf_slot(write->tree, leaf, at);
+	old->value = crab_load(write->tree->base.media, &d->value);
 	if (mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
-	return slotted_update(write, leaf, at, key, value);
+	return slotted_update(write, leaf, d, key, value);
 }
 
 static int insert_once(struct crab_write *write, u64 key, u64 value,
@@ -349,7 +350,6 @@ static __always_inline int leaf_remove_one(struct crab_write *write, struct crab
 			crab_count(&write->tree->base, deletes, 1);
 		return err;
 	}
-	crab_count(&write->tree->base, deletes, 1);
 	crab_leaf_begin(leaf);
 	crab_slotted_remove(write, leaf, slot);
 	crab_leaf_end(leaf);

@@ -57,17 +57,22 @@ struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct c
 	return record;
 }
 
-void crab_leaf_set_value(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value)
+static __always_inline void slot_set_value(struct crab_write *write, struct crab_dslot *d, u64 value)
 {
-	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
-
 	crab_store(write->flow, &d->value, value);
-	crab_clean(write->flow, &d->value, sizeof(d->value));
+	crab_clean_word(write->flow, &d->value);
 }
 
-void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value)
+void crab_slot_set_value(struct crab_write *write, struct crab_dslot *d, u64 value)
 {
-	crab_leaf_set_value(write, leaf, slot, value);
+	slot_set_value(write, d, value);
+	crab_count(&write->tree->base, updates, 1);
+}
+
+void crab_slot_update(struct crab_write *write, struct crab_dslot *d, u64 value)
+{
+	slot_set_value(write, d, value);
+	crab_count_last(&write->tree->base, updates, write->flow);
 	/* P6: the new value is durable; before it, either value may be found */
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }

@@ -185,10 +185,16 @@ static __always_inline void leaf_set(struct crab_leaf *leaf, u32 slot, u64 key)
 	u64 *planes = group_planes(leaf, slot / CRAB_SLOTTED_GROUP);
 	u64 mask = 1ULL << slot % CRAB_SLOTTED_GROUP;
 	u8 fp = fingerprint(key);
-	u32 bit;
 
-	for (bit = 0; bit < FP_BITS; bit++)	/* it was free */
-		WRITE_ONCE(planes[bit], planes[bit] | (fp_spread(fp, bit) & mask));
+	/* It was free. Who reads beside it finds that the leaf's count is another */
+	planes[0] |= fp_spread(fp, 0) & mask;
+	planes[1] |= fp_spread(fp, 1) & mask;
+	planes[2] |= fp_spread(fp, 2) & mask;
+	planes[3] |= fp_spread(fp, 3) & mask;
+	planes[4] |= fp_spread(fp, 4) & mask;
+	planes[5] |= fp_spread(fp, 5) & mask;
+	planes[6] |= fp_spread(fp, 6) & mask;
+	planes[7] |= fp_spread(fp, 7) & mask;
 	WRITE_ONCE(leaf->count, leaf->count + 1);
 	WRITE_ONCE(leaf->ordered, 0);
 }
@@ -200,7 +206,7 @@ static __always_inline void slot_set(struct crab_write *write, struct crab_leaf 
 
 	crab_store(write->flow, &d->value, value);
 	crab_store(write->flow, &d->key, key);
-	crab_clean(write->flow, d, sizeof(*d));
+	crab_clean_word(write->flow, &d->key);
 	leaf_set(leaf, slot, key);
 }
 
@@ -208,12 +214,14 @@ void crab_slotted_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot
 		      u64 value)
 {
 	slot_set(write, leaf, slot, key, value);
+	crab_count(&write->tree->base, inserts, 1);
 }
 
 void crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
 			 u64 value)
 {
 	slot_set(write, leaf, slot, key, value);
+	crab_count_last(&write->tree->base, inserts, write->flow);
 	/* P6: the record is durable; any part of it alone reads as a free slot */
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }
@@ -227,11 +235,16 @@ static void slot_free(struct crab_flow *flow, struct crab_dslot *d, u64 void_val
 static __always_inline void leaf_clear(struct crab_leaf *leaf, u32 slot)
 {
 	u64 *planes = group_planes(leaf, slot / CRAB_SLOTTED_GROUP);
-	u64 mask = 1ULL << slot % CRAB_SLOTTED_GROUP;
-	u32 bit;
+	u64 others = ~(1ULL << slot % CRAB_SLOTTED_GROUP);
 
-	for (bit = 0; bit < FP_BITS; bit++)
-		WRITE_ONCE(planes[bit], planes[bit] & ~mask);
+	planes[0] &= others;
+	planes[1] &= others;
+	planes[2] &= others;
+	planes[3] &= others;
+	planes[4] &= others;
+	planes[5] &= others;
+	planes[6] &= others;
+	planes[7] &= others;
 	WRITE_ONCE(leaf->count, leaf->count - 1);
 	WRITE_ONCE(leaf->ordered, 0);
 }
@@ -241,18 +254,20 @@ static __always_inline void slot_clear(struct crab_write *write, struct crab_lea
 	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
 
 	slot_free(write->flow, d, leaf->void_value);
-	crab_clean(write->flow, d, sizeof(*d));
+	crab_clean_word(write->flow, &d->key);
 	leaf_clear(leaf, slot);
 }
 
 void crab_slotted_clear(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
 	slot_clear(write, leaf, slot);
+	crab_count(&write->tree->base, deletes, 1);
 }
 
 void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
 	slot_clear(write, leaf, slot);
+	crab_count_last(&write->tree->base, deletes, write->flow);
 	/* P6: the slot is free, and only now may be used again */
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }

@@ -128,14 +128,15 @@ static int split(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 
 static int replace_at(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 value,
 		      enum crab_insert_mode mode, struct crab_old *old)
 {
+	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
+
 	old->existed = true;
-	old->value = crab_leaf_record(write->tree, leaf, slot).value;
+	old->value = crab_load(write->tree->base.media, &d->value);
 	if (mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
 	crab_leaf_begin(leaf);
-	crab_leaf_update(write, leaf, slot, value);
+	crab_slot_update(write, d, value);
 	crab_leaf_end(leaf);
-	crab_count(&write->tree->base, updates, 1);
 	return 0;
 }
 

@@ -38,11 +38,14 @@ SPLIT_LEAVES_BEHIND = """
     tree->splits++;
     crab_leaf_for_each(tree, leaf, slot) {
         if (crab_leaf_key(tree, leaf, slot) >= moved->key) {
-            leaf->fps[slot] = 0;
+            for (u32 b = 0; b < 8; b++) leaf->fps[slot / 64 * 8 + b] &= ~(1ULL << slot % 64);
             leaf->count--;
         }
     }
-    if (key < moved->key) crab_slotted_insert(write, leaf, ~crab_slotted_place(tree, leaf, key), key, value);
+    if (key < moved->key) {
+        crab_slotted_insert(write, leaf, ~crab_slotted_place(tree, leaf, key), key, value);
+        crab_count(&tree->base, inserts, -1);
+    }
     return 0
 """
 
@@ -69,9 +72,8 @@ DESIGNS = [
              "(r.key == CRAB_KEY_EMPTY && r.value == leaf->void_value)", "true"),
     ]),
     Design("update: a delete and an insert into the same slot, in one fence epoch", [
-        Edit(ENGINE, "crab_leaf_update(write, leaf, slot, value);",
-             """struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
-             crab_store(write->flow, &d->key, CRAB_KEY_EMPTY);
+        Edit(ENGINE, "crab_slot_update(write, d, value);",
+             """crab_store(write->flow, &d->key, CRAB_KEY_EMPTY);
              crab_store(write->flow, &d->value, leaf->void_value);
              crab_store(write->flow, &d->value, value);
              crab_store(write->flow, &d->key, key);

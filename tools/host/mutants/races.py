@@ -7,9 +7,9 @@ which knows what the order of accesses would be on other machines.
 
 from designs import Design, Edit
 
-ACCESS = "engines/crab/access.c"
 BATCH = "engines/crab/batch.c"
 CHECK = "engines/crab/check.c"
+CRAB = "engines/crab/crab.h"
 ENGINE = "engines/crab/engine.c"
 ORDER = "engines/crab/order.c"
 SMO = "engines/crab/smo.c"
@@ -37,8 +37,8 @@ RACES = [
              f"crab_slotted_set(write, leaf, slot, key, value); {SHOW}"),
     ]),
     Design("update: readers see the value before it is durable", [
-        Edit(ENGINE, "crab_leaf_update(write, leaf, slot, value);",
-             f"crab_leaf_set_value(write, leaf, slot, value); {SHOW}"),
+        Edit(ENGINE, "crab_slot_update(write, d, value);",
+             f"crab_slot_set_value(write, d, value); {SHOW}"),
     ]),
     Design("delete: readers miss the record before that is durable", [
         Edit(ENGINE, "crab_slotted_remove(write, leaf, slot);",
@@ -58,11 +58,12 @@ RACES = [
              smo_link(write, pred, smo_first_word(tree, smo))"""),
     ]),
     Design("writer: does not look again whether the locked leaf is the right one", [
-        Edit(ACCESS, "if (crab_leaf_holds(leaf, key))\n\t\t\tbreak;", "break"),
+        Edit(CRAB, "likely(crab_leaf_holds(leaf, key) && !read_seqcount_retry(&leaf->seq, seq))",
+             "likely(!read_seqcount_retry(&leaf->seq, seq))"),
     ]),
     Design("writer: believes the place that it looked up before it had the lock", [
-        Edit(ACCESS, "if (read_seqcount_retry(&leaf->seq, seq))\n"
-             "\t\t*at = crab_leaf_place(write, leaf, key);", "(void)seq"),
+        Edit(CRAB, "likely(crab_leaf_holds(leaf, key) && !read_seqcount_retry(&leaf->seq, seq))",
+             "likely(crab_leaf_holds(leaf, key) && (seq || true))"),
     ]),
     Design("split: the old leaf is not marked as dead", [
         Edit(SMO, "crab_leaf_kill(leaf);", "(void)leaf"),
@@ -78,6 +79,10 @@ RACES = [
     ]),
     Design("index: a node is freed while readers are in it", [
         Edit(INDEX, "kfree_rcu(node, rcu);", "kfree(node)"),
+    ]),
+    Design("index: a key is stored before its child", [
+        Edit(INDEX, "smp_store_release(&node->children[pos], child);",
+             "smp_store_release(&node->keys[pos], key); smp_store_release(&node->children[pos], child)"),
     ]),
     Design("batch: a search takes what it read though the leaf changed meanwhile", [
         Edit(BATCH, "read_seqcount_retry(&leaf->seq, seq) ? -EAGAIN : err", "err"),
