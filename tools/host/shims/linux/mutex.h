@@ -4,6 +4,7 @@
 
 /* With one thread a flag, for which waiting is a deadlock */
 #include <pthread.h>
+#include <asm/processor.h>
 #include <linux/lockdep.h>
 #include <linux/types.h>
 
@@ -27,18 +28,26 @@ static inline void mutex_init(struct mutex *mutex)
 	*mutex = (struct mutex) { .lock = PTHREAD_MUTEX_INITIALIZER };
 }
 
-static inline void mutex_lock(struct mutex *mutex)
-{
-	pthread_mutex_lock(&mutex->lock);
-	WRITE_ONCE(mutex->held, 1);
-}
-
 static inline bool mutex_trylock(struct mutex *mutex)
 {
 	if (pthread_mutex_trylock(&mutex->lock))
 		return false;
 	WRITE_ONCE(mutex->held, 1);
 	return true;
+}
+
+/* Like a kernel's: it spins as long as the owner may be about to let go, and sleeps then */
+static inline void mutex_lock(struct mutex *mutex)
+{
+	u32 spins;
+
+	for (spins = 0; spins < 1000; spins++) {
+		if (mutex_trylock(mutex))
+			return;
+		cpu_relax();
+	}
+	pthread_mutex_lock(&mutex->lock);
+	WRITE_ONCE(mutex->held, 1);
 }
 
 static inline void mutex_unlock(struct mutex *mutex)
