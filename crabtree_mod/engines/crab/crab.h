@@ -472,14 +472,23 @@ u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf
 int crab_leaf_scan(struct crab_reader *reader, u64 start, u64 end,
 		   struct crab_record *records, u32 cap, struct crab_record *room);
 
+#define CRAB_SEEN_BITS		13
+
+/* Hashes seen in a slotted leaf: so wide that few keys collide, cleared once in 255 leaves */
+struct crab_seen {
+	u8 leaf;	/* the number of the one at hand; 0 before the first one */
+	u8 marks[1U << CRAB_SEEN_BITS];	/* the last leaf that had a key with such a hash */
+};
+
 /**
  * crab_leaf_read() - attach: classify every slot of a leaf
  * @tree: the tree; not changed, several leaves may be read at a time
  * @leaf: the leaf; its neighbours' @low is settled
+ * @seen: of this caller alone, as it was left after the leaf before
  * @damage: where to note what is broken
  */
 void crab_leaf_read(const struct crab_tree *tree, struct crab_leaf *leaf,
-		    struct crab_damage *damage);
+		    struct crab_seen *seen, struct crab_damage *damage);
 
 /** crab_leaf_condemn() - note damage in a slot and quarantine the leaf */
 void crab_leaf_condemn(const struct crab_tree *tree, struct crab_leaf *leaf,
@@ -510,7 +519,7 @@ int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf
 bool crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 			 u64 *value);
 void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
-		       struct crab_damage *damage);
+		       struct crab_seen *seen, struct crab_damage *damage);
 
 /** crab_slotted_repair() - complete half-set landmarks, durable with P3 */
 void crab_slotted_repair(struct crab_write *write, struct crab_leaf *leaf);
@@ -555,6 +564,7 @@ static __always_inline u64 crab_slotted_live(const struct crab_leaf *leaf, u32 g
 {
 	const u64 *p = &leaf->fps[group * CRAB_SLOTTED_PLANES];
 
+	/* Who reads beside a writer asks the seqcount what that was worth */
 	return data_race(p[0] | p[1] | p[2] | p[3] | p[4] | p[5] | p[6] | p[7]);
 }
 

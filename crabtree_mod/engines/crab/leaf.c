@@ -107,12 +107,12 @@ void crab_leaf_condemn(const struct crab_tree *tree, struct crab_leaf *leaf,
 }
 
 void crab_leaf_read(const struct crab_tree *tree, struct crab_leaf *leaf,
-		    struct crab_damage *damage)
+		    struct crab_seen *seen, struct crab_damage *damage)
 {
 	if (tree->sorted)
 		crab_sorted_read(tree, leaf, damage);
 	else
-		crab_slotted_read(tree, leaf, damage);
+		crab_slotted_read(tree, leaf, seen, damage);
 }
 
 void crab_leaf_fresh(struct crab_write *write, const struct crab_spare *spare,

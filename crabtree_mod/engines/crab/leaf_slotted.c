@@ -36,11 +36,16 @@
 #define FP_BITS		CRAB_SLOTTED_PLANES
 
 /* Never 0, which is a free slot's */
-static __always_inline u8 fingerprint(u64 key)
+static __always_inline u8 hash_fp(u64 hash)
 {
-	u8 fp = (key * FP_FACTOR) >> 56;
+	u8 fp = hash >> 56;
 
 	return fp + !fp;
+}
+
+static __always_inline u8 fingerprint(u64 key)
+{
+	return hash_fp(key * FP_FACTOR);
 }
 
 /* The fingerprints of a group: word b has bit b of each */
@@ -71,6 +76,7 @@ static __always_inline u64 fp_spread(u8 fp, u32 bit)
 /* A bit for each slot whose fingerprint has another bit here; what tears does not count */
 static __always_inline u64 plane_others(const u64 *planes, u8 fp, u32 bit)
 {
+	/* Who reads beside a writer asks the seqcount what that was worth */
 	return data_race(planes[bit]) ^ fp_spread(fp, bit);
 }
 
@@ -272,56 +278,66 @@ void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 s
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }
 
-/* A group's fingerprints, a byte a slot; or its planes, the low byte of each first */
+/*
+ * A group's fingerprints, a byte a slot: word w has every eighth slot's from slot w on, its
+ * low byte the first one's. So a bit's place in its byte, and its word, change places when
+ * words and planes do.
+ */
 union group_fps {
 	u8 bytes[CRAB_SLOTTED_GROUP];
-	__le64 words[CRAB_SLOTTED_GROUP / 8];
+	__le64 words[FP_BITS];
 };
 
-/* Bit b of each of eight bytes into byte b, as a matrix is transposed */
-static __always_inline u64 fps_transpose(u64 x)
+static __always_inline u8 *fps_at(union group_fps *fps, u32 slot)
 {
-	u64 swap;
-
-	swap = (x ^ x >> 7) & 0x00aa00aa00aa00aaULL;
-	x ^= swap ^ swap << 7;
-	swap = (x ^ x >> 14) & 0x0000cccc0000ccccULL;
-	x ^= swap ^ swap << 14;
-	swap = (x ^ x >> 28) & 0x00000000f0f0f0f0ULL;
-	return x ^ swap ^ swap << 28;
+	return &fps->bytes[slot % 8 * 8 + slot / 8];
 }
 
-/* Into a descriptor that nobody else sees yet */
+/* The bits of @low that are @mask's, @by places up, for those of @high that are @mask's */
+static __always_inline void bits_swap(u64 *low, u64 *high, u32 by, u64 mask)
+{
+	u64 swap = (*low >> by ^ *high) & mask;
+
+	*high ^= swap;
+	*low ^= swap << by;
+}
+
+/* Of the words that stand at @at, each with the one @by behind it */
+static __always_inline void words_swap(u64 *w, const u8 at[4], u32 by, u64 mask)
+{
+	bits_swap(&w[at[0]], &w[at[0] + by], by, mask);
+	bits_swap(&w[at[1]], &w[at[1] + by], by, mask);
+	bits_swap(&w[at[2]], &w[at[2] + by], by, mask);
+	bits_swap(&w[at[3]], &w[at[3] + by], by, mask);
+}
+
+/*
+ * Into a descriptor that nobody else sees yet: bit b of word w becomes bit w of plane b.
+ * Without a loop the words stay in registers.
+ */
 static void group_set(struct crab_leaf *leaf, u32 group, const union group_fps *fps)
 {
-	union group_fps planes;
-	u32 i, bit;
-	u64 bits;
+	u64 *planes = group_planes(leaf, group), w[FP_BITS];
+	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(fps->words); i++) {
-		bits = fps_transpose(le64_to_cpu(fps->words[i]));
-		for (bit = 0; bit < FP_BITS; bit++)
-			planes.bytes[bit * 8 + i] = bits >> 8 * bit;
-	}
-	for (bit = 0; bit < FP_BITS; bit++)
-		group_planes(leaf, group)[bit] = le64_to_cpu(planes.words[bit]);
+	static_assert(FP_BITS == 8);
+	for (i = 0; i < FP_BITS; i++)
+		w[i] = le64_to_cpu(fps->words[i]);
+	words_swap(w, (const u8[]) { 0, 2, 4, 6 }, 1, 0x5555555555555555ULL);
+	words_swap(w, (const u8[]) { 0, 1, 4, 5 }, 2, 0x3333333333333333ULL);
+	words_swap(w, (const u8[]) { 0, 1, 2, 3 }, 4, 0x0f0f0f0f0f0f0f0fULL);
+	for (i = 0; i < FP_BITS; i++)
+		planes[i] = w[i];
 }
 
-/* Keys seen in one leaf: a filter so wide that few keys have to be compared */
-#define TWIN_BITS	1024
-
-struct twin_filter {
-	u64 words[TWIN_BITS / 64];
-};
-
-/* Was there perhaps a twin of @key? */
-static __always_inline bool twin_seen(struct twin_filter *seen, u64 key)
+/* Was there a key in this leaf whose hash begins as this one? */
+static __always_inline bool twin_seen(struct crab_seen *seen, u8 leaf, u64 hash)
 {
-	u32 at = (key * FP_FACTOR) >> 40 & (TWIN_BITS - 1);
-	u64 bit = 1ULL << at % 64, word = seen->words[at / 64];
+	u8 *mark = &seen->marks[hash >> (64 - CRAB_SEEN_BITS)];
+	bool was = *mark == leaf;
 
-	seen->words[at / 64] = word | bit;
-	return word & bit;
+	*mark = leaf;
+	return was;
 }
 
 /* A slot that did not pass the first look; the fingerprints of all before it are there */
@@ -338,43 +354,58 @@ static noinline void slotted_doubt(const struct crab_tree *tree, struct crab_lea
 
 /* One group; the loop that attach spends its time in: what does not change is in locals */
 static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *leaf, u32 group,
-			       struct twin_filter *seen, struct crab_damage *damage)
+			       struct crab_seen *seen, struct crab_damage *damage)
 {
 	const u64 low = leaf->low, span = leaf->high - low, void_value = leaf->void_value;
 	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, group * CRAB_SLOTTED_GROUP);
 	const u32 slots = min(tree->slots - group * CRAB_SLOTTED_GROUP, CRAB_SLOTTED_GROUP);
 	const struct crab_media *media = tree->base.media;
+	const u8 nth = seen->leaf;
 	union group_fps fps = { };
-	u64 key, value, doubts = 0;
-	u32 slot, count = 0;
+	u64 key, value, hash, doubts = 0;
+	u32 slot;
 
 	for (slot = 0; slot < slots; slot++, d++) {
 		key = crab_load(media, &d->key);
 		value = crab_load(media, &d->value);
-		if (unlikely(key == CRAB_KEY_EMPTY || value == void_value)) {
-			leaf->torn += key != CRAB_KEY_EMPTY || value != void_value;
+		if (key == CRAB_KEY_EMPTY) {
+			if (unlikely(value != void_value))
+				leaf->torn++;
 			continue;
 		}
-		if (unlikely(twin_seen(seen, key) || key - low >= span))
+		if (unlikely(value == void_value)) {
+			leaf->torn++;
+			continue;
+		}
+		hash = key * FP_FACTOR;
+		*fps_at(&fps, slot) = hash_fp(hash);
+		if (unlikely(twin_seen(seen, nth, hash) || key - low >= span))
 			doubts |= 1ULL << slot;
-		fps.bytes[slot] = fingerprint(key);
-		count++;
 	}
-	leaf->count += count;
 	group_set(leaf, group, &fps);
+	leaf->count += hweight64(crab_slotted_live(leaf, group));
 	for (; doubts; doubts &= doubts - 1)
 		slotted_doubt(tree, leaf, group * CRAB_SLOTTED_GROUP + __ffs64(doubts), damage);
 }
 
+/* Marks of other leaves are none of this one's, until there are no more numbers */
+static void seen_begin(struct crab_seen *seen)
+{
+	if (++seen->leaf)
+		return;
+	memset(seen->marks, 0, sizeof(seen->marks));
+	seen->leaf = 1;
+}
+
 void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
-		       struct crab_damage *damage)
+		       struct crab_seen *seen, struct crab_damage *damage)
 {
 	u32 group, groups = DIV_ROUND_UP(tree->slots, CRAB_SLOTTED_GROUP);
-	struct twin_filter seen = { };
 
+	seen_begin(seen);
 	leaf->count = 0;
 	for (group = 0; group < groups; group++)
-		slotted_read_group(tree, leaf, group, &seen, damage);
+		slotted_read_group(tree, leaf, group, seen, damage);
 }
 
 void crab_slotted_repair(struct crab_write *write, struct crab_leaf *leaf)
@@ -439,7 +470,7 @@ static void leaf_fill(struct crab_leaf *leaf, const struct crab_record *records,
 		n = min(count - slot, CRAB_SLOTTED_GROUP);
 		memset(&fps, 0, sizeof(fps));
 		for (i = 0; i < n; i++)
-			fps.bytes[i] = fingerprint(records[slot + i].key);
+			*fps_at(&fps, i) = fingerprint(records[slot + i].key);
 		group_set(leaf, slot / CRAB_SLOTTED_GROUP, &fps);
 	}
 	leaf->count = count;

@@ -52,7 +52,7 @@
 
 #include "recover.h"
 
-#define AHEAD		8	/* leaves whose descriptors are fetched before their turn */
+#define AHEAD		16	/* leaves whose descriptors are fetched before their turn */
 #define SHARE_LEAVES	8192	/* worth a CPU of its own */
 #define SHARE_PARTS	16	/* for each CPU: what is free and what is not lies in lumps */
 
@@ -190,10 +190,10 @@ static void recover_ranges(struct crab_tree *tree)
 	}
 }
 
-static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n)
+static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n, struct crab_seen *seen)
 {
 	struct crab_tree *tree = part->r->tree;
-	struct crab_leaf *leaf = crab_leaf_alloc(tree, GFP_KERNEL);
+	struct crab_leaf *leaf = seen ? crab_leaf_alloc(tree, GFP_KERNEL) : NULL;
 
 	if (!leaf) {
 		part->err = -ENOMEM;
@@ -203,7 +203,7 @@ static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n)
 	leaf->low = part->r->at[n].low;
 	leaf->high = part->r->at[n].high;
 	leaf->void_value = crab_load(tree->base.media, &crab_leaf_media(tree, n)->head.void_value);
-	crab_leaf_read(tree, leaf, &part->damage);
+	crab_leaf_read(tree, leaf, seen, &part->damage);
 	part->records += leaf->count;
 	part->torn += leaf->torn;
 	return leaf;
@@ -212,15 +212,17 @@ static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n)
 /* Pass 3 */
 static void recover_slots(struct recover_part *part)
 {
+	struct crab_seen *seen = kvzalloc(sizeof(*seen), GFP_KERNEL);
 	u64 n, place;
 
 	for (n = part->from; n < part->to; n++) {
 		place = recover_place(part->r, n);
 		if (place != CRAB_LEAF_NOWHERE)
-			part->r->nth[place].leaf = recover_leaf(part, n);
+			part->r->nth[place].leaf = recover_leaf(part, n, seen);
 		if (!(n & RECOVER_BREATHE))
 			cond_resched();
 	}
+	kvfree(seen);
 }
 
 static struct crab_leaf *recover_gap_leaf(const struct crab_tree *tree)

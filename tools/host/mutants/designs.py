@@ -64,8 +64,8 @@ DESIGNS = [
 	smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;""", SPLIT_LEAVES_BEHIND),
-        Edit(SLOTTED, "key == CRAB_KEY_EMPTY || value == void_value",
-             "key == CRAB_KEY_EMPTY || value == void_value || key - low >= span"),
+        Edit(SLOTTED, "unlikely(value == void_value)",
+             "unlikely(value == void_value || key - low >= span)"),
         Edit("engines/crab/check.c", "r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value",
              "crab_slotted_is_live(leaf, slot)"),
         Edit("engines/crab/check.c",
