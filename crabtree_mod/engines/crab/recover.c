@@ -259,8 +259,19 @@ static void recover_ahead(const struct recover *r, u64 i)
 		cond_resched();
 }
 
-/* Links the descriptors in the order of the list; also after an error, for those that there are */
-static int recover_link(struct recover *r, int err)
+/* @leaf is linked, and so are all before it */
+static int recover_append(struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	if (leaf->prev && leaf->low == leaf->prev->low)
+		return 0;	/* a quarantined gap, or an empty leaf: nothing to find */
+	return crab_index_append(&tree->index, leaf->low, leaf);
+}
+
+/*
+ * Links the descriptors in the order of the list; also after an error, for those that there are.
+ * @settled: their least keys are, so that they go into the index while they are at hand.
+ */
+static int recover_link(struct recover *r, bool settled, int err)
 {
 	struct crab_leaf *leaf;
 	u64 i;
@@ -270,10 +281,13 @@ static int recover_link(struct recover *r, int err)
 		if (r->nth[i].number == CRAB_LEAF_NOWHERE)
 			r->nth[i].leaf = recover_gap_leaf(r->tree);
 		leaf = r->nth[i].leaf;
-		if (leaf)
-			recover_push(r->tree, leaf);
-		else
+		if (!leaf) {
 			err = -ENOMEM;
+			continue;
+		}
+		recover_push(r->tree, leaf);
+		if (settled && !err)
+			err = recover_append(r->tree, leaf);
 	}
 	return err;
 }
@@ -377,20 +391,14 @@ static void recover_gaps(struct crab_tree *tree)
 
 static int recover_index(struct recover *r)
 {
-	struct crab_leaf *leaf;
-	int err;
+	int err = 0;
 	u64 i;
 
-	for (i = 0; i < r->count; i++) {
+	for (i = 0; i < r->count && !err; i++) {
 		recover_ahead(r, i);
-		leaf = r->nth[i].leaf;
-		if (leaf->prev && leaf->low == leaf->prev->low)
-			continue;	/* a quarantined gap, or an empty leaf: nothing to find */
-		err = crab_index_append(&r->tree->index, leaf->low, leaf);
-		if (err)
-			return err;
+		err = recover_append(r->tree, r->nth[i].leaf);
 	}
-	return 0;
+	return err;
 }
 
 /* Keys that stand where they must not: who asks where they belong is not told -ENOENT */
@@ -412,6 +420,7 @@ static void recover_doubts(struct crab_tree *tree)
 static int recover_all(struct recover *r, u64 word)
 {
 	struct crab_tree *tree = r->tree;
+	bool settled;
 	int err;
 
 	crab_recover_headers(r);
@@ -420,8 +429,9 @@ static int recover_all(struct recover *r, u64 word)
 		crab_recover_list(r, word);
 	}
 	err = recover_parts(r, recover_slots);
-	err = recover_link(r, err);
-	if (err)
+	settled = !tree->sorted && !tree->base.damage.count;
+	err = recover_link(r, settled, err);
+	if (err || settled)
 		return err;
 	if (tree->sorted)
 		recover_overlaps(r);
