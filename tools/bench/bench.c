@@ -238,12 +238,19 @@ static double median(double *values, u32 count)
 	return values[count / 2];
 }
 
+static void attach_row(const char *op, double *times)
+{
+	struct json_object *row = add_row(workload, op);
+
+	add_floor(row);
+	add(row, "ns_wall", median(times, ATTACHES) / n);
+}
+
 /* On all CPUs, so in time, not in CPU time */
 static void run_attach(void)
 {
-	double attach[ATTACHES], read[ATTACHES];
+	double attach[ATTACHES], region[ATTACHES], used[ATTACHES];
 	struct peer_attach times;
-	struct json_object *row;
 	u32 i;
 
 	if (!peer->attach)
@@ -252,14 +259,12 @@ static void run_attach(void)
 	for (i = 0; i < ATTACHES; i++) {
 		peer->attach(map, &times);
 		attach[i] = times.attach_ns;
-		read[i] = times.read_ns;
+		region[i] = times.region_ns;
+		used[i] = times.used_ns;
 	}
-	row = add_row(workload, "attach");
-	add_floor(row);
-	add(row, "ns_wall", median(attach, ATTACHES) / n);
-	row = add_row(workload, "read");
-	add_floor(row);
-	add(row, "ns_wall", median(read, ATTACHES) / n);
+	attach_row("attach", attach);
+	attach_row("read", region);
+	attach_row("read-used", used);
 }
 
 /* It fails where the process beside it does, instead of waiting for it */

@@ -29,11 +29,13 @@ struct peer_counts {
 /**
  * struct peer_attach - what it takes to have a map again
  * @attach_ns: to attach it
- * @read_ns: to read once what it occupies in its region
+ * @region_ns: to read all of its region once, by one CPU
+ * @used_ns: to read as many bytes as its leaves in use have, by one CPU
  */
 struct peer_attach {
 	u64 attach_ns;
-	u64 read_ns;
+	u64 region_ns;
+	u64 used_ns;
 };
 
 /**

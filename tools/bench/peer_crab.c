@@ -62,7 +62,7 @@ static void crab_counts(void *map, struct peer_counts *counts)
 	};
 }
 
-/* What @bytes from the beginning of the region hold, word by word */
+/* What @bytes from the beginning of the region hold, word by word; rig_region() had all of it written */
 static u64 read_ns(const struct crab_media *media, u64 bytes)
 {
 	const u64 *word = (const u64 *)media->base, *end = word + bytes / sizeof(u64);
@@ -86,7 +86,8 @@ static void crab_attach(void *arg, struct peer_attach *times)
 	if (after.stats.records != before.stats.records)
 		rig_fail("attach lost records", -EIO);
 	times->attach_ns = after.attach_ns;
-	times->read_ns = read_ns(&map->media, before.stats.leaves_used * before.super.leaf_bytes);
+	times->region_ns = read_ns(&map->media, map->media.size);
+	times->used_ns = read_ns(&map->media, before.stats.leaves_used * before.super.leaf_bytes);
 }
 
 #define PEER(layout_name) {							\
