@@ -92,8 +92,10 @@ static __always_inline struct crab_index_node *node_child(const u64 *at)
 }
 
 /* The child before the key: where a key is seen there is a child */
-static void node_put(struct crab_index_node *node, u32 pos, u64 key, void *child)
+static void node_put(struct crab_index_node *node, u32 pos, u64 key, void *child,
+		     const void *hint)
 {
+	WRITE_ONCE(node->hints[pos], hint);
 	/* What the child is made of is visible to who finds it */
 	smp_store_release(&node->children[pos], child);
 	/* Pairs with node_child() */
@@ -103,16 +105,17 @@ static void node_put(struct crab_index_node *node, u32 pos, u64 key, void *child
 static void node_move(struct crab_index_node *to, u32 pos, const struct crab_index_node *from,
 		      u32 at)
 {
-	node_put(to, pos, from->keys[at], from->children[at]);
+	node_put(to, pos, from->keys[at], from->children[at], from->hints[at]);
 }
 
-static void node_insert_at(struct crab_index_node *node, u32 pos, u64 key, void *child)
+static void node_insert_at(struct crab_index_node *node, u32 pos, u64 key, void *child,
+			   const void *hint)
 {
 	u32 i;
 
 	for (i = node->count++; i > pos; i--)
 		node_move(node, i, node, i - 1);
-	node_put(node, pos, key, child);
+	node_put(node, pos, key, child, hint);
 }
 
 static void node_remove_at(struct crab_index_node *node, u32 pos)
@@ -217,11 +220,11 @@ static void index_append_root(struct crab_index *index, u32 level)
 	struct crab_index_node *old = index->root, *node = index_append_node(index, level);
 
 	if (old)
-		node_insert_at(node, 0, old->keys[0], old);
+		node_insert_at(node, 0, old->keys[0], old, NULL);
 	index_set_root(index, node);
 }
 
-int crab_index_append(struct crab_index *index, u64 low, void *leaf)
+int crab_index_append(struct crab_index *index, u64 low, void *leaf, const void *hint)
 {
 	struct crab_index_node *node;
 	void *child = leaf;
@@ -234,12 +237,13 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf)
 			index_append_root(index, level);
 		node = index->right[level];
 		if (node->count < CRAB_INDEX_FILL) {
-			node_insert_at(node, node->count, low, child);
+			node_insert_at(node, node->count, low, child, hint);
 			return 0;
 		}
 		node = index_append_node(index, level);
-		node_insert_at(node, 0, low, child);
+		node_insert_at(node, 0, low, child, hint);
 		child = node;
+		hint = NULL;
 	}
 }
 
@@ -257,15 +261,38 @@ static __always_inline struct crab_index_node *node_descend(const struct crab_in
 	return child;
 }
 
-void *crab_index_find(const struct crab_index *index, u64 key)
+/* Its hint; beside a change perhaps another one's */
+static __always_inline const void *node_hint(const u64 *at)
+{
+	const size_t hints = offsetof(struct crab_index_node, hints) -
+				offsetof(struct crab_index_node, keys);
+
+	return READ_ONCE(*(const void **)((const u8 *)at + hints));
+}
+
+void *crab_index_find_hint(const struct crab_index *index, u64 key, const void **hint)
 {
 	const struct crab_index_node *node = rcu_dereference_raw(index->root);
+	const u64 *at;
 
+	*hint = NULL;
 	if (!node)
 		return NULL;
-	while (node->level)
+	/* All but the last two levels are small enough to be in the nearest caches */
+	while (node->level > 1)
+		node = node_child(node_search(node, key));
+	if (node->level)
 		node = node_descend(node, key);
-	return node_child(node_search(node, key));
+	at = node_search(node, key);
+	*hint = node_hint(at);
+	return node_child(at);
+}
+
+void *crab_index_find(const struct crab_index *index, u64 key)
+{
+	const void *hint;
+
+	return crab_index_find_hint(index, key, &hint);
 }
 
 u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found)
@@ -284,9 +311,11 @@ u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **f
 	return i;
 }
 
-void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found)
+void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found,
+			  const void **hints)
 {
 	const struct crab_index_node *root = rcu_dereference_raw(index->root), *node;
+	const u64 *at;
 	u32 i, level;
 
 	for (i = 0; i < n; i++)
@@ -302,7 +331,9 @@ void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n
 	}
 	for (i = 0; i < n; i++) {
 		node = found[i];
-		found[i] = node_child(node_search(node, keys[i]));
+		at = node_search(node, keys[i]);
+		hints[i] = node_hint(at);
+		found[i] = node_child(at);
 		prefetch(found[i]);
 		prefetch((u8 *)found[i] + INDEX_LINE);
 	}
@@ -342,12 +373,12 @@ static void index_grow(struct crab_index *index, struct crab_index_node *right)
 	struct crab_index_node *left = index->root;
 	struct crab_index_node *root = index_unstash(index, left->level + 1);
 
-	node_insert_at(root, 0, left->keys[0], left);
-	node_insert_at(root, 1, right->keys[0], right);
+	node_insert_at(root, 0, left->keys[0], left, NULL);
+	node_insert_at(root, 1, right->keys[0], right, NULL);
 	index_set_root(index, root);
 }
 
-void crab_index_insert(struct crab_index *index, u64 low, void *leaf)
+void crab_index_insert(struct crab_index *index, u64 low, void *leaf, const void *hint)
 {
 	struct crab_index_node *node, *right;
 	struct index_path path;
@@ -359,29 +390,30 @@ void crab_index_insert(struct crab_index *index, u64 low, void *leaf)
 		node = path.node[level];
 		pos = path.pos[level] + 1;
 		if (node->count < CRAB_INDEX_FULL) {
-			node_insert_at(node, pos, low, child);
+			node_insert_at(node, pos, low, child, hint);
 			return;
 		}
 		right = index_split(index, node);
 		if (pos <= node->count)
-			node_insert_at(node, pos, low, child);
+			node_insert_at(node, pos, low, child, hint);
 		else
-			node_insert_at(right, pos - node->count, low, child);
+			node_insert_at(right, pos - node->count, low, child, hint);
 		if (node == index->root) {
 			index_grow(index, right);
 			return;
 		}
 		low = right->keys[0];
 		child = right;
+		hint = NULL;
 	}
 }
 
-void crab_index_replace(struct crab_index *index, u64 low, void *leaf)
+void crab_index_replace(struct crab_index *index, u64 low, void *leaf, const void *hint)
 {
 	struct index_path path;
 
 	index_walk(index, low, &path);
-	node_put(path.node[0], path.pos[0], path.node[0]->keys[path.pos[0]], leaf);
+	node_put(path.node[0], path.pos[0], path.node[0]->keys[path.pos[0]], leaf, hint);
 }
 
 /* The first key of a node changed: so do the entries that name it */

@@ -12,7 +12,7 @@
 #include <linux/rcupdate.h>
 #include <linux/types.h>
 
-#define CRAB_INDEX_FANOUT	61	/* a node is 1 KiB; node_search() takes six steps */
+#define CRAB_INDEX_FANOUT	61	/* node_search() takes six steps */
 #define CRAB_INDEX_KEYS		64	/* as many as six steps can come to */
 #define CRAB_INDEX_PAD		(~0ULL)	/* above every key that is searched */
 #if defined(CRABTREE_SHADOW) && defined(CRABTREE_HOST)	/* tests have high trees of few leaves */
@@ -31,6 +31,7 @@
  * @level: 0: children are leaves; never changes
  * @keys: the least key of each child, ascending, then CRAB_INDEX_PAD
  * @children: of each key; behind a key that a reader saw there is one that is alive for it
+ * @hints: what its owner said of each child of level 0
  * @rcu: of a node that is out of the tree; readers may be in it
  */
 struct crab_index_node {
@@ -38,6 +39,7 @@ struct crab_index_node {
 	u16 level;
 	u64 keys[CRAB_INDEX_KEYS];
 	void *children[CRAB_INDEX_FANOUT];
+	const void *hints[CRAB_INDEX_FANOUT];
 	struct rcu_head rcu;
 };
 
@@ -69,10 +71,11 @@ void crab_index_destroy(struct crab_index *index);
  * @index: the index; nothing but append was called on it yet
  * @low: greater than every key in it
  * @leaf: the child
+ * @hint: what to find with it: something to be read soon, which it will lead to later
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
-int crab_index_append(struct crab_index *index, u64 low, void *leaf);
+int crab_index_append(struct crab_index *index, u64 low, void *leaf, const void *hint);
 
 /**
  * crab_index_find() - the child with the greatest low <= @key
@@ -86,6 +89,16 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf);
  * Return: the child, or NULL if the index is empty.
  */
 void *crab_index_find(const struct crab_index *index, u64 key);
+
+/**
+ * crab_index_find_hint() - crab_index_find(), and the child's hint
+ * @index: the index
+ * @key: any but CRAB_INDEX_PAD
+ * @hint: out: the hint; beside a change perhaps that of another child, or NULL
+ * Context: as crab_index_find().
+ * Return: the child, or NULL if the index is empty.
+ */
+void *crab_index_find_hint(const struct crab_index *index, u64 key, const void **hint);
 
 /**
  * crab_index_find_run() - crab_index_find() and what is behind it
@@ -107,12 +120,14 @@ u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **f
  * @keys: any but CRAB_INDEX_PAD
  * @n: how many
  * @found: out: a child each, the first two lines of it on their way
+ * @hints: out: and its hint
  *
  * Each level of all descents waits for memory once, not once a key.
  *
  * Context: as crab_index_find().
  */
-void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found);
+void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found,
+			  const void **hints);
 
 /**
  * crab_index_is_reserved() - does the next insert need no memory?
@@ -129,10 +144,10 @@ bool crab_index_is_reserved(const struct crab_index *index);
 int crab_index_reserve(struct crab_index *index);
 
 /** crab_index_insert() - add an entry; crab_index_reserve() came before */
-void crab_index_insert(struct crab_index *index, u64 low, void *leaf);
+void crab_index_insert(struct crab_index *index, u64 low, void *leaf, const void *hint);
 
 /** crab_index_replace() - another child for an entry that is there */
-void crab_index_replace(struct crab_index *index, u64 low, void *leaf);
+void crab_index_replace(struct crab_index *index, u64 low, void *leaf, const void *hint);
 
 /** crab_index_remove() - remove an entry that is there, not that of low 0 */
 void crab_index_remove(struct crab_index *index, u64 low);

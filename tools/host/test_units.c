@@ -22,7 +22,7 @@
 #include "store_priv.h"
 #include "tap.h"
 
-/* The index: lows are even numbers, leaves are their own lows plus one, never looked into */
+/* The index: lows are even numbers, leaves are their own lows plus one, as are their hints */
 
 static void *index_leaf(u64 low)
 {
@@ -31,8 +31,11 @@ static void *index_leaf(u64 low)
 
 static void index_expect(const struct crab_index *index, u64 key, u64 low)
 {
-	tap_check(crab_index_find(index, key) == index_leaf(low), "key %llu: %p, not %llu", key,
-		  crab_index_find(index, key), low);
+	const void *hint;
+	void *leaf = crab_index_find_hint(index, key, &hint);
+
+	tap_check(leaf == index_leaf(low), "key %llu: %p, not %llu", key, leaf, low);
+	tap_check(hint == leaf, "key %llu: the hint of %p is %p", key, leaf, hint);
 }
 
 static void index_build(struct crab_index *index, u32 n)
@@ -41,7 +44,7 @@ static void index_build(struct crab_index *index, u32 n)
 
 	crab_index_init(index);
 	for (i = 0; i < n; i++)
-		tap_check(!crab_index_append(index, i * 2, index_leaf(i * 2)), "append");
+		tap_check(!crab_index_append(index, i * 2, index_leaf(i * 2), index_leaf(i * 2)), "append");
 }
 
 static void test_index_bulk(void)
@@ -89,9 +92,11 @@ static void test_index_random(u64 seed, u32 n, u32 begin)
 		if (there[at] && i / n % 2)
 			crab_index_remove(&index, at * 2);
 		else if (there[at])
-			crab_index_replace(&index, at * 2, index_leaf(at * 2));
+			crab_index_replace(&index, at * 2, index_leaf(at * 2),
+					   index_leaf(at * 2));
 		else
-			crab_index_insert(&index, at * 2, index_leaf(at * 2));
+			crab_index_insert(&index, at * 2, index_leaf(at * 2),
+					   index_leaf(at * 2));
 		there[at] = !there[at] || !(i / n % 2);
 		if (i % (n / 4) == 0)
 			index_compare(&index, there, n);

@@ -5,11 +5,11 @@
  *
  * One file a noun: engine.c the verbs, batch.c several at a time, access.c how they come
  * into a leaf beside each other, leaf.c what leaves of both layouts share, leaf_slotted.c
- * and leaf_sorted.c the layouts, order.c the order of a slotted leaf, strategy.c the choice
- * between shifting and copying, link.c the words that link leaves, bitmap.c allocation on
- * demand, smo.c the structure changes, smo_sorted.c those of sorted leaves in place,
- * recover.c FORMAT and attach, recover_list.c how attach follows the list, check.c the
- * verifier.
+ * and leaf_sorted.c the layouts, fingerprint.h, home.h and order.c by what records of a slotted
+ * leaf are known, where they are at home and in what order, strategy.c the choice between
+ * shifting and copying, link.c the words that link leaves, bitmap.c allocation on demand,
+ * smo.c the structure changes, smo_sorted.c those of sorted leaves in place, recover.c
+ * FORMAT and attach, recover_list.c how attach follows the list, check.c the verifier.
  *
  * Locking: access.c tells it. Functions that take a struct crab_write and a leaf
  * want that leaf locked; those that store to it, within its write section too.
@@ -27,6 +27,8 @@
 #include "../../engine.h"
 #include "../../index.h"
 #include "../../pool.h"
+#include "fingerprint.h"
+#include "home.h"
 
 #define CRAB_LAYOUT_SLOTTED	1
 #define CRAB_LAYOUT_SORTED	2
@@ -56,8 +58,6 @@
  *	sorted: crab_sorted_firsts()
  *
  * All before the fingerprints is one line of the cache, where locks are not debugged.
- * Fingerprints are the idea of the FPTree and of NBTree (seed 004); here they
- * are never on the media, and so cost no line.
  */
 struct crab_leaf {
 	union {
@@ -95,15 +95,6 @@ struct crab_leaf {
 /* Pieces in which a sorted leaf is searched, at most: their first keys are two lines of DRAM */
 #define CRAB_SORTED_PIECES	16U
 
-/* Slots whose fingerprints are compared at a time, and their bits: a line of the cache */
-#define CRAB_SLOTTED_GROUP	64U
-#define CRAB_SLOTTED_PLANES	8U
-
-/* Slots in the line of the header, which is written and cleaned with it: none is prepared */
-#define CRAB_SLOTTED_BESIDE	1
-
-static_assert(offsetof(struct crab_dleaf, slots[CRAB_SLOTTED_BESIDE]) == CRAB_LINE);
-
 /**
  * struct crab_tree - an attached engine
  * @base: what the store knows
@@ -116,6 +107,8 @@ static_assert(offsetof(struct crab_dleaf, slots[CRAB_SLOTTED_BESIDE]) == CRAB_LI
  * @slots: records a leaf can hold
  * @pieces: sorted: in which a leaf is searched, a power of two
  * @piece_slots: sorted: slots of each, the first one but for the header; a power of two
+ * @homes: slotted: where in a leaf records are at home
+ * @fps: slotted: room for the fingerprints of one leaf, a byte a slot; under @structure
  * @index: internal nodes
  * @pool: free leaves, under its own lock
  * @structure: of the list, the ranges, the index's changes and all that follows
@@ -143,6 +136,8 @@ struct crab_tree {
 	u32 slots;
 	u32 pieces;
 	u32 piece_slots;
+	struct crab_homes homes;
+	union crab_group_fps *fps;
 	struct crab_index index;
 	struct crab_pool pool;
 	struct mutex structure;
@@ -174,6 +169,12 @@ static inline struct crab_dleaf *crab_leaf_media(const struct crab_tree *tree, u
 {
 	return (struct crab_dleaf *)(tree->base.media->base +
 				     crab_leaf_offset(&tree->base.geo, number));
+}
+
+/** crab_leaf_hint() - where it is, for the index to tell; of a gap, where any leaf is */
+static inline const void *crab_leaf_hint(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	return crab_leaf_media(tree, leaf->number == CRAB_LEAF_NOWHERE ? 0 : leaf->number);
 }
 
 static inline struct crab_dhead *crab_list_head(const struct crab_media *media)
@@ -472,14 +473,6 @@ u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf
 int crab_leaf_scan(struct crab_reader *reader, u64 start, u64 end,
 		   struct crab_record *records, u32 cap, struct crab_record *room);
 
-#define CRAB_SEEN_BITS		13
-
-/* Hashes seen in a slotted leaf: so wide that few keys collide, cleared once in 255 leaves */
-struct crab_seen {
-	u8 leaf;	/* the number of the one at hand; 0 before the first one */
-	u8 marks[1U << CRAB_SEEN_BITS];	/* the last leaf that had a key with such a hash */
-};
-
 /**
  * crab_leaf_read() - attach: classify every slot of a leaf
  * @tree: the tree; not changed, several leaves may be read at a time
@@ -553,10 +546,16 @@ void crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *le
 /** crab_slotted_remove() - landmarks into a live slot (P6) */
 void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
 
+/** crab_slotted_groups() - how many groups of slots a leaf has */
+static inline u32 crab_slotted_groups(const struct crab_tree *tree)
+{
+	return DIV_ROUND_UP(tree->slots, CRAB_SLOTTED_GROUP);
+}
+
 /** crab_slotted_fps() - bytes of fingerprints in a descriptor */
 static inline size_t crab_slotted_fps(const struct crab_tree *tree)
 {
-	return ALIGN(tree->slots, CRAB_SLOTTED_GROUP) / 8 * CRAB_SLOTTED_PLANES;
+	return crab_slotted_groups(tree) * CRAB_SLOTTED_PLANES * sizeof(u64);
 }
 
 /** crab_slotted_live() - a bit for each slot of a group that holds a record */
@@ -761,10 +760,13 @@ struct crab_leaf *crab_leaf_lock_again(struct crab_write *write, u64 key, int *a
 static __always_inline struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key, int *at)
 {
 	struct crab_leaf *leaf;
+	const void *dleaf;
 	unsigned int seq;
 
 	crab_rcu_enter();
-	leaf = crab_index_find(&write->tree->index, key);
+	leaf = crab_index_find_hint(&write->tree->index, key, &dleaf);
+	if (likely(leaf && !write->tree->sorted))
+		crab_home_fetch(&write->tree->homes, dleaf, key);
 	if (unlikely(!leaf || leaf->bad)) {
 		crab_rcu_leave();
 		return ERR_PTR(-EUCLEAN);

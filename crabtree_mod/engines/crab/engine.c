@@ -57,10 +57,13 @@ int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 	const struct crab_leaf *leaf;
+	const void *dleaf;
 	int err;
 
 	rcu_read_lock();
-	leaf = crab_index_find(&tree->index, key);
+	leaf = crab_index_find_hint(&tree->index, key, &dleaf);
+	if (likely(leaf && !tree->sorted))
+		crab_home_fetch(&tree->homes, dleaf, key);
 	err = leaf ? lookup_try(tree, leaf, key, value) : -EAGAIN;
 	rcu_read_unlock();
 	return unlikely(err == -EAGAIN) ? tree_lookup_again(tree, key, value) : err;
@@ -125,13 +128,14 @@ static int tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir
 	return err;
 }
 
-/* In a slotted leaf records are the first slots, but for deletes */
-static void scan_fetch_slots(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slots)
+/* Lines with @count records; in a slotted leaf they are all over it */
+static void scan_fetch_slots(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 count)
 {
 	if (tree->sorted)
-		crab_sorted_fetch(tree, leaf, slots);
+		crab_sorted_fetch(tree, leaf, min(count, SCAN_SLOTS));
 	else
-		crab_prefetch(crab_leaf_slot(tree, leaf, 0), slots * sizeof(struct crab_dslot));
+		crab_prefetch(crab_leaf_slot(tree, leaf, 0),
+			      min(tree->slots, SCAN_SLOTS) * sizeof(struct crab_dslot));
 }
 
 /* The leaves that hold the next @cap records, on their way; of how many that was done */
@@ -146,7 +150,7 @@ static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap)
 		crab_prefetch(leaves[i], crab_leaf_dram(tree));
 	for (i = 0; i < n && cap; i++) {
 		count = READ_ONCE(leaves[i]->count);
-		scan_fetch_slots(tree, leaves[i], min(count, SCAN_SLOTS));
+		scan_fetch_slots(tree, leaves[i], count);
 		cap -= min(cap, count);
 	}
 	rcu_read_unlock();
@@ -452,7 +456,8 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	stats->records = crab_tree_records(tree);
 	stats->capacity = engine->geo.leaves * tree->slots;
 	stats->dram_bytes = stats->leaves_used * leaf +
-			    READ_ONCE(tree->index.nodes) * sizeof(struct crab_index_node) +
+			    READ_ONCE(tree->index.nodes) *
+			    roundup_pow_of_two(sizeof(struct crab_index_node)) +
 			    engine->geo.leaves / 8;
 	stats->splits = READ_ONCE(tree->splits);
 	stats->unlinks = READ_ONCE(tree->unlinks);

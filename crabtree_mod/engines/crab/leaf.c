@@ -57,7 +57,8 @@ struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct c
 	return record;
 }
 
-static __always_inline void slot_set_value(struct crab_write *write, struct crab_dslot *d, u64 value)
+static __always_inline void slot_set_value(struct crab_write *write, struct crab_dslot *d,
+					   u64 value)
 {
 	crab_store(write->flow, &d->value, value);
 	crab_clean_word(write->flow, &d->value);

@@ -4,8 +4,8 @@
  *
  * DOC: slotted leaves
  *
- * Records stand in any slot. A free slot carries two landmarks: the reserved key
- * and a value equal to the leaf's void, which no live value of the leaf equals.
+ * Records stand in any slot, most of them at home (home.h). A free slot carries two landmarks:
+ * the reserved key and a value equal to the leaf's void, which no live value of the leaf equals.
  * A record is live only if neither landmark is there. So, with one line and one
  * fence each (P6), and whatever subset of the two words a power cut lets through:
  *
@@ -32,7 +32,6 @@
 
 #include "crab.h"
 
-#define FP_FACTOR	0x9e3779b97f4a7c15ULL
 #define FP_BITS		CRAB_SLOTTED_PLANES
 
 /* Never 0, which is a free slot's */
@@ -45,7 +44,7 @@ static __always_inline u8 hash_fp(u64 hash)
 
 static __always_inline u8 fingerprint(u64 key)
 {
-	return hash_fp(key * FP_FACTOR);
+	return hash_fp(crab_hash(key));
 }
 
 /* The fingerprints of a group: word b has bit b of each */
@@ -150,13 +149,22 @@ bool crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *l
 	return true;
 }
 
-/* The first free slot, or one that does not exist */
-static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf)
+/*
+ * A bit for each free slot of a line, given who lives in its group; what a line has in the next
+ * group is nobody's home
+ */
+static __always_inline u64 line_free(u64 live, u32 slot)
 {
-	u32 group, groups = DIV_ROUND_UP(tree->slots, CRAB_SLOTTED_GROUP);
+	return ~live >> slot % CRAB_SLOTTED_GROUP & ((1U << CRAB_SLOTTED_LINE) - 1);
+}
+
+/* The first free slot, or one that does not exist */
+static noinline u32 first_free(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	u32 group;
 	u64 free;
 
-	for (group = 0; group < groups; group++) {
+	for (group = 0; group < crab_slotted_groups(tree); group++) {
 		free = ~crab_slotted_live(leaf, group);
 		if (free)
 			return min_t(u32, group * CRAB_SLOTTED_GROUP + __ffs64(free), tree->slots);
@@ -164,10 +172,25 @@ static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf)
 	return tree->slots;
 }
 
+/* The free slot for a key: in one of its homes, or the first; or one that does not exist */
+static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	u64 hash = crab_hash(key), free;
+	u32 home = crab_home_front(&tree->homes, hash), slot;
+
+	free = line_free(crab_slotted_live(leaf, home / CRAB_SLOTTED_GROUP), home);
+	if (!free) {
+		home = crab_home_back(&tree->homes, hash);
+		free = line_free(crab_slotted_live(leaf, home / CRAB_SLOTTED_GROUP), home);
+	}
+	slot = home + __ffs64(free | 1ULL << CRAB_SLOTTED_LINE);
+	return likely(free && slot < tree->slots) ? slot : first_free(tree, leaf);
+}
+
 void crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	u64 mask = group_matches(leaf, 0, fingerprint(key));
-	u32 slot = mask ? __ffs64(mask) : READ_ONCE(leaf->count);
+	u32 slot = mask ? __ffs64(mask) : leaf_free(tree, leaf, key);
 
 	if (slot < tree->slots)
 		prefetch(crab_leaf_slot(tree, leaf, slot));
@@ -180,7 +203,7 @@ int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *lea
 
 	if (slot >= 0)
 		return slot;
-	slot = leaf_free(tree, leaf);
+	slot = leaf_free(tree, leaf, key);
 	if (slot < tree->slots)
 		crab_fetch(&slots[slot], sizeof(slots[slot]));
 	return ~slot;
@@ -278,17 +301,7 @@ void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 s
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }
 
-/*
- * A group's fingerprints, a byte a slot: word w has every eighth slot's from slot w on, its
- * low byte the first one's. So a bit's place in its byte, and its word, change places when
- * words and planes do.
- */
-union group_fps {
-	u8 bytes[CRAB_SLOTTED_GROUP];
-	__le64 words[FP_BITS];
-};
-
-static __always_inline u8 *fps_at(union group_fps *fps, u32 slot)
+static __always_inline u8 *fps_at(union crab_group_fps *fps, u32 slot)
 {
 	return &fps->bytes[slot % 8 * 8 + slot / 8];
 }
@@ -315,7 +328,7 @@ static __always_inline void words_swap(u64 *w, const u8 at[4], u32 by, u64 mask)
  * Into a descriptor that nobody else sees yet: bit b of word w becomes bit w of plane b.
  * Without a loop the words stay in registers.
  */
-static void group_set(struct crab_leaf *leaf, u32 group, const union group_fps *fps)
+static void group_set(struct crab_leaf *leaf, u32 group, const union crab_group_fps *fps)
 {
 	u64 *planes = group_planes(leaf, group), w[FP_BITS];
 	u32 i;
@@ -361,7 +374,7 @@ static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *l
 	const u32 slots = min(tree->slots - group * CRAB_SLOTTED_GROUP, CRAB_SLOTTED_GROUP);
 	const struct crab_media *media = tree->base.media;
 	const u8 nth = seen->leaf;
-	union group_fps fps = { };
+	union crab_group_fps fps = { };
 	u64 key, value, hash, doubts = 0;
 	u32 slot;
 
@@ -377,7 +390,7 @@ static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *l
 			leaf->torn++;
 			continue;
 		}
-		hash = key * FP_FACTOR;
+		hash = crab_hash(key);
 		*fps_at(&fps, slot) = hash_fp(hash);
 		if (unlikely(twin_seen(seen, nth, hash) || key - low >= span))
 			doubts |= 1ULL << slot;
@@ -400,11 +413,11 @@ static void seen_begin(struct crab_seen *seen)
 void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		       struct crab_seen *seen, struct crab_damage *damage)
 {
-	u32 group, groups = DIV_ROUND_UP(tree->slots, CRAB_SLOTTED_GROUP);
+	u32 group;
 
 	seen_begin(seen);
 	leaf->count = 0;
-	for (group = 0; group < groups; group++)
+	for (group = 0; group < crab_slotted_groups(tree); group++)
 		slotted_read_group(tree, leaf, group, seen, damage);
 }
 
@@ -460,20 +473,62 @@ static bool records_have_value(const struct crab_record *records, u32 count, u64
 	return false;
 }
 
-/* The first slots of a descriptor that nobody else sees yet */
-static void leaf_fill(struct crab_leaf *leaf, const struct crab_record *records, u32 count)
-{
-	union group_fps fps;
-	u32 slot, i, n;
 
-	for (slot = 0; slot < count; slot += CRAB_SLOTTED_GROUP) {
-		n = min(count - slot, CRAB_SLOTTED_GROUP);
-		memset(&fps, 0, sizeof(fps));
-		for (i = 0; i < n; i++)
-			*fps_at(&fps, i) = fingerprint(records[slot + i].key);
-		group_set(leaf, slot / CRAB_SLOTTED_GROUP, &fps);
+/*
+ * The slot of a fresh leaf for a key: at its front as long as all of @count have room there,
+ * so that few lines have to be cleaned. The first plane says which slots are taken
+ */
+static u32 fresh_slot(const struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u32 count)
+{
+	u32 front = crab_home_front(&tree->homes, crab_hash(key)), slot;
+	u64 free = line_free(group_planes(leaf, front / CRAB_SLOTTED_GROUP)[0], front);
+
+	slot = front + __ffs64(free | 1ULL << CRAB_SLOTTED_LINE);
+	if (likely(free && slot < tree->slots))
+		return slot;
+	return count > crab_home_end(&tree->homes) ? leaf_free(tree, leaf, key) :
+						     first_free(tree, leaf);
+}
+
+static void fresh_fill(struct crab_write *write, struct crab_leaf *leaf,
+		       const struct crab_record *records, u32 count)
+{
+	const struct crab_tree *tree = write->tree;
+	struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	u32 i, slot, group;
+
+	memset(tree->fps, 0, crab_slotted_fps(tree));
+	for (i = 0; i < count; i++) {
+		slot = fresh_slot(tree, leaf, records[i].key, count);
+		crab_store(write->flow, &slots[slot].value, records[i].value);
+		crab_store(write->flow, &slots[slot].key, records[i].key);
+		group = slot / CRAB_SLOTTED_GROUP;
+		slot %= CRAB_SLOTTED_GROUP;
+		group_planes(leaf, group)[0] |= 1ULL << slot;
+		*fps_at(&tree->fps[group], slot) = fingerprint(records[i].key);
 	}
-	leaf->count = count;
+}
+
+/* Has a line of a fresh leaf a record? */
+static __always_inline bool fresh_has(struct crab_leaf *leaf, u32 slot)
+{
+	u32 group = slot / CRAB_SLOTTED_GROUP, at = slot % CRAB_SLOTTED_GROUP;
+	u64 taken = group_planes(leaf, group)[0] >> at;
+
+	if (unlikely(at + CRAB_SLOTTED_LINE > CRAB_SLOTTED_GROUP))
+		taken |= group_planes(leaf, group + 1)[0] << (CRAB_SLOTTED_GROUP - at);
+	return taken & ((1U << CRAB_SLOTTED_LINE) - 1);
+}
+
+/* Of a prepared leaf all lines without a record are durable, but for the header's */
+static void fresh_clean(struct crab_write *write, struct crab_leaf *leaf, struct crab_dleaf *d)
+{
+	u32 slot;
+
+	crab_clean(write->flow, d, CRAB_LINE);
+	for (slot = CRAB_SLOTTED_BESIDE; slot < write->tree->slots; slot += CRAB_SLOTTED_LINE)
+		if (fresh_has(leaf, slot))
+			crab_clean_word(write->flow, &d->slots[slot].key);
 }
 
 void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare,
@@ -484,18 +539,20 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	const struct crab_tree *tree = write->tree;
 	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
 	struct crab_flow *flow = write->flow;
-	u32 slot;
+	u32 slot, group;
 
 	head->void_value = prepared ? spare->void_value : crab_slotted_void(records, count);
 	leaf->void_value = head->void_value;
 	crab_head_store(flow, tree->base.geo.store_id, head);
-	for (slot = 0; slot < count; slot++) {
-		crab_store(flow, &d->slots[slot].value, records[slot].value);
-		crab_store(flow, &d->slots[slot].key, records[slot].key);
-	}
-	crab_slotted_landmarks(flow, d, count, prepared ? CRAB_SLOTTED_BESIDE : tree->slots,
-			       head->void_value);
-	crab_clean(flow, d, prepared ? offsetof(struct crab_dleaf, slots[count]) :
-				       tree->base.geo.leaf_bytes);
-	leaf_fill(leaf, records, count);
+	fresh_fill(write, leaf, records, count);
+	for (slot = 0; slot < (prepared ? CRAB_SLOTTED_BESIDE : tree->slots); slot++)
+		if (!crab_slotted_is_live(leaf, slot))
+			slot_free(flow, &d->slots[slot], head->void_value);
+	if (prepared)
+		fresh_clean(write, leaf, d);
+	else
+		crab_clean(flow, d, tree->base.geo.leaf_bytes);
+	for (group = 0; group < crab_slotted_groups(tree); group++)
+		group_set(leaf, group, &tree->fps[group]);
+	leaf->count = count;
 }

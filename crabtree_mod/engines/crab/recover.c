@@ -264,7 +264,7 @@ static int recover_append(struct crab_tree *tree, struct crab_leaf *leaf)
 {
 	if (leaf->prev && leaf->low == leaf->prev->low)
 		return 0;	/* a quarantined gap, or an empty leaf: nothing to find */
-	return crab_index_append(&tree->index, leaf->low, leaf);
+	return crab_index_append(&tree->index, leaf->low, leaf, crab_leaf_hint(tree, leaf));
 }
 
 /*
@@ -495,12 +495,15 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	mutex_init(&tree->structure);
 	tree->sorted = geo->layout == CRAB_LAYOUT_SORTED;
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
+	crab_homes_init(&tree->homes, geo->leaf_bytes);
 	crab_sorted_pieces(tree, geo->leaf_bytes);
 	tree->walked = -(u64)tree->slots;	/* who knows what lives before this one removed */
 	crab_index_init(&tree->index);
 	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch),
 				       GFP_KERNEL | __GFP_NOWARN);
-	if (crab_engine_init(&tree->base, &crab_engine_crab, media, geo) || !tree->scratch)
+	tree->fps = kmalloc_array(crab_slotted_groups(tree), sizeof(*tree->fps), GFP_KERNEL);
+	if (crab_engine_init(&tree->base, &crab_engine_crab, media, geo) || !tree->scratch ||
+	    !tree->fps)
 		return -ENOMEM;
 	return crab_pool_init(&tree->pool, geo->leaves);
 }
@@ -576,6 +579,7 @@ void crab_tree_detach(struct crab_engine *engine)
 	crab_index_destroy(&tree->index);
 	crab_pool_destroy(&tree->pool);
 	crab_engine_exit(&tree->base);
+	kfree(tree->fps);
 	kvfree(tree->scratch);
 	kvfree(tree);
 }

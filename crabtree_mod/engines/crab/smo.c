@@ -239,14 +239,16 @@ static void smo_replace(struct crab_write *write, struct smo *smo, struct crab_l
 	smo_link(write, pred, smo_first_word(tree, smo));
 	smo_splice(tree, smo, pred, after);
 	crab_leaf_kill(leaf);
-	crab_index_replace(&tree->index, leaf->low, smo->leaf[0]);
+	crab_index_replace(&tree->index, leaf->low, smo->leaf[0],
+			   crab_leaf_hint(tree, smo->leaf[0]));
 	if (last != leaf) {
 		crab_leaf_kill(last);
 		crab_index_remove(&tree->index, last->low);
 		smo_retire(write, last);
 	}
 	if (smo->n == 2)
-		crab_index_insert(&tree->index, smo->leaf[1]->low, smo->leaf[1]);
+		crab_index_insert(&tree->index, smo->leaf[1]->low, smo->leaf[1],
+				  crab_leaf_hint(tree, smo->leaf[1]));
 	smo_retire(write, leaf);
 }
 
@@ -384,7 +386,7 @@ static int smo_append(struct crab_write *write, struct crab_leaf *last, u64 key,
 	crab_leaf_begin(last);
 	smo_splice(tree, &smo, last, NULL);
 	crab_leaf_end(last);
-	crab_index_insert(&tree->index, key, smo.leaf[0]);
+	crab_index_insert(&tree->index, key, smo.leaf[0], crab_leaf_hint(tree, smo.leaf[0]));
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;
 }
@@ -452,7 +454,7 @@ int crab_smo_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 k
 	crab_sorted_end(write, leaf, keep);
 	WRITE_ONCE(leaf->count, keep);
 	crab_leaf_end(leaf);
-	crab_index_insert(&tree->index, moved->key, smo.leaf[0]);
+	crab_index_insert(&tree->index, moved->key, smo.leaf[0], crab_leaf_hint(tree, smo.leaf[0]));
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;
 }

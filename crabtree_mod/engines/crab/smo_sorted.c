@@ -193,7 +193,7 @@ static void rename_leaf(struct crab_tree *tree, struct crab_leaf *leaf, u64 low)
 	crab_index_remove(&tree->index, leaf->low);
 	WRITE_ONCE(leaf->prev->high, low);
 	WRITE_ONCE(leaf->low, low);
-	crab_index_insert(&tree->index, low, leaf);
+	crab_index_insert(&tree->index, low, leaf, crab_leaf_hint(tree, leaf));
 }
 
 /* The last record of @left becomes the first of the leaf behind it */

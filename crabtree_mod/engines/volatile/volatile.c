@@ -102,7 +102,7 @@ static struct crab_engine *vol_attach(struct crab_media *media, const struct cra
 	tree->leaves = 1;
 	tree->first = vol_leaf_alloc(tree);
 	if (crab_engine_init(&tree->base, &crab_engine_volatile, media, geo) || !tree->first ||
-	    crab_index_append(&tree->index, 0, tree->first)) {
+	    crab_index_append(&tree->index, 0, tree->first, NULL)) {
 		vol_detach(&tree->base);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -223,7 +223,7 @@ static struct vol_leaf *vol_split(struct vol_tree *tree, struct vol_leaf *leaf, 
 	if (right->next)
 		right->next->prev = right;
 	leaf->next = right;
-	crab_index_insert(&tree->index, right->low, right);
+	crab_index_insert(&tree->index, right->low, right, NULL);
 	tree->leaves++;
 	tree->splits++;
 	return right;

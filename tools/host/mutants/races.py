@@ -54,7 +54,7 @@ RACES = [
         Edit(SMO, "smo_link(write, pred, smo_first_word(tree, smo));",
              """smo_join(tree, smo->leaf[0], smo->n == 2 ? smo->leaf[1] : after);
              crab_leaf_kill(leaf);
-             crab_index_replace(&tree->index, leaf->low, smo->leaf[0]);
+             crab_index_replace(&tree->index, leaf->low, smo->leaf[0], crab_leaf_hint(tree, smo->leaf[0]));
              smo_link(write, pred, smo_first_word(tree, smo))"""),
     ]),
     Design("writer: does not look again whether the locked leaf is the right one", [

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the fingerprints of the keys in a slotted leaf: in what form DRAM has
+ * them, and the hash that they are taken from.
+ *
+ * Fingerprints are the idea of the FPTree and of NBTree (seed 004); here they
+ * are never on the media, and so cost no line.
+ *
+ * No lock: they are part of what holds them.
+ */
+#ifndef CRABTREE_ENGINES_CRAB_FINGERPRINT_H
+#define CRABTREE_ENGINES_CRAB_FINGERPRINT_H
+
+#include <linux/types.h>
+
+/* Slots whose fingerprints are compared at a time, and their bits: a line of the cache */
+#define CRAB_SLOTTED_GROUP	64U
+#define CRAB_SLOTTED_PLANES	8U
+
+/*
+ * A group's fingerprints, a byte a slot: word w has every eighth slot's from slot w on, its
+ * low byte the first one's. So a bit's place in its byte, and its word, change places when
+ * words and planes do.
+ */
+union crab_group_fps {
+	u8 bytes[CRAB_SLOTTED_GROUP];
+	__le64 words[CRAB_SLOTTED_PLANES];
+};
+
+#define CRAB_SEEN_BITS		13
+
+/* Hashes seen in a slotted leaf: so wide that few keys collide, cleared once in 255 leaves */
+struct crab_seen {
+	u8 leaf;	/* the number of the one at hand; 0 before the first one */
+	u8 marks[1U << CRAB_SEEN_BITS];	/* the last leaf that had a key with such a hash */
+};
+
+/** crab_hash() - a key's bits, mixed; the top ones are its fingerprint */
+static __always_inline u64 crab_hash(u64 key)
+{
+	return key * 0x9e3779b97f4a7c15ULL;
+}
+
+#endif /* CRABTREE_ENGINES_CRAB_FINGERPRINT_H */
