@@ -164,6 +164,20 @@ static struct slab *slab_of(const void *p)
 	return arena && at < SLAB_ARENA ? &slabs[at / SLAB_BYTES] : NULL;
 }
 
+/* Like kvmalloc(), which has huge pages for what is as large as one */
+static void *large_alloc(size_t size, size_t align)
+{
+	bool is_huge = size >= RIG_HUGE;
+	void *p;
+
+	align = max_t(size_t, align, is_huge ? RIG_HUGE : 64);
+	size = ALIGN(size, align);
+	p = aligned_alloc(align, size);
+	if (p && is_huge)
+		madvise(p, size, MADV_HUGEPAGE);
+	return p;
+}
+
 void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 {
 	void *p;
@@ -171,7 +185,7 @@ void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 	if (size <= SLAB_OBJECT && align <= SLAB_OBJECT)
 		p = slab_alloc(slab_round(size, align));
 	else if (size < SIZE_MAX / 2)
-		p = aligned_alloc(max_t(size_t, align, 64), ALIGN(size, max_t(size_t, align, 64)));
+		p = large_alloc(size, align);
 	else
 		return NULL;
 	if (p && gfp & __GFP_ZERO)
