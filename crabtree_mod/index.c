@@ -275,9 +275,10 @@ void *crab_index_find_hint(const struct crab_index *index, u64 key, const void *
 	const struct crab_index_node *node = rcu_dereference_raw(index->root);
 	const u64 *at;
 
-	*hint = NULL;
-	if (!node)
+	if (!node) {
+		*hint = NULL;
 		return NULL;
+	}
 	/* All but the last two levels are small enough to be in the nearest caches */
 	while (node->level > 1)
 		node = node_child(node_search(node, key));
@@ -311,11 +312,9 @@ u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **f
 	return i;
 }
 
-void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found,
-			  const void **hints)
+void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found)
 {
 	const struct crab_index_node *root = rcu_dereference_raw(index->root), *node;
-	const u64 *at;
 	u32 i, level;
 
 	for (i = 0; i < n; i++)
@@ -331,9 +330,7 @@ void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n
 	}
 	for (i = 0; i < n; i++) {
 		node = found[i];
-		at = node_search(node, keys[i]);
-		hints[i] = node_hint(at);
-		found[i] = node_child(at);
+		found[i] = node_child(node_search(node, keys[i]));
 		prefetch(found[i]);
 		prefetch((u8 *)found[i] + INDEX_LINE);
 	}

@@ -120,14 +120,12 @@ u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **f
  * @keys: any but CRAB_INDEX_PAD
  * @n: how many
  * @found: out: a child each, the first two lines of it on their way
- * @hints: out: and its hint
  *
  * Each level of all descents waits for memory once, not once a key.
  *
  * Context: as crab_index_find().
  */
-void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found,
-			  const void **hints);
+void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found);
 
 /**
  * crab_index_is_reserved() - does the next insert need no memory?

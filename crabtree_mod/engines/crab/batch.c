@@ -268,16 +268,11 @@ static void batch_find(struct batch *b, u32 from, u32 end)
 {
 	const struct crab_tree *tree = b->write.tree;
 	u64 keys[BATCH_GROUP];
-	const void *dleaves[BATCH_GROUP];
 	u32 i;
 
 	for (i = from; i < end; i++)
 		keys[i] = b->ops[i].status ? 0 : b->ops[i].key;
-	crab_index_find_many(&tree->index, keys + from, end - from, (void **)b->found + from,
-			     dleaves + from);
-	for (i = from; i < end && !tree->sorted; i++)
-		if (b->found[i])
-			crab_home_fetch(&tree->homes, dleaves[i], keys[i]);
+	crab_index_find_many(&tree->index, keys + from, end - from, (void **)b->found + from);
 	for (i = from; i < end && !tree->sorted; i++)
 		if (b->found[i])
 			crab_slotted_fetch(tree, b->found[i], keys[i]);
