@@ -63,7 +63,7 @@ static int bench_scan(struct crab_store *store, u64 key, u32 n)
 	return got && !crab_bench_value_ok(records[got - 1].key, records[got - 1].value) ? -EIO : 0;
 }
 
-static int bench_one(struct crab_store *store, enum crab_bench_op op, u64 key)
+static __always_inline int bench_one(struct crab_store *store, enum crab_bench_op op, u64 key)
 {
 	struct crab_old old;
 
@@ -126,26 +126,77 @@ static int bench_batch(struct crab_store *store, const struct crab_bench_work *w
 	return 0;
 }
 
-static int bench_run(struct crab_bench *bench, struct crab_bench_work *work,
-		     struct crab_batch_op *ops, u32 step)
+/* Between operation @i and the next one */
+static __always_inline void bench_pause(struct crab_bench *bench, struct crab_bench_work *work,
+					u64 i)
 {
-	struct crab_store *store = bench->store;
+	if (unlikely(READ_ONCE(bench->kicked)))
+		bench_prepare(bench, work);
+	if (!(i & 4095))
+		cond_resched();
+}
+
+static int bench_batches(struct crab_bench *bench, struct crab_bench_work *work,
+			 struct crab_batch_op *ops, u32 step)
+{
 	u64 i;
 	int err;
 
 	for (i = 0; i < work->n; i += step) {
-		if (ops)
-			err = bench_batch(store, work, i, ops, min_t(u64, step, work->n - i));
-		else
-			err = bench_one(store, bench_op(work, i), work->keys[i]);
+		err = bench_batch(bench->store, work, i, ops, min_t(u64, step, work->n - i));
 		if (unlikely(err))
 			return err;
-		if (unlikely(READ_ONCE(bench->kicked)))
-			bench_prepare(bench, work);
-		if (!(i & 4095))
-			cond_resched();
+		bench_pause(bench, work, i);
 	}
 	return 0;
+}
+
+/* All of one kind, which is a constant: there is nothing to decide between two of them */
+static __always_inline int bench_same(struct crab_bench *bench, struct crab_bench_work *work,
+				      enum crab_bench_op op)
+{
+	u64 i;
+	int err;
+
+	for (i = 0; i < work->n; i++) {
+		err = bench_one(bench->store, op, work->keys[i]);
+		if (unlikely(err))
+			return err;
+		bench_pause(bench, work, i);
+	}
+	return 0;
+}
+
+static int bench_mix(struct crab_bench *bench, struct crab_bench_work *work)
+{
+	u64 i;
+	int err;
+
+	for (i = 0; i < work->n; i++) {
+		err = bench_one(bench->store, bench_op(work, i), work->keys[i]);
+		if (unlikely(err))
+			return err;
+		bench_pause(bench, work, i);
+	}
+	return 0;
+}
+
+static int bench_single(struct crab_bench *bench, struct crab_bench_work *work)
+{
+	if (work->ops)
+		return bench_mix(bench, work);
+	switch (work->op) {
+	case CRAB_BENCH_INSERT:
+		return bench_same(bench, work, CRAB_BENCH_INSERT);
+	case CRAB_BENCH_SEARCH:
+		return bench_same(bench, work, CRAB_BENCH_SEARCH);
+	case CRAB_BENCH_UPDATE:
+		return bench_same(bench, work, CRAB_BENCH_UPDATE);
+	case CRAB_BENCH_DELETE:
+		return bench_same(bench, work, CRAB_BENCH_DELETE);
+	default:
+		return bench_mix(bench, work);
+	}
 }
 
 int crab_bench_run(struct crab_bench *bench, struct crab_bench_work *work)
@@ -155,11 +206,11 @@ int crab_bench_run(struct crab_bench *bench, struct crab_bench_work *work)
 	int err;
 
 	if (step == 1)
-		return bench_run(bench, work, NULL, 1);
+		return bench_single(bench, work);
 	ops = kmalloc_array(step, sizeof(*ops), GFP_KERNEL);	/* too much for a kernel's stack */
 	if (!ops)
 		return -ENOMEM;
-	err = bench_run(bench, work, ops, step);
+	err = bench_batches(bench, work, ops, step);
 	kfree(ops);
 	return err;
 }
