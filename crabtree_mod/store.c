@@ -151,14 +151,13 @@ static void store_kick(struct crab_store *store)
 		store->options.kick(store->options.kick_arg);
 }
 
-/* After writes of which something is left to count, as it is when they took from the pool */
+/* After a batch, or a write that has something left to count, as what took from the pool has */
 static noinline void store_count(struct crab_store *store, struct crab_flow *flow)
 {
 	crab_count_flow(store->engine, flow);
 	store_kick(store);
 }
 
-/* After a write or several */
 static void store_wrote(struct crab_store *store, struct crab_flow *flow)
 {
 	if (unlikely(flow->fences))
@@ -461,7 +460,7 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
 			if (!ops[i].status)
 				store_one(store, &flow, &ops[i]);
 	}
-	store_wrote(store, &flow);
+	store_count(store, &flow);
 }
 
 int crab_store_check(struct crab_store *store, struct crab_check_report *report)

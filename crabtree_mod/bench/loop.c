@@ -151,29 +151,15 @@ static int bench_batches(struct crab_bench *bench, struct crab_bench_work *work,
 	return 0;
 }
 
-/* All of one kind, which is a constant: there is nothing to decide between two of them */
-static __always_inline int bench_same(struct crab_bench *bench, struct crab_bench_work *work,
-				      enum crab_bench_op op)
+/* Of the kinds that @ops says, or of one; a constant leaves nothing to decide in between */
+static __always_inline int bench_each(struct crab_bench *bench, struct crab_bench_work *work,
+				      const u8 *ops, enum crab_bench_op op)
 {
 	u64 i;
 	int err;
 
 	for (i = 0; i < work->n; i++) {
-		err = bench_one(bench->store, op, work->keys[i]);
-		if (unlikely(err))
-			return err;
-		bench_pause(bench, work, i);
-	}
-	return 0;
-}
-
-static int bench_mix(struct crab_bench *bench, struct crab_bench_work *work)
-{
-	u64 i;
-	int err;
-
-	for (i = 0; i < work->n; i++) {
-		err = bench_one(bench->store, bench_op(work, i), work->keys[i]);
+		err = bench_one(bench->store, ops ? ops[i] : op, work->keys[i]);
 		if (unlikely(err))
 			return err;
 		bench_pause(bench, work, i);
@@ -184,18 +170,18 @@ static int bench_mix(struct crab_bench *bench, struct crab_bench_work *work)
 static int bench_single(struct crab_bench *bench, struct crab_bench_work *work)
 {
 	if (work->ops)
-		return bench_mix(bench, work);
+		return bench_each(bench, work, work->ops, work->op);
 	switch (work->op) {
 	case CRAB_BENCH_INSERT:
-		return bench_same(bench, work, CRAB_BENCH_INSERT);
+		return bench_each(bench, work, NULL, CRAB_BENCH_INSERT);
 	case CRAB_BENCH_SEARCH:
-		return bench_same(bench, work, CRAB_BENCH_SEARCH);
+		return bench_each(bench, work, NULL, CRAB_BENCH_SEARCH);
 	case CRAB_BENCH_UPDATE:
-		return bench_same(bench, work, CRAB_BENCH_UPDATE);
+		return bench_each(bench, work, NULL, CRAB_BENCH_UPDATE);
 	case CRAB_BENCH_DELETE:
-		return bench_same(bench, work, CRAB_BENCH_DELETE);
+		return bench_each(bench, work, NULL, CRAB_BENCH_DELETE);
 	default:
-		return bench_mix(bench, work);
+		return bench_each(bench, work, NULL, work->op);
 	}
 }
 

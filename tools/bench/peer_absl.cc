@@ -106,24 +106,12 @@ void *absl_open(const struct peer *, u64, u32)
 	return new Map;
 }
 
-/* All of one kind, which is a constant, as the store's loop has it */
-template <enum crab_bench_op op>
-int same(Map &map, const struct crab_bench_work *work)
+/* Of the kinds that @ops says, or of one, which is a constant, as the store's loop has it */
+inline __attribute__((always_inline)) int each(Map &map, const struct crab_bench_work *work,
+					       const u8 *ops, enum crab_bench_op op)
 {
 	for (u64 i = 0; i < work->n; i++) {
-		int err = one(map, op, work->keys[i]);
-
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-int mix(Map &map, const struct crab_bench_work *work)
-{
-	for (u64 i = 0; i < work->n; i++) {
-		auto op = work->ops ? static_cast<enum crab_bench_op>(work->ops[i]) : work->op;
-		int err = one(map, op, work->keys[i]);
+		int err = one(map, ops ? static_cast<enum crab_bench_op>(ops[i]) : op, work->keys[i]);
 
 		if (err)
 			return err;
@@ -136,18 +124,18 @@ int absl_run(void *arg, struct crab_bench_work *work)
 	Map &map = *static_cast<Map *>(arg);
 
 	if (work->ops)
-		return mix(map, work);
+		return each(map, work, work->ops, work->op);
 	switch (work->op) {
 	case CRAB_BENCH_INSERT:
-		return same<CRAB_BENCH_INSERT>(map, work);
+		return each(map, work, nullptr, CRAB_BENCH_INSERT);
 	case CRAB_BENCH_SEARCH:
-		return same<CRAB_BENCH_SEARCH>(map, work);
+		return each(map, work, nullptr, CRAB_BENCH_SEARCH);
 	case CRAB_BENCH_UPDATE:
-		return same<CRAB_BENCH_UPDATE>(map, work);
+		return each(map, work, nullptr, CRAB_BENCH_UPDATE);
 	case CRAB_BENCH_DELETE:
-		return same<CRAB_BENCH_DELETE>(map, work);
+		return each(map, work, nullptr, CRAB_BENCH_DELETE);
 	default:
-		return mix(map, work);
+		return each(map, work, nullptr, work->op);
 	}
 }
 

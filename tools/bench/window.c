@@ -53,12 +53,13 @@ static __always_inline u64 next_line(u64 *state, u64 bytes)
 
 static __always_inline void turn_end(struct turns *t, u64 *state)
 {
-	u64 told = READ_ONCE(*(u64 *)(t->first + next_line(state, FIRST_BYTES)));
+	u64 told = crab_load(t->flow.media, (__le64 *)(t->first + next_line(state, FIRST_BYTES)));
 	__le64 *word = (__le64 *)(t->second + (told ^ next_line(state, SECOND_BYTES)));
 
 	crab_store(&t->flow, word, crab_load(t->flow.media, word) + 1);
 	crab_clean_word(&t->flow, word);
-	crab_arch_fence();
+	/* P6: as after a record */
+	crab_fence(&t->flow, CRAB_P6_RECORD);
 }
 
 #define WINDOW(what, instruction, n)							\

@@ -40,11 +40,14 @@ static void index_expect(const struct crab_index *index, u64 key, u64 low)
 
 static void index_build(struct crab_index *index, u32 n)
 {
+	void *leaf;
 	u32 i;
 
 	crab_index_init(index);
-	for (i = 0; i < n; i++)
-		tap_check(!crab_index_append(index, i * 2, index_leaf(i * 2), index_leaf(i * 2)), "append");
+	for (i = 0; i < n; i++) {
+		leaf = index_leaf(i * 2);
+		tap_check(!crab_index_append(index, i * 2, leaf, leaf), "append");
+	}
 }
 
 static void test_index_bulk(void)
@@ -81,6 +84,7 @@ static void test_index_random(u64 seed, u32 n, u32 begin)
 {
 	bool *there = calloc(n, sizeof(bool));
 	struct crab_index index;
+	void *leaf;
 	u32 i, at;
 
 	index_build(&index, begin);
@@ -88,15 +92,14 @@ static void test_index_random(u64 seed, u32 n, u32 begin)
 		there[i] = true;
 	for (i = 0; i < n * 8; i++) {
 		at = 1 + rng(&seed) % (n - 1);
+		leaf = index_leaf(at * 2);
 		tap_check(!crab_index_reserve(&index), "reserve");
 		if (there[at] && i / n % 2)
 			crab_index_remove(&index, at * 2);
 		else if (there[at])
-			crab_index_replace(&index, at * 2, index_leaf(at * 2),
-					   index_leaf(at * 2));
+			crab_index_replace(&index, at * 2, leaf, leaf);
 		else
-			crab_index_insert(&index, at * 2, index_leaf(at * 2),
-					   index_leaf(at * 2));
+			crab_index_insert(&index, at * 2, leaf, leaf);
 		there[at] = !there[at] || !(i / n % 2);
 		if (i % (n / 4) == 0)
 			index_compare(&index, there, n);
@@ -392,6 +395,56 @@ static void walk_compare(struct recover *many, struct recover *one, u64 head)
 	tap_check(used > one->count, "no leaf of old in the way");
 }
 
+/* What a lookup asks for before it knows the leaf; where it is wrong all is slower, and right */
+
+#define HOME_KEYS	20000
+
+static bool is_at_home(const struct crab_homes *homes, u64 key, u32 slot)
+{
+	u64 hash = crab_hash(key);
+
+	return slot - crab_home_front(homes, hash) < CRAB_SLOTTED_LINE ||
+	       slot - crab_home_back(homes, hash) < CRAB_SLOTTED_LINE;
+}
+
+/* Every hint is its leaf's place and three records in four are at home */
+static void home_compare(const struct crab_tree *tree)
+{
+	const struct crab_leaf *leaf;
+	u32 slot, home = 0, all = 0;
+	const void *hint;
+
+	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		crab_index_find_hint(&tree->index, leaf->low, &hint);
+		tap_check(hint == crab_leaf_media(tree, leaf->number), "leaf %llu: the hint is not it",
+			  leaf->number);
+		crab_leaf_for_each(tree, leaf, slot) {
+			home += is_at_home(&tree->homes, crab_leaf_key(tree, leaf, slot), slot);
+			all++;
+		}
+	}
+	tap_check(all == HOME_KEYS && home > all / 4 * 3, "%u of %u records are at home", home, all);
+}
+
+static void test_homes(u32 leaf_bytes)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + (1 << 20));
+	struct crab_store *store = store_format_attach(&media, "crab", "slotted", leaf_bytes);
+	struct crab_old old;
+	u64 seed = 1;
+	u32 i;
+
+	for (i = 0; i < HOME_KEYS; i++)
+		crab_store_insert(store, rng(&seed), i, CRAB_INSERT_CREATE, &old);
+	home_compare(crab_tree_of(store->engine));
+	crab_store_detach(store);
+	store = store_attach(&media);
+	home_compare(crab_tree_of(store->engine));
+	tap_ok(true, "homes: leaves of %u, hints before and after an attach", leaf_bytes);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 static void test_walk(const char *layout)
 {
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + WALK_LEAVES * 512);
@@ -597,6 +650,9 @@ int main(void)
 	test_readonly();
 	test_parts("slotted");
 	test_parts("sorted");
+	test_homes(512);
+	test_homes(1024);
+	test_homes(4096);
 	test_walk("slotted");
 	test_walk("sorted");
 	for (ops = crab_engines; *ops; ops++)

@@ -54,6 +54,7 @@ struct crab_homes {
 	u32 backs;
 };
 
+/** crab_homes_init() - of leaves of so many bytes */
 static inline void crab_homes_init(struct crab_homes *homes, u32 leaf_bytes)
 {
 	u32 lines = leaf_bytes / CRAB_LINE - 1;

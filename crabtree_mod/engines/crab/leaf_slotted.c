@@ -72,7 +72,7 @@ static __always_inline u64 fp_spread(u8 fp, u32 bit)
 	return (s64)((u64)fp << (63 - bit)) >> 63;
 }
 
-/* A bit for each slot whose fingerprint has another bit here; what tears does not count */
+/* A bit for each slot whose fingerprint has another bit here */
 static __always_inline u64 plane_others(const u64 *planes, u8 fp, u32 bit)
 {
 	/* Who reads beside a writer asks the seqcount what that was worth */
@@ -215,7 +215,7 @@ static __always_inline void leaf_set(struct crab_leaf *leaf, u32 slot, u64 key)
 	u64 mask = 1ULL << slot % CRAB_SLOTTED_GROUP;
 	u8 fp = fingerprint(key);
 
-	/* It was free. Who reads beside it finds that the leaf's count is another */
+	/* It was free; who reads beside this finds another sequence count */
 	planes[0] |= fp_spread(fp, 0) & mask;
 	planes[1] |= fp_spread(fp, 1) & mask;
 	planes[2] |= fp_spread(fp, 2) & mask;
