@@ -109,6 +109,7 @@ struct crab_leaf {
  * @piece_slots: sorted: slots of each, the first one but for the header; a power of two
  * @homes: slotted: where in a leaf records are at home
  * @fps: slotted: room for the fingerprints of one leaf, a byte a slot; under @structure
+ * @spill: slotted: room for the numbers of a leaf's records; under @structure
  * @index: internal nodes
  * @pool: free leaves, under its own lock
  * @structure: of the list, the ranges, the index's changes and all that follows
@@ -138,6 +139,7 @@ struct crab_tree {
 	u32 piece_slots;
 	struct crab_homes homes;
 	union crab_group_fps *fps;
+	u16 *spill;
 	struct crab_index index;
 	struct crab_pool pool;
 	struct mutex structure;
@@ -594,7 +596,8 @@ int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
  * @tree: the tree
  * @leaf: the leaf, full
  * @rider: one more, whose key it does not have
- * @records: out: those of lesser keys, then the others, the least of them first
+ * @records: out: those of lesser keys, then the others
+ * @low: out: the least key of the others
  *
  * By the middle of the leaf's range, if that leaves three in eight on either side, as it
  * mostly does with keys that come at random; else into halves.
@@ -602,7 +605,7 @@ int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
  * Return: how many are in the first part.
  */
 u32 crab_order_split(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		     const struct crab_record *rider, struct crab_record *records);
+		     const struct crab_record *rider, struct crab_record *records, u64 *low);
 
 /** crab_order_halve() - the @keep records of the least keys to the front, the next one at @keep */
 void crab_order_halve(struct crab_record *records, u32 count, u32 keep);
@@ -833,6 +836,9 @@ int crab_smo_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 k
 
 /** crab_smo_balance() - a leaf and the one behind it, both locked, by one or two */
 int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh);
+
+/** crab_smo_fetch_link() - a hint: the link of a leaf will be written; NULL: of the head */
+void crab_smo_fetch_link(const struct crab_tree *tree, const struct crab_leaf *pred);
 
 /**
  * crab_smo_bypass() - unlink @leaf, whose records are elsewhere or gone

@@ -64,20 +64,34 @@ static inline void crab_homes_init(struct crab_homes *homes, u32 leaf_bytes)
 	homes->back = lines - homes->backs;	/* the front, where there is but one */
 }
 
-/** crab_home_front() - the first slot of the first home, by a key's hash */
+/** crab_home_front_line() - the line of the first home, by a key's hash; 0: behind the header's */
+static __always_inline u32 crab_home_front_line(const struct crab_homes *homes, u64 hash)
+{
+	return ((u32)(hash >> 32) & 0xffff) * homes->fronts >> 16;
+}
+
+/** crab_home_back_line() - the same of the second home */
+static __always_inline u32 crab_home_back_line(const struct crab_homes *homes, u64 hash)
+{
+	return homes->back + ((u32)(hash >> 48) * homes->backs >> 16);
+}
+
+/** crab_home_slot() - the first slot of a line */
+static __always_inline u32 crab_home_slot(u32 line)
+{
+	return CRAB_SLOTTED_BESIDE + line * CRAB_SLOTTED_LINE;
+}
+
+/** crab_home_front() - the first slot of the first home */
 static __always_inline u32 crab_home_front(const struct crab_homes *homes, u64 hash)
 {
-	u32 line = ((u32)(hash >> 32) & 0xffff) * homes->fronts >> 16;
-
-	return CRAB_SLOTTED_BESIDE + line * CRAB_SLOTTED_LINE;
+	return crab_home_slot(crab_home_front_line(homes, hash));
 }
 
 /** crab_home_back() - the same of the second */
 static __always_inline u32 crab_home_back(const struct crab_homes *homes, u64 hash)
 {
-	u32 line = homes->back + ((u32)(hash >> 48) * homes->backs >> 16);
-
-	return CRAB_SLOTTED_BESIDE + line * CRAB_SLOTTED_LINE;
+	return crab_home_slot(crab_home_back_line(homes, hash));
 }
 
 /** crab_home_end() - behind the last slot at the front */

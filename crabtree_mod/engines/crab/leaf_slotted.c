@@ -196,6 +196,15 @@ void crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *le
 		prefetch(crab_leaf_slot(tree, leaf, slot));
 }
 
+/* All records: it will be split */
+static noinline void leaf_fetch(const struct crab_tree *tree, const struct crab_dslot *slots)
+{
+	u32 slot;
+
+	for (slot = 0; slot < tree->slots; slot += CRAB_SLOTTED_LINE)
+		prefetch(&slots[slot]);
+}
+
 int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
@@ -204,8 +213,10 @@ int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *lea
 	if (slot >= 0)
 		return slot;
 	slot = leaf_free(tree, leaf, key);
-	if (slot < tree->slots)
+	if (likely(slot < tree->slots))
 		crab_fetch(&slots[slot], sizeof(slots[slot]));
+	else
+		leaf_fetch(tree, slots);
 	return ~slot;
 }
 
@@ -473,62 +484,91 @@ static bool records_have_value(const struct crab_record *records, u32 count, u64
 	return false;
 }
 
-
-/*
- * The slot of a fresh leaf for a key: at its front as long as all of @count have room there,
- * so that few lines have to be cleaned. The first plane says which slots are taken
+/**
+ * struct fresh - a leaf that nobody sees yet, while it is filled
+ * @flow: of the write
+ * @slots: its slots
+ * @fps: their fingerprints
+ * @spill: which records found no room at home
+ * @taken: slots of each line that have a record, the one beside the header apart
  */
-static u32 fresh_slot(const struct crab_tree *tree, struct crab_leaf *leaf, u64 key, u32 count)
-{
-	u32 front = crab_home_front(&tree->homes, crab_hash(key)), slot;
-	u64 free = line_free(group_planes(leaf, front / CRAB_SLOTTED_GROUP)[0], front);
+struct fresh {
+	struct crab_flow *flow;
+	struct crab_dslot *slots;
+	union crab_group_fps *fps;
+	u16 *spill;
+	u8 taken[CRAB_LEAF_BYTES_MAX / CRAB_LINE];
+};
 
-	slot = front + __ffs64(free | 1ULL << CRAB_SLOTTED_LINE);
-	if (likely(free && slot < tree->slots))
-		return slot;
-	return count > crab_home_end(&tree->homes) ? leaf_free(tree, leaf, key) :
-						     first_free(tree, leaf);
+static __always_inline void fresh_put(struct fresh *fresh, u32 slot,
+				      const struct crab_record *record, u64 hash)
+{
+	crab_store(fresh->flow, &fresh->slots[slot].value, record->value);
+	crab_store(fresh->flow, &fresh->slots[slot].key, record->key);
+	*fps_at(&fresh->fps[slot / CRAB_SLOTTED_GROUP], slot % CRAB_SLOTTED_GROUP) = hash_fp(hash);
 }
 
-static void fresh_fill(struct crab_write *write, struct crab_leaf *leaf,
-		       const struct crab_record *records, u32 count)
+/*
+ * Those without room at home: in the first line that has some; where all of @count are more
+ * than the front has room for, in the home at the back if that has
+ */
+static void fresh_spill(struct fresh *fresh, const struct crab_homes *homes,
+			const struct crab_record *records, u32 count, u32 spilled)
 {
-	const struct crab_tree *tree = write->tree;
-	struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
-	u32 i, slot, group;
+	bool is_many = count > crab_home_end(homes);
+	u32 i, line, room = 0;
 
-	memset(tree->fps, 0, crab_slotted_fps(tree));
-	for (i = 0; i < count; i++) {
-		slot = fresh_slot(tree, leaf, records[i].key, count);
-		crab_store(write->flow, &slots[slot].value, records[i].value);
-		crab_store(write->flow, &slots[slot].key, records[i].key);
-		group = slot / CRAB_SLOTTED_GROUP;
-		slot %= CRAB_SLOTTED_GROUP;
-		group_planes(leaf, group)[0] |= 1ULL << slot;
-		*fps_at(&tree->fps[group], slot) = fingerprint(records[i].key);
+	for (i = 0; i < spilled; i++) {
+		const struct crab_record *record = &records[fresh->spill[i]];
+		u64 hash = crab_hash(record->key);
+
+		while (fresh->taken[room] == CRAB_SLOTTED_LINE)
+			room++;
+		line = is_many ? crab_home_back_line(homes, hash) : room;
+		if (fresh->taken[line] == CRAB_SLOTTED_LINE)
+			line = room;
+		fresh_put(fresh, crab_home_slot(line) + fresh->taken[line]++, record, hash);
 	}
 }
 
-/* Has a line of a fresh leaf a record? */
-static __always_inline bool fresh_has(struct crab_leaf *leaf, u32 slot)
+/*
+ * Records to the front, so that few lines have to be cleaned. Who finds no room at home is put
+ * beside the header until the next one is; the last one stays there
+ */
+static void fresh_fill(struct fresh *fresh, const struct crab_tree *tree,
+		       const struct crab_record *records, u32 count)
 {
-	u32 group = slot / CRAB_SLOTTED_GROUP, at = slot % CRAB_SLOTTED_GROUP;
-	u64 taken = group_planes(leaf, group)[0] >> at;
+	const struct crab_homes homes = tree->homes;
+	const u32 slots = tree->slots;
+	u32 i, line, nth, slot, has_room, spilled = 0;
+	u64 hash;
 
-	if (unlikely(at + CRAB_SLOTTED_LINE > CRAB_SLOTTED_GROUP))
-		taken |= group_planes(leaf, group + 1)[0] << (CRAB_SLOTTED_GROUP - at);
-	return taken & ((1U << CRAB_SLOTTED_LINE) - 1);
+	for (i = 0; i < count; i++) {
+		hash = crab_hash(records[i].key);
+		line = crab_home_front_line(&homes, hash);
+		nth = fresh->taken[line];
+		slot = crab_home_slot(line) + nth;
+		has_room = (nth < CRAB_SLOTTED_LINE) & (slot < slots);
+		fresh->taken[line] = nth + has_room;
+		fresh->spill[spilled] = i;
+		spilled += !has_room;
+		/* No branch depends on a key */
+		fresh_put(fresh, slot & -has_room, &records[i], hash);
+	}
+	if (spilled > 1)
+		fresh_spill(fresh, &homes, records, count, spilled - 1);
 }
 
 /* Of a prepared leaf all lines without a record are durable, but for the header's */
-static void fresh_clean(struct crab_write *write, struct crab_leaf *leaf, struct crab_dleaf *d)
+static void fresh_clean(const struct fresh *fresh, const struct crab_tree *tree,
+			struct crab_dleaf *d)
 {
-	u32 slot;
+	u32 line;
 
-	crab_clean(write->flow, d, CRAB_LINE);
-	for (slot = CRAB_SLOTTED_BESIDE; slot < write->tree->slots; slot += CRAB_SLOTTED_LINE)
-		if (fresh_has(leaf, slot))
-			crab_clean_word(write->flow, &d->slots[slot].key);
+	crab_clean(fresh->flow, d, CRAB_LINE);
+	for (line = 0; crab_home_slot(line) < tree->slots; line++)
+		if (fresh->taken[line])
+			crab_clean_word(fresh->flow, &d->slots[crab_home_slot(line)].key);
 }
 
 void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare,
@@ -538,21 +578,27 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	bool prepared = spare->prepared && !records_have_value(records, count, spare->void_value);
 	const struct crab_tree *tree = write->tree;
 	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
-	struct crab_flow *flow = write->flow;
+	struct fresh fresh = {
+		.flow = write->flow,
+		.slots = d->slots,
+		.fps = tree->fps,
+		.spill = tree->spill,
+	};
 	u32 slot, group;
 
 	head->void_value = prepared ? spare->void_value : crab_slotted_void(records, count);
 	leaf->void_value = head->void_value;
-	crab_head_store(flow, tree->base.geo.store_id, head);
-	fresh_fill(write, leaf, records, count);
-	for (slot = 0; slot < (prepared ? CRAB_SLOTTED_BESIDE : tree->slots); slot++)
-		if (!crab_slotted_is_live(leaf, slot))
-			slot_free(flow, &d->slots[slot], head->void_value);
-	if (prepared)
-		fresh_clean(write, leaf, d);
-	else
-		crab_clean(flow, d, tree->base.geo.leaf_bytes);
+	crab_head_store(write->flow, tree->base.geo.store_id, head);
+	memset(tree->fps, 0, crab_slotted_fps(tree));
+	fresh_fill(&fresh, tree, records, count);
 	for (group = 0; group < crab_slotted_groups(tree); group++)
 		group_set(leaf, group, &tree->fps[group]);
 	leaf->count = count;
+	for (slot = 0; slot < (prepared ? CRAB_SLOTTED_BESIDE : tree->slots); slot++)
+		if (!crab_slotted_is_live(leaf, slot))
+			slot_free(write->flow, &d->slots[slot], head->void_value);
+	if (prepared)
+		fresh_clean(&fresh, tree, d);
+	else
+		crab_clean(write->flow, d, tree->base.geo.leaf_bytes);
 }

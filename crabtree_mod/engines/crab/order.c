@@ -228,36 +228,30 @@ int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
 	return order_scan_unordered(reader, start, end, records, cap, room);
 }
 
-/* What order_part() has done: records below the middle, records from @above on above it */
-struct part {
-	struct crab_record *records;
-	u64 middle;
-	u32 below;
-	u32 above;
-};
-
-static __always_inline void part_put(struct part *part, u64 key, u64 value)
+/*
+ * The records of a leaf, which is full, and one more: those below @middle to the front, the
+ * others behind them, of which @low is the least. Returns how many are below. No branch
+ * depends on a key
+ */
+static u32 order_part(const struct crab_tree *tree, const struct crab_leaf *leaf,
+		      const struct crab_record *rider, u64 middle, struct crab_record *records,
+		      u64 *low)
 {
-	bool is_below = key < part->middle;
-	struct crab_record *to;
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	u64 above = rider->key - middle, key;	/* the distance; of those below, a huge one */
+	u32 last = leaf->count, below = 0, i, at;
 
-	part->above -= !is_below;
-	to = &part->records[is_below ? part->below : part->above];
-	to->key = key;
-	to->value = value;
-	part->below += is_below;
-}
-
-static void order_part(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		       const struct crab_record *rider, struct part *part)
-{
-	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0), *end = d + leaf->count;
-
-	part_put(part, rider->key, rider->value);
-	for (; d < end; d++) {
-		part_put(part, crab_load(tree->base.media, &d->key),
-			 crab_load(tree->base.media, &d->value));
+	for (i = 0; i < last; i++) {
+		key = crab_load(tree->base.media, &slots[i].key);
+		at = key < middle ? below : last - (i - below);
+		records[at].key = key;
+		records[at].value = crab_load(tree->base.media, &slots[i].value);
+		above = min(above, key - middle);
+		below += key < middle;
 	}
+	records[below] = *rider;
+	*low = middle + above;
+	return below + (rider->key < middle);
 }
 
 static void records_swap(struct crab_record *records, u32 a, u32 b)
@@ -284,16 +278,6 @@ static u32 records_part(struct crab_record *records, u32 from, u32 to)
 	return at;
 }
 
-/* The least to the front */
-static void records_least_first(struct crab_record *records, u32 count)
-{
-	u32 i, least = 0;
-
-	for (i = 1; i < count; i++)
-		least = records[i].key < records[least].key ? i : least;
-	records_swap(records, 0, least);
-}
-
 /* Hoare's selection: keys are unique */
 void crab_order_halve(struct crab_record *records, u32 count, u32 keep)
 {
@@ -311,20 +295,15 @@ void crab_order_halve(struct crab_record *records, u32 count, u32 keep)
 }
 
 u32 crab_order_split(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		     const struct crab_record *rider, struct crab_record *records)
+		     const struct crab_record *rider, struct crab_record *records, u64 *low)
 {
+	u64 middle = leaf->low + (leaf->high - leaf->low) / 2;
 	u32 count = leaf->count + 1, keep = (count + 1) / 2;
-	struct part part = {
-		.records = records,
-		.middle = leaf->low + (leaf->high - leaf->low) / 2,
-		.above = count,
-	};
+	u32 below = order_part(tree, leaf, rider, middle, records, low);
 
-	order_part(tree, leaf, rider, &part);
-	if (min(part.below, count - part.below) < count / 2 - count / 8) {
-		crab_order_halve(records, count, keep);
-		return keep;
-	}
-	records_least_first(records + part.below, count - part.below);
-	return part.below;
+	if (min(below, count - below) >= count / 2 - count / 8)
+		return below;
+	crab_order_halve(records, count, keep);
+	*low = records[keep].key;
+	return keep;
 }

@@ -502,8 +502,9 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch),
 				       GFP_KERNEL | __GFP_NOWARN);
 	tree->fps = kmalloc_array(crab_slotted_groups(tree), sizeof(*tree->fps), GFP_KERNEL);
+	tree->spill = kmalloc_array(tree->slots, sizeof(*tree->spill), GFP_KERNEL);
 	if (crab_engine_init(&tree->base, &crab_engine_crab, media, geo) || !tree->scratch ||
-	    !tree->fps)
+	    !tree->fps || !tree->spill)
 		return -ENOMEM;
 	return crab_pool_init(&tree->pool, geo->leaves);
 }
@@ -579,6 +580,7 @@ void crab_tree_detach(struct crab_engine *engine)
 	crab_index_destroy(&tree->index);
 	crab_pool_destroy(&tree->pool);
 	crab_engine_exit(&tree->base);
+	kfree(tree->spill);
 	kfree(tree->fps);
 	kvfree(tree->scratch);
 	kvfree(tree);

@@ -40,7 +40,7 @@
  * @n: fresh leaves
  * @spare: their places
  * @leaf: their descriptors
- * @head: their headers
+ * @head: their headers; of the second the least key is given by who parts the records
  */
 struct smo {
 	u32 n;
@@ -148,7 +148,6 @@ static void smo_write(struct crab_write *write, struct smo *smo, u64 low,
 	smo->head[last].next = smo_last_word(tree, smo, tail);
 	smo->head[0].low = low;
 	if (last) {
-		smo->head[1].low = records[split].key;
 		smo->head[0].next = crab_link_to(geo, smo->spare[1].leaf, smo->head[1].birth);
 		crab_leaf_fresh(write, &smo->spare[1], &smo->head[1], records + split,
 				count - split, smo->leaf[1]);
@@ -158,12 +157,17 @@ static void smo_write(struct crab_write *write, struct smo *smo, u64 low,
 	crab_fence(write->flow, CRAB_P7_FRESH);
 }
 
+void crab_smo_fetch_link(const struct crab_tree *tree, const struct crab_leaf *pred)
+{
+	crab_fetch(&smo_dhead(tree, pred)->next, sizeof(__le64));
+}
+
 void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 n, u32 count)
 {
 	u64 number = crab_pool_next(&tree->pool);
 	size_t bytes = offsetof(struct crab_dleaf, slots[min(count, tree->slots)]);
 
-	crab_fetch(&smo_dhead(tree, leaf->prev)->next, sizeof(__le64));
+	crab_smo_fetch_link(tree, leaf->prev);
 	for (; n && number < tree->base.geo.leaves; n--, number++)
 		crab_fetch(crab_leaf_media(tree, number), bytes);
 }
@@ -292,7 +296,7 @@ int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh
 	struct crab_tree *tree = write->tree;
 	struct crab_leaf *right = leaf->next;
 	struct smo smo;
-	u32 count;
+	u32 count, split;
 	int err;
 
 	err = smo_begin(write, &smo, fresh, 0);
@@ -300,7 +304,9 @@ int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh
 		return err;
 	count = crab_leaf_collect(tree, leaf, tree->scratch);
 	count += crab_leaf_collect(tree, right, tree->scratch + count);
-	smo_replace(write, &smo, leaf, right, count, fresh == 1 ? count : (count + 1) / 2);
+	split = fresh == 1 ? count : (count + 1) / 2;
+	smo.head[1].low = tree->scratch[split].key;
+	smo_replace(write, &smo, leaf, right, count, split);
 	return 0;
 }
 
@@ -472,11 +478,13 @@ int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 
 	err = smo_begin(write, &smo, 2, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
-	crab_smo_fetch(tree, leaf, 0, 0);
-	if (tree->sorted)
+	crab_smo_fetch_link(tree, leaf->prev);
+	if (tree->sorted) {
 		split = (crab_smo_with(tree, leaf, key, value) + 1) / 2;
-	else
-		split = crab_order_split(tree, leaf, &rider, tree->scratch);
+		smo.head[1].low = tree->scratch[split].key;
+	} else {
+		split = crab_order_split(tree, leaf, &rider, tree->scratch, &smo.head[1].low);
+	}
 	smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;
