@@ -378,8 +378,10 @@ static __always_inline int leaf_remove(struct crab_write *write, struct crab_lea
 	old->value = crab_leaf_value(write->tree, leaf, slot);
 	if (likely(leaf->count > 1 || !leaf->low))	/* the first leaf stays */
 		return leaf_remove_one(write, leaf, slot);
-	if (!pred)
+	if (!pred) {
+		crab_smo_fetch_unlink(write->tree, leaf);
 		return -EAGAIN;
+	}
 	unlink_last(write, pred, leaf);
 	crab_count(&write->tree->base, deletes, 1);
 	return 0;
@@ -390,7 +392,10 @@ static struct crab_leaf *remove_pred(struct crab_write *write, u64 key)
 {
 	struct crab_leaf *leaf = crab_index_find(&write->tree->index, key);
 
-	return leaf && !leaf->bad && READ_ONCE(leaf->count) == 1 ? leaf->prev : NULL;
+	if (!leaf || leaf->bad || READ_ONCE(leaf->count) != 1 || !leaf->prev)
+		return NULL;
+	crab_smo_fetch_link(write->tree, leaf->prev);
+	return leaf->prev;
 }
 
 static noinline int remove_last(struct crab_write *write, struct crab_leaf *pred, u64 key,

@@ -29,6 +29,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
+#include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -191,7 +192,7 @@ static u64 smo_first_word(const struct crab_tree *tree, const struct smo *smo)
 static void smo_join(struct crab_tree *tree, struct crab_leaf *left, struct crab_leaf *right)
 {
 	if (left) {
-		left->next = right;
+		WRITE_ONCE(left->next, right);
 		WRITE_ONCE(left->high, right ? right->low : CRAB_KEY_EMPTY);
 	} else {
 		WRITE_ONCE(tree->first, right);
@@ -501,6 +502,13 @@ int crab_smo_rewrite(struct crab_write *write, struct crab_leaf *leaf, u64 key, 
 	count = crab_smo_with(write->tree, leaf, key, value);
 	smo_replace(write, &smo, leaf, leaf, count, count);
 	return 0;
+}
+
+void crab_smo_fetch_unlink(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	prefetchw(READ_ONCE(leaf->prev));
+	prefetchw(READ_ONCE(leaf->next));
+	prefetch(&smo_dhead(tree, leaf)->next);
 }
 
 void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf)
