@@ -29,6 +29,7 @@
 #include "../../pool.h"
 #include "fingerprint.h"
 #include "home.h"
+#include "link.h"
 
 #define CRAB_LAYOUT_SLOTTED	1
 #define CRAB_LAYOUT_SORTED	2
@@ -387,33 +388,6 @@ static inline void crab_leaf_end(struct crab_leaf *leaf)
 
 /** crab_leaf_kill() - a locked leaf was replaced: its range is empty from now on */
 void crab_leaf_kill(struct crab_leaf *leaf);
-
-/* link.c: headers and the words that link them */
-
-/* struct crab_dhead in the CPU's byte order */
-struct crab_head {
-	u64 next;
-	u64 self;
-	u64 birth;
-	u64 low;
-	u64 void_value;
-};
-
-/** crab_head_load() - read the header at @offset; false if it is not one of this store */
-bool crab_head_load(const struct crab_media *media, u64 offset, u32 store_id,
-		    struct crab_head *head);
-
-/** crab_head_store() - write the header of a fresh leaf; the caller cleans it */
-void crab_head_store(struct crab_flow *flow, u32 store_id, const struct crab_head *head);
-
-/** crab_link_check() - the check bits of a link to the leaf born @birth at @offset */
-u64 crab_link_check(u32 store_id, u64 offset, u64 birth);
-
-/** crab_link_to() - the word that links to leaf @number, born @birth */
-u64 crab_link_to(const struct crab_geometry *geo, u64 number, u64 birth);
-
-/** crab_link_end() - the word that ends the list in the leaf born @birth at @offset */
-u64 crab_link_end(u32 store_id, u64 offset, u64 birth);
 
 /* leaf.c: what leaves of both layouts share */
 

@@ -487,24 +487,22 @@ static bool records_have_value(const struct crab_record *records, u32 count, u64
 /**
  * struct fresh - a leaf that nobody sees yet, while it is filled
  * @flow: of the write
- * @slots: its slots
- * @fps: their fingerprints
+ * @fps: its fingerprints
  * @spill: which records found no room at home
  * @taken: slots of each line that have a record, the one beside the header apart
  */
 struct fresh {
 	struct crab_flow *flow;
-	struct crab_dslot *slots;
 	union crab_group_fps *fps;
 	u16 *spill;
 	u8 taken[CRAB_LEAF_BYTES_MAX / CRAB_LINE];
 };
 
-static __always_inline void fresh_put(struct fresh *fresh, u32 slot,
+static __always_inline void fresh_put(struct fresh *fresh, struct crab_dslot *slots, u32 slot,
 				      const struct crab_record *record, u64 hash)
 {
-	crab_store(fresh->flow, &fresh->slots[slot].value, record->value);
-	crab_store(fresh->flow, &fresh->slots[slot].key, record->key);
+	crab_store(fresh->flow, &slots[slot].value, record->value);
+	crab_store(fresh->flow, &slots[slot].key, record->key);
 	*fps_at(&fresh->fps[slot / CRAB_SLOTTED_GROUP], slot % CRAB_SLOTTED_GROUP) = hash_fp(hash);
 }
 
@@ -512,8 +510,9 @@ static __always_inline void fresh_put(struct fresh *fresh, u32 slot,
  * Those without room at home: in the first line that has some; where all of @count are more
  * than the front has room for, in the home at the back if that has
  */
-static void fresh_spill(struct fresh *fresh, const struct crab_homes *homes,
-			const struct crab_record *records, u32 count, u32 spilled)
+static void fresh_spill(struct fresh *fresh, struct crab_dslot *slots,
+			const struct crab_homes *homes, const struct crab_record *records,
+			u32 count, u32 spilled)
 {
 	bool is_many = count > crab_home_end(homes);
 	u32 i, line, room = 0;
@@ -527,7 +526,7 @@ static void fresh_spill(struct fresh *fresh, const struct crab_homes *homes,
 		line = is_many ? crab_home_back_line(homes, hash) : room;
 		if (fresh->taken[line] == CRAB_SLOTTED_LINE)
 			line = room;
-		fresh_put(fresh, crab_home_slot(line) + fresh->taken[line]++, record, hash);
+		fresh_put(fresh, slots, crab_home_slot(line) + fresh->taken[line]++, record, hash);
 	}
 }
 
@@ -535,11 +534,10 @@ static void fresh_spill(struct fresh *fresh, const struct crab_homes *homes,
  * Records to the front, so that few lines have to be cleaned. Who finds no room at home is put
  * beside the header until the next one is; the last one stays there
  */
-static void fresh_fill(struct fresh *fresh, const struct crab_tree *tree,
-		       const struct crab_record *records, u32 count)
+static void fresh_fill(struct fresh *fresh, struct crab_dslot *slots,
+		       const struct crab_tree *tree, const struct crab_record *records, u32 count)
 {
 	const struct crab_homes homes = tree->homes;
-	const u32 slots = tree->slots;
 	u32 i, line, nth, slot, has_room, spilled = 0;
 	u64 hash;
 
@@ -548,15 +546,15 @@ static void fresh_fill(struct fresh *fresh, const struct crab_tree *tree,
 		line = crab_home_front_line(&homes, hash);
 		nth = fresh->taken[line];
 		slot = crab_home_slot(line) + nth;
-		has_room = (nth < CRAB_SLOTTED_LINE) & (slot < slots);
+		has_room = (nth < CRAB_SLOTTED_LINE) & (slot < tree->slots);
 		fresh->taken[line] = nth + has_room;
 		fresh->spill[spilled] = i;
 		spilled += !has_room;
 		/* No branch depends on a key */
-		fresh_put(fresh, slot & -has_room, &records[i], hash);
+		fresh_put(fresh, slots, slot & -has_room, &records[i], hash);
 	}
 	if (spilled > 1)
-		fresh_spill(fresh, &homes, records, count, spilled - 1);
+		fresh_spill(fresh, slots, &homes, records, count, spilled - 1);
 }
 
 /* Of a prepared leaf all lines without a record are durable, but for the header's */
@@ -580,7 +578,6 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
 	struct fresh fresh = {
 		.flow = write->flow,
-		.slots = d->slots,
 		.fps = tree->fps,
 		.spill = tree->spill,
 	};
@@ -590,7 +587,7 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	leaf->void_value = head->void_value;
 	crab_head_store(write->flow, tree->base.geo.store_id, head);
 	memset(tree->fps, 0, crab_slotted_fps(tree));
-	fresh_fill(&fresh, tree, records, count);
+	fresh_fill(&fresh, crab_leaf_slot(tree, leaf, 0), tree, records, count);
 	for (group = 0; group < crab_slotted_groups(tree); group++)
 		group_set(leaf, group, &tree->fps[group]);
 	leaf->count = count;
