@@ -10,6 +10,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
+#include <linux/smp.h>
 
 #include "rig.h"
 #include "team.h"
@@ -68,6 +69,7 @@ static int team_end(struct member *members, u32 threads, struct team_time *time)
 	int err = 0;
 
 	*time = (struct team_time) { };
+	crab_host_leave();
 	for (m = members; m < members + threads; m++) {
 		pthread_join(m->thread, NULL);
 		time->cpu_ns += m->cpu_ns - m->work.prepare_ns;

@@ -425,20 +425,3 @@ void crab_task_free_later(const void *p)
 	later_last = &later->next;
 	later_free();
 }
-
-void synchronize_rcu(void)
-{
-	u64 since = sections_begun;
-
-	crab_task_may_sleep();
-	while (!grace_passed(since))
-		crab_task_wait();
-}
-
-void rcu_barrier(void)
-{
-	crab_task_may_sleep();
-	later_free();
-	while (later_first)
-		crab_task_wait();
-}

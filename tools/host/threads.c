@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the threads of a program that has several: their numbers, that
- * RCU knows them, and how they wait for all that was left to RCU.
+ * This file implements the threads of a program that has several: their numbers, and that
+ * RCU knows them.
  *
  * Invariant: two threads never have one number at a time, and what the last owner of a
  * number stored comes before what the next one does.
@@ -10,10 +10,10 @@
 #define _GNU_SOURCE
 #endif
 #include <pthread.h>
-#include <semaphore.h>
 
 #include <linux/bug.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/types.h>
 
@@ -33,7 +33,7 @@ static void thread_end(void *arg)
 {
 	u64 bit = 1ULL << (crab_host_thread - 1);
 
-	urcu_memb_unregister_thread();
+	crab_urcu(unregister_thread)();
 	crab_host_thread = 0;
 	__atomic_fetch_and(&threads_used, ~bit, __ATOMIC_RELEASE);
 }
@@ -52,29 +52,23 @@ void crab_host_thread_begin(void)
 	while (!__atomic_compare_exchange_n(&threads_used, &used, used | (used + 1), false,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
 	crab_host_thread = __builtin_ctzll(~used) + 1;
-	urcu_memb_register_thread();
+	crab_urcu(register_thread)();
 	pthread_once(&thread_once, thread_key_make);
 	BUG_ON(pthread_setspecific(thread_key, &crab_host_thread));
 }
 
-struct barrier {
-	struct rcu_head rcu;
-	sem_t passed;
-};
-
-static void barrier_passed(struct rcu_head *head)
+void crab_host_leave(void)
 {
-	sem_post(&container_of(head, struct barrier, rcu)->passed);
+	if (!crab_host_thread)
+		return;
+	BUG_ON(pthread_setspecific(thread_key, NULL));
+	thread_end(NULL);
 }
 
-/* All callbacks stand in one queue: when one has run, so have those before it */
-void rcu_barrier(void)
+#ifdef CRABTREE_HOST_QSBR
+void crab_host_quiescent(void)
 {
-	struct barrier last;
-
-	sem_init(&last.passed, 0, 0);
-	call_rcu(&last.rcu, barrier_passed);
-	while (sem_wait(&last.passed))
-		;
-	sem_destroy(&last.passed);
+	crab_host_enter();
+	crab_urcu(quiescent_state)();
 }
+#endif

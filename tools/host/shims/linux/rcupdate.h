@@ -6,6 +6,10 @@
  * RCU. With several threads it is liburcu's, of tasks tasks.c's. With one the only reader
  * is who frees: kfree_rcu() frees at the end of its section, or at once, and
  * AddressSanitizer sees what is used after that.
+ *
+ * Of liburcu's flavours tests have the one that knows where a section ends. Measurements have
+ * QSBR (CRABTREE_HOST_QSBR), as a kernel has where it is not preempted: sections are free, a
+ * thread is in one from cond_resched() to cond_resched(), and a grace period disturbs nobody.
  */
 #include <linux/bug.h>
 #include <linux/container_of.h>
@@ -29,41 +33,38 @@ extern char crab_host_rcu;
 #define crab_host_rcu_acquire()		((void)0)
 #endif
 
+#ifdef CRABTREE_HOST_QSBR
+#include <urcu/urcu-qsbr.h>
+#define crab_urcu(what)			urcu_qsbr_##what
+#else
 #include <urcu/urcu-memb.h>
+#define crab_urcu(what)			urcu_memb_##what
+#endif
 #undef rcu_dereference
 #undef rcu_assign_pointer
 
 static inline void rcu_read_lock(void)
 {
 	crab_host_enter();
-	urcu_memb_read_lock();
+	crab_urcu(read_lock)();
 }
 
 static inline void rcu_read_unlock(void)
 {
 	crab_host_rcu_release();
-	urcu_memb_read_unlock();
+	crab_urcu(read_unlock)();
 }
 
 static inline bool rcu_read_lock_held(void)
 {
-	return urcu_memb_read_ongoing();
+	return crab_urcu(read_ongoing)();
 }
-
-static inline void synchronize_rcu(void)
-{
-	crab_host_enter();
-	urcu_memb_synchronize_rcu();
-	crab_host_rcu_acquire();
-}
-
-void rcu_barrier(void);
 
 static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
 	crab_host_enter();
 	crab_host_rcu_release();
-	urcu_memb_call_rcu(head, func);
+	crab_urcu(call_rcu)(head, func);
 }
 
 /* The function refers to no variable of those around it: it is one like any other */
@@ -89,8 +90,6 @@ struct rcu_head {
 void rcu_read_lock(void);
 void rcu_read_unlock(void);
 bool rcu_read_lock_held(void);
-void synchronize_rcu(void);
-void rcu_barrier(void);
 void crab_task_free_later(const void *p);
 
 #define kfree_rcu(p, field)		((void)&(p)->field, crab_task_free_later(p))
@@ -126,8 +125,6 @@ static inline void crab_host_rcu_free(const void *p)
 
 #define kfree_rcu(p, field)		((void)&(p)->field, crab_host_rcu_free(p))
 #define rcu_read_lock_held()		(crab_host_rcu_depth > 0)
-#define synchronize_rcu()		BUG_ON(crab_host_rcu_depth)
-#define rcu_barrier()			((void)0)
 
 #endif
 

@@ -5,6 +5,12 @@
 struct task_struct;
 
 #define current			((struct task_struct *)0)
+
+#ifdef CRABTREE_HOST_QSBR
+void crab_host_quiescent(void);
+#define cond_resched()		crab_host_quiescent()
+#else
 #define cond_resched()		((void)0)
+#endif
 
 #endif /* CRAB_SHIM_LINUX_SCHED_H */

@@ -4,7 +4,8 @@
 
 /*
  * CPUs. A thread is one: it has a number of its own from when it first needs one to
- * its end, and is known to RCU for as long. A program of one thread is CPU 0.
+ * its end, or until it says that it will wait, and is known to RCU for as long. A program of
+ * one thread is CPU 0.
  */
 #include <linux/compiler.h>
 
@@ -16,6 +17,9 @@
 extern __thread unsigned int crab_host_thread;
 
 void crab_host_thread_begin(void);
+
+/* This thread will wait for others; outside of all sections */
+void crab_host_leave(void);
 
 static inline void crab_host_enter(void)
 {
