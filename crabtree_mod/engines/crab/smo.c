@@ -173,12 +173,17 @@ void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, 
 		crab_fetch(crab_leaf_media(tree, number), bytes);
 }
 
-static void smo_link(struct crab_write *write, const struct crab_leaf *pred, u64 word)
+static void smo_store_link(struct crab_write *write, const struct crab_leaf *pred, u64 word)
 {
 	struct crab_dhead *d = smo_dhead(write->tree, pred);
 
 	crab_store(write->flow, &d->next, word);
-	crab_clean(write->flow, &d->next, sizeof(d->next));
+	crab_clean_word(write->flow, &d->next);
+}
+
+static void smo_link(struct crab_write *write, const struct crab_leaf *pred, u64 word)
+{
+	smo_store_link(write, pred, word);
 	/* P8: the change is committed; what the word bypasses is free */
 	crab_fence(write->flow, CRAB_P8_LINKED);
 }
@@ -524,12 +529,15 @@ void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf)
 	else
 		word = crab_link_end(tree->base.geo.store_id, crab_load(media, &d->self),
 				     crab_load(media, &d->birth));
-	smo_link(write, pred, word);
+	smo_store_link(write, pred, word);
+	/* Until the sections end nobody sees what this makes of them */
 	smo_join(tree, pred, after);
 	WRITE_ONCE(leaf->high, leaf->low);
 	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* found empty: it is not in it */
 		crab_index_remove(&tree->index, leaf->low);
 	WRITE_ONCE(tree->unlinks, tree->unlinks + 1);
+	/* P8: the record is gone, and the leaf with it, which is free */
+	crab_fence(write->flow, CRAB_P8_LINKED);
 	smo_retire(write, leaf);
 }
 
