@@ -296,7 +296,8 @@ void *crab_index_find(const struct crab_index *index, u64 key)
 	return crab_index_find_hint(index, key, &hint);
 }
 
-u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found)
+u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found,
+			const void **hints)
 {
 	const struct crab_index_node *node = rcu_dereference_raw(index->root);
 	const u64 *at;
@@ -307,8 +308,10 @@ u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **f
 	while (node->level)
 		node = node_descend(node, key);
 	at = node_search(node, key);
-	for (i = 0; i < n && READ_ONCE(at[i]) != CRAB_INDEX_PAD; i++)
+	for (i = 0; i < n && READ_ONCE(at[i]) != CRAB_INDEX_PAD; i++) {
+		hints[i] = node_hint(at + i);
 		found[i] = node_child(at + i);
+	}
 	return i;
 }
 

@@ -106,13 +106,15 @@ void *crab_index_find_hint(const struct crab_index *index, u64 key, const void *
  * @key: any but CRAB_INDEX_PAD
  * @n: how many children, at most
  * @found: out: one after the other, as far as one node has them
+ * @hints: out: their hints, as crab_index_find_hint() has them
  *
  * A hint for what will be read next: beside a change some may be missing, even all, or come twice.
  *
  * Context: as crab_index_find().
  * Return: how many.
  */
-u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found);
+u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found,
+			const void **hints);
 
 /**
  * crab_index_find_many() - crab_index_find() of several keys side by side

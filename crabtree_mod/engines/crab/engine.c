@@ -128,33 +128,63 @@ static int tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir
 	return err;
 }
 
-/* Lines with @count records; in a slotted leaf they are all over it */
-static void scan_fetch_slots(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 count)
+/* Lines with @count records; in a slotted leaf, which is at @dleaf, they are all over it */
+static void scan_fetch_slots(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			     const struct crab_dleaf *dleaf, u32 count)
 {
 	if (tree->sorted)
 		crab_sorted_fetch(tree, leaf, min(count, SCAN_SLOTS));
 	else
-		crab_prefetch(crab_leaf_slot(tree, leaf, 0),
+		crab_prefetch(dleaf->slots,
 			      min(tree->slots, SCAN_SLOTS) * sizeof(struct crab_dslot));
 }
 
-/* The leaves that hold the next @cap records, on their way; of how many that was done */
-static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap)
+/*
+ * The leaves that hold the next @cap records, on their way; of how many that was done. Of the
+ * first two all is asked for at once: where they are, the index tells.
+ */
+static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab_leaf **leaves)
 {
-	const struct crab_leaf *leaves[SCAN_AHEAD];
+	const void *dleaves[SCAN_AHEAD];
 	u32 n, i, count;
 
-	rcu_read_lock();
-	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, (void **)leaves);
+	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, (void **)leaves, dleaves);
 	for (i = 0; i < n; i++)
 		crab_prefetch(leaves[i], crab_leaf_dram(tree));
+	if (n && !tree->sorted)
+		scan_fetch_slots(tree, leaves[0], dleaves[0], 0);
+	if (n > 1 && !tree->sorted)
+		scan_fetch_slots(tree, leaves[1], dleaves[1], 0);
 	for (i = 0; i < n && cap; i++) {
 		count = READ_ONCE(leaves[i]->count);
-		scan_fetch_slots(tree, leaves[i], count);
-		cap -= min(cap, count);
+		if (i > 1 || tree->sorted)
+			scan_fetch_slots(tree, leaves[i], dleaves[i], count);
+		cap -= min(cap, i ? count : count / 2);	/* of the first some are before @at */
 	}
-	rcu_read_unlock();
 	return i;
+}
+
+/* As scan_leaf(), without waiting, of a leaf that may be the one; -EAGAIN: it does not count */
+static int scan_try(struct crab_tree *tree, struct crab_leaf *leaf, u64 *at, u64 end,
+		    struct crab_record *records, u32 cap, struct crab_record *room)
+{
+	struct crab_reader reader = {
+		.tree = tree,
+		.leaf = leaf,
+		.seq = read_seqcount_begin(&leaf->seq),
+	};
+	u64 high;
+	int got;
+
+	if (!crab_leaf_holds(leaf, *at) || leaf->bad)
+		return -EAGAIN;
+	got = crab_leaf_scan(&reader, *at, end, records, cap, room);
+	high = READ_ONCE(leaf->high);
+	if (read_seqcount_retry(&leaf->seq, reader.seq))
+		return -EAGAIN;
+	if (got >= 0)
+		*at = high;
+	return got;
 }
 
 /* Records of the leaf that holds @at, all of one moment; @at goes on to the next leaf */
@@ -180,26 +210,49 @@ static int scan_leaf(struct crab_tree *tree, u64 *at, u64 end, struct crab_recor
 	return got;
 }
 
+/*
+ * Records of the leaves behind each other, from the one that holds @at on, as far as it goes;
+ * -EAGAIN: not by itself, -ENOBUFS: not without @room
+ */
+static int scan_run(struct crab_tree *tree, u64 *at, u64 end, struct crab_record *records, u32 cap,
+		    struct crab_record *room, u32 *count)
+{
+	struct crab_leaf *leaves[SCAN_AHEAD];
+	int got = -EAGAIN;
+	u32 n, i;
+
+	crab_rcu_enter();
+	n = scan_fetch(tree, *at, cap - *count, leaves);
+	for (i = 0; i < n && *count < cap && *at <= end; i++) {
+		got = scan_try(tree, leaves[i], at, end, records + *count, cap - *count, room);
+		if (got < 0)
+			break;
+		*count += got;
+	}
+	crab_rcu_leave();
+	return got;
+}
+
 static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 		     struct crab_record *records, u32 cap)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 	struct crab_record *room = NULL;
-	u32 count = 0, fetched = 0;
+	u32 count = 0;
 	int got = 0;
 
 	while (count < cap && start <= end) {
-		if (!fetched)
-			fetched = scan_fetch(tree, start, cap - count);
-		got = scan_leaf(tree, &start, end, records + count, cap - count, room);
+		got = scan_run(tree, &start, end, records, cap, room, &count);
+		if (got == -EAGAIN) {
+			got = scan_leaf(tree, &start, end, records + count, cap - count, room);
+			count += max(got, 0);
+		}
 		if (got == -ENOBUFS) {
 			room = kmalloc_array(2 * tree->slots, sizeof(*room), GFP_NOIO);
 			got = room ? 0 : -ENOMEM;
 		}
 		if (got < 0)
 			break;
-		count += got;
-		fetched -= min(fetched, 1U);
 		cond_resched();
 	}
 	kfree(room);

@@ -23,7 +23,7 @@
 
 #include "crab.h"
 
-#define ORDER_BITS	6
+#define ORDER_BITS	7
 #define ORDER_BUCKETS	(1U << ORDER_BITS)
 
 /* Of a shell sort, as M. Ciura found them; the wide ones only where many share a bucket */
@@ -56,14 +56,18 @@ static u32 order_get(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	return order_at(order_of(tree, leaf), order_is_wide(tree), i);
 }
 
-static void order_set(const struct crab_tree *tree, struct crab_leaf *leaf, u32 i, u32 slot)
+/* What was sorted: @items, each with its slot as its value */
+static __always_inline void order_set(u8 *order, bool wide, const struct crab_record *items,
+				      u32 count)
 {
-	u8 *order = (u8 *)order_of(tree, leaf);
+	u32 i;
 
-	if (order_is_wide(tree))
-		WRITE_ONCE(((u16 *)order)[i], slot);
-	else
-		WRITE_ONCE(order[i], slot);
+	for (i = 0; i < count; i++) {
+		if (wide)
+			WRITE_ONCE(((u16 *)order)[i], items[i].value);
+		else
+			WRITE_ONCE(order[i], items[i].value);
+	}
 }
 
 /* What is sorted: keys, each with the slot in place of its value; returns how many */
@@ -97,12 +101,15 @@ static void order_spread(const struct crab_leaf *leaf, const struct crab_record 
 {
 	u64 low = READ_ONCE(leaf->low), span = READ_ONCE(leaf->high) - 1 - low;
 	u32 shift = max_t(u32, fls64(span), ORDER_BITS) - ORDER_BITS, i;
-	u16 at[ORDER_BUCKETS + 1] = { };
+	u16 at[ORDER_BUCKETS] = { }, n, sum = 0;
 
 	for (i = 0; i < count; i++)
-		at[order_bucket(items[i].key, low, shift) + 1]++;
-	for (i = 1; i < ORDER_BUCKETS; i++)
-		at[i] += at[i - 1];
+		at[order_bucket(items[i].key, low, shift)]++;
+	for (i = 0; i < ORDER_BUCKETS; i++) {
+		n = at[i];
+		at[i] = sum;
+		sum += n;
+	}
 	for (i = 0; i < count; i++)
 		to[at[order_bucket(items[i].key, low, shift)]++] = items[i];
 }
@@ -118,6 +125,8 @@ static void order_sort(struct crab_record *items, u32 count)
 		if (gap > ORDER_WIDEST(count))
 			continue;
 		for (i = gap; i < count; i++) {
+			if (likely(items[i - gap].key <= items[i].key))
+				continue;
 			item = items[i];
 			for (j = i; j >= gap && items[j - gap].key > item.key; j -= gap)
 				items[j] = items[j - gap];
@@ -130,13 +139,15 @@ static void order_sort(struct crab_record *items, u32 count)
 static void order_keep(struct crab_reader *reader, const struct crab_record *items, u32 count)
 {
 	struct crab_leaf *leaf = reader->leaf;
-	u32 i;
+	u8 *order = (u8 *)order_of(reader->tree, leaf);
 
 	if (reader->insists || !spin_trylock(&leaf->lock))
 		return;
 	if (!leaf->ordered && !read_seqcount_retry(&leaf->seq, reader->seq)) {
-		for (i = 0; i < count; i++)
-			order_set(reader->tree, leaf, i, items[i].value);
+		if (order_is_wide(reader->tree))
+			order_set(order, true, items, count);
+		else
+			order_set(order, false, items, count);
 		/* Pairs with crab_order_scan(): the slots are there */
 		smp_store_release(&leaf->ordered, count);
 	}
@@ -148,6 +159,7 @@ static int order_scan_unordered(struct crab_reader *reader, u64 start, u64 end,
 {
 	const struct crab_tree *tree = reader->tree;
 	const struct crab_leaf *leaf = reader->leaf;
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	struct crab_record *items = room + tree->slots;
 	u32 count = order_collect(tree, leaf, items), from = 0, i;
 
@@ -158,7 +170,7 @@ static int order_scan_unordered(struct crab_reader *reader, u64 start, u64 end,
 		from++;
 	for (i = from; i < count && i - from < cap && room[i].key <= end; i++, records++) {
 		records->key = room[i].key;
-		records->value = crab_leaf_value(tree, leaf, room[i].value);
+		records->value = crab_load(tree->base.media, &slots[room[i].value].value);
 	}
 	return i - from;
 }

@@ -32,6 +32,12 @@ RACES = [
     Design("scan: takes what it read though the leaf changed meanwhile", [
         Edit(ENGINE, "next = READ_ONCE(leaf->high);", f"next = READ_ONCE(leaf->high); {ANY_COUNT}"),
     ]),
+    Design("scan of several leaves: takes what it read though the leaf changed meanwhile", [
+        Edit(ENGINE, "high = READ_ONCE(leaf->high);", f"high = READ_ONCE(leaf->high); {ANY_COUNT}"),
+    ]),
+    Design("scan of several leaves: believes that they are the ones it looked up", [
+        Edit(ENGINE, "!crab_leaf_holds(leaf, *at) || leaf->bad", "leaf->bad"),
+    ]),
     Design("insert: readers see the record before it is durable", [
         Edit(ENGINE, "crab_slotted_insert(write, leaf, slot, key, value);",
              f"crab_slotted_set(write, leaf, slot, key, value); {SHOW}"),
@@ -76,6 +82,11 @@ RACES = [
     ]),
     Design("unlink: does not look again whether the record is the leaf's last", [
         Edit(ENGINE, "leaf->count > 1 || !leaf->low", "!pred && (leaf->count > 1 || !leaf->low)"),
+    ]),
+    Design("unlink: readers miss the record before that is durable", [
+        Edit(SMO, "WRITE_ONCE(tree->unlinks, tree->unlinks + 1);",
+             """WRITE_ONCE(tree->unlinks, tree->unlinks + 1); crab_leaf_end(leaf); crab_leaf_end(pred);
+             crab_fence(write->flow, CRAB_P8_LINKED); crab_leaf_begin(pred); crab_leaf_begin(leaf)"""),
     ]),
     Design("index: a node is freed while readers are in it", [
         Edit(INDEX, "kfree_rcu(node, rcu);", "kfree(node)"),
