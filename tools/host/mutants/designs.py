@@ -56,11 +56,13 @@ DESIGNS = [
 	err = smo_begin(write, &smo, 2, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
-	crab_smo_fetch(tree, leaf, 0, 0);
-	if (tree->sorted)
+	crab_smo_fetch_link(tree, leaf->prev);
+	if (tree->sorted) {
 		split = (crab_smo_with(tree, leaf, key, value) + 1) / 2;
-	else
-		split = crab_order_split(tree, leaf, &rider, tree->scratch);
+		smo.head[1].low = tree->scratch[split].key;
+	} else {
+		split = crab_order_split(tree, leaf, &rider, tree->scratch, &smo.head[1].low);
+	}
 	smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;""", SPLIT_LEAVES_BEHIND),
