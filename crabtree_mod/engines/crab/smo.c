@@ -181,11 +181,16 @@ static void smo_store_link(struct crab_write *write, const struct crab_leaf *pre
 	crab_clean_word(write->flow, &d->next);
 }
 
+static void smo_commit(struct crab_write *write)
+{
+	/* P8: the change is committed; what the word bypasses is free */
+	crab_fence(write->flow, CRAB_P8_LINKED);
+}
+
 static void smo_link(struct crab_write *write, const struct crab_leaf *pred, u64 word)
 {
 	smo_store_link(write, pred, word);
-	/* P8: the change is committed; what the word bypasses is free */
-	crab_fence(write->flow, CRAB_P8_LINKED);
+	smo_commit(write);
 }
 
 static u64 smo_first_word(const struct crab_tree *tree, const struct smo *smo)
@@ -536,8 +541,7 @@ void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf)
 	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* found empty: it is not in it */
 		crab_index_remove(&tree->index, leaf->low);
 	WRITE_ONCE(tree->unlinks, tree->unlinks + 1);
-	/* P8: the record is gone, and the leaf with it, which is free */
-	crab_fence(write->flow, CRAB_P8_LINKED);
+	smo_commit(write);
 	smo_retire(write, leaf);
 }
 
