@@ -31,11 +31,16 @@ static void *index_leaf(u64 low)
 
 static void index_expect(const struct crab_index *index, u64 key, u64 low)
 {
-	const void *hint;
-	void *leaf = crab_index_find_hint(index, key, &hint);
+	const void *hint, *hints[4];
+	void *leaf = crab_index_find_hint(index, key, &hint), *run[4];
+	u32 n = crab_index_find_run(index, key, 4, run, hints), i;
 
 	tap_check(leaf == index_leaf(low), "key %llu: %p, not %llu", key, leaf, low);
 	tap_check(hint == leaf, "key %llu: the hint of %p is %p", key, leaf, hint);
+	tap_check(n && run[0] == leaf, "key %llu: a run of %u from %p on", key, n, run[0]);
+	for (i = 0; i < n; i++)
+		tap_check(hints[i] == run[i] && (!i || run[i] > run[i - 1]),
+			  "key %llu: %p with hint %p is number %u of the run", key, run[i], hints[i], i);
 }
 
 static void index_build(struct crab_index *index, u32 n)
