@@ -135,7 +135,7 @@ static void scan_fetch_slots(const struct crab_tree *tree, const struct crab_lea
 	if (tree->sorted)
 		crab_sorted_fetch(tree, leaf, min(count, SCAN_SLOTS));
 	else
-		crab_prefetch(dleaf->slots,
+		crab_prefetch(&dleaf->slots[0],
 			      min(tree->slots, SCAN_SLOTS) * sizeof(struct crab_dslot));
 }
 
