@@ -52,7 +52,7 @@
 
 #include "recover.h"
 
-#define AHEAD		16	/* leaves whose descriptors are fetched before their turn */
+#define AHEAD		16	/* leaves, or descriptors, that are fetched before their turn */
 #define SHARE_LEAVES	8192	/* worth a CPU of its own */
 #define SHARE_PARTS	16	/* for each CPU: what is free and what is not lies in lumps */
 
@@ -108,6 +108,8 @@ static void recover_headers(struct recover_part *part)
 	u64 n;
 
 	for (n = part->from; n < part->to; n++) {
+		if (n + AHEAD < part->to)
+			prefetch(crab_leaf_media(part->r->tree, n + AHEAD));
 		recover_header(part, n);
 		if (!(n & RECOVER_BREATHE))
 			cond_resched();
