@@ -6,14 +6,13 @@
  *
  * Invariants: a slab, 64 KiB, holds objects of one size; an object is aligned to the
  * greatest power of two that divides its size. A free object is in the list of its own slab,
- * or in that of the CPU which took all that the slab had; a slab with a list is in one of
- * its size. What is larger than 8 KiB comes from malloc().
+ * or in that of the thread which took all that the slab had, until the thread ends; a slab
+ * with a list is in one of its size. What is larger than 8 KiB comes from malloc().
  *
- * Locking: each CPU's list has a lock of its own, for who lost the CPU meanwhile; slab_lock
- * is of all the rest, inside.
+ * Locking: a thread's lists are its own, as a CPU's are in a kernel; slab_lock is of all the
+ * rest.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -33,7 +32,6 @@
 #define SLAB_UNIT	8U		/* sizes are multiples of it */
 
 #define SLAB_SIZES	(SLAB_OBJECT / SLAB_UNIT + 1)
-#define SLAB_CPUS	64U		/* those above share */
 
 struct slab_free {
 	struct slab_free *next;
@@ -45,18 +43,13 @@ struct slab {
 	u16 size;			/* of its objects */
 };
 
-struct slab_cpu {
-	pthread_mutex_t lock;
-	struct slab_free *free[SLAB_SIZES];
-};
-
 long crab_host_fail_alloc = -1;		/* of the shims; nothing fails here */
 unsigned long crab_host_allocs;
 
 static pthread_mutex_t slab_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct slab_cpu slab_cpus[SLAB_CPUS] = {
-	[0 ... SLAB_CPUS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER },
-};
+static __thread struct slab_free *slab_mine[SLAB_SIZES];
+static pthread_key_t slab_key;			/* of threads that have something */
+static pthread_once_t slab_once = PTHREAD_ONCE_INIT;
 static struct slab *slab_some[SLAB_SIZES];	/* slabs that have free objects */
 static struct slab slabs[SLAB_ARENA / SLAB_BYTES];
 static u8 *arena;
@@ -79,6 +72,14 @@ void slab_populate(u64 bytes)
 		arena_map();
 	/* Where the kernel cannot, the first use of each page is paid in the measurement */
 	madvise(arena, ALIGN(bytes, RIG_HUGE), MADV_POPULATE_WRITE);
+}
+
+/* That an object is of; NULL for what malloc() gave */
+static struct slab *slab_of(const void *p)
+{
+	u64 at = (const u8 *)p - arena;
+
+	return arena && at < SLAB_ARENA ? &slabs[at / SLAB_BYTES] : NULL;
 }
 
 /* Sizes that kmalloc() has; where an alignment is asked for, any multiple of it */
@@ -141,27 +142,50 @@ static struct slab_free *slab_take(u32 size)
 	return free;
 }
 
-static void *slab_alloc(u32 size)
+static void slab_give(void *p)
 {
-	struct slab_cpu *cpu = &slab_cpus[(u32)sched_getcpu() % SLAB_CPUS];
-	struct slab_free **free = &cpu->free[size / SLAB_UNIT], *object;
-
-	pthread_mutex_lock(&cpu->lock);
-	if (!*free)
-		*free = slab_take(size);
-	object = *free;
-	*free = object->next;
-	pthread_mutex_unlock(&cpu->lock);
-	prefetchw(object->next);
-	return object;
+	pthread_mutex_lock(&slab_lock);
+	slab_put(slab_of(p), p);
+	pthread_mutex_unlock(&slab_lock);
 }
 
-/* That an object is of; NULL for what malloc() gave */
-static struct slab *slab_of(const void *p)
+/* A thread ends */
+static void slab_leave(void *mine)
 {
-	u64 at = (const u8 *)p - arena;
+	struct slab_free **free = mine, *object;
+	u32 i;
 
-	return arena && at < SLAB_ARENA ? &slabs[at / SLAB_BYTES] : NULL;
+	for (i = 0; i < SLAB_SIZES; i++) {
+		while ((object = free[i])) {
+			free[i] = object->next;
+			slab_give(object);
+		}
+	}
+}
+
+static void slab_key_make(void)
+{
+	if (pthread_key_create(&slab_key, slab_leave))
+		rig_fail("no key for slabs", -ENOMEM);
+}
+
+static void slab_refill(u32 size)
+{
+	pthread_once(&slab_once, slab_key_make);
+	pthread_setspecific(slab_key, slab_mine);
+	slab_mine[size / SLAB_UNIT] = slab_take(size);
+}
+
+static void *slab_alloc(u32 size)
+{
+	struct slab_free **free = &slab_mine[size / SLAB_UNIT], *object;
+
+	if (unlikely(!*free))
+		slab_refill(size);
+	object = *free;
+	*free = object->next;
+	prefetchw(object->next);
+	return object;
 }
 
 /* Like kvmalloc(), which has huge pages for what is as large as one */
@@ -195,13 +219,8 @@ void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 
 void crab_host_free(const void *p)
 {
-	struct slab *slab = slab_of(p);
-
-	if (!slab) {
+	if (slab_of(p))
+		slab_give((void *)p);
+	else
 		free((void *)p);
-		return;
-	}
-	pthread_mutex_lock(&slab_lock);
-	slab_put(slab, (struct slab_free *)p);
-	pthread_mutex_unlock(&slab_lock);
 }
