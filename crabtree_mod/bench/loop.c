@@ -151,7 +151,7 @@ static int bench_batches(struct crab_bench *bench, struct crab_bench_work *work,
 	return 0;
 }
 
-/* Of the kinds that @ops says, or of one; a constant leaves nothing to decide in between */
+/* Of the kinds that @ops says, or of one */
 static __always_inline int bench_each(struct crab_bench *bench, struct crab_bench_work *work,
 				      const u8 *ops, enum crab_bench_op op)
 {
@@ -167,22 +167,13 @@ static __always_inline int bench_each(struct crab_bench *bench, struct crab_benc
 	return 0;
 }
 
+#define bench_each_of(op)	bench_each(bench, work, NULL, op)
+
 static int bench_single(struct crab_bench *bench, struct crab_bench_work *work)
 {
 	if (work->ops)
 		return bench_each(bench, work, work->ops, work->op);
-	switch (work->op) {
-	case CRAB_BENCH_INSERT:
-		return bench_each(bench, work, NULL, CRAB_BENCH_INSERT);
-	case CRAB_BENCH_SEARCH:
-		return bench_each(bench, work, NULL, CRAB_BENCH_SEARCH);
-	case CRAB_BENCH_UPDATE:
-		return bench_each(bench, work, NULL, CRAB_BENCH_UPDATE);
-	case CRAB_BENCH_DELETE:
-		return bench_each(bench, work, NULL, CRAB_BENCH_DELETE);
-	default:
-		return bench_each(bench, work, NULL, work->op);
-	}
+	return crab_bench_each(work->op, bench_each_of);
 }
 
 int crab_bench_run(struct crab_bench *bench, struct crab_bench_work *work)

@@ -70,4 +70,14 @@ static inline u32 crab_bench_scan_length(enum crab_bench_op op, u64 key)
 	return op == CRAB_BENCH_SCAN_FULL ? CRAB_BENCH_SCAN : 1 + (u32)key % CRAB_BENCH_SCAN;
 }
 
+/*
+ * @each(op), a loop over operations of a kind, with the kind as a constant where phases have it:
+ * so that nothing is decided between two operations. The same for all maps
+ */
+#define crab_bench_each(op, each)							\
+	((op) == CRAB_BENCH_INSERT ? each(CRAB_BENCH_INSERT) :				\
+	 (op) == CRAB_BENCH_SEARCH ? each(CRAB_BENCH_SEARCH) :				\
+	 (op) == CRAB_BENCH_UPDATE ? each(CRAB_BENCH_UPDATE) :				\
+	 (op) == CRAB_BENCH_DELETE ? each(CRAB_BENCH_DELETE) : each(op))
+
 #endif /* CRABTREE_BENCH_WORK_H */

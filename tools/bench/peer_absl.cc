@@ -106,7 +106,7 @@ void *absl_open(const struct peer *, u64, u32)
 	return new Map;
 }
 
-/* Of the kinds that @ops says, or of one, which is a constant, as the store's loop has it */
+/* Of the kinds that @ops says, or of one */
 inline __attribute__((always_inline)) int each(Map &map, const struct crab_bench_work *work,
 					       const u8 *ops, enum crab_bench_op op)
 {
@@ -122,21 +122,13 @@ inline __attribute__((always_inline)) int each(Map &map, const struct crab_bench
 int absl_run(void *arg, struct crab_bench_work *work)
 {
 	Map &map = *static_cast<Map *>(arg);
+	auto each_of = [&](enum crab_bench_op op) __attribute__((always_inline)) {
+		return each(map, work, nullptr, op);
+	};
 
 	if (work->ops)
 		return each(map, work, work->ops, work->op);
-	switch (work->op) {
-	case CRAB_BENCH_INSERT:
-		return each(map, work, nullptr, CRAB_BENCH_INSERT);
-	case CRAB_BENCH_SEARCH:
-		return each(map, work, nullptr, CRAB_BENCH_SEARCH);
-	case CRAB_BENCH_UPDATE:
-		return each(map, work, nullptr, CRAB_BENCH_UPDATE);
-	case CRAB_BENCH_DELETE:
-		return each(map, work, nullptr, CRAB_BENCH_DELETE);
-	default:
-		return each(map, work, nullptr, work->op);
-	}
+	return crab_bench_each(work->op, each_of);
 }
 
 } // namespace

@@ -142,10 +142,10 @@ static struct slab_free *slab_take(u32 size)
 	return free;
 }
 
-static void slab_give(void *p)
+static void slab_give(struct slab *slab, void *p)
 {
 	pthread_mutex_lock(&slab_lock);
-	slab_put(slab_of(p), p);
+	slab_put(slab, p);
 	pthread_mutex_unlock(&slab_lock);
 }
 
@@ -158,7 +158,7 @@ static void slab_leave(void *mine)
 	for (i = 0; i < SLAB_SIZES; i++) {
 		while ((object = free[i])) {
 			free[i] = object->next;
-			slab_give(object);
+			slab_give(slab_of(object), object);
 		}
 	}
 }
@@ -172,7 +172,8 @@ static void slab_key_make(void)
 static void slab_refill(u32 size)
 {
 	pthread_once(&slab_once, slab_key_make);
-	pthread_setspecific(slab_key, slab_mine);
+	if (pthread_setspecific(slab_key, slab_mine))
+		rig_fail("no key for slabs", -ENOMEM);
 	slab_mine[size / SLAB_UNIT] = slab_take(size);
 }
 
@@ -219,8 +220,10 @@ void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 
 void crab_host_free(const void *p)
 {
-	if (slab_of(p))
-		slab_give((void *)p);
+	struct slab *slab = slab_of(p);
+
+	if (slab)
+		slab_give(slab, (void *)p);
 	else
 		free((void *)p);
 }

@@ -69,7 +69,7 @@ static int team_end(struct member *members, u32 threads, struct team_time *time)
 	int err = 0;
 
 	*time = (struct team_time) { };
-	crab_host_leave();
+	crab_host_leave();	/* or grace periods wait for this thread */
 	for (m = members; m < members + threads; m++) {
 		pthread_join(m->thread, NULL);
 		time->cpu_ns += m->cpu_ns - m->work.prepare_ns;

@@ -21,6 +21,7 @@
 #include "crab.h"
 
 #define SCAN_AHEAD	4U	/* leaves that a scan waits for at a time */
+#define SCAN_BLIND	2U	/* of slotted ones so many before it is known what they hold */
 #define SCAN_SLOTS	256U	/* slots of each, at most */
 
 /* Without waiting; -EAGAIN: it does not count */
@@ -140,31 +141,30 @@ static void scan_fetch_slots(const struct crab_tree *tree, const struct crab_lea
 }
 
 /*
- * The leaves that hold the next @cap records, on their way; of how many that was done. Of the
- * first two all is asked for at once: where they are, the index tells.
+ * The leaves that hold the next @cap records, on their way; of how many that was done. Where
+ * they are, the index tells: the first ones need not wait for their descriptors.
  */
 static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab_leaf **leaves)
 {
 	const void *dleaves[SCAN_AHEAD];
-	u32 n, i, count;
+	u32 n, i, count, blind;
 
 	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, (void **)leaves, dleaves);
 	for (i = 0; i < n; i++)
 		crab_prefetch(leaves[i], crab_leaf_dram(tree));
-	if (n && !tree->sorted)
-		scan_fetch_slots(tree, leaves[0], dleaves[0], 0);
-	if (n > 1 && !tree->sorted)
-		scan_fetch_slots(tree, leaves[1], dleaves[1], 0);
+	blind = tree->sorted ? 0 : min(n, SCAN_BLIND);
+	for (i = 0; i < blind; i++)
+		scan_fetch_slots(tree, leaves[i], dleaves[i], 0);
 	for (i = 0; i < n && cap; i++) {
 		count = READ_ONCE(leaves[i]->count);
-		if (i > 1 || tree->sorted)
+		if (i >= blind)
 			scan_fetch_slots(tree, leaves[i], dleaves[i], count);
 		cap -= min(cap, i ? count : count / 2);	/* of the first some are before @at */
 	}
 	return i;
 }
 
-/* As scan_leaf(), without waiting, of a leaf that may be the one; -EAGAIN: it does not count */
+/* As scan_leaf(), without sleeping, of a leaf that may be the one; -EAGAIN: it does not count */
 static int scan_try(struct crab_tree *tree, struct crab_leaf *leaf, u64 *at, u64 end,
 		    struct crab_record *records, u32 cap, struct crab_record *room)
 {

@@ -196,15 +196,6 @@ void crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *le
 		prefetch(crab_leaf_slot(tree, leaf, slot));
 }
 
-/* All records: it will be split */
-static noinline void leaf_fetch(const struct crab_tree *tree, const struct crab_dslot *slots)
-{
-	u32 slot;
-
-	for (slot = 0; slot < tree->slots; slot += CRAB_SLOTTED_LINE)
-		prefetch(&slots[slot]);
-}
-
 int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
@@ -215,8 +206,8 @@ int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *lea
 	slot = leaf_free(tree, leaf, key);
 	if (likely(slot < tree->slots))
 		crab_fetch(&slots[slot], sizeof(slots[slot]));
-	else
-		leaf_fetch(tree, slots);
+	else	/* it will be split */
+		crab_prefetch(slots, tree->slots * sizeof(*slots));
 	return ~slot;
 }
 
@@ -587,7 +578,7 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	leaf->void_value = head->void_value;
 	crab_head_store(write->flow, tree->base.geo.store_id, head);
 	memset(tree->fps, 0, crab_slotted_fps(tree));
-	fresh_fill(&fresh, crab_leaf_slot(tree, leaf, 0), tree, records, count);
+	fresh_fill(&fresh, &d->slots[0], tree, records, count);
 	for (group = 0; group < crab_slotted_groups(tree); group++)
 		group_set(leaf, group, &tree->fps[group]);
 	leaf->count = count;

@@ -23,7 +23,8 @@
  *
  * Locking: crab_tree.structure, and the leaves that are replaced or whose range grows or
  * shrinks; the predecessor's link is written without its lock, for nobody else writes it.
- * All but crab_smo_prepare(), which only touches a leaf that the pool gave to it alone.
+ * All but crab_smo_prepare(), which only touches a leaf that the pool gave to it alone, and
+ * what only asks for lines: by pointers that may be old.
  */
 #include <linux/bitops.h>
 #include <linux/errno.h>
@@ -316,7 +317,8 @@ int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh
 	count = crab_leaf_collect(tree, leaf, tree->scratch);
 	count += crab_leaf_collect(tree, right, tree->scratch + count);
 	split = fresh == 1 ? count : (count + 1) / 2;
-	smo.head[1].low = tree->scratch[split].key;
+	if (split < count)
+		smo.head[1].low = tree->scratch[split].key;
 	smo_replace(write, &smo, leaf, right, count, split);
 	return 0;
 }
