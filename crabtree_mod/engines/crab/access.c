@@ -14,9 +14,10 @@
  *             completed: nobody reads what a power cut could take back.
  *   writers   RCU, then the leaf's lock, then the range again.
  *   changes   of the structure, i.e. of links, ranges and index: crab_tree.structure,
- *             then the leaves whose records or range change, in the order of their keys.
- *             Commit fence, then ranges, then index, and then the leaves are unlocked. Where
- *             both leaves are in a write section, ranges and index change before the fence.
+ *             then the leaves whose records or range change, in any order: nobody else
+ *             waits for a leaf while he has another one. Commit fence, then ranges, then
+ *             index, and then the leaves are unlocked. Where both leaves are in a write
+ *             section, ranges and index change before the fence.
  *
  * So who holds the structure finds the right leaf at once, and it stays the right one.
  * Readers and writers who do not find theirs after some tries take the structure too:

@@ -814,9 +814,6 @@ int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh
 /** crab_smo_fetch_unlink() - a hint: a leaf, which is locked, will be unlinked */
 void crab_smo_fetch_unlink(const struct crab_tree *tree, const struct crab_leaf *leaf);
 
-/** crab_smo_fetch_link() - a hint: the link of a leaf will be written; NULL: of the head */
-void crab_smo_fetch_link(const struct crab_tree *tree, const struct crab_leaf *pred);
-
 /**
  * crab_smo_bypass() - unlink @leaf, whose records are elsewhere or gone
  * @write: the write

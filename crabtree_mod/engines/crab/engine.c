@@ -385,16 +385,6 @@ int crab_tree_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key
 	return err;
 }
 
-/* The last record of a leaf, and the leaf; @pred, before it, is locked too */
-static void unlink_last(struct crab_write *write, struct crab_leaf *pred, struct crab_leaf *leaf)
-{
-	crab_leaf_begin(pred);
-	crab_leaf_begin(leaf);
-	crab_smo_bypass(write, leaf);
-	crab_leaf_end(leaf);
-	crab_leaf_end(pred);
-}
-
 /* A record that is not the only one of its leaf */
 static __always_inline int leaf_remove_one(struct crab_write *write, struct crab_leaf *leaf,
 					   u32 slot)
@@ -413,13 +403,29 @@ static __always_inline int leaf_remove_one(struct crab_write *write, struct crab
 	return 0;
 }
 
-/*
- * @pred: the leaf before it if that is locked; -EAGAIN if it would have to be. @at: as
- * crab_leaf_place() says it
- */
-static __always_inline int leaf_remove(struct crab_write *write, struct crab_leaf *pred,
-				       struct crab_leaf *leaf, int at, u64 key,
-				       struct crab_old *old)
+/* The last record of a leaf, and the leaf, which is locked; or -EAGAIN: it needs the structure */
+static noinline int leaf_remove_last(struct crab_write *write, struct crab_leaf *leaf)
+{
+	struct crab_leaf *pred;
+
+	crab_smo_fetch_unlink(write->tree, leaf);
+	if (!crab_write_try_structure(write))
+		return -EAGAIN;
+	pred = leaf->prev;
+	crab_leaf_take_too(pred);
+	crab_leaf_begin(pred);
+	crab_leaf_begin(leaf);
+	crab_smo_bypass(write, leaf);
+	crab_leaf_end(leaf);
+	crab_leaf_end(pred);
+	crab_leaf_give(pred);
+	crab_count(&write->tree->base, deletes, 1);
+	return 0;
+}
+
+/* @at: as crab_leaf_place() says it; -EAGAIN: it needs the structure */
+static __always_inline int leaf_remove(struct crab_write *write, struct crab_leaf *leaf, int at,
+				       u64 key, struct crab_old *old)
 {
 	int slot = at;
 
@@ -431,50 +437,18 @@ static __always_inline int leaf_remove(struct crab_write *write, struct crab_lea
 	old->value = crab_leaf_value(write->tree, leaf, slot);
 	if (likely(leaf->count > 1 || !leaf->low))	/* the first leaf stays */
 		return leaf_remove_one(write, leaf, slot);
-	if (!pred) {
-		crab_smo_fetch_unlink(write->tree, leaf);
-		return -EAGAIN;
-	}
-	unlink_last(write, pred, leaf);
-	crab_count(&write->tree->base, deletes, 1);
-	return 0;
-}
-
-/* The leaf before that of @key, if this is about to lose its last record; else NULL */
-static struct crab_leaf *remove_pred(struct crab_write *write, u64 key)
-{
-	struct crab_leaf *leaf = crab_index_find(&write->tree->index, key);
-
-	if (!leaf || leaf->bad || READ_ONCE(leaf->count) != 1 || !leaf->prev)
-		return NULL;
-	crab_smo_fetch_link(write->tree, leaf->prev);
-	return leaf->prev;
-}
-
-static noinline int remove_last(struct crab_write *write, struct crab_leaf *pred, u64 key,
-				struct crab_old *old)
-{
-	struct crab_leaf *leaf = pred->next;
-	int at, err;
-
-	crab_leaf_lock_pair(write, pred, leaf);
-	at = crab_leaf_place(write, leaf, key);
-	err = leaf_remove(write, pred, leaf, at, key, old);
-	crab_leaf_unlock_pair(pred, leaf);
-	return err;
+	return leaf_remove_last(write, leaf);
 }
 
 static int remove_once(struct crab_write *write, u64 key, struct crab_old *old)
 {
-	struct crab_leaf *pred = write->structure ? remove_pred(write, key) : NULL, *leaf;
+	struct crab_leaf *leaf;
 	int at, err;
 
-	if (unlikely(pred))
-		return remove_last(write, pred, key, old);
 	leaf = crab_leaf_lock(write, key, &at);
 	if (IS_ERR(leaf))
 		return PTR_ERR(leaf);
-	err = leaf_remove(write, NULL, leaf, at, key, old);
+	err = leaf_remove(write, leaf, at, key, old);
 	crab_leaf_unlock(leaf);
 	return err;
 }

@@ -159,7 +159,8 @@ static void smo_write(struct crab_write *write, struct smo *smo, u64 low,
 	crab_fence(write->flow, CRAB_P7_FRESH);
 }
 
-void crab_smo_fetch_link(const struct crab_tree *tree, const struct crab_leaf *pred)
+/* A hint: the link of a leaf will be written; NULL: of the head */
+static void smo_fetch_link(const struct crab_tree *tree, const struct crab_leaf *pred)
 {
 	crab_fetch(&smo_dhead(tree, pred)->next, sizeof(__le64));
 }
@@ -169,7 +170,7 @@ void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, 
 	u64 number = crab_pool_next(&tree->pool);
 	size_t bytes = offsetof(struct crab_dleaf, slots[min(count, tree->slots)]);
 
-	crab_smo_fetch_link(tree, leaf->prev);
+	smo_fetch_link(tree, leaf->prev);
 	for (; n && number < tree->base.geo.leaves; n--, number++)
 		crab_fetch(crab_leaf_media(tree, number), bytes);
 }
@@ -491,7 +492,7 @@ int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 
 	err = smo_begin(write, &smo, 2, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
-	crab_smo_fetch_link(tree, leaf->prev);
+	smo_fetch_link(tree, leaf->prev);
 	if (tree->sorted) {
 		split = (crab_smo_with(tree, leaf, key, value) + 1) / 2;
 		smo.head[1].low = tree->scratch[split].key;

@@ -56,7 +56,7 @@ DESIGNS = [
 	err = smo_begin(write, &smo, 2, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
-	crab_smo_fetch_link(tree, leaf->prev);
+	smo_fetch_link(tree, leaf->prev);
 	if (tree->sorted) {
 		split = (crab_smo_with(tree, leaf, key, value) + 1) / 2;
 		smo.head[1].low = tree->scratch[split].key;

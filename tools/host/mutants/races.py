@@ -80,8 +80,9 @@ RACES = [
     Design("unlink: the leaf is not marked as dead", [
         Edit(SMO, "WRITE_ONCE(leaf->high, leaf->low);", "(void)leaf"),
     ]),
-    Design("unlink: does not look again whether the record is the leaf's last", [
-        Edit(ENGINE, "leaf->count > 1 || !leaf->low", "!pred && (leaf->count > 1 || !leaf->low)"),
+    Design("unlink: the leaf before it is not locked", [
+        Edit(ENGINE, "crab_leaf_take_too(pred);", "(void)pred"),
+        Edit(ENGINE, "crab_leaf_give(pred);", "(void)pred"),
     ]),
     Design("unlink: readers miss the record before that is durable", [
         Edit(SMO, "WRITE_ONCE(tree->unlinks, tree->unlinks + 1);",
