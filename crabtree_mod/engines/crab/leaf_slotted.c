@@ -96,7 +96,13 @@ static __always_inline u64 group_matches(const struct crab_leaf *leaf, u32 group
 		  (plane_others(p, fp, 6) | plane_others(p, fp, 7))));
 }
 
-/* The slots of the first group that @mask still has, then the other groups */
+/* A bit for each slot of a line, given its first; no matter which if they are in another group */
+static __always_inline u64 line_slots(u32 slot)
+{
+	return ((1ULL << CRAB_SLOTTED_LINE) - 1) << slot % CRAB_SLOTTED_GROUP;
+}
+
+/* The first slot with a key, of those that @mask has of the first group, and all others */
 static noinline int find_further(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				 u64 key, u64 mask)
 {
@@ -114,18 +120,31 @@ static noinline int find_further(const struct crab_tree *tree, const struct crab
 	}
 }
 
+/*
+ * Which of some slots of the first group, at least one, most likely has a key: one of its homes
+ * if there are any. Without a branch: whether there are is not to be foreseen.
+ */
+static __always_inline u32 likely_slot(const struct crab_tree *tree, u64 hash, u64 slots)
+{
+	u64 near = slots & (line_slots(crab_home_front(&tree->homes, hash)) |
+			    line_slots(crab_home_back(&tree->homes, hash)));
+
+	OPTIMIZER_HIDE_VAR(near);	/* or compilers make a branch of it */
+	return __ffs64(near | (-(u64)!near & slots));
+}
+
 /* @slots: the leaf's */
 static __always_inline int slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
 					const struct crab_dslot *slots, u64 key)
 {
-	u64 mask = group_matches(leaf, 0, fingerprint(key));
+	u64 hash = crab_hash(key), mask = group_matches(leaf, 0, hash_fp(hash));
 	u32 slot;
 
 	if (mask) {
-		slot = __ffs64(mask);
+		slot = likely_slot(tree, hash, mask);
 		if (likely(crab_load(tree->base.media, &slots[slot].key) == key))
 			return slot;
-		mask &= mask - 1;
+		mask &= ~(1ULL << slot);
 	}
 	if (likely(!mask && tree->slots <= CRAB_SLOTTED_GROUP))
 		return -1;
@@ -189,8 +208,8 @@ static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf,
 
 void crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
-	u64 mask = group_matches(leaf, 0, fingerprint(key));
-	u32 slot = mask ? __ffs64(mask) : leaf_free(tree, leaf, key);
+	u64 hash = crab_hash(key), mask = group_matches(leaf, 0, hash_fp(hash));
+	u32 slot = mask ? likely_slot(tree, hash, mask) : leaf_free(tree, leaf, key);
 
 	if (slot < tree->slots)
 		prefetch(crab_leaf_slot(tree, leaf, slot));
@@ -360,10 +379,11 @@ static noinline void slotted_doubt(const struct crab_tree *tree, struct crab_lea
 				   struct crab_damage *damage)
 {
 	u64 key = crab_leaf_key(tree, leaf, slot);
+	u8 fp = fingerprint(key);
 
 	if (key - leaf->low >= leaf->high - leaf->low)
 		crab_leaf_condemn(tree, leaf, damage, slot, "key outside the leaf's range");
-	else if (crab_slotted_find(tree, leaf, key) != (int)slot)
+	else if (find_further(tree, leaf, key, group_matches(leaf, 0, fp)) < (int)slot)
 		crab_leaf_condemn(tree, leaf, damage, slot, "key is there twice");
 }
 
