@@ -146,12 +146,13 @@ static void scan_fetch_slots(const struct crab_tree *tree, const struct crab_lea
  */
 static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab_leaf **leaves)
 {
+	const size_t dram = crab_leaf_dram(tree);
 	const void *dleaves[SCAN_AHEAD];
 	u32 n, i, count, blind;
 
 	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, (void **)leaves, dleaves);
 	for (i = 0; i < n; i++)
-		crab_prefetch(leaves[i], crab_leaf_dram(tree));
+		crab_prefetch(leaves[i], dram);
 	blind = tree->sorted ? 0 : min(n, SCAN_BLIND);
 	for (i = 0; i < blind; i++)
 		scan_fetch_slots(tree, leaves[i], dleaves[i], 0);

@@ -25,6 +25,13 @@
 
 #define ORDER_BITS	7
 #define ORDER_BUCKETS	(1U << ORDER_BITS)
+#define ORDER_LANES	4U
+
+/* So many are in each bucket, then before it; four in a word */
+union order_counts {
+	__le16 at[ORDER_BUCKETS];
+	__le64 words[ORDER_BUCKETS / ORDER_LANES];
+};
 
 /* Of a shell sort, as M. Ciura found them; the wide ones only where many share a bucket */
 static const u32 order_gaps[] = { 57, 23, 10, 4, 1 };
@@ -74,13 +81,15 @@ static __always_inline void order_set(u8 *order, bool wide, const struct crab_re
 static u32 order_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
 			 struct crab_record *items)
 {
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	const struct crab_media *media = tree->base.media;
 	u32 group, slot, count = 0;
 	u64 live;
 
 	for (group = 0; group * CRAB_SLOTTED_GROUP < tree->slots; group++) {
 		for (live = crab_slotted_live(leaf, group); live; live &= live - 1) {
 			slot = group * CRAB_SLOTTED_GROUP + __ffs64(live);
-			items[count].key = crab_leaf_key(tree, leaf, slot);
+			items[count].key = crab_load(media, &slots[slot].key);
 			items[count++].value = slot;
 		}
 	}
@@ -92,6 +101,20 @@ static __always_inline u32 order_bucket(u64 key, u64 low, u32 shift)
 	return min_t(u64, (key - low) >> shift, ORDER_BUCKETS - 1);
 }
 
+/* From how many are in each bucket to how many are before it */
+static void order_sum(union order_counts *counts)
+{
+	const u64 each = 0x0001000100010001ULL;
+	u64 word, before = 0;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(counts->words); i++) {
+		word = le64_to_cpu(counts->words[i]) * each;	/* and those in the lanes below */
+		counts->words[i] = cpu_to_le64((word << 16) + before);
+		before += (word >> 48) * each;
+	}
+}
+
 /*
  * By the leading bits of where keys are in the leaf's range: after that most are in their
  * place, and no branch depended on a key. The range may be any, beside a change.
@@ -101,17 +124,17 @@ static void order_spread(const struct crab_leaf *leaf, const struct crab_record 
 {
 	u64 low = READ_ONCE(leaf->low), span = READ_ONCE(leaf->high) - 1 - low;
 	u32 shift = max_t(u32, fls64(span), ORDER_BITS) - ORDER_BITS, i;
-	u16 at[ORDER_BUCKETS] = { }, n, sum = 0;
+	union order_counts counts = { };
+	__le16 *at;
 
 	for (i = 0; i < count; i++)
-		at[order_bucket(items[i].key, low, shift)]++;
-	for (i = 0; i < ORDER_BUCKETS; i++) {
-		n = at[i];
-		at[i] = sum;
-		sum += n;
+		le16_add_cpu(&counts.at[order_bucket(items[i].key, low, shift)], 1);
+	order_sum(&counts);
+	for (i = 0; i < count; i++) {
+		at = &counts.at[order_bucket(items[i].key, low, shift)];
+		to[le16_to_cpu(*at)] = items[i];
+		le16_add_cpu(at, 1);
 	}
-	for (i = 0; i < count; i++)
-		to[at[order_bucket(items[i].key, low, shift)]++] = items[i];
 }
 
 /* Hardly more than a look at each where all but a few are in order */
@@ -194,13 +217,13 @@ static u32 order_find(const struct crab_tree *tree, const struct crab_leaf *leaf
 static __always_inline void order_copy(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				       bool wide, u32 from, u32 count, struct crab_record *records)
 {
+	const u8 *order = order_of(tree, leaf) + from * (wide ? sizeof(u16) : sizeof(u8));
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0), *d;
 	const struct crab_media *media = tree->base.media;
-	const u8 *order = order_of(tree, leaf);
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		d = &slots[order_at(order, wide, from + i)];
+		d = &slots[order_at(order, wide, i)];
 		records[i].key = crab_load(media, &d->key);
 		records[i].value = crab_load(media, &d->value);
 	}
