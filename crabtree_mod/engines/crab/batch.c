@@ -45,6 +45,7 @@
  * @ops: the group
  * @n: how many
  * @found: the leaf to which the index led each of them
+ * @slot: slotted: where in it the key seemed to be
  * @which: of @held it is, if it is a write
  * @held: the leaves of the epoch
  * @seen: a bit for each of them, which some share
@@ -57,6 +58,7 @@ struct batch {
 	struct crab_batch_op *ops;
 	u32 n;
 	struct crab_leaf *found[BATCH_GROUP];
+	u32 slot[BATCH_GROUP];
 	u32 which[BATCH_GROUP];
 	struct crab_leaf *held[BATCH_GROUP];
 	u64 seen;
@@ -133,31 +135,39 @@ static u32 batch_hold(struct batch *b, u32 from, u32 end)
 	return i;
 }
 
-static int batch_lookup(struct batch *b, struct crab_leaf *leaf, struct crab_batch_op *op)
+static int batch_lookup(struct batch *b, u32 i)
 {
-	return crab_leaf_holds(leaf, op->key) ?
-	       crab_leaf_lookup(b->write.tree, leaf, op->key, &op->value) : -EAGAIN;
+	const struct crab_tree *tree = b->write.tree;
+	struct crab_leaf *leaf = b->found[i];
+	struct crab_batch_op *op = &b->ops[i];
+
+	if (unlikely(!crab_leaf_holds(leaf, op->key)))
+		return -EAGAIN;
+	if (!tree->sorted && crab_slotted_lookup_at(tree, leaf, b->slot[i], op->key, &op->value))
+		return 0;
+	return crab_leaf_lookup(tree, leaf, op->key, &op->value);
 }
 
 /*
  * Of a leaf of the epoch, or with no leaf locked like any reader. Otherwise with its lock, if it is
  * to be had: on PREEMPT_RT, to look at an odd count is to wait for its writer.
  */
-static int batch_search(struct batch *b, struct crab_leaf *leaf, struct crab_batch_op *op)
+static int batch_search(struct batch *b, u32 i)
 {
+	struct crab_leaf *leaf = b->found[i];
 	unsigned int seq;
 	int err;
 
 	if (likely(!b->holds)) {
 		seq = raw_seqcount_begin(&leaf->seq);
-		err = batch_lookup(b, leaf, op);
+		err = batch_lookup(b, i);
 		return read_seqcount_retry(&leaf->seq, seq) ? -EAGAIN : err;
 	}
 	if (batch_which(b, leaf) < BATCH_GROUP)
-		return batch_lookup(b, leaf, op);
+		return batch_lookup(b, i);
 	if (!crab_leaf_try(leaf))
 		return -EAGAIN;
-	err = batch_lookup(b, leaf, op);
+	err = batch_lookup(b, i);
 	crab_leaf_give(leaf);
 	return err;
 }
@@ -232,7 +242,7 @@ static int batch_one(struct batch *b, u32 i)
 
 	if (!leaf || leaf->bad)
 		return -EAGAIN;
-	return b->ops[i].verb == CRAB_VERB_SEARCH ? batch_search(b, leaf, &b->ops[i]) :
+	return b->ops[i].verb == CRAB_VERB_SEARCH ? batch_search(b, i) :
 						    batch_write(b, leaf, i);
 }
 
@@ -275,7 +285,7 @@ static void batch_find(struct batch *b, u32 from, u32 end)
 	crab_index_find_many(&tree->index, keys + from, end - from, (void **)b->found + from);
 	for (i = from; i < end && !tree->sorted; i++)
 		if (b->found[i])
-			crab_slotted_fetch(tree, b->found[i], keys[i]);
+			b->slot[i] = crab_slotted_fetch(tree, b->found[i], keys[i]);
 }
 
 /* One epoch, up to an operation that must be done by itself or in the next; which one */

@@ -516,8 +516,12 @@ void crab_slotted_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot
 /** crab_slotted_clear() - crab_slotted_remove(); the caller fences before the slot is used again */
 void crab_slotted_clear(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
 
-/** crab_slotted_fetch() - a hint: @key will be asked for, or written */
-void crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+/** crab_slotted_fetch() - a hint: @key will be asked for, or written; returns where it may be */
+u32 crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+
+/** crab_slotted_lookup_at() - crab_slotted_lookup(), if the key is in this very slot */
+bool crab_slotted_lookup_at(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot,
+			    u64 key, u64 *value);
 
 /** crab_slotted_remove() - landmarks into a live slot (P6) */
 void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot);

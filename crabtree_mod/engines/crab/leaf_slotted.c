@@ -206,13 +206,28 @@ static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	return likely(free && slot < tree->slots) ? slot : first_free(tree, leaf);
 }
 
-void crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+u32 crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	u64 hash = crab_hash(key), mask = group_matches(leaf, 0, hash_fp(hash));
 	u32 slot = mask ? likely_slot(tree, hash, mask) : leaf_free(tree, leaf, key);
 
-	if (slot < tree->slots)
+	if (likely(slot < tree->slots))
 		prefetch(crab_leaf_slot(tree, leaf, slot));
+	else
+		slot = 0;
+	return slot;
+}
+
+bool crab_slotted_lookup_at(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot,
+			    u64 key, u64 *value)
+{
+	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
+	u64 found = crab_load(tree->base.media, &d->value);
+
+	if (crab_load(tree->base.media, &d->key) != key || found == leaf->void_value)
+		return false;
+	*value = found;
+	return true;
 }
 
 int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
