@@ -94,6 +94,22 @@ static void attach_readonly(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(before, t->media.base, t->media.size), 0);
 }
 
+/* What a cut left of an insert or a delete stays as it is, and is nothing to anybody */
+static void attach_readonly_half(struct kunit *test)
+{
+	struct crab_dleaf *leaf = crab_test_listed(test, 1);
+	struct crab_batch_op op = { .verb = CRAB_VERB_SEARCH };
+	struct crab_test *t = test->priv;
+
+	crab_test_cut(test);
+	op.key = le64_to_cpu(leaf->slots[2].key);
+	leaf->slots[2].value = leaf->head.void_value;
+	crab_test_attach(test, true);
+	crab_test_expect(test, op.key, -ENOENT, 0);
+	crab_store_batch(t->store, &op, 1);
+	KUNIT_EXPECT_EQ(test, op.status, -ENOENT);
+}
+
 /* A damaged leaf is quarantined, the others are served, nothing is written */
 static void attach_damaged(struct kunit *test)
 {
@@ -144,6 +160,7 @@ static struct kunit_case attach_cases[] = {
 	KUNIT_CASE(attach_again),
 	KUNIT_CASE(attach_elsewhere),
 	KUNIT_CASE(attach_readonly),
+	KUNIT_CASE(attach_readonly_half),
 	KUNIT_CASE(attach_damaged),
 	KUNIT_CASE(attach_refused),
 	{}

@@ -139,13 +139,13 @@ static int batch_lookup(struct batch *b, u32 i)
 {
 	const struct crab_tree *tree = b->write.tree;
 	struct crab_leaf *leaf = b->found[i];
-	struct crab_batch_op *op = &b->ops[i];
+	u64 key = b->ops[i].key, *value = &b->ops[i].value;
 
-	if (unlikely(!crab_leaf_holds(leaf, op->key)))
+	if (unlikely(!crab_leaf_holds(leaf, key)))
 		return -EAGAIN;
-	if (!tree->sorted && crab_slotted_lookup_at(tree, leaf, b->slot[i], op->key, &op->value))
+	if (!tree->sorted && crab_slotted_lookup_at(tree, leaf, b->slot[i], key, value))
 		return 0;
-	return crab_leaf_lookup(tree, leaf, op->key, &op->value);
+	return crab_leaf_lookup(tree, leaf, key, value);
 }
 
 /*

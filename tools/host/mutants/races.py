@@ -102,6 +102,9 @@ RACES = [
     Design("batch: does not look again whether the locked leaf is the right one", [
         Edit(BATCH, "!crab_leaf_holds(leaf, op->key)", "false"),
     ]),
+    Design("batch: a search does not look whether the leaf is the right one", [
+        Edit(BATCH, "!crab_leaf_holds(leaf, key)", "false"),
+    ]),
     Design("scan: the order of a leaf is kept though the leaf changed meanwhile", [
         Edit(ORDER, "!leaf->ordered && !read_seqcount_retry(&leaf->seq, reader->seq)",
              "!leaf->ordered"),
