@@ -309,23 +309,36 @@ void *crab_index_find(const struct crab_index *index, u64 key)
 	return crab_index_find_hint(index, key, &hint);
 }
 
-u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found,
-			const void **hints)
+/* Entries from @at on to the node's end, @n of them at most; returns how many */
+static u32 node_run(const u64 *at, u32 n, void **found, const void **hints)
 {
-	const struct crab_index_node *node = rcu_dereference_raw(index->root);
-	const u64 *at;
 	u32 i;
 
-	if (!node)
-		return 0;
-	while (node->level)
-		node = node_descend(node_search(node, key));
-	at = node_search(node, key);
 	for (i = 0; i < n && READ_ONCE(at[i]) != CRAB_INDEX_PAD; i++) {
 		hints[i] = node_hint(at + i);
 		found[i] = node_child(at + i);
 	}
 	return i;
+}
+
+u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found,
+			const void **hints)
+{
+	const struct crab_index_node *node = rcu_dereference_raw(index->root), *beside = NULL;
+	const u64 *at;
+	u32 count;
+
+	if (!node)
+		return 0;
+	while (node->level) {
+		at = node_search(node, key);
+		beside = READ_ONCE(at[1]) == CRAB_INDEX_PAD ? NULL : node_child(at + 1);
+		node = node_descend(at);
+	}
+	count = node_run(node_search(node, key), n, found, hints);
+	if (count < n && beside)
+		count += node_run(beside->keys, n - count, found + count, hints + count);
+	return count;
 }
 
 void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found)

@@ -105,7 +105,7 @@ void *crab_index_find_hint(const struct crab_index *index, u64 key, const void *
  * @index: the index
  * @key: any but CRAB_INDEX_PAD
  * @n: how many children, at most
- * @found: out: one after the other, as far as one node has them
+ * @found: out: one after the other, as far as one node has them and the next one of its parent
  * @hints: out: their hints, as crab_index_find_hint() has them
  *
  * A hint for what will be read next: beside a change some may be missing, even all, or come twice.

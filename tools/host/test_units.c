@@ -43,6 +43,16 @@ static void index_expect(const struct crab_index *index, u64 key, u64 low)
 			  "key %llu: %p with hint %p is number %u of the run", key, run[i], hints[i], i);
 }
 
+/* A run that ends before the index does, of no more than two levels */
+static bool index_falls_short(const struct crab_index *index, u64 key, u32 behind)
+{
+	const void *hints[4];
+	void *run[4];
+
+	return index->root->level < 2 &&
+	       crab_index_find_run(index, key, 4, run, hints) < min(behind, 4U);
+}
+
 static void index_build(struct crab_index *index, u32 n)
 {
 	void *leaf;
@@ -65,6 +75,7 @@ static void test_index_bulk(void)
 		for (i = 0; i < n; i += 1 + n / 97) {
 			index_expect(&index, i * 2, i * 2);
 			index_expect(&index, i * 2 + 1, i * 2);
+			tap_check(!index_falls_short(&index, i * 2, n - i), "%u of %u", i, n);
 		}
 		index_expect(&index, CRAB_INDEX_PAD - 1, (n - 1) * 2);
 		crab_index_destroy(&index);
