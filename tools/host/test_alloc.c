@@ -23,6 +23,7 @@
 
 #define LEAVES		64
 #define LEAF_BYTES	512
+#define LEAF_LARGE	8192	/* the only ones of which a scan takes memory */
 #define OPS		2500	/* of each phase */
 #define NEVER		(-1L)
 
@@ -54,18 +55,20 @@ struct run {
 static const struct config {
 	const char *engine;
 	const char *layout;
+	u32 leaf_bytes;
 	enum crab_strategy strategy;
 	bool on_demand;
 	u32 wants;
 } configs[] = {
-	{ "crab", "slotted", CRAB_STRATEGY_AUTO, false,
+	{ "crab", "slotted", LEAF_BYTES, CRAB_STRATEGY_AUTO, false,
 	  BIT(SPLIT) | BIT(REPLACED) | BIT(MERGED) },
-	{ "crab", "sorted", CRAB_STRATEGY_AUTO, false, BIT(SPLIT) | BIT(LATER) },
-	{ "crab", "sorted", CRAB_STRATEGY_SIP, false, BIT(SPLIT) | BIT(LATER) },
-	{ "crab", "sorted", CRAB_STRATEGY_COW, false, BIT(SPLIT) | BIT(LATER) },
-	{ "crab", "sorted", CRAB_STRATEGY_SIP, true, BIT(SPLIT) | BIT(LATER) },
-	{ "crab", "sorted", CRAB_STRATEGY_COW, true, BIT(SPLIT) | BIT(LATER) },
-	{ "volatile", "sorted", CRAB_STRATEGY_AUTO, false, BIT(SPLIT) },
+	{ "crab", "slotted", LEAF_LARGE, CRAB_STRATEGY_AUTO, false, BIT(SPLIT) },
+	{ "crab", "sorted", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(SPLIT) | BIT(LATER) },
+	{ "crab", "sorted", LEAF_BYTES, CRAB_STRATEGY_SIP, false, BIT(SPLIT) | BIT(LATER) },
+	{ "crab", "sorted", LEAF_BYTES, CRAB_STRATEGY_COW, false, BIT(SPLIT) | BIT(LATER) },
+	{ "crab", "sorted", LEAF_BYTES, CRAB_STRATEGY_SIP, true, BIT(SPLIT) | BIT(LATER) },
+	{ "crab", "sorted", LEAF_BYTES, CRAB_STRATEGY_COW, true, BIT(SPLIT) | BIT(LATER) },
+	{ "volatile", "sorted", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(SPLIT) },
 };
 
 /* From here the @n-th allocation fails */
@@ -115,7 +118,8 @@ static struct crab_dleaf *run_leaf(const struct run *run, u32 number)
 	char reason[CRAB_REASON_LEN];
 
 	crab_super_read(&run->media, &super, reason);
-	return (struct crab_dleaf *)(run->media.base + super.pool_offset + number * LEAF_BYTES);
+	return (struct crab_dleaf *)(run->media.base + super.pool_offset +
+				     (u64)number * super.leaf_bytes);
 }
 
 /* Now and then the void of some leaf, which slotted leaves cannot hold */
@@ -278,22 +282,22 @@ static void run_end(struct run *run, bool clean)
 }
 
 /* Half a landmark in a free slot: what a cut insert leaves */
-static void tear_slotted(struct crab_dleaf *leaf)
+static void tear_slotted(struct crab_dleaf *leaf, u32 slots)
 {
 	u32 i;
 
-	for (i = 0; i < crab_leaf_slots(LEAF_BYTES); i++)
+	for (i = 0; i < slots; i++)
 		if (leaf->slots[i].key == cpu_to_le64(CRAB_KEY_EMPTY) &&
 		    leaf->slots[i].value == leaf->head.void_value)
 			break;
-	if (i < crab_leaf_slots(LEAF_BYTES))
+	if (i < slots)
 		leaf->slots[i].key = cpu_to_le64(12345);
 }
 
 /* The last record twice: what a cut shift leaves */
-static void tear_sorted(struct crab_dleaf *leaf)
+static void tear_sorted(struct crab_dleaf *leaf, u32 slots)
 {
-	u32 end = 0, slots = crab_leaf_slots(LEAF_BYTES);
+	u32 end = 0;
 
 	while (end < slots && leaf->slots[end].key != cpu_to_le64(CRAB_KEY_EMPTY))
 		end++;
@@ -306,14 +310,14 @@ static void tear_sorted(struct crab_dleaf *leaf)
 
 static void run_attach_torn(struct run *run)
 {
+	u32 i, slots = crab_leaf_slots(run->config->leaf_bytes);
 	struct crab_store_info info;
-	u32 i;
 
 	for (i = 0; i < LEAVES; i++) {
 		if (!strcmp(run->config->layout, "sorted"))
-			tear_sorted(run_leaf(run, i));
+			tear_sorted(run_leaf(run, i), slots);
 		else
-			tear_slotted(run_leaf(run, i));
+			tear_slotted(run_leaf(run, i), slots);
 	}
 	run_attach(run, false);
 	crab_store_info(run->store, &info);
@@ -328,7 +332,7 @@ static void run_attach_damaged(struct run *run)
 	u32 i;
 
 	memcpy(good, run->media.base, run->media.size);
-	for (i = 0; i < LEAVES; i += 3)
+	for (i = 1; i < LEAVES; i += 3)	/* not the first of the list, if few leaves are in it */
 		run_leaf(run, i)->head.birth ^= cpu_to_le64(1);
 	run_attach(run, false);
 	crab_store_info(run->store, &info);
@@ -361,7 +365,7 @@ static void run_attaches(struct run *run)
 static void run_format(struct run *run)
 {
 	struct crab_format_options options = {
-		.force = true, .leaf_bytes = LEAF_BYTES, .label = "test",
+		.force = true, .leaf_bytes = run->config->leaf_bytes, .label = "test",
 		.engine = run->config->engine, .layout = run->config->layout,
 	};
 	char reason[CRAB_REASON_LEN];
@@ -374,11 +378,11 @@ static void run_format(struct run *run)
 static void test_config(const struct config *config)
 {
 	struct run run = { .config = config, .tuning = crab_tuning_default, .seed = 20261120 };
-	u32 outcome, capacity = LEAVES * crab_leaf_slots(LEAF_BYTES);
+	u32 outcome, capacity = LEAVES * crab_leaf_slots(config->leaf_bytes);
 
 	run.tuning.strategy = config->strategy;
 	run.tuning.on_demand = config->on_demand;
-	run.media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
+	run.media = media_create(CRAB_POOL_OFFSET + LEAVES * config->leaf_bytes);
 	run.before = malloc(run.media.size);
 	run.model = model_create(capacity, MODEL_UNIFORM, run.seed);
 	run_format(&run);
@@ -389,8 +393,9 @@ static void test_config(const struct config *config)
 	for (outcome = 0; outcome < OUTCOMES; outcome++)
 		tap_check(run.outcomes[outcome] || !(config->wants & BIT(outcome)),
 			  "outcome %u was not seen", outcome);
-	tap_ok(true, "%s/%s, %s%s: failed %u times in splits, %u in replacements, %u after merges, done %u times without; %u in scans, %u in attaches",
-	       config->engine, config->layout, crab_strategy_name(config->strategy),
+	tap_ok(true, "%s/%s, %u, %s%s: failed %u times in splits, %u in replacements, %u after merges, done %u times without; %u in scans, %u in attaches",
+	       config->engine, config->layout, config->leaf_bytes,
+	       crab_strategy_name(config->strategy),
 	       config->on_demand ? ", on demand" : "", run.outcomes[SPLIT],
 	       run.outcomes[REPLACED], run.outcomes[MERGED], run.outcomes[LATER], run.scans,
 	       run.attaches);

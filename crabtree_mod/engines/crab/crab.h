@@ -443,11 +443,11 @@ u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf
  * @end: the greatest
  * @records: out
  * @cap: how many of them, at most
- * @room: for twice all of a leaf's records, or NULL
- * Return: how many, or -ENOBUFS: it cannot be done without @room.
+ * @room: twice crab_order_bytes(), or NULL
+ * Return: how many, or -ENOBUFS: it cannot be done without @room, as in leaves of 8 KiB.
  */
 int crab_leaf_scan(struct crab_reader *reader, u64 start, u64 end,
-		   struct crab_record *records, u32 cap, struct crab_record *room);
+		   struct crab_record *records, u32 cap, u16 *room);
 
 /**
  * crab_leaf_read() - attach: classify every slot of a leaf
@@ -567,7 +567,7 @@ size_t crab_order_bytes(const struct crab_tree *tree);
 
 /** crab_order_scan() - crab_leaf_scan() of a slotted leaf */
 int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
-		    struct crab_record *records, u32 cap, struct crab_record *room);
+		    struct crab_record *records, u32 cap, u16 *room);
 
 /**
  * crab_order_split() - the records of a leaf and one more, in two parts

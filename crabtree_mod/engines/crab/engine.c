@@ -167,7 +167,7 @@ static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab
 
 /* As scan_leaf(), without sleeping, of a leaf that may be the one; -EAGAIN: it does not count */
 static int scan_try(struct crab_tree *tree, struct crab_leaf *leaf, u64 *at, u64 end,
-		    struct crab_record *records, u32 cap, struct crab_record *room)
+		    struct crab_record *records, u32 cap, u16 *room)
 {
 	struct crab_reader reader = {
 		.tree = tree,
@@ -190,7 +190,7 @@ static int scan_try(struct crab_tree *tree, struct crab_leaf *leaf, u64 *at, u64
 
 /* Records of the leaf that holds @at, all of one moment; @at goes on to the next leaf */
 static int scan_leaf(struct crab_tree *tree, u64 *at, u64 end, struct crab_record *records,
-		     u32 cap, struct crab_record *room)
+		     u32 cap, u16 *room)
 {
 	struct crab_reader reader = { .tree = tree };
 	struct crab_leaf *leaf;
@@ -216,7 +216,7 @@ static int scan_leaf(struct crab_tree *tree, u64 *at, u64 end, struct crab_recor
  * -EAGAIN: not by itself, -ENOBUFS: not without @room
  */
 static int scan_run(struct crab_tree *tree, u64 *at, u64 end, struct crab_record *records, u32 cap,
-		    struct crab_record *room, u32 *count)
+		    u16 *room, u32 *count)
 {
 	struct crab_leaf *leaves[SCAN_AHEAD];
 	int got = -EAGAIN;
@@ -238,7 +238,7 @@ static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 		     struct crab_record *records, u32 cap)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
-	struct crab_record *room = NULL;
+	u16 *room = NULL;
 	u32 count = 0;
 	int got = 0;
 
@@ -249,7 +249,7 @@ static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 			count += max(got, 0);
 		}
 		if (got == -ENOBUFS) {
-			room = kmalloc_array(2 * tree->slots, sizeof(*room), GFP_NOIO);
+			room = kmalloc(2 * crab_order_bytes(tree), GFP_NOIO);
 			got = room ? 0 : -ENOMEM;
 		}
 		if (got < 0)

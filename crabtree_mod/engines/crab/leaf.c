@@ -89,7 +89,7 @@ u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf
 }
 
 int crab_leaf_scan(struct crab_reader *reader, u64 start, u64 end,
-		   struct crab_record *records, u32 cap, struct crab_record *room)
+		   struct crab_record *records, u32 cap, u16 *room)
 {
 	if (reader->tree->sorted)
 		return crab_sorted_scan(reader->tree, reader->leaf, start, end, records, cap);

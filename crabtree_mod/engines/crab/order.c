@@ -25,19 +25,20 @@
 
 #define ORDER_BITS	7
 #define ORDER_BUCKETS	(1U << ORDER_BITS)
-#define ORDER_LANES	4U
+#define ORDER_SLOT_BITS	9	/* of what is sorted; above them is its bucket */
+#define ORDER_STEP	8U	/* parts of a search, of which each is searched likewise */
 
-/* So many are in each bucket, then before it; four in a word */
+/* So many are in each bucket, then before it; eight in a word, or four */
 union order_counts {
-	__le16 at[ORDER_BUCKETS];
-	__le64 words[ORDER_BUCKETS / ORDER_LANES];
+	u8 narrow[ORDER_BUCKETS];
+	__le16 wide[ORDER_BUCKETS];
+	__le64 words[ORDER_BUCKETS * sizeof(u16) / sizeof(u64)];
 };
 
-/* Of a shell sort, as M. Ciura found them; the wide ones only where many share a bucket */
-static const u32 order_gaps[] = { 57, 23, 10, 4, 1 };
-#define ORDER_WIDEST(count)	max((count) / 16, 1U)
+/* Of a shell sort, as M. Ciura found them, before the last one, 1; where many share a bucket */
+static const u32 order_gaps[] = { 57, 23, 10, 4 };
 
-/* A number of a slot needs one byte, or two */
+/* A slot's number needs one byte, or two; what is inline is so for either */
 static bool order_is_wide(const struct crab_tree *tree)
 {
 	return tree->slots > U8_MAX + 1;
@@ -48,219 +49,283 @@ size_t crab_order_bytes(const struct crab_tree *tree)
 	return ALIGN(tree->slots, sizeof(u64)) * (order_is_wide(tree) ? sizeof(u16) : sizeof(u8));
 }
 
-static const u8 *order_of(const struct crab_tree *tree, const struct crab_leaf *leaf)
+static u64 *order_of(const struct crab_tree *tree, struct crab_leaf *leaf)
 {
-	return (const u8 *)leaf->fps + crab_slotted_fps(tree);
+	return leaf->fps + crab_slotted_fps(tree) / sizeof(u64);
 }
 
-static __always_inline u32 order_at(const u8 *order, bool wide, u32 i)
+static __always_inline u32 order_get(const void *order, bool wide, u32 i)
 {
-	return wide ? READ_ONCE(((const u16 *)order)[i]) : READ_ONCE(order[i]);
+	return wide ? READ_ONCE(((const u16 *)order)[i]) : READ_ONCE(((const u8 *)order)[i]);
 }
 
-static u32 order_get(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 i)
+static __always_inline void order_set(void *order, bool wide, u32 i, u32 slot)
 {
-	return order_at(order_of(tree, leaf), order_is_wide(tree), i);
+	if (wide)
+		((u16 *)order)[i] = slot;
+	else
+		((u8 *)order)[i] = slot;
 }
 
-/* What was sorted: @items, each with its slot as its value */
-static __always_inline void order_set(u8 *order, bool wide, const struct crab_record *items,
-				      u32 count)
+/* Adds one to a bucket; returns what was in it */
+static __always_inline u32 order_count(union order_counts *counts, bool wide, u32 bucket)
 {
+	u32 count;
+
+	if (!wide)
+		return counts->narrow[bucket]++;
+	count = le16_to_cpu(counts->wide[bucket]);
+	counts->wide[bucket] = cpu_to_le16(count + 1);
+	return count;
+}
+
+/* From how many are in each bucket to how many are before it */
+static __always_inline void order_sum(union order_counts *counts, bool wide)
+{
+	const u32 lane = wide ? 16 : 8;
+	const u64 each = U64_MAX / ((1U << lane) - 1);	/* times it: and those in the lanes below */
+	u64 sum, before = 0;
 	u32 i;
 
-	for (i = 0; i < count; i++) {
-		if (wide)
-			WRITE_ONCE(((u16 *)order)[i], items[i].value);
-		else
-			WRITE_ONCE(order[i], items[i].value);
+	for (i = 0; i < ORDER_BUCKETS * lane / 64; i++) {
+		sum = le64_to_cpu(counts->words[i]) * each;
+		counts->words[i] = cpu_to_le64((sum << lane) + before * each);
+		before += sum >> (64 - lane);
 	}
 }
 
-/* What is sorted: keys, each with the slot in place of its value; returns how many */
-static u32 order_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
-			 struct crab_record *items)
+/*
+ * What is sorted: the bucket of each record, by the leading bits of where its key is in the
+ * leaf's range, and its slot. The range may be any, beside a change. Returns how many
+ */
+static __always_inline u32 order_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
+					 bool wide, u16 *items, union order_counts *counts)
 {
+	u64 low = READ_ONCE(leaf->low), span = READ_ONCE(leaf->high) - 1 - low, live;
+	u32 shift = max_t(u32, fls64(span), ORDER_BITS) - ORDER_BITS;
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
-	const struct crab_media *media = tree->base.media;
-	u32 group, slot, count = 0;
-	u64 live;
+	u32 group, slot, bucket, count = 0;
 
 	for (group = 0; group * CRAB_SLOTTED_GROUP < tree->slots; group++) {
 		for (live = crab_slotted_live(leaf, group); live; live &= live - 1) {
 			slot = group * CRAB_SLOTTED_GROUP + __ffs64(live);
-			items[count].key = crab_load(media, &slots[slot].key);
-			items[count++].value = slot;
+			bucket = (crab_load(tree->base.media, &slots[slot].key) - low) >> shift;
+			bucket %= ORDER_BUCKETS;
+			items[count++] = bucket << ORDER_SLOT_BITS | slot;
+			order_count(counts, wide, bucket);
 		}
 	}
 	return count;
 }
 
-static __always_inline u32 order_bucket(u64 key, u64 low, u32 shift)
+static __always_inline u64 order_key(const struct crab_media *media, const struct crab_dslot *slots,
+				     const void *order, bool wide, u32 i)
 {
-	return min_t(u64, (key - low) >> shift, ORDER_BUCKETS - 1);
+	return crab_load(media, &slots[order_get(order, wide, i)].key);
 }
 
-/* From how many are in each bucket to how many are before it */
-static void order_sum(union order_counts *counts)
+/* What is @i-th to its place among each @gap-th one before it, which are in order */
+static __always_inline void order_insert(const struct crab_media *media,
+					 const struct crab_dslot *slots, void *order, bool wide,
+					 u32 i, u32 gap)
 {
-	const u64 each = 0x0001000100010001ULL;
-	u64 word, before = 0;
-	u32 i;
+	u32 slot = order_get(order, wide, i);
+	u64 key = crab_load(media, &slots[slot].key);
 
-	for (i = 0; i < ARRAY_SIZE(counts->words); i++) {
-		word = le64_to_cpu(counts->words[i]) * each;	/* and those in the lanes below */
-		counts->words[i] = cpu_to_le64((word << 16) + before);
-		before += (word >> 48) * each;
+	for (; i >= gap && order_key(media, slots, order, wide, i - gap) > key; i -= gap)
+		order_set(order, wide, i, order_get(order, wide, i - gap));
+	order_set(order, wide, i, slot);
+}
+
+/* Hardly more than a look at each where all but a few are in order */
+static __always_inline void order_sort(const struct crab_media *media,
+				       const struct crab_dslot *slots, void *order, bool wide,
+				       u32 count)
+{
+	u64 key, before = 0;
+	u32 g, i;
+
+	for (g = 0; g < ARRAY_SIZE(order_gaps); g++)
+		for (i = order_gaps[g]; i < count && order_gaps[g] <= count / 16; i++)
+			order_insert(media, slots, order, wide, i, order_gaps[g]);
+	for (i = 0; i < count; i++) {
+		key = order_key(media, slots, order, wide, i);
+		if (likely(before <= key))
+			before = key;
+		else
+			order_insert(media, slots, order, wide, i, 1);
 	}
 }
 
 /*
- * By the leading bits of where keys are in the leaf's range: after that most are in their
- * place, and no branch depended on a key. The range may be any, beside a change.
+ * The slots of a leaf in order; returns how many. After they have been spread over the buckets
+ * most are in their place, and no branch depended on a key.
  */
-static void order_spread(const struct crab_leaf *leaf, const struct crab_record *items,
-			 u32 count, struct crab_record *to)
+static __always_inline u32 order_make(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				      bool wide, u16 *items, void *order)
 {
-	u64 low = READ_ONCE(leaf->low), span = READ_ONCE(leaf->high) - 1 - low;
-	u32 shift = max_t(u32, fls64(span), ORDER_BITS) - ORDER_BITS, i;
 	union order_counts counts = { };
-	__le16 *at;
+	u32 count, i, at;
 
-	for (i = 0; i < count; i++)
-		le16_add_cpu(&counts.at[order_bucket(items[i].key, low, shift)], 1);
-	order_sum(&counts);
+	count = order_collect(tree, leaf, wide, items, &counts);
+	order_sum(&counts, wide);
 	for (i = 0; i < count; i++) {
-		at = &counts.at[order_bucket(items[i].key, low, shift)];
-		to[le16_to_cpu(*at)] = items[i];
-		le16_add_cpu(at, 1);
+		at = order_count(&counts, wide, items[i] >> ORDER_SLOT_BITS);
+		order_set(order, wide, at, items[i] & ((1U << ORDER_SLOT_BITS) - 1));
 	}
-}
-
-/* Hardly more than a look at each where all but a few are in order */
-static void order_sort(struct crab_record *items, u32 count)
-{
-	struct crab_record item;
-	u32 gap, i, j, g;
-
-	for (g = 0; g < ARRAY_SIZE(order_gaps); g++) {
-		gap = order_gaps[g];
-		if (gap > ORDER_WIDEST(count))
-			continue;
-		for (i = gap; i < count; i++) {
-			if (likely(items[i - gap].key <= items[i].key))
-				continue;
-			item = items[i];
-			for (j = i; j >= gap && items[j - gap].key > item.key; j -= gap)
-				items[j] = items[j - gap];
-			items[j] = item;
-		}
-	}
+	order_sort(tree->base.media, crab_leaf_slot(tree, leaf, 0), order, wide, count);
+	return count;
 }
 
 /* For the next scan; unless a writer has the leaf, or had it meanwhile */
-static void order_keep(struct crab_reader *reader, const struct crab_record *items, u32 count)
+static void order_keep(struct crab_reader *reader, const u64 *order, u32 count)
 {
 	struct crab_leaf *leaf = reader->leaf;
-	u8 *order = (u8 *)order_of(reader->tree, leaf);
+	u64 *kept = order_of(reader->tree, leaf);
+	u32 i;
 
 	if (reader->insists || !spin_trylock(&leaf->lock))
 		return;
 	if (!leaf->ordered && !read_seqcount_retry(&leaf->seq, reader->seq)) {
-		if (order_is_wide(reader->tree))
-			order_set(order, true, items, count);
-		else
-			order_set(order, false, items, count);
+		for (i = 0; i < crab_order_bytes(reader->tree) / sizeof(u64); i++)
+			WRITE_ONCE(kept[i], order[i]);
 		/* Pairs with crab_order_scan(): the slots are there */
 		smp_store_release(&leaf->ordered, count);
 	}
 	spin_unlock(&leaf->lock);
 }
 
-static int order_scan_unordered(struct crab_reader *reader, u64 start, u64 end,
-				struct crab_record *records, u32 cap, struct crab_record *room)
+/* Of each @step-th record in order behind @from, before @end, so many records are below @key */
+static __always_inline u32 order_below(const struct crab_media *media,
+				       const struct crab_dslot *slots, const void *order,
+				       bool wide, u32 from, u32 step, u32 end, u64 key)
 {
-	const struct crab_tree *tree = reader->tree;
-	const struct crab_leaf *leaf = reader->leaf;
+	u32 i, below = 0;
+
+	for (i = from + step - 1; i < end; i += step)
+		below += order_key(media, slots, order, wide, i) < key ? step : 0;
+	return below;
+}
+
+/*
+ * The first record in order with a key not below @key. Few steps of up to seven loads each that
+ * do not wait for each other; no branch depends on a key
+ */
+static u32 order_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
+		      const void *order, u32 count, u64 key)
+{
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
-	struct crab_record *items = room + tree->slots;
-	u32 count = order_collect(tree, leaf, items), from = 0, i;
+	const bool wide = order_is_wide(tree);
+	u32 from = 0, step;
 
-	order_spread(leaf, items, count, room);
-	order_sort(room, count);
-	order_keep(reader, room, count);
-	while (from < count && room[from].key < start)
-		from++;
-	for (i = from; i < count && i - from < cap && room[i].key <= end; i++, records++) {
-		records->key = room[i].key;
-		records->value = crab_load(tree->base.media, &slots[room[i].value].value);
-	}
-	return i - from;
+	for (step = ORDER_STEP * ORDER_STEP; step; step /= ORDER_STEP)
+		from += order_below(tree->base.media, slots, order, wide, from, step,
+				    min(count, from + ORDER_STEP * step - 1), key);
+	return from;
 }
 
-/* The first record in order with a key not below @key; no branch depends on a key */
-static u32 order_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 count,
-		      u64 key)
+static __always_inline void order_copy_one(const struct crab_media *media,
+					   const struct crab_dslot *d, struct crab_record *record)
 {
-	u32 from = 0, len = count, half;
-
-	while (len > 1) {
-		half = len / 2;
-		from += crab_leaf_key(tree, leaf, order_get(tree, leaf, from + half - 1)) < key ?
-			half : 0;
-		len -= half;
-	}
-	return from + (crab_leaf_key(tree, leaf, order_get(tree, leaf, from)) < key);
+	record->key = crab_load(media, &d->key);
+	record->value = crab_load(media, &d->value);
 }
 
-/* @count records, from @from on in order; inline, for either width */
+static __always_inline void order_copy_four(const struct crab_media *media,
+					    const struct crab_dslot *slots, const void *order,
+					    bool wide, u32 from, struct crab_record *records)
+{
+	order_copy_one(media, &slots[order_get(order, wide, from)], &records[0]);
+	order_copy_one(media, &slots[order_get(order, wide, from + 1)], &records[1]);
+	order_copy_one(media, &slots[order_get(order, wide, from + 2)], &records[2]);
+	order_copy_one(media, &slots[order_get(order, wide, from + 3)], &records[3]);
+}
+
+/*
+ * @count records, from @from on in order: by fours, of which the last may have some of those
+ * before it again. No branch but one depends on how many
+ */
 static __always_inline void order_copy(const struct crab_tree *tree, const struct crab_leaf *leaf,
-				       bool wide, u32 from, u32 count, struct crab_record *records)
+				       const void *order, bool wide, u32 from, u32 count,
+				       struct crab_record *records)
 {
-	const u8 *order = order_of(tree, leaf) + from * (wide ? sizeof(u16) : sizeof(u8));
-	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0), *d;
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	const struct crab_media *media = tree->base.media;
 	u32 i;
 
-	for (i = 0; i < count; i++) {
-		d = &slots[order_at(order, wide, i)];
-		records[i].key = crab_load(media, &d->key);
-		records[i].value = crab_load(media, &d->value);
+	if (count < 4) {
+		for (i = 0; i < count; i++)
+			order_copy_one(media, &slots[order_get(order, wide, from + i)],
+				       &records[i]);
+		return;
 	}
+	for (i = 0; i < count - 4; i += 4)
+		order_copy_four(media, slots, order, wide, from + i, &records[i]);
+	i = count - 4;
+	order_copy_four(media, slots, order, wide, from + i, &records[i]);
 }
 
 /* The leaf's range says whether a limit has to be looked for in it */
-static u32 order_scan_ordered(const struct crab_tree *tree, const struct crab_leaf *leaf,
-			      u32 count, u64 start, u64 end, struct crab_record *records, u32 cap)
+static u32 order_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
+		      const void *order, u32 count, u64 start, u64 end,
+		      struct crab_record *records, u32 cap)
 {
 	u32 from = 0, to = count;
 
 	if (start > READ_ONCE(leaf->low))
-		from = order_find(tree, leaf, count, start);
+		from = order_find(tree, leaf, order, count, start);
 	if (end < READ_ONCE(leaf->high) - 1)
-		to = order_find(tree, leaf, count, end + 1);
+		to = order_find(tree, leaf, order, count, end + 1);
 	count = min(max(from, to) - from, cap);
 	if (order_is_wide(tree))
-		order_copy(tree, leaf, true, from, count, records);
+		order_copy(tree, leaf, order, true, from, count, records);
 	else
-		order_copy(tree, leaf, false, from, count, records);
+		order_copy(tree, leaf, order, false, from, count, records);
 	return count;
 }
 
-int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
-		    struct crab_record *records, u32 cap, struct crab_record *room)
+/* Of so few slots that the stack has room */
+static noinline u32 order_scan_narrow(struct crab_reader *reader, u64 start, u64 end,
+				      struct crab_record *records, u32 cap)
 {
-	const struct crab_leaf *leaf = reader->leaf;
+	const struct crab_tree *tree = reader->tree;
+	u64 order[(U8_MAX + 1) / sizeof(u64)];
+	u16 items[U8_MAX + 1];
+	u32 count = order_make(tree, reader->leaf, false, items, order);
+
+	order_keep(reader, order, count);
+	return order_scan(tree, reader->leaf, order, count, start, end, records, cap);
+}
+
+static noinline u32 order_scan_wide(struct crab_reader *reader, u64 start, u64 end,
+				    struct crab_record *records, u32 cap, u16 *room)
+{
+	const struct crab_tree *tree = reader->tree;
+	u16 *items = room + crab_order_bytes(tree) / sizeof(*room);
+	u32 count = order_make(tree, reader->leaf, true, items, room);
+
+	order_keep(reader, (u64 *)room, count);
+	return order_scan(tree, reader->leaf, room, count, start, end, records, cap);
+}
+
+int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
+		    struct crab_record *records, u32 cap, u16 *room)
+{
+	const struct crab_tree *tree = reader->tree;
+	struct crab_leaf *leaf = reader->leaf;
 	/* Pairs with order_keep() */
 	u32 count = smp_load_acquire(&leaf->ordered);
 
 	if (count)
-		return order_scan_ordered(reader->tree, leaf, count, start, end, records, cap);
+		return order_scan(tree, leaf, order_of(tree, leaf), count, start, end, records,
+				  cap);
 	if (!READ_ONCE(leaf->count))
 		return 0;
+	if (!order_is_wide(tree))
+		return order_scan_narrow(reader, start, end, records, cap);
 	if (!room)
 		return -ENOBUFS;
-	return order_scan_unordered(reader, start, end, records, cap, room);
+	return order_scan_wide(reader, start, end, records, cap, room);
 }
 
 /*
