@@ -21,7 +21,6 @@
 #include "crab.h"
 
 #define SCAN_AHEAD	4U	/* leaves that a scan waits for at a time */
-#define SCAN_BLIND	2U	/* of slotted ones so many before it is known what they hold */
 #define SCAN_SLOTS	256U	/* slots of each, at most */
 
 /* Without waiting; -EAGAIN: it does not count */
@@ -140,6 +139,21 @@ static void scan_fetch_slots(const struct crab_tree *tree, const struct crab_lea
 			      min(tree->slots, SCAN_SLOTS) * sizeof(struct crab_dslot));
 }
 
+/* @cap records mostly need an @i-th leaf behind the first, if leaves are full to three quarters */
+static bool scan_is_needed(const struct crab_tree *tree, u32 i, u32 cap)
+{
+	return !tree->sorted && i * tree->slots * 3 / 4 <= cap;
+}
+
+/* So many of a leaf's records are not before @at, if they are spread over its range */
+static u32 scan_share(const struct crab_leaf *leaf, u32 count, u64 at)
+{
+	u64 high = READ_ONCE(leaf->high), range = high - READ_ONCE(leaf->low);
+	u32 shift = max(fls64(range), 16) - 16;
+
+	return count * (u32)((high - at) >> shift) / max((u32)(range >> shift), 1U);
+}
+
 /*
  * The leaves that hold the next @cap records, on their way; of how many that was done. Where
  * they are, the index tells: the first ones need not wait for their descriptors.
@@ -153,14 +167,13 @@ static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab
 	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, (void **)leaves, dleaves);
 	for (i = 0; i < n; i++)
 		crab_prefetch(leaves[i], dram);
-	blind = tree->sorted ? 0 : min(n, SCAN_BLIND);
-	for (i = 0; i < blind; i++)
-		scan_fetch_slots(tree, leaves[i], dleaves[i], 0);
+	for (blind = 0; blind < n && scan_is_needed(tree, blind, cap); blind++)
+		scan_fetch_slots(tree, leaves[blind], dleaves[blind], 0);
 	for (i = 0; i < n && cap; i++) {
 		count = READ_ONCE(leaves[i]->count);
 		if (i >= blind)
 			scan_fetch_slots(tree, leaves[i], dleaves[i], count);
-		cap -= min(cap, i ? count : count / 2);	/* of the first some are before @at */
+		cap -= min(cap, i ? count : scan_share(leaves[i], count, at));
 	}
 	return i;
 }
