@@ -335,12 +335,34 @@ static void sorted_beyond(u32 n)
 	dleaf(n)->slots[sorted_count(n) - 1].key = cpu_to_le64(low + 1);
 }
 
+/* What a cut left: of the leaf behind the damaged one nothing is there any more ... */
+static void sorted_emptied(u32 n)
+{
+	leaf_crc(n);
+	dleaf(n + 1)->slots[0].key = cpu_to_le64(CRAB_KEY_EMPTY);
+}
+
+/* ... or its first record also stands in the leaf before */
+static void sorted_astride(u32 n)
+{
+	struct crab_dslot *slots = dleaf(n - 1)->slots;
+	u32 count = sorted_count(n - 1), all = crab_leaf_slots(LEAF_BYTES);
+
+	leaf_crc(n);
+	tap_check(count < all, "leaf %u has no room", n - 1);
+	slots[count] = dleaf(n + 1)->slots[0];
+	if (count + 1 < all)
+		slots[count + 1].key = cpu_to_le64(CRAB_KEY_EMPTY);
+}
+
 static const struct leaf_case sorted_cases[] = {
 	{ "first key does not ascend", sorted_first, 0, ALL_BEHIND, -1, "ascend" },
 	{ "keys not ascending", sorted_swap, 0, 1, 0, "do not ascend" },
 	{ "two twins", sorted_twins, 0, 1, 0, "more than one record" },
 	{ "a key three times", sorted_triple, 0, 1, 0, "more than one record" },
 	{ "overlap that is not in the next leaf", sorted_beyond, 0, 1, 0, "a leaf behind" },
+	{ "header damaged before an empty leaf", sorted_emptied, 0, 2, -1, "valid header" },
+	{ "header damaged, and an overlap over it", sorted_astride, 0, 1, -1, "valid header" },
 };
 
 /* Which leaf of the good list holds a key */
