@@ -94,3 +94,5 @@ class Run:
                 break
             time.sleep(0.005 if counters else 0.02)
         self.cut()
+        if not (self.killed or self.timed_out):     # or it ended by itself, before our init
+            self.unbooted = not self.has_begun()

@@ -109,6 +109,11 @@ def verifier(tool, name, scratch):
     return [os.path.join(POWERCUT, "selftest"), tool("programs", "amd64") + "/churn"]
 
 
+def boots(tool, name, scratch):
+    """The test of what boots the machines."""
+    return [os.path.join(HERE, "selftest")]
+
+
 def traced(kernel, what):
     """The module under the eyes of the emulator."""
     def build(tool, name, scratch):
@@ -168,6 +173,7 @@ SUITES = [
     Suite("powercut-uml", "power", powercuts("uml", 200), 77),
     Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 10), 51),
     Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 20000), 30),
+    Suite("boots", "power", boots, 1),
     Suite("verifier", "power", verifier, 3),
     Suite("trace-arm64-n1", "trace", traced("arm64-6.1", "arm64-n1"), 26),
     Suite("trace-arm64-a53", "trace", traced("arm64-6.1", "arm64-a53"), 24),
