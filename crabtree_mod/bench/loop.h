@@ -35,7 +35,7 @@ void crab_bench_kick(void *bench);
  * @bench: the store
  * @work: what
  *
- * What the module leaves to a worker, the preparation of leaves, is done in the
+ * What the module leaves to a worker, leaves to prepare or to merge, is done in the
  * calling thread when it is due, and timed apart.
  *
  * Context: may sleep; several threads side by side, each with a work of its own.

@@ -33,7 +33,7 @@ enum crab_bench_op {
  * @n: how many
  * @batch: so many at a time, where the map has batches and no scans are asked for; 0 or 1:
  *	one by one
- * @prepare_ns: out: of the time, what the preparation of leaves took
+ * @prepare_ns: out: of the time, what maintenance took
  */
 struct crab_bench_work {
 	enum crab_bench_op op;

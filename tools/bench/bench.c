@@ -6,7 +6,7 @@
  *   bench [--engine NAME] [--layout NAME] [--workload NAME] [--keys N] [--threads N]
  *	   [--batch N] [--leaf N] [--op NAME]...
  *
- * A workload is uniform, sequential, zipfian, ycsb, attach or apart, which is uniform while
+ * A workload is uniform, sequential, zipfian, sparse, ycsb, attach or apart, which is uniform while
  * another process does the same beside, phase by phase, with a store of its own on another
  * CPU: what two CPUs can do that share nothing but the memory. --op, which
  * may come more than once, leaves out all other operations but those that put the keys
@@ -14,7 +14,7 @@
  *
  * Each phase has its keys laid out before it, and the floor is measured right before
  * it. Threads are pinned, one to a CPU, and begin together. Time is told twice: CPU
- * time, the sum of the threads', without what the preparation of leaves took, which is
+ * time, the sum of the threads', without what maintenance took, which is
  * told apart; and time from the first thread's begin to the last one's end, with it.
  */
 #include <errno.h>
@@ -206,6 +206,24 @@ static void run_zipfian(void)
 	}
 }
 
+/* Nine in ten of the keys go again; then what is left */
+static void run_sparse(void)
+{
+	const struct crab_bench_phase *p;
+	u64 gone = n / 10 * 9;
+
+	fill();
+	crab_bench_order(keys, n, 1);
+	phase(workload, "delete", CRAB_BENCH_DELETE, gone);
+	keys += gone;
+	for (p = crab_bench_phases; p->name; p++) {
+		if (!wanted(workload, p->name) || p->op == CRAB_BENCH_INSERT || p->op == CRAB_BENCH_DELETE)
+			continue;
+		crab_bench_order(keys, n - gone, 1);
+		phase(workload, p->name, p->op, n - gone);
+	}
+}
+
 static void run_ycsb(void)
 {
 	const struct mix *mix;
@@ -309,6 +327,7 @@ static const struct {
 	{ "uniform", run_uniform },
 	{ "sequential", run_sequential },
 	{ "zipfian", run_zipfian },
+	{ "sparse", run_sparse },
 	{ "ycsb", run_ycsb },
 	{ "attach", run_attach },
 	{ "apart", run_uniform },

@@ -12,7 +12,7 @@
 /**
  * struct team_time - what a work took
  * @cpu_ns: of all threads, without @prepare_ns
- * @prepare_ns: CPU time that went into the preparation of leaves
+ * @prepare_ns: CPU time that went into maintenance
  * @wall_ns: from the first begin to the last end
  */
 struct team_time {
