@@ -259,7 +259,7 @@ void crab_counts_sum(const struct crab_engine *engine, struct crab_counts *sum);
  * @capacity: records that the leaves could hold
  * @dram_bytes: descriptors and index
  * @splits: since attach
- * @unlinks: since attach
+ * @unlinks: since attach; leaves merged with a neighbour, too
  * @repairs: slots that attach completed
  * @lines_bound: lines that one operation cleans at most
  */

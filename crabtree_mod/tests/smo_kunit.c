@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This suite tests the structure changes of the engine crab: split, append,
- * unlink, merge, and what is possible when the pool is empty.
+ * unlink, merge on and off the write path, and what is possible when the pool is empty.
  */
 #include "kunit.h"
 
@@ -119,6 +119,56 @@ static void smo_merge(struct kunit *test)
 	crab_test_expect_check(test, left + 3 * CRAB_TEST_SLOTS);
 }
 
+/* All but the first record of each leaf that in-order keys filled, from leaf @from on */
+static void smo_thin(struct kunit *test, u64 from, u64 leaves)
+{
+	u64 key;
+
+	for (key = from * CRAB_TEST_SLOTS + 1; key <= (from + leaves) * CRAB_TEST_SLOTS; key++)
+		if (key % CRAB_TEST_SLOTS != 1)
+			KUNIT_EXPECT_EQ(test, crab_test_del(test, key), 0);
+}
+
+static void smo_maintain(struct kunit *test)
+{
+	struct crab_test *t = test->priv;
+
+	while (crab_store_maintain(t->store))
+		;
+}
+
+/* Sparse neighbours are merged off the write path, whatever room the pool has */
+static void smo_sparse(struct kunit *test)
+{
+	u64 key;
+
+	smo_put_range(test, 1, 6 * CRAB_TEST_SLOTS, 1);
+	smo_thin(test, 0, 6);
+	KUNIT_EXPECT_EQ(test, crab_test_stats(test).leaves_used, 6ULL);
+	smo_maintain(test);
+	KUNIT_EXPECT_EQ(test, crab_test_stats(test).leaves_used, 2ULL);
+	KUNIT_EXPECT_EQ(test, crab_test_stats(test).unlinks, 4ULL);
+	for (key = 1; key <= 6 * CRAB_TEST_SLOTS; key++)
+		crab_test_expect(test, key, key % CRAB_TEST_SLOTS == 1 ? 0 : -ENOENT, key + 1);
+	crab_test_expect_check(test, 6);
+	crab_test_cut(test);
+	crab_test_attach(test, false);
+	KUNIT_EXPECT_EQ(test, crab_test_stats(test).leaves_used, 2ULL);
+	crab_test_expect_check(test, 6);
+}
+
+/* A sparse leaf between two that are not is left alone, and so is one that was filled again */
+static void smo_not_sparse(struct kunit *test)
+{
+	smo_put_range(test, 1, 5 * CRAB_TEST_SLOTS, 1);
+	smo_thin(test, 1, 1);
+	smo_thin(test, 3, 2);
+	smo_put_range(test, 4 * CRAB_TEST_SLOTS + 2, 4 * CRAB_TEST_SLOTS + 3, 1);
+	smo_maintain(test);
+	KUNIT_EXPECT_EQ(test, crab_test_stats(test).leaves_used, 5ULL);
+	crab_test_expect_check(test, 2 * CRAB_TEST_SLOTS + 5);
+}
+
 /* Prepared leaves cost a split fewer lines, and hold records as others do */
 static void smo_prepared(struct kunit *test)
 {
@@ -144,6 +194,8 @@ static struct kunit_case smo_cases[] = {
 	KUNIT_CASE(smo_unlink),
 	KUNIT_CASE(smo_full),
 	KUNIT_CASE(smo_merge),
+	KUNIT_CASE(smo_sparse),
+	KUNIT_CASE(smo_not_sparse),
 	KUNIT_CASE(smo_prepared),
 	{}
 };

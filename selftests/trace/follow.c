@@ -11,12 +11,13 @@
  *
  * What is random in the machine is taken from the log where it is drawn: the store's
  * id, the hour of FORMAT, the void of each leaf. All that follows from them (links,
- * checks, landmarks) is computed here and compared. Free leaves are prepared by a
- * worker at any time between operations: where the log shows that, the host build is
- * made to do it there, and that is compared as well.
+ * checks, landmarks) is computed here and compared. A worker prepares free leaves at any
+ * time, and merges sparse ones between operations: where the log shows that, the host build
+ * is made to do it there, and that is compared as well.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/err.h>
@@ -40,9 +41,9 @@ struct crab_shadow {
 static struct crab_shadow follow;
 static struct crab_media media = { .durability = CRAB_DURABILITY_POP, .shadow = &follow };
 static struct crab_store *store;
-static bool orders_logged, preparing;
+static bool orders_logged, kicked, maintaining, preparing;
 static bool stored;		/* since the last fence: else an order orders nothing (log.c) */
-static u64 operations, refused, events, prepared, differences;
+static u64 operations, refused, events, prepared, merged, differences;
 static u64 splits, unlinks, shifts, copies, repairs, points[CRAB_POINTS];
 
 /* Batches and their operations, what these changed, and fences that several of them share */
@@ -107,20 +108,63 @@ static bool is_preparation(const struct log_event *e)
 	       is_store_at(e + 2, e->offset + slot) && e[2].value[0] == CRAB_KEY_EMPTY;
 }
 
+static bool maintain(void)
+{
+	bool did;
+
+	maintaining = true;
+	did = crab_store_maintain(store);
+	maintaining = false;
+	return did;
+}
+
 static void prepare_as_logged(void)
 {
-	if (!store || preparing)
+	if (!store || maintaining)
 		return;
 	preparing = true;
 	while (is_preparation(follow.next)) {
 		prepared++;
-		if (!crab_store_maintain(store)) {
+		if (!maintain()) {
 			differ("the machine prepares a leaf, the host has none to prepare", NULL,
 			       follow.next);
 			break;
 		}
 	}
 	preparing = false;
+}
+
+static void follow_kick(void *unused)
+{
+	kicked = true;
+}
+
+/* Would the host build, made to maintain its store here, do what the log shows? A child tries */
+static bool maintains_as_logged(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		differences = 0;
+		maintain();
+		_exit(differences != 0);	/* what it printed is lost */
+	}
+	return waitpid(child, &status, 0) == child && !status;
+}
+
+/* Between operations: the worker comes some time after it was kicked */
+static void maintain_as_logged(void)
+{
+	u64 had;
+
+	prepare_as_logged();
+	while (store && kicked && maintains_as_logged()) {
+		had = events;
+		kicked = maintain();
+		merged += events != had;
+		prepare_as_logged();
+	}
 }
 
 static bool event_equal(const struct log_event *a, const struct log_event *b)
@@ -245,7 +289,7 @@ static void begin(enum workload_verb verb, u32 number)
 {
 	doing = verb;
 	doing_number = number;
-	prepare_as_logged();
+	maintain_as_logged();
 	while (is_event(follow.next))
 		differ("something between calls", NULL, follow.next++);
 	if (follow.next == follow.end || follow.next->type != LOG_CALL ||
@@ -254,13 +298,13 @@ static void begin(enum workload_verb verb, u32 number)
 		return;
 	}
 	follow.next++;
-	prepare_as_logged();
+	maintain_as_logged();
 }
 
 /* The next mark, which is a @type with these numbers */
 static int expect_mark(enum log_type type, u64 offset, u64 value)
 {
-	prepare_as_logged();
+	maintain_as_logged();
 	while (is_event(follow.next))
 		differ("the machine does more", NULL, follow.next++);
 	if (follow.next < follow.end &&
@@ -278,7 +322,7 @@ static int end(int err)
 
 static int attach(void)
 {
-	struct crab_attach_options options = { };
+	struct crab_attach_options options = { .kick = follow_kick };
 	struct crab_attach_report report;
 	struct crab_store *found = crab_store_attach(&media, &options, &report);
 
@@ -391,7 +435,7 @@ static int batch(struct crab_batch_op *ops, u32 n)
 
 	crab_store_info(store, &before);
 	for (done = 0; done < n; done += CRAB_BATCH_CHUNK) {
-		prepare_as_logged();
+		maintain_as_logged();
 		crab_store_batch(store, ops + done, min(n - done, CRAB_BATCH_CHUNK));
 	}
 	crab_store_info(store, &after);
@@ -461,7 +505,7 @@ static void tell(void)
 	printf("%llu of the operations in %llu batches with %llu splits, %llu unlinks, %llu fences ",
 	       batched, batches, batch_splits, batch_unlinks, shared);
 	printf("of several writes, ");
-	printf("%llu repairs, %llu leaves prepared, fences", repairs, prepared);
+	printf("%llu repairs, %llu leaves prepared, %llu merged, fences", repairs, prepared, merged);
 	for (point = 1; point < CRAB_POINTS; point++)
 		printf(" %llu P%u", points[point], point);
 	printf("; %llu events, %llu differences\n", events, differences);

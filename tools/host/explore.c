@@ -470,7 +470,8 @@ static int record_begin(struct explore *x, u32 i)
 	const struct explore_op *op = &x->life[i];
 
 	x->ops[i] = (struct crab_batch_op) {
-		.verb = op->verb == EXPLORE_DELETE ? CRAB_VERB_DELETE : CRAB_VERB_INSERT,
+		.verb = op->verb == EXPLORE_DELETE || op->verb == EXPLORE_THIN ?
+			CRAB_VERB_DELETE : CRAB_VERB_INSERT,
 		.key = state_key(x->space, op->key),
 	};
 	return op_value(x, op, &x->ops[i].value);
@@ -536,9 +537,26 @@ static void life_prepare(struct explore *x, struct crab_store *store)
 	x->shadow->cpu = 0;
 }
 
+/* A delete; then all that is off the write path, which alone is cut */
+static int life_thin(struct explore *x, struct crab_store *store, struct content *content)
+{
+	int err = life_records(x, store, content);
+
+	points_forget(x->points);
+	collect(x, true);
+	x->shadow->cpu = 1;
+	while (crab_store_maintain(store))
+		;
+	x->shadow->cpu = 0;
+	collect(x, false);
+	return err;
+}
+
 /* The life on @store, which it may end */
 static int life_live(struct explore *x, struct crab_store **store, struct content *content)
 {
+	if (x->life[0].verb == EXPLORE_THIN)
+		return life_thin(x, *store, content);
 	if (x->life[0].prepared)
 		life_prepare(x, *store);
 	if (x->life[0].verb != EXPLORE_PREPARE && x->life[0].verb != EXPLORE_DETACH)
@@ -569,7 +587,8 @@ static int life_run(struct explore *x)
 		err = store_holds(x, store, &after);
 	}
 	crab_store_abandon(store);
-	return err ?: cut_all(x, &x->content, &after, false);
+	return err ?: cut_all(x, x->life[0].verb == EXPLORE_THIN ? &after : &x->content, &after,
+			      false);
 }
 
 static int explore_format(struct explore *x, bool force)
@@ -674,6 +693,9 @@ static int explore_records(struct explore *x, const struct crab_shadow_image *ba
 			.verb = EXPLORE_DELETE, .key = key });
 		if (!err && x->space->prepare)
 			err = explore_puts(x, base, key, true);
+		if (!err && x->space->sparse)
+			err = life_of(x, base, &(struct explore_op) {
+				.verb = EXPLORE_THIN, .key = key });
 	}
 	return err;
 }

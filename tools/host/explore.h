@@ -23,6 +23,7 @@ enum explore_verb {
 	EXPLORE_PUT_VOID,	/* the value is the void of the leaf that holds the key */
 	EXPLORE_PUT_SPARE,	/* ... that of the leaf just prepared */
 	EXPLORE_DELETE,
+	EXPLORE_THIN,		/* a delete, and all the work off the write path behind it */
 	EXPLORE_PREPARE,
 	EXPLORE_DETACH,
 	EXPLORE_FORMAT,

@@ -32,6 +32,7 @@ const struct space spaces[] = {
 	{ "slotted-2x4x4", SLOTTED(2), .leaves = 4, .keys = 4, EVERYTHING, .tier = SPACE_QUICK },
 	{ "slotted-2x5x5", SLOTTED(2), .leaves = 5, .keys = 5, .tier = SPACE_QUICK },
 	{ "slotted-3x6x5", SLOTTED(3), .leaves = 6, .keys = 5, .tier = SPACE_QUICK },
+	{ "slotted-3x5x4", SLOTTED(3), .leaves = 5, .keys = 4, .sparse = true, .tier = SPACE_QUICK },
 	{ "slotted-batch", SLOTTED(2), .leaves = 5, .keys = 3, .batch = 3, .tier = SPACE_QUICK },
 	{ "slotted-batch-full", SLOTTED(2), .leaves = 4, .keys = 4, .batch = 2, .tier = SPACE_QUICK },
 	{ "sorted-sip-5x4x6", SORTED(SIP), .leaves = 4, .keys = 6, .tier = SPACE_QUICK },

@@ -55,6 +55,7 @@ enum space_tier {
  * @keys: how many there are
  * @voids: values that are some leaf's void are stored too
  * @prepare: leaves are prepared too
+ * @sparse: behind a delete sparse leaves are merged too
  * @format: FORMAT comes too, and cuts of it
  * @batch: records of one batch at most: from 2 on, each sequence of as many, from every
  *	state that an attach leaves
@@ -71,6 +72,7 @@ struct space {
 	u32 keys;
 	bool voids;
 	bool prepare;
+	bool sparse;
 	bool format;
 	u32 batch;
 	enum space_tier tier;

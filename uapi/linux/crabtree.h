@@ -101,7 +101,7 @@ enum crabtree_option {
  * @deletes: successful deletes since attach
  * @searches: searches since attach
  * @splits: leaves split since attach
- * @unlinks: leaves unlinked since attach
+ * @unlinks: leaves unlinked since attach: emptied, or merged with a neighbour
  * @repairs: slots that the last attach repaired after a power cut
  * @orders: stores kept in order by operations since attach
  * @sips: writes done by shifting in place since attach

@@ -8,8 +8,9 @@
  * and leaf_sorted.c the layouts, fingerprint.h, home.h and order.c by what records of a slotted
  * leaf are known, where they are at home and in what order, strategy.c the choice between
  * shifting and copying, link.c the words that link leaves, bitmap.c allocation on demand,
- * smo.c the structure changes, smo_sorted.c those of sorted leaves in place, recover.c
- * FORMAT and attach, recover_list.c how attach follows the list, check.c the verifier.
+ * smo.c the structure changes, smo_sorted.c those of sorted leaves in place, sparse.c when
+ * slotted ones are merged, recover.c FORMAT and attach, recover_list.c how attach follows
+ * the list, check.c the verifier.
  *
  * Locking: access.c tells it. Functions that take a struct crab_write and a leaf
  * want that leaf locked; those that store to it, within its write section too.
@@ -30,6 +31,7 @@
 #include "fingerprint.h"
 #include "home.h"
 #include "link.h"
+#include "sparse.h"
 
 #define CRAB_LAYOUT_SLOTTED	1
 #define CRAB_LAYOUT_SORTED	2
@@ -113,6 +115,7 @@ struct crab_leaf {
  * @spill: slotted: room for the numbers of a leaf's records; under @structure
  * @index: internal nodes
  * @pool: free leaves, under its own lock
+ * @sparse: slotted: where a merge may pay, under its own lock
  * @structure: of the list, the ranges, the index's changes and all that follows
  * @first: first leaf of the list, never unlinked; NULL if the head is damaged
  * @last: last leaf
@@ -143,6 +146,7 @@ struct crab_tree {
 	u16 *spill;
 	struct crab_index index;
 	struct crab_pool pool;
+	struct crab_sparse sparse;
 	struct mutex structure;
 	struct crab_leaf *first;
 	struct crab_leaf *last;
@@ -773,6 +777,19 @@ bool crab_smo_is_reserved(const struct crab_tree *tree);
  * Return: 0 or -ENOMEM.
  */
 int crab_smo_reserve(struct crab_tree *tree);
+
+/** crab_smo_may_merge() - is there a leaf behind this one, and have they @most records at most? */
+bool crab_smo_may_merge(const struct crab_leaf *leaf, u32 most);
+
+/**
+ * crab_smo_merge() - merge a leaf with the one behind it
+ * @write: the write
+ * @leaf: the leaf; crab_smo_may_merge()
+ * @most: records that they may have
+ * Context: may sleep; no leaf is locked.
+ * Return: 0, or with nothing changed -EAGAIN: writers have filled them, -ENOMEM, -ENOSPC.
+ */
+int crab_smo_merge(struct crab_write *write, struct crab_leaf *leaf, u32 most);
 
 /**
  * crab_smo_compact() - merge neighbours that are sparse until a change can go on

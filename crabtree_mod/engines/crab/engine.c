@@ -515,14 +515,14 @@ static bool tree_maintain(struct crab_engine *engine)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 
-	return !tree->sorted && crab_smo_prepare(tree);
+	return !tree->sorted && (crab_smo_prepare(tree) || crab_sparse_merge(tree));
 }
 
 static bool tree_wants(struct crab_engine *engine)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 
-	return !tree->sorted && crab_pool_wants(&tree->pool);
+	return !tree->sorted && (crab_pool_wants(&tree->pool) || crab_sparse_is_due(&tree->sparse));
 }
 
 static const struct crab_layout tree_layouts[] = {

@@ -326,13 +326,17 @@ static __always_inline void slot_clear(struct crab_write *write, struct crab_lea
 void crab_slotted_clear(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
 	slot_clear(write, leaf, slot);
+	crab_sparse_note(write->tree, leaf);
 	crab_count(&write->tree->base, deletes, 1);
 }
 
 void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
 	slot_clear(write, leaf, slot);
-	crab_count_last(&write->tree->base, deletes, write->flow);
+	if (unlikely(crab_sparse_note(write->tree, leaf)))
+		crab_count(&write->tree->base, deletes, 1);	/* the store then kicks */
+	else
+		crab_count_last(&write->tree->base, deletes, write->flow);
 	/* P6: the slot is free, and only now may be used again */
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }

@@ -495,6 +495,7 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 		     const struct crab_geometry *geo)
 {
 	mutex_init(&tree->structure);
+	crab_sparse_init(&tree->sparse);
 	tree->sorted = geo->layout == CRAB_LAYOUT_SORTED;
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
 	crab_homes_init(&tree->homes, geo->leaf_bytes);

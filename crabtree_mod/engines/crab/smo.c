@@ -298,10 +298,9 @@ u32 crab_smo_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 	return count;
 }
 
-static bool smo_may_merge(const struct crab_tree *tree, const struct crab_leaf *leaf)
+bool crab_smo_may_merge(const struct crab_leaf *leaf, u32 most)
 {
-	return leaf->next && READ_ONCE(leaf->count) + READ_ONCE(leaf->next->count) <=
-			     tree->slots * 3 / 4;
+	return leaf->next && READ_ONCE(leaf->count) + READ_ONCE(leaf->next->count) <= most;
 }
 
 int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh)
@@ -321,11 +320,11 @@ int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh
 	if (split < count)
 		smo.head[1].low = tree->scratch[split].key;
 	smo_replace(write, &smo, leaf, right, count, split);
+	WRITE_ONCE(tree->unlinks, tree->unlinks + 2 - fresh);
 	return 0;
 }
 
-/* A leaf and the one behind it, unless writers have filled them by now */
-static int smo_merge(struct crab_write *write, struct crab_leaf *leaf)
+int crab_smo_merge(struct crab_write *write, struct crab_leaf *leaf, u32 most)
 {
 	struct crab_leaf *right = leaf->next;
 	int err = crab_smo_reserve(write->tree);
@@ -333,7 +332,7 @@ static int smo_merge(struct crab_write *write, struct crab_leaf *leaf)
 	if (err)
 		return err;
 	crab_leaf_lock_pair(write, leaf, right);
-	err = smo_may_merge(write->tree, leaf) ? crab_smo_balance(write, leaf, 1) : -EAGAIN;
+	err = crab_smo_may_merge(leaf, most) ? crab_smo_balance(write, leaf, 1) : -EAGAIN;
 	crab_leaf_unlock_pair(leaf, right);
 	return err;
 }
@@ -353,6 +352,7 @@ int crab_smo_compact(struct crab_write *write)
 {
 	struct crab_tree *tree = write->tree;
 	struct crab_leaf *leaf = tree->first, *pred;
+	u32 most = tree->slots * 3 / 4;
 	struct crab_counts counts;
 	int err;
 
@@ -362,7 +362,7 @@ int crab_smo_compact(struct crab_write *write)
 		return -ENOSPC;
 	while (leaf && !smo_has_wanted(tree)) {
 		pred = leaf->prev;
-		err = smo_may_merge(tree, leaf) ? smo_merge(write, leaf) : -EAGAIN;
+		err = crab_smo_may_merge(leaf, most) ? crab_smo_merge(write, leaf, most) : -EAGAIN;
 		if (err && err != -EAGAIN)
 			return err;
 		if (err)
