@@ -377,6 +377,36 @@ TEST(batch_bad, "BATCH: a bad operation fails alone")
 	expect_sound(fd, 2);
 }
 
+static u64 leaves_used(int fd)
+{
+	struct crabtree_info info;
+
+	REQUIRE(dev_info(fd, &info), 0);
+	return info.leaves_used;
+}
+
+TEST(sparse, "leaves that deletes left sparse are merged, soon and by nobody who waits")
+{
+	const u64 n = 3000, kept = 10;
+	int fd = fresh_store(512), tries = 300;
+	u64 full, key, got;
+
+	for (key = 0; key < n; key++)
+		REQUIRE(dev_put(fd, key, key + 1), 0);
+	full = leaves_used(fd);
+	for (key = 0; key < n; key++)
+		if (key % kept)
+			REQUIRE(dev_delete(fd, key, &got), 0);
+	while (leaves_used(fd) > full / 2 && tries--)
+		usleep(100000);
+	EXPECT_TRUE(leaves_used(fd) <= full / 2);
+	for (key = 0; key < n; key += kept) {
+		REQUIRE(dev_get(fd, key, &got), 0);
+		EXPECT(got, key + 1);
+	}
+	expect_sound(fd, n / kept);
+}
+
 TEST(counters, "INFO counts what was done")
 {
 	struct crabtree_info a, b;
