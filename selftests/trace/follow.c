@@ -13,7 +13,8 @@
  * id, the hour of FORMAT, the void of each leaf. All that follows from them (links,
  * checks, landmarks) is computed here and compared. A worker prepares free leaves at any
  * time, and merges sparse ones between operations: where the log shows that, the host build
- * is made to do it there, and that is compared as well.
+ * is made to do it there, and that is compared as well. When the worker looked at a leaf that it did
+ * not merge no log says, so until it merges one the host build looks at none.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +25,10 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "engines/crab/crab.h"
 #include "log.h"
 #include "store.h"
+#include "store_priv.h"
 #include "trace.h"
 #include "workload.h"
 
@@ -41,7 +44,7 @@ struct crab_shadow {
 static struct crab_shadow follow;
 static struct crab_media media = { .durability = CRAB_DURABILITY_POP, .shadow = &follow };
 static struct crab_store *store;
-static bool orders_logged, kicked, maintaining, preparing;
+static bool orders_logged, maintaining, preparing;
 static bool stored;		/* since the last fence: else an order orders nothing (log.c) */
 static u64 operations, refused, events, prepared, merged, differences;
 static u64 splits, unlinks, shifts, copies, repairs, points[CRAB_POINTS];
@@ -108,63 +111,77 @@ static bool is_preparation(const struct log_event *e)
 	       is_store_at(e + 2, e->offset + slot) && e[2].value[0] == CRAB_KEY_EMPTY;
 }
 
-static bool maintain(void)
-{
-	bool did;
-
-	maintaining = true;
-	did = crab_store_maintain(store);
-	maintaining = false;
-	return did;
-}
-
 static void prepare_as_logged(void)
 {
 	if (!store || maintaining)
 		return;
-	preparing = true;
+	maintaining = preparing = true;
 	while (is_preparation(follow.next)) {
 		prepared++;
-		if (!maintain()) {
+		if (!crab_store_maintain(store)) {
 			differ("the machine prepares a leaf, the host has none to prepare", NULL,
 			       follow.next);
 			break;
 		}
 	}
-	preparing = false;
+	maintaining = preparing = false;
 }
 
-static void follow_kick(void *unused)
+/* At the oldest note of a sparse leaf but @passed. True if the media was written to. */
+static bool merge(struct crab_tree *tree, u32 passed)
 {
-	kicked = true;
+	u64 had = events;
+
+	tree->sparse.seen += passed;
+	maintaining = true;
+	crab_sparse_merge(tree);
+	maintaining = false;
+	return events != had;
 }
 
-/* Would the host build, made to maintain its store here, do what the log shows? A child tries */
-static bool maintains_as_logged(void)
+/* Would the host build, made to merge here, do what the log shows? A child tries. */
+static bool merges_as_logged(struct crab_tree *tree, u32 passed)
 {
 	pid_t child = fork();
 	int status;
 
 	if (!child) {
+		alarm(PATIENCE);
 		differences = 0;
-		maintain();
-		_exit(differences != 0);	/* what it printed is lost */
+		_exit(!merge(tree, passed) || differences);	/* what it printed is lost */
 	}
 	return waitpid(child, &status, 0) == child && !status;
 }
 
-/* Between operations: the worker comes some time after it was kicked */
+/* A header is written: by a merge, or by the next operation */
+static bool is_fresh(const struct crab_tree *tree, const struct log_event *e)
+{
+	return is_event(e) && e->type == LOG_STORE && e->offset >= CRAB_HEAD_OFFSET &&
+	       e->offset % tree->base.geo.leaf_bytes == 0;
+}
+
+/* By which note, nobody knows; those before it came to nothing */
+static bool merged_as_logged(struct crab_tree *tree)
+{
+	u32 passed;
+
+	for (passed = 0; passed < tree->sparse.noted - tree->sparse.seen; passed++) {
+		if (!merges_as_logged(tree, passed))
+			continue;
+		merge(tree, passed);
+		merged++;
+		return true;
+	}
+	return false;
+}
+
+/* Between operations */
 static void maintain_as_logged(void)
 {
-	u64 had;
-
-	prepare_as_logged();
-	while (store && kicked && maintains_as_logged()) {
-		had = events;
-		kicked = maintain();
-		merged += events != had;
+	do
 		prepare_as_logged();
-	}
+	while (store && is_fresh(crab_tree_of(store->engine), follow.next) &&
+	       merged_as_logged(crab_tree_of(store->engine)));
 }
 
 static bool event_equal(const struct log_event *a, const struct log_event *b)
@@ -322,7 +339,7 @@ static int end(int err)
 
 static int attach(void)
 {
-	struct crab_attach_options options = { .kick = follow_kick };
+	struct crab_attach_options options = { 0 };
 	struct crab_attach_report report;
 	struct crab_store *found = crab_store_attach(&media, &options, &report);
 
