@@ -22,7 +22,7 @@
 #   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like
 #   make fuzz [TIME=60]		hostile images, by libFuzzer
 #   make counts		lines and fences per operation, into the documentation
-#   make bench		the store against its floor and its peers, into the documentation; twenty minutes
+#   make bench		the store against its floor and its peers, into the documentation; half an hour
 #   make bench-profile	in which functions its operations spend that, into the documentation; some minutes
 #   make paper		the paper's evaluation, into the documentation; half an hour
 #   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, beside user space
