@@ -11,10 +11,13 @@
  *
  * What is random in the machine is taken from the log where it is drawn: the store's
  * id, the hour of FORMAT, the void of each leaf. All that follows from them (links,
- * checks, landmarks) is computed here and compared. A worker prepares free leaves at any
- * time, and merges sparse ones between operations: where the log shows that, the host build
- * is made to do it there, and that is compared as well. When the worker looked at a leaf that it did
- * not merge no log says, so until it merges one the host build looks at none.
+ * checks, landmarks) is computed here and compared.
+ *
+ * With one processor and a kernel that preempts where it may sleep, a worker comes between
+ * operations, or where one of them may sleep. There it prepares free leaves, and merges sparse
+ * ones unless the operation has the structure: where the log shows that, the host build is
+ * made to do it there, and that is compared as well. When the worker looked at a leaf that it
+ * did not merge no log says, so until it merges one the host build looks at none.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,9 +47,9 @@ struct crab_shadow {
 static struct crab_shadow follow;
 static struct crab_media media = { .durability = CRAB_DURABILITY_POP, .shadow = &follow };
 static struct crab_store *store;
-static bool orders_logged, maintaining, preparing;
+static bool orders_logged, maintaining, preparing, trying;
 static bool stored;		/* since the last fence: else an order orders nothing (log.c) */
-static u64 operations, refused, events, prepared, merged, differences;
+static u64 operations, refused, events, prepared, merged, within, differences;
 static u64 splits, unlinks, shifts, copies, repairs, points[CRAB_POINTS];
 
 /* Batches and their operations, what these changed, and fences that several of them share */
@@ -76,7 +79,7 @@ static void print_event(const char *who, const struct log_event *e)
 
 static void differ(const char *what, const struct log_event *host, const struct log_event *machine)
 {
-	if (differences++ >= TOLD)
+	if (differences++ >= TOLD || trying)
 		return;
 	printf("%s %u: %s\n", verb_names[doing], doing_number, what);
 	if (host)
@@ -111,14 +114,12 @@ static bool is_preparation(const struct log_event *e)
 	       is_store_at(e + 2, e->offset + slot) && e[2].value[0] == CRAB_KEY_EMPTY;
 }
 
-static void prepare_as_logged(void)
+static void prepare_as_logged(struct crab_tree *tree)
 {
-	if (!store || maintaining)
-		return;
 	maintaining = preparing = true;
 	while (is_preparation(follow.next)) {
 		prepared++;
-		if (!crab_store_maintain(store)) {
+		if (!crab_smo_prepare(tree)) {
 			differ("the machine prepares a leaf, the host has none to prepare", NULL,
 			       follow.next);
 			break;
@@ -147,8 +148,9 @@ static bool merges_as_logged(struct crab_tree *tree, u32 passed)
 
 	if (!child) {
 		alarm(PATIENCE);
+		trying = true;
 		differences = 0;
-		_exit(!merge(tree, passed) || differences);	/* what it printed is lost */
+		_exit(!merge(tree, passed) || differences);
 	}
 	return waitpid(child, &status, 0) == child && !status;
 }
@@ -175,13 +177,38 @@ static bool merged_as_logged(struct crab_tree *tree)
 	return false;
 }
 
-/* Between operations */
+/* Where the worker may have come */
 static void maintain_as_logged(void)
 {
+	struct crab_tree *tree;
+
+	if (!store || maintaining)
+		return;
+	tree = crab_tree_of(store->engine);
+	if (tree->sorted)
+		return;
 	do
-		prepare_as_logged();
-	while (store && is_fresh(crab_tree_of(store->engine), follow.next) &&
-	       merged_as_logged(crab_tree_of(store->engine)));
+		prepare_as_logged(tree);
+	while (!tree->structure.held && is_fresh(tree, follow.next) && merged_as_logged(tree));
+}
+
+/* Within an operation */
+
+void *__real_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
+
+void __wrap_crab_host_may_sleep(void)
+{
+	u64 had = prepared + merged;
+
+	maintain_as_logged();
+	within += prepared + merged != had;
+}
+
+void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
+{
+	if (gfp & (GFP_KERNEL | GFP_NOIO))
+		__wrap_crab_host_may_sleep();
+	return __real_crab_host_alloc(size, align, gfp);
 }
 
 static bool event_equal(const struct log_event *a, const struct log_event *b)
@@ -196,7 +223,6 @@ static void expect(const struct log_event *host)
 {
 	const struct log_event *machine;
 
-	prepare_as_logged();
 	machine = follow.next;
 	events++;
 	stored = host->type == LOG_STORE || (stored && host->type != LOG_FENCE);
@@ -522,7 +548,8 @@ static void tell(void)
 	printf("%llu of the operations in %llu batches with %llu splits, %llu unlinks, %llu fences ",
 	       batched, batches, batch_splits, batch_unlinks, shared);
 	printf("of several writes, ");
-	printf("%llu repairs, %llu leaves prepared, %llu merged, fences", repairs, prepared, merged);
+	printf("%llu repairs, %llu leaves prepared, %llu merged, %llu times within, fences", repairs,
+	       prepared, merged, within);
 	for (point = 1; point < CRAB_POINTS; point++)
 		printf(" %llu P%u", points[point], point);
 	printf("; %llu events, %llu differences\n", events, differences);

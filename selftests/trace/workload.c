@@ -10,13 +10,14 @@
  * Each store lives four ages of equal length: it grows; it changes; keys arrive in
  * order, each behind the last; and it is emptied, range by range, so that leaves are
  * unlinked. Before the third age the module is unloaded and loaded, before the last too,
- * and there it finds what a power cut leaves.
+ * and there it finds what a power cut leaves. In one of the stores the module's worker is
+ * kept waiting, and comes within operations more often than after them.
  */
 #include "workload.h"
 
 static const struct workload_store stores[] = {
 	{ .layout = "slotted", .leaf_bytes = 512, .share = 3 },
-	{ .layout = "slotted", .leaf_bytes = 1024, .share = 2 },
+	{ .layout = "slotted", .leaf_bytes = 1024, .share = 2, .hurried = true },
 	{ .layout = "sorted", .leaf_bytes = 512, .share = 3 },
 };
 

@@ -6,6 +6,7 @@
 #ifndef TRACE_WORKLOAD_H
 #define TRACE_WORKLOAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define WORKLOAD_KEYS		512	/* that may occur; workload_key() ascends */
@@ -22,6 +23,7 @@ struct workload_store {
 	const char *layout;
 	uint32_t leaf_bytes;
 	uint32_t share;		/* of the operations, in eighths */
+	bool hurried;		/* the module's worker seldom gets the processor */
 };
 
 struct workload_operation {

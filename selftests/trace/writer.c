@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -172,6 +173,8 @@ int perform_format(const struct workload_store *store)
 	};
 	int err;
 
+	if (setpriority(PRIO_PROCESS, 0, store->hurried ? -20 : 0))
+		return failed("priority");
 	memcpy(format.uuid, WORKLOAD_UUID, sizeof(format.uuid));
 	strcpy(format.layout, store->layout);
 	mark(TRACE_CALL, WORKLOAD_FORMAT, 0);

@@ -19,6 +19,7 @@
 #include <linux/crc32.h>
 #include <linux/errno.h>
 #include <linux/ktime.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
@@ -42,6 +43,10 @@ unsigned int num_online_cpus(void)
 
 /* Records in a leaf at most, for who closes state spaces; 0: as many as fit */
 uint32_t crab_tiny_slots;
+
+void crab_host_may_sleep(void)
+{
+}
 
 /* Memory: the rest of it is in memory.c */
 

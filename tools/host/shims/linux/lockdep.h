@@ -30,7 +30,9 @@ bool crab_task_holds(const unsigned int *held);
 void crab_task_may_sleep(void);
 #define might_sleep()			crab_task_may_sleep()
 #else
-#define might_sleep()			((void)0)
+/* Does nothing; a program that wants to know links another in its place */
+void crab_host_may_sleep(void);
+#define might_sleep()			crab_host_may_sleep()
 #endif
 
 /* Of a program with one thread: a lock is free when it is taken, held when it is released */

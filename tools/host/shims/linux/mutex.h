@@ -73,7 +73,11 @@ void crab_task_mutex_unlock(u32 *held);
 
 #else
 
-#define mutex_lock(l)		crab_host_take(l)
+#define mutex_lock(l)							\
+	do {								\
+		might_sleep();						\
+		crab_host_take(l);					\
+	} while (0)
 #define mutex_trylock(l)	crab_host_try(l)
 #define mutex_unlock(l)		crab_host_release(l)
 

@@ -2,6 +2,8 @@
 #ifndef CRAB_SHIM_LINUX_SCHED_H
 #define CRAB_SHIM_LINUX_SCHED_H
 
+#include <linux/lockdep.h>
+
 struct task_struct;
 
 #define current			((struct task_struct *)0)
@@ -9,6 +11,8 @@ struct task_struct;
 #ifdef CRABTREE_HOST_QSBR
 void crab_host_quiescent(void);
 #define cond_resched()		crab_host_quiescent()
+#elif !defined(CRABTREE_HOST_TASKS)
+#define cond_resched()		might_sleep()
 #else
 #define cond_resched()		((void)0)
 #endif
