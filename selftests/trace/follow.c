@@ -193,22 +193,12 @@ static void maintain_as_logged(void)
 }
 
 /* Within an operation */
-
-void *__real_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
-
 void __wrap_crab_host_may_sleep(void)
 {
 	u64 had = prepared + merged;
 
 	maintain_as_logged();
 	within += prepared + merged != had;
-}
-
-void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
-{
-	if (gfp & (GFP_KERNEL | GFP_NOIO))
-		__wrap_crab_host_may_sleep();
-	return __real_crab_host_alloc(size, align, gfp);
 }
 
 static bool event_equal(const struct log_event *a, const struct log_event *b)
@@ -221,9 +211,8 @@ static bool event_equal(const struct log_event *a, const struct log_event *b)
 /* What the host build does now; the log goes on where the two agree on the kind of event */
 static void expect(const struct log_event *host)
 {
-	const struct log_event *machine;
+	const struct log_event *machine = follow.next;
 
-	machine = follow.next;
 	events++;
 	stored = host->type == LOG_STORE || (stored && host->type != LOG_FENCE);
 	if (is_event(machine) && event_equal(host, machine)) {

@@ -11,7 +11,7 @@
  * order, each behind the last; and it is emptied, range by range, so that leaves are
  * unlinked. Before the third age the module is unloaded and loaded, before the last too,
  * and there it finds what a power cut leaves. In one of the stores the module's worker is
- * kept waiting, and comes within operations more often than after them.
+ * kept waiting, so that it comes within operations, too.
  */
 #include "workload.h"
 

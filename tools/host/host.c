@@ -44,10 +44,6 @@ unsigned int num_online_cpus(void)
 /* Records in a leaf at most, for who closes state spaces; 0: as many as fit */
 uint32_t crab_tiny_slots;
 
-void crab_host_may_sleep(void)
-{
-}
-
 /* Memory: the rest of it is in memory.c */
 
 __thread struct crab_host_site *crab_host_site;
@@ -130,7 +126,11 @@ void get_random_bytes(void *p, size_t n)
 	}
 }
 
-/* Locks that one thread does not get */
+/* Sleep, of which there is none; locks that one thread does not get */
+
+void crab_host_may_sleep(void)
+{
+}
 
 u32 crab_host_contended;
 

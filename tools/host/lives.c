@@ -19,7 +19,6 @@
 #include "lives.h"
 
 #define BLOCK_HEAD	64	/* so that what follows has a line of its own */
-#define GFP_PATIENT	(GFP_KERNEL | GFP_NOIO | GFP_NOFS)
 
 struct block {
 	struct block *next;
@@ -65,7 +64,7 @@ void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 {
 	struct block *block = NULL;
 
-	if (gfp & GFP_PATIENT)
+	if (gfpflags_allow_blocking(gfp))
 		might_sleep();
 	crab_host_allocs++;
 	if (size == SIZE_MAX ||		/* a line is all the alignment that anybody needs */

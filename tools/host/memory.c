@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include <linux/lockdep.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -34,6 +35,8 @@ void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 {
 	void *p = NULL;
 
+	if (gfpflags_allow_blocking(gfp))
+		might_sleep();
 	if (size == SIZE_MAX || alloc_fails())
 		return NULL;
 	if (align <= _Alignof(max_align_t))

@@ -17,6 +17,8 @@
 #define __GFP_ACCOUNT		0x2000U
 #define GFP_KERNEL_ACCOUNT	(GFP_KERNEL | __GFP_ACCOUNT)
 
+#define gfpflags_allow_blocking(gfp)	((gfp) & (GFP_KERNEL | GFP_NOIO | GFP_NOFS))
+
 #ifndef PAGE_SIZE
 #define PAGE_SHIFT		12
 #define PAGE_SIZE		(1UL << PAGE_SHIFT)

@@ -11,10 +11,8 @@ struct task_struct;
 #ifdef CRABTREE_HOST_QSBR
 void crab_host_quiescent(void);
 #define cond_resched()		crab_host_quiescent()
-#elif !defined(CRABTREE_HOST_TASKS)
-#define cond_resched()		might_sleep()
 #else
-#define cond_resched()		((void)0)
+#define cond_resched()		might_sleep()
 #endif
 
 #endif /* CRAB_SHIM_LINUX_SCHED_H */
