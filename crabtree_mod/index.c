@@ -47,7 +47,10 @@ static void node_free(struct crab_index *index, struct crab_index_node *node)
 	kfree(node);
 }
 
-/* It is out of the tree; readers may be in it */
+/*
+ * No path from the root leads to it any more: a reader that enters its section from now on
+ * cannot find it, and kfree_rcu() waits for those that entered before.
+ */
 static void node_retire(struct crab_index *index, struct crab_index_node *node)
 {
 	WRITE_ONCE(index->nodes, index->nodes - 1);
@@ -459,7 +462,7 @@ void crab_index_remove(struct crab_index *index, u64 low)
 {
 	struct crab_index_node *node;
 	struct index_path path;
-	u32 level;
+	u32 level, emptied;
 
 	index_walk(index, low, &path);
 	for (level = 0; ; level++) {
@@ -467,8 +470,13 @@ void crab_index_remove(struct crab_index *index, u64 low)
 		node_remove_at(node, path.pos[level]);
 		if (node->count || node == index->root)
 			break;
-		node_retire(index, node);
 	}
+	/*
+	 * An emptied node still leads to its last child, and its parent to it until the turn
+	 * after its own: none is retired before the topmost of them is out of the tree.
+	 */
+	for (emptied = 0; emptied < level; emptied++)
+		node_retire(index, path.node[emptied]);
 	if (node->count && !path.pos[level])
 		index_rename_first(index, &path, level);
 	while (index->root->level && index->root->count == 1) {

@@ -19,6 +19,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
+#include <linux/string.h>
 
 #include "crab.h"
 
@@ -176,7 +177,12 @@ static __always_inline u32 order_make(const struct crab_tree *tree, const struct
 	return count;
 }
 
-/* For the next scan; unless a writer has the leaf, or had it meanwhile */
+/*
+ * For the next scan; unless a writer has the leaf, or had it meanwhile. The whole array is
+ * copied, and every entry of it is a slot's number: a reader that loaded a greater
+ * crab_leaf.ordered before a delete may use entries after @count. It reads the media there before
+ * its sequence count says that its result does not count.
+ */
 static void order_keep(struct crab_reader *reader, const u64 *order, u32 count)
 {
 	struct crab_leaf *leaf = reader->leaf;
@@ -290,8 +296,10 @@ static noinline u32 order_scan_narrow(struct crab_reader *reader, u64 start, u64
 	const struct crab_tree *tree = reader->tree;
 	u64 order[(U8_MAX + 1) / sizeof(u64)];
 	u16 items[U8_MAX + 1];
-	u32 count = order_make(tree, reader->leaf, false, items, order);
+	u32 count;
 
+	memset(order, 0, crab_order_bytes(tree));
+	count = order_make(tree, reader->leaf, false, items, order);
 	order_keep(reader, order, count);
 	return order_scan(tree, reader->leaf, order, count, start, end, records, cap);
 }
@@ -301,8 +309,10 @@ static noinline u32 order_scan_wide(struct crab_reader *reader, u64 start, u64 e
 {
 	const struct crab_tree *tree = reader->tree;
 	u16 *items = room + crab_order_bytes(tree) / sizeof(*room);
-	u32 count = order_make(tree, reader->leaf, true, items, room);
+	u32 count;
 
+	memset(room, 0, crab_order_bytes(tree));
+	count = order_make(tree, reader->leaf, true, items, room);
 	order_keep(reader, (u64 *)room, count);
 	return order_scan(tree, reader->leaf, room, count, start, end, records, cap);
 }

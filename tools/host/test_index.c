@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests the index alone: readers that search it while its nodes split, empty, merge
+ * into fewer levels and are freed.
+ *
+ *   test_index [RUNS [SEED]]
+ *
+ * AddressSanitizer reports a node that a reader found after it was freed. Each search must
+ * return a leaf, and must end at the right one once no change is under way.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/rcupdate.h>
+#include <linux/string.h>
+
+#include "index.h"
+#include "lives.h"
+#include "model.h"
+#include "tap.h"
+#include "tasks.h"
+
+#define LEAVES	256
+#define READERS	2
+#define MANY	8
+#define ROUNDS	4
+
+static struct crab_index tree;
+static u8 leaves[LEAVES];
+static bool running, there[LEAVES];
+static u64 seed, run;
+
+static u64 low_of(u32 i)
+{
+	return 10ULL * i;
+}
+
+static bool is_leaf(const void *found)
+{
+	return (const u8 *)found >= leaves && (const u8 *)found < leaves + LEAVES;
+}
+
+static void add(u32 i)
+{
+	if (there[i])
+		return;
+	if (crab_index_reserve(&tree))
+		tap_fail("run %llu: no memory", run);
+	crab_index_insert(&tree, low_of(i), &leaves[i], &leaves[i]);
+	there[i] = true;
+}
+
+static void take(u32 i)
+{
+	if (!i || !there[i])
+		return;
+	crab_index_remove(&tree, low_of(i));
+	there[i] = false;
+}
+
+/* Fills the index in some order, then empties it but for the leaf of low 0 */
+static void change(void *arg)
+{
+	u64 state = seed;
+	u32 round, i, step;
+
+	for (round = 0; round < ROUNDS; round++) {
+		step = 2 * (rng(&state) >> 58) + 1;	/* odd: every leaf has its turn */
+		for (i = 0; i < LEAVES; i++)
+			add(i * step % LEAVES);
+		step = rng(&state) >> 63 ? 1 : LEAVES - 1;
+		for (i = 0; i < LEAVES; i++)
+			take(i * step % LEAVES);
+	}
+	WRITE_ONCE(running, false);
+}
+
+/* A reader is now and then in no section, so that grace periods end */
+static void look(void *arg)
+{
+	u64 state = seed + (unsigned long)arg, keys[MANY];
+	void *found[MANY];
+	const void *hints[MANY];
+	u32 i, n;
+
+	while (READ_ONCE(running)) {
+		for (i = 0; i < MANY; i++)
+			keys[i] = (rng(&state) >> 32) % low_of(LEAVES);
+		rcu_read_lock();
+		n = 1;
+		switch (rng(&state) >> 62) {
+		case 0:
+			crab_index_find_many(&tree, keys, n = MANY, found);
+			break;
+		case 1:
+			n = crab_index_find_run(&tree, keys[0], MANY, found, hints);
+			break;
+		default:
+			found[0] = crab_index_find(&tree, keys[0]);
+		}
+		for (i = 0; i < n; i++)
+			if (!is_leaf(found[i]))
+				tap_fail("run %llu: a search found %p", run, found[i]);
+		rcu_read_unlock();
+	}
+}
+
+static void compare(void)
+{
+	u32 i, last = 0;
+
+	for (i = 0; i < LEAVES; i++) {
+		last = there[i] ? i : last;
+		tap_check(crab_index_find(&tree, low_of(i) + 5) == &leaves[last], "key %u", i);
+	}
+}
+
+static void run_one(void)
+{
+	struct tasks_plan plan = { .seed = seed, .pace = 1 + run % 40 };
+	unsigned long i;
+
+	lives_begin();
+	crab_index_init(&tree);
+	memset(there, 0, sizeof(there));
+	if (crab_index_append(&tree, 0, &leaves[0], &leaves[0]))
+		tap_fail("run %llu: no memory", run);
+	there[0] = true;
+	running = true;
+	for (i = 1; i <= READERS; i++)
+		tasks_add(look, (void *)i);
+	tasks_add(change, NULL);
+	if (tasks_run(&plan) != TASKS_DONE)
+		tap_fail("run %llu: the tasks come to no end", run);
+	compare();
+	crab_index_destroy(&tree);
+	if (lives_end())
+		tap_fail("run %llu: nodes are left", run);
+}
+
+/* Says where an assertion or a sanitizer struck */
+static void on_abort(int signal)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "# run %llu\n", run);
+
+	if (write(1, text, n) < 0)
+		_exit(3);
+}
+
+int main(int argc, char **argv)
+{
+	u64 runs = argc > 1 ? strtoull(argv[1], NULL, 0) : 60;
+	u64 first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+
+	signal(SIGABRT, on_abort);
+	for (run = first; run < first + runs && !tap_faults; run++) {
+		seed = run * 0x9e3779b97f4a7c15ULL | 1;
+		run_one();
+	}
+	tap_ok(true, "searches of an index whose nodes come and go, %llu runs", runs);
+	return tap_done();
+}
