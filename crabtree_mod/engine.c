@@ -115,14 +115,35 @@ int crab_strategy_by_name(const char *name)
 	return -EINVAL;
 }
 
+__printf(3, 0)
+static void damage_describe(struct crab_damage *damage, u64 offset, const char *fmt, va_list args)
+{
+	damage->offset = offset;
+	vsnprintf(damage->what, sizeof(damage->what), fmt, args);
+}
+
 void crab_damage_note(struct crab_damage *damage, u64 offset, const char *fmt, ...)
 {
 	va_list args;
 
 	if (damage->count++)
 		return;
-	damage->offset = offset;
 	va_start(args, fmt);
-	vsnprintf(damage->what, sizeof(damage->what), fmt, args);
+	damage_describe(damage, offset, fmt, args);
 	va_end(args);
+}
+
+int crab_engine_damaged(struct crab_engine *engine, u64 offset, const char *fmt, ...)
+{
+	struct crab_damage *found = &engine->found;
+	va_list args;
+
+	if (!found->count) {
+		va_start(args, fmt);
+		damage_describe(found, offset, fmt, args);
+		va_end(args);
+	}
+	/* Pairs with crab_engine_is_damaged(): the description is complete */
+	smp_store_release(&found->count, found->count + 1);
+	return -EUCLEAN;
 }

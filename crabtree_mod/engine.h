@@ -168,6 +168,7 @@ struct crab_counts {
  * @geo: its leaves
  * @counts: of each CPU
  * @damage: what attach found; does not change afterwards
+ * @found: what operations found broken since; see crab_engine_damaged()
  * @clean: the store was detached cleanly before this attach
  * @tuning: the store's; set before repair
  * @prepare_lines: of maintain, whose caller serialises; away from what all CPUs read
@@ -183,6 +184,7 @@ struct crab_engine {
 	struct crab_tuning tuning;
 	u64 prepare_lines;
 	u64 prepare_fences;
+	struct crab_damage found;
 };
 
 /** crab_count() - one more of something, without a line that CPUs share */
@@ -451,5 +453,27 @@ const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u
  */
 __printf(3, 4)
 void crab_damage_note(struct crab_damage *damage, u64 offset, const char *fmt, ...);
+
+/**
+ * crab_engine_damaged() - an operation found an invariant of the media broken
+ * @engine: the engine; the caller excludes others that call this
+ * @offset: where on the media
+ * @fmt: what, in words
+ *
+ * Keeps the first. The store looks at it after each write that returns -EUCLEAN, after each
+ * batch and after maintain, and turns read-only.
+ *
+ * Context: any.
+ * Return: -EUCLEAN.
+ */
+__printf(3, 4)
+int crab_engine_damaged(struct crab_engine *engine, u64 offset, const char *fmt, ...);
+
+/** crab_engine_is_damaged() - does crab_engine.found hold anything? Then it may be read */
+static inline bool crab_engine_is_damaged(const struct crab_engine *engine)
+{
+	/* Pairs with crab_engine_damaged() */
+	return smp_load_acquire(&engine->found.count);
+}
 
 #endif /* CRABTREE_ENGINE_H */

@@ -7,6 +7,7 @@
  *
  * No lock of its own.
  */
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
@@ -33,6 +34,9 @@ int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
 	if (n < 0)
 		return n;
 	last = n ? records[n - 1].key : cursor->end;
+	/* The media changed under the store. A cursor that went back would never come to its end */
+	if (unlikely(last < cursor->next || last > cursor->end))
+		return -EUCLEAN;
 	cursor->done = last >= cursor->end;
 	cursor->next = last + 1;
 	return n;

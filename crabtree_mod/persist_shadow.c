@@ -22,7 +22,7 @@
 #include "persist_shadow.h"
 
 #define SHADOW_POISON	0x5ad0c0de5ad0c0deULL
-#define SHADOW_EPOCHS	48		/* of one life that may be open in a line */
+#define SHADOW_EPOCHS	96		/* of one life that may be open in a line */
 #define SHADOW_CHOICE_LINE	(1U << 31)	/* in a step: a line was decided */
 
 struct shadow_node {
@@ -591,6 +591,8 @@ u64 crab_shadow_load(const struct crab_media *media, const __le64 *p)
 
 	if (!shadow_word(shadow, p, "load", &word))
 		return 0;
+	if (shadow->loading)
+		shadow->loading(shadow, word);
 	if (shadow->reads)
 		shadow->reads[word] = true;
 	last = word_last(shadow->now, word);

@@ -45,6 +45,9 @@ struct crab_shadow_image;
 typedef void (*crab_shadow_hook)(struct crab_shadow *shadow, enum crab_shadow_event event,
 				 enum crab_point point);
 
+/* Before a word is loaded; may change what any word of the media's memory holds */
+typedef void (*crab_shadow_loading)(struct crab_shadow *shadow, u32 word);
+
 /* Recovers the image and judges it: 0, or anything else to stop */
 typedef int (*crab_shadow_judge)(struct crab_shadow *shadow, void *arg);
 
@@ -90,7 +93,8 @@ struct crab_shadow_counts {
  * @origin: what stood on the media before
  * @cpu: which CPU acts now, below 16: a fence completes the cleans of its own
  * @hook: called at each event, or NULL
- * @hook_arg: for @hook
+ * @hook_arg: for @hook and @loading
+ * @loading: called before each load, or NULL: media that changes by itself
  * @fault: what to get wrong, at fences of @fault_point
  * @fault_point: where
  * @fault_nth: which line, for CRAB_SHADOW_CLEAN_LOST
@@ -118,6 +122,7 @@ struct crab_shadow {
 	u32 cpu;
 	crab_shadow_hook hook;
 	void *hook_arg;
+	crab_shadow_loading loading;
 	enum crab_shadow_fault fault;
 	enum crab_point fault_point;
 	u32 fault_nth;

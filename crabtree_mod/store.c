@@ -81,6 +81,13 @@ static void store_damaged(struct crab_store *store, const struct crab_damage *da
 	store_set_readonly(store, reason);
 }
 
+/* After an operation that may have found damage: the first that did turns the store read-only */
+static void store_look(struct crab_store *store)
+{
+	if (unlikely(crab_engine_is_damaged(store->engine)) && !READ_ONCE(store->readonly))
+		store_damaged(store, &store->engine->found);
+}
+
 /* Is there an engine and a layout for this superblock? */
 static int store_find_engine(const struct crab_super *super, const struct crab_engine_ops **ops,
 			     struct crab_attach_report *report)
@@ -117,6 +124,9 @@ static int store_open_media(struct crab_store *store)
 	err = engine->ops->repair(engine, &flow);
 	if (err)
 		return err;
+	store_look(store);
+	if (store->readonly)
+		return 0;
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
 	crab_super_write(&flow, &store->super);
 	return 0;
@@ -158,10 +168,14 @@ static noinline void store_count(struct crab_store *store, struct crab_flow *flo
 	store_kick(store);
 }
 
-static void store_wrote(struct crab_store *store, struct crab_flow *flow)
+/* @err: the write's, which is returned */
+static int store_wrote(struct crab_store *store, struct crab_flow *flow, int err)
 {
 	if (unlikely(flow->fences))
 		store_count(store, flow);
+	if (unlikely(err == -EUCLEAN))
+		store_look(store);
+	return err;
 }
 
 struct crab_store *crab_store_attach(struct crab_media *media,
@@ -396,8 +410,7 @@ int crab_store_insert(struct crab_store *store, u64 key, u64 value,
 	if (err)
 		return err;
 	err = store->engine->ops->insert(store->engine, &flow, key, value, mode, old);
-	store_wrote(store, &flow);
-	return err;
+	return store_wrote(store, &flow, err);
 }
 
 int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
@@ -408,8 +421,7 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
 	if (err)
 		return err;
 	err = store->engine->ops->remove(store->engine, &flow, key, old);
-	store_wrote(store, &flow);
-	return err;
+	return store_wrote(store, &flow, err);
 }
 
 static void store_one(struct crab_store *store, struct crab_flow *flow, struct crab_batch_op *op)
@@ -461,6 +473,7 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
 				store_one(store, &flow, &ops[i]);
 	}
 	store_count(store, &flow);
+	store_look(store);
 }
 
 int crab_store_check(struct crab_store *store, struct crab_check_report *report)
@@ -499,6 +512,11 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 bool crab_store_maintain(struct crab_store *store)
 {
 	const struct crab_engine_ops *ops = store->engine->ops;
+	bool more;
 
-	return !READ_ONCE(store->readonly) && ops->maintain && ops->maintain(store->engine);
+	if (READ_ONCE(store->readonly) || !ops->maintain)
+		return false;
+	more = ops->maintain(store->engine);
+	store_look(store);
+	return more;
 }

@@ -33,7 +33,7 @@
 #include <linux/errno.h>
 #include <linux/rcupdate.h>
 
-#include "crab.h"
+#include "smo.h"
 
 #define ACCESS_TRIES	16	/* before it is more than bad luck */
 

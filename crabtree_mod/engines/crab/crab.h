@@ -8,9 +8,9 @@
  * and leaf_sorted.c the layouts, fingerprint.h, home.h and order.c by what records of a slotted
  * leaf are known, where they are at home and in what order, strategy.c the choice between
  * shifting and copying, link.c the words that link leaves, bitmap.c allocation on demand,
- * smo.c the structure changes, smo_sorted.c those of sorted leaves in place, sparse.c when
- * slotted ones are merged, recover.c FORMAT and attach, recover_list.c how attach follows
- * the list, check.c the verifier.
+ * smo.c the structure changes, smo_verify.c what they take from the media, smo_sorted.c those of
+ * sorted leaves in place (smo.h), sparse.c when slotted ones are merged, recover.c FORMAT and
+ * attach, recover_list.c how attach follows the list, check.c the verifier.
  *
  * Locking: access.c tells it. Functions that take a struct crab_write and a leaf
  * want that leaf locked; those that store to it, within its write section too.
@@ -582,7 +582,8 @@ int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
  * @low: out: the least key of the others
  *
  * By the middle of the leaf's range, if that leaves three in eight on either side, as it
- * mostly does with keys that come at random; else into halves.
+ * mostly does with keys that come at random; else into halves. Where a key is outside that
+ * range, @low is CRAB_KEY_EMPTY, which is in none.
  *
  * Return: how many are in the first part.
  */
@@ -764,107 +765,6 @@ static __always_inline struct crab_leaf *crab_leaf_lock(struct crab_write *write
 	crab_leaf_unlock(leaf);
 	return crab_leaf_lock_again(write, key, at);
 }
-
-/* smo.c: structure changes; the write holds crab_tree.structure */
-
-/** crab_smo_is_reserved() - is everything at hand that a change needs, but free leaves? */
-bool crab_smo_is_reserved(const struct crab_tree *tree);
-
-/**
- * crab_smo_reserve() - see to it
- * @tree: the tree
- * Context: may sleep; no leaf is locked.
- * Return: 0 or -ENOMEM.
- */
-int crab_smo_reserve(struct crab_tree *tree);
-
-/** crab_smo_may_merge() - is there a leaf behind this one, and have they @most records at most? */
-bool crab_smo_may_merge(const struct crab_leaf *leaf, u32 most);
-
-/**
- * crab_smo_merge() - merge a leaf with the one behind it
- * @write: the write
- * @leaf: the leaf; crab_smo_may_merge()
- * @most: records that they may have
- * Context: may sleep; no leaf is locked.
- * Return: 0, or with nothing changed -EAGAIN: writers have filled them, -ENOMEM, -ENOSPC.
- */
-int crab_smo_merge(struct crab_write *write, struct crab_leaf *leaf, u32 most);
-
-/**
- * crab_smo_compact() - merge neighbours that are sparse until a change can go on
- * @write: the write that got -ENOSPC; it has no leaf locked
- * Context: may sleep.
- * Return: 0 if there is room now, -ENOSPC, -ENOMEM.
- */
-int crab_smo_compact(struct crab_write *write);
-
-/** crab_smo_bound() - lines that one operation cleans at most */
-u64 crab_smo_bound(const struct crab_tree *tree);
-
-/** crab_smo_add() - insert into a leaf that is full: split it, or append a leaf */
-int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value);
-
-/** crab_smo_rewrite() - put a record whose value is the leaf's void: a new leaf, a new void */
-int crab_smo_rewrite(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value);
-
-/** crab_smo_prepare() - maintain: make one free leaf's landmarks durable (P5) */
-bool crab_smo_prepare(struct crab_tree *tree);
-
-/** crab_smo_fetch() - a hint: a leaf will be replaced by @n fresh ones of @count records each */
-void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 n, u32 count);
-
-/**
- * crab_smo_copy() - copy on write of a sorted leaf
- * @write: the write
- * @leaf: it stays, at another place
- * @slot: of the change
- * @rider: goes in front of @slot; NULL: @slot goes
- * Return: 0, or -ENOSPC with nothing changed.
- */
-int crab_smo_copy(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
-		  const struct crab_record *rider);
-
-/** crab_smo_split_right() - all records but the first @keep, and @rider, to a fresh leaf behind */
-int crab_smo_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 keep,
-			 const struct crab_record *rider);
-
-/** crab_smo_balance() - a leaf and the one behind it, both locked, by one or two */
-int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh);
-
-/** crab_smo_fetch_unlink() - a hint: a leaf, which is locked, will be unlinked */
-void crab_smo_fetch_unlink(const struct crab_tree *tree, const struct crab_leaf *leaf);
-
-/**
- * crab_smo_bypass() - unlink @leaf, whose records are elsewhere or gone
- * @write: the write
- * @leaf: the leaf
- *
- * It and the leaf before it are locked and in a write section.
- */
-void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf);
-
-/** crab_smo_with() - the records of @leaf and one more, or one changed, into scratch */
-u32 crab_smo_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key, u64 value);
-
-/* smo_sorted.c: the verbs on sorted leaves, and the repair of their list */
-
-/** crab_sorted_insert() - or -EAGAIN: it needs the structure, or what is reserved */
-int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key,
-		       u64 value, enum crab_insert_mode mode, struct crab_old *old);
-
-/** crab_sorted_is_at() - is the record before @pos, crab_sorted_place() of @key, its own? */
-bool crab_sorted_is_at(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 pos,
-		       u64 key);
-
-/** crab_sorted_remove() - a slot of a leaf that stays; or -EAGAIN: it needs the structure */
-int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
-
-/** crab_sorted_rebalance() - after a remove that left the leaf of @key sparse; none is locked */
-void crab_sorted_rebalance(struct crab_write *write, u64 key);
-
-/** crab_sorted_repair() - complete what is torn, unlink what is empty (P6, P8, P10) */
-void crab_sorted_repair(struct crab_write *write);
 
 /* engine.c: the verbs that a batch does one by one */
 int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value);

@@ -18,7 +18,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "crab.h"
+#include "smo.h"
 
 #define SCAN_AHEAD	4U	/* leaves that a scan waits for at a time */
 #define SCAN_SLOTS	256U	/* slots of each, at most */
@@ -421,15 +421,18 @@ static __always_inline int leaf_remove_one(struct crab_write *write, struct crab
 static noinline int leaf_remove_last(struct crab_write *write, struct crab_leaf *leaf)
 {
 	struct crab_leaf *pred;
+	u64 word;
 
 	crab_smo_fetch_unlink(write->tree, leaf);
 	if (!crab_write_try_structure(write))
 		return -EAGAIN;
+	if (crab_smo_verify_unlink(write->tree, leaf, &word))
+		return -EUCLEAN;
 	pred = leaf->prev;
 	crab_leaf_take_too(pred);
 	crab_leaf_begin(pred);
 	crab_leaf_begin(leaf);
-	crab_smo_bypass(write, leaf);
+	crab_smo_bypass(write, leaf, word);
 	crab_leaf_end(leaf);
 	crab_leaf_end(pred);
 	crab_leaf_give(pred);

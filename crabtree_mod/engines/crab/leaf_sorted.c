@@ -44,7 +44,7 @@
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 
-#include "crab.h"
+#include "smo.h"
 
 #define SORTED_HEADER	3U	/* slots that would have room where the header is */
 #define SORTED_LINE	4U	/* slots of a line */

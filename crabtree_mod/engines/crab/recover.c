@@ -51,6 +51,7 @@
 #include <linux/vmalloc.h>
 
 #include "recover.h"
+#include "smo.h"
 
 #define AHEAD		16	/* leaves, or descriptors, that are fetched before their turn */
 #define SHARE_LEAVES	8192	/* worth a CPU of its own */
@@ -408,12 +409,16 @@ static void recover_doubts(struct crab_tree *tree)
 {
 	struct crab_leaf *leaf, *home;
 	u32 slot;
+	u64 key;
 
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		if (!leaf->bad || leaf->number == CRAB_LEAF_NOWHERE)
 			continue;
 		crab_leaf_for_each(tree, leaf, slot) {
-			home = crab_index_find(&tree->index, crab_leaf_key(tree, leaf, slot));
+			key = crab_leaf_key(tree, leaf, slot);
+			if (key == CRAB_KEY_EMPTY)	/* it was another when it was read first */
+				continue;
+			home = crab_index_find(&tree->index, key);
 			home->doubt = true;
 		}
 	}

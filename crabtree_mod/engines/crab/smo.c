@@ -35,17 +35,19 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "crab.h"
+#include "smo.h"
 
 /**
  * struct smo - one structure change under way
  * @n: fresh leaves
+ * @after: the word that leads to what follows the leaves that are replaced, if there is anything
  * @spare: their places
  * @leaf: their descriptors
  * @head: their headers; of the second the least key is given by who parts the records
  */
 struct smo {
 	u32 n;
+	u64 after;
 	struct crab_spare spare[CRAB_SMO_FRESH];
 	struct crab_leaf *leaf[CRAB_SMO_FRESH];
 	struct crab_head head[CRAB_SMO_FRESH];
@@ -92,25 +94,35 @@ static void smo_number(struct crab_write *write, struct smo *smo)
 	}
 }
 
-/* Places for the fresh leaves, and births that every attach will take */
-static int smo_take(struct crab_tree *tree, struct smo *smo, u32 leave)
+/*
+ * Places for the fresh leaves, births that every attach will take, and what follows: @tail is
+ * the last leaf that is replaced, or the one after which the fresh ones go
+ */
+static int smo_take(struct crab_tree *tree, struct smo *smo, const struct crab_leaf *tail,
+		    u32 leave)
 {
 	lockdep_assert_held(&tree->structure);
+	if (tail->next && crab_smo_verify_next(tree, tail, &smo->after))
+		return -EUCLEAN;
 	tree->wanted = smo->n + leave;
 	if (tree->birth > CRAB_BIRTH_MAX - smo->n)
 		return -ENOSPC;
 	return crab_pool_take(&tree->pool, smo->spare, smo->n, leave);
 }
 
-/* Everything that can fail; descriptors are reserved. @leave: free leaves that must remain. */
-static int smo_begin(struct crab_write *write, struct smo *smo, u32 n, u32 leave)
+/*
+ * All that can fail but what the records turn out to be; descriptors are reserved. @leave: free
+ * leaves that must remain.
+ */
+static int smo_begin(struct crab_write *write, struct smo *smo, const struct crab_leaf *tail,
+		     u32 n, u32 leave)
 {
 	int err;
 	u32 i;
 
 	memset(smo, 0, sizeof(*smo));
 	smo->n = n;
-	err = smo_take(write->tree, smo, leave);
+	err = smo_take(write->tree, smo, tail, leave);
 	if (err)
 		return err;
 	for (i = 0; i < n; i++) {
@@ -121,6 +133,24 @@ static int smo_begin(struct crab_write *write, struct smo *smo, u32 n, u32 leave
 	return 0;
 }
 
+static void smo_release(struct crab_write *write, u64 number)
+{
+	crab_bitmap_set(write, number, false);
+	crab_pool_give(&write->tree->pool, number);
+}
+
+/* Nothing was written: all is given back that smo_begin() took. Returns @err */
+static noinline int smo_abort(struct crab_write *write, const struct smo *smo, int err)
+{
+	u32 i;
+
+	for (i = 0; i < smo->n; i++) {
+		write->tree->fresh[i] = smo->leaf[i];
+		smo_release(write, smo->spare[i].leaf);
+	}
+	return err;
+}
+
 /* The word of the last fresh leaf: what @tail has behind it, or the end */
 static u64 smo_last_word(const struct crab_tree *tree, const struct smo *smo,
 			 const struct crab_leaf *tail)
@@ -129,7 +159,7 @@ static u64 smo_last_word(const struct crab_tree *tree, const struct smo *smo,
 	u32 last = smo->n - 1;
 
 	if (tail->next)
-		return crab_load(tree->base.media, &smo_dhead(tree, tail)->next);
+		return smo->after;
 	return crab_link_end(geo->store_id, crab_leaf_offset(geo, smo->spare[last].leaf),
 			     smo->head[last].birth);
 }
@@ -228,12 +258,6 @@ static void smo_splice(struct crab_tree *tree, struct smo *smo, struct crab_leaf
 	WRITE_ONCE(tree->leaves, tree->leaves + smo->n);
 }
 
-static void smo_release(struct crab_write *write, u64 number)
-{
-	crab_bitmap_set(write, number, false);
-	crab_pool_give(&write->tree->pool, number);
-}
-
 /* It is out of the list, the ranges and the index */
 static void smo_retire(struct crab_write *write, struct crab_leaf *leaf)
 {
@@ -311,11 +335,15 @@ int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh
 	u32 count, split;
 	int err;
 
-	err = smo_begin(write, &smo, fresh, 0);
+	err = smo_begin(write, &smo, right, fresh, 0);
 	if (err)
 		return err;
 	count = crab_leaf_collect(tree, leaf, tree->scratch);
 	count += crab_leaf_collect(tree, right, tree->scratch + count);
+	err = crab_smo_verify_records(tree, leaf, right->high, tree->scratch, count,
+				      fresh * tree->slots);
+	if (err)
+		return smo_abort(write, &smo, err);
 	split = fresh == 1 ? count : (count + 1) / 2;
 	if (split < count)
 		smo.head[1].low = tree->scratch[split].key;
@@ -398,7 +426,9 @@ static int smo_append(struct crab_write *write, struct crab_leaf *last, u64 key,
 	struct smo smo;
 	int err;
 
-	err = smo_begin(write, &smo, 1, CRAB_POOL_RESERVE);
+	/* The media said that it is above all others of a full leaf, whose range it is in */
+	err = crab_smo_verify_low(tree, last, CRAB_KEY_EMPTY, key) ?:
+	      smo_begin(write, &smo, last, 1, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
 	smo_write(write, &smo, key, &record, 1, 1, last);
@@ -432,7 +462,7 @@ int crab_smo_copy(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 	struct crab_tree *tree = write->tree;
 	struct smo smo = { .n = 1 };
 	u64 old = leaf->number;
-	int err = smo_take(tree, &smo, 0);
+	int err = smo_take(tree, &smo, leaf, 0);
 
 	if (err)
 		return err;
@@ -460,13 +490,17 @@ int crab_smo_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 k
 	u32 count;
 	int err;
 
-	err = smo_begin(write, &smo, 1, CRAB_POOL_RESERVE);
+	err = smo_begin(write, &smo, leaf, 1, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
 	if (rider)
 		count = crab_smo_with(tree, leaf, rider->key, rider->value) - keep;
 	else
 		count = crab_leaf_collect(tree, leaf, tree->scratch) - keep;
+	err = crab_smo_verify_records(tree, leaf, leaf->high, tree->scratch, keep + count,
+				      keep + tree->slots);
+	if (err)
+		return smo_abort(write, &smo, err);
 	smo_write(write, &smo, moved->key, moved, count, count, leaf);
 	smo_link(write, leaf, smo_first_word(tree, &smo));
 	crab_leaf_begin(leaf);
@@ -479,6 +513,23 @@ int crab_smo_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 k
 	return 0;
 }
 
+/* The records of a full leaf and one more, in scratch: how many of them are below @low */
+static u32 smo_halves(struct crab_tree *tree, const struct crab_leaf *leaf,
+		      const struct crab_record *rider, u64 *low)
+{
+	u32 split, count;
+
+	if (!tree->sorted)
+		return crab_order_split(tree, leaf, rider, tree->scratch, low);
+	count = crab_smo_with(tree, leaf, rider->key, rider->value);
+	split = (count + 1) / 2;
+	*low = tree->scratch[split].key;
+	if (count != leaf->count + 1 ||		/* the media has the key now, and had not before */
+	    crab_smo_verify_records(tree, leaf, leaf->high, tree->scratch, count, count))
+		*low = leaf->low;
+	return split;
+}
+
 int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
 {
 	const struct crab_record rider = { .key = key, .value = value };
@@ -489,16 +540,14 @@ int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 
 
 	if (smo_is_append(tree, leaf, key))
 		return smo_append(write, leaf, key, value);
-	err = smo_begin(write, &smo, 2, CRAB_POOL_RESERVE);
+	err = smo_begin(write, &smo, leaf, 2, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
 	smo_fetch_link(tree, leaf->prev);
-	if (tree->sorted) {
-		split = (crab_smo_with(tree, leaf, key, value) + 1) / 2;
-		smo.head[1].low = tree->scratch[split].key;
-	} else {
-		split = crab_order_split(tree, leaf, &rider, tree->scratch, &smo.head[1].low);
-	}
+	split = smo_halves(tree, leaf, &rider, &smo.head[1].low);
+	err = crab_smo_verify_low(tree, leaf, leaf->high, smo.head[1].low);
+	if (unlikely(err))
+		return smo_abort(write, &smo, err);
 	smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;
@@ -506,13 +555,17 @@ int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 
 
 int crab_smo_rewrite(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
 {
+	struct crab_tree *tree = write->tree;
 	struct smo smo;
 	u32 count;
-	int err = smo_begin(write, &smo, 1, 0);
+	int err = smo_begin(write, &smo, leaf, 1, 0);
 
 	if (err)
 		return err;
-	count = crab_smo_with(write->tree, leaf, key, value);
+	count = crab_smo_with(tree, leaf, key, value);
+	err = crab_smo_verify_records(tree, leaf, leaf->high, tree->scratch, count, tree->slots);
+	if (err)
+		return smo_abort(write, &smo, err);
 	smo_replace(write, &smo, leaf, leaf, count, count);
 	return 0;
 }
@@ -524,19 +577,11 @@ void crab_smo_fetch_unlink(const struct crab_tree *tree, const struct crab_leaf 
 	prefetch(&smo_dhead(tree, leaf)->next);
 }
 
-void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf)
+void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf, u64 word)
 {
 	struct crab_tree *tree = write->tree;
 	struct crab_leaf *pred = leaf->prev, *after = leaf->next;
-	struct crab_media *media = tree->base.media;
-	struct crab_dhead *d = smo_dhead(tree, pred);
-	u64 word;
 
-	if (after)
-		word = crab_load(media, &smo_dhead(tree, leaf)->next);
-	else
-		word = crab_link_end(tree->base.geo.store_id, crab_load(media, &d->self),
-				     crab_load(media, &d->birth));
 	smo_store_link(write, pred, word);
 	/* Until the sections end nobody sees what this makes of them */
 	smo_join(tree, pred, after);

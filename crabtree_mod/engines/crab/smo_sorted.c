@@ -26,7 +26,7 @@
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 
-#include "crab.h"
+#include "smo.h"
 
 /* What a write cost, counted on the strategy that did it (seed 000, Figure 10) */
 static void tally_sip(const struct crab_write *write, const struct crab_flow *before)
@@ -174,14 +174,20 @@ static int merge(struct crab_write *write, struct crab_leaf *left, struct crab_l
 	u32 end = left->count + right->count - 1;
 	u64 sip = crab_strategy_sip(tree, left->count, 0) * 2 +
 		  (u64)crab_strategy_lines(left->count, end) * tree->base.tuning.costs.line;
-	u64 cow = crab_strategy_cow(tree, end + 1);
+	u64 cow = crab_strategy_cow(tree, end + 1), word;
+	int err;
 
 	if (!crab_strategy_is_sip(tree, sip, cow))
 		return crab_smo_balance(write, left, 1);
+	err = crab_smo_verify_unlink(tree, right, &word) ?:
+	      crab_smo_verify_records(tree, right, right->high, tree->scratch, gather(tree, right),
+				      tree->slots - left->count);
+	if (err)
+		return err;
 	crab_leaf_begin(left);
 	crab_leaf_begin(right);
-	crab_sorted_append(write, left, tree->scratch, gather(tree, right));
-	crab_smo_bypass(write, right);
+	crab_sorted_append(write, left, tree->scratch, right->count);
+	crab_smo_bypass(write, right, word);
 	crab_leaf_end(right);
 	crab_leaf_end(left);
 	return 0;
@@ -197,26 +203,48 @@ static void rename_leaf(struct crab_tree *tree, struct crab_leaf *leaf, u64 low)
 }
 
 /* The last record of @left becomes the first of the leaf behind it */
-static void pass_right(struct crab_write *write, struct crab_leaf *left)
+static void pass_right(struct crab_write *write, struct crab_leaf *left,
+		       const struct crab_record *record)
 {
-	struct crab_record record = crab_leaf_record(write->tree, left, left->count - 1);
 	struct crab_leaf *right = left->next;
 
-	crab_sorted_shift_in(write, right, 0, record.key, record.value);
+	crab_sorted_shift_in(write, right, 0, record->key, record->value);
 	crab_sorted_end(write, left, left->count - 1);
 	WRITE_ONCE(left->count, left->count - 1);
-	rename_leaf(write->tree, right, record.key);
+	rename_leaf(write->tree, right, record->key);
 }
 
-/* The first record of the leaf behind @left becomes its last */
-static void pass_left(struct crab_write *write, struct crab_leaf *left)
+/* The first record of the leaf behind @left becomes its last; @low is the key of the second */
+static void pass_left(struct crab_write *write, struct crab_leaf *left,
+		      const struct crab_record *record, u64 low)
 {
 	struct crab_leaf *right = left->next;
-	struct crab_record record = crab_leaf_record(write->tree, right, 0);
 
-	crab_sorted_append(write, left, &record, 1);
+	crab_sorted_append(write, left, record, 1);
 	crab_sorted_shift_out(write, right, 0);
-	rename_leaf(write->tree, right, crab_leaf_key(write->tree, right, 0));
+	rename_leaf(write->tree, right, low);
+}
+
+/* One record from the fuller to the poorer of two neighbours, and what is then the least key */
+static int pass(struct crab_write *write, struct crab_leaf *left, bool to_right)
+{
+	struct crab_leaf *right = left->next, *rich = to_right ? left : right;
+	struct crab_tree *tree = write->tree;
+	struct crab_record record = crab_leaf_record(tree, rich, to_right ? left->count - 1 : 0);
+	u64 low = to_right ? record.key : crab_leaf_key(tree, right, 1);
+	int err = crab_smo_verify_low(tree, rich, rich->high, low);
+
+	if (err)
+		return err;
+	crab_leaf_begin(left);
+	crab_leaf_begin(right);
+	if (to_right)
+		pass_right(write, left, &record);
+	else
+		pass_left(write, left, &record, low);
+	crab_leaf_end(right);
+	crab_leaf_end(left);
+	return 0;
 }
 
 /* From the fuller to the poorer of two neighbours, section 4.4 */
@@ -232,15 +260,7 @@ static int redistribute(struct crab_write *write, struct crab_leaf *left, bool t
 
 	if (!crab_strategy_is_sip(tree, sip, cow))
 		return crab_smo_balance(write, left, 2);
-	crab_leaf_begin(left);
-	crab_leaf_begin(right);
-	if (to_right)
-		pass_right(write, left);
-	else
-		pass_left(write, left);
-	crab_leaf_end(right);
-	crab_leaf_end(left);
-	return 0;
+	return pass(write, left, to_right);
 }
 
 /* Two neighbours, the poorer of them less than half full */
@@ -323,12 +343,13 @@ int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slo
 void crab_sorted_repair(struct crab_write *write)
 {
 	struct crab_leaf *leaf, *prev;
+	u64 word;
 
 	for (leaf = write->tree->last; leaf; leaf = prev) {
 		prev = leaf->prev;
 		if (leaf->torn)
 			crab_sorted_complete(write, leaf);
-		if (!leaf->count && prev)
-			crab_smo_bypass(write, leaf);
+		if (!leaf->count && prev && !crab_smo_verify_unlink(write->tree, leaf, &word))
+			crab_smo_bypass(write, leaf, word);
 	}
 }

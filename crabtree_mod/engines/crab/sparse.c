@@ -18,7 +18,7 @@
 #include <linux/kernel.h>
 #include <linux/log2.h>
 
-#include "crab.h"
+#include "smo.h"
 
 void crab_sparse_init(struct crab_sparse *sparse)
 {

@@ -26,7 +26,7 @@ SPLIT_LEAVES_BEHIND = """
     (void)split;
     (void)rider;
     if (smo_is_append(tree, leaf, key)) return smo_append(write, leaf, key, value);
-    err = smo_begin(write, &smo, 1, CRAB_POOL_RESERVE);
+    err = smo_begin(write, &smo, leaf, 1, CRAB_POOL_RESERVE);
     if (err) return err;
     count = crab_smo_with(tree, leaf, key, value);
     crab_order_halve(tree->scratch, count, tree->slots / 2);
@@ -53,16 +53,14 @@ DESIGNS = [
     Design("split: moved records stay behind in the old leaf, and are ignored there", [
         Edit(SMO, """if (smo_is_append(tree, leaf, key))
 		return smo_append(write, leaf, key, value);
-	err = smo_begin(write, &smo, 2, CRAB_POOL_RESERVE);
+	err = smo_begin(write, &smo, leaf, 2, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
 	smo_fetch_link(tree, leaf->prev);
-	if (tree->sorted) {
-		split = (crab_smo_with(tree, leaf, key, value) + 1) / 2;
-		smo.head[1].low = tree->scratch[split].key;
-	} else {
-		split = crab_order_split(tree, leaf, &rider, tree->scratch, &smo.head[1].low);
-	}
+	split = smo_halves(tree, leaf, &rider, &smo.head[1].low);
+	err = crab_smo_verify_low(tree, leaf, leaf->high, smo.head[1].low);
+	if (unlikely(err))
+		return smo_abort(write, &smo, err);
 	smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;""", SPLIT_LEAVES_BEHIND),
@@ -106,6 +104,9 @@ DESIGNS = [
         Edit("store.c", """err = engine->ops->repair(engine, &flow);
 	if (err)
 		return err;
+	store_look(store);
+	if (store->readonly)
+		return 0;
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
 	crab_super_write(&flow, &store->super);""",
              """store->super.state = CRAB_SUPER_STATE_ATTACHED;
@@ -144,8 +145,8 @@ SPARSE = "a leaf that stays sparse holds what it held; the next delete tries aga
 
 # (function, statement, what was done to it, why it does no harm)
 HARMLESS = [
-    ("redistribute", "pass_right(write, left)", "left out", SPARSE),
-    ("redistribute", "pass_left(write, left)", "left out", SPARSE),
+    ("pass", "pass_right(write, left, &record)", "left out", SPARSE),
+    ("pass", "pass_left(write, left, &record, low)", "left out", SPARSE),
     ("rebalance_pair", "merge(write, left, right)", "left out", SPARSE),
     ("rebalance_pair", "redistribute(write, left, to_right)", "left out", SPARSE),
     ("crab_sorted_rebalance", "rebalance_pair(write, left, true)", "left out", SPARSE),
@@ -153,6 +154,6 @@ HARMLESS = [
     ("crab_tree_remove", "crab_sorted_rebalance(&write, key)", "left out", SPARSE),
     ("crab_sparse_merge", "crab_smo_merge(&write, leaf, most)", "left out", SPARSE),
     ("crab_sparse_merge", "crab_smo_merge(&write, leaf->prev, most)", "left out", SPARSE),
-    ("crab_sorted_repair", "crab_smo_bypass(write, leaf)", "left out",
+    ("crab_sorted_repair", "crab_smo_bypass(write, leaf, word)", "left out",
      "no cut leaves an empty leaf behind another, only an image from elsewhere"),
 ]

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This suite changes the media under a store: a word, a line, a leaf or all of it, to ones, to
+ * zeros or to anything, before any load of attach, of an operation, of CHECK or of detach. Half of
+ * the changes are of the very word that is about to be loaded: two loads of one word differ.
+ *
+ * Nothing is promised of the records then. What is: no access outside the region (the shadow of
+ * the media sees to it) or of the kernel's own tables (KASAN), no operation without an end, no
+ * error but those that the manual has; and where an operation found damage the store is read-only.
+ */
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include "../format.h"
+#include "kunit.h"
+
+#ifdef CRABTREE_HOST
+#define RUNS		1000	/* of each kind of store */
+#else
+#define RUNS		100
+#endif
+#define STEPS		60	/* operations of a run */
+#define KEYS		192
+#define LOADS		400	/* between two changes, at most */
+#define LOADS_OF_CALL	200	/* of each word of the media, in one call at most */
+#define BATCH		24
+#define NODES		8192
+
+/* What a change makes of a word */
+enum fill { FILL_ONES, FILL_ZEROS, FILL_RANDOM, FILL_FLIP, FILLS };
+
+struct kind {
+	const char *name;
+	const char *layout;
+	u32 leaf_bytes;
+	u32 leaves;
+	struct crab_tuning tuning;
+};
+
+/* CRAB_LEAF_BYTES_MIN is less where there is a shadow */
+static const struct kind kinds[] = {
+	{ "slotted, 128 bytes", "slotted", 128, 60, { } },
+	{ "slotted, 1 KiB", "slotted", 1024, 12, { } },
+	{ "slotted, 8 KiB", "slotted", 8192, 6, { } },
+	{ "sorted, shifted", "sorted", 128, 60, { .strategy = CRAB_STRATEGY_SIP } },
+	{ "sorted, copied", "sorted", 128, 60, { .strategy = CRAB_STRATEGY_COW,
+						 .on_demand = true } },
+	{ "sorted, 512 bytes", "sorted", 512, 20, { .strategy = CRAB_STRATEGY_AUTO, .pair = true,
+						    .probe = true } },
+};
+
+/**
+ * struct changing - one run
+ * @test: its test
+ * @kind: of the store
+ * @media: its memory
+ * @number: of the run
+ * @seed: of all choices
+ * @quiet: loads until the next change
+ * @loads: of the call under way
+ * @changes: that are left
+ */
+struct changing {
+	struct kunit *test;
+	const struct kind *kind;
+	struct crab_media media;
+	u32 number;
+	u64 seed;
+	u32 quiet;
+	u64 loads;
+	u32 changes;
+};
+
+static u32 random_below(struct changing *c, u32 below)
+{
+	c->seed ^= c->seed << 13;
+	c->seed ^= c->seed >> 7;
+	c->seed ^= c->seed << 17;
+	return (c->seed * 0x2545f4914f6cdd1dULL >> 32) % below;
+}
+
+static u64 random_word(struct changing *c)
+{
+	random_below(c, 2);
+	return c->seed * 0x2545f4914f6cdd1dULL;
+}
+
+static void change_words(struct changing *c, u32 from, u32 n, enum fill fill)
+{
+	__le64 *words = (__le64 *)c->media.base;
+	u32 i, end = min_t(u32, from + n, c->media.size / sizeof(*words));
+
+	for (i = from; i < end; i++) {
+		switch (fill) {
+		case FILL_ONES:
+			words[i] = cpu_to_le64(~0ULL);
+			break;
+		case FILL_ZEROS:
+			words[i] = 0;
+			break;
+		case FILL_RANDOM:
+			words[i] = cpu_to_le64(random_word(c));
+			break;
+		default:
+			words[i] ^= cpu_to_le64(1ULL << random_below(c, 64));
+		}
+	}
+}
+
+/* How much of the media goes: mostly little, now and then a leaf, seldom all */
+static u32 change_size(struct changing *c)
+{
+	switch (random_below(c, 16)) {
+	case 0:
+		return c->media.size / sizeof(u64);
+	case 1 ... 3:
+		return c->kind->leaf_bytes / sizeof(u64);
+	case 4 ... 7:
+		return CRAB_LINE / sizeof(u64);
+	default:
+		return 1;
+	}
+}
+
+static void change(struct changing *c, u32 loading)
+{
+	u32 n = change_size(c), words = c->media.size / sizeof(u64);
+	u32 at = random_below(c, 2) ? loading : random_below(c, words);
+
+	change_words(c, n == 1 ? at : at / n * n, n, random_below(c, FILLS));
+}
+
+static void changing_loading(struct crab_shadow *shadow, u32 word)
+{
+	struct changing *c = shadow->hook_arg;
+
+	c->loads++;
+	if (!c->changes || c->quiet--)
+		return;
+	change(c, word);
+	c->changes--;
+	c->quiet = random_below(c, LOADS);
+}
+
+/* The call is over: it came to its end in time, with an error that it may give */
+static void over(struct changing *c, const char *call, int err)
+{
+	static const int errors[] = { 0, -ENOENT, -EEXIST, -ENOSPC, -EUCLEAN, -EROFS, -ENODATA,
+				      -EMEDIUMTYPE, -EPROTONOSUPPORT, -EINVAL };
+	u64 most = c->media.size / sizeof(u64) * LOADS_OF_CALL;
+	bool known = err > 0;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(errors); i++)
+		known |= err == errors[i];
+	KUNIT_EXPECT_TRUE_MSG(c->test, known, "%s, run %u: %s: error %d", c->kind->name, c->number,
+			      call, err);
+	KUNIT_EXPECT_TRUE_MSG(c->test, c->loads <= most, "%s, run %u: %s: %llu loads",
+			      c->kind->name, c->number, call, (unsigned long long)c->loads);
+	c->loads = 0;
+}
+
+static u64 random_key(struct changing *c)
+{
+	return random_below(c, KEYS) * 1000003ULL;
+}
+
+/* Anything, or the void of a leaf, which a slotted one cannot hold */
+static u64 random_value(struct changing *c)
+{
+	u32 leaf = random_below(c, c->kind->leaves);
+	const struct crab_dleaf *d = (const void *)(c->media.base + CRAB_POOL_OFFSET +
+						    leaf * c->kind->leaf_bytes);
+
+	return random_below(c, 4) ? random_word(c) : le64_to_cpu(d->head.void_value);
+}
+
+static void call_batch(struct changing *c, struct crab_store *store)
+{
+	struct crab_batch_op ops[BATCH];
+	u32 i;
+
+	memset(ops, 0, sizeof(ops));
+	for (i = 0; i < BATCH; i++) {
+		ops[i].verb = random_below(c, 3);
+		ops[i].key = random_key(c);
+		ops[i].value = random_value(c);
+	}
+	crab_store_batch(store, ops, BATCH);
+	for (i = 0; i < BATCH; i++)
+		over(c, "batch", ops[i].status);
+}
+
+/* To its end, over what is quarantined */
+static void call_scan(struct changing *c, struct crab_store *store)
+{
+	struct crab_record records[BATCH];
+	struct crab_cursor cursor;
+	u32 calls;
+	int n = 0;
+
+	crab_cursor_init(&cursor, random_key(c), CRAB_KEY_EMPTY - 1);
+	for (calls = 0; !cursor.done && n >= 0 && calls < 4 * KEYS; calls++) {
+		n = crab_cursor_read(store, &cursor, records, 1 + random_below(c, BATCH));
+		over(c, "scan", n);
+		if (n == -EUCLEAN && calls % 2) {
+			crab_cursor_skip(store, &cursor);
+			n = 0;
+		}
+	}
+	KUNIT_EXPECT_TRUE_MSG(c->test, calls < 4 * KEYS, "%s, run %u: a scan without end",
+			      c->kind->name, c->number);
+}
+
+static void call_check(struct changing *c, struct crab_store *store)
+{
+	struct crab_check_report report;
+
+	over(c, "check", crab_store_check(store, &report));
+}
+
+static void call(struct changing *c, struct crab_store *store)
+{
+	struct crab_record record;
+	struct crab_old old;
+	u64 value;
+
+	switch (random_below(c, 16)) {
+	case 0 ... 6:
+		over(c, "insert", crab_store_insert(store, random_key(c), random_value(c),
+						    random_below(c, 3), &old));
+		break;
+	case 7 ... 9:
+		over(c, "delete", crab_store_delete(store, random_key(c), &old));
+		break;
+	case 10:
+		over(c, "search", crab_store_search(store, random_key(c), &value));
+		break;
+	case 11:
+		over(c, "seek", crab_store_seek(store, random_key(c), random_below(c, 2), &record));
+		break;
+	case 12:
+		call_scan(c, store);
+		break;
+	case 13:
+		call_batch(c, store);
+		break;
+	case 14:
+		crab_store_maintain(store);
+		over(c, "maintain", 0);
+		break;
+	default:
+		if (!random_below(c, 4))
+			call_check(c, store);
+	}
+}
+
+static void fill(struct changing *c, struct crab_store *store)
+{
+	u32 i, n = random_below(c, KEYS);
+	struct crab_old old;
+
+	for (i = 0; i < n; i++)
+		crab_store_insert(store, random_key(c), i, CRAB_INSERT_EITHER, &old);
+}
+
+/* In which of its lives a store meets its first change */
+static struct crab_store *changing_attach(struct changing *c)
+{
+	struct crab_attach_options options = { .readonly = !random_below(c, 6),
+					       .tuning = &c->kind->tuning };
+	struct crab_attach_report report;
+	struct crab_store *store = crab_store_attach(&c->media, &options, &report);
+
+	over(c, "attach", PTR_ERR_OR_ZERO(store));
+	return store;
+}
+
+static void changing_life(struct changing *c)
+{
+	struct crab_store *store = changing_attach(c);
+	u32 i;
+
+	if (IS_ERR(store))
+		return;
+	for (i = 0; i < STEPS; i++)
+		call(c, store);
+	call_check(c, store);
+	if (random_below(c, 2))
+		crab_store_detach(store);
+	else
+		crab_store_abandon(store);
+	over(c, "detach", 0);
+}
+
+/* A store with records; then lives in which the media changes, the first of them or all */
+static void changing_run(struct changing *c)
+{
+	struct crab_format_options options = {
+		.force = true, .leaf_bytes = c->kind->leaf_bytes, .layout = c->kind->layout,
+		.engine = "", .label = "kunit",
+	};
+	struct crab_shadow *shadow = crab_shadow_create(&c->media, NODES);
+	char reason[CRAB_REASON_LEN];
+	struct crab_store *store;
+
+	KUNIT_ASSERT_NOT_NULL(c->test, shadow);
+	shadow->hook_arg = c;
+	KUNIT_EXPECT_EQ(c->test, crab_store_format(&c->media, &options, reason), 0);
+	store = changing_attach(c);
+	if (!IS_ERR(store)) {
+		fill(c, store);
+		crab_store_detach(store);
+	}
+	c->loads = 0;
+	c->changes = 1 + random_below(c, 8);
+	c->quiet = random_below(c, 20 * LOADS);
+	shadow->loading = changing_loading;
+	changing_life(c);
+	changing_life(c);
+	KUNIT_EXPECT_EQ_MSG(c->test, shadow->errors, (u64)0, "%s, run %u: %s", c->kind->name,
+			    c->number, shadow->error);
+	crab_shadow_destroy(shadow);
+}
+
+static void changing_media(struct kunit *test)
+{
+	struct changing *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	u32 run, i;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	KUNIT_ASSERT_EQ(test, crab_persist_init(), 0);
+	for (run = 1; run <= RUNS; run++) {
+		for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+			memset(c, 0, sizeof(*c));
+			c->test = test;
+			c->kind = &kinds[i];
+			c->number = run;
+			c->seed = run * 0x9e3779b97f4a7c15ULL | 1;
+			c->media.size = 2 * CRAB_POOL_OFFSET +
+					kinds[i].leaves * kinds[i].leaf_bytes;
+			c->media.durability = CRAB_DURABILITY_POP;
+			c->media.base = vzalloc(c->media.size);
+			KUNIT_ASSERT_NOT_NULL(test, c->media.base);
+			changing_run(c);
+			vfree(c->media.base);
+		}
+	}
+	kunit_info(test, "%u runs of each of %zu kinds of store", RUNS, ARRAY_SIZE(kinds));
+}
+
+/* Damage that a change of the structure meets: an error once, and read-only from then on */
+static void expect_damage(struct kunit *test, int err, const char *what)
+{
+	struct crab_store_info *info = kunit_kzalloc(test, sizeof(*info), GFP_KERNEL);
+	struct crab_test *t = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, info);
+	KUNIT_EXPECT_EQ_MSG(test, err, -EUCLEAN, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(test, crab_test_put(test, 1, 1), -EROFS, "%s", what);
+	crab_store_info(t->store, info);
+	KUNIT_EXPECT_TRUE_MSG(test, info->readonly, "%s", what);
+	KUNIT_EXPECT_TRUE_MSG(test, strstr(info->reason, what), "%s: %s", what, info->reason);
+}
+
+/* A store of one full leaf with the keys 0, 10, 20, ... */
+static struct crab_dleaf *full_leaf(struct kunit *test, const char *layout)
+{
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, crab_test_init(test), 0);
+	crab_test_format(test, "crab", layout, CRAB_TEST_LEAF);
+	for (i = 0; i < CRAB_TEST_SLOTS; i++)
+		KUNIT_EXPECT_EQ(test, crab_test_put(test, 10 * i, i), 0);
+	return crab_test_leaf(test, 0);
+}
+
+static void changing_split(struct kunit *test)
+{
+	memset(full_leaf(test, "slotted")->slots, 0xff, sizeof(struct crab_dslot));
+	expect_damage(test, crab_test_put(test, 15, 1), "leaf 0: a key that splits");
+	crab_test_exit(test);
+}
+
+static void changing_order(struct kunit *test)
+{
+	struct crab_dleaf *leaf = full_leaf(test, "sorted");
+
+	swap(leaf->slots[2].key, leaf->slots[3].key);
+	expect_damage(test, crab_test_put(test, 5, 1), "leaf 0: keys do not ascend");
+	crab_test_exit(test);
+}
+
+/* The first slot is loaded: its records are collected. The key of the second becomes another one */
+static void vanish_loading(struct crab_shadow *shadow, u32 word)
+{
+	struct crab_dleaf *leaf = shadow->hook_arg;
+
+	if ((__le64 *)shadow->media->base + word == &leaf->slots[0].key)
+		leaf->slots[1].key = cpu_to_le64(le64_to_cpu(leaf->slots[1].key) + 1);
+}
+
+/* A key is given the leaf's void, and is not there any more when the leaf is written anew */
+static void changing_rewrite(struct kunit *test)
+{
+	struct crab_dleaf *leaf = full_leaf(test, "slotted");
+	u64 key = le64_to_cpu(leaf->slots[1].key), value = le64_to_cpu(leaf->head.void_value);
+	struct crab_test *t = test->priv;
+
+	crab_test_shadow(test);
+	t->shadow->hook_arg = leaf;
+	t->shadow->loading = vanish_loading;
+	expect_damage(test, crab_test_put(test, key, value), "leaf 0: a key that it held");
+	KUNIT_EXPECT_EQ_MSG(test, t->shadow->errors, (u64)0, "%s", t->shadow->error);
+	crab_test_exit(test);
+}
+
+/* The link of the second of three leaves goes, then its records */
+static void changing_link(struct kunit *test)
+{
+	struct crab_dleaf *leaf;
+	u64 key;
+	int err = 0;
+	u32 i;
+
+	full_leaf(test, "slotted");
+	for (i = CRAB_TEST_SLOTS; i < 3 * CRAB_TEST_SLOTS; i++)
+		KUNIT_EXPECT_EQ(test, crab_test_put(test, 10 * i, i), 0);
+	leaf = crab_test_listed(test, 1);
+	KUNIT_ASSERT_NOT_NULL(test, leaf);
+	leaf->head.next = cpu_to_le64(~0ULL);
+	for (i = 0; i < CRAB_TEST_SLOTS && !err; i++) {
+		key = le64_to_cpu(leaf->slots[i].key);
+		if (key != CRAB_KEY_EMPTY)
+			err = crab_test_del(test, key);
+	}
+	expect_damage(test, err, "link does not lead to the next leaf");
+	crab_test_exit(test);
+}
+
+static struct kunit_case changing_cases[] = {
+	KUNIT_CASE(changing_media),
+	KUNIT_CASE(changing_split),
+	KUNIT_CASE(changing_order),
+	KUNIT_CASE(changing_rewrite),
+	KUNIT_CASE(changing_link),
+	{}
+};
+
+struct kunit_suite crab_changing_suite = {
+	.name = "crabtree_changing",
+	.test_cases = changing_cases,
+};
