@@ -21,12 +21,12 @@
 
 static char *ram;
 module_param(ram, charp, 0444);
-MODULE_PARM_DESC(ram, "Volatile regions: SIZE[,SIZE...], e.g. 16M");
+MODULE_PARM_DESC(ram, "Volatile regions: SIZE[,cache][,SIZE...], e.g. 16M");
 
 /* Hardware parameter: refused under lockdown */
 static char *region;
 module_param_hw(region, charp, iomem, 0444);
-MODULE_PARM_DESC(region, "Physical regions that are not System RAM: START,SIZE[,START,SIZE...] or SIZE@START");
+MODULE_PARM_DESC(region, "Physical regions that are not System RAM: START,SIZE[,cache][,START,SIZE...] or SIZE@START");
 
 static char *pmem;
 module_param(pmem, charp, 0444);
@@ -38,8 +38,7 @@ module_param(uml, charp, 0444);
 MODULE_PARM_DESC(uml, "Files of the host: PATH[,PATH...]");
 #endif
 
-static bool readonly;
-module_param(readonly, bool, 0444);
+module_param_named(readonly, crab_region_readonly, bool, 0444);
 MODULE_PARM_DESC(readonly, "Write nothing to any region");
 
 static char *strategy = "auto";
@@ -173,7 +172,7 @@ static int __init crab_init(void)
 	err = crab_tune();
 	if (err)
 		return err;
-	err = crab_device_init(readonly, &crab_tuning_default);
+	err = crab_device_init(crab_region_readonly, &crab_tuning_default);
 	if (err)
 		return err;
 	err = crab_add_all();

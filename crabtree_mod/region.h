@@ -23,6 +23,9 @@
 struct crab_region;
 struct device;
 
+/* Parameter readonly=1: constant before the first region is claimed */
+extern bool crab_region_readonly;
+
 struct crab_region_ops {
 	const char *provider;	/* "ram", "phys", "of", "dax", "uml" */
 	void (*release)(struct crab_region *region);
@@ -103,6 +106,32 @@ int crab_region_give(struct crab_region *region, const struct crab_region_events
  * Return: 0 or -EINVAL.
  */
 int crab_region_size(char **spec, u64 *size);
+
+/**
+ * crab_region_number() - read a number with an optional unit, as memparse() does
+ * @item: the text
+ * @value: out
+ * @end: out: the first character after the number and its unit
+ * Return: 0, -EINVAL if there is no number, -ERANGE if it needs more than 64 bits; the log
+ * reports the latter.
+ */
+int crab_region_number(const char *item, u64 *value, char **end);
+
+/**
+ * crab_region_option() - take the next item of a module parameter if it is this option
+ * @spec: what is left of the parameter
+ * @option: a word
+ * Return: true if the item was the option.
+ */
+bool crab_region_option(char **spec, const char *option);
+
+/**
+ * crab_region_caches() - the platform's caches persist: cleans are not needed
+ * @region: the region, its durability set for caches that do not persist
+ *
+ * Only for a region whose provider was told so. Volatile memory stays volatile.
+ */
+void crab_region_caches(struct crab_region *region);
 
 /*
  * The providers. crab_region_*_add() reads one region off a module parameter,

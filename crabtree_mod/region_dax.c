@@ -3,7 +3,8 @@
  * This file provides the regions behind persistent-memory block devices:
  * pmem=PATH[,PATH...], as memmap=SIZE!START, a pmem-region of the device tree or
  * an NVDIMM make them. The block device is opened exclusively, so that no file
- * system and no second store can have it, and reached through DAX.
+ * system and no second store can have it, and reached through DAX. A mapped volume is
+ * refused: the device mapper may move it, and passes no notification on.
  *
  * Invariant: from claim to release the block device is held and we are the DAX
  * device's holder; when its driver is unbound, the holder's notification comes
@@ -19,8 +20,10 @@
 #include <linux/dax.h>
 #include <linux/device.h>
 #include <linux/err.h>
+#include <linux/libnvdimm.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -33,7 +36,8 @@
  * @list: in dax_list, from claim to exit
  * @bdev: the block device
  * @dax: its DAX device, NULL once it is released; dax_lock
- * @provider: the device whose driver can be unbound, or NULL
+ * @provider: the device whose driver can be unbound
+ * @nvdimm: the libnvdimm region that the block device lies in
  * @region: what is served from it; stale once it is released
  * @events: whom to tell
  * @released: nobody touches the memory any more
@@ -43,6 +47,7 @@ struct crab_dax {
 	struct crab_bdev bdev;
 	struct dax_device *dax;
 	struct device *provider;
+	struct device *nvdimm;
 	struct crab_region *region;
 	const struct crab_region_events *events;
 	struct completion released;
@@ -86,18 +91,6 @@ static const struct dax_holder_operations dax_holder_ops = {
 	.notify_failure	= dax_notify,
 };
 
-static void dax_lock_provider(struct crab_dax *dax)
-{
-	if (dax->provider)
-		device_lock(dax->provider);
-}
-
-static void dax_unlock_provider(struct crab_dax *dax)
-{
-	if (dax->provider)
-		device_unlock(dax->provider);
-}
-
 /* Let go of the devices; a notification that finds no holder does nothing */
 static void dax_close(struct crab_dax *dax)
 {
@@ -128,15 +121,41 @@ static const struct crab_region_ops dax_ops = {
 	.release	= dax_release,
 };
 
+static bool dax_is_type(const struct device *dev, const char *type)
+{
+	return dev->type && dev->type->name && !strcmp(dev->type->name, type);
+}
+
+/*
+ * The libnvdimm region above the device that the disk belongs to; disk, namespace and region
+ * are on libnvdimm's bus. NULL: another driver made this disk.
+ */
+static struct device *dax_nvdimm(struct device *dev)
+{
+	for (; dev && dev->bus && !strcmp(dev->bus->name, "nd"); dev = dev->parent)
+		if (dax_is_type(dev, "nd_pmem") || dax_is_type(dev, "nd_volatile"))
+			return dev;
+	return NULL;
+}
+
 static int dax_open(struct crab_dax *dax, const char *path)
 {
-	int err = crab_bdev_open(&dax->bdev, path, dax);
+	int err = crab_bdev_open(&dax->bdev, path, crab_region_readonly, dax);
+	struct device *parent;
 
-	if (err)
+	if (err) {
 		pr_err("pmem=%s: cannot open it exclusively: error %d\n", path, err);
-	else
-		dax->provider = get_device(disk_to_dev(dax->bdev.bdev->bd_disk)->parent);
-	return err;
+		return err;
+	}
+	parent = disk_to_dev(dax->bdev.bdev->bd_disk)->parent;
+	dax->nvdimm = dax_nvdimm(parent);
+	if (!dax->nvdimm) {
+		pr_err("pmem=%s: not a device of libnvdimm; mapped volumes are refused\n", path);
+		crab_bdev_close(&dax->bdev, dax);
+		return -ENXIO;
+	}
+	dax->provider = get_device(parent);
+	return 0;
 }
 
 /* One contiguous range or nothing: the media has no holes */
@@ -163,16 +182,49 @@ static int dax_map(struct crab_dax *dax, const char *path, u64 start, struct cra
 	return 0;
 }
 
-/* An asynchronous device (virtio-pmem) keeps nothing that it was not told to flush */
-static void dax_durability(struct crab_dax *dax, const char *path, struct crab_media *media)
+#if IS_ENABLED(CONFIG_LIBNVDIMM)
+
+/*
+ * ND_REGION_PERSIST_CACHE of a non-volatile region. The switch dax/write_cache of the disk
+ * begins with the same value, but the administrator may turn it. The symbols are looked up
+ * because a module that uses them could not be loaded without libnvdimm.
+ */
+static bool dax_caches_persist(struct device *nvdimm)
 {
-	media->durability = crab_persist_class();
-	if (!dax_synchronous(dax->dax)) {
-		media->durability = CRAB_DURABILITY_NONE;
+	int (*has_cache)(struct nd_region *region) = symbol_get(nvdimm_has_cache);
+	struct nd_region *(*to_region)(struct device *dev) = symbol_get(to_nd_region);
+	bool persist = has_cache && to_region && !has_cache(to_region(nvdimm));
+
+	if (has_cache)
+		symbol_put(nvdimm_has_cache);
+	if (to_region)
+		symbol_put(to_nd_region);
+	return persist;
+}
+
+#else
+
+static bool dax_caches_persist(struct device *nvdimm)
+{
+	return false;
+}
+
+#endif
+
+/* An asynchronous device (virtio-pmem) keeps only what its host was told to flush */
+static void dax_durability(struct crab_dax *dax, const char *path, struct crab_region *region)
+{
+	struct crab_media *media = &region->media;
+
+	media->durability = CRAB_DURABILITY_NONE;
+	if (dax_is_type(dax->nvdimm, "nd_volatile")) {
+		pr_warn("pmem=%s: a volatile region: not durable\n", path);
+	} else if (!dax_synchronous(dax->dax)) {
 		pr_warn("pmem=%s: flushed by its host only: not durable\n", path);
-	} else if (!dax_write_cache_enabled(dax->dax)) {
-		media->durability = CRAB_DURABILITY_CACHE;
-		media->fence_only = true;
+	} else {
+		media->durability = crab_persist_class();
+		if (dax_caches_persist(dax->nvdimm))
+			crab_region_caches(region);
 	}
 }
 
@@ -193,7 +245,8 @@ static int dax_claim(struct crab_dax *dax, struct crab_region *region, const cha
 	      dax_map(dax, path, start, media);
 	if (err)
 		return err;
-	dax_durability(dax, path, media);
+	dax_durability(dax, path, region);
+	region->readonly = bdev_read_only(dax->bdev.bdev);
 	region->parent = dax->provider;
 	region->priv = dax;
 	dax->region = region;
@@ -205,11 +258,11 @@ static int dax_give(struct crab_dax *dax, struct crab_region *region, const char
 {
 	int err;
 
-	dax_lock_provider(dax);
+	device_lock(dax->provider);
 	err = dax_claim(dax, region, path);
 	if (err) {
 		dax_close(dax);
-		dax_unlock_provider(dax);
+		device_unlock(dax->provider);
 		dax_free(dax);
 		kfree(region);
 		return err;
@@ -218,7 +271,7 @@ static int dax_give(struct crab_dax *dax, struct crab_region *region, const char
 	list_add(&dax->list, &dax_list);
 	mutex_unlock(&dax_lock);
 	err = crab_region_give(region, dax->events);
-	dax_unlock_provider(dax);
+	device_unlock(dax->provider);
 	return err;
 }
 
@@ -251,8 +304,8 @@ void crab_region_dax_exit(void)
 	struct crab_dax *dax, *next;
 
 	list_for_each_entry_safe(dax, next, &dax_list, list) {
-		dax_lock_provider(dax);
-		dax_unlock_provider(dax);
+		device_lock(dax->provider);
+		device_unlock(dax->provider);
 		list_del(&dax->list);
 		dax_free(dax);
 	}

@@ -61,6 +61,8 @@ static int of_probe(struct platform_device *pdev)
 	region = crab_region_phys_claim(&of_ops, name, res.start, resource_size(&res));
 	if (!IS_ERR(region)) {
 		region->readonly = of_property_read_bool(np, "read-only");
+		if (of_property_read_bool(np, "crabtree,persistent-caches"))
+			crab_region_caches(region);
 		region->parent = &pdev->dev;
 		platform_set_drvdata(pdev, region);
 	}

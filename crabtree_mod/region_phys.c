@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file provides regions at physical addresses that nobody else owns:
- * region=START,SIZE[,START,SIZE...], each pair also as SIZE@START. The memory
+ * region=START,SIZE[,cache][,START,SIZE...], each pair also as SIZE@START. The memory
  * was kept from the kernel by mem= or, on x86, by memmap=SIZE$START. It also
  * claims and maps for the providers that find an address by other means.
  *
  * Invariant: no byte of System RAM, nothing that another driver claimed; what is
- * mapped here is claimed in /proc/iomem as "crabtree".
+ * mapped here is claimed in /proc/iomem as "crabtree", exclusively: a kernel with
+ * STRICT_DEVMEM does not let /dev/mem map it.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -47,7 +48,7 @@ static int phys_claim(const char *name, u64 start, u64 size)
 		       name, start, start + size - 1);
 		return -EINVAL;
 	}
-	if (request_mem_region(start, size, "crabtree"))
+	if (request_mem_region_exclusive(start, size, "crabtree"))
 		return 0;
 	pr_err("%s: something between %#llx and %#llx is in use, see /proc/iomem\n",
 	       name, start, start + size - 1);
@@ -92,28 +93,30 @@ err_free:
 static int phys_parse(char **spec, u64 *start, u64 *size)
 {
 	char *item = strsep(spec, ",");
-	u64 first;
+	u64 first = 0;
 	char *end;
+	int err = crab_region_number(item, &first, &end);
 
-	first = memparse(item, &end);
-	if (end != item && !*end) {
+	if (!err && !*end) {
 		*start = first;
 		return crab_region_size(spec, size);
 	}
 	*size = first;
-	if (end != item && *end == '@') {
+	if (!err && *end == '@') {
 		item = end + 1;
-		*start = memparse(item, &end);
-		if (end != item && !*end)
+		err = crab_region_number(item, start, &end);
+		if (!err && !*end)
 			return 0;
 	}
-	pr_err("region=: %s is neither START,SIZE nor SIZE@START\n", item);
+	if (err != -ERANGE)
+		pr_err("region=: %s is neither START,SIZE nor SIZE@START\n", item);
 	return -EINVAL;
 }
 
 int crab_region_phys_add(char **spec, const struct crab_region_events *events)
 {
 	char name[CRAB_REGION_NAME_LEN];
+	struct crab_region *region;
 	u64 start, size;
 	int err;
 
@@ -121,5 +124,8 @@ int crab_region_phys_add(char **spec, const struct crab_region_events *events)
 	if (err)
 		return err;
 	snprintf(name, sizeof(name), "phys:%#llx,%#llx", start, size);
-	return crab_region_give(crab_region_phys_claim(&phys_ops, name, start, size), events);
+	region = crab_region_phys_claim(&phys_ops, name, start, size);
+	if (crab_region_option(spec, "cache") && !IS_ERR(region))
+		crab_region_caches(region);
+	return crab_region_give(region, events);
 }

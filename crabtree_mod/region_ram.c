@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file provides volatile regions: ram=SIZE[,SIZE...]. They work anywhere,
+ * This file provides volatile regions: ram=SIZE[,cache][,SIZE...]. They work anywhere,
  * to try the module and to develop; their content is lost at unload.
  *
- * Invariant: says DURABILITY_NONE, whatever the CPU's cleans reach.
+ * Invariant: the class is DURABILITY_NONE, whatever the CPU's cleans reach. "cache"
+ * leaves out the cleans, as on a platform whose caches persist.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -60,8 +61,14 @@ err_free:
 
 int crab_region_ram_add(char **spec, const struct crab_region_events *events)
 {
+	struct crab_region *region;
 	u64 size;
 	int err = crab_region_size(spec, &size);
 
-	return err ?: crab_region_give(ram_open(size), events);
+	if (err)
+		return err;
+	region = ram_open(size);
+	if (crab_region_option(spec, "cache") && !IS_ERR(region))
+		crab_region_caches(region);
+	return crab_region_give(region, events);
 }

@@ -95,7 +95,7 @@ static const char *model_name(enum crab_model model)
 }
 
 /* A value in words: @_format and what follows it, with @info filled */
-#define SYSFS_WORD(_name, _store, _format, ...)					\
+#define SYSFS_WORD_MODE(_name, _mode, _store, _format, ...)			\
 static ssize_t _name##_show(struct device *dev, struct device_attribute *attr,	\
 			    char *buf)						\
 {										\
@@ -106,7 +106,9 @@ static ssize_t _name##_show(struct device *dev, struct device_attribute *attr,	\
 		return -ENODATA;						\
 	return sysfs_emit(buf, _format "\n", __VA_ARGS__);			\
 }										\
-static DEVICE_ATTR_RO(_name)
+static DEVICE_ATTR(_name, _mode, _name##_show, NULL)
+
+#define SYSFS_WORD(_name, ...)	SYSFS_WORD_MODE(_name, 0444, ##__VA_ARGS__)
 
 #define OF_DEVICE	false
 #define OF_STORE	true
@@ -115,7 +117,8 @@ SYSFS_WORD(state, OF_DEVICE, "%s", crab_device_state_name(info.state));
 SYSFS_WORD(reason, OF_DEVICE, "%s", info.reason);
 SYSFS_WORD(durability, OF_DEVICE, "%s", durability_name(info.durability));
 SYSFS_WORD(clean_method, OF_DEVICE, "%s", crab_persist_method());
-SYSFS_WORD(region, OF_DEVICE, "%s", info.region);
+/* A physical address, or a path */
+SYSFS_WORD_MODE(region, 0400, OF_DEVICE, "%s", info.region);
 SYSFS_WORD(provider, OF_DEVICE, "%s", info.provider);
 SYSFS_WORD(region_bytes, OF_DEVICE, "%llu", info.region_bytes);
 SYSFS_WORD(uuid, OF_STORE, "%pUb", info.store.super.uuid);

@@ -12,49 +12,59 @@
 #include <linux/version.h>
 
 /**
- * struct crab_bdev - a block device, opened exclusively for reading and writing
+ * struct crab_bdev - a block device, opened exclusively
  * @bdev: the device
+ * @readonly: opened for reading only
  * @handle: what must be given back (6.7 and newer)
  */
 struct crab_bdev {
 	struct block_device *bdev;
+	bool readonly;
 	void *handle;
 };
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
-#define crab_blkdev_get(path, holder) \
-	blkdev_get_by_path(path, FMODE_READ | FMODE_WRITE | FMODE_EXCL, holder)
-#define crab_blkdev_put(bdev, holder) \
-	blkdev_put(bdev, FMODE_READ | FMODE_WRITE | FMODE_EXCL)
+#define crab_bdev_mode(readonly) \
+	(FMODE_READ | FMODE_EXCL | ((readonly) ? 0 : FMODE_WRITE))
+#define crab_blkdev_get(path, readonly, holder) \
+	blkdev_get_by_path(path, crab_bdev_mode(readonly), holder)
+#define crab_blkdev_put(bdev, readonly, holder)	blkdev_put(bdev, crab_bdev_mode(readonly))
 #else
-#define crab_blkdev_get(path, holder) \
-	blkdev_get_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE, holder, NULL)
-#define crab_blkdev_put(bdev, holder)	blkdev_put(bdev, holder)
+#define crab_bdev_mode(readonly)	(BLK_OPEN_READ | ((readonly) ? 0 : BLK_OPEN_WRITE))
+#define crab_blkdev_get(path, readonly, holder) \
+	blkdev_get_by_path(path, crab_bdev_mode(readonly), holder, NULL)
+#define crab_blkdev_put(bdev, readonly, holder)	blkdev_put(bdev, holder)
 #endif
 
-static inline int crab_bdev_open(struct crab_bdev *b, const char *path, void *holder)
+static inline int crab_bdev_open(struct crab_bdev *b, const char *path, bool readonly, void *holder)
 {
-	b->bdev = crab_blkdev_get(path, holder);
+	b->readonly = readonly;
+	b->bdev = crab_blkdev_get(path, readonly, holder);
 	return PTR_ERR_OR_ZERO(b->bdev);
 }
 
 static inline void crab_bdev_close(struct crab_bdev *b, void *holder)
 {
-	crab_blkdev_put(b->bdev, holder);
+	crab_blkdev_put(b->bdev, b->readonly, holder);
 }
 
-#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#else
 
-static inline int crab_bdev_open(struct crab_bdev *b, const char *path, void *holder)
+#define crab_bdev_mode(readonly)	(BLK_OPEN_READ | ((readonly) ? 0 : BLK_OPEN_WRITE))
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+
+static inline int crab_bdev_open(struct crab_bdev *b, const char *path, bool readonly, void *holder)
 {
 	struct bdev_handle *handle;
 
-	handle = bdev_open_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE, holder, NULL);
+	handle = bdev_open_by_path(path, crab_bdev_mode(readonly), holder, NULL);
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
 	b->bdev = handle->bdev;
+	b->readonly = readonly;
 	b->handle = handle;
 	return 0;
 }
@@ -66,14 +76,15 @@ static inline void crab_bdev_close(struct crab_bdev *b, void *holder)
 
 #else
 
-static inline int crab_bdev_open(struct crab_bdev *b, const char *path, void *holder)
+static inline int crab_bdev_open(struct crab_bdev *b, const char *path, bool readonly, void *holder)
 {
 	struct file *file;
 
-	file = bdev_file_open_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE, holder, NULL);
+	file = bdev_file_open_by_path(path, crab_bdev_mode(readonly), holder, NULL);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	b->bdev = file_bdev(file);
+	b->readonly = readonly;
 	b->handle = file;
 	return 0;
 }
@@ -83,6 +94,8 @@ static inline void crab_bdev_close(struct crab_bdev *b, void *holder)
 {
 	bdev_fput(b->handle);
 }
+
+#endif
 
 #endif
 

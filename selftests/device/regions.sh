@@ -100,7 +100,7 @@ claim() {
 	claimed "$BASE" || fail "not in /proc/iomem"
 	device "phys:*" >/dev/null
 	if media get "$BASE" 4096 /tmp/stolen 2>/dev/null; then
-		say "this kernel lets root map claimed memory"
+		fail "root may map claimed memory"
 	fi
 	load -r crabtree
 	nothing_left
@@ -148,6 +148,39 @@ readonly_blank() {
 	must media same "$BASE" /tmp/before
 }
 
+# persistent caches only where they are declared, and never for volatile memory
+caches_ram() {
+	local dev
+	crabtree ram=64K,cache,128K
+	device ram:131072 >/dev/null
+	dev=$(device ram:65536)
+	equal "$(store "$dev" info durability)" 0 durability
+	must store "$dev" format
+	must store "$dev" fill 500
+	must store "$dev" verify 500
+}
+
+caches_region() {
+	local a b
+	need_scratch
+	must media zero "$BASE" 1048576
+	crabtree "region=64K@$BASE,cache,$((BASE + 65536)),64K"
+	a=$(device "phys:$(printf %#x "$BASE"),0x10000")
+	b=$(device "phys:$(printf %#x $((BASE + 65536))),0x10000")
+	must store "$a" format
+	must store "$b" format
+	equal "$(store "$a" info durability)" 5 "durability where it is declared"
+	[ "$(store "$b" info durability)" != 5 ] || fail "durability where it is not declared"
+	must store "$a" fill 500
+	must store "$a" verify 500
+}
+
+# physical addresses are not for everybody
+region_name() {
+	crabtree ram=64K
+	equal "$(stat -c %a "/sys/class/crabtree/$(basename "$(device ram:65536)")/region")" 400 mode
+}
+
 # the device tree's region: reserved, unmapped, found without a parameter
 of_region() {
 	local dev node
@@ -192,6 +225,74 @@ pmem_twice() {
 	bad EBUSY "pmem=/dev/pmem0: cannot open it exclusively" pmem=/dev/pmem0,/dev/pmem0
 }
 
+# a disabled write cache is the administrator's word, not the platform's
+pmem_write_cache() {
+	local dev class
+	need_pmem
+	crabtree pmem=/dev/pmem0
+	class=$(store "$(device /dev/pmem0)" info durability)
+	load -r crabtree
+	echo 0 >/sys/block/pmem0/dax/write_cache
+	crabtree pmem=/dev/pmem0
+	dev=$(device /dev/pmem0)
+	echo 1 >/sys/block/pmem0/dax/write_cache
+	equal "$(store "$dev" info durability)" "$class" durability
+}
+
+pmem_volatile() {
+	local dev
+	need_pmem
+	[ -e /dev/pmem1 ] || skip "no volatile pmem-region on this machine"
+	grep -q nd_volatile "$(readlink -f /sys/block/pmem1/device)/../devtype"
+	log_mark
+	crabtree pmem=/dev/pmem1
+	log_has "pmem=/dev/pmem1: a volatile region"
+	dev=$(device /dev/pmem1)
+	must store "$dev" format force
+	equal "$(store "$dev" info durability)" 0 durability
+	must store "$dev" fill 500
+	must store "$dev" verify 500
+}
+
+pmem_mapped() {
+	local node
+	need_pmem
+	node=$(mapped create crabtest /dev/pmem0 65536) || fail "no volume over /dev/pmem0"
+	(bad ENXIO "pmem=$node: not a device of libnvdimm" "pmem=$node") || node=
+	mapped remove crabtest
+	[ -n "$node" ]
+}
+
+# write-protected: read-only without being asked, and readonly=1 opens it for reading
+pmem_protected() {
+	local dev region
+	need_pmem
+	crabtree pmem=/dev/pmem0
+	dev=$(device /dev/pmem0)
+	must store "$dev" format force
+	must store "$dev" fill 300
+	load -r crabtree
+	region=$(readlink -f /sys/block/pmem0/device)/..
+	echo 1 >"$region/read_only"
+	equal "$(cat /sys/block/pmem0/ro)" 1 "write protection"
+	(
+		set -e
+		crabtree pmem=/dev/pmem0 readonly=1
+		must store "$(device /dev/pmem0)" verify 300
+		load -r crabtree
+		if ! load "$CRAB_MODULES/crabtree.ko" pmem=/dev/pmem0 >/dev/null; then
+			say "this kernel refuses to open it for writing"
+			exit 0
+		fi
+		dev=$(device /dev/pmem0)
+		must store "$dev" verify 300
+		refuses EROFS store "$dev" put 1 1
+	) || region=
+	unload
+	echo 0 >"$(readlink -f /sys/block/pmem0/device)/../read_only"
+	[ -n "$region" ]
+}
+
 # its driver is unbound while a scan and a writer are at work
 pmem_unbind() {
 	local namespace
@@ -209,6 +310,10 @@ pmem_unbind() {
 tests() {
 	it pmem "pmem=: format, put, reload, all is there"
 	it pmem_twice "pmem= twice is refused"
+	it pmem_write_cache "a disabled write cache does not make pmem's class cache"
+	it pmem_volatile "a volatile pmem-region is of class none"
+	it pmem_mapped "a volume of the device mapper is refused"
+	it pmem_protected "a write-protected pmem device is served read-only"
 	it pmem_unbind "pmem's driver unbound under a scan and a writer"
 	it ram "ram=64K: served, volatile, gone after unload"
 	it ram_many "ram=A,B,C: three stores that share nothing"
@@ -220,6 +325,15 @@ tests() {
 	it bad "ram smaller than the least" EINVAL "4096 bytes are less than the least" ram=4K
 	it bad "ram of no bytes" EINVAL "less than the least" ram=0
 	it bad "ram of half a page" EINVAL "not whole pages" ram=65537
+	it bad "ram of a size whose unit wraps" EINVAL "does not fit into 64 bits" ram=17179869185G
+	it bad "ram of a number that wraps" EINVAL "does not fit into 64 bits" \
+		ram=18446744073709617152
+	it bad "ram with an option that is none" EINVAL "cachex is not a size" ram=64K,cachex
+	it bad "region at an address that wraps" EINVAL "does not fit into 64 bits" \
+		region=64K@17179869185G
+	it caches_ram "ram=SIZE,cache: no cleans, still volatile"
+	it caches_region "region=START,SIZE,cache: class cache, for this region only"
+	it region_name "a region's name is for root"
 	it bad "ram of more than there is" ENOMEM "are free" ram=1T
 	it bad "ram whose second region is bad: the first is let go" EINVAL \
 		"less than the least" ram=64K,4K

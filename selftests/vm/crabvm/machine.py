@@ -37,7 +37,8 @@ NODES = """
 	}};
 }};
 """
-PMEM_NODE = 'pmem@{at:x} {{ compatible = "pmem-region"; reg = <0x0 {at:#x} 0x0 {size:#x}>; }};'
+PMEM_NODE = '{name}@{at:x} {{ compatible = "pmem-region"; reg = <0x0 {at:#x} 0x0 {size:#x}>; {more} }};'
+VOLATILE = 4 << 20  # memory that a second pmem-region node calls volatile
 
 
 def fetched(what, where):
@@ -161,8 +162,12 @@ class Arm64(Machine):
     def nodes(self):
         """The device tree source added to what QEMU makes."""
         o = self.options
-        pmem = PMEM_NODE.format(at=ARM64_REGION, size=o.pmem) if o.pmem else ""
-        return NODES.format(pmem=pmem, at=ARM64_REGION + o.pmem, size=o.size - o.pmem)
+        if not o.pmem:
+            return NODES.format(pmem="", at=ARM64_REGION, size=o.size)
+        last = ARM64_REGION + o.size - VOLATILE
+        pmem = PMEM_NODE.format(name="pmem", at=ARM64_REGION, size=o.pmem, more="") + \
+            PMEM_NODE.format(name="volatile", at=last, size=VOLATILE, more="volatile;")
+        return NODES.format(pmem=pmem, at=ARM64_REGION + o.pmem, size=o.size - o.pmem - VOLATILE)
 
     def tree(self):
         """A device tree with our nodes, as a file."""
