@@ -107,6 +107,7 @@ int crab_costs_measure(struct crab_costs *costs)
 	media.base = kvzalloc(media.size, GFP_KERNEL);
 	if (!media.base)
 		return -ENOMEM;
+	crab_flow_pin();
 	costs->round = costs_of(costs_round, &flow);
 	batch = (u64)costs_of(costs_batch, &flow) * COSTS_BATCH;
 	costs->line = max_t(u64, batch - min_t(u64, batch, costs->round), COSTS_BATCH) /
@@ -114,6 +115,7 @@ int crab_costs_measure(struct crab_costs *costs)
 	costs->order = costs_of(costs_order, &flow);
 	costs->record = costs_of(costs_record, &flow);
 	costs->pair = costs_of(costs_pair, &flow);
+	crab_flow_unpin();
 	kvfree(media.base);
 	return 0;
 }

@@ -7,9 +7,10 @@
  * fence completed on the same CPU; until then any subset of the words stored
  * may be on the media (model W).
  *
- * A task that migrates between its clean and its fence is covered by the switch:
- * arm64's __switch_to() has a dsb(ish) and every x86 switch passes a locked
- * instruction, each of which completes the cleans before it.
+ * A fence completes the cleans of its own CPU, so a task does not migrate between the
+ * two: it holds a leaf's spinlock, or it is within crab_flow_pin(). Preemption in between
+ * is harmless. Nothing relies on the barrier in the switch of tasks: on arm64 that is a
+ * dsb ish, and no reference says that it completes a clean to the point of persistence.
  *
  * Two vocabularies, never mixed: what is here orders persistence; what other
  * CPUs see is ordered by locks and smp_*() in the callers.
@@ -21,7 +22,10 @@
 #define CRABTREE_PERSIST_H
 
 #include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/preempt.h>
 #include <linux/prefetch.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
 
@@ -221,18 +225,45 @@ static __always_inline void crab_prefetch(const void *p, u64 len)
 }
 
 /**
+ * crab_flow_pin() - this task stays on its CPU until crab_flow_unpin()
+ *
+ * Around stores, cleans and their fence where no spinlock is held.
+ *
+ * Context: any; it may sleep and be preempted until crab_flow_unpin().
+ */
+static inline void crab_flow_pin(void)
+{
+	migrate_disable();
+}
+
+/** crab_flow_unpin() - the fence is done */
+static inline void crab_flow_unpin(void)
+{
+	migrate_enable();
+}
+
+/* Only in kernels with DEBUG_ATOMIC_SLEEP. A shadow runs in one thread without locks. */
+static __always_inline void crab_assert_pinned(void)
+{
+#ifndef CRABTREE_SHADOW
+	cant_migrate();
+#endif
+}
+
+/**
  * crab_clean() - begin to write lines back; a fence completes it
  * @flow: the caller's flow; counts the lines
  * @p: first byte
  * @len: bytes, more than 0
  *
- * Context: any.
+ * Context: a spinlock is held, or crab_flow_pin().
  */
 static __always_inline void crab_clean(struct crab_flow *flow, const void *p, u64 len)
 {
 	unsigned long line = (unsigned long)p & ~(CRAB_LINE - 1UL);
 	unsigned long end = (unsigned long)p + len;
 
+	crab_assert_pinned();
 #ifdef CRABTREE_SHADOW
 	if (flow->media->shadow)
 		crab_shadow_clean(flow->media, p, len);
@@ -249,10 +280,11 @@ static __always_inline void crab_clean(struct crab_flow *flow, const void *p, u6
  * @flow: the caller's flow; counts the line
  * @p: aligned to 8
  *
- * Context: any.
+ * Context: as crab_clean().
  */
 static __always_inline void crab_clean_word(struct crab_flow *flow, const __le64 *p)
 {
+	crab_assert_pinned();
 #ifdef CRABTREE_SHADOW
 	if (flow->media->shadow)
 		crab_shadow_clean(flow->media, p, sizeof(*p));
@@ -285,7 +317,7 @@ static __always_inline void crab_order(struct crab_flow *flow)
  * @flow: the caller's flow; counts the fence
  * @point: which promise this fence keeps
  *
- * Context: any.
+ * Context: as crab_clean().
  */
 static __always_inline void crab_fence(struct crab_flow *flow, enum crab_point point)
 {

@@ -111,7 +111,7 @@ static enum crab_durability store_durability(const struct crab_store *store)
 	return store->media->durability;
 }
 
-/* The part of attach that writes: repairs, then "attached" */
+/* The part of attach that writes: repairs, then "attached". Pinned. */
 static int store_open_media(struct crab_store *store)
 {
 	struct crab_flow flow = { .media = store->media };
@@ -146,7 +146,9 @@ static int store_attach_engine(struct crab_store *store, const struct crab_engin
 							crab_tuning_default;
 	if (store->engine->damage.count)
 		store_damaged(store, &store->engine->damage);
+	crab_flow_pin();
 	err = store_open_media(store);
+	crab_flow_unpin();
 	if (err)
 		ops->detach(store->engine);
 	store->durability = err ? CRAB_DURABILITY_NONE : store_durability(store);
@@ -237,7 +239,9 @@ void crab_store_detach(struct crab_store *store)
 	if (store && !store->readonly) {
 		flow.media = store->media;
 		store->super.state = CRAB_SUPER_STATE_CLEAN;
+		crab_flow_pin();
 		crab_super_write(&flow, &store->super);
+		crab_flow_unpin();
 	}
 	crab_store_abandon(store);
 }
@@ -357,13 +361,16 @@ int crab_store_format(struct crab_media *media, const struct crab_format_options
 		return err;
 	format_identity(media, options, &super);
 	super_geometry(&super, &geo);
+	crab_flow_pin();
 	crab_super_clear(&flow);
 	err = crab_engine_by_id(super.engine)->format(&flow, &geo);
 	if (err)
-		return err;
+		goto out;
 	crab_super_write(&flow, &super);
 	crab_super_write(&flow, &super);
-	return 0;
+out:
+	crab_flow_unpin();
+	return err;
 }
 
 static int store_key_ok(u64 key)
@@ -516,7 +523,9 @@ bool crab_store_maintain(struct crab_store *store)
 
 	if (READ_ONCE(store->readonly) || !ops->maintain)
 		return false;
+	crab_flow_pin();
 	more = ops->maintain(store->engine);
+	crab_flow_unpin();
 	store_look(store);
 	return more;
 }

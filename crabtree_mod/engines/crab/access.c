@@ -114,7 +114,7 @@ struct crab_leaf *crab_leaf_lock_again(struct crab_write *write, u64 key, int *a
 			crab_write_insist(write);
 		crab_rcu_enter();
 		leaf = crab_index_find(&write->tree->index, key);
-		if (!leaf || leaf->bad) {
+		if (!leaf || READ_ONCE(leaf->bad)) {
 			crab_rcu_leave();
 			return ERR_PTR(-EUCLEAN);
 		}

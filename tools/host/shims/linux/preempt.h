@@ -4,5 +4,7 @@
 
 #define preempt_disable()	((void)0)
 #define preempt_enable()	((void)0)
+#define migrate_disable()	((void)0)
+#define migrate_enable()	((void)0)
 
 #endif /* CRAB_SHIM_LINUX_PREEMPT_H */
