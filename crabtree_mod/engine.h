@@ -256,7 +256,7 @@ void crab_counts_sum(const struct crab_engine *engine, struct crab_counts *sum);
 /**
  * struct crab_engine_stats - what an engine says of itself
  * @leaves_used: leaves that hold records
- * @leaves_bad: quarantined
+ * @leaves_bad: quarantined, or free and kept from use because their memory cannot be read
  * @records: live records
  * @capacity: records that the leaves could hold
  * @dram_bytes: descriptors and index
@@ -353,6 +353,8 @@ struct crab_check_report {
  * @batch: several of the three above; those of one key in their order; all durable on
  *	return, by fewer fences. Not atomic: a cut finds of each key any of its states. Or
  *	NULL: one after the other
+ * @quarantine: the bytes [@from, @to) cannot be read any more: quarantine the leaves there;
+ *	returns how many. The store is read-only before. Or NULL: it reads no media
  * @check: read the media again, compare it with every invariant; asks @stop before
  *	each leaf, if it is given: true ends the check with -EINTR
  * @stats: counts
@@ -386,6 +388,7 @@ struct crab_engine_ops {
 	void (*batch)(struct crab_engine *engine, struct crab_flow *flow,
 		      struct crab_batch_op *ops, u32 n);
 
+	u64 (*quarantine)(struct crab_engine *engine, u64 from, u64 to);
 	int (*check)(struct crab_engine *engine, struct crab_check_report *report,
 		     bool (*stop)(void));
 	void (*stats)(struct crab_engine *engine, struct crab_engine_stats *stats);

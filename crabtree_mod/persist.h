@@ -60,6 +60,7 @@ enum crab_durability {
 	CRAB_DURABILITY_CACHE,
 };
 
+struct crab_badmem;
 struct crab_shadow;
 
 /**
@@ -68,6 +69,7 @@ struct crab_shadow;
  * @size: bytes
  * @durability: what a fenced clean means here
  * @fence_only: caches are in the persistence domain: cleans are not needed
+ * @bad: ranges that cannot be read, or NULL where the provider knows of none
  * @shadow: test double that records events, or NULL
  */
 struct crab_media {
@@ -75,6 +77,7 @@ struct crab_media {
 	u64 size;
 	enum crab_durability durability;
 	bool fence_only;
+	struct crab_badmem *bad;
 #ifdef CRABTREE_SHADOW
 	struct crab_shadow *shadow;
 #endif

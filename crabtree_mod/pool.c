@@ -31,6 +31,7 @@ int crab_pool_init(struct crab_pool *pool, u64 leaves)
 	pool->given = 0;
 	pool->stocked = 0;
 	pool->raw = 0;
+	pool->spoilt = 0;
 	pool->closed = false;
 	return 0;
 }
@@ -48,6 +49,11 @@ bool crab_pool_mark(struct crab_pool *pool, u64 leaf)
 	__set_bit(leaf, pool->used);
 	pool->free--;
 	return true;
+}
+
+void crab_pool_spoil(struct crab_pool *pool, u64 leaf)
+{
+	pool->spoilt += crab_pool_mark(pool, leaf);
 }
 
 void crab_pool_close(struct crab_pool *pool)
@@ -169,7 +175,7 @@ u64 crab_pool_unlisted(struct crab_pool *pool)
 	u64 leaves;
 
 	spin_lock(&pool->lock);
-	leaves = pool->free + pool->raw;
+	leaves = pool->free + pool->raw + pool->spoilt;
 	spin_unlock(&pool->lock);
 	return leaves;
 }

@@ -35,6 +35,7 @@ struct crab_spare {
  * @stock: prepared leaves
  * @stocked: how many
  * @raw: leaves that are being prepared
+ * @spoilt: free leaves whose memory cannot be read: marked in @used, never taken
  * @closed: nothing may be taken: the list was not read to its end
  */
 struct crab_pool {
@@ -48,6 +49,7 @@ struct crab_pool {
 	struct crab_spare stock[CRAB_POOL_READY];
 	u32 stocked;
 	u32 raw;
+	u64 spoilt;
 	bool closed;
 };
 
@@ -65,6 +67,9 @@ void crab_pool_destroy(struct crab_pool *pool);
 
 /** crab_pool_mark() - attach found @leaf in the list; false if it was marked before */
 bool crab_pool_mark(struct crab_pool *pool, u64 leaf);
+
+/** crab_pool_spoil() - attach: a leaf cannot be read; it is never given out */
+void crab_pool_spoil(struct crab_pool *pool, u64 leaf);
 
 /** crab_pool_close() - hand out nothing from now on */
 void crab_pool_close(struct crab_pool *pool);

@@ -30,6 +30,7 @@
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
+#include "badmem.h"
 #include "store_priv.h"
 
 static const struct {
@@ -288,6 +289,7 @@ static int format_fill(const struct crab_media *media, const struct crab_format_
 {
 	const struct crab_engine_ops *ops = crab_engine_by_name(options->engine);
 	const struct crab_layout *layout = ops ? crab_layout_by_name(ops, options->layout) : NULL;
+	u64 from, to;
 
 	memset(super, 0, sizeof(*super));
 	if (!layout) {
@@ -307,6 +309,13 @@ static int format_fill(const struct crab_media *media, const struct crab_format_
 			 (unsigned long long)media->size,
 			 CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * (u64)super->leaf_bytes);
 		return -ENOSPC;
+	}
+	if (crab_badmem_next(media, 0, &from, &to) &&
+	    from < super->pool_offset + super->leaf_bytes) {
+		snprintf(reason, CRAB_REASON_LEN,
+			 "uncorrectable memory at offset %llu, where FORMAT writes",
+			 (unsigned long long)from);
+		return -EIO;
 	}
 	super->engine = ops->id;
 	super->layout = layout->id;
@@ -492,6 +501,21 @@ int crab_store_check(struct crab_store *store, struct crab_check_report *report)
 	if (report->damage.count)
 		store_damaged(store, &report->damage);
 	return err;
+}
+
+void crab_store_fail(struct crab_store *store, u64 offset, u64 len)
+{
+	const struct crab_engine_ops *ops = store->engine->ops;
+	unsigned long long at = offset, leaves;
+	char reason[CRAB_REASON_LEN];
+
+	snprintf(reason, sizeof(reason), "memory at offset %llu became uncorrectable", at);
+	store_set_readonly(store, reason);
+	leaves = ops->quarantine ? ops->quarantine(store->engine, offset, offset + len) : 0;
+	pr_err("store %08x: %s, %llu bytes%s: read-only from now on, %llu leaves quarantined\n",
+	       store->super.store_id, reason, (unsigned long long)len,
+	       offset < store->super.pool_offset ? " (superblocks or head of the list)" : "",
+	       leaves);
 }
 
 void crab_store_info(struct crab_store *store, struct crab_store_info *info)

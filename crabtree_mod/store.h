@@ -140,7 +140,7 @@ int crab_store_format_check(const struct crab_media *media,
  *
  * Return: 0; -EEXIST for a live or foreign signature without force; -EINVAL for
  * an unknown engine or layout or a leaf size; -ENOSPC for a region that is too
- * small.
+ * small; -EIO for uncorrectable memory where FORMAT writes.
  */
 int crab_store_format(struct crab_media *media, const struct crab_format_options *options,
 		      char *reason);
@@ -208,6 +208,16 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
  * said so: the report is then of a part.
  */
 int crab_store_check(struct crab_store *store, struct crab_check_report *report);
+
+/**
+ * crab_store_fail() - a part of the region cannot be read any more
+ * @store: the store, which becomes read-only
+ * @offset: of the part
+ * @len: bytes
+ *
+ * The leaves there are quarantined. The log and crab_store_info() report it.
+ */
+void crab_store_fail(struct crab_store *store, u64 offset, u64 len);
 
 /** crab_store_info() - fill @info */
 void crab_store_info(struct crab_store *store, struct crab_store_info *info);

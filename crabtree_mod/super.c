@@ -23,15 +23,23 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
+#include "badmem.h"
 #include "super.h"
 
 #define SUPER_WORDS	(sizeof(struct crab_dsuper) / sizeof(__le64))
 /* The word that holds version and crc */
 #define SUPER_CRC_WORD	(offsetof(struct crab_dsuper, version) / sizeof(__le64))
 
+#define NONE_BAD	(~0ULL)
+
 /* A foreign signature may stand anywhere here; GPT, md, btrfs and zfs keep theirs within */
 #define SUPER_PROBE_HEAD	(256 * 1024ULL)
 #define SUPER_PROBE_TAIL	(64 * 1024ULL)
+
+static bool super_readable(const struct crab_media *media, u32 copy)
+{
+	return crab_badmem_probe(media, copy * CRAB_SUPER_STRIDE, sizeof(struct crab_dsuper));
+}
 
 static __le64 *super_at(const struct crab_media *media, u32 copy)
 {
@@ -112,6 +120,10 @@ static void super_encode(const struct crab_super *s, struct crab_dsuper *d)
 static bool probe_zero(const struct crab_media *media, u64 from, u64 to, u64 *at)
 {
 	for (; from + sizeof(__le64) <= to; from += sizeof(__le64)) {
+		if (!(from % CRAB_LINE) && !crab_badmem_probe(media, from, CRAB_LINE)) {
+			from += CRAB_LINE - sizeof(__le64);
+			continue;
+		}
 		if (crab_load(media, (__le64 *)(media->base + from))) {
 			*at = from;
 			return false;
@@ -130,6 +142,12 @@ static enum crab_verdict super_unknown(const struct crab_media *media, char *rea
 	u32 i;
 
 	for (i = 0; i < CRAB_SUPER_COPIES; i++) {
+		if (!super_readable(media, i)) {
+			snprintf(reason, CRAB_REASON_LEN,
+				 "no superblock: uncorrectable memory at offset %llu",
+				 i * CRAB_SUPER_STRIDE);
+			return CRAB_VERDICT_DAMAGED;
+		}
 		magic = crab_load(media, super_at(media, i));
 		ours |= magic == CRAB_MAGIC;
 		begun |= magic == CRAB_MAGIC_VOID;
@@ -223,6 +241,8 @@ enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_su
 				  char *reason)
 {
 	struct crab_dsuper d, best;
+	unsigned long long bad = NONE_BAD;
+	enum crab_verdict verdict;
 	bool found = false;
 	u32 i, copy = 0;
 
@@ -233,6 +253,10 @@ enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_su
 		return CRAB_VERDICT_MISFIT;
 	}
 	for (i = 0; i < CRAB_SUPER_COPIES; i++) {
+		if (!super_readable(media, i)) {
+			bad = i * CRAB_SUPER_STRIDE;
+			continue;
+		}
 		if (!super_load(media, i, &d))
 			continue;
 		if (!found || super_is_newer(&d, &best)) {
@@ -244,7 +268,12 @@ enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_su
 	if (!found)
 		return super_unknown(media, reason);
 	super_decode(&best, copy, super);
-	return super_judge(media, super, reason);
+	verdict = super_judge(media, super, reason);
+	if (verdict != CRAB_VERDICT_GOOD || bad == NONE_BAD)
+		return verdict;
+	snprintf(reason, CRAB_REASON_LEN,
+		 "read-only: the other superblock, at %llu, is in uncorrectable memory", bad);
+	return CRAB_VERDICT_RO;
 }
 
 void crab_super_clear(struct crab_flow *flow)

@@ -36,6 +36,8 @@ static u64 check_word(const struct check *c, const struct crab_leaf *leaf,
 
 	if (!leaf->next)
 		return crab_link_end(geo->store_id, head->self, head->birth);
+	if (leaf->next->bad && leaf->next->number != CRAB_LEAF_NOWHERE)
+		return head->next;	/* its header may be in memory that cannot be read */
 	if (leaf->next->number == CRAB_LEAF_NOWHERE ||
 	    !crab_head_load(c->tree->base.media, crab_leaf_offset(geo, leaf->next->number),
 			    geo->store_id, &next))
@@ -203,10 +205,23 @@ static void check_counts(const struct check *c, const struct crab_counts *before
 		   (unsigned long long)records);
 }
 
+/* What attach found first; or the leaf, whose memory failed since */
+static void check_quarantined(const struct check *c, const struct crab_leaf *leaf)
+{
+	const struct crab_damage *damage = &c->tree->base.damage;
+
+	if (damage->count)
+		crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
+	else
+		crab_damage_note(&c->report->damage,
+				 crab_leaf_offset(&c->tree->base.geo, leaf->number),
+				 "leaf %llu: uncorrectable memory",
+				 (unsigned long long)leaf->number);
+}
+
 /* The structure stands still; of each leaf the records do, while it is read */
 static int check_tree(const struct check *c, bool (*stop)(void))
 {
-	const struct crab_damage *damage = &c->tree->base.damage;
 	struct crab_leaf *leaf;
 
 	check_head(c);
@@ -214,7 +229,7 @@ static int check_tree(const struct check *c, bool (*stop)(void))
 		if (stop && stop())
 			return -EINTR;
 		if (leaf->bad) {
-			crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
+			check_quarantined(c, leaf);
 			continue;
 		}
 		spin_lock(&leaf->lock);
@@ -236,7 +251,7 @@ int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report
 	mutex_lock(&tree->structure);
 	crab_counts_sum(engine, &before);
 	err = check_tree(&c, stop);
-	if (!err && !engine->damage.count) {
+	if (!err && !tree->bad && !engine->damage.count) {
 		check_counts(&c, &before);
 		check_pool(&c, tree);
 	}

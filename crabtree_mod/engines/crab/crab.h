@@ -10,7 +10,8 @@
  * shifting and copying, link.c the words that link leaves, bitmap.c allocation on demand,
  * smo.c the structure changes, smo_verify.c what they take from the media, smo_sorted.c those of
  * sorted leaves in place (smo.h), sparse.c when slotted ones are merged, recover.c FORMAT and
- * attach, recover_list.c how attach follows the list, check.c the verifier.
+ * attach, recover_list.c how attach follows the list, quarantine.c leaves whose memory
+ * fails, check.c the verifier.
  *
  * Locking: access.c tells it. Functions that take a struct crab_write and a leaf
  * want that leaf locked; those that store to it, within its write section too.
@@ -53,7 +54,7 @@
  *	CRAB_LEAF_NO_TWIN; there is none once repaired
  * @ordered: slotted: so many records stand in the order that is kept (order.c), all of
  *	them, or 0
- * @bad: quarantined: every access to its range gives -EUCLEAN
+ * @bad: quarantined: every access to its range gives -EUCLEAN; never cleared
  * @doubt: a key of its range was seen where it must not be: what is not found here
  *	gives -EUCLEAN, not -ENOENT
  * @fps: slotted: CRAB_SLOTTED_PLANES words for each group of slots, of which word b has bit
@@ -102,7 +103,7 @@ struct crab_leaf {
  * struct crab_tree - an attached engine
  * @base: what the store knows
  * @records: live records that attach found
- * @bad: quarantined leaves and gaps
+ * @bad: quarantined leaves and gaps; written by attach, then under @structure
  * @torn: slots that attach found torn
  * @repairs: slots that attach completed
  * @scratch: room for the records of two leaves and one more; under @structure
@@ -753,7 +754,7 @@ static __always_inline struct crab_leaf *crab_leaf_lock(struct crab_write *write
 	leaf = crab_index_find_hint(&write->tree->index, key, &dleaf);
 	if (likely(leaf && !write->tree->sorted))
 		crab_home_fetch(&write->tree->homes, dleaf, key);
-	if (unlikely(!leaf || leaf->bad)) {
+	if (unlikely(!leaf || READ_ONCE(leaf->bad))) {
 		crab_rcu_leave();
 		return ERR_PTR(-EUCLEAN);
 	}

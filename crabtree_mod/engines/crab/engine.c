@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "quarantine.h"
 #include "smo.h"
 
 #define SCAN_AHEAD	4U	/* leaves that a scan waits for at a time */
@@ -501,7 +502,7 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	if (dram <= leaf / 4 * 3 && leaf <= 256)	/* the allocator has 96 and 192, too */
 		leaf = max_t(u64, leaf / 4 * 3, 64);
 	stats->leaves_used = READ_ONCE(tree->leaves);
-	stats->leaves_bad = tree->bad;
+	stats->leaves_bad = READ_ONCE(tree->bad) + tree->pool.spoilt;
 	stats->records = crab_tree_records(tree);
 	stats->capacity = engine->geo.leaves * tree->slots;
 	stats->dram_bytes = stats->leaves_used * leaf +
@@ -549,6 +550,7 @@ const struct crab_engine_ops crab_engine_crab = {
 	.insert = crab_tree_insert,
 	.remove = crab_tree_remove,
 	.batch = crab_tree_batch,
+	.quarantine = crab_tree_quarantine,
 	.check = crab_tree_check,
 	.stats = tree_stats,
 	.maintain = tree_maintain,

@@ -11,6 +11,7 @@
 #include <linux/crc32.h>
 #include <linux/kernel.h>
 
+#include "../../badmem.h"
 #include "crab.h"
 
 /* The words under the crc, in the order in which they stand on the media */
@@ -48,6 +49,8 @@ bool crab_head_load(const struct crab_media *media, u64 offset, u32 store_id,
 	struct crab_dhead *d = (struct crab_dhead *)(media->base + offset);
 	u64 seal;
 
+	if (!crab_badmem_probe(media, offset, CRAB_LINE))
+		return false;
 	head->self = crab_load(media, &d->self);
 	if (head->self != offset)
 		return false;

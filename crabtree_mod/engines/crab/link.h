@@ -20,7 +20,16 @@ struct crab_head {
 	u64 void_value;
 };
 
-/** crab_head_load() - read the header at @offset; false if it is not one of this store */
+/**
+ * crab_head_load() - read a header
+ * @media: the region
+ * @offset: of the header
+ * @store_id: of the store
+ * @head: out
+ *
+ * The first slot of a leaf is in the same line, and may be read if the header could be.
+ * Return: false if it is not one of this store, or cannot be read.
+ */
 bool crab_head_load(const struct crab_media *media, u64 offset, u32 store_id,
 		    struct crab_head *head);
 

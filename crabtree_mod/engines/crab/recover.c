@@ -17,6 +17,10 @@
  *      then linked in the order of the list. Sorted leaves once more from the last to the
  *      first, for records that stand in two neighbours.
  *
+ * Memory that cannot be read (badmem.c) is not read. A leaf with such memory is quarantined;
+ * behind a header that cannot be read the list cannot be followed. Leaves that are not in the
+ * list are kept from the pool, and are no damage.
+ *
  * Anything else than what a power cut can leave is damage: it is noted with its
  * offset, the leaf or the gap in the list is quarantined, the rest is served
  * read-only, the pool is closed and nothing is repaired. Without damage the
@@ -50,6 +54,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "../../badmem.h"
 #include "recover.h"
 #include "smo.h"
 
@@ -193,6 +198,21 @@ static void recover_ranges(struct crab_tree *tree)
 	}
 }
 
+static void recover_read_leaf(const struct crab_tree *tree, struct crab_leaf *leaf,
+			      struct crab_seen *seen, struct crab_damage *damage)
+{
+	const struct crab_geometry *geo = &tree->base.geo;
+	u64 offset = crab_leaf_offset(geo, leaf->number);
+
+	if (crab_badmem_probe(tree->base.media, offset, geo->leaf_bytes)) {
+		crab_leaf_read(tree, leaf, seen, damage);
+		return;
+	}
+	crab_damage_note(damage, offset, "leaf %llu: uncorrectable memory",
+			 (unsigned long long)leaf->number);
+	leaf->bad = true;
+}
+
 static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n, struct crab_seen *seen)
 {
 	struct crab_tree *tree = part->r->tree;
@@ -206,7 +226,7 @@ static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n, struct c
 	leaf->low = part->r->at[n].low;
 	leaf->high = part->r->at[n].high;
 	leaf->void_value = crab_load(tree->base.media, &crab_leaf_media(tree, n)->head.void_value);
-	crab_leaf_read(tree, leaf, seen, &part->damage);
+	recover_read_leaf(tree, leaf, seen, &part->damage);
 	part->records += leaf->count;
 	part->torn += leaf->torn;
 	return leaf;
@@ -332,7 +352,7 @@ static void recover_overlaps(struct recover *r)
 			tree->records += leaf->count;
 			tree->torn += leaf->torn;
 		}
-		if (leaf->count)
+		if (leaf->count || leaf->bad)
 			behind = leaf;
 	}
 }
@@ -477,17 +497,50 @@ void crab_recover_free(struct recover *r)
 	kvfree(r);
 }
 
+/* What could not be read before the pool: the list is lost with its head, a bitmap is not asked */
+static bool recover_head(struct crab_tree *tree, struct crab_head *head)
+{
+	struct crab_media *media = tree->base.media;
+	struct crab_damage *damage = &tree->base.damage;
+
+	if (tree->sorted && crab_badmem_hits(media, CRAB_BITMAP_OFFSET,
+					     tree->base.geo.pool_offset - CRAB_BITMAP_OFFSET))
+		crab_damage_note(damage, CRAB_BITMAP_OFFSET, "uncorrectable memory in the bitmap");
+	if (crab_head_load(media, CRAB_HEAD_OFFSET, tree->base.geo.store_id, head))
+		return true;
+	crab_damage_note(damage, CRAB_HEAD_OFFSET,
+			 crab_badmem_hits(media, CRAB_HEAD_OFFSET, CRAB_LINE) ?
+			 "the head of the leaf list is in uncorrectable memory" :
+			 "the head of the leaf list is damaged");
+	return false;
+}
+
+/* Leaves that the list does not reach: nothing is lost, and they are never given out */
+static void recover_spoilt(struct crab_tree *tree)
+{
+	const struct crab_geometry *geo = &tree->base.geo;
+	u64 from, to, n, end, offset = geo->pool_offset;
+
+	while (crab_badmem_next(tree->base.media, offset, &from, &to)) {
+		end = min(geo->leaves,
+			  div_u64(to - geo->pool_offset + geo->leaf_bytes - 1, geo->leaf_bytes));
+		for (n = div_u64(from - geo->pool_offset, geo->leaf_bytes); n < end; n++) {
+			crab_pool_spoil(&tree->pool, n);
+			if (!(n & RECOVER_BREATHE))
+				cond_resched();
+		}
+		offset = to;
+	}
+}
+
 static int recover_read(struct crab_tree *tree)
 {
 	struct crab_head head;
 	struct recover *r;
 	int err;
 
-	if (!crab_head_load(tree->base.media, CRAB_HEAD_OFFSET, tree->base.geo.store_id, &head)) {
-		crab_damage_note(&tree->base.damage, CRAB_HEAD_OFFSET,
-				 "the head of the leaf list is damaged");
+	if (!recover_head(tree, &head))
 		return 0;
-	}
 	r = crab_recover_alloc(tree);
 	if (!r)
 		return -ENOMEM;
@@ -532,6 +585,7 @@ struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab
 		crab_tree_detach(&tree->base);
 		return ERR_PTR(err);
 	}
+	recover_spoilt(tree);
 	if (tree->base.damage.count)
 		crab_pool_close(&tree->pool);
 	return &tree->base;

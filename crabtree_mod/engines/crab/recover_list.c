@@ -20,6 +20,7 @@
 #include <linux/prefetch.h>
 #include <linux/sched.h>
 
+#include "../../badmem.h"
 #include "recover.h"
 
 static void recover_damage(struct recover *r, u64 offset, const char *what, u64 number)
@@ -60,7 +61,9 @@ static const char *recover_follow(const struct recover *r, u64 word, u64 above, 
 	if (at->listed)
 		return "link to a leaf that is in the list already";
 	if (!at->valid)
-		return "link to a leaf without a valid header";
+		return crab_badmem_hits(r->tree->base.media, crab_leaf_offset(geo, n), CRAB_LINE) ?
+			"link to a leaf whose header is in uncorrectable memory" :
+			"link to a leaf without a valid header";
 	if (word != crab_link_to(geo, n, at->birth))
 		return "link to a leaf of another birth";
 	if (!recover_ascends(r, at, above, first))
@@ -78,6 +81,9 @@ static bool recover_bridge(const struct recover *r, u64 broken, u64 above, u64 *
 	u64 n;
 
 	if (broken >= tree->base.geo.leaves || r->at[broken].valid || r->at[broken].listed)
+		return false;
+	if (!crab_badmem_probe(tree->base.media, crab_leaf_offset(&tree->base.geo, broken),
+			       CRAB_LINE))
 		return false;
 	*word = crab_load(tree->base.media, &crab_leaf_media(tree, broken)->head.next);
 	return *word & CRAB_LINK_MASK && !recover_follow(r, *word, above, false, &n);
