@@ -514,9 +514,36 @@ static void device_going(struct crab_region *region)
 		device_remove(device);
 }
 
+static struct crab_device *device_get_of(struct crab_region *region)
+{
+	struct crab_device *device, *found = NULL;
+
+	mutex_lock(&crab_devices_lock);
+	list_for_each_entry(device, &crab_devices, list)
+		if (device->region == region)
+			found = to_crab(get_device(&device->dev));
+	mutex_unlock(&crab_devices_lock);
+	return found;
+}
+
+static void device_failed(struct crab_region *region, u64 offset, u64 len)
+{
+	struct crab_device *device = device_get_of(region);
+
+	if (!device)
+		return;
+	mutex_lock(&device->lock);
+	if (device->store)
+		crab_store_fail(device->store, offset, len);
+	mutex_unlock(&device->lock);
+	kobject_uevent(&device->dev.kobj, KOBJ_CHANGE);
+	put_device(&device->dev);
+}
+
 const struct crab_region_events crab_device_events = {
 	.came	= device_came,
 	.going	= device_going,
+	.failed	= device_failed,
 };
 
 int crab_device_init(bool readonly, const struct crab_tuning *tuning)

@@ -58,12 +58,15 @@ struct crab_region {
  * @going: the region's memory is about to vanish. On return nobody touches it and
  *	the region is freed, or is being freed by another task. @region is only
  *	compared, so it may be stale
+ * @failed: a part of the memory cannot be read any more; it is in the list of the
+ *	region's media. @region as for @going
  *
  * Context: may sleep; the caller holds no lock of ours.
  */
 struct crab_region_events {
 	int (*came)(struct crab_region *region);
 	void (*going)(struct crab_region *region);
+	void (*failed)(struct crab_region *region, u64 offset, u64 len);
 };
 
 /**

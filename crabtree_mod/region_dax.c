@@ -8,9 +8,11 @@
  *
  * Invariant: from claim to release the block device is held and we are the DAX
  * device's holder; when its driver is unbound, the holder's notification comes
- * before the mapping goes, and does not return until nobody touches the memory.
+ * before the mapping goes, and does not return until nobody touches the memory. Bad blocks
+ * known at claim, and those notified since, are in the list of the region's media.
  *
- * Locks: dax_lock, for the list. The provider's device lock, under which its
+ * Locks: dax_lock, for the list; dax_notices, held by a notification of bad memory and
+ * waited for at exit. The provider's device lock, under which its
  * driver is unbound, is held while a region is set up, so that no notification
  * meets half a region, and waited for at exit, so that none is left in our code.
  */
@@ -25,9 +27,11 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "badmem.h"
 #include "compat/bdev.h"
 #include "region.h"
 
@@ -41,6 +45,9 @@
  * @region: what is served from it; stale once it is released
  * @events: whom to tell
  * @released: nobody touches the memory any more
+ * @start: offset of the region in the DAX device
+ * @size: of the region
+ * @bad: what of it cannot be read
  */
 struct crab_dax {
 	struct list_head list;
@@ -51,10 +58,14 @@ struct crab_dax {
 	struct crab_region *region;
 	const struct crab_region_events *events;
 	struct completion released;
+	u64 start;
+	u64 size;
+	struct crab_badmem bad;
 };
 
 static LIST_HEAD(dax_list);
 static DEFINE_MUTEX(dax_lock);
+static DECLARE_RWSEM(dax_notices);
 
 static struct crab_dax *dax_find(struct dax_device *dev)
 {
@@ -68,20 +79,39 @@ static struct crab_dax *dax_find(struct dax_device *dev)
 	return found;
 }
 
+/* Bytes [@offset, @offset + @len) of the DAX device; no part of them may be the region's */
+static void dax_fail(struct crab_dax *dax, u64 offset, u64 len)
+{
+	u64 from = max(offset, dax->start);
+	u64 to = min(offset + len, dax->start + dax->size);
+
+	if (from >= to)
+		return;
+	crab_badmem_add(&dax->bad, from - dax->start, to - from);
+	dax->events->failed(dax->region, from - dax->start, to - from);
+}
+
 /*
  * Called by kill_dax() for the whole device when its driver is unbound, under the
- * provider's device lock, and for a part of it when memory went bad; of the
- * latter the reads tell in time. The module may be removing the region itself.
+ * provider's device lock, and by memory_failure() for a part of it. The module may be
+ * removing the region itself.
  */
 static int dax_notify(struct dax_device *dev, u64 offset, u64 len, int flags)
 {
+	bool whole = offset == 0 && len == U64_MAX;
 	struct crab_dax *dax;
 
-	if (offset != 0 || len != U64_MAX)
-		return -EOPNOTSUPP;
+	if (!whole)
+		down_read(&dax_notices);
 	dax = dax_find(dev);
+	if (dax && !whole)
+		dax_fail(dax, offset, len);
+	if (!whole)
+		up_read(&dax_notices);
 	if (!dax)
 		return -ENODEV;
+	if (!whole)
+		return 0;
 	dax->events->going(dax->region);
 	wait_for_completion(&dax->released);
 	return 0;
@@ -113,7 +143,7 @@ static void dax_release(struct crab_region *region)
 static void dax_free(struct crab_dax *dax)
 {
 	put_device(dax->provider);
-	kfree(dax);
+	kvfree(dax);
 }
 
 static const struct crab_region_ops dax_ops = {
@@ -158,28 +188,60 @@ static int dax_open(struct crab_dax *dax, const char *path)
 	return 0;
 }
 
-/* One contiguous range or nothing: the media has no holes */
-static int dax_map(struct crab_dax *dax, const char *path, u64 start, struct crab_media *media)
+/*
+ * Pages from @page on that follow the ones before in the mapping. A plain access is refused
+ * where a block is bad; the recovering one stops before such a page, and gives it alone.
+ */
+static long dax_map_piece(struct crab_dax *dax, u64 page, u64 pages, void **base)
 {
-	u64 pages = media->size >> PAGE_SHIFT;
+	void *at = NULL;
+	long got = dax_direct_access(dax->dax, (dax->start >> PAGE_SHIFT) + page, pages - page,
+				     DAX_RECOVERY_WRITE, &at, NULL);
+
+	if (got <= 0)
+		return got ?: -ENXIO;
+	if (!page)
+		*base = at;
+	return at == *base + (page << PAGE_SHIFT) ? got : -ENXIO;
+}
+
+/* One contiguous range or nothing: the media has no holes */
+static int dax_map(struct crab_dax *dax, const char *path, struct crab_media *media)
+{
+	u64 pages = media->size >> PAGE_SHIFT, page = 0;
 	void *base = NULL;
-	long got;
+	long got = 0;
 	int id;
 
 	id = dax_read_lock();
-	got = dax_direct_access(dax->dax, start >> PAGE_SHIFT, pages, DAX_ACCESS, &base, NULL);
+	for (; page < pages && got >= 0; page += max(got, 0L))
+		got = dax_map_piece(dax, page, pages, &base);
 	dax_read_unlock(id);
 	if (got < 0) {
-		pr_err("pmem=%s: no direct access: error %ld\n", path, got);
+		pr_err("pmem=%s: %llu of %llu pages in one piece: error %ld\n", path, page, pages,
+		       got);
 		return got;
-	}
-	if ((u64)got < pages) {
-		pr_err("pmem=%s: %ld of %llu pages in one piece; bad blocks or several parts\n",
-		       path, got, pages);
-		return -ENXIO;
 	}
 	media->base = base;
 	return 0;
+}
+
+/* What the driver knows to be bad: of the disk, and so of the DAX device */
+static void dax_badblocks(struct crab_dax *dax, const char *path)
+{
+	sector_t end = (dax->start + dax->size) >> SECTOR_SHIFT;
+	sector_t at = dax->start >> SECTOR_SHIFT, before = at, first;
+
+	while (crab_bdev_badblocks(&dax->bdev, &at, end, &first)) {
+		first = max(first, before);
+		at = min(at, end);
+		pr_warn("pmem=%s: bad blocks: %llu bytes at offset %llu\n", path,
+			(u64)(at - first) << SECTOR_SHIFT,
+			((u64)first << SECTOR_SHIFT) - dax->start);
+		crab_badmem_add(&dax->bad, ((u64)first << SECTOR_SHIFT) - dax->start,
+				(u64)(at - first) << SECTOR_SHIFT);
+		before = at;
+	}
 }
 
 #if IS_ENABLED(CONFIG_LIBNVDIMM)
@@ -232,19 +294,22 @@ static void dax_durability(struct crab_dax *dax, const char *path, struct crab_r
 static int dax_claim(struct crab_dax *dax, struct crab_region *region, const char *path)
 {
 	struct crab_media *media = &region->media;
-	u64 start = 0;
 	int err;
 
-	dax->dax = fs_dax_get_by_bdev(dax->bdev.bdev, &start, dax, &dax_holder_ops);
+	crab_badmem_init(&dax->bad);
+	dax->dax = fs_dax_get_by_bdev(dax->bdev.bdev, &dax->start, dax, &dax_holder_ops);
 	if (!dax->dax) {
 		pr_err("pmem=%s: no DAX: not persistent memory, or held by another\n", path);
 		return -ENXIO;
 	}
 	media->size = round_down(bdev_nr_bytes(dax->bdev.bdev), PAGE_SIZE);
-	err = crab_region_check(region->name, start, media->size) ?:
-	      dax_map(dax, path, start, media);
+	dax->size = media->size;
+	err = crab_region_check(region->name, dax->start, media->size) ?:
+	      dax_map(dax, path, media);
 	if (err)
 		return err;
+	dax_badblocks(dax, path);
+	media->bad = &dax->bad;
 	dax_durability(dax, path, region);
 	region->readonly = bdev_read_only(dax->bdev.bdev);
 	region->parent = dax->provider;
@@ -278,7 +343,7 @@ static int dax_give(struct crab_dax *dax, struct crab_region *region, const char
 static int dax_add(const char *path, const struct crab_region_events *events)
 {
 	struct crab_region *region = crab_region_alloc(&dax_ops, "%s", path);
-	struct crab_dax *dax = kzalloc(sizeof(*dax), GFP_KERNEL);
+	struct crab_dax *dax = kvzalloc(sizeof(*dax), GFP_KERNEL);
 	int err = -ENOMEM;
 
 	if (!region || !dax)
@@ -289,7 +354,7 @@ static int dax_add(const char *path, const struct crab_region_events *events)
 	if (!err)
 		return dax_give(dax, region, path);
 err_free:
-	kfree(dax);
+	kvfree(dax);
 	kfree(region);
 	return err;
 }
@@ -303,6 +368,8 @@ void crab_region_dax_exit(void)
 {
 	struct crab_dax *dax, *next;
 
+	down_write(&dax_notices);
+	up_write(&dax_notices);
 	list_for_each_entry_safe(dax, next, &dax_list, list) {
 		device_lock(dax->provider);
 		device_unlock(dax->provider);

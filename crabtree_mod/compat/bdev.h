@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file opens a block device by its path, exclusively, on every kernel that
- * compat.h supports. Included by region_dax.c only.
+ * This file opens a block device by its path, exclusively, and reads its list of bad
+ * blocks, on every kernel that compat.h supports. Included by region_dax.c only.
  */
 #ifndef CRABTREE_COMPAT_BDEV_H
 #define CRABTREE_COMPAT_BDEV_H
 
+#include <linux/badblocks.h>
 #include <linux/blkdev.h>
 #include <linux/err.h>
 #include <linux/file.h>
+#include <linux/minmax.h>
 #include <linux/version.h>
 
 /**
@@ -98,5 +100,30 @@ static inline void crab_bdev_close(struct crab_bdev *b, void *holder)
 #endif
 
 #endif
+
+/* 6.15: lengths are sectors, too */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#define crab_badblocks_len	int
+#else
+#define crab_badblocks_len	sector_t
+#endif
+
+/* The first bad blocks in the sectors [*@at, @end); *@at is the sector after them */
+static inline bool crab_bdev_badblocks(const struct crab_bdev *b, sector_t *at, sector_t end,
+				       sector_t *first)
+{
+	struct badblocks *bb = b->bdev->bd_disk->bb;
+	crab_badblocks_len count;
+	sector_t n;
+
+	for (; bb && *at < end; *at += n) {
+		n = min_t(sector_t, end - *at, S32_MAX);
+		if (!badblocks_check(bb, *at, n, first, &count))
+			continue;
+		*at = *first + count;
+		return true;
+	}
+	return false;
+}
 
 #endif /* CRABTREE_COMPAT_BDEV_H */

@@ -257,6 +257,7 @@ pmem_volatile() {
 pmem_mapped() {
 	local node
 	need_pmem
+	[ -c /dev/mapper/control ] || skip "no device mapper in this machine"
 	node=$(mapped create crabtest /dev/pmem0 65536) || fail "no volume over /dev/pmem0"
 	(bad ENXIO "pmem=$node: not a device of libnvdimm" "pmem=$node") || node=
 	mapped remove crabtest
@@ -293,6 +294,94 @@ pmem_protected() {
 	[ -n "$region" ]
 }
 
+# anew NAMESPACE: its driver forgets the bad blocks that were injected
+anew() {
+	echo "$1" >/sys/bus/nd/drivers/nd_pmem/unbind
+	echo "$1" >/sys/bus/nd/drivers/nd_pmem/bind
+}
+
+# quarantined DEVICE MOST: so many keys of 3000 are quarantined, and the store is read-only
+quarantined() {
+	local dev="$1" most="$2" lost
+	lost=$(store "$dev" lost 3000) || fail "lost: $lost"
+	say "$lost of 3000 keys are quarantined"
+	[ "$lost" -gt 0 ] || fail "no key is quarantined"
+	[ "$lost" -le "$most" ] || fail "more than $most keys are quarantined"
+	equal "$(store "$dev" info state)" 2 state
+	refuses EROFS store "$dev" put 1 1
+}
+
+# a block of leaf 20; not the one with its header
+pmem_badblocks() {
+	local dev namespace
+	need_pmem
+	namespace=$(basename "$(readlink /sys/block/pmem0/device)")
+	crabtree pmem=/dev/pmem0
+	dev=$(device /dev/pmem0)
+	must store "$dev" format force slotted 1024
+	must store "$dev" fill 3000
+	load -r crabtree
+	echo "73 1" >/sys/block/pmem0/badblocks
+	log_mark
+	(
+		set -e
+		crabtree pmem=/dev/pmem0
+		log_has "bad blocks: 512 bytes at offset 37376"
+		log_has "leaf 20: uncorrectable memory"
+		dev=$(device /dev/pmem0)
+		equal "$(store "$dev" info leaves_bad)" 1 "bad leaves"
+		quarantined "$dev" 61
+		load -r crabtree
+	) || namespace="$namespace failed"
+	unload
+	anew "${namespace% failed}"
+	case $namespace in *failed) return 1 ;; esac
+	crabtree pmem=/dev/pmem0
+	must store "$(device /dev/pmem0)" verify 3000
+}
+
+# a bad block that no record is in costs nothing but its leaf
+pmem_badblocks_free() {
+	local dev namespace
+	need_pmem
+	namespace=$(basename "$(readlink /sys/block/pmem0/device)")
+	echo "65536 8" >/sys/block/pmem0/badblocks
+	(
+		set -e
+		crabtree pmem=/dev/pmem0
+		dev=$(device /dev/pmem0)
+		must store "$dev" format force slotted 1024
+		equal "$(store "$dev" info leaves_bad)" 4 "bad leaves"
+		must store "$dev" fill 3000
+		must store "$dev" verify 3000
+		equal "$(store "$dev" info state)" 1 state
+	) || namespace="$namespace failed"
+	unload
+	anew "${namespace% failed}"
+	case $namespace in *failed) return 1 ;; esac
+}
+
+# memory_failure() of a page with leaves 20 to 23, under a store that is served
+pmem_failure() {
+	local dev at
+	need_pmem
+	[ -e /sys/devices/system/memory/hard_offline_page ] || skip "no hard_offline_page"
+	crabtree pmem=/dev/pmem0
+	dev=$(device /dev/pmem0)
+	must store "$dev" format force slotted 1024
+	must store "$dev" fill 3000
+	at=$(cat "/sys/bus/nd/devices/$(basename "$(readlink /sys/block/pmem0/device)")/resource")
+	log_mark
+	echo $((at + 36864)) >/sys/devices/system/memory/hard_offline_page
+	log_has "memory at offset 36864 became uncorrectable"
+	equal "$(store "$dev" info leaves_bad)" 4 "bad leaves"
+	quarantined "$dev" 244
+	must store "$dev" get 2999
+	load -r crabtree
+	crabtree pmem=/dev/pmem0
+	must store "$(device /dev/pmem0)" verify 3000
+}
+
 # its driver is unbound while a scan and a writer are at work
 pmem_unbind() {
 	local namespace
@@ -314,6 +403,9 @@ tests() {
 	it pmem_volatile "a volatile pmem-region is of class none"
 	it pmem_mapped "a volume of the device mapper is refused"
 	it pmem_protected "a write-protected pmem device is served read-only"
+	it pmem_badblocks "a bad block in a leaf: the leaf is quarantined, the rest is served"
+	it pmem_badblocks_free "a bad block in free memory: writable, its leaves unused"
+	it pmem_failure "memory that fails under a store: its leaves are quarantined"
 	it pmem_unbind "pmem's driver unbound under a scan and a writer"
 	it ram "ram=64K: served, volatile, gone after unload"
 	it ram_many "ram=A,B,C: three stores that share nothing"

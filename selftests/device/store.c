@@ -4,10 +4,11 @@
  * call: store DEVICE VERB [ARGUMENT...]. It prints what it found, and an error
  * as its name; exit status 1 for an error, 2 for a wrong answer.
  *
- *   format [FORCE [LAYOUT]]	an empty store of 512-byte leaves
- *   info FIELD		state, reason, region, records, durability, repairs, uuid
+ *   format [FORCE [LAYOUT [BYTES]]]	an empty store, of 512-byte leaves
+ *   info FIELD		state, reason, region, records, durability, repairs, leaves_bad, uuid
  *   fill N		keys 0 .. N - 1, each with a value that follows from it
  *   verify N		exactly these are there, and CHECK finds nothing
+ *   lost N		prints how many of them give EUCLEAN; the others are there
  *   put KEY VALUE, get KEY
  *
  * Invariant: an empty answer is an answer; silence with status 0 is none.
@@ -26,7 +27,8 @@ static int verb_format(int fd, char **arg)
 	struct crabtree_format f;
 	int rc;
 
-	format_args(&f, *arg ? CRABTREE_FORMAT_FORCE : 0, 512);
+	format_args(&f, *arg ? CRABTREE_FORMAT_FORCE : 0,
+		    arg[0] && arg[1] && arg[2] ? strtoul(arg[2], NULL, 0) : 512);
 	if (arg[0] && arg[1])
 		snprintf(f.layout, sizeof(f.layout), "%s", arg[1]);
 	rc = call(fd, CRABTREE_FORMAT, &f);
@@ -62,6 +64,8 @@ static int verb_info(int fd, char **arg)
 		printf("%llu\n", (unsigned long long)info.region_bytes);
 	else if (!strcmp(field, "repairs"))
 		printf("%llu\n", (unsigned long long)info.repairs);
+	else if (!strcmp(field, "leaves_bad"))
+		printf("%llu\n", (unsigned long long)info.leaves_bad);
 	else if (!strcmp(field, "durability"))
 		printf("%u\n", info.durability);
 	else
@@ -111,6 +115,25 @@ static int verb_verify(int fd, char **arg)
 	return 2;
 }
 
+/* Of fill's keys, how many give EUCLEAN; every other one has its value */
+static int verb_lost(int fd, char **arg)
+{
+	u64 key, got = 0, count = strtoull(*arg, NULL, 0), lost = 0;
+	int rc;
+
+	for (key = 0; key < count; key++) {
+		rc = dev_get(fd, key, &got);
+		lost += rc == -EUCLEAN;
+		if (rc ? rc != -EUCLEAN : got != value_of(key)) {
+			printf("key %llu: %s\n", (unsigned long long)key,
+			       rc ? strerrorname_np(-rc) : "wrong value");
+			return 2;
+		}
+	}
+	printf("%llu\n", (unsigned long long)lost);
+	return 0;
+}
+
 static int verb_put(int fd, char **arg)
 {
 	int rc = dev_put(fd, strtoull(arg[0], NULL, 0), strtoull(arg[1], NULL, 0));
@@ -135,7 +158,7 @@ static const struct {
 	int (*run)(int fd, char **arg);
 } verbs[] = {
 	{ "format", 0, verb_format }, { "info", 0, verb_info }, { "fill", 1, verb_fill },
-	{ "verify", 1, verb_verify }, { "put", 2, verb_put }, { "get", 1, verb_get },
+	{ "verify", 1, verb_verify }, { "lost", 1, verb_lost }, { "put", 2, verb_put }, { "get", 1, verb_get },
 };
 
 int main(int argc, char **argv)

@@ -84,7 +84,8 @@ enum crabtree_option {
  * @leaf_bytes: size of a leaf
  * @leaves: leaves in the region
  * @leaves_used: leaves that hold records
- * @leaves_bad: leaves quarantined; keys in their range get -EUCLEAN
+ * @leaves_bad: leaves quarantined: keys in their range get -EUCLEAN; and free leaves that are
+ *	not used because their memory cannot be read
  * @records: live records
  * @capacity: records that the leaves could hold
  * @feature_compat: feature word

@@ -146,7 +146,7 @@ CPU_TESTS = "operations operations32 limits concurrency reload.sh sample.sh"
 UML_TESTS = ("abi operations limits permissions bad_input copies signals faults concurrency "
              "linear sample.sh tuning.sh")
 STRESS_SECONDS = 3  # on each store; make kcsan takes longer
-DAX = ("--modules", "nd_e820", "nd_pmem", "dm_mod")
+DAX = ("--modules", "nd_e820", "nd_pmem")
 # What a kernel with PREEMPT_RT does otherwise: locks, and preemption under them.
 RT_TESTS = "concurrency linear sample.sh stress"
 KCSAN_TESTS = "stress concurrency linear sample.sh"
@@ -163,7 +163,7 @@ SUITES = [
     Suite("device-arm64-6.1-n1", "device", device("arm64-6.1", cpu="neoverse-n1"), 62),
     Suite("device-arm64-6.1-max", "device", device("arm64-6.1", cpu="max", tests=CPU_TESTS), 31),
     Suite("device-arm64-6.12", "device",
-          device("arm64-6.12", "--modules", "of_pmem", "nd_pmem", "dm_mod"), 78),
+          device("arm64-6.12", "--modules", "of_pmem", "nd_pmem"), 78),
     Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX), 53),
     Suite("device-amd64-6.12", "device", device("amd64-6.12", *DAX), 55),
     Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_TESTS), 35),
