@@ -29,7 +29,8 @@
 #   make style | docs		the checks of the sources and of the documentation
 #   make install | clean | distclean
 #
-# KDIR=BUILD_DIR make modules builds against any other kernel's headers.
+# KDIR=BUILD_DIR make modules builds against any other kernel's headers. OPTIONS go to the
+# script of check, bench or paper. Each target installs the packages that it lacks.
 
 OUT	:= $(CURDIR)/out
 KERNEL	?= host
@@ -44,25 +45,25 @@ help:
 setup-%:
 	@scripts/setup $*
 
-demo: setup-host setup-vm
+demo: setup-vm
 	@selftests/powercut/demo
 
 check:
 	@scripts/setup
-	@scripts/check
+	@scripts/check $(OPTIONS)
 
-quick: setup-host setup-style
+quick: setup-tools setup-host setup-counts setup-style setup-docs
 	@scripts/check quick
 
 modules:
 ifneq ($(KDIR),)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 else
-	@scripts/setup host module
+	@scripts/setup module $(if $(filter-out host,$(KERNEL)),vm)
 	@selftests/vm/module $(KERNEL)
 endif
 
-tools: setup-host
+tools: setup-tools
 	$(MAKE) -C tools OUT=$(OUT)/tools
 
 host: setup-host
@@ -77,43 +78,43 @@ crash-full: setup-host
 races mutants mutants-page: setup-host
 	@$(MAKE) -s -C tools/host OUT=$(OUT)/host $@
 
-kunit: setup-host setup-vm
+kunit: setup-vm
 	@scripts/check kunit
 
-selftests: setup-host setup-vm
+selftests: setup-host setup-counts setup-vm setup-dkms
 	@scripts/check selftests
 
-kcsan: setup-host setup-vm
+kcsan: setup-vm
 	@selftests/vm/check kcsan
 
-litmus: setup-vm
+litmus: setup-litmus
 	@scripts/check litmus
 
-soak: setup-host setup-vm
+soak: setup-vm
 	@selftests/powercut/soak --kernel $(if $(filter-out host,$(KERNEL)),$(KERNEL),uml) --cuts $(N)
 
-fuzz: setup-host setup-fuzz
+fuzz: setup-fuzz
 	@scripts/fuzz --time $(or $(TIME),60)
 
-counts: setup-host
+counts: setup-host setup-counts
 	@scripts/counts
 
-bench: setup-host setup-bench setup-plots
-	@scripts/bench
+bench: setup-host setup-counts setup-bench setup-plots
+	@scripts/bench $(OPTIONS)
 
-bench-profile: setup-host setup-bench setup-profile
+bench-profile: setup-host setup-counts setup-bench setup-profile
 	@scripts/bench-profile
 
-bench-kernel: setup-host setup-bench setup-vm
+bench-kernel: setup-host setup-counts setup-bench setup-vm
 	@scripts/bench-kernel --keys $(or $(KEYS),1000000)
 
-paper: setup-host setup-plots
-	@scripts/paper
+paper: setup-host setup-counts setup-plots
+	@scripts/paper $(OPTIONS)
 
-style: setup-host setup-style
+style: setup-style
 	@scripts/check style
 
-docs: setup-style
+docs: setup-docs
 	@scripts/check docs
 
 install: tools
