@@ -5,13 +5,16 @@
 # own apt or dpkg ever hearing of them.
 #
 # Sourced after lib.sh.  The mirrors are those that this machine's apt is
-# configured to use; only the backports suite is added to them.  Nothing is
-# installed: packages are downloaded, verified by apt, and unpacked with dpkg.
+# configured to use; the suites are those of Debian 12 and its backports,
+# whatever release the machine runs: the kernels under test are Debian 12's.
+# Nothing is installed: packages are downloaded, verified by apt, and unpacked
+# with dpkg.
 #
 # An architecture may be followed by "-src" or "-sid": see apt_sources_of().
 
-# apt_sources: one line for each Debian suite that the machine knows, and its
-# backports.
+BASE=bookworm
+
+# apt_sources: one line for each suite of BASE, and its backports.
 apt_sources() {
 	local key=/usr/share/keyrings/debian-archive-keyring.gpg opt='' code
 	# shellcheck disable=SC1091
@@ -20,10 +23,10 @@ apt_sources() {
 	# shellcheck disable=SC2016 # (apt's own variables)
 	apt-get indextargets --format '$(ORIGIN) $(RELEASE) $(REPO_URI)' \
 		'Created-By: Packages' 'Component: main' | sort -u |
-	awk -v opt="$opt" -v code="$code" '
-		$1 != "Debian" { next }
-		{ print "deb " opt $3, $2, "main" }
-		$2 == code { print "deb " opt $3, code "-backports", "main" }' |
+	awk -v opt="$opt" -v code="$code" -v base="$BASE" '
+		$1 != "Debian" || index($2, code) != 1 { next }
+		{ print "deb " opt $3, base substr($2, length(code) + 1), "main" }
+		$2 == code { print "deb " opt $3, base "-backports", "main" }' |
 	sort -u
 }
 
