@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # An emulator may hang before our init runs (seen once in some hundred boots of a
 # loaded host), or make its kernel die: one processor met the breakpoint by which another
 # one was patching a jump.  That says nothing about the module: such a boot is repeated, once.
-BOOT_SECONDS = 100
+BOOT_SECONDS = 100  # without those in which it waits for a CPU
 
 
 def size(text):
@@ -51,7 +51,8 @@ def parser(description):
     p.add_argument("--leaks", action="store_true", help="ask kmemleak at the end")
     p.add_argument("--expect", type=int, help="how many tests must pass")
     p.add_argument("--expect-skips", type=int, help="how many tests must be skipped")
-    p.add_argument("--timeout", type=float, default=120)
+    p.add_argument("--timeout", type=float, default=120, metavar="SECONDS",
+                   help="end it when it has printed nothing for so long")
     p.add_argument("--kill-after-ack", type=int, metavar="LINES")
     p.add_argument("--kill-after", type=float, metavar="SECONDS")
     p.add_argument("--log", help="where to keep the console")

@@ -6,8 +6,9 @@ the files of acknowledgements have so many lines or after so many seconds.  What
 the guest had not handed to the host by then is gone; what it stored in the
 region's file, or sent over a channel, is not.
 
-Every wait is bounded: the time limit ends the machine in the same way.  A
-machine does not outlive the program that started it, however that ends.
+Every wait is bounded: a machine that prints nothing for too long is ended in the
+same way (silence.py).  A machine does not outlive the program that started it,
+however that ends.
 """
 
 import ctypes
@@ -15,6 +16,8 @@ import os
 import signal
 import subprocess
 import time
+
+from crabvm.silence import Watch
 
 
 class LineCounter:
@@ -50,7 +53,8 @@ class Run:
 
     def __init__(self, command, log, pass_fds=()):
         self.start = time.monotonic()
-        self.killed = self.timed_out = self.unbooted = False
+        self.killed = self.unbooted = False
+        self.hung = ""
         self.log, self.begun = log.name, False
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
@@ -75,24 +79,24 @@ class Run:
                 self.begun = b"CRABTREE BEGIN" in f.read()
         return self.begun
 
-    def is_over(self, timeout, boot_timeout):
-        """Whether it has had its time: all of it, or that to boot in."""
-        elapsed = self.elapsed()
-        self.timed_out = elapsed >= timeout
-        self.unbooted = elapsed >= boot_timeout and not self.has_begun()
-        return self.timed_out or self.unbooted
+    def is_over(self, watch, boot_seconds):
+        """Whether it is hung, the reason being kept, or has had its time to boot."""
+        self.hung = watch.hung()
+        self.unbooted = watch.active >= boot_seconds and not self.has_begun()
+        return bool(self.hung) or self.unbooted
 
-    def wait(self, timeout, boot_timeout, acks=(), kill_lines=None, kill_seconds=None):
-        """Until it ends, is to be killed, or has had its time."""
+    def wait(self, silence, boot_seconds, acks=(), kill_lines=None, kill_seconds=None):
+        """Until it ends, is to be killed, is silent for too long, or does not boot."""
         counters = [LineCounter(ack) for ack in acks] if kill_lines else []
+        watch = Watch(self.process.pid, [self.log, *acks], silence)
         while self.process.poll() is None:
             if counters and sum(c.count() for c in counters) >= kill_lines:
                 self.killed = True
             if kill_seconds and self.elapsed() >= kill_seconds:
                 self.killed = True
-            if self.killed or self.is_over(timeout, boot_timeout):
+            if self.killed or self.is_over(watch, boot_seconds):
                 break
             time.sleep(0.005 if counters else 0.02)
         self.cut()
-        if not (self.killed or self.timed_out):     # or it ended by itself, before our init
+        if not (self.killed or self.hung):     # or it ended by itself, before our init
             self.unbooted = not self.has_begun()

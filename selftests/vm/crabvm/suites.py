@@ -34,7 +34,7 @@ def kunit(kernel, *args):
     """The KUnit suites."""
     def build(tool, name, scratch):
         module = tool("module", kernel, "CRABTREE_KUNIT=1")
-        return machine(name, kernel, "kunit.sh", "--timeout", "600", "--files",
+        return machine(name, kernel, "kunit.sh", "--timeout", "300", "--files",
                        f"{module}/crabtree_mod/crabtree_kunit.ko:/crabtree_kunit.ko", *args)
     return build
 
@@ -54,7 +54,7 @@ def device(kernel, *args, cpu=None, tests=""):
         files = device_files(tool, kernel)
         region = [] if kernel == "uml" else \
             ["--region", os.path.join(scratch, "media"), "--pmem", "64M"]
-        return machine(name, kernel, "device.sh", *files, *region, "--timeout", "900",
+        return machine(name, kernel, "device.sh", *files, *region, "--timeout", SILENCE,
                        "--env", f"TESTS={tests}", f"CRABTREE_STRESS_SECONDS={STRESS_SECONDS}",
                        *(["--cpu", cpu] if cpu else []), *args)
     return build
@@ -125,7 +125,7 @@ def traced(kernel, what):
 def kcsan(tool, name, scratch):
     """Threads that collide, watched for data races."""
     return machine(name, "arm64-kcsan", "kcsan.sh", *device_files(tool, "arm64-kcsan"),
-                   "--timeout", "1800", "--env", f"TESTS={KCSAN_TESTS}", "CRABTREE_STRESS_SECONDS=20")
+                   "--timeout", SILENCE, "--env", f"TESTS={KCSAN_TESTS}", "CRABTREE_STRESS_SECONDS=20")
 
 
 def kcsan_self_test(tool, name, scratch):
@@ -145,6 +145,7 @@ CPU_TESTS = "operations operations32 limits concurrency reload.sh sample.sh"
 # What needs neither a physical region nor 32-bit programs.
 UML_TESTS = ("abi operations limits permissions bad_input copies signals faults concurrency "
              "linear sample.sh tuning.sh")
+SILENCE = "400"     # more than a test has before its harness ends it
 STRESS_SECONDS = 3  # on each store; make kcsan takes longer
 DAX = ("--modules", "nd_e820", "nd_pmem")
 # What a kernel with PREEMPT_RT does otherwise: locks, and preemption under them.
