@@ -46,7 +46,7 @@ static struct content content;		/* what was acknowledged */
 static struct workload_call changes[WRITERS];	/* under way, by processor: what changes a key */
 static bool formatted, formatting, orders_logged;
 
-static u64 every, fences, stores, violations;
+static u64 every, phase, fences, stores, violations;
 static u64 points, races, batches, images, partial, sampled, recoveries, repairs;
 static u32 number;
 
@@ -246,14 +246,14 @@ static void feed(const struct log_event *e)
 	switch (e->type) {
 	case LOG_STORE:
 		feed_store(e);
-		if (++stores % (8 * every) == 0)
+		if (++stores % (8 * every) == 8 * phase)
 			explore();
 		break;
 	case LOG_CLEAN:
 		crab_shadow_clean(&media, media.base + e->offset, CRAB_LINE);
 		break;
 	case LOG_FENCE:
-		if (++fences % every == 0)
+		if (++fences % every == phase)
 			explore();
 		crab_shadow_fence(&media, CRAB_P6_RECORD);
 		break;
@@ -409,8 +409,13 @@ int main(int argc, char **argv)
 	struct log log;
 	size_t size;
 
-	if (argc != 6 || crab_persist_init() || !(every = strtoull(argv[4], NULL, 0))) {
-		fprintf(stderr, "usage: cut LOG REGION OPERATIONS EVERY WORK\n");
+	if (argc == 7) {
+		every = strtoull(argv[4], NULL, 0);
+		phase = strtoull(argv[5], NULL, 0);
+	}
+	if (crab_persist_init() || phase >= every) {
+		fprintf(stderr, "usage: cut LOG REGION OPERATIONS EVERY PHASE WORK\n"
+			"cuts before the fences whose number is PHASE modulo EVERY\n");
 		return 2;
 	}
 	free(region_read(argv[2], &size));
@@ -422,7 +427,7 @@ int main(int argc, char **argv)
 	orders_logged = log.orders;
 	next = log.events;
 	end = log.events + log.count;
-	if (strcmp(argv[5], "race"))
+	if (strcmp(argv[6], "race"))
 		workload_run(atoi(argv[3]));
 	else
 		workload_race(atoi(argv[3]));
