@@ -27,10 +27,11 @@
 #   make paper		the paper's evaluation, into the documentation; half an hour
 #   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, beside user space
 #   make style | docs		the checks of the sources and of the documentation
+#   make newcomer	every command of README.md and of the first manual page, in bare Debians 12 and 13
 #   make install | clean | distclean
 #
 # KDIR=BUILD_DIR make modules builds against any other kernel's headers. OPTIONS go to the
-# script of check, bench or paper. Each target installs the packages that it lacks.
+# script of check, bench, paper or newcomer. Each target installs the packages that it lacks.
 
 OUT	:= $(CURDIR)/out
 KERNEL	?= host
@@ -117,6 +118,9 @@ style: setup-style
 docs: setup-docs
 	@scripts/check docs
 
+newcomer: setup-newcomer setup-vm
+	@scripts/newcomer $(OPTIONS)
+
 install: tools
 	$(MAKE) -C tools OUT=$(OUT)/tools install
 
@@ -126,4 +130,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host crash crash-full races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs install clean distclean
+.PHONY: help demo check quick modules tools host crash crash-full races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer install clean distclean
