@@ -11,6 +11,11 @@
 
 #include <absl/container/btree_map.h>
 
+/* The system's <linux/types.h> has no such names; the shims' is not for C++ */
+using u8 = unsigned char;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+
 #include "peer.h"
 
 extern "C" void *crab_host_alloc(size_t size, size_t align, unsigned int gfp);
