@@ -29,6 +29,7 @@
 #include <linux/string.h>
 
 #include "engines/crab/crab.h"
+#include "engines/crab/smo.h"
 #include "log.h"
 #include "store.h"
 #include "store_priv.h"
