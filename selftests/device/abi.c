@@ -125,16 +125,16 @@ struct ioc {
 };
 
 static const struct ioc iocs[] = {
-	{ "INFO", CRABTREE_INFO, 0xC228CB10, 552, info_fields, 0, 0 },
-	{ "INSERT", CRABTREE_INSERT, 0xC028CB11, 40, insert_fields, 3,
+	{ "INFO", CRABTREE_INFO, 0xC228CB20, 552, info_fields, 0, 0 },
+	{ "INSERT", CRABTREE_INSERT, 0xC028CB21, 40, insert_fields, 3,
 	  offsetof(struct crabtree_insert, reserved) },
-	{ "SEARCH", CRABTREE_SEARCH, 0xC018CB12, 24, search_fields, 3, 0 },
-	{ "DELETE", CRABTREE_DELETE, 0xC018CB13, 24, delete_fields, 0, 0 },
-	{ "SCAN", CRABTREE_SCAN, 0xC038CB14, 56, scan_fields, 0,
+	{ "SEARCH", CRABTREE_SEARCH, 0xC018CB22, 24, search_fields, 3, 0 },
+	{ "DELETE", CRABTREE_DELETE, 0xC018CB23, 24, delete_fields, 0, 0 },
+	{ "SCAN", CRABTREE_SCAN, 0xC038CB24, 56, scan_fields, 0,
 	  offsetof(struct crabtree_scan, reserved) },
-	{ "BATCH", CRABTREE_BATCH, 0xC018CB15, 24, batch_fields, 0, 0 },
-	{ "CHECK", CRABTREE_CHECK, 0xC088CB16, 136, check_fields, 0, 0 },
-	{ "FORMAT", CRABTREE_FORMAT, 0xC060CB17, 96, format_fields, 1,
+	{ "BATCH", CRABTREE_BATCH, 0xC018CB25, 24, batch_fields, 0, 0 },
+	{ "CHECK", CRABTREE_CHECK, 0xC088CB26, 136, check_fields, 0, 0 },
+	{ "FORMAT", CRABTREE_FORMAT, 0xC060CB27, 96, format_fields, 1,
 	  offsetof(struct crabtree_format, reserved) },
 };
 
@@ -353,11 +353,12 @@ TEST(unknown, "an unknown ioctl, or another driver's, gives ENOTTY")
 	for (nr = 0; nr < 256; nr++) {
 		memset(&r, 0, sizeof(r));
 		r.word[0] = 64;
-		if (nr < 0x10 || nr > 0x17)
+		if (nr < 0x20 || nr > 0x27)
 			EXPECT(call(fd, _IOC(3, CRABTREE_IOC_MAGIC, nr, 64), &r), -ENOTTY);
 	}
-	EXPECT(call(fd, _IOWR(0xCC, 0x10, struct crabtree_info), &r), -ENOTTY);
-	EXPECT(call(fd, _IOWR('X', 0x12, struct crabtree_search), &r), -ENOTTY);
+	EXPECT(call(fd, _IOWR(0xCC, 0x20, struct crabtree_info), &r), -ENOTTY);
+	EXPECT(call(fd, _IOWR(CRABTREE_IOC_MAGIC, 0x10, struct crabtree_info), &r), -ENOTTY);
+	EXPECT(call(fd, _IOWR('X', 0x22, struct crabtree_search), &r), -ENOTTY);
 }
 
 TEST(later, "the number of a later version, its size grown, is taken")

@@ -351,15 +351,16 @@ struct crabtree_format {
 	__u8  uuid[CRABTREE_UUID_LEN];
 };
 
+/* Of 0xCB the kernel's table (ioctl-number.rst) has 00-1F for another driver */
 #define CRABTREE_IOC_MAGIC	0xCB
 
-#define CRABTREE_INFO	_IOWR(CRABTREE_IOC_MAGIC, 0x10, struct crabtree_info)
-#define CRABTREE_INSERT	_IOWR(CRABTREE_IOC_MAGIC, 0x11, struct crabtree_insert)
-#define CRABTREE_SEARCH	_IOWR(CRABTREE_IOC_MAGIC, 0x12, struct crabtree_search)
-#define CRABTREE_DELETE	_IOWR(CRABTREE_IOC_MAGIC, 0x13, struct crabtree_delete)
-#define CRABTREE_SCAN	_IOWR(CRABTREE_IOC_MAGIC, 0x14, struct crabtree_scan)
-#define CRABTREE_BATCH	_IOWR(CRABTREE_IOC_MAGIC, 0x15, struct crabtree_batch)
-#define CRABTREE_CHECK	_IOWR(CRABTREE_IOC_MAGIC, 0x16, struct crabtree_check)
-#define CRABTREE_FORMAT	_IOWR(CRABTREE_IOC_MAGIC, 0x17, struct crabtree_format)
+#define CRABTREE_INFO	_IOWR(CRABTREE_IOC_MAGIC, 0x20, struct crabtree_info)
+#define CRABTREE_INSERT	_IOWR(CRABTREE_IOC_MAGIC, 0x21, struct crabtree_insert)
+#define CRABTREE_SEARCH	_IOWR(CRABTREE_IOC_MAGIC, 0x22, struct crabtree_search)
+#define CRABTREE_DELETE	_IOWR(CRABTREE_IOC_MAGIC, 0x23, struct crabtree_delete)
+#define CRABTREE_SCAN	_IOWR(CRABTREE_IOC_MAGIC, 0x24, struct crabtree_scan)
+#define CRABTREE_BATCH	_IOWR(CRABTREE_IOC_MAGIC, 0x25, struct crabtree_batch)
+#define CRABTREE_CHECK	_IOWR(CRABTREE_IOC_MAGIC, 0x26, struct crabtree_check)
+#define CRABTREE_FORMAT	_IOWR(CRABTREE_IOC_MAGIC, 0x27, struct crabtree_format)
 
 #endif /* _UAPI_LINUX_CRABTREE_H */
