@@ -5,6 +5,7 @@
  *
  * Invariant: a descriptor is one user of its device from open to release.
  */
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 
@@ -12,12 +13,12 @@
 
 static int cdev_open(struct inode *inode, struct file *file)
 {
-	struct crab_device *device = container_of(inode->i_cdev, struct crab_device, cdev);
-	int err = crab_device_use(device);
+	struct crab_device *device = crab_devices_open(iminor(inode));
 
-	if (!err)
-		file->private_data = device;
-	return err;
+	if (IS_ERR(device))
+		return PTR_ERR(device);
+	file->private_data = device;
+	return 0;
 }
 
 static int cdev_release(struct inode *inode, struct file *file)

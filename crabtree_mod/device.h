@@ -4,16 +4,19 @@
  * those who use it. What serves it outward (cdev, ioctl, kapi, sysfs) is built
  * on what is here.
  *
- * Locks, in this order: crab_devices_lock, device->lock, what the store takes
- * inside. A call on the store holds none of the first two: it is counted between
- * crab_device_enter() and crab_device_leave(), and whoever takes the store away
- * waits until the count is zero. No user memory is touched and nothing waits for
- * a user within a call, so that this wait ends.
+ * Locks, in this order: crab_devices_lock; device->change, held while a store is
+ * attached, formatted or detached, however long that takes; device->lock, held for
+ * moments only; what the store takes inside. A call on the store holds none of the
+ * first three: it is counted between crab_device_enter() and crab_device_leave(), and
+ * the task that detaches the store waits, under device->change, until the count is
+ * zero. No user memory is touched and nothing waits for a user within a call, so
+ * that this wait ends.
+ *
+ * crab_devices_lock is never held while device->change is waited for.
  */
 #ifndef CRABTREE_DEVICE_H
 #define CRABTREE_DEVICE_H
 
-#include <linux/cdev.h>
 #include <linux/completion.h>
 #include <linux/crabtree.h>
 #include <linux/device.h>
@@ -27,6 +30,7 @@
 #include "store.h"
 
 #define CRAB_DEVICES_MAX	64
+#define CRAB_PARKED_REASON	"detached: this kernel is about to end"
 
 enum crab_device_state {
 	CRAB_DEVICE_UNFORMATTED,
@@ -39,33 +43,40 @@ enum crab_device_state {
 /**
  * struct crab_device - a region and its store, as users see it
  * @dev: in class crabtree; its release frees this
- * @cdev: /dev/crabN
  * @list: in crab_devices; crab_devices_lock
- * @lock: state changes, and all fields that name it
- * @region: the memory; NULL once it is gone; @lock
- * @store: what is served, or NULL; written under @lock while @calls is dead, read
- *	under @lock or in a call
+ * @added: @dev is in its class; crab_devices_lock
+ * @change: a store is attached, formatted or detached by one task at a time
+ * @lock: all fields that name it
+ * @region: the memory; NULL once it is gone; written under @change and @lock
+ * @store: the store that is served, or NULL; written under @change and @lock while
+ *	@calls is dead, read under either or in a call
  * @report: of the last attach; @lock
  * @error: what calls get while there is no store; never 0
+ * @ending: 0, or the error with which a CHECK is to end, for the store is to be detached
  * @calls: calls in the store; dead while there is none
  * @idle: @calls has come to zero
- * @users: open descriptors and in-kernel users; @lock
+ * @users: open descriptors and in-kernel users; @lock; grows under @change too, or while
+ *	@calls is live
  * @readonly: never written; constant
+ * @shown_readonly: user space was notified that the store is read-only; @lock
  * @maintain: work of the store off the write path
  */
 struct crab_device {
 	struct device dev;
-	struct cdev cdev;
 	struct list_head list;
+	bool added;
+	struct mutex change;
 	struct mutex lock;
 	struct crab_region *region;
 	struct crab_store *store;
 	struct crab_attach_report report;
 	int error;
+	int ending;
 	struct percpu_ref calls;
 	struct completion idle;
 	unsigned int users;
 	bool readonly;
+	bool shown_readonly;
 	struct work_struct maintain;
 };
 
@@ -97,18 +108,100 @@ extern struct blocking_notifier_head crab_device_notifier;
 /* Events of the providers, to be given to crab_region_*() */
 extern const struct crab_region_events crab_device_events;
 
-/**
- * crab_device_init() - before any region comes
- * @readonly: write to no region
- * @tuning: how stores are attached; stays the caller's, constant until crab_device_exit()
+/*
+ * The table of devices, devices.c
  */
-int crab_device_init(bool readonly, const struct crab_tuning *tuning);
 
-/** crab_device_remove_all() - remove all devices that no provider is removing; none comes */
-void crab_device_remove_all(void);
+/**
+ * crab_devices_init() - before any region comes
+ * @readonly: write to no region
+ * @tuning: how stores are attached; stays the caller's, constant until crab_devices_exit()
+ */
+int crab_devices_init(bool readonly, const struct crab_tuning *tuning);
 
-/** crab_device_exit() - undo crab_device_init(); all devices are removed */
-void crab_device_exit(void);
+/**
+ * crab_devices_publish() - show the devices to user space and to in-kernel users
+ *
+ * Until then they are attached, and neither nodes nor uevents nor notifications exist. The
+ * last step of a load: when it has returned 0 the load has succeeded.
+ *
+ * Return: 0, or an error; then nothing was published.
+ */
+int crab_devices_publish(void);
+
+/** crab_devices_remove() - remove all devices that no provider is removing; none comes */
+void crab_devices_remove(void);
+
+/** crab_devices_exit() - undo crab_devices_init(); all devices are removed */
+void crab_devices_exit(void);
+
+/**
+ * crab_devices_park() - detach every store, and attach none
+ * @error: what calls get
+ *
+ * Context: may sleep; waits for the calls that run.
+ */
+void crab_devices_park(int error);
+
+/** crab_devices_unpark() - attach them again */
+void crab_devices_unpark(void);
+
+/**
+ * crab_devices_imaged() - is all that is served in the image of a hibernation?
+ *
+ * Logs the stores that are not.
+ */
+bool crab_devices_imaged(void);
+
+/**
+ * crab_devices_find() - find a store and use its device
+ * @wanted: its label or its uuid, the other NULL
+ * Return: the device, used, or NULL.
+ */
+struct crab_device *crab_devices_find(const struct crabtree_identity *wanted);
+
+/**
+ * crab_devices_open() - use the device with a number
+ * @minor: the number
+ * Return: the device, used, or ERR_PTR: -ENXIO, -ENODEV, -ERESTARTSYS.
+ */
+struct crab_device *crab_devices_open(unsigned int minor);
+
+/*
+ * One device, device.c
+ */
+
+/* What devices.c sets before the first device is there */
+extern struct workqueue_struct *crab_workqueue;
+extern const struct crab_tuning *crab_tuning;
+
+/* 0, or what calls get while every store is detached: set before device->change is taken */
+extern int crab_parked;
+
+/* For devices.c, which fills the structure */
+void crab_device_idle(struct percpu_ref *calls);
+void crab_device_maintain(struct work_struct *work);
+
+/** crab_device_begin() - attach the store in the region, if there is one */
+void crab_device_begin(struct crab_device *device);
+
+/** crab_device_end() - detach the store; the region can be freed then */
+void crab_device_end(struct crab_device *device);
+
+/** crab_device_announce() - log the state; notify in-kernel users of a store that came */
+void crab_device_announce(struct crab_device *device);
+
+/** crab_device_warn() - notify in-kernel users that the store is going */
+void crab_device_warn(struct crab_device *device);
+
+/** crab_device_fail() - a part of the region cannot be read any more */
+void crab_device_fail(struct crab_device *device, u64 offset, u64 len);
+
+/** crab_device_park() - detach the store, as crab_parked says */
+void crab_device_park(struct crab_device *device);
+
+/** crab_device_unpark() - attach it again */
+void crab_device_unpark(struct crab_device *device);
 
 /**
  * crab_device_enter() - begin a call on the store
@@ -116,12 +209,19 @@ void crab_device_exit(void);
  *
  * Context: may sleep after it; no user memory until crab_device_leave().
  * Return: the store, or ERR_PTR: -ENODEV if the region is gone, -EBUSY in FORMAT and attach,
- * else what the last attach returned.
+ * -ESHUTDOWN once the kernel is shutting down, else what the last attach returned.
  */
 struct crab_store *crab_device_enter(struct crab_device *device);
 
 /** crab_device_leave() - end a call on the store */
 void crab_device_leave(struct crab_device *device);
+
+/**
+ * crab_device_interruption() - why a call was interrupted that was
+ * @device: the device; the call has not left it yet
+ * Return: what calls are going to get, or -EINTR for a task that is killed.
+ */
+int crab_device_interruption(struct crab_device *device);
 
 /**
  * crab_device_use() - one user more
@@ -130,15 +230,16 @@ void crab_device_leave(struct crab_device *device);
  */
 int crab_device_use(struct crab_device *device);
 
+/**
+ * crab_device_use_if() - one user more, of a certain store
+ * @device: the device
+ * @wanted: label or uuid of the store
+ * Return: true if it serves that store and is used now. Waits for no attach or FORMAT.
+ */
+bool crab_device_use_if(struct crab_device *device, const struct crabtree_identity *wanted);
+
 /** crab_device_unuse() - one user less; drops what crab_device_use() took */
 void crab_device_unuse(struct crab_device *device);
-
-/**
- * crab_device_find() - find a store and use its device
- * @wanted: its label or its uuid, the other NULL
- * Return: the device, used, or NULL.
- */
-struct crab_device *crab_device_find(const struct crabtree_identity *wanted);
 
 /**
  * crab_device_format() - make an empty store and serve it
@@ -154,6 +255,10 @@ void crab_device_info(struct crab_device *device, struct crab_device_info *info)
 
 /** crab_device_state_name() - for people */
 const char *crab_device_state_name(enum crab_device_state state);
+
+/* power.c */
+int crab_power_init(void);
+void crab_power_exit(void);
 
 /* sysfs.c */
 extern const struct attribute_group *crab_device_groups[];

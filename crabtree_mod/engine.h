@@ -390,7 +390,7 @@ struct crab_engine_ops {
 
 	u64 (*quarantine)(struct crab_engine *engine, u64 from, u64 to);
 	int (*check)(struct crab_engine *engine, struct crab_check_report *report,
-		     bool (*stop)(void));
+		     bool (*stop)(void *arg), void *arg);
 	void (*stats)(struct crab_engine *engine, struct crab_engine_stats *stats);
 	bool (*maintain)(struct crab_engine *engine);
 	bool (*wants)(struct crab_engine *engine);

@@ -312,7 +312,10 @@ static int batch_chunk(struct crab_device *device, struct crabtree_batch_op *ops
 	return 0;
 }
 
-/* All in order, until a signal or the end of the device; returns how many were tried */
+/*
+ * All in order; returns how many were tried. Only a fatal signal ends it early: a stop and
+ * a continue, the freezer and a debugger set signal_pending() too, with no handler to run.
+ */
 static int batch_run(struct crab_device *device, struct crabtree_batch_op *ops, u32 count)
 {
 	u32 done, n;
@@ -320,7 +323,8 @@ static int batch_run(struct crab_device *device, struct crabtree_batch_op *ops, 
 
 	for (done = 0; done < count; done += n) {
 		n = min(count - done, CRAB_BATCH_CHUNK);
-		err = signal_pending(current) ? -EINTR : batch_chunk(device, ops + done, n);
+		err = fatal_signal_pending(current) ? -EINTR :
+						      batch_chunk(device, ops + done, n);
 		if (err)
 			return done ?: err;
 		cond_resched();
@@ -377,6 +381,8 @@ static int ioctl_check(struct crab_call *call)
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_check(store, &report);
+	if (err == -EINTR)
+		err = crab_device_interruption(call->device);
 	crab_device_leave(call->device);
 	if (err)
 		return err;

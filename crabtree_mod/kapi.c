@@ -9,6 +9,7 @@
  * No lock of its own.
  */
 #include <linux/err.h>
+#include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
@@ -24,9 +25,16 @@ static struct crab_device *kapi_device(struct crabtree *tree)
 	return (struct crab_device *)tree;
 }
 
+/* A search that finds its leaf does not sleep; one that does must find its caller able to */
+static struct crab_store *kapi_enter(struct crabtree *tree)
+{
+	might_sleep();
+	return crab_device_enter(kapi_device(tree));
+}
+
 static struct crabtree *kapi_open(const struct crabtree_identity *wanted)
 {
-	struct crab_device *device = crab_device_find(wanted);
+	struct crab_device *device = crab_devices_find(wanted);
 
 	if (!device)
 		return ERR_PTR(-EPROBE_DEFER);
@@ -41,8 +49,8 @@ static struct crabtree *kapi_open(const struct crabtree_identity *wanted)
  * Of several with this label, the one that came first.
  *
  * Context: process; may sleep.
- * Return: the tree, or ERR_PTR(-EPROBE_DEFER) if no such store is served (yet):
- * return it from probe(), or wait for CRABTREE_CAME.
+ * Return: the tree, or ERR_PTR(-EPROBE_DEFER) if no such store is served (yet): wait for
+ * CRABTREE_CAME. Not all that brings a store makes the driver core probe again.
  */
 struct crabtree *crabtree_open_by_label(const char *label)
 {
@@ -86,11 +94,12 @@ CRAB_EXPORT_SYMBOL(crabtree_close);
  *
  * Context: process; may sleep.
  * Return: 0, -ENOENT if there is no such key, -EINVAL for the reserved key,
- * -EUCLEAN in a quarantined range, -ENODEV if the memory is gone.
+ * -EUCLEAN in a quarantined range, -ENODEV if the memory is gone, -ESHUTDOWN once the
+ * kernel shuts down.
  */
 int crabtree_search(struct crabtree *tree, u64 key, u64 *value)
 {
-	struct crab_store *store = crab_device_enter(kapi_device(tree));
+	struct crab_store *store = kapi_enter(tree);
 	int err;
 
 	if (IS_ERR(store))
@@ -121,7 +130,7 @@ int crabtree_seek(struct crabtree *tree, u64 key, unsigned int flags,
 
 	if (flags != CRABTREE_SEARCH_GE && flags != CRABTREE_SEARCH_LE)
 		return -EINVAL;
-	store = crab_device_enter(kapi_device(tree));
+	store = kapi_enter(tree);
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_seek(store, key, flags == CRABTREE_SEARCH_GE ? CRAB_SEEK_GE :
@@ -161,7 +170,7 @@ int crabtree_insert(struct crabtree *tree, u64 key, u64 value, unsigned int flag
 		mode = CRAB_INSERT_CREATE;
 	else if (flags == CRABTREE_INSERT_REPLACE)
 		mode = CRAB_INSERT_REPLACE;
-	store = crab_device_enter(kapi_device(tree));
+	store = kapi_enter(tree);
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_insert(store, key, value, mode, &before);
@@ -185,7 +194,7 @@ CRAB_EXPORT_SYMBOL(crabtree_insert);
  */
 int crabtree_delete(struct crabtree *tree, u64 key, u64 *old)
 {
-	struct crab_store *store = crab_device_enter(kapi_device(tree));
+	struct crab_store *store = kapi_enter(tree);
 	struct crab_old before = { };
 	int err;
 
@@ -224,7 +233,7 @@ int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 	crab_cursor_init(&at, cursor->next, cursor->end);
 	if (cursor->done || at.done)
 		return 0;
-	store = crab_device_enter(kapi_device(tree));
+	store = kapi_enter(tree);
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	got = crab_cursor_read(store, &at, (struct crab_record *)records,

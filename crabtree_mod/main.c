@@ -5,7 +5,8 @@
  * the others say how stores are attached.
  *
  * Invariant: a parameter that cannot be obeyed whole fails the load; nothing
- * stays claimed then.
+ * stays claimed then. Where the module is linked into the kernel nobody could load it
+ * again: a region that cannot be had is logged and left out, the others are served.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -18,6 +19,8 @@
 #include "engine.h"
 #include "persist.h"
 #include "region.h"
+
+#define CRAB_VERSION	"0.1.0"
 
 static char *ram;
 module_param(ram, charp, 0444);
@@ -146,19 +149,42 @@ static int __init crab_add_all(void)
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < ARRAY_SIZE(crab_providers) && !err; i++)
-		if (*crab_providers[i].value)
-			err = crab_add_regions(crab_providers[i].name, *crab_providers[i].value,
-					       crab_providers[i].add);
+	for (i = 0; i < ARRAY_SIZE(crab_providers) && !err; i++) {
+		if (!*crab_providers[i].value)
+			continue;
+		err = crab_add_regions(crab_providers[i].name, *crab_providers[i].value,
+				       crab_providers[i].add);
+		if (!__is_defined(MODULE))
+			err = 0;
+	}
 	return err;
 }
 
 /* No provider adds any more; a region that its provider is taking away is waited for */
 static void crab_end(void)
 {
-	crab_device_remove_all();
+	crab_devices_remove();
 	crab_region_dax_exit();
-	crab_device_exit();
+	crab_devices_exit();
+}
+
+/* All that comes and goes by itself, then what user space sees: the last is the last to fail */
+static int crab_begin(void)
+{
+	int err = crab_power_init();
+
+	if (err)
+		return err;
+	err = crab_region_of_register(&crab_device_events);
+	if (err)
+		goto err_power;
+	err = crab_devices_publish();
+	if (!err)
+		return 0;
+	crab_region_of_unregister();
+err_power:
+	crab_power_exit();
+	return err;
 }
 
 static int __init crab_init(void)
@@ -172,16 +198,16 @@ static int __init crab_init(void)
 	err = crab_tune();
 	if (err)
 		return err;
-	err = crab_device_init(crab_region_readonly, &crab_tuning_default);
+	err = crab_devices_init(crab_region_readonly, &crab_tuning_default);
 	if (err)
 		return err;
 	err = crab_add_all();
 	if (err)
 		goto err_end;
-	err = crab_region_of_register(&crab_device_events);
+	err = crab_begin();
 	if (err)
 		goto err_end;
-	pr_info("version %s, cleans by %s\n", THIS_MODULE->version, crab_persist_method());
+	pr_info("version %s, cleans by %s\n", CRAB_VERSION, crab_persist_method());
 	return 0;
 
 err_end:
@@ -192,6 +218,7 @@ err_end:
 static void __exit crab_exit(void)
 {
 	crab_region_of_unregister();
+	crab_power_exit();
 	crab_end();
 }
 
@@ -201,4 +228,4 @@ module_exit(crab_exit);
 MODULE_DESCRIPTION("Ordered index in persistent memory");
 MODULE_AUTHOR("The crabtree authors");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION(CRAB_VERSION);

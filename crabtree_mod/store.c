@@ -69,6 +69,13 @@ static void store_set_readonly(struct crab_store *store, const char *reason)
 	strscpy(store->reason, reason, sizeof(store->reason));
 	WRITE_ONCE(store->readonly, true);
 	mutex_unlock(&store->lock);
+	if (store->options.kick)
+		store->options.kick(store->options.arg);
+}
+
+bool crab_store_is_readonly(const struct crab_store *store)
+{
+	return READ_ONCE(store->readonly);
 }
 
 static void store_damaged(struct crab_store *store, const struct crab_damage *damage)
@@ -161,7 +168,7 @@ static void store_kick(struct crab_store *store)
 	struct crab_engine *engine = store->engine;
 
 	if (store->options.kick && engine->ops->wants && engine->ops->wants(engine))
-		store->options.kick(store->options.kick_arg);
+		store->options.kick(store->options.arg);
 }
 
 /* After a batch, or a write that has something left to count, as what took from the pool has */
@@ -270,6 +277,18 @@ static int format_permitted(const struct crab_media *media,
 	return -EEXIST;
 }
 
+/* A label becomes a part of a path: no '/', and nothing that moves a cursor */
+static int format_label(const char *label, char *reason)
+{
+	for (; *label; label++) {
+		if (*label != '/' && (u8)*label >= ' ' && *label != 0x7f)
+			continue;
+		snprintf(reason, CRAB_REASON_LEN, "label with '/' or a control character");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* As many leaves as fit behind the bitmap, which is as long as they need */
 static void format_pool(const struct crab_media *media, const struct crab_layout *layout,
 			struct crab_super *super)
@@ -346,7 +365,8 @@ static int format_check(const struct crab_media *media,
 			char *reason)
 {
 	reason[0] = '\0';
-	return format_fill(media, options, super, reason) ?:
+	return format_label(options->label, reason) ?:
+	       format_fill(media, options, super, reason) ?:
 	       format_permitted(media, options, reason);
 }
 
@@ -497,7 +517,8 @@ int crab_store_check(struct crab_store *store, struct crab_check_report *report)
 	int err;
 
 	memset(report, 0, sizeof(*report));
-	err = store->engine->ops->check(store->engine, report, store->options.interrupted);
+	err = store->engine->ops->check(store->engine, report, store->options.interrupted,
+					store->options.arg);
 	if (report->damage.count)
 		store_damaged(store, &report->damage);
 	return err;

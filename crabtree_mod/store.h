@@ -19,16 +19,17 @@ struct crab_store;
 /**
  * struct crab_attach_options - how to attach
  * @readonly: write nothing to the media
- * @kick: called, in any context, when crab_store_maintain() has work; or NULL
- * @kick_arg: for @kick
+ * @kick: called, in any context, when crab_store_maintain() has work, and when the store
+ *	turned read-only; or NULL
  * @interrupted: asked again and again by crab_store_check(): true ends it; or NULL
+ * @arg: for @kick and @interrupted
  * @tuning: copied; NULL: crab_tuning_default
  */
 struct crab_attach_options {
 	bool readonly;
 	void (*kick)(void *arg);
-	void *kick_arg;
-	bool (*interrupted)(void);
+	bool (*interrupted)(void *arg);
+	void *arg;
 	const struct crab_tuning *tuning;
 };
 
@@ -48,7 +49,7 @@ struct crab_attach_report {
  * @leaf_bytes: 0: default
  * @engine: name; "": default
  * @layout: name; "": the engine's default
- * @label: NUL-terminated, at most CRAB_LABEL_LEN - 1 bytes
+ * @label: NUL-terminated, at most CRAB_LABEL_LEN - 1 bytes; no '/', no control characters
  * @uuid: all zero: random
  */
 struct crab_format_options {
@@ -218,6 +219,9 @@ int crab_store_check(struct crab_store *store, struct crab_check_report *report)
  * The leaves there are quarantined. The log and crab_store_info() report it.
  */
 void crab_store_fail(struct crab_store *store, u64 offset, u64 len);
+
+/** crab_store_is_readonly() - do writes get -EROFS? Once true, always true */
+bool crab_store_is_readonly(const struct crab_store *store);
 
 /** crab_store_info() - fill @info */
 void crab_store_info(struct crab_store *store, struct crab_store_info *info);

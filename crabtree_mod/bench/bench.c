@@ -75,7 +75,7 @@ static int bench_store(struct bench_run *run)
 		.label = "bench",
 	};
 	struct crab_attach_options attach = {
-		.kick = crab_bench_kick, .kick_arg = &run->bench,
+		.kick = crab_bench_kick, .arg = &run->bench,
 	};
 	const struct crab_bench_phase *phase;
 	struct crab_attach_report report;

@@ -96,6 +96,7 @@ tests() {
 	it larger "a store in a region larger than it was made for"
 	it in_use "a module whose device is open stays"
 	it unbind_of "unbind under a scan and a writer, bind: all is there" "bind: all"
+	it unbind_of "unbind under a CHECK that runs" CHECK
 	it unbind_of "unbind and bind twenty times, descriptors left open" twenty
 }
 

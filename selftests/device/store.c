@@ -4,7 +4,7 @@
  * call: store DEVICE VERB [ARGUMENT...]. It prints what it found, and an error
  * as its name; exit status 1 for an error, 2 for a wrong answer.
  *
- *   format [FORCE [LAYOUT [BYTES]]]	an empty store, of 512-byte leaves
+ *   format [FORCE [LAYOUT [BYTES [LABEL]]]]	an empty store, of 512-byte leaves
  *   info FIELD		state, reason, region, records, durability, repairs, leaves_bad, uuid
  *   fill N		keys 0 .. N - 1, each with a value that follows from it
  *   verify N		exactly these are there, and CHECK finds nothing
@@ -31,6 +31,8 @@ static int verb_format(int fd, char **arg)
 		    arg[0] && arg[1] && arg[2] ? strtoul(arg[2], NULL, 0) : 512);
 	if (arg[0] && arg[1])
 		snprintf(f.layout, sizeof(f.layout), "%s", arg[1]);
+	if (arg[0] && arg[1] && arg[2] && arg[3])
+		snprintf(f.label, sizeof(f.label), "%s", arg[3]);
 	rc = call(fd, CRABTREE_FORMAT, &f);
 	return rc ? fail(rc) : 0;
 }

@@ -10,6 +10,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "device.h"
 
@@ -39,8 +40,8 @@ static void require_driver(void)
 }
 
 /*
- * The device that came with the bind. The old one keeps its number while it is
- * open, so this is another: found by the region's name, which stays.
+ * The device that came with the bind. It may have another number than the one before,
+ * so it is found by the region's name, which stays.
  */
 static int open_again(int old)
 {
@@ -187,4 +188,81 @@ TEST(again, "unbind and bind twenty times with a descriptor left open each time"
 		EXPECT(dev_put(fd, 100 + i, 1), 0);
 	}
 	expect_sound(fd, 40);
+}
+
+#define CHECK_US	200000	/* a CHECK that takes so long can be met in its middle */
+
+static atomic_int check_rc;
+
+static u64 now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000ULL + t.tv_nsec / 1000;
+}
+
+static u64 fill_until_long(int fd)
+{
+	static struct crabtree_batch_op ops[CRABTREE_BATCH_MAX];
+	struct crabtree_batch b;
+	struct crabtree_check c;
+	u64 key = 0, began;
+	u32 i;
+
+	do {
+		for (i = 0; i < CRABTREE_BATCH_MAX; i++)
+			dev_op(&ops[i], CRABTREE_BATCH_INSERT, key + i, key + i);
+		REQUIRE(dev_batch(fd, ops, CRABTREE_BATCH_MAX, &b), 0);
+		key += CRABTREE_BATCH_MAX;
+		began = now_us();
+		REQUIRE(dev_check(fd, &c), 0);
+		REQUIRE(c.errors, 0);
+	} while (now_us() - began < CHECK_US && !ops[CRABTREE_BATCH_MAX - 1].status);
+	return key;
+}
+
+/* CHECK again and again, until one is refused */
+static void *checker(void *arg)
+{
+	struct crabtree_check c;
+	int rc;
+
+	(void)arg;
+	do {
+		rc = dev_check(shared_fd, &c);
+		if (rc)
+			break;
+		atomic_fetch_add(&acknowledged, 1);
+	} while (true);
+	atomic_store(&check_rc, rc);
+	return NULL;
+}
+
+/*
+ * The CHECK that runs when the driver is unbound ends in its middle. Were it waited for,
+ * one more would be counted than had ended when the unbind began.
+ */
+TEST(check, "a CHECK that runs does not delay the unbind: it ends with ENODEV")
+{
+	unsigned long long before;
+	int i, ended = 0;
+	pthread_t thread;
+
+	require_driver();
+	shared_fd = open_store();
+	for (i = 0; i < 5 && !ended; i++) {
+		printf("# %llu records\n", (unsigned long long)fill_until_long(shared_fd));
+		atomic_store(&acknowledged, 0);
+		REQUIRE(pthread_create(&thread, NULL, checker, NULL), 0);
+		usleep(CHECK_US / 2);
+		before = atomic_load(&acknowledged);
+		REQUIRE(driver_write("unbind"), 0);
+		REQUIRE(pthread_join(thread, NULL), 0);
+		EXPECT(check_rc, -ENODEV);
+		ended = before == atomic_load(&acknowledged);
+		REQUIRE(driver_write("bind"), 0);
+		shared_fd = open_again(shared_fd);
+	}
+	EXPECT_TRUE(ended);
 }

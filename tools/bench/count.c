@@ -78,7 +78,7 @@ static struct json_object *count_leaf(u64 *order, u32 leaf_bytes)
 {
 	struct crab_media media = rig_region(crab_bench_region_bytes(keys, leaf_bytes));
 	struct crab_bench bench = { .clock = rig_cpu_ns };
-	struct crab_attach_options options = { .kick = crab_bench_kick, .kick_arg = &bench };
+	struct crab_attach_options options = { .kick = crab_bench_kick, .arg = &bench };
 	struct json_object *row;
 
 	media.fence_only = true;	/* lines are counted, not cleaned */

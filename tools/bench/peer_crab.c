@@ -24,7 +24,7 @@ struct map {
 static void map_attach(struct map *map)
 {
 	struct crab_attach_options options = {
-		.kick = crab_bench_kick, .kick_arg = &map->bench, .tuning = &map->tuning,
+		.kick = crab_bench_kick, .arg = &map->bench, .tuning = &map->tuning,
 	};
 
 	map->bench.store = rig_attach(&map->media, &options);

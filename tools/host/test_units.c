@@ -493,8 +493,9 @@ static void test_walk(const char *layout)
 /* A check that is told to stop does, at the next leaf, and harms nothing */
 static u32 patience;
 
-static bool out_of_patience(void)
+static bool out_of_patience(void *arg)
 {
+	(void)arg;
 	return !patience--;
 }
 

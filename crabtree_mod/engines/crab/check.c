@@ -220,13 +220,13 @@ static void check_quarantined(const struct check *c, const struct crab_leaf *lea
 }
 
 /* The structure stands still; of each leaf the records do, while it is read */
-static int check_tree(const struct check *c, bool (*stop)(void))
+static int check_tree(const struct check *c, bool (*stop)(void *arg), void *arg)
 {
 	struct crab_leaf *leaf;
 
 	check_head(c);
 	for (leaf = c->tree->first; leaf; leaf = leaf->next) {
-		if (stop && stop())
+		if (stop && stop(arg))
 			return -EINTR;
 		if (leaf->bad) {
 			check_quarantined(c, leaf);
@@ -241,7 +241,7 @@ static int check_tree(const struct check *c, bool (*stop)(void))
 }
 
 int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report,
-		    bool (*stop)(void))
+		    bool (*stop)(void *arg), void *arg)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 	struct check c = { .tree = tree, .report = report };
@@ -250,7 +250,7 @@ int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report
 
 	mutex_lock(&tree->structure);
 	crab_counts_sum(engine, &before);
-	err = check_tree(&c, stop);
+	err = check_tree(&c, stop, arg);
 	if (!err && !tree->bad && !engine->damage.count) {
 		check_counts(&c, &before);
 		check_pool(&c, tree);

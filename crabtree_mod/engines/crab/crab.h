@@ -796,6 +796,6 @@ void crab_tree_detach(struct crab_engine *engine);
 
 /* check.c */
 int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report,
-		    bool (*stop)(void));
+		    bool (*stop)(void *arg), void *arg);
 
 #endif /* CRABTREE_ENGINES_CRAB_H */

@@ -339,12 +339,12 @@ static void vol_check_leaf(const struct vol_leaf *leaf, struct crab_check_report
 }
 
 static int vol_check_tree(const struct vol_tree *tree, struct crab_check_report *report,
-			  bool (*stop)(void))
+			  bool (*stop)(void *arg), void *arg)
 {
 	const struct vol_leaf *leaf;
 
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
-		if (stop && stop())
+		if (stop && stop(arg))
 			return -EINTR;
 		if (crab_index_find(&tree->index, leaf->low) != leaf)
 			crab_damage_note(&report->damage, 0, "leaf %llu: not where the index says",
@@ -358,13 +358,13 @@ static int vol_check_tree(const struct vol_tree *tree, struct crab_check_report 
 }
 
 static int vol_check(struct crab_engine *engine, struct crab_check_report *report,
-		     bool (*stop)(void))
+		     bool (*stop)(void *arg), void *arg)
 {
 	struct vol_tree *tree = vol_of(engine);
 	int err;
 
 	down_read(&tree->lock);
-	err = vol_check_tree(tree, report, stop);
+	err = vol_check_tree(tree, report, stop, arg);
 	up_read(&tree->lock);
 	return err;
 }

@@ -66,8 +66,20 @@ def reboot(kernel):
         files = device_files(tool, kernel)
         region = ["--region", os.path.join(scratch, "media")]
         return [machine(f"{name} {boot}", kernel, "reboot.sh", *files, *region, "--env",
-                        f"BOOT={boot}") for boot in range(1, 5)]
+                        f"BOOT={boot}", f"CRAB_HALT={'reset' if boot == 3 else ''}")
+                for boot in range(1, 5)]
     return build
+
+
+def linked(tool, name, scratch):
+    """The module as a part of the kernel; what other configurations build."""
+    tool("kernel", "uml-linked")
+    media = os.path.join(scratch, "media")
+    append = f"crabtree.ram=1M crabtree.pmem=/dev/nonsense crabtree.uml={media}"
+    return [machine(name, "uml-linked", "linked.sh", "--region", media, "--size", "1M",
+                    "--append", append, "--env", f"UML_FILE={media}",
+                    "--files", f"{tool('programs', 'amd64')}/device:/device"),
+            [os.path.join(HERE, "linked"), "--check"]]
 
 
 def powercuts(kernel, cuts):
@@ -144,7 +156,7 @@ def dkms(tool, name, scratch):
 CPU_TESTS = "operations operations32 limits concurrency reload.sh sample.sh"
 # What needs neither a physical region nor 32-bit programs.
 UML_TESTS = ("abi operations limits permissions bad_input copies signals faults concurrency "
-             "linear sample.sh tuning.sh")
+             "linear sample.sh tuning.sh events.sh")
 SILENCE = "400"     # more than a test has before its harness ends it
 STRESS_SECONDS = 3  # on each store; make kcsan takes longer
 DAX = ("--modules", "nd_e820", "nd_pmem")
@@ -157,9 +169,11 @@ SUITES = [
     Suite("kunit-arm64", "kunit", kunit("arm64-debug"), 39),
     Suite("device-uml", "device", device("uml", "--leaks", tests=UML_TESTS), 40),
     Suite("leaks-uml", "device", leaks, 50),
-    Suite("loading-uml", "device", device("uml", tests="loading"), 3),
+    Suite("loading-uml", "device", device("uml", tests="loading publish"), 5),
+    Suite("linked-uml", "device", linked, 20),
     Suite("device-arm64-debug", "device",
-          device("arm64-debug", tests="copies signals faults concurrency linear sample.sh"), 70),
+          device("arm64-debug", tests="copies signals faults publish concurrency linear "
+                 "sample.sh events.sh"), 70),
     Suite("device-arm64-6.1-a53", "device", device("arm64-6.1", cpu="cortex-a53", tests=CPU_TESTS), 22),
     Suite("device-arm64-6.1-n1", "device", device("arm64-6.1", cpu="neoverse-n1"), 62),
     Suite("device-arm64-6.1-max", "device", device("arm64-6.1", cpu="max", tests=CPU_TESTS), 31),

@@ -3,10 +3,25 @@
 # shellcheck disable=SC2086
 #
 # In the guest: a store that lives through reboots.  BOOT tells which one this is.
-# Boots 2 and 4 end by unloading the module, 1 and 3 by nothing at all: no step
-# is ever needed for durability, so both must come back whole.
+# Boot 1 ends by an ordinary power-off, 2 and 4 by unloading the module, 3 by a reset
+# of which the module is not notified: no step is ever needed for durability, so all must
+# come back whole.  A read-only attach says "unproven" after the reset alone.
 set -e
 PATH=/device:$PATH
+UNPROVEN=1
+
+# What the boot before left
+if [ "$BOOT" != 1 ]; then
+	insmod /crabtree.ko $CRAB_PARAMS readonly=1
+	durability=$(store /dev/crab0 info durability)
+	store /dev/crab0 verify $(((BOOT - 1) * 5000))
+	rmmod crabtree
+	if [ "$BOOT" = 4 ]; then
+		[ "$durability" = $UNPROVEN ]
+	else
+		[ "$durability" != $UNPROVEN ]
+	fi
+fi
 insmod /crabtree.ko $CRAB_PARAMS
 [ "$BOOT" != 1 ] || store /dev/crab0 format force
 [ "$BOOT" = 1 ] || store /dev/crab0 verify $(((BOOT - 1) * 5000))

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the table of devices: it makes a device of each region that
+ * comes, publishes it, finds it by number, label or uuid, and removes it when the
+ * memory goes or the module does, with users or without.
+ *
+ * Invariants: before crab_devices_publish() nothing outside the module can reach a
+ * device, for the kernel frees a module whose load fails without waiting for its
+ * users. The region is freed when no call runs, not when the last descriptor is
+ * closed; users keep the structure, which answers -ENODEV.
+ *
+ * Locks: device.h. One cdev serves all numbers, so a number that is used again leads
+ * to the new device whatever inode it is opened by.
+ */
+#define pr_fmt(fmt) "crabtree: " fmt
+
+#include <linux/cdev.h>
+#include <linux/ctype.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "device.h"
+
+static LIST_HEAD(crab_devices);
+static DEFINE_MUTEX(crab_devices_lock);
+static DEFINE_IDA(crab_minors);
+static bool crab_published;	/* crab_devices_lock */
+
+/* Set by crab_devices_init() and crab_devices_publish() */
+static dev_t crab_major;
+static struct cdev *crab_cdev;
+static bool crab_readonly;
+
+static struct crab_device *to_crab(const struct device *dev)
+{
+	return container_of(dev, struct crab_device, dev);
+}
+
+static void device_free(struct device *dev)
+{
+	struct crab_device *device = to_crab(dev);
+
+	percpu_ref_exit(&device->calls);
+	kfree(device);
+}
+
+#define LABEL_SAFE	"#+-.:=@_"	/* beside letters and digits: what udev keeps in a name */
+
+static bool label_is_safe(const char *label, const char *c)
+{
+	if (*c == '.' && c == label)
+		return false;
+	return (isascii(*c) && isalnum(*c)) || strchr(LABEL_SAFE, *c);
+}
+
+/* The label as one component of a path: \x2f for a slash, and no dot in front */
+static int uevent_label(struct kobj_uevent_env *env, const char *label)
+{
+	char enc[4 * CRAB_LABEL_LEN], *to = enc;
+	const char *c;
+
+	for (c = label; *c; c++)
+		if (label_is_safe(label, c))
+			*to++ = *c;
+		else
+			to += sprintf(to, "\\x%02x", (u8)*c);
+	*to = '\0';
+	return add_uevent_var(env, "CRABTREE_LABEL=%*pE", (int)strlen(label), label) ?:
+	       add_uevent_var(env, "CRABTREE_LABEL_ENC=%s", enc);
+}
+
+static int device_uevent(crab_uevent_device *dev, struct kobj_uevent_env *env)
+{
+	struct crab_device_info info;
+	int err;
+
+	crab_device_info(to_crab(dev), &info);
+	err = add_uevent_var(env, "CRABTREE_STATE=%s", crab_device_state_name(info.state));
+	if (err || !info.serving)
+		return err;
+	err = add_uevent_var(env, "CRABTREE_UUID=%pUb", info.store.super.uuid);
+	return err ?: uevent_label(env, info.store.super.label);
+}
+
+static struct class crab_class = {
+	.name		= "crabtree",
+	.dev_groups	= crab_device_groups,
+	.dev_uevent	= device_uevent,
+	.dev_release	= device_free,
+};
+
+static void device_fill(struct crab_device *device, struct crab_region *region, int minor)
+{
+	mutex_init(&device->change);
+	mutex_init(&device->lock);
+	init_completion(&device->idle);
+	INIT_WORK(&device->maintain, crab_device_maintain);
+	device->region = region;
+	device->error = -EBUSY;
+	device->readonly = crab_readonly || region->readonly;
+	device_initialize(&device->dev);
+	device->dev.class = &crab_class;
+	device->dev.parent = region->parent;
+	device->dev.devt = MKDEV(MAJOR(crab_major), minor);
+}
+
+/* The number is free for the next, at once: a bind after an unbind finds the same name */
+static void device_unname(struct crab_device *device)
+{
+	ida_free(&crab_minors, MINOR(device->dev.devt));
+	put_device(&device->dev);
+}
+
+/* On an error nothing is left; the region stays the caller's */
+static struct crab_device *device_alloc(struct crab_region *region)
+{
+	struct crab_device *device = kzalloc(sizeof(*device), GFP_KERNEL);
+	int err = -ENOMEM;
+	int minor;
+
+	if (!device)
+		return ERR_PTR(-ENOMEM);
+	if (percpu_ref_init(&device->calls, crab_device_idle,
+			    PERCPU_REF_INIT_DEAD | PERCPU_REF_ALLOW_REINIT, GFP_KERNEL))
+		goto err_free;
+	minor = ida_alloc_max(&crab_minors, CRAB_DEVICES_MAX - 1, GFP_KERNEL);
+	err = minor;
+	if (minor < 0)
+		goto err_exit;
+	device_fill(device, region, minor);
+	err = dev_set_name(&device->dev, "crab%u", minor);
+	if (!err)
+		return device;
+	device_unname(device);
+	return ERR_PTR(err);
+
+err_exit:
+	percpu_ref_exit(&device->calls);
+err_free:
+	kfree(device);
+	return ERR_PTR(err);
+}
+
+static int device_add_locked(struct crab_device *device)
+{
+	int err = device_add(&device->dev);
+
+	lockdep_assert_held(&crab_devices_lock);
+	device->added = !err;
+	if (err)
+		pr_err("%s: cannot be published: error %d\n", dev_name(&device->dev), err);
+	return err;
+}
+
+static int device_came(struct crab_region *region)
+{
+	struct crab_device *device = device_alloc(region);
+	bool published;
+	int err = 0;
+
+	if (IS_ERR(device))
+		return PTR_ERR(device);
+	crab_device_begin(device);
+	mutex_lock(&crab_devices_lock);
+	published = crab_published;
+	if (published)
+		err = device_add_locked(device);
+	if (!err)
+		list_add_tail(&device->list, &crab_devices);
+	mutex_unlock(&crab_devices_lock);
+	if (err)
+		goto err_end;
+	if (published)
+		crab_device_announce(device);
+	return 0;
+
+err_end:
+	crab_device_end(device);
+	device_unname(device);
+	return err;
+}
+
+/* @device is off the list, and this task alone took it off */
+static void device_remove(struct crab_device *device)
+{
+	struct crab_region *region = device->region;
+
+	crab_device_warn(device);
+	crab_device_end(device);
+	if (device->added)
+		device_del(&device->dev);
+	pr_info("%s: removed, region %s released\n", dev_name(&device->dev), region->name);
+	crab_region_free(region);
+	device_unname(device);
+}
+
+/* Take the device of @region, or any if NULL, off the list */
+static struct crab_device *device_take(struct crab_region *region)
+{
+	struct crab_device *device;
+
+	mutex_lock(&crab_devices_lock);
+	list_for_each_entry(device, &crab_devices, list) {
+		if (!region || device->region == region) {
+			list_del(&device->list);
+			mutex_unlock(&crab_devices_lock);
+			return device;
+		}
+	}
+	mutex_unlock(&crab_devices_lock);
+	return NULL;
+}
+
+static void device_going(struct crab_region *region)
+{
+	struct crab_device *device = device_take(region);
+
+	if (device)
+		device_remove(device);
+}
+
+static struct crab_device *device_get_of(struct crab_region *region)
+{
+	struct crab_device *device, *found = NULL;
+
+	mutex_lock(&crab_devices_lock);
+	list_for_each_entry(device, &crab_devices, list)
+		if (device->region == region)
+			found = to_crab(get_device(&device->dev));
+	mutex_unlock(&crab_devices_lock);
+	return found;
+}
+
+static void device_failed(struct crab_region *region, u64 offset, u64 len)
+{
+	struct crab_device *device = device_get_of(region);
+
+	if (!device)
+		return;
+	crab_device_fail(device, offset, len);
+	put_device(&device->dev);
+}
+
+const struct crab_region_events crab_device_events = {
+	.came	= device_came,
+	.going	= device_going,
+	.failed	= device_failed,
+};
+
+struct crab_device *crab_devices_find(const struct crabtree_identity *wanted)
+{
+	struct crab_device *device, *found = NULL;
+
+	mutex_lock(&crab_devices_lock);
+	list_for_each_entry(device, &crab_devices, list) {
+		if (crab_published && crab_device_use_if(device, wanted)) {
+			found = device;
+			break;
+		}
+	}
+	mutex_unlock(&crab_devices_lock);
+	return found;
+}
+
+/* The device with a number, with a reference to its structure, or NULL */
+static struct crab_device *device_get(unsigned int minor)
+{
+	struct crab_device *device, *found = NULL;
+
+	mutex_lock(&crab_devices_lock);
+	list_for_each_entry(device, &crab_devices, list)
+		if (device->added && MINOR(device->dev.devt) == minor)
+			found = to_crab(get_device(&device->dev));
+	mutex_unlock(&crab_devices_lock);
+	return found;
+}
+
+struct crab_device *crab_devices_open(unsigned int minor)
+{
+	struct crab_device *device = device_get(minor);
+	int err;
+
+	if (!device)
+		return ERR_PTR(-ENXIO);
+	err = crab_device_use(device);
+	put_device(&device->dev);
+	return err ? ERR_PTR(err) : device;
+}
+
+/* Each device, without a lock: @run may wait as long as it must */
+static void devices_each(void (*run)(struct crab_device *device))
+{
+	struct crab_device *all[CRAB_DEVICES_MAX], *device;
+	unsigned int i, n = 0;
+
+	mutex_lock(&crab_devices_lock);
+	list_for_each_entry(device, &crab_devices, list)
+		all[n++] = to_crab(get_device(&device->dev));
+	mutex_unlock(&crab_devices_lock);
+	for (i = 0; i < n; i++) {
+		run(all[i]);
+		put_device(&all[i]->dev);
+	}
+}
+
+/* The cdev is the last thing that can fail: nobody can have opened anything before */
+static int cdev_publish(void)
+{
+	int err;
+
+	crab_cdev = cdev_alloc();
+	if (!crab_cdev)
+		return -ENOMEM;
+	crab_cdev->ops = &crab_device_fops;
+	crab_cdev->owner = THIS_MODULE;
+	err = cdev_add(crab_cdev, crab_major, CRAB_DEVICES_MAX);
+	if (!err)
+		return 0;
+	kobject_put(&crab_cdev->kobj);
+	crab_cdev = NULL;
+	return err;
+}
+
+/* A device for which there is no memory stays without a node; the log says so */
+int crab_devices_publish(void)
+{
+	struct crab_device *device;
+	int err = cdev_publish();
+
+	if (err)
+		return err;
+	mutex_lock(&crab_devices_lock);
+	list_for_each_entry(device, &crab_devices, list)
+		device_add_locked(device);
+	crab_published = true;
+	mutex_unlock(&crab_devices_lock);
+	devices_each(crab_device_announce);
+	return 0;
+}
+
+/* Does it serve a store whose memory comes back newer than the image? */
+static bool device_is_unimaged(struct crab_device *device)
+{
+	bool unimaged;
+
+	mutex_lock(&device->lock);
+	unimaged = device->store && !device->region->ops->imaged;
+	mutex_unlock(&device->lock);
+	return unimaged;
+}
+
+bool crab_devices_imaged(void)
+{
+	struct crab_device *device;
+	bool imaged = true;
+
+	mutex_lock(&crab_devices_lock);
+	list_for_each_entry(device, &crab_devices, list) {
+		if (!device_is_unimaged(device))
+			continue;
+		pr_err("%s: hibernation refused: the store is attached, and its memory is not in the image\n",
+		       dev_name(&device->dev));
+		imaged = false;
+	}
+	mutex_unlock(&crab_devices_lock);
+	return imaged;
+}
+
+void crab_devices_park(int error)
+{
+	WRITE_ONCE(crab_parked, error);
+	devices_each(crab_device_park);
+}
+
+void crab_devices_unpark(void)
+{
+	WRITE_ONCE(crab_parked, 0);
+	devices_each(crab_device_unpark);
+}
+
+int crab_devices_init(bool readonly, const struct crab_tuning *tuning)
+{
+	int err = -ENOMEM;
+
+	crab_readonly = readonly;
+	crab_tuning = tuning;
+	crab_workqueue = alloc_workqueue("crabtree", WQ_UNBOUND, 0);
+	if (!crab_workqueue)
+		return err;
+	err = alloc_chrdev_region(&crab_major, 0, CRAB_DEVICES_MAX, "crabtree");
+	if (err)
+		goto err_workqueue;
+	err = class_register(&crab_class);
+	if (err)
+		goto err_chrdev;
+	return 0;
+
+err_chrdev:
+	unregister_chrdev_region(crab_major, CRAB_DEVICES_MAX);
+err_workqueue:
+	destroy_workqueue(crab_workqueue);
+	return err;
+}
+
+void crab_devices_remove(void)
+{
+	struct crab_device *device;
+
+	while ((device = device_take(NULL)))
+		device_remove(device);
+}
+
+void crab_devices_exit(void)
+{
+	if (crab_cdev)
+		cdev_del(crab_cdev);
+	class_unregister(&crab_class);
+	unregister_chrdev_region(crab_major, CRAB_DEVICES_MAX);
+	destroy_workqueue(crab_workqueue);
+	ida_destroy(&crab_minors);
+}

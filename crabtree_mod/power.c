@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file ends the use of the media in time when this kernel ends: a reboot, a
+ * power-off, a kexec, and the restore of a hibernation image, which replaces this
+ * kernel by another one. It refuses to make an image of a kernel that has a store
+ * attached, because DRAM would come back older than the media.
+ *
+ * Invariant: nothing of it is needed for durability. A panic, a reset and a power
+ * cut notify nobody.
+ *
+ * No lock of its own; the callers are serialised by the kernel.
+ */
+#define pr_fmt(fmt) "crabtree: " fmt
+
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/notifier.h>
+#include <linux/reboot.h>
+#include <linux/suspend.h>
+
+#include "device.h"
+
+/* Calls from here on get -ESHUTDOWN, those that run are waited for */
+static int power_reboot(struct notifier_block *nb, unsigned long event, void *data)
+{
+	crab_devices_park(-ESHUTDOWN);
+	return NOTIFY_DONE;
+}
+
+/* Of the lowest priority: users of stores hear of it first and may write a last time */
+static struct notifier_block power_reboot_nb = {
+	.notifier_call	= power_reboot,
+	.priority	= INT_MIN,
+};
+
+static int power_sleep(struct notifier_block *nb, unsigned long event, void *data)
+{
+	switch (event) {
+	case PM_HIBERNATION_PREPARE:
+		return notifier_from_errno(crab_devices_imaged() ? 0 : -EBUSY);
+	case PM_RESTORE_PREPARE:
+		crab_devices_park(-EBUSY);
+		break;
+	case PM_POST_RESTORE:
+		crab_devices_unpark();
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block power_sleep_nb = {
+	.notifier_call	= power_sleep,
+	.priority	= INT_MIN,
+};
+
+/** crab_power_init() - hear of the end of this kernel */
+int crab_power_init(void)
+{
+	int err = register_pm_notifier(&power_sleep_nb);
+
+	if (err)
+		return err;
+	err = register_reboot_notifier(&power_reboot_nb);
+	if (err)
+		unregister_pm_notifier(&power_sleep_nb);
+	return err;
+}
+
+/** crab_power_exit() - undo crab_power_init() */
+void crab_power_exit(void)
+{
+	unregister_reboot_notifier(&power_reboot_nb);
+	unregister_pm_notifier(&power_sleep_nb);
+}
