@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl list`: one line for each /dev/crabN, also for
- * those that cannot be opened.
+ * This file implements `crabctl list`: one line for each /dev/crabN. A device that the
+ * user may not open is shown by its files in sysfs, which anybody may read.
  */
 #include "crabctl.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PATTERN	"/dev/crab[0-9]*"
+#define SYSFS	"/sys/class/crabtree"
 
 /* crab2 before crab10 */
 static int by_number(const void *a, const void *b)
@@ -20,6 +22,62 @@ static int by_number(const void *a, const void *b)
 	size_t lx = strlen(x), ly = strlen(y);
 
 	return lx != ly ? (lx > ly) - (lx < ly) : strcmp(x, y);
+}
+
+/* One attribute; "" where there is none, as of a device without a store */
+static void sysfs_text(const char *device, const char *name, char *text, size_t len)
+{
+	char path[128];
+	FILE *file;
+
+	text[0] = '\0';
+	snprintf(path, sizeof(path), SYSFS "/%s/%s", device, name);
+	file = fopen(path, "r");
+	if (!file)
+		return;
+	if (!fgets(text, len, file))
+		text[0] = '\0';
+	fclose(file);
+	text[strcspn(text, "\n")] = '\0';
+}
+
+static uint64_t sysfs_number(const char *device, const char *name)
+{
+	char text[32];
+
+	sysfs_text(device, name, text, sizeof(text));
+	return strtoull(text, NULL, 10);
+}
+
+/* The words of the kernel, which are not those for people */
+static const char * const sysfs_states[] = {
+	[CRABTREE_STATE_UNFORMATTED]	= "unformatted",
+	[CRABTREE_STATE_READY]		= "ready",
+	[CRABTREE_STATE_READONLY]	= "readonly",
+	[CRABTREE_STATE_REJECTED]	= "rejected",
+	[CRABTREE_STATE_GONE]		= "gone",
+};
+
+/* What a row needs; false where sysfs does not know the device */
+static bool sysfs_info(const char *path, struct crabtree_info *info)
+{
+	const char *device = strrchr(path, '/') + 1;
+	char state[32];
+	uint32_t i;
+
+	memset(info, 0, sizeof(*info));
+	sysfs_text(device, "state", state, sizeof(state));
+	for (i = 0; i <= CRABTREE_STATE_GONE; i++)
+		if (!strcmp(state, sysfs_states[i]))
+			break;
+	if (i > CRABTREE_STATE_GONE)
+		return false;
+	info->state = i;
+	info->region_bytes = sysfs_number(device, "region_bytes");
+	info->records = sysfs_number(device, "records");
+	sysfs_text(device, "label", info->label, sizeof(info->label));
+	sysfs_text(device, "region", info->region, sizeof(info->region));
+	return true;
 }
 
 static int read_info(const char *path, struct crabtree_info *info)
@@ -49,6 +107,16 @@ static void print_row(const char *path, int err, const struct crabtree_info *inf
 	       (int)sizeof(info->region), info->region);
 }
 
+static void json_columns(struct json_object *row, const struct crabtree_info *info)
+{
+	json_text(row, "state", crabtree_state_name(info->state));
+	json_u64(row, "region_bytes", info->region_bytes);
+	json_u64(row, "records", info->records);
+	json_text(row, "label", info->label);
+	json_text(row, "region", info->region);
+}
+
+/* @info: all of it, or, with an error, its columns, or NULL */
 static void add_row(struct json_object *rows, const char *path, int err,
 		    const struct crabtree_info *info)
 {
@@ -59,6 +127,8 @@ static void add_row(struct json_object *rows, const char *path, int err,
 		row = json_object_new_object();
 		json_text(row, "device", path);
 		json_text(row, "error", crabtree_strerror(err));
+		if (info)
+			json_columns(row, info);
 	} else {
 		row = info_json(&target, info);
 	}
@@ -68,6 +138,7 @@ static void add_row(struct json_object *rows, const char *path, int err,
 static void list_devices(char **paths, size_t count, struct json_object *rows)
 {
 	struct crabtree_info info;
+	bool columns;
 	size_t i;
 	int err;
 
@@ -78,10 +149,11 @@ static void list_devices(char **paths, size_t count, struct json_object *rows)
 		       "RECORDS", "REGION");
 	for (i = 0; i < count; i++) {
 		err = read_info(paths[i], &info);
+		columns = !err || (err == -EACCES && sysfs_info(paths[i], &info));
 		if (rows)
-			add_row(rows, paths[i], err, &info);
+			add_row(rows, paths[i], err, columns ? &info : NULL);
 		else
-			print_row(paths[i], err, &info);
+			print_row(paths[i], columns ? 0 : err, &info);
 	}
 }
 

@@ -22,6 +22,7 @@ static const struct word errors[] = {
 	{ EMEDIUMTYPE,	"the region holds somebody else's data" },
 	{ EPROTONOSUPPORT, "a newer format, or a feature, engine or layout unknown here" },
 	{ ENODEV,	"the region was taken away" },
+	{ ESHUTDOWN,	"the store is detached: the kernel is shutting down" },
 	{ EBUSY,	"somebody else has it open" },
 	{ EBADF,	"opened for reading only" },
 	{ ENOTTY,	"not a crabtree device" },

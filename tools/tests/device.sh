@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 35
+suite 39
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -77,3 +77,16 @@ FAKE_ERRNO=1 t "EPERM" 3 '' 'format: Operation not permitted' c format --force -
 FAKE_ERRNO=22 t "EINVAL" 3 '' 'unknown engine or layout.*\(the kernel' c format --force --yes
 FAKE_ERRNO=16 t "EBUSY" 3 '' 'format: Device or resource busy' c format --force --yes
 FAKE_ERRNO=19 t "ENODEV" 3 '' 'scan, after 0 records: the region was taken away' c scan
+
+# Without root: the nodes are there and closed, sysfs is open
+mkdir -p root/dev root/sys/class/crabtree/crab0
+touch root/dev/crab0 root/dev/crab1
+for attribute in state=readonly region_bytes=1048576 records=5 label=retain region=/memory; do
+	echo "${attribute#*=}" > "root/sys/class/crabtree/crab0/${attribute%%=*}"
+done
+export FAKE_ROOT=$PWD/root
+t "list without root: from sysfs" 0 'crab0 +read-only +1 MiB +retain +5 /memory$' '' c list
+t "a device that is not there either" 0 'crab1 +.*ermission' '' c list
+json "list --json: the columns, and the error" \
+	"x[0]['state'] == 'read-only' and x[0]['records'] == 5 and 'ermission' in x[0]['error']" c list --json
+json "and the error alone" "'state' not in x[1] and 'ermission' in x[1]['error']" c list --json

@@ -7,6 +7,9 @@
  * $FAKE_LOG gets a line for each batch, each msync() and each acknowledgement, in
  * the order in which they were done.
  *
+ * With $FAKE_ROOT the nodes of /dev are those below that directory, none of them may be
+ * opened, and sysfs is what is below it.
+ *
  * With $FAKE_SHORT a BATCH does at most that many operations, and every other
  * one is cut off by a signal before it did any. $FAKE_ERRNO is what all calls
  * but INFO give.
@@ -15,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +28,12 @@
 
 #include "../libcrabtree/backend.h"
 
+FILE *__real_fopen64(const char *path, const char *mode);
+int __real_glob64(const char *pattern, int flags, int (*error)(const char *, int), glob_t *found);
+int __real_crabtree_open(struct crabtree **ct, const char *path, unsigned int flags);
+FILE *__wrap_fopen64(const char *path, const char *mode);
+int __wrap_glob64(const char *pattern, int flags, int (*error)(const char *, int), glob_t *found);
+int __wrap_crabtree_open(struct crabtree **ct, const char *path, unsigned int flags);
 int __real_close(int fd);
 int __real_ioctl(int fd, unsigned long cmd, void *arg);
 int __real_msync(void *base, size_t len, int flags);
@@ -67,6 +77,33 @@ ssize_t __wrap_write(int fd, const void *buf, size_t len)
 	if (len > 2 && !memcmp(buf, "A ", 2))
 		note("ack");
 	return __real_write(fd, buf, len);
+}
+
+/* The path below $FAKE_ROOT, if that is set */
+static const char *below_root(const char *path)
+{
+	static char below[256];
+	const char *root = getenv("FAKE_ROOT");
+
+	if (!root || (strncmp(path, "/sys/", 5) && strncmp(path, "/dev/", 5)))
+		return path;
+	snprintf(below, sizeof(below), "%s%s", root, path);
+	return below;
+}
+
+FILE *__wrap_fopen64(const char *path, const char *mode)
+{
+	return __real_fopen64(below_root(path), mode);
+}
+
+int __wrap_glob64(const char *pattern, int flags, int (*error)(const char *, int), glob_t *found)
+{
+	return __real_glob64(below_root(pattern), flags, error, found);
+}
+
+int __wrap_crabtree_open(struct crabtree **ct, const char *path, unsigned int flags)
+{
+	return getenv("FAKE_ROOT") ? -EACCES : __real_crabtree_open(ct, path, flags);
 }
 
 static int attach(int fd)
