@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "faults.h"
+#include "uevent.h"
 
 static void sound(int fd)
 {
@@ -220,7 +221,12 @@ TEST(batch, "faults: BATCH: each operation is as its status says")
 	told();
 }
 
-/* FORMAT: the old store, or the new one, or the new one not served and saying so */
+/*
+ * FORMAT: the old store, or the new one, or the new one not served and saying so, to
+ * those who listen as well
+ */
+
+static int events;
 
 static int run_format(struct trial *trial)
 {
@@ -245,8 +251,10 @@ static void judge_format(struct trial *trial, int rc)
 		REQUIRE(info.state, CRABTREE_STATE_REJECTED);
 		REQUIRE_TRUE(strstr(info.reason, "attach failed"));
 		REQUIRE(dev_get(trial->fd, 7, &got), -ENOMEM);
+		EXPECT(uevent_count(events, "change"), 1);
 	}
 	REQUIRE(run_format(trial), 0);
+	uevent_count(events, "change");
 	expect_sound(trial->fd, 0);
 	REQUIRE(dev_put(trial->fd, 7, 70), 0);
 }
@@ -257,6 +265,7 @@ static void formatting(bool slotted)
 
 	trial.fd = fresh_store(512);
 	REQUIRE(dev_put(trial.fd, 7, 70), 0);
+	events = uevent_open();
 	faults_init();
 	EXPECT(trial_run(&trial), 0);
 	expect_sound(trial.fd, 0);
