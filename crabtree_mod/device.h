@@ -30,7 +30,7 @@
 #include "store.h"
 
 #define CRAB_DEVICES_MAX	64
-#define CRAB_PARKED_REASON	"detached: this kernel is about to end"
+#define CRAB_PARKED_REASON	"detached for hibernation or shutdown"
 
 enum crab_device_state {
 	CRAB_DEVICE_UNFORMATTED,
@@ -145,13 +145,6 @@ void crab_devices_park(int error);
 
 /** crab_devices_unpark() - attach them again */
 void crab_devices_unpark(void);
-
-/**
- * crab_devices_imaged() - is all that is served in the image of a hibernation?
- *
- * Logs the stores that are not.
- */
-bool crab_devices_imaged(void);
 
 /**
  * crab_devices_find() - find a store and use its device

@@ -342,34 +342,6 @@ int crab_devices_publish(void)
 	return 0;
 }
 
-/* Does it serve a store whose memory comes back newer than the image? */
-static bool device_is_unimaged(struct crab_device *device)
-{
-	bool unimaged;
-
-	mutex_lock(&device->lock);
-	unimaged = device->store && !device->region->ops->imaged;
-	mutex_unlock(&device->lock);
-	return unimaged;
-}
-
-bool crab_devices_imaged(void)
-{
-	struct crab_device *device;
-	bool imaged = true;
-
-	mutex_lock(&crab_devices_lock);
-	list_for_each_entry(device, &crab_devices, list) {
-		if (!device_is_unimaged(device))
-			continue;
-		pr_err("%s: hibernation refused: the store is attached, and its memory is not in the image\n",
-		       dev_name(&device->dev));
-		imaged = false;
-	}
-	mutex_unlock(&crab_devices_lock);
-	return imaged;
-}
-
 void crab_devices_park(int error)
 {
 	WRITE_ONCE(crab_parked, error);

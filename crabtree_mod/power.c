@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file ends the use of the media in time when this kernel ends: a reboot, a
- * power-off, a kexec, and the restore of a hibernation image, which replaces this
- * kernel by another one. It refuses to make an image of a kernel that has a store
- * attached, because DRAM would come back older than the media.
+ * This file detaches every store when this kernel ends (reboot, power-off, kexec), before
+ * a hibernation image is made, and before an image replaces this kernel.
+ *
+ * DRAM comes back from an image as it was; the media does not. A store that is detached in
+ * the image is attached anew by the kernel that wakes up, which so reads what any kernel
+ * has stored meanwhile.
  *
  * Invariant: nothing of it is needed for durability. A panic, a reset and a power
  * cut notify nobody.
@@ -27,7 +29,7 @@ static int power_reboot(struct notifier_block *nb, unsigned long event, void *da
 	return NOTIFY_DONE;
 }
 
-/* Of the lowest priority: users of stores hear of it first and may write a last time */
+/* Both of the lowest priority: users of stores hear of it first and may write a last time */
 static struct notifier_block power_reboot_nb = {
 	.notifier_call	= power_reboot,
 	.priority	= INT_MIN,
@@ -37,10 +39,10 @@ static int power_sleep(struct notifier_block *nb, unsigned long event, void *dat
 {
 	switch (event) {
 	case PM_HIBERNATION_PREPARE:
-		return notifier_from_errno(crab_devices_imaged() ? 0 : -EBUSY);
 	case PM_RESTORE_PREPARE:
 		crab_devices_park(-EBUSY);
 		break;
+	case PM_POST_HIBERNATION:
 	case PM_POST_RESTORE:
 		crab_devices_unpark();
 		break;

@@ -28,7 +28,6 @@ extern bool crab_region_readonly;
 
 struct crab_region_ops {
 	const char *provider;	/* "ram", "phys", "of", "dax", "uml" */
-	bool imaged;		/* the memory is in the image of a hibernation */
 	void (*release)(struct crab_region *region);
 };
 

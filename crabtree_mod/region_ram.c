@@ -22,7 +22,6 @@ static void ram_release(struct crab_region *region)
 
 static const struct crab_region_ops ram_ops = {
 	.provider	= "ram",
-	.imaged		= true,
 	.release	= ram_release,
 };
 

@@ -48,6 +48,8 @@ def parser(description):
                    help="another channel, CRAB_NAME in the guest")
     p.add_argument("--plugin", metavar="FILE[,OPTION=VALUE...]",
                    help="of the QEMU that fetch brings; told base= and size= of the region too")
+    p.add_argument("--no-end", action="store_true",
+                   help="the machine powers itself off before its test has ended")
     p.add_argument("--leaks", action="store_true", help="ask kmemleak at the end")
     p.add_argument("--expect", type=int, help="how many tests must pass")
     p.add_argument("--expect-skips", type=int, help="how many tests must be skipped")

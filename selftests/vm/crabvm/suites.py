@@ -82,6 +82,16 @@ def linked(tool, name, scratch):
             [os.path.join(HERE, "linked"), "--check"]]
 
 
+def hibernation(kernel):
+    """A machine that hibernates, and its second boot, which becomes the first one again."""
+    def build(tool, name, scratch):
+        common = ["--region", os.path.join(scratch, "media"), "--size", "288M", "--pmem", "256M",
+                  *DAX, "--timeout", "300", *device_files(tool, kernel)]
+        return [machine(f"{name} {boot}", kernel, "hibernate.sh", *common, *more,
+                        "--env", f"BOOT={boot}") for boot, more in ((1, ["--no-end"]), (2, []))]
+    return build
+
+
 def powercuts(kernel, cuts):
     """So many power cuts, each of them a test."""
     def build(tool, name, scratch):
@@ -185,6 +195,7 @@ SUITES = [
     Suite("device-amd64-6.1-rt", "device", device("amd64-6.1-rt", tests=RT_TESTS), 22),
     Suite("counts-arm64-6.1", "device", counts, 11),
     Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 15),
+    Suite("hibernate-amd64-6.1", "power", hibernation("amd64-6.1"), 25),
     Suite("powercut-uml", "power", powercuts("uml", 200), 77),
     Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 10), 51),
     Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 20000), 30),
