@@ -217,6 +217,26 @@ TEST(names, "FORMAT: names without an end give EINVAL")
 	expect_one_record(fd);
 }
 
+TEST(label, "FORMAT: a label with a slash or a control character gives EINVAL")
+{
+	static const char * const bad[] = { "/", "a/b", "..\\/", "a\nb", "\x1b[2J", "a\x7f" };
+	struct crabtree_format f;
+	int fd = one_record();
+	u32 i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		format_args(&f, CRABTREE_FORMAT_FORCE, 0);
+		strcpy(f.label, bad[i]);
+		EXPECT(call(fd, CRABTREE_FORMAT, &f), -EINVAL);
+	}
+	expect_one_record(fd);
+	format_args(&f, CRABTREE_FORMAT_FORCE, 0);
+	strcpy(f.label, "\xc3\xa4 b..");
+	EXPECT(call(fd, CRABTREE_FORMAT, &f), 0);
+	format_args(&f, CRABTREE_FORMAT_FORCE, 0);
+	EXPECT(call(fd, CRABTREE_FORMAT, &f), 0);
+}
+
 TEST(unknown, "FORMAT: an unknown engine or layout gives EINVAL")
 {
 	static const char * const names[] = { "crabs", "cra", "CRAB", "slotted", "%s%n", " " };

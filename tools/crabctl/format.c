@@ -200,7 +200,7 @@ static const char *refusal(int err)
 	case -ENOSPC:
 		return "the region is too small";
 	case -EINVAL:
-		return "unknown engine or layout, or a leaf size that it cannot have";
+		return "unknown engine or layout, a leaf size that it cannot have, or a label with '/'";
 	case -EPERM:
 	case -EACCES:
 	case -EBUSY:

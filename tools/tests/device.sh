@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 39
+suite 40
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -77,6 +77,7 @@ FAKE_ERRNO=1 t "EPERM" 3 '' 'format: Operation not permitted' c format --force -
 FAKE_ERRNO=22 t "EINVAL" 3 '' 'unknown engine or layout.*\(the kernel' c format --force --yes
 FAKE_ERRNO=16 t "EBUSY" 3 '' 'format: Device or resource busy' c format --force --yes
 FAKE_ERRNO=19 t "ENODEV" 3 '' 'scan, after 0 records: the region was taken away' c scan
+t "a label that is no name of a file" 3 '' "a label with '/'" c format --label a/b --force --yes
 
 # Without root: the nodes are there and closed, sysfs is open
 mkdir -p root/dev root/sys/class/crabtree/crab0
