@@ -3,8 +3,8 @@
  * This file implements one device: it attaches the store in its region, counts the
  * calls on it, formats it, detaches it and tells users of every change.
  *
- * Invariants: device->calls is live exactly while device->store is set and nobody
- * detaches it, so a call that entered has a store until it leaves. A store is
+ * Invariants: device->calls is live exactly while device->store is set and no
+ * task detaches it, so a call that entered has a store until it leaves. A store is
  * attached and detached under device->change only; that lock is the only one held
  * while calls are waited for.
  *
@@ -61,7 +61,7 @@ void crab_device_leave(struct crab_device *device)
 }
 
 /*
- * Notify user space: a uevent, and those who poll the files. Not after crab_device_end(), after
+ * Notify user space: a uevent, and the pollers of the files. Not after crab_device_end(), after
  * which the device leaves its class: the caller holds change and has seen a region, or is the
  * work that crab_device_end() waits for.
  */
@@ -139,7 +139,7 @@ static void device_close_locked(struct crab_device *device, int error)
 	percpu_ref_kill(&device->calls);
 }
 
-/* Closed already: wait for the calls, then detach. @reason: what INFO says meanwhile */
+/* Closed already: wait for the calls, then detach. @reason: of INFO, meanwhile */
 static void device_store_detach(struct crab_device *device, const char *reason)
 {
 	struct crab_store *store = device->store;

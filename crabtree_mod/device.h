@@ -190,7 +190,7 @@ void crab_device_warn(struct crab_device *device);
 /** crab_device_fail() - a part of the region cannot be read any more */
 void crab_device_fail(struct crab_device *device, u64 offset, u64 len);
 
-/** crab_device_park() - detach the store, as crab_parked says */
+/** crab_device_park() - detach the store; calls get crab_parked */
 void crab_device_park(struct crab_device *device);
 
 /** crab_device_unpark() - attach it again */

@@ -48,7 +48,7 @@ static void device_free(struct device *dev)
 	kfree(device);
 }
 
-#define LABEL_SAFE	"#+-.:=@_"	/* beside letters and digits: what udev keeps in a name */
+#define LABEL_SAFE	"#+-.:=@_"	/* udev keeps these in a name, and letters and digits */
 
 static bool label_is_safe(const char *label, const char *c)
 {
@@ -189,7 +189,8 @@ static void device_remove(struct crab_device *device)
 {
 	struct crab_region *region = device->region;
 
-	crab_device_warn(device);
+	if (device->added)
+		crab_device_warn(device);
 	crab_device_end(device);
 	if (device->added)
 		device_del(&device->dev);
@@ -307,7 +308,7 @@ static void devices_each(void (*run)(struct crab_device *device))
 	}
 }
 
-/* The cdev is the last thing that can fail: nobody can have opened anything before */
+/* The cdev is the last step that can fail: before it no descriptor can exist */
 static int cdev_publish(void)
 {
 	int err;
@@ -325,7 +326,7 @@ static int cdev_publish(void)
 	return err;
 }
 
-/* A device for which there is no memory stays without a node; the log says so */
+/* A device for which there is no memory stays without a node; that is logged */
 int crab_devices_publish(void)
 {
 	struct crab_device *device;

@@ -5,7 +5,7 @@
  * the others say how stores are attached.
  *
  * Invariant: a parameter that cannot be obeyed whole fails the load; nothing
- * stays claimed then. Where the module is linked into the kernel nobody could load it
+ * stays claimed then. Where the module is linked into the kernel it cannot be loaded
  * again: a region that cannot be had is logged and left out, the others are served.
  */
 #define pr_fmt(fmt) "crabtree: " fmt

@@ -8,7 +8,7 @@
  * has stored meanwhile.
  *
  * Invariant: nothing of it is needed for durability. A panic, a reset and a power
- * cut notify nobody.
+ * cut call no notifier.
  *
  * No lock of its own; the callers are serialised by the kernel.
  */
@@ -29,7 +29,7 @@ static int power_reboot(struct notifier_block *nb, unsigned long event, void *da
 	return NOTIFY_DONE;
 }
 
-/* Both of the lowest priority: users of stores hear of it first and may write a last time */
+/* Both of the lowest priority: users of stores are notified first and may write a last time */
 static struct notifier_block power_reboot_nb = {
 	.notifier_call	= power_reboot,
 	.priority	= INT_MIN,
@@ -55,7 +55,7 @@ static struct notifier_block power_sleep_nb = {
 	.priority	= INT_MIN,
 };
 
-/** crab_power_init() - hear of the end of this kernel */
+/** crab_power_init() - register for the end of this kernel */
 int crab_power_init(void)
 {
 	int err = register_pm_notifier(&power_sleep_nb);

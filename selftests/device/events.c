@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file is the tool by which the test scripts see what user space is notified of:
+ * This file is the tool by which the test scripts see the notifications of user space:
  * events DEVICE COMMAND... runs the command and prints a line "uevent ACTION STATE LABEL" for
- * each uevent of the device, and "poll STATE" if who polls its state was woken.
+ * each uevent of the device, and "poll STATE" if a poll() of its state returned.
  *
  * Invariant: waits at most WAIT_MS after the command for what comes late. The exit
  * status is the command's.

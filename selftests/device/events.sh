@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of notifications: each change of a device's state is a uevent, and wakes those
-# who poll its file in sysfs.
+# Tests of notifications: each change of a device's state is a uevent, and ends a poll()
+# of its file in sysfs.
 #
 # shellcheck disable=SC3043,SC2317,SC2329
 . "$(dirname "$0")/lib.sh"

@@ -222,8 +222,8 @@ TEST(batch, "faults: BATCH: each operation is as its status says")
 }
 
 /*
- * FORMAT: the old store, or the new one, or the new one not served and saying so, to
- * those who listen as well
+ * FORMAT: the old store, or the new one, or the new one not served, which INFO and
+ * a uevent say
  */
 
 static int events;

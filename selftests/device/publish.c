@@ -3,9 +3,9 @@
  * This file loads the module with parameters of which the last one is refused, while
  * another process tries to open each device.
  *
- * Invariant: a load that fails has shown nothing to anybody: no device could be
+ * Invariant: a load that fails has published nothing: no device could be
  * opened and no uevent was sent. The kernel frees the module of a failed load at
- * once, under whoever has a device open.
+ * once, also while a device of it is open.
  */
 #include <signal.h>
 #include <sys/mman.h>
@@ -77,7 +77,7 @@ static pid_t poller_start(void)
 	return pid;
 }
 
-/* A node that is there before the device is: as in a /dev that nobody manages */
+/* A node that exists before its device, as in a static /dev */
 static void make_static_node(void)
 {
 	struct stat st;

@@ -18,7 +18,7 @@ if [ "$BOOT" = 2 ]; then
 	exit 1
 fi
 
-# It goes on, whatever it is told meanwhile
+# Stores one record after the other, and notes every error
 write() {
 	local key=1000000 said=
 	while [ ! -e /tmp/enough ]; do

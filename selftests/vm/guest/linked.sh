@@ -18,7 +18,7 @@ dmesg | grep -q "crabtree: pmem=/dev/nonsense: "
 [ "$(find /sys/class/crabtree -name "crab[0-9]*" | wc -l)" = 2 ]
 echo "ok 2 a region that cannot be had takes no other one with it"
 ram=$(region ram:1048576)
-store "$ram" format force slotted sample
+store "$ram" format force slotted 512 sample
 dmesg | grep -q "crabtree_sample: boots 1, events 1"
 echo "ok 3 the sample, linked in as well, uses the store that came"
 store "$(region "$UML_FILE")" format
