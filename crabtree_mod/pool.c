@@ -3,7 +3,8 @@
  * This file implements the pool of leaves.
  *
  * Invariant: a set bit in @used is a leaf of the list, in stock, or in the hands
- * of exactly one caller; @free counts the clear bits and the stock. A leaf comes
+ * of exactly one caller; @free counts the clear bits and the stock. One leaf at most is being
+ * prepared, so of the leaves that the reserve holds back one at least is free. A leaf comes
  * back only after the fence that made its unlinking durable, so that a leaf
  * handed out is reached by no list that a power cut could bring back.
  *
@@ -114,7 +115,8 @@ int crab_pool_take(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32
 	u32 i;
 
 	spin_lock(&pool->lock);
-	if (pool->closed || pool->free < (u64)n + leave) {
+	/* A leaf that is being prepared comes back soon: it counts among those that remain */
+	if (pool->closed || pool->free < n || pool->free + pool->raw < (u64)n + leave) {
 		err = -ENOSPC;
 		goto out;
 	}
@@ -137,7 +139,8 @@ bool crab_pool_take_raw(struct crab_pool *pool, struct crab_spare *spare)
 	bool ok;
 
 	spin_lock(&pool->lock);
-	ok = !pool->closed && pool->stocked < CRAB_POOL_READY && pool->free > pool->stocked;
+	ok = !pool->closed && !pool->raw && pool->stocked < CRAB_POOL_READY &&
+	     pool->free > pool->stocked;
 	if (ok) {
 		spare->leaf = pool_pick(pool);
 		spare->prepared = false;
@@ -168,6 +171,12 @@ bool crab_pool_wants(const struct crab_pool *pool)
 {
 	/* Whoever is kicked for nothing finds nothing to do */
 	return data_race(pool_wants(pool));
+}
+
+bool crab_pool_has(const struct crab_pool *pool, u64 n)
+{
+	/* Leaves come and go: the caller then tries, and looks again if that fails */
+	return data_race(pool->free + pool->raw) >= n;
 }
 
 u64 crab_pool_unlisted(struct crab_pool *pool)

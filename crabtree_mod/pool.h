@@ -34,7 +34,7 @@ struct crab_spare {
  * @given: how many came back
  * @stock: prepared leaves
  * @stocked: how many
- * @raw: leaves that are being prepared
+ * @raw: leaves that are being prepared: one or none
  * @spoilt: free leaves whose memory cannot be read: marked in @used, never taken
  * @closed: nothing may be taken: the list was not read to its end
  */
@@ -87,7 +87,7 @@ u64 crab_pool_next(const struct crab_pool *pool);
  * @pool: the pool
  * @spares: out
  * @n: how many, all or none
- * @leave: how many must remain
+ * @leave: how many must remain, a leaf that is being prepared included
  * Return: 0, or -ENOSPC with nothing taken.
  */
 int crab_pool_take(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave);
@@ -96,7 +96,7 @@ int crab_pool_take(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32
  * crab_pool_take_raw() - take one unprepared leaf to prepare it
  * @pool: the pool
  * @spare: out
- * Return: false when the stock is full or nothing is free.
+ * Return: false when the stock is full, nothing is free, or another leaf is being prepared.
  */
 bool crab_pool_take_raw(struct crab_pool *pool, struct crab_spare *spare);
 
@@ -105,6 +105,9 @@ void crab_pool_stock(struct crab_pool *pool, const struct crab_spare *spare);
 
 /** crab_pool_wants() - is the stock low enough to be worth a kick? */
 bool crab_pool_wants(const struct crab_pool *pool);
+
+/** crab_pool_has() - would crab_pool_take() find @n leaves, none to remain? no lock: a hint */
+bool crab_pool_has(const struct crab_pool *pool, u64 n);
 
 /** crab_pool_unlisted() - leaves that the pool has: together with the list, all of them */
 u64 crab_pool_unlisted(struct crab_pool *pool);

@@ -177,6 +177,11 @@ static void test_pool_stock(void)
 	tap_check(!crab_pool_take(&pool, spares, 2, 0), "take");
 	tap_check(spares[0].prepared && spares[1].prepared, "prepared leaves first");
 	tap_check(spares[0].void_value == 1000 + spares[0].leaf, "%llu", spares[0].void_value);
+	tap_check(crab_pool_take_raw(&pool, &spare) && pool.free == 97, "%llu free", pool.free);
+	tap_check(!crab_pool_take_raw(&pool, &spares[0]), "two are prepared at a time");
+	tap_check(crab_pool_has(&pool, 98) && !crab_pool_has(&pool, 99), "it is counted");
+	tap_check(crab_pool_take(&pool, spares, 1, 98) == -ENOSPC, "and so is no other");
+	tap_check(!crab_pool_take(&pool, spares, 1, 97), "it may be one of those that remain");
 	crab_pool_close(&pool);
 	tap_check(crab_pool_take(&pool, spares, 1, 0) == -ENOSPC, "closed");
 	tap_check(!crab_pool_take_raw(&pool, &spare) && !crab_pool_wants(&pool), "closed");
