@@ -129,20 +129,27 @@ static void prepare_as_logged(struct crab_tree *tree)
 	maintaining = preparing = false;
 }
 
-/* At the oldest note of a sparse leaf but @passed. True if the media was written to. */
-static bool merge(struct crab_tree *tree, u32 passed)
+/*
+ * Neighbours become one leaf, as maintain makes it: by a note or in a sweep, which the log does
+ * not show. True if the media was written to.
+ */
+static bool merge(struct crab_tree *tree, struct crab_leaf *leaf)
 {
+	struct crab_flow flow = { .media = tree->base.media };
+	struct crab_write write = { .tree = tree, .flow = &flow };
 	u64 had = events;
 
-	tree->sparse.seen += passed;
 	maintaining = true;
-	crab_sparse_merge(tree);
+	crab_write_insist(&write);
+	crab_smo_merge(&write, leaf, tree->slots);
+	crab_write_end(&write);
+	crab_count_prepare(&tree->base, &flow);
 	maintaining = false;
 	return events != had;
 }
 
 /* Would the host build, made to merge here, do what the log shows? A child tries. */
-static bool merges_as_logged(struct crab_tree *tree, u32 passed)
+static bool merges_as_logged(struct crab_tree *tree, struct crab_leaf *leaf)
 {
 	pid_t child = fork();
 	int status;
@@ -151,7 +158,7 @@ static bool merges_as_logged(struct crab_tree *tree, u32 passed)
 		alarm(PATIENCE);
 		trying = true;
 		differences = 0;
-		_exit(!merge(tree, passed) || differences);
+		_exit(!merge(tree, leaf) || differences);
 	}
 	return waitpid(child, &status, 0) == child && !status;
 }
@@ -163,19 +170,21 @@ static bool is_fresh(const struct crab_tree *tree, const struct log_event *e)
 	       e->offset % tree->base.geo.leaf_bytes == 0;
 }
 
-/* By which note, nobody knows; those before it came to nothing */
+/* The header of the fresh leaf has the least key of the first of two that a merge replaces */
 static bool merged_as_logged(struct crab_tree *tree)
 {
-	u32 passed;
+	const struct log_event *low = follow.next + offsetof(struct crab_dhead, low) / sizeof(u64);
+	struct crab_leaf *leaf;
 
-	for (passed = 0; passed < tree->sparse.noted - tree->sparse.seen; passed++) {
-		if (!merges_as_logged(tree, passed))
-			continue;
-		merge(tree, passed);
-		merged++;
-		return true;
-	}
-	return false;
+	if (!is_store_at(low, follow.next->offset + offsetof(struct crab_dhead, low)))
+		return false;
+	leaf = crab_index_find(&tree->index, low->value[0]);
+	if (leaf->low != low->value[0] || !crab_smo_may_merge(leaf, tree->slots * 3 / 4) ||
+	    !merges_as_logged(tree, leaf))
+		return false;
+	merge(tree, leaf);
+	merged++;
+	return true;
 }
 
 /* Where the worker may have come */

@@ -9,7 +9,7 @@
  * leaf are known, where they are at home and in what order, strategy.c the choice between
  * shifting and copying, link.c the words that link leaves, bitmap.c allocation on demand,
  * smo.c the structure changes, smo_verify.c what they take from the media, smo_sorted.c those of
- * sorted leaves in place (smo.h), sparse.c when slotted ones are merged, recover.c FORMAT and
+ * sorted leaves in place (smo.h), sparse.c when sparse neighbours are merged, recover.c FORMAT and
  * attach, recover_list.c how attach follows the list, quarantine.c leaves whose memory
  * fails, check.c the verifier.
  *
@@ -109,6 +109,8 @@ struct crab_leaf {
  * @scratch: room for the records of two leaves and one more; under @structure
  * @sorted: layout sorted, else slotted
  * @slots: records a leaf can hold
+ * @noted: a delete that leaves so many records in a leaf, or fewer, notes it (sparse.c)
+ * @watched: each of them does, not only those that halve what is left
  * @pieces: sorted: in which a leaf is searched, a power of two
  * @piece_slots: sorted: slots of each, the first one but for the header; a power of two
  * @homes: slotted: where in a leaf records are at home
@@ -125,7 +127,6 @@ struct crab_leaf {
  * @splits: since attach
  * @unlinks: since attach
  * @wanted: free leaves that a change lacked which gave -ENOSPC
- * @walked: deletes there were when compaction last found nothing
  * @fresh: descriptors at hand for the next change
  *
  * What every operation reads stands apart from what changes: between them is what attach
@@ -140,6 +141,8 @@ struct crab_tree {
 	struct crab_record *scratch;
 	bool sorted;
 	u32 slots;
+	u32 noted;
+	bool watched;
 	u32 pieces;
 	u32 piece_slots;
 	struct crab_homes homes;
@@ -156,7 +159,6 @@ struct crab_tree {
 	u64 splits;
 	u64 unlinks;
 	u32 wanted;
-	u64 walked;
 	struct crab_leaf *fresh[CRAB_SMO_FRESH];
 };
 

@@ -380,7 +380,7 @@ static bool insert_again(struct crab_write *write, int *err)
 	} else if (*err == -ENOSPC && !write->compacted) {
 		crab_write_insist(write);
 		write->compacted = true;
-		*err = crab_smo_compact(write);
+		*err = crab_sparse_compact(write);
 	} else {
 		return false;
 	}

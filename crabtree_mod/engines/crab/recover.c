@@ -553,12 +553,11 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 		     const struct crab_geometry *geo)
 {
 	mutex_init(&tree->structure);
-	crab_sparse_init(&tree->sparse);
 	tree->sorted = geo->layout == CRAB_LAYOUT_SORTED;
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
 	crab_homes_init(&tree->homes, geo->leaf_bytes);
 	crab_sorted_pieces(tree, geo->leaf_bytes);
-	tree->walked = -(u64)tree->slots;	/* who knows what lives before this one removed */
+	crab_sparse_init(tree);
 	crab_index_init(&tree->index);
 	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch),
 				       GFP_KERNEL | __GFP_NOWARN);

@@ -31,7 +31,6 @@
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/prefetch.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -255,6 +254,8 @@ static void smo_splice(struct crab_tree *tree, struct smo *smo, struct crab_leaf
 	for (i = smo->n; --i; )
 		smo_join(tree, smo->leaf[i - 1], smo->leaf[i]);
 	smo_join(tree, pred, smo->leaf[0]);
+	for (i = 0; i < smo->n; i++)
+		crab_sparse_touch(tree, smo->leaf[i]);
 	WRITE_ONCE(tree->leaves, tree->leaves + smo->n);
 }
 
@@ -365,46 +366,6 @@ int crab_smo_merge(struct crab_write *write, struct crab_leaf *leaf, u32 most)
 	return err;
 }
 
-/* Without the pool's lock: leaves come and go, and a try says whether they are enough */
-static bool smo_has_wanted(const struct crab_tree *tree)
-{
-	/* A number that is no longer true costs a walk */
-	return data_race(tree->pool.free) >= tree->wanted;
-}
-
-/*
- * A walk that found nothing is not repeated until as many records were removed
- * as could have made a pair sparse, so a full store answers -ENOSPC quickly.
- */
-int crab_smo_compact(struct crab_write *write)
-{
-	struct crab_tree *tree = write->tree;
-	struct crab_leaf *leaf = tree->first, *pred;
-	u32 most = tree->slots * 3 / 4;
-	struct crab_counts counts;
-	int err;
-
-	lockdep_assert_held(&tree->structure);
-	crab_counts_sum(&tree->base, &counts);
-	if (counts.deletes - tree->walked < tree->slots / 4)
-		return -ENOSPC;
-	while (leaf && !smo_has_wanted(tree)) {
-		pred = leaf->prev;
-		err = crab_smo_may_merge(leaf, most) ? crab_smo_merge(write, leaf, most) : -EAGAIN;
-		if (err && err != -EAGAIN)
-			return err;
-		if (err)
-			leaf = leaf->next;
-		else
-			leaf = pred ? pred->next : tree->first;
-		cond_resched();
-	}
-	if (leaf)
-		return 0;
-	tree->walked = counts.deletes;
-	return smo_has_wanted(tree) ? 0 : -ENOSPC;
-}
-
 /*
  * The dearest write is an insert that finds the pool empty: a merge for each leaf that it
  * wants, then the split. Each of those leaves is written whole, has a link, and on
@@ -507,6 +468,7 @@ int crab_smo_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 k
 	smo_splice(tree, &smo, leaf, leaf->next);
 	crab_sorted_end(write, leaf, keep);
 	WRITE_ONCE(leaf->count, keep);
+	crab_sparse_touch(tree, leaf);
 	crab_leaf_end(leaf);
 	crab_index_insert(&tree->index, moved->key, smo.leaf[0], crab_leaf_hint(tree, smo.leaf[0]));
 	WRITE_ONCE(tree->splits, tree->splits + 1);
@@ -585,6 +547,7 @@ void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf, u64 word)
 	smo_store_link(write, pred, word);
 	/* Until the sections end nobody sees what this makes of them */
 	smo_join(tree, pred, after);
+	crab_sparse_touch(tree, pred);
 	WRITE_ONCE(leaf->high, leaf->low);
 	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* found empty: it is not in it */
 		crab_index_remove(&tree->index, leaf->low);

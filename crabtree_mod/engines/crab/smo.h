@@ -36,14 +36,6 @@ bool crab_smo_may_merge(const struct crab_leaf *leaf, u32 most);
  */
 int crab_smo_merge(struct crab_write *write, struct crab_leaf *leaf, u32 most);
 
-/**
- * crab_smo_compact() - merge neighbours that are sparse until a change can go on
- * @write: the write that got -ENOSPC; it has no leaf locked
- * Context: may sleep.
- * Return: 0 if there is room now, -ENOSPC, -ENOMEM.
- */
-int crab_smo_compact(struct crab_write *write);
-
 /** crab_smo_bound() - lines that one operation cleans at most */
 u64 crab_smo_bound(const struct crab_tree *tree);
 

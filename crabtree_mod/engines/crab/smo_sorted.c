@@ -250,17 +250,20 @@ static int pass(struct crab_write *write, struct crab_leaf *left, bool to_right)
 /* From the fuller to the poorer of two neighbours, section 4.4 */
 static int redistribute(struct crab_write *write, struct crab_leaf *left, bool to_right)
 {
-	const struct crab_tree *tree = write->tree;
+	struct crab_tree *tree = write->tree;
 	struct crab_leaf *right = left->next;
 	struct crab_leaf *poor = to_right ? right : left;
 	struct crab_leaf *rich = to_right ? left : right;
 	u32 moved = to_right ? poor->count : rich->count;
 	u64 sip = crab_strategy_sip(tree, 0, moved) + crab_strategy_sip(tree, 0, 0);
 	u64 cow = crab_strategy_cow(tree, rich->count) + crab_strategy_cow(tree, poor->count);
+	int err;
 
 	if (!crab_strategy_is_sip(tree, sip, cow))
 		return crab_smo_balance(write, left, 2);
-	return pass(write, left, to_right);
+	err = pass(write, left, to_right);
+	crab_sparse_touch(tree, rich);
+	return err;
 }
 
 /* Two neighbours, the poorer of them less than half full */
@@ -326,12 +329,14 @@ int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slo
 	if ((copies || sparse) && !crab_write_try_structure(write))
 		return -EAGAIN;
 	write->sparse = sparse;
-	if (copies && !write_cow(write, leaf, slot, NULL))
-		return 0;		/* an error: no leaf is free for a copy */
-	crab_leaf_begin(leaf);
-	crab_sorted_shift_out(write, leaf, slot);
-	crab_leaf_end(leaf);
-	tally_sip(write, &before);
+	/* An error: no leaf is free for a copy */
+	if (!copies || write_cow(write, leaf, slot, NULL)) {
+		crab_leaf_begin(leaf);
+		crab_sorted_shift_out(write, leaf, slot);
+		crab_leaf_end(leaf);
+		tally_sip(write, &before);
+	}
+	crab_sparse_note(write->tree, leaf);
 	return 0;
 }
 

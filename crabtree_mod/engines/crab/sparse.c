@@ -1,39 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements what becomes of slotted leaves that deletes leave sparse.
+ * This file implements how sparse neighbours are found and merged.
  *
  * DOC: sparse leaves
  *
- * A scan pays for each leaf, full or not, and so do DRAM and attach. Two neighbours which
- * together fill half of one at most are worth a merge: it costs a fresh leaf and two
- * fences, and gives room for as many inserts again before a split undoes it.
+ * A scan pays for each leaf, full or not, and so do DRAM and attach. Two neighbours that
+ * together fill at most half of a leaf are worth a merge. The merge costs a fresh leaf and two
+ * fences, and leaves room for as many inserts again before a split undoes it.
  *
  * A delete only notes where that may be so: when a third of the leaf is left or less, once
  * each time half of that has gone. Maintain looks at the leaf and its neighbours, off the
- * write path. A note that is lost, in a ring that is full or at a detach, leaves
- * a leaf as it is until half of it has gone again, or the pool is empty (crab_smo_compact()).
+ * write path. A note that finds the ring full replaces the oldest one. Maintain then *sweeps*:
+ * it looks at every leaf of the list once, in steps of CRAB_SPARSE_STEPS leaves, and gives the
+ * structure back after each. It sweeps after attach too, for no note outlives a detach.
  *
- * Locking: crab_sparse.lock for the notes; crab_tree.structure for the merge.
+ * An insert that finds too few free leaves *compacts*: it merges neighbours that together fill
+ * at most three quarters of a leaf, until it has the leaves that it wants. It looks at the
+ * notes first, then walks on from the leaf where the last such walk ended. So the leaves
+ * passed per merge depend on how many leaves are sparse, not on how many there are.
+ *
+ * A walk that came around without a merge is not repeated for each insert of a full store. From
+ * then on every delete is *watched*: it notes its leaf if that is three quarters full or less,
+ * and so does a structure change of its fresh leaves. A second walk, which reads each count
+ * under the leaf's lock, then sees every pair or a note leads to it. After it, -ENOSPC means
+ * that no two neighbours can be merged, and costs no walk. A note that is lost ends the watch,
+ * and the next insert that lacks leaves walks again.
+ *
+ * Invariant: while crab_tree.watched is set, each pair of neighbours that can be merged has a
+ * note, or lies on the stretch that the walk has yet to pass.
+ *
+ * Locking: crab_sparse.lock for the notes; crab_tree.structure for the walks and the merges.
  */
+#include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/log2.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
 
 #include "smo.h"
 
-void crab_sparse_init(struct crab_sparse *sparse)
+/* Records that two neighbours may have together for a merge off the write path */
+static u32 sparse_half(const struct crab_tree *tree)
 {
-	spin_lock_init(&sparse->lock);
-	sparse->noted = 0;
-	sparse->seen = 0;
+	return DIV_ROUND_UP(tree->slots, 2);
 }
 
-static noinline void sparse_put(struct crab_sparse *sparse, u64 key)
+/* The same for a merge that an insert needs */
+static u32 sparse_most(const struct crab_tree *tree)
 {
+	return tree->slots * 3 / 4;
+}
+
+/* Which leaves a delete notes: all that can be merged, or those that are worth it */
+static void sparse_watch(struct crab_tree *tree, bool on)
+{
+	u32 third = tree->sorted ? 0 : tree->slots / 3;
+
+	WRITE_ONCE(tree->noted, on ? sparse_most(tree) : third);
+	WRITE_ONCE(tree->watched, on);
+}
+
+void crab_sparse_init(struct crab_tree *tree)
+{
+	spin_lock_init(&tree->sparse.lock);
+	tree->sparse.lost = !tree->sorted;
+	sparse_watch(tree, false);
+}
+
+static noinline void sparse_put(struct crab_tree *tree, u64 key)
+{
+	struct crab_sparse *sparse = &tree->sparse;
+
 	spin_lock(&sparse->lock);
+	if (sparse->noted != sparse->seen &&
+	    sparse->keys[(sparse->noted - 1) % CRAB_SPARSE_NOTES] == key)
+		goto out;
 	sparse->keys[sparse->noted % CRAB_SPARSE_NOTES] = key;
 	WRITE_ONCE(sparse->noted, sparse->noted + 1);
-	if (sparse->noted - sparse->seen > CRAB_SPARSE_NOTES)
+	if (sparse->noted - sparse->seen > CRAB_SPARSE_NOTES) {
 		WRITE_ONCE(sparse->seen, sparse->seen + 1);
+		WRITE_ONCE(sparse->lost, !tree->sorted);
+		sparse_watch(tree, false);
+	}
+out:
 	spin_unlock(&sparse->lock);
 }
 
@@ -53,37 +103,170 @@ static bool sparse_take(struct crab_sparse *sparse, u64 *key)
 
 bool crab_sparse_is_due(const struct crab_sparse *sparse)
 {
-	return READ_ONCE(sparse->noted) - READ_ONCE(sparse->seen) >= CRAB_SPARSE_DUE;
+	return READ_ONCE(sparse->noted) - READ_ONCE(sparse->seen) >= CRAB_SPARSE_DUE ||
+	       READ_ONCE(sparse->lost);
 }
 
 bool crab_sparse_note(struct crab_tree *tree, const struct crab_leaf *leaf)
 {
 	u32 count = leaf->count;
 
-	if (likely(count * 3 > tree->slots || !is_power_of_2(count)))
+	if (likely(count > READ_ONCE(tree->noted)))
 		return false;
-	sparse_put(&tree->sparse, leaf->low);
+	if (likely(!is_power_of_2(count) && !READ_ONCE(tree->watched)))
+		return false;
+	sparse_put(tree, leaf->low);
 	return crab_sparse_is_due(&tree->sparse);
+}
+
+void crab_sparse_touch(struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	if (unlikely(tree->watched) && READ_ONCE(leaf->count) <= sparse_most(tree))
+		sparse_put(tree, leaf->low);
+}
+
+/* Merges the leaf that holds @key with a neighbour; -EAGAIN: that cannot be done */
+static int sparse_look(struct crab_write *write, u64 key, u32 most)
+{
+	struct crab_leaf *leaf = crab_index_find(&write->tree->index, key);
+
+	write->tree->sparse.looked++;
+	if (crab_smo_may_merge(leaf, most))
+		return crab_smo_merge(write, leaf, most);
+	if (leaf->prev && crab_smo_may_merge(leaf->prev, most))
+		return crab_smo_merge(write, leaf->prev, most);
+	return -EAGAIN;
+}
+
+/*
+ * While deletes are watched: one that did not see that has given the leaf back before, and its
+ * count is seen; one that comes later notes the leaf
+ */
+static void sparse_settle(struct crab_leaf *leaf)
+{
+	crab_leaf_take(leaf);
+	crab_leaf_give(leaf);
+}
+
+/* One step of a walk, to the first merge; -EAGAIN: there was none */
+static int sparse_walk(struct crab_write *write, struct crab_walk *walk, u32 most)
+{
+	struct crab_tree *tree = write->tree;
+	struct crab_leaf *leaf = crab_index_find(&tree->index, walk->at);
+	u32 steps;
+	int err;
+
+	for (steps = 0; steps < CRAB_SPARSE_STEPS; steps++) {
+		tree->sparse.looked++;
+		if (tree->watched)
+			sparse_settle(leaf);
+		err = crab_smo_may_merge(leaf, most) ? crab_smo_merge(write, leaf, most) : -EAGAIN;
+		if (err != -EAGAIN)
+			return err;
+		leaf = leaf->next ?: tree->first;
+		walk->at = leaf->low;
+		walk->passed++;
+	}
+	return -EAGAIN;
+}
+
+/* Maintain goes on past neighbours for which there is no memory: they stay as they are */
+static void sparse_sweep(struct crab_write *write, u32 most)
+{
+	struct crab_tree *tree = write->tree;
+	struct crab_sparse *sparse = &tree->sparse;
+	struct crab_leaf *leaf;
+	int err;
+
+	if (READ_ONCE(sparse->lost)) {
+		WRITE_ONCE(sparse->lost, false);
+		sparse->sweeping = true;
+		sparse->sweep.passed = 0;
+	}
+	err = sparse_walk(write, &sparse->sweep, most);
+	if (err && err != -EAGAIN) {
+		leaf = crab_index_find(&tree->index, sparse->sweep.at);
+		sparse->sweep.at = leaf->next ? leaf->next->low : 0;
+		sparse->sweep.passed++;
+	}
+	sparse->sweeping = sparse->sweep.passed < tree->leaves;
 }
 
 bool crab_sparse_merge(struct crab_tree *tree)
 {
 	struct crab_flow flow = { .media = tree->base.media };
 	struct crab_write write = { .tree = tree, .flow = &flow };
-	u32 most = DIV_ROUND_UP(tree->slots, 2);
-	struct crab_leaf *leaf;
+	struct crab_sparse *sparse = &tree->sparse;
+	u32 most;
+	int err;
 	u64 key;
 
-	if (!sparse_take(&tree->sparse, &key))
+	if (READ_ONCE(sparse->noted) == READ_ONCE(sparse->seen) && !READ_ONCE(sparse->lost) &&
+	    !READ_ONCE(sparse->sweeping))
 		return false;
 	crab_write_insist(&write);
-	leaf = crab_index_find(&tree->index, key);
-	/* An error: no memory or no free leaf; all stays as it is */
-	if (crab_smo_may_merge(leaf, most))
-		crab_smo_merge(&write, leaf, most);
-	else if (leaf->prev && crab_smo_may_merge(leaf->prev, most))
-		crab_smo_merge(&write, leaf->prev, most);
+	/* While deletes are watched each note counts, and room is wanted */
+	most = tree->watched ? sparse_most(tree) : sparse_half(tree);
+	if (sparse_take(sparse, &key)) {
+		err = sparse_look(&write, key, most);
+		if (err && err != -EAGAIN)	/* the note is lost */
+			sparse_watch(tree, false);
+	} else {
+		sparse_sweep(&write, most);
+	}
 	crab_write_end(&write);
 	crab_count_prepare(&tree->base, &flow);
 	return true;
+}
+
+/* Others may want the structure more than a walk does */
+static void sparse_breathe(struct crab_write *write)
+{
+	mutex_unlock(&write->tree->structure);
+	cond_resched();
+	mutex_lock(&write->tree->structure);
+}
+
+/* The next place where there may be room; -EAGAIN: not here, -ENOSPC: nowhere */
+static int compact_step(struct crab_write *write)
+{
+	struct crab_tree *tree = write->tree;
+	struct crab_walk *walk = &tree->sparse.compact;
+	u32 most = sparse_most(tree);
+	u64 key;
+	int err;
+
+	if (sparse_take(&tree->sparse, &key)) {
+		err = sparse_look(write, key, most);
+		if (err && err != -EAGAIN)	/* it can be merged, but not now */
+			sparse_put(tree, key);
+		return err;
+	}
+	if (walk->passed >= tree->leaves) {
+		if (tree->watched)
+			return -ENOSPC;
+		sparse_watch(tree, true);
+		walk->passed = 0;
+	}
+	err = sparse_walk(write, walk, most);
+	if (!err && !tree->watched)
+		walk->passed = 0;
+	if (err == -EAGAIN)
+		sparse_breathe(write);
+	return err;
+}
+
+int crab_sparse_compact(struct crab_write *write)
+{
+	struct crab_tree *tree = write->tree;
+	u32 wanted = tree->wanted;	/* merges change it */
+	int err = 0;
+
+	lockdep_assert_held(&tree->structure);
+	while (!err && !crab_pool_has(&tree->pool, wanted)) {
+		err = compact_step(write);
+		if (err == -EAGAIN)
+			err = 0;
+	}
+	return err;
 }

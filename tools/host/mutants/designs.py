@@ -152,8 +152,6 @@ HARMLESS = [
     ("crab_sorted_rebalance", "rebalance_pair(write, left, true)", "left out", SPARSE),
     ("crab_sorted_rebalance", "rebalance_pair(write, leaf, false)", "left out", SPARSE),
     ("crab_tree_remove", "crab_sorted_rebalance(&write, key)", "left out", SPARSE),
-    ("crab_sparse_merge", "crab_smo_merge(&write, leaf, most)", "left out", SPARSE),
-    ("crab_sparse_merge", "crab_smo_merge(&write, leaf->prev, most)", "left out", SPARSE),
     ("crab_sorted_repair", "crab_smo_bypass(write, leaf, word)", "left out",
      "no cut leaves an empty leaf behind another, only an image from elsewhere"),
 ]

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests that the cost of an operation does not fall off a cliff: a store that is
+ * nearly full, a burst of deletes, keys in an awkward order, keys chosen by an adversary.
+ *
+ * Costs are counted, in leaves, lines and loads, so the hour does not matter.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "engines/crab/smo.h"
+#include "model.h"
+#include "store_priv.h"
+#include "tap.h"
+
+#define LEAF_BYTES	512U
+
+struct cliff {
+	struct crab_media media;
+	struct crab_store *store;
+	struct crab_tree *tree;
+	u64 seed;
+};
+
+static void cliff_attach(struct cliff *c, struct crab_store *store)
+{
+	c->store = store;
+	c->tree = crab_tree_of(store->engine);
+}
+
+static void cliff_begin(struct cliff *c, const char *layout, u64 leaves, u32 leaf_bytes)
+{
+	c->seed = 99;
+	c->media = media_create(CRAB_POOL_OFFSET + leaves * leaf_bytes);
+	cliff_attach(c, store_format_attach(&c->media, "crab", layout, leaf_bytes));
+}
+
+static void cliff_end(struct cliff *c)
+{
+	crab_store_detach(c->store);
+	media_destroy(&c->media);
+}
+
+static int put(struct cliff *c, u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_insert(c->store, key, key + 5, CRAB_INSERT_EITHER, &old);
+}
+
+static void del(struct cliff *c, u64 key)
+{
+	struct crab_old old;
+	int err = crab_store_delete(c->store, key, &old);
+
+	tap_check(!err, "delete of %llu: %d", key, err);
+}
+
+static u64 random_key(struct cliff *c)
+{
+	return rng(&c->seed) >> 1;
+}
+
+/* All that is to be done off the write path, if the store asks for it */
+static void cliff_idle(struct cliff *c)
+{
+	const struct crab_engine_ops *ops = c->store->engine->ops;
+
+	if (ops->wants(c->store->engine))
+		while (crab_store_maintain(c->store))
+			;
+}
+
+static void expect_sound(struct cliff *c, u64 records)
+{
+	struct crab_check_report report;
+
+	tap_check(!crab_store_check(c->store, &report) && !report.damage.count, "%s",
+		  report.damage.what);
+	tap_check(report.records == records, "%llu records, not %llu", report.records, records);
+}
+
+/* Neighbours that an insert could have merged for the room that it did not find */
+static u64 cliff_pairs(const struct cliff *c)
+{
+	const struct crab_leaf *leaf;
+	u64 pairs = 0;
+
+	for (leaf = c->tree->first; leaf; leaf = leaf->next)
+		pairs += crab_smo_may_merge(leaf, c->tree->slots * 3 / 4);
+	return pairs;
+}
+
+/* No descriptor is at hand, and the next allocation fails */
+static void memory_end(struct cliff *c)
+{
+	u32 i;
+
+	for (i = 0; i < CRAB_SMO_FRESH; i++) {
+		kfree(c->tree->fresh[i]);
+		c->tree->fresh[i] = NULL;
+	}
+	crab_host_fail_alloc = 0;
+}
+
+static void memory_back(void)
+{
+	crab_host_fail_alloc = -1;
+}
+
+/* As if there had been too many */
+static void forget_notes(struct cliff *c)
+{
+	c->tree->sparse.seen = c->tree->sparse.noted;
+	c->tree->noted = c->tree->slots / 3;
+	c->tree->watched = false;
+}
+
+/* Random keys until there is no room; returns how many */
+static u64 fill(struct cliff *c, u64 *keys)
+{
+	u64 n = 0;
+
+	while (n < c->tree->base.geo.leaves * c->tree->slots && !put(c, keys[n] = random_key(c))) {
+		n++;
+		cliff_idle(c);
+	}
+	return n;
+}
+
+/* Leaves that a split looks at in a store that is full, was thinned out and is filled again; times 16 */
+static u64 full_cost(u64 leaves)
+{
+	u64 *keys = calloc(leaves * crab_leaf_slots(LEAF_BYTES), sizeof(*keys));
+	u64 n, i, looked, splits;
+	struct cliff c;
+
+	cliff_begin(&c, "slotted", leaves, LEAF_BYTES);
+	n = fill(&c, keys);
+	for (i = n / 2; i; i--)
+		del(&c, keys[--n]);
+	forget_notes(&c);
+	looked = c.tree->sparse.looked;
+	splits = c.tree->splits;
+	while (!put(&c, random_key(&c)))
+		n++;
+	looked = c.tree->sparse.looked - looked;
+	splits = c.tree->splits - splits;
+	tap_check(splits > 20, "%llu splits", splits);
+	expect_sound(&c, n);
+	cliff_end(&c);
+	free(keys);
+	return looked * 16 / (splits ?: 1);
+}
+
+static void test_full(void)
+{
+	u64 few = full_cost(1000), many = full_cost(16000);
+
+	tap_check(many <= 4 * few + 16, "%llu sixteenths, not %llu", many, few);
+	tap_ok(true, "full: a split among 1,000 leaves looks at %llu of them, among 16,000 at %llu",
+	       few / 16, many / 16);
+}
+
+#define FAR_STEP	(1ULL << 20)	/* between keys */
+
+/*
+ * A store in which all room is in the last fifth: two neighbours there fill three quarters of one
+ * and no more, and none is noted by a delete. Returns how many records there were
+ */
+static u64 far_begin(struct cliff *c, u64 leaves)
+{
+	u32 slots = crab_leaf_slots(LEAF_BYTES);
+	u64 n, i;
+
+	cliff_begin(c, "slotted", leaves, LEAF_BYTES);
+	for (n = 0; !put(c, n * FAR_STEP); n++)
+		;
+	for (i = n - n / 5; i < n; i++)
+		if (i % slots >= slots * 3 / 8)
+			del(c, i * FAR_STEP);
+	forget_notes(c);
+	return n;
+}
+
+/* In the first half, where leaves are full */
+static int far_put(struct cliff *c, u64 n)
+{
+	return put(c, (rng(&c->seed) >> 32) % (n / 2) * FAR_STEP + 1 + (rng(&c->seed) >> 32) % 65536);
+}
+
+/* Leaves that a split looks at, after the first walk to where there is room; times 16 */
+static u64 far_cost(u64 leaves)
+{
+	u64 n, i, looked, splits, unlinks;
+	struct cliff c;
+
+	n = far_begin(&c, leaves);
+	unlinks = c.tree->unlinks;
+	for (i = 0; i < n && c.tree->unlinks == unlinks; i++)
+		far_put(&c, n);
+	looked = c.tree->sparse.looked;
+	splits = c.tree->splits;
+	for (i = 0; i < n && c.tree->splits - splits < 50; i++)
+		tap_check(!far_put(&c, n), "no room after %llu splits", c.tree->splits - splits);
+	tap_check(i < n, "%llu inserts were not enough", n);
+	looked = c.tree->sparse.looked - looked;
+	cliff_end(&c);
+	return looked * 16 / 50;
+}
+
+static void test_far(void)
+{
+	u64 few = far_cost(1000), many = far_cost(8000);
+
+	tap_check(many <= 4 * few + 16, "%llu sixteenths, not %llu", many, few);
+	tap_ok(true, "full, room in the last fifth: a split looks at %llu leaves, %llu", few / 16,
+	       many / 16);
+}
+
+/* Removes records of a leaf until @keep are left; in some places without memory for a merge */
+static void thin_leaf(struct cliff *c, u64 key, u32 keep, bool poor)
+{
+	struct crab_record *records = calloc(c->tree->slots, sizeof(*records));
+	struct crab_leaf *leaf = crab_index_find(&c->tree->index, key);
+	u32 n = crab_leaf_collect(c->tree, leaf, records);
+
+	while (n > keep) {
+		if (poor)
+			memory_end(c);
+		del(c, records[--n].key);
+		memory_back();
+	}
+	free(records);
+}
+
+/* Off the write path there is no memory for a merge; returns whether there is more to do */
+static bool poor_maintain(struct cliff *c)
+{
+	bool more;
+
+	memory_end(c);
+	more = crab_store_maintain(c->store);
+	memory_back();
+	return more;
+}
+
+/* What says that there is no room looked everywhere */
+static void test_truth(const char *layout)
+{
+	u64 above = 1ULL << 63, i, refused = 0;
+	struct cliff c;
+
+	cliff_begin(&c, layout, 400, LEAF_BYTES);
+	for (i = 0; i < 30000; i++) {
+		if (!put(&c, random_key(&c)))
+			continue;
+		refused++;
+		tap_check(c.tree->pool.free < 4, "refused with %llu leaves free", c.tree->pool.free);
+		tap_check(!cliff_pairs(&c), "refused with %llu pairs to merge", cliff_pairs(&c));
+		thin_leaf(&c, random_key(&c), c.tree->slots * (i % 5) / 8, i % 3 == 0);
+		if (i % 7 == 0)
+			poor_maintain(&c);
+		while (i % 8 == 0 && c.tree->pool.free > 2 && !put(&c, above++))
+			;
+	}
+	tap_check(refused > 20, "refused %llu times", refused);
+	expect_sound(&c, crab_tree_records(c.tree));
+	tap_ok(true, "full, %s: -ENOSPC %llu times, and never where neighbours can be merged", layout,
+	       refused);
+	cliff_end(&c);
+}
+
+/* Who asks again where there is no room is not walked for */
+static void test_again(void)
+{
+	u64 *keys = calloc(400 * crab_leaf_slots(LEAF_BYTES), sizeof(*keys));
+	u64 looked, refused = 0, i;
+	struct cliff c;
+
+	cliff_begin(&c, "slotted", 400, LEAF_BYTES);
+	fill(&c, keys);
+	looked = c.tree->sparse.looked;
+	for (i = 0; i < 1000; i++)
+		refused += put(&c, random_key(&c)) == -ENOSPC;
+	looked = c.tree->sparse.looked - looked;
+	tap_check(refused > 100 && looked <= refused, "looked at %llu leaves for %llu refusals", looked,
+		  refused);
+	tap_ok(true, "full: %llu more inserts are refused for %llu looks", refused, looked);
+	cliff_end(&c);
+	free(keys);
+}
+
+/* Deletes beside a full store are many more than notes: the watch ends, and begins again */
+static void test_watch(void)
+{
+	u64 *keys = calloc(1000 * crab_leaf_slots(LEAF_BYTES), sizeof(*keys)), n, i;
+	struct cliff c;
+
+	cliff_begin(&c, "slotted", 1000, LEAF_BYTES);
+	n = fill(&c, keys);
+	tap_check(c.tree->watched, "a store is full, and deletes are not watched");
+	for (i = 0; i < 2000; i++)
+		del(&c, keys[--n]);
+	tap_check(!c.tree->watched, "notes were lost, and deletes are watched");
+	while (!put(&c, random_key(&c)))
+		n++;
+	tap_check(c.tree->pool.free < 4 && !cliff_pairs(&c), "%llu free, %llu pairs",
+		  c.tree->pool.free, cliff_pairs(&c));
+	expect_sound(&c, n);
+	tap_ok(true, "full: notes that are lost are made up for by a walk");
+	cliff_end(&c);
+	free(keys);
+}
+
+/* Inserts of which some want room and get none; returns leaves that they look at */
+static u64 refuse(struct cliff *c, u64 n, int want)
+{
+	u64 looked = c->tree->sparse.looked, i, refused = 0;
+	int err;
+
+	for (i = 0; i < 2000 && refused < 100; i++) {
+		if (want == -ENOMEM)
+			memory_end(c);
+		err = far_put(c, n);
+		memory_back();
+		refused += err == want;
+	}
+	tap_check(refused > 10, "refused %llu times", refused);
+	return c->tree->sparse.looked - looked;
+}
+
+/* A merge that cannot be done is not looked for again and again */
+static void test_unmerged(void)
+{
+	struct cliff c;
+	u64 n, looked;
+
+	n = far_begin(&c, 2000);
+	looked = refuse(&c, n, -ENOMEM);
+	tap_check(looked <= c.tree->leaves + 200, "no memory: looked at %llu leaves", looked);
+	while (c.tree->pool.free > 3)
+		far_put(&c, n);
+	c.tree->birth = CRAB_BIRTH_MAX;
+	looked = refuse(&c, n, -ENOSPC);
+	tap_check(looked <= c.tree->leaves + 200, "no births: looked at %llu leaves", looked);
+	tap_ok(true, "full: without memory, and without births, no insert walks");
+	cliff_end(&c);
+}
+
+/* Four leaves free, and one of them in the hands of maintain */
+static void test_raw(void)
+{
+	struct crab_spare spare, other;
+	struct cliff c;
+	u64 i;
+
+	cliff_begin(&c, "slotted", 64, LEAF_BYTES);
+	while (c.tree->pool.free > 4)
+		put(&c, random_key(&c));
+	while (c.tree->first->count < c.tree->slots)
+		put(&c, random_key(&c) % c.tree->first->high);
+	tap_check(c.tree->pool.free == 4, "%llu free", c.tree->pool.free);
+	tap_check(crab_pool_take_raw(&c.tree->pool, &spare), "nothing to prepare");
+	tap_check(!crab_pool_take_raw(&c.tree->pool, &other), "two are prepared at a time");
+	i = c.tree->splits;
+	while (c.tree->splits == i && !tap_faults)
+		tap_check(!put(&c, random_key(&c) % c.tree->first->high), "no room");
+	tap_check(crab_pool_unlisted(&c.tree->pool) == 3, "%llu",
+		  crab_pool_unlisted(&c.tree->pool));
+	crab_pool_stock(&c.tree->pool, &spare);
+	tap_ok(true, "pool: a leaf that is being prepared is not missing");
+	cliff_end(&c);
+}
+
+/* One in ten records of many is left; returns leaves. @kicked: maintain comes when it is asked */
+static u64 thin_out(struct cliff *c, u64 records, bool kicked)
+{
+	u64 *keys = calloc(records, sizeof(*keys)), i;
+
+	cliff_begin(c, "slotted", records / 8, LEAF_BYTES);
+	for (i = 0; i < records; i++) {
+		put(c, keys[i] = random_key(c));
+		cliff_idle(c);
+	}
+	for (i = 0; i < records / 10 * 9; i++) {
+		del(c, keys[i]);
+		if (kicked)
+			cliff_idle(c);
+	}
+	free(keys);
+	return c->tree->leaves;
+}
+
+/* To the end, in steps that are bounded */
+static void sweep(struct cliff *c)
+{
+	u64 looked = c->tree->sparse.looked;
+
+	while (crab_store_maintain(c->store)) {
+		tap_check(c->tree->sparse.looked - looked <= CRAB_SPARSE_STEPS,
+			  "one step looks at %llu leaves", c->tree->sparse.looked - looked);
+		looked = c->tree->sparse.looked;
+	}
+	looked = c->tree->sparse.looked;
+	tap_check(!crab_store_maintain(c->store) && c->tree->sparse.looked == looked,
+		  "it never ends");
+}
+
+static void test_burst(u64 records)
+{
+	u64 patient, burst, after, i;
+	struct cliff c;
+
+	thin_out(&c, records, true);
+	while (crab_store_maintain(c.store))
+		;
+	patient = c.tree->leaves;
+	cliff_end(&c);
+	burst = thin_out(&c, records, false);
+	for (i = 0; poor_maintain(&c); i++)
+		tap_check(i < 2 * burst, "without memory it never ends");
+	c.tree->sparse.lost = true;
+	sweep(&c);
+	after = c.tree->leaves;
+	tap_check(after * 10 <= patient * 12, "%llu leaves, then %llu; patiently %llu", burst, after,
+		  patient);
+	expect_sound(&c, records - records / 10 * 9);
+	tap_ok(true, "sparse: %llu leaves of a burst of deletes become %llu, of patient ones %llu",
+	       burst, after, patient);
+	cliff_end(&c);
+	burst = thin_out(&c, records, false);
+	crab_store_detach(c.store);
+	cliff_attach(&c, store_attach(&c.media));
+	sweep(&c);
+	after = c.tree->leaves;
+	tap_check(after * 10 <= patient * 12, "%llu leaves, then %llu; patiently %llu", burst, after,
+		  patient);
+	expect_sound(&c, records - records / 10 * 9);
+	tap_ok(true, "sparse: %llu leaves that attach found become %llu", burst, after);
+	cliff_end(&c);
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	crab_host_seed(1);
+	test_full();
+	test_far();
+	test_truth("slotted");
+	test_truth("sorted");
+	test_again();
+	test_watch();
+	test_unmerged();
+	test_raw();
+	test_burst(30000);
+	return tap_done();
+}
