@@ -448,8 +448,69 @@ static void test_burst(u64 records)
 	cliff_end(&c);
 }
 
+static u64 key_ascending(u64 i, u64 n)
+{
+	return i * 16;
+}
+
+static u64 key_descending(u64 i, u64 n)
+{
+	return (n - i) * 16;
+}
+
+static u64 key_outwards(u64 i, u64 n)
+{
+	return (1ULL << 62) + (i % 2 ? i * 16 : -i * 16);
+}
+
+static u64 key_runs(u64 i, u64 n)
+{
+	return i % 64 << 40 | i / 64;
+}
+
+static u64 key_runs_down(u64 i, u64 n)
+{
+	return i % 64 << 40 | (n - i) / 64;
+}
+
+static u64 key_random(u64 i, u64 n)
+{
+	return i * 0xd1342543de82ef95ULL;
+}
+
+/* The @i-th of @n keys that arrive in some order */
+static const struct arrival {
+	const char *what;
+	u64 (*key)(u64 i, u64 n);
+	u32 percent;		/* of the slots that are in use then, at least */
+} arrivals[] = {
+	{ "ascending", key_ascending, 97 },
+	{ "descending", key_descending, 90 },
+	{ "from the middle outwards", key_outwards, 90 },
+	{ "in 64 ascending runs", key_runs, 75 },
+	{ "in 64 descending runs", key_runs_down, 75 },
+	{ "random", key_random, 60 },
+};
+
+static void test_arrival(const char *layout, const struct arrival *arrival)
+{
+	u64 n = 20000, i, percent;
+	struct cliff c;
+
+	cliff_begin(&c, layout, n / 8, LEAF_BYTES);
+	for (i = 0; i < n; i++)
+		tap_check(!put(&c, arrival->key(i, n)), "key %llu", i);
+	percent = n * 100 / (c.tree->leaves * c.tree->slots);
+	tap_check(percent >= arrival->percent, "leaves are not so full");
+	expect_sound(&c, n);
+	tap_ok(true, "%s, keys %s: leaves are full to %llu %%", layout, arrival->what, percent);
+	cliff_end(&c);
+}
+
 int main(void)
 {
+	u32 i;
+
 	if (crab_persist_init())
 		return 2;
 	crab_host_seed(1);
@@ -462,5 +523,9 @@ int main(void)
 	test_unmerged();
 	test_raw();
 	test_burst(30000);
+	for (i = 0; i < ARRAY_SIZE(arrivals); i++) {
+		test_arrival("slotted", &arrivals[i]);
+		test_arrival("sorted", &arrivals[i]);
+	}
 	return tap_done();
 }

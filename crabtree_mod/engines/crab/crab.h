@@ -32,6 +32,7 @@
 #include "fingerprint.h"
 #include "home.h"
 #include "link.h"
+#include "run.h"
 #include "sparse.h"
 
 #define CRAB_LAYOUT_SLOTTED	1
@@ -585,8 +586,9 @@ int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
  * @low: out: the least key of the others
  *
  * By the middle of the leaf's range, if that leaves three in eight on either side, as it
- * mostly does with keys that come at random; else into halves. Where a key is outside that
- * range, @low is CRAB_KEY_EMPTY, which is in none.
+ * mostly does with keys that come at random; else beside the new key, if it looks like one of
+ * a run; else into halves. Where a key is outside that range, @low is CRAB_KEY_EMPTY, which is
+ * in none.
  *
  * Return: how many are in the first part.
  */

@@ -405,6 +405,23 @@ void crab_order_halve(struct crab_record *records, u32 count, u32 keep)
 	}
 }
 
+/* crab_run_split() of records in any order, of which @key is one */
+static u32 order_run(const struct crab_leaf *leaf, u64 key, const struct crab_record *records,
+		     u32 count)
+{
+	u64 lower = leaf->low, upper = leaf->high;
+	u32 below = 0, i;
+
+	for (i = 0; i < count; i++) {
+		below += records[i].key < key;
+		if (records[i].key < key)
+			lower = max(lower, records[i].key);
+		else if (records[i].key > key)
+			upper = min(upper, records[i].key);
+	}
+	return crab_run_split(key, lower, below, upper, count - 1 - below);
+}
+
 u32 crab_order_split(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		     const struct crab_record *rider, struct crab_record *records, u64 *low)
 {
@@ -414,6 +431,7 @@ u32 crab_order_split(const struct crab_tree *tree, const struct crab_leaf *leaf,
 
 	if (min(below, count - below) >= count / 2 - count / 8 || unlikely(*low == CRAB_KEY_EMPTY))
 		return below;
+	keep = order_run(leaf, rider->key, records, count) ?: keep;
 	crab_order_halve(records, count, keep);
 	*low = records[keep].key;
 	return keep;

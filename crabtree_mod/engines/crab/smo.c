@@ -30,6 +30,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -379,8 +380,8 @@ u64 crab_smo_bound(const struct crab_tree *tree)
 	return leaves * (tree->base.geo.leaf_bytes / CRAB_LINE + 1 + bits);
 }
 
-/* Keys that arrive in order: the full last leaf stays full, a fresh one takes the key */
-static int smo_append(struct crab_write *write, struct crab_leaf *last, u64 key, u64 value)
+/* Keys that arrive in order: the full leaf stays full, a fresh one behind it takes the key */
+static int smo_append(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
 {
 	struct crab_record record = { .key = key, .value = value };
 	struct crab_tree *tree = write->tree;
@@ -388,33 +389,50 @@ static int smo_append(struct crab_write *write, struct crab_leaf *last, u64 key,
 	int err;
 
 	/* The media said that it is above all others of a full leaf, whose range it is in */
-	err = crab_smo_verify_low(tree, last, CRAB_KEY_EMPTY, key) ?:
-	      smo_begin(write, &smo, last, 1, CRAB_POOL_RESERVE);
+	err = crab_smo_verify_low(tree, leaf, leaf->high, key) ?:
+	      smo_begin(write, &smo, leaf, 1, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
-	smo_write(write, &smo, key, &record, 1, 1, last);
-	smo_link(write, last, smo_first_word(tree, &smo));
-	crab_leaf_begin(last);
-	smo_splice(tree, &smo, last, NULL);
-	crab_leaf_end(last);
+	smo_write(write, &smo, key, &record, 1, 1, leaf);
+	smo_link(write, leaf, smo_first_word(tree, &smo));
+	crab_leaf_begin(leaf);
+	smo_splice(tree, &smo, leaf, leaf->next);
+	crab_leaf_end(leaf);
 	crab_index_insert(&tree->index, key, smo.leaf[0], crab_leaf_hint(tree, smo.leaf[0]));
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;
 }
 
-/* Does the key go behind all others of the tree? */
+/* Does the key go behind all others of a full leaf, as keys in order do? */
 static bool smo_is_append(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
+	u64 last = 0, other;
 	u32 slot;
 
-	if (leaf != tree->last)
-		return false;
-	if (tree->sorted)
-		return crab_leaf_key(tree, leaf, leaf->count - 1) < key;
-	crab_leaf_for_each(tree, leaf, slot)
-		if (crab_leaf_key(tree, leaf, slot) > key)
+	if (tree->sorted) {
+		last = crab_leaf_key(tree, leaf, leaf->count - 1);
+		if (last > key)
 			return false;
-	return true;
+	} else {
+		crab_leaf_for_each(tree, leaf, slot) {
+			other = crab_leaf_key(tree, leaf, slot);
+			if (other > key)
+				return false;
+			last = max(last, other);
+		}
+	}
+	return leaf == tree->last || crab_run_split(key, last, leaf->count, leaf->high, 0);
+}
+
+/* Of the records in scratch, in order, those that go to the first of two leaves; @key is new */
+static u32 smo_split_sorted(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 count,
+			    u64 key)
+{
+	u32 pos = smo_place(tree, count, key), above = count - 1 - pos;
+	u64 lower = pos ? tree->scratch[pos - 1].key : leaf->low;
+	u64 upper = above ? tree->scratch[pos + 1].key : leaf->high;
+
+	return crab_run_split(key, lower, pos, upper, above) ?: (count + 1) / 2;
 }
 
 int crab_smo_copy(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
@@ -484,7 +502,7 @@ static u32 smo_halves(struct crab_tree *tree, const struct crab_leaf *leaf,
 	if (!tree->sorted)
 		return crab_order_split(tree, leaf, rider, tree->scratch, low);
 	count = crab_smo_with(tree, leaf, rider->key, rider->value);
-	split = (count + 1) / 2;
+	split = smo_split_sorted(tree, leaf, count, rider->key);
 	*low = tree->scratch[split].key;
 	if (count != leaf->count + 1 ||		/* the media has the key now, and had not before */
 	    crab_smo_verify_records(tree, leaf, leaf->high, tree->scratch, count, count))

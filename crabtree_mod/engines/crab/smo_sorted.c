@@ -110,6 +110,16 @@ static int split_in_place(struct crab_write *write, struct crab_leaf *leaf, u32 
 	return err || rides ? err : write_sip(write, leaf, pos, key, value);
 }
 
+/* A key that goes behind all others, or continues a run: nothing moves, or only a little */
+static bool is_run(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 pos, u64 key)
+{
+	u64 lower = pos ? crab_leaf_key(tree, leaf, pos - 1) : leaf->low;
+	u64 upper = pos < leaf->count ? crab_leaf_key(tree, leaf, pos) : leaf->high;
+
+	return (leaf == tree->last && pos == leaf->count) ||
+	       crab_run_split(key, lower, pos, upper, leaf->count - pos);
+}
+
 static int split(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
 {
 	const struct crab_tree *tree = write->tree;
@@ -120,7 +130,7 @@ static int split(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 
 		return -EAGAIN;
 	sip = pos > keep ? 0 : crab_strategy_sip(tree, pos, keep - pos);
 	cow = crab_strategy_cow(tree, keep + 1);
-	if (crab_strategy_is_sip(tree, sip, cow) && !(leaf == tree->last && pos == tree->slots))
+	if (crab_strategy_is_sip(tree, sip, cow) && !is_run(tree, leaf, pos, key))
 		return split_in_place(write, leaf, pos, key, value);
 	return crab_smo_add(write, leaf, key, value);
 }
