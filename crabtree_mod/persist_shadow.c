@@ -589,6 +589,7 @@ u64 crab_shadow_load(const struct crab_media *media, const __le64 *p)
 	const struct shadow_node *last;
 	u32 word;
 
+	shadow->loads++;
 	if (!shadow_word(shadow, p, "load", &word))
 		return 0;
 	if (shadow->loading)

@@ -100,6 +100,7 @@ struct crab_shadow_counts {
  * @fault_nth: which line, for CRAB_SHADOW_CLEAN_LOST
  * @fault_hits: how often the fault struck
  * @counts: what happened so far
+ * @loads: words loaded so far
  * @errors: misuses of the media so far; the first in @error
  * @error: in words
  */
@@ -128,6 +129,7 @@ struct crab_shadow {
 	u32 fault_nth;
 	u64 fault_hits;
 	struct crab_shadow_counts counts;
+	u64 loads;
 	u64 errors;
 	char error[CRAB_SHADOW_ERROR_LEN];
 };

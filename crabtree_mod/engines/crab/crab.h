@@ -115,6 +115,7 @@ struct crab_leaf {
  * @pieces: sorted: in which a leaf is searched, a power of two
  * @piece_slots: sorted: slots of each, the first one but for the header; a power of two
  * @homes: slotted: where in a leaf records are at home
+ * @mix: slotted: how fingerprints are made
  * @fps: slotted: room for the fingerprints of one leaf, a byte a slot; under @structure
  * @spill: slotted: room for the numbers of a leaf's records; under @structure
  * @index: internal nodes
@@ -147,6 +148,7 @@ struct crab_tree {
 	u32 pieces;
 	u32 piece_slots;
 	struct crab_homes homes;
+	struct crab_mix mix;
 	union crab_group_fps *fps;
 	u16 *spill;
 	struct crab_index index;

@@ -35,7 +35,29 @@ struct crab_seen {
 	u8 marks[1U << CRAB_SEEN_BITS];	/* the last leaf that had a key with such a hash */
 };
 
-/** crab_hash() - a key's bits, mixed; the top ones are its fingerprint */
+/**
+ * struct crab_mix - how the fingerprints of one attach are made
+ * @flip: bits of the keys that are inverted; random
+ * @factor: one of several that spread keys of any regular stride well
+ *
+ * The keys that share a fingerprint depend on both, and neither leaves DRAM. So keys cannot be
+ * chosen to share one, as they could when the hash was the same for every store.
+ */
+struct crab_mix {
+	u64 flip;
+	u64 factor;
+};
+
+/** crab_mix_choose() - another one at each attach */
+struct crab_mix crab_mix_choose(void);
+
+/** crab_mix() - a key's bits, mixed; the top ones are its fingerprint */
+static __always_inline u64 crab_mix(const struct crab_mix *mix, u64 key)
+{
+	return (key ^ mix->flip) * mix->factor;
+}
+
+/** crab_hash() - a key's bits, mixed, for its place on the media: the same at every attach */
 static __always_inline u64 crab_hash(u64 key)
 {
 	return key * 0x9e3779b97f4a7c15ULL;

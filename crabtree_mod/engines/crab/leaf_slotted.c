@@ -42,9 +42,26 @@ static __always_inline u8 hash_fp(u64 hash)
 	return fp + !fp;
 }
 
-static __always_inline u8 fingerprint(u64 key)
+static __always_inline u8 fingerprint(const struct crab_tree *tree, u64 key)
 {
-	return hash_fp(crab_hash(key));
+	return hash_fp(crab_mix(&tree->mix, key));
+}
+
+/*
+ * Of 64 keys whose distance is any power of two, at most 20 share a fingerprint with one before
+ * them; found by search
+ */
+static const u64 mix_factors[] = {
+	0xa5aec7978306d03bULL, 0xa51149bbe060a725ULL, 0x90624fe36b82e6c9ULL, 0xd98145593a9afa39ULL,
+	0xed4d19b885dc0a69ULL, 0xd61b5e08eea33d4fULL, 0x9c31b9301543c8efULL, 0xb093e3b47df2fc59ULL,
+};
+
+struct crab_mix crab_mix_choose(void)
+{
+	return (struct crab_mix) {
+		.flip = get_random_u64(),
+		.factor = mix_factors[get_random_u64() % ARRAY_SIZE(mix_factors)],
+	};
 }
 
 /* The fingerprints of a group: word b has bit b of each */
@@ -106,6 +123,7 @@ static __always_inline u64 line_slots(u32 slot)
 static noinline int find_further(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				 u64 key, u64 mask)
 {
+	const u8 fp = fingerprint(tree, key);
 	u32 group = 0, slot;
 
 	for (;;) {
@@ -116,7 +134,7 @@ static noinline int find_further(const struct crab_tree *tree, const struct crab
 		}
 		if (++group * CRAB_SLOTTED_GROUP >= tree->slots)
 			return -1;
-		mask = group_matches(leaf, group, fingerprint(key));
+		mask = group_matches(leaf, group, fp);
 	}
 }
 
@@ -137,11 +155,11 @@ static __always_inline u32 likely_slot(const struct crab_tree *tree, u64 hash, u
 static __always_inline int slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
 					const struct crab_dslot *slots, u64 key)
 {
-	u64 hash = crab_hash(key), mask = group_matches(leaf, 0, hash_fp(hash));
+	u64 mask = group_matches(leaf, 0, fingerprint(tree, key));
 	u32 slot;
 
 	if (mask) {
-		slot = likely_slot(tree, hash, mask);
+		slot = likely_slot(tree, crab_hash(key), mask);
 		if (likely(crab_load(tree->base.media, &slots[slot].key) == key))
 			return slot;
 		mask &= ~(1ULL << slot);
@@ -208,8 +226,8 @@ static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf,
 
 u32 crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
-	u64 hash = crab_hash(key), mask = group_matches(leaf, 0, hash_fp(hash));
-	u32 slot = mask ? likely_slot(tree, hash, mask) : leaf_free(tree, leaf, key);
+	u64 mask = group_matches(leaf, 0, fingerprint(tree, key));
+	u32 slot = mask ? likely_slot(tree, crab_hash(key), mask) : leaf_free(tree, leaf, key);
 
 	if (likely(slot < tree->slots))
 		prefetch(crab_leaf_slot(tree, leaf, slot));
@@ -245,11 +263,12 @@ int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *lea
 	return ~slot;
 }
 
-static __always_inline void leaf_set(struct crab_leaf *leaf, u32 slot, u64 key)
+static __always_inline void leaf_set(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
+				     u64 key)
 {
 	u64 *planes = group_planes(leaf, slot / CRAB_SLOTTED_GROUP);
 	u64 mask = 1ULL << slot % CRAB_SLOTTED_GROUP;
-	u8 fp = fingerprint(key);
+	u8 fp = fingerprint(tree, key);
 
 	/* It was free; who reads beside this finds another sequence count */
 	planes[0] |= fp_spread(fp, 0) & mask;
@@ -272,7 +291,7 @@ static __always_inline void slot_set(struct crab_write *write, struct crab_leaf 
 	crab_store(write->flow, &d->value, value);
 	crab_store(write->flow, &d->key, key);
 	crab_clean_word(write->flow, &d->key);
-	leaf_set(leaf, slot, key);
+	leaf_set(write->tree, leaf, slot, key);
 }
 
 void crab_slotted_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
@@ -398,7 +417,7 @@ static noinline void slotted_doubt(const struct crab_tree *tree, struct crab_lea
 				   struct crab_damage *damage)
 {
 	u64 key = crab_leaf_key(tree, leaf, slot);
-	u8 fp = fingerprint(key);
+	u8 fp = fingerprint(tree, key);
 
 	if (key - leaf->low >= leaf->high - leaf->low)
 		crab_leaf_condemn(tree, leaf, damage, slot, "key outside the leaf's range");
@@ -411,6 +430,7 @@ static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *l
 			       struct crab_seen *seen, struct crab_damage *damage)
 {
 	const u64 low = leaf->low, span = leaf->high - low, void_value = leaf->void_value;
+	const struct crab_mix mix = tree->mix;
 	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, group * CRAB_SLOTTED_GROUP);
 	const u32 slots = min(tree->slots - group * CRAB_SLOTTED_GROUP, CRAB_SLOTTED_GROUP);
 	const struct crab_media *media = tree->base.media;
@@ -431,7 +451,7 @@ static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *l
 			leaf->torn++;
 			continue;
 		}
-		hash = crab_hash(key);
+		hash = crab_mix(&mix, key);
 		*fps_at(&fps, slot) = hash_fp(hash);
 		if (unlikely(twin_seen(seen, nth, hash) || key - low >= span))
 			doubts |= 1ULL << slot;
@@ -517,23 +537,27 @@ static bool records_have_value(const struct crab_record *records, u32 count, u64
 /**
  * struct fresh - a leaf that nobody sees yet, while it is filled
  * @flow: of the write
+ * @mix: the tree's
  * @fps: its fingerprints
  * @spill: which records found no room at home
  * @taken: slots of each line that have a record, the one beside the header apart
  */
 struct fresh {
 	struct crab_flow *flow;
+	struct crab_mix mix;
 	union crab_group_fps *fps;
 	u16 *spill;
 	u8 taken[CRAB_LEAF_BYTES_MAX / CRAB_LINE];
 };
 
 static __always_inline void fresh_put(struct fresh *fresh, struct crab_dslot *slots, u32 slot,
-				      const struct crab_record *record, u64 hash)
+				      const struct crab_record *record)
 {
+	u8 fp = hash_fp(crab_mix(&fresh->mix, record->key));
+
 	crab_store(fresh->flow, &slots[slot].value, record->value);
 	crab_store(fresh->flow, &slots[slot].key, record->key);
-	*fps_at(&fresh->fps[slot / CRAB_SLOTTED_GROUP], slot % CRAB_SLOTTED_GROUP) = hash_fp(hash);
+	*fps_at(&fresh->fps[slot / CRAB_SLOTTED_GROUP], slot % CRAB_SLOTTED_GROUP) = fp;
 }
 
 /*
@@ -556,7 +580,7 @@ static void fresh_spill(struct fresh *fresh, struct crab_dslot *slots,
 		line = is_many ? crab_home_back_line(homes, hash) : room;
 		if (fresh->taken[line] == CRAB_SLOTTED_LINE)
 			line = room;
-		fresh_put(fresh, slots, crab_home_slot(line) + fresh->taken[line]++, record, hash);
+		fresh_put(fresh, slots, crab_home_slot(line) + fresh->taken[line]++, record);
 	}
 }
 
@@ -581,7 +605,7 @@ static void fresh_fill(struct fresh *fresh, struct crab_dslot *slots,
 		fresh->spill[spilled] = i;
 		spilled += !has_room;
 		/* No branch depends on a key */
-		fresh_put(fresh, slots, slot & -has_room, &records[i], hash);
+		fresh_put(fresh, slots, slot & -has_room, &records[i]);
 	}
 	if (spilled > 1)
 		fresh_spill(fresh, slots, &homes, records, count, spilled - 1);
@@ -608,6 +632,7 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
 	struct fresh fresh = {
 		.flow = write->flow,
+		.mix = tree->mix,
 		.fps = tree->fps,
 		.spill = tree->spill,
 	};

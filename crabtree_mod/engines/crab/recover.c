@@ -556,6 +556,7 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	tree->sorted = geo->layout == CRAB_LAYOUT_SORTED;
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
 	crab_homes_init(&tree->homes, geo->leaf_bytes);
+	tree->mix = crab_mix_choose();
 	crab_sorted_pieces(tree, geo->leaf_bytes);
 	crab_sparse_init(tree);
 	crab_index_init(&tree->index);
