@@ -64,8 +64,14 @@ static void smo_unlink(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, crab_test_del(test, key), 0);
 	KUNIT_EXPECT_EQ(test, crab_test_stats(test).unlinks, 1ULL);
 	KUNIT_EXPECT_EQ(test, crab_test_stats(test).leaves_used, 3ULL);
-	for (key = 16; key <= 20; key++)	/* the last one */
+	for (key = 16; key <= 20; key++)	/* the last one, which stays after a full one */
 		KUNIT_EXPECT_EQ(test, crab_test_del(test, key), 0);
+	KUNIT_EXPECT_EQ(test, crab_test_stats(test).leaves_used, 3ULL);
+	crab_test_expect_check(test, 10);
+	KUNIT_EXPECT_EQ(test, crab_test_put(test, 16, 16), 0);
+	KUNIT_EXPECT_EQ(test, crab_test_del(test, 11), 0);
+	KUNIT_EXPECT_EQ(test, crab_test_del(test, 16), 0);	/* and goes after any other */
+	KUNIT_EXPECT_EQ(test, crab_test_put(test, 11, 12), 0);
 	for (key = 1; key <= 5; key++)		/* the first, which stays */
 		KUNIT_EXPECT_EQ(test, crab_test_del(test, key), 0);
 	KUNIT_EXPECT_EQ(test, crab_test_stats(test).leaves_used, 2ULL);

@@ -380,6 +380,54 @@ static void test_raw(void)
 	cliff_end(&c);
 }
 
+/* Lines and fences, times a hundred, of a push and a pop of the greatest key */
+static u64 border_cost(struct cliff *c, u64 key)
+{
+	struct crab_counts before, after;
+	u32 i;
+
+	crab_counts_sum(c->store->engine, &before);
+	for (i = 0; i < 1000; i++) {
+		tap_check(!put(c, key), "push");
+		del(c, key);
+	}
+	crab_counts_sum(c->store->engine, &after);
+	return (after.lines - before.lines + after.fences - before.fences) / 10;
+}
+
+/* The last leaf comes and goes with one key; it is given back where room is wanted */
+static void test_border(void)
+{
+	u64 n, middle, border, unlinks, refused = 0, i;
+	struct cliff c;
+
+	cliff_begin(&c, "slotted", 100, LEAF_BYTES);
+	n = 20 * c.tree->slots;
+	for (i = 0; i < n - n / 40; i++)
+		put(&c, i * FAR_STEP);
+	middle = border_cost(&c, FAR_STEP << 20);
+	for (; i < n; i++)
+		put(&c, i * FAR_STEP);
+	tap_check(c.tree->last->count == c.tree->slots, "the last leaf is not full");
+	unlinks = c.tree->unlinks;
+	border = border_cost(&c, FAR_STEP << 20);
+	tap_check(border <= 2 * middle && c.tree->unlinks == unlinks, "%llu, in the middle %llu", border,
+		  middle);
+	expect_sound(&c, n);
+	crab_store_detach(c.store);
+	cliff_attach(&c, store_attach(&c.media));
+	tap_check(!c.tree->last->count && border_cost(&c, FAR_STEP << 20) <= 2 * middle,
+		  "after an attach");
+	expect_sound(&c, n);
+	for (i = 0; i < 5000; i++)
+		refused += far_put(&c, n) == -ENOSPC;
+	tap_check(refused && c.tree->last->count, "no room, and an empty leaf");
+	expect_sound(&c, crab_tree_records(c.tree));
+	tap_ok(true, "border of the last leaf: push and pop cost %llu hundredths, in the middle %llu",
+	       border, middle);
+	cliff_end(&c);
+}
+
 /* One in ten records of many is left; returns leaves. @kicked: maintain comes when it is asked */
 static u64 thin_out(struct cliff *c, u64 records, bool kicked)
 {
@@ -522,6 +570,7 @@ int main(void)
 	test_watch();
 	test_unmerged();
 	test_raw();
+	test_border();
 	test_burst(30000);
 	for (i = 0; i < ARRAY_SIZE(arrivals); i++) {
 		test_arrival("slotted", &arrivals[i]);

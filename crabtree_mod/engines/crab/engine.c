@@ -418,12 +418,27 @@ static __always_inline int leaf_remove_one(struct crab_write *write, struct crab
 	return 0;
 }
 
-/* The last record of a leaf, and the leaf, which is locked; or -EAGAIN: it needs the structure */
-static noinline int leaf_remove_last(struct crab_write *write, struct crab_leaf *leaf)
+/*
+ * The last leaf stays when it empties, if the one before it is full: the next key behind that one
+ * would need a leaf again. Both are read without the structure: a hint
+ */
+static bool leaf_stays(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	return !tree->sorted && !READ_ONCE(leaf->next) &&
+	       READ_ONCE(READ_ONCE(leaf->prev)->count) == tree->slots;
+}
+
+/*
+ * The last record of a leaf, which is locked, and mostly the leaf; or -EAGAIN: it needs the
+ * structure
+ */
+static noinline int leaf_remove_last(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
 	struct crab_leaf *pred;
 	u64 word;
 
+	if (leaf_stays(write->tree, leaf))
+		return leaf_remove_one(write, leaf, slot);
 	crab_smo_fetch_unlink(write->tree, leaf);
 	if (!crab_write_try_structure(write))
 		return -EAGAIN;
@@ -455,7 +470,7 @@ static __always_inline int leaf_remove(struct crab_write *write, struct crab_lea
 	old->value = crab_leaf_value(write->tree, leaf, slot);
 	if (likely(leaf->count > 1 || !leaf->low))	/* the first leaf stays */
 		return leaf_remove_one(write, leaf, slot);
-	return leaf_remove_last(write, leaf);
+	return leaf_remove_last(write, leaf, slot);
 }
 
 static int remove_once(struct crab_write *write, u64 key, struct crab_old *old)

@@ -326,7 +326,9 @@ u32 crab_smo_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 
 bool crab_smo_may_merge(const struct crab_leaf *leaf, u32 most)
 {
-	return leaf->next && READ_ONCE(leaf->count) + READ_ONCE(leaf->next->count) <= most;
+	u32 behind = leaf->next ? READ_ONCE(leaf->next->count) : U16_MAX;
+
+	return !behind || READ_ONCE(leaf->count) + behind <= most;
 }
 
 int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh)

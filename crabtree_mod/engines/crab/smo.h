@@ -23,7 +23,7 @@ bool crab_smo_is_reserved(const struct crab_tree *tree);
  */
 int crab_smo_reserve(struct crab_tree *tree);
 
-/** crab_smo_may_merge() - is there a leaf behind this one, and have they @most records at most? */
+/** crab_smo_may_merge() - is the leaf behind this one empty, or have they @most records at most? */
 bool crab_smo_may_merge(const struct crab_leaf *leaf, u32 most);
 
 /**
