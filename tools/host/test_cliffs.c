@@ -68,7 +68,7 @@ static u64 random_key(struct cliff *c)
 	return rng(&c->seed) >> 1;
 }
 
-/* All that is to be done off the write path, if the store asks for it */
+/* Maintain to the end, if the store asks for it */
 static void cliff_idle(struct cliff *c)
 {
 	const struct crab_engine_ops *ops = c->store->engine->ops;
@@ -135,7 +135,7 @@ static u64 fill(struct cliff *c, u64 *keys)
 	return n;
 }
 
-/* Leaves that a split looks at in a store that is full, was thinned out and is filled again; times 16 */
+/* Leaves that a split looks at in a full store, thinned out and filled again; times 16 */
 static u64 full_cost(u64 leaves)
 {
 	u64 *keys = calloc(leaves * crab_leaf_slots(LEAF_BYTES), sizeof(*keys));
@@ -252,7 +252,7 @@ static bool poor_maintain(struct cliff *c)
 	return more;
 }
 
-/* What says that there is no room looked everywhere */
+/* An insert is refused only if the whole list has no two neighbours that can be merged */
 static void test_truth(const char *layout)
 {
 	u64 above = 1ULL << 63, i, refused = 0;
@@ -278,7 +278,7 @@ static void test_truth(const char *layout)
 	cliff_end(&c);
 }
 
-/* Who asks again where there is no room is not walked for */
+/* An insert that is refused again does not walk again */
 static void test_again(void)
 {
 	u64 *keys = calloc(400 * crab_leaf_slots(LEAF_BYTES), sizeof(*keys));
@@ -298,7 +298,7 @@ static void test_again(void)
 	free(keys);
 }
 
-/* Deletes beside a full store are many more than notes: the watch ends, and begins again */
+/* More deletes in a full store than the ring has notes: the watch ends, and begins again */
 static void test_watch(void)
 {
 	u64 *keys = calloc(1000 * crab_leaf_slots(LEAF_BYTES), sizeof(*keys)), n, i;
@@ -395,7 +395,7 @@ static u64 border_cost(struct cliff *c, u64 key)
 	return (after.lines - before.lines + after.fences - before.fences) / 10;
 }
 
-/* The last leaf comes and goes with one key; it is given back where room is wanted */
+/* Push and pop at the border of the last leaf; the empty leaf is given back when room is wanted */
 static void test_border(void)
 {
 	u64 n, middle, border, unlinks, refused = 0, i;

@@ -139,8 +139,8 @@ static int sparse_look(struct crab_write *write, u64 key, u32 most)
 }
 
 /*
- * While deletes are watched: one that did not see that has given the leaf back before, and its
- * count is seen; one that comes later notes the leaf
+ * While deletes are watched. A delete that did not see the watch has unlocked the leaf before, so
+ * its count is visible from here on. A later delete sees the watch and notes the leaf.
  */
 static void sparse_settle(struct crab_leaf *leaf)
 {
@@ -219,7 +219,7 @@ bool crab_sparse_merge(struct crab_tree *tree)
 	return true;
 }
 
-/* Others may want the structure more than a walk does */
+/* Gives writers that wait for the structure their turn */
 static void sparse_breathe(struct crab_write *write)
 {
 	mutex_unlock(&write->tree->structure);

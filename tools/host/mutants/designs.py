@@ -152,6 +152,7 @@ HARMLESS = [
     ("crab_sorted_rebalance", "rebalance_pair(write, left, true)", "left out", SPARSE),
     ("crab_sorted_rebalance", "rebalance_pair(write, leaf, false)", "left out", SPARSE),
     ("crab_tree_remove", "crab_sorted_rebalance(&write, key)", "left out", SPARSE),
+    ("crab_sparse_merge", "sparse_sweep(&write, most)", "left out", SPARSE),
     ("crab_sorted_repair", "crab_smo_bypass(write, leaf, word)", "left out",
      "no cut leaves an empty leaf behind another, only an image from elsewhere"),
 ]
