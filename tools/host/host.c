@@ -93,10 +93,14 @@ u64 ktime_get_real_seconds(void)
 	return random_seeded ? 1700000000 : time(NULL);
 }
 
+bool (*crab_host_random)(u64 *x);
+
 u64 get_random_u64(void)
 {
 	u64 x;
 
+	if (crab_host_random && crab_host_random(&x))
+		return x;
 	if (!random_seeded) {
 		if (getrandom(&x, sizeof(x), 0) != sizeof(x))
 			abort();

@@ -7,26 +7,32 @@
 
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/string.h>
 
+#include "engines/crab/crab.h"
 #include "model.h"
+#include "store_priv.h"
 #include "subject.h"
 
 /* Their leaves end where a line ends: the code counts on it */
-#define SORTED(name, how, pairs, bits)						\
-	name, "crab", "sorted", 128, 0, 12, 16, 3,				\
+#define SORTED(name, how, leaves, pairs, bits)					\
+	name, "crab", "sorted", 128, 0, leaves, 16, 3, false,			\
 	{ .strategy = how, .pair = pairs, .probe = true, .on_demand = bits }
 
 const struct subject subjects[SUBJECTS] = {
-	{ "slotted", "crab", "slotted", 128, 0, 12, 16, 3, { 0 } },
-	{ "slotted, leaves of two", "crab", "slotted", 128, 2, 24, 16, 4, { 0 } },
-	{ "slotted, leaves of 512 bytes", "crab", "slotted", 512, 0, 8, 48, 3, { 0 } },
-	{ "slotted, a high index", "crab", "slotted", 128, 2, 64, 60, 3, { 0 } },
-	{ "slotted, hardly any space", "crab", "slotted", 128, 3, 5, 12, 3, { 0 } },
-	{ "slotted, one leaf", "crab", "slotted", 256, 0, 8, 8, 3, { 0 } },
-	{ SORTED("sorted", CRAB_STRATEGY_AUTO, true, false) },
-	{ SORTED("sorted, shifted", CRAB_STRATEGY_SIP, false, false) },
-	{ SORTED("sorted, copied", CRAB_STRATEGY_COW, false, true) },
-	{ "volatile", "volatile", "", 128, 0, 12, 16, 3, { 0 } },
+	{ "slotted", "crab", "slotted", 128, 0, 12, 16, 3, false, { 0 } },
+	{ "slotted, leaves of two", "crab", "slotted", 128, 2, 16, 8, 4, false, { 0 } },
+	{ "slotted, leaves of 512 bytes", "crab", "slotted", 512, 0, 8, 48, 3, false, { 0 } },
+	{ "slotted, a high index", "crab", "slotted", 128, 2, 66, 60, 3, false, { 0 } },
+	{ "slotted, hardly any space", "crab", "slotted", 128, 3, 5, 12, 3, false, { 0 } },
+	{ "slotted, little space", "crab", "slotted", 128, 4, 8, 20, 4, false, { 0 } },
+	{ "slotted, one leaf", "crab", "slotted", 256, 0, 5, 8, 3, true, { 0 } },
+	{ "slotted, one leaf of 8 KiB", "crab", "slotted", 8192, 0, 3, 40, 3, true, { 0 } },
+	{ SORTED("sorted", CRAB_STRATEGY_AUTO, 22, true, false) },
+	{ SORTED("sorted, shifted", CRAB_STRATEGY_SIP, 12, false, false) },
+	{ SORTED("sorted, copied", CRAB_STRATEGY_COW, 12, false, true) },
+	{ SORTED("sorted, hardly any space", CRAB_STRATEGY_AUTO, 5, false, true) },
+	{ "volatile", "volatile", "", 128, 0, 12, 16, 3, false, { 0 } },
 	{ }
 };
 
@@ -41,8 +47,7 @@ void subject_keys(const struct subject *subject, u64 *keys)
 
 struct crab_media subject_media(const struct subject *subject)
 {
-	return media_create(CRAB_POOL_OFFSET + subject->leaves * subject->leaf_bytes +
-			    CRAB_POOL_OFFSET);
+	return media_create(CRAB_POOL_OFFSET + subject->leaves * subject->leaf_bytes);
 }
 
 void subject_format(const struct subject *subject, struct crab_media *media)
@@ -161,10 +166,82 @@ static int call_batch(void *arg, struct actor_op *op, uint32_t count)
 	return 0;
 }
 
-struct actor_store subject_calls(struct crab_store *store)
+/* The leaves, as the actors may know them */
+
+bool subject_is_roomy(const struct subject *subject)
 {
-	return (struct actor_store) {
+	/* All leaves but two have a record: the first and the last. A split wants so many free ones */
+	return subject->leaves >= subject->keys + 2 + CRAB_SMO_FRESH + CRAB_POOL_RESERVE;
+}
+
+static bool call_full_never(void *arg, uint32_t log)
+{
+	return false;
+}
+
+static uint64_t call_shape_single(void *arg)
+{
+	return 1;
+}
+
+static uint64_t call_leaf_single(void *arg, uint64_t key)
+{
+	return 0;
+}
+
+#ifdef CRABTREE_HOST_TASKS
+
+/* Each change of a range holds the lock, and takes a birth or is an unlink */
+static uint64_t call_shape(void *arg)
+{
+	const struct crab_tree *tree = crab_tree_of(((struct crab_store *)arg)->engine);
+
+	return tree->structure.held ? 0 : 1 + tree->birth + tree->unlinks;
+}
+
+static uint64_t call_leaf(void *arg, uint64_t key)
+{
+	const struct crab_tree *tree = crab_tree_of(((struct crab_store *)arg)->engine);
+	const struct crab_leaf *leaf;
+	u64 number;
+
+	rcu_read_lock();
+	leaf = crab_index_find(&tree->index, key);
+	number = leaf->number;
+	rcu_read_unlock();
+	return number;
+}
+
+/* Sorted leaves pass records to their neighbours without a birth */
+static void calls_know_leaves(const struct subject *subject, struct actor_store *calls)
+{
+	if (strcmp(subject->layout, "slotted") || subject->single)
+		return;
+	calls->shape = call_shape;
+	calls->leaf = call_leaf;
+}
+
+#else
+
+static void calls_know_leaves(const struct subject *subject, struct actor_store *calls)
+{
+}
+
+#endif
+
+struct actor_store subject_calls(const struct subject *subject, struct crab_store *store)
+{
+	struct actor_store calls = {
 		.write = call_write, .remove = call_remove, .search = call_search,
 		.seek = call_seek, .scan = call_scan, .batch = call_batch, .arg = store,
 	};
+
+	if (subject_is_roomy(subject))
+		calls.full = call_full_never;
+	if (subject->single) {
+		calls.shape = call_shape_single;
+		calls.leaf = call_leaf_single;
+	}
+	calls_know_leaves(subject, &calls);
+	return calls;
 }

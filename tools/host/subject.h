@@ -20,6 +20,7 @@
  * @leaves: of the pool
  * @keys: how many there are
  * @threads: actors
+ * @single: all keys fit in one leaf, which never splits
  * @tuning: how it is attached
  */
 struct subject {
@@ -31,6 +32,7 @@ struct subject {
 	u32 leaves;
 	u32 keys;
 	u32 threads;
+	bool single;
 	struct crab_tuning tuning;
 };
 
@@ -52,7 +54,10 @@ void subject_format(const struct subject *subject, struct crab_media *media);
 struct crab_store *subject_attach(const struct subject *subject, struct crab_media *media,
 				  struct crab_attach_report *report);
 
+/** subject_is_roomy() - are there always leaves for a split, whatever the actors do? */
+bool subject_is_roomy(const struct subject *subject);
+
 /** subject_calls() - how actors call a store */
-struct actor_store subject_calls(struct crab_store *store);
+struct actor_store subject_calls(const struct subject *subject, struct crab_store *store);
 
 #endif /* CRAB_HOST_SUBJECT_H */

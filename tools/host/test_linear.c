@@ -12,7 +12,7 @@
 #include "linear.h"
 #include "tap.h"
 
-/* Thread invoked returned call verb key value old error */
+/* Thread invoked returned call verb key value old error [moment] */
 static const struct {
 	const char *what;
 	bool ok;
@@ -93,6 +93,24 @@ static const struct {
 	{ "of a batch that was cut off, the second alone", true,
 	  "0 0 never batch insert 0 a 0 0\n" "0 0 never batch insert 0 b 0 0\n"
 	  "1 5 6 final read 0 b 0 0\n" },
+	{ "a scan of one moment that sees a later record and not an earlier one", false,
+	  "0 1 2 single insert 0 a 0 0\n" "0 2 3 single insert 1 b 0 0\n"
+	  "1 1 4 scan read 0 0 0 -2 1\n" "1 1 4 scan read 1 b 0 0 1\n" },
+	{ "the same, of two moments", true,
+	  "0 1 2 single insert 0 a 0 0\n" "0 2 3 single insert 1 b 0 0\n"
+	  "1 1 4 scan read 0 0 0 -2 1\n" "1 1 4 scan read 1 b 0 0 2\n" },
+	{ "a scan of one moment that sees the later of two writes side by side", true,
+	  "0 1 3 single insert 0 a 0 0\n" "2 1 3 single insert 1 b 0 0\n"
+	  "1 1 4 scan read 0 0 0 -2 1\n" "1 1 4 scan read 1 b 0 0 1\n" },
+	{ "a scan of one moment that sees an old value and a later record", false,
+	  "0 1 2 single replace 2 a f 0\n" "0 2 3 single insert 0 b 0 0\n"
+	  "1 1 4 scan read 0 b 0 0 1\n" "1 1 4 scan read 2 f 0 0 1\n" },
+	{ "a scan of one moment that sees a deleted record and a later one", false,
+	  "0 1 2 single delete 2 0 f 0\n" "0 2 3 single insert 0 b 0 0\n"
+	  "1 1 4 scan read 0 b 0 0 1\n" "1 1 4 scan read 2 f 0 0 1\n" },
+	{ "a scan of one moment beside a delete that was cut off", true,
+	  "0 1 never single delete 2 0 0 0\n" "2 2 3 single insert 0 b 0 0\n"
+	  "1 1 4 scan read 0 b 0 0 1\n" "1 1 4 scan read 2 0 0 -2 1\n" },
 	{ "an answer that is wrong by itself", false, "fault key 7 is foreign\n" },
 };
 

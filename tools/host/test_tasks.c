@@ -52,10 +52,12 @@ static void run_stores(u32 stores, u64 seed, u32 only, const char *directory)
 static void tell(const struct subject *subject, const struct trial_totals *t)
 {
 	tap_check(t->counts.beside > t->counts.ops / 8, "few operations had another beside them");
-	tap_ok(true, "%s, %u tasks: %llu lives, %llu cuts, %llu recoveries cut, %llu repairs; "
-	       "%" PRIu64 " operations, %" PRIu64 " beside others; %llu splits, %llu unlinks",
-	       subject->name, subject->threads, t->lives, t->cuts, t->recoveries_cut, t->repairs,
-	       t->counts.ops, t->counts.beside, t->splits, t->unlinks);
+	tap_ok(true, "%s, %u tasks: %llu lives, %llu cuts, %llu recoveries cut, %llu with caches that "
+	       "survived, %llu repairs; %" PRIu64 " operations, %" PRIu64 " beside others, %" PRIu64
+	       " reads of one moment; %llu splits, %llu unlinks, %llu times full",
+	       subject->name, subject->threads, t->lives, t->cuts, t->recoveries_cut, t->survived,
+	       t->repairs, t->counts.ops, t->counts.beside, t->counts.moments, t->splits, t->unlinks,
+	       t->full);
 }
 
 int main(int argc, char **argv)

@@ -159,7 +159,7 @@ static void run_begin(struct run *run, struct crab_media *media, u64 seed)
 		printf("Bail out! attach: %s\n", report.reason);
 		exit(2);
 	}
-	run->calls = subject_calls(run->store);
+	run->calls = subject_calls(run->subject, run->store);
 	run->history = history_create(run->subject->threads + 1, run->subject->keys);
 	subject_keys(run->subject, run->keys);
 	for (i = 0; i <= run->subject->threads; i++)

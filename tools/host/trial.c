@@ -6,6 +6,13 @@
  * and the store is detached, or simply goes on. An attach after a cut is cut itself now
  * and then. Each life is judged with what was there when it began and what is there
  * after the next attach.
+ *
+ * One cut in four is a crash of the kernel and not of the power: DRAM is lost, the caches
+ * survive. The next attach then runs on other CPUs, whose fences complete no clean of the
+ * CPUs before.
+ *
+ * The void values that leaves get are often values that an actor writes soon, so that writes
+ * replace leaves and batches meet voids.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,19 +22,23 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
+#include "engines/crab/crab.h"
 #include "lives.h"
 #include "model.h"
 #include "persist_shadow.h"
+#include "store_priv.h"
 #include "tasks.h"
 #include "trial.h"
 
 #define LIVES		12	/* of a store */
 #define STEPS		10	/* operations of an actor in a life */
-#define CUT_EVENTS	60	/* stores and fences that come before a cut, at most */
+#define CUT_EVENTS	60	/* stores and fences that come before most cuts, at most */
 #define CUT_PLACES	300	/* and places after the last of them */
 #define RECOVER_EVENTS	8	/* the same of a cut within an attach */
 #define RECOVER_PLACES	30
 #define NODES		8192
+#define CPUS		8	/* of one kernel; the shadow knows twice as many */
+#define SOON		8	/* values of an actor that a void may be one of */
 
 /**
  * struct trial - one store
@@ -45,6 +56,8 @@
  * @running: actors that have not ended yet
  * @events: stores and fences until the power is cut; 0: it is not
  * @places: and then so many places at most
+ * @cpus: number of the first CPU of this kernel
+ * @most: by actor: the most leaves in use that there were since its call began
  * @report: of the attach that ran last
  * @totals: ...
  */
@@ -63,11 +76,14 @@ struct trial {
 	u32 running;
 	u32 events;
 	u32 places;
+	u32 cpus;
+	u64 most[HISTORY_LOGS];
 	struct crab_attach_report report;
 	struct trial_totals *totals;
 };
 
 static char said[TRIAL_SAID], where[64];
+static struct trial *running;		/* for calls that are not passed it */
 
 const char *trial_where(void)
 {
@@ -91,12 +107,46 @@ static u32 trial_random(struct trial *trial, u32 below)
 	return (rng(&trial->seed) >> 32) % below;
 }
 
+/* What random numbers are while actors run: one time in two a value that one writes soon */
+static bool trial_void(u64 *x)
+{
+	const struct actor *actor = &running->actor[trial_random(running,
+								 running->subject->threads)];
+
+	*x = actor->values + trial_random(running, SOON);
+	return trial_random(running, 2);
+}
+
+/* Full pools */
+
+/* Between two turns no change of the structure that ends in -ENOSPC is under way elsewhere */
+static void trial_watch(struct trial *trial)
+{
+	u64 used = crab_tree_of(trial->store->engine)->leaves;
+	u32 i;
+
+	for (i = 0; i < trial->subject->threads; i++)
+		if (!trial->actor[i].count || trial->most[i] < used)
+			trial->most[i] = used;
+}
+
+/* Were there ever too few leaves for a split since the actor's call began? */
+static bool trial_full(void *arg, uint32_t log)
+{
+	running->totals->full++;
+	return running->subject->leaves - running->most[log] < CRAB_SMO_FRESH + CRAB_POOL_RESERVE;
+}
+
 /* Tasks */
 
-/* Whoever acts is the CPU whose cleans a fence completes */
+/* The task that runs is the CPU whose cleans a fence completes */
 static void trial_turn(void *arg, u32 task)
 {
-	((struct trial *)arg)->shadow->cpu = task;
+	struct trial *trial = arg;
+
+	trial->shadow->cpu = trial->cpus + task;
+	if (trial->running)
+		trial_watch(trial);
 }
 
 /*
@@ -132,7 +182,8 @@ static void keep(void *arg)
 	struct crab_store_info info;
 
 	while (READ_ONCE(trial->running)) {
-		crab_store_maintain(trial->store);
+		while (crab_store_maintain(trial->store) && READ_ONCE(trial->running))
+			;
 		crab_store_info(trial->store, &info);
 		crab_store_check(trial->store, &report);
 		if (report.damage.count)
@@ -163,20 +214,29 @@ static enum tasks_end trial_tasks(struct trial *trial, u32 events, u32 places)
 	trial->places = places;
 	trial->shadow->hook = trial_event;
 	trial->shadow->hook_arg = trial;
+	crab_host_random = trial->running ? trial_void : NULL;
 	end = tasks_run(&plan);
+	crab_host_random = NULL;
 	trial->shadow->hook = NULL;
-	trial->shadow->cpu = 0;
+	trial->shadow->cpu = trial->cpus;
 	return end;
 }
 
 /* Lives */
 
-/* The power is gone, and with it what DRAM held */
+/* What DRAM held is gone, and with the power the caches are, too */
 static void trial_lose(struct trial *trial)
 {
 	lives_end();
-	crab_shadow_crash(trial->shadow);
 	trial->store = NULL;
+	trial->running = 0;
+	if (trial_random(trial, 4)) {
+		crab_shadow_crash(trial->shadow);
+		return;
+	}
+	trial->totals->survived++;
+	trial->cpus ^= CPUS;
+	trial->shadow->cpu = trial->cpus;
 }
 
 /* Attaches what a cut left; some of these attaches are cut as well */
@@ -199,7 +259,9 @@ static bool trial_attach(struct trial *trial)
 		return trial_say("attach: %s", trial->report.reason);
 	crab_store_info(trial->store, &info);
 	trial->totals->repairs += info.stats.repairs;
-	trial->calls = subject_calls(trial->store);
+	trial->calls = subject_calls(trial->subject, trial->store);
+	if (!trial->calls.full)
+		trial->calls.full = trial_full;
 	return true;
 }
 
@@ -216,6 +278,7 @@ static bool trial_detach(struct trial *trial)
 /* Actors at work, until they have ended or are cut off */
 static bool trial_work(struct trial *trial)
 {
+	u32 events = trial_random(trial, 8) ? CUT_EVENTS : 8 * CUT_EVENTS;
 	bool cut = trial_random(trial, 8);
 	struct crab_store_info info;
 	enum tasks_end end;
@@ -227,7 +290,7 @@ static bool trial_work(struct trial *trial)
 		tasks_add(act, &trial->actor[i]);
 	if (trial_random(trial, 2))
 		tasks_add(keep, trial);
-	end = trial_tasks(trial, cut ? 1 + trial_random(trial, CUT_EVENTS) : 0, CUT_PLACES);
+	end = trial_tasks(trial, cut ? 1 + trial_random(trial, events) : 0, CUT_PLACES);
 	if (end == TASKS_STUCK)
 		return trial_say("they come to no end");
 	if (end == TASKS_DONE) {
@@ -261,6 +324,7 @@ static bool trial_judge(struct trial *trial, FILE *why)
 
 static bool trial_life(struct trial *trial, u32 life, FILE *why)
 {
+	running = trial;
 	snprintf(where, sizeof(where), "subject %u, seed %llu, life %u",
 		 (u32)(trial->subject - subjects), trial->number, life);
 	trial->totals->lives++;

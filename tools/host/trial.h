@@ -16,9 +16,11 @@
  * struct trial_totals - what trials came to, added up
  * @counts: of the judge
  * @lives: from an attach to the next one
- * @cuts: power cuts among actors
+ * @cuts: cuts among actors
+ * @survived: cuts, those of an attach included, that the caches survived
  * @recoveries_cut: power cuts during an attach
  * @repairs: slots that attaches completed
+ * @full: answers that there is no space
  * @splits: of leaves, in lives that ended by themselves
  * @unlinks: the same
  */
@@ -26,8 +28,10 @@ struct trial_totals {
 	struct linear_counts counts;
 	u64 lives;
 	u64 cuts;
+	u64 survived;
 	u64 recoveries_cut;
 	u64 repairs;
+	u64 full;
 	u64 splits;
 	u64 unlinks;
 };

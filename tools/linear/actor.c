@@ -44,6 +44,16 @@ static uint64_t actor_begin(struct actor *actor, uint32_t count)
 	return now;
 }
 
+/* A write that fails for want of room needs a pool that has none */
+static void actor_check_room(struct actor *actor, const struct history_op *op)
+{
+	if (op->err == -ENOSPC && actor->store->full &&
+	    !actor->store->full(actor->store->arg, actor->log))
+		history_fault(actor->history, "thread %" PRIu32 ", call at %" PRIu64
+			      ": no space for key %" PRIu32 ", though leaves are free", actor->log,
+			      op->invoked, op->key);
+}
+
 static void actor_end(struct actor *actor)
 {
 	uint64_t now = history_returned(actor->history);
@@ -51,6 +61,7 @@ static void actor_end(struct actor *actor)
 
 	for (i = 0; i < actor->count; i++) {
 		actor->record[i].returned = now;
+		actor_check_room(actor, &actor->record[i]);
 		history_add(actor->history, actor->log, &actor->record[i]);
 	}
 	actor->count = 0;
@@ -92,23 +103,51 @@ static void actor_search(struct actor *actor, uint32_t key, enum history_call ca
 	actor_end(actor);
 }
 
+static uint64_t actor_shape(const struct actor *actor)
+{
+	return actor->store->shape ? actor->store->shape(actor->store->arg) : 0;
+}
+
+/*
+ * Numbers the moments of the keys from @from to @to: one for each leaf, if no leaf changed its
+ * range since @shape was taken, before the call. Otherwise nothing is known of moments.
+ */
+static void actor_number(struct actor *actor, uint64_t shape, uint32_t from, uint32_t to,
+			 uint32_t *moment)
+{
+	const struct actor_store *store = actor->store;
+	uint64_t leaf, last = 0;
+	uint32_t i;
+
+	memset(moment, 0, ACTOR_KEYS * sizeof(*moment));
+	for (i = from; i < to && shape; i++, last = leaf) {
+		leaf = store->leaf(store->arg, actor->keys[i]);
+		actor->moments += i == from || leaf != last;
+		moment[i] = actor->moments;
+	}
+	if (shape && actor_shape(actor) != shape)
+		memset(moment, 0, ACTOR_KEYS * sizeof(*moment));
+}
+
 /*
  * A call that went over the keys with numbers [@from, @to) and gave @count records: each
  * key was read. What is foreign, twice or out of order no key's history could tell.
  */
 static void actor_passed(struct actor *actor, enum history_call call, uint64_t invoked,
-			 uint32_t from, uint32_t to, const struct actor_record *records,
-			 uint32_t count)
+			 uint64_t shape, uint32_t from, uint32_t to,
+			 const struct actor_record *records, uint32_t count)
 {
 	struct history_op op = {
 		.verb = HISTORY_READ, .call = call, .invoked = invoked,
 		.returned = history_returned(actor->history),
 	};
-	uint32_t given = 0;
+	uint32_t given = 0, moment[ACTOR_KEYS];
 
+	actor_number(actor, shape, from, to, moment);
 	for (op.key = from; op.key < to; op.key++) {
 		bool there = given < count && records[given].key == actor->keys[op.key];
 
+		op.moment = moment[op.key];
 		op.err = there ? 0 : -ENOENT;
 		op.value = there ? records[given++].value : 0;
 		history_add(actor->history, actor->log, &op);
@@ -121,7 +160,7 @@ static void actor_passed(struct actor *actor, enum history_call call, uint64_t i
 
 static void actor_seek(struct actor *actor, uint32_t key, bool up)
 {
-	uint64_t invoked = actor_begin(actor, 0);
+	uint64_t shape = actor_shape(actor), invoked = actor_begin(actor, 0);
 	struct actor_record record;
 	uint32_t found;
 	int err = actor->store->seek(actor->store->arg, actor->keys[key], up, &record);
@@ -130,9 +169,10 @@ static void actor_seek(struct actor *actor, uint32_t key, bool up)
 		history_fault(actor->history, "seek: error %d", err);
 	found = err ? (up ? actor->history->keys : 0) : key_from(actor, record.key);
 	if (up)
-		actor_passed(actor, HISTORY_SEEK, invoked, key, found + !err, &record, !err);
+		actor_passed(actor, HISTORY_SEEK, invoked, shape, key, found + !err, &record,
+			     !err);
 	else
-		actor_passed(actor, HISTORY_SEEK, invoked, found, key + 1, &record, !err);
+		actor_passed(actor, HISTORY_SEEK, invoked, shape, found, key + 1, &record, !err);
 }
 
 /* From one key to another, as many calls as that takes */
@@ -144,11 +184,12 @@ static void actor_scan(struct actor *actor, uint32_t from, uint32_t to, uint32_t
 		.start = actor->keys[from], .end = actor->keys[to], .records = records,
 		.room = room,
 	};
-	uint64_t invoked;
+	uint64_t shape, invoked;
 	uint32_t next;
 	int err;
 
 	while (from <= to) {
+		shape = actor_shape(actor);
 		invoked = actor_begin(actor, 0);
 		err = actor->store->scan(actor->store->arg, &scan);
 		if (err || scan.count > room || (!scan.count && !scan.done) ||
@@ -159,7 +200,7 @@ static void actor_scan(struct actor *actor, uint32_t from, uint32_t to, uint32_t
 			return;
 		}
 		next = scan.done ? to + 1 : key_from(actor, records[scan.count - 1].key) + 1;
-		actor_passed(actor, call, invoked, from, next, records, scan.count);
+		actor_passed(actor, call, invoked, shape, from, next, records, scan.count);
 		from = next;
 		if (!scan.done)
 			scan.start = records[scan.count - 1].key + 1;
@@ -199,10 +240,11 @@ static void actor_batch(struct actor *actor)
 	actor_end(actor);
 }
 
-/* Some neighbours in a row, so that leaves fill up and empty */
+/* Some neighbours in a row, so that leaves fill up and empty; at times all up to the last */
 static void actor_sweep(struct actor *actor, enum history_verb verb, uint32_t key)
 {
-	uint32_t end = key + 1 + actor_random(actor, actor->history->keys / 4);
+	uint32_t most = actor->history->keys / (actor_random(actor, 4) ? 4 : 1);
+	uint32_t end = key + 1 + actor_random(actor, most);
 
 	for (; key < end && key < actor->history->keys; key++)
 		actor_write(actor, verb, key);

@@ -54,9 +54,13 @@ struct actor_op {
  * @seek: the least record >= @key, or the greatest <= @key
  * @scan: some records in order
  * @batch: several operations at once; or NULL
+ * @full: may a call that runs now report -ENOSPC? NULL: any may
+ * @shape: a number that changes whenever the range of a leaf does; 0: one may be changing now;
+ *	or NULL: not known
+ * @leaf: while @shape stays the same: the leaf that has a key
  * @arg: for all of them
  *
- * All return 0 or a negative errno.
+ * All calls return 0 or a negative errno.
  */
 struct actor_store {
 	int (*write)(void *arg, enum history_verb verb, uint64_t key, uint64_t value,
@@ -66,6 +70,9 @@ struct actor_store {
 	int (*seek)(void *arg, uint64_t key, bool up, struct actor_record *record);
 	int (*scan)(void *arg, struct actor_scan *scan);
 	int (*batch)(void *arg, struct actor_op *op, uint32_t count);
+	bool (*full)(void *arg, uint32_t log);
+	uint64_t (*shape)(void *arg);
+	uint64_t (*leaf)(void *arg, uint64_t key);
 	void *arg;
 };
 
@@ -79,6 +86,7 @@ struct actor_store {
  * @values: the next value that it writes; no other actor has it
  * @record: what runs now; whoever cuts actors off asks for it
  * @count: operations of @record; 0: none runs
+ * @moments: of its reads so far
  */
 struct actor {
 	const struct actor_store *store;
@@ -89,6 +97,7 @@ struct actor {
 	uint64_t values;
 	struct history_op record[ACTOR_BATCH];
 	uint32_t count;
+	uint32_t moments;
 };
 
 /** actor_act() - do something at random; @grow: rather insert than delete */

@@ -91,8 +91,11 @@ void history_print(FILE *to, uint32_t log, const struct history_op *op)
 		fprintf(to, "never");
 	else
 		fprintf(to, "%" PRIu64, op->returned);
-	fprintf(to, " %s %s %" PRIu32 " %" PRIx64 " %" PRIx64 " %d\n", call_names[op->call],
+	fprintf(to, " %s %s %" PRIu32 " %" PRIx64 " %" PRIx64 " %d", call_names[op->call],
 		verb_names[op->verb], op->key, op->value, op->old, op->err);
+	if (op->moment)
+		fprintf(to, " %" PRIu32, op->moment);
+	fprintf(to, "\n");
 }
 
 bool history_save(const struct history *history, FILE *to)
@@ -103,7 +106,7 @@ bool history_save(const struct history *history, FILE *to)
 	for (i = 0; i < history->keys; i++)
 		if (history->first[i] != HISTORY_ABSENT)
 			fprintf(to, "first %" PRIu32 " %" PRIx64 "\n", i, history->first[i]);
-	fprintf(to, "# thread invoked returned call verb key value old error\n");
+	fprintf(to, "# thread invoked returned call verb key value old error moment\n");
 	for (log = 0; log < history->logs; log++)
 		for (i = 0; i < history->log[log].count; i++)
 			history_print(to, log, &history->log[log].op[i]);
@@ -131,8 +134,9 @@ static bool load_op(struct history *history, const char *line)
 	int err, call_index, verb_index;
 	uint32_t log;
 
-	if (sscanf(line, "%" SCNu32 " %" SCNu64 " %23s %15s %15s %" SCNu32 " %" SCNx64 " %" SCNx64 " %d",
-		   &log, &op.invoked, returned, call, verb, &op.key, &op.value, &op.old, &err) != 9)
+	if (sscanf(line, "%" SCNu32 " %" SCNu64 " %23s %15s %15s %" SCNu32 " %" SCNx64 " %" SCNx64 " %d %"
+		   SCNu32, &log, &op.invoked, returned, call, verb, &op.key, &op.value, &op.old,
+		   &err, &op.moment) < 9)
 		return false;
 	if (strcmp(returned, "never"))
 		op.returned = strtoull(returned, NULL, 10);

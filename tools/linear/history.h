@@ -54,6 +54,8 @@ enum history_call {
  * @err: 0 or a negative errno
  * @verb: enum history_verb
  * @call: enum history_call
+ * @moment: not 0: this read and the neighbouring ones in its log with the same number are of one
+ *	moment
  */
 struct history_op {
 	uint64_t invoked;
@@ -64,6 +66,7 @@ struct history_op {
 	int16_t err;
 	uint8_t verb;
 	uint8_t call;
+	uint32_t moment;
 };
 
 /* What one thread did, in its order */

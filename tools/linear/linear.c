@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "linear.h"
+#include "moment.h"
 
 #define LINEAR_TRIES	(1U << 22)	/* places of one key */
 #define LINEAR_SHOWN	6		/* operations of a thread, around where it ends */
@@ -354,6 +355,7 @@ bool linear_check(const struct history *history, struct linear_counts *counts, F
 		s.op[i] = resize(NULL, history->log[i].count + 1, sizeof(*s.op[i]));
 	for (s.key = 0; s.key < history->keys; s.key++)
 		ok &= check_key(&s, counts, why);
+	ok &= moment_check(history, &counts->moments, why);
 	for (i = 0; i < history->logs; i++)
 		free(s.op[i]);
 	free(s.tried);

@@ -22,11 +22,13 @@
  * @ops: operations that it explained
  * @beside: of them those that ran beside another one on the same key
  * @tried: states that it tried
+ * @moments: groups of reads of one moment that it judged
  */
 struct linear_counts {
 	uint64_t ops;
 	uint64_t beside;
 	uint64_t tried;
+	uint64_t moments;
 };
 
 /**

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Mistakes that take two threads to be seen, made on purpose as those of designs.py are.
 
-Each is killed by test_tasks, or where SEEN_BY says so by test_threads under ThreadSanitizer,
-which knows what the order of accesses would be on other machines.
+Each is killed by test_tasks; or, where its name begins so, by test_index, or by test_threads under
+ThreadSanitizer, which knows what the order of accesses would be on other machines.
 """
 
 from designs import Design, Edit
@@ -12,6 +12,7 @@ CHECK = "engines/crab/check.c"
 CRAB = "engines/crab/crab.h"
 ENGINE = "engines/crab/engine.c"
 ORDER = "engines/crab/order.c"
+RECOVER = "engines/crab/recover.c"
 SMO = "engines/crab/smo.c"
 INDEX = "index.c"
 
@@ -20,6 +21,19 @@ ANY_COUNT = "reader.seq = READ_ONCE(leaf->seq.sequence)"
 
 # What was stored is shown first, and made durable then
 SHOW = "crab_leaf_end(leaf); crab_fence(write->flow, CRAB_P6_RECORD); crab_leaf_begin(leaf)"
+
+# A second look at a leaf, from the key after the first record on
+TWO_MOMENTS = """got = crab_leaf_scan(&reader, *at, end, records, min(cap, 1U), room);
+                 if (got == 1 && cap > 1) {
+                         int i, more;
+                         if (read_seqcount_retry(&leaf->seq, reader.seq)) return -EAGAIN;
+                         for (i = 0; i < 8; i++)
+                                 (void)READ_ONCE(leaf->count);
+                         reader.seq = read_seqcount_begin(&leaf->seq);
+                         more = crab_leaf_scan(&reader, records[0].key + 1, end, records + 1, cap - 1, room);
+                         got = more < 0 ? more : more + 1;
+                 }
+                 high = READ_ONCE(leaf->high)"""
 
 RACES = [
     Design("search: takes what it read though the leaf changed meanwhile", [
@@ -92,6 +106,13 @@ RACES = [
     Design("index: a node is freed while readers are in it", [
         Edit(INDEX, "kfree_rcu(node, rcu);", "kfree(node)"),
     ]),
+    Design("test_index: an emptied node is retired before the node above it is out of the tree", [
+        Edit(INDEX, "node_remove_at(node, path.pos[level]);",
+             """node_remove_at(node, path.pos[level]);
+             if (!node->count && node != index->root) node_retire(index, node)"""),
+        Edit(INDEX, "for (emptied = 0; emptied < level; emptied++)\n\t\tnode_retire(index, path.node[emptied]);",
+             ""),
+    ]),
     Design("index: a key is stored before its child", [
         Edit(INDEX, "smp_store_release(&node->children[pos], child);",
              "smp_store_release(&node->keys[pos], key); smp_store_release(&node->children[pos], child)"),
@@ -108,6 +129,29 @@ RACES = [
     Design("scan: the order of a leaf is kept though the leaf changed meanwhile", [
         Edit(ORDER, "!leaf->ordered && !read_seqcount_retry(&leaf->seq, reader->seq)",
              "!leaf->ordered"),
+    ]),
+    Design("scan: the order that is kept has slot numbers that were never written", [
+        Edit(ORDER, "memset(order, 0, crab_order_bytes(tree));", ""),
+    ]),
+    Design("scan: the order that is kept of a wide leaf has slot numbers that were never written", [
+        Edit(ORDER, "memset(room, 0, crab_order_bytes(tree));", ""),
+    ]),
+    Design("scan: the first record of a leaf is of another moment than the others", [
+        Edit(ENGINE, "got = crab_leaf_scan(&reader, *at, end, records, cap, room);\n"
+             "\thigh = READ_ONCE(leaf->high);", TWO_MOMENTS),
+    ]),
+    Design("merge: the right leaf is not locked", [
+        Edit(SMO, "crab_leaf_lock_pair(write, leaf, right);", "crab_rcu_enter(); crab_leaf_take(leaf); (void)right"),
+        Edit(SMO, "crab_leaf_unlock_pair(leaf, right);", "crab_leaf_unlock(leaf)"),
+    ]),
+    Design("split: reports that there is no space", [
+        Edit(SMO, "err = smo_begin(write, &smo, leaf, 2, CRAB_POOL_RESERVE);", "err = -ENOSPC"),
+    ]),
+    Design("insert or update beside others: a value that is the leaf's void is stored in place", [
+        Edit(ENGINE, "full || is_void", "full"),
+    ]),
+    Design("attach: what the caches of a crashed kernel hold is not made durable", [
+        Edit(RECOVER, "if (!engine->clean)\n\t\trepair_clean(tree, flow);", ""),
     ]),
     Design("check: compares with another sum than the one that no write disturbed", [
         Edit(CHECK, "records = tree->records + now.inserts - now.deletes;",

@@ -7,6 +7,10 @@
 
 void crab_host_seed(u64 seed);
 u64 get_random_u64(void);
+
+/* Asked first, if there is one: true: @x is the random number */
+extern bool (*crab_host_random)(u64 *x);
+
 u32 get_random_u32(void);
 void get_random_bytes(void *p, size_t n);
 
