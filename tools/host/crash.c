@@ -27,8 +27,11 @@
 #include "model.h"
 #include "store_priv.h"
 
-#define CRASH_NODES	4096
+#define CRASH_NODES	8192
+#define CRASH_STRIDE	389	/* prime to the numbers of keys: from one to the next */
 #define CRASH_BUDGET	200000
+#define CRASH_OTHERS	128	/* one in so many operations that change no structure is cut */
+#define CRASH_WINDOWS	3	/* of the keys: a growth and the shrinking after it are in one */
 #define CRASH_SAMPLES	64	/* images of a moment of a longer one */
 
 const struct crash_setup crash_slotted = {
@@ -69,8 +72,7 @@ static const char * const verb_names[CRASH_VERBS] = {
 	"batch",
 };
 
-__printf(2, 3)
-static int crash_say(struct crash *c, const char *fmt, ...)
+int crash_say(struct crash *c, const char *fmt, ...)
 {
 	va_list args;
 	size_t n = strlen(c->said);
@@ -156,70 +158,6 @@ static void points_free(struct crash_points *points)
 
 /* The oracle */
 
-static void content_clear(const struct crash *c, struct crash_content *content)
-{
-	memset(content->there, 0, c->setup.keys * sizeof(content->there[0]));
-	memset(content->value, 0, c->setup.keys * sizeof(content->value[0]));
-}
-
-static int content_read(struct crash *c, struct crab_store *store, struct crash_content *content)
-{
-	struct crab_record records[CRASH_KEYS + 1];
-	struct crab_cursor cursor;
-	u32 at = 0;
-	int i, n;
-
-	content_clear(c, content);
-	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
-	n = crab_cursor_read(store, &cursor, records, c->setup.keys + 1);
-	if (n < 0)
-		return crash_say(c, "scan fails: %d", n);
-	for (i = 0; i < n; i++, at++) {
-		while (at < c->setup.keys && c->keys[at] < records[i].key)
-			at++;
-		if (at == c->setup.keys || c->keys[at] != records[i].key)
-			return crash_say(c, "scan gives key %llx, foreign, twice or out of order",
-					 records[i].key);
-		content->there[at] = true;
-		content->value[at] = records[i].value;
-	}
-	return 0;
-}
-
-static bool content_equal(const struct crash *c, const struct crash_content *a,
-			  const struct crash_content *b)
-{
-	u32 i;
-
-	for (i = 0; i < c->setup.keys; i++)
-		if (a->there[i] != b->there[i] || (a->there[i] && a->value[i] != b->value[i]))
-			return false;
-	return true;
-}
-
-/* Searches agree with the scan, and the verifier is content */
-static int store_judge(struct crash *c, struct crab_store *store,
-		       const struct crash_content *content)
-{
-	struct crab_check_report report;
-	u64 value;
-	u32 i;
-	int err;
-
-	for (i = 0; i < c->setup.keys; i++) {
-		value = 0;
-		err = crab_store_search(store, c->keys[i], &value);
-		if (err != (content->there[i] ? 0 : -ENOENT) || value != content->value[i])
-			return crash_say(c, "search of key %llx: %d, value %llx for %llx",
-					 c->keys[i], err, value, content->value[i]);
-	}
-	crab_store_check(store, &report);
-	if (report.damage.count)
-		return crash_say(c, "check, at %llu: %s", report.damage.offset,
-				 report.damage.what);
-	return 0;
-}
-
 /* May that be found? */
 static bool trial_allows(const struct crash_trial *t, const struct crash_content *found)
 {
@@ -227,15 +165,7 @@ static bool trial_allows(const struct crash_trial *t, const struct crash_content
 
 	if (t->batch)
 		return crash_batch_leads(t->batch, c->setup.keys, t->allowed[0], found);
-	return content_equal(c, found, t->allowed[0]) || content_equal(c, found, t->allowed[1]);
-}
-
-bool crash_holds(struct crash *c)
-{
-	struct crash_content found;
-
-	return !content_read(c, c->store, &found) && content_equal(c, &found, &c->content) &&
-	       !store_judge(c, c->store, &found);
+	return crash_content_equal(c, found, t->allowed[0]) || crash_content_equal(c, found, t->allowed[1]);
 }
 
 static struct crab_store *crash_attach(struct crash *c, struct crab_attach_report *report)
@@ -264,7 +194,7 @@ static struct crab_store *crash_attach_again(struct crash *c, const struct crash
 		crash_say(c, "second attach: %s", report.reason);
 	else if (info.stats.repairs)
 		crash_say(c, "second attach repairs %llu slots", info.stats.repairs);
-	else if (!content_read(c, store, &found) && !content_equal(c, &found, content))
+	else if (!crash_content_read(c, store, &found) && !crash_content_equal(c, &found, content))
 		crash_say(c, "second attach finds other content");
 	if (!c->said[0])
 		return store;
@@ -282,9 +212,11 @@ static int crash_apply(struct crash *c, struct crab_store *store, const struct c
 			   crab_store_insert(store, c->keys[op->key], op->value,
 					     CRAB_INSERT_EITHER, &old);
 
-	if (old.existed != content->there[op->key])
-		return crash_say(c, "operation says existed=%d", old.existed);
-	if (err == -ENOSPC && !delete && !old.existed) {
+	if (old.existed != content->there[op->key] ||
+	    (old.existed && old.value != content->value[op->key]))
+		return crash_say(c, "operation says existed=%d, old value %llx", old.existed,
+				 old.existed ? old.value : 0);
+	if (err == -ENOSPC && !delete && !old.existed && crash_is_full(store, 1)) {
 		c->counts.full++;
 		return 0;
 	}
@@ -293,6 +225,21 @@ static int crash_apply(struct crash *c, struct crab_store *store, const struct c
 	content->there[op->key] = !delete;
 	content->value[op->key] = delete ? 0 : op->value;
 	return 0;
+}
+
+/* A number that each change of the structure makes another one */
+static u64 crash_shape(struct crab_store *store)
+{
+	const struct crab_tree *tree = store ? crab_tree_of(store->engine) : NULL;
+
+	return tree ? tree->birth + tree->unlinks : 0;
+}
+
+/* Is what was just done on @store worth a cut? */
+static bool crash_cuts(const struct crash *c, struct crab_store *store, u64 shape)
+{
+	return !c->setup.changes || !store || crash_shape(store) != shape ||
+	       c->step % CRASH_OTHERS == 0;
 }
 
 static int crash_judge(struct crab_shadow *shadow, void *arg);
@@ -334,12 +281,12 @@ static int crash_judge_store(struct crash_trial *t, struct crab_store *store,
 
 	crab_store_info(store, &info);
 	c->counts.repairs += info.stats.repairs;
-	err = report->verdict == CRAB_VERDICT_GOOD ? content_read(c, store, found) :
+	err = report->verdict == CRAB_VERDICT_GOOD ? crash_content_read(c, store, found) :
 						     crash_say(c, "attach: %s", report->reason);
 	if (!err && !trial_allows(t, found))
 		err = crash_say(c, "recovered content is neither the one before nor the one after");
 	if (!err)
-		err = store_judge(c, store, found);
+		err = crash_store_judge(c, store, found);
 	content = *found;
 	if (!err && info.stats.repairs && t->depth)
 		err = crash_go_on(c, store, &content, t->depth);
@@ -351,7 +298,7 @@ static int crash_judge_store(struct crash_trial *t, struct crab_store *store,
 		return -1;
 	err = crash_go_on(c, store, &content, 0);
 	if (!err)
-		err = store_judge(c, store, &content);
+		err = crash_store_judge(c, store, &content);
 	crab_store_abandon(store);
 	if (err)
 		return err;
@@ -443,7 +390,7 @@ static int crash_peek(struct crash_trial *t, struct crash_content *content)
 
 	if (IS_ERR(store))
 		return 1;	/* the writable attach will say why */
-	err = content_read(c, store, content) ?: store_judge(c, store, content);
+	err = crash_content_read(c, store, content) ?: crash_store_judge(c, store, content);
 	if (!err && t->bitmap)
 		err = bitmap_judge(c, store, t->bitmap);
 	crab_store_abandon(store);
@@ -479,7 +426,7 @@ static int crash_judge(struct crab_shadow *shadow, void *arg)
 		err = crash_say(c, "attach: %ld %s", PTR_ERR(store), report.reason);
 	if (!err && peek < 0)
 		err = peek;
-	if (!err && !peek && !IS_ERR(store) && !content_equal(c, &peeked, &found))
+	if (!err && !peek && !IS_ERR(store) && !crash_content_equal(c, &peeked, &found))
 		err = crash_say(c, "a read-only attach finds other content");
 	if (points) {
 		c->counts.nested += points->count;
@@ -558,13 +505,14 @@ static int explore_op(struct crash *c, struct crab_store *store, const struct cr
 {
 	struct crash_points *points = depth ? points_alloc() : NULL;
 	struct crash_content before = *content;
+	u64 shape = crash_shape(store);
 	int err;
 
 	crash_collect(c, points);
 	err = crash_apply(c, store, op, content);
 	crash_collect(c, NULL);
 	if (points) {
-		if (!err)
+		if (!err && crash_cuts(c, store, shape))
 			err = explore_moments(c, points, &before, content, NULL, false, depth);
 		points_free(points);
 	}
@@ -582,7 +530,11 @@ static int batch_apply(struct crash *c)
 	crab_store_batch(c->store, c->batch.ops, c->batch.n);
 	for (i = 0; i < c->batch.n && !what; i++) {
 		what = crash_batch_judge(&c->batch, i, &c->content);
-		c->counts.full += c->batch.ops[i].status == -ENOSPC;
+		if (c->batch.ops[i].status != -ENOSPC)
+			continue;
+		c->counts.full++;
+		if (!crash_is_full(c->store, c->batch.n))
+			what = "is refused, though there is room";
 	}
 	return what ? crash_say(c, "operation %u of the batch %s", i - 1, what) : 0;
 }
@@ -720,7 +672,7 @@ static int crash_resume(struct crash *c, const struct crash_content *before)
 		.crash = c, .allowed = { before, &c->content }, .batch = stopped_batch(c),
 	};
 	struct crash_content found;
-	int err = crash_attach_stopped(c) ?: content_read(c, c->store, &found);
+	int err = crash_attach_stopped(c) ?: crash_content_read(c, c->store, &found);
 
 	if (!err && !trial_allows(&stopped, &found))
 		err = crash_say(c, "content is neither the one before nor the one after");
@@ -777,6 +729,7 @@ static int step_other(struct crash *c)
 bool crash_step(struct crash *c, const struct crash_op *op, u32 depth)
 {
 	struct crash_content before = c->content;
+	u64 shape = crash_shape(c->store);
 	struct crash_points *points;
 	int err;
 
@@ -795,7 +748,7 @@ bool crash_step(struct crash *c, const struct crash_op *op, u32 depth)
 		crash_collect(c, depth ? points : NULL);
 		err = step_other(c);
 		crash_collect(c, NULL);
-		if (!err)
+		if (!err && (op->verb == CRASH_FORMAT || crash_cuts(c, c->store, shape)))
 			err = explore_moments(c, points, &before, &c->content,
 					      op->verb == CRASH_BATCH ? &c->batch : NULL,
 					      op->verb == CRASH_FORMAT, depth);
@@ -810,13 +763,27 @@ bool crash_step(struct crash *c, const struct crash_op *op, u32 depth)
 	return !err;
 }
 
+/* A number below the keys; where structure changes are wanted, one of some neighbours for a while */
+static u32 next_key(const struct crash *c, u64 r)
+{
+	u32 window = c->setup.keys / CRASH_WINDOWS;
+
+	if (!c->setup.changes)
+		return r % c->setup.keys;
+	return c->step / CRASH_TIDE / 2 % CRASH_WINDOWS * window + r % window;
+}
+
 struct crash_op crash_next(struct crash *c)
 {
 	u64 r = rng(&c->seed);
-	struct crash_op op = { .key = (r >> 8) % c->setup.keys, .value = (r >> 16) % 8 };
-	u32 grow = crash_grows(c) ? 46 : 10;
+	struct crash_op op = { .key = next_key(c, r >> 8), .value = (r >> 16) % 8 };
+	u32 grow = crash_grows(c) ? 46 : 10, most = c->setup.keys;
 	u32 i;
 
+	if (c->setup.changes) {		/* leaves fill up and empty */
+		grow = crash_grows(c) ? 54 : 2;
+		most = 0;
+	}
 	if (op.value > 2)
 		op.value = r >> 16;
 	if (r % 64 < grow)
@@ -826,12 +793,16 @@ struct crash_op crash_next(struct crash *c)
 	else
 		op.verb = (const enum crash_verb[]) { CRASH_VOID, CRASH_VOID, CRASH_MAINTAIN,
 			CRASH_MAINTAIN, CRASH_REATTACH, CRASH_CUT, CRASH_CUT, CRASH_SURVIVE }[r % 8];
+	if (c->setup.changes && op.verb > CRASH_MAINTAIN && r >> 40 & 15)
+		op.verb = CRASH_MAINTAIN;	/* a cut forgets which leaves are sparse */
 	if (op.verb == CRASH_VOID)
 		op.value = crash_void(c, r >> 24);
-	for (i = 0; op.verb == CRASH_DELETE && !c->content.there[op.key] && i < c->setup.keys; i++)
+	for (i = 0; op.verb == CRASH_DELETE && !c->content.there[op.key] && i < most; i++)
 		op.key = (op.key + 1) % c->setup.keys;
 	if (c->often_every && c->step % c->often_every == c->often_every - 1)
 		op.verb = c->often;
+	if (c->setup.changes && op.value % 8 == 7 && op.verb >= CRASH_CUT)
+		op.value--;	/* a cut FORMAT would empty the store */
 	if (c->step % c->format_every == c->format_every - 1)
 		op.verb = CRASH_FORMAT;
 	return op;
@@ -862,6 +833,32 @@ static void crash_keys(struct crash *c)
 		c->keys[i] = i < c->setup.keys / 2 ? i : ~0ULL - (c->setup.keys - i);
 }
 
+/* Key @i of those that are filled in: neighbours do not come one after the other */
+static u32 fill_key(const struct crash *c, u32 i)
+{
+	return (u64)i * CRASH_STRIDE % c->setup.keys;
+}
+
+static bool crash_fill(struct crash *c)
+{
+	struct crash_op op = { .verb = CRASH_INSERT };
+	u32 i;
+
+	for (i = 0; i < c->setup.inserts; i++) {
+		op.key = fill_key(c, i);
+		op.value = i;
+		if (crash_apply(c, c->store, &op, &c->content))
+			return false;
+	}
+	op.verb = CRASH_DELETE;
+	for (i = 0; i < c->setup.deletes; i++) {
+		op.key = fill_key(c, i);
+		if (crash_apply(c, c->store, &op, &c->content))
+			return false;
+	}
+	return true;
+}
+
 bool crash_begin(struct crash *c, const struct crash_setup *setup, u32 leaves, u64 seed)
 {
 	memset(c, 0, sizeof(*c));
@@ -870,12 +867,13 @@ bool crash_begin(struct crash *c, const struct crash_setup *setup, u32 leaves, u
 	crab_host_log = crash_log;
 	c->seed = seed;
 	c->format_every = 128;
+	crab_tiny_slots = setup->slots;
 	crash_keys(c);
 	crab_host_seed(seed);
 	c->media = media_create(CRAB_POOL_OFFSET + (u64)leaves * setup->leaf_bytes);
 	c->shadow = crab_shadow_create(&c->media, CRASH_NODES);
 	c->shadow->model = setup->model;
-	return !step_format(c) && !step_attach(c);
+	return !step_format(c) && !step_attach(c) && crash_fill(c);
 }
 
 void crash_end(struct crash *c)

@@ -7,12 +7,15 @@
 #ifndef CRAB_HOST_CRASH_H
 #define CRAB_HOST_CRASH_H
 
+#include <linux/minmax.h>
+
 #include "persist_shadow.h"
 #include "store.h"
 
 #define CRASH_KEYS		1024	/* at most */
 #define CRASH_KEYS_DEFAULT	32
-#define CRASH_POINTS		512	/* in one operation */
+#define CRASH_TIDE		1024	/* operations until a store that grew shrinks, at most */
+#define CRASH_POINTS		4096	/* in one operation */
 #define CRASH_SAID		512
 #define CRASH_BATCH_MOST	16	/* operations of a batch */
 #define CRASH_TOGETHER		4	/* of so many every image is tried; of more, some */
@@ -68,14 +71,22 @@ struct crash_counts {
  * @layout: of the engine crab
  * @model: what a cut may leave of it
  * @leaf_bytes: 128: five slots; 256: thirteen
+ * @slots: records in a leaf at most; 0: as many as fit
  * @keys: how many there are; 0: CRASH_KEYS_DEFAULT
+ * @changes: cut the operations that change the structure, and few others
+ * @inserts: on keys all over the store before the first step; they are not cut
+ * @deletes: after them, and no work off the write path meanwhile
  * @tuning: how it is attached
  */
 struct crash_setup {
 	const char *layout;
 	enum crab_shadow_model model;
 	u32 leaf_bytes;
+	u32 slots;
 	u32 keys;
+	bool changes;
+	u32 inserts;
+	u32 deletes;
 	struct crab_tuning tuning;
 };
 
@@ -143,7 +154,7 @@ bool crash_run(struct crash *crash, u32 steps, u32 depth);
 /** crash_grows() - more inserts than deletes; then fewer, and so on */
 static inline bool crash_grows(const struct crash *crash)
 {
-	return crash->step / crash->setup.keys % 2 == 0;
+	return crash->step / min_t(u32, crash->setup.keys, CRASH_TIDE) % 2 == 0;
 }
 
 /** crash_void() - the void of some leaf: a value that makes an insert or update replace its leaf */
@@ -159,6 +170,31 @@ const char *crash_batch_judge(const struct crash_batch *batch, u32 i,
 /** crash_batch_leads() - does it lead each key, by itself, from @before through what is @found? */
 bool crash_batch_leads(const struct crash_batch *batch, u32 keys,
 		       const struct crash_content *before, const struct crash_content *found);
+
+/** crash_say() - note what was found first, with the step and its operation; returns -1 */
+__printf(2, 3)
+int crash_say(struct crash *c, const char *fmt, ...);
+
+/* oracle.c */
+
+/** crash_content_read() - scan a store; 0, or -1 where the scan is not as it must be */
+int crash_content_read(struct crash *c, struct crab_store *store, struct crash_content *content);
+
+bool crash_content_equal(const struct crash *c, const struct crash_content *a,
+			 const struct crash_content *b);
+
+/** crash_store_judge() - do all other reads say what a scan said? 0 or -1 */
+int crash_store_judge(struct crash *c, struct crab_store *store,
+		      const struct crash_content *content);
+
+/**
+ * crash_is_full() - may an insert have said that there is no room?
+ * @store: the store, after the call
+ * @n: operations of the call, each of which but the insert may have made a leaf free since
+ *
+ * Return: true if fewer than four leaves were free: two for a split and two that it leaves.
+ */
+bool crash_is_full(struct crab_store *store, u32 n);
 
 /** crash_holds() - the oracle alone: does the store hold what it must? */
 bool crash_holds(struct crash *crash);

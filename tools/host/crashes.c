@@ -28,22 +28,37 @@ struct load {
 	u32 batches;		/* operations of one at most, every other step; 0: none */
 };
 
+/* Leaves that several CPUs share at attach */
+#define LOAD_CPUS	4
+#define LOAD_PARALLEL	(2 * 8192)
+
+#define FILLED		.changes = true, .inserts = 900
 #define LOAD_SLOTTED	.layout = "slotted", .model = CRAB_SHADOW_MODEL_WORD
 #define LOAD_SORTED(how)	\
 	.layout = "sorted", .model = CRAB_SHADOW_MODEL_LINE, .tuning.strategy = CRAB_STRATEGY_ ## how
 
 static const struct load loads[] = {
-	{ "load-slotted-512", { LOAD_SLOTTED, .leaf_bytes = 512, .keys = 128 }, 12, 3000, 2, 1,
+	{ "load-slotted-512", { LOAD_SLOTTED, .leaf_bytes = 512, .keys = 128 }, 7, 3000, 2, 1,
 	  SPACE_QUICK, 0 },
-	{ "load-slotted-1024", { LOAD_SLOTTED, .leaf_bytes = 1024, .keys = 256 }, 12, 6000, 1, 1,
+	{ "load-slotted-1024", { LOAD_SLOTTED, .leaf_bytes = 1024, .keys = 256 }, 6, 6000, 1, 1,
 	  SPACE_QUICK, 0 },
-	{ "load-slotted-4096", { LOAD_SLOTTED, .leaf_bytes = 4096, .keys = 1024 }, 10, 2500, 1, 1,
+	{ "load-slotted-4096", { LOAD_SLOTTED, FILLED, .leaf_bytes = 4096, .slots = 130, .keys = 1024 }, 12,
+	  20000, 1, 3, SPACE_QUICK, 0 },
+	{ "load-slotted-8192", { LOAD_SLOTTED, FILLED, .leaf_bytes = 8192, .slots = 260, .keys = 1024 }, 8,
+	  20000, 1, 3, SPACE_QUICK, 0 },
+	{ "load-slotted-full", { LOAD_SLOTTED, FILLED, .leaf_bytes = 1024, .keys = 1024 }, 14, 12000, 1, 2,
 	  SPACE_QUICK, 0 },
-	{ "load-sip-512", { LOAD_SORTED(SIP), .leaf_bytes = 512, .keys = 128 }, 12, 6000, 1, 1,
+	{ "load-sip-512", { LOAD_SORTED(SIP), .leaf_bytes = 512, .keys = 128 }, 8, 6000, 1, 1,
 	  SPACE_QUICK, 0 },
-	{ "load-auto-1024", { LOAD_SORTED(AUTO), .leaf_bytes = 1024, .keys = 256 }, 12, 4000, 1, 1,
+	{ "load-auto-1024", { LOAD_SORTED(AUTO), .leaf_bytes = 1024, .keys = 256 }, 8, 4000, 1, 1,
 	  SPACE_QUICK, 0 },
-	{ "load-cow-4096", { LOAD_SORTED(COW), .leaf_bytes = 4096, .keys = 1024 }, 10, 2500, 1, 1,
+	{ "load-cow-4096", { LOAD_SORTED(COW), FILLED, .leaf_bytes = 4096, .slots = 133, .keys = 1024 }, 12,
+	  3000, 1, 1, SPACE_QUICK, 0 },
+	{ "load-sip-8192", { LOAD_SORTED(SIP), FILLED, .leaf_bytes = 8192, .slots = 261, .keys = 1024 }, 8, 6000,
+	  1, 1, SPACE_QUICK, 0 },
+	{ "load-slotted-many", { LOAD_SLOTTED, .leaf_bytes = 128, .slots = 3, .keys = 1024,
+	  .changes = true, .inserts = 1024, .deletes = 640 }, 800, 300, 1, 1, SPACE_QUICK, 0 },
+	{ "load-slotted-parallel", { LOAD_SLOTTED, .leaf_bytes = 128, .keys = 64 }, LOAD_PARALLEL, 60, 1, 1,
 	  SPACE_QUICK, 0 },
 	{ "sampled-batches-128", { LOAD_SLOTTED, .leaf_bytes = 128 }, 12, 4000, 1, 1,
 	  SPACE_QUICK, CRASH_BATCH_MOST },
@@ -128,10 +143,11 @@ static bool load_run(const struct load *load, u64 seed, struct crash_counts *n, 
 	struct crash c;
 	bool ok;
 
+	crab_host_cpus = LOAD_CPUS;
 	setup.tuning.costs = crab_tuning_default.costs;
 	setup.tuning.probe = setup.tuning.pair = seed % 2;
 	ok = crash_begin(&c, &setup, load->leaves, seed);
-	c.format_every = load->steps / 2;
+	c.format_every = setup.inserts ? load->steps + 1 : load->steps / 2;
 	c.often = CRASH_BATCH;
 	c.often_every = load->batches ? 2 : 0;
 	c.batches = load->batches;

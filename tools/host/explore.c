@@ -2,13 +2,6 @@
 /*
  * This file implements the explorer.
  *
- * Each image that a cut may leave is attached read-only, which writes nothing and
- * decides every word that the content depends on; then it is read by the engine
- * and by picture_content(), and must hold what the oracle allows. If its canonical
- * state was met before, all that can follow is known. If not, it is judged whole, as
- * it stands, and its state waits to be explored; so is one image in 64 of those
- * that are known, lest what states leave out should hide anything.
- *
  * Invariant: node[0 .. explored) are explored.
  *
  * DOC: moments without a run
@@ -31,14 +24,13 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
-#include "explore.h"
+#include "explore_priv.h"
 #include "model.h"
 #include "reproducer.h"
 
 #define EXPLORE_NODES	4096		/* stores pending at once */
+#define EXPLORE_CPU	2		/* on which what caches hold is attached; not one of before */
 #define EXPLORE_BUDGET	1000000		/* images of one moment */
-#define EXPLORE_SEED	1
-#define EXPLORE_AGAIN	64		/* known images, of which one is judged whole */
 
 /* What a batch is made of */
 static const struct explore_op batch_verbs[] = {
@@ -53,26 +45,13 @@ struct explore_point {
 	enum crab_shadow_event event;
 	enum crab_point point;
 	u32 stored;
+	bool same;		/* recovery reads nothing that the moment changed */
 };
 
 struct explore_points {
 	u32 count;
 	struct explore_point at[EXPLORE_POINTS];
 };
-
-__printf(2, 3)
-static int say(struct explore *x, const char *fmt, ...)
-{
-	va_list args;
-
-	if (x->said[0])
-		return -1;
-	x->counts.violations++;
-	va_start(args, fmt);
-	vsnprintf(x->said, sizeof(x->said), fmt, args);
-	va_end(args);
-	return -1;
-}
 
 /* Moments */
 
@@ -83,13 +62,14 @@ static void explore_hook(struct crab_shadow *shadow, enum crab_shadow_event even
 	struct explore_point *at = &x->points->at[x->points->count];
 
 	if (x->points->count == EXPLORE_POINTS) {
-		say(x, "more than %u moments", EXPLORE_POINTS);
+		explore_say(x, "more than %u moments", EXPLORE_POINTS);
 		return;
 	}
 	at->image = crab_shadow_capture(shadow);
 	at->event = event;
 	at->point = point;
 	at->stored = event == CRAB_SHADOW_STORED ? shadow->stored : 0;
+	at->same = false;
 	x->points->count++;
 }
 
@@ -105,228 +85,6 @@ static void points_forget(struct explore_points *points)
 		crab_shadow_release(points->at[--points->count].image);
 }
 
-/* The oracle */
-
-static bool content_equal(const struct content *a, const struct content *b)
-{
-	return !memcmp(a, b, sizeof(*a));
-}
-
-static int content_read(struct explore *x, struct crab_store *store, struct content *content)
-{
-	struct crab_record records[STATE_KEYS + 1];
-	struct crab_cursor cursor;
-	int i, n;
-	u32 key;
-
-	memset(content, 0, sizeof(*content));
-	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
-	n = crab_cursor_read(store, &cursor, records, STATE_KEYS + 1);
-	if (n < 0)
-		return say(x, "scan fails: %d", n);
-	for (i = 0; i < n; i++) {
-		key = state_key_index(x->space, records[i].key);
-		if (key == x->space->keys || (i && records[i].key <= records[i - 1].key))
-			return say(x, "scan gives key %llx, foreign, twice or out of order",
-				   records[i].key);
-		content->there[key] = true;
-		content->value[key] = records[i].value;
-	}
-	return 0;
-}
-
-/* Scan, searches and the verifier agree that a store holds just this */
-static int store_holds(struct explore *x, struct crab_store *store, const struct content *content)
-{
-	struct crab_check_report report;
-	struct content found;
-	u64 value;
-	u32 i;
-	int err;
-
-	if (content_read(x, store, &found))
-		return -1;
-	if (!content_equal(&found, content))
-		return say(x, "the content is another one");
-	for (i = 0; i < x->space->keys; i++) {
-		value = 0;
-		err = crab_store_search(store, state_key(x->space, i), &value);
-		if (err != (content->there[i] ? 0 : -ENOENT) || value != content->value[i])
-			return say(x, "search of key %u: %d, value %llx", i, err, value);
-	}
-	crab_store_check(store, &report);
-	if (report.damage.count)
-		return say(x, "check, at %llu: %s", report.damage.offset, report.damage.what);
-	return 0;
-}
-
-static struct crab_store *attach(struct explore *x, bool readonly,
-				 struct crab_attach_report *report)
-{
-	struct crab_attach_options options = {
-		.readonly = readonly, .tuning = &x->space->tuning,
-	};
-
-	x->counts.recoveries++;
-	return crab_store_attach(&x->media, &options, report);
-}
-
-/* Writable, and nothing is wrong */
-static struct crab_store *attach_good(struct explore *x)
-{
-	struct crab_attach_report report;
-	struct crab_store *store = attach(x, false, &report);
-
-	if (!IS_ERR(store) && report.verdict == CRAB_VERDICT_GOOD)
-		return store;
-	say(x, "attach: %s", report.reason);
-	if (!IS_ERR(store))
-		crab_store_abandon(store);
-	return NULL;
-}
-
-static u64 store_repairs(struct crab_store *store)
-{
-	struct crab_store_info info;
-
-	crab_store_info(store, &info);
-	return info.stats.repairs;
-}
-
-/* Attached again: nothing is left to repair, the content is the same */
-static int attach_again(struct explore *x, const struct content *content)
-{
-	struct crab_store *store = attach_good(x);
-	int err;
-
-	if (!store)
-		return -1;
-	err = store_repairs(store) ? say(x, "the second attach repairs something") :
-				     store_holds(x, store, content);
-	crab_store_abandon(store);
-	return err;
-}
-
-/* An image to its end: recovered, judged, recovered again */
-static int judge_whole(struct explore *x, const struct content *content)
-{
-	struct crab_store *store = attach_good(x);
-	int err;
-
-	if (!store)
-		return -1;
-	err = store_holds(x, store, content);
-	crab_store_abandon(store);
-	return err ?: attach_again(x, content);
-}
-
-/* The state of what stands on the media; its content by our own reading */
-static int image_state(struct explore *x, struct state *state, struct content *content)
-{
-	struct picture picture;
-	const char *what = picture_read(&picture, x->space, &x->geo, &x->media);
-
-	what = what ?: picture_content(&picture, x->space, content);
-	what = what ?: picture_encode(&picture, x->space, state);
-	return what ? say(x, "the media: %s", what) : 0;
-}
-
-static int judge_blank(struct explore *x)
-{
-	struct content content;
-	struct state state;
-	bool is_new;
-
-	if (image_state(x, &state, &content))
-		return -1;
-	if (state.len != CRAB_SUPER_COPIES)
-		return say(x, "blank, with a superblock that holds");
-	explore_add(x, &state, &is_new);
-	return 0;
-}
-
-static bool same_leaves(const struct state *a, const struct state *b)
-{
-	return a->len == b->len && !memcmp(a->byte + CRAB_SUPER_COPIES, b->byte + CRAB_SUPER_COPIES,
-					   a->len - CRAB_SUPER_COPIES);
-}
-
-static bool key_is(const struct content *content, u32 key, bool there, u64 value)
-{
-	return content->there[key] == there && content->value[key] == (there ? value : 0);
-}
-
-/* Is the key in @found where some of its operations in this life, the first ones, lead it? */
-static bool life_leads(const struct explore *x, u32 key, const struct content *found)
-{
-	bool leads = key_is(found, key, x->allowed[0]->there[key], x->allowed[0]->value[key]);
-	const struct crab_batch_op *op;
-	u32 i;
-
-	for (i = 0; i < x->life_n && !leads; i++) {
-		op = &x->ops[i];
-		if (x->life[i].key == key && !op->status)
-			leads = key_is(found, key, op->verb == CRAB_VERB_INSERT, op->value);
-	}
-	return leads;
-}
-
-/* May that be found? */
-static bool life_allows(const struct explore *x, const struct content *found)
-{
-	u32 key;
-
-	if (!x->batch)
-		return content_equal(found, x->allowed[0]) || content_equal(found, x->allowed[1]);
-	for (key = 0; key < x->space->keys; key++)
-		if (!life_leads(x, key, found))
-			return false;
-	return true;
-}
-
-static int judge_content(struct explore *x, const struct content *found)
-{
-	struct content own;
-	struct state state;
-	bool is_new;
-
-	if (!life_allows(x, found))
-		return say(x, "the content is neither the one before nor the one after");
-	if (image_state(x, &state, &own))
-		return -1;
-	if (!content_equal(found, &own))
-		return say(x, "the media says another content than the engine");
-	explore_add(x, &state, &is_new);
-	if (x->settling)
-		x->node[x->at].changed |= !same_leaves(&state, &x->node[x->at].state);
-	if (is_new || x->plain || x->counts.images % EXPLORE_AGAIN == 0)
-		return judge_whole(x, found);
-	return 0;
-}
-
-static int judge_image(struct crab_shadow *shadow, void *arg)
-{
-	struct explore *x = arg;
-	u64 stores = shadow->counts.stores;
-	struct crab_attach_report report;
-	struct content found;
-	struct crab_store *store;
-	int err;
-
-	x->counts.images++;
-	crab_host_seed(EXPLORE_SEED);
-	store = attach(x, true, &report);
-	if (IS_ERR(store))
-		return x->blank && report.verdict == CRAB_VERDICT_BLANK ? judge_blank(x) :
-			say(x, "attach: %s", report.reason);
-	err = strcmp(report.reason, "attached read-only") ? say(x, "attach: %s", report.reason) :
-							    content_read(x, store, &found);
-	crab_store_abandon(store);
-	if (!err && shadow->counts.stores != stores)
-		return say(x, "a read-only attach wrote to the media");
-	return err ?: judge_content(x, &found);
-}
-
 /* Cutting */
 
 static int cut_moment(struct explore *x, const struct explore_point *at, u32 moment, u32 forced)
@@ -334,10 +92,10 @@ static int cut_moment(struct explore *x, const struct explore_point *at, u32 mom
 	int err;
 
 	x->shadow->forced = forced;
-	err = crab_shadow_explore(x->shadow, at->image, judge_image, x, EXPLORE_BUDGET);
+	err = crab_shadow_explore(x->shadow, at->image, explore_judge, x, EXPLORE_BUDGET);
 	x->shadow->forced = 0;
 	if (err == -E2BIG)
-		say(x, "more than %u images", EXPLORE_BUDGET);
+		explore_say(x, "more than %u images", EXPLORE_BUDGET);
 	if (err)
 		x->moment = moment;
 	return err;
@@ -349,7 +107,7 @@ static int cut_again(struct explore *x, const struct explore_point *at)
 	crab_shadow_restore(x->shadow, at->image);
 	crab_shadow_crash(x->shadow);
 	x->shadow->script = &x->script[1];
-	return judge_image(x->shadow, x);
+	return explore_judge(x->shadow, x);
 }
 
 /* Every image of every moment that was collected */
@@ -368,10 +126,76 @@ static int cut_moments(struct explore *x)
 		if (!first && (at->event == CRAB_SHADOW_FENCING ||
 			       (at->stored && !x->shadow->reads[at->stored - 1]))) {
 			x->counts.same++;
+			points->at[i].same = true;
 			continue;
 		}
 		err = cut_moment(x, at, i + 1, first ? 0 : at->stored);
 		first = x->plain;
+	}
+	return err;
+}
+
+/* What a kernel found in caches that survived @image, no later cut takes back */
+static int survive_found(struct explore *x, const struct content *found)
+{
+	struct crab_shadow_image *end = crab_shadow_capture(x->shadow);
+	const struct content *allowed[2] = { x->allowed[0], x->allowed[1] };
+	bool batch = x->batch, blank = x->blank;
+	int err;
+
+	x->allowed[0] = found;
+	x->allowed[1] = found;
+	x->batch = false;
+	x->blank = false;
+	err = crab_shadow_explore(x->shadow, end, explore_judge, x, EXPLORE_BUDGET);
+	crab_shadow_release(end);
+	x->allowed[0] = allowed[0];
+	x->allowed[1] = allowed[1];
+	x->batch = batch;
+	x->blank = blank;
+	return err;
+}
+
+/*
+ * The kernel stops at @image, and the caches survive. Another CPU attaches what is in them; then
+ * the power is cut.
+ */
+static int survive_moment(struct explore *x, const struct crab_shadow_image *image)
+{
+	struct crab_attach_report report;
+	struct content found;
+	struct crab_store *store;
+	int err;
+
+	crab_shadow_restore(x->shadow, image);
+	x->shadow->cpu = EXPLORE_CPU;
+	store = explore_attach(x, false, &report);
+	if (IS_ERR(store)) {
+		x->shadow->cpu = 0;
+		return x->blank && report.verdict == CRAB_VERDICT_BLANK ? 0 :
+			explore_say(x, "attach of what the caches hold: %s", report.reason);
+	}
+	err = explore_content(x, store, &found);
+	if (!err && !explore_allows(x, &found))
+		err = explore_say(x, "the caches hold another content");
+	crab_store_abandon(store);
+	if (!err)
+		err = survive_found(x, &found);
+	x->shadow->cpu = 0;
+	return err;
+}
+
+static int survive_moments(struct explore *x)
+{
+	u32 i;
+	int err = 0;
+
+	for (i = 0; i < x->points->count && !err; i++) {
+		x->counts.points++;
+		if (x->points->at[i].same)
+			x->counts.same++;
+		else
+			err = survive_moment(x, x->points->at[i].image);
 	}
 	return err;
 }
@@ -393,7 +217,9 @@ static int cut_all(struct explore *x, const struct content *before, const struct
 	x->blank = blank;
 	if (!x->replayed)
 		err = cut_moments(x);
-	else if (x->replayed <= points->count)
+	if (!x->replayed && !err && x->space->survive)
+		err = survive_moments(x);
+	if (x->replayed && x->replayed <= points->count)
 		err = cut_again(x, &points->at[x->replayed - 1]);
 	x->allowed[0] = after;
 	x->batch = false;
@@ -419,16 +245,16 @@ static int life_attach(struct explore *x)
 	int err;
 
 	collect(x, true);
-	store = attach(x, false, &report);
+	store = explore_attach(x, false, &report);
 	collect(x, false);
 	if (x->is_blank)
 		return IS_ERR(store) && report.verdict == CRAB_VERDICT_BLANK ? 0 :
-			say(x, "attach of what is blank: %s", report.reason);
+			explore_say(x, "attach of what is blank: %s", report.reason);
 	if (IS_ERR(store) || report.verdict != CRAB_VERDICT_GOOD)
-		return say(x, "attach: %s", report.reason);
-	x->counts.repairs += store_repairs(store);
-	x->node[x->at].changed |= store_repairs(store) != 0;
-	err = store_holds(x, store, &x->content);
+		return explore_say(x, "attach: %s", report.reason);
+	x->counts.repairs += explore_repairs(store);
+	x->node[x->at].changed |= explore_repairs(store) != 0;
+	err = explore_holds(x, store, &x->content);
 	crab_store_abandon(store);
 	return err ?: cut_all(x, &x->content, &x->content, false);
 }
@@ -446,7 +272,7 @@ static int op_value(struct explore *x, const struct explore_op *op, u64 *value)
 		return 0;
 	what = picture_read(&picture, x->space, &x->geo, &x->media);
 	if (what)
-		return say(x, "the media: %s", what);
+		return explore_say(x, "the media: %s", what);
 	for (i = 0; i < picture.leaves && picture.leaf[i].low <= state_key(x->space, op->key); i++)
 		*value = picture.leaf[i].void_value;
 	return 0;
@@ -487,14 +313,14 @@ static int record_judge(struct explore *x, struct crab_store *store, u32 i,
 	bool there = content->there[key];
 
 	if (op->old.existed != there || (there && op->old.value != content->value[key]))
-		return say(x, "operation %u says existed=%d, value %llx", i, op->old.existed,
+		return explore_say(x, "operation %u says existed=%d, value %llx", i, op->old.existed,
 			   op->old.value);
 	if (op->status == -ENOSPC && !delete && !there && is_full(x, store)) {
 		x->counts.full++;
 		return 0;
 	}
 	if (op->status != (delete && !there ? -ENOENT : 0))
-		return say(x, "operation %u fails: %d", i, op->status);
+		return explore_say(x, "operation %u fails: %d", i, op->status);
 	content->there[key] = !delete;
 	content->value[key] = delete ? 0 : op->value;
 	return 0;
@@ -574,7 +400,7 @@ static int life_live(struct explore *x, struct crab_store **store, struct conten
 
 static int life_run(struct explore *x)
 {
-	struct crab_store *store = attach_good(x);
+	struct crab_store *store = explore_attach_good(x);
 	struct content after = x->content;
 	struct crab_store_info info;
 	int err = store ? life_live(x, &store, &after) : -1;
@@ -584,7 +410,7 @@ static int life_run(struct explore *x)
 		crab_store_info(store, &info);
 		x->counts.splits += info.stats.splits;
 		x->counts.unlinks += info.stats.unlinks;
-		err = store_holds(x, store, &after);
+		err = explore_holds(x, store, &after);
 	}
 	crab_store_abandon(store);
 	return err ?: cut_all(x, x->life[0].verb == EXPLORE_THIN ? &after : &x->content, &after,
@@ -599,7 +425,7 @@ static int explore_format(struct explore *x, bool force)
 	};
 	char reason[CRAB_REASON_LEN];
 
-	return crab_store_format(&x->media, &options, reason) ? say(x, "format: %s", reason) : 0;
+	return crab_store_format(&x->media, &options, reason) ? explore_say(x, "format: %s", reason) : 0;
 }
 
 static int life_format(struct explore *x)
@@ -633,7 +459,7 @@ static int explore_life(struct crab_shadow *shadow, void *arg)
 	}
 	points_forget(x->points);
 	if (!err && shadow->errors)
-		err = say(x, "%s", shadow->error);
+		err = explore_say(x, "%s", shadow->error);
 	return err;
 }
 
@@ -652,7 +478,7 @@ static int life_explore(struct explore *x, const struct crab_shadow_image *base)
 	}
 	err = crab_shadow_explore(x->shadow, base, explore_life, x, EXPLORE_BUDGET);
 	if (err == -E2BIG)
-		say(x, "more than %u images", EXPLORE_BUDGET);
+		explore_say(x, "more than %u images", EXPLORE_BUDGET);
 	if (err)
 		reproducer_say(x, &x->node[x->at].state);
 	return err;
@@ -726,10 +552,10 @@ static struct crab_shadow_image *node_write(struct explore *x, const struct stat
 	x->shadow->fault = CRAB_SHADOW_SOUND;	/* what is planted is not planted here */
 	state_write(state, x->space, &x->geo, &x->media, &x->super);
 	x->shadow->fault = fault;
-	if (image_state(x, &again, &x->content))
+	if (explore_image(x, &again, &x->content))
 		return NULL;
 	if (again.len != state->len || memcmp(again.byte, state->byte, again.len)) {
-		say(x, "a state that was written does not read the same");
+		explore_say(x, "a state that was written does not read the same");
 		return NULL;
 	}
 	x->is_blank = state->len == CRAB_SUPER_COPIES;
@@ -754,7 +580,7 @@ static void explore_settled(struct explore *x)
 	for (i = 0; i < x->explored; i++) {
 		x->counts.stable += x->node[i].settled;
 		if (x->node[i].settled && x->node[i].changed)
-			say(x, "%s: an attach changes state %u, which an attach left",
+			explore_say(x, "%s: an attach changes state %u, which an attach left",
 			    x->space->name, i);
 	}
 }
@@ -862,10 +688,10 @@ bool explore_begin(struct explore *x, const struct space *space)
 		.layout = le16_to_cpu(x->super.layout),
 	};
 	if (x->geo.leaves != space->leaves)
-		return !say(x, "%llu leaves", x->geo.leaves);
+		return !explore_say(x, "%llu leaves", x->geo.leaves);
 	x->pristine = crab_shadow_capture(x->shadow);
 	x->life_n = 1;
-	if (image_state(x, &state, &content))
+	if (explore_image(x, &state, &content))
 		return false;
 	explore_add(x, &state, &is_new);
 	return true;
@@ -890,7 +716,7 @@ bool explore_replay(struct explore *x, const char *said)
 	int err;
 
 	if (!reproducer_parse(said, x, &x->node[0].state))
-		return !say(x, "no reproducer: %s", said);
+		return !explore_say(x, "no reproducer: %s", said);
 	base = node_write(x, &x->node[0].state);
 	err = base ? life_explore(x, base) : -1;
 	crab_shadow_release(base);

@@ -57,6 +57,7 @@ enum space_tier {
  * @prepare: leaves are prepared too
  * @sparse: behind a delete sparse leaves are merged too
  * @format: FORMAT comes too, and cuts of it
+ * @survive: at each moment the kernel stops, too, and the caches survive
  * @batch: records of one batch at most: from 2 on, each sequence of as many, from every
  *	state that an attach leaves
  * @tier: who explores it
@@ -74,6 +75,7 @@ struct space {
 	bool prepare;
 	bool sparse;
 	bool format;
+	bool survive;
 	u32 batch;
 	enum space_tier tier;
 };

@@ -36,12 +36,16 @@ static void test_shortcuts(const struct space *space)
 	       space->name);
 }
 
+/* Lost are the fences of a point; of P4, for a later fence would do, all cleans before it */
 static void plant(struct explore *x, const struct space *space, enum crab_point point)
 {
+	enum crab_shadow_fault fault = point == CRAB_P4_FOUND ? CRAB_SHADOW_CLEANS_LOST :
+								CRAB_SHADOW_FENCE_LOST;
+
 	if (!explore_begin(x, space))
 		tap_fail("%s", x->said);
 	x->shadow->fault_point = point;
-	x->shadow->fault = point ? CRAB_SHADOW_FENCE_LOST : CRAB_SHADOW_SOUND;
+	x->shadow->fault = point ? fault : CRAB_SHADOW_SOUND;
 }
 
 /* What was said of a fault is seen again with the fault, and not without it */
@@ -100,6 +104,8 @@ int main(void)
 	test_fault("slotted-2x5x3", CRAB_P7_FRESH);
 	test_fault("slotted-2x5x3", CRAB_P8_LINKED);
 	test_fault("sorted-sip-5x3x3", CRAB_P9_SHIFTED);
+	test_fault("slotted-survive", CRAB_P4_FOUND);
+	test_fault("sorted-sip-survive", CRAB_P4_FOUND);
 	test_kept();
 	return tap_done();
 }

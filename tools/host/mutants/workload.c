@@ -110,12 +110,13 @@ static bool damage_all(struct crash *c)
 enum workload_end workload_run(const struct workload *workload, char *said)
 {
 	enum workload_end end = WORKLOAD_SOUND;
+	struct crash_setup setup = workload->setup;
 	static struct crash c;
 	bool ok;
 
-	crab_tiny_slots = workload->slots;
 	crab_host_contended = workload->batch ? WORKLOAD_CONTENDED : 0;
-	ok = crash_begin(&c, &workload->setup, workload->leaves, 1);
+	setup.slots = workload->slots;
+	ok = crash_begin(&c, &setup, workload->leaves, 1);
 
 	c.format_every = workload->format_every;
 	c.often = workload->often;

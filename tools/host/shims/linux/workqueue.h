@@ -26,10 +26,17 @@ static inline void *crab_shim_work(void *arg)
 	return NULL;
 }
 
-/* What gets no thread is done at once: a work that is queued will have run when flushed */
+/*
+ * What gets no thread is done at once: a work that is queued will have run when flushed. A shadow
+ * of the media knows one thread only, unless the program is built for several.
+ */
 static inline bool queue_work(struct workqueue_struct *wq, struct work_struct *work)
 {
+#if defined(CRABTREE_SHADOW) && !defined(CRABTREE_HOST_THREADS)
+	work->running = false;
+#else
 	work->running = !pthread_create(&work->thread, NULL, crab_shim_work, work);
+#endif
 	if (!work->running)
 		work->func(work);
 	return true;
