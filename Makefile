@@ -12,6 +12,7 @@
 #   make host			L0-L5 in user space, and their tests
 #   make crash			every crash state of small stores, and the kill matrix
 #   make crash-full		the same at length; an hour of CPU time
+#   make coverage		lines that the crash tests reach, into the documentation
 #   make races			races made on purpose: do the concurrency tests notice?
 #   make mutants		each clean and fence is left out in turn: which test notices?
 #   make mutants-page		the same, into Documentation/design/crash-matrix.rst
@@ -76,6 +77,9 @@ crash: setup-host
 crash-full: setup-host
 	@scripts/crash --full
 
+coverage: setup-host
+	@scripts/coverage --write
+
 races mutants mutants-page: setup-host
 	@$(MAKE) -s -C tools/host OUT=$(OUT)/host $@
 
@@ -130,4 +134,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host crash crash-full races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer install clean distclean
+.PHONY: help demo check quick modules tools host crash crash-full coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer install clean distclean
