@@ -35,7 +35,8 @@ EFFECTS = {"crab_store": {"store"}, "crab_store_pair": {"store"}, "crab_clean": 
 # Neighbours that may be exchanged without any difference
 ALIKE = [{"store"}, {"clean", "order"}, {"order", "fence"}]
 
-CALL = re.compile(r"\b([a-z_]\w*)\s*\(")
+# Not a call through a pointer, whose name may be that of some function
+CALL = re.compile(r"(?<!->)(?<!\.)\b([a-z_]\w*)\s*\(")
 SIMPLE = re.compile(r"\s*(?!(?:return|goto|break|continue|if|for|while|do|switch|case|default|else)\b)"
                     r"[A-Za-z_*(+-][^;{}]*;")
 
