@@ -45,6 +45,16 @@ struct crab_geometry {
 };
 
 /**
+ * struct crab_stop - whether long work is to end early
+ * @asked: asked between two leaves: true ends attach, seek and check with -EINTR; or NULL
+ * @arg: for @asked
+ */
+struct crab_stop {
+	bool (*asked)(void *arg);
+	void *arg;
+};
+
+/**
  * struct crab_damage - what was found broken on the media
  * @count: how many broken invariants
  * @offset: of the first, in the region
@@ -170,6 +180,7 @@ struct crab_counts {
  * @damage: what attach found; does not change afterwards
  * @found: what operations found broken since; see crab_engine_damaged()
  * @clean: the store was detached cleanly before this attach
+ * @stop: given at attach
  * @tuning: the store's; set before repair
  * @prepare_lines: of maintain, whose caller serialises; away from what all CPUs read
  * @prepare_fences: the same
@@ -181,11 +192,18 @@ struct crab_engine {
 	struct crab_counts __percpu *counts;
 	struct crab_damage damage;
 	bool clean;
+	struct crab_stop stop;
 	struct crab_tuning tuning;
 	u64 prepare_lines;
 	u64 prepare_fences;
 	struct crab_damage found;
 };
+
+/** crab_engine_is_stopped() - is the work that the caller does to end? */
+static inline bool crab_engine_is_stopped(const struct crab_engine *engine)
+{
+	return engine->stop.asked && engine->stop.asked(engine->stop.arg);
+}
 
 /** crab_count() - one more of something, without a line that CPUs share */
 #define crab_count(engine, what, n)	this_cpu_add((engine)->counts->what, n)
@@ -336,13 +354,13 @@ struct crab_check_report {
  * @flags: CRAB_ENGINE_*
  * @format: write an empty body, durable on return (P2); the superblocks are void
  * @attach: the read-only pass. Writes nothing. Damage is put into @damage of the
- *	engine returned; ERR_PTR only for want of memory.
+ *	engine returned; ERR_PTR for want of memory, or -EINTR: it was stopped.
  * @repair: make durable what attach read (P4), repair what a power cut left; cleaned on
  *	return, durable with the superblock (P3). Called once, only without damage and
- *	only when writable
+ *	only when writable. 0, or -EINTR: the next attach does it again
  * @detach: free all; writes no media
  * @lookup: value of a key, or -ENOENT
- * @seek: nearest record in a direction, or -ENOENT
+ * @seek: nearest record in a direction, or -ENOENT; -EINTR: it was stopped
  * @scan: records in [@start, @end] in order, at most @cap; returns how many, 0
  *	only at the end of the range; stops before a quarantined leaf, so that the
  *	call which begins there says -EUCLEAN
@@ -355,8 +373,7 @@ struct crab_check_report {
  *	NULL: one after the other
  * @quarantine: the bytes [@from, @to) cannot be read any more: quarantine the leaves there;
  *	returns how many. The store is read-only before. Or NULL: it reads no media
- * @check: read the media again, compare it with every invariant; asks @stop before
- *	each leaf, if it is given: true ends the check with -EINTR
+ * @check: read the media again, compare it with every invariant; -EINTR: it was stopped
  * @stats: counts
  * @maintain: one bounded piece of work off the write path; true if more waits;
  *	or NULL
@@ -371,7 +388,8 @@ struct crab_engine_ops {
 	const struct crab_layout *layouts;
 
 	int (*format)(struct crab_flow *flow, const struct crab_geometry *geo);
-	struct crab_engine *(*attach)(struct crab_media *media, const struct crab_geometry *geo);
+	struct crab_engine *(*attach)(struct crab_media *media, const struct crab_geometry *geo,
+				      const struct crab_stop *stop);
 	int (*repair)(struct crab_engine *engine, struct crab_flow *flow);
 	void (*detach)(struct crab_engine *engine);
 
@@ -389,8 +407,7 @@ struct crab_engine_ops {
 		      struct crab_batch_op *ops, u32 n);
 
 	u64 (*quarantine)(struct crab_engine *engine, u64 from, u64 to);
-	int (*check)(struct crab_engine *engine, struct crab_check_report *report,
-		     bool (*stop)(void *arg), void *arg);
+	int (*check)(struct crab_engine *engine, struct crab_check_report *report);
 	void (*stats)(struct crab_engine *engine, struct crab_engine_stats *stats);
 	bool (*maintain)(struct crab_engine *engine);
 	bool (*wants)(struct crab_engine *engine);

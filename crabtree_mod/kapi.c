@@ -119,7 +119,8 @@ CRAB_EXPORT_SYMBOL(crabtree_search);
  * @record: out
  *
  * Context: process; may sleep.
- * Return: as crabtree_search(); -EINVAL also for other flags.
+ * Return: as crabtree_search(); -EINVAL also for other flags; -EINTR if the calling task was
+ * killed on the way over many empty leaves.
  */
 int crabtree_seek(struct crabtree *tree, u64 key, unsigned int flags,
 		  struct crabtree_record *record)

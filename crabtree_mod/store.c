@@ -142,11 +142,15 @@ static int store_open_media(struct crab_store *store)
 
 static int store_attach_engine(struct crab_store *store, const struct crab_engine_ops *ops)
 {
+	struct crab_stop stop = {
+		.asked = store->options.interrupted,
+		.arg = store->options.arg,
+	};
 	struct crab_geometry geo;
 	int err;
 
 	super_geometry(&store->super, &geo);
-	store->engine = ops->attach(store->media, &geo);
+	store->engine = ops->attach(store->media, &geo, &stop);
 	if (IS_ERR(store->engine))
 		return PTR_ERR(store->engine);
 	store->engine->clean = store->super.state == CRAB_SUPER_STATE_CLEAN;
@@ -517,8 +521,7 @@ int crab_store_check(struct crab_store *store, struct crab_check_report *report)
 	int err;
 
 	memset(report, 0, sizeof(*report));
-	err = store->engine->ops->check(store->engine, report, store->options.interrupted,
-					store->options.arg);
+	err = store->engine->ops->check(store->engine, report);
 	if (report->damage.count)
 		store_damaged(store, &report->damage);
 	return err;

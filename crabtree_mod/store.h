@@ -21,7 +21,8 @@ struct crab_store;
  * @readonly: write nothing to the media
  * @kick: called, in any context, when crab_store_maintain() has work, and when the store
  *	turned read-only; or NULL
- * @interrupted: asked again and again by crab_store_check(): true ends it; or NULL
+ * @interrupted: asked again and again, between two leaves, by attach, crab_store_check() and
+ *	crab_store_seek(): true ends them with -EINTR; or NULL
  * @arg: for @kick and @interrupted
  * @tuning: copied; NULL: crab_tuning_default
  */
@@ -102,7 +103,8 @@ struct crab_store_info {
  * Return: the store, or ERR_PTR: -ENODATA blank, -EMEDIUMTYPE foreign,
  * -EUCLEAN damaged superblocks, -EPROTONOSUPPORT newer format or unknown
  * feature, engine or layout, -EINVAL geometry that does not fit the region,
- * -ENOMEM. A store with damage beyond the superblocks is attached read-only.
+ * -ENOMEM, -EINTR if @options->interrupted said so. A store with damage beyond the
+ * superblocks is attached read-only.
  */
 struct crab_store *crab_store_attach(struct crab_media *media,
 				     const struct crab_attach_options *options,
@@ -161,7 +163,7 @@ int crab_store_search(struct crab_store *store, u64 key, u64 *value);
  * @key: where to begin
  * @dir: least >= @key or greatest <= @key
  * @record: out
- * Return: as crab_store_search().
+ * Return: as crab_store_search(); -EINTR if crab_attach_options.interrupted said so.
  */
 int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
 		    struct crab_record *record);
@@ -203,8 +205,9 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
  * crab_store_check() - verify every invariant; writes nothing
  * @store: the store
  * @report: out
- * Context: holds splits and merges off for as long as it takes to read every leaf, and
- * each leaf's writers while it reads that leaf.
+ * Context: holds splits and merges off while it reads some leaves, 8192 slots or less at a
+ * time, and each leaf's writers while it reads that leaf. Where leaves are split or merged
+ * meanwhile, the report counts them as they were read.
  * Return: 0, also where errors were found; -EINTR if crab_attach_options.interrupted
  * said so: the report is then of a part.
  */

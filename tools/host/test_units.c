@@ -516,6 +516,7 @@ static void test_interrupted(const struct crab_engine_ops *ops)
 	u64 key;
 
 	crab_store_detach(store_format_attach(&media, ops->name, "", 512));
+	patience = 1000;
 	store = crab_store_attach(&media, &options, &attached);
 	for (key = 0; key < 500; key++)
 		crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);

@@ -6,19 +6,38 @@
  * It notes what it finds and changes nothing. Every loop is bounded by DRAM's
  * own list.
  *
- * Locking: the store's, shared.
+ * Locking: crab_tree.structure for some leaves at a time, and the lock of each leaf while it is
+ * read. Between two turns the structure may change; each turn judges what it finds in
+ * itself, and goes on at the key where the one before ended.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 
 #include "crab.h"
+#include "tree.h"
 
+/* A turn, after which changes of the structure may go on: milliseconds where memory is slow */
+#if defined(CRABTREE_SHADOW) && defined(CRABTREE_HOST)	/* tests have few leaves */
+#define CHECK_SLOTS	4U
+#else
+#define CHECK_SLOTS	8192U
+#endif
+#define CHECK_LEAVES	512U
+
+/**
+ * struct check - a check under way
+ * @tree: the tree
+ * @report: what it found
+ * @high: the least key that the leaf which is read may not hold
+ */
 struct check {
-	const struct crab_tree *tree;
+	struct crab_tree *tree;
 	struct crab_check_report *report;
+	u64 high;
 };
 
 #define check_that(c, cond, offset, fmt, ...)						\
@@ -68,22 +87,23 @@ static void check_header(const struct check *c, const struct crab_leaf *leaf, u6
 		   "leaf %llu: in the list and free", (unsigned long long)leaf->number);
 }
 
-/* The least key that @leaf may not hold; a leaf that a cut emptied says nothing of it */
+/*
+ * The least key that @leaf may not hold. Of leaves with the same least key all but the first
+ * are empty, and their ranges end together: the next leaf's is checked when its turn comes.
+ */
 static u64 check_high(const struct crab_leaf *leaf)
 {
-	const struct crab_leaf *behind = leaf->next;
+	const struct crab_leaf *next = leaf->next;
 
-	while (behind && behind->low == leaf->low)
-		behind = behind->next;
-	return behind ? behind->low : CRAB_KEY_EMPTY;
+	if (!next)
+		return CRAB_KEY_EMPTY;
+	return next->low > leaf->low ? next->low : next->high;
 }
 
 static void check_live_slot(const struct check *c, const struct crab_leaf *leaf, u32 slot,
 			    const struct crab_record *r, u64 offset)
 {
-	u64 high = check_high(leaf);
-
-	check_that(c, r->key >= leaf->low && r->key < high, offset,
+	check_that(c, r->key >= leaf->low && r->key < c->high, offset,
 		   "leaf %llu, slot %u: key outside the leaf's range",
 		   (unsigned long long)leaf->number, slot);
 	check_that(c, crab_leaf_find(c->tree, leaf, r->key) == (int)slot, offset,
@@ -142,16 +162,17 @@ static void check_sorted(const struct check *c, const struct crab_leaf *leaf, u6
 	c->report->records += live;
 }
 
-static void check_leaf(const struct check *c, const struct crab_leaf *leaf)
+static void check_leaf(struct check *c, const struct crab_leaf *leaf)
 {
 	u64 offset = crab_leaf_offset(&c->tree->base.geo, leaf->number);
 
+	c->high = check_high(leaf);
 	check_that(c, leaf->torn || !leaf->count ||
 		   crab_index_find(&c->tree->index, leaf->low) == leaf, offset,
 		   "leaf %llu: the index does not lead to it", (unsigned long long)leaf->number);
 	check_that(c, !leaf->next || leaf->next->prev == leaf, offset,
 		   "leaf %llu: neighbours in DRAM disagree", (unsigned long long)leaf->number);
-	check_that(c, leaf->high == check_high(leaf), offset,
+	check_that(c, leaf->high == c->high, offset,
 		   "leaf %llu: its range in DRAM does not end where the next one begins",
 		   (unsigned long long)leaf->number);
 	check_header(c, leaf, offset);
@@ -177,16 +198,18 @@ static void check_head(const struct check *c)
 }
 
 /* Nothing is lost: a leaf is in the list or in the pool */
-static void check_pool(const struct check *c, struct crab_tree *tree)
+static void check_pool(const struct check *c)
 {
-	u64 unlisted = crab_pool_unlisted(&tree->pool);
+	const struct crab_tree *tree = c->tree;
+	u64 unlisted = crab_pool_unlisted(&c->tree->pool);
 
-	check_that(c, c->report->leaves + unlisted == tree->base.geo.leaves, CRAB_HEAD_OFFSET,
+	check_that(c, tree->leaves + unlisted == tree->base.geo.leaves, CRAB_HEAD_OFFSET,
 		   "%llu leaves in the list and %llu in the pool are not all %llu",
-		   (unsigned long long)c->report->leaves, (unsigned long long)unlisted,
+		   (unsigned long long)tree->leaves, (unsigned long long)unlisted,
 		   (unsigned long long)tree->base.geo.leaves);
 }
 
+/* The list did not change between turns */
 static void check_counts(const struct check *c, const struct crab_counts *before)
 {
 	const struct crab_tree *tree = c->tree;
@@ -219,41 +242,70 @@ static void check_quarantined(const struct check *c, const struct crab_leaf *lea
 				 (unsigned long long)leaf->number);
 }
 
-/* The structure stands still; of each leaf the records do, while it is read */
-static int check_tree(const struct check *c, bool (*stop)(void *arg), void *arg)
+/* A number that each change of the list makes greater */
+static u64 check_changes(const struct crab_tree *tree)
 {
+	lockdep_assert_held(&tree->structure);
+	return tree->birth + tree->unlinks;
+}
+
+/* Lets changes of the structure go on; returns the leaf that is next then */
+static struct crab_leaf *check_pause(const struct check *c, struct crab_leaf *leaf)
+{
+	struct crab_tree *tree = c->tree;
+	u64 changes = check_changes(tree), low = leaf->low;
+
+	mutex_unlock(&tree->structure);
+	cond_resched();
+	mutex_lock(&tree->structure);
+	return check_changes(tree) == changes ? leaf : crab_index_find(&tree->index, low);
+}
+
+/* One leaf; the structure is held */
+static void check_one(struct check *c, struct crab_leaf *leaf)
+{
+	if (leaf->bad) {
+		check_quarantined(c, leaf);
+		return;
+	}
+	spin_lock(&leaf->lock);
+	check_leaf(c, leaf);
+	spin_unlock(&leaf->lock);
+}
+
+static int check_tree(struct check *c)
+{
+	u32 turn = clamp(CHECK_SLOTS / c->tree->slots, 1U, CHECK_LEAVES), done = 0;
 	struct crab_leaf *leaf;
 
 	check_head(c);
-	for (leaf = c->tree->first; leaf; leaf = leaf->next) {
-		if (stop && stop(arg))
+	for (leaf = c->tree->first; leaf; ) {
+		if (crab_tree_breathe(c->tree))
 			return -EINTR;
-		if (leaf->bad) {
-			check_quarantined(c, leaf);
-			continue;
-		}
-		spin_lock(&leaf->lock);
-		check_leaf(c, leaf);
-		spin_unlock(&leaf->lock);
-		cond_resched();
+		check_one(c, leaf);
+		leaf = leaf->next;
+		if (leaf && ++done % turn == 0)
+			leaf = check_pause(c, leaf);
 	}
 	return 0;
 }
 
-int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report,
-		    bool (*stop)(void *arg), void *arg)
+int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 	struct check c = { .tree = tree, .report = report };
 	struct crab_counts before;
+	u64 changes;
 	int err;
 
 	mutex_lock(&tree->structure);
+	changes = check_changes(tree);
 	crab_counts_sum(engine, &before);
-	err = check_tree(&c, stop, arg);
+	err = check_tree(&c);
 	if (!err && !tree->bad && !engine->damage.count) {
-		check_counts(&c, &before);
-		check_pool(&c, tree);
+		if (check_changes(tree) == changes)
+			check_counts(&c, &before);
+		check_pool(&c);
 	}
 	mutex_unlock(&tree->structure);
 	return err;

@@ -414,6 +414,9 @@ static inline u64 crab_leaf_key(const struct crab_tree *tree, const struct crab_
 }
 
 size_t crab_leaf_dram(const struct crab_tree *tree);
+
+/** crab_leaf_slab() - memory that the allocator takes for it */
+size_t crab_leaf_slab(const struct crab_tree *tree);
 struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp);
 
 /** crab_leaf_next() - the first live slot from @slot on, or one that does not exist */
@@ -793,15 +796,5 @@ static inline int crab_leaf_lookup(const struct crab_tree *tree, const struct cr
 /* batch.c */
 void crab_tree_batch(struct crab_engine *engine, struct crab_flow *flow,
 		     struct crab_batch_op *ops, u32 n);
-
-/* recover.c */
-int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo);
-struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab_geometry *geo);
-int crab_tree_repair(struct crab_engine *engine, struct crab_flow *flow);
-void crab_tree_detach(struct crab_engine *engine);
-
-/* check.c */
-int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report,
-		    bool (*stop)(void *arg), void *arg);
 
 #endif /* CRABTREE_ENGINES_CRAB_H */

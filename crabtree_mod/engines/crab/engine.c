@@ -12,7 +12,6 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -20,6 +19,7 @@
 
 #include "quarantine.h"
 #include "smo.h"
+#include "tree.h"
 
 #define SCAN_AHEAD	4U	/* leaves that a scan waits for at a time */
 #define SCAN_SLOTS	256U	/* slots of each, at most */
@@ -120,13 +120,17 @@ static int seek_leaf(struct crab_tree *tree, u64 *at, enum crab_seek_dir dir,
 static int tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		     struct crab_record *record)
 {
+	struct crab_tree *tree = crab_tree_of(engine);
 	bool end;
 	int err;
 
-	do {
-		err = seek_leaf(crab_tree_of(engine), &key, dir, record, &end);
-	} while (err == -ENOENT && !end);
-	return err;
+	for (;;) {
+		err = seek_leaf(tree, &key, dir, record, &end);
+		if (err != -ENOENT || end)
+			return err;
+		if (crab_tree_breathe(tree))
+			return -EINTR;
+	}
 }
 
 /* Lines with @count records; in a slotted leaf, which is at @dleaf, they are all over it */
@@ -276,21 +280,37 @@ static int tree_scan(struct crab_engine *engine, u64 start, u64 end,
 	return got < 0 ? got : (int)count;
 }
 
+/* Is the leaf that holds @at quarantined? @at goes on to the next leaf */
+static bool beyond_leaf(struct crab_tree *tree, u64 *at)
+{
+	struct crab_reader reader = { .tree = tree };
+	struct crab_leaf *leaf;
+	u64 next;
+
+	do {
+		leaf = crab_reader_enter(&reader, *at);
+		next = reader.leaf ? READ_ONCE(reader.leaf->high) : CRAB_KEY_EMPTY;
+	} while (!crab_reader_leave(&reader));
+	crab_reader_end(&reader);
+	*at = next > *at ? next : CRAB_KEY_EMPTY;	/* in no leaf: to the end, once */
+	return IS_ERR(leaf);
+}
+
+/* A walk that is stopped returns a key of the range, where the next scan gets -EUCLEAN again */
 static u64 tree_beyond(struct crab_engine *engine, u64 key)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
-	struct crab_leaf *leaf;
-	u64 low = 0;
+	u64 at = key;
+	bool bad = false;
 
-	mutex_lock(&tree->structure);
-	leaf = crab_index_find(&tree->index, key);
-	while (leaf && !leaf->bad)	/* served, but with nothing from @key on */
-		leaf = leaf->next;
-	for (; leaf && (leaf->bad || leaf->low == low); leaf = leaf->next)
-		low = leaf->low;	/* where a leaf that a cut emptied lies, too */
-	key = leaf ? max(key, leaf->low) : CRAB_KEY_EMPTY;
-	mutex_unlock(&tree->structure);
-	return key;
+	do {
+		key = at;
+		if (beyond_leaf(tree, &at))
+			bad = true;
+		else if (bad)
+			return key;
+	} while (at != CRAB_KEY_EMPTY && !crab_tree_breathe(tree));
+	return at;
 }
 
 /* A write that replaces the leaf, if it may */
@@ -511,16 +531,12 @@ u64 crab_tree_records(const struct crab_tree *tree)
 static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
-	size_t dram = crab_leaf_dram(tree);
-	u64 leaf = roundup_pow_of_two(dram);
 
-	if (dram <= leaf / 4 * 3 && leaf <= 256)	/* the allocator has 96 and 192, too */
-		leaf = max_t(u64, leaf / 4 * 3, 64);
 	stats->leaves_used = READ_ONCE(tree->leaves);
 	stats->leaves_bad = READ_ONCE(tree->bad) + tree->pool.spoilt;
 	stats->records = crab_tree_records(tree);
 	stats->capacity = engine->geo.leaves * tree->slots;
-	stats->dram_bytes = stats->leaves_used * leaf +
+	stats->dram_bytes = stats->leaves_used * crab_leaf_slab(tree) +
 			    READ_ONCE(tree->index.nodes) *
 			    roundup_pow_of_two(sizeof(struct crab_index_node)) +
 			    engine->geo.leaves / 8;

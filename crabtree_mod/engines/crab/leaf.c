@@ -9,6 +9,8 @@
  */
 #include <linux/align.h>
 #include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
 
 #include "crab.h"
@@ -18,6 +20,15 @@ size_t crab_leaf_dram(const struct crab_tree *tree)
 	return sizeof(struct crab_leaf) +
 	       (tree->sorted ? tree->pieces * sizeof(u64) :
 			       crab_slotted_fps(tree) + crab_order_bytes(tree));
+}
+
+size_t crab_leaf_slab(const struct crab_tree *tree)
+{
+	size_t dram = crab_leaf_dram(tree), slab = roundup_pow_of_two(dram);
+
+	if (dram <= slab / 4 * 3 && slab <= 256)	/* the allocator has 96 and 192, too */
+		slab = max_t(size_t, slab / 4 * 3, 64);
+	return slab;
 }
 
 struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp)

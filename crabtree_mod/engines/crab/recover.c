@@ -57,6 +57,7 @@
 #include "../../badmem.h"
 #include "recover.h"
 #include "smo.h"
+#include "tree.h"
 
 #define AHEAD		16	/* leaves, or descriptors, that are fetched before their turn */
 #define SHARE_LEAVES	8192	/* worth a CPU of its own */
@@ -570,13 +571,15 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	return crab_pool_init(&tree->pool, geo->leaves);
 }
 
-struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab_geometry *geo)
+struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab_geometry *geo,
+				     const struct crab_stop *stop)
 {
 	struct crab_tree *tree = kvzalloc(sizeof(*tree), GFP_KERNEL);
 	int err;
 
 	if (!tree)
 		return ERR_PTR(-ENOMEM);
+	tree->base.stop = *stop;
 	err = geo->layout == CRAB_LAYOUT_SORTED && !crab_bitmap_fits(geo) ? -EINVAL :
 	      tree_init(tree, media, geo);
 	if (!err)

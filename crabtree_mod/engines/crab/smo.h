@@ -126,7 +126,7 @@ int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slo
 /** crab_sorted_rebalance() - after a remove that left the leaf of @key sparse; none is locked */
 void crab_sorted_rebalance(struct crab_write *write, u64 key);
 
-/** crab_sorted_repair() - complete what is torn, unlink what is empty (P6, P8, P10) */
-void crab_sorted_repair(struct crab_write *write);
+/** crab_sorted_repair() - complete what is torn, unlink what is empty (P6, P8, P10); or -EINTR */
+int crab_sorted_repair(struct crab_write *write);
 
 #endif /* CRABTREE_ENGINES_CRAB_SMO_H */

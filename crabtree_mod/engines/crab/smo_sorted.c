@@ -27,6 +27,7 @@
 #include <linux/prefetch.h>
 
 #include "smo.h"
+#include "tree.h"
 
 /* What a write cost, counted on the strategy that did it (seed 000, Figure 10) */
 static void tally_sip(const struct crab_write *write, const struct crab_flow *before)
@@ -352,10 +353,10 @@ int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slo
 
 /*
  * From the last leaf to the first, so that a leaf that overlaps is ended before
- * anything behind which it stands is changed. A leaf that a cut left empty goes.
- * Nobody else is here yet.
+ * anything behind which it stands is changed. An empty leaf is unlinked; no cut
+ * leaves one, but an image may have some. Nobody else is here yet.
  */
-void crab_sorted_repair(struct crab_write *write)
+int crab_sorted_repair(struct crab_write *write)
 {
 	struct crab_leaf *leaf, *prev;
 	u64 word;
@@ -366,5 +367,8 @@ void crab_sorted_repair(struct crab_write *write)
 			crab_sorted_complete(write, leaf);
 		if (!leaf->count && prev && !crab_smo_verify_unlink(write->tree, leaf, &word))
 			crab_smo_bypass(write, leaf, word);
+		if (crab_tree_breathe(write->tree))
+			return -EINTR;
 	}
+	return 0;
 }

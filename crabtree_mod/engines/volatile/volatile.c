@@ -22,6 +22,8 @@
 #include "../../engine.h"
 #include "../../index.h"
 
+#define CHECK_LEAVES	128	/* for which check holds the lock */
+
 struct vol_leaf {
 	struct vol_leaf *prev;
 	struct vol_leaf *next;
@@ -85,18 +87,22 @@ static void vol_detach(struct crab_engine *engine)
 	while ((leaf = tree->first)) {
 		tree->first = leaf->next;
 		kfree(leaf);
+		cond_resched();
 	}
 	crab_index_destroy(&tree->index);
 	crab_engine_exit(&tree->base);
 	kfree(tree);
 }
 
-static struct crab_engine *vol_attach(struct crab_media *media, const struct crab_geometry *geo)
+static struct crab_engine *vol_attach(struct crab_media *media, const struct crab_geometry *geo,
+				      const struct crab_stop *stop)
 {
-	struct vol_tree *tree = kzalloc(sizeof(*tree), GFP_KERNEL);
+	struct vol_tree *tree = kzalloc(sizeof(*tree),
+					GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 
 	if (!tree)
 		return ERR_PTR(-ENOMEM);
+	tree->base.stop = *stop;
 	init_rwsem(&tree->lock);
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
 	tree->leaves = 1;
@@ -338,33 +344,48 @@ static void vol_check_leaf(const struct vol_leaf *leaf, struct crab_check_report
 	report->records += leaf->count;
 }
 
-static int vol_check_tree(const struct vol_tree *tree, struct crab_check_report *report,
-			  bool (*stop)(void *arg), void *arg)
+/* Lets writers in; returns the leaf to go on with */
+static const struct vol_leaf *vol_check_pause(struct vol_tree *tree, const struct vol_leaf *leaf)
 {
-	const struct vol_leaf *leaf;
+	u64 low = leaf->low;
 
-	for (leaf = tree->first; leaf; leaf = leaf->next) {
-		if (stop && stop(arg))
+	up_read(&tree->lock);
+	cond_resched();
+	down_read(&tree->lock);
+	return crab_index_find(&tree->index, low);
+}
+
+static int vol_check_leaves(struct vol_tree *tree, struct crab_check_report *report)
+{
+	const struct vol_leaf *leaf = tree->first;
+
+	while (leaf) {
+		if (crab_engine_is_stopped(&tree->base))
 			return -EINTR;
 		if (crab_index_find(&tree->index, leaf->low) != leaf)
 			crab_damage_note(&report->damage, 0, "leaf %llu: not where the index says",
 					 (unsigned long long)report->leaves);
 		vol_check_leaf(leaf, report);
-		cond_resched();
+		leaf = leaf->next;
+		if (leaf && !(report->leaves % CHECK_LEAVES))
+			leaf = vol_check_pause(tree, leaf);
 	}
-	if (report->records != tree->records || report->leaves != tree->leaves)
-		crab_damage_note(&report->damage, 0, "counts of leaves or records are wrong");
 	return 0;
 }
 
-static int vol_check(struct crab_engine *engine, struct crab_check_report *report,
-		     bool (*stop)(void *arg), void *arg)
+static int vol_check(struct crab_engine *engine, struct crab_check_report *report)
 {
 	struct vol_tree *tree = vol_of(engine);
+	struct crab_counts before, now;
 	int err;
 
 	down_read(&tree->lock);
-	err = vol_check_tree(tree, report, stop, arg);
+	crab_counts_sum(engine, &before);
+	err = vol_check_leaves(tree, report);
+	crab_counts_sum(engine, &now);
+	if (!err && now.inserts == before.inserts && now.deletes == before.deletes &&
+	    (report->records != tree->records || report->leaves != tree->leaves))
+		crab_damage_note(&report->damage, 0, "counts of leaves or records are wrong");
 	up_read(&tree->lock);
 	return err;
 }

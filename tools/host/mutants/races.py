@@ -157,6 +157,14 @@ RACES = [
         Edit(CHECK, "records = tree->records + now.inserts - now.deletes;",
              "records = crab_tree_records(tree)"),
     ]),
+    Design("check: goes on at the leaf that was next before the structure changed", [
+        Edit(CHECK, "check_changes(tree) == changes ? leaf : crab_index_find(&tree->index, low)",
+             "leaf"),
+    ]),
+    Design("check: counts leaves of a list that changed meanwhile", [
+        Edit(CHECK, "if (check_changes(tree) == changes)\n\t\t\tcheck_counts(&c, &before);",
+             "check_counts(&c, &before);"),
+    ]),
     Design("ThreadSanitizer: an entry of the index does not publish what it leads to", [
         Edit(INDEX, "smp_store_release(&node->children[pos], child);",
              "WRITE_ONCE(node->children[pos], child)"),
