@@ -70,7 +70,8 @@ int crab_engine_init(struct crab_engine *engine, const struct crab_engine_ops *o
 	engine->ops = ops;
 	engine->media = media;
 	engine->geo = *geo;
-	engine->counts = alloc_percpu(struct crab_counts);
+	engine->counts = alloc_percpu_gfp(struct crab_counts,
+					  GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
 	return engine->counts ? 0 : -ENOMEM;
 }
 

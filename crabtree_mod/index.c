@@ -18,6 +18,7 @@
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -164,6 +165,7 @@ static void index_free_nodes(struct crab_index *index)
 		}
 		node_free(index, node);
 		node = depth ? path[--depth] : NULL;
+		cond_resched();
 	}
 }
 

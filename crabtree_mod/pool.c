@@ -22,7 +22,8 @@ int crab_pool_init(struct crab_pool *pool, u64 leaves)
 {
 	if (leaves > LONG_MAX)
 		return -ENOMEM;
-	pool->used = kvcalloc(BITS_TO_LONGS(leaves), sizeof(long), GFP_KERNEL | __GFP_NOWARN);
+	pool->used = kvcalloc(BITS_TO_LONGS(leaves), sizeof(long),
+			      GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (!pool->used)
 		return -ENOMEM;
 	spin_lock_init(&pool->lock);

@@ -202,7 +202,7 @@ struct crab_store *crab_store_attach(struct crab_media *media,
 	int err;
 
 	*report = (struct crab_attach_report){ .reason = "attach failed: no memory" };
-	store = kzalloc(sizeof(*store), GFP_KERNEL);
+	store = kzalloc(sizeof(*store), GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (!store)
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&store->lock);

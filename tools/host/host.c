@@ -9,6 +9,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -21,6 +22,7 @@
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
+#include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -47,6 +49,7 @@ uint32_t crab_tiny_slots;
 /* Memory: the rest of it is in memory.c */
 
 __thread struct crab_host_site *crab_host_site;
+long crab_host_pages = LONG_MAX;
 
 struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align,
 				     unsigned int flags, void (*ctor)(void *))

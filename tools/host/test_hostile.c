@@ -335,14 +335,14 @@ static void sorted_beyond(u32 n)
 	dleaf(n)->slots[sorted_count(n) - 1].key = cpu_to_le64(low + 1);
 }
 
-/* What a cut left: of the leaf behind the damaged one nothing is there any more ... */
+/* The leaf after the damaged one has no records, which no cut leaves ... */
 static void sorted_emptied(u32 n)
 {
 	leaf_crc(n);
 	dleaf(n + 1)->slots[0].key = cpu_to_le64(CRAB_KEY_EMPTY);
 }
 
-/* ... or its first record also stands in the leaf before */
+/* ... or its first record also stands in the leaf before, as a cut leaves it */
 static void sorted_astride(u32 n)
 {
 	struct crab_dslot *slots = dleaf(n - 1)->slots;

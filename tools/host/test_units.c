@@ -394,6 +394,7 @@ static void test_parts(const char *layout)
 
 static void walk_compare(struct recover *many, struct recover *one, u64 head)
 {
+	const struct recover_leaf *of_many, *of_one;
 	u64 n, used = 0;
 
 	crab_recover_headers(many);
@@ -403,15 +404,20 @@ static void walk_compare(struct recover *many, struct recover *one, u64 head)
 	tap_check(many->count == one->count && many->count > WALK_KEYS / 31, "%llu leaves, %llu",
 		  many->count, one->count);
 	for (n = 0; n < one->extent; n++) {
-		used += one->at[n].valid;
-		if (recover_place(many, n) != recover_place(one, n)) {
-			tap_fail("leaf %llu: in place %llu, not %llu", n, recover_place(many, n),
-				 recover_place(one, n));
+		of_many = recover_at(many, n);
+		of_one = recover_at(one, n);
+		tap_check(!of_many == !of_one, "leaf %llu: valid or not", n);
+		if (!of_many || !of_one)
+			continue;
+		used++;
+		if (recover_place(many, of_many) != recover_place(one, of_one)) {
+			tap_fail("leaf %llu: in place %llu, not %llu", n,
+				 recover_place(many, of_many), recover_place(one, of_one));
 			return;
 		}
-		if (one->at[n].listed)
-			tap_check(many->at[n].low == one->at[n].low &&
-				  many->at[n].high == one->at[n].high, "range of leaf %llu", n);
+		if (of_one->listed)
+			tap_check(of_many->low == of_one->low && of_many->high == of_one->high,
+				  "range of leaf %llu", n);
 	}
 	tap_check(used > one->count, "no leaf of old in the way");
 }

@@ -12,6 +12,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/kernel.h>
+#include <linux/sched.h>
 
 #include "crab.h"
 
@@ -48,8 +49,10 @@ void crab_bitmap_rebuild(struct crab_write *write)
 	const struct crab_tree *tree = write->tree;
 	u64 words = DIV_ROUND_UP_ULL(tree->base.geo.leaves, BITMAP_BITS), i;
 
-	for (i = 0; i < words; i++)
+	for (i = 0; i < words; i++) {
 		crab_store(write->flow, bitmap_word(tree, i * BITMAP_BITS),
 			   tree->pool.used[i]);
+		cond_resched();
+	}
 	crab_clean(write->flow, bitmap_word(tree, 0), words * sizeof(__le64));
 }

@@ -10,8 +10,8 @@
  * shifting and copying, link.c the words that link leaves, bitmap.c allocation on demand,
  * smo.c the structure changes, smo_verify.c what they take from the media, smo_sorted.c those of
  * sorted leaves in place (smo.h), sparse.c when sparse neighbours are merged, recover.c FORMAT and
- * attach, recover_list.c how attach follows the list, quarantine.c leaves whose memory
- * fails, check.c the verifier.
+ * attach, recover_pool.c what attach finds in the pool, recover_list.c how it follows the list,
+ * quarantine.c leaves whose memory fails, check.c the verifier.
  *
  * Locking: access.c tells it. Functions that take a struct crab_write and a leaf
  * want that leaf locked; those that store to it, within its write section too.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements FORMAT and attach of the engine `crab`; recover_list.c is how
- * attach follows the list.
+ * This file implements FORMAT and attach of the engine `crab`; recover_pool.c is what attach
+ * finds in the pool, recover_list.c how it follows the list.
  *
  * DOC: attach
  *
  * The first pass only reads, in the order of addresses where it can:
  *
- *   1. the header of every leaf of the pool, into an array in DRAM;
- *   2. the list, in that array: each link must name a leaf of this store by
+ *   1. the header of every leaf of the pool: an entry in DRAM for each valid one;
+ *   2. the list, in those entries: each link must name a leaf of this store by
  *      place and birth, each leaf comes once, the least keys ascend from 0, and
  *      the end is a proper end. It is followed from many places at a time; where that does
  *      not come from the head to the end, step 1 is done again and the list is followed
@@ -32,23 +32,26 @@
  * Cut in the second pass: each step of it changes the content of no image and is
  * idempotent; the next attach begins again.
  *
- * Every loop over the media is bounded by the number of leaves. In a large pool steps
+ * The work is linear in the leaves of the pool, whatever is on the media, and ends with
+ * -EINTR between two leaves if the caller is killed. In a large pool steps
  * 1 and 3 are shared out among the CPUs, each of which takes one stretch of addresses
  * after the other; what they find is put together in the order of addresses, so that it is
  * the same on each machine.
  *
+ * An empty leaf of the layout sorted that is not the first of the list is no damage: it
+ * reads without doubt, and repair unlinks it. No operation leaves one, whole or cut: a delete
+ * unlinks the leaf of which it takes the last record.
+ *
  * Locking: the caller has the region to itself.
  */
-#include <linux/bitmap.h>
 #include <linux/bitops.h>
-#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/minmax.h>
+#include <linux/log2.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/overflow.h>
 #include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -57,11 +60,8 @@
 #include "../../badmem.h"
 #include "recover.h"
 #include "smo.h"
-#include "tree.h"
 
 #define AHEAD		16	/* leaves, or descriptors, that are fetched before their turn */
-#define SHARE_LEAVES	8192	/* worth a CPU of its own */
-#define SHARE_PARTS	16	/* for each CPU: what is free and what is not lies in lumps */
 
 int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
 {
@@ -89,109 +89,15 @@ int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	return 0;
 }
 
-static void recover_header(struct recover_part *part, u64 n)
-{
-	struct crab_tree *tree = part->r->tree;
-	const struct crab_geometry *geo = &tree->base.geo;
-	struct recover_leaf *at = &part->r->at[n];
-	struct crab_head head;
-
-	*at = (struct recover_leaf) { };
-	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, n), geo->store_id, &head))
-		return;
-	at->valid = true;
-	at->next = head.next;
-	at->low = tree->sorted ?
-		crab_load(tree->base.media, &crab_leaf_media(tree, n)->slots[0].key) : head.low;
-	at->birth = head.birth;
-	at->first = !head.low;
-	part->birth = max(part->birth, head.birth);
-	part->extent = n + 1;
-}
-
-/* Pass 1 */
-static void recover_headers(struct recover_part *part)
-{
-	u64 n;
-
-	for (n = part->from; n < part->to; n++) {
-		if (n + AHEAD < part->to)
-			prefetch(crab_leaf_media(part->r->tree, n + AHEAD));
-		recover_header(part, n);
-		if (!(n & RECOVER_BREATHE))
-			cond_resched();
-	}
-}
-
-static void recover_take(struct recover *r)
-{
-	int i;
-
-	while ((i = atomic_inc_return(&r->taken) - 1) < r->n)
-		r->pass(&r->parts[i]);
-}
-
-static void recover_work(struct work_struct *work)
-{
-	recover_take(container_of(work, struct recover_worker, work)->r);
-}
-
-static int recover_gather(struct recover *r, const struct recover_part *part, int err)
-{
-	struct crab_tree *tree = r->tree;
-	struct crab_damage *damage = &tree->base.damage;
-	u64 count = damage->count + part->damage.count;
-
-	r->extent = max(r->extent, part->extent);
-	tree->birth = max(tree->birth, part->birth);
-	tree->records += part->records;
-	tree->torn += part->torn;
-	if (!damage->count)
-		*damage = part->damage;
-	damage->count = count;
-	return err ?: part->err;
-}
-
-/* Runs a pass over all of the pool, this CPU taking parts as the others do */
-static int recover_parts(struct recover *r, void (*pass)(struct recover_part *part))
-{
-	u64 leaves = r->tree->base.geo.leaves;
-	int i, err = 0;
-
-	for (i = 0; i < r->n; i++)
-		r->parts[i] = (struct recover_part) {
-			.r = r,
-			.from = div_u64(leaves * i, r->n),
-			.to = div_u64(leaves * (i + 1), r->n),
-		};
-	r->pass = pass;
-	atomic_set(&r->taken, 0);
-	for (i = 0; i < r->cpus - 1; i++) {
-		r->workers[i].r = r;
-		INIT_WORK(&r->workers[i].work, recover_work);
-		queue_work(system_unbound_wq, &r->workers[i].work);
-	}
-	recover_take(r);
-	for (i = 0; i < r->cpus - 1; i++)
-		flush_work(&r->workers[i].work);
-	for (i = 0; i < r->n; i++)
-		err = recover_gather(r, &r->parts[i], err);
-	return err;
-}
-
-void crab_recover_headers(struct recover *r)
-{
-	recover_parts(r, recover_headers);
-	memset(r->walkers, 0, sizeof(r->walkers));
-	r->count = 0;
-}
-
 /* Where each range ends: where the next one begins, which a gap does not say */
 static void recover_ranges(struct crab_tree *tree)
 {
 	struct crab_leaf *leaf, *next = NULL;
+	u64 done = 0;
 
 	for (leaf = tree->last; leaf; next = leaf, leaf = leaf->prev) {
+		if (!(done++ & RECOVER_BREATHE))
+			cond_resched();
 		if (!next)
 			leaf->high = CRAB_KEY_EMPTY;
 		else
@@ -214,18 +120,20 @@ static void recover_read_leaf(const struct crab_tree *tree, struct crab_leaf *le
 	leaf->bad = true;
 }
 
-static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n, struct crab_seen *seen)
+/* The descriptor of leaf @n; or NULL, which leaves its place in the list empty */
+static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n,
+				      const struct recover_leaf *at, struct crab_seen *seen)
 {
 	struct crab_tree *tree = part->r->tree;
-	struct crab_leaf *leaf = seen ? crab_leaf_alloc(tree, GFP_KERNEL) : NULL;
+	struct crab_leaf *leaf = part->err ? NULL : crab_leaf_alloc(tree, RECOVER_GFP);
 
 	if (!leaf) {
-		part->err = -ENOMEM;
+		part->err = part->err ?: -ENOMEM;
 		return NULL;
 	}
 	leaf->number = n;
-	leaf->low = part->r->at[n].low;
-	leaf->high = part->r->at[n].high;
+	leaf->low = at->low;
+	leaf->high = at->high;
 	leaf->void_value = crab_load(tree->base.media, &crab_leaf_media(tree, n)->head.void_value);
 	recover_read_leaf(tree, leaf, seen, &part->damage);
 	part->records += leaf->count;
@@ -233,25 +141,40 @@ static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n, struct c
 	return leaf;
 }
 
-/* Pass 3 */
+/* The leaves of one word that are in the list */
+static void recover_word_slots(struct recover_part *part, u64 from, struct crab_seen *seen)
+{
+	struct recover *r = part->r;
+	const struct recover_word *word = &r->words[from / RECOVER_WORD];
+	const struct recover_leaf *at = word->at;
+	u64 bits, place;
+
+	for (bits = word->valid; bits; bits &= bits - 1, at++) {
+		place = recover_place(r, at);
+		if (place != CRAB_LEAF_NOWHERE)
+			r->nth[place].leaf = recover_leaf(part, from + __ffs64(bits), at, seen);
+	}
+}
+
+/* Pass 3. After an error the other places become NULL, which recover_link() leaves out. */
 static void recover_slots(struct recover_part *part)
 {
-	struct crab_seen *seen = kvzalloc(sizeof(*seen), GFP_KERNEL);
-	u64 n, place;
+	struct crab_seen *seen = kvzalloc(sizeof(*seen), RECOVER_GFP);
+	u64 n;
 
-	for (n = part->from; n < part->to; n++) {
-		place = recover_place(part->r, n);
-		if (place != CRAB_LEAF_NOWHERE)
-			part->r->nth[place].leaf = recover_leaf(part, n, seen);
-		if (!(n & RECOVER_BREATHE))
-			cond_resched();
+	if (!seen)
+		part->err = -ENOMEM;
+	for (n = part->from; n < part->to; n += RECOVER_WORD) {
+		recover_word_slots(part, n, seen);
+		if (crab_recover_part_breathe(part) && !part->err)
+			part->err = -EINTR;
 	}
 	kvfree(seen);
 }
 
 static struct crab_leaf *recover_gap_leaf(const struct crab_tree *tree)
 {
-	struct crab_leaf *leaf = crab_leaf_alloc(tree, GFP_KERNEL);
+	struct crab_leaf *leaf = crab_leaf_alloc(tree, RECOVER_GFP);
 
 	if (!leaf)
 		return NULL;
@@ -274,13 +197,12 @@ static void recover_push(struct crab_tree *tree, struct crab_leaf *leaf)
 	tree->leaves++;
 }
 
-/* Before the turn of place @i: the list goes another way than the descriptors lie */
-static void recover_ahead(const struct recover *r, u64 i)
+/* Before the turn of place @i: the list goes another way than the descriptors lie; true: stop */
+static bool recover_ahead(struct recover *r, u64 i)
 {
 	if (i + AHEAD < r->count)
 		prefetchw(r->nth[i + AHEAD].leaf);
-	if (!(i & RECOVER_BREATHE))
-		cond_resched();
+	return !(i & RECOVER_BREATHE) && crab_recover_breathe(r);
 }
 
 /* @leaf is linked, and so are all before it */
@@ -301,12 +223,13 @@ static int recover_link(struct recover *r, bool settled, int err)
 	u64 i;
 
 	for (i = 0; i < r->count; i++) {
-		recover_ahead(r, i);
+		if (recover_ahead(r, i))
+			err = err ?: -EINTR;
 		if (r->nth[i].number == CRAB_LEAF_NOWHERE)
 			r->nth[i].leaf = recover_gap_leaf(r->tree);
 		leaf = r->nth[i].leaf;
 		if (!leaf) {
-			err = -ENOMEM;
+			err = err ?: -ENOMEM;
 			continue;
 		}
 		recover_push(r->tree, leaf);
@@ -333,7 +256,7 @@ static void overlap_fetch(const struct recover *r, u64 i)
 }
 
 /* Sorted leaves: what stands twice. From the last on, so that the right one is settled. */
-static void recover_overlaps(struct recover *r)
+static int recover_overlaps(struct recover *r)
 {
 	struct crab_leaf *leaf, *behind = NULL;
 	struct crab_tree *tree = r->tree;
@@ -341,8 +264,8 @@ static void recover_overlaps(struct recover *r)
 
 	while (i--) {
 		overlap_fetch(r, i);
-		if (!(i & RECOVER_BREATHE))
-			cond_resched();
+		if (!(i & RECOVER_BREATHE) && crab_recover_breathe(r))
+			return -EINTR;
 		leaf = r->nth[i].leaf;
 		if (leaf->number == CRAB_LEAF_NOWHERE)
 			continue;
@@ -356,6 +279,7 @@ static void recover_overlaps(struct recover *r)
 		if (leaf->count || leaf->bad)
 			behind = leaf;
 	}
+	return 0;
 }
 
 /* Where the quarantine of a gap begins: behind what the leaf before it is seen to hold */
@@ -372,26 +296,15 @@ static u64 gap_low(struct crab_tree *tree, struct crab_leaf *prev)
 	return low;
 }
 
-/* The leaf before @gap that the index has for its place: those behind it hold nothing */
-static struct crab_leaf *gap_holder(struct crab_leaf *gap)
+/*
+ * The entries from @holder up to @next have one least key: @holder may have records, the
+ * leaves and gaps that follow it have none. @gap is the first of those gaps.
+ */
+static void recover_gap(struct crab_tree *tree, struct crab_leaf *holder, struct crab_leaf *gap,
+			struct crab_leaf *next)
 {
-	struct crab_leaf *leaf = gap->prev;
+	struct crab_leaf *leaf;
 
-	while (leaf->prev && leaf->prev->low == leaf->low)
-		leaf = leaf->prev;
-	return leaf;
-}
-
-static void recover_gap(struct crab_tree *tree, struct crab_leaf *gap)
-{
-	struct crab_leaf *holder, *next = gap->next, *leaf;
-
-	gap->bad = true;
-	if (!gap->prev)
-		return;
-	while (next && next->low == gap->low)	/* it holds nothing: the gap's range goes on */
-		next = next->next;
-	holder = gap_holder(gap);
 	gap->low = gap_low(tree, holder);
 	/* All of it is in doubt: nothing is seen in it, or keys up to what is behind the gap */
 	holder->bad |= gap->low == holder->low || (next && gap->low >= next->low);
@@ -401,13 +314,25 @@ static void recover_gap(struct crab_tree *tree, struct crab_leaf *gap)
 		leaf->low = gap->low;
 }
 
+/* Gaps are quarantined, each run of entries with one least key at a time */
 static void recover_gaps(struct crab_tree *tree)
 {
-	struct crab_leaf *leaf;
+	struct crab_leaf *leaf = tree->first, *holder, *gap;
+	u64 done = 0, low;
 
-	for (leaf = tree->first; leaf; leaf = leaf->next)
-		if (leaf->number == CRAB_LEAF_NOWHERE)
-			recover_gap(tree, leaf);
+	while (leaf) {
+		holder = leaf;
+		gap = NULL;
+		for (low = leaf->low; leaf && leaf->low == low; leaf = leaf->next) {
+			if (!(done++ & RECOVER_BREATHE))
+				cond_resched();
+			leaf->bad |= leaf->number == CRAB_LEAF_NOWHERE;
+			if (!gap && leaf->number == CRAB_LEAF_NOWHERE)
+				gap = leaf;
+		}
+		if (gap && gap != holder)
+			recover_gap(tree, holder, gap, leaf);
+	}
 	recover_ranges(tree);
 	for (leaf = tree->first; leaf; leaf = leaf->next)
 		tree->bad += leaf->bad;
@@ -418,31 +343,59 @@ static int recover_index(struct recover *r)
 	int err = 0;
 	u64 i;
 
-	for (i = 0; i < r->count && !err; i++) {
-		recover_ahead(r, i);
-		err = recover_append(r->tree, r->nth[i].leaf);
-	}
+	for (i = 0; i < r->count && !err; i++)
+		err = recover_ahead(r, i) ? -EINTR : recover_append(r->tree, r->nth[i].leaf);
 	return err;
 }
 
-/* Keys that stand where they must not: who asks where they belong is not told -ENOENT */
-static void recover_doubts(struct crab_tree *tree)
+/* The leaf that should hold a misplaced key answers -EUCLEAN, not -ENOENT, to a failed search */
+static void recover_doubt(struct crab_tree *tree, const struct crab_leaf *leaf)
 {
-	struct crab_leaf *leaf, *home;
+	struct crab_leaf *home;
 	u32 slot;
 	u64 key;
 
-	for (leaf = tree->first; leaf; leaf = leaf->next) {
-		if (!leaf->bad || leaf->number == CRAB_LEAF_NOWHERE)
+	crab_leaf_for_each(tree, leaf, slot) {
+		key = crab_leaf_key(tree, leaf, slot);
+		if (key == CRAB_KEY_EMPTY)	/* it was another when it was read first */
 			continue;
-		crab_leaf_for_each(tree, leaf, slot) {
-			key = crab_leaf_key(tree, leaf, slot);
-			if (key == CRAB_KEY_EMPTY)	/* it was another when it was read first */
-				continue;
-			home = crab_index_find(&tree->index, key);
-			home->doubt = true;
-		}
+		home = crab_index_find(&tree->index, key);
+		home->doubt = true;
 	}
+}
+
+static int recover_doubts(struct recover *r)
+{
+	struct crab_tree *tree = r->tree;
+	struct crab_leaf *leaf;
+
+	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		if (crab_recover_breathe(r))
+			return -EINTR;
+		if (leaf->bad && leaf->number != CRAB_LEAF_NOWHERE)
+			recover_doubt(tree, leaf);
+	}
+	return 0;
+}
+
+/* Pass 2 */
+static int recover_follow(struct recover *r, u64 word)
+{
+	int err;
+
+	if (crab_recover_walk(r, word))
+		return crab_recover_places(r, r->count);
+	err = r->stopped ? -EINTR : crab_recover_headers(r);
+	return err ?: crab_recover_list(r, word);
+}
+
+/* What the descriptors of the list will take, in pages */
+static u64 recover_pages(const struct recover *r)
+{
+	u64 nodes = r->count / CRAB_INDEX_FILL + r->count / CRAB_INDEX_FILL / 8;
+
+	return (r->count * crab_leaf_slab(r->tree) +
+		nodes * roundup_pow_of_two(sizeof(struct crab_index_node))) >> PAGE_SHIFT;
 }
 
 static int recover_all(struct recover *r, u64 word)
@@ -451,51 +404,26 @@ static int recover_all(struct recover *r, u64 word)
 	bool settled;
 	int err;
 
-	crab_recover_headers(r);
-	if (!crab_recover_walk(r, word)) {
-		crab_recover_headers(r);
-		crab_recover_list(r, word);
-	}
-	err = recover_parts(r, recover_slots);
+	err = crab_recover_headers(r) ?: recover_follow(r, word);
+	if (err)
+		return err;
+	if (recover_pages(r) > (u64)si_mem_available())
+		return -ENOMEM;
+	err = crab_recover_parts(r, recover_slots);
 	settled = !tree->sorted && !tree->base.damage.count;
 	err = recover_link(r, settled, err);
 	if (err || settled)
 		return err;
 	if (tree->sorted)
-		recover_overlaps(r);
+		err = recover_overlaps(r);
+	if (err)
+		return err;
 	if (tree->base.damage.count)
 		recover_gaps(tree);
 	err = recover_index(r);
 	if (!err && tree->bad)
-		recover_doubts(tree);
+		err = recover_doubts(r);
 	return err;
-}
-
-struct recover *crab_recover_alloc(struct crab_tree *tree)
-{
-	u64 leaves = tree->base.geo.leaves;
-	u32 cpus = clamp_t(u64, leaves / SHARE_LEAVES, 1, min(num_online_cpus(), RECOVER_CPUS));
-	u32 parts = cpus > 1 ? cpus * SHARE_PARTS : 1;
-	struct recover *r = kvzalloc(struct_size(r, parts, parts), GFP_KERNEL | __GFP_NOWARN);
-
-	if (!r)
-		return NULL;
-	r->tree = tree;
-	r->cpus = cpus;
-	r->n = parts;
-	r->at = __vmalloc(array_size(leaves, sizeof(*r->at)), GFP_KERNEL | __GFP_NOWARN);
-	r->nth = __vmalloc(array_size(leaves + 1, sizeof(*r->nth)), GFP_KERNEL | __GFP_NOWARN);
-	if (r->at && r->nth)
-		return r;
-	crab_recover_free(r);
-	return NULL;
-}
-
-void crab_recover_free(struct recover *r)
-{
-	vfree(r->nth);
-	vfree(r->at);
-	kvfree(r);
 }
 
 /* What could not be read before the pool: the list is lost with its head, a bitmap is not asked */
@@ -561,10 +489,9 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	crab_sorted_pieces(tree, geo->leaf_bytes);
 	crab_sparse_init(tree);
 	crab_index_init(&tree->index);
-	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch),
-				       GFP_KERNEL | __GFP_NOWARN);
-	tree->fps = kmalloc_array(crab_slotted_groups(tree), sizeof(*tree->fps), GFP_KERNEL);
-	tree->spill = kmalloc_array(tree->slots, sizeof(*tree->spill), GFP_KERNEL);
+	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch), RECOVER_GFP);
+	tree->fps = kmalloc_array(crab_slotted_groups(tree), sizeof(*tree->fps), RECOVER_GFP);
+	tree->spill = kmalloc_array(tree->slots, sizeof(*tree->spill), RECOVER_GFP);
 	if (crab_engine_init(&tree->base, &crab_engine_crab, media, geo) || !tree->scratch ||
 	    !tree->fps || !tree->spill)
 		return -ENOMEM;
@@ -574,7 +501,7 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab_geometry *geo,
 				     const struct crab_stop *stop)
 {
-	struct crab_tree *tree = kvzalloc(sizeof(*tree), GFP_KERNEL);
+	struct crab_tree *tree = kvzalloc(sizeof(*tree), RECOVER_GFP);
 	int err;
 
 	if (!tree)
@@ -595,39 +522,46 @@ struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab
 }
 
 /* What was read may stand in the caches of a life that did not end with the power */
-static void repair_clean(const struct crab_tree *tree, struct crab_flow *flow)
+static int repair_clean(const struct crab_tree *tree, struct crab_flow *flow)
 {
 	struct crab_leaf *leaf;
-	u64 done = 0;
 
 	crab_clean(flow, crab_list_head(flow->media), sizeof(struct crab_dhead));
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		crab_clean(flow, crab_leaf_media(tree, leaf->number), tree->base.geo.leaf_bytes);
-		if (!(done++ & RECOVER_BREATHE))
-			cond_resched();
+		if (crab_tree_breathe(tree))
+			return -EINTR;
 	}
 	/* P4: what was read is durable before anything is built on it */
 	crab_fence(flow, CRAB_P4_FOUND);
+	return 0;
+}
+
+static int repair_slotted(struct crab_write *write)
+{
+	struct crab_tree *tree = write->tree;
+	struct crab_leaf *leaf;
+
+	for (leaf = tree->torn ? tree->first : NULL; leaf; leaf = leaf->next) {
+		if (leaf->torn)
+			crab_slotted_repair(write, leaf);
+		if (crab_tree_breathe(tree))
+			return -EINTR;
+	}
+	return 0;
 }
 
 int crab_tree_repair(struct crab_engine *engine, struct crab_flow *flow)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 	struct crab_write write = { .tree = tree, .flow = flow };
-	struct crab_leaf *leaf;
+	int err = engine->clean ? 0 : repair_clean(tree, flow);
 
-	if (!engine->clean)
-		repair_clean(tree, flow);
-	if (tree->sorted) {
-		crab_sorted_repair(&write);
-		if (engine->tuning.on_demand)
-			crab_bitmap_rebuild(&write);
-	} else if (tree->torn) {
-		for (leaf = tree->first; leaf; leaf = leaf->next)
-			if (leaf->torn)
-				crab_slotted_repair(&write, leaf);
-	}
-	return 0;
+	if (!err)
+		err = tree->sorted ? crab_sorted_repair(&write) : repair_slotted(&write);
+	if (!err && tree->sorted && engine->tuning.on_demand)
+		crab_bitmap_rebuild(&write);
+	return err;
 }
 
 void crab_tree_detach(struct crab_engine *engine)
@@ -639,6 +573,7 @@ void crab_tree_detach(struct crab_engine *engine)
 	while ((leaf = tree->first)) {
 		tree->first = leaf->next;
 		kfree(leaf);
+		cond_resched();
 	}
 	for (i = 0; i < CRAB_SMO_FRESH; i++)
 		kfree(tree->fresh[i]);

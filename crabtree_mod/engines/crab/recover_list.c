@@ -7,14 +7,15 @@
  * each. Therefore many do, each from another leaf, until it meets the way of another one;
  * the ways that lead from the head to the end, put together, are the list. A way may begin
  * in a leaf that is in no list: what the head does not lead to does not count. Where
- * that comes to no end there is damage, or what a cut left, and one follows the list again
- * who can tell what it is.
+ * that comes to no end there is damage, or a sorted leaf without records, and
+ * crab_recover_list() follows the list again, which can tell what it is.
  *
  * Invariant: a place of the list is given to a leaf only if every link from the head to it
  * was held against place, birth and least key of what it leads to.
  *
  * Locking: the caller has the region to itself.
  */
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/prefetch.h>
@@ -42,28 +43,33 @@ static bool recover_ascends(const struct recover *r, const struct recover_leaf *
 	return at->low > above && (r->tree->sorted || at->low != CRAB_KEY_EMPTY);
 }
 
-/*
- * What a link leads to: the place it names, if that is a leaf of this store with
- * the birth that the link was made for, was not met before and has a greater
- * least key. Otherwise says why not.
- */
-static const char *recover_follow(const struct recover *r, u64 word, u64 above, bool first,
-				  u64 *number)
+/* The entry of the leaf that a link names, which need not be one; NULL: there is none */
+static struct recover_leaf *recover_named(const struct recover *r, u64 word)
 {
-	const struct crab_geometry *geo = &r->tree->base.geo;
-	const struct recover_leaf *at;
 	u64 n = (word & CRAB_LINK_MASK) - 1;
 
-	*number = n;
+	return n < r->tree->base.geo.leaves ? recover_at(r, n) : NULL;
+}
+
+/*
+ * What is wrong with the leaf that a link names, of which @at is the entry: it must be one of
+ * this store with the birth that the link was made for, not met before, and have a greater
+ * least key. NULL: nothing.
+ */
+static const char *recover_doubt(const struct recover *r, u64 word, const struct recover_leaf *at,
+				 u64 above, bool first)
+{
+	const struct crab_geometry *geo = &r->tree->base.geo;
+	u64 n = (word & CRAB_LINK_MASK) - 1;
+
 	if (n >= geo->leaves)
 		return "link out of the pool";
-	at = &r->at[n];
-	if (at->listed)
-		return "link to a leaf that is in the list already";
-	if (!at->valid)
+	if (!at)
 		return crab_badmem_hits(r->tree->base.media, crab_leaf_offset(geo, n), CRAB_LINE) ?
 			"link to a leaf whose header is in uncorrectable memory" :
 			"link to a leaf without a valid header";
+	if (at->listed)
+		return "link to a leaf that is in the list already";
 	if (word != crab_link_to(geo, n, at->birth))
 		return "link to a leaf of another birth";
 	if (!recover_ascends(r, at, above, first))
@@ -75,18 +81,18 @@ static const char *recover_follow(const struct recover *r, u64 word, u64 above, 
  * A link led nowhere because the header of its target is damaged: the
  * target's own link may still be good, and the list goes on behind a gap.
  */
-static bool recover_bridge(const struct recover *r, u64 broken, u64 above, u64 *word)
+static bool recover_bridge(const struct recover *r, u64 above, u64 *word)
 {
 	const struct crab_tree *tree = r->tree;
-	u64 n;
+	u64 n = (*word & CRAB_LINK_MASK) - 1;
 
-	if (broken >= tree->base.geo.leaves || r->at[broken].valid || r->at[broken].listed)
+	if (n >= tree->base.geo.leaves || recover_named(r, *word))
 		return false;
-	if (!crab_badmem_probe(tree->base.media, crab_leaf_offset(&tree->base.geo, broken),
-			       CRAB_LINE))
+	if (!crab_badmem_probe(tree->base.media, crab_leaf_offset(&tree->base.geo, n), CRAB_LINE))
 		return false;
-	*word = crab_load(tree->base.media, &crab_leaf_media(tree, broken)->head.next);
-	return *word & CRAB_LINK_MASK && !recover_follow(r, *word, above, false, &n);
+	*word = crab_load(tree->base.media, &crab_leaf_media(tree, n)->head.next);
+	return *word & CRAB_LINK_MASK &&
+	       !recover_doubt(r, *word, recover_named(r, *word), above, false);
 }
 
 static bool recover_is_end(const struct recover *r, u64 word, u64 number, u64 birth)
@@ -96,66 +102,69 @@ static bool recover_is_end(const struct recover *r, u64 word, u64 number, u64 bi
 	return word == crab_link_end(geo->store_id, crab_leaf_offset(geo, number), birth);
 }
 
-static void walker_enter(struct recover *r, struct recover_walker *w, u64 number)
+static void walker_enter(struct recover *r, struct recover_walker *w, u64 number,
+			 struct recover_leaf *at)
 {
-	struct recover_leaf *at = &r->at[number];
-	u64 next = (at->next & CRAB_LINK_MASK) - 1;
-
 	w->number = number;
+	w->at = at;
+	w->next = recover_named(r, at->next);
 	at->walked = true;
 	at->walker = w - r->walkers;
 	at->place = w->count++;
-	if (next < r->tree->base.geo.leaves)
-		prefetchw(&r->at[next]);
+	prefetchw(w->next);
 }
 
-/* False: it goes no further. A leaf that holds nothing, which a cut left, stops it, too. */
+/* False: it goes no further. A sorted leaf without records stops it, too: no cut leaves one. */
 static bool walker_step(struct recover *r, struct recover_walker *w)
 {
-	struct recover_leaf *at = &r->at[w->number];
-	u64 word = at->next, n;
+	struct recover_leaf *at = w->at, *next = w->next;
+	u64 word = at->next;
 
 	if (recover_is_end(r, word, w->number, at->birth)) {
 		at->high = CRAB_KEY_EMPTY;
 		w->ended = true;
 		return false;
 	}
-	if (recover_follow(r, word, at->low, false, &n) || r->at[n].low == CRAB_KEY_EMPTY)
+	if (recover_doubt(r, word, next, at->low, false) || next->low == CRAB_KEY_EMPTY)
 		return false;
-	at->high = r->at[n].low;
-	if (r->at[n].walked) {
-		w->met = n;
+	at->high = next->low;
+	if (next->walked) {
+		w->met = next;
 		return false;
 	}
-	walker_enter(r, w, n);
+	walker_enter(r, w, (word & CRAB_LINK_MASK) - 1, next);
 	return true;
 }
 
-/* In its share of the pool */
-static u64 walker_start(const struct recover *r, u32 i)
+/* The first leaf in the share @i of the pool where a way may begin, or NULL */
+static struct recover_leaf *walker_start(const struct recover *r, u32 i, u64 *n)
 {
-	u64 n = div_u64(r->extent * i, RECOVER_WALKERS);
 	u64 to = div_u64(r->extent * (i + 1), RECOVER_WALKERS);
+	struct recover_leaf *at;
 
-	while (n < to && (!r->at[n].valid || r->at[n].walked || r->at[n].low == CRAB_KEY_EMPTY))
-		n++;
-	return n < to ? n : CRAB_LEAF_NOWHERE;
+	for (*n = div_u64(r->extent * i, RECOVER_WALKERS); *n < to; ++*n) {
+		at = recover_at(r, *n);
+		if (at && !at->walked && at->low != CRAB_KEY_EMPTY)
+			return at;
+		if (!(*n & RECOVER_BREATHE))
+			cond_resched();
+	}
+	return NULL;
 }
 
-/* @first: the leaf to which the head leads; returns how many walkers there are */
-static u32 walkers_begin(struct recover *r, u64 first, struct recover_walker **walking)
+/* @n: the leaf to which the head leads; returns how many walkers there are */
+static u32 walkers_begin(struct recover *r, u64 n, struct recover_walker **walking)
 {
-	struct recover_walker *w;
+	struct recover_leaf *at = recover_at(r, n);
+	struct recover_walker *w = r->walkers;
 	u32 count = 0, i;
-	u64 n;
 
-	for (i = 0; i < RECOVER_WALKERS; i++) {
-		n = i ? walker_start(r, i) : first;
-		if (n == CRAB_LEAF_NOWHERE)
+	for (i = 0; i < RECOVER_WALKERS; i++, w++) {
+		if (i)
+			at = walker_start(r, i, &n);
+		if (!at)
 			continue;
-		w = &r->walkers[i];
-		w->met = CRAB_LEAF_NOWHERE;
-		walker_enter(r, w, n);
+		walker_enter(r, w, n, at);
 		walking[count++] = w;
 	}
 	return count;
@@ -173,9 +182,9 @@ static bool recover_join(struct recover *r)
 		r->count += w->count - w->from;
 		if (w->ended)
 			return true;
-		if (w->met == CRAB_LEAF_NOWHERE)
+		at = w->met;
+		if (!at)
 			return false;
-		at = &r->at[w->met];
 		w = &r->walkers[at->walker];
 		w->from = at->place;
 	}
@@ -184,41 +193,43 @@ static bool recover_join(struct recover *r)
 bool crab_recover_walk(struct recover *r, u64 word)
 {
 	struct recover_walker *walking[RECOVER_WALKERS];
-	u64 first, steps = 0;
+	struct recover_leaf *first = recover_named(r, word);
+	u64 steps = 0;
 	u32 count, i = 0;
 
-	if (recover_follow(r, word, 0, true, &first))
+	if (recover_doubt(r, word, first, 0, true))
 		return false;
-	r->at[first].low = 0;
-	for (count = walkers_begin(r, first, walking); count; i = i + 1 < count ? i + 1 : 0) {
+	first->low = 0;
+	count = walkers_begin(r, (word & CRAB_LINK_MASK) - 1, walking);
+	for (; count; i = i + 1 < count ? i + 1 : 0) {
 		if (!walker_step(r, walking[i]))
 			walking[i] = walking[--count];
-		if (!(steps++ & RECOVER_BREATHE))
-			cond_resched();
+		if (!(steps++ & RECOVER_BREATHE) && crab_recover_breathe(r))
+			return false;
 	}
 	return recover_join(r);
 }
 
-/* Where each range ends, which a gap does not say, nor a leaf that holds nothing */
+/* Where each range ends, which a gap does not say, nor a sorted leaf without records */
 static void recover_highs(struct recover *r)
 {
 	u64 low = CRAB_KEY_EMPTY, high = CRAB_KEY_EMPTY, i = r->count;
 	struct recover_leaf *at;
 
 	while (i--) {
+		if (!(i & RECOVER_BREATHE))
+			cond_resched();
 		if (r->nth[i].number == CRAB_LEAF_NOWHERE)
 			continue;
-		at = &r->at[r->nth[i].number];
+		at = recover_at(r, r->nth[i].number);
 		high = low > at->low ? low : high;
 		low = at->low;
 		at->high = high;
 	}
 }
 
-static void recover_add(struct recover *r, u64 number, u64 low)
+static void recover_add(struct recover *r, u64 number, struct recover_leaf *at, u64 low)
 {
-	struct recover_leaf *at = &r->at[number];
-
 	at->low = low;
 	at->walked = true;
 	at->listed = true;
@@ -226,35 +237,45 @@ static void recover_add(struct recover *r, u64 number, u64 low)
 	r->nth[r->count++].number = number;
 }
 
-/*
- * Behind each gap but the last is a leaf, to which a link led from one that is not valid:
- * places of the list are at most one more than those of the pool.
- */
-void crab_recover_list(struct recover *r, u64 word)
+/* A gap; false if the list cannot be followed beyond it. @word: the link that led nowhere. */
+static bool recover_gap(struct recover *r, const char *what, u64 offset, u64 low, u64 *word)
 {
-	u64 n = 0, number = 0, low = 0, offset = CRAB_HEAD_OFFSET;
-	struct recover_leaf *at = NULL;
+	recover_damage(r, offset, what, (*word & CRAB_LINK_MASK) - 1);
+	r->nth[r->count++].number = CRAB_LEAF_NOWHERE;
+	return recover_bridge(r, low, word);
+}
+
+/*
+ * Each gap but the last is followed by a leaf, so the list has at most one gap more than
+ * there are leaves with a valid header.
+ */
+int crab_recover_list(struct recover *r, u64 word)
+{
+	u64 number = 0, low = 0, offset = CRAB_HEAD_OFFSET;
+	struct recover_leaf *at = NULL, *next;
 	const char *what;
 
+	if (crab_recover_places(r, 2 * r->valid + 1))
+		return -ENOMEM;
 	r->walkers[0].listed = true;
 	while (!at || !recover_is_end(r, word, number, at->birth)) {
-		what = recover_follow(r, word, low, !r->count, &n);
+		if (!(r->count & RECOVER_BREATHE) && crab_recover_breathe(r))
+			return -EINTR;
+		next = recover_named(r, word);
+		what = recover_doubt(r, word, next, low, !r->count);
 		if (what) {
-			recover_damage(r, offset, what, n);
-			r->nth[r->count++].number = CRAB_LEAF_NOWHERE;
-			if (recover_bridge(r, n, low, &word))
-				continue;
-			break;
+			if (!recover_gap(r, what, offset, low, &word))
+				break;
+			continue;
 		}
-		number = n;
-		at = &r->at[number];
+		at = next;
+		number = (word & CRAB_LINK_MASK) - 1;
 		if (r->count && at->low != CRAB_KEY_EMPTY)
 			low = at->low;
 		word = at->next;
 		offset = crab_leaf_offset(&r->tree->base.geo, number);
-		recover_add(r, number, low);
-		if (!(r->count & RECOVER_BREATHE))
-			cond_resched();
+		recover_add(r, number, at, low);
 	}
 	recover_highs(r);
+	return 0;
 }

@@ -118,16 +118,22 @@ DESIGNS = [
         Edit("store.c", "store->super.state = CRAB_SUPER_STATE_ATTACHED;", ""),
     ]),
     Design("attach: where a link leads nowhere the list ends, and the tail is handed out as free", [
-        Edit("engines/crab/recover_list.c", """recover_damage(r, offset, what, n);
-			r->nth[r->count++].number = CRAB_LEAF_NOWHERE;
-			if (recover_bridge(r, n, low, &word))
-				continue;""", ""),
+        Edit("engines/crab/recover_list.c", """if (!recover_gap(r, what, offset, low, &word))
+				break;
+			continue;""", "break;"),
+    ]),
+    Design("attach: what was read after a cut is not made durable", [
+        Edit(RECOVER, "engine->clean ? 0 : repair_clean(tree, flow)", "0"),
+    ]),
+    Design("attach: sorted leaves are not repaired", [
+        Edit(RECOVER, "tree->sorted ? crab_sorted_repair(&write) : repair_slotted(&write)",
+             "tree->sorted ? 0 : repair_slotted(&write)"),
     ]),
     Design("attach: leaves of the list are not taken out of the pool", [
         Edit(RECOVER, "crab_pool_mark(&tree->pool, leaf->number);", ""),
     ]),
     Design("attach: births go on from 0", [
-        Edit(RECOVER, "tree->birth = max(tree->birth, part->birth);", ""),
+        Edit("engines/crab/recover_pool.c", "tree->birth = max(tree->birth, part->birth);", ""),
     ]),
     Design("superblock: the copy in use is overwritten", [
         Edit("super.c", "super->copy = (super->copy + 1) % CRAB_SUPER_COPIES;", ""),

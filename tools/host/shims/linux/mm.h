@@ -13,4 +13,9 @@
 #include <linux/spinlock.h>
 #include <linux/vmalloc.h>
 
+/* Pages of memory that are free, as a test says it */
+extern long crab_host_pages;
+
+#define si_mem_available()	crab_host_pages
+
 #endif /* CRAB_SHIM_LINUX_MM_H */

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file bounds what attach, CHECK, seek, scan, repair and detach take, on media of any
+ * content: work, memory, and the time between two looks at the scheduler. It measures no time.
+ * The compiler reports every basic block of the module's code that runs, and the blocks are
+ * counted: twice the leaves may take LIMIT times the blocks. Allocations are counted in the
+ * sizes that a kernel's allocators hand out.
+ *
+ *   test_bounds [LEAVES]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "engines/crab/crab.h"
+#include "model.h"
+#include "store_priv.h"
+#include "tap.h"
+
+#define LIMIT		2.6
+#define LEAF_BYTES	CRAB_LEAF_BYTES_MIN
+#define STRIDE		64	/* keys of a leaf's range */
+#define VOID		77
+#define BREATH		(100 * 1000)	/* blocks between two looks at the scheduler ... */
+#define BREATH_DETACH	1000		/* ... where most of the work is the allocator's */
+#define TURN_SLOTS	8192	/* slots that CHECK reads before changes may go on */
+#define TURN_LEAVES	512
+#define TEMPORARY	64	/* bytes a leaf in use while attach runs, beyond those that stay */
+#define CHUNK		(16 * 1024)	/* bytes that it takes at a time */
+#define FREE_BITS	4	/* bits a leaf that is not */
+#define FIXED		(64 * 1024)	/* bytes whatever there is */
+
+/* Work: what the compiler calls in each basic block */
+
+static u64 blocks, breathed, breath;
+
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void)
+{
+	blocks++;
+}
+
+/* The structure's lock while CHECK runs, and how many leaves it was held for */
+static struct mutex *watched;
+static u32 turn, turn_longest;
+
+/* Every look at the scheduler passes here */
+void __wrap_crab_host_may_sleep(void);
+void __wrap_crab_host_may_sleep(void)
+{
+	breath = max(breath, blocks - breathed);
+	breathed = blocks;
+	turn = watched && watched->held ? turn + 1 : 0;
+	turn_longest = max(turn_longest, turn);
+}
+
+static void work_begin(void)
+{
+	blocks = 0;
+	breathed = 0;
+	breath = 0;
+}
+
+static u64 work_end(const char *what, u64 most)
+{
+	breath = max(breath, blocks - breathed);
+	tap_check(breath <= most, "%s: %llu blocks without a look at the scheduler", what, breath);
+	return blocks;
+}
+
+/* Memory: each allocation is preceded by its size and by its offset in what malloc() gave */
+
+struct allocation {
+	size_t bytes;
+	size_t offset;
+};
+
+static u64 memory, memory_peak;
+static u32 kills;		/* allocations that would wake the OOM killer */
+
+void *__real_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
+void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
+void __real_crab_host_free(const void *p);
+void __wrap_crab_host_free(const void *p);
+
+/* What a kernel's allocator takes */
+static size_t memory_of(size_t size, size_t align)
+{
+	size_t slab = roundup_pow_of_two(max_t(size_t, size, 8));
+
+	if (align >= PAGE_SIZE || size > 2 * PAGE_SIZE)
+		return PAGE_ALIGN(size);
+	return (slab == 128 || slab == 256) && size <= slab / 4 * 3 ? slab / 4 * 3 : slab;
+}
+
+void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
+{
+	size_t offset = max_t(size_t, align, sizeof(struct allocation));
+	u8 *p = __real_crab_host_alloc(size + offset, align, gfp);
+	struct allocation *a;
+
+	if (!p)
+		return NULL;
+	kills += gfp & GFP_KERNEL && !(gfp & (__GFP_RETRY_MAYFAIL | __GFP_NORETRY));
+	a = (struct allocation *)(p + offset) - 1;
+	*a = (struct allocation) { .bytes = memory_of(size, align), .offset = offset };
+	memory += a->bytes;
+	memory_peak = max(memory_peak, memory);
+	return p + offset;
+}
+
+void __wrap_crab_host_free(const void *p)
+{
+	const struct allocation *a = (const struct allocation *)p - 1;
+
+	if (!p)
+		return;
+	memory -= a->bytes;
+	__real_crab_host_free((const u8 *)p - a->offset);
+}
+
+/* Media: a list of leaves written by hand */
+
+static struct crab_media media;
+static struct crab_flow flow = { .media = &media };
+static struct crab_geometry geo;
+static u64 leaves;		/* of the list */
+
+/* The list goes to and fro in the pool; the first leaf is the first */
+static u64 number(u64 nth)
+{
+	return leaves & (leaves - 1) ? nth : nth * 5 % leaves;
+}
+
+static struct crab_dleaf *dleaf(u64 nth)
+{
+	return (struct crab_dleaf *)(media.base + crab_leaf_offset(&geo, number(nth)));
+}
+
+static void put(u64 nth, u32 slot, u64 key, u64 value)
+{
+	dleaf(nth)->slots[slot].key = cpu_to_le64(key);
+	dleaf(nth)->slots[slot].value = cpu_to_le64(value);
+}
+
+static u64 key_of(u64 nth, u32 slot)
+{
+	return nth * STRIDE + slot + 1;
+}
+
+static void fill(u64 nth, u32 records)
+{
+	u32 slot;
+
+	for (slot = 0; slot < crab_leaf_slots(geo.leaf_bytes); slot++)
+		put(nth, slot, slot < records ? key_of(nth, slot) : CRAB_KEY_EMPTY,
+		    slot < records ? nth : VOID);
+}
+
+static void break_header(u64 nth)
+{
+	dleaf(nth)->head.self ^= cpu_to_le64(8);	/* its link is good */
+}
+
+static void link_leaf(u64 nth)
+{
+	struct crab_head head = {
+		.self = crab_leaf_offset(&geo, number(nth)),
+		.birth = nth + 1,
+		.low = nth * STRIDE,
+		.void_value = VOID,
+	};
+
+	head.next = nth + 1 < leaves ? crab_link_to(&geo, number(nth + 1), nth + 2) :
+				       crab_link_end(geo.store_id, head.self, head.birth);
+	crab_head_store(&flow, geo.store_id, &head);
+}
+
+/* A store whose pool has @pool leaves, and in its list @list of them; @make fills them */
+static void media_make(const char *layout, u32 leaf_bytes, u64 pool, u64 list,
+		       void (*make)(u64 nth))
+{
+	struct crab_store_info info;
+	struct crab_store *store;
+	u64 i;
+
+	media = media_create(2 * CRAB_POOL_OFFSET + pool / 64 * 8 / CRAB_POOL_OFFSET *
+			     CRAB_POOL_OFFSET + pool * leaf_bytes);
+	store = store_format_attach(&media, "crab", layout, leaf_bytes);
+	crab_store_info(store, &info);
+	crab_store_detach(store);
+	geo = (struct crab_geometry) {
+		.pool_offset = info.super.pool_offset, .leaves = info.super.leaves,
+		.leaf_bytes = leaf_bytes, .store_id = info.super.store_id,
+	};
+	leaves = list;
+	for (i = 0; i < list; i++)
+		link_leaf(i);
+	for (i = 0; i < list; i++)
+		make(i);
+}
+
+static bool sorted;
+
+static void make_records(u64 i)	{ fill(i, 3); }
+static void make_empty(u64 i)	{ fill(i, 0); }
+static void make_first(u64 i)	{ fill(i, i ? 0 : 3); }
+
+static void make_gaps(u64 i)
+{
+	fill(i, 3);
+	if (i & 1)
+		break_header(i);
+}
+
+static void make_gaps_empty(u64 i)
+{
+	fill(i, 0);
+	if (i & 1)
+		break_header(i);
+}
+
+/* Gaps with a leaf without records before and after each */
+static void make_gaps_runs(u64 i)
+{
+	fill(i, i % 4 ? 0 : 3);
+	if (i % 4 == 2)
+		break_header(i);
+}
+
+static void make_broken(u64 i)
+{
+	fill(i, 3);
+	if (i == leaves / 2)
+		dleaf(i)->head.next ^= cpu_to_le64(1ULL << 50);
+}
+
+static void make_endless(u64 i)
+{
+	fill(i, 3);
+	if (i == leaves - 1)
+		dleaf(i)->head.next = 0;
+}
+
+/* Nothing but the first leaf is in the list, but all of them were */
+static void make_stale(u64 i)
+{
+	fill(i, 3);
+	if (!i)
+		dleaf(i)->head.next =
+			cpu_to_le64(crab_link_end(geo.store_id, crab_leaf_offset(&geo, 0), 1));
+}
+
+static void make_torn(u64 i)
+{
+	fill(i, 3);
+	if (sorted)
+		put(i, 3, key_of(i, 2), 1);
+	else
+		put(i, 3, key_of(i, 3), VOID);
+}
+
+/* The first record of each leaf is also the last of the leaf before */
+static void make_overlaps(u64 i)
+{
+	fill(i, 3);
+	if (i + 1 < leaves)
+		put(i, 3, sorted ? key_of(i + 1, 0) : key_of(i, 3), 1);
+}
+
+/* Keys that belong to other leaves: each leaf is quarantined, and so are those keys */
+static void make_misplaced(u64 i)
+{
+	fill(i, 3);
+	put(i, 1, sorted ? key_of(i, 3) : key_of(leaves - 1 - i, 4), 1);
+}
+
+static const struct content {
+	const char *name;
+	void (*make)(u64 nth);
+	bool damaged;
+} contents[] = {
+	{ "records", make_records, false },
+	{ "no records", make_empty, false },
+	{ "records in the first leaf alone", make_first, false },
+	{ "every other header broken", make_gaps, true },
+	{ "every other header broken, no records", make_gaps_empty, true },
+	{ "every fourth header broken, no records around it", make_gaps_runs, true },
+	{ "a link broken in the middle", make_broken, true },
+	{ "no end", make_endless, true },
+	{ "leaves of old", make_stale, false },
+	{ "torn slots", make_torn, false },
+	{ "records in two neighbours", make_overlaps, false },
+	{ "misplaced keys", make_misplaced, true },
+};
+
+/* Work */
+
+enum work { READ_ONLY, VERIFY, SEEK_UP, SEEK_DOWN, SCAN, DETACH, WRITABLE, WORKS };
+
+static const char * const works[WORKS] = {
+	[READ_ONLY] = "attach read-only", [VERIFY] = "CHECK", [SEEK_UP] = "seek up",
+	[SEEK_DOWN] = "seek down", [SCAN] = "scan", [DETACH] = "detach",
+	[WRITABLE] = "attach and repair",
+};
+
+static struct crab_store *attach(bool readonly, const struct content *content)
+{
+	struct crab_attach_options options = { .readonly = readonly };
+	struct crab_attach_report report;
+	struct crab_store *store;
+
+	kills = 0;
+	store = crab_store_attach(&media, &options, &report);
+	if (IS_ERR(store)) {
+		printf("Bail out! attach: %ld %s\n", PTR_ERR(store), report.reason);
+		exit(2);
+	}
+	tap_check(!kills, "%u allocations may wake the OOM killer", kills);
+	tap_check(content->damaged == !!store->engine->damage.count, "damage: %s", report.reason);
+	return store;
+}
+
+static void verify(struct crab_store *store, const struct content *content)
+{
+	struct crab_tree *tree = crab_tree_of(store->engine);
+	struct crab_check_report report;
+
+	turn_longest = 0;
+	watched = &tree->structure;
+	tap_check(!crab_store_check(store, &report), "CHECK");
+	watched = NULL;
+	tap_check(content->damaged == !!report.damage.count, "CHECK: %s", report.damage.what);
+	tap_check(turn_longest <= TURN_LEAVES && turn_longest * tree->slots <= TURN_SLOTS,
+		  "CHECK reads %u leaves at a time", turn_longest);
+}
+
+static void scan(struct crab_store *store)
+{
+	struct crab_record records[64];
+	struct crab_cursor cursor;
+
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	while (!cursor.done)
+		if (crab_cursor_read(store, &cursor, records, ARRAY_SIZE(records)) == -EUCLEAN)
+			crab_cursor_skip(store, &cursor);
+}
+
+#define work(what, doing)							\
+	({									\
+		work_begin();							\
+		doing;								\
+		took[what] = work_end(works[what], (what) == DETACH ? BREATH_DETACH : BREATH);				\
+	})
+
+static void works_measure(const struct content *content, u64 n, u64 *took)
+{
+	struct crab_store *store;
+	struct crab_record record;
+	u64 before = memory;
+
+	media_make(sorted ? "sorted" : "slotted", LEAF_BYTES, n, n, content->make);
+	work(READ_ONLY, store = attach(true, content));
+	work(VERIFY, verify(store, content));
+	work(SEEK_UP, crab_store_seek(store, 4, CRAB_SEEK_GE, &record));
+	work(SEEK_DOWN, crab_store_seek(store, CRAB_KEY_EMPTY - 1, CRAB_SEEK_LE, &record));
+	work(SCAN, scan(store));
+	work(DETACH, crab_store_detach(store));
+	work(WRITABLE, store = attach(false, content));
+	if (!content->damaged)
+		verify(store, content);
+	crab_store_detach(store);
+	tap_check(memory == before, "%lld bytes are left", (long long)(memory - before));
+	media_destroy(&media);
+}
+
+static void test_work(const struct content *content, u64 n)
+{
+	u64 one[WORKS], two[WORKS];
+	double ratio, worst = 0;
+	u32 i;
+
+	works_measure(content, n, one);
+	works_measure(content, 2 * n, two);
+	for (i = 0; i < WORKS; i++) {
+		ratio = two[i] < 10000 ? 0 : (double)two[i] / one[i];
+		tap_check(ratio <= LIMIT, "%s: %llu blocks, %llu for twice the leaves", works[i],
+			  one[i], two[i]);
+		worst = max(worst, ratio);
+	}
+	tap_ok(true, "%s, %s: %llu blocks a leaf to attach, %llu to check; twice the leaves, %.2f times the blocks at most",
+	       sorted ? "sorted" : "slotted", content->name, one[READ_ONLY] / n,
+	       one[VERIFY] / n, worst);
+}
+
+/* The caller of an attach or a seek is killed after so many leaves */
+
+static u32 patience, asked;
+
+static bool impatient(void *arg)
+{
+	asked++;
+	return patience && !--patience;
+}
+
+static void test_stop(const struct content *content, u64 n)
+{
+	struct crab_attach_options options = { .interrupted = impatient };
+	struct crab_attach_report report;
+	struct crab_record record;
+	struct crab_store *store;
+	u32 stops = 0, times;
+	u64 before = memory;
+
+	media_make(sorted ? "sorted" : "slotted", LEAF_BYTES, n, n, content->make);
+	for (times = 1; ; times += 1 + times / 4) {
+		patience = times;
+		store = crab_store_attach(&media, &options, &report);
+		if (patience)
+			break;
+		tap_check(store == ERR_PTR(-EINTR), "stopped after %u: %ld", times,
+			  PTR_ERR(store));
+		tap_check(memory == before, "%lld bytes are left", (long long)(memory - before));
+		stops++;
+	}
+	asked = 0;
+	patience = 0;
+	tap_check(!IS_ERR(store) && content->damaged == !!store->engine->damage.count, "%s",
+		  report.reason);
+	if (content->make == make_first && !sorted) {
+		tap_check(crab_store_seek(store, 4, CRAB_SEEK_GE, &record) == -ENOENT && asked > n / 2,
+			  "a seek asked %u times", asked);
+		patience = n / 2;
+		tap_check(crab_store_seek(store, 4, CRAB_SEEK_GE, &record) == -EINTR, "seek");
+	}
+	patience = 0;
+	crab_store_detach(store);
+	media_destroy(&media);
+	tap_ok(stops > 10, "%s, %s: %u attaches stopped on the way, then one that is not",
+	       sorted ? "sorted" : "slotted", content->name, stops);
+}
+
+/* Memory */
+
+struct use {
+	u64 stays;
+	u64 temporary;
+};
+
+static struct use memory_measure(const char *layout, u32 leaf_bytes, u64 pool, u64 list,
+				 void (*make)(u64 nth))
+{
+	struct content content = { "", make, false };
+	struct crab_store *store;
+	struct use use;
+	u64 before;
+
+	media_make(layout, leaf_bytes, pool, list, make);
+	before = memory;
+	memory_peak = memory;
+	store = attach(true, &content);
+	use.stays = memory - before;
+	use.temporary = memory_peak - memory;
+	crab_store_detach(store);
+	media_destroy(&media);
+	return use;
+}
+
+static void test_memory(const char *layout, u32 leaf_bytes, u64 n)
+{
+	struct use none = memory_measure(layout, leaf_bytes, n, 1, make_records);
+	struct use full = memory_measure(layout, leaf_bytes, n, n, make_records);
+	struct use tenth = memory_measure(layout, leaf_bytes, n, n / 10, make_records);
+	struct use stale = memory_measure(layout, leaf_bytes, n, n, make_stale);
+
+	tap_check(full.temporary - none.temporary <= n * TEMPORARY, "full: %llu", full.temporary);
+	tap_check(tenth.temporary - none.temporary <= n / 10 * TEMPORARY + CHUNK, "a tenth: %llu",
+		  tenth.temporary);
+	tap_ok(true, "memory: %s, %u: a leaf in use %llu bytes, %llu more while attach runs; a leaf of old %llu while it runs",
+	       layout, leaf_bytes, (full.stays - none.stays) / n,
+	       (full.temporary - none.temporary) / n,
+	       (stale.temporary - none.temporary) / n);
+}
+
+static void test_memory_free(const char *layout, u64 n)
+{
+	struct use one = memory_measure(layout, LEAF_BYTES, n, 1, make_records);
+	struct use two = memory_measure(layout, LEAF_BYTES, 2 * n, 1, make_records);
+	double stays = (two.stays - one.stays) * 8.0 / n;
+	double temporary = (two.temporary - one.temporary) * 8.0 / n;
+
+	tap_check(stays + temporary <= FREE_BITS, "free leaves");
+	tap_check(one.temporary + one.stays <= n * FREE_BITS / 8 + FIXED, "empty: %llu and %llu",
+		  one.stays, one.temporary);
+	tap_ok(true, "memory: %s: a free leaf %.1f bits, %.1f more while attach runs", layout,
+	       stays, temporary);
+}
+
+/* Attach ends before it takes memory that is not there */
+static void test_scarce(u64 n)
+{
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	struct crab_store *store;
+	u64 before = memory;
+
+	media_make("slotted", LEAF_BYTES, n, n, make_records);
+	crab_host_pages = n * 128 / PAGE_SIZE;
+	memory_peak = memory;
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(store == ERR_PTR(-ENOMEM), "attach: %ld", PTR_ERR(store));
+	tap_check(memory == before && memory_peak - before <= n * TEMPORARY + FIXED, "took %llu",
+		  memory_peak - before);
+	crab_host_pages = LONG_MAX;
+	tap_ok(true, "memory: what is not there is known before it is taken");
+	media_destroy(&media);
+}
+
+static void quiet(char level, const char *line)
+{
+}
+
+int main(int argc, char **argv)
+{
+	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 8192;
+	u32 i, layout;
+
+	if (crab_persist_init())
+		return 2;
+	crab_host_seed(1);
+	crab_host_log = quiet;
+	crab_host_cpus = 1;
+	for (layout = 0; layout < 2; layout++) {
+		sorted = layout;
+		for (i = 0; i < ARRAY_SIZE(contents); i++) {
+			test_work(&contents[i], n);
+			test_stop(&contents[i], n);
+		}
+		for (i = 512; i <= 8192; i *= 4)
+			test_memory(sorted ? "sorted" : "slotted", i, n);
+		test_memory_free(sorted ? "sorted" : "slotted", 8 * n);
+	}
+	test_scarce(n);
+	return tap_done();
+}
