@@ -58,6 +58,7 @@ static void super_geometry(const struct crab_super *super, struct crab_geometry 
 {
 	geo->pool_offset = super->pool_offset;
 	geo->leaves = super->leaves;
+	geo->extent = super->unwritten ? 1 : super->leaves;
 	geo->leaf_bytes = super->leaf_bytes;
 	geo->store_id = super->store_id;
 	geo->layout = super->layout;
@@ -382,9 +383,23 @@ int crab_store_format_check(const struct crab_media *media,
 	return format_check(media, options, &super, reason);
 }
 
+/* Tries whether there is memory to attach an empty store, and frees it again */
+static int format_memory(const struct crab_engine_ops *ops, struct crab_media *media,
+			 const struct crab_geometry *geo)
+{
+	const struct crab_stop never = { };
+	struct crab_engine *engine = ops->attach(media, geo, &never);
+
+	if (IS_ERR(engine))
+		return PTR_ERR(engine);
+	ops->detach(engine);
+	return 0;
+}
+
 int crab_store_format(struct crab_media *media, const struct crab_format_options *options,
 		      char *reason)
 {
+	const struct crab_engine_ops *ops;
 	struct crab_flow flow = { .media = media };
 	struct crab_geometry geo;
 	struct crab_super super;
@@ -394,9 +409,16 @@ int crab_store_format(struct crab_media *media, const struct crab_format_options
 		return err;
 	format_identity(media, options, &super);
 	super_geometry(&super, &geo);
+	geo.extent = 1;
+	ops = crab_engine_by_id(super.engine);
+	err = format_memory(ops, media, &geo);
+	if (err) {
+		strscpy(reason, "no memory", CRAB_REASON_LEN);
+		return err;
+	}
 	crab_flow_pin();
 	crab_super_clear(&flow);
-	err = crab_engine_by_id(super.engine)->format(&flow, &geo);
+	err = ops->format(&flow, &geo);
 	if (err)
 		goto out;
 	crab_super_write(&flow, &super);

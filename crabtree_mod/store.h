@@ -143,7 +143,8 @@ int crab_store_format_check(const struct crab_media *media,
  *
  * Return: 0; -EEXIST for a live or foreign signature without force; -EINVAL for
  * an unknown engine or layout or a leaf size; -ENOSPC for a region that is too
- * small; -EIO for uncorrectable memory where FORMAT writes.
+ * small; -EIO for uncorrectable memory where FORMAT writes; -ENOMEM if there is no memory to
+ * attach the new store, before the first store to the media.
  */
 int crab_store_format(struct crab_media *media, const struct crab_format_options *options,
 		      char *reason);

@@ -117,6 +117,22 @@ static void super_encode(const struct crab_super *s, struct crab_dsuper *d)
 	d->crc = cpu_to_le32(super_crc(d));
 }
 
+/*
+ * FORMAT writes both copies "clean", with the sequences 1 and 2. Of two updates that follow
+ * each other at least one is by an attach, and says "attached". One copy alone proves
+ * nothing: the other may have been written since, and be damaged.
+ */
+static bool super_is_unwritten(const struct crab_dsuper *d)
+{
+	u32 i;
+
+	for (i = 0; i < CRAB_SUPER_COPIES; i++)
+		if (le32_to_cpu(d[i].state) != CRAB_SUPER_STATE_CLEAN)
+			return false;
+	return le64_to_cpu(d[0].sequence) == 2 && le64_to_cpu(d[1].sequence) == 1 &&
+	       d[0].store_id == d[1].store_id;
+}
+
 static bool probe_zero(const struct crab_media *media, u64 from, u64 to, u64 *at)
 {
 	for (; from + sizeof(__le64) <= to; from += sizeof(__le64)) {
@@ -240,11 +256,10 @@ static enum crab_verdict super_judge(const struct crab_media *media, const struc
 enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_super *super,
 				  char *reason)
 {
-	struct crab_dsuper d, best;
+	struct crab_dsuper d[CRAB_SUPER_COPIES];
 	unsigned long long bad = NONE_BAD;
 	enum crab_verdict verdict;
-	bool found = false;
-	u32 i, copy = 0;
+	u32 i, copy = 0, found = 0;
 
 	reason[0] = '\0';
 	if (media->size < CRAB_POOL_OFFSET) {
@@ -257,17 +272,15 @@ enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_su
 			bad = i * CRAB_SUPER_STRIDE;
 			continue;
 		}
-		if (!super_load(media, i, &d))
+		if (!super_load(media, i, &d[i]))
 			continue;
-		if (!found || super_is_newer(&d, &best)) {
-			best = d;
+		if (!found++ || super_is_newer(&d[i], &d[copy]))
 			copy = i;
-			found = true;
-		}
 	}
 	if (!found)
 		return super_unknown(media, reason);
-	super_decode(&best, copy, super);
+	super_decode(&d[copy], copy, super);
+	super->unwritten = found == CRAB_SUPER_COPIES && super_is_unwritten(d);
 	verdict = super_judge(media, super, reason);
 	if (verdict != CRAB_VERDICT_GOOD || bad == NONE_BAD)
 		return verdict;

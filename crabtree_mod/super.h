@@ -24,6 +24,7 @@ enum crab_verdict {
  * struct crab_super - the superblock in use, in the CPU's byte order
  * @copy: which copy it was read from; the next update writes the other
  * @sequence: of that copy
+ * @unwritten: both copies are as FORMAT wrote them: no writer has attached the store
  * @version: of the media format
  * @feature_compat: unknown bits forbid nothing
  * @feature_ro_compat: unknown bits forbid writing
@@ -43,6 +44,7 @@ enum crab_verdict {
 struct crab_super {
 	u32 copy;
 	u64 sequence;
+	bool unwritten;
 	u32 version;
 	u64 feature_compat;
 	u64 feature_ro_compat;

@@ -391,10 +391,21 @@ static void run_format(struct run *run)
 		.engine = run->config->engine, .layout = run->config->layout,
 	};
 	char reason[CRAB_REASON_LEN];
+	bool struck;
+	long n;
+	int err;
 
-	fail_begin(0);
-	tap_check(!crab_store_format(&run->media, &options, reason), "%s", reason);
-	tap_check(!fail_end(), "FORMAT took memory");
+	for (n = 0; ; n++) {
+		memcpy(run->before, run->media.base, run->media.size);
+		fail_begin(n);
+		err = crab_store_format(&run->media, &options, reason);
+		struck = fail_end();
+		if (!struck)
+			break;
+		tap_check(err == -ENOMEM && !strcmp(reason, "no memory"), "%d: %s", err, reason);
+		tap_check(run_media_same(run), "FORMAT without memory wrote");
+	}
+	tap_check(!err && n, "%d: %s", err, reason);
 }
 
 static void test_config(const struct config *config)

@@ -523,6 +523,28 @@ static void test_scarce(u64 n)
 	media_destroy(&media);
 }
 
+/* FORMAT and the attach that follows know that the pool is empty */
+static u64 format_work(u64 n)
+{
+	struct crab_format_options options = { .force = true, .leaf_bytes = LEAF_BYTES,
+		.engine = "crab", .layout = "", .label = "" };
+	char reason[CRAB_REASON_LEN];
+
+	media_make("slotted", LEAF_BYTES, n, n, make_records);
+	work_begin();
+	tap_check(!crab_store_format(&media, &options, reason), "%s", reason);
+	crab_store_detach(store_attach(&media));
+	media_destroy(&media);
+	return work_end("FORMAT", BREATH);
+}
+
+static void test_format(u64 n)
+{
+	u64 one = format_work(n), two = format_work(2 * n);
+
+	tap_ok(two <= one + one / 10, "FORMAT: %llu blocks, %llu for twice the leaves", one, two);
+}
+
 static void quiet(char level, const char *line)
 {
 }
@@ -548,5 +570,6 @@ int main(int argc, char **argv)
 		test_memory_free(sorted ? "sorted" : "slotted", 8 * n);
 	}
 	test_scarce(n);
+	test_format(n);
 	return tap_done();
 }

@@ -7,7 +7,8 @@
  *
  * The first pass only reads, in the order of addresses where it can:
  *
- *   1. the header of every leaf of the pool: an entry in DRAM for each valid one;
+ *   1. the header of every leaf of the pool: an entry in DRAM for each valid one. A pool
+ *      that was not written to since FORMAT has one leaf that is read;
  *   2. the list, in those entries: each link must name a leaf of this store by
  *      place and birth, each leaf comes once, the least keys ascend from 0, and
  *      the end is a proper end. It is followed from many places at a time; where that does
@@ -511,6 +512,7 @@ struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab
 	      tree_init(tree, media, geo);
 	if (!err)
 		err = recover_read(tree);
+	tree->base.geo.extent = geo->leaves;
 	if (err) {
 		crab_tree_detach(&tree->base);
 		return ERR_PTR(err);

@@ -48,7 +48,7 @@ static struct recover_leaf *recover_named(const struct recover *r, u64 word)
 {
 	u64 n = (word & CRAB_LINK_MASK) - 1;
 
-	return n < r->tree->base.geo.leaves ? recover_at(r, n) : NULL;
+	return n < r->tree->base.geo.extent ? recover_at(r, n) : NULL;
 }
 
 /*

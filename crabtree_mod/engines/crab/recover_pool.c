@@ -157,7 +157,7 @@ static int recover_gather(struct recover *r, const struct recover_part *part, in
 /* The first leaf of a part */
 static u64 part_from(const struct recover *r, int i)
 {
-	u64 leaves = r->tree->base.geo.leaves;
+	u64 leaves = r->tree->base.geo.extent;
 
 	return i < r->n ? round_down(div_u64(leaves * i, r->n), RECOVER_WORD) : leaves;
 }
@@ -219,7 +219,7 @@ int crab_recover_places(struct recover *r, u64 count)
 
 struct recover *crab_recover_alloc(struct crab_tree *tree)
 {
-	u64 leaves = tree->base.geo.leaves, words = DIV_ROUND_UP_ULL(leaves, RECOVER_WORD);
+	u64 leaves = tree->base.geo.extent, words = DIV_ROUND_UP_ULL(leaves, RECOVER_WORD);
 	u32 cpus = clamp_t(u64, leaves / SHARE_LEAVES, 1, min(num_online_cpus(), RECOVER_CPUS));
 	u32 parts = cpus > 1 ? cpus * SHARE_PARTS : 1;
 	struct recover *r = kvzalloc(struct_size(r, parts, parts), RECOVER_GFP);
