@@ -471,6 +471,7 @@ static int recover_read(struct crab_tree *tree)
 
 	if (!recover_head(tree, &head))
 		return 0;
+	tree->mix = crab_mix_choose();
 	r = crab_recover_alloc(tree);
 	if (!r)
 		return -ENOMEM;
@@ -486,7 +487,6 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	tree->sorted = geo->layout == CRAB_LAYOUT_SORTED;
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
 	crab_homes_init(&tree->homes, geo->leaf_bytes);
-	tree->mix = crab_mix_choose();
 	crab_sorted_pieces(tree, geo->leaf_bytes);
 	crab_sparse_init(tree);
 	crab_index_init(&tree->index);
