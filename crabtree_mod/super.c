@@ -15,8 +15,6 @@
  *
  * Locking: the caller owns the superblocks (attach, detach and FORMAT do).
  */
-#define pr_fmt(fmt) "crabtree: " fmt
-
 #include <linux/crc32.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>

@@ -381,8 +381,14 @@ static struct crab_dleaf *full_leaf(struct kunit *test, const char *layout)
 
 static void changing_split(struct kunit *test)
 {
-	memset(full_leaf(test, "slotted")->slots, 0xff, sizeof(struct crab_dslot));
+	struct crab_dleaf *leaf = full_leaf(test, "slotted");
+	struct crab_dslot slot = leaf->slots[0];
+
+	memset(&leaf->slots[0], 0xff, sizeof(slot));
 	expect_damage(test, crab_test_put(test, 15, 1), "leaf 0: a key that splits");
+	/* The fresh leaves were given back: each leaf is in the list or in the pool */
+	leaf->slots[0] = slot;
+	crab_test_expect_check(test, CRAB_TEST_SLOTS);
 	crab_test_exit(test);
 }
 

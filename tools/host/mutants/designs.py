@@ -161,4 +161,6 @@ HARMLESS = [
     ("crab_sparse_merge", "sparse_sweep(&write, most)", "left out", SPARSE),
     ("crab_sorted_repair", "crab_smo_bypass(write, leaf, word)", "left out",
      "no cut leaves an empty leaf behind another, only an image from elsewhere"),
+    ("smo_abort", "smo_release(write, smo->spare[i].leaf)", "left out",
+     "no cut leads there, only media that changes: the store is read-only then (crabtree_changing)"),
 ]

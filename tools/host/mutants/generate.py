@@ -233,7 +233,7 @@ class File:
             marks.append((begin, 1, -size, order, before))
             marks.append((end, 0, size, -order, behind))
         marks.sort()
-        parts, at = [f'#include "mutant.h"\n#line 1 "{os.path.join(MODULE, self.path)}"\n'], 0
+        parts, at = [f'#include "mutant.h"\n#undef pr_fmt\n#line 1 "{os.path.join(MODULE, self.path)}"\n'], 0
         for where, _, _, _, code in marks:
             parts += [self.text[at:where], code]
             at = where
