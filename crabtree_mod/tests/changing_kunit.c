@@ -4,9 +4,9 @@
  * zeros or to anything, before any load of attach, of an operation, of CHECK or of detach. Half of
  * the changes are of the very word that is about to be loaded: two loads of one word differ.
  *
- * Nothing is promised of the records then. What is: no access outside the region (the shadow of
- * the media sees to it) or of the kernel's own tables (KASAN), no operation without an end, no
- * error but those that the manual has; and where an operation found damage the store is read-only.
+ * The suite demands nothing of the records then. It demands that no access leaves the region
+ * (the shadow of the media checks) or the kernel's own tables (KASAN), that each operation ends,
+ * with an error that the manual has, and that damage turns the store read-only.
  */
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -30,7 +30,7 @@
 #define BATCH		24
 #define NODES		8192
 
-/* What a change makes of a word */
+/* The value that a change gives a word */
 enum fill { FILL_ONES, FILL_ZEROS, FILL_RANDOM, FILL_FLIP, FILLS };
 
 struct kind {
