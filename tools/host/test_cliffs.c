@@ -428,6 +428,28 @@ static void test_border(void)
 	cliff_end(&c);
 }
 
+/* A sorted last leaf comes and goes at the border: a line and a fence more for each of both */
+static void test_border_sorted(void)
+{
+	u64 n, middle, border, i;
+	struct cliff c;
+
+	cliff_begin(&c, "sorted", 100, LEAF_BYTES);
+	n = 20 * c.tree->slots;
+	for (i = 0; i < n - n / 40; i++)
+		put(&c, i * FAR_STEP);
+	middle = border_cost(&c, FAR_STEP << 20);
+	for (; i < n; i++)
+		put(&c, i * FAR_STEP);
+	tap_check(c.tree->last->count == c.tree->slots, "the last leaf is not full");
+	border = border_cost(&c, FAR_STEP << 20);
+	tap_check(border <= 2 * middle, "%llu, in the middle %llu", border, middle);
+	expect_sound(&c, n);
+	tap_ok(true, "border of a sorted last leaf: push and pop cost %llu hundredths, in the middle %llu",
+	       border, middle);
+	cliff_end(&c);
+}
+
 /* One in ten records of many is left; returns leaves. @kicked: maintain comes when it is asked */
 static u64 thin_out(struct cliff *c, u64 records, bool kicked)
 {
@@ -571,6 +593,7 @@ int main(void)
 	test_unmerged();
 	test_raw();
 	test_border();
+	test_border_sorted();
 	test_burst(30000);
 	for (i = 0; i < ARRAY_SIZE(arrivals); i++) {
 		test_arrival("slotted", &arrivals[i]);
