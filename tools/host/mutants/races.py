@@ -151,7 +151,7 @@ RACES = [
         Edit(ENGINE, "full || is_void", "full"),
     ]),
     Design("attach: what the caches of a crashed kernel hold is not made durable", [
-        Edit(RECOVER, "if (!engine->clean)\n\t\trepair_clean(tree, flow);", ""),
+        Edit(RECOVER, "engine->clean ? 0 : repair_clean(tree, flow)", "0"),
     ]),
     Design("check: compares with another sum than the one that no write disturbed", [
         Edit(CHECK, "records = tree->records + now.inserts - now.deletes;",
