@@ -170,3 +170,9 @@ RACES = [
              "WRITE_ONCE(node->children[pos], child)"),
     ]),
 ]
+
+# What few stores show: the subject (subject.c) that shows it most often runs alone, longer
+SUBJECTS = {
+    "unlink: readers miss the record before that is durable": 1,
+    "scan: the order that is kept of a wide leaf has slot numbers that were never written": 7,
+}
