@@ -18,10 +18,13 @@
 #include "../format.h"
 #include "kunit.h"
 
-#ifdef CRABTREE_HOST
-#define RUNS		1000	/* of each kind of store */
+/* Of each kind of store; an emulated kernel with every checker takes a second for some twenty */
+#if defined(CRABTREE_HOST)
+#define RUNS		1000
+#elif defined(CONFIG_UML)
+#define RUNS		200
 #else
-#define RUNS		100
+#define RUNS		15
 #endif
 #define STEPS		60	/* operations of a run */
 #define KEYS		192

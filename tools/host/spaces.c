@@ -40,7 +40,7 @@ const struct space spaces[] = {
 	{ "slotted-batch", SLOTTED(2), .leaves = 5, .keys = 3, .batch = 3, .tier = SPACE_QUICK },
 	{ "slotted-batch-full", SLOTTED(2), .leaves = 4, .keys = 4, .survive = true, .batch = 2,
 	  .tier = SPACE_QUICK },
-	{ "sorted-sip-5x4x6", SORTED(SIP), .leaves = 4, .keys = 6, .tier = SPACE_QUICK },
+	{ "sorted-sip-5x3x6", SORTED(SIP), .leaves = 3, .keys = 6, .tier = SPACE_QUICK },
 	{ "sorted-cow-5x4x6", SORTED(COW), .leaves = 4, .keys = 6, .tier = SPACE_QUICK },
 	{ "sorted-auto-5x3x6", SORTED(AUTO, .probe = true, .pair = true), .leaves = 3, .keys = 6,
 	  .format = true, .tier = SPACE_QUICK },
