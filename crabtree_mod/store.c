@@ -177,19 +177,26 @@ static void store_kick(struct crab_store *store)
 }
 
 /* After a batch, or a write that has something left to count, as what took from the pool has */
-static noinline void store_count(struct crab_store *store, struct crab_flow *flow)
+static void store_count(struct crab_store *store, struct crab_flow *flow)
 {
 	crab_count_flow(store->engine, flow);
 	store_kick(store);
 }
 
+static noinline void store_finish(struct crab_store *store, struct crab_flow *flow, int err)
+{
+	if (flow->fences)
+		store_count(store, flow);
+	if (err == -EUCLEAN)
+		store_look(store);
+}
+
 /* @err: the write's, which is returned */
 static int store_wrote(struct crab_store *store, struct crab_flow *flow, int err)
 {
-	if (unlikely(flow->fences))
-		store_count(store, flow);
-	if (unlikely(err == -EUCLEAN))
-		store_look(store);
+	/* Both in one branch: most writes have nothing of either */
+	if (unlikely(flow->fences | (u32)err))
+		store_finish(store, flow, err);
 	return err;
 }
 

@@ -15,6 +15,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
+#include "../engines/crab/crab.h"
 #include "../format.h"
 #include "kunit.h"
 
@@ -385,14 +386,31 @@ static struct crab_dleaf *full_leaf(struct kunit *test, const char *layout)
 static void changing_split(struct kunit *test)
 {
 	struct crab_dleaf *leaf = full_leaf(test, "slotted");
-	struct crab_dslot slot = leaf->slots[0];
+	const size_t size = CRAB_TEST_SLOTS * sizeof(leaf->slots[0]);
+	struct crab_dslot slots[CRAB_TEST_SLOTS];
 
-	memset(&leaf->slots[0], 0xff, sizeof(slot));
+	memcpy(slots, leaf->slots, size);
+	memset(leaf->slots, 0xff, size);
 	expect_damage(test, crab_test_put(test, 15, 1), "leaf 0: a key that splits");
 	/* The fresh leaves were given back: each leaf is in the list or in the pool */
-	leaf->slots[0] = slot;
+	memcpy(leaf->slots, slots, size);
 	crab_test_expect_check(test, CRAB_TEST_SLOTS);
 	crab_test_exit(test);
+}
+
+/* Keys or'ed: a bit that no key of the range has is seen, in ranges of any size */
+static void changing_keys(struct kunit *test)
+{
+	struct crab_leaf leaf = { .low = 0x100, .high = 0x180 };
+
+	KUNIT_EXPECT_TRUE(test, crab_leaf_may_have(&leaf, leaf.high, 0x100 | 0x17f));
+	KUNIT_EXPECT_FALSE(test, crab_leaf_may_have(&leaf, leaf.high, 0x100 | 0x180));
+	KUNIT_EXPECT_FALSE(test, crab_leaf_may_have(&leaf, leaf.high, ~0ULL));
+	leaf.high = leaf.low + 1;
+	KUNIT_EXPECT_TRUE(test, crab_leaf_may_have(&leaf, leaf.high, leaf.low));
+	KUNIT_EXPECT_FALSE(test, crab_leaf_may_have(&leaf, leaf.high, leaf.low | 1));
+	leaf.low = 0;
+	KUNIT_EXPECT_TRUE(test, crab_leaf_may_have(&leaf, CRAB_KEY_EMPTY, ~0ULL));
 }
 
 static void changing_order(struct kunit *test)
@@ -454,6 +472,7 @@ static void changing_link(struct kunit *test)
 static struct kunit_case changing_cases[] = {
 	KUNIT_CASE(changing_media),
 	KUNIT_CASE(changing_split),
+	KUNIT_CASE(changing_keys),
 	KUNIT_CASE(changing_order),
 	KUNIT_CASE(changing_rewrite),
 	KUNIT_CASE(changing_link),

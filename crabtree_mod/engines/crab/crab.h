@@ -20,6 +20,7 @@
 #define CRABTREE_ENGINES_CRAB_H
 
 #include <linux/align.h>
+#include <linux/bitops.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -282,6 +283,23 @@ struct crab_reader {
 static inline bool crab_leaf_holds(const struct crab_leaf *leaf, u64 key)
 {
 	return key >= READ_ONCE(leaf->low) && key < READ_ONCE(leaf->high);
+}
+
+/**
+ * crab_leaf_may_have() - a hint: can these keys be in a leaf's range?
+ * @leaf: the leaf
+ * @high: where the range ends, which may be that of a leaf after it
+ * @keys: all of them, or'ed
+ *
+ * False where one of them has a bit that no key of the range has, as a key of all ones nearly
+ * always does. That is one instruction a key; a comparison with both ends is three.
+ */
+static inline bool crab_leaf_may_have(const struct crab_leaf *leaf, u64 high, u64 keys)
+{
+	u32 differ = fls64(leaf->low ^ (high - 1));	/* bits that differ within the range */
+	u64 common = differ < 64 ? ~0ULL << differ : 0;
+
+	return !(keys & ~leaf->low & common);
 }
 
 /** crab_reader_again() - crab_reader_enter(), after it came to the wrong leaf */

@@ -339,8 +339,8 @@ int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
 
 /*
  * The records of a leaf, which is full, and one more: those below @middle to the front, the
- * others behind them, of which @low is the least; or CRAB_KEY_EMPTY, if a key is outside the
- * leaf's range. Returns how many are below. No branch depends on a key
+ * others behind them, of which @low is the least; or CRAB_KEY_EMPTY, if a key has a bit that
+ * none of the leaf's range has. Returns how many are below. No branch depends on a key
  */
 static u32 order_part(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		      const struct crab_record *rider, u64 middle, struct crab_record *records,
@@ -348,12 +348,12 @@ static u32 order_part(const struct crab_tree *tree, const struct crab_leaf *leaf
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	u64 above = rider->key - middle, key;	/* the distance; of those below, a huge one */
-	u64 first = leaf->low, worst = 0;
+	u64 seen = 0;
 	u32 last = leaf->count, below = 0, i, at;
 
 	for (i = 0; i < last; i++) {
 		key = crab_load(tree->base.media, &slots[i].key);
-		worst = max(worst, key - first);
+		seen |= key;
 		at = key < middle ? below : last - (i - below);
 		records[at].key = key;
 		records[at].value = crab_load(tree->base.media, &slots[i].value);
@@ -361,7 +361,7 @@ static u32 order_part(const struct crab_tree *tree, const struct crab_leaf *leaf
 		below += key < middle;
 	}
 	records[below] = *rider;
-	*low = likely(worst < leaf->high - first) ? middle + above : CRAB_KEY_EMPTY;
+	*low = likely(crab_leaf_may_have(leaf, leaf->high, seen)) ? middle + above : CRAB_KEY_EMPTY;
 	return below + (rider->key < middle);
 }
 

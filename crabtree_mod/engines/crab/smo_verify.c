@@ -36,23 +36,35 @@ int crab_smo_verify_low(struct crab_tree *tree, const struct crab_leaf *leaf, u6
 	return verify_failed(tree, leaf, "a key that splits it is outside its range");
 }
 
+/* Keys that ascend are in the range if the first and the last are */
+static int verify_sorted(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
+			 const struct crab_record *records, u32 count)
+{
+	u32 i;
+
+	for (i = 1; i < count; i++)
+		if (unlikely(records[i].key <= records[i - 1].key))
+			return verify_failed(tree, leaf, "keys do not ascend");
+	if (count && (records[0].key < leaf->low || records[count - 1].key >= high))
+		return verify_failed(tree, leaf, "key outside its range");
+	return 0;
+}
+
 int crab_smo_verify_records(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
 			    const struct crab_record *records, u32 count, u32 most)
 {
-	const u64 low = leaf->low;
-	u64 worst = 0;
+	u64 seen = 0;
 	u32 i;
 
 	if (count > most)
 		return verify_failed(tree, leaf, "a key that it held is not there");
+	if (tree->sorted)
+		return verify_sorted(tree, leaf, high, records, count);
 	for (i = 0; i < count; i++)
-		worst = max(worst, records[i].key - low);
-	if (worst >= high - low)
-		return verify_failed(tree, leaf, "key outside its range");
-	for (i = 1; tree->sorted && i < count; i++)
-		if (unlikely(records[i].key <= records[i - 1].key))
-			return verify_failed(tree, leaf, "keys do not ascend");
-	return 0;
+		seen |= records[i].key;
+	if (likely(crab_leaf_may_have(leaf, high, seen)))
+		return 0;
+	return verify_failed(tree, leaf, "key outside its range");
 }
 
 int crab_smo_verify_next(struct crab_tree *tree, const struct crab_leaf *leaf, u64 *word)
