@@ -395,20 +395,29 @@ static u64 border_cost(struct cliff *c, u64 key)
 	return (after.lines - before.lines + after.fences - before.fences) / 10;
 }
 
+/* A store whose last leaf is full, and the cost in its middle; returns the records */
+static u64 border_begin(struct cliff *c, const char *layout, u64 *middle)
+{
+	u64 n, i;
+
+	cliff_begin(c, layout, 100, LEAF_BYTES);
+	n = 20 * c->tree->slots;
+	for (i = 0; i < n - n / 40; i++)
+		put(c, i * FAR_STEP);
+	*middle = border_cost(c, FAR_STEP << 20);
+	for (; i < n; i++)
+		put(c, i * FAR_STEP);
+	tap_check(c->tree->last->count == c->tree->slots, "the last leaf is not full");
+	return n;
+}
+
 /* Push and pop at the border of the last leaf; the empty leaf is given back when room is wanted */
 static void test_border(void)
 {
 	u64 n, middle, border, unlinks, refused = 0, i;
 	struct cliff c;
 
-	cliff_begin(&c, "slotted", 100, LEAF_BYTES);
-	n = 20 * c.tree->slots;
-	for (i = 0; i < n - n / 40; i++)
-		put(&c, i * FAR_STEP);
-	middle = border_cost(&c, FAR_STEP << 20);
-	for (; i < n; i++)
-		put(&c, i * FAR_STEP);
-	tap_check(c.tree->last->count == c.tree->slots, "the last leaf is not full");
+	n = border_begin(&c, "slotted", &middle);
 	unlinks = c.tree->unlinks;
 	border = border_cost(&c, FAR_STEP << 20);
 	tap_check(border <= 2 * middle && c.tree->unlinks == unlinks, "%llu, in the middle %llu", border,
@@ -431,17 +440,10 @@ static void test_border(void)
 /* A sorted last leaf comes and goes at the border: a line and a fence more for each of both */
 static void test_border_sorted(void)
 {
-	u64 n, middle, border, i;
+	u64 n, middle, border;
 	struct cliff c;
 
-	cliff_begin(&c, "sorted", 100, LEAF_BYTES);
-	n = 20 * c.tree->slots;
-	for (i = 0; i < n - n / 40; i++)
-		put(&c, i * FAR_STEP);
-	middle = border_cost(&c, FAR_STEP << 20);
-	for (; i < n; i++)
-		put(&c, i * FAR_STEP);
-	tap_check(c.tree->last->count == c.tree->slots, "the last leaf is not full");
+	n = border_begin(&c, "sorted", &middle);
 	border = border_cost(&c, FAR_STEP << 20);
 	tap_check(border <= 2 * middle, "%llu, in the middle %llu", border, middle);
 	expect_sound(&c, n);

@@ -444,8 +444,13 @@ static __always_inline int leaf_remove_one(struct crab_write *write, struct crab
  */
 static bool leaf_stays(const struct crab_tree *tree, const struct crab_leaf *leaf)
 {
-	return !tree->sorted && !READ_ONCE(leaf->next) &&
-	       READ_ONCE(READ_ONCE(leaf->prev)->count) == tree->slots;
+	const struct crab_leaf *prev;
+
+	if (tree->sorted || READ_ONCE(leaf->next))
+		return false;
+	/* Pairs with smo_join() */
+	prev = smp_load_acquire(&leaf->prev);
+	return READ_ONCE(prev->count) == tree->slots;
 }
 
 /*

@@ -240,7 +240,8 @@ static void smo_join(struct crab_tree *tree, struct crab_leaf *left, struct crab
 		WRITE_ONCE(tree->first, right);
 	}
 	if (right)
-		WRITE_ONCE(right->prev, left);
+		/* Pairs with leaf_stays(): a fresh leaf is complete before it is found */
+		smp_store_release(&right->prev, left);
 	else
 		tree->last = left;
 }

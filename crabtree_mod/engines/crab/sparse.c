@@ -121,7 +121,7 @@ bool crab_sparse_note(struct crab_tree *tree, const struct crab_leaf *leaf)
 
 void crab_sparse_touch(struct crab_tree *tree, const struct crab_leaf *leaf)
 {
-	if (unlikely(tree->watched) && READ_ONCE(leaf->count) <= sparse_most(tree))
+	if (unlikely(READ_ONCE(tree->watched)) && READ_ONCE(leaf->count) <= sparse_most(tree))
 		sparse_put(tree, leaf->low);
 }
 
@@ -158,7 +158,7 @@ static int sparse_walk(struct crab_write *write, struct crab_walk *walk, u32 mos
 
 	for (steps = 0; steps < CRAB_SPARSE_STEPS; steps++) {
 		tree->sparse.looked++;
-		if (tree->watched)
+		if (READ_ONCE(tree->watched))
 			sparse_settle(leaf);
 		err = crab_smo_may_merge(leaf, most) ? crab_smo_merge(write, leaf, most) : -EAGAIN;
 		if (err != -EAGAIN)
@@ -180,7 +180,7 @@ static void sparse_sweep(struct crab_write *write, u32 most)
 
 	if (READ_ONCE(sparse->lost)) {
 		WRITE_ONCE(sparse->lost, false);
-		sparse->sweeping = true;
+		WRITE_ONCE(sparse->sweeping, true);
 		sparse->sweep.passed = 0;
 	}
 	err = sparse_walk(write, &sparse->sweep, most);
@@ -189,7 +189,7 @@ static void sparse_sweep(struct crab_write *write, u32 most)
 		sparse->sweep.at = leaf->next ? leaf->next->low : 0;
 		sparse->sweep.passed++;
 	}
-	sparse->sweeping = sparse->sweep.passed < tree->leaves;
+	WRITE_ONCE(sparse->sweeping, sparse->sweep.passed < tree->leaves);
 }
 
 bool crab_sparse_merge(struct crab_tree *tree)
@@ -206,7 +206,7 @@ bool crab_sparse_merge(struct crab_tree *tree)
 		return false;
 	crab_write_insist(&write);
 	/* While deletes are watched each note counts, and room is wanted */
-	most = tree->watched ? sparse_most(tree) : sparse_half(tree);
+	most = READ_ONCE(tree->watched) ? sparse_most(tree) : sparse_half(tree);
 	if (sparse_take(sparse, &key)) {
 		err = sparse_look(&write, key, most);
 		if (err && err != -EAGAIN)	/* the note is lost */
@@ -243,13 +243,13 @@ static int compact_step(struct crab_write *write)
 		return err;
 	}
 	if (walk->passed >= tree->leaves) {
-		if (tree->watched)
+		if (READ_ONCE(tree->watched))
 			return -ENOSPC;
 		sparse_watch(tree, true);
 		walk->passed = 0;
 	}
 	err = sparse_walk(write, walk, most);
-	if (!err && !tree->watched)
+	if (!err && !READ_ONCE(tree->watched))
 		walk->passed = 0;
 	if (err == -EAGAIN)
 		sparse_breathe(write);
