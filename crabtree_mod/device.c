@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements one device: it attaches the store in its region, counts the
- * calls on it, formats it, detaches it and tells users of every change.
+ * calls on it, formats it, detaches it and reports every change.
  *
  * Invariants: device->calls is live exactly while device->store is set and no
  * task detaches it, so a call that entered has a store until it leaves. A store is

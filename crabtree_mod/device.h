@@ -164,7 +164,7 @@ struct crab_device *crab_devices_open(unsigned int minor);
  * One device, device.c
  */
 
-/* What devices.c sets before the first device is there */
+/* Set by devices.c before the first device exists */
 extern struct workqueue_struct *crab_workqueue;
 extern const struct crab_tuning *crab_tuning;
 

@@ -226,7 +226,7 @@ static int dax_map(struct crab_dax *dax, const char *path, struct crab_media *me
 	return 0;
 }
 
-/* What the driver knows to be bad: of the disk, and so of the DAX device */
+/* Bad blocks that the driver lists for the disk, and so for the DAX device */
 static void dax_badblocks(struct crab_dax *dax, const char *path)
 {
 	sector_t end = (dax->start + dax->size) >> SECTOR_SHIFT;

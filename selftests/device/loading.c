@@ -11,19 +11,9 @@
 #include <sys/syscall.h>
 
 #include "faults.h"
+#include "module.h"
 
 static char module[256], params[256];
-
-static int module_load(void)
-{
-	int fd = open(module, O_RDONLY | O_CLOEXEC), rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = syscall(SYS_finit_module, fd, params, 0) ? -errno : 0;
-	close(fd);
-	return rc;
-}
 
 static void module_unload(void)
 {
@@ -33,7 +23,7 @@ static void module_unload(void)
 static int run_load(struct trial *trial)
 {
 	(void)trial;
-	return module_load();
+	return module_load(module, params);
 }
 
 static void judge_load(struct trial *trial, int rc)
@@ -54,7 +44,7 @@ static u32 loader_faults(void)
 
 	strcpy(params, "strategy=none");
 	fault_begin(1U << 20);
-	module_load();
+	module_load(module, params);
 	REQUIRE_TRUE(pread(nth_fd, word, sizeof(word) - 1, 0) > 0);
 	fault_end();
 	return (1U << 20) - atoi(word) - LOADER_END;

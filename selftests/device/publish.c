@@ -14,6 +14,7 @@
 #include <sys/sysmacros.h>
 
 #include "device.h"
+#include "module.h"
 #include "uevent.h"
 
 #define LOADS		20
@@ -24,17 +25,6 @@ static char module[256];
 static struct {
 	volatile unsigned int tries, opened, calls;
 } *poller;
-
-static int module_load(const char *params)
-{
-	int fd = open(module, O_RDONLY | O_CLOEXEC), rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = syscall(SYS_finit_module, fd, params, 0) ? -errno : 0;
-	close(fd);
-	return rc;
-}
 
 static void module_unload(void)
 {
@@ -82,7 +72,7 @@ static void make_static_node(void)
 {
 	struct stat st;
 
-	REQUIRE(module_load("ram=64K"), 0);
+	REQUIRE(module_load(module, "ram=64K"), 0);
 	REQUIRE(stat("/dev/crab0", &st), 0);
 	unlink(STATIC_NODE);
 	REQUIRE(mknod(STATIC_NODE, S_IFCHR | 0600, st.st_rdev), 0);
@@ -95,7 +85,7 @@ static void fail_often(int events, const char *params, int error)
 	int i;
 
 	for (i = 0; i < LOADS; i++) {
-		REQUIRE(module_load(params), error);
+		REQUIRE(module_load(module, params), error);
 		usleep(1000);
 	}
 	EXPECT(poller->opened, 0);
@@ -116,7 +106,7 @@ TEST(publish, "a load that fails shows no device and sends no uevent; one that w
 	pid = poller_start();
 	fail_often(events, "ram=512K,512K,512K,512K,16", -EINVAL);
 	fail_often(events, "ram=512K region=nonsense", -EINVAL);
-	REQUIRE(module_load("ram=64K"), 0);
+	REQUIRE(module_load(module, "ram=64K"), 0);
 	for (i = 0; i < 1000 && !poller->calls; i++)
 		usleep(1000);
 	EXPECT_TRUE(poller->opened > 0);

@@ -228,7 +228,7 @@ static void check_counts(const struct check *c, const struct crab_counts *before
 		   (unsigned long long)records);
 }
 
-/* What attach found first; or the leaf, whose memory failed since */
+/* Notes the first damage that attach found; or the leaf, whose memory failed since */
 static void check_quarantined(const struct check *c, const struct crab_leaf *leaf)
 {
 	const struct crab_damage *damage = &c->tree->base.damage;

@@ -390,7 +390,7 @@ static int recover_follow(struct recover *r, u64 word)
 	return err ?: crab_recover_list(r, word);
 }
 
-/* What the descriptors of the list will take, in pages */
+/* Pages that the descriptors of the list will take */
 static u64 recover_pages(const struct recover *r)
 {
 	u64 nodes = r->count / CRAB_INDEX_FILL + r->count / CRAB_INDEX_FILL / 8;
@@ -427,7 +427,7 @@ static int recover_all(struct recover *r, u64 word)
 	return err;
 }
 
-/* What could not be read before the pool: the list is lost with its head, a bitmap is not asked */
+/* The head, without which there is no list. Damage to the bitmap is noted: nothing reads it */
 static bool recover_head(struct crab_tree *tree, struct crab_head *head)
 {
 	struct crab_media *media = tree->base.media;

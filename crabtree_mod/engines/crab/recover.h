@@ -25,7 +25,7 @@
 /* Memory whose amount the media decides: an allocation fails before it kills a process */
 #define RECOVER_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* What pass 1 found in a leaf of the pool whose header is one of this store */
+/* A leaf of the pool whose header pass 1 found to be one of this store */
 struct recover_leaf {
 	union {
 		u64 next;		/* until @walked */
