@@ -15,10 +15,10 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "device.h"
-#include "engine.h"
-#include "persist.h"
-#include "region.h"
+#include "device/device.h"
+#include "engines/engine.h"
+#include "media/persist.h"
+#include "region/region.h"
 
 #define CRAB_VERSION	"0.1.0"
 

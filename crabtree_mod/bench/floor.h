@@ -6,7 +6,7 @@
 #ifndef CRABTREE_BENCH_FLOOR_H
 #define CRABTREE_BENCH_FLOOR_H
 
-#include "../persist.h"
+#include "media/persist.h"
 
 /**
  * struct crab_bench_floor - picoseconds

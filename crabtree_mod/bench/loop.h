@@ -10,7 +10,7 @@
 #include <linux/gfp.h>
 #include <linux/mutex.h>
 
-#include "../store.h"
+#include "store/store.h"
 #include "work.h"
 
 /**

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file opens a block device by its path, exclusively, and reads its list of bad
- * blocks, on every kernel that compat.h supports. Included by region_dax.c only.
+ * blocks, on every kernel that compat.h supports. Included by region/dax.c only.
  */
 #ifndef CRABTREE_COMPAT_BDEV_H
 #define CRABTREE_COMPAT_BDEV_H

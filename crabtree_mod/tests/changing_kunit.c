@@ -15,8 +15,8 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
-#include "../engines/crab/crab.h"
-#include "../format.h"
+#include "engines/crab/crab.h"
+#include "media/format.h"
 #include "kunit.h"
 
 /* Of each kind of store; an emulated kernel with every checker takes a second for some twenty */

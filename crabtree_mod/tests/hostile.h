@@ -15,7 +15,7 @@
 #ifndef CRABTREE_TESTS_HOSTILE_H
 #define CRABTREE_TESTS_HOSTILE_H
 
-#include "../store.h"
+#include "store/store.h"
 
 #define CRAB_HOSTILE_LEAVES	10
 #define CRAB_HOSTILE_LEAF_MAX	256

@@ -11,7 +11,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "../engines/crab/crab.h"
+#include "engines/crab/crab.h"
 #include "hostile.h"
 
 #define HEAD_WORDS	(sizeof(struct crab_dhead) / sizeof(__le64))

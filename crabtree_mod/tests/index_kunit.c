@@ -4,7 +4,7 @@
  */
 #include <linux/slab.h>
 
-#include "../index.h"
+#include "shared/index.h"
 #include "kunit.h"
 
 #define INDEX_LEAVES	1200	/* three levels */

@@ -9,8 +9,8 @@
 
 #include <kunit/test.h>
 
-#include "../persist_shadow.h"
-#include "../store.h"
+#include "shadow/shadow.h"
+#include "store/store.h"
 
 #define CRAB_TEST_LEAF		128	/* five slots */
 #define CRAB_TEST_SLOTS		5

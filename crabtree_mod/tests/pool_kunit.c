@@ -2,7 +2,7 @@
 /*
  * This suite tests the pool by itself.
  */
-#include "../pool.h"
+#include "shared/pool.h"
 #include "kunit.h"
 
 #define POOL_LEAVES	70

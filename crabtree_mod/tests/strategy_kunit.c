@@ -8,7 +8,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "../engines/crab/crab.h"
+#include "engines/crab/crab.h"
 #include "kunit.h"
 
 #define STRATEGY_LEAF	256	/* 13 slots */

@@ -2,7 +2,7 @@
 /*
  * cut LOG REGION OPERATIONS EVERY WORK - what would a power cut have left of the machine?
  *
- * Puts what the log tells into the shadow of the media (persist_shadow.h), stops before
+ * Puts what the log tells into the shadow of the media (shadow/shadow.h), stops before
  * one in EVERY fences and behind one in 8 * EVERY stores, and has the host build recover
  * every image that the layout's model allows there and recovery can tell from others; where
  * a batch makes too many of them, some, chosen by the number of the point.
@@ -21,8 +21,8 @@
 #include <linux/string.h>
 
 #include "log.h"
-#include "persist_shadow.h"
-#include "store.h"
+#include "shadow/shadow.h"
+#include "store/store.h"
 #include "trace.h"
 #include "workload.h"
 

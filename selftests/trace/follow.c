@@ -31,8 +31,8 @@
 #include "engines/crab/crab.h"
 #include "engines/crab/smo.h"
 #include "log.h"
-#include "store.h"
-#include "store_priv.h"
+#include "store/store.h"
+#include "store/store_priv.h"
 #include "trace.h"
 #include "workload.h"
 

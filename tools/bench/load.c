@@ -15,7 +15,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "store.h"
+#include "store/store.h"
 
 #define LOAD_REGION	(128U << 20)
 

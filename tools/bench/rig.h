@@ -8,7 +8,7 @@
 #ifndef CRAB_BENCH_RIG_H
 #define CRAB_BENCH_RIG_H
 
-#include "store.h"
+#include "store/store.h"
 
 #define RIG_HUGE	(2ULL << 20)
 

@@ -17,7 +17,7 @@
 #include <linux/kernel.h>
 #include <linux/sort.h>
 
-#include "persist.h"
+#include "media/persist.h"
 #include "rig.h"
 
 #define FIRST_BYTES	(4ULL << 20)

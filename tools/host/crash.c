@@ -25,7 +25,7 @@
 #include "crash.h"
 #include "engines/crab/crab.h"
 #include "model.h"
-#include "store_priv.h"
+#include "store/store_priv.h"
 
 #define CRASH_NODES	8192
 #define CRASH_STRIDE	389	/* prime to the numbers of keys: from one to the next */

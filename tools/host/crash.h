@@ -9,8 +9,8 @@
 
 #include <linux/minmax.h>
 
-#include "persist_shadow.h"
-#include "store.h"
+#include "shadow/shadow.h"
+#include "store/store.h"
 
 #define CRASH_KEYS		1024	/* at most */
 #define CRASH_KEYS_DEFAULT	32

@@ -9,7 +9,7 @@
 #ifndef CRAB_HOST_MODEL_H
 #define CRAB_HOST_MODEL_H
 
-#include "store.h"
+#include "store/store.h"
 
 enum model_keys {
 	MODEL_UNIFORM,		/* anywhere in 64 bits, 0 and the greatest included */

@@ -27,8 +27,8 @@
 #ifndef CRAB_HOST_STATE_H
 #define CRAB_HOST_STATE_H
 
-#include "persist_shadow.h"
-#include "store.h"
+#include "shadow/shadow.h"
+#include "store/store.h"
 
 #define STATE_KEYS	8
 #define STATE_VALUES	2

@@ -11,7 +11,7 @@
 
 #include "engines/crab/crab.h"
 #include "model.h"
-#include "store_priv.h"
+#include "store/store_priv.h"
 #include "subject.h"
 
 /* Their leaves end where a line ends: the code counts on it */

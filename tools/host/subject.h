@@ -8,7 +8,7 @@
 #define CRAB_HOST_SUBJECT_H
 
 #include "actor.h"
-#include "store.h"
+#include "store/store.h"
 
 /**
  * struct subject - what kind of store, and who acts on it

@@ -13,10 +13,10 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
-#include "badmem.h"
+#include "media/badmem.h"
 #include "engines/crab/crab.h"
 #include "model.h"
-#include "store_priv.h"
+#include "store/store_priv.h"
 #include "tap.h"
 
 #define PAGE		4096U

@@ -21,7 +21,7 @@
 
 #include "engines/crab/crab.h"
 #include "model.h"
-#include "store_priv.h"
+#include "store/store_priv.h"
 #include "tap.h"
 
 #define LIMIT		2.6

@@ -17,7 +17,7 @@
 
 #include "engines/crab/smo.h"
 #include "model.h"
-#include "store_priv.h"
+#include "store/store_priv.h"
 #include "tap.h"
 
 #define LEAF_BYTES	512U

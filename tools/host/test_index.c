@@ -18,7 +18,7 @@
 #include <linux/rcupdate.h>
 #include <linux/string.h>
 
-#include "index.h"
+#include "shared/index.h"
 #include "lives.h"
 #include "model.h"
 #include "tap.h"

@@ -8,7 +8,7 @@
 #include <kunit/test.h>
 #include <linux/random.h>
 
-#include "persist.h"
+#include "media/persist.h"
 #include "tap.h"
 
 static jmp_buf end_of_case;

@@ -19,10 +19,10 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
-#include "format.h"
+#include "media/format.h"
 #include "lives.h"
 #include "model.h"
-#include "persist_shadow.h"
+#include "shadow/shadow.h"
 #include "tap.h"
 #include "tasks.h"
 

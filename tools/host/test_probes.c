@@ -9,8 +9,8 @@
 
 #include "engines/crab/crab.h"
 #include "model.h"
-#include "persist_shadow.h"
-#include "store_priv.h"
+#include "shadow/shadow.h"
+#include "store/store_priv.h"
 #include "tap.h"
 
 #define KEYS	12000

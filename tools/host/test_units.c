@@ -16,10 +16,10 @@
 #include <linux/string.h>
 
 #include "engines/crab/recover.h"
-#include "index.h"
+#include "shared/index.h"
 #include "model.h"
-#include "pool.h"
-#include "store_priv.h"
+#include "shared/pool.h"
+#include "store/store_priv.h"
 #include "tap.h"
 
 /* The index: lows are even numbers, leaves are their own lows plus one, as are their hints */

@@ -25,8 +25,8 @@
 #include "engines/crab/crab.h"
 #include "lives.h"
 #include "model.h"
-#include "persist_shadow.h"
-#include "store_priv.h"
+#include "shadow/shadow.h"
+#include "store/store_priv.h"
 #include "tasks.h"
 #include "trial.h"
 

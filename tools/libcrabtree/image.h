@@ -6,7 +6,7 @@
 #ifndef CRABTREE_IMAGE_INTERNAL_H
 #define CRABTREE_IMAGE_INTERNAL_H
 
-#include <store.h>
+#include <store/store.h>
 
 #include "backend.h"
 

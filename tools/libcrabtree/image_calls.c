@@ -10,7 +10,7 @@
 #include "image.h"
 
 #include <errno.h>
-#include <info.h>
+#include <device/info.h>
 #include <linux/err.h>
 #include <string.h>
 

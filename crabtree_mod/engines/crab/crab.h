@@ -27,9 +27,9 @@
 #include <linux/seqlock.h>
 #include <linux/spinlock.h>
 
-#include "../../engine.h"
-#include "../../index.h"
-#include "../../pool.h"
+#include "engines/engine.h"
+#include "shared/index.h"
+#include "shared/pool.h"
 #include "fingerprint.h"
 #include "home.h"
 #include "link.h"

@@ -24,7 +24,7 @@
 #include <linux/prefetch.h>
 #include <linux/types.h>
 
-#include "../../format.h"
+#include "media/format.h"
 #include "fingerprint.h"
 
 /* Slots in the line of the header, which is written and cleaned with it: nobody's home */

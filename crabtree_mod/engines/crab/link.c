@@ -11,7 +11,7 @@
 #include <linux/crc32.h>
 #include <linux/kernel.h>
 
-#include "../../badmem.h"
+#include "media/badmem.h"
 #include "crab.h"
 
 /* The words under the crc, in the order in which they stand on the media */

@@ -9,7 +9,7 @@
 
 #include <linux/types.h>
 
-#include "../../engine.h"
+#include "engines/engine.h"
 
 /* struct crab_dhead in the CPU's byte order */
 struct crab_head {

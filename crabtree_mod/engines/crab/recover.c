@@ -58,7 +58,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "../../badmem.h"
+#include "media/badmem.h"
 #include "recover.h"
 #include "smo.h"
 

@@ -21,7 +21,7 @@
 #include <linux/prefetch.h>
 #include <linux/sched.h>
 
-#include "../../badmem.h"
+#include "media/badmem.h"
 #include "recover.h"
 
 static void recover_damage(struct recover *r, u64 offset, const char *what, u64 number)

@@ -19,8 +19,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "../../engine.h"
-#include "../../index.h"
+#include "engines/engine.h"
+#include "shared/index.h"
 
 #define CHECK_LEAVES	128	/* for which check holds the lock */
 

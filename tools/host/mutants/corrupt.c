@@ -12,7 +12,7 @@
 #include "../tap.h"
 #include "corrupt.h"
 #include "engines/crab/crab.h"
-#include "store_priv.h"
+#include "store/store_priv.h"
 
 #define CORRUPT_STEPS	30
 

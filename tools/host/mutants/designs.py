@@ -101,7 +101,7 @@ DESIGNS = [
         Edit(LEAF, "leaf->twin = slot - 1;", "leaf->twin = slot"),
     ]),
     Design("attach: repairs are not fenced before service", [
-        Edit("store.c", """err = engine->ops->repair(engine, &flow);
+        Edit("store/store.c", """err = engine->ops->repair(engine, &flow);
 	if (err)
 		return err;
 	store_look(store);
@@ -115,7 +115,7 @@ DESIGNS = [
              if (err) return err"""),
     ]),
     Design("attach: a superblock that says \"clean\" is not made to say \"attached\"", [
-        Edit("store.c", "store->super.state = CRAB_SUPER_STATE_ATTACHED;", ""),
+        Edit("store/store.c", "store->super.state = CRAB_SUPER_STATE_ATTACHED;", ""),
     ]),
     Design("attach: where a link leads nowhere the list ends, and the tail is handed out as free", [
         Edit("engines/crab/recover_list.c", """if (!recover_gap(r, what, offset, low, &word))
@@ -136,13 +136,13 @@ DESIGNS = [
         Edit("engines/crab/recover_pool.c", "tree->birth = max(tree->birth, part->birth);", ""),
     ]),
     Design("superblock: the copy in use is overwritten", [
-        Edit("super.c", "super->copy = (super->copy + 1) % CRAB_SUPER_COPIES;", ""),
+        Edit("shared/super.c", "super->copy = (super->copy + 1) % CRAB_SUPER_COPIES;", ""),
     ]),
     Design("superblock: the sequence stays as it is", [
-        Edit("super.c", "super->sequence++;", ""),
+        Edit("shared/super.c", "super->sequence++;", ""),
     ]),
     Design("pool: a leaf is handed out without being marked as taken", [
-        Edit("pool.c", "__set_bit(leaf, pool->used);\n\tpool->free--;\n\treturn leaf;",
+        Edit("shared/pool.c", "__set_bit(leaf, pool->used);\n\tpool->free--;\n\treturn leaf;",
              "pool->free--; return leaf"),
     ]),
 ]

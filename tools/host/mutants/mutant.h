@@ -6,7 +6,7 @@
 #ifndef CRAB_HOST_MUTANT_H
 #define CRAB_HOST_MUTANT_H
 
-#include "persist.h"
+#include "media/persist.h"
 
 #define CRAB_MUTANTS_MAX	1024
 

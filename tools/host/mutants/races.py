@@ -14,7 +14,7 @@ ENGINE = "engines/crab/engine.c"
 ORDER = "engines/crab/order.c"
 RECOVER = "engines/crab/recover.c"
 SMO = "engines/crab/smo.c"
-INDEX = "index.c"
+INDEX = "shared/index.c"
 
 # The count as it is now, whatever it was when the reader came
 ANY_COUNT = "reader.seq = READ_ONCE(leaf->seq.sequence)"

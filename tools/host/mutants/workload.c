@@ -11,7 +11,7 @@
 #include <linux/string.h>
 
 #include "engines/crab/crab.h"
-#include "store_priv.h"
+#include "store/store_priv.h"
 #include "workload.h"
 
 #define DAMAGE_LEAVES	32

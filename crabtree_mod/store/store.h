@@ -9,8 +9,8 @@
 #ifndef CRABTREE_STORE_H
 #define CRABTREE_STORE_H
 
-#include "engine.h"
-#include "super.h"
+#include "engines/engine.h"
+#include "shared/super.h"
 
 #define CRAB_BATCH_CHUNK	16U	/* operations of a batch between two looks at signals */
 

@@ -5,7 +5,7 @@
 #ifndef CRABTREE_SUPER_H
 #define CRABTREE_SUPER_H
 
-#include "persist.h"
+#include "media/persist.h"
 
 #define CRAB_REASON_LEN	128
 

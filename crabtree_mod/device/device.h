@@ -26,8 +26,8 @@
 #include <linux/percpu-refcount.h>
 #include <linux/workqueue.h>
 
-#include "region.h"
-#include "store.h"
+#include "region/region.h"
+#include "store/store.h"
 
 #define CRAB_DEVICES_MAX	64
 #define CRAB_PARKED_REASON	"detached for hibernation or shutdown"

@@ -8,7 +8,7 @@
 
 #include <uapi/linux/crabtree.h>
 
-#include "store.h"
+#include "store/store.h"
 
 /** crab_info_durability() - a class of durability, as the user interface numbers it */
 u32 crab_info_durability(enum crab_durability durability);

@@ -21,7 +21,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "badmem.h"
+#include "media/badmem.h"
 #include "super.h"
 
 #define SUPER_WORDS	(sizeof(struct crab_dsuper) / sizeof(__le64))

@@ -12,7 +12,7 @@
 
 #include <linux/errno.h>
 
-#include "persist.h"
+#include "media/persist.h"
 
 #define CRAB_REGION_NAME_LEN	64
 

@@ -30,7 +30,7 @@
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
-#include "badmem.h"
+#include "media/badmem.h"
 #include "store_priv.h"
 
 static const struct {

@@ -13,7 +13,7 @@
 
 #include <linux/percpu.h>
 
-#include "persist.h"
+#include "media/persist.h"
 
 #define CRAB_WHAT_LEN	96
 

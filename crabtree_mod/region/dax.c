@@ -31,7 +31,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "badmem.h"
+#include "media/badmem.h"
 #include "compat/bdev.h"
 #include "region.h"
 

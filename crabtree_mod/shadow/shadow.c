@@ -19,7 +19,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "persist_shadow.h"
+#include "shadow.h"
 
 #define SHADOW_POISON	0x5ad0c0de5ad0c0deULL
 #define SHADOW_EPOCHS	96		/* of one life that may be open in a line */

@@ -16,7 +16,7 @@
 #ifndef CRABTREE_PERSIST_SHADOW_H
 #define CRABTREE_PERSIST_SHADOW_H
 
-#include "persist.h"
+#include "media/persist.h"
 
 #define CRAB_SHADOW_STEPS	256	/* choices in one run */
 #define CRAB_SHADOW_ERROR_LEN	96
