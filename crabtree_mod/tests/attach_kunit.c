@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This suite tests attach: what comes back, what read-only leaves alone, and
- * damage. tools/host/test_hostile.c has the long list of damages.
+ * damage. tools/host/tests/test_hostile.c has the long list of damages.
  */
 #include <linux/err.h>
 #include <linux/string.h>

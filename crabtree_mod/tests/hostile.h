@@ -2,7 +2,7 @@
 /*
  * This file declares hostile media: small real images, scripts that damage
  * them, and a judge of what the store makes of the result. The fuzzer
- * (tools/host/fuzz.c) writes the scripts; the suite hostile_kunit.c plays those
+ * (tools/host/fuzz/fuzz.c) writes the scripts; the suite hostile_kunit.c plays those
  * that it found worth keeping, hostile_corpus.h, in the kernel too.
  *
  * A script is bytes, and any bytes are a script:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # The golden images of the media format, as files: what they hold is found, and reading
-# changes nothing. tools/host/test_golden.c looks closer.
+# changes nothing. tools/host/tests/test_golden.c looks closer.
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"

@@ -8,8 +8,8 @@
 #include <linux/bitops.h>
 #include <linux/kernel.h>
 
-#include "../crash.h"
-#include "../tap.h"
+#include "crash.h"
+#include "tap.h"
 #include "corrupt.h"
 #include "engines/crab/crab.h"
 #include "store/store_priv.h"

@@ -22,7 +22,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "../tap.h"
+#include "tap.h"
 #include "corrupt.h"
 #include "mutant.h"
 #include "workload.h"

@@ -5,7 +5,7 @@
 #ifndef CRAB_HOST_WORKLOAD_H
 #define CRAB_HOST_WORKLOAD_H
 
-#include "../crash.h"
+#include "crash.h"
 
 /**
  * struct workload - operations on a small store, each cut everywhere

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * As much of KUnit as the suites use, so that they run in user space too, under
- * the sanitizers (tools/host/test_kunit.c).
+ * the sanitizers (tools/host/tests/test_kunit.c).
  */
 #ifndef CRAB_SHIM_KUNIT_TEST_H
 #define CRAB_SHIM_KUNIT_TEST_H
