@@ -210,42 +210,55 @@ static inline bool crab_engine_is_stopped(const struct crab_engine *engine)
 /** crab_count() - one more of something, without a line that CPUs share */
 #define crab_count(engine, what, n)	this_cpu_add((engine)->counts->what, n)
 
-/** crab_count_flow_here() - crab_count_flow() into the counts of this CPU */
-static inline void crab_count_flow_here(struct crab_counts *here, struct crab_flow *flow)
+/**
+ * crab_count_flow_here() - add the cost of a write to the counts of one CPU
+ * @here: counts of this CPU; preemption is disabled
+ * @flow: flow of the write; not changed
+ * @fences: fences that the write has yet to do
+ */
+static inline void crab_count_flow_here(struct crab_counts *here, const struct crab_flow *flow,
+					u64 fences)
 {
 	WRITE_ONCE(here->lines, here->lines + flow->lines);
-	WRITE_ONCE(here->fences, here->fences + flow->fences);
+	WRITE_ONCE(here->fences, here->fences + flow->fences + fences);
 	WRITE_ONCE(here->orders, here->orders + flow->orders);
-	flow->lines = 0;
-	flow->fences = 0;
-	flow->orders = 0;
-}
-
-/** crab_count_flow() - take from a flow what a write cost */
-static inline void crab_count_flow(struct crab_engine *engine, struct crab_flow *flow)
-{
-	crab_count_flow_here(get_cpu_ptr(engine->counts), flow);
-	put_cpu_ptr(engine->counts);
 }
 
 /**
- * crab_count_last() - one more of something, and crab_count_flow() with the fence that is to come
+ * crab_count_flow() - count the cost of a write, unless the engine did, and begin a new flow
  * @engine: the engine
- * @what: of struct crab_counts
- * @flow: of a write that has but this one fence yet to do
- *
- * While that fence waits the CPU begins with what follows, as far as it has room: what can
- * be counted before it leaves room for the next write.
+ * @flow: flow of a write that has ended; then as for the first write
+ * Context: any.
  */
-#define crab_count_last(engine, what, flow)					\
+static inline void crab_count_flow(struct crab_engine *engine, struct crab_flow *flow)
+{
+	if (!flow->settled) {
+		crab_count_flow_here(get_cpu_ptr(engine->counts), flow, 0);
+		put_cpu_ptr(engine->counts);
+	}
+	*flow = (struct crab_flow){ .media = flow->media };
+}
+
+/**
+ * crab_count_settled() - count a write that leaves nothing to do, before its only fence
+ * @engine: the engine
+ * @what: member of struct crab_counts that grows by one
+ * @flow: flow of a write that has one more fence to do; it is settled
+ *
+ * Statistics are updated before the fence so that the CPU overlaps the next operation with it.
+ * The store neither counts a settled flow nor looks for damage or for work that is due. A write
+ * that made such work leaves its flow unsettled.
+ *
+ * Context: any.
+ */
+#define crab_count_settled(engine, what, flow)					\
 	do {									\
 		struct crab_counts *here_ = get_cpu_ptr((engine)->counts);	\
 										\
 		WRITE_ONCE(here_->what, here_->what + 1);			\
-		(flow)->fences++;						\
-		crab_count_flow_here(here_, flow);				\
-		(flow)->fences--;						\
+		crab_count_flow_here(here_, flow, 1);				\
 		put_cpu_ptr((engine)->counts);					\
+		(flow)->settled = true;						\
 	} while (0)
 
 /** crab_count_prepare() - what a preparation cost */
@@ -482,7 +495,7 @@ void crab_damage_note(struct crab_damage *damage, u64 offset, const char *fmt, .
  * @offset: where on the media
  * @fmt: what, in words
  *
- * Keeps the first. The store looks at it after each write that returns -EUCLEAN, after each
+ * Keeps the first. The store looks for it after each write whose flow is not settled, after each
  * batch and after maintain, and turns read-only.
  *
  * Context: any.

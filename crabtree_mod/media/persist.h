@@ -89,12 +89,14 @@ struct crab_media {
  * @lines: lines cleaned so far, or since somebody took this number
  * @fences: fences, in the same way
  * @orders: stores kept in order within a line, see crab_order(), in the same way
+ * @settled: the engine has counted this write, and nothing is left to do after it
  */
 struct crab_flow {
 	struct crab_media *media;
 	u64 lines;
 	u64 fences;
 	u64 orders;
+	bool settled;
 };
 
 #if defined(__aarch64__)

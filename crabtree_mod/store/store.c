@@ -176,27 +176,19 @@ static void store_kick(struct crab_store *store)
 		store->options.kick(store->options.arg);
 }
 
-/* After a batch, or a write that has something left to count, as what took from the pool has */
-static void store_count(struct crab_store *store, struct crab_flow *flow)
+/* After a batch, or a write whose flow is not settled */
+static noinline void store_settle(struct crab_store *store, struct crab_flow *flow)
 {
 	crab_count_flow(store->engine, flow);
 	store_kick(store);
+	store_look(store);
 }
 
-static noinline void store_finish(struct crab_store *store, struct crab_flow *flow, int err)
+/* Returns @err, the result of the write */
+static int store_write_end(struct crab_store *store, struct crab_flow *flow, int err)
 {
-	if (flow->fences)
-		store_count(store, flow);
-	if (err == -EUCLEAN)
-		store_look(store);
-}
-
-/* @err: the write's, which is returned */
-static int store_wrote(struct crab_store *store, struct crab_flow *flow, int err)
-{
-	/* Both in one branch: most writes have nothing of either */
-	if (unlikely(flow->fences | (u32)err))
-		store_finish(store, flow, err);
+	if (unlikely(!flow->settled))
+		store_settle(store, flow);
 	return err;
 }
 
@@ -479,7 +471,7 @@ int crab_store_insert(struct crab_store *store, u64 key, u64 value,
 	if (err)
 		return err;
 	err = store->engine->ops->insert(store->engine, &flow, key, value, mode, old);
-	return store_wrote(store, &flow, err);
+	return store_write_end(store, &flow, err);
 }
 
 int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
@@ -490,7 +482,7 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
 	if (err)
 		return err;
 	err = store->engine->ops->remove(store->engine, &flow, key, old);
-	return store_wrote(store, &flow, err);
+	return store_write_end(store, &flow, err);
 }
 
 static void store_one(struct crab_store *store, struct crab_flow *flow, struct crab_batch_op *op)
@@ -509,6 +501,7 @@ static void store_one(struct crab_store *store, struct crab_flow *flow, struct c
 		op->status = ops->remove(store->engine, flow, op->key, &op->old);
 		break;
 	}
+	crab_count_flow(store->engine, flow);
 }
 
 /* What of a batch can be done at all; returns how many searches there are */
@@ -541,8 +534,7 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
 			if (!ops[i].status)
 				store_one(store, &flow, &ops[i]);
 	}
-	store_count(store, &flow);
-	store_look(store);
+	store_settle(store, &flow);
 }
 
 int crab_store_check(struct crab_store *store, struct crab_check_report *report)

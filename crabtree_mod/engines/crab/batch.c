@@ -330,8 +330,10 @@ void crab_tree_batch(struct crab_engine *engine, struct crab_flow *flow,
 		b.n = min(n, BATCH_GROUP);
 		for (i = 0; i < b.n; i++) {
 			i = batch_epochs(&b, i);
-			if (i < b.n && !ops[i].status)
-				ops[i].status = batch_alone(&b, &ops[i]);
+			if (i == b.n || ops[i].status)
+				continue;
+			ops[i].status = batch_alone(&b, &ops[i]);
+			crab_count_flow(engine, flow);
 		}
 		cond_resched();
 	}

@@ -305,7 +305,7 @@ void crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 s
 			 u64 value)
 {
 	slot_set(write, leaf, slot, key, value);
-	crab_count_last(&write->tree->base, inserts, write->flow);
+	crab_count_settled(&write->tree->base, inserts, write->flow);
 	/* P6: the record is durable; any part of it alone reads as a free slot */
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }
@@ -353,9 +353,9 @@ void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 s
 {
 	slot_clear(write, leaf, slot);
 	if (unlikely(crab_sparse_note(write->tree, leaf)))
-		crab_count(&write->tree->base, deletes, 1);	/* the store then kicks */
+		crab_count(&write->tree->base, deletes, 1);	/* not settled: a merge is due */
 	else
-		crab_count_last(&write->tree->base, deletes, write->flow);
+		crab_count_settled(&write->tree->base, deletes, write->flow);
 	/* P6: the slot is free, and only now may be used again */
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }

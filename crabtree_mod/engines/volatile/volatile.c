@@ -285,6 +285,7 @@ static int vol_insert(struct crab_engine *engine, struct crab_flow *flow, u64 ke
 	down_write(&tree->lock);
 	err = vol_put(tree, key, value, mode, old);
 	up_write(&tree->lock);
+	flow->settled = true;
 	return err;
 }
 
@@ -327,6 +328,7 @@ static int vol_remove(struct crab_engine *engine, struct crab_flow *flow, u64 ke
 	down_write(&tree->lock);
 	err = vol_take(tree, key, old);
 	up_write(&tree->lock);
+	flow->settled = true;
 	return err;
 }
 
