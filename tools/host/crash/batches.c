@@ -9,15 +9,14 @@
 #include <linux/kernel.h>
 
 #include "crash.h"
+#include "host_driver.h"
 #include "model.h"
 
-u64 crash_void(struct crash *c, u64 r)
+u64 crash_special(struct crash *c, u64 r)
 {
-	u64 leaves = (c->media.size - CRAB_POOL_OFFSET) / c->setup.leaf_bytes;
-	const struct crab_dhead *head = (const void *)(c->media.base + CRAB_POOL_OFFSET +
-						       r % leaves * c->setup.leaf_bytes);
+	const struct host_driver *driver = c->setup.driver;
 
-	return le64_to_cpu(head->void_value);
+	return driver->special ? driver->special(c->store, c->keys[r % c->setup.keys]) : 0;
 }
 
 static void batch_op_make(struct crash *c, struct crab_batch_op *op, u64 key, u64 r)
@@ -33,7 +32,7 @@ static void batch_op_make(struct crash *c, struct crab_batch_op *op, u64 key, u6
 	else if (r >> 4 & 1)
 		op->mode = r >> 5 & 1 ? CRAB_INSERT_CREATE : CRAB_INSERT_REPLACE;
 	if (op->value == 7)
-		op->value = crash_void(c, r >> 24);
+		op->value = crash_special(c, r >> 24);
 }
 
 void crash_batch_make(struct crash *c)

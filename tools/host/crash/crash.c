@@ -23,7 +23,7 @@
 #include <linux/string.h>
 
 #include "crash.h"
-#include "engines/crab/crab.h"
+#include "host_driver.h"
 #include "model.h"
 #include "store/store_priv.h"
 
@@ -33,10 +33,6 @@
 #define CRASH_OTHERS	128	/* one in so many operations that change no structure is cut */
 #define CRASH_WINDOWS	3	/* of the keys: a growth and the shrinking after it are in one */
 #define CRASH_SAMPLES	64	/* images of a moment of a longer one */
-
-const struct crash_setup crash_slotted = {
-	.layout = "slotted", .model = CRAB_SHADOW_MODEL_WORD, .leaf_bytes = 128,
-};
 
 struct crash_point {
 	struct crab_shadow_image *image;
@@ -50,11 +46,11 @@ struct crash_points {
 	struct crash_point at[CRASH_POINTS];
 };
 
-/* What must be true of the bitmap of a store that allocates on demand */
-enum crash_bitmap {
-	CRASH_BITMAP_ANY,	/* until the first attach */
-	CRASH_BITMAP_COVERS,	/* each leaf of the list is there */
-	CRASH_BITMAP_EXACT,	/* and no other */
+/* How strictly the media's account of the allocated leaves is judged */
+enum crash_allocator {
+	CRASH_ALLOCATOR_ANY,		/* not at all: until the first attach */
+	CRASH_ALLOCATOR_COVERS,		/* each leaf in use is allocated */
+	CRASH_ALLOCATOR_EXACT,		/* and no other is */
 };
 
 /* What recovery of one point may find */
@@ -63,12 +59,12 @@ struct crash_trial {
 	const struct crash_content *allowed[2];
 	const struct crash_batch *batch;	/* or each key on its way through it, or NULL */
 	bool blank;			/* or no store at all: a FORMAT was cut */
-	enum crash_bitmap bitmap;
+	enum crash_allocator allocator;
 	u32 depth;			/* cuts that may still follow this one */
 };
 
 static const char * const verb_names[CRASH_VERBS] = {
-	"insert", "insert void", "delete", "maintain", "reattach", "cut", "survive", "format",
+	"insert", "insert special", "delete", "maintain", "reattach", "cut", "survive", "format",
 	"batch",
 };
 
@@ -216,7 +212,7 @@ static int crash_apply(struct crash *c, struct crab_store *store, const struct c
 	    (old.existed && old.value != content->value[op->key]))
 		return crash_say(c, "operation says existed=%d, old value %llx", old.existed,
 				 old.existed ? old.value : 0);
-	if (err == -ENOSPC && !delete && !old.existed && crash_is_full(store, 1)) {
+	if (err == -ENOSPC && !delete && !old.existed && c->setup.driver->is_full(store, 1)) {
 		c->counts.full++;
 		return 0;
 	}
@@ -227,18 +223,18 @@ static int crash_apply(struct crash *c, struct crab_store *store, const struct c
 	return 0;
 }
 
-/* A number that each change of the structure makes another one */
-static u64 crash_shape(struct crab_store *store)
+/* A number that each structure change changes */
+static u64 crash_shape(const struct crash *c, struct crab_store *store)
 {
-	const struct crab_tree *tree = store ? crab_tree_of(store->engine) : NULL;
+	const struct host_driver *driver = c->setup.driver;
 
-	return tree ? tree->birth + tree->unlinks : 0;
+	return store && driver->shape ? driver->shape(store) : 0;
 }
 
 /* Is what was just done on @store worth a cut? */
 static bool crash_cuts(const struct crash *c, struct crab_store *store, u64 shape)
 {
-	return !c->setup.changes || !store || crash_shape(store) != shape ||
+	return !c->setup.changes || !store || crash_shape(c, store) != shape ||
 	       c->step % CRASH_OTHERS == 0;
 }
 
@@ -357,21 +353,15 @@ static int explore_points(struct crash_trial *t, struct crash_points *points)
 	return err;
 }
 
-/* Under a read-only attach: the bitmap is as it was found */
-static int bitmap_judge(struct crash *c, struct crab_store *store, enum crash_bitmap how)
+/* Under a read-only attach the media is as the power cut left it */
+static int allocator_judge(const struct crash_trial *t, struct crab_store *store)
 {
-	const struct crab_tree *tree = crab_tree_of(store->engine);
-	const __le64 *bitmap = (const __le64 *)(c->media.base + CRAB_BITMAP_OFFSET);
-	bool used, listed;
-	u64 leaf;
+	const struct host_driver *driver = t->crash->setup.driver;
+	const char *what = NULL;
 
-	for (leaf = 0; leaf < tree->base.geo.leaves; leaf++) {
-		used = crab_load(&c->media, bitmap + leaf / 64) >> leaf % 64 & 1;
-		listed = test_bit(leaf, tree->pool.used);
-		if (listed ? !used : used && how == CRASH_BITMAP_EXACT)
-			return crash_say(c, "the bitmap says used=%d of leaf %llu", used, leaf);
-	}
-	return 0;
+	if (t->allocator && driver->allocator)
+		what = driver->allocator(store, t->allocator == CRASH_ALLOCATOR_EXACT);
+	return what ? crash_say(t->crash, "%s", what) : 0;
 }
 
 /*
@@ -390,9 +380,8 @@ static int crash_peek(struct crash_trial *t, struct crash_content *content)
 
 	if (IS_ERR(store))
 		return 1;	/* the writable attach will say why */
-	err = crash_content_read(c, store, content) ?: crash_store_judge(c, store, content);
-	if (!err && t->bitmap)
-		err = bitmap_judge(c, store, t->bitmap);
+	err = crash_content_read(c, store, content) ?: crash_store_judge(c, store, content) ?:
+	      allocator_judge(t, store);
 	crab_store_abandon(store);
 	if (!err && c->shadow->counts.stores != stores)
 		err = crash_say(c, "a read-only attach wrote to the media");
@@ -406,7 +395,7 @@ static int crash_judge(struct crab_shadow *shadow, void *arg)
 	struct crash_points *points = t->depth && crash_deepens(c) ? points_alloc() : NULL;
 	struct crash_content found, peeked;
 	struct crash_trial inner = {
-		.crash = c, .allowed = { &found, &found }, .bitmap = t->bitmap,
+		.crash = c, .allowed = { &found, &found }, .allocator = t->allocator,
 		.depth = t->depth - 1,
 	};
 	struct crab_attach_report report;
@@ -464,15 +453,14 @@ static int explore_moments(struct crash *c, struct crash_points *points,
 			   const struct crash_content *before, const struct crash_content *after,
 			   const struct crash_batch *batch, bool blank, u32 depth)
 {
-	bool bitmap = c->setup.tuning.on_demand &&
-		      (c->op.verb <= CRASH_DELETE || c->op.verb == CRASH_BATCH);
+	bool records = c->op.verb <= CRASH_DELETE || c->op.verb == CRASH_BATCH;
 	struct crash_trial during = {
 		.crash = c, .allowed = { before, after }, .batch = batch, .blank = blank,
-		.bitmap = bitmap ? CRASH_BITMAP_COVERS : CRASH_BITMAP_ANY, .depth = depth - 1,
+		.allocator = records ? CRASH_ALLOCATOR_COVERS : CRASH_ALLOCATOR_ANY, .depth = depth - 1,
 	};
 	struct crash_trial done = {
 		.crash = c, .allowed = { after, after },
-		.bitmap = bitmap ? CRASH_BITMAP_EXACT : CRASH_BITMAP_ANY, .depth = depth - 1,
+		.allocator = records ? CRASH_ALLOCATOR_EXACT : CRASH_ALLOCATOR_ANY, .depth = depth - 1,
 	};
 
 	return explore_trials(&during, points, &done);
@@ -505,7 +493,7 @@ static int explore_op(struct crash *c, struct crab_store *store, const struct cr
 {
 	struct crash_points *points = depth ? points_alloc() : NULL;
 	struct crash_content before = *content;
-	u64 shape = crash_shape(store);
+	u64 shape = crash_shape(c, store);
 	int err;
 
 	crash_collect(c, points);
@@ -533,7 +521,7 @@ static int batch_apply(struct crash *c)
 		if (c->batch.ops[i].status != -ENOSPC)
 			continue;
 		c->counts.full++;
-		if (!crash_is_full(c->store, c->batch.n))
+		if (!c->setup.driver->is_full(c->store, c->batch.n))
 			what = "is refused, though there is room";
 	}
 	return what ? crash_say(c, "operation %u of the batch %s", i - 1, what) : 0;
@@ -594,7 +582,7 @@ static int step_format(struct crash *c)
 {
 	char reason[CRAB_REASON_LEN], label[CRAB_LABEL_LEN];
 	struct crab_format_options options = {
-		.force = true, .leaf_bytes = c->setup.leaf_bytes, .engine = "crab",
+		.force = true, .leaf_bytes = c->setup.leaf_bytes, .engine = c->setup.driver->engine,
 		.layout = c->setup.layout, .label = label,
 	};
 
@@ -729,7 +717,7 @@ static int step_other(struct crash *c)
 bool crash_step(struct crash *c, const struct crash_op *op, u32 depth)
 {
 	struct crash_content before = c->content;
-	u64 shape = crash_shape(c->store);
+	u64 shape = crash_shape(c, c->store);
 	struct crash_points *points;
 	int err;
 
@@ -791,12 +779,12 @@ struct crash_op crash_next(struct crash *c)
 	else if (r % 64 < 56)
 		op.verb = CRASH_DELETE;
 	else
-		op.verb = (const enum crash_verb[]) { CRASH_VOID, CRASH_VOID, CRASH_MAINTAIN,
+		op.verb = (const enum crash_verb[]) { CRASH_SPECIAL, CRASH_SPECIAL, CRASH_MAINTAIN,
 			CRASH_MAINTAIN, CRASH_REATTACH, CRASH_CUT, CRASH_CUT, CRASH_SURVIVE }[r % 8];
 	if (c->setup.changes && op.verb > CRASH_MAINTAIN && r >> 40 & 15)
 		op.verb = CRASH_MAINTAIN;	/* a cut forgets which leaves are sparse */
-	if (op.verb == CRASH_VOID)
-		op.value = crash_void(c, r >> 24);
+	if (op.verb == CRASH_SPECIAL)
+		op.value = crash_special(c, r >> 24);
 	for (i = 0; op.verb == CRASH_DELETE && !c->content.there[op.key] && i < most; i++)
 		op.key = (op.key + 1) % c->setup.keys;
 	if (c->often_every && c->step % c->often_every == c->often_every - 1)
@@ -872,7 +860,7 @@ bool crash_begin(struct crash *c, const struct crash_setup *setup, u32 leaves, u
 	crab_host_seed(seed);
 	c->media = media_create(CRAB_POOL_OFFSET + (u64)leaves * setup->leaf_bytes);
 	c->shadow = crab_shadow_create(&c->media, CRASH_NODES);
-	c->shadow->model = setup->model;
+	c->shadow->model = host_driver_model(setup->driver, setup->layout);
 	return !step_format(c) && !step_attach(c) && crash_fill(c);
 }
 

@@ -22,7 +22,7 @@
 
 enum crash_verb {
 	CRASH_INSERT,		/* or update */
-	CRASH_VOID,		/* insert or update of a value that is some leaf's void */
+	CRASH_SPECIAL,		/* insert or update of a value of host_driver.special */
 	CRASH_DELETE,
 	CRASH_MAINTAIN,
 	CRASH_REATTACH,		/* detach and attach */
@@ -32,6 +32,8 @@ enum crash_verb {
 	CRASH_BATCH,		/* some inserts, updates, deletes and searches in one call */
 	CRASH_VERBS
 };
+
+struct host_driver;
 
 struct crash_op {
 	enum crash_verb verb;
@@ -67,9 +69,9 @@ struct crash_counts {
 };
 
 /**
- * struct crash_setup - what kind of store
- * @layout: of the engine crab
- * @model: what a cut may leave of it
+ * struct crash_setup - how to configure a store
+ * @driver: its engine
+ * @layout: of the engine
  * @leaf_bytes: 128: five slots; 256: thirteen
  * @slots: records in a leaf at most; 0: as many as fit
  * @keys: how many there are; 0: CRASH_KEYS_DEFAULT
@@ -79,8 +81,8 @@ struct crash_counts {
  * @tuning: how it is attached
  */
 struct crash_setup {
+	const struct host_driver *driver;
 	const char *layout;
-	enum crab_shadow_model model;
 	u32 leaf_bytes;
 	u32 slots;
 	u32 keys;
@@ -89,8 +91,6 @@ struct crash_setup {
 	u32 deletes;
 	struct crab_tuning tuning;
 };
-
-extern const struct crash_setup crash_slotted;
 
 /**
  * struct crash - one run
@@ -157,8 +157,8 @@ static inline bool crash_grows(const struct crash *crash)
 	return crash->step / min_t(u32, crash->setup.keys, CRASH_TIDE) % 2 == 0;
 }
 
-/** crash_void() - the void of some leaf: a value that makes an insert or update replace its leaf */
-u64 crash_void(struct crash *crash, u64 r);
+/** crash_special() - a value that is special to the leaf of some key, or 0 */
+u64 crash_special(struct crash *crash, u64 r);
 
 /** crash_batch_make() - the batch of crash.op: on some neighbours of its key, or on few of all */
 void crash_batch_make(struct crash *crash);
@@ -186,15 +186,6 @@ bool crash_content_equal(const struct crash *c, const struct crash_content *a,
 /** crash_store_judge() - do all other reads say what a scan said? 0 or -1 */
 int crash_store_judge(struct crash *c, struct crab_store *store,
 		      const struct crash_content *content);
-
-/**
- * crash_is_full() - may an insert have said that there is no room?
- * @store: the store, after the call
- * @n: operations of the call, each of which but the insert may have made a leaf free since
- *
- * Return: true if fewer than four leaves were free: two for a split and two that it leaves.
- */
-bool crash_is_full(struct crab_store *store, u32 n);
 
 /** crash_holds() - the oracle alone: does the store hold what it must? */
 bool crash_holds(struct crash *crash);

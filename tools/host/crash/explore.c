@@ -36,7 +36,7 @@
 static const struct explore_op batch_verbs[] = {
 	{ .verb = EXPLORE_PUT, .value = 0 },
 	{ .verb = EXPLORE_PUT, .value = 1 },
-	{ .verb = EXPLORE_PUT_VOID },
+	{ .verb = EXPLORE_PUT_SPECIAL },
 	{ .verb = EXPLORE_DELETE },
 };
 
@@ -259,48 +259,28 @@ static int life_attach(struct explore *x)
 	return err ?: cut_all(x, &x->content, &x->content, false);
 }
 
-static int op_value(struct explore *x, const struct explore_op *op, u64 *value)
+static u64 op_value(const struct explore *x, struct crab_store *store, const struct explore_op *op)
 {
-	struct picture picture;
-	const char *what;
-	u32 i;
-
-	*value = op->value + 1;
-	if (op->verb == EXPLORE_PUT_SPARE)
-		*value = x->spare_void;
-	if (op->verb != EXPLORE_PUT_VOID)
-		return 0;
-	what = picture_read(&picture, x->space, &x->geo, &x->media);
-	if (what)
-		return explore_say(x, "the media: %s", what);
-	for (i = 0; i < picture.leaves && picture.leaf[i].low <= state_key(x->space, op->key); i++)
-		*value = picture.leaf[i].void_value;
-	return 0;
-}
-
-/*
- * May an insert say that there is no room? Only if four leaves are not free; each other
- * operation of its batch may have made one free.
- */
-static bool is_full(const struct explore *x, struct crab_store *store)
-{
-	struct crab_store_info info;
-
-	crab_store_info(store, &info);
-	return info.super.leaves - info.stats.leaves_used < 3 + x->life_n;
+	switch (op->verb) {
+	case EXPLORE_PUT_SPARE:
+		return x->spare_special;
+	case EXPLORE_PUT_SPECIAL:
+		return x->space->driver->special(store, state_key(x->space, op->key));
+	default:
+		return op->value + 1;
+	}
 }
 
 /* Operation @i of the life, as the store takes it */
-static int record_begin(struct explore *x, u32 i)
+static void record_begin(struct explore *x, struct crab_store *store, u32 i)
 {
 	const struct explore_op *op = &x->life[i];
 
 	x->ops[i] = (struct crab_batch_op) {
 		.verb = op->verb == EXPLORE_DELETE || op->verb == EXPLORE_THIN ?
 			CRAB_VERB_DELETE : CRAB_VERB_INSERT,
-		.key = state_key(x->space, op->key),
+		.key = state_key(x->space, op->key), .value = op_value(x, store, op),
 	};
-	return op_value(x, op, &x->ops[i].value);
 }
 
 /* What the store says of it; @content becomes what it must hold then */
@@ -315,7 +295,7 @@ static int record_judge(struct explore *x, struct crab_store *store, u32 i,
 	if (op->old.existed != there || (there && op->old.value != content->value[key]))
 		return explore_say(x, "operation %u says existed=%d, value %llx", i, op->old.existed,
 			   op->old.value);
-	if (op->status == -ENOSPC && !delete && !there && is_full(x, store)) {
+	if (op->status == -ENOSPC && !delete && !there && x->space->driver->is_full(store, x->life_n)) {
 		x->counts.full++;
 		return 0;
 	}
@@ -339,8 +319,7 @@ static int life_records(struct explore *x, struct crab_store *store, struct cont
 	u32 i;
 
 	for (i = 0; i < x->life_n; i++)
-		if (record_begin(x, i))
-			return -1;
+		record_begin(x, store, i);
 	collect(x, true);
 	if (x->life_n > 1)
 		crab_store_batch(store, x->ops, x->life_n);
@@ -356,7 +335,7 @@ static int life_records(struct explore *x, struct crab_store *store, struct cont
 static void life_prepare(struct explore *x, struct crab_store *store)
 {
 	crab_host_seed(EXPLORE_SEED);
-	x->spare_void = get_random_u64();
+	x->spare_special = get_random_u64();
 	crab_host_seed(EXPLORE_SEED);
 	x->shadow->cpu = 1;	/* as the worker that does it may well be elsewhere */
 	crab_store_maintain(store);
@@ -420,7 +399,7 @@ static int life_run(struct explore *x)
 static int explore_format(struct explore *x, bool force)
 {
 	struct crab_format_options options = {
-		.force = force, .leaf_bytes = x->space->leaf_bytes, .engine = "crab",
+		.force = force, .leaf_bytes = x->space->leaf_bytes, .engine = x->space->driver->engine,
 		.layout = x->space->layout, .label = "explore", .uuid = { 1 },
 	};
 	char reason[CRAB_REASON_LEN];
@@ -501,9 +480,9 @@ static int explore_puts(struct explore *x, const struct crab_shadow_image *base,
 
 	for (; op.value < STATE_VALUES && !err; op.value++)
 		err = life_of(x, base, &op);
-	op.verb = prepared ? EXPLORE_PUT_SPARE : EXPLORE_PUT_VOID;
+	op.verb = prepared ? EXPLORE_PUT_SPARE : EXPLORE_PUT_SPECIAL;
 	op.value = 0;
-	if (!err && x->space->voids)
+	if (!err && x->space->specials)
 		err = life_of(x, base, &op);
 	return err;
 }
@@ -596,7 +575,7 @@ static int batch_extend(struct explore *x, const struct crab_shadow_image *base)
 		for (verb = 0; verb < ARRAY_SIZE(batch_verbs) && !err; verb++) {
 			*op = batch_verbs[verb];
 			op->key = key;
-			if (op->verb == EXPLORE_PUT_VOID && !x->space->voids)
+			if (op->verb == EXPLORE_PUT_SPECIAL && !x->space->specials)
 				continue;
 			if (x->life_n > 1)
 				err = life_explore(x, base);
@@ -675,7 +654,7 @@ bool explore_begin(struct explore *x, const struct space *space)
 	crab_host_seed(EXPLORE_SEED);
 	x->media = media_create(CRAB_POOL_OFFSET + space->leaves * space->leaf_bytes);
 	x->shadow = crab_shadow_create(&x->media, EXPLORE_NODES);
-	x->shadow->model = space->model;
+	x->shadow->model = host_driver_model(space->driver, space->layout);
 	x->shadow->reads = calloc(x->shadow->words, sizeof(bool));
 	if (explore_format(x, false))
 		return false;

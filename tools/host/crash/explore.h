@@ -20,8 +20,8 @@
 enum explore_verb {
 	EXPLORE_ATTACH,		/* nothing but the attach before every operation */
 	EXPLORE_PUT,
-	EXPLORE_PUT_VOID,	/* the value is the void of the leaf that holds the key */
-	EXPLORE_PUT_SPARE,	/* ... that of the leaf just prepared */
+	EXPLORE_PUT_SPECIAL,	/* the value is host_driver.special of the key */
+	EXPLORE_PUT_SPARE,	/* the value is special to the leaf that was just prepared */
 	EXPLORE_DELETE,
 	EXPLORE_THIN,		/* a delete, and all the work off the write path behind it */
 	EXPLORE_PREPARE,
@@ -88,7 +88,7 @@ struct explore_points;
  * @settling: what is found now is what an attach left
  * @is_blank: no superblock of the state holds
  * @content: of the state
- * @spare_void: the void of the leaf that was prepared last
+ * @spare_special: the value that is special to the leaf that was prepared last
  * @points: where moments are kept
  * @moment: which one was cut when something was found; from 1; 0: none
  * @replayed: the one that is repeated, or 0
@@ -122,7 +122,7 @@ struct explore {
 	bool settling;
 	bool is_blank;
 	struct content content;
-	u64 spare_void;
+	u64 spare_special;
 	struct explore_points *points;
 	u32 moment;
 	u32 replayed;

@@ -4,7 +4,7 @@
  *
  * Each image that a cut may leave is attached read-only, which writes nothing and
  * decides every word that the content depends on; then it is read by the engine
- * and by picture_content(), and must hold what the oracle allows. If its canonical
+ * and by the engine's driver, and must hold what the oracle allows. If its canonical
  * state was met before, all that can follow is known. If not, it is judged whole, as
  * it stands, and its state waits to be explored; so is one image in 64 of those
  * that are known, lest what states leave out should hide anything.
@@ -146,14 +146,11 @@ static int judge_whole(struct explore *x, const struct content *content)
 	return err ?: attach_again(x, content);
 }
 
-/* The state of what stands on the media; its content by our own reading */
+/* The state of the media, and its content as the driver reads it */
 int explore_image(struct explore *x, struct state *state, struct content *content)
 {
-	struct picture picture;
-	const char *what = picture_read(&picture, x->space, &x->geo, &x->media);
+	const char *what = state_read(state, content, x->space, &x->geo, &x->media);
 
-	what = what ?: picture_content(&picture, x->space, content);
-	what = what ?: picture_encode(&picture, x->space, state);
 	return what ? explore_say(x, "the media: %s", what) : 0;
 }
 

@@ -110,14 +110,6 @@ static int judge_reads(struct crash *c, struct crab_store *store,
 	       judge_scan(c, store, content, from, to);
 }
 
-bool crash_is_full(struct crab_store *store, u32 n)
-{
-	struct crab_store_info info;
-
-	crab_store_info(store, &info);
-	return info.super.leaves - info.stats.leaves_used < 3 + n;
-}
-
 /* Searches, seeks and bounded scans agree with the scan, and the verifier is content */
 int crash_store_judge(struct crash *c, struct crab_store *store,
 		      const struct crash_content *content)
@@ -150,4 +142,3 @@ bool crash_holds(struct crash *c)
 	return !crash_content_read(c, c->store, &found) &&
 	       crash_content_equal(c, &found, &c->content) && !crash_store_judge(c, c->store, &found);
 }
-

@@ -1,239 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file plants corruptions in content, order, links, free map and counts of a
- * live store, and wants each of them told.
+ * This file tests the oracle: it plants each corruption of each driver, one at a time, at every
+ * place, and expects the oracle to report it.
  *
- * Each is planted alone, in a store of its own, at every place there is.
+ * Locking: one thread.
  */
-#include <linux/bitops.h>
 #include <linux/kernel.h>
 
-#include "crash.h"
-#include "tap.h"
 #include "corrupt.h"
-#include "engines/crab/crab.h"
-#include "store/store_priv.h"
+#include "crash.h"
+#include "host_driver.h"
+#include "tap.h"
 
+#define CORRUPT_LEAVES	12
 #define CORRUPT_STEPS	30
+#define CORRUPT_SEED	5
 
-/* At the @n-th place; false where there are fewer */
-typedef bool (*corrupt_fn)(struct crab_tree *tree, u32 n);
-
-static struct crab_leaf *leaf_at(struct crab_tree *tree, u32 n)
-{
-	struct crab_leaf *leaf = tree->first;
-
-	while (leaf && n--)
-		leaf = leaf->next;
-	return leaf;
-}
-
-static struct crab_dhead *head_at(struct crab_tree *tree, u32 n)
-{
-	struct crab_leaf *leaf = leaf_at(tree, n);
-
-	return leaf ? &crab_leaf_media(tree, leaf->number)->head : NULL;
-}
-
-/* The slot of the @n-th record in the order of leaves */
-static struct crab_dslot *record_at(struct crab_tree *tree, u32 n)
-{
-	struct crab_leaf *leaf;
-	u32 slot;
-
-	for (leaf = tree->first; leaf; leaf = leaf->next)
-		crab_leaf_for_each(tree, leaf, slot)
-			if (!n--)
-				return crab_leaf_slot(tree, leaf, slot);
-	return NULL;
-}
-
-static bool flip(__le64 *word)
-{
-	*word ^= cpu_to_le64(1ULL << 21);
-	return true;
-}
-
-static bool value_changed(struct crab_tree *tree, u32 n)
-{
-	struct crab_dslot *d = record_at(tree, n);
-
-	return d && flip(&d->value);
-}
-
-static bool key_changed(struct crab_tree *tree, u32 n)
-{
-	struct crab_dslot *d = record_at(tree, n);
-
-	return d && flip(&d->key);
-}
-
-static bool record_gone(struct crab_tree *tree, u32 n)
-{
-	struct crab_dslot *d = record_at(tree, n);
-
-	if (d)
-		d->key = cpu_to_le64(CRAB_KEY_EMPTY);
-	return d;
-}
-
-static bool record_twice(struct crab_tree *tree, u32 n)
-{
-	struct crab_dslot *d = record_at(tree, n), *other = record_at(tree, n + 1);
-
-	if (other)
-		*other = *d;
-	return other;
-}
-
-static bool records_exchanged(struct crab_tree *tree, u32 n)
-{
-	struct crab_dslot *d = record_at(tree, n), *other = record_at(tree, n + 1);
-
-	if (other)
-		swap(d->key, other->key);
-	return other;
-}
-
-static bool link_changed(struct crab_tree *tree, u32 n)
-{
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
-
-	return head && flip(&head->next);
-}
-
-static bool link_skips(struct crab_tree *tree, u32 n)
-{
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
-	struct crab_dhead *over = head_at(tree, n);
-
-	if (over)
-		head->next = over->next;
-	return over;
-}
-
-static bool birth_changed(struct crab_tree *tree, u32 n)
-{
-	struct crab_dhead *head = head_at(tree, n);
-
-	return head && flip(&head->birth);
-}
-
-static bool low_changed(struct crab_tree *tree, u32 n)
-{
-	struct crab_dhead *head = head_at(tree, n);
-
-	return head && flip(&head->low);
-}
-
-static bool leaf_forgotten(struct crab_tree *tree, u32 n)
-{
-	struct crab_leaf *leaf = leaf_at(tree, n + 1);
-
-	if (!leaf)
-		return false;
-	leaf->prev->next = leaf->next;
-	if (leaf->next)
-		leaf->next->prev = leaf->prev;
-	return true;
-}
-
-static bool index_forgets(struct crab_tree *tree, u32 n)
-{
-	struct crab_leaf *leaf = leaf_at(tree, n + 1);
-
-	if (leaf)
-		crab_index_remove(&tree->index, leaf->low);
-	return leaf;
-}
-
-static bool leaf_free(struct crab_tree *tree, u32 n)
-{
-	struct crab_leaf *leaf = leaf_at(tree, n);
-
-	if (leaf)
-		__clear_bit(leaf->number, tree->pool.used);
-	return leaf;
-}
-
-static bool leaf_lost(struct crab_tree *tree, u32 n)
-{
-	tree->pool.free--;
-	return !n;
-}
-
-static bool leaf_given_twice(struct crab_tree *tree, u32 n)
-{
-	struct crab_leaf *leaf = leaf_at(tree, n);
-
-	if (leaf)
-		crab_pool_give(&tree->pool, leaf->number);
-	return leaf;
-}
-
-static bool records_miscounted(struct crab_tree *tree, u32 n)
-{
-	tree->records++;
-	return !n;
-}
-
-static const struct {
-	const char *what;
-	corrupt_fn plant;
-} corruptions[] = {
-	{ "content: a value has another bit", value_changed },
-	{ "content: a key has another bit", key_changed },
-	{ "content: a record is gone", record_gone },
-	{ "order: a record stands in the place of the next too", record_twice },
-	{ "order: two neighbouring keys are exchanged", records_exchanged },
-	{ "links: a link has another bit", link_changed },
-	{ "links: a link skips a leaf", link_skips },
-	{ "links: a birth has another bit", birth_changed },
-	{ "links: a least key has another bit", low_changed },
-	{ "links: a leaf is not in DRAM's list", leaf_forgotten },
-	{ "links: a leaf is not in the index", index_forgets },
-	{ "free map: a leaf of the list counts as free", leaf_free },
-	{ "free map: a free leaf is lost", leaf_lost },
-	{ "free map: a leaf of the list is given back", leaf_given_twice },
-	{ "counts: there are more records than there are", records_miscounted },
-};
-
-static const struct crash_setup setups[] = {
-	{ .layout = "slotted", .model = CRAB_SHADOW_MODEL_WORD, .leaf_bytes = 128 },
-	{ .layout = "sorted", .model = CRAB_SHADOW_MODEL_LINE, .leaf_bytes = 128,
-	  .tuning = { .strategy = CRAB_STRATEGY_SIP } },
-};
-
-/* A store with some leaves; @plant: NULL for a sound one. Was it planted, and was it told? */
-static bool corrupt_one(const struct crash_setup *setup, corrupt_fn plant, u32 n, bool *told)
+/*
+ * Plants @corruption, or nothing if it is NULL, at place @n of a store with some leaves.
+ * @reported: out: the oracle found a fault. Returns false if there is no such place.
+ */
+static bool corrupt_one(const struct crash_setup *setup, const struct corruption *corruption,
+			u32 n, bool *reported)
 {
 	struct crash c;
-	bool planted = crash_begin(&c, setup, 12, 5) && crash_run(&c, CORRUPT_STEPS, 0);
+	bool planted = crash_begin(&c, setup, CORRUPT_LEAVES, CORRUPT_SEED) &&
+		       crash_run(&c, CORRUPT_STEPS, 0);
 
 	tap_check(planted, "%s", c.said);
-	planted = planted && (!plant || plant(crab_tree_of(c.store->engine), n));
-	*told = planted && !crash_holds(&c);
+	planted = planted && (!corruption || corruption->plant(c.store, n));
+	*reported = planted && !crash_holds(&c);
 	crash_end(&c);
 	return planted;
 }
 
+static void corrupt_setup(const struct crash_setup *setup, FILE *table)
+{
+	const struct corruption *corruption;
+	u32 n, missed;
+	bool reported;
+
+	corrupt_one(setup, NULL, 0, &reported);
+	tap_ok(!reported, "%s: nothing is planted, and nothing is reported", setup->layout);
+	for (corruption = setup->driver->corruptions; corruption->what; corruption++) {
+		missed = 0;
+		for (n = 0; corrupt_one(setup, corruption, n, &reported); n++)
+			missed += !reported;
+		tap_ok(n && !missed, "%s, %s: reported at %u of %u places", setup->layout,
+		       corruption->what, n - missed, n);
+		if (table)
+			fprintf(table, "%s\t%s\t%u\n", corruption->what, setup->layout, n);
+	}
+}
+
 void corrupt_all(FILE *table)
 {
-	u32 i, s, n, missed;
-	bool told;
+	const struct host_driver * const *driver;
+	const struct crash_setup *setup;
 
-	for (s = 0; s < ARRAY_SIZE(setups); s++) {
-		corrupt_one(&setups[s], NULL, 0, &told);
-		tap_ok(!told, "%s: nothing is planted, and nothing is told", setups[s].layout);
-		for (i = 0; i < ARRAY_SIZE(corruptions); i++) {
-			missed = 0;
-			for (n = 0; corrupt_one(&setups[s], corruptions[i].plant, n, &told); n++)
-				missed += !told;
-			tap_ok(n && !missed, "%s, %s: told at %u of %u places", setups[s].layout,
-			       corruptions[i].what, n - missed, n);
-			if (table)
-				fprintf(table, "%s\t%s\t%u\n", corruptions[i].what,
-					setups[s].layout, n);
-		}
-	}
+	for (driver = host_drivers; *driver; driver++)
+		for (setup = (*driver)->setups; setup->layout; setup++)
+			corrupt_setup(setup, table);
 }

@@ -87,7 +87,7 @@ static void sound_job(u32 n)
 	struct rusage usage;
 
 	crab_mutant_census = &shared->census[n];
-	shared->sound[n] = workload_run(&workloads[n], shared->sound_said[n]);
+	shared->sound[n] = workload_run(workloads[n], shared->sound_said[n]);
 	getrusage(RUSAGE_SELF, &usage);
 	shared->sound_seconds[n] = usage.ru_utime.tv_sec + usage.ru_utime.tv_usec / 1e6;
 }
@@ -100,7 +100,7 @@ static bool sound_runs(u32 jobs)
 	run_jobs(0, workloads_count, jobs, sound_job, died);
 	for (n = 0; n < workloads_count; n++)
 		ok &= tap_ok(!died[n] && shared->sound[n] == WORKLOAD_SOUND,
-			     "without a mistake: %s%s%s, %.2f s", workloads[n].name,
+			     "without a mistake: %s%s%s, %.2f s", workloads[n]->name,
 			     shared->sound_said[n][0] ? ": " : "", shared->sound_said[n],
 			     shared->sound_seconds[n]);
 	return ok;
@@ -135,7 +135,7 @@ static void mutant_job(u32 mutant)
 		if (!meets(n, mutant))
 			continue;
 		shared->killer[mutant] = n;
-		end = workload_run(&workloads[n], shared->said[mutant]);
+		end = workload_run(workloads[n], shared->said[mutant]);
 		if (end == WORKLOAD_FOUND)
 			return;
 		shared->gave_up[mutant] |= end == WORKLOAD_GAVE_UP;
@@ -187,7 +187,7 @@ static void mutant_tell(u32 n)
 	justified += !dead && row->why;
 	if (dead)
 		tap_ok(!row->why, "%s: killed by %s: %s%.80s%s", mutant_name(n, name),
-		       workloads[killer].name, shared->died[n] ? "it died: " : "",
+		       workloads[killer]->name, shared->died[n] ? "it died: " : "",
 		       shared->said[n], row->why ? ", though it should do no harm" : "");
 	else
 		tap_ok(row->why && !shared->gave_up[n], "%s: %s: %s", mutant_name(n, name),
@@ -201,7 +201,7 @@ static void table_write(FILE *table, u32 n)
 	char names[256];
 
 	fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", point_names(n, names), row->file,
-		row->function, row->text, row->kind, killer >= 0 ? workloads[killer].name : "",
+		row->function, row->text, row->kind, killer >= 0 ? workloads[killer]->name : "",
 		killer < 0 && row->why ? row->why : "");
 }
 
@@ -225,12 +225,13 @@ int main(int argc, char **argv)
 		last = atoi(argv[optind + 1]);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
+	workloads_init();
 	if (shared == MAP_FAILED || crab_persist_init() || last >= CRAB_MUTANTS_MAX ||
 	    !sound_runs(jobs))
 		return 2;
 	run_jobs(first, last + 1, jobs, mutant_job, shared->died);
 	for (n = 0; table && n < workloads_count; n++)
-		fprintf(table, "%s\n", workloads[n].name);
+		fprintf(table, "%s\n", workloads[n]->name);
 	for (n = first; n <= last; n++) {
 		if (!is_mutant(n))
 			continue;

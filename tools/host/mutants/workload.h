@@ -1,46 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the workloads that mutants are run under, the cheapest first.
+ * This file declares the workloads of the kill matrix. The drivers of the engines name them, the
+ * cheapest first.
  */
 #ifndef CRAB_HOST_WORKLOAD_H
 #define CRAB_HOST_WORKLOAD_H
 
 #include "crash.h"
 
+#define WORKLOADS_MAX	32
+
 /**
  * struct workload - operations on a small store, each cut everywhere
- * @name: for people
- * @setup: of what kind
- * @leaves: how many
- * @format_every: operations from one FORMAT to the next
+ * @name: of the kill matrix
+ * @setup: store. Sorted: the slots in use are one more than a multiple of four, so that a full
+ *	leaf ends with its cache line, as it does where all slots are in use
  * @steps: operations
- * @depth: cuts in a row
- * @often: what is done more often than it would be
+ * @leaves: of the pool; 0: 10
+ * @format_every: operations from one FORMAT to the next; 0: 128
+ * @depth: power cuts in a row; 0: 1
+ * @often: an operation that is chosen more often
  * @often_every: operations from one to the next; 0: it is not
- * @slots: of a leaf that are used; 0: all. Sorted: one more than a multiple of four: a full leaf ends
- *	with its line, as it does where all are used
- * @batch: operations of a batch at most, cut at every store, beside others who have leaves
- *	locked; 0: there is none
- * @damage: then break each link: attach must say so, deny no record, and write nothing
+ * @batch: operations of a batch at most, cut at every store, while some leaves are locked; 0:
+ *	there are no batches
+ * @damage: the store's sealed words are then damaged, one at a time: attach must report it, no
+ *	record may be denied, and nothing may be written
  */
 struct workload {
 	const char *name;
 	struct crash_setup setup;
+	u32 steps;
 	u32 leaves;
 	u32 format_every;
-	u32 steps;
 	u32 depth;
 	enum crash_verb often;
 	u32 often_every;
-	u32 slots;
-	bool damage;
 	u32 batch;
+	bool damage;
 };
 
-#define WORKLOADS_MAX	24
+/* The workloads of all engines, by number; filled by workloads_init() */
+extern const struct workload *workloads[WORKLOADS_MAX];
+extern u32 workloads_count;
 
-extern const struct workload workloads[];
-extern const u32 workloads_count;
+/* Collects the workloads of all drivers */
+void workloads_init(void);
 
 enum workload_end {
 	WORKLOAD_SOUND,
@@ -48,7 +52,13 @@ enum workload_end {
 	WORKLOAD_GAVE_UP,	/* too much to try */
 };
 
-/** workload_run() - one of them; what was found goes to @said, CRASH_SAID bytes */
+/**
+ * workload_run() - run a workload
+ * @workload: the workload
+ * @said: out: CRASH_SAID bytes, the first finding, or ""
+ *
+ * Return: how it ended.
+ */
 enum workload_end workload_run(const struct workload *workload, char *said);
 
 #endif /* CRAB_HOST_WORKLOAD_H */

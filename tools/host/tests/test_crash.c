@@ -10,6 +10,7 @@
 #include <linux/kernel.h>
 
 #include "crash.h"
+#include "host_driver.h"
 #include "tap.h"
 
 #define STEPS	200
@@ -42,30 +43,28 @@ static void run_workload(const struct crash_setup *setup, u32 leaves, u64 seed, 
 		tap_fail("%s", c.said);
 	crash_end(&c);
 	count_add(&c);
-	tap_ok(ok, "%s, seed %llu, %u leaves of %u%s: %u operations, %llu points, %llu images",
-	       setup->layout, seed, leaves, setup->leaf_bytes, every_store ? ", every store" : "",
+	tap_ok(ok, "%s/%s, seed %llu, %u leaves of %u%s: %u operations, %llu points, %llu images",
+	       setup->driver->engine, setup->layout, seed, leaves, setup->leaf_bytes, every_store ? ", every store" : "",
 	       c.step, c.counts.points + c.counts.nested, c.counts.images);
 }
 
-/* Each strategy, with and without each optimization of the paper, section 5 */
-static void run_sorted(u32 i, u64 seed, u32 depth)
+/* Each way in which the driver configures a store; each store of it with every store cut */
+static void run_driver(const struct host_driver *driver, u32 rounds, u64 seed)
 {
-	struct crash_setup sorted = {
-		.layout = "sorted", .model = CRAB_SHADOW_MODEL_LINE,
-		.leaf_bytes = i % 2 ? 256 : 128,
-		.tuning = crab_tuning_default,
-	};
+	struct crash_setup setup;
+	u32 i;
 
-	sorted.tuning.strategy = (const enum crab_strategy[]) {
-		CRAB_STRATEGY_SIP, CRAB_STRATEGY_AUTO, CRAB_STRATEGY_COW, CRAB_STRATEGY_SIP,
-	}[i / 2 % 4];
-	sorted.tuning.pair = i % 3 == 0;
-	sorted.tuning.probe = i % 4 < 2;
-	sorted.tuning.on_demand = i % 5 == 0;
-	run_workload(&sorted, 8 + i % 3 * 2, seed, false, STEPS, depth);
+	for (i = 0; i < 12 * rounds; i++) {
+		setup = driver->sample(i);
+		run_workload(&setup, 8 + i / 3 % 3 * 2, seed + i, false, STEPS,
+			     rounds > 1 ? 2 : 1 + i % 2);
+	}
+	for (i = 0; i < rounds; i++)
+		run_workload(&driver->setups[0], 8, seed + i, true, rounds > 1 ? STEPS : 48,
+			     rounds > 1 ? 2 : 1);
 }
 
-/* What the workloads must have met, or their silence means little */
+/* If the workloads did not meet all of these, their silence would mean little */
 static void run_coverage(void)
 {
 	u32 i;
@@ -85,17 +84,12 @@ int main(int argc, char **argv)
 {
 	u32 rounds = argc > 1 ? atoi(argv[1]) : 1;
 	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-	u32 i;
+	const struct host_driver * const *driver;
 
 	if (crab_persist_init())
 		return 2;
-	for (i = 0; i < 4 * rounds; i++)
-		run_workload(&crash_slotted, 8 + i % 3 * 2, seed + i, false, STEPS, 2);
-	for (i = 0; i < rounds; i++)
-		run_workload(&crash_slotted, 8, seed + i, true, rounds > 1 ? STEPS : 48,
-			     rounds > 1 ? 2 : 1);
-	for (i = 0; i < 8 * rounds; i++)
-		run_sorted(i, seed + i, rounds > 1 ? 2 : 1 + i % 2);
+	for (driver = host_drivers; *driver; driver++)
+		run_driver(*driver, rounds, seed);
 	printf("# %llu crash points, %llu in recoveries; %llu images, at most %llu a point\n",
 	       total.points + total.nested, total.nested, total.images, total.largest);
 	printf("# %llu images chosen at random: of batches of more than %u\n", total.sampled,

@@ -84,7 +84,7 @@ static void test_fault(const char *name, enum crab_point point)
 static void test_kept(void)
 {
 	test_replay(space_by_name("slotted-2x5x3"),
-		    "slotted-2x5x3 0000000220202020 put-void,0,0 10 cut cut,1024:1", CRAB_P7_FRESH);
+		    "slotted-2x5x3 0000000220202020 put-special,0,0 10 cut cut,1024:1", CRAB_P7_FRESH);
 	test_replay(space_by_name("slotted-batch"),
 		    "slotted-batch 0000000220202020 put,0,0+put,1,0 6 cut cut", CRAB_P6_RECORD);
 	tap_ok(true, "reproducers are repeated");
@@ -96,7 +96,7 @@ int main(void)
 
 	if (crab_persist_init())
 		return 2;
-	for (space = spaces; space->name; space++)
+	for_each_space(space)
 		if (space->tier == SPACE_TINY)
 			test_shortcuts(space);
 	test_fault("sorted-sip-5x3x3", CRAB_P3_SUPER);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares state spaces: the geometry of a small store and the operations that the
+ * explorer performs on it until no new state appears.
+ */
+#ifndef CRAB_HOST_SPACE_H
+#define CRAB_HOST_SPACE_H
+
+#include "engines/engine.h"
+
+struct host_driver;
+
+enum space_tier {
+	SPACE_TINY,		/* `make check`, with sanitizers as well */
+	SPACE_QUICK,		/* `make crash` */
+	SPACE_FULL,		/* `make crash-full` */
+};
+
+/**
+ * struct space - one state space
+ * @name: first word of its reproducers
+ * @driver: engine
+ * @layout: of the engine
+ * @tuning: options of each attach
+ * @leaf_bytes: 128 or 256
+ * @slots: records in a leaf, at most as many as fit
+ * @leaves: of the pool
+ * @keys: number of keys
+ * @specials: puts also store the values that host_driver.special returns
+ * @prepare: operations also follow the preparation of a leaf
+ * @sparse: a delete is also followed by all maintenance, which merges sparse leaves
+ * @format: FORMAT is an operation, too
+ * @survive: at each crash point the kernel also stops while the caches survive
+ * @batch: records of one batch at most; from 2 on, each sequence of so many records is
+ *	performed from every state that an attach leaves
+ * @tier: the command that explores the space
+ */
+struct space {
+	const char *name;
+	const struct host_driver *driver;
+	const char *layout;
+	struct crab_tuning tuning;
+	u32 leaf_bytes;
+	u32 slots;
+	u32 leaves;
+	u32 keys;
+	bool specials;
+	bool prepare;
+	bool sparse;
+	bool format;
+	bool survive;
+	u32 batch;
+	enum space_tier tier;
+};
+
+/**
+ * space_next() - iterate over the spaces of all engines
+ * @space: the previous one; NULL: begin
+ *
+ * Return: the next space, or NULL after the last one.
+ */
+const struct space *space_next(const struct space *space);
+
+#define for_each_space(space)	\
+	for ((space) = space_next(NULL); (space); (space) = space_next(space))
+
+/**
+ * space_by_name() - find a space
+ * @name: its name
+ *
+ * Return: the space, or NULL.
+ */
+const struct space *space_by_name(const char *name);
+
+#endif /* CRAB_HOST_SPACE_H */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares drivers: one for each engine that the crash tests run. A driver knows the
+ * engine's format of the media, independently of the engine's own code, and the stores on which
+ * the tests run. The tests know engines only by their drivers.
+ */
+#ifndef CRAB_HOST_DRIVER_H
+#define CRAB_HOST_DRIVER_H
+
+#include "shadow/shadow.h"
+#include "store/store.h"
+
+struct content;
+struct crash_setup;
+struct load;
+struct space;
+struct state;
+struct workload;
+
+/**
+ * struct corruption - damage that scan, search and CHECK must report
+ * @what: in words, "KIND: damage"
+ * @plant: damages the media or the engine's memory at place @n; false if there are fewer places
+ */
+struct corruption {
+	const char *what;
+	bool (*plant)(struct crab_store *store, u32 n);
+};
+
+/**
+ * struct host_driver - one engine, as the tests know it
+ * @engine: name of the engine in the engine table
+ * @met: structure changes that `make crash` must meet with each layout, as scripts/crash names them
+ * @spaces: state spaces to close, ended by one without a name
+ * @loads: random loads on larger leaves, ended by one without a name
+ * @workloads: workloads of the kill matrix, the cheapest first, ended by one without a name
+ * @setups: a plain store of each layout, ended by one without a layout
+ * @corruptions: for the test of the oracle, ended by one without @what
+ * @read: decodes the leaves of a store at rest, word by word through L1, which decides the words
+ *	that a power cut left open. @content: the live records, by the rules of the format;
+ *	@state: the canonical bytes are appended. Returns NULL, or the fault in words.
+ * @write: makes the media hold a state whose leaves @read encoded as [@at, @end), durably
+ * @special: a value that the engine treats differently in the leaf that holds @key, or NULL
+ * @shape: a number that each structure change changes, or NULL
+ * @is_full: may an insert that has returned -ENOSPC have found no room? @ops: operations of the
+ *	same call, each of which may have freed a leaf since
+ * @allocator: compares the leaves that the media says are allocated with those in use; @exact:
+ *	no leaf may be allocated and not in use. Returns NULL, or the fault in words. Or NULL:
+ *	the media does not say
+ * @sealed: addresses of at most @room words of the media whose damage attach must report
+ * @sealed_bit: damage to such a word: the bit to flip
+ * @sample: way number @i to configure a store, for random workloads
+ */
+struct host_driver {
+	const char *engine;
+	const char *met;
+	const struct space *spaces;
+	const struct load *loads;
+	const struct workload *workloads;
+	const struct crash_setup *setups;
+	const struct corruption *corruptions;
+
+	const char *(*read)(const struct space *space, const struct crab_geometry *geo,
+			    const struct crab_media *media, struct content *content,
+			    struct state *state);
+	void (*write)(const struct space *space, const struct crab_geometry *geo,
+		      struct crab_media *media, const u8 *at, const u8 *end);
+	u64 (*special)(struct crab_store *store, u64 key);
+	u64 (*shape)(struct crab_store *store);
+	bool (*is_full)(struct crab_store *store, u32 ops);
+	const char *(*allocator)(struct crab_store *store, bool exact);
+	u32 (*sealed)(struct crab_store *store, __le64 **words, u32 room);
+	u64 sealed_bit;
+	struct crash_setup (*sample)(u32 i);
+};
+
+extern const struct host_driver host_driver_crab;
+
+/* All drivers, ended by NULL */
+extern const struct host_driver * const host_drivers[];
+
+/**
+ * host_driver_model() - the shadow model of a layout
+ * @driver: the engine
+ * @layout: name of its layout
+ *
+ * Return: the weakest model under which the layout promises to be sound.
+ */
+enum crab_shadow_model host_driver_model(const struct host_driver *driver, const char *layout);
+
+#endif /* CRAB_HOST_DRIVER_H */

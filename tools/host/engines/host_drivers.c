@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file holds the table of the drivers: one line for each engine that the crash tests run.
+ *
+ * Locking: none; the table is const.
+ */
+#include "host_driver.h"
+
+const struct host_driver * const host_drivers[] = {
+	&host_driver_crab,
+	NULL
+};
+
+enum crab_shadow_model host_driver_model(const struct host_driver *driver, const char *layout)
+{
+	const struct crab_engine_ops *ops = crab_engine_by_name(driver->engine);
+
+	return crab_layout_by_name(ops, layout)->needs == CRAB_MODEL_LINE ?
+	       CRAB_SHADOW_MODEL_LINE : CRAB_SHADOW_MODEL_WORD;
+}
