@@ -514,6 +514,8 @@ void crab_leaf_empty(struct crab_flow *flow, struct crab_dleaf *dleaf,
 /* leaf_slotted.c */
 u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot);
 int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+u32 crab_slotted_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			 struct crab_record *records);
 
 /** crab_slotted_lookup() - the value of a key, if it is there */
 bool crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,

@@ -94,6 +94,8 @@ u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf
 {
 	u32 count = 0, slot;
 
+	if (!tree->sorted)
+		return crab_slotted_collect(tree, leaf, records);
 	crab_leaf_for_each(tree, leaf, slot)
 		records[count++] = crab_leaf_record(tree, leaf, slot);
 	return count;

@@ -83,6 +83,24 @@ u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return tree->slots;
 }
 
+u32 crab_slotted_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			 struct crab_record *records)
+{
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0), *d;
+	struct crab_record *to = records;
+	u32 group;
+	u64 live;
+
+	for (group = 0; group < crab_slotted_groups(tree); group++, slots += CRAB_SLOTTED_GROUP) {
+		for (live = crab_slotted_live(leaf, group); live; live &= live - 1, to++) {
+			d = &slots[__ffs64(live)];
+			to->key = crab_load(tree->base.media, &d->key);
+			to->value = crab_load(tree->base.media, &d->value);
+		}
+	}
+	return to - records;
+}
+
 /* All ones or none: bit @bit of a fingerprint */
 static __always_inline u64 fp_spread(u8 fp, u32 bit)
 {
@@ -268,17 +286,20 @@ static __always_inline void leaf_set(const struct crab_tree *tree, struct crab_l
 {
 	u64 *planes = group_planes(leaf, slot / CRAB_SLOTTED_GROUP);
 	u64 mask = 1ULL << slot % CRAB_SLOTTED_GROUP;
-	u8 fp = fingerprint(tree, key);
+	u64 bits = rol64(fingerprint(tree, key), slot % CRAB_SLOTTED_GROUP);
 
-	/* It was free; who reads beside this finds another sequence count */
-	planes[0] |= fp_spread(fp, 0) & mask;
-	planes[1] |= fp_spread(fp, 1) & mask;
-	planes[2] |= fp_spread(fp, 2) & mask;
-	planes[3] |= fp_spread(fp, 3) & mask;
-	planes[4] |= fp_spread(fp, 4) & mask;
-	planes[5] |= fp_spread(fp, 5) & mask;
-	planes[6] |= fp_spread(fp, 6) & mask;
-	planes[7] |= fp_spread(fp, 7) & mask;
+	/*
+	 * The slot was free. A concurrent reader finds another sequence count. One rotation a
+	 * plane brings each bit to the slot's place: 8 instructions less than spreading each bit.
+	 */
+	planes[0] |= bits & mask;
+	planes[1] |= ror64(bits, 1) & mask;
+	planes[2] |= ror64(bits, 2) & mask;
+	planes[3] |= ror64(bits, 3) & mask;
+	planes[4] |= ror64(bits, 4) & mask;
+	planes[5] |= ror64(bits, 5) & mask;
+	planes[6] |= ror64(bits, 6) & mask;
+	planes[7] |= ror64(bits, 7) & mask;
 	WRITE_ONCE(leaf->count, leaf->count + 1);
 	WRITE_ONCE(leaf->ordered, 0);
 }

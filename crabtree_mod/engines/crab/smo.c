@@ -417,7 +417,7 @@ static bool smo_is_append(const struct crab_tree *tree, const struct crab_leaf *
 		if (last > key)
 			return false;
 	} else {
-		crab_leaf_for_each(tree, leaf, slot) {
+		for (slot = 0; slot < tree->slots; slot++) {	/* all are live */
 			other = crab_leaf_key(tree, leaf, slot);
 			if (other > key)
 				return false;
