@@ -17,11 +17,7 @@
 #define CRAB_SLOTTED_GROUP	64U
 #define CRAB_SLOTTED_PLANES	8U
 
-/*
- * A group's fingerprints, a byte a slot: word w has every eighth slot's from slot w on, its
- * low byte the first one's. So a bit's place in its byte, and its word, change places when
- * words and planes do.
- */
+/* The fingerprints of a group, one byte a slot, before they are transposed to planes */
 union crab_group_fps {
 	u8 bytes[CRAB_SLOTTED_GROUP];
 	__le64 words[CRAB_SLOTTED_PLANES];

@@ -83,10 +83,12 @@ void crab_slot_set_value(struct crab_write *write, struct crab_dslot *d, u64 val
 
 void crab_slot_update(struct crab_write *write, struct crab_dslot *d, u64 value)
 {
+	struct crab_flow *flow = write->flow;
+
 	slot_set_value(write, d, value);
-	crab_count_settled(&write->tree->base, updates, write->flow);
+	crab_count_settled(&write->tree->base, updates, flow);
 	/* P6: the new value is durable; before it, either value may be found */
-	crab_fence(write->flow, CRAB_P6_RECORD);
+	crab_fence(flow, CRAB_P6_RECORD);
 }
 
 u32 crab_leaf_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,

@@ -325,10 +325,12 @@ void crab_slotted_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot
 void crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
 			 u64 value)
 {
+	struct crab_flow *flow = write->flow;
+
 	slot_set(write, leaf, slot, key, value);
-	crab_count_settled(&write->tree->base, inserts, write->flow);
+	crab_count_settled(&write->tree->base, inserts, flow);
 	/* P6: the record is durable; any part of it alone reads as a free slot */
-	crab_fence(write->flow, CRAB_P6_RECORD);
+	crab_fence(flow, CRAB_P6_RECORD);
 }
 
 static void slot_free(struct crab_flow *flow, struct crab_dslot *d, u64 void_value)
@@ -372,41 +374,39 @@ void crab_slotted_clear(struct crab_write *write, struct crab_leaf *leaf, u32 sl
 
 void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
+	struct crab_flow *flow = write->flow;
+
 	slot_clear(write, leaf, slot);
 	if (unlikely(crab_sparse_note(write->tree, leaf)))
 		crab_count(&write->tree->base, deletes, 1);	/* not settled: a merge is due */
 	else
-		crab_count_settled(&write->tree->base, deletes, write->flow);
+		crab_count_settled(&write->tree->base, deletes, flow);
 	/* P6: the slot is free, and only now may be used again */
-	crab_fence(write->flow, CRAB_P6_RECORD);
+	crab_fence(flow, CRAB_P6_RECORD);
 }
 
-static __always_inline u8 *fps_at(union crab_group_fps *fps, u32 slot)
+/* Exchange the bits (@mask << @shift) of @low with the bits @mask of @high */
+static __always_inline void bits_swap(u64 *low, u64 *high, u32 shift, u64 mask)
 {
-	return &fps->bytes[slot % 8 * 8 + slot / 8];
-}
-
-/* The bits of @low that are @mask's, @by places up, for those of @high that are @mask's */
-static __always_inline void bits_swap(u64 *low, u64 *high, u32 by, u64 mask)
-{
-	u64 swap = (*low >> by ^ *high) & mask;
+	u64 swap = (*low >> shift ^ *high) & mask;
 
 	*high ^= swap;
-	*low ^= swap << by;
+	*low ^= swap << shift;
 }
 
-/* Of the words that stand at @at, each with the one @by behind it */
-static __always_inline void words_swap(u64 *w, const u8 at[4], u32 by, u64 mask)
+/* bits_swap() of each word at @at and the word @by places after it */
+static __always_inline void words_swap(u64 *w, const u8 at[4], u32 by, u32 shift, u64 mask)
 {
-	bits_swap(&w[at[0]], &w[at[0] + by], by, mask);
-	bits_swap(&w[at[1]], &w[at[1] + by], by, mask);
-	bits_swap(&w[at[2]], &w[at[2] + by], by, mask);
-	bits_swap(&w[at[3]], &w[at[3] + by], by, mask);
+	bits_swap(&w[at[0]], &w[at[0] + by], shift, mask);
+	bits_swap(&w[at[1]], &w[at[1] + by], shift, mask);
+	bits_swap(&w[at[2]], &w[at[2] + by], shift, mask);
+	bits_swap(&w[at[3]], &w[at[3] + by], shift, mask);
 }
 
 /*
- * Into a descriptor that nobody else sees yet: bit b of word w becomes bit w of plane b.
- * Without a loop the words stay in registers.
+ * Sets the planes of a descriptor that no reader sees yet. Two transpositions: of the bytes, after
+ * which byte j of word w is the fingerprint of slot 8 j + w, then of the bits of each byte with
+ * the words. Without a loop the words stay in registers.
  */
 static void group_set(struct crab_leaf *leaf, u32 group, const union crab_group_fps *fps)
 {
@@ -416,9 +416,12 @@ static void group_set(struct crab_leaf *leaf, u32 group, const union crab_group_
 	static_assert(FP_BITS == 8);
 	for (i = 0; i < FP_BITS; i++)
 		w[i] = le64_to_cpu(fps->words[i]);
-	words_swap(w, (const u8[]) { 0, 2, 4, 6 }, 1, 0x5555555555555555ULL);
-	words_swap(w, (const u8[]) { 0, 1, 4, 5 }, 2, 0x3333333333333333ULL);
-	words_swap(w, (const u8[]) { 0, 1, 2, 3 }, 4, 0x0f0f0f0f0f0f0f0fULL);
+	words_swap(w, (const u8[]) { 0, 2, 4, 6 }, 1, 8, 0x00ff00ff00ff00ffULL);
+	words_swap(w, (const u8[]) { 0, 1, 4, 5 }, 2, 16, 0x0000ffff0000ffffULL);
+	words_swap(w, (const u8[]) { 0, 1, 2, 3 }, 4, 32, 0x00000000ffffffffULL);
+	words_swap(w, (const u8[]) { 0, 2, 4, 6 }, 1, 1, 0x5555555555555555ULL);
+	words_swap(w, (const u8[]) { 0, 1, 4, 5 }, 2, 2, 0x3333333333333333ULL);
+	words_swap(w, (const u8[]) { 0, 1, 2, 3 }, 4, 4, 0x0f0f0f0f0f0f0f0fULL);
 	for (i = 0; i < FP_BITS; i++)
 		planes[i] = w[i];
 }
@@ -473,7 +476,7 @@ static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *l
 			continue;
 		}
 		hash = crab_mix(&mix, key);
-		*fps_at(&fps, slot) = hash_fp(hash);
+		fps.bytes[slot] = hash_fp(hash);
 		if (unlikely(twin_seen(seen, nth, hash) || key - low >= span))
 			doubts |= 1ULL << slot;
 	}
@@ -559,26 +562,24 @@ static bool records_have_value(const struct crab_record *records, u32 count, u64
  * struct fresh - a leaf that nobody sees yet, while it is filled
  * @flow: of the write
  * @mix: the tree's
- * @fps: its fingerprints
+ * @fps: its fingerprints, one byte a slot
  * @spill: which records found no room at home
  * @taken: slots of each line that have a record, the one beside the header apart
  */
 struct fresh {
 	struct crab_flow *flow;
 	struct crab_mix mix;
-	union crab_group_fps *fps;
+	u8 *fps;
 	u16 *spill;
 	u8 taken[CRAB_LEAF_BYTES_MAX / CRAB_LINE];
 };
 
 static __always_inline void fresh_put(struct fresh *fresh, struct crab_dslot *slots, u32 slot,
-				      const struct crab_record *record)
+				      struct crab_record record)
 {
-	u8 fp = hash_fp(crab_mix(&fresh->mix, record->key));
-
-	crab_store(fresh->flow, &slots[slot].value, record->value);
-	crab_store(fresh->flow, &slots[slot].key, record->key);
-	*fps_at(&fresh->fps[slot / CRAB_SLOTTED_GROUP], slot % CRAB_SLOTTED_GROUP) = fp;
+	crab_store(fresh->flow, &slots[slot].value, record.value);
+	crab_store(fresh->flow, &slots[slot].key, record.key);
+	fresh->fps[slot] = hash_fp(crab_mix(&fresh->mix, record.key));
 }
 
 /*
@@ -593,8 +594,8 @@ static void fresh_spill(struct fresh *fresh, struct crab_dslot *slots,
 	u32 i, line, room = 0;
 
 	for (i = 0; i < spilled; i++) {
-		const struct crab_record *record = &records[fresh->spill[i]];
-		u64 hash = crab_hash(record->key);
+		const struct crab_record record = records[fresh->spill[i]];
+		u64 hash = crab_hash(record.key);
 
 		while (fresh->taken[room] == CRAB_SLOTTED_LINE)
 			room++;
@@ -614,10 +615,12 @@ static void fresh_fill(struct fresh *fresh, struct crab_dslot *slots,
 {
 	const struct crab_homes homes = tree->homes;
 	u32 i, line, nth, slot, has_room, spilled = 0;
+	struct crab_record record;
 	u64 hash;
 
 	for (i = 0; i < count; i++) {
-		hash = crab_hash(records[i].key);
+		record = records[i];
+		hash = crab_hash(record.key);
 		line = crab_home_front_line(&homes, hash);
 		nth = fresh->taken[line];
 		slot = crab_home_slot(line) + nth;
@@ -626,7 +629,7 @@ static void fresh_fill(struct fresh *fresh, struct crab_dslot *slots,
 		fresh->spill[spilled] = i;
 		spilled += !has_room;
 		/* No branch depends on a key */
-		fresh_put(fresh, slots, slot & -has_room, &records[i]);
+		fresh_put(fresh, slots, slot & -has_room, record);
 	}
 	if (spilled > 1)
 		fresh_spill(fresh, slots, &homes, records, count, spilled - 1);
@@ -654,7 +657,7 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	struct fresh fresh = {
 		.flow = write->flow,
 		.mix = tree->mix,
-		.fps = tree->fps,
+		.fps = tree->fps[0].bytes,
 		.spill = tree->spill,
 	};
 	u32 slot, group;
