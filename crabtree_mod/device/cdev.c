@@ -23,7 +23,7 @@ static int cdev_open(struct inode *inode, struct file *file)
 
 static int cdev_release(struct inode *inode, struct file *file)
 {
-	crab_device_unuse(file->private_data);
+	crab_device_close(file->private_data);
 	return 0;
 }
 

@@ -46,16 +46,16 @@ void crab_device_idle(struct percpu_ref *calls)
 	complete(&container_of(calls, struct crab_device, calls)->idle);
 }
 
-struct crab_store *crab_device_enter(struct crab_device *device)
+struct crab_store *crab_device_get_store(struct crab_device *device)
 {
 	if (!percpu_ref_tryget_live(&device->calls))
 		return ERR_PTR(READ_ONCE(device->error));
-	/* Pairs with smp_wmb() in device_store_open(): a live count comes with its store */
+	/* Pairs with smp_wmb() in device_calls_start(): a live count comes with its store */
 	smp_rmb();
 	return device->store;
 }
 
-void crab_device_leave(struct crab_device *device)
+void crab_device_put_store(struct crab_device *device)
 {
 	percpu_ref_put(&device->calls);
 }
@@ -97,11 +97,11 @@ void crab_device_maintain(struct work_struct *work)
 
 	device_notice(device);
 	do {
-		store = crab_device_enter(device);
+		store = crab_device_get_store(device);
 		if (IS_ERR(store))
 			return;
 		more = crab_store_maintain(store);
-		crab_device_leave(device);
+		crab_device_put_store(device);
 		cond_resched();
 	} while (more);
 }
@@ -127,7 +127,7 @@ int crab_device_interruption(struct crab_device *device)
 }
 
 /* No call enters any more: it gets @error */
-static void device_close_locked(struct crab_device *device, int error)
+static void device_calls_stop_locked(struct crab_device *device, int error)
 {
 	lockdep_assert_held(&device->change);
 	lockdep_assert_held(&device->lock);
@@ -158,8 +158,8 @@ static void device_store_detach(struct crab_device *device, const char *reason)
 }
 
 /* The store that attach returned is served, or calls get its error */
-static void device_store_open(struct crab_device *device, struct crab_store *store,
-			      const struct crab_attach_report *report)
+static void device_calls_start(struct crab_device *device, struct crab_store *store,
+			       const struct crab_attach_report *report)
 {
 	mutex_lock(&device->lock);
 	device->report = *report;
@@ -168,7 +168,7 @@ static void device_store_open(struct crab_device *device, struct crab_store *sto
 	} else {
 		device->store = store;
 		device->shown_readonly = crab_store_is_readonly(store);
-		/* Pairs with smp_rmb() in crab_device_enter(); reinit promises no order */
+		/* Pairs with smp_rmb() in crab_device_get_store(); reinit promises no order */
 		smp_wmb();
 		percpu_ref_reinit(&device->calls);
 	}
@@ -197,7 +197,7 @@ static void device_store_attach(struct crab_device *device)
 	} else {
 		store = crab_store_attach(&device->region->media, &options, &report);
 	}
-	device_store_open(device, store, &report);
+	device_calls_start(device, store, &report);
 	if (!IS_ERR(store))
 		device_kick(device);
 }
@@ -214,7 +214,7 @@ void crab_device_end(struct crab_device *device)
 	WRITE_ONCE(device->ending, -ENODEV);
 	mutex_lock(&device->change);
 	mutex_lock(&device->lock);
-	device_close_locked(device, -ENODEV);
+	device_calls_stop_locked(device, -ENODEV);
 	mutex_unlock(&device->lock);
 	device_store_detach(device, "");
 	mutex_lock(&device->lock);
@@ -315,7 +315,7 @@ void crab_device_warn(struct crab_device *device)
 		blocking_notifier_call_chain(&crab_device_notifier, CRABTREE_GOING, &identity);
 }
 
-static int device_use_locked(struct crab_device *device)
+static int device_open_locked(struct crab_device *device)
 {
 	lockdep_assert_held(&device->lock);
 
@@ -327,20 +327,20 @@ static int device_use_locked(struct crab_device *device)
 }
 
 /* A FORMAT or an attach that is at work is waited for */
-int crab_device_use(struct crab_device *device)
+int crab_device_open(struct crab_device *device)
 {
 	int err;
 
 	if (mutex_lock_interruptible(&device->change))
 		return -ERESTARTSYS;
 	mutex_lock(&device->lock);
-	err = device_use_locked(device);
+	err = device_open_locked(device);
 	mutex_unlock(&device->lock);
 	mutex_unlock(&device->change);
 	return err;
 }
 
-void crab_device_unuse(struct crab_device *device)
+void crab_device_close(struct crab_device *device)
 {
 	mutex_lock(&device->lock);
 	device->users--;
@@ -362,13 +362,13 @@ static bool device_matches_locked(struct crab_device *device,
 }
 
 /* A store that is being detached is not served any more, though calls still run in it */
-bool crab_device_use_if(struct crab_device *device, const struct crabtree_identity *wanted)
+bool crab_device_open_if(struct crab_device *device, const struct crabtree_identity *wanted)
 {
 	bool used;
 
 	mutex_lock(&device->lock);
 	used = !percpu_ref_is_dying(&device->calls) && device_matches_locked(device, wanted) &&
-	       !device_use_locked(device);
+	       !device_open_locked(device);
 	mutex_unlock(&device->lock);
 	return used;
 }
@@ -409,7 +409,7 @@ static int device_format(struct crab_device *device, const struct crab_format_op
 	mutex_lock(&device->lock);
 	err = device_format_check_locked(device, options, reason);
 	if (!err)
-		device_close_locked(device, -EBUSY);
+		device_calls_stop_locked(device, -EBUSY);
 	mutex_unlock(&device->lock);
 	if (err)
 		return err;
@@ -446,12 +446,12 @@ int crab_device_format(struct crab_device *device, const struct crab_format_opti
 /* The store becomes read-only, of which kick notifies user space */
 void crab_device_fail(struct crab_device *device, u64 offset, u64 len)
 {
-	struct crab_store *store = crab_device_enter(device);
+	struct crab_store *store = crab_device_get_store(device);
 
 	if (IS_ERR(store))
 		return;
 	crab_store_fail(store, offset, len);
-	crab_device_leave(device);
+	crab_device_put_store(device);
 }
 
 void crab_device_park(struct crab_device *device)
@@ -463,7 +463,7 @@ void crab_device_park(struct crab_device *device)
 	mutex_lock(&device->change);
 	if (device->region) {
 		mutex_lock(&device->lock);
-		device_close_locked(device, error);
+		device_calls_stop_locked(device, error);
 		mutex_unlock(&device->lock);
 		device_store_detach(device, CRAB_PARKED_REASON);
 		device_changed(device);

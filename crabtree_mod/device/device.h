@@ -7,7 +7,7 @@
  * Locks, in this order: crab_devices_lock; device->change, held while a store is
  * attached, formatted or detached, however long that takes; device->lock, held for
  * moments only; what the store takes inside. A call on the store holds none of the
- * first three: it is counted between crab_device_enter() and crab_device_leave(), and
+ * first three: it is counted between crab_device_get_store() and crab_device_put_store(), and
  * the task that detaches the store waits, under device->change, until the count is
  * zero. No user memory is touched and nothing waits for a user within a call, so
  * that this wait ends.
@@ -197,17 +197,17 @@ void crab_device_park(struct crab_device *device);
 void crab_device_unpark(struct crab_device *device);
 
 /**
- * crab_device_enter() - begin a call on the store
+ * crab_device_get_store() - begin a call on the store
  * @device: the device
  *
- * Context: may sleep after it; no user memory until crab_device_leave().
+ * Context: may sleep after it; no user memory until crab_device_put_store().
  * Return: the store, or ERR_PTR: -ENODEV if the region is gone, -EBUSY in FORMAT and attach,
  * -ESHUTDOWN once the kernel is shutting down, else what the last attach returned.
  */
-struct crab_store *crab_device_enter(struct crab_device *device);
+struct crab_store *crab_device_get_store(struct crab_device *device);
 
-/** crab_device_leave() - end a call on the store */
-void crab_device_leave(struct crab_device *device);
+/** crab_device_put_store() - end a call on the store */
+void crab_device_put_store(struct crab_device *device);
 
 /**
  * crab_device_interruption() - why a call was interrupted that was
@@ -217,22 +217,22 @@ void crab_device_leave(struct crab_device *device);
 int crab_device_interruption(struct crab_device *device);
 
 /**
- * crab_device_use() - one user more
+ * crab_device_open() - one user more
  * @device: the device
  * Return: 0, -ENODEV, or -ERESTARTSYS.
  */
-int crab_device_use(struct crab_device *device);
+int crab_device_open(struct crab_device *device);
 
 /**
- * crab_device_use_if() - one user more, of a certain store
+ * crab_device_open_if() - one user more, of a certain store
  * @device: the device
  * @wanted: label or uuid of the store
  * Return: true if it serves that store and is used now. Waits for no attach or FORMAT.
  */
-bool crab_device_use_if(struct crab_device *device, const struct crabtree_identity *wanted);
+bool crab_device_open_if(struct crab_device *device, const struct crabtree_identity *wanted);
 
-/** crab_device_unuse() - one user less; drops what crab_device_use() took */
-void crab_device_unuse(struct crab_device *device);
+/** crab_device_close() - one user less; drops what crab_device_open() took */
+void crab_device_close(struct crab_device *device);
 
 /**
  * crab_device_format() - make an empty store and serve it

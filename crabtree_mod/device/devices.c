@@ -156,7 +156,7 @@ static int device_add_locked(struct crab_device *device)
 	return err;
 }
 
-static int device_came(struct crab_region *region)
+static int device_added(struct crab_region *region)
 {
 	struct crab_device *device = device_alloc(region);
 	bool published;
@@ -216,7 +216,7 @@ static struct crab_device *device_take(struct crab_region *region)
 	return NULL;
 }
 
-static void device_going(struct crab_region *region)
+static void device_removing(struct crab_region *region)
 {
 	struct crab_device *device = device_take(region);
 
@@ -247,9 +247,9 @@ static void device_failed(struct crab_region *region, u64 offset, u64 len)
 }
 
 const struct crab_region_events crab_device_events = {
-	.came	= device_came,
-	.going	= device_going,
-	.failed	= device_failed,
+	.added		= device_added,
+	.removing	= device_removing,
+	.failed		= device_failed,
 };
 
 struct crab_device *crab_devices_find(const struct crabtree_identity *wanted)
@@ -258,7 +258,7 @@ struct crab_device *crab_devices_find(const struct crabtree_identity *wanted)
 
 	mutex_lock(&crab_devices_lock);
 	list_for_each_entry(device, &crab_devices, list) {
-		if (crab_published && crab_device_use_if(device, wanted)) {
+		if (crab_published && crab_device_open_if(device, wanted)) {
 			found = device;
 			break;
 		}
@@ -287,7 +287,7 @@ struct crab_device *crab_devices_open(unsigned int minor)
 
 	if (!device)
 		return ERR_PTR(-ENXIO);
-	err = crab_device_use(device);
+	err = crab_device_open(device);
 	put_device(&device->dev);
 	return err ? ERR_PTR(err) : device;
 }

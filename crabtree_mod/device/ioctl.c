@@ -132,11 +132,11 @@ static int ioctl_insert(struct crab_call *call)
 
 	if (arg->reserved)
 		return -EINVAL;
-	store = crab_device_enter(call->device);
+	store = crab_device_get_store(call->device);
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_insert(store, arg->key, arg->value, insert_mode(arg->flags), &old);
-	crab_device_leave(call->device);
+	crab_device_put_store(call->device);
 	arg->existed = old.existed;
 	arg->old_value = old.existed ? old.value : 0;
 	return err;
@@ -151,7 +151,7 @@ static int ioctl_search(struct crab_call *call)
 
 	if (hweight32(arg->flags) > 1)
 		return -EINVAL;
-	store = crab_device_enter(call->device);
+	store = crab_device_get_store(call->device);
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	if (arg->flags)
@@ -159,7 +159,7 @@ static int ioctl_search(struct crab_call *call)
 				      CRAB_SEEK_GE : CRAB_SEEK_LE, &found);
 	else
 		err = crab_store_search(store, arg->key, &found.value);
-	crab_device_leave(call->device);
+	crab_device_put_store(call->device);
 	if (err)
 		return err;
 	arg->key = found.key;
@@ -170,14 +170,14 @@ static int ioctl_search(struct crab_call *call)
 static int ioctl_delete(struct crab_call *call)
 {
 	struct crabtree_delete *arg = &call->arg.delete;
-	struct crab_store *store = crab_device_enter(call->device);
+	struct crab_store *store = crab_device_get_store(call->device);
 	struct crab_old old = { };
 	int err;
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_delete(store, arg->key, &old);
-	crab_device_leave(call->device);
+	crab_device_put_store(call->device);
 	arg->old_value = old.existed ? old.value : 0;
 	return err;
 }
@@ -186,13 +186,13 @@ static int ioctl_delete(struct crab_call *call)
 static int scan_chunk(struct crab_device *device, struct crab_cursor *cursor,
 		      struct crab_record *records, u32 cap)
 {
-	struct crab_store *store = crab_device_enter(device);
+	struct crab_store *store = crab_device_get_store(device);
 	int got;
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	got = crab_cursor_read(store, cursor, records, cap);
-	crab_device_leave(device);
+	crab_device_put_store(device);
 	return got;
 }
 
@@ -221,12 +221,12 @@ static int scan_fill(struct crab_device *device, struct crabtree_scan *arg,
 /* Where service goes on behind a quarantined range */
 static int scan_skip(struct crab_device *device, struct crab_cursor *cursor)
 {
-	struct crab_store *store = crab_device_enter(device);
+	struct crab_store *store = crab_device_get_store(device);
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	crab_cursor_skip(store, cursor);
-	crab_device_leave(device);
+	crab_device_put_store(device);
 	return -EUCLEAN;
 }
 
@@ -298,7 +298,7 @@ static void batch_answer(const struct crab_batch_op *op, struct crabtree_batch_o
 static int batch_chunk(struct crab_device *device, struct crabtree_batch_op *ops, u32 n)
 {
 	struct crab_batch_op chunk[CRAB_BATCH_CHUNK];
-	struct crab_store *store = crab_device_enter(device);
+	struct crab_store *store = crab_device_get_store(device);
 	u32 i;
 
 	if (IS_ERR(store))
@@ -306,7 +306,7 @@ static int batch_chunk(struct crab_device *device, struct crabtree_batch_op *ops
 	for (i = 0; i < n; i++)
 		batch_ask(&ops[i], &chunk[i]);
 	crab_store_batch(store, chunk, n);
-	crab_device_leave(device);
+	crab_device_put_store(device);
 	for (i = 0; i < n; i++)
 		batch_answer(&chunk[i], &ops[i]);
 	return 0;
@@ -374,7 +374,7 @@ out:
 static int ioctl_check(struct crab_call *call)
 {
 	struct crabtree_check *arg = &call->arg.check;
-	struct crab_store *store = crab_device_enter(call->device);
+	struct crab_store *store = crab_device_get_store(call->device);
 	struct crab_check_report report = { };
 	int err;
 
@@ -383,7 +383,7 @@ static int ioctl_check(struct crab_call *call)
 	err = crab_store_check(store, &report);
 	if (err == -EINTR)
 		err = crab_device_interruption(call->device);
-	crab_device_leave(call->device);
+	crab_device_put_store(call->device);
 	if (err)
 		return err;
 	arg->leaves = report.leaves;

@@ -29,7 +29,7 @@ static struct crab_device *kapi_device(struct crabtree *tree)
 static struct crab_store *kapi_enter(struct crabtree *tree)
 {
 	might_sleep();
-	return crab_device_enter(kapi_device(tree));
+	return crab_device_get_store(kapi_device(tree));
 }
 
 static struct crabtree *kapi_open(const struct crabtree_identity *wanted)
@@ -81,7 +81,7 @@ void crabtree_close(struct crabtree *tree)
 {
 	if (IS_ERR_OR_NULL(tree))
 		return;
-	crab_device_unuse(kapi_device(tree));
+	crab_device_close(kapi_device(tree));
 	module_put(THIS_MODULE);
 }
 CRAB_EXPORT_SYMBOL(crabtree_close);
@@ -105,7 +105,7 @@ int crabtree_search(struct crabtree *tree, u64 key, u64 *value)
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_search(store, key, value);
-	crab_device_leave(kapi_device(tree));
+	crab_device_put_store(kapi_device(tree));
 	return err;
 }
 CRAB_EXPORT_SYMBOL(crabtree_search);
@@ -136,7 +136,7 @@ int crabtree_seek(struct crabtree *tree, u64 key, unsigned int flags,
 		return PTR_ERR(store);
 	err = crab_store_seek(store, key, flags == CRABTREE_SEARCH_GE ? CRAB_SEEK_GE :
 			      CRAB_SEEK_LE, &found);
-	crab_device_leave(kapi_device(tree));
+	crab_device_put_store(kapi_device(tree));
 	if (!err)
 		*record = (struct crabtree_record){ .key = found.key, .value = found.value };
 	return err;
@@ -175,7 +175,7 @@ int crabtree_insert(struct crabtree *tree, u64 key, u64 value, unsigned int flag
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_insert(store, key, value, mode, &before);
-	crab_device_leave(kapi_device(tree));
+	crab_device_put_store(kapi_device(tree));
 	if (old && before.existed)
 		*old = before.value;
 	return err;
@@ -202,7 +202,7 @@ int crabtree_delete(struct crabtree *tree, u64 key, u64 *old)
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_delete(store, key, &before);
-	crab_device_leave(kapi_device(tree));
+	crab_device_put_store(kapi_device(tree));
 	if (!err && old)
 		*old = before.value;
 	return err;
@@ -239,7 +239,7 @@ int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 		return PTR_ERR(store);
 	got = crab_cursor_read(store, &at, (struct crab_record *)records,
 			       min_t(u32, capacity, S32_MAX));
-	crab_device_leave(kapi_device(tree));
+	crab_device_put_store(kapi_device(tree));
 	cursor->next = at.next;
 	cursor->done = at.done;
 	return got;

@@ -112,7 +112,7 @@ static int dax_notify(struct dax_device *dev, u64 offset, u64 len, int flags)
 		return -ENODEV;
 	if (!whole)
 		return 0;
-	dax->events->going(dax->region);
+	dax->events->removing(dax->region);
 	wait_for_completion(&dax->released);
 	return 0;
 }

@@ -71,7 +71,7 @@ static int of_probe(struct platform_device *pdev)
 
 static crab_remove_result of_remove(struct platform_device *pdev)
 {
-	of_events->going(platform_get_drvdata(pdev));
+	of_events->removing(platform_get_drvdata(pdev));
 	return CRAB_REMOVED;
 }
 

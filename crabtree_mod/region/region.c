@@ -71,7 +71,7 @@ int crab_region_give(struct crab_region *region, const struct crab_region_events
 
 	if (IS_ERR(region))
 		return PTR_ERR(region);
-	err = events->came(region);
+	err = events->added(region);
 	if (err)
 		crab_region_free(region);
 	return err;

@@ -4,8 +4,8 @@
  *
  * Each provider (region_*.c) claims its memory exclusively, maps it write-back
  * cached, says honestly what a fenced clean means there, and lets go of all of
- * it in release(). It hands each region to the layer above by events->came();
- * if the memory is about to vanish it says so by events->going().
+ * it in release(). It hands each region to the layer above by events->added();
+ * if the memory is about to vanish it says so by events->removing().
  */
 #ifndef CRABTREE_REGION_H
 #define CRABTREE_REGION_H
@@ -53,19 +53,19 @@ struct crab_region {
 
 /**
  * struct crab_region_events - what providers tell the layer above
- * @came: a region was claimed. On 0 it belongs to the callee, who ends it by
+ * @added: a region was claimed. On 0 it belongs to the callee, who ends it by
  *	crab_region_free(); on an error it stays the provider's
- * @going: the region's memory is about to vanish. On return nobody touches it and
+ * @removing: the region's memory is about to vanish. On return nobody touches it and
  *	the region is freed, or is being freed by another task. @region is only
  *	compared, so it may be stale
  * @failed: a part of the memory cannot be read any more; it is in the list of the
- *	region's media. @region as for @going
+ *	region's media. @region as for @removing
  *
  * Context: may sleep; the caller holds no lock of ours.
  */
 struct crab_region_events {
-	int (*came)(struct crab_region *region);
-	void (*going)(struct crab_region *region);
+	int (*added)(struct crab_region *region);
+	void (*removing)(struct crab_region *region);
 	void (*failed)(struct crab_region *region, u64 offset, u64 len);
 };
 
