@@ -29,14 +29,14 @@ const struct crab_tuning *crab_tuning;
 int crab_parked;
 
 static const char * const crab_device_states[] = {
-	[CRAB_DEVICE_UNFORMATTED]	= "unformatted",
-	[CRAB_DEVICE_READY]		= "ready",
-	[CRAB_DEVICE_READONLY]		= "readonly",
-	[CRAB_DEVICE_REJECTED]		= "rejected",
-	[CRAB_DEVICE_GONE]		= "gone",
+	[CRABTREE_STATE_UNFORMATTED]	= "unformatted",
+	[CRABTREE_STATE_READY]		= "ready",
+	[CRABTREE_STATE_READONLY]		= "readonly",
+	[CRABTREE_STATE_REJECTED]		= "rejected",
+	[CRABTREE_STATE_GONE]		= "gone",
 };
 
-const char *crab_device_state_name(enum crab_device_state state)
+const char *crab_device_state_name(enum crabtree_state state)
 {
 	return crab_device_states[state];
 }
@@ -224,16 +224,16 @@ void crab_device_end(struct crab_device *device)
 	cancel_work_sync(&device->maintain);
 }
 
-static enum crab_device_state device_state_locked(struct crab_device *device, bool readonly)
+static enum crabtree_state device_state_locked(struct crab_device *device, bool readonly)
 {
 	lockdep_assert_held(&device->lock);
 
 	if (!device->region)
-		return CRAB_DEVICE_GONE;
+		return CRABTREE_STATE_GONE;
 	if (device->store)
-		return readonly ? CRAB_DEVICE_READONLY : CRAB_DEVICE_READY;
-	return device->report.verdict == CRAB_VERDICT_BLANK ? CRAB_DEVICE_UNFORMATTED :
-							     CRAB_DEVICE_REJECTED;
+		return readonly ? CRABTREE_STATE_READONLY : CRABTREE_STATE_READY;
+	return device->report.verdict == CRAB_VERDICT_BLANK ? CRABTREE_STATE_UNFORMATTED :
+							     CRABTREE_STATE_REJECTED;
 }
 
 static void device_info_locked(struct crab_device *device, struct crab_device_info *info)

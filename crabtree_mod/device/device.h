@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares the device: a region, the store in it if there is one, and
- * those who use it. What serves it outward (cdev, ioctl, kapi, sysfs) is built
+ * those who use it. What serves it outward (ioctl, kapi, sysfs) is built
  * on what is here.
  *
  * Locks, in this order: crab_devices_lock; device->change, held while a store is
@@ -28,17 +28,10 @@
 
 #include "region/region.h"
 #include "store/store.h"
+#include "verbs.h"
 
 #define CRAB_DEVICES_MAX	64
 #define CRAB_PARKED_REASON	"detached for hibernation or shutdown"
-
-enum crab_device_state {
-	CRAB_DEVICE_UNFORMATTED,
-	CRAB_DEVICE_READY,
-	CRAB_DEVICE_READONLY,
-	CRAB_DEVICE_REJECTED,
-	CRAB_DEVICE_GONE,
-};
 
 /**
  * struct crab_device - a region and its store, as users see it
@@ -78,28 +71,6 @@ struct crab_device {
 	bool readonly;
 	bool shown_readonly;
 	struct work_struct maintain;
-};
-
-/**
- * struct crab_device_info - all that can be said about a device
- * @state: its state
- * @serving: @store is filled
- * @durability: what a returned write relies on
- * @reason: why the state is what it is
- * @region: name of the region
- * @provider: of the region
- * @region_bytes: its size
- * @store: of the store
- */
-struct crab_device_info {
-	enum crab_device_state state;
-	bool serving;
-	enum crab_durability durability;
-	char reason[CRAB_REASON_LEN];
-	char region[CRAB_REGION_NAME_LEN];
-	const char *provider;
-	u64 region_bytes;
-	struct crab_store_info store;
 };
 
 /* Hears enum crabtree_event with a struct crabtree_identity */
@@ -247,7 +218,7 @@ int crab_device_format(struct crab_device *device, const struct crab_format_opti
 void crab_device_info(struct crab_device *device, struct crab_device_info *info);
 
 /** crab_device_state_name() - for people */
-const char *crab_device_state_name(enum crab_device_state state);
+const char *crab_device_state_name(enum crabtree_state state);
 
 /* power.c */
 int crab_power_init(void);
@@ -256,9 +227,7 @@ void crab_power_exit(void);
 /* sysfs.c */
 extern const struct attribute_group *crab_device_groups[];
 
-/* cdev.c, ioctl.c */
-struct file;
-extern const struct file_operations crab_device_fops;
-long crab_device_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+/* ioctl.c */
+extern const struct file_operations crab_ioctl_fops;
 
 #endif /* CRABTREE_DEVICE_H */

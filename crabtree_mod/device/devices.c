@@ -316,7 +316,7 @@ static int cdev_publish(void)
 	crab_cdev = cdev_alloc();
 	if (!crab_cdev)
 		return -ENOMEM;
-	crab_cdev->ops = &crab_device_fops;
+	crab_cdev->ops = &crab_ioctl_fops;
 	crab_cdev->owner = THIS_MODULE;
 	err = cdev_add(crab_cdev, crab_major, CRAB_DEVICES_MAX);
 	if (!err)

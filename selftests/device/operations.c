@@ -138,6 +138,7 @@ TEST(delete, "DELETE: gives the old value, once")
 	EXPECT(old, 50);
 	EXPECT(dev_get(fd, 5, &got), -ENOENT);
 	EXPECT(dev_delete(fd, 5, &old), -ENOENT);
+	EXPECT(old, 0);
 	REQUIRE(dev_put(fd, 5, 55), 0);
 	EXPECT(dev_get(fd, 5, &got), 0);
 	EXPECT(got, 55);

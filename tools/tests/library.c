@@ -4,6 +4,7 @@
  * output. What crabctl exercises is not repeated here.
  */
 #include <crabtree_image.h>
+#include <backend.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -191,6 +192,8 @@ static void test_quarantine(void)
 
 static void test_readonly(void)
 {
+	struct crabtree_batch_op write = { .verb = CRABTREE_BATCH_DELETE, .key = 8 };
+	struct crabtree_batch_op read = { .verb = CRABTREE_BATCH_SEARCH, .key = 8 };
 	struct crabtree *ct, *other;
 	struct crabtree_info info;
 	uint64_t value;
@@ -204,8 +207,42 @@ static void test_readonly(void)
 	ok(!crabtree_search(ct, 8, &value) && value == 4, "what was written is there");
 	ok(crabtree_insert(ct, 8, 1, 0, NULL, NULL) == -EBADF, "insert is refused");
 	ok(crabtree_delete(ct, 8, NULL) == -EBADF, "delete is refused");
+	ok(crabtree_batch(ct, &write, 1, NULL) == -EBADF, "a batch with a write is refused");
+	ok(!crabtree_batch(ct, &read, 1, NULL) && read.value == 4, "a batch of searches is not");
 	ok(crabtree_format(ct, &(struct crabtree_format){ 0 }) == -EBADF, "format is refused");
 	ok(!crabtree_close(ct), "close");
+}
+
+static int call(struct crabtree *ct, unsigned long cmd, void *arg)
+{
+	return ct->backend->call(ct, cmd, arg);
+}
+
+/* The rules of <linux/crabtree.h>; selftests/device holds the module to the same ones */
+static void test_rules(void)
+{
+	struct crabtree_scan scan = { .size = sizeof(scan), .end = UINT64_MAX };
+	struct crabtree_delete delete = { .size = sizeof(delete), .key = 9, .old_value = 77 };
+	struct crabtree_insert insert = { .size = sizeof(insert), .key = 8, .reserved = 1 };
+	struct crabtree_search search = { .size = sizeof(search), .key = 8, .flags = 3 };
+	struct crabtree_format format = { .size = sizeof(format), .flags = CRABTREE_FORMAT_FORCE };
+	struct crabtree *ct;
+	uint64_t value;
+
+	ok(!crabtree_open_image(&ct, IMAGE, 0), "open for writing");
+	ok(!call(ct, CRABTREE_SCAN, &scan) && !scan.count && scan.more && !scan.next,
+	   "scan without room");
+	scan.reserved = 1;
+	ok(call(ct, CRABTREE_SCAN, &scan) == -EINVAL, "scan, reserved field");
+	ok(call(ct, CRABTREE_DELETE, &delete) == -ENOENT && !delete.old_value,
+	   "delete of nothing clears the old value");
+	ok(call(ct, CRABTREE_INSERT, &insert) == -EINVAL, "insert, reserved field");
+	ok(call(ct, CRABTREE_SEARCH, &search) == -EINVAL, "search, both ways");
+	memset(format.layout, 'x', sizeof(format.layout));
+	ok(call(ct, CRABTREE_FORMAT, &format) == -EINVAL, "format, name without an end");
+	ok(call(ct, 0, &format) == -ENOTTY, "no such verb");
+	ok(!crabtree_search(ct, 8, &value) && value == 4, "nothing was changed");
+	crabtree_close(ct);
 }
 
 static void test_words(void)
@@ -236,6 +273,7 @@ int main(void)
 	ok(!crabtree_sync(ct), "sync");
 	ok(!crabtree_close(ct), "close the writer");
 	test_readonly();
+	test_rules();
 	test_quarantine();
 	test_words();
 	return 0;

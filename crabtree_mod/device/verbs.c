@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the verbs of the user interface: structure in, store call,
+ * structure out. It is also built in user space, where libcrabtree serves an image
+ * by the same code.
+ *
+ * Invariant: no structure of the user interface is passed to the store, and the
+ * answer of a verb does not depend on whether a device or an image serves it.
+ *
+ * No lock: arguments belong to the caller.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "verbs.h"
+
+/* INFO, FORMAT and the records of SCAN rely on these */
+static_assert(CRABTREE_LABEL_LEN == CRAB_LABEL_LEN);
+static_assert(CRABTREE_UUID_LEN == CRAB_UUID_LEN);
+static_assert(CRABTREE_KEY_RESERVED == CRAB_KEY_EMPTY);
+static_assert(sizeof(struct crabtree_record) == sizeof(struct crab_record));
+static_assert(offsetof(struct crabtree_record, key) == offsetof(struct crab_record, key));
+static_assert(offsetof(struct crabtree_record, value) == offsetof(struct crab_record, value));
+
+#define SAME_NUMBER(ours, theirs)	static_assert((int)(ours) == (int)(theirs))
+
+SAME_NUMBER(CRAB_DURABILITY_NONE, CRABTREE_DURABILITY_NONE);
+SAME_NUMBER(CRAB_DURABILITY_UNPROVEN, CRABTREE_DURABILITY_UNPROVEN);
+SAME_NUMBER(CRAB_DURABILITY_POC, CRABTREE_DURABILITY_POC);
+SAME_NUMBER(CRAB_DURABILITY_POP, CRABTREE_DURABILITY_POP);
+SAME_NUMBER(CRAB_DURABILITY_PODP, CRABTREE_DURABILITY_PODP);
+SAME_NUMBER(CRAB_DURABILITY_CACHE, CRABTREE_DURABILITY_CACHE);
+SAME_NUMBER(CRAB_MODEL_NONE, CRABTREE_MODEL_NONE);
+SAME_NUMBER(CRAB_MODEL_WORD, CRABTREE_MODEL_WORD);
+SAME_NUMBER(CRAB_MODEL_LINE, CRABTREE_MODEL_LINE);
+SAME_NUMBER(CRAB_STRATEGY_AUTO, CRABTREE_STRATEGY_AUTO);
+SAME_NUMBER(CRAB_STRATEGY_SIP, CRABTREE_STRATEGY_SIP);
+SAME_NUMBER(CRAB_STRATEGY_COW, CRABTREE_STRATEGY_COW);
+
+static void info_from_super(struct crabtree_info *info, const struct crab_super *super)
+{
+	info->version = super->version;
+	memcpy(info->uuid, super->uuid, sizeof(info->uuid));
+	strscpy(info->label, super->label, sizeof(info->label));
+	info->leaf_bytes = super->leaf_bytes;
+	info->leaves = super->leaves;
+	info->feature_compat = super->feature_compat;
+	info->feature_ro_compat = super->feature_ro_compat;
+	info->feature_incompat = super->feature_incompat;
+}
+
+static void info_from_stats(struct crabtree_info *info, const struct crab_engine_stats *stats)
+{
+	info->leaves_used = stats->leaves_used;
+	info->leaves_bad = stats->leaves_bad;
+	info->records = stats->records;
+	info->capacity = stats->capacity;
+	info->dram_bytes = stats->dram_bytes;
+	info->splits = stats->splits;
+	info->unlinks = stats->unlinks;
+	info->repairs = stats->repairs;
+	info->lines_bound = stats->lines_bound;
+}
+
+static void info_from_counts(struct crabtree_info *info, const struct crab_counts *counts)
+{
+	info->lines = counts->lines;
+	info->fences = counts->fences;
+	info->orders = counts->orders;
+	info->searches = counts->searches;
+	info->inserts = counts->inserts;
+	info->deletes = counts->deletes;
+	info->updates = counts->updates;
+	info->sips = counts->sips;
+	info->sip_lines = counts->sip_lines;
+	info->sip_fences = counts->sip_fences;
+	info->cows = counts->cows;
+	info->cow_lines = counts->cow_lines;
+	info->cow_fences = counts->cow_fences;
+}
+
+static void info_from_tuning(struct crabtree_info *info, const struct crab_tuning *tuning)
+{
+	info->strategy = tuning->strategy;
+	info->options = (tuning->on_demand ? CRABTREE_OPTION_ON_DEMAND : 0) |
+			(tuning->probe ? CRABTREE_OPTION_PROBE : 0) |
+			(tuning->pair ? CRABTREE_OPTION_PAIR : 0);
+}
+
+static void info_from_store(struct crabtree_info *info, const struct crab_store_info *store)
+{
+	info_from_super(info, &store->super);
+	info_from_stats(info, &store->stats);
+	info_from_counts(info, &store->counts);
+	info_from_tuning(info, &store->tuning);
+	info->model = store->needs;
+	strscpy(info->engine, store->engine, sizeof(info->engine));
+	strscpy(info->layout, store->layout, sizeof(info->layout));
+	info->attach_ns = store->attach_ns;
+	info->prepare_lines = store->prepare_lines;
+	info->prepare_fences = store->prepare_fences;
+}
+
+void crab_verbs_info(struct crabtree_info *info, const struct crab_device_info *from)
+{
+	u32 size = info->size;
+
+	memset(info, 0, sizeof(*info));
+	info->size = size;
+	info->state = from->state;
+	info->durability = from->durability;
+	info->region_bytes = from->region_bytes;
+	strscpy(info->region, from->region, sizeof(info->region));
+	strscpy(info->reason, from->reason, sizeof(info->reason));
+	if (from->serving)
+		info_from_store(info, &from->store);
+}
+
+static int verb_insert(struct crab_store *store, union crab_verb_arg *arg)
+{
+	struct crabtree_insert *insert = &arg->insert;
+	struct crab_old old = { };
+	int err = crab_store_insert(store, insert->key, insert->value,
+				    crab_verbs_insert_mode(insert->flags), &old);
+
+	insert->existed = old.existed;
+	insert->old_value = old.existed ? old.value : 0;
+	return err;
+}
+
+static int verb_seek(struct crab_store *store, struct crabtree_search *search)
+{
+	enum crab_seek_dir dir = CRAB_SEEK_GE;
+	struct crab_record found;
+	int err;
+
+	if (search->flags == CRABTREE_SEARCH_LE)
+		dir = CRAB_SEEK_LE;
+	else if (search->flags != CRABTREE_SEARCH_GE)
+		return -EINVAL;
+	err = crab_store_seek(store, search->key, dir, &found);
+	if (err)
+		return err;
+	search->key = found.key;
+	search->value = found.value;
+	return 0;
+}
+
+static int verb_search(struct crab_store *store, union crab_verb_arg *arg)
+{
+	struct crabtree_search *search = &arg->search;
+	u64 value;
+	int err;
+
+	if (search->flags)
+		return verb_seek(store, search);
+	err = crab_store_search(store, search->key, &value);
+	if (!err)
+		search->value = value;
+	return err;
+}
+
+static int verb_delete(struct crab_store *store, union crab_verb_arg *arg)
+{
+	struct crab_old old = { };
+	int err = crab_store_delete(store, arg->delete.key, &old);
+
+	arg->delete.old_value = old.existed ? old.value : 0;
+	return err;
+}
+
+static int verb_check(struct crab_store *store, union crab_verb_arg *arg)
+{
+	struct crabtree_check *check = &arg->check;
+	struct crab_check_report report = { };
+	int err = crab_store_check(store, &report);
+
+	if (err)
+		return err;
+	check->leaves = report.leaves;
+	check->records = report.records;
+	check->errors = report.damage.count;
+	check->first_offset = report.damage.offset;
+	memset(check->first, 0, sizeof(check->first));
+	strscpy(check->first, report.damage.what, sizeof(check->first));
+	return 0;
+}
+
+void crab_verbs_scan_begin(struct crabtree_scan *scan, struct crab_cursor *cursor)
+{
+	scan->count = 0;
+	crab_cursor_init(cursor, scan->start, scan->end);
+}
+
+int crab_verbs_scan_chunk(struct crab_store *store, const struct crabtree_scan *scan,
+			  struct crab_cursor *cursor, struct crab_record *records)
+{
+	int got = crab_cursor_read(store, cursor, records,
+				   min(scan->capacity - scan->count, CRAB_SCAN_CHUNK));
+
+	if (got == -EUCLEAN && !scan->count)
+		crab_cursor_skip(store, cursor);
+	return got;
+}
+
+int crab_verbs_scan_end(struct crabtree_scan *scan, const struct crab_cursor *cursor, int err)
+{
+	if (err == -EUCLEAN && scan->count)
+		err = 0;
+	if (err && err != -EUCLEAN)
+		return err;
+	scan->more = !cursor->done;
+	scan->next = cursor->done ? 0 : cursor->next;
+	return err;
+}
+
+int crab_verbs_batch_begin(struct crabtree_batch_op *ops, u32 count, bool writable)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		if (!writable && ops[i].verb != CRABTREE_BATCH_SEARCH)
+			return -EBADF;
+		ops[i].status = -ECANCELED;
+	}
+	return 0;
+}
+
+static void batch_ask(const struct crabtree_batch_op *from, struct crab_batch_op *op)
+{
+	u32 flags = 0;
+
+	*op = (struct crab_batch_op){ .key = from->key, .value = from->value };
+	switch (from->verb) {
+	case CRABTREE_BATCH_SEARCH:
+		op->verb = CRAB_VERB_SEARCH;
+		break;
+	case CRABTREE_BATCH_INSERT:
+		op->verb = CRAB_VERB_INSERT;
+		op->mode = crab_verbs_insert_mode(from->flags);
+		flags = CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE;
+		break;
+	case CRABTREE_BATCH_DELETE:
+		op->verb = CRAB_VERB_DELETE;
+		break;
+	default:
+		op->status = -EINVAL;
+	}
+	if (from->flags & ~flags)
+		op->status = -EINVAL;
+}
+
+static void batch_answer(const struct crab_batch_op *op, struct crabtree_batch_op *to)
+{
+	to->status = op->status;
+	to->existed = op->verb == CRAB_VERB_INSERT && op->old.existed;
+	to->old_value = op->old.existed ? op->old.value : 0;
+	if (op->verb == CRAB_VERB_SEARCH && !op->status)
+		to->value = op->value;
+}
+
+void crab_verbs_batch_chunk(struct crab_store *store, struct crabtree_batch_op *ops, u32 n)
+{
+	struct crab_batch_op chunk[CRAB_BATCH_CHUNK];
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		batch_ask(&ops[i], &chunk[i]);
+	crab_store_batch(store, chunk, n);
+	for (i = 0; i < n; i++)
+		batch_answer(&chunk[i], &ops[i]);
+}
+
+static bool ended(const char *name, size_t size)
+{
+	return strnlen(name, size) < size;
+}
+
+int crab_verbs_format_options(const struct crabtree_format *format,
+			      struct crab_format_options *options)
+{
+	if (!ended(format->engine, sizeof(format->engine)) ||
+	    !ended(format->layout, sizeof(format->layout)) ||
+	    !ended(format->label, sizeof(format->label)))
+		return -EINVAL;
+	*options = (struct crab_format_options){
+		.force		= format->flags & CRABTREE_FORMAT_FORCE,
+		.leaf_bytes	= format->leaf_bytes,
+		.engine		= format->engine,
+		.layout		= format->layout,
+		.label		= format->label,
+	};
+	memcpy(options->uuid, format->uuid, sizeof(options->uuid));
+	return 0;
+}
+
+#define VERB(ioctl, type, last, ...)						\
+	[CRAB_VERB_INDEX(ioctl)] = {						\
+		.size		= sizeof(struct type),				\
+		.min_size	= offsetofend(struct type, last),		\
+		__VA_ARGS__							\
+	}
+
+#define RESERVED(type)	.reserved = offsetof(struct type, reserved)
+
+/* The second field of VERB() is the last one of the first version, forever */
+const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT] = {
+	VERB(CRABTREE_INFO, crabtree_info, lines_bound, .traits = CRAB_VERB_ANSWERS),
+	VERB(CRABTREE_INSERT, crabtree_insert, reserved, RESERVED(crabtree_insert),
+	     .known_flags = CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE,
+	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS, .run = verb_insert),
+	VERB(CRABTREE_SEARCH, crabtree_search, value,
+	     .known_flags = CRABTREE_SEARCH_GE | CRABTREE_SEARCH_LE,
+	     .traits = CRAB_VERB_ANSWERS, .run = verb_search),
+	VERB(CRABTREE_DELETE, crabtree_delete, old_value,
+	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS, .run = verb_delete),
+	VERB(CRABTREE_SCAN, crabtree_scan, next, RESERVED(crabtree_scan),
+	     .traits = CRAB_VERB_ANSWERS),
+	VERB(CRABTREE_BATCH, crabtree_batch, done, .traits = CRAB_VERB_ANSWERS),
+	VERB(CRABTREE_CHECK, crabtree_check, first, .traits = CRAB_VERB_ANSWERS,
+	     .run = verb_check),
+	VERB(CRABTREE_FORMAT, crabtree_format, uuid, RESERVED(crabtree_format),
+	     .known_flags = CRABTREE_FORMAT_FORCE, .traits = CRAB_VERB_WRITES),
+};

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the verbs of the user interface: for each one the structure
+ * that it takes, the rules for that structure, and the call on a store. The ioctls
+ * of a device and the calls on an image in user space are both built on them.
+ *
+ * No function here touches user memory, and none has a lock.
+ */
+#ifndef CRABTREE_VERBS_H
+#define CRABTREE_VERBS_H
+
+#include <uapi/linux/crabtree.h>
+
+#include "store/store.h"
+
+#define CRAB_SCAN_CHUNK	256U	/* records of a scan in one call on the store */
+
+/* Any argument; all begin with size and flags */
+union crab_verb_arg {
+	struct {
+		__u32 size;
+		__u32 flags;
+	} head;
+	struct crabtree_info info;
+	struct crabtree_insert insert;
+	struct crabtree_search search;
+	struct crabtree_delete delete;
+	struct crabtree_scan scan;
+	struct crabtree_batch batch;
+	struct crabtree_check check;
+	struct crabtree_format format;
+};
+
+#define CRAB_VERB_WRITES	(1U << 0)	/* needs a descriptor open for writing */
+#define CRAB_VERB_ANSWERS	(1U << 1)	/* its structure has fields for answers */
+
+/**
+ * struct crab_verb_desc - one verb of the user interface
+ * @size: of its structure in this version
+ * @min_size: of its structure in the first version
+ * @known_flags: other flags return -EINVAL
+ * @reserved: offset of a __u32 that must be zero, or 0 if there is none
+ * @traits: mask of CRAB_VERB_*
+ * @run: one call on the store; NULL for INFO, SCAN, BATCH and FORMAT, which the caller
+ *	assembles from the functions below
+ */
+struct crab_verb_desc {
+	u32 size;
+	u32 min_size;
+	u32 known_flags;
+	u16 reserved;
+	u16 traits;
+	int (*run)(struct crab_store *store, union crab_verb_arg *arg);
+};
+
+#define CRAB_VERB_INDEX(ioctl)	(_IOC_NR(ioctl) - _IOC_NR(CRABTREE_INFO))
+#define CRAB_VERBS_COUNT	8
+
+/* Indexed by CRAB_VERB_INDEX() */
+extern const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT];
+
+/**
+ * crab_verbs_check() - verify the flags and the reserved field of an argument
+ * @verb: the verb
+ * @arg: its argument
+ *
+ * Context: any.
+ * Return: 0 or -EINVAL.
+ */
+static inline int crab_verbs_check(const struct crab_verb_desc *verb,
+				   const union crab_verb_arg *arg)
+{
+	if (arg->head.flags & ~verb->known_flags)
+		return -EINVAL;
+	if (verb->reserved && *(const __u32 *)((const char *)arg + verb->reserved))
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * struct crab_device_info - all that INFO reports about a device or an image
+ * @state: its state
+ * @serving: @store is filled
+ * @durability: what a returned write relies on
+ * @reason: why the state is what it is
+ * @region: name of the region
+ * @provider: of the region
+ * @region_bytes: its size
+ * @store: of the store
+ */
+struct crab_device_info {
+	enum crabtree_state state;
+	bool serving;
+	enum crab_durability durability;
+	char reason[CRAB_REASON_LEN];
+	char region[sizeof_field(struct crabtree_info, region)];
+	const char *provider;
+	u64 region_bytes;
+	struct crab_store_info store;
+};
+
+/**
+ * crab_verbs_info() - INFO: fill the structure
+ * @info: out; its size word is kept
+ * @from: the device or image
+ *
+ * Context: any.
+ */
+void crab_verbs_info(struct crabtree_info *info, const struct crab_device_info *from);
+
+/**
+ * crab_verbs_insert_mode() - translate CRABTREE_INSERT_* for the store
+ * @flags: any mask of the two
+ *
+ * Context: any.
+ * Return: the mode.
+ */
+static inline enum crab_insert_mode crab_verbs_insert_mode(u32 flags)
+{
+	switch (flags) {
+	case CRABTREE_INSERT_CREATE:
+		return CRAB_INSERT_CREATE;
+	case CRABTREE_INSERT_REPLACE:
+		return CRAB_INSERT_REPLACE;
+	default:
+		return CRAB_INSERT_EITHER;
+	}
+}
+
+/**
+ * crab_verbs_scan_begin() - SCAN: start at the first key
+ * @scan: the argument; its answers are cleared
+ * @cursor: out
+ *
+ * Call crab_verbs_scan_chunk() until @scan->count is @scan->capacity, @cursor is done, or it
+ * returns 0 or an error; then crab_verbs_scan_end().
+ *
+ * Context: any.
+ */
+void crab_verbs_scan_begin(struct crabtree_scan *scan, struct crab_cursor *cursor);
+
+/**
+ * crab_verbs_scan_chunk() - SCAN: read the next records
+ * @store: the store
+ * @scan: the argument; the caller adds the records that it delivered to @scan->count
+ * @cursor: the position; after -EUCLEAN for the first record it is after the quarantined range
+ * @records: out: room for CRAB_SCAN_CHUNK records
+ *
+ * Context: may sleep.
+ * Return: as crab_cursor_read().
+ */
+int crab_verbs_scan_chunk(struct crab_store *store, const struct crabtree_scan *scan,
+			  struct crab_cursor *cursor, struct crab_record *records);
+
+/**
+ * crab_verbs_scan_end() - SCAN: fill in where the next scan continues
+ * @scan: the argument
+ * @cursor: the position
+ * @err: how the last chunk ended
+ *
+ * Records found before a quarantined range are returned without an error. The scan that
+ * continues there returns -EUCLEAN, no record, and the first key after the range.
+ *
+ * Context: any.
+ * Return: the error of the verb.
+ */
+int crab_verbs_scan_end(struct crabtree_scan *scan, const struct crab_cursor *cursor, int err);
+
+/**
+ * crab_verbs_batch_begin() - BATCH: mark every operation as not tried
+ * @ops: the operations, in kernel memory
+ * @count: how many
+ * @writable: the descriptor is open for writing
+ *
+ * Context: any.
+ * Return: 0, or -EBADF if an operation needs a descriptor open for writing.
+ */
+int crab_verbs_batch_begin(struct crabtree_batch_op *ops, u32 count, bool writable);
+
+/**
+ * crab_verbs_batch_chunk() - BATCH: run the next operations
+ * @store: the store
+ * @ops: the operations; their answers are filled in
+ * @n: how many, at most CRAB_BATCH_CHUNK
+ *
+ * Context: may sleep.
+ */
+void crab_verbs_batch_chunk(struct crab_store *store, struct crabtree_batch_op *ops, u32 n);
+
+/**
+ * crab_verbs_format_options() - FORMAT: translate the argument for the store
+ * @format: the argument; @options refers to its names
+ * @options: out
+ *
+ * Context: any.
+ * Return: 0, or -EINVAL for a name without a NUL.
+ */
+int crab_verbs_format_options(const struct crabtree_format *format,
+			      struct crab_format_options *options);
+
+#endif /* CRABTREE_VERBS_H */
