@@ -14,6 +14,8 @@
 #include <linux/build_bug.h>
 #include <linux/types.h>
 
+#include "hooks.h"
+
 #define CRAB_LINE		64	/* unit of cleaning */
 
 #define CRAB_MAGIC		0x4545525442415243ULL	/* "CRABTREE" */
@@ -29,19 +31,13 @@
 #define CRAB_BITMAP_OFFSET	12288ULL	/* of layouts that have one; up to the pool */
 #define CRAB_POOL_OFFSET	16384ULL	/* the least; a multiple of it */
 
-#ifdef CRABTREE_SHADOW			/* tests explore tiny leaves exhaustively */
-#define CRAB_LEAF_BYTES_MIN	128U
-#else
+#ifndef CRAB_LEAF_BYTES_MIN		/* test builds: shadow/test_config.h */
 #define CRAB_LEAF_BYTES_MIN	512U
 #endif
 #define CRAB_LEAF_BYTES_MAX	8192U
 #define CRAB_LEAF_BYTES_DEFAULT	1024U
-#if defined(CRABTREE_SHADOW) && defined(CRABTREE_HOST)
-#define CRAB_TINY			/* and close the state spaces of the tiniest */
-#define CRAB_LEAVES_MIN		3
-extern __u32 crab_tiny_slots;
-#else
-#define CRAB_LEAVES_MIN		8	/* the least pool that is worth formatting */
+#ifndef CRAB_LEAVES_MIN
+#define CRAB_LEAVES_MIN		8	/* the smallest pool that is worth formatting */
 #endif
 
 /* Feature words: what is set and not known here forbids ... */
@@ -127,11 +123,9 @@ static_assert(CRAB_SUPER_STRIDE >= sizeof(struct crab_dsuper));
 /* Records that a leaf of this size can hold */
 static inline u32 crab_leaf_slots(u32 leaf_bytes)
 {
-#ifdef CRAB_TINY
-	if (crab_tiny_slots)
-		return crab_tiny_slots;
-#endif
-	return (leaf_bytes - sizeof(struct crab_dhead)) / sizeof(struct crab_dslot);
+	u32 slots = (leaf_bytes - sizeof(struct crab_dhead)) / sizeof(struct crab_dslot);
+
+	return crab_hook_slots(slots);
 }
 
 #endif /* CRABTREE_FORMAT_H */

@@ -30,6 +30,7 @@
 #include <asm/byteorder.h>
 
 #include "format.h"
+#include "hooks.h"
 
 /*
  * Persist points: every durability fence is one of these. The names stand in
@@ -61,7 +62,6 @@ enum crab_durability {
 };
 
 struct crab_badmem;
-struct crab_shadow;
 
 /**
  * struct crab_media - a mapped region as L1 sees it
@@ -70,7 +70,7 @@ struct crab_shadow;
  * @durability: what a fenced clean means here
  * @fence_only: caches are in the persistence domain: cleans are not needed
  * @bad: ranges that cannot be read, or NULL where the provider knows of none
- * @shadow: test double that records events, or NULL
+ * @hooks: nothing, but in test builds
  */
 struct crab_media {
 	u8 *base;
@@ -78,9 +78,7 @@ struct crab_media {
 	enum crab_durability durability;
 	bool fence_only;
 	struct crab_badmem *bad;
-#ifdef CRABTREE_SHADOW
-	struct crab_shadow *shadow;
-#endif
+	struct crab_hooks hooks;
 };
 
 /**
@@ -105,15 +103,6 @@ struct crab_flow {
 #include "persist_x86.h"
 #else
 #error "crabtree: no persistence primitives for this architecture"
-#endif
-
-#ifdef CRABTREE_SHADOW
-void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value);
-void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first, u64 second);
-void crab_shadow_clean(struct crab_media *media, const void *p, u64 len);
-void crab_shadow_fence(struct crab_media *media, enum crab_point point);
-void crab_shadow_order(struct crab_media *media);
-u64 crab_shadow_load(const struct crab_media *media, const __le64 *p);
 #endif
 
 /**
@@ -148,10 +137,10 @@ bool crab_pair_is_atomic(void);
  */
 static __always_inline u64 crab_load(const struct crab_media *media, const __le64 *p)
 {
-#ifdef CRABTREE_SHADOW
-	if (media->shadow)
-		return crab_shadow_load(media, p);
-#endif
+	u64 value;
+
+	if (crab_hook_load(media, p, &value))
+		return value;
 	return le64_to_cpu(READ_ONCE(*p));
 }
 
@@ -166,10 +155,7 @@ static __always_inline u64 crab_load(const struct crab_media *media, const __le6
 static __always_inline void crab_store(struct crab_flow *flow, __le64 *p, u64 value)
 {
 	WRITE_ONCE(*p, cpu_to_le64(value));
-#ifdef CRABTREE_SHADOW
-	if (flow->media->shadow)
-		crab_shadow_store(flow->media, p, value);
-#endif
+	crab_hook_stored(flow->media, p, value);
 }
 
 /**
@@ -188,10 +174,7 @@ static __always_inline void crab_store_pair(struct crab_flow *flow, __le64 *p,
 					    u64 first, u64 second)
 {
 	crab_arch_store_pair(p, cpu_to_le64(first), cpu_to_le64(second));
-#ifdef CRABTREE_SHADOW
-	if (flow->media->shadow)
-		crab_shadow_store_pair(flow->media, p, first, second);
-#endif
+	crab_hook_stored_pair(flow->media, p, first, second);
 }
 
 /**
@@ -247,12 +230,11 @@ static inline void crab_flow_unpin(void)
 	migrate_enable();
 }
 
-/* Only in kernels with DEBUG_ATOMIC_SLEEP. A shadow runs in one thread without locks. */
+/* Checks only in kernels with DEBUG_ATOMIC_SLEEP */
 static __always_inline void crab_assert_pinned(void)
 {
-#ifndef CRABTREE_SHADOW
-	cant_migrate();
-#endif
+	if (!CRAB_ALONE)
+		cant_migrate();
 }
 
 /**
@@ -269,10 +251,7 @@ static __always_inline void crab_clean(struct crab_flow *flow, const void *p, u6
 	unsigned long end = (unsigned long)p + len;
 
 	crab_assert_pinned();
-#ifdef CRABTREE_SHADOW
-	if (flow->media->shadow)
-		crab_shadow_clean(flow->media, p, len);
-#endif
+	crab_hook_clean(flow->media, p, len);
 	for (; line < end; line += CRAB_LINE) {
 		flow->lines++;
 		if (!flow->media->fence_only)
@@ -290,10 +269,7 @@ static __always_inline void crab_clean(struct crab_flow *flow, const void *p, u6
 static __always_inline void crab_clean_word(struct crab_flow *flow, const __le64 *p)
 {
 	crab_assert_pinned();
-#ifdef CRABTREE_SHADOW
-	if (flow->media->shadow)
-		crab_shadow_clean(flow->media, p, sizeof(*p));
-#endif
+	crab_hook_clean(flow->media, p, sizeof(*p));
 	flow->lines++;
 	if (!flow->media->fence_only)
 		crab_arch_clean_line((void *)p);
@@ -311,10 +287,7 @@ static __always_inline void crab_order(struct crab_flow *flow)
 {
 	flow->orders++;
 	crab_arch_order();
-#ifdef CRABTREE_SHADOW
-	if (flow->media->shadow)
-		crab_shadow_order(flow->media);
-#endif
+	crab_hook_ordered(flow->media);
 }
 
 /**
@@ -328,12 +301,7 @@ static __always_inline void crab_fence(struct crab_flow *flow, enum crab_point p
 {
 	flow->fences++;
 	crab_arch_fence();
-#ifdef CRABTREE_SHADOW
-	if (flow->media->shadow)
-		crab_shadow_fence(flow->media, point);
-#else
-	(void)point;
-#endif
+	crab_hook_fenced(flow->media, point);
 }
 
 #endif /* CRABTREE_PERSIST_H */

@@ -53,16 +53,6 @@ static __always_inline void crab_arch_order(void)
 
 extern bool crab_x86_cx16;
 
-#if defined(CRABTREE_HOST) && defined(__SANITIZE_THREAD__)
-
-/* ThreadSanitizer sees no assembly */
-static __always_inline void crab_arch_store_pair(__le64 *p, __le64 first, __le64 second)
-{
-	__atomic_store_n((__int128 *)p, (__int128)second << 64 | first, __ATOMIC_RELAXED);
-}
-
-#else
-
 /*
  * cmpxchg16b until it succeeds: the comparand is a hint, so a torn read of it
  * costs a turn and nothing else. Without it two stores, which x86 keeps in
@@ -88,7 +78,5 @@ static __always_inline void crab_arch_store_pair(__le64 *p, __le64 first, __le64
 			     : "memory");
 	} while (!done);
 }
-
-#endif
 
 #endif /* CRABTREE_PERSIST_X86_H */

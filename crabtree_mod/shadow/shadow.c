@@ -246,7 +246,7 @@ static void word_store(struct crab_shadow *shadow, u32 word, u64 value, bool pai
 
 void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value)
 {
-	struct crab_shadow *shadow = media->shadow;
+	struct crab_shadow *shadow = media->hooks.shadow;
 	u32 pending = shadow->now->pending, word;
 
 	if (!shadow_word(shadow, p, "store", &word))
@@ -259,7 +259,7 @@ void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value)
 
 void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first, u64 second)
 {
-	struct crab_shadow *shadow = media->shadow;
+	struct crab_shadow *shadow = media->hooks.shadow;
 	u32 word;
 
 	if (!shadow_word(shadow, p, "store", &word))
@@ -275,7 +275,7 @@ void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first
 
 void crab_shadow_order(struct crab_media *media)
 {
-	media->shadow->now->epoch++;
+	media->hooks.shadow->now->epoch++;
 }
 
 /* Marks what stands in a line; false if there was nothing to mark */
@@ -314,7 +314,7 @@ static void lines_add(struct crab_shadow *shadow, u32 line)
 
 void crab_shadow_clean(struct crab_media *media, const void *p, u64 len)
 {
-	struct crab_shadow *shadow = media->shadow;
+	struct crab_shadow *shadow = media->hooks.shadow;
 	u64 offset = (const u8 *)p - media->base;
 	u64 line, end = offset + len;
 
@@ -375,7 +375,7 @@ static bool shadow_loses(struct crab_shadow *shadow, enum crab_point point, u32 
 
 void crab_shadow_fence(struct crab_media *media, enum crab_point point)
 {
-	struct crab_shadow *shadow = media->shadow;
+	struct crab_shadow *shadow = media->hooks.shadow;
 	struct crab_shadow_image *now = shadow->now;
 	u32 i, kept = 0, nth = 0;
 
@@ -585,7 +585,7 @@ static void shadow_decide(struct crab_shadow *shadow, u32 word)
 
 u64 crab_shadow_load(const struct crab_media *media, const __le64 *p)
 {
-	struct crab_shadow *shadow = media->shadow;
+	struct crab_shadow *shadow = media->hooks.shadow;
 	const struct shadow_node *last;
 	u32 word;
 
@@ -652,7 +652,7 @@ struct crab_shadow *crab_shadow_create(struct crab_media *media, u32 nodes)
 		shadow->origin[i] = le64_to_cpu(((__le64 *)media->base)[i]);
 	memcpy(shadow->now->durable, shadow->origin, shadow->words * sizeof(u64));
 	shadow->now->life = 1;
-	media->shadow = shadow;
+	media->hooks.shadow = shadow;
 	return shadow;
 }
 
@@ -671,7 +671,7 @@ void crab_shadow_destroy(struct crab_shadow *shadow)
 {
 	if (!shadow)
 		return;
-	shadow->media->shadow = NULL;
+	shadow->media->hooks.shadow = NULL;
 	shadow_forgive(shadow);
 	kvfree(shadow->is_touched);
 	kvfree(shadow->touched);

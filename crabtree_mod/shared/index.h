@@ -15,11 +15,7 @@
 #define CRAB_INDEX_FANOUT	61	/* node_search() takes six steps */
 #define CRAB_INDEX_KEYS		64	/* as many as six steps can come to */
 #define CRAB_INDEX_PAD		(~0ULL)	/* above every key that is searched */
-#if defined(CRABTREE_SHADOW) && defined(CRABTREE_HOST)	/* tests have high trees of few leaves */
-#define CRAB_INDEX_FULL		7
-#define CRAB_INDEX_FILL		6
-#define CRAB_INDEX_HEIGHT	24
-#else
+#ifndef CRAB_INDEX_FULL			/* test builds: shadow/test_config.h */
 #define CRAB_INDEX_FULL		CRAB_INDEX_FANOUT	/* entries with which a node is split */
 #define CRAB_INDEX_FILL		52	/* entries a node gets when built in order */
 #define CRAB_INDEX_HEIGHT	10	/* more than 61^10 leaves do not exist */

@@ -39,7 +39,7 @@ static int judge_one(struct crab_shadow *shadow, void *arg)
 
 static u32 shadow_outcomes(struct shadow_test *s, crab_shadow_judge judge)
 {
-	struct crab_shadow *shadow = s->flow.media->shadow;
+	struct crab_shadow *shadow = s->flow.media->hooks.shadow;
 	struct crab_shadow_image *now = crab_shadow_capture(shadow);
 
 	s->seen = 0;
@@ -84,7 +84,7 @@ static void shadow_other_line(struct kunit *test)
 	crab_clean(&s.flow, s.word + 8, 8);
 	crab_fence(&s.flow, CRAB_P6_RECORD);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
-	KUNIT_EXPECT_EQ(test, s.flow.media->shadow->counts.idle_cleans, 1ULL);
+	KUNIT_EXPECT_EQ(test, s.flow.media->hooks.shadow->counts.idle_cleans, 1ULL);
 }
 
 /* A fence completes only what its own CPU cleaned */
@@ -95,10 +95,10 @@ static void shadow_other_cpu(struct kunit *test)
 	shadow_begin(test, &s);
 	crab_store(&s.flow, s.word, 1);
 	crab_clean(&s.flow, s.word, 8);
-	s.flow.media->shadow->cpu = 1;
+	s.flow.media->hooks.shadow->cpu = 1;
 	crab_fence(&s.flow, CRAB_P6_RECORD);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
-	s.flow.media->shadow->cpu = 0;
+	s.flow.media->hooks.shadow->cpu = 0;
 	crab_fence(&s.flow, CRAB_P6_RECORD);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 2U);
 }
@@ -179,7 +179,7 @@ static void shadow_misuse(struct kunit *test)
 	struct crab_shadow *shadow;
 
 	shadow_begin(test, &s);
-	shadow = s.flow.media->shadow;
+	shadow = s.flow.media->hooks.shadow;
 	crab_shadow_store(s.flow.media, (__le64 *)((u8 *)s.word + 4), 1);
 	KUNIT_EXPECT_EQ(test, shadow->errors, 1ULL);
 	crab_shadow_store(s.flow.media, s.word + shadow->words, 1);
@@ -203,7 +203,7 @@ static void shadow_faults(struct kunit *test)
 	u32 fault;
 
 	shadow_begin(test, &s);
-	shadow = s.flow.media->shadow;
+	shadow = s.flow.media->hooks.shadow;
 	shadow->fault_point = CRAB_P7_FRESH;
 	for (fault = CRAB_SHADOW_FENCE_LOST; fault <= CRAB_SHADOW_CLEAN_LOST; fault++) {
 		shadow->fault = fault;

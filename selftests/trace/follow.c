@@ -46,7 +46,7 @@ struct crab_shadow {
 };
 
 static struct crab_shadow follow;
-static struct crab_media media = { .durability = CRAB_DURABILITY_POP, .shadow = &follow };
+static struct crab_media media = { .durability = CRAB_DURABILITY_POP, .hooks.shadow = &follow };
 static struct crab_store *store;
 static bool orders_logged, maintaining, preparing, trying;
 static bool stored;		/* since the last fence: else an order orders nothing (log.c) */

@@ -21,12 +21,10 @@
 #include "tree.h"
 
 /* A turn, after which changes of the structure may go on: milliseconds where memory is slow */
-#if defined(CRABTREE_SHADOW) && defined(CRABTREE_HOST)	/* tests have few leaves */
-#define CHECK_SLOTS	4U
-#else
-#define CHECK_SLOTS	8192U
+#ifndef CRAB_CHECK_SLOTS		/* test builds: shadow/test_config.h */
+#define CRAB_CHECK_SLOTS	8192U
 #endif
-#define CHECK_LEAVES	512U
+#define CHECK_LEAVES		512U
 
 /**
  * struct check - a check under way
@@ -275,7 +273,7 @@ static void check_one(struct check *c, struct crab_leaf *leaf)
 
 static int check_tree(struct check *c)
 {
-	u32 turn = clamp(CHECK_SLOTS / c->tree->slots, 1U, CHECK_LEAVES), done = 0;
+	u32 turn = clamp(CRAB_CHECK_SLOTS / c->tree->slots, 1U, CHECK_LEAVES), done = 0;
 	struct crab_leaf *leaf;
 
 	check_head(c);

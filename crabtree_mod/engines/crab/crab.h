@@ -201,16 +201,7 @@ static inline struct crab_dhead *crab_list_head(const struct crab_media *media)
 /*
  * Locks that one function takes and another one gives back: sparse counts them within a
  * function, and is told that there is nothing to count.
- *
- * Where a shadow stands for the media in a kernel (KUnit), one thread does everything,
- * and its hooks recover a store in the middle of a write to another one: there is nobody
- * to lock out, and they sleep.
  */
-#if defined(CRABTREE_SHADOW) && !defined(CRABTREE_HOST)
-#define CRAB_ALONE	true
-#else
-#define CRAB_ALONE	false
-#endif
 
 static inline void crab_rcu_enter(void)
 {

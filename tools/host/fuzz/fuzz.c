@@ -208,7 +208,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	crab_host_cpus = 1;
 	hostile.media = (struct crab_media){
 		.base = region, .durability = CRAB_DURABILITY_POP, .fence_only = true,
-		.shadow = &counter,
+		.hooks.shadow = &counter,
 	};
 	hostile.steps = &counter.steps;
 	hostile.stores = &counter.stores;

@@ -6,9 +6,6 @@
  * Invariant: after crab_host_seed() a single thread sees the same random
  * numbers in every run.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>

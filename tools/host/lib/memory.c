@@ -6,9 +6,6 @@
  * Invariant: every allocation of L0-L5 in user space passes here, or through what
  * a program links in place of this file.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <stdint.h>
 #include <stdlib.h>
 

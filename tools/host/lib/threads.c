@@ -6,9 +6,6 @@
  * Invariant: two threads never have one number at a time, and what the last owner of a
  * number stored comes before what the next one does.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <pthread.h>
 
 #include <linux/bug.h>

@@ -5,9 +5,6 @@
  *
  * Invariant: all that was allocated in the life that runs is in one list.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <stdint.h>
 #include <stdlib.h>
 

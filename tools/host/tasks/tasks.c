@@ -8,9 +8,6 @@
  * its CPU. What waits for a grace period is freed when no section is left that began
  * before it.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

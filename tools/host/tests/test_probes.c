@@ -50,7 +50,7 @@ static void insert(struct crab_store *store, bool chosen, u64 from, u64 to)
 /* Loads of so many searches */
 static u64 search(struct crab_store *store, bool chosen, u64 from, u64 to, int want)
 {
-	struct crab_shadow *shadow = store->media->shadow;
+	struct crab_shadow *shadow = store->media->hooks.shadow;
 	u64 loads = shadow->loads, value;
 
 	for (; from < to; from++)

@@ -216,7 +216,7 @@ static void slot_junk(struct crab_flow *flow, const struct space *space, struct 
 	keys[0] = CRAB_KEY_EMPTY;
 	for (n = 0; n < space->keys; n++)
 		keys[n + 1] = state_key(space, n);
-	crab_shadow_open(flow->media->shadow, &slot->key, keys, n + 1);
+	crab_shadow_open(flow->media->hooks.shadow, &slot->key, keys, n + 1);
 }
 
 /* Leaf @i of the list, or a free leaf if @at is NULL; returns the position after it in the state */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file turns a build into a test build: its hooks report each access to the media to
+ * the shadow, and its limits are so small that tests can explore whole state spaces.
+ *
+ * The build includes it before every file (Kbuild for KUnit, tools/host with SHADOW=1).
+ * It takes the place of media/hooks.h by defining the same include guard.
+ */
+#ifndef CRABTREE_HOOKS_H
+#define CRABTREE_HOOKS_H
+
+#include <linux/types.h>
+
+#define CRABTREE_SHADOW
+
+/* Limits of all test builds */
+#define CRAB_LEAF_BYTES_MIN	128U
+
+#ifdef CRABTREE_HOST
+
+/* Limits of test builds in user space: few slots and leaves, and yet high trees */
+#define CRAB_LEAVES_MIN		3
+#define CRAB_INDEX_FULL		7
+#define CRAB_INDEX_FILL		6
+#define CRAB_INDEX_HEIGHT	24
+#define CRAB_CHECK_SLOTS	4U
+
+extern unsigned int crab_tiny_slots;	/* slots of every leaf; 0: as many as fit */
+#define crab_hook_slots(slots)	(crab_tiny_slots ? crab_tiny_slots : (slots))
+
+#define CRAB_ALONE		false
+
+#else
+
+/*
+ * In KUnit one thread does all the work, and hooks of the shadow recover a store in the
+ * middle of a write to another one. Hooks sleep, so the code takes no locks.
+ */
+#define CRAB_ALONE		true
+#define crab_hook_slots(slots)	(slots)
+
+#endif
+
+enum crab_point;
+struct crab_media;
+struct crab_shadow;
+
+/**
+ * struct crab_hooks - state of the hooks of one media
+ * @shadow: the double that records events, or NULL
+ */
+struct crab_hooks {
+	struct crab_shadow *shadow;
+};
+
+void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value);
+void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first, u64 second);
+void crab_shadow_clean(struct crab_media *media, const void *p, u64 len);
+void crab_shadow_fence(struct crab_media *media, enum crab_point point);
+void crab_shadow_order(struct crab_media *media);
+u64 crab_shadow_load(const struct crab_media *media, const __le64 *p);
+
+/* Calls a function of the shadow if the media has one */
+#define crab_hook_call(name, media, ...)				\
+do {									\
+	if ((media)->hooks.shadow)					\
+		crab_shadow_##name(media, ##__VA_ARGS__);		\
+} while (0)
+
+#define crab_hook_load(media, p, value)					\
+	((media)->hooks.shadow && (*(value) = crab_shadow_load(media, p), true))
+
+#define crab_hook_stored(media, p, value)	crab_hook_call(store, media, p, value)
+
+#define crab_hook_stored_pair(media, p, first, second)			\
+do {									\
+	crab_hook_seen(p, first);					\
+	crab_hook_seen((p) + 1, second);				\
+	crab_hook_call(store_pair, media, p, first, second);		\
+} while (0)
+
+#define crab_hook_clean(media, p, len)		crab_hook_call(clean, media, p, len)
+#define crab_hook_ordered(media)		crab_hook_call(order, media)
+#define crab_hook_fenced(media, point)		crab_hook_call(fence, media, point)
+
+/* ThreadSanitizer does not see stores by assembly: show it the same value once more */
+#ifdef __SANITIZE_THREAD__
+#define crab_hook_seen(p, value)	WRITE_ONCE(*(p), cpu_to_le64(value))
+#else
+#define crab_hook_seen(p, value)	((void)0)
+#endif
+
+#endif /* CRABTREE_HOOKS_H */
