@@ -6,124 +6,104 @@
  * one, which also cuts recoveries.
  */
 #include <linux/err.h>
+#include <linux/overflow.h>
 #include <linux/string.h>
 
 #include "kunit.h"
 
-static void crash_hook(struct crab_shadow *shadow, enum crab_shadow_event event,
-		       enum crab_point point)
+static void crash_report(struct crab_oracle *oracle, const char *fmt, va_list args)
 {
-	struct crab_crash *c = shadow->hook_arg;
-
-	if (event != CRAB_SHADOW_FENCING && !c->every_store)
-		return;
-	c->bad += c->points == CRAB_CRASH_POINTS;
-	if (c->points < CRAB_CRASH_POINTS)
-		c->point[c->points++] = crab_shadow_capture(shadow);
+	container_of(oracle, struct crab_crash, oracle)->bad++;
 }
 
-/* Does the store hold what it held at @when? */
-static bool crash_content(const struct crab_crash *c, struct crab_store *store, u32 when)
-{
-	u64 value;
-	u32 at;
-	int err;
-
-	for (at = 0; at < CRAB_CRASH_KEYS; at++) {
-		value = 0;
-		err = crab_store_search(store, at, &value);
-		if (err != (c->there[when][at] ? 0 : -ENOENT) ||
-		    (!err && value != c->value[when][at]))
-			return false;
-	}
-	return true;
-}
-
-/* One attach of the image; which moments have this content is in and out */
-static void crash_attach(struct crab_crash *c, bool readonly, bool when[2])
+/* One attach of the image: its content must be allowed, and each read must agree with it */
+static void crash_attach(struct crab_crash *c, bool readonly)
 {
 	struct crab_test *t = c->test->priv;
 	struct crab_attach_options options = { .readonly = readonly, .tuning = t->tuning };
 	struct crab_store *store = crab_store_attach(&t->media, &options, &t->report);
-	struct crab_check_report report;
 
 	if (IS_ERR(store)) {
 		c->bad++;
 		return;
 	}
 	c->bad += t->report.verdict != (readonly ? CRAB_VERDICT_RO : CRAB_VERDICT_GOOD);
-	when[0] = when[0] && crash_content(c, store, 0);
-	when[1] = when[1] && crash_content(c, store, 1);
-	c->bad += !when[0] && !when[1];
-	crab_store_check(store, &report);
-	c->bad += report.damage.count != 0;
+	if (!crab_oracle_read(&c->oracle, store, c->found)) {
+		c->bad += !crab_oracle_allows(&c->oracle, &c->allowed, c->found);
+		crab_oracle_judge(&c->oracle, store, c->found);
+	}
 	crab_store_info(store, &c->info);
 	crab_store_abandon(store);
 }
 
 /*
- * Served as it is by a read-only attach, which writes nothing; then repaired, and
- * with the same content; then there is nothing left to repair
+ * A read-only attach writes nothing. A writable attach repairs the image and finds the same
+ * content; the next one has nothing to repair.
  */
 static int crash_judge(struct crab_shadow *shadow, void *arg)
 {
+	struct crab_key_state read[CRAB_CRASH_KEYS];
 	struct crab_crash *c = arg;
+	const struct crab_oracle_allowed allowed = c->allowed;
 	u64 stores = shadow->counts.stores;
-	bool when[2] = { true, true };
 
 	c->images++;
-	crash_attach(c, true, when);
+	crash_attach(c, true);
 	c->bad += shadow->counts.stores != stores;
-	crash_attach(c, false, when);
+	memcpy(read, c->found, sizeof(read));
+	c->allowed = (struct crab_oracle_allowed) { .before = read, .after = read };
+	crash_attach(c, false);
 	if (!c->bad && c->info.stats.repairs) {
 		c->torn++;
-		crash_attach(c, false, when);
+		crash_attach(c, false);
 		c->bad += c->info.stats.repairs != 0;
 	}
+	c->allowed = allowed;
 	return c->bad ? -EUCLEAN : 0;
 }
 
-/* Cuts at @image; only what @when says may be found where it is 1 */
-static void crash_explore(struct crab_crash *c, struct crab_shadow_image *image, u32 when)
+static void crash_explore(struct crab_crash *c, const struct crab_shadow_image *image)
 {
 	struct crab_test *t = c->test->priv;
 	int err;
 
 	KUNIT_ASSERT_NOT_NULL(c->test, image);
-	if (when) {
-		memcpy(c->there[0], c->there[1], sizeof(c->there[0]));
-		memcpy(c->value[0], c->value[1], sizeof(c->value[0]));
-	}
 	err = crab_shadow_explore(t->shadow, image, crash_judge, c, 5000);
 	KUNIT_EXPECT_EQ(c->test, err, c->bad ? -EUCLEAN : 0);
-	crab_shadow_release(image);
+}
+
+/* At each crash point, where the content before or after may be found; then only the one after */
+static void crash_cut(struct crab_crash *c)
+{
+	struct crab_test *t = c->test->priv;
+	struct crab_shadow_image *end = crab_shadow_capture(t->shadow);
+	u32 i;
+
+	c->bad += c->points->overflow;
+	c->allowed = (struct crab_oracle_allowed) { .before = c->before, .after = c->after };
+	for (i = 0; i < c->points->count; i++)
+		crash_explore(c, c->points->at[i].image);
+	crab_crash_points_clear(c->points);
+	memcpy(c->before, c->after, sizeof(c->before));
+	crash_explore(c, end);
+	crab_shadow_restore(t->shadow, end);
+	crab_shadow_release(end);
 }
 
 static void crash_op(struct crab_crash *c, u32 at, u64 value, bool delete)
 {
 	struct crab_test *t = c->test->priv;
-	struct crab_shadow_image *end;
-	u32 i;
 	int err;
 
 	if (c->bad)
 		return;
-	t->shadow->hook = crash_hook;
-	t->shadow->hook_arg = c;
+	c->points->every_store = c->every_store;
+	crab_crash_points_collect(c->points, t->shadow);
 	err = delete ? crab_test_del(c->test, at) : crab_test_put(c->test, at, value);
-	t->shadow->hook = NULL;
+	crab_crash_points_collect(NULL, t->shadow);
 	KUNIT_EXPECT_EQ(c->test, err, 0);
-	c->there[1][at] = !delete;
-	c->value[1][at] = value;
-	end = crab_shadow_capture(t->shadow);
-	for (i = 0; i < c->points; i++)
-		crash_explore(c, c->point[i], 0);
-	c->points = 0;
-	KUNIT_ASSERT_NOT_NULL(c->test, end);
-	crab_shadow_restore(t->shadow, end);
-	crash_explore(c, crab_shadow_capture(t->shadow), 1);
-	crab_shadow_restore(t->shadow, end);
-	crab_shadow_release(end);
+	c->after[at] = (struct crab_key_state) { .there = !delete, .value = delete ? 0 : value };
+	crash_cut(c);
 }
 
 void crab_crash_put(struct crab_crash *c, u32 at, u64 value)
@@ -141,9 +121,18 @@ struct crab_crash *crab_crash_begin(struct kunit *test, const char *layout, u32 
 {
 	struct crab_crash *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	struct crab_test *t = test->priv;
+	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	c->test = test;
+	for (i = 0; i < CRAB_CRASH_KEYS; i++)
+		c->keys[i] = i;
+	c->oracle = (struct crab_oracle) {
+		.keys = c->keys, .n = CRAB_CRASH_KEYS, .report = crash_report,
+	};
+	c->points = kunit_kzalloc(test, struct_size(c->points, at, CRAB_CRASH_POINTS), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c->points);
+	crab_crash_points_init(c->points, CRAB_CRASH_POINTS, false);
 	crab_test_shadow(test);
 	t->shadow->model = model;
 	crab_test_format(test, "crab", layout, leaf_bytes);

@@ -9,6 +9,8 @@
 
 #include <kunit/test.h>
 
+#include "oracle.h"
+#include "points.h"
 #include "shadow/shadow.h"
 #include "store/store.h"
 
@@ -56,26 +58,32 @@ struct crab_dleaf *crab_test_listed(struct kunit *test, u32 nth);
 /**
  * struct crab_crash - a history that is cut everywhere (crash_kunit.c)
  * @test: its test
+ * @oracle: knows the keys 0 to CRAB_CRASH_KEYS - 1
+ * @keys: these keys
  * @every_store: cut after each store, too; else before each fence
- * @point: where the operation at hand can be cut
- * @points: how many
+ * @points: crash points of the current operation
  * @images: judged so far
- * @torn: of those, by a writable attach that had something to repair
- * @bad: of those, with a content that no moment had, or with damage
- * @there: what is there before the operation, and after it
- * @value: and its values
+ * @torn: images that a writable attach had to repair
+ * @bad: images with a content that is not allowed, or with damage
+ * @before: content before the operation
+ * @after: content after the operation
+ * @found: content of an image
+ * @allowed: contents that an image may have
  * @info: of the store that was attached last
  */
 struct crab_crash {
 	struct kunit *test;
+	struct crab_oracle oracle;
+	u64 keys[CRAB_CRASH_KEYS];
 	bool every_store;
-	struct crab_shadow_image *point[CRAB_CRASH_POINTS];
-	u32 points;
+	struct crab_crash_points *points;
 	u32 images;
 	u32 torn;
 	u32 bad;
-	bool there[2][CRAB_CRASH_KEYS];
-	u64 value[2][CRAB_CRASH_KEYS];
+	struct crab_key_state before[CRAB_CRASH_KEYS];
+	struct crab_key_state after[CRAB_CRASH_KEYS];
+	struct crab_key_state found[CRAB_CRASH_KEYS];
+	struct crab_oracle_allowed allowed;
 	struct crab_store_info info;
 };
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cut LOG REGION OPERATIONS EVERY WORK - what would a power cut have left of the machine?
+ * cut LOG REGION OPERATIONS EVERY PHASE WORK - judge the images that power cuts could have left
  *
- * Puts what the log tells into the shadow of the media (shadow/shadow.h), stops before
- * one in EVERY fences and behind one in 8 * EVERY stores, and has the host build recover
- * every image that the layout's model allows there and recovery can tell from others; where
- * a batch makes too many of them, some, chosen by the number of the point.
+ * Feeds the logged events to the shadow of a media (shadow/shadow.h). It stops before one in EVERY
+ * fences and after one in 8 * EVERY stores, and has the host build recover every image that the
+ * layout's model allows there and that recovery can tell from others. If a batch makes too many of
+ * them, it recovers some, chosen by the number of the point.
  *
- * The oracle: each key is where the operations that were acknowledged left it, or where the
- * first of those under way lead it, be they one, a batch, or the batches of two writers;
- * the verifier finds nothing; another attach has nothing to repair and finds the same.
+ * The oracle (tests/oracle.h): each key is as the operations that returned left it, or as an
+ * operation in progress left it: one operation, a batch, or the batches of two writers. The
+ * verifier finds nothing. Another attach repairs nothing and finds the same.
+ *
+ * Locking: one thread.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,93 +25,48 @@
 #include "log.h"
 #include "shadow/shadow.h"
 #include "store/store.h"
+#include "tests/oracle.h"
 #include "trace.h"
 #include "workload.h"
 
-#define NODES		8192	/* stores that may be pending */
+#define NODES		8192	/* stores that may be pending at once */
 #define WRITERS		2
 #define BUDGET		4096	/* images of one point: seven records in flight have fewer */
-#define SAMPLES		256	/* of one that has more, in addition */
+#define SAMPLES		256	/* images of a point that has more */
 #define TOLD		10
 #define SEED		1
 
-struct content {
-	u64 value[WORKLOAD_KEYS];
-	bool there[WORKLOAD_KEYS];
-};
-
-static const struct content empty;
 static const struct log_event *next, *end;
 static struct crab_media media = { .durability = CRAB_DURABILITY_POP };
 static struct crab_shadow *shadow;
-static struct content content;		/* what was acknowledged */
-static struct workload_call changes[WRITERS];	/* under way, by processor: what changes a key */
+static u64 keys[WORKLOAD_KEYS];
+static struct crab_key_state empty[WORKLOAD_KEYS];
+static struct crab_key_state content[WORKLOAD_KEYS];	/* of all calls that returned */
+static struct crab_oracle_change changes[WRITERS][WORKLOAD_TOGETHER];	/* of calls in progress */
+static u32 changed[WRITERS];		/* by processor */
 static bool formatted, formatting, orders_logged;
 
 static u64 every, phase, fences, stores, violations;
 static u64 points, races, batches, images, partial, sampled, recoveries, repairs;
 static u32 number;
 
-__printf(1, 2)
-static int violation(const char *fmt, ...)
+static void report(struct crab_oracle *oracle, const char *fmt, va_list args)
 {
-	va_list args;
-
-	if (violations++ < TOLD) {
-		printf("operation %u, event %zu before the end: ", number, (size_t)(end - next));
-		va_start(args, fmt);
-		vprintf(fmt, args);
-		va_end(args);
-		printf("\n");
-	}
-	return -1;
+	if (violations++ >= TOLD)
+		return;
+	printf("operation %u, event %zu before the end: ", number, (size_t)(end - next));
+	vprintf(fmt, args);
+	printf("\n");
 }
+
+static struct crab_oracle oracle = { .keys = keys, .n = WORKLOAD_KEYS, .report = report };
+
+#define violation(fmt, ...)	crab_oracle_fault(&oracle, fmt, ##__VA_ARGS__)
 
 /* The oracle */
 
-static int content_read(struct crab_store *store, struct content *found)
-{
-	struct crab_record records[WORKLOAD_KEYS + 1];
-	struct crab_cursor cursor;
-	int i, n;
-	u32 at;
-
-	memset(found, 0, sizeof(*found));
-	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
-	n = crab_cursor_read(store, &cursor, records, ARRAY_SIZE(records));
-	if (n < 0)
-		return violation("a scan fails: %d", n);
-	for (i = 0; i < n; i++) {
-		at = workload_index(records[i].key);
-		if (at == WORKLOAD_KEYS || found->there[at])
-			return violation("a scan gives key %llx, foreign or twice", records[i].key);
-		found->there[at] = true;
-		found->value[at] = records[i].value;
-	}
-	return 0;
-}
-
-static bool content_equal(const struct content *a, const struct content *b)
-{
-	return !memcmp(a->there, b->there, sizeof(a->there)) &&
-	       !memcmp(a->value, b->value, sizeof(a->value));
-}
-
-static int judge_check(struct crab_store *store, struct content *found)
-{
-	struct crab_check_report report;
-	int err = content_read(store, found);
-
-	if (err)
-		return err;
-	crab_store_check(store, &report);
-	if (report.damage.count)
-		return violation("check, at %llu: %s", report.damage.offset, report.damage.what);
-	return 0;
-}
-
-/* What an attach finds and how much it repairs; 1: blank */
-static int judge_attach(struct content *found, u64 *repaired)
+/* Attaches. @found: out: the content; @repaired: out: slots. 1: the region is blank */
+static int judge_attach(struct crab_key_state *found, u64 *repaired)
 {
 	struct crab_attach_options options = { };
 	struct crab_attach_report report;
@@ -125,68 +82,54 @@ static int judge_attach(struct content *found, u64 *repaired)
 		       violation("attach: %ld %s", PTR_ERR(store), report.reason);
 	crab_store_info(store, &info);
 	*repaired = info.stats.repairs;
-	err = report.verdict == CRAB_VERDICT_GOOD ? judge_check(store, found) :
+	err = report.verdict == CRAB_VERDICT_GOOD ? crab_oracle_read(&oracle, store, found) :
 						    violation("attach: %s", report.reason);
+	err = err ?: crab_oracle_check(&oracle, store);
 	crab_store_abandon(store);
 	return err;
 }
 
-static bool key_is(const struct content *c, u32 key, bool there, u64 value)
+/* Each key is as the calls that returned left it, or as a change in progress left it */
+static int judge_content(const struct crab_key_state *found)
 {
-	return c->there[key] == there && (!there || c->value[key] == value);
-}
+	struct crab_oracle_change all[WRITERS * WORKLOAD_TOGETHER];
+	struct crab_oracle_allowed allowed = { .before = content, .changes = all };
+	u32 cpu;
 
-/* Is the key where it was, or where some of its changes, the first ones, lead it? */
-static bool key_allowed(const struct content *found, u32 key)
-{
-	bool allowed = key_is(found, key, content.there[key], content.value[key]);
-	const struct workload_operation *op;
-	u32 cpu, i;
-
-	for (cpu = 0; cpu < WRITERS; cpu++)
-		for (i = 0; i < changes[cpu].n && !allowed; i++) {
-			op = &changes[cpu].ops[i];
-			allowed = op->index == key &&
-				  key_is(found, key, op->verb == WORKLOAD_INSERT, op->value);
-		}
-	return allowed;
-}
-
-static int judge_content(const struct content *found)
-{
-	u32 key;
-
-	if (formatting && content_equal(found, &empty))
+	if (formatting && crab_oracle_equal(&oracle, found, empty))
 		return 0;
-	for (key = 0; key < WORKLOAD_KEYS; key++)
-		if (!key_allowed(found, key))
-			return violation("key number %u is where nothing led it", key);
-	return 0;
+	for (cpu = 0; cpu < WRITERS; cpu++) {
+		memcpy(all + allowed.n, changes[cpu], changed[cpu] * sizeof(all[0]));
+		allowed.n += changed[cpu];
+	}
+	return crab_oracle_allows(&oracle, &allowed, found) ? 0 :
+	       violation("a key has a state to which no operation led");
 }
 
 /* A second attach repairs nothing and finds the same */
 static int judge(struct crab_shadow *s, void *arg)
 {
-	struct content found, again;
+	struct crab_key_state found[WORKLOAD_KEYS], again[WORKLOAD_KEYS];
 	u64 repaired = 0;
-	int err = judge_attach(&found, &repaired);
+	int err = judge_attach(found, &repaired);
 
 	if (err > 0)
 		return formatting || !formatted ? 0 : violation("there is no store");
 	repairs += repaired;
 	if (!err)
-		err = judge_content(&found);
+		err = judge_content(found);
 	if (err)
 		return err;
-	err = judge_attach(&again, &repaired);
+	err = judge_attach(again, &repaired);
 	if (err)
 		return err > 0 ? violation("attached again: there is no store") : err;
 	if (repaired)
 		return violation("attached again: %llu repairs", repaired);
-	return content_equal(&again, &found) ? 0 : violation("attached again: other content");
+	return crab_oracle_equal(&oracle, again, found) ? 0 :
+	       violation("attached again: other content");
 }
 
-/* Some images of a moment: a word's value is chosen when somebody reads it */
+/* Some images of a point: the value of a word is chosen when it is read */
 static void sample(const struct crab_shadow_image *image)
 {
 	int err = 0;
@@ -206,8 +149,8 @@ static void explore(void)
 	struct crab_shadow_image *image = crab_shadow_capture(shadow);
 
 	points++;
-	races += changes[0].n && changes[1].n;
-	batches += changes[0].n > 1 || changes[1].n > 1;
+	races += changed[0] && changed[1];
+	batches += changed[0] > 1 || changed[1] > 1;
 	if (crab_shadow_explore(shadow, image, judge, NULL, BUDGET) == -E2BIG)
 		sample(image);
 	if (shadow->errors)
@@ -217,14 +160,14 @@ static void explore(void)
 	crab_shadow_release(image);
 }
 
-/* What the machine did, into the shadow */
+/* Feeding the logged events to the shadow */
 
 static void feed_store(const struct log_event *e)
 {
 	__le64 *p = (__le64 *)(media.base + e->offset);
 
 	if (e->foreign || (e->size != 8 && e->size != 16)) {
-		violation("a store of %u bytes%s", e->size, e->foreign ? ", not the module's" : "");
+		violation("a store of %u bytes%s", e->size, e->foreign ? ", not by the module" : "");
 		return;
 	}
 	if (!orders_logged)	/* x86-64 keeps every store in order */
@@ -265,7 +208,7 @@ static void feed(const struct log_event *e)
 	}
 }
 
-/* All that comes before the next event of @type; false if there is none */
+/* Feeds the events before the next one of @type; false if there is none */
 static bool feed_until(enum log_type type)
 {
 	while (next < end && next->type != type)
@@ -289,32 +232,36 @@ static void begin(void)
 		next++;
 }
 
-/* Of a call that begins, what will be answered with success */
+/* A call begins: its changes are the operations that will be answered with success */
 static void changes_begin(u32 cpu, const struct workload_call *call)
 {
+	const struct workload_operation *op = call->ops;
 	const struct log_event *e = next;
-	u32 i;
+	bool there;
 
 	number = call->number;
-	for (i = 0; i < call->n; i++, e++) {
+	for (; op < call->ops + call->n; op++, e++) {
 		while (e < end && (e->type != LOG_ANSWER || e->cpu != cpu))
 			e++;
 		if (e >= end)
 			return;
-		if (e->offset <= TRACE_FOUND(0, 1) && call->ops[i].verb != WORKLOAD_SEARCH)
-			changes[cpu].ops[changes[cpu].n++] = call->ops[i];
+		if (e->offset > TRACE_FOUND(0, 1) || op->verb == WORKLOAD_SEARCH)
+			continue;
+		there = op->verb == WORKLOAD_INSERT;
+		changes[cpu][changed[cpu]++] = (struct crab_oracle_change) {
+			.key = op->index, .to = { there, there ? op->value : 0 },
+		};
 	}
 }
 
-/* It has returned */
+/* The call has returned */
 static void changes_end(u32 cpu)
 {
-	const struct workload_operation *op = changes[cpu].ops;
+	u32 i;
 
-	for (; changes[cpu].n; changes[cpu].n--, op++) {
-		content.there[op->index] = op->verb == WORKLOAD_INSERT;
-		content.value[op->index] = content.there[op->index] ? op->value : 0;
-	}
+	for (i = 0; i < changed[cpu]; i++)
+		content[changes[cpu][i].key] = changes[cpu][i].to;
+	changed[cpu] = 0;
 }
 
 int perform_load(void)
@@ -329,7 +276,7 @@ int perform_unload(void)
 	return returned();
 }
 
-/* From here on the shadow begins anew: all of it is durable */
+/* The shadow begins anew: the whole region is durable */
 int perform_tear(const uint32_t *index, uint32_t n)
 {
 	enum crab_shadow_model model = shadow->model;
@@ -343,11 +290,9 @@ int perform_tear(const uint32_t *index, uint32_t n)
 		memcpy(media.base + next->offset, next->value, next->size);
 	shadow = crab_shadow_create(&media, NODES);
 	shadow->model = model;
-	for (; n--; index++) {
-		content.there[*index] = false;
-		content.value[*index] = 0;
-	}
-	return next++->type == LOG_RETURN ? 0 : violation("a tear that is none");
+	for (; n--; index++)
+		content[*index] = (struct crab_key_state) { };
+	return next++->type == LOG_RETURN ? 0 : violation("a tear without its end");
 }
 
 int perform_format(const struct workload_store *store)
@@ -357,13 +302,13 @@ int perform_format(const struct workload_store *store)
 	begin();
 	if (crab_shadow_pending(shadow))
 		return violation("something is pending before FORMAT");
-	shadow->model = strcmp(store->layout, "sorted") ? CRAB_SHADOW_MODEL_WORD :
-							  CRAB_SHADOW_MODEL_LINE;
+	shadow->model = crab_layout_by_name(crab_engine_by_name(""), store->layout)->needs ==
+			CRAB_MODEL_LINE ? CRAB_SHADOW_MODEL_LINE : CRAB_SHADOW_MODEL_WORD;
 	formatting = true;
 	err = returned();
 	formatting = false;
 	formatted = true;
-	content = empty;
+	memset(content, 0, sizeof(content));
 	return err;
 }
 
@@ -408,7 +353,10 @@ int main(int argc, char **argv)
 {
 	struct log log;
 	size_t size;
+	u32 i;
 
+	for (i = 0; i < WORKLOAD_KEYS; i++)
+		keys[i] = workload_key(i);
 	if (argc == 7) {
 		every = strtoull(argv[4], NULL, 0);
 		phase = strtoull(argv[5], NULL, 0);
@@ -431,7 +379,7 @@ int main(int argc, char **argv)
 		workload_run(atoi(argv[3]));
 	else
 		workload_race(atoi(argv[3]));
-	printf("%llu points, %llu of them with two writers under way, %llu in batches, %llu images, ",
+	printf("%llu points, %llu of them with two writers in progress, %llu in batches, %llu images, ",
 	       points, races, batches, images + shadow->counts.images);
 	printf("%llu more chosen at random of %llu points with more than %u, ", sampled, partial,
 	       BUDGET);

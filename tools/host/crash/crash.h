@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the crash test: a small store whose every operation is cut
- * at every store and every fence, with every image that recovery can tell from
- * others recovered by the real attach and judged.
+ * This file declares the random crash test: a small store, each of whose operations is cut at its
+ * crash points. The real attach recovers every crash image that recovery can tell from others, and
+ * the oracle judges the result.
+ *
+ * Locking: one thread.
  */
 #ifndef CRAB_HOST_CRASH_H
 #define CRAB_HOST_CRASH_H
@@ -11,14 +13,16 @@
 
 #include "shadow/shadow.h"
 #include "store/store.h"
+#include "tests/oracle.h"
+#include "tests/points.h"
 
 #define CRASH_KEYS		1024	/* at most */
 #define CRASH_KEYS_DEFAULT	32
-#define CRASH_TIDE		1024	/* operations until a store that grew shrinks, at most */
+#define CRASH_TIDE		1024	/* operations until a growing store shrinks, at most */
 #define CRASH_POINTS		4096	/* in one operation */
 #define CRASH_SAID		512
 #define CRASH_BATCH_MOST	16	/* operations of a batch */
-#define CRASH_TOGETHER		4	/* of so many every image is tried; of more, some */
+#define CRASH_TOGETHER		4	/* of longer batches only some images are tried */
 
 enum crash_verb {
 	CRASH_INSERT,		/* or update */
@@ -26,10 +30,10 @@ enum crash_verb {
 	CRASH_DELETE,
 	CRASH_MAINTAIN,
 	CRASH_REATTACH,		/* detach and attach */
-	CRASH_CUT,		/* lose power for good, at a moment of an operation or an attach */
-	CRASH_SURVIVE,		/* stop there, and attach what the caches hold */
+	CRASH_CUT,		/* lose power at a point of an operation or of an attach, and go on */
+	CRASH_SURVIVE,		/* stop at such a point, and attach what the caches hold */
 	CRASH_FORMAT,
-	CRASH_BATCH,		/* some inserts, updates, deletes and searches in one call */
+	CRASH_BATCH,		/* inserts, updates, deletes and searches in one call */
 	CRASH_VERBS
 };
 
@@ -37,20 +41,21 @@ struct host_driver;
 
 struct crash_op {
 	enum crash_verb verb;
-	u32 key;		/* index */
-	u64 value;		/* of a batch: what it is made of */
+	u32 key;		/* number */
+	u64 value;		/* of a batch: the seed of its operations */
 };
 
-/* One batch; each operation has a key by index, too */
+/* The last batch; each operation by key number, too */
 struct crash_batch {
 	u32 n;
 	u32 key[CRASH_BATCH_MOST];
 	struct crab_batch_op ops[CRASH_BATCH_MOST];
+	u32 changed;		/* number of changes */
+	struct crab_oracle_change changes[CRASH_BATCH_MOST];
 };
 
 struct crash_content {
-	bool there[CRASH_KEYS];
-	u64 value[CRASH_KEYS];
+	struct crab_key_state key[CRASH_KEYS];
 };
 
 struct crash_counts {
@@ -61,11 +66,11 @@ struct crash_counts {
 	u64 recoveries;		/* attaches of a crash image */
 	u64 repairs;		/* slots that they completed */
 	u64 nested;		/* points within recoveries, and after them */
-	u64 full;		/* operations that met -ENOSPC */
+	u64 full;		/* operations that returned -ENOSPC */
 	u64 splits;
 	u64 unlinks;
 	u64 largest;		/* images at one point */
-	u64 sampled;		/* images chosen at random: of batches of too many */
+	u64 sampled;		/* images chosen at random, of long batches */
 };
 
 /**
@@ -74,11 +79,11 @@ struct crash_counts {
  * @layout: of the engine
  * @leaf_bytes: 128: five slots; 256: thirteen
  * @slots: records in a leaf at most; 0: as many as fit
- * @keys: how many there are; 0: CRASH_KEYS_DEFAULT
+ * @keys: number of keys; 0: CRASH_KEYS_DEFAULT
  * @changes: cut the operations that change the structure, and few others
  * @inserts: on keys all over the store before the first step; they are not cut
- * @deletes: after them, and no work off the write path meanwhile
- * @tuning: how it is attached
+ * @deletes: after the inserts, without any maintenance
+ * @tuning: options of each attach
  */
 struct crash_setup {
 	const struct host_driver *driver;
@@ -94,26 +99,33 @@ struct crash_setup {
 
 /**
  * struct crash - one run
- * @setup: of what
- * @content: what the store must hold now
- * @every_store: cut at every store too. The images before a fence contain those
- *	of every moment since the last one, so this finds no more and takes longer.
+ * @setup: its store
+ * @media: its region
+ * @shadow: of the region
+ * @store: attached, or NULL
+ * @oracle: knows @keys; its faults go to @said
+ * @content: the content that the store must hold now
+ * @keys: the keys, ascending
+ * @seed: of all choices
+ * @every_store: crash points at each store, too. The images before a fence contain those of every
+ *	point since the fence before, so this finds no more faults and takes longer.
  * @format_every: operations from one FORMAT to the next
- * @often: what is done more often than it would be
+ * @often: an operation that is chosen more often
  * @often_every: operations from one to the next; 0: it is not
- * @batches: operations of a batch at most; 0: there is none
- * @batch: the last one
- * @step: operations so far
- * @op: the one that runs
- * @points: where the moments of the running code are collected, or NULL
- * @gave_up: there was more to try than may be: what was found is that, and no fault
- * @said: what was found first, in words; empty: nothing
+ * @batches: operations of a batch at most; 0: there are no batches
+ * @batch: the last batch
+ * @step: number of operations so far
+ * @op: the current operation
+ * @counts: so far
+ * @gave_up: there was more to try than is allowed: @said is no fault
+ * @said: the first fault in words; empty: none
  */
 struct crash {
 	struct crash_setup setup;
 	struct crab_media media;
 	struct crab_shadow *shadow;
 	struct crab_store *store;
+	struct crab_oracle oracle;
 	struct crash_content content;
 	u64 keys[CRASH_KEYS];
 	u64 seed;
@@ -126,68 +138,53 @@ struct crash {
 	u32 step;
 	struct crash_op op;
 	struct crash_counts counts;
-	struct crash_points *points;
 	bool gave_up;
 	char said[CRASH_SAID];
 };
 
-/** crash_begin() - a formatted and attached store of @leaves leaves under the shadow */
+/**
+ * crash_begin() - begin a run with a formatted and attached store
+ * @crash: the run
+ * @setup: its store
+ * @leaves: of the pool
+ * @seed: of all choices
+ *
+ * Return: false with @crash->said; crash_end() in either case.
+ */
 bool crash_begin(struct crash *crash, const struct crash_setup *setup, u32 leaves, u64 seed);
-void crash_end(struct crash *crash);
-
-/** crash_next() - a random operation */
-struct crash_op crash_next(struct crash *crash);
 
 /**
- * crash_step() - do one operation and cut it everywhere
+ * crash_end() - end a run, and free its store and region
+ * @crash: the run
+ */
+void crash_end(struct crash *crash);
+
+/**
+ * crash_step() - perform one operation, and cut it at each of its crash points
  * @crash: the run
  * @op: the operation
- * @depth: cuts in a row: 1 the operation, 2 its recoveries too
+ * @depth: power cuts in a row: 1 the operation, 2 its recoveries too
  *
- * Return: false if that found anything.
+ * Return: false if that found a fault.
  */
 bool crash_step(struct crash *crash, const struct crash_op *op, u32 depth);
 
-/** crash_run() - random operations until @steps; false if one found anything */
+/**
+ * crash_run() - perform random operations
+ * @crash: the run
+ * @steps: the number of operations at which it ends
+ * @depth: as of crash_step()
+ *
+ * Return: false if one found a fault.
+ */
 bool crash_run(struct crash *crash, u32 steps, u32 depth);
 
-/** crash_grows() - more inserts than deletes; then fewer, and so on */
-static inline bool crash_grows(const struct crash *crash)
-{
-	return crash->step / min_t(u32, crash->setup.keys, CRASH_TIDE) % 2 == 0;
-}
-
-/** crash_special() - a value that is special to the leaf of some key, or 0 */
-u64 crash_special(struct crash *crash, u64 r);
-
-/** crash_batch_make() - the batch of crash.op: on some neighbours of its key, or on few of all */
-void crash_batch_make(struct crash *crash);
-
-/** crash_batch_judge() - what is wrong with operation @i, or NULL; @content: what it leaves */
-const char *crash_batch_judge(const struct crash_batch *batch, u32 i,
-			      struct crash_content *content);
-
-/** crash_batch_leads() - does it lead each key, by itself, from @before through what is @found? */
-bool crash_batch_leads(const struct crash_batch *batch, u32 keys,
-		       const struct crash_content *before, const struct crash_content *found);
-
-/** crash_say() - note what was found first, with the step and its operation; returns -1 */
-__printf(2, 3)
-int crash_say(struct crash *c, const char *fmt, ...);
-
-/* oracle.c */
-
-/** crash_content_read() - scan a store; 0, or -1 where the scan is not as it must be */
-int crash_content_read(struct crash *c, struct crab_store *store, struct crash_content *content);
-
-bool crash_content_equal(const struct crash *c, const struct crash_content *a,
-			 const struct crash_content *b);
-
-/** crash_store_judge() - do all other reads say what a scan said? 0 or -1 */
-int crash_store_judge(struct crash *c, struct crab_store *store,
-		      const struct crash_content *content);
-
-/** crash_holds() - the oracle alone: does the store hold what it must? */
+/**
+ * crash_holds() - does the store hold its content, in every way in which it can be read?
+ * @crash: the run
+ *
+ * Return: true if it does.
+ */
 bool crash_holds(struct crash *crash);
 
 #endif /* CRAB_HOST_CRASH_H */

@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the explorer: breadth first over all states that a small
- * store can be in at rest, until no new one appears.
+ * This file declares the explorer: breadth first over all states in which a small store can be at
+ * rest, until no new state appears.
  *
- * From every state: attach, cut at every store and fence; then each operation,
- * each of them cut at every store and fence. What a cut leaves is a state again. Where the
- * space has batches: from every state that an attach leaves each of them too, its records
- * in flight together.
+ * From each state it performs runs: an attach, then one operation, each cut at every store and
+ * fence. A power cut leaves a state again. If the space has batches, the explorer also performs
+ * each batch from every state that an attach leaves, with its records in flight together.
  */
 #ifndef CRAB_HOST_EXPLORE_H
 #define CRAB_HOST_EXPLORE_H
 
 #include "state.h"
+#include "tests/points.h"
 
 #define EXPLORE_SAID	1024
-#define EXPLORE_POINTS	1024	/* moments in one operation */
-#define EXPLORE_IN_LIFE	4	/* operations of one life: more than one are a batch */
+#define EXPLORE_RUN	4	/* operations of one run: more than one are a batch */
 
 enum explore_verb {
-	EXPLORE_ATTACH,		/* nothing but the attach before every operation */
+	EXPLORE_ATTACH,		/* the attach of every run, alone */
 	EXPLORE_PUT,
 	EXPLORE_PUT_SPECIAL,	/* the value is host_driver.special of the key */
 	EXPLORE_PUT_SPARE,	/* the value is special to the leaf that was just prepared */
 	EXPLORE_DELETE,
-	EXPLORE_THIN,		/* a delete, and all the work off the write path behind it */
+	EXPLORE_THIN,		/* a delete, then all maintenance, which is cut */
 	EXPLORE_PREPARE,
 	EXPLORE_DETACH,
 	EXPLORE_FORMAT,
@@ -32,21 +31,21 @@ enum explore_verb {
 
 struct explore_op {
 	u8 verb;
-	u8 key;			/* which one */
-	u8 value;		/* which one */
+	u8 key;			/* number */
+	u8 value;		/* number */
 	bool prepared;		/* a leaf is prepared first */
 };
 
 struct explore_counts {
 	u64 states;
-	u64 stable;		/* of these, what an attach leaves as it is */
+	u64 stable;		/* of these: an attach does not change them */
 	u64 ops;
-	u64 points;		/* moments of a cut */
-	u64 same;		/* of these: recovery reads nothing that the moment changed */
+	u64 points;		/* crash points */
+	u64 same;		/* of these: recovery reads no word that the event changed */
 	u64 images;
 	u64 recoveries;		/* attaches of an image */
 	u64 repairs;
-	u64 full;		/* operations that met -ENOSPC */
+	u64 full;		/* operations that returned -ENOSPC */
 	u64 splits;
 	u64 unlinks;
 	u64 violations;
@@ -54,55 +53,58 @@ struct explore_counts {
 
 struct explore_node {
 	struct state state;
-	u32 parent;		/* where it was found first ... */
-	struct explore_op life[EXPLORE_IN_LIFE];	/* ... in doing what */
-	u32 life_n;
-	bool settled;		/* what an attach left */
+	u32 parent;		/* the state from which it was found first ... */
+	struct explore_op run[EXPLORE_RUN];	/* ... by this run */
+	u32 run_n;
+	bool settled;		/* an attach left it */
 	bool batched;		/* its batches are explored */
-	bool changed;		/* what an attach does not leave as it is */
+	bool changed;		/* an attach changes it */
 };
-
-struct explore_points;
 
 /**
  * struct explore - one exploration
- * @space: of what
+ * @space: the state space
  * @media: the region
- * @shadow: its double
+ * @shadow: of the region
+ * @oracle: knows @keys; its faults go to @said
+ * @keys: the keys of the space
  * @geo: where the leaves are
  * @super: a superblock of the store
  * @pristine: the media after its FORMAT
  * @node: all states, in the order in which they were found
- * @nodes: how many
+ * @nodes: number of states
  * @room: for how many
  * @table: by hash, a state's number plus one
  * @mask: of the hash
- * @explored: how many of them are explored
+ * @explored: number of states that are explored
  * @at: the state that is being explored
- * @life: operations of this life
- * @life_n: how many
- * @ops: those on records, as the store had them
- * @allowed: what an image may hold
- * @batch: or each key what its own operations lead through
- * @blank: or no store at all
- * @settling: what is found now is what an attach left
+ * @run: operations of the current run
+ * @run_n: number of operations
+ * @ops: the operations on records, as calls of the store
+ * @changes: those that succeeded
+ * @changed: number of changes
+ * @allowed: the contents that an image may have
+ * @blank: an image may have no store at all
+ * @settling: an attach left the states that are found now
  * @is_blank: no superblock of the state holds
  * @content: of the state
  * @spare_special: the value that is special to the leaf that was prepared last
- * @points: where moments are kept
- * @moment: which one was cut when something was found; from 1; 0: none
- * @replayed: the one that is repeated, or 0
- * @script: what it chose: what the operation read, what recovery read
+ * @points: the crash points of the current run
+ * @point: number of the point at which a fault was found, from 1; 0: none
+ * @replayed: the point that a reproducer names, or 0
+ * @script: the choices that it names: of the operation, and of recovery
  * @counts: so far
- * @plain: no shortcut: every image of every moment, each judged to the end
+ * @plain: no shortcuts: every image of every point, each judged whole
  * @limit: states at most; then the space is not closed
  * @closed: no new state appeared
- * @said: the first violation, and how to repeat it
+ * @said: the first violation, and its reproducer
  */
 struct explore {
 	const struct space *space;
 	struct crab_media media;
 	struct crab_shadow *shadow;
+	struct crab_oracle oracle;
+	u64 keys[STATE_KEYS];
 	struct crab_geometry geo;
 	struct crab_dsuper super;
 	struct crab_shadow_image *pristine;
@@ -113,18 +115,19 @@ struct explore {
 	u32 mask;
 	u32 explored;
 	u32 at;
-	struct explore_op life[EXPLORE_IN_LIFE];
-	u32 life_n;
-	struct crab_batch_op ops[EXPLORE_IN_LIFE];
-	const struct content *allowed[2];
-	bool batch;
+	struct explore_op run[EXPLORE_RUN];
+	u32 run_n;
+	struct crab_batch_op ops[EXPLORE_RUN];
+	struct crab_oracle_change changes[EXPLORE_RUN];
+	u32 changed;
+	struct crab_oracle_allowed allowed;
 	bool blank;
 	bool settling;
 	bool is_blank;
 	struct content content;
 	u64 spare_special;
-	struct explore_points *points;
-	u32 moment;
+	struct crab_crash_points *points;
+	u32 point;
 	u32 replayed;
 	struct crab_shadow_path script[2];
 	struct explore_counts counts;
@@ -134,29 +137,52 @@ struct explore {
 	char said[EXPLORE_SAID];
 };
 
-/** explore_begin() - format the store of a space; false where that fails */
+/**
+ * explore_begin() - format the store of a space
+ * @explore: the exploration
+ * @space: the space
+ *
+ * Return: false with @explore->said; explore_end() in either case.
+ */
 bool explore_begin(struct explore *explore, const struct space *space);
+
+/**
+ * explore_end() - free an exploration
+ * @explore: the exploration
+ */
 void explore_end(struct explore *explore);
 
 /**
- * explore_history() - how the state comes about in which something was found
+ * explore_history() - the shortest way to the state in which a fault was found
  * @explore: after explore_run()
- * @to: the shortest way there from an empty store: operations, each with an attach
- *	before it, each whole or cut
+ * @to: out: from an empty store, the operations, each after an attach, each whole or cut
  * @size: of @to
  */
 void explore_history(const struct explore *explore, char *to, size_t size);
 
-/** explore_add() - note a state; @is_new: it was not known */
-void explore_add(struct explore *explore, const struct state *state, bool *is_new);
-
-/** explore_digest() - one number for the set of states that were found */
+/**
+ * explore_digest() - one number for the set of states that were found
+ * @explore: after explore_run()
+ *
+ * Return: the number.
+ */
 u64 explore_digest(const struct explore *explore);
 
-/** explore_run() - to the end, or to @limit states; false if anything was found */
+/**
+ * explore_run() - explore to the end, or up to @explore->limit states
+ * @explore: after explore_begin()
+ *
+ * Return: false if a violation was found.
+ */
 bool explore_run(struct explore *explore);
 
-/** explore_replay() - repeat what explore.said says; true if nothing is found */
+/**
+ * explore_replay() - repeat a violation
+ * @explore: after explore_begin()
+ * @said: begins with the reproducer
+ *
+ * Return: true if nothing is found.
+ */
 bool explore_replay(struct explore *explore, const char *said);
 
 #endif /* CRAB_HOST_EXPLORE_H */

@@ -1,40 +1,64 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the inside of the explorer, for explore.c and explore_oracle.c only.
+ * This file declares the functions that the files of the explorer share: explore.c (the order),
+ * explore_run.c (operations), explore_cut.c (power cuts), explore_judge.c (images) and
+ * explore_states.c (the states that were found).
  */
 #ifndef CRAB_HOST_EXPLORE_PRIV_H
 #define CRAB_HOST_EXPLORE_PRIV_H
 
 #include "explore.h"
+#include "host_driver.h"
 
 #define EXPLORE_SEED	1
+#define EXPLORE_BUDGET	1000000		/* images of one crash point */
 
-/** explore_say() - note a violation, unless there is one; returns -1 */
-__printf(2, 3)
-int explore_say(struct explore *x, const char *fmt, ...);
+/* Notes the first fault; returns -1 */
+#define explore_say(x, fmt, ...)	crab_oracle_fault(&(x)->oracle, fmt, ##__VA_ARGS__)
 
-/** explore_content() - what a scan of a store finds; 0 or -1 */
-int explore_content(struct explore *x, struct crab_store *store, struct content *content);
+/* explore_run.c */
 
-/** explore_holds() - do all reads and the verifier agree that a store holds just this? 0 or -1 */
+/* Begins or ends the collection of crash points */
+void explore_collect(struct explore *x, bool on);
+
+/* FORMAT; 0, or -1 after a fault */
+int explore_format(struct explore *x, bool force);
+
+/* A crab_shadow_judge: performs x->run on the state that the media holds, and cuts it */
+int explore_run_once(struct crab_shadow *shadow, void *arg);
+
+/* explore_cut.c */
+
+/*
+ * Cuts at x->points, where @before or @after may be found, or what the batch led to, or no store if
+ * @blank; and at the end of the run, where only @after may. 0, or -1 after a fault
+ */
+int explore_cut(struct explore *x, const struct content *before, const struct content *after,
+		bool blank);
+
+/* explore_judge.c */
+
+/* Do all reads and the verifier agree that a store holds just this? 0, or -1 after a fault */
 int explore_holds(struct explore *x, struct crab_store *store, const struct content *content);
 
 struct crab_store *explore_attach(struct explore *x, bool readonly,
 				  struct crab_attach_report *report);
 
-/** explore_attach_good() - attach writable, and nothing is wrong; or NULL */
+/* A writable attach that finds nothing wrong, or NULL after a fault */
 struct crab_store *explore_attach_good(struct explore *x);
 
-/** explore_repairs() - slots that the attach of a store completed */
+/* Slots that the attach of a store completed */
 u64 explore_repairs(struct crab_store *store);
 
-/** explore_image() - the state of what is on the media, and its content; 0 or -1 */
+/* The state of the media, and its content as the driver reads it; 0, or -1 after a fault */
 int explore_image(struct explore *x, struct state *state, struct content *content);
 
-/** explore_allows() - may that content be found at the moment that is cut? */
-bool explore_allows(const struct explore *x, const struct content *found);
-
-/** explore_judge() - a crab_shadow_judge: recover an image and judge what it holds */
+/* A crab_shadow_judge: recovers an image and judges its content */
 int explore_judge(struct crab_shadow *shadow, void *arg);
+
+/* explore_states.c */
+
+/* Adds a state; @is_new: it was not known */
+void explore_add(struct explore *explore, const struct state *state, bool *is_new);
 
 #endif /* CRAB_HOST_EXPLORE_PRIV_H */

@@ -56,8 +56,8 @@ void reproducer_say(struct explore *x, const struct state *state)
 	for (i = 0; i < state->len; i++)
 		n += scnprintf(x->said + n, sizeof(x->said) - n, "%02x", state->byte[i]);
 	n += scnprintf(x->said + n, sizeof(x->said) - n, " ");
-	n += reproducer_ops(x->life, x->life_n, x->said + n, sizeof(x->said) - n);
-	n += scnprintf(x->said + n, sizeof(x->said) - n, " %u", x->moment);
+	n += reproducer_ops(x->run, x->run_n, x->said + n, sizeof(x->said) - n);
+	n += scnprintf(x->said + n, sizeof(x->said) - n, " %u", x->point);
 	n += write_path(path, x->said + n, sizeof(x->said) - n);
 	n += write_path(path ? path->inner : NULL, x->said + n, sizeof(x->said) - n);
 	scnprintf(x->said + n, sizeof(x->said) - n, ": %s", what);
@@ -113,9 +113,9 @@ static const char *parse_path(const char *said, struct crab_shadow_path *path)
 /* OPERATION+OPERATION+... up to @end */
 static bool parse_ops(const char *said, const char *end, struct explore *x)
 {
-	x->life_n = 0;
+	x->run_n = 0;
 	do {
-		if (x->life_n == EXPLORE_IN_LIFE || !parse_op(said, &x->life[x->life_n++]))
+		if (x->run_n == EXPLORE_RUN || !parse_op(said, &x->run[x->run_n++]))
 			return false;
 		said = memchr(said, '+', end - said);
 	} while (said++);
@@ -125,10 +125,10 @@ static bool parse_ops(const char *said, const char *end, struct explore *x)
 bool reproducer_parse(const char *said, struct explore *x, struct state *state)
 {
 	const char *at = strchr(said, ' '), *ops = at ? strchr(at + 1, ' ') : NULL;
-	const char *moment = ops ? strchr(ops + 1, ' ') : NULL;
+	const char *point = ops ? strchr(ops + 1, ' ') : NULL;
 
-	if (!moment || !parse_state(at + 1, state) || !parse_ops(ops + 1, moment, x) ||
-	    sscanf(moment, "%u", &x->replayed) != 1)
+	if (!point || !parse_state(at + 1, state) || !parse_ops(ops + 1, point, x) ||
+	    sscanf(point, "%u", &x->replayed) != 1)
 		return false;
-	return parse_path(parse_path(moment, &x->script[0]), &x->script[1]);
+	return parse_path(parse_path(point, &x->script[0]), &x->script[1]);
 }

@@ -2,10 +2,10 @@
 /*
  * This file declares reproducers: one line that says how to see a finding again.
  *
- *   SPACE STATE OPERATION[+OPERATION...] MOMENT CUT CUT: what was found
+ *   SPACE STATE OPERATION[+OPERATION...] POINT CUT CUT: what was found
  *
  * STATE is in hexadecimal; an operation is VERB,KEY,VALUE, numbers of the alphabet,
- * "prepared-" before the verb where a leaf was prepared first; several are a batch. MOMENT
+ * "prepared-" before the verb where a leaf was prepared first; several are a batch. POINT
  * counts their stores and fences from 1; the one behind them is its end; 0: no cut. The
  * first CUT is what the operation found where a state leaves open what stands
  * there, the second what recovery found: "cut,WORD:CHOICE,...", each word that does

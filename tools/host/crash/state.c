@@ -32,10 +32,9 @@ const char *content_add(struct content *content, const struct space *space,
 
 	if (key == space->keys)
 		return "a foreign key";
-	if (content->there[key])
+	if (content->key[key].there)
 		return "a key twice";
-	content->there[key] = true;
-	content->value[key] = r->value;
+	content->key[key] = (struct crab_key_state) { .there = true, .value = r->value };
 	return NULL;
 }
 

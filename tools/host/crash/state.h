@@ -12,6 +12,7 @@
 
 #include "host_driver.h"
 #include "space.h"
+#include "tests/oracle.h"
 
 #define STATE_KEYS	8
 #define STATE_VALUES	2
@@ -34,8 +35,7 @@ struct state {
 
 /* Content of a store */
 struct content {
-	bool there[STATE_KEYS];
-	u64 value[STATE_KEYS];
+	struct crab_key_state key[STATE_KEYS];
 };
 
 /* The keys of a space: the smallest ones, and the greatest key that exists */

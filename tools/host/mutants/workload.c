@@ -45,7 +45,7 @@ static bool damage_is_reported(struct crash *c)
 		return false;
 	}
 	for (i = 0; i < CRASH_KEYS_DEFAULT; i++)
-		if (c->content.there[i] &&
+		if (c->content.key[i].there &&
 		    crab_store_search(c->store, c->keys[i], &value) == -ENOENT)
 			reported = false;
 	reported &= report.verdict == CRAB_VERDICT_RO && !crab_store_maintain(c->store);

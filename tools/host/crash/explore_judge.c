@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the oracle of the explorer.
+ * This file judges the crash images of the explorer.
  *
- * Each image that a cut may leave is attached read-only, which writes nothing and
- * decides every word that the content depends on; then it is read by the engine
- * and by the engine's driver, and must hold what the oracle allows. If its canonical
- * state was met before, all that can follow is known. If not, it is judged whole, as
- * it stands, and its state waits to be explored; so is one image in 64 of those
- * that are known, lest what states leave out should hide anything.
+ * A read-only attach of each image writes nothing and decides every word that the content depends
+ * on. The engine and the driver then read the content, which must be one that the oracle allows.
+ * If the canonical state is known, all that can follow is known, too. Otherwise the image is judged
+ * whole, and the state waits to be explored. One image in 64 of known states is judged whole as
+ * well, because a state could leave out something that matters.
  *
  * Locking: one thread.
  */
@@ -18,72 +17,17 @@
 
 #include "explore_priv.h"
 
-#define EXPLORE_AGAIN	64		/* known images, of which one is judged whole */
+#define EXPLORE_AGAIN	64		/* one in so many images of known states is judged whole */
 
-int explore_say(struct explore *x, const char *fmt, ...)
-{
-	va_list args;
-
-	if (x->said[0])
-		return -1;
-	x->counts.violations++;
-	va_start(args, fmt);
-	vsnprintf(x->said, sizeof(x->said), fmt, args);
-	va_end(args);
-	return -1;
-}
-
-static bool content_equal(const struct content *a, const struct content *b)
-{
-	return !memcmp(a, b, sizeof(*a));
-}
-
-int explore_content(struct explore *x, struct crab_store *store, struct content *content)
-{
-	struct crab_record records[STATE_KEYS + 1];
-	struct crab_cursor cursor;
-	int i, n;
-	u32 key;
-
-	memset(content, 0, sizeof(*content));
-	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
-	n = crab_cursor_read(store, &cursor, records, STATE_KEYS + 1);
-	if (n < 0)
-		return explore_say(x, "scan fails: %d", n);
-	for (i = 0; i < n; i++) {
-		key = state_key_index(x->space, records[i].key);
-		if (key == x->space->keys || (i && records[i].key <= records[i - 1].key))
-			return explore_say(x, "scan gives key %llx, foreign, twice or out of order",
-				   records[i].key);
-		content->there[key] = true;
-		content->value[key] = records[i].value;
-	}
-	return 0;
-}
-
-/* Scan, searches and the verifier agree that a store holds just this */
 int explore_holds(struct explore *x, struct crab_store *store, const struct content *content)
 {
-	struct crab_check_report report;
 	struct content found;
-	u64 value;
-	u32 i;
-	int err;
 
-	if (explore_content(x, store, &found))
+	if (crab_oracle_read(&x->oracle, store, found.key))
 		return -1;
-	if (!content_equal(&found, content))
+	if (!crab_oracle_equal(&x->oracle, found.key, content->key))
 		return explore_say(x, "the content is another one");
-	for (i = 0; i < x->space->keys; i++) {
-		value = 0;
-		err = crab_store_search(store, state_key(x->space, i), &value);
-		if (err != (content->there[i] ? 0 : -ENOENT) || value != content->value[i])
-			return explore_say(x, "search of key %u: %d, value %llx", i, err, value);
-	}
-	crab_store_check(store, &report);
-	if (report.damage.count)
-		return explore_say(x, "check, at %llu: %s", report.damage.offset, report.damage.what);
-	return 0;
+	return crab_oracle_judge(&x->oracle, store, content->key);
 }
 
 struct crab_store *explore_attach(struct explore *x, bool readonly,
@@ -97,7 +41,6 @@ struct crab_store *explore_attach(struct explore *x, bool readonly,
 	return crab_store_attach(&x->media, &options, report);
 }
 
-/* Writable, and nothing is wrong */
 struct crab_store *explore_attach_good(struct explore *x)
 {
 	struct crab_attach_report report;
@@ -119,7 +62,7 @@ u64 explore_repairs(struct crab_store *store)
 	return info.stats.repairs;
 }
 
-/* Attached again: nothing is left to repair, the content is the same */
+/* Attaches again: there is nothing to repair, and the content is the same */
 static int attach_again(struct explore *x, const struct content *content)
 {
 	struct crab_store *store = explore_attach_good(x);
@@ -133,7 +76,7 @@ static int attach_again(struct explore *x, const struct content *content)
 	return err;
 }
 
-/* An image to its end: recovered, judged, recovered again */
+/* Recovers an image, judges it, and recovers it again */
 static int judge_whole(struct explore *x, const struct content *content)
 {
 	struct crab_store *store = explore_attach_good(x);
@@ -174,50 +117,17 @@ static bool same_leaves(const struct state *a, const struct state *b)
 					   a->len - CRAB_SUPER_COPIES);
 }
 
-static bool key_is(const struct content *content, u32 key, bool there, u64 value)
-{
-	return content->there[key] == there && content->value[key] == (there ? value : 0);
-}
-
-/* Is the key in @found where some of its operations in this life, the first ones, lead it? */
-static bool life_leads(const struct explore *x, u32 key, const struct content *found)
-{
-	bool leads = key_is(found, key, x->allowed[0]->there[key], x->allowed[0]->value[key]);
-	const struct crab_batch_op *op;
-	u32 i;
-
-	for (i = 0; i < x->life_n && !leads; i++) {
-		op = &x->ops[i];
-		if (x->life[i].key == key && !op->status)
-			leads = key_is(found, key, op->verb == CRAB_VERB_INSERT, op->value);
-	}
-	return leads;
-}
-
-/* May that be found? */
-bool explore_allows(const struct explore *x, const struct content *found)
-{
-	u32 key;
-
-	if (!x->batch)
-		return content_equal(found, x->allowed[0]) || content_equal(found, x->allowed[1]);
-	for (key = 0; key < x->space->keys; key++)
-		if (!life_leads(x, key, found))
-			return false;
-	return true;
-}
-
 static int judge_content(struct explore *x, const struct content *found)
 {
 	struct content own;
 	struct state state;
 	bool is_new;
 
-	if (!explore_allows(x, found))
+	if (!crab_oracle_allows(&x->oracle, &x->allowed, found->key))
 		return explore_say(x, "the content is neither the one before nor the one after");
 	if (explore_image(x, &state, &own))
 		return -1;
-	if (!content_equal(found, &own))
+	if (!crab_oracle_equal(&x->oracle, found->key, own.key))
 		return explore_say(x, "the media says another content than the engine");
 	explore_add(x, &state, &is_new);
 	if (x->settling)
@@ -242,8 +152,8 @@ int explore_judge(struct crab_shadow *shadow, void *arg)
 	if (IS_ERR(store))
 		return x->blank && report.verdict == CRAB_VERDICT_BLANK ? judge_blank(x) :
 			explore_say(x, "attach: %s", report.reason);
-	err = strcmp(report.reason, "attached read-only") ? explore_say(x, "attach: %s", report.reason) :
-							    explore_content(x, store, &found);
+	err = strcmp(report.reason, "attached read-only") ?
+	      explore_say(x, "attach: %s", report.reason) : crab_oracle_read(&x->oracle, store, found.key);
 	crab_store_abandon(store);
 	if (!err && shadow->counts.stores != stores)
 		return explore_say(x, "a read-only attach wrote to the media");

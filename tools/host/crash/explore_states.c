@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the states that an exploration has found: each once, and how it
- * comes about.
+ * This file implements the table of the states that an exploration has found, each once, and the
+ * shortest way to each.
  *
- * Invariant: the table knows all of node[0 .. nodes).
+ * Invariant: the table has all of node[0 .. nodes).
  *
  * Locking: one thread.
  */
@@ -13,7 +13,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "explore.h"
+#include "explore_priv.h"
 #include "reproducer.h"
 
 static u32 *table_slot(struct explore *x, const struct state *state)
@@ -53,9 +53,9 @@ void explore_add(struct explore *x, const struct state *state, bool *is_new)
 	if (*is_new) {
 		x->node[x->nodes] = (struct explore_node) {
 			.state = *state, .parent = x->at,
-			.life_n = x->life_n,
+			.run_n = x->run_n,
 		};
-		memcpy(x->node[x->nodes].life, x->life, sizeof(x->life));
+		memcpy(x->node[x->nodes].run, x->run, sizeof(x->run));
 		*slot = ++x->nodes;
 	}
 	x->node[*slot - 1].settled |= x->settling;
@@ -70,7 +70,7 @@ static size_t history_of(const struct explore *x, u32 at, char *to, size_t size)
 		return scnprintf(to, size, "format");
 	n = history_of(x, node->parent, to, size);
 	n += scnprintf(to + n, size - n, " ");
-	return n + reproducer_ops(node->life, node->life_n, to + n, size - n);
+	return n + reproducer_ops(node->run, node->run_n, to + n, size - n);
 }
 
 void explore_history(const struct explore *x, char *to, size_t size)
@@ -83,7 +83,7 @@ u64 explore_digest(const struct explore *x)
 	u64 digest = 0;
 	u32 i;
 
-	for (i = 0; i < x->nodes; i++)	/* in whatever order they were found */
+	for (i = 0; i < x->nodes; i++)	/* the order does not matter */
 		digest += (u64)crab_crc32c(~0U, x->node[i].state.byte, x->node[i].state.len) *
 			  0x9e3779b97f4a7c15ULL;
 	return digest;

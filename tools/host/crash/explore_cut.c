@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the power cuts of the explorer, and the stops that the caches survive.
+ *
+ * DOC: crash points without images
+ *
+ * A crash point is a store or a fence. Each store between two fences adds to the images that a cut
+ * may leave, and takes none away. Of the images of a store only those are therefore new that hold
+ * the stored word. If no recovery of the previous point read that word, none is new: a reader that
+ * does not read a word cannot tell its values apart, nor can they lead it to read the word. A fence
+ * adds nothing to the store before it. The explorer counts such points as cut, and separately.
+ *
+ * Locking: one thread.
+ */
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "explore_priv.h"
+
+#define EXPLORE_CPU	2	/* attaches what the caches hold; it ran nothing before */
+
+static int cut_point(struct explore *x, const struct crab_crash_point *at, u32 point, u32 forced)
+{
+	int err;
+
+	x->shadow->forced = forced;
+	err = crab_shadow_explore(x->shadow, at->image, explore_judge, x, EXPLORE_BUDGET);
+	x->shadow->forced = 0;
+	if (err == -E2BIG)
+		explore_say(x, "more than %u images", EXPLORE_BUDGET);
+	if (err)
+		x->point = point;
+	return err;
+}
+
+/* One image of one point: that of a reproducer */
+static int cut_again(struct explore *x, const struct crab_crash_point *at)
+{
+	crab_shadow_restore(x->shadow, at->image);
+	crab_shadow_crash(x->shadow);
+	x->shadow->script = &x->script[1];
+	return explore_judge(x->shadow, x);
+}
+
+/* Every image of every point */
+static int cut_points(struct explore *x)
+{
+	struct crab_crash_points *points = x->points;
+	const struct crab_crash_point *at;
+	bool first = true;
+	u32 i;
+	int err = 0;
+
+	memset(x->shadow->reads, 0, x->shadow->words * sizeof(bool));
+	for (i = 0; i < points->count && !err; i++) {
+		at = &points->at[i];
+		x->counts.points++;
+		if (!first && (at->event == CRAB_SHADOW_FENCING ||
+			       (at->stored && !x->shadow->reads[at->stored - 1]))) {
+			x->counts.same++;
+			points->at[i].same = true;
+			continue;
+		}
+		err = cut_point(x, at, i + 1, first ? 0 : at->stored);
+		first = x->plain;
+	}
+	return err;
+}
+
+/* A kernel found a content in caches that survived: no later power cut may take it back */
+static int survive_found(struct explore *x, const struct content *found)
+{
+	struct crab_shadow_image *end = crab_shadow_capture(x->shadow);
+	const struct crab_oracle_allowed allowed = x->allowed;
+	bool blank = x->blank;
+	int err;
+
+	x->allowed = (struct crab_oracle_allowed) { .before = found->key, .after = found->key };
+	x->blank = false;
+	err = crab_shadow_explore(x->shadow, end, explore_judge, x, EXPLORE_BUDGET);
+	crab_shadow_release(end);
+	x->allowed = allowed;
+	x->blank = blank;
+	return err;
+}
+
+/*
+ * The kernel stops at @image, and the caches survive. Another CPU attaches what they hold; then
+ * the power is cut.
+ */
+static int survive_point(struct explore *x, const struct crab_shadow_image *image)
+{
+	struct crab_attach_report report;
+	struct content found;
+	struct crab_store *store;
+	int err;
+
+	crab_shadow_restore(x->shadow, image);
+	x->shadow->cpu = EXPLORE_CPU;
+	store = explore_attach(x, false, &report);
+	if (IS_ERR(store)) {
+		x->shadow->cpu = 0;
+		return x->blank && report.verdict == CRAB_VERDICT_BLANK ? 0 :
+			explore_say(x, "attach of what the caches hold: %s", report.reason);
+	}
+	err = crab_oracle_read(&x->oracle, store, found.key);
+	if (!err && !crab_oracle_allows(&x->oracle, &x->allowed, found.key))
+		err = explore_say(x, "the caches hold another content");
+	crab_store_abandon(store);
+	if (!err)
+		err = survive_found(x, &found);
+	x->shadow->cpu = 0;
+	return err;
+}
+
+static int survive_points(struct explore *x)
+{
+	u32 i;
+	int err = 0;
+
+	for (i = 0; i < x->points->count && !err; i++) {
+		x->counts.points++;
+		if (x->points->at[i].same)
+			x->counts.same++;
+		else
+			err = survive_point(x, x->points->at[i].image);
+	}
+	return err;
+}
+
+/* At each point, where the content before or after may be found; or the one of a reproducer */
+static int cut_during(struct explore *x)
+{
+	int err;
+
+	if (x->points->overflow)
+		return explore_say(x, "more than %u crash points", x->points->room);
+	if (x->replayed)
+		return x->replayed <= x->points->count ?
+		       cut_again(x, &x->points->at[x->replayed - 1]) : 0;
+	err = cut_points(x);
+	return err || !x->space->survive ? err : survive_points(x);
+}
+
+/* At the end, where only the content after may be found */
+static int cut_end(struct explore *x, const struct crab_crash_point *end,
+		   const struct content *after)
+{
+	int err = 0;
+
+	x->allowed = (struct crab_oracle_allowed) { .before = after->key, .after = after->key };
+	x->blank = false;
+	x->settling = x->run[0].verb == EXPLORE_ATTACH;
+	if (!x->replayed)
+		err = cut_point(x, end, x->points->count + 1, 0);
+	else if (x->replayed > x->points->count)
+		err = cut_again(x, end);
+	x->settling = false;
+	return err;
+}
+
+int explore_cut(struct explore *x, const struct content *before, const struct content *after,
+		bool blank)
+{
+	struct crab_crash_point end = { .image = crab_shadow_capture(x->shadow) };
+	int err;
+
+	x->allowed = (struct crab_oracle_allowed) { .before = before->key, .after = after->key };
+	if (x->run_n > 1)
+		x->allowed = (struct crab_oracle_allowed) {
+			.before = before->key, .changes = x->changes, .n = x->changed,
+		};
+	x->blank = blank;
+	err = cut_during(x) ?: cut_end(x, &end, after);
+	crab_shadow_release(end.image);
+	crab_crash_points_clear(x->points);
+	return err;
+}

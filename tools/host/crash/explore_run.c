@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the runs of the explorer: an attach, one operation or one batch on the
+ * store, and power cuts at each of its crash points.
+ *
+ * Locking: one thread.
+ */
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+
+#include "explore_priv.h"
+
+void explore_collect(struct explore *x, bool on)
+{
+	crab_crash_points_collect(on ? x->points : NULL, x->shadow);
+}
+
+/* The attach that each run begins with, cut everywhere */
+static int run_attach(struct explore *x)
+{
+	struct crab_attach_report report;
+	struct crab_store *store;
+	int err;
+
+	explore_collect(x, true);
+	store = explore_attach(x, false, &report);
+	explore_collect(x, false);
+	if (x->is_blank)
+		return IS_ERR(store) && report.verdict == CRAB_VERDICT_BLANK ? 0 :
+			explore_say(x, "attach of a blank region: %s", report.reason);
+	if (IS_ERR(store) || report.verdict != CRAB_VERDICT_GOOD)
+		return explore_say(x, "attach: %s", report.reason);
+	x->counts.repairs += explore_repairs(store);
+	x->node[x->at].changed |= explore_repairs(store) != 0;
+	err = explore_holds(x, store, &x->content);
+	crab_store_abandon(store);
+	return err ?: explore_cut(x, &x->content, &x->content, false);
+}
+
+static u64 op_value(const struct explore *x, struct crab_store *store, const struct explore_op *op)
+{
+	switch (op->verb) {
+	case EXPLORE_PUT_SPARE:
+		return x->spare_special;
+	case EXPLORE_PUT_SPECIAL:
+		return x->space->driver->special(store, state_key(x->space, op->key));
+	default:
+		return op->value + 1;
+	}
+}
+
+/* Operation @i of the run, as a call of the store */
+static void record_begin(struct explore *x, struct crab_store *store, u32 i)
+{
+	const struct explore_op *op = &x->run[i];
+
+	x->ops[i] = (struct crab_batch_op) {
+		.verb = op->verb == EXPLORE_DELETE || op->verb == EXPLORE_THIN ?
+			CRAB_VERB_DELETE : CRAB_VERB_INSERT,
+		.key = state_key(x->space, op->key), .value = op_value(x, store, op),
+	};
+}
+
+/* Judges the answer of operation @i; @content: out: the content that the store must hold then */
+static int record_judge(struct explore *x, struct crab_store *store, u32 i,
+			struct content *content)
+{
+	const struct crab_batch_op *op = &x->ops[i];
+	struct crab_key_state *state = &content->key[x->run[i].key];
+	const char *what = crab_oracle_answer(state, op);
+
+	if (!what && op->status == -ENOSPC) {
+		x->counts.full++;
+		if (!x->space->driver->is_full(store, x->run_n))
+			what = "is refused, though there is room";
+	}
+	if (what)
+		return explore_say(x, "operation %u %s: %d, value %llx", i, what, op->status,
+				   op->old.existed ? op->old.value : 0);
+	if (!op->status)
+		x->changes[x->changed++] = (struct crab_oracle_change) {
+			.key = x->run[i].key, .to = *state,
+		};
+	return 0;
+}
+
+static void record_alone(struct crab_store *store, struct crab_batch_op *op)
+{
+	op->status = op->verb == CRAB_VERB_DELETE ?
+		     crab_store_delete(store, op->key, &op->old) :
+		     crab_store_insert(store, op->key, op->value, op->mode, &op->old);
+}
+
+/* Operations on records: one, or a batch */
+static int run_records(struct explore *x, struct crab_store *store, struct content *content)
+{
+	u32 i;
+
+	x->changed = 0;
+	for (i = 0; i < x->run_n; i++)
+		record_begin(x, store, i);
+	explore_collect(x, true);
+	if (x->run_n > 1)
+		crab_store_batch(store, x->ops, x->run_n);
+	else
+		record_alone(store, &x->ops[0]);
+	explore_collect(x, false);
+	for (i = 0; i < x->run_n; i++)
+		if (record_judge(x, store, i, content))
+			return -1;
+	return 0;
+}
+
+static void run_prepare(struct explore *x, struct crab_store *store)
+{
+	crab_host_seed(EXPLORE_SEED);
+	x->spare_special = get_random_u64();
+	crab_host_seed(EXPLORE_SEED);
+	x->shadow->cpu = 1;	/* the worker may run on another CPU */
+	crab_store_maintain(store);
+	x->shadow->cpu = 0;
+}
+
+/* A delete, then all maintenance; only the maintenance is cut */
+static int run_thin(struct explore *x, struct crab_store *store, struct content *content)
+{
+	int err = run_records(x, store, content);
+
+	crab_crash_points_clear(x->points);
+	explore_collect(x, true);
+	x->shadow->cpu = 1;
+	while (crab_store_maintain(store))
+		;
+	x->shadow->cpu = 0;
+	explore_collect(x, false);
+	return err;
+}
+
+/* The operation on @store, which it may detach */
+static int run_op(struct explore *x, struct crab_store **store, struct content *content)
+{
+	if (x->run[0].verb == EXPLORE_THIN)
+		return run_thin(x, *store, content);
+	if (x->run[0].prepared)
+		run_prepare(x, *store);
+	if (x->run[0].verb != EXPLORE_PREPARE && x->run[0].verb != EXPLORE_DETACH)
+		return run_records(x, *store, content);
+	explore_collect(x, true);
+	if (x->run[0].verb == EXPLORE_PREPARE) {
+		run_prepare(x, *store);
+	} else {
+		crab_store_detach(*store);
+		*store = NULL;
+	}
+	explore_collect(x, false);
+	return 0;
+}
+
+static int run_store(struct explore *x)
+{
+	struct crab_store *store = explore_attach_good(x);
+	struct content after = x->content;
+	struct crab_store_info info;
+	int err = store ? run_op(x, &store, &after) : -1;
+
+	x->counts.ops++;
+	if (!err && store) {
+		crab_store_info(store, &info);
+		x->counts.splits += info.stats.splits;
+		x->counts.unlinks += info.stats.unlinks;
+		err = explore_holds(x, store, &after);
+	}
+	crab_store_abandon(store);
+	return err ?: explore_cut(x, x->run[0].verb == EXPLORE_THIN ? &after : &x->content, &after,
+			      false);
+}
+
+int explore_format(struct explore *x, bool force)
+{
+	struct crab_format_options options = {
+		.force = force, .leaf_bytes = x->space->leaf_bytes, .engine = x->space->driver->engine,
+		.layout = x->space->layout, .label = "explore", .uuid = { 1 },
+	};
+	char reason[CRAB_REASON_LEN];
+
+	if (crab_store_format(&x->media, &options, reason))
+		return explore_say(x, "format: %s", reason);
+	return 0;
+}
+
+static int run_format(struct explore *x)
+{
+	static const struct content empty;
+	int err;
+
+	explore_collect(x, true);
+	err = explore_format(x, !x->is_blank);
+	explore_collect(x, false);
+	x->counts.ops++;
+	return err ?: explore_cut(x, x->is_blank ? &empty : &x->content, &empty, true);
+}
+
+int explore_run_once(struct crab_shadow *shadow, void *arg)
+{
+	struct explore *x = arg;
+	int err;
+
+	crab_host_seed(EXPLORE_SEED + 1);
+	switch (x->run[0].verb) {
+	case EXPLORE_ATTACH:
+		err = run_attach(x);
+		break;
+	case EXPLORE_FORMAT:
+		err = run_format(x);
+		break;
+	default:
+		err = run_store(x);
+		break;
+	}
+	crab_crash_points_clear(x->points);
+	if (!err && shadow->errors)
+		err = explore_say(x, "%s", shadow->error);
+	return err;
+}
