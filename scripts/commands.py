@@ -35,7 +35,7 @@ NOT_RUN = {
         "needs user-mode Linux; selftests/powercut does this with each machine",
 }
 
-# Commands that need the module loaded: a machine runs them, with what the root built.
+# Commands that need the module loaded: a machine runs them, with the programs that the root built.
 # First command of their block -> commands that the machine runs before it
 LOAD = "insmod out/build/host/crabtree_mod/crabtree.ko ram=16M"
 MACHINE = {

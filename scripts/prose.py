@@ -14,6 +14,7 @@ import source
 WORDS = re.compile(r"[A-Za-z][a-z']+ ")
 CODE = re.compile(r"->|==|;\s*$|;\n|\\[bdswS(.\[]|\{\s*\n|\$\(|</|/\*|^[\w.]+=")
 INLINE = [
+    re.compile(r"\{[^{}]*\}"),                                  # replacement fields
     re.compile(r"``[^`]*``|:[\w:]+:`[^`]*`|`[^`\n]*`"),         # literals and references
     re.compile(r"[\w./@%-]*[_/@(\[][\w./@%\[\]()>-]*"),         # names, paths, calls
     re.compile(r"\b\w+(?:\.(?:[chS]|py|sh|rst|md)\b|=|->\w+)"),   # files, fields, options

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the measurements share: how a run is kept, what it was a run of, and how it becomes
+"""Shared by the measurements: how a run is saved, which tree and machine it measured, and how it becomes
 tables and plots of a page."""
 
 import json
@@ -44,7 +44,7 @@ def verdict(value, bound):
 
 
 def machine():
-    """What kind of machine this is."""
+    """The kind of machine."""
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         names = [line.split(":", 1)[1].strip() for line in f if line.startswith("model name")]
     return " ".join(filter(None, [platform.machine(), f"({names[0]})" if names else ""]))
@@ -80,7 +80,7 @@ def build(*targets):
 
 
 class Plots:
-    """The plots of a page; the same run gives the same files."""
+    """The plots of a page; the same run writes the same files."""
 
     def __init__(self, directory):
         import matplotlib  # pylint: disable=import-outside-toplevel

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the checks of the sources share: which files there are, what in them is code,
+"""Shared by the checks of the sources: which files exist, which parts of them are code,
 where functions begin and end, and how a check is tested by planting violations; and how
 a test is tested, by a copy of the sources with a mistake in it."""
 
@@ -49,7 +49,7 @@ def functions(code):
 
 
 def argument_end(code, opening):
-    """Offset behind the bracket that closes the one at @opening."""
+    """Offset after the bracket that closes the one at @opening."""
     depth = 0
     for at in range(opening, len(code)):
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(code[at], 0)
@@ -86,10 +86,10 @@ def write_if_changed(path, text):
 
 def broken_copy(directory, tops, path, old, new):
     """Parts of the tree in @directory, with one mistake in the file @path: @new where @old
-    stands. What is the same keeps its time."""
+    is. Unchanged files keep their times."""
     text = read(ROOT, path)
     if text.count(old) != 1:
-        sys.exit(f"{path}: {old!r} stands there {text.count(old)} times: break it elsewhere")
+        sys.exit(f"{path}: {old!r} occurs {text.count(old)} times: break it elsewhere")
     os.makedirs(directory, exist_ok=True)
     subprocess.run(["rsync", "-aR", "--delete", f"--exclude=/{path}", *tops, directory],
                    cwd=ROOT, check=True)
@@ -106,7 +106,7 @@ class Plant:
         self.where = where or path
 
     def apply(self, root):
-        """Into a copy of the tree; gives the text that was there, None for no file."""
+        """Write it into a copy of the tree; return the previous text, None for no file."""
         full = os.path.join(root, self.path)
         before = read(root, self.path) if os.path.exists(full) else None
         if self.old is not None and self.old not in (before or ""):
@@ -119,7 +119,7 @@ class Plant:
         return before
 
     def undo(self, root, before):
-        """Make the copy what it was."""
+        """Restore the copy."""
         full = os.path.join(root, self.path)
         if before is None:
             os.remove(full)
@@ -153,7 +153,7 @@ def self_test(check, plants, *below):
 
 
 def main(check, plants, *below):
-    """Body of a check: print what it finds; with --self-test, test it."""
+    """Body of a check: print its findings; with --self-test, test it."""
     if sys.argv[1:] == ["--self-test"]:
         sys.exit(1 if self_test(check, plants, *below) else 0)
     if sys.argv[1:]:
