@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file runs the benchmark inside a kernel, over memory as ram= has it, and prints
- * what each phase cost: a cross-check of the same loop in user space (tools/bench). It
- * does so while it is loaded, in a module of its own, which is not shipped
- * (CRABTREE_BENCH=1).
+ * This file runs the benchmark inside a kernel, in memory like that of ram=, and prints the cost
+ * of each phase: a cross-check of the same loop in user space (tools/bench). The benchmark is a
+ * separate module, which is not installed (CRABTREE_BENCH=1), and runs while it is loaded.
  *
- * Invariant: the floor is measured right before each phase, in memory of its own.
+ * Invariant: the floor is measured immediately before each phase, in separate memory.
  *
- * Locking: none of its own; one thread.
+ * Locking: none; one thread.
  */
 #define pr_fmt(fmt) "crabtree_bench: " fmt
 
@@ -23,19 +22,19 @@
 
 static ulong keys = 1000000;
 module_param(keys, ulong, 0444);
-MODULE_PARM_DESC(keys, "How many");
+MODULE_PARM_DESC(keys, "Number of keys");
 
 static uint leaf = CRAB_LEAF_BYTES_DEFAULT;
 module_param(leaf, uint, 0444);
-MODULE_PARM_DESC(leaf, "Bytes of a leaf");
+MODULE_PARM_DESC(leaf, "Leaf size in bytes");
 
 /**
- * struct bench_run - what a run has
- * @bench: the store, as the loop wants it
- * @info: of the store after the last phase
- * @media: the store's
- * @floor: where the floor is measured
- * @order: the keys of the phase at hand
+ * struct bench_run - state of a run
+ * @bench: the store, in the loop's structure
+ * @info: counters of the store after the last phase
+ * @media: media of the store
+ * @floor: memory for the measurement of the floor
+ * @order: the keys of the current phase
  */
 struct bench_run {
 	struct crab_bench bench;

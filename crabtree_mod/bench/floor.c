@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file measures the floor, right beside what is compared with it, so that a
- * ratio of the two means something on a machine that others use too.
+ * This file measures the floor, close in time to the measurement that it is compared with, so that
+ * their ratio is meaningful on a shared machine.
  *
- * Invariant: the primitives are those of L1; nothing else touches the buffer.
+ * Invariant: the primitives are those of L1; no other code accesses the buffer. No lock.
  */
 #include <linux/compiler.h>
 #include <linux/math64.h>
@@ -13,7 +13,7 @@
 #define FLOOR_STEPS	100000
 #define FLOOR_WORDS	(CRAB_LINE / sizeof(__le64))
 
-/* Every line of a power of two of them once, in an order that nothing can foresee */
+/* Each of a power of two of lines once, in an order that no prefetcher predicts */
 static u64 step(u64 at, u64 lines)
 {
 	return (at * 6364136223846793005ULL + 1442695040888963407ULL) & (lines - 1);
@@ -35,7 +35,7 @@ static u64 clean_ps(struct crab_media *media, u64 lines, bool sequential, u64 (*
 		at = sequential ? (at + 1) & (lines - 1) : step(at, lines);
 		crab_store(&flow, &words[at * FLOOR_WORDS], i);
 		crab_clean(&flow, &words[at * FLOOR_WORDS], 1);
-		/* P6: as an insert's only record would be */
+		/* P6: durable, as the only record of an insert */
 		crab_fence(&flow, CRAB_P6_RECORD);
 	}
 	return per_step(clock() - began);
@@ -54,7 +54,7 @@ static u64 load_ps(struct crab_media *media, u64 lines, u64 (*clock)(void))
 	began = clock();
 	for (at = 0, i = 0; i < FLOOR_STEPS; i++)
 		at = crab_load(media, &words[(at & (lines - 1)) * FLOOR_WORDS]);
-	crab_store(&flow, words, at);	/* so the loads are wanted */
+	crab_store(&flow, words, at);	/* keeps the loads */
 	return per_step(clock() - began);
 }
 

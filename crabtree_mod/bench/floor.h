@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the floor: what this machine charges for the least that a
- * durable write and a cold read can do.
+ * This file declares the floor: the cost on this machine of the smallest possible durable write
+ * and of a cold read.
  */
 #ifndef CRABTREE_BENCH_FLOOR_H
 #define CRABTREE_BENCH_FLOOR_H
@@ -9,10 +9,10 @@
 #include "media/persist.h"
 
 /**
- * struct crab_bench_floor - picoseconds
- * @line: store to, clean and fence one line after the other
+ * struct crab_bench_floor - costs in picoseconds
+ * @line: store to, clean and fence lines in order
  * @any: the same, lines anywhere in a large buffer
- * @load: one load that depends on the one before it, anywhere in the buffer
+ * @load: one load that depends on the previous one, anywhere in the buffer
  */
 struct crab_bench_floor {
 	u64 line;
@@ -21,11 +21,13 @@ struct crab_bench_floor {
 };
 
 /**
- * crab_bench_floor_measure() - measure it
- * @media: where; what its first @bytes hold is lost
- * @bytes: of the buffer
- * @clock: nanoseconds
+ * crab_bench_floor_measure() - measure the floor
+ * @media: the memory; its first @bytes are overwritten
+ * @bytes: size of the buffer
+ * @clock: returns nanoseconds
  * @floor: out
+ *
+ * Context: may sleep; one caller at a time for each @media.
  */
 void crab_bench_floor_measure(struct crab_media *media, u64 bytes, u64 (*clock)(void),
 			      struct crab_bench_floor *floor);

@@ -2,8 +2,8 @@
 /*
  * This file implements the loop of the benchmark over a store.
  *
- * Invariant: between two operations nothing happens but the reading of the next key
- * and, when the store asks for it, the preparation of leaves.
+ * Invariant: between two operations the loop only reads the next key and, when the
+ * store requests it, maintains the store.
  *
  * Locking: crab_bench.preparing, for the preparation only.
  */
@@ -104,7 +104,7 @@ static struct crab_batch_op bench_batch_op(enum crab_bench_op op, u64 key)
 	case CRAB_BENCH_DELETE:
 		return (struct crab_batch_op) { .verb = CRAB_VERB_DELETE, .key = key };
 	default:
-		return (struct crab_batch_op) { .status = -EINVAL };	/* no batch has these */
+		return (struct crab_batch_op) { .status = -EINVAL };	/* not in a batch */
 	}
 }
 
@@ -151,7 +151,7 @@ static int bench_batches(struct crab_bench *bench, struct crab_bench_work *work,
 	return 0;
 }
 
-/* Of the kinds that @ops says, or of one */
+/* The kinds of @ops, or one kind */
 static __always_inline int bench_each(struct crab_bench *bench, struct crab_bench_work *work,
 				      const u8 *ops, enum crab_bench_op op)
 {
@@ -184,7 +184,7 @@ int crab_bench_run(struct crab_bench *bench, struct crab_bench_work *work)
 
 	if (step == 1)
 		return bench_single(bench, work);
-	ops = kmalloc_array(step, sizeof(*ops), GFP_KERNEL);	/* too much for a kernel's stack */
+	ops = kmalloc_array(step, sizeof(*ops), GFP_KERNEL);	/* too large for the stack */
 	if (!ops)
 		return -ENOMEM;
 	err = bench_batches(bench, work, ops, step);
@@ -201,7 +201,7 @@ const struct crab_bench_phase crab_bench_phases[] = {
 	{ }
 };
 
-/* Fisher and Yates; a hash is a generator good enough for an order */
+/* Fisher and Yates; a hash is a sufficient generator for an order */
 static void bench_shuffle(u64 *keys, u64 n, u64 seed)
 {
 	u64 i, at;

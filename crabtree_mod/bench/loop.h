@@ -14,11 +14,11 @@
 #include "work.h"
 
 /**
- * struct crab_bench - a store that is measured
+ * struct crab_bench - a measured store
  * @store: attached with crab_bench_kick() and this as its argument
- * @clock: nanoseconds, of the kind that the caller measures by
+ * @clock: returns nanoseconds of the caller's clock
  * @kicked: crab_store_maintain() has work
- * @preparing: who does that work
+ * @preparing: held by the thread that does this work
  */
 struct crab_bench {
 	struct crab_store *store;
@@ -27,27 +27,32 @@ struct crab_bench {
 	struct mutex preparing;
 };
 
-/** crab_bench_kick() - for crab_attach_options */
+/**
+ * crab_bench_kick() - note that maintenance is due, for struct crab_attach_options
+ * @bench: the struct crab_bench
+ *
+ * Context: any.
+ */
 void crab_bench_kick(void *bench);
 
 /**
- * crab_bench_run() - do all of a work
+ * crab_bench_run() - execute all operations of a work
  * @bench: the store
- * @work: what
+ * @work: the operations
  *
- * What the module leaves to a worker, leaves to prepare or to merge, is done in the
- * calling thread when it is due, and timed apart.
+ * The module leaves the preparation and the merging of leaves to a worker. Here the calling thread
+ * does it when it is due, and times it separately.
  *
- * Context: may sleep; several threads side by side, each with a work of its own.
+ * Context: may sleep; several threads may run concurrently, each with its own @work.
  * Return: 0, or the first error; -EIO for a value that was not stored.
  */
 int crab_bench_run(struct crab_bench *bench, struct crab_bench_work *work);
 
 /**
  * struct crab_bench_phase - one kind of operation on many keys
- * @name: of the operation
- * @op: ...
- * @part: it takes one key in so many
+ * @name: name of the operation
+ * @op: the operation
+ * @part: one in @part keys takes part
  */
 struct crab_bench_phase {
 	const char *name;
@@ -55,18 +60,27 @@ struct crab_bench_phase {
 	u32 part;
 };
 
-/* Insert all; search, update, scan, delete, each in an order of its own; ended by a NULL name */
+/* Insert all; search, update, scan, delete, each in a different order; ended by a NULL name */
 extern const struct crab_bench_phase crab_bench_phases[];
 
 /**
- * crab_bench_order() - the keys of one of these phases
- * @keys: out for the first phase; then as the phase before left them
- * @n: how many
- * @phase: its place in crab_bench_phases
+ * crab_bench_order() - order the keys of a phase
+ * @keys: out for the first phase; then the keys of the previous phase, in and out
+ * @n: number of keys
+ * @phase: index of the phase in crab_bench_phases
+ *
+ * Context: any.
  */
 void crab_bench_order(u64 *keys, u64 n, u32 phase);
 
-/** crab_bench_region_bytes() - room for @n keys in leaves that are half full, and some more */
+/**
+ * crab_bench_region_bytes() - size of a region for a benchmark
+ * @n: number of keys
+ * @leaf_bytes: size of a leaf
+ *
+ * Context: any.
+ * Return: bytes for @n keys in half-full leaves, with some reserve.
+ */
 static inline u64 crab_bench_region_bytes(u64 n, u32 leaf_bytes)
 {
 	return ALIGN((n * 2 / (crab_leaf_slots(leaf_bytes) - 1) + 64) * leaf_bytes, PAGE_SIZE) +

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares what a benchmark does to an ordered map: operations on keys
- * that were laid out before the clock started. The same work runs on the store in
- * the kernel (bench.c) and in user space, there on other maps too (tools/bench).
+ * This file declares the operations of a benchmark on an ordered map, with keys
+ * that are generated before the clock starts. The same work runs on the store in
+ * the kernel (bench.c) and in user space, there with other maps too (tools/bench).
  *
  * Locking: none; a work belongs to one thread.
  */
@@ -15,11 +15,11 @@
 #define CRAB_BENCH_BATCH	64	/* operations in a batch, at most */
 
 enum crab_bench_op {
-	CRAB_BENCH_INSERT,	/* a key that is not there */
+	CRAB_BENCH_INSERT,	/* an absent key */
 	CRAB_BENCH_SEARCH,
-	CRAB_BENCH_UPDATE,	/* a key that is there */
+	CRAB_BENCH_UPDATE,	/* a present key */
 	CRAB_BENCH_SCAN_FULL,	/* CRAB_BENCH_SCAN records from a key on */
-	CRAB_BENCH_SCAN_SOME,	/* one to CRAB_BENCH_SCAN, as the key says */
+	CRAB_BENCH_SCAN_SOME,	/* one to CRAB_BENCH_SCAN, derived from the key */
 	CRAB_BENCH_MODIFY,	/* search, then update */
 	CRAB_BENCH_DELETE,
 	CRAB_BENCH_OPS
@@ -30,10 +30,10 @@ enum crab_bench_op {
  * @op: all of them, unless @ops
  * @ops: one for each key, or NULL
  * @keys: one for each operation
- * @n: how many
+ * @n: number of keys
  * @batch: so many at a time, where the map has batches and no scans are asked for; 0 or 1:
  *	one by one
- * @prepare_ns: out: of the time, what maintenance took
+ * @prepare_ns: out: the part of the time that maintenance took
  */
 struct crab_bench_work {
 	enum crab_bench_op op;
@@ -44,7 +44,7 @@ struct crab_bench_work {
 	u64 prepare_ns;
 };
 
-/* The @i-th key: a bijection of the numbers, so that none comes twice; never the reserved one */
+/* The @i-th key: a bijection, so that no key occurs twice; never the reserved key */
 static inline u64 crab_bench_key(u64 i)
 {
 	i += 1;
@@ -54,7 +54,7 @@ static inline u64 crab_bench_key(u64 i)
 	return i + 1 ? i : 0;
 }
 
-/* What stands under a key: after an insert with @version 0, after an update with 1 */
+/* Value of a key: after an insert with @version 0, after an update with 1 */
 static inline u64 crab_bench_value(u64 key, u32 version)
 {
 	return ~key ^ version;
@@ -71,8 +71,8 @@ static inline u32 crab_bench_scan_length(enum crab_bench_op op, u64 key)
 }
 
 /*
- * @each(op), a loop over operations of a kind, with the kind as a constant where phases have it:
- * so that nothing is decided between two operations. The same for all maps
+ * Expand @each(op), a loop over operations, with the kind as a constant if a phase has only one, so
+ * that the loop has no branch on it. The same for all maps.
  */
 #define crab_bench_each(op, each)							\
 	((op) == CRAB_BENCH_INSERT ? each(CRAB_BENCH_INSERT) :				\

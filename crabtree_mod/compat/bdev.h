@@ -17,7 +17,7 @@
  * struct crab_bdev - a block device, opened exclusively
  * @bdev: the device
  * @readonly: opened for reading only
- * @handle: what must be given back (6.7 and newer)
+ * @handle: reference to release (6.7 and newer)
  */
 struct crab_bdev {
 	struct block_device *bdev;
@@ -91,7 +91,7 @@ static inline int crab_bdev_open(struct crab_bdev *b, const char *path, bool rea
 	return 0;
 }
 
-/* Gives up the claim at once, unlike fput(): the next to claim it may come at once */
+/* Releases the claim immediately, unlike fput(), so that the next caller can claim it */
 static inline void crab_bdev_close(struct crab_bdev *b, void *holder)
 {
 	bdev_fput(b->handle);

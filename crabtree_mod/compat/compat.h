@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This directory is the only place that knows kernel versions. This file is
- * included before every source of the module (Kbuild), so that the rest reads as
- * if written for the newest kernel. Floor: 6.1.
+ * This folder contains all code that depends on the kernel's version. Kbuild includes this file
+ * before every source of the module, so that the other folders are written for the newest kernel.
+ * The oldest supported kernel is 6.1. It may include kernel headers only. No lock.
  *
- * Each entry: the name that our code uses, and what it is made of where.
+ * Each entry defines a name that the module uses, for each range of versions.
  */
 #ifndef CRABTREE_COMPAT_H
 #define CRABTREE_COMPAT_H

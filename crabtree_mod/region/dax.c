@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file provides the regions behind persistent-memory block devices:
- * pmem=PATH[,PATH...], as memmap=SIZE!START, a pmem-region of the device tree or
- * an NVDIMM make them. The block device is opened exclusively, so that no file
- * system and no second store can have it, and reached through DAX. A mapped volume is
- * refused: the device mapper may move it, and passes no notification on.
+ * This file provides regions in persistent-memory block devices: pmem=PATH[,PATH...]. Such devices
+ * are made by memmap=SIZE!START, a pmem-region of the device tree or an NVDIMM. The block device is
+ * opened exclusively, so that no file system and no second store can use it, and accessed through
+ * DAX. A mapped volume is refused: the device mapper may move it, and forwards no notification.
  *
- * Invariant: from claim to release the block device is held and we are the DAX
- * device's holder; when its driver is unbound, the holder's notification comes
- * before the mapping goes, and does not return until nobody touches the memory. Bad blocks
- * known at claim, and those notified since, are in the list of the region's media.
+ * Invariant: from claim to release the block device is open and this file is the holder of the DAX
+ * device. When the driver is unbound, the holder's notification runs before the mapping is removed,
+ * and returns only when no CPU accesses the memory. Bad blocks known at claim, and those reported
+ * later, are in the list of the region's media.
  *
- * Locks: dax_lock, for the list; dax_notices, held by a notification of bad memory and
- * waited for at exit. The provider's device lock, under which its
- * driver is unbound, is held while a region is set up, so that no notification
- * meets half a region, and waited for at exit, so that none is left in our code.
+ * Locks: dax_lock protects the list. A notification of bad memory holds dax_notices for reading;
+ * exit takes it for writing. The provider's device lock, under which its driver is unbound, is held
+ * while a region is set up, so that no notification sees an incomplete region. Exit takes and
+ * releases it, so that no notification is still running.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -41,13 +40,13 @@
  * @bdev: the block device
  * @dax: its DAX device, NULL once it is released; dax_lock
  * @provider: the device whose driver can be unbound
- * @nvdimm: the libnvdimm region that the block device lies in
- * @region: what is served from it; stale once it is released
- * @events: whom to tell
- * @released: nobody touches the memory any more
+ * @nvdimm: the libnvdimm region of the block device
+ * @region: the region; stale once it is released
+ * @events: the layer above
+ * @released: no CPU accesses the memory any more
  * @start: offset of the region in the DAX device
- * @size: of the region
- * @bad: what of it cannot be read
+ * @size: size of the region in bytes
+ * @bad: unreadable ranges of the region
  */
 struct crab_dax {
 	struct list_head list;
@@ -121,7 +120,7 @@ static const struct dax_holder_operations dax_holder_ops = {
 	.notify_failure	= dax_notify,
 };
 
-/* Let go of the devices; a notification that finds no holder does nothing */
+/* Release the devices; a notification that finds no holder does nothing */
 static void dax_close(struct crab_dax *dax)
 {
 	if (dax->dax)
@@ -189,8 +188,8 @@ static int dax_open(struct crab_dax *dax, const char *path)
 }
 
 /*
- * Pages from @page on that follow the ones before in the mapping. A plain access is refused
- * where a block is bad; the recovering one stops before such a page, and gives it alone.
+ * Number of pages from @page on that are contiguous in the mapping. DAX refuses a plain access to
+ * a bad block; the recovering access stops before such a page, and returns it alone.
  */
 static long dax_map_piece(struct crab_dax *dax, u64 page, u64 pages, void **base)
 {
@@ -248,7 +247,7 @@ static void dax_badblocks(struct crab_dax *dax, const char *path)
 
 /*
  * ND_REGION_PERSIST_CACHE of a non-volatile region. The switch dax/write_cache of the disk
- * begins with the same value, but the administrator may turn it. The symbols are looked up
+ * has the same initial value, but the administrator may change it. The symbols are looked up
  * because a module that uses them could not be loaded without libnvdimm.
  */
 static bool dax_caches_persist(struct device *nvdimm)
@@ -273,7 +272,7 @@ static bool dax_caches_persist(struct device *nvdimm)
 
 #endif
 
-/* An asynchronous device (virtio-pmem) keeps only what its host was told to flush */
+/* An asynchronous device (virtio-pmem) keeps only the data that its host flushes on request */
 static void dax_durability(struct crab_dax *dax, const char *path, struct crab_region *region)
 {
 	struct crab_media *media = &region->media;
@@ -290,7 +289,7 @@ static void dax_durability(struct crab_dax *dax, const char *path, struct crab_r
 	}
 }
 
-/* Become the holder; from here on notifications come, once the device lock is free */
+/* Become the holder. Notifications may run as soon as the device lock is free */
 static int dax_claim(struct crab_dax *dax, struct crab_region *region, const char *path)
 {
 	struct crab_media *media = &region->media;
@@ -318,7 +317,7 @@ static int dax_claim(struct crab_dax *dax, struct crab_region *region, const cha
 	return 0;
 }
 
-/* Claim and give, or undo it all */
+/* Claim the device and pass the region on, or undo everything */
 static int dax_give(struct crab_dax *dax, struct crab_region *region, const char *path)
 {
 	int err;
@@ -360,9 +359,11 @@ err_free:
 }
 
 /**
- * crab_region_dax_exit() - wait until no notification is in our code
+ * crab_region_dax_exit() - wait until no notification runs code of this file
  *
- * All regions are released or being released by one.
+ * All regions are released, or a notification is releasing them.
+ *
+ * Context: may sleep; no lock of the module is held.
  */
 void crab_region_dax_exit(void)
 {
@@ -380,8 +381,11 @@ void crab_region_dax_exit(void)
 
 /**
  * crab_region_dax_add() - claim the next block device named in @spec
- * @spec: what is left of the parameter
- * @events: whom to give the region
+ * @spec: rest of the parameter
+ * @events: the layer above, which receives the region
+ *
+ * Context: may sleep.
+ * Return: 0 or an error, with the reason in the log.
  */
 int crab_region_dax_add(char **spec, const struct crab_region_events *events)
 {

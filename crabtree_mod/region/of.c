@@ -3,10 +3,10 @@
  * This file provides the regions that the device tree names: a node compatible
  * with "crabtree,region" whose memory-region points to a reserved-memory node
  * with no-map (Documentation/devicetree/bindings/crabtree,region.yaml). The
- * node that is compatible stands outside /reserved-memory, for the platform bus
- * probes nothing in there.
+ * compatible node is outside /reserved-memory, where the platform bus probes no device.
  *
- * Invariant: bound means claimed; after remove() nobody touches the memory.
+ * Invariant: a bound node is claimed; after remove() no CPU accesses the memory.
+ * No lock: the driver core serialises probe and remove of a node.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -91,8 +91,11 @@ static struct platform_driver of_driver = {
 };
 
 /**
- * crab_region_of_register() - begin to serve the nodes of the device tree
- * @events: whom to tell
+ * crab_region_of_register() - register the driver of the device tree's nodes
+ * @events: the layer above
+ *
+ * Context: may sleep.
+ * Return: 0 or an error of the driver core.
  */
 int crab_region_of_register(const struct crab_region_events *events)
 {
@@ -100,7 +103,11 @@ int crab_region_of_register(const struct crab_region_events *events)
 	return platform_driver_register(&of_driver);
 }
 
-/** crab_region_of_unregister() - let go of all of them */
+/**
+ * crab_region_of_unregister() - unregister the driver, which removes all regions of the device tree
+ *
+ * Context: may sleep; no lock of the module is held.
+ */
 void crab_region_of_unregister(void)
 {
 	platform_driver_unregister(&of_driver);

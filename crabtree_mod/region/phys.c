@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file provides regions at physical addresses that nobody else owns:
- * region=START,SIZE[,cache][,START,SIZE...], each pair also as SIZE@START. The memory
- * was kept from the kernel by mem= or, on x86, by memmap=SIZE$START. It also
- * claims and maps for the providers that find an address by other means.
+ * This file provides regions at unclaimed physical addresses:
+ * region=START,SIZE[,cache][,START,SIZE...], each pair also as SIZE@START. The memory is reserved
+ * by mem= or, on x86, by memmap=SIZE$START. The file also claims and maps memory for providers
+ * that find an address by other means.
  *
- * Invariant: no byte of System RAM, nothing that another driver claimed; what is
- * mapped here is claimed in /proc/iomem as "crabtree", exclusively: a kernel with
- * STRICT_DEVMEM does not let /dev/mem map it.
+ * Invariant: a region has no byte of System RAM and no byte that another driver claimed. Mapped
+ * memory is claimed in /proc/iomem as "crabtree", exclusively: with STRICT_DEVMEM /dev/mem cannot
+ * map it. No lock: the caller owns the region.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -22,8 +22,10 @@
 #include "region.h"
 
 /**
- * crab_region_phys_release() - unmap and give back
+ * crab_region_phys_release() - unmap the memory and release the claim
  * @region: from crab_region_phys_claim()
+ *
+ * Context: may sleep; no CPU accesses the memory.
  */
 void crab_region_phys_release(struct crab_region *region)
 {
@@ -62,7 +64,8 @@ static int phys_claim(const char *name, u64 start, u64 size)
  * @start: first byte
  * @size: bytes
  *
- * Return: the region, or ERR_PTR: -EINVAL, -EBUSY, -ENOMEM; the log says why.
+ * Context: may sleep.
+ * Return: the region, or ERR_PTR: -EINVAL, -EBUSY, -ENOMEM, with the reason in the log.
  */
 struct crab_region *crab_region_phys_claim(const struct crab_region_ops *ops, const char *name,
 					   u64 start, u64 size)

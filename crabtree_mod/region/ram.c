@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file provides volatile regions: ram=SIZE[,cache][,SIZE...]. They work anywhere,
- * to try the module and to develop; their content is lost at unload.
+ * This file provides volatile regions: ram=SIZE[,cache][,SIZE...]. They work on any machine, for
+ * trials and development; their content is lost at unload.
  *
- * Invariant: the class is DURABILITY_NONE, whatever the CPU's cleans reach. "cache"
- * leaves out the cleans, as on a platform whose caches persist.
+ * Invariant: the class is DURABILITY_NONE, regardless of the CPU. "cache" omits the cleans, as on a
+ * platform whose caches persist. No lock: a region has one owner.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -25,7 +25,7 @@ static const struct crab_region_ops ram_ops = {
 	.release	= ram_release,
 };
 
-/* More than there is would first wake the OOM killer and then fail */
+/* A larger allocation would invoke the OOM killer and then fail */
 static int ram_available(const char *name, u64 size)
 {
 	if (size >> PAGE_SHIFT < si_mem_available())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file holds what all providers of regions share: birth, death, and the
- * checks of numbers that come from outside.
+ * This file implements the code shared by all providers of regions: allocation, release, and the
+ * checks of numbers from parameters and the device tree.
  *
  * Invariant: a region that reached the layer above starts on a page, is whole
  * pages long, holds at least the smallest pool and does not wrap around.
@@ -54,7 +54,7 @@ int crab_region_check(const char *name, u64 start, u64 size)
 		return -EINVAL;
 	}
 	if (size < CRAB_REGION_BYTES_MIN) {
-		pr_err("%s: %llu bytes are less than the least region, %llu\n",
+		pr_err("%s: %llu bytes are less than the smallest region, %llu\n",
 		       name, size, PAGE_ALIGN(CRAB_REGION_BYTES_MIN));
 		return -EINVAL;
 	}
@@ -87,7 +87,7 @@ static u32 number_shift(const char *item, const char *last)
 	return unit && !(hex && isxdigit(*last)) ? 10 * (unit - units + 1) : 0;
 }
 
-/* memparse() drops the bits that do not fit, so it only finds where the number ends */
+/* memparse() drops bits that do not fit, so it is used only to find the end of the number */
 int crab_region_number(const char *item, u64 *value, char **end)
 {
 	char digits[32];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the region: a piece of memory, claimed and mapped.
+ * This file declares the region (L2): a piece of memory, claimed and mapped. It may be included
+ * from device/ and main.c; the folder includes media/ and compat/ only.
  *
- * Each provider (region_*.c) claims its memory exclusively, maps it write-back
- * cached, says honestly what a fenced clean means there, and lets go of all of
- * it in release(). It hands each region to the layer above by events->added();
- * if the memory is about to vanish it says so by events->removing().
+ * Each provider (one file each) claims its memory exclusively, maps it write-back cached, sets the
+ * durability that a fenced clean has there, and undoes all of it in release(). It passes each
+ * region to the layer above by events->added(), and reports by events->removing() that the memory is
+ * about to be removed.
  */
 #ifndef CRABTREE_REGION_H
 #define CRABTREE_REGION_H
@@ -16,7 +17,7 @@
 
 #define CRAB_REGION_NAME_LEN	64
 
-/* The least region worth claiming: what the smallest pool needs */
+/* The smallest region: room for the smallest pool */
 #define CRAB_REGION_BYTES_MIN \
 	(CRAB_POOL_OFFSET + (u64)CRAB_LEAVES_MIN * CRAB_LEAF_BYTES_MIN)
 
@@ -36,10 +37,10 @@ struct crab_region_ops {
  * @media: how L1 reaches it
  * @ops: its provider
  * @name: as the provider calls it
- * @phys: physical address, or 0 where there is none to tell
+ * @phys: physical address, or 0 if unknown
  * @readonly: the provider forbids writing
- * @parent: the device that stands for the memory, or NULL
- * @priv: the provider's own
+ * @parent: the device of the memory, or NULL
+ * @priv: private data of the provider
  */
 struct crab_region {
 	struct crab_media media;
@@ -52,16 +53,16 @@ struct crab_region {
 };
 
 /**
- * struct crab_region_events - what providers tell the layer above
- * @added: a region was claimed. On 0 it belongs to the callee, who ends it by
- *	crab_region_free(); on an error it stays the provider's
- * @removing: the region's memory is about to vanish. On return nobody touches it and
- *	the region is freed, or is being freed by another task. @region is only
- *	compared, so it may be stale
- * @failed: a part of the memory cannot be read any more; it is in the list of the
- *	region's media. @region as for @removing
+ * struct crab_region_events - notifications of the providers to the layer above
+ * @added: a region was claimed. On success the callee owns it and ends it by
+ *	crab_region_free(); on an error the provider still owns it
+ * @removing: the region's memory is about to be removed. On return no CPU accesses it, and the region
+ *	is freed, or another task is freeing it. The callee only compares @region, which may be
+ *	stale
+ * @failed: a part of the memory has become unreadable and is in the list of the region's media.
+ *	@region as for @removing
  *
- * Context: may sleep; the caller holds no lock of ours.
+ * Context: may sleep; the caller holds no lock of the module.
  */
 struct crab_region_events {
 	int (*added)(struct crab_region *region);
@@ -70,11 +71,12 @@ struct crab_region_events {
 };
 
 /**
- * crab_region_alloc() - an empty region, not claimed yet
+ * crab_region_alloc() - allocate a region that has no memory yet
  * @ops: its provider
  * @name: format of its name
- * Return: the region, or NULL without memory. kfree() undoes it until release()
- * has something to release.
+ *
+ * Context: may sleep.
+ * Return: the region, or NULL. kfree() frees it as long as release() has nothing to release.
  */
 __printf(2, 3)
 struct crab_region *crab_region_alloc(const struct crab_region_ops *ops, const char *name, ...);
@@ -82,31 +84,39 @@ struct crab_region *crab_region_alloc(const struct crab_region_ops *ops, const c
 /**
  * crab_region_free() - release the memory and free @region
  * @region: the region, or NULL
+ *
+ * Context: may sleep; the caller owns @region, and no CPU accesses its memory.
  */
 void crab_region_free(struct crab_region *region);
 
 /**
- * crab_region_check() - may this be a region? Says in the log why not
- * @name: of whom to speak
+ * crab_region_check() - verify the bounds of a region
+ * @name: name of the region, for messages
  * @start: its first byte
- * @size: bytes
- * Return: 0 or -EINVAL.
+ * @size: its size in bytes
+ *
+ * Context: any.
+ * Return: 0, or -EINVAL, with the reason in the log.
  */
 int crab_region_check(const char *name, u64 start, u64 size);
 
 /**
- * crab_region_give() - hand a finished region to the layer above
- * @region: the region, or ERR_PTR; freed if nobody takes it
+ * crab_region_give() - pass a complete region to the layer above
+ * @region: the region, or ERR_PTR; freed if @events->added() fails
  * @events: the layer above
- * Return: 0 or an error.
+ *
+ * Context: may sleep; see &struct crab_region_events.
+ * Return: 0, the error in @region, or that of @events->added().
  */
 int crab_region_give(struct crab_region *region, const struct crab_region_events *events);
 
 /**
- * crab_region_size() - the next size in a module parameter
- * @spec: what is left of the parameter; advanced behind the next comma
+ * crab_region_size() - parse the next size in a module parameter
+ * @spec: rest of the parameter; advanced past the next comma
  * @size: out
- * Return: 0 or -EINVAL.
+ *
+ * Context: any.
+ * Return: 0, or -EINVAL, with the reason in the log.
  */
 int crab_region_size(char **spec, u64 *size);
 
@@ -115,30 +125,37 @@ int crab_region_size(char **spec, u64 *size);
  * @item: the text
  * @value: out
  * @end: out: the first character after the number and its unit
+ *
+ * Context: any.
  * Return: 0, -EINVAL if there is no number, -ERANGE if it needs more than 64 bits; the log
  * reports the latter.
  */
 int crab_region_number(const char *item, u64 *value, char **end);
 
 /**
- * crab_region_option() - take the next item of a module parameter if it is this option
- * @spec: what is left of the parameter
+ * crab_region_option() - consume the next item of a module parameter if it is this option
+ * @spec: rest of the parameter
  * @option: a word
+ *
+ * Context: any.
  * Return: true if the item was the option.
  */
 bool crab_region_option(char **spec, const char *option);
 
 /**
- * crab_region_caches() - the platform's caches persist: cleans are not needed
+ * crab_region_caches() - declare that the platform's caches persist, so that cleans are not needed
  * @region: the region, its durability set for caches that do not persist
  *
- * Only for a region whose provider was told so. Volatile memory stays volatile.
+ * Only for a region that its device-tree node or parameter declares so. Volatile memory stays
+ * volatile.
+ *
+ * Context: any; before @region is passed to the layer above.
  */
 void crab_region_caches(struct crab_region *region);
 
 /*
- * The providers. crab_region_*_add() reads one region off a module parameter,
- * claims it and hands it up; -EOPNOTSUPP where this kernel has no such memory.
+ * The providers. Each crab_region_*_add() parses one region of a module parameter, claims it and
+ * passes it to @events; -EOPNOTSUPP if this kernel does not support such memory. They may sleep.
  */
 int crab_region_ram_add(char **spec, const struct crab_region_events *events);
 
@@ -175,7 +192,7 @@ static inline int crab_region_uml_add(char **spec, const struct crab_region_even
 }
 #endif
 
-/* Nodes of the device tree come and go by themselves, from register to unregister */
+/* The driver core adds and removes regions of the device tree between register and unregister */
 #if defined(CONFIG_OF_ADDRESS) && defined(CONFIG_HAS_IOMEM)
 int crab_region_of_register(const struct crab_region_events *events);
 void crab_region_of_unregister(void);

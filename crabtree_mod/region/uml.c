@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file provides regions to user-mode Linux: uml=PATH[,PATH...] maps a file
- * of the host, shared, into the kernel's process. What was stored survives the
+ * of the host, shared, into the kernel's process. The content survives the
  * death of that process, so that tests cut the power by kill -9; it does not
- * survive the host's.
+ * survive a crash of the host.
  *
- * Invariant: says DURABILITY_NONE; the file is locked against a second machine
- * while it is mapped.
+ * Invariant: the class is DURABILITY_NONE; the file is locked against a second machine
+ * while it is mapped. No lock: a region has one owner.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -18,7 +18,7 @@
 
 #include "region.h"
 
-/* The host's, exported by user-mode Linux; -1 on error, and errno out of reach */
+/* Functions of the host, exported by user-mode Linux; -1 on error, errno is not accessible */
 long syscall(long number, ...);
 
 /* Numbers and values of the host's interface (x86-64), not of this kernel's */
@@ -96,8 +96,11 @@ err_free:
 
 /**
  * crab_region_uml_add() - map the next file named in @spec
- * @spec: what is left of the parameter
- * @events: whom to give the region
+ * @spec: rest of the parameter
+ * @events: the layer above, which receives the region
+ *
+ * Context: may sleep.
+ * Return: 0 or an error, with the reason in the log.
  */
 int crab_region_uml_add(char **spec, const struct crab_region_events *events)
 {

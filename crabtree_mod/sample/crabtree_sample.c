@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file shows how kernel code uses crabtree: a counter of boots and a recorder
- * of events, both in the store with the label given at load.
+ * of events, both in the store with the label in the parameter.
  *
- * Key 0 holds the counter. Events stand under 1, 2, 3, ...: the value is the time
- * in seconds since 1970. What insert() returned 0 for is there after a power cut.
+ * Key 0 holds the counter. Events have the keys 1, 2, 3, ...: the value is the time
+ * in seconds since 1970. A record survives a power cut once insert() has returned 0. The folder
+ * includes <linux/crabtree.h> only.
  *
  * Lock: sample_lock, for sample_tree.
  */
@@ -29,7 +30,7 @@ MODULE_PARM_DESC(label, "Label of the store to record in");
 static DEFINE_MUTEX(sample_lock);
 static struct crabtree *sample_tree;
 
-/* One more boot; also the first of all */
+/* Count this boot, also the first one */
 static int sample_count(u64 *boots)
 {
 	int err = crabtree_search(sample_tree, SAMPLE_KEY_BOOTS, boots);
@@ -41,7 +42,7 @@ static int sample_count(u64 *boots)
 	return crabtree_insert(sample_tree, SAMPLE_KEY_BOOTS, ++*boots, 0, NULL);
 }
 
-/* The greatest key is that of the last event, or of the counter: never none */
+/* The highest key belongs to the last event, or to the counter, so one exists */
 static int sample_record(u64 *sequence)
 {
 	struct crabtree_record last;
