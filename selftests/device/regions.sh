@@ -409,13 +409,13 @@ tests() {
 	it pmem_unbind "pmem's driver unbound under a scan and a writer"
 	it ram "ram=64K: served, volatile, gone after unload"
 	it ram_many "ram=A,B,C: three stores that share nothing"
-	it least "the least region that the manual names"
+	it least "the smallest region that the manual names"
 	it bad "ram without a size" EINVAL "a size is missing" ram=
 	it bad "ram=garbage" EINVAL "garbage is not a size" ram=garbage
 	it bad "ram with garbage behind the size" EINVAL "1Mx is not a size" ram=1Mx
 	it bad "ram with a comma at its end" EINVAL "a size is missing" ram=64K,
-	it bad "ram smaller than the least" EINVAL "4096 bytes are less than the least" ram=4K
-	it bad "ram of no bytes" EINVAL "less than the least" ram=0
+	it bad "ram smaller than the smallest" EINVAL "4096 bytes are less than the smallest" ram=4K
+	it bad "ram of no bytes" EINVAL "less than the smallest" ram=0
 	it bad "ram of half a page" EINVAL "not whole pages" ram=65537
 	it bad "ram of a size whose unit wraps" EINVAL "does not fit into 64 bits" ram=17179869185G
 	it bad "ram of a number that wraps" EINVAL "does not fit into 64 bits" \
@@ -428,7 +428,7 @@ tests() {
 	it region_name "a region's name is for root"
 	it bad "ram of more than there is" ENOMEM "are free" ram=1T
 	it bad "ram whose second region is bad: the first is let go" EINVAL \
-		"less than the least" ram=64K,4K
+		"less than the smallest" ram=64K,4K
 	it bad "region=garbage" EINVAL "garbage is neither START,SIZE nor" region=garbage
 	it bad "region without a size" EINVAL "a size is missing" region=0x30000000
 	it bad "region beyond the address space" EINVAL "beyond any memory" \
@@ -437,7 +437,7 @@ tests() {
 	it system_ram_end "region that begins in System RAM"
 	it bad_region "region not on a page" EINVAL "not whole pages" 'region=$((BASE + 512)),64K'
 	it bad_region "region of half a page" EINVAL "not whole pages" 'region=$BASE,65000'
-	it bad_region "region smaller than the least" EINVAL "less than the least" 'region=$BASE,4K'
+	it bad_region "region smaller than the smallest" EINVAL "less than the smallest" 'region=$BASE,4K'
 	it bad_region "regions that overlap" EBUSY "in use" \
 		'region=$BASE,128K,$((BASE + 65536)),128K'
 	it bad_region "one region twice" EBUSY "in use" 'region=$BASE,64K,$BASE,64K'
