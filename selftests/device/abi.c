@@ -4,7 +4,7 @@
  * programs were compiled with, and the rules of size, flags and reserved fields.
  * It is compiled for 64 and for 32 bits; both must agree with the tables here.
  *
- * Invariant: what stands in these tables never changes; a new field goes to the
+ * Invariant: these tables never change; a new field goes to the
  * end of a structure, as a new line.
  */
 #include <stddef.h>
@@ -190,7 +190,7 @@ union request {
 
 static struct crabtree_record scanned[4];
 
-/* A request that succeeds; DELETE finds what the INSERT in the table made */
+/* A request that succeeds; DELETE finds the key of the table's INSERT */
 static void request_good(const struct ioc *i, union request *r)
 {
 	memset(r, 0, sizeof(*r));
@@ -208,7 +208,7 @@ static void request_good(const struct ioc *i, union request *r)
 	}
 }
 
-/* Prepares what @i needs, then calls it with @r and a size word of @size */
+/* Prepares the store for @i, then calls it with @r and a size word of @size */
 static int request_call(int fd, const struct ioc *i, union request *r, u32 size)
 {
 	REQUIRE(dev_put(fd, 7, 70), 0);
@@ -245,7 +245,7 @@ TEST(larger, "a larger structure with a zero tail works, the tail untouched")
 	}
 }
 
-TEST(tail, "a larger structure with a tail that is not zero gives E2BIG")
+TEST(tail, "a larger structure with a tail that is not zero returns E2BIG")
 {
 	int fd = fresh_store(0);
 	const struct ioc *i;
@@ -263,7 +263,7 @@ TEST(tail, "a larger structure with a tail that is not zero gives E2BIG")
 	expect_sound(fd, 1);
 }
 
-TEST(smaller, "a smaller structure than the first version gives EINVAL")
+TEST(smaller, "a smaller structure than the first version returns EINVAL")
 {
 	static const u32 sizes[] = { 0, 1, 4, 8, 16 };
 	int fd = fresh_store(0);
@@ -283,7 +283,7 @@ TEST(smaller, "a smaller structure than the first version gives EINVAL")
 	expect_sound(fd, 1);
 }
 
-TEST(huge, "a size beyond a page gives E2BIG, nothing is read beyond memory")
+TEST(huge, "a size beyond a page returns E2BIG, nothing is read beyond memory")
 {
 	int fd = fresh_store(0);
 	const struct ioc *i;
@@ -336,7 +336,7 @@ TEST(reserved, "reserved fields that are not zero give EINVAL")
 	expect_sound(fd, 1);
 }
 
-TEST(search_flags, "SEARCH with GE and LE together gives EINVAL")
+TEST(search_flags, "SEARCH with GE and LE together returns EINVAL")
 {
 	struct crabtree_search s;
 	int fd = fresh_store(0);
@@ -345,7 +345,7 @@ TEST(search_flags, "SEARCH with GE and LE together gives EINVAL")
 	EXPECT(dev_search(fd, 7, CRABTREE_SEARCH_GE | CRABTREE_SEARCH_LE, &s), -EINVAL);
 }
 
-TEST(unknown, "an unknown ioctl, or another driver's, gives ENOTTY")
+TEST(unknown, "an unknown ioctl, or another driver's, returns ENOTTY")
 {
 	int fd = fresh_store(0), nr;
 	union request r;

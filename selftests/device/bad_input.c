@@ -52,7 +52,7 @@ static void expect_one_record(int fd)
 	expect_sound(fd, 1);
 }
 
-TEST(null, "a null pointer for each structure gives EFAULT")
+TEST(null, "a null pointer for each structure returns EFAULT")
 {
 	int fd = one_record(), i;
 
@@ -61,7 +61,7 @@ TEST(null, "a null pointer for each structure gives EFAULT")
 	expect_one_record(fd);
 }
 
-TEST(kernel, "a kernel address for each structure gives EFAULT")
+TEST(kernel, "a kernel address for each structure returns EFAULT")
 {
 	int fd = one_record(), i;
 
@@ -72,7 +72,7 @@ TEST(kernel, "a kernel address for each structure gives EFAULT")
 	expect_one_record(fd);
 }
 
-TEST(unmapped, "an unmapped page for each structure gives EFAULT")
+TEST(unmapped, "an unmapped page for each structure returns EFAULT")
 {
 	int fd = one_record(), i;
 
@@ -81,7 +81,7 @@ TEST(unmapped, "an unmapped page for each structure gives EFAULT")
 	expect_one_record(fd);
 }
 
-TEST(crossing, "a structure that runs into an unmapped page gives EFAULT")
+TEST(crossing, "a structure that runs into an unmapped page returns EFAULT")
 {
 	int fd = one_record(), i;
 	u32 *word;
@@ -98,7 +98,7 @@ TEST(crossing, "a structure that runs into an unmapped page gives EFAULT")
 	expect_one_record(fd);
 }
 
-TEST(unwritable, "a structure in read-only memory gives EFAULT")
+TEST(unwritable, "a structure in read-only memory returns EFAULT")
 {
 	struct crabtree_search *s;
 	struct crabtree_info *info;
@@ -129,7 +129,7 @@ static int scan_into(int fd, u64 records, u32 capacity)
 	return call(fd, CRABTREE_SCAN, &s);
 }
 
-TEST(scan_array, "SCAN into an array that faults gives EFAULT")
+TEST(scan_array, "SCAN into an array that faults returns EFAULT")
 {
 	int fd = one_record();
 	u64 key;
@@ -157,7 +157,7 @@ static int batch_from(int fd, u64 ops, u32 count)
 	return call(fd, CRABTREE_BATCH, &b);
 }
 
-TEST(batch_array, "BATCH from an array that faults gives EFAULT")
+TEST(batch_array, "BATCH from an array that faults returns EFAULT")
 {
 	int fd = one_record();
 
@@ -188,7 +188,7 @@ TEST(batch_crossing, "BATCH whose array runs into an unmapped page: sound after 
 	expect_sound(fd, 11);
 }
 
-TEST(batch_unwritable, "BATCH whose array cannot take the statuses gives EFAULT")
+TEST(batch_unwritable, "BATCH whose array cannot take the statuses returns EFAULT")
 {
 	struct crabtree_batch_op *op = NULL;
 	int fd = one_record();
@@ -217,7 +217,7 @@ TEST(names, "FORMAT: names without an end give EINVAL")
 	expect_one_record(fd);
 }
 
-TEST(label, "FORMAT: a label with a slash or a control character gives EINVAL")
+TEST(label, "FORMAT: a label with a slash or a control character returns EINVAL")
 {
 	static const char * const bad[] = { "/", "a/b", "..\\/", "a\nb", "\x1b[2J", "a\x7f" };
 	struct crabtree_format f;
@@ -237,7 +237,7 @@ TEST(label, "FORMAT: a label with a slash or a control character gives EINVAL")
 	EXPECT(call(fd, CRABTREE_FORMAT, &f), 0);
 }
 
-TEST(unknown, "FORMAT: an unknown engine or layout gives EINVAL")
+TEST(unknown, "FORMAT: an unknown engine or layout returns EINVAL")
 {
 	static const char * const names[] = { "crabs", "cra", "CRAB", "slotted", "%s%n", " " };
 	struct crabtree_format f;
@@ -255,7 +255,7 @@ TEST(unknown, "FORMAT: an unknown engine or layout gives EINVAL")
 	expect_one_record(fd);
 }
 
-TEST(leaf_sizes, "FORMAT: a leaf size that is not allowed gives EINVAL")
+TEST(leaf_sizes, "FORMAT: a leaf size that is not allowed returns EINVAL")
 {
 	static const u32 bad[] = { 1, 3, 64, 128, 256, 511, 513, 1000, 8191, 8193, 16384,
 				   1U << 31, ~0U };
@@ -340,7 +340,7 @@ TEST(format_identity, "FORMAT: label and uuid as asked, else a random uuid")
 	EXPECT_TRUE(memcmp(a.uuid, b.uuid, sizeof(a.uuid)));
 }
 
-TEST(volatile_engine, "FORMAT: the engine that promises nothing says so")
+TEST(volatile_engine, "FORMAT: the engine without a promise reports it")
 {
 	struct crabtree_info info;
 	struct crabtree_format f;

@@ -19,7 +19,7 @@
 static int shared_fd;
 static atomic_bool stop;
 
-/* A value tells its key and its version, and checks itself */
+/* A value encodes its key, its version and a check */
 static u64 value_make(u64 key, u32 version)
 {
 	u32 check = (u32)((key ^ version) * 0x9E3779B97F4A7C15ULL >> 40);
@@ -220,7 +220,7 @@ TEST(create_once, "INSERT create from four sides: one wins each key")
 	expect_sound(shared_fd, 800);
 }
 
-/* BATCH, CHECK and INFO beside each other */
+/* BATCH, CHECK and INFO concurrently */
 static void *batcher(void *arg)
 {
 	struct crabtree_batch_op op[32];
@@ -257,7 +257,7 @@ static void *checker(void *arg)
 	return NULL;
 }
 
-TEST(check, "CHECK and INFO while batches write: sound at every moment")
+TEST(check, "CHECK and INFO while batches write: always sound")
 {
 	void *(*run[THREADS])(void *) = { batcher, batcher, checker, checker };
 
@@ -266,7 +266,7 @@ TEST(check, "CHECK and INFO while batches write: sound at every moment")
 	expect_sound(shared_fd, 2 * 40 * 32);
 }
 
-/* Opens, looks, closes; also reads what another process may be formatting */
+/* Opens, looks, closes; also while another process formats the store */
 static void *opener(void *arg)
 {
 	struct crabtree_info info;

@@ -2,7 +2,7 @@
 /*
  * This file faults user memory at each copy that the ioctls make:
  *
- *   in	the size, the structure, what a newer program appends to it (must be
+ *   in	the size, the structure, the tail of a newer program's structure (must be
  *	zero), the array of BATCH
  *   out	the structure, the array of SCAN, piece by piece, the array of BATCH
  *
@@ -10,7 +10,7 @@
  * are pages: half of a structure or an array can be read, or written, or not.
  *
  * Invariant: a copy in that faults has changed nothing; a copy out that faults
- * gives EFAULT, and what the call did before is done, whole.
+ * returns EFAULT, and what the call did before is done, whole.
  */
 #include <stddef.h>
 #include <sys/mman.h>
@@ -36,7 +36,7 @@ static void pages_init(void)
 	memset(pages, POISON, 2 * page_size);
 }
 
-/* As if nothing had ever been there: user-mode Linux reads on where mprotect() says no */
+/* munmap(), because user-mode Linux still reads memory without mprotect() access */
 static void second_none(void)
 {
 	REQUIRE_TRUE(mmap(pages + page_size, page_size, PROT_NONE,
@@ -71,7 +71,7 @@ static const unsigned long requests[] = {
 
 #define REQUESTS	(sizeof(requests) / sizeof(*requests))
 
-TEST(in_head, "in: each structure whose last word cannot be read gives EFAULT")
+TEST(in_head, "in: each structure whose last word cannot be read returns EFAULT")
 {
 	int fd = some_records();
 	u32 i;
@@ -86,7 +86,7 @@ TEST(in_head, "in: each structure whose last word cannot be read gives EFAULT")
 	expect_sound(fd, RECORDS);
 }
 
-TEST(in_tail, "in: what a newer program appends cannot be read: EFAULT")
+TEST(in_tail, "in: the tail of a newer structure cannot be read: EFAULT")
 {
 	int fd = some_records();
 	u32 i, size;
@@ -255,7 +255,7 @@ TEST(out_scan_read, "out: SCAN into an array that runs into a read-only page")
 	scan_array(PROT_READ);
 }
 
-TEST(out_batch, "out: BATCH whose structure cannot be written: EFAULT, the statuses are told")
+TEST(out_batch, "out: BATCH whose structure cannot be written: EFAULT, the statuses are written")
 {
 	struct crabtree_batch_op op[3];
 	struct crabtree_batch *b;

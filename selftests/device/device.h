@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file holds what the device tests share: open a device, the verbs as
+ * This file holds the shared parts of the device tests: open a device, the verbs as
  * functions, an empty store to work on.
  *
  * Invariant: every out-parameter is poisoned before its call, so that a field
@@ -180,7 +180,7 @@ static inline void expect_ours(int fd)
 			  device_path());
 }
 
-/* An empty store, opened for writing, by nobody else */
+/* An empty store, opened for writing, without other users */
 static inline int fresh_store_of(const char *engine, const char *layout, u32 leaf_bytes)
 {
 	struct crabtree_format f;

@@ -4,7 +4,7 @@
  * events DEVICE COMMAND... runs the command and prints a line "uevent ACTION STATE LABEL" for
  * each uevent of the device, and "poll STATE" if a poll() of its state returned.
  *
- * Invariant: waits at most WAIT_MS after the command for what comes late. The exit
+ * Invariant: waits at most WAIT_MS after the command for late events. The exit
  * status is the command's.
  */
 #define TEST_NO_MAIN

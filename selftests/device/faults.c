@@ -3,7 +3,7 @@
  * This file fails the n-th allocation or copy of every call on the device, for
  * n = 1, 2, ... until the call gets through without.
  *
- * Invariant: what failed with ENOMEM has not been done; with EFAULT it was done
+ * Invariant: an operation that failed with ENOMEM was not done; with EFAULT it was done
  * whole or not at all; CHECK passes after each failure, and the same call works
  * when nothing fails.
  */
@@ -21,7 +21,7 @@ static void sound(int fd)
 	REQUIRE(c.errors, 0);
 }
 
-/* Reading calls: whatever happens, nothing changes */
+/* Reading calls: no failure changes the store */
 
 #define RECORDS		700
 
@@ -211,7 +211,7 @@ static void judge_batch(struct trial *trial, int rc)
 	expect_sound(trial->fd, 0);
 }
 
-TEST(batch, "faults: BATCH: each operation is as its status says")
+TEST(batch, "faults: BATCH: each operation matches its status")
 {
 	struct trial trial = { .run = run_batch, .judge = judge_batch, .value = 1000 };
 
@@ -222,8 +222,8 @@ TEST(batch, "faults: BATCH: each operation is as its status says")
 }
 
 /*
- * FORMAT: the old store, or the new one, or the new one not served, which INFO and
- * a uevent say
+ * FORMAT: the old store, or the new one, or the new one unavailable, which INFO and
+ * a uevent report
  */
 
 static int events;

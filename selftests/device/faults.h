@@ -27,7 +27,7 @@ static inline void put_word(const char *path, const char *word)
 	close(fd);
 }
 
-/* Does this kernel say which caches may fail? Booted with slub_debug=A... it does */
+/* Can this kernel limit failures to some caches? It can if booted with slub_debug=A... */
 static inline bool caches_marked(void)
 {
 	FILE *f = fopen("/sys/kernel/slab/kmalloc-64/failslab", "r");
@@ -75,7 +75,7 @@ static inline bool fault_end(void)
 	return struck;
 }
 
-/* A call, and what to hold its outcome against */
+/* A call and its expected results */
 struct trial {
 	int (*run)(struct trial *trial);
 	void (*judge)(struct trial *trial, int rc);
@@ -85,7 +85,7 @@ struct trial {
 	bool put;
 	bool there;
 	u32 first;	/* fault, if not 1 */
-	int repeated;	/* what it may say when an EFAULT before had done it */
+	int repeated;	/* result if an earlier EFAULT had done it */
 };
 
 /* The call fails at each point where it can, until it does not; returns its result then */

@@ -135,7 +135,7 @@ static inline int tests_main(int argc, char **argv)
 	return failed != 0;
 }
 
-#ifndef TEST_NO_MAIN	/* a tool that only borrows what is above */
+#ifndef TEST_NO_MAIN	/* a tool that uses only the part above */
 int main(int argc, char **argv)
 {
 	return tests_main(argc, argv);

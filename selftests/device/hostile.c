@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file holds a device over a damaged image against what make.py expects of
+ * This file compares a device with a damaged image with make.py's expectations of
  * it: hostile DEVICE NAME.expect base.records. Prints every difference; exit
  * status 0 if there is none.
  *
- * Invariant, whatever the damage: a key that was in the good image is found with
- * its value, or gets an error; it is never denied and never has another value.
+ * Invariant, for any damage: a key of the undamaged image is found with
+ * its value, or the call returns an error; it is never absent and never has another value.
  */
 #define TEST_NO_MAIN
 #include "device.h"
@@ -110,7 +110,7 @@ static void check_info(int fd)
 		printf("# %.128s\n", info.reason);
 }
 
-/* Not served: every verb gives the errno of the attach */
+/* No store: every verb returns the errno of the attach */
 static void check_refused(int fd)
 {
 	struct crabtree_record r[4];
@@ -154,7 +154,7 @@ static void check_absent(int fd, const struct crabtree_record *r)
 	REQUIRE_TRUE(rc == -ENOENT || rc == -EUCLEAN);
 }
 
-/* A scan of a served span gives its records; then its end, or the quarantine behind it */
+/* A scan of an available span returns its records; then its end, or the quarantine after it */
 static void check_scan(int fd, const struct span *span)
 {
 	static struct crabtree_record r[4096];
@@ -175,7 +175,7 @@ static void check_scan(int fd, const struct span *span)
 		EXPECT(s.count, k);
 }
 
-/* One call of a scan of all; an error names the key behind the quarantine */
+/* One call of a scan of all; after an error, the scan continues after the quarantine */
 static u32 scan_on(int fd, u64 *start, u32 *errors, bool *more)
 {
 	static struct crabtree_record r[100];
@@ -192,7 +192,7 @@ static u32 scan_on(int fd, u64 *start, u32 *errors, bool *more)
 	return rc ? 0 : s.count;
 }
 
-/* A scan of all says where something is missing, and goes on behind it */
+/* A scan of all keys reports missing ranges, and continues after them */
 static void check_scan_all(int fd)
 {
 	u32 i, unclean = 0, errors = 0, total = 0, served = 0;

@@ -6,7 +6,7 @@
 # -EUCLEAN, writes refused, and not a bit of the media changed.
 #
 # Images are attached ten at a time, each a region of its own: loading the module
-# is what takes the time.
+# takes most of the time.
 #
 # shellcheck disable=SC3043,SC2317,SC2329
 . "$(dirname "$0")/lib.sh"
@@ -34,7 +34,7 @@ expected() {
 start() { printf '%#x' $((BASE + $1 * ROOM)); }
 
 
-# held N NAME: the store over it answers as it must; the log says why it is not served
+# held N NAME: the store in it behaves as expected; the log has the reason if it is unavailable
 held() {
 	expected "$2"
 	hostile "$(device "phys:$(start "$1"),*")" "$IMAGES/$2.expect" "$IMAGES/base.records" ||

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC3043,SC2034
 #
-# What the test scripts share, in busybox's shell. A script defines its tests as
+# Shared parts of the test scripts, for busybox's shell. A script defines its tests as
 # functions, and lists them in tests() by "it FUNCTION WORDS..." ; "main $@"
 # runs them. A test fails by a command that fails; it leaves no module loaded.
 #
-# CRAB_MODULES is the directory of the .ko files [/], CRAB_PARAMS what reaches the
+# CRAB_MODULES is the directory of the .ko files [/], CRAB_PARAMS the parameter for the
 # machine's persistent region (selftests/vm/run sets it).
 
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -76,7 +76,7 @@ device() {
 	return 1
 }
 
-# must COMMAND... : fail with what it printed
+# must COMMAND... : fail with its output
 must() {
 	local out
 	out=$("$@") || fail "$*: $out"
@@ -152,7 +152,7 @@ of_forget() {
 }
 
 # On arm64 the scratch memory is a pmem-region node: from its first use on it is
-# nobody's /dev/pmem0, so tests of pmem come before
+# no longer /dev/pmem0, so tests of pmem run first
 pmem_undrive() {
 	local driven
 	for driven in /sys/bus/platform/drivers/of_pmem/*.pmem; do

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests the limits: the reserved key, the greatest batch, huge
+ * This file tests the limits: the reserved key, the largest batch, huge
  * capacities, and a store that is filled until it is full, then read, updated,
  * emptied and filled again.
  *
@@ -142,7 +142,7 @@ TEST(full_8192, "full: read, update, delete, insert again, leaves of 8192")
 	full_test(8192);
 }
 
-TEST(full_ends, "full: ENOSPC says nothing of the old value and changes nothing")
+TEST(full_ends, "full: ENOSPC returns no old value and changes nothing")
 {
 	struct crabtree_info a, b;
 	struct crabtree_insert in;
@@ -205,7 +205,7 @@ TEST(sequential, "ascending and descending keys fill as well as any")
 	expect_sound(fd, down);
 }
 
-TEST(reserved_key, "the reserved key gives EINVAL in every verb")
+TEST(reserved_key, "the reserved key returns EINVAL in every verb")
 {
 	struct crabtree_insert in;
 	struct crabtree_search s;
@@ -218,7 +218,7 @@ TEST(reserved_key, "the reserved key gives EINVAL in every verb")
 	expect_sound(fd, 1);
 }
 
-TEST(batch_max, "BATCH: the greatest count works, one more gives EINVAL")
+TEST(batch_max, "BATCH: the largest count works, one more returns EINVAL")
 {
 	static struct crabtree_batch_op op[CRABTREE_BATCH_MAX + 1];
 	struct crabtree_batch b;
@@ -260,7 +260,7 @@ TEST(scan_huge, "SCAN: a capacity of 2^32 - 1 takes no more than there is")
 	EXPECT(r[3].key, POISON64);
 }
 
-TEST(scan_large, "SCAN: one call over many leaves gives them all")
+TEST(scan_large, "SCAN: one call over many leaves returns all records")
 {
 	const u32 count = 20000;
 	struct crabtree_record *r = malloc(count * sizeof(*r));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests that what several threads are told by the device fits together: they do
- * random operations, and a judge looks for an order of all of them that explains every
- * answer (tools/linear/). What one round leaves is what the next begins with.
+ * This file tests that the results of several threads on the device are linearizable: they execute
+ * random operations, and the checker searches an order of all of them that explains every
+ * result (tools/linear/). Each round continues with the store of the previous one.
  *
  * CRABTREE_HISTORY=FILE keeps a history that nothing explains.
  */
@@ -140,7 +140,7 @@ static void round_threads(struct run *run)
 	pthread_barrier_destroy(&run->gate);
 }
 
-/* What is there when all have ended, for the next round; returns how many records */
+/* Records the content at the end for the next round; returns the number of records */
 static u32 round_next(struct run *run)
 {
 	u32 i, count = 0;
@@ -203,7 +203,7 @@ static void run_rounds(int fd, u32 keys)
 		}
 		expect_sound(fd, round_next(&run));
 	}
-	printf("# %llu operations, %llu beside others\n", (unsigned long long)counts.ops,
+	printf("# %llu operations, %llu concurrent\n", (unsigned long long)counts.ops,
 	       (unsigned long long)counts.beside);
 	history_destroy(run.history);
 }

@@ -4,7 +4,7 @@
  * learn the errno by its name: load FILE [PARAMETER...], load -r NAME. Prints
  * nothing and ends with 0 if it worked, else prints the name and ends with 1.
  *
- * Invariant: no search, no dependencies: what is named is what is loaded.
+ * Invariant: no search, no dependencies: loads exactly the named file.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -35,7 +35,7 @@ static void judge_load(struct trial *trial, int rc)
 		module_unload();
 }
 
-#define LOADER_END	60	/* faults of an early end: the loader undoes what it did */
+#define LOADER_END	60	/* faults of an early end: the loader undoes its work */
 
 /* How many faults there can be before the module itself has one: those are its loader's */
 static u32 loader_faults(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file is the tool by which the test scripts reach the media itself, behind
- * the module's back, through /dev/mem:
+ * This file is the tool by which the test scripts access the media itself, without
+ * the module, through /dev/mem:
  *
  *   media put START FILE		write the file to physical address START
  *   media same START FILE		compare; prints the first difference

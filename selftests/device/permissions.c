@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests who may do what: read-only descriptors, FORMAT without its
- * capability, the mode of the device node, and what the device refuses to all.
+ * This file tests permissions: read-only descriptors, FORMAT without its
+ * capability, the mode of the device node, and calls that the device always refuses.
  *
  * Invariant: after each refusal the store is as it was.
  */
@@ -99,7 +99,7 @@ static void drop_capability(int cap)
 	REQUIRE(syscall(SYS_capset, &head, data), 0);
 }
 
-TEST(format_capability, "FORMAT without CAP_SYS_ADMIN gives EPERM, forced or not")
+TEST(format_capability, "FORMAT without CAP_SYS_ADMIN returns EPERM, forced or not")
 {
 	struct crabtree_format f;
 	int fd;
@@ -130,7 +130,7 @@ TEST(node, "the device node is a character device of root alone")
 	EXPECT(errno, EACCES);
 }
 
-TEST(mode_is_enough, "who may open it by its mode may read and write, not format")
+TEST(mode_is_enough, "the mode of the node permits reading and writing, not FORMAT")
 {
 	struct crabtree_format f;
 	int fd;

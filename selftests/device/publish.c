@@ -37,7 +37,7 @@ static void module_unload(void)
 	REQUIRE_TRUE(i < 1000);
 }
 
-/* What is open stays open for longer than a load takes, and is then called */
+/* Keeps a descriptor open for longer than a load takes, then uses it */
 static void poll_node(const char *path)
 {
 	struct crabtree_info info;

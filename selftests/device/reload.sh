@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of coming back: what was put is there after the module was unloaded and
+# Tests of reloading: all records are present after the module was unloaded and
 # loaded, however often; a module in use stays; a driver may be unbound.
 #
 # shellcheck disable=SC3043,SC2317,SC2329

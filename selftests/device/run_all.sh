@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # run_all.sh [NAME...] - run every test program and script here, as root, and
-# print one KTAP stream. The plan comes first: each program says how many tests
+# print one KTAP stream. The plan comes first: each program reports how many tests
 # it has; fewer results than that are a failure. Programs work on a device over
 # ram=512K, signals over one on which a call takes its time; scripts load the module
 # as they need it. faults and loading are run where they are named: they want a kernel that can fail.
@@ -14,7 +14,7 @@ PROGRAMS="abi abi32 operations operations32 limits permissions bad_input copies 
 SCRIPTS="regions.sh reload.sh hostile.sh sample.sh tuning.sh events.sh power.sh"
 RESULTS=/tmp/crab-results.$$
 
-# What there is and what this machine can execute: 32-bit programs need compat
+# Programs that exist and that this machine can execute: 32-bit programs need compat
 wanted() {
 	local name
 	for name in ${ARGS:-$PROGRAMS $SCRIPTS}; do

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of the in-kernel interface through crabtree_sample, and of what is to be
-# seen in sysfs.
+# Tests of the in-kernel interface through crabtree_sample, and of
+# sysfs.
 #
 # shellcheck disable=SC3043,SC2317,SC2329
 . "$(dirname "$0")/lib.sh"
@@ -24,7 +24,7 @@ counter() {
 }
 
 log_has_sample() {
-	dmesg | grep -q "crabtree_sample: $1" || fail "the log does not say: $1"
+	dmesg | grep -q "crabtree_sample: $1" || fail "the log does not have: $1"
 }
 
 counts() {

@@ -30,7 +30,7 @@ static void on_signal(int number)
 	atomic_fetch_add(&signals, 1);
 }
 
-/* No SA_RESTART: a call that gives up says so */
+/* No SA_RESTART: an interrupted call returns EINTR */
 static void signals_init(void)
 {
 	struct sigaction act = { .sa_handler = on_signal };
@@ -140,7 +140,7 @@ static void timer(u32 us)
 
 static struct crabtree_batch_op ops[BATCH];
 
-/* Another batch of new keys: done whole, whatever came meanwhile */
+/* Another batch of new keys: done completely, despite signals */
 static void batch_whole(int fd, u64 base)
 {
 	struct crabtree_batch b;
@@ -229,7 +229,7 @@ TEST(storm, "a storm of signals: every other call gets through, once")
 	printf("# %u signals\n", signals);
 }
 
-/* What takes long enough to be killed in the middle */
+/* Calls that take long enough to be killed during the call */
 
 static u64 now_us(void)
 {
@@ -297,7 +297,7 @@ static u64 fill_until_long(void (*run)(int fd), int fd)
 	return took;
 }
 
-/* How long a process lives that is killed when it has just begun */
+/* Time until a process is killed that has just started */
 static u64 life_of(void (*run)(int fd), int fd, u64 before_us)
 {
 	u64 began = now_us();
@@ -449,8 +449,8 @@ static void load_module(const char *name, const char *params)
 }
 
 /*
- * All that asks for a store and must not wait for one that is busy. Returns 1 if CHECK still
- * ran at the end: what waits for FORMAT, which waits for CHECK, comes later than that.
+ * Calls that look up a store and must not wait for a busy one. Returns 1 if CHECK still
+ * ran at the end: a call that waits for FORMAT, which waits for CHECK, ends later.
  */
 static int ask(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file is the tool by which the test scripts reach a device, one verb a
- * call: store DEVICE VERB [ARGUMENT...]. It prints what it found, and an error
+ * call: store DEVICE VERB [ARGUMENT...]. It prints the result, and an error
  * as its name; exit status 1 for an error, 2 for a wrong answer.
  *
  *   format [FORCE [LAYOUT [BYTES [LABEL]]]]	an empty store, of 512-byte leaves
@@ -117,7 +117,7 @@ static int verb_verify(int fd, char **arg)
 	return 2;
 }
 
-/* Of fill's keys, how many give EUCLEAN; every other one has its value */
+/* Counts the keys of fill that return EUCLEAN; all others have their values */
 static int verb_lost(int fd, char **arg)
 {
 	u64 key, got = 0, count = strtoull(*arg, NULL, 0), lost = 0;

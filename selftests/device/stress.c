@@ -4,16 +4,16 @@
  * that all of them fill and drain at once, so that splits and unlinks meet writers,
  * readers, scans and batches.
  *
- * Of five keys, four have an owner each, the only thread that writes them: it
- * knows what they hold, and a verb or a scan that tells it anything else is wrong.
- * To the others a key of its never gives an older version than they saw before. The
- * fifth is everybody's. Each value put there is put once, and a verb that displaces a
- * value hands it out: so under every such key what was put, less what was taken, is
- * what is left.
+ * Four of five keys have one owner each, the only thread that writes them: it
+ * knows their values, and a verb or a scan with another result is an error.
+ * Other threads never see an older version of such a key than before. The
+ * fifth key is shared. Each value is stored there once, and a verb that replaces a
+ * value returns it: so for every shared key the stored values minus the returned ones are
+ * the present value.
  *
- * Invariant: at the end CHECK is clean, and the store holds what the threads know.
+ * Invariant: at the end CHECK is clean, and the store has the values that the threads expect.
  *
- * CRABTREE_STRESS_SECONDS says how long each store is kept busy [5].
+ * CRABTREE_STRESS_SECONDS is the duration for each store [5].
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,7 +31,7 @@
 #define EPOCH		30			/* bursts of a thread until windows turn */
 
 /**
- * struct actor - what one thread does and knows
+ * struct actor - state of one thread
  * @number: which, and whose keys it owns
  * @random: its random numbers
  * @version: of the value that was last put under a key of its own, or 0: not there;
@@ -64,7 +64,7 @@ static u32 value_check(u64 key, u32 version)
 	return (key ^ (u64)version << 20) * 0x9E3779B97F4A7C15ULL >> 32;
 }
 
-/* A value tells its version, and by its check its key; no two of a key are alike */
+/* A value encodes its version, and its key by a check; no two values of a key are equal */
 static u64 value_make(u64 key, u32 version)
 {
 	return (u64)version << 32 | value_check(key, version);
@@ -99,7 +99,7 @@ static void actor_saw(struct actor *a, u64 key, u64 value)
 	a->version[key] = version;
 }
 
-/* What the only writer of a key expects of an operation on it, and knows after it */
+/* Expected result of an operation by the key's only writer, and the new expectation */
 static void settle_own(struct actor *a, const struct crabtree_batch_op *op)
 {
 	u32 before = a->version[op->key];
@@ -124,7 +124,7 @@ static void settle_own(struct actor *a, const struct crabtree_batch_op *op)
 		a->version[op->key] = value_version(op->key, op->value);
 }
 
-/* A key that all write: what went in and what came out */
+/* A shared key: values stored and values returned */
 static void settle_common(struct actor *a, const struct crabtree_batch_op *op)
 {
 	bool displaced = op->verb == CRABTREE_BATCH_DELETE || op->existed;
@@ -246,7 +246,7 @@ static void burst_batch(struct actor *a, u64 window)
 		settle(a, &ops[i]);
 }
 
-/* Of the keys from @from up to @to none of our own is there */
+/* No key of this thread from @from up to @to is present */
 static void scan_skips(struct actor *a, u64 from, u64 to)
 {
 	for (; from < to; from++)
@@ -294,7 +294,7 @@ static bool seek(struct actor *a, u64 key, u32 flags, struct crabtree_search *s)
 	return !rc;
 }
 
-/* The nearest record on either side: none of ours stands between */
+/* The nearest record on either side: no key of this thread is between */
 static void burst_seek(struct actor *a, u64 window)
 {
 	u64 key = window * WINDOW + random_below(a, WINDOW);
@@ -343,7 +343,7 @@ static void *actor_run(void *arg)
 	return NULL;
 }
 
-/* What must be under a key, as its owner or all of us together know; 0: nothing */
+/* Expected value of a key, from its owner or all threads; 0: absent */
 static u64 value_left(u64 key)
 {
 	u32 i, version, owner = owner_of(key);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of the parameters that say how sorted leaves are written: they reach the
+# Tests of the parameters for writes to sorted leaves: they reach the
 # store, are shown by the module and by the device, and a bad one fails the load.
 #
 # shellcheck disable=SC3043,SC2317,SC2329
@@ -54,7 +54,7 @@ forced() {
 	equal "$(attribute "$3")" 0 "$3"
 }
 
-# All costs given: what is chosen is theirs, and the same twice
+# With all costs set the choice follows them, and is reproducible
 chosen() {
 	local first
 	fresh sorted probe=0 cost_round=100000 cost_line=10000 cost_order=1000 cost_record=1000 \
@@ -83,7 +83,7 @@ bad() {
 
 tests() {
 	it defaults "defaults: auto, with measured costs"
-	it given "what is given is used and shown"
+	it given "a value that is set is used and shown"
 	it forced "forced shifting never copies" sip sips cows
 	it forced "forced copying never shifts" cow cows sips
 	it chosen "the same costs make the same choices"

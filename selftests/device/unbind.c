@@ -6,7 +6,7 @@
  * CRABTREE_DRIVER names the driver's directory in sysfs, CRABTREE_BOUND the
  * device there; reload.sh sets them.
  *
- * Invariant: what returned 0 before the unbind is there after the bind.
+ * Invariant: an operation that returned 0 before the unbind is present after the bind.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -151,7 +151,7 @@ static void take_away(void)
 	EXPECT_TRUE(acknowledged > 0);
 }
 
-TEST(taken, "a region taken away: ENODEV for all who are at work")
+TEST(taken, "a region taken away: ENODEV for all running calls")
 {
 	require_driver();
 	take_away();

@@ -2,7 +2,7 @@
 """A crabtree region in memory: read, write and build one by format.h.
 
 Written from Documentation/design/format.rst, not from the engine: a second
-opinion of what stands on the media.  Invariant: seal() after a change makes
+reader of the media.  Invariant: seal() after a change makes
 the checksum of that structure good again; without it the checksum is the damage.
 """
 import struct

@@ -10,7 +10,7 @@ a free slot in each.
 
 An .expect file holds lines:
   state N       crabtree_info.state
-  errno N       what the verbs return, if the store is not served
+  errno N       the verbs' result, if the store is unavailable
   reason TEXT   a part of crabtree_info.reason
   size N        how much of the image the region takes
   served A B    keys from A to B are there as in base.records
