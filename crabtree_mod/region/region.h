@@ -5,8 +5,8 @@
  *
  * Each provider (one file each) claims its memory exclusively, maps it write-back cached, sets the
  * durability that a fenced clean has there, and undoes all of it in release(). It passes each
- * region to the layer above by events->added(), and reports by events->removing() that the memory is
- * about to be removed.
+ * region to the layer above by events->added(), and reports by events->removing() that the memory
+ * is about to be removed.
  */
 #ifndef CRABTREE_REGION_H
 #define CRABTREE_REGION_H
@@ -56,9 +56,9 @@ struct crab_region {
  * struct crab_region_events - notifications of the providers to the layer above
  * @added: a region was claimed. On success the callee owns it and ends it by
  *	crab_region_free(); on an error the provider still owns it
- * @removing: the region's memory is about to be removed. On return no CPU accesses it, and the region
- *	is freed, or another task is freeing it. The callee only compares @region, which may be
- *	stale
+ * @removing: the region's memory is about to be removed. On return no CPU accesses it, and the
+ *	region is freed, or another task is freeing it. The callee only compares @region, which
+ *	may be stale
  * @failed: a part of the memory has become unreadable and is in the list of the region's media.
  *	@region as for @removing
  *
