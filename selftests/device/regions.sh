@@ -239,6 +239,19 @@ pmem_write_cache() {
 	equal "$(store "$dev" info durability)" "$class" durability
 }
 
+# the class cache if the platform writes the caches back, and only then
+pmem_domain() {
+	local domain class
+	need_pmem
+	domain=$(cat "$(readlink -f /sys/block/pmem0/device)/../persistence_domain")
+	say "persistence_domain: $domain"
+	equal "$domain" "${PMEM_DOMAIN:-$domain}" "persistence_domain of this machine"
+	crabtree pmem=/dev/pmem0
+	class=$(store "$(device /dev/pmem0)" info durability)
+	[ "$domain" != cpu_cache ] || equal "$class" 5 durability
+	[ "$domain" = cpu_cache ] || [ "$class" -lt 5 ]
+}
+
 pmem_volatile() {
 	local dev
 	need_pmem
@@ -400,6 +413,7 @@ tests() {
 	it pmem "pmem=: format, put, reload, all is there"
 	it pmem_twice "pmem= twice is refused"
 	it pmem_write_cache "a disabled write cache does not make pmem's class cache"
+	it pmem_domain "pmem's class is cache where the platform says so"
 	it pmem_volatile "a volatile pmem-region is of class none"
 	it pmem_mapped "a volume of the device mapper is refused"
 	it pmem_protected "a write-protected pmem device is served read-only"

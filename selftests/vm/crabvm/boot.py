@@ -36,6 +36,8 @@ def parser(description):
     p.add_argument("--region", help="host file that is the media; made if it is not there")
     p.add_argument("--size", type=size, default=128 << 20, help="of the region")
     p.add_argument("--pmem", type=size, default=0, help="so much of it from the start is /dev/pmem0")
+    p.add_argument("--nvdimm", type=size, default=0,
+                   help="amd64: size of an NVDIMM whose platform flushes the caches")
     p.add_argument("--init", default=os.path.join(HERE, "init"), help="the first program")
     p.add_argument("--test", help="script to run in the guest")
     p.add_argument("--files", nargs="*", action="extend", default=[], metavar="SRC:DST")

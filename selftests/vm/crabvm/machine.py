@@ -77,6 +77,10 @@ class Machine:
                 "-L", "/usr/share/seabios", "-plugin",
                 f"{self.options.plugin},base={self.start:#x},size={self.options.size:#x}"]
 
+    def memory_size(self, size):
+        """-m of so many bytes."""
+        return f"{size >> 10}K"
+
     def memory_above(self):
         """A third node, if there is anything in it."""
         if not self.above:
@@ -89,9 +93,9 @@ class Machine:
         o = self.options
         args = ["-smp", str(o.smp)]
         if not o.region:
-            return args + ["-m", f"{RAM >> 20}M"]
+            return args + ["-m", self.memory_size(RAM)]
         return args + [
-            "-m", f"{(RAM + o.size + self.above) >> 10}K",
+            "-m", self.memory_size(RAM + o.size + self.above),
             "-object", f"memory-backend-ram,id=ram,size={RAM}",
             "-object", f"memory-backend-file,id=region,mem-path={o.region},size={o.size},share=on",
             "-numa", f"node,nodeid=0,memdev=ram,cpus=0-{o.smp - 1}",
@@ -219,7 +223,19 @@ class Amd64(Machine):
             append += f" memmap={o.pmem:#x}!{X86_REGION:#x}"
         if o.region and o.size > o.pmem:
             append += " memmap=0x%x$0x%x" % tuple(reversed(self.reserved()))
-        return self.qemu(image, initrd, append)
+        return self.qemu(image, initrd, append, *self.nvdimm())
+
+    def nvdimm(self):
+        """A DIMM whose platform writes the caches back when the power fails."""
+        if not self.options.nvdimm:
+            return []
+        return ["-M", "pc,nvdimm=on,nvdimm-persistence=cpu",
+                "-object", f"memory-backend-ram,id=nvdimm,size={self.options.nvdimm}",
+                "-device", "nvdimm,memdev=nvdimm"]
+
+    def memory_size(self, size):
+        """-m: with a place for the DIMM, if there is one."""
+        return super().memory_size(size) + (",slots=1,maxmem=4G" if self.options.nvdimm else "")
 
 
 class Uml(Machine):

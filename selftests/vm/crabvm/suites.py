@@ -48,12 +48,12 @@ def device_files(tool, kernel):
             f"{programs}/device:/device"]
 
 
-def device(kernel, *args, cpu=None, tests=""):
+def device(kernel, *args, cpu=None, tests="", pmem=("--pmem", "64M")):
     """The kselftests over the loaded module."""
     def build(tool, name, scratch):
         files = device_files(tool, kernel)
         region = [] if kernel == "uml" else \
-            ["--region", os.path.join(scratch, "media"), "--pmem", "64M"]
+            ["--region", os.path.join(scratch, "media"), *pmem]
         return machine(name, kernel, "device.sh", *files, *region, "--timeout", SILENCE,
                        "--env", f"TESTS={tests}", f"CRABTREE_STRESS_SECONDS={STRESS_SECONDS}",
                        *(["--cpu", cpu] if cpu else []), *args)
@@ -169,7 +169,10 @@ UML_TESTS = ("abi operations limits permissions bad_input copies signals faults 
              "linear sample.sh tuning.sh events.sh")
 SILENCE = "400"     # more than a test has before its harness ends it
 STRESS_SECONDS = 3  # on each store; make kcsan takes longer
-DAX = ("--modules", "nd_e820", "nd_pmem")
+DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod")
+# In place of reserved memory a DIMM that the firmware describes
+NVDIMM = ("--nvdimm", "64M", "--modules", "nfit", "nd_pmem", "dm-mod",
+          "--env", "NVDIMM=1", "PMEM_DOMAIN=cpu_cache")
 # What a kernel with PREEMPT_RT does otherwise: locks, and preemption under them.
 RT_TESTS = "concurrency linear sample.sh stress"
 KCSAN_TESTS = "stress concurrency linear sample.sh"
@@ -188,9 +191,9 @@ SUITES = [
     Suite("device-arm64-6.1-n1", "device", device("arm64-6.1", cpu="neoverse-n1"), 62),
     Suite("device-arm64-6.1-max", "device", device("arm64-6.1", cpu="max", tests=CPU_TESTS), 31),
     Suite("device-arm64-6.12", "device",
-          device("arm64-6.12", "--modules", "of_pmem", "nd_pmem"), 78),
+          device("arm64-6.12", "--modules", "of_pmem", "nd_pmem", "dm-mod"), 78),
     Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX), 53),
-    Suite("device-amd64-6.12", "device", device("amd64-6.12", *DAX), 55),
+    Suite("device-amd64-6.12", "device", device("amd64-6.12", *NVDIMM, pmem=()), 55),
     Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_TESTS), 35),
     Suite("device-amd64-6.1-rt", "device", device("amd64-6.1-rt", tests=RT_TESTS), 22),
     Suite("counts-arm64-6.1", "device", counts, 11),
