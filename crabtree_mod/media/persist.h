@@ -178,7 +178,7 @@ static __always_inline void crab_store_pair(struct crab_flow *flow, __le64 *p,
 }
 
 /**
- * crab_fetch() - lines that will be written soon; a hint
+ * crab_prefetchw_range() - lines that will be written soon; a hint
  * @p: first byte
  * @len: bytes; 0: nothing
  *
@@ -186,7 +186,7 @@ static __always_inline void crab_store_pair(struct crab_flow *flow, __le64 *p,
  *
  * Context: any.
  */
-static __always_inline void crab_fetch(const void *p, u64 len)
+static __always_inline void crab_prefetchw_range(const void *p, u64 len)
 {
 	unsigned long line = (unsigned long)p & ~(CRAB_LINE - 1UL);
 	unsigned long end = (unsigned long)p + len;
@@ -196,7 +196,7 @@ static __always_inline void crab_fetch(const void *p, u64 len)
 }
 
 /**
- * crab_prefetch() - lines that will be read soon; a hint
+ * crab_prefetch_range() - lines that will be read soon; a hint
  * @p: first byte
  * @len: bytes
  *
@@ -204,7 +204,7 @@ static __always_inline void crab_fetch(const void *p, u64 len)
  *
  * Context: any.
  */
-static __always_inline void crab_prefetch(const void *p, u64 len)
+static __always_inline void crab_prefetch_range(const void *p, u64 len)
 {
 	const u8 *line = p, *end = line + len;
 

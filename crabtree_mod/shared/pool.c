@@ -110,7 +110,7 @@ static u64 pool_pick(struct crab_pool *pool)
 	return leaf;
 }
 
-int crab_pool_take(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave)
+int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave)
 {
 	int err = 0;
 	u32 i;
@@ -135,7 +135,7 @@ out:
 	return err;
 }
 
-bool crab_pool_take_raw(struct crab_pool *pool, struct crab_spare *spare)
+bool crab_pool_prepare_begin(struct crab_pool *pool, struct crab_spare *spare)
 {
 	bool ok;
 
@@ -151,7 +151,7 @@ bool crab_pool_take_raw(struct crab_pool *pool, struct crab_spare *spare)
 	return ok;
 }
 
-void crab_pool_stock(struct crab_pool *pool, const struct crab_spare *spare)
+void crab_pool_prepare_end(struct crab_pool *pool, const struct crab_spare *spare)
 {
 	spin_lock(&pool->lock);
 	pool->stock[pool->stocked++] = *spare;
@@ -168,7 +168,7 @@ static bool pool_wants(const struct crab_pool *pool)
 	       READ_ONCE(pool->free) > stocked;
 }
 
-bool crab_pool_wants(const struct crab_pool *pool)
+bool crab_pool_needs_refill(const struct crab_pool *pool)
 {
 	/* Whoever is kicked for nothing finds nothing to do */
 	return data_race(pool_wants(pool));
@@ -190,7 +190,7 @@ u64 crab_pool_unlisted(struct crab_pool *pool)
 	return leaves;
 }
 
-void crab_pool_give(struct crab_pool *pool, u64 leaf)
+void crab_pool_free(struct crab_pool *pool, u64 leaf)
 {
 	spin_lock(&pool->lock);
 	__clear_bit(leaf, pool->used);

@@ -4,7 +4,7 @@
  *
  * Free is what the list does not reach: the pool keeps nothing on the media and
  * so can leak nothing. In DRAM it knows each leaf by one bit, and holds a few
- * leaves ready whose landmarks are already durable.
+ * prepared leaves, whose content is durable before they are allocated.
  */
 #ifndef CRABTREE_POOL_H
 #define CRABTREE_POOL_H
@@ -19,8 +19,8 @@
 /* A leaf taken from the pool */
 struct crab_spare {
 	u64 leaf;		/* number */
-	u64 void_value;		/* if @prepared: the value in its landmarks */
-	bool prepared;		/* every slot holds landmarks, durable (P5) */
+	u64 tag;		/* if @prepared: a word of the engine's about the content */
+	bool prepared;		/* the engine wrote its content; it is durable (P5) */
 };
 
 /**
@@ -75,7 +75,7 @@ void crab_pool_spoil(struct crab_pool *pool, u64 leaf);
 void crab_pool_close(struct crab_pool *pool);
 
 /**
- * crab_pool_next() - the leaf that crab_pool_take() may give next
+ * crab_pool_next() - the leaf that crab_pool_alloc() may give next
  * @pool: the pool
  * Context: any, without the lock: no more than a hint.
  * Return: a number, or the number of leaves.
@@ -83,40 +83,40 @@ void crab_pool_close(struct crab_pool *pool);
 u64 crab_pool_next(const struct crab_pool *pool);
 
 /**
- * crab_pool_take() - take leaves, prepared ones first
+ * crab_pool_alloc() - take leaves, prepared ones first
  * @pool: the pool
  * @spares: out
  * @n: how many, all or none
  * @leave: how many must remain, a leaf that is being prepared included
  * Return: 0, or -ENOSPC with nothing taken.
  */
-int crab_pool_take(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave);
+int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave);
 
 /**
- * crab_pool_take_raw() - take one unprepared leaf to prepare it
+ * crab_pool_prepare_begin() - take one unprepared leaf to prepare it
  * @pool: the pool
  * @spare: out
  * Return: false when the stock is full, nothing is free, or another leaf is being prepared.
  */
-bool crab_pool_take_raw(struct crab_pool *pool, struct crab_spare *spare);
+bool crab_pool_prepare_begin(struct crab_pool *pool, struct crab_spare *spare);
 
-/** crab_pool_stock() - put a prepared leaf into the stock */
-void crab_pool_stock(struct crab_pool *pool, const struct crab_spare *spare);
+/** crab_pool_prepare_end() - put a prepared leaf into the stock */
+void crab_pool_prepare_end(struct crab_pool *pool, const struct crab_spare *spare);
 
-/** crab_pool_wants() - is the stock low enough to be worth a kick? */
-bool crab_pool_wants(const struct crab_pool *pool);
+/** crab_pool_needs_refill() - is the stock low enough to be worth a kick? */
+bool crab_pool_needs_refill(const struct crab_pool *pool);
 
-/** crab_pool_has() - would crab_pool_take() find @n leaves, none to remain? no lock: a hint */
+/** crab_pool_has() - would crab_pool_alloc() find @n leaves, none to remain? no lock: a hint */
 bool crab_pool_has(const struct crab_pool *pool, u64 n);
 
 /** crab_pool_unlisted() - leaves that the pool has: together with the list, all of them */
 u64 crab_pool_unlisted(struct crab_pool *pool);
 
 /**
- * crab_pool_give() - give a leaf back
+ * crab_pool_free() - give a leaf back
  * @pool: the pool
  * @leaf: its number; its unlinking is durable
  */
-void crab_pool_give(struct crab_pool *pool, u64 leaf);
+void crab_pool_free(struct crab_pool *pool, u64 leaf);
 
 #endif /* CRABTREE_POOL_H */

@@ -309,7 +309,7 @@ void crab_super_clear(struct crab_flow *flow)
 	}
 }
 
-void crab_super_keep(struct crab_flow *flow)
+void crab_super_flush(struct crab_flow *flow)
 {
 	u32 i;
 

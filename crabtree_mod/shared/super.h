@@ -83,10 +83,10 @@ enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_su
 void crab_super_clear(struct crab_flow *flow);
 
 /**
- * crab_super_keep() - make durable what was read of both copies (P4)
+ * crab_super_flush() - make durable what was read of both copies (P4)
  * @flow: the caller's flow
  */
-void crab_super_keep(struct crab_flow *flow);
+void crab_super_flush(struct crab_flow *flow);
 
 /**
  * crab_super_write() - write the copy that is not in use, durably (P3)

@@ -129,7 +129,7 @@ static int store_open_media(struct crab_store *store)
 
 	if (store->readonly)
 		return 0;
-	crab_super_keep(&flow);
+	crab_super_flush(&flow);
 	err = engine->ops->repair(engine, &flow);
 	if (err)
 		return err;

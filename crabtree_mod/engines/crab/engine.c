@@ -140,7 +140,7 @@ static void scan_fetch_slots(const struct crab_tree *tree, const struct crab_lea
 	if (tree->sorted)
 		crab_sorted_fetch(tree, leaf, min(count, SCAN_SLOTS));
 	else
-		crab_prefetch(&dleaf->slots[0],
+		crab_prefetch_range(&dleaf->slots[0],
 			      min(tree->slots, SCAN_SLOTS) * sizeof(struct crab_dslot));
 }
 
@@ -171,7 +171,7 @@ static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab
 
 	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, (void **)leaves, dleaves);
 	for (i = 0; i < n; i++)
-		crab_prefetch(leaves[i], dram);
+		crab_prefetch_range(leaves[i], dram);
 	for (blind = 0; blind < n && scan_is_needed(tree, blind, cap); blind++)
 		scan_fetch_slots(tree, leaves[blind], dleaves[blind], 0);
 	for (i = 0; i < n && cap; i++) {
@@ -562,7 +562,8 @@ static bool tree_wants(struct crab_engine *engine)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 
-	return !tree->sorted && (crab_pool_wants(&tree->pool) || crab_sparse_is_due(&tree->sparse));
+	return !tree->sorted &&
+	       (crab_pool_needs_refill(&tree->pool) || crab_sparse_is_due(&tree->sparse));
 }
 
 static const struct crab_layout tree_layouts[] = {

@@ -275,9 +275,9 @@ int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *lea
 		return slot;
 	slot = leaf_free(tree, leaf, key);
 	if (likely(slot < tree->slots))
-		crab_fetch(&slots[slot], sizeof(slots[slot]));
+		crab_prefetchw_range(&slots[slot], sizeof(slots[slot]));
 	else	/* it will be split */
-		crab_prefetch(slots, tree->slots * sizeof(*slots));
+		crab_prefetch_range(slots, tree->slots * sizeof(*slots));
 	return ~slot;
 }
 
@@ -651,7 +651,7 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 			struct crab_head *head, const struct crab_record *records, u32 count,
 			struct crab_leaf *leaf)
 {
-	bool prepared = spare->prepared && !records_have_value(records, count, spare->void_value);
+	bool prepared = spare->prepared && !records_have_value(records, count, spare->tag);
 	const struct crab_tree *tree = write->tree;
 	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
 	struct fresh fresh = {
@@ -662,7 +662,7 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	};
 	u32 slot, group;
 
-	head->void_value = prepared ? spare->void_value : crab_slotted_void(records, count);
+	head->void_value = prepared ? spare->tag : crab_slotted_void(records, count);
 	leaf->void_value = head->void_value;
 	crab_head_store(write->flow, tree->base.geo.store_id, head);
 	memset(tree->fps, 0, crab_slotted_fps(tree));

@@ -283,7 +283,7 @@ void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 
 	struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
 	u32 i;
 
-	crab_fetch(&d[pos], (leaf->count - pos + 1) * sizeof(*d));
+	crab_prefetchw_range(&d[pos], (leaf->count - pos + 1) * sizeof(*d));
 	end_before_append(write, leaf, leaf->count + 1);
 	for (i = leaf->count; i > pos; i--) {
 		moved = crab_leaf_record(tree, leaf, i - 1);
@@ -308,7 +308,7 @@ void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32
 	u32 i, last = sorted_extent(leaf) - 1;
 	struct crab_record moved;
 
-	crab_fetch(&d[pos], (last - pos + 1) * sizeof(*d));
+	crab_prefetchw_range(&d[pos], (last - pos + 1) * sizeof(*d));
 	for (i = pos; i < last; i++) {
 		moved = crab_leaf_record(tree, leaf, i + 1);
 		slot_store(write, &d[i], moved, false);

@@ -107,7 +107,7 @@ static int smo_take(struct crab_tree *tree, struct smo *smo, const struct crab_l
 	tree->wanted = smo->n + leave;
 	if (tree->birth > CRAB_BIRTH_MAX - smo->n)
 		return -ENOSPC;
-	return crab_pool_take(&tree->pool, smo->spare, smo->n, leave);
+	return crab_pool_alloc(&tree->pool, smo->spare, smo->n, leave);
 }
 
 /*
@@ -136,7 +136,7 @@ static int smo_begin(struct crab_write *write, struct smo *smo, const struct cra
 static void smo_release(struct crab_write *write, u64 number)
 {
 	crab_bitmap_set(write, number, false);
-	crab_pool_give(&write->tree->pool, number);
+	crab_pool_free(&write->tree->pool, number);
 }
 
 /* Nothing was written: all is given back that smo_begin() took. Returns @err */
@@ -192,7 +192,7 @@ static void smo_write(struct crab_write *write, struct smo *smo, u64 low,
 /* A hint: the link of a leaf will be written; NULL: of the head */
 static void smo_fetch_link(const struct crab_tree *tree, const struct crab_leaf *pred)
 {
-	crab_fetch(&smo_dhead(tree, pred)->next, sizeof(__le64));
+	crab_prefetchw_range(&smo_dhead(tree, pred)->next, sizeof(__le64));
 }
 
 void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 n, u32 count)
@@ -202,7 +202,7 @@ void crab_smo_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, 
 
 	smo_fetch_link(tree, leaf->prev);
 	for (; n && number < tree->base.geo.leaves; n--, number++)
-		crab_fetch(crab_leaf_media(tree, number), bytes);
+		crab_prefetchw_range(crab_leaf_media(tree, number), bytes);
 }
 
 static void smo_store_link(struct crab_write *write, const struct crab_leaf *pred, u64 word)
@@ -584,17 +584,17 @@ bool crab_smo_prepare(struct crab_tree *tree)
 	struct crab_spare spare;
 	struct crab_dleaf *d;
 
-	if (!crab_pool_take_raw(&tree->pool, &spare))
+	if (!crab_pool_prepare_begin(&tree->pool, &spare))
 		return false;
 	d = crab_leaf_media(tree, spare.leaf);
-	spare.void_value = crab_slotted_void(NULL, 0);
-	crab_slotted_landmarks(flow, d, CRAB_SLOTTED_BESIDE, tree->slots, spare.void_value);
+	spare.tag = crab_slotted_void(NULL, 0);
+	crab_slotted_landmarks(flow, d, CRAB_SLOTTED_BESIDE, tree->slots, spare.tag);
 	crab_clean(flow, &d->slots[CRAB_SLOTTED_BESIDE],
 		   (tree->slots - CRAB_SLOTTED_BESIDE) * sizeof(d->slots[0]));
 	/* P5: the slots of the free leaf read as free, whatever else is cut */
 	crab_fence(flow, CRAB_P5_PREPARED);
 	crab_count_prepare(&tree->base, flow);
 	spare.prepared = true;
-	crab_pool_stock(&tree->pool, &spare);
+	crab_pool_prepare_end(&tree->pool, &spare);
 	return true;
 }

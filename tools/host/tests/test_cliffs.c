@@ -368,14 +368,14 @@ static void test_raw(void)
 	while (c.tree->first->count < c.tree->slots)
 		put(&c, random_key(&c) % c.tree->first->high);
 	tap_check(c.tree->pool.free == 4, "%llu free", c.tree->pool.free);
-	tap_check(crab_pool_take_raw(&c.tree->pool, &spare), "nothing to prepare");
-	tap_check(!crab_pool_take_raw(&c.tree->pool, &other), "two are prepared at a time");
+	tap_check(crab_pool_prepare_begin(&c.tree->pool, &spare), "nothing to prepare");
+	tap_check(!crab_pool_prepare_begin(&c.tree->pool, &other), "two are prepared at a time");
 	i = c.tree->splits;
 	while (c.tree->splits == i && !tap_faults)
 		tap_check(!put(&c, random_key(&c) % c.tree->first->high), "no room");
 	tap_check(crab_pool_unlisted(&c.tree->pool) == 3, "%llu",
 		  crab_pool_unlisted(&c.tree->pool));
-	crab_pool_stock(&c.tree->pool, &spare);
+	crab_pool_prepare_end(&c.tree->pool, &spare);
 	tap_ok(true, "pool: a leaf that is being prepared is not missing");
 	cliff_end(&c);
 }

@@ -141,18 +141,18 @@ static void test_pool(void)
 	tap_check(!crab_pool_init(&pool, 70), "init");
 	tap_check(crab_pool_mark(&pool, 3) && !crab_pool_mark(&pool, 3), "mark twice");
 	tap_check(pool.free == 69, "%llu free", pool.free);
-	tap_check(crab_pool_take(&pool, spares, 70, 0) == -ENOSPC, "more than there are");
-	tap_check(crab_pool_take(&pool, spares, 68, 2) == -ENOSPC, "the reserve");
+	tap_check(crab_pool_alloc(&pool, spares, 70, 0) == -ENOSPC, "more than there are");
+	tap_check(crab_pool_alloc(&pool, spares, 68, 2) == -ENOSPC, "the reserve");
 	tap_check(pool.free == 69, "a failure took %llu", 69 - pool.free);
-	tap_check(!crab_pool_take(&pool, spares, 69, 0), "all");
+	tap_check(!crab_pool_alloc(&pool, spares, 69, 0), "all");
 	for (i = 0; i < 69; i++) {
 		tap_check(spares[i].leaf < 70 && spares[i].leaf != 3 && !seen[spares[i].leaf],
 			  "leaf %llu", spares[i].leaf);
 		seen[spares[i].leaf] = true;
 	}
-	tap_check(crab_pool_take(&pool, spares, 1, 0) == -ENOSPC, "one more");
-	crab_pool_give(&pool, 17);
-	tap_check(!crab_pool_take(&pool, spares, 1, 0) && spares[0].leaf == 17, "one given");
+	tap_check(crab_pool_alloc(&pool, spares, 1, 0) == -ENOSPC, "one more");
+	crab_pool_free(&pool, 17);
+	tap_check(!crab_pool_alloc(&pool, spares, 1, 0) && spares[0].leaf == 17, "one given");
 	tap_ok(true, "pool: take, give, mark, reserve");
 	crab_pool_destroy(&pool);
 }
@@ -164,27 +164,29 @@ static void test_pool_stock(void)
 	u32 stocked = 0;
 
 	tap_check(!crab_pool_init(&pool, 100), "init");
-	tap_check(crab_pool_wants(&pool), "an empty stock is low");
-	while (crab_pool_take_raw(&pool, &spare)) {
+	tap_check(crab_pool_needs_refill(&pool), "an empty stock is low");
+	while (crab_pool_prepare_begin(&pool, &spare)) {
 		spare.prepared = true;
-		spare.void_value = 1000 + spare.leaf;
-		crab_pool_stock(&pool, &spare);
+		spare.tag = 1000 + spare.leaf;
+		crab_pool_prepare_end(&pool, &spare);
 		stocked++;
 	}
 	tap_check(stocked == CRAB_POOL_READY, "%u", stocked);
 	tap_check(pool.free == 100, "%llu free: the stock is free too", pool.free);
-	tap_check(!crab_pool_wants(&pool), "a full stock");
-	tap_check(!crab_pool_take(&pool, spares, 2, 0), "take");
+	tap_check(!crab_pool_needs_refill(&pool), "a full stock");
+	tap_check(!crab_pool_alloc(&pool, spares, 2, 0), "take");
 	tap_check(spares[0].prepared && spares[1].prepared, "prepared leaves first");
-	tap_check(spares[0].void_value == 1000 + spares[0].leaf, "%llu", spares[0].void_value);
-	tap_check(crab_pool_take_raw(&pool, &spare) && pool.free == 97, "%llu free", pool.free);
-	tap_check(!crab_pool_take_raw(&pool, &spares[0]), "two are prepared at a time");
+	tap_check(spares[0].tag == 1000 + spares[0].leaf, "%llu", spares[0].tag);
+	tap_check(crab_pool_prepare_begin(&pool, &spare) && pool.free == 97, "%llu free",
+		  pool.free);
+	tap_check(!crab_pool_prepare_begin(&pool, &spares[0]), "two are prepared at a time");
 	tap_check(crab_pool_has(&pool, 98) && !crab_pool_has(&pool, 99), "it is counted");
-	tap_check(crab_pool_take(&pool, spares, 1, 98) == -ENOSPC, "and so is no other");
-	tap_check(!crab_pool_take(&pool, spares, 1, 97), "it may be one of those that remain");
+	tap_check(crab_pool_alloc(&pool, spares, 1, 98) == -ENOSPC, "and so is no other");
+	tap_check(!crab_pool_alloc(&pool, spares, 1, 97), "it may be one of those that remain");
 	crab_pool_close(&pool);
-	tap_check(crab_pool_take(&pool, spares, 1, 0) == -ENOSPC, "closed");
-	tap_check(!crab_pool_take_raw(&pool, &spare) && !crab_pool_wants(&pool), "closed");
+	tap_check(crab_pool_alloc(&pool, spares, 1, 0) == -ENOSPC, "closed");
+	tap_check(!crab_pool_prepare_begin(&pool, &spare) && !crab_pool_needs_refill(&pool),
+		  "closed");
 	tap_ok(true, "pool: stock of prepared leaves, closing");
 	crab_pool_destroy(&pool);
 }

@@ -175,7 +175,7 @@ static bool leaf_given_twice(struct crab_store *store, u32 n)
 	struct crab_leaf *leaf = leaf_at(tree, n);
 
 	if (leaf)
-		crab_pool_give(&tree->pool, leaf->number);
+		crab_pool_free(&tree->pool, leaf->number);
 	return leaf;
 }
 
