@@ -65,11 +65,16 @@ const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u
 }
 
 int crab_engine_init(struct crab_engine *engine, const struct crab_engine_ops *ops,
-		     struct crab_media *media, const struct crab_geometry *geo)
+		     struct crab_media *media, const struct crab_geometry *geo,
+		     const struct crab_attach_how *how)
 {
 	engine->ops = ops;
 	engine->media = media;
 	engine->geo = *geo;
+	engine->clean = how->clean;
+	engine->root = how->root;
+	engine->stop = how->stop;
+	engine->tuning = how->tuning;
 	engine->counts = alloc_percpu_gfp(struct crab_counts,
 					  GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
 	return engine->counts ? 0 : -ENOMEM;

@@ -13,15 +13,9 @@
 
 #include <linux/percpu.h>
 
-#include "media/persist.h"
+#include "media/model.h"
 
 #define CRAB_WHAT_LEN	96
-
-enum crab_model {
-	CRAB_MODEL_NONE,	/* promises nothing */
-	CRAB_MODEL_WORD,	/* W: holds when any subset of unfenced words persists */
-	CRAB_MODEL_LINE,	/* L: needs stores to one line to persist in order */
-};
 
 struct crab_record {
 	u64 key;
@@ -116,6 +110,24 @@ struct crab_tuning {
 	struct crab_costs costs;
 };
 
+/**
+ * struct crab_attach_how - the conditions of an attach; they hold until detach
+ * @clean: the superblock says "clean": all that the media holds is durable
+ * @readonly: no operation that writes to the media will be called
+ * @root: the word that settle returned at the clean detach before this attach; else 0
+ * @stop: how to end the attach early, and later check and seek
+ * @tuning: what the media format leaves open
+ *
+ * The engine copies it: the store that calls attach may keep it on its stack.
+ */
+struct crab_attach_how {
+	bool clean;
+	bool readonly;
+	u64 root;
+	struct crab_stop stop;
+	struct crab_tuning tuning;
+};
+
 /*
  * What is used where nothing else is asked for: Crab_opt. The module's parameters
  * are written here, and the costs it measured, before any store is attached.
@@ -181,9 +193,10 @@ struct crab_counts {
  * @counts: of each CPU
  * @damage: what attach found; does not change afterwards
  * @found: what operations found broken since; see crab_engine_damaged()
- * @clean: the store was detached cleanly before this attach
- * @stop: given at attach
- * @tuning: the store's; set before repair
+ * @clean: as of &struct crab_attach_how
+ * @root: as of &struct crab_attach_how
+ * @stop: as of &struct crab_attach_how
+ * @tuning: as of &struct crab_attach_how
  * @prepare_lines: of maintain, whose caller serialises; away from what all CPUs read
  * @prepare_fences: the same
  */
@@ -194,6 +207,7 @@ struct crab_engine {
 	struct crab_counts __percpu *counts;
 	struct crab_damage damage;
 	bool clean;
+	u64 root;
 	struct crab_stop stop;
 	struct crab_tuning tuning;
 	u64 prepare_lines;
@@ -274,11 +288,13 @@ static inline void crab_count_prepare(struct crab_engine *engine, const struct c
  * @ops: its operations
  * @media: the region
  * @geo: its leaves
+ * @how: copied into the head
  * Context: may sleep.
- * Return: 0 or -ENOMEM; crab_engine_exit() in either case.
+ * Return: 0 or -ENOMEM; the caller calls crab_engine_exit() in either case.
  */
 int crab_engine_init(struct crab_engine *engine, const struct crab_engine_ops *ops,
-		     struct crab_media *media, const struct crab_geometry *geo);
+		     struct crab_media *media, const struct crab_geometry *geo,
+		     const struct crab_attach_how *how);
 
 /** crab_engine_exit() - the end of it */
 void crab_engine_exit(struct crab_engine *engine);
@@ -368,11 +384,17 @@ struct crab_check_report {
  * @layouts: its leaf layouts, ended by a NULL name; the first is the default
  * @flags: CRAB_ENGINE_*
  * @format: write an empty body, durable on return (P2); the superblocks are void
- * @attach: the read-only pass. Writes nothing. Damage is put into @damage of the
- *	engine returned; ERR_PTR for want of memory, or -EINTR: it was stopped.
+ * @attach: the read-only pass. Writes nothing. Damage is noted in @damage of the returned
+ *	engine; ERR_PTR(-ENOMEM), or ERR_PTR(-EINTR) if it was stopped. The engine knows all
+ *	conditions from @how: the store sets no field of it afterwards.
  * @repair: make durable what attach read (P4), repair what a power cut left; cleaned on
  *	return, durable with the superblock (P3). Called once, only without damage and
  *	only when writable. 0, or -EINTR: the next attach does it again
+ * @settle: the last call before a clean detach writes the superblock that says "clean". May
+ *	write to the media; all that it wrote is durable on return, for the superblock names
+ *	@root. The next attach receives @root in its &struct crab_attach_how, unless the store
+ *	was not detached cleanly. An error costs the root, which is then 0, and nothing else.
+ *	Or NULL: no root
  * @detach: free all; writes no media
  * @lookup: value of a key, or -ENOENT
  * @seek: nearest record in a direction, or -ENOENT; -EINTR: it was stopped
@@ -404,8 +426,9 @@ struct crab_engine_ops {
 
 	int (*format)(struct crab_flow *flow, const struct crab_geometry *geo);
 	struct crab_engine *(*attach)(struct crab_media *media, const struct crab_geometry *geo,
-				      const struct crab_stop *stop);
+				      const struct crab_attach_how *how);
 	int (*repair)(struct crab_engine *engine, struct crab_flow *flow);
+	int (*settle)(struct crab_engine *engine, struct crab_flow *flow, u64 *root);
 	void (*detach)(struct crab_engine *engine);
 
 	int (*lookup)(struct crab_engine *engine, u64 key, u64 *value);
@@ -435,13 +458,22 @@ struct crab_engine_ops {
  * @name: as FORMAT names it
  * @id: as the superblock names it; never reused
  * @needs: the media model under which its promise holds
- * @bitmap: FORMAT leaves room for a bit a leaf before the pool
+ * @leaf_min: smallest size of a leaf, a power of two
+ * @leaf_max: largest size of a leaf
+ * @leaf_default: size of a leaf where FORMAT is not asked for one
+ * @records: records that a leaf of this size holds
+ * @before_pool: bytes from CRAB_AREA_OFFSET on that belong to the engine, in a pool of so many
+ *	leaves of this size; the pool begins after them. Or NULL: none
  */
 struct crab_layout {
 	const char *name;
 	u16 id;
 	enum crab_model needs;
-	bool bitmap;
+	u32 leaf_min;
+	u32 leaf_max;
+	u32 leaf_default;
+	u32 (*records)(u32 leaf_bytes);
+	u64 (*before_pool)(u64 leaves, u32 leaf_bytes);
 };
 
 extern const struct crab_engine_ops crab_engine_crab;

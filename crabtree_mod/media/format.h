@@ -28,8 +28,13 @@
 #define CRAB_SUPER_STRIDE	4096ULL	/* superblock copies at 0 and at this offset */
 #define CRAB_SUPER_COPIES	2
 #define CRAB_HEAD_OFFSET	8192ULL
-#define CRAB_BITMAP_OFFSET	12288ULL	/* of layouts that have one; up to the pool */
+#define CRAB_AREA_OFFSET	12288ULL	/* the engine's own, up to the pool */
+#define CRAB_BITMAP_OFFSET	CRAB_AREA_OFFSET	/* of layouts that have one */
 #define CRAB_POOL_OFFSET	16384ULL	/* the least; a multiple of it */
+
+/* Leaf sizes that a superblock can name. Each layout has bounds of its own within these */
+#define CRAB_BLOCK_BYTES_MIN	64U
+#define CRAB_BLOCK_BYTES_MAX	65536U
 
 #ifndef CRAB_LEAF_BYTES_MIN		/* test builds: shadow/test_config.h */
 #define CRAB_LEAF_BYTES_MIN	512U
@@ -76,7 +81,8 @@ struct crab_dsuper {
 	__le32 state;
 	__le32 store_id;	/* stands in every leaf: tells this format from earlier ones */
 	__le64 formatted_at;	/* seconds since 1970, as the formatter's clock said */
-	__le64 reserved[6];
+	__le64 engine_root;	/* the engine's word of a clean detach; else 0 */
+	__le64 reserved[5];
 };
 
 /*
@@ -115,6 +121,7 @@ struct crab_dleaf {
 };
 
 static_assert(sizeof(struct crab_dsuper) == 192);
+static_assert(offsetof(struct crab_dsuper, engine_root) == 144);
 static_assert(sizeof(struct crab_dhead) == 48);
 static_assert(sizeof(struct crab_dslot) == 16);
 static_assert(offsetof(struct crab_dleaf, slots) == 48);

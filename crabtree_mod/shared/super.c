@@ -90,6 +90,7 @@ static void super_decode(const struct crab_dsuper *d, u32 copy, struct crab_supe
 	s->state = le32_to_cpu(d->state);
 	s->store_id = le32_to_cpu(d->store_id);
 	s->formatted_at = le64_to_cpu(d->formatted_at);
+	s->engine_root = le64_to_cpu(d->engine_root);
 }
 
 static void super_encode(const struct crab_super *s, struct crab_dsuper *d)
@@ -112,6 +113,7 @@ static void super_encode(const struct crab_super *s, struct crab_dsuper *d)
 	d->state = cpu_to_le32(s->state);
 	d->store_id = cpu_to_le32(s->store_id);
 	d->formatted_at = cpu_to_le64(s->formatted_at);
+	d->engine_root = cpu_to_le64(s->engine_root);
 	d->crc = cpu_to_le32(super_crc(d));
 }
 
@@ -186,12 +188,18 @@ static enum crab_verdict super_unknown(const struct crab_media *media, char *rea
 	return CRAB_VERDICT_FOREIGN;
 }
 
+/* The layout, which is not known here, has bounds of its own: the store compares with them */
+static bool super_leaf_bytes_ok(u32 leaf_bytes)
+{
+	return is_power_of_2(leaf_bytes) && leaf_bytes >= CRAB_BLOCK_BYTES_MIN &&
+	       leaf_bytes <= CRAB_BLOCK_BYTES_MAX;
+}
+
 u64 crab_super_geometry(u64 region_bytes, u32 leaf_bytes)
 {
 	u64 leaves;
 
-	if (!is_power_of_2(leaf_bytes) || leaf_bytes < CRAB_LEAF_BYTES_MIN ||
-	    leaf_bytes > CRAB_LEAF_BYTES_MAX || region_bytes < CRAB_POOL_OFFSET)
+	if (!super_leaf_bytes_ok(leaf_bytes) || region_bytes < CRAB_POOL_OFFSET)
 		return 0;
 	leaves = min_t(u64, (region_bytes - CRAB_POOL_OFFSET) >> ilog2(leaf_bytes),
 		       CRAB_LEAVES_MAX);
@@ -201,8 +209,7 @@ u64 crab_super_geometry(u64 region_bytes, u32 leaf_bytes)
 /* Every number that later code relies on; NULL or what is wrong */
 static const char *super_nonsense(const struct crab_super *s)
 {
-	if (!is_power_of_2(s->leaf_bytes) || s->leaf_bytes < CRAB_LEAF_BYTES_MIN ||
-	    s->leaf_bytes > CRAB_LEAF_BYTES_MAX)
+	if (!super_leaf_bytes_ok(s->leaf_bytes))
 		return "leaf size";
 	if (s->pool_offset < CRAB_POOL_OFFSET || s->pool_offset % CRAB_POOL_OFFSET ||
 	    s->pool_offset > s->region_bytes)

@@ -17,7 +17,7 @@ enum crab_verdict {
 	CRAB_VERDICT_FOREIGN,	/* somebody else's data */
 	CRAB_VERDICT_DAMAGED,	/* our signature, but no copy that can be believed */
 	CRAB_VERDICT_NEWER,	/* a format or a feature that this code does not know */
-	CRAB_VERDICT_MISFIT,	/* a store made for a larger region than this one */
+	CRAB_VERDICT_MISFIT,	/* a store made for a larger region, or for one that keeps more */
 };
 
 /**
@@ -40,6 +40,7 @@ enum crab_verdict {
  * @state: CRAB_SUPER_STATE_*
  * @store_id: stands in every leaf of this format
  * @formatted_at: seconds since 1970
+ * @engine_root: word that the engine returned at a clean detach; 0 in a store that is attached
  */
 struct crab_super {
 	u32 copy;
@@ -60,6 +61,7 @@ struct crab_super {
 	u32 state;
 	u32 store_id;
 	u64 formatted_at;
+	u64 engine_root;
 };
 
 /**

@@ -68,6 +68,7 @@ struct crab_format_options {
  * @engine: name of its engine
  * @layout: name of its layout
  * @needs: the media model of its layout
+ * @keeps: whether the media keeps that model
  * @tuning: how it was attached
  * @durability: what a returned write relies on
  * @readonly: writes get -EROFS
@@ -83,6 +84,7 @@ struct crab_store_info {
 	const char *engine;
 	const char *layout;
 	enum crab_model needs;
+	enum crab_keeps keeps;
 	struct crab_tuning tuning;
 	enum crab_durability durability;
 	bool readonly;
@@ -103,6 +105,7 @@ struct crab_store_info {
  * Return: the store, or ERR_PTR: -ENODATA blank, -EMEDIUMTYPE foreign,
  * -EUCLEAN damaged superblocks, -EPROTONOSUPPORT newer format or unknown
  * feature, engine or layout, -EINVAL geometry that does not fit the region,
+ * -EOPNOTSUPP for a writable attach of a layout whose media model the region does not keep,
  * -ENOMEM, -EINTR if @options->interrupted said so. A store with damage beyond the
  * superblocks is attached read-only.
  */
@@ -142,7 +145,8 @@ int crab_store_format_check(const struct crab_media *media,
  * @reason: out: CRAB_REASON_LEN bytes: why not, or ""
  *
  * Return: 0; -EEXIST for a live or foreign signature without force; -EINVAL for
- * an unknown engine or layout or a leaf size; -ENOSPC for a region that is too
+ * an unknown engine or layout or a leaf size; -EOPNOTSUPP for a layout whose media model the
+ * region does not keep; -ENOSPC for a region that is too
  * small; -EIO for uncorrectable memory where FORMAT writes; -ENOMEM if there is no memory to
  * attach the new store, before the first store to the media.
  */

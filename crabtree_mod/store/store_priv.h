@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the inside of a store, for store.c and iter.c only.
+ * This file declares the inside of a store, for the files of this folder and for tests.
  */
 #ifndef CRABTREE_STORE_PRIV_H
 #define CRABTREE_STORE_PRIV_H
@@ -12,14 +12,14 @@
 /**
  * struct crab_store - one attached store
  * @media: the region
- * @engine: what serves it
- * @super: its superblock; written by attach and detach only
- * @options: how it was attached
- * @lock: of @reason, and of the moment in which @readonly is set
- * @readonly: writes get -EROFS; never cleared; a write that runs may still end
- * @reason: why; written before @readonly
- * @durability: what a returned write relies on
- * @attach_ns: how long attach took
+ * @engine: the attached engine
+ * @super: superblock; written by attach and detach only
+ * @options: options of the attach
+ * @lock: protects @reason and the transition of @readonly
+ * @readonly: writes return -EROFS; never cleared. A write that runs may still end
+ * @reason: why @readonly is set; written before it
+ * @durability: class of durability that a returned write has
+ * @attach_ns: duration of the attach
  */
 struct crab_store {
 	struct crab_media *media;
@@ -32,5 +32,67 @@ struct crab_store {
 	enum crab_durability durability;
 	u64 attach_ns;
 };
+
+/**
+ * crab_store_geometry() - the geometry that a superblock describes
+ * @super: the superblock
+ * @geo: out
+ * Context: any.
+ */
+void crab_store_geometry(const struct crab_super *super, struct crab_geometry *geo);
+
+/**
+ * crab_store_fits() - whether a layout can serve a superblock's geometry
+ * @super: the superblock
+ * @layout: its layout
+ *
+ * The superblock's own checks do not know the layout: its bounds of leaf sizes, and the bytes
+ * that its engine needs before the pool.
+ *
+ * Context: any.
+ * Return: NULL, or the name of the impossible field.
+ */
+const char *crab_store_fits(const struct crab_super *super, const struct crab_layout *layout);
+
+/**
+ * crab_store_keeps() - whether a media is good enough for a layout
+ * @media: the media
+ * @layout: the layout
+ * @reason: out, on error: CRAB_REASON_LEN bytes
+ * Context: any.
+ * Return: 0, or -EOPNOTSUPP: a power cut could leave states that the layout does not expect.
+ */
+int crab_store_keeps(const struct crab_media *media, const struct crab_layout *layout,
+		     char *reason);
+
+/**
+ * crab_store_set_readonly() - turn a store read-only
+ * @store: the store
+ * @reason: why
+ * Context: may sleep; takes crab_store.lock.
+ */
+void crab_store_set_readonly(struct crab_store *store, const char *reason);
+
+/**
+ * crab_store_damaged() - report damage and turn the store read-only
+ * @store: the store
+ * @damage: a complete description
+ * Context: may sleep; takes crab_store.lock.
+ */
+void crab_store_damaged(struct crab_store *store, const struct crab_damage *damage);
+
+/**
+ * crab_store_look() - turn the store read-only if an operation found damage
+ * @store: the store
+ * Context: may sleep; takes crab_store.lock.
+ */
+void crab_store_look(struct crab_store *store);
+
+/**
+ * crab_store_kick() - call the owner's kick if the engine has work off the write path
+ * @store: the store
+ * Context: any.
+ */
+void crab_store_kick(struct crab_store *store);
 
 #endif /* CRABTREE_STORE_PRIV_H */

@@ -32,7 +32,8 @@ static void format_geometry(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, crab_super_geometry(CRAB_POOL_OFFSET + 8 * 1024, 1024), 8ULL);
 	KUNIT_EXPECT_EQ(test, crab_super_geometry(1 << 20, 1000), 0ULL);
 	KUNIT_EXPECT_EQ(test, crab_super_geometry(1 << 20, 0), 0ULL);
-	KUNIT_EXPECT_EQ(test, crab_super_geometry(1 << 20, 2 * CRAB_LEAF_BYTES_MAX), 0ULL);
+	KUNIT_EXPECT_EQ(test, crab_super_geometry(1 << 20, 2 * CRAB_BLOCK_BYTES_MAX), 0ULL);
+	KUNIT_EXPECT_EQ(test, crab_super_geometry(1 << 20, CRAB_BLOCK_BYTES_MIN / 2), 0ULL);
 	KUNIT_EXPECT_EQ(test, crab_super_geometry(0, 1024), 0ULL);
 	KUNIT_EXPECT_EQ(test, crab_super_geometry(~0ULL, 512), CRAB_LEAVES_MAX);
 }

@@ -23,10 +23,9 @@ static __le64 *bitmap_word(const struct crab_tree *tree, u64 leaf)
 	return (__le64 *)(tree->base.media->base + CRAB_BITMAP_OFFSET) + leaf / BITMAP_BITS;
 }
 
-bool crab_bitmap_fits(const struct crab_geometry *geo)
+u64 crab_bitmap_bytes(u64 leaves, u32 leaf_bytes)
 {
-	return geo->pool_offset - CRAB_BITMAP_OFFSET >=
-	       DIV_ROUND_UP_ULL(geo->leaves, BITMAP_BITS) * sizeof(__le64);
+	return DIV_ROUND_UP_ULL(leaves, BITMAP_BITS) * sizeof(__le64);
 }
 
 void crab_bitmap_set(struct crab_write *write, u64 leaf, bool used)

@@ -736,8 +736,14 @@ bool crab_strategy_is_sip(const struct crab_tree *tree, u64 sip, u64 cow);
 /** crab_bitmap_set() - one leaf taken or given back, durable (P12) */
 void crab_bitmap_set(struct crab_write *write, u64 leaf, bool used);
 
-/** crab_bitmap_fits() - is there room for it between the head and the pool? */
-bool crab_bitmap_fits(const struct crab_geometry *geo);
+/**
+ * crab_bitmap_bytes() - how long the bitmap is
+ * @leaves: in the pool
+ * @leaf_bytes: not used: the size of a leaf does not matter
+ * Context: any.
+ * Return: bytes, as &crab_layout.before_pool has them.
+ */
+u64 crab_bitmap_bytes(u64 leaves, u32 leaf_bytes);
 
 /** crab_bitmap_rebuild() - write all of it from what the list reaches; durable with P3 */
 void crab_bitmap_rebuild(struct crab_write *write);

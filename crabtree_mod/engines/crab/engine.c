@@ -141,7 +141,7 @@ static void scan_fetch_slots(const struct crab_tree *tree, const struct crab_lea
 		crab_sorted_fetch(tree, leaf, min(count, SCAN_SLOTS));
 	else
 		crab_prefetch_range(&dleaf->slots[0],
-			      min(tree->slots, SCAN_SLOTS) * sizeof(struct crab_dslot));
+				    min(tree->slots, SCAN_SLOTS) * sizeof(struct crab_dslot));
 }
 
 /* @cap records mostly need an @i-th leaf behind the first, if leaves are full to three quarters */
@@ -567,8 +567,17 @@ static bool tree_wants(struct crab_engine *engine)
 }
 
 static const struct crab_layout tree_layouts[] = {
-	{ .name = "slotted", .id = CRAB_LAYOUT_SLOTTED, .needs = CRAB_MODEL_WORD },
-	{ .name = "sorted", .id = CRAB_LAYOUT_SORTED, .needs = CRAB_MODEL_LINE, .bitmap = true },
+	{
+		.name = "slotted", .id = CRAB_LAYOUT_SLOTTED, .needs = CRAB_MODEL_WORD,
+		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = CRAB_LEAF_BYTES_MAX,
+		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .records = crab_leaf_slots,
+	},
+	{
+		.name = "sorted", .id = CRAB_LAYOUT_SORTED, .needs = CRAB_MODEL_LINE,
+		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = CRAB_LEAF_BYTES_MAX,
+		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .records = crab_leaf_slots,
+		.before_pool = crab_bitmap_bytes,
+	},
 	{ }
 };
 

@@ -481,7 +481,7 @@ static int recover_read(struct crab_tree *tree)
 }
 
 static int tree_init(struct crab_tree *tree, struct crab_media *media,
-		     const struct crab_geometry *geo)
+		     const struct crab_geometry *geo, const struct crab_attach_how *how)
 {
 	mutex_init(&tree->structure);
 	tree->sorted = geo->layout == CRAB_LAYOUT_SORTED;
@@ -493,23 +493,21 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch), RECOVER_GFP);
 	tree->fps = kmalloc_array(crab_slotted_groups(tree), sizeof(*tree->fps), RECOVER_GFP);
 	tree->spill = kmalloc_array(tree->slots, sizeof(*tree->spill), RECOVER_GFP);
-	if (crab_engine_init(&tree->base, &crab_engine_crab, media, geo) || !tree->scratch ||
+	if (crab_engine_init(&tree->base, &crab_engine_crab, media, geo, how) || !tree->scratch ||
 	    !tree->fps || !tree->spill)
 		return -ENOMEM;
 	return crab_pool_init(&tree->pool, geo->leaves);
 }
 
 struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab_geometry *geo,
-				     const struct crab_stop *stop)
+				     const struct crab_attach_how *how)
 {
 	struct crab_tree *tree = kvzalloc(sizeof(*tree), RECOVER_GFP);
 	int err;
 
 	if (!tree)
 		return ERR_PTR(-ENOMEM);
-	tree->base.stop = *stop;
-	err = geo->layout == CRAB_LAYOUT_SORTED && !crab_bitmap_fits(geo) ? -EINVAL :
-	      tree_init(tree, media, geo);
+	err = tree_init(tree, media, geo, how);
 	if (!err)
 		err = recover_read(tree);
 	tree->base.geo.extent = geo->leaves;

@@ -26,7 +26,7 @@ static inline bool crab_tree_breathe(const struct crab_tree *tree)
 /* recover.c */
 int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo);
 struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab_geometry *geo,
-				     const struct crab_stop *stop);
+				     const struct crab_attach_how *how);
 int crab_tree_repair(struct crab_engine *engine, struct crab_flow *flow);
 void crab_tree_detach(struct crab_engine *engine);
 

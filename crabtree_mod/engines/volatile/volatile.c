@@ -74,6 +74,12 @@ static bool vol_is_at(const struct vol_leaf *leaf, u32 pos, u64 key)
 	return pos < leaf->count && leaf->records[pos].key == key;
 }
 
+/* As many as a leaf of this size has on the media, in engines that keep it there */
+static u32 vol_records(u32 leaf_bytes)
+{
+	return crab_leaf_slots(leaf_bytes);
+}
+
 static int vol_format(struct crab_flow *flow, const struct crab_geometry *geo)
 {
 	return 0;
@@ -95,19 +101,18 @@ static void vol_detach(struct crab_engine *engine)
 }
 
 static struct crab_engine *vol_attach(struct crab_media *media, const struct crab_geometry *geo,
-				      const struct crab_stop *stop)
+				      const struct crab_attach_how *how)
 {
 	struct vol_tree *tree = kzalloc(sizeof(*tree),
 					GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 
 	if (!tree)
 		return ERR_PTR(-ENOMEM);
-	tree->base.stop = *stop;
 	init_rwsem(&tree->lock);
-	tree->slots = crab_leaf_slots(geo->leaf_bytes);
+	tree->slots = vol_records(geo->leaf_bytes);
 	tree->leaves = 1;
 	tree->first = vol_leaf_alloc(tree);
-	if (crab_engine_init(&tree->base, &crab_engine_volatile, media, geo) || !tree->first ||
+	if (crab_engine_init(&tree->base, &crab_engine_volatile, media, geo, how) || !tree->first ||
 	    crab_index_append(&tree->index, 0, tree->first, NULL)) {
 		vol_detach(&tree->base);
 		return ERR_PTR(-ENOMEM);
@@ -409,7 +414,11 @@ static void vol_stats(struct crab_engine *engine, struct crab_engine_stats *stat
 }
 
 static const struct crab_layout vol_layouts[] = {
-	{ .name = "sorted", .id = 1, .needs = CRAB_MODEL_NONE },
+	{
+		.name = "sorted", .id = 1, .needs = CRAB_MODEL_NONE,
+		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = CRAB_LEAF_BYTES_MAX,
+		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .records = vol_records,
+	},
 	{ }
 };
 

@@ -189,7 +189,7 @@ def nonsense(name, what, **fields):
 nonsense("leaf_bytes_0", "leaf size", leaf_bytes=0)
 nonsense("leaf_bytes_3", "leaf size", leaf_bytes=3)
 nonsense("leaf_bytes_511", "leaf size", leaf_bytes=511)
-nonsense("leaf_bytes_16384", "leaf size", leaf_bytes=16384)
+nonsense("leaf_bytes_256", "leaf size", leaf_bytes=256)
 nonsense("leaf_bytes_huge", "leaf size", leaf_bytes=1 << 31)
 nonsense("pool_low", "pool offset", pool_offset=0)
 nonsense("pool_odd", "pool offset", pool_offset=POOL_AT + 8)

@@ -101,21 +101,23 @@ DESIGNS = [
         Edit(LEAF, "leaf->twin = slot - 1;", "leaf->twin = slot"),
     ]),
     Design("attach: repairs are not fenced before service", [
-        Edit("store/store.c", """err = engine->ops->repair(engine, &flow);
+        Edit("store/attach.c", """err = engine->ops->repair(engine, &flow);
 	if (err)
 		return err;
-	store_look(store);
+	crab_store_look(store);
 	if (store->readonly)
 		return 0;
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
+	store->super.engine_root = 0;
 	crab_super_write(&flow, &store->super);""",
              """store->super.state = CRAB_SUPER_STATE_ATTACHED;
+             store->super.engine_root = 0;
              crab_super_write(&flow, &store->super);
              err = engine->ops->repair(engine, &flow);
              if (err) return err"""),
     ]),
     Design("attach: a superblock that says \"clean\" is not made to say \"attached\"", [
-        Edit("store/store.c", "store->super.state = CRAB_SUPER_STATE_ATTACHED;", ""),
+        Edit("store/attach.c", "store->super.state = CRAB_SUPER_STATE_ATTACHED;", ""),
     ]),
     Design("attach: where a link leads nowhere the list ends, and the tail is handed out as free", [
         Edit("engines/crab/recover_list.c", """if (!recover_gap(r, what, offset, low, &word))

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements FORMAT: an empty store in a region that is not attached.
+ *
+ * Invariants: FORMAT is refused before its first store to the media, or it ends; both
+ * superblocks are void on the media (P1) before anything else changes; the body is durable
+ * (P2) before a superblock names it.
+ *
+ * Crash table: a cut after P1 and before the fence of the first superblock (P3) leaves a
+ * region that says "a FORMAT began here", which counts as blank. A cut after it leaves the
+ * empty store.
+ *
+ * Locking: the caller has the region to itself.
+ */
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/log2.h>
+#include <linux/math.h>
+#include <linux/random.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/uuid.h>
+
+#include "media/badmem.h"
+#include "store_priv.h"
+
+/* FORMAT writes over blank regions only, unless it is forced */
+static int format_permitted(const struct crab_media *media,
+			    const struct crab_format_options *options, char *reason)
+{
+	struct crab_super super;
+	char found[CRAB_REASON_LEN];
+
+	switch (crab_super_read(media, &super, found)) {
+	case CRAB_VERDICT_BLANK:
+		return 0;
+	case CRAB_VERDICT_GOOD:
+	case CRAB_VERDICT_RO:
+		strscpy(found, "the region holds a store", sizeof(found));
+		break;
+	default:
+		break;
+	}
+	if (options->force)
+		return 0;
+	snprintf(reason, CRAB_REASON_LEN, "refused without force: %.90s", found);
+	return -EEXIST;
+}
+
+/* A label becomes a part of a path: no '/', and nothing that moves a cursor */
+static int format_label(const char *label, char *reason)
+{
+	for (; *label; label++) {
+		if (*label != '/' && (u8)*label >= ' ' && *label != 0x7f)
+			continue;
+		snprintf(reason, CRAB_REASON_LEN, "label with '/' or a control character");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/*
+ * As many leaves as fit after the engine's area. The area is as long as a pool without an area
+ * before it would need: it is never too short.
+ */
+static void format_pool(const struct crab_media *media, const struct crab_layout *layout,
+			struct crab_super *super)
+{
+	u64 leaves = crab_super_geometry(media->size, super->leaf_bytes);
+
+	u64 area = layout->before_pool ? layout->before_pool(leaves, super->leaf_bytes) : 0;
+
+	super->pool_offset = round_up(CRAB_AREA_OFFSET + area, CRAB_POOL_OFFSET);
+	super->leaves = super->pool_offset > media->size ? 0 :
+			crab_super_geometry(media->size - (super->pool_offset - CRAB_POOL_OFFSET),
+					    super->leaf_bytes);
+}
+
+static int format_geometry(const struct crab_media *media, const struct crab_layout *layout,
+			   u32 leaf_bytes, struct crab_super *super, char *reason)
+{
+	u64 from, to;
+
+	super->leaf_bytes = leaf_bytes ?: layout->leaf_default;
+	if (!is_power_of_2(super->leaf_bytes) || super->leaf_bytes < layout->leaf_min ||
+	    super->leaf_bytes > layout->leaf_max) {
+		snprintf(reason, CRAB_REASON_LEN, "leaf size %u is not a power of two from %u to %u",
+			 super->leaf_bytes, layout->leaf_min, layout->leaf_max);
+		return -EINVAL;
+	}
+	format_pool(media, layout, super);
+	if (!super->leaves) {
+		snprintf(reason, CRAB_REASON_LEN, "region of %llu bytes is too small: %llu is the least",
+			 media->size,
+			 CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * (u64)super->leaf_bytes);
+		return -ENOSPC;
+	}
+	if (crab_badmem_next(media, 0, &from, &to) &&
+	    from < super->pool_offset + super->leaf_bytes) {
+		snprintf(reason, CRAB_REASON_LEN,
+			 "uncorrectable memory at offset %llu, where FORMAT writes", from);
+		return -EIO;
+	}
+	return 0;
+}
+
+static int format_fill(const struct crab_media *media, const struct crab_format_options *options,
+		       struct crab_super *super, char *reason)
+{
+	const struct crab_engine_ops *ops = crab_engine_by_name(options->engine);
+	const struct crab_layout *layout = ops ? crab_layout_by_name(ops, options->layout) : NULL;
+
+	memset(super, 0, sizeof(*super));
+	if (!layout) {
+		snprintf(reason, CRAB_REASON_LEN, "unknown %s '%.16s'", ops ? "layout" : "engine",
+			 ops ? options->layout : options->engine);
+		return -EINVAL;
+	}
+	super->engine = ops->id;
+	super->layout = layout->id;
+	return crab_store_keeps(media, layout, reason) ?:
+	       format_geometry(media, layout, options->leaf_bytes, super, reason);
+}
+
+static void format_identity(const struct crab_media *media,
+			    const struct crab_format_options *options, struct crab_super *super)
+{
+	super->version = CRAB_FORMAT_VERSION;
+	super->region_bytes = media->size;
+	super->state = CRAB_SUPER_STATE_CLEAN;
+	super->store_id = get_random_u32();
+	super->formatted_at = ktime_get_real_seconds();
+	strscpy(super->label, options->label, sizeof(super->label));
+	memcpy(super->uuid, options->uuid, sizeof(super->uuid));
+	if (!memchr_inv(super->uuid, 0, sizeof(super->uuid)))
+		generate_random_uuid(super->uuid);
+}
+
+static int format_check(const struct crab_media *media,
+			const struct crab_format_options *options, struct crab_super *super,
+			char *reason)
+{
+	reason[0] = '\0';
+	return format_label(options->label, reason) ?:
+	       format_fill(media, options, super, reason) ?:
+	       format_permitted(media, options, reason);
+}
+
+int crab_store_format_check(const struct crab_media *media,
+			    const struct crab_format_options *options, char *reason)
+{
+	struct crab_super super;
+
+	return format_check(media, options, &super, reason);
+}
+
+/* Attaches the empty store that FORMAT will make, and detaches it: is there enough memory? */
+static int format_memory(const struct crab_engine_ops *ops, struct crab_media *media,
+			 const struct crab_geometry *geo)
+{
+	const struct crab_attach_how how = { .clean = true, .tuning = crab_tuning_default };
+	struct crab_engine *engine = ops->attach(media, geo, &how);
+
+	if (IS_ERR(engine))
+		return PTR_ERR(engine);
+	ops->detach(engine);
+	return 0;
+}
+
+int crab_store_format(struct crab_media *media, const struct crab_format_options *options,
+		      char *reason)
+{
+	const struct crab_engine_ops *ops;
+	struct crab_flow flow = { .media = media };
+	struct crab_geometry geo;
+	struct crab_super super;
+	int err = format_check(media, options, &super, reason);
+
+	if (err)
+		return err;
+	format_identity(media, options, &super);
+	crab_store_geometry(&super, &geo);
+	geo.extent = 1;
+	ops = crab_engine_by_id(super.engine);
+	err = format_memory(ops, media, &geo);
+	if (err) {
+		strscpy(reason, "no memory", CRAB_REASON_LEN);
+		return err;
+	}
+	crab_flow_pin();
+	crab_super_clear(&flow);
+	err = ops->format(&flow, &geo);
+	if (err)
+		goto out;
+	crab_super_write(&flow, &super);
+	crab_super_write(&flow, &super);
+out:
+	crab_flow_unpin();
+	return err;
+}
