@@ -110,7 +110,7 @@ static struct bench_run *bench_alloc(void)
 		return NULL;
 	mutex_init(&run->bench.preparing);
 	run->bench.clock = ktime_get_ns;
-	run->media.size = crab_bench_region_bytes(keys, leaf);
+	run->media.size = crab_bench_region_bytes("crab", "slotted", keys, leaf);
 	run->media.base = vzalloc(run->media.size);
 	run->floor.size = BENCH_FLOOR_BYTES;
 	run->floor.base = vzalloc(run->floor.size);

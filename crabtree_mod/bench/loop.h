@@ -74,17 +74,20 @@ extern const struct crab_bench_phase crab_bench_phases[];
 void crab_bench_order(u64 *keys, u64 n, u32 phase);
 
 /**
- * crab_bench_region_bytes() - size of a region for a benchmark
+ * crab_bench_region_bytes() - room for keys in leaves that are half full, and some more
+ * @engine: name of the engine
+ * @layout: name of its layout
  * @n: number of keys
  * @leaf_bytes: size of a leaf
- *
  * Context: any.
- * Return: bytes for @n keys in half-full leaves, with some reserve.
+ * Return: size of the region, in bytes.
  */
-static inline u64 crab_bench_region_bytes(u64 n, u32 leaf_bytes)
+static inline u64 crab_bench_region_bytes(const char *engine, const char *layout, u64 n,
+					  u32 leaf_bytes)
 {
-	return ALIGN((n * 2 / (crab_leaf_slots(leaf_bytes) - 1) + 64) * leaf_bytes, PAGE_SIZE) +
-	       (4 << 20);
+	u32 records = crab_layout_by_name(crab_engine_by_name(engine), layout)->records(leaf_bytes);
+
+	return ALIGN((n * 2 / (records - 1) + 64) * leaf_bytes, PAGE_SIZE) + (4 << 20);
 }
 
 #endif /* CRABTREE_BENCH_LOOP_H */

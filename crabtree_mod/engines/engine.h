@@ -14,30 +14,13 @@
 #include <linux/percpu.h>
 
 #include "media/model.h"
+#include "shared/geometry.h"
 
 #define CRAB_WHAT_LEN	96
 
 struct crab_record {
 	u64 key;
 	u64 value;
-};
-
-/**
- * struct crab_geometry - where an engine's leaves are
- * @pool_offset: offset of leaf 0, a multiple of the leaf size's line
- * @leaves: how many
- * @extent: leaves that may be in use: none from here on was written since FORMAT
- * @leaf_bytes: size of each
- * @store_id: stands in each header
- * @layout: id of the layout
- */
-struct crab_geometry {
-	u64 pool_offset;
-	u64 leaves;
-	u64 extent;
-	u32 leaf_bytes;
-	u32 store_id;
-	u16 layout;
 };
 
 /**

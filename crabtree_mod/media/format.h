@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file defines what stands on the media: superblocks, the head of the leaf
- * list and leaves. Documentation/design/format.rst describes the same byte by
- * byte; a change here is a change of the format.
+ * This file defines the structures on the media that all engines share: superblocks, and the
+ * headers and link words of leaves. Leaves are defined by their engine.
+ * Documentation/design/format.rst describes all of them byte by byte. A change here is a change
+ * of the format.
  *
  * Invariants: little-endian; every reference is an offset into the region or a
  * leaf number, never an address; every structure is a multiple of 8 bytes and
@@ -29,7 +30,6 @@
 #define CRAB_SUPER_COPIES	2
 #define CRAB_HEAD_OFFSET	8192ULL
 #define CRAB_AREA_OFFSET	12288ULL	/* the engine's own, up to the pool */
-#define CRAB_BITMAP_OFFSET	CRAB_AREA_OFFSET	/* of layouts that have one */
 #define CRAB_POOL_OFFSET	16384ULL	/* the least; a multiple of it */
 
 /* Leaf sizes that a superblock can name. Each layout has bounds of its own within these */
@@ -110,29 +110,9 @@ struct crab_dhead {
 	__le32 crc;
 };
 
-struct crab_dslot {
-	__le64 key;
-	__le64 value;
-};
-
-struct crab_dleaf {
-	struct crab_dhead head;
-	struct crab_dslot slots[];
-};
-
 static_assert(sizeof(struct crab_dsuper) == 192);
 static_assert(offsetof(struct crab_dsuper, engine_root) == 144);
 static_assert(sizeof(struct crab_dhead) == 48);
-static_assert(sizeof(struct crab_dslot) == 16);
-static_assert(offsetof(struct crab_dleaf, slots) == 48);
 static_assert(CRAB_SUPER_STRIDE >= sizeof(struct crab_dsuper));
-
-/* Records that a leaf of this size can hold */
-static inline u32 crab_leaf_slots(u32 leaf_bytes)
-{
-	u32 slots = (leaf_bytes - sizeof(struct crab_dhead)) / sizeof(struct crab_dslot);
-
-	return crab_hook_slots(slots);
-}
 
 #endif /* CRABTREE_FORMAT_H */

@@ -15,6 +15,7 @@
 #ifndef CRABTREE_TESTS_HOSTILE_H
 #define CRABTREE_TESTS_HOSTILE_H
 
+#include "engines/crab/format.h"
 #include "store/store.h"
 
 #define CRAB_HOSTILE_LEAVES	10

@@ -9,6 +9,7 @@
 
 #include <kunit/test.h>
 
+#include "engines/crab/format.h"
 #include "oracle.h"
 #include "points.h"
 #include "shadow/shadow.h"

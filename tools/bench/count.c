@@ -19,6 +19,7 @@
 #include <linux/random.h>
 
 #include "bench/loop.h"
+#include "engines/crab/format.h"
 #include "rig.h"
 
 static u64 keys = 1000000;
@@ -76,7 +77,7 @@ static struct json_object *count_phases(struct crab_bench *bench, u64 *order, u3
 
 static struct json_object *count_leaf(u64 *order, u32 leaf_bytes)
 {
-	struct crab_media media = rig_region(crab_bench_region_bytes(keys, leaf_bytes));
+	struct crab_media media = rig_region(crab_bench_region_bytes("crab", "slotted", keys, leaf_bytes));
 	struct crab_bench bench = { .clock = rig_cpu_ns };
 	struct crab_attach_options options = { .kick = crab_bench_kick, .arg = &bench };
 	struct json_object *row;

@@ -183,7 +183,8 @@ static void run_rest(struct crab_store *store, u64 n, struct result *r)
 
 static struct result run(const struct system *system, u32 leaf_bytes, u64 n, u32 flags)
 {
-	struct crab_media media = rig_region(max(crab_bench_region_bytes(n, leaf_bytes), FLOOR_BYTES));
+	u64 bytes = crab_bench_region_bytes(system->engine, system->layout, n, leaf_bytes);
+	struct crab_media media = rig_region(max(bytes, FLOOR_BYTES));
 	struct crab_store *store;
 	struct result r = { };
 

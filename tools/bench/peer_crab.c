@@ -38,7 +38,8 @@ static void *crab_open(const struct peer *peer, u64 keys, u32 leaf_bytes)
 		rig_fail("no memory", -ENOMEM);
 	map->tuning.probe = crab_tuning_default.probe;
 	map->tuning.pair = crab_costs_pair(&map->tuning.costs);	/* as the module does */
-	map->media = rig_region(crab_bench_region_bytes(keys, leaf_bytes));
+	map->media = rig_region(crab_bench_region_bytes(peer->engine, peer->layout, keys,
+							leaf_bytes));
 	rig_format(&map->media, peer->engine, peer->layout, leaf_bytes);
 	map->bench.clock = rig_cpu_ns;
 	mutex_init(&map->bench.preparing);

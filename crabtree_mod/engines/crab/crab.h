@@ -7,7 +7,7 @@
  * into a leaf beside each other, leaf.c what leaves of both layouts share, leaf_slotted.c
  * and leaf_sorted.c the layouts, fingerprint.h, home.h and order.c by what records of a slotted
  * leaf are known, where they are at home and in what order, strategy.c the choice between
- * shifting and copying, link.c the words that link leaves, bitmap.c allocation on demand,
+ * shifting and copying, bitmap.c allocation on demand,
  * smo.c the structure changes, smo_verify.c what they take from the media, smo_sorted.c those of
  * sorted leaves in place (smo.h), sparse.c when sparse neighbours are merged, recover.c FORMAT and
  * attach, recover_pool.c what attach finds in the pool, recover_list.c how it follows the list,
@@ -29,10 +29,11 @@
 
 #include "engines/engine.h"
 #include "shared/index.h"
+#include "shared/link.h"
 #include "shared/pool.h"
 #include "fingerprint.h"
+#include "format.h"
 #include "home.h"
-#include "link.h"
 #include "run.h"
 #include "sparse.h"
 
@@ -90,8 +91,6 @@ struct crab_leaf {
 	u64 fps[];
 };
 
-/* No store lives long enough to reach it; one with a forged header has no births left */
-#define CRAB_BIRTH_MAX		(1ULL << 62)
 #define CRAB_LEAF_NOWHERE	(~0ULL)
 #define CRAB_LEAF_NO_TWIN	0xffff
 
@@ -173,11 +172,6 @@ static inline struct crab_tree *crab_tree_of(struct crab_engine *engine)
 
 /** crab_tree_records() - live records, where no write is under way */
 u64 crab_tree_records(const struct crab_tree *tree);
-
-static inline u64 crab_leaf_offset(const struct crab_geometry *geo, u64 number)
-{
-	return geo->pool_offset + number * geo->leaf_bytes;
-}
 
 static inline struct crab_dleaf *crab_leaf_media(const struct crab_tree *tree, u64 number)
 {

@@ -24,8 +24,8 @@
 #include <linux/prefetch.h>
 #include <linux/types.h>
 
-#include "media/format.h"
 #include "fingerprint.h"
+#include "format.h"
 
 /* Slots in the line of the header, which is written and cleaned with it: nobody's home */
 #define CRAB_SLOTTED_BESIDE	1U

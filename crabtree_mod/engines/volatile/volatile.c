@@ -74,10 +74,10 @@ static bool vol_is_at(const struct vol_leaf *leaf, u32 pos, u64 key)
 	return pos < leaf->count && leaf->records[pos].key == key;
 }
 
-/* As many as a leaf of this size has on the media, in engines that keep it there */
+/* Leaves the room of a header: comparisons want as many records as other engines have */
 static u32 vol_records(u32 leaf_bytes)
 {
-	return crab_leaf_slots(leaf_bytes);
+	return (leaf_bytes - sizeof(struct crab_dhead)) / sizeof(struct crab_record);
 }
 
 static int vol_format(struct crab_flow *flow, const struct crab_geometry *geo)

@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "engines/crab/format.h"
 #include "model.h"
 #include "tap.h"
 

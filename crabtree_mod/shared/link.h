@@ -4,12 +4,16 @@
  *
  * No lock: they are part of what holds them.
  */
-#ifndef CRABTREE_ENGINES_CRAB_LINK_H
-#define CRABTREE_ENGINES_CRAB_LINK_H
+#ifndef CRABTREE_LINK_H
+#define CRABTREE_LINK_H
 
 #include <linux/types.h>
 
-#include "engines/engine.h"
+#include "geometry.h"
+#include "media/persist.h"
+
+/* No store lives long enough to reach it. A store with a forged header has no births left */
+#define CRAB_BIRTH_MAX		(1ULL << 62)
 
 /* struct crab_dhead in the CPU's byte order */
 struct crab_head {
@@ -45,4 +49,4 @@ u64 crab_link_to(const struct crab_geometry *geo, u64 number, u64 birth);
 /** crab_link_end() - the word that ends the list in the leaf born @birth at @offset */
 u64 crab_link_end(u32 store_id, u64 offset, u64 birth);
 
-#endif /* CRABTREE_ENGINES_CRAB_LINK_H */
+#endif /* CRABTREE_LINK_H */

@@ -12,7 +12,7 @@
 #include <linux/kernel.h>
 
 #include "media/badmem.h"
-#include "crab.h"
+#include "link.h"
 
 /* The words under the crc, in the order in which they stand on the media */
 struct head_words {
