@@ -2,11 +2,11 @@
 /*
  * This file implements the pool of leaves.
  *
- * Invariant: a set bit in @used is a leaf of the list, in stock, or in the hands
- * of exactly one caller; @free counts the clear bits and the stock. One leaf at most is being
- * prepared, so of the leaves that the reserve holds back one at least is free. A leaf comes
- * back only after the fence that made its unlinking durable, so that a leaf
- * handed out is reached by no list that a power cut could bring back.
+ * Invariant: a set bit in @used is a leaf that the media reaches, that is in stock, that waits
+ * for readers, or that one caller has allocated; @free counts the clear bits and the stock. At
+ * most one leaf is being prepared, so a reserve of two leaves has one that is free. A leaf is
+ * freed only after the fence that made its unlinking durable: no list that a power cut could
+ * bring back reaches a leaf that is allocated again.
  *
  * Locking: crab_pool.lock, taken inside; innermost of all.
  */
@@ -14,6 +14,7 @@
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include "pool.h"
@@ -30,16 +31,25 @@ int crab_pool_init(struct crab_pool *pool, u64 leaves)
 	pool->leaves = leaves;
 	pool->free = leaves;
 	pool->cursor = 0;
-	pool->given = 0;
+	pool->freed = 0;
 	pool->stocked = 0;
 	pool->raw = 0;
 	pool->spoilt = 0;
+	pool->later = NULL;
+	pool->later_end = &pool->later;
+	pool->waiting = 0;
 	pool->closed = false;
 	return 0;
 }
 
 void crab_pool_destroy(struct crab_pool *pool)
 {
+	struct crab_later *later;
+
+	while ((later = pool->later)) {
+		pool->later = later->next;
+		kfree(later);
+	}
 	kvfree(pool->used);
 	pool->used = NULL;
 }
@@ -66,15 +76,15 @@ void crab_pool_close(struct crab_pool *pool)
 }
 
 /*
- * A leaf that came back a while ago and was not taken since, or LEAVES: its lines are
- * in the caches still, and no longer on their way out
+ * A leaf that was freed a while ago and not allocated since, or @leaves. Its lines are still
+ * in the caches, and their write-back has ended
  */
 static u64 pool_recent(const struct crab_pool *pool)
 {
-	u32 given = READ_ONCE(pool->given);
-	u64 leaf = READ_ONCE(pool->recent[given % CRAB_POOL_RECENT]);
+	u32 freed = READ_ONCE(pool->freed);
+	u64 leaf = READ_ONCE(pool->recent[freed % CRAB_POOL_RECENT]);
 
-	return given < CRAB_POOL_RECENT || test_bit(leaf, pool->used) ? pool->leaves : leaf;
+	return freed < CRAB_POOL_RECENT || test_bit(leaf, pool->used) ? pool->leaves : leaf;
 }
 
 static u64 pool_next(const struct crab_pool *pool)
@@ -88,11 +98,11 @@ static u64 pool_next(const struct crab_pool *pool)
 
 u64 crab_pool_next(const struct crab_pool *pool)
 {
-	/* A leaf that is taken meanwhile was prefetched for nothing */
+	/* If the leaf is allocated meanwhile, a prefetch was useless */
 	return data_race(pool_next(pool));
 }
 
-/* One clear bit: a recent one, or from the cursor on and around; there is one */
+/* Sets one clear bit: a recent one, or the next one from the cursor on; there is one */
 static u64 pool_pick(struct crab_pool *pool)
 {
 	u64 leaf;
@@ -110,17 +120,54 @@ static u64 pool_pick(struct crab_pool *pool)
 	return leaf;
 }
 
+static void pool_put(struct crab_pool *pool, u64 leaf)
+{
+	lockdep_assert_held(&pool->lock);
+	__clear_bit(leaf, pool->used);
+	pool->free++;
+	pool->recent[pool->freed % CRAB_POOL_RECENT] = leaf;
+	WRITE_ONCE(pool->freed, pool->freed + 1);
+}
+
+/* Frees the leaves whose grace period has ended */
+static void pool_settle(struct crab_pool *pool)
+{
+	struct crab_later *later;
+
+	lockdep_assert_held(&pool->lock);
+	while ((later = pool->later) && poll_state_synchronize_rcu(later->cookie)) {
+		pool->later = later->next;
+		if (!pool->later)
+			pool->later_end = &pool->later;
+		pool->waiting--;
+		pool_put(pool, later->leaf);
+		kfree(later);
+	}
+}
+
+/* Are there @n leaves, and @leave more? One that is being prepared will be free soon */
+static bool pool_is_enough(const struct crab_pool *pool, u32 n, u32 leave)
+{
+	return pool->free >= n && pool->free + pool->raw >= (u64)n + leave;
+}
+
+static int pool_admit(struct crab_pool *pool, u32 n, u32 leave)
+{
+	lockdep_assert_held(&pool->lock);
+	if (!pool_is_enough(pool, n, leave))
+		pool_settle(pool);
+	return pool->closed || !pool_is_enough(pool, n, leave) ? -ENOSPC : 0;
+}
+
 int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave)
 {
-	int err = 0;
+	int err;
 	u32 i;
 
 	spin_lock(&pool->lock);
-	/* A leaf that is being prepared comes back soon: it counts among those that remain */
-	if (pool->closed || pool->free < n || pool->free + pool->raw < (u64)n + leave) {
-		err = -ENOSPC;
+	err = pool_admit(pool, n, leave);
+	if (err)
 		goto out;
-	}
 	for (i = 0; i < n; i++) {
 		if (pool->stocked) {
 			spares[i] = pool->stock[--pool->stocked];
@@ -130,6 +177,40 @@ int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u3
 			spares[i].prepared = false;
 		}
 	}
+out:
+	spin_unlock(&pool->lock);
+	return err;
+}
+
+/* The highest run of @n clear bits, or @leaves */
+static u64 pool_find_run(const struct crab_pool *pool, u32 n)
+{
+	u64 end = pool->leaves, leaf = pool->leaves;
+
+	while (leaf && end - leaf < n)
+		if (test_bit(--leaf, pool->used))
+			end = leaf;
+	return end - leaf < n ? pool->leaves : leaf;
+}
+
+int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u32 leave, u64 *first)
+{
+	u64 leaf = pool->leaves;
+	int err;
+	u32 i;
+
+	spin_lock(&pool->lock);
+	err = pool_admit(pool, n, leave);
+	if (!err)
+		leaf = pool_find_run(pool, n);
+	if (leaf == pool->leaves) {
+		err = -ENOSPC;
+		goto out;
+	}
+	for (i = 0; i < n; i++)
+		__set_bit(leaf + i, pool->used);
+	pool->free -= n;
+	*first = leaf;
 out:
 	spin_unlock(&pool->lock);
 	return err;
@@ -160,7 +241,7 @@ void crab_pool_prepare_end(struct crab_pool *pool, const struct crab_spare *spar
 	spin_unlock(&pool->lock);
 }
 
-static bool pool_wants(const struct crab_pool *pool)
+static bool pool_is_low(const struct crab_pool *pool)
 {
 	u32 stocked = READ_ONCE(pool->stocked);
 
@@ -170,13 +251,13 @@ static bool pool_wants(const struct crab_pool *pool)
 
 bool crab_pool_needs_refill(const struct crab_pool *pool)
 {
-	/* Whoever is kicked for nothing finds nothing to do */
-	return data_race(pool_wants(pool));
+	/* A worker that is woken too often finds nothing to do */
+	return data_race(pool_is_low(pool));
 }
 
 bool crab_pool_has(const struct crab_pool *pool, u64 n)
 {
-	/* Leaves come and go: the caller then tries, and looks again if that fails */
+	/* Leaves come and go: the caller tries, and asks again if that fails */
 	return data_race(pool->free + pool->raw) >= n;
 }
 
@@ -185,7 +266,7 @@ u64 crab_pool_unlisted(struct crab_pool *pool)
 	u64 leaves;
 
 	spin_lock(&pool->lock);
-	leaves = pool->free + pool->raw + pool->spoilt;
+	leaves = pool->free + pool->raw + pool->waiting + pool->spoilt;
 	spin_unlock(&pool->lock);
 	return leaves;
 }
@@ -193,9 +274,28 @@ u64 crab_pool_unlisted(struct crab_pool *pool)
 void crab_pool_free(struct crab_pool *pool, u64 leaf)
 {
 	spin_lock(&pool->lock);
-	__clear_bit(leaf, pool->used);
-	pool->free++;
-	pool->recent[pool->given % CRAB_POOL_RECENT] = leaf;
-	WRITE_ONCE(pool->given, pool->given + 1);
+	pool_put(pool, leaf);
+	spin_unlock(&pool->lock);
+}
+
+void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n)
+{
+	u32 i;
+
+	spin_lock(&pool->lock);
+	for (i = 0; i < n; i++)
+		__clear_bit(first + i, pool->used);
+	pool->free += n;
+	spin_unlock(&pool->lock);
+}
+
+void crab_pool_free_later(struct crab_pool *pool, struct crab_later *later)
+{
+	later->next = NULL;
+	spin_lock(&pool->lock);
+	later->cookie = start_poll_synchronize_rcu();
+	*pool->later_end = later;
+	pool->later_end = &later->next;
+	pool->waiting++;
 	spin_unlock(&pool->lock);
 }

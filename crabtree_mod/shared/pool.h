@@ -2,9 +2,9 @@
 /*
  * This file declares the pool of leaves.
  *
- * Free is what the list does not reach: the pool keeps nothing on the media and
- * so can leak nothing. In DRAM it knows each leaf by one bit, and holds a few
- * prepared leaves, whose content is durable before they are allocated.
+ * A leaf is free unless the engine, or a layer above it, reaches it from the media. The pool
+ * stores nothing on the media, so it cannot leak. In DRAM it has one bit for each leaf, and a
+ * stock of prepared leaves, whose content is durable before they are allocated.
  */
 #ifndef CRABTREE_POOL_H
 #define CRABTREE_POOL_H
@@ -12,31 +12,50 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-#define CRAB_POOL_RESERVE	2	/* leaves that inserts leave for updates and merges */
-#define CRAB_POOL_RECENT	16	/* leaves that came back, remembered to be taken again */
-#define CRAB_POOL_READY		32	/* prepared leaves that the pool keeps in stock */
+#define CRAB_POOL_RECENT	16	/* leaves freed last, remembered to be allocated first */
+#define CRAB_POOL_READY		32	/* prepared leaves that the stock holds */
 
-/* A leaf taken from the pool */
+/**
+ * struct crab_spare - an allocated leaf
+ * @leaf: its number
+ * @tag: if @prepared: a word of the engine about the content
+ * @prepared: the engine has written the content, and it is durable (P5)
+ */
 struct crab_spare {
-	u64 leaf;		/* number */
-	u64 tag;		/* if @prepared: a word of the engine's about the content */
-	bool prepared;		/* the engine wrote its content; it is durable (P5) */
+	u64 leaf;
+	u64 tag;
+	bool prepared;
+};
+
+/**
+ * struct crab_later - a leaf that waits for readers before it is free
+ * @leaf: its number; set by the caller of crab_pool_free_later()
+ * @cookie: state of RCU when it was handed over
+ * @next: handed over later
+ */
+struct crab_later {
+	u64 leaf;
+	unsigned long cookie;
+	struct crab_later *next;
 };
 
 /**
  * struct crab_pool - the free leaves of a store
- * @lock: of everything below
- * @leaves: how many there are in all
- * @used: one bit a leaf; set: in the list, in stock or taken
- * @free: leaves that can still be taken, those in stock included
- * @cursor: where the search for a free leaf goes on
- * @recent: the leaves that came back last, as a ring: hints, @used decides
- * @given: how many came back
+ * @lock: protects all other fields
+ * @leaves: number of leaves, free or not
+ * @used: one bit for each leaf; set: reached from the media, in stock, waiting, or allocated
+ * @free: leaves that can be allocated, including those in stock
+ * @cursor: leaf at which the search for a free leaf continues
+ * @recent: leaves freed last, as a ring. They are hints: @used decides
+ * @freed: leaves freed so far; wraps around
  * @stock: prepared leaves
- * @stocked: how many
+ * @stocked: number of entries in @stock
  * @raw: leaves that are being prepared: one or none
- * @spoilt: free leaves whose memory cannot be read: marked in @used, never taken
- * @closed: nothing may be taken: the list was not read to its end
+ * @spoilt: free leaves whose memory cannot be read: set in @used, never allocated
+ * @later: leaves that wait for readers, in the order in which they were handed over
+ * @waiting: number of leaves in @later
+ * @later_end: the NULL pointer that ends @later
+ * @closed: nothing can be allocated: the engine does not know all leaves in use
  */
 struct crab_pool {
 	spinlock_t lock;
@@ -45,78 +64,161 @@ struct crab_pool {
 	u64 free;
 	u64 cursor;
 	u64 recent[CRAB_POOL_RECENT];
-	u32 given;
+	u32 freed;
 	struct crab_spare stock[CRAB_POOL_READY];
 	u32 stocked;
 	u32 raw;
 	u64 spoilt;
+	struct crab_later *later;
+	struct crab_later **later_end;
+	u64 waiting;
 	bool closed;
 };
 
 /**
- * crab_pool_init() - a pool in which every leaf is free
+ * crab_pool_init() - make a pool in which every leaf is free
  * @pool: the pool
- * @leaves: how many
+ * @leaves: number of leaves
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int crab_pool_init(struct crab_pool *pool, u64 leaves);
 
-/** crab_pool_destroy() - free the pool's DRAM */
+/**
+ * crab_pool_destroy() - free the pool's DRAM
+ * @pool: the pool; zeroed memory is allowed, too
+ * Context: may sleep; no other call is running or will come.
+ */
 void crab_pool_destroy(struct crab_pool *pool);
 
-/** crab_pool_mark() - attach found @leaf in the list; false if it was marked before */
+/**
+ * crab_pool_mark() - attach: a leaf is in use
+ * @pool: the pool
+ * @leaf: its number
+ * Context: attach, before any other CPU knows the pool; takes no lock.
+ * Return: false if it was marked before.
+ */
 bool crab_pool_mark(struct crab_pool *pool, u64 leaf);
 
-/** crab_pool_spoil() - attach: a leaf cannot be read; it is never given out */
+/**
+ * crab_pool_spoil() - attach: a leaf cannot be read; if it is free it is never allocated
+ * @pool: the pool
+ * @leaf: its number
+ * Context: as crab_pool_mark(), after all leaves in use were marked.
+ */
 void crab_pool_spoil(struct crab_pool *pool, u64 leaf);
 
-/** crab_pool_close() - hand out nothing from now on */
+/**
+ * crab_pool_close() - allocate nothing from now on
+ * @pool: the pool
+ * Context: any but interrupts; takes crab_pool.lock.
+ */
 void crab_pool_close(struct crab_pool *pool);
 
 /**
- * crab_pool_next() - the leaf that crab_pool_alloc() may give next
+ * crab_pool_next() - the leaf that crab_pool_alloc() may return next
  * @pool: the pool
- * Context: any, without the lock: no more than a hint.
+ * Context: any; takes no lock: the result is a hint.
  * Return: a number, or the number of leaves.
  */
 u64 crab_pool_next(const struct crab_pool *pool);
 
 /**
- * crab_pool_alloc() - take leaves, prepared ones first
+ * crab_pool_alloc() - allocate leaves, prepared ones first
  * @pool: the pool
  * @spares: out
  * @n: how many, all or none
- * @leave: how many must remain, a leaf that is being prepared included
- * Return: 0, or -ENOSPC with nothing taken.
+ * @leave: how many must remain, including one that is being prepared: the engine's reserve
+ * Context: any but interrupts; takes crab_pool.lock.
+ * Return: 0, or -ENOSPC with nothing allocated.
  */
 int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave);
 
 /**
- * crab_pool_prepare_begin() - take one unprepared leaf to prepare it
+ * crab_pool_alloc_run() - allocate neighbouring leaves
+ * @pool: the pool
+ * @n: how many, at least one
+ * @leave: as of crab_pool_alloc()
+ * @first: out: the lowest number of the run
+ *
+ * Runs come from the top end of the pool. Single leaves come from the bottom upwards, so that
+ * they break runs up late. The search is linear in the size of the pool.
+ *
+ * Context: any but interrupts; takes crab_pool.lock.
+ * Return: 0, or -ENOSPC with nothing allocated.
+ */
+int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u32 leave, u64 *first);
+
+/**
+ * crab_pool_prepare_begin() - allocate one leaf to prepare it
  * @pool: the pool
  * @spare: out
- * Return: false when the stock is full, nothing is free, or another leaf is being prepared.
+ * Context: any but interrupts; takes crab_pool.lock.
+ * Return: false if the stock is full, no leaf is free, or another one is being prepared.
  */
 bool crab_pool_prepare_begin(struct crab_pool *pool, struct crab_spare *spare);
 
-/** crab_pool_prepare_end() - put a prepared leaf into the stock */
+/**
+ * crab_pool_prepare_end() - put a prepared leaf into the stock
+ * @pool: the pool
+ * @spare: a leaf of crab_pool_prepare_begin()
+ * Context: any but interrupts; takes crab_pool.lock.
+ */
 void crab_pool_prepare_end(struct crab_pool *pool, const struct crab_spare *spare);
 
-/** crab_pool_needs_refill() - is the stock low enough to be worth a kick? */
+/**
+ * crab_pool_needs_refill() - whether the stock is low
+ * @pool: the pool
+ * Context: any; takes no lock: the result is a hint.
+ * Return: true if it is time for crab_pool_prepare_begin().
+ */
 bool crab_pool_needs_refill(const struct crab_pool *pool);
 
-/** crab_pool_has() - would crab_pool_alloc() find @n leaves, none to remain? no lock: a hint */
+/**
+ * crab_pool_has() - whether crab_pool_alloc() would find enough leaves
+ * @pool: the pool
+ * @n: how many, with no reserve
+ * Context: any; takes no lock: the result is a hint.
+ * Return: true if so.
+ */
 bool crab_pool_has(const struct crab_pool *pool, u64 n);
 
-/** crab_pool_unlisted() - leaves that the pool has: together with the list, all of them */
+/**
+ * crab_pool_unlisted() - leaves that no structure on the media reaches
+ * @pool: the pool
+ * Context: any but interrupts; takes crab_pool.lock.
+ * Return: their number. With the leaves in use it is the number of all leaves.
+ */
 u64 crab_pool_unlisted(struct crab_pool *pool);
 
 /**
- * crab_pool_free() - give a leaf back
+ * crab_pool_free() - free a leaf
  * @pool: the pool
- * @leaf: its number; its unlinking is durable
+ * @leaf: its number; no power cut can make the media reach it again
+ * Context: any but interrupts; takes crab_pool.lock. The leaf may be allocated at once: its
+ * engine's readers know a stale leaf when they see one. Otherwise: crab_pool_free_later().
  */
 void crab_pool_free(struct crab_pool *pool, u64 leaf);
+
+/**
+ * crab_pool_free_run() - free neighbouring leaves
+ * @pool: the pool
+ * @first: the lowest number of the run
+ * @n: how many
+ * Context: as crab_pool_free().
+ */
+void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n);
+
+/**
+ * crab_pool_free_later() - free a leaf when the readers of now are gone
+ * @pool: the pool
+ * @later: memory from kmalloc() with @leaf set; the pool's from now on
+ *
+ * The leaf is free after a grace period of RCU. An allocation that finds too few leaves then
+ * looks for ended grace periods; no callback runs, so the lock is never taken in interrupts.
+ *
+ * Context: any but interrupts; takes crab_pool.lock.
+ */
+void crab_pool_free_later(struct crab_pool *pool, struct crab_later *later);
 
 #endif /* CRABTREE_POOL_H */

@@ -2,6 +2,9 @@
 /*
  * This suite tests the pool by itself.
  */
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
 #include "shared/pool.h"
 #include "kunit.h"
 
@@ -74,9 +77,59 @@ static void pool_stock(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, crab_pool_prepare_begin(&p->pool, &spare));
 }
 
+/* Leaves 60 and 66 are in use: five leaves end at 65, and the next five at 59 */
+static void pool_run(struct kunit *test)
+{
+	struct pool_test *p = test->priv;
+	u64 first;
+
+	crab_pool_mark(&p->pool, 60);
+	crab_pool_mark(&p->pool, 66);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, 0, &first), 0);
+	KUNIT_EXPECT_EQ(test, first, 61ULL);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 3, 0, &first), 0);
+	KUNIT_EXPECT_EQ(test, first, 67ULL);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, 0, &first), 0);
+	KUNIT_EXPECT_EQ(test, first, 55ULL);
+	KUNIT_EXPECT_EQ(test, p->pool.free, 55ULL);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 54, 2, &first), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 56, 0, &first), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 55, 0, &first), 0);
+	KUNIT_EXPECT_EQ(test, first, 0ULL);
+	crab_pool_free_run(&p->pool, 61, 5);
+	KUNIT_EXPECT_EQ(test, p->pool.free, 5ULL);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 6, 0, &first), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 5, 0), 0);
+	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), 0ULL);
+}
+
+static void pool_later(struct kunit *test)
+{
+	struct crab_later *later = kzalloc(sizeof(*later), GFP_KERNEL);
+	struct crab_later *left = kzalloc(sizeof(*left), GFP_KERNEL);
+	struct pool_test *p = test->priv;
+
+	KUNIT_ASSERT_TRUE(test, later && left);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc(&p->pool, p->spares, POOL_LEAVES, 0), 0);
+	rcu_read_lock();
+	later->leaf = 5;
+	crab_pool_free_later(&p->pool, later);
+	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), 1ULL);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 1, 0), -ENOSPC);
+	rcu_read_unlock();
+	synchronize_rcu();
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 1, 0), 0);
+	KUNIT_EXPECT_EQ(test, p->spares[0].leaf, 5ULL);
+	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), 0ULL);
+	left->leaf = 6;		/* the pool frees the memory when it is destroyed */
+	crab_pool_free_later(&p->pool, left);
+}
+
 static struct kunit_case pool_cases[] = {
 	KUNIT_CASE(pool_take),
 	KUNIT_CASE(pool_stock),
+	KUNIT_CASE(pool_run),
+	KUNIT_CASE(pool_later),
 	{}
 };
 

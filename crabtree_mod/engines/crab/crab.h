@@ -94,6 +94,8 @@ struct crab_leaf {
 #define CRAB_LEAF_NOWHERE	(~0ULL)
 #define CRAB_LEAF_NO_TWIN	0xffff
 
+#define CRAB_POOL_RESERVE	2	/* leaves that inserts leave for updates and merges */
+
 /* Leaves that take the place of others in one change of the structure, at most */
 #define CRAB_SMO_FRESH		2
 

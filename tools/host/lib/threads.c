@@ -22,6 +22,14 @@ __thread unsigned int crab_host_thread;
 char crab_host_rcu;
 #endif
 
+/* Grace periods that were asked for, and the last of these that has ended */
+static unsigned long graces_begun, graces_ended;
+
+struct grace {
+	struct rcu_head rcu;
+	unsigned long nth;
+};
+
 static u64 threads_used;
 static pthread_key_t thread_key;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
@@ -60,6 +68,34 @@ void crab_host_leave(void)
 		return;
 	BUG_ON(pthread_setspecific(thread_key, NULL));
 	thread_end(NULL);
+}
+
+/* Callbacks of one thread come in order, those of several perhaps not */
+static void grace_end(struct rcu_head *head)
+{
+	struct grace *grace = container_of(head, struct grace, rcu);
+	unsigned long ended = READ_ONCE(graces_ended);
+
+	crab_host_rcu_acquire();
+	while (ended < grace->nth &&
+	       !__atomic_compare_exchange_n(&graces_ended, &ended, grace->nth, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	free(grace);
+}
+
+unsigned long start_poll_synchronize_rcu(void)
+{
+	struct grace *grace = malloc(sizeof(*grace));
+
+	grace->nth = __atomic_add_fetch(&graces_begun, 1, __ATOMIC_SEQ_CST);
+	call_rcu(&grace->rcu, grace_end);
+	return grace->nth;
+}
+
+bool poll_state_synchronize_rcu(unsigned long cookie)
+{
+	return __atomic_load_n(&graces_ended, __ATOMIC_ACQUIRE) >= cookie;
 }
 
 #ifdef CRABTREE_HOST_QSBR

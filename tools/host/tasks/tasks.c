@@ -413,6 +413,16 @@ bool rcu_read_lock_held(void)
 	return tasks[self].sections;
 }
 
+unsigned long start_poll_synchronize_rcu(void)
+{
+	return sections_begun;
+}
+
+bool poll_state_synchronize_rcu(unsigned long cookie)
+{
+	return grace_passed(cookie);
+}
+
 void crab_task_free_later(const void *p)
 {
 	struct later *later = malloc(sizeof(*later));

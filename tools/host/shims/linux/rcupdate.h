@@ -67,6 +67,10 @@ static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head 
 	crab_urcu(call_rcu)(head, func);
 }
 
+/* This liburcu cannot poll: a callback reports the end of each grace period (threads.c) */
+unsigned long start_poll_synchronize_rcu(void);
+bool poll_state_synchronize_rcu(unsigned long cookie);
+
 /* The function refers to no variable of those around it: it is one like any other */
 #define kfree_rcu(p, field)								\
 	do {										\
@@ -91,6 +95,8 @@ void rcu_read_lock(void);
 void rcu_read_unlock(void);
 bool rcu_read_lock_held(void);
 void crab_task_free_later(const void *p);
+unsigned long start_poll_synchronize_rcu(void);
+bool poll_state_synchronize_rcu(unsigned long cookie);
 
 #define kfree_rcu(p, field)		((void)&(p)->field, crab_task_free_later(p))
 
@@ -125,6 +131,22 @@ static inline void crab_host_rcu_free(const void *p)
 
 #define kfree_rcu(p, field)		((void)&(p)->field, crab_host_rcu_free(p))
 #define rcu_read_lock_held()		(crab_host_rcu_depth > 0)
+
+static inline unsigned long start_poll_synchronize_rcu(void)
+{
+	return 0;
+}
+
+static inline void synchronize_rcu(void)
+{
+	BUG_ON(rcu_read_lock_held());
+}
+
+/* The only reader is this thread */
+static inline bool poll_state_synchronize_rcu(unsigned long cookie)
+{
+	return !rcu_read_lock_held();
+}
 
 #endif
 
