@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file holds the engine table and the look-ups in it, and what all engines have.
+ * This file holds the table of engines and the functions that all engines share.
  *
- * Invariant: the table is const; an id once given is never given to another engine.
+ * Invariant: the table is const; an id is never given to another engine.
  *
  * No lock.
  */
@@ -12,7 +12,7 @@
 #include <linux/percpu.h>
 #include <linux/string.h>
 
-#include "engine.h"
+#include "counts.h"
 
 const struct crab_engine_ops * const crab_engines[] = {
 	&crab_engine_crab,	/* the first is the default */
@@ -121,35 +121,12 @@ int crab_strategy_by_name(const char *name)
 	return -EINVAL;
 }
 
-__printf(3, 0)
-static void damage_describe(struct crab_damage *damage, u64 offset, const char *fmt, va_list args)
-{
-	damage->offset = offset;
-	vsnprintf(damage->what, sizeof(damage->what), fmt, args);
-}
-
-void crab_damage_note(struct crab_damage *damage, u64 offset, const char *fmt, ...)
-{
-	va_list args;
-
-	if (damage->count++)
-		return;
-	va_start(args, fmt);
-	damage_describe(damage, offset, fmt, args);
-	va_end(args);
-}
-
 int crab_engine_damaged(struct crab_engine *engine, u64 offset, const char *fmt, ...)
 {
-	struct crab_damage *found = &engine->found;
 	va_list args;
 
-	if (!found->count) {
-		va_start(args, fmt);
-		damage_describe(found, offset, fmt, args);
-		va_end(args);
-	}
-	/* Pairs with crab_engine_is_damaged(): the description is complete */
-	smp_store_release(&found->count, found->count + 1);
+	va_start(args, fmt);
+	crab_damage_publish(&engine->found, offset, fmt, args);
+	va_end(args);
 	return -EUCLEAN;
 }

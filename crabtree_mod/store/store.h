@@ -9,7 +9,7 @@
 #ifndef CRABTREE_STORE_H
 #define CRABTREE_STORE_H
 
-#include "engines/engine.h"
+#include "engines/counts.h"
 #include "shared/super.h"
 
 #define CRAB_BATCH_CHUNK	16U	/* operations of a batch between two looks at signals */

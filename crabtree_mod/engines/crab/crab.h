@@ -27,7 +27,7 @@
 #include <linux/seqlock.h>
 #include <linux/spinlock.h>
 
-#include "engines/engine.h"
+#include "engines/counts.h"
 #include "shared/index.h"
 #include "shared/link.h"
 #include "shared/pool.h"

@@ -19,7 +19,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "engines/engine.h"
+#include "engines/counts.h"
 #include "shared/index.h"
 
 #define CHECK_LEAVES	128	/* for which check holds the lock */

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the counts of an engine: the work done since attach, by CPU.
+ *
+ * Locking: none. Each CPU changes its own counts with preemption disabled.
+ */
+#ifndef CRABTREE_COUNTS_H
+#define CRABTREE_COUNTS_H
+
+#include <linux/percpu.h>
+
+#include "engine.h"
+
+/**
+ * struct crab_counts - what was done since attach, on one CPU; only sums mean anything
+ * @lines: lines cleaned by writers
+ * @fences: their fences
+ * @orders: stores that they kept in order
+ * @searches: lookups and seeks
+ * @inserts: new keys, counted by the engine with the record's leaf locked
+ * @deletes: deleted keys, in the same way
+ * @updates: replaced values
+ * @sips: writes done by shifting in place ...
+ * @sip_lines: ... the lines they cleaned ...
+ * @sip_fences: ... and their fences
+ * @cows: the same of writes done by copying
+ * @cow_lines: ...
+ * @cow_fences: ...
+ */
+struct crab_counts {
+	u64 lines;
+	u64 fences;
+	u64 orders;
+	u64 searches;
+	u64 inserts;
+	u64 deletes;
+	u64 updates;
+	u64 sips;
+	u64 sip_lines;
+	u64 sip_fences;
+	u64 cows;
+	u64 cow_lines;
+	u64 cow_fences;
+};
+
+/**
+ * crab_count() - add to one count, without a cache line that CPUs share
+ * @engine: the engine
+ * @what: member of struct crab_counts
+ * @n: how many
+ * Context: any.
+ */
+#define crab_count(engine, what, n)	this_cpu_add((engine)->counts->what, n)
+
+/**
+ * crab_count_flow_here() - add the cost of a write to the counts of one CPU
+ * @here: counts of this CPU; preemption is disabled
+ * @flow: flow of the write; not changed
+ * @fences: fences that the write has yet to do
+ */
+static inline void crab_count_flow_here(struct crab_counts *here, const struct crab_flow *flow,
+					u64 fences)
+{
+	WRITE_ONCE(here->lines, here->lines + flow->lines);
+	WRITE_ONCE(here->fences, here->fences + flow->fences + fences);
+	WRITE_ONCE(here->orders, here->orders + flow->orders);
+}
+
+/**
+ * crab_count_flow() - count the cost of a write, unless the engine did, and begin a new flow
+ * @engine: the engine
+ * @flow: flow of a write that has ended; then as for the first write
+ * Context: any.
+ */
+static inline void crab_count_flow(struct crab_engine *engine, struct crab_flow *flow)
+{
+	if (!flow->settled) {
+		crab_count_flow_here(get_cpu_ptr(engine->counts), flow, 0);
+		put_cpu_ptr(engine->counts);
+	}
+	*flow = (struct crab_flow){ .media = flow->media };
+}
+
+/**
+ * crab_count_settled() - count a write that leaves nothing to do, before its only fence
+ * @engine: the engine
+ * @what: member of struct crab_counts that grows by one
+ * @flow: flow of a write that has one more fence to do; it is settled
+ *
+ * Statistics are updated before the fence so that the CPU overlaps the next operation with it.
+ * The store neither counts a settled flow nor looks for damage or for work that is due. A write
+ * that made such work leaves its flow unsettled.
+ *
+ * Context: any.
+ */
+#define crab_count_settled(engine, what, flow)					\
+	do {									\
+		struct crab_counts *here_ = get_cpu_ptr((engine)->counts);	\
+										\
+		WRITE_ONCE(here_->what, here_->what + 1);			\
+		crab_count_flow_here(here_, flow, 1);				\
+		put_cpu_ptr((engine)->counts);					\
+		(flow)->settled = true;						\
+	} while (0)
+
+/**
+ * crab_count_prepare() - count the cost of a preparation
+ * @engine: the engine
+ * @flow: flow of the preparation
+ * Context: maintain, which runs one at a time.
+ */
+static inline void crab_count_prepare(struct crab_engine *engine, const struct crab_flow *flow)
+{
+	WRITE_ONCE(engine->prepare_lines, engine->prepare_lines + flow->lines);
+	WRITE_ONCE(engine->prepare_fences, engine->prepare_fences + flow->fences);
+}
+
+/**
+ * crab_counts_sum() - sum the counts of all CPUs
+ * @engine: the engine
+ * @sum: out
+ * Context: any; CPUs continue to count meanwhile.
+ */
+void crab_counts_sum(const struct crab_engine *engine, struct crab_counts *sum);
+
+#endif /* CRABTREE_COUNTS_H */
