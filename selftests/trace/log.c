@@ -3,8 +3,8 @@
  * This file implements the reading of a log.
  *
  * The module's code and the region's mapping are known only when they have been used:
- * what stands between the load of a module and the first store is read by what is
- * found further on.
+ * records between the load of a module and its first store are read with information
+ * from later records.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static bool mark_event(const struct trace_record *r, struct log_event *e)
 	}
 }
 
-/* What a record is to the judges; false: nothing */
+/* Convert a record to an event; false: it is none */
 static bool record_event(const struct reader *reader, const struct trace_record *r,
 			 struct log_event *e)
 {
@@ -149,8 +149,8 @@ static bool record_event(const struct reader *reader, const struct trace_record 
 }
 
 /*
- * An order behind a fence, with nothing stored since, orders nothing on the media: it is
- * there for other CPUs' eyes, or might as well not be
+ * An order after a fence, with nothing stored since, orders nothing on the media: it is
+ * only for other CPUs, or superfluous
  */
 static bool is_idle_order(struct reader *reader, const struct log_event *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares what the judges read of a log: what the module did to the region,
+ * This file declares the events of a log: the module's accesses to the region,
  * as offsets into it, in order.
  */
 #ifndef TRACE_LOG_H
@@ -19,7 +19,7 @@ enum log_type {
 
 /**
  * struct log_event - one of them
- * @type: what
+ * @type: kind of event
  * @cpu: by which processor
  * @size: of a store: 1 to 64 bytes
  * @foreign: of a store: not by the module
@@ -37,7 +37,7 @@ struct log_event {
 
 /**
  * struct log - a log
- * @events: one after the other; a CALL, events, ANSWERs, a RETURN, and what the worker did between
+ * @events: in order; a CALL, events, ANSWERs, a RETURN, and the worker's events between them
  * @count: how many
  * @orders: whether there are any: on x86-64 they are no instruction
  * @cleans_by: how many cleans there are of each kind (trace.h)
@@ -52,7 +52,7 @@ struct log {
 /**
  * log_read() - read a log; ends the program where it cannot be one
  *
- * Of fences only full ones count, and only the module's: other code of the kernel has
+ * Only full fences of the module count: other code of the kernel has
  * barriers too, which happen to complete cleans but are no part of any promise.
  */
 struct log log_read(const char *path, uint64_t region_bytes);

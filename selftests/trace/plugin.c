@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * plugin.so - QEMU writes down what its processors do to the region.
+ * plugin.so - QEMU logs the accesses of its processors to the region.
  *
  *   -plugin plugin.so,base=ADDRESS,size=BYTES,out=FILE
  *
  * Logs every store to these physical addresses with its value, every clean and every
  * barrier (trace.h), from the first mark on. Which cleans and barriers concern the
- * region, and which are the module's, is for the reader to say: none is left out
- * because another one stood before it.
+ * region, and which are the module's, is decided by the reader: the plugin omits none
+ * because of an earlier one.
  *
- * Cleans, dc zva and marks make no memory access that QEMU tells of: they are known
- * by their instruction, their address is in registers. Stores are told by QEMU, those
- * of string instructions and of pairs too; those of FEAT_MOPS it does not tell, but no
- * kernel traced uses them. That nothing was missed is shown by replaying the log.
+ * Cleans, dc zva and marks make no memory access that QEMU reports: they are known
+ * by their instruction, their address is in registers. QEMU reports stores, also those
+ * of string instructions and of pairs too; it does not report those of FEAT_MOPS, but no
+ * kernel traced uses them. Replaying the log shows that no store is missing.
  */
 #include <glib.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ static void store_value(struct trace_record *r, qemu_plugin_mem_value v)
 	}
 }
 
-/* Cleans are told by virtual address: say where the region is, when that changes */
+/* Cleans have virtual addresses: log the address of the region when it changes */
 static void emit_map(unsigned int cpu, uint64_t first)
 {
 	struct trace_record r = { .type = TRACE_MAP, .cpu = cpu, .address = first };
@@ -225,7 +225,7 @@ static void arm64_watch(struct qemu_plugin_insn *insn)
 		watch_stores(insn);
 }
 
-/* X86-64: all of them are 0f ae, told apart by prefix, mode and register field */
+/* X86-64: all of them are 0f ae, distinguished by prefix, mode and register field */
 
 #define REX_B	1
 #define REX_X	2

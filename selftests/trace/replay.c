@@ -3,7 +3,7 @@
  * replay LOG REGION [SKIP] - is the log complete?
  *
  * Performs the stores of the log on memory that is zero, as the region was, and
- * compares it with what the machine left in the region's file. SKIP leaves out the
+ * compares it with the region's file after the run. SKIP leaves out the
  * last store but so many that changed anything: the test of this test.
  */
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * did them. The plugin writes it, in the byte order of the host; log.c reads it.
  *
  * A mark is an instruction that does nothing, from user space, with two numbers in
- * registers: by it the writer tells which operation begins and which has returned.
+ * registers: it marks which operation begins and which has returned.
  */
 #ifndef TRACE_H
 #define TRACE_H
@@ -21,7 +21,7 @@ enum trace_type {
 	TRACE_MARK,		/* @address: an enum trace_mark; @value: its arguments */
 };
 
-/* Cleans that reach the memory, and barriers. What else there is has no number here. */
+/* Cleans that reach the memory, and barriers. Others have no number here. */
 enum trace_kind {
 	TRACE_CVAC = 1, TRACE_CVAP, TRACE_CVADP, TRACE_CIVAC,
 	TRACE_CLFLUSH, TRACE_CLFLUSHOPT, TRACE_CLWB,
@@ -30,7 +30,7 @@ enum trace_kind {
 	TRACE_DSB = 0x80,	/* | CRm */
 };
 
-/* CRm of a barrier: domain, and what it orders */
+/* CRm of a barrier: domain and kind of accesses */
 #define TRACE_BARRIER_SY	0xf
 #define TRACE_BARRIER_ISH	0xb
 #define TRACE_BARRIER_ISHST	0xa
@@ -42,7 +42,7 @@ enum trace_mark {
 	TRACE_MODULE,		/* where its code is, how long it is */
 };
 
-/* What an operation says: its errno, and whether there was what it replaces */
+/* Result of an operation: its errno, and whether the key existed */
 #define TRACE_FOUND(errno, existed)	((uint64_t)(errno) << 1 | (existed))
 
 struct trace_record {

@@ -4,14 +4,14 @@
  * operation is a function of its number.
  *
  * One call in eight is a batch. Half of the batches fit into a piece, as the ioctl passes
- * them on; half of them keep to eight keys beside each other, so that some come twice, leaves
+ * them on; half of them use eight neighbouring keys, so that some occur twice, leaves
  * fill, and leaves empty within one.
  *
- * Each store lives four ages of equal length: it grows; it changes; keys arrive in
- * order, each behind the last; and it is emptied, range by range, so that leaves are
- * unlinked. Before the third age the module is unloaded and loaded, before the last too,
- * and there it finds what a power cut leaves. In one of the stores the module's worker is
- * kept waiting, so that it comes within operations, too.
+ * Each store has four phases of equal length: it grows; it changes; keys arrive in
+ * order, each after the previous one; and it is emptied, range by range, so that leaves are
+ * unlinked. Before the third phase the module is unloaded and loaded, before the last too,
+ * and then it finds a state after a power cut. In one of the stores the module's worker is
+ * kept waiting, so that it runs within operations, too.
  */
 #include "workload.h"
 

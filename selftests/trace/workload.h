@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares the work that is traced: the same in the machine, through
- * /dev/crab0, and in the host build. Who performs it gives the perform functions below.
+ * /dev/crab0, and in the host build. Each side implements the perform functions below.
  */
 #ifndef TRACE_WORKLOAD_H
 #define TRACE_WORKLOAD_H
@@ -39,7 +39,7 @@ struct workload_operation {
  * @verb: that of the only one, or a batch
  * @number: of the first
  * @n: how many
- * @dice: what of them is the batch's doing
+ * @dice: random state of the batch
  * @ops: they
  */
 struct workload_call {
@@ -61,7 +61,7 @@ int workload_run(uint32_t operations);
 /** workload_race() - two writers on processors and keys of their own, in one store */
 int workload_race(uint32_t operations);
 
-/** workload_race_call() - what a @writer, 0 or 1, calls with operation @number of @length */
+/** workload_race_call() - call of @writer, 0 or 1, for operation @number of @length */
 void workload_race_call(struct workload_call *call, uint32_t writer, uint32_t number,
 			uint32_t length);
 
@@ -80,24 +80,24 @@ void workload_end(struct workload_call *call, uint32_t stride);
 /** workload_mix() - a number as good as random */
 uint64_t workload_mix(uint64_t x);
 
-/** perform_load() - the module comes and attaches what is there; perform_unload(): it goes */
+/** perform_load() - load the module, which attaches the store; perform_unload(): unload it */
 int perform_load(void);
 int perform_unload(void);
 
 /**
- * perform_tear() - what power cuts leave, put into the region of a store not attached
- * @index: keys that are there, each in a leaf of its own
+ * perform_tear() - write a state after power cuts into the region of a detached store
+ * @index: keys that are present, each in a leaf of its own
  * @n: how many
  *
  * The detach before was cut: the store counts as attached. A delete of each of the keys
- * was cut behind its first store: they are gone, and there is something to repair.
+ * was cut after its first store: the keys are absent, and attach has to repair their slots.
  */
 int perform_tear(const uint32_t *index, uint32_t n);
 
-/** perform_format() - a new store, over whatever is there; its uuid and label are fixed */
+/** perform_format() - a new store, over any content; its uuid and label are fixed */
 int perform_format(const struct workload_store *store);
 
-/** perform() - a call; what its operations say is a matter of the two sides */
+/** perform() - a call; each side handles the results of the operations */
 int perform(const struct workload_call *call);
 
 /** workload_index() - which one a key is, or WORKLOAD_KEYS */

@@ -3,9 +3,9 @@
  * writer MODULE PARAMETERS OPERATIONS REGION BYTES WORK - the work, or the race, in the
  * machine that is traced.
  *
- * Loads and unloads the module itself, so that the log tells all of its life, and
- * marks each call and each return (trace.h). For the work there is one CPU; what runs
- * beside it is the module's worker, which prepares free leaves.
+ * Loads and unloads the module itself, so that the log is complete, and
+ * marks each call and each return (trace.h). The machine has one CPU; the module's worker,
+ * which prepares free leaves, runs on it too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 
 #define NODE	"/dev/crab0"
 
-/* Of the media format: Documentation/design/format.rst */
+/* Offsets of the media format: Documentation/design/format.rst */
 #define SUPER_STRIDE	4096
 #define SUPER_SEQUENCE	16
 #define POOL		16384
@@ -189,7 +189,7 @@ static const uint32_t insert_flags[] = {
 	[WORKLOAD_REPLACE] = CRABTREE_INSERT_REPLACE,
 };
 
-/* Each call marks what its operations said, and returns its errno */
+/* Each call marks the results of its operations, and returns its errno */
 
 static int call_insert(const struct workload_operation *op)
 {
