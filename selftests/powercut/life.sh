@@ -7,7 +7,7 @@
 # goes.  FORMAT, if set, holds the options to make the store with, STARTS the
 # first operation of each writer; LAST=1 ends the life in peace instead.
 #
-# Starting a program is what costs most in these machines: as few as can be.
+# Starting a program costs most in these machines, so the script starts few.
 set -e
 echo "attaching" >"$CRAB_ACK"
 insmod /crabtree.ko $CRAB_PARAMS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the programs that cut the power share: tools, files, and failure."""
+"""Shared by the programs that cut the power: tools, files, and failure."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ class Failed(Exception):
 
 
 def tool(name, *args):
-    """Run a script of selftests/vm and return what it prints."""
+    """Run a script of selftests/vm and return its output."""
     done = subprocess.run([os.path.join(VM, name), *args], stdout=subprocess.PIPE, text=True,
                           check=False)
     if done.returncode:

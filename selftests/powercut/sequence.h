@@ -2,7 +2,7 @@
 /*
  * The sequence of operations that churn performs: operation I of a writer is a
  * function of these two and a seed alone, so that a verifier that never saw the
- * machine knows it. sequence.py says the same in Python; `selftest` compares them.
+ * machine knows it. sequence.py is the same in Python; `selftest` compares them.
  *
  * The keys of the writers interleave, so that they work in the same leaves; none
  * is another's. Waves of operations most of which insert and most of which remove

@@ -2,9 +2,9 @@
 """The verdict on a store after a power cut: lost, torn, or as it should be.
 
 Several writers wrote, and the host knows of each, from a file of its own outside
-the machine, what it was told to be done (acknowledged), and how much more may have
-been under way (the window).  Their keys are disjoint, so each is judged by itself,
-and what is left of the records is nobody's.
+the machine, the acknowledged operations, and how many more may have
+been in progress (the window).  Their keys are disjoint, so each is judged by itself,
+and a remaining record belongs to no writer.
 
 - The loader stores line L of a table.  Lines up to the acknowledged one must
   be there with their values; those of the window may be; later ones must not.
@@ -58,7 +58,7 @@ def read_records(lines):
 
 
 class Loader:
-    """The writer of the table: what is acknowledged, and what may be there."""
+    """The writer of the table: acknowledged records, and records that may be present."""
 
     window = sequence.WINDOW
 
@@ -73,7 +73,7 @@ class Loader:
         self.issued = max(self.issued, min(last + self.window, len(self.table)))
 
     def judge(self, records, verdict):
-        """Every line of the table, and what is there for it."""
+        """Compare every line of the table with the records."""
         for number, (key, value) in enumerate(self.table, 1):
             found = records.pop(key, None)
             if found is None:
@@ -104,7 +104,7 @@ class Churner:
             self.sequence.apply(self.state, self.applied)
 
     def skip(self, last):
-        """What is not done yet of the operations up to LAST never will be."""
+        """Operations up to LAST that are not done yet will never be done."""
         self.state_after(self.acked)
         self.acked = self.applied = last
 
@@ -152,11 +152,11 @@ class Churner:
             if value is None or value in written.get(key, ()):
                 verdict.lost.append(f"key {key:#x}: an acknowledged operation has no effect")
             else:
-                verdict.torn.append(f"key {key:#x}: holds {value:#x}, which nobody wrote")
+                verdict.torn.append(f"key {key:#x}: holds {value:#x}, which was never written")
 
 
 class Verdict:
-    """What is lost and what is torn, in words, one string each."""
+    """Lost and torn operations, one string each."""
 
     def __init__(self):
         self.lost = []
@@ -168,11 +168,11 @@ class Verdict:
 
 
 def judge(records, writers):
-    """Compare the records with what the writers did; a churner moves on to its M."""
+    """Compare the records with the writers' operations; a churner moves on to its M."""
     verdict = Verdict()
     records = dict(records)
     for writer in writers:
         writer.judge(records, verdict)
     for key, value in records.items():
-        verdict.torn.append(f"key {key:#x}: holds {value:#x}, but nobody ever wrote it")
+        verdict.torn.append(f"key {key:#x}: holds {value:#x}, but it was never written")
     return verdict

@@ -7,7 +7,7 @@
 # The first time (FORMAT=1) the store is made, and the table of the loader is
 # the symbols of the running kernel: each distinct address, and the number of
 # its line in /proc/kallsyms.  The host gets a copy before the first record is
-# written, and gives back what is left of it (/table) after each cut.
+# written, and returns the rest of it (/table) after each cut.
 set -e
 insmod /crabtree.ko $CRAB_PARAMS
 if [ -n "$FORMAT" ]; then

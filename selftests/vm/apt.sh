@@ -6,7 +6,7 @@
 #
 # Sourced after lib.sh.  The mirrors are those that this machine's apt is
 # configured to use; the suites are those of Debian 12 and its backports,
-# whatever release the machine runs: the kernels under test are Debian 12's.
+# regardless of the machine's release: the kernels under test are Debian 12's.
 # Nothing is installed: packages are downloaded, verified by apt, and unpacked
 # with dpkg.
 #
@@ -30,7 +30,7 @@ apt_sources() {
 	sort -u
 }
 
-# The sources of NAME: an architecture; "amd64-src" for what Debian builds the
+# The sources of NAME: an architecture; "amd64-src" for the source that Debian builds the
 # backports from; "amd64-sid" for the packages of its unstable suite alone
 apt_sources_of() {
 	case $1 in

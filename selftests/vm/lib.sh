@@ -7,7 +7,7 @@
 # shellcheck disable=SC2034 # (what the others use)
 #
 # Sourced, never run.  A cache entry is a directory that either is not there
-# or is whole: it is built beside its place under a lock of its own and then
+# or is whole: it is built in the same directory under a lock and then
 # renamed, so that a build that was cut short leaves nothing to be mistaken for
 # a result, and two builds of one entry make it once.
 
@@ -24,7 +24,7 @@ die() { say "$*"; exit 1; }
 
 # with_lock NAME COMMAND...: one at a time over all processes of this cache.
 #
-# Never call this, or what calls it, where the shell asks for its status (if,
+# Never call this, directly or indirectly, where the shell tests its status (if,
 # ||, !): set -e would be off in all of the command.  A failure ends the script.
 with_lock() {
 	local name=$1 fd

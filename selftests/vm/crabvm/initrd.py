@@ -86,7 +86,7 @@ class Modules:
             self.builtin = {self.name_of(line.strip()) for line in f}
 
     def closure(self, names):
-        """The names and what they need, each after what it needs."""
+        """The names and their dependencies, each after its dependencies."""
         order = []
         for name in names:
             name = name.replace("-", "_")
@@ -107,7 +107,7 @@ class Modules:
 
 
 def depends_of(module):
-    """What a .ko file says that it depends on."""
+    """The dependencies listed in a .ko file."""
     out = subprocess.run(["/sbin/modinfo", "-F", "depends", module],
                          check=True, capture_output=True, text=True).stdout
     return [n for n in out.strip().split(",") if n]

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The judgement of a machine's console: what it says is evidence, nothing else.
+"""The judgement of a machine's console, which is the only evidence.
 
 A run is good when its end marker is there with status 0, no line looks like a
 kernel complaint, no test is "not ok", and as many tests passed as were
-expected.  A skipped test is neither passed nor failed, and is named aloud.
+expected.  A skipped test is neither passed nor failed, and is listed.
 
-Only what comes after our init's begin marker counts: a kernel may complain of
+Only output after our init's begin marker counts: a kernel may complain of
 itself while it boots (user-mode Linux 6.1 does, under lockdep), and one that
 complains so much that it does not get there has no end marker either.
 
-A data race that KCSAN reports counts if it names our module; one that does not is told
-and not judged.
+A data race that KCSAN reports counts if it names our module; one that does not is printed
+and ignored.
 
 KTAP nests: the line of a suite, after the indented lines of its tests, sums
-these up and is not counted again (but "not ok" fails wherever it stands).
+these up and is not counted again (but "not ok" fails at any level).
 """
 
 import re
@@ -58,7 +58,7 @@ class Races:
 
 
 class Verdict:
-    """What a console says: counts, complaints, and whether the end was reached."""
+    """The content of a console: counts, complaints, and whether the end was reached."""
 
     def __init__(self, text):
         self.passed, self.failed, self.skipped = [], [], []

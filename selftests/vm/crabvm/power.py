@@ -2,8 +2,8 @@
 """Running a machine, and cutting its power.
 
 The machine is a process group; the cut is SIGKILL to all of it at once, when
-the files of acknowledgements have so many lines or after so many seconds.  What
-the guest had not handed to the host by then is gone; what it stored in the
+the files of acknowledgements have so many lines or after so many seconds.  Data that
+the guest had not passed to the host by then is lost; data that it stored in the
 region's file, or sent over a channel, is not.
 
 Every wait is bounded: a machine that prints nothing for too long is ended in the

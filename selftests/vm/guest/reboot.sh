@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2086
 #
-# In the guest: a store that lives through reboots.  BOOT tells which one this is.
+# In the guest: a store that survives reboots.  BOOT is the number of this boot.
 # Boot 1 ends by an ordinary power-off, 2 and 4 by unloading the module, 3 by a reset
 # of which the module is not notified: no step is ever needed for durability, so all must
-# come back whole.  A read-only attach says "unproven" after the reset alone.
+# come back whole.  A read-only attach reports "unproven" after the reset alone.
 set -e
 PATH=/device:$PATH
 UNPROVEN=1
 
-# What the boot before left
+# The store of the previous boot
 if [ "$BOOT" != 1 ]; then
 	insmod /crabtree.ko $CRAB_PARAMS readonly=1
 	durability=$(store /dev/crab0 info durability)
