@@ -7,15 +7,15 @@
  *	   [--batch N] [--leaf N] [--op NAME]...
  *
  * A workload is uniform, sequential, zipfian, sparse, ycsb, attach or apart, which is uniform while
- * another process does the same beside, phase by phase, with a store of its own on another
- * CPU: what two CPUs can do that share nothing but the memory. --op, which
+ * another process does the same concurrently, phase by phase, with its own store on another
+ * CPU: the limit of two CPUs that share only the memory. --op, which
  * may come more than once, leaves out all other operations but those that put the keys
  * there.
  *
  * Each phase has its keys laid out before it, and the floor is measured right before
- * it. Threads are pinned, one to a CPU, and begin together. Time is told twice: CPU
- * time, the sum of the threads', without what maintenance took, which is
- * told apart; and time from the first thread's begin to the last one's end, with it.
+ * it. Threads are pinned, one to a CPU, and begin together. Time is reported twice: CPU
+ * time, the sum of the threads', without maintenance, which is
+ * reported separately; and time from the first thread's begin to the last one's end, with it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -60,7 +60,7 @@ static u32 threads = 1, batch = 1, leaf_bytes = CRAB_LEAF_BYTES_DEFAULT;
 
 static const struct peer *peer;
 static void *map;
-static u64 *keys;		/* of the phase at hand, as many as it has operations */
+static u64 *keys;		/* of the current phase, one for each operation */
 static u8 *ops;
 static struct crab_media floor_media;
 static struct json_object *rows;
@@ -116,7 +116,7 @@ static void add_counts(struct json_object *row, const struct peer_counts *before
 	add(row, "prepare_fences", (double)(now.prepare_fences - before->prepare_fences) / count);
 }
 
-/* @count operations: @op on each of the keys, or what @ops say */
+/* @count operations: @op on each of the keys, or @ops */
 static void phase(const char *named, const char *name, enum crab_bench_op op, u64 count)
 {
 	struct crab_bench_work work = {
@@ -143,7 +143,7 @@ static void phase(const char *named, const char *name, enum crab_bench_op op, u6
 	add_counts(row, &before, count);
 }
 
-/* The keys are there, and nobody measured how they came; this thread is not pinned by it */
+/* Insert the keys without measuring it; this thread is not pinned */
 static void fill(void)
 {
 	struct crab_bench_work work = { .op = CRAB_BENCH_INSERT, .keys = keys, .n = n };
@@ -206,7 +206,7 @@ static void run_zipfian(void)
 	}
 }
 
-/* Nine in ten of the keys go again; then what is left */
+/* Delete nine in ten keys; then access the rest */
 static void run_sparse(void)
 {
 	const struct crab_bench_phase *p;
@@ -285,10 +285,10 @@ static void run_attach(void)
 	attach_row("read-used", used);
 }
 
-/* It fails where the process beside it does, instead of waiting for it */
+/* Fails if the other process fails, instead of waiting for it */
 static void beside_ended(int signal)
 {
-	static const char said[] = "bench: the process beside failed\n";
+	static const char said[] = "bench: the other process failed\n";
 	int status;
 
 	if (waitpid(-1, &status, WNOHANG) <= 0 || !status)
@@ -296,7 +296,7 @@ static void beside_ended(int signal)
 	_exit(write(STDERR_FILENO, said, sizeof(said) - 1) ? 1 : 2);
 }
 
-/* Two processes from here on; the other one says nothing, and ends with this one */
+/* Two processes from here on; the other one prints nothing, and ends with this one */
 static void beside_begin(void)
 {
 	pthread_barrierattr_t shared;

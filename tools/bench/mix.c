@@ -4,7 +4,7 @@
  *
  * Zipf's distribution is drawn as Gray et al. do (Quickly generating billion-record
  * synthetic databases, SIGMOD 1994). The key of a rank is a hash of it, so that keys which
- * are asked for often stand anywhere.
+ * are accessed often are at random places.
  *
  * Invariant: the same arguments give the same order, on every machine.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares what can be measured: an ordered map and how it does a work.
+ * This file declares the interface of a measured map: an ordered map and its functions for a work.
  * Included by C and by C++, so no more of the kernel's headers than types.
  */
 #ifndef CRAB_BENCH_PEER_H
@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /**
- * struct peer_counts - what a map asked of the media so far
+ * struct peer_counts - lines and fences of a map so far
  * @lines: cleaned on the write path
  * @fences: on the write path
  * @prepare_lines: off it
@@ -27,7 +27,7 @@ struct peer_counts {
 };
 
 /**
- * struct peer_attach - what it takes to have a map again
+ * struct peer_attach - cost of attaching a map again
  * @attach_ns: to attach it
  * @region_ns: to read all of its region once, by one CPU
  * @used_ns: to read as many bytes as its leaves in use have, by one CPU

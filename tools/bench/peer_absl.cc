@@ -111,7 +111,7 @@ void *absl_open(const struct peer *, u64, u32)
 	return new Map;
 }
 
-/* Of the kinds that @ops says, or of one */
+/* Operations of the kinds in @ops, or of one kind */
 inline __attribute__((always_inline)) int each(Map &map, const struct crab_bench_work *work,
 					       const u8 *ops, enum crab_bench_op op)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements what the measurements share.
+ * This file implements the shared parts of the measurements.
  *
  * Invariant: all memory is there before the clock starts, so that no measurement
  * pays for a page's first use.

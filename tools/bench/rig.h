@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares what the measurements share: memory to measure in, a store in
+ * This file declares the shared parts of the measurements: memory to measure in, a store in
  * it, CPUs to stay on.
  *
- * What goes wrong here ends the program, which says why.
+ * An error here ends the program with a message.
  */
 #ifndef CRAB_BENCH_RIG_H
 #define CRAB_BENCH_RIG_H

@@ -5,9 +5,9 @@
  * that is mapped by huge pages, as the kernel's own is.
  *
  * Invariants: a slab, 64 KiB, holds objects of one size; an object is aligned to the
- * greatest power of two that divides its size. A free object is in the list of its own slab,
+ * largest power of two that divides its size. A free object is in the list of its own slab,
  * or in that of the thread which took all that the slab had, until the thread ends; a slab
- * with a list is in one of its size. What is larger than 8 KiB comes from malloc().
+ * with a list is in one of its size. Objects larger than 8 KiB come from malloc().
  *
  * Locking: a thread's lists are its own, as a CPU's are in a kernel; slab_lock is of all the
  * rest.
@@ -74,7 +74,7 @@ void slab_populate(u64 bytes)
 	madvise(arena, ALIGN(bytes, RIG_HUGE), MADV_POPULATE_WRITE);
 }
 
-/* That an object is of; NULL for what malloc() gave */
+/* Slab of an object; NULL for one from malloc() */
 static struct slab *slab_of(const void *p)
 {
 	u64 at = (const u8 *)p - arena;
@@ -189,7 +189,7 @@ static void *slab_alloc(u32 size)
 	return object;
 }
 
-/* Like kvmalloc(), which has huge pages for what is as large as one */
+/* Like kvmalloc(), which uses huge pages for large objects */
 static void *large_alloc(size_t size, size_t align)
 {
 	bool is_huge = size >= RIG_HUGE;

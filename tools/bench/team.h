@@ -10,7 +10,7 @@
 #define TEAM_MAX	64
 
 /**
- * struct team_time - what a work took
+ * struct team_time - times of a work
  * @cpu_ns: of all threads, without @prepare_ns
  * @prepare_ns: CPU time that went into maintenance
  * @wall_ns: from the first begin to the last end
@@ -26,7 +26,7 @@ void team_share(u64 n, u32 threads, u32 nth, u64 *from, u64 *to);
 
 /**
  * team_run() - do a work
- * @peer: what kind of map
+ * @peer: kind of map
  * @map: the map
  * @work: is shared out in one piece for each thread
  * @threads: how many, each pinned to a CPU of its own

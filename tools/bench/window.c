@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file measures what a CPU begins while a fence waits.
+ * This file measures how much a CPU executes while a fence waits.
  *
  *   window
  *
  * Each turn has so many instructions of one kind, then a load of one line, of another one that the
- * first tells, a store there, a clean and a fence. As long as the loads begin before the fence of the
- * turn before is done, a turn takes what a fence takes; the number of instructions with which
- * that ends is the room that there is behind a fence. Nothing waits for the instructions themselves.
+ * first one determines, a store there, a clean and a fence. As long as the loads begin before the fence of
+ * turn before is done, a turn takes as long as a fence; the number of instructions with which
+ * that ends is the window after a fence. Nothing waits for the instructions themselves.
  *
  * One thread, pinned; its CPU time; of several rounds the median.
  */
@@ -41,7 +41,7 @@ struct turns {
 	struct crab_flow flow;
 	u8 *first;
 	u8 *second;
-	u64 place;	/* written and read by nobody else */
+	u64 place;	/* private to this thread */
 };
 
 /* Somewhere in @bytes, by a generator that is as cheap as it can be */

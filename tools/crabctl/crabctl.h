@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares what the verbs of crabctl share: the target they work on,
+ * This file declares the shared parts of crabctl's verbs: the target that they use,
  * how they read numbers, how they print and how they fail.
  *
  * Every verb is `int verb(struct target *, int argc, char **argv)`; it returns
- * an exit code and has said why on stderr if that is not EXIT_OK.
+ * an exit code, and has printed the reason on stderr if it is not EXIT_OK.
  */
 #ifndef CRABCTL_H
 #define CRABCTL_H
@@ -94,9 +94,9 @@ void record_end(struct record_writer *writer);
 /**
  * struct walk - records that are to be written
  * @target: of which store
- * @verb: who asks, for messages
- * @from: the least key wanted
- * @to: the greatest key wanted
+ * @verb: name of the verb, for messages
+ * @from: the lowest key wanted
+ * @to: the highest key wanted
  * @limit: at most so many
  */
 struct walk {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements failing: one line on stderr that says where, what, why
- * in plain words and, where the store can tell, the detail; and the exit code.
+ * This file implements failure: one line on stderr with the place, the error, the reason
+ * in plain words and, if the store reports it, the detail; and the exit code.
  */
 #include "crabctl.h"
 
@@ -68,7 +68,7 @@ int fail(struct target *target, int err, const char *fmt, ...)
 	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_FAILED;
 }
 
-/* For files, where an errno means what it means to everybody */
+/* For files, where an errno has its usual meaning */
 int fail_file(const char *path, int err, const char *fmt, ...)
 {
 	va_list args;

@@ -142,7 +142,7 @@ static bool ask(const struct target *target, const struct crabtree_info *info)
 	return fgets(answer, sizeof(answer), stdin) && !strcmp(answer, "yes\n");
 }
 
-/* Nobody needs to be asked about a region with nothing in it */
+/* A blank region needs no confirmation */
 static int confirm(struct target *target, const struct args *args)
 {
 	struct crabtree_info info;
@@ -188,7 +188,7 @@ static int create(struct target *target, uint64_t size)
 {
 	(void)target;
 	(void)size;
-	return EXIT_OK;	/* target_open() will say that there is no --image */
+	return EXIT_OK;	/* target_open() reports that --image is missing */
 }
 #endif
 
@@ -210,7 +210,7 @@ static const char *refusal(int err)
 	}
 }
 
-/* A device has no field for this; its reason tells only what it held before */
+/* A device has no field for this; its reason is that of its previous content */
 static void refusal_detail(struct target *target, int err, char *reason, size_t len)
 {
 	reason[0] = '\0';

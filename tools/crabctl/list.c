@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements `crabctl list`: one line for each /dev/crabN. A device that the
- * user may not open is shown by its files in sysfs, which anybody may read.
+ * user may not open is shown by its files in sysfs, which all users may read.
  */
 #include "crabctl.h"
 
@@ -58,7 +58,7 @@ static const char * const sysfs_states[] = {
 	[CRABTREE_STATE_GONE]		= "gone",
 };
 
-/* What a row needs; false where sysfs does not know the device */
+/* The fields of a row; false if sysfs does not have the device */
 static bool sysfs_info(const char *path, struct crabtree_info *info)
 {
 	const char *device = strrchr(path, '/') + 1;

@@ -146,7 +146,7 @@ static int write_all(int fd, const char *buf, size_t len)
 	return 0;
 }
 
-/* Acknowledge what of @ops[@first..@end) was stored */
+/* Acknowledge the operations in @ops[@first..@end) that were stored */
 static int acknowledge(struct load *load, uint32_t first, uint32_t end)
 {
 	char buf[BATCH_ACK * ACK_LINE_MAX];
@@ -216,7 +216,7 @@ static int submit(struct load *load)
 	return code;
 }
 
-/* NULL, or what is wrong with the line; @op->verb is 0 if there is nothing on it */
+/* NULL, or the error in the line; @op->verb is 0 for a line without a record */
 static const char *parse_line(char *text, struct crabtree_batch_op *op)
 {
 	const char *blanks = " \t\r\n";

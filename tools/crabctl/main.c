@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements crabctl's front: it reads what stands before the verb,
- * finds the verb and hands it the rest.
+ * This file implements crabctl's front: it parses the options before the verb,
+ * finds the verb and passes it the rest.
  */
 #include "crabctl.h"
 
@@ -96,7 +96,7 @@ static const struct argp argp = {
 	.children = target_child,
 };
 
-/* getopt would take -1 for an unknown option and say so; say what is wrong */
+/* getopt would report -1 as an unknown option; report the actual error */
 static bool is_negative(const char *arg)
 {
 	if (*arg++ != '-' || !isdigit((unsigned char)*arg))

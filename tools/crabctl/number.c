@@ -21,7 +21,7 @@ static int digit_value(char c, unsigned int base)
 	return value < (int)base ? value : -1;
 }
 
-/* Digits up to @end. NULL, or what is wrong with them */
+/* Digits up to @end. NULL, or the error in them */
 static const char *digits_parse(const char *text, const char *end, uint64_t *number)
 {
 	unsigned int base = 10;
@@ -52,7 +52,7 @@ static const char *digits_parse(const char *text, const char *end, uint64_t *num
  * number_parse() - read a number
  * @text: the number and nothing else
  * @number: out
- * Return: NULL, or what is wrong with it.
+ * Return: NULL, or the error in it.
  */
 const char *number_parse(const char *text, uint64_t *number)
 {

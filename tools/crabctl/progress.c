@@ -28,8 +28,8 @@ static double now(void)
 }
 
 /**
- * progress_begin() - begin to tell how far it is
- * @what: what is counted
+ * progress_begin() - begin to report progress
+ * @what: name of the counted objects
  * @total: the whole, in the unit of progress_show()'s @part; 0: not known
  */
 void progress_begin(const char *what, uint64_t total)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements `crabctl scan`: records of a range in the order of their
- * keys, read in chunks, each of which begins behind the last key of the one
- * before; writers are not held up. What is quarantined is left out, and that is said.
+ * keys, read in chunks, each of which begins after the last key of the
+ * previous one; writers are not blocked. Quarantined ranges are skipped and reported.
  */
 #include "crabctl.h"
 

@@ -100,7 +100,7 @@ static int open_image(struct target *target, unsigned int flags)
 }
 #endif
 
-/* What an errno of open means; the words of the library are about keys */
+/* Meaning of an errno of open; the messages of the library are about keys */
 static const char *open_error(const struct target *target, int err)
 {
 	switch (err) {

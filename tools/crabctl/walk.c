@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the walk of `crabctl scan` and `crabctl dump`: all records
- * of a range, around what is quarantined.
+ * of a range, except quarantined ranges.
  *
- * Invariant: what is left out is said, each range by a line on stderr, and is
+ * Invariant: each skipped range is reported by a line on stderr, and is
  * counted in record_writer.gaps.
  */
 #include "crabctl.h"
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* From @from to before where @iter stands now; false if it did not move */
+/* From @from up to the position of @iter; false if it did not move */
 static bool left_out(const struct walk *walk, const struct crabtree_iter *iter, uint64_t from)
 {
 	uint64_t to = crabtree_iter_tell(iter);
@@ -24,7 +24,7 @@ static bool left_out(const struct walk *walk, const struct crabtree_iter *iter, 
 	return true;
 }
 
-/* 0 at the end of the range, or what stopped it */
+/* 0 at the end of the range, or the error that stopped it */
 static int walk_on(const struct walk *walk, struct crabtree_iter *iter,
 		   struct record_writer *writer)
 {

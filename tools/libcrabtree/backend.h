@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * This file declares what stands behind a handle: the device or an image file.
+ * This file declares the backend of a handle: the device or an image file.
  *
  * Both take the kernel's commands with the kernel's structures, so that all the
  * rest of the library is one code for the two.
@@ -15,7 +15,7 @@ struct crabtree;
 /**
  * struct crabtree_backend - one way to reach a store
  * @call: do CRABTREE_* with its structure; 0 or a negative errno
- * @sync: make the file hold what was written
+ * @sync: write all changes to the file
  * @reason: crabtree_reason()
  * @close: free the handle
  */

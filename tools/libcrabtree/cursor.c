@@ -4,8 +4,8 @@
  * iterator, which adds a buffer to it.
  *
  * Invariant: keys ascend strictly from one read to the next, even if a backend
- * should not keep that promise; a scan that does not advance is an error. Of a
- * quarantined range there is one error; what comes after it goes on behind.
+ * should break that promise; a scan that does not advance is an error. A
+ * quarantined range causes one error; the next read continues after it.
  */
 #include "crabtree.h"
 #include "backend.h"
@@ -46,7 +46,7 @@ static int cursor_advance(struct crabtree_cursor *cursor, const struct crabtree_
 	return 0;
 }
 
-/* Behind a quarantined range, if the backend knows where it ends: then it says so */
+/* Continue after a quarantined range, if the backend reports its end */
 static int cursor_skip(struct crabtree_cursor *cursor, const struct crabtree_scan *scan)
 {
 	if (!scan->more || scan->next > cursor->next)
@@ -69,7 +69,7 @@ int crabtree_cursor_read(struct crabtree *ct, struct crabtree_cursor *cursor,
 			.end = cursor->end,
 			.records = (uintptr_t)records,
 			.capacity = capacity,
-			.more = true,		/* until it is told: no step further */
+			.more = true,		/* until the backend reports the end */
 			.next = cursor->next,
 		};
 		err = ct->backend->call(ct, CRABTREE_SCAN, &scan);

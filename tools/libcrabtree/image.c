@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the file behind an image: locked, mapped, written back.
+ * This file implements the file of an image: locked, mapped, written back.
  *
  * Invariants: one writer or any number of readers have the file (flock); a
  * mapping for reading cannot be written, so a read-only handle changes nothing.
@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define IMAGE_PAGE	4096	/* of the format, whatever the CPU's is */
+#define IMAGE_PAGE	4096	/* of the format, independent of the CPU's */
 
 static int image_sync(struct crabtree *ct)
 {
@@ -96,7 +96,7 @@ static void image_name(struct image *image, const char *path)
 	snprintf(image->name, sizeof(image->name), "%s", slash ? slash + 1 : path);
 }
 
-/* What is wrong comes back as an errno and a reason; the caller does the talking */
+/* Errors are returned as an errno and a reason; the caller prints them */
 static void no_log(char level, const char *line)
 {
 	(void)level;

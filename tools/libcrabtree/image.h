@@ -17,7 +17,7 @@
  * @readonly: mapped for reading only
  * @media: the mapping
  * @store: attached store, or NULL
- * @tried: attach was tried; @error, @verdict and @reason tell how it went
+ * @tried: attach was tried; @error, @verdict and @reason are its result
  * @error: of the attach
  * @verdict: of the attach
  * @reason: why the store is not there or read-only, or why FORMAT was refused

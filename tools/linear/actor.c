@@ -2,9 +2,9 @@
 /*
  * This file implements actors.
  *
- * Invariant: what is in a history came back from the store, between the two times that
- * stand beside it; a write stands in actor.record before it is begun, so that one that
- * never returns is not forgotten.
+ * Invariant: each result in a history was returned by the store between the two times that
+ * the history has for it; a write is in actor.record before it begins, so that one that
+ * never returns is recorded.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static uint64_t actor_random(struct actor *actor, uint64_t below)
 	return (*x * 0x2545f4914f6cdd1dULL >> 32) % below;
 }
 
-/* Number of the least of the keys >= @key */
+/* Number of the lowest key >= @key */
 static uint32_t key_from(const struct actor *actor, uint64_t key)
 {
 	uint32_t i;
@@ -32,7 +32,7 @@ static uint32_t key_from(const struct actor *actor, uint64_t key)
 	return i;
 }
 
-/* Begins a call of which @count operations stand in actor.record */
+/* Begins a call with the @count operations in actor.record */
 static uint64_t actor_begin(struct actor *actor, uint32_t count)
 {
 	uint64_t now = history_invoked(actor->history);
@@ -109,8 +109,8 @@ static uint64_t actor_shape(const struct actor *actor)
 }
 
 /*
- * Numbers the moments of the keys from @from to @to: one for each leaf, if no leaf changed its
- * range since @shape was taken, before the call. Otherwise nothing is known of moments.
+ * Numbers the groups of the keys from @from to @to: one for each leaf, if no leaf changed its
+ * range since @shape was taken, before the call. Otherwise the reads have no group.
  */
 static void actor_number(struct actor *actor, uint64_t shape, uint32_t from, uint32_t to,
 			 uint32_t *moment)
@@ -130,8 +130,9 @@ static void actor_number(struct actor *actor, uint64_t shape, uint32_t from, uin
 }
 
 /*
- * A call that went over the keys with numbers [@from, @to) and gave @count records: each
- * key was read. What is foreign, twice or out of order no key's history could tell.
+ * A call that passed the keys with numbers [@from, @to) and returned @count records: each
+ * key was read. Foreign, duplicate or unordered keys are reported here, because no key's
+ * history shows them.
  */
 static void actor_passed(struct actor *actor, enum history_call call, uint64_t invoked,
 			 uint64_t shape, uint32_t from, uint32_t to,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares actors: threads that do random operations on a few keys of a store
- * and write into a history what came of it. The store is behind a table, so that one in
- * user space and one behind a device get the same treatment.
+ * and record the results in a history. A table of functions accesses the store, so that a store in
+ * user space and one on a device are tested alike.
  *
- * Values are unique: each tells which write a reader saw.
+ * Values are unique: each identifies the write that a reader saw.
  */
 #ifndef LINEAR_ACTOR_H
 #define LINEAR_ACTOR_H
@@ -22,7 +22,7 @@ struct actor_record {
 /**
  * struct actor_scan - one call of a scan
  * @start: where it begins
- * @end: the greatest key wanted
+ * @end: the highest key wanted
  * @records: out
  * @room: how many fit
  * @count: out: how many there are
@@ -51,7 +51,7 @@ struct actor_op {
  * @write: insert, create, replace; @old: out: what was there or HISTORY_ABSENT
  * @remove: delete; @old: as of write
  * @search: value of a key
- * @seek: the least record >= @key, or the greatest <= @key
+ * @seek: the lowest record >= @key, or the highest <= @key
  * @scan: some records in order
  * @batch: several operations at once; or NULL
  * @full: may a call that runs now report -ENOSPC? NULL: any may
@@ -78,13 +78,13 @@ struct actor_store {
 
 /**
  * struct actor - one of the threads
- * @store: what it works on
- * @history: where it writes
+ * @store: the store under test
+ * @history: its history
  * @log: its own log there
  * @keys: the keys that there are, ascending: history.keys of them
  * @seed: of its choices; not 0
- * @values: the next value that it writes; no other actor has it
- * @record: what runs now; whoever cuts actors off asks for it
+ * @values: the next value that it writes; unique to this actor
+ * @record: the operations in progress; read by the code that cuts actors off
  * @count: operations of @record; 0: none runs
  * @moments: of its reads so far
  */
@@ -103,10 +103,10 @@ struct actor {
 /** actor_act() - do something at random; @grow: rather insert than delete */
 void actor_act(struct actor *actor, bool grow);
 
-/** actor_read_all() - search each key and scan all of them, when nobody else is there */
+/** actor_read_all() - search each key and scan all of them, when no other actor runs */
 void actor_read_all(struct actor *actor);
 
-/** actor_cut() - write into the history what was cut off in the middle */
+/** actor_cut() - record the operations that were cut off */
 void actor_cut(struct actor *actor);
 
 #endif /* LINEAR_ACTOR_H */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares histories: what several threads did to a store, when, and what
- * came of it.
+ * This file declares histories: the operations of several threads on a store, with times
+ * and results.
  *
  * Everything is an operation on one key. A seek or a scan is a read of each key that it
- * passed over or gave, all with the times of the call: that is what it promises, each
- * record was there and each key left out was not at *some* moment of the call. A batch
+ * passed over or returned, with the times of the call, as the call promises: each
+ * record was present and each omitted key absent at *some* time during the call. A batch
  * is its operations, with the times of the call.
  *
  * Times: a clock that ticks whenever a call returns. A call that began at @invoked began
- * after all calls with @returned <= @invoked had returned, in real time: whoever read the
- * clock read what their ticks had written. Nothing else is concluded from times, so a
- * tick that is read late makes the judge milder and never unjust. Fences keep the call's own
+ * after all calls with @returned <= @invoked had returned, in real time: a thread that read the
+ * clock saw the stores of their ticks. No other conclusion is drawn from times, so a
+ * late read of the clock makes the checker more permissive, never wrong. Fences keep the call's own
  * accesses between its two times.
  *
- * Locking: a log belongs to one thread; the clock is everybody's.
+ * Locking: a log belongs to one thread; all threads share the clock.
  */
 #ifndef LINEAR_HISTORY_H
 #define LINEAR_HISTORY_H
@@ -35,7 +35,7 @@ enum history_verb {
 	HISTORY_DELETE,
 };
 
-/* What the call was: for people */
+/* Kind of the call, for messages */
 enum history_call {
 	HISTORY_SINGLE,
 	HISTORY_SEEK,
@@ -48,14 +48,14 @@ enum history_call {
  * struct history_op - an operation on one key
  * @invoked: when the call began
  * @returned: when it returned, or HISTORY_NEVER
- * @value: what was written, or what was read
- * @old: what a write says that it found, or HISTORY_ABSENT
- * @key: which, by number
+ * @value: the value written or read
+ * @old: the value that a write replaced, or HISTORY_ABSENT
+ * @key: number of the key
  * @err: 0 or a negative errno
  * @verb: enum history_verb
  * @call: enum history_call
- * @moment: not 0: this read and the neighbouring ones in its log with the same number are of one
- *	moment
+ * @moment: not 0: this read and the neighbouring ones in its log with the same number belong to
+ *	one state of a leaf
  */
 struct history_op {
 	uint64_t invoked;
@@ -69,7 +69,7 @@ struct history_op {
 	uint32_t moment;
 };
 
-/* What one thread did, in its order */
+/* The operations of one thread, in order */
 struct history_log {
 	struct history_op *op;
 	uint32_t count;
@@ -77,7 +77,7 @@ struct history_log {
 };
 
 /**
- * struct history - what all of them did
+ * struct history - the operations of all threads
  * @clock: ticks when a call returns
  * @logs: how many threads
  * @keys: how many keys
@@ -98,13 +98,15 @@ struct history {
 struct history *history_create(uint32_t logs, uint32_t keys);
 void history_destroy(struct history *history);
 
-/** history_next() - what @log, which read all keys, found last is where another one begins */
+/**
+ * history_next() - begin a new history with the values that @log read last
+ */
 void history_next(struct history *history, uint32_t log);
 
 /** history_add() - one operation more; ends the program where there is no memory */
 void history_add(struct history *history, uint32_t log, const struct history_op *op);
 
-/** history_fault() - an answer that is wrong whatever the others did; any thread */
+/** history_fault() - a result that is wrong in every order; any thread */
 __attribute__((format(printf, 2, 3)))
 void history_fault(struct history *history, const char *fmt, ...);
 

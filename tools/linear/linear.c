@@ -5,8 +5,8 @@
  * Invariants of the search over one key: a place is a count of operations for each
  * thread, all of which have been put in order, and the value that they leave. An
  * operation may come next if no other that is not yet in order returned before it
- * began. One that changes nothing and fits is taken at once: whatever order there is,
- * it could as well have come here. A place that was tried is not tried again.
+ * began. One that changes nothing and fits is taken at once: in any order
+ * it could also be here. A state that was tried is not tried again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -56,7 +56,7 @@ static void *resize(void *old, size_t count, size_t size)
 	return p;
 }
 
-/* What an operation makes of @value; false if its answer says that it found another */
+/* Apply an operation to @value; false if its result requires another value */
 static bool op_explains(const struct history_op *op, uint64_t value, uint64_t *after)
 {
 	bool there = value != HISTORY_ABSENT;
@@ -80,7 +80,7 @@ static bool op_explains(const struct history_op *op, uint64_t value, uint64_t *a
 	return false;
 }
 
-/* What one that was cut off makes of @value, if it had its effect */
+/* Apply an operation that was cut off to @value, if it had its effect */
 static uint64_t op_effect(const struct history_op *op, uint64_t value)
 {
 	bool there = value != HISTORY_ABSENT;
@@ -113,7 +113,7 @@ static uint64_t place_bound(const struct search *s, const struct place *place)
 	return bound;
 }
 
-/* Takes what fits and changes nothing, until there is no more */
+/* Take all operations that fit and change nothing */
 static void place_settle(const struct search *s, struct place *place)
 {
 	const struct history_op *op;
@@ -220,8 +220,8 @@ static void search_push(struct search *s, struct place *place)
 }
 
 /*
- * A thread and, of what was cut off, whether it had its effect: that it had none
- * matters where another of the same batch stands behind it.
+ * A thread and whether its interrupted operation had its effect: no effect
+ * matters if another operation of the same batch follows.
  */
 static void search_branch(struct search *s, const struct place *from, uint32_t branch)
 {
@@ -260,7 +260,7 @@ static bool search_run(struct search *s)
 	return false;
 }
 
-/* What was found, for people */
+/* The result, as text */
 static void search_explain(const struct search *s, FILE *why)
 {
 	uint32_t log, i, total = 0;
@@ -309,7 +309,7 @@ static bool op_beside(const struct search *s, const struct history_op *op, uint3
 	return *from < s->n[other] && s->op[other][*from]->invoked < op->returned;
 }
 
-/* How many had another thread's beside them: without any a history proves little */
+/* Number of operations concurrent with another thread's: without any a history proves little */
 static uint64_t search_beside(const struct search *s)
 {
 	uint32_t log, other, i;

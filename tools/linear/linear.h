@@ -5,12 +5,12 @@
  *
  * Operations on one key at a time: a history is linearizable if and only if that of each
  * key is (Herlihy and Wing, 1990). For each key the orders are searched as Wing and Gong
- * do, with a memory of what was tried, as Lowe does; since a thread does one thing after
- * the other, what was tried is how far each thread has come, and the value.
+ * do, with Lowe's memoization of tried states; a thread executes one operation after
+ * the other, so a state is the position of each thread and the value.
  *
- * What was cut off may have had its effect or not: of a history that ends with a cut
- * and the reads after it this is durable linearizability. What returned before the
- * cut must be there, and what a reader saw as well.
+ * An interrupted operation may have had its effect or not: for a history that ends with a cut
+ * and the reads after it this is durable linearizability. A result returned before the
+ * cut must be present, also a value that a reader returned.
  */
 #ifndef LINEAR_LINEAR_H
 #define LINEAR_LINEAR_H
@@ -18,11 +18,11 @@
 #include "history.h"
 
 /**
- * struct linear_counts - what the judge had to do
+ * struct linear_counts - statistics of the checker
  * @ops: operations that it explained
- * @beside: of them those that ran beside another one on the same key
+ * @beside: those concurrent with another one on the same key
  * @tried: states that it tried
- * @moments: groups of reads of one moment that it judged
+ * @moments: groups of reads of one state that it checked
  */
 struct linear_counts {
 	uint64_t ops;
@@ -33,9 +33,9 @@ struct linear_counts {
 
 /**
  * linear_check() - judge a history
- * @history: what was done
+ * @history: the history
  * @counts: added to
- * @why: where to say what has no explanation
+ * @why: file for the operations without an explanation
  * Return: true if everything has one.
  */
 bool linear_check(const struct history *history, struct linear_counts *counts, FILE *why);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the judge of moments.
+ * This file implements the check that grouped reads have a common time.
  *
  * Time is counted in gaps: gap k lies between the k-th and the next return of any
  * call. A call with the times (invoked, returned) had its effect in one of the gaps

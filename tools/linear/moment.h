@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the judge of moments: were reads that claim to be of one moment of one?
+ * This file declares the check that reads of one group have a common time.
  *
- * A scan promises that all records of one leaf are of one moment, which no judge of single
+ * A scan promises that all records of one leaf are of one state, which no check of single
  * keys can check. Values are unique in a history and each write reports the value that it
- * replaced, so for each value the history says when the key had it for certain, and when
- * it can have had it at all. Reads of one moment need a time in their call at which
+ * replaced, so for each value the history shows when the key had it for certain, and when
+ * it can have had it at all. Reads of one state need a time in their call at which
  * each key can have had the value that was read. That is necessary and not sufficient: the
- * judge is milder than the promise and never unjust.
+ * check is more permissive than the promise, never wrong.
  */
 #ifndef LINEAR_MOMENT_H
 #define LINEAR_MOMENT_H
@@ -15,11 +15,11 @@
 #include "history.h"
 
 /**
- * moment_check() - judge the reads of a history that share a moment
- * @history: what was done
- * @judged: the number of moments, added to
- * @why: where to print the reads that share no moment
- * Return: true if each group of reads has a moment.
+ * moment_check() - check the reads of a history that share a group
+ * @history: the history
+ * @judged: the number of groups, added to
+ * @why: where to print the reads without a common time
+ * Return: true if each group of reads has a common time.
  */
 bool moment_check(const struct history *history, uint64_t *judged, FILE *why);
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The golden images of the media format, as files: what they hold is found, and reading
+# The golden images of the media format, as files: their content is found, and reading
 # changes nothing. tools/host/tests/test_golden.c looks closer.
 
 # shellcheck source=tests/tap.sh

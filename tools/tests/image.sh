@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Files that are not what they should be, and who may have one when.
+# Invalid files, and exclusive use of a file.
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Bad input on the command line: exit code 2, words that say what is wrong, and
+# Bad input on the command line: exit code 2, a message with the error, and
 # nothing changed.
 
 # shellcheck source=tests/tap.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# crabctl load: what it reads, where it stops, what it acknowledges.
+# crabctl load: its input, its end, its acknowledgements.
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
@@ -111,7 +111,7 @@ exec 8>&-
 wait $loader
 truth "and the rest at the end" [ "$(grep -c A slow)" = 200 ]
 
-# On a terminal, progress; and an error stands on a line of its own
+# On a terminal, progress; and an error is on a separate line
 fresh
 progress=$'\r''[0-9]* records'
 feed_until_shown() {
@@ -133,7 +133,7 @@ truth "an error is not appended to it" \
 run c load three
 truth "no progress elsewhere" [ ! -s err ]
 
-# Killed in the middle, again and again: what was acknowledged is there
+# Killed in the middle, again and again: acknowledged records are present
 fresh 16M
 for ((round = 1; round <= 5; round++)); do
 	awk -v r=$round 'BEGIN { for (i = 1; i < 200000; i++) print (i * 7919 + r) % 1000003, i }' \

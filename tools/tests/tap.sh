@@ -5,7 +5,7 @@
 # the test functions; tests/run fails it if fewer lines came out.
 #
 # A test runs a command, whose output is in $tmp/out and $tmp/err, and looks at
-# the exit code and at what was printed.
+# the exit code and at the output.
 
 set -u
 out=$1
@@ -24,7 +24,7 @@ suite()
 	echo "1..$1"
 }
 
-# result NAME WRONG: WRONG is empty or says what is wrong
+# result NAME WRONG: WRONG is empty or the error
 result()
 {
 	number=$((number + 1))

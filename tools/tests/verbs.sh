@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Every verb does what crabctl(1) says, as text and as JSON.
+# Every verb behaves as documented in crabctl(1), as text and as JSON.
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
