@@ -4,10 +4,10 @@
  *
  *   window
  *
- * Each turn has so many instructions of one kind, then a load of one line, of another one that the
- * first one determines, a store there, a clean and a fence. As long as the loads begin before the fence of
- * turn before is done, a turn takes as long as a fence; the number of instructions with which
- * that ends is the window after a fence. Nothing waits for the instructions themselves.
+ * Each turn has a number of instructions of one kind, then a load of one line, a load of another
+ * line that the first one determines, a store there, a clean and a fence. As long as the loads begin
+ * before the fence of the previous turn is done, a turn takes as long as a fence. The highest such
+ * number of instructions is the window after a fence. Nothing waits for the instructions themselves.
  *
  * One thread, pinned; its CPU time; of several rounds the median.
  */
