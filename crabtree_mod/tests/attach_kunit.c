@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This suite tests attach: what comes back, what read-only leaves alone, and
+ * This suite tests attach: the recovered records, read-only attach, and
  * damage. tools/host/tests/test_hostile.c has the long list of damages.
  */
 #include <linux/err.h>
@@ -94,7 +94,7 @@ static void attach_readonly(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(before, t->media.base, t->media.size), 0);
 }
 
-/* What a cut left of an insert or a delete stays as it is, and is nothing to anybody */
+/* Read-only attach leaves the torn slots of an insert or a delete, and no reader sees them */
 static void attach_readonly_half(struct kunit *test)
 {
 	struct crab_dleaf *leaf = crab_test_listed(test, 1);

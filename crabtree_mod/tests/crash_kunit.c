@@ -2,7 +2,7 @@
 /*
  * This suite is a small crash test in the kernel's own build: each operation of
  * a short history is cut before each of its fences, every image that attach can
- * tell from others is attached and judged. tools/host/tests/test_crash.c is the large
+ * distinguish is attached and judged. tools/host/tests/test_crash.c is the large
  * one, which also cuts recoveries.
  */
 #include <linux/err.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This suite plays hostile scripts: each image as it is, and every script that the
- * fuzzer found worth keeping. The judge's verdict counts, and what KASAN, UBSAN
- * and lockdep have to say.
+ * This suite runs hostile scripts: each unmodified image, and every script that the
+ * fuzzer kept. The oracle decides, together with KASAN, UBSAN
+ * and lockdep.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>

@@ -50,7 +50,7 @@ struct crab_oracle_change {
  * @before: the content before the operation
  * @after: the content after it; NULL: @changes apply
  * @changes: of the calls in progress: each key may be as before, or as any of its changes left it,
- *	whatever the state of the other keys
+ *	independently of the other keys
  * @n: number of changes
  */
 struct crab_oracle_allowed {

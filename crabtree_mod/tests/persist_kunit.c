@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This suite tests the shadow, on which the crash tests rest: what a fence
- * completes and what it does not, and that exploration tries every image that a
- * reader can tell from others, once.
+ * This suite tests the shadow, on which the crash tests depend: a fence
+ * completes the cleans of its CPU only, and exploration tries every image that a
+ * reader can distinguish, once.
  */
 #include <linux/string.h>
 
@@ -87,7 +87,7 @@ static void shadow_other_line(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.flow.media->hooks.shadow->counts.idle_cleans, 1ULL);
 }
 
-/* A fence completes only what its own CPU cleaned */
+/* A fence completes only the cleans of its own CPU */
 static void shadow_other_cpu(struct kunit *test)
 {
 	struct shadow_test s;
@@ -144,7 +144,7 @@ static void shadow_images(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.runs, 6U);
 }
 
-/* The next life: reads what the cut left, stores over it, is cut again */
+/* After the cut: read the remaining words, overwrite them, cut again */
 static int judge_life(struct crab_shadow *shadow, void *arg)
 {
 	struct shadow_test *s = arg;
@@ -172,7 +172,7 @@ static void shadow_lives(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.runs, 2U);
 }
 
-/* What is not a word of the media, or not through L1, does not pass */
+/* An access outside the media, or one that bypasses L1, is reported */
 static void shadow_misuse(struct kunit *test)
 {
 	struct shadow_test s;
@@ -195,7 +195,7 @@ static void shadow_misuse(struct kunit *test)
 	KUNIT_EXPECT_GT(test, le64_to_cpu(*s.word), 1ULL);
 }
 
-/* The planted faults do what they say */
+/* The planted faults have their effect */
 static void shadow_faults(struct kunit *test)
 {
 	struct shadow_test s;
@@ -211,7 +211,7 @@ static void shadow_faults(struct kunit *test)
 		crab_clean(&s.flow, s.word, 8);
 		crab_fence(&s.flow, CRAB_P7_FRESH);
 		KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
-		crab_fence(&s.flow, CRAB_P8_LINKED);	/* completes what was cleaned */
+		crab_fence(&s.flow, CRAB_P8_LINKED);	/* completes the cleans */
 		KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one),
 				fault == CRAB_SHADOW_FENCE_LOST ? 2U : 3U);
 		crab_store(&s.flow, s.word, 0);

@@ -12,13 +12,13 @@
 
 #define RIG_HUGE	(2ULL << 20)
 
-/** rig_fail() - say that @what failed by the error -@err, and end */
+/** rig_fail() - print that @what failed with the error -@err, and exit */
 void rig_fail(const char *what, int err) __attribute__((__noreturn__));
 
 /** rig_region() - zeroed memory for a region, in huge pages where there are any */
 struct crab_media rig_region(u64 bytes);
 
-/** rig_region_free() - gives it back */
+/** rig_region_free() - free a region */
 void rig_region_free(struct crab_media *media);
 
 /** rig_attach() - attach the store in a region */

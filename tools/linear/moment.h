@@ -6,7 +6,7 @@
  * keys can check. Values are unique in a history and each write reports the value that it
  * replaced, so for each value the history shows when the key had it for certain, and when
  * it can have had it at all. Reads of one state need a time in their call at which
- * each key can have had the value that was read. That is necessary and not sufficient: the
+ * each key can have had the value that was read. This is necessary and not sufficient: the
  * check is more permissive than the promise, never wrong.
  */
 #ifndef LINEAR_MOMENT_H

@@ -11,8 +11,8 @@
  * opened, and sysfs is below it.
  *
  * With $FAKE_SHORT a BATCH does at most that many operations, and every other
- * one is cut off by a signal before it did any. $FAKE_ERRNO is what all calls
- * except INFO return.
+ * one is cut off by a signal before it did any. All calls except INFO return
+ * $FAKE_ERRNO.
  */
 #include <crabtree_image.h>
 

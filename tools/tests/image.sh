@@ -34,7 +34,7 @@ CRABTREE_DEVICE=nodev2 t "-d goes before CRABTREE_DEVICE" 3 '' 'nodev3: no such'
 	"$crabctl" info -d nodev3
 
 t "format --size too small" 3 '' 'the region is too small' "$crabctl" --image s format --size 16K
-truth "leaves no file behind" [ ! -e s ]
+truth "leaves no file" [ ! -e s ]
 t "format --size not a multiple of a page" 3 '' 'create: Invalid argument' \
 	"$crabctl" --image s format --size 100001
 t "format: unknown engine" 3 '' "unknown engine 'foo'" \
@@ -91,14 +91,14 @@ t "both superblocks damaged" 3 '' 'the media is damaged \(both superblocks' \
 	"$crabctl" --image super.img get 5
 cp good super.img
 poke super.img 100
-t "one superblock torn: nobody notices" 0 '^5$' '' "$crabctl" --image super.img get 5
+t "one superblock torn: no effect" 0 '^5$' '' "$crabctl" --image super.img get 5
 
 cp good bad.img
 for ((leaf = 0; leaf < 48; leaf++)); do
 	poke bad.img $((16384 + leaf * 1024 + 24))
 done
 cp bad.img bad
-t "damaged leaf: check finds it and says where" 1 'errors, the first at offset 0x[0-9a-f]+: .' '' \
+t "damaged leaf: check finds it and reports the offset" 1 'errors, the first at offset 0x[0-9a-f]+: .' '' \
 	"$crabctl" --image bad.img check
 run "$crabctl" --image bad.img check --json
 cp out check.json
@@ -120,10 +120,10 @@ h()
 }
 left='left out: the media is damaged \(damaged at offset'
 sed '123,183d;306,366d' records > rest
-t "quarantine: scan says what it leaves out" 3 - "scan: keys 123 to 183 $left" h scan
+t "quarantine: scan reports the skipped range" 3 - "scan: keys 123 to 183 $left" h scan
 same "quarantine: scan gives all the rest" rest out
 truth "quarantine: one line for each range" [ "$(wc -l < err)" = 2 ]
-t "quarantine: scan of what is sound" 0 '^184 184$' '' h scan --from 184 --to 305
+t "quarantine: scan of the other ranges" 0 '^184 184$' '' h scan --from 184 --to 305
 t "quarantine: scan of a range within" 3 '' "scan: keys 130 to 140 $left" \
 	h scan --from 130 --to 140
 t "quarantine: scan that ends before it" 0 '^3 3$' '' h scan --limit 3
@@ -132,7 +132,7 @@ cp out scan.json
 truth "quarantine: scan --json is still JSON" python3 -c 'import json
 assert len(json.load(open("scan.json"))) == 378'
 echo old > d
-t "quarantine: dump says what it leaves out" 3 '' "dump: keys 306 to 366 $left" h dump d
+t "quarantine: dump reports the skipped range" 3 '' "dump: keys 306 to 366 $left" h dump d
 truth "quarantine: dump does not take the place of a whole one" [ "$(cat d)" = old ]
 same "quarantine: but keeps all the rest" rest d.partial
 t "quarantine: and says where" 3 '' '378 records written to d.partial' h dump d
@@ -161,6 +161,6 @@ cp good ask.img
 ask="$crabctl --image ask.img format --force"
 echo no | script -qec "$ask" /dev/null > asked 2>&1
 same "format asks; no: nothing was changed" good ask.img
-truth "and says what would be lost" grep -q 'with 500 records' asked
+truth "and reports the loss" grep -q 'with 500 records' asked
 echo yes | script -qec "$ask" /dev/null > asked 2>&1
 t "format asks; yes" 0 '^records +0 of' '' "$crabctl" --image ask.img info

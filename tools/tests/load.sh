@@ -26,7 +26,7 @@ holds()
 fresh
 printf '# a comment\n\n  1 2\n\t3\t4  # behind a record\n0x10 0XfF\r\n   \n#\n5 6' > mixed
 t "blanks, comments, tabs, CR, no last newline" 0 '^4 records stored$' '' c load mixed
-holds "they mean what they say" '1 2,3 4,5 6,16 255,'
+holds "they have their values" '1 2,3 4,5 6,16 255,'
 json "load --json" "x == {'file': 'mixed', 'lines': 8, 'records': 4, 'batches': 1}" \
 	c load mixed --json
 t "from standard input" 0 '^2 records stored$' '' sh -c "printf '7 7\n8 8\n' | $crabctl --image i.img load -"
@@ -41,7 +41,7 @@ bad()
 	fresh
 	printf '%s\n' '1 1' '2 2' "$3" '4 4' > bad
 	t "malformed: $1" 3 '' "crabctl: bad:3: $2" c load bad
-	holds "malformed: $1: what is before it is stored, nothing after" '1 1,2 2,'
+	holds "malformed: $1: the lines before it are stored, none after" '1 1,2 2,'
 }
 
 bad "one number" 'not of the form' 3
@@ -65,7 +65,7 @@ t "--create stops at a key that is there" 3 '' 'load three:2, key 2: the key is 
 holds "and stored nothing after it" '1 1,2 0,'
 t "--replace stops at a key that is not there" 1 '' 'load three:3, key 3: no such key' \
 	c load --replace three
-holds "and replaced what is there" '1 1,2 2,'
+holds "and replaced the records" '1 1,2 2,'
 fresh
 t "records on one key keep their order" 0 '^3 records stored$' '' \
 	sh -c "printf '1 1\n1 2\n1 3\n' | $crabctl --image i.img load -"

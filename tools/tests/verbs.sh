@@ -40,14 +40,14 @@ t "format: layout sorted" 0 'leaves of 1024 ' - c format --layout sorted --force
 t "info: layout sorted" 0 '^engine +crab, layout sorted, ' '' c info
 t "info: what it needs" 0 '^media model +needs hardware that .* in order \(model L\); slotted does not$' \
 	'' c info
-json "info --json: what it needs" "x['model'] == 'line' and x['layout'] == 'sorted'" c info -j
+json "info --json: its needs" "x['model'] == 'line' and x['layout'] == 'sorted'" c info -j
 run c format --force --yes
 
 t "put" 0 '' '' c put 17 4711
 t "get" 0 '^4711$' '' c get 17
 t "get --hex" 0 '^0x1267$' '' c get -x 17
 t "put hexadecimal" 0 '' '' c put 0xFFFFFFFFFFFFFFFE 0XffffFFFFffffFFFF
-t "get the greatest key and value" 0 '^18446744073709551615$' '' c get 18446744073709551614
+t "get the highest key and value" 0 '^18446744073709551615$' '' c get 18446744073709551614
 t "a leading zero is not octal" 0 '^4711$' '' c get 017
 t "put replaces" 0 '' '' c put 17 1
 t "put --create refuses a key that is there" 3 '' 'put 17: the key is there already' \
@@ -73,7 +73,7 @@ seq 1 2000 | awk '{ print $1 * 10, $1 }' > records
 t "load" 0 '^2000 records stored$' '' c load records
 c del 0; c del 17; c del 18
 t "dump to a file" 0 '' '2000 records written' c dump copy
-same "dump is what was loaded" records copy
+same "dump equals the loaded records" records copy
 truth "no partial dump is left" [ ! -e copy.partial ]
 run c dump
 same "dump to standard output" records out

@@ -2,7 +2,7 @@
 #ifndef CRAB_SHIM_LINUX_BUG_H
 #define CRAB_SHIM_LINUX_BUG_H
 
-/* Broken logic of ours ends a host run: nothing may hide behind a warning. */
+/* A broken assertion ends a host run, because a warning could be overlooked. */
 #include <stdlib.h>
 #include <linux/build_bug.h>
 #include <linux/printk.h>

@@ -21,7 +21,7 @@ static inline void crab_task_point(void)
 #define crab_task_point()	((void)0)
 #endif
 
-/* What several threads touch, ThreadSanitizer must see as atomic */
+/* ThreadSanitizer must see accesses of several threads as atomic */
 #ifdef CRABTREE_HOST_THREADS
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELAXED)

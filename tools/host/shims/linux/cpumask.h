@@ -4,7 +4,7 @@
 
 #include <linux/smp.h>
 
-/* As many as the program says; 0 until then: those that there are */
+/* Number of CPUs set by the program; 0 until then: those of the machine */
 extern unsigned int crab_host_cpus;
 
 unsigned int num_online_cpus(void);

@@ -2,7 +2,7 @@
 #ifndef CRAB_SHIM_LINUX_CRC32_H
 #define CRAB_SHIM_LINUX_CRC32_H
 
-/* compat.h gives the same function in the kernel. */
+/* compat.h defines the same function in the kernel. */
 #include <linux/types.h>
 
 u32 crab_crc32c(u32 seed, const void *p, size_t n);

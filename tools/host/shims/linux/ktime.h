@@ -20,7 +20,7 @@ static inline ktime_t ktime_get(void)
 	return ktime_get_ns();
 }
 
-/* Stands still once crab_host_seed() was called */
+/* Constant after crab_host_seed() was called */
 u64 ktime_get_real_seconds(void);
 
 #define ktime_to_ns(t)		(t)

@@ -2,7 +2,7 @@
 #ifndef CRAB_SHIM_LINUX_LOCKDEP_H
 #define CRAB_SHIM_LINUX_LOCKDEP_H
 
-/* Every lock of the shims says in @held whether somebody has it */
+/* Every lock of the shims has a flag @held */
 #include <linux/bug.h>
 #include <linux/types.h>
 
@@ -35,7 +35,7 @@ void crab_host_may_sleep(void);
 #define might_sleep()			crab_host_may_sleep()
 #endif
 
-/* Of a program with one thread: a lock is free when it is taken, held when it is released */
+/* In a program with one thread a lock is free when it is taken, held when it is released */
 #define crab_host_take(l)							\
 	do {									\
 		BUG_ON((l)->held);						\
@@ -50,7 +50,7 @@ void crab_host_may_sleep(void);
 
 #define crab_host_try(l)	(!(l)->held && !crab_host_is_taken() && ((l)->held = 1))
 
-/* Of so many tries one fails, as if another thread had the lock; 0: none */
+/* One in so many tries fails, as if another thread had the lock; 0: none */
 extern u32 crab_host_contended;
 
 bool crab_host_is_taken(void);

@@ -13,7 +13,7 @@
 #include <linux/spinlock.h>
 #include <linux/vmalloc.h>
 
-/* Pages of memory that are free, as a test says it */
+/* Number of free pages, set by a test */
 extern long crab_host_pages;
 
 #define si_mem_available()	crab_host_pages

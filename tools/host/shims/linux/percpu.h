@@ -4,7 +4,7 @@
 
 /*
  * One object a CPU, that is a thread, on cache lines of its own. Only its thread
- * writes it, so that a plain addition is enough; whoever sums up reads it meanwhile.
+ * writes it, so that a plain addition is enough; a summing thread reads it concurrently.
  */
 #include <linux/build_bug.h>
 #include <linux/cache.h>

@@ -3,7 +3,7 @@
 #define CRAB_SHIM_LINUX_PREFETCH_H
 
 #define prefetch(p)		__builtin_prefetch(p)
-#ifdef __x86_64__	/* compilers take the other one unless they are told that there is this */
+#ifdef __x86_64__	/* without this, compilers use another instruction */
 #define prefetchw(p)		asm volatile("prefetchw %0" : : "m" (*(const char *)(p)))
 #else
 #define prefetchw(p)		__builtin_prefetch(p, 1)

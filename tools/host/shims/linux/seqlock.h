@@ -4,8 +4,8 @@
 
 /*
  * A sequence count whose writers have a spinlock, ordered as the kernel's: odd while
- * a writer is in it. As there, what stands under it is read by READ_ONCE() and
- * written by WRITE_ONCE(). With one thread nobody can be waited for.
+ * a writer is in it. As there, data under it is read by READ_ONCE() and
+ * written by WRITE_ONCE(). With one thread no writer can be waited for.
  */
 #include <asm/processor.h>
 #include <linux/lockdep.h>

@@ -4,8 +4,8 @@
 
 /*
  * Memory, on malloc(). Every allocation passes crab_host_alloc(), which can be
- * told to fail: the host build's fault injection. The includes are those that
- * everybody gets with the kernel's.
+ * made to fail: the host build's fault injection. The includes are those of
+ * the kernel's header.
  */
 #include <linux/err.h>
 #include <linux/find.h>
@@ -22,9 +22,9 @@ extern unsigned long crab_host_allocs;
  * struct crab_host_site - a place in the source that allocates
  * @file: where
  * @line: ...
- * @failed: how often it was told to fail
+ * @failed: number of injected failures
  *
- * All that a program is linked with stand in [__start_crab_sites, __stop_crab_sites).
+ * The sites of all objects of a program are in [__start_crab_sites, __stop_crab_sites).
  */
 struct crab_host_site {
 	const char *file;

@@ -4,7 +4,7 @@
 
 /*
  * CPUs. A thread is one: it has a number of its own from when it first needs one to
- * its end, or until it says that it will wait, and is known to RCU for as long. A program of
+ * its end, or until it announces a wait, and is registered with RCU meanwhile. A program of
  * one thread is CPU 0.
  */
 #include <linux/compiler.h>

@@ -4,7 +4,7 @@
 
 /*
  * Spinlocks. With several threads: test, test and set, and after a while give way.
- * With one: a flag, for which waiting is a deadlock. Of tasks: tasks.c.
+ * With one: a flag, for which waiting is a deadlock. For tasks see tasks.c.
  */
 #include <asm/processor.h>
 #include <linux/lockdep.h>

@@ -27,7 +27,7 @@ static inline void *crab_shim_work(void *arg)
 }
 
 /*
- * What gets no thread is done at once: a work that is queued will have run when flushed. A shadow
+ * A work without a thread is executed at once: a queued work will have run when flushed. A shadow
  * of the media knows one thread only, unless the program is built for several.
  */
 static inline bool queue_work(struct workqueue_struct *wq, struct work_struct *work)
