@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file chooses, once, the primitives of persist.h for this CPU and says
- * what they reach.
+ * This file chooses, once, the primitives of persist.h for this CPU and
+ * reports their durability.
  *
  * Invariant: nothing here changes after crab_persist_init(); no lock.
  */
@@ -68,7 +68,7 @@ int crab_persist_init(void)
 	return 0;
 }
 
-/* What leaves the caches is in the platform's ADR domain: there is no other point */
+/* Lines written back from the caches are in the platform's ADR domain: x86 has no other point */
 enum crab_durability crab_persist_class(void)
 {
 	return CRAB_DURABILITY_POP;

@@ -74,9 +74,9 @@ static __always_inline void crab_arch_order(void)
 }
 
 /*
- * One casp; true if it stored, else *@lo and *@hi are what was there. The
+ * One casp; true if it stored, else *@lo and *@hi are the previous values. The
  * registers are named right before the instruction: a call in between, such as
- * the sanitizers put behind each load, may use them.
+ * the sanitizers insert after each load, may use them.
  */
 static __always_inline bool crab_arm64_casp_once(__le64 *p, u64 *lo, u64 *hi, u64 first,
 						 u64 second)

@@ -2,12 +2,11 @@
 /*
  * This file implements the shadow of the media and the explorer of crash images.
  *
- * Invariants: the list of a word holds its values in the order of their stores
- * (each location is coherent); alternatives of former lives stand before stores
- * of this one; the media's memory is the last value of the list, the durable one
- * where the list is empty, and a poison where only alternatives stand: what is
- * read past crab_load() reads that. A fence completes what stood in a line when
- * the same CPU cleaned the line, and nothing that was stored after.
+ * Invariants: the list of a word holds its values in the order of their stores (each location is
+ * coherent); alternatives from before a cut precede the stores after it. The media's memory has the
+ * last value of the list, the durable value if the list is empty, and a poison if the list has only
+ * alternatives: a read that bypasses crab_load() sees the poison. A fence completes the values that
+ * a line had when the same CPU cleaned it, and no later store.
  *
  * Locking: one thread.
  */
@@ -29,9 +28,9 @@ struct shadow_node {
 	u64 value;
 	u32 next;		/* index of the next node plus one; 0: the end */
 	u32 epoch;		/* stores of one line and epoch were not kept in order */
-	u16 life;		/* lives are cut each for itself; 0: crab_shadow_open() */
+	u16 life;		/* number of cuts before the store; 0: crab_shadow_open() */
 	u16 cleaned;		/* by which CPUs: the next fence of one of them completes it */
-	bool stored;		/* in this life; else it may stand on the media since a cut */
+	bool stored;		/* since the last cut; else an alternative of an earlier one */
 	bool pair;		/* with its other word one event */
 	u8 cpu;			/* that stored it */
 };
@@ -42,7 +41,7 @@ struct shadow_line {
 };
 
 /*
- * Everything that a moment consists of, in one allocation. That of crab_shadow.now
+ * The whole state of a crash point, in one allocation. The one of crab_shadow.now
  * has room for all words; one that was captured keeps those of the lines that were
  * ever touched, in the order of crab_shadow.touched, and as many nodes as there are.
  */
@@ -82,7 +81,7 @@ static struct crab_shadow_image *image_alloc(u32 words, u32 nodes, u32 lines, gf
 	return image;
 }
 
-/* What is not by word */
+/* The state that is not kept by word */
 static void image_copy(struct crab_shadow_image *to, const struct crab_shadow_image *from)
 {
 	to->pending = from->pending;
@@ -134,7 +133,7 @@ static void shadow_error(struct crab_shadow *shadow, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Index of the word at @p; false for what is not a word of the media */
+/* Index of the word at @p; false if it is not a word of the media */
 static bool shadow_word(struct crab_shadow *shadow, const void *p, const char *what, u32 *word)
 {
 	u64 offset = (const u8 *)p - shadow->media->base;
@@ -278,7 +277,7 @@ void crab_shadow_order(struct crab_media *media)
 	media->hooks.shadow->now->epoch++;
 }
 
-/* Marks what stands in a line; false if there was nothing to mark */
+/* Marks the pending stores of a line; false if it has none */
 static bool line_clean(struct crab_shadow_image *now, u32 line, u32 cpu)
 {
 	struct shadow_node *node;
@@ -408,7 +407,7 @@ static u32 word_options(const struct crab_shadow_image *now, u32 word, u64 *valu
 	return n;
 }
 
-/* What a reproducer says of @word; the durable value where it says nothing */
+/* The value of @word in a reproducer; the durable value if it has none */
 static u32 script_choice(const struct crab_shadow_path *script, u32 word)
 {
 	u32 i;
@@ -419,7 +418,7 @@ static u32 script_choice(const struct crab_shadow_path *script, u32 word)
 	return 0;
 }
 
-/* Which of @options to take for @word: as the path says, that of @from where it ends */
+/* Which of @options to take for @word: the one in the path, or @from at its end */
 static u32 shadow_choose(struct crab_shadow *shadow, u32 word, u32 from, u32 options)
 {
 	struct crab_shadow_path *path = shadow->path;
@@ -449,7 +448,7 @@ static u32 shadow_choose(struct crab_shadow *shadow, u32 word, u32 from, u32 opt
 	return step->choice;
 }
 
-/* The epochs of a life that are open in a line, ascending; a pair's if @pairs says so */
+/* The open epochs of a line since a cut, ascending; those of a pair if @pairs is set */
 static u32 line_epochs(const struct crab_shadow_image *now, u32 line, u16 life,
 		       u32 *epochs, bool *pairs, u32 cap)
 {
@@ -486,7 +485,7 @@ static u16 line_next_life(const struct crab_shadow_image *now, u32 line, u16 lif
 	return next;
 }
 
-/* Of @life what came before @epoch is there, and what came after it is not */
+/* Among the stores of @life those before @epoch persisted, and those after it did not */
 static void word_cut(struct crab_shadow *shadow, u32 word, u16 life, u32 epoch)
 {
 	struct crab_shadow_image *now = shadow->now;
@@ -708,7 +707,7 @@ void crab_shadow_release(struct crab_shadow_image *image)
 	kvfree(image);
 }
 
-/* A line that was not yet touched at the moment to which we go back */
+/* A line that was not yet touched at the restored crash point */
 static void line_reset(struct crab_shadow *shadow, u32 line)
 {
 	u32 word;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the shadow: a double of the media that knows what a power
- * cut could leave there, and the explorer that tries all of it.
+ * This file declares the shadow: a test double of the media that knows the states a power cut can
+ * leave, and the explorer that tries all of them. Only tests include it; the folder includes
+ * media/.
  *
- * A word is durable, or has a list of later values of which any may be the one
- * that the cut leaves (model W). Under model L the stores of a line that were kept
- * in order come in order: a cut leaves all of them up to some crab_order(), and any
- * part of those up to the next. In the life that stores them they are stored or
- * cleaned; a cut makes them alternatives of the next life. An alternative is
- * chosen when somebody reads the word and not before: so every image that the
- * reader can tell from others is tried, and no more.
+ * A word is durable, or has a list of later values, any of which the cut may leave (model W). Under
+ * model L the ordered stores of a line persist in order: a cut leaves all of them up to some
+ * crab_order(), and any part of those up to the next. Until a cut, the values are stored or
+ * cleaned; a cut turns them into alternatives. An alternative is chosen only when the word is read.
+ * So every image that the reader can distinguish is tried, and no other.
  *
- * Tests only; in user space and in KUnit. Locking: one thread.
+ * Locking: one thread; in user space and in KUnit.
  */
 #ifndef CRABTREE_PERSIST_SHADOW_H
 #define CRABTREE_PERSIST_SHADOW_H
@@ -22,7 +21,7 @@
 #define CRAB_SHADOW_ERROR_LEN	96
 
 enum crab_shadow_event {
-	CRAB_SHADOW_STORED,	/* a store changed what a cut could leave */
+	CRAB_SHADOW_STORED,	/* a store changed the states that a cut can leave */
 	CRAB_SHADOW_FENCING,	/* a fence is about to complete */
 };
 
@@ -31,7 +30,7 @@ enum crab_shadow_model {
 	CRAB_SHADOW_MODEL_LINE,
 };
 
-/* What a platform or a programmer may get wrong: the test of the tests */
+/* Faults of a platform or of the code, for tests of the tests */
 enum crab_shadow_fault {
 	CRAB_SHADOW_SOUND,
 	CRAB_SHADOW_FENCE_LOST,		/* fences of the point complete nothing */
@@ -45,7 +44,7 @@ struct crab_shadow_image;
 typedef void (*crab_shadow_hook)(struct crab_shadow *shadow, enum crab_shadow_event event,
 				 enum crab_point point);
 
-/* Before a word is loaded; may change what any word of the media's memory holds */
+/* Called before a word is loaded; may change any word of the media's memory */
 typedef void (*crab_shadow_loading)(struct crab_shadow *shadow, u32 word);
 
 /* Recovers the image and judges it: 0, or anything else to stop */
@@ -60,7 +59,7 @@ struct crab_shadow_step {
 };
 
 struct crab_shadow_path {
-	struct crab_shadow_path *inner;	/* of a failure: what an exploration within chose */
+	struct crab_shadow_path *inner;	/* of a failure: choices of a nested exploration */
 	u32 depth;
 	u32 at;
 	struct crab_shadow_step steps[CRAB_SHADOW_STEPS];
@@ -69,7 +68,7 @@ struct crab_shadow_path {
 struct crab_shadow_counts {
 	u64 stores;
 	u64 cleans;		/* lines */
-	u64 idle_cleans;	/* lines that held nothing to clean */
+	u64 idle_cleans;	/* lines without anything to clean */
 	u64 fences[CRAB_POINTS];
 	u64 images;		/* that explorations tried */
 };
@@ -78,28 +77,28 @@ struct crab_shadow_counts {
  * struct crab_shadow - the double of one media
  * @media: the media; its memory is what the CPU sees
  * @words: of 8 bytes, in the media
- * @model: what a cut may leave; constant while anything is pending
+ * @model: the model of a cut; constant while anything is pending
  * @now: what is durable and what is not
  * @path: choices of the exploration that is running, or NULL
  * @failed: choices that led to the last failure, outermost first; a reproducer
  * @script: choices to repeat outside explorations, or NULL: choose by @seed
  * @seed: of the choices outside explorations
  * @stored: the word that was last stored to, plus one; 0: a pair
- * @forced: a word, plus one, that is not open: it has the value it was given last
+ * @forced: a word, plus one, that is not open: it has the value chosen last
  * @reads: by word: was it loaded? The owner clears it; or NULL
  * @touched: lines that were ever stored to or opened, in that order
  * @touched_count: how many
  * @is_touched: by line
- * @origin: what stood on the media before
+ * @origin: the media's content before the shadow
  * @cpu: which CPU acts now, below 16: a fence completes the cleans of its own
  * @hook: called at each event, or NULL
  * @hook_arg: for @hook and @loading
  * @loading: called before each load, or NULL: media that changes by itself
- * @fault: what to get wrong, at fences of @fault_point
- * @fault_point: where
+ * @fault: the fault, at fences of @fault_point
+ * @fault_point: the persist point
  * @fault_nth: which line, for CRAB_SHADOW_CLEAN_LOST
  * @fault_hits: how often the fault struck
- * @counts: what happened so far
+ * @counts: events so far
  * @loads: words loaded so far
  * @errors: misuses of the media so far; the first in @error
  * @error: in words
@@ -143,56 +142,78 @@ struct crab_shadow {
  */
 struct crab_shadow *crab_shadow_create(struct crab_media *media, u32 nodes);
 
-/** crab_shadow_destroy() - end it; the media keeps what the CPU saw last */
+/**
+ * crab_shadow_destroy() - free the shadow; the media keeps the CPU's last view
+ * @shadow: the shadow, or NULL
+ */
 void crab_shadow_destroy(struct crab_shadow *shadow);
 
 /**
- * crab_shadow_open() - leave open what a word holds
+ * crab_shadow_open() - give a word several possible values
  * @shadow: the shadow
  * @p: the word
- * @values: what it may hold; chosen when somebody reads it, under either model for
- *	each word by itself
- * @n: how many, at least one
+ * @values: the possible values; chosen when the word is read, under both models for each word
+ *	independently
+ * @n: number of values, at least one
  */
 void crab_shadow_open(struct crab_shadow *shadow, const __le64 *p, const u64 *values, u32 n);
 
-/** crab_shadow_pending() - stores that a power cut now could lose */
+/**
+ * crab_shadow_pending() - number of stores that a power cut now could lose
+ * @shadow: the shadow
+ *
+ * Return: the number.
+ */
 u32 crab_shadow_pending(const struct crab_shadow *shadow);
 
 /**
- * crab_shadow_capture() - keep this moment: a crash point
+ * crab_shadow_capture() - save the current state as a crash point
  * @shadow: the shadow
  *
- * Return: to be restored, explored and released; NULL for want of memory, which
- * is an error of the shadow too.
+ * Return: the state, to be restored, explored and released; NULL without memory, which is also an
+ * error of the shadow.
  */
 struct crab_shadow_image *crab_shadow_capture(struct crab_shadow *shadow);
 
-/** crab_shadow_release() - forget a moment */
+/**
+ * crab_shadow_release() - free a crash point
+ * @image: from crab_shadow_capture(), or NULL
+ */
 void crab_shadow_release(struct crab_shadow_image *image);
 
-/** crab_shadow_restore() - go back to a moment, the CPU's view of the media included */
+/**
+ * crab_shadow_restore() - restore a crash point, including the CPU's view of the media
+ * @shadow: the shadow
+ * @image: the crash point
+ */
 void crab_shadow_restore(struct crab_shadow *shadow, const struct crab_shadow_image *image);
 
-/** crab_shadow_crash() - cut the power now; what was not durable is open until it is read */
+/**
+ * crab_shadow_crash() - cut the power now; words that are not durable are open until they are read
+ * @shadow: the shadow
+ */
 void crab_shadow_crash(struct crab_shadow *shadow);
 
 /**
- * crab_shadow_explore() - cut the power at @image and judge all that can follow
- * @shadow: the shadow; afterwards in no particular state: restore one
- * @image: the moment
- * @judge: recovers and judges; may explore moments within, deeper
+ * crab_shadow_explore() - cut the power at @image and judge all possible images
+ * @shadow: the shadow; its state is undefined afterwards: restore one
+ * @image: the crash point
+ * @judge: recovers and judges; may explore nested crash points
  * @arg: for @judge
  * @budget: images to try at most
  *
- * Return: 0 where @judge was content with every image; -E2BIG where there were
- * more than @budget; else what @judge returned, with the choices that led there
- * in shadow->failed.
+ * Return: 0 if @judge returned 0 for every image; -E2BIG if more than @budget images exist; else
+ * the error of @judge, with the choices that led to it in shadow->failed.
  */
 int crab_shadow_explore(struct crab_shadow *shadow, const struct crab_shadow_image *image,
 			crab_shadow_judge judge, void *arg, u64 budget);
 
-/** crab_shadow_point_name() - name of a persist point, for people */
+/**
+ * crab_shadow_point_name() - name of a persist point, for messages
+ * @point: the point
+ *
+ * Return: the name.
+ */
 const char *crab_shadow_point_name(enum crab_point point);
 
 #endif /* CRABTREE_PERSIST_SHADOW_H */

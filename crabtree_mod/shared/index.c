@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the internal nodes: a B+-tree in DRAM over the leaves'
- * least keys. They need no persistence: seed 000, section 4.1, rebuilds them
- * from the leaves, and so does attach.
+ * This file implements the internal nodes: a B+-tree in DRAM over the leaves' lowest keys. They
+ * need no persistence: attach rebuilds them from the leaves (Wang et al. 2020, section 4.1).
  *
  * Invariants: keys ascend within a node and across a level; the key of an entry
  * above level 0 is the first key of the node below it (so a search never has to
  * look to the left); no node but an empty root is empty.
  *
- * Locking: who changes the index is alone in doing so. Readers take no lock (RCU): a
- * node is changed word by word while they are in it, so that what they read is an
- * entry that was there, if perhaps not the right one; nodes are freed after them. They
- * know by the range of the leaf they come to whether it is the right one.
+ * Locking: the caller excludes all other changes. Readers take no lock (RCU): a node is changed
+ * word by word while readers are in it, so that they always read a valid entry, but perhaps not the
+ * right one; nodes are freed after a grace period. The range of the leaf shows whether it is the
+ * right one.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -41,7 +40,7 @@ static struct crab_index_node *node_alloc(struct crab_index *index)
 	return node;
 }
 
-/* Nobody is in it: the tree is being built or taken apart */
+/* No reader is in it: the tree is being built or destroyed */
 static void node_free(struct crab_index *index, struct crab_index_node *node)
 {
 	index->nodes--;
@@ -58,7 +57,7 @@ static void node_retire(struct crab_index *index, struct crab_index_node *node)
 	kfree_rcu(node, rcu);
 }
 
-/* Whatever it reads beside a change leads to an entry that it may come to: a plain load */
+/* A plain load: every value that it reads concurrently with a change leads to a valid entry */
 static __always_inline const u64 *node_step(const u64 *at, u64 key, u32 step)
 {
 	const u64 *next = at + step;
@@ -80,16 +79,15 @@ static __always_inline const u64 *node_steps(const u64 *at, u64 key)
 }
 
 /*
- * The last key <= @key; the first one if there is none. No branch depends on the count, and on
- * a key at most the first one, which three of four searches go the same way: so the next
- * search begins while this one waits for memory.
+ * The last key <= @key; the first one if there is none. Branch-free except for the first step,
+ * which three of four searches take the same way, so that consecutive searches overlap in the CPU.
  */
 static __always_inline const u64 *node_search(const struct crab_index_node *node, u64 key)
 {
 	return node_steps(node->keys, key);
 }
 
-/* The same without that branch, for the sake of the searches that are under way beside this one */
+/* The same without that branch, so that interleaved searches overlap */
 static __always_inline const u64 *node_search_beside(const struct crab_index_node *node, u64 key)
 {
 	const u64 *at = node->keys;
@@ -98,23 +96,23 @@ static __always_inline const u64 *node_search_beside(const struct crab_index_nod
 	return node_steps(at, key);
 }
 
-/* The child of the key that node_search() came to */
+/* The child of the key that node_search() found */
 static __always_inline struct crab_index_node *node_child(const u64 *at)
 {
 	const size_t children = offsetof(struct crab_index_node, children) -
 				offsetof(struct crab_index_node, keys);
 
-	/* Pairs with node_put(): who sees the key sees its child, or a later one */
+	/* Pairs with node_put(): a reader that sees the key sees its child, or a later one */
 	smp_load_acquire(at);
 	return rcu_dereference_raw(*(struct crab_index_node **)((const u8 *)at + children));
 }
 
-/* The child before the key: where a key is seen there is a child */
+/* The child is stored before the key, so that every visible key has a child */
 static void node_put(struct crab_index_node *node, u32 pos, u64 key, void *child,
 		     const void *hint)
 {
 	WRITE_ONCE(node->hints[pos], hint);
-	/* What the child is made of is visible to who finds it */
+	/* The child's content is visible to a reader that finds the child */
 	smp_store_release(&node->children[pos], child);
 	/* Pairs with node_child() */
 	smp_store_release(&node->keys[pos], key);
@@ -271,7 +269,7 @@ static __always_inline struct crab_index_node *node_descend(const u64 *at)
 {
 	struct crab_index_node *child = node_child(at);
 
-	prefetch(&child->keys[32]);	/* what node_search() reads first */
+	prefetch(&child->keys[32]);	/* read first by node_search() */
 	prefetch(&child->keys[16]);
 	prefetch(&child->keys[48]);
 	prefetch(&child->keys[8]);
@@ -279,7 +277,7 @@ static __always_inline struct crab_index_node *node_descend(const u64 *at)
 	return child;
 }
 
-/* Its hint; beside a change perhaps another one's */
+/* The child's hint; concurrently with a change perhaps that of another child */
 static __always_inline const void *node_hint(const u64 *at)
 {
 	const size_t hints = offsetof(struct crab_index_node, hints) -

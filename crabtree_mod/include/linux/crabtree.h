@@ -19,10 +19,10 @@ struct crabtree;
 struct notifier_block;
 
 /**
- * struct crabtree_cursor - a scan that can stop and go on
- * @next: the least key not given yet
- * @end: the greatest key wanted
- * @done: nothing is left
+ * struct crabtree_cursor - a scan that can stop and continue
+ * @next: the lowest key not returned yet
+ * @end: the highest key wanted
+ * @done: no record is left
  *
  * Holds nothing of the tree: it needs no end, and may be copied and kept.
  */
@@ -36,8 +36,8 @@ struct crabtree_cursor {
 #define CRABTREE_CURSOR(_start, _end)	{ .next = (_start), .end = (_end) }
 
 /**
- * enum crabtree_event - what a notifier hears
- * @CRABTREE_CAME: a store is served now and can be opened
+ * enum crabtree_event - events of a notifier
+ * @CRABTREE_CAME: a store is available and can be opened
  * @CRABTREE_GOING: it will not be served any longer: close it
  */
 enum crabtree_event {

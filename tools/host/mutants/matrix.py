@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """matrix.py TABLE [--write] - the kill matrix as a page of the documentation.
 
-Makes Documentation/design/crash-matrix.rst of what test_mutants -t TABLE left, or says
-whether the page is what it would be.
+Writes Documentation/design/crash-matrix.rst from the table of test_mutants -t TABLE, or
+compares it with the page.
 """
 
 import collections
@@ -23,33 +23,33 @@ The kill matrix
 
 Is every clean, every fence and every order needed, and would a test notice if one were gone? Each statement
 that stores, cleans, orders or fences, and each call of a function that does, is left out,
-weakened, aimed elsewhere or exchanged with the next, one mistake at a time, as the tables say; so
-are {designs} mistakes of design. The crash workloads then run until one of them finds a
-store that lost something. What none of them kills is not needed: it was taken out of the code, or the
-tables say why it stays.
+weakened, aimed elsewhere or exchanged with the next, one mistake at a time, as listed in the tables; so
+are {designs} design mistakes. The crash workloads then run until one of them finds a
+store that lost data. A statement that no workload needs is removed from the code, or its row
+contains the reason for keeping it.
 
 **{mutants} mutants: {killed} killed, {justified} justified.**
 
-``make mutants`` does it again and compares this page; ``make mutants-page`` writes it. How it works:
-``tools/host/mutants/``. Which mistakes do no harm, and why, stands in ``designs.py`` there: one that is killed
-after all fails the run, as does one that survives without a reason, or that no workload meets.
+``make mutants`` repeats the run and compares this page; ``make mutants-page`` writes it. The implementation is in
+``tools/host/mutants/``. Harmless mistakes and the reasons are in ``designs.py`` there: the run fails if such a mutant is
+killed, if another one survives, or if no workload reaches a mutant.
 
-The points of a table are those of the next fences behind the statement, as they were met
+The points of a table are those of the next fences after the statement in the runs
 (`persist-points.rst <persist-points.rst>`_).
 
 Workloads
 =========
 
 Random inserts, updates, deletes, detaches, power cuts, stops with surviving caches and FORMATs on a small store. Each
-operation is cut at every fence, with every image that attach can tell from others. So are batches, half of
-the operations of the workloads that have their name, but at every store, and while others have one leaf in five
-locked. Of a batch each key may be found in any state that its own operations lead through; of batches of more than
-four operations, 64 images of each moment are tried, chosen at random.
+operation is cut at every fence, with every image that attach can distinguish. Batches are half of
+the operations of the workloads named after them; they are cut at every store, while one leaf in five is
+locked. After a cut in a batch, each key may be in any state that its own operations produce. For batches of more than
+four operations, 64 random images of each crash point are tried.
 
 """
 
-ORACLE = """A test that finds no fault may be blind. So faults are planted in a live store, on the media or in
-DRAM, one at a time, at every place there is; scan, searches and CHECK together must tell each.
+ORACLE = """A test that finds no fault may be blind. Therefore faults are planted in an attached store, on the media or in
+DRAM, one at a time, at every possible place; scan, searches and CHECK together must report each.
 
 """
 
@@ -107,10 +107,10 @@ def page(rows, workloads, corruptions):
                        justified=sum(not r.killer and bool(r.why) for r in rows))
     text += table(("Workload", "Kills"), (30, 10),
                   [(w, str(sum(r.killer == w for r in rows))) for w in workloads])
-    text += title("Mistakes of design")
+    text += title("Design mistakes")
     text += table(("Mistake", "Killed by"), (70, 30), [(r.text, ends(r)) for r in designs])
     text += title("The oracle")
-    text += ORACLE + table(("Planted", "Places, all of them told"), (70, 30),
+    text += ORACLE + table(("Planted", "Places, all reported"), (70, 30),
                            [(what, ", ".join(where)) for what, where in planted.items()])
     for points in sorted({r.points for r in sites}, key=point_number):
         text += title(f"Before {points}" if points != "none" else "Before no fence")
@@ -135,7 +135,7 @@ def main(path, write):
     for line in list(difflib.unified_diff(before.splitlines(), text.splitlines(), "the page",
                                           "this run", lineterm="", n=0))[:20]:
         print(f"# {line}")
-    print(f"{'ok' if before == text else 'not ok'} - the page says what this run gave"
+    print(f"{'ok' if before == text else 'not ok'} - the page matches this run"
           f"{'' if before == text else ': make mutants-page'}")
     return before != text
 
