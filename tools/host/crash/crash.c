@@ -338,7 +338,7 @@ bool crash_run(struct crash *c, u32 steps, u32 depth)
 	return true;
 }
 
-/* The oracle reports what matters of the log */
+/* The oracle reports the relevant lines of the log */
 static void crash_log(char level, const char *line)
 {
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file cuts the power at crash points and judges what recovery makes of each crash image.
+ * This file cuts the power at crash points and judges the recovery of each crash image.
  *
  * The oracle: recovery finds the content before the operation or the content after it, and once
  * the operation has returned, the content after it. The verifier finds nothing; another attach
  * repairs nothing and finds the same; operations go on. The same holds if the recovery itself, or
  * the operation after it, is cut. After a batch is cut, each key may be in any state that its own
- * operations led to, whatever the state of the other keys. If the media says which leaves are
+ * operations led to, independently of the other keys. If the media says which leaves are
  * allocated, these are all leaves in use, and no others once an operation has returned.
  *
  * Locking: one thread.

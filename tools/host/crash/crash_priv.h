@@ -18,7 +18,7 @@ enum crash_allocator {
 };
 
 /**
- * struct crash_cut - what recovery may find after one power cut
+ * struct crash_cut - allowed results of recovery after one power cut
  * @crash: the run
  * @allowed: the contents
  * @blank: or no store at all: a FORMAT was cut
@@ -99,7 +99,7 @@ int crash_cut_points(struct crash_cut *during, struct crab_crash_points *points,
 /* An operation that loses power for good; the run continues with a random image */
 int crash_step_cut(struct crash *c);
 
-/* An operation that stops while the caches survive; another CPU attaches what they hold */
+/* An operation that stops while the caches survive; another CPU attaches their content */
 int crash_step_survive(struct crash *c, u32 depth);
 
 #endif /* CRAB_HOST_CRASH_PRIV_H */

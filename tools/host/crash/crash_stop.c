@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the operations of the random crash test that end by a power cut or by a
- * stop of the kernel; the run continues with what is left.
+ * stop of the kernel; the run continues with the remaining state.
  *
  * Locking: one thread.
  */
@@ -47,7 +47,7 @@ static int stopped_op(struct crash *c)
 }
 
 /*
- * Stops at a random crash point. The store is gone, and the media holds what the CPU had stored;
+ * Stops at a random crash point. The store is gone, and the media has all stores of the CPU;
  * c->content is the content that the operation would have left.
  */
 static int stop(struct crash *c)

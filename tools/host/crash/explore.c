@@ -218,7 +218,7 @@ bool explore_run(struct explore *x)
 	return !x->said[0];
 }
 
-/* The oracle reports what matters of the log */
+/* The oracle reports the relevant lines of the log */
 static void explore_log(char level, const char *line)
 {
 }

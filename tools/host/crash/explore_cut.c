@@ -7,8 +7,9 @@
  * A crash point is a store or a fence. Each store between two fences adds to the images that a cut
  * may leave, and takes none away. Of the images of a store only those are therefore new that hold
  * the stored word. If no recovery of the previous point read that word, none is new: a reader that
- * does not read a word cannot tell its values apart, nor can they lead it to read the word. A fence
- * adds nothing to the store before it. The explorer counts such points as cut, and separately.
+ * does not read a word cannot distinguish its values, nor can they lead it to read the word. A
+ * fence adds nothing to the store before it. The explorer counts such points as cut, and
+ * separately.
  *
  * Locking: one thread.
  */
@@ -18,7 +19,7 @@
 
 #include "explore_priv.h"
 
-#define EXPLORE_CPU	2	/* attaches what the caches hold; it ran nothing before */
+#define EXPLORE_CPU	2	/* attaches the caches' content; it ran nothing before */
 
 static int cut_point(struct explore *x, const struct crab_crash_point *at, u32 point, u32 forced)
 {
@@ -86,7 +87,7 @@ static int survive_found(struct explore *x, const struct content *found)
 }
 
 /*
- * The kernel stops at @image, and the caches survive. Another CPU attaches what they hold; then
+ * The kernel stops at @image, and the caches survive. Another CPU attaches their content; then
  * the power is cut.
  */
 static int survive_point(struct explore *x, const struct crab_shadow_image *image)
@@ -102,7 +103,7 @@ static int survive_point(struct explore *x, const struct crab_shadow_image *imag
 	if (IS_ERR(store)) {
 		x->shadow->cpu = 0;
 		return x->blank && report.verdict == CRAB_VERDICT_BLANK ? 0 :
-			explore_say(x, "attach of what the caches hold: %s", report.reason);
+			explore_say(x, "attach of the caches' content: %s", report.reason);
 	}
 	err = crab_oracle_read(&x->oracle, store, found.key);
 	if (!err && !crab_oracle_allows(&x->oracle, &x->allowed, found.key))

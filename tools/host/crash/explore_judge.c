@@ -128,7 +128,7 @@ static int judge_content(struct explore *x, const struct content *found)
 	if (explore_image(x, &state, &own))
 		return -1;
 	if (!crab_oracle_equal(&x->oracle, found->key, own.key))
-		return explore_say(x, "the media says another content than the engine");
+		return explore_say(x, "the media has another content than the engine");
 	explore_add(x, &state, &is_new);
 	if (x->settling)
 		x->node[x->at].changed |= !same_leaves(&state, &x->node[x->at].state);

@@ -30,7 +30,7 @@ int explore_run_once(struct crab_shadow *shadow, void *arg);
 /* explore_cut.c */
 
 /*
- * Cuts at x->points, where @before or @after may be found, or what the batch led to, or no store if
+ * Cuts at x->points, where @before or @after may be found, or a state of the batch, or no store if
  * @blank; and at the end of the run, where only @after may. 0, or -1 after a fault
  */
 int explore_cut(struct explore *x, const struct content *before, const struct content *after,

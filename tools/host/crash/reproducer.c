@@ -91,7 +91,7 @@ static bool parse_op(const char *said, struct explore_op *op)
 	return i < EXPLORE_VERBS;
 }
 
-/* WORD:CHOICE,... after "cut"; returns what is behind it */
+/* WORD:CHOICE,... after "cut"; returns the text after it */
 static const char *parse_path(const char *said, struct crab_shadow_path *path)
 {
 	unsigned int word, choice;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares canonical states: the content of a media at rest as a few bytes, which are
- * equal if no attach and no operation could tell two media apart. Two bytes encode the
- * superblocks; the engine's driver encodes the leaves and documents what it leaves out.
+ * equal if no attach and no operation can distinguish two media. Two bytes encode the
+ * superblocks; the engine's driver encodes the leaves and documents its omissions.
  *
- * Of the superblocks a state leaves out the sequences, except for which is greater, and the
+ * A state omits the superblocks' sequences, except for which is higher, and the
  * identity of the store: the code compares them only for equality and order.
  */
 #ifndef CRAB_HOST_STATE_H
@@ -38,7 +38,7 @@ struct content {
 	struct crab_key_state key[STATE_KEYS];
 };
 
-/* The keys of a space: the smallest ones, and the greatest key that exists */
+/* The keys of a space: the smallest ones, and the highest key that exists */
 static inline u64 state_key(const struct space *space, u32 i)
 {
 	return i + 1 < space->keys ? i : CRAB_KEY_EMPTY - 1;

@@ -3,8 +3,8 @@
  * This file implements allocation on malloc(), with failures where a test asks
  * for them.
  *
- * Invariant: every allocation of L0-L5 in user space passes here, or through what
- * a program links in place of this file.
+ * Invariant: every allocation of L0-L5 in user space passes here, or through the functions that
+ * a program links instead of this file.
  */
 #include <stdint.h>
 #include <stdlib.h>

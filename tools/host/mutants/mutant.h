@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares what the sources that generate.py writes call: the switch that
- * makes one mistake, and the census of which mistakes a workload could meet.
+ * This file declares the functions called by the sources of generate.py: the switch that
+ * makes one mistake, and the census of the mistakes that a workload reaches.
  */
 #ifndef CRAB_HOST_MUTANT_H
 #define CRAB_HOST_MUTANT_H
@@ -20,7 +20,7 @@ struct crab_mutant_row {
 	const char *why;	/* it does no harm, or NULL */
 };
 
-/* What a sound run met, by the number of the mutant */
+/* Mutants reached by a run without a mistake */
 struct crab_mutant_census {
 	u32 met[CRAB_MUTANTS_MAX];	/* times */
 	u32 lines[CRAB_MUTANTS_MAX];	/* the most that one clean had */
@@ -32,7 +32,7 @@ struct crab_mutant_census {
 extern u32 crab_mutant;
 extern u64 crab_mutant_struck;
 
-/* Where what is met is counted, or NULL */
+/* Counters of reached mutants, or NULL */
 extern struct crab_mutant_census *crab_mutant_census;
 
 void crab_mutant_meet(u32 first, u32 count);
@@ -63,7 +63,7 @@ static inline void crab_mutant_fenced(enum crab_point point)
 }
 
 enum crab_mutant_miss {
-	CRAB_MUTANT_WRONG,	/* the lines behind, or before */
+	CRAB_MUTANT_WRONG,	/* the next or the previous lines */
 	CRAB_MUTANT_NOT_FIRST,
 	CRAB_MUTANT_NOT_LAST,
 	CRAB_MUTANT_NOT_WITHIN,	/* all but the second */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file runs every mutant until a workload kills it, and tells which did.
+ * This file runs every mutant until a workload kills it, and reports which one did.
  *
  *   test_mutants [-j JOBS] [-t TABLE] [FIRST [LAST]]
  *
- * First each workload runs sound, and must end well; what it meets is counted, so that
- * a mutant is run only where it makes a difference. A mutant that nothing meets is a
- * failure: nothing is known about it. So is a survivor, unless it is known to do no
- * harm, and one of those that is killed. What died of a signal, or came to no end, was
- * killed; what has more images than are tried was not.
+ * First each workload runs sound, and must succeed; the mutants that it reaches are counted, so
+ * that a mutant is run only where it makes a difference. A mutant that no workload reaches is a
+ * failure: it was not tested. So is a survivor, unless it is known to do no harm, and one of those
+ * that is killed. A run that died of a signal, or did not end, is a kill; a run with more images
+ * than can be tried is not.
  *
  * Invariant: each run is a process of its own, and the same in every run.
  */
@@ -37,7 +37,7 @@ static const struct crab_mutant_row rows[] = {
 #include "table.h"
 };
 
-/* What jobs, which are processes, leave behind */
+/* Results of jobs, which are processes */
 static struct shared {
 	struct crab_mutant_census census[WORKLOADS_MAX];
 	enum workload_end sound[WORKLOADS_MAX];
@@ -191,7 +191,7 @@ static void mutant_tell(u32 n)
 		       shared->said[n], row->why ? ", though it should do no harm" : "");
 	else
 		tap_ok(row->why && !shared->gave_up[n], "%s: %s: %s", mutant_name(n, name),
-		       survives, row->why ?: "and nobody knows why");
+		       survives, row->why ?: "and has no reason");
 }
 
 static void table_write(FILE *table, u32 n)

@@ -15,11 +15,11 @@
 
 #include "lives.h"
 
-#define BLOCK_HEAD	64	/* so that what follows has a line of its own */
+#define BLOCK_HEAD	64	/* so that the allocation starts on a line */
 
 struct block {
 	struct block *next;
-	struct block **link;	/* what points to it; NULL: it belongs to no life */
+	struct block **link;	/* pointer to this block; NULL: not the store's memory */
 	size_t size;
 };
 
@@ -64,12 +64,12 @@ void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 	if (gfpflags_allow_blocking(gfp))
 		might_sleep();
 	crab_host_allocs++;
-	if (size == SIZE_MAX ||		/* a line is all the alignment that anybody needs */
+	if (size == SIZE_MAX ||		/* no caller needs more than line alignment */
 	    posix_memalign((void **)&block, BLOCK_HEAD, BLOCK_HEAD + size))
 		return NULL;
 	block->size = size;
 	block_link(block);
-	/* What nobody set shows */
+	/* Uninitialised memory has a pattern */
 	memset((char *)block + BLOCK_HEAD, gfp & __GFP_ZERO ? 0 : 0x6b, size);
 	return (char *)block + BLOCK_HEAD;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares lives: what is allocated in one is lost when the power is cut, and
- * must be gone when a store was detached.
+ * This file declares lives: memory that is lost when the power is cut, and
+ * must be freed when a store was detached.
  */
 #ifndef CRAB_HOST_LIVES_H
 #define CRAB_HOST_LIVES_H
 
-/** lives_begin() - what is allocated from now on belongs to a life */
+/** lives_begin() - allocations from now on are lost at the next cut */
 void lives_begin(void);
 
 /** lives_end() - free all that is left of it; returns how much that was */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares tasks: threads of which one runs at a time, and which change places
- * where a seed says so. So the same seed gives the same run, and all of them can be
+ * at places that a seed determines. So the same seed gives the same run, and all of them can be
  * stopped in the middle.
  *
- * A task may lose its turn at every READ_ONCE(), WRITE_ONCE(), acquire and release, that
- * is at every access of the media, and at locks and fences. What it sees is sequentially
- * consistent: reordering is for ThreadSanitizer and the litmus tests. The rest is as the
- * kernel has it: who waits for a lock lets others run, a spinlock is not taken twice, nothing
- * sleeps with one held or in an RCU section, and what kfree_rcu() was given is freed at
- * the first moment at which it may be, for AddressSanitizer to see.
+ * A task may lose its turn at every READ_ONCE(), WRITE_ONCE(), acquire and release, that is at
+ * every access of the media, and at locks and fences. Its view of memory is sequentially
+ * consistent: reordering is for ThreadSanitizer and the litmus tests. The rest is as the kernel has
+ * it: a task that waits for a lock lets others run, a spinlock is not taken twice, nothing sleeps
+ * with one held or in an RCU section, and objects passed to kfree_rcu() are freed at the first
+ * permitted time, for AddressSanitizer to see.
  */
 #ifndef CRAB_HOST_TASKS_H
 #define CRAB_HOST_TASKS_H
@@ -28,7 +28,7 @@ enum tasks_end {
  * struct tasks_plan - how they change places
  * @seed: of everything; not 0
  * @pace: places that a task passes before it loses its turn, about
- * @turn: told which task runs from now on, 0 the first; or NULL
+ * @turn: called with the task that runs from now on, 0 is the first; or NULL
  * @arg: for @turn
  */
 struct tasks_plan {
@@ -38,7 +38,7 @@ struct tasks_plan {
 	void *arg;
 };
 
-/** tasks_add() - one task more for the next run; its number is what comes next from 0 on */
+/** tasks_add() - add a task to the next run; tasks are numbered from 0 in this order */
 void tasks_add(void (*run)(void *arg), void *arg);
 
 /** tasks_run() - run those that were added, to their end or until they are stopped */

@@ -4,7 +4,7 @@
  *
  * A life begins with an attach. It ends in a power cut; or all actors come to their end,
  * and the store is detached, or simply goes on. An attach after a cut is cut itself now
- * and then. Each life is judged with what was there when it began and what is there
+ * and then. Each part between two cuts is checked with the content at its begin and the content
  * after the next attach.
  *
  * One cut in four is a crash of the kernel and not of the power: DRAM is lost, the caches
@@ -42,15 +42,15 @@
 
 /**
  * struct trial - one store
- * @subject: what kind
+ * @subject: kind of store
  * @number: its seed
  * @seed: of all choices
  * @media: its memory
- * @shadow: what a cut leaves of it
+ * @shadow: states after a cut
  * @store: while it is attached
  * @calls: the same, as actors call it
  * @history: of this life
- * @actor: one a task, and one for what comes after
+ * @actor: one for each task, and one for the final reads
  * @keys: by number
  * @grow: in this life the store grows
  * @running: actors that have not ended yet
@@ -107,7 +107,7 @@ static u32 trial_random(struct trial *trial, u32 below)
 	return (rng(&trial->seed) >> 32) % below;
 }
 
-/* What random numbers are while actors run: one time in two a value that one writes soon */
+/* Random numbers while actors run: one time in two a value that one writes soon */
 static bool trial_void(u64 *x)
 {
 	const struct actor *actor = &running->actor[trial_random(running,
@@ -151,7 +151,7 @@ static void trial_turn(void *arg, u32 task)
 
 /*
  * A store or a fence: another task may go on. Or the power goes soon, and until then, one
- * time in two, the others see what they can of what is not durable.
+ * time in two, the others may see values that are not durable.
  */
 static void trial_event(struct crab_shadow *shadow, enum crab_shadow_event event,
 			enum crab_point point)
@@ -187,7 +187,7 @@ static void keep(void *arg)
 		crab_store_info(trial->store, &info);
 		crab_store_check(trial->store, &report);
 		if (report.damage.count)
-			history_fault(trial->history, "verifier beside writers, at %llu: %s",
+			history_fault(trial->history, "verifier with writers, at %llu: %s",
 				      report.damage.offset, report.damage.what);
 	}
 }
@@ -222,9 +222,9 @@ static enum tasks_end trial_tasks(struct trial *trial, u32 events, u32 places)
 	return end;
 }
 
-/* Lives */
+/* Parts between cuts */
 
-/* What DRAM held is gone, and with the power the caches are, too */
+/* DRAM is lost, and after a power cut the caches are lost, too */
 static void trial_lose(struct trial *trial)
 {
 	lives_end();
@@ -239,7 +239,7 @@ static void trial_lose(struct trial *trial)
 	trial->shadow->cpu = trial->cpus;
 }
 
-/* Attaches what a cut left; some of these attaches are cut as well */
+/* Attaches the state after a cut; some of these attaches are cut as well */
 static bool trial_attach(struct trial *trial)
 {
 	struct crab_store_info info;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares trials: a store on which actors act as tasks, whose power is cut
- * somewhere among them, which the real attach recovers, and again. What they were told
- * before a cut and what is there after it is judged together.
+ * somewhere among them, which the real attach recovers, and again. The results
+ * before a cut and the content after it are checked together.
  */
 #ifndef CRAB_HOST_TRIAL_H
 #define CRAB_HOST_TRIAL_H
@@ -13,15 +13,15 @@
 #define TRIAL_SAID	256
 
 /**
- * struct trial_totals - what trials came to, added up
- * @counts: of the judge
+ * struct trial_totals - sums over trials
+ * @counts: of the checker
  * @lives: from an attach to the next one
  * @cuts: cuts among actors
  * @survived: cuts, those of an attach included, that the caches survived
  * @recoveries_cut: power cuts during an attach
  * @repairs: slots that attaches completed
- * @full: answers that there is no space
- * @splits: of leaves, in lives that ended by themselves
+ * @full: results ENOSPC
+ * @splits: of leaves, in runs without a cut
  * @unlinks: the same
  */
 struct trial_totals {
@@ -37,14 +37,14 @@ struct trial_totals {
 };
 
 /**
- * trial_run() - one store and its lives; the same seed does the same again
+ * trial_run() - run one store with its cuts; the same seed repeats the same run
  * @subject: what kind of store
  * @seed: of all choices
  * @totals: added to
- * @why: where the judge says what has no explanation
+ * @why: file for operations without an explanation
  * @directory: where to keep such a history, or NULL
  *
- * Return: NULL, or what is wrong, until the next call.
+ * Return: NULL, or the error, valid until the next call.
  */
 const char *trial_run(const struct subject *subject, u64 seed, struct trial_totals *totals,
 		      FILE *why, const char *directory);

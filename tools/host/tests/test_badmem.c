@@ -41,7 +41,7 @@ static void media_end(void)
 	munmap(media.base, SIZE);
 }
 
-/* The pages are gone at once; the list tells of them */
+/* The pages become unreadable immediately; the list contains them */
 static void media_fail(u64 offset, u64 len)
 {
 	crab_badmem_add(&bad, offset, len);
@@ -95,7 +95,7 @@ static u32 search_all(struct crab_store *store, u64 *first, u64 *last)
 	return lost;
 }
 
-/* A scan that goes over quarantined ranges gives every other record */
+/* A scan across quarantined ranges returns every other record */
 static u32 scan_all(struct crab_store *store)
 {
 	struct crab_record records[64];
@@ -218,7 +218,7 @@ static void test_body(const char *layout)
 	media_end();
 }
 
-/* A header that cannot be read: the list cannot be followed behind it */
+/* A header that cannot be read: the list cannot be followed after it */
 static void test_header(const char *layout, u32 leaf_bytes)
 {
 	struct crab_attach_report report;
@@ -240,7 +240,7 @@ static void test_header(const char *layout, u32 leaf_bytes)
 	tap_check(scan_all(store) == KEYS - lost, "scan: %u records", scan_all(store));
 	tap_check(check_errors(store), "check found nothing");
 	crab_store_detach(store);
-	tap_ok(true, "badmem: %s/%u: behind an unreadable header nothing is guessed", layout,
+	tap_ok(true, "badmem: %s/%u: after an unreadable header no leaf is guessed", layout,
 	       leaf_bytes);
 	media_end();
 }
@@ -329,7 +329,7 @@ static void test_head(void)
 	tap_check(search_all(store, &first, &last) == KEYS, "keys without a list");
 	tap_check(check_errors(store), "check found nothing");
 	crab_store_detach(store);
-	tap_ok(true, "badmem: the head of the list cannot be read: every key gives EUCLEAN");
+	tap_ok(true, "badmem: the head of the list cannot be read: every key returns EUCLEAN");
 	media_end();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests the explorer: it closes the tiniest spaces, sees a platform whose
- * fence fails, and repeats what it saw from nothing but what it said.
+ * This file tests the explorer: it closes the tiniest spaces, detects a platform whose
+ * fence fails, and repeats the failure from its reproducer alone.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -27,7 +27,7 @@ static u64 test_closed(const struct space *space, bool plain)
 	return digest;
 }
 
-/* What explore.c says of moments without a run, and of states that are known, held against itself */
+/* Results of explore.c without its shortcuts for crash points and known states must be the same */
 static void test_shortcuts(const struct space *space)
 {
 	u64 digest = test_closed(space, false);
@@ -48,7 +48,7 @@ static void plant(struct explore *x, const struct space *space, enum crab_point 
 	x->shadow->fault = point ? fault : CRAB_SHADOW_SOUND;
 }
 
-/* What was said of a fault is seen again with the fault, and not without it */
+/* A reproducer of a fault fails with the fault, and passes without it */
 static void test_replay(const struct space *space, const char *said, enum crab_point point)
 {
 	struct explore x;

@@ -142,7 +142,7 @@ static void run_one(void)
 		tap_fail("run %llu: nodes are left", run);
 }
 
-/* Says where an assertion or a sanitizer struck */
+/* Prints the place of a failed assertion or a sanitizer report */
 static void on_abort(int signal)
 {
 	char text[64];

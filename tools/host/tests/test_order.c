@@ -114,7 +114,7 @@ static void run_one(void)
 	media_destroy(&media);
 }
 
-/* Says where an assertion or a sanitizer struck */
+/* Prints the place of a failed assertion or a sanitizer report */
 static void on_abort(int signal)
 {
 	char text[96];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests that keys chosen by an adversary cost what random keys do: how many words of the
- * media a search and attach load.
+ * This file tests that keys chosen by an adversary cost the same as random keys: the number of
+ * words of the media a search and attach load.
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
@@ -94,7 +94,7 @@ static void test_chosen(u32 leaf_bytes)
 	       chance.miss);
 }
 
-/* Of 64 keys in a row, those that have the fingerprint of one before them */
+/* Of 64 keys in a row, those with the fingerprint of an earlier one */
 static u32 shared(const struct crab_mix *mix, u32 shift)
 {
 	bool seen[256] = { };

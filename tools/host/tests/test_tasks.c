@@ -4,7 +4,7 @@
  *
  *   test_tasks [STORES [SEED [SUBJECT]]]
  *
- * What fails says its seed; its history is written beside this program.
+ * A failure prints its seed; its history is written next to this program.
  */
 #include <inttypes.h>
 #include <libgen.h>
@@ -23,7 +23,7 @@
 
 static struct trial_totals totals[SUBJECTS];
 
-/* Says where an assertion or a sanitizer struck */
+/* Prints the place of a failed assertion or a sanitizer report */
 static void on_abort(int signal)
 {
 	const char *where = trial_where();
@@ -32,7 +32,7 @@ static void on_abort(int signal)
 		_exit(3);
 }
 
-/* One store of each kind in turn: whatever is wrong, the kind that shows it first comes soon */
+/* One store of each kind in turn: so that each kind of store runs early */
 static void run_stores(u32 stores, u64 seed, u32 only, const char *directory)
 {
 	const char *said = NULL;
@@ -51,10 +51,10 @@ static void run_stores(u32 stores, u64 seed, u32 only, const char *directory)
 
 static void tell(const struct subject *subject, const struct trial_totals *t)
 {
-	tap_check(t->counts.beside > t->counts.ops / 8, "few operations had another beside them");
+	tap_check(t->counts.beside > t->counts.ops / 8, "few operations were concurrent");
 	tap_ok(true, "%s, %u tasks: %llu lives, %llu cuts, %llu recoveries cut, %llu with caches that "
 	       "survived, %llu repairs; %" PRIu64 " operations, %" PRIu64 " beside others, %" PRIu64
-	       " reads of one moment; %llu splits, %llu unlinks, %llu times full",
+	       " reads of one state; %llu splits, %llu unlinks, %llu times full",
 	       subject->name, subject->threads, t->lives, t->cuts, t->recoveries_cut, t->survived,
 	       t->repairs, t->counts.ops, t->counts.beside, t->counts.moments, t->splits, t->unlinks,
 	       t->full);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file runs several threads over one store and judges what each of them was told:
- * random operations on few keys in few leaves, round after round, beside one thread that
- * prepares leaves and verifies. What the last round left is what the next one begins with.
+ * This file runs several threads over one store and checks the results of each:
+ * random operations on few keys in few leaves, round after round, concurrently with one thread that
+ * prepares leaves and verifies. Each round continues with the store of the previous one.
  *
  *   test_threads [ROUNDS [SEED]]
  *
- * A history that nothing explains is written beside this program.
+ * A history without an explanation is written next to this program.
  */
 #include <inttypes.h>
 #include <libgen.h>
@@ -30,16 +30,16 @@
 
 /**
  * struct run - one subject
- * @subject: what
+ * @subject: kind of store
  * @store: its store
  * @calls: the same, as actors call it
  * @history: of this round
- * @actor: one a thread, and one for what comes after
+ * @actor: one for each thread, and one for the final reads
  * @keys: by number
  * @grow: in this round the store grows
  * @gate: where all wait for each other
  * @running: actors that have not ended yet
- * @damage: what the verifier found
+ * @damage: errors found by the verifier
  */
 struct run {
 	const struct subject *subject;
