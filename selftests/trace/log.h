@@ -57,7 +57,13 @@ struct log {
  */
 struct log log_read(const char *path, uint64_t region_bytes);
 
-/** region_read() - all of the region's file, at the boundary of a page */
+/**
+ * region_read() - read the whole region's file into page-aligned memory
+ * @path: name of the file
+ * @size: out: its size
+ *
+ * Return: the memory; an error exits.
+ */
 uint8_t *region_read(const char *path, size_t *size);
 
 #endif /* TRACE_LOG_H */

@@ -55,13 +55,29 @@ static inline uint64_t workload_key(uint32_t index)
 	return ((uint64_t)index << 50 | 0x5eed) ^ (index & 1 ? 0xffff0000 : 0);
 }
 
-/** workload_run() - all of it; @operations in all stores together; 0 or the first failure */
+/**
+ * workload_run() - execute the whole workload
+ * @operations: number of operations, over all stores
+ *
+ * Return: 0 or the first failure.
+ */
 int workload_run(uint32_t operations);
 
-/** workload_race() - two writers on processors and keys of their own, in one store */
+/**
+ * workload_race() - execute the workload of two concurrent writers with private keys in one store
+ * @operations: number of operations
+ *
+ * Return: 0 or the first failure.
+ */
 int workload_race(uint32_t operations);
 
-/** workload_race_call() - call of @writer, 0 or 1, for operation @number of @length */
+/**
+ * workload_race_call() - make a call of one writer
+ * @call: out
+ * @writer: 0 or 1
+ * @number: number of the first operation
+ * @length: number of operations
+ */
 void workload_race_call(struct workload_call *call, uint32_t writer, uint32_t number,
 			uint32_t length);
 
@@ -74,13 +90,26 @@ void workload_race_call(struct workload_call *call, uint32_t writer, uint32_t nu
  */
 void workload_begin(struct workload_call *call, uint32_t number, uint32_t most, uint32_t writer);
 
-/** workload_end() - its operations are made; @stride: between the keys of one writer */
+/**
+ * workload_end() - complete the operations of a call
+ * @call: the call
+ * @stride: distance of the keys of one writer
+ */
 void workload_end(struct workload_call *call, uint32_t stride);
 
-/** workload_mix() - a number as good as random */
+/**
+ * workload_mix() - hash a number
+ * @x: the number
+ *
+ * Return: a pseudo-random number.
+ */
 uint64_t workload_mix(uint64_t x);
 
-/** perform_load() - load the module, which attaches the store; perform_unload(): unload it */
+/**
+ * perform_load() - load the module, which attaches the store; perform_unload() unloads it
+ *
+ * Return: 0 or the first failure.
+ */
 int perform_load(void);
 int perform_unload(void);
 
@@ -94,13 +123,28 @@ int perform_unload(void);
  */
 int perform_tear(const uint32_t *index, uint32_t n);
 
-/** perform_format() - a new store, over any content; its uuid and label are fixed */
+/**
+ * perform_format() - make a new store over any content, with a fixed uuid and label
+ * @store: its parameters
+ *
+ * Return: 0 or the first failure.
+ */
 int perform_format(const struct workload_store *store);
 
-/** perform() - a call; each side handles the results of the operations */
+/**
+ * perform() - execute a call; each side handles the results of the operations
+ * @call: the call
+ *
+ * Return: 0 or the first failure.
+ */
 int perform(const struct workload_call *call);
 
-/** workload_index() - which one a key is, or WORKLOAD_KEYS */
+/**
+ * workload_index() - number of a key
+ * @key: the key
+ *
+ * Return: the number, or WORKLOAD_KEYS.
+ */
 static inline uint32_t workload_index(uint64_t key)
 {
 	uint32_t index = key >> 50;
@@ -108,7 +152,12 @@ static inline uint32_t workload_index(uint64_t key)
 	return index < WORKLOAD_KEYS && workload_key(index) == key ? index : WORKLOAD_KEYS;
 }
 
-/** perform_race() - @length operations of either writer, at the same time; only of a race */
+/**
+ * perform_race() - execute operations of both writers concurrently; used by workload_race() only
+ * @length: operations of each writer
+ *
+ * Return: 0 or the first failure.
+ */
 int perform_race(uint32_t length);
 
 #define WORKLOAD_LABEL	"selftest"

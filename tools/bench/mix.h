@@ -32,7 +32,13 @@ struct mix {
 /* A, B, C, F, D, E: those that insert come last; ended by a NULL name */
 extern const struct mix mixes[];
 
-/** mix_zipf() - @n keys out of the first @keys ones, by Zipf's distribution, 0.99 */
+/**
+ * mix_zipf() - draw keys from the first @keys ones by Zipf's distribution, 0.99
+ * @to: out: @n keys
+ * @n: number of draws
+ * @keys: number of keys
+ * @seed: of the random numbers
+ */
 void mix_zipf(u64 *to, u64 n, u64 keys, u64 seed);
 
 /**

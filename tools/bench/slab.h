@@ -8,7 +8,10 @@
 
 #include <linux/types.h>
 
-/** slab_populate() - so much of the heap is there from now on, in huge pages */
+/**
+ * slab_populate() - reserve heap memory in huge pages
+ * @bytes: number of bytes
+ */
 void slab_populate(u64 bytes);
 
 #endif /* CRAB_BENCH_SLAB_H */

@@ -21,7 +21,14 @@ struct team_time {
 	u64 wall_ns;
 };
 
-/** team_share() - the @nth of @threads shares of @n operations: [@from, @to) */
+/**
+ * team_share() - compute one thread's share of @n operations
+ * @n: number of operations
+ * @threads: number of threads
+ * @nth: number of the thread
+ * @from: out: first operation
+ * @to: out: one past the last operation
+ */
 void team_share(u64 n, u32 threads, u32 nth, u64 *from, u64 *to);
 
 /**

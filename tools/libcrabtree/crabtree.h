@@ -58,7 +58,13 @@ int crabtree_sync(struct crabtree *ct);
  */
 void crabtree_reason(struct crabtree *ct, char *buf, size_t len);
 
-/** crabtree_info() - what the store is and what it has done */
+/**
+ * crabtree_info() - properties and counters of a store
+ * @ct: the handle
+ * @info: out; the library sets its size
+ *
+ * Return: 0 or a negative errno.
+ */
 int crabtree_info(struct crabtree *ct, struct crabtree_info *info);
 
 /**
@@ -114,7 +120,12 @@ struct crabtree_cursor {
 	bool done;
 };
 
-/** crabtree_cursor_init() - begin a scan of [@start, @end] */
+/**
+ * crabtree_cursor_init() - start a scan
+ * @cursor: out
+ * @start: lowest key of the scan
+ * @end: highest key of the scan
+ */
 void crabtree_cursor_init(struct crabtree_cursor *cursor, uint64_t start, uint64_t end);
 
 /**
@@ -132,7 +143,15 @@ int crabtree_cursor_read(struct crabtree *ct, struct crabtree_cursor *cursor,
 
 struct crabtree_iter;
 
-/** crabtree_iter_new() - records of [@start, @end] one by one */
+/**
+ * crabtree_iter_new() - create an iterator over the records of [@start, @end]
+ * @ct: the handle; must stay open
+ * @start: lowest key
+ * @end: highest key
+ * @iter: out
+ *
+ * Return: 0 or a negative errno.
+ */
 int crabtree_iter_new(struct crabtree *ct, uint64_t start, uint64_t end,
 		      struct crabtree_iter **iter);
 
@@ -149,7 +168,10 @@ int crabtree_iter_next(struct crabtree_iter *iter, struct crabtree_record *recor
  */
 uint64_t crabtree_iter_tell(const struct crabtree_iter *iter);
 
-/** crabtree_iter_free() - end an iteration; NULL is allowed */
+/**
+ * crabtree_iter_free() - free an iterator
+ * @iter: the iterator, or NULL
+ */
 void crabtree_iter_free(struct crabtree_iter *iter);
 
 /**
@@ -163,7 +185,13 @@ void crabtree_iter_free(struct crabtree_iter *iter);
 int crabtree_batch(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t count,
 		   uint32_t *done);
 
-/** crabtree_check() - verify every invariant; 0 also where errors were found */
+/**
+ * crabtree_check() - verify every invariant of a store
+ * @ct: the handle
+ * @check: out: counts, and the first error found
+ *
+ * Return: 0, also if errors were found, or a negative errno.
+ */
 int crabtree_check(struct crabtree *ct, struct crabtree_check *check);
 
 /**
@@ -182,16 +210,36 @@ int crabtree_format(struct crabtree *ct, struct crabtree_format *format);
  */
 const char *crabtree_strerror(int err);
 
-/** crabtree_state_name() - one word for enum crabtree_state */
+/**
+ * crabtree_state_name() - name of a state, one word
+ * @state: enum crabtree_state
+ *
+ * Return: a constant string, also for an unknown value.
+ */
 const char *crabtree_state_name(uint32_t state);
 
-/** crabtree_durability_name() - one word for enum crabtree_durability */
+/**
+ * crabtree_durability_name() - name of a durability class, one word
+ * @durability: enum crabtree_durability
+ *
+ * Return: a constant string, also for an unknown value.
+ */
 const char *crabtree_durability_name(uint32_t durability);
 
-/** crabtree_model_name() - one word for enum crabtree_model */
+/**
+ * crabtree_model_name() - name of a media model, one word
+ * @model: enum crabtree_model
+ *
+ * Return: a constant string, also for an unknown value.
+ */
 const char *crabtree_model_name(uint32_t model);
 
-/** crabtree_strategy_name() - one word for enum crabtree_strategy */
+/**
+ * crabtree_strategy_name() - name of a strategy, one word
+ * @strategy: enum crabtree_strategy
+ *
+ * Return: a constant string, also for an unknown value.
+ */
 const char *crabtree_strategy_name(uint32_t strategy);
 
 #ifdef __cplusplus

@@ -100,13 +100,23 @@ struct actor {
 	uint32_t moments;
 };
 
-/** actor_act() - do something at random; @grow: rather insert than delete */
+/**
+ * actor_act() - execute one random call
+ * @actor: the actor
+ * @grow: prefer inserts to deletes
+ */
 void actor_act(struct actor *actor, bool grow);
 
-/** actor_read_all() - search each key and scan all of them, when no other actor runs */
+/**
+ * actor_read_all() - search each key and scan all of them
+ * @actor: the actor; no other one runs
+ */
 void actor_read_all(struct actor *actor);
 
-/** actor_cut() - record the operations that were cut off */
+/**
+ * actor_cut() - record the operations that were cut off
+ * @actor: the actor
+ */
 void actor_cut(struct actor *actor);
 
 #endif /* LINEAR_ACTOR_H */

@@ -94,7 +94,13 @@ struct history {
 	char fault[160];
 };
 
-/** history_create() - nothing was done yet and no key is there; NULL for want of memory */
+/**
+ * history_create() - create an empty history of a store without records
+ * @logs: number of threads
+ * @keys: number of keys
+ *
+ * Return: the history, or NULL without memory.
+ */
 struct history *history_create(uint32_t logs, uint32_t keys);
 void history_destroy(struct history *history);
 
@@ -103,17 +109,37 @@ void history_destroy(struct history *history);
  */
 void history_next(struct history *history, uint32_t log);
 
-/** history_add() - one operation more; ends the program where there is no memory */
+/**
+ * history_add() - add one operation; exits without memory
+ * @history: the history
+ * @log: number of the thread
+ * @op: the operation
+ */
 void history_add(struct history *history, uint32_t log, const struct history_op *op);
 
-/** history_fault() - a result that is wrong in every order; any thread */
+/**
+ * history_fault() - report a result that is wrong in every order; callable from any thread
+ * @history: the history
+ * @fmt: format of the message
+ */
 __attribute__((format(printf, 2, 3)))
 void history_fault(struct history *history, const char *fmt, ...);
 
-/** history_print() - one operation in words, one line */
+/**
+ * history_print() - print one operation as one line of text
+ * @to: the file
+ * @log: number of the thread
+ * @op: the operation
+ */
 void history_print(FILE *to, uint32_t log, const struct history_op *op);
 
-/** history_save() - write all of it as text; history_load() reads it; false: it could not */
+/**
+ * history_save() - write a history as text; history_load() reads it
+ * @history: the history
+ * @to: the file
+ *
+ * Return: false after an error of the file.
+ */
 bool history_save(const struct history *history, FILE *to);
 struct history *history_load(FILE *from);
 
