@@ -38,7 +38,7 @@ static void format_geometry(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, crab_super_geometry(~0ULL, 512), CRAB_LEAVES_MAX);
 }
 
-/* Little-endian, whatever the CPU is */
+/* Little-endian, on every CPU */
 static void format_bytes(struct kunit *test)
 {
 	struct crab_test *t = test->priv;

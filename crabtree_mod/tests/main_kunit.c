@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file lists the suites and implements what they share.
+ * This file lists the suites and implements their shared parts.
  */
 #include <linux/err.h>
 #include <linux/module.h>

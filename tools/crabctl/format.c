@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
 	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "a power of two, 512 to 8K [1K]", 0 },
 	{ "label", OPT_LABEL, "TEXT", 0, "a name for people, at most 31 bytes", 0 },
 	{ "uuid", OPT_UUID, "UUID", 0, "the identity [random]", 0 },
-	{ "force", OPT_FORCE, NULL, 0, "also over a store or somebody else's data", 0 },
+	{ "force", OPT_FORCE, NULL, 0, "also over a store or other data", 0 },
 	{ "yes", OPT_YES, NULL, 0, "do not ask", 0 },
 	{ "size", OPT_SIZE, "BYTES", 0,
 	  "create the file of --image with this size; K, M and G are understood", 0 },
@@ -122,7 +122,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_opt,
-	.doc = "Make an empty store. What the region held is lost.",
+	.doc = "Make an empty store. The region's content is lost.",
 	.children = target_child,
 };
 

@@ -126,7 +126,7 @@ static const struct argp argp = {
 	.parser = parse_opt,
 	.args_doc = "FILE|-",
 	.doc = "Store the records of a file: lines `key value', decimal or 0x hexadecimal; "
-	       "blank lines and what follows # are passed over.",
+	       "blank lines and text after # are skipped.",
 	.children = target_child,
 };
 

@@ -33,7 +33,7 @@ const char *argp_program_version = "crabctl " CRABTREE_VERSION;
 static const char doc[] =
 	"Look at, fill and check crabtree stores.\v"
 	"Verbs:\n"
-	"  info                 what the store is and what it has done\n"
+	"  info                 properties and counters of the store\n"
 	"  list                 all devices\n"
 	"  format               make an empty store\n"
 	"  get KEY              print the value of a key\n"
@@ -44,7 +44,7 @@ static const char doc[] =
 	"  dump [FILE]          write all records, as load reads them\n"
 	"  check                verify every invariant of the store\n"
 	"\n"
-	"`crabctl VERB --help' tells the options of a verb; crabctl(1) the rest.\n"
+	"`crabctl VERB --help' shows the options of a verb; see also crabctl(1).\n"
 	"Exit codes: 0 done, 1 not found or check found errors, 2 usage, 3 failed.";
 
 struct args {

@@ -17,8 +17,8 @@ struct args {
 enum { OPT_FROM = 0x2000, OPT_TO, OPT_LIMIT };
 
 static const struct argp_option options[] = {
-	{ "from", OPT_FROM, "KEY", 0, "the least key wanted", 0 },
-	{ "to", OPT_TO, "KEY", 0, "the greatest key wanted", 0 },
+	{ "from", OPT_FROM, "KEY", 0, "the lowest key wanted", 0 },
+	{ "to", OPT_TO, "KEY", 0, "the highest key wanted", 0 },
 	{ "limit", OPT_LIMIT, "N", 0, "at most N records", 0 },
 	{ "hex", 'x', NULL, 0, "print numbers in hexadecimal", 0 },
 	{ 0 }

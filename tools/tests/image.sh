@@ -69,7 +69,7 @@ head -c 100000 /dev/urandom > junk.img
 cp junk.img junk
 t "foreign: info" 0 '^reason +not a crabtree store: other data at offset 0$' '' \
 	"$crabctl" --image junk.img info
-t "foreign: get" 3 '' "get 5: the region holds somebody else's data" \
+t "foreign: get" 3 '' "get 5: the region holds other data" \
 	"$crabctl" --image junk.img get 5
 t "foreign: format" 3 '' 'not empty; --force' "$crabctl" --image junk.img format
 same "foreign: nothing was changed" junk junk.img

@@ -93,11 +93,11 @@ static bool record_expected(const struct model *m, u32 *at, u64 end, const struc
 	while (*at < m->n && !m->there[*at])
 		++*at;
 	if (*at == m->n || m->keys[*at] > end) {
-		tap_fail("scan gives key %llu, which is not there", r->key);
+		tap_fail("scan returns key %llu, which is absent", r->key);
 		return false;
 	}
 	if (m->keys[*at] != r->key || m->values[*at] != r->value) {
-		tap_fail("scan gives %llu=%llu, not %llu=%llu", r->key, r->value, m->keys[*at],
+		tap_fail("scan returns %llu=%llu, not %llu=%llu", r->key, r->value, m->keys[*at],
 			 m->values[*at]);
 		return false;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the tests' voice.
+ * This file implements the TAP output of tests.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the tests' voice: TAP on stdout, the plan and the count last.
+ * This file declares the output of tests: TAP on stdout, the plan and the count last.
  *
- * A test calls tap_ok() for each claim; what failed within is told by tap_fail(),
+ * A test calls tap_ok() for each claim; a failure within is reported by tap_fail(),
  * which the next tap_ok() turns into `not ok`. So a loop of a million checks is
  * one line.
  */
@@ -14,10 +14,10 @@
 /* Faults since the last claim */
 extern unsigned int tap_faults;
 
-/* Faults are counted and not told: they are expected */
+/* Expected failures are counted and not printed */
 extern bool tap_quiet;
 
-/** tap_fail() - something is wrong in what runs now; the first few are told */
+/** tap_fail() - report a failure of the current test; only the first few are printed */
 __attribute__((format(printf, 1, 2)))
 void tap_fail(const char *fmt, ...);
 
@@ -25,10 +25,10 @@ void tap_fail(const char *fmt, ...);
 __attribute__((format(printf, 2, 3)))
 bool tap_ok(bool ok, const char *fmt, ...);
 
-/** tap_done() - plan and count; what main() returns */
+/** tap_done() - print plan and count; returns the exit status */
 int tap_done(void);
 
-/* Inside a test: tells what does not hold, and goes on */
+/* Inside a test: report a false condition, and continue */
 #define tap_check(cond, fmt, ...)						\
 	do {									\
 		if (!(cond))							\

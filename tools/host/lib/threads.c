@@ -3,8 +3,8 @@
  * This file implements the threads of a program that has several: their numbers, and that
  * RCU knows them.
  *
- * Invariant: two threads never have one number at a time, and what the last owner of a
- * number stored comes before what the next one does.
+ * Invariant: two threads never have one number at a time, and the stores of the last owner of a
+ * number precede those of the next one.
  */
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements allocation, in place of memory.c, for programs that lose what they
- * allocated.
+ * This file implements allocation, in place of memory.c, for programs that lose their
+ * allocations.
  *
  * Invariant: all that was allocated in the life that runs is in one list.
  */

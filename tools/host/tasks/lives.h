@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares lives: memory that is lost when the power is cut, and
+ * This file declares allocations that are lost when the power is cut, and
  * must be freed when a store was detached.
  */
 #ifndef CRAB_HOST_LIVES_H

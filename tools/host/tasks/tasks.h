@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares tasks: threads of which one runs at a time, and which change places
- * at places that a seed determines. So the same seed gives the same run, and all of them can be
+ * as a seed determines. So the same seed gives the same run, and all of them can be
  * stopped in the middle.
  *
  * A task may lose its turn at every READ_ONCE(), WRITE_ONCE(), acquire and release, that is at

@@ -38,7 +38,7 @@ struct trial_totals {
 
 /**
  * trial_run() - run one store with its cuts; the same seed repeats the same run
- * @subject: what kind of store
+ * @subject: kind of store
  * @seed: of all choices
  * @totals: added to
  * @why: file for operations without an explanation

@@ -40,7 +40,7 @@ static struct crab_dhead *run_leaf(struct run *run, u32 number)
 				     (u64)number * run->leaf_bytes);
 }
 
-/* Values that are special to somebody; the void of some leaf among them */
+/* Values with a special meaning, including the void of some leaf */
 static u64 run_value(struct run *run)
 {
 	u64 r = rng(&run->seed);
@@ -133,7 +133,7 @@ static int batch_status(const struct crab_batch_op *op, bool there)
 	return op->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
 }
 
-/* What one operation of a batch says, and what it does to the model */
+/* Result of one operation of a batch, and its effect on the model */
 static void batch_judge(struct run *run, const struct crab_batch_op *op, u32 at)
 {
 	struct model *m = run->model;
@@ -155,7 +155,7 @@ static void batch_judge(struct run *run, const struct crab_batch_op *op, u32 at)
 		model_drop(m, at);
 }
 
-/* Of few keys, or of many; side by side, or anywhere */
+/* Few keys or many, neighbouring or random */
 static void run_batch(struct run *run)
 {
 	u64 r = rng(&run->seed);
@@ -265,7 +265,7 @@ static void run_fill(struct run *run, bool down)
 	tap_check(full, "%u keys did not fill it", m->n);
 }
 
-/* In a batch too, whatever of it finds no room */
+/* In a batch too, for each operation without room */
 static void run_full_batches(struct run *run)
 {
 	u32 i;
@@ -299,7 +299,7 @@ static void run_full(struct run *run)
 		  m->count);
 }
 
-/* Deleting all gives all leaves back but the first */
+/* Deleting all records frees all leaves except the first */
 static void run_empty(struct run *run)
 {
 	struct model *m = run->model;

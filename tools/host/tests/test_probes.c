@@ -94,7 +94,7 @@ static void test_chosen(u32 leaf_bytes)
 	       chance.miss);
 }
 
-/* Of 64 keys in a row, those with the fingerprint of an earlier one */
+/* Among 64 consecutive keys, those with the fingerprint of an earlier one */
 static u32 shared(const struct crab_mix *mix, u32 shift)
 {
 	bool seen[256] = { };
