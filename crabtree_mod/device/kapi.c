@@ -4,7 +4,7 @@
  *
  * Invariant: an open tree is one user of its device and one reference to this
  * module, until crabtree_close(). A struct crabtree is the device itself, under a
- * name that tells nothing.
+ * name without a meaning.
  *
  * No lock of its own.
  */
@@ -46,7 +46,7 @@ static struct crabtree *kapi_open(const struct crabtree_identity *wanted)
  * crabtree_open_by_label() - open the store with a label
  * @label: NUL-terminated
  *
- * Of several with this label, the one that came first.
+ * If several stores have this label, the first one is opened.
  *
  * Context: process; may sleep.
  * Return: the tree, or ERR_PTR(-EPROBE_DEFER) if no such store is served (yet): wait for
@@ -60,7 +60,7 @@ CRAB_EXPORT_SYMBOL(crabtree_open_by_label);
 
 /**
  * crabtree_open_by_uuid() - open the store with an identity
- * @uuid: the identity, as FORMAT gave it
+ * @uuid: the identity, as set by FORMAT
  *
  * Context: process; may sleep.
  * Return: as crabtree_open_by_label().
@@ -114,8 +114,8 @@ CRAB_EXPORT_SYMBOL(crabtree_search);
  * crabtree_seek() - the record nearest to a key
  * @tree: the tree
  * @key: where to begin
- * @flags: CRABTREE_SEARCH_GE: the least key >= @key; CRABTREE_SEARCH_LE: the
- *	greatest <= @key
+ * @flags: CRABTREE_SEARCH_GE: the lowest key >= @key; CRABTREE_SEARCH_LE: the
+ *	highest <= @key
  * @record: out
  *
  * Context: process; may sleep.
@@ -216,7 +216,7 @@ CRAB_EXPORT_SYMBOL(crabtree_delete);
  * @records: out
  * @capacity: how many fit, at most S32_MAX
  *
- * Each record is one that was there at some moment of the call; a scan is not a
+ * Each record was present at some time during the call; a scan is not a
  * snapshot, but its keys ascend strictly. Keep @capacity to some hundreds: the
  * memory cannot be taken away during the call.
  *
@@ -250,7 +250,7 @@ CRAB_EXPORT_SYMBOL(crabtree_scan);
  * crabtree_register_notifier() - hear of stores that come and go
  * @nb: called with enum crabtree_event and a struct crabtree_identity
  *
- * A store that is there already is not told: register first, then try to open.
+ * An existing store is not reported: register first, then try to open.
  * In the callback a tree may be opened and closed.
  *
  * Context: process; may sleep.

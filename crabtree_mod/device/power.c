@@ -4,7 +4,7 @@
  * a hibernation image is made, and before an image replaces this kernel.
  *
  * DRAM comes back from an image as it was; the media does not. A store that is detached in
- * the image is attached anew by the kernel that wakes up, which so reads what any kernel
+ * the image is attached again by the kernel that resumes, which reads the records that any kernel
  * has stored meanwhile.
  *
  * Invariant: nothing of it is needed for durability. A panic, a reset and a power

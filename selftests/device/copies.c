@@ -10,7 +10,7 @@
  * are pages: half of a structure or an array can be read, or written, or not.
  *
  * Invariant: a copy in that faults has changed nothing; a copy out that faults
- * returns EFAULT, and what the call did before is done, whole.
+ * returns EFAULT, and the operation is complete.
  */
 #include <stddef.h>
 #include <sys/mman.h>

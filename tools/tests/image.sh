@@ -121,7 +121,7 @@ h()
 left='left out: the media is damaged \(damaged at offset'
 sed '123,183d;306,366d' records > rest
 t "quarantine: scan reports the skipped range" 3 - "scan: keys 123 to 183 $left" h scan
-same "quarantine: scan gives all the rest" rest out
+same "quarantine: scan returns all other records" rest out
 truth "quarantine: one line for each range" [ "$(wc -l < err)" = 2 ]
 t "quarantine: scan of the other ranges" 0 '^184 184$' '' h scan --from 184 --to 305
 t "quarantine: scan of a range within" 3 '' "scan: keys 130 to 140 $left" \

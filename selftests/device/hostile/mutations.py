@@ -2,12 +2,12 @@
 """The ways in which a region can be bad, one function each.
 
 Each takes a fresh copy of a good image and the numbers of its leaves in list
-order, damages the image and returns what a reader must see (class Expect).
-Checksums are made good again wherever they are not the damage themselves, so
-that the check behind them is reached.
+order, damages the image and returns the expected results (class Expect).
+Checksums are restored unless they are the damage themselves, so
+that the later checks are reached.
 
-Not here, because the media cannot tell it from a sound store: a leaf skipped by
-a link that is right in every bit (it is what an unlink leaves).
+Not included, because the media is that of a valid store: a leaf skipped by
+a valid link (an unlink leaves the same state).
 """
 import errno
 
@@ -366,7 +366,7 @@ def end_missing(image, leaves):
 
 @mutation
 def end_stale(image, leaves):
-    """The end that stood here when the leaf had another birth."""
+    """The end of this leaf when it had another birth."""
     i = len(leaves) - 1
     link(image, leaves, i, image.link_end(leaves[i], birth(image, leaves, i) - 1))
     return readonly("damaged at offset")
@@ -457,7 +457,7 @@ def leaf_low_descends(image, leaves):
 
 @mutation
 def leaf_low_above(image, leaves):
-    """The least key says that its first records are foreign."""
+    """A lowest key above the first records makes them foreign."""
     i = middle(leaves)
     keys = sorted(k for k, _ in image.records(leaves[i]).values())
     header(image, leaves, i, low=keys[len(keys) // 2])
@@ -502,7 +502,7 @@ def key_twice(image, leaves):
 
 @mutation
 def slots_half(image, leaves):
-    """What a power cut leaves: an insert that stored its key only, then its value only."""
+    """States after a power cut: an insert that stored its key only, then its value only."""
     i = middle(leaves)
     void = image.head_get(image.leaf_at(leaves[i]))["void"]
     key = image.head_get(image.leaf_at(leaves[i]))["low"] + 1
@@ -513,7 +513,7 @@ def slots_half(image, leaves):
 
 @mutation
 def damage_and_half(image, leaves):
-    """Beside damage nothing is repaired."""
+    """A damaged store is not repaired."""
     slots_half(image, leaves)
     link(image, leaves, -1, 0)
     return readonly("damaged at offset")
