@@ -236,6 +236,7 @@ struct crab_layout {
 
 extern const struct crab_engine_ops crab_engine_crab;
 extern const struct crab_engine_ops crab_engine_volatile;
+extern const struct crab_engine_ops crab_engine_toy;	/* of test builds */
 
 /* The engine table, ended by NULL */
 extern const struct crab_engine_ops * const crab_engines[];

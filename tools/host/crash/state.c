@@ -124,6 +124,7 @@ void state_write(const struct state *state, const struct space *space,
 
 	for (i = 0; i < CRAB_SUPER_COPIES; i++)
 		super_write(&flow, i, state->byte[i], super);
+	crab_fence(&flow, CRAB_P3_SUPER);
 	space->driver->write(space, geo, media, state->byte + CRAB_SUPER_COPIES,
 			     state->byte + state->len);
 }

@@ -75,6 +75,7 @@ struct host_driver {
 };
 
 extern const struct host_driver host_driver_crab;
+extern const struct host_driver host_driver_toy;
 
 /* All drivers, ended by NULL */
 extern const struct host_driver * const host_drivers[];

@@ -147,6 +147,10 @@ DESIGNS = [
         Edit("shared/pool.c", "__set_bit(leaf, pool->used);\n\tpool->free--;\n\treturn leaf;",
              "pool->free--; return leaf"),
     ]),
+    Design("toy: a change overwrites the leaf in use", [
+        Edit("engines/toy/toy.c", "toy_write(flow, &engine->geo, ++toy->birth, toy->records, toy->count);",
+             "toy->birth += 2; toy_write(flow, &engine->geo, toy->birth, toy->records, toy->count)"),
+    ]),
 ]
 
 SPARSE = "a leaf that stays sparse holds what it held; the next delete tries again"
