@@ -29,7 +29,6 @@
 #include <linux/string.h>
 
 #include "engines/crab/crab.h"
-#include "engines/crab/smo.h"
 #include "log.h"
 #include "store/store.h"
 #include "store/store_priv.h"
@@ -120,7 +119,7 @@ static void prepare_as_logged(struct crab_tree *tree)
 	maintaining = preparing = true;
 	while (is_preparation(follow.next)) {
 		prepared++;
-		if (!crab_smo_prepare(tree)) {
+		if (!crab_slotted_prepare(tree)) {
 			differ("the machine prepares a leaf, the host has none to prepare", NULL,
 			       follow.next);
 			break;
@@ -140,7 +139,7 @@ static bool merge(struct crab_tree *tree, struct crab_leaf *leaf)
 	u64 had = events;
 
 	maintaining = true;
-	crab_write_insist(&write);
+	crab_write_lock_structure(&write);
 	crab_smo_merge(&write, leaf, tree->slots);
 	crab_write_end(&write);
 	crab_count_prepare(&tree->base, &flow);
@@ -195,11 +194,11 @@ static void maintain_as_logged(void)
 	if (!store || maintaining)
 		return;
 	tree = crab_tree_of(store->engine);
-	if (tree->sorted)
+	if (!crab_layout_maintains(tree))
 		return;
 	do
 		prepare_as_logged(tree);
-	while (!tree->structure.held && is_fresh(tree, follow.next) && merged_as_logged(tree));
+	while (!tree->smo_lock.held && is_fresh(tree, follow.next) && merged_as_logged(tree));
 }
 
 /* Within an operation */

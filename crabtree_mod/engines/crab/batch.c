@@ -35,7 +35,9 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 
-#include "crab.h"
+#include "access.h"
+#include "layout.h"
+#include "tree.h"
 
 #define BATCH_GROUP	16U	/* enough to hide a miss behind the others; locks at a time */
 
@@ -83,7 +85,7 @@ static void batch_close(struct batch *b)
 	b->seen = 0;
 	while (b->holds) {
 		crab_leaf_end(b->held[--b->holds]);
-		crab_leaf_give(b->held[b->holds]);
+		crab_unlock(&b->held[b->holds]->lock);
 	}
 }
 
@@ -117,14 +119,16 @@ static u32 batch_hold(struct batch *b, u32 from, u32 end)
 
 	for (i = from; i < end; i++) {
 		leaf = b->found[i];
-		if (b->ops[i].status || b->ops[i].verb == CRAB_VERB_SEARCH || !leaf || leaf->bad)
+		if (b->ops[i].status || b->ops[i].verb == CRAB_VERB_SEARCH)
+			continue;
+		if (!leaf || leaf->quarantined)
 			continue;
 		b->which[i] = batch_which(b, leaf);
 		if (b->which[i] < BATCH_GROUP)
 			continue;
 		if (!b->holds)
-			crab_leaf_take(leaf);
-		else if (!crab_leaf_try(leaf))
+			crab_lock(&leaf->lock);
+		else if (!crab_trylock(&leaf->lock))
 			break;
 		crab_leaf_begin(leaf);
 		b->seen |= leaf_bit(leaf);
@@ -141,11 +145,9 @@ static int batch_lookup(struct batch *b, u32 i)
 	struct crab_leaf *leaf = b->found[i];
 	u64 key = b->ops[i].key, *value = &b->ops[i].value;
 
-	if (unlikely(!crab_leaf_holds(leaf, key)))
-		return -EAGAIN;
-	if (!tree->sorted && crab_slotted_lookup_at(tree, leaf, b->slot[i], key, value))
+	if (crab_layout_lookup_at(tree, leaf, b->slot[i], key, value))
 		return 0;
-	return crab_leaf_lookup(tree, leaf, key, value);
+	return crab_layout_lookup(tree, leaf, key, value);
 }
 
 /*
@@ -155,20 +157,22 @@ static int batch_lookup(struct batch *b, u32 i)
 static int batch_search(struct batch *b, u32 i)
 {
 	struct crab_leaf *leaf = b->found[i];
+	u64 key = b->ops[i].key;
 	unsigned int seq;
 	int err;
 
 	if (likely(!b->holds)) {
-		seq = raw_seqcount_begin(&leaf->seq);
+		if (unlikely(!crab_leaf_read_begin(leaf, key, &seq)))
+			return -EAGAIN;
 		err = batch_lookup(b, i);
-		return read_seqcount_retry(&leaf->seq, seq) ? -EAGAIN : err;
+		return crab_leaf_read_valid(leaf, seq) ? err : -EAGAIN;
 	}
 	if (batch_which(b, leaf) < BATCH_GROUP)
-		return batch_lookup(b, i);
-	if (!crab_leaf_try(leaf))
+		return crab_leaf_holds(leaf, key) ? batch_lookup(b, i) : -EAGAIN;
+	if (!crab_trylock(&leaf->lock))
 		return -EAGAIN;
-	err = batch_lookup(b, i);
-	crab_leaf_give(leaf);
+	err = crab_leaf_holds(leaf, key) ? batch_lookup(b, i) : -EAGAIN;
+	crab_unlock(&leaf->lock);
 	return err;
 }
 
@@ -182,42 +186,44 @@ static int batch_update(struct batch *b, struct crab_leaf *leaf, u32 slot,
 		return -EEXIST;
 	if (op->value == leaf->void_value)
 		return -EAGAIN;
-	crab_slot_set_value(&b->write, d, op->value);
+	crab_leaf_update_nofence(&b->write, d, op->value);
 	b->stored = true;
 	return 0;
 }
 
-static int batch_insert(struct batch *b, u32 which, int at, struct crab_batch_op *op)
+static int batch_insert(struct batch *b, u32 which, struct crab_place place,
+			struct crab_batch_op *op)
 {
 	struct crab_leaf *leaf = b->held[which];
 
-	op->old.existed = at >= 0;
-	if (at >= 0)
-		return batch_update(b, leaf, at, op);
+	op->old.existed = place.found;
+	if (place.found)
+		return batch_update(b, leaf, place.slot, op);
 	if (op->mode == CRAB_INSERT_REPLACE)
 		return -ENOENT;
-	if (~at == b->write.tree->slots || op->value == leaf->void_value)
+	if (place.slot == b->write.tree->slots || op->value == leaf->void_value)
 		return -EAGAIN;
 	if (b->lost[which]) {	/* perhaps this very slot; the leaves stay locked */
 		batch_fence(b);
 		memset(b->lost, 0, sizeof(b->lost));
 	}
-	crab_slotted_set(&b->write, leaf, ~at, op->key, op->value);
+	crab_slotted_insert_nofence(&b->write, leaf, place.slot, op->key, op->value);
 	b->stored = true;
 	return 0;
 }
 
-static int batch_delete(struct batch *b, u32 which, int at, struct crab_batch_op *op)
+static int batch_delete(struct batch *b, u32 which, struct crab_place place,
+			struct crab_batch_op *op)
 {
 	struct crab_leaf *leaf = b->held[which];
 
-	op->old.existed = at >= 0;
-	if (at < 0)
+	op->old.existed = place.found;
+	if (!place.found)
 		return -ENOENT;
-	op->old.value = crab_leaf_value(b->write.tree, leaf, at);
+	op->old.value = crab_leaf_value(b->write.tree, leaf, place.slot);
 	if (leaf->count == 1 && leaf->low)
 		return -EAGAIN;
-	crab_slotted_clear(&b->write, leaf, at);
+	crab_slotted_remove_nofence(&b->write, leaf, place.slot);
 	b->lost[which] = true;
 	b->stored = true;
 	return 0;
@@ -226,13 +232,13 @@ static int batch_delete(struct batch *b, u32 which, int at, struct crab_batch_op
 static int batch_write(struct batch *b, struct crab_leaf *leaf, u32 i)
 {
 	struct crab_batch_op *op = &b->ops[i];
-	int at;
+	struct crab_place place;
 
 	if (!crab_leaf_holds(leaf, op->key))
 		return -EAGAIN;
-	at = crab_slotted_place(b->write.tree, leaf, op->key);
-	return op->verb == CRAB_VERB_INSERT ? batch_insert(b, b->which[i], at, op) :
-					      batch_delete(b, b->which[i], at, op);
+	place = crab_slotted_place(b->write.tree, leaf, op->key);
+	return op->verb == CRAB_VERB_INSERT ? batch_insert(b, b->which[i], place, op) :
+					      batch_delete(b, b->which[i], place, op);
 }
 
 /* One operation in the epoch; -EAGAIN: it must be done by itself */
@@ -240,7 +246,7 @@ static int batch_one(struct batch *b, u32 i)
 {
 	struct crab_leaf *leaf = b->found[i];
 
-	if (!leaf || leaf->bad)
+	if (!leaf || leaf->quarantined)
 		return -EAGAIN;
 	return b->ops[i].verb == CRAB_VERB_SEARCH ? batch_search(b, i) :
 						    batch_write(b, leaf, i);
@@ -266,7 +272,7 @@ static int batch_alone(struct batch *b, struct crab_batch_op *op)
 /* Behind the last operation from @from on that an epoch may have */
 static u32 batch_end(const struct batch *b, u32 from)
 {
-	if (!b->write.tree->sorted)
+	if (crab_layout_shares_fences(b->write.tree))
 		return b->n;
 	while (from < b->n && b->ops[from].verb == CRAB_VERB_SEARCH)
 		from++;
@@ -283,9 +289,9 @@ static void batch_find(struct batch *b, u32 from, u32 end)
 	for (i = from; i < end; i++)
 		keys[i] = b->ops[i].status ? 0 : b->ops[i].key;
 	crab_index_find_many(&tree->index, keys + from, end - from, (void **)b->found + from);
-	for (i = from; i < end && !tree->sorted; i++)
+	for (i = from; i < end; i++)
 		if (b->found[i])
-			b->slot[i] = crab_slotted_fetch(tree, b->found[i], keys[i]);
+			b->slot[i] = crab_layout_likely_slot(tree, b->found[i], keys[i]);
 }
 
 /* One epoch, up to an operation that must be done by itself or in the next; which one */

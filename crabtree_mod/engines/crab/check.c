@@ -6,7 +6,7 @@
  * It notes what it finds and changes nothing. Every loop is bounded by DRAM's
  * own list.
  *
- * Locking: crab_tree.structure for some leaves at a time, and the lock of each leaf while it is
+ * Locking: crab_tree.smo_lock for some leaves at a time, and the lock of each leaf while it is
  * read. Between two turns the structure may change; each turn judges what it finds in
  * itself, and goes on at the key where the one before ended.
  */
@@ -17,8 +17,10 @@
 #include <linux/minmax.h>
 #include <linux/sched.h>
 
-#include "crab.h"
-#include "tree.h"
+#include "access.h"
+#include "check.h"
+#include "layout.h"
+#include "shared/link.h"
 
 /* A turn, after which changes of the structure may go on: milliseconds where memory is slow */
 #ifndef CRAB_CHECK_SLOTS		/* test builds: shadow/test_config.h */
@@ -26,26 +28,8 @@
 #endif
 #define CHECK_LEAVES		512U
 
-/**
- * struct check - a check under way
- * @tree: the tree
- * @report: what it found
- * @high: the least key that the leaf which is read may not hold
- */
-struct check {
-	struct crab_tree *tree;
-	struct crab_check_report *report;
-	u64 high;
-};
-
-#define check_that(c, cond, offset, fmt, ...)						\
-	do {										\
-		if (!(cond))								\
-			crab_damage_note(&(c)->report->damage, offset, fmt, ##__VA_ARGS__);	\
-	} while (0)
-
 /* The word that @leaf must hold, given the header of the one behind it */
-static u64 check_word(const struct check *c, const struct crab_leaf *leaf,
+static u64 check_word(const struct crab_check *c, const struct crab_leaf *leaf,
 		      const struct crab_head *head)
 {
 	const struct crab_geometry *geo = &c->tree->base.geo;
@@ -53,7 +37,7 @@ static u64 check_word(const struct check *c, const struct crab_leaf *leaf,
 
 	if (!leaf->next)
 		return crab_link_end(geo->store_id, head->self, head->birth);
-	if (leaf->next->bad && leaf->next->number != CRAB_LEAF_NOWHERE)
+	if (leaf->next->quarantined && leaf->next->number != CRAB_LEAF_NOWHERE)
 		return head->next;	/* its header may be in memory that cannot be read */
 	if (leaf->next->number == CRAB_LEAF_NOWHERE ||
 	    !crab_head_load(c->tree->base.media, crab_leaf_offset(geo, leaf->next->number),
@@ -62,7 +46,7 @@ static u64 check_word(const struct check *c, const struct crab_leaf *leaf,
 	return crab_link_to(geo, leaf->next->number, next.birth);
 }
 
-static void check_header(const struct check *c, const struct crab_leaf *leaf, u64 offset)
+static void check_header(const struct crab_check *c, const struct crab_leaf *leaf, u64 offset)
 {
 	const struct crab_geometry *geo = &c->tree->base.geo;
 	struct crab_head head;
@@ -72,17 +56,13 @@ static void check_header(const struct check *c, const struct crab_leaf *leaf, u6
 				 (unsigned long long)leaf->number);
 		return;
 	}
-	check_that(c, c->tree->sorted || head.low == leaf->low, offset,
-		   "leaf %llu: least key is not the one in DRAM", (unsigned long long)leaf->number);
-	check_that(c, c->tree->sorted || head.void_value == leaf->void_value, offset,
-		   "leaf %llu: void is not the one in DRAM", (unsigned long long)leaf->number);
-	check_that(c, head.birth <= c->tree->birth, offset, "leaf %llu: born in the future",
-		   (unsigned long long)leaf->number);
-	check_that(c, head.next == check_word(c, leaf, &head), offset,
-		   "leaf %llu: link does not lead to the next leaf",
-		   (unsigned long long)leaf->number);
-	check_that(c, test_bit(leaf->number, c->tree->pool.used), offset,
-		   "leaf %llu: in the list and free", (unsigned long long)leaf->number);
+	crab_check_that(c, head.birth <= c->tree->birth, offset, "leaf %llu: born in the future",
+			(unsigned long long)leaf->number);
+	crab_check_that(c, head.next == check_word(c, leaf, &head), offset,
+			"leaf %llu: link does not lead to the next leaf",
+			(unsigned long long)leaf->number);
+	crab_check_that(c, test_bit(leaf->number, c->tree->pool.used), offset,
+			"leaf %llu: in the list and free", (unsigned long long)leaf->number);
 }
 
 /*
@@ -98,136 +78,83 @@ static u64 check_high(const struct crab_leaf *leaf)
 	return next->low > leaf->low ? next->low : next->high;
 }
 
-static void check_live_slot(const struct check *c, const struct crab_leaf *leaf, u32 slot,
-			    const struct crab_record *r, u64 offset)
+void crab_check_record(const struct crab_check *c, const struct crab_leaf *leaf, u32 slot,
+		       const struct crab_record *r, u64 offset)
 {
-	check_that(c, r->key >= leaf->low && r->key < c->high, offset,
-		   "leaf %llu, slot %u: key outside the leaf's range",
-		   (unsigned long long)leaf->number, slot);
-	check_that(c, crab_leaf_find(c->tree, leaf, r->key) == (int)slot, offset,
-		   "leaf %llu, slot %u: key is not found, or is there twice",
-		   (unsigned long long)leaf->number, slot);
+	crab_check_that(c, r->key >= leaf->low && r->key < c->high, offset,
+			"leaf %llu, slot %u: key outside the leaf's range",
+			(unsigned long long)leaf->number, slot);
+	crab_check_that(c, crab_layout_find(c->tree, leaf, r->key) == (int)slot, offset,
+			"leaf %llu, slot %u: key is not found, or is there twice",
+			(unsigned long long)leaf->number, slot);
 }
 
-static void check_slotted(const struct check *c, const struct crab_leaf *leaf, u64 offset)
-{
-	struct crab_record r;
-	u32 slot, live = 0;
-	bool is_live;
-
-	for (slot = 0; slot < c->tree->slots; slot++) {
-		r = crab_leaf_record(c->tree, leaf, slot);
-		is_live = r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value;
-		live += is_live;
-		check_that(c, is_live == crab_slotted_is_live(leaf, slot), offset,
-			   "leaf %llu, slot %u: live on the media or in DRAM, not in both",
-			   (unsigned long long)leaf->number, slot);
-		if (is_live)
-			check_live_slot(c, leaf, slot, &r, offset);
-		else
-			check_that(c, leaf->torn ||
-				   (r.key == CRAB_KEY_EMPTY && r.value == leaf->void_value), offset,
-				   "leaf %llu, slot %u: half a landmark",
-				   (unsigned long long)leaf->number, slot);
-	}
-	check_that(c, live == leaf->count, offset, "leaf %llu: %u records, DRAM counts %u",
-		   (unsigned long long)leaf->number, live, leaf->count);
-	c->report->records += live;
-}
-
-static void check_sorted(const struct check *c, const struct crab_leaf *leaf, u64 offset)
-{
-	struct crab_record r;
-	u32 slot, live = 0, piece;
-	u64 prev = 0;
-
-	crab_leaf_for_each(c->tree, leaf, slot) {
-		r = crab_leaf_record(c->tree, leaf, slot);
-		check_that(c, !live || r.key > prev, offset, "leaf %llu, slot %u: keys do not ascend",
-			   (unsigned long long)leaf->number, slot);
-		check_live_slot(c, leaf, slot, &r, offset);
-		prev = r.key;
-		live++;
-	}
-	for (piece = 0; piece < c->tree->pieces; piece++)
-		check_that(c, crab_sorted_is_known(c->tree, leaf, piece), offset,
-			   "leaf %llu, piece %u: its first key is not the one in DRAM",
-			   (unsigned long long)leaf->number, piece);
-	check_that(c, leaf->torn || leaf->count == c->tree->slots ||
-		   crab_leaf_key(c->tree, leaf, leaf->count) == CRAB_KEY_EMPTY, offset,
-		   "leaf %llu, slot %u: the records do not end here",
-		   (unsigned long long)leaf->number, leaf->count);
-	c->report->records += live;
-}
-
-static void check_leaf(struct check *c, const struct crab_leaf *leaf)
+static void check_leaf(struct crab_check *c, const struct crab_leaf *leaf)
 {
 	u64 offset = crab_leaf_offset(&c->tree->base.geo, leaf->number);
 
 	c->high = check_high(leaf);
-	check_that(c, leaf->torn || !leaf->count ||
-		   crab_index_find(&c->tree->index, leaf->low) == leaf, offset,
-		   "leaf %llu: the index does not lead to it", (unsigned long long)leaf->number);
-	check_that(c, !leaf->next || leaf->next->prev == leaf, offset,
-		   "leaf %llu: neighbours in DRAM disagree", (unsigned long long)leaf->number);
-	check_that(c, leaf->high == c->high, offset,
-		   "leaf %llu: its range in DRAM does not end where the next one begins",
-		   (unsigned long long)leaf->number);
+	crab_check_that(c, leaf->torn || !leaf->count ||
+			crab_index_find(&c->tree->index, leaf->low) == leaf, offset,
+			"leaf %llu: the index does not lead to it",
+			(unsigned long long)leaf->number);
+	crab_check_that(c, !leaf->next || leaf->next->prev == leaf, offset,
+			"leaf %llu: neighbours in DRAM disagree", (unsigned long long)leaf->number);
+	crab_check_that(c, leaf->high == c->high, offset,
+			"leaf %llu: its range in DRAM does not end where the next one begins",
+			(unsigned long long)leaf->number);
 	check_header(c, leaf, offset);
-	if (c->tree->sorted)
-		check_sorted(c, leaf, offset);
-	else
-		check_slotted(c, leaf, offset);
+	crab_layout_check(c, leaf, offset);
 	c->report->leaves++;
 }
 
-static void check_head(const struct check *c)
+static void check_head(const struct crab_check *c)
 {
 	const struct crab_geometry *geo = &c->tree->base.geo;
 	struct crab_leaf first_behind_head = { .next = c->tree->first };
 	struct crab_head head;
 
 	if (crab_head_load(c->tree->base.media, CRAB_HEAD_OFFSET, geo->store_id, &head))
-		check_that(c, head.next == check_word(c, &first_behind_head, &head),
-			   CRAB_HEAD_OFFSET, "the head does not lead to the first leaf");
+		crab_check_that(c, head.next == check_word(c, &first_behind_head, &head),
+				CRAB_HEAD_OFFSET, "the head does not lead to the first leaf");
 	else
 		crab_damage_note(&c->report->damage, CRAB_HEAD_OFFSET,
 				 "the head of the leaf list is damaged");
 }
 
 /* Nothing is lost: a leaf is in the list or in the pool */
-static void check_pool(const struct check *c)
+static void check_pool(const struct crab_check *c)
 {
 	const struct crab_tree *tree = c->tree;
 	u64 unlisted = crab_pool_unlisted(&c->tree->pool);
 
-	check_that(c, tree->leaves + unlisted == tree->base.geo.leaves, CRAB_HEAD_OFFSET,
-		   "%llu leaves in the list and %llu in the pool are not all %llu",
-		   (unsigned long long)tree->leaves, (unsigned long long)unlisted,
-		   (unsigned long long)tree->base.geo.leaves);
+	crab_check_that(c, tree->leaves + unlisted == tree->base.geo.leaves, CRAB_HEAD_OFFSET,
+			"%llu leaves in the list and %llu in the pool are not all %llu",
+			(unsigned long long)tree->leaves, (unsigned long long)unlisted,
+			(unsigned long long)tree->base.geo.leaves);
 }
 
 /* The list did not change between turns */
-static void check_counts(const struct check *c, const struct crab_counts *before)
+static void check_counts(const struct crab_check *c, const struct crab_counts *before)
 {
 	const struct crab_tree *tree = c->tree;
 	struct crab_counts now;
 	u64 records;
 
-	check_that(c, c->report->leaves == tree->leaves, CRAB_HEAD_OFFSET,
-		   "%llu leaves in the list, DRAM counts %llu",
-		   (unsigned long long)c->report->leaves, (unsigned long long)tree->leaves);
+	crab_check_that(c, c->report->leaves == tree->leaves, CRAB_HEAD_OFFSET,
+			"%llu leaves in the list, DRAM counts %llu",
+			(unsigned long long)c->report->leaves, (unsigned long long)tree->leaves);
 	crab_counts_sum(&tree->base, &now);
 	if (now.inserts != before->inserts || now.deletes != before->deletes)
 		return;		/* each leaf was right; the sum was never the tree's */
 	records = tree->records + now.inserts - now.deletes;
-	check_that(c, c->report->records == records, CRAB_HEAD_OFFSET,
-		   "%llu records, DRAM counts %llu", (unsigned long long)c->report->records,
-		   (unsigned long long)records);
+	crab_check_that(c, c->report->records == records, CRAB_HEAD_OFFSET,
+			"%llu records, DRAM counts %llu", (unsigned long long)c->report->records,
+			(unsigned long long)records);
 }
 
 /* Notes the first damage that attach found; or the leaf, whose memory failed since */
-static void check_quarantined(const struct check *c, const struct crab_leaf *leaf)
+static void check_quarantined(const struct crab_check *c, const struct crab_leaf *leaf)
 {
 	const struct crab_damage *damage = &c->tree->base.damage;
 
@@ -243,26 +170,26 @@ static void check_quarantined(const struct check *c, const struct crab_leaf *lea
 /* A number that each change of the list makes greater */
 static u64 check_changes(const struct crab_tree *tree)
 {
-	lockdep_assert_held(&tree->structure);
+	lockdep_assert_held(&tree->smo_lock);
 	return tree->birth + tree->unlinks;
 }
 
 /* Lets changes of the structure go on; returns the leaf that is next then */
-static struct crab_leaf *check_pause(const struct check *c, struct crab_leaf *leaf)
+static struct crab_leaf *check_pause(const struct crab_check *c, struct crab_leaf *leaf)
 {
 	struct crab_tree *tree = c->tree;
 	u64 changes = check_changes(tree), low = leaf->low;
 
-	mutex_unlock(&tree->structure);
+	mutex_unlock(&tree->smo_lock);
 	cond_resched();
-	mutex_lock(&tree->structure);
+	mutex_lock(&tree->smo_lock);
 	return check_changes(tree) == changes ? leaf : crab_index_find(&tree->index, low);
 }
 
 /* One leaf; the structure is held */
-static void check_one(struct check *c, struct crab_leaf *leaf)
+static void check_one(struct crab_check *c, struct crab_leaf *leaf)
 {
-	if (leaf->bad) {
+	if (leaf->quarantined) {
 		check_quarantined(c, leaf);
 		return;
 	}
@@ -271,7 +198,7 @@ static void check_one(struct check *c, struct crab_leaf *leaf)
 	spin_unlock(&leaf->lock);
 }
 
-static int check_tree(struct check *c)
+static int check_tree(struct crab_check *c)
 {
 	u32 turn = clamp(CRAB_CHECK_SLOTS / c->tree->slots, 1U, CHECK_LEAVES), done = 0;
 	struct crab_leaf *leaf;
@@ -291,20 +218,20 @@ static int check_tree(struct check *c)
 int crab_tree_check(struct crab_engine *engine, struct crab_check_report *report)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
-	struct check c = { .tree = tree, .report = report };
+	struct crab_check c = { .tree = tree, .report = report };
 	struct crab_counts before;
 	u64 changes;
 	int err;
 
-	mutex_lock(&tree->structure);
+	mutex_lock(&tree->smo_lock);
 	changes = check_changes(tree);
 	crab_counts_sum(engine, &before);
 	err = check_tree(&c);
-	if (!err && !tree->bad && !engine->damage.count) {
+	if (!err && !tree->quarantined && !engine->damage.count) {
 		if (check_changes(tree) == changes)
 			check_counts(&c, &before);
 		check_pool(&c);
 	}
-	mutex_unlock(&tree->structure);
+	mutex_unlock(&tree->smo_lock);
 	return err;
 }

@@ -5,23 +5,22 @@
  * Invariant: on return no new access to the range of such a leaf begins. An access that is
  * under way ends as if the failure had come after it. Nothing here reads the media.
  *
- * Locking: takes crab_tree.structure, under which the list stands still, then one leaf at
+ * Locking: takes crab_tree.smo_lock, under which the list stands still, then one leaf at
  * a time.
  */
 #include <linux/kernel.h>
 #include <linux/sched.h>
 
-#include "crab.h"
-#include "quarantine.h"
+#include "access.h"
 
 /* Readers that are in the leaf begin again, and find it quarantined */
 static void leaf_quarantine(struct crab_leaf *leaf)
 {
-	crab_leaf_take(leaf);
+	crab_lock(&leaf->lock);
 	crab_leaf_begin(leaf);
-	WRITE_ONCE(leaf->bad, true);
+	WRITE_ONCE(leaf->quarantined, true);
 	crab_leaf_end(leaf);
-	crab_leaf_give(leaf);
+	crab_unlock(&leaf->lock);
 }
 
 u64 crab_tree_quarantine(struct crab_engine *engine, u64 from, u64 to)
@@ -31,17 +30,17 @@ u64 crab_tree_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	struct crab_leaf *leaf;
 	u64 hit = 0, offset;
 
-	mutex_lock(&tree->structure);
+	mutex_lock(&tree->smo_lock);
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		cond_resched();
 		offset = crab_leaf_offset(geo, leaf->number);
-		if (leaf->bad || offset >= to || offset + geo->leaf_bytes <= from)
+		if (leaf->quarantined || offset >= to || offset + geo->leaf_bytes <= from)
 			continue;
 		leaf_quarantine(leaf);
 		hit++;
 	}
-	WRITE_ONCE(tree->bad, tree->bad + hit);
-	mutex_unlock(&tree->structure);
+	WRITE_ONCE(tree->quarantined, tree->quarantined + hit);
+	mutex_unlock(&tree->smo_lock);
 	crab_pool_close(&tree->pool);
 	return hit;
 }

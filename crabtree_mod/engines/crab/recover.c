@@ -59,6 +59,8 @@
 #include <linux/vmalloc.h>
 
 #include "media/badmem.h"
+#include "access.h"
+#include "layout.h"
 #include "recover.h"
 #include "smo.h"
 
@@ -76,7 +78,7 @@ int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
 
 	head.next = crab_link_end(geo->store_id, head.self, head.birth);
 	crab_head_store(flow, geo->store_id, &head);
-	crab_leaf_empty(flow, first, geo, head.void_value);
+	crab_layout_format(flow, first, geo, head.void_value);
 	crab_clean(flow, first, geo->leaf_bytes);
 
 	head = (struct crab_head) {
@@ -113,12 +115,12 @@ static void recover_read_leaf(const struct crab_tree *tree, struct crab_leaf *le
 	u64 offset = crab_leaf_offset(geo, leaf->number);
 
 	if (crab_badmem_probe(tree->base.media, offset, geo->leaf_bytes)) {
-		crab_leaf_read(tree, leaf, seen, damage);
+		crab_layout_read(tree, leaf, seen, damage);
 		return;
 	}
 	crab_damage_note(damage, offset, "leaf %llu: uncorrectable memory",
 			 (unsigned long long)leaf->number);
-	leaf->bad = true;
+	leaf->quarantined = true;
 }
 
 /* The descriptor of leaf @n; or NULL, which leaves its place in the list empty */
@@ -277,7 +279,7 @@ static int recover_overlaps(struct recover *r)
 			tree->records += leaf->count;
 			tree->torn += leaf->torn;
 		}
-		if (leaf->count || leaf->bad)
+		if (leaf->count || leaf->quarantined)
 			behind = leaf;
 	}
 	return 0;
@@ -308,7 +310,7 @@ static void recover_gap(struct crab_tree *tree, struct crab_leaf *holder, struct
 
 	gap->low = gap_low(tree, holder);
 	/* All of it is in doubt: nothing is seen in it, or keys up to what is behind the gap */
-	holder->bad |= gap->low == holder->low || (next && gap->low >= next->low);
+	holder->quarantined |= gap->low == holder->low || (next && gap->low >= next->low);
 	if (next)
 		gap->low = min(gap->low, next->low - 1);
 	for (leaf = gap->next; leaf != next; leaf = leaf->next)
@@ -327,7 +329,7 @@ static void recover_gaps(struct crab_tree *tree)
 		for (low = leaf->low; leaf && leaf->low == low; leaf = leaf->next) {
 			if (!(done++ & RECOVER_BREATHE))
 				cond_resched();
-			leaf->bad |= leaf->number == CRAB_LEAF_NOWHERE;
+			leaf->quarantined |= leaf->number == CRAB_LEAF_NOWHERE;
 			if (!gap && leaf->number == CRAB_LEAF_NOWHERE)
 				gap = leaf;
 		}
@@ -336,7 +338,7 @@ static void recover_gaps(struct crab_tree *tree)
 	}
 	recover_ranges(tree);
 	for (leaf = tree->first; leaf; leaf = leaf->next)
-		tree->bad += leaf->bad;
+		tree->quarantined += leaf->quarantined;
 }
 
 static int recover_index(struct recover *r)
@@ -361,7 +363,7 @@ static void recover_doubt(struct crab_tree *tree, const struct crab_leaf *leaf)
 		if (key == CRAB_KEY_EMPTY)	/* it was another when it was read first */
 			continue;
 		home = crab_index_find(&tree->index, key);
-		home->doubt = true;
+		home->misplaced_key = true;
 	}
 }
 
@@ -373,7 +375,7 @@ static int recover_doubts(struct recover *r)
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		if (crab_recover_breathe(r))
 			return -EINTR;
-		if (leaf->bad && leaf->number != CRAB_LEAF_NOWHERE)
+		if (leaf->quarantined && leaf->number != CRAB_LEAF_NOWHERE)
 			recover_doubt(tree, leaf);
 	}
 	return 0;
@@ -395,7 +397,7 @@ static u64 recover_pages(const struct recover *r)
 {
 	u64 nodes = r->count / CRAB_INDEX_FILL + r->count / CRAB_INDEX_FILL / 8;
 
-	return (r->count * crab_leaf_slab(r->tree) +
+	return (r->count * crab_leaf_desc_slab(r->tree) +
 		nodes * roundup_pow_of_two(sizeof(struct crab_index_node))) >> PAGE_SHIFT;
 }
 
@@ -411,18 +413,18 @@ static int recover_all(struct recover *r, u64 word)
 	if (recover_pages(r) > (u64)si_mem_available())
 		return -ENOMEM;
 	err = crab_recover_parts(r, recover_slots);
-	settled = !tree->sorted && !tree->base.damage.count;
+	settled = !crab_layout_may_overlap(tree) && !tree->base.damage.count;
 	err = recover_link(r, settled, err);
 	if (err || settled)
 		return err;
-	if (tree->sorted)
+	if (crab_layout_may_overlap(tree))
 		err = recover_overlaps(r);
 	if (err)
 		return err;
 	if (tree->base.damage.count)
 		recover_gaps(tree);
 	err = recover_index(r);
-	if (!err && tree->bad)
+	if (!err && tree->quarantined)
 		err = recover_doubts(r);
 	return err;
 }
@@ -433,8 +435,9 @@ static bool recover_head(struct crab_tree *tree, struct crab_head *head)
 	struct crab_media *media = tree->base.media;
 	struct crab_damage *damage = &tree->base.damage;
 
-	if (tree->sorted && crab_badmem_hits(media, CRAB_BITMAP_OFFSET,
-					     tree->base.geo.pool_offset - CRAB_BITMAP_OFFSET))
+	if (crab_layout_has_bitmap(tree) &&
+	    crab_badmem_hits(media, CRAB_BITMAP_OFFSET,
+			     tree->base.geo.pool_offset - CRAB_BITMAP_OFFSET))
 		crab_damage_note(damage, CRAB_BITMAP_OFFSET, "uncorrectable memory in the bitmap");
 	if (crab_head_load(media, CRAB_HEAD_OFFSET, tree->base.geo.store_id, head))
 		return true;
@@ -483,18 +486,17 @@ static int recover_read(struct crab_tree *tree)
 static int tree_init(struct crab_tree *tree, struct crab_media *media,
 		     const struct crab_geometry *geo, const struct crab_attach_how *how)
 {
-	mutex_init(&tree->structure);
-	tree->sorted = geo->layout == CRAB_LAYOUT_SORTED;
+	mutex_init(&tree->smo_lock);
+	tree->base.geo = *geo;
+	crab_layout_init(tree);
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
-	crab_homes_init(&tree->homes, geo->leaf_bytes);
-	crab_sorted_pieces(tree, geo->leaf_bytes);
-	crab_sparse_init(tree);
+	crab_underfull_init(tree);
 	crab_index_init(&tree->index);
 	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch), RECOVER_GFP);
-	tree->fps = kmalloc_array(crab_slotted_groups(tree), sizeof(*tree->fps), RECOVER_GFP);
-	tree->spill = kmalloc_array(tree->slots, sizeof(*tree->spill), RECOVER_GFP);
+	tree->fps = kmalloc_array(crab_slotted_group_count(tree), sizeof(*tree->fps), RECOVER_GFP);
+	tree->overflow = kmalloc_array(tree->slots, sizeof(*tree->overflow), RECOVER_GFP);
 	if (crab_engine_init(&tree->base, &crab_engine_crab, media, geo, how) || !tree->scratch ||
-	    !tree->fps || !tree->spill)
+	    !tree->fps || !tree->overflow)
 		return -ENOMEM;
 	return crab_pool_init(&tree->pool, geo->leaves);
 }
@@ -537,20 +539,6 @@ static int repair_clean(const struct crab_tree *tree, struct crab_flow *flow)
 	return 0;
 }
 
-static int repair_slotted(struct crab_write *write)
-{
-	struct crab_tree *tree = write->tree;
-	struct crab_leaf *leaf;
-
-	for (leaf = tree->torn ? tree->first : NULL; leaf; leaf = leaf->next) {
-		if (leaf->torn)
-			crab_slotted_repair(write, leaf);
-		if (crab_tree_breathe(tree))
-			return -EINTR;
-	}
-	return 0;
-}
-
 int crab_tree_repair(struct crab_engine *engine, struct crab_flow *flow)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
@@ -558,8 +546,8 @@ int crab_tree_repair(struct crab_engine *engine, struct crab_flow *flow)
 	int err = engine->clean ? 0 : repair_clean(tree, flow);
 
 	if (!err)
-		err = tree->sorted ? crab_sorted_repair(&write) : repair_slotted(&write);
-	if (!err && tree->sorted && engine->tuning.on_demand)
+		err = crab_layout_repair(&write);
+	if (!err && crab_layout_has_bitmap(tree) && engine->tuning.on_demand)
 		crab_bitmap_rebuild(&write);
 	return err;
 }
@@ -580,7 +568,7 @@ void crab_tree_detach(struct crab_engine *engine)
 	crab_index_destroy(&tree->index);
 	crab_pool_destroy(&tree->pool);
 	crab_engine_exit(&tree->base);
-	kfree(tree->spill);
+	kfree(tree->overflow);
 	kfree(tree->fps);
 	kvfree(tree->scratch);
 	kvfree(tree);

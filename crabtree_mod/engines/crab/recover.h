@@ -14,7 +14,8 @@
 #include <linux/gfp.h>
 #include <linux/workqueue.h>
 
-#include "crab.h"
+#include "leaf.h"
+#include "shared/link.h"
 #include "tree.h"
 
 #define RECOVER_BREATHE	1023	/* leaves of DRAM between two looks at the scheduler, as a mask */

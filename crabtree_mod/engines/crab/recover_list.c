@@ -22,6 +22,7 @@
 #include <linux/sched.h>
 
 #include "media/badmem.h"
+#include "layout.h"
 #include "recover.h"
 
 static void recover_damage(struct recover *r, u64 offset, const char *what, u64 number)
@@ -40,7 +41,7 @@ static bool recover_ascends(const struct recover *r, const struct recover_leaf *
 {
 	if (first)
 		return at->first;
-	return at->low > above && (r->tree->sorted || at->low != CRAB_KEY_EMPTY);
+	return at->low > above && crab_layout_is_low(r->tree, at->low);
 }
 
 /* The entry of the leaf that a link names, which need not be one; NULL: there is none */

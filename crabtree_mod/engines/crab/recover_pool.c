@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "layout.h"
 #include "recover.h"
 
 #define AHEAD		16	/* leaves that are fetched before their turn */
@@ -75,8 +76,7 @@ static bool recover_header(struct recover_part *part, u64 n, struct recover_leaf
 		return false;
 	*at = (struct recover_leaf) {
 		.next = head.next,
-		.low = tree->sorted ? crab_load(tree->base.media,
-						&crab_leaf_media(tree, n)->slots[0].key) : head.low,
+		.low = crab_layout_low(tree, n, &head),
 		.birth = head.birth,
 		.first = !head.low,
 	};
@@ -137,7 +137,7 @@ static void recover_work(struct work_struct *work)
 	recover_take(container_of(work, struct recover_worker, work)->r, false);
 }
 
-static int recover_gather(struct recover *r, const struct recover_part *part, int err)
+static int recover_collect(struct recover *r, const struct recover_part *part, int err)
 {
 	struct crab_tree *tree = r->tree;
 	struct crab_damage *damage = &tree->base.damage;
@@ -185,7 +185,7 @@ int crab_recover_parts(struct recover *r, void (*pass)(struct recover_part *part
 	for (i = 0; i < r->cpus - 1; i++)
 		flush_work(&r->workers[i].work);
 	for (i = 0; i < r->n; i++)
-		err = recover_gather(r, &r->parts[i], err);
+		err = recover_collect(r, &r->parts[i], err);
 	return err;
 }
 

@@ -11,12 +11,12 @@ import collections
 Design = collections.namedtuple("Design", "what edits")
 Edit = collections.namedtuple("Edit", "path old new")
 
-SMO = "engines/crab/smo.c"
-SORTED = "engines/crab/smo_sorted.c"
-SLOTTED = "engines/crab/leaf_slotted.c"
-LEAF = "engines/crab/leaf_sorted.c"
+SPLIT = "engines/crab/split.c"
+SLOTTED = "engines/crab/slotted/leaf.c"
+SORTED_SMO = "engines/crab/sorted/smo.c"
+SORTED_READ = "engines/crab/sorted/read.c"
 RECOVER = "engines/crab/recover.c"
-ENGINE = "engines/crab/engine.c"
+OPS = "engines/crab/ops.c"
 BATCH = "engines/crab/batch.c"
 
 # A split that leaves the old leaf in place, with the records that it moved to the fresh one
@@ -24,16 +24,16 @@ SPLIT_LEAVES_BEHIND = """
     const struct crab_record *moved = tree->scratch + tree->slots / 2;
     u32 slot;
     (void)split;
-    (void)rider;
-    if (smo_is_append(tree, leaf, key)) return smo_append(write, leaf, key, value);
-    err = smo_begin(write, &smo, leaf, 1, CRAB_POOL_RESERVE);
+    if (is_append(tree, leaf, key)) return append(write, leaf, key, value);
+    err = crab_smo_begin(write, &smo, leaf, 1, CRAB_POOL_RESERVE);
     if (err) return err;
-    count = crab_smo_with(tree, leaf, key, value);
+    count = crab_layout_collect(tree, leaf, tree->scratch);
+    tree->scratch[count++] = extra;
     crab_order_halve(tree->scratch, count, tree->slots / 2);
     count -= tree->slots / 2;
-    smo_write(write, &smo, moved->key, moved, count, count, leaf);
-    smo_link(write, leaf, smo_first_word(tree, &smo));
-    smo_splice(tree, &smo, leaf, leaf->next);
+    crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);
+    crab_smo_link(write, leaf, crab_smo_first_word(tree, &smo));
+    crab_smo_splice(tree, &smo, leaf, leaf->next);
     crab_index_insert(&tree->index, moved->key, smo.leaf[0], crab_leaf_hint(tree, smo.leaf[0]));
     tree->splits++;
     crab_leaf_for_each(tree, leaf, slot) {
@@ -43,7 +43,7 @@ SPLIT_LEAVES_BEHIND = """
         }
     }
     if (key < moved->key) {
-        crab_slotted_insert(write, leaf, ~crab_slotted_place(tree, leaf, key), key, value);
+        crab_slotted_insert(write, leaf, crab_slotted_place(tree, leaf, key).slot, key, value);
         crab_count(&tree->base, inserts, -1);
     }
     return 0
@@ -51,54 +51,57 @@ SPLIT_LEAVES_BEHIND = """
 
 DESIGNS = [
     Design("split: moved records stay behind in the old leaf, and are ignored there", [
-        Edit(SMO, """if (smo_is_append(tree, leaf, key))
-		return smo_append(write, leaf, key, value);
-	err = smo_begin(write, &smo, leaf, 2, CRAB_POOL_RESERVE);
+        Edit(SPLIT, """if (is_append(tree, leaf, key))
+		return append(write, leaf, key, value);
+	err = crab_smo_begin(write, &smo, leaf, 2, CRAB_POOL_RESERVE);
 	if (err)
 		return err;
-	smo_fetch_link(tree, leaf->prev);
-	split = smo_halves(tree, leaf, &rider, &smo.head[1].low);
+	crab_smo_fetch_link(tree, leaf->prev);
+	split = crab_layout_split(tree, leaf, &extra, &smo.head[1].low);
 	err = crab_smo_verify_low(tree, leaf, leaf->high, smo.head[1].low);
 	if (unlikely(err))
-		return smo_abort(write, &smo, err);
-	smo_replace(write, &smo, leaf, leaf, count, split);
+		return crab_smo_abort(write, &smo, err);
+	crab_smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;""", SPLIT_LEAVES_BEHIND),
         Edit(SLOTTED, "unlikely(value == void_value)",
              "unlikely(value == void_value || key - low >= span)"),
-        Edit("engines/crab/check.c", "r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value",
+        Edit("engines/crab/slotted/check.c", "r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value",
              "crab_slotted_is_live(leaf, slot)"),
-        Edit("engines/crab/check.c",
-             "(r.key == CRAB_KEY_EMPTY && r.value == leaf->void_value)", "true"),
+        Edit("engines/crab/slotted/check.c",
+             "leaf->torn || (r.key == CRAB_KEY_EMPTY &&\n\t\t\t\t\t\t\t  r.value == leaf->void_value)", "true"),
     ]),
     Design("update: a delete and an insert into the same slot, in one fence epoch", [
-        Edit(ENGINE, "crab_slot_update(write, d, value);",
-             """crab_store(write->flow, &d->key, CRAB_KEY_EMPTY);
+        Edit(OPS, "return crab_layout_update(write, leaf, d, key, value);",
+             """crab_leaf_begin(leaf);
+             crab_store(write->flow, &d->key, CRAB_KEY_EMPTY);
              crab_store(write->flow, &d->value, leaf->void_value);
              crab_store(write->flow, &d->value, value);
              crab_store(write->flow, &d->key, key);
              crab_clean(write->flow, d, sizeof(*d));
-             crab_fence(write->flow, CRAB_P6_RECORD)"""),
+             crab_fence(write->flow, CRAB_P6_RECORD);
+             crab_leaf_end(leaf);
+             return 0"""),
     ]),
     Design("batch: a slot that was freed in an epoch is used again in it", [
         Edit(BATCH, "b->lost[which] = true;", ""),
     ]),
     Design("batch: a value that is the leaf's void is stored in place", [
-        Edit(BATCH, "~at == b->write.tree->slots || op->value == leaf->void_value",
-             "~at == b->write.tree->slots"),
+        Edit(BATCH, "place.slot == b->write.tree->slots || op->value == leaf->void_value",
+             "place.slot == b->write.tree->slots"),
     ]),
     Design("insert or update: a value that is the leaf's void is stored in place", [
-        Edit(ENGINE, "full || is_void", "full"),
+        Edit(SLOTTED, "full || is_void", "full"),
     ]),
     Design("split in place: the old leaf is ended before the fresh one is linked", [
-        Edit(SMO, "smo_write(write, &smo, moved->key, moved, count, count, leaf);\n"
-             "\tsmo_link(write, leaf, smo_first_word(tree, &smo));",
+        Edit(SORTED_SMO, "crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);\n"
+             "\tcrab_smo_link(write, leaf, crab_smo_first_word(tree, &smo));",
              """crab_sorted_end(write, leaf, keep);
-             smo_write(write, &smo, moved->key, moved, count, count, leaf);
-             smo_link(write, leaf, smo_first_word(tree, &smo))"""),
+             crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);
+             crab_smo_link(write, leaf, crab_smo_first_word(tree, &smo))"""),
     ]),
     Design("shift: the left of two equal neighbouring keys is believed", [
-        Edit(LEAF, "leaf->twin = slot - 1;", "leaf->twin = slot"),
+        Edit(SORTED_READ, "leaf->duplicate = slot - 1;", "leaf->duplicate = slot"),
     ]),
     Design("attach: repairs are not fenced before service", [
         Edit("store/attach.c", """err = engine->ops->repair(engine, &flow);
@@ -128,8 +131,8 @@ DESIGNS = [
         Edit(RECOVER, "engine->clean ? 0 : repair_clean(tree, flow)", "0"),
     ]),
     Design("attach: sorted leaves are not repaired", [
-        Edit(RECOVER, "tree->sorted ? crab_sorted_repair(&write) : repair_slotted(&write)",
-             "tree->sorted ? 0 : repair_slotted(&write)"),
+        Edit(RECOVER, "crab_layout_repair(&write)",
+             "crab_layout_may_overlap(tree) ? 0 : crab_layout_repair(&write)"),
     ]),
     Design("attach: leaves of the list are not taken out of the pool", [
         Edit(RECOVER, "crab_pool_mark(&tree->pool, leaf->number);", ""),
@@ -157,16 +160,16 @@ SPARSE = "a leaf that stays sparse holds what it held; the next delete tries aga
 
 # (function, statement, what was done to it, why it does no harm)
 HARMLESS = [
-    ("pass", "pass_right(write, left, &record)", "left out", SPARSE),
-    ("pass", "pass_left(write, left, &record, low)", "left out", SPARSE),
+    ("move_record", "move_right(write, left, &record)", "left out", SPARSE),
+    ("move_record", "move_left(write, left, &record, low)", "left out", SPARSE),
     ("rebalance_pair", "merge(write, left, right)", "left out", SPARSE),
     ("rebalance_pair", "redistribute(write, left, to_right)", "left out", SPARSE),
     ("crab_sorted_rebalance", "rebalance_pair(write, left, true)", "left out", SPARSE),
     ("crab_sorted_rebalance", "rebalance_pair(write, leaf, false)", "left out", SPARSE),
-    ("crab_tree_remove", "crab_sorted_rebalance(&write, key)", "left out", SPARSE),
-    ("crab_sparse_merge", "sparse_sweep(&write, most)", "left out", SPARSE),
+    ("crab_tree_remove", "crab_layout_rebalance(&write, key)", "left out", SPARSE),
+    ("crab_underfull_merge", "underfull_sweep(&write, most)", "left out", SPARSE),
     ("crab_sorted_repair", "crab_smo_bypass(write, leaf, word)", "left out",
      "no cut leaves an empty leaf behind another, only an image from elsewhere"),
-    ("smo_abort", "smo_release(write, smo->spare[i].leaf)", "left out",
+    ("crab_smo_abort", "crab_smo_release(write, smo->spare[i].leaf)", "left out",
      "no cut leads there, only media that changes: the store is read-only then (crabtree_changing)"),
 ]

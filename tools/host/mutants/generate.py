@@ -268,8 +268,9 @@ def add_designs(files, table, chosen):
 def add_all_statements(files, table):
     """One mistake at a time in every statement that has an effect on the media."""
     effects = effects_of_functions([f.code for f in files.values()])
-    for file in files.values():
-        file.add_statements(table, effects)
+    for path, file in files.items():
+        if path.endswith(".c"):     # a header only leads from a statement to its effect
+            file.add_statements(table, effects)
 
 
 def main(out, paths, is_races):
@@ -280,8 +281,9 @@ def main(out, paths, is_races):
     if not is_races:
         add_all_statements(files, table)
     why = {} if is_races else justify(table.mutants)
-    for file in files.values():
-        source.write_if_changed(os.path.join(out, file.path), file.copy())
+    for path, file in files.items():
+        if is_races or path.endswith(".c"):
+            source.write_if_changed(os.path.join(out, path), file.copy())
     rows = "".join(f"\t{{ {quote(m.file)}, {quote(m.function)}, {quote(m.text)}, {quote(m.kind)}, "
                    f"{m.lines}, {quote(why[n]) if n in why else 'NULL'} }},\n"
                    for n, m in enumerate(table.mutants, 1))

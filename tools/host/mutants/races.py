@@ -9,11 +9,16 @@ from designs import Design, Edit
 
 BATCH = "engines/crab/batch.c"
 CHECK = "engines/crab/check.c"
-CRAB = "engines/crab/crab.h"
-ENGINE = "engines/crab/engine.c"
-ORDER = "engines/crab/order.c"
+ACCESS = "engines/crab/access.h"
+LEAF = "engines/crab/leaf.c"
+MERGE = "engines/crab/merge.c"
+OPS = "engines/crab/ops.c"
+ORDER = "engines/crab/slotted/order.c"
 RECOVER = "engines/crab/recover.c"
+SCAN = "engines/crab/scan.c"
+SLOTTED = "engines/crab/slotted/leaf.c"
 SMO = "engines/crab/smo.c"
+SPLIT = "engines/crab/split.c"
 INDEX = "shared/index.c"
 
 # The count as it is now, whatever it was when the reader came
@@ -23,46 +28,47 @@ ANY_COUNT = "reader.seq = READ_ONCE(leaf->seq.sequence)"
 SHOW = "crab_leaf_end(leaf); crab_fence(write->flow, CRAB_P6_RECORD); crab_leaf_begin(leaf)"
 
 # A second look at a leaf, from the key after the first record on
-TWO_MOMENTS = """got = crab_leaf_scan(&reader, *at, end, records, min(cap, 1U), room);
+TWO_MOMENTS = """got = crab_layout_scan(&reader, *at, end, records, min(cap, 1U), room);
                  if (got == 1 && cap > 1) {
                          int i, more;
                          if (read_seqcount_retry(&leaf->seq, reader.seq)) return -EAGAIN;
                          for (i = 0; i < 8; i++)
                                  (void)READ_ONCE(leaf->count);
                          reader.seq = read_seqcount_begin(&leaf->seq);
-                         more = crab_leaf_scan(&reader, records[0].key + 1, end, records + 1, cap - 1, room);
+                         more = crab_layout_scan(&reader, records[0].key + 1, end, records + 1, cap - 1, room);
                          got = more < 0 ? more : more + 1;
                  }
                  high = READ_ONCE(leaf->high)"""
 
 RACES = [
     Design("search: takes what it read though the leaf changed meanwhile", [
-        Edit(ENGINE, "read_seqcount_retry(&leaf->seq, seq) ? -EAGAIN : err", "err"),
+        Edit(OPS, "crab_leaf_read_valid(leaf, seq) ? err : -EAGAIN", "err"),
     ]),
     Design("seek: takes what it read though the leaf changed meanwhile", [
-        Edit(ENGINE, "next = dir == CRAB_SEEK_GE ? READ_ONCE(leaf->high) : READ_ONCE(leaf->low) - 1;",
+        Edit(SCAN, "next = dir == CRAB_SEEK_GE ? READ_ONCE(leaf->high) : READ_ONCE(leaf->low) - 1;",
              f"next = dir == CRAB_SEEK_GE ? READ_ONCE(leaf->high) : READ_ONCE(leaf->low) - 1; {ANY_COUNT}"),
     ]),
     Design("scan: takes what it read though the leaf changed meanwhile", [
-        Edit(ENGINE, "next = READ_ONCE(leaf->high);", f"next = READ_ONCE(leaf->high); {ANY_COUNT}"),
+        Edit(SCAN, "next = READ_ONCE(leaf->high);", f"next = READ_ONCE(leaf->high); {ANY_COUNT}"),
     ]),
     Design("scan of several leaves: takes what it read though the leaf changed meanwhile", [
-        Edit(ENGINE, "high = READ_ONCE(leaf->high);", f"high = READ_ONCE(leaf->high); {ANY_COUNT}"),
+        Edit(SCAN, "high = READ_ONCE(leaf->high);", f"high = READ_ONCE(leaf->high); {ANY_COUNT}"),
     ]),
     Design("scan of several leaves: believes that they are the ones it looked up", [
-        Edit(ENGINE, "!crab_leaf_holds(leaf, *at) || leaf->bad", "leaf->bad"),
+        Edit(SCAN, "!crab_leaf_read_begin(leaf, *at, &reader.seq)",
+             "(reader.seq = raw_seqcount_begin(&leaf->seq), leaf->quarantined)"),
     ]),
     Design("insert: readers see the record before it is durable", [
-        Edit(ENGINE, "crab_slotted_insert(write, leaf, slot, key, value);",
-             f"crab_slotted_set(write, leaf, slot, key, value); {SHOW}"),
+        Edit(SLOTTED, "crab_count_settled(&write->tree->base, inserts, flow);",
+             f"crab_count_settled(&write->tree->base, inserts, flow); {SHOW}"),
     ]),
     Design("update: readers see the value before it is durable", [
-        Edit(ENGINE, "crab_slot_update(write, d, value);",
-             f"crab_slot_set_value(write, d, value); {SHOW}"),
+        Edit(LEAF, "crab_count_settled(&write->tree->base, updates, flow);",
+             f"crab_count_settled(&write->tree->base, updates, flow); {SHOW}"),
     ]),
     Design("delete: readers miss the record before that is durable", [
-        Edit(ENGINE, "crab_slotted_remove(write, leaf, slot);",
-             f"crab_slotted_clear(write, leaf, slot); {SHOW}"),
+        Edit(SLOTTED, "crab_count_settled(&write->tree->base, deletes, flow);",
+             f"crab_count_settled(&write->tree->base, deletes, flow); {SHOW}"),
     ]),
     Design("batch: readers see the records of an epoch before its fence", [
         Edit(BATCH, "crab_fence(b->write.flow, CRAB_P6_RECORD);",
@@ -71,18 +77,18 @@ RACES = [
              for (u32 j = 0; j < b->holds; j++) crab_leaf_begin(b->held[j])"""),
     ]),
     Design("split: fresh leaves are found before they are durably linked", [
-        Edit(SMO, "smo_link(write, pred, smo_first_word(tree, smo));",
+        Edit(SMO, "crab_smo_link(write, pred, crab_smo_first_word(tree, smo));",
              """smo_join(tree, smo->leaf[0], smo->n == 2 ? smo->leaf[1] : after);
              crab_leaf_kill(leaf);
              crab_index_replace(&tree->index, leaf->low, smo->leaf[0], crab_leaf_hint(tree, smo->leaf[0]));
-             smo_link(write, pred, smo_first_word(tree, smo))"""),
+             crab_smo_link(write, pred, crab_smo_first_word(tree, smo))"""),
     ]),
     Design("writer: does not look again whether the locked leaf is the right one", [
-        Edit(CRAB, "likely(crab_leaf_holds(leaf, key) && !read_seqcount_retry(&leaf->seq, seq))",
-             "likely(!read_seqcount_retry(&leaf->seq, seq))"),
+        Edit(ACCESS, "likely(crab_leaf_holds(leaf, key) && crab_leaf_read_valid(leaf, seq))",
+             "likely(crab_leaf_read_valid(leaf, seq))"),
     ]),
     Design("writer: believes the place that it looked up before it had the lock", [
-        Edit(CRAB, "likely(crab_leaf_holds(leaf, key) && !read_seqcount_retry(&leaf->seq, seq))",
+        Edit(ACCESS, "likely(crab_leaf_holds(leaf, key) && crab_leaf_read_valid(leaf, seq))",
              "likely(crab_leaf_holds(leaf, key) && (seq || true))"),
     ]),
     Design("split: the old leaf is not marked as dead", [
@@ -95,8 +101,8 @@ RACES = [
         Edit(SMO, "WRITE_ONCE(leaf->high, leaf->low);", "(void)leaf"),
     ]),
     Design("unlink: the leaf before it is not locked", [
-        Edit(ENGINE, "crab_leaf_take_too(pred);", "(void)pred"),
-        Edit(ENGINE, "crab_leaf_give(pred);", "(void)pred"),
+        Edit(OPS, "crab_lock_nested(&pred->lock);", "(void)pred"),
+        Edit(OPS, "crab_unlock(&pred->lock);", "(void)pred"),
     ]),
     Design("unlink: readers miss the record before that is durable", [
         Edit(SMO, "WRITE_ONCE(tree->unlinks, tree->unlinks + 1);",
@@ -118,13 +124,14 @@ RACES = [
              "smp_store_release(&node->keys[pos], key); smp_store_release(&node->children[pos], child)"),
     ]),
     Design("batch: a search takes what it read though the leaf changed meanwhile", [
-        Edit(BATCH, "read_seqcount_retry(&leaf->seq, seq) ? -EAGAIN : err", "err"),
+        Edit(BATCH, "crab_leaf_read_valid(leaf, seq) ? err : -EAGAIN", "err"),
     ]),
     Design("batch: does not look again whether the locked leaf is the right one", [
         Edit(BATCH, "!crab_leaf_holds(leaf, op->key)", "false"),
     ]),
     Design("batch: a search does not look whether the leaf is the right one", [
-        Edit(BATCH, "!crab_leaf_holds(leaf, key)", "false"),
+        Edit(BATCH, "unlikely(!crab_leaf_read_begin(leaf, key, &seq))",
+             "(seq = raw_seqcount_begin(&leaf->seq), false)"),
     ]),
     Design("scan: the order of a leaf is kept though the leaf changed meanwhile", [
         Edit(ORDER, "!leaf->ordered && !read_seqcount_retry(&leaf->seq, reader->seq)",
@@ -137,18 +144,18 @@ RACES = [
         Edit(ORDER, "memset(room, 0, crab_order_bytes(tree));", ""),
     ]),
     Design("scan: the first record of a leaf is of another moment than the others", [
-        Edit(ENGINE, "got = crab_leaf_scan(&reader, *at, end, records, cap, room);\n"
+        Edit(SCAN, "got = crab_layout_scan(&reader, *at, end, records, cap, room);\n"
              "\thigh = READ_ONCE(leaf->high);", TWO_MOMENTS),
     ]),
     Design("merge: the right leaf is not locked", [
-        Edit(SMO, "crab_leaf_lock_pair(write, leaf, right);", "crab_rcu_enter(); crab_leaf_take(leaf); (void)right"),
-        Edit(SMO, "crab_leaf_unlock_pair(leaf, right);", "crab_leaf_unlock(leaf)"),
+        Edit(MERGE, "crab_leaf_lock_pair(write, leaf, right);", "crab_rcu_enter(); crab_lock(&leaf->lock); (void)right"),
+        Edit(MERGE, "crab_leaf_unlock_pair(leaf, right);", "crab_leaf_unlock(leaf)"),
     ]),
     Design("split: reports that there is no space", [
-        Edit(SMO, "err = smo_begin(write, &smo, leaf, 2, CRAB_POOL_RESERVE);", "err = -ENOSPC"),
+        Edit(SPLIT, "err = crab_smo_begin(write, &smo, leaf, 2, CRAB_POOL_RESERVE);", "err = -ENOSPC"),
     ]),
     Design("insert or update beside others: a value that is the leaf's void is stored in place", [
-        Edit(ENGINE, "full || is_void", "full"),
+        Edit(SLOTTED, "full || is_void", "full"),
     ]),
     Design("attach: what the caches of a crashed kernel hold is not made durable", [
         Edit(RECOVER, "engine->clean ? 0 : repair_clean(tree, flow)", "0"),

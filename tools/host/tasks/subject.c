@@ -196,7 +196,7 @@ static uint64_t call_shape(void *arg)
 {
 	const struct crab_tree *tree = crab_tree_of(((struct crab_store *)arg)->engine);
 
-	return tree->structure.held ? 0 : 1 + tree->birth + tree->unlinks;
+	return tree->smo_lock.held ? 0 : 1 + tree->birth + tree->unlinks;
 }
 
 static uint64_t call_leaf(void *arg, uint64_t key)

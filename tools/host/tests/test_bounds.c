@@ -334,7 +334,7 @@ static void verify(struct crab_store *store, const struct content *content)
 	struct crab_check_report report;
 
 	turn_longest = 0;
-	watched = &tree->structure;
+	watched = &tree->smo_lock;
 	tap_check(!crab_store_check(store, &report), "CHECK");
 	watched = NULL;
 	tap_check(content->damaged == !!report.damage.count, "CHECK: %s", report.damage.what);

@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "engines/crab/smo.h"
+#include "engines/crab/crab.h"
 #include "model.h"
 #include "store/store_priv.h"
 #include "tap.h"
@@ -118,7 +118,7 @@ static void memory_back(void)
 /* As if there had been too many */
 static void forget_notes(struct cliff *c)
 {
-	c->tree->sparse.seen = c->tree->sparse.noted;
+	c->tree->underfull.seen = c->tree->underfull.noted;
 	c->tree->noted = c->tree->slots / 3;
 	c->tree->watched = false;
 }
@@ -147,11 +147,11 @@ static u64 full_cost(u64 leaves)
 	for (i = n / 2; i; i--)
 		del(&c, keys[--n]);
 	forget_notes(&c);
-	looked = c.tree->sparse.looked;
+	looked = c.tree->underfull.looked;
 	splits = c.tree->splits;
 	while (!put(&c, random_key(&c)))
 		n++;
-	looked = c.tree->sparse.looked - looked;
+	looked = c.tree->underfull.looked - looked;
 	splits = c.tree->splits - splits;
 	tap_check(splits > 20, "%llu splits", splits);
 	expect_sound(&c, n);
@@ -206,12 +206,12 @@ static u64 far_cost(u64 leaves)
 	unlinks = c.tree->unlinks;
 	for (i = 0; i < n && c.tree->unlinks == unlinks; i++)
 		far_put(&c, n);
-	looked = c.tree->sparse.looked;
+	looked = c.tree->underfull.looked;
 	splits = c.tree->splits;
 	for (i = 0; i < n && c.tree->splits - splits < 50; i++)
 		tap_check(!far_put(&c, n), "no room after %llu splits", c.tree->splits - splits);
 	tap_check(i < n, "%llu inserts were not enough", n);
-	looked = c.tree->sparse.looked - looked;
+	looked = c.tree->underfull.looked - looked;
 	cliff_end(&c);
 	return looked * 16 / 50;
 }
@@ -230,7 +230,7 @@ static void thin_leaf(struct cliff *c, u64 key, u32 keep, bool poor)
 {
 	struct crab_record *records = calloc(c->tree->slots, sizeof(*records));
 	struct crab_leaf *leaf = crab_index_find(&c->tree->index, key);
-	u32 n = crab_leaf_collect(c->tree, leaf, records);
+	u32 n = crab_layout_collect(c->tree, leaf, records);
 
 	while (n > keep) {
 		if (poor)
@@ -287,10 +287,10 @@ static void test_again(void)
 
 	cliff_begin(&c, "slotted", 400, LEAF_BYTES);
 	fill(&c, keys);
-	looked = c.tree->sparse.looked;
+	looked = c.tree->underfull.looked;
 	for (i = 0; i < 1000; i++)
 		refused += put(&c, random_key(&c)) == -ENOSPC;
-	looked = c.tree->sparse.looked - looked;
+	looked = c.tree->underfull.looked - looked;
 	tap_check(refused > 100 && looked <= refused, "looked at %llu leaves for %llu refusals", looked,
 		  refused);
 	tap_ok(true, "full: %llu more inserts are refused for %llu looks", refused, looked);
@@ -323,7 +323,7 @@ static void test_watch(void)
 /* Inserts of which some want room and get none; returns leaves that they look at */
 static u64 refuse(struct cliff *c, u64 n, int want)
 {
-	u64 looked = c->tree->sparse.looked, i, refused = 0;
+	u64 looked = c->tree->underfull.looked, i, refused = 0;
 	int err;
 
 	for (i = 0; i < 2000 && refused < 100; i++) {
@@ -334,7 +334,7 @@ static u64 refuse(struct cliff *c, u64 n, int want)
 		refused += err == want;
 	}
 	tap_check(refused > 10, "refused %llu times", refused);
-	return c->tree->sparse.looked - looked;
+	return c->tree->underfull.looked - looked;
 }
 
 /* A merge that cannot be done is not looked for again and again */
@@ -474,15 +474,15 @@ static u64 thin_out(struct cliff *c, u64 records, bool kicked)
 /* To the end, in steps that are bounded */
 static void sweep(struct cliff *c)
 {
-	u64 looked = c->tree->sparse.looked;
+	u64 looked = c->tree->underfull.looked;
 
 	while (crab_store_maintain(c->store)) {
-		tap_check(c->tree->sparse.looked - looked <= CRAB_SPARSE_STEPS,
-			  "one step looks at %llu leaves", c->tree->sparse.looked - looked);
-		looked = c->tree->sparse.looked;
+		tap_check(c->tree->underfull.looked - looked <= CRAB_UNDERFULL_STEPS,
+			  "one step looks at %llu leaves", c->tree->underfull.looked - looked);
+		looked = c->tree->underfull.looked;
 	}
-	looked = c->tree->sparse.looked;
-	tap_check(!crab_store_maintain(c->store) && c->tree->sparse.looked == looked,
+	looked = c->tree->underfull.looked;
+	tap_check(!crab_store_maintain(c->store) && c->tree->underfull.looked == looked,
 		  "it never ends");
 }
 
@@ -499,7 +499,7 @@ static void test_burst(u64 records)
 	burst = thin_out(&c, records, false);
 	for (i = 0; poor_maintain(&c); i++)
 		tap_check(i < 2 * burst, "without memory it never ends");
-	c.tree->sparse.lost = true;
+	c.tree->underfull.lost = true;
 	sweep(&c);
 	after = c.tree->leaves;
 	tap_check(after * 10 <= patient * 12, "%llu leaves, then %llu; patiently %llu", burst, after,

@@ -360,7 +360,7 @@ static const struct leaf_case sorted_cases[] = {
 	{ "keys not ascending", sorted_swap, 0, 1, 0, "do not ascend" },
 	{ "two twins", sorted_twins, 0, 1, 0, "more than one record" },
 	{ "a key three times", sorted_triple, 0, 1, 0, "more than one record" },
-	{ "overlap that is not in the next leaf", sorted_beyond, 0, 1, 0, "a leaf behind" },
+	{ "overlap that is not in the next leaf", sorted_beyond, 0, 1, 0, "a later leaf" },
 	{ "header damaged before an empty leaf", sorted_emptied, 0, 2, -1, "valid header" },
 	{ "header damaged, and an overlap over it", sorted_astride, 0, 1, -1, "valid header" },
 };

@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "engines/crab/crab.h"
 #include "engines/crab/recover.h"
 #include "shared/index.h"
 #include "model.h"
@@ -592,7 +593,7 @@ static void test_lockless(const char *layout)
 
 	for (i = 0; i < 4000; i++)
 		crab_store_insert(store, i * 7919 % 4001, i, CRAB_INSERT_EITHER, &old);
-	mutex_lock(&tree->structure);
+	mutex_lock(&tree->smo_lock);
 	for (leaf = tree->first; leaf; leaf = leaf->next)
 		spin_lock(&leaf->lock);
 	for (i = 0; i < 4001; i++)
@@ -603,7 +604,7 @@ static void test_lockless(const char *layout)
 		n += got;
 	for (leaf = tree->first; leaf; leaf = leaf->next)
 		spin_unlock(&leaf->lock);
-	mutex_unlock(&tree->structure);
+	mutex_unlock(&tree->smo_lock);
 	tap_ok(n == 4000 && !got, "%s: search, seek and a scan of %llu leaves take no lock", layout,
 	       tree->leaves);
 	crab_store_detach(store);

@@ -2,7 +2,7 @@
 /*
  * This file implements how sparse neighbours are found and merged.
  *
- * DOC: sparse leaves
+ * DOC: underfull leaves
  *
  * A scan pays for each leaf, full or not, and so do DRAM and attach. Two neighbours that
  * together fill at most half of a leaf are worth a merge. The merge costs a fresh leaf and two
@@ -11,7 +11,7 @@
  * A delete only notes where that may be so: when a third of the leaf is left or less, once
  * each time half of that has gone. Maintain looks at the leaf and its neighbours, off the
  * write path. A note that finds the ring full replaces the oldest one. Maintain then *sweeps*:
- * it looks at every leaf of the list once, in steps of CRAB_SPARSE_STEPS leaves, and gives the
+ * it looks at every leaf of the list once, in steps of CRAB_UNDERFULL_STEPS leaves, and gives the
  * structure back after each. It sweeps after attach too, for no note outlives a detach.
  *
  * An insert that finds too few free leaves *compacts*: it merges neighbours that together fill
@@ -29,7 +29,7 @@
  * Invariant: while crab_tree.watched is set, each pair of neighbours that can be merged has a
  * note, or lies on the stretch that the walk has yet to pass.
  *
- * Locking: crab_sparse.lock for the notes; crab_tree.structure for the walks and the merges.
+ * Locking: crab_underfull.lock for the notes; crab_tree.smo_lock for the walks and the merges.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -38,76 +38,78 @@
 #include <linux/mutex.h>
 #include <linux/sched.h>
 
+#include "access.h"
+#include "layout.h"
 #include "smo.h"
 
 /* Records that two neighbours may have together for a merge off the write path */
-static u32 sparse_half(const struct crab_tree *tree)
+static u32 underfull_half(const struct crab_tree *tree)
 {
 	return DIV_ROUND_UP(tree->slots, 2);
 }
 
 /* The same for a merge that an insert needs */
-static u32 sparse_most(const struct crab_tree *tree)
+static u32 underfull_most(const struct crab_tree *tree)
 {
 	return tree->slots * 3 / 4;
 }
 
 /* Which leaves a delete notes: all that can be merged, or those that are worth it */
-static void sparse_watch(struct crab_tree *tree, bool on)
+static void underfull_watch(struct crab_tree *tree, bool on)
 {
-	u32 third = tree->sorted ? 0 : tree->slots / 3;
+	u32 third = crab_layout_maintains(tree) ? tree->slots / 3 : 0;
 
-	WRITE_ONCE(tree->noted, on ? sparse_most(tree) : third);
+	WRITE_ONCE(tree->noted, on ? underfull_most(tree) : third);
 	WRITE_ONCE(tree->watched, on);
 }
 
-void crab_sparse_init(struct crab_tree *tree)
+void crab_underfull_init(struct crab_tree *tree)
 {
-	spin_lock_init(&tree->sparse.lock);
-	tree->sparse.lost = !tree->sorted;
-	sparse_watch(tree, false);
+	spin_lock_init(&tree->underfull.lock);
+	tree->underfull.lost = crab_layout_maintains(tree);
+	underfull_watch(tree, false);
 }
 
-static noinline void sparse_put(struct crab_tree *tree, u64 key)
+static noinline void underfull_put(struct crab_tree *tree, u64 key)
 {
-	struct crab_sparse *sparse = &tree->sparse;
+	struct crab_underfull *underfull = &tree->underfull;
 
-	spin_lock(&sparse->lock);
-	if (sparse->noted != sparse->seen &&
-	    sparse->keys[(sparse->noted - 1) % CRAB_SPARSE_NOTES] == key)
+	spin_lock(&underfull->lock);
+	if (underfull->noted != underfull->seen &&
+	    underfull->keys[(underfull->noted - 1) % CRAB_UNDERFULL_NOTES] == key)
 		goto out;
-	sparse->keys[sparse->noted % CRAB_SPARSE_NOTES] = key;
-	WRITE_ONCE(sparse->noted, sparse->noted + 1);
-	if (sparse->noted - sparse->seen > CRAB_SPARSE_NOTES) {
-		WRITE_ONCE(sparse->seen, sparse->seen + 1);
-		WRITE_ONCE(sparse->lost, !tree->sorted);
-		sparse_watch(tree, false);
+	underfull->keys[underfull->noted % CRAB_UNDERFULL_NOTES] = key;
+	WRITE_ONCE(underfull->noted, underfull->noted + 1);
+	if (underfull->noted - underfull->seen > CRAB_UNDERFULL_NOTES) {
+		WRITE_ONCE(underfull->seen, underfull->seen + 1);
+		WRITE_ONCE(underfull->lost, crab_layout_maintains(tree));
+		underfull_watch(tree, false);
 	}
 out:
-	spin_unlock(&sparse->lock);
+	spin_unlock(&underfull->lock);
 }
 
-static bool sparse_take(struct crab_sparse *sparse, u64 *key)
+static bool underfull_take(struct crab_underfull *underfull, u64 *key)
 {
 	bool waits;
 
-	spin_lock(&sparse->lock);
-	waits = sparse->noted != sparse->seen;
+	spin_lock(&underfull->lock);
+	waits = underfull->noted != underfull->seen;
 	if (waits) {
-		*key = sparse->keys[sparse->seen % CRAB_SPARSE_NOTES];
-		WRITE_ONCE(sparse->seen, sparse->seen + 1);
+		*key = underfull->keys[underfull->seen % CRAB_UNDERFULL_NOTES];
+		WRITE_ONCE(underfull->seen, underfull->seen + 1);
 	}
-	spin_unlock(&sparse->lock);
+	spin_unlock(&underfull->lock);
 	return waits;
 }
 
-bool crab_sparse_is_due(const struct crab_sparse *sparse)
+bool crab_underfull_is_due(const struct crab_underfull *underfull)
 {
-	return READ_ONCE(sparse->noted) - READ_ONCE(sparse->seen) >= CRAB_SPARSE_DUE ||
-	       READ_ONCE(sparse->lost);
+	return READ_ONCE(underfull->noted) - READ_ONCE(underfull->seen) >= CRAB_UNDERFULL_DUE ||
+	       READ_ONCE(underfull->lost);
 }
 
-bool crab_sparse_note(struct crab_tree *tree, const struct crab_leaf *leaf)
+bool crab_underfull_note(struct crab_tree *tree, const struct crab_leaf *leaf)
 {
 	u32 count = leaf->count;
 
@@ -115,22 +117,22 @@ bool crab_sparse_note(struct crab_tree *tree, const struct crab_leaf *leaf)
 		return false;
 	if (likely(!is_power_of_2(count) && !READ_ONCE(tree->watched)))
 		return false;
-	sparse_put(tree, leaf->low);
-	return crab_sparse_is_due(&tree->sparse);
+	underfull_put(tree, leaf->low);
+	return crab_underfull_is_due(&tree->underfull);
 }
 
-void crab_sparse_touch(struct crab_tree *tree, const struct crab_leaf *leaf)
+void crab_underfull_touch(struct crab_tree *tree, const struct crab_leaf *leaf)
 {
-	if (unlikely(READ_ONCE(tree->watched)) && READ_ONCE(leaf->count) <= sparse_most(tree))
-		sparse_put(tree, leaf->low);
+	if (unlikely(READ_ONCE(tree->watched)) && READ_ONCE(leaf->count) <= underfull_most(tree))
+		underfull_put(tree, leaf->low);
 }
 
 /* Merges the leaf that holds @key with a neighbour; -EAGAIN: that cannot be done */
-static int sparse_look(struct crab_write *write, u64 key, u32 most)
+static int underfull_look(struct crab_write *write, u64 key, u32 most)
 {
 	struct crab_leaf *leaf = crab_index_find(&write->tree->index, key);
 
-	write->tree->sparse.looked++;
+	write->tree->underfull.looked++;
 	if (crab_smo_may_merge(leaf, most))
 		return crab_smo_merge(write, leaf, most);
 	if (leaf->prev && crab_smo_may_merge(leaf->prev, most))
@@ -142,24 +144,24 @@ static int sparse_look(struct crab_write *write, u64 key, u32 most)
  * While deletes are watched. A delete that did not see the watch has unlocked the leaf before, so
  * its count is visible from here on. A later delete sees the watch and notes the leaf.
  */
-static void sparse_settle(struct crab_leaf *leaf)
+static void underfull_settle(struct crab_leaf *leaf)
 {
-	crab_leaf_take(leaf);
-	crab_leaf_give(leaf);
+	crab_lock(&leaf->lock);
+	crab_unlock(&leaf->lock);
 }
 
 /* One step of a walk, to the first merge; -EAGAIN: there was none */
-static int sparse_walk(struct crab_write *write, struct crab_walk *walk, u32 most)
+static int underfull_walk(struct crab_write *write, struct crab_walk *walk, u32 most)
 {
 	struct crab_tree *tree = write->tree;
 	struct crab_leaf *leaf = crab_index_find(&tree->index, walk->at);
 	u32 steps;
 	int err;
 
-	for (steps = 0; steps < CRAB_SPARSE_STEPS; steps++) {
-		tree->sparse.looked++;
+	for (steps = 0; steps < CRAB_UNDERFULL_STEPS; steps++) {
+		tree->underfull.looked++;
 		if (READ_ONCE(tree->watched))
-			sparse_settle(leaf);
+			underfull_settle(leaf);
 		err = crab_smo_may_merge(leaf, most) ? crab_smo_merge(write, leaf, most) : -EAGAIN;
 		if (err != -EAGAIN)
 			return err;
@@ -171,48 +173,48 @@ static int sparse_walk(struct crab_write *write, struct crab_walk *walk, u32 mos
 }
 
 /* Maintain goes on past neighbours for which there is no memory: they stay as they are */
-static void sparse_sweep(struct crab_write *write, u32 most)
+static void underfull_sweep(struct crab_write *write, u32 most)
 {
 	struct crab_tree *tree = write->tree;
-	struct crab_sparse *sparse = &tree->sparse;
+	struct crab_underfull *underfull = &tree->underfull;
 	struct crab_leaf *leaf;
 	int err;
 
-	if (READ_ONCE(sparse->lost)) {
-		WRITE_ONCE(sparse->lost, false);
-		WRITE_ONCE(sparse->sweeping, true);
-		sparse->sweep.passed = 0;
+	if (READ_ONCE(underfull->lost)) {
+		WRITE_ONCE(underfull->lost, false);
+		WRITE_ONCE(underfull->sweeping, true);
+		underfull->sweep.passed = 0;
 	}
-	err = sparse_walk(write, &sparse->sweep, most);
+	err = underfull_walk(write, &underfull->sweep, most);
 	if (err && err != -EAGAIN) {
-		leaf = crab_index_find(&tree->index, sparse->sweep.at);
-		sparse->sweep.at = leaf->next ? leaf->next->low : 0;
-		sparse->sweep.passed++;
+		leaf = crab_index_find(&tree->index, underfull->sweep.at);
+		underfull->sweep.at = leaf->next ? leaf->next->low : 0;
+		underfull->sweep.passed++;
 	}
-	WRITE_ONCE(sparse->sweeping, sparse->sweep.passed < tree->leaves);
+	WRITE_ONCE(underfull->sweeping, underfull->sweep.passed < tree->leaves);
 }
 
-bool crab_sparse_merge(struct crab_tree *tree)
+bool crab_underfull_merge(struct crab_tree *tree)
 {
 	struct crab_flow flow = { .media = tree->base.media };
 	struct crab_write write = { .tree = tree, .flow = &flow };
-	struct crab_sparse *sparse = &tree->sparse;
+	struct crab_underfull *underfull = &tree->underfull;
 	u32 most;
 	int err;
 	u64 key;
 
-	if (READ_ONCE(sparse->noted) == READ_ONCE(sparse->seen) && !READ_ONCE(sparse->lost) &&
-	    !READ_ONCE(sparse->sweeping))
+	if (READ_ONCE(underfull->noted) == READ_ONCE(underfull->seen) &&
+	    !READ_ONCE(underfull->lost) && !READ_ONCE(underfull->sweeping))
 		return false;
-	crab_write_insist(&write);
+	crab_write_lock_structure(&write);
 	/* While deletes are watched each note counts, and room is wanted */
-	most = READ_ONCE(tree->watched) ? sparse_most(tree) : sparse_half(tree);
-	if (sparse_take(sparse, &key)) {
-		err = sparse_look(&write, key, most);
+	most = READ_ONCE(tree->watched) ? underfull_most(tree) : underfull_half(tree);
+	if (underfull_take(underfull, &key)) {
+		err = underfull_look(&write, key, most);
 		if (err && err != -EAGAIN)	/* the note is lost */
-			sparse_watch(tree, false);
+			underfull_watch(tree, false);
 	} else {
-		sparse_sweep(&write, most);
+		underfull_sweep(&write, most);
 	}
 	crab_write_end(&write);
 	crab_count_prepare(&tree->base, &flow);
@@ -220,49 +222,49 @@ bool crab_sparse_merge(struct crab_tree *tree)
 }
 
 /* Gives writers that wait for the structure their turn */
-static void sparse_breathe(struct crab_write *write)
+static void underfull_breathe(struct crab_write *write)
 {
-	mutex_unlock(&write->tree->structure);
+	mutex_unlock(&write->tree->smo_lock);
 	cond_resched();
-	mutex_lock(&write->tree->structure);
+	mutex_lock(&write->tree->smo_lock);
 }
 
 /* The next place where there may be room; -EAGAIN: not here, -ENOSPC: nowhere */
 static int compact_step(struct crab_write *write)
 {
 	struct crab_tree *tree = write->tree;
-	struct crab_walk *walk = &tree->sparse.compact;
-	u32 most = sparse_most(tree);
+	struct crab_walk *walk = &tree->underfull.compact;
+	u32 most = underfull_most(tree);
 	u64 key;
 	int err;
 
-	if (sparse_take(&tree->sparse, &key)) {
-		err = sparse_look(write, key, most);
+	if (underfull_take(&tree->underfull, &key)) {
+		err = underfull_look(write, key, most);
 		if (err && err != -EAGAIN)	/* it can be merged, but not now */
-			sparse_put(tree, key);
+			underfull_put(tree, key);
 		return err;
 	}
 	if (walk->passed >= tree->leaves) {
 		if (READ_ONCE(tree->watched))
 			return -ENOSPC;
-		sparse_watch(tree, true);
+		underfull_watch(tree, true);
 		walk->passed = 0;
 	}
-	err = sparse_walk(write, walk, most);
+	err = underfull_walk(write, walk, most);
 	if (!err && !READ_ONCE(tree->watched))
 		walk->passed = 0;
 	if (err == -EAGAIN)
-		sparse_breathe(write);
+		underfull_breathe(write);
 	return err;
 }
 
-int crab_sparse_compact(struct crab_write *write)
+int crab_underfull_compact(struct crab_write *write)
 {
 	struct crab_tree *tree = write->tree;
 	u32 wanted = tree->wanted;	/* merges change it */
 	int err = 0;
 
-	lockdep_assert_held(&tree->structure);
+	lockdep_assert_held(&tree->smo_lock);
 	while (!err && !crab_pool_has(&tree->pool, wanted)) {
 		err = compact_step(write);
 		if (err == -EAGAIN)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements allocation on demand: what seed 000, section 5.1, replaces
- * by a pool that the tree manages itself. A bit a leaf on the media, between the
+ * This file implements allocation on demand: Wang et al. 2020, section
+ * 5.1, replace it by a pool that the tree manages itself. A bit a leaf on the media, between the
  * head of the list and the pool; every allocation and every free stores one word
  * and waits for it (P12).
  *
  * It exists to be compared with. The truth stays the list: attach writes the
  * bitmap anew from what the list reaches, so nothing can leak by it either.
  *
- * Locking: crab_tree.structure.
+ * Locking: crab_tree.smo_lock.
  */
 #include <linux/bitops.h>
 #include <linux/kernel.h>
 #include <linux/sched.h>
 
-#include "crab.h"
+#include "smo.h"
 
 #define BITMAP_BITS	64
 
@@ -34,8 +34,6 @@ void crab_bitmap_set(struct crab_write *write, u64 leaf, bool used)
 	__le64 *word = bitmap_word(tree, leaf);
 	u64 bit = 1ULL << (leaf % BITMAP_BITS), bits;
 
-	if (!tree->base.tuning.on_demand || !tree->sorted)
-		return;
 	bits = crab_load(tree->base.media, word);
 	crab_store(write->flow, word, used ? bits | bit : bits & ~bit);
 	crab_clean(write->flow, word, sizeof(*word));

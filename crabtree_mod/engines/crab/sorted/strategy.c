@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file prices the two ways to write a sorted leaf and chooses: seed 000,
- * section 4.1, "Crab-tree picks the one with lower cost".
+ * This file prices the two ways to write a sorted leaf and chooses: Wang et al.
+ * 2020, section 4.1, "Crab-tree picks the one with lower cost".
  *
  * Prices are in picoseconds, from what is counted (lines, fences, ordered stores,
  * records moved) and from the costs in crab_tuning. The same numbers give the same
@@ -12,7 +12,7 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 
-#include "crab.h"
+#include "smo.h"
 
 static u32 slot_line(u32 slot)
 {

@@ -25,15 +25,15 @@
 #include <linux/types.h>
 
 #include "fingerprint.h"
-#include "format.h"
+#include "engines/crab/format.h"
 
 /* Slots in the line of the header, which is written and cleaned with it: nobody's home */
-#define CRAB_SLOTTED_BESIDE	1U
+#define CRAB_SLOTTED_HEADER	1U
 
 /* Slots in each other line */
 #define CRAB_SLOTTED_LINE	4U
 
-static_assert(offsetof(struct crab_dleaf, slots[CRAB_SLOTTED_BESIDE]) == CRAB_LINE);
+static_assert(offsetof(struct crab_dleaf, slots[CRAB_SLOTTED_HEADER]) == CRAB_LINE);
 static_assert(sizeof(struct crab_dslot[CRAB_SLOTTED_LINE]) == CRAB_LINE);
 
 /*
@@ -79,7 +79,7 @@ static __always_inline u32 crab_home_back_line(const struct crab_homes *homes, u
 /** crab_home_slot() - the first slot of a line */
 static __always_inline u32 crab_home_slot(u32 line)
 {
-	return CRAB_SLOTTED_BESIDE + line * CRAB_SLOTTED_LINE;
+	return CRAB_SLOTTED_HEADER + line * CRAB_SLOTTED_LINE;
 }
 
 /** crab_home_front() - the first slot of the first home */
@@ -97,7 +97,7 @@ static __always_inline u32 crab_home_back(const struct crab_homes *homes, u64 ha
 /** crab_home_end() - behind the last slot at the front */
 static inline u32 crab_home_end(const struct crab_homes *homes)
 {
-	return CRAB_SLOTTED_BESIDE + homes->fronts * CRAB_SLOTTED_LINE;
+	return CRAB_SLOTTED_HEADER + homes->fronts * CRAB_SLOTTED_LINE;
 }
 
 /**

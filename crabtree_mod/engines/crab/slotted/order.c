@@ -21,7 +21,9 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "crab.h"
+#include "engines/crab/access.h"
+#include "engines/crab/run.h"
+#include "smo.h"
 
 #define ORDER_BITS	7
 #define ORDER_BUCKETS	(1U << ORDER_BITS)
@@ -51,7 +53,7 @@ size_t crab_order_bytes(const struct crab_tree *tree)
 
 static u64 *order_of(const struct crab_tree *tree, struct crab_leaf *leaf)
 {
-	return leaf->fps + crab_slotted_fps(tree) / sizeof(u64);
+	return leaf->fps + crab_slotted_fps_bytes(tree) / sizeof(u64);
 }
 
 static __always_inline u32 order_get(const void *order, bool wide, u32 i)
@@ -189,12 +191,12 @@ static void order_keep(struct crab_reader *reader, const u64 *order, u32 count)
 	u64 *kept = order_of(reader->tree, leaf);
 	u32 i;
 
-	if (reader->insists || !spin_trylock(&leaf->lock))
+	if (reader->locked || !spin_trylock(&leaf->lock))
 		return;
 	if (!leaf->ordered && !read_seqcount_retry(&leaf->seq, reader->seq)) {
 		for (i = 0; i < crab_order_bytes(reader->tree) / sizeof(u64); i++)
 			WRITE_ONCE(kept[i], order[i]);
-		/* Pairs with crab_order_scan(): the slots are there */
+		/* Pairs with crab_slotted_scan(): the slots are there */
 		smp_store_release(&leaf->ordered, count);
 	}
 	spin_unlock(&leaf->lock);
@@ -317,8 +319,8 @@ static noinline u32 order_scan_wide(struct crab_reader *reader, u64 start, u64 e
 	return order_scan(tree, reader->leaf, room, count, start, end, records, cap);
 }
 
-int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
-		    struct crab_record *records, u32 cap, u16 *room)
+int crab_slotted_scan(struct crab_reader *reader, u64 start, u64 end,
+		      struct crab_record *records, u32 cap, u16 *room)
 {
 	const struct crab_tree *tree = reader->tree;
 	struct crab_leaf *leaf = reader->leaf;
@@ -343,11 +345,11 @@ int crab_order_scan(struct crab_reader *reader, u64 start, u64 end,
  * none of the leaf's range has. Returns how many are below. No branch depends on a key
  */
 static u32 order_part(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		      const struct crab_record *rider, u64 middle, struct crab_record *records,
+		      const struct crab_record *extra, u64 middle, struct crab_record *records,
 		      u64 *low)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
-	u64 above = rider->key - middle, key;	/* the distance; of those below, a huge one */
+	u64 above = extra->key - middle, key;	/* the distance; of those below, a huge one */
 	u64 seen = 0;
 	u32 last = leaf->count, below = 0, i, at;
 
@@ -360,9 +362,9 @@ static u32 order_part(const struct crab_tree *tree, const struct crab_leaf *leaf
 		above = min(above, key - middle);
 		below += key < middle;
 	}
-	records[below] = *rider;
+	records[below] = *extra;
 	*low = likely(crab_leaf_may_have(leaf, leaf->high, seen)) ? middle + above : CRAB_KEY_EMPTY;
-	return below + (rider->key < middle);
+	return below + (extra->key < middle);
 }
 
 static void records_swap(struct crab_record *records, u32 a, u32 b)
@@ -422,16 +424,16 @@ static u32 order_run(const struct crab_leaf *leaf, u64 key, const struct crab_re
 	return crab_run_split(key, lower, below, upper, count - 1 - below);
 }
 
-u32 crab_order_split(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		     const struct crab_record *rider, struct crab_record *records, u64 *low)
+u32 crab_slotted_split(const struct crab_tree *tree, const struct crab_leaf *leaf,
+		       const struct crab_record *extra, struct crab_record *records, u64 *low)
 {
 	u64 middle = leaf->low + (leaf->high - leaf->low) / 2;
 	u32 count = leaf->count + 1, keep = (count + 1) / 2;
-	u32 below = order_part(tree, leaf, rider, middle, records, low);
+	u32 below = order_part(tree, leaf, extra, middle, records, low);
 
 	if (min(below, count - below) >= count / 2 - count / 8 || unlikely(*low == CRAB_KEY_EMPTY))
 		return below;
-	keep = order_run(leaf, rider->key, records, count) ?: keep;
+	keep = order_run(leaf, extra->key, records, count) ?: keep;
 	crab_order_halve(records, count, keep);
 	*low = records[keep].key;
 	return keep;

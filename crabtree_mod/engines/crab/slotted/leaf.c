@@ -4,16 +4,16 @@
  *
  * DOC: slotted leaves
  *
- * Records stand in any slot, most of them at home (home.h). A free slot carries two landmarks:
+ * Records stand in any slot, most of them at home (home.h). A free slot carries two sentinels:
  * the reserved key and a value equal to the leaf's void, which no live value of the leaf equals.
- * A record is live only if neither landmark is there. So, with one line and one
+ * A record is live only if neither sentinel is there. So, with one line and one
  * fence each (P6), and whatever subset of the two words a power cut lets through:
  *
  *   insert   free (E, void) -> (key, value)   half: (key, void) or (E, value): not there
  *   delete   (key, value) -> (E, void)        half: the same two: not there
  *   update   value, one word                  old or new
  *
- * A half-set slot is found by attach, which completes its landmarks before the
+ * A half-set slot is found by attach, which completes its sentinels before the
  * first operation (P3). An insert or update of the value that is the leaf's void
  * replaces the leaf by one with another void (smo.c).
  *
@@ -30,7 +30,10 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
-#include "crab.h"
+#include "engines/crab/access.h"
+#include "engines/crab/layout.h"
+#include "engines/crab/smo.h"
+#include "smo.h"
 
 #define FP_BITS		CRAB_SLOTTED_PLANES
 
@@ -87,11 +90,12 @@ u32 crab_slotted_collect(const struct crab_tree *tree, const struct crab_leaf *l
 			 struct crab_record *records)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0), *d;
+	const u32 groups = crab_slotted_group_count(tree);
 	struct crab_record *to = records;
 	u32 group;
 	u64 live;
 
-	for (group = 0; group < crab_slotted_groups(tree); group++, slots += CRAB_SLOTTED_GROUP) {
+	for (group = 0; group < groups; group++, slots += CRAB_SLOTTED_GROUP) {
 		for (live = crab_slotted_live(leaf, group); live; live &= live - 1, to++) {
 			d = &slots[__ffs64(live)];
 			to->key = crab_load(tree->base.media, &d->key);
@@ -219,7 +223,7 @@ static noinline u32 first_free(const struct crab_tree *tree, const struct crab_l
 	u32 group;
 	u64 free;
 
-	for (group = 0; group < crab_slotted_groups(tree); group++) {
+	for (group = 0; group < crab_slotted_group_count(tree); group++) {
 		free = ~crab_slotted_live(leaf, group);
 		if (free)
 			return min_t(u32, group * CRAB_SLOTTED_GROUP + __ffs64(free), tree->slots);
@@ -242,7 +246,7 @@ static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	return likely(free && slot < tree->slots) ? slot : first_free(tree, leaf);
 }
 
-u32 crab_slotted_fetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+u32 crab_slotted_likely_slot(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	u64 mask = group_matches(leaf, 0, fingerprint(tree, key));
 	u32 slot = mask ? likely_slot(tree, crab_hash(key), mask) : leaf_free(tree, leaf, key);
@@ -266,19 +270,20 @@ bool crab_slotted_lookup_at(const struct crab_tree *tree, const struct crab_leaf
 	return true;
 }
 
-int crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+struct crab_place crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				     u64 key)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	int slot = slotted_find(tree, leaf, slots, key);
 
 	if (slot >= 0)
-		return slot;
+		return (struct crab_place) { .slot = slot, .found = true };
 	slot = leaf_free(tree, leaf, key);
 	if (likely(slot < tree->slots))
 		crab_prefetchw_range(&slots[slot], sizeof(slots[slot]));
 	else	/* it will be split */
 		crab_prefetch_range(slots, tree->slots * sizeof(*slots));
-	return ~slot;
+	return (struct crab_place) { .slot = slot };
 }
 
 static __always_inline void leaf_set(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
@@ -315,22 +320,55 @@ static __always_inline void slot_set(struct crab_write *write, struct crab_leaf 
 	leaf_set(write->tree, leaf, slot, key);
 }
 
-void crab_slotted_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
-		      u64 value)
+void crab_slotted_insert_nofence(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
+				 u64 key, u64 value)
 {
 	slot_set(write, leaf, slot, key, value);
 	crab_count(&write->tree->base, inserts, 1);
 }
 
-void crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
-			 u64 value)
+/* An insert that replaces the leaf: it is full, or the value is its void */
+static noinline int insert_by_smo(struct crab_write *write, struct crab_leaf *leaf, bool full,
+				  u64 key, u64 value)
 {
+	int err;
+
+	if (!crab_write_may_change(write))
+		return -EAGAIN;
+	err = full ? crab_smo_add(write, leaf, key, value) :
+		     crab_slotted_rewrite(write, leaf, key, value);
+	if (!err)
+		crab_count(&write->tree->base, inserts, 1);
+	return err;
+}
+
+int crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
+			u64 value)
+{
+	bool full = slot == write->tree->slots, is_void = value == leaf->void_value;
 	struct crab_flow *flow = write->flow;
 
+	if (unlikely(full || is_void))
+		return insert_by_smo(write, leaf, full, key, value);
+	crab_leaf_begin(leaf);
 	slot_set(write, leaf, slot, key, value);
 	crab_count_settled(&write->tree->base, inserts, flow);
 	/* P6: the record is durable; any part of it alone reads as a free slot */
 	crab_fence(flow, CRAB_P6_RECORD);
+	crab_leaf_end(leaf);
+	return 0;
+}
+
+int crab_slotted_update_void(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
+{
+	int err;
+
+	if (!crab_write_may_change(write))
+		return -EAGAIN;
+	err = crab_slotted_rewrite(write, leaf, key, value);
+	if (!err)
+		crab_count(&write->tree->base, updates, 1);
+	return err;
 }
 
 static void slot_free(struct crab_flow *flow, struct crab_dslot *d, u64 void_value)
@@ -365,10 +403,10 @@ static __always_inline void slot_clear(struct crab_write *write, struct crab_lea
 	leaf_clear(leaf, slot);
 }
 
-void crab_slotted_clear(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+void crab_slotted_remove_nofence(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
 	slot_clear(write, leaf, slot);
-	crab_sparse_note(write->tree, leaf);
+	crab_underfull_note(write->tree, leaf);
 	crab_count(&write->tree->base, deletes, 1);
 }
 
@@ -376,13 +414,26 @@ void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 s
 {
 	struct crab_flow *flow = write->flow;
 
+	crab_leaf_begin(leaf);
 	slot_clear(write, leaf, slot);
-	if (unlikely(crab_sparse_note(write->tree, leaf)))
+	if (unlikely(crab_underfull_note(write->tree, leaf)))
 		crab_count(&write->tree->base, deletes, 1);	/* not settled: a merge is due */
 	else
 		crab_count_settled(&write->tree->base, deletes, flow);
 	/* P6: the slot is free, and only now may be used again */
 	crab_fence(flow, CRAB_P6_RECORD);
+	crab_leaf_end(leaf);
+}
+
+bool crab_slotted_keeps_empty(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	const struct crab_leaf *prev;
+
+	if (READ_ONCE(leaf->next))
+		return false;
+	/* Pairs with smo_join() */
+	prev = smp_load_acquire(&leaf->prev);
+	return READ_ONCE(prev->count) == tree->slots;
 }
 
 /* Exchange the bits (@mask << @shift) of @low with the bits @mask of @high */
@@ -427,7 +478,7 @@ static void group_set(struct crab_leaf *leaf, u32 group, const union crab_group_
 }
 
 /* Was there a key in this leaf whose hash begins as this one? */
-static __always_inline bool twin_seen(struct crab_seen *seen, u8 leaf, u64 hash)
+static __always_inline bool key_seen(struct crab_seen *seen, u8 leaf, u64 hash)
 {
 	u8 *mark = &seen->marks[hash >> (64 - CRAB_SEEN_BITS)];
 	bool was = *mark == leaf;
@@ -437,16 +488,16 @@ static __always_inline bool twin_seen(struct crab_seen *seen, u8 leaf, u64 hash)
 }
 
 /* A slot that did not pass the first look; the fingerprints of all before it are there */
-static noinline void slotted_doubt(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
-				   struct crab_damage *damage)
+static noinline void slot_verify(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
+				 struct crab_damage *damage)
 {
 	u64 key = crab_leaf_key(tree, leaf, slot);
 	u8 fp = fingerprint(tree, key);
 
 	if (key - leaf->low >= leaf->high - leaf->low)
-		crab_leaf_condemn(tree, leaf, damage, slot, "key outside the leaf's range");
+		crab_leaf_quarantine(tree, leaf, damage, slot, "key outside the leaf's range");
 	else if (find_further(tree, leaf, key, group_matches(leaf, 0, fp)) < (int)slot)
-		crab_leaf_condemn(tree, leaf, damage, slot, "key is there twice");
+		crab_leaf_quarantine(tree, leaf, damage, slot, "key is there twice");
 }
 
 /* One group; the loop that attach spends its time in: what does not change is in locals */
@@ -460,7 +511,7 @@ static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *l
 	const struct crab_media *media = tree->base.media;
 	const u8 nth = seen->leaf;
 	union crab_group_fps fps = { };
-	u64 key, value, hash, doubts = 0;
+	u64 key, value, hash, suspects = 0;
 	u32 slot;
 
 	for (slot = 0; slot < slots; slot++, d++) {
@@ -477,13 +528,13 @@ static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *l
 		}
 		hash = crab_mix(&mix, key);
 		fps.bytes[slot] = hash_fp(hash);
-		if (unlikely(twin_seen(seen, nth, hash) || key - low >= span))
-			doubts |= 1ULL << slot;
+		if (unlikely(key_seen(seen, nth, hash) || key - low >= span))
+			suspects |= 1ULL << slot;
 	}
 	group_set(leaf, group, &fps);
 	leaf->count += hweight64(crab_slotted_live(leaf, group));
-	for (; doubts; doubts &= doubts - 1)
-		slotted_doubt(tree, leaf, group * CRAB_SLOTTED_GROUP + __ffs64(doubts), damage);
+	for (; suspects; suspects &= suspects - 1)
+		slot_verify(tree, leaf, group * CRAB_SLOTTED_GROUP + __ffs64(suspects), damage);
 }
 
 /* Marks of other leaves are none of this one's, until there are no more numbers */
@@ -502,11 +553,11 @@ void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 
 	seen_begin(seen);
 	leaf->count = 0;
-	for (group = 0; group < crab_slotted_groups(tree); group++)
+	for (group = 0; group < crab_slotted_group_count(tree); group++)
 		slotted_read_group(tree, leaf, group, seen, damage);
 }
 
-void crab_slotted_repair(struct crab_write *write, struct crab_leaf *leaf)
+static void leaf_repair(struct crab_write *write, struct crab_leaf *leaf)
 {
 	struct crab_tree *tree = write->tree;
 	struct crab_flow *flow = write->flow;
@@ -526,6 +577,20 @@ void crab_slotted_repair(struct crab_write *write, struct crab_leaf *leaf)
 	leaf->torn = 0;
 }
 
+int crab_slotted_repair(struct crab_write *write)
+{
+	struct crab_tree *tree = write->tree;
+	struct crab_leaf *leaf;
+
+	for (leaf = tree->torn ? tree->first : NULL; leaf; leaf = leaf->next) {
+		if (leaf->torn)
+			leaf_repair(write, leaf);
+		if (crab_tree_breathe(tree))
+			return -EINTR;
+	}
+	return 0;
+}
+
 u64 crab_slotted_void(const struct crab_record *records, u32 count)
 {
 	u64 value;
@@ -541,11 +606,40 @@ again:
 	return value;
 }
 
-void crab_slotted_landmarks(struct crab_flow *flow, struct crab_dleaf *dleaf, u32 from, u32 slots,
+/* Sentinels into slots [@from, all); the caller cleans them */
+static void sentinels_store(struct crab_flow *flow, struct crab_dleaf *dleaf, u32 from, u32 slots,
 			    u64 void_value)
 {
 	for (; from < slots; from++)
 		slot_free(flow, &dleaf->slots[from], void_value);
+}
+
+void crab_slotted_format(struct crab_flow *flow, struct crab_dleaf *dleaf,
+			 const struct crab_geometry *geo, u64 void_value)
+{
+	sentinels_store(flow, dleaf, 0, crab_leaf_slots(geo->leaf_bytes), void_value);
+}
+
+bool crab_slotted_prepare(struct crab_tree *tree)
+{
+	struct crab_flow prepare = { .media = tree->base.media };
+	struct crab_flow *flow = &prepare;
+	struct crab_spare spare;
+	struct crab_dleaf *d;
+
+	if (!crab_pool_prepare_begin(&tree->pool, &spare))
+		return false;
+	d = crab_leaf_media(tree, spare.leaf);
+	spare.tag = crab_slotted_void(NULL, 0);
+	sentinels_store(flow, d, CRAB_SLOTTED_HEADER, tree->slots, spare.tag);
+	crab_clean(flow, &d->slots[CRAB_SLOTTED_HEADER],
+		   (tree->slots - CRAB_SLOTTED_HEADER) * sizeof(d->slots[0]));
+	/* P5: the slots of the free leaf read as free, whatever else is cut */
+	crab_fence(flow, CRAB_P5_PREPARED);
+	crab_count_prepare(&tree->base, flow);
+	spare.prepared = true;
+	crab_pool_prepare_end(&tree->pool, &spare);
+	return true;
 }
 
 static bool records_have_value(const struct crab_record *records, u32 count, u64 value)
@@ -563,14 +657,14 @@ static bool records_have_value(const struct crab_record *records, u32 count, u64
  * @flow: of the write
  * @mix: the tree's
  * @fps: its fingerprints, one byte a slot
- * @spill: which records found no room at home
+ * @overflow: which records found no room at home
  * @taken: slots of each line that have a record, the one beside the header apart
  */
 struct fresh {
 	struct crab_flow *flow;
 	struct crab_mix mix;
 	u8 *fps;
-	u16 *spill;
+	u16 *overflow;
 	u8 taken[CRAB_LEAF_BYTES_MAX / CRAB_LINE];
 };
 
@@ -586,15 +680,15 @@ static __always_inline void fresh_put(struct fresh *fresh, struct crab_dslot *sl
  * Those without room at home: in the first line that has some; where all of @count are more
  * than the front has room for, in the home at the back if that has
  */
-static void fresh_spill(struct fresh *fresh, struct crab_dslot *slots,
-			const struct crab_homes *homes, const struct crab_record *records,
-			u32 count, u32 spilled)
+static void fresh_overflow(struct fresh *fresh, struct crab_dslot *slots,
+			   const struct crab_homes *homes, const struct crab_record *records,
+			   u32 count, u32 overflowed)
 {
 	bool is_many = count > crab_home_end(homes);
 	u32 i, line, room = 0;
 
-	for (i = 0; i < spilled; i++) {
-		const struct crab_record record = records[fresh->spill[i]];
+	for (i = 0; i < overflowed; i++) {
+		const struct crab_record record = records[fresh->overflow[i]];
 		u64 hash = crab_hash(record.key);
 
 		while (fresh->taken[room] == CRAB_SLOTTED_LINE)
@@ -614,7 +708,7 @@ static void fresh_fill(struct fresh *fresh, struct crab_dslot *slots,
 		       const struct crab_tree *tree, const struct crab_record *records, u32 count)
 {
 	const struct crab_homes homes = tree->homes;
-	u32 i, line, nth, slot, has_room, spilled = 0;
+	u32 i, line, nth, slot, has_room, overflowed = 0;
 	struct crab_record record;
 	u64 hash;
 
@@ -626,13 +720,13 @@ static void fresh_fill(struct fresh *fresh, struct crab_dslot *slots,
 		slot = crab_home_slot(line) + nth;
 		has_room = (nth < CRAB_SLOTTED_LINE) & (slot < tree->slots);
 		fresh->taken[line] = nth + has_room;
-		fresh->spill[spilled] = i;
-		spilled += !has_room;
+		fresh->overflow[overflowed] = i;
+		overflowed += !has_room;
 		/* No branch depends on a key */
 		fresh_put(fresh, slots, slot & -has_room, record);
 	}
-	if (spilled > 1)
-		fresh_spill(fresh, slots, &homes, records, count, spilled - 1);
+	if (overflowed > 1)
+		fresh_overflow(fresh, slots, &homes, records, count, overflowed - 1);
 }
 
 /* Of a prepared leaf all lines without a record are durable, but for the header's */
@@ -658,19 +752,19 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 		.flow = write->flow,
 		.mix = tree->mix,
 		.fps = tree->fps[0].bytes,
-		.spill = tree->spill,
+		.overflow = tree->overflow,
 	};
 	u32 slot, group;
 
 	head->void_value = prepared ? spare->tag : crab_slotted_void(records, count);
 	leaf->void_value = head->void_value;
 	crab_head_store(write->flow, tree->base.geo.store_id, head);
-	memset(tree->fps, 0, crab_slotted_fps(tree));
+	memset(tree->fps, 0, crab_slotted_fps_bytes(tree));
 	fresh_fill(&fresh, &d->slots[0], tree, records, count);
-	for (group = 0; group < crab_slotted_groups(tree); group++)
+	for (group = 0; group < crab_slotted_group_count(tree); group++)
 		group_set(leaf, group, &tree->fps[group]);
 	leaf->count = count;
-	for (slot = 0; slot < (prepared ? CRAB_SLOTTED_BESIDE : tree->slots); slot++)
+	for (slot = 0; slot < (prepared ? CRAB_SLOTTED_HEADER : tree->slots); slot++)
 		if (!crab_slotted_is_live(leaf, slot))
 			slot_free(write->flow, &d->slots[slot], head->void_value);
 	if (prepared)

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the verifier: what check.c shares with the layouts.
+ *
+ * Locking: crab_tree.smo_lock, and the lock of the leaf that is read.
+ */
+#ifndef CRABTREE_ENGINES_CRAB_CHECK_H
+#define CRABTREE_ENGINES_CRAB_CHECK_H
+
+#include "leaf.h"
+
+/**
+ * struct crab_check - a check under way
+ * @tree: the tree
+ * @report: its result
+ * @high: end of the range of the leaf that is read
+ */
+struct crab_check {
+	struct crab_tree *tree;
+	struct crab_check_report *report;
+	u64 high;
+};
+
+/* Notes damage unless a condition holds */
+#define crab_check_that(c, cond, offset, fmt, ...)					\
+	do {										\
+		if (!(cond))								\
+			crab_damage_note(&(c)->report->damage, offset, fmt, ##__VA_ARGS__);	\
+	} while (0)
+
+/**
+ * crab_check_record() - verify that a record is in the range of its leaf, and is found
+ * @c: the check
+ * @leaf: the leaf
+ * @slot: slot of the record
+ * @r: the record
+ * @offset: place of the leaf on the media
+ *
+ * Context: the leaf is locked.
+ */
+void crab_check_record(const struct crab_check *c, const struct crab_leaf *leaf, u32 slot,
+		       const struct crab_record *r, u64 offset);
+
+#endif /* CRABTREE_ENGINES_CRAB_CHECK_H */

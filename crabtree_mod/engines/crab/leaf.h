@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares a leaf: its descriptor in DRAM, and access to its words on the media.
+ *
+ * Invariant: the words of a leaf on the media are read and written by these functions and those
+ * of its layout only.
+ *
+ * Locking: access.c documents it. A function that takes a leaf expects a read of it under way, or
+ * its lock.
+ */
+#ifndef CRABTREE_ENGINES_CRAB_LEAF_H
+#define CRABTREE_ENGINES_CRAB_LEAF_H
+
+#include <linux/bitops.h>
+#include <linux/rcupdate.h>
+#include <linux/seqlock.h>
+#include <linux/spinlock.h>
+
+#include "shared/link.h"
+#include "tree.h"
+
+/**
+ * struct crab_leaf - descriptor of a leaf in the list
+ * @prev: previous leaf, NULL for the first; under crab_tree.smo_lock, as is @next
+ * @next: next leaf, NULL for the last
+ * @rcu: of a dead leaf
+ * @low: lowest key that the leaf may hold; its key in the index
+ * @high: end of the range: lowest key above it; equal to @low in a dead leaf
+ * @void_value: slotted: value of free slots
+ * @number: number of the leaf in the pool; CRAB_LEAF_NOWHERE for a gap in a damaged list
+ * @lock: protects the fields below, the records, and changes of the fields above
+ * @seq: odd while records or the range change and until that is durable
+ * @count: live records
+ * @torn: slots that a power cut left torn, and that repair completes
+ * @duplicate: sorted: the slot that is void because the next one has the same key, or
+ *	CRAB_LEAF_NO_DUPLICATE; there is none once repaired
+ * @ordered: slotted: number of records whose order is stored (order.c), all of them, or 0
+ * @quarantined: every access to the range returns -EUCLEAN; never cleared
+ * @misplaced_key: a key of the range is in a leaf that must not hold it: a lookup that fails
+ *	returns -EUCLEAN, not -ENOENT
+ * @fps: slotted: CRAB_SLOTTED_PLANES words for each group of slots. Bit s of word b is bit b of the
+ *	fingerprint of the key in slot s, and 0 in all words if the slot is free. The order of the
+ *	records follows. Sorted: crab_sorted_firsts()
+ *
+ * Everything before @fps fits in one cache line (without lock debugging).
+ */
+struct crab_leaf {
+	union {
+		struct {
+			struct crab_leaf *prev;
+			struct crab_leaf *next;
+		};
+		struct rcu_head rcu;
+	};
+	u64 low;
+	u64 high;
+	u64 void_value;
+	u64 number;
+	spinlock_t lock;
+	seqcount_spinlock_t seq;
+	u16 count;
+	u16 torn;
+	union {
+		u16 duplicate;
+		u16 ordered;
+	};
+	bool quarantined;
+	bool misplaced_key;
+	u64 fps[];
+};
+
+#define CRAB_LEAF_NOWHERE	(~0ULL)
+#define CRAB_LEAF_NO_DUPLICATE	0xffff
+
+static inline struct crab_dleaf *crab_leaf_media(const struct crab_tree *tree, u64 number)
+{
+	return (struct crab_dleaf *)(tree->base.media->base +
+				     crab_leaf_offset(&tree->base.geo, number));
+}
+
+static inline struct crab_dhead *crab_list_head(const struct crab_media *media)
+{
+	return (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
+}
+
+/**
+ * crab_leaf_hint() - address of a leaf on the media, as the hint of its entry in the index
+ * @tree: the tree
+ * @leaf: the leaf; for a gap the hint is the first leaf of the pool
+ *
+ * Context: any.
+ * Return: the hint.
+ */
+static inline const void *crab_leaf_hint(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	return crab_leaf_media(tree, leaf->number == CRAB_LEAF_NOWHERE ? 0 : leaf->number);
+}
+
+static inline struct crab_dslot *crab_leaf_slot(const struct crab_tree *tree,
+						const struct crab_leaf *leaf, u32 slot)
+{
+	return &crab_leaf_media(tree, READ_ONCE(leaf->number))->slots[slot];
+}
+
+static inline u64 crab_leaf_key(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				u32 slot)
+{
+	return crab_load(tree->base.media, &crab_leaf_slot(tree, leaf, slot)->key);
+}
+
+static inline u64 crab_leaf_value(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				  u32 slot)
+{
+	return crab_load(tree->base.media, &crab_leaf_slot(tree, leaf, slot)->value);
+}
+
+/**
+ * crab_leaf_holds() - test whether a key is in the range of a leaf
+ * @leaf: the leaf; a dead leaf holds no key
+ * @key: the key
+ *
+ * Context: any; a reader without the lock validates the result (crab_leaf_read_valid()).
+ * Return: true if the key is in the range.
+ */
+static inline bool crab_leaf_holds(const struct crab_leaf *leaf, u64 key)
+{
+	return key >= READ_ONCE(leaf->low) && key < READ_ONCE(leaf->high);
+}
+
+/**
+ * crab_leaf_may_have() - quick test whether keys can be in the range of a leaf
+ * @leaf: the leaf
+ * @high: end of the range, which may be that of a later leaf
+ * @keys: all keys, combined by bitwise or
+ *
+ * This is one instruction a key; a comparison with both ends is three.
+ *
+ * Context: the leaf is locked.
+ * Return: false if a key has a bit that no key of the range has, as all ones nearly always do.
+ */
+static inline bool crab_leaf_may_have(const struct crab_leaf *leaf, u64 high, u64 keys)
+{
+	u32 differ = fls64(leaf->low ^ (high - 1));	/* bits that differ within the range */
+	u64 common = differ < 64 ? ~0ULL << differ : 0;
+
+	return !(keys & ~leaf->low & common);
+}
+
+/**
+ * crab_leaf_desc_slab() - memory that the allocator takes for a descriptor
+ * @tree: the tree
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+size_t crab_leaf_desc_slab(const struct crab_tree *tree);
+
+/**
+ * crab_leaf_alloc() - allocate the descriptor of a leaf without records
+ * @tree: the tree
+ * @gfp: flags of the allocation
+ *
+ * Context: may sleep, as @gfp permits.
+ * Return: the descriptor, or NULL.
+ */
+struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp);
+
+/**
+ * crab_leaf_record() - read the record in a slot
+ * @tree: the tree
+ * @leaf: the leaf
+ * @slot: the slot
+ *
+ * Context: a read of the leaf is under way, or the leaf is locked.
+ * Return: the record.
+ */
+struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				    u32 slot);
+
+/**
+ * crab_leaf_update() - store a value in place (P6)
+ * @write: the write
+ * @leaf: the leaf
+ * @d: slot of the key
+ * @value: the value; in a slotted leaf not its void
+ *
+ * Context: the leaf is locked; readers wait until the value is durable.
+ */
+void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, struct crab_dslot *d,
+		      u64 value);
+
+/**
+ * crab_leaf_update_nofence() - crab_leaf_update() without section and fence
+ * @write: the write
+ * @d: slot of the key
+ * @value: the value
+ *
+ * Context: the leaf is locked and in a write section, which the caller ends after a fence.
+ */
+void crab_leaf_update_nofence(struct crab_write *write, struct crab_dslot *d, u64 value);
+
+/**
+ * crab_leaf_quarantine() - note damage in a slot and quarantine the leaf
+ * @tree: the tree
+ * @leaf: the leaf
+ * @damage: where to note it
+ * @slot: the slot
+ * @what: description
+ *
+ * Context: attach.
+ */
+void crab_leaf_quarantine(const struct crab_tree *tree, struct crab_leaf *leaf,
+			  struct crab_damage *damage, u32 slot, const char *what);
+
+/**
+ * crab_leaf_fresh() - write a whole leaf that nothing links to yet
+ * @write: the write
+ * @spare: the leaf of the pool
+ * @head: header; the caller sets @next, @low and @birth
+ * @records: the records, of a sorted leaf in order
+ * @count: number of records, not more than the slots of a leaf
+ * @leaf: out: descriptor, from crab_leaf_alloc()
+ *
+ * Context: under crab_tree.smo_lock; the caller fences (P7).
+ */
+void crab_leaf_fresh(struct crab_write *write, const struct crab_spare *spare,
+		     struct crab_head *head, const struct crab_record *records, u32 count,
+		     struct crab_leaf *leaf);
+
+#endif /* CRABTREE_ENGINES_CRAB_LEAF_H */

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements reads of several keys: seek, scan, and the search for the end of a
+ * quarantined range.
+ *
+ * Invariant: the records that are returned of one leaf are of one moment.
+ *
+ * Locking: access.c documents it.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "access.h"
+#include "layout.h"
+#include "tree.h"
+
+#define SCAN_AHEAD	4U	/* leaves that a scan prefetches at a time */
+#define SCAN_SLOTS	256U	/* slots of each, at most */
+
+/* The record nearest to @key in one leaf; false if none lies in the direction */
+static bool leaf_seek(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+		      enum crab_seek_dir dir, struct crab_record *best)
+{
+	struct crab_record r;
+	bool found = false;
+	u32 slot;
+
+	crab_leaf_for_each(tree, leaf, slot) {
+		r = crab_leaf_record(tree, leaf, slot);
+		if (dir == CRAB_SEEK_GE ? r.key < key : r.key > key)
+			continue;
+		if (found && (dir == CRAB_SEEK_GE ? r.key > best->key : r.key < best->key))
+			continue;
+		*best = r;
+		found = true;
+	}
+	return found;
+}
+
+/*
+ * The record nearest to @at in the leaf that holds it; -ENOENT: go on at @at, which is then
+ * the nearest key of the neighbour's, unless @end
+ */
+static int seek_leaf(struct crab_tree *tree, u64 *at, enum crab_seek_dir dir,
+		     struct crab_record *record, bool *end)
+{
+	struct crab_reader reader = { .tree = tree };
+	struct crab_leaf *leaf;
+	u64 next = 0;
+	int err;
+
+	do {
+		leaf = crab_reader_enter(&reader, *at);
+		err = PTR_ERR_OR_ZERO(leaf);
+		if (err)
+			continue;
+		if (!leaf_seek(tree, leaf, *at, dir, record))
+			err = -ENOENT;
+		next = dir == CRAB_SEEK_GE ? READ_ONCE(leaf->high) : READ_ONCE(leaf->low) - 1;
+	} while (!crab_reader_leave(&reader));
+	crab_reader_end(&reader);
+	*at = next;
+	*end = next == CRAB_KEY_EMPTY;		/* also below the lowest key */
+	return err;
+}
+
+int crab_tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		   struct crab_record *record)
+{
+	struct crab_tree *tree = crab_tree_of(engine);
+	bool end;
+	int err;
+
+	for (;;) {
+		err = seek_leaf(tree, &key, dir, record, &end);
+		if (err != -ENOENT || end)
+			return err;
+		if (crab_tree_breathe(tree))
+			return -EINTR;
+	}
+}
+
+/* So many of a leaf's records are not before @at, if they are spread over its range */
+static u32 scan_share(const struct crab_leaf *leaf, u32 count, u64 at)
+{
+	u64 high = READ_ONCE(leaf->high), range = high - READ_ONCE(leaf->low);
+	u32 shift = max(fls64(range), 16) - 16;
+
+	return count * (u32)((high - at) >> shift) / max((u32)(range >> shift), 1U);
+}
+
+/*
+ * The leaves that hold the next @cap records, on their way; of how many that was done. Where
+ * they are, the index tells: the first ones need not wait for their descriptors.
+ */
+static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab_leaf **leaves)
+{
+	const size_t bytes = crab_layout_desc_bytes(tree);
+	const void *dleaves[SCAN_AHEAD];
+	u32 n, i, count, blind;
+
+	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, (void **)leaves, dleaves);
+	for (i = 0; i < n; i++)
+		crab_prefetch_range(leaves[i], bytes);
+	for (blind = 0; blind < n && crab_layout_prefetches_blind(tree, blind, cap); blind++)
+		crab_layout_prefetch_scan(tree, leaves[blind], dleaves[blind], 0);
+	for (i = 0; i < n && cap; i++) {
+		count = READ_ONCE(leaves[i]->count);
+		if (i >= blind)
+			crab_layout_prefetch_scan(tree, leaves[i], dleaves[i],
+						  min(count, SCAN_SLOTS));
+		cap -= min(cap, i ? count : scan_share(leaves[i], count, at));
+	}
+	return i;
+}
+
+/* As scan_leaf(), of a leaf that the index returned; it does not sleep. -EAGAIN: not valid */
+static int scan_try(struct crab_tree *tree, struct crab_leaf *leaf, u64 *at, u64 end,
+		    struct crab_record *records, u32 cap, u16 *room)
+{
+	struct crab_reader reader = { .tree = tree, .leaf = leaf };
+	u64 high;
+	int got;
+
+	if (!crab_leaf_read_begin(leaf, *at, &reader.seq))
+		return -EAGAIN;
+	got = crab_layout_scan(&reader, *at, end, records, cap, room);
+	high = READ_ONCE(leaf->high);
+	if (!crab_leaf_read_valid(leaf, reader.seq))
+		return -EAGAIN;
+	if (got >= 0)
+		*at = high;
+	return got;
+}
+
+/* Records of the leaf that holds @at, all of one moment; @at goes on to the next leaf */
+static int scan_leaf(struct crab_tree *tree, u64 *at, u64 end, struct crab_record *records,
+		     u32 cap, u16 *room)
+{
+	struct crab_reader reader = { .tree = tree };
+	struct crab_leaf *leaf;
+	u64 next = 0;
+	int got;
+
+	do {
+		leaf = crab_reader_enter(&reader, *at);
+		got = PTR_ERR_OR_ZERO(leaf);
+		if (got)
+			continue;
+		got = crab_layout_scan(&reader, *at, end, records, cap, room);
+		next = READ_ONCE(leaf->high);
+	} while (!crab_reader_leave(&reader));
+	crab_reader_end(&reader);
+	if (got >= 0)
+		*at = next;
+	return got;
+}
+
+/*
+ * Records of the leaves behind each other, from the one that holds @at on, as far as it goes;
+ * -EAGAIN: not by itself, -ENOBUFS: not without @room
+ */
+static int scan_run(struct crab_tree *tree, u64 *at, u64 end, struct crab_record *records, u32 cap,
+		    u16 *room, u32 *count)
+{
+	struct crab_leaf *leaves[SCAN_AHEAD];
+	int got = -EAGAIN;
+	u32 n, i;
+
+	crab_rcu_enter();
+	n = scan_fetch(tree, *at, cap - *count, leaves);
+	for (i = 0; i < n && *count < cap && *at <= end; i++) {
+		got = scan_try(tree, leaves[i], at, end, records + *count, cap - *count, room);
+		if (got < 0)
+			break;
+		*count += got;
+	}
+	crab_rcu_leave();
+	return got;
+}
+
+int crab_tree_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
+		   u32 cap)
+{
+	struct crab_tree *tree = crab_tree_of(engine);
+	u16 *room = NULL;
+	u32 count = 0;
+	int got = 0;
+
+	while (count < cap && start <= end) {
+		got = scan_run(tree, &start, end, records, cap, room, &count);
+		if (got == -EAGAIN) {
+			got = scan_leaf(tree, &start, end, records + count, cap - count, room);
+			count += max(got, 0);
+		}
+		if (got == -ENOBUFS) {
+			room = kmalloc(2 * crab_order_bytes(tree), GFP_NOIO);
+			got = room ? 0 : -ENOMEM;
+		}
+		if (got < 0)
+			break;
+		cond_resched();
+	}
+	kfree(room);
+	if (got == -EUCLEAN && count)
+		return count;	/* the next call begins here and returns it */
+	return got < 0 ? got : (int)count;
+}
+
+/* Is the leaf that holds @at quarantined? @at goes on to the next leaf */
+static bool beyond_leaf(struct crab_tree *tree, u64 *at)
+{
+	struct crab_reader reader = { .tree = tree };
+	struct crab_leaf *leaf;
+	u64 next;
+
+	do {
+		leaf = crab_reader_enter(&reader, *at);
+		next = reader.leaf ? READ_ONCE(reader.leaf->high) : CRAB_KEY_EMPTY;
+	} while (!crab_reader_leave(&reader));
+	crab_reader_end(&reader);
+	*at = next > *at ? next : CRAB_KEY_EMPTY;	/* in no leaf: to the end, once */
+	return IS_ERR(leaf);
+}
+
+/* A walk that is stopped returns a key of the range, where the next scan gets -EUCLEAN again */
+u64 crab_tree_beyond(struct crab_engine *engine, u64 key)
+{
+	struct crab_tree *tree = crab_tree_of(engine);
+	u64 at = key;
+	bool bad = false;
+
+	do {
+		key = at;
+		if (beyond_leaf(tree, &at))
+			bad = true;
+		else if (bad)
+			return key;
+	} while (at != CRAB_KEY_EMPTY && !crab_tree_breathe(tree));
+	return at;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements how records are found in a leaf of the layout `sorted`.
+ *
+ * DOC: search of sorted leaves
+ *
+ * A binary search (Wang et al. 2020, section 4.3) whose first steps are in DRAM. A leaf is searched
+ * in pieces, which are lines or powers of two of them, and the descriptor has the first key of
+ * each.
+ *
+ * Invariant: the first keys in DRAM are those on the media, CRAB_KEY_EMPTY after the end, except
+ * within a write section.
+ *
+ * Locking: access.c documents it. A reader is bounded, whatever it reads.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/prefetch.h>
+
+#include "sorted.h"
+
+u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
+{
+	slot += slot == leaf->duplicate;
+	return slot < crab_sorted_extent(leaf) ? slot : tree->slots;
+}
+
+/* The first slot of a piece; the first one begins with the header */
+static u32 piece_slot(const struct crab_tree *tree, u32 piece)
+{
+	return piece ? piece * tree->piece_slots - CRAB_SORTED_HEADER : 0;
+}
+
+/* The records end before a slot */
+void crab_sorted_firsts_end(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot)
+{
+	u32 piece = tree->pieces;
+
+	while (--piece && piece_slot(tree, piece) >= slot)
+		WRITE_ONCE(crab_sorted_firsts(leaf)[piece], CRAB_KEY_EMPTY);
+}
+
+void crab_sorted_desc_init(const struct crab_tree *tree, struct crab_leaf *leaf)
+{
+	leaf->duplicate = CRAB_LEAF_NO_DUPLICATE;
+	crab_sorted_firsts_end(tree, leaf, 0);
+}
+
+bool crab_sorted_is_known(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 piece)
+{
+	u32 slot = piece_slot(tree, piece);
+	u64 key = CRAB_KEY_EMPTY;
+
+	if (slot < crab_sorted_extent(leaf))
+		key = crab_leaf_key(tree, leaf, slot);
+	return crab_sorted_firsts(leaf)[piece] == (piece ? key : 0);
+}
+
+void crab_sorted_firsts_copied(const struct crab_tree *tree, struct crab_leaf *leaf, u64 number,
+			       u32 slot, const struct crab_record *extra)
+{
+	u32 count = extra ? leaf->count + 1 : leaf->count - 1, piece, at;
+	u64 key;
+
+	for (piece = tree->pieces - 1; piece; piece--) {
+		at = piece_slot(tree, piece);
+		if (at < slot)
+			break;
+		if (at >= count)
+			key = CRAB_KEY_EMPTY;
+		else if (extra)
+			key = at == slot ? extra->key : crab_leaf_key(tree, leaf, at - 1);
+		else
+			key = crab_leaf_key(tree, leaf, at + 1);
+		WRITE_ONCE(crab_sorted_firsts(leaf)[piece], key);
+	}
+	WRITE_ONCE(leaf->count, count);
+	WRITE_ONCE(leaf->number, number);
+}
+
+/* The last piece whose first key is not above @key */
+static __always_inline u32 leaf_piece(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				      u64 key)
+{
+	const u64 *firsts = crab_sorted_firsts(leaf), *at = firsts;
+	u32 step;
+
+	prefetch(firsts);
+	for (step = tree->pieces / 2; step; step /= 2)
+		at = READ_ONCE(at[step]) <= key ? at + step : at;
+	return at - firsts;
+}
+
+/* The other lines of a piece than the one that is read first */
+static void piece_fetch(const struct crab_dslot *line, u32 slots)
+{
+	const struct crab_dslot *end = line + slots;
+
+	while ((line += CRAB_SORTED_LINE) < end)
+		prefetch(line);
+}
+
+/* A leaf as if the header were slots as well, which makes pieces of equal size */
+static const struct crab_dslot *leaf_places(const struct crab_tree *tree,
+					    const struct crab_leaf *leaf)
+{
+	return (const struct crab_dslot *)crab_leaf_media(tree, READ_ONCE(leaf->number));
+}
+
+/*
+ * Of these places the last one with a key not above @key; one in the header if there is none. No
+ * branch depends on a key: the next search begins while this one waits for memory. Each
+ * key that is read is a record's, but for a leaf that has none.
+ */
+static __always_inline u32 sorted_last(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				       const struct crab_dslot *places, u64 key)
+{
+	u32 end = crab_sorted_extent(leaf) + CRAB_SORTED_HEADER - 1, step = tree->piece_slots, to;
+	u32 at = leaf_piece(tree, leaf, key) * step;
+
+	if (step > CRAB_SORTED_LINE)
+		piece_fetch(&places[at], step);
+	while (step /= 2) {
+		to = min(max(at + step, CRAB_SORTED_HEADER), end);
+		at = crab_load(tree->base.media, &places[to].key) <= key ? at + step : at;
+	}
+	return min(at, end);
+}
+
+u32 crab_sorted_above(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	u32 at = sorted_last(tree, leaf, leaf_places(tree, leaf), key);
+
+	return max(at + 1, CRAB_SORTED_HEADER) - CRAB_SORTED_HEADER;
+}
+
+/* Shared, not exclusive: other readers use the leaf too */
+void crab_sorted_prefetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slots)
+{
+	const struct crab_dslot *line = leaf_places(tree, leaf);
+	const struct crab_dslot *end = line + CRAB_SORTED_HEADER + slots;
+
+	for (; line < end; line += CRAB_SORTED_LINE)
+		prefetch(line);
+}
+
+/* Tests whether the slot before @above, which is crab_sorted_above() of @key, holds the key */
+static bool leaf_has_below(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 above,
+			   u64 key)
+{
+	return above && crab_leaf_key(tree, leaf, above - 1) == key;
+}
+
+int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	u32 above = crab_sorted_above(tree, leaf, key);
+
+	return leaf_has_below(tree, leaf, above, key) ? (int)above - 1 : -1;
+}
+
+struct crab_place crab_sorted_place(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				    u64 key, bool removes)
+{
+	bool found;
+	u32 above;
+
+	if (removes)
+		crab_sorted_prefetch(tree, leaf, crab_sorted_extent(leaf));
+	above = crab_sorted_above(tree, leaf, key);
+	found = leaf_has_below(tree, leaf, above, key);
+	if (!removes && !found)
+		crab_sorted_prefetch(tree, leaf, crab_sorted_extent(leaf));
+	return (struct crab_place) { .slot = above - found, .found = found };
+}
+
+bool crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			u64 *value)
+{
+	const struct crab_dslot *places = leaf_places(tree, leaf);
+	u32 at = sorted_last(tree, leaf, places, key);
+
+	if (at < CRAB_SORTED_HEADER || crab_load(tree->base.media, &places[at].key) != key)
+		return false;
+	*value = crab_load(tree->base.media, &places[at].value);
+	return true;
+}
+
+int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start, u64 end,
+		     struct crab_record *records, u32 cap)
+{
+	u32 extent = crab_sorted_extent(leaf), slot, count = 0;
+	struct crab_record record;
+
+	slot = start ? crab_sorted_above(tree, leaf, start - 1) : 0;
+	for (; slot < extent && count < cap; slot++) {
+		record = crab_leaf_record(tree, leaf, slot);
+		if (record.key > end)
+			break;
+		if (slot != leaf->duplicate)
+			records[count++] = record;
+	}
+	return count;
+}
+
+u32 crab_sorted_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			struct crab_record *records)
+{
+	u32 count = 0, slot;
+
+	for (slot = crab_sorted_next(tree, leaf, 0); slot < tree->slots;
+	     slot = crab_sorted_next(tree, leaf, slot + 1))
+		records[count++] = crab_leaf_record(tree, leaf, slot);
+	return count;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file writes whole leaves of the layout `sorted`.
+ *
+ * Invariant: nothing links to the leaf yet; the caller makes it durable (P7) before that.
+ *
+ * Locking: crab_tree.smo_lock; FORMAT has the region to itself.
+ */
+#include <linux/kernel.h>
+
+#include "shared/link.h"
+#include "smo.h"
+
+void crab_sorted_format(struct crab_flow *flow, struct crab_dleaf *dleaf)
+{
+	crab_store(flow, &dleaf->slots[0].key, CRAB_KEY_EMPTY);
+}
+
+/* Into a fresh leaf, slot after slot; a line that is full is on its way out from then on */
+static void fresh_store(struct crab_flow *flow, struct crab_dslot *slot, struct crab_record record)
+{
+	crab_store(flow, &slot->key, record.key);
+	crab_store(flow, &slot->value, record.value);
+	if (!crab_sorted_same_line(slot, slot + 1))
+		crab_clean(flow, slot, sizeof(*slot));
+}
+
+/* The records of a fresh leaf end before @slot; its last line is on its way out too */
+static void fresh_end(struct crab_write *write, struct crab_dleaf *d, u32 slot)
+{
+	const struct crab_tree *tree = write->tree;
+
+	if (slot == tree->slots)
+		return;
+	crab_store(write->flow, &d->slots[slot].key, CRAB_KEY_EMPTY);
+	crab_clean(write->flow, &d->slots[slot].key, sizeof(d->slots[slot].key));
+}
+
+void crab_sorted_fresh(struct crab_write *write, const struct crab_spare *spare,
+		       struct crab_head *head, const struct crab_record *records, u32 count,
+		       struct crab_leaf *leaf)
+{
+	const struct crab_tree *tree = write->tree;
+	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
+	struct crab_flow *flow = write->flow;
+	u32 i;
+
+	crab_head_store(flow, tree->base.geo.store_id, head);
+	for (i = 0; i < count; i++) {
+		fresh_store(flow, &d->slots[i], records[i]);
+		crab_sorted_first_set(tree, leaf, i, records[i].key);
+	}
+	fresh_end(write, d, count);
+	leaf->count = count;
+}
+
+void crab_sorted_copy(struct crab_write *write, const struct crab_leaf *leaf,
+		      const struct crab_head *head, u64 number, u32 slot,
+		      const struct crab_record *extra)
+{
+	const struct crab_tree *tree = write->tree;
+	struct crab_dleaf *d = crab_leaf_media(tree, number);
+	struct crab_flow *flow = write->flow;
+	u32 from, to = 0;
+
+	crab_head_store(flow, tree->base.geo.store_id, head);
+	for (from = 0; from < slot; from++)
+		fresh_store(flow, &d->slots[to++], crab_leaf_record(tree, leaf, from));
+	if (extra)
+		fresh_store(flow, &d->slots[to++], *extra);
+	else
+		from++;
+	for (; from < leaf->count; from++)
+		fresh_store(flow, &d->slots[to++], crab_leaf_record(tree, leaf, from));
+	fresh_end(write, d, to);
+}

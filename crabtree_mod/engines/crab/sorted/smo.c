@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the structure modifications of sorted leaves.
+ *
+ * Invariant: as in engines/crab/smo.c.
+ *
+ * Locking: crab_tree.smo_lock, and the leaf.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "engines/crab/access.h"
+#include "engines/crab/run.h"
+#include "engines/crab/smo.h"
+#include "engines/crab/verify.h"
+#include "smo.h"
+
+int crab_sorted_copy_leaf(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
+			  const struct crab_record *extra)
+{
+	struct crab_tree *tree = write->tree;
+	struct crab_smo smo = { .n = 1 };
+	u64 old = leaf->number;
+	int err = crab_smo_take(tree, &smo, leaf, 0);
+
+	if (err)
+		return err;
+	crab_smo_number(write, &smo);
+	smo.head[0].self = crab_leaf_offset(&tree->base.geo, smo.spare[0].leaf);
+	smo.head[0].low = leaf->low;
+	smo.head[0].next = crab_smo_last_word(tree, &smo, leaf);
+	crab_sorted_copy(write, leaf, &smo.head[0], smo.spare[0].leaf, slot, extra);
+	/* P7: the copy is whole before P8 links it */
+	crab_fence(write->flow, CRAB_P7_FRESH);
+	crab_smo_link(write, leaf->prev, crab_smo_first_word(tree, &smo));
+	crab_leaf_begin(leaf);
+	crab_sorted_firsts_copied(tree, leaf, smo.spare[0].leaf, slot, extra);
+	crab_leaf_end(leaf);
+	crab_smo_release(write, old);
+	return 0;
+}
+
+/* Index of the first record in scratch whose key is not below @key */
+static u32 scratch_place(const struct crab_tree *tree, u32 count, u64 key)
+{
+	while (count && tree->scratch[count - 1].key >= key)
+		count--;
+	return count;
+}
+
+/* Reads the records of @leaf and @extra into scratch, in order; returns how many */
+static u32 collect_with(struct crab_tree *tree, const struct crab_leaf *leaf,
+			const struct crab_record *extra)
+{
+	u32 count = crab_layout_collect(tree, leaf, tree->scratch);
+	u32 i = scratch_place(tree, count, extra->key);
+
+	if (i == count || tree->scratch[i].key != extra->key) {
+		memmove(&tree->scratch[i + 1], &tree->scratch[i],
+			(count - i) * sizeof(tree->scratch[0]));
+		count++;
+	}
+	tree->scratch[i] = *extra;
+	return count;
+}
+
+int crab_sorted_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 keep,
+			    const struct crab_record *extra)
+{
+	struct crab_tree *tree = write->tree;
+	const struct crab_record *moved = tree->scratch + keep;
+	struct crab_smo smo;
+	u32 count;
+	int err;
+
+	err = crab_smo_begin(write, &smo, leaf, 1, CRAB_POOL_RESERVE);
+	if (err)
+		return err;
+	if (extra)
+		count = collect_with(tree, leaf, extra) - keep;
+	else
+		count = crab_layout_collect(tree, leaf, tree->scratch) - keep;
+	err = crab_smo_verify_records(tree, leaf, leaf->high, tree->scratch, keep + count,
+				      keep + tree->slots);
+	if (err)
+		return crab_smo_abort(write, &smo, err);
+	crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);
+	crab_smo_link(write, leaf, crab_smo_first_word(tree, &smo));
+	crab_leaf_begin(leaf);
+	crab_smo_splice(tree, &smo, leaf, leaf->next);
+	crab_sorted_end(write, leaf, keep);
+	WRITE_ONCE(leaf->count, keep);
+	crab_underfull_touch(tree, leaf);
+	crab_leaf_end(leaf);
+	crab_index_insert(&tree->index, moved->key, smo.leaf[0], crab_leaf_hint(tree, smo.leaf[0]));
+	WRITE_ONCE(tree->splits, tree->splits + 1);
+	return 0;
+}
+
+bool crab_sorted_is_append(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			   u64 *last)
+{
+	*last = crab_leaf_key(tree, leaf, leaf->count - 1);
+	return *last <= key;
+}
+
+/* Returns how many of the records in scratch go to the first of two leaves; @key is new */
+static u32 scratch_split(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 count,
+			 u64 key)
+{
+	u32 pos = scratch_place(tree, count, key), above = count - 1 - pos;
+	u64 lower = pos ? tree->scratch[pos - 1].key : leaf->low;
+	u64 upper = above ? tree->scratch[pos + 1].key : leaf->high;
+
+	return crab_run_split(key, lower, pos, upper, above) ?: (count + 1) / 2;
+}
+
+u32 crab_sorted_split(struct crab_tree *tree, const struct crab_leaf *leaf,
+		      const struct crab_record *extra, u64 *low)
+{
+	u32 count = collect_with(tree, leaf, extra);
+	u32 split = scratch_split(tree, leaf, count, extra->key);
+
+	*low = tree->scratch[split].key;
+	if (count != leaf->count + 1 ||		/* the media has the key now, and had not before */
+	    crab_smo_verify_records(tree, leaf, leaf->high, tree->scratch, count, count))
+		*low = leaf->low;
+	return split;
+}
+
+/* Keys that ascend are in the range if the first and the last are */
+int crab_sorted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
+		       const struct crab_record *records, u32 count)
+{
+	u32 i;
+
+	for (i = 1; i < count; i++)
+		if (unlikely(records[i].key <= records[i - 1].key))
+			return crab_smo_verify_failed(tree, leaf, "keys do not ascend");
+	if (count && (records[0].key < leaf->low || records[count - 1].key >= high))
+		return crab_smo_verify_failed(tree, leaf, "key outside its range");
+	return 0;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file verifies the media words that a structure modification uses, before its first store.
+ *
+ * DOC: media that changes
+ *
+ * The media may change under an attached store at any moment: a dead bus and many memory
+ * controllers read all ones. A key that is read there becomes the lowest key of a fresh leaf, and
+ * so an entry of the index and the end of a range. A link is copied to the predecessor. Both are
+ * compared with DRAM before they are used, and each word is read once: the verified value is the
+ * value that is used. If it does not fit, the operation returns -EUCLEAN with nothing stored, and
+ * the store turns read-only.
+ *
+ * Invariant: a function here that returns an error has noted damage, and nothing was stored.
+ *
+ * Locking: crab_tree.smo_lock and the leaf, or attach; so one CPU at a time notes damage.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+
+#include "layout.h"
+#include "shared/link.h"
+#include "verify.h"
+
+noinline int crab_smo_verify_failed(struct crab_tree *tree, const struct crab_leaf *leaf,
+				    const char *what)
+{
+	return crab_engine_damaged(&tree->base, crab_leaf_offset(&tree->base.geo, leaf->number),
+				   "leaf %llu: %s", (unsigned long long)leaf->number, what);
+}
+
+int crab_smo_verify_low(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high, u64 low)
+{
+	if (likely(low > leaf->low && low < high))
+		return 0;
+	return crab_smo_verify_failed(tree, leaf, "a key that splits it is outside its range");
+}
+
+int crab_smo_verify_records(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
+			    const struct crab_record *records, u32 count, u32 most)
+{
+	if (count > most)
+		return crab_smo_verify_failed(tree, leaf, "a key that it held is not there");
+	return crab_layout_verify(tree, leaf, high, records, count);
+}
+
+int crab_smo_verify_next(struct crab_tree *tree, const struct crab_leaf *leaf, u64 *word)
+{
+	*word = crab_load(tree->base.media, &crab_leaf_media(tree, leaf->number)->head.next);
+	if (likely((*word & CRAB_LINK_MASK) == leaf->next->number + 1))
+		return 0;
+	return crab_smo_verify_failed(tree, leaf, "link does not lead to the next leaf");
+}
+
+int crab_smo_verify_unlink(struct crab_tree *tree, const struct crab_leaf *leaf, u64 *word)
+{
+	const struct crab_geometry *geo = &tree->base.geo;
+	const struct crab_leaf *pred = leaf->prev;
+	struct crab_head head;
+
+	if (leaf->next)
+		return crab_smo_verify_next(tree, leaf, word);
+	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, pred->number), geo->store_id,
+			    &head))
+		return crab_smo_verify_failed(tree, pred, "header damaged");
+	*word = crab_link_end(geo->store_id, head.self, head.birth);
+	return 0;
+}
