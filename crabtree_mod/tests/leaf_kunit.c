@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This suite looks at the media while records come and go in one leaf: where
- * they stand, what a free slot shows, what each write costs, and what attach
- * makes of every half of them.
+ * This suite examines the media during inserts and deletes in one leaf: the slots
+ * used, the content of a free slot, the cost of each write, and attach
+ * after every half of them.
  */
 #include "kunit.h"
 
@@ -123,7 +123,7 @@ static void leaf_any_value(struct kunit *test)
 	crab_test_expect_check(test, ARRAY_SIZE(values) + 1);
 }
 
-/* Half a landmark, either half: not there, and completed by attach */
+/* One sentinel of two, either one: the record is absent, and attach stores the other */
 static void leaf_halves(struct kunit *test)
 {
 	struct crab_dleaf *leaf = crab_test_listed(test, 0);

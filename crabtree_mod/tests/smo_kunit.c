@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This suite tests the structure changes of the engine crab: split, append,
- * unlink, merge on and off the write path, and what is possible when the pool is empty.
+ * unlink, merge on and off the write path, and operations with an empty pool.
  */
 #include "kunit.h"
 
@@ -46,7 +46,7 @@ static void smo_split(struct kunit *test)
 	crab_test_expect_check(test, 6);
 }
 
-/* Keys in order leave full leaves behind */
+/* Keys in order leave full leaves */
 static void smo_append(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, smo_put_range(test, 1, 30, 1), 30U);
@@ -143,7 +143,7 @@ static void smo_maintain(struct kunit *test)
 		;
 }
 
-/* Sparse neighbours are merged off the write path, whatever room the pool has */
+/* Underfull neighbours are merged off the write path, for any free space in the pool */
 static void smo_sparse(struct kunit *test)
 {
 	u64 key;

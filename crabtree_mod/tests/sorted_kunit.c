@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This suite tests sorted leaves: where records stand after a shift, a split, a
+ * This suite tests sorted leaves: the slots of records after a shift, a split, a
  * merge and a redistribution, each of these cut after every single store under
- * model L, what attach makes of a torn shift and of one that no cut leaves, and that the
- * verifier holds the first keys in DRAM against the media.
+ * model L, attach after a torn shift and after one that no cut leaves, and that the
+ * verifier compares the first keys in DRAM with the media.
  */
 #include <linux/string.h>
 
@@ -155,7 +155,7 @@ static void sorted_first_key(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, strstr(report.damage.what, "first key"));
 }
 
-/* Of two equal keys the left one is void: served as it is, closed by repair */
+/* Of two equal keys the left one is void: read correctly, removed by repair */
 static void sorted_twin(struct kunit *test)
 {
 	sorted_format(test);
@@ -229,13 +229,13 @@ static void sorted_long_history(struct crab_crash *c)
 	for (key = 1; key <= SORTED_LONG_SLOTS; key++)
 		crab_crash_put(c, key, key % 3);
 	crab_crash_put(c, 0, 3);
-	crab_crash_del(c, 11);		/* stands behind the end of the left leaf, too */
+	crab_crash_del(c, 11);		/* is after the end of the left leaf, too */
 	crab_crash_del(c, 3);
 	crab_crash_del(c, 4);
 	crab_crash_put(c, 3, 1);
 }
 
-/* What was in the pool before is neither free of keys nor the end of anything */
+/* The old content of a pool's leaf has keys and no end */
 static void sorted_junk(struct kunit *test)
 {
 	struct crab_test *t = test->priv;
@@ -272,7 +272,7 @@ static struct crab_crash *sorted_begin(struct kunit *test, const struct sorted_w
 	t->tuning = way->tuning;
 	sorted_junk(test);
 	c = crab_crash_begin(test, "sorted", way->leaf_bytes, way->model);
-	/* the stores to a leaf that nothing links to yet are many, and nobody reads them */
+	/* many stores go to a leaf that is not linked yet */
 	c->every_store = way->tuning->strategy == CRAB_STRATEGY_SIP;
 	return c;
 }
@@ -333,7 +333,7 @@ static void sorted_cut_on_demand(struct kunit *test)
 	KUNIT_EXPECT_GT(test, t->shadow->counts.fences[CRAB_P12_ALLOCATED], 0ULL);
 }
 
-/* Where a line's stores may persist in any order a shift cannot be told: hence model L */
+/* If a line's stores may persist in any order, a torn shift is ambiguous: hence model L */
 static void sorted_needs_line(struct kunit *test)
 {
 	struct sorted_way way = SORTED_WAY(&sorted_sip);

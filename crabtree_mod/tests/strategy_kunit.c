@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This suite tests the choice between shifting and copying: that it follows from
- * the costs alone, is never the dearer of the two, and that what is priced is
- * what is done, line by line and fence by fence.
+ * the costs alone, is never the more expensive one, and that the estimated writes are
+ * those executed, line by line and fence by fence.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -37,7 +37,7 @@ static struct crab_tree *strategy_tree(struct kunit *test, u32 leaf_bytes)
 	return tree;
 }
 
-/* By hand: slot 0 shares the line of the header, four slots stand in each other one */
+/* By hand: slot 0 shares the line of the header, four slots are in each other one */
 static void strategy_prices(struct kunit *test)
 {
 	struct crab_tree *tree = strategy_tree(test, 512);
@@ -125,7 +125,7 @@ struct strategy {
 	struct crab_store_info *info;
 };
 
-/* What a write did, read off the store */
+/* The strategy of a write, from the counters */
 struct strategy_did {
 	u64 lines;
 	u64 fences;
@@ -144,7 +144,7 @@ static struct strategy_did strategy_read(const struct strategy *s)
 	};
 }
 
-/* One leaf with keys 10, 20, ...; behind them every slot reads as the end */
+/* One leaf with keys 10, 20, ...; after them every slot reads as the end */
 static void strategy_fill(struct kunit *test, u32 count)
 {
 	struct crab_test *t = test->priv;
@@ -156,7 +156,7 @@ static void strategy_fill(struct kunit *test, u32 count)
 		KUNIT_ASSERT_EQ(test, crab_test_put(test, 10 * i, i), 0);
 }
 
-/* What the prices say that a write of @moved records from @pos on will do */
+/* The estimate for a write that moves @moved records from @pos on */
 static struct strategy_did strategy_expect(const struct strategy *s, u32 pos, u32 moved, u32 left)
 {
 	u64 sip = crab_strategy_sip(s->tree, pos, moved);
@@ -177,7 +177,7 @@ static struct strategy_did strategy_expect(const struct strategy *s, u32 pos, u3
 	return will;
 }
 
-/* A record at @pos comes or goes in a leaf of @count: what was priced is what is done */
+/* Insert or delete at @pos in a leaf of @count records: the estimate is exact */
 static void strategy_write(const struct strategy *s, u32 count, u32 pos, bool insert)
 {
 	struct strategy_did will = strategy_expect(s, pos, count - pos - !insert,
@@ -277,7 +277,7 @@ static void strategy_deterministic(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, !memcmp(&counts[0], &counts[1], sizeof(counts[0])));
 }
 
-/* The probe copies for a key in the lower half, whatever the costs say, and only then */
+/* The probe copies for a key in the lower half, regardless of the costs, and only then */
 static void strategy_probe(struct kunit *test)
 {
 	struct crab_tuning tuning = { .probe = true, .costs = { 1, 1000000, 1, 1000000, 1 } };

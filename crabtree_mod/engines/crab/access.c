@@ -23,8 +23,8 @@
  * may be preempted half way, and waiting for it by spinning could last.
  *
  * Invariants: a descriptor is freed after a grace period. A leaf of the pool is released before
- * that because it stays mapped; a read of it then is not valid. A reader is bounded, whatever it
- * reads: by the slots of a leaf and by the height of the index.
+ * that because it stays mapped; a read of it then is not valid. A reader is bounded for any values
+ * that it reads: by the slots of a leaf and by the height of the index.
  */
 #include <linux/err.h>
 #include <linux/errno.h>

@@ -5,29 +5,29 @@
  *
  * DOC: batches
  *
- * Up to sixteen operations make a group. Their leaves are found side by side, and what they
- * will touch is fetched. Then they are done in their order. Writes to slotted leaves that
- * change no structure are stored and cleaned only; an *epoch* of them ends with one
- * fence (P6), and until then their leaves stay locked and in a write section, so that
- * nobody reads what is not durable:
+ * Up to sixteen operations form a group. Their leaves are looked up in an interleaved way, and the
+ * lines that they will access are prefetched. Then they are executed in order. Writes to slotted
+ * leaves that do not modify the structure are only stored and cleaned; an *epoch* of them ends with
+ * one fence (P6). Until then their leaves stay locked and in a write section, so that no reader
+ * returns values that are not durable:
  *
  *   lock the leaves
  *   store and clean each record, any number of slots in any leaves
  *   P6   all of them are durable
- *   the leaves are unlocked, the batch goes on or returns
+ *   unlock the leaves; the batch continues or returns
  *
- * Cut before P6: each slot is what its own stores leave, independent of the others: any of the
- * states that the operations of its key lead through. For that to hold, a slot that was
- * freed is not used again within the epoch, so an insert into a leaf that lost a record
- * in it ends it first; then no key is inserted after its own delete either.
+ * Cut before P6: each slot has any state that its own stores leave, independently of the others, so
+ * each key has one of the states that its operations produce. To guarantee this, a slot that was
+ * freed is not reused within the epoch: an insert into a leaf that lost a record in the epoch
+ * first ends it. Then no key is inserted after its own delete either.
  *
- * What needs the structure ends the epoch and is done by itself, and so is each write to
- * a sorted leaf: its order is kept by fences in between.
+ * An operation that modifies the structure ends the epoch and runs alone. So does each write to a
+ * sorted leaf, which needs fences in between.
  *
- * Invariant: who has leaves locked waits for nothing: the first leaf of an epoch is waited for, the
- * others are tried, and a leaf that is not to be had at once ends the epoch.
+ * Invariant: a batch that holds leaf locks waits for nothing. It blocks on the first leaf of an
+ * epoch only and uses trylock for the others; a leaf whose trylock fails ends the epoch.
  *
- * Locking: access.c tells it.
+ * Locking: see access.c.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -39,21 +39,21 @@
 #include "layout.h"
 #include "tree.h"
 
-#define BATCH_GROUP	16U	/* enough to hide a miss behind the others; locks at a time */
+#define BATCH_GROUP	16U	/* enough to overlap the misses; maximum of locks held */
 
 /**
  * struct batch - one group of operations
  * @write: the epoch's stores, cleans and fences
  * @ops: the group
- * @n: how many
- * @found: the leaf to which the index led each of them
- * @slot: slotted: where in it the key seemed to be
- * @which: of @held it is, if it is a write
+ * @n: number of operations
+ * @found: the leaf of each operation, from the index
+ * @slot: slotted: the probable slot of each key
+ * @which: index of the leaf in @held, for a write
  * @held: the leaves of the epoch
- * @seen: a bit for each of them, which some share
- * @lost: it lost a record in this epoch
- * @holds: how many they are
- * @stored: there is something to fence
+ * @seen: a hashed bit for each of them, as a filter
+ * @lost: the leaf lost a record in this epoch
+ * @holds: number of leaves in @held
+ * @stored: stores wait for the fence
  */
 struct batch {
 	struct crab_write write;
@@ -78,7 +78,7 @@ static void batch_fence(struct batch *b)
 	b->stored = false;
 }
 
-/* The epoch's end */
+/* End of the epoch */
 static void batch_close(struct batch *b)
 {
 	batch_fence(b);
@@ -94,7 +94,7 @@ static u64 leaf_bit(const struct crab_leaf *leaf)
 	return 1ULL << ((unsigned long)leaf / CRAB_LINE % 64);
 }
 
-/* Which of the epoch's leaves it is, or BATCH_GROUP */
+/* Index of a leaf in the epoch, or BATCH_GROUP */
 static u32 batch_which(const struct batch *b, const struct crab_leaf *leaf)
 {
 	u32 i;
@@ -108,9 +108,9 @@ static u32 batch_which(const struct batch *b, const struct crab_leaf *leaf)
 }
 
 /*
- * Locks the leaves that the operations from @from on will write, before anything is cleaned: a
- * locked instruction waits for the cleans before it. Behind the last operation that the
- * epoch may have; at least one if there is one.
+ * Locks the leaves that the operations from @from on will write, before the first clean, because
+ * an atomic instruction waits for earlier cleans. Returns the index one past the last operation of
+ * this epoch; greater than @from unless @from is the end.
  */
 static u32 batch_hold(struct batch *b, u32 from, u32 end)
 {
@@ -151,8 +151,8 @@ static int batch_lookup(struct batch *b, u32 i)
 }
 
 /*
- * Of a leaf of the epoch, or with no leaf locked like any reader. Otherwise with its lock, if it is
- * to be had: on PREEMPT_RT, to look at an odd count is to wait for its writer.
+ * Searches a leaf of the epoch, or, with no leaf locked, any leaf as a reader. Otherwise it takes
+ * the leaf's lock, if trylock succeeds: on PREEMPT_RT, reading an odd count waits for the writer.
  */
 static int batch_search(struct batch *b, u32 i)
 {
@@ -203,7 +203,7 @@ static int batch_insert(struct batch *b, u32 which, struct crab_place place,
 		return -ENOENT;
 	if (place.slot == b->write.tree->slots || op->value == leaf->void_value)
 		return -EAGAIN;
-	if (b->lost[which]) {	/* perhaps this very slot; the leaves stay locked */
+	if (b->lost[which]) {	/* perhaps the same slot; the leaves stay locked */
 		batch_fence(b);
 		memset(b->lost, 0, sizeof(b->lost));
 	}
@@ -241,7 +241,7 @@ static int batch_write(struct batch *b, struct crab_leaf *leaf, u32 i)
 					      batch_delete(b, b->which[i], place, op);
 }
 
-/* One operation in the epoch; -EAGAIN: it must be done by itself */
+/* Execute one operation in the epoch; -EAGAIN: it must run alone */
 static int batch_one(struct batch *b, u32 i)
 {
 	struct crab_leaf *leaf = b->found[i];
@@ -252,7 +252,7 @@ static int batch_one(struct batch *b, u32 i)
 						    batch_write(b, leaf, i);
 }
 
-/* By itself, no leaf locked */
+/* Execute it alone, without locked leaves */
 static int batch_alone(struct batch *b, struct crab_batch_op *op)
 {
 	struct crab_engine *engine = &b->write.tree->base;
@@ -269,7 +269,7 @@ static int batch_alone(struct batch *b, struct crab_batch_op *op)
 	return -EINVAL;
 }
 
-/* Behind the last operation from @from on that an epoch may have */
+/* Index one past the last operation from @from on that an epoch may have */
 static u32 batch_end(const struct batch *b, u32 from)
 {
 	if (crab_layout_shares_fences(b->write.tree))
@@ -279,7 +279,7 @@ static u32 batch_end(const struct batch *b, u32 from)
 	return from;
 }
 
-/* The leaves of the operations from @from on, and what they hold of their keys, on their way */
+/* Look up the leaves of the operations from @from on, and prefetch the records of their keys */
 static void batch_find(struct batch *b, u32 from, u32 end)
 {
 	const struct crab_tree *tree = b->write.tree;
@@ -294,7 +294,7 @@ static void batch_find(struct batch *b, u32 from, u32 end)
 			b->slot[i] = crab_layout_likely_slot(tree, b->found[i], keys[i]);
 }
 
-/* One epoch, up to an operation that must be done by itself or in the next; which one */
+/* Execute one epoch; returns the index of the first operation that does not belong to it */
 static u32 batch_epoch(struct batch *b, u32 from, u32 end, int *err)
 {
 	u32 i, stop = batch_hold(b, from, end);
@@ -311,7 +311,7 @@ static u32 batch_epoch(struct batch *b, u32 from, u32 end, int *err)
 	return i;
 }
 
-/* The operations from @from on, up to one that must be done by itself; which one */
+/* Execute epochs from @from on; returns the index of the first operation that must run alone */
 static u32 batch_epochs(struct batch *b, u32 from)
 {
 	u32 end = batch_end(b, from);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the verifier: it reads the media again and holds it
- * against what DRAM believes and against every invariant.
+ * This file implements the verifier: it reads the media again and compares it
+ * with the state in DRAM and with every invariant.
  *
- * It notes what it finds and changes nothing. Every loop is bounded by DRAM's
+ * It notes errors and changes nothing. Every loop is bounded by DRAM's
  * own list.
  *
  * Locking: crab_tree.smo_lock for some leaves at a time, and the lock of each leaf while it is
- * read. Between two turns the structure may change; each turn judges what it finds in
- * itself, and goes on at the key where the one before ended.
+ * read. Between two turns the structure may change; each turn is consistent in
+ * itself, and continues at the key where the previous one ended.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -22,13 +22,13 @@
 #include "layout.h"
 #include "shared/link.h"
 
-/* A turn, after which changes of the structure may go on: milliseconds where memory is slow */
+/* Slots of a turn, after which structure modifications may run: milliseconds of slow memory */
 #ifndef CRAB_CHECK_SLOTS		/* test builds: shadow/test_config.h */
 #define CRAB_CHECK_SLOTS	8192U
 #endif
 #define CHECK_LEAVES		512U
 
-/* The word that @leaf must hold, given the header of the one behind it */
+/* The link word that @leaf must have, given the header of the next leaf */
 static u64 check_word(const struct crab_check *c, const struct crab_leaf *leaf,
 		      const struct crab_head *head)
 {
@@ -66,8 +66,8 @@ static void check_header(const struct crab_check *c, const struct crab_leaf *lea
 }
 
 /*
- * The least key that @leaf may not hold. Of leaves with the same least key all but the first
- * are empty, and their ranges end together: the next leaf's is checked when its turn comes.
+ * One past the highest key that @leaf may hold. Among leaves with the same lowest key all but the
+ * first are empty, and their ranges end together: the next leaf is checked in its turn.
  */
 static u64 check_high(const struct crab_leaf *leaf)
 {
@@ -122,7 +122,7 @@ static void check_head(const struct crab_check *c)
 				 "the head of the leaf list is damaged");
 }
 
-/* Nothing is lost: a leaf is in the list or in the pool */
+/* No leaf is lost: each is in the list or in the pool */
 static void check_pool(const struct crab_check *c)
 {
 	const struct crab_tree *tree = c->tree;
@@ -146,7 +146,7 @@ static void check_counts(const struct crab_check *c, const struct crab_counts *b
 			(unsigned long long)c->report->leaves, (unsigned long long)tree->leaves);
 	crab_counts_sum(&tree->base, &now);
 	if (now.inserts != before->inserts || now.deletes != before->deletes)
-		return;		/* each leaf was right; the sum was never the tree's */
+		return;		/* each leaf was correct; the sum mixes several states */
 	records = tree->records + now.inserts - now.deletes;
 	crab_check_that(c, c->report->records == records, CRAB_HEAD_OFFSET,
 			"%llu records, DRAM counts %llu", (unsigned long long)c->report->records,
@@ -167,14 +167,14 @@ static void check_quarantined(const struct crab_check *c, const struct crab_leaf
 				 (unsigned long long)leaf->number);
 }
 
-/* A number that each change of the list makes greater */
+/* A number that each change of the list increases */
 static u64 check_changes(const struct crab_tree *tree)
 {
 	lockdep_assert_held(&tree->smo_lock);
 	return tree->birth + tree->unlinks;
 }
 
-/* Lets changes of the structure go on; returns the leaf that is next then */
+/* Lets structure modifications run; returns the next leaf afterwards */
 static struct crab_leaf *check_pause(const struct crab_check *c, struct crab_leaf *leaf)
 {
 	struct crab_tree *tree = c->tree;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the verifier: what check.c shares with the layouts.
+ * This file declares the verifier: the functions shared by check.c and the layouts.
  *
  * Locking: crab_tree.smo_lock, and the lock of the leaf that is read.
  */

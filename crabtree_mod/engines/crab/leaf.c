@@ -4,7 +4,8 @@
  *
  * Invariant: only the files of a layout know which slots are live.
  *
- * Locking: access.c documents it. A function that readers call is bounded, whatever it reads.
+ * Locking: access.c documents it. A function that readers call is bounded for any values that it
+ * reads.
  */
 #include <linux/kernel.h>
 #include <linux/log2.h>

@@ -99,7 +99,7 @@ static int insert_once(struct crab_write *write, u64 key, u64 value,
 	return err;
 }
 
-/* Gets what the write lacked: smo_lock, memory or free leaves; true: try again */
+/* Gets the resource that the write lacked: smo_lock, memory or free leaves; true: try again */
 static bool insert_again(struct crab_write *write, int *err)
 {
 	if (*err == -EAGAIN) {

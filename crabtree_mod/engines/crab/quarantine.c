@@ -5,7 +5,7 @@
  * Invariant: on return no new access to the range of such a leaf begins. An access that is
  * under way ends as if the failure had come after it. Nothing here reads the media.
  *
- * Locking: takes crab_tree.smo_lock, under which the list stands still, then one leaf at
+ * Locking: takes crab_tree.smo_lock, under which the list does not change, then one leaf at
  * a time.
  */
 #include <linux/kernel.h>

@@ -1,49 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements FORMAT and attach of the engine `crab`; recover_pool.c is what attach
- * finds in the pool, recover_list.c how it follows the list.
+ * This file implements FORMAT and attach of the engine `crab`; recover_pool.c implements the pass
+ * over the pool, recover_list.c the pass over the list.
  *
  * DOC: attach
  *
- * The first pass only reads, in the order of addresses where it can:
+ * The first pass only reads, in the order of addresses where possible:
  *
- *   1. the header of every leaf of the pool: an entry in DRAM for each valid one. A pool
- *      that was not written to since FORMAT has one leaf that is read;
+ *   1. the header of every leaf of the pool: each valid one gets an entry in DRAM. In a pool
+ *      without a write since FORMAT, attach reads the first leaf only;
  *   2. the list, in those entries: each link must name a leaf of this store by
- *      place and birth, each leaf comes once, the least keys ascend from 0, and
- *      the end is a proper end. It is followed from many places at a time; where that does
- *      not come from the head to the end, step 1 is done again and the list is followed
+ *      place and birth, each leaf occurs once, the lowest keys ascend from 0, and
+ *      the end is valid. The list is followed from many places at a time. If the parts do
+ *      not lead from the head to the end, step 1 is repeated and the list is followed
  *      leaf by leaf;
  *   3. the slots of every leaf of the list, into a descriptor each; the descriptors are
- *      then linked in the order of the list. Sorted leaves once more from the last to the
- *      first, for records that stand in two neighbours.
+ *      then linked in the order of the list. Sorted leaves are read once more from the last
+ *      to the first, for records that are in two neighbours.
  *
- * Memory that cannot be read (badmem.c) is not read. A leaf with such memory is quarantined;
- * behind a header that cannot be read the list cannot be followed. Leaves that are not in the
- * list are kept from the pool, and are no damage.
+ * Attach does not read memory that is known to be unreadable (badmem.c). A leaf with such memory
+ * is quarantined. After an unreadable header the list cannot be followed. Leaves that are
+ * unreadable and not in the list are kept from the pool, and are no damage.
  *
- * Anything else than what a power cut can leave is damage: it is noted with its
- * offset, the leaf or the gap in the list is quarantined, the rest is served
- * read-only, the pool is closed and nothing is repaired. Without damage the
- * second pass repairs: half-set landmarks and torn shifts are completed, durable with the
- * superblock that follows (P3). After an attach that was not ended cleanly everything that
- * was read is made durable first (P4), because the caches of a machine that survived may
- * hold what the media does not.
+ * Any state that a power cut cannot leave is damage: its offset is noted, the leaf or the gap in
+ * the list is quarantined, everything else stays available read-only, the pool is closed and
+ * nothing is repaired. Without damage the second pass repairs half-set slots and torn shifts,
+ * durable with the next superblock (P3). After an attach that was not cleanly ended, all words
+ * that attach read are made durable first (P4), because the caches of a machine that survived
+ * may have words that the media does not have.
  *
- * Cut in the second pass: each step of it changes the content of no image and is
- * idempotent; the next attach begins again.
+ * Each step of the second pass preserves the content and is idempotent. After a cut in it the
+ * next attach begins again.
  *
- * The work is linear in the leaves of the pool, whatever is on the media, and ends with
- * -EINTR between two leaves if the caller is killed. In a large pool steps
- * 1 and 3 are shared out among the CPUs, each of which takes one stretch of addresses
- * after the other; what they find is put together in the order of addresses, so that it is
- * the same on each machine.
+ * The work is linear in the leaves of the pool, for any content of the media, and ends with
+ * -EINTR between two leaves if the caller is killed. In a large pool the CPUs share steps
+ * 1 and 3; each of them takes one stretch of addresses after the other. Their results are
+ * merged in the order of addresses, so that they are the same on each machine.
  *
  * An empty leaf of the layout sorted that is not the first of the list is no damage: it
- * reads without doubt, and repair unlinks it. No operation leaves one, whole or cut: a delete
- * unlinks the leaf of which it takes the last record.
+ * is read, and repair unlinks it. No operation leaves such a leaf, complete or cut: a delete
+ * unlinks the leaf whose last record it removes.
  *
- * Locking: the caller has the region to itself.
+ * Locking: no other caller uses the region.
  */
 #include <linux/bitops.h>
 #include <linux/err.h>
@@ -92,7 +90,7 @@ int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	return 0;
 }
 
-/* Where each range ends: where the next one begins, which a gap does not say */
+/* The end of each range: the begin of the next one, which is unknown for a gap */
 static void recover_ranges(struct crab_tree *tree)
 {
 	struct crab_leaf *leaf, *next = NULL;
@@ -217,8 +215,8 @@ static int recover_append(struct crab_tree *tree, struct crab_leaf *leaf)
 }
 
 /*
- * Links the descriptors in the order of the list; also after an error, for those that there are.
- * @settled: their least keys are, so that they go into the index while they are at hand.
+ * Links the descriptors in the order of the list; also after an error, for those that exist.
+ * @settled: their lowest keys are final, so that they are added to the index while in the cache.
  */
 static int recover_link(struct recover *r, bool settled, int err)
 {
@@ -242,7 +240,7 @@ static int recover_link(struct recover *r, bool settled, int err)
 	return err;
 }
 
-/* What crab_sorted_overlap() will read of a leaf whose turn comes, and before that where it is */
+/* Prefetches the data of a leaf that crab_sorted_overlap() will read, and before that its place */
 static void overlap_fetch(const struct recover *r, u64 i)
 {
 	const struct crab_leaf *leaf;
@@ -258,7 +256,7 @@ static void overlap_fetch(const struct recover *r, u64 i)
 	prefetch(crab_leaf_slot(r->tree, leaf, max_t(u32, leaf->count, 1) - 1));
 }
 
-/* Sorted leaves: what stands twice. From the last on, so that the right one is settled. */
+/* Sorted leaves: records in two leaves. From the last on, so that the right one is final. */
 static int recover_overlaps(struct recover *r)
 {
 	struct crab_leaf *leaf, *behind = NULL;
@@ -285,7 +283,7 @@ static int recover_overlaps(struct recover *r)
 	return 0;
 }
 
-/* Where the quarantine of a gap begins: behind what the leaf before it is seen to hold */
+/* Where the quarantine of a gap begins: after the highest key of the previous leaf */
 static u64 gap_low(struct crab_tree *tree, struct crab_leaf *prev)
 {
 	u64 low = prev->low, key;
@@ -300,8 +298,8 @@ static u64 gap_low(struct crab_tree *tree, struct crab_leaf *prev)
 }
 
 /*
- * The entries from @holder up to @next have one least key: @holder may have records, the
- * leaves and gaps that follow it have none. @gap is the first of those gaps.
+ * The entries from @holder up to @next have one lowest key: @holder may have records, the
+ * leaves and gaps after it have none. @gap is the first of those gaps.
  */
 static void recover_gap(struct crab_tree *tree, struct crab_leaf *holder, struct crab_leaf *gap,
 			struct crab_leaf *next)
@@ -309,7 +307,7 @@ static void recover_gap(struct crab_tree *tree, struct crab_leaf *holder, struct
 	struct crab_leaf *leaf;
 
 	gap->low = gap_low(tree, holder);
-	/* All of it is in doubt: nothing is seen in it, or keys up to what is behind the gap */
+	/* The whole range is in doubt: no key is known, or keys up to the leaf after the gap */
 	holder->quarantined |= gap->low == holder->low || (next && gap->low >= next->low);
 	if (next)
 		gap->low = min(gap->low, next->low - 1);
@@ -317,7 +315,7 @@ static void recover_gap(struct crab_tree *tree, struct crab_leaf *holder, struct
 		leaf->low = gap->low;
 }
 
-/* Gaps are quarantined, each run of entries with one least key at a time */
+/* Gaps are quarantined, each run of entries with one lowest key at a time */
 static void recover_gaps(struct crab_tree *tree)
 {
 	struct crab_leaf *leaf = tree->first, *holder, *gap;
@@ -351,7 +349,7 @@ static int recover_index(struct recover *r)
 	return err;
 }
 
-/* The leaf that should hold a misplaced key answers -EUCLEAN, not -ENOENT, to a failed search */
+/* Misplaced keys: a failed lookup in the leaf that should hold one returns -EUCLEAN */
 static void recover_doubt(struct crab_tree *tree, const struct crab_leaf *leaf)
 {
 	struct crab_leaf *home;
@@ -392,7 +390,7 @@ static int recover_follow(struct recover *r, u64 word)
 	return err ?: crab_recover_list(r, word);
 }
 
-/* Pages that the descriptors of the list will take */
+/* Pages needed for the descriptors of the list */
 static u64 recover_pages(const struct recover *r)
 {
 	u64 nodes = r->count / CRAB_INDEX_FILL + r->count / CRAB_INDEX_FILL / 8;
@@ -429,7 +427,7 @@ static int recover_all(struct recover *r, u64 word)
 	return err;
 }
 
-/* The head, without which there is no list. Damage to the bitmap is noted: nothing reads it */
+/* Reads the head, without which there is no list. Damage to the bitmap is only noted: unused */
 static bool recover_head(struct crab_tree *tree, struct crab_head *head)
 {
 	struct crab_media *media = tree->base.media;
@@ -448,7 +446,7 @@ static bool recover_head(struct crab_tree *tree, struct crab_head *head)
 	return false;
 }
 
-/* Leaves that the list does not reach: nothing is lost, and they are never given out */
+/* Leaves that the list does not reach: no record is lost, and they are never allocated */
 static void recover_spoilt(struct crab_tree *tree)
 {
 	const struct crab_geometry *geo = &tree->base.geo;
@@ -523,7 +521,7 @@ struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab
 	return &tree->base;
 }
 
-/* What was read may stand in the caches of a life that did not end with the power */
+/* The words read may be in caches that survived a crash of the kernel */
 static int repair_clean(const struct crab_tree *tree, struct crab_flow *flow)
 {
 	struct crab_leaf *leaf;
@@ -534,7 +532,7 @@ static int repair_clean(const struct crab_tree *tree, struct crab_flow *flow)
 		if (crab_tree_breathe(tree))
 			return -EINTR;
 	}
-	/* P4: what was read is durable before anything is built on it */
+	/* P4: the words read are durable before attach depends on them */
 	crab_fence(flow, CRAB_P4_FOUND);
 	return 0;
 }

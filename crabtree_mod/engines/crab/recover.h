@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares an attach under way: what recover.c, recover_pool.c and recover_list.c
- * share.
+ * This file declares the state of a running attach, shared by recover.c, recover_pool.c and
+ * recover_list.c.
  *
- * Locking: in a pass a CPU writes its part, the places of the pool that lie in it, and of
- * @nth what belongs to those; between two passes one CPU writes everything.
+ * Locking: during a pass each CPU writes only its recover_part, the recover_leaf entries of that
+ * range, and the matching @nth entries. Between two passes one CPU writes all of it.
  */
 #ifndef CRABTREE_ENGINES_CRAB_RECOVER_H
 #define CRABTREE_ENGINES_CRAB_RECOVER_H
@@ -18,27 +18,27 @@
 #include "shared/link.h"
 #include "tree.h"
 
-#define RECOVER_BREATHE	1023	/* leaves of DRAM between two looks at the scheduler, as a mask */
-#define RECOVER_CPUS	16U	/* by then the memory is what limits */
-#define RECOVER_WALKERS	64	/* by then the memory is not waited for */
+#define RECOVER_BREATHE	1023	/* leaves between two cond_resched(), as a mask */
+#define RECOVER_CPUS	16U	/* more are limited by the memory's bandwidth */
+#define RECOVER_WALKERS	64	/* enough to hide the memory's latency */
 #define RECOVER_WORD	64U	/* leaves of a struct recover_word */
 
-/* Memory whose amount the media decides: an allocation fails before it kills a process */
+/* The media determines the amount of memory: an allocation fails before it kills a process */
 #define RECOVER_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* A leaf of the pool whose header pass 1 found to be one of this store */
+/* A leaf of the pool with a header of this store, found by pass 1 */
 struct recover_leaf {
 	union {
 		u64 next;		/* until @walked */
-		u64 high;		/* from then on: the least key of the leaf behind it */
+		u64 high;		/* from then on: the lowest key of the next leaf */
 	};
-	u64 low;		/* the least key it may hold; sorted: the first that it holds */
+	u64 low;		/* the lowest key of its range; sorted: its first key */
 	u64 birth;
-	u64 place : CRAB_LINK_BITS;	/* on the way of @walker */
+	u64 place : CRAB_LINK_BITS;	/* on the path of @walker */
 	u64 walker : 8;
-	u64 first : 1;		/* born as the first of the list: its least key was 0 */
-	u64 walked : 1;		/* pass 2 came here, */
-	u64 listed : 1;		/* one by one, and so by the list alone */
+	u64 first : 1;		/* born as the first of the list: its lowest key was 0 */
+	u64 walked : 1;		/* reached by pass 2, */
+	u64 listed : 1;		/* leaf by leaf, from the head */
 };
 
 /*
@@ -50,24 +50,24 @@ struct recover_word {
 	struct recover_leaf *at;	/* the entry of the first of them */
 };
 
-/* What pass 2 found in one place of the list */
+/* Result of pass 2 for one place of the list */
 union recover_nth {
 	u64 number;		/* CRAB_LEAF_NOWHERE: a gap */
 	struct crab_leaf *leaf;	/* of any other, from pass 3 on */
 };
 
 /*
- * One of those who share the list: it follows the links from where it began, until there
- * is none to follow or it meets the way of another
+ * Follows a part of the list, concurrently with others: from its first leaf until a link has no
+ * target or leads to the path of another walker
  */
 struct recover_walker {
-	u64 number;		/* the leaf it is in, */
+	u64 number;		/* its current leaf, */
 	struct recover_leaf *at;	/* its entry, */
 	struct recover_leaf *next;	/* and the entry of the leaf that its link names, or NULL */
-	u64 count;		/* leaves it was in */
-	struct recover_leaf *met;	/* the leaf where it met another's way, or NULL */
-	bool ended;		/* at the proper end of the list */
-	bool listed;		/* its way is in the list, from @from on */
+	u64 count;		/* leaves on its path */
+	struct recover_leaf *met;	/* the leaf where it met another path, or NULL */
+	bool ended;		/* at a valid end of the list */
+	bool listed;		/* its path is in the list, from @from on */
 	u64 from;		/* place on it */
 	u64 nth;		/* place of @from in the list */
 };
@@ -78,21 +78,21 @@ struct recover_chunk {
 	struct recover_leaf leaf[];
 };
 
-/* A stretch of the pool and what was found there */
+/* A stretch of the pool and the results for it */
 struct recover_part {
 	struct recover *r;
 	u64 from;		/* the first leaf, at the begin of a word */
-	u64 to;			/* behind the last one */
+	u64 to;			/* one past the last */
 	struct recover_chunk *chunks;
 	struct recover_leaf *at;	/* free entries of the newest one ... */
 	u32 room;		/* ... and how many */
-	u64 extent;		/* behind the last one that is valid */
-	u64 valid;		/* leaves that are */
-	u64 birth;		/* the greatest */
+	u64 extent;		/* one past the last valid one */
+	u64 valid;		/* number of valid leaves */
+	u64 birth;		/* the highest */
 	u64 records;
 	u64 torn;
 	struct crab_damage damage;
-	bool asks;		/* the CPU that reads it asks whether to go on */
+	bool asks;		/* the CPU that reads it checks for signals */
 	int err;
 };
 
@@ -102,20 +102,20 @@ struct recover_worker {
 };
 
 /**
- * struct recover - an attach under way
+ * struct recover - a running attach
  * @tree: its tree
- * @stopped: it is to end: its caller was killed
+ * @stopped: attach must end: its caller was killed
  * @words: of the pool
  * @nth: of each place of the list
  * @count: of them
- * @extent: of the pool, behind the last valid leaf
+ * @extent: of the pool, one past the last valid leaf
  * @valid: leaves with a valid header
  * @walkers: pass 2; the first one comes from the head
- * @pass: what the CPUs do now
- * @cpus: how many
- * @workers: those but this one
- * @taken: parts that one of them has taken
- * @n: parts
+ * @pass: the function of the current pass
+ * @cpus: number of CPUs
+ * @workers: the workers on other CPUs
+ * @taken: number of parts that are taken
+ * @n: number of parts
  * @parts: of the pool, in the order of addresses
  */
 struct recover {
@@ -135,7 +135,7 @@ struct recover {
 	struct recover_part parts[];
 };
 
-/* The entry of a leaf, or NULL where its header is not valid */
+/* The entry of a leaf, or NULL if its header is not valid */
 static inline struct recover_leaf *recover_at(const struct recover *r, u64 n)
 {
 	const struct recover_word *word = &r->words[n / RECOVER_WORD];
@@ -144,7 +144,7 @@ static inline struct recover_leaf *recover_at(const struct recover *r, u64 n)
 	return word->valid & bit ? word->at + hweight64(word->valid & (bit - 1)) : NULL;
 }
 
-/* Which place of the list a leaf of the pool has; or CRAB_LEAF_NOWHERE */
+/* The place of a leaf of the pool in the list, or CRAB_LEAF_NOWHERE */
 static inline u64 recover_place(const struct recover *r, const struct recover_leaf *at)
 {
 	const struct recover_walker *w = &r->walkers[at->walker];
@@ -157,49 +157,90 @@ static inline u64 recover_place(const struct recover *r, const struct recover_le
 /* recover_pool.c */
 
 /**
- * crab_recover_breathe() - let others run, after some leaves
+ * crab_recover_breathe() - reschedule after some leaves
  * @r: the attach
- * Context: may sleep; the caller of attach.
- * Return: true if it is to end: that caller was killed.
+ *
+ * Context: may sleep; the task that called attach.
+ * Return: true if attach must end, because this task was killed.
  */
 bool crab_recover_breathe(struct recover *r);
 
-/** crab_recover_part_breathe() - the same in a pass, on any CPU */
+/**
+ * crab_recover_part_breathe() - crab_recover_breathe() within a pass
+ * @part: the part that this CPU reads
+ *
+ * Context: may sleep; any CPU.
+ * Return: true if attach must end.
+ */
 bool crab_recover_part_breathe(struct recover_part *part);
 
-/** crab_recover_alloc() - an attach of @tree, which is initialised; or NULL */
+/**
+ * crab_recover_alloc() - allocate the state of an attach
+ * @tree: the tree, initialised
+ *
+ * Context: may sleep.
+ * Return: the state, or NULL.
+ */
 struct recover *crab_recover_alloc(struct crab_tree *tree);
 
-/** crab_recover_free() - it is over */
+/**
+ * crab_recover_free() - free the state of an attach
+ * @r: the attach, or NULL
+ *
+ * Context: may sleep; no pass runs.
+ */
 void crab_recover_free(struct recover *r);
 
-/** crab_recover_places() - room for a list of @count places; 0 or -ENOMEM */
+/**
+ * crab_recover_places() - allocate the places of a list
+ * @r: the attach
+ * @count: number of places
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
 int crab_recover_places(struct recover *r, u64 count);
 
-/** crab_recover_parts() - run a pass over all of the pool; 0, -ENOMEM or -EINTR */
+/**
+ * crab_recover_parts() - run a pass over the whole pool, on several CPUs
+ * @r: the attach
+ * @pass: called for each part
+ *
+ * Context: may sleep; the task that called attach.
+ * Return: 0, -ENOMEM or -EINTR.
+ */
 int crab_recover_parts(struct recover *r, void (*pass)(struct recover_part *part));
 
-/** crab_recover_headers() - pass 1; once more where pass 2 has spoilt it; as the above */
+/**
+ * crab_recover_headers() - pass 1: read all headers; repeated after a failed crab_recover_walk()
+ * @r: the attach
+ *
+ * Context: may sleep; the task that called attach.
+ * Return: 0, -ENOMEM or -EINTR.
+ */
 int crab_recover_headers(struct recover *r);
 
 /* recover_list.c */
 
 /**
- * crab_recover_walk() - pass 2 where all is well: follow the list from many places at a time
+ * crab_recover_walk() - pass 2 without damage: follow the list from many places at a time
  * @r: pass 1 is done
  * @word: the link of the head
- * Return: false where it did not come from the head to the end; nothing is said, and
- * what pass 1 found is spoilt.
+ *
+ * Context: may sleep; the task that called attach.
+ * Return: false if the paths do not lead from the head to the end; nothing is reported, and the
+ * results of pass 1 are overwritten.
  */
 bool crab_recover_walk(struct recover *r, u64 word);
 
 /**
- * crab_recover_list() - pass 2, leaf by leaf, where there may be damage
+ * crab_recover_list() - pass 2, leaf by leaf, if there may be damage
  * @r: pass 1 is done
  * @word: the link of the head
  *
- * From the head to the end, or to where nothing can be believed any more.
+ * From the head to the end, or to the first link that cannot be trusted.
  *
+ * Context: may sleep; the task that called attach.
  * Return: 0, -ENOMEM or -EINTR.
  */
 int crab_recover_list(struct recover *r, u64 word);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements how attach follows the list of leaves, in what it read of
- * their headers.
+ * This file implements the pass of attach that follows the list of leaves, in the entries of their
+ * headers.
  *
- * A link says where the next leaf is, so one who follows them waits for memory once for
- * each. Therefore many do, each from another leaf, until it meets the way of another one;
- * the ways that lead from the head to the end, put together, are the list. A way may begin
- * in a leaf that is in no list: what the head does not lead to does not count. Where
- * that comes to no end there is damage, or a sorted leaf without records, and
- * crab_recover_list() follows the list again, which can tell what it is.
+ * A link names the next leaf, so a single walker waits for memory once for each leaf. Therefore
+ * many walkers follow the list, each from another leaf, until it meets the path of another one. The
+ * paths that lead from the head to the end form the list. A path may begin in a leaf that is not in
+ * the list: leaves that the head does not reach are ignored. If the paths do not reach the end,
+ * there is damage, or a sorted leaf without records; crab_recover_list() then follows the list
+ * again and identifies the cause.
  *
- * Invariant: a place of the list is given to a leaf only if every link from the head to it
- * was held against place, birth and least key of what it leads to.
+ * Invariant: a leaf gets a place of the list only if every link from the head to it was compared
+ * with place, birth and lowest key of its target.
  *
- * Locking: the caller has the region to itself.
+ * Locking: no other caller uses the region.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -32,7 +32,7 @@ static void recover_damage(struct recover *r, u64 offset, const char *what, u64 
 }
 
 /*
- * The first leaf of the list was born for the least key there is, also where a
+ * The first leaf of the list was born for the lowest possible key, even if a
  * sorted one no longer holds it; the first key of an empty one is CRAB_KEY_EMPTY,
  * for which no slotted one was born
  */
@@ -44,7 +44,7 @@ static bool recover_ascends(const struct recover *r, const struct recover_leaf *
 	return at->low > above && crab_layout_is_low(r->tree, at->low);
 }
 
-/* The entry of the leaf that a link names, which need not be one; NULL: there is none */
+/* The entry of the leaf that a link names; NULL if there is none */
 static struct recover_leaf *recover_named(const struct recover *r, u64 word)
 {
 	u64 n = (word & CRAB_LINK_MASK) - 1;
@@ -53,9 +53,8 @@ static struct recover_leaf *recover_named(const struct recover *r, u64 word)
 }
 
 /*
- * What is wrong with the leaf that a link names, of which @at is the entry: it must be one of
- * this store with the birth that the link was made for, not met before, and have a greater
- * least key. NULL: nothing.
+ * The error of the leaf that a link names, whose entry is @at: it must belong to this store, with
+ * the birth that the link names, not occur twice, and have a higher lowest key. NULL: no error.
  */
 static const char *recover_doubt(const struct recover *r, u64 word, const struct recover_leaf *at,
 				 u64 above, bool first)
@@ -79,8 +78,8 @@ static const char *recover_doubt(const struct recover *r, u64 word, const struct
 }
 
 /*
- * A link led nowhere because the header of its target is damaged: the
- * target's own link may still be good, and the list goes on behind a gap.
+ * A link has no valid target because the header of the target is damaged: the
+ * target's own link may still be valid, and the list continues after a gap.
  */
 static bool recover_bridge(const struct recover *r, u64 above, u64 *word)
 {
@@ -115,7 +114,7 @@ static void walker_enter(struct recover *r, struct recover_walker *w, u64 number
 	prefetchw(w->next);
 }
 
-/* False: it goes no further. A sorted leaf without records stops it, too: no cut leaves one. */
+/* False: the path ends. A sorted leaf without records ends it, too: no cut leaves one. */
 static bool walker_step(struct recover *r, struct recover_walker *w)
 {
 	struct recover_leaf *at = w->at, *next = w->next;
@@ -137,7 +136,7 @@ static bool walker_step(struct recover *r, struct recover_walker *w)
 	return true;
 }
 
-/* The first leaf in the share @i of the pool where a way may begin, or NULL */
+/* The first leaf in the share @i of the pool where a path may begin, or NULL */
 static struct recover_leaf *walker_start(const struct recover *r, u32 i, u64 *n)
 {
 	u64 to = div_u64(r->extent * (i + 1), RECOVER_WALKERS);
@@ -153,7 +152,7 @@ static struct recover_leaf *walker_start(const struct recover *r, u32 i, u64 *n)
 	return NULL;
 }
 
-/* @n: the leaf to which the head leads; returns how many walkers there are */
+/* @n: the leaf that the head names; returns the number of walkers */
 static u32 walkers_begin(struct recover *r, u64 n, struct recover_walker **walking)
 {
 	struct recover_leaf *at = recover_at(r, n);
@@ -171,7 +170,7 @@ static u32 walkers_begin(struct recover *r, u64 n, struct recover_walker **walki
 	return count;
 }
 
-/* The ways that together lead from the head to the end; over each link least keys ascend */
+/* The paths that together lead from the head to the end; lowest keys ascend over each link */
 static bool recover_join(struct recover *r)
 {
 	struct recover_walker *w = r->walkers;
@@ -211,7 +210,7 @@ bool crab_recover_walk(struct recover *r, u64 word)
 	return recover_join(r);
 }
 
-/* Where each range ends, which a gap does not say, nor a sorted leaf without records */
+/* The end of each range, unknown for a gap and for a sorted leaf without records */
 static void recover_highs(struct recover *r)
 {
 	u64 low = CRAB_KEY_EMPTY, high = CRAB_KEY_EMPTY, i = r->count;
@@ -238,7 +237,7 @@ static void recover_add(struct recover *r, u64 number, struct recover_leaf *at, 
 	r->nth[r->count++].number = number;
 }
 
-/* A gap; false if the list cannot be followed beyond it. @word: the link that led nowhere. */
+/* A gap; false if the list cannot be followed beyond it. @word: the link without a target. */
 static bool recover_gap(struct recover *r, const char *what, u64 offset, u64 low, u64 *word)
 {
 	recover_damage(r, offset, what, (*word & CRAB_LINK_MASK) - 1);

@@ -4,8 +4,8 @@
  * pool, in the order of addresses, and keeps an entry for each leaf that has a valid one. It
  * also shares out the passes among the CPUs.
  *
- * Invariant: memory follows what was found. A leaf without a valid header costs two bits,
- * one with a valid header an entry of 32 bytes.
+ * Invariant: memory is proportional to the leaves found. A leaf without a valid header costs two
+ * bits, one with a valid header an entry of 32 bytes.
  *
  * Locking: the caller has the region to itself.
  */
@@ -28,7 +28,7 @@
 /* Entries for which memory is taken at a time, four pages; less than a word's may remain unused */
 #define CHUNK		511U
 #define SHARE_LEAVES	8192	/* worth a CPU of its own */
-#define SHARE_PARTS	16	/* for each CPU: what is free and what is not lies in lumps */
+#define SHARE_PARTS	16	/* for each CPU: free leaves and leaves in use are clustered */
 
 static_assert(sizeof(struct recover_leaf) == 32);
 

@@ -3,7 +3,7 @@
  * This file implements reads of several keys: seek, scan, and the search for the end of a
  * quarantined range.
  *
- * Invariant: the records that are returned of one leaf are of one moment.
+ * Invariant: the records returned from one leaf belong to one state of it.
  *
  * Locking: access.c documents it.
  */
@@ -93,8 +93,8 @@ static u32 scan_share(const struct crab_leaf *leaf, u32 count, u64 at)
 }
 
 /*
- * The leaves that hold the next @cap records, on their way; of how many that was done. Where
- * they are, the index tells: the first ones need not wait for their descriptors.
+ * Prefetches the leaves that hold the next @cap records; returns their number. The index returns
+ * their places, so that the first ones need not wait for their descriptors.
  */
 static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab_leaf **leaves)
 {
@@ -136,7 +136,7 @@ static int scan_try(struct crab_tree *tree, struct crab_leaf *leaf, u64 *at, u64
 	return got;
 }
 
-/* Records of the leaf that holds @at, all of one moment; @at goes on to the next leaf */
+/* Returns the records of the leaf of @at, all of one state; @at advances to the next leaf */
 static int scan_leaf(struct crab_tree *tree, u64 *at, u64 end, struct crab_record *records,
 		     u32 cap, u16 *room)
 {
@@ -160,7 +160,7 @@ static int scan_leaf(struct crab_tree *tree, u64 *at, u64 end, struct crab_recor
 }
 
 /*
- * Records of the leaves behind each other, from the one that holds @at on, as far as it goes;
+ * Returns the records of consecutive leaves, from that of @at on, as far as possible;
  * -EAGAIN: not by itself, -ENOBUFS: not without @room
  */
 static int scan_run(struct crab_tree *tree, u64 *at, u64 end, struct crab_record *records, u32 cap,

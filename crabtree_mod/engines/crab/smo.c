@@ -182,7 +182,7 @@ static void smo_store_link(struct crab_write *write, const struct crab_leaf *pre
 
 static void smo_commit(struct crab_write *write)
 {
-	/* P8: the change is committed; what the word bypasses is free */
+	/* P8: the change is committed; the bypassed leaves are free */
 	crab_fence(write->flow, CRAB_P8_LINKED);
 }
 

@@ -15,7 +15,7 @@
 #include "smo.h"
 #include "verify.h"
 
-/* Keys that arrive in order: the full leaf stays full, a fresh one behind it takes the key */
+/* Keys that arrive in order: the full leaf stays full, a fresh one after it takes the key */
 static int append(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
 {
 	struct crab_record record = { .key = key, .value = value };
@@ -23,7 +23,7 @@ static int append(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64
 	struct crab_smo smo;
 	int err;
 
-	/* The media said that it is above all others of a full leaf, whose range it is in */
+	/* The key was above all others on the media in a full leaf, whose range contains it */
 	err = crab_smo_verify_low(tree, leaf, leaf->high, key) ?:
 	      crab_smo_begin(write, &smo, leaf, 1, CRAB_POOL_RESERVE);
 	if (err)

@@ -27,7 +27,7 @@ struct crab_leaf;
 /* Free leaves that inserts leave for updates and merges */
 #define CRAB_POOL_RESERVE	2
 
-/* Greatest number of leaves that one structure modification adds to the list */
+/* Maximum number of leaves that one structure modification adds to the list */
 #define CRAB_SMO_FRESH		2
 
 /**
@@ -54,7 +54,7 @@ struct crab_leaf;
  * @smo_lock: protects the list, the ranges of leaves, changes of the index, and all fields below
  * @first: first leaf of the list, never unlinked; NULL if the head is damaged
  * @last: last leaf
- * @birth: greatest birth of a leaf
+ * @birth: highest birth of a leaf
  * @leaves: leaves in the list
  * @splits: splits since attach
  * @unlinks: leaves unlinked since attach

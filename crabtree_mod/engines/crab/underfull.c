@@ -8,11 +8,11 @@
  * together fill at most half of a leaf are worth a merge. The merge costs a fresh leaf and two
  * fences, and leaves room for as many inserts again before a split undoes it.
  *
- * A delete only notes where that may be so: when a third of the leaf is left or less, once
- * each time half of that has gone. Maintain looks at the leaf and its neighbours, off the
- * write path. A note that finds the ring full replaces the oldest one. Maintain then *sweeps*:
- * it looks at every leaf of the list once, in steps of CRAB_UNDERFULL_STEPS leaves, and gives the
- * structure back after each. It sweeps after attach too, for no note outlives a detach.
+ * A delete only notes where that may be so: when a third of the leaf is left or less, once each
+ * time half of that has gone. Maintain looks at the leaf and its neighbours, off the write path. A
+ * note that finds the ring full replaces the oldest one. Maintain then *sweeps*: it looks at every
+ * leaf of the list once, in steps of CRAB_UNDERFULL_STEPS leaves, and releases the structure after
+ * each. It sweeps after attach too, for no note outlives a detach.
  *
  * An insert that finds too few free leaves *compacts*: it merges neighbours that together fill
  * at most three quarters of a leaf, until it has the leaves that it wants. It looks at the
@@ -221,7 +221,7 @@ bool crab_underfull_merge(struct crab_tree *tree)
 	return true;
 }
 
-/* Gives writers that wait for the structure their turn */
+/* Lets writers that wait for the structure run */
 static void underfull_breathe(struct crab_write *write)
 {
 	mutex_unlock(&write->tree->smo_lock);

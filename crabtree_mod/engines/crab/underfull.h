@@ -19,7 +19,7 @@ struct crab_write;
 
 /**
  * struct crab_walk - a walk around the list of leaves, in steps
- * @at: the least key of the leaf that is looked at next; a hint
+ * @at: the lowest key of the leaf that is examined next; a hint
  * @passed: leaves passed since the walk began
  */
 struct crab_walk {
@@ -63,7 +63,7 @@ void crab_underfull_init(struct crab_tree *tree);
 bool crab_underfull_note(struct crab_tree *tree, const struct crab_leaf *leaf);
 
 /**
- * crab_underfull_touch() - a structure change gave a leaf a new neighbour or a new size
+ * crab_underfull_touch() - note that a structure modification changed a leaf's neighbour or size
  * @tree: the tree
  * @leaf: the leaf, in the list
  * Context: any; the caller holds crab_tree.smo_lock.
@@ -87,7 +87,7 @@ bool crab_underfull_merge(struct crab_tree *tree);
 /**
  * crab_underfull_compact() - merge neighbours until a change that lacked free leaves can go on
  * @write: the write that got -ENOSPC; it has no leaf locked
- * Context: may sleep; gives crab_tree.smo_lock back and takes it again on the way.
+ * Context: may sleep; releases crab_tree.smo_lock and takes it again.
  * Return: 0 if there is room now; -ENOSPC: no two neighbours can be merged; -ENOMEM.
  */
 int crab_underfull_compact(struct crab_write *write);

@@ -4,7 +4,7 @@
  *
  * DOC: media that changes
  *
- * The media may change under an attached store at any moment: a dead bus and many memory
+ * The media may change under an attached store at any time: a dead bus and many memory
  * controllers read all ones. A key that is read there becomes the lowest key of a fresh leaf, and
  * so an entry of the index and the end of a range. A link is copied to the predecessor. Both are
  * compared with DRAM before they are used, and each word is read once: the verified value is the

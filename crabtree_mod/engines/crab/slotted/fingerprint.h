@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the fingerprints of the keys in a slotted leaf: in what form DRAM has
- * them, and the hash that they are taken from.
+ * This file declares the fingerprints of the keys in a slotted leaf: their form in DRAM
+ * and the hash from which they are taken.
  *
  * Fingerprints are the idea of the FPTree and of NBTree (seed 004); here they
  * are never on the media, and so cost no line.
  *
- * No lock: they are part of what holds them.
+ * No lock: the containing structure protects them.
  */
 #ifndef CRABTREE_ENGINES_CRAB_FINGERPRINT_H
 #define CRABTREE_ENGINES_CRAB_FINGERPRINT_H
@@ -27,7 +27,7 @@ union crab_group_fps {
 
 /* Hashes seen in a slotted leaf: so wide that few keys collide, cleared once in 255 leaves */
 struct crab_seen {
-	u8 leaf;	/* the number of the one at hand; 0 before the first one */
+	u8 leaf;	/* number of the current leaf; 0 before the first one */
 	u8 marks[1U << CRAB_SEEN_BITS];	/* the last leaf that had a key with such a hash */
 };
 

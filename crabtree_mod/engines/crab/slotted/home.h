@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file holds the home lines of a key in a slotted leaf.
+ * This file implements the home lines of a key in a slotted leaf.
  *
  * DOC: homes
  *
- * A key alone tells two lines of whatever leaf it is in: one at the front, one at the back. Its
- * record is put into one of them if there is room, else anywhere. So the line that an
- * operation will want can be asked for as soon as the index tells where the leaf is, and
- * comes while the descriptor does, which tells the slot.
+ * A key alone selects two home lines in its leaf: one at the front, one at the back, like hash
+ * buckets of one cache line. Its record is stored in one of them if there is room, else anywhere.
+ * So an operation can prefetch the line as soon as the index returns the leaf's place, together
+ * with the descriptor, which identifies the slot.
  *
- * A fresh leaf has its records at the front, so that few lines have to be cleaned; the next ones
+ * A fresh leaf has its records at the front, so that few lines have to be cleaned; later ones
  * find room at the back.
  *
- * Invariant: none. Homes are a hint, on which nothing that reads a leaf relies.
+ * Invariant: none. Home lines are a hint; no reader of a leaf depends on them.
  *
  * No lock.
  */
@@ -27,7 +27,7 @@
 #include "fingerprint.h"
 #include "engines/crab/format.h"
 
-/* Slots in the line of the header, which is written and cleaned with it: nobody's home */
+/* Slots in the header line, which are written and cleaned with it and are no home */
 #define CRAB_SLOTTED_HEADER	1U
 
 /* Slots in each other line */
@@ -37,16 +37,16 @@ static_assert(offsetof(struct crab_dleaf, slots[CRAB_SLOTTED_HEADER]) == CRAB_LI
 static_assert(sizeof(struct crab_dslot[CRAB_SLOTTED_LINE]) == CRAB_LINE);
 
 /*
- * Of a leaf's lines so many fifths are the front. More would be more lines to clean in each
- * split, fewer leave records of a fresh leaf without a home.
+ * The front is so many fifths of a leaf's lines. More would mean more lines to clean in each split,
+ * fewer would leave more records of a fresh leaf in overflow.
  */
 #define CRAB_HOME_FRONT		3
 
 /**
- * struct crab_homes - how leaves are divided
- * @fronts: lines behind the header's that are the first home of keys
- * @back: the first line that is the second home, counted from the header's, too
- * @backs: how many are
+ * struct crab_homes - division of leaves
+ * @fronts: lines after the header line that are first home lines
+ * @back: the first line of the second home lines, counted from the header line, too
+ * @backs: number of second home lines
  */
 struct crab_homes {
 	u32 fronts;
@@ -54,56 +54,57 @@ struct crab_homes {
 	u32 backs;
 };
 
-/** crab_homes_init() - of leaves of so many bytes */
+/* Initialise for a leaf size */
 static inline void crab_homes_init(struct crab_homes *homes, u32 leaf_bytes)
 {
 	u32 lines = leaf_bytes / CRAB_LINE - 1;
 
 	homes->fronts = DIV_ROUND_UP(lines * CRAB_HOME_FRONT, 5);
 	homes->backs = max(lines - homes->fronts, 1U);
-	homes->back = lines - homes->backs;	/* the front, where there is but one */
+	homes->back = lines - homes->backs;	/* the front, if there is only one line */
 }
 
-/** crab_home_front_line() - the line of the first home, by a key's hash; 0: behind the header's */
+/* The first home line, by a key's hash; 0 is the line after the header line */
 static __always_inline u32 crab_home_front_line(const struct crab_homes *homes, u64 hash)
 {
 	return ((u32)(hash >> 32) & 0xffff) * homes->fronts >> 16;
 }
 
-/** crab_home_back_line() - the same of the second home */
+/* The second home line */
 static __always_inline u32 crab_home_back_line(const struct crab_homes *homes, u64 hash)
 {
 	return homes->back + ((u32)(hash >> 48) * homes->backs >> 16);
 }
 
-/** crab_home_slot() - the first slot of a line */
+/* The first slot of a line */
 static __always_inline u32 crab_home_slot(u32 line)
 {
 	return CRAB_SLOTTED_HEADER + line * CRAB_SLOTTED_LINE;
 }
 
-/** crab_home_front() - the first slot of the first home */
+/* The first slot of the first home line */
 static __always_inline u32 crab_home_front(const struct crab_homes *homes, u64 hash)
 {
 	return crab_home_slot(crab_home_front_line(homes, hash));
 }
 
-/** crab_home_back() - the same of the second */
+/* The first slot of the second home line */
 static __always_inline u32 crab_home_back(const struct crab_homes *homes, u64 hash)
 {
 	return crab_home_slot(crab_home_back_line(homes, hash));
 }
 
-/** crab_home_end() - behind the last slot at the front */
+/* One past the last slot at the front */
 static inline u32 crab_home_end(const struct crab_homes *homes)
 {
 	return CRAB_SLOTTED_HEADER + homes->fronts * CRAB_SLOTTED_LINE;
 }
 
 /**
- * crab_home_fetch() - a hint: a key will be asked for, or written
- * @homes: of its leaf
- * @leaf: where that is on the media, as the index tells it; beside a change where another one is
+ * crab_home_fetch() - prefetch the home lines of a key
+ * @homes: division of its leaf
+ * @leaf: address of the leaf on the media, from the index; concurrently with a change perhaps
+ *	that of another leaf
  * @key: the key
  */
 static __always_inline void crab_home_fetch(const struct crab_homes *homes, const void *leaf,

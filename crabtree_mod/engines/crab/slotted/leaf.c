@@ -4,23 +4,22 @@
  *
  * DOC: slotted leaves
  *
- * Records stand in any slot, most of them at home (home.h). A free slot carries two sentinels:
- * the reserved key and a value equal to the leaf's void, which no live value of the leaf equals.
- * A record is live only if neither sentinel is there. So, with one line and one
- * fence each (P6), and whatever subset of the two words a power cut lets through:
+ * Records are in any slot, most of them in a home line (home.h). A free slot has two sentinels:
+ * the reserved key, and the leaf's void, which no record of the leaf has as its value. A slot holds
+ * a record only if neither word is a sentinel. Each operation needs one line and one fence (P6),
+ * and any subset of its two words that a power cut leaves is a valid state:
  *
- *   insert   free (E, void) -> (key, value)   half: (key, void) or (E, value): not there
- *   delete   (key, value) -> (E, void)        half: the same two: not there
+ *   insert   free (E, void) -> (key, value)   half: (key, void) or (E, value): absent
+ *   delete   (key, value) -> (E, void)        half: the same two: absent
  *   update   value, one word                  old or new
  *
- * A half-set slot is found by attach, which completes its sentinels before the
- * first operation (P3). An insert or update of the value that is the leaf's void
- * replaces the leaf by one with another void (smo.c).
+ * Attach completes the sentinels of a half-set slot before the first operation (P3). An insert or
+ * update with a value equal to the leaf's void replaces the leaf by one with another void (smo.c).
  *
  * Invariant: the fingerprints agree with the media, except within a write section of
  * the leaf.
  *
- * Locking: access.c tells it.
+ * Locking: see access.c.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -37,7 +36,7 @@
 
 #define FP_BITS		CRAB_SLOTTED_PLANES
 
-/* Never 0, which is a free slot's */
+/* Never 0, the fingerprint of a free slot */
 static __always_inline u8 hash_fp(u64 hash)
 {
 	u8 fp = hash >> 56;
@@ -51,8 +50,8 @@ static __always_inline u8 fingerprint(const struct crab_tree *tree, u64 key)
 }
 
 /*
- * Of 64 keys whose distance is any power of two, at most 20 share a fingerprint with one before
- * them; found by search
+ * Among 64 keys at a distance of any power of two, at most 20 share a fingerprint with an earlier
+ * one; found by search
  */
 static const u64 mix_factors[] = {
 	0xa5aec7978306d03bULL, 0xa51149bbe060a725ULL, 0x90624fe36b82e6c9ULL, 0xd98145593a9afa39ULL,
@@ -114,14 +113,14 @@ static __always_inline u64 fp_spread(u8 fp, u32 bit)
 /* A bit for each slot whose fingerprint has another bit here */
 static __always_inline u64 plane_others(const u64 *planes, u8 fp, u32 bit)
 {
-	/* Who reads beside a writer asks the seqcount what that was worth */
+	/* A reader concurrent with a writer validates the result by the seqcount */
 	return data_race(planes[bit]) ^ fp_spread(fp, bit);
 }
 
 /*
- * A bit for each slot of a group whose fingerprint is @fp. No branch depends on what is
- * loaded, and few instructions: several searches go on side by side in one CPU, as long
- * as it has registers for all of them.
+ * A bit for each slot of a group whose fingerprint is @fp. No branch depends on loaded data, and
+ * the code is short, so that several searches overlap in one CPU as long as it has registers for
+ * all of them.
  */
 static __always_inline u64 group_matches(const struct crab_leaf *leaf, u32 group, u8 fp)
 {
@@ -135,13 +134,13 @@ static __always_inline u64 group_matches(const struct crab_leaf *leaf, u32 group
 		  (plane_others(p, fp, 6) | plane_others(p, fp, 7))));
 }
 
-/* A bit for each slot of a line, given its first; no matter which if they are in another group */
+/* A bit for each slot of a line, given its first; arbitrary if they are in another group */
 static __always_inline u64 line_slots(u32 slot)
 {
 	return ((1ULL << CRAB_SLOTTED_LINE) - 1) << slot % CRAB_SLOTTED_GROUP;
 }
 
-/* The first slot with a key, of those that @mask has of the first group, and all others */
+/* The first slot with a key, among those of @mask in the first group, and all other groups */
 static noinline int find_further(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				 u64 key, u64 mask)
 {
@@ -161,15 +160,15 @@ static noinline int find_further(const struct crab_tree *tree, const struct crab
 }
 
 /*
- * Which of some slots of the first group, at least one, most likely has a key: one of its homes
- * if there are any. Without a branch: whether there are is not to be foreseen.
+ * The slot that most likely has a key, among at least one slot of the first group: one in a home
+ * line if there is any. Without a branch, which would be unpredictable.
  */
 static __always_inline u32 likely_slot(const struct crab_tree *tree, u64 hash, u64 slots)
 {
 	u64 near = slots & (line_slots(crab_home_front(&tree->homes, hash)) |
 			    line_slots(crab_home_back(&tree->homes, hash)));
 
-	OPTIMIZER_HIDE_VAR(near);	/* or compilers make a branch of it */
+	OPTIMIZER_HIDE_VAR(near);	/* or compilers create a branch */
 	return __ffs64(near | (-(u64)!near & slots));
 }
 
@@ -209,8 +208,8 @@ bool crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *l
 }
 
 /*
- * A bit for each free slot of a line, given who lives in its group; what a line has in the next
- * group is nobody's home
+ * A bit for each free slot of a line, given the slots in use of its group; slots of the line in the
+ * next group are no home
  */
 static __always_inline u64 line_free(u64 live, u32 slot)
 {
@@ -231,7 +230,7 @@ static noinline u32 first_free(const struct crab_tree *tree, const struct crab_l
 	return tree->slots;
 }
 
-/* The free slot for a key: in one of its homes, or the first; or one that does not exist */
+/* The free slot for a key: in a home line, or the first; or one that does not exist */
 static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	u64 hash = crab_hash(key), free;
@@ -294,8 +293,8 @@ static __always_inline void leaf_set(const struct crab_tree *tree, struct crab_l
 	u64 bits = rol64(fingerprint(tree, key), slot % CRAB_SLOTTED_GROUP);
 
 	/*
-	 * The slot was free. A concurrent reader finds another sequence count. One rotation a
-	 * plane brings each bit to the slot's place: 8 instructions less than spreading each bit.
+	 * The slot was free. A concurrent reader finds another sequence count. One rotation per
+	 * plane moves each bit to the slot's position: 8 instructions less than spreading each bit.
 	 */
 	planes[0] |= bits & mask;
 	planes[1] |= ror64(bits, 1) & mask;
@@ -420,7 +419,7 @@ void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 s
 		crab_count(&write->tree->base, deletes, 1);	/* not settled: a merge is due */
 	else
 		crab_count_settled(&write->tree->base, deletes, flow);
-	/* P6: the slot is free, and only now may be used again */
+	/* P6: the slot is free, and only now may be reused */
 	crab_fence(flow, CRAB_P6_RECORD);
 	crab_leaf_end(leaf);
 }
@@ -455,9 +454,9 @@ static __always_inline void words_swap(u64 *w, const u8 at[4], u32 by, u32 shift
 }
 
 /*
- * Sets the planes of a descriptor that no reader sees yet. Two transpositions: of the bytes, after
- * which byte j of word w is the fingerprint of slot 8 j + w, then of the bits of each byte with
- * the words. Without a loop the words stay in registers.
+ * Sets the bit planes of a descriptor that no reader sees yet. The bytes are transposed, after
+ * which byte j of word w is the fingerprint of slot 8 j + w; then an 8x8 bit transpose turns words
+ * into planes. Without a loop the words stay in registers.
  */
 static void group_set(struct crab_leaf *leaf, u32 group, const union crab_group_fps *fps)
 {
@@ -477,7 +476,7 @@ static void group_set(struct crab_leaf *leaf, u32 group, const union crab_group_
 		planes[i] = w[i];
 }
 
-/* Was there a key in this leaf whose hash begins as this one? */
+/* Does a key of this leaf have the same first bits of the hash? */
 static __always_inline bool key_seen(struct crab_seen *seen, u8 leaf, u64 hash)
 {
 	u8 *mark = &seen->marks[hash >> (64 - CRAB_SEEN_BITS)];
@@ -487,7 +486,7 @@ static __always_inline bool key_seen(struct crab_seen *seen, u8 leaf, u64 hash)
 	return was;
 }
 
-/* A slot that did not pass the first look; the fingerprints of all before it are there */
+/* A slot that failed the fast check; the fingerprints of all slots before it are set */
 static noinline void slot_verify(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
 				 struct crab_damage *damage)
 {
@@ -500,7 +499,7 @@ static noinline void slot_verify(const struct crab_tree *tree, struct crab_leaf 
 		crab_leaf_quarantine(tree, leaf, damage, slot, "key is there twice");
 }
 
-/* One group; the loop that attach spends its time in: what does not change is in locals */
+/* Reads one group: the hottest loop of attach, so constants are in local variables */
 static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *leaf, u32 group,
 			       struct crab_seen *seen, struct crab_damage *damage)
 {
@@ -537,7 +536,7 @@ static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *l
 		slot_verify(tree, leaf, group * CRAB_SLOTTED_GROUP + __ffs64(suspects), damage);
 }
 
-/* Marks of other leaves are none of this one's, until there are no more numbers */
+/* A new number invalidates the marks of other leaves, until the numbers wrap */
 static void seen_begin(struct crab_seen *seen)
 {
 	if (++seen->leaf)
@@ -598,7 +597,7 @@ u64 crab_slotted_void(const struct crab_record *records, u32 count)
 
 again:
 	value = get_random_u64();
-	if (value + 1 <= 2)	/* 0, 1 and ~0 are values that people store */
+	if (value + 1 <= 2)	/* 0, 1 and ~0 are frequent values */
 		goto again;
 	for (i = 0; i < count; i++)
 		if (records[i].value == value)
@@ -634,7 +633,7 @@ bool crab_slotted_prepare(struct crab_tree *tree)
 	sentinels_store(flow, d, CRAB_SLOTTED_HEADER, tree->slots, spare.tag);
 	crab_clean(flow, &d->slots[CRAB_SLOTTED_HEADER],
 		   (tree->slots - CRAB_SLOTTED_HEADER) * sizeof(d->slots[0]));
-	/* P5: the slots of the free leaf read as free, whatever else is cut */
+	/* P5: the slots of the free leaf read as free after any cut */
 	crab_fence(flow, CRAB_P5_PREPARED);
 	crab_count_prepare(&tree->base, flow);
 	spare.prepared = true;
@@ -653,12 +652,12 @@ static bool records_have_value(const struct crab_record *records, u32 count, u64
 }
 
 /**
- * struct fresh - a leaf that nobody sees yet, while it is filled
- * @flow: of the write
- * @mix: the tree's
- * @fps: its fingerprints, one byte a slot
- * @overflow: which records found no room at home
- * @taken: slots of each line that have a record, the one beside the header apart
+ * struct fresh - a leaf while it is filled, before it is linked
+ * @flow: flow of the write
+ * @mix: hash parameter of the tree
+ * @fps: its fingerprints, one byte for each slot
+ * @overflow: records without room in their home lines
+ * @taken: slots of each line that have a record, without the one next to the header
  */
 struct fresh {
 	struct crab_flow *flow;
@@ -677,8 +676,8 @@ static __always_inline void fresh_put(struct fresh *fresh, struct crab_dslot *sl
 }
 
 /*
- * Those without room at home: in the first line that has some; where all of @count are more
- * than the front has room for, in the home at the back if that has
+ * Places the overflow records in the first line with room; if @count records exceed the front, in
+ * the home line at the back if it has room
  */
 static void fresh_overflow(struct fresh *fresh, struct crab_dslot *slots,
 			   const struct crab_homes *homes, const struct crab_record *records,
@@ -701,8 +700,8 @@ static void fresh_overflow(struct fresh *fresh, struct crab_dslot *slots,
 }
 
 /*
- * Records to the front, so that few lines have to be cleaned. Who finds no room at home is put
- * beside the header until the next one is; the last one stays there
+ * Places records at the front, so that few lines have to be cleaned. A record whose home line is
+ * full goes to the overflow list; the last such record is stored next to the header
  */
 static void fresh_fill(struct fresh *fresh, struct crab_dslot *slots,
 		       const struct crab_tree *tree, const struct crab_record *records, u32 count)
@@ -729,7 +728,7 @@ static void fresh_fill(struct fresh *fresh, struct crab_dslot *slots,
 		fresh_overflow(fresh, slots, &homes, records, count, overflowed - 1);
 }
 
-/* Of a prepared leaf all lines without a record are durable, but for the header's */
+/* In a prepared leaf all lines without a record are durable, except the header line */
 static void fresh_clean(const struct fresh *fresh, const struct crab_tree *tree,
 			struct crab_dleaf *d)
 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the order of the records in a slotted leaf: for scans, which
- * want it, and for splits, which want no more than halves.
+ * This file implements the order of the records in a slotted leaf: complete for scans, and in
+ * halves for splits.
  *
  * DOC: the order of a slotted leaf
  *
- * Records stand in any slot. A scan that finds no order of a leaf sorts it, and leaves
- * the slots' numbers in that order behind the fingerprints, in DRAM, for the next one, if
- * nobody has the leaf locked. An insert or a delete ends it by crab_leaf.ordered, which is in
- * the line that it writes anyway.
+ * Records are in any slot. A scan that finds no cached order of a leaf sorts its records, and
+ * caches the slots' numbers in that order after the fingerprints, in DRAM, for the next scan, if
+ * the leaf is not locked. An insert or a delete invalidates the order by crab_leaf.ordered, which
+ * is in a line that it writes anyway.
  *
- * Invariant: where crab_leaf.ordered is not 0 it is the count of live records, and as many
- * slots are in order.
+ * Invariant: if crab_leaf.ordered is not 0, it is the number of records, and as many slots are in
+ * order.
  *
  * Locking: written under the leaf's lock, read by readers of the leaf.
  */
@@ -27,20 +27,20 @@
 
 #define ORDER_BITS	7
 #define ORDER_BUCKETS	(1U << ORDER_BITS)
-#define ORDER_SLOT_BITS	9	/* of what is sorted; above them is its bucket */
-#define ORDER_STEP	8U	/* parts of a search, of which each is searched likewise */
+#define ORDER_SLOT_BITS	9	/* of a sort entry; the bits above are its bucket */
+#define ORDER_STEP	8U	/* a search divides its range by this, repeatedly */
 
-/* So many are in each bucket, then before it; eight in a word, or four */
+/* Records in each bucket, then before it; eight counters in a word, or four */
 union order_counts {
 	u8 narrow[ORDER_BUCKETS];
 	__le16 wide[ORDER_BUCKETS];
 	__le64 words[ORDER_BUCKETS * sizeof(u16) / sizeof(u64)];
 };
 
-/* Of a shell sort, as M. Ciura found them, before the last one, 1; where many share a bucket */
+/* Gaps of a shell sort (M. Ciura), before the last one, 1; used if many share a bucket */
 static const u32 order_gaps[] = { 57, 23, 10, 4 };
 
-/* A slot's number needs one byte, or two; what is inline is so for either */
+/* A slot's number needs one byte or two; inline functions are compiled for both */
 static bool order_is_wide(const struct crab_tree *tree)
 {
 	return tree->slots > U8_MAX + 1;
@@ -69,7 +69,7 @@ static __always_inline void order_set(void *order, bool wide, u32 i, u32 slot)
 		((u8 *)order)[i] = slot;
 }
 
-/* Adds one to a bucket; returns what was in it */
+/* Adds one to a bucket; returns its previous count */
 static __always_inline u32 order_count(union order_counts *counts, bool wide, u32 bucket)
 {
 	u32 count;
@@ -81,11 +81,11 @@ static __always_inline u32 order_count(union order_counts *counts, bool wide, u3
 	return count;
 }
 
-/* From how many are in each bucket to how many are before it */
+/* Convert the count of each bucket to the count before it */
 static __always_inline void order_sum(union order_counts *counts, bool wide)
 {
 	const u32 lane = wide ? 16 : 8;
-	const u64 each = U64_MAX / ((1U << lane) - 1);	/* times it: and those in the lanes below */
+	const u64 each = U64_MAX / ((1U << lane) - 1);	/* as a factor: adds lower lanes */
 	u64 sum, before = 0;
 	u32 i;
 
@@ -97,8 +97,9 @@ static __always_inline void order_sum(union order_counts *counts, bool wide)
 }
 
 /*
- * What is sorted: the bucket of each record, by the leading bits of where its key is in the
- * leaf's range, and its slot. The range may be any, beside a change. Returns how many
+ * Fills the sort entries: the bucket of each record, by the leading bits of its key's position in
+ * the leaf's range, and its slot. Concurrently with a change the range is arbitrary. Returns their
+ * number
  */
 static __always_inline u32 order_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
 					 bool wide, u16 *items, union order_counts *counts)
@@ -126,7 +127,7 @@ static __always_inline u64 order_key(const struct crab_media *media, const struc
 	return crab_load(media, &slots[order_get(order, wide, i)].key);
 }
 
-/* What is @i-th to its place among each @gap-th one before it, which are in order */
+/* Insert the @i-th entry into each @gap-th one before it, which are in order */
 static __always_inline void order_insert(const struct crab_media *media,
 					 const struct crab_dslot *slots, void *order, bool wide,
 					 u32 i, u32 gap)
@@ -139,7 +140,7 @@ static __always_inline void order_insert(const struct crab_media *media,
 	order_set(order, wide, i, slot);
 }
 
-/* Hardly more than a look at each where all but a few are in order */
+/* Nearly linear if all but a few entries are in order */
 static __always_inline void order_sort(const struct crab_media *media,
 				       const struct crab_dslot *slots, void *order, bool wide,
 				       u32 count)
@@ -160,8 +161,8 @@ static __always_inline void order_sort(const struct crab_media *media,
 }
 
 /*
- * The slots of a leaf in order; returns how many. After they have been spread over the buckets
- * most are in their place, and no branch depended on a key.
+ * Sorts the slots of a leaf; returns their number. After the distribution into buckets most are in
+ * place, and no branch depends on a key until then.
  */
 static __always_inline u32 order_make(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				      bool wide, u16 *items, void *order)
@@ -180,10 +181,10 @@ static __always_inline u32 order_make(const struct crab_tree *tree, const struct
 }
 
 /*
- * For the next scan; unless a writer has the leaf, or had it meanwhile. The whole array is
- * copied, and every entry of it is a slot's number: a reader that loaded a greater
+ * Caches the order for the next scan, unless a writer has the leaf, or had it meanwhile. The whole
+ * array is copied, and every entry of it is a valid slot number: a reader that loaded a higher
  * crab_leaf.ordered before a delete may use entries after @count. It reads the media there before
- * its sequence count says that its result does not count.
+ * its sequence count discards the result.
  */
 static void order_keep(struct crab_reader *reader, const u64 *order, u32 count)
 {
@@ -196,13 +197,13 @@ static void order_keep(struct crab_reader *reader, const u64 *order, u32 count)
 	if (!leaf->ordered && !read_seqcount_retry(&leaf->seq, reader->seq)) {
 		for (i = 0; i < crab_order_bytes(reader->tree) / sizeof(u64); i++)
 			WRITE_ONCE(kept[i], order[i]);
-		/* Pairs with crab_slotted_scan(): the slots are there */
+		/* Pairs with crab_slotted_scan(): the slots are visible */
 		smp_store_release(&leaf->ordered, count);
 	}
 	spin_unlock(&leaf->lock);
 }
 
-/* Of each @step-th record in order behind @from, before @end, so many records are below @key */
+/* Among each @step-th record after @from and before @end, the number of records below @key */
 static __always_inline u32 order_below(const struct crab_media *media,
 				       const struct crab_dslot *slots, const void *order,
 				       bool wide, u32 from, u32 step, u32 end, u64 key)
@@ -215,8 +216,8 @@ static __always_inline u32 order_below(const struct crab_media *media,
 }
 
 /*
- * The first record in order with a key not below @key. Few steps of up to seven loads each that
- * do not wait for each other; no branch depends on a key
+ * The first record in order with a key not below @key. It takes few steps of up to seven
+ * independent loads each; no branch depends on a key
  */
 static u32 order_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		      const void *order, u32 count, u64 key)
@@ -249,8 +250,8 @@ static __always_inline void order_copy_four(const struct crab_media *media,
 }
 
 /*
- * @count records, from @from on in order: by fours, of which the last may have some of those
- * before it again. No branch but one depends on how many
+ * Copies @count records in order, from @from on: four at a time, where the last four may overlap
+ * the previous ones. Only one branch depends on @count
  */
 static __always_inline void order_copy(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				       const void *order, bool wide, u32 from, u32 count,
@@ -272,7 +273,7 @@ static __always_inline void order_copy(const struct crab_tree *tree, const struc
 	order_copy_four(media, slots, order, wide, from + i, &records[i]);
 }
 
-/* The leaf's range says whether a limit has to be looked for in it */
+/* The leaf's range shows whether a limit is inside it */
 static u32 order_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		      const void *order, u32 count, u64 start, u64 end,
 		      struct crab_record *records, u32 cap)
@@ -291,7 +292,7 @@ static u32 order_scan(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return count;
 }
 
-/* Of so few slots that the stack has room */
+/* For few slots, which fit on the stack */
 static noinline u32 order_scan_narrow(struct crab_reader *reader, u64 start, u64 end,
 				      struct crab_record *records, u32 cap)
 {
@@ -340,16 +341,16 @@ int crab_slotted_scan(struct crab_reader *reader, u64 start, u64 end,
 }
 
 /*
- * The records of a leaf, which is full, and one more: those below @middle to the front, the
- * others behind them, of which @low is the least; or CRAB_KEY_EMPTY, if a key has a bit that
- * none of the leaf's range has. Returns how many are below. No branch depends on a key
+ * Partitions the records of a full leaf and one more: those below @middle first, then the others,
+ * whose lowest key is @low; or CRAB_KEY_EMPTY, if a key has a bit outside the leaf's range. Returns
+ * the number of records below. No branch depends on a key
  */
 static u32 order_part(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		      const struct crab_record *extra, u64 middle, struct crab_record *records,
 		      u64 *low)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
-	u64 above = extra->key - middle, key;	/* the distance; of those below, a huge one */
+	u64 above = extra->key - middle, key;	/* the distance; huge for keys below */
 	u64 seen = 0;
 	u32 last = leaf->count, below = 0, i, at;
 
@@ -375,7 +376,7 @@ static void records_swap(struct crab_record *records, u32 a, u32 b)
 	records[b] = record;
 }
 
-/* Parts [@from, @to): keys below that of one record, it, the others; returns its place */
+/* Partitions [@from, @to): keys below a pivot, the pivot, the others; returns the pivot's place */
 static u32 records_part(struct crab_record *records, u32 from, u32 to)
 {
 	u32 at = from, i, last = to - 1;
@@ -407,7 +408,7 @@ void crab_order_halve(struct crab_record *records, u32 count, u32 keep)
 	}
 }
 
-/* crab_run_split() of records in any order, of which @key is one */
+/* crab_run_split() for unordered records, one of which has @key */
 static u32 order_run(const struct crab_leaf *leaf, u64 key, const struct crab_record *records,
 		     u32 count)
 {

@@ -75,7 +75,7 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
  * crab_slotted_prepare() - maintain: make the sentinels of one free leaf durable (P5)
  * @tree: the tree
  *
- * Context: may sleep; the pool gives the leaf to this caller alone.
+ * Context: may sleep; the leaf belongs to this caller alone.
  * Return: false if the pool has enough prepared leaves.
  */
 bool crab_slotted_prepare(struct crab_tree *tree);

@@ -5,8 +5,8 @@
  * head of the list and the pool; every allocation and every free stores one word
  * and waits for it (P12).
  *
- * It exists to be compared with. The truth stays the list: attach writes the
- * bitmap anew from what the list reaches, so nothing can leak by it either.
+ * It exists for comparison. The list is authoritative: attach rewrites the
+ * bitmap from the list, so no leaf can leak by it either.
  *
  * Locking: crab_tree.smo_lock.
  */

@@ -11,7 +11,7 @@
  * Invariant: the first keys in DRAM are those on the media, CRAB_KEY_EMPTY after the end, except
  * within a write section.
  *
- * Locking: access.c documents it. A reader is bounded, whatever it reads.
+ * Locking: access.c documents it. A reader is bounded for any values that it reads.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -108,7 +108,7 @@ static const struct crab_dslot *leaf_places(const struct crab_tree *tree,
 }
 
 /*
- * Of these places the last one with a key not above @key; one in the header if there is none. No
+ * Among these places the last one with a key not above @key; one in the header if there is none. No
  * branch depends on a key: the next search begins while this one waits for memory. Each
  * key that is read is a record's, but for a leaf that has none.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements attach of a leaf of the layout `sorted`: it reads the keys, finds the
- * records that a cut left void, and completes what was torn.
+ * records that a cut left void, and completes torn writes.
  *
  * Invariant: after repair no leaf has a duplicate, and no record is in two leaves.
  *
@@ -58,7 +58,7 @@ void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
 	if (!extent || leaf->quarantined || crab_leaf_key(tree, leaf, extent - 1) < bound)
 		return;
 	keep = bound ? crab_sorted_above(tree, leaf, bound - 1) : 0;
-	/* In quarantine nobody knows what is there: those keys get -EUCLEAN, as all of it */
+	/* The content in quarantine is unknown: those keys return -EUCLEAN, as the whole leaf */
 	for (slot = keep; slot < extent && !next->quarantined; slot++) {
 		if (crab_sorted_find(tree, next, crab_leaf_key(tree, leaf, slot)) < 0) {
 			crab_leaf_quarantine(tree, leaf, &tree->base.damage, slot,
@@ -91,7 +91,7 @@ static void leaf_complete(struct crab_write *write, struct crab_leaf *leaf)
 /*
  * From the last leaf to the first, so that a leaf that overlaps is ended before
  * a leaf that it overlaps is changed. An empty leaf is unlinked; no cut
- * leaves one, but an image may have some. Nobody else is here yet.
+ * leaves one, but an image may have some. No other CPU uses the store yet.
  */
 int crab_sorted_repair(struct crab_write *write)
 {

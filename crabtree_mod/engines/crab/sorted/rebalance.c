@@ -19,7 +19,7 @@
 #include "engines/crab/verify.h"
 #include "smo.h"
 
-/* @right into the leaf before it: the left sibling takes what it can hold */
+/* @right into the leaf before it: the left sibling takes as many as fit */
 static int merge(struct crab_write *write, struct crab_leaf *left, struct crab_leaf *right)
 {
 	struct crab_tree *tree = write->tree;
@@ -47,7 +47,7 @@ static int merge(struct crab_write *write, struct crab_leaf *left, struct crab_l
 	return 0;
 }
 
-/* The least key of a leaf changed */
+/* The lowest key of a leaf changed */
 static void rename_leaf(struct crab_tree *tree, struct crab_leaf *leaf, u64 low)
 {
 	crab_index_remove(&tree->index, leaf->low);
@@ -79,7 +79,7 @@ static void move_left(struct crab_write *write, struct crab_leaf *left,
 	rename_leaf(write->tree, right, low);
 }
 
-/* One record from the fuller to the poorer of two neighbours, and what is then the least key */
+/* One record from the fuller to the poorer of two neighbours, and the lowest key afterwards */
 static int move_record(struct crab_write *write, struct crab_leaf *left, bool to_right)
 {
 	struct crab_leaf *right = left->next, *rich = to_right ? left : right;
@@ -142,7 +142,7 @@ static bool fit_in_one(const struct crab_tree *tree, const struct crab_leaf *lef
 
 /*
  * Merged with a sibling, the left one if possible, or given a record of the one that has
- * more. The delete is durable already, so what cannot be done now (-ENOMEM, -ENOSPC) is
+ * more. The delete is durable already, so a failed rebalance (-ENOMEM, -ENOSPC) is
  * left for the next one.
  */
 void crab_sorted_rebalance(struct crab_write *write, u64 key)

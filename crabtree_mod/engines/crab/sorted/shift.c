@@ -17,7 +17,7 @@
  * (P9).
  *
  * The published recovery recognises a torn shift by equal values and by null values. Users may
- * store equal values and zero. Keys are unique, so here the keys tell: of two equal neighbouring
+ * store equal values and zero. Keys are unique, so here keys identify it: of two equal neighbouring
  * keys the left one is void, a duplicate. This rule serves both directions. A search takes the last
  * of equal keys, so a read-only attach serves a torn leaf as it is; repair closes the gap over the
  * left duplicate.
@@ -146,7 +146,7 @@ void crab_sorted_end(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 	crab_store(write->flow, &end->key, CRAB_KEY_EMPTY);
 	crab_clean(write->flow, &end->key, sizeof(end->key));
 	crab_sorted_firsts_end(tree, leaf, slot);
-	/* P10: what is next the end stands elsewhere and was void already */
+	/* P10: the records after the end are in another leaf and were void already */
 	crab_fence(write->flow, CRAB_P10_ENDED);
 }
 

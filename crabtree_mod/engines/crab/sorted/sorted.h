@@ -13,7 +13,7 @@
 
 struct crab_check;
 
-/* Greatest number of pieces in which a leaf is searched: their first keys are two lines of DRAM */
+/* Maximum number of pieces in which a leaf is searched: their first keys are two lines of DRAM */
 #define CRAB_SORTED_PIECES	16U
 
 /* Slots that would fit in the space of the header, and slots of a line */

@@ -3,7 +3,7 @@
  * This file prices the two ways to write a sorted leaf and chooses: Wang et al.
  * 2020, section 4.1, "Crab-tree picks the one with lower cost".
  *
- * Prices are in picoseconds, from what is counted (lines, fences, ordered stores,
+ * Prices are in picoseconds, from counts (lines, fences, ordered stores,
  * records moved) and from the costs in crab_tuning. The same numbers give the same
  * choice: nothing here is measured.
  *

@@ -31,7 +31,7 @@
 #include "engines/crab/verify.h"
 #include "smo.h"
 
-/* What a write cost, counted on the strategy that did it (seed 000, Figure 10) */
+/* Add the cost of a write to the counts of its strategy (Wang et al. 2020, figure 10) */
 static void tally_sip(const struct crab_write *write, const struct crab_flow *before)
 {
 	crab_count(&write->tree->base, sips, 1);
@@ -72,7 +72,7 @@ static int write_cow(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 }
 
 /*
- * Approximate probe, section 5.2: the lower half is enough to say that copying will
+ * Approximate probe (Wang et al. 2020, section 5.2): the lower half decides that copying will
  * do. The published one also saves the search; here the copy needs the lines anyway.
  */
 static bool probe_says_cow(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
