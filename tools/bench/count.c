@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file counts what the layout `slotted` asks of the media: lines cleaned and
+ * This file counts the media accesses of the layout `slotted`: lines cleaned and
  * fences per operation, by leaf size; and DRAM per byte of media in use. All of it is
  * the same on every machine.
  *
  *   count [--keys N]	-> JSON on standard output
  *
- * On the write path: what stands between a call and its return. Prepared: landmarks of
+ * On the write path: between a call and its return. Prepared: sentinels of
  * free leaves, which crab_store_maintain() makes durable off the write path.
  */
 #include <getopt.h>

@@ -6,7 +6,7 @@
  * the operation has returned, the content after it. The verifier finds nothing; another attach
  * repairs nothing and finds the same; operations go on. The same holds if the recovery itself, or
  * the operation after it, is cut. After a batch is cut, each key may be in any state that its own
- * operations led to, independently of the other keys. If the media says which leaves are
+ * operations led to, independently of the other keys. If the media records which leaves are
  * allocated, these are all leaves in use, and no others once an operation has returned.
  *
  * Locking: one thread.

@@ -5,7 +5,7 @@
  * DOC: crash points without images
  *
  * A crash point is a store or a fence. Each store between two fences adds to the images that a cut
- * may leave, and takes none away. Of the images of a store only those are therefore new that hold
+ * may leave, and takes none away. Therefore only those images of a store are new that have
  * the stored word. If no recovery of the previous point read that word, none is new: a reader that
  * does not read a word cannot distinguish its values, nor can they lead it to read the word. A
  * fence adds nothing to the store before it. The explorer counts such points as cut, and

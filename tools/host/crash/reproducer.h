@@ -2,7 +2,7 @@
 /*
  * This file declares reproducers: one line that repeats a finding.
  *
- *   SPACE STATE OPERATION[+OPERATION...] POINT CUT CUT: what was found
+ *   SPACE STATE OPERATION[+OPERATION...] POINT CUT CUT: the finding
  *
  * STATE is in hexadecimal; an operation is VERB,KEY,VALUE, numbers of the alphabet,
  * "prepared-" before the verb where a leaf was prepared first; several are a batch. POINT

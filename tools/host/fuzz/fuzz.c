@@ -9,7 +9,7 @@
  *
  * scripts/fuzz runs it.
  *
- * Invariants: an execution leaves nothing behind: its memory comes from an arena
+ * Invariants: an execution leaves no allocation: its memory comes from an arena
  * that is empty again at its end, or something leaked; every access to the media
  * lies inside it, every store where the format has something, and they are
  * bounded in number.
@@ -221,7 +221,7 @@ static void copy(const u8 *from, u64 start, u64 end)
 	memcpy(region + start, from + start, end - start);
 }
 
-/* Only what the format has a place for: nothing else was written to */
+/* Only fields of the format were written */
 static void image_put(u32 nth)
 {
 	const u8 *from = images[nth].bytes;
@@ -233,7 +233,7 @@ static void image_put(u32 nth)
 	crab_hostile_choose(&hostile, nth);
 }
 
-/* What is behind the end of the media is nobody's */
+/* The memory after the end of the media is unused */
 static void region_end(u64 size)
 {
 	static u64 end = sizeof(region);

@@ -13,7 +13,7 @@
  *               birth, and makes the next birth greater than all that it has seen.
  *   voids       Each leaf of the list has its own. The code compares a value only with voids, so
  *               a value that was once a void is the same as any other value.
- *   free leaves An attach reads their headers, for the greatest birth. Their slots are written
+ *   free leaves An attach reads their headers, for the highest birth. Their slots are written
  *               before any link refers to the leaf. A sorted leaf is written only as far as its
  *               records reach; after the end of a listed leaf, and in a free one, each key may
  *               be any that was ever stored, or none: crab_shadow_open() tries all.

@@ -2,7 +2,7 @@
 /*
  * This file names the workloads of the kill matrix for the engine `crab`.
  *
- * They differ in what they reach: strategies and options of sorted leaves, leaves of two and of
+ * They differ in their coverage: strategies and options of sorted leaves, leaves of two and of
  * four cache lines, recoveries that are cut themselves, repeated FORMATs. Damage to the links
  * reaches the paths to which no power cut leads.
  */

@@ -3,13 +3,13 @@
 #define CRAB_SHIM_LINUX_RCUPDATE_H
 
 /*
- * RCU. With several threads it is liburcu's, of tasks tasks.c's. With one the only reader
- * is who frees: kfree_rcu() frees at the end of its section, or at once, and
- * AddressSanitizer sees what is used after that.
+ * RCU. With several threads it is liburcu's, for tasks it is in tasks.c. With one thread the only
+ * reader is the caller: kfree_rcu() frees at the end of its section, or at once, and
+ * AddressSanitizer detects a use after that.
  *
- * Of liburcu's flavours tests have the one that knows where a section ends. Measurements have
+ * Tests use the flavour of liburcu with explicit ends of sections. Measurements have
  * QSBR (CRABTREE_HOST_QSBR), as a kernel has where it is not preempted: sections are free, a
- * thread is in one from cond_resched() to cond_resched(), and a grace period disturbs nobody.
+ * thread is in one from cond_resched() to cond_resched(), and a grace period disturbs no reader.
  */
 #include <linux/bug.h>
 #include <linux/container_of.h>
@@ -22,7 +22,7 @@
 #include <linux/smp.h>
 
 #ifdef __SANITIZE_THREAD__
-/* The library is not instrumented: what a grace period orders must be said */
+/* The library is not instrumented: the order of a grace period must be annotated */
 #include <sanitizer/tsan_interface.h>
 #define crab_host_rcu_release()		__tsan_release(&crab_host_rcu)
 #define crab_host_rcu_acquire()		__tsan_acquire(&crab_host_rcu)
