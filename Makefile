@@ -22,7 +22,7 @@
 #   make kcsan			data races: threads that collide, under KCSAN; some minutes
 #   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like
 #   make fuzz [TIME=60]		hostile images, by libFuzzer
-#   make counts		lines and fences per operation, into the documentation
+#   make counts		lines, fences and instructions per operation, into the documentation
 #   make bench		the store against its floor and its peers, into the documentation; half an hour
 #   make bench-profile	in which functions its operations spend that, into the documentation; some minutes
 #   make paper		the paper's evaluation, into the documentation; half an hour
@@ -101,7 +101,7 @@ soak: setup-vm
 fuzz: setup-fuzz
 	@scripts/fuzz --time $(or $(TIME),60)
 
-counts: setup-host setup-counts
+counts: setup-host setup-counts setup-vm
 	@scripts/counts
 
 bench: setup-host setup-counts setup-bench setup-plots
