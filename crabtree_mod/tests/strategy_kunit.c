@@ -85,23 +85,30 @@ static u32 strategy_dearer(struct crab_tree *tree)
 	return dearer;
 }
 
+/* All four options; @costs is an index of strategy_costs */
+static void strategy_least_priced(struct kunit *test, struct crab_tree *tree, u32 costs)
+{
+	u32 options;
+
+	tree->base.tuning.costs = strategy_costs[costs];
+	for (options = 0; options < 4; options++) {
+		tree->base.tuning.on_demand = options & 1;
+		tree->base.tuning.pair = options & 2;
+		KUNIT_EXPECT_EQ_MSG(test, strategy_dearer(tree), 0U, "leaf of %u, costs %u",
+				    tree->base.geo.leaf_bytes, costs);
+	}
+}
+
 static void strategy_least(struct kunit *test)
 {
 	static const u32 sizes[] = { 128, 512, 1024, 2048, 4096, 8192 };
 	struct crab_tree *tree;
-	u32 size, costs, options;
+	u32 size, costs;
 
 	for (size = 0; size < ARRAY_SIZE(sizes); size++) {
 		tree = strategy_tree(test, sizes[size]);
-		for (costs = 0; costs < ARRAY_SIZE(strategy_costs); costs++) {
-			tree->base.tuning.costs = strategy_costs[costs];
-			for (options = 0; options < 4; options++) {
-				tree->base.tuning.on_demand = options & 1;
-				tree->base.tuning.pair = options & 2;
-				KUNIT_EXPECT_EQ_MSG(test, strategy_dearer(tree), 0U,
-						    "leaf of %u, costs %u", sizes[size], costs);
-			}
-		}
+		for (costs = 0; costs < ARRAY_SIZE(strategy_costs); costs++)
+			strategy_least_priced(test, tree, costs);
 	}
 }
 

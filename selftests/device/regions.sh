@@ -409,7 +409,7 @@ pmem_unbind() {
 	[ "$(store "$(device /dev/pmem0)" info records)" -gt 0 ] || fail "no records"
 }
 
-tests() {
+tests_of_pmem() {
 	it pmem "pmem=: format, put, reload, all is there"
 	it pmem_twice "pmem= twice is refused"
 	it pmem_write_cache "a disabled write cache does not make pmem's class cache"
@@ -421,6 +421,9 @@ tests() {
 	it pmem_badblocks_free "a bad block in free memory: writable, its leaves unused"
 	it pmem_failure "memory that fails under a store: its leaves are quarantined"
 	it pmem_unbind "pmem's driver unbound under a scan and a writer"
+}
+
+tests_of_ram() {
 	it ram "ram=64K: served, volatile, gone after unload"
 	it ram_many "ram=A,B,C: three stores that share nothing"
 	it least "the smallest region that the manual names"
@@ -443,6 +446,11 @@ tests() {
 	it bad "ram of more than there is" ENOMEM "are free" ram=1T
 	it bad "ram whose second region is bad: the first is let go" EINVAL \
 		"less than the smallest" ram=64K,4K
+}
+
+tests() {
+	tests_of_pmem
+	tests_of_ram
 	it bad "region=garbage" EINVAL "garbage is neither START,SIZE nor" region=garbage
 	it bad "region without a size" EINVAL "a size is missing" region=0x30000000
 	it bad "region beyond the address space" EINVAL "beyond any memory" \
