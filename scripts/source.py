@@ -85,13 +85,17 @@ def write_if_changed(path, text):
 
 
 def broken_copy(directory, tops, path, old, new):
-    """Parts of the tree in @directory, with one mistake in the file @path: @new where @old
-    is. Unchanged files keep their times."""
+    """Copy parts of the tree to @directory, with one mistake: in the file @path, @new replaces @old.
+
+    A file that differs from the previous copy there gets the present time, the restored one of the
+    previous mistake included; all others keep theirs. So copies with different mistakes can follow
+    each other in one directory, and make compiles only the difference.
+    """
     text = read(ROOT, path)
     if text.count(old) != 1:
         sys.exit(f"{path}: {old!r} occurs {text.count(old)} times: break it elsewhere")
     os.makedirs(directory, exist_ok=True)
-    subprocess.run(["rsync", "-aR", "--delete", f"--exclude=/{path}", *tops, directory],
+    subprocess.run(["rsync", "-rlpR", "--checksum", "--delete", f"--exclude=/{path}", *tops, directory],
                    cwd=ROOT, check=True)
     write_if_changed(os.path.join(directory, path), text.replace(old, new))
 

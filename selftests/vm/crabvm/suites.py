@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The suites of check: what each one builds, boots and runs.
+"""The suites of check: how each one is built, booted and run.
 
-A suite is a command whose result is judged by its exit status and its last
-line's counts.  Those that boot a machine do so through run; a power cut counts
-as one test, and so does the demo.  How many tests must pass in each stands in the file `expected`.
-Long ones are run where they are named, and not otherwise.
+A suite is a command whose result is judged by its exit status and the counts of its last
+line.  Suites that boot a machine do so through run; a power cut counts as one test, and so
+does the demo.  The file `expected` holds the number of tests that must pass in each suite.
+Long suites run only where they are named.
 """
 
 import os
@@ -17,7 +17,7 @@ POWERCUT = os.path.join(HERE, "..", "powercut")
 
 
 class Suite:
-    """One suite; BUILD makes what it needs and returns its command. WEIGHT: about its seconds."""
+    """One suite; BUILD builds its files and returns its command. WEIGHT: about its seconds."""
 
     def __init__(self, name, group, build, weight, long=False):
         self.name, self.group, self.build, self.weight = name, group, build, weight
@@ -72,7 +72,7 @@ def reboot(kernel):
 
 
 def linked(tool, name, scratch):
-    """The module as a part of the kernel; what other configurations build."""
+    """The module as a part of the kernel; the objects of other configurations."""
     tool("kernel", "uml-linked")
     media = os.path.join(scratch, "media")
     append = f"crabtree.ram=1M crabtree.pmem=/dev/nonsense crabtree.uml={media}"
@@ -93,7 +93,7 @@ def hibernation(kernel):
 
 
 def powercuts(kernel, cuts, *args):
-    """So many power cuts, each of them a test."""
+    """A number of power cuts, each of them a test."""
     def build(tool, name, scratch):
         tool("module", kernel)
         tool("programs", arch_of(kernel))
@@ -113,14 +113,14 @@ def demo(kernel, cuts, operations):
 
 
 def leaks(tool, name, scratch):
-    """Leaks that are planted into the module."""
+    """Leaks that are planted into the module are found."""
     tool("kernel", "uml")
     tool("programs", "amd64")
     return [os.path.join(HERE, "leaks")]
 
 
 def counts(tool, name, scratch):
-    """What the module counts, against the host build."""
+    """The counts of the module, compared with the host build."""
     tool("module", "arm64-6.1")
     tool("programs", "arm64")
     return [os.path.join(HERE, "counts")]
@@ -132,12 +132,12 @@ def verifier(tool, name, scratch):
 
 
 def boots(tool, name, scratch):
-    """The test of what boots the machines."""
+    """The test of the code that boots the machines."""
     return [os.path.join(HERE, "selftest")]
 
 
 def traced(kernel, *args):
-    """The module under the eyes of the emulator."""
+    """The module, with its stores traced by the emulator."""
     def build(tool, name, scratch):
         tool("module", kernel)
         return [TRACE, *args]
@@ -167,8 +167,8 @@ def dkms(tool, name, scratch):
 #
 # All tests run once on each architecture, on one processor: arm64-6.12 and amd64-6.1.  The
 # other kernel of the architecture runs on two processors the tests that depend on either: the
-# ABI, what the kernel does for the module (loading, regions, devices, events, signals), and
-# threads.  The content of images, limits, arguments and tuning depends on neither.
+# ABI, services of the kernel (loading, regions, devices, events, signals), and threads.  The
+# content of images, limits, arguments and tuning depends on neither.
 KERNEL_TESTS = ("abi operations permissions copies signals concurrency linear regions.sh reload.sh "
                 "sample.sh events.sh power.sh")
 # Tests that depend on the type of the processor, which decides the clean, the fence and the
@@ -186,7 +186,7 @@ DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod")
 # In place of reserved memory a DIMM that the firmware describes
 NVDIMM = ("--nvdimm", "64M", "--modules", "nfit", "nd_pmem", "dm-mod",
           "--env", "NVDIMM=1", "PMEM_DOMAIN=cpu_cache")
-# What a kernel with PREEMPT_RT does otherwise: locks, and preemption under them.
+# Tests that depend on PREEMPT_RT: locks, and preemption under them.
 RT_TESTS = "concurrency linear sample.sh stress"
 KCSAN_TESTS = "stress concurrency linear sample.sh"
 
@@ -216,11 +216,12 @@ SUITES = [
     Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 20000), 30),
     Suite("boots", "power", boots, 1),
     Suite("verifier", "power", verifier, 3),
-    # Three machines do the same work: each is cut at another third of the moments
+    # Three machines do the same work, and each is cut at another third of the crash points; the
+    # other two do work of their own and are cut at a third as well
     Suite("trace-arm64-n1", "trace", traced("arm64-6.1", "arm64-n1", "--part", "1/3"), 26),
-    Suite("trace-arm64-a53", "trace", traced("arm64-6.1", "arm64-a53"), 24),
+    Suite("trace-arm64-a53", "trace", traced("arm64-6.1", "arm64-a53", "--part", "1/3"), 24),
     Suite("trace-arm64-max", "trace", traced("arm64-6.1", "arm64-max", "--part", "2/3"), 38),
-    Suite("trace-arm64-race", "trace", traced("arm64-6.1", "arm64-race"), 38),
+    Suite("trace-arm64-race", "trace", traced("arm64-6.1", "arm64-race", "--part", "1/3"), 20),
     Suite("trace-amd64", "trace", traced("amd64-6.1", "amd64", "--part", "3/3"), 35),
     Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 70),
     Suite("dkms", "dkms", dkms, 13),
