@@ -3,9 +3,9 @@
 # The front door. Everything is built below out/, nothing in the source tree;
 # kernels and packages are cached in $CRABTREE_CACHE [~/.cache/crabtree].
 #
-#   make demo	a real arm64 kernel loses power while it writes, and loses nothing
+#   make demo	a real arm64 kernel loses power while it writes, and no data
 #   make check	every test there is; ends in one line "N passed, N failed"
-#   make quick	what to run before each commit, in half a minute
+#   make quick	the checks before each commit, in half a minute
 #
 #   make modules [KERNEL=host]	crabtree.ko for a kernel (selftests/vm/kernel lists them)
 #   make tools			crabctl and libcrabtree
@@ -13,20 +13,20 @@
 #   make crash			every crash state of small stores, and the kill matrix
 #   make crash-full		the same at length; an hour of CPU time
 #   make coverage		lines that the crash tests reach, into the documentation
-#   make races			races made on purpose: do the concurrency tests notice?
-#   make mutants		each clean and fence is left out in turn: which test notices?
+#   make races			races made on purpose, which the concurrency tests must find
+#   make mutants		each clean and fence is left out in turn, and a test must fail
 #   make mutants-page		the same, into Documentation/design/crash-matrix.rst
 #   make kunit			the KUnit suites in user-mode Linux
 #   make selftests		the tests over the device, in virtual machines
-#   make litmus		what the code publishes and persists, held against the memory models
+#   make litmus		publication and persistence of the code, under the memory models
 #   make kcsan			data races: threads that collide, under KCSAN; some minutes
-#   make soak [N=1000] [KERNEL=uml]	power cuts, as many as you like
-#   make fuzz [TIME=60]		hostile images, by libFuzzer
+#   make soak [N=1000] [KERNEL=uml]	N power cuts
+#   make fuzz [TIME=60]		a minute of fuzzing with corrupted images
 #   make counts		lines, fences and instructions per operation, into the documentation
 #   make bench		the store against its floor and its peers, into the documentation; half an hour
 #   make bench-profile	in which functions its operations spend that, into the documentation; some minutes
 #   make paper		the paper's evaluation, into the documentation; half an hour
-#   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, beside user space
+#   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, next to user space
 #   make style | docs		the checks of the sources and of the documentation
 #   make newcomer	every command of README.md and of the first manual page, in bare Debians 12 and 13
 #   make install | clean | distclean

@@ -5,9 +5,9 @@
  * For each pair one process: writer 0, 1 and so on. Each performs the operations
  * FIRST.. of its sequence (sequence.h), one at a time, and writes a line `C I` to
  * ACKS for each, WINDOW at a time and only after all of these have returned. So at
- * most WINDOW operations are done or under way without being acknowledged, and
- * the keys of the sequence always have the state after its first M operations,
- * acknowledged <= M <= acknowledged + WINDOW.
+ * most WINDOW operations are done or in progress without being acknowledged, and
+ * the keys of the sequence always have the state after its first M operations, for an M
+ * with acknowledged <= M <= acknowledged + WINDOW.
  *
  * It does not end unless a writer fails.  `churn - SEED WRITER COUNT` prints
  * operations instead, for the verifier's test.

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2086
 #
-# In the guest, a whole life between two power cuts: attach the store that was
-# cut, check it, send all records out; then the writers work until the power
-# goes.  FORMAT, if set, holds the options to make the store with, STARTS the
-# first operation of each writer; LAST=1 ends the life in peace instead.
+# In the guest, one run between two power cuts: attach the store that was cut, check it,
+# send all records out; then the writers work until the power is cut.  FORMAT, if set, holds
+# the options of FORMAT, STARTS the first operation of each writer; LAST=1 detaches the
+# store instead.
 #
-# Starting a program costs most in these machines, so the script starts few.
+# Starting a program costs most in these machines: as few as possible.
 set -e
 echo "attaching" >"$CRAB_ACK"
 insmod /crabtree.ko $CRAB_PARAMS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Shared by the programs that cut the power: tools, files, and failure."""
+"""The common part of the programs that cut the power: tools, files, and failure."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ VM = os.path.join(HERE, "..", "vm")
 
 
 class Failed(Exception):
-    """The story cannot go on."""
+    """The program cannot continue."""
 
 
 def tool(name, *args):

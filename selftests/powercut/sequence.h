@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The sequence of operations that churn performs: operation I of a writer is a
- * function of these two and a seed alone, so that a verifier that never saw the
- * machine knows it. sequence.py is the same in Python; `selftest` compares them.
+ * function of these two and a seed alone, so that a verifier outside the machine
+ * can compute it. sequence.py implements it in Python; `selftest` compares the two.
  *
- * The keys of the writers interleave, so that they work in the same leaves; none
- * is another's. Waves of operations most of which insert and most of which remove
- * follow each other, so that leaves fill and split, drain and go.
+ * The keys of the writers are disjoint and interleave, so that the writers work in
+ * the same leaves. Waves of operations that mostly insert and that mostly remove
+ * follow each other, so that leaves fill and split, drain and are unlinked.
  */
 #ifndef POWERCUT_SEQUENCE_H
 #define POWERCUT_SEQUENCE_H

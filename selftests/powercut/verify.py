@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The verdict on a store after a power cut: lost, torn, or as it should be.
+"""Judge a store after a power cut: records are lost, torn, or correct.
 
-Several writers wrote, and the host knows of each, from a file of its own outside
-the machine, the acknowledged operations, and how many more may have
-been in progress (the window).  Their keys are disjoint, so each is judged by itself,
-and a remaining record belongs to no writer.
+Several writers wrote.  For each of them a file outside the machine holds the acknowledged
+operations; a number of further ones may have been in progress (the window).  The keys of
+the writers are disjoint, so each writer is judged by itself, and no writer wrote the
+remaining records.
 
 - The loader stores line L of a table.  Lines up to the acknowledged one must
   be there with their values; those of the window may be; later ones must not.
@@ -58,7 +58,7 @@ def read_records(lines):
 
 
 class Loader:
-    """The writer of the table: acknowledged records, and records that may be present."""
+    """The writer of the table: the acknowledged records, and those that may be there."""
 
     window = sequence.WINDOW
 
@@ -73,7 +73,7 @@ class Loader:
         self.issued = max(self.issued, min(last + self.window, len(self.table)))
 
     def judge(self, records, verdict):
-        """Compare every line of the table with the records."""
+        """Compare every line of the table with its record."""
         for number, (key, value) in enumerate(self.table, 1):
             found = records.pop(key, None)
             if found is None:
@@ -104,7 +104,7 @@ class Churner:
             self.sequence.apply(self.state, self.applied)
 
     def skip(self, last):
-        """Operations up to LAST that are not done yet will never be done."""
+        """Operations up to LAST that are not done yet are never done."""
         self.state_after(self.acked)
         self.acked = self.applied = last
 
@@ -152,27 +152,27 @@ class Churner:
             if value is None or value in written.get(key, ()):
                 verdict.lost.append(f"key {key:#x}: an acknowledged operation has no effect")
             else:
-                verdict.torn.append(f"key {key:#x}: holds {value:#x}, which was never written")
+                verdict.torn.append(f"key {key:#x}: holds {value:#x}, which no writer wrote")
 
 
 class Verdict:
-    """Lost and torn operations, one string each."""
+    """The lost and the torn records, one description each."""
 
     def __init__(self):
         self.lost = []
         self.torn = []
 
     def good(self):
-        """Nothing is."""
+        """Whether nothing is lost or torn."""
         return not self.lost and not self.torn
 
 
 def judge(records, writers):
-    """Compare the records with the writers' operations; a churner moves on to its M."""
+    """Compare the records with the operations of the writers; a churner moves on to its M."""
     verdict = Verdict()
     records = dict(records)
     for writer in writers:
         writer.judge(records, verdict)
     for key, value in records.items():
-        verdict.torn.append(f"key {key:#x}: holds {value:#x}, but it was never written")
+        verdict.torn.append(f"key {key:#x}: holds {value:#x}, but no writer wrote it")
     return verdict

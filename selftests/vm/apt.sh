@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A private apt: package files of either architecture, without the machine's
-# own apt or dpkg ever hearing of them.
+# A private apt: package files of either architecture, which the machine's own apt
+# and dpkg do not see.
 #
 # Sourced after lib.sh.  The mirrors are those that this machine's apt is
 # configured to use; the suites are those of Debian 12 and its backports,
-# regardless of the machine's release: the kernels under test are Debian 12's.
+# independent of the release of this machine: the kernels under test are Debian 12's.
 # Nothing is installed: packages are downloaded, verified by apt, and unpacked
 # with dpkg.
 #
@@ -30,8 +30,8 @@ apt_sources() {
 	sort -u
 }
 
-# The sources of NAME: an architecture; "amd64-src" for the source that Debian builds the
-# backports from; "amd64-sid" for the packages of its unstable suite alone
+# The sources of NAME: an architecture; "amd64-src" for the source packages of the
+# backports; "amd64-sid" for the packages of the unstable suite alone
 apt_sources_of() {
 	case $1 in
 	*-src)	apt_sources | sed -n '/-backports main$/s/^deb /deb-src /p' ;;

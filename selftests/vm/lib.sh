@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The ground under the scripts of this directory: where things are, how they
-# speak, and the cache.
+# The common part of the scripts of this directory: paths, messages, and the cache.
 #
-# shellcheck disable=SC2034 # (what the others use)
+# shellcheck disable=SC2034 # (for the scripts that source this file)
 #
-# Sourced, never run.  A cache entry is a directory that either is not there
-# or is whole: it is built in the same directory under a lock and then
-# renamed, so that a build that was cut short leaves nothing to be mistaken for
-# a result, and two builds of one entry make it once.
+# Sourced, never run.  A cache entry is a directory that is complete or absent: it is
+# built under another name and a lock of its own, and then renamed.  A build that was
+# interrupted leaves no entry, and two builds of one entry make it once.
 
 shopt -s inherit_errexit
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -24,8 +22,8 @@ die() { say "$*"; exit 1; }
 
 # with_lock NAME COMMAND...: one at a time over all processes of this cache.
 #
-# Never call this, directly or indirectly, where the shell tests its status (if,
-# ||, !): set -e would be off in all of the command.  A failure ends the script.
+# Never call this, directly or indirectly, where the shell tests the status (if, ||, !):
+# set -e would be off in all of the command.  A failure ends the script.
 with_lock() {
 	local name=$1 fd
 	shift

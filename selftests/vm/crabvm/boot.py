@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One life of a machine: its options, its initrd, and the boot.
+"""One run of a machine: its options, its initrd, and the boot.
 
-What the scripts of this directory say of a kernel or of a userland is asked
-once a process, so that a program with many lives pays for it once.
+The scripts that prepare a kernel or a userland run once in a process, so that a program
+that boots many machines pays for them once.
 """
 
 import argparse
@@ -14,10 +14,10 @@ import subprocess
 from crabvm import initrd, machine, power
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# An emulator may hang before our init runs (seen once in some hundred boots of a
-# loaded host), or make its kernel die: one processor met the breakpoint by which another
-# one was patching a jump.  That says nothing about the module: such a boot is repeated, once.
-BOOT_SECONDS = 100  # without those in which it waits for a CPU
+# An emulator may hang before our init runs (once in some hundred boots on a loaded host), or
+# make its kernel die: one processor executed the breakpoint with which another one was patching
+# a jump.  Such a boot does not concern the module and is repeated once.
+BOOT_SECONDS = 100  # excluding time spent waiting for a CPU
 
 
 def size(text):
@@ -27,15 +27,15 @@ def size(text):
 
 
 def parser(description):
-    """What a life can be told."""
+    """The options of a run."""
     p = argparse.ArgumentParser(description=description)
     p.add_argument("--kernel", required=True, help="a name that the kernel script knows")
-    p.add_argument("--name", help="what to call the run in its result")
+    p.add_argument("--name", help="name of the run in its result")
     p.add_argument("--cpu", help="cortex-a53, neoverse-n1, max, or anything of QEMU's")
     p.add_argument("--smp", type=int, default=2)
     p.add_argument("--region", help="host file that is the media; made if it is not there")
     p.add_argument("--size", type=size, default=128 << 20, help="of the region")
-    p.add_argument("--pmem", type=size, default=0, help="so much of it from the start is /dev/pmem0")
+    p.add_argument("--pmem", type=size, default=0, help="size of its first part, which is /dev/pmem0")
     p.add_argument("--nvdimm", type=size, default=0,
                    help="amd64: size of an NVDIMM whose platform flushes the caches")
     p.add_argument("--init", default=os.path.join(HERE, "init"), help="the first program")
@@ -49,14 +49,14 @@ def parser(description):
     p.add_argument("--port", action="append", default=[], metavar="NAME=FILE",
                    help="another channel, CRAB_NAME in the guest")
     p.add_argument("--plugin", metavar="FILE[,OPTION=VALUE...]",
-                   help="of the QEMU that fetch brings; told base= and size= of the region too")
+                   help="for the QEMU that fetch provides; also receives base= and size= of the region")
     p.add_argument("--no-end", action="store_true",
                    help="the machine powers itself off before its test has ended")
     p.add_argument("--leaks", action="store_true", help="ask kmemleak at the end")
     p.add_argument("--expect", type=int, help="how many tests must pass")
     p.add_argument("--expect-skips", type=int, help="how many tests must be skipped")
     p.add_argument("--timeout", type=float, default=120, metavar="SECONDS",
-                   help="end it when it has printed nothing for so long")
+                   help="end it after this time without output")
     p.add_argument("--kill-after-ack", type=int, metavar="LINES")
     p.add_argument("--kill-after", type=float, metavar="SECONDS")
     p.add_argument("--log", help="where to keep the console")
@@ -66,7 +66,7 @@ def parser(description):
 
 @functools.cache
 def kernel_dir(name):
-    """Where the kernel is; it is fetched or built if need be."""
+    """The directory of a kernel, which is fetched or built if necessary."""
     done = subprocess.run([os.path.join(HERE, "kernel"), name], check=True,
                           stdout=subprocess.PIPE, text=True)
     return done.stdout.strip()
@@ -79,7 +79,7 @@ def busybox_of(arch):
 
 
 def make_region(options):
-    """The media file has its full size before any machine maps it."""
+    """Give the media file its full size before a machine maps it."""
     if options.region:
         options.region = os.path.abspath(options.region)
         with open(options.region, "ab") as f:
@@ -121,7 +121,7 @@ def ack_files(options):
 
 
 def start(options, command, log, pass_fds):
-    """One life of the machine, to its end."""
+    """Run the machine to its end."""
     with open(log, "wb") as f:
         run = power.Run(command, f, pass_fds)
         try:
@@ -133,7 +133,7 @@ def start(options, command, log, pass_fds):
 
 
 def start_twice(options, command, log, pass_fds):
-    """The same, and once more if it hung or died before our init ran."""
+    """Run the machine, and once more if it hung or died before our init ran."""
     run = start(options, command, log, pass_fds)
     if run.unbooted:
         print(f"    {options.name or options.kernel}: did not boot, after {run.elapsed():.0f} s; "

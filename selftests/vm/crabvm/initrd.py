@@ -72,7 +72,7 @@ class Modules:
         return os.path.basename(path).split(".ko")[0].replace("-", "_")
 
     def read_dep(self):
-        """modules.dep lists for each file all that must be there before."""
+        """Read modules.dep: for each file, the modules that must be loaded before."""
         with open(os.path.join(self.tree, "modules.dep"), encoding="ascii") as f:
             for line in f:
                 path, needs = line.split(":")
@@ -86,7 +86,7 @@ class Modules:
             self.builtin = {self.name_of(line.strip()) for line in f}
 
     def closure(self, names):
-        """The names and their dependencies, each after its dependencies."""
+        """The names and their dependencies, each after its own dependencies."""
         order = []
         for name in names:
             name = name.replace("-", "_")
@@ -107,7 +107,7 @@ class Modules:
 
 
 def depends_of(module):
-    """The dependencies listed in a .ko file."""
+    """The dependencies that a .ko file names."""
     out = subprocess.run(["/sbin/modinfo", "-F", "depends", module],
                          check=True, capture_output=True, text=True).stdout
     return [n for n in out.strip().split(",") if n]

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The judgement of a machine's console, which is the only evidence.
+"""Judge the console of a machine; nothing else is evidence.
 
 A run is good when its end marker is there with status 0, no line looks like a
 kernel complaint, no test is "not ok", and as many tests passed as were
-expected.  A skipped test is neither passed nor failed, and is listed.
+expected.  A skipped test is neither passed nor failed; its name is printed.
 
-Only output after our init's begin marker counts: a kernel may complain of
-itself while it boots (user-mode Linux 6.1 does, under lockdep), and one that
-complains so much that it does not get there has no end marker either.
+Only lines after our init's begin marker count: a kernel may complain while it boots
+(user-mode Linux 6.1 does, under lockdep).  A kernel that does not reach the begin marker
+has no end marker either.
 
-A data race that KCSAN reports counts if it names our module; one that does not is printed
-and ignored.
+A data race that KCSAN reports counts if it names our module; other data races are
+printed and do not count.
 
-KTAP nests: the line of a suite, after the indented lines of its tests, sums
-these up and is not counted again (but "not ok" fails at any level).
+KTAP nests: the line of a suite follows the indented lines of its tests, sums them up and
+is not counted again ("not ok" fails at every level).
 """
 
 import re
@@ -35,7 +35,7 @@ OURS = "[crabtree"
 
 
 class Races:
-    """The reports of KCSAN; of each its lines."""
+    """The reports of KCSAN, each a list of lines."""
 
     def __init__(self):
         self.ours, self.foreign, self.report = [], [], []
@@ -50,7 +50,7 @@ class Races:
         return first
 
     def close(self):
-        """The report is whole: whose is it?"""
+        """The report is complete: sort it by whether it names our module."""
         if self.report:
             ours = any(OURS in line for line in self.report)
             (self.ours if ours else self.foreign).append(self.report)

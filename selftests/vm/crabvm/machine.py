@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """The machines: how each kind is started, and where its region lies.
 
-The region is a host file: QEMU maps it as a second memory node that the kernel
-is told to leave alone, user-mode Linux maps it through the module.  The file is
-the media; it outlives the machine, however that ends.
+The region is a host file: QEMU maps it as a second memory node that the kernel is
+configured to leave alone, user-mode Linux maps it through the module.  The file is
+the media; it remains when the machine ends.
 
-Physical addresses follow from 512 MB of ordinary memory in the first node:
-the second one starts right behind.  KVM is not used.
+The first node holds 512 MB of ordinary memory; the second one follows it directly, which
+determines the physical address of the region.  KVM is not used.
 """
 
 import os
@@ -42,18 +42,18 @@ VOLATILE = 4 << 20  # memory that a second pmem-region node calls volatile
 
 
 def fetched(what, where):
-    """The path of a thing in the cache; it is fetched if need be."""
+    """The path of an entry of the cache, which is fetched if necessary."""
     subprocess.run([os.path.join(HERE, "fetch"), what], check=True)
     return os.path.join(CACHE, where)
 
 
 class Machine:
-    """What all kinds share: OPTIONS as run parses them, DIR for scratch files."""
+    """The common part of all kinds: OPTIONS as run parses them, SCRATCH for temporary files."""
 
     arch = ""
     program = ""
     start = 0       # of the region, physical
-    above = 0       # ordinary memory behind the region
+    above = 0       # size of the ordinary memory after the region
     modules = ()
     serial_bus = ""
     serial_sync = ()
@@ -104,9 +104,9 @@ class Machine:
     def channels(self):
         """The ports out of the machine.
 
-        Without ioeventfd the processor that notifies the device does its work
-        too, so that what a guest's write() returned for is in the host's file.
-        With it, acknowledgements would queue in the guest and die with it.
+        Without ioeventfd the processor that notifies the device also does the device's work,
+        so that all bytes for which a guest's write() returned are in the host's file.
+        With it, acknowledgements would queue in the guest and be lost with it.
         """
         args = []
         for number, (name, path) in enumerate(self.ports(), 1):
@@ -121,7 +121,7 @@ class Machine:
         return [(n, p) for n, p in [("ack", o.ack), ("out", o.out), *named] if p]
 
     def port_devices(self):
-        """NAME=DEVICE for each channel where the host decides the device."""
+        """NAME=DEVICE for each channel whose device the host chooses."""
         return []
 
     def port_names(self):
@@ -133,10 +133,10 @@ class Machine:
         return list(self.modules) if self.ports() else []
 
     def leak_option(self):
-        """kmemleak costs time where it is not asked for its opinion.
+        """The option that turns kmemleak off, or prepares the kernel for it.
 
-        Where it is, its own memory is not marked as such that may be made to fail: that
-        would be a fault which the call under test does not see.
+        With kmemleak, injected faults must not hit its own allocations: the call under test
+        would not see such a fault.
         """
         return "slub_debug=A;-,kmemleak*" if self.options.leaks else "kmemleak=off"
 
@@ -160,11 +160,11 @@ class Arm64(Machine):
     program = "qemu-system-aarch64"
 
     def params(self):
-        """Module parameters: none, the device tree tells."""
+        """Module parameters: none, the device tree describes the region."""
         return ""
 
     def nodes(self):
-        """The device tree source added to what QEMU makes."""
+        """The source that is added to the device tree of QEMU."""
         o = self.options
         if not o.pmem:
             return NODES.format(pmem="", at=ARM64_REGION, size=o.size)
@@ -177,7 +177,7 @@ class Arm64(Machine):
         """A device tree with our nodes, as a file."""
         base = os.path.join(self.scratch, "base.dtb")
         full = os.path.join(self.scratch, "full.dtb")
-        if os.path.exists(full):    # of an earlier life of this machine
+        if os.path.exists(full):    # of an earlier run of this machine
             return full
         subprocess.run([self.emulator()[0], "-M", f"virt,dumpdtb={base}", "-display", "none",
                         "-cpu", self.cpu(), *self.memory()], check=True, capture_output=True)
@@ -188,7 +188,7 @@ class Arm64(Machine):
         return full
 
     def command(self, image, initrd):
-        """How to start it.  kpti=off: else emulation makes a system call ten times dearer."""
+        """How to start it.  kpti=off: without it an emulated system call costs ten times as much."""
         append = "earlycon=pl011,0x9000000 console=ttyAMA0 kpti=off"
         if not self.options.region:
             return self.qemu(image, initrd, append, "-M", "virt")
@@ -212,7 +212,7 @@ class Amd64(Machine):
         return X86_REGION + self.options.pmem, self.options.size - self.options.pmem
 
     def params(self):
-        """The module is told where."""
+        """Module parameters: the address and the size."""
         return "region=0x%x,0x%x" % self.reserved() if self.options.region else ""
 
     def command(self, image, initrd):
@@ -266,9 +266,9 @@ class Uml(Machine):
         return []
 
     def command(self, image, initrd):
-        """How to start it.  Where it may put its memory is not left to chance.
+        """How to start it, at fixed addresses (setarch -R).
 
-        lpj: else the kernel takes a quarter of a second to find that out.
+        lpj: without it the kernel measures its delay loop for a quarter of a second.
         """
         o = self.options
         return ["setarch", "-R", image, "mem=256M", f"initrd={initrd}", "rdinit=/init", "root=/dev/ram0",

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Running a machine, and cutting its power.
 
-The machine is a process group; the cut is SIGKILL to all of it at once, when
-the files of acknowledgements have so many lines or after so many seconds.  Data that
-the guest had not passed to the host by then is lost; data that it stored in the
-region's file, or sent over a channel, is not.
+The machine is a process group; the cut is SIGKILL to all of it at once, when the
+files of acknowledgements have a number of lines or after a number of seconds.  The
+stores to the region's file and the bytes sent over a channel remain; everything else
+in the guest is lost.
 
-Every wait is bounded: a machine that prints nothing for too long is ended in the
-same way (silence.py).  A machine does not outlive the program that started it,
-however that ends.
+Every wait is bounded: a machine without output for too long is ended in the same way
+(silence.py).  A machine ends with the program that started it.
 """
 
 import ctypes

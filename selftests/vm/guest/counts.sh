@@ -3,7 +3,7 @@
 # shellcheck disable=SC2086
 #
 # In the guest: for each of STRATEGIES and each of LEAVES format a store, load /keys
-# into it and report the cost to the host by CRAB_OUT.
+# into it and write the costs to CRAB_OUT.
 set -e
 
 count() {

@@ -4,8 +4,8 @@
 #
 # In the guest: a store that survives reboots.  BOOT is the number of this boot.
 # Boot 1 ends by an ordinary power-off, 2 and 4 by unloading the module, 3 by a reset
-# of which the module is not notified: no step is ever needed for durability, so all must
-# come back whole.  A read-only attach reports "unproven" after the reset alone.
+# of which the module is not notified: durability needs no further step, so all records must
+# be there.  A read-only attach reports "unproven" after the reset only.
 set -e
 PATH=/device:$PATH
 UNPROVEN=1
