@@ -12,6 +12,7 @@
 #define CRABTREE_ENGINE_H
 
 #include "media/model.h"
+#include "media/persist.h"
 #include "shared/geometry.h"
 #include "damage.h"
 #include "tuning.h"

@@ -20,6 +20,8 @@ struct crab_hooks { };
 /* After a store */
 #define crab_hook_stored(media, p, value)			((void)0)
 #define crab_hook_stored_pair(media, p, first, second)		((void)0)
+#define crab_hook_swapped_pair(media, p, first, second)		((void)0)
+#define crab_hook_stored_line(media, p, words)			((void)0)
 
 /* Before the lines are cleaned */
 #define crab_hook_clean(media, p, len)				((void)0)

@@ -8,6 +8,7 @@
  * No lock.
  */
 #include "model.h"
+#include "swap.h"
 
 /* Order within a line: x86-64 writes lines back in the order of their stores; Arm is silent */
 static enum crab_keeps model_line(void)
@@ -30,7 +31,7 @@ enum crab_keeps crab_media_keeps(const struct crab_media *media, enum crab_model
 	case CRAB_MODEL_LINE:
 		return model_line();
 	case CRAB_MODEL_WHOLE_LINE:
-		return CRAB_KEEPS_UNPROVEN;
+		return crab_line_is_atomic() ? CRAB_KEEPS_YES : CRAB_KEEPS_UNPROVEN;
 	case CRAB_MODEL_CACHE:
 		return media->fence_only ? CRAB_KEEPS_YES : CRAB_KEEPS_NO;
 	}

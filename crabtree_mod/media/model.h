@@ -8,7 +8,7 @@
 #ifndef CRABTREE_MODEL_H
 #define CRABTREE_MODEL_H
 
-#include "persist.h"
+#include "media.h"
 
 /* Documentation/design/media-model.rst describes each of them */
 enum crab_model {

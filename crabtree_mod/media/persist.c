@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file chooses, once, the primitives of persist.h for this CPU and
- * reports their durability.
+ * This file chooses the primitives of persist.h and swap.h for this CPU, once, and reports how
+ * far they reach.
  *
  * Invariant: nothing here changes after crab_persist_init(); no lock.
  */
@@ -9,11 +9,11 @@
 #include <linux/export.h>
 #include <linux/types.h>
 
-#include "persist.h"
+#include "swap.h"
 
 #if defined(__x86_64__)
 
-bool crab_x86_cx16;
+bool crab_x86_cx16, crab_x86_movdir64b;
 
 #if defined(__KERNEL__) && !defined(CONFIG_UML) && !defined(CRABTREE_HOST)
 
@@ -24,6 +24,7 @@ static bool x86_has_clwb(void)		{ return boot_cpu_has(X86_FEATURE_CLWB); }
 static bool x86_has_clflushopt(void)	{ return boot_cpu_has(X86_FEATURE_CLFLUSHOPT); }
 static bool x86_has_clflush(void)	{ return boot_cpu_has(X86_FEATURE_CLFLUSH); }
 static bool x86_has_cx16(void)		{ return boot_cpu_has(X86_FEATURE_CX16); }
+static bool x86_has_movdir64b(void)	{ return boot_cpu_has(X86_FEATURE_MOVDIR64B); }
 static void x86_choose(void)		{ }	/* clwb() is an alternative of all three */
 
 #else
@@ -50,6 +51,7 @@ static bool x86_has_clwb(void)		{ return x86_cpuid(7, 1, 24); }
 static bool x86_has_clflushopt(void)	{ return x86_cpuid(7, 1, 23); }
 static bool x86_has_clflush(void)	{ return x86_cpuid(1, 3, 19); }
 static bool x86_has_cx16(void)		{ return x86_cpuid(1, 2, 13); }
+static bool x86_has_movdir64b(void)	{ return x86_cpuid(7, 2, 28); }
 
 static void x86_choose(void)
 {
@@ -65,10 +67,11 @@ int crab_persist_init(void)
 		return -EOPNOTSUPP;
 	x86_choose();
 	crab_x86_cx16 = x86_has_cx16();
+	crab_x86_movdir64b = x86_has_movdir64b();
 	return 0;
 }
 
-/* Lines written back from the caches are in the platform's ADR domain: x86 has no other point */
+/* A line that leaves the caches is in the platform's ADR domain: there is no other point */
 enum crab_durability crab_persist_class(void)
 {
 	return CRAB_DURABILITY_POP;
@@ -82,6 +85,16 @@ const char *crab_persist_method(void)
 bool crab_pair_is_atomic(void)
 {
 	return crab_x86_cx16;
+}
+
+int crab_cas_pair_check(void)
+{
+	return crab_x86_cx16 ? 0 : -EOPNOTSUPP;
+}
+
+bool crab_line_is_atomic(void)
+{
+	return crab_x86_movdir64b;
 }
 
 #elif defined(__aarch64__)
@@ -196,6 +209,16 @@ const char *crab_persist_method(void)
 bool crab_pair_is_atomic(void)
 {
 	return crab_arm64_has(lse2) || crab_arm64_has(casp);
+}
+
+int crab_cas_pair_check(void)
+{
+	return 0;
+}
+
+bool crab_line_is_atomic(void)
+{
+	return false;
 }
 
 #endif

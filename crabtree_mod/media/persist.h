@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file is the only way to the media: load, store, clean, fence.
+ * This file declares the accesses to the media: load, store, clean, fence. There is no other
+ * way to it, but the swaps of swap.h.
  *
- * The model (Documentation/design/media-model.rst): an aligned 8-byte store is
- * atomic; a stored word is durable once its line was cleaned and then a full
- * fence completed on the same CPU; until then any subset of the words stored
- * may be on the media (model W).
+ * The model (Documentation/design/media-model.rst): an aligned store of 8 bytes is atomic. A
+ * stored word is durable once its line was cleaned and then a full fence completed on the same
+ * CPU. Until then any subset of the stored words may be on the media (model W).
  *
- * A fence completes the cleans of its own CPU, so a task does not migrate between the
- * two: it holds a leaf's spinlock, or it is within crab_flow_pin(). Preemption in between
- * is harmless. Nothing relies on the barrier in the switch of tasks: on arm64 that is a
- * dsb ish, and no reference says that it completes a clean to the point of persistence.
+ * A fence completes the cleans of its own CPU only, so a task must not migrate between the two:
+ * it holds the spinlock of a leaf, or it is between crab_flow_pin() and crab_flow_unpin().
+ * Preemption in between is harmless. Nothing relies on the barrier in a switch of tasks: on
+ * arm64 that is a dsb ish, and no manual says that it completes a clean to the point of
+ * persistence.
  *
- * Two vocabularies, never mixed: what is here orders persistence; what other
- * CPUs see is ordered by locks and smp_*() in the callers.
+ * These functions order persistence. The order in which other CPUs see stores is the callers'
+ * task, by locks and smp_*(). The two vocabularies are never mixed.
  *
- * Locking: a flow belongs to one thread of execution at a time: each write has its
- * own.
+ * Locking: a flow belongs to one thread at a time: each write has its own.
  */
 #ifndef CRABTREE_PERSIST_H
 #define CRABTREE_PERSIST_H
@@ -31,71 +31,8 @@
 
 #include "format.h"
 #include "hooks.h"
-
-/*
- * Persist points: every durability fence is one of these. The names stand in
- * the protocol comments, the shadow's log and the manual alike.
- */
-enum crab_point {
-	CRAB_P1_CLEARED = 1,	/* FORMAT: both superblocks void before anything else changes */
-	CRAB_P2_BODY,		/* FORMAT: head and first leaf, before a superblock names them */
-	CRAB_P3_SUPER,		/* one superblock copy whole, and what attach repaired before it */
-	CRAB_P4_FOUND,		/* what attach read, before anything is built on it */
-	CRAB_P5_PREPARED,	/* landmarks of a free leaf, before the pool hands it out */
-	CRAB_P6_RECORD,		/* a slot, or those of an epoch: insert, update, delete */
-	CRAB_P7_FRESH,		/* fresh leaves whole, before P8 links them */
-	CRAB_P8_LINKED,		/* the predecessor's link; what it bypasses is free after it */
-	CRAB_P9_SHIFTED,	/* a line that received a record, before its old place changes */
-	CRAB_P10_ENDED,		/* the end of a leaf's records, before or after what it hides */
-	CRAB_P11_APPENDED,	/* records behind the end, before the first key reveals them */
-	CRAB_P12_ALLOCATED,	/* one word of the bitmap, where leaves are allocated on demand */
-	CRAB_POINTS
-};
-
-enum crab_durability {
-	CRAB_DURABILITY_NONE,		/* volatile memory */
-	CRAB_DURABILITY_UNPROVEN,	/* may stand in caches of a life before this one */
-	CRAB_DURABILITY_POC,
-	CRAB_DURABILITY_POP,
-	CRAB_DURABILITY_PODP,
-	CRAB_DURABILITY_CACHE,
-};
-
-struct crab_badmem;
-
-/**
- * struct crab_media - a mapped region as L1 sees it
- * @base: where it is mapped, aligned to a page
- * @size: bytes
- * @durability: what a fenced clean means here
- * @fence_only: caches are in the persistence domain: cleans are not needed
- * @bad: ranges that cannot be read, or NULL where the provider knows of none
- * @hooks: nothing, but in test builds
- */
-struct crab_media {
-	u8 *base;
-	u64 size;
-	enum crab_durability durability;
-	bool fence_only;
-	struct crab_badmem *bad;
-	struct crab_hooks hooks;
-};
-
-/**
- * struct crab_flow - a sequence of stores, cleans and fences by one thread
- * @media: where they go
- * @lines: lines cleaned so far, or since somebody took this number
- * @fences: fences, in the same way
- * @orders: stores kept in order within a line, see crab_order(), in the same way
- * @settled: the engine has counted this write, and nothing is left to do after it
- */
-struct crab_flow {
-	struct crab_media *media;
-	u64 lines;
-	u64 fences;
-	u64 orders;
-	bool settled;
-};
+#include "media.h"
+#include "point.h"
 
 #if defined(__aarch64__)
 #include "persist_arm64.h"
@@ -109,28 +46,39 @@ struct crab_flow {
  * crab_persist_init() - choose the primitives for this CPU
  *
  * Context: once, before any other call; may sleep.
- * Return: 0, or -EOPNOTSUPP where the CPU cannot clean a line, or has lines that
- * are shorter than CRAB_LINE.
+ * Return: 0, or -EOPNOTSUPP if the CPU cannot clean a line, or if its lines are shorter than
+ * CRAB_LINE.
  */
 int crab_persist_init(void);
 
 /**
- * crab_persist_class() - what a fenced clean reaches on this CPU
+ * crab_persist_class() - how far a fenced clean reaches on this CPU
  *
+ * Context: any; after crab_persist_init().
  * Return: the class of a region whose memory itself survives.
  */
 enum crab_durability crab_persist_class(void);
 
-/** crab_persist_method() - name of the instruction in use, for people */
+/**
+ * crab_persist_method() - name of the clean instruction in use
+ *
+ * Context: any; after crab_persist_init().
+ * Return: a name for logs.
+ */
 const char *crab_persist_method(void);
 
-/** crab_pair_is_atomic() - does crab_store_pair() store 16 bytes as one event of its line? */
+/**
+ * crab_pair_is_atomic() - whether crab_store_pair() stores 16 bytes as one event of its line
+ *
+ * Context: any; after crab_persist_init().
+ * Return: true if so.
+ */
 bool crab_pair_is_atomic(void);
 
 /**
- * crab_load() - one word of the media
+ * crab_load() - load one word of the media
  * @media: the media
- * @p: aligned to 8, inside it
+ * @p: aligned to 8, inside the media
  *
  * Context: any.
  * Return: its value in the CPU's byte order.
@@ -145,7 +93,7 @@ static __always_inline u64 crab_load(const struct crab_media *media, const __le6
 }
 
 /**
- * crab_store() - one word of the media, atomic but not yet durable
+ * crab_store() - store one word of the media; atomic, and not yet durable
  * @flow: the caller's flow
  * @p: aligned to 8, inside the media
  * @value: in the CPU's byte order
@@ -159,7 +107,7 @@ static __always_inline void crab_store(struct crab_flow *flow, __le64 *p, u64 va
 }
 
 /**
- * crab_store_pair() - two words, @p[0] and @p[1]
+ * crab_store_pair() - store two words, @p[0] and @p[1]
  * @flow: the caller's flow
  * @p: aligned to 16, inside the media
  * @first: for @p[0]
@@ -178,11 +126,11 @@ static __always_inline void crab_store_pair(struct crab_flow *flow, __le64 *p,
 }
 
 /**
- * crab_prefetchw_range() - lines that will be written soon; a hint
+ * crab_prefetchw_range() - announce lines that will be written soon
  * @p: first byte
  * @len: bytes; 0: nothing
  *
- * A store that misses the caches makes the clean behind it wait, and the fence with it.
+ * A store that misses the caches delays the clean that follows it, and so the fence.
  *
  * Context: any.
  */
@@ -196,11 +144,11 @@ static __always_inline void crab_prefetchw_range(const void *p, u64 len)
 }
 
 /**
- * crab_prefetch_range() - lines that will be read soon; a hint
+ * crab_prefetch_range() - announce lines that will be read soon
  * @p: first byte
  * @len: bytes
  *
- * As far as the second cache, which waits for more lines at a time than the first.
+ * Into the second cache, which has more outstanding misses than the first.
  *
  * Context: any.
  */
@@ -213,18 +161,22 @@ static __always_inline void crab_prefetch_range(const void *p, u64 len)
 }
 
 /**
- * crab_flow_pin() - this task stays on its CPU until crab_flow_unpin()
+ * crab_flow_pin() - keep this task on its CPU until crab_flow_unpin()
  *
- * Around stores, cleans and their fence where no spinlock is held.
+ * For stores, cleans and their fence where no spinlock is held.
  *
- * Context: any; it may sleep and be preempted until crab_flow_unpin().
+ * Context: any; the task may sleep and may be preempted until crab_flow_unpin().
  */
 static inline void crab_flow_pin(void)
 {
 	migrate_disable();
 }
 
-/** crab_flow_unpin() - the fence is done */
+/**
+ * crab_flow_unpin() - end a section that crab_flow_pin() began
+ *
+ * Context: any; the fence is done.
+ */
 static inline void crab_flow_unpin(void)
 {
 	migrate_enable();
@@ -238,7 +190,7 @@ static __always_inline void crab_assert_pinned(void)
 }
 
 /**
- * crab_clean() - begin to write lines back; a fence completes it
+ * crab_clean() - begin to write lines back; a fence completes the write-back
  * @flow: the caller's flow; counts the lines
  * @p: first byte
  * @len: bytes, more than 0
@@ -260,7 +212,7 @@ static __always_inline void crab_clean(struct crab_flow *flow, const void *p, u6
 }
 
 /**
- * crab_clean_word() - crab_clean() of the line that a word is in
+ * crab_clean_word() - crab_clean() of the line of one word
  * @flow: the caller's flow; counts the line
  * @p: aligned to 8
  *
@@ -276,10 +228,10 @@ static __always_inline void crab_clean_word(struct crab_flow *flow, const __le64
 }
 
 /**
- * crab_order() - stores before it are visible before stores after it
- * @flow: the caller's flow; counts it
+ * crab_order() - make earlier stores visible before later ones
+ * @flow: the caller's flow; counts the call
  *
- * Under model L, and only there, the same holds for what a cut leaves of one line.
+ * Under model L, and only there, a power cut keeps the stores to one line in the same order.
  *
  * Context: any.
  */
@@ -291,9 +243,9 @@ static __always_inline void crab_order(struct crab_flow *flow)
 }
 
 /**
- * crab_fence() - all that this flow cleaned is durable on return
+ * crab_fence() - make durable all that this flow has cleaned
  * @flow: the caller's flow; counts the fence
- * @point: which promise this fence keeps
+ * @point: the persist point of this fence
  *
  * Context: as crab_clean().
  */

@@ -120,4 +120,41 @@ static __always_inline void crab_arch_store_pair(__le64 *p, __le64 first, __le64
 	}
 }
 
+/* For cores without caspal. A failed comparison reports words that may be of two moments */
+static __always_inline bool crab_arm64_llsc_pair(__le64 *p, u64 *lo, u64 *hi, u64 first,
+						 u64 second)
+{
+	u64 was_lo = *lo, was_hi = *hi;
+	u32 failed;
+
+	asm volatile("1:	ldaxp	%0, %1, %3\n"
+		     "	cmp	%0, %4\n"
+		     "	ccmp	%1, %5, #0, eq\n"
+		     "	b.ne	2f\n"
+		     "	stlxp	%w2, %6, %7, %3\n"
+		     "	cbnz	%w2, 1b\n"
+		     "2:	dmb	ish"
+		     : "=&r" (*lo), "=&r" (*hi), "=&r" (failed), "+Q" (*(__int128 *)p)
+		     : "r" (was_lo), "r" (was_hi), "r" (first), "r" (second)
+		     : "cc", "memory");
+	return *lo == was_lo && *hi == was_hi;
+}
+
+static __always_inline bool crab_arch_cas_pair(__le64 *p, u64 *lo, u64 *hi, __le64 first,
+					       __le64 second)
+{
+	if (crab_arm64_has(casp))
+		return crab_arm64_casp_once(p, lo, hi, (__force u64)first, (__force u64)second);
+	return crab_arm64_llsc_pair(p, lo, hi, (__force u64)first, (__force u64)second);
+}
+
+/* Stores of 64 bytes reach device memory only (FEAT_LS64) */
+static __always_inline void crab_arch_store_line(__le64 *line, const __le64 *words)
+{
+	u32 i;
+
+	for (i = 0; i < CRAB_LINE / sizeof(*line); i++)
+		WRITE_ONCE(line[i], words[i]);
+}
+
 #endif /* CRABTREE_PERSIST_ARM64_H */

@@ -79,4 +79,37 @@ static __always_inline void crab_arch_store_pair(__le64 *p, __le64 first, __le64
 	} while (!done);
 }
 
+/* As cmpxchg16b does it: on failure @lo and @hi are the words that it found */
+static __always_inline bool crab_arch_cas_pair(__le64 *p, u64 *lo, u64 *hi, __le64 first,
+					       __le64 second)
+{
+	bool done;
+
+	asm volatile("lock cmpxchg16b %1"
+		     : "=@ccz" (done), "+m" (*(volatile __int128 *)p), "+a" (*lo), "+d" (*hi)
+		     : "b" ((__force u64)first), "c" ((__force u64)second)
+		     : "memory");
+	return done;
+}
+
+extern bool crab_x86_movdir64b;
+
+/*
+ * movdir64b passes earlier and later stores: a fence before it and one after it keep the order
+ * that x86 gives to others. Its bytes are spelled out for assemblers that do not know it.
+ */
+static __always_inline void crab_arch_store_line(__le64 *line, const __le64 *words)
+{
+	u32 i;
+
+	if (!crab_x86_movdir64b) {
+		for (i = 0; i < CRAB_LINE / sizeof(*line); i++)
+			WRITE_ONCE(line[i], words[i]);
+		return;
+	}
+	/* The bytes are those of movdir64b (%rdx), %rax */
+	asm volatile("sfence\n\t.byte 0x66, 0x0f, 0x38, 0xf8, 0x02\n\tsfence"
+		     : : "a" (line), "d" (words) : "memory");
+}
+
 #endif /* CRABTREE_PERSIST_X86_H */

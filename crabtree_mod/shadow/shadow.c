@@ -272,6 +272,24 @@ void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first
 	shadow_event(shadow, CRAB_SHADOW_STORED, 0);
 }
 
+/* One event under model A, like a pair; otherwise eight words of one epoch */
+void crab_shadow_store_line(struct crab_media *media, const __le64 *p, const u64 *values)
+{
+	struct crab_shadow *shadow = media->hooks.shadow;
+	bool whole = shadow->model == CRAB_SHADOW_MODEL_WHOLE_LINE;
+	u32 word, i;
+
+	if (!shadow_word(shadow, p, "store", &word))
+		return;
+	if (word % LINE_WORDS)
+		shadow_error(shadow, "word %u: a line that is not aligned", word);
+	line_check_pair(shadow, word, whole);
+	for (i = 0; i < LINE_WORDS; i++)
+		word_store(shadow, word + i, values[i], whole);
+	shadow->stored = 0;
+	shadow_event(shadow, CRAB_SHADOW_STORED, 0);
+}
+
 void crab_shadow_order(struct crab_media *media)
 {
 	media->hooks.shadow->now->epoch++;
@@ -560,7 +578,7 @@ static void shadow_decide(struct crab_shadow *shadow, u32 word)
 	u64 values[16];
 	u32 choice = 0, from = 0, options;
 
-	if (shadow->model == CRAB_SHADOW_MODEL_LINE)
+	if (shadow->model != CRAB_SHADOW_MODEL_WORD)
 		line_decide(shadow, line_of(word));
 	if (!now->first[word])
 		return;

@@ -28,6 +28,7 @@ enum crab_shadow_event {
 enum crab_shadow_model {
 	CRAB_SHADOW_MODEL_WORD,
 	CRAB_SHADOW_MODEL_LINE,
+	CRAB_SHADOW_MODEL_WHOLE_LINE,	/* as LINE, and crab_store_line() is one event */
 };
 
 /* Faults of a platform or of the code, for tests of the tests */

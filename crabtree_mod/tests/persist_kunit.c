@@ -6,6 +6,7 @@
  */
 #include <linux/string.h>
 
+#include "media/swap.h"
 #include "kunit.h"
 
 struct shadow_test {
@@ -256,7 +257,78 @@ static void persist_counts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow.lines, 20ULL);
 }
 
+/* A swap is one event of its line; under model W a cut still parts its words */
+static void shadow_swap(struct kunit *test)
+{
+	struct shadow_test s;
+	u64 old[2] = { 0, 1 };
+
+	shadow_begin(test, &s);
+	s.flow.media->hooks.shadow->model = CRAB_SHADOW_MODEL_LINE;
+	KUNIT_ASSERT_EQ(test, crab_cas_pair_check(), 0);
+	KUNIT_EXPECT_FALSE(test, crab_cas_pair(&s.flow, s.word, old, 2, 2));
+	KUNIT_EXPECT_EQ(test, old[1], 0ULL);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 1U);
+	KUNIT_EXPECT_TRUE(test, crab_cas_pair(&s.flow, s.word, old, 1, 1));
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x21U);
+	KUNIT_EXPECT_EQ(test, crab_cas(&s.flow, s.word, 0, 3), 1ULL);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x21U);
+	KUNIT_EXPECT_EQ(test, crab_cas(&s.flow, s.word, 1, 2), 1ULL);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x221U);
+	s.flow.media->hooks.shadow->model = CRAB_SHADOW_MODEL_WORD;
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x333U);
+}
+
+static void shadow_line(struct kunit *test)
+{
+	const u64 words[CRAB_LINE_WORDS] = { 1, 1 };
+	struct shadow_test s;
+	u32 model;
+
+	shadow_begin(test, &s);
+	for (model = CRAB_SHADOW_MODEL_WORD; model <= CRAB_SHADOW_MODEL_WHOLE_LINE; model++) {
+		s.flow.media->hooks.shadow->model = model;
+		crab_store_line(&s.flow, s.word, words);
+		KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two),
+				model == CRAB_SHADOW_MODEL_WHOLE_LINE ? 0x21U : 0x33U);
+		crab_store(&s.flow, s.word, 0);
+		crab_order(&s.flow);
+		crab_store(&s.flow, s.word + 1, 0);
+		crab_clean(&s.flow, s.word, CRAB_LINE);
+		crab_fence(&s.flow, CRAB_P6_RECORD);
+	}
+}
+
+/* The real primitives of lock-free writers */
+static void persist_swaps(struct kunit *test)
+{
+	struct crab_test *t = test->priv;
+	struct crab_flow flow = { .media = &t->media };
+	__le64 *word = (__le64 *)t->media.base;
+	u64 words[CRAB_LINE_WORDS], old[2] = { 0, 0 };
+	u32 i;
+
+	KUNIT_EXPECT_EQ(test, crab_cas(&flow, word, 0, 5), 0ULL);
+	KUNIT_EXPECT_EQ(test, crab_cas(&flow, word, 0, 6), 5ULL);
+	KUNIT_EXPECT_EQ(test, crab_load_acquire(&t->media, word), 5ULL);
+	KUNIT_EXPECT_FALSE(test, crab_cas_pair(&flow, word, old, 7, 8));
+	KUNIT_EXPECT_EQ(test, old[0], 5ULL);
+	KUNIT_EXPECT_TRUE(test, crab_cas_pair(&flow, word, old, 7, 8));
+	KUNIT_EXPECT_EQ(test, crab_load(&t->media, word), 7ULL);
+	KUNIT_EXPECT_EQ(test, crab_load(&t->media, word + 1), 8ULL);
+	for (i = 0; i < CRAB_LINE_WORDS; i++)
+		words[i] = i + 100;
+	crab_store_line(&flow, word + CRAB_LINE_WORDS, words);
+	for (i = 0; i < CRAB_LINE_WORDS; i++)
+		KUNIT_EXPECT_EQ(test, crab_load(&t->media, word + CRAB_LINE_WORDS + i), i + 100ULL);
+	KUNIT_EXPECT_EQ(test, crab_load(&t->media, word + 1), 8ULL);
+	KUNIT_EXPECT_EQ(test, crab_load(&t->media, word + 2 * CRAB_LINE_WORDS), 0ULL);
+}
+
 static struct kunit_case persist_cases[] = {
+	KUNIT_CASE(shadow_swap),
+	KUNIT_CASE(shadow_line),
+	KUNIT_CASE(persist_swaps),
 	KUNIT_CASE(shadow_fence),
 	KUNIT_CASE(shadow_other_line),
 	KUNIT_CASE(shadow_other_cpu),

@@ -19,4 +19,11 @@
 #define atomic64_inc(a)		atomic_inc(a)
 #define atomic64_dec(a)		atomic_dec(a)
 
+#define cmpxchg(p, old, new) ({							\
+	__typeof__(*(p)) crab_found = (old);						\
+	__atomic_compare_exchange_n(p, &crab_found, new, false, __ATOMIC_SEQ_CST,	\
+				    __ATOMIC_SEQ_CST);					\
+	crab_found;									\
+})
+
 #endif /* CRAB_SHIM_LINUX_ATOMIC_H */

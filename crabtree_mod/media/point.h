@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file names the persist points: each durability fence is one of them. Comments of the
+ * protocols, the shadow and the manual use the same names.
+ *
+ * No lock.
+ */
+#ifndef CRABTREE_POINT_H
+#define CRABTREE_POINT_H
+
+enum crab_point {
+	CRAB_P1_CLEARED = 1,	/* FORMAT: both superblocks are void before anything else changes */
+	CRAB_P2_BODY,		/* FORMAT: head and first leaf, before a superblock names them */
+	CRAB_P3_SUPER,		/* one superblock copy whole, and all that attach repaired */
+	CRAB_P4_FOUND,		/* all that attach read, before anything is built on it */
+	CRAB_P5_PREPARED,	/* sentinels of a free leaf, before it is allocated */
+	CRAB_P6_RECORD,		/* a slot, or those of an epoch: insert, update, delete */
+	CRAB_P7_FRESH,		/* fresh leaves whole, before P8 links them */
+	CRAB_P8_LINKED,		/* the predecessor's link; leaves that it bypasses are then free */
+	CRAB_P9_SHIFTED,	/* a line that received a record, before the old place changes */
+	CRAB_P10_ENDED,		/* the end of a leaf's records, before or after those it hides */
+	CRAB_P11_APPENDED,	/* records after the end, before the first key reveals them */
+	CRAB_P12_ALLOCATED,	/* one word of the bitmap, where leaves are allocated on demand */
+	CRAB_POINTS
+};
+
+#endif /* CRABTREE_POINT_H */
