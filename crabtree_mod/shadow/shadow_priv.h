@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the inside of the shadow, for the files of this folder only.
+ *
+ * Locking: one thread.
+ */
+#ifndef CRABTREE_SHADOW_PRIV_H
+#define CRABTREE_SHADOW_PRIV_H
+
+#include "shadow.h"
+
+#define SHADOW_POISON	0x5ad0c0de5ad0c0deULL
+#define SHADOW_EPOCHS	96		/* of one life that may be open in a line */
+#define SHADOW_CHOICE_LINE	(1U << 31)	/* in a step: a line was decided */
+
+struct shadow_node {
+	u64 value;
+	u32 next;		/* index of the next node plus one; 0: the end */
+	u32 epoch;		/* stores of one line and epoch were not kept in order */
+	u16 life;		/* number of cuts before the store; 0: crab_shadow_open() */
+	u16 cleaned;		/* by which CPUs: the next fence of one of them completes it */
+	bool stored;		/* since the last cut; else an alternative of an earlier one */
+	bool pair;		/* with its other word one event */
+	u8 cpu;			/* that stored it */
+};
+
+struct shadow_line {
+	u32 line;
+	u32 cpu;
+};
+
+/*
+ * The whole state of a crash point, in one allocation. The one of crab_shadow.now
+ * has room for all words; one that was captured keeps those of the lines that were
+ * ever touched, in the order of crab_shadow.touched, and as many nodes as there are.
+ */
+struct crab_shadow_image {
+	u32 words;
+	u32 nodes;
+	u32 pending;		/* nodes in lists */
+	u32 top;		/* nodes that were ever used */
+	u32 spare;		/* list of those that are free again */
+	u32 lines;		/* cleaned and not yet fenced */
+	u32 epoch;		/* one more with each order */
+	u16 life;		/* one more with each cut */
+	__le64 *view;		/* the media's memory; unused in crab_shadow.now */
+	u64 *durable;
+	struct shadow_node *node;
+	struct shadow_line *line;
+	u32 *first;		/* by word: its list, as in shadow_node.next */
+};
+
+#define LINE_WORDS	(CRAB_LINE / sizeof(__le64))
+
+static inline struct shadow_node *node_at(const struct crab_shadow_image *image, u32 at)
+{
+	return at ? &image->node[at - 1] : NULL;
+}
+
+/* The last of a word's list, or NULL */
+static inline struct shadow_node *word_last(const struct crab_shadow_image *image, u32 word)
+{
+	struct shadow_node *node = node_at(image, image->first[word]);
+
+	while (node && node->next)
+		node = node_at(image, node->next);
+	return node;
+}
+
+/* Forgets the first node of a word */
+static inline void word_pop(struct crab_shadow_image *image, u32 word)
+{
+	u32 at = image->first[word];
+	struct shadow_node *node = node_at(image, at);
+
+	image->first[word] = node->next;
+	node->next = image->spare;
+	image->spare = at;
+	image->pending--;
+}
+
+static inline u32 line_begin(u32 line)
+{
+	return line * LINE_WORDS;
+}
+
+static inline u32 line_of(u32 word)
+{
+	return word / LINE_WORDS;
+}
+
+static inline u32 line_end(const struct crab_shadow_image *now, u32 line)
+{
+	return min(line_begin(line + 1), now->words);
+}
+
+/**
+ * crab_shadow_error() - report a misuse of the media
+ * @shadow: the shadow; keeps the first description and counts all
+ * @fmt: description
+ * Context: any.
+ */
+__printf(2, 3)
+void crab_shadow_error(struct crab_shadow *shadow, const char *fmt, ...);
+
+/**
+ * crab_shadow_word() - find the word at an address
+ * @shadow: the shadow
+ * @p: the address
+ * @what: name of the access
+ * @word: out: index of the word
+ * Context: any.
+ * Return: false, and an error is reported, if @p is not a word of the media.
+ */
+bool crab_shadow_word(struct crab_shadow *shadow, const void *p, const char *what, u32 *word);
+
+/**
+ * crab_shadow_image_alloc() - allocate an image
+ * @words: words that it describes
+ * @nodes: values that may be pending
+ * @lines: lines that may be cleaned and not yet fenced
+ * @gfp: flags
+ * Context: may sleep.
+ * Return: the image, or NULL.
+ */
+struct crab_shadow_image *crab_shadow_image_alloc(u32 words, u32 nodes, u32 lines, gfp_t gfp);
+
+/**
+ * crab_shadow_forget() - free the choices of the last failure
+ * @shadow: the shadow
+ * Context: may sleep.
+ */
+void crab_shadow_forget(struct crab_shadow *shadow);
+
+#endif /* CRABTREE_SHADOW_PRIV_H */
