@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the internal nodes: a B+-tree in DRAM over the leaves' lowest keys. They
- * need no persistence: attach rebuilds them from the leaves (Wang et al. 2020, section 4.1).
+ * This file implements the internal nodes: a B+-tree in DRAM over the lowest keys of the
+ * leaves. They need no persistence: attach rebuilds them from the leaves (Wang et al. 2020,
+ * section 4.1).
  *
- * Invariants: keys ascend within a node and across a level; the key of an entry
- * above level 0 is the first key of the node below it (so a search never has to
- * look to the left); no node but an empty root is empty.
+ * It is not a maple_tree for three reasons. A search in a node of 61 entries has no
+ * unpredictable branch, so consecutive searches overlap in the CPU. Each entry has a hint, by
+ * which a reader prefetches the media of a leaf before it reads the leaf's descriptor. A change
+ * allocates nothing: the caller reserves nodes before its first store to the media.
  *
- * Locking: the caller excludes all other changes. Readers take no lock (RCU): a node is changed
- * word by word while readers are in it, so that they always read a valid entry, but perhaps not the
- * right one; nodes are freed after a grace period. The range of the leaf shows whether it is the
- * right one.
+ * Invariants: keys ascend within a node and across a level; the key of an entry above level 0
+ * is the first key of the node below it, so a search never goes to the left; no node except an
+ * empty root is empty.
+ *
+ * Locking: the caller excludes other changes. Readers take no lock (RCU): a node is changed
+ * word by word while they read it. A reader finds an entry that existed at some moment, but
+ * perhaps not the right one; nodes are freed after a grace period. The range of the leaf that
+ * it finds shows whether the entry was the right one.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -25,7 +31,7 @@
 
 #define INDEX_LINE	64	/* bytes between two prefetches */
 
-/* Where a search went: the node of each level and the entry taken in it */
+/* Path of a search: the node of each level and the entry taken in it */
 struct index_path {
 	struct crab_index_node *node[CRAB_INDEX_HEIGHT];
 	u32 pos[CRAB_INDEX_HEIGHT];
@@ -40,7 +46,7 @@ static struct crab_index_node *node_alloc(struct crab_index *index)
 	return node;
 }
 
-/* No reader is in it: the tree is being built or destroyed */
+/* Without a grace period: the tree is being built or destroyed, so it has no readers */
 static void node_free(struct crab_index *index, struct crab_index_node *node)
 {
 	index->nodes--;
@@ -48,8 +54,8 @@ static void node_free(struct crab_index *index, struct crab_index_node *node)
 }
 
 /*
- * No path from the root leads to it any more: a reader that enters its section from now on
- * cannot find it, and kfree_rcu() waits for those that entered before.
+ * No path from the root leads to @node any more: readers that enter an RCU section from now on
+ * cannot find it, and kfree_rcu() waits for earlier ones.
  */
 static void node_retire(struct crab_index *index, struct crab_index_node *node)
 {
@@ -57,12 +63,12 @@ static void node_retire(struct crab_index *index, struct crab_index_node *node)
 	kfree_rcu(node, rcu);
 }
 
-/* A plain load: every value that it reads concurrently with a change leads to a valid entry */
+/* Any value read concurrently with a change leads to an entry that is allowed: a plain load */
 static __always_inline const u64 *node_step(const u64 *at, u64 key, u32 step)
 {
 	const u64 *next = at + step;
 
-	OPTIMIZER_HIDE_VAR(next);	/* or compilers make a branch of it */
+	OPTIMIZER_HIDE_VAR(next);	/* otherwise compilers make a branch */
 	return data_race(at[step] <= key) ? next : at;
 }
 
@@ -79,15 +85,16 @@ static __always_inline const u64 *node_steps(const u64 *at, u64 key)
 }
 
 /*
- * The last key <= @key; the first one if there is none. Branch-free except for the first step,
- * which three of four searches take the same way, so that consecutive searches overlap in the CPU.
+ * The last key <= @key, or the first one if there is none. Branch-free except for the first
+ * step, which three of four searches take in the same direction, so that consecutive searches
+ * overlap in the CPU.
  */
 static __always_inline const u64 *node_search(const struct crab_index_node *node, u64 key)
 {
 	return node_steps(node->keys, key);
 }
 
-/* The same without that branch, so that interleaved searches overlap */
+/* The same without any branch, for several searches at a time */
 static __always_inline const u64 *node_search_beside(const struct crab_index_node *node, u64 key)
 {
 	const u64 *at = node->keys;
@@ -96,7 +103,7 @@ static __always_inline const u64 *node_search_beside(const struct crab_index_nod
 	return node_steps(at, key);
 }
 
-/* The child of the key that node_search() found */
+/* The child of the key that node_search() came to */
 static __always_inline struct crab_index_node *node_child(const u64 *at)
 {
 	const size_t children = offsetof(struct crab_index_node, children) -
@@ -107,12 +114,12 @@ static __always_inline struct crab_index_node *node_child(const u64 *at)
 	return rcu_dereference_raw(*(struct crab_index_node **)((const u8 *)at + children));
 }
 
-/* The child is stored before the key, so that every visible key has a child */
+/* Stores the child before the key: a visible key has a child */
 static void node_put(struct crab_index_node *node, u32 pos, u64 key, void *child,
 		     const void *hint)
 {
 	WRITE_ONCE(node->hints[pos], hint);
-	/* The child's content is visible to a reader that finds the child */
+	/* Pairs with rcu_dereference_raw() in node_child(): the child's content is visible */
 	smp_store_release(&node->children[pos], child);
 	/* Pairs with node_child() */
 	smp_store_release(&node->keys[pos], key);
@@ -264,12 +271,12 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf, const void 
 	}
 }
 
-/* The child of a key; its keys are on their way */
+/* Returns the child of a key and prefetches the child's keys */
 static __always_inline struct crab_index_node *node_descend(const u64 *at)
 {
 	struct crab_index_node *child = node_child(at);
 
-	prefetch(&child->keys[32]);	/* read first by node_search() */
+	prefetch(&child->keys[32]);	/* what node_search() reads first */
 	prefetch(&child->keys[16]);
 	prefetch(&child->keys[48]);
 	prefetch(&child->keys[8]);
@@ -277,7 +284,7 @@ static __always_inline struct crab_index_node *node_descend(const u64 *at)
 	return child;
 }
 
-/* The child's hint; concurrently with a change perhaps that of another child */
+/* The hint of a key; concurrently with a change perhaps that of another key */
 static __always_inline const void *node_hint(const u64 *at)
 {
 	const size_t hints = offsetof(struct crab_index_node, hints) -
@@ -295,7 +302,7 @@ void *crab_index_find_hint(const struct crab_index *index, u64 key, const void *
 		*hint = NULL;
 		return NULL;
 	}
-	/* All but the last two levels are small enough to be in the nearest caches */
+	/* The upper levels are small enough to be in the nearest caches */
 	while (node->level > 1)
 		node = node_child(node_search(node, key));
 	if (node->level)
@@ -445,7 +452,7 @@ void crab_index_replace(struct crab_index *index, u64 low, void *leaf, const voi
 	node_put(path.node[0], path.pos[0], path.node[0]->keys[path.pos[0]], leaf, hint);
 }
 
-/* The first key of a node changed: so do the entries that name it */
+/* The first key of a node changed: change the entries that name it */
 static void index_rename_first(struct crab_index *index, struct index_path *path, u32 level)
 {
 	u64 key = path->node[level]->keys[0];
@@ -472,8 +479,8 @@ void crab_index_remove(struct crab_index *index, u64 low)
 			break;
 	}
 	/*
-	 * An emptied node still leads to its last child, and its parent to it until the turn
-	 * after its own: none is retired before the topmost of them is out of the tree.
+	 * An emptied node still leads to its last child, and its parent leads to it until the
+	 * next iteration: none is retired before the topmost of them is out of the tree.
 	 */
 	for (emptied = 0; emptied < level; emptied++)
 		node_retire(index, path.node[emptied]);

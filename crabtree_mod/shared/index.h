@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the index: the internal nodes of a tree, in DRAM, from the
- * lowest key of a leaf to the leaf. Built at each attach; shared by the
- * engines that keep their internal nodes in DRAM.
+ * This file declares the index: the internal nodes of a tree, in DRAM, from the lowest key of a
+ * leaf to the leaf. Attach builds it. Engines that keep their internal nodes in DRAM share it.
  *
- * Locking: readers take no lock; the caller of a change excludes all other changes.
+ * Locking: readers take no lock (RCU). The callers exclude changes from each other.
  */
 #ifndef CRABTREE_INDEX_H
 #define CRABTREE_INDEX_H
@@ -23,12 +22,12 @@
 
 /**
  * struct crab_index_node - one internal node
- * @count: entries in use; read only by changes
+ * @count: entries in use; readers do not use it
  * @level: 0: children are leaves; never changes
  * @keys: the lowest key of each child, ascending, then CRAB_INDEX_PAD
- * @children: of each key; a key that a reader sees has a child that stays valid for it
- * @hints: the caller's hint for each child of level 0
- * @rcu: for a node that was removed from the tree; readers may be in it
+ * @children: child of each key; the child of a key that a reader sees is not freed under it
+ * @hints: on level 0 the owner's hint for each child
+ * @rcu: for a node that is out of the tree; readers may still use it
  */
 struct crab_index_node {
 	u16 count;
@@ -45,8 +44,8 @@ struct crab_index_node {
  * @right: rightmost node of each level, while entries are appended
  * @stash: nodes held for the next insert, so that it cannot fail, linked by
  *	children[0]
- * @stashed: how many
- * @nodes: how many nodes there are, those in the stash included
+ * @stashed: number of nodes in @stash
+ * @nodes: number of nodes, including those in the stash
  */
 struct crab_index {
 	struct crab_index_node *root;
@@ -56,36 +55,38 @@ struct crab_index {
 	u64 nodes;
 };
 
-/** crab_index_init() - an empty index */
+/**
+ * crab_index_init() - make an empty index
+ * @index: the index
+ * Context: any.
+ */
 void crab_index_init(struct crab_index *index);
 
 /**
- * crab_index_destroy() - free all nodes; the caller owns the leaves
- * @index: the index
- *
- * Context: any; no reader and no change runs.
+ * crab_index_destroy() - free all nodes, but not the leaves
+ * @index: the index; zeroed memory is allowed, too
+ * Context: may sleep; no reader is left.
  */
 void crab_index_destroy(struct crab_index *index);
 
 /**
- * crab_index_append() - add an entry after all others, while building
- * @index: the index; nothing but append was called on it yet
+ * crab_index_append() - add an entry after all others, while attach builds the index
+ * @index: the index; no function but append was called on it yet
  * @low: higher than every key in it
  * @leaf: the child
- * @hint: returned with the child: an address that will be read soon, for prefetching
- *
- * Context: may sleep.
+ * @hint: address that a reader of the child will access soon
+ * Context: may sleep; no concurrent change.
  * Return: 0 or -ENOMEM.
  */
 int crab_index_append(struct crab_index *index, u64 low, void *leaf, const void *hint);
 
 /**
- * crab_index_find() - the child with the highest low <= @key
+ * crab_index_find() - find the child with the highest low <= @key
  * @index: the index
  * @key: any but CRAB_INDEX_PAD
  *
- * Concurrently with a change it may return a neighbour, or a child that is no longer in the index:
- * the caller compares @key with the range of the child, and retries.
+ * Concurrently with a change it may return a neighbour, or a child that is no longer in the
+ * index: the caller compares @key with the range of the child, and searches again.
  *
  * Context: any; in an RCU read-side section, or with changes excluded.
  * Return: the child, or NULL if the index is empty.
@@ -93,92 +94,85 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf, const void 
 void *crab_index_find(const struct crab_index *index, u64 key);
 
 /**
- * crab_index_find_hint() - crab_index_find(), and the child's hint
+ * crab_index_find_hint() - find a child and its hint
  * @index: the index
  * @key: any but CRAB_INDEX_PAD
  * @hint: out: the hint; concurrently with a change perhaps that of another child, or NULL
- *
  * Context: as crab_index_find().
  * Return: the child, or NULL if the index is empty.
  */
 void *crab_index_find_hint(const struct crab_index *index, u64 key, const void **hint);
 
 /**
- * crab_index_find_run() - crab_index_find() and the children after it
+ * crab_index_find_run() - find a child and the children after it
  * @index: the index
  * @key: any but CRAB_INDEX_PAD
- * @n: maximum number of children
- * @found: out: children in order, from one node and the next one of its parent
- * @hints: out: their hints, as from crab_index_find_hint()
+ * @n: how many children, at most
+ * @found: out: the children in order, as far as one node and the next one of its parent go
+ * @hints: out: their hints, as of crab_index_find_hint()
  *
- * For prefetching only: concurrently with a change some or all children may be missing or occur
- * twice.
+ * For prefetches: concurrently with a change some children, or all, may be missing or repeated.
  *
  * Context: as crab_index_find().
- * Return: the number of children.
+ * Return: number of children.
  */
 u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found,
 			const void **hints);
 
 /**
- * crab_index_find_many() - crab_index_find() of several keys, interleaved
+ * crab_index_find_many() - find the children of several keys together
  * @index: the index
  * @keys: any but CRAB_INDEX_PAD
- * @n: number of keys
- * @found: out: one child for each key, with its first two lines prefetched
+ * @n: how many
+ * @found: out: one child for each key; its first two lines are prefetched
  *
- * Each level of all descents waits for memory once, not once a key.
+ * All descents together wait for memory once per level, not once per key and level.
  *
  * Context: as crab_index_find().
  */
 void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found);
 
 /**
- * crab_index_is_reserved() - test whether the next insert needs no memory
+ * crab_index_is_reserved() - whether the next insert needs no memory
  * @index: the index
- *
- * Context: any; the caller excludes changes.
- * Return: true if it needs none.
+ * Context: changes are excluded.
+ * Return: true if so.
  */
 bool crab_index_is_reserved(const struct crab_index *index);
 
 /**
- * crab_index_reserve() - make sure that the next insert needs no memory
+ * crab_index_reserve() - allocate the memory of the next insert
  * @index: the index
- *
- * Context: may sleep; the caller excludes other changes.
+ * Context: may sleep; changes are excluded.
  * Return: 0 or -ENOMEM.
  */
 int crab_index_reserve(struct crab_index *index);
 
 /**
- * crab_index_insert() - add an entry, after crab_index_reserve()
- * @index: the index
- * @low: the lowest key of @leaf; no entry has it
+ * crab_index_insert() - add an entry
+ * @index: the index; crab_index_is_reserved()
+ * @low: lowest key of the leaf
  * @leaf: the child
- * @hint: as for crab_index_append()
- *
- * Context: any, does not sleep; the caller excludes other changes.
+ * @hint: as of crab_index_append()
+ * Context: changes are excluded.
  */
 void crab_index_insert(struct crab_index *index, u64 low, void *leaf, const void *hint);
 
 /**
- * crab_index_replace() - set another child for an existing entry
+ * crab_index_replace() - replace the child of an entry
  * @index: the index
- * @low: the key of the entry
+ * @low: key of the entry
  * @leaf: the new child
- * @hint: as for crab_index_append()
- *
- * Context: any, does not sleep; the caller excludes other changes.
+ * @hint: its hint
+ * Context: changes are excluded.
  */
 void crab_index_replace(struct crab_index *index, u64 low, void *leaf, const void *hint);
 
 /**
- * crab_index_remove() - remove an existing entry other than that of low 0
+ * crab_index_remove() - remove an entry
  * @index: the index
- * @low: the key of the entry
- *
- * Context: any, does not sleep; the caller excludes other changes. Nodes are freed by RCU.
+ * @low: key of the entry, not 0
+ * Context: changes are excluded.
  */
 void crab_index_remove(struct crab_index *index, u64 low);
 

@@ -2,11 +2,12 @@
 /*
  * This file implements leaf headers and the words that link leaves.
  *
- * Invariants: a header's words but @next never change after birth and are under
- * its crc; a link names its target's place and, by 24 bits of a hash, its store
- * and birth, so that a link to memory that was used again is seen; the end of
- * the list is such a word too, over the leaf that holds it: a zeroed or stale
- * word is no end.
+ * Invariants: the words of a header except @next never change after birth, and the crc covers
+ * them; a link names the place of its target and, by 24 bits of a hash, its store and birth, so
+ * that a link to reused memory is detected; the end of the list is such a word, too, with the
+ * hash of the leaf that holds it: a zeroed or stale word is no end.
+ *
+ * No lock.
  */
 #include <linux/crc32.h>
 #include <linux/kernel.h>
@@ -14,7 +15,7 @@
 #include "media/badmem.h"
 #include "link.h"
 
-/* The words under the crc, in the order in which they stand on the media */
+/* The words under the crc, in their order on the media */
 struct head_words {
 	__le64 self;
 	__le64 birth;

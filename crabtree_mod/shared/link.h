@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares leaf headers and the words that link leaves (link.c).
+ * This file declares leaf headers and the words that link leaves.
  *
- * No lock: they are part of what holds them.
+ * No lock: the lock of the structure that contains them.
  */
 #ifndef CRABTREE_LINK_H
 #define CRABTREE_LINK_H
@@ -15,7 +15,14 @@
 /* No store lives long enough to reach it. A store with a forged header has no births left */
 #define CRAB_BIRTH_MAX		(1ULL << 62)
 
-/* struct crab_dhead in the CPU's byte order */
+/**
+ * struct crab_head - a leaf header in the CPU's byte order
+ * @next: the link word
+ * @self: offset of the header in the region
+ * @birth: birth of the leaf
+ * @low: lowest key that the leaf may hold
+ * @void_value: the engine's word; of crab: the value of a free slot
+ */
 struct crab_head {
 	u64 next;
 	u64 self;
@@ -31,22 +38,51 @@ struct crab_head {
  * @store_id: of the store
  * @head: out
  *
- * The first slot of a leaf is in the same line, and may be read if the header could be.
- * Return: false if it is not one of this store, or cannot be read.
+ * The rest of the header's line can be read if the header could be.
+ *
+ * Context: any.
+ * Return: false if it is not a header of this store, or cannot be read.
  */
 bool crab_head_load(const struct crab_media *media, u64 offset, u32 store_id,
 		    struct crab_head *head);
 
-/** crab_head_store() - write the header of a fresh leaf; the caller cleans it */
+/**
+ * crab_head_store() - write the header of a fresh leaf
+ * @flow: the caller's flow
+ * @store_id: id of the store
+ * @head: the header
+ * Context: any; the caller cleans the line.
+ */
 void crab_head_store(struct crab_flow *flow, u32 store_id, const struct crab_head *head);
 
-/** crab_link_check() - the check bits of a link to the leaf born @birth at @offset */
+/**
+ * crab_link_check() - check bits of a link
+ * @store_id: id of the store
+ * @offset: offset of the target in the region
+ * @birth: birth of the target
+ * Context: any.
+ * Return: the check bits, at their place in the link word.
+ */
 u64 crab_link_check(u32 store_id, u64 offset, u64 birth);
 
-/** crab_link_to() - the word that links to leaf @number, born @birth */
+/**
+ * crab_link_to() - link word to a leaf
+ * @geo: the geometry
+ * @number: number of the leaf
+ * @birth: birth of the leaf
+ * Context: any.
+ * Return: the word.
+ */
 u64 crab_link_to(const struct crab_geometry *geo, u64 number, u64 birth);
 
-/** crab_link_end() - the word that ends the list in the leaf born @birth at @offset */
+/**
+ * crab_link_end() - link word at the end of the list
+ * @store_id: id of the store
+ * @offset: offset of the last leaf in the region
+ * @birth: birth of the last leaf
+ * Context: any.
+ * Return: the word.
+ */
 u64 crab_link_end(u32 store_id, u64 offset, u64 birth);
 
 #endif /* CRABTREE_LINK_H */
