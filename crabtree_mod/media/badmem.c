@@ -33,7 +33,7 @@ static u32 badmem_find(const struct crab_badmem *bad, u64 offset)
 	return from;
 }
 
-/* Replaces the ranges [@i, @end), which touch the new one or are none, by it */
+/* Replaces the ranges [@i, @end), which touch the new range or are none, by the new range */
 static void badmem_replace(struct crab_badmem *bad, u32 i, u32 end, u64 from, u64 to)
 {
 	if (i == end && bad->count == CRAB_BADMEM_MAX) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares bad memory: ranges of a region that cannot be read. Their provider
- * lists them; attach and FORMAT ask before they read or write.
+ * This file declares bad memory: ranges of a region that cannot be read. The provider of the
+ * region lists them; attach and FORMAT look them up before they read or write.
  *
  * Locking: inside.
  */
@@ -12,13 +12,13 @@
 
 #include "persist.h"
 
-/* As many as a list of bad blocks has entries (MAX_BADBLOCKS) */
+/* The kernel's lists of bad blocks have as many entries (MAX_BADBLOCKS) */
 #define CRAB_BADMEM_MAX		512
 
 /**
  * struct crab_badmem - the ranges of a region that cannot be read
- * @lock: of the rest; innermost
- * @count: ranges; read without the lock to see that there is none
+ * @lock: protects the other fields; innermost
+ * @count: number of ranges; read without the lock to see that there is none
  * @range: sorted; they neither overlap nor touch
  */
 struct crab_badmem {
@@ -30,12 +30,16 @@ struct crab_badmem {
 	} range[CRAB_BADMEM_MAX];
 };
 
-/** crab_badmem_init() - no range is bad */
+/**
+ * crab_badmem_init() - make an empty list
+ * @bad: the list
+ * Context: any.
+ */
 void crab_badmem_init(struct crab_badmem *bad);
 
 /**
- * crab_badmem_add() - a range cannot be read
- * @bad: the list; where it is full, the nearest range grows to hold this one
+ * crab_badmem_add() - add a range that cannot be read
+ * @bad: the list; if it is full, the nearest range grows to include this one
  * @from: its offset in the region
  * @len: bytes; 0: nothing
  * Context: process context.
@@ -48,23 +52,32 @@ void crab_badmem_add(struct crab_badmem *bad, u64 from, u64 len);
  * @offset: where to begin
  * @from: out: its offset, at least @offset
  * @to: out: the offset after it
+ * Context: process context.
  * Return: false if there is none.
  */
 bool crab_badmem_next(const struct crab_media *media, u64 offset, u64 *from, u64 *to);
 
-/** crab_badmem_hits() - is a part of these bytes in the list? Reads no media */
+/**
+ * crab_badmem_hits() - whether a part of a range is in the list
+ * @media: the region
+ * @offset: of the first byte
+ * @len: bytes
+ * Context: process context; does not read the media.
+ * Return: true if so.
+ */
 bool crab_badmem_hits(const struct crab_media *media, u64 offset, u64 len);
 
 /**
- * crab_badmem_probe() - can these bytes be read?
+ * crab_badmem_probe() - whether a range can be read
  * @media: the region
  * @offset: of the first byte
  * @len: bytes
  *
- * Not if they are in the list. Otherwise the architecture tries, if it has a copy that
- * survives a machine check. Plain loads follow: the lines are in the caches then.
+ * A range in the list cannot. Others are copied by a function that survives a machine check,
+ * if the architecture has one. The lines are then in the caches, for the plain loads after it.
  *
- * Context: any.
+ * Context: process context.
+ * Return: true if plain loads are safe.
  */
 bool crab_badmem_probe(const struct crab_media *media, u64 offset, u64 len);
 

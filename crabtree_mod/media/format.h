@@ -30,7 +30,7 @@
 #define CRAB_SUPER_COPIES	2
 #define CRAB_HEAD_OFFSET	8192ULL
 #define CRAB_AREA_OFFSET	12288ULL	/* the engine's own, up to the pool */
-#define CRAB_POOL_OFFSET	16384ULL	/* the least; a multiple of it */
+#define CRAB_POOL_OFFSET	16384ULL	/* lowest offset of the pool, and its alignment */
 
 /* Leaf sizes that a superblock can name. Each layout has bounds of its own within these */
 #define CRAB_BLOCK_BYTES_MIN	64U
@@ -45,22 +45,21 @@
 #define CRAB_LEAVES_MIN		8	/* the smallest pool that is worth formatting */
 #endif
 
-/* Feature words: what is set and not known here forbids ... */
+/* Feature words: a bit that is set and not known here forbids ... */
 #define CRAB_FEATURE_COMPAT_KNOWN	0ULL	/* ... nothing */
 #define CRAB_FEATURE_RO_COMPAT_KNOWN	0ULL	/* ... writing */
 #define CRAB_FEATURE_INCOMPAT_KNOWN	0ULL	/* ... reading */
 
-#define CRAB_SUPER_STATE_CLEAN		1	/* detached: all that was written is on the media */
-#define CRAB_SUPER_STATE_ATTACHED	2	/* a writer has it, or was cut off */
+#define CRAB_SUPER_STATE_CLEAN		1	/* detached: all stores are on the media */
+#define CRAB_SUPER_STATE_ATTACHED	2	/* attached by a writer, or not detached */
 
 #define CRAB_LABEL_LEN		32
 #define CRAB_UUID_LEN		16
 
 /*
- * A superblock copy: 192 bytes, three lines, in every version of the format.
- * @crc is the crc32c (seed ~0, final inversion) of all of them with @crc taken
- * as zero. The valid copy with the greater @sequence counts; an update writes
- * the other one.
+ * A superblock copy: 192 bytes, three lines, in every version of the format. @crc is the crc32c
+ * (seed ~0, final inversion) of all bytes with @crc as zero. The valid copy with the higher
+ * @sequence counts; an update writes the other one.
  */
 struct crab_dsuper {
 	__le64 magic;
@@ -79,32 +78,31 @@ struct crab_dsuper {
 	__le64 pool_offset;
 	__le64 leaves;
 	__le32 state;
-	__le32 store_id;	/* stands in every leaf: tells this format from earlier ones */
-	__le64 formatted_at;	/* seconds since 1970, as the formatter's clock said */
+	__le32 store_id;	/* in every leaf: leaves of an earlier FORMAT have another one */
+	__le64 formatted_at;	/* seconds since 1970, by the formatter's clock */
 	__le64 engine_root;	/* the engine's word of a clean detach; else 0 */
 	__le64 reserved[5];
 };
 
 /*
- * The word that links leaves: number of the next leaf plus one in the low 40
- * bits, 0 for the end; above it 24 bits of check over what it refers to (its
- * store, place and birth; at the end: over the leaf that holds the word), so
- * that a wild or a stale link is seen.
+ * The word that links leaves: the number of the next leaf plus one in the low 40 bits, 0 for the
+ * end; above it 24 check bits over store, place and birth of the target, or, at the end, of the
+ * leaf that holds the word. They reveal a wild or stale link.
  */
 #define CRAB_LINK_BITS		40
 #define CRAB_LINK_MASK		((1ULL << CRAB_LINK_BITS) - 1)
 #define CRAB_LEAVES_MAX		(CRAB_LINK_MASK - 1)
 
 /*
- * Header of a leaf. @next is the only word that changes after birth; the rest
- * is under @crc (crc32c of @self .. @store_id). The permanent head of the list
- * is such a header too, with @birth 0.
+ * Header of a leaf. @next is the only word that changes after birth; @crc covers the other words
+ * (crc32c of @self .. @store_id). The permanent head of the list is such a header, too, with
+ * @birth 0.
  */
 struct crab_dhead {
 	__le64 next;
 	__le64 self;		/* offset of this header in the region */
-	__le64 birth;		/* greater than of every leaf born before */
-	__le64 low;		/* the least key that the leaf may hold */
+	__le64 birth;		/* greater than that of every earlier leaf */
+	__le64 low;		/* the lowest key that the leaf may hold */
 	__le64 void_value;	/* value of a free slot; random, never a live value of this leaf */
 	__le32 store_id;
 	__le32 crc;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the superblocks: two copies, each with a crc and a
- * sequence; the valid one with the greater sequence counts.
+ * This file implements the superblock: two copies, each with a crc and a sequence; the valid
+ * copy with the higher sequence counts.
  *
- * Invariants: an update writes only the copy that is not in use, so that a cut
- * at any word of it leaves the other one whole; whatever stands on the media is
- * doubted, range by range, before a field of it is used.
+ * Invariants: an update writes only the copy that is not in use, so that a cut at any word of
+ * it leaves the other one whole; each number from the media is checked against its range before
+ * it is used.
  *
- * Crash table of an update (P3): any subset of the new words in the copy not in
- * use -> its crc fails, or it is the old or the new copy whole -> the store has
- * the old or the new superblock. Nothing else refers to it. FORMAT voids both
- * copies first (P1): then no old crc is left that a new magic could revive. Attach
- * makes durable what it read (P4): where caches survived, the media may not have it yet.
+ * Crash table of an update (P3): any subset of the new words in the copy that is not in use ->
+ * its crc fails, or it is the old or the new copy as a whole -> the store has the old or the
+ * new superblock. Nothing else refers to it. FORMAT makes both copies void first (P1): then no
+ * old crc is left that a new magic could make valid. Attach makes durable the copies that it
+ * read (P4): they may come from caches that survived, and may not be on the media yet.
  *
- * Locking: the caller owns the superblocks (attach, detach and FORMAT do).
+ * Locking: the caller owns the superblocks; attach, detach and FORMAT do.
  */
 #include <linux/crc32.h>
 #include <linux/kernel.h>
@@ -30,7 +30,7 @@
 
 #define NONE_BAD	(~0ULL)
 
-/* A foreign signature may stand anywhere here; GPT, md, btrfs and zfs keep theirs within */
+/* Where foreign signatures are searched; those of GPT, md, btrfs and zfs are within */
 #define SUPER_PROBE_HEAD	(256 * 1024ULL)
 #define SUPER_PROBE_TAIL	(64 * 1024ULL)
 
@@ -52,7 +52,7 @@ static u32 super_crc(const struct crab_dsuper *d)
 	return ~crab_crc32c(~0U, &t, sizeof(t));
 }
 
-/* Sequences are counted modulo 2^64: none that stands on the media can stop the count */
+/* Sequences are counted modulo 2^64: no value on the media can stop the count */
 static bool super_is_newer(const struct crab_dsuper *a, const struct crab_dsuper *b)
 {
 	return (s64)(le64_to_cpu(a->sequence) - le64_to_cpu(b->sequence)) > 0;
@@ -148,7 +148,7 @@ static bool probe_zero(const struct crab_media *media, u64 from, u64 to, u64 *at
 	return true;
 }
 
-/* No copy is valid: is anything here that anybody would miss? */
+/* No copy is valid: does the region hold other data? */
 static enum crab_verdict super_unknown(const struct crab_media *media, char *reason)
 {
 	u64 head = min_t(u64, media->size, SUPER_PROBE_HEAD);
@@ -188,7 +188,7 @@ static enum crab_verdict super_unknown(const struct crab_media *media, char *rea
 	return CRAB_VERDICT_FOREIGN;
 }
 
-/* The layout, which is not known here, has bounds of its own: the store compares with them */
+/* The layout is not known here: the store checks its bounds */
 static bool super_leaf_bytes_ok(u32 leaf_bytes)
 {
 	return is_power_of_2(leaf_bytes) && leaf_bytes >= CRAB_BLOCK_BYTES_MIN &&
@@ -206,7 +206,7 @@ u64 crab_super_geometry(u64 region_bytes, u32 leaf_bytes)
 	return leaves < CRAB_LEAVES_MIN ? 0 : leaves;
 }
 
-/* Every number that later code relies on; NULL or what is wrong */
+/* Checks every number that later code relies on; NULL or the name of a wrong one */
 static const char *super_nonsense(const struct crab_super *s)
 {
 	if (!super_leaf_bytes_ok(s->leaf_bytes))
@@ -305,10 +305,10 @@ void crab_super_clear(struct crab_flow *flow)
 	/* P1: no superblock names the body that FORMAT is about to overwrite */
 	crab_fence(flow, CRAB_P1_CLEARED);
 	/*
-	 * Nor may one rise again when P3's magic reaches the media before the
-	 * rest: its crc goes too, durable with the body (P2). Not before P1, or a
-	 * cut would leave a damaged store where there was a good one. An engine
-	 * that has no body lets it wait for P3: what rises then is whole.
+	 * An old superblock must not become valid again when P3's magic reaches the media
+	 * before the other words: its crc is cleared, too, durable with the body (P2). This is
+	 * not done before P1, or a cut would leave a damaged store in place of a good one. For
+	 * an engine without a body P3 makes it durable: the superblock is whole then.
 	 */
 	for (i = 0; i < CRAB_SUPER_COPIES; i++) {
 		crab_store(flow, super_at(flow->media, i) + SUPER_CRC_WORD, 0);

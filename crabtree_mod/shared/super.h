@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the superblock: what a region says it is.
+ * This file declares the superblock: identity, geometry and state of a store.
+ *
+ * Locking: the caller owns the superblocks; attach, detach and FORMAT do.
  */
 #ifndef CRABTREE_SUPER_H
 #define CRABTREE_SUPER_H
@@ -9,23 +11,23 @@
 
 #define CRAB_REASON_LEN	128
 
-/* What stands at the beginning of a region */
+/* Result of reading the superblocks of a region */
 enum crab_verdict {
 	CRAB_VERDICT_GOOD,	/* a store that this code can serve */
-	CRAB_VERDICT_RO,	/* one that it can only read */
-	CRAB_VERDICT_BLANK,	/* nothing that anybody would miss: zeros or an unfinished FORMAT */
-	CRAB_VERDICT_FOREIGN,	/* somebody else's data */
-	CRAB_VERDICT_DAMAGED,	/* our signature, but no copy that can be believed */
+	CRAB_VERDICT_RO,	/* a store that this code can only read */
+	CRAB_VERDICT_BLANK,	/* no data to lose: zeros or an unfinished FORMAT */
+	CRAB_VERDICT_FOREIGN,	/* other data */
+	CRAB_VERDICT_DAMAGED,	/* our signature, but no valid copy */
 	CRAB_VERDICT_NEWER,	/* a format or a feature that this code does not know */
-	CRAB_VERDICT_MISFIT,	/* a store made for a larger region, or for one that keeps more */
+	CRAB_VERDICT_MISFIT,	/* a store for a larger region, or for one that keeps a model */
 };
 
 /**
  * struct crab_super - the superblock in use, in the CPU's byte order
- * @copy: which copy it was read from; the next update writes the other
- * @sequence: of that copy
+ * @copy: number of the copy that was read; the next update writes the other one
+ * @sequence: sequence of that copy
  * @unwritten: both copies are as FORMAT wrote them: no writer has attached the store
- * @version: of the media format
+ * @version: version of the media format
  * @feature_compat: unknown bits forbid nothing
  * @feature_ro_compat: unknown bits forbid writing
  * @feature_incompat: unknown bits forbid reading
@@ -38,7 +40,7 @@ enum crab_verdict {
  * @pool_offset: offset of leaf 0
  * @leaves: leaves in the pool
  * @state: CRAB_SUPER_STATE_*
- * @store_id: stands in every leaf of this format
+ * @store_id: random, in the header of every leaf since this FORMAT
  * @formatted_at: seconds since 1970
  * @engine_root: word that the engine returned at a clean detach; 0 in a store that is attached
  */
@@ -70,39 +72,44 @@ struct crab_super {
  * @super: out: the copy in use, where the verdict is GOOD or RO
  * @reason: out: CRAB_REASON_LEN bytes: what is wrong and where; empty when GOOD
  *
- * A copy that is torn is passed over in silence if the other one is valid:
- * that is what a power cut in an update leaves.
+ * A torn copy is ignored silently if the other one is valid: a power cut during an update
+ * leaves such a copy.
  *
  * Context: may sleep; the caller owns the region.
+ * Return: the verdict.
  */
 enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_super *super,
 				  char *reason);
 
 /**
- * crab_super_clear() - make both copies void, durably (P1)
+ * crab_super_clear() - make both copies void, durable on return (P1)
  * @flow: the caller's flow
+ * Context: pinned; the caller owns the superblocks.
  */
 void crab_super_clear(struct crab_flow *flow);
 
 /**
- * crab_super_flush() - make durable what was read of both copies (P4)
+ * crab_super_flush() - make both copies durable as they were read (P4)
  * @flow: the caller's flow
+ * Context: pinned; the caller owns the superblocks.
  */
 void crab_super_flush(struct crab_flow *flow);
 
 /**
- * crab_super_write() - write the copy that is not in use, durably (P3)
+ * crab_super_write() - write the copy that is not in use, durable on return (P3)
  * @flow: the caller's flow
- * @super: what to write; @copy and @sequence are advanced
+ * @super: the content; @copy and @sequence are advanced
+ * Context: pinned; the caller owns the superblocks.
  */
 void crab_super_write(struct crab_flow *flow, struct crab_super *super);
 
 /**
- * crab_super_geometry() - how many leaves of a size a region holds
- * @region_bytes: size of the region
+ * crab_super_geometry() - number of leaves that a region holds
+ * @region_bytes: size of the region, without the engine's area beyond CRAB_POOL_OFFSET
  * @leaf_bytes: size of a leaf
  *
- * Return: leaves, 0 where the size is not allowed or the region is too small.
+ * Context: any.
+ * Return: leaves, or 0 if the size is not allowed or the region is too small.
  */
 u64 crab_super_geometry(u64 region_bytes, u32 leaf_bytes);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements cursors: a scan by key that can stop and go on.
+ * This file implements cursors: scans by key that can stop and continue.
  *
- * Invariant: a cursor is two keys; it refers to nothing inside the store, so any
- * change between two reads is harmless and keys ascend strictly across them.
+ * Invariant: a cursor is two keys and refers to nothing in the store. Any change between two
+ * reads is harmless, and keys ascend strictly across them.
  *
- * No lock of its own.
+ * No lock.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -34,7 +34,7 @@ int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
 	if (n < 0)
 		return n;
 	last = n ? records[n - 1].key : cursor->end;
-	/* The media changed under the store. A cursor that went back would never come to its end */
+	/* The media changed under the store. A cursor that goes back would never end */
 	if (unlikely(last < cursor->next || last > cursor->end))
 		return -EUCLEAN;
 	cursor->done = last >= cursor->end;

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the store: one formatted region, attached. It owns the
- * lifetime, the lock, the errors and the statistics; what is above it (device,
- * in-kernel users, tools on an image) calls nothing below it.
+ * This file declares the store: one formatted region, attached. It owns the lifetime, the
+ * errors and the statistics. The layers above it (device, in-kernel users, tools on an image)
+ * call nothing below it.
  *
- * Locking: inside; the verbs run beside each other. Every function may sleep.
+ * Locking: inside; the verbs run concurrently. Every function may sleep.
  */
 #ifndef CRABTREE_STORE_H
 #define CRABTREE_STORE_H
 
 #include "engines/counts.h"
 #include "shared/super.h"
+#include "cursor.h"
 
-#define CRAB_BATCH_CHUNK	16U	/* operations of a batch between two looks at signals */
+#define CRAB_BATCH_CHUNK	16U	/* operations of a batch between two checks for signals */
 
 struct crab_store;
 
 /**
- * struct crab_attach_options - how to attach
+ * struct crab_attach_options - options of an attach
  * @readonly: write nothing to the media
  * @kick: called, in any context, when crab_store_maintain() has work, and when the store
  *	turned read-only; or NULL
- * @interrupted: asked again and again, between two leaves, by attach, crab_store_check() and
+ * @interrupted: called between two leaves by attach, crab_store_check() and
  *	crab_store_seek(): true ends them with -EINTR; or NULL
- * @arg: for @kick and @interrupted
+ * @arg: argument of @kick and @interrupted
  * @tuning: copied; NULL: crab_tuning_default
  */
 struct crab_attach_options {
@@ -35,8 +36,8 @@ struct crab_attach_options {
 };
 
 /**
- * struct crab_attach_report - what attach found
- * @verdict: of the superblock
+ * struct crab_attach_report - result of an attach
+ * @verdict: verdict of the superblock
  * @reason: why there is no store, or why it is read-only; else empty
  */
 struct crab_attach_report {
@@ -45,13 +46,13 @@ struct crab_attach_report {
 };
 
 /**
- * struct crab_format_options - what to format
- * @force: over a live store or a foreign signature
- * @leaf_bytes: 0: default
- * @engine: name; "": default
+ * struct crab_format_options - options of FORMAT
+ * @force: overwrite a live store or a foreign signature
+ * @leaf_bytes: size of a leaf; 0: the layout's default
+ * @engine: name; "": the default engine
  * @layout: name; "": the engine's default
  * @label: NUL-terminated, at most CRAB_LABEL_LEN - 1 bytes; no '/', no control characters
- * @uuid: all zero: random
+ * @uuid: identity of the store; all zero: random
  */
 struct crab_format_options {
 	bool force;
@@ -63,19 +64,19 @@ struct crab_format_options {
 };
 
 /**
- * struct crab_store_info - what a store is and has done
+ * struct crab_store_info - identity, state and statistics of a store
  * @super: its superblock
  * @engine: name of its engine
  * @layout: name of its layout
  * @needs: the media model of its layout
  * @keeps: whether the media keeps that model
- * @tuning: how it was attached
- * @durability: what a returned write relies on
- * @readonly: writes get -EROFS
- * @reason: why, or ""
- * @stats: of the engine
- * @counts: what was done since attach, on the write path and by readers
- * @attach_ns: how long attach took
+ * @tuning: tuning of the attach
+ * @durability: class of durability that a returned write has
+ * @readonly: writes return -EROFS
+ * @reason: why it is read-only, or ""
+ * @stats: statistics of the engine
+ * @counts: work since attach, by writers and readers
+ * @attach_ns: duration of the attach
  * @prepare_lines: lines cleaned off the write path
  * @prepare_fences: fences off the write path
  */
@@ -97,16 +98,16 @@ struct crab_store_info {
 };
 
 /**
- * crab_store_attach() - serve the store in a region
- * @media: the region; stays the caller's, who keeps it until detach
- * @options: how
+ * crab_store_attach() - attach the store in a region
+ * @media: the region; the caller keeps it until detach
+ * @options: options
  * @report: out: always filled
  *
  * Return: the store, or ERR_PTR: -ENODATA blank, -EMEDIUMTYPE foreign,
  * -EUCLEAN damaged superblocks, -EPROTONOSUPPORT newer format or unknown
  * feature, engine or layout, -EINVAL geometry that does not fit the region,
  * -EOPNOTSUPP for a writable attach of a layout whose media model the region does not keep,
- * -ENOMEM, -EINTR if @options->interrupted said so. A store with damage beyond the
+ * -ENOMEM, -EINTR if @options->interrupted returned true. A store with damage beyond the
  * superblocks is attached read-only.
  */
 struct crab_store *crab_store_attach(struct crab_media *media,
@@ -115,25 +116,29 @@ struct crab_store *crab_store_attach(struct crab_media *media,
 
 /**
  * crab_store_detach() - mark the store cleanly detached and free it
- * @store: the store, or NULL; no call on it is running or will come
+ * @store: the store, or NULL
+ * Context: may sleep; no call on the store is running or will come.
  */
 void crab_store_detach(struct crab_store *store);
 
 /**
- * crab_store_abandon() - free the store without touching the media
+ * crab_store_abandon() - free the store without writing to the media
  * @store: the store, or NULL
  *
  * For a region that is gone, and for tests that cut the power.
+ *
+ * Context: may sleep; no call on the store is running or will come.
  */
 void crab_store_abandon(struct crab_store *store);
 
 /**
- * crab_store_format_check() - would FORMAT be refused? Writes nothing
+ * crab_store_format_check() - whether FORMAT would be refused; writes nothing
  * @media: the region; may be attached
- * @options: what
+ * @options: options
  * @reason: out: as of crab_store_format()
  *
- * Return: 0, or the error that crab_store_format() would give.
+ * Context: may sleep.
+ * Return: 0, or the error that crab_store_format() would return.
  */
 int crab_store_format_check(const struct crab_media *media,
 			    const struct crab_format_options *options, char *reason);
@@ -141,9 +146,10 @@ int crab_store_format_check(const struct crab_media *media,
 /**
  * crab_store_format() - make an empty store in a region that is not attached
  * @media: the region
- * @options: what
+ * @options: options
  * @reason: out: CRAB_REASON_LEN bytes: why not, or ""
  *
+ * Context: may sleep.
  * Return: 0; -EEXIST for a live or foreign signature without force; -EINVAL for
  * an unknown engine or layout or a leaf size; -EOPNOTSUPP for a layout whose media model the
  * region does not keep; -ENOSPC for a region that is too
@@ -154,21 +160,23 @@ int crab_store_format(struct crab_media *media, const struct crab_format_options
 		      char *reason);
 
 /**
- * crab_store_search() - value of a key
+ * crab_store_search() - find the value of a key
  * @store: the store
  * @key: any
  * @value: out
+ * Context: may sleep.
  * Return: 0, -ENOENT, -EINVAL for the reserved key, -EUCLEAN in a quarantined range.
  */
 int crab_store_search(struct crab_store *store, u64 key, u64 *value);
 
 /**
- * crab_store_seek() - the nearest record
+ * crab_store_seek() - find the nearest record
  * @store: the store
  * @key: where to begin
- * @dir: least >= @key or greatest <= @key
+ * @dir: lowest >= @key or highest <= @key
  * @record: out
- * Return: as crab_store_search(); -EINTR if crab_attach_options.interrupted said so.
+ * Context: may sleep.
+ * Return: as crab_store_search(); -EINTR if crab_attach_options.interrupted returned true.
  */
 int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
 		    struct crab_record *record);
@@ -178,8 +186,9 @@ int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
  * @store: the store
  * @key: any but the reserved one
  * @value: any
- * @mode: what is allowed
- * @old: out: what was there, also on -EEXIST
+ * @mode: whether the key may or must exist
+ * @old: out: the record before, also on -EEXIST
+ * Context: may sleep.
  * Return: 0, -EEXIST, -ENOENT, -ENOSPC, -EROFS, -EINVAL, -EUCLEAN, -ENOMEM.
  */
 int crab_store_insert(struct crab_store *store, u64 key, u64 value,
@@ -189,20 +198,23 @@ int crab_store_insert(struct crab_store *store, u64 key, u64 value,
  * crab_store_delete() - remove a key, durable on return
  * @store: the store
  * @key: any but the reserved one
- * @old: out: what was there
+ * @old: out: the record before
+ * Context: may sleep.
  * Return: 0, -ENOENT, -EROFS, -EINVAL, -EUCLEAN.
  */
 int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old);
 
 /**
- * crab_store_batch() - several searches, inserts and deletes
+ * crab_store_batch() - do several searches, inserts and deletes
  * @store: the store
- * @ops: what; one whose status is not 0 is left alone
- * @n: how many
+ * @ops: the operations; those whose status is not 0 are skipped
+ * @n: number of operations
  *
- * Those of one key are done in their order, those of different keys in any. Each write is
- * durable on return, but they share fences: a power cut before that finds each key in
- * any of the states that its operations here lead through.
+ * Operations on one key are done in their order, those on different keys in any order. Each
+ * write is durable on return, but they share fences: a power cut before the return leaves each
+ * key in any of the states that its operations lead through.
+ *
+ * Context: may sleep.
  */
 void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n);
 
@@ -210,66 +222,48 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
  * crab_store_check() - verify every invariant; writes nothing
  * @store: the store
  * @report: out
- * Context: holds splits and merges off while it reads some leaves, 8192 slots or less at a
- * time, and each leaf's writers while it reads that leaf. Where leaves are split or merged
- * meanwhile, the report counts them as they were read.
- * Return: 0, also where errors were found; -EINTR if crab_attach_options.interrupted
- * said so: the report is then of a part.
+ * Context: may sleep. Blocks splits and merges while it reads up to 8192 slots at a time, and
+ * the writers of each leaf while it reads that leaf. If leaves are split or merged meanwhile,
+ * the report counts them as they were read.
+ * Return: 0, also if errors were found; -EINTR if crab_attach_options.interrupted returned
+ * true: the report then covers a part.
  */
 int crab_store_check(struct crab_store *store, struct crab_check_report *report);
 
 /**
- * crab_store_fail() - a part of the region cannot be read any more
- * @store: the store, which becomes read-only
+ * crab_store_fail() - handle a part of the region that cannot be read any more
+ * @store: the store; it becomes read-only
  * @offset: of the part
  * @len: bytes
  *
  * The leaves there are quarantined. The log and crab_store_info() report it.
+ *
+ * Context: may sleep.
  */
 void crab_store_fail(struct crab_store *store, u64 offset, u64 len);
 
-/** crab_store_is_readonly() - do writes get -EROFS? Once true, always true */
+/**
+ * crab_store_is_readonly() - whether writes return -EROFS
+ * @store: the store
+ * Context: any.
+ * Return: true if so; it stays true.
+ */
 bool crab_store_is_readonly(const struct crab_store *store);
 
-/** crab_store_info() - fill @info */
+/**
+ * crab_store_info() - read identity, state and statistics
+ * @store: the store
+ * @info: out
+ * Context: may sleep; takes crab_store.lock.
+ */
 void crab_store_info(struct crab_store *store, struct crab_store_info *info);
 
 /**
- * crab_store_maintain() - a bounded piece of work off the write path
+ * crab_store_maintain() - do a bounded piece of work off the write path
  * @store: the store
- * Context: one caller at a time; ended before detach.
- * Return: true if more waits.
+ * Context: may sleep; one caller at a time; ends before detach.
+ * Return: true if more work is due.
  */
 bool crab_store_maintain(struct crab_store *store);
-
-/**
- * struct crab_cursor - a scan that can stop and go on (iter.c)
- * @next: the least key not yet given
- * @end: the greatest key wanted
- * @done: nothing is left
- */
-struct crab_cursor {
-	u64 next;
-	u64 end;
-	bool done;
-};
-
-/** crab_cursor_init() - begin a scan of [@start, @end] */
-void crab_cursor_init(struct crab_cursor *cursor, u64 start, u64 end);
-
-/**
- * crab_cursor_read() - the next records in the order of their keys
- * @store: the store
- * @cursor: the scan; holds nothing of the store, so it may outlive it
- * @records: out
- * @cap: how many fit, at most S32_MAX
- * Return: how many, 0 at the end, or -ENOMEM, or -EUCLEAN at a quarantined range,
- * where the cursor then stays.
- */
-int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
-		     struct crab_record *records, u32 cap);
-
-/** crab_cursor_skip() - after -EUCLEAN: behind the quarantined range */
-void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor);
 
 #endif /* CRABTREE_STORE_H */

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the engine `volatile`: an ordinary B+-tree with sorted
- * leaves, all of it in DRAM. It cleans nothing and promises nothing: the upper
- * bound that seed 000, section 6, compares with. What it holds ends with its
- * attach.
+ * This file implements the engine `volatile`: an ordinary B+-tree with sorted leaves, all of it
+ * in DRAM. It cleans nothing and promises nothing. It is the upper bound for comparisons (Wang
+ * et al. 2020, section 6). Its content ends with the attach.
  *
- * Invariants: records of a leaf ascend; leaves ascend; no leaf but the first is
- * empty. It takes no more leaves than the region's pool would have.
+ * Invariants: records of a leaf ascend; leaves ascend; no leaf except the first is empty. It
+ * uses at most as many leaves as the pool of the region would have.
  *
- * Locking: vol_tree.lock, shared by readers.
+ * Locking: vol_tree.lock; readers share it.
  */
 #include <linux/err.h>
 #include <linux/errno.h>

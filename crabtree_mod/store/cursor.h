@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares cursors: scans by key that can stop and continue.
+ *
+ * Locking: a cursor belongs to its caller.
+ */
+#ifndef CRABTREE_CURSOR_H
+#define CRABTREE_CURSOR_H
+
+#include "engines/verb.h"
+
+struct crab_store;
+
+/**
+ * struct crab_cursor - a scan that can stop and continue
+ * @next: the lowest key not yet returned
+ * @end: the highest key of the scan
+ * @done: the scan has ended
+ */
+struct crab_cursor {
+	u64 next;
+	u64 end;
+	bool done;
+};
+
+/**
+ * crab_cursor_init() - begin a scan
+ * @cursor: out: the scan
+ * @start: lowest key
+ * @end: highest key
+ * Context: any.
+ */
+void crab_cursor_init(struct crab_cursor *cursor, u64 start, u64 end);
+
+/**
+ * crab_cursor_read() - read the next records in the order of their keys
+ * @store: the store
+ * @cursor: the scan; it refers to nothing in the store, so it may outlive the store
+ * @records: out
+ * @cap: room for records, at most S32_MAX
+ * Context: may sleep.
+ * Return: number of records; 0 at the end; -ENOMEM; -EUCLEAN at a quarantined range, at which
+ * the cursor stays.
+ */
+int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
+		     struct crab_record *records, u32 cap);
+
+/**
+ * crab_cursor_skip() - continue after a quarantined range
+ * @store: the store
+ * @cursor: the scan; crab_cursor_read() returned -EUCLEAN
+ * Context: may sleep.
+ */
+void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor);
+
+#endif /* CRABTREE_CURSOR_H */
