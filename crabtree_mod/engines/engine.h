@@ -60,8 +60,7 @@ struct crab_attach_how {
  * @root: as of &struct crab_attach_how
  * @stop: as of &struct crab_attach_how
  * @tuning: as of &struct crab_attach_how
- * @prepare_lines: lines cleaned by maintain, which runs one at a time. Not on the cache line
- *	of the fields that all CPUs read
+ * @prepare_lines: lines cleaned by maintain; not on the cache line that all CPUs read
  * @prepare_fences: fences of maintain
  */
 struct crab_engine {

@@ -219,7 +219,7 @@ void crab_shadow_clean(struct crab_media *media, const void *p, u64 len)
 
 	if (!len || offset >= media->size || len > media->size - offset) {
 		crab_shadow_error(shadow, "clean of %llu bytes at offset %lld: outside the media",
-				  (unsigned long long)len, (long long)offset);
+				  len, (long long)offset);
 		return;
 	}
 	for (line = offset / CRAB_LINE; line * CRAB_LINE < end; line++) {

@@ -184,7 +184,7 @@ static enum crab_verdict super_unknown(const struct crab_media *media, char *rea
 		return CRAB_VERDICT_BLANK;
 	}
 	snprintf(reason, CRAB_REASON_LEN,
-		 "not a crabtree store: other data at offset %llu", (unsigned long long)at);
+		 "not a crabtree store: other data at offset %llu", at);
 	return CRAB_VERDICT_FOREIGN;
 }
 
@@ -246,7 +246,7 @@ static enum crab_verdict super_judge(const struct crab_media *media, const struc
 	}
 	if (s->region_bytes > media->size) {
 		snprintf(reason, CRAB_REASON_LEN, "store of %llu bytes in a region of %llu",
-			 (unsigned long long)s->region_bytes, (unsigned long long)media->size);
+			 s->region_bytes, media->size);
 		return CRAB_VERDICT_MISFIT;
 	}
 	unknown = s->feature_ro_compat & ~CRAB_FEATURE_RO_COMPAT_KNOWN;
@@ -269,7 +269,7 @@ enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_su
 	reason[0] = '\0';
 	if (media->size < CRAB_POOL_OFFSET) {
 		snprintf(reason, CRAB_REASON_LEN, "region of %llu bytes is too small for a store",
-			 (unsigned long long)media->size);
+			 media->size);
 		return CRAB_VERDICT_MISFIT;
 	}
 	for (i = 0; i < CRAB_SUPER_COPIES; i++) {

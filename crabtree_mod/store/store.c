@@ -38,9 +38,9 @@ void crab_store_damaged(struct crab_store *store, const struct crab_damage *dama
 	char reason[CRAB_REASON_LEN];
 
 	snprintf(reason, sizeof(reason), "damaged at offset %llu: %s",
-		 (unsigned long long)damage->offset, damage->what);
+		 damage->offset, damage->what);
 	pr_err_ratelimited("store %08x: %s (%llu in all); read-only from now on\n",
-			   store->super.store_id, reason, (unsigned long long)damage->count);
+			   store->super.store_id, reason, damage->count);
 	crab_store_set_readonly(store, reason);
 }
 
@@ -205,7 +205,7 @@ void crab_store_fail(struct crab_store *store, u64 offset, u64 len)
 	crab_store_set_readonly(store, reason);
 	leaves = ops->quarantine ? ops->quarantine(store->engine, offset, offset + len) : 0;
 	pr_err("store %08x: %s, %llu bytes%s: read-only from now on, %llu leaves quarantined\n",
-	       store->super.store_id, reason, (unsigned long long)len,
+	       store->super.store_id, reason, len,
 	       offset < store->super.pool_offset ? " (superblocks or head of the list)" : "",
 	       leaves);
 }

@@ -345,7 +345,7 @@ static void vol_check_leaf(const struct vol_leaf *leaf, struct crab_check_report
 		if (leaf->records[i].key < leaf->low || leaf->records[i].key >= above ||
 		    (i && leaf->records[i].key <= leaf->records[i - 1].key))
 			crab_damage_note(&report->damage, 0, "leaf %llu: keys out of order",
-					 (unsigned long long)report->leaves);
+					 report->leaves);
 	report->leaves++;
 	report->records += leaf->count;
 }
@@ -370,7 +370,7 @@ static int vol_check_leaves(struct vol_tree *tree, struct crab_check_report *rep
 			return -EINTR;
 		if (crab_index_find(&tree->index, leaf->low) != leaf)
 			crab_damage_note(&report->damage, 0, "leaf %llu: not where the index says",
-					 (unsigned long long)report->leaves);
+					 report->leaves);
 		vol_check_leaf(leaf, report);
 		leaf = leaf->next;
 		if (leaf && !(report->leaves % CHECK_LEAVES))
