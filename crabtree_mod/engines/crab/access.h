@@ -33,7 +33,8 @@ static __always_inline bool crab_leaf_read_begin(const struct crab_leaf *leaf, u
 						 unsigned int *seq)
 {
 	*seq = raw_seqcount_begin(&leaf->seq);
-	return likely(crab_leaf_holds(leaf, key) && !READ_ONCE(leaf->quarantined));
+	/* A quarantine is a write section, so crab_leaf_read_valid() finds it */
+	return likely(crab_leaf_holds(leaf, key) && !data_race(leaf->quarantined));
 }
 
 /**

@@ -59,8 +59,8 @@ RACES = [
              "(reader.seq = raw_seqcount_begin(&leaf->seq), leaf->quarantined)"),
     ]),
     Design("insert: readers see the record before it is durable", [
-        Edit(SLOTTED, "crab_count_settled(&write->tree->base, inserts, flow);",
-             f"crab_count_settled(&write->tree->base, inserts, flow); {SHOW}"),
+        Edit(SLOTTED, "crab_count_settled(&tree->base, inserts, flow);",
+             f"crab_count_settled(&tree->base, inserts, flow); {SHOW}"),
     ]),
     Design("update: readers see the value before it is durable", [
         Edit(LEAF, "crab_count_settled(&write->tree->base, updates, flow);",

@@ -308,21 +308,21 @@ static __always_inline void leaf_set(const struct crab_tree *tree, struct crab_l
 	WRITE_ONCE(leaf->ordered, 0);
 }
 
-static __always_inline void slot_set(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
-				     u64 key, u64 value)
+static __always_inline void slot_set(struct crab_flow *flow, const struct crab_tree *tree,
+				     struct crab_leaf *leaf, u32 slot, u64 key, u64 value)
 {
-	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
+	struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
 
-	crab_store(write->flow, &d->value, value);
-	crab_store(write->flow, &d->key, key);
-	crab_clean_word(write->flow, &d->key);
-	leaf_set(write->tree, leaf, slot, key);
+	crab_store(flow, &d->value, value);
+	crab_store(flow, &d->key, key);
+	crab_clean_word(flow, &d->key);
+	leaf_set(tree, leaf, slot, key);
 }
 
 void crab_slotted_insert_nofence(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 				 u64 key, u64 value)
 {
-	slot_set(write, leaf, slot, key, value);
+	slot_set(write->flow, write->tree, leaf, slot, key, value);
 	crab_count(&write->tree->base, inserts, 1);
 }
 
@@ -344,14 +344,15 @@ static noinline int insert_by_smo(struct crab_write *write, struct crab_leaf *le
 int crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
 			u64 value)
 {
-	bool full = slot == write->tree->slots, is_void = value == leaf->void_value;
+	struct crab_tree *tree = write->tree;
 	struct crab_flow *flow = write->flow;
+	bool full = slot == tree->slots, is_void = value == leaf->void_value;
 
 	if (unlikely(full || is_void))
 		return insert_by_smo(write, leaf, full, key, value);
 	crab_leaf_begin(leaf);
-	slot_set(write, leaf, slot, key, value);
-	crab_count_settled(&write->tree->base, inserts, flow);
+	slot_set(flow, tree, leaf, slot, key, value);
+	crab_count_settled(&tree->base, inserts, flow);
 	/* P6: the record is durable; any part of it alone reads as a free slot */
 	crab_fence(flow, CRAB_P6_RECORD);
 	crab_leaf_end(leaf);
