@@ -31,7 +31,6 @@ static struct crab_tree *strategy_tree(struct kunit *test, u32 leaf_bytes)
 	struct crab_tree *tree = kunit_kzalloc(test, sizeof(*tree), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, tree);
-	tree->sorted = true;
 	tree->slots = crab_leaf_slots(leaf_bytes);
 	tree->base.geo.leaf_bytes = leaf_bytes;
 	return tree;

@@ -4,17 +4,14 @@
  *
  * DOC: layouts
  *
- * A tree has one layout. The two folders have the same verbs, so each function here is one test
- * and two calls. A verb with an answer that is the same for all leaves of a layout is a property:
- * the answer is in this file.
+ * Both folders have the same verbs, so each function here is one test and two calls; a property
+ * that all leaves of a layout share is in this file. No other file tests which layout a tree has.
  *
- *   find, place, lookup, scan    read
- *   insert, update, remove       write one record; the leaf stays
- *   split, with, is_append       parts of a structure modification
- *   fresh, format                write a whole leaf
- *   read, repair, check          attach, and the verifier
- *
- * Invariant: no other file tests which layout a tree has.
+ *   find, place, lookup, scan, collect   read
+ *   insert, update, remove               write one record; the leaf stays
+ *   split, is_append, verify             parts of a structure modification
+ *   fresh, format                        write a whole leaf
+ *   read, repair, check                  attach, and the verifier
  *
  * Locking: as the verb expects it (slotted.h, sorted.h).
  */
@@ -25,8 +22,6 @@
 #include "leaf.h"
 #include "slotted/smo.h"
 #include "sorted/smo.h"
-
-/* Attach */
 
 static inline void crab_layout_init(struct crab_tree *tree)
 {
@@ -48,7 +43,7 @@ static inline void crab_layout_desc_init(const struct crab_tree *tree, struct cr
 		crab_sorted_desc_init(tree, leaf);
 }
 
-/* Lowest key of a leaf: the one of its header, or its first key, which an empty leaf has not */
+/* Lowest key of a leaf: the one of its header, or its first key */
 static inline u64 crab_layout_low(const struct crab_tree *tree, u64 number,
 				  const struct crab_head *head)
 {
@@ -168,10 +163,10 @@ static inline void crab_layout_prefetch_scan(const struct crab_tree *tree,
 		crab_slotted_prefetch(tree, dleaf);
 }
 
-/* Tests whether a scan prefetches the @i-th leaf before it knows how many records that has */
+/* Tests whether a scan prefetches the @i-th leaf, full to 3/4, before it knows its records */
 static inline bool crab_layout_prefetches_blind(const struct crab_tree *tree, u32 i, u32 cap)
 {
-	return !tree->sorted && i * tree->slots * 3 / 4 <= cap;	/* leaves are full to 3/4 */
+	return !tree->sorted && i * tree->slots * 3 / 4 <= cap;
 }
 
 /* Write */

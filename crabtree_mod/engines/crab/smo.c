@@ -227,7 +227,7 @@ void crab_smo_splice(struct crab_tree *tree, struct crab_smo *smo, struct crab_l
 	WRITE_ONCE(tree->leaves, tree->leaves + smo->n);
 }
 
-void crab_smo_retire(struct crab_write *write, struct crab_leaf *leaf)
+static void smo_retire(struct crab_write *write, struct crab_leaf *leaf)
 {
 	crab_smo_release(write, leaf->number);
 	WRITE_ONCE(write->tree->leaves, write->tree->leaves - 1);
@@ -249,12 +249,12 @@ void crab_smo_replace(struct crab_write *write, struct crab_smo *smo, struct cra
 	if (last != leaf) {
 		crab_leaf_kill(last);
 		crab_index_remove(&tree->index, last->low);
-		crab_smo_retire(write, last);
+		smo_retire(write, last);
 	}
 	if (smo->n == 2)
 		crab_index_insert(&tree->index, smo->leaf[1]->low, smo->leaf[1],
 				  crab_leaf_hint(tree, smo->leaf[1]));
-	crab_smo_retire(write, leaf);
+	smo_retire(write, leaf);
 }
 
 void crab_smo_fetch_unlink(const struct crab_tree *tree, const struct crab_leaf *leaf)
@@ -278,5 +278,5 @@ void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf, u64 word)
 		crab_index_remove(&tree->index, leaf->low);
 	WRITE_ONCE(tree->unlinks, tree->unlinks + 1);
 	smo_commit(write);
-	crab_smo_retire(write, leaf);
+	smo_retire(write, leaf);
 }

@@ -12,7 +12,7 @@ Design = collections.namedtuple("Design", "what edits")
 Edit = collections.namedtuple("Edit", "path old new")
 
 SPLIT = "engines/crab/split.c"
-SLOTTED = "engines/crab/slotted/leaf.c"
+SLOTTED = "engines/crab/slotted/write.c"
 SORTED_SMO = "engines/crab/sorted/smo.c"
 SORTED_READ = "engines/crab/sorted/read.c"
 RECOVER = "engines/crab/recover.c"
@@ -64,7 +64,7 @@ DESIGNS = [
 	crab_smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;""", SPLIT_LEAVES_BEHIND),
-        Edit(SLOTTED, "unlikely(value == void_value)",
+        Edit("engines/crab/slotted/read.c", "unlikely(value == void_value)",
              "unlikely(value == void_value || key - low >= span)"),
         Edit("engines/crab/slotted/check.c", "r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value",
              "crab_slotted_is_live(leaf, slot)"),

@@ -50,7 +50,7 @@ static inline void crab_slotted_prefetch(const struct crab_tree *tree,
 	crab_prefetch_range(&dleaf->slots[0], min(tree->slots, 256U) * sizeof(struct crab_dslot));
 }
 
-/* leaf.c: read */
+/* find.c */
 
 /**
  * crab_slotted_next() - find the next slot with a record
@@ -136,7 +136,7 @@ bool crab_slotted_lookup_at(const struct crab_tree *tree, const struct crab_leaf
 struct crab_place crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				     u64 key);
 
-/* leaf.c: write */
+/* write.c */
 
 /**
  * crab_slotted_insert() - insert a key (P6)

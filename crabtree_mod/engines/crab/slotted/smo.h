@@ -9,7 +9,7 @@
 
 #include "slotted.h"
 
-/* leaf.c: attach */
+/* read.c: attach */
 
 /**
  * crab_slotted_read() - classify all slots of a leaf
@@ -32,7 +32,7 @@ void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
  */
 int crab_slotted_repair(struct crab_write *write);
 
-/* leaf.c: whole leaves */
+/* fresh.c */
 
 /**
  * crab_slotted_void() - choose the value of free slots

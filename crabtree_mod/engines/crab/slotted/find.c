@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the search in a leaf of the layout `slotted`.
+ *
+ * Invariant: none; it changes nothing.
+ *
+ * Locking: access.c documents it. A reader is bounded by the slots of the leaf.
+ */
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/prefetch.h>
+
+#include "planes.h"
+
+u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
+{
+	u64 live;
+
+	for (; slot < tree->slots; slot = round_up(slot + 1, CRAB_SLOTTED_GROUP)) {
+		live = crab_slotted_live(leaf, slot / CRAB_SLOTTED_GROUP) >>
+		       slot % CRAB_SLOTTED_GROUP;
+		if (live)
+			return slot + __ffs64(live);
+	}
+	return tree->slots;
+}
+
+u32 crab_slotted_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			 struct crab_record *records)
+{
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0), *d;
+	const u32 groups = crab_slotted_group_count(tree);
+	struct crab_record *to = records;
+	u32 group;
+	u64 live;
+
+	for (group = 0; group < groups; group++, slots += CRAB_SLOTTED_GROUP) {
+		for (live = crab_slotted_live(leaf, group); live; live &= live - 1, to++) {
+			d = &slots[__ffs64(live)];
+			to->key = crab_load(tree->base.media, &d->key);
+			to->value = crab_load(tree->base.media, &d->value);
+		}
+	}
+	return to - records;
+}
+
+/* A bit for each slot of a line, given its first; arbitrary if they are in another group */
+static __always_inline u64 line_slots(u32 slot)
+{
+	return ((1ULL << CRAB_SLOTTED_LINE) - 1) << slot % CRAB_SLOTTED_GROUP;
+}
+
+noinline int crab_slotted_find_further(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				       u64 key, u64 mask)
+{
+	const u8 fp = crab_fp(tree, key);
+	u32 group = 0, slot;
+
+	for (;;) {
+		for (; mask; mask &= mask - 1) {
+			slot = group * CRAB_SLOTTED_GROUP + __ffs64(mask);
+			if (crab_leaf_key(tree, leaf, slot) == key)
+				return slot;
+		}
+		if (++group * CRAB_SLOTTED_GROUP >= tree->slots)
+			return -1;
+		mask = crab_planes_match(leaf, group, fp);
+	}
+}
+
+/*
+ * The slot that most likely has a key, among at least one slot of the first group: one in a home
+ * line if there is any. Without a branch, which would be unpredictable.
+ */
+static __always_inline u32 likely_slot(const struct crab_tree *tree, u64 hash, u64 slots)
+{
+	u64 near = slots & (line_slots(crab_home_front(&tree->homes, hash)) |
+			    line_slots(crab_home_back(&tree->homes, hash)));
+
+	OPTIMIZER_HIDE_VAR(near);	/* or compilers create a branch */
+	return __ffs64(near | (-(u64)!near & slots));
+}
+
+/* @slots: the leaf's */
+static __always_inline int slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
+					const struct crab_dslot *slots, u64 key)
+{
+	u64 mask = crab_planes_match(leaf, 0, crab_fp(tree, key));
+	u32 slot;
+
+	if (mask) {
+		slot = likely_slot(tree, crab_hash(key), mask);
+		if (likely(crab_load(tree->base.media, &slots[slot].key) == key))
+			return slot;
+		mask &= ~(1ULL << slot);
+	}
+	if (likely(!mask && tree->slots <= CRAB_SLOTTED_GROUP))
+		return -1;
+	return crab_slotted_find_further(tree, leaf, key, mask);
+}
+
+int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	return slotted_find(tree, leaf, crab_leaf_slot(tree, leaf, 0), key);
+}
+
+bool crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			 u64 *value)
+{
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	int slot = slotted_find(tree, leaf, slots, key);
+
+	if (slot < 0)
+		return false;
+	*value = crab_load(tree->base.media, &slots[slot].value);
+	return true;
+}
+
+/*
+ * A bit for each free slot of a line, given the slots in use of its group; slots of the line in the
+ * next group are no home
+ */
+static __always_inline u64 line_free(u64 live, u32 slot)
+{
+	return ~live >> slot % CRAB_SLOTTED_GROUP & ((1U << CRAB_SLOTTED_LINE) - 1);
+}
+
+/* The first free slot, or one that does not exist */
+static noinline u32 first_free(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	u32 group;
+	u64 free;
+
+	for (group = 0; group < crab_slotted_group_count(tree); group++) {
+		free = ~crab_slotted_live(leaf, group);
+		if (free)
+			return min_t(u32, group * CRAB_SLOTTED_GROUP + __ffs64(free), tree->slots);
+	}
+	return tree->slots;
+}
+
+/* The free slot for a key: in a home line, or the first; or one that does not exist */
+static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	u64 hash = crab_hash(key), free;
+	u32 home = crab_home_front(&tree->homes, hash), slot;
+
+	free = line_free(crab_slotted_live(leaf, home / CRAB_SLOTTED_GROUP), home);
+	if (!free) {
+		home = crab_home_back(&tree->homes, hash);
+		free = line_free(crab_slotted_live(leaf, home / CRAB_SLOTTED_GROUP), home);
+	}
+	slot = home + __ffs64(free | 1ULL << CRAB_SLOTTED_LINE);
+	return likely(free && slot < tree->slots) ? slot : first_free(tree, leaf);
+}
+
+u32 crab_slotted_likely_slot(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+{
+	u64 mask = crab_planes_match(leaf, 0, crab_fp(tree, key));
+	u32 slot = mask ? likely_slot(tree, crab_hash(key), mask) : leaf_free(tree, leaf, key);
+
+	if (likely(slot < tree->slots))
+		prefetch(crab_leaf_slot(tree, leaf, slot));
+	else
+		slot = 0;
+	return slot;
+}
+
+bool crab_slotted_lookup_at(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot,
+			    u64 key, u64 *value)
+{
+	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
+	u64 found = crab_load(tree->base.media, &d->value);
+
+	if (crab_load(tree->base.media, &d->key) != key || found == leaf->void_value)
+		return false;
+	*value = found;
+	return true;
+}
+
+struct crab_place crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				     u64 key)
+{
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	int slot = slotted_find(tree, leaf, slots, key);
+
+	if (slot >= 0)
+		return (struct crab_place) { .slot = slot, .found = true };
+	slot = leaf_free(tree, leaf, key);
+	if (likely(slot < tree->slots))
+		crab_prefetchw_range(&slots[slot], sizeof(slots[slot]));
+	else	/* it will be split */
+		crab_prefetch_range(slots, tree->slots * sizeof(*slots));
+	return (struct crab_place) { .slot = slot };
+}
