@@ -7,12 +7,12 @@
  *
  * Invariant: any bytes are a script; nothing but the media is written.
  */
-#include <linux/crc32.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "engines/crab/crab.h"
 #include "hostile.h"
+#include "seal.h"
 
 #define HEAD_WORDS	(sizeof(struct crab_dhead) / sizeof(__le64))
 #define SUPER_WORDS	(sizeof(struct crab_dsuper) / sizeof(__le64))
@@ -100,18 +100,6 @@ static void change(struct crab_hostile *h, const struct edit *e, __le64 *word)
 	*word = cpu_to_le64(changed(h, e, le64_to_cpu(*word)));
 }
 
-static void seal_super(struct crab_dsuper *d)
-{
-	d->crc = 0;
-	d->crc = cpu_to_le32(~crab_crc32c(~0U, d, sizeof(*d)));
-}
-
-static void seal_head(struct crab_dhead *d)
-{
-	d->crc = cpu_to_le32(~crab_crc32c(~0U, &d->self, offsetof(struct crab_dhead, crc) -
-					  offsetof(struct crab_dhead, self)));
-}
-
 static void edit_super(struct crab_hostile *h, const struct edit *e)
 {
 	struct crab_dsuper *d;
@@ -123,7 +111,7 @@ static void edit_super(struct crab_hostile *h, const struct edit *e)
 		d = crab_hostile_super(h, copy);
 		change(h, e, (__le64 *)d + e->at % SUPER_WORDS);
 		if (!(e->verb & CRAB_HOSTILE_UNSEALED))
-			seal_super(d);
+			crab_seal_super(d);
 	}
 }
 
@@ -131,7 +119,7 @@ static void edit_head(struct crab_hostile *h, const struct edit *e, struct crab_
 {
 	change(h, e, head_word(head, e->at));
 	if (!(e->verb & CRAB_HOSTILE_UNSEALED))
-		seal_head(head);
+		crab_seal_head(head);
 }
 
 /* The geometry that the seed has, whatever its superblock says by now */

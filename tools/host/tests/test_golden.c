@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include <linux/align.h>
-#include <linux/crc32.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/random.h>
@@ -24,6 +23,7 @@
 #include "model.h"
 #include "tap.h"
 #include "tests/hostile.h"
+#include "tests/seal.h"
 
 #define SEED		2026
 #define TEXT_BYTES	(64 * 1024)
@@ -144,12 +144,6 @@ static void format(const struct golden *g)
 		tap_fail("format: %s", hostile.said);
 }
 
-static void seal(struct crab_dsuper *d)
-{
-	d->crc = 0;
-	d->crc = cpu_to_le32(~crab_crc32c(~0U, d, sizeof(*d)));
-}
-
 /* FORMAT makes the same bytes, but for the time of day */
 static void formatted_alike(const struct golden *g)
 {
@@ -163,7 +157,7 @@ static void formatted_alike(const struct golden *g)
 	for (i = 0; i < CRAB_SUPER_COPIES; i++) {
 		d = (struct crab_dsuper *)(hostile.media.base + i * CRAB_SUPER_STRIDE);
 		d->formatted_at = ((struct crab_dsuper *)(was + i * CRAB_SUPER_STRIDE))->formatted_at;
-		seal(d);
+		crab_seal_super(d);
 	}
 	tap_ok(!memcmp(was, hostile.media.base, g->size), "%s: FORMAT makes the same bytes",
 	       g->name);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <linux/crc32.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/printk.h>
@@ -20,6 +19,7 @@
 #include "engines/crab/crab.h"
 #include "model.h"
 #include "tap.h"
+#include "tests/seal.h"
 
 #define LEAF_BYTES	512
 #define LEAVES		40
@@ -59,19 +59,9 @@ static u64 leaf_offset(u32 nth)
 	return CRAB_POOL_OFFSET + order[nth] * LEAF_BYTES;
 }
 
-static void super_seal(struct crab_dsuper *d)
-{
-	d->crc = 0;
-	d->crc = cpu_to_le32(~crab_crc32c(~0U, d, sizeof(*d)));
-}
-
-/* The header of the @nth leaf says what a store that wrote it would have sealed */
 static void leaf_seal(u32 nth)
 {
-	struct crab_dhead *d = &dleaf(nth)->head;
-
-	d->crc = cpu_to_le32(~crab_crc32c(~0U, &d->self, offsetof(struct crab_dhead, crc) -
-					  offsetof(struct crab_dhead, self)));
+	crab_seal_head(&dleaf(nth)->head);
 }
 
 /* The least key that the @nth leaf may hold: of a sorted one its first key says it */
@@ -104,7 +94,7 @@ struct super_case {
 		for (_i = 0; _i < CRAB_SUPER_COPIES; _i++) {		\
 			d = dsuper(_i);					\
 			what;						\
-			super_seal(d);					\
+			crab_seal_super(d);					\
 		}							\
 	} while (0)
 

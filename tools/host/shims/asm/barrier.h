@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: GPL-2.0 */
-#ifndef CRAB_SHIM_ASM_BARRIER_H
-#define CRAB_SHIM_ASM_BARRIER_H
-
-#include <linux/compiler.h>
-
-#endif /* CRAB_SHIM_ASM_BARRIER_H */

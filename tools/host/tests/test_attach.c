@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests FORMAT and attach: the errors of FORMAT, a read-only attach, and the
+ * search of the pool and of the list of leaves by several CPUs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "engines/crab/crab.h"
+#include "engines/crab/recover.h"
+#include "model.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+/* FORMAT: what it refuses, and that it then changes nothing */
+
+static void format_refuses(struct crab_media *media, const struct crab_format_options *options,
+			   int want, const char *says)
+{
+	u8 *before = malloc(media->size);
+	char reason[CRAB_REASON_LEN];
+	int err;
+
+	memcpy(before, media->base, media->size);
+	err = crab_store_format(media, options, reason);
+	tap_check(err == want, "%d, not %d", err, want);
+	tap_check(strstr(reason, says), "reason: %s", reason);
+	tap_check(!memcmp(before, media->base, media->size), "media changed");
+	tap_ok(true, "format: %d, %s", want, reason);
+	free(before);
+}
+
+static void test_format(void)
+{
+	static const u32 sizes[] = { 1, 64, CRAB_LEAF_BYTES_MIN / 2, 1536, 16384, 1U << 31 };
+	struct crab_format_options good = { .engine = "", .layout = "", .label = "x" }, bad;
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 8 * 1024 - 1);
+	char reason[CRAB_REASON_LEN];
+	u32 i;
+
+	format_refuses(&media, &good, -ENOSPC, "too small");
+	media.size = 4096;
+	format_refuses(&media, &good, -ENOSPC, "too small");
+	media_destroy(&media);
+	media = media_create(1 << 16);
+	bad = good;
+	bad.engine = "nosuch";
+	format_refuses(&media, &bad, -EINVAL, "unknown engine");
+	bad = good;
+	bad.layout = "nosuch";
+	format_refuses(&media, &bad, -EINVAL, "unknown layout");
+	bad.layout = "";
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		bad.leaf_bytes = sizes[i];
+		format_refuses(&media, &bad, -EINVAL, "leaf size");
+	}
+	media.base[60000] = 1;
+	format_refuses(&media, &good, -EEXIST, "other data at offset 60000");
+	media.base[60000] = 0;
+	tap_check(!crab_store_format(&media, &good, reason), "%s", reason);
+	format_refuses(&media, &good, -EEXIST, "holds a store");
+	good.force = true;
+	tap_ok(!crab_store_format(&media, &good, reason), "format: with force");
+	media_destroy(&media);
+}
+
+/* A read-only attach writes nothing, ever; a reserved key is refused */
+static void test_readonly(void)
+{
+	struct crab_media media = media_create(1 << 16);
+	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
+	struct crab_attach_options options = { .readonly = true };
+	struct crab_attach_report report;
+	struct crab_store_info info;
+	struct crab_record record;
+	struct crab_old old;
+	u8 *before = malloc(media.size);
+	u64 value;
+
+	crab_store_insert(store, 5, 50, CRAB_INSERT_EITHER, &old);
+	tap_check(crab_store_insert(store, CRAB_KEY_EMPTY, 1, CRAB_INSERT_EITHER, &old) == -EINVAL,
+		  "insert");
+	tap_check(crab_store_delete(store, CRAB_KEY_EMPTY, &old) == -EINVAL, "delete");
+	tap_check(crab_store_search(store, CRAB_KEY_EMPTY, &value) == -EINVAL, "search");
+	tap_check(crab_store_seek(store, CRAB_KEY_EMPTY, CRAB_SEEK_LE, &record) == -EINVAL, "seek");
+	crab_store_abandon(store);
+	memcpy(before, media.base, media.size);
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%d", report.verdict);
+	crab_store_info(store, &info);
+	tap_check(info.durability == CRAB_DURABILITY_UNPROVEN, "%d", info.durability);
+	tap_check(!crab_store_search(store, 5, &value) && value == 50, "search");
+	tap_check(crab_store_insert(store, 6, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "insert");
+	tap_check(crab_store_delete(store, 5, &old) == -EROFS, "delete");
+	crab_store_detach(store);
+	tap_check(!memcmp(before, media.base, media.size), "media changed");
+	tap_ok(true, "attach: read-only changes nothing; the reserved key is refused");
+	free(before);
+	media_destroy(&media);
+}
+
+/* A pool so large that attach shares it out: what is found does not depend on how */
+
+#define PARTS_LEAVES	33000
+#define PARTS_KEYS	500000
+
+static void parts_attach(struct crab_media *media, u32 cpus, struct crab_store_info *info)
+{
+	struct crab_attach_options options = { .readonly = true };
+	struct crab_attach_report report;
+	struct crab_store *store;
+
+	crab_host_cpus = cpus;
+	store = crab_store_attach(media, &options, &report);
+	crab_host_cpus = 0;
+	if (IS_ERR(store)) {
+		tap_fail("%u CPUs: %s", cpus, report.reason);
+		return;
+	}
+	crab_store_info(store, info);
+	info->attach_ns = 0;
+	crab_store_detach(store);
+}
+
+/* The same key twice, or out of order */
+static void parts_damage(struct crab_media *media)
+{
+	struct crab_dleaf *leaf;
+	u64 n;
+
+	for (n = PARTS_LEAVES / 10; n < PARTS_LEAVES; n += 101) {
+		leaf = (struct crab_dleaf *)(media->base + CRAB_POOL_OFFSET + n * 512);
+		leaf->slots[1] = leaf->slots[3];
+	}
+}
+
+static void parts_compare(struct crab_media *media, u64 bad)
+{
+	struct crab_store_info one = { }, info = { };
+	u32 cpus;
+
+	parts_attach(media, 1, &one);
+	tap_check(one.stats.records > PARTS_KEYS * 9 / 10 && one.stats.leaves_bad >= bad &&
+		  !one.stats.leaves_bad == !bad, "%llu records, %llu leaves bad: %s",
+		  one.stats.records, one.stats.leaves_bad, one.reason);
+	for (cpus = 2; cpus <= 4; cpus++) {
+		parts_attach(media, cpus, &info);
+		tap_check(!strcmp(info.reason, one.reason), "%u CPUs: %s; one: %s", cpus,
+			  info.reason, one.reason);
+		tap_check(!memcmp(&info.stats, &one.stats, sizeof(one.stats)), "%u CPUs", cpus);
+	}
+}
+
+static void test_parts(const char *layout)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + PARTS_LEAVES * 512);
+	struct crab_store *store = store_format_attach(&media, "crab", layout, 512);
+	struct crab_old old;
+	u64 i;
+
+	for (i = 0; i < PARTS_KEYS; i++)
+		crab_store_insert(store, i * 0x9e3779b97f4a7c15ULL, i, CRAB_INSERT_CREATE, &old);
+	crab_store_detach(store);
+	parts_compare(&media, 0);
+	parts_damage(&media);
+	parts_compare(&media, 100);
+	tap_ok(true, "attach: %s, the pool shared out among CPUs, whole and damaged", layout);
+	media_destroy(&media);
+}
+
+/*
+ * Attach follows the list from many places at a time: to the end, and to what one who goes
+ * leaf by leaf finds; not over a link that is broken
+ */
+
+#define WALK_LEAVES	2000
+#define WALK_KEYS	30000
+
+static void walk_compare(struct recover *many, struct recover *one, u64 head)
+{
+	const struct recover_leaf *of_many, *of_one;
+	u64 n, used = 0;
+
+	crab_recover_headers(many);
+	crab_recover_headers(one);
+	tap_check(crab_recover_walk(many, head), "no end");
+	crab_recover_list(one, head);
+	tap_check(many->count == one->count && many->count > WALK_KEYS / 31, "%llu leaves, %llu",
+		  many->count, one->count);
+	for (n = 0; n < one->extent; n++) {
+		of_many = recover_at(many, n);
+		of_one = recover_at(one, n);
+		tap_check(!of_many == !of_one, "leaf %llu: valid or not", n);
+		if (!of_many || !of_one)
+			continue;
+		used++;
+		if (recover_place(many, of_many) != recover_place(one, of_one)) {
+			tap_fail("leaf %llu: in place %llu, not %llu", n,
+				 recover_place(many, of_many), recover_place(one, of_one));
+			return;
+		}
+		if (of_one->listed)
+			tap_check(of_many->low == of_one->low && of_many->high == of_one->high,
+				  "range of leaf %llu", n);
+	}
+	tap_check(used > one->count, "no leaf of old in the way");
+}
+
+static void test_walk(const char *layout)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + WALK_LEAVES * 512);
+	struct crab_store *store = store_format_attach(&media, "crab", layout, 512);
+	struct crab_tree *tree = crab_tree_of(store->engine);
+	struct recover *many = crab_recover_alloc(tree), *one = crab_recover_alloc(tree);
+	struct crab_dhead *broken;
+	struct crab_old old;
+	u64 i, head;
+
+	for (i = 0; i < WALK_KEYS; i++)
+		crab_store_insert(store, i * 0x9e3779b97f4a7c15ULL, i, CRAB_INSERT_CREATE, &old);
+	for (i = 0; i < WALK_KEYS; i++)
+		if (i * 0x9e3779b97f4a7c15ULL >> 60 == 5)
+			crab_store_delete(store, i * 0x9e3779b97f4a7c15ULL, &old);
+	head = le64_to_cpu(crab_list_head(&media)->next);
+	walk_compare(many, one, head);
+	broken = &crab_leaf_media(tree, one->nth[one->count / 2].number)->head;
+	broken->next ^= cpu_to_le64(1ULL << 50);
+	crab_recover_headers(many);
+	tap_check(!crab_recover_walk(many, head), "a way over a broken link");
+	broken->next ^= cpu_to_le64(1ULL << 50);
+	tap_ok(true, "attach: %s, the list followed from many places at a time", layout);
+	crab_store_detach(store);
+	crab_recover_free(many);
+	crab_recover_free(one);
+	media_destroy(&media);
+}
+
+/* What a lookup asks for before it knows the leaf; where it is wrong all is slower, and right */
+
+#define HOME_KEYS	20000
+
+static bool is_at_home(const struct crab_homes *homes, u64 key, u32 slot)
+{
+	u64 hash = crab_hash(key);
+
+	return slot - crab_home_front(homes, hash) < CRAB_SLOTTED_LINE ||
+	       slot - crab_home_back(homes, hash) < CRAB_SLOTTED_LINE;
+}
+
+/* Every hint is its leaf's place and three records in four are at home */
+static void home_compare(const struct crab_tree *tree)
+{
+	const struct crab_leaf *leaf;
+	u32 slot, home = 0, all = 0;
+	const void *hint;
+
+	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		crab_index_find_hint(&tree->index, leaf->low, &hint);
+		tap_check(hint == crab_leaf_media(tree, leaf->number), "leaf %llu: the hint is not it",
+			  leaf->number);
+		crab_leaf_for_each(tree, leaf, slot) {
+			home += is_at_home(&tree->homes, crab_leaf_key(tree, leaf, slot), slot);
+			all++;
+		}
+	}
+	tap_check(all == HOME_KEYS && home > all / 4 * 3, "%u of %u records are at home", home, all);
+}
+
+static void test_homes(u32 leaf_bytes)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + (1 << 20));
+	struct crab_store *store = store_format_attach(&media, "crab", "slotted", leaf_bytes);
+	struct crab_old old;
+	u64 seed = 1;
+	u32 i;
+
+	for (i = 0; i < HOME_KEYS; i++)
+		crab_store_insert(store, rng(&seed), i, CRAB_INSERT_CREATE, &old);
+	home_compare(crab_tree_of(store->engine));
+	crab_store_detach(store);
+	store = store_attach(&media);
+	home_compare(crab_tree_of(store->engine));
+	tap_ok(true, "homes: leaves of %u, hints before and after an attach", leaf_bytes);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	crab_host_seed(1);
+	test_format();
+	test_readonly();
+	test_parts("slotted");
+	test_parts("sorted");
+	test_homes(512);
+	test_homes(1024);
+	test_homes(4096);
+	test_walk("slotted");
+	test_walk("sorted");
+	return tap_done();
+}

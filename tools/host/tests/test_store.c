@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests promises of a whole store: a check can be interrupted, reads take no
+ * lock, no operation cleans more lines than INFO promises. It also tests that the
+ * comparison with the model reports each kind of difference.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "engines/crab/crab.h"
+#include "model.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+/* A check that is told to stop does, at the next leaf, and harms nothing */
+static u32 patience;
+
+static bool out_of_patience(void *arg)
+{
+	(void)arg;
+	return !patience--;
+}
+
+static void test_interrupted(const struct crab_engine_ops *ops)
+{
+	struct crab_attach_options options = { .interrupted = out_of_patience };
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 64 * 512);
+	struct crab_attach_report attached;
+	struct crab_check_report report;
+	struct crab_store_info info;
+	struct crab_store *store;
+	struct crab_old old;
+	u32 leaves;
+	u64 key;
+
+	crab_store_detach(store_format_attach(&media, ops->name, "", 512));
+	patience = 1000;
+	store = crab_store_attach(&media, &options, &attached);
+	for (key = 0; key < 500; key++)
+		crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+	crab_store_info(store, &info);
+	for (leaves = 0; leaves < min_t(u64, info.stats.leaves_used, 10); leaves++) {
+		patience = leaves;
+		tap_check(crab_store_check(store, &report) == -EINTR, "after %u leaves", leaves);
+		tap_check(report.leaves == leaves && !report.damage.count, "%llu leaves",
+			  report.leaves);
+	}
+	patience = 1000;
+	tap_check(!crab_store_check(store, &report) && report.records == info.stats.records &&
+		  !report.damage.count, "%llu records", report.records);
+	crab_store_detach(store);
+	tap_ok(true, "%s: a check that is interrupted ends at the next leaf", ops->name);
+	media_destroy(&media);
+}
+
+/* The tests' own eyes: a planted difference must be told */
+static void test_oracle(void)
+{
+	struct crab_media media = media_create(1 << 16);
+	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
+	struct model *m = model_create(100, MODEL_DENSE, 3);
+	struct crab_old old;
+	u32 i, told = 0;
+
+	for (i = 0; i < 50; i++) {
+		crab_store_insert(store, i, i, CRAB_INSERT_EITHER, &old);
+		model_put(m, i, i);
+	}
+	model_compare(m, store);
+	tap_check(!tap_faults, "agrees at first");
+	tap_quiet = true;
+	m->values[7]++;
+	model_compare(m, store);
+	told += !!tap_faults, tap_faults = 0, m->values[7]--;
+	model_drop(m, 9);
+	model_compare(m, store);
+	told += !!tap_faults, tap_faults = 0;
+	model_put(m, 9, 9);
+	model_put(m, 70, 0);
+	model_compare(m, store);
+	told += !!tap_faults, tap_faults = 0;
+	tap_quiet = false;
+	tap_ok(told == 3, "the comparison tells a wrong value, a key too many, a key too few");
+	crab_store_detach(store);
+	model_destroy(m);
+	media_destroy(&media);
+}
+
+/* With the structure and every leaf locked: who waited for a lock would never come back */
+static void test_lockless(const char *layout)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, "crab", layout, 512);
+	struct crab_tree *tree = crab_tree_of(store->engine);
+	struct crab_record records[256], record;
+	struct crab_cursor cursor;
+	struct crab_leaf *leaf;
+	struct crab_old old;
+	u64 value, i;
+	int got, n = 0;
+
+	for (i = 0; i < 4000; i++)
+		crab_store_insert(store, i * 7919 % 4001, i, CRAB_INSERT_EITHER, &old);
+	mutex_lock(&tree->smo_lock);
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		spin_lock(&leaf->lock);
+	for (i = 0; i < 4001; i++)
+		crab_store_search(store, i, &value);
+	crab_store_seek(store, 4001, CRAB_SEEK_LE, &record);
+	crab_cursor_init(&cursor, 0, ~0ULL);
+	while ((got = crab_cursor_read(store, &cursor, records, ARRAY_SIZE(records))) > 0)
+		n += got;
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		spin_unlock(&leaf->lock);
+	mutex_unlock(&tree->smo_lock);
+	tap_ok(n == 4000 && !got, "%s: search, seek and a scan of %llu leaves take no lock", layout,
+	       tree->leaves);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+/* One write after the other in a pool that is nearly full: the dearest of them, in lines */
+static u64 bound_dearest(struct crab_store *store, struct model *m, u64 bound, u64 *seed)
+{
+	struct crab_store_info before, after;
+	u64 dearest = 0, lines;
+	struct crab_old old;
+	u32 i;
+
+	crab_store_info(store, &before);
+	for (i = 0; i < 60000; i++, before = after) {
+		u64 key = m->keys[rng(seed) % m->n], r = rng(seed);
+
+		/* Ups and downs, so that leaves are sparse when the pool is empty */
+		if (r % 100 < (i / 2000 % 2 ? 25 : 80))
+			crab_store_insert(store, key, r, CRAB_INSERT_EITHER, &old);
+		else
+			crab_store_delete(store, key, &old);
+		crab_store_info(store, &after);
+		lines = after.counts.lines - before.counts.lines;
+		tap_check(lines <= bound, "%llu lines, at most %llu", lines, bound);
+		dearest = max(dearest, lines);
+	}
+	return dearest;
+}
+
+/* @than: leaves' worth of lines that the dearest write does need */
+static void test_bound(const char *layout, enum crab_strategy strategy, bool on_demand, u32 than)
+{
+	struct crab_tuning tuning = crab_tuning_default;
+	struct crab_media media = media_create(1 << 16);
+	struct model *m = model_create(4000, MODEL_UNIFORM, 5);
+	struct crab_attach_options options = { .tuning = &tuning };
+	struct crab_attach_report report;
+	struct crab_store_info info;
+	struct crab_store *store;
+	u64 dearest, seed = 7;
+
+	tuning.strategy = strategy;
+	tuning.on_demand = on_demand;
+	store = store_format_attach(&media, "crab", layout, 512);
+	crab_store_detach(store);
+	store = crab_store_attach(&media, &options, &report);
+	crab_store_info(store, &info);
+	dearest = bound_dearest(store, m, info.stats.lines_bound, &seed);
+	tap_check(dearest >= than * 512 / CRAB_LINE, "%llu", dearest);
+	tap_ok(true, "lines of one operation: %s, %s%s: %llu at most, bound %llu", layout,
+	       crab_strategy_name(strategy), on_demand ? ", on demand" : "", dearest,
+	       info.stats.lines_bound);
+	crab_store_detach(store);
+	model_destroy(m);
+	media_destroy(&media);
+}
+
+int main(void)
+{
+	const struct crab_engine_ops * const *ops;
+
+	if (crab_persist_init())
+		return 2;
+	crab_host_seed(1);
+	for (ops = crab_engines; *ops; ops++)
+		test_interrupted(*ops);
+	test_oracle();
+	test_lockless("slotted");
+	test_lockless("sorted");
+	test_bound("slotted", CRAB_STRATEGY_AUTO, false, 3);
+	test_bound("sorted", CRAB_STRATEGY_SIP, true, 1);
+	test_bound("sorted", CRAB_STRATEGY_COW, true, 2);
+	return tap_done();
+}
