@@ -18,6 +18,7 @@
 #include "engines/crab/crab.h"
 #include "media/format.h"
 #include "kunit.h"
+#include "rng.h"
 
 /* Of each kind of store; an emulated kernel with every checker takes a second for some twenty */
 #if defined(CRABTREE_HOST)
@@ -79,20 +80,6 @@ struct changing {
 	u32 changes;
 };
 
-static u32 random_below(struct changing *c, u32 below)
-{
-	c->seed ^= c->seed << 13;
-	c->seed ^= c->seed >> 7;
-	c->seed ^= c->seed << 17;
-	return (c->seed * 0x2545f4914f6cdd1dULL >> 32) % below;
-}
-
-static u64 random_word(struct changing *c)
-{
-	random_below(c, 2);
-	return c->seed * 0x2545f4914f6cdd1dULL;
-}
-
 static void change_words(struct changing *c, u32 from, u32 n, enum fill fill)
 {
 	__le64 *words = (__le64 *)c->media.base;
@@ -107,10 +94,10 @@ static void change_words(struct changing *c, u32 from, u32 n, enum fill fill)
 			words[i] = 0;
 			break;
 		case FILL_RANDOM:
-			words[i] = cpu_to_le64(random_word(c));
+			words[i] = cpu_to_le64(rng(&c->seed));
 			break;
 		default:
-			words[i] ^= cpu_to_le64(1ULL << random_below(c, 64));
+			words[i] ^= cpu_to_le64(1ULL << rng_below(&c->seed, 64));
 		}
 	}
 }
@@ -118,7 +105,7 @@ static void change_words(struct changing *c, u32 from, u32 n, enum fill fill)
 /* How much of the media goes: mostly little, now and then a leaf, seldom all */
 static u32 change_size(struct changing *c)
 {
-	switch (random_below(c, 16)) {
+	switch (rng_below(&c->seed, 16)) {
 	case 0:
 		return c->media.size / sizeof(u64);
 	case 1 ... 3:
@@ -133,9 +120,9 @@ static u32 change_size(struct changing *c)
 static void change(struct changing *c, u32 loading)
 {
 	u32 n = change_size(c), words = c->media.size / sizeof(u64);
-	u32 at = random_below(c, 2) ? loading : random_below(c, words);
+	u32 at = rng_below(&c->seed, 2) ? loading : rng_below(&c->seed, words);
 
-	change_words(c, n == 1 ? at : at / n * n, n, random_below(c, FILLS));
+	change_words(c, n == 1 ? at : at / n * n, n, rng_below(&c->seed, FILLS));
 }
 
 static void changing_loading(struct crab_shadow *shadow, u32 word)
@@ -147,7 +134,7 @@ static void changing_loading(struct crab_shadow *shadow, u32 word)
 		return;
 	change(c, word);
 	c->changes--;
-	c->quiet = random_below(c, LOADS);
+	c->quiet = rng_below(&c->seed, LOADS);
 }
 
 /* The call is over: it came to its end in time, with an error that it may give */
@@ -170,17 +157,17 @@ static void over(struct changing *c, const char *call, int err)
 
 static u64 random_key(struct changing *c)
 {
-	return random_below(c, KEYS) * 1000003ULL;
+	return rng_below(&c->seed, KEYS) * 1000003ULL;
 }
 
 /* Anything, or the void of a leaf, which a slotted one cannot hold */
 static u64 random_value(struct changing *c)
 {
-	u32 leaf = random_below(c, c->kind->leaves);
+	u32 leaf = rng_below(&c->seed, c->kind->leaves);
 	const struct crab_dleaf *d = (const void *)(c->media.base + CRAB_POOL_OFFSET +
 						    leaf * c->kind->leaf_bytes);
 
-	return random_below(c, 4) ? random_word(c) : le64_to_cpu(d->head.void_value);
+	return rng_below(&c->seed, 4) ? rng(&c->seed) : le64_to_cpu(d->head.void_value);
 }
 
 static void call_batch(struct changing *c, struct crab_store *store)
@@ -190,7 +177,7 @@ static void call_batch(struct changing *c, struct crab_store *store)
 
 	memset(ops, 0, sizeof(ops));
 	for (i = 0; i < BATCH; i++) {
-		ops[i].verb = random_below(c, 3);
+		ops[i].verb = rng_below(&c->seed, 3);
 		ops[i].key = random_key(c);
 		ops[i].value = random_value(c);
 	}
@@ -209,7 +196,7 @@ static void call_scan(struct changing *c, struct crab_store *store)
 
 	crab_cursor_init(&cursor, random_key(c), CRAB_KEY_EMPTY - 1);
 	for (calls = 0; !cursor.done && n >= 0 && calls < 4 * KEYS; calls++) {
-		n = crab_cursor_read(store, &cursor, records, 1 + random_below(c, BATCH));
+		n = crab_cursor_read(store, &cursor, records, 1 + rng_below(&c->seed, BATCH));
 		over(c, "scan", n);
 		if (n == -EUCLEAN && calls % 2) {
 			crab_cursor_skip(store, &cursor);
@@ -233,10 +220,10 @@ static void call(struct changing *c, struct crab_store *store)
 	struct crab_old old;
 	u64 value;
 
-	switch (random_below(c, 16)) {
+	switch (rng_below(&c->seed, 16)) {
 	case 0 ... 6:
 		over(c, "insert", crab_store_insert(store, random_key(c), random_value(c),
-						    random_below(c, 3), &old));
+						    rng_below(&c->seed, 3), &old));
 		break;
 	case 7 ... 9:
 		over(c, "delete", crab_store_delete(store, random_key(c), &old));
@@ -245,7 +232,7 @@ static void call(struct changing *c, struct crab_store *store)
 		over(c, "search", crab_store_search(store, random_key(c), &value));
 		break;
 	case 11:
-		over(c, "seek", crab_store_seek(store, random_key(c), random_below(c, 2), &record));
+		over(c, "seek", crab_store_seek(store, random_key(c), rng_below(&c->seed, 2), &record));
 		break;
 	case 12:
 		call_scan(c, store);
@@ -258,14 +245,14 @@ static void call(struct changing *c, struct crab_store *store)
 		over(c, "maintain", 0);
 		break;
 	default:
-		if (!random_below(c, 4))
+		if (!rng_below(&c->seed, 4))
 			call_check(c, store);
 	}
 }
 
 static void fill(struct changing *c, struct crab_store *store)
 {
-	u32 i, n = random_below(c, KEYS);
+	u32 i, n = rng_below(&c->seed, KEYS);
 	struct crab_old old;
 
 	for (i = 0; i < n; i++)
@@ -275,7 +262,7 @@ static void fill(struct changing *c, struct crab_store *store)
 /* In which of its lives a store meets its first change */
 static struct crab_store *changing_attach(struct changing *c)
 {
-	struct crab_attach_options options = { .readonly = !random_below(c, 6),
+	struct crab_attach_options options = { .readonly = !rng_below(&c->seed, 6),
 					       .tuning = &c->kind->tuning };
 	struct crab_attach_report report;
 	struct crab_store *store = crab_store_attach(&c->media, &options, &report);
@@ -294,7 +281,7 @@ static void changing_life(struct changing *c)
 	for (i = 0; i < STEPS; i++)
 		call(c, store);
 	call_check(c, store);
-	if (random_below(c, 2))
+	if (rng_below(&c->seed, 2))
 		crab_store_detach(store);
 	else
 		crab_store_abandon(store);
@@ -321,8 +308,8 @@ static void changing_run(struct changing *c)
 		crab_store_detach(store);
 	}
 	c->loads = 0;
-	c->changes = 1 + random_below(c, 8);
-	c->quiet = random_below(c, 20 * LOADS);
+	c->changes = 1 + rng_below(&c->seed, 8);
+	c->quiet = rng_below(&c->seed, 20 * LOADS);
 	shadow->loading = changing_loading;
 	changing_life(c);
 	changing_life(c);

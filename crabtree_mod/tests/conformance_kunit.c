@@ -6,6 +6,7 @@
 #include <linux/string.h>
 
 #include "kunit.h"
+#include "rng.h"
 
 #define CONF_KEYS	48
 #define CONF_STEPS	3000
@@ -50,12 +51,6 @@ static int conf_begin(struct kunit *test)
 
 	crab_test_format(test, conf->ops->name, conf->layout->name, CRAB_TEST_LEAF);
 	return conf->ops->flags & CRAB_ENGINE_VOLATILE;
-}
-
-static u64 conf_random(struct conf_model *m)
-{
-	m->seed = m->seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return m->seed >> 24;
 }
 
 /* Spread over all keys, the least and the greatest among them */
@@ -252,8 +247,9 @@ static void conf_history(struct kunit *test)
 	u64 r;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->seed = 1;
 	for (i = 0; i < CONF_STEPS; i++) {
-		r = conf_random(m);
+		r = rng(&m->seed);
 		at = r % CONF_KEYS;
 		if (r >> 8 & 7)
 			conf_write(test, m, at, r >> 20, (r >> 11) % 16 < (i / 500 % 2 ? 11 : 4));
@@ -296,13 +292,13 @@ static void conf_batched(struct kunit *test, struct conf_model *m,
 static u32 conf_some(struct kunit *test, struct conf_model *m, struct crab_batch_op *ops,
 		     u32 deletes)
 {
-	u32 keys = 1 + conf_random(m) % CONF_KEYS, from = conf_random(m) % CONF_KEYS, i, full = 0;
+	u32 keys = 1 + rng(&m->seed) % CONF_KEYS, from = rng(&m->seed) % CONF_KEYS, i, full = 0;
 	struct crab_test *t = test->priv;
 	u32 at[CONF_BATCH];
 	u64 r;
 
 	for (i = 0; i < CONF_BATCH; i++) {
-		r = conf_random(m);
+		r = rng(&m->seed);
 		at[i] = (from + r % keys) % CONF_KEYS;
 		ops[i] = (struct crab_batch_op) {
 			.verb = (r >> 8) % 16 < deletes ? CRAB_VERB_DELETE : CRAB_VERB_INSERT,
@@ -325,6 +321,7 @@ static void conf_batches(struct kunit *test)
 	u32 i, full = 0;
 
 	KUNIT_ASSERT_TRUE(test, ops && m);
+	m->seed = 1;
 	conf_begin(test);
 	for (i = 0; i < CONF_STEPS / CONF_BATCH; i++) {
 		full += conf_some(test, m, ops, i / 16 % 2 ? 11 : 2);

@@ -17,6 +17,7 @@
 #include <linux/crabtree.h>
 
 #include "harness.h"
+#include "tests/rng.h"
 
 typedef uint64_t u64;
 typedef uint32_t u32;
@@ -198,15 +199,6 @@ static inline int fresh_store_of(const char *engine, const char *layout, u32 lea
 static inline int fresh_store(u32 leaf_bytes)
 {
 	return fresh_store_of("", "", leaf_bytes);
-}
-
-/* xorshift64*: the same numbers on every machine */
-static inline u64 random_next(u64 *state)
-{
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return *state * 0x2545F4914F6CDD1DULL;
 }
 
 #endif /* SELFTEST_DEVICE_H */

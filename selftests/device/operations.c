@@ -511,9 +511,9 @@ static u64 model_scan(int fd, u64 start, u64 end)
 	return i;
 }
 
-static void model_step(int fd, u64 *seed, u64 deletes)
+static void model_step(int fd, unsigned long long *seed, u64 deletes)
 {
-	u64 r = random_next(seed), key = (r >> 8) % MODEL_KEYS;
+	u64 r = rng(seed), key = (r >> 8) % MODEL_KEYS;
 	u64 value = r % 7 ? r : r % 3;
 
 	if (r % 256 < deletes)
@@ -529,7 +529,7 @@ static void model_step(int fd, u64 *seed, u64 deletes)
 static void model_test(const char *engine, const char *layout, u32 leaf_bytes)
 {
 	int fd = fresh_store_of(engine, layout, leaf_bytes), i;
-	u64 seed = 0x12345678 + leaf_bytes, records;
+	unsigned long long seed = 0x12345678 + leaf_bytes, records;
 
 	for (i = 0; i < MODEL_OPS && !test_failed; i++) {
 		/* by turns it grows and shrinks, so that leaves fill and empty */

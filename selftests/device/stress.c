@@ -42,7 +42,7 @@
  */
 struct actor {
 	u32 number;
-	u64 random;
+	unsigned long long random;
 	u32 version[KEYS];
 	u32 put;
 	u64 balance[KEYS];
@@ -159,24 +159,19 @@ static void settle(struct actor *a, const struct crabtree_batch_op *op)
 
 /* Verbs, planned, performed and settled */
 
-static u32 random_below(struct actor *a, u32 limit)
-{
-	return (random_next(&a->random) >> 32) % limit;
-}
-
 /* One by one those keys of a window that this thread may write; in between any */
 static u64 plan_key(struct actor *a, u64 window, u32 step)
 {
 	u64 group = window * WINDOW + step / 4 * (THREADS + 1);
 
 	if (step & 1)
-		return window * WINDOW + random_below(a, WINDOW);
+		return window * WINDOW + rng_below(&a->random, WINDOW);
 	return group + (step & 2 ? COMMON : a->number);
 }
 
 static u32 plan_verb(struct actor *a, u64 key)
 {
-	u32 dice = random_below(a, 64);
+	u32 dice = rng_below(&a->random, 64);
 
 	if (dice < 8 || (owner_of(key) != a->number && owner_of(key) != COMMON))
 		return CRABTREE_BATCH_SEARCH;
@@ -194,7 +189,7 @@ static void plan(struct actor *a, u64 window, u32 step, struct crabtree_batch_op
 	dev_op(op, verb, key, 0);
 	if (verb != CRABTREE_BATCH_INSERT)
 		return;
-	op->flags = flags[random_below(a, 4)];
+	op->flags = flags[rng_below(&a->random, 4)];
 	op->value = value_make(key, ++a->put * THREADS + a->number);
 }
 
@@ -279,7 +274,7 @@ static void burst_scan(struct actor *a, u64 window)
 
 	end = end < KEYS ? end : KEYS - 1;
 	while (start <= end)
-		start = scan_piece(a, start, end, 1 + random_below(a, WINDOW));
+		start = scan_piece(a, start, end, 1 + rng_below(&a->random, WINDOW));
 }
 
 /* Is there a record in that direction? */
@@ -297,7 +292,7 @@ static bool seek(struct actor *a, u64 key, u32 flags, struct crabtree_search *s)
 /* The nearest record on either side: no key of this thread is between */
 static void burst_seek(struct actor *a, u64 window)
 {
-	u64 key = window * WINDOW + random_below(a, WINDOW);
+	u64 key = window * WINDOW + rng_below(&a->random, WINDOW);
 	struct crabtree_search s;
 
 	scan_skips(a, key, seek(a, key, CRABTREE_SEARCH_GE, &s) ? s.key : KEYS);
@@ -323,8 +318,8 @@ static void burst(struct actor *a)
 		burst_single, burst_single, burst_single, burst_batch, burst_batch, burst_scan,
 		burst_seek,
 	};
-	u64 window = random_below(a, WINDOWS);
-	u32 choice = random_below(a, 64 * sizeof(what) / sizeof(*what));
+	u64 window = rng_below(&a->random, WINDOWS);
+	u32 choice = rng_below(&a->random, 64 * sizeof(what) / sizeof(*what));
 
 	if (choice)
 		what[choice / 64](a, window);

@@ -26,6 +26,7 @@
 #include "shadow/shadow.h"
 #include "store/store.h"
 #include "tests/oracle.h"
+#include "tests/rng.h"
 #include "trace.h"
 #include "workload.h"
 
@@ -138,7 +139,7 @@ static void sample(const struct crab_shadow_image *image)
 	partial++;
 	for (i = 0; i < SAMPLES && !err; i++, sampled++) {
 		crab_shadow_restore(shadow, image);
-		shadow->seed = workload_mix(points * SAMPLES + i);
+		shadow->seed = rng_mix(points * SAMPLES + i);
 		crab_shadow_crash(shadow);
 		err = judge(shadow, NULL);
 	}

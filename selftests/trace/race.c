@@ -4,18 +4,19 @@
  * that they share every leaf. They fill the store in the first half and empty it in the
  * second, by single operations and by batches.
  */
+#include "tests/rng.h"
 #include "workload.h"
 
 #define WRITERS	2
 
 static struct workload_operation operation_of(uint32_t writer, uint32_t number, uint32_t length)
 {
-	uint64_t dice = workload_mix((uint64_t)number * WRITERS + writer);
+	uint64_t dice = rng_mix((uint64_t)number * WRITERS + writer);
 	uint32_t deletes = number < length / 2 ? 2 : 14;
 	struct workload_operation op = {
 		.verb = (dice & 15) < deletes ? WORKLOAD_DELETE : WORKLOAD_INSERT,
 		.index = (dice >> 32) % (WORKLOAD_KEYS / WRITERS) * WRITERS + writer,
-		.value = workload_mix(dice),
+		.value = rng_mix(dice),
 	};
 
 	op.key = workload_key(op.index);

@@ -13,6 +13,7 @@
  * and then it finds a state after a power cut. In one of the stores the module's worker is
  * kept waiting, so that it runs within operations, too.
  */
+#include "tests/rng.h"
 #include "workload.h"
 
 static const struct workload_store stores[] = {
@@ -24,15 +25,6 @@ static const struct workload_store stores[] = {
 #define STORES	(sizeof(stores) / sizeof(stores[0]))
 
 enum age { GROW, CHANGE, APPEND, SHRINK, AGES };
-
-/* The finisher of splitmix64 */
-uint64_t workload_mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15ULL;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-	return x ^ (x >> 31);
-}
 
 /* One in eight inserts may only create, one in eight only replace: some must fail */
 static enum workload_mode mode_of(uint64_t dice)
@@ -64,12 +56,12 @@ static struct workload_operation operation_of(enum age age, uint32_t done, uint3
 					      uint32_t number)
 {
 	static const uint32_t deletes[AGES] = { [GROW] = 1, [CHANGE] = 6, [SHRINK] = 15 };
-	uint64_t dice = workload_mix(number);
+	uint64_t dice = rng_mix(number);
 	struct workload_operation op = {
 		.verb = (dice & 15) < deletes[age] ? WORKLOAD_DELETE : WORKLOAD_INSERT,
 		.mode = mode_of(dice),
 		.index = index_of(age, done, length, dice),
-		.value = dice >> 12 & 15 ? workload_mix(dice) : (dice >> 16 & 3) - 1,	/* or 0, 1, 2, ~0 */
+		.value = dice >> 12 & 15 ? rng_mix(dice) : (dice >> 16 & 3) - 1,	/* or 0, 1, 2, ~0 */
 	};
 
 	op.key = workload_key(op.index);
@@ -78,7 +70,7 @@ static struct workload_operation operation_of(enum age age, uint32_t done, uint3
 
 void workload_begin(struct workload_call *call, uint32_t number, uint32_t most, uint32_t writer)
 {
-	uint64_t dice = workload_mix(~((uint64_t)writer << 32 | number));
+	uint64_t dice = rng_mix(~((uint64_t)writer << 32 | number));
 	uint32_t together = 1 + (dice >> 8) % (dice >> 4 & 1 ? 16 : WORKLOAD_TOGETHER);
 
 	call->verb = dice & 7 ? WORKLOAD_INSERT : WORKLOAD_BATCH;
@@ -100,7 +92,7 @@ void workload_end(struct workload_call *call, uint32_t stride)
 	}
 	for (i = 0; i < call->n; i++) {
 		op = &call->ops[i];
-		dice = workload_mix(call->dice + i);
+		dice = rng_mix(call->dice + i);
 		if (!(dice & 7))
 			op->verb = WORKLOAD_SEARCH;
 		if (call->dice >> 5 & 1)
@@ -118,7 +110,7 @@ static int insert_torn(const uint32_t *index, uint32_t n, uint32_t *number)
 		call.number = *number;
 		call.ops[0] = (struct workload_operation) {
 			.verb = WORKLOAD_INSERT, .index = *index, .key = workload_key(*index),
-			.value = workload_mix(*number),
+			.value = rng_mix(*number),
 		};
 		err = perform(&call);
 	}

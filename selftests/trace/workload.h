@@ -98,14 +98,6 @@ void workload_begin(struct workload_call *call, uint32_t number, uint32_t most, 
 void workload_end(struct workload_call *call, uint32_t stride);
 
 /**
- * workload_mix() - hash a number
- * @x: the number
- *
- * Return: a pseudo-random number.
- */
-uint64_t workload_mix(uint64_t x);
-
-/**
  * perform_load() - load the module, which attaches the store; perform_unload() unloads it
  *
  * Return: 0 or the first failure.

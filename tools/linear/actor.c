@@ -11,16 +11,7 @@
 #include <string.h>
 
 #include "actor.h"
-
-static uint64_t actor_random(struct actor *actor, uint64_t below)
-{
-	uint64_t *x = &actor->seed;
-
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return (*x * 0x2545f4914f6cdd1dULL >> 32) % below;
-}
+#include "tests/rng.h"
 
 /* Number of the lowest key >= @key */
 static uint32_t key_from(const struct actor *actor, uint64_t key)
@@ -214,14 +205,14 @@ static void actor_batch(struct actor *actor)
 		HISTORY_INSERT, HISTORY_INSERT, HISTORY_CREATE, HISTORY_DELETE, HISTORY_DELETE,
 		HISTORY_READ, HISTORY_REPLACE,
 	};
-	uint32_t count = 2 + actor_random(actor, ACTOR_BATCH - 1), i;
+	uint32_t count = 2 + rng_below(&actor->seed, ACTOR_BATCH - 1), i;
 	struct actor_op op[ACTOR_BATCH];
 	int err;
 
 	for (i = 0; i < count; i++) {
 		actor->record[i] = (struct history_op) {
-			.verb = verbs[actor_random(actor, sizeof(verbs) / sizeof(verbs[0]))],
-			.call = HISTORY_BATCH, .key = actor_random(actor, actor->history->keys),
+			.verb = verbs[rng_below(&actor->seed, sizeof(verbs) / sizeof(verbs[0]))],
+			.call = HISTORY_BATCH, .key = rng_below(&actor->seed, actor->history->keys),
 		};
 		if (actor->record[i].verb != HISTORY_READ && actor->record[i].verb != HISTORY_DELETE)
 			actor->record[i].value = actor->values++;
@@ -244,8 +235,8 @@ static void actor_batch(struct actor *actor)
 /* Some neighbours in a row, so that leaves fill up and empty; at times all up to the last */
 static void actor_sweep(struct actor *actor, enum history_verb verb, uint32_t key)
 {
-	uint32_t most = actor->history->keys / (actor_random(actor, 4) ? 4 : 1);
-	uint32_t end = key + 1 + actor_random(actor, most);
+	uint32_t most = actor->history->keys / (rng_below(&actor->seed, 4) ? 4 : 1);
+	uint32_t end = key + 1 + rng_below(&actor->seed, most);
 
 	for (; key < end && key < actor->history->keys; key++)
 		actor_write(actor, verb, key);
@@ -253,22 +244,22 @@ static void actor_sweep(struct actor *actor, enum history_verb verb, uint32_t ke
 
 static void actor_read(struct actor *actor, uint32_t dice)
 {
-	uint32_t keys = actor->history->keys, key = actor_random(actor, keys);
+	uint32_t keys = actor->history->keys, key = rng_below(&actor->seed, keys);
 
 	if (dice < 6)
 		actor_search(actor, key, HISTORY_SINGLE);
 	else if (dice < 8)
 		actor_seek(actor, key, dice == 6);
 	else if (dice < 9)
-		actor_scan(actor, key, key + actor_random(actor, keys - key),
-			   1 + actor_random(actor, ACTOR_KEYS), HISTORY_SCAN);
+		actor_scan(actor, key, key + rng_below(&actor->seed, keys - key),
+			   1 + rng_below(&actor->seed, ACTOR_KEYS), HISTORY_SCAN);
 	else
-		actor_scan(actor, 0, keys - 1, 1 + actor_random(actor, ACTOR_KEYS), HISTORY_SCAN);
+		actor_scan(actor, 0, keys - 1, 1 + rng_below(&actor->seed, ACTOR_KEYS), HISTORY_SCAN);
 }
 
 void actor_act(struct actor *actor, bool grow)
 {
-	uint32_t dice = actor_random(actor, 28), key = actor_random(actor, actor->history->keys);
+	uint32_t dice = rng_below(&actor->seed, 28), key = rng_below(&actor->seed, actor->history->keys);
 
 	if (dice < 10)
 		actor_read(actor, dice);

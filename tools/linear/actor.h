@@ -93,7 +93,7 @@ struct actor {
 	struct history *history;
 	uint32_t log;
 	const uint64_t *keys;
-	uint64_t seed;
+	unsigned long long seed;
 	uint64_t values;
 	struct history_op record[ACTOR_BATCH];
 	uint32_t count;

@@ -26,6 +26,8 @@
 #include <linux/sort.h>
 #include <linux/string.h>
 
+#include "tests/rng.h"
+
 /* CPUs */
 
 unsigned int crab_host_cpus;
@@ -106,10 +108,7 @@ u64 get_random_u64(void)
 			abort();
 		return x;
 	}
-	x = __atomic_add_fetch(&random_state, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED);
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-	return x ^ x >> 31;
+	return rng_mix(__atomic_fetch_add(&random_state, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED));
 }
 
 u32 get_random_u32(void)

@@ -10,6 +10,7 @@
 #define CRAB_HOST_MODEL_H
 
 #include "store/store.h"
+#include "tests/rng.h"
 
 enum model_keys {
 	MODEL_UNIFORM,		/* anywhere in 64 bits, 0 and the greatest included */
@@ -47,15 +48,6 @@ void model_scan(const struct model *model, struct crab_store *store, u64 start, 
 /** model_seek() - compare a seek */
 void model_seek(const struct model *model, struct crab_store *store, u64 key,
 		enum crab_seek_dir dir);
-
-/** rng() - next of a sequence; @state is never 0 */
-static inline u64 rng(u64 *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state * 0x2545f4914f6cdd1dULL;
-}
 
 /** media_create() - a zeroed region; cleans are counted, not executed */
 struct crab_media media_create(u64 size);

@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 
 #include "tasks.h"
+#include "tests/rng.h"
 
 #define TASK_STACK	(256UL << 10)
 #define TASK_PATIENCE	100000	/* turns in which all only waited */
@@ -67,14 +68,6 @@ static u64 sections_begun;
 /* Until the next turn; what the turn began with */
 long crab_task_left = LONG_MAX;
 static long turn_length = LONG_MAX;
-
-static u32 task_random(u32 below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (seed * 0x2545f4914f6cdd1dULL >> 32) % below;
-}
 
 /* AddressSanitizer wants to be told of stacks */
 
@@ -131,7 +124,7 @@ static void turn_begin(void)
 		crab_task_left = LONG_MAX;
 		return;
 	}
-	turn_length = 1 + task_random(2 * plan->pace);
+	turn_length = 1 + rng_below(&seed, 2 * plan->pace);
 	if (limit)
 		turn_length = clamp_t(long, limit - passed, 1, turn_length);
 	crab_task_left = turn_length;
@@ -157,12 +150,12 @@ static u32 turn_next(u32 but)
 
 	if (stall_turns) {
 		stall_turns--;
-	} else if (!task_random(TASK_STALL)) {
-		stalled = task_random(count);
-		stall_turns = task_random(8 * TASK_STALL);
+	} else if (!rng_below(&seed, TASK_STALL)) {
+		stalled = rng_below(&seed, count);
+		stall_turns = rng_below(&seed, 8 * TASK_STALL);
 	}
 	do {
-		next = task_random(count);
+		next = rng_below(&seed, count);
 	} while (tasks[next].ended || (next == but && alive > 2) ||
 		 (next == stalled && stall_turns && alive > 1));
 	return next;

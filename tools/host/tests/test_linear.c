@@ -11,6 +11,7 @@
 
 #include "linear.h"
 #include "tap.h"
+#include "tests/rng.h"
 
 /* Thread invoked returned call verb key value old error [moment] */
 static const struct {
@@ -147,14 +148,11 @@ static void run_forged(void)
 
 #define SHORT	6
 
-static uint64_t seed;
+static unsigned long long seed;
 
 static uint32_t dice(uint32_t sides)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (seed * 0x2545f4914f6cdd1dULL >> 32) % sides;
+	return rng_below(&seed, sides);
 }
 
 static struct history_op random_op(void)
