@@ -232,7 +232,8 @@ static void call(struct changing *c, struct crab_store *store)
 		over(c, "search", crab_store_search(store, random_key(c), &value));
 		break;
 	case 11:
-		over(c, "seek", crab_store_seek(store, random_key(c), rng_below(&c->seed, 2), &record));
+		over(c, "seek", crab_store_seek(store, random_key(c), rng_below(&c->seed, 2),
+						&record));
 		break;
 	case 12:
 		call_scan(c, store);

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file damages superblocks, one field at a time, and expects of attach the exact
+ * error, its verdict, a reason, and unchanged media.
+ */
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "tap.h"
+#include "target.h"
+#include "tests/seal.h"
+
+struct super_case {
+	const char *name;
+	void (*damage)(void);
+	int err;
+	enum crab_verdict verdict;
+	const char *says;
+};
+
+#define both(d, what)							\
+	do {								\
+		struct crab_dsuper *d;					\
+		u32 _i;							\
+		for (_i = 0; _i < CRAB_SUPER_COPIES; _i++) {		\
+			d = target_super(_i);					\
+			what;						\
+			crab_seal_super(d);					\
+		}							\
+	} while (0)
+
+static void super_blank(void)		{ memset(target.media.base, 0, target.media.size); }
+static void super_foreign(void)		{ super_blank(); target.media.base[1024] = 0xef; }
+static void super_torn(u32 copy)	{ target_super(copy)->leaves ^= 1; }
+static void super_torn_both(void)	{ super_torn(0); super_torn(1); }
+static void super_newer(void)		{ both(d, d->version = cpu_to_le32(2)); }
+static void super_incompat(void)	{ both(d, d->feature_incompat = cpu_to_le64(4)); }
+static void super_engine(void)		{ both(d, d->engine = cpu_to_le16(77)); }
+static void super_layout(void)		{ both(d, d->layout = cpu_to_le16(9)); }
+static void super_larger(void)		{ both(d, d->region_bytes = cpu_to_le64(1 << 30)); }
+static void super_leaf_odd(void)	{ both(d, d->leaf_bytes = cpu_to_le32(1000)); }
+static void super_leaf_zero(void)	{ both(d, d->leaf_bytes = 0); }
+static void super_leaf_huge(void)	{ both(d, d->leaf_bytes = cpu_to_le32(1U << 31)); }
+static void super_pool_low(void)	{ both(d, d->pool_offset = cpu_to_le64(4096)); }
+static void super_pool_odd(void)	{ both(d, d->pool_offset = cpu_to_le64(16385)); }
+static void super_pool_huge(void)	{ both(d, d->pool_offset = cpu_to_le64(~0ULL << 14)); }
+static void super_leaves_many(void)	{ both(d, d->leaves = cpu_to_le64(TARGET_LEAVES + 1)); }
+static void super_leaves_huge(void)	{ both(d, d->leaves = cpu_to_le64(1ULL << 60)); }
+static void super_leaves_none(void)	{ both(d, d->leaves = 0); }
+static void super_state(void)		{ both(d, d->state = cpu_to_le32(9)); }
+static void super_small(void)		{ target.media.size = 8192; }
+
+#define NEWER	-EPROTONOSUPPORT, CRAB_VERDICT_NEWER
+#define MISFIT	-EINVAL, CRAB_VERDICT_MISFIT
+#define DAMAGED	-EUCLEAN, CRAB_VERDICT_DAMAGED
+
+static const struct super_case super_cases[] = {
+	{ "blank region", super_blank, -ENODATA, CRAB_VERDICT_BLANK, "blank" },
+	{ "foreign data", super_foreign, -EMEDIUMTYPE, CRAB_VERDICT_FOREIGN, "1024" },
+	{ "both superblocks torn", super_torn_both, DAMAGED, "0 or 4096" },
+	{ "newer format", super_newer, NEWER, "version 2" },
+	{ "unknown incompat bit", super_incompat, NEWER, "0x4" },
+	{ "unknown engine", super_engine, NEWER, "engine 77" },
+	{ "unknown layout", super_layout, NEWER, "layout 9" },
+	{ "region smaller than the store", super_larger, MISFIT, "region of" },
+	{ "region smaller than any store", super_small, MISFIT, "too small" },
+	{ "leaf size not a power of two", super_leaf_odd, DAMAGED, "leaf size" },
+	{ "leaf size 0", super_leaf_zero, DAMAGED, "leaf size" },
+	{ "leaf size 2 GiB", super_leaf_huge, DAMAGED, "leaf size" },
+	{ "pool over the superblocks", super_pool_low, DAMAGED, "pool offset" },
+	{ "pool unaligned", super_pool_odd, DAMAGED, "pool offset" },
+	{ "pool out of the region", super_pool_huge, DAMAGED, "pool offset" },
+	{ "one leaf too many", super_leaves_many, DAMAGED, "number of leaves" },
+	{ "leaves without number", super_leaves_huge, DAMAGED, "number of leaves" },
+	{ "no leaves", super_leaves_none, DAMAGED, "number of leaves" },
+	{ "state unknown", super_state, DAMAGED, "state" },
+};
+
+static void super_case_run(const struct super_case *t)
+{
+	struct crab_attach_options options = { 0 };
+	struct crab_attach_report report;
+	struct crab_store *store;
+	u8 *before = malloc(TARGET_BYTES);
+
+	target_begin();
+	t->damage();
+	memcpy(before, target.media.base, TARGET_BYTES);
+	memset(&report, 0x5a, sizeof(report));
+	store = crab_store_attach(&target.media, &options, &report);
+	tap_check(PTR_ERR(store) == t->err, "%ld", PTR_ERR(store));
+	tap_check(report.verdict == t->verdict, "%d", report.verdict);
+	tap_check(strstr(report.reason, t->says), "reason: %s", report.reason);
+	tap_check(!memcmp(before, target.media.base, TARGET_BYTES), "media changed");
+	tap_ok(true, "%s: %s", t->name, report.reason);
+	free(before);
+	if (!IS_ERR(store))
+		crab_store_abandon(store);
+}
+
+/* Damage that costs no record */
+static void good_cases(void)
+{
+	u32 copy;
+
+	for (copy = 0; copy < CRAB_SUPER_COPIES; copy++) {
+		target_begin();
+		target_super(copy)->leaves ^= 0x55;
+		target_expect_good("one superblock torn", true);
+		target_begin();
+		memset(target_super(copy), 0, sizeof(struct crab_dsuper));
+		target_expect_good("one superblock gone", true);
+	}
+	target_begin();
+	both(d, d->feature_compat = cpu_to_le64(1));
+	target_expect_good("unknown compat bit", true);
+	target_begin();
+	both(d, d->feature_ro_compat = cpu_to_le64(1));
+	target_expect_good("unknown ro-compat bit", false);
+}
+
+static void layout_run(bool sorted)
+{
+	u32 i;
+
+	target_make(sorted, 7);
+	for (i = 0; i < ARRAY_SIZE(super_cases); i++)
+		super_case_run(&super_cases[i]);
+	good_cases();
+	target_destroy();
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	layout_run(false);
+	layout_run(true);
+	return tap_done();
+}
