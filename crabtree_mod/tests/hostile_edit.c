@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file damages an image as a script says. An edit changes one word, or
- * moves slots; the crc over what it changed is then made to hold again, and so
- * are the checks of links, unless the script says otherwise: else no damage but
- * that of a crc would ever be looked at.
+ * This file damages an image as a script describes. An edit changes one word or moves
+ * slots. Then the crc over the word and the checks of links are made valid again, unless
+ * the script has the flags against it: otherwise attach would report only the crc.
  *
- * Invariant: any bytes are a script; nothing but the media is written.
+ * Invariant: any bytes are a script; only the media is written.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -24,8 +23,8 @@
  * @leaf: which leaf of the pool, or which superblock
  * @at: which word or slot there
  * @how: enum change
- * @x: of what ...
- * @y: ... and what else
+ * @x: first argument
+ * @y: second argument
  */
 struct edit {
 	u8 verb;
@@ -122,7 +121,7 @@ static void edit_head(struct crab_hostile *h, const struct edit *e, struct crab_
 		crab_seal_head(head);
 }
 
-/* The geometry that the seed has, whatever its superblock says by now */
+/* The geometry of the seed, even if its superblock has changed */
 static struct crab_geometry seed_geometry(struct crab_hostile *h)
 {
 	struct crab_geometry geo = {
@@ -135,7 +134,7 @@ static struct crab_geometry seed_geometry(struct crab_hostile *h)
 	return geo;
 }
 
-/* The word that links rightly to leaf @number, or ends the list rightly in @from */
+/* A valid link to leaf @number, or a valid end of the list in @from */
 static u64 right_word(struct crab_hostile *h, const struct crab_geometry *geo,
 		      const struct crab_dhead *from, u64 number)
 {
@@ -205,7 +204,7 @@ static void edit(struct crab_hostile *h, const struct edit *e)
 	}
 }
 
-/* Each link that names a leaf of the pool names it rightly */
+/* Makes the check of each link to a leaf of the pool valid */
 static void relink(struct crab_hostile *h)
 {
 	struct crab_geometry geo = seed_geometry(h);

@@ -10,7 +10,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/** module_load() - load the module in the file @path; 0 or the negative errno */
+/**
+ * module_load() - load a module from a file
+ * @path: path of the file
+ * @params: module parameters, separated by spaces
+ *
+ * Return: 0 or a negative errno.
+ */
 static inline int module_load(const char *path, const char *params)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;

@@ -101,20 +101,20 @@ struct actor {
 };
 
 /**
- * actor_act() - execute one random call
+ * actor_act() - do one random operation and record it
  * @actor: the actor
- * @grow: prefer inserts to deletes
+ * @grow: insert more often than delete
  */
 void actor_act(struct actor *actor, bool grow);
 
 /**
- * actor_read_all() - search each key and scan all of them
- * @actor: the actor; no other one runs
+ * actor_read_all() - search each key and scan all of them; no other actor runs
+ * @actor: the actor
  */
 void actor_read_all(struct actor *actor);
 
 /**
- * actor_cut() - record the operations that were cut off
+ * actor_cut() - record the operations that a cut interrupted
  * @actor: the actor
  */
 void actor_cut(struct actor *actor);

@@ -95,7 +95,7 @@ struct history {
 };
 
 /**
- * history_create() - create an empty history of a store without records
+ * history_create() - make an empty history in which no key is present
  * @logs: number of threads
  * @keys: number of keys
  *
@@ -110,15 +110,15 @@ void history_destroy(struct history *history);
 void history_next(struct history *history, uint32_t log);
 
 /**
- * history_add() - add one operation; exits without memory
+ * history_add() - add one operation
  * @history: the history
  * @log: number of the thread
- * @op: the operation
+ * @op: the operation; an error of allocation ends the program
  */
 void history_add(struct history *history, uint32_t log, const struct history_op *op);
 
 /**
- * history_fault() - report a result that is wrong in every order; callable from any thread
+ * history_fault() - record a result that is wrong in every order; any thread may call it
  * @history: the history
  * @fmt: format of the message
  */
@@ -126,7 +126,7 @@ __attribute__((format(printf, 2, 3)))
 void history_fault(struct history *history, const char *fmt, ...);
 
 /**
- * history_print() - print one operation as one line of text
+ * history_print() - print one operation in one line
  * @to: the file
  * @log: number of the thread
  * @op: the operation
@@ -134,11 +134,11 @@ void history_fault(struct history *history, const char *fmt, ...);
 void history_print(FILE *to, uint32_t log, const struct history_op *op);
 
 /**
- * history_save() - write a history as text; history_load() reads it
+ * history_save() - write a history as text, which history_load() reads
  * @history: the history
  * @to: the file
  *
- * Return: false after an error of the file.
+ * Return: false if it could not be written.
  */
 bool history_save(const struct history *history, FILE *to);
 struct history *history_load(FILE *from);

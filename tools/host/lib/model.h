@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the reference map: what a store must hold, as plain as it
- * can be, and the questions that tests put to both.
+ * This file declares the model: the content that a store must have, as a plain array, and
+ * the comparisons of both.
  *
- * The keys that may ever occur are a sorted array made in advance; each is there
- * with a value, or is not.
+ * The keys that can occur are a sorted array made in advance; each key is present with a
+ * value, or absent.
  */
 #ifndef CRAB_HOST_MODEL_H
 #define CRAB_HOST_MODEL_H
@@ -13,7 +13,7 @@
 #include "tests/rng.h"
 
 enum model_keys {
-	MODEL_UNIFORM,		/* anywhere in 64 bits, 0 and the greatest included */
+	MODEL_UNIFORM,		/* anywhere in 64 bits, 0 and the highest included */
 	MODEL_DENSE,		/* 0, 1, 2, ... */
 	MODEL_CLUSTERED,	/* runs of 50 far apart */
 	MODEL_KINDS
@@ -29,34 +29,83 @@ struct model {
 
 extern const char * const model_kind_names[MODEL_KINDS];
 
-/** model_create() - a model of @n keys, none there */
+/**
+ * model_create() - make a model in which no key is present
+ * @n: number of keys
+ * @kind: how the keys are distributed
+ * @seed: of the keys
+ *
+ * Return: the model.
+ */
 struct model *model_create(u32 n, enum model_keys kind, u64 seed);
 void model_destroy(struct model *model);
 void model_put(struct model *model, u32 at, u64 value);
 void model_drop(struct model *model, u32 at);
 
-/** model_at() - index of the least key >= @key; n if there is none */
+/**
+ * model_at() - find a key
+ * @model: the model
+ * @key: the key
+ *
+ * Return: index of the lowest key >= @key, or model.n if there is none.
+ */
 u32 model_at(const struct model *model, u64 key);
 
-/** model_compare() - whole scan, each key alone, the verifier; tells tap what differs */
+/**
+ * model_compare() - compare a store with the model: a scan, each key, the verifier
+ * @model: the model
+ * @store: the store; tap_fail() reports each difference
+ */
 void model_compare(const struct model *model, struct crab_store *store);
 
-/** model_scan() - compare a scan of @limit records at most, @cap at a time */
+/**
+ * model_scan() - compare one scan
+ * @model: the model
+ * @store: the store
+ * @start: lowest key
+ * @end: highest key
+ * @cap: records of one read
+ * @limit: records of the scan
+ */
 void model_scan(const struct model *model, struct crab_store *store, u64 start, u64 end,
 		u32 cap, u32 limit);
 
-/** model_seek() - compare a seek */
+/**
+ * model_seek() - compare one seek
+ * @model: the model
+ * @store: the store
+ * @key: the key
+ * @dir: direction
+ */
 void model_seek(const struct model *model, struct crab_store *store, u64 key,
 		enum crab_seek_dir dir);
 
-/** media_create() - a zeroed region; cleans are counted, not executed */
+/**
+ * media_create() - make a zeroed region
+ * @size: bytes
+ *
+ * Return: the region; cleans are counted and not executed.
+ */
 struct crab_media media_create(u64 size);
 void media_destroy(struct crab_media *media);
 
-/** store_format_attach() - a fresh store; ends the program where that fails */
+/**
+ * store_format_attach() - format a region and attach the store
+ * @media: the region
+ * @engine: name of the engine
+ * @layout: name of the layout
+ * @leaf_bytes: size of leaves
+ *
+ * Return: the store; an error ends the program.
+ */
 struct crab_store *store_format_attach(struct crab_media *media, const char *engine,
 				       const char *layout, u32 leaf_bytes);
-/** store_attach() - attach, expecting success; ends the program where that fails */
+/**
+ * store_attach() - attach a store
+ * @media: the region
+ *
+ * Return: the store; an error ends the program.
+ */
 struct crab_store *store_attach(struct crab_media *media);
 
 #endif /* CRAB_HOST_MODEL_H */

@@ -7,7 +7,7 @@
 
 #include "tap.h"
 
-#define TAP_TOLD	5
+#define TAP_PRINTED	5	/* faults of one test */
 
 unsigned int tap_faults;
 bool tap_quiet;
@@ -18,7 +18,7 @@ void tap_fail(const char *fmt, ...)
 {
 	va_list args;
 
-	if (tap_faults++ >= TAP_TOLD || tap_quiet)
+	if (tap_faults++ >= TAP_PRINTED || tap_quiet)
 		return;
 	va_start(args, fmt);
 	printf("# ");

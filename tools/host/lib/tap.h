@@ -1,34 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the output of tests: TAP on stdout, the plan and the count last.
+ * This file declares the TAP output of tests: the plan and the count come last.
  *
- * A test calls tap_ok() for each claim; a failure within is reported by tap_fail(),
- * which the next tap_ok() turns into `not ok`. So a loop of a million checks is
- * one line.
+ * A test ends with tap_ok(). Before that, tap_fail() reports each fault, and the next
+ * tap_ok() prints `not ok`. So a loop of a million checks is one line.
  */
 #ifndef CRAB_HOST_TAP_H
 #define CRAB_HOST_TAP_H
 
 #include <stdbool.h>
 
-/* Faults since the last claim */
+/* Faults since the previous tap_ok() */
 extern unsigned int tap_faults;
 
-/* Expected failures are counted and not printed */
+/* Faults are expected: count them and do not print them */
 extern bool tap_quiet;
 
-/** tap_fail() - report a failure of the current test; only the first few are printed */
+/**
+ * tap_fail() - report a fault of the current test; only the first few are printed
+ * @fmt: format of the message
+ */
 __attribute__((format(printf, 1, 2)))
 void tap_fail(const char *fmt, ...);
 
-/** tap_ok() - end a claim: it holds if @ok and nothing failed since the last one */
+/**
+ * tap_ok() - end a test: print ok or not ok
+ * @ok: the result
+ * @fmt: format of the name
+ *
+ * Return: true if @ok is set and no fault was reported since the previous test.
+ */
 __attribute__((format(printf, 2, 3)))
 bool tap_ok(bool ok, const char *fmt, ...);
 
-/** tap_done() - print plan and count; returns the exit status */
+/**
+ * tap_done() - print the plan and the count
+ *
+ * Return: the exit status of the program.
+ */
 int tap_done(void);
 
-/* Inside a test: report a false condition, and continue */
+/* Inside a test: reports a condition that is false, and goes on */
 #define tap_check(cond, fmt, ...)						\
 	do {									\
 		if (!(cond))							\

@@ -6,10 +6,16 @@
 #ifndef CRAB_HOST_LIVES_H
 #define CRAB_HOST_LIVES_H
 
-/** lives_begin() - allocations from now on are lost at the next cut */
+/**
+ * lives_begin() - record allocations from now on: the next power cut loses them
+ */
 void lives_begin(void);
 
-/** lives_end() - free all that is left of it; returns how much that was */
+/**
+ * lives_end() - free all allocations that are left
+ *
+ * Return: the number of these allocations.
+ */
 unsigned int lives_end(void);
 
 #endif /* CRAB_HOST_LIVES_H */

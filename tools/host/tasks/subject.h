@@ -41,23 +41,54 @@ struct subject {
 /* All that there are, ended by one without a name */
 extern const struct subject subjects[SUBJECTS];
 
-/** subject_keys() - the keys of a subject, ascending; the least and the greatest are there */
+/**
+ * subject_keys() - write the keys of a subject, ascending
+ * @subject: the subject
+ * @keys: out: the keys; the lowest and the highest possible key are among them
+ */
 void subject_keys(const struct subject *subject, u64 *keys);
 
-/** subject_media() - a region of the right size */
+/**
+ * subject_media() - make a region of the right size
+ * @subject: the subject
+ *
+ * Return: the region.
+ */
 struct crab_media subject_media(const struct subject *subject);
 
-/** subject_format() - an empty store in it; ends the program where that fails */
+/**
+ * subject_format() - format an empty store
+ * @subject: the subject
+ * @media: the region; an error ends the program
+ */
 void subject_format(const struct subject *subject, struct crab_media *media);
 
-/** subject_attach() - the store as actors call it; @report: as of crab_store_attach() */
+/**
+ * subject_attach() - attach the store
+ * @subject: the subject
+ * @media: the region
+ * @report: out: as of crab_store_attach()
+ *
+ * Return: the store or ERR_PTR().
+ */
 struct crab_store *subject_attach(const struct subject *subject, struct crab_media *media,
 				  struct crab_attach_report *report);
 
-/** subject_is_roomy() - are there always leaves for a split, whatever the actors do? */
+/**
+ * subject_is_roomy() - test whether the pool always has leaves for a split
+ * @subject: the subject
+ *
+ * Return: true if no operation of the actors can run out of leaves.
+ */
 bool subject_is_roomy(const struct subject *subject);
 
-/** subject_calls() - how actors call a store */
+/**
+ * subject_calls() - the functions with which actors call a store
+ * @subject: the subject
+ * @store: the store
+ *
+ * Return: the table.
+ */
 struct actor_store subject_calls(const struct subject *subject, struct crab_store *store);
 
 #endif /* CRAB_HOST_SUBJECT_H */

@@ -38,10 +38,19 @@ struct tasks_plan {
 	void *arg;
 };
 
-/** tasks_add() - add a task to the next run; tasks are numbered from 0 in this order */
+/**
+ * tasks_add() - add a task to the next run; tasks are numbered from 0 in this order
+ * @run: function of the task
+ * @arg: its argument
+ */
 void tasks_add(void (*run)(void *arg), void *arg);
 
-/** tasks_run() - run those that were added, to their end or until they are stopped */
+/**
+ * tasks_run() - run the added tasks to their end or until tasks_cut() stops them
+ * @plan: when they change places
+ *
+ * Return: how the run ended.
+ */
 enum tasks_end tasks_run(const struct tasks_plan *plan);
 
 /**

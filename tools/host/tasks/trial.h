@@ -49,10 +49,19 @@ struct trial_totals {
 const char *trial_run(const struct subject *subject, u64 seed, struct trial_totals *totals,
 		      FILE *why, const char *directory);
 
-/** trial_fits() - is it a kind of store that outlives a power cut? */
+/**
+ * trial_fits() - test whether a store survives a power cut
+ * @subject: kind of the store
+ *
+ * Return: true if it does.
+ */
 bool trial_fits(const struct subject *subject);
 
-/** trial_where() - the seed, the subject and the life that run now, one line */
+/**
+ * trial_where() - describe the current run: seed, subject, number of the run
+ *
+ * Return: one line, valid until the next call.
+ */
 const char *trial_where(void);
 
 #endif /* CRAB_HOST_TRIAL_H */

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file holds today's code against golden images: small ones of each layout
- * and state, made once and kept for ever. Each NAME.gz has a NAME.txt, which says
- * what must be found in it.
+ * This file tests the code with golden images: small ones of each layout and state, made
+ * once and never changed. Each NAME.gz has a NAME.txt with the content that it must have.
  *
  *   test_golden DIR		attach each image, find its content; FORMAT as it was
- *   test_golden --make DIR	make the images that are not there yet
+ *   test_golden --make DIR	make the images that are missing
  *
- * Invariant: no image that is there is ever made again. A change of the code
- * that fails here is a change of the format.
+ * Invariant: no existing image is made again. A change of the code that fails here is a
+ * change of the format.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +51,7 @@ struct golden {
 #define STATE(n, s, leaf)	{ n, s, "crab", NULL, leaf, SMALL(leaf) }
 #define FORMATTED(n, e, l, leaf, bytes)	{ n, NO_STATE, e, l, leaf, bytes }
 
-/* New ones go behind the last */
+/* Add new ones at the end */
 static const struct golden goldens[] = {
 	FORMATTED("formatted-slotted", "crab", "slotted", 512, SMALL(512)),
 	FORMATTED("formatted-slotted-8192", "crab", "slotted", 8192, SMALL(8192)),
@@ -74,7 +73,7 @@ static const struct golden goldens[] = {
 
 static struct crab_hostile hostile;
 static const char *dir;
-static char text[TEXT_BYTES];		/* what a store says of itself */
+static char text[TEXT_BYTES];		/* description of a store */
 static char expected[TEXT_BYTES];	/* NAME.txt */
 
 static const char *path(const struct golden *g, const char *suffix)
@@ -93,7 +92,7 @@ static FILE *must(FILE *f, const char *what)
 	exit(2);
 }
 
-/* Everything that a user may rely on, in words */
+/* Everything that a user may rely on, as text */
 static void describe(struct crab_store *store)
 {
 	struct crab_store_info info;
@@ -237,7 +236,7 @@ static void read_only(const struct golden *g)
 	store = attach(true);
 	if (store) {
 		describe(store);
-		tap_check(!strcmp(text, expected), "its content is another one");
+		tap_check(!strcmp(text, expected), "its content differs");
 		crab_store_detach(store);
 	}
 	tap_ok(!memcmp(before, hostile.media.base, g->size), "%s: read-only, all is there", g->name);
@@ -252,7 +251,7 @@ static void writable(const struct golden *g)
 
 	if (store) {
 		describe(store);
-		tap_check(!strcmp(text, expected), "its content is another one");
+		tap_check(!strcmp(text, expected), "its content differs");
 		crab_store_delete(store, 8, &old);
 		tap_check(!crab_store_insert(store, 8, 1, CRAB_INSERT_EITHER, &old), "insert");
 		tap_check(!crab_store_delete(store, 8, &old) && old.value == 1, "delete");
@@ -264,7 +263,7 @@ static void writable(const struct golden *g)
 	if (store) {
 		describe(store);
 		tap_check(!strcmp(text, expected) || !strcmp(g->engine, "volatile"),
-			  "its content is another one afterwards");
+			  "its content differs afterwards");
 		crab_store_detach(store);
 	}
 	tap_ok(true, "%s: writable, all is there, and can be used", g->name);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file damages real images, one thing at a time, and holds attach to its
- * rule: the exact error, one line that says what and where, the rest served
- * read-only, a key in doubt never said to be absent, no byte of the media
- * changed.
+ * This file damages the list and the leaves of real images, one word at a time. It expects
+ * of attach one line in the log with kind and place of the damage, the remaining records
+ * read-only, -EUCLEAN for each key whose leaf is unknown, and unchanged media.
  *
  *   test_hostile [FLIPS [SEED]]
  */
@@ -19,18 +18,18 @@
 #include "tap.h"
 #include "target.h"
 
-/* Cases about the list and the leaves: the store is served, but not all of it */
+/* Cases of the list and the leaves: attach serves a part of the store */
 
 struct leaf_case {
 	const char *name;
 	void (*damage)(u32 nth);
-	s32 from;	/* leaves in quarantine, seen from the damaged one */
+	s32 from;	/* leaves in quarantine, relative to the damaged one */
 	s32 to;
-	s32 at;		/* leaf in which the offset lies that the reason names */
+	s32 at;		/* leaf with the offset that the reason names, relative to it */
 	const char *says;
 };
 
-#define ALL_BEHIND	TARGET_LEAVES
+#define ALL_AFTER	TARGET_LEAVES
 
 static void leaf_crc(u32 n)	{ target_leaf(n)->head.low ^= 256; }
 static void leaf_foreign(u32 n)	{ target_leaf(n)->head.store_id ^= 1; target_seal(n); }
@@ -73,22 +72,22 @@ static void slot_low(u32 n)
 	target_seal(n);
 }
 
-/* What both layouts have: headers and links */
+/* Cases of both layouts: headers and links */
 static const struct leaf_case list_cases[] = {
 	{ "header damaged", leaf_crc, 0, 1, -1, "valid header" },
 	{ "leaf of another store", leaf_foreign, 0, 1, -1, "valid header" },
 	{ "leaf that says it is elsewhere", leaf_moved, 0, 1, -1, "valid header" },
-	{ "stale leaf", leaf_reborn, 0, ALL_BEHIND, -1, "another birth" },
-	{ "link out of range", link_range, 1, ALL_BEHIND, 0, "out of the pool" },
-	{ "link with a wrong check", link_check, 1, ALL_BEHIND, 0, "another birth" },
-	{ "list ends early", link_end_early, 1, ALL_BEHIND, 0, "out of the pool" },
-	{ "link zeroed", link_zero, 1, ALL_BEHIND, 0, "out of the pool" },
-	{ "loop", link_loop, 1, ALL_BEHIND, 0, "in the list already" },
-	{ "leaf linked to itself", link_self, 1, ALL_BEHIND, 0, "in the list already" },
+	{ "stale leaf", leaf_reborn, 0, ALL_AFTER, -1, "another birth" },
+	{ "link out of range", link_range, 1, ALL_AFTER, 0, "out of the pool" },
+	{ "link with a wrong check", link_check, 1, ALL_AFTER, 0, "another birth" },
+	{ "list ends early", link_end_early, 1, ALL_AFTER, 0, "out of the pool" },
+	{ "link zeroed", link_zero, 1, ALL_AFTER, 0, "out of the pool" },
+	{ "loop", link_loop, 1, ALL_AFTER, 0, "in the list already" },
+	{ "leaf linked to itself", link_self, 1, ALL_AFTER, 0, "in the list already" },
 };
 
 static const struct leaf_case slotted_cases[] = {
-	{ "least key does not ascend", slot_low, 0, ALL_BEHIND, -1, "ascend" },
+	{ "least key does not ascend", slot_low, 0, ALL_AFTER, -1, "ascend" },
 	{ "key above the leaf's range", slot_foreign, 0, 1, 0, "outside the leaf's range" },
 	{ "key below the leaf's range", slot_below, 0, 1, 0, "outside the leaf's range" },
 	{ "key twice", slot_twin, 0, 1, 0, "twice" },
@@ -124,7 +123,7 @@ static void sorted_swap(u32 n)
 	target_leaf(n)->slots[3] = slot;
 }
 
-/* At or above the first key behind it, and not there */
+/* At or above the lowest key of the next leaf, and absent there */
 static void sorted_beyond(u32 n)
 {
 	u64 low = target_low(n + 1);
@@ -153,7 +152,7 @@ static void sorted_astride(u32 n)
 }
 
 static const struct leaf_case sorted_cases[] = {
-	{ "first key does not ascend", sorted_first, 0, ALL_BEHIND, -1, "ascend" },
+	{ "first key does not ascend", sorted_first, 0, ALL_AFTER, -1, "ascend" },
 	{ "keys not ascending", sorted_swap, 0, 1, 0, "do not ascend" },
 	{ "two twins", sorted_twins, 0, 1, 0, "more than one record" },
 	{ "a key three times", sorted_triple, 0, 1, 0, "more than one record" },
@@ -172,7 +171,7 @@ static u32 leaf_of(u64 key)
 	return n;
 }
 
-/* Every key: the right value outside [@from, @to), -EUCLEAN inside, and never a guess */
+/* Every key: the right value outside [@from, @to), -EUCLEAN inside */
 static void served(struct crab_store *store, const u32 *home, u32 from, u32 to)
 {
 	bool in_doubt;
@@ -190,14 +189,14 @@ static void served(struct crab_store *store, const u32 *home, u32 from, u32 to)
 		else if (target.model->there[i])
 			tap_check(!err && value == target.model->values[i],
 				  "key %llu in leaf %u: %d", target.model->keys[i], home[i], err);
-		else	/* absent; at the edge of a gap nobody can know */
+		else	/* absent; -EUCLEAN is allowed at the edge of a gap */
 			tap_check(err == -ENOENT || err == -EUCLEAN, "key %llu: %d",
 				  target.model->keys[i], err);
 	}
 }
 
-/* Behind each gap it goes on, with greater keys, and so comes to an end */
-static void scanned_behind(struct crab_store *store, struct crab_cursor *cursor)
+/* A scan continues after each gap, with higher keys, and so it ends */
+static void scanned_after(struct crab_store *store, struct crab_cursor *cursor)
 {
 	struct crab_record r;
 	u64 before;
@@ -216,7 +215,7 @@ static void scanned_behind(struct crab_store *store, struct crab_cursor *cursor)
 	tap_check(n >= 0 || n == -EUCLEAN, "scan ends with %d", n);
 }
 
-/* A scan gives all before the first gap and then says so */
+/* A scan returns all records before the first gap and then -EUCLEAN */
 static void scanned(struct crab_store *store, const u32 *home, u32 from)
 {
 	struct crab_record r[7];
@@ -237,7 +236,7 @@ static void scanned(struct crab_store *store, const u32 *home, u32 from)
 	for (; i < target.model->n; i++)
 		tap_check(!target.model->there[i] || home[i] >= from, "scan leaves out %llu",
 			  target.model->keys[i]);
-	scanned_behind(store, &cursor);
+	scanned_after(store, &cursor);
 }
 
 static void refused(struct crab_store *store)
@@ -319,7 +318,7 @@ static void leaf_case_run(const struct leaf_case *t, u32 nth)
 	snprintf(name, sizeof(name), "%s, leaf %u of %u: %s",
 		 target.sorted ? "sorted" : "slotted", nth, target.leaves, t->name);
 	damaged(name, t->says, target_offset(nth + t->at), nth + t->from,
-		t->to == ALL_BEHIND ? TARGET_LEAVES : nth + t->to, home);
+		t->to == ALL_AFTER ? TARGET_LEAVES : nth + t->to, home);
 }
 
 static void leaf_cases_run(const struct leaf_case *t, u32 count)
@@ -330,7 +329,7 @@ static void leaf_cases_run(const struct leaf_case *t, u32 count)
 	}
 }
 
-/* A leaf of the middle with room, and with room behind the next one's first record */
+/* A leaf in the middle with room for one record */
 static u32 leaf_with_room(void)
 {
 	u32 n = target.leaves / 2;
@@ -340,7 +339,7 @@ static u32 leaf_with_room(void)
 	return n;
 }
 
-/* Sorted: what cuts leave is no damage, and what nobody reads may hold anything */
+/* Sorted leaves: the traces of a cut are no damage; words that no code reads may have any value */
 static void sorted_good_cases(u64 seed)
 {
 	struct crab_dslot *d;
@@ -394,7 +393,7 @@ static void head_cases(void)
 		TARGET_LEAVES, TARGET_LEAVES, home);
 }
 
-/* Whatever is flipped, wherever: no crash, no hang, and no write where damage was seen */
+/* Random flips of bits: no crash, no hang, and no write after damage was found */
 static void flips(u32 count, u64 seed)
 {
 	struct crab_attach_options options = { 0 };
