@@ -68,6 +68,7 @@ struct crab_hostile;
  */
 struct crab_hostile_seed {
 	const char *name;
+	const char *engine;
 	const char *layout;
 	int (*make)(struct crab_store *store);
 	void (*hurt)(struct crab_hostile *h);

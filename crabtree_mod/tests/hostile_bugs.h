@@ -4,22 +4,22 @@
  * bug, each with its description. A new one is added with its fix.
  */
 /* the verifier saw damage before a leaf that a cut had emptied */
-"83ef06611af08649",
+"15ef06611af08649",
 /* a record that also belonged to a leaf in quarantine was scanned, and not found */
-"76e4069767b05054",
+"08e4069767b05054",
 /* a slotted leaf born for the reserved key was scanned, and not found */
 "02c0060301000300060302000300020803021300",
 /* a scan skipped the leaves after a gap, to a key that belonged there */
 "0a2ffeeaa483d34d069a28e5cc90021011cf4681",
 /* keys in a gap after or before an empty leaf were reported as absent */
-"2000023319a92dc606ce0ffe438d",
+"0a00023319a92dc606ce0ffe438d",
 /* a scan that skipped a gap did not advance past an empty leaf */
 "08ae069a28e6cc90021011cf4681",
 /* leaves were written with births that the next attach refuses */
-"faa00283321e875a080100000000",
+"08a00283321e875a080100000000",
 /* a delete by copying failed where the list has every leaf */
-"fca0069aabf88c02dcdcdcdcdc70dddcdc8906590283321e875a",
+"0aa0069aabf88c02dcdcdcdcdc70dddcdc8906590283321e875a",
 /* a superblock with the highest sequence could not be superseded */
-"1ca9007a62354a80",
+"06a9007a62354a80",
 /* a gap without room after the previous leaf: a record of that leaf was scanned, and not found */
-"c82202d3f920a4b302be198eb930",
+"022202d3f920a4b302be198eb930",

@@ -171,17 +171,32 @@ static const struct crab_hostile_seed seeds[] = {
 	{ .name = "sorted, on demand", .layout = "sorted", .make = make_many, .on_demand = true },
 };
 
+/* Images of other engines follow all sizes of the ones above, whose numbers must not change */
+static const struct crab_hostile_seed others[] = {
+	{ .name = "toy, some", .engine = "toy", .layout = "array", .make = make_few },
+	{ .name = "toy, full", .engine = "toy", .layout = "array", .make = make_full, .cut = true },
+};
+
 static const u32 sizes[] = { 128, CRAB_HOSTILE_LEAF_MAX };
+
+#define SEED_OTHERS	(ARRAY_SIZE(seeds) * ARRAY_SIZE(sizes))
 
 u32 crab_hostile_seeds(void)
 {
-	return ARRAY_SIZE(seeds) * ARRAY_SIZE(sizes);
+	return SEED_OTHERS + ARRAY_SIZE(others) * ARRAY_SIZE(sizes);
 }
 
 void crab_hostile_choose(struct crab_hostile *h, u32 nth)
 {
-	h->seed = &seeds[nth % ARRAY_SIZE(seeds)];
-	h->leaf_bytes = sizes[nth / ARRAY_SIZE(seeds) % ARRAY_SIZE(sizes)];
+	nth %= crab_hostile_seeds();
+	if (nth < SEED_OTHERS) {
+		h->seed = &seeds[nth % ARRAY_SIZE(seeds)];
+		h->leaf_bytes = sizes[nth / ARRAY_SIZE(seeds)];
+	} else {
+		nth -= SEED_OTHERS;
+		h->seed = &others[nth % ARRAY_SIZE(others)];
+		h->leaf_bytes = sizes[nth / ARRAY_SIZE(others)];
+	}
 	h->media.size = CRAB_POOL_OFFSET + CRAB_HOSTILE_LEAVES * h->leaf_bytes;
 }
 
@@ -208,7 +223,7 @@ static int seed_fill(struct crab_hostile *h)
 int crab_hostile_make(struct crab_hostile *h, const char *label)
 {
 	struct crab_format_options options = {
-		.force = true, .leaf_bytes = h->leaf_bytes, .engine = "crab",
+		.force = true, .leaf_bytes = h->leaf_bytes, .engine = h->seed->engine ?: "crab",
 		.layout = h->seed->layout, .label = label,
 	};
 	int err;

@@ -49,7 +49,7 @@
 #define ONLY_MAX	16
 
 static const struct peer * const peers[] = {
-	&peer_slotted, &peer_sorted, &peer_volatile, &peer_absl, &peer_lmdb,
+	&peer_absl, &peer_lmdb,
 };
 
 static const char *engine = "crab", *layout = "", *workload = "uniform";
@@ -337,6 +337,7 @@ static void find_peer(void)
 {
 	u32 i;
 
+	peer = peer_store(engine, layout);
 	for (i = 0; i < ARRAY_SIZE(peers) && !peer; i++)
 		if (!strcmp(peers[i]->engine, engine) &&
 		    (!*layout || !strcmp(peers[i]->layout, layout)))

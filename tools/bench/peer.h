@@ -61,9 +61,15 @@ struct peer {
 	bool batches;
 };
 
-extern const struct peer peer_slotted;
-extern const struct peer peer_sorted;
-extern const struct peer peer_volatile;
+/**
+ * peer_store() - the store, with any engine of the table
+ * @engine: its name
+ * @layout: name of a layout; "": the engine's default
+ *
+ * Return: the map, valid until the next call, or NULL if there is no such engine or layout.
+ */
+const struct peer *peer_store(const char *engine, const char *layout);
+
 extern const struct peer peer_absl;
 extern const struct peer peer_lmdb;
 

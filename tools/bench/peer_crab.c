@@ -91,14 +91,21 @@ static void crab_attach(void *arg, struct peer_attach *times)
 	times->used_ns = read_ns(&map->media, before.stats.leaves_used * before.super.leaf_bytes);
 }
 
-#define PEER(layout_name) {							\
-	.engine = "crab", .layout = layout_name, .open = crab_open,		\
-	.run = crab_run, .counts = crab_counts, .attach = crab_attach,		\
-	.threads = true, .batches = true,					\
-}
+const struct peer *peer_store(const char *engine, const char *layout)
+{
+	static struct peer peer = {
+		.open = crab_open, .run = crab_run, .threads = true, .batches = true,
+	};
+	const struct crab_engine_ops *ops = crab_engine_by_name(engine);
+	const struct crab_layout *found = ops ? crab_layout_by_name(ops, layout) : NULL;
 
-const struct peer peer_slotted = PEER("slotted");
-const struct peer peer_sorted = PEER("sorted");
-const struct peer peer_volatile = {
-	.engine = "volatile", .layout = "", .open = crab_open, .run = crab_run, .threads = true,
-};
+	if (!found)
+		return NULL;
+	peer.engine = ops->name;
+	peer.layout = ops->flags & CRAB_ENGINE_VOLATILE ? "" : found->name;
+	if (!(ops->flags & CRAB_ENGINE_VOLATILE)) {
+		peer.counts = crab_counts;
+		peer.attach = crab_attach;
+	}
+	return &peer;
+}

@@ -88,6 +88,8 @@ static const char *toy_read(struct toy *toy)
 					toy->base.geo.store_id, &head) ||
 	    link != crab_link_to(&toy->base.geo, head.birth % 2, head.birth))
 		return "the link names no leaf of this store";
+	if (head.birth > CRAB_BIRTH_MAX / 2)	/* forged: no store lives so long */
+		return "no births are left";
 	toy->birth = head.birth;
 	for (; toy->count < toy->room; toy->count++, above = key + 1) {
 		key = crab_load(toy->base.media, at++);
@@ -282,7 +284,7 @@ static void toy_stats(struct crab_engine *engine, struct crab_engine_stats *stat
 static const struct crab_layout toy_layouts[] = {
 	{
 		.name = "array", .id = 1, .needs = CRAB_MODEL_WORD, .leaf_min = CRAB_LEAF_BYTES_MIN,
-		.leaf_max = CRAB_LEAF_BYTES_MAX, .leaf_default = CRAB_LEAF_BYTES_DEFAULT,
+		.leaf_max = CRAB_BLOCK_BYTES_MAX, .leaf_default = CRAB_LEAF_BYTES_DEFAULT,
 		.records = toy_room,
 	},
 	{ }

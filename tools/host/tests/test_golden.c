@@ -69,6 +69,8 @@ static const struct golden goldens[] = {
 	STATE("sorted-cut-split-1024", 8, 1024),
 	STATE("sorted-full", 9, 512),
 	STATE("sorted-on-demand", 10, 512),
+	FORMATTED("toy/formatted", "toy", "array", 512, SMALL(512)),
+	{ "toy/full", 23, "toy", NULL, 512, SMALL(512) },
 };
 
 static struct crab_hostile hostile;
