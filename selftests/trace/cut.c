@@ -76,7 +76,7 @@ static int judge_attach(struct crab_key_state *found, u64 *repaired)
 	int err;
 
 	recoveries++;
-	crab_host_seed(SEED);	/* what the judge does is not left to chance */
+	crab_host_seed(SEED);	/* the judge's choices must not be random */
 	store = crab_store_attach(&media, &options, &report);
 	if (IS_ERR(store))
 		return report.verdict == CRAB_VERDICT_BLANK ? 1 :

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * follow LOG REGION OPERATIONS [PARAMETER=VALUE...] - does the module do to the media
- * what the host build of the same engines does?
+ * follow LOG REGION OPERATIONS [PARAMETER=VALUE...] - compare the module with the host build
  *
- * Performs the same work on the host build and holds each store, with its value, each
- * cleaned line, each fence and each order against the log, one after the other: the
- * same order is more than the model asks, and is what both do. On x86-64 an order is no
- * instruction, and so is in no log. The parameters are those that the module was
- * given; and pairs=0 where the machine's processor does not store pairs.
+ * Performs the logged work on the host build of the same engine, and compares each store with its
+ * value, each cleaned line, each fence and each order with the log, in sequence. The model does not
+ * require the same sequence, but both have it. On x86-64 an order is no instruction, so no log has
+ * it. The parameters are those of the module; pairs=0 if the machine's CPU does not store pairs.
  *
- * What is random in the machine is taken from the log where it is drawn: the store's
- * id, the hour of FORMAT, the void of each leaf. All that follows from them (links,
- * checks, landmarks) is computed here and compared.
+ * Random values of the machine are taken from the log: the store's id, the time of FORMAT, the void
+ * of each leaf. The host build computes everything that follows from them (links, checks,
+ * sentinels), and that is compared.
  *
- * With one processor and a kernel that preempts where it may sleep, a worker comes between
- * operations, or where one of them may sleep. There it prepares free leaves, and merges sparse
- * ones unless the operation has the structure: where the log shows that, the host build is
- * made to do it there, and that is compared as well. When the worker looked at a leaf that it
- * did not merge no log says, so until it merges one the host build looks at none.
+ * With one CPU and a kernel that preempts where it may sleep, the worker runs between operations or
+ * where one of them may sleep. It prepares free leaves, and merges sparse leaves unless the
+ * operation holds smo_lock. Where the log shows such work, the host build does it at the same
+ * place, and it is compared as well. No log shows that the worker looked at a leaf and did not
+ * merge it, so the host build looks at no leaf until the log shows a merge.
+ *
+ * Locking: one thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +35,8 @@
 #include "trace.h"
 #include "workload.h"
 
-#define TOLD		20	/* differences that are told one by one */
-#define PATIENCE	120	/* seconds: what is compared may be anything */
+#define TOLD		20	/* differences that are printed */
+#define PATIENCE	120	/* seconds until it ends: a broken module may do anything */
 
 /* The double of L1: it keeps nothing, it compares */
 struct crab_shadow {
@@ -52,7 +52,7 @@ static bool stored;		/* since the last fence: else an order orders nothing (log.
 static u64 operations, refused, events, prepared, merged, within, differences;
 static u64 splits, unlinks, shifts, copies, repairs, points[CRAB_POINTS];
 
-/* Batches and their operations, what these changed, and fences that several of them share */
+/* Batches, their operations and changes, and fences that several of them share */
 static u64 batches, batched, batch_splits, batch_unlinks, shared;
 static u32 cleaned;		/* lines, since the last fence */
 static enum workload_verb doing;
@@ -99,7 +99,7 @@ static bool is_store_at(const struct log_event *e, u64 offset)
 }
 
 /*
- * A free leaf is prepared: landmarks, key and void, into two slots, with nothing stored
+ * A free leaf is prepared: sentinels, key and void, into two slots, with nothing stored
  * right before the first. No operation begins so: a delete stores one slot's, and in a
  * fresh leaf records come before them, or its header.
  */
@@ -169,7 +169,7 @@ static bool is_fresh(const struct crab_tree *tree, const struct log_event *e)
 	       e->offset % tree->base.geo.leaf_bytes == 0;
 }
 
-/* The header of the fresh leaf has the least key of the first of two that a merge replaces */
+/* The header of the fresh leaf has the lowest key of the first of two that a merge replaces */
 static bool merged_as_logged(struct crab_tree *tree)
 {
 	const struct log_event *low = follow.next + offsetof(struct crab_dhead, low) / sizeof(u64);
@@ -217,7 +217,7 @@ static bool event_equal(const struct log_event *a, const struct log_event *b)
 	       a->foreign == b->foreign;
 }
 
-/* What the host build does now; the log goes on where the two agree on the kind of event */
+/* Compares the next event of the host build; skips the logged event if it is of the same kind */
 static void expect(const struct log_event *host)
 {
 	const struct log_event *machine = follow.next;
@@ -279,7 +279,7 @@ u64 crab_shadow_load(const struct crab_media *m, const __le64 *p)
 	return le64_to_cpu(READ_ONCE(*p));
 }
 
-/* What the machine drew: found in the log, from where the host build is now */
+/* Random values of the machine, found in the log after the current event */
 
 static u64 super_word(u64 offset)
 {
@@ -401,7 +401,7 @@ int perform_unload(void)
 	return end(0);
 }
 
-/* Stores that are nobody's work: taken as they are */
+/* Stores from outside the module: applied as they are */
 int perform_tear(const uint32_t *index, uint32_t n)
 {
 	const struct log_event *e;
@@ -447,7 +447,7 @@ static struct crab_batch_op op_of(const struct workload_operation *op)
 	};
 }
 
-/* What an operation says, as the ioctl puts it */
+/* The answer of an operation, as the ioctl returns it */
 static void answer(const struct crab_batch_op *op)
 {
 	u64 old = op->old.existed ? op->old.value : 0;
@@ -536,7 +536,7 @@ static bool parameter(const char *text)
 	return false;
 }
 
-/* Nothing in this line may be 0 but the last, says who reads it */
+/* The script that reads this line requires every count but the last to be greater than 0 */
 static void tell(void)
 {
 	u32 point;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tells what loading a file of records costs: lines and fences, to be
- * compared with what the module counts for the same file (selftests/vm/counts).
+ * This file counts the lines and fences of loading a file of records, for comparison with the
+ * module's counts for the same file (selftests/vm/counts).
  *
  *   load LEAF_BYTES auto|sip|cow FILE	-> "LINES FENCES" on standard output
  *
@@ -54,7 +54,7 @@ static void load(struct crab_store *store, FILE *file)
 			fail("a record was refused");
 }
 
-/* One store over whatever the one before left: what stands behind a leaf's end matters */
+/* A store on the media of the previous one: the bytes after the end of a leaf matter */
 static void count(struct crab_media *media, const char *strategy, u32 leaf_bytes, FILE *file)
 {
 	int chosen = crab_strategy_by_name(strategy);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file measures what the evaluation of the paper, section 6, measured, on the
- * engines of this tree: section 6.2's workload, Figures 7 to 13.
+ * This file repeats the measurements of Wang et al. 2020, section 6, with the engines of this
+ * tree: the workload of section 6.2, figures 7 to 13.
  *
  *   paper [--keys N] [--big-keys N] [--rounds N] [--leaves B,B...]
  *	   [--big-leaves B,B...] [--figure N]... [--system NAME] [--json FILE]
@@ -13,7 +13,7 @@
  *
  * Each run is a process of its own with a region and a heap of its own, and begins
  * by measuring the floor. Systems that are compared run in turn, round after
- * round; of several rounds the median is told, of times and of ratios alike.
+ * round. The result is the median of the rounds, of times and of ratios alike.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -43,7 +43,7 @@ static const char * const time_names[TIMES] = {
 	"insert_ns", "search_ns", "delete_ns", "attach_clean_ns", "attach_cut_ns", "floor_ns"
 };
 
-/* What a run does: inserts, always; and then */
+/* Phases of a run after its inserts */
 #define DO_READ		(1U << 0)	/* search and delete */
 #define DO_REBUILD	(1U << 1)	/* attach after detach, and after a cut */
 
@@ -237,7 +237,7 @@ static double median(double *values, u32 n)
 	return values[n / 2];
 }
 
-/* Of a time, or, where @by is one too, of the ratio of the two */
+/* The median of a time, or of its ratio to @by if that is a time, too */
 static double median_of(const struct result *results, u32 n, u32 time, u32 by)
 {
 	double values[ROUNDS_MAX];

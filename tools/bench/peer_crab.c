@@ -63,7 +63,7 @@ static void crab_counts(void *map, struct peer_counts *counts)
 	};
 }
 
-/* What @bytes from the beginning of the region hold, word by word; rig_region() had all of it written */
+/* Time to read @bytes from the begin of the region, word by word; rig_region() wrote all of them */
 static u64 read_ns(const struct crab_media *media, u64 bytes)
 {
 	const u64 *word = (const u64 *)media->base, *end = word + bytes / sizeof(u64);

@@ -31,7 +31,7 @@ enum crash_verb {
 	CRASH_MAINTAIN,
 	CRASH_REATTACH,		/* detach and attach */
 	CRASH_CUT,		/* lose power at a point of an operation or of an attach, and go on */
-	CRASH_SURVIVE,		/* stop at such a point, and attach what the caches hold */
+	CRASH_SURVIVE,		/* stop at such a point, and attach the content of the caches */
 	CRASH_FORMAT,
 	CRASH_BATCH,		/* inserts, updates, deletes and searches in one call */
 	CRASH_VERBS

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The mistakes of design that are made on purpose, and the mutants that do no harm.
 
-A mistake is a few edits, each in a text that stands once in its file: statements up to a
-semicolon, which become others, or an expression, which becomes another. The shipped source has
-nothing of them. Where the text is not there any more, generate.py ends and says so.
+A mistake is a few edits, each of a text that its file contains once: statements up to a semicolon,
+or an expression. The shipped source has none of them. If a file no longer contains the text,
+generate.py reports it and ends.
 """
 
 import collections
@@ -158,7 +158,7 @@ DESIGNS = [
 
 SPARSE = "a leaf that stays sparse holds what it held; the next delete tries again"
 
-# (function, statement, what was done to it, why it does no harm)
+# (function, statement, kind of mutant, why it does no harm)
 HARMLESS = [
     ("move_record", "move_right(write, left, &record)", "left out", SPARSE),
     ("move_record", "move_left(write, left, &record, low)", "left out", SPARSE),

@@ -8,8 +8,8 @@ left out, weakened, aimed elsewhere or exchanged with the next, and in which eac
 mistake of designs.py can be made. OUT/table.h numbers them; which one is made is chosen by
 crab_mutant (mutant.h).
 
-A statement keeps its line; two that no store, clean, order or fence tells apart
-are not exchanged (two stores in a row persist in any order anyway).
+A statement keeps its line. Two statements are not exchanged if the media cannot show the difference:
+two stores in a row, for example, persist in any order.
 
 With --races the mistakes are those of races.py and no others.
 """
@@ -29,7 +29,7 @@ import source
 
 MODULE = os.path.join(ROOT, "crabtree_mod")
 
-# What the primitives of L1 do
+# Effects of the primitives of L1
 EFFECTS = {"crab_store": {"store"}, "crab_store_pair": {"store"}, "crab_clean": {"clean"},
            "crab_order": {"order"}, "crab_fence": {"fence"}}
 # Neighbours that may be exchanged without any difference
@@ -40,7 +40,7 @@ CALL = re.compile(r"(?<!->)(?<!\.)\b([a-z_]\w*)\s*\(")
 SIMPLE = re.compile(r"\s*(?!(?:return|goto|break|continue|if|for|while|do|switch|case|default|else)\b)"
                     r"[A-Za-z_*(+-][^;{}]*;")
 
-# Behind what a statement may stand; not behind the colon of ? :
+# The end of the code before a statement; not the colon of ? :
 BEFORE = re.compile(r"[;{})]$|\belse$|(?:^|[;{}])[^?;{}]*:$")
 
 Mutant = collections.namedtuple("Mutant", "file function text kind lines")
@@ -71,7 +71,7 @@ def calls(code):
 
 
 def effects_of_functions(codes):
-    """Function -> what it does to the media, by itself or by those that it calls."""
+    """Function -> its effects on the media, by itself or by the functions that it calls."""
     bodies = {f.group("name"): calls(f.group("body")) for code in codes
               for f in source.functions(code)}
     effects = {name: set() for name in bodies} | EFFECTS
@@ -133,7 +133,7 @@ def arguments(text, statement):
 
 
 def alternatives(text, statement):
-    """What may stand in place of one statement: (kind, lines that it needs, code)."""
+    """The mutants of one statement: (kind, lines that the clean must have, code)."""
     args = arguments(text, statement)
     yield "left out", 0, ""
     if statement.name == "crab_fence":
@@ -150,7 +150,7 @@ def alternatives(text, statement):
 
 
 def exchanges(text, run):
-    """What may stand in place of a run: (text that is told, kind, code)."""
+    """The mutants of the order in a run of statements: (text to print, kind, code)."""
     def swapped(i, j):
         a, b = run[i], run[j]
         return text[run[0].begin:a.begin] + text[b.begin:b.end] + text[a.end:b.begin] + \
@@ -169,7 +169,7 @@ def exchanges(text, run):
 
 
 class File:
-    """One source, and what is to be put into its copy: (begin, end, before, behind)."""
+    """One source, and the code to put into its copy: (begin, end, before, behind)."""
 
     def __init__(self, path):
         self.path = path
@@ -258,7 +258,7 @@ def justify(mutants):
 
 
 def add_designs(files, table, chosen):
-    """Mistakes that somebody thought of."""
+    """The mistakes of design."""
     for design in chosen:
         number = table.add(design.edits[0].path, "", design.what, [("design", 0)])
         for edit in design.edits:

@@ -21,10 +21,10 @@ SMO = "engines/crab/smo.c"
 SPLIT = "engines/crab/split.c"
 INDEX = "shared/index.c"
 
-# The count as it is now, whatever it was when the reader came
+# The sequence as it is now, in place of the one that the reader began with
 ANY_COUNT = "reader.seq = READ_ONCE(leaf->seq.sequence)"
 
-# What was stored is shown first, and made durable then
+# Readers see the store before it is durable
 SHOW = "crab_leaf_end(leaf); crab_fence(write->flow, CRAB_P6_RECORD); crab_leaf_begin(leaf)"
 
 # A second look at a leaf, from the key after the first record on
@@ -178,7 +178,7 @@ RACES = [
     ]),
 ]
 
-# What few stores show: the subject (subject.c) that shows it most often runs alone, longer
+# Races that few stores show: the store (subject.c) that shows one most often runs alone, for longer
 SUBJECTS = {
     "unlink: readers miss the record before that is durable": 1,
     "scan: the order that is kept of a wide leaf has slot numbers that were never written": 7,

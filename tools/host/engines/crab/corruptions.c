@@ -191,7 +191,7 @@ const struct corruption crab_corruptions[] = {
 	{ "content: a value has another bit", value_changed },
 	{ "content: a key has another bit", key_changed },
 	{ "content: a record is gone", record_gone },
-	{ "order: a record stands in the place of the next too", record_twice },
+	{ "order: a record replaces the next one, too", record_twice },
 	{ "order: two neighbouring keys are exchanged", records_exchanged },
 	{ "links: a link has another bit", link_changed },
 	{ "links: a link skips a leaf", link_skips },
@@ -201,7 +201,7 @@ const struct corruption crab_corruptions[] = {
 	{ "links: a leaf is not in the index", index_forgets },
 	{ "free map: a leaf of the list counts as free", leaf_free },
 	{ "free map: a free leaf is lost", leaf_lost },
-	{ "free map: a leaf of the list is given back", leaf_given_twice },
+	{ "free map: a leaf of the list is freed", leaf_given_twice },
 	{ "counts: there are more records than there are", records_miscounted },
 	{ }
 };
