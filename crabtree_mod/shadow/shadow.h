@@ -15,6 +15,7 @@
 #ifndef CRABTREE_PERSIST_SHADOW_H
 #define CRABTREE_PERSIST_SHADOW_H
 
+#include "media/model.h"
 #include "media/persist.h"
 
 #define CRAB_SHADOW_STEPS	256	/* choices in one run */
@@ -30,6 +31,18 @@ enum crab_shadow_model {
 	CRAB_SHADOW_MODEL_LINE,
 	CRAB_SHADOW_MODEL_WHOLE_LINE,	/* as LINE, and crab_store_line() is one event */
 };
+
+/**
+ * crab_shadow_model_of() - the model of the shadow under which a layout is tested
+ * @needs: the model of the media that the layout needs
+ *
+ * Context: any.
+ * Return: the weakest model of the shadow that has the promises of @needs.
+ */
+static inline enum crab_shadow_model crab_shadow_model_of(enum crab_model needs)
+{
+	return needs == CRAB_MODEL_LINE ? CRAB_SHADOW_MODEL_LINE : CRAB_SHADOW_MODEL_WORD;
+}
 
 /* Faults of a platform or of the code, for tests of the tests */
 enum crab_shadow_fault {

@@ -303,8 +303,8 @@ int perform_format(const struct workload_store *store)
 	begin();
 	if (crab_shadow_pending(shadow))
 		return violation("something is pending before FORMAT");
-	shadow->model = crab_layout_by_name(crab_engine_by_name(""), store->layout)->needs ==
-			CRAB_MODEL_LINE ? CRAB_SHADOW_MODEL_LINE : CRAB_SHADOW_MODEL_WORD;
+	shadow->model = crab_shadow_model_of(
+		crab_layout_by_name(crab_engine_by_name(""), store->layout)->needs);
 	formatting = true;
 	err = returned();
 	formatting = false;

@@ -16,6 +16,5 @@ enum crab_shadow_model host_driver_model(const struct host_driver *driver, const
 {
 	const struct crab_engine_ops *ops = crab_engine_by_name(driver->engine);
 
-	return crab_layout_by_name(ops, layout)->needs == CRAB_MODEL_LINE ?
-	       CRAB_SHADOW_MODEL_LINE : CRAB_SHADOW_MODEL_WORD;
+	return crab_shadow_model_of(crab_layout_by_name(ops, layout)->needs);
 }

@@ -356,8 +356,8 @@ static struct trial *trial_begin(const struct subject *subject, u64 number,
 	crab_tiny_slots = subject->slots;
 	trial->media = subject_media(subject);
 	trial->shadow = crab_shadow_create(&trial->media, NODES);
-	trial->shadow->model = strcmp(subject->layout, "sorted") ? CRAB_SHADOW_MODEL_WORD :
-								   CRAB_SHADOW_MODEL_LINE;
+	trial->shadow->model = crab_shadow_model_of(
+		crab_layout_by_name(crab_engine_by_name(subject->engine), subject->layout)->needs);
 	trial->shadow->seed = trial->seed;
 	subject_format(subject, &trial->media);
 	trial->history = history_create(subject->threads + 1, subject->keys);
