@@ -60,6 +60,7 @@ struct crab_hostile;
 /**
  * struct crab_hostile_seed - how to make a real image
  * @name: for messages
+ * @engine: its engine; NULL: crab
  * @layout: of its leaves
  * @make: fills a store that was just formatted
  * @hurt: changes the media as a power cut can, or NULL
