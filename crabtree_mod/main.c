@@ -44,33 +44,69 @@ MODULE_PARM_DESC(uml, "Files of the host: PATH[,PATH...]");
 module_param_named(readonly, crab_region_readonly, bool, 0444);
 MODULE_PARM_DESC(readonly, "Write nothing to any region");
 
-static char *strategy = "auto";
-module_param(strategy, charp, 0444);
-MODULE_PARM_DESC(strategy, "Writes to sorted leaves: auto, sip (shift in place) or cow (copy on write)");
+/* Options of the engines, by name. They are parsed before any store is attached. */
+static int option_set(const char *text, const struct kernel_param *kp)
+{
+	const struct crab_option *option;
+	const char * const *word;
+	char words[64];
+	int at = 0, err;
+	void *values;
 
-module_param_named(on_demand, crab_tuning_default.on_demand, bool, 0444);
-MODULE_PARM_DESC(on_demand, "Sorted leaves: allocate by a bitmap on the media");
+	option = crab_option_find(kp->arg, &values);
+	if (!option)
+		return -ENOENT;
+	err = crab_option_set(option, values, text ?: "1");
+	if (!err || !option->words)
+		return err;
+	for (word = option->words; *word; word++)
+		at += scnprintf(words + at, sizeof(words) - at, "%s%s", at ? ", " : "", *word);
+	pr_err("%s=%s: not one of %s\n", option->name, text, words);
+	return err;
+}
 
-module_param_named(probe, crab_tuning_default.probe, bool, 0444);
-MODULE_PARM_DESC(probe, "Sorted leaves: copy for a key that is not above the middle one");
+static int option_get(char *buf, const struct kernel_param *kp)
+{
+	const struct crab_option *option;
+	void *values;
+	int len;
 
-/* -1: what is cheaper; once loaded, 0 or 1 */
-static int pair = -1;
-module_param(pair, int, 0444);
-MODULE_PARM_DESC(pair, "Sorted leaves: store 16 bytes at once where the CPU can: 1, 0, or -1 (if that is cheaper)");
+	option = crab_option_find(kp->arg, &values);
+	if (!option)
+		return -ENOENT;
+	len = crab_option_print(option, values, buf, PAGE_SIZE - 1);
+	return len + scnprintf(buf + len, PAGE_SIZE - len, "\n");
+}
 
-/* 0: to be measured; once loaded, the costs in use */
-static struct crab_costs costs;
-module_param_named(cost_round, costs.round, uint, 0444);
-MODULE_PARM_DESC(cost_round, "Picoseconds to clean a line and fence; 0: measured at load");
-module_param_named(cost_line, costs.line, uint, 0444);
-MODULE_PARM_DESC(cost_line, "Picoseconds for a line more before the same fence; 0: measured");
-module_param_named(cost_order, costs.order, uint, 0444);
-MODULE_PARM_DESC(cost_order, "Picoseconds to keep two stores in order; 0: measured");
-module_param_named(cost_record, costs.record, uint, 0444);
-MODULE_PARM_DESC(cost_record, "Picoseconds to copy a record; 0: measured");
-module_param_named(cost_pair, costs.pair, uint, 0444);
-MODULE_PARM_DESC(cost_pair, "Picoseconds to store 16 bytes at once; 0: measured");
+static const struct kernel_param_ops option_ops = {
+	.set	= option_set,
+	.get	= option_get,
+};
+
+static const struct kernel_param_ops option_flag_ops = {
+	.flags	= KERNEL_PARAM_OPS_FL_NOARG,
+	.set	= option_set,
+	.get	= option_get,
+};
+
+#define CRAB_OPTION_PARAM(name, ops, desc)		\
+	module_param_cb(name, ops, #name, 0444);	\
+	MODULE_PARM_DESC(name, desc)
+
+CRAB_OPTION_PARAM(strategy, &option_ops,
+		  "Writes to sorted leaves: auto, sip (shift in place) or cow (copy on write)");
+CRAB_OPTION_PARAM(on_demand, &option_flag_ops, "Sorted leaves: allocate by a bitmap on the media");
+CRAB_OPTION_PARAM(probe, &option_flag_ops,
+		  "Sorted leaves: copy for a key that is not above the middle one");
+CRAB_OPTION_PARAM(pair, &option_ops,
+		  "Sorted leaves: store 16 bytes at once where the CPU can: 1, 0, or -1 (if that is cheaper)");
+CRAB_OPTION_PARAM(cost_round, &option_ops,
+		  "Picoseconds to clean a line and fence; 0: measured for the first sorted store");
+CRAB_OPTION_PARAM(cost_line, &option_ops,
+		  "Picoseconds for a line more before the same fence; 0: measured");
+CRAB_OPTION_PARAM(cost_order, &option_ops, "Picoseconds to keep two stores in order; 0: measured");
+CRAB_OPTION_PARAM(cost_record, &option_ops, "Picoseconds to copy a record; 0: measured");
+CRAB_OPTION_PARAM(cost_pair, &option_ops, "Picoseconds to store 16 bytes at once; 0: measured");
 
 static const struct {
 	const char *name;
@@ -84,45 +120,6 @@ static const struct {
 	{ "uml", &uml, crab_region_uml_add },
 #endif
 };
-
-static int __init crab_price(void)
-{
-	struct crab_costs measured = costs;
-	int err = 0;
-
-	if (!costs.round || !costs.line || !costs.order || !costs.record || !costs.pair)
-		err = crab_costs_measure(&measured);
-	if (err) {
-		pr_err("cannot measure costs: error %d\n", err);
-		return err;
-	}
-	costs.round = costs.round ?: measured.round;
-	costs.line = costs.line ?: measured.line;
-	costs.order = costs.order ?: measured.order;
-	costs.record = costs.record ?: measured.record;
-	costs.pair = costs.pair ?: measured.pair;
-	if (pair < 0)
-		pair = crab_costs_pair(&costs);
-	crab_tuning_default.pair = pair;
-	crab_tuning_default.costs = costs;
-	return 0;
-}
-
-static int __init crab_tune(void)
-{
-	int chosen = crab_strategy_by_name(strategy);
-
-	if (chosen < 0) {
-		pr_err("strategy=%s: not one of auto, sip, cow\n", strategy);
-		return chosen;
-	}
-	if (pair < -1 || pair > 1) {
-		pr_err("pair=%d: not one of 0, 1, -1\n", pair);
-		return -EINVAL;
-	}
-	crab_tuning_default.strategy = chosen;
-	return crab_price();
-}
 
 /* All regions of one parameter, or an error */
 static int __init crab_add_regions(const char *name, const char *value,
@@ -195,10 +192,7 @@ static int __init crab_init(void)
 		pr_err("this CPU cannot clean a cache line\n");
 		return err;
 	}
-	err = crab_tune();
-	if (err)
-		return err;
-	err = crab_devices_init(crab_region_readonly, &crab_tuning_default);
+	err = crab_devices_init(crab_region_readonly);
 	if (err)
 		return err;
 	err = crab_add_all();

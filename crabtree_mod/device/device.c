@@ -25,7 +25,6 @@
 BLOCKING_NOTIFIER_HEAD(crab_device_notifier);
 
 struct workqueue_struct *crab_workqueue;
-const struct crab_tuning *crab_tuning;
 int crab_parked;
 
 static const char * const crab_device_states[] = {
@@ -183,7 +182,6 @@ static void device_store_attach(struct crab_device *device)
 		.kick		= device_kick,
 		.interrupted	= device_interrupted,
 		.arg		= device,
-		.tuning		= crab_tuning,
 	};
 	struct crab_attach_report report = { };
 	int parked = READ_ONCE(crab_parked);

@@ -53,6 +53,7 @@
  * @readonly: never written; constant
  * @shown_readonly: user space was notified that the store is read-only; @lock
  * @maintain: work of the store off the write path
+ * @debugfs: directory of the device in debugfs
  */
 struct crab_device {
 	struct device dev;
@@ -71,6 +72,7 @@ struct crab_device {
 	bool readonly;
 	bool shown_readonly;
 	struct work_struct maintain;
+	struct dentry *debugfs;
 };
 
 /* Hears enum crabtree_event with a struct crabtree_identity */
@@ -84,11 +86,13 @@ extern const struct crab_region_events crab_device_events;
  */
 
 /**
- * crab_devices_init() - before any region comes
+ * crab_devices_init() - prepare the table of devices, before the first region is added
  * @readonly: write to no region
- * @tuning: how stores are attached; stays the caller's, constant until crab_devices_exit()
+ *
+ * Context: may sleep.
+ * Return: 0 or an error.
  */
-int crab_devices_init(bool readonly, const struct crab_tuning *tuning);
+int crab_devices_init(bool readonly);
 
 /**
  * crab_devices_publish() - show the devices to user space and to in-kernel users
@@ -137,7 +141,6 @@ struct crab_device *crab_devices_open(unsigned int minor);
 
 /* Set by devices.c before the first device exists */
 extern struct workqueue_struct *crab_workqueue;
-extern const struct crab_tuning *crab_tuning;
 
 /* 0, or what calls get while every store is detached: set before device->change is taken */
 extern int crab_parked;
@@ -224,7 +227,51 @@ const char *crab_device_state_name(enum crabtree_state state);
 int crab_power_init(void);
 void crab_power_exit(void);
 
-/* sysfs.c */
+/*
+ * debugfs.c; without CONFIG_DEBUG_FS these do nothing
+ */
+
+/**
+ * crab_debugfs_init() - make the directory of the module
+ *
+ * Context: may sleep.
+ */
+void crab_debugfs_init(void);
+
+/**
+ * crab_debugfs_exit() - remove the directory of the module
+ *
+ * Context: may sleep; the directories of all devices are removed.
+ */
+void crab_debugfs_exit(void);
+
+/**
+ * crab_debugfs_add() - make the directory of a device
+ * @device: the device, which has its name
+ *
+ * Context: may sleep.
+ */
+void crab_debugfs_add(struct crab_device *device);
+
+/**
+ * crab_debugfs_remove() - remove the directory of a device
+ * @device: the device
+ *
+ * Context: may sleep; waits until no task reads a file in the directory.
+ */
+void crab_debugfs_remove(struct crab_device *device);
+
+/*
+ * sysfs.c
+ */
+
+/**
+ * crab_sysfs_init() - list the attributes of the table, before the class is registered
+ *
+ * Context: any.
+ */
+void crab_sysfs_init(void);
+
 extern const struct attribute_group *crab_device_groups[];
 
 /* ioctl.c */

@@ -151,7 +151,9 @@ static int device_add_locked(struct crab_device *device)
 
 	lockdep_assert_held(&crab_devices_lock);
 	device->added = !err;
-	if (err)
+	if (!err)
+		crab_debugfs_add(device);
+	else
 		pr_err("%s: cannot be published: error %d\n", dev_name(&device->dev), err);
 	return err;
 }
@@ -191,6 +193,7 @@ static void device_remove(struct crab_device *device)
 
 	if (device->added)
 		crab_device_warn(device);
+	crab_debugfs_remove(device);
 	crab_device_end(device);
 	if (device->added)
 		device_del(&device->dev);
@@ -355,21 +358,22 @@ void crab_devices_unpark(void)
 	devices_each(crab_device_unpark);
 }
 
-int crab_devices_init(bool readonly, const struct crab_tuning *tuning)
+int crab_devices_init(bool readonly)
 {
 	int err = -ENOMEM;
 
 	crab_readonly = readonly;
-	crab_tuning = tuning;
 	crab_workqueue = alloc_workqueue("crabtree", WQ_UNBOUND, 0);
 	if (!crab_workqueue)
 		return err;
 	err = alloc_chrdev_region(&crab_major, 0, CRAB_DEVICES_MAX, "crabtree");
 	if (err)
 		goto err_workqueue;
+	crab_sysfs_init();
 	err = class_register(&crab_class);
 	if (err)
 		goto err_chrdev;
+	crab_debugfs_init();
 	return 0;
 
 err_chrdev:
@@ -389,6 +393,7 @@ void crab_devices_remove(void)
 
 void crab_devices_exit(void)
 {
+	crab_debugfs_exit();
 	if (crab_cdev)
 		cdev_del(crab_cdev);
 	class_unregister(&crab_class);

@@ -25,15 +25,6 @@
 #include "device.h"
 #include "verbs.h"
 
-static int ioctl_info(struct crab_device *device, struct crabtree_info *info)
-{
-	struct crab_device_info from;
-
-	crab_device_info(device, &from);
-	crab_verbs_info(info, &from);
-	return 0;
-}
-
 /* Into kernel memory: a copy to user memory may wait for user space */
 static int scan_chunk(struct crab_device *device, const struct crabtree_scan *scan,
 		      struct crab_cursor *cursor, struct crab_record *records)
@@ -174,8 +165,6 @@ static int ioctl_other(struct file *file, unsigned int index, union crab_verb_ar
 	struct crab_device *device = file->private_data;
 
 	switch (index) {
-	case CRAB_VERB_INDEX(CRABTREE_INFO):
-		return ioctl_info(device, &arg->info);
 	case CRAB_VERB_INDEX(CRABTREE_SCAN):
 		return ioctl_scan(device, &arg->scan);
 	case CRAB_VERB_INDEX(CRABTREE_BATCH):
@@ -198,8 +187,8 @@ static const struct crab_verb_desc *verb_find(unsigned int cmd)
 	return &crab_verbs[array_index_nospec(index, CRAB_VERBS_COUNT)];
 }
 
-static int verb_read(const struct crab_verb_desc *verb, union crab_verb_arg *arg,
-		     void __user *user, u32 size)
+/* @arg: room for @verb->size bytes */
+static int verb_read(const struct crab_verb_desc *verb, void *arg, void __user *user, u32 size)
 {
 	int err;
 
@@ -211,22 +200,38 @@ static int verb_read(const struct crab_verb_desc *verb, union crab_verb_arg *arg
 	return err ?: crab_verbs_check(verb, arg);
 }
 
-/* The answer is copied back also with an error: -EEXIST returns the value of the key */
-static long device_ioctl(struct file *file, unsigned int cmd, unsigned long value)
+/* Not on the stack of the other verbs: kernels that clear the stack would clear it for each */
+static int ioctl_info(struct crab_device *device, void __user *user, u32 size)
 {
-	const struct crab_verb_desc *verb = verb_find(cmd);
-	void __user *user = (void __user *)value;
-	union crab_verb_arg arg;
+	const struct crab_verb_desc *verb = &crab_verbs[CRAB_VERB_INDEX(CRABTREE_INFO)];
+	struct {
+		struct crabtree_info info;
+		struct crab_device_info from;
+	} *room = kmalloc(sizeof(*room), GFP_KERNEL);
 	int err;
-	u32 size;
 
-	if (!verb)
-		return -ENOTTY;
-	if ((verb->traits & CRAB_VERB_WRITES) && !(file->f_mode & FMODE_WRITE))
-		return -EBADF;
-	if (get_user(size, (u32 __user *)user))
-		return -EFAULT;
-	err = verb_read(verb, &arg, user, size);
+	if (!room)
+		return -ENOMEM;
+	err = verb_read(verb, &room->info, user, size);
+	if (err)
+		goto out;
+	crab_device_info(device, &room->from);
+	crab_verbs_info(&room->info, &room->from);
+	room->info.size = size;
+	if (copy_to_user(user, &room->info, min(size, verb->size)))
+		err = -EFAULT;
+out:
+	kfree(room);
+	return err;
+}
+
+/* The answer is copied back also with an error: -EEXIST returns the value of the key */
+static int ioctl_verb(struct file *file, const struct crab_verb_desc *verb, void __user *user,
+		      u32 size)
+{
+	union crab_verb_arg arg;
+	int err = verb_read(verb, &arg, user, size);
+
 	if (err)
 		return err;
 	arg.head.size = size;
@@ -235,6 +240,23 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long valu
 	if ((verb->traits & CRAB_VERB_ANSWERS) && copy_to_user(user, &arg, min(size, verb->size)))
 		return -EFAULT;
 	return err;
+}
+
+static long device_ioctl(struct file *file, unsigned int cmd, unsigned long value)
+{
+	const struct crab_verb_desc *verb = verb_find(cmd);
+	void __user *user = (void __user *)value;
+	u32 size;
+
+	if (!verb)
+		return -ENOTTY;
+	if ((verb->traits & CRAB_VERB_WRITES) && !(file->f_mode & FMODE_WRITE))
+		return -EBADF;
+	if (get_user(size, (u32 __user *)user))
+		return -EFAULT;
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_INFO)])
+		return ioctl_info(file->private_data, user, size);
+	return ioctl_verb(file, verb, user, size);
 }
 
 static int device_open(struct inode *inode, struct file *file)

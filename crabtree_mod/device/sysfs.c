@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file shows a device in /sys/class/crabtree/crabN, one value a file;
- * Documentation/ABI/testing/sysfs-class-crabtree tells each.
+ * This file shows a device in /sys/class/crabtree/crabN, one value a file. The
+ * attributes are documented in Documentation/ABI/testing/sysfs-class-crabtree;
+ * research counters are in debugfs.c.
  *
- * Invariant: reading changes nothing. What belongs to a store reads as ENODATA
+ * Invariant: reading changes nothing. The attributes of a store return ENODATA
  * while there is none.
+ *
+ * No lock of its own.
  */
 #include <linux/device.h>
 #include <linux/kernel.h>
@@ -17,57 +20,6 @@ static struct crab_device *to_crab(struct device *dev)
 {
 	return container_of(dev, struct crab_device, dev);
 }
-
-/* A number of the store: where in struct crab_device_info it stands */
-struct sysfs_number {
-	struct device_attribute attr;
-	size_t offset;
-};
-
-static ssize_t number_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	struct sysfs_number *number = container_of(attr, struct sysfs_number, attr);
-	struct crab_device_info info;
-
-	crab_device_info(to_crab(dev), &info);
-	if (!info.serving)
-		return -ENODATA;
-	return sysfs_emit(buf, "%llu\n", *(u64 *)((char *)&info + number->offset));
-}
-
-#define SYSFS_NUMBER(_name, _field)						\
-static_assert(sizeof_field(struct crab_device_info, _field) == sizeof(u64));	\
-static struct sysfs_number number_##_name = {					\
-	.attr	= __ATTR(_name, 0444, number_show, NULL),			\
-	.offset	= offsetof(struct crab_device_info, _field),			\
-}
-
-SYSFS_NUMBER(attach_ns, store.attach_ns);
-SYSFS_NUMBER(capacity, store.stats.capacity);
-SYSFS_NUMBER(cow_fences, store.counts.cow_fences);
-SYSFS_NUMBER(cow_lines, store.counts.cow_lines);
-SYSFS_NUMBER(cows, store.counts.cows);
-SYSFS_NUMBER(deletes, store.counts.deletes);
-SYSFS_NUMBER(dram_bytes, store.stats.dram_bytes);
-SYSFS_NUMBER(fences, store.counts.fences);
-SYSFS_NUMBER(inserts, store.counts.inserts);
-SYSFS_NUMBER(leaves, store.super.leaves);
-SYSFS_NUMBER(leaves_bad, store.stats.leaves_bad);
-SYSFS_NUMBER(leaves_used, store.stats.leaves_used);
-SYSFS_NUMBER(lines_bound, store.stats.lines_bound);
-SYSFS_NUMBER(lines, store.counts.lines);
-SYSFS_NUMBER(orders, store.counts.orders);
-SYSFS_NUMBER(prepare_fences, store.prepare_fences);
-SYSFS_NUMBER(prepare_lines, store.prepare_lines);
-SYSFS_NUMBER(records, store.stats.records);
-SYSFS_NUMBER(repairs, store.stats.repairs);
-SYSFS_NUMBER(searches, store.counts.searches);
-SYSFS_NUMBER(sip_fences, store.counts.sip_fences);
-SYSFS_NUMBER(sip_lines, store.counts.sip_lines);
-SYSFS_NUMBER(sips, store.counts.sips);
-SYSFS_NUMBER(splits, store.stats.splits);
-SYSFS_NUMBER(unlinks, store.stats.unlinks);
-SYSFS_NUMBER(updates, store.counts.updates);
 
 static const char *durability_name(enum crab_durability durability)
 {
@@ -94,98 +46,117 @@ static const char *model_name(enum crab_model model)
 	return names[model];
 }
 
-/* A value in words: @_format and what follows it, with @info filled */
-#define SYSFS_WORD_MODE(_name, _mode, _store, _format, ...)			\
-static ssize_t _name##_show(struct device *dev, struct device_attribute *attr,	\
-			    char *buf)						\
-{										\
-	struct crab_device_info info;						\
-										\
-	crab_device_info(to_crab(dev), &info);					\
-	if ((_store) && !info.serving)						\
-		return -ENODATA;						\
-	return sysfs_emit(buf, _format "\n", __VA_ARGS__);			\
-}										\
-static DEVICE_ATTR(_name, _mode, _name##_show, NULL)
-
-#define SYSFS_WORD(_name, ...)	SYSFS_WORD_MODE(_name, 0444, ##__VA_ARGS__)
-
-#define OF_DEVICE	false
-#define OF_STORE	true
-
-SYSFS_WORD(state, OF_DEVICE, "%s", crab_device_state_name(info.state));
-SYSFS_WORD(reason, OF_DEVICE, "%s", info.reason);
-SYSFS_WORD(durability, OF_DEVICE, "%s", durability_name(info.durability));
-SYSFS_WORD(clean_method, OF_DEVICE, "%s", crab_persist_method());
-/* A physical address, or a path */
-SYSFS_WORD_MODE(region, 0400, OF_DEVICE, "%s", info.region);
-SYSFS_WORD(provider, OF_DEVICE, "%s", info.provider);
-SYSFS_WORD(region_bytes, OF_DEVICE, "%llu", info.region_bytes);
-SYSFS_WORD(uuid, OF_STORE, "%pUb", info.store.super.uuid);
-SYSFS_WORD(label, OF_STORE, "%*pE", (int)strlen(info.store.super.label), info.store.super.label);
-SYSFS_WORD(engine, OF_STORE, "%s", info.store.engine);
-SYSFS_WORD(layout, OF_STORE, "%s", info.store.layout);
-SYSFS_WORD(model, OF_STORE, "%s", model_name(info.store.needs));
-SYSFS_WORD(strategy, OF_STORE, "%s", crab_strategy_name(info.store.tuning.strategy));
-SYSFS_WORD(on_demand, OF_STORE, "%d", info.store.tuning.on_demand);
-SYSFS_WORD(probe, OF_STORE, "%d", info.store.tuning.probe);
-SYSFS_WORD(pair, OF_STORE, "%d", info.store.tuning.pair);
-SYSFS_WORD(version, OF_STORE, "%u", info.store.super.version);
-SYSFS_WORD(leaf_bytes, OF_STORE, "%u", info.store.super.leaf_bytes);
-SYSFS_WORD(feature_compat, OF_STORE, "%#llx", info.store.super.feature_compat);
-SYSFS_WORD(feature_ro_compat, OF_STORE, "%#llx", info.store.super.feature_ro_compat);
-SYSFS_WORD(feature_incompat, OF_STORE, "%#llx", info.store.super.feature_incompat);
-
-static struct attribute *crab_device_attrs[] = {
-	&dev_attr_state.attr,
-	&dev_attr_reason.attr,
-	&dev_attr_durability.attr,
-	&dev_attr_clean_method.attr,
-	&dev_attr_region.attr,
-	&dev_attr_provider.attr,
-	&dev_attr_region_bytes.attr,
-	&dev_attr_uuid.attr,
-	&dev_attr_label.attr,
-	&dev_attr_engine.attr,
-	&dev_attr_layout.attr,
-	&dev_attr_model.attr,
-	&dev_attr_strategy.attr,
-	&dev_attr_on_demand.attr,
-	&dev_attr_probe.attr,
-	&dev_attr_pair.attr,
-	&dev_attr_version.attr,
-	&dev_attr_leaf_bytes.attr,
-	&dev_attr_feature_compat.attr,
-	&dev_attr_feature_ro_compat.attr,
-	&dev_attr_feature_incompat.attr,
-	&number_attach_ns.attr.attr,
-	&number_capacity.attr.attr,
-	&number_cow_fences.attr.attr,
-	&number_cow_lines.attr.attr,
-	&number_cows.attr.attr,
-	&number_deletes.attr.attr,
-	&number_dram_bytes.attr.attr,
-	&number_fences.attr.attr,
-	&number_inserts.attr.attr,
-	&number_leaves.attr.attr,
-	&number_leaves_bad.attr.attr,
-	&number_leaves_used.attr.attr,
-	&number_lines.attr.attr,
-	&number_lines_bound.attr.attr,
-	&number_orders.attr.attr,
-	&number_prepare_fences.attr.attr,
-	&number_prepare_lines.attr.attr,
-	&number_records.attr.attr,
-	&number_repairs.attr.attr,
-	&number_searches.attr.attr,
-	&number_sip_fences.attr.attr,
-	&number_sip_lines.attr.attr,
-	&number_sips.attr.attr,
-	&number_splits.attr.attr,
-	&number_unlinks.attr.attr,
-	&number_updates.attr.attr,
-	NULL
+enum sysfs_kind {
+	SYSFS_STATE,
+	SYSFS_DURABILITY,
+	SYSFS_MODEL,
+	SYSFS_METHOD,		/* of cleaning: of the CPU */
+	SYSFS_TEXT,		/* an array of characters */
+	SYSFS_WORD,		/* a pointer to them */
+	SYSFS_LABEL,		/* an array with any byte in it */
+	SYSFS_UUID,
+	SYSFS_U32,
+	SYSFS_U64,
+	SYSFS_MASK,		/* u64, hexadecimal */
 };
+
+/* @offset: of the value in struct crab_device_info; from @store on, it needs a store */
+struct sysfs_value {
+	struct device_attribute attr;
+	enum sysfs_kind kind;
+	size_t offset;
+};
+
+static ssize_t value_emit(char *buf, enum sysfs_kind kind, const void *at)
+{
+	switch (kind) {
+	case SYSFS_STATE:
+		return sysfs_emit(buf, "%s\n", crab_device_state_name(*(const u32 *)at));
+	case SYSFS_DURABILITY:
+		return sysfs_emit(buf, "%s\n", durability_name(*(const u32 *)at));
+	case SYSFS_MODEL:
+		return sysfs_emit(buf, "%s\n", model_name(*(const u32 *)at));
+	case SYSFS_METHOD:
+		return sysfs_emit(buf, "%s\n", crab_persist_method());
+	case SYSFS_TEXT:
+		return sysfs_emit(buf, "%s\n", (const char *)at);
+	case SYSFS_WORD:
+		return sysfs_emit(buf, "%s\n", *(const char * const *)at);
+	case SYSFS_LABEL:
+		return sysfs_emit(buf, "%*pE\n", (int)strlen(at), (const char *)at);
+	case SYSFS_UUID:
+		return sysfs_emit(buf, "%pUb\n", at);
+	case SYSFS_U32:
+		return sysfs_emit(buf, "%u\n", *(const u32 *)at);
+	case SYSFS_U64:
+		return sysfs_emit(buf, "%llu\n", *(const u64 *)at);
+	case SYSFS_MASK:
+		return sysfs_emit(buf, "%#llx\n", *(const u64 *)at);
+	}
+	return -EINVAL;
+}
+
+static ssize_t value_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct sysfs_value *value = container_of(attr, struct sysfs_value, attr);
+	struct crab_device_info info;
+
+	crab_device_info(to_crab(dev), &info);
+	if (value->offset >= offsetof(struct crab_device_info, store) && !info.serving)
+		return -ENODATA;
+	return value_emit(buf, value->kind, (const char *)&info + value->offset);
+}
+
+#define VALUE_MODE(_name, _mode, _kind, _field)					\
+	{									\
+		.attr	= __ATTR(_name, _mode, value_show, NULL),		\
+		.kind	= SYSFS_##_kind,					\
+		.offset	= offsetof(struct crab_device_info, _field),		\
+	}
+
+#define VALUE(name, kind, field)	VALUE_MODE(name, 0444, kind, field)
+
+static struct sysfs_value sysfs_values[] = {
+	VALUE(state, STATE, state),
+	VALUE(reason, TEXT, reason),
+	VALUE(durability, DURABILITY, durability),
+	VALUE(clean_method, METHOD, durability),
+	VALUE_MODE(region, 0400, TEXT, region),		/* a physical address, or a path */
+	VALUE(provider, WORD, provider),
+	VALUE(region_bytes, U64, region_bytes),
+	VALUE(uuid, UUID, store.super.uuid),
+	VALUE(label, LABEL, store.super.label),
+	VALUE(engine, WORD, store.engine),
+	VALUE(layout, WORD, store.layout),
+	VALUE(model, MODEL, store.needs),
+	VALUE(version, U32, store.super.version),
+	VALUE(leaf_bytes, U32, store.super.leaf_bytes),
+	VALUE(feature_compat, MASK, store.super.feature_compat),
+	VALUE(feature_ro_compat, MASK, store.super.feature_ro_compat),
+	VALUE(feature_incompat, MASK, store.super.feature_incompat),
+	VALUE(attach_ns, U64, store.attach_ns),
+	VALUE(capacity, U64, store.stats.capacity),
+	VALUE(deletes, U64, store.counts.deletes),
+	VALUE(dram_bytes, U64, store.stats.dram_bytes),
+	VALUE(inserts, U64, store.counts.inserts),
+	VALUE(leaves, U64, store.super.leaves),
+	VALUE(leaves_bad, U64, store.stats.leaves_bad),
+	VALUE(leaves_used, U64, store.stats.leaves_used),
+	VALUE(records, U64, store.stats.records),
+	VALUE(repairs, U64, store.stats.repairs),
+	VALUE(searches, U64, store.counts.searches),
+	VALUE(updates, U64, store.counts.updates),
+};
+
+static struct attribute *crab_device_attrs[ARRAY_SIZE(sysfs_values) + 1];
+
+void crab_sysfs_init(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(sysfs_values); i++)
+		crab_device_attrs[i] = &sysfs_values[i].attr.attr;
+}
 
 static const struct attribute_group crab_device_group = {
 	.attrs = crab_device_attrs,

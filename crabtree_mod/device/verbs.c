@@ -18,6 +18,8 @@
 
 /* INFO, FORMAT and the records of SCAN rely on these */
 static_assert(CRABTREE_LABEL_LEN == CRAB_LABEL_LEN);
+static_assert(CRABTREE_COUNTERS == CRAB_OWN_COUNTERS);
+static_assert(CRABTREE_OPTIONS_LEN == CRAB_OPTIONS_TEXT);
 static_assert(CRABTREE_UUID_LEN == CRAB_UUID_LEN);
 static_assert(CRABTREE_KEY_RESERVED == CRAB_KEY_EMPTY);
 static_assert(sizeof(struct crabtree_record) == sizeof(struct crab_record));
@@ -35,9 +37,6 @@ SAME_NUMBER(CRAB_DURABILITY_CACHE, CRABTREE_DURABILITY_CACHE);
 SAME_NUMBER(CRAB_MODEL_NONE, CRABTREE_MODEL_NONE);
 SAME_NUMBER(CRAB_MODEL_WORD, CRABTREE_MODEL_WORD);
 SAME_NUMBER(CRAB_MODEL_LINE, CRABTREE_MODEL_LINE);
-SAME_NUMBER(CRAB_STRATEGY_AUTO, CRABTREE_STRATEGY_AUTO);
-SAME_NUMBER(CRAB_STRATEGY_SIP, CRABTREE_STRATEGY_SIP);
-SAME_NUMBER(CRAB_STRATEGY_COW, CRABTREE_STRATEGY_COW);
 
 static void info_from_super(struct crabtree_info *info, const struct crab_super *super)
 {
@@ -73,20 +72,17 @@ static void info_from_counts(struct crabtree_info *info, const struct crab_count
 	info->inserts = counts->inserts;
 	info->deletes = counts->deletes;
 	info->updates = counts->updates;
-	info->sips = counts->sips;
-	info->sip_lines = counts->sip_lines;
-	info->sip_fences = counts->sip_fences;
-	info->cows = counts->cows;
-	info->cow_lines = counts->cow_lines;
-	info->cow_fences = counts->cow_fences;
 }
 
-static void info_from_tuning(struct crabtree_info *info, const struct crab_tuning *tuning)
+static void info_from_own(struct crabtree_info *info, const struct crab_store_info *store)
 {
-	info->strategy = tuning->strategy;
-	info->options = (tuning->on_demand ? CRABTREE_OPTION_ON_DEMAND : 0) |
-			(tuning->probe ? CRABTREE_OPTION_PROBE : 0) |
-			(tuning->pair ? CRABTREE_OPTION_PAIR : 0);
+	struct crabtree_counter *to = info->counters;
+	u32 i;
+
+	for (i = 0; store->counters && store->counters[i]; i++, to++) {
+		strscpy(to->name, store->counters[i], sizeof(to->name));
+		to->value = store->counts.own[i];
+	}
 }
 
 static void info_from_store(struct crabtree_info *info, const struct crab_store_info *store)
@@ -94,7 +90,8 @@ static void info_from_store(struct crabtree_info *info, const struct crab_store_
 	info_from_super(info, &store->super);
 	info_from_stats(info, &store->stats);
 	info_from_counts(info, &store->counts);
-	info_from_tuning(info, &store->tuning);
+	info_from_own(info, store);
+	strscpy(info->options, store->options, sizeof(info->options));
 	info->model = store->needs;
 	strscpy(info->engine, store->engine, sizeof(info->engine));
 	strscpy(info->layout, store->layout, sizeof(info->layout));
@@ -307,7 +304,7 @@ int crab_verbs_format_options(const struct crabtree_format *format,
 
 /* The second field of VERB() is the last one of the first version, forever */
 const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT] = {
-	VERB(CRABTREE_INFO, crabtree_info, lines_bound, .traits = CRAB_VERB_ANSWERS),
+	VERB(CRABTREE_INFO, crabtree_info, options, .traits = CRAB_VERB_ANSWERS),
 	VERB(CRABTREE_INSERT, crabtree_insert, reserved, RESERVED(crabtree_insert),
 	     .known_flags = CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE,
 	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS, .run = verb_insert),

@@ -15,13 +15,12 @@
 
 #define CRAB_SCAN_CHUNK	256U	/* records of a scan in one call on the store */
 
-/* Any argument; all begin with size and flags */
+/* Any argument but INFO's, which is large; all begin with size and flags */
 union crab_verb_arg {
 	struct {
 		__u32 size;
 		__u32 flags;
 	} head;
-	struct crabtree_info info;
 	struct crabtree_insert insert;
 	struct crabtree_search search;
 	struct crabtree_delete delete;

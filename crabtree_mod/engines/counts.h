@@ -11,6 +11,8 @@
 
 #include "engine.h"
 
+#define CRAB_OWN_COUNTERS	8
+
 /**
  * struct crab_counts - what was done since attach, on one CPU; only sums mean anything
  * @lines: lines cleaned by writers
@@ -20,12 +22,7 @@
  * @inserts: new keys, counted by the engine with the record's leaf locked
  * @deletes: deleted keys, in the same way
  * @updates: replaced values
- * @sips: writes done by shifting in place ...
- * @sip_lines: ... the lines they cleaned ...
- * @sip_fences: ... and their fences
- * @cows: the same of writes done by copying
- * @cow_lines: ...
- * @cow_fences: ...
+ * @own: counters of the engine, named by crab_engine_ops.counters
  */
 struct crab_counts {
 	u64 lines;
@@ -35,12 +32,7 @@ struct crab_counts {
 	u64 inserts;
 	u64 deletes;
 	u64 updates;
-	u64 sips;
-	u64 sip_lines;
-	u64 sip_fences;
-	u64 cows;
-	u64 cow_lines;
-	u64 cow_fences;
+	u64 own[CRAB_OWN_COUNTERS];
 };
 
 /**

@@ -77,7 +77,6 @@ int crab_engine_init(struct crab_engine *engine, const struct crab_engine_ops *o
 	engine->clean = how->clean;
 	engine->root = how->root;
 	engine->stop = how->stop;
-	engine->tuning = how->tuning;
 	engine->counts = alloc_percpu_gfp(struct crab_counts,
 					  GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
 	return engine->counts ? 0 : -ENOMEM;
@@ -101,27 +100,6 @@ void crab_counts_sum(const struct crab_engine *engine, struct crab_counts *sum)
 		for (i = 0; i < sizeof(*sum) / sizeof(*to); i++)
 			to[i] += READ_ONCE(from[i]);
 	}
-}
-
-static const char * const crab_strategies[] = {
-	[CRAB_STRATEGY_AUTO]	= "auto",
-	[CRAB_STRATEGY_SIP]	= "sip",
-	[CRAB_STRATEGY_COW]	= "cow",
-};
-
-const char *crab_strategy_name(enum crab_strategy strategy)
-{
-	return crab_strategies[strategy];
-}
-
-int crab_strategy_by_name(const char *name)
-{
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(crab_strategies); i++)
-		if (!strcmp(crab_strategies[i], name))
-			return i;
-	return -EINVAL;
 }
 
 int crab_engine_damaged(struct crab_engine *engine, u64 offset, const char *fmt, ...)

@@ -15,7 +15,7 @@
 #include "media/persist.h"
 #include "shared/geometry.h"
 #include "damage.h"
-#include "tuning.h"
+#include "options.h"
 #include "verb.h"
 
 struct crab_counts;
@@ -36,8 +36,7 @@ struct crab_stop {
  * @readonly: no operation that writes to the media will be called
  * @root: the word that settle returned at the clean detach before this attach; else 0
  * @stop: how to end the attach early, and later check and seek
- * @tuning: what the media format leaves open
- *
+ * @tuning: the engine's own structure of options; NULL: its defaults
  * The engine copies it: the store that calls attach may keep it on its stack.
  */
 struct crab_attach_how {
@@ -45,7 +44,7 @@ struct crab_attach_how {
 	bool readonly;
 	u64 root;
 	struct crab_stop stop;
-	struct crab_tuning tuning;
+	const void *tuning;
 };
 
 /**
@@ -59,7 +58,7 @@ struct crab_attach_how {
  * @clean: as of &struct crab_attach_how
  * @root: as of &struct crab_attach_how
  * @stop: as of &struct crab_attach_how
- * @tuning: as of &struct crab_attach_how
+ * @tuning: values of its options in use; NULL if the layout has nothing to choose
  * @prepare_lines: lines cleaned by maintain; not on the cache line that all CPUs read
  * @prepare_fences: fences of maintain
  */
@@ -72,7 +71,7 @@ struct crab_engine {
 	bool clean;
 	u64 root;
 	struct crab_stop stop;
-	struct crab_tuning tuning;
+	const void *tuning;
 	u64 prepare_lines;
 	u64 prepare_fences;
 	struct crab_damage found;
@@ -140,6 +139,9 @@ struct crab_engine_stats {
  * @id: its id in the superblock; never reused
  * @layouts: its leaf layouts, ended by a NULL name; the first is the default
  * @flags: CRAB_ENGINE_*
+ * @counters: names of its own counters, at most CRAB_OWN_COUNTERS, ended by NULL; or NULL
+ * @options: its options, ended by a NULL name; or NULL
+ * @tuning: its structure of options, with the values that are used by default
  * @format: write an empty body, durable on return (P2). The superblocks are void
  * @attach: read the media; writes nothing. Damage is noted in @damage of the returned engine.
  *	ERR_PTR(-ENOMEM), or ERR_PTR(-EINTR) if it was stopped. The engine knows all conditions
@@ -170,16 +172,17 @@ struct crab_engine_stats {
  * @stats: fill in the statistics
  * @maintain: do one bounded piece of work off the write path; true if more is due. Or NULL
  * @wants: whether maintain is due. Any context, takes no lock. Or NULL
- *
  * The engine counts inserts, deletes and updates itself (counts.h). It sets crab_flow.settled
  * only after a write that it counted and that leaves no work due; the store counts others.
- *
  * Any operation returns -EUCLEAN if the range of the key is quarantined.
  */
 struct crab_engine_ops {
 	const char *name;
 	u16 id;
 	u32 flags;
+	const char * const *counters;
+	const struct crab_option *options;
+	void *tuning;
 	const struct crab_layout *layouts;
 
 	int (*format)(struct crab_flow *flow, const struct crab_geometry *geo);
@@ -237,7 +240,6 @@ struct crab_layout {
 extern const struct crab_engine_ops crab_engine_crab;
 extern const struct crab_engine_ops crab_engine_volatile;
 extern const struct crab_engine_ops crab_engine_toy;	/* of test builds */
-
 /* The engine table, ended by NULL */
 extern const struct crab_engine_ops * const crab_engines[];
 
@@ -276,10 +278,8 @@ const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u
  * @engine: the engine; the caller excludes others that call this
  * @offset: where on the media
  * @fmt: description
- *
  * Keeps the first. After each write whose flow is not settled, after each batch and after
  * maintain the store looks for damage and turns read-only.
- *
  * Context: any.
  * Return: -EUCLEAN.
  */

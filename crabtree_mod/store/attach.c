@@ -156,7 +156,7 @@ static int attach_engine(struct crab_store *store, const struct crab_engine_ops 
 		.readonly = store->readonly,
 		.root = clean ? store->super.engine_root : 0,
 		.stop = { .asked = options->interrupted, .arg = options->arg },
-		.tuning = options->tuning ? *options->tuning : crab_tuning_default,
+		.tuning = options->tuning,
 	};
 	struct crab_geometry geo;
 	int err;

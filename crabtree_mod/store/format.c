@@ -160,7 +160,7 @@ int crab_store_format_check(const struct crab_media *media,
 static int format_memory(const struct crab_engine_ops *ops, struct crab_media *media,
 			 const struct crab_geometry *geo)
 {
-	const struct crab_attach_how how = { .clean = true, .tuning = crab_tuning_default };
+	const struct crab_attach_how how = { .clean = true };
 	struct crab_engine *engine = ops->attach(media, geo, &how);
 
 	if (IS_ERR(engine))

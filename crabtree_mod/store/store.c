@@ -221,7 +221,8 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 	info->layout = layout->name;
 	info->needs = layout->needs;
 	info->keeps = crab_media_keeps(store->media, layout->needs);
-	info->tuning = engine->tuning;
+	info->counters = engine->ops->counters;
+	crab_options_print(engine, info->options, sizeof(info->options));
 	info->durability = store->durability;
 	mutex_lock(&store->lock);
 	info->readonly = store->readonly;

@@ -25,14 +25,14 @@ struct crab_store;
  * @interrupted: called between two leaves by attach, crab_store_check() and
  *	crab_store_seek(): true ends them with -EINTR; or NULL
  * @arg: argument of @kick and @interrupted
- * @tuning: copied; NULL: crab_tuning_default
+ * @tuning: the engine's structure of options, copied; NULL: its defaults
  */
 struct crab_attach_options {
 	bool readonly;
 	void (*kick)(void *arg);
 	bool (*interrupted)(void *arg);
 	void *arg;
-	const struct crab_tuning *tuning;
+	const void *tuning;
 };
 
 /**
@@ -70,12 +70,13 @@ struct crab_format_options {
  * @layout: name of its layout
  * @needs: the media model of its layout
  * @keeps: whether the media keeps that model
- * @tuning: tuning of the attach
+ * @options: options of the engine in use, as "name=value name=value"; or empty
  * @durability: class of durability that a returned write has
  * @readonly: writes return -EROFS
  * @reason: why it is read-only, or ""
  * @stats: statistics of the engine
  * @counts: work since attach, by writers and readers
+ * @counters: names of @counts.own, ended by NULL; or NULL
  * @attach_ns: duration of the attach
  * @prepare_lines: lines cleaned off the write path
  * @prepare_fences: fences off the write path
@@ -86,12 +87,13 @@ struct crab_store_info {
 	const char *layout;
 	enum crab_model needs;
 	enum crab_keeps keeps;
-	struct crab_tuning tuning;
+	char options[CRAB_OPTIONS_TEXT];
 	enum crab_durability durability;
 	bool readonly;
 	char reason[CRAB_REASON_LEN];
 	struct crab_engine_stats stats;
 	struct crab_counts counts;
+	const char * const *counters;
 	u64 attach_ns;
 	u64 prepare_lines;
 	u64 prepare_fences;

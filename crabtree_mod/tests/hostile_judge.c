@@ -17,6 +17,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "engines/crab/sorted/tuning.h"
 #include "hostile.h"
 
 /**
@@ -394,8 +395,8 @@ static void judge_writing(struct judge *j)
 static void judge_tune(struct judge *j, u8 flags)
 {
 	j->tuning = crab_tuning_default;
-	j->tuning.on_demand = flags & CRAB_HOSTILE_ON_DEMAND;
-	j->tuning.pair = flags & CRAB_HOSTILE_CUT;	/* no bit is left */
+	j->tuning.on_demand = !!(flags & CRAB_HOSTILE_ON_DEMAND);
+	j->tuning.pair = !!(flags & CRAB_HOSTILE_CUT);	/* no bit is left */
 	if (flags & CRAB_HOSTILE_SIP)
 		j->tuning.strategy = CRAB_STRATEGY_SIP;
 	else if (flags & CRAB_HOSTILE_COW)

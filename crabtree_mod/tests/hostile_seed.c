@@ -9,6 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "engines/crab/sorted/tuning.h"
 #include "hostile.h"
 
 #define SEED_KEY(i)	((i) * 8ULL)	/* room between keys, for scripts */

@@ -10,6 +10,7 @@
 #include <kunit/test.h>
 
 #include "engines/crab/format.h"
+#include "engines/crab/sorted/tuning.h"
 #include "oracle.h"
 #include "points.h"
 #include "shadow/shadow.h"

@@ -42,7 +42,7 @@ static void strategy_prices(struct kunit *test)
 	struct crab_tree *tree = strategy_tree(test, 512);
 	u32 second = crab_pair_is_atomic() ? 3 : 10;
 
-	tree->base.tuning.costs = (struct crab_costs){ 1000, 100, 10, 1, 3 };
+	tree->tuning.costs = (struct crab_costs){ 1000, 100, 10, 1, 3 };
 	KUNIT_EXPECT_EQ(test, crab_strategy_lines(0, 0), 1U);
 	KUNIT_EXPECT_EQ(test, crab_strategy_lines(0, 1), 2U);
 	KUNIT_EXPECT_EQ(test, crab_strategy_lines(1, 4), 1U);
@@ -52,9 +52,9 @@ static void strategy_prices(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 0), 2000ULL);
 	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 5), 2210ULL);
 	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 29), 2758ULL);
-	tree->base.tuning.on_demand = true;
+	tree->tuning.on_demand = true;
 	KUNIT_EXPECT_EQ(test, crab_strategy_cow(tree, 5), 4210ULL);
-	tree->base.tuning.pair = true;
+	tree->tuning.pair = true;
 	KUNIT_EXPECT_EQ(test, crab_strategy_sip(tree, 0, 4), 2055ULL + 5 * second);
 }
 
@@ -89,10 +89,10 @@ static void strategy_least_priced(struct kunit *test, struct crab_tree *tree, u3
 {
 	u32 options;
 
-	tree->base.tuning.costs = strategy_costs[costs];
+	tree->tuning.costs = strategy_costs[costs];
 	for (options = 0; options < 4; options++) {
-		tree->base.tuning.on_demand = options & 1;
-		tree->base.tuning.pair = options & 2;
+		tree->tuning.on_demand = options & 1;
+		tree->tuning.pair = options & 2;
 		KUNIT_EXPECT_EQ_MSG(test, strategy_dearer(tree), 0U, "leaf of %u, costs %u",
 				    tree->base.geo.leaf_bytes, costs);
 	}
@@ -115,10 +115,10 @@ static void strategy_forced(struct kunit *test)
 {
 	struct crab_tree *tree = strategy_tree(test, 512);
 
-	tree->base.tuning.strategy = CRAB_STRATEGY_SIP;
+	tree->tuning.strategy = CRAB_STRATEGY_SIP;
 	KUNIT_EXPECT_TRUE(test, crab_strategy_is_sip(tree, U64_MAX, 0));
 	KUNIT_EXPECT_TRUE(test, crab_strategy_is_sip(tree, 0, U64_MAX));
-	tree->base.tuning.strategy = CRAB_STRATEGY_COW;
+	tree->tuning.strategy = CRAB_STRATEGY_COW;
 	KUNIT_EXPECT_FALSE(test, crab_strategy_is_sip(tree, 0, U64_MAX));
 	KUNIT_EXPECT_FALSE(test, crab_strategy_is_sip(tree, U64_MAX, 0));
 }
@@ -146,7 +146,8 @@ static struct strategy_did strategy_read(const struct strategy *s)
 	crab_store_info(t->store, s->info);
 	return (struct strategy_did){
 		.lines = s->info->counts.lines, .fences = s->info->counts.fences,
-		.sips = s->info->counts.sips, .cows = s->info->counts.cows,
+		.sips = s->info->counts.own[CRAB_SORTED_SIPS],
+		.cows = s->info->counts.own[CRAB_SORTED_COWS],
 	};
 }
 
@@ -232,7 +233,7 @@ static void strategy_counted(struct kunit *test, enum crab_strategy strategy, bo
 	struct crab_test *t = test->priv;
 
 	KUNIT_ASSERT_NOT_NULL(test, s.info);
-	s.tree->base.tuning = s.tuning;
+	s.tree->tuning = s.tuning;
 	t->tuning = &s.tuning;
 	strategy_writes(&s);
 	t->tuning = NULL;
@@ -278,8 +279,8 @@ static void strategy_deterministic(struct kunit *test)
 		crab_test_cut(test);
 	}
 	t->tuning = NULL;
-	KUNIT_EXPECT_GT(test, counts[0].sips, 0ULL);
-	KUNIT_EXPECT_GT(test, counts[0].cows, 0ULL);
+	KUNIT_EXPECT_GT(test, counts[0].own[CRAB_SORTED_SIPS], 0ULL);
+	KUNIT_EXPECT_GT(test, counts[0].own[CRAB_SORTED_COWS], 0ULL);
 	KUNIT_EXPECT_TRUE(test, !memcmp(&counts[0], &counts[1], sizeof(counts[0])));
 }
 
@@ -292,13 +293,14 @@ static void strategy_probe(struct kunit *test)
 
 	t->tuning = &tuning;
 	strategy_fill(test, 8);
-	KUNIT_EXPECT_EQ(test, crab_test_counts(test).cows, 0ULL);
+	KUNIT_EXPECT_EQ(test, crab_test_counts(test).own[CRAB_SORTED_COWS], 0ULL);
 	KUNIT_EXPECT_EQ(test, crab_test_put(test, 15, 1), 0);
-	KUNIT_EXPECT_EQ(test, crab_test_counts(test).cows, 1ULL);
+	KUNIT_EXPECT_EQ(test, crab_test_counts(test).own[CRAB_SORTED_COWS], 1ULL);
 	KUNIT_EXPECT_EQ(test, crab_test_put(test, 75, 2), 0);
-	KUNIT_EXPECT_EQ(test, crab_test_counts(test).cows, 1ULL);
+	KUNIT_EXPECT_EQ(test, crab_test_counts(test).own[CRAB_SORTED_COWS], 1ULL);
 	KUNIT_EXPECT_EQ(test, crab_test_put(test, 15, 3), 0);
-	KUNIT_EXPECT_EQ(test, crab_test_counts(test).cows, 1ULL);	/* an update */
+	/* An update copies nothing */
+	KUNIT_EXPECT_EQ(test, crab_test_counts(test).own[CRAB_SORTED_COWS], 1ULL);
 	KUNIT_EXPECT_EQ(test, crab_test_del(test, 16), -ENOENT);
 	KUNIT_EXPECT_EQ(test, crab_store_search(t->store, 15, &value), 0);
 	KUNIT_EXPECT_EQ(test, value, 3ULL);
@@ -329,6 +331,29 @@ static void strategy_names(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, crab_strategy_by_name("sips"), -EINVAL);
 }
 
+/* Each option prints the text that sets it, and refuses all other text */
+static void strategy_options(struct kunit *test)
+{
+	struct crab_tuning tuning = { .strategy = CRAB_STRATEGY_COW, .pair = CRAB_PAIR_IF_CHEAPER,
+				      .costs = { .order = 7 } };
+	struct crab_tuning again = { .on_demand = true, .probe = true };
+	const struct crab_option *option;
+	void *values;
+	char text[32], same[32];
+
+	for (option = crab_tuning_options; option->name; option++) {
+		crab_option_print(option, &tuning, text, sizeof(text));
+		KUNIT_EXPECT_EQ(test, crab_option_set(option, &again, text), 0);
+		KUNIT_EXPECT_EQ(test, crab_option_set(option, &again, "much"), -EINVAL);
+		KUNIT_EXPECT_EQ(test, crab_option_set(option, &again, "-2"), -EINVAL);
+		crab_option_print(option, &again, same, sizeof(same));
+		KUNIT_EXPECT_EQ(test, strcmp(text, same), 0);
+		KUNIT_EXPECT_PTR_EQ(test, crab_option_find(option->name, &values), option);
+		KUNIT_EXPECT_PTR_EQ(test, values, (void *)&crab_tuning_default);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, crab_option_find("none", &values), NULL);
+}
+
 static struct kunit_case strategy_cases[] = {
 	KUNIT_CASE(strategy_prices),
 	KUNIT_CASE(strategy_least),
@@ -341,6 +366,7 @@ static struct kunit_case strategy_cases[] = {
 	KUNIT_CASE(strategy_probe),
 	KUNIT_CASE(strategy_measured),
 	KUNIT_CASE(strategy_names),
+	KUNIT_CASE(strategy_options),
 	{}
 };
 

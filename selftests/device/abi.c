@@ -38,12 +38,8 @@ static const struct field info_fields[] = {
 	FIELD(crabtree_info, updates), FIELD(crabtree_info, deletes),
 	FIELD(crabtree_info, searches), FIELD(crabtree_info, splits),
 	FIELD(crabtree_info, unlinks), FIELD(crabtree_info, repairs),
-	FIELD(crabtree_info, orders), FIELD(crabtree_info, sips),
-	FIELD(crabtree_info, sip_lines), FIELD(crabtree_info, sip_fences),
-	FIELD(crabtree_info, cows), FIELD(crabtree_info, cow_lines),
-	FIELD(crabtree_info, cow_fences), FIELD(crabtree_info, strategy),
-	FIELD(crabtree_info, options), FIELD(crabtree_info, lines_bound),
-	{ }
+	FIELD(crabtree_info, orders), FIELD(crabtree_info, lines_bound),
+	FIELD(crabtree_info, counters), FIELD(crabtree_info, options), { }
 };
 
 static const struct field insert_fields[] = {

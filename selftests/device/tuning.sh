@@ -9,7 +9,11 @@
 
 parameter() { cat "/sys/module/crabtree/parameters/$1"; }
 attribute() { cat "/sys/class/crabtree/${dev##*/}/$1"; }
-options() { echo "$(attribute on_demand) $(attribute probe) $(attribute pair)"; }
+# of FILE NAME: a line of a file in debugfs
+of() { sed -n "s/^$2 //p" "/sys/kernel/debug/crabtree/${dev##*/}/$1"; }
+counter() { of counters "$1"; }
+option() { of options "$1"; }
+options() { echo "$(option on_demand) $(option probe) $(option pair)"; }
 
 # fresh LAYOUT PARAMETER... : a store with 300 keys; sets dev
 fresh() {
@@ -28,18 +32,18 @@ cheaper() { echo $(($(parameter "cost_$1") < $(parameter "cost_$2"))); }
 defaults() {
 	local cost
 	fresh sorted
-	equal "$(attribute strategy)" auto strategy
+	equal "$(option strategy)" auto strategy
 	equal "$(options)" "0 1 $(cheaper pair order)" "on_demand, probe, pair"
 	equal "$(attribute model)" line model
 	for cost in round line order record pair; do
 		[ "$(parameter "cost_$cost")" -gt 0 ] || fail "cost_$cost was not measured"
 	done
-	equal $(($(attribute sips) + $(attribute cows) > 0)) 1 "writes by either way"
+	equal $(($(counter sips) + $(counter cows) > 0)) 1 "writes by either way"
 }
 
 given() {
 	fresh sorted strategy=cow probe=0 pair=0 on_demand=1 cost_round=77 cost_order=5
-	equal "$(attribute strategy)" cow strategy
+	equal "$(option strategy)" cow strategy
 	equal "$(options)" "1 0 0" "on_demand, probe, pair"
 	equal "$(parameter strategy)" cow parameter
 	equal "$(parameter cost_round)" 77 cost_round
@@ -50,8 +54,8 @@ given() {
 # forced STRATEGY COUNTED OTHER
 forced() {
 	fresh sorted "strategy=$1" probe=1
-	[ "$(attribute "$2")" -gt 0 ] || fail "no $2"
-	equal "$(attribute "$3")" 0 "$3"
+	[ "$(counter "$2")" -gt 0 ] || fail "no $2"
+	equal "$(counter "$3")" 0 "$3"
 }
 
 # With all costs set the choice follows them, and is reproducible
@@ -59,18 +63,18 @@ chosen() {
 	local first
 	fresh sorted probe=0 cost_round=100000 cost_line=10000 cost_order=1000 cost_record=1000 \
 		cost_pair=500
-	first=$(attribute sips)/$(attribute cows)/$(attribute lines)/$(attribute fences)
+	first=$(counter sips)/$(counter cows)/$(counter lines)/$(counter fences)
 	unload
 	fresh sorted probe=0 cost_round=100000 cost_line=10000 cost_order=1000 cost_record=1000 \
 		cost_pair=500
-	equal "$(attribute sips)/$(attribute cows)/$(attribute lines)/$(attribute fences)" \
+	equal "$(counter sips)/$(counter cows)/$(counter lines)/$(counter fences)" \
 		"$first" "sips/cows/lines/fences"
 }
 
 slotted() {
 	fresh slotted strategy=cow on_demand=1
 	equal "$(attribute model)" word model
-	equal "$(attribute cows)" 0 cows
+	equal "$(counter cows)" 0 cows
 }
 
 # bad LOG PARAMETER

@@ -379,8 +379,8 @@ static void detach(void)
 		crab_store_info(store, &info);
 		splits += info.stats.splits;
 		unlinks += info.stats.unlinks;
-		shifts += info.counts.sips;
-		copies += info.counts.cows;
+		shifts += info.counts.own[CRAB_SORTED_SIPS];
+		copies += info.counts.own[CRAB_SORTED_COWS];
 		repairs += info.stats.repairs;
 	}
 	crab_store_detach(store);
@@ -503,37 +503,23 @@ int perform(const struct workload_call *call)
 	return end(err);
 }
 
+/* NAME=VALUE: "pairs" is of the CPU, the others are options of the module */
 static bool parameter(const char *text)
 {
-	struct crab_tuning *tuning = &crab_tuning_default;
+	const struct crab_option *option;
+	char name[32];
 	const char *value = strchr(text, '=');
-	const struct {
-		const char *name;
-		u32 *number;
-		bool *flag;
-	} known[] = {
-		{ "cost_round", &tuning->costs.round, NULL },
-		{ "cost_line", &tuning->costs.line, NULL },
-		{ "cost_order", &tuning->costs.order, NULL },
-		{ "cost_record", &tuning->costs.record, NULL },
-		{ "cost_pair", &tuning->costs.pair, NULL },
-		{ "on_demand", NULL, &tuning->on_demand },
-		{ "pair", NULL, &tuning->pair },
-		{ "pairs", NULL, &crab_x86_cx16 },
-	};
-	size_t i;
+	void *values;
 
-	for (i = 0; value && i < ARRAY_SIZE(known); i++) {
-		if (strlen(known[i].name) != value - text ||
-		    strncmp(known[i].name, text, value - text))
-			continue;
-		if (known[i].number)
-			*known[i].number = strtoul(value + 1, NULL, 0);
-		else
-			*known[i].flag = strtoul(value + 1, NULL, 0);
+	if (!value || value - text >= (ptrdiff_t)sizeof(name))
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int)(value - text), text);
+	if (!strcmp(name, "pairs")) {
+		crab_x86_cx16 = strtoul(value + 1, NULL, 0);
 		return true;
 	}
-	return false;
+	option = crab_option_find(name, &values);
+	return option && !crab_option_set(option, values, value + 1);
 }
 
 /* The script that reads this line requires every count but the last to be greater than 0 */

@@ -15,6 +15,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "engines/crab/sorted/tuning.h"
 #include "store/store.h"
 
 #define LOAD_REGION	(128U << 20)

@@ -30,6 +30,7 @@
 
 #include "bench/floor.h"
 #include "bench/loop.h"
+#include "engines/crab/sorted/tuning.h"
 #include "rig.h"
 
 #define ROUNDS_MAX	9
@@ -256,18 +257,16 @@ static void print_number(const char *name, double value)
 static void print_counts(const struct crab_store_info *info, u64 n)
 {
 	const struct crab_counts *c = &info->counts;
+	const char * const *names = info->counters;
+	u32 i;
 
 	print_number("lines", (double)c->lines / n);
 	print_number("fences", (double)c->fences / n);
 	print_number("orders", (double)c->orders / n);
 	print_number("prepare_lines", (double)info->prepare_lines / n);
 	print_number("leaves", info->stats.leaves_used);
-	print_number("sips", (double)c->sips / n);
-	print_number("sip_lines", (double)c->sip_lines / n);
-	print_number("sip_fences", (double)c->sip_fences / n);
-	print_number("cows", (double)c->cows / n);
-	print_number("cow_lines", (double)c->cow_lines / n);
-	print_number("cow_fences", (double)c->cow_fences / n);
+	for (i = 0; names && names[i]; i++)
+		print_number(names[i], (double)c->own[i] / n);
 }
 
 static void print_row(const struct figure *figure, const struct system *system, u32 leaf_bytes,

@@ -10,6 +10,7 @@
 #include <linux/ktime.h>
 
 #include "bench/loop.h"
+#include "engines/crab/sorted/tuning.h"
 #include "peer.h"
 #include "rig.h"
 

@@ -26,10 +26,6 @@ static const char * const model_words[] = {
 		"needs hardware that persists stores to one line in order (model L); slotted does not",
 };
 
-/* CRABTREE_OPTION_*, in the order of their bits */
-static const char * const option_words[] = { "on_demand", "probe", "pair" };
-#define OPTIONS	(sizeof(option_words) / sizeof(option_words[0]))
-
 #define WORDS(table, number) \
 	((number) < sizeof(table) / sizeof((table)[0]) ? (table)[number] : "unknown")
 
@@ -81,28 +77,16 @@ static void print_store(const struct target *target, const struct crabtree_info 
 	row("durability", "%s", durability_of(target, info));
 }
 
-/* The other layouts have nothing to choose */
-static bool has_strategy(const struct crabtree_info *info)
+static void print_engine(const struct crabtree_info *info)
 {
-	return !strncmp(info->layout, "sorted", sizeof(info->layout));
-}
-
-static void print_strategy(const struct crabtree_info *info)
-{
-	char options[64] = "";
+	const struct crabtree_counter *c = info->counters;
 	size_t i;
 
-	for (i = 0; i < OPTIONS; i++) {
-		if (info->options & 1U << i) {
-			strcat(options, ", ");
-			strcat(options, option_words[i]);
-		}
-	}
-	row("strategy", "%s%s", crabtree_strategy_name(info->strategy), options);
-	row("in place", "%" PRIu64 " writes, %" PRIu64 " lines, %" PRIu64 " fences",
-	    (uint64_t)info->sips, (uint64_t)info->sip_lines, (uint64_t)info->sip_fences);
-	row("by copying", "%" PRIu64 " writes, %" PRIu64 " lines, %" PRIu64 " fences",
-	    (uint64_t)info->cows, (uint64_t)info->cow_lines, (uint64_t)info->cow_fences);
+	if (info->options[0])
+		row("options", "%.*s", (int)sizeof(info->options), info->options);
+	for (i = 0; i < CRABTREE_COUNTERS && c[i].name[0]; i++)
+		printf("%-13.*s%" PRIu64 "\n", (int)sizeof(c[i].name), c[i].name,
+		       (uint64_t)c[i].value);
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -158,8 +142,7 @@ static int print_info(const struct target *target, const struct crabtree_info *i
 		if (target->image)	/* its attach is as old as this command */
 			return EXIT_OK;
 		print_writes(info);
-		if (has_strategy(info))
-			print_strategy(info);
+		print_engine(info);
 	}
 	return EXIT_OK;
 }
@@ -194,8 +177,7 @@ static void json_numbers(struct json_object *json, const struct crabtree_info *i
 		FIELD(dram_bytes), FIELD(attach_ns), FIELD(lines), FIELD(fences),
 		FIELD(prepare_lines), FIELD(prepare_fences), FIELD(inserts), FIELD(updates),
 		FIELD(deletes), FIELD(searches), FIELD(splits), FIELD(unlinks), FIELD(repairs),
-		FIELD(orders), FIELD(sips), FIELD(sip_lines), FIELD(sip_fences), FIELD(cows),
-		FIELD(cow_lines), FIELD(cow_fences), FIELD(lines_bound),
+		FIELD(orders), FIELD(lines_bound),
 	};
 #undef FIELD
 	size_t i;
@@ -204,14 +186,36 @@ static void json_numbers(struct json_object *json, const struct crabtree_info *i
 		json_u64(json, fields[i].name, fields[i].value);
 }
 
-static void json_tuning(struct json_object *json, const struct crabtree_info *info)
+static void json_counters(struct json_object *json, const struct crabtree_info *info)
 {
+	struct json_object *counters = json_object_new_object();
+	const struct crabtree_counter *c = info->counters;
+	char name[sizeof(c->name) + 1];
 	size_t i;
 
-	json_text(json, "strategy", crabtree_strategy_name(info->strategy));
-	for (i = 0; i < OPTIONS; i++)
-		json_object_object_add(json, option_words[i],
-				       json_object_new_boolean(info->options >> i & 1));
+	for (i = 0; i < CRABTREE_COUNTERS && c[i].name[0]; i++) {
+		snprintf(name, sizeof(name), "%.*s", (int)sizeof(c[i].name), c[i].name);
+		json_u64(counters, name, c[i].value);
+	}
+	json_object_object_add(json, "counters", counters);
+}
+
+/* "name=value name=value" as an object of strings */
+static void json_options(struct json_object *json, const struct crabtree_info *info)
+{
+	struct json_object *options = json_object_new_object();
+	char text[sizeof(info->options) + 1];
+	char *rest, *value, *name;
+
+	snprintf(text, sizeof(text), "%.*s", (int)sizeof(info->options), info->options);
+	for (name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+		value = strchr(name, '=');
+		if (!value)
+			continue;
+		*value = '\0';
+		json_text(options, name, value + 1);
+	}
+	json_object_object_add(json, "options", options);
 }
 
 struct json_object *info_json(const struct target *target, const struct crabtree_info *info)
@@ -223,8 +227,9 @@ struct json_object *info_json(const struct target *target, const struct crabtree
 	json_text(json, "durability", crabtree_durability_name(info->durability));
 	json_text(json, "model", crabtree_model_name(info->model));
 	json_identity(json, info);
-	json_tuning(json, info);
+	json_options(json, info);
 	json_numbers(json, info);
+	json_counters(json, info);
 	return json;
 }
 

@@ -234,14 +234,6 @@ const char *crabtree_durability_name(uint32_t durability);
  */
 const char *crabtree_model_name(uint32_t model);
 
-/**
- * crabtree_strategy_name() - name of a strategy, one word
- * @strategy: enum crabtree_strategy
- *
- * Return: a constant string, also for an unknown value.
- */
-const char *crabtree_strategy_name(uint32_t strategy);
-
 #ifdef __cplusplus
 }
 #endif

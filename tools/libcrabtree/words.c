@@ -56,12 +56,6 @@ static const char * const models[] = {
 	[CRABTREE_MODEL_LINE]	= "line",
 };
 
-static const char * const strategies[] = {
-	[CRABTREE_STRATEGY_AUTO]	= "auto",
-	[CRABTREE_STRATEGY_SIP]		= "sip",
-	[CRABTREE_STRATEGY_COW]		= "cow",
-};
-
 static const char *name_of(uint32_t number, const char * const *names, size_t count)
 {
 	return number < count ? names[number] : "unknown";
@@ -93,9 +87,4 @@ const char *crabtree_durability_name(uint32_t durability)
 const char *crabtree_model_name(uint32_t model)
 {
 	return name_of(model, NAMES(models));
-}
-
-const char *crabtree_strategy_name(uint32_t strategy)
-{
-	return name_of(strategy, NAMES(strategies));
 }

@@ -56,10 +56,10 @@ same "image: acknowledged is what is in the file" want log
 
 run c format --layout sorted --force --yes
 run c load lines
-t "info tells the strategy" 0 '^strategy +auto, probe, pair$' '' c info
-t "and what was done by it" 0 '^in place +[0-9]+ writes, [0-9]+ lines' '' c info
-json "info --json too" "x['strategy'] == 'auto' and x['pair'] and not x['on_demand'] and
-	x['sips'] + x['cows'] == 0 and x['layout'] == 'sorted'" c info -j
+t "info shows the options" 0 '^options +strategy=auto on_demand=0 probe=1 pair=1 ' '' c info
+t "and the counters of the engine" 0 '^sip_lines +[0-9]+$' '' c info
+json "info --json too" "x['options']['strategy'] == 'auto' and x['options']['cost_pair'] == '500' and
+	x['counters']['sips'] + x['counters']['cows'] == 0 and x['layout'] == 'sorted'" c info -j
 python3 -c 'f = open("i.img", "r+b")
 f.seek(16384 + 4 * 1024 + 24)
 f.write(b"!")'

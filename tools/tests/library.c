@@ -255,7 +255,6 @@ static void test_words(void)
 	ok(!strcmp(crabtree_durability_name(CRABTREE_DURABILITY_POP), "pop"),
 	   "name of a durability class");
 	ok(!strcmp(crabtree_model_name(CRABTREE_MODEL_WORD), "word"), "name of a media model");
-	ok(!strcmp(crabtree_strategy_name(CRABTREE_STRATEGY_COW), "cow"), "name of a strategy");
 }
 
 int main(void)

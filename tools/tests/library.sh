@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=80
+calls=79
 suite $((calls + 10))
 "$out/tests/library"
 number=$calls

@@ -52,18 +52,17 @@ enum crabtree_model {
 	CRABTREE_MODEL_LINE	= 2,	/* L: stores to one line persist in order */
 };
 
-/* How sorted leaves are written, crabtree_info.strategy */
-enum crabtree_strategy {
-	CRABTREE_STRATEGY_AUTO	= 0,	/* per write, what is estimated to cost less */
-	CRABTREE_STRATEGY_SIP	= 1,	/* records are shifted in place */
-	CRABTREE_STRATEGY_COW	= 2,	/* leaves are copied */
-};
+#define CRABTREE_COUNTERS	8	/* counters of an engine in crabtree_info */
+#define CRABTREE_OPTIONS_LEN	192	/* options of an engine as text, NUL-terminated */
 
-/* How sorted leaves are written, a bit mask, crabtree_info.options */
-enum crabtree_option {
-	CRABTREE_OPTION_ON_DEMAND	= 1 << 0,	/* a bitmap on the media, no pool */
-	CRABTREE_OPTION_PROBE		= 1 << 1,	/* the middle key first */
-	CRABTREE_OPTION_PAIR		= 1 << 2,	/* 16 bytes at once where the CPU can */
+/**
+ * struct crabtree_counter - a counter that the engine names
+ * @name: its name, NUL-terminated; empty: no more counters
+ * @value: since attach
+ */
+struct crabtree_counter {
+	char  name[CRABTREE_NAME_LEN];
+	__u64 value;
 };
 
 /**
@@ -105,15 +104,10 @@ enum crabtree_option {
  * @unlinks: leaves unlinked since attach: emptied, or merged with a neighbour
  * @repairs: slots that the last attach repaired after a power cut
  * @orders: stores kept in order by operations since attach
- * @sips: writes done by shifting in place since attach
- * @sip_lines: cache lines that they cleaned
- * @sip_fences: their fences
- * @cows: writes done by copying a leaf since attach
- * @cow_lines: cache lines that they cleaned
- * @cow_fences: their fences
- * @strategy: enum crabtree_strategy; no matter for other layouts than "sorted"
- * @options: mask of enum crabtree_option; as @strategy
  * @lines_bound: cache lines that one operation cleans at most; 0: the engine cleans none
+ * @counters: counters of the engine itself
+ * @options: options of the engine that the store was attached with, as
+ *	"name=value name=value"; empty if the layout has nothing to choose
  */
 struct crabtree_info {
 	__u32 size;
@@ -152,15 +146,9 @@ struct crabtree_info {
 	__u64 unlinks;
 	__u64 repairs;
 	__u64 orders;
-	__u64 sips;
-	__u64 sip_lines;
-	__u64 sip_fences;
-	__u64 cows;
-	__u64 cow_lines;
-	__u64 cow_fences;
-	__u32 strategy;
-	__u32 options;
 	__u64 lines_bound;
+	struct crabtree_counter counters[CRABTREE_COUNTERS];
+	char  options[CRABTREE_OPTIONS_LEN];
 };
 
 /* INSERT: which of the two it may do; both or neither: either */

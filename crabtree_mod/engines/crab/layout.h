@@ -276,14 +276,14 @@ static inline void crab_layout_format(struct crab_flow *flow, struct crab_dleaf 
 /* A leaf of the pool was taken or is free: allocation on demand makes that durable (P12) */
 static inline void crab_layout_alloc(struct crab_write *write, u64 number, bool used)
 {
-	if (write->tree->sorted && write->tree->base.tuning.on_demand)
+	if (write->tree->sorted && write->tree->tuning.on_demand)
 		crab_bitmap_set(write, number, used);
 }
 
 /* Lines that crab_layout_alloc() cleans for one fresh leaf, at most */
 static inline u32 crab_layout_alloc_lines(const struct crab_tree *tree)
 {
-	return tree->sorted && tree->base.tuning.on_demand ? 3 : 0;
+	return tree->sorted && tree->tuning.on_demand ? 3 : 0;
 }
 
 /* The verifier */
@@ -295,6 +295,17 @@ static inline void crab_layout_check(struct crab_check *check, const struct crab
 		crab_sorted_check(check, leaf, offset);
 	else
 		crab_slotted_check(check, leaf, offset);
+}
+
+/*
+ * Chooses the options of a tree that is being attached. May sleep; 0 or -ENOMEM.
+ */
+static inline int crab_layout_tune(struct crab_tree *tree, const struct crab_attach_how *how)
+{
+	if (!tree->sorted)
+		return 0;
+	tree->base.tuning = &tree->tuning;
+	return crab_tuning_settle(how->tuning, &tree->tuning);
 }
 
 #endif /* CRABTREE_ENGINES_CRAB_LAYOUT_H */

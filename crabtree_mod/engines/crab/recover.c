@@ -509,6 +509,8 @@ struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab
 		return ERR_PTR(-ENOMEM);
 	err = tree_init(tree, media, geo, how);
 	if (!err)
+		err = crab_layout_tune(tree, how);
+	if (!err)
 		err = recover_read(tree);
 	tree->base.geo.extent = geo->leaves;
 	if (err) {
@@ -545,7 +547,7 @@ int crab_tree_repair(struct crab_engine *engine, struct crab_flow *flow)
 
 	if (!err)
 		err = crab_layout_repair(&write);
-	if (!err && crab_layout_has_bitmap(tree) && engine->tuning.on_demand)
+	if (!err && crab_layout_has_bitmap(tree) && tree->tuning.on_demand)
 		crab_bitmap_rebuild(&write);
 	return err;
 }

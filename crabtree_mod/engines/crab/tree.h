@@ -18,6 +18,7 @@
 #include "slotted/fingerprint.h"
 #include "slotted/home.h"
 #include "underfull.h"
+#include "sorted/tuning.h"
 
 struct crab_leaf;
 
@@ -33,6 +34,7 @@ struct crab_leaf;
 /**
  * struct crab_tree - an attached store
  * @base: head that all engines have
+ * @tuning: sorted: its options
  * @records: live records that attach found
  * @quarantined: quarantined leaves and gaps; written by attach, then under @smo_lock
  * @torn: slots that attach found torn
@@ -66,6 +68,7 @@ struct crab_leaf;
  */
 struct crab_tree {
 	struct crab_engine base;
+	struct crab_tuning tuning;
 	u64 records;
 	u64 quarantined;
 	u64 torn;

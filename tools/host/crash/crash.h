@@ -11,6 +11,7 @@
 
 #include <linux/minmax.h>
 
+#include "engines/crab/sorted/tuning.h"
 #include "shadow/shadow.h"
 #include "store/store.h"
 #include "tests/oracle.h"

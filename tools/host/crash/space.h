@@ -6,6 +6,7 @@
 #ifndef CRAB_HOST_SPACE_H
 #define CRAB_HOST_SPACE_H
 
+#include "engines/crab/sorted/tuning.h"
 #include "engines/engine.h"
 
 struct host_driver;

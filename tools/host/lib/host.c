@@ -6,6 +6,8 @@
  * Invariant: after crab_host_seed() a single thread sees the same random
  * numbers in every run.
  */
+#include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -219,6 +221,19 @@ ssize_t strscpy(char *to, const char *from, size_t size)
 	memcpy(to, from, min(n, size - 1));
 	to[min(n, size - 1)] = '\0';
 	return n < size ? (ssize_t)n : -E2BIG;
+}
+
+int kstrtou32(const char *text, unsigned int base, u32 *value)
+{
+	unsigned long number;
+	char *end;
+
+	errno = 0;
+	number = strtoul(text, &end, base);
+	if (errno || end == text || *end || !isdigit((unsigned char)*text) || number > U32_MAX)
+		return -EINVAL;
+	*value = number;
+	return 0;
 }
 
 void *memchr_inv(const void *p, int c, size_t size)

@@ -8,6 +8,7 @@
 #define CRAB_HOST_SUBJECT_H
 
 #include "actor.h"
+#include "engines/crab/sorted/tuning.h"
 #include "store/store.h"
 
 /**

@@ -19,6 +19,7 @@
 #include <linux/string.h>
 
 #include "engines/crab/format.h"
+#include "engines/crab/sorted/tuning.h"
 #include "model.h"
 #include "tap.h"
 

@@ -25,7 +25,7 @@ static int merge(struct crab_write *write, struct crab_leaf *left, struct crab_l
 	struct crab_tree *tree = write->tree;
 	u32 end = left->count + right->count - 1;
 	u64 sip = crab_strategy_sip(tree, left->count, 0) * 2 +
-		  (u64)crab_strategy_lines(left->count, end) * tree->base.tuning.costs.line;
+		  (u64)crab_strategy_lines(left->count, end) * tree->tuning.costs.line;
 	u64 cow = crab_strategy_cow(tree, end + 1), word;
 	u32 count;
 	int err;

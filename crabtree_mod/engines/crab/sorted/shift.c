@@ -50,7 +50,7 @@ static void slot_store(struct crab_write *write, struct crab_dslot *to,
 	struct crab_flow *flow = write->flow;
 
 	crab_order(flow);
-	if (write->tree->base.tuning.pair && crab_pair_is_atomic()) {
+	if (write->tree->tuning.pair && crab_pair_is_atomic()) {
 		crab_store_pair(flow, &to->key, record.key, record.value);
 	} else if (value_first) {
 		crab_store(flow, &to->value, record.value);

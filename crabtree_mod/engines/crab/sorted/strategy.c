@@ -27,7 +27,7 @@ u32 crab_strategy_lines(u32 from, u32 to)
 /* Moving a record is two stores in order, or one event of 16 bytes, and an order before it */
 static u64 price_of_shift(const struct crab_tree *tree)
 {
-	const struct crab_tuning *tuning = &tree->base.tuning;
+	const struct crab_tuning *tuning = &tree->tuning;
 	bool pair = tuning->pair && crab_pair_is_atomic();
 
 	return (u64)tuning->costs.record + tuning->costs.order +
@@ -36,17 +36,17 @@ static u64 price_of_shift(const struct crab_tree *tree)
 
 u64 crab_strategy_sip(const struct crab_tree *tree, u32 pos, u32 moved)
 {
-	return (u64)tree->base.tuning.costs.round * crab_strategy_lines(pos, pos + moved) +
+	return (u64)tree->tuning.costs.round * crab_strategy_lines(pos, pos + moved) +
 	       price_of_shift(tree) * (moved + 1);
 }
 
 u64 crab_strategy_cow(const struct crab_tree *tree, u32 count)
 {
-	const struct crab_costs *costs = &tree->base.tuning.costs;
+	const struct crab_costs *costs = &tree->tuning.costs;
 	u32 lines = slot_line(min(count, tree->slots - 1)) + 1;	/* a full leaf has no end */
 	u32 rounds = 2;		/* the leaf, then the link, which was fetched meanwhile */
 
-	if (tree->base.tuning.on_demand)
+	if (tree->tuning.on_demand)
 		rounds += 2;	/* one bit for the leaf that is taken, one for the other */
 	return (u64)costs->round * rounds + (u64)costs->line * (lines - 1) +
 	       (u64)costs->record * 2 * count;	/* gathered, then stored */
@@ -54,7 +54,7 @@ u64 crab_strategy_cow(const struct crab_tree *tree, u32 count)
 
 bool crab_strategy_is_sip(const struct crab_tree *tree, u64 sip, u64 cow)
 {
-	switch (tree->base.tuning.strategy) {
+	switch (tree->tuning.strategy) {
 	case CRAB_STRATEGY_SIP:
 		return true;
 	case CRAB_STRATEGY_COW:

@@ -32,18 +32,15 @@
 #include "smo.h"
 
 /* Add the cost of a write to the counts of its strategy (Wang et al. 2020, figure 10) */
-static void tally_sip(const struct crab_write *write, const struct crab_flow *before)
+/* @writes: the counter of writes; those of their lines and fences follow it */
+static void tally(const struct crab_write *write, const struct crab_flow *before,
+		  enum crab_sorted_counter writes)
 {
-	crab_count(&write->tree->base, sips, 1);
-	crab_count(&write->tree->base, sip_lines, write->flow->lines - before->lines);
-	crab_count(&write->tree->base, sip_fences, write->flow->fences - before->fences);
-}
+	struct crab_engine *engine = &write->tree->base;
 
-static void tally_cow(const struct crab_write *write, const struct crab_flow *before)
-{
-	crab_count(&write->tree->base, cows, 1);
-	crab_count(&write->tree->base, cow_lines, write->flow->lines - before->lines);
-	crab_count(&write->tree->base, cow_fences, write->flow->fences - before->fences);
+	crab_count(engine, own[writes], 1);
+	crab_count(engine, own[writes + 1], write->flow->lines - before->lines);
+	crab_count(engine, own[writes + 2], write->flow->fences - before->fences);
 }
 
 static int write_sip(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
@@ -53,7 +50,7 @@ static int write_sip(struct crab_write *write, struct crab_leaf *leaf, u32 pos, 
 	crab_leaf_begin(leaf);
 	crab_sorted_shift_in(write, leaf, pos, key, value);
 	crab_leaf_end(leaf);
-	tally_sip(write, &before);
+	tally(write, &before, CRAB_SORTED_SIPS);
 	return 0;
 }
 
@@ -67,7 +64,7 @@ static int write_cow(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 	crab_smo_fetch(write->tree, leaf, 1, leaf->count + 1);
 	err = crab_sorted_copy_leaf(write, leaf, slot, extra);
 	if (!err)
-		tally_cow(write, &before);
+		tally(write, &before, CRAB_SORTED_COWS);
 	return err;
 }
 
@@ -77,7 +74,7 @@ static int write_cow(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
  */
 static bool probe_says_cow(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
 {
-	return tree->base.tuning.probe && tree->base.tuning.strategy == CRAB_STRATEGY_AUTO &&
+	return tree->tuning.probe && tree->tuning.strategy == CRAB_STRATEGY_AUTO &&
 	       leaf->count > 1 && leaf->count < tree->slots && slot <= leaf->count / 2;
 }
 
@@ -172,7 +169,7 @@ int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slo
 		crab_leaf_begin(leaf);
 		crab_sorted_shift_out(write, leaf, slot);
 		crab_leaf_end(leaf);
-		tally_sip(write, &before);
+		tally(write, &before, CRAB_SORTED_SIPS);
 	}
 	crab_underfull_note(write->tree, leaf);
 	crab_count(&tree->base, deletes, 1);

@@ -47,7 +47,7 @@ static const char *allocator(struct crab_store *store, bool exact)
 	bool used, listed;
 	u64 leaf;
 
-	for (leaf = 0; tree->base.tuning.on_demand && leaf < tree->base.geo.leaves; leaf++) {
+	for (leaf = 0; tree->tuning.on_demand && leaf < tree->base.geo.leaves; leaf++) {
 		used = crab_load(media, bitmap + leaf / 64) >> leaf % 64 & 1;
 		listed = test_bit(leaf, tree->pool.used);
 		if (listed && !used)

@@ -15,6 +15,8 @@
 #include <linux/printk.h>
 #include <linux/types.h>
 
+int kstrtou32(const char *text, unsigned int base, u32 *value);
+
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define upper_32_bits(n)	((u32)((u64)(n) >> 32))
 #define lower_32_bits(n)	((u32)(n))

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file prices cleans and fences on this CPU by a short test: the paper,
- * section 4.2, "can be estimated through a quick test".
+ * This file prices cleans and fences on this CPU by a short test (Wang et al. 2020,
+ * section 4.2: "can be estimated through a quick test").
  *
- * Lines of a batch are stored first and cleaned then, as a fresh leaf's are, and no
- * line is cleaned again soon after it was: that is dearer than anything here does.
+ * Lines of a batch are stored first and cleaned afterwards, as the lines of a fresh
+ * leaf are. No line is cleaned twice within a short time, because a second clean costs
+ * more than any clean in the engine.
  *
- * Invariant: a price is the least of several runs, and never 0.
+ * Invariant: a price is the lowest of several runs, and never 0.
  *
- * Locking: none; called once, before stores are attached.
+ * Locking: none; the buffer belongs to the call.
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -18,19 +19,13 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "engine.h"
+#include "media/persist.h"
+#include "tuning.h"
 
 #define COSTS_LINES	1024	/* lines of the buffer: 64 KiB */
 #define COSTS_BATCH	32	/* lines before a fence: a leaf of 2 KiB */
 #define COSTS_WORDS	(CRAB_LINE / sizeof(__le64))
 #define COSTS_RUNS	8
-
-struct crab_tuning crab_tuning_default = {
-	.strategy = CRAB_STRATEGY_AUTO,
-	.probe = true,
-	.pair = true,
-	.costs = { .round = 130000, .line = 16000, .order = 1000, .record = 1500, .pair = 500 },
-};
 
 static void costs_round(struct crab_flow *flow, __le64 *words)
 {
