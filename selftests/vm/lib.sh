@@ -49,3 +49,10 @@ build_entry() {
 cached() {
 	[ -d "$CACHE/$1" ] || with_lock "$1" build_entry "$@"
 }
+
+# fit_uml_source: let user-mode Linux 6.1 run on a host with AMX.  It keeps 2696 bytes of the
+# floating-point registers of a process, and the host restores all or none of its own 11 KB:
+# "ptrace set fp regs failed".  The larger frames need the stack of config/uml.config.
+fit_uml_source() {
+	sed -i 's/\(DEFINE_LONGS(HOST_FP_SIZE, \)2696)/\112288)/' "$CACHE/source/6.1/arch/x86/um/user-offsets.c"
+}
