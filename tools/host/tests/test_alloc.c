@@ -440,6 +440,23 @@ static void test_config(const struct config *config)
 	media_destroy(&run.media);
 }
 
+/* An engine that allocates at attach alone */
+static void test_toy(void)
+{
+	static const struct config config = { .engine = "toy", .layout = "array",
+					      .leaf_bytes = LEAF_BYTES };
+	struct run run = { .config = &config, .tuning = crab_tuning_default };
+
+	run.media = media_create(CRAB_POOL_OFFSET + LEAVES * config.leaf_bytes);
+	run.before = malloc(run.media.size);
+	run_format(&run);
+	run_attach(&run, false);
+	run_end(&run, true);
+	tap_ok(run.attaches > 0, "toy: failed %u times in attaches", run.attaches);
+	free(run.before);
+	media_destroy(&run.media);
+}
+
 static void test_costs(void)
 {
 	struct crab_costs costs;
@@ -478,6 +495,7 @@ int main(void)
 	crab_host_log = quiet;
 	for (i = 0; i < ARRAY_SIZE(configs); i++)
 		test_config(&configs[i]);
+	test_toy();
 	test_costs();
 	test_sites();
 	return tap_done();
