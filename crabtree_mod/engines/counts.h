@@ -74,23 +74,24 @@ static inline void crab_count_flow(struct crab_engine *engine, struct crab_flow 
 }
 
 /**
- * crab_count_settled() - count a write that leaves nothing to do, before its only fence
+ * crab_count_settled() - count a write that leaves nothing to do
  * @engine: the engine
  * @what: member of struct crab_counts that grows by one
- * @flow: flow of a write that has one more fence to do; it is settled
+ * @flow: flow of the write; it is settled
+ * @left: fences that the write has yet to do: 1 or 0
  *
- * Statistics are updated before the fence so that the CPU overlaps the next operation with it.
- * The store neither counts a settled flow nor looks for damage or for work that is due. A write
- * that made such work leaves its flow unsettled.
+ * With @left 1 statistics are updated before the last fence, so that the CPU overlaps the next
+ * operation with it. The store neither counts a settled flow nor looks for damage or for work that
+ * is due. A write that made such work leaves its flow unsettled.
  *
  * Context: any.
  */
-#define crab_count_settled(engine, what, flow)					\
+#define crab_count_settled(engine, what, flow, left)				\
 	do {									\
 		struct crab_counts *here_ = get_cpu_ptr((engine)->counts);	\
 										\
 		WRITE_ONCE(here_->what, here_->what + 1);			\
-		crab_count_flow_here(here_, flow, 1);				\
+		crab_count_flow_here(here_, flow, left);			\
 		put_cpu_ptr((engine)->counts);					\
 		(flow)->settled = true;						\
 	} while (0)

@@ -69,7 +69,7 @@ void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, struct c
 
 	crab_leaf_begin(leaf);
 	slot_store_value(write, d, value);
-	crab_count_settled(&write->tree->base, updates, flow);
+	crab_count_settled(&write->tree->base, updates, flow, 1);
 	/* P6: the new value is durable; before it, either value may be found */
 	crab_fence(flow, CRAB_P6_RECORD);
 	crab_leaf_end(leaf);

@@ -59,16 +59,16 @@ RACES = [
              "(reader.seq = raw_seqcount_begin(&leaf->seq), leaf->quarantined)"),
     ]),
     Design("insert: readers see the record before it is durable", [
-        Edit(SLOTTED, "crab_count_settled(&tree->base, inserts, flow);",
-             f"crab_count_settled(&tree->base, inserts, flow); {SHOW}"),
+        Edit(SLOTTED, "crab_count_settled(&tree->base, inserts, flow, 1);",
+             f"crab_count_settled(&tree->base, inserts, flow, 1); {SHOW}"),
     ]),
     Design("update: readers see the value before it is durable", [
-        Edit(LEAF, "crab_count_settled(&write->tree->base, updates, flow);",
-             f"crab_count_settled(&write->tree->base, updates, flow); {SHOW}"),
+        Edit(LEAF, "crab_count_settled(&write->tree->base, updates, flow, 1);",
+             f"crab_count_settled(&write->tree->base, updates, flow, 1); {SHOW}"),
     ]),
     Design("delete: readers miss the record before that is durable", [
-        Edit(SLOTTED, "crab_count_settled(&write->tree->base, deletes, flow);",
-             f"crab_count_settled(&write->tree->base, deletes, flow); {SHOW}"),
+        Edit(SLOTTED, "crab_count_settled(&write->tree->base, deletes, flow, 1);",
+             f"crab_count_settled(&write->tree->base, deletes, flow, 1); {SHOW}"),
     ]),
     Design("batch: readers see the records of an epoch before its fence", [
         Edit(BATCH, "crab_fence(b->write.flow, CRAB_P6_RECORD);",

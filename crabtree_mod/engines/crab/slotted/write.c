@@ -96,7 +96,7 @@ int crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 sl
 		return insert_by_smo(write, leaf, full, key, value);
 	crab_leaf_begin(leaf);
 	slot_set(flow, tree, leaf, slot, key, value);
-	crab_count_settled(&tree->base, inserts, flow);
+	crab_count_settled(&tree->base, inserts, flow, 1);
 	/* P6: the record is durable; any part of it alone reads as a free slot */
 	crab_fence(flow, CRAB_P6_RECORD);
 	crab_leaf_end(leaf);
@@ -157,7 +157,7 @@ void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 s
 	if (unlikely(crab_underfull_note(write->tree, leaf)))
 		crab_count(&write->tree->base, deletes, 1);	/* not settled: a merge is due */
 	else
-		crab_count_settled(&write->tree->base, deletes, flow);
+		crab_count_settled(&write->tree->base, deletes, flow, 1);
 	/* P6: the slot is free, and only now may be reused */
 	crab_fence(flow, CRAB_P6_RECORD);
 	crab_leaf_end(leaf);

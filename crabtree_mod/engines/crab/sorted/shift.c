@@ -41,7 +41,7 @@
 #include "sorted.h"
 
 /*
- * One record to @to, next all that was stored before: its value first for a
+ * One record to @to, after all that was stored before: its value first for a
  * shift to the right, its key first to the left
  */
 static void slot_store(struct crab_write *write, struct crab_dslot *to,

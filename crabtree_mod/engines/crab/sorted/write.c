@@ -31,16 +31,20 @@
 #include "engines/crab/verify.h"
 #include "smo.h"
 
-/* Add the cost of a write to the counts of its strategy (Wang et al. 2020, figure 10) */
-/* @writes: the counter of writes; those of their lines and fences follow it */
+/*
+ * Add the cost of a write to the counts of its strategy (Wang et al. 2020, figure 10). @writes: the
+ * counter of writes; those of their lines and fences follow it.
+ */
 static void tally(const struct crab_write *write, const struct crab_flow *before,
 		  enum crab_sorted_counter writes)
 {
 	struct crab_engine *engine = &write->tree->base;
+	u64 *own = &get_cpu_ptr(engine->counts)->own[writes];
 
-	crab_count(engine, own[writes], 1);
-	crab_count(engine, own[writes + 1], write->flow->lines - before->lines);
-	crab_count(engine, own[writes + 2], write->flow->fences - before->fences);
+	WRITE_ONCE(own[0], own[0] + 1);
+	WRITE_ONCE(own[1], own[1] + write->flow->lines - before->lines);
+	WRITE_ONCE(own[2], own[2] + write->flow->fences - before->fences);
+	put_cpu_ptr(engine->counts);
 }
 
 static int write_sip(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
@@ -105,7 +109,7 @@ static int split_in_place(struct crab_write *write, struct crab_leaf *leaf, u32 
 	return err || rides ? err : write_sip(write, leaf, pos, key, value);
 }
 
-/* A key that goes next all others, or continues a run: nothing moves, or only a little */
+/* A key that goes after all others, or continues a run: nothing moves, or only a little */
 static bool is_run(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 pos, u64 key)
 {
 	u64 lower = pos ? crab_leaf_key(tree, leaf, pos - 1) : leaf->low;
@@ -142,7 +146,7 @@ int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slo
 	else
 		err = add_at(write, leaf, slot, key, value);
 	if (!err)
-		crab_count(&tree->base, inserts, 1);
+		crab_count_settled(&tree->base, inserts, write->flow, 0);
 	return err;
 }
 
@@ -172,6 +176,9 @@ int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slo
 		tally(write, &before, CRAB_SORTED_SIPS);
 	}
 	crab_underfull_note(write->tree, leaf);
-	crab_count(&tree->base, deletes, 1);
+	if (underfull)		/* not settled: a rebalance is due */
+		crab_count(&tree->base, deletes, 1);
+	else
+		crab_count_settled(&tree->base, deletes, write->flow, 0);
 	return 0;
 }
