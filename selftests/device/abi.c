@@ -121,7 +121,7 @@ struct ioc {
 };
 
 static const struct ioc iocs[] = {
-	{ "INFO", CRABTREE_INFO, 0xC228CB20, 552, info_fields, 0, 0 },
+	{ "INFO", CRABTREE_INFO, 0xC370CB20, 880, info_fields, 0, 0 },
 	{ "INSERT", CRABTREE_INSERT, 0xC028CB21, 40, insert_fields, 3,
 	  offsetof(struct crabtree_insert, reserved) },
 	{ "SEARCH", CRABTREE_SEARCH, 0xC018CB22, 24, search_fields, 3, 0 },
@@ -136,7 +136,7 @@ static const struct ioc iocs[] = {
 
 #define for_each_ioc(i)	for ((i) = iocs; (i) < iocs + sizeof(iocs) / sizeof(*iocs); (i)++)
 
-_Static_assert(sizeof(struct crabtree_info) == 552, "info");
+_Static_assert(sizeof(struct crabtree_info) == 880, "info");
 _Static_assert(sizeof(struct crabtree_insert) == 40, "insert");
 _Static_assert(sizeof(struct crabtree_search) == 24, "search");
 _Static_assert(sizeof(struct crabtree_delete) == 24, "delete");
