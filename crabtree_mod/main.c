@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "device/device.h"
+#include "device/devices.h"
 #include "engines/engine.h"
 #include "media/persist.h"
 #include "region/region.h"

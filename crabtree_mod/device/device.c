@@ -20,7 +20,8 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
-#include "device.h"
+#include "devices.h"
+#include "lifetime.h"
 
 BLOCKING_NOTIFIER_HEAD(crab_device_notifier);
 

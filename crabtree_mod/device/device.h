@@ -75,101 +75,6 @@ struct crab_device {
 	struct dentry *debugfs;
 };
 
-/* Hears enum crabtree_event with a struct crabtree_identity */
-extern struct blocking_notifier_head crab_device_notifier;
-
-/* Events of the providers, to be given to crab_region_*() */
-extern const struct crab_region_events crab_device_events;
-
-/*
- * The table of devices, devices.c
- */
-
-/**
- * crab_devices_init() - prepare the table of devices, before the first region is added
- * @readonly: write to no region
- *
- * Context: may sleep.
- * Return: 0 or an error.
- */
-int crab_devices_init(bool readonly);
-
-/**
- * crab_devices_publish() - show the devices to user space and to in-kernel users
- *
- * Until then they are attached, and neither nodes nor uevents nor notifications exist. The
- * last step of a load: when it has returned 0 the load has succeeded.
- *
- * Return: 0, or an error; then nothing was published.
- */
-int crab_devices_publish(void);
-
-/** crab_devices_remove() - remove all devices that no provider is removing; none comes */
-void crab_devices_remove(void);
-
-/** crab_devices_exit() - undo crab_devices_init(); all devices are removed */
-void crab_devices_exit(void);
-
-/**
- * crab_devices_park() - detach every store, and attach none
- * @error: what calls get
- *
- * Context: may sleep; waits for the calls that run.
- */
-void crab_devices_park(int error);
-
-/** crab_devices_unpark() - attach them again */
-void crab_devices_unpark(void);
-
-/**
- * crab_devices_find() - find a store and use its device
- * @wanted: its label or its uuid, the other NULL
- * Return: the device, used, or NULL.
- */
-struct crab_device *crab_devices_find(const struct crabtree_identity *wanted);
-
-/**
- * crab_devices_open() - use the device with a number
- * @minor: the number
- * Return: the device, used, or ERR_PTR: -ENXIO, -ENODEV, -ERESTARTSYS.
- */
-struct crab_device *crab_devices_open(unsigned int minor);
-
-/*
- * One device, device.c
- */
-
-/* Set by devices.c before the first device exists */
-extern struct workqueue_struct *crab_workqueue;
-
-/* 0, or what calls get while every store is detached: set before device->change is taken */
-extern int crab_parked;
-
-/* For devices.c, which fills the structure */
-void crab_device_idle(struct percpu_ref *calls);
-void crab_device_maintain(struct work_struct *work);
-
-/** crab_device_begin() - attach the store in the region, if there is one */
-void crab_device_begin(struct crab_device *device);
-
-/** crab_device_end() - detach the store; the region can be freed then */
-void crab_device_end(struct crab_device *device);
-
-/** crab_device_announce() - log the state; notify in-kernel users of a store that came */
-void crab_device_announce(struct crab_device *device);
-
-/** crab_device_warn() - notify in-kernel users that the store is going */
-void crab_device_warn(struct crab_device *device);
-
-/** crab_device_fail() - a part of the region cannot be read any more */
-void crab_device_fail(struct crab_device *device, u64 offset, u64 len);
-
-/** crab_device_park() - detach the store; calls get crab_parked */
-void crab_device_park(struct crab_device *device);
-
-/** crab_device_unpark() - attach it again */
-void crab_device_unpark(struct crab_device *device);
-
 /**
  * crab_device_get_store() - begin a call on the store
  * @device: the device
@@ -180,7 +85,12 @@ void crab_device_unpark(struct crab_device *device);
  */
 struct crab_store *crab_device_get_store(struct crab_device *device);
 
-/** crab_device_put_store() - end a call on the store */
+/**
+ * crab_device_put_store() - end a call on the store
+ * @device: the device
+ *
+ * Context: any; ends the section that crab_device_get_store() began.
+ */
 void crab_device_put_store(struct crab_device *device);
 
 /**
@@ -205,7 +115,12 @@ int crab_device_open(struct crab_device *device);
  */
 bool crab_device_open_if(struct crab_device *device, const struct crabtree_identity *wanted);
 
-/** crab_device_close() - one user less; drops what crab_device_open() took */
+/**
+ * crab_device_close() - end one use of the device
+ * @device: the device
+ *
+ * Context: may sleep; drops the reference that crab_device_open() took.
+ */
 void crab_device_close(struct crab_device *device);
 
 /**
@@ -217,15 +132,23 @@ void crab_device_close(struct crab_device *device);
  */
 int crab_device_format(struct crab_device *device, const struct crab_format_options *options);
 
-/** crab_device_info() - fill @info */
+/**
+ * crab_device_info() - describe the device and its store
+ * @device: the device
+ * @info: out
+ *
+ * Context: may sleep; takes device->lock.
+ */
 void crab_device_info(struct crab_device *device, struct crab_device_info *info);
 
-/** crab_device_state_name() - for people */
+/**
+ * crab_device_state_name() - name a state
+ * @state: the state
+ *
+ * Context: any.
+ * Return: one word, as sysfs and the log print it.
+ */
 const char *crab_device_state_name(enum crabtree_state state);
-
-/* power.c */
-int crab_power_init(void);
-void crab_power_exit(void);
 
 /*
  * debugfs.c; without CONFIG_DEBUG_FS these do nothing

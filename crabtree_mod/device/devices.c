@@ -23,7 +23,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "device.h"
+#include "devices.h"
+#include "lifetime.h"
 
 static LIST_HEAD(crab_devices);
 static DEFINE_MUTEX(crab_devices_lock);

@@ -22,7 +22,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "device.h"
+#include "devices.h"
 #include "verbs.h"
 
 /* Into kernel memory: a copy to user memory may wait for user space */

@@ -14,7 +14,7 @@
 #include <linux/module.h>
 #include <linux/notifier.h>
 
-#include "device.h"
+#include "devices.h"
 
 static_assert(sizeof(struct crabtree_record) == sizeof(struct crab_record));
 static_assert(offsetof(struct crabtree_record, key) == offsetof(struct crab_record, key));

@@ -20,7 +20,7 @@
 #include <linux/reboot.h>
 #include <linux/suspend.h>
 
-#include "device.h"
+#include "devices.h"
 
 /* Calls from here on get -ESHUTDOWN, those that run are waited for */
 static int power_reboot(struct notifier_block *nb, unsigned long event, void *data)
@@ -55,7 +55,6 @@ static struct notifier_block power_sleep_nb = {
 	.priority	= INT_MIN,
 };
 
-/** crab_power_init() - register for the end of this kernel */
 int crab_power_init(void)
 {
 	int err = register_pm_notifier(&power_sleep_nb);
@@ -68,7 +67,6 @@ int crab_power_init(void)
 	return err;
 }
 
-/** crab_power_exit() - undo crab_power_init() */
 void crab_power_exit(void)
 {
 	unregister_reboot_notifier(&power_reboot_nb);

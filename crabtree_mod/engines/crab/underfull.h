@@ -51,7 +51,11 @@ struct crab_underfull {
 	u64 looked;
 };
 
-/** crab_underfull_init() - attach: nothing is noted, all leaves have to be looked at once */
+/**
+ * crab_underfull_init() - begin without notes: maintain looks at all leaves once
+ * @tree: the tree
+ * Context: attach.
+ */
 void crab_underfull_init(struct crab_tree *tree);
 
 /**
@@ -70,7 +74,12 @@ bool crab_underfull_note(struct crab_tree *tree, const struct crab_leaf *leaf);
  */
 void crab_underfull_touch(struct crab_tree *tree, const struct crab_leaf *leaf);
 
-/** crab_underfull_is_due() - is it time for maintain? any context, no lock: a hint */
+/**
+ * crab_underfull_is_due() - tell whether it is time for maintain
+ * @underfull: of the tree
+ * Context: any, without a lock: a hint.
+ * Return: true if it is.
+ */
 bool crab_underfull_is_due(const struct crab_underfull *underfull);
 
 /**

@@ -32,7 +32,11 @@ struct crabtree_cursor {
 	bool done;
 };
 
-/** CRABTREE_CURSOR() - initialise a cursor over the keys from @_start to @_end */
+/**
+ * CRABTREE_CURSOR() - initialise a cursor
+ * @_start: the lowest key wanted
+ * @_end: the highest key wanted
+ */
 #define CRABTREE_CURSOR(_start, _end)	{ .next = (_start), .end = (_end) }
 
 /**

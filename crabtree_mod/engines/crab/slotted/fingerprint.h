@@ -44,16 +44,34 @@ struct crab_mix {
 	u64 factor;
 };
 
-/** crab_mix_choose() - another one at each attach */
+/**
+ * crab_mix_choose() - choose how the fingerprints of this attach are made
+ *
+ * Context: any.
+ * Return: another one at each attach.
+ */
 struct crab_mix crab_mix_choose(void);
 
-/** crab_mix() - a key's bits, mixed; the top ones are its fingerprint */
+/**
+ * crab_mix() - mix the bits of a key for its fingerprint
+ * @mix: of the attach
+ * @key: the key
+ *
+ * Context: any.
+ * Return: the mixed bits; the top ones are the fingerprint.
+ */
 static __always_inline u64 crab_mix(const struct crab_mix *mix, u64 key)
 {
 	return (key ^ mix->flip) * mix->factor;
 }
 
-/** crab_hash() - a key's bits, mixed, for its place on the media: the same at every attach */
+/**
+ * crab_hash() - mix the bits of a key for its place on the media
+ * @key: the key
+ *
+ * Context: any.
+ * Return: the mixed bits, the same at every attach.
+ */
 static __always_inline u64 crab_hash(u64 key)
 {
 	return key * 0x9e3779b97f4a7c15ULL;

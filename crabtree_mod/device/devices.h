@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the table of devices: numbers, publication, removal, and the events that
+ * it sends to in-kernel users.
+ *
+ * Locking: crab_devices_lock, which the functions here take themselves (device.h has the order).
+ */
+#ifndef CRABTREE_DEVICES_H
+#define CRABTREE_DEVICES_H
+
+#include "device.h"
+
+/* Hears enum crabtree_event with a struct crabtree_identity */
+extern struct blocking_notifier_head crab_device_notifier;
+
+/* Events of the providers, to be given to crab_region_*() */
+extern const struct crab_region_events crab_device_events;
+
+/**
+ * crab_devices_init() - prepare the table of devices, before the first region is added
+ * @readonly: write to no region
+ *
+ * Context: may sleep.
+ * Return: 0 or an error.
+ */
+int crab_devices_init(bool readonly);
+
+/**
+ * crab_devices_publish() - show the devices to user space and to in-kernel users
+ *
+ * Until then they are attached, and neither nodes nor uevents nor notifications exist. The
+ * last step of a load: when it has returned 0 the load has succeeded.
+ *
+ * Return: 0, or an error; then nothing was published.
+ */
+int crab_devices_publish(void);
+
+/**
+ * crab_devices_remove() - remove all devices
+ *
+ * All but those that their provider is removing at this moment. No device is added meanwhile.
+ *
+ * Context: may sleep; waits for the calls that run.
+ */
+void crab_devices_remove(void);
+
+/**
+ * crab_devices_exit() - undo crab_devices_init()
+ *
+ * Context: may sleep; all devices have been removed.
+ */
+void crab_devices_exit(void);
+
+/**
+ * crab_devices_park() - detach every store, and attach none
+ * @error: what calls get
+ *
+ * Context: may sleep; waits for the calls that run.
+ */
+void crab_devices_park(int error);
+
+/**
+ * crab_devices_unpark() - attach the stores that crab_devices_park() detached
+ *
+ * Context: may sleep.
+ */
+void crab_devices_unpark(void);
+
+/**
+ * crab_devices_find() - find a store and use its device
+ * @wanted: its label or its uuid, the other NULL
+ * Return: the device, used, or NULL.
+ */
+struct crab_device *crab_devices_find(const struct crabtree_identity *wanted);
+
+/**
+ * crab_devices_open() - use the device with a number
+ * @minor: the number
+ * Return: the device, used, or ERR_PTR: -ENXIO, -ENODEV, -ERESTARTSYS.
+ */
+struct crab_device *crab_devices_open(unsigned int minor);
+
+/**
+ * crab_power_init() - register for shutdown and hibernation
+ *
+ * Context: may sleep.
+ * Return: 0 or an error.
+ */
+int crab_power_init(void);
+
+/**
+ * crab_power_exit() - undo crab_power_init()
+ *
+ * Context: may sleep.
+ */
+void crab_power_exit(void);
+
+#endif /* CRABTREE_DEVICES_H */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the steps of a device's life (device.c), which the table of devices calls.
+ *
+ * Locking: device->change, which each function takes itself.
+ */
+#ifndef CRABTREE_DEVICE_LIFETIME_H
+#define CRABTREE_DEVICE_LIFETIME_H
+
+#include "device.h"
+
+/* Set by devices.c before the first device exists */
+extern struct workqueue_struct *crab_workqueue;
+
+/* 0, or the error of calls while every store is detached: set before device->change is taken */
+extern int crab_parked;
+
+/* Callbacks of the structure, which devices.c fills */
+void crab_device_idle(struct percpu_ref *calls);
+void crab_device_maintain(struct work_struct *work);
+
+/**
+ * crab_device_begin() - attach the store in the region, if there is one
+ * @device: the device
+ *
+ * Context: may sleep; takes device->change.
+ */
+void crab_device_begin(struct crab_device *device);
+
+/**
+ * crab_device_end() - detach the store
+ * @device: the device
+ *
+ * Context: may sleep; waits for the calls that run. The region can be freed when it has returned.
+ */
+void crab_device_end(struct crab_device *device);
+
+/**
+ * crab_device_announce() - log the state, and notify in-kernel users of a store that came
+ * @device: the device
+ *
+ * Context: may sleep; no lock is held.
+ */
+void crab_device_announce(struct crab_device *device);
+
+/**
+ * crab_device_warn() - notify in-kernel users that the store is going
+ * @device: the device
+ *
+ * Context: may sleep; no lock is held.
+ */
+void crab_device_warn(struct crab_device *device);
+
+/**
+ * crab_device_fail() - quarantine a part of the region that cannot be read
+ * @device: the device
+ * @offset: of the part, in the region
+ * @len: bytes
+ *
+ * Context: may sleep.
+ */
+void crab_device_fail(struct crab_device *device, u64 offset, u64 len);
+
+/**
+ * crab_device_park() - detach the store; calls get crab_parked
+ * @device: the device
+ *
+ * Context: may sleep; waits for the calls that run.
+ */
+void crab_device_park(struct crab_device *device);
+
+/**
+ * crab_device_unpark() - attach the store that crab_device_park() detached
+ * @device: the device
+ *
+ * Context: may sleep.
+ */
+void crab_device_unpark(struct crab_device *device);
+
+#endif /* CRABTREE_DEVICE_LIFETIME_H */
