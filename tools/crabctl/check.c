@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl check`: every invariant of the store, by the
- * checker that the kernel has; nothing is written.
+ * This file implements `crabctl check`: the kernel's checker verifies every
+ * invariant of the store and writes nothing.
  */
 #include "crabctl.h"
 

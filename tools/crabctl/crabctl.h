@@ -46,7 +46,7 @@ const char *target_path(const struct target *target);
 int target_open(struct target *target, unsigned int flags);
 int target_close(struct target *target);
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
-/* ... of a verb that takes nothing but the target */
+/* ... of a verb whose only argument is the target */
 void verb_parse_bare(struct target *target, const char *doc, int argc, char **argv);
 
 /* error.c */
@@ -73,7 +73,7 @@ int json_print(struct json_object *object);
 
 /**
  * struct record_writer - records as lines or as a JSON array
- * @file: where to
+ * @file: file to write to
  * @json: as an array of objects
  * @hex: numbers in hexadecimal
  * @count: how many so far
@@ -92,12 +92,12 @@ void record_put(struct record_writer *writer, const struct crabtree_record *reco
 void record_end(struct record_writer *writer);
 
 /**
- * struct walk - records that are to be written
- * @target: of which store
+ * struct walk - the records to write
+ * @target: the store
  * @verb: name of the verb, for messages
  * @from: the lowest key wanted
  * @to: the highest key wanted
- * @limit: at most so many
+ * @limit: number of records at most
  */
 struct walk {
 	struct target *target;

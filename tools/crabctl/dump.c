@@ -2,9 +2,9 @@
 /*
  * This file implements `crabctl dump`: all records as `crabctl load` reads them.
  *
- * Invariant: a file named on the command line is the old one or the whole new
- * one: the dump goes to FILE.partial, is made durable and then renamed. Where a
- * quarantined range was left out it stays FILE.partial.
+ * Invariant: a file named on the command line has its old content or the complete
+ * new one: the dump goes to FILE.partial, is made durable and then renamed. If a
+ * quarantined range was left out, the dump remains in FILE.partial.
  */
 #include "crabctl.h"
 

@@ -2,8 +2,8 @@
 /*
  * This file implements `crabctl format`: make an empty store.
  *
- * Invariant: where there is something to lose, nothing is written without
- * --force, and not without --yes or a "yes" typed on a terminal.
+ * Invariant: a region that is not blank is overwritten only with --force, and
+ * only after --yes or a "yes" typed on a terminal.
  */
 #include "crabctl.h"
 
@@ -210,14 +210,14 @@ static const char *refusal(int err)
 	}
 }
 
-/* A device has no field for this; its reason is that of its previous content */
+/* A device does not report why FORMAT failed: its reason field describes the old content */
 static void refusal_detail(struct target *target, int err, char *reason, size_t len)
 {
 	reason[0] = '\0';
 	if (target->image || err == -EEXIST)
 		crabtree_reason(target->ct, reason, len);
 	else if (err == -EINVAL || err == -ENOSPC)
-		snprintf(reason, len, "the kernel's log says which");
+		snprintf(reason, len, "the kernel's log has the reason");
 }
 
 static int refused(struct target *target, int err)

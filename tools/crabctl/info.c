@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl info`: what a store is, what its promise rests
- * on, and what it has done since it was attached.
+ * This file implements `crabctl info`: the properties of a store, its durability,
+ * and its counters since it was attached.
  */
 #include "crabctl.h"
 
@@ -139,7 +139,7 @@ static int print_info(const struct target *target, const struct crabtree_info *i
 	if (has_store(info)) {
 		print_store(target, info);
 		print_fill(info);
-		if (target->image)	/* its attach is as old as this command */
+		if (target->image)	/* this command attached it: its counters show nothing */
 			return EXIT_OK;
 		print_writes(info);
 		print_engine(info);
@@ -147,7 +147,7 @@ static int print_info(const struct target *target, const struct crabtree_info *i
 	return EXIT_OK;
 }
 
-/* What comes from the kernel ends within its field, whatever the kernel did */
+/* A string of the kernel ends within its field even without a NUL */
 static void json_field(struct json_object *object, const char *name, const char *text, size_t len)
 {
 	json_object_object_add(object, name,
@@ -238,7 +238,7 @@ int verb_info(struct target *target, int argc, char **argv)
 	struct crabtree_info info;
 	int code, err;
 
-	verb_parse_bare(target, "What the store is and what it has done.", argc, argv);
+	verb_parse_bare(target, "Print the properties and counters of the store.", argc, argv);
 	code = target_open(target, CRABTREE_OPEN_READONLY);
 	if (code)
 		return code;

@@ -24,7 +24,7 @@ static int by_number(const void *a, const void *b)
 	return lx != ly ? (lx > ly) - (lx < ly) : strcmp(x, y);
 }
 
-/* One attribute; "" where there is none, as of a device without a store */
+/* One attribute; "" if it does not exist, for example without a store */
 static void sysfs_text(const char *device, const char *name, char *text, size_t len)
 {
 	char path[128];
@@ -49,7 +49,7 @@ static uint64_t sysfs_number(const char *device, const char *name)
 	return strtoull(text, NULL, 10);
 }
 
-/* The words of the kernel, which are not those for people */
+/* The names of states in sysfs, which differ from the printed names */
 static const char * const sysfs_states[] = {
 	[CRABTREE_STATE_UNFORMATTED]	= "unformatted",
 	[CRABTREE_STATE_READY]		= "ready",
@@ -116,7 +116,7 @@ static void json_columns(struct json_object *row, const struct crabtree_info *in
 	json_text(row, "region", info->region);
 }
 
-/* @info: all of it, or, with an error, its columns, or NULL */
+/* @info: complete; after an error only the fields of the columns, or NULL */
 static void add_row(struct json_object *rows, const char *path, int err,
 		    const struct crabtree_info *info)
 {

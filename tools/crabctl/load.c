@@ -4,8 +4,8 @@
  * in batches.
  *
  * Invariants: a line is acknowledged (--ack) only after the call that stored it
- * has returned; after a malformed line or a failed record nothing that follows
- * its batch is tried, and no line after a malformed one is applied at all.
+ * has returned. A malformed line or a failed record stops the load after its
+ * batch; no line after a malformed line is applied.
  */
 #include "crabctl.h"
 
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define BATCH_DEFAULT	1024
-#define BATCH_ACK	64	/* so many at most are stored and not yet acknowledged */
+#define BATCH_ACK	64	/* records at most that are stored and not yet acknowledged */
 #define ACK_LINE_MAX	24	/* "A 18446744073709551615\n" */
 
 struct args {
@@ -30,12 +30,12 @@ struct args {
 };
 
 /**
- * struct load - a file on its way into the store
+ * struct load - a file that is being loaded
  * @args: the command line
  * @target: the store
  * @file: the lines
- * @name: of the file, for people
- * @ack: where to acknowledge, or -1
+ * @name: of the file, for messages
+ * @ack: file descriptor for acknowledgements, or -1
  * @line: number of the line read last
  * @count: records that wait in @ops
  * @stored: records stored
@@ -316,7 +316,7 @@ static uint64_t file_size(FILE *file)
 	return !fstat(fileno(file), &st) && S_ISREG(st.st_mode) ? st.st_size : 0;
 }
 
-/* The store is opened last: a file that is not there must not touch it */
+/* The store is opened last: it is not touched if the file does not exist */
 static int open_all(struct load *load)
 {
 	const struct args *args = load->args;

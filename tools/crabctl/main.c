@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements crabctl's front: it parses the options before the verb,
+ * This file implements crabctl's main(): it parses the options before the verb,
  * finds the verb and passes it the rest.
  */
 #include "crabctl.h"
@@ -66,7 +66,7 @@ static const struct verb *verb_find(struct argp_state *state, const char *name)
 	return NULL;
 }
 
-/* Everything after the verb is the verb's */
+/* The verb parses all arguments after it */
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
@@ -120,7 +120,7 @@ static bool refuse_negative(int argc, char **argv)
 	return false;
 }
 
-/* A full disk under stdout must not look like success */
+/* Report an error if stdout is a file on a full disk */
 static int close_stdout(int code)
 {
 	if (!fflush(stdout) && !ferror(stdout))

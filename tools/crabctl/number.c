@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file reads numbers: 64 bits, unsigned, decimal or 0x hexadecimal, with
- * nothing around them. A leading zero does not mean octal.
+ * This file implements the parsing of numbers: 64 bits, unsigned, decimal or 0x
+ * hexadecimal, without blanks. A leading zero does not mean octal.
  */
 #include "crabctl.h"
 

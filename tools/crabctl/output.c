@@ -16,7 +16,7 @@ void uuid_text(const uint8_t uuid[CRABTREE_UUID_LEN], char text[UUID_TEXT_LEN])
 				i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 }
 
-/* With a unit, if that is exact enough */
+/* Prints a size with a unit, if that is exact enough */
 void bytes_text(uint64_t bytes, char *text, size_t len)
 {
 	static const char units[] = "KMGTPE";

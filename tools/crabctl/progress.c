@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements progress: one line on a terminal, a few times a second,
- * nothing at all where stderr is not a terminal. A command has one progress.
+ * This file implements the progress line: printed on a terminal a few times a second,
+ * and not at all if stderr is not a terminal. A command has one progress line.
  */
 #include "crabctl.h"
 
@@ -52,7 +52,7 @@ void progress_show(uint64_t count, uint64_t part)
 	fflush(stderr);
 }
 
-/* Before anything else is printed */
+/* Called before any other output */
 void progress_clear(void)
 {
 	if (progress.visible)

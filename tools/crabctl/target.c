@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the target of a command: the options that name it, which
- * every verb takes as well, and opening and closing it.
+ * every verb accepts, and the functions that open and close it.
  */
 #include "crabctl.h"
 

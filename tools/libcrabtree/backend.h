@@ -2,8 +2,8 @@
 /*
  * This file declares the backend of a handle: the device or an image file.
  *
- * Both take the kernel's commands with the kernel's structures, so that all the
- * rest of the library is one code for the two.
+ * Both take the kernel's commands with the kernel's structures, so that the rest
+ * of the library is common to both.
  */
 #ifndef CRABTREE_BACKEND_H
 #define CRABTREE_BACKEND_H

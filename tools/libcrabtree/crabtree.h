@@ -2,10 +2,10 @@
 /*
  * This file declares libcrabtree: the ioctls of /dev/crabN as C functions.
  *
- * Every function returns 0 (or a count where it says so), or a negative errno;
- * crabtree_strerror() puts it into words. The structures are those of the
- * kernel, <linux/crabtree.h>; the library fills in their size words. What
- * returned 0 is durable, as far as crabtree_info.durability says.
+ * Every function returns 0 (or a count where documented), or a negative errno;
+ * crabtree_strerror() describes it. The structures are those of the kernel,
+ * <linux/crabtree.h>; the library fills in their size words. A write that
+ * returned 0 is durable to the degree that crabtree_info.durability reports.
  *
  * A handle holds no lock and no position: threads may share it.
  */
@@ -43,7 +43,7 @@ int crabtree_open(struct crabtree **ct, const char *path, unsigned int flags);
 int crabtree_close(struct crabtree *ct);
 
 /**
- * crabtree_sync() - what was written reaches the file of an image
+ * crabtree_sync() - write all changes to the file of an image
  * @ct: the handle
  *
  * For a device there is nothing to do: a write that returned is durable.
@@ -53,7 +53,7 @@ int crabtree_sync(struct crabtree *ct);
 /**
  * crabtree_reason() - why the store is rejected, read-only or not formattable
  * @ct: the handle
- * @buf: out: NUL-terminated, empty where there is nothing to tell
+ * @buf: out: NUL-terminated, empty if there is no reason
  * @len: size of @buf, more than 0
  */
 void crabtree_reason(struct crabtree *ct, char *buf, size_t len);
@@ -89,7 +89,7 @@ int crabtree_search(struct crabtree *ct, uint64_t key, uint64_t *value);
 /**
  * crabtree_seek() - the nearest record
  * @ct: the handle
- * @key: where to begin
+ * @key: key to begin at
  * @flags: CRABTREE_SEARCH_GE or CRABTREE_SEARCH_LE
  * @record: out
  * Return: as crabtree_search().
@@ -108,11 +108,11 @@ int crabtree_delete(struct crabtree *ct, uint64_t key, uint64_t *old_value);
 
 /**
  * struct crabtree_cursor - a scan that can stop and go on
- * @next: the least key not yet given
- * @end: the greatest key wanted
+ * @next: the lowest key not yet returned
+ * @end: the highest key wanted
  * @done: nothing is left
  *
- * It holds nothing of the store: keep it, store it, go on days later.
+ * It refers to nothing in the store: it may be stored and used days later.
  */
 struct crabtree_cursor {
 	uint64_t next;
@@ -134,9 +134,9 @@ void crabtree_cursor_init(struct crabtree_cursor *cursor, uint64_t start, uint64
  * @cursor: the scan; advanced
  * @records: out
  * @capacity: how many fit, more than 0
- * Return: how many, 0 at the end, or a negative errno; @cursor is then as before.
- * With -EUCLEAN it is behind the quarantined range, if the store can tell where
- * that ends: a @cursor that was moved may go on.
+ * Return: how many, 0 at the end, or a negative errno; an error leaves @cursor
+ * unchanged. Exception: -EUCLEAN moves @cursor past the quarantined range, if the
+ * store knows the end of the range. The scan can continue if @cursor was moved.
  */
 int crabtree_cursor_read(struct crabtree *ct, struct crabtree_cursor *cursor,
 			 struct crabtree_record *records, uint32_t capacity);
@@ -157,14 +157,14 @@ int crabtree_iter_new(struct crabtree *ct, uint64_t start, uint64_t end,
 
 /**
  * crabtree_iter_next() - the next record
- * Return: 1 with a record, 0 at the end, or a negative errno; after -EUCLEAN as
- * crabtree_cursor_read() tells.
+ * Return: 1 with a record, 0 at the end, or a negative errno; -EUCLEAN as for
+ * crabtree_cursor_read().
  */
 int crabtree_iter_next(struct crabtree_iter *iter, struct crabtree_record *record);
 
 /**
- * crabtree_iter_tell() - where an iteration stands
- * Return: the least key that it may still give, CRABTREE_KEY_RESERVED at the end.
+ * crabtree_iter_tell() - get the position of an iterator
+ * Return: the lowest key that it may still return, CRABTREE_KEY_RESERVED at the end.
  */
 uint64_t crabtree_iter_tell(const struct crabtree_iter *iter);
 
@@ -179,8 +179,8 @@ void crabtree_iter_free(struct crabtree_iter *iter);
  * @ct: the handle
  * @ops: the operations; @status, @value and @old_value are written
  * @count: how many, at most CRABTREE_BATCH_MAX
- * @done: out: how many were tried: fewer than @count if a signal came; may be NULL
- * Return: 0 even where single operations failed: see their @status.
+ * @done: out: how many were tried: fewer than @count after a signal; may be NULL
+ * Return: 0 even if single operations failed: see their @status.
  */
 int crabtree_batch(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t count,
 		   uint32_t *done);
@@ -197,16 +197,16 @@ int crabtree_check(struct crabtree *ct, struct crabtree_check *check);
 /**
  * crabtree_format() - make an empty store
  * @ct: the handle
- * @format: what; @size is filled in
+ * @format: the options; the library sets @size
  * Return: 0; -EEXIST over a live or foreign signature without
  * CRABTREE_FORMAT_FORCE; -EPERM, -EBUSY, -EINVAL, -ENOSPC.
  */
 int crabtree_format(struct crabtree *ct, struct crabtree_format *format);
 
 /**
- * crabtree_strerror() - what an error means here, in plain words
- * @err: what a function returned; the sign does not matter
- * Return: a string that lives for ever.
+ * crabtree_strerror() - describe an error of this library in plain words
+ * @err: an error that a function returned; the sign does not matter
+ * Return: a constant string.
  */
 const char *crabtree_strerror(int err);
 

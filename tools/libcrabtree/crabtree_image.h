@@ -2,7 +2,7 @@
 /*
  * This file declares libcrabtree's second backend: an image of a region in a
  * file, served by the kernel's own code built for user space. It is not part of
- * the shared library, whose users would drag the engine in.
+ * the shared library: each of its users would then link the engine.
  */
 #ifndef CRABTREE_IMAGE_H
 #define CRABTREE_IMAGE_H
@@ -15,11 +15,11 @@
  * @path: a regular file
  * @flags: CRABTREE_OPEN_*
  *
- * The store is attached by the first call that needs it. With
- * CRABTREE_OPEN_READONLY not one byte of the file is changed, and others may
- * read at the same time; a writer has the file for itself. Writes are in the
- * file after crabtree_sync() or crabtree_close(). Other than the handle of a
- * device it belongs to one thread at a time.
+ * The first call that needs the store attaches it. With CRABTREE_OPEN_READONLY
+ * no byte of the file changes, and other programs may read it at the same time;
+ * a writer locks the file exclusively. Writes are in the file after
+ * crabtree_sync() or crabtree_close(). Unlike the handle of a device, this
+ * handle must not be used by two threads at the same time.
  *
  * Return: 0; -EWOULDBLOCK if another program has it; -ENOTTY if it is not a
  * regular file; -EINVAL if it is smaller than a page; an errno of open(2).
@@ -28,7 +28,7 @@ int crabtree_open_image(struct crabtree **ct, const char *path, unsigned int fla
 
 /**
  * crabtree_create_image() - create a file of zeros
- * @path: its name; it must not be there
+ * @path: its name; the file must not exist
  * @size: bytes
  * Return: 0, -EEXIST, -EINVAL for less than a page or not a multiple of one, or
  * an errno of open(2) or posix_fallocate(3).

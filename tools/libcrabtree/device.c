@@ -55,7 +55,7 @@ static const struct crabtree_backend device_backend = {
 	.close = device_close,
 };
 
-/* Nothing but a crabtree device answers INFO */
+/* Only a crabtree device supports INFO */
 static int device_probe(struct device *device)
 {
 	struct crabtree_info info;
@@ -67,7 +67,7 @@ static int device_probe(struct device *device)
 	if (!S_ISCHR(st.st_mode))
 		return -ENOTTY;
 	err = crabtree_info(&device->ct, &info);
-	return err == -ENODEV ? 0 : err;	/* gone, but one of ours */
+	return err == -ENODEV ? 0 : err;	/* a crabtree device whose region was removed */
 }
 
 int crabtree_open(struct crabtree **ct, const char *path, unsigned int flags)

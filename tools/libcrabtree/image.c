@@ -4,8 +4,8 @@
  *
  * Invariants: one writer or any number of readers have the file (flock); a
  * mapping for reading cannot be written, so a read-only handle changes nothing.
- * Durability is that of msync(): the memory here is the page cache, so cleaning
- * lines would be waste; they are only counted.
+ * msync() makes writes durable: the memory here is the page cache, so the lines
+ * are counted but not cleaned.
  */
 #include "crabtree_image.h"
 #include "image.h"
@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define IMAGE_PAGE	4096	/* of the format, independent of the CPU's */
+#define IMAGE_PAGE	4096	/* page size of the format, independent of the CPU */
 
 static int image_sync(struct crabtree *ct)
 {

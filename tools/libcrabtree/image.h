@@ -20,7 +20,7 @@
  * @tried: attach was tried; @error, @verdict and @reason are its result
  * @error: of the attach
  * @verdict: of the attach
- * @reason: why the store is not there or read-only, or why FORMAT was refused
+ * @reason: why there is no store, why it is read-only, or why FORMAT was refused
  * @name: last component of the path
  */
 struct image {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * This file puts numbers into words: errors, states, durability, media models.
+ * This file implements the names of errors, states, durability classes and media models.
  */
 #include "crabtree.h"
 

@@ -2,9 +2,9 @@
 /*
  * This file implements actors.
  *
- * Invariant: each result in a history was returned by the store between the two times that
- * the history has for it; a write is in actor.record before it begins, so that one that
- * never returns is recorded.
+ * Invariant: the store returned each result between the two times that the history has
+ * for it. A write is in actor.record before it begins, so that a write that never returns
+ * is recorded, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static uint64_t actor_begin(struct actor *actor, uint32_t count)
 	return now;
 }
 
-/* A write that fails for want of room needs a pool that has none */
+/* A write may return -ENOSPC only if the pool is full */
 static void actor_check_room(struct actor *actor, const struct history_op *op)
 {
 	if (op->err == -ENOSPC && actor->store->full &&
@@ -101,7 +101,7 @@ static uint64_t actor_shape(const struct actor *actor)
 
 /*
  * Numbers the groups of the keys from @from to @to: one for each leaf, if no leaf changed its
- * range since @shape was taken, before the call. Otherwise the reads have no group.
+ * range since the caller read @shape, before the call. Otherwise the reads have no group.
  */
 static void actor_number(struct actor *actor, uint64_t shape, uint32_t from, uint32_t to,
 			 uint32_t *moment)
@@ -167,7 +167,7 @@ static void actor_seek(struct actor *actor, uint32_t key, bool up)
 		actor_passed(actor, HISTORY_SEEK, invoked, shape, found, key + 1, &record, !err);
 }
 
-/* From one key to another, as many calls as that takes */
+/* From one key to another, in as many calls as necessary */
 static void actor_scan(struct actor *actor, uint32_t from, uint32_t to, uint32_t room,
 		       enum history_call call)
 {
@@ -232,7 +232,7 @@ static void actor_batch(struct actor *actor)
 	actor_end(actor);
 }
 
-/* Some neighbours in a row, so that leaves fill up and empty; at times all up to the last */
+/* Writes a few consecutive keys, so that leaves fill and empty; sometimes all keys to the last */
 static void actor_sweep(struct actor *actor, enum history_verb verb, uint32_t key)
 {
 	uint32_t most = actor->history->keys / (rng_below(&actor->seed, 4) ? 4 : 1);

@@ -21,7 +21,7 @@ struct actor_record {
 
 /**
  * struct actor_scan - one call of a scan
- * @start: where it begins
+ * @start: the lowest key wanted
  * @end: the highest key wanted
  * @records: out
  * @room: how many fit
@@ -48,7 +48,7 @@ struct actor_op {
 
 /**
  * struct actor_store - the store, as actors call it
- * @write: insert, create, replace; @old: out: what was there or HISTORY_ABSENT
+ * @write: insert, create, replace; @old: out: the old value or HISTORY_ABSENT
  * @remove: delete; @old: as of write
  * @search: value of a key
  * @seek: the lowest record >= @key, or the highest <= @key
@@ -81,7 +81,7 @@ struct actor_store {
  * @store: the store under test
  * @history: its history
  * @log: its own log there
- * @keys: the keys that there are, ascending: history.keys of them
+ * @keys: all keys, ascending: history.keys of them
  * @seed: of its choices; not 0
  * @values: the next value that it writes; unique to this actor
  * @record: the operations in progress; read by the code that cuts actors off

@@ -3,14 +3,14 @@
  * This file declares histories: the operations of several threads on a store, with times
  * and results.
  *
- * Everything is an operation on one key. A seek or a scan is a read of each key that it
- * passed over or returned, with the times of the call, as the call promises: each
- * record was present and each omitted key absent at *some* time during the call. A batch
- * is its operations, with the times of the call.
+ * A history consists of operations on one key. A seek or a scan is recorded as a read of
+ * each key that it passed over or returned, with the times of the call. This is its promise:
+ * each record was present and each omitted key absent at *some* time during the call. A
+ * batch is recorded as its operations, with the times of the call.
  *
  * Times: a clock that ticks whenever a call returns. A call that began at @invoked began
  * after all calls with @returned <= @invoked had returned, in real time: a thread that read the
- * clock saw the stores of their ticks. No other conclusion is drawn from times, so a
+ * clock saw the stores of their ticks. The checker concludes nothing else from times, so a
  * late read of the clock makes the checker more permissive, never wrong. Fences keep the call's own
  * accesses between its two times.
  *
@@ -41,7 +41,7 @@ enum history_call {
 	HISTORY_SEEK,
 	HISTORY_SCAN,
 	HISTORY_BATCH,
-	HISTORY_FINAL,		/* after everything else */
+	HISTORY_FINAL,		/* after all other operations */
 };
 
 /**
@@ -83,7 +83,7 @@ struct history_log {
  * @keys: how many keys
  * @first: by key: its value at the beginning
  * @log: by thread
- * @fault: the first answer that no history can explain, in words; or empty
+ * @fault: description of the first result that no history can explain; or empty
  */
 struct history {
 	uint64_t clock;

@@ -2,11 +2,11 @@
 /*
  * This file implements the judge of histories.
  *
- * Invariants of the search over one key: a place is a count of operations for each
- * thread, all of which have been put in order, and the value that they leave. An
- * operation may come next if no other that is not yet in order returned before it
- * began. One that changes nothing and fits is taken at once: in any order
- * it could also be here. A state that was tried is not tried again.
+ * Invariants of the search over one key: a place consists of the number of operations
+ * of each thread that are already in order, and of the value after them. An operation may
+ * be next if no unordered operation returned before it began. An operation that changes
+ * nothing and fits is taken at once: it is possible at this position in any order. No
+ * place is tried twice.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "moment.h"
 
 #define LINEAR_TRIES	(1U << 22)	/* places of one key */
-#define LINEAR_SHOWN	6		/* operations of a thread, around where it ends */
+#define LINEAR_SHOWN	6		/* operations of a thread, around the position at which it ends */
 
 struct place {
 	uint32_t at[HISTORY_LOGS];
@@ -41,7 +41,7 @@ struct search {
 	struct frame *frame;
 	uint32_t depth;
 	uint32_t depth_room;
-	struct place best;		/* where most was in order */
+	struct place best;		/* the place with the most operations in order */
 	uint32_t best_count;
 };
 
@@ -98,7 +98,7 @@ static const struct history_op *next_op(const struct search *s, const struct pla
 	return place->at[log] < s->n[log] ? s->op[log][place->at[log]] : NULL;
 }
 
-/* When the first of those that are not in order yet returned */
+/* The lowest return time of the operations that are not in order yet */
 static uint64_t place_bound(const struct search *s, const struct place *place)
 {
 	uint64_t bound = HISTORY_NEVER;
@@ -193,7 +193,7 @@ static void tried_grow(struct search *s)
 	free(old);
 }
 
-/* Goes on from @place, unless it was tried */
+/* Continues the search at @place, unless it was tried */
 static void search_push(struct search *s, struct place *place)
 {
 	struct place *slot;
@@ -300,7 +300,7 @@ static void search_gather(struct search *s)
 	}
 }
 
-/* Was one of @other's under way while @op was? @from: where to look, ascends with @op */
+/* Was an operation of @other concurrent with @op? @from: first candidate, ascends with @op */
 static bool op_beside(const struct search *s, const struct history_op *op, uint32_t other,
 		      uint32_t *from)
 {
@@ -309,7 +309,7 @@ static bool op_beside(const struct search *s, const struct history_op *op, uint3
 	return *from < s->n[other] && s->op[other][*from]->invoked < op->returned;
 }
 
-/* Number of operations concurrent with another thread's: without any a history proves little */
+/* Number of operations concurrent with another thread's: a history without any proves little */
 static uint64_t search_beside(const struct search *s)
 {
 	uint32_t log, other, i;

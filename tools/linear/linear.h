@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares the judge of histories: is there an order of all operations that
- * keeps to real time and explains every answer?
+ * is consistent with real time and explains every result?
  *
- * Operations on one key at a time: a history is linearizable if and only if that of each
- * key is (Herlihy and Wing, 1990). For each key the orders are searched as Wing and Gong
- * do, with Lowe's memoization of tried states; a thread executes one operation after
- * the other, so a state is the position of each thread and the value.
+ * A history is linearizable if and only if the history of each key is (Herlihy and Wing,
+ * 1990), so each key is judged alone. The search over the orders is that of Wing and Gong,
+ * with Lowe's memoization of tried states. A thread executes one operation after the
+ * other, so a state is the position of each thread and the value.
  *
  * An interrupted operation may have had its effect or not: for a history that ends with a cut
  * and the reads after it this is durable linearizability. A result returned before the
@@ -36,7 +36,7 @@ struct linear_counts {
  * @history: the history
  * @counts: added to
  * @why: file for the operations without an explanation
- * Return: true if everything has one.
+ * Return: true if each operation has one.
  */
 bool linear_check(const struct history *history, struct linear_counts *counts, FILE *why);
 

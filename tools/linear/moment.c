@@ -64,7 +64,7 @@ static bool op_writes(const struct history_op *op)
 	return op->verb != HISTORY_READ && (op->returned == HISTORY_NEVER || !op->err);
 }
 
-/* A value begins where it was written */
+/* The span of a value begins at the write of the value */
 static void line_begin(struct line *line, const struct history_op *op)
 {
 	if (op->verb != HISTORY_DELETE)
@@ -74,7 +74,7 @@ static void line_begin(struct line *line, const struct history_op *op)
 		});
 }
 
-/* A value ends with the write that replaced it, or perhaps with one that was cut off */
+/* The span ends at the write that replaced the value, or possibly at one that was cut off */
 static void line_end(struct line *line, const struct history_op *op)
 {
 	struct span *span;
@@ -137,7 +137,7 @@ static void lines_free(const struct history *history, struct line *line)
 	free(line);
 }
 
-/* Can the key have been as @op read it, in the gap? */
+/* Can the key have had the result of @op in the gap? */
 static bool line_allows(const struct line *line, const struct history_op *op, uint64_t gap)
 {
 	const struct span *span;
@@ -153,7 +153,7 @@ static bool line_allows(const struct line *line, const struct history_op *op, ui
 	return true;
 }
 
-/* Is there a gap in which all of @n reads of one call can have been right? */
+/* Is there a gap in which all @n reads of one call can be correct? */
 static bool group_has_moment(const struct line *line, const struct history_op *op, uint32_t n)
 {
 	uint64_t gap;

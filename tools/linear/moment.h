@@ -3,11 +3,11 @@
  * This file declares the check that reads of one group have a common time.
  *
  * A scan promises that all records of one leaf are of one state, which no check of single
- * keys can check. Values are unique in a history and each write reports the value that it
- * replaced, so for each value the history shows when the key had it for certain, and when
- * it can have had it at all. Reads of one state need a time in their call at which
- * each key can have had the value that was read. This is necessary and not sufficient: the
- * check is more permissive than the promise, never wrong.
+ * keys can verify. Values are unique in a history and each write reports the value that it
+ * replaced, so the history shows for each value the times at which the key certainly had it, and
+ * the times at which it possibly had it. Reads of one state need a time in their call at
+ * which each key possibly had the value that was read. This condition is necessary but not
+ * sufficient: the check is more permissive than the promise, never wrong.
  */
 #ifndef LINEAR_MOMENT_H
 #define LINEAR_MOMENT_H
