@@ -21,7 +21,7 @@
 
 #define CRASH_NODES	8192	/* stores that may be pending at once */
 #define CRASH_STRIDE	389	/* prime to the numbers of keys: from one filled key to the next */
-#define CRASH_OTHERS	128	/* one in so many operations that change no structure is cut */
+#define CRASH_OTHERS	128	/* one of this many operations without structure change is cut */
 
 static const char * const verb_names[CRASH_VERBS] = {
 	"insert", "insert special", "delete", "maintain", "reattach", "cut", "survive", "format",
@@ -78,7 +78,7 @@ void crash_collect(struct crash *c, struct crab_crash_points *points)
 	crab_crash_points_collect(points, c->shadow);
 }
 
-/* A number that each structure change changes */
+/* A number that changes with each structure change */
 static u64 shape(const struct crash *c, struct crab_store *store)
 {
 	const struct host_driver *driver = c->setup.driver;
@@ -107,7 +107,7 @@ static void op_perform(struct crash *c, struct crab_store *store, const struct c
 		       crab_store_insert(store, done->key, done->value, done->mode, &done->old);
 }
 
-/* Judges answers, of @ops operations together */
+/* Judges the result of @ops operations of one call */
 static const char *op_answer(struct crash *c, struct crab_store *store,
 			     const struct crab_batch_op *op, struct crab_key_state *state, u32 ops)
 {
@@ -354,7 +354,7 @@ static void crash_keys(struct crash *c)
 	};
 }
 
-/* Key @i of those that are filled in: neighbouring keys do not follow each other */
+/* Key @i in the order of filling: consecutive inserts are not neighbouring keys */
 static u32 fill_key(const struct crash *c, u32 i)
 {
 	return (u64)i * CRASH_STRIDE % c->setup.keys;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the random crash test: a small store, each of whose operations is cut at its
- * crash points. The real attach recovers every crash image that recovery can tell from others, and
- * the oracle judges the result.
+ * This file declares the random crash test: it cuts each operation on a small store at its crash
+ * points. The real attach recovers every crash image that recovery can distinguish from the
+ * others, and the oracle judges the result.
  *
  * Locking: one thread.
  */
@@ -19,11 +19,11 @@
 
 #define CRASH_KEYS		1024	/* at most */
 #define CRASH_KEYS_DEFAULT	32
-#define CRASH_TIDE		1024	/* operations until a growing store shrinks, at most */
+#define CRASH_TIDE		1024	/* most operations until a growing store shrinks */
 #define CRASH_POINTS		4096	/* in one operation */
 #define CRASH_SAID		512
 #define CRASH_BATCH_MOST	16	/* operations of a batch */
-#define CRASH_TOGETHER		4	/* of longer batches only some images are tried */
+#define CRASH_TOGETHER		4	/* longer batches: only some images are tried */
 
 enum crash_verb {
 	CRASH_INSERT,		/* or update */
@@ -118,7 +118,7 @@ struct crash_setup {
  * @step: number of operations so far
  * @op: the current operation
  * @counts: so far
- * @gave_up: there was more to try than is allowed: @said is no fault
+ * @gave_up: the run had more images than the limit: @said is no fault
  * @said: the first fault in words; empty: none
  */
 struct crash {

@@ -19,7 +19,7 @@
 
 #define CRASH_BUDGET	200000		/* images of one point */
 #define CRASH_SAMPLES	64		/* images of one point of a long batch */
-#define CRASH_DEEPER	8		/* one in so many recoveries is cut itself */
+#define CRASH_DEEPER	8		/* one of this many recoveries is cut itself */
 
 static int cut_at(struct crash_cut *cut, struct crab_crash_points *points);
 

@@ -20,7 +20,7 @@ static u64 special(struct crash *c, u64 r)
 	return driver->special ? driver->special(c->store, c->keys[r % c->setup.keys]) : 0;
 }
 
-/* Any key; where structure changes are wanted, one of some neighbours for a while */
+/* Any key; if structure changes are wanted, one of a few neighbours for some time */
 static u32 next_key(const struct crash *c, u64 r)
 {
 	u32 window = c->setup.keys / CRASH_WINDOWS;
@@ -51,7 +51,7 @@ static enum crash_verb next_verb(const struct crash *c, u64 r)
 	return verb;
 }
 
-/* The next key that is there, if any is near */
+/* The next present key, if there is one nearby */
 static u32 delete_key(const struct crash *c, u32 key)
 {
 	u32 most = c->setup.changes ? 0 : c->setup.keys, i;

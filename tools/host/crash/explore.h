@@ -4,7 +4,7 @@
  * rest, until no new state appears.
  *
  * From each state it performs runs: an attach, then one operation, each cut at every store and
- * fence. A power cut leaves a state again. If the space has batches, the explorer also performs
+ * fence. A power cut leads to a state again. If the space has batches, the explorer also performs
  * each batch from every state that an attach leaves, with its records in flight together.
  */
 #ifndef CRAB_HOST_EXPLORE_H
@@ -92,7 +92,7 @@ struct explore_node {
  * @points: the crash points of the current run
  * @point: number of the point at which a fault was found, from 1; 0: none
  * @replayed: the point that a reproducer names, or 0
- * @script: the choices that it names: of the operation, and of recovery
+ * @script: the choices in the reproducer: of the operation, and of recovery
  * @counts: so far
  * @plain: no shortcuts: every image of every point, each judged whole
  * @limit: states at most; then the space is not closed

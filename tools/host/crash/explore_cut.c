@@ -4,11 +4,11 @@
  *
  * DOC: crash points without images
  *
- * A crash point is a store or a fence. Each store between two fences adds to the images that a cut
- * may leave, and takes none away. Therefore only those images of a store are new that have
- * the stored word. If no recovery of the previous point read that word, none is new: a reader that
- * does not read a word cannot distinguish its values, nor can they lead it to read the word. A
- * fence adds nothing to the store before it. The explorer counts such points as cut, and
+ * A crash point is a store or a fence. A store between two fences adds images that a cut may
+ * leave, and removes none. Only images with the stored word are new. If no recovery of the
+ * previous point read that word, no image is new for recovery: code that does not read a word
+ * cannot distinguish its values, and its value cannot make the code read it. A fence adds no
+ * image to those of the store before it. The explorer counts such points as cut, and also
  * separately.
  *
  * Locking: one thread.
@@ -69,7 +69,7 @@ static int cut_points(struct explore *x)
 	return err;
 }
 
-/* A kernel found a content in caches that survived: no later power cut may take it back */
+/* A kernel found a content in caches that survived: no later power cut may revert it */
 static int survive_found(struct explore *x, const struct content *found)
 {
 	struct crab_shadow_image *end = crab_shadow_capture(x->shadow);

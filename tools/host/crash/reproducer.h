@@ -4,11 +4,12 @@
  *
  *   SPACE STATE OPERATION[+OPERATION...] POINT CUT CUT: the finding
  *
- * STATE is in hexadecimal; an operation is VERB,KEY,VALUE, numbers of the alphabet,
- * "prepared-" before the verb where a leaf was prepared first; several are a batch. POINT
- * counts their stores and fences from 1; the one after them is its end; 0: no cut. The
- * first CUT lists open words of the state that the operation read, the second those that recovery
- * read: "cut,WORD:CHOICE,...", each word that does not have the first of its values.
+ * STATE is in hexadecimal. An operation is VERB,KEY,VALUE; keys and values are numbers of the
+ * alphabet. The verb begins with "prepared-" if a leaf was prepared first. Several operations
+ * are a batch. POINT is the number of a store or a fence of the operations, from 1; the number
+ * after the last one is their end; 0: no cut. The first CUT lists the open words of the state
+ * that the operation read, the second the open words that recovery read:
+ * "cut,WORD:CHOICE,...", one entry for each word that does not have the first of its values.
  */
 #ifndef CRAB_HOST_REPRODUCER_H
 #define CRAB_HOST_REPRODUCER_H
@@ -18,10 +19,10 @@
 /** reproducer_ops() - write operations in a reproducer's form; returns their length */
 size_t reproducer_ops(const struct explore_op *ops, u32 count, char *to, size_t size);
 
-/** reproducer_say() - put it before the text in explore.said about @state */
+/** reproducer_say() - insert the reproducer for @state before the text in explore.said */
 void reproducer_say(struct explore *explore, const struct state *state);
 
-/** reproducer_parse() - parse a reproducer into @explore and @state; false if it is none */
+/** reproducer_parse() - parse a reproducer into @explore and @state; false if @said has none */
 bool reproducer_parse(const char *said, struct explore *explore, struct state *state);
 
 #endif /* CRAB_HOST_REPRODUCER_H */

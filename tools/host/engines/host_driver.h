@@ -41,12 +41,12 @@ struct corruption {
  *	@state: the canonical bytes are appended. Returns NULL, or the fault in words.
  * @write: makes the media hold a state whose leaves @read encoded as [@at, @end), durably
  * @special: a value that the engine treats differently in the leaf that holds @key, or NULL
- * @shape: a number that each structure change changes, or NULL
- * @is_full: may an insert that has returned -ENOSPC have found no room? @ops: operations of the
- *	same call, each of which may have freed a leaf since
- * @allocator: compares the leaves that the media says are allocated with those in use; @exact:
- *	no leaf may be allocated and not in use. Returns NULL, or the fault in words. Or NULL:
- *	the media does not say
+ * @shape: a number that changes with each structure change, or NULL
+ * @is_full: is a result of -ENOSPC correct for an insert? @ops: operations of the same call, each
+ *	of which may have freed a leaf since
+ * @allocator: compares the leaves recorded as allocated on the media with those in use; @exact:
+ *	no other leaf may be recorded. Returns NULL, or the fault in words. May be NULL if the
+ *	media does not record allocated leaves
  * @sealed: addresses of at most @room words of the media whose damage attach must report
  * @sealed_bit: damage to such a word: the bit to flip
  * @sample: way number @i to configure a store, for random workloads

@@ -10,9 +10,9 @@
  * scripts/fuzz runs it.
  *
  * Invariants: an execution leaves no allocation: its memory comes from an arena
- * that is empty again at its end, or something leaked; every access to the media
- * lies inside it, every store where the format has something, and they are
- * bounded in number.
+ * that is empty at its end, otherwise memory leaked. Every access to the media
+ * lies inside the media, every store in a field of the format, and the number of
+ * accesses is bounded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@
 
 #include "tests/hostile.h"
 
-/* Memory: a freed piece is not used again before the next execution */
+/* Memory: a freed piece is not reused before the next execution */
 
 #define ARENA_BYTES	(256 * 1024)
 #define ARENA_GAP	32		/* no access between two pieces */
@@ -96,14 +96,14 @@ static void arena_reset(void)
 	arena_pieces = 0;
 }
 
-/* The media: every access passes here, for its L1 believes in a shadow */
+/* The media: L1 is built for a shadow, so every access calls these functions */
 
 struct crab_shadow {
 	u64 steps;
 	u64 stores;
 };
 
-#define STEPS_MAX	(1U << 21)	/* in one execution: a loop that does not end */
+#define STEPS_MAX	(1U << 21)	/* of one execution; more means an endless loop */
 
 static _Alignas(4096) u8 region[CRAB_HOSTILE_BYTES];
 static struct crab_shadow counter;
@@ -161,7 +161,7 @@ void crab_shadow_clean(struct crab_media *media, const void *p, u64 len)
 void crab_shadow_fence(struct crab_media *media, enum crab_point point) { }
 void crab_shadow_order(struct crab_media *media) { }
 
-/* The images are made once */
+/* The images are created once */
 
 struct image {
 	u64 size;
@@ -267,7 +267,7 @@ int LLVMFuzzerTestOneInput(const u8 *script, size_t len)
 	return 0;
 }
 
-/* Scripts change by whole verbs, and by the bytes of one */
+/* A mutation changes whole verbs of a script, or the bytes of one verb */
 
 size_t LLVMFuzzerMutate(u8 *data, size_t size, size_t max);
 
@@ -309,7 +309,7 @@ static size_t verb_drop(u8 *script, size_t verbs, u64 *state)
 	return verbs;
 }
 
-/* Small steps mostly: leaves and slots are small numbers */
+/* Mostly small steps, because leaves and slots are small numbers */
 static void byte_change(u8 *byte, u64 *state)
 {
 	switch (draw(state, 3)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements what the shims declare: memory, random numbers, crc32c,
- * sorting and the log, for L0-L5 in user space.
+ * This file implements the functions that the shims declare: memory, random numbers,
+ * crc32c, sorting and the log, for L0-L5 in user space.
  *
  * Invariant: after crab_host_seed() a single thread sees the same random
  * numbers in every run.
@@ -34,7 +34,7 @@
 
 unsigned int crab_host_cpus;
 
-/* Asked once: the answer is in files, and every attach asks */
+/* Read once: sysconf() reads a file, and every attach needs the number */
 unsigned int num_online_cpus(void)
 {
 	static unsigned int online;
@@ -44,7 +44,7 @@ unsigned int num_online_cpus(void)
 	return crab_host_cpus ?: online;
 }
 
-/* Records in a leaf at most, for who closes state spaces; 0: as many as fit */
+/* Records in a leaf at most, for tests of small state spaces; 0: as many as fit */
 uint32_t crab_tiny_slots;
 
 /* Memory: the rest of it is in memory.c */
@@ -131,7 +131,7 @@ void get_random_bytes(void *p, size_t n)
 	}
 }
 
-/* Sleep, of which there is none; locks that one thread does not get */
+/* Sleep, which does nothing; failures of trylock in a program with one thread */
 
 void crab_host_may_sleep(void)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements allocation on malloc(), with failures where a test asks
- * for them.
+ * This file implements allocation with malloc(), and the failures that a test
+ * injects.
  *
- * Invariant: every allocation of L0-L5 in user space passes here, or through the functions that
- * a program links instead of this file.
+ * Invariant: every allocation of L0-L5 in user space calls these functions, or those that a
+ * program links instead of this file.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * This file declares the model: the content that a store must have, as a plain array, and
  * the comparisons of both.
  *
- * The keys that can occur are a sorted array made in advance; each key is present with a
- * value, or absent.
+ * A sorted array, created in advance, has all keys that can occur; each key is present with
+ * a value, or absent.
  */
 #ifndef CRAB_HOST_MODEL_H
 #define CRAB_HOST_MODEL_H

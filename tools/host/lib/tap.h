@@ -3,7 +3,7 @@
  * This file declares the TAP output of tests: the plan and the count come last.
  *
  * A test ends with tap_ok(). Before that, tap_fail() reports each fault, and the next
- * tap_ok() prints `not ok`. So a loop of a million checks is one line.
+ * tap_ok() prints `not ok`. A loop of a million checks therefore prints one line.
  */
 #ifndef CRAB_HOST_TAP_H
 #define CRAB_HOST_TAP_H
@@ -40,7 +40,7 @@ bool tap_ok(bool ok, const char *fmt, ...);
  */
 int tap_done(void);
 
-/* Inside a test: reports a condition that is false, and goes on */
+/* Inside a test: reports a false condition; the test continues */
 #define tap_check(cond, fmt, ...)						\
 	do {									\
 		if (!(cond))							\

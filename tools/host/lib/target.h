@@ -50,7 +50,7 @@ extern struct target target;
 void target_make(bool sorted, u64 seed);
 
 /**
- * target_destroy() - free what target_make() made
+ * target_destroy() - free the memory of target_make()
  */
 void target_destroy(void);
 
@@ -83,7 +83,7 @@ struct crab_dsuper *target_super(u32 copy);
 struct crab_dleaf *target_leaf(u32 nth);
 
 /**
- * target_offset() - where a leaf is
+ * target_offset() - offset of a leaf
  * @nth: its position in the list
  *
  * Return: its offset in the region.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the threads of a program that has several: their numbers, and that
- * RCU knows them.
+ * This file implements the threads of a program that has several: their numbers, and their
+ * registration with RCU.
  *
- * Invariant: two threads never have one number at a time, and the stores of the last owner of a
+ * Invariant: no two threads have the same number at the same time, and the stores of the last owner of a
  * number precede those of the next one.
  */
 #include <pthread.h>
@@ -22,7 +22,7 @@ __thread unsigned int crab_host_thread;
 char crab_host_rcu;
 #endif
 
-/* Grace periods that were asked for, and the last of these that has ended */
+/* Number of grace periods that were requested, and of the last one that has ended */
 static unsigned long graces_begun, graces_ended;
 
 struct grace {
@@ -70,7 +70,7 @@ void crab_host_leave(void)
 	thread_end(NULL);
 }
 
-/* Callbacks of one thread come in order, those of several perhaps not */
+/* Callbacks of one thread run in order, those of several threads possibly not */
 static void grace_end(struct rcu_head *head)
 {
 	struct grace *grace = container_of(head, struct grace, rcu);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file lets the environment choose the mistake that is made: CRAB_MUTANT=NUMBER, for
- * programs that are otherwise as they always are.
+ * This file selects a mistake by the environment variable CRAB_MUTANT=NUMBER, for programs
+ * that are otherwise unchanged.
  */
 #include <stdlib.h>
 

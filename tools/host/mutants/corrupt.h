@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the mutants of a store itself: a fault planted in its media or in its DRAM
- * must be reported by the oracle; otherwise its silence about mutants of the code means little.
+ * This file declares the mutants of a store itself: the oracle must report a fault that is planted
+ * in its media or in its DRAM. Otherwise a pass of the oracle on mutants of the code means little.
  */
 #ifndef CRAB_HOST_CORRUPT_H
 #define CRAB_HOST_CORRUPT_H

@@ -50,7 +50,7 @@ SPLIT_LEAVES_BEHIND = """
 """
 
 DESIGNS = [
-    Design("split: moved records stay behind in the old leaf, and are ignored there", [
+    Design("split: moved records remain in the old leaf, and are ignored there", [
         Edit(SPLIT, """if (is_append(tree, leaf, key))
 		return append(write, leaf, key, value);
 	err = crab_smo_begin(write, &smo, leaf, 2, CRAB_POOL_RESERVE);
@@ -119,7 +119,7 @@ DESIGNS = [
              err = engine->ops->repair(engine, &flow);
              if (err) return err"""),
     ]),
-    Design("attach: a superblock that says \"clean\" is not made to say \"attached\"", [
+    Design("attach: the state of the superblock is not changed from \"clean\" to \"attached\"", [
         Edit("store/attach.c", "store->super.state = CRAB_SUPER_STATE_ATTACHED;", ""),
     ]),
     Design("attach: where a link leads nowhere the list ends, and the tail is handed out as free", [
@@ -127,7 +127,7 @@ DESIGNS = [
 				break;
 			continue;""", "break;"),
     ]),
-    Design("attach: what was read after a cut is not made durable", [
+    Design("attach: the content read after a cut is not made durable", [
         Edit(RECOVER, "engine->clean ? 0 : repair_clean(tree, flow)", "0"),
     ]),
     Design("attach: sorted leaves are not repaired", [
@@ -156,7 +156,7 @@ DESIGNS = [
     ]),
 ]
 
-SPARSE = "a leaf that stays sparse holds what it held; the next delete tries again"
+SPARSE = "a leaf that stays sparse keeps its records; the next delete tries again"
 
 # (function, statement, kind of mutant, why it does no harm)
 HARMLESS = [
@@ -169,7 +169,7 @@ HARMLESS = [
     ("crab_tree_remove", "crab_layout_rebalance(&write, key)", "left out", SPARSE),
     ("crab_underfull_merge", "underfull_sweep(&write, most)", "left out", SPARSE),
     ("crab_sorted_repair", "crab_smo_bypass(write, leaf, word)", "left out",
-     "no cut leaves an empty leaf behind another, only an image from elsewhere"),
+     "no cut leaves an empty leaf after another one, only a foreign image has such leaves"),
     ("crab_smo_abort", "crab_smo_release(write, smo->spare[i].leaf)", "left out",
      "no cut leads there, only media that changes: the store is read-only then (crabtree_changing)"),
 ]

@@ -169,7 +169,7 @@ def exchanges(text, run):
 
 
 class File:
-    """One source, and the code to put into its copy: (begin, end, before, behind)."""
+    """One source, and the insertions in its copy: begin and end of a text, code before and after it."""
 
     def __init__(self, path):
         self.path = path
@@ -178,7 +178,7 @@ class File:
         self.insertions = []
 
     def wrap(self, begin, end, before, behind):
-        """Code around a piece of text; code of one line, so that lines keep their numbers."""
+        """Put code around a piece of text; the code has one line, so that line numbers do not change."""
         for b, e, _, _ in self.insertions:
             if b < begin < e < end or begin < b < end < e:
                 sys.exit(f"{self.path}: {squeeze(self.text[begin:end])!r} crosses "

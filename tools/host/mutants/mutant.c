@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the mistakes that are more than a statement less, and the
- * census.
+ * This file implements the mistakes that need more than a missing statement, and
+ * the census.
  */
 #include <linux/kernel.h>
 

@@ -10,21 +10,21 @@
 
 #define CRAB_MUTANTS_MAX	1024
 
-/* One row of table.h; its number is its place, from 1 */
+/* One row of table.h; rows are numbered from 1 */
 struct crab_mutant_row {
 	const char *file;
 	const char *function;
 	const char *text;
 	const char *kind;
-	u32 lines;		/* that a clean must have for it to be one */
-	const char *why;	/* it does no harm, or NULL */
+	u32 lines;		/* number that a clean needs for this mutant to exist */
+	const char *why;	/* why it does no harm, or NULL */
 };
 
 /* Mutants reached by a run without a mistake */
 struct crab_mutant_census {
 	u32 met[CRAB_MUTANTS_MAX];	/* times */
-	u32 lines[CRAB_MUTANTS_MAX];	/* the most that one clean had */
-	u32 points[CRAB_MUTANTS_MAX];	/* the fences that came next, a bit each */
+	u32 lines[CRAB_MUTANTS_MAX];	/* highest number in one clean */
+	u32 points[CRAB_MUTANTS_MAX];	/* the fences that followed, a bit each */
 	bool open[CRAB_MUTANTS_MAX];	/* no fence came yet */
 };
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Mistakes that take two threads to be seen, made on purpose as those of designs.py are.
+"""Mistakes that only two threads show, inserted on purpose like those of designs.py.
 
-Each is killed by test_tasks; or, where its name begins so, by test_index, or by test_threads under
-ThreadSanitizer, which knows what the order of accesses would be on other machines.
+test_tasks kills each of them, with two exceptions: test_index kills those whose names begin with
+"test_index", and test_threads under ThreadSanitizer kills those whose names begin with
+"ThreadSanitizer": it reports orders of accesses that occur only on other machines.
 """
 
 from designs import Design, Edit
@@ -21,7 +22,7 @@ SMO = "engines/crab/smo.c"
 SPLIT = "engines/crab/split.c"
 INDEX = "shared/index.c"
 
-# The sequence as it is now, in place of the one that the reader began with
+# The current sequence instead of the one with which the reader began
 ANY_COUNT = "reader.seq = READ_ONCE(leaf->seq.sequence)"
 
 # Readers see the store before it is durable
@@ -41,17 +42,17 @@ TWO_MOMENTS = """got = crab_layout_scan(&reader, *at, end, records, min(cap, 1U)
                  high = READ_ONCE(leaf->high)"""
 
 RACES = [
-    Design("search: takes what it read though the leaf changed meanwhile", [
+    Design("search: returns a value although the leaf changed meanwhile", [
         Edit(OPS, "crab_leaf_read_valid(leaf, seq) ? err : -EAGAIN", "err"),
     ]),
-    Design("seek: takes what it read though the leaf changed meanwhile", [
+    Design("seek: returns a record although the leaf changed meanwhile", [
         Edit(SCAN, "next = dir == CRAB_SEEK_GE ? READ_ONCE(leaf->high) : READ_ONCE(leaf->low) - 1;",
              f"next = dir == CRAB_SEEK_GE ? READ_ONCE(leaf->high) : READ_ONCE(leaf->low) - 1; {ANY_COUNT}"),
     ]),
-    Design("scan: takes what it read though the leaf changed meanwhile", [
+    Design("scan: returns records although the leaf changed meanwhile", [
         Edit(SCAN, "next = READ_ONCE(leaf->high);", f"next = READ_ONCE(leaf->high); {ANY_COUNT}"),
     ]),
-    Design("scan of several leaves: takes what it read though the leaf changed meanwhile", [
+    Design("scan of several leaves: returns records although the leaf changed meanwhile", [
         Edit(SCAN, "high = READ_ONCE(leaf->high);", f"high = READ_ONCE(leaf->high); {ANY_COUNT}"),
     ]),
     Design("scan of several leaves: believes that they are the ones it looked up", [
@@ -123,7 +124,7 @@ RACES = [
         Edit(INDEX, "smp_store_release(&node->children[pos], child);",
              "smp_store_release(&node->keys[pos], key); smp_store_release(&node->children[pos], child)"),
     ]),
-    Design("batch: a search takes what it read though the leaf changed meanwhile", [
+    Design("batch: a search returns a value although the leaf changed meanwhile", [
         Edit(BATCH, "crab_leaf_read_valid(leaf, seq) ? err : -EAGAIN", "err"),
     ]),
     Design("batch: does not look again whether the locked leaf is the right one", [
@@ -143,7 +144,7 @@ RACES = [
     Design("scan: the order that is kept of a wide leaf has slot numbers that were never written", [
         Edit(ORDER, "memset(room, 0, crab_order_bytes(tree));", ""),
     ]),
-    Design("scan: the first record of a leaf is of another moment than the others", [
+    Design("scan: the first record of a leaf is of another state than the others", [
         Edit(SCAN, "got = crab_layout_scan(&reader, *at, end, records, cap, room);\n"
              "\thigh = READ_ONCE(leaf->high);", TWO_MOMENTS),
     ]),
@@ -154,10 +155,10 @@ RACES = [
     Design("split: reports that there is no space", [
         Edit(SPLIT, "err = crab_smo_begin(write, &smo, leaf, 2, CRAB_POOL_RESERVE);", "err = -ENOSPC"),
     ]),
-    Design("insert or update beside others: a value that is the leaf's void is stored in place", [
+    Design("concurrent insert or update: a value that is the leaf's void is stored in place", [
         Edit(SLOTTED, "full || is_void", "full"),
     ]),
-    Design("attach: what the caches of a crashed kernel hold is not made durable", [
+    Design("attach: the content that a crashed kernel left in caches is not made durable", [
         Edit(RECOVER, "engine->clean ? 0 : repair_clean(tree, flow)", "0"),
     ]),
     Design("check: compares with another sum than the one that no write disturbed", [
@@ -172,13 +173,13 @@ RACES = [
         Edit(CHECK, "if (check_changes(tree) == changes)\n\t\t\tcheck_counts(&c, &before);",
              "check_counts(&c, &before);"),
     ]),
-    Design("ThreadSanitizer: an entry of the index does not publish what it leads to", [
+    Design("ThreadSanitizer: an entry of the index does not publish its leaf or node", [
         Edit(INDEX, "smp_store_release(&node->children[pos], child);",
              "WRITE_ONCE(node->children[pos], child)"),
     ]),
 ]
 
-# Races that few stores show: the store (subject.c) that shows one most often runs alone, for longer
+# Races that few stores show: only the store (subject.c) that shows one most often runs, for longer
 SUBJECTS = {
     "unlink: readers miss the record before that is durable": 1,
     "scan: the order that is kept of a wide leaf has slot numbers that were never written": 7,

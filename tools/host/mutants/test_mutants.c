@@ -4,11 +4,11 @@
  *
  *   test_mutants [-j JOBS] [-t TABLE] [FIRST [LAST]]
  *
- * First each workload runs sound, and must succeed; the mutants that it reaches are counted, so
- * that a mutant is run only where it makes a difference. A mutant that no workload reaches is a
- * failure: it was not tested. So is a survivor, unless it is known to do no harm, and one of those
- * that is killed. A run that died of a signal, or did not end, is a kill; a run with more images
- * than can be tried is not.
+ * First each workload runs without a mistake, and must succeed; the mutants that it reaches are
+ * counted, so that a mutant runs only where it makes a difference. A mutant that no workload
+ * reaches is a failure: it was not tested. A survivor is a failure unless the mutant is listed as
+ * harmless; a harmless mutant that is killed is a failure, too. A run that died of a signal, or did
+ * not end, is a kill; a run with more images than can be tried is not.
  *
  * Invariant: each run is a process of its own, and the same in every run.
  */
@@ -51,7 +51,7 @@ static struct shared {
 
 static u32 mutants, killed, justified;
 
-/* Runs @job for each number of [first, end), at most @at_once side by side */
+/* Runs @job for each number of [first, end), at most @at_once concurrently */
 static void run_jobs(u32 first, u32 end, u32 at_once, void (*job)(u32 n), bool *died)
 {
 	const struct rlimit limit = { JOB_SECONDS, JOB_SECONDS };

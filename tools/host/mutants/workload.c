@@ -13,7 +13,7 @@
 #include "workload.h"
 
 #define DAMAGE_WORDS		32
-#define WORKLOAD_CONTENDED	5	/* one in so many locks that a batch tries is taken */
+#define WORKLOAD_CONTENDED	5	/* one of this many trylocks of a batch fails */
 
 const struct workload *workloads[WORKLOADS_MAX];
 u32 workloads_count;

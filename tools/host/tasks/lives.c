@@ -3,7 +3,7 @@
  * This file implements allocation, in place of memory.c, for programs that lose their
  * allocations.
  *
- * Invariant: all that was allocated in the life that runs is in one list.
+ * Invariant: all allocations since lives_begin() are in one list.
  */
 #include <stdint.h>
 #include <stdlib.h>

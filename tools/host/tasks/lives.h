@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares allocations that are lost when the power is cut, and
- * must be freed when a store was detached.
+ * This file declares allocations that a power cut loses. A detach must free all
+ * of them.
  */
 #ifndef CRAB_HOST_LIVES_H
 #define CRAB_HOST_LIVES_H

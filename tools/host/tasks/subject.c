@@ -14,7 +14,7 @@
 #include "store/store_priv.h"
 #include "subject.h"
 
-/* Their leaves end where a line ends: the code counts on it */
+/* Their leaves end with a cache line: the code relies on it */
 #define SORTED(name, how, leaves, pairs, bits)					\
 	name, "crab", "sorted", 128, 0, leaves, 16, 3, false,			\
 	{ .strategy = how, .pair = pairs, .probe = true, .on_demand = bits }
@@ -65,7 +65,7 @@ void subject_format(const struct subject *subject, struct crab_media *media)
 	}
 }
 
-/* The keeper maintains without being asked: what matters is that writers look at the pool */
+/* The keeper calls maintain all the time; the callback only makes writers check the pool */
 static void subject_kick(void *arg)
 {
 }
@@ -166,11 +166,11 @@ static int call_batch(void *arg, struct actor_op *op, uint32_t count)
 	return 0;
 }
 
-/* The leaves, as the actors may know them */
+/* The leaves, for the checks of the actors */
 
 bool subject_is_roomy(const struct subject *subject)
 {
-	/* All leaves but two have a record: the first and the last. A split wants so many free ones */
+	/* All leaves except the first and the last have a record; a split needs the free ones */
 	return subject->leaves >= subject->keys + 2 + CRAB_SMO_FRESH + CRAB_POOL_RESERVE;
 }
 
@@ -191,7 +191,7 @@ static uint64_t call_leaf_single(void *arg, uint64_t key)
 
 #ifdef CRABTREE_HOST_TASKS
 
-/* Each change of a range holds the lock, and takes a birth or is an unlink */
+/* Each change of a range holds the lock, and either takes a birth or is an unlink */
 static uint64_t call_shape(void *arg)
 {
 	const struct crab_tree *tree = crab_tree_of(((struct crab_store *)arg)->engine);
@@ -212,7 +212,7 @@ static uint64_t call_leaf(void *arg, uint64_t key)
 	return number;
 }
 
-/* Sorted leaves pass records to their neighbours without a birth */
+/* Sorted leaves move records to their neighbours without a new birth */
 static void calls_know_leaves(const struct subject *subject, struct actor_store *calls)
 {
 	if (strcmp(subject->layout, "slotted") || subject->single)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares subjects: stores in user space, on which actors act, and what each
- * of them is like. They are small, so that splits, unlinks and copies collide all
- * the time.
+ * This file declares subjects: the kinds of stores in user space on which actors act. They
+ * are small, so that splits, unlinks and copies collide all the time.
  */
 #ifndef CRAB_HOST_SUBJECT_H
 #define CRAB_HOST_SUBJECT_H
@@ -12,17 +11,17 @@
 #include "store/store.h"
 
 /**
- * struct subject - what kind of store, and who acts on it
- * @name: for people
+ * struct subject - a kind of store, and the number of its actors
+ * @name: for messages
  * @engine: as FORMAT names it
  * @layout: of the engine
  * @leaf_bytes: size of a leaf
  * @slots: records in a leaf at most; 0: as many as fit
  * @leaves: of the pool
- * @keys: how many there are
- * @threads: actors
+ * @keys: number of keys
+ * @threads: number of actors
  * @single: all keys fit in one leaf, which never splits
- * @tuning: how it is attached
+ * @tuning: options of the attach
  */
 struct subject {
 	const char *name;
@@ -39,7 +38,7 @@ struct subject {
 
 #define SUBJECTS	16	/* at most */
 
-/* All that there are, ended by one without a name */
+/* All subjects, ended by one without a name */
 extern const struct subject subjects[SUBJECTS];
 
 /**

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements tasks: whose turn it is, and what the shims of locks and RCU mean
- * for them.
+ * This file implements tasks: the choice of the task that runs, and the shims of locks and
+ * RCU for tasks.
  *
- * Invariants: outside tasks_run() there is one task, the program, which never waits. Of
- * two tasks the one that left its turn went on at a place where a thread could have lost
- * its CPU. What waits for a grace period is freed when no section is left that began
- * before it.
+ * Invariants: outside tasks_run() there is one task, the program, which never waits. A task
+ * loses its turn only at a place where a thread can lose its CPU. An object passed to
+ * kfree_rcu() is freed as soon as all sections that began before the call have ended.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -22,20 +21,20 @@
 #include "tests/rng.h"
 
 #define TASK_STACK	(256UL << 10)
-#define TASK_PATIENCE	100000	/* turns in which all only waited */
-#define TASK_ENDLESS	3000000	/* places: some wait for ever while others go on */
-#define TASK_STALL	16	/* one in so many turns begins a stall */
+#define TASK_PATIENCE	100000	/* consecutive turns in which all tasks only waited */
+#define TASK_ENDLESS	3000000	/* places; more: some tasks wait for ever while others run */
+#define TASK_STALL	16	/* one of this many turns begins a stall */
 
 /**
- * struct task - one of them
- * @run: what it does
+ * struct task - a task
+ * @run: its function
  * @arg: for @run
- * @context: where it is, while it does not have the turn
- * @stack: its own
+ * @context: its registers, while it does not have the turn
+ * @stack: its stack
  * @ended: it has returned
  * @spins: spinlocks that it holds
- * @sections: of RCU that it is in, within each other
- * @since: when the outermost began
+ * @sections: number of nested RCU sections that it is in
+ * @since: when the outermost section began
  */
 struct task {
 	void (*run)(void *arg);
@@ -48,7 +47,7 @@ struct task {
 	u64 since;
 };
 
-/* What waits for a grace period */
+/* An object that waits for a grace period */
 struct later {
 	struct later *next;
 	const void *p;
@@ -65,11 +64,11 @@ static enum tasks_end ending;
 static struct later *later_first, **later_last = &later_first;
 static u64 sections_begun;
 
-/* Until the next turn; what the turn began with */
+/* Places until the next turn, and the value of this counter at the begin of the turn */
 long crab_task_left = LONG_MAX;
 static long turn_length = LONG_MAX;
 
-/* AddressSanitizer wants to be told of stacks */
+/* The program must announce each change of the stack to AddressSanitizer */
 
 #ifdef __SANITIZE_ADDRESS__
 
@@ -143,7 +142,7 @@ static void turn_give(u32 to, bool for_good)
 	turn_begin();
 }
 
-/* One that has not ended, and not @but while there is another; now and then one is stalled */
+/* A task that has not ended, other than @but if possible; sometimes one task is stalled */
 static u32 turn_next(u32 but)
 {
 	u32 next;
@@ -279,7 +278,7 @@ void tasks_cut(u32 places, bool stall)
 	}
 }
 
-/* What the shims ask for */
+/* Functions that the shims call */
 
 unsigned int crab_host_this_cpu(void)
 {

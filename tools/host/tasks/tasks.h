@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares tasks: threads of which one runs at a time, and which change places
- * as a seed determines. So the same seed gives the same run, and all of them can be
- * stopped in the middle.
+ * This file declares tasks: threads of which one runs at a time. A seed determines when
+ * another one runs. The same seed therefore repeats the same run, and all tasks can be
+ * stopped at any place.
  *
  * A task may lose its turn at every READ_ONCE(), WRITE_ONCE(), acquire and release, that is at
  * every access of the media, and at locks and fences. Its view of memory is sequentially
- * consistent: reordering is for ThreadSanitizer and the litmus tests. The rest is as the kernel has
- * it: a task that waits for a lock lets others run, a spinlock is not taken twice, nothing sleeps
- * with one held or in an RCU section, and objects passed to kfree_rcu() are freed at the first
- * permitted time, for AddressSanitizer to see.
+ * consistent: ThreadSanitizer and the litmus tests test reordering. The other rules are the
+ * kernel's: a task that waits for a lock lets others run, no task takes a spinlock twice, and none
+ * sleeps with a spinlock held or in an RCU section. Objects passed to kfree_rcu() are freed at the
+ * first permitted time, so that AddressSanitizer detects a later use.
  */
 #ifndef CRAB_HOST_TASKS_H
 #define CRAB_HOST_TASKS_H
@@ -25,9 +25,9 @@ enum tasks_end {
 };
 
 /**
- * struct tasks_plan - how they change places
- * @seed: of everything; not 0
- * @pace: places that a task passes before it loses its turn, about
+ * struct tasks_plan - how the tasks alternate
+ * @seed: of all choices; not 0
+ * @pace: average number of places that a task passes before it loses its turn
  * @turn: called with the task that runs from now on, 0 is the first; or NULL
  * @arg: for @turn
  */
@@ -47,7 +47,7 @@ void tasks_add(void (*run)(void *arg), void *arg);
 
 /**
  * tasks_run() - run the added tasks to their end or until tasks_cut() stops them
- * @plan: when they change places
+ * @plan: how they alternate
  *
  * Return: how the run ended.
  */
@@ -55,8 +55,8 @@ enum tasks_end tasks_run(const struct tasks_plan *plan);
 
 /**
  * tasks_cut() - from within a task: stop all of them soon
- * @places: that they pass until then
- * @stall: this one passes none of them, while others can
+ * @places: number of places that they pass until then
+ * @stall: the calling task passes none of them, as long as others can run
  */
 void tasks_cut(u32 places, bool stall);
 

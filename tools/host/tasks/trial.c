@@ -2,17 +2,17 @@
 /*
  * This file implements trials.
  *
- * A life begins with an attach. It ends in a power cut; or all actors come to their end,
- * and the store is detached, or simply goes on. An attach after a cut is cut itself now
- * and then. Each part between two cuts is checked with the content at its begin and the content
- * after the next attach.
+ * A run of actors begins with an attach. It ends in a power cut; or all actors end, and the
+ * store is detached or used further. Some attaches after a cut are cut as well. The history
+ * between two cuts is checked with the content at its begin and the content after the next
+ * attach.
  *
  * One cut in four is a crash of the kernel and not of the power: DRAM is lost, the caches
  * survive. The next attach then runs on other CPUs, whose fences complete no clean of the
- * CPUs before.
+ * previous CPUs.
  *
- * The void values that leaves get are often values that an actor writes soon, so that writes
- * replace leaves and batches meet voids.
+ * The void value of a leaf is often a value that an actor writes soon, so that writes
+ * replace leaves and batches contain void values.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,14 +31,14 @@
 #include "trial.h"
 
 #define LIVES		12	/* of a store */
-#define STEPS		10	/* operations of an actor in a life */
-#define CUT_EVENTS	60	/* stores and fences that come before most cuts, at most */
+#define STEPS		10	/* operations of an actor between two attaches */
+#define CUT_EVENTS	60	/* stores and fences before most cuts, at most */
 #define CUT_PLACES	300	/* and places after the last of them */
-#define RECOVER_EVENTS	8	/* the same of a cut within an attach */
+#define RECOVER_EVENTS	8	/* the same for a cut within an attach */
 #define RECOVER_PLACES	30
 #define NODES		8192
-#define CPUS		8	/* of one kernel; the shadow knows twice as many */
-#define SOON		8	/* values of an actor that a void may be one of */
+#define CPUS		8	/* of one kernel; the shadow has twice as many */
+#define SOON		8	/* the next values of an actor, from which voids are chosen */
 
 /**
  * struct trial - one store
@@ -49,15 +49,15 @@
  * @shadow: states after a cut
  * @store: while it is attached
  * @calls: the same, as actors call it
- * @history: of this life
+ * @history: since the last attach
  * @actor: one for each task, and one for the final reads
  * @keys: by number
- * @grow: in this life the store grows
+ * @grow: the store grows until the next attach
  * @running: actors that have not ended yet
  * @events: stores and fences until the power is cut; 0: it is not
- * @places: and then so many places at most
+ * @places: and after them at most this many places
  * @cpus: number of the first CPU of this kernel
- * @most: by actor: the most leaves in use that there were since its call began
+ * @most: by actor: highest number of leaves in use since its call began
  * @report: of the attach that ran last
  * @totals: ...
  */
@@ -107,7 +107,7 @@ static u32 trial_random(struct trial *trial, u32 below)
 	return (rng(&trial->seed) >> 32) % below;
 }
 
-/* Random numbers while actors run: one time in two a value that one writes soon */
+/* Random numbers while actors run: in half of the calls a value that an actor writes soon */
 static bool trial_void(u64 *x)
 {
 	const struct actor *actor = &running->actor[trial_random(running,
@@ -119,7 +119,7 @@ static bool trial_void(u64 *x)
 
 /* Full pools */
 
-/* Between two turns no change of the structure that ends in -ENOSPC is under way elsewhere */
+/* Between two turns no other task is in a structure change that ends with -ENOSPC */
 static void trial_watch(struct trial *trial)
 {
 	u64 used = crab_tree_of(trial->store->engine)->leaves;
@@ -139,7 +139,7 @@ static bool trial_full(void *arg, uint32_t log)
 
 /* Tasks */
 
-/* The task that runs is the CPU whose cleans a fence completes */
+/* Each task has its own CPU: a fence completes only the cleans of the running task */
 static void trial_turn(void *arg, u32 task)
 {
 	struct trial *trial = arg;
@@ -150,8 +150,8 @@ static void trial_turn(void *arg, u32 task)
 }
 
 /*
- * A store or a fence: another task may go on. Or the power goes soon, and until then, one
- * time in two, the others may see values that are not durable.
+ * A store or a fence: another task may run. Or the power is cut soon; in half of the cases only
+ * the other tasks run until then, and may see values that are not durable.
  */
 static void trial_event(struct crab_shadow *shadow, enum crab_shadow_event event,
 			enum crab_point point)
@@ -174,7 +174,7 @@ static void act(void *arg)
 	trial->running--;
 }
 
-/* Work off the write path, CHECK and INFO, while the others write */
+/* Maintenance, CHECK and INFO, concurrently with the writers */
 static void keep(void *arg)
 {
 	struct trial *trial = arg;
@@ -199,7 +199,7 @@ static void attach(void *arg)
 	trial->store = subject_attach(trial->subject, &trial->media, &trial->report);
 }
 
-/* Runs the tasks that were added; cuts the power after @events and up to @places, if not 0 */
+/* Runs the added tasks; if @events is not 0, cuts the power up to @places after these events */
 static enum tasks_end trial_tasks(struct trial *trial, u32 events, u32 places)
 {
 	static const u32 paces[] = { 1, 2, 3, 5, 8, 16, 40, 100 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares trials: a store on which actors act as tasks, whose power is cut
- * somewhere among them, which the real attach recovers, and again. The results
- * before a cut and the content after it are checked together.
+ * This file declares trials: actors act as tasks on a store, the power is cut at some place of
+ * their operations, and the real attach recovers the store; this repeats. The results before a cut
+ * and the content after it are checked together.
  */
 #ifndef CRAB_HOST_TRIAL_H
 #define CRAB_HOST_TRIAL_H
@@ -15,9 +15,9 @@
 /**
  * struct trial_totals - sums over trials
  * @counts: of the checker
- * @lives: from an attach to the next one
+ * @lives: number of attaches, each up to the next one
  * @cuts: cuts among actors
- * @survived: cuts, those of an attach included, that the caches survived
+ * @survived: cuts after which the caches survived, including cuts of an attach
  * @recoveries_cut: power cuts during an attach
  * @repairs: slots that attaches completed
  * @full: results ENOSPC
@@ -42,7 +42,7 @@ struct trial_totals {
  * @seed: of all choices
  * @totals: added to
  * @why: file for operations without an explanation
- * @directory: where to keep such a history, or NULL
+ * @directory: directory for such a history, or NULL
  *
  * Return: NULL, or the error, valid until the next call.
  */

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements a second opinion of the media of the engine `crab`: it decodes the leaves
- * by the rules of format.rst, into a content and into a canonical state, and writes states.
+ * This file implements an independent decoder of the media of the engine `crab`: it decodes the
+ * leaves by the rules of format.rst, into a content and into a canonical state, and writes states.
  *
  * DOC: canonical states of crab
  *
- * A state leaves out the following. Nothing can hide there:
+ * A state omits the following, because the code does not depend on it:
  *
  *   places      Leaves are numbered in the order of the list. The code knows places only by
  *               number, and takes any free one.
- *   births      1, 2, ... in the same order. The code only asks whether a link was made for a
- *               birth, and makes the next birth greater than all that it has seen.
+ *   births      1, 2, ... in the same order. The code only compares the birth of a link with
+ *               that of its leaf, and makes the next birth higher than all births on the media.
  *   voids       Each leaf of the list has its own. The code compares a value only with voids, so
  *               a value that was once a void is the same as any other value.
  *   free leaves An attach reads their headers, for the highest birth. Their slots are written
- *               before any link refers to the leaf. A sorted leaf is written only as far as its
- *               records reach; after the end of a listed leaf, and in a free one, each key may
- *               be any that was ever stored, or none: crab_shadow_open() tries all.
+ *               before any link refers to the leaf. A sorted leaf is written only up to the end
+ *               of its records. After that end, and in a free leaf, each slot may have any key
+ *               that was ever stored, or none: crab_shadow_open() tries all of them.
  *
- * Everything else is kept: each slot of each leaf with half a record in it, and the lowest keys.
- * crab_load() reads each word that is kept, so that every word that a power cut left open is
- * decided first, each way.
+ * A state contains everything else, such as each slot with half a record, and the lowest keys.
+ * crab_load() reads each of these words, so that every word that a power cut left open is
+ * decided first, with each possible value.
  *
  * Locking: one thread.
  */
@@ -203,7 +203,7 @@ static u64 code_value(u8 code, u32 leaf)
 	return image_void(code == CODE_OWN ? leaf : code - CODE_VOID);
 }
 
-/* Fills a slot that the code must not look at */
+/* Fills a slot that the code must not read */
 static void slot_junk(struct crab_flow *flow, const struct space *space, struct crab_dslot *slot,
 		      u32 i)
 {
@@ -232,7 +232,7 @@ static const u8 *leaf_write(struct crab_flow *flow, const struct space *space,
 
 	head.next = at && !last ? crab_link_to(geo, i + 1, i + 2) :
 				  crab_link_end(geo->store_id, head.self, head.birth);
-	/* A free sorted leaf gets no header: attach would read its first key, to no effect */
+	/* A free sorted leaf gets no header: with one, attach would read its first key without effect */
 	crab_head_store(flow, geo->store_id + (!at && space_is_sorted(space)), &head);
 	for (slot = 0; slot < slots; slot++)
 		slot_write(flow, &d->slots[slot],

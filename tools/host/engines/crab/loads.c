@@ -4,7 +4,7 @@
  */
 #include "crab_driver.h"
 
-/* Several CPUs share so many leaves at attach */
+/* With this many leaves, several CPUs share the work of attach */
 #define LOAD_PARALLEL	(2 * 8192)
 
 #define FILLED		.changes = true, .inserts = 900

@@ -8,7 +8,7 @@
  */
 #include "crab_driver.h"
 
-/* As if a round to the media cost so much, and a store in order so little */
+/* As if an access to the media were expensive, and a store in order cheap */
 #define COSTS	.costs = { .round = 300, .line = 30, .order = 1, .record = 2, .pair = 1 }
 
 const struct workload crab_workloads[] = {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file is the driver of the engine `toy` for the crash tests, whole: the second opinion of its
- * media, its spaces, loads, workloads and damage.
+ * This file is the complete driver of the engine `toy` for the crash tests: an independent decoder
+ * of its media, its spaces, loads, workloads and damage.
  *
  * DOC: canonical states of toy
  *
  * A state has one byte for the number of records, and two for each record: the numbers of its key
- * and of its value. It leaves out which of the two leaves is linked, and its birth: the code only
- * adds one to it. It leaves out the other leaf, too: the code writes it whole before it links it.
+ * and of its value. It omits which of the two leaves is linked, and the birth of that leaf: the
+ * code only increments it. It omits the other leaf: the code writes it whole before it links it.
  *
  * Locking: one thread.
  */
