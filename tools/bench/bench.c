@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file measures one map once: it makes it, does one phase after the other, and
- * prints a row of JSON for each. Rounds, ratios and pages are scripts/bench's.
+ * This file measures one map once: it creates the map, executes one phase after the other,
+ * and prints a row of JSON for each. scripts/bench does rounds, ratios and pages.
  *
  *   bench [--engine NAME] [--layout NAME] [--workload NAME] [--keys N] [--threads N]
  *	   [--batch N] [--leaf N] [--op NAME]...
  *
- * A workload is uniform, sequential, zipfian, sparse, ycsb, attach or apart, which is uniform while
- * another process does the same concurrently, phase by phase, with its own store on another
- * CPU: the limit of two CPUs that share only the memory. --op, which
- * may come more than once, leaves out all other operations but those that put the keys
- * there.
+ * A workload is uniform, sequential, zipfian, sparse, ycsb, attach or apart. `apart` is uniform
+ * while another process does the same concurrently, phase by phase, with its own store on another
+ * CPU: the limit of two CPUs that share only the memory. --op, which may be repeated, selects
+ * operations; the others are left out, except those that insert the keys.
  *
- * Each phase has its keys laid out before it, and the floor is measured right before
- * it. Threads are pinned, one to a CPU, and begin together. Time is reported twice: CPU
- * time, the sum of the threads', without maintenance, which is
- * reported separately; and time from the first thread's begin to the last one's end, with it.
+ * The keys of a phase are computed before the phase, and the floor is measured immediately before
+ * it. Threads are pinned, one to a CPU, and begin together. Time is reported twice: the CPU time
+ * of all threads without maintenance, which is reported separately; and the time from the begin of
+ * the first thread to the end of the last one, including maintenance.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -44,7 +43,7 @@
 #include "team.h"
 
 #define FLOOR_BYTES	(64ULL << 20)
-#define HEAP_PER_KEY	40	/* bytes, of the map that needs most */
+#define HEAP_PER_KEY	40	/* bytes, for the map that needs most */
 #define ATTACHES	5
 #define ONLY_MAX	16
 
@@ -64,7 +63,7 @@ static u64 *keys;		/* of the current phase, one for each operation */
 static u8 *ops;
 static struct crab_media floor_media;
 static struct json_object *rows;
-static pthread_barrier_t *beside;	/* before each phase, where there are two processes */
+static pthread_barrier_t *beside;	/* before each phase, with two processes */
 
 static void add(struct json_object *row, const char *name, double value)
 {
@@ -156,7 +155,7 @@ static void fill(void)
 		rig_fail("insert", err);
 }
 
-/* Is it one of those asked for, by the name of the operation or of the mix? */
+/* Was the operation or the mix of this name selected? */
 static bool wanted(const char *named, const char *op)
 {
 	u32 i;
@@ -192,7 +191,7 @@ static void run_sequential(void)
 			phase(workload, p->name, p->op, n / p->part);
 }
 
-/* A key is inserted and deleted but once, so these two have no such distribution */
+/* Each key is inserted and deleted only once, so these two have no such distribution */
 static void run_zipfian(void)
 {
 	const struct crab_bench_phase *p;
@@ -264,7 +263,7 @@ static void attach_row(const char *op, double *times)
 	add(row, "ns_wall", median(times, ATTACHES) / n);
 }
 
-/* On all CPUs, so in time, not in CPU time */
+/* Attach uses all CPUs, so this is elapsed time, not CPU time */
 static void run_attach(void)
 {
 	double attach[ATTACHES], region[ATTACHES], used[ATTACHES];
@@ -296,7 +295,7 @@ static void beside_ended(int signal)
 	_exit(write(STDERR_FILENO, said, sizeof(said) - 1) ? 1 : 2);
 }
 
-/* Two processes from here on; the other one prints nothing, and ends with this one */
+/* Starts a second process, which prints nothing and ends with this one */
 static void beside_begin(void)
 {
 	pthread_barrierattr_t shared;
@@ -411,7 +410,7 @@ static void prepare(void)
 
 	if (crab_persist_init())
 		rig_fail("this CPU cannot clean a cache line", -EOPNOTSUPP);
-	crab_host_seed(1);	/* the system's random numbers cost a call each; the kernel's do not */
+	crab_host_seed(1);	/* each random number of the system costs a call; those of the kernel do not */
 	slab_populate(n * HEAP_PER_KEY);
 	floor_media = rig_region(FLOOR_BYTES);
 	media = rig_region(n * (sizeof(*keys) + sizeof(*ops)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file counts the media accesses of the layout `slotted`: lines cleaned and
- * fences per operation, by leaf size; and DRAM per byte of media in use. All of it is
+ * fences per operation, by leaf size; and DRAM per byte of media in use. The results are
  * the same on every machine.
  *
  *   count [--keys N]	-> JSON on standard output

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the orders in which keys are asked for.
+ * This file implements the orders in which keys are accessed.
  *
  * Zipf's distribution is drawn as Gray et al. do (Quickly generating billion-record
- * synthetic databases, SIGMOD 1994). The key of a rank is a hash of it, so that keys which
- * are accessed often are at random places.
+ * synthetic databases, SIGMOD 1994). The key of a rank is a hash of the rank, so that
+ * frequently accessed keys are at random places.
  *
- * Invariant: the same arguments give the same order, on every machine.
+ * Invariant: the same arguments yield the same order on every machine.
  */
 #include <math.h>
 
@@ -51,7 +51,7 @@ static struct zipf zipf_begin(u64 n, u64 seed)
 	return zipf;
 }
 
-/* A rank: 0 most often */
+/* Draws a rank: 0 is the most frequent one */
 static u64 zipf_next(struct zipf *zipf)
 {
 	double u = random_unit(&zipf->seed), scaled = u * zipf->zeta;
@@ -87,7 +87,7 @@ static enum crab_bench_op mix_op(const struct mix *mix, u32 percent)
 	return percent < mix->modify ? CRAB_BENCH_MODIFY : CRAB_BENCH_SCAN_SOME;
 }
 
-/* The key that is @rank places before the newest; @made of this thread's own are there */
+/* The key @rank places before the newest one; this thread has inserted @made keys */
 static u64 latest_key(u64 rank, u64 keys, u64 fresh, u64 made)
 {
 	return crab_bench_key(rank < made ? fresh + made - 1 - rank : keys - 1 - (rank - made) % keys);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the orders in which keys are asked for, laid out in advance:
+ * This file declares the orders in which keys are accessed, computed in advance:
  * Zipf's distribution, and the mixes A to F of YCSB (Cooper et al., Benchmarking
  * cloud serving systems with YCSB, SoCC 2010).
  */
@@ -17,7 +17,7 @@
  * @insert: of new keys
  * @modify: search, then update
  * @scan: of one to a hundred records
- * @latest: the keys inserted last are asked for most; else any, by Zipf
+ * @latest: the keys inserted last are accessed most; else any, by Zipf
  */
 struct mix {
 	const char *name;
@@ -43,11 +43,11 @@ void mix_zipf(u64 *to, u64 n, u64 keys, u64 seed);
 
 /**
  * mix_fill() - @n operations of a mix for one thread
- * @mix: which
+ * @mix: the mix
  * @ops: out: operations
  * @to: out: their keys
- * @n: how many
- * @keys: the first @keys ones are there
+ * @n: number of operations
+ * @keys: the first @keys keys are present
  * @fresh: number of the first key for its inserts, which are at most @n
  */
 void mix_fill(const struct mix *mix, u8 *ops, u64 *to, u64 n, u64 keys, u64 fresh);

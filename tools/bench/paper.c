@@ -8,11 +8,11 @@
  *
  * Keys are uniform and unique. All are inserted, searched in another order and
  * deleted in a third. One thread, pinned to one core; time is that thread's CPU
- * time. The store is the one that the module serves, with its lock and its counters;
- * its cleans and fences are real.
+ * time. The store is the same as in the module, with its lock and its counters;
+ * cleans and fences are real.
  *
- * Each run is a process of its own with a region and a heap of its own, and begins
- * by measuring the floor. Systems that are compared run in turn, round after
+ * Each run is a separate process with its own region and heap, and begins by
+ * measuring the floor. Systems that are compared run in turn, round after
  * round. The result is the median of the rounds, of times and of ratios alike.
  */
 #include <errno.h>
@@ -205,7 +205,7 @@ static struct result run(const struct system *system, u32 leaf_bytes, u64 n, u32
 	return r;
 }
 
-/* In a process of its own, whose heap and region are gone afterwards */
+/* Runs in a separate process, whose heap and region are freed at its end */
 static void run_apart(const struct system *system, u32 leaf_bytes, u64 n, u32 flags,
 		      struct result *result)
 {

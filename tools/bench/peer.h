@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares the interface of a measured map: an ordered map and its functions for a work.
- * Included by C and by C++, so no more of the kernel's headers than types.
+ * C and C++ include this file, so it uses only the types of the kernel's headers.
  */
 #ifndef CRAB_BENCH_PEER_H
 #define CRAB_BENCH_PEER_H
@@ -42,11 +42,11 @@ struct peer_attach {
  * struct peer - a kind of map
  * @engine: its name
  * @layout: of its leaves, or ""
- * @open: an empty map for @keys keys, in leaves of @leaf_bytes where it has such; ends
- *	the program where it cannot
- * @run: do all of a work, in any thread; 0 or a negative error
+ * @open: an empty map for @keys keys; @leaf_bytes: size of its leaves, if it has leaves;
+ *	an error ends the program
+ * @run: execute a work, in any thread; 0 or a negative error
  * @counts: fills the counts; or NULL: nothing is cleaned
- * @attach: let the map go and attach it again; or NULL
+ * @attach: detach the map and attach it again; or NULL
  * @threads: may several threads use it?
  * @batches: does it have batches?
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file measures absl::btree_map: an ordinary B-tree in DRAM, one thread, no
- * locks. Its nodes come from the allocator that the store's nodes come from.
+ * This file measures absl::btree_map: an ordinary B-tree in DRAM, with one thread and
+ * without locks. Its nodes come from the same allocator as those of the store.
  */
 #include <cerrno>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 #include <absl/container/btree_map.h>
 
-/* The system's <linux/types.h> has no such names; the shims' is not for C++ */
+/* The system's <linux/types.h> lacks these names; that of the shims is not for C++ */
 using u8 = unsigned char;
 using u32 = unsigned int;
 using u64 = unsigned long long;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file measures the store, as the module serves it: its locks, its counters,
- * real cleans and fences.
+ * This file measures the store as in the module: with its locks and counters, and
+ * with real cleans and fences.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 #include "peer.h"
 #include "rig.h"
 
-static u64 read_sum;	/* so that the reading is wanted */
+static u64 read_sum;	/* so that the compiler keeps the reads */
 
 struct map {
 	struct crab_media media;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file measures LMDB, each operation a transaction of its own, in a file of
- * tmpfs that is not synced: the cost of a B-tree with copied pages that is not durable.
+ * This file measures LMDB in a file of tmpfs that is not synced; each operation is a
+ * transaction: the cost of a B-tree with copied pages that is not durable.
  *
  * Invariant: the file is unlinked as soon as it is open.
  */

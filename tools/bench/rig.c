@@ -2,8 +2,8 @@
 /*
  * This file implements the shared parts of the measurements.
  *
- * Invariant: all memory is there before the clock starts, so that no measurement
- * pays for a page's first use.
+ * Invariant: all memory is populated before the clock starts, so that no measurement
+ * includes the first use of a page.
  */
 #include <errno.h>
 #include <sched.h>
@@ -72,7 +72,7 @@ void rig_format(struct crab_media *media, const char *engine, const char *layout
 		rig_fail(reason, err);
 }
 
-/* Those that the program could use when it began: a pinned thread's children inherit one */
+/* The CPUs of the program at its begin: children of a pinned thread inherit only one CPU */
 static cpu_set_t allowed;
 
 static const cpu_set_t *allowed_cpus(void)

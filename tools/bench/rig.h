@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the shared parts of the measurements: memory to measure in, a store in
- * it, CPUs to stay on.
+ * This file declares the shared parts of the measurements: the memory, the store in it, and the
+ * pinning of threads to CPUs.
  *
  * An error here ends the program with a message.
  */
@@ -52,8 +52,8 @@ struct crab_store *rig_attach(struct crab_media *media, const struct crab_attach
 void rig_format(struct crab_media *media, const char *engine, const char *layout, u32 leaf_bytes);
 
 /**
- * rig_pin() - this thread stays on one CPU
- * @nth: of those that the program may use, counted around
+ * rig_pin() - pin this thread to one CPU
+ * @nth: number of the CPU among those of the program, modulo their number
  *
  * The first call comes from the first thread.
  */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements allocation as the kernel's slabs do it, in place of the host
- * build's on malloc(): objects of one size side by side without a header, in memory
- * that is mapped by huge pages, as the kernel's own is.
+ * This file implements allocation like the kernel's slabs, instead of the host build's
+ * malloc(): objects of one size are adjacent and have no header, and huge pages map the
+ * memory, as in the kernel.
  *
  * Invariants: a slab, 64 KiB, holds objects of one size; an object is aligned to the
- * largest power of two that divides its size. A free object is in the list of its own slab,
- * or in that of the thread which took all that the slab had, until the thread ends; a slab
- * with a list is in one of its size. Objects larger than 8 KiB come from malloc().
+ * largest power of two that divides its size. A free object is in the list of its slab, or,
+ * until the thread ends, in the list of the thread that took all free objects of the slab. A
+ * slab with free objects is in a list for its size. Objects above 8 KiB come from malloc().
  *
- * Locking: a thread's lists are its own, as a CPU's are in a kernel; slab_lock is of all the
- * rest.
+ * Locking: only its thread accesses a thread's lists, like the lists of a CPU in the kernel;
+ * slab_lock protects all other data.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@
 #define SLAB_BYTES	(64ULL << 10)
 #define SLAB_ARENA	(16ULL << 30)	/* reserved; used as far as needed */
 #define SLAB_OBJECT	8192U		/* the largest */
-#define SLAB_UNIT	8U		/* sizes are multiples of it */
+#define SLAB_UNIT	8U		/* all sizes are multiples of this one */
 
 #define SLAB_SIZES	(SLAB_OBJECT / SLAB_UNIT + 1)
 
@@ -38,17 +38,17 @@ struct slab_free {
 };
 
 struct slab {
-	struct slab *next;		/* that has free objects, too */
+	struct slab *next;		/* next slab with free objects */
 	struct slab_free *free;
 	u16 size;			/* of its objects */
 };
 
-long crab_host_fail_alloc = -1;		/* of the shims; nothing fails here */
+long crab_host_fail_alloc = -1;		/* of the shims; no allocation fails here */
 unsigned long crab_host_allocs;
 
 static pthread_mutex_t slab_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread struct slab_free *slab_mine[SLAB_SIZES];
-static pthread_key_t slab_key;			/* of threads that have something */
+static pthread_key_t slab_key;			/* its destructor returns the lists of a thread */
 static pthread_once_t slab_once = PTHREAD_ONCE_INIT;
 static struct slab *slab_some[SLAB_SIZES];	/* slabs that have free objects */
 static struct slab slabs[SLAB_ARENA / SLAB_BYTES];
@@ -70,7 +70,7 @@ void slab_populate(u64 bytes)
 {
 	if (!arena)
 		arena_map();
-	/* Where the kernel cannot, the first use of each page is paid in the measurement */
+	/* If the kernel cannot populate, the measurement includes the first use of each page */
 	madvise(arena, ALIGN(bytes, RIG_HUGE), MADV_POPULATE_WRITE);
 }
 
@@ -82,7 +82,7 @@ static struct slab *slab_of(const void *p)
 	return arena && at < SLAB_ARENA ? &slabs[at / SLAB_BYTES] : NULL;
 }
 
-/* Sizes that kmalloc() has; where an alignment is asked for, any multiple of it */
+/* Sizes of kmalloc(); with an alignment, any multiple of the alignment */
 static u32 slab_round(size_t size, size_t align)
 {
 	if (align > SLAB_UNIT)
@@ -125,7 +125,7 @@ static void slab_fill(u32 size)
 	}
 }
 
-/* All that one slab has */
+/* Takes all free objects of one slab */
 static struct slab_free *slab_take(u32 size)
 {
 	struct slab **some = &slab_some[size / SLAB_UNIT], *slab;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares the heap of the benchmark: the host build's functions of
- * linux/slab.h, and
+ * linux/slab.h, and the function below.
  */
 #ifndef CRAB_BENCH_SLAB_H
 #define CRAB_BENCH_SLAB_H

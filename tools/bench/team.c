@@ -2,8 +2,8 @@
 /*
  * This file implements teams of threads.
  *
- * Invariant: the clock of a thread starts when all are there, and stops when its own
- * share is done.
+ * Invariant: the clock of a thread starts when all threads are ready, and stops when its
+ * own share is done.
  */
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares a team: threads that share a work out among them.
+ * This file declares a team: threads that divide a work among them.
  */
 #ifndef CRAB_BENCH_TEAM_H
 #define CRAB_BENCH_TEAM_H
@@ -12,7 +12,7 @@
 /**
  * struct team_time - times of a work
  * @cpu_ns: of all threads, without @prepare_ns
- * @prepare_ns: CPU time that went into maintenance
+ * @prepare_ns: CPU time of maintenance
  * @wall_ns: from the first begin to the last end
  */
 struct team_time {
@@ -35,8 +35,8 @@ void team_share(u64 n, u32 threads, u32 nth, u64 *from, u64 *to);
  * team_run() - do a work
  * @peer: kind of map
  * @map: the map
- * @work: is shared out in one piece for each thread
- * @threads: how many, each pinned to a CPU of its own
+ * @work: the work; each thread does one share
+ * @threads: number of threads, each pinned to its own CPU
  * @time: out
  * Return: 0, or the first error.
  */

@@ -7,9 +7,9 @@
  * Each turn has a number of instructions of one kind, then a load of one line, a load of another
  * line that the first one determines, a store there, a clean and a fence. As long as the loads begin
  * before the fence of the previous turn is done, a turn takes as long as a fence. The highest such
- * number of instructions is the window after a fence. Nothing waits for the instructions themselves.
+ * number of instructions is the window after a fence. No load waits for the instructions themselves.
  *
- * One thread, pinned; its CPU time; of several rounds the median.
+ * The result is the median of the CPU time of one pinned thread over several rounds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ struct turns {
 	u64 place;	/* private to this thread */
 };
 
-/* Somewhere in @bytes, by a generator that is as cheap as it can be */
+/* A random position in @bytes, by the cheapest possible generator */
 static __always_inline u64 next_line(u64 *state, u64 bytes)
 {
 	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;

@@ -232,7 +232,7 @@ static void actor_batch(struct actor *actor)
 	actor_end(actor);
 }
 
-/* Writes a few consecutive keys, so that leaves fill and empty; sometimes all keys to the last */
+/* Writes consecutive keys, sometimes up to the last, so that leaves fill and empty */
 static void actor_sweep(struct actor *actor, enum history_verb verb, uint32_t key)
 {
 	uint32_t most = actor->history->keys / (rng_below(&actor->seed, 4) ? 4 : 1);

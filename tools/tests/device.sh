@@ -79,7 +79,7 @@ FAKE_ERRNO=16 t "EBUSY" 3 '' 'format: Device or resource busy' c format --force 
 FAKE_ERRNO=19 t "ENODEV" 3 '' 'scan, after 0 records: the region was taken away' c scan
 t "a label that is no name of a file" 3 '' "a label with '/'" c format --label a/b --force --yes
 
-# Without root: the nodes are there and closed, sysfs is open
+# Without root: the nodes exist but cannot be opened, sysfs can be read
 mkdir -p root/dev root/sys/class/crabtree/crab0
 touch root/dev/crab0 root/dev/crab1
 for attribute in state=readonly region_bytes=1048576 records=5 label=retain region=/memory; do

@@ -2,16 +2,16 @@
 /*
  * This file replaces the kernel: crabctl linked with --wrap=ioctl and
  * --wrap=close finds the store of the image file $FAKE_IMAGE in any character
- * device, so that the path over the device is tested where no module is loaded.
+ * device. The path over the device can therefore be tested without the module.
  *
  * $FAKE_LOG gets a line for each batch, each msync() and each acknowledgement, in
- * the order in which they were done.
+ * their order.
  *
  * With $FAKE_ROOT the nodes of /dev are those below that directory, none of them may be
  * opened, and sysfs is below it.
  *
- * With $FAKE_SHORT a BATCH does at most that many operations, and every other
- * one is cut off by a signal before it did any. All calls except INFO return
+ * With $FAKE_SHORT a BATCH executes at most that many operations, and a signal
+ * interrupts every other one before its first operation. All calls except INFO return
  * $FAKE_ERRNO.
  */
 #include <crabtree_image.h>
@@ -117,7 +117,7 @@ static int attach(int fd)
 				   readonly ? CRABTREE_OPEN_READONLY : 0);
 }
 
-/* As the kernel: operations that were not tried have -ECANCELED */
+/* Like the kernel: operations that were not tried have -ECANCELED */
 static int batch(struct crabtree_batch *arg)
 {
 	struct crabtree_batch_op *ops = (void *)(uintptr_t)arg->ops;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The golden images of the media format, as files: their content is found, and reading
-# changes nothing. tools/host/tests/test_golden.c looks closer.
+# The golden images of the media format, as files: crabctl finds their content, and reading
+# changes nothing. tools/host/tests/test_golden.c tests them in detail.
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"

@@ -10,7 +10,7 @@ c()
 	"$crabctl" --image i.img "$@"
 }
 
-# poke FILE OFFSET: turn the bits of one byte
+# poke FILE OFFSET: invert the bits of one byte
 poke()
 {
 	python3 -c 'import sys
@@ -109,7 +109,7 @@ t "damaged leaf: put is refused" 3 '' 'put 5: (the store is read-only|the media 
 	"$crabctl" --image bad.img put 5 5
 same "damaged leaf: nothing was changed" bad bad.img
 
-# Leaves are handed out in the order of their numbers, each holds 61 of the keys
+# Leaves are allocated in the order of their numbers; each has 61 of the keys
 cp good holes.img
 poke holes.img $((16384 + 2 * 1024 + 24))
 poke holes.img $((16384 + 5 * 1024 + 24))

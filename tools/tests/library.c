@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests the calls of libcrabtree on an image file: TAP on standard
- * output. What crabctl exercises is not repeated here.
+ * output. It does not repeat the tests of crabctl.
  */
 #include <crabtree_image.h>
 #include <backend.h>
@@ -112,7 +112,7 @@ static void test_cursor(struct crabtree *ct)
 	while ((n = crabtree_cursor_read(ct, &cursor, records, 7)) > 0) {
 		for (i = 0; i < n; i++, want += 2)
 			good &= records[i].key == want && records[i].value == want / 2;
-		if (want == 70)		/* behind the cursor: not seen; before it: seen */
+		if (want == 70)		/* below the cursor: not returned; above it: returned */
 			crabtree_insert(ct, 68, 34, 0, NULL, NULL);
 	}
 	ok(!n && good && want == 2 * MANY, "cursor, in chunks");
@@ -147,7 +147,7 @@ static void test_iter(struct crabtree *ct)
 	crabtree_iter_free(NULL);
 }
 
-/* Turns a byte of the header of the second leaf, which holds the keys from 122 on */
+/* Inverts a byte of the header of the second leaf, which has the keys from 122 on */
 static bool damage(void)
 {
 	FILE *file = fopen(IMAGE, "r+b");
@@ -218,7 +218,7 @@ static int call(struct crabtree *ct, unsigned long cmd, void *arg)
 	return ct->backend->call(ct, cmd, arg);
 }
 
-/* The rules of <linux/crabtree.h>; selftests/device holds the module to the same ones */
+/* The rules of <linux/crabtree.h>; selftests/device tests them on the module */
 static void test_rules(void)
 {
 	struct crabtree_scan scan = { .size = sizeof(scan), .end = UINT64_MAX };

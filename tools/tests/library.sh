@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# libcrabtree: its calls (library.c), and what is installed.
+# libcrabtree: its calls (library.c), and the installed files.
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
@@ -38,7 +38,7 @@ int main(void)
 END
 read -ra flags < <(PKG_CONFIG_LIBDIR=root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=root \
 	pkg-config --cflags --libs libcrabtree)
-# what pkg-config takes for system paths it leaves out
+# pkg-config omits paths that it considers system paths
 truth "a program builds by pkg-config" \
 	cc -Wall -Wextra -Werror -Iroot/usr/include -o user user.c -Lroot/usr/lib "${flags[@]}"
 LD_LIBRARY_PATH=root/usr/lib t "and runs with the shared object" 0 'not a crabtree device' '' ./user

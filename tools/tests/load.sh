@@ -133,7 +133,7 @@ truth "an error is not appended to it" \
 run c load three
 truth "no progress elsewhere" [ ! -s err ]
 
-# Killed in the middle, again and again: acknowledged records are present
+# Killed repeatedly during a load: acknowledged records are present
 fresh 16M
 for ((round = 1; round <= 5; round++)); do
 	awk -v r=$round 'BEGIN { for (i = 1; i < 200000; i++) print (i * 7919 + r) % 1000003, i }' \

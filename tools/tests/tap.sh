@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# TAP for the suites here. A suite calls `suite N', then exactly N times one of
-# the test functions; tests/run fails it if fewer lines came out.
+# TAP for the suites here. A suite calls `suite N', then N times one of the test
+# functions; tests/run fails a suite that prints fewer lines.
 #
-# A test runs a command, whose output is in $tmp/out and $tmp/err, and looks at
-# the exit code and at the output.
+# A test runs a command, stores its output in $tmp/out and $tmp/err, and checks
+# the exit code and the output.
 
 set -u
 out=$1
@@ -44,8 +44,8 @@ run()
 	"$@" > "$tmp/out" 2> "$tmp/err" < /dev/null || code=$?
 }
 
-# t NAME CODE OUT ERR COMMAND...: OUT and ERR are regular expressions that some
-# line must match; empty means that nothing may be printed, - that it does not matter
+# t NAME CODE OUT ERR COMMAND...: OUT and ERR are regular expressions that one
+# line must match; empty means that nothing may be printed, - means any output
 t()
 {
 	local name=$1 want=$2 outs=$3 errs=$4

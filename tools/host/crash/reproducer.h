@@ -19,7 +19,7 @@
 /** reproducer_ops() - write operations in a reproducer's form; returns their length */
 size_t reproducer_ops(const struct explore_op *ops, u32 count, char *to, size_t size);
 
-/** reproducer_say() - insert the reproducer for @state before the text in explore.said */
+/** reproducer_say() - insert the reproducer for @state at the front of @explore->said */
 void reproducer_say(struct explore *explore, const struct state *state);
 
 /** reproducer_parse() - parse a reproducer into @explore and @state; false if @said has none */

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The mistakes of design that are made on purpose, and the mutants that do no harm.
+"""The deliberate mistakes of design, and the mutants that do no harm.
 
-A mistake is a few edits, each of a text that its file contains once: statements up to a semicolon,
-or an expression. The shipped source has none of them. If a file no longer contains the text,
-generate.py reports it and ends.
+A mistake is a few edits. Each replaces a text that its file contains once: statements up to a
+semicolon, or an expression. The shipped source has none of the mistakes. If a file no longer
+contains the text, generate.py reports it and exits.
 """
 
 import collections

@@ -54,7 +54,7 @@ class Table:
         self.mutants = []
 
     def add(self, file, function, text, kinds):
-        """Some mutants of one piece of text, as (kind, lines that it needs); the first number."""
+        """Add mutants of one piece of text, as (kind, lines that it needs); return the first number."""
         first = len(self.mutants) + 1
         self.mutants += [Mutant(file, function, text, kind, lines) for kind, lines in kinds]
         return first
@@ -101,7 +101,7 @@ def statements(code, effects):
 
 
 def runs(code, found):
-    """Lists of statements of one block with nothing but plain statements between them."""
+    """Lists of statements of one block with only plain statements between them."""
     begins = {s.begin: s for s in found}
     at = 0
     for first in found:
@@ -178,7 +178,7 @@ class File:
         self.insertions = []
 
     def wrap(self, begin, end, before, behind):
-        """Put code around a piece of text; the code has one line, so that line numbers do not change."""
+        """Put code around a piece of text; the code has no newline, so line numbers do not change."""
         for b, e, _, _ in self.insertions:
             if b < begin < e < end or begin < b < end < e:
                 sys.exit(f"{self.path}: {squeeze(self.text[begin:end])!r} crosses "
@@ -186,7 +186,7 @@ class File:
         self.insertions.append((begin, end, before, behind))
 
     def switch(self, begin, end, first, codes):
-        """As it is, or one of @codes."""
+        """Run the original text or one of @codes."""
         cases = "".join(f" case {i}: {squeeze(code)}{';' if squeeze(code) else ''} break;"
                         for i, code in enumerate(codes, 1))
         self.wrap(begin, end, f"switch (crab_mutant_at({first}, {len(codes)})) {{ default: ",
@@ -226,7 +226,7 @@ class File:
             self.wrap(at, end, f"(crab_mutant_at({number}, 1) ? ({squeeze(edit.new)}) : (", "))")
 
     def copy(self):
-        """The text with everything in it."""
+        """The text with all insertions."""
         marks = []
         for order, (begin, end, before, behind) in enumerate(self.insertions):
             size = end - begin
@@ -246,7 +246,7 @@ def quote(text):
 
 
 def justify(mutants):
-    """Number -> why this mutant does no harm; ends where a reason has no mutant any more."""
+    """Number -> why this mutant does no harm; exits if a reason has no mutant any more."""
     reasons = {}
     for where, text, kind, why in designs.HARMLESS:
         numbers = [n for n, m in enumerate(mutants, 1)
@@ -258,7 +258,7 @@ def justify(mutants):
 
 
 def add_designs(files, table, chosen):
-    """The mistakes of design."""
+    """Add the mistakes of design."""
     for design in chosen:
         number = table.add(design.edits[0].path, "", design.what, [("design", 0)])
         for edit in design.edits:
@@ -266,7 +266,7 @@ def add_designs(files, table, chosen):
 
 
 def add_all_statements(files, table):
-    """One mistake at a time in every statement that has an effect on the media."""
+    """Add the mutants of every statement that has an effect on the media."""
     effects = effects_of_functions([f.code for f in files.values()])
     for path, file in files.items():
         if path.endswith(".c"):     # a header only leads from a statement to its effect
@@ -274,7 +274,7 @@ def add_all_statements(files, table):
 
 
 def main(out, paths, is_races):
-    """Copies and table, below @out."""
+    """Write the copies and the table below @out."""
     files = {path: File(path) for path in sorted(paths)}
     table = Table()
     add_designs(files, table, races.RACES if is_races else designs.DESIGNS)

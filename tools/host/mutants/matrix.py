@@ -58,17 +58,17 @@ Row = collections.namedtuple("Row", KEYS)
 
 
 def literal(text):
-    """A piece of code."""
+    """A piece of code as a literal."""
     return f"``{text}``"
 
 
 def ends(row):
-    """How it ended."""
+    """The result of a mutant."""
     return f"*{row.killer}*" if row.killer else f"**nothing**: {row.why}"
 
 
 def statements(rows):
-    """One row for each statement, with all that was done to it."""
+    """One row for each statement, with all its mutants."""
     done = collections.defaultdict(list)
     for row in rows:
         done[row.function, row.text].append(f"{row.kind}: {ends(row)}")
@@ -86,12 +86,12 @@ def table(header, widths, rows):
 
 
 def point_number(points):
-    """For sorting: by the first point, then the others."""
+    """Key for sorting: the first point, then the others."""
     return [int(p[1:].split()[0]) for p in points.split(", ")] if points != "none" else [99]
 
 
 def title(text):
-    """A section's."""
+    """The title of a section."""
     return f"{text}\n{'=' * len(text)}\n\n"
 
 
@@ -120,7 +120,7 @@ def page(rows, workloads, corruptions):
 
 
 def main(path, write):
-    """Writes or compares."""
+    """Write or compare the page."""
     with open(path, encoding="utf-8") as f:
         lines = [line.rstrip("\n").split("\t") for line in f]
     rows = [Row(*line) for line in lines if len(line) == len(KEYS)]

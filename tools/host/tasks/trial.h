@@ -15,7 +15,7 @@
 /**
  * struct trial_totals - sums over trials
  * @counts: of the checker
- * @lives: number of attaches, each up to the next one
+ * @lives: number of runs of actors, each after an attach
  * @cuts: cuts among actors
  * @survived: cuts after which the caches survived, including cuts of an attach
  * @recoveries_cut: power cuts during an attach

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file fails the n-th allocation of an operation, for n = 1, 2, ... until the
- * operation needs no more. Each time it must say -ENOMEM and have changed nothing,
- * not a byte of the media, or have done its work without; then the same succeeds.
- * Random histories reach every structure change, attach is begun from every
- * state that a store can be found in.
+ * operation makes fewer allocations. Each time the operation must succeed without
+ * the memory, or return -ENOMEM without changing a byte of the media and succeed
+ * when repeated. Random histories reach every structure change; attach is tested
+ * on every state in which it can find a store.
  *
- * Every place of L0-L5 that allocates must have failed: the linker lists them, so
- * that a new one which no test reaches is told. Leaks are LeakSanitizer's.
+ * Every allocation site of L0-L5 must have failed: the linker collects the sites,
+ * so the test reports a new one that it does not reach. LeakSanitizer reports leaks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,19 +25,19 @@
 
 #define LEAVES		64
 #define LEAF_BYTES	512
-#define LEAF_LARGE	8192	/* the only ones of which a scan takes memory */
+#define LEAF_LARGE	8192	/* a scan allocates memory only for leaves of this size */
 #define OPS		2500	/* of each phase */
-#define MAINTAINED	8	/* from this phase on; before, only a full pool has leaves merged */
+#define MAINTAINED	8	/* from this phase on; before it, leaves are merged only in a full pool */
 #define NEVER		(-1L)
 
 extern struct crab_host_site __start_crab_sites[], __stop_crab_sites[];
 
-/* How a write ended of which an allocation had failed */
+/* Result of a write in which an allocation failed */
 enum outcome {
-	SPLIT,		/* refused, then a leaf more */
-	REPLACED,	/* refused, then a leaf by another */
+	SPLIT,		/* refused, then succeeded with a split */
+	REPLACED,	/* refused, then succeeded without a split */
 	MERGED,		/* refused after neighbours were merged to make room */
-	LATER,		/* done; what only saves room was left for later */
+	LATER,		/* succeeded; a change that only saves space is left for later */
 	UNMERGED,	/* maintain left sparse neighbours as they are */
 	OUTCOMES
 };
@@ -55,7 +55,7 @@ struct run {
 	u32 scans;
 };
 
-/* @wants: outcomes that must be seen, a bit each */
+/* @wants: outcomes that must occur, a bit each */
 static const struct config {
 	const char *engine;
 	const char *layout;
@@ -75,13 +75,13 @@ static const struct config {
 	{ "volatile", "sorted", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(SPLIT) },
 };
 
-/* From here the @n-th allocation fails */
+/* From now on, @n allocations succeed and the next one fails */
 static void fail_begin(long n)
 {
 	crab_host_fail_alloc = n;
 }
 
-/* No more; did one fail? */
+/* Ends the injection of failures; did an allocation fail? */
 static bool fail_end(void)
 {
 	bool struck = crab_host_fail_alloc < 0;
@@ -126,7 +126,7 @@ static struct crab_dleaf *run_leaf(const struct run *run, u32 number)
 				     (u64)number * super.leaf_bytes);
 }
 
-/* Now and then the void of some leaf, which slotted leaves cannot hold */
+/* Sometimes the void value of a leaf, which a slotted leaf cannot hold */
 static u64 run_value(struct run *run)
 {
 	u64 r = rng(&run->seed);
@@ -134,7 +134,7 @@ static u64 run_value(struct run *run)
 	return r % 8 ? r >> 3 : le64_to_cpu(run_leaf(run, (r >> 8) % LEAVES)->head.void_value);
 }
 
-/* An error has changed nothing, but that a full pool may have got leaves back */
+/* A refused write changed nothing, except that it may have merged leaves in a full pool */
 static void run_refused(struct run *run, int err, u64 leaves)
 {
 	tap_check(err == -ENOMEM, "%d", err);
@@ -155,7 +155,7 @@ static int run_write(struct run *run, u32 at, bool put, u64 value)
 	return crab_store_delete(run->store, run->model->keys[at], &old);
 }
 
-/* One write, again and again, until it is done */
+/* Repeats one write until no allocation fails */
 static void run_step(struct run *run, u32 at, bool put, u64 value)
 {
 	u64 splits = run_splits(run), leaves = run_leaves(run);
@@ -186,7 +186,7 @@ static void run_step(struct run *run, u32 at, bool put, u64 value)
 		model_drop(m, at);
 }
 
-/* A scan that has no memory stays where it is */
+/* A scan without memory does not move its cursor */
 static void run_scan(struct run *run)
 {
 	struct crab_record records[50];
@@ -209,7 +209,7 @@ static void run_scan(struct run *run)
 	tap_check(got == min_t(u32, run->model->count, ARRAY_SIZE(records)), "%d", got);
 }
 
-/* Work off the write path that has no memory for a merge leaves the leaves as they are */
+/* Maintenance without memory for a merge leaves the leaves unchanged */
 static void run_maintain(struct run *run)
 {
 	bool more, struck;
@@ -226,7 +226,7 @@ static void run_maintain(struct run *run)
 	model_compare(run->model, run->store);
 }
 
-/* What needs no memory, and so cannot fail for want of it */
+/* Operations that allocate no memory and therefore cannot return -ENOMEM */
 static void run_reads(struct run *run)
 {
 	struct crab_check_report report;
@@ -271,7 +271,7 @@ static void attach_refused(struct run *run, const struct crab_attach_report *rep
 	run->attaches++;
 }
 
-/* Attach, again and again, until it has all its memory */
+/* Repeats attach until no allocation fails */
 static void run_attach(struct run *run, bool readonly)
 {
 	struct crab_attach_options options = { .readonly = readonly, .tuning = &run->tuning };
@@ -304,7 +304,7 @@ static void run_end(struct run *run, bool clean)
 	tap_check(!fail_end(), "detach took memory");
 }
 
-/* Half a landmark in a free slot: what a cut insert leaves */
+/* Damages one of the sentinels of a free slot, as a cut insert does */
 static void tear_slotted(struct crab_dleaf *leaf, u32 slots)
 {
 	u32 i;
@@ -317,7 +317,7 @@ static void tear_slotted(struct crab_dleaf *leaf, u32 slots)
 		leaf->slots[i].key = cpu_to_le64(12345);
 }
 
-/* The last record twice: what a cut shift leaves */
+/* Duplicates the last record, as a cut shift does */
 static void tear_sorted(struct crab_dleaf *leaf, u32 slots)
 {
 	u32 end = 0;
@@ -356,7 +356,7 @@ static void run_attach_damaged(struct run *run)
 
 	memcpy(good, run->media.base, run->media.size);
 	for (i = 1; i < LEAVES; i += 3)
-		if (run_leaf(run, i)->head.low)		/* behind a bad first leaf nothing is read */
+		if (run_leaf(run, i)->head.low)		/* attach reads nothing after a bad first leaf */
 			run_leaf(run, i)->head.birth ^= cpu_to_le64(1);
 	run_attach(run, false);
 	crab_store_info(run->store, &info);
@@ -366,7 +366,7 @@ static void run_attach_damaged(struct run *run)
 	free(good);
 }
 
-/* Detached, cut off, torn, damaged; to read and to write */
+/* Attaches a store that was detached, cut off, torn or damaged, read-only and writable */
 static void run_attaches(struct run *run)
 {
 	run_end(run, true);
@@ -440,7 +440,7 @@ static void test_config(const struct config *config)
 	media_destroy(&run.media);
 }
 
-/* An engine that allocates at attach alone */
+/* An engine that allocates only at attach */
 static void test_toy(void)
 {
 	static const struct config config = { .engine = "toy", .layout = "array",

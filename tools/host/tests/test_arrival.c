@@ -47,7 +47,7 @@ static u64 key_random(u64 i, u64 n)
 static const struct arrival {
 	const char *what;
 	u64 (*key)(u64 i, u64 n);
-	u32 percent;		/* of the slots that are in use then, at least */
+	u32 percent;		/* of slots in use afterwards, at least */
 } arrivals[] = {
 	{ "ascending", key_ascending, 97 },
 	{ "descending", key_descending, 90 },

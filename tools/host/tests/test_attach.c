@@ -18,7 +18,7 @@
 #include "store/store_priv.h"
 #include "tap.h"
 
-/* FORMAT: what it refuses, and that it then changes nothing */
+/* FORMAT refuses invalid options and then changes nothing */
 
 static void format_refuses(struct crab_media *media, const struct crab_format_options *options,
 			   int want, const char *says)
@@ -70,7 +70,7 @@ static void test_format(void)
 	media_destroy(&media);
 }
 
-/* A read-only attach writes nothing, ever; a reserved key is refused */
+/* A read-only attach never writes; a reserved key is refused */
 static void test_readonly(void)
 {
 	struct crab_media media = media_create(1 << 16);
@@ -105,7 +105,7 @@ static void test_readonly(void)
 	media_destroy(&media);
 }
 
-/* A pool so large that attach shares it out: what is found does not depend on how */
+/* Attach divides a large pool among CPUs: the result does not depend on their number */
 
 #define PARTS_LEAVES	33000
 #define PARTS_KEYS	500000
@@ -175,8 +175,8 @@ static void test_parts(const char *layout)
 }
 
 /*
- * Attach follows the list from many places at a time: to the end, and to what one who goes
- * leaf by leaf finds; not over a link that is broken
+ * Attach follows the list from many places at a time. It reaches the end, finds the same leaves as
+ * a walk leaf by leaf, and does not follow a broken link.
  */
 
 #define WALK_LEAVES	2000
@@ -241,7 +241,7 @@ static void test_walk(const char *layout)
 	media_destroy(&media);
 }
 
-/* What a lookup asks for before it knows the leaf; where it is wrong all is slower, and right */
+/* Lookups prefetch by a hint and the home lines: a wrong hint costs time, not correctness */
 
 #define HOME_KEYS	20000
 
@@ -253,7 +253,7 @@ static bool is_at_home(const struct crab_homes *homes, u64 key, u32 slot)
 	       slot - crab_home_back(homes, hash) < CRAB_SLOTTED_LINE;
 }
 
-/* Every hint is its leaf's place and three records in four are at home */
+/* Every hint is the address of its leaf, and three of four records are in a home line */
 static void home_compare(const struct crab_tree *tree)
 {
 	const struct crab_leaf *leaf;

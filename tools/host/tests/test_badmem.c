@@ -165,7 +165,7 @@ static void test_list(u64 seed)
 	media_end();
 }
 
-/* The exact list, while there is room */
+/* The exact list, as long as it has room */
 static void test_list_exact(u64 seed)
 {
 	static u8 model[2000];
@@ -218,7 +218,7 @@ static void test_body(const char *layout)
 	media_end();
 }
 
-/* A header that cannot be read: the list cannot be followed after it */
+/* A header that cannot be read: attach cannot follow the list after it */
 static void test_header(const char *layout, u32 leaf_bytes)
 {
 	struct crab_attach_report report;

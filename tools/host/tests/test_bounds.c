@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file bounds what attach, CHECK, seek, scan, repair and detach take, on media of any
- * content: work, memory, and the time between two looks at the scheduler. It measures no time.
- * The compiler reports every basic block of the module's code that runs, and the blocks are
- * counted: twice the leaves may take LIMIT times the blocks. Allocations are counted in the
- * sizes that a kernel's allocators hand out.
+ * This file bounds the work and the memory of attach, CHECK, seek, scan, repair and detach, and
+ * their time between two points at which they may reschedule, on media of any content. It measures
+ * no time: it counts the basic blocks of the module's code that run. Twice the leaves may take
+ * LIMIT times the blocks. Allocations count with the sizes of a kernel's allocators.
  *
  *   test_bounds [LEAVES]
  */
@@ -28,16 +27,16 @@
 #define LEAF_BYTES	CRAB_LEAF_BYTES_MIN
 #define STRIDE		64	/* keys of a leaf's range */
 #define VOID		77
-#define BREATH		(100 * 1000)	/* blocks between two looks at the scheduler ... */
-#define BREATH_DETACH	1000		/* ... where most of the work is the allocator's */
-#define TURN_SLOTS	8192	/* slots that CHECK reads before changes may go on */
+#define BREATH		(100 * 1000)	/* blocks between two points that may reschedule ... */
+#define BREATH_DETACH	1000		/* ... if the allocator does most of the work */
+#define TURN_SLOTS	8192	/* slots that CHECK reads before it admits changes */
 #define TURN_LEAVES	512
-#define TEMPORARY	64	/* bytes a leaf in use while attach runs, beyond those that stay */
-#define CHUNK		(16 * 1024)	/* bytes that it takes at a time */
-#define FREE_BITS	4	/* bits a leaf that is not */
-#define FIXED		(64 * 1024)	/* bytes whatever there is */
+#define TEMPORARY	64	/* bytes for each leaf in use that attach allocates and frees again */
+#define CHUNK		(16 * 1024)	/* bytes that it allocates at a time */
+#define FREE_BITS	4	/* bits for each leaf that is not in use */
+#define FIXED		(64 * 1024)	/* bytes for a store of any size */
 
-/* Work: what the compiler calls in each basic block */
+/* Work: the compiler inserts a call of this function into each basic block */
 
 static u64 blocks, breathed, breath;
 
@@ -47,11 +46,11 @@ void __sanitizer_cov_trace_pc(void)
 	blocks++;
 }
 
-/* The structure's lock while CHECK runs, and how many leaves it was held for */
+/* The lock of the structure while CHECK runs, and the number of leaves in its current section */
 static struct mutex *watched;
 static u32 turn, turn_longest;
 
-/* Every look at the scheduler passes here */
+/* Called at every point that may reschedule */
 void __wrap_crab_host_may_sleep(void);
 void __wrap_crab_host_may_sleep(void)
 {
@@ -75,7 +74,7 @@ static u64 work_end(const char *what, u64 most)
 	return blocks;
 }
 
-/* Memory: each allocation is preceded by its size and by its offset in what malloc() gave */
+/* Memory: the size of each allocation and its offset in the memory from malloc() precede it */
 
 struct allocation {
 	size_t bytes;
@@ -90,7 +89,7 @@ void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
 void __real_crab_host_free(const void *p);
 void __wrap_crab_host_free(const void *p);
 
-/* What a kernel's allocator takes */
+/* Bytes that an allocator of the kernel takes */
 static size_t memory_of(size_t size, size_t align)
 {
 	size_t slab = roundup_pow_of_two(max_t(size_t, size, 8));
@@ -133,7 +132,7 @@ static struct crab_flow flow = { .media = &media };
 static struct crab_geometry geo;
 static u64 leaves;		/* of the list */
 
-/* The list goes to and fro in the pool; the first leaf is the first */
+/* With a power of two of leaves, the list is not in the order of the pool; it begins at leaf 0 */
 static u64 number(u64 nth)
 {
 	return leaves & (leaves - 1) ? nth : nth * 5 % leaves;
@@ -183,7 +182,7 @@ static void link_leaf(u64 nth)
 	crab_head_store(&flow, geo.store_id, &head);
 }
 
-/* A store whose pool has @pool leaves, and in its list @list of them; @make fills them */
+/* A store with @pool leaves in its pool, of which @list are in the list; @make fills them */
 static void media_make(const char *layout, u32 leaf_bytes, u64 pool, u64 list,
 		       void (*make)(u64 nth))
 {
@@ -249,7 +248,7 @@ static void make_endless(u64 i)
 		dleaf(i)->head.next = 0;
 }
 
-/* Nothing but the first leaf is in the list, but all of them were */
+/* Only the first leaf is in the list; earlier all leaves were */
 static void make_stale(u64 i)
 {
 	fill(i, 3);
@@ -267,7 +266,7 @@ static void make_torn(u64 i)
 		put(i, 3, key_of(i, 3), VOID);
 }
 
-/* The first record of each leaf is also the last of the leaf before */
+/* The first record of each leaf is also the last record of the previous leaf */
 static void make_overlaps(u64 i)
 {
 	fill(i, 3);
@@ -400,7 +399,7 @@ static void test_work(const struct content *content, u64 n)
 	       one[VERIFY] / n, worst);
 }
 
-/* The caller of an attach or a seek is killed after so many leaves */
+/* The caller of an attach or a seek is killed after this many leaves */
 
 static u32 patience, asked;
 
@@ -503,7 +502,7 @@ static void test_memory_free(const char *layout, u64 n)
 	       stays, temporary);
 }
 
-/* Attach ends before it takes memory that is not there */
+/* Attach fails before it allocates more memory than is free */
 static void test_scarce(u64 n)
 {
 	struct crab_attach_options options = { };
@@ -523,7 +522,7 @@ static void test_scarce(u64 n)
 	media_destroy(&media);
 }
 
-/* FORMAT and the attach that follows know that the pool is empty */
+/* FORMAT and the next attach need no search of the pool, which is empty */
 static u64 format_work(u64 n)
 {
 	struct crab_format_options options = { .force = true, .leaf_bytes = LEAF_BYTES,

@@ -87,7 +87,7 @@ static void expect_sound(struct cliff *c, u64 records)
 	tap_check(report.records == records, "%llu records, not %llu", report.records, records);
 }
 
-/* Neighbours that an insert could have merged for the room that it did not find */
+/* Pairs of neighbours that an insert could have merged instead of returning -ENOSPC */
 static u64 cliff_pairs(const struct cliff *c)
 {
 	const struct crab_leaf *leaf;
@@ -98,7 +98,7 @@ static u64 cliff_pairs(const struct cliff *c)
 	return pairs;
 }
 
-/* No descriptor is at hand, and the next allocation fails */
+/* No fresh descriptor is left, and the next allocation fails */
 static void memory_end(struct cliff *c)
 {
 	u32 i;
@@ -115,7 +115,7 @@ static void memory_back(void)
 	crab_host_fail_alloc = -1;
 }
 
-/* As if there had been too many */
+/* Drops the notes, as if the ring had overflowed */
 static void forget_notes(struct cliff *c)
 {
 	c->tree->underfull.seen = c->tree->underfull.noted;
@@ -123,7 +123,7 @@ static void forget_notes(struct cliff *c)
 	c->tree->watched = false;
 }
 
-/* Random keys until there is no room; returns how many */
+/* Inserts random keys until the store is full; returns their number */
 static u64 fill(struct cliff *c, u64 *keys)
 {
 	u64 n = 0;
@@ -135,7 +135,7 @@ static u64 fill(struct cliff *c, u64 *keys)
 	return n;
 }
 
-/* Leaves that a split looks at in a full store, thinned out and filled again; times 16 */
+/* Leaves that a split examines in a full store, thinned out and filled again; times 16 */
 static u64 full_cost(u64 leaves)
 {
 	u64 *keys = calloc(leaves * crab_leaf_slots(LEAF_BYTES), sizeof(*keys));
@@ -172,8 +172,8 @@ static void test_full(void)
 #define FAR_STEP	(1ULL << 20)	/* between keys */
 
 /*
- * A store in which all room is in the last fifth: two neighbours there fill three quarters of one
- * and no more, and none is noted by a delete. Returns how many records there were
+ * A store with free space only in the last fifth: two neighbours there fill three quarters of one
+ * leaf, and no delete noted them. Returns the number of records before these deletes.
  */
 static u64 far_begin(struct cliff *c, u64 leaves)
 {
@@ -190,13 +190,13 @@ static u64 far_begin(struct cliff *c, u64 leaves)
 	return n;
 }
 
-/* In the first half, where leaves are full */
+/* Inserts in the first half, in which leaves are full */
 static int far_put(struct cliff *c, u64 n)
 {
 	return put(c, (rng(&c->seed) >> 32) % (n / 2) * FAR_STEP + 1 + (rng(&c->seed) >> 32) % 65536);
 }
 
-/* Leaves that a split looks at, after the first walk to where there is room; times 16 */
+/* Leaves that a split examines after the first walk that found space; times 16 */
 static u64 far_cost(u64 leaves)
 {
 	u64 n, i, looked, splits, unlinks;
@@ -225,7 +225,7 @@ static void test_far(void)
 	       many / 16);
 }
 
-/* Removes records of a leaf until @keep are left; in some places without memory for a merge */
+/* Removes records of a leaf until @keep are left; @poor: without memory for a merge */
 static void thin_leaf(struct cliff *c, u64 key, u32 keep, bool poor)
 {
 	struct crab_record *records = calloc(c->tree->slots, sizeof(*records));
@@ -241,7 +241,7 @@ static void thin_leaf(struct cliff *c, u64 key, u32 keep, bool poor)
 	free(records);
 }
 
-/* Off the write path there is no memory for a merge; returns whether there is more to do */
+/* Maintenance without memory for a merge; returns whether more remains to be done */
 static bool poor_maintain(struct cliff *c)
 {
 	bool more;
@@ -252,7 +252,7 @@ static bool poor_maintain(struct cliff *c)
 	return more;
 }
 
-/* An insert is refused only if the whole list has no two neighbours that can be merged */
+/* An insert is refused only if the list has no pair of neighbours that can be merged */
 static void test_truth(const char *layout)
 {
 	u64 above = 1ULL << 63, i, refused = 0;
@@ -298,7 +298,7 @@ static void test_again(void)
 	free(keys);
 }
 
-/* More deletes in a full store than the ring has notes: the watch ends, and begins again */
+/* More deletes in a full store than the ring has entries: the watch ends and begins again */
 static void test_watch(void)
 {
 	u64 *keys = calloc(1000 * crab_leaf_slots(LEAF_BYTES), sizeof(*keys)), n, i;
@@ -320,7 +320,7 @@ static void test_watch(void)
 	free(keys);
 }
 
-/* Inserts of which some want room and get none; returns leaves that they look at */
+/* Inserts, some of which fail with @want; returns the number of leaves that they examine */
 static u64 refuse(struct cliff *c, u64 n, int want)
 {
 	u64 looked = c->tree->underfull.looked, i, refused = 0;
@@ -337,7 +337,7 @@ static u64 refuse(struct cliff *c, u64 n, int want)
 	return c->tree->underfull.looked - looked;
 }
 
-/* A merge that cannot be done is not looked for again and again */
+/* Inserts do not search again and again for a merge that is not possible */
 static void test_unmerged(void)
 {
 	struct cliff c;
@@ -355,7 +355,7 @@ static void test_unmerged(void)
 	cliff_end(&c);
 }
 
-/* Four leaves free, and one of them in the hands of maintain */
+/* Four leaves are free, and maintain prepares one of them */
 static void test_raw(void)
 {
 	struct crab_spare spare, other;
@@ -380,7 +380,7 @@ static void test_raw(void)
 	cliff_end(&c);
 }
 
-/* Lines and fences, times a hundred, of a push and a pop of the greatest key */
+/* Lines and fences, times a hundred, of a push and a pop of the highest key */
 static u64 border_cost(struct cliff *c, u64 key)
 {
 	struct crab_counts before, after;
@@ -395,7 +395,7 @@ static u64 border_cost(struct cliff *c, u64 key)
 	return (after.lines - before.lines + after.fences - before.fences) / 10;
 }
 
-/* A store whose last leaf is full, and the cost in its middle; returns the records */
+/* A store with a full last leaf; @middle: out: the cost in its middle; returns the records */
 static u64 border_begin(struct cliff *c, const char *layout, u64 *middle)
 {
 	u64 n, i;
@@ -411,7 +411,7 @@ static u64 border_begin(struct cliff *c, const char *layout, u64 *middle)
 	return n;
 }
 
-/* Push and pop at the border of the last leaf; the empty leaf is given back when room is wanted */
+/* Push and pop at the border of the last leaf; a full store frees the empty leaf */
 static void test_border(void)
 {
 	u64 n, middle, border, unlinks, refused = 0, i;
@@ -437,7 +437,7 @@ static void test_border(void)
 	cliff_end(&c);
 }
 
-/* A sorted last leaf comes and goes at the border: a line and a fence more for each of both */
+/* At the border, a push adds a sorted leaf and a pop unlinks it: one more line and fence each */
 static void test_border_sorted(void)
 {
 	u64 n, middle, border;
@@ -452,7 +452,7 @@ static void test_border_sorted(void)
 	cliff_end(&c);
 }
 
-/* One in ten records of many is left; returns leaves. @kicked: maintain comes when it is asked */
+/* Deletes nine of ten records; returns the leaves. @kicked: maintain runs whenever requested */
 static u64 thin_out(struct cliff *c, u64 records, bool kicked)
 {
 	u64 *keys = calloc(records, sizeof(*keys)), i;
@@ -471,7 +471,7 @@ static u64 thin_out(struct cliff *c, u64 records, bool kicked)
 	return c->tree->leaves;
 }
 
-/* To the end, in steps that are bounded */
+/* Maintains to the end; each step is bounded */
 static void sweep(struct cliff *c)
 {
 	u64 looked = c->tree->underfull.looked;
@@ -486,7 +486,7 @@ static void sweep(struct cliff *c)
 		  "it never ends");
 }
 
-/* After a sweep a burst of deletes has left not many more leaves than patient deletes */
+/* A burst of deletes and a sweep leave few more leaves than deletes with maintenance between */
 static u64 burst_end(struct cliff *c, u64 records, u64 burst, u64 patient)
 {
 	u64 after = c->tree->leaves;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests the explorer: it closes the tiniest spaces, detects a platform whose
+ * This file tests the explorer: it closes the smallest spaces, detects a platform whose
  * fence fails, and repeats the failure from its reproducer alone.
  */
 #include <linux/kernel.h>
@@ -36,7 +36,7 @@ static void test_shortcuts(const struct space *space)
 	       space->name);
 }
 
-/* Lost are the fences of a point; of P4, for a later fence would do, all cleans before it */
+/* Plants a fault: the fences of @point are lost; for P4 the cleans, as a later fence suffices */
 static void plant(struct explore *x, const struct space *space, enum crab_point point)
 {
 	enum crab_shadow_fault fault = point == CRAB_P4_FOUND ? CRAB_SHADOW_CLEANS_LOST :
@@ -78,8 +78,8 @@ static void test_fault(const char *name, enum crab_point point)
 }
 
 /*
- * Found when fences were left out, and kept as any finding can be: the head links to a
- * fresh leaf that is not there; a batch returned, and a record of it is not there
+ * Reproducers that were found when fences were left out: the head links to a fresh leaf that is
+ * not durable; a batch returned, and one of its records is missing.
  */
 static void test_kept(void)
 {

@@ -3,7 +3,7 @@
  * This file tests the code with golden images: small ones of each layout and state, made
  * once and never changed. Each NAME.gz has a NAME.txt with the content that it must have.
  *
- *   test_golden DIR		attach each image, find its content; FORMAT as it was
+ *   test_golden DIR		attach each image, compare its content; test FORMAT
  *   test_golden --make DIR	make the images that are missing
  *
  * Invariant: no existing image is made again. A change of the code that fails here is a
@@ -26,15 +26,15 @@
 
 #define SEED		2026
 #define TEXT_BYTES	(64 * 1024)
-#define LARGE		(17ULL << 20)	/* the bitmap of so many leaves moves the pool */
+#define LARGE		(17ULL << 20)	/* the bitmap of this many leaves moves the pool */
 #define NO_STATE	(~0U)
 
 /**
  * struct golden - an image
  * @name: of its files
  * @state: which of the hostile images, or NO_STATE: as FORMAT left it
- * @engine: of those
- * @layout: of those
+ * @engine: of the hostile images
+ * @layout: of the hostile images
  * @leaf_bytes: size of its leaves
  * @size: of its region
  */
@@ -51,7 +51,7 @@ struct golden {
 #define STATE(n, s, leaf)	{ n, s, "crab", NULL, leaf, SMALL(leaf) }
 #define FORMATTED(n, e, l, leaf, bytes)	{ n, NO_STATE, e, l, leaf, bytes }
 
-/* Add new ones at the end */
+/* Append new images at the end */
 static const struct golden goldens[] = {
 	FORMATTED("formatted-slotted", "crab", "slotted", 512, SMALL(512)),
 	FORMATTED("formatted-slotted-8192", "crab", "slotted", 8192, SMALL(8192)),
@@ -94,7 +94,7 @@ static FILE *must(FILE *f, const char *what)
 	exit(2);
 }
 
-/* Everything that a user may rely on, as text */
+/* All data that a user may rely on, as text */
 static void describe(struct crab_store *store)
 {
 	struct crab_store_info info;
@@ -145,7 +145,7 @@ static void format(const struct golden *g)
 		tap_fail("format: %s", hostile.said);
 }
 
-/* FORMAT makes the same bytes, but for the time of day */
+/* FORMAT writes the same bytes, except for the time of day */
 static void formatted_alike(const struct golden *g)
 {
 	u8 *was = malloc(g->size);
@@ -245,7 +245,7 @@ static void read_only(const struct golden *g)
 	free(before);
 }
 
-/* Repaired, used, and attached again */
+/* Attaches the image writable, uses the store and attaches it again */
 static void writable(const struct golden *g)
 {
 	struct crab_store *store = attach(false);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file damages the list and the leaves of real images, one word at a time. It expects
- * of attach one line in the log with kind and place of the damage, the remaining records
- * read-only, -EUCLEAN for each key whose leaf is unknown, and unchanged media.
+ * This file damages the list and the leaves of real images, one word at a time. Attach must
+ * log one line with the kind and the place of the damage and serve the remaining records
+ * read-only. Each key whose leaf is unknown must return -EUCLEAN, and the media must not change.
  *
  *   test_hostile [FLIPS [SEED]]
  */
@@ -25,7 +25,7 @@ struct leaf_case {
 	void (*damage)(u32 nth);
 	s32 from;	/* leaves in quarantine, relative to the damaged one */
 	s32 to;
-	s32 at;		/* leaf with the offset that the reason names, relative to it */
+	s32 at;		/* leaf with the offset in the reason, relative to the damaged one */
 	const char *says;
 };
 
@@ -93,7 +93,7 @@ static const struct leaf_case slotted_cases[] = {
 	{ "key twice", slot_twin, 0, 1, 0, "twice" },
 };
 
-/* Sorted leaves: records of the @nth, and one of them changed to what no cut leaves */
+/* Sorted leaves: number of records of leaf @nth, and changes that no cut leaves */
 
 static u32 sorted_count(u32 nth)
 {
@@ -138,7 +138,7 @@ static void sorted_emptied(u32 n)
 	target_leaf(n + 1)->slots[0].key = cpu_to_le64(CRAB_KEY_EMPTY);
 }
 
-/* ... or its first record also stands in the leaf before, as a cut leaves it */
+/* ... or its first record is also in the previous leaf, as a cut leaves it */
 static void sorted_astride(u32 n)
 {
 	struct crab_dslot *slots = target_leaf(n - 1)->slots;
@@ -195,7 +195,7 @@ static void served(struct crab_store *store, const u32 *home, u32 from, u32 to)
 	}
 }
 
-/* A scan continues after each gap, with higher keys, and so it ends */
+/* A scan continues after each gap with higher keys, so that it ends */
 static void scanned_after(struct crab_store *store, struct crab_cursor *cursor)
 {
 	struct crab_record r;
@@ -208,7 +208,7 @@ static void scanned_after(struct crab_store *store, struct crab_cursor *cursor)
 		if (n == -EUCLEAN)
 			crab_cursor_skip(store, cursor);
 		if (!cursor->done && cursor->next <= before) {
-			tap_fail("scan stands still at %llu", before);
+			tap_fail("scan makes no progress at %llu", before);
 			return;
 		}
 	} while (!cursor->done);
@@ -260,7 +260,7 @@ static void refused(struct crab_store *store)
 	tap_check(info.readonly && info.reason[0], "info: %s", info.reason);
 }
 
-/* The offset that a reason names lies in the structure of @bytes at @begin */
+/* The offset in the reason lies in the structure of @bytes at @begin */
 static void located(const char *reason, u64 begin, u64 bytes)
 {
 	unsigned long long at = 0;
@@ -393,7 +393,7 @@ static void head_cases(void)
 		TARGET_LEAVES, TARGET_LEAVES, home);
 }
 
-/* Random flips of bits: no crash, no hang, and no write after damage was found */
+/* Random flips of bits: no crash, no endless loop, and no write after damage was found */
 static void flips(u32 count, u64 seed)
 {
 	struct crab_attach_options options = { 0 };

@@ -5,8 +5,8 @@
  *
  *   test_index [RUNS [SEED]]
  *
- * AddressSanitizer reports a node that a reader found after it was freed. Each search must
- * return a leaf, and must end at the right one once no change is under way.
+ * AddressSanitizer reports a reader that uses a freed node. Each search must return a leaf,
+ * and must return the right one if no change is in progress.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -62,14 +62,14 @@ static void take(u32 i)
 	there[i] = false;
 }
 
-/* Fills the index in some order, then empties it but for the leaf of low 0 */
+/* Fills the index in some order, then removes all leaves except that of low 0 */
 static void change(void *arg)
 {
 	u64 state = seed;
 	u32 round, i, step;
 
 	for (round = 0; round < ROUNDS; round++) {
-		step = 2 * (rng(&state) >> 58) + 1;	/* odd: every leaf has its turn */
+		step = 2 * (rng(&state) >> 58) + 1;	/* odd: the loop reaches every leaf */
 		for (i = 0; i < LEAVES; i++)
 			add(i * step % LEAVES);
 		step = rng(&state) >> 63 ? 1 : LEAVES - 1;
@@ -79,7 +79,7 @@ static void change(void *arg)
 	WRITE_ONCE(running, false);
 }
 
-/* A reader is now and then in no section, so that grace periods end */
+/* Sometimes a reader is outside of its section, so that grace periods end */
 static void look(void *arg)
 {
 	u64 state = seed + (unsigned long)arg, keys[MANY];

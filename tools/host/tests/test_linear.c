@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests the judge of histories: forged histories, each with the verdict that
- * it must get; and short random ones, against all orders tried one after the other.
+ * This file tests the judge of histories: with forged histories, each with its correct
+ * verdict, and with short random ones, for which the test tries all orders.
  *
  *   test_linear [HISTORIES [SEED]]
  */
@@ -144,7 +144,7 @@ static void run_forged(void)
 	}
 }
 
-/* Short random histories of one key; the other opinion knows no search, only all orders */
+/* Short random histories of one key; the independent check tries all orders */
 
 #define SHORT	6
 
@@ -181,7 +181,7 @@ static struct history *random_history(void)
 	return history;
 }
 
-/* The value after @op, found as written in the manual; -1: @op cannot have said so */
+/* The value after @op according to the manual; -1: @op cannot return its result */
 static int manual(const struct history_op *op, int value)
 {
 	bool change = op->verb == HISTORY_INSERT || (op->verb == HISTORY_CREATE && !value) ||
@@ -202,7 +202,7 @@ static int manual(const struct history_op *op, int value)
 	return err == -ENOENT || (int)op->old == value ? after : -1;
 }
 
-/* Tries all orders of those of @left, a set of numbers */
+/* Tries all orders of the operations in @left, a set of numbers */
 static bool any_order(const struct history *history, uint32_t left, int value)
 {
 	const struct history_op *op, *other;
@@ -242,7 +242,7 @@ static void run_random(uint32_t rounds)
 		ok = any_order(history, left, history->first[0]);
 		granted += ok;
 		if (linear_check(history, &counts, nowhere) != ok) {
-			tap_fail("history %u: all orders say %d", i, ok);
+			tap_fail("history %u: trying all orders returns %d", i, ok);
 			if (tap_faults == 1)
 				history_save(history, stdout);
 		}

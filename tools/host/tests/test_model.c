@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file holds a store against the reference map through random histories:
- * every engine and layout in the table, every leaf size, several shapes of keys.
+ * This file compares a store with the reference map during random histories: every
+ * engine and layout in the table, every leaf size, several distributions of keys.
  *
  *   test_model [ROUNDS [SEED]]	ROUNDS multiplies the work; 1 is the quick tier
  */
@@ -219,7 +219,7 @@ static bool run_is_volatile(const struct run *run)
 	return run->ops->flags & CRAB_ENGINE_VOLATILE;
 }
 
-/* Comes back after a detach, and after a cut with nothing pending, with all it had */
+/* Keeps all records across a detach, and across a cut without pending stores */
 static void run_reattach(struct run *run)
 {
 	struct crab_store_info info;
@@ -265,7 +265,7 @@ static void run_fill(struct run *run, bool down)
 	tap_check(full, "%u keys did not fill it", m->n);
 }
 
-/* In a batch too, for each operation without room */
+/* Also in a batch, for each operation without free space */
 static void run_full_batches(struct run *run)
 {
 	u32 i;
@@ -274,7 +274,7 @@ static void run_full_batches(struct run *run)
 		run_batch(run);
 }
 
-/* When no insert succeeds, every update and delete must */
+/* In a full store, every update and delete must succeed */
 static void run_full(struct run *run)
 {
 	struct model *m = run->model;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests scans of one leaf whose order is made anew all the time: a scan follows no
- * slot number that nothing wrote.
+ * This file tests scans of one leaf whose order is computed again and again: a scan never uses a
+ * slot number that was not written.
  *
  *   test_order [RUNS [SEED]]
  *
- * The shadow of the media reports a load outside of it. The pool is as small as it can be, so
- * that most slot numbers that no leaf has are outside.
+ * The shadow of the media reports a load outside of the media. The pool has the smallest size, so
+ * that most invalid slot numbers lead outside.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static u64 key_random(u64 *state)
 	return key_at((rng(state) >> 32) % scene->keys);
 }
 
-/* Each write ends the order, of more records and of fewer in turn; the next scan makes it anew */
+/* Each write discards the order, with more and fewer records in turn; the next scan computes it */
 static void churn(void *arg)
 {
 	struct crab_old old;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests that keys chosen by an adversary cost the same as random keys: the number of
- * words of the media a search and attach load.
+ * This file tests that keys chosen by an adversary cost the same as random keys: it counts the
+ * words of the media that searches and attach load.
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
@@ -22,7 +22,7 @@ struct probes {
 	u64 attach;
 };
 
-/* A key with a hash of its choice: the hash is a bijection */
+/* The key with a given hash: the hash is a bijection */
 static u64 key_of_hash(u64 hash)
 {
 	u64 inverse = 1, factor = crab_hash(1), i;
@@ -32,7 +32,7 @@ static u64 key_of_hash(u64 hash)
 	return hash * inverse;
 }
 
-/* The @i-th key: at random, or with a hash of which the leading bits are those of all others */
+/* The @i-th key: random, or with a hash whose leading bits equal those of all other keys */
 static u64 probe_key(bool chosen, u64 i)
 {
 	return chosen ? key_of_hash(i + 1) : (i + 1) * 0xd1342543de82ef95ULL;
@@ -109,7 +109,7 @@ static u32 shared(const struct crab_mix *mix, u32 shift)
 	return count;
 }
 
-/* No two attaches make fingerprints alike, and none spreads keys of a regular stride badly */
+/* Two attaches use different fingerprints; none distributes keys with a regular stride badly */
 static void test_mix(void)
 {
 	struct crab_mix mix, last = { };

@@ -18,7 +18,7 @@
 #include "store/store_priv.h"
 #include "tap.h"
 
-/* A check that is told to stop does, at the next leaf, and harms nothing */
+/* An interrupted check ends at the next leaf and changes nothing */
 static u32 patience;
 
 static bool out_of_patience(void *arg)
@@ -59,7 +59,7 @@ static void test_interrupted(const struct crab_engine_ops *ops)
 	media_destroy(&media);
 }
 
-/* The tests' own eyes: a planted difference must be told */
+/* The comparison of the tests must report a planted difference */
 static void test_oracle(void)
 {
 	struct crab_media media = media_create(1 << 16);
@@ -92,7 +92,7 @@ static void test_oracle(void)
 	media_destroy(&media);
 }
 
-/* With the structure and every leaf locked: who waited for a lock would never come back */
+/* All locks of the structure and the leaves are held: a read that takes one never returns */
 static void test_lockless(const char *layout)
 {
 	struct crab_media media = media_create(1 << 18);
@@ -125,7 +125,7 @@ static void test_lockless(const char *layout)
 	media_destroy(&media);
 }
 
-/* One write after the other in a pool that is nearly full: the dearest of them, in lines */
+/* Writes to a nearly full pool; returns the highest number of lines of one write */
 static u64 bound_dearest(struct crab_store *store, struct model *m, u64 bound, u64 *seed)
 {
 	struct crab_store_info before, after;
@@ -137,7 +137,7 @@ static u64 bound_dearest(struct crab_store *store, struct model *m, u64 bound, u
 	for (i = 0; i < 60000; i++, before = after) {
 		u64 key = m->keys[rng(seed) % m->n], r = rng(seed);
 
-		/* Ups and downs, so that leaves are sparse when the pool is empty */
+		/* The store grows and shrinks, so that leaves are sparse when the pool is empty */
 		if (r % 100 < (i / 2000 % 2 ? 25 : 80))
 			crab_store_insert(store, key, r, CRAB_INSERT_EITHER, &old);
 		else
@@ -150,7 +150,7 @@ static u64 bound_dearest(struct crab_store *store, struct model *m, u64 bound, u
 	return dearest;
 }
 
-/* @than: leaves' worth of lines that the dearest write does need */
+/* @than: the most expensive write needs at least the lines of this many leaves */
 static void test_bound(const char *layout, enum crab_strategy strategy, bool on_demand, u32 than)
 {
 	struct crab_tuning tuning = crab_tuning_default;

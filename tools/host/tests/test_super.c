@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file damages superblocks, one field at a time, and expects of attach the exact
- * error, its verdict, a reason, and unchanged media.
+ * This file damages superblocks, one field at a time. Attach must return the exact error,
+ * the verdict and a reason, and must not change the media.
  */
 #include <stdlib.h>
 

@@ -36,8 +36,8 @@
  * @history: of this round
  * @actor: one for each thread, and one for the final reads
  * @keys: by number
- * @grow: in this round the store grows
- * @gate: where all wait for each other
+ * @grow: the store grows in this round
+ * @gate: barrier of all threads
  * @running: actors that have not ended yet
  * @damage: errors found by the verifier
  */
@@ -75,7 +75,7 @@ static void *run_actor(void *arg)
 	return NULL;
 }
 
-/* Work off the write path, CHECK and INFO, while the others write */
+/* Maintenance, CHECK and INFO, concurrently with the writers */
 static void *run_keeper(void *arg)
 {
 	struct run *run = ((struct worker *)arg)->run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests the parts that a store is made of, each alone: the index, the pool, the
- * access to the media and the crc.
+ * This file tests the parts of a store, each alone: the index, the pool, the access to the
+ * media and the crc.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "shared/pool.h"
 #include "tap.h"
 
-/* The index: lows are even numbers, leaves are their own lows plus one, as are their hints */
+/* The index: lows are even numbers; a leaf and its hint are both its low plus one */
 
 static void *index_leaf(u64 low)
 {
@@ -39,7 +39,7 @@ static void index_expect(const struct crab_index *index, u64 key, u64 low)
 			  "key %llu: %p with hint %p is number %u of the run", key, run[i], hints[i], i);
 }
 
-/* A run that ends before the index does, of no more than two levels */
+/* Does a run end before the end of the index? Only for an index of at most two levels */
 static bool index_falls_short(const struct crab_index *index, u64 key, u32 behind)
 {
 	const void *hints[4];
@@ -187,7 +187,7 @@ static void test_pool_stock(void)
 	crab_pool_destroy(&pool);
 }
 
-/* L1: what is stored is there, and counted */
+/* L1: stored words are on the media, and counted */
 static void test_persist(bool fence_only)
 {
 	struct crab_media media = media_create(8192);

@@ -2,7 +2,7 @@
 #ifndef CRAB_SHIM_ASM_BYTEORDER_H
 #define CRAB_SHIM_ASM_BYTEORDER_H
 
-/* Byte order; the host is little-endian as is everything that we build for. */
+/* Byte order; the host is little-endian, like every platform of the module. */
 #include_next <asm/byteorder.h>
 #include <linux/types.h>
 

@@ -15,7 +15,7 @@
 void crab_task_wait(void);
 #endif
 
-/* One turn of a wait for another thread, which may have lost its CPU */
+/* One iteration of a wait for another thread, which may have lost its CPU */
 static inline void crab_host_turn(unsigned int *turns)
 {
 #ifdef CRABTREE_HOST_TASKS

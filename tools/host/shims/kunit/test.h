@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * As much of KUnit as the suites use, so that they run in user space too, under
+ * The subset of KUnit that the suites use, so that they also run in user space with
  * the sanitizers (tools/host/tests/test_kunit.c).
  */
 #ifndef CRAB_SHIM_KUNIT_TEST_H

@@ -7,7 +7,7 @@
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 #define barrier()		asm volatile("" ::: "memory")
 
-/* Where another task may go on, see tasks.h */
+/* A place at which another task may run, see tasks.h */
 #ifdef CRABTREE_HOST_TASKS
 extern long crab_task_left;
 void crab_task_switch(void);

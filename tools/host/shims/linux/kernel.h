@@ -2,7 +2,7 @@
 #ifndef CRAB_SHIM_LINUX_KERNEL_H
 #define CRAB_SHIM_LINUX_KERNEL_H
 
-/* What linux/kernel.h gathers in the kernel. */
+/* The headers that linux/kernel.h includes in the kernel. */
 #include <linux/align.h>
 #include <linux/bug.h>
 #include <linux/build_bug.h>

@@ -8,7 +8,7 @@
 
 #define SINGLE_DEPTH_NESTING		1
 
-/* Not where time is measured: as in a kernel without lockdep */
+/* Not in measurements, as in a kernel without lockdep */
 #ifdef NDEBUG
 #define crab_host_assert(cond)		((void)0)
 #else
@@ -30,12 +30,12 @@ bool crab_task_holds(const unsigned int *held);
 void crab_task_may_sleep(void);
 #define might_sleep()			crab_task_may_sleep()
 #else
-/* Does nothing; a program that wants to know links another in its place */
+/* Does nothing; a program can replace it with the linker's --wrap */
 void crab_host_may_sleep(void);
 #define might_sleep()			crab_host_may_sleep()
 #endif
 
-/* In a program with one thread a lock is free when it is taken, held when it is released */
+/* With one thread a lock must be free when it is taken and held when it is released */
 #define crab_host_take(l)							\
 	do {									\
 		BUG_ON((l)->held);						\
@@ -50,7 +50,7 @@ void crab_host_may_sleep(void);
 
 #define crab_host_try(l)	(!(l)->held && !crab_host_is_taken() && ((l)->held = 1))
 
-/* One in so many tries fails, as if another thread had the lock; 0: none */
+/* One of this many tries fails, as if another thread held the lock; 0: none */
 extern u32 crab_host_contended;
 
 bool crab_host_is_taken(void);

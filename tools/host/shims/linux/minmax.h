@@ -2,7 +2,7 @@
 #ifndef CRAB_SHIM_LINUX_MINMAX_H
 #define CRAB_SHIM_LINUX_MINMAX_H
 
-/* min, max and their kin; arguments are evaluated once. */
+/* min, max and similar macros; arguments are evaluated once. */
 #define min(a, b)	({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); (void)(&_a == &_b); \
 			   _a < _b ? _a : _b; })
 #define max(a, b)	({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); (void)(&_a == &_b); \

@@ -2,7 +2,7 @@
 #ifndef CRAB_SHIM_LINUX_MM_H
 #define CRAB_SHIM_LINUX_MM_H
 
-/* The kernel's brings most of the basics along; so does this one. */
+/* Like the kernel's header, this one includes most of the basic headers. */
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
 #include <linux/err.h>

@@ -2,7 +2,7 @@
 #ifndef CRAB_SHIM_LINUX_MUTEX_H
 #define CRAB_SHIM_LINUX_MUTEX_H
 
-/* With one thread a flag, for which waiting is a deadlock */
+/* With one thread: a flag; waiting for it is a deadlock */
 #include <pthread.h>
 #include <asm/processor.h>
 #include <linux/lockdep.h>
@@ -36,7 +36,7 @@ static inline bool mutex_trylock(struct mutex *mutex)
 	return true;
 }
 
-/* Like a kernel's: it spins as long as the owner may be about to let go, and sleeps then */
+/* Like a kernel's: it spins for some time, because the owner may unlock soon, and then sleeps */
 static inline void mutex_lock(struct mutex *mutex)
 {
 	u32 spins;

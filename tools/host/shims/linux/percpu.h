@@ -3,8 +3,8 @@
 #define CRAB_SHIM_LINUX_PERCPU_H
 
 /*
- * One object a CPU, that is a thread, on cache lines of its own. Only its thread
- * writes it, so that a plain addition is enough; a summing thread reads it concurrently.
+ * One object for each CPU, that is for each thread, on its own cache lines. Only its thread
+ * writes it, so a plain addition is enough; a summing thread reads it concurrently.
  */
 #include <linux/build_bug.h>
 #include <linux/cache.h>

@@ -8,7 +8,7 @@
 void crab_host_seed(u64 seed);
 u64 get_random_u64(void);
 
-/* Asked first, if there is one: true: @x is the random number */
+/* Called first, if not NULL; returns true if it stored the random number in @x */
 extern bool (*crab_host_random)(u64 *x);
 
 u32 get_random_u32(void);

@@ -5,11 +5,11 @@
 /*
  * RCU. With several threads it is liburcu's, for tasks it is in tasks.c. With one thread the only
  * reader is the caller: kfree_rcu() frees at the end of its section, or at once, and
- * AddressSanitizer detects a use after that.
+ * AddressSanitizer detects a later use.
  *
- * Tests use the flavour of liburcu with explicit ends of sections. Measurements have
- * QSBR (CRABTREE_HOST_QSBR), as a kernel has where it is not preempted: sections are free, a
- * thread is in one from cond_resched() to cond_resched(), and a grace period disturbs no reader.
+ * Tests use the flavour of liburcu with explicit ends of sections. Measurements use QSBR
+ * (CRABTREE_HOST_QSBR), which behaves like a kernel without preemption: sections cost nothing, a
+ * section lasts from one cond_resched() to the next, and a grace period disturbs no reader.
  */
 #include <linux/bug.h>
 #include <linux/container_of.h>
@@ -28,7 +28,7 @@
 #define crab_host_rcu_acquire()		__tsan_acquire(&crab_host_rcu)
 extern char crab_host_rcu;
 #else
-#define _LGPL_SOURCE			/* inlines the readers' part */
+#define _LGPL_SOURCE			/* inlines the functions of readers */
 #define crab_host_rcu_release()		((void)0)
 #define crab_host_rcu_acquire()		((void)0)
 #endif
@@ -71,7 +71,7 @@ static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head 
 unsigned long start_poll_synchronize_rcu(void);
 bool poll_state_synchronize_rcu(unsigned long cookie);
 
-/* The function refers to no variable of those around it: it is one like any other */
+/* The nested function uses no variable of the enclosing one: it needs no trampoline */
 #define kfree_rcu(p, field)								\
 	do {										\
 		void free_(struct rcu_head *head)					\

@@ -9,7 +9,7 @@
 
 #ifdef CRABTREE_HOST_TASKS
 
-/* Readers of tasks are written as if they were writers: that is stricter and enough */
+/* For tasks, readers lock like writers: this is stricter and sufficient */
 struct rw_semaphore {
 	u32 held;
 };

@@ -3,9 +3,9 @@
 #define CRAB_SHIM_LINUX_SEQLOCK_H
 
 /*
- * A sequence count whose writers have a spinlock, ordered as the kernel's: odd while
- * a writer is in it. As there, data under it is read by READ_ONCE() and
- * written by WRITE_ONCE(). With one thread no writer can be waited for.
+ * A sequence count whose writers hold a spinlock, with the order of the kernel's: odd
+ * while a writer is in its section. Readers use READ_ONCE() and writers WRITE_ONCE() for
+ * the data. With one thread no reader can wait for a writer.
  */
 #include <asm/processor.h>
 #include <linux/lockdep.h>
@@ -31,7 +31,7 @@ static inline u32 read_seqcount_begin(const seqcount_spinlock_t *s)
 	return seq;
 }
 
-/* Does not wait: in a writer's section nothing that is read counts */
+/* Does not wait: data read during a writer's section is not valid */
 static inline u32 raw_seqcount_begin(const seqcount_spinlock_t *s)
 {
 	return smp_load_acquire(&s->sequence) & ~1U;

@@ -3,9 +3,8 @@
 #define CRAB_SHIM_LINUX_SLAB_H
 
 /*
- * Memory, on malloc(). Every allocation passes crab_host_alloc(), which can be
- * made to fail: the host build's fault injection. The includes are those of
- * the kernel's header.
+ * Memory, from malloc(). Every allocation calls crab_host_alloc(), in which a test
+ * can inject failures. The includes are those of the kernel's header.
  */
 #include <linux/err.h>
 #include <linux/find.h>
@@ -20,8 +19,8 @@ extern unsigned long crab_host_allocs;
 
 /**
  * struct crab_host_site - a place in the source that allocates
- * @file: where
- * @line: ...
+ * @file: source file
+ * @line: line in @file
  * @failed: number of injected failures
  *
  * The sites of all objects of a program are in [__start_crab_sites, __stop_crab_sites).
@@ -32,7 +31,7 @@ struct crab_host_site {
 	unsigned int failed;
 };
 
-/* Where the allocation that runs is */
+/* The site of the current allocation */
 extern __thread struct crab_host_site *crab_host_site;
 
 #define crab_host_here(allocation)						\

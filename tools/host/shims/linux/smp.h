@@ -3,22 +3,22 @@
 #define CRAB_SHIM_LINUX_SMP_H
 
 /*
- * CPUs. A thread is one: it has a number of its own from when it first needs one to
- * its end, or until it announces a wait, and is registered with RCU meanwhile. A program of
- * one thread is CPU 0.
+ * CPUs. Each thread is a CPU: it has its own number from the first use of the number until
+ * it ends or announces a wait, and is registered with RCU during this time. A program
+ * with one thread is CPU 0.
  */
 #include <linux/compiler.h>
 
 #ifdef CRABTREE_HOST_THREADS
 
-#define CRAB_HOST_THREADS	64	/* that need a number at the same time */
+#define CRAB_HOST_THREADS	64	/* threads that have a number at the same time */
 
 /* Number of this thread, from 1 on; 0: it has none yet */
 extern __thread unsigned int crab_host_thread;
 
 void crab_host_thread_begin(void);
 
-/* This thread will wait for others; outside of all sections */
+/* This thread is about to wait for others; it is in no section */
 void crab_host_leave(void);
 
 static inline void crab_host_enter(void)

@@ -3,8 +3,8 @@
 #define CRAB_SHIM_LINUX_SPINLOCK_H
 
 /*
- * Spinlocks. With several threads: test, test and set, and after a while give way.
- * With one: a flag, for which waiting is a deadlock. For tasks see tasks.c.
+ * Spinlocks. With several threads: test, test and set, and after some time yield the CPU.
+ * With one thread: a flag; waiting for it is a deadlock. For tasks see tasks.c.
  */
 #include <asm/processor.h>
 #include <linux/lockdep.h>

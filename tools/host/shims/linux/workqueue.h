@@ -6,7 +6,7 @@
 #include <linux/bug.h>
 #include <linux/types.h>
 
-/* A work is a thread of its own: the host's scheduler is the queue */
+/* Each work is a thread: the host's scheduler is the queue */
 struct work_struct {
 	void (*func)(struct work_struct *work);
 	pthread_t thread;
@@ -27,8 +27,8 @@ static inline void *crab_shim_work(void *arg)
 }
 
 /*
- * A work without a thread is executed at once: a queued work will have run when flushed. A shadow
- * of the media knows one thread only, unless the program is built for several.
+ * Without a thread, a work is executed at once: a queued work has run when it is flushed. A shadow
+ * of the media supports only one thread, unless the program is built for several.
  */
 static inline bool queue_work(struct workqueue_struct *wq, struct work_struct *work)
 {
