@@ -9,8 +9,8 @@
  *
  *   places      Leaves are numbered in the order of the list. The code knows places only by
  *               number, and takes any free one.
- *   births      1, 2, ... in the same order. The code only compares the birth of a link with
- *               that of its leaf, and makes the next birth higher than all births on the media.
+ *   births      1, 2, ... in the same order. The code only checks whether a link was made for
+ *               the birth of its leaf, and makes the next birth higher than all births on the media.
  *   voids       Each leaf of the list has its own. The code compares a value only with voids, so
  *               a value that was once a void is the same as any other value.
  *   free leaves An attach reads their headers, for the highest birth. Their slots are written
