@@ -7,7 +7,7 @@
  * Each turn has a number of instructions of one kind, then a load of one line, a load of another
  * line that the first one determines, a store there, a clean and a fence. As long as the loads begin
  * before the fence of the previous turn is done, a turn takes as long as a fence. The highest such
- * number of instructions is the window after a fence. No load waits for the instructions themselves.
+ * number of instructions is the window after a fence. No load waits for the instructions.
  *
  * The result is the median of the CPU time of one pinned thread over several rounds.
  */

@@ -17,7 +17,7 @@
 #include "moment.h"
 
 #define LINEAR_TRIES	(1U << 22)	/* places of one key */
-#define LINEAR_SHOWN	6		/* operations of a thread, around the position at which it ends */
+#define LINEAR_SHOWN	6		/* operations of a thread, around its last position */
 
 struct place {
 	uint32_t at[HISTORY_LOGS];

@@ -17,7 +17,7 @@
 
 #include "explore_priv.h"
 
-#define EXPLORE_AGAIN	64		/* one of this many images of known states is judged whole */
+#define EXPLORE_AGAIN	64		/* one of this many known states is judged whole */
 
 int explore_holds(struct explore *x, struct crab_store *store, const struct content *content)
 {

@@ -3,8 +3,8 @@
  * This file implements the threads of a program that has several: their numbers, and their
  * registration with RCU.
  *
- * Invariant: no two threads have the same number at the same time, and the stores of the last owner of a
- * number precede those of the next one.
+ * Invariant: no two threads have the same number at the same time, and the stores of the last
+ * owner of a number precede those of the next one.
  */
 #include <pthread.h>
 

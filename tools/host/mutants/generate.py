@@ -54,7 +54,7 @@ class Table:
         self.mutants = []
 
     def add(self, file, function, text, kinds):
-        """Add mutants of one piece of text, as (kind, lines that it needs); return the first number."""
+        """Add the mutants of a text, as (kind, lines that it needs); return the first number."""
         first = len(self.mutants) + 1
         self.mutants += [Mutant(file, function, text, kind, lines) for kind, lines in kinds]
         return first
@@ -169,7 +169,7 @@ def exchanges(text, run):
 
 
 class File:
-    """One source, and the insertions in its copy: begin and end of a text, code before and after it."""
+    """One source and the insertions in its copy: begin, end, code before and after."""
 
     def __init__(self, path):
         self.path = path
@@ -178,7 +178,7 @@ class File:
         self.insertions = []
 
     def wrap(self, begin, end, before, behind):
-        """Put code around a piece of text; the code has no newline, so line numbers do not change."""
+        """Put code around a piece of text; it has no newline, so line numbers do not change."""
         for b, e, _, _ in self.insertions:
             if b < begin < e < end or begin < b < end < e:
                 sys.exit(f"{self.path}: {squeeze(self.text[begin:end])!r} crosses "

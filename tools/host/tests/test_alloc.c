@@ -27,7 +27,7 @@
 #define LEAF_BYTES	512
 #define LEAF_LARGE	8192	/* a scan allocates memory only for leaves of this size */
 #define OPS		2500	/* of each phase */
-#define MAINTAINED	8	/* from this phase on; before it, leaves are merged only in a full pool */
+#define MAINTAINED	8	/* from this phase on; before it, only a full pool merges leaves */
 #define NEVER		(-1L)
 
 extern struct crab_host_site __start_crab_sites[], __stop_crab_sites[];
@@ -356,7 +356,7 @@ static void run_attach_damaged(struct run *run)
 
 	memcpy(good, run->media.base, run->media.size);
 	for (i = 1; i < LEAVES; i += 3)
-		if (run_leaf(run, i)->head.low)		/* attach reads nothing after a bad first leaf */
+		if (run_leaf(run, i)->head.low)		/* a bad first leaf would hide the others */
 			run_leaf(run, i)->head.birth ^= cpu_to_le64(1);
 	run_attach(run, false);
 	crab_store_info(run->store, &info);

@@ -31,7 +31,7 @@
 #define BREATH_DETACH	1000		/* ... if the allocator does most of the work */
 #define TURN_SLOTS	8192	/* slots that CHECK reads before it admits changes */
 #define TURN_LEAVES	512
-#define TEMPORARY	64	/* bytes for each leaf in use that attach allocates and frees again */
+#define TEMPORARY	64	/* bytes for each leaf in use that attach allocates and frees */
 #define CHUNK		(16 * 1024)	/* bytes that it allocates at a time */
 #define FREE_BITS	4	/* bits for each leaf that is not in use */
 #define FIXED		(64 * 1024)	/* bytes for a store of any size */

@@ -10,7 +10,7 @@
  *   places      Leaves are numbered in the order of the list. The code knows places only by
  *               number, and takes any free one.
  *   births      1, 2, ... in the same order. The code only checks whether a link was made for
- *               the birth of its leaf, and makes the next birth higher than all births on the media.
+ *               the birth of its leaf, and makes the next birth the highest one on the media.
  *   voids       Each leaf of the list has its own. The code compares a value only with voids, so
  *               a value that was once a void is the same as any other value.
  *   free leaves An attach reads their headers, for the highest birth. Their slots are written
@@ -232,7 +232,7 @@ static const u8 *leaf_write(struct crab_flow *flow, const struct space *space,
 
 	head.next = at && !last ? crab_link_to(geo, i + 1, i + 2) :
 				  crab_link_end(geo->store_id, head.self, head.birth);
-	/* A free sorted leaf gets no header: with one, attach would read its first key without effect */
+	/* A free sorted leaf gets no header: attach would then read its first key in vain */
 	crab_head_store(flow, geo->store_id + (!at && space_is_sorted(space)), &head);
 	for (slot = 0; slot < slots; slot++)
 		slot_write(flow, &d->slots[slot],
