@@ -410,7 +410,7 @@ static void prepare(void)
 
 	if (crab_persist_init())
 		rig_fail("this CPU cannot clean a cache line", -EOPNOTSUPP);
-	crab_host_seed(1);	/* a random number of the system costs a call, one of the kernel does not */
+	crab_host_seed(1);	/* faster random numbers: no system call each, as in the kernel */
 	slab_populate(n * HEAP_PER_KEY);
 	floor_media = rig_region(FLOOR_BYTES);
 	media = rig_region(n * (sizeof(*keys) + sizeof(*ops)));
