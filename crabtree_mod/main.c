@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file begins and ends the module, and knows its parameters: each provider
- * of regions that takes one reads its regions off it, in the order of the table;
- * the others say how stores are attached.
+ * This file loads and unloads the module and defines its parameters. Some of them
+ * name regions: crab_providers[] lists these and the provider of each. The other
+ * parameters choose how stores are attached.
  *
- * Invariant: a parameter that cannot be obeyed whole fails the load; nothing
- * stays claimed then. Where the module is linked into the kernel it cannot be loaded
- * again: a region that cannot be had is logged and left out, the others are served.
+ * Invariant: a parameter that cannot be obeyed in full fails the load, and no region
+ * stays claimed. If the module is built into the kernel, it cannot be loaded again: a
+ * region that cannot be claimed is logged and left out, and the others are served.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -157,7 +157,7 @@ static int __init crab_add_all(void)
 	return err;
 }
 
-/* No provider adds any more; a region that its provider is taking away is waited for */
+/* No provider adds regions any more. Waits for a region that its provider is removing */
 static void crab_end(void)
 {
 	crab_devices_remove();
@@ -165,7 +165,7 @@ static void crab_end(void)
 	crab_devices_exit();
 }
 
-/* All that comes and goes by itself, then what user space sees: the last is the last to fail */
+/* Register for events, then publish the devices: after that, no step of the load can fail */
 static int crab_begin(void)
 {
 	int err = crab_power_init();

@@ -74,7 +74,7 @@ static void device_changed(struct crab_device *device)
 	kobject_uevent(&device->dev.kobj, KOBJ_CHANGE);
 }
 
-/* Damage turns a store read-only at any moment, in any context: found here, by kick */
+/* Damage can turn a store read-only in any context: work queued by device_kick() checks it */
 static void device_notice(struct crab_device *device)
 {
 	bool changed = false;
@@ -113,7 +113,7 @@ static void device_kick(void *arg)
 	queue_work(crab_workqueue, &device->maintain);
 }
 
-/* The store is about to be detached, or the program that waits for the answer is killed */
+/* True if the store is about to be detached, or if a fatal signal is pending */
 static bool device_interrupted(void *arg)
 {
 	struct crab_device *device = arg;
@@ -126,7 +126,7 @@ int crab_device_interruption(struct crab_device *device)
 	return READ_ONCE(device->ending) ?: -EINTR;
 }
 
-/* No call enters any more: it gets @error */
+/* Later calls do not enter the store: they return @error */
 static void device_calls_stop_locked(struct crab_device *device, int error)
 {
 	lockdep_assert_held(&device->change);
@@ -175,7 +175,7 @@ static void device_calls_start(struct crab_device *device, struct crab_store *st
 	mutex_unlock(&device->lock);
 }
 
-/* A kick that comes before the calls are live is lost: so one comes after */
+/* A kick before the calls are live has no effect, so another one follows */
 static void device_store_attach(struct crab_device *device)
 {
 	struct crab_attach_options options = {
@@ -266,7 +266,7 @@ void crab_device_info(struct crab_device *device, struct crab_device_info *info)
 	mutex_unlock(&device->lock);
 }
 
-/* One line for what attach found; the label is media, so it is escaped */
+/* Logs the result of an attach in one line. The label comes from the media, so it is escaped */
 static void device_log(struct crab_device *device, const struct crab_device_info *info)
 {
 	const char *name = dev_name(&device->dev);
@@ -325,7 +325,7 @@ static int device_open_locked(struct crab_device *device)
 	return 0;
 }
 
-/* A FORMAT or an attach that is at work is waited for */
+/* Waits for a FORMAT or an attach that is in progress */
 int crab_device_open(struct crab_device *device)
 {
 	int err;
@@ -372,7 +372,7 @@ bool crab_device_open_if(struct crab_device *device, const struct crabtree_ident
 	return used;
 }
 
-/* Refuse what can be refused before the store that is served is touched */
+/* The checks that can refuse a FORMAT before the served store is detached */
 static int device_format_check_locked(struct crab_device *device,
 				      const struct crab_format_options *options, char *reason)
 {
@@ -397,7 +397,7 @@ static int device_format_check_locked(struct crab_device *device,
 	return crab_store_format_check(&device->region->media, options, reason);
 }
 
-/* @begun: out: what was served before is not any more */
+/* @begun: out: true once the store that was served before is being detached */
 static int device_format(struct crab_device *device, const struct crab_format_options *options,
 			 char *reason, bool *begun)
 {
@@ -442,7 +442,7 @@ int crab_device_format(struct crab_device *device, const struct crab_format_opti
 	return err;
 }
 
-/* The store becomes read-only, of which kick notifies user space */
+/* The store becomes read-only. The work that device_kick() queues notifies user space */
 void crab_device_fail(struct crab_device *device, u64 offset, u64 len)
 {
 	struct crab_store *store = crab_device_get_store(device);

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the device: a region, the store in it if there is one, and
- * those who use it. What serves it outward (ioctl, kapi, sysfs) is built
- * on what is here.
+ * This file declares the device: a region, the store in it if there is one, and the
+ * users of the device. The ioctls, the in-kernel API and sysfs are built on it.
  *
- * Locks, in this order: crab_devices_lock; device->change, held while a store is
- * attached, formatted or detached, however long that takes; device->lock, held for
- * moments only; what the store takes inside. A call on the store holds none of the
- * first three: it is counted between crab_device_get_store() and crab_device_put_store(), and
- * the task that detaches the store waits, under device->change, until the count is
- * zero. No user memory is touched and nothing waits for a user within a call, so
- * that this wait ends.
+ * Locks, in this order: crab_devices_lock; device->change, held for the whole of an
+ * attach, a FORMAT or a detach; device->lock, held only briefly; the locks of the
+ * store. A call on the store holds none of the first three: it is counted between
+ * crab_device_get_store() and crab_device_put_store(). The task that detaches the
+ * store waits, under device->change, until the count is zero. This wait ends because
+ * a call touches no user memory and waits for no user.
  *
- * crab_devices_lock is never held while device->change is waited for.
+ * No task waits for device->change while it holds crab_devices_lock.
  */
 #ifndef CRABTREE_DEVICE_H
 #define CRABTREE_DEVICE_H
@@ -38,19 +36,19 @@
  * @dev: in class crabtree; its release frees this
  * @list: in crab_devices; crab_devices_lock
  * @added: @dev is in its class; crab_devices_lock
- * @change: a store is attached, formatted or detached by one task at a time
- * @lock: all fields that name it
+ * @change: serialises attach, FORMAT and detach
+ * @lock: protects the fields whose description names it
  * @region: the memory; NULL once it is gone; written under @change and @lock
  * @store: the store that is served, or NULL; written under @change and @lock while
  *	@calls is dead, read under either or in a call
  * @report: of the last attach; @lock
- * @error: what calls get while there is no store; never 0
- * @ending: 0, or the error with which a CHECK is to end, for the store is to be detached
+ * @error: the error that calls return while there is no store; never 0
+ * @ending: 0, or, if the store is to be detached, the error that ends a CHECK in progress
  * @calls: calls in the store; dead while there is none
- * @idle: @calls has come to zero
+ * @idle: completed when @calls reaches zero
  * @users: open descriptors and in-kernel users; @lock; grows under @change too, or while
  *	@calls is live
- * @readonly: never written; constant
+ * @readonly: the region is never written to; constant
  * @shown_readonly: user space was notified that the store is read-only; @lock
  * @maintain: work of the store off the write path
  * @debugfs: directory of the device in debugfs
@@ -81,7 +79,7 @@ struct crab_device {
  *
  * Context: may sleep after it; no user memory until crab_device_put_store().
  * Return: the store, or ERR_PTR: -ENODEV if the region is gone, -EBUSY in FORMAT and attach,
- * -ESHUTDOWN once the kernel is shutting down, else what the last attach returned.
+ * -ESHUTDOWN once the kernel is shutting down, otherwise the error of the last attach.
  */
 struct crab_store *crab_device_get_store(struct crab_device *device);
 
@@ -94,24 +92,24 @@ struct crab_store *crab_device_get_store(struct crab_device *device);
 void crab_device_put_store(struct crab_device *device);
 
 /**
- * crab_device_interruption() - why a call was interrupted that was
+ * crab_device_interruption() - the error of a call that was interrupted
  * @device: the device; the call has not left it yet
- * Return: what calls are going to get, or -EINTR for a task that is killed.
+ * Return: the error of later calls if the store is to be detached, else -EINTR: a fatal signal.
  */
 int crab_device_interruption(struct crab_device *device);
 
 /**
- * crab_device_open() - one user more
+ * crab_device_open() - add a user
  * @device: the device
  * Return: 0, -ENODEV, or -ERESTARTSYS.
  */
 int crab_device_open(struct crab_device *device);
 
 /**
- * crab_device_open_if() - one user more, of a certain store
+ * crab_device_open_if() - add a user if the device serves a certain store
  * @device: the device
  * @wanted: label or uuid of the store
- * Return: true if it serves that store and is used now. Waits for no attach or FORMAT.
+ * Return: true if it serves that store and has one user more. Waits for no attach or FORMAT.
  */
 bool crab_device_open_if(struct crab_device *device, const struct crabtree_identity *wanted);
 
@@ -126,9 +124,9 @@ void crab_device_close(struct crab_device *device);
 /**
  * crab_device_format() - make an empty store and serve it
  * @device: the device; the caller is its only user
- * @options: what
+ * @options: options of FORMAT
  * Return: 0; -EBUSY with other users, -EROFS, -ENODEV, or as crab_store_format()
- * and crab_store_attach(). Where it is refused, what was served still is.
+ * and crab_store_attach(). If FORMAT is refused, the device still serves the same store.
  */
 int crab_device_format(struct crab_device *device, const struct crab_format_options *options);
 

@@ -2,15 +2,15 @@
 /*
  * This file implements the table of devices: it makes a device of each region that
  * comes, publishes it, finds it by number, label or uuid, and removes it when the
- * memory goes or the module does, with users or without.
+ * region or the module is removed, even while the device has users.
  *
  * Invariants: before crab_devices_publish() nothing outside the module can reach a
  * device, for the kernel frees a module whose load fails without waiting for its
  * users. The region is freed when no call runs, not when the last descriptor is
  * closed; users keep the structure, which answers -ENODEV.
  *
- * Locks: device.h. One cdev serves all numbers, so a number that is used again leads
- * to the new device whatever inode it is opened by.
+ * Locks: device.h. One cdev serves all numbers: if a number is reused, each inode
+ * with that number opens the new device.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 

@@ -10,10 +10,10 @@
 
 #include "device.h"
 
-/* Hears enum crabtree_event with a struct crabtree_identity */
+/* Its notifiers receive an enum crabtree_event and a struct crabtree_identity */
 extern struct blocking_notifier_head crab_device_notifier;
 
-/* Events of the providers, to be given to crab_region_*() */
+/* Callbacks for the events of the providers; the argument of crab_region_*() */
 extern const struct crab_region_events crab_device_events;
 
 /**
@@ -28,8 +28,8 @@ int crab_devices_init(bool readonly);
 /**
  * crab_devices_publish() - show the devices to user space and to in-kernel users
  *
- * Until then they are attached, and neither nodes nor uevents nor notifications exist. The
- * last step of a load: when it has returned 0 the load has succeeded.
+ * Before this call the devices are attached, but they have no nodes and send no uevents or
+ * notifications. This is the last step of a load: once it returns 0, the load has succeeded.
  *
  * Return: 0, or an error; then nothing was published.
  */
@@ -38,7 +38,7 @@ int crab_devices_publish(void);
 /**
  * crab_devices_remove() - remove all devices
  *
- * All but those that their provider is removing at this moment. No device is added meanwhile.
+ * Devices that their provider is already removing are left to it. No device is added meanwhile.
  *
  * Context: may sleep; waits for the calls that run.
  */
@@ -53,7 +53,7 @@ void crab_devices_exit(void);
 
 /**
  * crab_devices_park() - detach every store, and attach none
- * @error: what calls get
+ * @error: the error that calls return from then on
  *
  * Context: may sleep; waits for the calls that run.
  */
@@ -69,14 +69,14 @@ void crab_devices_unpark(void);
 /**
  * crab_devices_find() - find a store and use its device
  * @wanted: its label or its uuid, the other NULL
- * Return: the device, used, or NULL.
+ * Return: the device, with one user more, or NULL.
  */
 struct crab_device *crab_devices_find(const struct crabtree_identity *wanted);
 
 /**
  * crab_devices_open() - use the device with a number
  * @minor: the number
- * Return: the device, used, or ERR_PTR: -ENXIO, -ENODEV, -ERESTARTSYS.
+ * Return: the device, with one user more, or ERR_PTR: -ENXIO, -ENODEV, -ERESTARTSYS.
  */
 struct crab_device *crab_devices_open(unsigned int minor);
 

@@ -77,15 +77,15 @@ static inline int crab_verbs_check(const struct crab_verb_desc *verb,
 }
 
 /**
- * struct crab_device_info - all that INFO reports about a device or an image
+ * struct crab_device_info - the data that INFO reports about a device or an image
  * @state: its state
  * @serving: @store is filled
- * @durability: what a returned write relies on
- * @reason: why the state is what it is
+ * @durability: class of durability that a returned write has
+ * @reason: cause of the state
  * @region: name of the region
- * @provider: of the region
+ * @provider: its provider
  * @region_bytes: its size
- * @store: of the store
+ * @store: the store, if @serving
  */
 struct crab_device_info {
 	enum crabtree_state state;
