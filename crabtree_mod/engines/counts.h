@@ -14,7 +14,7 @@
 #define CRAB_OWN_COUNTERS	8
 
 /**
- * struct crab_counts - what was done since attach, on one CPU; only sums mean anything
+ * struct crab_counts - work since attach on one CPU; only the sums over all CPUs have a meaning
  * @lines: lines cleaned by writers
  * @fences: their fences
  * @orders: stores that they kept in order

@@ -32,7 +32,7 @@ struct crab_stop {
 
 /**
  * struct crab_attach_how - the conditions of an attach; they hold until detach
- * @clean: the superblock says "clean": all that the media holds is durable
+ * @clean: the superblock has the state "clean": all that the media holds is durable
  * @readonly: no operation that writes to the media will be called
  * @root: the word that settle returned at the clean detach before this attach; else 0
  * @stop: how to end the attach early, and later check and seek
@@ -103,7 +103,7 @@ int crab_engine_init(struct crab_engine *engine, const struct crab_engine_ops *o
 		     const struct crab_attach_how *how);
 
 /**
- * crab_engine_exit() - free what crab_engine_init() allocated
+ * crab_engine_exit() - free the memory that crab_engine_init() allocated
  * @engine: the head
  * Context: may sleep; no other call is running or will come.
  */
@@ -149,7 +149,7 @@ struct crab_engine_stats {
  * @repair: make durable all that attach read (P4), and repair the traces of a power cut; cleaned
  *	on return, durable with the superblock (P3). Called once, only without damage and
  *	only when writable. 0, or -EINTR: the next attach repeats it
- * @settle: the last call before a clean detach writes the superblock that says "clean". May
+ * @settle: the last call before a clean detach writes the superblock with the state "clean". May
  *	write to the media; all that it wrote is durable on return, because the superblock names
  *	@root. The next attach receives @root in its &struct crab_attach_how, unless a writer was
  *	attached in between. After an error the root is 0, and the detach is clean. Or NULL

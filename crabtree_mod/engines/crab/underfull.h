@@ -13,7 +13,7 @@ struct crab_leaf;
 struct crab_tree;
 struct crab_write;
 
-#define CRAB_UNDERFULL_NOTES	256	/* that are remembered */
+#define CRAB_UNDERFULL_NOTES	256	/* notes that are kept */
 #define CRAB_UNDERFULL_DUE		32	/* notes that are worth waking maintain for */
 #define CRAB_UNDERFULL_STEPS	256U	/* leaves that a walk passes while it holds the structure */
 
@@ -30,7 +30,7 @@ struct crab_walk {
 /**
  * struct crab_underfull - where neighbours may be sparse enough for a merge
  * @lock: of @keys, @noted and @seen; innermost
- * @keys: least keys of leaves, as a ring: hints, the leaves themselves decide
+ * @keys: lowest keys of leaves, as a ring: hints, which maintain verifies
  * @noted: how many were noted
  * @seen: how many of those were looked at, or lost
  * @lost: a note was lost, or none was ever taken: maintain has to sweep the list
@@ -75,7 +75,7 @@ bool crab_underfull_note(struct crab_tree *tree, const struct crab_leaf *leaf);
 void crab_underfull_touch(struct crab_tree *tree, const struct crab_leaf *leaf);
 
 /**
- * crab_underfull_is_due() - tell whether it is time for maintain
+ * crab_underfull_is_due() - whether it is time for maintain
  * @underfull: of the tree
  * Context: any, without a lock: a hint.
  * Return: true if it is.

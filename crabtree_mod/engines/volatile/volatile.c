@@ -369,7 +369,7 @@ static int vol_check_leaves(struct vol_tree *tree, struct crab_check_report *rep
 		if (crab_engine_is_stopped(&tree->base))
 			return -EINTR;
 		if (crab_index_find(&tree->index, leaf->low) != leaf)
-			crab_damage_note(&report->damage, 0, "leaf %llu: not where the index says",
+			crab_damage_note(&report->damage, 0, "leaf %llu: the index finds another one",
 					 report->leaves);
 		vol_check_leaf(leaf, report);
 		leaf = leaf->next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the options of sorted leaves: how to do what the media format
+ * This file declares the options of sorted leaves: the choices that the media format
  * leaves open (Wang et al. 2020, sections 4 and 5).
  *
  * Locking: crab_tuning_default is written by module parameters before the first
