@@ -2,7 +2,7 @@
 /*
  * This file defines the hooks in each access to the media. In the module they are empty.
  *
- * A test build includes shadow/test_config.h before every file. That header defines the
+ * A test build includes shadow/test_config.h before every file. The header defines the
  * same include guard and its own hooks, so the compiler skips this file.
  */
 #ifndef CRABTREE_HOOKS_H

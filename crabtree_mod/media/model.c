@@ -3,7 +3,7 @@
  * This file compares a media with the models that layouts name.
  *
  * Invariant: a model that this file calls kept is promised by the architecture, or by the
- * class of the region. What is only observed is unproven.
+ * class of the region. A property that was only observed is unproven.
  *
  * No lock.
  */

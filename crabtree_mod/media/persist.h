@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the accesses to the media: load, store, clean, fence. There is no other
- * way to it, but the swaps of swap.h.
+ * This file declares the accesses to the media: load, store, clean, fence. The only other ones
+ * are the swaps of swap.h.
  *
  * The model (Documentation/design/media-model.rst): an aligned store of 8 bytes is atomic. A
  * stored word is durable once its line was cleaned and then a full fence completed on the same
@@ -10,7 +10,7 @@
  * A fence completes the cleans of its own CPU only, so a task must not migrate between the two:
  * it holds the spinlock of a leaf, or it is between crab_flow_pin() and crab_flow_unpin().
  * Preemption in between is harmless. Nothing relies on the barrier in a switch of tasks: on
- * arm64 that is a dsb ish, and no manual says that it completes a clean to the point of
+ * arm64 that is a dsb ish, and no manual guarantees that it completes a clean to the point of
  * persistence.
  *
  * These functions order persistence. The order in which other CPUs see stores is the callers'

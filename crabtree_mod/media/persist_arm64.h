@@ -95,7 +95,7 @@ static __always_inline bool crab_arm64_casp_once(__le64 *p, u64 *lo, u64 *hi, u6
 	return *lo == was_lo && *hi == was_hi;
 }
 
-/* casp until it succeeds: a torn comparand costs a turn and nothing else */
+/* Repeats casp until it succeeds: a torn comparand only costs another turn */
 static __always_inline void crab_arm64_casp_store(__le64 *p, __le64 first, __le64 second)
 {
 	u64 lo = (__force u64)READ_ONCE(p[0]);
@@ -120,7 +120,7 @@ static __always_inline void crab_arch_store_pair(__le64 *p, __le64 first, __le64
 	}
 }
 
-/* For cores without caspal. A failed comparison reports words that may be of two moments */
+/* For cores without caspal. After a failed comparison, @lo and @hi may be torn */
 static __always_inline bool crab_arm64_llsc_pair(__le64 *p, u64 *lo, u64 *hi, u64 first,
 						 u64 second)
 {

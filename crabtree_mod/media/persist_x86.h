@@ -96,7 +96,7 @@ extern bool crab_x86_movdir64b;
 
 /*
  * movdir64b passes earlier and later stores: a fence before it and one after it keep the order
- * that x86 gives to others. Its bytes are spelled out for assemblers that do not know it.
+ * that x86 guarantees for other stores. Its bytes are spelled out for older assemblers.
  */
 static __always_inline void crab_arch_store_line(__le64 *line, const __le64 *words)
 {

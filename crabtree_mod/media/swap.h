@@ -80,7 +80,7 @@ static __always_inline u64 crab_cas(struct crab_flow *flow, __le64 *p, u64 old, 
  * crab_cas_pair() - replace two words if both have expected values; fully ordered
  * @flow: the caller's flow
  * @p: aligned to 16, inside the media
- * @old: expected values; out, on failure: each word as it was at some moment of the call
+ * @old: expected values; out, on failure: each word as it was at some time during the call
  * @first: new value of @p[0]
  * @second: new value of @p[1]
  * Context: any; crab_cas_pair_check() returned 0.

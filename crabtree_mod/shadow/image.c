@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements images, which are moments of the shadow, and the explorer, which cuts
- * the power at an image and tries all choices that its reader can tell from each other.
+ * This file implements images, which are snapshots of the shadow, and the explorer, which cuts
+ * the power at an image and tries all choices that its reader can distinguish.
  *
  * Invariant: an image holds all lines that were touched until it was captured; restoring it
  * resets lines that were touched later.

@@ -14,7 +14,7 @@
  * empty root is empty.
  *
  * Locking: the caller excludes other changes. Readers take no lock (RCU): a node is changed
- * word by word while they read it. A reader finds an entry that existed at some moment, but
+ * word by word while they read it. A reader finds an entry that existed at some time, but
  * perhaps not the right one; nodes are freed after a grace period. The range of the leaf that
  * it finds shows whether the entry was the right one.
  */
@@ -276,7 +276,7 @@ static __always_inline struct crab_index_node *node_descend(const u64 *at)
 {
 	struct crab_index_node *child = node_child(at);
 
-	prefetch(&child->keys[32]);	/* what node_search() reads first */
+	prefetch(&child->keys[32]);	/* node_search() reads it first */
 	prefetch(&child->keys[16]);
 	prefetch(&child->keys[48]);
 	prefetch(&child->keys[8]);

@@ -12,7 +12,7 @@
 #include "geometry.h"
 #include "media/persist.h"
 
-/* No store lives long enough to reach it. A store with a forged header has no births left */
+/* Only a forged header reaches it: such a store has no births left */
 #define CRAB_BIRTH_MAX		(1ULL << 62)
 
 /**

@@ -58,7 +58,7 @@ static bool super_is_newer(const struct crab_dsuper *a, const struct crab_dsuper
 	return (s64)(le64_to_cpu(a->sequence) - le64_to_cpu(b->sequence)) > 0;
 }
 
-/* Loads a copy word by word; true if its crc holds, of whatever version it is */
+/* Loads a copy word by word; true if its crc is valid, in any version */
 static bool super_load(const struct crab_media *media, u32 copy, struct crab_dsuper *d)
 {
 	const __le64 *from = super_at(media, copy);
@@ -118,8 +118,8 @@ static void super_encode(const struct crab_super *s, struct crab_dsuper *d)
 }
 
 /*
- * FORMAT writes both copies "clean", with the sequences 1 and 2. Of two updates that follow
- * each other at least one is by an attach, and says "attached". One copy alone proves
+ * FORMAT writes both copies "clean", with the sequences 1 and 2. At least one of two
+ * consecutive updates is by an attach, which writes "attached". One copy alone proves
  * nothing: the other may have been written since, and be damaged.
  */
 static bool super_is_unwritten(const struct crab_dsuper *d)

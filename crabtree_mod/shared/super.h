@@ -70,7 +70,7 @@ struct crab_super {
  * crab_super_read() - find the superblock of a region; writes nothing
  * @media: the region
  * @super: out: the copy in use, where the verdict is GOOD or RO
- * @reason: out: CRAB_REASON_LEN bytes: what is wrong and where; empty when GOOD
+ * @reason: out: CRAB_REASON_LEN bytes: the defect and its place; empty when GOOD
  *
  * A torn copy is ignored silently if the other one is valid: a power cut during an update
  * leaves such a copy.
