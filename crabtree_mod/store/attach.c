@@ -2,7 +2,7 @@
 /*
  * This file implements attach and detach: the lifetime of a store.
  *
- * Invariants: the superblock says "attached" on the media before the first operation and
+ * Invariants: the superblock on the media is "attached" before the first operation and
  * "clean" only after the last one; only a "clean" superblock names an engine root; a store in
  * which attach found damage is read-only.
  *

@@ -2,13 +2,13 @@
 /*
  * This file implements FORMAT: an empty store in a region that is not attached.
  *
- * Invariants: FORMAT is refused before its first store to the media, or it ends; both
+ * Invariants: FORMAT is refused before its first store to the media, or it completes; both
  * superblocks are void on the media (P1) before anything else changes; the body is durable
  * (P2) before a superblock names it.
  *
  * Crash table: a cut after P1 and before the fence of the first superblock (P3) leaves a
- * region that says "a FORMAT began here", which counts as blank. A cut after it leaves the
- * empty store.
+ * region for which attach reports "a FORMAT began here"; it counts as blank. A cut after it
+ * leaves the empty store.
  *
  * Locking: the caller has the region to itself.
  */
@@ -92,7 +92,7 @@ static int format_geometry(const struct crab_media *media, const struct crab_lay
 	}
 	format_pool(media, layout, super);
 	if (!super->leaves) {
-		snprintf(reason, CRAB_REASON_LEN, "region of %llu bytes is too small: %llu is the least",
+		snprintf(reason, CRAB_REASON_LEN, "region of %llu bytes is too small: %llu are needed",
 			 media->size,
 			 CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * (u64)super->leaf_bytes);
 		return -ENOSPC;
