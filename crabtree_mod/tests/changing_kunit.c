@@ -4,9 +4,9 @@
  * zeros or to anything, before any load of attach, of an operation, of CHECK or of detach. Half of
  * the changes are of the very word that is about to be loaded: two loads of one word differ.
  *
- * The suite demands nothing of the records then. It demands that no access leaves the region
- * (the shadow of the media checks) or the kernel's own tables (KASAN), that each operation ends,
- * with an error that the manual has, and that damage turns the store read-only.
+ * The records may then have any content. The suite checks that no access leaves the region (by
+ * the shadow of the media) or the kernel's own tables (by KASAN), that each operation ends with a
+ * documented result, and that damage turns the store read-only.
  */
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -20,7 +20,7 @@
 #include "kunit.h"
 #include "rng.h"
 
-/* Of each kind of store; an emulated kernel with every checker takes a second for some twenty */
+/* For each kind of store. An emulated kernel with every checker does about 20 in a second */
 #if defined(CRABTREE_HOST)
 #define RUNS		1000
 #elif defined(CONFIG_UML)
@@ -35,7 +35,7 @@
 #define BATCH		24
 #define NODES		8192
 
-/* The value that a change gives a word */
+/* The value that a change stores in a word */
 enum fill { FILL_ONES, FILL_ZEROS, FILL_RANDOM, FILL_FLIP, FILLS };
 
 struct kind {
@@ -46,7 +46,7 @@ struct kind {
 	struct crab_tuning tuning;
 };
 
-/* CRAB_LEAF_BYTES_MIN is less where there is a shadow */
+/* CRAB_LEAF_BYTES_MIN is smaller in a build with the shadow */
 static const struct kind kinds[] = {
 	{ "slotted, 128 bytes", "slotted", 128, 60, { } },
 	{ "slotted, 1 KiB", "slotted", 1024, 12, { } },
@@ -186,7 +186,7 @@ static void call_batch(struct changing *c, struct crab_store *store)
 		over(c, "batch", ops[i].status);
 }
 
-/* To its end, over what is quarantined */
+/* Scans to the end, or stops at a quarantined range */
 static void call_scan(struct changing *c, struct crab_store *store)
 {
 	struct crab_record records[BATCH];
@@ -260,7 +260,7 @@ static void fill(struct changing *c, struct crab_store *store)
 		crab_store_insert(store, random_key(c), i, CRAB_INSERT_EITHER, &old);
 }
 
-/* In which of its lives a store meets its first change */
+/* The media may change during this attach */
 static struct crab_store *changing_attach(struct changing *c)
 {
 	struct crab_attach_options options = { .readonly = !rng_below(&c->seed, 6),
@@ -289,7 +289,7 @@ static void changing_life(struct changing *c)
 	over(c, "detach", 0);
 }
 
-/* A store with records; then lives in which the media changes, the first of them or all */
+/* Fills a store; then attaches and uses it twice while the media changes */
 static void changing_run(struct changing *c)
 {
 	struct crab_format_options options = {
@@ -410,7 +410,7 @@ static void changing_order(struct kunit *test)
 	crab_test_exit(test);
 }
 
-/* The first slot is loaded: its records are collected. The key of the second becomes another one */
+/* A load of the first slot begins the rewrite of its leaf; then the key of the second changes */
 static void vanish_loading(struct crab_shadow *shadow, u32 word)
 {
 	struct crab_dleaf *leaf = shadow->hook_arg;
@@ -419,7 +419,7 @@ static void vanish_loading(struct crab_shadow *shadow, u32 word)
 		leaf->slots[1].key = cpu_to_le64(le64_to_cpu(leaf->slots[1].key) + 1);
 }
 
-/* A key is given the leaf's void, and is not there any more when the leaf is written anew */
+/* An insert of the leaf's void value rewrites the leaf; its key has vanished by then */
 static void changing_rewrite(struct kunit *test)
 {
 	struct crab_dleaf *leaf = full_leaf(test, "slotted");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This suite is what every engine and layout in the table must pass: the verbs
- * through the store, against a plain array, whatever is below.
+ * Every engine and layout in the table must pass this suite: it calls the verbs
+ * of the store and compares their results with a plain array.
  */
 #include <linux/string.h>
 
@@ -10,7 +10,7 @@
 
 #define CONF_KEYS	48
 #define CONF_STEPS	3000
-#define CONF_BATCH	40	/* more than an engine may do at once */
+#define CONF_BATCH	40	/* more than an engine may process at once */
 
 struct conf {
 	const struct crab_engine_ops *ops;
@@ -24,7 +24,7 @@ struct conf_model {
 	u64 seed;
 };
 
-/* Every layout of every engine; the last one given is @prev */
+/* Every layout of every engine; @prev is the previous one */
 static const void *conf_params(const void *prev, char *desc)
 {
 	static struct conf now;
@@ -53,7 +53,7 @@ static int conf_begin(struct kunit *test)
 	return conf->ops->flags & CRAB_ENGINE_VOLATILE;
 }
 
-/* Spread over all keys, the least and the greatest among them */
+/* Spread over all keys, with the lowest and the highest */
 static u64 conf_key(u32 at)
 {
 	return at == CONF_KEYS - 1 ? CRAB_KEY_EMPTY - 1 : at * (CRAB_KEY_EMPTY / CONF_KEYS);
@@ -88,7 +88,7 @@ static void conf_verbs(struct kunit *test)
 	crab_test_expect_check(test, 0);
 }
 
-/* One operation of a batch, and what it must say */
+/* One operation of a batch, and its expected result */
 struct conf_ask {
 	enum crab_verb verb;
 	enum crab_insert_mode mode;
@@ -99,7 +99,7 @@ struct conf_ask {
 	u64 old;
 };
 
-/* The same contract in one call, with what is refused in between */
+/* The same contract in one call, with refused operations in between */
 static const struct conf_ask conf_asks[] = {
 	{ CRAB_VERB_INSERT, CRAB_INSERT_REPLACE, 5, 50, -ENOENT, false, 0 },
 	{ CRAB_VERB_SEARCH, 0, 5, 0, -ENOENT, false, 0 },
@@ -152,7 +152,7 @@ static void conf_batch(struct kunit *test)
 	crab_test_expect_check(test, 1);
 }
 
-/* What is read-only is read, and says no to the rest */
+/* A read-only store is read, and refuses all other operations */
 static void conf_batch_readonly(struct kunit *test)
 {
 	struct crab_batch_op ops[] = {
@@ -313,7 +313,7 @@ static u32 conf_some(struct kunit *test, struct conf_model *m, struct crab_batch
 	return full;
 }
 
-/* Batches longer than a group, fuller and emptier by turns, beyond what the pool has */
+/* Batches longer than a group; the store fills, beyond the pool's capacity, and empties in turns */
 static void conf_batches(struct kunit *test)
 {
 	struct crab_batch_op *ops = kunit_kzalloc(test, sizeof(*ops) * CONF_BATCH, GFP_KERNEL);

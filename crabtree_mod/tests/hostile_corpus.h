@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file holds hostile scripts (hostile.h), in hexadecimal: the least that
- * reach all that the fuzzer ever reached. scripts/fuzz --minimise writes it.
+ * This file holds hostile scripts (hostile.h), in hexadecimal: a minimal set that
+ * reaches all code that the fuzzer ever reached. scripts/fuzz --minimise writes it.
  */
 "1300",
 "05fe",

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file judges what a store makes of hostile media:
+ * This file judges how a store handles hostile media:
  *
- *   an attach that fails says why, and changes nothing
- *   a read-only one changes nothing; nor does one that saw damage
+ *   an attach that fails reports the cause, and changes nothing
+ *   a read-only attach changes nothing; nor does one that found damage
  *   an attach reads the media a bounded number of times
- *   a scan ascends and ends; a search gives what the scan gave
+ *   a scan ascends and ends; a search returns the records of the scan
  *   the verifier finds nothing in a store that attach called good, and
  *   something in one that it called damaged
- *   a good store does what it is asked to, and the next attach finds that
+ *   a good store performs each verb, and the next attach finds the result
  *
  * Invariant: the judge trusts nothing on the media; its loops are bounded by its
  * own room and by the script.
@@ -27,8 +27,8 @@
  * @len: bytes
  * @tuning: of every attach
  * @store: attached now
- * @report: what that attach said
- * @damaged: it saw damage
+ * @report: report of that attach
+ * @damaged: it found damage
  * @stores: before that attach
  */
 struct judge {
@@ -52,9 +52,9 @@ struct judge {
 	})
 
 /*
- * What an attach may load at most. Superblocks, and the whole region once if none is
- * valid; of a leaf the header, the slots a few times, and each slot once more
- * for each other slot, which takes a forger who knows the fingerprints.
+ * The words that an attach may load at most: the superblocks, and the whole region once
+ * if none is valid; of a leaf the header, the slots a few times, and each slot once more
+ * for each other slot, which happens only with forged fingerprints.
  */
 static u64 steps_max(const struct crab_hostile *h)
 {
@@ -94,7 +94,7 @@ static bool judge_attach(struct judge *j, bool readonly)
 		that(j, *j->h->steps - steps <= steps_max(j->h), "attach loads %llu words",
 		     (unsigned long long)(*j->h->steps - steps));
 	if (IS_ERR(j->store)) {
-		that(j, j->report.reason[0], "attach fails and does not say why");
+		that(j, j->report.reason[0], "attach fails without a reason");
 		unchanged(j);
 		return false;
 	}
@@ -113,7 +113,7 @@ static void judge_detach(struct judge *j, bool cut)
 	j->store = NULL;
 }
 
-/* All that a scan gives, behind quarantined ranges too */
+/* All records that a scan returns, including those after quarantined ranges */
 static void content_scan(struct judge *j, struct crab_hostile_content *c)
 {
 	struct crab_cursor cursor;
@@ -132,11 +132,11 @@ static void content_scan(struct judge *j, struct crab_hostile_content *c)
 			crab_cursor_skip(j->store, &cursor);
 			n = 0;
 		}
-		if (!that(j, n >= 0, "scan gives %d", n))
+		if (!that(j, n >= 0, "scan returns %d", n))
 			return;
 		c->n += n;
 		ends = cursor.done || (cursor.next > before && c->n < CRAB_HOSTILE_RECORDS);
-	} while (that(j, ends, "scan stands at %llu", (unsigned long long)cursor.next) &&
+	} while (that(j, ends, "scan stays at %llu", (unsigned long long)cursor.next) &&
 		 !cursor.done);
 }
 
@@ -195,7 +195,7 @@ static void refused(struct judge *j)
 	that(j, !crab_store_maintain(j->store), "maintain");
 }
 
-/* Read-only, asked for or not */
+/* A read-only store, whether read-only was requested or not */
 static void judge_reading(struct judge *j, struct crab_hostile_content *c)
 {
 	content_read(j, c);
@@ -206,7 +206,7 @@ static void judge_reading(struct judge *j, struct crab_hostile_content *c)
 	unchanged(j);
 }
 
-/* Where @key is, or belongs, in what must be there */
+/* The index of @key in the expected content, or the index at which it belongs */
 static u32 model_at(const struct crab_hostile_content *c, u64 key)
 {
 	u32 lo = 0, hi = c->n, mid;
@@ -248,7 +248,7 @@ static void model_drop(struct crab_hostile_content *c, u64 key)
 	memmove(r, r + 1, (c->r + c->n - r) * sizeof(*r));
 }
 
-/* A key like those of the seeds, or one of the greatest */
+/* A key like those of the seeds, or one of the highest */
 static u64 verb_key(const u8 *verb)
 {
 	if (verb[3] & 0x80)
@@ -376,7 +376,7 @@ static void judge_again(struct judge *j, u64 sequence)
 	judge_detach(j, false);
 }
 
-/* Attached and writable: h->was is what must be there, h->is what a reader saw before */
+/* Attached and writable: h->was is the expected content, h->is the content that a reader saw */
 static void judge_writing(struct judge *j)
 {
 	u64 sequence = judge_sequence(j);

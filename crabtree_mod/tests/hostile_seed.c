@@ -59,7 +59,7 @@ static int make_many(struct crab_store *store)
 	return err;
 }
 
-/* Until nothing goes in any more */
+/* Inserts until the store is full */
 static int make_full(struct crab_store *store)
 {
 	u32 i;
@@ -103,7 +103,7 @@ static u32 sorted_count(struct crab_hostile *h, const struct crab_dleaf *leaf)
 	return n;
 }
 
-/* The first leaf with a neighbour behind it, and with two free slots */
+/* The first leaf with a next leaf and two free slots */
 static struct crab_dleaf *leaf_with_room(struct crab_hostile *h)
 {
 	struct crab_dleaf *leaf = leaf_behind(h, crab_hostile_list(h));
@@ -119,7 +119,7 @@ static void sorted_end(struct crab_hostile *h, struct crab_dleaf *leaf, u32 slot
 		leaf->slots[slot].key = cpu_to_le64(CRAB_KEY_EMPTY);
 }
 
-/* Slotted: one landmark of two in every third slot of a leaf */
+/* Slotted: one of the two sentinels in every third slot of a leaf */
 static void hurt_landmarks(struct crab_hostile *h)
 {
 	struct crab_dleaf *leaf = leaf_behind(h, crab_hostile_list(h));
@@ -144,7 +144,7 @@ static void hurt_shift(struct crab_hostile *h)
 	memmove(&leaf->slots[1], &leaf->slots[0], count * sizeof(leaf->slots[0]));
 }
 
-/* Sorted: a record went to the leaf behind and was not yet taken from this one */
+/* Sorted: a record was copied to the next leaf and not yet removed from this one */
 static void hurt_overlap(struct crab_hostile *h)
 {
 	struct crab_dleaf *leaf = leaf_with_room(h);
@@ -154,7 +154,7 @@ static void hurt_overlap(struct crab_hostile *h)
 	leaf->slots[count] = leaf_behind(h, &leaf->head)->slots[0];
 }
 
-/* What is added goes behind the last, or old scripts change their meaning */
+/* Append new seeds at the end, or old scripts change their meaning */
 static const struct crab_hostile_seed seeds[] = {
 	{ .name = "slotted, empty", .layout = "slotted", .make = make_empty },
 	{ .name = "slotted, one leaf", .layout = "slotted", .make = make_few },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares what the KUnit suites share: a small media of vmalloc
+ * This file declares the fixture of the KUnit suites: a small media of vmalloc
  * memory, with its shadow if wanted, and a store on it. The suites are linked
  * with L0-L5 and run in the kernel and, by tools/host, in user space.
  */
@@ -21,7 +21,7 @@
 #define CRAB_TEST_LEAVES	12
 #define CRAB_TEST_BYTES		(CRAB_POOL_OFFSET + CRAB_TEST_LEAVES * CRAB_TEST_LEAF)
 
-/* What each test has in test->priv; @tuning: of crab_test_attach(), NULL: the default */
+/* test->priv of each test; @tuning: of crab_test_attach(), NULL: the default */
 struct crab_test {
 	struct crab_media media;
 	struct crab_shadow *shadow;
@@ -30,7 +30,7 @@ struct crab_test {
 	const struct crab_tuning *tuning;
 };
 
-/* Suite init and exit: a zeroed media; freed with all that stands on it */
+/* Suite init and exit: a zeroed media; freed with the store on it */
 int crab_test_init(struct kunit *test);
 void crab_test_exit(struct kunit *test);
 

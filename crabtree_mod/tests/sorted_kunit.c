@@ -155,7 +155,7 @@ static void sorted_first_key(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, strstr(report.damage.what, "first key"));
 }
 
-/* Of two equal keys the left one is void: read correctly, removed by repair */
+/* The left one of two equal keys is void: lookups ignore it, repair removes it */
 static void sorted_twin(struct kunit *test)
 {
 	sorted_format(test);
