@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * The user interface of crabtree: an ordered index of 64-bit keys to 64-bit
- * values in persistent memory, one store behind each /dev/crabN.
+ * values in persistent memory, one store per /dev/crabN.
  *
  * Rules of every structure here (Documentation/userspace-api/crabtree.rst):
  *
  * - fixed widths, no implicit padding, the same layout for 32-bit programs;
  * - the first word is the size of the structure as the program was compiled,
- *   the second its flags; a larger structure than the kernel knows is taken if
- *   the part that the kernel does not know is zero (else -E2BIG), a smaller
+ *   the second its flags; a larger structure than the kernel knows is accepted
+ *   if the part that the kernel does not know is zero (else -E2BIG), a smaller
  *   one if it has the fields of the first version (else -EINVAL);
- * - unknown flags and reserved fields that are not zero give -EINVAL;
- * - what returned 0 is durable.
+ * - unknown flags and reserved fields that are not zero are refused: -EINVAL;
+ * - the changes of a call that returned 0 are durable.
  */
 #ifndef _UAPI_LINUX_CRABTREE_H
 #define _UAPI_LINUX_CRABTREE_H
@@ -35,7 +35,7 @@ enum crabtree_state {
 	CRABTREE_STATE_GONE		= 4,	/* the region was taken away */
 };
 
-/* What a returned write relies on, crabtree_info.durability */
+/* Class of durability that a returned write has, crabtree_info.durability */
 enum crabtree_durability {
 	CRABTREE_DURABILITY_NONE	= 0,	/* volatile memory, or an engine without cleans */
 	CRABTREE_DURABILITY_UNPROVEN	= 1,	/* read-only, and not cleanly detached before */
@@ -66,7 +66,7 @@ struct crabtree_counter {
 };
 
 /**
- * struct crabtree_info - INFO: what a device is and what it has done
+ * struct crabtree_info - INFO: state and statistics of a device and its store
  * @size: sizeof(struct crabtree_info)
  * @flags: 0
  * @state: enum crabtree_state
@@ -78,12 +78,12 @@ struct crabtree_counter {
  * @engine: name of the engine
  * @layout: name of the leaf layout
  * @region: name of the region as its provider calls it
- * @reason: why the state is what it is; empty when ready
+ * @reason: cause of the state; empty when ready
  * @region_bytes: size of the region
  * @leaf_bytes: size of a leaf
  * @leaves: leaves in the region
  * @leaves_used: leaves that hold records
- * @leaves_bad: leaves quarantined: keys in their range get -EUCLEAN; and free leaves that are
+ * @leaves_bad: quarantined leaves: keys in their range get -EUCLEAN; and free leaves that are
  *	not used because their memory cannot be read
  * @records: live records
  * @capacity: records that the leaves could hold
@@ -91,7 +91,7 @@ struct crabtree_counter {
  * @feature_ro_compat: feature word
  * @feature_incompat: feature word
  * @dram_bytes: memory held for descriptors and index
- * @attach_ns: how long the last attach took
+ * @attach_ns: duration of the last attach, in nanoseconds
  * @lines: cache lines cleaned by operations since attach
  * @fences: fences by operations since attach
  * @prepare_lines: cache lines cleaned off the write path since attach
@@ -151,7 +151,7 @@ struct crabtree_info {
 	char  options[CRABTREE_OPTIONS_LEN];
 };
 
-/* INSERT: which of the two it may do; both or neither: either */
+/* INSERT: only create or only replace; with both flags or neither, INSERT may do either */
 #define CRABTREE_INSERT_CREATE	(1U << 0)	/* -EEXIST if the key is there */
 #define CRABTREE_INSERT_REPLACE	(1U << 1)	/* -ENOENT if the key is not there */
 
@@ -176,8 +176,8 @@ struct crabtree_insert {
 };
 
 /* SEARCH: an exact key by default */
-#define CRABTREE_SEARCH_GE	(1U << 0)	/* the least key >= @key */
-#define CRABTREE_SEARCH_LE	(1U << 1)	/* the greatest key <= @key */
+#define CRABTREE_SEARCH_GE	(1U << 0)	/* the lowest key >= @key */
+#define CRABTREE_SEARCH_LE	(1U << 1)	/* the highest key <= @key */
 
 /**
  * struct crabtree_search - SEARCH: find a record; -ENOENT if there is none
@@ -216,20 +216,20 @@ struct crabtree_record {
  * struct crabtree_scan - SCAN: records in the order of their keys
  * @size: sizeof(struct crabtree_scan)
  * @flags: 0
- * @start: the least key wanted
- * @end: the greatest key wanted
+ * @start: the lowest key wanted
+ * @end: the highest key wanted
  * @records: address of an array of struct crabtree_record
- * @capacity: how many fit
- * @count: out: how many were written
+ * @capacity: number of records that fit
+ * @count: out: number of records written
  * @more: out: 1 if there may be more
  * @reserved: 0
  * @next: out: if @more, the @start that continues the scan
  *
  * -EUCLEAN: @start is in a quarantined range; if @more, @next is the first key
- * behind it. What stands before such a range is given first, without an error.
+ * after it. Records before such a range are returned first, without an error.
  *
- * Each record is one that was there at some moment of the call; a scan is not
- * a snapshot. Keys ascend strictly, across calls as well.
+ * Each record existed at some time during the call; a scan is not a snapshot.
+ * Keys ascend strictly, across calls as well.
  */
 struct crabtree_scan {
 	__u32 size;
@@ -275,8 +275,8 @@ struct crabtree_batch_op {
  * @size: sizeof(struct crabtree_batch)
  * @flags: 0
  * @ops: address of an array of struct crabtree_batch_op
- * @count: how many, at most CRABTREE_BATCH_MAX
- * @done: out: how many were tried; on a signal fewer than @count
+ * @count: number of operations, at most CRABTREE_BATCH_MAX
+ * @done: out: number of operations tried; after a signal fewer than @count
  *
  * Not atomic. Operations on one key keep their order. When the call has
  * returned, every operation with status 0 is durable.
@@ -299,7 +299,7 @@ struct crabtree_batch {
  * @records: out: live records found
  * @errors: out: broken invariants; 0 means sound
  * @first_offset: out: if @errors, offset in the region of the first
- * @first: out: and what it is
+ * @first: out: if @errors, description of the first
  */
 struct crabtree_check {
 	__u32 size;
@@ -325,8 +325,8 @@ struct crabtree_check {
  * @label: NUL-terminated
  * @uuid: identity; all zero: a random one
  *
- * -EEXIST if the region holds a store or anything else's signature and
- * CRABTREE_FORMAT_FORCE is not given; -EBUSY while others hold the device open.
+ * -EEXIST if the region holds a store or a foreign signature and
+ * CRABTREE_FORMAT_FORCE is not set; -EBUSY while others hold the device open.
  */
 struct crabtree_format {
 	__u32 size;
@@ -339,7 +339,7 @@ struct crabtree_format {
 	__u8  uuid[CRABTREE_UUID_LEN];
 };
 
-/* Of 0xCB the kernel's table (ioctl-number.rst) has 00-1F for another driver */
+/* The kernel's table (ioctl-number.rst) assigns 00-1F of 0xCB to another driver */
 #define CRABTREE_IOC_MAGIC	0xCB
 
 #define CRABTREE_INFO	_IOWR(CRABTREE_IOC_MAGIC, 0x20, struct crabtree_info)
