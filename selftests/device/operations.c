@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests the verbs over the device: INSERT, SEARCH, DELETE, SCAN and
- * BATCH, each against what the manual says, then all of them together against a
+ * BATCH, each against the manual, then all of them together against a
  * reference model.
  *
  * Invariant: every test begins with an empty store.

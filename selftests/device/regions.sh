@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Tests of regions: each parameter that cannot be obeyed fails the load with an
-# errno and a line in the log that says what and where, and leaves nothing
-# claimed; each provider's region is claimed exclusively and served.
+# errno and a line in the log that names the fault, and leaves nothing claimed;
+# each provider's region is claimed exclusively and served.
 #
 # shellcheck disable=SC3043,SC2317,SC2329,SC2016
 . "$(dirname "$0")/lib.sh"
@@ -175,7 +175,7 @@ caches_region() {
 	must store "$a" verify 500
 }
 
-# physical addresses are not for everybody
+# only root may read physical addresses
 region_name() {
 	crabtree ram=64K
 	equal "$(stat -c %a "/sys/class/crabtree/$(basename "$(device ram:65536)")/region")" 400 mode

@@ -4,7 +4,7 @@
  *
  * Feeds the logged events to the shadow of a media (shadow/shadow.h). It stops before one in EVERY
  * fences and after one in 8 * EVERY stores, and has the host build recover every image that the
- * layout's model allows there and that recovery can tell from others. If a batch makes too many of
+ * layout's model allows there and that recovery can distinguish. If a batch makes too many of
  * them, it recovers some, chosen by the number of the point.
  *
  * The oracle (tests/oracle.h): each key is as the operations that returned left it, or as an
