@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This suite tests attach: the recovered records, read-only attach, and
- * damage. tools/host/tests/test_hostile.c has the long list of damages.
+ * damage. tools/host/tests/test_hostile.c tests many more kinds of damage.
  */
 #include <linux/err.h>
 #include <linux/string.h>

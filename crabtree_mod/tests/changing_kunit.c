@@ -66,8 +66,8 @@ static const struct kind kinds[] = {
  * @number: of the run
  * @seed: of all choices
  * @quiet: loads until the next change
- * @loads: of the call under way
- * @changes: that are left
+ * @loads: loads by the call in progress
+ * @changes: changes that are left
  */
 struct changing {
 	struct kunit *test;
@@ -102,7 +102,7 @@ static void change_words(struct changing *c, u32 from, u32 n, enum fill fill)
 	}
 }
 
-/* How much of the media goes: mostly little, now and then a leaf, seldom all */
+/* Number of words that change: mostly one, sometimes a line or a leaf, rarely all */
 static u32 change_size(struct changing *c)
 {
 	switch (rng_below(&c->seed, 16)) {
@@ -137,7 +137,7 @@ static void changing_loading(struct crab_shadow *shadow, u32 word)
 	c->quiet = rng_below(&c->seed, LOADS);
 }
 
-/* The call is over: it came to its end in time, with an error that it may give */
+/* A call has returned: its error must be a permitted one, and its loads few enough */
 static void over(struct changing *c, const char *call, int err)
 {
 	static const int errors[] = { 0, -ENOENT, -EEXIST, -ENOSPC, -EUCLEAN, -EROFS, -ENODATA,
@@ -160,7 +160,7 @@ static u64 random_key(struct changing *c)
 	return rng_below(&c->seed, KEYS) * 1000003ULL;
 }
 
-/* Anything, or the void of a leaf, which a slotted one cannot hold */
+/* Any value, or the void of a leaf, which a slotted leaf cannot hold */
 static u64 random_value(struct changing *c)
 {
 	u32 leaf = rng_below(&c->seed, c->kind->leaves);
@@ -345,7 +345,7 @@ static void changing_media(struct kunit *test)
 	kunit_info(test, "%u runs of each of %zu kinds of store", RUNS, ARRAY_SIZE(kinds));
 }
 
-/* Damage that a change of the structure meets: an error once, and read-only from then on */
+/* A structure modification finds damage: one -EUCLEAN, and read-only from then on */
 static void expect_damage(struct kunit *test, int err, const char *what)
 {
 	struct crab_store_info *info = kunit_kzalloc(test, sizeof(*info), GFP_KERNEL);
@@ -380,13 +380,13 @@ static void changing_split(struct kunit *test)
 	memcpy(slots, leaf->slots, size);
 	memset(leaf->slots, 0xff, size);
 	expect_damage(test, crab_test_put(test, 15, 1), "leaf 0: a key that splits");
-	/* The fresh leaves were given back: each leaf is in the list or in the pool */
+	/* The fresh leaves were freed: each leaf is in the list or in the pool */
 	memcpy(leaf->slots, slots, size);
 	crab_test_expect_check(test, CRAB_TEST_SLOTS);
 	crab_test_exit(test);
 }
 
-/* Keys or'ed: a bit that no key of the range has is seen, in ranges of any size */
+/* The OR of keys: a bit that no key of the range can have is detected, in ranges of any size */
 static void changing_keys(struct kunit *test)
 {
 	struct crab_leaf leaf = { .low = 0x100, .high = 0x180 };
@@ -410,7 +410,7 @@ static void changing_order(struct kunit *test)
 	crab_test_exit(test);
 }
 
-/* A load of the first slot begins the rewrite of its leaf; then the key of the second changes */
+/* When the rewrite loads the first slot, the key of the second slot changes */
 static void vanish_loading(struct crab_shadow *shadow, u32 word)
 {
 	struct crab_dleaf *leaf = shadow->hook_arg;
@@ -419,7 +419,7 @@ static void vanish_loading(struct crab_shadow *shadow, u32 word)
 		leaf->slots[1].key = cpu_to_le64(le64_to_cpu(leaf->slots[1].key) + 1);
 }
 
-/* An insert of the leaf's void value rewrites the leaf; its key has vanished by then */
+/* A value equal to the leaf's void makes the store rewrite the leaf; the key has vanished then */
 static void changing_rewrite(struct kunit *test)
 {
 	struct crab_dleaf *leaf = full_leaf(test, "slotted");
@@ -434,7 +434,7 @@ static void changing_rewrite(struct kunit *test)
 	crab_test_exit(test);
 }
 
-/* The link of the second of three leaves goes, then its records */
+/* The link of the second of three leaves is damaged, then its records */
 static void changing_link(struct kunit *test)
 {
 	struct crab_dleaf *leaf;

@@ -237,7 +237,7 @@ static void conf_compare(struct kunit *test, const struct conf_model *m)
 	crab_test_expect_check(test, m->count);
 }
 
-/* A random history, fuller and emptier by turns */
+/* A random history that fills and empties the store in turns */
 static void conf_history(struct kunit *test)
 {
 	struct conf_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
@@ -288,7 +288,7 @@ static void conf_batched(struct kunit *test, struct conf_model *m,
 	m->value[at] = op->value;
 }
 
-/* Writes of few keys or of many, in one call; returns how many found no room */
+/* Writes few keys or many in one call; returns how many of them failed with -ENOSPC */
 static u32 conf_some(struct kunit *test, struct conf_model *m, struct crab_batch_op *ops,
 		     u32 deletes)
 {

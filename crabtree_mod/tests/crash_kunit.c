@@ -174,7 +174,7 @@ static void crash_sound(struct kunit *test)
 	KUNIT_EXPECT_GT(test, crab_test_stats(test).unlinks, 0ULL);
 }
 
-/* The same history on a platform whose fence fails at one point: it must be seen */
+/* The same history on a platform whose fence fails at one point: the test must report it */
 static void crash_fault(struct kunit *test, enum crab_point point)
 {
 	struct crab_test *t = test->priv;

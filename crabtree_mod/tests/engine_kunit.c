@@ -38,7 +38,7 @@ static void engine_fits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, !crab_store_fits(&super, &layout));
 }
 
-/* The superblock allows this leaf size, and no layout does */
+/* The superblock allows this leaf size, but no layout does */
 static void engine_leaf_size(struct kunit *test)
 {
 	struct crab_test *t = test->priv;
@@ -102,7 +102,7 @@ static int engine_settle_fails(struct crab_engine *engine, struct crab_flow *flo
 	return -ENOMEM;
 }
 
-/* Detaches by another settle; what is then in the superblock? */
+/* Detaches with another settle; returns the root in the superblock */
 static u64 engine_root_after(struct kunit *test,
 			     int (*settle)(struct crab_engine *engine, struct crab_flow *flow,
 					   u64 *root))

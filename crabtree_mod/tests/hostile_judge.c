@@ -360,7 +360,7 @@ static u64 judge_sequence(struct judge *j)
 	return super->sequence;
 }
 
-/* The next life of a store that was good */
+/* Attaches a good store again */
 static void judge_again(struct judge *j, u64 sequence)
 {
 	if (!that(j, judge_attach(j, false), "a good store is not attached again: %s",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This suite tests the index by itself: leaves are numbers, never looked into.
+ * This suite tests the index by itself: leaves are numbers, never dereferenced.
  */
 #include <linux/slab.h>
 

@@ -93,7 +93,7 @@ struct crab_crash {
 struct crab_crash *crab_crash_begin(struct kunit *test, const char *layout, u32 leaf_bytes,
 				    enum crab_shadow_model model);
 
-/* An operation on key @at, cut wherever it can be; nothing once c->bad */
+/* An operation on key @at, cut at each crash point; does nothing once c->bad is set */
 void crab_crash_put(struct crab_crash *c, u32 at, u64 value);
 void crab_crash_del(struct crab_crash *c, u32 at);
 

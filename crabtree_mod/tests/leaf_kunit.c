@@ -91,7 +91,7 @@ static void leaf_batch_costs(struct kunit *test)
 	crab_test_expect_check(test, 16);
 }
 
-/* The value of free slots is as good as any: the leaf takes another one */
+/* A record may have the value of free slots: the leaf then takes another void value */
 static void leaf_void(struct kunit *test)
 {
 	u64 value = le64_to_cpu(crab_test_listed(test, 0)->head.void_value);
@@ -123,7 +123,7 @@ static void leaf_any_value(struct kunit *test)
 	crab_test_expect_check(test, ARRAY_SIZE(values) + 1);
 }
 
-/* One sentinel of two, either one: the record is absent, and attach stores the other */
+/* With one of the two sentinels, either one: the record is absent, and attach stores the other */
 static void leaf_halves(struct kunit *test)
 {
 	struct crab_dleaf *leaf = crab_test_listed(test, 0);

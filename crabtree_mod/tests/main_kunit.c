@@ -119,7 +119,7 @@ void crab_test_expect_check(struct kunit *test, u64 records)
 	KUNIT_EXPECT_EQ(test, report.records, records);
 }
 
-/* INFO, all zero where there is no memory for it */
+/* INFO, all zero if memory for it cannot be allocated */
 static struct crab_store_info *test_info(struct kunit *test)
 {
 	struct crab_test *t = test->priv;

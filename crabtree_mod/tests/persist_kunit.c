@@ -257,7 +257,7 @@ static void persist_counts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow.lines, 20ULL);
 }
 
-/* A swap is one event of its line; under model W a cut still parts its words */
+/* A swap is one event of its line; under model W a cut still separates its words */
 static void shadow_swap(struct kunit *test)
 {
 	struct shadow_test s;

@@ -98,7 +98,7 @@ static void sorted_split(struct kunit *test)
 	crab_test_expect_check(test, 6);
 }
 
-/* Less than half full, and the sibling has room: one leaf of both */
+/* Less than half full, and the sibling has room: both become one leaf */
 static void sorted_merge(struct kunit *test)
 {
 	sorted_format(test);
@@ -110,7 +110,7 @@ static void sorted_merge(struct kunit *test)
 	crab_test_expect_check(test, 5);
 }
 
-/* And where it has none: a record comes over, from the right and from the left */
+/* If the sibling has no room: a record moves over, from the right and from the left */
 static void sorted_redistribute(struct kunit *test)
 {
 	sorted_format(test);
@@ -137,7 +137,7 @@ static void sorted_redistribute(struct kunit *test)
 	crab_test_expect_check(test, 6);
 }
 
-/* The key with which a line begins becomes another, for which the one in DRAM does as well */
+/* The first key of a line changes: its copy in DRAM differs, but still leads to the line */
 static void sorted_first_key(struct kunit *test)
 {
 	struct crab_test *t = test->priv;
@@ -345,7 +345,7 @@ static void sorted_needs_line(struct kunit *test)
 	KUNIT_EXPECT_GT(test, c->bad, 0U);
 }
 
-/* A fence that fails must be seen, or it would not be needed */
+/* A failed fence must be detected, or the fence would not be needed */
 static void sorted_fault(struct kunit *test, const struct sorted_way *way, enum crab_point point)
 {
 	struct crab_crash *c = sorted_begin(test, way);
@@ -372,7 +372,7 @@ static void sorted_ended_fence_lost(struct kunit *test)
 	sorted_fault(test, &way, CRAB_P10_ENDED);
 }
 
-/* Seen only where the first of the appended records has a line of its own */
+/* Detected only if the first of the appended records has a line of its own */
 static void sorted_appended_fence_lost(struct kunit *test)
 {
 	sorted_fault(test, &sorted_long_way, CRAB_P11_APPENDED);

@@ -259,7 +259,7 @@ static void strategy_counted_on_demand(struct kunit *test)
 	strategy_counted(test, CRAB_STRATEGY_AUTO, true);
 }
 
-/* The same costs, the same choices: two stores get the same writes done the same way */
+/* Equal costs lead to equal choices: two stores perform the same writes in the same way */
 static void strategy_deterministic(struct kunit *test)
 {
 	struct crab_tuning tuning = { .pair = true, .costs = strategy_costs[0] };
