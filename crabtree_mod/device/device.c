@@ -6,7 +6,7 @@
  * Invariants: device->calls is live exactly while device->store is set and no
  * task detaches it, so a call that entered has a store until it leaves. A store is
  * attached and detached under device->change only; that lock is the only one held
- * while calls are waited for.
+ * during the wait for calls.
  *
  * Locks: device.h.
  */
@@ -61,9 +61,9 @@ void crab_device_put_store(struct crab_device *device)
 }
 
 /*
- * Notify user space: a uevent, and the pollers of the files. Not after crab_device_end(), after
- * which the device leaves its class: the caller holds change and has seen a region, or is the
- * work that crab_device_end() waits for.
+ * Notifies user space by a uevent, and the pollers of the files. Never runs after
+ * crab_device_end(), because the device then leaves its class: the caller holds device->change
+ * and has found a region, or is the work that crab_device_end() waits for.
  */
 static void device_changed(struct crab_device *device)
 {
@@ -139,7 +139,7 @@ static void device_calls_stop_locked(struct crab_device *device, int error)
 	percpu_ref_kill(&device->calls);
 }
 
-/* Closed already: wait for the calls, then detach. @reason: of INFO, meanwhile */
+/* No call enters any more: waits for those that run, then detaches. INFO shows @reason meanwhile */
 static void device_store_detach(struct crab_device *device, const char *reason)
 {
 	struct crab_store *store = device->store;
@@ -157,7 +157,7 @@ static void device_store_detach(struct crab_device *device, const char *reason)
 	crab_store_detach(store);
 }
 
-/* The store that attach returned is served, or calls get its error */
+/* Serves the store that attach returned, or makes calls return its error */
 static void device_calls_start(struct crab_device *device, struct crab_store *store,
 			       const struct crab_attach_report *report)
 {

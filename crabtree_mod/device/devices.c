@@ -49,7 +49,7 @@ static void device_free(struct device *dev)
 	kfree(device);
 }
 
-#define LABEL_SAFE	"#+-.:=@_"	/* udev keeps these in a name, and letters and digits */
+#define LABEL_SAFE	"#+-.:=@_"	/* udev keeps these, letters and digits in a name */
 
 static bool label_is_safe(const char *label, const char *c)
 {
@@ -109,14 +109,14 @@ static void device_fill(struct crab_device *device, struct crab_region *region, 
 	device->dev.devt = MKDEV(MAJOR(crab_major), minor);
 }
 
-/* The number is free for the next, at once: a bind after an unbind finds the same name */
+/* Frees the number at once, so that a bind after an unbind gets the same name */
 static void device_unname(struct crab_device *device)
 {
 	ida_free(&crab_minors, MINOR(device->dev.devt));
 	put_device(&device->dev);
 }
 
-/* On an error nothing is left; the region stays the caller's */
+/* An error undoes everything, and the caller still owns the region */
 static struct crab_device *device_alloc(struct crab_region *region)
 {
 	struct crab_device *device = kzalloc(sizeof(*device), GFP_KERNEL);
@@ -187,7 +187,7 @@ err_end:
 	return err;
 }
 
-/* @device is off the list, and this task alone took it off */
+/* @device is off the list; only this task removed it */
 static void device_remove(struct crab_device *device)
 {
 	struct crab_region *region = device->region;
@@ -296,7 +296,7 @@ struct crab_device *crab_devices_open(unsigned int minor)
 	return err ? ERR_PTR(err) : device;
 }
 
-/* Each device, without a lock: @run may wait as long as it must */
+/* Calls @run for each device without a lock, so that @run may wait */
 static void devices_each(void (*run)(struct crab_device *device))
 {
 	struct crab_device *all[CRAB_DEVICES_MAX], *device;
@@ -330,7 +330,7 @@ static int cdev_publish(void)
 	return err;
 }
 
-/* A device for which there is no memory stays without a node; that is logged */
+/* If a device gets no memory, it has no node; that is logged */
 int crab_devices_publish(void)
 {
 	struct crab_device *device;

@@ -88,7 +88,7 @@ static int batch_chunk(struct crab_device *device, struct crabtree_batch_op *ops
 }
 
 /*
- * All operations in order; returns how many were tried. Only a fatal signal ends it early:
+ * Performs all operations in order; returns the number tried. Only a fatal signal ends it early:
  * a stop and a continue, the freezer and a debugger set signal_pending() too, without a
  * handler to run.
  */

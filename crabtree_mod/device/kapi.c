@@ -3,8 +3,8 @@
  * This file serves other kernel code: include/linux/crabtree.h.
  *
  * Invariant: an open tree is one user of its device and one reference to this
- * module, until crabtree_close(). A struct crabtree is the device itself, under a
- * name without a meaning.
+ * module, until crabtree_close(). A struct crabtree is the device itself, under an
+ * opaque name.
  *
  * No lock of its own.
  */
@@ -25,7 +25,7 @@ static struct crab_device *kapi_device(struct crabtree *tree)
 	return (struct crab_device *)tree;
 }
 
-/* A search that finds its leaf does not sleep; one that does must find its caller able to */
+/* Any call may sleep, though most searches do not: might_sleep() reports wrong callers */
 static struct crab_store *kapi_enter(struct crabtree *tree)
 {
 	might_sleep();
@@ -50,7 +50,7 @@ static struct crabtree *kapi_open(const struct crabtree_identity *wanted)
  *
  * Context: process; may sleep.
  * Return: the tree, or ERR_PTR(-EPROBE_DEFER) if no such store is served (yet): wait for
- * CRABTREE_CAME. Not all that brings a store makes the driver core probe again.
+ * CRABTREE_CAME. The driver core does not probe again each time a store comes.
  */
 struct crabtree *crabtree_open_by_label(const char *label)
 {
@@ -214,14 +214,14 @@ CRAB_EXPORT_SYMBOL(crabtree_delete);
  * @tree: the tree
  * @cursor: where to go on; from CRABTREE_CURSOR()
  * @records: out
- * @capacity: how many fit, at most S32_MAX
+ * @capacity: room in @records, at most S32_MAX
  *
  * Each record was present at some time during the call; a scan is not a
  * snapshot, but its keys ascend strictly. Keep @capacity to some hundreds: the
- * memory cannot be taken away during the call.
+ * region cannot be removed during the call.
  *
  * Context: process; may sleep.
- * Return: how many records, 0 at the end, -EUCLEAN at a quarantined range,
+ * Return: number of records, 0 at the end, -EUCLEAN at a quarantined range,
  * -ENOMEM, -ENODEV.
  */
 int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
@@ -247,7 +247,7 @@ int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 CRAB_EXPORT_SYMBOL(crabtree_scan);
 
 /**
- * crabtree_register_notifier() - hear of stores that come and go
+ * crabtree_register_notifier() - ask for notifications of stores that come and go
  * @nb: called with enum crabtree_event and a struct crabtree_identity
  *
  * An existing store is not reported: register first, then try to open.
@@ -262,7 +262,7 @@ int crabtree_register_notifier(struct notifier_block *nb)
 CRAB_EXPORT_SYMBOL(crabtree_register_notifier);
 
 /**
- * crabtree_unregister_notifier() - hear no more
+ * crabtree_unregister_notifier() - end the notifications
  * @nb: as registered; not running any more on return
  *
  * Context: process; may sleep.

@@ -7,7 +7,7 @@
  * the image is attached again by the kernel that resumes, which reads the records that any kernel
  * has stored meanwhile.
  *
- * Invariant: nothing of it is needed for durability. A panic, a reset and a power
+ * Invariant: durability does not depend on this file. A panic, a reset and a power
  * cut call no notifier.
  *
  * No lock of its own; the callers are serialised by the kernel.
@@ -22,14 +22,14 @@
 
 #include "devices.h"
 
-/* Calls from here on get -ESHUTDOWN, those that run are waited for */
+/* New calls return -ESHUTDOWN; calls that run are waited for */
 static int power_reboot(struct notifier_block *nb, unsigned long event, void *data)
 {
 	crab_devices_park(-ESHUTDOWN);
 	return NOTIFY_DONE;
 }
 
-/* Both of the lowest priority: users of stores are notified first and may write a last time */
+/* Both have the lowest priority, so users of stores are notified first and can still write */
 static struct notifier_block power_reboot_nb = {
 	.notifier_call	= power_reboot,
 	.priority	= INT_MIN,

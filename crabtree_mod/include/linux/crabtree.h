@@ -3,10 +3,10 @@
  * The interface of crabtree to other kernel code: an ordered index of 64-bit
  * keys to 64-bit values in persistent memory. Documentation/driver-api/crabtree.rst
  *
- * All functions may sleep. A user module imports the namespace CRABTREE; while it
- * holds a tree open neither the module nor FORMAT can take it away. The memory
- * itself can go: then every call returns -ENODEV, and the tree must be closed as
- * ever.
+ * All functions may sleep. A user module imports the namespace CRABTREE. While it
+ * holds a tree open, this module cannot be unloaded and FORMAT is refused. The region
+ * itself can be removed: every call then returns -ENODEV, and the tree must still be
+ * closed.
  */
 #ifndef _LINUX_CRABTREE_H
 #define _LINUX_CRABTREE_H
@@ -24,7 +24,7 @@ struct notifier_block;
  * @end: the highest key wanted
  * @done: no record is left
  *
- * Holds nothing of the tree: it needs no end, and may be copied and kept.
+ * It refers to nothing in the tree: it needs no release, and may be copied and kept.
  */
 struct crabtree_cursor {
 	u64 next;
