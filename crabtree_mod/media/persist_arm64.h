@@ -4,7 +4,7 @@
  *
  * Clean: dc cvadp where the CPU has a point of deep persistence, dc cvap where
  * it has a point of persistence, else dc cvac; the last by an alternative to
- * dc civac on cores whose errata want it (ARM64_WORKAROUND_CLEAN_CACHE, among
+ * dc civac on cores whose errata need it (ARM64_WORKAROUND_CLEAN_CACHE, among
  * them Cortex-A53). The choice between them is a static key, set at load: the
  * system-wide capability, so that it holds on every core.
  *

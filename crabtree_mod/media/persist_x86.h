@@ -54,8 +54,8 @@ static __always_inline void crab_arch_order(void)
 extern bool crab_x86_cx16;
 
 /*
- * cmpxchg16b until it succeeds: the comparand is a hint, so a torn read of it
- * costs a turn and nothing else. Without it two stores, which x86 keeps in
+ * Repeats cmpxchg16b until it succeeds: the comparand is a hint, so a torn read of
+ * it only costs another turn. A CPU without it does two stores, which x86 keeps in
  * order.
  */
 static __always_inline void crab_arch_store_pair(__le64 *p, __le64 first, __le64 second)

@@ -95,7 +95,7 @@ static u32 line_epochs(const struct crab_shadow_image *now, u32 line, u16 life,
 	return n;
 }
 
-/* The oldest life after @life that left something open in a line, or 0 */
+/* The oldest run after @life that left something open in a line, or 0 */
 static u16 line_next_life(const struct crab_shadow_image *now, u32 line, u16 life)
 {
 	const struct shadow_node *node;
@@ -141,7 +141,7 @@ static void word_cut(struct crab_shadow *shadow, u32 word, u16 life, u32 epoch)
 }
 
 /*
- * Model L: of each life a line holds a prefix of its epochs, and any part of one
+ * Model L: of each run a line holds a prefix of its epochs, and any part of one
  * more. A pair is the only event of its epoch, and has no parts.
  */
 static void line_decide(struct crab_shadow *shadow, u32 line)
@@ -165,7 +165,7 @@ static void line_decide(struct crab_shadow *shadow, u32 line)
 	}
 }
 
-/* Which of its values an open word was given last */
+/* The index of the value that was last stored to an open word */
 static u32 word_newest(const struct crab_shadow_image *now, u32 word, const u64 *values,
 		       u32 options)
 {

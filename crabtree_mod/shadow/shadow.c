@@ -52,8 +52,8 @@ static void shadow_event(struct crab_shadow *shadow, enum crab_shadow_event even
 }
 
 /*
- * A pair is one event among others in order: a neighbour in its epoch would be none. One
- * by another CPU is in order: the line went from one to the other.
+ * A pair must be the only event of its line and epoch. A store by another CPU is in order
+ * anyway: the line moved from one cache to the other in between.
  */
 static void line_check_pair(struct crab_shadow *shadow, u32 word, bool pair)
 {
@@ -232,8 +232,8 @@ void crab_shadow_clean(struct crab_media *media, const void *p, u64 len)
 }
 
 /*
- * The last value of a word that @cpu cleaned is durable, and all before it is
- * history. With @lost the cleans had no effect.
+ * The last value of a word that @cpu cleaned is durable, and all earlier values
+ * are dropped. With @lost the cleans had no effect.
  */
 static void word_complete(struct crab_shadow_image *now, u32 word, u32 cpu, bool lost)
 {

@@ -10,7 +10,7 @@
 #include "shadow.h"
 
 #define SHADOW_POISON	0x5ad0c0de5ad0c0deULL
-#define SHADOW_EPOCHS	96		/* of one life that may be open in a line */
+#define SHADOW_EPOCHS	96		/* of one run that may be open in a line */
 #define SHADOW_CHOICE_LINE	(1U << 31)	/* in a step: a line was decided */
 
 struct shadow_node {

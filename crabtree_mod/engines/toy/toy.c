@@ -88,7 +88,7 @@ static const char *toy_read(struct toy *toy)
 					toy->base.geo.store_id, &head) ||
 	    link != crab_link_to(&toy->base.geo, head.birth % 2, head.birth))
 		return "the link names no leaf of this store";
-	if (head.birth > CRAB_BIRTH_MAX / 2)	/* forged: out of reach */
+	if (head.birth > CRAB_BIRTH_MAX / 2)	/* forged: no store has so many births */
 		return "no births are left";
 	toy->birth = head.birth;
 	for (; toy->count < toy->room; toy->count++, above = key + 1) {

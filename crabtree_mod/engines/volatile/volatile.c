@@ -73,7 +73,7 @@ static bool vol_is_at(const struct vol_leaf *leaf, u32 pos, u64 key)
 	return pos < leaf->count && leaf->records[pos].key == key;
 }
 
-/* Leaves the room of a header: comparisons want as many records as other engines have */
+/* Leaves the room of a header, so that a leaf has as many records as in other engines */
 static u32 vol_records(u32 leaf_bytes)
 {
 	return (leaf_bytes - sizeof(struct crab_dhead)) / sizeof(struct crab_record);
