@@ -103,7 +103,7 @@ static __always_inline const u64 *node_search_beside(const struct crab_index_nod
 	return node_steps(at, key);
 }
 
-/* The child of the key that node_search() came to */
+/* The child of the key that node_search() found */
 static __always_inline struct crab_index_node *node_child(const u64 *at)
 {
 	const size_t children = offsetof(struct crab_index_node, children) -
@@ -319,7 +319,7 @@ void *crab_index_find(const struct crab_index *index, u64 key)
 	return crab_index_find_hint(index, key, &hint);
 }
 
-/* Entries from @at on to the node's end, @n of them at most; returns how many */
+/* Reads the entries from @at to the node's end, at most @n; returns their number */
 static u32 node_run(const u64 *at, u32 n, void **found, const void **hints)
 {
 	u32 i;

@@ -257,7 +257,7 @@ bool crab_pool_needs_refill(const struct crab_pool *pool)
 
 bool crab_pool_has(const struct crab_pool *pool, u64 n)
 {
-	/* Leaves come and go: the caller tries, and asks again if that fails */
+	/* The number may change meanwhile: the caller tries, and tests again if that fails */
 	return data_race(pool->free + pool->raw) >= n;
 }
 

@@ -196,7 +196,7 @@ u64 crab_pool_unlisted(struct crab_pool *pool);
  * @pool: the pool
  * @leaf: its number; no power cut can make the media reach it again
  * Context: any but interrupts; takes crab_pool.lock. The leaf may be allocated at once: its
- * engine's readers know a stale leaf when they see one. Otherwise: crab_pool_free_later().
+ * engine's readers detect a stale leaf. Otherwise: crab_pool_free_later().
  */
 void crab_pool_free(struct crab_pool *pool, u64 leaf);
 
@@ -210,7 +210,7 @@ void crab_pool_free(struct crab_pool *pool, u64 leaf);
 void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n);
 
 /**
- * crab_pool_free_later() - free a leaf when the readers of now are gone
+ * crab_pool_free_later() - free a leaf once the current readers are gone
  * @pool: the pool
  * @later: memory from kmalloc() with @leaf set; the pool's from now on
  *

@@ -118,7 +118,7 @@ static __always_inline bool crab_layout_lookup_at(const struct crab_tree *tree,
 	for ((slot) = crab_layout_next(tree, leaf, 0); (slot) < (tree)->slots;	\
 	     (slot) = crab_layout_next(tree, leaf, (slot) + 1))
 
-/* Reads all records of a locked leaf, of a sorted one in order; returns how many */
+/* Reads all records of a locked leaf, of a sorted one in order; returns their number */
 static inline u32 crab_layout_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				      struct crab_record *records)
 {

@@ -33,7 +33,7 @@ static int lookup_try(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return crab_leaf_read_valid(leaf, seq) ? err : -EAGAIN;
 }
 
-/* Concurrently with a writer or a change, or in a quarantined leaf */
+/* The lookup if a writer or a change runs concurrently, or if the leaf is quarantined */
 static noinline int tree_lookup_again(struct crab_tree *tree, u64 key, u64 *value)
 {
 	struct crab_reader reader = { .tree = tree };
@@ -99,7 +99,7 @@ static int insert_once(struct crab_write *write, u64 key, u64 value,
 	return err;
 }
 
-/* Gets the resource that the write lacked: smo_lock, memory or free leaves; true: try again */
+/* Gets the resource that the write lacked: smo_lock, memory or free leaves; true: retry */
 static bool insert_again(struct crab_write *write, int *err)
 {
 	if (*err == -EAGAIN) {

@@ -198,7 +198,7 @@ static void recover_push(struct crab_tree *tree, struct crab_leaf *leaf)
 	tree->leaves++;
 }
 
-/* Before the turn of place @i: the list goes another way than the descriptors lie; true: stop */
+/* Prefetches the descriptor of a later place: they lie in another order. True: attach must end */
 static bool recover_ahead(struct recover *r, u64 i)
 {
 	if (i + AHEAD < r->count)

@@ -121,7 +121,7 @@ static void recover_headers(struct recover_part *part)
 	}
 }
 
-/* @asks: it runs in the task that attaches, which may be killed */
+/* @asks: this is the task that attaches, which checks for signals */
 static void recover_take(struct recover *r, bool asks)
 {
 	int i;
@@ -162,7 +162,7 @@ static u64 part_from(const struct recover *r, int i)
 	return i < r->n ? round_down(div_u64(leaves * i, r->n), RECOVER_WORD) : leaves;
 }
 
-/* Runs a pass over all of the pool, this CPU taking parts as the others do */
+/* Runs a pass over the whole pool; this CPU takes parts as the others do */
 int crab_recover_parts(struct recover *r, void (*pass)(struct recover_part *part))
 {
 	int i, err = 0;

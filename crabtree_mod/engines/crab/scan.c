@@ -83,7 +83,7 @@ int crab_tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 	}
 }
 
-/* So many of a leaf's records are not before @at, if they are spread over its range */
+/* Estimates how many records are not before @at, if they are spread evenly over the range */
 static u32 scan_share(const struct crab_leaf *leaf, u32 count, u64 at)
 {
 	u64 high = READ_ONCE(leaf->high), range = high - READ_ONCE(leaf->low);

@@ -274,7 +274,7 @@ void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf, u64 word)
 	smo_join(tree, pred, after);
 	crab_underfull_touch(tree, pred);
 	WRITE_ONCE(leaf->high, leaf->low);
-	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* found empty: it is not in it */
+	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* not if it was found empty */
 		crab_index_remove(&tree->index, leaf->low);
 	WRITE_ONCE(tree->unlinks, tree->unlinks + 1);
 	smo_commit(write);

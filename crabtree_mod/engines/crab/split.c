@@ -38,7 +38,7 @@ static int append(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64
 	return 0;
 }
 
-/* Tests whether a key goes after all keys of a full leaf, as keys in order do */
+/* Tests whether a key is above all keys of a full leaf, as if keys came in order */
 static bool is_append(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	u64 last;
@@ -72,9 +72,9 @@ int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 
 }
 
 /*
- * The dearest write is an insert that finds the pool empty: a merge for each leaf that it
- * wants, then the split. Each of those leaves is written whole, has a link, and on
- * demand two leaves' bits are given back where its own is taken.
+ * The most expensive write is an insert that finds the pool empty: one merge for each leaf
+ * that it needs, then the split. Each of their fresh leaves is written whole and linked.
+ * Allocation on demand sets the bit of the fresh leaf and clears those of two old leaves.
  */
 u64 crab_smo_bound(const struct crab_tree *tree)
 {

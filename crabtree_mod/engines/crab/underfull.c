@@ -172,7 +172,7 @@ static int underfull_walk(struct crab_write *write, struct crab_walk *walk, u32 
 	return -EAGAIN;
 }
 
-/* Maintain goes on past neighbours for which there is no memory: they stay as they are */
+/* Maintain continues after neighbours that it has no memory to merge: they do not change */
 static void underfull_sweep(struct crab_write *write, u32 most)
 {
 	struct crab_tree *tree = write->tree;

@@ -3,8 +3,8 @@
  * This file declares the fingerprints of the keys in a slotted leaf: their form in DRAM
  * and the hash from which they are taken.
  *
- * Fingerprints are the idea of the FPTree and of NBTree (seed 004); here they
- * are never on the media, and so cost no line.
+ * FPTree (Oukid et al. 2016) and NBTree (Zhang et al. 2022) introduced fingerprints;
+ * here they are never on the media, and so cost no line.
  *
  * No lock: the containing structure protects them.
  */

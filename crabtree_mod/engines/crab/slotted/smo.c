@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the parts of structure modifications that know slotted leaves.
+ * This file implements the parts of structure modifications that depend on slotted leaves.
  *
  * Invariant: as in engines/crab/smo.c.
  *
@@ -45,7 +45,7 @@ int crab_slotted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u6
 	return crab_smo_verify_failed(tree, leaf, "key outside its range");
 }
 
-/* Reads the records of @leaf into scratch, with one more or one changed; returns how many */
+/* Reads the records of @leaf into scratch, with one more or one changed; returns their number */
 static u32 collect_with(struct crab_tree *tree, const struct crab_leaf *leaf, u64 key, u64 value)
 {
 	u32 count = crab_layout_collect(tree, leaf, tree->scratch), i = 0;

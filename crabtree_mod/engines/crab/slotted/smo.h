@@ -124,7 +124,7 @@ int crab_slotted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u6
 /* order.c */
 
 /**
- * crab_slotted_split() - part the records of a full leaf and one more
+ * crab_slotted_split() - partition the records of a full leaf and one more
  * @tree: the tree
  * @leaf: the leaf
  * @extra: one more record, whose key the leaf does not have

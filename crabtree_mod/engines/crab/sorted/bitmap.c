@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements allocation on demand: Wang et al. 2020, section
- * 5.1, replace it by a pool that the tree manages itself. A bit a leaf on the media, between the
- * head of the list and the pool; every allocation and every free stores one word
- * and waits for it (P12).
+ * This file implements allocation on demand, which Wang et al. 2020, section 5.1, replace by a
+ * pool that the tree manages itself. The media has one bit for each leaf, between the head of the
+ * list and the pool; every allocation and every free stores one word and waits for it (P12).
  *
  * It exists for comparison. The list is authoritative: attach rewrites the
  * bitmap from the list, so no leaf can leak by it either.

@@ -91,7 +91,7 @@ static __always_inline u32 leaf_piece(const struct crab_tree *tree, const struct
 	return at - firsts;
 }
 
-/* The other lines of a piece than the one that is read first */
+/* Prefetches the lines of a piece, except the one that is read first */
 static void piece_fetch(const struct crab_dslot *line, u32 slots)
 {
 	const struct crab_dslot *end = line + slots;
@@ -108,9 +108,9 @@ static const struct crab_dslot *leaf_places(const struct crab_tree *tree,
 }
 
 /*
- * Among these places the last one with a key not above @key; one in the header if there is none. No
- * branch depends on a key: the next search begins while this one waits for memory. Each
- * key that is read is a record's, but for a leaf that has none.
+ * The last of these places whose key is not above @key; a place in the header if there is none. No
+ * branch depends on a key: the next search begins while this one waits for memory. Every key that
+ * is read belongs to a record, unless the leaf is empty.
  */
 static __always_inline u32 sorted_last(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				       const struct crab_dslot *places, u64 key)

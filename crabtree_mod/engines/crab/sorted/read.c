@@ -15,8 +15,8 @@
 #include "smo.h"
 
 /*
- * Attach: one duplicate at the most, keys otherwise ascending. crab_leaf.count is all
- * records, those included that crab_sorted_overlap() will find void.
+ * Attach: the keys must ascend, except for at most one duplicate. crab_leaf.count includes
+ * the records that crab_sorted_overlap() will find void.
  */
 void crab_sorted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		      struct crab_damage *damage)

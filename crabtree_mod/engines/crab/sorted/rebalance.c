@@ -4,8 +4,8 @@
  * 4.4): a leaf that is less than half full is merged with a sibling, or receives one of its
  * records.
  *
- * Invariant: the delete is durable before. A rebalance that fails for want of memory or of a free
- * leaf changes nothing; the next delete tries again.
+ * Invariant: the delete is durable before the rebalance begins. A rebalance that gets no memory or
+ * no free leaf changes nothing; the next delete tries again.
  *
  * Locking: crab_tree.smo_lock, then both leaves.
  */
@@ -19,7 +19,7 @@
 #include "engines/crab/verify.h"
 #include "smo.h"
 
-/* @right into the leaf before it: the left sibling takes as many as fit */
+/* Merges @right into @left, which has room for all its records */
 static int merge(struct crab_write *write, struct crab_leaf *left, struct crab_leaf *right)
 {
 	struct crab_tree *tree = write->tree;
@@ -56,7 +56,7 @@ static void rename_leaf(struct crab_tree *tree, struct crab_leaf *leaf, u64 low)
 	crab_index_insert(&tree->index, low, leaf, crab_leaf_hint(tree, leaf));
 }
 
-/* The last record of @left becomes the first of the leaf next it */
+/* The last record of @left becomes the first record of the next leaf */
 static void move_right(struct crab_write *write, struct crab_leaf *left,
 		       const struct crab_record *record)
 {
@@ -68,7 +68,7 @@ static void move_right(struct crab_write *write, struct crab_leaf *left,
 	rename_leaf(write->tree, right, record->key);
 }
 
-/* The first record of the leaf next @left becomes its last; @low is the key of the second */
+/* The first record of the next leaf becomes the last of @left; @low is the key of the second */
 static void move_left(struct crab_write *write, struct crab_leaf *left,
 		      const struct crab_record *record, u64 low)
 {
@@ -79,7 +79,7 @@ static void move_left(struct crab_write *write, struct crab_leaf *left,
 	rename_leaf(write->tree, right, low);
 }
 
-/* One record from the fuller to the poorer of two neighbours, and the lowest key afterwards */
+/* Moves one record from the fuller to the emptier of two leaves, then updates the lowest key */
 static int move_record(struct crab_write *write, struct crab_leaf *left, bool to_right)
 {
 	struct crab_leaf *right = left->next, *rich = to_right ? left : right;
@@ -101,7 +101,7 @@ static int move_record(struct crab_write *write, struct crab_leaf *left, bool to
 	return 0;
 }
 
-/* From the fuller to the poorer of two neighbours, section 4.4 */
+/* Moves records from the fuller to the emptier of two neighbours, section 4.4 */
 static int redistribute(struct crab_write *write, struct crab_leaf *left, bool to_right)
 {
 	struct crab_tree *tree = write->tree;
@@ -120,7 +120,7 @@ static int redistribute(struct crab_write *write, struct crab_leaf *left, bool t
 	return err;
 }
 
-/* Two neighbours, the poorer of them less than half full */
+/* Two neighbours, the emptier of them less than half full */
 static void rebalance_pair(struct crab_write *write, struct crab_leaf *left, bool to_right)
 {
 	struct crab_leaf *right = left->next, *poor = to_right ? right : left;
@@ -129,7 +129,7 @@ static void rebalance_pair(struct crab_write *write, struct crab_leaf *left, boo
 	crab_leaf_lock_pair(write, left, right);
 	if (left->count + right->count <= tree->slots)
 		merge(write, left, right);
-	else if (poor->count < tree->slots / 2)		/* writers may have been faster */
+	else if (poor->count < tree->slots / 2)		/* a writer may have filled it */
 		redistribute(write, left, to_right);
 	crab_leaf_unlock_pair(left, right);
 }
@@ -141,9 +141,9 @@ static bool fit_in_one(const struct crab_tree *tree, const struct crab_leaf *lef
 }
 
 /*
- * Merged with a sibling, the left one if possible, or given a record of the one that has
- * more. The delete is durable already, so a failed rebalance (-ENOMEM, -ENOSPC) is
- * left for the next one.
+ * Merges the leaf with a sibling, with the left one if possible, or moves a record to it from
+ * the fuller sibling. The delete is durable already, so a failed rebalance (-ENOMEM, -ENOSPC)
+ * is left to the next delete.
  */
 void crab_sorted_rebalance(struct crab_write *write, u64 key)
 {

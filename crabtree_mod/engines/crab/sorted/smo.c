@@ -49,7 +49,7 @@ static u32 scratch_place(const struct crab_tree *tree, u32 count, u64 key)
 	return count;
 }
 
-/* Reads the records of @leaf and @extra into scratch, in order; returns how many */
+/* Reads the records of @leaf and @extra into scratch, in order; returns their number */
 static u32 collect_with(struct crab_tree *tree, const struct crab_leaf *leaf,
 			const struct crab_record *extra)
 {

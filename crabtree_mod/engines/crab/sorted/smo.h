@@ -93,7 +93,7 @@ bool crab_sorted_is_append(const struct crab_tree *tree, const struct crab_leaf 
 			   u64 *last);
 
 /**
- * crab_sorted_split() - part the records of a full leaf and one more
+ * crab_sorted_split() - partition the records of a full leaf and one more
  * @tree: the tree; its scratch receives the records in order
  * @leaf: the leaf
  * @extra: one more record, whose key the leaf does not have

@@ -4,8 +4,8 @@
  * 2020, section 4.1, "Crab-tree picks the one with lower cost".
  *
  * Prices are in picoseconds, from counts (lines, fences, ordered stores,
- * records moved) and from the costs in crab_tuning. The same numbers give the same
- * choice: nothing here is measured.
+ * records moved) and from the costs in crab_tuning. Nothing here is measured, so equal
+ * numbers lead to equal choices.
  *
  * Locking: none.
  */
