@@ -113,10 +113,10 @@ static void expect_dense(const struct field *f, size_t size)
 struct ioc {
 	const char *name;
 	unsigned long request;
-	unsigned long number;	/* as compiled into programs for ever */
+	unsigned long number;	/* as compiled into existing programs */
 	size_t size;
 	const struct field *fields;
-	unsigned int flags;	/* those that are known */
+	unsigned int flags;	/* flags that the kernel accepts */
 	size_t reserved;	/* offset of the reserved word, or 0 */
 };
 

@@ -130,9 +130,9 @@ TEST(shared, "readers of keys that are rewritten: whole values, never back")
 	expect_sound(shared_fd, SHARED_KEYS);
 }
 
-#define FIXED_KEYS	600	/* even keys below twice this are there throughout */
+#define FIXED_KEYS	600	/* even keys below twice this always exist */
 
-/* Odd keys come and go, so that leaves split and empty beneath the scans */
+/* Inserts and deletes odd keys, so that leaves split and empty during the scans */
 static void *churn(void *arg)
 {
 	u64 key, mine = (u64)(long)arg, round;
@@ -147,7 +147,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-/* One scan of all, in pieces; every fixed key must come */
+/* One scan of all keys, in pieces; it must return every fixed key */
 static void scan_once(u32 capacity)
 {
 	struct crabtree_record r[64];
@@ -190,7 +190,7 @@ TEST(scans, "scans while keys come and go: ascending, none missed")
 	expect_sound(shared_fd, FIXED_KEYS);
 }
 
-/* Create from many sides: exactly one wins each key */
+/* Several threads create the same keys: exactly one succeeds for each key */
 static atomic_int created;
 
 static void *creator(void *arg)

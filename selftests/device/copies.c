@@ -19,7 +19,7 @@
 
 #define RECORDS		600
 
-static char *pages;	/* two; the second can be had or not */
+static char *pages;	/* two; the second one is accessible or not */
 static size_t page_size;
 
 static void second(int protection)
@@ -217,7 +217,7 @@ TEST(out_scan, "out: SCAN whose structure cannot be written: EFAULT, its array i
 	expect_sound(fd, RECORDS);
 }
 
-/* The array's second page cannot be had: the copy that meets it, and no later one */
+/* The array's second page is not writable: only the copy that reaches it fails */
 static void scan_array(int protection)
 {
 	struct crabtree_record *r;

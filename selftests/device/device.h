@@ -148,7 +148,7 @@ static inline int dev_check(int fd, struct crabtree_check *c)
 	return call(fd, CRABTREE_CHECK, c);
 }
 
-/* Every invariant holds, and as many records are there as we believe */
+/* Every invariant holds, and the store has the expected number of records */
 static inline void expect_sound(int fd, u64 records)
 {
 	struct crabtree_check c;

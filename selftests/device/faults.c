@@ -186,7 +186,7 @@ static int run_batch(struct trial *trial)
 	return dev_batch(trial->fd, ops, BATCH, &b);
 }
 
-/* Each operation by its status; where those were not given, each is done or not */
+/* Judges each operation by its status; if the call returned none, each is done or not */
 static void judge_batch(struct trial *trial, int rc)
 {
 	u64 got = 0, old = 0;

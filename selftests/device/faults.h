@@ -52,7 +52,7 @@ static inline void faults_init(void)
 	REQUIRE_TRUE(nth_fd >= 0);
 }
 
-/* From here the @n-th of this thread's allocations and copies fails */
+/* From now on, the @n-th of this thread's allocations and copies fails */
 static inline void fault_begin(u32 n)
 {
 	char word[16];

@@ -21,7 +21,7 @@ static u64 fill_key(u64 i)
 static bool filled[FILL_MAX];
 static bool emptied[FILL_MAX];	/* by delete_some(), not put back */
 
-/* Puts keys [from, from + count) in one batch; returns how many were stored */
+/* Puts keys [from, from + count) in one batch; returns the number of keys stored */
 static u64 fill_batch(int fd, u64 from, u32 count)
 {
 	static struct crabtree_batch_op op[FILL_BATCH];
@@ -42,7 +42,7 @@ static u64 fill_batch(int fd, u64 from, u32 count)
 	return stored;
 }
 
-/* Fills until a whole batch was refused; returns how many records there are */
+/* Fills until a whole batch was refused; returns the number of records */
 static u64 fill(int fd, u64 *tried)
 {
 	u64 stored, total = 0, from;

@@ -237,7 +237,7 @@ TEST(scan_limits, "SCAN: capacity 0, a range backwards, an empty store")
 	EXPECT(r[0].key, 20);
 }
 
-/* Scans all in pieces of @capacity; returns how many records came */
+/* Scans all in pieces of @capacity; returns the number of records */
 static u64 scan_pieces(int fd, u32 capacity, u64 want_step)
 {
 	struct crabtree_record r[64];
@@ -532,7 +532,7 @@ static void model_test(const char *engine, const char *layout, u32 leaf_bytes)
 	unsigned long long seed = 0x12345678 + leaf_bytes, records;
 
 	for (i = 0; i < MODEL_OPS && !test_failed; i++) {
-		/* by turns it grows and shrinks, so that leaves fill and empty */
+		/* it grows and shrinks in turns, so that leaves fill and empty */
 		model_step(fd, &seed, i / 2500 % 2 ? 150 : 30);
 		if (i % 2500 == 2499) {
 			records = model_scan(fd, 0, ~0ULL);

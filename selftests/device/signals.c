@@ -39,7 +39,7 @@ static void signals_init(void)
 	REQUIRE(sigaction(SIGALRM, &act, NULL), 0);
 }
 
-/* A page that is not there until the kernel wants it; then a signal comes first */
+/* A page that is mapped on the kernel's first access, after the signal was sent */
 
 struct page {
 	char *at;
@@ -463,7 +463,7 @@ static int ask(void)
 	return !atomic_load(&check_done);
 }
 
-/* How often it was done while FORMAT waited for CHECK */
+/* Number of repetitions while FORMAT waited for CHECK */
 static int ask_often(u64 step_us)
 {
 	pthread_t thread[2];
