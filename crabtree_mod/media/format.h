@@ -103,7 +103,7 @@ struct crab_dhead {
 	__le64 self;		/* offset of this header in the region */
 	__le64 birth;		/* greater than that of every earlier leaf */
 	__le64 low;		/* the lowest key that the leaf may hold */
-	__le64 void_value;	/* value of a free slot; random, never a live value of this leaf */
+	__le64 own;		/* the word of the engine */
 	__le32 store_id;
 	__le32 crc;
 };

@@ -20,7 +20,7 @@ struct head_words {
 	__le64 self;
 	__le64 birth;
 	__le64 low;
-	__le64 void_value;
+	__le64 own;
 	__le32 store_id;
 	__le32 pad;
 };
@@ -31,7 +31,7 @@ static u32 head_crc(u32 store_id, const struct crab_head *head)
 		.self = cpu_to_le64(head->self),
 		.birth = cpu_to_le64(head->birth),
 		.low = cpu_to_le64(head->low),
-		.void_value = cpu_to_le64(head->void_value),
+		.own = cpu_to_le64(head->own),
 		.store_id = cpu_to_le32(store_id),
 	};
 
@@ -60,7 +60,7 @@ bool crab_head_load(const struct crab_media *media, u64 offset, u32 store_id,
 		return false;
 	head->birth = crab_load(media, &d->birth);
 	head->low = crab_load(media, &d->low);
-	head->void_value = crab_load(media, &d->void_value);
+	head->own = crab_load(media, &d->own);
 	if (seal >> 32 != head_crc(store_id, head) || head->birth > CRAB_BIRTH_MAX)
 		return false;
 	head->next = crab_load(media, &d->next);
@@ -75,7 +75,7 @@ void crab_head_store(struct crab_flow *flow, u32 store_id, const struct crab_hea
 	crab_store(flow, &d->self, head->self);
 	crab_store(flow, &d->birth, head->birth);
 	crab_store(flow, &d->low, head->low);
-	crab_store(flow, &d->void_value, head->void_value);
+	crab_store(flow, &d->own, head->own);
 	crab_store(flow, head_seal(d), (u64)head_crc(store_id, head) << 32 | store_id);
 }
 

@@ -21,14 +21,14 @@
  * @self: offset of the header in the region
  * @birth: birth of the leaf
  * @low: lowest key that the leaf may hold
- * @void_value: the engine's word; of crab: the value of a free slot
+ * @own: the word of the engine; crab keeps the value of free slots here
  */
 struct crab_head {
 	u64 next;
 	u64 self;
 	u64 birth;
 	u64 low;
-	u64 void_value;
+	u64 own;
 };
 
 /**

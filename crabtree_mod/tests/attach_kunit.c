@@ -103,7 +103,7 @@ static void attach_readonly_half(struct kunit *test)
 
 	crab_test_cut(test);
 	op.key = le64_to_cpu(leaf->slots[2].key);
-	leaf->slots[2].value = leaf->head.void_value;
+	leaf->slots[2].value = leaf->head.own;
 	crab_test_attach(test, true);
 	crab_test_expect(test, op.key, -ENOENT, 0);
 	crab_store_batch(t->store, &op, 1);

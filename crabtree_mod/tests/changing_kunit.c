@@ -167,7 +167,7 @@ static u64 random_value(struct changing *c)
 	const struct crab_dleaf *d = (const void *)(c->media.base + CRAB_POOL_OFFSET +
 						    leaf * c->kind->leaf_bytes);
 
-	return rng_below(&c->seed, 4) ? rng(&c->seed) : le64_to_cpu(d->head.void_value);
+	return rng_below(&c->seed, 4) ? rng(&c->seed) : le64_to_cpu(d->head.own);
 }
 
 static void call_batch(struct changing *c, struct crab_store *store)
@@ -423,7 +423,7 @@ static void vanish_loading(struct crab_shadow *shadow, u32 word)
 static void changing_rewrite(struct kunit *test)
 {
 	struct crab_dleaf *leaf = full_leaf(test, "slotted");
-	u64 key = le64_to_cpu(leaf->slots[1].key), value = le64_to_cpu(leaf->head.void_value);
+	u64 key = le64_to_cpu(leaf->slots[1].key), value = le64_to_cpu(leaf->head.own);
 	struct crab_test *t = test->priv;
 
 	crab_test_shadow(test);

@@ -146,7 +146,7 @@ static struct crab_crash *crash_begin(struct kunit *test)
 
 static u64 crash_void(struct kunit *test)
 {
-	return le64_to_cpu(crab_test_listed(test, 0)->head.void_value);
+	return le64_to_cpu(crab_test_listed(test, 0)->head.own);
 }
 
 static void crash_history(struct crab_crash *c)

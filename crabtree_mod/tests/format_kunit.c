@@ -16,7 +16,7 @@ static void format_places(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, offsetof(struct crab_dsuper, engine), (size_t)96);
 	KUNIT_EXPECT_EQ(test, offsetof(struct crab_dsuper, region_bytes), (size_t)104);
 	KUNIT_EXPECT_EQ(test, offsetof(struct crab_dsuper, state), (size_t)128);
-	KUNIT_EXPECT_EQ(test, offsetof(struct crab_dhead, void_value), (size_t)32);
+	KUNIT_EXPECT_EQ(test, offsetof(struct crab_dhead, own), (size_t)32);
 	KUNIT_EXPECT_EQ(test, offsetof(struct crab_dhead, crc), (size_t)44);
 	KUNIT_EXPECT_EQ(test, crab_leaf_slots(128), 5U);
 	KUNIT_EXPECT_EQ(test, crab_leaf_slots(512), 29U);
@@ -56,7 +56,7 @@ static void format_bytes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(first->head.low), 0ULL);
 	for (i = 0; i < CRAB_TEST_SLOTS; i++) {
 		KUNIT_EXPECT_EQ(test, le64_to_cpu(first->slots[i].key), CRAB_KEY_EMPTY);
-		KUNIT_EXPECT_TRUE(test, first->slots[i].value == first->head.void_value);
+		KUNIT_EXPECT_TRUE(test, first->slots[i].value == first->head.own);
 	}
 }
 

@@ -262,7 +262,7 @@ static u64 verb_value(struct judge *j, const u8 *verb)
 	u32 leaf = verb[4] % CRAB_HOSTILE_LEAVES;
 
 	if (verb[3] & 0x40)
-		return le64_to_cpu(crab_hostile_leaf(j->h, leaf)->head.void_value);
+		return le64_to_cpu(crab_hostile_leaf(j->h, leaf)->head.own);
 	return verb[5] == 0xff ? ~0ULL : verb[5];
 }
 

@@ -130,7 +130,7 @@ static void hurt_landmarks(struct crab_hostile *h)
 		if (i % 2)
 			leaf->slots[i].key = cpu_to_le64(CRAB_KEY_EMPTY);
 		else
-			leaf->slots[i].value = leaf->head.void_value;
+			leaf->slots[i].value = leaf->head.own;
 	}
 }
 

@@ -29,7 +29,7 @@ static int leaf_slot_of(const struct crab_dleaf *leaf, u64 key)
 static bool slot_is_free(const struct crab_dleaf *leaf, int slot)
 {
 	return le64_to_cpu(leaf->slots[slot].key) == CRAB_KEY_EMPTY &&
-	       leaf->slots[slot].value == leaf->head.void_value;
+	       leaf->slots[slot].value == leaf->head.own;
 }
 
 static void leaf_records(struct kunit *test)
@@ -94,14 +94,14 @@ static void leaf_batch_costs(struct kunit *test)
 /* A record may have the value of free slots: the leaf then takes another void value */
 static void leaf_void(struct kunit *test)
 {
-	u64 value = le64_to_cpu(crab_test_listed(test, 0)->head.void_value);
+	u64 value = le64_to_cpu(crab_test_listed(test, 0)->head.own);
 	struct crab_dleaf *leaf;
 
 	KUNIT_ASSERT_EQ(test, crab_test_put(test, 3, value), 0);
 	crab_test_expect(test, 3, 0, value);
 	leaf = crab_test_listed(test, 0);
-	KUNIT_EXPECT_NE(test, le64_to_cpu(leaf->head.void_value), value);
-	value = le64_to_cpu(leaf->head.void_value);
+	KUNIT_EXPECT_NE(test, le64_to_cpu(leaf->head.own), value);
+	value = le64_to_cpu(leaf->head.own);
 	KUNIT_ASSERT_EQ(test, crab_test_put(test, 3, value), 0);
 	crab_test_expect(test, 3, 0, value);
 	crab_test_expect_check(test, 1);
@@ -137,7 +137,7 @@ static void leaf_halves(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, a >= 0 && b >= 0);
 	crab_test_cut(test);
 	leaf->slots[a].key = cpu_to_le64(CRAB_KEY_EMPTY);
-	leaf->slots[b].value = leaf->head.void_value;
+	leaf->slots[b].value = leaf->head.own;
 	crab_test_attach(test, false);
 	KUNIT_EXPECT_EQ(test, crab_test_stats(test).repairs, 2ULL);
 	KUNIT_EXPECT_TRUE(test, slot_is_free(leaf, a) && slot_is_free(leaf, b));

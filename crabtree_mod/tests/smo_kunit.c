@@ -93,7 +93,7 @@ static void smo_full(struct kunit *test)
 	crab_test_expect(test, 2000, -ENOENT, 0);
 	crab_test_expect_check(test, n);
 	for (key = 1; key <= n; key++) {
-		value = le64_to_cpu(crab_test_listed(test, key % 3)->head.void_value);
+		value = le64_to_cpu(crab_test_listed(test, key % 3)->head.own);
 		KUNIT_EXPECT_EQ(test, crab_test_put(test, key, value), 0);
 		crab_test_expect(test, key, 0, value);
 	}

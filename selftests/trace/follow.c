@@ -296,7 +296,7 @@ static u64 super_word(u64 offset)
 static bool is_header_void(const struct log_event *e)
 {
 	const u64 self = offsetof(struct crab_dhead, self);
-	const u64 at = e->offset - offsetof(struct crab_dhead, void_value);
+	const u64 at = e->offset - offsetof(struct crab_dhead, own);
 
 	return e - follow.next >= 4 && e->type == LOG_STORE && e[-3].type == LOG_STORE &&
 	       e[-3].offset == at + self && e[-3].value[0] == at && at != CRAB_HEAD_OFFSET;

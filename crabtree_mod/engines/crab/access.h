@@ -16,7 +16,7 @@
 
 #include "layout.h"
 #include "leaf.h"
-#include "lock.h"
+#include "shared/lock.h"
 
 /**
  * crab_leaf_read_begin() - begin an optimistic read of a leaf

@@ -71,12 +71,12 @@ int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	struct crab_head head = {
 		.self = crab_leaf_offset(geo, 0),
 		.birth = 1,
-		.void_value = crab_slotted_void(NULL, 0),
+		.own = crab_slotted_void(NULL, 0),
 	};
 
 	head.next = crab_link_end(geo->store_id, head.self, head.birth);
 	crab_head_store(flow, geo->store_id, &head);
-	crab_layout_format(flow, first, geo, head.void_value);
+	crab_layout_format(flow, first, geo, head.own);
 	crab_clean(flow, first, geo->leaf_bytes);
 
 	head = (struct crab_head) {
@@ -135,7 +135,7 @@ static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n,
 	leaf->number = n;
 	leaf->low = at->low;
 	leaf->high = at->high;
-	leaf->void_value = crab_load(tree->base.media, &crab_leaf_media(tree, n)->head.void_value);
+	leaf->void_value = crab_load(tree->base.media, &crab_leaf_media(tree, n)->head.own);
 	recover_read_leaf(tree, leaf, seen, &part->damage);
 	part->records += leaf->count;
 	part->torn += leaf->torn;

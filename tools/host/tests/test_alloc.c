@@ -131,7 +131,7 @@ static u64 run_value(struct run *run)
 {
 	u64 r = rng(&run->seed);
 
-	return r % 8 ? r >> 3 : le64_to_cpu(run_leaf(run, (r >> 8) % LEAVES)->head.void_value);
+	return r % 8 ? r >> 3 : le64_to_cpu(run_leaf(run, (r >> 8) % LEAVES)->head.own);
 }
 
 /* A refused write changed nothing, except that it may have merged leaves in a full pool */
@@ -311,7 +311,7 @@ static void tear_slotted(struct crab_dleaf *leaf, u32 slots)
 
 	for (i = 0; i < slots; i++)
 		if (leaf->slots[i].key == cpu_to_le64(CRAB_KEY_EMPTY) &&
-		    leaf->slots[i].value == leaf->head.void_value)
+		    leaf->slots[i].value == leaf->head.own)
 			break;
 	if (i < slots)
 		leaf->slots[i].key = cpu_to_le64(12345);

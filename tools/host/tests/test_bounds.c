@@ -174,7 +174,7 @@ static void link_leaf(u64 nth)
 		.self = crab_leaf_offset(&geo, number(nth)),
 		.birth = nth + 1,
 		.low = nth * STRIDE,
-		.void_value = VOID,
+		.own = VOID,
 	};
 
 	head.next = nth + 1 < leaves ? crab_link_to(&geo, number(nth + 1), nth + 2) :

@@ -46,7 +46,7 @@ static u32 live_slot(u32 n, u32 from)
 {
 	const struct crab_dleaf *d = target_leaf(n);
 
-	while (d->slots[from].key == CRAB_KEY_EMPTY || d->slots[from].value == d->head.void_value)
+	while (d->slots[from].key == CRAB_KEY_EMPTY || d->slots[from].value == d->head.own)
 		from++;
 	return from;
 }

@@ -54,7 +54,7 @@ static u64 run_value(struct run *run)
 		return ~0ULL;
 	case 3:
 	case 4:
-		return le64_to_cpu(run_leaf(run, (r >> 8) % LEAVES)->void_value);
+		return le64_to_cpu(run_leaf(run, (r >> 8) % LEAVES)->own);
 	default:
 		return r >> 3;
 	}

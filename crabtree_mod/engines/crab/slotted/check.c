@@ -22,7 +22,7 @@ static void check_header(const struct crab_check *c, const struct crab_leaf *lea
 	crab_check_that(c, head.low == leaf->low, offset,
 			"leaf %llu: lowest key is not the one in DRAM",
 			(unsigned long long)leaf->number);
-	crab_check_that(c, head.void_value == leaf->void_value, offset,
+	crab_check_that(c, head.own == leaf->void_value, offset,
 			"leaf %llu: void is not the one in DRAM", (unsigned long long)leaf->number);
 }
 

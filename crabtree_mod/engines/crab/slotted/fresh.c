@@ -180,8 +180,8 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	};
 	u32 slot, group;
 
-	head->void_value = prepared ? spare->tag : crab_slotted_void(records, count);
-	leaf->void_value = head->void_value;
+	head->own = prepared ? spare->tag : crab_slotted_void(records, count);
+	leaf->void_value = head->own;
 	crab_head_store(write->flow, tree->base.geo.store_id, head);
 	memset(tree->fps, 0, crab_slotted_fps_bytes(tree));
 	fresh_fill(&fresh, &d->slots[0], tree, records, count);
@@ -190,7 +190,7 @@ void crab_slotted_fresh(struct crab_write *write, const struct crab_spare *spare
 	leaf->count = count;
 	for (slot = 0; slot < (prepared ? CRAB_SLOTTED_HEADER : tree->slots); slot++)
 		if (!crab_slotted_is_live(leaf, slot))
-			crab_slot_free(write->flow, &d->slots[slot], head->void_value);
+			crab_slot_free(write->flow, &d->slots[slot], head->own);
 	if (prepared)
 		fresh_clean(&fresh, tree, d);
 	else

@@ -71,7 +71,7 @@ static void leaf_read(struct image_leaf *leaf, const struct space *space,
 	struct crab_record *r;
 
 	leaf->low = crab_load(media, &d->head.low);
-	leaf->void_value = crab_load(media, &d->head.void_value);
+	leaf->void_value = crab_load(media, &d->head.own);
 	for (leaf->slots = 0; leaf->slots < space->slots; ) {
 		r = &leaf->slot[leaf->slots];
 		r->key = crab_load(media, &d->slots[leaf->slots].key);
@@ -225,7 +225,7 @@ static const u8 *leaf_write(struct crab_flow *flow, const struct space *space,
 {
 	struct crab_dleaf *d = (void *)(flow->media->base + crab_leaf_offset(geo, i));
 	struct crab_head head = {
-		.self = crab_leaf_offset(geo, i), .birth = i + 1, .void_value = image_void(i),
+		.self = crab_leaf_offset(geo, i), .birth = i + 1, .own = image_void(i),
 		.low = at ? state_key(space, *at) : 0,
 	};
 	u32 slot, slots = at ? at[1] : 0;

@@ -4,12 +4,18 @@
  *
  * Invariant: lockdep sees each of them. Sparse does not: it counts within one function.
  */
-#ifndef CRABTREE_ENGINES_CRAB_LOCK_H
-#define CRABTREE_ENGINES_CRAB_LOCK_H
+#ifndef CRABTREE_LOCK_H
+#define CRABTREE_LOCK_H
 
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 
+#include "media/hooks.h"
+
+/**
+ * crab_rcu_enter() - begin an RCU read-side section
+ * Context: any.
+ */
 static inline void crab_rcu_enter(void)
 {
 	if (CRAB_ALONE)
@@ -18,6 +24,10 @@ static inline void crab_rcu_enter(void)
 	__release(RCU);
 }
 
+/**
+ * crab_rcu_leave() - end the section of crab_rcu_enter()
+ * Context: RCU read-side section.
+ */
 static inline void crab_rcu_leave(void)
 {
 	if (CRAB_ALONE)
@@ -26,6 +36,11 @@ static inline void crab_rcu_leave(void)
 	rcu_read_unlock();
 }
 
+/**
+ * crab_lock() - take a spinlock
+ * @lock: the lock
+ * Context: any; atomic until crab_unlock().
+ */
 static inline void crab_lock(spinlock_t *lock)
 {
 	if (CRAB_ALONE)
@@ -34,7 +49,11 @@ static inline void crab_lock(spinlock_t *lock)
 	__release(lock);
 }
 
-/* The second lock of a leaf */
+/**
+ * crab_lock_nested() - take a second spinlock of the same kind
+ * @lock: the lock
+ * Context: as crab_lock(); the caller holds the first one.
+ */
 static inline void crab_lock_nested(spinlock_t *lock)
 {
 	if (CRAB_ALONE)
@@ -43,6 +62,12 @@ static inline void crab_lock_nested(spinlock_t *lock)
 	__release(lock);
 }
 
+/**
+ * crab_trylock() - take a spinlock if it is free
+ * @lock: the lock
+ * Context: as crab_lock().
+ * Return: true if the caller holds the lock.
+ */
 static inline bool crab_trylock(spinlock_t *lock)
 {
 	if (CRAB_ALONE)
@@ -53,6 +78,11 @@ static inline bool crab_trylock(spinlock_t *lock)
 	return true;
 }
 
+/**
+ * crab_unlock() - release a spinlock
+ * @lock: the lock
+ * Context: the caller holds the lock.
+ */
 static inline void crab_unlock(spinlock_t *lock)
 {
 	if (CRAB_ALONE)
@@ -61,4 +91,4 @@ static inline void crab_unlock(spinlock_t *lock)
 	spin_unlock(lock);
 }
 
-#endif /* CRABTREE_ENGINES_CRAB_LOCK_H */
+#endif /* CRABTREE_LOCK_H */
