@@ -37,6 +37,23 @@ static int option_word(const char * const *words, const char *text, u32 *value)
 	return -EINVAL;
 }
 
+static int option_flag(const char *text, u32 *value)
+{
+	bool flag;
+	int err = kstrtobool(text, &flag);
+
+	if (!err)
+		*value = flag;
+	return err;
+}
+
+static int option_parse(const struct crab_option *option, const char *text, u32 *value)
+{
+	if (option->words)
+		return option_word(option->words, text, value);
+	return option->bytes == 1 ? option_flag(text, value) : kstrtou32(text, 0, value);
+}
+
 static const struct crab_option *option_of(const struct crab_engine_ops *ops, const char *name)
 {
 	const struct crab_option *option;
@@ -64,11 +81,8 @@ const struct crab_option *crab_option_find(const char *name, void **values)
 int crab_option_set(const struct crab_option *option, void *values, const char *text)
 {
 	u32 value;
-	int err;
 
-	err = option->words ? option_word(option->words, text, &value) :
-			      kstrtou32(text, 0, &value);
-	if (err)
+	if (option_parse(option, text, &value))
 		return -EINVAL;
 	option_put(option, values, value);
 	return 0;

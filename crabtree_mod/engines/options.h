@@ -20,7 +20,8 @@ struct crab_engine;
  * @name: as a module parameter and in INFO
  * @offset: of the field in the engine's structure of options
  * @bytes: of the field: 1 or 4
- * @words: names of the values 0, 1, ..., ended by NULL; or NULL for a number
+ * @words: names of the values 0, 1, ..., ended by NULL; or NULL: of 1 byte it is a flag, else a
+ *	number
  */
 struct crab_option {
 	const char *name;
@@ -51,7 +52,7 @@ const struct crab_option *crab_option_find(const char *name, void **values);
  * crab_option_set() - set an option from text
  * @option: the option
  * @values: the engine's structure
- * @text: a word of the option, or a decimal number
+ * @text: a word of the option, a flag as kstrtobool() takes it, or a number
  *
  * Context: any.
  * Return: 0 or -EINVAL.

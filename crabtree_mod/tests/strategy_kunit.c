@@ -354,6 +354,28 @@ static void strategy_options(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, crab_option_find("none", &values), NULL);
 }
 
+/* A flag takes every word that a module parameter of type bool takes */
+static void strategy_flags(struct kunit *test)
+{
+	static const char * const words[] = { "N", "1", "0", "Y", "n", "on", "off", "y" };
+	const struct crab_option *option;
+	void *values;
+	char text[32];
+	u32 i;
+
+	option = crab_option_find("on_demand", &values);
+	KUNIT_ASSERT_NOT_NULL(test, option);
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		struct crab_tuning tuning = { .on_demand = i % 2 == 0 };
+
+		KUNIT_EXPECT_EQ(test, crab_option_set(option, &tuning, words[i]), 0);
+		KUNIT_EXPECT_EQ(test, tuning.on_demand, i % 2 == 1);
+		crab_option_print(option, &tuning, text, sizeof(text));
+		KUNIT_EXPECT_STREQ(test, text, i % 2 ? "1" : "0");
+	}
+	KUNIT_EXPECT_EQ(test, crab_option_set(option, values, "2"), -EINVAL);
+}
+
 static struct kunit_case strategy_cases[] = {
 	KUNIT_CASE(strategy_prices),
 	KUNIT_CASE(strategy_least),
@@ -367,6 +389,7 @@ static struct kunit_case strategy_cases[] = {
 	KUNIT_CASE(strategy_measured),
 	KUNIT_CASE(strategy_names),
 	KUNIT_CASE(strategy_options),
+	KUNIT_CASE(strategy_flags),
 	{}
 };
 

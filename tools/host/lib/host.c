@@ -236,6 +236,16 @@ int kstrtou32(const char *text, unsigned int base, u32 *value)
 	return 0;
 }
 
+/* The first character decides; of "on" and "off" the second one */
+int kstrtobool(const char *text, bool *value)
+{
+	bool on_or_off = tolower((unsigned char)*text) == 'o';
+	char c = tolower((unsigned char)text[on_or_off]);
+
+	*value = c && strchr(on_or_off ? "n" : "y1", c);
+	return *value || (c && strchr(on_or_off ? "f" : "n0", c)) ? 0 : -EINVAL;
+}
+
 void *memchr_inv(const void *p, int c, size_t size)
 {
 	const u8 *at = p;

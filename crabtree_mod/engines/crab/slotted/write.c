@@ -38,7 +38,7 @@ static __always_inline void leaf_set(const struct crab_tree *tree, struct crab_l
 
 	/*
 	 * The slot was free. A concurrent reader finds another sequence count. One rotation per
-	 * plane moves each bit to the slot's position: 8 instructions less than spreading each bit.
+	 * plane moves each bit to the slot's position, without spreading each bit by itself.
 	 */
 	planes[0] |= bits & mask;
 	planes[1] |= ror64(bits, 1) & mask;

@@ -34,15 +34,14 @@ struct crab_tuning crab_tuning_default = {
 static DEFINE_MUTEX(tuning_lock);
 
 static const char * const tuning_strategies[] = { "auto", "sip", "cow", NULL };
-static const char * const tuning_flags[] = { "0", "1", NULL };
 static const char * const tuning_pairs[] = { "0", "1", "-1", NULL };
 
 #define TUNING(name, field, words)	CRAB_OPTION(name, struct crab_tuning, field, words)
 
 const struct crab_option crab_tuning_options[] = {
 	TUNING("strategy", strategy, tuning_strategies),
-	TUNING("on_demand", on_demand, tuning_flags),
-	TUNING("probe", probe, tuning_flags),
+	TUNING("on_demand", on_demand, NULL),
+	TUNING("probe", probe, NULL),
 	TUNING("pair", pair, tuning_pairs),
 	TUNING("cost_round", costs.round, NULL),
 	TUNING("cost_line", costs.line, NULL),

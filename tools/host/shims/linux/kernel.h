@@ -16,6 +16,7 @@
 #include <linux/types.h>
 
 int kstrtou32(const char *text, unsigned int base, u32 *value);
+int kstrtobool(const char *text, bool *value);
 
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define upper_32_bits(n)	((u32)((u64)(n) >> 32))
