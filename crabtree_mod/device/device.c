@@ -287,31 +287,32 @@ static void device_log(struct crab_device *device, const struct crab_device_info
 		pr_warn("%s: %s: %s\n", name, crab_device_state_name(info->state), info->reason);
 }
 
+static void device_notify(const struct crab_device_info *info, unsigned long event)
+{
+	struct crabtree_identity identity = {
+		.label	= info->store.super.label,
+		.uuid	= (const uuid_t *)info->store.super.uuid,
+	};
+
+	if (info->serving)
+		blocking_notifier_call_chain(&crab_device_notifier, event, &identity);
+}
+
 void crab_device_announce(struct crab_device *device)
 {
 	struct crab_device_info info;
-	struct crabtree_identity identity = {
-		.label	= info.store.super.label,
-		.uuid	= (const uuid_t *)info.store.super.uuid,
-	};
 
 	crab_device_info(device, &info);
 	device_log(device, &info);
-	if (info.serving)
-		blocking_notifier_call_chain(&crab_device_notifier, CRABTREE_CAME, &identity);
+	device_notify(&info, CRABTREE_CAME);
 }
 
 void crab_device_warn(struct crab_device *device)
 {
 	struct crab_device_info info;
-	struct crabtree_identity identity = {
-		.label	= info.store.super.label,
-		.uuid	= (const uuid_t *)info.store.super.uuid,
-	};
 
 	crab_device_info(device, &info);
-	if (info.serving)
-		blocking_notifier_call_chain(&crab_device_notifier, CRABTREE_GOING, &identity);
+	device_notify(&info, CRABTREE_GOING);
 }
 
 static int device_open_locked(struct crab_device *device)
