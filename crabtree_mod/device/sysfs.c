@@ -41,15 +41,23 @@ static const char *model_name(enum crab_model model)
 		[CRAB_MODEL_NONE]	= "none",
 		[CRAB_MODEL_WORD]	= "word",
 		[CRAB_MODEL_LINE]	= "line",
+		[CRAB_MODEL_CACHE]	= "cache",
+		[CRAB_MODEL_WHOLE_LINE]	= "whole-line",
 	};
 
 	return names[model];
+}
+
+static const char *keeps_name(enum crab_keeps keeps)
+{
+	return keeps == CRAB_KEEPS_YES ? "yes" : "unproven";
 }
 
 enum sysfs_kind {
 	SYSFS_STATE,
 	SYSFS_DURABILITY,
 	SYSFS_MODEL,
+	SYSFS_KEEPS,
 	SYSFS_METHOD,		/* of cleaning: of the CPU */
 	SYSFS_TEXT,		/* an array of characters */
 	SYSFS_WORD,		/* a pointer to them */
@@ -76,6 +84,8 @@ static ssize_t value_emit(char *buf, enum sysfs_kind kind, const void *at)
 		return sysfs_emit(buf, "%s\n", durability_name(*(const u32 *)at));
 	case SYSFS_MODEL:
 		return sysfs_emit(buf, "%s\n", model_name(*(const u32 *)at));
+	case SYSFS_KEEPS:
+		return sysfs_emit(buf, "%s\n", keeps_name(*(const u32 *)at));
 	case SYSFS_METHOD:
 		return sysfs_emit(buf, "%s\n", crab_persist_method());
 	case SYSFS_TEXT:
@@ -129,6 +139,7 @@ static struct sysfs_value sysfs_values[] = {
 	VALUE(engine, WORD, store.engine),
 	VALUE(layout, WORD, store.layout),
 	VALUE(model, MODEL, store.needs),
+	VALUE(model_kept, KEEPS, store.keeps),
 	VALUE(version, U32, store.super.version),
 	VALUE(leaf_bytes, U32, store.super.leaf_bytes),
 	VALUE(feature_compat, MASK, store.super.feature_compat),

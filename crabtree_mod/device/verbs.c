@@ -37,6 +37,8 @@ SAME_NUMBER(CRAB_DURABILITY_CACHE, CRABTREE_DURABILITY_CACHE);
 SAME_NUMBER(CRAB_MODEL_NONE, CRABTREE_MODEL_NONE);
 SAME_NUMBER(CRAB_MODEL_WORD, CRABTREE_MODEL_WORD);
 SAME_NUMBER(CRAB_MODEL_LINE, CRABTREE_MODEL_LINE);
+SAME_NUMBER(CRAB_MODEL_CACHE, CRABTREE_MODEL_CACHE);
+SAME_NUMBER(CRAB_MODEL_WHOLE_LINE, CRABTREE_MODEL_WHOLE_LINE);
 
 static void info_from_super(struct crabtree_info *info, const struct crab_super *super)
 {
@@ -93,6 +95,8 @@ static void info_from_store(struct crabtree_info *info, const struct crab_store_
 	info_from_own(info, store);
 	strscpy(info->options, store->options, sizeof(info->options));
 	info->model = store->needs;
+	info->keeps = store->keeps == CRAB_KEEPS_YES ? CRABTREE_KEEPS_YES :
+						       CRABTREE_KEEPS_UNPROVEN;
 	strscpy(info->engine, store->engine, sizeof(info->engine));
 	strscpy(info->layout, store->layout, sizeof(info->layout));
 	info->attach_ns = store->attach_ns;

@@ -39,7 +39,8 @@ static const struct field info_fields[] = {
 	FIELD(crabtree_info, searches), FIELD(crabtree_info, splits),
 	FIELD(crabtree_info, unlinks), FIELD(crabtree_info, repairs),
 	FIELD(crabtree_info, orders), FIELD(crabtree_info, lines_bound),
-	FIELD(crabtree_info, counters), FIELD(crabtree_info, options), { }
+	FIELD(crabtree_info, counters), FIELD(crabtree_info, options),
+	FIELD(crabtree_info, keeps), FIELD(crabtree_info, reserved), { }
 };
 
 static const struct field insert_fields[] = {
@@ -118,25 +119,27 @@ struct ioc {
 	const struct field *fields;
 	unsigned int flags;	/* flags that the kernel accepts */
 	size_t reserved;	/* offset of the reserved word, or 0 */
+	size_t first;		/* size of the first version, or 0: the size of today */
 };
 
 static const struct ioc iocs[] = {
-	{ "INFO", CRABTREE_INFO, 0xC370CB20, 880, info_fields, 0, 0 },
+	{ "INFO", CRABTREE_INFO, 0xC378CB20, 888, info_fields, 0, 0,
+	  offsetof(struct crabtree_info, keeps) },
 	{ "INSERT", CRABTREE_INSERT, 0xC028CB21, 40, insert_fields, 3,
-	  offsetof(struct crabtree_insert, reserved) },
-	{ "SEARCH", CRABTREE_SEARCH, 0xC018CB22, 24, search_fields, 3, 0 },
-	{ "DELETE", CRABTREE_DELETE, 0xC018CB23, 24, delete_fields, 0, 0 },
+	  offsetof(struct crabtree_insert, reserved), 0 },
+	{ "SEARCH", CRABTREE_SEARCH, 0xC018CB22, 24, search_fields, 3, 0, 0 },
+	{ "DELETE", CRABTREE_DELETE, 0xC018CB23, 24, delete_fields, 0, 0, 0 },
 	{ "SCAN", CRABTREE_SCAN, 0xC038CB24, 56, scan_fields, 0,
-	  offsetof(struct crabtree_scan, reserved) },
-	{ "BATCH", CRABTREE_BATCH, 0xC018CB25, 24, batch_fields, 0, 0 },
-	{ "CHECK", CRABTREE_CHECK, 0xC088CB26, 136, check_fields, 0, 0 },
+	  offsetof(struct crabtree_scan, reserved), 0 },
+	{ "BATCH", CRABTREE_BATCH, 0xC018CB25, 24, batch_fields, 0, 0, 0 },
+	{ "CHECK", CRABTREE_CHECK, 0xC088CB26, 136, check_fields, 0, 0, 0 },
 	{ "FORMAT", CRABTREE_FORMAT, 0xC060CB27, 96, format_fields, 1,
-	  offsetof(struct crabtree_format, reserved) },
+	  offsetof(struct crabtree_format, reserved), 0 },
 };
 
 #define for_each_ioc(i)	for ((i) = iocs; (i) < iocs + sizeof(iocs) / sizeof(*iocs); (i)++)
 
-_Static_assert(sizeof(struct crabtree_info) == 880, "info");
+_Static_assert(sizeof(struct crabtree_info) == 888, "info");
 _Static_assert(sizeof(struct crabtree_insert) == 40, "insert");
 _Static_assert(sizeof(struct crabtree_search) == 24, "search");
 _Static_assert(sizeof(struct crabtree_delete) == 24, "delete");
@@ -169,7 +172,8 @@ TEST(numbers, "ioctl numbers are what they always were")
 	EXPECT(CRABTREE_BATCH_MAX, 4096);
 	EXPECT(CRABTREE_STATE_GONE, 4);
 	EXPECT(CRABTREE_DURABILITY_CACHE, 5);
-	EXPECT(CRABTREE_MODEL_LINE, 2);
+	EXPECT(CRABTREE_MODEL_WHOLE_LINE, 4);
+	EXPECT(CRABTREE_KEEPS_UNPROVEN, 2);
 }
 
 /* Room for a structure of a later version, its first part a good request */
@@ -273,10 +277,29 @@ TEST(smaller, "a smaller structure than the first version returns EINVAL")
 			EXPECT(request_call(fd, i, &r, sizes[k]), -EINVAL);
 		}
 		request_good(i, &r);
-		if (!EXPECT(request_call(fd, i, &r, i->size - 1), -EINVAL))
+		if (!EXPECT(request_call(fd, i, &r, (i->first ?: i->size) - 1), -EINVAL))
 			printf("# %s\n", i->name);
 	}
 	expect_sound(fd, 1);
+}
+
+TEST(first, "a structure of the first version works, nothing after it is touched")
+{
+	int fd = fresh_store(0);
+	const struct ioc *i;
+	union request r;
+	size_t at;
+
+	for_each_ioc(i) {
+		if (!i->first)
+			continue;
+		request_good(i, &r);
+		memset(r.byte + i->first, 0xA5, 64);
+		if (!EXPECT(request_call(fd, i, &r, i->first), 0))
+			printf("# %s\n", i->name);
+		for (at = i->first; at < i->first + 64; at++)
+			EXPECT(r.byte[at] & 0xFF, 0xA5);
+	}
 }
 
 TEST(huge, "a size beyond a page returns E2BIG, nothing is read beyond memory")

@@ -74,6 +74,7 @@ chosen() {
 slotted() {
 	fresh slotted strategy=cow on_demand=1
 	equal "$(attribute model)" word model
+	equal "$(attribute model_kept)" yes model_kept
 	equal "$(counter cows)" 0 cows
 }
 

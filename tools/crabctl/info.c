@@ -24,6 +24,15 @@ static const char * const model_words[] = {
 	[CRABTREE_MODEL_WORD]	= "W: any subset of the words not yet fenced may be lost",
 	[CRABTREE_MODEL_LINE]	=
 		"needs hardware that persists stores to one line in order (model L); slotted does not",
+	[CRABTREE_MODEL_CACHE]	= "needs persistent caches (model E)",
+	[CRABTREE_MODEL_WHOLE_LINE] =
+		"needs hardware that persists whole lines and their order (model A)",
+};
+
+static const char * const keeps_words[] = {
+	[CRABTREE_KEEPS_UNKNOWN]	= "unknown",
+	[CRABTREE_KEEPS_YES]		= "yes",
+	[CRABTREE_KEEPS_UNPROVEN]	= "unproven",
 };
 
 #define WORDS(table, number) \
@@ -73,7 +82,9 @@ static void print_store(const struct target *target, const struct crabtree_info 
 	row("engine", "%.*s, layout %.*s, leaves of %" PRIu64 " bytes",
 	    (int)sizeof(info->engine), info->engine, (int)sizeof(info->layout), info->layout,
 	    (uint64_t)info->leaf_bytes);
-	row("media model", "%s", WORDS(model_words, info->model));
+	row("media model", "%s%s", WORDS(model_words, info->model),
+	    info->keeps == CRABTREE_KEEPS_UNPROVEN ?
+	    "; unproven: this architecture does not promise it" : "");
 	row("durability", "%s", durability_of(target, info));
 }
 
@@ -226,6 +237,7 @@ struct json_object *info_json(const struct target *target, const struct crabtree
 	json_text(json, "state", crabtree_state_name(info->state));
 	json_text(json, "durability", crabtree_durability_name(info->durability));
 	json_text(json, "model", crabtree_model_name(info->model));
+	json_text(json, "model_kept", WORDS(keeps_words, info->keeps));
 	json_identity(json, info);
 	json_options(json, info);
 	json_numbers(json, info);

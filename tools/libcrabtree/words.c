@@ -54,6 +54,8 @@ static const char * const models[] = {
 	[CRABTREE_MODEL_NONE]	= "none",
 	[CRABTREE_MODEL_WORD]	= "word",
 	[CRABTREE_MODEL_LINE]	= "line",
+	[CRABTREE_MODEL_CACHE]	= "cache",
+	[CRABTREE_MODEL_WHOLE_LINE] = "whole-line",
 };
 
 static const char *name_of(uint32_t number, const char * const *names, size_t count)

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 40
+suite 43
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -56,6 +56,10 @@ same "image: acknowledged is what is in the file" want log
 
 run c format --layout sorted --force --yes
 run c load lines
+FAKE_INFO=keeps=2 t "info shows that nothing proves the model" 0 '^media model .*; unproven: this arch' '' c info
+FAKE_INFO="model=3 keeps=1" t "and the models that only engines to come need" 0 \
+	'^media model +needs persistent caches \(model E\)$' '' c info
+json "info --json: nothing is unproven in a file" "x['model'] == 'line' and x['model_kept'] == 'yes'" c info -j
 t "info shows the options" 0 '^options +strategy=auto on_demand=0 probe=1 pair=1 ' '' c info
 t "and the counters of the engine" 0 '^sip_lines +[0-9]+$' '' c info
 json "info --json too" "x['options']['strategy'] == 'auto' and x['options']['cost_pair'] == '500' and

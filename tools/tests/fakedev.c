@@ -13,6 +13,8 @@
  * With $FAKE_SHORT a BATCH executes at most that many operations, and a signal
  * interrupts every other one before its first operation. All calls except INFO return
  * $FAKE_ERRNO.
+ *
+ * $FAKE_INFO replaces fields of INFO: "name=number name=number".
  */
 #include <crabtree_image.h>
 
@@ -138,11 +140,43 @@ static int batch(struct crabtree_batch *arg)
 	return err;
 }
 
+static void info_set(struct crabtree_info *info, const char *name, uint64_t value)
+{
+#define FIELD(name)	{ #name, &info->name, sizeof(info->name) }
+	const struct { const char *name; void *at; size_t size; } fields[] = {
+		FIELD(state), FIELD(durability), FIELD(model), FIELD(keeps), FIELD(region_bytes),
+		FIELD(leaves), FIELD(leaves_used), FIELD(leaves_bad), FIELD(records),
+		FIELD(capacity), FIELD(attach_ns), FIELD(dram_bytes), FIELD(repairs),
+	};
+#undef FIELD
+	size_t i;
+
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (!strcmp(name, fields[i].name))
+			memcpy(fields[i].at, &value, fields[i].size);
+}
+
+static int fake_info(struct crabtree_info *info)
+{
+	int err = image->backend->call(image, CRABTREE_INFO, info);
+	char text[256], *rest, *name, *value;
+
+	snprintf(text, sizeof(text), "%s", getenv("FAKE_INFO") ?: "");
+	for (name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+		value = strchr(name, '=');
+		*value = '\0';
+		info_set(info, name, strtoull(value + 1, NULL, 0));
+	}
+	return err;
+}
+
 static int call(unsigned long cmd, void *arg)
 {
 	unsigned int fault = env_number("FAKE_ERRNO");
 
-	if (fault && cmd != CRABTREE_INFO)
+	if (cmd == CRABTREE_INFO)
+		return fake_info(arg);
+	if (fault)
 		return -fault;
 	return cmd == CRABTREE_BATCH ? batch(arg) : image->backend->call(image, cmd, arg);
 }

@@ -255,6 +255,8 @@ static void test_words(void)
 	ok(!strcmp(crabtree_durability_name(CRABTREE_DURABILITY_POP), "pop"),
 	   "name of a durability class");
 	ok(!strcmp(crabtree_model_name(CRABTREE_MODEL_WORD), "word"), "name of a media model");
+	ok(!strcmp(crabtree_model_name(CRABTREE_MODEL_WHOLE_LINE), "whole-line"),
+	   "name of the last media model");
 }
 
 int main(void)

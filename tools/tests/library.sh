@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=79
+calls=80
 suite $((calls + 10))
 "$out/tests/library"
 number=$calls

@@ -50,6 +50,15 @@ enum crabtree_model {
 	CRABTREE_MODEL_NONE	= 0,
 	CRABTREE_MODEL_WORD	= 1,	/* W: any subset of words not yet fenced */
 	CRABTREE_MODEL_LINE	= 2,	/* L: stores to one line persist in order */
+	CRABTREE_MODEL_CACHE	= 3,	/* E: caches persist, all stores of a CPU in order */
+	CRABTREE_MODEL_WHOLE_LINE = 4,	/* A: L, and a line stored by one instruction is whole */
+};
+
+/* Whether the region leaves only states of the model after a power cut, crabtree_info.keeps */
+enum crabtree_keeps {
+	CRABTREE_KEEPS_UNKNOWN	= 0,	/* no store, or an older module */
+	CRABTREE_KEEPS_YES	= 1,	/* by the architecture, or nothing survives at all */
+	CRABTREE_KEEPS_UNPROVEN	= 2,	/* the architecture does not promise it */
 };
 
 #define CRABTREE_COUNTERS	8	/* counters of an engine in crabtree_info */
@@ -108,6 +117,8 @@ struct crabtree_counter {
  * @counters: counters of the engine itself
  * @options: options of the engine that the store was attached with, as
  *	"name=value name=value"; empty if the layout has nothing to choose
+ * @keeps: enum crabtree_keeps: whether the region keeps @model
+ * @reserved: 0
  */
 struct crabtree_info {
 	__u32 size;
@@ -149,6 +160,8 @@ struct crabtree_info {
 	__u64 lines_bound;
 	struct crabtree_counter counters[CRABTREE_COUNTERS];
 	char  options[CRABTREE_OPTIONS_LEN];
+	__u32 keeps;
+	__u32 reserved;
 };
 
 /* INSERT: only create or only replace; with both flags or neither, INSERT may do either */
