@@ -25,7 +25,7 @@
 #   make counts		lines, fences and instructions per operation, into the documentation
 #   make bench		the store against its floor and its peers, into the documentation; half an hour
 #   make bench-profile	in which functions its operations spend that, into the documentation; some minutes
-#   make paper		the paper's evaluation, into the documentation; half an hour
+#   make paper [PAPER=crab|nvtree|fastfair]	a paper's evaluation, into the documentation; about an hour
 #   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, next to user space
 #   make style | docs		the checks of the sources and of the documentation
 #   make newcomer	every command of README.md and of the first manual page, in bare Debians 12 and 13
@@ -113,8 +113,8 @@ bench-profile: setup-host setup-counts setup-bench setup-profile
 bench-kernel: setup-host setup-counts setup-bench setup-vm
 	@scripts/bench-kernel --keys $(or $(KEYS),1000000)
 
-paper: setup-host setup-counts setup-plots
-	@scripts/paper $(OPTIONS)
+paper: setup-host setup-counts setup-bench setup-plots
+	@scripts/paper $(or $(PAPER),crab) $(OPTIONS)
 
 style: setup-style
 	@scripts/check style

@@ -52,7 +52,8 @@ BRIEF = {
     "make crash": None,
     "make fuzz": "TIME=5",
     "make bench": "OPTIONS=--quick",
-    "make paper": "OPTIONS=--quick",
+    "make paper": "OPTIONS=--tiny",
+    "make paper PAPER=nvtree": "OPTIONS=--tiny",
 }
 
 

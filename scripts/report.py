@@ -32,7 +32,9 @@ def percent(value):
 
 
 def table(head, rows):
-    """A csv-table."""
+    """A csv-table; of no rows, a note."""
+    if not rows:
+        return "Not recorded.\n"
     lines = [".. csv-table::", "   :header-rows: 1", ""]
     lines += ["   " + ", ".join(f'"{cell}"' for cell in row) for row in [head, *rows]]
     return "\n".join(lines) + "\n"

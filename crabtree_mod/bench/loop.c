@@ -57,14 +57,21 @@ static int bench_scan(struct crab_store *store, u64 key, u32 n)
 	int got;
 
 	crab_cursor_init(&cursor, key, CRAB_KEY_EMPTY);
-	got = crab_cursor_read(store, &cursor, records, n);
-	if (got < 0)
-		return got;
-	return got && !crab_bench_value_ok(records[got - 1].key, records[got - 1].value) ? -EIO : 0;
+	do {
+		got = crab_cursor_read(store, &cursor, records, min_t(u32, n, CRAB_BENCH_SCAN));
+		if (got <= 0)
+			return got;
+		if (!crab_bench_value_ok(records[got - 1].key, records[got - 1].value))
+			return -EIO;
+		n -= got;
+	} while (n);
+	return 0;
 }
 
-static __always_inline int bench_one(struct crab_store *store, enum crab_bench_op op, u64 key)
+static __always_inline int bench_one(struct crab_store *store, const struct crab_bench_work *work,
+				     enum crab_bench_op op, u64 i)
 {
+	u64 key = work->keys[i];
 	struct crab_old old;
 
 	switch (op) {
@@ -80,7 +87,7 @@ static __always_inline int bench_one(struct crab_store *store, enum crab_bench_o
 	case CRAB_BENCH_DELETE:
 		return crab_store_delete(store, key, &old);
 	default:
-		return bench_scan(store, key, crab_bench_scan_length(op, key));
+		return bench_scan(store, key, crab_bench_scan_length(work, op, i));
 	}
 }
 
@@ -159,7 +166,7 @@ static __always_inline int bench_each(struct crab_bench *bench, struct crab_benc
 	int err;
 
 	for (i = 0; i < work->n; i++) {
-		err = bench_one(bench->store, ops ? ops[i] : op, work->keys[i]);
+		err = bench_one(bench->store, work, ops ? ops[i] : op, i);
 		if (unlikely(err))
 			return err;
 		bench_pause(bench, work, i);

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CRAB_BENCH_SCAN		100	/* records of a scan, at most */
+#define CRAB_BENCH_SCAN		100	/* records of a scan, unless the work says how many */
 #define CRAB_BENCH_BATCH	64	/* operations in a batch, at most */
 
 enum crab_bench_op {
@@ -30,6 +30,7 @@ enum crab_bench_op {
  * @op: all of them, unless @ops
  * @ops: one for each key, or NULL
  * @keys: one for each operation
+ * @scans: records of the scan of each operation, or NULL: at most CRAB_BENCH_SCAN, by @op
  * @n: number of keys
  * @batch: so many at a time, where the map has batches and no scans are asked for; 0 or 1:
  *	one by one
@@ -39,6 +40,7 @@ struct crab_bench_work {
 	enum crab_bench_op op;
 	const u8 *ops;
 	const u64 *keys;
+	const u32 *scans;
 	u64 n;
 	u32 batch;
 	u64 prepare_ns;
@@ -65,9 +67,14 @@ static inline bool crab_bench_value_ok(u64 key, u64 value)
 	return (value ^ ~key) <= 1;
 }
 
-static inline u32 crab_bench_scan_length(enum crab_bench_op op, u64 key)
+/* Records that operation @i reads, a scan of the kind @op */
+static inline u32 crab_bench_scan_length(const struct crab_bench_work *work, enum crab_bench_op op,
+					 u64 i)
 {
-	return op == CRAB_BENCH_SCAN_FULL ? CRAB_BENCH_SCAN : 1 + (u32)key % CRAB_BENCH_SCAN;
+	if (work->scans)
+		return work->scans[i];
+	return op == CRAB_BENCH_SCAN_FULL ? CRAB_BENCH_SCAN :
+					    1 + (u32)work->keys[i] % CRAB_BENCH_SCAN;
 }
 
 /*

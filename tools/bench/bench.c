@@ -47,10 +47,6 @@
 #define ATTACHES	5
 #define ONLY_MAX	16
 
-static const struct peer * const peers[] = {
-	&peer_absl, &peer_lmdb,
-};
-
 static const char *engine = "crab", *layout = "", *workload = "uniform";
 static const char *only[ONLY_MAX];
 static u32 only_count;
@@ -274,7 +270,7 @@ static void run_attach(void)
 		rig_fail("there is nothing to attach", -EINVAL);
 	fill();
 	for (i = 0; i < ATTACHES; i++) {
-		peer->attach(map, &times);
+		peer->attach(map, true, &times);
 		attach[i] = times.attach_ns;
 		region[i] = times.region_ns;
 		used[i] = times.used_ns;
@@ -334,13 +330,7 @@ static const struct {
 
 static void find_peer(void)
 {
-	u32 i;
-
-	peer = peer_store(engine, layout);
-	for (i = 0; i < ARRAY_SIZE(peers) && !peer; i++)
-		if (!strcmp(peers[i]->engine, engine) &&
-		    (!*layout || !strcmp(peers[i]->layout, layout)))
-			peer = peers[i];
+	peer = peer_find(engine, layout);
 	if (!peer)
 		rig_fail("no such engine or layout", -EINVAL);
 	if (threads > 1 && !peer->threads)
@@ -410,6 +400,7 @@ static void prepare(void)
 
 	if (crab_persist_init())
 		rig_fail("this CPU cannot clean a cache line", -EOPNOTSUPP);
+	peer_store_price();
 	crab_host_seed(1);	/* faster random numbers: no system call each, as in the kernel */
 	slab_populate(n * HEAP_PER_KEY);
 	floor_media = rig_region(FLOOR_BYTES);

@@ -1,457 +1,385 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file repeats the measurements of Wang et al. 2020, section 6, with the engines of this
- * tree: the workload of section 6.2, figures 7 to 13.
+ * This file runs one map through phases, for the figures of a paper. scripts/paper knows the
+ * figures; it runs this program once for each bar and round.
  *
- *   paper [--keys N] [--big-keys N] [--rounds N] [--leaves B,B...]
- *	   [--big-leaves B,B...] [--figure N]... [--system NAME] [--json FILE]
+ *   paper [--engine NAME] [--layout NAME] [--option NAME=VALUE]... [--leaf N] [--keys N]
+ *	   [--threads N] [--counted] [--no-cleans] [--no-floor] PHASE...	-> JSON on standard output
+ *   paper --list		the engines and layouts of the store
+ *   paper --floor		the floor, and what the engines think that operations cost
  *
- * Keys are uniform and unique. All are inserted, searched in another order and
- * deleted in a third. One thread, pinned to one core; time is that thread's CPU
- * time. The store is the same as in the module, with its lock and its counters;
- * cleans and fences are real.
+ * A phase is insert, search, update or delete: all keys, each once, each phase in another order;
+ * scan-N: scans of N records; mix-I-S-D: I inserts of new keys, S searches and D deletes, in turn;
+ * clean or cut: attach after a clean detach or after a power cut; tpcc-load, and tpcc-1 to tpcc-4 with
+ * the mixes W1 to W4 of TPC-C. Keys are uniform and unique, except those of TPC-C.
  *
- * Each run is a separate process with its own region and heap, and begins by
- * measuring the floor. Systems that are compared run in turn, round after
- * round. The result is the median of the rounds, of times and of ratios alike.
+ * Threads are pinned. Time is the CPU time of all threads, maintenance included, and the elapsed
+ * time. With --counted nothing is measured, lines are not cleaned, and the costs of operations are
+ * fixed: the counts are the same on every machine. --no-cleans measures as with persistent caches.
+ * --no-floor leaves out the floor, which takes longer than a short test.
  */
 #include <errno.h>
 #include <getopt.h>
+#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <linux/err.h>
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/sort.h>
+#include <linux/random.h>
 #include <linux/string.h>
 
 #include "bench/floor.h"
 #include "bench/loop.h"
 #include "engines/crab/sorted/tuning.h"
+#include "peer.h"
 #include "rig.h"
+#include "slab.h"
+#include "team.h"
+#include "tpcc.h"
 
-#define ROUNDS_MAX	9
-#define LEAVES_MAX	8
-#define SYSTEMS_MAX	16
 #define FLOOR_BYTES	(64ULL << 20)
+#define HEAP_PER_KEY	40	/* bytes, for the map that needs most */
+#define SCANS_MIN	20
+#define TRANSACTIONS(n)	((n) / 10)
 
-enum { INSERT, SEARCH, DELETE, CLEAN_ATTACH, CUT_ATTACH, FLOOR, TIMES };
+static const char *engine = "crab", *layout = "";
+static u64 n = 1000000;
+static u32 threads = 1, leaf_bytes;
+static bool counted, floor_only, no_floor;
 
-static const char * const time_names[TIMES] = {
-	"insert_ns", "search_ns", "delete_ns", "attach_clean_ns", "attach_cut_ns", "floor_ns"
-};
+static const struct peer *peer;
+static void *map;
+static u64 *keys;		/* of the current phase, one for each operation */
+static u8 *ops;
+static u32 *scans;
+static u64 fresh;		/* keys inserted so far */
+static struct tpcc tpcc;
+static struct json_object *phases;
 
-/* Phases of a run after its inserts */
-#define DO_READ		(1U << 0)	/* search and delete */
-#define DO_REBUILD	(1U << 1)	/* attach after detach, and after a cut */
-
-/**
- * struct system - one bar of a figure
- * @name: as the page names it
- * @engine: its engine
- * @layout: its layout
- * @tuning: how it is attached
- */
-struct system {
-	const char *name;
-	const char *engine;
-	const char *layout;
-	struct crab_tuning tuning;
-};
-
-/**
- * struct result - one run
- * @ns: per operation, or per key
- * @info: of the store after the inserts
- * @delete_lines: lines of the deletes
- * @delete_fences: fences of the deletes
- * @floor: before the run
- */
-struct result {
-	double ns[TIMES];
-	struct crab_store_info info;
-	u64 delete_lines;
-	u64 delete_fences;
-	struct crab_bench_floor floor;
-};
-
-/**
- * struct figure - bars that are compared with each other
- * @number: in the paper
- * @big: with the greater number of keys
- * @flags: DO_*
- * @only: the one leaf size, or 0: all
- * @systems: the bars
- */
-struct figure {
-	u32 number;
-	bool big;
-	u32 flags;
-	u32 only;
-	u32 n;
-	struct system systems[SYSTEMS_MAX];
-};
-
-static u64 keys = 1000000, big_keys = 10000000;
-static u32 rounds = 3;
-static u32 leaves[LEAVES_MAX] = { 512, 1024, 2048, 4096, 8192 };
-static u32 big_leaves[LEAVES_MAX] = { 512, 1024, 2048, 4096, 8192 };
-static u32 wanted;		/* a bit a figure; 0: all */
-static const char *only_system;
-static struct crab_costs costs;
-static FILE *out;
-static bool comma;
-
-static struct crab_store *attach(struct crab_media *media, const struct crab_tuning *tuning)
+static void add(struct json_object *row, const char *name, double value)
 {
-	struct crab_attach_options options = { .tuning = tuning };
-
-	return rig_attach(media, &options);
+	json_object_object_add(row, name, json_object_new_double(value));
 }
 
-static int operate(struct crab_store *store, u32 what, u64 i)
+static void add_int(struct json_object *row, const char *name, u64 value)
 {
-	struct crab_old old;
-	u64 value;
-	int err;
-
-	if (what == INSERT) {
-		err = crab_store_insert(store, crab_bench_key(i), i, CRAB_INSERT_EITHER, &old);
-		crab_store_maintain(store);
-		return err;
-	}
-	if (what == DELETE)
-		return crab_store_delete(store, crab_bench_key(i), &old);
-	err = crab_store_search(store, crab_bench_key(i), &value);
-	return err ?: value == i ? 0 : -EIO;
+	json_object_object_add(row, name, json_object_new_uint64(value));
 }
 
-/* All keys, each once, in an order that belongs to @what; ns per operation */
-static double run_phase(struct crab_store *store, u32 what, u64 n)
+static void add_text(struct json_object *row, const char *name, const char *text)
 {
-	static const u64 strides[] = { [INSERT] = 1, [SEARCH] = 611953, [DELETE] = 352327 };
-	u64 stride = strides[what] % n, at = 0, i, began = rig_cpu_ns();
-	int err;
-
-	for (i = 0; i < n; i++) {
-		err = operate(store, what, at);
-		if (err)
-			rig_fail(time_names[what], err);
-		at += stride;
-		if (at >= n)
-			at -= n;
-	}
-	return (double)(rig_cpu_ns() - began) / n;
+	json_object_object_add(row, name, json_object_new_string(text));
 }
 
-static double attach_ns(struct crab_store *store, u64 n)
-{
-	struct crab_store_info info;
-
-	crab_store_info(store, &info);
-	if (info.stats.records != n)
-		rig_fail("attach lost records", -EIO);
-	return (double)info.attach_ns / n;
-}
-
-/* Rebuilding, section 6.5: after a normal exit, and after a cut */
-static struct crab_store *run_rebuild(struct crab_store *store, struct crab_media *media,
-				      const struct system *system, u64 n, struct result *r)
-{
-	crab_store_detach(store);
-	store = attach(media, &system->tuning);
-	r->ns[CLEAN_ATTACH] = attach_ns(store, n);
-	crab_store_abandon(store);
-	store = attach(media, &system->tuning);
-	r->ns[CUT_ATTACH] = attach_ns(store, n);
-	return store;
-}
-
-static void run_rest(struct crab_store *store, u64 n, struct result *r)
-{
-	struct crab_store_info info;
-
-	crab_store_info(store, &r->info);
-	r->ns[SEARCH] = run_phase(store, SEARCH, n);
-	r->ns[DELETE] = run_phase(store, DELETE, n);
-	crab_store_info(store, &info);
-	r->delete_lines = info.counts.lines - r->info.counts.lines;
-	r->delete_fences = info.counts.fences - r->info.counts.fences;
-}
-
-static struct result run(const struct system *system, u32 leaf_bytes, u64 n, u32 flags)
-{
-	u64 bytes = crab_bench_region_bytes(system->engine, system->layout, n, leaf_bytes);
-	struct crab_media media = rig_region(max(bytes, FLOOR_BYTES));
-	struct crab_store *store;
-	struct result r = { };
-
-	crab_bench_floor_measure(&media, FLOOR_BYTES, rig_cpu_ns, &r.floor);
-	memset(media.base, 0, FLOOR_BYTES);
-	r.ns[FLOOR] = r.floor.line / 1000.0;
-	rig_format(&media, system->engine, system->layout, leaf_bytes);
-	store = attach(&media, &system->tuning);
-	media.fence_only = flags & DO_REBUILD;	/* these inserts are not measured */
-	r.ns[INSERT] = run_phase(store, INSERT, n);
-	media.fence_only = false;
-	crab_store_info(store, &r.info);
-	if (flags & DO_REBUILD)
-		store = run_rebuild(store, &media, system, n, &r);
-	if (flags & DO_READ)
-		run_rest(store, n, &r);
-	return r;
-}
-
-/* Runs in a separate process, whose heap and region are freed at its end */
-static void run_apart(const struct system *system, u32 leaf_bytes, u64 n, u32 flags,
-		      struct result *result)
-{
-	int ends[2], status;
-	pid_t pid;
-
-	if (pipe(ends) || (pid = fork()) < 0)
-		rig_fail("no process", -errno);
-	if (!pid) {
-		*result = run(system, leaf_bytes, n, flags);
-		_exit(write(ends[1], result, sizeof(*result)) != sizeof(*result));
-	}
-	close(ends[1]);
-	if (read(ends[0], result, sizeof(*result)) != sizeof(*result) ||
-	    waitpid(pid, &status, 0) != pid || status)
-		rig_fail("a run failed", -EIO);
-	close(ends[0]);
-}
-
-static int double_cmp(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static double median(double *values, u32 n)
-{
-	sort(values, n, sizeof(*values), double_cmp, NULL);
-	return values[n / 2];
-}
-
-/* The median of a time, or of its ratio to @by if that is a time, too */
-static double median_of(const struct result *results, u32 n, u32 time, u32 by)
-{
-	double values[ROUNDS_MAX];
-	u32 i;
-
-	for (i = 0; i < n; i++)
-		values[i] = results[i].ns[time] / (by < TIMES ? results[i].ns[by] : 1);
-	return median(values, n);
-}
-
-static void print_number(const char *name, double value)
-{
-	fprintf(out, ", \"%s\": %.4f", name, value);
-}
-
-static void print_counts(const struct crab_store_info *info, u64 n)
-{
-	const struct crab_counts *c = &info->counts;
-	const char * const *names = info->counters;
-	u32 i;
-
-	print_number("lines", (double)c->lines / n);
-	print_number("fences", (double)c->fences / n);
-	print_number("orders", (double)c->orders / n);
-	print_number("prepare_lines", (double)info->prepare_lines / n);
-	print_number("leaves", info->stats.leaves_used);
-	for (i = 0; names && names[i]; i++)
-		print_number(names[i], (double)c->own[i] / n);
-}
-
-static void print_row(const struct figure *figure, const struct system *system, u32 leaf_bytes,
-		      u64 n, const struct result *results, u32 runs)
-{
-	u32 i;
-
-	fprintf(out, "%s\n    { \"figure\": %u, \"system\": \"%s\", \"leaf_bytes\": %u, \"keys\": %llu",
-		comma ? "," : "", figure->number, system->name, leaf_bytes, (unsigned long long)n);
-	for (i = 0; i < TIMES; i++)
-		if (results->ns[i])
-			print_number(time_names[i], median_of(results, runs, i, TIMES));
-	print_number("insert_floors", median_of(results, runs, INSERT, FLOOR));
-	print_number("delete_lines", (double)results->delete_lines / n);
-	print_number("delete_fences", (double)results->delete_fences / n);
-	print_counts(&results->info, n);
-	fprintf(out, ", \"runs\": %u }", runs);
-	fflush(out);
-	comma = true;
-}
-
-static void figure_leaf(const struct figure *figure, u32 leaf_bytes)
-{
-	static struct result results[SYSTEMS_MAX][ROUNDS_MAX];
-	u32 runs = figure->big ? 1 : rounds, round, i;
-	u64 n = figure->big ? big_keys : keys;
-
-	for (round = 0; round < runs; round++) {
-		for (i = 0; i < figure->n; i++) {
-			fprintf(stderr, "paper: figure %u, leaves of %u, %llu keys, round %u of %u: %s\n",
-				figure->number, leaf_bytes, (unsigned long long)n, round + 1, runs,
-				figure->systems[i].name);
-			run_apart(&figure->systems[i], leaf_bytes, n, figure->flags,
-				  &results[i][round]);
-		}
-	}
-	for (i = 0; i < figure->n; i++)
-		print_row(figure, &figure->systems[i], leaf_bytes, n, results[i], runs);
-}
-
-static void figure_run(const struct figure *figure)
-{
-	const u32 *sizes = figure->big ? big_leaves : leaves;
-	u32 i;
-
-	if (wanted && !(wanted & 1U << figure->number))
-		return;
-	if (figure->only) {
-		figure_leaf(figure, figure->only);
-		return;
-	}
-	for (i = 0; i < LEAVES_MAX && sizes[i]; i++)
-		figure_leaf(figure, sizes[i]);
-}
-
-static struct crab_tuning tuning(enum crab_strategy strategy, bool pool, bool probe, bool pair)
-{
-	return (struct crab_tuning) {
-		.strategy = strategy, .on_demand = !pool, .probe = probe, .pair = pair,
-		.costs = costs,
-	};
-}
-
-static void add(struct figure *figure, const char *name, const char *engine, const char *layout,
-		struct crab_tuning tuning)
-{
-	if (only_system && strcmp(name, only_system))
-		return;
-	figure->systems[figure->n++] = (struct system) {
-		.name = name, .engine = engine, .layout = layout, .tuning = tuning,
-	};
-}
-
-static void add_sorted(struct figure *figure, const char *name, struct crab_tuning tuning)
-{
-	add(figure, name, "crab", "sorted", tuning);
-}
-
-/* Figures 7, 8, 10 with few keys, 9 with many */
-static void figure_systems(u32 number, bool big)
-{
-	struct figure figure = { .number = number, .big = big, .flags = DO_READ };
-	struct crab_tuning opt = tuning(CRAB_STRATEGY_AUTO, true, true, true);
-
-	add(&figure, "volatile", "volatile", "", opt);
-	add_sorted(&figure, "crab", tuning(CRAB_STRATEGY_AUTO, false, false, false));
-	add_sorted(&figure, "crab_opt", opt);
-	if (!big)
-		add(&figure, "slotted", "crab", "slotted", opt);
-	figure_run(&figure);
-}
-
-static void figure_strategies(void)
-{
-	struct figure figure = { .number = 11 };
-
-	add_sorted(&figure, "crab", tuning(CRAB_STRATEGY_AUTO, false, false, false));
-	add_sorted(&figure, "crab, COW only", tuning(CRAB_STRATEGY_COW, false, false, false));
-	add_sorted(&figure, "crab, SIP only", tuning(CRAB_STRATEGY_SIP, false, false, false));
-	add_sorted(&figure, "crab_opt", tuning(CRAB_STRATEGY_AUTO, true, true, true));
-	add_sorted(&figure, "crab_opt, pair as priced",
-		   tuning(CRAB_STRATEGY_AUTO, true, true, crab_costs_pair(&costs)));
-	add_sorted(&figure, "crab_opt, no probe", tuning(CRAB_STRATEGY_AUTO, true, false, true));
-	add_sorted(&figure, "crab_opt, COW only", tuning(CRAB_STRATEGY_COW, true, true, true));
-	add_sorted(&figure, "crab_opt, SIP only", tuning(CRAB_STRATEGY_SIP, true, true, true));
-	figure_run(&figure);
-}
-
-static void figure_combinations(void)
-{
-	static const char * const names[] = {
-		"crab", "+16B_AW", "+probe", "+probe +16B_AW", "+self_space",
-		"+self_space +16B_AW", "+self_space +probe", "crab_opt",
-	};
-	struct figure figure = { .number = 12, .only = 1024 };
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		add_sorted(&figure, names[i], tuning(CRAB_STRATEGY_AUTO, i & 4, i & 2, i & 1));
-	figure_run(&figure);
-}
-
-static void figure_rebuild(bool big)
-{
-	struct figure figure = { .number = 13, .big = big, .flags = DO_REBUILD };
-
-	add_sorted(&figure, "crab_opt", tuning(CRAB_STRATEGY_AUTO, true, true, true));
-	figure_run(&figure);
-}
-
-static void print_head(void)
+static void add_floor(struct json_object *row)
 {
 	struct crab_media media = rig_region(FLOOR_BYTES);
 	struct crab_bench_floor floor;
 
 	crab_bench_floor_measure(&media, FLOOR_BYTES, rig_cpu_ns, &floor);
 	rig_region_free(&media);
-	fprintf(out, "{\n  \"keys\": %llu, \"big_keys\": %llu, \"rounds\": %u, \"method\": \"%s\",\n",
-		(unsigned long long)keys, (unsigned long long)big_keys, rounds,
-		crab_persist_method());
-	fprintf(out, "  \"floor\": { \"random_ns\": %.1f, \"sequential_ns\": %.1f, \"load_ns\": %.1f },\n",
-		floor.any / 1000.0, floor.line / 1000.0, floor.load / 1000.0);
-	fprintf(out, "  \"costs_ps\": { \"round\": %u, \"line\": %u, \"order\": %u, \"record\": %u, \"pair\": %u },\n",
-		costs.round, costs.line, costs.order, costs.record, costs.pair);
-	fprintf(out, "  \"rows\": [");
+	add(row, "floor_line", floor.line / 1000.0);
+	add(row, "floor_any", floor.any / 1000.0);
+	add(row, "floor_load", floor.load / 1000.0);
 }
 
-static void parse_leaves(u32 *sizes, char *text)
+static struct peer_counts get_counts(void)
 {
-	u32 n = 0;
-	char *word;
+	struct peer_counts counts = { };
 
-	memset(sizes, 0, LEAVES_MAX * sizeof(*sizes));
-	for (word = strtok(text, ","); word && n < LEAVES_MAX; word = strtok(NULL, ","))
-		sizes[n++] = strtoul(word, NULL, 0);
+	if (peer->counts)
+		peer->counts(map, &counts);
+	return counts;
+}
+
+static void add_counts(struct json_object *row, const struct peer_counts *before, u64 count)
+{
+	struct peer_counts now = get_counts();
+	u32 i;
+
+	add(row, "lines", (double)(now.lines - before->lines) / count);
+	add(row, "fences", (double)(now.fences - before->fences) / count);
+	add(row, "orders", (double)(now.orders - before->orders) / count);
+	add(row, "prepare_lines", (double)(now.prepare_lines - before->prepare_lines) / count);
+	add(row, "prepare_fences", (double)(now.prepare_fences - before->prepare_fences) / count);
+	add_int(row, "leaves", now.leaves);
+	add_int(row, "splits", now.splits - before->splits);
+	for (i = 0; now.names && now.names[i]; i++)
+		add_int(row, now.names[i], now.own[i] - before->own[i]);
+}
+
+static struct json_object *add_phase(const char *name, u64 count)
+{
+	struct json_object *row = json_object_new_object();
+
+	add_text(row, "phase", name);
+	add_int(row, "count", count);
+	json_object_array_add(phases, row);
+	return row;
+}
+
+/* Does @work. Results are those of one of @count units, operations or transactions */
+static struct json_object *run_work(const char *name, const struct crab_bench_work *work, u64 count)
+{
+	struct json_object *row = add_phase(name, count);
+	struct peer_counts before = get_counts();
+	struct team_time time;
+	int err = team_run(peer, map, work, threads, &time);
+
+	if (err)
+		rig_fail(name, err);
+	if (!counted) {
+		add(row, "ns", (double)(time.cpu_ns + time.prepare_ns) / count);
+		add(row, "prepare_ns", (double)time.prepare_ns / count);
+		add(row, "ns_wall", (double)time.wall_ns / count);
+	}
+	add_counts(row, &before, count);
+	return row;
+}
+
+/* All keys, each once. In the first phase their order is that of their numbers */
+static bool phase_each(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum crab_bench_op op;
+	} each[] = {
+		{ "insert", CRAB_BENCH_INSERT }, { "search", CRAB_BENCH_SEARCH },
+		{ "update", CRAB_BENCH_UPDATE }, { "delete", CRAB_BENCH_DELETE },
+	};
+	struct crab_bench_work work = { .keys = keys, .n = n };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(each); i++) {
+		if (strcmp(each[i].name, name))
+			continue;
+		work.op = each[i].op;
+		crab_bench_order(keys, n, 0);
+		if (i)
+			crab_bench_order(keys, n, i);
+		else
+			fresh = n;
+		run_work(name, &work, n);
+		return true;
+	}
+	return false;
+}
+
+static bool phase_scan(const char *name)
+{
+	struct crab_bench_work work = {
+		.op = CRAB_BENCH_SCAN_FULL, .keys = keys, .scans = scans,
+	};
+	u32 records;
+	u64 i;
+
+	if (sscanf(name, "scan-%u", &records) != 1 || !records)
+		return false;
+	work.n = clamp_t(u64, n / records, SCANS_MIN, n);
+	for (i = 0; i < work.n; i++) {
+		keys[i] = crab_bench_key(n + fresh + i);
+		scans[i] = records;
+	}
+	run_work(name, &work, work.n);
+	return true;
+}
+
+/* @n operations; deletes take the last keys that were inserted before, searches the others */
+static bool phase_mix(const char *name)
+{
+	struct crab_bench_work work = { .op = CRAB_BENCH_OPS, .ops = ops, .keys = keys, .n = n };
+	u32 inserts, searches, deletes, sum, at;
+	u64 gone = 0, kept, made = fresh, i;
+
+	if (sscanf(name, "mix-%u-%u-%u", &inserts, &searches, &deletes) != 3 || !fresh)
+		return false;
+	sum = inserts + searches + deletes;
+	if (!sum || deletes > sum / 2)
+		return false;
+	kept = fresh - (n / sum + 1) * deletes;
+	for (i = 0; i < n; i++) {
+		at = i % sum;
+		if (at < inserts) {
+			ops[i] = CRAB_BENCH_INSERT;
+			keys[i] = crab_bench_key(made++);
+		} else if (at < inserts + searches) {
+			ops[i] = CRAB_BENCH_SEARCH;
+			keys[i] = crab_bench_key(crab_bench_key(made + i) % kept);
+		} else {
+			ops[i] = CRAB_BENCH_DELETE;
+			keys[i] = crab_bench_key(fresh - ++gone);
+		}
+	}
+	run_work(name, &work, n);
+	fresh = made;
+	return true;
+}
+
+static bool phase_attach(const char *name)
+{
+	bool clean = !strcmp(name, "clean");
+	struct peer_attach times;
+	struct json_object *row;
+
+	if (!peer->attach || (!clean && strcmp(name, "cut")))
+		return false;
+	peer->attach(map, clean, &times);
+	row = add_phase(name, n);
+	if (!counted) {
+		add(row, "ns", (double)times.attach_ns / n);
+		add(row, "used_ns", (double)times.used_ns / n);
+	}
+	return true;
+}
+
+static void add_kinds(struct json_object *row, const struct crab_bench_work *work)
+{
+	static const char * const names[CRAB_BENCH_OPS] = {
+		[CRAB_BENCH_INSERT] = "inserts", [CRAB_BENCH_SEARCH] = "searches",
+		[CRAB_BENCH_SCAN_FULL] = "scans", [CRAB_BENCH_DELETE] = "deletes",
+	};
+	u64 counts[CRAB_BENCH_OPS] = { }, i;
+
+	for (i = 0; i < work->n; i++)
+		counts[work->ops[i]]++;
+	for (i = 0; i < CRAB_BENCH_OPS; i++)
+		if (names[i])
+			add_int(row, names[i], counts[i]);
+}
+
+static bool phase_tpcc(const char *name)
+{
+	bool load = !strcmp(name, "tpcc-load");
+	struct crab_bench_work work = { .op = CRAB_BENCH_OPS };
+	u32 mix = 0;
+
+	if (!load && (sscanf(name, "tpcc-%u", &mix) != 1 || !mix || mix > TPCC_MIXES ||
+		      !tpcc.warehouses))
+		return false;
+	if (load) {
+		tpcc_begin(&tpcc, n);
+		tpcc_load(&tpcc);
+	} else {
+		tpcc_run(&tpcc, mix - 1, TRANSACTIONS(n));
+	}
+	work.ops = tpcc.ops;
+	work.keys = tpcc.keys;
+	work.scans = tpcc.scans;
+	work.n = tpcc.n;
+	add_kinds(run_work(name, &work, load ? tpcc.n : TRANSACTIONS(n)), &work);
+	return true;
+}
+
+static void phase(const char *name)
+{
+	if (!phase_each(name) && !phase_scan(name) && !phase_mix(name) && !phase_attach(name) &&
+	    !phase_tpcc(name))
+		rig_fail(name, -EINVAL);
+}
+
+static void print(struct json_object *said)
+{
+	puts(json_object_to_json_string_ext(said, JSON_C_TO_STRING_PRETTY));
+	json_object_put(said);
+}
+
+static void list_options(struct json_object *row, const struct crab_engine_ops *e)
+{
+	struct json_object *names = json_object_new_array();
+	const struct crab_option *option;
+
+	for (option = e->options; option && option->name; option++)
+		json_object_array_add(names, json_object_new_string(option->name));
+	json_object_object_add(row, "options", names);
+}
+
+static struct json_object *list_layout(const struct crab_engine_ops *e, const struct crab_layout *l)
+{
+	struct json_object *row = json_object_new_object();
+
+	add_text(row, "engine", e->name);
+	add_text(row, "layout", e->flags & CRAB_ENGINE_VOLATILE ? "" : l->name);
+	add_int(row, "leaf_min", l->leaf_min);
+	add_int(row, "leaf_max", l->leaf_max);
+	add_int(row, "leaf_default", l->leaf_default);
+	json_object_object_add(row, "volatile",
+			       json_object_new_boolean(e->flags & CRAB_ENGINE_VOLATILE));
+	list_options(row, e);
+	return row;
+}
+
+static void list(void)
+{
+	struct json_object *rows = json_object_new_array();
+	const struct crab_engine_ops * const *e;
+	const struct crab_layout *l;
+
+	for (e = crab_engines; *e; e++)
+		for (l = (*e)->layouts; l->name; l++)
+			json_object_array_add(rows, list_layout(*e, l));
+	print(rows);
+	exit(0);
+}
+
+static void print_floor(void)
+{
+	struct json_object *said = json_object_new_object(), *row = json_object_new_object();
+	struct crab_costs costs;
+
+	if (crab_costs_measure(&costs))
+		rig_fail("no memory", -ENOMEM);
+	add_floor(said);
+	add_text(said, "method", crab_persist_method());
+	add_int(row, "round", costs.round);
+	add_int(row, "line", costs.line);
+	add_int(row, "order", costs.order);
+	add_int(row, "record", costs.record);
+	add_int(row, "pair", costs.pair);
+	json_object_object_add(said, "costs_ps", row);
+	print(said);
 }
 
 static void option(int c)
 {
+	static const u32 most = TEAM_MAX;
+
 	switch (c) {
-	case 'k':
-		keys = strtoull(optarg, NULL, 0);
-		break;
-	case 'b':
-		big_keys = strtoull(optarg, NULL, 0);
-		break;
-	case 'r':
-		rounds = clamp_t(u32, strtoul(optarg, NULL, 0), 1, ROUNDS_MAX);
+	case 'e':
+		engine = optarg;
 		break;
 	case 'l':
-		parse_leaves(leaves, optarg);
+		layout = optarg;
 		break;
-	case 'L':
-		parse_leaves(big_leaves, optarg);
+	case 'o':
+		if (!peer_store_option(optarg))
+			rig_fail(optarg, -EINVAL);
+		break;
+	case 'b':
+		leaf_bytes = strtoul(optarg, NULL, 0);
+		break;
+	case 'k':
+		n = strtoull(optarg, NULL, 0);
+		break;
+	case 't':
+		threads = clamp_t(u32, strtoul(optarg, NULL, 0), 1, most);
+		break;
+	case 'c':
+		counted = true;
+		peer_fence_only = true;
+		break;
+	case 'n':
+		peer_fence_only = true;
+		break;
+	case 'F':
+		no_floor = true;
 		break;
 	case 'f':
-		wanted |= 1U << (strtoul(optarg, NULL, 0) & 31);
+		floor_only = true;
 		break;
-	case 's':
-		only_system = optarg;
-		break;
-	case 'j':
-		out = fopen(optarg, "w");
-		if (!out)
-			rig_fail(optarg, -errno);
+	case 'L':
+		list();
 		break;
 	default:
 		exit(2);
@@ -461,38 +389,65 @@ static void option(int c)
 static void options(int argc, char **argv)
 {
 	static const struct option known[] = {
+		{ "engine", required_argument, NULL, 'e' },
+		{ "layout", required_argument, NULL, 'l' },
+		{ "option", required_argument, NULL, 'o' },
+		{ "leaf", required_argument, NULL, 'b' },
 		{ "keys", required_argument, NULL, 'k' },
-		{ "big-keys", required_argument, NULL, 'b' },
-		{ "rounds", required_argument, NULL, 'r' },
-		{ "leaves", required_argument, NULL, 'l' },
-		{ "big-leaves", required_argument, NULL, 'L' },
-		{ "figure", required_argument, NULL, 'f' },
-		{ "system", required_argument, NULL, 's' },
-		{ "json", required_argument, NULL, 'j' },
+		{ "threads", required_argument, NULL, 't' },
+		{ "counted", no_argument, NULL, 'c' },
+		{ "no-cleans", no_argument, NULL, 'n' },
+		{ "floor", no_argument, NULL, 'f' },
+		{ "no-floor", no_argument, NULL, 'F' },
+		{ "list", no_argument, NULL, 'L' },
 		{ }
 	};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
 		option(c);
-	if (keys < 1000 || big_keys < 1000)
-		rig_fail("a number of keys is at least 1000", -EINVAL);
+	if (n < 1000)
+		rig_fail("at least 1000 keys", -EINVAL);
+	peer = peer_find(engine, layout);
+	if (!peer)
+		rig_fail("no such engine or layout", -EINVAL);
+	if (threads > 1 && !peer->threads)
+		rig_fail("this engine has no locks", -EINVAL);
+}
+
+/* Room for the keys, and for those that a mix and the transactions of TPC-C add */
+static void prepare(void)
+{
+	struct crab_media media;
+
+	crab_host_seed(1);	/* faster random numbers: no system call each, as in the kernel */
+	slab_populate(n * HEAP_PER_KEY);
+	media = rig_region(n * (sizeof(*keys) + sizeof(*scans) + sizeof(*ops)));
+	keys = (u64 *)media.base;
+	scans = (u32 *)(keys + n);
+	ops = (u8 *)(scans + n);
+	map = peer->open(peer, 2 * n + 20000, leaf_bytes ?: CRAB_LEAF_BYTES_DEFAULT);
 }
 
 int main(int argc, char **argv)
 {
-	out = stdout;
+	struct json_object *said = json_object_new_object();
+
 	options(argc, argv);
 	rig_pin(0);
-	if (crab_persist_init() || crab_costs_measure(&costs))
-		return 1;
-	print_head();
-	figure_systems(7, false);
-	figure_strategies();
-	figure_combinations();
-	figure_rebuild(false);
-	figure_systems(9, true);
-	figure_rebuild(true);
-	fprintf(out, "\n  ]\n}\n");
-	return fclose(out) != 0;
+	if (crab_persist_init())
+		rig_fail("this CPU cannot clean a cache line", -EOPNOTSUPP);
+	if (floor_only) {
+		print_floor();
+		return 0;
+	}
+	prepare();
+	phases = json_object_new_array();
+	if (!counted && !no_floor)
+		add_floor(said);
+	for (; optind < argc; optind++)
+		phase(argv[optind]);
+	json_object_object_add(said, "phases", phases);
+	print(said);
+	return 0;
 }

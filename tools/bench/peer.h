@@ -12,18 +12,30 @@
 extern "C" {
 #endif
 
+#define PEER_OWN	8
+
 /**
  * struct peer_counts - lines and fences of a map so far
  * @lines: cleaned on the write path
  * @fences: on the write path
- * @prepare_lines: off it
- * @prepare_fences: off it
+ * @orders: stores that were kept in order
+ * @prepare_lines: off the write path
+ * @prepare_fences: off the write path
+ * @leaves: in use now
+ * @splits: of leaves
+ * @own: counters of the kind of map
+ * @names: their names, ended by NULL; or NULL
  */
 struct peer_counts {
 	u64 lines;
 	u64 fences;
+	u64 orders;
 	u64 prepare_lines;
 	u64 prepare_fences;
+	u64 leaves;
+	u64 splits;
+	u64 own[PEER_OWN];
+	const char * const *names;
 };
 
 /**
@@ -46,7 +58,7 @@ struct peer_attach {
  *	an error ends the program
  * @run: execute a work, in any thread; 0 or a negative error
  * @counts: fills the counts; or NULL: nothing is cleaned
- * @attach: detach the map and attach it again; or NULL
+ * @attach: detach the map, cleanly or as a power cut does, and attach it again; or NULL
  * @threads: may several threads use it?
  * @batches: does it have batches?
  */
@@ -56,7 +68,7 @@ struct peer {
 	void *(*open)(const struct peer *peer, u64 keys, u32 leaf_bytes);
 	int (*run)(void *map, struct crab_bench_work *work);
 	void (*counts)(void *map, struct peer_counts *counts);
-	void (*attach)(void *map, struct peer_attach *times);
+	void (*attach)(void *map, bool clean, struct peer_attach *times);
 	bool threads;
 	bool batches;
 };
@@ -70,8 +82,35 @@ struct peer {
  */
 const struct peer *peer_store(const char *engine, const char *layout);
 
+/**
+ * peer_store_option() - set an option of an engine, for the stores that are opened from now on
+ * @text: "name=value", as for the module
+ *
+ * Return: false if no engine has such an option, or the option no such value.
+ */
+bool peer_store_option(const char *text);
+
+/**
+ * peer_store_price() - let the engines measure their costs when a store is opened, as in the module
+ */
+void peer_store_price(void);
+
+/**
+ * peer_find() - find a kind of map
+ * @engine: name of an engine of the store, or of another kind of map
+ * @layout: name of a layout; "": the default
+ *
+ * Return: the map, valid until the next call, or NULL.
+ */
+const struct peer *peer_find(const char *engine, const char *layout);
+
+extern bool peer_fence_only;	/* maps that are opened from now on clean no lines; they count them */
+
 extern const struct peer peer_absl;
 extern const struct peer peer_lmdb;
+extern const struct peer peer_skiplist;
+extern const struct peer peer_lcb;
+extern const struct peer peer_nvt_a;
 
 #ifdef __cplusplus
 }

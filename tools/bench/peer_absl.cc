@@ -78,15 +78,19 @@ int update(Map &map, u64 key)
 int scan(const Map &map, u64 key, u32 n)
 {
 	Record records[CRAB_BENCH_SCAN];
-	u32 got = 0;
+	u32 got = 0, last = 0;
 
-	for (auto it = map.lower_bound(key); got < n && it != map.end(); ++it)
-		records[got++] = { it->first, it->second };
-	return got && !crab_bench_value_ok(records[got - 1].key, records[got - 1].value) ? -EIO : 0;
+	for (auto it = map.lower_bound(key); got < n && it != map.end(); ++it) {
+		last = got++ % CRAB_BENCH_SCAN;
+		records[last] = { it->first, it->second };
+	}
+	return got && !crab_bench_value_ok(records[last].key, records[last].value) ? -EIO : 0;
 }
 
-inline __attribute__((always_inline)) int one(Map &map, enum crab_bench_op op, u64 key)
+inline __attribute__((always_inline)) int one(Map &map, const struct crab_bench_work *work,
+					      enum crab_bench_op op, u64 i)
 {
+	u64 key = work->keys[i];
 	int err;
 
 	switch (op) {
@@ -102,7 +106,7 @@ inline __attribute__((always_inline)) int one(Map &map, enum crab_bench_op op, u
 	case CRAB_BENCH_DELETE:
 		return map.erase(key) ? 0 : -ENOENT;
 	default:
-		return scan(map, key, crab_bench_scan_length(op, key));
+		return scan(map, key, crab_bench_scan_length(work, op, i));
 	}
 }
 
@@ -116,7 +120,7 @@ inline __attribute__((always_inline)) int each(Map &map, const struct crab_bench
 					       const u8 *ops, enum crab_bench_op op)
 {
 	for (u64 i = 0; i < work->n; i++) {
-		int err = one(map, ops ? static_cast<enum crab_bench_op>(ops[i]) : op, work->keys[i]);
+		int err = one(map, work, ops ? static_cast<enum crab_bench_op>(ops[i]) : op, i);
 
 		if (err)
 			return err;

@@ -5,28 +5,29 @@
  */
 #include <stdlib.h>
 
+#include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
+#include <linux/string.h>
 
 #include "bench/loop.h"
 #include "engines/crab/sorted/tuning.h"
 #include "peer.h"
 #include "rig.h"
 
+bool peer_fence_only;
+
 static u64 read_sum;	/* so that the compiler keeps the reads */
 
 struct map {
 	struct crab_media media;
-	struct crab_tuning tuning;
 	struct crab_bench bench;
 };
 
 static void map_attach(struct map *map)
 {
-	struct crab_attach_options options = {
-		.kick = crab_bench_kick, .arg = &map->bench, .tuning = &map->tuning,
-	};
+	struct crab_attach_options options = { .kick = crab_bench_kick, .arg = &map->bench };
 
 	map->bench.store = rig_attach(&map->media, &options);
 }
@@ -35,12 +36,11 @@ static void *crab_open(const struct peer *peer, u64 keys, u32 leaf_bytes)
 {
 	struct map *map = calloc(1, sizeof(*map));
 
-	if (!map || crab_costs_measure(&map->tuning.costs))
+	if (!map)
 		rig_fail("no memory", -ENOMEM);
-	map->tuning.probe = crab_tuning_default.probe;
-	map->tuning.pair = crab_costs_pair(&map->tuning.costs);	/* as the module does */
 	map->media = rig_region(crab_bench_region_bytes(peer->engine, peer->layout, keys,
 							leaf_bytes));
+	map->media.fence_only = peer_fence_only;
 	rig_format(&map->media, peer->engine, peer->layout, leaf_bytes);
 	map->bench.clock = rig_cpu_ns;
 	mutex_init(&map->bench.preparing);
@@ -60,8 +60,12 @@ static void crab_counts(void *map, struct peer_counts *counts)
 	crab_store_info(((struct map *)map)->bench.store, &info);
 	*counts = (struct peer_counts) {
 		.lines = info.counts.lines, .fences = info.counts.fences,
-		.prepare_lines = info.prepare_lines, .prepare_fences = info.prepare_fences,
+		.orders = info.counts.orders, .prepare_lines = info.prepare_lines,
+		.prepare_fences = info.prepare_fences, .leaves = info.stats.leaves_used,
+		.splits = info.stats.splits, .names = info.counters,
 	};
+	BUILD_BUG_ON(sizeof(counts->own) != sizeof(info.counts.own));
+	memcpy(counts->own, info.counts.own, sizeof(counts->own));
 }
 
 /* Time to read @bytes from the begin of the region, word by word; rig_region() wrote all of them */
@@ -76,13 +80,16 @@ static u64 read_ns(const struct crab_media *media, u64 bytes)
 	return ktime_get_ns() - began;
 }
 
-static void crab_attach(void *arg, struct peer_attach *times)
+static void crab_attach(void *arg, bool clean, struct peer_attach *times)
 {
 	struct crab_store_info before, after;
 	struct map *map = arg;
 
 	crab_store_info(map->bench.store, &before);
-	crab_store_detach(map->bench.store);
+	if (clean)
+		crab_store_detach(map->bench.store);
+	else
+		crab_store_abandon(map->bench.store);
 	map_attach(map);
 	crab_store_info(map->bench.store, &after);
 	if (after.stats.records != before.stats.records)
@@ -90,6 +97,27 @@ static void crab_attach(void *arg, struct peer_attach *times)
 	times->attach_ns = after.attach_ns;
 	times->region_ns = read_ns(&map->media, map->media.size);
 	times->used_ns = read_ns(&map->media, before.stats.leaves_used * before.super.leaf_bytes);
+}
+
+void peer_store_price(void)
+{
+	crab_tuning_default.pair = CRAB_PAIR_IF_CHEAPER;
+	crab_tuning_default.costs = (struct crab_costs){ };
+}
+
+bool peer_store_option(const char *text)
+{
+	const char *value = strchr(text, '=');
+	const struct crab_option *option;
+	void *values;
+	char *name;
+
+	if (!value)
+		return false;
+	name = strndup(text, value - text);
+	option = crab_option_find(name, &values);
+	free(name);
+	return option && !crab_option_set(option, values, value + 1);
 }
 
 const struct peer *peer_store(const char *engine, const char *layout)

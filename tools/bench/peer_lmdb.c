@@ -115,7 +115,7 @@ static int lmdb_scan(struct map *map, u64 key, u32 n)
 {
 	struct { u64 key, value; } records[CRAB_BENCH_SCAN];
 	MDB_val k = { sizeof(key), &key }, v;
-	u32 got = 0;
+	u32 got = 0, last = 0;
 	int err = mdb_txn_renew(map->reader);
 
 	if (!err)
@@ -123,18 +123,22 @@ static int lmdb_scan(struct map *map, u64 key, u32 n)
 	if (!err)
 		err = mdb_cursor_get(map->cursor, &k, &v, MDB_SET_RANGE);
 	while (!err && got < n) {
-		records[got].key = *(const u64 *)k.mv_data;
-		records[got++].value = *(const u64 *)v.mv_data;
+		last = got++ % CRAB_BENCH_SCAN;
+		records[last].key = *(const u64 *)k.mv_data;
+		records[last].value = *(const u64 *)v.mv_data;
 		err = mdb_cursor_get(map->cursor, &k, &v, MDB_NEXT);
 	}
 	mdb_txn_reset(map->reader);
-	if (got && !crab_bench_value_ok(records[got - 1].key, records[got - 1].value))
+	if (got && !crab_bench_value_ok(records[last].key, records[last].value))
 		return -EIO;
 	return err == MDB_NOTFOUND ? 0 : lmdb_error(err);
 }
 
-static int lmdb_one(struct map *map, enum crab_bench_op op, u64 key)
+static int lmdb_one(struct map *map, const struct crab_bench_work *work, enum crab_bench_op op,
+		    u64 i)
 {
+	u64 key = work->keys[i];
+
 	switch (op) {
 	case CRAB_BENCH_INSERT:
 		return lmdb_put(map, key, 0, MDB_NOOVERWRITE);
@@ -147,7 +151,7 @@ static int lmdb_one(struct map *map, enum crab_bench_op op, u64 key)
 	case CRAB_BENCH_DELETE:
 		return lmdb_delete(map, key);
 	default:
-		return lmdb_scan(map, key, crab_bench_scan_length(op, key));
+		return lmdb_scan(map, key, crab_bench_scan_length(work, op, i));
 	}
 }
 
@@ -157,7 +161,7 @@ static int lmdb_run(void *map, struct crab_bench_work *work)
 	int err;
 
 	for (i = 0; i < work->n; i++) {
-		err = lmdb_one(map, work->ops ? work->ops[i] : work->op, work->keys[i]);
+		err = lmdb_one(map, work, work->ops ? work->ops[i] : work->op, i);
 		if (err)
 			return err;
 	}

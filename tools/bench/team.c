@@ -58,6 +58,7 @@ static void member_start(struct member *m, const struct crab_bench_work *work, u
 	m->work.n = to - from;
 	m->work.keys += from;
 	m->work.ops += work->ops ? from : 0;
+	m->work.scans += work->scans ? from : 0;
 	if (pthread_create(&m->thread, NULL, member_main, m))
 		rig_fail("no thread", -ENOMEM);
 }
