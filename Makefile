@@ -29,6 +29,7 @@
 #   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, next to user space
 #   make style | docs		the checks of the sources and of the documentation
 #   make newcomer	every command of README.md and of the first manual page, in bare Debians 12 and 13
+#   make deb			Debian packages of the module for DKMS, the tools and the library, into out/deb
 #   make install | clean | distclean
 #
 # KDIR=BUILD_DIR make modules builds against any other kernel's headers. OPTIONS go to the
@@ -125,6 +126,9 @@ docs: setup-docs
 newcomer: setup-newcomer setup-vm
 	@scripts/newcomer $(OPTIONS)
 
+deb: setup-deb
+	@scripts/deb
+
 install: tools
 	$(MAKE) -C tools OUT=$(OUT)/tools install
 
@@ -134,4 +138,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host crash crash-full coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer install clean distclean
+.PHONY: help demo check quick modules tools host crash crash-full coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer deb install clean distclean
