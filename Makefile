@@ -8,6 +8,7 @@
 #   make quick	the checks before each commit, in half a minute
 #
 #   make modules [KERNEL=host]	crabtree.ko for a kernel (selftests/vm/kernel lists them)
+#   make modules_install		the same, into /lib/modules
 #   make tools			crabctl and libcrabtree
 #   make host			L0-L5 in user space, and their tests
 #   make crash			every crash state of small stores, and the kill matrix
@@ -32,12 +33,17 @@
 #   make deb			Debian packages of the module for DKMS, the tools and the library, into out/deb
 #   make install | clean | distclean
 #
-# KDIR=BUILD_DIR make modules builds against any other kernel's headers. OPTIONS go to the
-# script of check, bench, paper or newcomer. Each target installs the packages that it lacks.
+# make modules builds for the running kernel, if it has headers. With KERNEL_SRC=BUILD_DIR it builds
+# for any other kernel, in out/build/external, and honours ARCH and CROSS_COMPILE; modules_install
+# honours INSTALL_MOD_PATH. OPTIONS go to the script of check, bench, paper or newcomer. Each target
+# installs the packages that it lacks; with KERNEL_SRC, modules installs none.
 
 OUT	:= $(CURDIR)/out
 KERNEL	?= host
 KDIR	?=
+KERNEL_SRC ?= $(KDIR)
+EXTERNAL := $(OUT)/build/external
+DEPMOD	?= /sbin/depmod
 N	?= 1000
 
 .DEFAULT_GOAL := help
@@ -58,12 +64,28 @@ check:
 quick: setup-tools setup-host setup-counts setup-style setup-docs
 	@scripts/check quick
 
+ifneq ($(KERNEL_SRC),)
 modules:
-ifneq ($(KDIR),)
-	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+	rm -rf $(EXTERNAL)
+	mkdir -p $(EXTERNAL)
+	cp -Rp Kbuild crabtree_mod uapi $(EXTERNAL)
+	$(MAKE) -C $(KERNEL_SRC) M=$(EXTERNAL) modules
+
+modules_install:
+	$(MAKE) -C $(KERNEL_SRC) M=$(EXTERNAL) modules_install
 else
+modules:
 	@scripts/setup module $(if $(filter-out host,$(KERNEL)),vm)
 	@selftests/vm/module $(KERNEL)
+
+# The build directory is that of the kernel which the module was built for. Packaged headers have no
+# key to sign with
+modules_install: RELEASE = $(firstword $(shell /sbin/modinfo -F vermagic $(OUT)/build/host/crabtree_mod/crabtree.ko))
+modules_install: UNSIGNED = $(if $(wildcard /lib/modules/$(RELEASE)/build/certs/signing_key.pem),,CONFIG_MODULE_SIG_ALL=)
+modules_install:
+	$(if $(RELEASE),,$(error first: make modules))
+	$(MAKE) -C /lib/modules/$(RELEASE)/build M=$(OUT)/build/host $(UNSIGNED) modules_install
+	$(if $(INSTALL_MOD_PATH),,$(DEPMOD) -a $(RELEASE))
 endif
 
 tools: setup-tools
@@ -138,4 +160,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules tools host crash crash-full coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer deb install clean distclean
+.PHONY: help demo check quick modules modules_install tools host crash crash-full coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer deb install clean distclean

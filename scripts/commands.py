@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The commands that the first pages show: README.md and the page of getting started.
+"""The commands that the first pages show: README.md, getting started, and install.
 
 A literal block holds commands if its first word is one of PROGRAMS; every other block is
 named in TEXT. A block of make lines alone holds commands that are independent of each
@@ -15,17 +15,21 @@ import subprocess
 import source
 
 README, STARTED = "README.md", "Documentation/admin-guide/getting-started.rst"
-PAGES = (README, STARTED)
-PROGRAMS = ("make", "apt-get", "crabctl", "dkms", "export", "grep", "insmod", "modprobe", "truncate")
+INSTALL = "Documentation/admin-guide/install.rst"
+PAGES = (README, STARTED, INSTALL)
+PROGRAMS = ("adduser", "make", "apt-get", "crabctl", "dkms", "export", "grep", "insmod", "modprobe", "systemd-sysusers",
+            "truncate")
 
 # First lines of the literal blocks that are no commands
 TEXT = {
     "user programs          crabctl, libcrabtree              kernel code": "a picture",
     "device       /dev/crab0": "output",
     "reserved-memory {": "a device tree",
+    'SUBSYSTEM=="crabtree", ENV{CRABTREE_LABEL_ENC}=="retain", GROUP="plc", MODE="0640"': "a udev rule",
 }
 
 HARDWARE = "needs persistent memory at a fixed address, or a device for it"
+FOREIGN = "needs the build directory of another kernel"
 # Commands that a root does not run, and why
 NOT_RUN = {
     "grep -i 90000000 /proc/iomem": HARDWARE,
@@ -33,6 +37,11 @@ NOT_RUN = {
     "modprobe crabtree pmem=/dev/pmem0": HARDWARE,
     "insmod crabtree.ko uml=/path/on/the/host/region.img":
         "needs user-mode Linux; selftests/powercut does this with each machine",
+    "adduser USER crabtree": "USER is a name that the reader chooses",
+    "udevadm control --reload": "needs udev, which no root runs",
+    "export ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-": FOREIGN,
+    "make modules KERNEL_SRC=/path/to/build": FOREIGN,
+    "make modules_install KERNEL_SRC=/path/to/build INSTALL_MOD_PATH=/path/to/root": FOREIGN,
 }
 
 # Commands that need the module loaded: a machine runs them, with the programs that the root built.
