@@ -85,6 +85,15 @@ bool crab_badmem_next(const struct crab_media *media, u64 offset, u64 *from, u64
 	return found;
 }
 
+bool crab_badmem_next_page(const struct crab_media *media, u64 offset, u64 *from, u64 *to)
+{
+	if (!crab_badmem_next(media, round_down(offset, CRAB_BADMEM_PAGE), from, to))
+		return false;
+	*from = max(offset, round_down(*from, CRAB_BADMEM_PAGE));
+	*to = round_up(*to, CRAB_BADMEM_PAGE);
+	return true;
+}
+
 bool crab_badmem_hits(const struct crab_media *media, u64 offset, u64 len)
 {
 	u64 from, to;

@@ -14,6 +14,7 @@
 
 /* The kernel's lists of bad blocks have as many entries (MAX_BADBLOCKS) */
 #define CRAB_BADMEM_MAX		512
+#define CRAB_BADMEM_PAGE	4096ULL		/* that a machine check makes unusable */
 
 /**
  * struct crab_badmem - the ranges of a region that cannot be read
@@ -56,6 +57,21 @@ void crab_badmem_add(struct crab_badmem *bad, u64 from, u64 len);
  * Return: false if there is none.
  */
 bool crab_badmem_next(const struct crab_media *media, u64 offset, u64 *from, u64 *to);
+
+/**
+ * crab_badmem_next_page() - crab_badmem_next(), of whole pages
+ * @media: the region
+ * @offset: where to begin
+ * @from: out: its offset, at least @offset
+ * @to: out: the offset after it, which may be beyond the region
+ *
+ * After a machine check x86 takes the whole page out of the kernel's map. Reads of the rest of it
+ * may still succeed (crab_badmem_probe()); a write to it would stop the kernel.
+ *
+ * Context: process context.
+ * Return: false if there is none.
+ */
+bool crab_badmem_next_page(const struct crab_media *media, u64 offset, u64 *from, u64 *to);
 
 /**
  * crab_badmem_hits() - whether a part of a range is in the list

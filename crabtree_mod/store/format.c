@@ -97,7 +97,7 @@ static int format_geometry(const struct crab_media *media, const struct crab_lay
 			 CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * (u64)super->leaf_bytes);
 		return -ENOSPC;
 	}
-	if (crab_badmem_next(media, 0, &from, &to) &&
+	if (crab_badmem_next_page(media, 0, &from, &to) &&
 	    from < super->pool_offset + super->leaf_bytes) {
 		snprintf(reason, CRAB_REASON_LEN,
 			 "uncorrectable memory at offset %llu, where FORMAT writes", from);

@@ -108,6 +108,16 @@ log_has() {
 	fail "no line in the log with '$1'"
 }
 
+# log_comes TEXT: within ten seconds
+log_comes() {
+	local tries=100
+	until (log_has "$1") >/dev/null || [ $tries -eq 0 ]; do
+		sleep 0.1
+		tries=$((tries - 1))
+	done
+	log_has "$1"
+}
+
 claimed() { grep -qi "$(printf %08x "$1")-.* : crabtree" /proc/iomem; }
 
 # scratch: the start of memory that no driver has, for region=

@@ -396,6 +396,34 @@ pmem_failure() {
 	must store "$(device /dev/pmem0)" verify 3000
 }
 
+# A machine check that reports the line of leaf 20 at the next scrubbing of the memory. Status:
+# valid, uncorrected, enabled, with address and unit, signalled; the unit is a line
+pmem_machine_check() {
+	local dev at
+	need_pmem
+	crabtree pmem=/dev/pmem0
+	dev=$(device /dev/pmem0)
+	must store "$dev" format force slotted 1024
+	must store "$dev" fill 3000
+	at=$(cat "/sys/bus/nd/devices/$(basename "$(readlink /sys/block/pmem0/device)")/resource")
+	log_mark
+	echo "mce -b 0 4 0xbd000000000000c0 5 $((at + 36864)) 0x86" >"$CRAB_MONITOR"
+	log_comes "memory at offset 36864 became uncorrectable"
+	equal "$(store "$dev" info leaves_bad)" 4 "bad leaves"
+	quarantined "$dev" 244
+	must store "$dev" get 2999
+	load -r crabtree
+	crabtree pmem=/dev/pmem0
+	log_has "bad blocks: 512 bytes at offset 36864"
+	dev=$(device /dev/pmem0)
+	equal "$(store "$dev" info state)" 2 state
+	must store "$dev" get 0
+	must store "$dev" format force slotted 1024
+	must store "$dev" fill 3000
+	must store "$dev" verify 3000
+	equal "$(store "$dev" info leaves_bad)" 4 "bad leaves of the new store"
+}
+
 # its driver is unbound while a scan and a writer are at work
 pmem_unbind() {
 	local namespace
@@ -422,6 +450,9 @@ tests_of_pmem() {
 	it pmem_badblocks_free "a bad block in free memory: writable, its leaves unused"
 	it pmem_failure "memory that fails under a store: its leaves are quarantined"
 	it pmem_unbind "pmem's driver unbound under a scan and a writer"
+	# (last: the kernel does not use that page again)
+	[ -z "$CRAB_MONITOR" ] ||
+		it pmem_machine_check "a machine check in a leaf: its page is never written again"
 }
 
 tests_of_ram() {

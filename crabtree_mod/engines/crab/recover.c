@@ -446,13 +446,16 @@ static bool recover_head(struct crab_tree *tree, struct crab_head *head)
 	return false;
 }
 
-/* Leaves that the list does not reach: no record is lost, and they are never allocated */
+/*
+ * Leaves of bad pages that the list does not reach: no record is lost, and they are never
+ * allocated
+ */
 static void recover_spoilt(struct crab_tree *tree)
 {
 	const struct crab_geometry *geo = &tree->base.geo;
 	u64 from, to, n, end, offset = geo->pool_offset;
 
-	while (crab_badmem_next(tree->base.media, offset, &from, &to)) {
+	while (crab_badmem_next_page(tree->base.media, offset, &from, &to)) {
 		end = min(geo->leaves,
 			  div_u64(to - geo->pool_offset + geo->leaf_bytes - 1, geo->leaf_bytes));
 		for (n = div_u64(from - geo->pool_offset, geo->leaf_bytes); n < end; n++) {

@@ -48,6 +48,8 @@ def parser(description):
     p.add_argument("--out", help="host file for CRAB_OUT, appended to")
     p.add_argument("--port", action="append", default=[], metavar="NAME=FILE",
                    help="another channel, CRAB_NAME in the guest")
+    p.add_argument("--monitor", action="store_true",
+                   help="CRAB_MONITOR in the guest is the console of its emulator")
     p.add_argument("--plugin", metavar="FILE[,OPTION=VALUE...]",
                    help="for the QEMU that fetch provides; also receives base= and size= of the region")
     p.add_argument("--no-end", action="store_true",

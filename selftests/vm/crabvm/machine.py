@@ -108,9 +108,9 @@ class Machine:
         so that all bytes for which a guest's write() returned are in the host's file.
         With it, acknowledgements would queue in the guest and be lost with it.
         """
-        args = []
-        for number, (name, path) in enumerate(self.ports(), 1):
-            args += ["-chardev", f"file,id={name},path={path},append=on",
+        args = self.monitor()
+        for number, (name, backend) in enumerate(self.backends(), 1):
+            args += ["-chardev", f"{backend},id={name}",
                      "-device", f"virtserialport,chardev={name},name=crabtree.{name.upper()},nr={number}"]
         return [*self.serial_sync, "-device", self.serial_bus, *args] if args else []
 
@@ -120,17 +120,31 @@ class Machine:
         named = [tuple(port.split("=", 1)) for port in o.port]
         return [(n, p) for n, p in [("ack", o.ack), ("out", o.out), *named] if p]
 
+    def monitor(self):
+        """The console of the emulator, where the guest can order a machine check."""
+        if not self.options.monitor:
+            return []
+        return ["-chardev", f"socket,id=console,path={self.scratch}/monitor,server=on,wait=off",
+                "-mon", "chardev=console"]
+
+    def backends(self):
+        """(name, chardev) of each channel: a file, or the monitor."""
+        ports = [(name, f"file,path={path},append=on") for name, path in self.ports()]
+        if self.options.monitor:
+            ports.append(("monitor", f"socket,path={self.scratch}/monitor"))
+        return ports
+
     def port_devices(self):
         """NAME=DEVICE for each channel whose device the host chooses."""
         return []
 
     def port_names(self):
         """Those that the guest finds by name."""
-        return [name.upper() for name, _ in self.ports()]
+        return [name.upper() for name, _ in self.backends()]
 
     def needs_modules(self):
         """Names of kernel modules that the machine itself wants."""
-        return list(self.modules) if self.ports() else []
+        return list(self.modules) if self.backends() else []
 
     def leak_option(self):
         """The option that turns kmemleak off, or prepares the kernel for it.

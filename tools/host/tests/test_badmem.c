@@ -41,11 +41,22 @@ static void media_end(void)
 	munmap(media.base, SIZE);
 }
 
-/* The pages become unreadable immediately; the list contains them */
+/*
+ * The pages become unreadable immediately, and the list contains them; or it contains a line of
+ * each, and only writes fail: in the kernel attach survives the reads
+ */
+static void media_fail_listed(u64 offset, u64 len, u64 listed)
+{
+	u64 page;
+
+	for (page = 0; page < len; page += PAGE)
+		crab_badmem_add(&bad, offset + page, listed);
+	mprotect(media.base + offset, len, listed < PAGE ? PROT_READ : PROT_NONE);
+}
+
 static void media_fail(u64 offset, u64 len)
 {
-	crab_badmem_add(&bad, offset, len);
-	mprotect(media.base + offset, len, PROT_NONE);
+	media_fail_listed(offset, len, PAGE);
 }
 
 static struct crab_store *attach(struct crab_attach_report *report)
@@ -246,7 +257,7 @@ static void test_header(const char *layout, u32 leaf_bytes)
 }
 
 /* Free leaves with bad memory are no damage; they are never written */
-static void test_free(const char *layout, u32 leaf_bytes, bool known)
+static void test_free(const char *layout, u32 leaf_bytes, bool known, u64 listed)
 {
 	struct crab_attach_report report;
 	struct crab_geometry geo;
@@ -258,10 +269,10 @@ static void test_free(const char *layout, u32 leaf_bytes, bool known)
 
 	media_begin();
 	if (known)
-		media_fail(SIZE / 2, PAGE);
+		media_fail_listed(SIZE / 2, PAGE, listed);
 	fill(layout, leaf_bytes, 0, &geo);
 	if (!known)
-		media_fail(SIZE - 2 * PAGE, PAGE);
+		media_fail_listed(SIZE - 2 * PAGE, PAGE, listed);
 	leaves = max(PAGE / leaf_bytes, 1U);
 	store = attach(&report);
 	tap_check(!IS_ERR(store), "attach: %ld", PTR_ERR(store));
@@ -276,7 +287,8 @@ static void test_free(const char *layout, u32 leaf_bytes, bool known)
 	tap_check(!check_errors(store), "check: %llu errors",
 		  (unsigned long long)check_errors(store));
 	crab_store_detach(store);
-	tap_ok(true, "badmem: %s/%u: free leaves in bad memory, %s, are not used", layout, leaf_bytes,
+	tap_ok(true, "badmem: %s/%u: free leaves in %s, %s, are not used", layout, leaf_bytes,
+	       listed < PAGE ? "the page of a bad line" : "bad memory",
 	       known ? "known at FORMAT" : "found at attach");
 	media_end();
 }
@@ -436,9 +448,11 @@ int main(void)
 		test_body(layouts[i]);
 		test_header(layouts[i], 1024);
 		test_header(layouts[i], 4096);
-		test_free(layouts[i], 1024, false);
-		test_free(layouts[i], 1024, true);
-		test_free(layouts[i], 8192, false);
+		test_free(layouts[i], 1024, false, PAGE);
+		test_free(layouts[i], 1024, true, PAGE);
+		test_free(layouts[i], 8192, false, PAGE);
+		test_free(layouts[i], 1024, false, CRAB_LINE);
+		test_free(layouts[i], 1024, true, CRAB_LINE);
 		test_runtime(layouts[i], 1024);
 		test_runtime(layouts[i], 8192);
 	}
