@@ -24,7 +24,7 @@
 #   make soak [N=1000] [KERNEL=uml]	N power cuts
 #   make fuzz [TIME=60]		a minute of fuzzing with corrupted images
 #   make counts		lines, fences and instructions per operation, into the documentation
-#   make bench		the store against its floor and its peers, into the documentation; half an hour
+#   make bench		the store against its floor and its peers, into the documentation; about an hour
 #   make bench-profile	in which functions its operations spend that, into the documentation; some minutes
 #   make paper [PAPER=crab|nvtree|fastfair]	a paper's evaluation, into the documentation; about an hour
 #   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, next to user space

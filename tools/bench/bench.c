@@ -4,12 +4,14 @@
  * and prints a row of JSON for each. scripts/bench does rounds, ratios and pages.
  *
  *   bench [--engine NAME] [--layout NAME] [--workload NAME] [--keys N] [--threads N]
- *	   [--batch N] [--leaf N] [--op NAME]...
+ *	   [--batch N] [--leaf N] [--op NAME]... [--floor-once]
+ *   bench --list	the engines and layouts of the store that scripts/bench measures
  *
  * A workload is uniform, sequential, zipfian, sparse, ycsb, attach or apart. `apart` is uniform
  * while another process does the same concurrently, phase by phase, with its own store on another
  * CPU: the limit of two CPUs that share only the memory. --op, which may be repeated, selects
- * operations; the others are left out, except those that insert the keys.
+ * operations; the others are left out, except those that insert the keys. --floor-once: the floor of
+ * the first phase is that of all, for tests of the programs.
  *
  * The keys of a phase are computed before the phase, and the floor is measured immediately before
  * it. Threads are pinned, one to a CPU, and begin together. Time is reported twice: the CPU time
@@ -40,6 +42,7 @@
 #include "peer.h"
 #include "rig.h"
 #include "slab.h"
+#include "table.h"
 #include "team.h"
 
 #define FLOOR_BYTES	(64ULL << 20)
@@ -51,6 +54,7 @@ static const char *engine = "crab", *layout = "", *workload = "uniform";
 static const char *only[ONLY_MAX];
 static u32 only_count;
 static u64 n = 1000000;
+static bool floor_once;
 static u32 threads = 1, batch = 1, leaf_bytes = CRAB_LEAF_BYTES_DEFAULT;
 
 static const struct peer *peer;
@@ -84,9 +88,10 @@ static struct json_object *add_row(const char *named, const char *op)
 
 static void add_floor(struct json_object *row)
 {
-	struct crab_bench_floor floor;
+	static struct crab_bench_floor floor;
 
-	crab_bench_floor_measure(&floor_media, FLOOR_BYTES, rig_cpu_ns, &floor);
+	if (!floor_once || !floor.line)
+		crab_bench_floor_measure(&floor_media, FLOOR_BYTES, rig_cpu_ns, &floor);
 	add(row, "floor_line", floor.line / 1000.0);
 	add(row, "floor_any", floor.any / 1000.0);
 	add(row, "floor_load", floor.load / 1000.0);
@@ -367,6 +372,12 @@ static void option(int c)
 		if (only_count < ONLY_MAX)
 			only[only_count++] = optarg;
 		break;
+	case 'f':
+		floor_once = true;
+		break;
+	case 'L':
+		table_print();
+		exit(0);
 	default:
 		exit(2);
 	}
@@ -383,6 +394,8 @@ static void options(int argc, char **argv)
 		{ "batch", required_argument, NULL, 'n' },
 		{ "leaf", required_argument, NULL, 'b' },
 		{ "op", required_argument, NULL, 'o' },
+		{ "floor-once", no_argument, NULL, 'f' },
+		{ "list", no_argument, NULL, 'L' },
 		{ }
 	};
 	int c;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file counts the media accesses of the layout `slotted`: lines cleaned and
- * fences per operation, by leaf size; and DRAM per byte of media in use. The results are
- * the same on every machine.
+ * This file counts the media accesses of every layout of every engine that keeps its records:
+ * lines cleaned and fences per operation, by leaf size; and DRAM per byte of media in use. The
+ * results are the same on every machine.
  *
  *   count [--keys N]	-> JSON on standard output
  *
- * On the write path: between a call and its return. Prepared: sentinels of
- * free leaves, which crab_store_maintain() makes durable off the write path.
+ * On the write path: between a call and its return. Prepared: by crab_store_maintain(), off the
+ * write path.
  */
 #include <getopt.h>
 #include <json-c/json.h>
@@ -16,11 +16,15 @@
 
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/random.h>
 
 #include "bench/loop.h"
-#include "engines/crab/format.h"
 #include "rig.h"
+#include "table.h"
+
+#define LEAF_MIN	256U
+#define LEAF_MAX	8192U
 
 static u64 keys = 1000000;
 
@@ -47,19 +51,20 @@ static struct json_object *count_phase(struct crab_bench *bench, struct crab_ben
 	return cost;
 }
 
-static void add_sizes(struct json_object *row, const struct crab_bench *bench, u32 leaf_bytes)
+static void add_sizes(struct json_object *row, const struct crab_bench *bench,
+		      const struct crab_layout *layout, u32 leaf_bytes)
 {
 	struct crab_store_info info;
 
 	crab_store_info(bench->store, &info);
-	add(row, "fill", (double)keys / (info.stats.leaves_used * crab_leaf_slots(leaf_bytes)));
+	add(row, "fill", (double)keys / (info.stats.leaves_used * layout->records(leaf_bytes)));
 	add(row, "dram_per_media",
 	    (double)info.stats.dram_bytes / (info.stats.leaves_used * leaf_bytes));
 }
 
-static struct json_object *count_phases(struct crab_bench *bench, u64 *order, u32 leaf_bytes)
+static void count_phases(struct json_object *row, struct crab_bench *bench, u64 *order,
+			 const struct crab_layout *layout, u32 leaf_bytes)
 {
-	struct json_object *row = json_object_new_object();
 	struct crab_bench_work work = { .keys = order };
 	const struct crab_bench_phase *p;
 
@@ -70,26 +75,42 @@ static struct json_object *count_phases(struct crab_bench *bench, u64 *order, u3
 		work.n = keys / p->part;
 		json_object_object_add(row, p->name, count_phase(bench, &work));
 		if (p->op == CRAB_BENCH_INSERT)
-			add_sizes(row, bench, leaf_bytes);
+			add_sizes(row, bench, layout, leaf_bytes);
 	}
-	return row;
 }
 
-static struct json_object *count_leaf(u64 *order, u32 leaf_bytes)
+static struct json_object *count_leaf(const struct crab_engine_ops *engine,
+				      const struct crab_layout *layout, u64 *order, u32 leaf_bytes)
 {
-	struct crab_media media = rig_region(crab_bench_region_bytes("crab", "slotted", keys, leaf_bytes));
+	struct crab_media media = rig_region(crab_bench_region_bytes(engine->name, layout->name, keys,
+								     leaf_bytes));
 	struct crab_bench bench = { .clock = rig_cpu_ns };
 	struct crab_attach_options options = { .kick = crab_bench_kick, .arg = &bench };
-	struct json_object *row;
+	struct json_object *row = json_object_new_object();
 
 	media.fence_only = true;	/* lines are counted, not cleaned */
 	mutex_init(&bench.preparing);
-	rig_format(&media, "crab", "slotted", leaf_bytes);
+	rig_format(&media, engine->name, layout->name, leaf_bytes);
 	bench.store = rig_attach(&media, &options);
-	row = count_phases(&bench, order, leaf_bytes);
+	json_object_object_add(row, "engine", json_object_new_string(engine->name));
+	json_object_object_add(row, "layout", json_object_new_string(layout->name));
+	json_object_object_add(row, "default", json_object_new_boolean(leaf_bytes == layout->leaf_default));
+	count_phases(row, &bench, order, layout, leaf_bytes);
 	crab_store_detach(bench.store);
 	rig_region_free(&media);
 	return row;
+}
+
+static void count_layouts(struct json_object *rows, const struct crab_engine_ops *engine,
+			  u64 *order)
+{
+	const struct crab_layout *layout;
+	u32 leaf_bytes;
+
+	for (layout = engine->layouts; layout->name; layout++)
+		for (leaf_bytes = max(layout->leaf_min, LEAF_MIN); leaf_bytes <= min(layout->leaf_max, LEAF_MAX);
+		     leaf_bytes *= 2)
+			json_object_array_add(rows, count_leaf(engine, layout, order, leaf_bytes));
 }
 
 static void options(int argc, char **argv)
@@ -108,16 +129,17 @@ static void options(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct json_object *said = json_object_new_object(), *rows = json_object_new_array();
+	const struct crab_engine_ops * const *engine;
 	struct crab_media order;
-	u32 leaf_bytes;
 
 	options(argc, argv);
 	if (crab_persist_init())
 		rig_fail("this CPU cannot clean a cache line", -EOPNOTSUPP);
 	crab_host_seed(1);
 	order = rig_region(keys * sizeof(u64));
-	for (leaf_bytes = 512; leaf_bytes <= CRAB_LEAF_BYTES_MAX; leaf_bytes *= 2)
-		json_object_array_add(rows, count_leaf((u64 *)order.base, leaf_bytes));
+	for (engine = crab_engines; *engine; engine++)
+		if (table_is_measured(*engine) && !((*engine)->flags & CRAB_ENGINE_VOLATILE))
+			count_layouts(rows, *engine, (u64 *)order.base);
 	json_object_object_add(said, "keys", json_object_new_uint64(keys));
 	json_object_object_add(said, "leaves", rows);
 	puts(json_object_to_json_string_ext(said, JSON_C_TO_STRING_PRETTY));

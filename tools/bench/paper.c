@@ -36,6 +36,7 @@
 #include "peer.h"
 #include "rig.h"
 #include "slab.h"
+#include "table.h"
 #include "team.h"
 #include "tpcc.h"
 
@@ -285,44 +286,6 @@ static void print(struct json_object *said)
 	json_object_put(said);
 }
 
-static void list_options(struct json_object *row, const struct crab_engine_ops *e)
-{
-	struct json_object *names = json_object_new_array();
-	const struct crab_option *option;
-
-	for (option = e->options; option && option->name; option++)
-		json_object_array_add(names, json_object_new_string(option->name));
-	json_object_object_add(row, "options", names);
-}
-
-static struct json_object *list_layout(const struct crab_engine_ops *e, const struct crab_layout *l)
-{
-	struct json_object *row = json_object_new_object();
-
-	add_text(row, "engine", e->name);
-	add_text(row, "layout", e->flags & CRAB_ENGINE_VOLATILE ? "" : l->name);
-	add_int(row, "leaf_min", l->leaf_min);
-	add_int(row, "leaf_max", l->leaf_max);
-	add_int(row, "leaf_default", l->leaf_default);
-	json_object_object_add(row, "volatile",
-			       json_object_new_boolean(e->flags & CRAB_ENGINE_VOLATILE));
-	list_options(row, e);
-	return row;
-}
-
-static void list(void)
-{
-	struct json_object *rows = json_object_new_array();
-	const struct crab_engine_ops * const *e;
-	const struct crab_layout *l;
-
-	for (e = crab_engines; *e; e++)
-		for (l = (*e)->layouts; l->name; l++)
-			json_object_array_add(rows, list_layout(*e, l));
-	print(rows);
-	exit(0);
-}
-
 static void print_floor(void)
 {
 	struct json_object *said = json_object_new_object(), *row = json_object_new_object();
@@ -379,8 +342,8 @@ static void option(int c)
 		floor_only = true;
 		break;
 	case 'L':
-		list();
-		break;
+		table_print();
+		exit(0);
 	default:
 		exit(2);
 	}
