@@ -73,11 +73,11 @@ def save(path, said):
         json.dump(said, f, indent=1)
 
 
-def build(*targets):
-    """Make the programs of tools/bench; where they are."""
-    place = os.path.join(OUT, "bench")
+def build(*targets, fences=True):
+    """Make the programs of tools/bench; where they are. Without @fences a fence is no instruction."""
+    place = os.path.join(OUT, "bench" if fences else "bench-nofence")
     subprocess.run(["make", "--no-print-directory", "-C", os.path.join(ROOT, "tools/bench"),
-                    f"OUT={place}", *[os.path.join(place, t) for t in targets]], check=True)
+                    f"OUT={place}", f"FENCES={int(fences)}", *[os.path.join(place, t) for t in targets]], check=True)
     return place
 
 

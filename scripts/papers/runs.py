@@ -25,7 +25,8 @@ PEERS = ("absl", "lmdb", "skiplist", "lcb", "nvt-a")
 class System:
     """A bar: a map and how it is run.
 
-    @options are required, @wishes are set where the engine has them. @flags: of the program."""
+    @options are required, @wishes are set where the engine has them. @flags: of the program. @fences: else
+    it runs in a build that leaves out the instruction of a fence, where times are measured."""
 
     name: str
     label: str
@@ -34,6 +35,7 @@ class System:
     options: tuple = ()
     wishes: tuple = ()
     flags: tuple = ()
+    fences: bool = True
 
     def lacks(self, engines):
         """Why it cannot run, or None."""
@@ -226,7 +228,7 @@ class Piece:
             arguments.append("--counted")
         if bench.size is TINY:
             arguments.append("--no-floor")
-        self.command = [*arguments, *figure.phases]
+        self.command = [*([] if system.fences else ["no fences"]), *arguments, *figure.phases]
 
     def path(self, place):
         """The file that keeps it."""
@@ -247,9 +249,16 @@ class Bench:
 
     def output(self, *arguments):
         """What the program prints."""
-        done = subprocess.run([*shlex.split(self.args.under), self.program, *arguments], check=True,
+        program = self.program
+        if arguments[0] == "no fences":
+            program, arguments = os.path.join(build("paper", fences=False), "paper"), arguments[1:]
+        done = subprocess.run([*shlex.split(self.args.under), program, *arguments], check=True,
                               stdout=subprocess.PIPE, text=True)
         return json.loads(done.stdout)
+
+    def runs(self, system):
+        """Whether a system can run; the build without fences is not worth it for a test or for counts."""
+        return not system.lacks(self.engines) and (system.fences or self.size in (FULL, QUICK))
 
     def run(self, piece):
         """The results of a piece, which may have been kept."""
@@ -269,7 +278,7 @@ class Bench:
 
     def figure(self, figure):
         """The rows of a figure."""
-        systems = [s for s in figure.systems if not s.lacks(self.engines)]
+        systems = [s for s in figure.systems if self.runs(s)]
         rounds = 1 if figure.once else self.size.rounds
         leaves = figure.leaves
         if self.size is TINY:
