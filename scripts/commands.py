@@ -16,7 +16,8 @@ import source
 
 README, STARTED = "README.md", "Documentation/admin-guide/getting-started.rst"
 INSTALL = "Documentation/admin-guide/install.rst"
-PAGES = (README, STARTED, INSTALL)
+REAL = "Documentation/admin-guide/real-memory.rst"
+PAGES = (README, STARTED, INSTALL, REAL)
 PROGRAMS = ("adduser", "make", "apt-get", "crabctl", "dkms", "export", "grep", "insmod", "modprobe", "systemd-sysusers",
             "truncate")
 

@@ -29,12 +29,14 @@ enum exit_code {
  * struct target - the store that a command works on
  * @device: path of the device
  * @image: path of an image file, or NULL: then the device
+ * @named: an option or the environment names it; it is not the default
  * @json: print JSON
  * @ct: the open handle, or NULL
  */
 struct target {
 	const char *device;
 	const char *image;
+	bool named;
 	bool json;
 	struct crabtree *ct;
 };
@@ -60,6 +62,7 @@ const char *number_parse(const char *text, uint64_t *number);
 uint64_t number_arg(struct argp_state *state, const char *what, const char *text);
 uint64_t key_arg(struct argp_state *state, const char *text);
 uint64_t size_arg(struct argp_state *state, const char *what, const char *text);
+bool uuid_parse(const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
 void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
 
 /* output.c */
@@ -129,5 +132,6 @@ int verb_scan(struct target *target, int argc, char **argv);
 int verb_dump(struct target *target, int argc, char **argv);
 int verb_load(struct target *target, int argc, char **argv);
 int verb_check(struct target *target, int argc, char **argv);
+int verb_doctor(struct target *target, int argc, char **argv);
 
 #endif /* CRABCTL_H */

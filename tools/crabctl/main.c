@@ -25,6 +25,7 @@ static const struct verb verbs[] = {
 	{ "load", verb_load },
 	{ "dump", verb_dump },
 	{ "check", verb_check },
+	{ "doctor", verb_doctor },
 	{ NULL, NULL },
 };
 
@@ -43,6 +44,7 @@ static const char doc[] =
 	"  load FILE|-          store the records of a file\n"
 	"  dump [FILE]          write all records, as load reads them\n"
 	"  check                verify every invariant of the store\n"
+	"  doctor               is there a store, did it survive, what to do next\n"
 	"\n"
 	"`crabctl VERB --help' shows the options of a verb; see also crabctl(1).\n"
 	"Exit codes: 0 done, 1 not found or check found errors, 2 usage, 3 failed.";
@@ -134,6 +136,7 @@ int main(int argc, char **argv)
 	const char *device = getenv("CRABTREE_DEVICE");
 	struct args args = {
 		.target.device = device && *device ? device : "/dev/crab0",
+		.target.named = device && *device,
 	};
 	char name[32];
 

@@ -108,9 +108,11 @@ uint64_t size_arg(struct argp_state *state, const char *what, const char *text)
 	return number << shift;
 }
 
-void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN])
+static const char uuid_form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+bool uuid_parse(const char *text, uint8_t uuid[CRABTREE_UUID_LEN])
 {
-	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	const char *form = uuid_form;
 	unsigned int nibble = 0;
 	size_t i;
 	int digit;
@@ -125,6 +127,11 @@ void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_
 		uuid[nibble / 2] |= digit << (nibble % 2 ? 0 : 4);
 		nibble++;
 	}
-	if (form[i] || text[i])
-		argp_error(state, "uuid %s: not of the form %s", text, form);
+	return !form[i] && !text[i];
+}
+
+void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN])
+{
+	if (!uuid_parse(text, uuid))
+		argp_error(state, "uuid %s: not of the form %s", text, uuid_form);
 }

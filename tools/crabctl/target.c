@@ -31,9 +31,11 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case 'd':
 		target->device = arg;
 		target->image = NULL;
+		target->named = true;
 		return 0;
 	case OPT_IMAGE:
 		target->image = arg;
+		target->named = true;
 		return 0;
 	case 'j':
 		target->json = true;

@@ -35,4 +35,23 @@ int crabtree_open_image(struct crabtree **ct, const char *path, unsigned int fla
  */
 int crabtree_create_image(const char *path, uint64_t size);
 
+/**
+ * struct crabtree_image_supers - the superblocks of an image
+ * @valid: copies that are valid, 0 to 2
+ * @detached: the last writer detached; true if no copy is valid
+ */
+struct crabtree_image_supers {
+	unsigned int valid;
+	bool detached;
+};
+
+/**
+ * crabtree_image_supers() - examine the superblocks
+ * @ct: a handle of crabtree_open_image()
+ * @supers: out
+ *
+ * Return: 0 or an errno of mmap(2).
+ */
+int crabtree_image_supers(struct crabtree *ct, struct crabtree_image_supers *supers);
+
 #endif /* CRABTREE_IMAGE_H */

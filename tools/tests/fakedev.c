@@ -7,8 +7,9 @@
  * $FAKE_LOG gets a line for each batch, each msync() and each acknowledgement, in
  * their order.
  *
- * With $FAKE_ROOT the nodes of /dev are those below that directory, none of them may be
- * opened, and sysfs is below it.
+ * With $FAKE_ROOT the nodes of /dev are those below that directory, and so are /sys, /proc and
+ * /lib. None of the nodes may be opened, except with $FAKE_OPEN: then all have the store of
+ * $FAKE_IMAGE.
  *
  * With $FAKE_SHORT a BATCH executes at most that many operations, and a signal
  * interrupts every other one before its first operation. All calls except INFO return
@@ -84,10 +85,11 @@ ssize_t __wrap_write(int fd, const void *buf, size_t len)
 /* The path below $FAKE_ROOT, if that is set */
 static const char *below_root(const char *path)
 {
-	static char below[256];
+	static char below[512];
 	const char *root = getenv("FAKE_ROOT");
 
-	if (!root || (strncmp(path, "/sys/", 5) && strncmp(path, "/dev/", 5)))
+	if (!root || (strncmp(path, "/sys/", 5) && strncmp(path, "/dev/", 5) &&
+		      strncmp(path, "/proc/", 6) && strncmp(path, "/lib/", 5)))
 		return path;
 	snprintf(below, sizeof(below), "%s%s", root, path);
 	return below;
@@ -105,7 +107,9 @@ int __wrap_glob64(const char *pattern, int flags, int (*error)(const char *, int
 
 int __wrap_crabtree_open(struct crabtree **ct, const char *path, unsigned int flags)
 {
-	return getenv("FAKE_ROOT") ? -EACCES : __real_crabtree_open(ct, path, flags);
+	if (!getenv("FAKE_ROOT"))
+		return __real_crabtree_open(ct, path, flags);
+	return getenv("FAKE_OPEN") ? __real_crabtree_open(ct, "/dev/zero", flags) : -EACCES;
 }
 
 static int attach(int fd)

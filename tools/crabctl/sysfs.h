@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the reader of /sys/class/crabtree, which all users may read.
+ */
+#ifndef CRABCTL_SYSFS_H
+#define CRABCTL_SYSFS_H
+
+#include <glob.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <crabtree.h>
+
+/* Room for any attribute */
+#define SYSFS_TEXT	256
+
+/* All paths that match @pattern, crab2 before crab10; globfree() when done */
+void sysfs_glob(const char *pattern, glob_t *found);
+
+/* First line of a file; "" and false if it cannot be read */
+bool sysfs_line(const char *path, char *text, size_t len);
+
+/* One attribute of @device, a name such as crab0; "" if it does not exist, as without a store */
+void sysfs_text(const char *device, const char *name, char *text, size_t len);
+
+/* The fields that sysfs has; false if it does not have the device */
+bool sysfs_info(const char *device, struct crabtree_info *info);
+
+#endif /* CRABCTL_SYSFS_H */

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file examines the superblocks of an image, each copy by itself: the module's own code
+ * reads a private mapping in which the other copy is void.
+ *
+ * Invariant: the file does not change.
+ */
+#include "crabtree_image.h"
+#include "image.h"
+
+#include <errno.h>
+#include <shared/super.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "media/format.h"
+
+static bool copy_is_valid(const struct image *image, unsigned int copy, struct crab_super *super)
+{
+	struct crab_media media = image->media;
+	char reason[CRAB_REASON_LEN];
+	void *map = mmap(NULL, media.size, PROT_READ | PROT_WRITE, MAP_PRIVATE, image->fd, 0);
+	enum crab_verdict verdict;
+
+	if (map == MAP_FAILED)
+		return false;
+	media.base = map;
+	memset(map + !copy * CRAB_SUPER_STRIDE, 0, CRAB_SUPER_STRIDE);
+	verdict = crab_super_read(&media, super, reason);
+	munmap(map, media.size);
+	return verdict == CRAB_VERDICT_GOOD || verdict == CRAB_VERDICT_RO ||
+	       verdict == CRAB_VERDICT_NEWER || verdict == CRAB_VERDICT_MISFIT;
+}
+
+int crabtree_image_supers(struct crabtree *ct, struct crabtree_image_supers *supers)
+{
+	struct image *image = (struct image *)ct;
+	struct crab_super super, newest = { .state = CRAB_SUPER_STATE_CLEAN };
+	unsigned int copy;
+
+	supers->valid = 0;
+	for (copy = 0; copy < 2 && image->media.size >= 2 * CRAB_SUPER_STRIDE; copy++) {
+		if (!copy_is_valid(image, copy, &super))
+			continue;
+		if (!supers->valid++ || super.sequence > newest.sequence)
+			newest = super;
+	}
+	supers->detached = newest.state == CRAB_SUPER_STATE_CLEAN;
+	return 0;
+}
