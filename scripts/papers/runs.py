@@ -19,6 +19,9 @@ from report import OUT, build, grouped, load, machine, percent, save, size, tabl
 
 # Maps of tools/bench that are no engine
 PEERS = ("absl", "lmdb", "skiplist", "lcb", "nvt-a")
+# Maps and phases that clean no line
+COUNTLESS = ("volatile", "absl", "lmdb")
+UNCOUNTED = ("search", "clean", "cut")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,18 +136,22 @@ def over(a, b):
 class Verdict:
     """A statement of a paper, and whether it holds here.
 
-    @value: None if it was not measured. @least: the bound is a lower one"""
+    @value: None if it was not measured. @least: the bound is a lower one. @near: the value may differ from
+    the bound by so much"""
 
     name: str
     value: float
     bound: float
     least: bool = False
     form: str = "{:.2f}"
+    near: float = None
 
     def holds(self):
         """True, False or None."""
         if self.value is None:
             return None
+        if self.near is not None:
+            return abs(self.value - self.bound) <= self.near
         return self.value >= self.bound if self.least else self.value <= self.bound
 
     def word(self):
@@ -153,8 +160,9 @@ class Verdict:
 
     def cells(self):
         """A row of the table."""
-        value = "–" if self.value is None else self.form.format(self.value)
-        return [self.name, value, f"{'≥' if self.least else '≤'} {self.form.format(self.bound)}", self.word()]
+        value, bound = cell(self.value, self.form), self.form.format(self.bound)
+        wanted = f"{'≥' if self.least else '≤'} {bound}" if self.near is None else f"{bound} ± {self.near}"
+        return [self.name, value, wanted, self.word()]
 
 
 def verdict_table(verdicts):
@@ -228,7 +236,8 @@ class Piece:
             arguments.append("--counted")
         if bench.size is TINY:
             arguments.append("--no-floor")
-        self.command = [*([] if system.fences else ["no fences"]), *arguments, *figure.phases]
+        phases = [phase for phase in figure.phases if not (bench.counted and phase in UNCOUNTED)]
+        self.command = [*([] if system.fences else ["no fences"]), *arguments, *phases]
 
     def path(self, place):
         """The file that keeps it."""
@@ -257,8 +266,10 @@ class Bench:
         return json.loads(done.stdout)
 
     def runs(self, system):
-        """Whether a system can run; the build without fences is not worth it for a test or for counts."""
-        return not system.lacks(self.engines) and (system.fences or self.size in (FULL, QUICK))
+        """Whether a system can run, and has anything that this run is for."""
+        if system.lacks(self.engines) or (self.counted and system.engine in COUNTLESS):
+            return False
+        return system.fences or self.size in (FULL, QUICK)
 
     def run(self, piece):
         """The results of a piece, which may have been kept."""
