@@ -94,7 +94,8 @@ def page_4(run):
         rows.append([s.label, *cells])
     if not rows:
         return "Not recorded.\n"
-    return ("Microseconds of a range query, in brackets how many times as fast as the skip list.\n\n" +
+    return (".. image:: paper/fastfair4.svg\n   :alt: time per record of a range query\n\n"
+            "Microseconds of a range query, in brackets how many times as fast as the skip list.\n\n" +
             table(["index", *[f"{grouped(n)} records" for n in RANGES]], rows))
 
 
@@ -154,7 +155,8 @@ def page_7(run):
             for s in labels(run, "7-1", *ALL) for phase in ("search", "insert", MIX)]
     if not rows:
         return "Not recorded.\n"
-    return table(["index", "work", "one thread: ns", "two threads: ns", "throughput of two"], rows)
+    return ".. image:: paper/fastfair7.svg\n   :alt: throughput of two threads\n\n" + table(
+        ["index", "work", "one thread: ns", "two threads: ns", "throughput of two"], rows)
 
 
 def verdicts_of_counts(run):
@@ -290,12 +292,26 @@ def page(run, note):
         figure5=page_5(run), figure6=page_6(run), figure7=page_7(run))
 
 
+def draw_times(run, plots):
+    """Figures 4 and 7, which nothing is counted for."""
+    ranges = [n for n in RANGES if get(run, "4", "skiplist", f"scan-{n}", leaf=1024)]
+    plots.save("fastfair4", [([grouped(n) for n in ranges],
+                              {s.label: [over(get(run, "4", s.name, f"scan-{n}", leaf=1024), n) for n in ranges]
+                               for s in labels(run, "4", *ALL)}, "records of a query: ns a record")])
+    phases = ("search", "insert", MIX)
+    plots.save("fastfair7", [(["search", "insert", "4:16:1"],
+                              {s.label: [throughput(run, s.name, phase) for phase in phases]
+                               for s in labels(run, "7-1", *ALL)}, "two threads, in one's throughput")])
+
+
 def draw(run, plots):
     """The plots."""
     if run.systems("3"):
         plots.save("fastfair3", [panel(run, "3", (FASTFAIR, BINARY), phase, what, f"{phase}, {what}") for phase, what in
                                  ((("insert", "ns"), ("search", "ns")) if run.timed() else
                                   (("insert", "lines"), ("insert", "fences")))])
+    if run.timed():
+        draw_times(run, plots)
     names = [f"W{w}" for w in range(1, 5)]
     what = "ns" if run.timed() else "lines"
     series = {s.label: [get(run, f"6-W{w}", s.name, f"tpcc-{w}", what) for w in range(1, 5)]

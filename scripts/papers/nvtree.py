@@ -115,7 +115,8 @@ def page_8(run):
     lines = [[s.label, *[cell(run.get(f"8-{share}", s.name, TOP, f"mix-{share}-{100 - share}-0", "lines"), "{:.2f}")
                          for share in MIXES]] for s in WRITERS if s.name in run.systems(f"8-{MIXES[0]}")]
     head = ["tree", *[f"{share} / {100 - share}" for share in MIXES]]
-    return "\n".join(["**Nanoseconds of an operation, by per cent of inserts and searches**\n", table(head, rows),
+    plot = [".. image:: paper/nvtree8.svg\n   :alt: time of mixes\n"] if run.timed() else []
+    return "\n".join([*plot, "**Nanoseconds of an operation, by per cent of inserts and searches**\n", table(head, rows),
                       "**Lines of an operation**\n", table(head, lines)])
 
 
@@ -296,3 +297,7 @@ def draw(run, plots):
     plots.save("nvtree5", counts)
     if times:
         plots.save("nvtree7", times)
+        plots.save("nvtree8", [([f"{share} / {100 - share}" for share in MIXES],
+                                {s.label: [run.get(f"8-{share}", s.name, TOP, f"mix-{share}-{100 - share}-0", "ns")
+                                           for share in MIXES] for s in TREES if s.name in run.systems("8-90")},
+                                "inserts / searches, ns")])

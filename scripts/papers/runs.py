@@ -93,7 +93,7 @@ class Size:
 
 
 FULL = Size(1000000, 10000000, 3, "")
-QUICK = Size(100000, 500000, 1, "-quick")
+QUICK = Size(300000, 1500000, 1, "-quick")
 TINY = Size(2000, 4000, 1, "-tiny")
 COUNTS = Size(1000000, 10000000, 1, "-counts")
 
