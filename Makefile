@@ -13,6 +13,7 @@
 #   make host			L0-L5 in user space, and their tests
 #   make crash			every crash state of small stores, and the kill matrix
 #   make crash-full		the same at length; an hour of CPU time
+#   make verdicts		the claims of the papers, and the power cuts that refute some of them
 #   make coverage		lines that the crash tests reach, into the documentation
 #   make races			races made on purpose, which the concurrency tests must find
 #   make mutants		each clean and fence is left out in turn, and a test must fail
@@ -100,6 +101,9 @@ crash: setup-host
 crash-full: setup-host
 	@scripts/crash --full
 
+verdicts: setup-host
+	@scripts/verdicts $(OPTIONS)
+
 coverage: setup-host
 	@scripts/coverage --write
 
@@ -160,4 +164,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules modules_install tools host crash crash-full coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer deb install clean distclean
+.PHONY: help demo check quick modules modules_install tools host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer deb install clean distclean

@@ -6,6 +6,7 @@
  *   crashes --met			print the structure changes that each layout must meet
  *   crashes PIECE			explore a state space, or run a load
  *   crashes --replay REPRODUCER	repeat a failure
+ *   crashes --model word|line ...	the same under another model than the layout's
  *
  * Locking: one thread.
  */
@@ -22,6 +23,12 @@
 #include "load.h"
 
 #define LOAD_CPUS	4	/* share the leaves at attach */
+
+static const char * const models[] = {
+	[CRAB_SHADOW_MODEL_WORD] = "word", [CRAB_SHADOW_MODEL_LINE] = "line",
+};
+
+static int model = -1;	/* index of @models, in place of the layout's; or -1 */
 
 static double seconds(void)
 {
@@ -91,11 +98,21 @@ static void report(const struct explore *x, bool ok, double took)
 	printf("# %s\n# from: %s\n", x->said, way);
 }
 
+/* Formats the store; power cuts follow the chosen model from then on */
+static bool begin(struct explore *x, const struct space *space)
+{
+	bool ok = explore_begin(x, space);
+
+	if (model >= 0)
+		x->shadow->model = model;
+	return ok;
+}
+
 static int explore_space(const struct space *space)
 {
 	double began = seconds();
 	struct explore x;
-	bool ok = explore_begin(&x, space) && explore_run(&x);
+	bool ok = begin(&x, space) && explore_run(&x);
 
 	report(&x, ok, seconds() - began);
 	explore_end(&x);
@@ -170,10 +187,20 @@ static int replay(const char *said)
 		fprintf(stderr, "crashes: no such space: %s\n", name);
 		return 2;
 	}
-	ok = explore_begin(&x, space) && explore_replay(&x, said);
+	ok = begin(&x, space) && explore_replay(&x, said);
 	printf("%s\n", ok ? "nothing is found" : x.said);
 	explore_end(&x);
 	return !ok;
+}
+
+static int model_by_name(const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(models); i++)
+		if (!strcmp(models[i], name))
+			return i;
+	return -1;
 }
 
 int main(int argc, char **argv)
@@ -181,6 +208,11 @@ int main(int argc, char **argv)
 	const struct space *space;
 	const struct load *load;
 
+	if (argc > 3 && !strcmp(argv[1], "--model")) {
+		model = model_by_name(argv[2]);
+		argc -= model < 0 ? argc : 2;
+		argv += 2;
+	}
 	if (argc < 2 || crab_persist_init())
 		return 2;
 	if (!strcmp(argv[1], "--list") && argc == 3)

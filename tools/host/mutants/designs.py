@@ -100,6 +100,16 @@ DESIGNS = [
              crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);
              crab_smo_link(write, leaf, crab_smo_first_word(tree, &smo))"""),
     ]),
+    Design("shift: the left of two equal neighbouring values is void", [
+        Edit(SORTED_READ, "if (!slot || key > prev)\n\t\t\tcontinue;", """if (slot &&
+                crab_leaf_value(tree, leaf, slot) == crab_leaf_value(tree, leaf, slot - 1) &&
+                leaf->duplicate == CRAB_LEAF_NO_DUPLICATE) {
+                leaf->duplicate = slot - 1;
+                leaf->torn++;
+                continue;
+            }
+            if (!slot || key > prev) continue"""),
+    ]),
     Design("shift: the left of two equal neighbouring keys is believed", [
         Edit(SORTED_READ, "leaf->duplicate = slot - 1;", "leaf->duplicate = slot"),
     ]),
