@@ -107,6 +107,9 @@ CRAB_OPTION_PARAM(cost_line, &option_ops,
 CRAB_OPTION_PARAM(cost_order, &option_ops, "Picoseconds to keep two stores in order; 0: measured");
 CRAB_OPTION_PARAM(cost_record, &option_ops, "Picoseconds to copy a record; 0: measured");
 CRAB_OPTION_PARAM(cost_pair, &option_ops, "Picoseconds to store 16 bytes at once; 0: measured");
+CRAB_OPTION_PARAM(pack, &option_ops,
+		  "nvtree: leaves below each parent node after a rebuild; 0: chosen by the inserts");
+CRAB_OPTION_PARAM(pairs, &option_flag_ops, "nvtree: updates append the negative of the old record");
 
 static const struct {
 	const char *name;

@@ -237,8 +237,7 @@ struct crab_layout {
 	u64 (*before_pool)(u64 leaves, u32 leaf_bytes);
 };
 
-extern const struct crab_engine_ops crab_engine_crab;
-extern const struct crab_engine_ops crab_engine_volatile;
+extern const struct crab_engine_ops crab_engine_crab, crab_engine_volatile, crab_engine_nvtree;
 extern const struct crab_engine_ops crab_engine_toy;	/* of test builds */
 /* The engine table, ended by NULL */
 extern const struct crab_engine_ops * const crab_engines[];

@@ -25,6 +25,8 @@
 #define CRAB_INDEX_FILL		6
 #define CRAB_INDEX_HEIGHT	24
 #define CRAB_CHECK_SLOTS	4U
+#define CRAB_NV_ENTRIES(leaf_bytes)	3U
+#define CRAB_NV_FANOUT(leaf_bytes)	3U
 
 extern unsigned int crab_tiny_slots;	/* slots of every leaf; 0: as many as fit */
 #define crab_hook_slots(slots)	(crab_tiny_slots ? crab_tiny_slots : (slots))

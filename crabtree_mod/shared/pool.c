@@ -12,12 +12,17 @@
  */
 #include <linux/bitops.h>
 #include <linux/errno.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "media/badmem.h"
 #include "pool.h"
+
+#define POOL_BREATHE	1023	/* leaves between two cond_resched(), as a mask */
 
 int crab_pool_init(struct crab_pool *pool, u64 leaves)
 {
@@ -66,6 +71,23 @@ bool crab_pool_mark(struct crab_pool *pool, u64 leaf)
 void crab_pool_spoil(struct crab_pool *pool, u64 leaf)
 {
 	pool->spoilt += crab_pool_mark(pool, leaf);
+}
+
+void crab_pool_spoil_bad(struct crab_pool *pool, const struct crab_media *media,
+			 const struct crab_geometry *geo)
+{
+	u64 from, to, n, end, offset = geo->pool_offset;
+
+	while (crab_badmem_next_page(media, offset, &from, &to)) {
+		end = min(geo->leaves,
+			  div_u64(to - geo->pool_offset + geo->leaf_bytes - 1, geo->leaf_bytes));
+		for (n = div_u64(from - geo->pool_offset, geo->leaf_bytes); n < end; n++) {
+			crab_pool_spoil(pool, n);
+			if (!(n & POOL_BREATHE))
+				cond_resched();
+		}
+		offset = to;
+	}
 }
 
 void crab_pool_close(struct crab_pool *pool)

@@ -12,6 +12,9 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "geometry.h"
+#include "media/media.h"
+
 #define CRAB_POOL_RECENT	16	/* leaves freed last, remembered to be allocated first */
 #define CRAB_POOL_READY		32	/* prepared leaves that the stock holds */
 
@@ -107,6 +110,16 @@ bool crab_pool_mark(struct crab_pool *pool, u64 leaf);
  * Context: as crab_pool_mark(), after all leaves in use were marked.
  */
 void crab_pool_spoil(struct crab_pool *pool, u64 leaf);
+
+/**
+ * crab_pool_spoil_bad() - attach: crab_pool_spoil() of all leaves of bad pages
+ * @pool: the pool
+ * @media: the region
+ * @geo: where the leaves are
+ * Context: as crab_pool_spoil(); may sleep.
+ */
+void crab_pool_spoil_bad(struct crab_pool *pool, const struct crab_media *media,
+			 const struct crab_geometry *geo);
 
 /**
  * crab_pool_close() - allocate nothing from now on

@@ -446,27 +446,6 @@ static bool recover_head(struct crab_tree *tree, struct crab_head *head)
 	return false;
 }
 
-/*
- * Leaves of bad pages that the list does not reach: no record is lost, and they are never
- * allocated
- */
-static void recover_spoilt(struct crab_tree *tree)
-{
-	const struct crab_geometry *geo = &tree->base.geo;
-	u64 from, to, n, end, offset = geo->pool_offset;
-
-	while (crab_badmem_next_page(tree->base.media, offset, &from, &to)) {
-		end = min(geo->leaves,
-			  div_u64(to - geo->pool_offset + geo->leaf_bytes - 1, geo->leaf_bytes));
-		for (n = div_u64(from - geo->pool_offset, geo->leaf_bytes); n < end; n++) {
-			crab_pool_spoil(&tree->pool, n);
-			if (!(n & RECOVER_BREATHE))
-				cond_resched();
-		}
-		offset = to;
-	}
-}
-
 static int recover_read(struct crab_tree *tree)
 {
 	struct crab_head head;
@@ -520,7 +499,8 @@ struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab
 		crab_tree_detach(&tree->base);
 		return ERR_PTR(err);
 	}
-	recover_spoilt(tree);
+	/* Leaves of bad pages that the list does not reach: no record is lost */
+	crab_pool_spoil_bad(&tree->pool, media, geo);
 	if (tree->base.damage.count)
 		crab_pool_close(&tree->pool);
 	return &tree->base;

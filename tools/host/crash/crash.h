@@ -12,6 +12,7 @@
 #include <linux/minmax.h>
 
 #include "engines/crab/sorted/tuning.h"
+#include "engines/nvtree/tuning.h"
 #include "shadow/shadow.h"
 #include "store/store.h"
 #include "tests/oracle.h"
@@ -84,7 +85,8 @@ struct crash_counts {
  * @changes: cut the operations that change the structure, and few others
  * @inserts: on keys all over the store before the first step; they are not cut
  * @deletes: after the inserts, without any maintenance
- * @tuning: options of each attach
+ * @tuning: options of each attach, of the engine `crab`
+ * @nv: those of the engine `nvtree`
  */
 struct crash_setup {
 	const struct host_driver *driver;
@@ -95,7 +97,10 @@ struct crash_setup {
 	bool changes;
 	u32 inserts;
 	u32 deletes;
-	struct crab_tuning tuning;
+	union {
+		struct crab_tuning tuning;
+		struct nv_tuning nv;
+	};
 };
 
 /**

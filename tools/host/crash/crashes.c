@@ -136,8 +136,10 @@ static bool load_run(const struct load *load, u64 seed, struct crash_counts *n, 
 	bool ok;
 
 	crab_host_cpus = LOAD_CPUS;
-	setup.tuning.costs = crab_tuning_default.costs;
-	setup.tuning.probe = setup.tuning.pair = seed % 2;
+	if (setup.driver == &host_driver_crab) {
+		setup.tuning.costs = crab_tuning_default.costs;
+		setup.tuning.probe = setup.tuning.pair = seed % 2;
+	}
 	ok = crash_begin(&c, &setup, load->leaves, seed);
 	c.format_every = setup.inserts ? load->steps + 1 : load->steps / 2;
 	c.often = CRASH_BATCH;

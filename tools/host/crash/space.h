@@ -8,6 +8,7 @@
 
 #include "engines/crab/sorted/tuning.h"
 #include "engines/engine.h"
+#include "engines/nvtree/tuning.h"
 
 struct host_driver;
 
@@ -22,7 +23,8 @@ enum space_tier {
  * @name: first word of its reproducers
  * @driver: engine
  * @layout: of the engine
- * @tuning: options of each attach
+ * @tuning: options of each attach, of the engine `crab`
+ * @nv: those of the engine `nvtree`
  * @leaf_bytes: 128 or 256
  * @slots: records in a leaf, at most as many as fit
  * @leaves: of the pool
@@ -40,7 +42,10 @@ struct space {
 	const char *name;
 	const struct host_driver *driver;
 	const char *layout;
-	struct crab_tuning tuning;
+	union {
+		struct crab_tuning tuning;
+		struct nv_tuning nv;
+	};
 	u32 leaf_bytes;
 	u32 slots;
 	u32 leaves;

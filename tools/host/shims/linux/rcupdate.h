@@ -152,6 +152,7 @@ static inline bool poll_state_synchronize_rcu(unsigned long cookie)
 
 #endif
 
+#define kvfree_rcu(p, field)		kfree_rcu(p, field)
 #define rcu_dereference_raw(p)		smp_load_acquire(&(p))
 #define rcu_dereference(p) \
 	({ BUG_ON(!rcu_read_lock_held()); rcu_dereference_raw(p); })

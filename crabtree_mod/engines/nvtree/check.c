@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the verifier: it reads the media again and compares it
+ * with the state in DRAM and with every invariant.
+ *
+ * It notes errors and changes nothing. Every loop is bounded by DRAM's
+ * own list.
+ *
+ * Locking: nv_tree.smo_lock for some leaves at a time, and the lock of each leaf while it is
+ * read. Between two turns the structure may change; each turn is consistent in
+ * itself, and continues at the key where the previous one ended.
+ */
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/lockdep.h>
+#include <linux/sched.h>
+
+#include "leaf.h"
+
+/* Leaves of a turn, after which structure modifications may run */
+#ifdef CRAB_CHECK_SLOTS			/* test builds: shadow/test_config.h */
+#define CHECK_LEAVES	1
+#else
+#define CHECK_LEAVES	128
+#endif
+
+/**
+ * struct nv_check - a check under way
+ * @tree: the tree
+ * @report: its result
+ */
+struct nv_check {
+	struct nv_tree *tree;
+	struct crab_check_report *report;
+};
+
+/* Notes damage unless a condition holds */
+#define check_that(c, cond, offset, fmt, ...)						\
+	do {										\
+		if (!(cond))								\
+			crab_damage_note(&(c)->report->damage, offset, fmt, ##__VA_ARGS__);	\
+	} while (0)
+
+/* The link word that a leaf must have if the range after it begins at @high */
+static u64 check_word(const struct nv_check *c, u64 high, const struct crab_head *head)
+{
+	const struct crab_geometry *geo = &c->tree->base.geo;
+	struct crab_head after;
+	struct nv_place next;
+
+	if (high == CRAB_KEY_EMPTY)
+		return crab_link_end(geo->store_id, head->self, head->birth);
+	crab_nv_find(c->tree, high, &next);
+	if (next.side && nv_is_quarantined(&next))
+		return head->next;	/* its header may be in memory that cannot be read */
+	if (!next.side || !crab_head_load(c->tree->base.media, crab_leaf_offset(geo, next.leaf),
+					  geo->store_id, &after))
+		return ~head->next;
+	return crab_link_to(geo, next.leaf, after.birth);
+}
+
+static void check_header(const struct nv_check *c, const struct nv_place *leaf, u64 offset)
+{
+	const struct crab_geometry *geo = &c->tree->base.geo;
+	unsigned long long n = leaf->leaf;
+	struct crab_head head;
+
+	if (!crab_head_load(c->tree->base.media, offset, geo->store_id, &head)) {
+		crab_damage_note(&c->report->damage, offset, "leaf %llu: header damaged", n);
+		return;
+	}
+	check_that(c, head.birth <= c->tree->birth, offset, "leaf %llu: born in the future", n);
+	check_that(c, head.low == leaf->low, offset,
+		   "leaf %llu: the inner nodes lead to it by another key", n);
+	check_that(c, head.next == check_word(c, leaf->high, &head), offset,
+		   "leaf %llu: link does not lead to the next leaf", n);
+	check_that(c, test_bit(n, c->tree->pool.used), offset,
+		   "leaf %llu: in the list and free", n);
+}
+
+static void check_elements(const struct nv_check *c, const struct nv_place *leaf, u64 offset)
+{
+	struct nv_tree *tree = c->tree;
+	unsigned long long n = leaf->leaf;
+	u32 count = leaf->side->count, live;
+	const char *fault;
+
+	check_that(c, crab_load(tree->base.media, &nv_leaf_media(tree, n)->count) == count, offset,
+		   "leaf %llu: its count has changed", n);
+	crab_nv_leaf_read(tree, n, count, tree->elements);
+	fault = crab_nv_leaf_fault(tree->elements, count, leaf->low, leaf->high);
+	check_that(c, !fault, offset, "leaf %llu: %s", n, fault);
+	live = crab_nv_leaf_records(tree->elements, count, tree->scratch);
+	check_that(c, live == nv_live(leaf->side), offset,
+		   "leaf %llu: %u records, DRAM counts %u", n, live, nv_live(leaf->side));
+	c->report->records += live;
+}
+
+/* Notes the first damage that attach found; or the leaf, whose memory failed since */
+static void check_quarantined(const struct nv_check *c, const struct nv_place *leaf)
+{
+	const struct crab_damage *damage = &c->tree->base.damage;
+
+	if (damage->count)
+		crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
+	else
+		crab_damage_note(&c->report->damage,
+				 crab_leaf_offset(&c->tree->base.geo, leaf->leaf),
+				 "leaf %llu: uncorrectable memory", (unsigned long long)leaf->leaf);
+}
+
+/* One leaf; the structure is held */
+static void check_leaf(const struct nv_check *c, const struct nv_place *leaf)
+{
+	u64 offset;
+
+	if (nv_is_quarantined(leaf)) {
+		check_quarantined(c, leaf);
+		return;
+	}
+	offset = crab_leaf_offset(&c->tree->base.geo, leaf->leaf);
+	crab_lock(&leaf->side->lock);
+	check_header(c, leaf, offset);
+	check_elements(c, leaf, offset);
+	crab_unlock(&leaf->side->lock);
+	c->report->leaves++;
+}
+
+static void check_head(const struct nv_check *c)
+{
+	const struct crab_geometry *geo = &c->tree->base.geo;
+	struct crab_head head;
+
+	if (crab_head_load(c->tree->base.media, CRAB_HEAD_OFFSET, geo->store_id, &head))
+		check_that(c, head.next == check_word(c, 0, &head), CRAB_HEAD_OFFSET,
+			   "the head does not lead to the first leaf");
+	else
+		crab_damage_note(&c->report->damage, CRAB_HEAD_OFFSET,
+				 "the head of the leaf list is damaged");
+}
+
+/* No leaf is lost: each is in the list or in the pool */
+static void check_pool(const struct nv_check *c)
+{
+	const struct nv_tree *tree = c->tree;
+	u64 unlisted = crab_pool_unlisted(&c->tree->pool);
+
+	check_that(c, tree->leaves + unlisted == tree->base.geo.leaves, CRAB_HEAD_OFFSET,
+		   "%llu leaves in the list and %llu in the pool are not all %llu",
+		   (unsigned long long)tree->leaves, (unsigned long long)unlisted,
+		   (unsigned long long)tree->base.geo.leaves);
+}
+
+/* A number that each change of the list increases */
+static u64 check_changes(const struct nv_tree *tree)
+{
+	lockdep_assert_held(&tree->smo_lock);
+	return tree->birth + tree->unlinks;
+}
+
+/* The list did not change between turns */
+static void check_counts(const struct nv_check *c, const struct crab_counts *before)
+{
+	const struct nv_tree *tree = c->tree;
+	struct crab_counts now;
+	u64 records;
+
+	check_that(c, c->report->leaves == tree->leaves, CRAB_HEAD_OFFSET,
+		   "%llu leaves in the list, DRAM counts %llu",
+		   (unsigned long long)c->report->leaves, (unsigned long long)tree->leaves);
+	crab_counts_sum(&tree->base, &now);
+	if (now.inserts != before->inserts || now.deletes != before->deletes)
+		return;		/* each leaf was correct; the sum mixes several states */
+	records = tree->records + now.inserts - now.deletes;
+	check_that(c, c->report->records == records, CRAB_HEAD_OFFSET,
+		   "%llu records, DRAM counts %llu", (unsigned long long)c->report->records,
+		   (unsigned long long)records);
+}
+
+/* Lets structure modifications run */
+static void check_pause(struct nv_tree *tree)
+{
+	mutex_unlock(&tree->smo_lock);
+	cond_resched();
+	mutex_lock(&tree->smo_lock);
+}
+
+static int check_leaves(const struct nv_check *c)
+{
+	struct nv_place leaf;
+	u64 key = 0;
+	u32 done = 0;
+
+	check_head(c);
+	for (;;) {
+		if (nv_breathe(c->tree))
+			return -EINTR;
+		crab_nv_find_range(c->tree, key, &leaf);
+		check_leaf(c, &leaf);
+		key = leaf.high;
+		if (key == CRAB_KEY_EMPTY)
+			return 0;
+		if (++done % CHECK_LEAVES == 0)
+			check_pause(c->tree);
+	}
+}
+
+int crab_nv_check(struct crab_engine *engine, struct crab_check_report *report)
+{
+	struct nv_tree *tree = nv_tree_of(engine);
+	struct nv_check c = { .tree = tree, .report = report };
+	struct crab_counts before;
+	u64 changes;
+	int err;
+
+	mutex_lock(&tree->smo_lock);
+	changes = check_changes(tree);
+	crab_counts_sum(engine, &before);
+	err = check_leaves(&c);
+	if (!err && !tree->quarantined && !engine->damage.count) {
+		if (check_changes(tree) == changes)
+			check_counts(&c, &before);
+		check_pool(&c);
+	}
+	mutex_unlock(&tree->smo_lock);
+	return err;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements quarantine at run time: memory under an attached store has failed.
+ *
+ * Invariant: on return no new access to the range of such a leaf begins. An access that is
+ * under way ends as if the failure had come after it. Nothing here reads the media.
+ *
+ * Locking: takes nv_tree.smo_lock, under which no leaf is replaced, then one leaf at a time.
+ */
+#include <linux/kernel.h>
+#include <linux/sched.h>
+
+#include "nvtree.h"
+
+static void leaf_quarantine(struct crab_side *side)
+{
+	crab_lock(&side->lock);
+	WRITE_ONCE(side->flags, side->flags | NV_QUARANTINED);
+	crab_unlock(&side->lock);
+}
+
+u64 crab_nv_quarantine(struct crab_engine *engine, u64 from, u64 to)
+{
+	struct nv_tree *tree = nv_tree_of(engine);
+	struct nv_place leaf;
+	u64 hit = 0, key, offset;
+
+	mutex_lock(&tree->smo_lock);
+	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf.high) {
+		cond_resched();
+		crab_nv_find_range(tree, key, &leaf);
+		offset = crab_leaf_offset(&engine->geo, leaf.leaf);
+		if (nv_is_quarantined(&leaf) || offset >= to ||
+		    offset + engine->geo.leaf_bytes <= from)
+			continue;
+		leaf_quarantine(leaf.side);
+		hit++;
+	}
+	WRITE_ONCE(tree->quarantined, tree->quarantined + hit);
+	mutex_unlock(&tree->smo_lock);
+	crab_pool_close(&tree->pool);
+	return hit;
+}

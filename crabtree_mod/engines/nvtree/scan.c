@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements reads of several keys: seek, scan, and the search for the end of a
+ * quarantined range.
+ *
+ * Invariant: the records returned from one leaf belong to one state of it.
+ *
+ * Locking: access.c documents it.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+
+#include "leaf.h"
+
+/* The key nearest to @key among all elements of a leaf; false if none lies in the direction */
+static bool leaf_near(const struct nv_tree *tree, const struct nv_place *place, u32 count,
+		      u64 key, enum crab_seek_dir dir, u64 *best)
+{
+	bool found = false;
+	u64 at;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		at = crab_nv_leaf_key(tree, place->leaf, i);
+		if (dir == CRAB_SEEK_GE ? at < key || at >= place->high :
+					  at > key || at < place->low)
+			continue;
+		if (found && (dir == CRAB_SEEK_GE ? at >= *best : at <= *best))
+			continue;
+		*best = at;
+		found = true;
+	}
+	return found;
+}
+
+/* The record nearest to @key in a leaf: its key is one of @count at most, some of them deleted */
+static bool leaf_seek(const struct nv_tree *tree, const struct nv_place *place, u32 count,
+		      u64 key, enum crab_seek_dir dir, struct crab_record *record)
+{
+	u32 tries;
+
+	for (tries = 0; tries < count; tries++) {
+		if (!leaf_near(tree, place, count, key, dir, &record->key))
+			return false;
+		if (crab_nv_leaf_get(tree, place->leaf, count, record->key, &record->value))
+			return true;
+		key = dir == CRAB_SEEK_GE ? record->key + 1 : record->key - 1;
+		if (dir == CRAB_SEEK_GE ? !key : key == CRAB_KEY_EMPTY)
+			return false;
+	}
+	return false;
+}
+
+/*
+ * The record nearest to @at in the leaf that holds it; -ENOENT: go on at @at, which is then
+ * the nearest key of the neighbour's, unless @end
+ */
+static int seek_leaf(struct nv_tree *tree, u64 *at, enum crab_seek_dir dir,
+		     struct crab_record *record, bool *end)
+{
+	struct nv_place place;
+	u32 count;
+	int err;
+
+	do {
+		crab_nv_find_range(tree, *at, &place);
+		if (nv_is_quarantined(&place))
+			return -EUCLEAN;
+		/* Pairs with crab_nv_leaf_append() */
+		count = smp_load_acquire(&place.side->count);
+		err = leaf_seek(tree, &place, count, *at, dir, record) ? 0 : -ENOENT;
+	} while (!crab_nv_holds(&place));
+	*at = dir == CRAB_SEEK_GE ? place.high : place.low - 1;
+	*end = *at == CRAB_KEY_EMPTY;		/* also below the lowest key */
+	return err;
+}
+
+int crab_nv_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		 struct crab_record *record)
+{
+	struct nv_tree *tree = nv_tree_of(engine);
+	bool end;
+	int err;
+
+	for (;;) {
+		err = seek_leaf(tree, &key, dir, record, &end);
+		if (err != -ENOENT || end)
+			return err;
+		if (nv_breathe(tree))
+			return -EINTR;
+	}
+}
+
+/**
+ * struct nv_room_for - memory of a scan
+ * @records: of one leaf
+ * @elements: of one leaf
+ */
+struct nv_room_for {
+	struct crab_record *records;
+	struct nv_element *elements;
+};
+
+/* Returns the records of the leaf of @at up to @end; @at advances to the next leaf */
+static int scan_leaf(struct nv_tree *tree, const struct nv_room_for *room, u64 *at, u64 end,
+		     struct crab_record *to, u32 cap)
+{
+	const struct crab_record *r = room->records;
+	struct nv_place place;
+	u32 count, i, n = 0;
+
+	do {
+		crab_nv_find_range(tree, *at, &place);
+		if (nv_is_quarantined(&place))
+			return -EUCLEAN;
+		/* Pairs with crab_nv_leaf_append() */
+		count = smp_load_acquire(&place.side->count);
+		crab_nv_leaf_read(tree, place.leaf, count, room->elements);
+	} while (!crab_nv_holds(&place));
+	count = crab_nv_leaf_records(room->elements, count, room->records);
+	/* The range may have grown since it was found */
+	for (i = 0; i < count && n < cap; i++)
+		if (r[i].key >= *at && r[i].key <= end && r[i].key < place.high)
+			to[n++] = r[i];
+	*at = place.high;
+	return n;
+}
+
+static int scan_range(struct nv_tree *tree, const struct nv_room_for *room, u64 start, u64 end,
+		      struct crab_record *records, u32 cap)
+{
+	u32 count = 0;
+	int got;
+
+	while (count < cap && start <= end && start != CRAB_KEY_EMPTY) {
+		got = scan_leaf(tree, room, &start, end, records + count, cap - count);
+		if (got < 0)		/* the next call begins here and returns it */
+			return count ? count : got;
+		count += got;
+		cond_resched();
+	}
+	return count;
+}
+
+int crab_nv_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
+		 u32 cap)
+{
+	struct nv_tree *tree = nv_tree_of(engine);
+	struct nv_room_for room = {
+		.records = kmalloc_array(tree->room, sizeof(*room.records), GFP_NOIO),
+		.elements = kmalloc_array(tree->room, sizeof(*room.elements), GFP_NOIO),
+	};
+	int got = -ENOMEM;
+
+	if (room.records && room.elements)
+		got = scan_range(tree, &room, start, end, records, cap);
+	kfree(room.records);
+	kfree(room.elements);
+	return got;
+}
+
+/* A walk that is stopped returns a key of the range, where the next scan gets -EUCLEAN again */
+u64 crab_nv_beyond(struct crab_engine *engine, u64 key)
+{
+	struct nv_tree *tree = nv_tree_of(engine);
+	struct nv_place place;
+	bool bad = false;
+
+	do {
+		crab_nv_find_range(tree, key, &place);
+		if (nv_is_quarantined(&place))
+			bad = true;
+		else if (bad)
+			return key;
+		key = place.high;
+	} while (key != CRAB_KEY_EMPTY && !nv_breathe(tree));
+	return key;
+}

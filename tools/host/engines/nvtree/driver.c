@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file is the driver of the engine `nvtree` for the crash tests: its spaces, loads and
+ * workloads.
+ *
+ * With leaves of two to four elements and a handful of leaves, few keys reach every structure
+ * change, the first and the last leaf and a full pool. Leaves of four elements have two lines.
+ *
+ * Locking: one thread.
+ */
+#include <linux/kernel.h>
+
+#include "engines/nvtree/nvtree.h"
+#include "nvtree_driver.h"
+#include "store/store_priv.h"
+
+#define SEALED_BIT	(1ULL << 50)	/* of a link: in its check */
+
+static u64 shape(struct crab_store *store)
+{
+	const struct nv_tree *tree = nv_tree_of(store->engine);
+
+	return tree->birth + tree->unlinks;
+}
+
+/*
+ * One leaf remains free, and any two neighbours have more records than fit in one leaf. Each other
+ * operation may have deleted a record since, or freed a leaf
+ */
+static bool is_full(struct crab_store *store, u32 ops)
+{
+	const struct nv_tree *tree = nv_tree_of(store->engine);
+	struct crab_store_info info;
+
+	crab_store_info(store, &info);
+	return info.super.leaves - info.stats.leaves_used < 2 + ops &&
+	       info.stats.records + ops >= info.stats.leaves_used / 2 * (tree->room + 1);
+}
+
+/* The links of all leaves */
+static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
+{
+	struct nv_tree *tree = nv_tree_of(store->engine);
+	struct nv_place leaf;
+	u32 n = 0;
+	u64 key;
+
+	for (key = 0; key != CRAB_KEY_EMPTY && n < room; key = leaf.high) {
+		crab_nv_find_range(tree, key, &leaf);
+		words[n++] = &nv_leaf_media(tree, leaf.leaf)->head.next;
+	}
+	return n;
+}
+
+static const struct space nvtree_spaces[] = {
+	{ "nvtree-2x4x3", NVTREE(128), .slots = 2, .leaves = 4, .keys = 3, .format = true,
+	  .tier = SPACE_TINY },
+	{ "nvtree-survive", NVTREE(128), .slots = 2, .leaves = 4, .keys = 2, .survive = true,
+	  .tier = SPACE_TINY },
+	{ "nvtree-3x3x3", NVTREE(128), .slots = 3, .leaves = 3, .keys = 3, .survive = true,
+	  .tier = SPACE_QUICK },
+	{ "nvtree-full", NVTREE(128), .slots = 2, .leaves = 3, .keys = 4, .tier = SPACE_QUICK },
+	{ "nvtree-pairs", NVTREE(128, .pairs = true), .slots = 3, .leaves = 4, .keys = 2,
+	  .survive = true, .tier = SPACE_QUICK },
+	{ "nvtree-lines", NVTREE(256, .pairs = true), .slots = 4, .leaves = 3, .keys = 2,
+	  .tier = SPACE_QUICK },
+	{ "nvtree-batch", NVTREE(128, .pack = 2), .slots = 2, .leaves = 5, .keys = 3, .batch = 2,
+	  .tier = SPACE_QUICK },
+	{ }
+};
+
+#define FILLED		.changes = true, .inserts = 900
+
+static const struct load nvtree_loads[] = {
+	{ "load-nvtree-512", { NVTREE(512), .keys = 128 }, .leaves = 12, .steps = 3000, .depth = 2,
+	  .tier = SPACE_QUICK },
+	{ "load-nvtree-pairs", { NVTREE(512, .pairs = true), .keys = 128 }, .leaves = 12,
+	  .steps = 3000, .tier = SPACE_QUICK },
+	{ "load-nvtree-4096", { NVTREE(4096), FILLED, .keys = 1024 }, .leaves = 12, .steps = 6000,
+	  .tier = SPACE_QUICK },
+	{ "load-nvtree-full", { NVTREE(512), FILLED, .keys = 1024 }, .leaves = 40, .steps = 4000,
+	  .tier = SPACE_QUICK },
+	{ }
+};
+
+static const struct workload nvtree_workloads[] = {
+	{ "nvtree", { NVTREE(128) }, .steps = 500 },
+	{ "nvtree, pairs", { NVTREE(256, .pairs = true), .slots = 4 }, .steps = 1000 },
+	{ "nvtree, formatted", { NVTREE(128) }, .steps = 300, .leaves = 8, .format_every = 8 },
+	{ "nvtree, survives", { NVTREE(256) }, .steps = 1000, .often = CRASH_SURVIVE,
+	  .often_every = 3 },
+	{ "nvtree, rebuilt", { NVTREE(128, .pack = 2) }, .steps = 1000, .leaves = 20,
+	  .often = CRASH_MAINTAIN, .often_every = 5 },
+	{ "nvtree, cut again", { NVTREE(128) }, .steps = 200, .depth = 2 },
+	{ "nvtree, damaged", { NVTREE(128) }, .steps = 30, .damage = true },
+	{ }
+};
+
+static const struct crash_setup nvtree_setups[] = {
+	{ NVTREE(128) },
+	{ }
+};
+
+static struct crash_setup sample(u32 i)
+{
+	return (struct crash_setup) {
+		NVTREE(i % 2 ? 256 : 128, .pack = i / 2 % 3, .pairs = i / 6 % 2)
+	};
+}
+
+const struct host_driver host_driver_nvtree = {
+	.engine = "nvtree",
+	.met = "splits unlinks full",
+	.spaces = nvtree_spaces,
+	.loads = nvtree_loads,
+	.workloads = nvtree_workloads,
+	.setups = nvtree_setups,
+	.corruptions = nvtree_corruptions,
+	.read = nvtree_image_read,
+	.write = nvtree_image_write,
+	.shape = shape,
+	.is_full = is_full,
+	.sealed = sealed,
+	.sealed_bit = SEALED_BIT,
+	.sample = sample,
+};

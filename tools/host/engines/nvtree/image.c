@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements an independent decoder of the media of the engine `nvtree`: it decodes the
+ * leaves by the rules of format.rst, into a content and into a canonical state, and writes states.
+ *
+ * DOC: canonical states of nvtree
+ *
+ * A state has for each leaf of the list its lowest key, its number of elements, and for each
+ * element its key and its value or that it is negative. It omits the following, because the code
+ * does not depend on it:
+ *
+ *   places      Leaves are numbered in the order of the list. The code knows places only by
+ *               number, and takes any free one.
+ *   births      1, 2, ... in the same order. The code only checks whether a link was made for
+ *               the birth of its leaf, and makes the next birth the highest one of the list.
+ *   the rest    of a leaf after its count, the signs there, and free leaves. The code writes them
+ *               before it reads them. The state writer fills them with elements that would count.
+ *   values      of negative elements.
+ *
+ * crab_load() reads each of the other words, so that every word that a power cut left open is
+ * decided first, with each possible value.
+ *
+ * Locking: one thread.
+ */
+#include <linux/kernel.h>
+
+#include "nvtree_driver.h"
+#include "shared/link.h"
+#include "state.h"
+
+#define IMAGE_LEAVES	12
+#define IMAGE_ELEMENTS	9
+#define IMAGE_LINE	3		/* elements of a line */
+
+#define CODE_NEGATIVE	0x20
+
+/* Words of a leaf */
+#define WORD_LOW	3
+#define WORD_COUNT	6
+#define WORD_LINES	8
+#define WORDS_LINE	8
+#define WORD_SIGN	6
+
+static __le64 *word_of(const struct crab_media *media, const struct crab_geometry *geo, u64 leaf,
+		       u32 word)
+{
+	return (__le64 *)(media->base + crab_leaf_offset(geo, leaf)) + word;
+}
+
+static __le64 *element_of(const struct crab_media *media, const struct crab_geometry *geo,
+			  u64 leaf, u32 i)
+{
+	return word_of(media, geo, leaf,
+		       WORD_LINES + i / IMAGE_LINE * WORDS_LINE + i % IMAGE_LINE * 2);
+}
+
+static __le64 *sign_of(const struct crab_media *media, const struct crab_geometry *geo, u64 leaf,
+		       u32 i)
+{
+	return word_of(media, geo, leaf, WORD_LINES + i / IMAGE_LINE * WORDS_LINE + WORD_SIGN);
+}
+
+static const char *element_read(const struct space *space, const struct crab_record *r,
+				bool negative, struct content *content, struct state *state)
+{
+	u32 key = state_key_index(space, r->key);
+
+	if (key == space->keys)
+		return "a foreign key";
+	if (!negative && (!r->value || r->value > STATE_VALUES))
+		return "a foreign value";
+	state_add(state, key);
+	state_add(state, negative ? CODE_NEGATIVE : r->value - 1);
+	if (negative && !content->key[key].there)
+		return "a key is deleted that is not there";
+	content->key[key] = (struct crab_key_state){ .there = !negative,
+						     .value = negative ? 0 : r->value };
+	return NULL;
+}
+
+static const char *leaf_read(const struct space *space, const struct crab_geometry *geo,
+			     const struct crab_media *media, u64 leaf, struct content *content,
+			     struct state *state)
+{
+	u64 count = crab_load(media, word_of(media, geo, leaf, WORD_COUNT));
+	u32 low = state_key_index(space, crab_load(media, word_of(media, geo, leaf, WORD_LOW)));
+	const char *what = NULL;
+	struct crab_record r;
+	bool negative;
+	u32 i;
+
+	if (count > space->slots)
+		return "more elements than fit";
+	if (low == space->keys)
+		return "a foreign lowest key";
+	if (state->len + 2 + 2 * count > STATE_BYTES)
+		return "more than a state can hold";
+	state_add(state, low);
+	state_add(state, count);
+	for (i = 0; i < count && !what; i++) {
+		r.key = crab_load(media, element_of(media, geo, leaf, i));
+		r.value = crab_load(media, element_of(media, geo, leaf, i) + 1);
+		negative = crab_load(media, sign_of(media, geo, leaf, i)) >> i % IMAGE_LINE & 1;
+		what = element_read(space, &r, negative, content, state);
+	}
+	return what;
+}
+
+const char *nvtree_image_read(const struct space *space, const struct crab_geometry *geo,
+			      const struct crab_media *media, struct content *content,
+			      struct state *state)
+{
+	const struct crab_dhead *head = (const void *)(media->base + CRAB_HEAD_OFFSET);
+	const char *what = NULL;
+	u32 leaves = 0;
+	u64 number;
+
+	while (!what && (number = crab_load(media, &head->next) & CRAB_LINK_MASK)) {
+		if (number > geo->leaves || leaves++ == IMAGE_LEAVES)
+			return "a link out of the pool, or a ring";
+		what = leaf_read(space, geo, media, number - 1, content, state);
+		head = (const void *)(media->base + crab_leaf_offset(geo, number - 1));
+	}
+	return what ?: leaves ? NULL : "no leaf";
+}
+
+/* Writing */
+
+/* An element that the code must not read */
+static void junk_write(struct crab_flow *flow, const struct space *space,
+		       const struct crab_geometry *geo, u64 leaf, u32 i)
+{
+	__le64 *at = element_of(flow->media, geo, leaf, i);
+
+	crab_store(flow, at, state_key(space, i % space->keys));
+	crab_store(flow, at + 1, STATE_STALE);
+}
+
+/* The elements of a leaf; @at: of the state, NULL: a free leaf */
+static void elements_write(struct crab_flow *flow, const struct space *space,
+			   const struct crab_geometry *geo, u64 leaf, const u8 *at)
+{
+	u32 count = at ? at[1] : 0, i;
+	u64 sign[IMAGE_ELEMENTS / IMAGE_LINE] = { };
+	__le64 *to;
+
+	for (i = 0; i < IMAGE_ELEMENTS && i < (geo->leaf_bytes / CRAB_LINE - 1) * IMAGE_LINE; i++) {
+		to = element_of(flow->media, geo, leaf, i);
+		if (i >= count || at[3 + 2 * i] == CODE_NEGATIVE)
+			sign[i / IMAGE_LINE] |= 1ULL << i % IMAGE_LINE;
+		crab_store(flow, sign_of(flow->media, geo, leaf, i), sign[i / IMAGE_LINE]);
+		if (i >= count) {
+			junk_write(flow, space, geo, leaf, i);
+			continue;
+		}
+		crab_store(flow, to, state_key(space, at[2 + 2 * i]));
+		crab_store(flow, to + 1, at[3 + 2 * i] == CODE_NEGATIVE ? STATE_STALE :
+						at[3 + 2 * i] + 1);
+	}
+}
+
+/* Leaf @i of the list, or a free leaf if @at is NULL; returns the position after it in the state */
+static const u8 *leaf_write(struct crab_flow *flow, const struct space *space,
+			    const struct crab_geometry *geo, u32 i, bool last, const u8 *at)
+{
+	struct crab_head head = {
+		.self = crab_leaf_offset(geo, i), .birth = i + 1, .low = at ? state_key(space, *at) : 0,
+	};
+
+	head.next = at && !last ? crab_link_to(geo, i + 1, i + 2) :
+				  crab_link_end(geo->store_id, head.self, head.birth);
+	crab_head_store(flow, geo->store_id, &head);
+	crab_store(flow, word_of(flow->media, geo, i, WORD_COUNT), at ? at[1] : 1);
+	elements_write(flow, space, geo, i, at);
+	crab_clean(flow, flow->media->base + head.self, geo->leaf_bytes);
+	crab_fence(flow, CRAB_P7_FRESH);
+	return at ? at + 2 + 2 * at[1] : NULL;
+}
+
+void nvtree_image_write(const struct space *space, const struct crab_geometry *geo,
+			struct crab_media *media, const u8 *at, const u8 *end)
+{
+	struct crab_head head = { .self = CRAB_HEAD_OFFSET, .next = crab_link_to(geo, 0, 1) };
+	struct crab_flow flow = { .media = media };
+	u32 i;
+
+	crab_head_store(&flow, geo->store_id, &head);
+	crab_clean(&flow, media->base + CRAB_HEAD_OFFSET, sizeof(struct crab_dhead));
+	for (i = 0; at < end; i++)
+		at = leaf_write(&flow, space, geo, i, at + 2 + 2 * at[1] == end, at);
+	for (; i < geo->leaves; i++)
+		leaf_write(&flow, space, geo, i, true, NULL);
+}
