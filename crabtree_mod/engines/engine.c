@@ -18,6 +18,7 @@ const struct crab_engine_ops * const crab_engines[] = {
 	&crab_engine_crab,	/* the first is the default */
 	&crab_engine_volatile,
 	&crab_engine_nvtree,
+	&crab_engine_fastfair,
 #ifdef CRAB_TOY		/* test builds only */
 	&crab_engine_toy,
 #endif

@@ -238,6 +238,7 @@ struct crab_layout {
 };
 
 extern const struct crab_engine_ops crab_engine_crab, crab_engine_volatile, crab_engine_nvtree;
+extern const struct crab_engine_ops crab_engine_fastfair;
 extern const struct crab_engine_ops crab_engine_toy;	/* of test builds */
 /* The engine table, ended by NULL */
 extern const struct crab_engine_ops * const crab_engines[];

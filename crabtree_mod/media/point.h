@@ -21,6 +21,8 @@ enum crab_point {
 	CRAB_P10_ENDED,		/* the end of a leaf's records, before or after those it hides */
 	CRAB_P11_APPENDED,	/* records after the end, before the first key reveals them */
 	CRAB_P12_ALLOCATED,	/* one word of the bitmap, where leaves are allocated on demand */
+	CRAB_P13_PARENT,	/* the entry of a node in the level above: added, or removed */
+	CRAB_P14_ROOT,		/* the root in the head, before nodes or entries depend on it */
 	CRAB_POINTS
 };
 

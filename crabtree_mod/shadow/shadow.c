@@ -373,6 +373,8 @@ const char *crab_shadow_point_name(enum crab_point point)
 		[CRAB_P10_ENDED] = "P10 ended",
 		[CRAB_P11_APPENDED] = "P11 appended",
 		[CRAB_P12_ALLOCATED] = "P12 allocated",
+		[CRAB_P13_PARENT] = "P13 parent",
+		[CRAB_P14_ROOT] = "P14 root",
 	};
 
 	return point < CRAB_POINTS && names[point] ? names[point] : "no point";

@@ -96,3 +96,17 @@ u64 crab_link_end(u32 store_id, u64 offset, u64 birth)
 {
 	return crab_link_check(store_id, offset, birth);
 }
+
+bool crab_link_holds(const struct crab_media *media, const struct crab_geometry *geo, u64 link)
+{
+	u64 number = (link & CRAB_LINK_MASK) - 1, offset;
+	struct crab_dhead *d;
+
+	if (number >= geo->leaves)
+		return false;
+	offset = crab_leaf_offset(geo, number);
+	d = (struct crab_dhead *)(media->base + offset);
+	return crab_load(media, &d->self) == offset &&
+	       (u32)crab_load(media, head_seal(d)) == geo->store_id &&
+	       link == crab_link_to(geo, number, crab_load(media, &d->birth));
+}

@@ -85,4 +85,17 @@ u64 crab_link_to(const struct crab_geometry *geo, u64 number, u64 birth);
  */
 u64 crab_link_end(u32 store_id, u64 offset, u64 birth);
 
+/**
+ * crab_link_holds() - whether the target of a link is the leaf for which the word was made
+ * @media: the region
+ * @geo: the geometry
+ * @link: the word; any value
+ *
+ * It reads the header of the target, but does not compare its crc: attach did.
+ *
+ * Context: any; the memory of all leaves in use can be read.
+ * Return: false if the word names no leaf of the pool, or if the check bits differ.
+ */
+bool crab_link_holds(const struct crab_media *media, const struct crab_geometry *geo, u64 link);
+
 #endif /* CRABTREE_LINK_H */

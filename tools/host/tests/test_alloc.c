@@ -73,6 +73,7 @@ static const struct config {
 	{ "crab", "sorted", LEAF_BYTES, CRAB_STRATEGY_SIP, true, BIT(SPLIT) | BIT(LATER) },
 	{ "crab", "sorted", LEAF_BYTES, CRAB_STRATEGY_COW, true, BIT(SPLIT) | BIT(LATER) },
 	{ "volatile", "sorted", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(SPLIT) },
+	{ "fastfair", "shift", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(LATER) },
 };
 
 /* From now on, @n allocations succeed and the next one fails */
@@ -339,6 +340,9 @@ static void run_attach_torn(struct run *run)
 	for (i = 0; i < LEAVES; i++) {
 		if (!strcmp(run->config->layout, "sorted"))
 			tear_sorted(run_leaf(run, i), slots);
+		else if (!strcmp(run->config->layout, "shift"))	/* its slots begin later */
+			tear_sorted((void *)run_leaf(run, i) + sizeof(struct crab_dslot),
+				    slots - 1);
 		else
 			tear_slotted(run_leaf(run, i), slots);
 	}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the state of the engine `fastfair` and its nodes on the media.
+ *
+ * Invariant: the nodes of each level form a list with ascending lowest keys, from 0 on. The first
+ * node of a level is named by `first` of the first node above it, that of the highest level by the
+ * head at CRAB_HEAD_OFFSET. The list alone defines the content; entries only shorten the way.
+ *
+ * Locking: engine.c documents it.
+ */
+#ifndef CRABTREE_ENGINES_FASTFAIR_FASTFAIR_H
+#define CRABTREE_ENGINES_FASTFAIR_FASTFAIR_H
+
+#include <linux/atomic.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+
+#include "engines/engine.h"
+#include "shared/link.h"
+#include "shared/pool.h"
+#include "shared/side.h"
+
+#define FF_LEVELS	16	/* levels of a tree; a root at the highest one is not grown */
+#define FF_LINE_SLOTS	4U	/* slots of a cache line */
+#define FF_NONE		(~0ULL)	/* no node */
+
+/* crab_side.flags */
+#define FF_DEAD		1U	/* no list has the node */
+#define FF_BAD		2U	/* quarantined: nothing of it may be read */
+#define FF_USED		4U	/* a list has the node */
+
+/* Sizes of a node */
+#define FF_NODE_BYTES_MIN	(CRAB_LEAF_BYTES_MIN < 256U ? CRAB_LEAF_BYTES_MIN : 256U)
+#define FF_NODE_BYTES_DEFAULT	512U
+
+/*
+ * A slot: key and value of a record, or, above the leaves, the lowest key of a node and the link to
+ * it. Slots ascend and end at the reserved key.
+ */
+struct ff_dslot {
+	__le64 key;
+	__le64 value;
+};
+
+/*
+ * A node: a block of the pool. head.next links the next node of its level, head.own is the level
+ * (0: leaf), head.low never changes.
+ */
+struct ff_dnode {
+	struct crab_dhead head;
+	__le64 first;		/* above the leaves: link of the node with the same lowest key */
+	__le64 zero;
+	struct ff_dslot slot[];
+};
+
+static_assert(sizeof(struct ff_dnode) == CRAB_LINE);
+static_assert(sizeof(struct ff_dslot) * FF_LINE_SLOTS == CRAB_LINE);
+
+struct ff_trace;
+
+/**
+ * struct ff - an attached store
+ * @base: the head
+ * @structure: serialises splits, entries, removals, growth and shrinking of the root
+ * @noting: serialises the notes of damage
+ * @pool: free nodes
+ * @sides: of the nodes in use; crab_side.count is the number of slots in use
+ * @slots: of a node
+ * @birth: the highest one
+ * @records: that attach found
+ * @nodes: in use
+ * @levels: of the tree
+ * @splits: of leaves, since attach
+ * @unlinks: removed leaves, since attach
+ * @repairs: nodes that attach repaired
+ * @quarantined: number of nodes with FF_BAD
+ * @headless: the head cannot be read
+ * @torn: nodes may have slots that a power cut left void
+ * @traces: found by attach, for repair
+ */
+struct ff {
+	struct crab_engine base;
+	struct mutex structure;
+	spinlock_t noting;
+	struct crab_pool pool;
+	struct crab_sides sides;
+	u32 slots;
+	u64 birth;
+	u64 records;
+	u64 nodes;
+	u32 levels;
+	u64 splits;
+	u64 unlinks;
+	u64 repairs;
+	u64 quarantined;
+	bool headless;
+	bool torn;
+	struct ff_trace *traces;
+};
+
+#define ff_of(engine)	container_of(engine, struct ff, base)
+
+/**
+ * struct ff_node - a node whose header was read
+ * @side: beside it
+ * @number: of its block
+ * @link: the word that links it
+ * @low: its lowest key
+ * @level: 0: a leaf
+ */
+struct ff_node {
+	struct crab_side *side;
+	u64 number;
+	u64 link;
+	u64 low;
+	u32 level;
+};
+
+/**
+ * struct ff_find - the way to a node
+ * @node: the node
+ * @high: lowest key of an entry to the right of the way; the reserved key: none
+ * @after: link of the node that belongs to this key
+ * @left: link of the neighbour to the left, if the same node has an entry for it; else 0
+ */
+struct ff_find {
+	struct ff_node node;
+	u64 high;
+	u64 after;
+	u64 left;
+};
+
+/**
+ * struct ff_op - an operation
+ * @ff: the store
+ * @flow: of a write; or NULL
+ * @tries: how often a leaf was looked for
+ * @structure: the operation holds ff.structure
+ * @fresh: an allocated block for a split, or FF_NONE
+ * @find: the leaf
+ */
+struct ff_op {
+	struct ff *ff;
+	struct crab_flow *flow;
+	u32 tries;
+	bool structure;
+	u64 fresh;
+	struct ff_find find;
+};
+
+static inline struct ff_dnode *ff_media(const struct ff *ff, u64 number)
+{
+	return (struct ff_dnode *)(ff->base.media->base + crab_leaf_offset(&ff->base.geo, number));
+}
+
+static inline struct ff_dslot *ff_slot(const struct ff *ff, u64 number, u32 slot)
+{
+	return &ff_media(ff, number)->slot[slot];
+}
+
+static inline u64 ff_key(const struct ff *ff, u64 number, u32 slot)
+{
+	return crab_load(ff->base.media, &ff_slot(ff, number, slot)->key);
+}
+
+static inline u64 ff_value(const struct ff *ff, u64 number, u32 slot)
+{
+	return crab_load(ff->base.media, &ff_slot(ff, number, slot)->value);
+}
+
+static inline struct crab_dhead *ff_head(const struct crab_media *media)
+{
+	return (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
+}
+
+static inline bool ff_same_line(u32 a, u32 b)
+{
+	return a / FF_LINE_SLOTS == b / FF_LINE_SLOTS;
+}
+
+/* The word at the end of the list of a level */
+static inline u64 ff_link_end(const struct ff *ff, const struct ff_node *node)
+{
+	const struct crab_geometry *geo = &ff->base.geo;
+	u64 offset = crab_leaf_offset(geo, node->number);
+
+	return crab_link_end(geo->store_id, offset,
+			     crab_load(ff->base.media, &ff_media(ff, node->number)->head.birth));
+}
+
+/* Tests whether two neighbours with so many records are to be merged */
+static inline bool ff_is_sparse(const struct ff *ff, u32 a, u32 b)
+{
+	return !a || !b || a + b <= ff->slots * 3 / 4;
+}
+
+#endif /* CRABTREE_ENGINES_FASTFAIR_FASTFAIR_H */

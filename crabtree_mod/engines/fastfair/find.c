@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the way from the root to a node, and the lock of a leaf.
+ *
+ * DOC: search of fastfair
+ *
+ * A search takes no lock above the leaves, and it validates nothing there (Hwang et al. 2018,
+ * section IV, count the direction of shifts; that is not needed here). It reads the slots of a
+ * node in ascending order while a writer may shift them. So it may take the key of one entry and
+ * the link of another, or pass an entry. Each link leads to a node of the level below, however. A
+ * node is entered only if its header matches the check bits of the link and its lowest key is not
+ * above the key. Such a node covers the key, or a node to the right of it does: the lists of
+ * siblings complete the search. A search that cannot enter a node, or takes too many steps, begins
+ * again. Later it takes ff.structure, under which inner nodes do not change; there a link that
+ * leads nowhere is damage.
+ *
+ * RCU keeps the block of a removed node free until all searches have left it. Its entries and its
+ * link to the right remain, and lead to nodes that were in the lists when the search began.
+ *
+ * Invariant: each number from the media is bounded before it is used; each step goes down or to a
+ * higher lowest key, and their number is bounded, whatever the media holds.
+ *
+ * Locking: see each function.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+
+#include "media/swap.h"
+#include "shared/lock.h"
+#include "tree.h"
+
+#define FIND_HOPS	64U	/* steps without the lock, at most */
+#define FIND_TRIES	4U	/* leaves that are looked for without ff.structure */
+
+int ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_node *node)
+{
+	const struct crab_media *media = ff->base.media;
+	u64 number = (link & CRAB_LINK_MASK) - 1;
+	struct crab_side *side = crab_side(&ff->sides, number);
+	const struct ff_dnode *d;
+
+	if (unlikely(!side))
+		return -EAGAIN;
+	if (unlikely(READ_ONCE(side->flags) & FF_BAD))
+		return -EUCLEAN;
+	if (unlikely(!crab_link_holds(media, &ff->base.geo, link)))
+		return -EAGAIN;
+	d = ff_media(ff, number);
+	*node = (struct ff_node) {
+		.side = side, .number = number, .link = link, .level = level,
+		.low = crab_load(media, &d->head.low),
+	};
+	return crab_load(media, &d->head.own) == level && node->low <= low ? 0 : -EAGAIN;
+}
+
+int ff_root(const struct ff *ff, struct ff_node *node)
+{
+	const struct crab_media *media = ff->base.media;
+	const struct crab_side *side;
+	u64 link, level;
+
+	if (unlikely(READ_ONCE(ff->headless)))
+		return -EUCLEAN;
+	link = crab_load_acquire(media, &ff_head(media)->next);
+	side = crab_side(&ff->sides, (link & CRAB_LINK_MASK) - 1);
+	if (unlikely(!side))
+		return -EAGAIN;
+	if (unlikely(READ_ONCE(side->flags) & FF_BAD))
+		return -EUCLEAN;
+	level = crab_load(media, &ff_media(ff, (link & CRAB_LINK_MASK) - 1)->head.own);
+	return level < FF_LEVELS ? ff_enter(ff, link, level, 0, node) : -EAGAIN;
+}
+
+int ff_next(const struct ff *ff, const struct ff_node *node, struct ff_node *right)
+{
+	const struct crab_media *media = ff->base.media;
+	u64 link = crab_load_acquire(media, &ff_media(ff, node->number)->head.next);
+	int err;
+
+	if (!(link & CRAB_LINK_MASK))
+		return link == ff_link_end(ff, node) ? -ENOENT : -EAGAIN;
+	err = ff_enter(ff, link, node->level, CRAB_KEY_EMPTY - 1, right);
+	return err ?: right->low > node->low ? 0 : -EAGAIN;
+}
+
+int ff_high(const struct ff *ff, const struct ff_find *find, struct ff_node *right, u64 *high,
+	    bool exact)
+{
+	const struct crab_media *media = ff->base.media;
+	int err = ff_next(ff, &find->node, right);
+
+	*high = err ? CRAB_KEY_EMPTY : right->low;
+	if (likely(!err || err == -ENOENT))
+		return 0;
+	if (!exact)
+		return -EAGAIN;
+	*high = find->high;	/* the entry of the next node, if that cannot be read */
+	return crab_load(media, &ff_media(ff, find->node.number)->head.next) == find->after ? 0 :
+	       -EUCLEAN;
+}
+
+/* Follows the level of @find to the right as long as @key is there; -EAGAIN: too far */
+static int find_right(const struct ff *ff, u64 key, struct ff_find *find, bool exact, u64 *hops)
+{
+	struct ff_node right;
+	u64 high;
+	int err;
+
+	for (;;) {
+		err = ff_high(ff, find, &right, &high, exact);
+		if (err)
+			return err;
+		if (key < high)
+			break;
+		if (!--*hops)
+			return -EAGAIN;
+		find->node = right;
+		find->left = 0;
+	}
+	find->high = min(find->high, high);
+	return 0;
+}
+
+/* The link of the child for @key in the node of @find; @last: no entry is above @key */
+static u64 find_child(const struct ff *ff, u64 key, struct ff_find *find, bool *last)
+{
+	const struct crab_media *media = ff->base.media;
+	struct ff_dnode *d = ff_media(ff, find->node.number);
+	u64 link = crab_load_acquire(media, &d->first), at = CRAB_KEY_EMPTY;
+	u32 i;
+
+	find->left = 0;
+	for (i = 0; i < ff->slots; i++) {
+		at = crab_load_acquire(media, &d->slot[i].key);
+		if (at > key)
+			break;
+		find->left = link;
+		link = crab_load_acquire(media, &d->slot[i].value);
+	}
+	*last = i == ff->slots || at == CRAB_KEY_EMPTY;
+	if (!*last && at <= find->high) {
+		find->high = at;
+		find->after = crab_load(media, &d->slot[i].value);
+	}
+	return link;
+}
+
+/* One level down */
+static int find_down(const struct ff *ff, u64 key, struct ff_find *find, bool exact, u64 *hops)
+{
+	struct ff_node child;
+	bool last;
+	u64 link = find_child(ff, key, find, &last), was = find->node.number;
+	int err;
+
+	if (last) {
+		err = find_right(ff, key, find, exact, hops);
+		if (err)
+			return err;
+		if (find->node.number != was)
+			return --*hops ? 0 : -EAGAIN;
+	}
+	err = ff_enter(ff, link, find->node.level - 1, key, &child);
+	if (!err)
+		find->node = child;
+	return err;
+}
+
+static int find_node(const struct ff *ff, u64 key, u32 level, struct ff_find *find, bool exact,
+		     u64 *hops)
+{
+	int err;
+
+	find->high = CRAB_KEY_EMPTY;
+	find->after = 0;
+	find->left = 0;
+	err = ff_root(ff, &find->node);
+	if (!err && find->node.level < level)
+		return -ENOENT;
+	while (!err && find->node.level > level)
+		err = find_down(ff, key, find, exact, hops);
+	return err;
+}
+
+int ff_find(const struct ff *ff, u64 key, u32 level, struct ff_find *find)
+{
+	u64 hops = FIND_HOPS;
+
+	return find_node(ff, key, level, find, false, &hops);
+}
+
+int ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find)
+{
+	u64 hops = ff->nodes + FIND_HOPS;
+	int err;
+
+	err = find_node(ff, key, level, find, true, &hops);
+	if (!err)
+		err = find_right(ff, key, find, true, &hops);
+	return err == -EAGAIN ? ff_damaged(ff, 0, "a link does not lead to its node") : err;
+}
+
+void ff_op_lock(struct ff_op *op)
+{
+	if (!op->structure)
+		mutex_lock(&op->ff->structure);
+	op->structure = true;
+}
+
+void ff_op_end(struct ff_op *op)
+{
+	if (unlikely(op->fresh != FF_NONE))
+		crab_pool_free(&op->ff->pool, op->fresh);
+	if (unlikely(op->structure))
+		mutex_unlock(&op->ff->structure);
+}
+
+/* Tests without another node whether a locked leaf covers a key that is not below its lowest one */
+static bool leaf_has_above(const struct ff *ff, const struct ff_node *node, u64 key)
+{
+	u32 count = node->side->count;
+
+	return count && !ff->torn && ff_key(ff, node->number, count - 1) > key;
+}
+
+/* Locks the leaf of op->find; 1: the key is in the next one, which is now in op->find */
+static int leaf_lock_one(struct ff_op *op, u64 key)
+{
+	struct ff_node *node = &op->find.node, right;
+	u64 high = CRAB_KEY_EMPTY;
+	int err = 0;
+
+	crab_lock(&node->side->lock);
+	if (unlikely(node->side->flags & (FF_DEAD | FF_BAD)))
+		err = node->side->flags & FF_BAD ? -EUCLEAN : -EAGAIN;
+	else if (!leaf_has_above(op->ff, node, key))
+		err = ff_high(op->ff, &op->find, &right, &high, op->structure);
+	if (!err && key < high)
+		return 0;
+	crab_unlock(&node->side->lock);
+	if (err)
+		return err;
+	op->find.left = node->link;
+	*node = right;
+	return 1;
+}
+
+static int leaf_lock_from(struct ff_op *op, u64 key)
+{
+	u64 hops = op->structure ? op->ff->nodes + FIND_HOPS : FIND_HOPS;
+	int err = 1;
+
+	while (err == 1 && hops--)
+		err = leaf_lock_one(op, key);
+	return err == 1 ? -EAGAIN : err;
+}
+
+int ff_leaf_lock(struct ff_op *op, u64 key)
+{
+	struct ff *ff = op->ff;
+	int err;
+
+	do {
+		if (op->tries++ == FIND_TRIES)
+			ff_op_lock(op);
+		crab_rcu_enter();
+		err = op->structure ? ff_find_exact(ff, key, 0, &op->find) :
+				      ff_find(ff, key, 0, &op->find);
+		if (!err)
+			err = leaf_lock_from(op, key);
+		if (!err)
+			return 0;
+		crab_rcu_leave();
+	} while (err == -EAGAIN && !op->structure);
+	return err == -EAGAIN ? ff_damaged(ff, op->find.node.number, "a leaf cannot be reached") :
+				err;
+}
+
+void ff_leaf_unlock(struct ff_op *op)
+{
+	crab_unlock(&op->find.node.side->lock);
+	crab_rcu_leave();
+}
+
+bool ff_slot_of(const struct ff *ff, const struct ff_node *node, u64 key, u32 *slot)
+{
+	u64 at = CRAB_KEY_EMPTY;
+	u32 i;
+
+	for (i = 0; i < ff->slots; i++) {
+		at = ff_key(ff, node->number, i);
+		if (at >= key)
+			break;
+	}
+	if (i + 1 < ff->slots && at == key && ff_key(ff, node->number, i + 1) == key)
+		i++;		/* of two equal neighbours the left one is void */
+	*slot = i;
+	return i < ff->slots && at == key;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements FORMAT, attach, repair and detach of the engine `fastfair`.
+ *
+ * DOC: attach of fastfair
+ *
+ * Attach reads all nodes, level by level (walk.c), because the pool must know those in use. It
+ * writes nothing, and notes the traces of a power cut. Without damage repair then
+ *
+ *   1. makes durable all that attach read, unless the store was detached (P4)
+ *   2. ends the nodes with a tail that is void by R2 (P10), and closes the gap over a slot that is
+ *      void by R1 (P9, P6 or P13)
+ *   3. gives each node without an entry its entry, from the leaves upwards (P13), and grows a root
+ *      that has siblings (P14)
+ *
+ * Step 2 comes first: an entry that step 3 adds may change the node that the void slots of its
+ * neighbour are compared with. Each step preserves the content, and after a cut in it the next
+ * attach begins again. The publication repairs lazily, in later writes; the pool needs the full
+ * read in any case.
+ *
+ * A read-only attach serves the traces as they are: searches apply R1 and R2 then.
+ *
+ * Locking: no other caller uses the region.
+ */
+#include <linux/bitops.h>
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "media/badmem.h"
+#include "tree.h"
+#include "walk.h"
+
+#define REPAIR_BREATHE	1023	/* nodes between two cond_resched(), as a mask */
+
+/* A trace of a power cut in a node */
+struct ff_trace {
+	struct ff_trace *next;
+	struct ff_node node;
+	struct ff_found found;
+	bool has_entry;
+};
+
+int ff_format(struct crab_flow *flow, const struct crab_geometry *geo)
+{
+	struct ff_dnode *root = (struct ff_dnode *)(flow->media->base + crab_leaf_offset(geo, 0));
+	struct crab_head head = { .self = crab_leaf_offset(geo, 0), .birth = 1 };
+
+	head.next = crab_link_end(geo->store_id, head.self, head.birth);
+	crab_head_store(flow, geo->store_id, &head);
+	crab_store(flow, &root->first, 0);
+	crab_store(flow, &root->zero, 0);
+	crab_store(flow, &root->slot[0].key, CRAB_KEY_EMPTY);
+	crab_clean(flow, root, sizeof(*root) + sizeof(__le64));
+
+	head = (struct crab_head) {
+		.self = CRAB_HEAD_OFFSET, .next = crab_link_to(geo, 0, 1),
+	};
+	crab_head_store(flow, geo->store_id, &head);
+	crab_clean(flow, ff_head(flow->media), sizeof(struct crab_dhead));
+	/* P2: the body is whole before a superblock names it */
+	crab_fence(flow, CRAB_P2_BODY);
+	return 0;
+}
+
+/* Attach: a node whose header was read */
+static bool attach_load(struct ff_walk *walk, struct ff_node *node)
+{
+	struct ff *ff = walk->ff;
+
+	if (!crab_pool_mark(&ff->pool, node->number))
+		return false;
+	node->side = crab_side_make(&ff->sides, node->number, FF_WALK_GFP);
+	if (!node->side) {
+		walk->err = -ENOMEM;
+		return false;
+	}
+	node->side->flags = FF_USED;
+	ff->birth = max(ff->birth, crab_load(ff->base.media,
+					     &ff_media(ff, node->number)->head.birth));
+	ff->levels = max(ff->levels, node->level + 1);
+	ff->nodes++;
+	return true;
+}
+
+static void attach_visit(struct ff_walk *walk, const struct ff_node *node,
+			 const struct ff_found *found, bool has_entry)
+{
+	bool torn = found->live < found->count;
+	struct ff *ff = walk->ff;
+	struct ff_trace *trace;
+
+	node->side->count = found->count;
+	if (!node->level)
+		ff->records += found->live;
+	ff->torn |= torn;
+	if (has_entry && !torn)
+		return;
+	trace = kmalloc(sizeof(*trace), FF_WALK_GFP);
+	if (!trace) {
+		walk->err = -ENOMEM;
+		return;
+	}
+	*trace = (struct ff_trace) {
+		.next = ff->traces, .node = *node, .found = *found, .has_entry = has_entry,
+	};
+	ff->traces = trace;
+}
+
+static void attach_bad(struct ff_walk *walk, u64 number)
+{
+	struct ff *ff = walk->ff;
+	struct crab_side *side = crab_side_make(&ff->sides, number, FF_WALK_GFP);
+
+	if (!side)
+		walk->err = -ENOMEM;
+	else if (!(side->flags & FF_BAD))
+		ff->quarantined++;
+	if (side)
+		side->flags |= FF_BAD;
+}
+
+/* Blocks that no list has: they are never allocated */
+static void attach_spoilt(struct ff *ff)
+{
+	const struct crab_geometry *geo = &ff->base.geo;
+	u64 from, to, n, end, offset = geo->pool_offset;
+
+	while (crab_badmem_next(ff->base.media, offset, &from, &to)) {
+		end = min(geo->leaves,
+			  div_u64(to - geo->pool_offset + geo->leaf_bytes - 1, geo->leaf_bytes));
+		for (n = div_u64(from - geo->pool_offset, geo->leaf_bytes); n < end; n++) {
+			crab_pool_spoil(&ff->pool, n);
+			if (!(n & REPAIR_BREATHE))
+				cond_resched();
+		}
+		offset = to;
+	}
+}
+
+static int attach_read(struct ff *ff)
+{
+	struct ff_walk walk = {
+		.ff = ff, .damage = &ff->base.damage, .load = attach_load,
+		.visit = attach_visit, .bad = attach_bad,
+	};
+	struct crab_head head;
+	int err = ff_walk(&walk);
+
+	if (err)
+		return err;
+	ff->headless = !crab_head_load(ff->base.media, CRAB_HEAD_OFFSET, ff->base.geo.store_id,
+				       &head);
+	attach_spoilt(ff);
+	if (ff->base.damage.count)
+		crab_pool_close(&ff->pool);
+	return 0;
+}
+
+static int attach_init(struct ff *ff, struct crab_media *media, const struct crab_geometry *geo,
+		       const struct crab_attach_how *how)
+{
+	mutex_init(&ff->structure);
+	spin_lock_init(&ff->noting);
+	ff->slots = ff_slots(geo->leaf_bytes);
+	return crab_engine_init(&ff->base, &crab_engine_fastfair, media, geo, how) ?:
+	       crab_pool_init(&ff->pool, geo->leaves) ?:
+	       crab_sides_init(&ff->sides, geo->leaves);
+}
+
+struct crab_engine *ff_attach(struct crab_media *media, const struct crab_geometry *geo,
+			      const struct crab_attach_how *how)
+{
+	struct ff *ff = kvzalloc(sizeof(*ff), FF_WALK_GFP);
+	int err;
+
+	if (!ff)
+		return ERR_PTR(-ENOMEM);
+	err = attach_init(ff, media, geo, how) ?: attach_read(ff);
+	if (!err)
+		return &ff->base;
+	ff_detach(&ff->base);
+	return ERR_PTR(err);
+}
+
+/* The words read may be in caches that survived a crash of the kernel */
+static int repair_clean(struct ff *ff, struct crab_flow *flow)
+{
+	const struct crab_side *side;
+	u64 n;
+
+	crab_clean(flow, ff_head(flow->media), sizeof(struct crab_dhead));
+	for_each_set_bit(n, ff->pool.used, ff->base.geo.leaves) {
+		side = crab_side(&ff->sides, n);
+		if (side && side->flags & FF_USED)
+			crab_clean(flow, ff_media(ff, n), ff->base.geo.leaf_bytes);
+		if (n & REPAIR_BREATHE)
+			continue;
+		cond_resched();
+		if (crab_engine_is_stopped(&ff->base))
+			return -EINTR;
+	}
+	/* P4: the words read are durable before attach depends on them */
+	crab_fence(flow, CRAB_P4_FOUND);
+	return 0;
+}
+
+/* Takes the void slots away */
+static void repair_slots(struct ff_op *op, const struct ff_trace *trace)
+{
+	const struct ff_found *found = &trace->found;
+
+	if (found->live == found->count)
+		return;
+	if (found->tail < found->count)
+		ff_end(op, &trace->node, found->tail);
+	else
+		ff_shift_out(op, &trace->node, found->twin);
+	op->ff->repairs++;
+}
+
+static void traces_free(struct ff *ff)
+{
+	struct ff_trace *trace;
+
+	while ((trace = ff->traces)) {
+		ff->traces = trace->next;
+		kfree(trace);
+	}
+}
+
+/* The list of traces ends with those of the highest level */
+int ff_repair(struct crab_engine *engine, struct crab_flow *flow)
+{
+	struct ff *ff = ff_of(engine);
+	struct ff_op op = { .ff = ff, .flow = flow, .fresh = FF_NONE };
+	int err = engine->clean ? 0 : repair_clean(ff, flow);
+	const struct ff_trace *trace;
+
+	if (err)
+		return err;
+	ff_op_lock(&op);
+	for (trace = ff->traces; trace; trace = trace->next)
+		repair_slots(&op, trace);
+	ff->torn = false;
+	for (trace = ff->traces; trace; trace = trace->next)
+		if (!trace->has_entry)
+			ff->repairs += ff_adopt(&op, &trace->node);
+	ff_op_end(&op);
+	traces_free(ff);
+	return 0;
+}
+
+void ff_detach(struct crab_engine *engine)
+{
+	struct ff *ff = ff_of(engine);
+
+	traces_free(ff);
+	crab_sides_destroy(&ff->sides);
+	crab_pool_destroy(&ff->pool);
+	crab_engine_exit(&ff->base);
+	kvfree(ff);
+}

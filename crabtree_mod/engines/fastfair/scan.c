@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements reads of several keys: seek, scan, and the search for the end of a
+ * quarantined range.
+ *
+ * Invariant: the records returned from one leaf belong to one state of it. A read goes on at the
+ * key where the range of the leaf ended, so no record is returned twice or passed.
+ *
+ * Locking: a leaf is read without its lock if no writer changes it meanwhile, otherwise with it.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+
+#include "engines/counts.h"
+#include "shared/lock.h"
+#include "tree.h"
+
+#define SCAN_LEAVES	16U	/* leaves of one RCU section, at most */
+
+/* A read of one leaf */
+struct part {
+	u64 start;			/* lowest key */
+	u64 end;			/* highest key */
+	bool last;			/* only the last record is needed */
+	struct crab_record *records;
+	u32 cap;
+	u32 n;				/* records read */
+	u64 low;			/* the range of the leaf */
+	u64 high;
+};
+
+/* Reads the records of a leaf whose range is known */
+static void part_read(const struct ff *ff, const struct ff_node *leaf, struct part *part)
+{
+	u64 key, end = min(part->end, part->high - 1);
+	u32 i;
+
+	part->low = leaf->low;
+	part->n = 0;
+	for (i = 0; i < ff->slots && (part->last || part->n < part->cap); i++) {
+		key = ff_key(ff, leaf->number, i);
+		if (key > end)
+			break;
+		if (key < part->start)
+			continue;
+		if (part->n && (part->last || part->records[part->n - 1].key == key))
+			part->n--;	/* R1, or a later record */
+		part->records[part->n++] = (struct crab_record) {
+			.key = key, .value = ff_value(ff, leaf->number, i),
+		};
+	}
+	/* R1: the records may end with a void one */
+	if (part->n && !part->last && i < ff->slots &&
+	    ff_key(ff, leaf->number, i) == part->records[part->n - 1].key)
+		part->records[part->n - 1].value = ff_value(ff, leaf->number, i);
+}
+
+/* The leaf of @find without a lock; 1: the next one, now in @find, is it; -EAGAIN: not valid */
+static int part_one(const struct ff *ff, struct ff_find *find, u64 key, struct part *part)
+{
+	const struct crab_side *side = find->node.side;
+	unsigned int seq = crab_side_read_begin(side);
+	struct ff_node right;
+	bool here;
+
+	if (READ_ONCE(side->flags) & (FF_DEAD | FF_BAD) ||
+	    ff_high(ff, find, &right, &part->high, false))
+		return -EAGAIN;
+	here = key < part->high;
+	if (here)
+		part_read(ff, &find->node, part);
+	if (!crab_side_read_valid(side, seq))
+		return -EAGAIN;
+	if (part->high != CRAB_KEY_EMPTY)
+		find->node = right;
+	return !here;
+}
+
+static int part_locked(struct ff *ff, u64 key, struct part *part)
+{
+	struct ff_op op = { .ff = ff, .fresh = FF_NONE };
+	int err = ff_leaf_lock(&op, key);
+	struct ff_node right;
+
+	if (!err) {
+		err = ff_high(ff, &op.find, &right, &part->high, op.structure);
+		if (!err)
+			part_read(ff, &op.find.node, part);
+		ff_leaf_unlock(&op);
+	}
+	ff_op_end(&op);
+	return err;
+}
+
+/* Tests whether reads may follow the list of leaves, past the entries */
+static bool may_follow(const struct ff *ff)
+{
+	return !ff->torn && !ff->base.damage.count && !READ_ONCE(ff->quarantined);
+}
+
+/* Reads the leaf that covers @key */
+static int part_of(struct ff *ff, u64 key, struct part *part)
+{
+	u32 hops = SCAN_LEAVES;
+	struct ff_find find;
+	int err;
+
+	crab_rcu_enter();
+	err = may_follow(ff) ? ff_find(ff, key, 0, &find) : -EAGAIN;
+	if (!err)
+		do
+			err = part_one(ff, &find, key, part);
+		while (err == 1 && --hops);
+	crab_rcu_leave();
+	return err == -EAGAIN || err == 1 ? part_locked(ff, key, part) : err;
+}
+
+int ff_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+	    struct crab_record *record)
+{
+	struct part part = {
+		.start = dir == CRAB_SEEK_GE ? key : 0,
+		.end = dir == CRAB_SEEK_GE ? CRAB_KEY_EMPTY : key,
+		.last = dir == CRAB_SEEK_LE, .records = record, .cap = 1,
+	};
+	int err;
+
+	for (;;) {
+		err = part_of(ff_of(engine), key, &part);
+		if (err || part.n)
+			return err;
+		if (dir == CRAB_SEEK_GE ? part.high == CRAB_KEY_EMPTY : !part.low)
+			return -ENOENT;
+		key = dir == CRAB_SEEK_GE ? part.high : part.low - 1;
+		if (crab_engine_is_stopped(engine))
+			return -EINTR;
+		cond_resched();
+	}
+}
+
+/* The part of a scan after the leaf that was read */
+static void part_advance(struct part *part)
+{
+	part->records += part->n;
+	part->cap -= part->n;
+	part->start = part->high;
+}
+
+static bool part_is_left(const struct part *part)
+{
+	return part->cap && part->start <= part->end && part->start != CRAB_KEY_EMPTY;
+}
+
+/* Reads consecutive leaves along their list without a lock; -EAGAIN: not the next one */
+static int scan_run(struct ff *ff, struct part *part)
+{
+	u32 hops = SCAN_LEAVES;
+	struct ff_find find;
+	int err;
+
+	crab_rcu_enter();
+	err = may_follow(ff) ? ff_find(ff, part->start, 0, &find) : -EAGAIN;
+	while (err >= 0 && hops-- && part_is_left(part)) {
+		err = part_one(ff, &find, part->start, part);
+		if (!err)
+			part_advance(part);
+	}
+	crab_rcu_leave();
+	return err;
+}
+
+int ff_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records, u32 cap)
+{
+	struct part part = { .start = start, .end = end, .records = records, .cap = cap };
+	struct ff *ff = ff_of(engine);
+	int err = 0;
+
+	while (part_is_left(&part)) {
+		err = scan_run(ff, &part);
+		if (err == -EAGAIN) {
+			err = part_locked(ff, part.start, &part);
+			if (!err)
+				part_advance(&part);
+		}
+		if (err < 0)
+			break;
+		cond_resched();
+	}
+	if (err == -EUCLEAN && part.cap < cap)
+		return cap - part.cap;	/* the next call begins here and returns it */
+	return err < 0 ? err : (int)(cap - part.cap);
+}
+
+/* Is the leaf that covers @at quarantined? @at goes on to the next range */
+static bool beyond_one(struct ff *ff, u64 *at)
+{
+	struct ff_find find;
+	int err;
+
+	mutex_lock(&ff->structure);
+	err = ff_find_exact(ff, *at, 0, &find);
+	mutex_unlock(&ff->structure);
+	*at = find.high > *at ? find.high : CRAB_KEY_EMPTY;
+	return err;
+}
+
+/* A walk that is stopped returns a key of the range, where the next scan gets -EUCLEAN again */
+u64 ff_beyond(struct crab_engine *engine, u64 key)
+{
+	struct ff *ff = ff_of(engine);
+	bool bad = false;
+	u64 at = key;
+
+	do {
+		key = at;
+		if (beyond_one(ff, &at))
+			bad = true;
+		else if (bad)
+			return key;
+		cond_resched();
+	} while (at != CRAB_KEY_EMPTY && !crab_engine_is_stopped(&ff->base));
+	return at;
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements stores to a node in place.
+ *
+ * DOC: shifts of fastfair
+ *
+ * Slots are shifted in place, line by line (FAST, Hwang et al. 2018, section III-A, Algorithm 1).
+ * The published rule takes a slot as void if its pointer equals that of its neighbour. Values of
+ * users may be equal, so here keys decide:
+ *
+ *   R1  of two equal neighbouring keys the left one is void
+ *   R2  a slot whose key is not below the lowest key of the next node is void
+ *
+ *   insert  shifts right, each value before its key; commits with the new key
+ *   delete  shifts left, each key before its value; commits with its first key
+ *   update  stores one word
+ *
+ * crab_order() keeps the stores to a line in order; under model L a power cut keeps that order. A
+ * line that received a slot is durable before the line that the slot came from is overwritten
+ * (P9). A shift to the right that needs a new end stores it first; if the end begins a line, it is
+ * durable before the shift begins (P10), because the old words after it would become visible. The
+ * published shift never cleans such an end, and never cleans the last line of a delete.
+ *
+ * So any cut leaves at most one void slot of R1 in one node. Attach serves it as it is, and repair
+ * closes the gap.
+ *
+ * Invariant: crab_side.count is the number of slots before the end.
+ *
+ * Locking: the node is locked and in a write section, or it is an inner one under ff.structure.
+ */
+#include <linux/kernel.h>
+
+#include "tree.h"
+
+/* Stores one slot after all that was stored before, its value first or its key first */
+static void slot_store(struct ff_op *op, struct ff_dslot *to, u64 key, u64 value, bool value_first)
+{
+	struct crab_flow *flow = op->flow;
+
+	crab_order(flow);
+	if (value_first) {
+		crab_store(flow, &to->value, value);
+		crab_order(flow);
+		crab_store(flow, &to->key, key);
+	} else {
+		crab_store(flow, &to->key, key);
+		crab_order(flow);
+		crab_store(flow, &to->value, value);
+	}
+}
+
+/* The line of @at will not be written again: durable before the neighbouring line is */
+static void line_done(struct ff_op *op, struct ff_dslot *at)
+{
+	crab_clean(op->flow, at, sizeof(*at));
+	/* P9: the line that received a slot, before its old place is overwritten */
+	crab_fence(op->flow, CRAB_P9_SHIFTED);
+}
+
+/* The last fence of a change of one slot */
+static void slot_done(struct ff_op *op, const struct ff_node *node)
+{
+	if (node->level) {
+		/* P13: the entry is there, or gone, durably */
+		crab_fence(op->flow, CRAB_P13_PARENT);
+	} else {
+		/* P6: the record is there, or gone, durably */
+		crab_fence(op->flow, CRAB_P6_RECORD);
+	}
+}
+
+/* Slot @end ends the slots, before slot @end - 1 is filled */
+static void end_before(struct ff_op *op, const struct ff_node *node, u32 end)
+{
+	struct ff_dslot *at = ff_slot(op->ff, node->number, end);
+
+	if (end >= op->ff->slots || crab_load(op->flow->media, &at->key) == CRAB_KEY_EMPTY)
+		return;
+	crab_store(op->flow, &at->key, CRAB_KEY_EMPTY);
+	if (ff_same_line(end - 1, end))
+		return;
+	crab_clean(op->flow, &at->key, sizeof(at->key));
+	/* P10: the new end, before the slot in front of it hides the old one */
+	crab_fence(op->flow, CRAB_P10_ENDED);
+}
+
+void ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value)
+{
+	struct ff_dslot *slot = ff_slot(op->ff, node->number, 0);
+	struct crab_media *media = op->flow->media;
+	u32 count = node->side->count, i;
+
+	crab_prefetchw_range(&slot[pos], (count + 1 - pos) * sizeof(*slot));
+	end_before(op, node, count + 1);
+	for (i = count; i > pos; i--) {
+		slot_store(op, &slot[i], crab_load(media, &slot[i - 1].key),
+			   crab_load(media, &slot[i - 1].value), true);
+		if (!ff_same_line(i, i - 1))
+			line_done(op, &slot[i]);
+	}
+	slot_store(op, &slot[pos], key, value, true);
+	crab_clean(op->flow, &slot[pos], sizeof(*slot));
+	WRITE_ONCE(node->side->count, count + 1);
+	slot_done(op, node);
+}
+
+void ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos)
+{
+	struct ff_dslot *slot = ff_slot(op->ff, node->number, 0);
+	struct crab_media *media = op->flow->media;
+	u32 last = node->side->count - 1, i;
+
+	crab_prefetchw_range(&slot[pos], (last + 1 - pos) * sizeof(*slot));
+	for (i = pos; i < last; i++) {
+		slot_store(op, &slot[i], crab_load(media, &slot[i + 1].key),
+			   crab_load(media, &slot[i + 1].value), false);
+		if (!ff_same_line(i, i + 1))
+			line_done(op, &slot[i]);
+	}
+	crab_order(op->flow);
+	crab_store(op->flow, &slot[last].key, CRAB_KEY_EMPTY);
+	crab_clean(op->flow, &slot[last], sizeof(*slot));
+	WRITE_ONCE(node->side->count, last);
+	slot_done(op, node);
+}
+
+void ff_update(struct ff_op *op, const struct ff_node *node, u32 pos, u64 value)
+{
+	struct ff_dslot *slot = ff_slot(op->ff, node->number, pos);
+
+	crab_store(op->flow, &slot->value, value);
+	crab_clean_word(op->flow, &slot->value);
+	/* P6: the new value is durable; before it, either value may be found */
+	crab_fence(op->flow, CRAB_P6_RECORD);
+}
+
+void ff_end(struct ff_op *op, const struct ff_node *node, u32 pos)
+{
+	struct ff_dslot *slot = ff_slot(op->ff, node->number, pos);
+
+	crab_store(op->flow, &slot->key, CRAB_KEY_EMPTY);
+	crab_clean(op->flow, &slot->key, sizeof(slot->key));
+	WRITE_ONCE(node->side->count, pos);
+	/* P10: the slots from here on are in the next node, and were void already */
+	crab_fence(op->flow, CRAB_P10_ENDED);
+}
+
+void ff_append(struct ff_op *op, const struct ff_node *node, const struct ff_node *from)
+{
+	u32 at = node->side->count, n = from->side->count, end = at + n, i;
+	struct ff_dslot *slot = ff_slot(op->ff, node->number, 0);
+	struct ff_dslot *other = ff_slot(op->ff, from->number, 0);
+	struct crab_media *media = op->flow->media;
+
+	for (i = 1; i < n; i++) {
+		crab_store(op->flow, &slot[at + i].value, crab_load(media, &other[i].value));
+		crab_store(op->flow, &slot[at + i].key, crab_load(media, &other[i].key));
+	}
+	if (end < op->ff->slots)
+		crab_store(op->flow, &slot[end].key, CRAB_KEY_EMPTY);
+	if (n > 1 || end < op->ff->slots) {
+		crab_clean(op->flow, &slot[at + 1], (n - 1) * sizeof(*slot) +
+			   (end < op->ff->slots ? sizeof(slot->key) : 0));
+		/* P11: all but the first, and the end, before the first reveals them */
+		crab_fence(op->flow, CRAB_P11_APPENDED);
+	}
+	slot_store(op, &slot[at], crab_load(media, &other[0].key),
+		   crab_load(media, &other[0].value), true);
+	crab_clean(op->flow, &slot[at], sizeof(*slot));
+	WRITE_ONCE(node->side->count, end);
+	/* P6: the slots are there; they are void until the other node is bypassed */
+	crab_fence(op->flow, CRAB_P6_RECORD);
+}
+
+void ff_link(struct ff_op *op, const struct ff_node *node, u64 link)
+{
+	__le64 *next = &ff_media(op->ff, node->number)->head.next;
+
+	crab_store(op->flow, next, link);
+	crab_clean_word(op->flow, next);
+	/* P8: the list is durable, before an entry names the next node or a bypassed one is free */
+	crab_fence(op->flow, CRAB_P8_LINKED);
+}

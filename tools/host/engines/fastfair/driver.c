@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file is the driver of the engine `fastfair` for the crash tests: its spaces, loads and
+ * workloads.
+ *
+ * Nodes of two to five slots and a handful of blocks reach splits and removals on two levels, growth
+ * and shrinking of the root, and an empty pool. A node of 128 bytes has one line of slots; only
+ * nodes of 256 bytes and more meet P9.
+ *
+ * Locking: one thread.
+ */
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+
+#include "engines/fastfair/fastfair.h"
+#include "fastfair_driver.h"
+#include "store/store_priv.h"
+
+#define SEALED_BIT	(1ULL << 50)	/* of a link: in its check */
+
+static u64 shape(struct crab_store *store)
+{
+	const struct ff *ff = ff_of(store->engine);
+
+	return ff->birth + ff->unlinks;
+}
+
+/* A split of a leaf needs one block; each other operation of the call may have freed one since */
+static bool is_full(struct crab_store *store, u32 ops)
+{
+	struct crab_store_info info;
+
+	crab_store_info(store, &info);
+	return info.super.leaves - info.stats.leaves_used < ops;
+}
+
+/* The links of all nodes */
+static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
+{
+	const struct ff *ff = ff_of(store->engine);
+	const struct crab_side *side;
+	u32 n = 0, i;
+
+	words[n++] = &ff_head(ff->base.media)->next;
+	for (i = 0; i < ff->base.geo.leaves && n + 1 < room; i++) {
+		side = crab_side(&ff->sides, i);
+		if (!side || !(side->flags & FF_USED))
+			continue;
+		words[n++] = &ff_media(ff, i)->head.next;
+		if (le64_to_cpu(ff_media(ff, i)->head.own))
+			words[n++] = &ff_media(ff, i)->first;
+	}
+	return n;
+}
+
+static const struct space fastfair_spaces[] = {
+	{ "fastfair-2x3x3", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 3, .format = true,
+	  .tier = SPACE_TINY },
+	{ "fastfair-2x6x4", FASTFAIR(128), .slots = 2, .leaves = 6, .keys = 4, .tier = SPACE_QUICK },
+	{ "fastfair-5x3x5", FASTFAIR(256), .slots = 5, .leaves = 3, .keys = 5, .tier = SPACE_QUICK },
+	{ "fastfair-3x3x5", FASTFAIR(128), .slots = 3, .leaves = 3, .keys = 5, .tier = SPACE_FULL },
+	{ "fastfair-5x4x6", FASTFAIR(256), .slots = 5, .leaves = 4, .keys = 6, .tier = SPACE_FULL },
+	{ "fastfair-2x9x5", FASTFAIR(128), .slots = 2, .leaves = 9, .keys = 5, .tier = SPACE_FULL },
+	{ "fastfair-survive", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 3, .survive = true,
+	  .tier = SPACE_FULL },
+	{ }
+};
+
+static const struct load fastfair_loads[] = {
+	{ "load-fastfair-512", { FASTFAIR(512), .keys = 256 },
+	  .leaves = 12, .steps = 1000, .tier = SPACE_QUICK },
+	{ "load-fastfair-256", { FASTFAIR(256), .keys = 128 },
+	  .leaves = 12, .steps = 200, .depth = 2, .tier = SPACE_QUICK },
+	{ "long-fastfair-256", { FASTFAIR(256), .keys = 256 },
+	  .leaves = 40, .steps = 2000, .depth = 2, .tier = SPACE_FULL },
+	{ }
+};
+
+static const struct workload fastfair_workloads[] = {
+	{ "fastfair", { FASTFAIR(128) }, .steps = 1000, .leaves = 20 },
+	{ "fastfair, wide", { FASTFAIR(256), .slots = 9 }, .steps = 1000 },
+	{ "fastfair, high", { FASTFAIR(128), .slots = 2 }, .steps = 1000, .leaves = 40 },
+	{ "fastfair, survives", { FASTFAIR(128) }, .steps = 600, .leaves = 20,
+	  .often = CRASH_SURVIVE, .often_every = 3 },
+	{ "fastfair, cut again", { FASTFAIR(128), .slots = 3 }, .steps = 300, .leaves = 20, .depth = 2 },
+	{ "fastfair, damaged", { FASTFAIR(128) }, .steps = 30, .leaves = 20, .damage = true },
+	{ }
+};
+
+static const struct crash_setup fastfair_setups[] = {
+	{ FASTFAIR(128) },
+	{ }
+};
+
+static struct crash_setup sample(u32 i)
+{
+	return (struct crash_setup) { FASTFAIR(i % 2 ? 256 : 128), .slots = i % 2 ? 5 + i % 5 : 2 + i / 2 % 3 };
+}
+
+const struct host_driver host_driver_fastfair = {
+	.engine = "fastfair",
+	.met = "splits unlinks full repairs",
+	.spaces = fastfair_spaces,
+	.loads = fastfair_loads,
+	.workloads = fastfair_workloads,
+	.setups = fastfair_setups,
+	.corruptions = fastfair_corruptions,
+	.read = fastfair_image_read,
+	.write = fastfair_image_write,
+	.shape = shape,
+	.is_full = is_full,
+	.sealed = sealed,
+	.sealed_bit = SEALED_BIT,
+	.sample = sample,
+};
