@@ -102,7 +102,7 @@ struct ff {
 
 /**
  * struct ff_node - a node whose header was read
- * @side: beside it
+ * @side: its side
  * @number: of its block
  * @link: the word that links it
  * @low: its lowest key

@@ -18,7 +18,7 @@
  * link to the right remain, and lead to nodes that were in the lists when the search began.
  *
  * Invariant: each number from the media is bounded before it is used; each step goes down or to a
- * higher lowest key, and their number is bounded, whatever the media holds.
+ * higher lowest key, and their number is bounded for any content of the media.
  *
  * Locking: see each function.
  */

@@ -10,7 +10,7 @@
  *   1. makes durable all that attach read, unless the store was detached (P4)
  *   2. ends the nodes with a tail that is void by R2 (P10), and closes the gap over a slot that is
  *      void by R1 (P9, P6 or P13)
- *   3. gives each node without an entry its entry, from the leaves upwards (P13), and grows a root
+ *   3. adds the entry of each node that has none, from the leaves upwards (P13), and grows a root
  *      that has siblings (P14)
  *
  * Step 2 comes first: an entry that step 3 adds may change the node that the void slots of its

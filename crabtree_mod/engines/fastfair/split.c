@@ -62,7 +62,7 @@ int ff_op_reserve(struct ff_op *op)
 	return err;
 }
 
-/* Gives a block a birth and a header; its slots are stored next */
+/* Stores the header of a fresh node, with the next birth; its slots are stored next */
 static void fresh_begin(struct ff_op *op, u64 number, u64 low, u32 level, u64 first, u64 next,
 			struct ff_node *node)
 {

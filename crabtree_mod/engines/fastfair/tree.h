@@ -199,7 +199,7 @@ void ff_link(struct ff_op *op, const struct ff_node *node, u64 link);
 /* split.c */
 
 /**
- * ff_op_reserve() - get what a write of a full leaf needs
+ * ff_op_reserve() - allocate the block for the split of a full leaf
  * @op: the write
  * Context: may sleep; no leaf is locked. Takes ff.structure.
  * Return: 0, -ENOSPC or -ENOMEM.

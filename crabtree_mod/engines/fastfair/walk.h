@@ -42,7 +42,7 @@ struct ff_found {
 /**
  * struct ff_walk - a walk
  * @ff: the store
- * @damage: what is found
+ * @damage: descriptions of damage
  * @load: called for each node before its slots are read; false: it is in a list already, or memory
  *	is short, with @err set
  * @visit: called for each node after its slots were read
