@@ -137,23 +137,36 @@ static void timer(u32 us)
 }
 
 #define BATCH	CRABTREE_BATCH_MAX
+#define BATCHES	8	/* of new keys; as many delete these keys */
 
 static struct crabtree_batch_op ops[BATCH];
 
-/* Another batch of new keys: done completely, despite signals */
-static void batch_whole(int fd, u64 base)
+/* Batch @n: done completely, despite signals */
+static void batch_whole(int fd, u64 n)
 {
+	bool insert = n / BATCHES % 2 == 0;
+	u64 base = n % BATCHES * BATCH;
 	struct crabtree_batch b;
 	u32 i;
 
 	for (i = 0; i < BATCH; i++)
-		dev_op(&ops[i], CRABTREE_BATCH_INSERT, base + i, base + i);
+		dev_op(&ops[i], insert ? CRABTREE_BATCH_INSERT : CRABTREE_BATCH_DELETE, base + i,
+		       base + i);
 	REQUIRE(dev_batch(fd, ops, BATCH, &b), 0);
 	REQUIRE(b.done, BATCH);
 	for (i = 0; i < BATCH; i++) {
 		REQUIRE(ops[i].status, 0);
 		REQUIRE(ops[i].existed, 0);
+		REQUIRE(ops[i].old_value, insert ? 0 : base + i);
 	}
+}
+
+/* Number of records after @n batches */
+static u64 batches_records(u64 n)
+{
+	u64 inserts = n % (2 * BATCHES);
+
+	return (inserts < BATCHES ? inserts : 2 * BATCHES - inserts) * BATCH;
 }
 
 TEST(batch_middle, "BATCH under a storm of signals with a handler: each is done whole")
@@ -163,45 +176,62 @@ TEST(batch_middle, "BATCH under a storm of signals with a handler: each is done 
 
 	signals_init();
 	timer(2000);
-	for (n = 0; n < TRIES; n++)
-		batch_whole(fd, n * BATCH);
+	for (n = 0; n < BATCHES || atomic_load(&signals) < TRIES; n++)
+		batch_whole(fd, n);
 	timer(0);
-	EXPECT_TRUE(atomic_load(&signals) > 0);
-	printf("# %u signals\n", signals);
-	expect_sound(fd, n * BATCH);
+	printf("# %u signals, %llu batches\n", signals, (unsigned long long)n);
+	expect_sound(fd, batches_records(n));
 }
 
-/* Stops a process and lets it go on, until it ends; returns its exit status, and how often */
-static int stop_often(pid_t pid, int *stops)
+/* A process that stores batches until @enough; the number of them */
+static int batches_until(int fd, const atomic_bool *enough)
 {
-	int status = 0;
+	int n;
 
-	for (*stops = 0;; ++*stops) {
+	for (n = 0; n < BATCHES || !atomic_load(enough); n++)
+		batch_whole(fd, n);
+	return n;
+}
+
+/* Stops a process and lets it go on, TRIES times */
+static void stop_often(pid_t pid)
+{
+	int status, i;
+
+	for (i = 0; i < TRIES; i++) {
 		usleep(3000);
 		REQUIRE(kill(pid, SIGSTOP), 0);
 		REQUIRE(waitpid(pid, &status, WUNTRACED), pid);
-		if (!WIFSTOPPED(status))
-			break;
+		REQUIRE_TRUE(WIFSTOPPED(status));
 		REQUIRE(kill(pid, SIGCONT), 0);
 	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
+
+struct stopped {
+	atomic_bool enough;
+	int batches;
+};
 
 TEST(batch_stopped, "BATCH of a process that is stopped and continued: no EINTR, none cut short")
 {
-	int fd = fresh_store(0), stops;
-	pid_t pid = fork();
-	u64 n;
+	struct stopped *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd = fresh_store(0), status;
+	pid_t pid;
 
-	for (n = 0; !pid && n < TRIES; n++)
-		batch_whole(fd, n * BATCH);
-	if (!pid)
+	REQUIRE_TRUE(s != MAP_FAILED);
+	pid = fork();
+	if (!pid) {
+		s->batches = batches_until(fd, &s->enough);
 		_exit(test_failed);
+	}
 	REQUIRE_TRUE(pid > 0);
-	EXPECT(stop_often(pid, &stops), 0);
-	printf("# stopped %d times\n", stops);
-	EXPECT_TRUE(stops > 10);
-	expect_sound(fd, TRIES * BATCH);
+	stop_often(pid);
+	atomic_store(&s->enough, true);
+	REQUIRE(waitpid(pid, &status, 0), pid);
+	EXPECT(status, 0);
+	printf("# %d batches\n", s->batches);
+	expect_sound(fd, batches_records(s->batches));
 }
 
 TEST(storm, "a storm of signals: every other call gets through, once")
@@ -239,7 +269,7 @@ static u64 now_us(void)
 	return t.tv_sec * 1000000ULL + t.tv_nsec / 1000;
 }
 
-#define LONG_US		200000
+#define LONG_US		100000
 #define LONG_RECORDS	2000000
 #define LONG_BYTES	(LONG_RECORDS * sizeof(struct crabtree_record))
 
@@ -274,21 +304,28 @@ static u64 time_of(void (*run)(int fd), int fd)
 	return now_us() - began;
 }
 
-/* A store on which that takes LONG_US, or one that is full; returns the time */
-static u64 fill_until_long(void (*run)(int fd), int fd)
+static void batch_of_new(int fd, u64 base)
 {
 	struct crabtree_batch b;
-	u64 base, took = 0;
 	u32 i;
 
-	for (base = 0; base < LONG_RECORDS; base += BATCH) {
-		for (i = 0; i < BATCH; i++)
-			dev_op(&ops[i], CRABTREE_BATCH_INSERT, base + i, base + i);
-		REQUIRE(dev_batch(fd, ops, BATCH, &b), 0);
-		if (base / BATCH % 8 && !ops[BATCH - 1].status)
+	for (i = 0; i < BATCH; i++)
+		dev_op(&ops[i], CRABTREE_BATCH_INSERT, base + i, base + i);
+	REQUIRE(dev_batch(fd, ops, BATCH, &b), 0);
+}
+
+/* A store on which that takes @us, or one that is full; returns the time */
+static u64 fill_until(void (*run)(int fd), int fd, u64 us)
+{
+	u64 base, next = 8 * BATCH, took = 0;
+
+	for (base = 0; base < LONG_RECORDS && took < us; base += BATCH) {
+		batch_of_new(fd, base);
+		if (base < next && !ops[BATCH - 1].status)
 			continue;
 		took = time_of(run, fd);
-		if (took >= LONG_US || ops[BATCH - 1].status)
+		next += next / 2;
+		if (ops[BATCH - 1].status)
 			break;
 	}
 	printf("# %llu records: %llu us\n", (unsigned long long)base, (unsigned long long)took);
@@ -328,7 +365,7 @@ static void killed(void (*run)(int fd))
 	scan_room = mmap(NULL, LONG_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	REQUIRE_TRUE(scan_room != MAP_FAILED);
-	whole = fill_until_long(run, fd);
+	whole = fill_until(run, fd, LONG_US);
 	for (i = 0; i < TRIES; i++) {
 		life = life_of(run, fd, whole / 10);
 		REQUIRE(dev_check(fd, &c), 0);
@@ -411,7 +448,7 @@ TEST(open_signal, "open that waits for FORMAT: a signal ends it with EINTR")
 	shared_fd = fresh_store(8192);
 	signals_init();
 	for (i = 0; i < TRIES && rc != -EINTR; i++) {
-		whole = fill_until_long(long_check, shared_fd);
+		whole = fill_until(long_check, shared_fd, LONG_US);
 		rc = open_once(whole / 8);
 		REQUIRE_TRUE(!rc || rc == -EINTR);
 		if (!format_rc)
@@ -463,6 +500,15 @@ static int ask(void)
 	return !atomic_load(&check_done);
 }
 
+/* Without a CHECK */
+static u64 time_to_ask(void)
+{
+	u64 began = now_us();
+
+	ask();
+	return now_us() - began;
+}
+
 /* Number of repetitions while FORMAT waited for CHECK */
 static int ask_often(u64 step_us)
 {
@@ -485,11 +531,12 @@ static int ask_often(u64 step_us)
 TEST(busy_store, "INFO, sysfs and a search for another label do not wait for a store that is busy")
 {
 	int asked = 0, i;
-	u64 whole;
+	u64 whole, least;
 
 	shared_fd = fresh_store(8192);
+	least = 2 * time_to_ask();
 	for (i = 0; i < TRIES && !asked; i++) {
-		whole = fill_until_long(long_check, shared_fd);
+		whole = fill_until(long_check, shared_fd, least > LONG_US ? least : LONG_US);
 		asked = ask_often(whole / 8);
 	}
 	printf("# asked %d times in try %d\n", asked, i);
