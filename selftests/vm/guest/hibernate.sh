@@ -35,6 +35,7 @@ swapon /dev/pmem0
 write &
 sleep 1
 echo shutdown >/sys/power/disk
+until [ -s /tmp/key ]; do sleep 0.1; done
 before=$(cat /tmp/key)
 echo disk >/sys/power/state
 echo "ok 1 resumed, with $((before - 1000000)) records more"
