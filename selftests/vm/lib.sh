@@ -14,7 +14,7 @@ VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 ROOT=$(cd "$VM_DIR/../.." && pwd)
 CACHE=${CRABTREE_CACHE:-$HOME/.cache/crabtree}
 OUT=${CRABTREE_OUT:-$ROOT/out}
-export CCACHE_DIR=$CACHE/ccache CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-4G}
+export CCACHE_DIR=$CACHE/ccache CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-4G} CCACHE_NOHASHDIR=1 CCACHE=ccache
 ARM64_CROSS=aarch64-linux-gnu-
 
 say() { echo "${0##*/}: $*" >&2; }
