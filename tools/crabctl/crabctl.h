@@ -133,5 +133,8 @@ int verb_dump(struct target *target, int argc, char **argv);
 int verb_load(struct target *target, int argc, char **argv);
 int verb_check(struct target *target, int argc, char **argv);
 int verb_doctor(struct target *target, int argc, char **argv);
+int verb_metrics(struct target *target, int argc, char **argv);
+int verb_events(struct target *target, int argc, char **argv);
+int verb_top(struct target *target, int argc, char **argv);
 
 #endif /* CRABCTL_H */

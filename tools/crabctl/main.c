@@ -26,6 +26,9 @@ static const struct verb verbs[] = {
 	{ "dump", verb_dump },
 	{ "check", verb_check },
 	{ "doctor", verb_doctor },
+	{ "metrics", verb_metrics },
+	{ "events", verb_events },
+	{ "top", verb_top },
 	{ NULL, NULL },
 };
 
@@ -45,6 +48,9 @@ static const char doc[] =
 	"  dump [FILE]          write all records, as load reads them\n"
 	"  check                verify every invariant of the store\n"
 	"  doctor               is there a store, did it survive, what to do next\n"
+	"  metrics              all devices in Prometheus' text format\n"
+	"  events               a line for each change of a state\n"
+	"  top                  operations per second, lines and fences of a write\n"
 	"\n"
 	"`crabctl VERB --help' shows the options of a verb; see also crabctl(1).\n"
 	"Exit codes: 0 done, 1 not found or check found errors, 2 usage, 3 failed.";

@@ -142,3 +142,17 @@ bool sysfs_info(const char *device, struct crabtree_info *info)
 	uuid_parse(uuid, info->uuid);
 	return true;
 }
+
+bool store_info(const char *device, struct crabtree_info *info, bool *full)
+{
+	struct crabtree *ct;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/dev/%.31s", device);
+	*full = !crabtree_open(&ct, path, CRABTREE_OPEN_READONLY);
+	if (!*full)
+		return sysfs_info(device, info);
+	*full = !crabtree_info(ct, info);
+	crabtree_close(ct);
+	return *full || sysfs_info(device, info);
+}

@@ -26,4 +26,7 @@ void sysfs_text(const char *device, const char *name, char *text, size_t len);
 /* The fields that sysfs has; false if it does not have the device */
 bool sysfs_info(const char *device, struct crabtree_info *info);
 
+/* INFO of @device; without permission to open it the fields of sysfs, then @full is false */
+bool store_info(const char *device, struct crabtree_info *info, bool *full);
+
 #endif /* CRABCTL_SYSFS_H */

@@ -5,7 +5,7 @@
 # the same texts.
 
 # shellcheck source=tests/tap.sh
-. "$2/tap.sh"
+. "$2/tap.sh" || exit 1
 here=$2
 golden=$here/doctor.golden
 page=$here/../../Documentation/admin-guide/when-it-does-not-work.rst

@@ -15,7 +15,8 @@
  * interrupts every other one before its first operation. All calls except INFO return
  * $FAKE_ERRNO.
  *
- * $FAKE_INFO replaces fields of INFO: "name=number name=number".
+ * $FAKE_INFO replaces fields of INFO: "name=number name=number"; "name=+number" adds number with
+ * each call.
  */
 #include <crabtree_image.h>
 
@@ -151,6 +152,8 @@ static void info_set(struct crabtree_info *info, const char *name, uint64_t valu
 		FIELD(state), FIELD(durability), FIELD(model), FIELD(keeps), FIELD(region_bytes),
 		FIELD(leaves), FIELD(leaves_used), FIELD(leaves_bad), FIELD(records),
 		FIELD(capacity), FIELD(attach_ns), FIELD(dram_bytes), FIELD(repairs),
+		FIELD(inserts), FIELD(updates), FIELD(deletes), FIELD(searches), FIELD(lines),
+		FIELD(fences),
 	};
 #undef FIELD
 	size_t i;
@@ -164,12 +167,16 @@ static int fake_info(struct crabtree_info *info)
 {
 	int err = image->backend->call(image, CRABTREE_INFO, info);
 	char text[256], *rest, *name, *value;
+	static uint64_t calls;
+	uint64_t number;
 
+	calls++;
 	snprintf(text, sizeof(text), "%s", getenv("FAKE_INFO") ?: "");
 	for (name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
 		value = strchr(name, '=');
 		*value = '\0';
-		info_set(info, name, strtoull(value + 1, NULL, 0));
+		number = strtoull(value + 1, NULL, 0);
+		info_set(info, name, value[1] == '+' ? calls * number : number);
 	}
 	return err;
 }

@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# crabctl metrics, events and top, over the files of a machine and a device answered by fakedev.c.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh" || exit 1
+here=$2
+suite 19
+c()
+{
+	"$out/tests/crabctl-fakedev" "$@"
+}
+export FAKE_ROOT=$PWD/root FAKE_IMAGE=$PWD/i.img
+class=root/sys/class/crabtree
+truncate -s 64K i.img
+"$crabctl" --image i.img format --label 'a"b\c' > /dev/null
+
+# device NAME ATTRIBUTE=VALUE...
+device()
+{
+	mkdir -p "$class/$1" root/dev
+	touch "root/dev/$1"
+	for pair in "${@:2}"; do
+		echo "${pair#*=}" > "$class/$1/${pair%%=*}"
+	done
+}
+device crab0 state=ready label=x records=5 inserts=7 durability=pop model=word reason=
+device crab1 state=rejected durability=pop "reason=both superblocks are damaged"
+
+strict()
+{
+	python3 "$here/metrics.py" < samples
+}
+c metrics > samples
+t "metrics without permission: the format is strict" 0 '^38$' '' strict
+truth "and has the values of sysfs" grep -qx 'crabtree_inserts_total{device="crab0",label="x"} 7' samples
+truth "but no lines" bash -c '! grep -q ^crabtree_lines_total samples'
+FAKE_OPEN=1 FAKE_INFO="lines=3 inserts=2" c metrics > samples
+t "metrics of INFO: the format is strict" 0 '^50$' '' strict
+truth "the label is escaped" grep -Fqx 'crabtree_lines_total{device="crab0",label="a\"b\\c"} 3' samples
+truth "one state is 1" [ "$(grep -c '^crabtree_state.* 1$' samples)" = 2 ]
+if command -v promtool > /dev/null; then
+	truth "promtool has nothing against it" bash -c 'promtool check metrics < samples'
+else
+	result "promtool has nothing against it # SKIP promtool is not installed" ''
+fi
+json "metrics --json" "len(x) == 2 and x[0]['device'] == 'crab0' and x[1]['state'] == 'rejected'" c metrics -j
+
+t "events: the states first" 0 'Z crab0 ready$' '' c events --count 2
+cp out first
+truth "with the reason" grep -q 'crab1 rejected: both superblocks are damaged$' first
+(sleep 0.3; echo readonly > "$class/crab0/state"; echo "damaged at offset 1" > "$class/crab0/reason") &
+t "events: a change" 0 'crab0 ready -> readonly: damaged at offset 1$' '' c events --count 3
+wait
+(sleep 0.3; rm -r "$class/crab1") &
+t "events: a device that goes" 0 'crab1 rejected -> removed$' '' c events --count 3
+wait
+(sleep 0.3; device crab2 state=ready reason=) &
+c events --count 2 --json > changes
+wait
+truth "events --json: an object on each line" python3 -c 'import json
+rows = [json.loads(line) for line in open("changes")]
+assert [(r["device"], r["state"]) for r in rows] == [("crab0", "readonly"), ("crab2", "ready")], rows'
+t "events takes no argument" 2 '' 'events takes only options' c events x
+
+unset FAKE_ROOT
+export FAKE_INFO="inserts=+100 deletes=+100 lines=+250 fences=+200 searches=+5"
+t "top: lines and fences of a write" 0 ' 1\.25 +1\.00$' '' c -d /dev/zero top --once --interval 10
+t "top: a header" 0 'RECORDS +INSERT/S' '' c -d /dev/zero top --once --interval 10
+json "top --json: the counts of the interval" \
+	"x['inserts'] == 100 and x['lines'] == 250 and x['seconds'] >= 0.01" \
+	c -d /dev/zero top --once --interval 10 --json
+t "top: an interval of 0" 2 '' '1 to 3600000 ms' c top --interval 0
+unset FAKE_INFO
+t "top of an image" 0 '^read-only +0 ' '' "$crabctl" --image i.img top --once --interval 1
