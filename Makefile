@@ -32,12 +32,13 @@
 #   make style | docs		the checks of the sources and of the documentation
 #   make newcomer	every command of README.md and of the first manual page, in bare Debians 12 and 13
 #   make deb			Debian packages of the module for DKMS, the tools and the library, into out/deb
+#   make deb-test		installs, upgrades and removes them in bare Debians 12 and 13; some minutes
 #   make install | clean | distclean
 #
 # make modules builds for the running kernel, if it has headers. With KERNEL_SRC=BUILD_DIR it builds
 # for any other kernel, in out/build/external, and honours ARCH and CROSS_COMPILE; modules_install
-# honours INSTALL_MOD_PATH. OPTIONS go to the script of check, bench, paper or newcomer. Each target
-# installs the packages that it lacks; with KERNEL_SRC, modules installs none.
+# honours INSTALL_MOD_PATH. OPTIONS go to the script of check, bench, paper, newcomer or deb-test.
+# Each target installs the packages that it lacks; with KERNEL_SRC, modules installs none.
 
 OUT	:= $(CURDIR)/out
 KERNEL	?= host
@@ -76,7 +77,7 @@ modules_install:
 	$(MAKE) -C $(KERNEL_SRC) M=$(EXTERNAL) modules_install
 else
 modules:
-	@scripts/setup module $(if $(filter-out host,$(KERNEL)),vm)
+	@scripts/setup module $(if $(filter-out host,$(KERNEL)),vm) $(if $(filter %-sid,$(KERNEL)),newcomer)
 	@selftests/vm/module $(KERNEL)
 
 # The build directory is that of the kernel which the module was built for. Packaged headers have no
@@ -155,6 +156,10 @@ newcomer: setup-newcomer setup-vm
 deb: setup-deb
 	@scripts/deb
 
+deb-test: setup-deb setup-newcomer setup-vm
+	@scripts/deb
+	@scripts/deb-test $(OPTIONS)
+
 install: tools
 	$(MAKE) -C tools OUT=$(OUT)/tools install
 
@@ -164,4 +169,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules modules_install tools host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer deb install clean distclean
+.PHONY: help demo check quick modules modules_install tools host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer deb deb-test install clean distclean
