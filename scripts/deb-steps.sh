@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The steps of scripts/deb-test, in a bare root with the packages in /debs: TAP.
+#
+# The list of all files is made after the dependencies, and openssl, which DKMS signs
+# with, were installed: it shows the files of our packages only. The module and the
+# programs, for a machine, are left in /carry/guest. Runs as root, in a copy of a root.
+set -euo pipefail
+
+TESTS=15
+PACKAGES="crabtree-dkms crabtree-tools libcrabtree0 libcrabtree-dev"
+CONF=/etc/modprobe.d/crabtree.conf
+number=0 failed=0
+ARCH=$(dpkg --print-architecture)
+export LC_ALL=C.UTF-8
+
+# it "what it shows" COMMAND...
+it() {
+	local text=$1 word=ok status
+	shift
+	number=$((number + 1))
+	# Not in a condition, where the shell would ignore set -e
+	set +e
+	( set -e; "$@" ) >/log 2>&1
+	status=$?
+	set -e
+	if [ $status != 0 ]; then
+		word='not ok'
+		failed=1
+		sed 's/^/# /' /log | tail -n 40
+	fi
+	echo "$word $number $text"
+}
+
+debs() { ls /debs/*.deb; }
+
+apt() { apt-get -q -y -o Dpkg::Options::=--force-confdef "$@"; }
+
+resolvable() { apt install -s /debs/*.deb; }
+
+dependencies() {
+	apt install --no-install-recommends dkms "linux-headers-$ARCH" libjson-c5 systemd kmod xz-utils \
+		openssl gcc libc6-dev pkg-config
+	[ -e "/lib/modules/$(uname -r)/build" ]
+	depmod -a "$(uname -r)"
+}
+
+# All files but caches, logs, temporary files, backups, and the key that DKMS makes once
+files() {
+	find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /carry \
+		-o -path /var/cache -o -path /var/lib/apt -o -path /var/log -o -path /debs -o -path /root \) \
+		-prune -o -print |
+		grep -vE '^/(log|before|after|upgrade|script)$|^/upgrade/|^/var/lib/dkms/mok\.|-old$|^/etc/g?shadow-$|^/etc/group-$' |
+		sort
+}
+
+installed() {
+	local status
+	status=$(dkms status crabtree -k "$(uname -r)")
+	echo "$status"
+	echo "$status" | grep -q "installed"
+}
+
+module_file() { find "/lib/modules/$(uname -r)/updates/dkms" -name 'crabtree.ko*'; }
+
+module_right() {
+	module_file
+	modinfo -k "$(uname -r)" -F version crabtree | grep -qx "$(dpkg-query -W -f '${Version}' crabtree-dkms | sed 's/+.*//')"
+	modinfo -F vermagic "$(module_file)" | grep -q "^$(uname -r) "
+}
+
+module_signed() { modinfo -F signer "$(module_file)" | grep .; }
+
+inert() {
+	! grep -v '^#' $CONF /etc/modules-load.d/crabtree.conf
+}
+
+has_group() { getent group crabtree && grep -q 'GROUP="crabtree"' /usr/lib/udev/rules.d/60-crabtree.rules; }
+
+# The same packages, with a higher version
+upgrade() {
+	local deb new
+	mkdir -p /upgrade
+	echo "options crabtree ram=1M" >>$CONF
+	for deb in $(debs); do
+		new=/upgrade/tree
+		rm -rf $new
+		dpkg-deb -R "$deb" $new
+		sed -i -E "/^(Version|Depends):/s/$(dpkg-deb -f "$deb" Version)/&+1/" $new/DEBIAN/control
+		dpkg-deb -b $new /upgrade
+	done
+	apt install /upgrade/*.deb
+	grep -q ram=1M $CONF
+	dpkg-query -W -f '${Version}' crabtree-dkms | grep '+1$'
+	installed
+}
+
+again() { apt install --reinstall /upgrade/*.deb && installed && grep -q ram=1M $CONF; }
+
+# shellcheck disable=SC2086 # (words)
+removed() {
+	apt remove $PACKAGES
+	[ -z "$(find /lib/modules -name 'crabtree*')" ]
+	[ -z "$(dkms status crabtree)" ]
+	[ ! -e /usr/bin/crabctl ]
+	[ -e $CONF ]
+}
+
+# shellcheck disable=SC2086 # (words)
+purged() {
+	dpkg --purge $PACKAGES
+	files >/after
+	diff /before /after
+}
+
+# shellcheck disable=SC2086 # (words)
+purged_at_once() {
+	apt install /debs/*.deb
+	installed
+	apt purge $PACKAGES
+	files >/after
+	diff /before /after
+}
+
+carry() {
+	local ko
+	mkdir -p /carry/guest
+	ko=$(module_file)
+	cp "$ko" "/carry/guest/"
+	case $ko in
+	*.xz)	unxz -f "/carry/guest/${ko##*/}" ;;
+	*.zst)	unzstd -q --rm "/carry/guest/${ko##*/}" ;;
+	esac
+	cp /usr/bin/crabctl /carry/guest/
+	ldd /usr/bin/crabctl | grep -o '/[^ ]*' | xargs cp -L --parents -t /carry/guest
+}
+
+main() {
+	echo "1..$TESTS"
+	it "a bare root can install the packages" resolvable
+	it "the dependencies are installed" dependencies
+	files >/before
+	it "the packages are installed" apt install /debs/*.deb
+	it "DKMS has built the module for $(uname -r)" installed
+	it "it is for that kernel, and found by name" module_right
+	it "it is signed" module_signed
+	it "nothing loads it" inert
+	it "the group of the devices exists" has_group
+	it "crabctl, the library and its headers work" sh /image
+	it "the files for a machine are collected" carry
+	it "upgrade to a higher version keeps the configuration" upgrade
+	it "installation over itself, too" again
+	it "remove leaves the configuration, and no module" removed
+	it "purge leaves the files of before" purged
+	it "so does a purge without a remove" purged_at_once
+	return $failed
+}
+
+main

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Bare roots of Debian: how scripts/newcomer and scripts/deb-test make and enter them.
+
+A root is made once by mmdebstrap from the mirrors of this machine's apt, and kept in a folder of the
+cache. A script runs in a copy: an overlay whose upper folder holds all that it changed. Needs root.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CACHE = os.environ.get("CRABTREE_CACHE") or os.path.expanduser("~/.cache/crabtree")
+VM = os.path.join(ROOT, "selftests/vm")
+DEBIANS = {"12": "bookworm", "13": "trixie", "sid": "sid"}
+
+# The mounts belong to a namespace of their own and end with it
+ENTER = r"""
+root=$1 work=$2 cache=$3; shift 3
+mount --make-rprivate /
+mount -t overlay overlay -o "lowerdir=$root,upperdir=$work/upper,workdir=$work/work" "$work/root"
+cp -L /etc/resolv.conf /etc/hosts "$work/root/etc/"
+mount -t proc proc "$work/root/proc"
+mount --rbind /dev "$work/root/dev"
+mkdir -p "$work/root/root/.cache/crabtree"
+mount --bind "$cache/debs" "$work/root/var/cache/apt/archives"
+mount --bind "$cache/cache" "$work/root/root/.cache/crabtree"
+exec env -i HOME=/root TERM=dumb LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+	PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+	chroot "$work/root" bash -e -o pipefail /script
+"""
+
+# A root runs on the kernel of this machine: uname -r names the newest kernel with headers instead
+UNAME = r"""#!/bin/sh
+release=$(ls /lib/modules 2>/dev/null | sort -V | tail -n1)
+[ "$*" != -r ] || [ -z "$release" ] || { echo "$release"; exit; }
+exec /usr/bin/uname "$@"
+"""
+
+# Unpack the kernel of the release uname names into /carry/kernel, as selftests/vm/run wants it
+CARRY_KERNEL = r"""
+mkdir -p /carry/kernel
+cd /carry
+uname -r >kernel/release
+# Since 7.x the image is divided into several packages
+for part in image base binary modules; do
+	! apt-cache show "linux-$part-$(uname -r)" >/dev/null 2>&1 ||
+		apt-get -qq download "linux-$part-$(uname -r)"
+done
+for deb in linux-*.deb; do dpkg-deb -x "$deb" all; done
+rm linux-*.deb
+[ -d all/lib ] || mv all/usr/lib all/lib
+cd all
+mkdir ../kernel/boot
+find boot/vmlinuz-* lib/modules/*/vmlinuz -exec cp {} ../kernel/boot/vmlinuz \; 2>/dev/null || true
+[ -e ../kernel/boot/vmlinuz ]
+find lib/modules/*/modules.* lib/modules/*/kernel/lib lib/modules/*/kernel/crypto \
+	lib/modules/*/kernel/arch/*/crypto lib/modules/*/kernel/drivers/nvdimm \
+	lib/modules/*/kernel/drivers/dax -type f -print0 2>/dev/null |
+	xargs -0 cp --parents -t ../kernel
+depmod -b /carry/kernel "$(uname -r)" 2>/dev/null || true
+"""
+
+
+class Root:
+    """One release of Debian, and its root in a folder of the cache."""
+
+    def __init__(self, number, folder):
+        self.number, self.suite = number, DEBIANS[number]
+        self.cache = os.path.join(CACHE, folder, self.suite)
+        self.root = os.path.join(self.cache, "root")
+
+    def lock(self):
+        """One at a time uses the root; held until we end."""
+        os.makedirs(self.cache, exist_ok=True)
+        lock = open(os.path.join(self.cache, "lock"), "w", encoding="ascii")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return lock
+
+    def sources(self):
+        """The mirrors of this machine's apt, with the suites of this release."""
+        with open("/etc/os-release", encoding="ascii") as f:
+            own = dict(line.strip().split("=", 1) for line in f if "=" in line)["VERSION_CODENAME"]
+        done = subprocess.run(["apt-get", "indextargets", "--format", "$(ORIGIN) $(RELEASE) $(REPO_URI)",
+                               "Created-By: Packages", "Component: main"], check=True,
+                              stdout=subprocess.PIPE, text=True)
+        only = self.suite == "sid"  # it has no updates
+        found = {(uri, suite.replace(own, self.suite, 1))
+                 for origin, suite, uri in map(str.split, done.stdout.splitlines())
+                 if origin == "Debian" and (suite == own if only else suite.startswith(own))
+                 and not suite.endswith("-backports")}
+        if not found:
+            sys.exit("roots: apt of this machine names no Debian mirror")
+        return "".join(f"deb {uri} {suite} main\n" for uri, suite in sorted(found))
+
+    def options(self):
+        """The proxies of this machine's apt, and whether it accepts old lists."""
+        done = subprocess.run(["apt-config", "dump", "--format", "%f %v%n"], check=True,
+                              stdout=subprocess.PIPE, text=True)
+        lines = [line.split(" ", 1) for line in done.stdout.splitlines()]
+        return [f"--aptopt={name} \"{value}\"" for name, value in lines
+                if value and (name.startswith("Acquire::http") and name.lower().endswith("::proxy")
+                              or name == "Acquire::Check-Valid-Until")]
+
+    def build(self, fresh, has, log):
+        """Have the bare root, with package lists."""
+        if fresh:
+            for name in ("root", "debs", "cache"):
+                shutil.rmtree(os.path.join(self.cache, name), ignore_errors=True)
+        for name in ("debs/partial", "cache"):
+            os.makedirs(os.path.join(self.cache, name), exist_ok=True)
+        if os.path.isdir(self.root):
+            return
+        print(f"# building a bare root of Debian {self.number}", flush=True)
+        new = self.root + ".new"
+        shutil.rmtree(new, ignore_errors=True)
+        with open(log, "w", encoding="utf-8") as out:
+            subprocess.run(["mmdebstrap", "--mode=root", "--variant=minbase",
+                            *([f"--include={has}"] if has else []), "--skip=cleanup/apt/lists",
+                            *self.options(), self.suite, new, "-"],
+                           check=True, input=self.sources(), text=True, stdout=out, stderr=out)
+        os.rename(new, self.root)
+
+    def place(self, name, *folders):
+        """A copy of the root, with some new folders."""
+        work = os.path.join(self.cache, "work", name)
+        shutil.rmtree(work, ignore_errors=True)
+        for part in (*(f"upper/{folder}" for folder in folders), "upper/root", "work", "root"):
+            os.makedirs(os.path.join(work, part), exist_ok=True)
+        os.chmod(os.path.join(work, "upper/root"), 0o700)
+        return work
+
+    def enter(self, work, script, log):
+        """Run a script in such a copy; its status."""
+        with open(os.path.join(work, "upper/script"), "w", encoding="ascii") as f:
+            f.write(script)
+        with open(log, "ab") as f:
+            return subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-ec", ENTER,
+                                   "enter", self.root, work, self.cache], stdout=f, stderr=subprocess.STDOUT,
+                                  stdin=subprocess.DEVNULL, check=False).returncode
+
+
+def fake_uname(work):
+    """Let a copy of a root name the kernel whose headers it has."""
+    path = os.path.join(work, "upper/usr/local/bin/uname")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="ascii") as f:
+        f.write(UNAME)
+    os.chmod(path, 0o755)
+
+
+def boot(kernel, name, script, files, log):
+    """Run a script in a machine with the kernel that CARRY collected; its status."""
+    with open(log, "ab") as f:
+        if not os.path.exists(os.path.join(kernel, "image")):
+            image, = [entry.path for entry in os.scandir(f"{kernel}/boot")]
+            subprocess.run([f"{VM}/extract-vmlinux", image, f"{kernel}/image"], check=True, stdout=f, stderr=f)
+        return subprocess.run([f"{VM}/run", "--kernel", kernel, "--name", name, "--test", script, "--files",
+                               *files, "--expect", "1", "--verbose"], stdout=f, stderr=f, check=False).returncode
