@@ -13,13 +13,14 @@
  * is the first key of the node below it, so a search never goes to the left; no node except an
  * empty root is empty.
  *
- * Locking: the caller excludes other changes. Readers take no lock (RCU): a node is changed
- * word by word while they read it. A reader finds an entry that existed at some time, but
- * perhaps not the right one; nodes are freed after a grace period. The range of the leaf that
- * it finds shows whether the entry was the right one.
+ * Locking: the caller excludes other changes, by the lock of crab_index_set_lock(). Readers take no
+ * lock (RCU): a node is changed word by word while they read it. A reader finds an entry that
+ * existed at some time, but perhaps not the right one; nodes are freed after a grace period. The
+ * range of the leaf that it finds shows whether the entry was the right one.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include <linux/rcupdate.h>
@@ -375,11 +376,20 @@ void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n
 	}
 }
 
+static void index_assert_locked(const struct crab_index *index)
+{
+#ifdef CONFIG_LOCKDEP
+	WARN_ON_ONCE(index->lock && !lock_is_held(index->lock));
+#endif
+}
+
+/* The path to a key that the caller will change */
 static void index_walk(struct crab_index *index, u64 key, struct index_path *path)
 {
 	struct crab_index_node *node = index->root;
 	u32 level;
 
+	index_assert_locked(index);
 	for (;;) {
 		level = node->level;
 		path->node[level] = node;

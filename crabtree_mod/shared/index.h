@@ -3,11 +3,13 @@
  * This file declares the index: the internal nodes of a tree, in DRAM, from the lowest key of a
  * leaf to the leaf. Attach builds it. Engines that keep their internal nodes in DRAM share it.
  *
- * Locking: readers take no lock (RCU). The callers exclude changes from each other.
+ * Locking: readers take no lock (RCU). The callers exclude changes from each other by the lock of
+ * crab_index_set_lock().
  */
 #ifndef CRABTREE_INDEX_H
 #define CRABTREE_INDEX_H
 
+#include <linux/lockdep.h>
 #include <linux/rcupdate.h>
 #include <linux/types.h>
 
@@ -46,6 +48,7 @@ struct crab_index_node {
  *	children[0]
  * @stashed: number of nodes in @stash
  * @nodes: number of nodes, including those in the stash
+ * @lock: the owner's lock that excludes changes; NULL until crab_index_set_lock()
  */
 struct crab_index {
 	struct crab_index_node *root;
@@ -53,7 +56,22 @@ struct crab_index {
 	struct crab_index_node *stash;
 	u32 stashed;
 	u64 nodes;
+#ifdef CONFIG_LOCKDEP
+	const struct lockdep_map *lock;
+#endif
 };
+
+#ifdef CONFIG_LOCKDEP
+/**
+ * crab_index_set_lock() - name the lock under which the index is changed, for lockdep
+ * @index: the index, once it is built
+ * @owner: a lock of the owner
+ * Context: attach.
+ */
+#define crab_index_set_lock(index, owner)	((index)->lock = &(owner)->dep_map)
+#else
+#define crab_index_set_lock(index, owner)	((void)(index), (void)(owner))
+#endif
 
 /**
  * crab_index_init() - make an empty index

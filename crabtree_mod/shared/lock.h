@@ -2,11 +2,14 @@
 /*
  * This file declares the locks that one function takes and another one releases.
  *
- * Invariant: lockdep sees each of them. Sparse does not: it counts within one function.
+ * Invariant: lockdep and sparse see each of them. A function that takes or releases one for its
+ * caller has __acquires() or __releases(); one that is called under a lock has __must_hold() or
+ * crab_lock_assert().
  */
 #ifndef CRABTREE_LOCK_H
 #define CRABTREE_LOCK_H
 
+#include <linux/lockdep.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 
@@ -17,11 +20,12 @@
  * Context: any.
  */
 static inline void crab_rcu_enter(void)
+	__acquires(RCU)
 {
 	if (CRAB_ALONE)
-		return;
-	rcu_read_lock();
-	__release(RCU);
+		__acquire(RCU);
+	else
+		rcu_read_lock();
 }
 
 /**
@@ -29,11 +33,12 @@ static inline void crab_rcu_enter(void)
  * Context: RCU read-side section.
  */
 static inline void crab_rcu_leave(void)
+	__releases(RCU)
 {
 	if (CRAB_ALONE)
-		return;
-	__acquire(RCU);
-	rcu_read_unlock();
+		__release(RCU);
+	else
+		rcu_read_unlock();
 }
 
 /**
@@ -42,11 +47,12 @@ static inline void crab_rcu_leave(void)
  * Context: any; atomic until crab_unlock().
  */
 static inline void crab_lock(spinlock_t *lock)
+	__acquires(lock)
 {
 	if (CRAB_ALONE)
-		return;
-	spin_lock(lock);
-	__release(lock);
+		__acquire(lock);
+	else
+		spin_lock(lock);
 }
 
 /**
@@ -55,11 +61,12 @@ static inline void crab_lock(spinlock_t *lock)
  * Context: as crab_lock(); the caller holds the first one.
  */
 static inline void crab_lock_nested(spinlock_t *lock)
+	__acquires(lock)
 {
 	if (CRAB_ALONE)
-		return;
-	spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
-	__release(lock);
+		__acquire(lock);
+	else
+		spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
 }
 
 /**
@@ -71,11 +78,8 @@ static inline void crab_lock_nested(spinlock_t *lock)
 static inline bool crab_trylock(spinlock_t *lock)
 {
 	if (CRAB_ALONE)
-		return true;
-	if (!spin_trylock(lock))
-		return false;
-	__release(lock);
-	return true;
+		return __cond_lock(lock, true);
+	return spin_trylock(lock);
 }
 
 /**
@@ -84,11 +88,23 @@ static inline bool crab_trylock(spinlock_t *lock)
  * Context: the caller holds the lock.
  */
 static inline void crab_unlock(spinlock_t *lock)
+	__releases(lock)
 {
 	if (CRAB_ALONE)
-		return;
-	__acquire(lock);
-	spin_unlock(lock);
+		__release(lock);
+	else
+		spin_unlock(lock);
+}
+
+/**
+ * crab_lock_assert() - state that the caller holds a spinlock; lockdep verifies it
+ * @lock: the lock
+ * Context: the caller holds the lock.
+ */
+static inline void crab_lock_assert(const spinlock_t *lock)
+{
+	if (!CRAB_ALONE)
+		lockdep_assert_held(lock);
 }
 
 #endif /* CRABTREE_LOCK_H */

@@ -109,8 +109,7 @@ static inline struct crab_side *crab_side(const struct crab_sides *sides, u64 le
  */
 static inline void crab_side_begin(struct crab_side *side)
 {
-	if (!CRAB_ALONE)
-		lockdep_assert_held(&side->lock);
+	crab_lock_assert(&side->lock);
 	raw_write_seqcount_begin(&side->seq);
 }
 
@@ -121,6 +120,7 @@ static inline void crab_side_begin(struct crab_side *side)
  */
 static inline void crab_side_end(struct crab_side *side)
 {
+	crab_lock_assert(&side->lock);
 	raw_write_seqcount_end(&side->seq);
 }
 

@@ -41,17 +41,18 @@ static void reader_lock_structure(struct crab_reader *reader)
 	reader->locked = true;
 }
 
-struct crab_leaf *crab_reader_again(struct crab_reader *reader, u64 key)
+/* Sparse cannot follow a lock that depends on crab_reader.locked: see crab_reader_leave() */
+static void reader_lock_leaf(struct crab_leaf *leaf)
 {
-	struct crab_leaf *leaf = reader->leaf;
+	crab_lock(&leaf->lock);
+	__release(&leaf->lock);
+}
+
+struct crab_leaf *crab_reader_again(struct crab_reader *reader, u64 key) __acquires(RCU)
+{
+	struct crab_leaf *leaf;
 
 	for (;;) {
-		if (leaf && crab_leaf_holds(leaf, key))
-			return leaf->quarantined ? ERR_PTR(-EUCLEAN) : leaf;
-		if (leaf && reader->locked)	/* no leaf holds the key */
-			return ERR_PTR(-EUCLEAN);
-		if (leaf)
-			crab_reader_leave(reader);
 		if (!reader->locked && reader->tries++ > ACCESS_TRIES)
 			reader_lock_structure(reader);
 		crab_rcu_enter();
@@ -60,9 +61,14 @@ struct crab_leaf *crab_reader_again(struct crab_reader *reader, u64 key)
 		if (!leaf)
 			return ERR_PTR(-EUCLEAN);
 		if (reader->locked)
-			crab_lock(&leaf->lock);
+			reader_lock_leaf(leaf);
 		/* The slow path waits for a writer */
 		reader->seq = read_seqcount_begin(&leaf->seq);
+		if (crab_leaf_holds(leaf, key))
+			return leaf->quarantined ? ERR_PTR(-EUCLEAN) : leaf;
+		if (reader->locked)	/* no leaf holds the key */
+			return ERR_PTR(-EUCLEAN);
+		crab_reader_leave(reader);
 	}
 }
 
@@ -110,21 +116,23 @@ struct crab_leaf *crab_leaf_lock_again(struct crab_write *write, u64 key, struct
 		leaf = crab_index_find(&write->tree->index, key);
 		if (!leaf || READ_ONCE(leaf->quarantined)) {
 			crab_rcu_leave();
-			return ERR_PTR(-EUCLEAN);
+			return NULL;
 		}
 		crab_lock(&leaf->lock);
 		if (crab_leaf_holds(leaf, key))
 			break;
 		crab_leaf_unlock(leaf);
 		if (write->structure)	/* no leaf holds the key */
-			return ERR_PTR(-EUCLEAN);
+			return NULL;
 	}
 	*place = crab_layout_place(write, leaf, key);
+	crab_leaf_hide_lock(leaf);
 	return leaf;
 }
 
 void crab_leaf_lock_pair(struct crab_write *write, struct crab_leaf *left,
 			 struct crab_leaf *right)
+	__acquires(RCU) __acquires(&left->lock) __acquires(&right->lock)
 {
 	lockdep_assert_held(&write->tree->smo_lock);
 	crab_rcu_enter();
@@ -133,12 +141,13 @@ void crab_leaf_lock_pair(struct crab_write *write, struct crab_leaf *left,
 }
 
 void crab_leaf_unlock_pair(struct crab_leaf *left, struct crab_leaf *right)
+	__releases(&right->lock) __releases(&left->lock) __releases(RCU)
 {
 	crab_unlock(&right->lock);
 	crab_leaf_unlock(left);
 }
 
-void crab_leaf_kill(struct crab_leaf *leaf)
+void crab_leaf_kill(struct crab_leaf *leaf) __must_hold(&leaf->lock) __must_hold(&leaf->lock)
 {
 	crab_leaf_begin(leaf);
 	WRITE_ONCE(leaf->high, leaf->low);

@@ -41,7 +41,6 @@ static __always_inline bool crab_leaf_read_begin(const struct crab_leaf *leaf, u
  * crab_leaf_read_valid() - end an optimistic read of a leaf
  * @leaf: the leaf
  * @seq: of crab_leaf_read_begin()
- *
  * Context: as crab_leaf_read_begin().
  * Return: true if no writer changed the leaf meanwhile, and the result counts.
  */
@@ -52,24 +51,23 @@ static __always_inline bool crab_leaf_read_valid(const struct crab_leaf *leaf, u
 
 /**
  * crab_reader_again() - slow path of crab_reader_enter()
- * @reader: the reader; it is in the wrong leaf, in a quarantined one, or in none
+ * @reader: the reader, in no leaf
  * @key: the key
- *
- * Context: may sleep if @reader is in no leaf.
+ * Context: as crab_reader_enter().
  * Return: as crab_reader_enter().
  */
-struct crab_leaf *crab_reader_again(struct crab_reader *reader, u64 key);
+struct crab_leaf *crab_reader_again(struct crab_reader *reader, u64 key) __acquires(RCU);
 
 /**
  * crab_reader_enter() - enter the leaf whose range holds a key
  * @reader: the caller has set @tree; the rest is zero, or as the previous call left it
  * @key: any
- *
  * Context: may sleep. On return an RCU read-side section has begun, until crab_reader_leave().
  * Return: the leaf, or ERR_PTR(-EUCLEAN) if it is quarantined; crab_reader_leave() follows in
  * either case.
  */
 static inline struct crab_leaf *crab_reader_enter(struct crab_reader *reader, u64 key)
+	__acquires(RCU)
 {
 	struct crab_leaf *leaf;
 
@@ -82,23 +80,25 @@ static inline struct crab_leaf *crab_reader_enter(struct crab_reader *reader, u6
 		return ERR_PTR(-EUCLEAN);
 	if (likely(crab_leaf_read_begin(leaf, key, &reader->seq)))
 		return leaf;
+	crab_rcu_leave();
 	return crab_reader_again(reader, key);
 }
 
 /**
  * crab_reader_leave() - leave a leaf
  * @reader: the reader
- *
  * Context: ends the RCU read-side section.
  * Return: false if the result does not count: enter again.
  */
-static inline bool crab_reader_leave(struct crab_reader *reader)
+static inline bool crab_reader_leave(struct crab_reader *reader) __releases(RCU)
 {
 	struct crab_leaf *leaf = reader->leaf;
 	bool counts = !leaf || crab_leaf_read_valid(leaf, reader->seq);
 
-	if (unlikely(reader->locked) && leaf)
+	if (unlikely(reader->locked) && leaf) {
+		__acquire(&leaf->lock);		/* hidden by reader_lock_leaf() */
 		crab_unlock(&leaf->lock);
+	}
 	crab_rcu_leave();
 	reader->leaf = NULL;
 	return counts;
@@ -107,7 +107,6 @@ static inline bool crab_reader_leave(struct crab_reader *reader)
 /**
  * crab_reader_end() - end a read, after the last crab_reader_leave()
  * @reader: the reader
- *
  * Context: any; releases crab_tree.smo_lock if the reader took it.
  */
 void crab_reader_end(struct crab_reader *reader);
@@ -115,7 +114,6 @@ void crab_reader_end(struct crab_reader *reader);
 /**
  * crab_write_lock_structure() - take crab_tree.smo_lock for a write
  * @write: the write, which may hold the lock already
- *
  * Context: may sleep; no leaf is locked.
  */
 void crab_write_lock_structure(struct crab_write *write);
@@ -123,7 +121,6 @@ void crab_write_lock_structure(struct crab_write *write);
 /**
  * crab_write_try_structure() - take crab_tree.smo_lock for a write if it is free
  * @write: the write
- *
  * Context: any; leaves may be locked.
  * Return: true if the write holds the lock.
  */
@@ -132,7 +129,6 @@ bool crab_write_try_structure(struct crab_write *write);
 /**
  * crab_write_may_change() - crab_write_try_structure(), and test for reserved memory
  * @write: the write
- *
  * Context: any; leaves may be locked.
  * Return: true if the write may modify the structure now.
  */
@@ -141,7 +137,6 @@ bool crab_write_may_change(struct crab_write *write);
 /**
  * crab_write_release() - release crab_tree.smo_lock
  * @write: a write that holds it
- *
  * Context: may sleep; no leaf is locked.
  */
 void crab_write_release(struct crab_write *write);
@@ -149,7 +144,6 @@ void crab_write_release(struct crab_write *write);
 /**
  * crab_write_end() - end a write
  * @write: the write
- *
  * Context: may sleep; no leaf is locked.
  */
 static inline void crab_write_end(struct crab_write *write)
@@ -161,10 +155,10 @@ static inline void crab_write_end(struct crab_write *write)
 /**
  * crab_leaf_unlock() - release the leaf of crab_leaf_lock()
  * @leaf: the leaf
- *
  * Context: ends the RCU read-side section.
  */
 static inline void crab_leaf_unlock(struct crab_leaf *leaf)
+	__releases(&leaf->lock) __releases(RCU)
 {
 	crab_unlock(&leaf->lock);
 	crab_rcu_leave();
@@ -175,24 +169,24 @@ static inline void crab_leaf_unlock(struct crab_leaf *leaf)
  * @write: the write
  * @key: the key
  * @place: out: place of the key
- *
- * Context: as crab_leaf_lock().
+ * Context: as crab_leaf_lock(), but sparse does not see the locks.
  * Return: as crab_leaf_lock().
  */
 struct crab_leaf *crab_leaf_lock_again(struct crab_write *write, u64 key, struct crab_place *place);
 
-/**
- * crab_leaf_lock() - find and lock the leaf whose range holds a key
- * @write: the write
- * @key: any
- * @place: out: place of the key in it. It is searched before the lock is taken, while the fence
- *	of the previous write completes; a concurrent change makes it search again.
- *
- * Context: may sleep. On return an RCU read-side section has begun, until crab_leaf_unlock().
- * Return: the leaf, or ERR_PTR(-EUCLEAN) if it is quarantined, with nothing locked.
+/*
+ * Sparse cannot follow a function that holds locks only if it returns a leaf: they are hidden from
+ * it until crab_leaf_lock() shows them to its caller.
  */
-static __always_inline struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key,
-							struct crab_place *place)
+static inline void crab_leaf_hide_lock(struct crab_leaf *leaf)
+{
+	__release(&leaf->lock);
+	__release(RCU);
+}
+
+/* crab_leaf_lock(), but sparse does not see the locks */
+static __always_inline struct crab_leaf *crab_leaf_lock_first(struct crab_write *write,
+							      u64 key, struct crab_place *place)
 {
 	const struct crab_tree *tree = write->tree;
 	struct crab_leaf *leaf;
@@ -205,15 +199,39 @@ static __always_inline struct crab_leaf *crab_leaf_lock(struct crab_write *write
 		crab_layout_prefetch_home(tree, dleaf, key);
 	if (unlikely(!leaf || READ_ONCE(leaf->quarantined))) {
 		crab_rcu_leave();
-		return ERR_PTR(-EUCLEAN);
+		return NULL;
 	}
 	seq = raw_seqcount_begin(&leaf->seq);
 	*place = crab_layout_place(write, leaf, key);
 	crab_lock(&leaf->lock);
-	if (likely(crab_leaf_holds(leaf, key) && crab_leaf_read_valid(leaf, seq)))
+	if (likely(crab_leaf_holds(leaf, key) && crab_leaf_read_valid(leaf, seq))) {
+		crab_leaf_hide_lock(leaf);
 		return leaf;
+	}
 	crab_leaf_unlock(leaf);
 	return crab_leaf_lock_again(write, key, place);
+}
+
+/**
+ * crab_leaf_lock() - find and lock the leaf whose range holds a key
+ * @write: the write
+ * @key: any
+ * @place: out: place of the key in it. It is searched before the lock is taken, while the fence
+ *	of the previous write completes; a concurrent change makes it search again.
+ *
+ * Context: may sleep. On return an RCU read-side section has begun, until crab_leaf_unlock().
+ * Return: the leaf; or NULL, with nothing locked, if it is quarantined or no leaf holds the key.
+ */
+static __always_inline struct crab_leaf *crab_leaf_lock(struct crab_write *write, u64 key,
+							struct crab_place *place)
+{
+	struct crab_leaf *leaf = crab_leaf_lock_first(write, key, place);
+
+	if (leaf) {
+		__acquire(RCU);
+		__acquire(&leaf->lock);
+	}
+	return leaf;
 }
 
 /**
@@ -221,19 +239,19 @@ static __always_inline struct crab_leaf *crab_leaf_lock(struct crab_write *write
  * @write: a write that holds crab_tree.smo_lock
  * @left: the left one
  * @right: the right one
- *
  * Context: an RCU read-side section begins, until crab_leaf_unlock_pair().
  */
-void crab_leaf_lock_pair(struct crab_write *write, struct crab_leaf *left, struct crab_leaf *right);
+void crab_leaf_lock_pair(struct crab_write *write, struct crab_leaf *left, struct crab_leaf *right)
+	__acquires(RCU) __acquires(&left->lock) __acquires(&right->lock);
 
 /**
  * crab_leaf_unlock_pair() - release the leaves of crab_leaf_lock_pair()
  * @left: the left one
  * @right: the right one
- *
  * Context: ends the RCU read-side section.
  */
-void crab_leaf_unlock_pair(struct crab_leaf *left, struct crab_leaf *right);
+void crab_leaf_unlock_pair(struct crab_leaf *left, struct crab_leaf *right)
+	__releases(&right->lock) __releases(&left->lock) __releases(RCU);
 
 /**
  * crab_leaf_begin() - begin a write section: readers wait for its end
@@ -243,30 +261,28 @@ void crab_leaf_unlock_pair(struct crab_leaf *left, struct crab_leaf *right);
  *
  * Context: the leaf is locked.
  */
-static inline void crab_leaf_begin(struct crab_leaf *leaf)
+static inline void crab_leaf_begin(struct crab_leaf *leaf) __must_hold(&leaf->lock)
 {
-	if (!CRAB_ALONE)
-		lockdep_assert_held(&leaf->lock);
+	crab_lock_assert(&leaf->lock);
 	raw_write_seqcount_begin(&leaf->seq);
 }
 
 /**
  * crab_leaf_end() - end a write section, once its stores are durable
  * @leaf: the leaf
- *
  * Context: the leaf is locked.
  */
-static inline void crab_leaf_end(struct crab_leaf *leaf)
+static inline void crab_leaf_end(struct crab_leaf *leaf) __must_hold(&leaf->lock)
 {
+	crab_lock_assert(&leaf->lock);
 	raw_write_seqcount_end(&leaf->seq);
 }
 
 /**
  * crab_leaf_kill() - make the range of a leaf empty: another leaf has replaced it
  * @leaf: the leaf
- *
  * Context: the leaf is locked.
  */
-void crab_leaf_kill(struct crab_leaf *leaf);
+void crab_leaf_kill(struct crab_leaf *leaf) __must_hold(&leaf->lock) __must_hold(&leaf->lock);
 
 #endif /* CRABTREE_ENGINES_CRAB_ACCESS_H */

@@ -79,7 +79,7 @@ static u64 check_high(const struct crab_leaf *leaf)
 }
 
 void crab_check_record(const struct crab_check *c, const struct crab_leaf *leaf, u32 slot,
-		       const struct crab_record *r, u64 offset)
+		       const struct crab_record *r, u64 offset) __must_hold(&leaf->lock)
 {
 	crab_check_that(c, r->key >= leaf->low && r->key < c->high, offset,
 			"leaf %llu, slot %u: key outside the leaf's range",

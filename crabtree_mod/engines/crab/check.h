@@ -39,6 +39,6 @@ struct crab_check {
  * Context: the leaf is locked.
  */
 void crab_check_record(const struct crab_check *c, const struct crab_leaf *leaf, u32 slot,
-		       const struct crab_record *r, u64 offset);
+		       const struct crab_record *r, u64 offset) __must_hold(&leaf->lock);
 
 #endif /* CRABTREE_ENGINES_CRAB_CHECK_H */

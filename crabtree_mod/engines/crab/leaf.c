@@ -63,7 +63,7 @@ void crab_leaf_update_nofence(struct crab_write *write, struct crab_dslot *d, u6
 }
 
 void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, struct crab_dslot *d,
-		      u64 value)
+		      u64 value) __must_hold(&leaf->lock)
 {
 	struct crab_flow *flow = write->flow;
 

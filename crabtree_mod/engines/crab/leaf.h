@@ -139,6 +139,7 @@ static inline bool crab_leaf_holds(const struct crab_leaf *leaf, u64 key)
  * Return: false if a key has a bit that no key of the range has, as all ones nearly always do.
  */
 static inline bool crab_leaf_may_have(const struct crab_leaf *leaf, u64 high, u64 keys)
+	__must_hold(&leaf->lock)
 {
 	u32 differ = fls64(leaf->low ^ (high - 1));	/* bits that differ within the range */
 	u64 common = differ < 64 ? ~0ULL << differ : 0;
@@ -187,7 +188,7 @@ struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct c
  * Context: the leaf is locked; readers wait until the value is durable.
  */
 void crab_leaf_update(struct crab_write *write, struct crab_leaf *leaf, struct crab_dslot *d,
-		      u64 value);
+		      u64 value) __must_hold(&leaf->lock);
 
 /**
  * crab_leaf_update_nofence() - crab_leaf_update() without section and fence

@@ -22,6 +22,7 @@ bool crab_smo_may_merge(const struct crab_leaf *leaf, u32 most)
 }
 
 int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh)
+	__must_hold(&leaf->lock)
 {
 	struct crab_tree *tree = write->tree;
 	struct crab_leaf *right = leaf->next;

@@ -92,8 +92,8 @@ static int insert_once(struct crab_write *write, u64 key, u64 value,
 	int err;
 
 	leaf = crab_leaf_lock(write, key, &place);
-	if (IS_ERR(leaf))
-		return PTR_ERR(leaf);
+	if (!leaf)
+		return -EUCLEAN;
 	err = leaf_put(write, leaf, place, key, value, mode, old);
 	crab_leaf_unlock(leaf);
 	return err;
@@ -173,8 +173,8 @@ static int remove_once(struct crab_write *write, u64 key, struct crab_old *old)
 	int err;
 
 	leaf = crab_leaf_lock(write, key, &place);
-	if (IS_ERR(leaf))
-		return PTR_ERR(leaf);
+	if (!leaf)
+		return -EUCLEAN;
 	err = leaf_remove(write, leaf, place, old);
 	crab_leaf_unlock(leaf);
 	return err;

@@ -472,6 +472,7 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
 	crab_underfull_init(tree);
 	crab_index_init(&tree->index);
+	crab_index_set_lock(&tree->index, &tree->smo_lock);
 	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch), RECOVER_GFP);
 	tree->fps = kmalloc_array(crab_slotted_group_count(tree), sizeof(*tree->fps), RECOVER_GFP);
 	tree->overflow = kmalloc_array(tree->slots, sizeof(*tree->overflow), RECOVER_GFP);
@@ -528,10 +529,12 @@ int crab_tree_repair(struct crab_engine *engine, struct crab_flow *flow)
 	struct crab_write write = { .tree = tree, .flow = flow };
 	int err = engine->clean ? 0 : repair_clean(tree, flow);
 
+	mutex_lock(&tree->smo_lock);	/* free; the structure modifications expect it */
 	if (!err)
 		err = crab_layout_repair(&write);
 	if (!err && crab_layout_has_bitmap(tree) && tree->tuning.on_demand)
 		crab_bitmap_rebuild(&write);
+	mutex_unlock(&tree->smo_lock);
 	return err;
 }
 

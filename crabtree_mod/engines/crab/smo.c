@@ -47,6 +47,7 @@ bool crab_smo_is_reserved(const struct crab_tree *tree)
 {
 	u32 i;
 
+	lockdep_assert_held(&tree->smo_lock);
 	for (i = 0; i < CRAB_SMO_FRESH; i++)
 		if (!tree->fresh[i])
 			return false;
@@ -71,6 +72,7 @@ void crab_smo_number(struct crab_write *write, struct crab_smo *smo)
 {
 	u32 i;
 
+	lockdep_assert_held(&write->tree->smo_lock);
 	for (i = 0; i < smo->n; i++) {
 		smo->head[i].birth = ++write->tree->birth;
 		crab_layout_alloc(write, smo->spare[i].leaf, true);
@@ -110,6 +112,7 @@ int crab_smo_begin(struct crab_write *write, struct crab_smo *smo, const struct 
 
 void crab_smo_release(struct crab_write *write, u64 number)
 {
+	lockdep_assert_held(&write->tree->smo_lock);
 	crab_layout_alloc(write, number, false);
 	crab_pool_free(&write->tree->pool, number);
 }
@@ -118,6 +121,7 @@ noinline int crab_smo_abort(struct crab_write *write, const struct crab_smo *smo
 {
 	u32 i;
 
+	lockdep_assert_held(&write->tree->smo_lock);
 	for (i = 0; i < smo->n; i++) {
 		write->tree->fresh[i] = smo->leaf[i];
 		crab_smo_release(write, smo->spare[i].leaf);
@@ -145,6 +149,7 @@ void crab_smo_write(struct crab_write *write, struct crab_smo *smo, u64 low,
 	const struct crab_geometry *geo = &tree->base.geo;
 	u32 last = smo->n - 1;
 
+	lockdep_assert_held(&tree->smo_lock);
 	smo->head[last].next = crab_smo_last_word(tree, smo, tail);
 	smo->head[0].low = low;
 	if (last) {
@@ -188,6 +193,7 @@ static void smo_commit(struct crab_write *write)
 
 void crab_smo_link(struct crab_write *write, const struct crab_leaf *pred, u64 word)
 {
+	lockdep_assert_held(&write->tree->smo_lock);
 	smo_store_link(write, pred, word);
 	smo_commit(write);
 }
@@ -218,6 +224,7 @@ void crab_smo_splice(struct crab_tree *tree, struct crab_smo *smo, struct crab_l
 {
 	u32 i;
 
+	lockdep_assert_held(&tree->smo_lock);
 	smo_join(tree, smo->leaf[smo->n - 1], after);
 	for (i = smo->n; --i; )
 		smo_join(tree, smo->leaf[i - 1], smo->leaf[i]);
@@ -235,11 +242,12 @@ static void smo_retire(struct crab_write *write, struct crab_leaf *leaf)
 }
 
 void crab_smo_replace(struct crab_write *write, struct crab_smo *smo, struct crab_leaf *leaf,
-		      struct crab_leaf *last, u32 count, u32 split)
+		      struct crab_leaf *last, u32 count, u32 split) __must_hold(&leaf->lock)
 {
 	struct crab_leaf *pred = leaf->prev, *after = last->next;
 	struct crab_tree *tree = write->tree;
 
+	lockdep_assert_held(&tree->smo_lock);
 	crab_smo_write(write, smo, leaf->low, tree->scratch, count, split, last);
 	crab_smo_link(write, pred, crab_smo_first_word(tree, smo));
 	crab_smo_splice(tree, smo, pred, after);
@@ -265,10 +273,12 @@ void crab_smo_fetch_unlink(const struct crab_tree *tree, const struct crab_leaf 
 }
 
 void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf, u64 word)
+	__must_hold(&leaf->lock)
 {
 	struct crab_tree *tree = write->tree;
 	struct crab_leaf *pred = leaf->prev, *after = leaf->next;
 
+	lockdep_assert_held(&tree->smo_lock);
 	smo_store_link(write, pred, word);
 	/* The write sections hide the new links until they are durable */
 	smo_join(tree, pred, after);

@@ -168,7 +168,7 @@ void crab_smo_splice(struct crab_tree *tree, struct crab_smo *smo, struct crab_l
  * Context: under crab_tree.smo_lock; both leaves are locked.
  */
 void crab_smo_replace(struct crab_write *write, struct crab_smo *smo, struct crab_leaf *leaf,
-		      struct crab_leaf *last, u32 count, u32 split);
+		      struct crab_leaf *last, u32 count, u32 split) __must_hold(&leaf->lock);
 
 /**
  * crab_smo_release() - return a leaf to the pool
@@ -188,7 +188,8 @@ void crab_smo_release(struct crab_write *write, u64 number);
  * Context: under crab_tree.smo_lock; the leaf and the previous one are locked and in a write
  * section.
  */
-void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf, u64 word);
+void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf, u64 word)
+	__must_hold(&leaf->lock);
 
 /* smo.c: hints */
 
@@ -213,7 +214,8 @@ void crab_smo_fetch_unlink(const struct crab_tree *tree, const struct crab_leaf 
  * Context: under crab_tree.smo_lock; the leaf is locked.
  * Return: 0; or -ENOSPC or -EUCLEAN with nothing changed.
  */
-int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value);
+int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
+	__must_hold(&leaf->lock);
 
 /**
  * crab_smo_bound() - bound the lines that one operation cleans
@@ -245,7 +247,8 @@ bool crab_smo_may_merge(const struct crab_leaf *leaf, u32 most);
  * Context: under crab_tree.smo_lock; both leaves are locked.
  * Return: 0; or -ENOSPC or -EUCLEAN with nothing changed.
  */
-int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh);
+int crab_smo_balance(struct crab_write *write, struct crab_leaf *leaf, u32 fresh)
+	__must_hold(&leaf->lock);
 
 /**
  * crab_smo_merge() - merge a leaf with the next one

@@ -49,6 +49,7 @@ static bool is_append(const struct crab_tree *tree, const struct crab_leaf *leaf
 }
 
 int crab_smo_add(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
+	__must_hold(&leaf->lock)
 {
 	const struct crab_record extra = { .key = key, .value = value };
 	struct crab_tree *tree = write->tree;

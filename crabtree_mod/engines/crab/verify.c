@@ -17,6 +17,7 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 
 #include "layout.h"
@@ -31,7 +32,9 @@ noinline int crab_smo_verify_failed(struct crab_tree *tree, const struct crab_le
 }
 
 int crab_smo_verify_low(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high, u64 low)
+	__must_hold(&leaf->lock)
 {
+	lockdep_assert_held(&tree->smo_lock);
 	if (likely(low > leaf->low && low < high))
 		return 0;
 	return crab_smo_verify_failed(tree, leaf, "a key that splits it is outside its range");
@@ -39,7 +42,9 @@ int crab_smo_verify_low(struct crab_tree *tree, const struct crab_leaf *leaf, u6
 
 int crab_smo_verify_records(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
 			    const struct crab_record *records, u32 count, u32 most)
+	__must_hold(&leaf->lock)
 {
+	lockdep_assert_held(&tree->smo_lock);
 	if (count > most)
 		return crab_smo_verify_failed(tree, leaf, "a key that it held is not there");
 	return crab_layout_verify(tree, leaf, high, records, count);
@@ -47,6 +52,7 @@ int crab_smo_verify_records(struct crab_tree *tree, const struct crab_leaf *leaf
 
 int crab_smo_verify_next(struct crab_tree *tree, const struct crab_leaf *leaf, u64 *word)
 {
+	lockdep_assert_held(&tree->smo_lock);
 	*word = crab_load(tree->base.media, &crab_leaf_media(tree, leaf->number)->head.next);
 	if (likely((*word & CRAB_LINK_MASK) == leaf->next->number + 1))
 		return 0;
@@ -59,6 +65,7 @@ int crab_smo_verify_unlink(struct crab_tree *tree, const struct crab_leaf *leaf,
 	const struct crab_leaf *pred = leaf->prev;
 	struct crab_head head;
 
+	lockdep_assert_held(&tree->smo_lock);
 	if (leaf->next)
 		return crab_smo_verify_next(tree, leaf, word);
 	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, pred->number), geo->store_id,

@@ -30,7 +30,8 @@ int crab_smo_verify_failed(struct crab_tree *tree, const struct crab_leaf *leaf,
  * Context: under crab_tree.smo_lock; the leaf is locked.
  * Return: 0 if @low is above that of @leaf and below @high, else -EUCLEAN.
  */
-int crab_smo_verify_low(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high, u64 low);
+int crab_smo_verify_low(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high, u64 low)
+	__must_hold(&leaf->lock);
 
 /**
  * crab_smo_verify_records() - verify the keys of records that were collected
@@ -45,7 +46,8 @@ int crab_smo_verify_low(struct crab_tree *tree, const struct crab_leaf *leaf, u6
  * Return: 0 or -EUCLEAN.
  */
 int crab_smo_verify_records(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
-			    const struct crab_record *records, u32 count, u32 most);
+			    const struct crab_record *records, u32 count, u32 most)
+	__must_hold(&leaf->lock);
 
 /**
  * crab_smo_verify_next() - read the link of a leaf, and verify that it names the next leaf

@@ -116,6 +116,7 @@ static struct crab_engine *vol_attach(struct crab_media *media, const struct cra
 		vol_detach(&tree->base);
 		return ERR_PTR(-ENOMEM);
 	}
+	crab_index_set_lock(&tree->index, &tree->lock);
 	return &tree->base;
 }
 

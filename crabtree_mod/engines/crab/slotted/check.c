@@ -27,6 +27,7 @@ static void check_header(const struct crab_check *c, const struct crab_leaf *lea
 }
 
 void crab_slotted_check(struct crab_check *c, const struct crab_leaf *leaf, u64 offset)
+	__must_hold(&leaf->lock)
 {
 	struct crab_record r;
 	u32 slot, live = 0;

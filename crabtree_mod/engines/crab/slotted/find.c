@@ -27,7 +27,7 @@ u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf
 }
 
 u32 crab_slotted_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
-			 struct crab_record *records)
+			 struct crab_record *records) __must_hold(&leaf->lock)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0), *d;
 	const u32 groups = crab_slotted_group_count(tree);

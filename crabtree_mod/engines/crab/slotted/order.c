@@ -427,6 +427,7 @@ static u32 order_run(const struct crab_leaf *leaf, u64 key, const struct crab_re
 
 u32 crab_slotted_split(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		       const struct crab_record *extra, struct crab_record *records, u64 *low)
+	__must_hold(&leaf->lock)
 {
 	u64 middle = leaf->low + (leaf->high - leaf->low) / 2;
 	u32 count = leaf->count + 1, keep = (count + 1) / 2;

@@ -73,7 +73,7 @@ u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf
  * Return: the number of records.
  */
 u32 crab_slotted_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
-			 struct crab_record *records);
+			 struct crab_record *records) __must_hold(&leaf->lock);
 
 /**
  * crab_slotted_find() - find the slot of a key
@@ -153,7 +153,7 @@ struct crab_place crab_slotted_place(const struct crab_tree *tree, const struct 
  * -EUCLEAN.
  */
 int crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
-			u64 value);
+			u64 value) __must_hold(&leaf->lock);
 
 /**
  * crab_slotted_update_void() - replace the value of a key by the leaf's void
@@ -165,7 +165,8 @@ int crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 sl
  * Context: the leaf is locked.
  * Return: as crab_slotted_insert().
  */
-int crab_slotted_update_void(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value);
+int crab_slotted_update_void(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
+	__must_hold(&leaf->lock);
 
 /**
  * crab_slotted_remove() - free the slot of a key (P6)
@@ -175,7 +176,8 @@ int crab_slotted_update_void(struct crab_write *write, struct crab_leaf *leaf, u
  *
  * Context: the leaf is locked.
  */
-void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
+void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+	__must_hold(&leaf->lock);
 
 /**
  * crab_slotted_insert_nofence() - store a record into a free slot
@@ -188,7 +190,7 @@ void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 s
  * Context: the leaf is locked and in a write section, which the caller ends after a fence.
  */
 void crab_slotted_insert_nofence(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
-				 u64 key, u64 value);
+				 u64 key, u64 value) __must_hold(&leaf->lock);
 
 /**
  * crab_slotted_remove_nofence() - free a slot

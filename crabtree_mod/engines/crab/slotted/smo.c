@@ -17,7 +17,7 @@
 #include "smo.h"
 
 bool crab_slotted_is_append(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-			    u64 *last)
+			    u64 *last) __must_hold(&leaf->lock)
 {
 	u64 other;
 	u32 slot;
@@ -33,7 +33,7 @@ bool crab_slotted_is_append(const struct crab_tree *tree, const struct crab_leaf
 }
 
 int crab_slotted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
-			const struct crab_record *records, u32 count)
+			const struct crab_record *records, u32 count) __must_hold(&leaf->lock)
 {
 	u64 seen = 0;
 	u32 i;
@@ -58,6 +58,7 @@ static u32 collect_with(struct crab_tree *tree, const struct crab_leaf *leaf, u6
 }
 
 int crab_slotted_rewrite(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
+	__must_hold(&leaf->lock)
 {
 	struct crab_tree *tree = write->tree;
 	struct crab_smo smo;

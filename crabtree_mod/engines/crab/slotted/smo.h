@@ -93,7 +93,7 @@ bool crab_slotted_prepare(struct crab_tree *tree);
  * Return: true if so.
  */
 bool crab_slotted_is_append(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-			    u64 *last);
+			    u64 *last) __must_hold(&leaf->lock);
 
 /**
  * crab_slotted_rewrite() - store a record whose value is the leaf's void
@@ -105,7 +105,8 @@ bool crab_slotted_is_append(const struct crab_tree *tree, const struct crab_leaf
  * Context: under crab_tree.smo_lock; the leaf is locked.
  * Return: 0, -ENOSPC or -EUCLEAN.
  */
-int crab_slotted_rewrite(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value);
+int crab_slotted_rewrite(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
+	__must_hold(&leaf->lock);
 
 /**
  * crab_slotted_verify() - verify the keys of records that were collected
@@ -119,7 +120,7 @@ int crab_slotted_rewrite(struct crab_write *write, struct crab_leaf *leaf, u64 k
  * Return: 0, or -EUCLEAN with damage noted.
  */
 int crab_slotted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
-			const struct crab_record *records, u32 count);
+			const struct crab_record *records, u32 count) __must_hold(&leaf->lock);
 
 /* order.c */
 
@@ -139,7 +140,8 @@ int crab_slotted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u6
  * Return: the number of records in the first part.
  */
 u32 crab_slotted_split(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		       const struct crab_record *extra, struct crab_record *records, u64 *low);
+		       const struct crab_record *extra, struct crab_record *records, u64 *low)
+	__must_hold(&leaf->lock);
 
 /**
  * crab_order_halve() - select the records with the lowest keys
@@ -161,6 +163,7 @@ void crab_order_halve(struct crab_record *records, u32 count, u32 keep);
  *
  * Context: the leaf is locked.
  */
-void crab_slotted_check(struct crab_check *check, const struct crab_leaf *leaf, u64 offset);
+void crab_slotted_check(struct crab_check *check, const struct crab_leaf *leaf, u64 offset)
+	__must_hold(&leaf->lock);
 
 #endif /* CRABTREE_ENGINES_CRAB_SLOTTED_SMO_H */

@@ -64,7 +64,7 @@ static __always_inline void slot_set(struct crab_flow *flow, const struct crab_t
 }
 
 void crab_slotted_insert_nofence(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
-				 u64 key, u64 value)
+				 u64 key, u64 value) __must_hold(&leaf->lock)
 {
 	slot_set(write->flow, write->tree, leaf, slot, key, value);
 	crab_count(&write->tree->base, inserts, 1);
@@ -86,7 +86,7 @@ static noinline int insert_by_smo(struct crab_write *write, struct crab_leaf *le
 }
 
 int crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
-			u64 value)
+			u64 value) __must_hold(&leaf->lock)
 {
 	struct crab_tree *tree = write->tree;
 	struct crab_flow *flow = write->flow;
@@ -104,6 +104,7 @@ int crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 sl
 }
 
 int crab_slotted_update_void(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64 value)
+	__must_hold(&leaf->lock)
 {
 	int err;
 
@@ -149,6 +150,7 @@ void crab_slotted_remove_nofence(struct crab_write *write, struct crab_leaf *lea
 }
 
 void crab_slotted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+	__must_hold(&leaf->lock)
 {
 	struct crab_flow *flow = write->flow;
 

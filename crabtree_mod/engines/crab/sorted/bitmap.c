@@ -11,6 +11,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/sched.h>
 
 #include "smo.h"
@@ -33,6 +34,7 @@ void crab_bitmap_set(struct crab_write *write, u64 leaf, bool used)
 	__le64 *word = bitmap_word(tree, leaf);
 	u64 bit = 1ULL << (leaf % BITMAP_BITS), bits;
 
+	lockdep_assert_held(&tree->smo_lock);
 	bits = crab_load(tree->base.media, word);
 	crab_store(write->flow, word, used ? bits | bit : bits & ~bit);
 	crab_clean(write->flow, word, sizeof(*word));

@@ -13,6 +13,7 @@
 #include "smo.h"
 
 void crab_sorted_check(struct crab_check *c, const struct crab_leaf *leaf, u64 offset)
+	__must_hold(&leaf->lock)
 {
 	struct crab_record r;
 	u32 slot, live = 0, piece;

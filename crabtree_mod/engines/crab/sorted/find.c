@@ -203,7 +203,7 @@ int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
 }
 
 u32 crab_sorted_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
-			struct crab_record *records)
+			struct crab_record *records) __must_hold(&leaf->lock)
 {
 	u32 count = 0, slot;
 

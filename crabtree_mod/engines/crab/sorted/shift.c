@@ -89,7 +89,7 @@ static void end_before_append(struct crab_write *write, struct crab_leaf *leaf, 
 }
 
 void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos,
-			  u64 key, u64 value)
+			  u64 key, u64 value) __must_hold(&leaf->lock)
 {
 	const struct crab_tree *tree = write->tree;
 	struct crab_record record = { .key = key, .value = value }, moved;
@@ -115,6 +115,7 @@ void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 
 }
 
 void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos)
+	__must_hold(&leaf->lock)
 {
 	const struct crab_tree *tree = write->tree;
 	struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0);
@@ -139,6 +140,7 @@ void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32
 }
 
 void crab_sorted_end(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+	__must_hold(&leaf->lock)
 {
 	const struct crab_tree *tree = write->tree;
 	struct crab_dslot *end = crab_leaf_slot(tree, leaf, slot);
@@ -151,7 +153,7 @@ void crab_sorted_end(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 }
 
 void crab_sorted_append(struct crab_write *write, struct crab_leaf *leaf,
-			const struct crab_record *records, u32 count)
+			const struct crab_record *records, u32 count) __must_hold(&leaf->lock)
 {
 	const struct crab_tree *tree = write->tree;
 	struct crab_dslot *d = crab_leaf_slot(tree, leaf, leaf->count);

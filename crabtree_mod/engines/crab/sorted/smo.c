@@ -17,7 +17,7 @@
 #include "smo.h"
 
 int crab_sorted_copy_leaf(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
-			  const struct crab_record *extra)
+			  const struct crab_record *extra) __must_hold(&leaf->lock)
 {
 	struct crab_tree *tree = write->tree;
 	struct crab_smo smo = { .n = 1 };
@@ -66,7 +66,7 @@ static u32 collect_with(struct crab_tree *tree, const struct crab_leaf *leaf,
 }
 
 int crab_sorted_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 keep,
-			    const struct crab_record *extra)
+			    const struct crab_record *extra) __must_hold(&leaf->lock)
 {
 	struct crab_tree *tree = write->tree;
 	const struct crab_record *moved = tree->scratch + keep;
@@ -99,7 +99,7 @@ int crab_sorted_split_right(struct crab_write *write, struct crab_leaf *leaf, u3
 }
 
 bool crab_sorted_is_append(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-			   u64 *last)
+			   u64 *last) __must_hold(&leaf->lock)
 {
 	*last = crab_leaf_key(tree, leaf, leaf->count - 1);
 	return *last <= key;
@@ -117,7 +117,7 @@ static u32 scratch_split(const struct crab_tree *tree, const struct crab_leaf *l
 }
 
 u32 crab_sorted_split(struct crab_tree *tree, const struct crab_leaf *leaf,
-		      const struct crab_record *extra, u64 *low)
+		      const struct crab_record *extra, u64 *low) __must_hold(&leaf->lock)
 {
 	u32 count = collect_with(tree, leaf, extra);
 	u32 split = scratch_split(tree, leaf, count, extra->key);
@@ -131,7 +131,7 @@ u32 crab_sorted_split(struct crab_tree *tree, const struct crab_leaf *leaf,
 
 /* Keys that ascend are in the range if the first and the last are */
 int crab_sorted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
-		       const struct crab_record *records, u32 count)
+		       const struct crab_record *records, u32 count) __must_hold(&leaf->lock)
 {
 	u32 i;
 

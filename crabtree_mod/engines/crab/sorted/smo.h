@@ -64,7 +64,7 @@ void crab_sorted_copy(struct crab_write *write, const struct crab_leaf *leaf,
  * Return: 0; or -ENOSPC or -EUCLEAN with nothing changed.
  */
 int crab_sorted_copy_leaf(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
-			  const struct crab_record *extra);
+			  const struct crab_record *extra) __must_hold(&leaf->lock);
 
 /**
  * crab_sorted_split_right() - move the upper records of a full leaf to a fresh one after it
@@ -77,7 +77,7 @@ int crab_sorted_copy_leaf(struct crab_write *write, struct crab_leaf *leaf, u32 
  * Return: 0; or -ENOSPC or -EUCLEAN with nothing changed.
  */
 int crab_sorted_split_right(struct crab_write *write, struct crab_leaf *leaf, u32 keep,
-			    const struct crab_record *extra);
+			    const struct crab_record *extra) __must_hold(&leaf->lock);
 
 /**
  * crab_sorted_is_append() - test whether a key is above all keys of a full leaf
@@ -90,7 +90,7 @@ int crab_sorted_split_right(struct crab_write *write, struct crab_leaf *leaf, u3
  * Return: true if so.
  */
 bool crab_sorted_is_append(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-			   u64 *last);
+			   u64 *last) __must_hold(&leaf->lock);
 
 /**
  * crab_sorted_split() - partition the records of a full leaf and one more
@@ -103,7 +103,7 @@ bool crab_sorted_is_append(const struct crab_tree *tree, const struct crab_leaf 
  * Return: the number of records in the first part.
  */
 u32 crab_sorted_split(struct crab_tree *tree, const struct crab_leaf *leaf,
-		      const struct crab_record *extra, u64 *low);
+		      const struct crab_record *extra, u64 *low) __must_hold(&leaf->lock);
 
 /**
  * crab_sorted_verify() - verify the keys of records that were collected
@@ -118,7 +118,7 @@ u32 crab_sorted_split(struct crab_tree *tree, const struct crab_leaf *leaf,
  * noted.
  */
 int crab_sorted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
-		       const struct crab_record *records, u32 count);
+		       const struct crab_record *records, u32 count) __must_hold(&leaf->lock);
 
 /* read.c: attach */
 
@@ -166,7 +166,8 @@ int crab_sorted_repair(struct crab_write *write);
  *
  * Context: the leaf is locked.
  */
-void crab_sorted_check(struct crab_check *check, const struct crab_leaf *leaf, u64 offset);
+void crab_sorted_check(struct crab_check *check, const struct crab_leaf *leaf, u64 offset)
+	__must_hold(&leaf->lock);
 
 /* strategy.c */
 

@@ -140,7 +140,7 @@ u32 crab_sorted_above(const struct crab_tree *tree, const struct crab_leaf *leaf
  * Return: the number of records.
  */
 u32 crab_sorted_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
-			struct crab_record *records);
+			struct crab_record *records) __must_hold(&leaf->lock);
 
 /**
  * crab_sorted_find() - find the slot of a key
@@ -223,7 +223,7 @@ int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
  * -EUCLEAN.
  */
 int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
-		       u64 value);
+		       u64 value) __must_hold(&leaf->lock);
 
 /**
  * crab_sorted_remove() - remove a record from a leaf that stays (P6)
@@ -234,7 +234,8 @@ int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slo
  * Context: the leaf is locked.
  * Return: 0 when durable; -EAGAIN: the write needs crab_tree.smo_lock.
  */
-int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
+int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+	__must_hold(&leaf->lock);
 
 /* rebalance.c */
 
@@ -260,7 +261,7 @@ void crab_sorted_rebalance(struct crab_write *write, u64 key);
  * Context: the leaf is locked and in a write section.
  */
 void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key,
-			  u64 value);
+			  u64 value) __must_hold(&leaf->lock);
 
 /**
  * crab_sorted_shift_out() - remove a slot by shifting to the left (P6)
@@ -270,7 +271,8 @@ void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 
  *
  * Context: the leaf is locked and in a write section.
  */
-void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos);
+void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos)
+	__must_hold(&leaf->lock);
 
 /**
  * crab_sorted_end() - let the records end before a slot (P10)
@@ -280,7 +282,8 @@ void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32
  *
  * Context: the leaf is locked and in a write section.
  */
-void crab_sorted_end(struct crab_write *write, struct crab_leaf *leaf, u32 slot);
+void crab_sorted_end(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+	__must_hold(&leaf->lock);
 
 /**
  * crab_sorted_append() - append records, which the first one reveals (P11, P6)
@@ -292,6 +295,6 @@ void crab_sorted_end(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
  * Context: the leaf is locked and in a write section.
  */
 void crab_sorted_append(struct crab_write *write, struct crab_leaf *leaf,
-			const struct crab_record *records, u32 count);
+			const struct crab_record *records, u32 count) __must_hold(&leaf->lock);
 
 #endif /* CRABTREE_ENGINES_CRAB_SORTED_H */

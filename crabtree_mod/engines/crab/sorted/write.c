@@ -135,7 +135,7 @@ static int split(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 
 }
 
 int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
-		       u64 value)
+		       u64 value) __must_hold(&leaf->lock)
 {
 	const struct crab_tree *tree = write->tree;
 	int err;
@@ -160,6 +160,7 @@ static bool remove_copies(const struct crab_tree *tree, const struct crab_leaf *
 }
 
 int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+	__must_hold(&leaf->lock)
 {
 	const struct crab_tree *tree = write->tree;
 	bool copies = remove_copies(tree, leaf, slot), underfull = leaf->count <= tree->slots / 2;

@@ -146,8 +146,10 @@ static bool index_forgets(struct crab_store *store, u32 n)
 	struct crab_tree *tree = crab_tree_of(store->engine);
 	struct crab_leaf *leaf = leaf_at(tree, n + 1);
 
+	mutex_lock(&tree->smo_lock);
 	if (leaf)
 		crab_index_remove(&tree->index, leaf->low);
+	mutex_unlock(&tree->smo_lock);
 	return leaf;
 }
 

@@ -2,9 +2,19 @@
 #ifndef CRAB_SHIM_LINUX_LOCKDEP_H
 #define CRAB_SHIM_LINUX_LOCKDEP_H
 
-/* Every lock of the shims has a flag @held */
+/* Every lock of the shims has a flag @held; @dep_map is another name of it */
 #include <linux/bug.h>
 #include <linux/types.h>
+
+struct lockdep_map {
+	u32 held;
+};
+
+#define CRAB_HOST_HELD			\
+	union {				\
+		u32 held;		\
+		struct lockdep_map dep_map; \
+	}
 
 #define SINGLE_DEPTH_NESTING		1
 
@@ -17,11 +27,15 @@
 
 #ifdef CRABTREE_HOST_TASKS
 bool crab_task_holds(const unsigned int *held);
-#define lockdep_assert_held(l)		BUG_ON(!crab_task_holds(&(l)->held))
+#define lock_is_held(map)		crab_task_holds(&(map)->held)
 #elif defined(NDEBUG)
 #define lockdep_assert_held(l)		((void)(l))
 #else
-#define lockdep_assert_held(l)		BUG_ON(!READ_ONCE((l)->held))
+#define lock_is_held(map)		READ_ONCE((map)->held)
+#endif
+#ifdef lock_is_held
+#define CONFIG_LOCKDEP
+#define lockdep_assert_held(l)		BUG_ON(!lock_is_held(&(l)->dep_map))
 #endif
 #define lockdep_assert_held_read(l)	lockdep_assert_held(l)
 #define lockdep_assert_held_write(l)	lockdep_assert_held(l)

@@ -12,7 +12,7 @@ struct mutex {
 #ifdef CRABTREE_HOST_THREADS
 	pthread_mutex_t lock;
 #endif
-	u32 held;
+	CRAB_HOST_HELD;
 };
 
 #define mutex_destroy(l)	((void)(l))

@@ -11,7 +11,7 @@
 
 /* For tasks, readers lock like writers: this is stricter and sufficient */
 struct rw_semaphore {
-	u32 held;
+	CRAB_HOST_HELD;
 };
 
 #define init_rwsem(l)		((l)->held = 0)
@@ -24,17 +24,14 @@ struct rw_semaphore {
 
 struct rw_semaphore {
 	pthread_rwlock_t lock;
+	CRAB_HOST_HELD;		/* by a writer */
 };
 
-#define init_rwsem(l)		pthread_rwlock_init(&(l)->lock, NULL)
+#define init_rwsem(l)		((l)->held = 0, pthread_rwlock_init(&(l)->lock, NULL))
 #define down_read(l)		pthread_rwlock_rdlock(&(l)->lock)
-#define down_read_killable(l)	pthread_rwlock_rdlock(&(l)->lock)
-#define down_read_trylock(l)	(!pthread_rwlock_tryrdlock(&(l)->lock))
-#define down_write(l)		pthread_rwlock_wrlock(&(l)->lock)
-#define down_write_killable(l)	pthread_rwlock_wrlock(&(l)->lock)
-#define down_write_trylock(l)	(!pthread_rwlock_trywrlock(&(l)->lock))
+#define down_write(l)		(pthread_rwlock_wrlock(&(l)->lock), (l)->held = 1)
 #define up_read(l)		pthread_rwlock_unlock(&(l)->lock)
-#define up_write(l)		pthread_rwlock_unlock(&(l)->lock)
+#define up_write(l)		((l)->held = 0, pthread_rwlock_unlock(&(l)->lock))
 
 #endif
 

@@ -11,7 +11,7 @@
 #include <linux/types.h>
 
 typedef struct spinlock {
-	u32 held;
+	CRAB_HOST_HELD;
 } spinlock_t;
 
 #define DEFINE_SPINLOCK(x)	spinlock_t x = { 0 }
