@@ -204,15 +204,21 @@ out:
 	return err;
 }
 
-/* The highest run of @n clear bits, or @leaves */
+/*
+ * The highest run of @n clear bits, or @leaves. No run that ends above the lowest set bit of a
+ * window begins in it, so the next window ends at this bit.
+ */
 static u64 pool_find_run(const struct crab_pool *pool, u32 n)
 {
-	u64 end = pool->leaves, leaf = pool->leaves;
+	u64 end = pool->leaves, used;
 
-	while (leaf && end - leaf < n)
-		if (test_bit(--leaf, pool->used))
-			end = leaf;
-	return end - leaf < n ? pool->leaves : leaf;
+	while (end >= n) {
+		used = find_next_bit(pool->used, end, end - n);
+		if (used >= end)
+			return end - n;
+		end = used;
+	}
+	return pool->leaves;
 }
 
 int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u32 leave, u64 *first)

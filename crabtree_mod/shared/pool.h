@@ -155,7 +155,7 @@ int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u3
  * @first: out: the lowest number of the run
  *
  * Runs come from the top end of the pool. Single leaves come from the bottom upwards, so that
- * they break runs up late. The search is linear in the size of the pool.
+ * they break runs up late. The search reads each word of the bitmap a few times at most.
  *
  * Context: any but interrupts; takes crab_pool.lock.
  * Return: 0, or -ENOSPC with nothing allocated.

@@ -7,6 +7,7 @@
 
 #include "shared/pool.h"
 #include "kunit.h"
+#include "rng.h"
 
 #define POOL_LEAVES	70
 
@@ -103,6 +104,41 @@ static void pool_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), 0ULL);
 }
 
+/* The same, leaf by leaf */
+static u64 pool_slow_run(const struct crab_pool *pool, u32 n)
+{
+	u64 leaf = pool->leaves;
+	u32 run = 0;
+
+	while (leaf && run < n)
+		run = test_bit(--leaf, pool->used) ? 0 : run + 1;
+	return run == n ? leaf : pool->leaves;
+}
+
+/* Runs of all lengths, in pools that are full to a different part */
+static void pool_runs(struct kunit *test)
+{
+	struct pool_test *p = test->priv;
+	u64 seed = 1, first, want;
+	u32 round, i, n;
+
+	for (round = 0; round < 200; round++) {
+		crab_pool_destroy(&p->pool);
+		KUNIT_ASSERT_EQ(test, crab_pool_init(&p->pool, POOL_LEAVES), 0);
+		for (i = rng_below(&seed, 40); i; i--)
+			crab_pool_mark(&p->pool, rng_below(&seed, POOL_LEAVES));
+		for (n = 1; n <= POOL_LEAVES; n += 1 + rng_below(&seed, 4)) {
+			want = pool_slow_run(&p->pool, n);
+			first = POOL_LEAVES;
+			KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, n, 0, &first),
+					want == POOL_LEAVES ? -ENOSPC : 0);
+			KUNIT_EXPECT_EQ_MSG(test, first, want, "round %u, %u leaves", round, n);
+			if (first < POOL_LEAVES)
+				crab_pool_free_run(&p->pool, first, n);
+		}
+	}
+}
+
 static void pool_later(struct kunit *test)
 {
 	struct crab_later *later = kzalloc(sizeof(*later), GFP_KERNEL);
@@ -129,6 +165,7 @@ static struct kunit_case pool_cases[] = {
 	KUNIT_CASE(pool_take),
 	KUNIT_CASE(pool_stock),
 	KUNIT_CASE(pool_run),
+	KUNIT_CASE(pool_runs),
 	KUNIT_CASE(pool_later),
 	{}
 };
