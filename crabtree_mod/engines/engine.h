@@ -142,13 +142,13 @@ struct crab_engine_stats {
  * @counters: names of its own counters, at most CRAB_OWN_COUNTERS, ended by NULL; or NULL
  * @options: its options, ended by a NULL name; or NULL
  * @tuning: its structure of options, with the values that are used by default
- * @format: write an empty body, durable on return (P2). The superblocks are void
+ * @format: write an empty body, durable on return (P2). The superblocks are void. Or NULL
  * @attach: read the media; writes nothing. Damage is noted in @damage of the returned engine.
  *	ERR_PTR(-ENOMEM), or ERR_PTR(-EINTR) if it was stopped. The engine knows all conditions
  *	from @how: the store sets no field of it afterwards
  * @repair: make durable all that attach read (P4), and repair the traces of a power cut; cleaned
  *	on return, durable with the superblock (P3). Called once, only without damage and
- *	only when writable. 0, or -EINTR: the next attach repeats it
+ *	only when writable. 0, or -EINTR: the next attach repeats it. Or NULL
  * @settle: the last call before a clean detach writes the superblock with the state "clean". May
  *	write to the media; all that it wrote is durable on return, because the superblock names
  *	@root. The next attach receives @root in its &struct crab_attach_how, unless a writer was
@@ -172,6 +172,7 @@ struct crab_engine_stats {
  * @stats: fill in the statistics
  * @maintain: do one bounded piece of work off the write path; true if more is due. Or NULL
  * @wants: whether maintain is due. Any context, takes no lock. Or NULL
+ *
  * The engine counts inserts, deletes and updates itself (counts.h). It sets crab_flow.settled
  * only after a write that it counted and that leaves no work due; the store counts others.
  * Any operation returns -EUCLEAN if the range of the key is quarantined.
@@ -240,8 +241,7 @@ struct crab_layout {
 extern const struct crab_engine_ops crab_engine_crab, crab_engine_volatile, crab_engine_nvtree;
 extern const struct crab_engine_ops crab_engine_fastfair;
 extern const struct crab_engine_ops crab_engine_toy;	/* of test builds */
-/* The engine table, ended by NULL */
-extern const struct crab_engine_ops * const crab_engines[];
+extern const struct crab_engine_ops * const crab_engines[];	/* the table, ended by NULL */
 
 /**
  * crab_engine_by_name() - find an engine

@@ -135,7 +135,7 @@ static int attach_write(struct crab_store *store)
 	if (store->readonly)
 		return 0;
 	crab_super_flush(&flow);
-	err = engine->ops->repair(engine, &flow);
+	err = engine->ops->repair ? engine->ops->repair(engine, &flow) : 0;
 	if (err)
 		return err;
 	crab_store_look(store);

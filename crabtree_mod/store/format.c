@@ -191,7 +191,7 @@ int crab_store_format(struct crab_media *media, const struct crab_format_options
 	}
 	crab_flow_pin();
 	crab_super_clear(&flow);
-	err = ops->format(&flow, &geo);
+	err = ops->format ? ops->format(&flow, &geo) : 0;
 	if (err)
 		goto out;
 	crab_super_write(&flow, &super);

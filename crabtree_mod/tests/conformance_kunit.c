@@ -88,6 +88,34 @@ static void conf_verbs(struct kunit *test)
 	crab_test_expect_check(test, 0);
 }
 
+/* A write that returns 0 is counted once, as an insert, an update or a delete; others are not */
+static void conf_counts(struct kunit *test)
+{
+	struct crab_batch_op ops[] = {
+		{ .verb = CRAB_VERB_INSERT, .key = 1, .value = 13 },
+		{ .verb = CRAB_VERB_INSERT, .key = 3, .value = 30 },
+		{ .verb = CRAB_VERB_DELETE, .key = 4 },
+		{ .verb = CRAB_VERB_DELETE, .key = 3 },
+	};
+	struct crab_test *t = test->priv;
+	struct crab_counts counts;
+	struct crab_old old;
+
+	conf_begin(test);
+	KUNIT_EXPECT_EQ(test, crab_test_put(test, 1, 10), 0);
+	KUNIT_EXPECT_EQ(test, crab_test_put(test, 2, 20), 0);
+	KUNIT_EXPECT_EQ(test, crab_test_put(test, 1, 11), 0);
+	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 1, 12, CRAB_INSERT_CREATE, &old),
+			-EEXIST);
+	KUNIT_EXPECT_EQ(test, crab_test_del(test, 2), 0);
+	KUNIT_EXPECT_EQ(test, crab_test_del(test, 2), -ENOENT);
+	crab_store_batch(t->store, ops, ARRAY_SIZE(ops));
+	counts = crab_test_counts(test);
+	KUNIT_EXPECT_EQ(test, counts.inserts, 3ULL);
+	KUNIT_EXPECT_EQ(test, counts.updates, 2ULL);
+	KUNIT_EXPECT_EQ(test, counts.deletes, 2ULL);
+}
+
 /* One operation of a batch, and its expected result */
 struct conf_ask {
 	enum crab_verb verb;
@@ -332,6 +360,7 @@ static void conf_batches(struct kunit *test)
 
 static struct kunit_case conformance_cases[] = {
 	KUNIT_CASE_PARAM(conf_verbs, conf_params),
+	KUNIT_CASE_PARAM(conf_counts, conf_params),
 	KUNIT_CASE_PARAM(conf_batch, conf_params),
 	KUNIT_CASE_PARAM(conf_batch_readonly, conf_params),
 	KUNIT_CASE_PARAM(conf_batches, conf_params),

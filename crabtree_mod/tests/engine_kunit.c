@@ -38,6 +38,28 @@ static void engine_fits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, !crab_store_fits(&super, &layout));
 }
 
+/* CHECK of the example engine names the word that differs */
+static void engine_check_offset(struct kunit *test)
+{
+	struct crab_test *t = test->priv;
+	struct crab_check_report report;
+	__le64 *word;
+	u32 i;
+
+	crab_test_format(test, "toy", "array", CRAB_TEST_LEAF);
+	for (i = 1; i <= 3; i++)	/* the leaf of birth 4 is leaf 0 */
+		KUNIT_ASSERT_EQ(test, crab_test_put(test, i, 10 * i), 0);
+	word = (__le64 *)(t->media.base + CRAB_POOL_OFFSET + sizeof(struct crab_dhead));
+	for (i = 0; i <= 6; i++) {
+		word[i] ^= cpu_to_le64(2);
+		KUNIT_EXPECT_EQ(test, crab_store_check(t->store, &report), 0);
+		KUNIT_EXPECT_EQ(test, report.damage.count, 1ULL);
+		KUNIT_EXPECT_EQ(test, report.damage.offset,
+				CRAB_POOL_OFFSET + sizeof(struct crab_dhead) + i * 8ULL);
+		word[i] ^= cpu_to_le64(2);
+	}
+}
+
 /* The superblock allows this leaf size, but no layout does */
 static void engine_leaf_size(struct kunit *test)
 {
@@ -148,6 +170,7 @@ static void engine_root(struct kunit *test)
 
 static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(engine_fits),
+	KUNIT_CASE(engine_check_offset),
 	KUNIT_CASE(engine_leaf_size),
 	KUNIT_CASE(engine_models),
 	KUNIT_CASE(engine_refused),

@@ -25,6 +25,7 @@
 #include <linux/string.h>
 
 #include "engines/counts.h"
+#include "engines/defaults.h"
 #include "media/badmem.h"
 #include "shared/link.h"
 
@@ -103,32 +104,23 @@ static const char *toy_read(struct toy *toy)
 	return NULL;
 }
 
-static void toy_detach(struct crab_engine *engine)
-{
-	crab_engine_exit(engine);
-	kvfree(toy_of(engine));
-}
-
 static struct crab_engine *toy_attach(struct crab_media *media, const struct crab_geometry *geo,
 				      const struct crab_attach_how *how)
 {
 	u32 room = toy_room(geo->leaf_bytes);
-	struct toy *toy = kvzalloc(struct_size(toy, records, room), GFP_KERNEL);
+	size_t bytes = struct_size((struct toy *)NULL, records, room);
+	struct crab_engine *engine = crab_engine_alloc(bytes, &crab_engine_toy, media, geo, how);
 	const char *damage;
 
-	if (!toy)
+	if (!engine)
 		return ERR_PTR(-ENOMEM);
-	mutex_init(&toy->lock);
-	toy->room = room;
-	if (crab_engine_init(&toy->base, &crab_engine_toy, media, geo, how)) {
-		toy_detach(&toy->base);
-		return ERR_PTR(-ENOMEM);
-	}
+	mutex_init(&toy_of(engine)->lock);
+	toy_of(engine)->room = room;
 	damage = crab_badmem_probe(media, geo->pool_offset, 2 * geo->leaf_bytes) ?
-		 toy_read(toy) : "a leaf cannot be read";
+		 toy_read(toy_of(engine)) : "a leaf cannot be read";
 	if (damage)
-		crab_damage_note(&toy->base.damage, CRAB_HEAD_OFFSET, "%s", damage);
-	return &toy->base;
+		crab_damage_note(&engine->damage, CRAB_HEAD_OFFSET, "%s", damage);
+	return engine;
 }
 
 /* After a stop the link may be in caches only. Its leaf is durable (P7). P3 completes the clean. */
@@ -148,12 +140,6 @@ static u32 toy_find(const struct toy *toy, u64 key)
 	return at;
 }
 
-/* Damage quarantines all keys */
-static u64 toy_beyond(struct crab_engine *engine, u64 key)
-{
-	return engine->damage.count ? CRAB_KEY_EMPTY : key;
-}
-
 static int toy_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
 		    u32 cap)
 {
@@ -170,31 +156,26 @@ static int toy_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_
 	return n;
 }
 
-static int toy_lookup(struct crab_engine *engine, u64 key, u64 *value)
-{
-	struct crab_record record;
-	int n = toy_scan(engine, key, key, &record, 1);
-
-	if (n == 1)
-		*value = record.value;
-	return n < 0 ? n : n ? 0 : -ENOENT;
-}
-
 static int toy_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		    struct crab_record *record)
 {
 	struct toy *toy = toy_of(engine);
-	int n = toy_scan(engine, key, dir == CRAB_SEEK_GE ? CRAB_KEY_EMPTY : key, record, 1);
+	bool found;
 	u32 at;
 
-	if (n || dir == CRAB_SEEK_GE)
-		return n < 0 ? n : n ? 0 : -ENOENT;
+	if (engine->damage.count)
+		return -EUCLEAN;
 	mutex_lock(&toy->lock);
 	at = toy_find(toy, key);
-	if (at)
-		*record = toy->records[at - 1];
+	found = at < toy->count && (dir == CRAB_SEEK_GE || toy->records[at].key == key);
+	if (!found && dir == CRAB_SEEK_LE && at) {
+		at--;
+		found = true;
+	}
+	if (found)
+		*record = toy->records[at];
 	mutex_unlock(&toy->lock);
-	return at ? 0 : -ENOENT;
+	return found ? 0 : -ENOENT;
 }
 
 /* Puts @record in place of the one of @key, or removes that if @record is NULL */
@@ -222,6 +203,8 @@ static int toy_change(struct crab_engine *engine, struct crab_flow *flow, u64 ke
 			*at = *record;
 		toy->count += !!record - old->existed;
 		crab_count(engine, inserts, record && !old->existed);
+		crab_count(engine, updates, record && old->existed);
+		crab_count(engine, deletes, !record);
 		crab_flow_pin();
 		toy_write(flow, &engine->geo, ++toy->birth, toy->records, toy->count);
 		crab_flow_unpin();
@@ -258,15 +241,13 @@ static int toy_check(struct crab_engine *engine, struct crab_check_report *repor
 	report->leaves = 1;
 	report->records = toy->count;
 	at = toy_slots(toy_leaf(engine, toy->birth % 2));
-	if (crab_load(engine->media, toy_link(engine->media)) !=
-	    crab_link_to(&engine->geo, toy->birth % 2, toy->birth))
-		crab_damage_note(&report->damage, CRAB_HEAD_OFFSET, "the link has changed");
+	crab_engine_expect(engine, report, toy_link(engine->media),
+			   crab_link_to(&engine->geo, toy->birth % 2, toy->birth),
+			   "the link has changed");
 	for (i = 0; i < 2 * toy->count; i++)
-		if (crab_load(engine->media, at++) != word[i])
-			crab_damage_note(&report->damage, (u8 *)at - engine->media->base,
-					 "a record has changed");
-	if (toy->count < toy->room && crab_load(engine->media, at) != CRAB_KEY_EMPTY)
-		crab_damage_note(&report->damage, (u8 *)at - engine->media->base, "no end");
+		crab_engine_expect(engine, report, at++, word[i], "a record has changed");
+	if (toy->count < toy->room)
+		crab_engine_expect(engine, report, at, CRAB_KEY_EMPTY, "no end");
 	mutex_unlock(&toy->lock);
 	return 0;
 }
@@ -297,11 +278,11 @@ const struct crab_engine_ops crab_engine_toy = {
 	.format = toy_format,
 	.attach = toy_attach,
 	.repair = toy_repair,
-	.detach = toy_detach,
-	.lookup = toy_lookup,
+	.detach = crab_engine_free,
+	.lookup = crab_engine_lookup,
 	.seek = toy_seek,
 	.scan = toy_scan,
-	.beyond = toy_beyond,
+	.beyond = crab_engine_beyond,
 	.insert = toy_insert,
 	.remove = toy_remove,
 	.check = toy_check,

@@ -19,6 +19,7 @@
 #include <linux/string.h>
 
 #include "engines/counts.h"
+#include "engines/defaults.h"
 #include "shared/index.h"
 
 #define CHECK_LEAVES	128	/* for which check holds the lock */
@@ -79,11 +80,6 @@ static u32 vol_records(u32 leaf_bytes)
 	return (leaf_bytes - sizeof(struct crab_dhead)) / sizeof(struct crab_record);
 }
 
-static int vol_format(struct crab_flow *flow, const struct crab_geometry *geo)
-{
-	return 0;
-}
-
 static void vol_detach(struct crab_engine *engine)
 {
 	struct vol_tree *tree = vol_of(engine);
@@ -95,34 +91,29 @@ static void vol_detach(struct crab_engine *engine)
 		cond_resched();
 	}
 	crab_index_destroy(&tree->index);
-	crab_engine_exit(&tree->base);
-	kfree(tree);
+	crab_engine_free(engine);
 }
 
 static struct crab_engine *vol_attach(struct crab_media *media, const struct crab_geometry *geo,
 				      const struct crab_attach_how *how)
 {
-	struct vol_tree *tree = kzalloc(sizeof(*tree),
-					GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	struct crab_engine *engine = crab_engine_alloc(sizeof(struct vol_tree),
+						       &crab_engine_volatile, media, geo, how);
+	struct vol_tree *tree;
 
-	if (!tree)
+	if (!engine)
 		return ERR_PTR(-ENOMEM);
+	tree = vol_of(engine);
 	init_rwsem(&tree->lock);
 	tree->slots = vol_records(geo->leaf_bytes);
 	tree->leaves = 1;
 	tree->first = vol_leaf_alloc(tree);
-	if (crab_engine_init(&tree->base, &crab_engine_volatile, media, geo, how) || !tree->first ||
-	    crab_index_append(&tree->index, 0, tree->first, NULL)) {
-		vol_detach(&tree->base);
+	if (!tree->first || crab_index_append(&tree->index, 0, tree->first, NULL)) {
+		vol_detach(engine);
 		return ERR_PTR(-ENOMEM);
 	}
 	crab_index_set_lock(&tree->index, &tree->lock);
-	return &tree->base;
-}
-
-static int vol_repair(struct crab_engine *engine, struct crab_flow *flow)
-{
-	return 0;
+	return engine;
 }
 
 static int vol_lookup(struct crab_engine *engine, u64 key, u64 *value)
@@ -204,12 +195,6 @@ static int vol_scan(struct crab_engine *engine, u64 start, u64 end,
 	count = vol_gather(tree, start, end, records, cap);
 	up_read(&tree->lock);
 	return count;
-}
-
-/* Nothing is ever quarantined */
-static u64 vol_beyond(struct crab_engine *engine, u64 key)
-{
-	return key;
 }
 
 /* The upper half of a full leaf, or nothing of a last one that keys are appended to */
@@ -427,14 +412,12 @@ const struct crab_engine_ops crab_engine_volatile = {
 	.id = 2,
 	.flags = CRAB_ENGINE_VOLATILE,
 	.layouts = vol_layouts,
-	.format = vol_format,
 	.attach = vol_attach,
-	.repair = vol_repair,
 	.detach = vol_detach,
 	.lookup = vol_lookup,
 	.seek = vol_seek,
 	.scan = vol_scan,
-	.beyond = vol_beyond,
+	.beyond = crab_engine_beyond,
 	.insert = vol_insert,
 	.remove = vol_remove,
 	.check = vol_check,
