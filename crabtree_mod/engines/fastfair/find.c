@@ -236,8 +236,10 @@ static int leaf_lock_one(struct ff_op *op, u64 key)
 		err = node->side->flags & FF_BAD ? -EUCLEAN : -EAGAIN;
 	else if (!leaf_has_above(op->ff, node, key))
 		err = ff_high(op->ff, &op->find, &right, &high, op->structure);
-	if (!err && key < high)
+	if (!err && key < high) {
+		__release(&node->side->lock);	/* for sparse: see ff_leaf_unlock() */
 		return 0;
+	}
 	crab_unlock(&node->side->lock);
 	if (err)
 		return err;
@@ -269,16 +271,21 @@ int ff_leaf_lock(struct ff_op *op, u64 key)
 				      ff_find(ff, key, 0, &op->find);
 		if (!err)
 			err = leaf_lock_from(op, key);
-		if (!err)
+		if (!err) {
+			__release(RCU);		/* for sparse: see ff_leaf_unlock() */
 			return 0;
+		}
 		crab_rcu_leave();
 	} while (err == -EAGAIN && !op->structure);
 	return err == -EAGAIN ? ff_damaged(ff, op->find.node.number, "a leaf cannot be reached") :
 				err;
 }
 
+/* Sparse cannot follow the locks of ff_leaf_lock(), which holds them only on success */
 void ff_leaf_unlock(struct ff_op *op)
 {
+	__acquire(RCU);
+	__acquire(&op->find.node.side->lock);
 	crab_unlock(&op->find.node.side->lock);
 	crab_rcu_leave();
 }

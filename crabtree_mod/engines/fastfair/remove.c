@@ -169,12 +169,14 @@ static bool remove_one(struct ff_op *op, const struct ff_node *node, struct crab
 		return false;
 	if (!node->level) {
 		crab_lock_nested(&left.node.side->lock);
+		__release(&left.node.side->lock);	/* sparse cannot follow the condition */
 		crab_side_begin(left.node.side);
 	}
 	entry_drop(op, &entry);
 	bypass(op, &left.node, node, word, later);
 	if (!node->level) {
 		crab_side_end(left.node.side);
+		__acquire(&left.node.side->lock);
 		crab_unlock(&left.node.side->lock);
 	}
 	return true;

@@ -81,8 +81,10 @@ int crab_nv_lock(struct nv_tree *tree, u64 key, struct nv_place *place)
 		if (nv_is_quarantined(place))
 			return -EUCLEAN;
 		crab_lock(&place->side->lock);
-		if (crab_nv_holds(place))
+		if (crab_nv_holds(place)) {
+			__release(&place->side->lock);	/* sparse: the caller shows it */
 			return 0;
+		}
 		crab_unlock(&place->side->lock);
 	}
 }

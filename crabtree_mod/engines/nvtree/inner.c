@@ -161,6 +161,7 @@ bool crab_nv_inner_has_room(const struct nv_tree *tree, u64 key)
 
 /* Readers of the entries of @parent begin again */
 static void inner_begin(struct nv_tree *tree, struct nv_inner *inner, struct nv_parent *parent)
+	__acquires(&tree->inner_lock)
 {
 	crab_lock(&tree->inner_lock);
 	raw_write_seqcount_begin(&inner->seq);
@@ -168,6 +169,7 @@ static void inner_begin(struct nv_tree *tree, struct nv_inner *inner, struct nv_
 }
 
 static void inner_end(struct nv_tree *tree, struct nv_inner *inner, struct nv_parent *parent)
+	__releases(&tree->inner_lock)
 {
 	raw_write_seqcount_end(&parent->seq);
 	raw_write_seqcount_end(&inner->seq);

@@ -86,6 +86,7 @@ static int insert_once(struct nv_write *write, u64 key, u64 value, enum crab_ins
 
 	if (err)
 		return err;
+	__acquire(&place.side->lock);	/* hidden by crab_nv_lock() */
 	old->existed = crab_nv_leaf_get(tree, place.leaf, place.side->count, key, &old->value);
 	n = old->existed && tree->tuning.pairs ? PAIR : 1;
 	if (old->existed ? mode == CRAB_INSERT_CREATE : mode == CRAB_INSERT_REPLACE)
@@ -157,6 +158,7 @@ static int remove_once(struct nv_write *write, u64 key, bool structure, struct c
 
 	if (err)
 		return err;
+	__acquire(&place.side->lock);	/* hidden by crab_nv_lock() */
 	err = leaf_remove(write, &place, key, structure, old);
 	crab_unlock(&place.side->lock);
 	return err;

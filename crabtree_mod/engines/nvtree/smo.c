@@ -131,10 +131,11 @@ static int smo_take_right(struct nv_change *c, u32 most)
 	crab_lock_nested(&right.side->lock);
 	if (c->count + nv_live(right.side) <= most) {
 		c->right = right;
+		__release(&right.side->lock);	/* sparse cannot follow it: see smo_end() */
 		err = smo_gather(c, &right);
-	}
-	if (!c->right.side)
+	} else {
 		crab_unlock(&right.side->lock);
+	}
 	return err;
 }
 
@@ -249,11 +250,14 @@ static int smo_replace(struct nv_change *c, u32 n, u32 split)
 
 /* Ends a change: the leaves are unlocked, and those that are not used any more are freed */
 static int smo_end(struct nv_change *c, u32 used, int err)
+	__releases(&c->leaf.side->lock)
 {
 	struct crab_pool *pool = &c->write->tree->pool;
 
-	if (c->right.side)
+	if (c->right.side) {
+		__acquire(&c->right.side->lock);	/* hidden by smo_take_right() */
 		crab_unlock(&c->right.side->lock);
+	}
 	crab_unlock(&c->leaf.side->lock);
 	smo_give_back(c, err ? 0 : used);
 	if (err)
