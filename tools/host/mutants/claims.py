@@ -12,6 +12,7 @@ import collections
 Claim = collections.namedtuple("Claim", "id paper where title text verdict because evidence repair")
 
 Mistake = collections.namedtuple("Mistake", "design replay story")
+Load = collections.namedtuple("Load", "design load story")
 Model = collections.namedtuple("Model", "model replay story")
 Space = collections.namedtuple("Space", "space")
 Race = collections.namedtuple("Race", "race")
@@ -23,6 +24,8 @@ FAILS = "Does not hold"
 
 PAPERS = {
     "crab": "Crab-tree (Wang, Chattopadhyay, Brihadiswarn 2020)",
+    "nvtree": "NV-Tree (Yang, Wei, Chen, Wang, Yong, He 2015)",
+    "fastfair": "FAST and FAIR (Hwang, Kim, Won, Nam 2018)",
 }
 
 CLAIMS = [
@@ -78,4 +81,112 @@ CLAIMS = [
           """No record is needed: all leaves belong to the store's own pool, and a leaf is free if the list does
           not reach it. Every explored state is compared with that rule.""",
           [Space("slotted-2x5x3")], None),
+    Claim("nvtree-append", "nvtree", "section 3.2.3", "an append is consistent without a log",
+          """An element is appended and flushed, then the number of elements is stored and flushed: an
+          element is visible only after the number includes it.""",
+          HOLDS,
+          """Under model W: nothing reads beyond the number, and it is one word. A key, a value and a sign of
+          any value fit in three words of a line.""",
+          [Space("nvtree-2x4x3")], None),
+    Claim("nvtree-negatives", "nvtree", "section 3.2.3", "an element and its negative cancel",
+          """An update appends the negative of the old value and the new one; a search ignores a value that
+          has a negative.""",
+          FAILS,
+          """A record that is deleted and inserted again with the same value is ignored as well, and so is an
+          update to the value that is there already.""",
+          [Load("nvtree: a record is ignored if it has a negative with the same value", "load-nvtree-512",
+                "A key is inserted, deleted, and inserted again with the same value: the leaf shows no record")],
+          """The newest element of a key decides. An update then appends one element instead of two; the
+          option ``pairs`` appends both."""),
+    Claim("nvtree-split", "nvtree", "section 3.2.4", "a full leaf is replaced by an atomic pointer",
+          """Split, replacement and merge write new leaves and change the pointer of the left neighbour.""",
+          HOLDS,
+          """Under model W, if the new leaves are durable before the pointer is stored. The paper has no rule for
+          a left neighbour that is replaced at the same time: here one mutex serialises these changes.""",
+          [Space("nvtree-3x3x3")], None),
+    Claim("nvtree-full", "nvtree", "section 3.2.4", "deletes and updates are appended like inserts",
+          """Both are implemented as an insertion; a full leaf with enough valid elements is split.""",
+          FAILS,
+          """A split needs two free leaves, so a delete or an update in a full store fails for want of space, and
+          the store stays full.""",
+          [Mistake("nvtree: a delete in a full leaf splits it",
+                   "nvtree-full 010100020000010002010200 put,0,0 0 cut cut",
+                   "Three keys in three leaves; an update of one of them returns ENOSPC")],
+          """A delete or an update in a full leaf replaces the leaf by one, without the elements that do not
+          count any more; one leaf always remains free."""),
+    Claim("nvtree-recovery", "nvtree", "section 3.2.6", "the list of leaves is enough to recover",
+          """The inner nodes are rebuilt from the list of leaves after a power cut.""",
+          HOLDS,
+          """The lowest key of a leaf is in its header; the paper's largest key of a leaf does not exist where all
+          elements were deleted. Instant recovery from stored inner nodes is not implemented.""",
+          [Space("nvtree-survive")], None),
+    Claim("nvtree-rebuild", "nvtree", "sections 3.2.5 and 4.7", "the cost of a rebuild is negligible",
+          """Rebuilding takes less than a hundredth of the time of the inserts.""",
+          "Holds for uniform keys, not for ascending ones",
+          """After a rebuild each parent node has one pointer, so a few thousand ascending keys fill the last one
+          again.""",
+          [Command("make paper PAPER=nvtree")],
+          """Several pointers in a parent node (option ``pack``), chosen where most splits are at the end of the
+          tree."""),
+    Claim("fastfair-values", "fastfair", "section 3.1", "duplicate pointers reveal a cut shift",
+          """The pointers of a node are unique, so a key between two equal pointers is ignored.""",
+          FAILS,
+          """Values are words of the user. Two keys with the same value look like a shift that was cut.""",
+          [Mistake("fastfair: the left of two equal neighbouring values is void",
+                   "fastfair-2x3x3 0100010100010000 put,1,0 0 cut cut",
+                   "Key 0 has a value; key 1 gets the same value, and the left record is taken for a trace")],
+          """Keys are unique: of two equal neighbouring *keys* the left one is void. Zero is a value like any
+          other; the reserved key ends a node."""),
+    Claim("fastfair-shift", "fastfair", "sections 3.1 and VI", "each state of a shift is consistent",
+          """Stores of 8 bytes in order leave a node consistent or with an inconsistency that readers tolerate;
+          a line is flushed before the next one is changed.""",
+          HOLDS_L,
+          """The stores to one line must persist in their order. Under model W the first insert can show a value
+          that was never stored.""",
+          [Space("fastfair-2x3x3"),
+           Model("word", "fastfair-2x3x3 000001010000 put,0,0 2 cut cut,2056:1",
+                 "Under model W the key persists, and its value does not")],
+          """None is worth its cost. ``shift`` states that it needs model L."""),
+    Claim("fastfair-end", "fastfair", "section 3.1, published code", "the end of a node needs no flush of its own",
+          """The code flushes the end if it begins a line, by a test that is never true.""",
+          FAILS,
+          """The slots after the old end can have old records. A record that fills the last slot of a line
+          persists before the end that begins the next one, and reveals them.""",
+          [Mistake("fastfair: an end that begins a line is not cleaned",
+                   "fastfair-5x3x5 010101010003000001000200 put,3,0 3 cut,2064:1 cut,2147485704:1,2062:1",
+                   "A fourth record fills the first line of slots")],
+          """Clean an end that begins a line, and fence, before the slot in front of it is filled (P10)."""),
+    Claim("fastfair-delete", "fastfair", "section IV, published code", "a delete is durable when it returns",
+          """A delete shifts to the left and flushes the lines that it changed.""",
+          FAILS,
+          """The code flushes only lines that end within the shift, never the last one.""",
+          [Mistake("fastfair: a delete does not clean the line of its last store",
+                   "fastfair-2x3x3 0100010100010000 delete,0,0 3 cut cut",
+                   "The only record is deleted; it is there again after a cut that follows the return")],
+          """Clean the line of the last store (P6)."""),
+    Claim("fastfair-split", "fastfair", "section 3.2", "a split is consistent at each step",
+          """The sibling is written and linked, then the upper half of the old node is cut off, then the parent
+          gets its entry.""",
+          HOLDS_L,
+          """With two rules: a key at or above the lowest key of the next node is void, and the lowest key of a
+          node never changes. The paper takes the first key of the sibling instead, which a delete moves.""",
+          [Space("fastfair-2x6x4")],
+          """The lowest key is in the header, under its checksum; the new record is in the sibling before that is
+          linked, not inserted into it afterwards without a lock."""),
+    Claim("fastfair-merge", "fastfair", "sections IV and 4.2", "siblings merge in place",
+          """A merge is mentioned, without an algorithm; the published code disables it.""",
+          FAILS,
+          """If the right node leaves the list before its records are in the left one, a cut loses them.""",
+          [Mistake("fastfair: a merge bypasses the right node before its records are appended",
+                   "fastfair-2x6x4 01010102000200000100010201000200 delete,0,0 5 cut cut,2048:1",
+                   "A delete leaves two records in two leaves, which are merged")],
+          """First the entry leaves the parent, then the records are appended to the left node, void because
+          they are not below the lowest key of the right one; one store of the link makes them live."""),
+    Claim("fastfair-recovery", "fastfair", "sections 4.2 and 5.7", "recovery is instant",
+          """A tree is usable at once after a power cut: writers repair each node that they visit.""",
+          "Holds for the repair, not for the space",
+          """Each state that a cut leaves is readable as it is. But no list leads to blocks that were allocated and
+          not linked yet, so the pool needs a full read; this engine repairs in the same pass. Kill tests
+          of a process, as in the paper, show no lost fence: caches survive.""",
+          [Space("fastfair-2x3x3")], None),
 ]

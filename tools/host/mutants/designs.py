@@ -93,23 +93,6 @@ DESIGNS = [
     Design("insert or update: a value that is the leaf's void is stored in place", [
         Edit(SLOTTED, "full || is_void", "full"),
     ]),
-    Design("split in place: the old leaf is ended before the fresh one is linked", [
-        Edit(SORTED_SMO, "crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);\n"
-             "\tcrab_smo_link(write, leaf, crab_smo_first_word(tree, &smo));",
-             """crab_sorted_end(write, leaf, keep);
-             crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);
-             crab_smo_link(write, leaf, crab_smo_first_word(tree, &smo))"""),
-    ]),
-    Design("shift: the left of two equal neighbouring values is void", [
-        Edit(SORTED_READ, "if (!slot || key > prev)\n\t\t\tcontinue;", """if (slot &&
-                crab_leaf_value(tree, leaf, slot) == crab_leaf_value(tree, leaf, slot - 1) &&
-                leaf->duplicate == CRAB_LEAF_NO_DUPLICATE) {
-                leaf->duplicate = slot - 1;
-                leaf->torn++;
-                continue;
-            }
-            if (!slot || key > prev) continue"""),
-    ]),
     Design("shift: the left of two equal neighbouring keys is believed", [
         Edit(SORTED_READ, "leaf->duplicate = slot - 1;", "leaf->duplicate = slot"),
     ]),

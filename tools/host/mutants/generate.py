@@ -5,7 +5,7 @@
 Finds every statement that stores, cleans, orders or fences, and every call of a function
 that does, in files of crabtree_mod, and writes copies below OUT in which each of them can be
 left out, weakened, aimed elsewhere or exchanged with the next, and in which each design
-mistake of designs.py can be made. OUT/table.h numbers them; which one is made is chosen by
+mistake of designs.py and published.py can be made. OUT/table.h numbers them; which one is made is chosen by
 crab_mutant (mutant.h).
 
 A statement keeps its line. Two statements are not exchanged if the media cannot show the difference:
@@ -24,6 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import designs
+import published
 import races
 import source
 
@@ -277,7 +278,7 @@ def main(out, paths, is_races):
     """Write the copies and the table below @out."""
     files = {path: File(path) for path in sorted(paths)}
     table = Table()
-    add_designs(files, table, races.RACES if is_races else designs.DESIGNS)
+    add_designs(files, table, races.RACES if is_races else designs.DESIGNS + published.DESIGNS)
     if not is_races:
         add_all_statements(files, table)
     why = {} if is_races else justify(table.mutants)
