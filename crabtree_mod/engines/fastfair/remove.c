@@ -274,7 +274,7 @@ static bool root_shrink(struct ff_op *op)
 	if (!later)
 		return false;
 	crab_store(op->flow, &ff_head(media)->next, child.link);
-	crab_clean_word(op->flow, &ff_head(media)->next);
+	crab_clean(op->flow, &ff_head(media)->next, sizeof(__le64));
 	/* P14: the head names the child, before the old root is free */
 	crab_fence(op->flow, CRAB_P14_ROOT);
 	WRITE_ONCE(root.side->flags, FF_DEAD);

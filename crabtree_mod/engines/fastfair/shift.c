@@ -129,7 +129,7 @@ void ff_update(struct ff_op *op, const struct ff_node *node, u32 pos, u64 value)
 	struct ff_dslot *slot = ff_slot(op->ff, node->number, pos);
 
 	crab_store(op->flow, &slot->value, value);
-	crab_clean_word(op->flow, &slot->value);
+	crab_clean(op->flow, &slot->value, sizeof(slot->value));
 	/* P6: the new value is durable; before it, either value may be found */
 	crab_fence(op->flow, CRAB_P6_RECORD);
 }
@@ -177,7 +177,7 @@ void ff_link(struct ff_op *op, const struct ff_node *node, u64 link)
 	__le64 *next = &ff_media(op->ff, node->number)->head.next;
 
 	crab_store(op->flow, next, link);
-	crab_clean_word(op->flow, next);
+	crab_clean(op->flow, next, sizeof(*next));
 	/* P8: the list is durable, before an entry names the next node or a bypassed one is free */
 	crab_fence(op->flow, CRAB_P8_LINKED);
 }

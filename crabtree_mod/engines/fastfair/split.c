@@ -191,7 +191,7 @@ static bool root_grow(struct ff_op *op)
 	fresh_add(op, &fresh, sibling.low, sibling.link);
 	fresh_done(op, &fresh);
 	crab_store(op->flow, &ff_head(media)->next, fresh.link);
-	crab_clean_word(op->flow, &ff_head(media)->next);
+	crab_clean(op->flow, &ff_head(media)->next, sizeof(__le64));
 	/* P14: the head names the new root, before nodes below depend on it */
 	crab_fence(op->flow, CRAB_P14_ROOT);
 	WRITE_ONCE(ff->levels, fresh.level + 1);

@@ -32,6 +32,7 @@
 #include <linux/string.h>
 
 #include "media/badmem.h"
+#include "shared/lock.h"
 #include "tree.h"
 #include "walk.h"
 
@@ -292,6 +293,19 @@ static void node_read(struct ff_walk *walk, const struct ff_node *node, u64 high
 		walk->visit(walk, node, &found, has_entry);
 }
 
+/* Check reads a leaf under its lock, because writers may change it */
+static void node_read_locked(struct ff_walk *walk, const struct ff_node *node, u64 high,
+			     const struct ff_node *next, bool has_entry)
+{
+	bool locked = !walk->bad && !node->level;
+
+	if (locked)
+		crab_lock(&node->side->lock);
+	node_read(walk, node, high, next, has_entry);
+	if (locked)
+		crab_unlock(&node->side->lock);
+}
+
 static bool place_add(struct ff_walk *walk, const struct ff_node *node, u64 high)
 {
 	struct ff_places *own = &walk->own;
@@ -331,7 +345,7 @@ static bool walk_node(struct ff_walk *walk, struct ff_node *node)
 				&ff_media(walk->ff, node->number)->head.next) ? walk->key : 0;
 	if (step < 0)
 		walk_damage(walk, node->number, "the next node is missing");
-	node_read(walk, node, high, step > 0 ? &next : NULL, has_entry);
+	node_read_locked(walk, node, high, step > 0 ? &next : NULL, has_entry);
 	if (node->level && walk->bad && !place_add(walk, node, high))
 		walk->err = -ENOMEM;
 	if (step <= 0)
