@@ -33,6 +33,9 @@ const struct subject subjects[SUBJECTS] = {
 	{ SORTED("sorted, copied", CRAB_STRATEGY_COW, 12, false, true) },
 	{ SORTED("sorted, hardly any space", CRAB_STRATEGY_AUTO, 5, false, true) },
 	{ "volatile", "volatile", "", 128, 0, 12, 16, 3, false, { 0 } },
+	{ "fastfair", "fastfair", "shift", 128, 3, 24, 16, 3, false, { 0 } },
+	{ "fastfair, nodes of 256 bytes", "fastfair", "shift", 256, 5, 12, 16, 3, false, { 0 } },
+	{ "fastfair, hardly any space", "fastfair", "shift", 128, 3, 6, 12, 3, false, { 0 } },
 	{ }
 };
 

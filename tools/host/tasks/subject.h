@@ -36,7 +36,7 @@ struct subject {
 	struct crab_tuning tuning;
 };
 
-#define SUBJECTS	16	/* at most */
+#define SUBJECTS	24	/* at most */
 
 /* All subjects, ended by one without a name */
 extern const struct subject subjects[SUBJECTS];

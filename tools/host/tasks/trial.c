@@ -23,6 +23,7 @@
 #include <linux/string.h>
 
 #include "engines/crab/crab.h"
+#include "engines/fastfair/fastfair.h"
 #include "lives.h"
 #include "model.h"
 #include "shadow/shadow.h"
@@ -119,10 +120,19 @@ static bool trial_void(u64 *x)
 
 /* Full pools */
 
+/* Leaves in use; a turn has no stack for crab_engine_ops.stats */
+static u64 trial_used(const struct trial *trial)
+{
+	struct crab_engine *engine = trial->store->engine;
+
+	return strcmp(trial->subject->engine, "fastfair") ? crab_tree_of(engine)->leaves :
+							    ff_of(engine)->nodes;
+}
+
 /* Between two turns no other task is in a structure change that ends with -ENOSPC */
 static void trial_watch(struct trial *trial)
 {
-	u64 used = crab_tree_of(trial->store->engine)->leaves;
+	u64 used = trial_used(trial);
 	u32 i;
 
 	for (i = 0; i < trial->subject->threads; i++)
