@@ -20,7 +20,7 @@
 #define EXPLORE_NODES	4096		/* stores pending at once */
 #define EXPLORE_POINTS	1024		/* crash points of one run */
 
-/* The operations that a batch consists of */
+/* The operations that a batch, or a life, consists of */
 static const struct explore_op batch_verbs[] = {
 	{ .verb = EXPLORE_PUT, .value = 0 },
 	{ .verb = EXPLORE_PUT, .value = 1 },
@@ -163,7 +163,7 @@ static int batch_extend(struct explore *x, const struct crab_shadow_image *base)
 				continue;
 			if (x->run_n > 1)
 				err = op_explore(x, base);
-			if (!err && x->run_n < x->space->batch)
+			if (!err && x->run_n < max(x->space->batch, x->space->lives))
 				err = batch_extend(x, base);
 		}
 	}
@@ -184,7 +184,7 @@ static int node_batches(struct explore *x)
 	return err;
 }
 
-/* The batches on states that attaches left; new states that their cuts leave are explored next */
+/* The batches, or lives, on states that attaches left; new states that their cuts leave are explored next */
 static int explore_batches(struct explore *x)
 {
 	int err = 0;
@@ -210,7 +210,7 @@ bool explore_run(struct explore *x)
 	int err;
 
 	do
-		err = explore_nodes(x) ?: x->space->batch ? explore_batches(x) : 0;
+		err = explore_nodes(x) ?: x->space->batch || x->space->lives ? explore_batches(x) : 0;
 	while (!err && x->explored < x->nodes && x->explored < x->limit);
 	x->closed = !err && x->explored == x->nodes;
 	explore_settled(x);

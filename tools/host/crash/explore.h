@@ -14,7 +14,7 @@
 #include "tests/points.h"
 
 #define EXPLORE_SAID	1024
-#define EXPLORE_RUN	4	/* operations of one run: more than one are a batch */
+#define EXPLORE_RUN	4	/* operations of one run: more than one are a batch, or a life */
 
 enum explore_verb {
 	EXPLORE_ATTACH,		/* the attach of every run, alone */
@@ -88,6 +88,7 @@ struct explore_node {
  * @settling: an attach left the states that are found now
  * @is_blank: no superblock of the state holds
  * @content: of the state
+ * @before: before the last operation of a life; otherwise @content
  * @spare_special: the value that is special to the leaf that was prepared last
  * @points: the crash points of the current run
  * @point: number of the point at which a fault was found, from 1; 0: none
@@ -125,6 +126,7 @@ struct explore {
 	bool settling;
 	bool is_blank;
 	struct content content;
+	struct content before;
 	u64 spare_special;
 	struct crab_crash_points *points;
 	u32 point;

@@ -112,6 +112,24 @@ static int run_records(struct explore *x, struct crab_store *store, struct conte
 	return 0;
 }
 
+/* The operations of a life, one after the other; only the last one is cut */
+static int run_life(struct explore *x, struct crab_store *store, struct content *content)
+{
+	u32 i;
+
+	for (i = 0; i < x->run_n; i++) {
+		x->before = *content;
+		x->changed = 0;
+		record_begin(x, store, i);
+		explore_collect(x, i + 1 == x->run_n);
+		record_alone(store, &x->ops[i]);
+		explore_collect(x, false);
+		if (record_judge(x, store, i, content))
+			return -1;
+	}
+	return 0;
+}
+
 static void run_prepare(struct explore *x, struct crab_store *store)
 {
 	crab_host_seed(EXPLORE_SEED);
@@ -145,7 +163,8 @@ static int run_op(struct explore *x, struct crab_store **store, struct content *
 	if (x->run[0].prepared)
 		run_prepare(x, *store);
 	if (x->run[0].verb != EXPLORE_PREPARE && x->run[0].verb != EXPLORE_DETACH)
-		return run_records(x, *store, content);
+		return x->space->lives && x->run_n > 1 ? run_life(x, *store, content) :
+							 run_records(x, *store, content);
 	explore_collect(x, true);
 	if (x->run[0].verb == EXPLORE_PREPARE) {
 		run_prepare(x, *store);
@@ -162,8 +181,10 @@ static int run_store(struct explore *x)
 	struct crab_store *store = explore_attach_good(x);
 	struct content after = x->content;
 	struct crab_store_info info;
-	int err = store ? run_op(x, &store, &after) : -1;
+	int err;
 
+	x->before = x->content;
+	err = store ? run_op(x, &store, &after) : -1;
 	x->counts.ops++;
 	if (!err && store) {
 		crab_store_info(store, &info);
@@ -172,7 +193,7 @@ static int run_store(struct explore *x)
 		err = explore_holds(x, store, &after);
 	}
 	crab_store_abandon(store);
-	return err ?: explore_cut(x, x->run[0].verb == EXPLORE_THIN ? &after : &x->content, &after,
+	return err ?: explore_cut(x, x->run[0].verb == EXPLORE_THIN ? &after : &x->before, &after,
 			      false);
 }
 

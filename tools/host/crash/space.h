@@ -36,6 +36,8 @@ enum space_tier {
  * @survive: at each crash point the kernel also stops while the caches survive
  * @batch: records of one batch at most; from 2 on, each sequence of so many records is
  *	performed from every state that an attach leaves
+ * @lives: operations of one life at most; from 2 on, each sequence of so many is performed one after
+ *	the other from every state that an attach leaves, and only the last one is cut. Without batches
  * @tier: the command that explores the space
  */
 struct space {
@@ -56,6 +58,7 @@ struct space {
 	bool format;
 	bool survive;
 	u32 batch;
+	u32 lives;
 	enum space_tier tier;
 };
 

@@ -90,6 +90,19 @@ static void test_kept(void)
 	tap_ok(true, "reproducers are repeated");
 }
 
+/* A layout that needs model L loses records under model W: the explorer must find that */
+static void test_weaker(const char *name)
+{
+	struct explore x;
+	bool seen = explore_begin(&x, space_by_name(name));
+
+	tap_check(seen, "%s", x.said);
+	x.shadow->model = CRAB_SHADOW_MODEL_WORD;
+	seen = seen && !explore_run(&x);
+	tap_ok(seen, "%s under model W: %s", name, x.said);
+	explore_end(&x);
+}
+
 int main(void)
 {
 	const struct space *space;
@@ -106,6 +119,7 @@ int main(void)
 	test_fault("sorted-sip-5x3x3", CRAB_P9_SHIFTED);
 	test_fault("slotted-survive", CRAB_P4_FOUND);
 	test_fault("sorted-sip-survive", CRAB_P4_FOUND);
+	test_weaker("fastfair-2x3x3");
 	test_kept();
 	return tap_done();
 }
