@@ -18,6 +18,7 @@ SORTED_READ = "engines/crab/sorted/read.c"
 RECOVER = "engines/crab/recover.c"
 OPS = "engines/crab/ops.c"
 BATCH = "engines/crab/batch.c"
+FF = "engines/fastfair/"
 
 # A split that leaves the old leaf in place, with the records that it moved to the fresh one
 SPLIT_LEAVES_BEHIND = """
@@ -146,6 +147,74 @@ DESIGNS = [
     Design("toy: a change overwrites the leaf in use", [
         Edit("engines/toy/toy.c", "toy_write(flow, &engine->geo, ++toy->birth, toy->records, toy->count);",
              "toy->birth += 2; toy_write(flow, &engine->geo, toy->birth, toy->records, toy->count)"),
+    ]),
+    Design("fastfair: the left of two equal neighbouring values is void, as published", [
+        Edit(FF + "walk.c", "i && key == above",
+             "i && ff_value(ff, node->number, i) == ff_value(ff, node->number, i - 1)"),
+    ]),
+    Design("fastfair: a value of 0 ends a node, as published", [
+        Edit(FF + "walk.c", "key == CRAB_KEY_EMPTY",
+             "key == CRAB_KEY_EMPTY || !ff_value(ff, node->number, i)"),
+    ]),
+    Design("fastfair: a shift to the right stores keys before values", [
+        Edit(FF + "shift.c", """slot_store(op, &slot[i], crab_load(media, &slot[i - 1].key),
+			   crab_load(media, &slot[i - 1].value), true);""",
+             """slot_store(op, &slot[i], crab_load(media, &slot[i - 1].key),
+             crab_load(media, &slot[i - 1].value), false);"""),
+    ]),
+    Design("fastfair: a delete cleans the line that gives a slot, as published", [
+        Edit(FF + "shift.c", "if (!ff_same_line(i, i + 1))\n\t\t\tline_done(op, &slot[i]);",
+             "if (!ff_same_line(i, i + 1)) line_done(op, &slot[i + 1]);"),
+    ]),
+    Design("fastfair: an end that begins a line is not cleaned, as published", [
+        Edit(FF + "shift.c", "ff_same_line(end - 1, end)", "true"),
+    ]),
+    Design("fastfair: a split ends the node before it links the fresh one", [
+        Edit(FF + "split.c", "ff_link(op, node, sibling->link);\n\tff_end(op, node, keep);",
+             "ff_end(op, node, keep); ff_link(op, node, sibling->link);"),
+    ]),
+    Design("fastfair: a split never ends the old node", [
+        Edit(FF + "split.c", "ff_end(op, node, keep);", "node->side->count = keep;"),
+    ]),
+    Design("fastfair: the entry of a fresh node is added before its link", [
+        Edit(FF + "split.c", "fresh_done(op, sibling);", "fresh_done(op, sibling); ff_adopt(op, sibling);"),
+    ]),
+    Design("fastfair: slots at or above the next node's lowest key are not void", [
+        Edit(FF + "walk.c", "key >= high", "false"),
+    ]),
+    Design("fastfair: a merge bypasses the right leaf before its entry is removed", [
+        Edit(FF + "remove.c", """entry_drop(op, &entry);
+	if (right->side->count)
+		ff_append(op, left, right);
+	bypass(op, left, right, word, later);""",
+             """if (right->side->count) ff_append(op, left, right);
+             bypass(op, left, right, word, later);
+             entry_drop(op, &entry);"""),
+    ]),
+    Design("fastfair: a merge appends the records after the bypass", [
+        Edit(FF + "remove.c", """if (right->side->count)
+		ff_append(op, left, right);
+	bypass(op, left, right, word, later);""",
+             """bypass(op, left, right, word, later);
+             if (right->side->count) ff_append(op, left, right);"""),
+    ]),
+    Design("fastfair: a leaf is found by its first key, as published", [
+        Edit(FF + "find.c", "crab_load(media, &d->head.low)",
+             "crab_load(media, level || crab_load(media, &d->slot[0].key) == CRAB_KEY_EMPTY ? "
+             "&d->head.low : &d->slot[0].key)"),
+    ]),
+    Design("fastfair: a node gets a second entry", [
+        Edit(FF + "split.c", "if (ff_slot_of(op->ff, above, node->low, &pos))\n\t\treturn -EEXIST;",
+             "(void)ff_slot_of(op->ff, above, node->low, &pos);"),
+    ]),
+    Design("fastfair: births go on from 0 at attach", [
+        Edit(FF + "recover.c", """ff->birth = max(ff->birth, crab_load(ff->base.media,
+					     &ff_media(ff, node->number)->head.birth));""", ""),
+    ]),
+    Design("fastfair: nodes without an entry are not taken out of the pool", [
+        Edit(FF + "recover.c", "if (has_entry && !torn)\n\t\treturn;",
+             "if (!has_entry) __clear_bit(node->number, ff->pool.used), ff->pool.free++;"
+             " if (has_entry && !torn) return;"),
     ]),
 ]
 
