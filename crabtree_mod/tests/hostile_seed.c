@@ -176,6 +176,9 @@ static const struct crab_hostile_seed seeds[] = {
 static const struct crab_hostile_seed others[] = {
 	{ .name = "toy, some", .engine = "toy", .layout = "array", .make = make_few },
 	{ .name = "toy, full", .engine = "toy", .layout = "array", .make = make_full, .cut = true },
+	{ .name = "fastfair, many", .engine = "fastfair", .layout = "shift", .make = make_many },
+	{ .name = "fastfair, full", .engine = "fastfair", .layout = "shift", .make = make_full,
+	  .cut = true },
 };
 
 static const u32 sizes[] = { 128, CRAB_HOSTILE_LEAF_MAX };

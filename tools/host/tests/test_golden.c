@@ -71,6 +71,9 @@ static const struct golden goldens[] = {
 	STATE("sorted-on-demand", 10, 512),
 	FORMATTED("toy/formatted", "toy", "array", 512, SMALL(512)),
 	{ "toy/full", 23, "toy", NULL, 512, SMALL(512) },
+	FORMATTED("fastfair/formatted", "fastfair", "shift", 512, SMALL(512)),
+	{ "fastfair/many", 24, "fastfair", NULL, 512, SMALL(512) },
+	{ "fastfair/full", 25, "fastfair", NULL, 512, SMALL(512) },
 };
 
 static struct crab_hostile hostile;
