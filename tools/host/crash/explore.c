@@ -184,7 +184,7 @@ static int node_batches(struct explore *x)
 	return err;
 }
 
-/* The batches, or lives, on states that attaches left; new states that their cuts leave are explored next */
+/* Batches, or operations after one attach; new states that their cuts leave are explored next */
 static int explore_batches(struct explore *x)
 {
 	int err = 0;
