@@ -23,8 +23,9 @@ PROGRAMS = ("adduser", "make", "apt-get", "crabctl", "dkms", "export", "grep", "
 
 # First lines of the literal blocks that are no commands
 TEXT = {
-    "user programs          crabctl, libcrabtree              kernel code": "a picture",
     "device       /dev/crab0": "output",
+    "$ crabctl --image try.img format --size=16M --label=retain": "commands with their output",
+    "#include <crabtree.h>": "C",
     "reserved-memory {": "a device tree",
     'SUBSYSTEM=="crabtree", ENV{CRABTREE_LABEL_ENC}=="retain", GROUP="plc", MODE="0640"': "a udev rule",
 }

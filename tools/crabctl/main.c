@@ -26,6 +26,7 @@ static const struct verb verbs[] = {
 	{ "dump", verb_dump },
 	{ "check", verb_check },
 	{ "doctor", verb_doctor },
+	{ "fsck", verb_fsck },
 	{ "metrics", verb_metrics },
 	{ "events", verb_events },
 	{ "top", verb_top },
@@ -48,6 +49,7 @@ static const char doc[] =
 	"  dump [FILE]          write all records, as load reads them\n"
 	"  check                verify every invariant of the store\n"
 	"  doctor               is there a store, did it survive, what to do next\n"
+	"  fsck NEW             copy the records of a damaged image into a new one\n"
 	"  metrics              all devices in Prometheus' text format\n"
 	"  events               a line for each change of a state\n"
 	"  top                  operations per second, lines and fences of a write\n"

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 61
+suite 72
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -145,6 +145,31 @@ for verb in "scan" "dump" "dump d"; do
 	run h $verb
 done
 same "quarantine: nothing was changed" holes holes.img
+
+t "fsck: reports what is lost" 1 '^lost: all keys from 123 to 183$' '' h fsck whole.img
+cp out report
+printf '%s\n' 'whole.img: 378 records, sound' 'lost: all keys from 123 to 183' \
+	'lost: all keys from 306 to 366' > want
+same "fsck: one line for each range, and the records" want report
+same "fsck: the damaged image is unchanged" holes holes.img
+t "fsck: the new image is sound" 0 '378 records: sound' '' "$crabctl" --image whole.img check
+run "$crabctl" --image whole.img dump
+same "fsck: every record of a healthy leaf is there" rest out
+t "fsck: the new image can be written to" 0 '' '' "$crabctl" --image whole.img put 130 1
+t "fsck: an image that is there is kept" 3 '' 'whole.img: fsck: File exists' h fsck whole.img
+rm whole.img
+run h fsck whole.img --json
+cp out fsck.json
+truth "fsck --json" python3 -c 'import json
+x = json.load(open("fsck.json"))
+assert x["records"] == 378 and x["lost"] == [{"from": 123, "to": 183}, {"from": 306, "to": 366}]'
+cp good super2.img
+poke super2.img 100
+poke super2.img 4196
+t "fsck of an image without damage loses nothing" 0 '^fresh.img: 500 records, sound$' '' \
+	"$crabctl" --image good fsck fresh.img
+t "fsck without a store" 3 '' 'the media is damaged' "$crabctl" --image super2.img fsck none.img
+t "fsck needs an image" 2 '' 'fsck needs --image' "$crabctl" fsck none.img
 
 exec 9< i.img
 flock -x 9

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements `crabctl fsck`: all records that a damaged image still serves, in a new
+ * image, and the ranges of keys that are lost.
+ *
+ * Invariants: the damaged image is opened for reading only and does not change. The new image
+ * must not exist; it stays only if CHECK finds it sound.
+ */
+#include "crabctl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef CRABCTL_IMAGE
+#include <crabtree_image.h>
+
+#define MOST_LOST	4096	/* ranges that are reported */
+
+struct range {
+	uint64_t from;
+	uint64_t to;
+};
+
+struct args {
+	struct target *target;
+	const char *to;
+	struct crabtree *copy;
+	uint64_t records;
+	uint64_t ranges;
+	struct range lost[MOST_LOST];
+};
+
+static void lose(struct args *args, uint64_t from, uint64_t to)
+{
+	if (args->ranges < MOST_LOST)
+		args->lost[args->ranges] = (struct range){ from, to };
+	args->ranges++;
+}
+
+/* Copies until the end; a quarantined range moves the iterator and is lost */
+static int copy_records(struct args *args, struct crabtree_iter *iter)
+{
+	struct crabtree_record record;
+	uint64_t from;
+	int got, err;
+
+	for (;;) {
+		from = crabtree_iter_tell(iter);
+		got = crabtree_iter_next(iter, &record);
+		if (!got)
+			return 0;
+		if (got == -EUCLEAN && crabtree_iter_tell(iter) > from) {
+			lose(args, from, crabtree_iter_tell(iter) - 1);
+			continue;
+		}
+		if (got < 0)
+			return got;
+		err = crabtree_insert(args->copy, record.key, record.value,
+				      CRABTREE_INSERT_CREATE, NULL, NULL);
+		if (err)
+			return err;
+		args->records++;
+	}
+}
+
+static int format_copy(struct args *args, const struct crabtree_info *info)
+{
+	struct crabtree_format format = { .leaf_bytes = info->leaf_bytes };
+
+	memcpy(format.engine, info->engine, sizeof(format.engine));
+	memcpy(format.layout, info->layout, sizeof(format.layout));
+	memcpy(format.label, info->label, sizeof(format.label));
+	memcpy(format.uuid, info->uuid, sizeof(format.uuid));
+	return crabtree_format(args->copy, &format);
+}
+
+/* CHECK must be content, and find what was copied */
+static int check_copy(struct args *args)
+{
+	struct crabtree_check check;
+	int err = crabtree_check(args->copy, &check);
+
+	if (!err && (check.errors || check.records != args->records))
+		err = -EUCLEAN;
+	return err;
+}
+
+static int fill_copy(struct args *args, const struct crabtree_info *info)
+{
+	struct crabtree_iter *iter;
+	int err = format_copy(args, info);
+
+	if (!err)
+		err = crabtree_iter_new(args->target->ct, 0, CRABTREE_KEY_RESERVED - 1, &iter);
+	if (err)
+		return err;
+	err = copy_records(args, iter);
+	crabtree_iter_free(iter);
+	return err ? err : check_copy(args);
+}
+
+static int make_copy(struct args *args, const struct crabtree_info *info)
+{
+	int closed, err = crabtree_create_image(args->to, info->region_bytes);
+
+	if (err)
+		return err;
+	err = crabtree_open_image(&args->copy, args->to, 0);
+	if (!err) {
+		err = fill_copy(args, info);
+		closed = crabtree_close(args->copy);
+		err = err ? err : closed;
+	}
+	if (err)
+		unlink(args->to);
+	return err;
+}
+
+static int report_json(const struct args *args)
+{
+	struct json_object *json = json_object_new_object();
+	struct json_object *list = json_object_new_array(), *one;
+	uint64_t i;
+
+	json_text(json, "image", args->to);
+	json_u64(json, "records", args->records);
+	json_u64(json, "lost_ranges", args->ranges);
+	for (i = 0; i < args->ranges && i < MOST_LOST; i++) {
+		one = json_object_new_object();
+		json_u64(one, "from", args->lost[i].from);
+		json_u64(one, "to", args->lost[i].to);
+		json_object_array_add(list, one);
+	}
+	json_object_object_add(json, "lost", list);
+	return json_print(json);
+}
+
+static void report(const struct args *args)
+{
+	uint64_t i;
+
+	printf("%s: %" PRIu64 " records, sound\n", args->to, args->records);
+	for (i = 0; i < args->ranges && i < MOST_LOST; i++)
+		printf("lost: all keys from %" PRIu64 " to %" PRIu64 "\n", args->lost[i].from,
+		       args->lost[i].to);
+	if (args->ranges > MOST_LOST)
+		printf("lost: %" PRIu64 " more ranges\n", args->ranges - MOST_LOST);
+}
+
+static int fsck(struct args *args)
+{
+	struct crabtree_info info;
+	int err = crabtree_info(args->target->ct, &info);
+
+	if (!err && info.state != CRABTREE_STATE_READY && info.state != CRABTREE_STATE_READONLY)
+		return fail(args->target, -EUCLEAN, "fsck: no store that can be read");
+	if (!err)
+		err = make_copy(args, &info);
+	if (err)
+		return fail_file(args->to, err, "fsck");
+	if (args->target->json)
+		report_json(args);
+	else
+		report(args);
+	return args->ranges ? EXIT_NOT_FOUND : EXIT_OK;
+}
+
+static error_t parse_opt(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = args->target;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->to)
+			argp_error(state, "%s: one argument too many", arg);
+		args->to = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!args->to || !args->target->image)
+			argp_error(state, "fsck needs --image and the name of the new image");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.parser = parse_opt,
+	.args_doc = "NEW",
+	.doc = "Copy all records that a damaged --image still serves into the image NEW, and report "
+	       "the ranges of keys that are lost. The damaged image does not change.",
+	.children = target_child,
+};
+
+int verb_fsck(struct target *target, int argc, char **argv)
+{
+	static struct args args;
+	int code;
+
+	args.target = target;
+	verb_parse(&argp, argc, argv, &args);
+	code = target_open(target, CRABTREE_OPEN_READONLY);
+	if (code)
+		return code;
+	code = fsck(&args);
+	target_close(target);
+	return code;
+}
+#else
+int verb_fsck(struct target *target, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	fprintf(stderr, "crabctl: %s: this crabctl was built without support for image files\n",
+		target_path(target));
+	return EXIT_FAILED;
+}
+#endif
