@@ -5,8 +5,8 @@
  * DOC: access to leaves of nvtree
  *
  * The inner nodes lead to a leaf without a lock. The sequence count of the parent node shows
- * whether its entries changed meanwhile. crab_side.gen is read in the same section: the leaf was
- * in use then, and the key in its range.
+ * whether its entries changed meanwhile, nv_tree.inner whether a rebuild replaced it.
+ * crab_side.gen is read before both: the leaf was in use then, and the key in its range.
  *
  *   readers   no lock, no store to shared memory. They read crab_side.count elements, the newest
  *             first, and validate by crab_side.gen. Elements below that count never change, and
@@ -32,21 +32,25 @@
 
 #define FIND_TRIES	16	/* without smo_lock */
 
-/* False: the entries changed meanwhile */
+/* False: the entries changed meanwhile, or a rebuild replaced the inner nodes */
 static bool find_try(struct nv_tree *tree, u64 key, struct nv_place *place, u64 *high)
 {
 	const seqcount_spinlock_t *seq;
 	struct nv_entry entry = { };
+	const struct nv_inner *inner;
 	unsigned int at;
 	bool valid;
 
 	crab_rcu_enter();
-	crab_nv_inner_look(rcu_dereference_raw(tree->inner), key, &entry, high, &seq, &at);
+	inner = rcu_dereference_raw(tree->inner);
+	crab_nv_inner_look(inner, key, &entry, high, &seq, &at);
 	place->low = entry.low;
 	place->leaf = entry.leaf;
 	place->side = crab_side(&tree->sides, entry.leaf);
 	place->gen = place->side ? READ_ONCE(place->side->gen) : 0;
 	valid = !read_seqcount_retry(seq, at);
+	/* Entries of inner nodes that were replaced never change again, nor do their sequence counts */
+	valid = valid && inner == rcu_access_pointer(tree->inner);
 	crab_rcu_leave();
 	return valid;
 }

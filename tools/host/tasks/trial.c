@@ -24,6 +24,7 @@
 
 #include "engines/crab/crab.h"
 #include "engines/fastfair/fastfair.h"
+#include "engines/nvtree/nvtree.h"
 #include "lives.h"
 #include "model.h"
 #include "shadow/shadow.h"
@@ -125,8 +126,11 @@ static u64 trial_used(const struct trial *trial)
 {
 	struct crab_engine *engine = trial->store->engine;
 
-	return strcmp(trial->subject->engine, "fastfair") ? crab_tree_of(engine)->leaves :
-							    ff_of(engine)->nodes;
+	if (engine->ops == &crab_engine_fastfair)
+		return ff_of(engine)->nodes;
+	if (engine->ops == &crab_engine_nvtree)
+		return nv_tree_of(engine)->leaves;
+	return crab_tree_of(engine)->leaves;
 }
 
 /* Between two turns no other task is in a structure change that ends with -ENOSPC */
