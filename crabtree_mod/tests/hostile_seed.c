@@ -179,6 +179,11 @@ static const struct crab_hostile_seed others[] = {
 	{ .name = "fastfair, many", .engine = "fastfair", .layout = "shift", .make = make_many },
 	{ .name = "fastfair, full", .engine = "fastfair", .layout = "shift", .make = make_full,
 	  .cut = true },
+	{ .name = "nvtree, some", .engine = "nvtree", .layout = "append", .make = make_few,
+	  .cut = true },
+	{ .name = "nvtree, many leaves", .engine = "nvtree", .layout = "append",
+	  .make = make_many },
+	{ .name = "nvtree, full", .engine = "nvtree", .layout = "append", .make = make_full },
 };
 
 static const u32 sizes[] = { 128, CRAB_HOSTILE_LEAF_MAX };

@@ -151,12 +151,12 @@ void crab_nv_leaf_append(struct nv_write *write, const struct nv_place *place,
 		crab_store(flow, &slot->value, elements->value);
 		crab_store(flow, &line->sign, leaf_sign(tree, place->leaf, at, elements->negative));
 		if (at + 1 == end || at % NV_LINE_SLOTS == NV_LINE_SLOTS - 1)
-			crab_clean_word(flow, &line->sign);
+			crab_clean(flow, &line->sign, sizeof(line->sign));
 	}
 	/* P11: the elements are durable before the count includes them */
 	crab_fence(flow, CRAB_P11_APPENDED);
 	crab_store(flow, &d->count, end);
-	crab_clean_word(flow, &d->count);
+	crab_clean(flow, &d->count, sizeof(d->count));
 	/* P6: the count is durable before readers see it */
 	crab_fence(flow, CRAB_P6_RECORD);
 	/* Pairs with smp_load_acquire() of the count by readers */

@@ -17,9 +17,9 @@
  * leaf may belong into the range of another one, where a failed lookup then returns -EUCLEAN.
  * Attach does not read memory that is known to be unreadable (badmem.c).
  *
- * A power cut leaves nothing to repair. After an attach that was not cleanly ended, all words
- * that attach read are made durable first (P4), because the caches of a machine that survived
- * may have words that the media does not have.
+ * A power cut leaves nothing to repair. After an attach that was not cleanly ended, repair cleans
+ * the line of each link and count, because the caches of a machine that survived may have words
+ * that the media does not have. The fence of the superblock (P3) makes them durable.
  *
  * Births begin at the highest one in the list. Free leaves may have higher ones, but no link to
  * such a leaf is on the media: P8 follows P7, and a link that was found was followed.
@@ -30,7 +30,6 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -391,24 +390,22 @@ struct crab_engine *crab_nv_attach(struct crab_media *media, const struct crab_g
 	return &tree->base;
 }
 
-/* The words read may be in caches that survived a crash of the kernel */
+/*
+ * The links and counts that were read may be only in caches that survived a crash of the kernel.
+ * All other words were durable before (P7, P11). The fence of the superblock completes the cleans.
+ */
 static int repair_clean(struct nv_tree *tree, struct crab_flow *flow)
 {
 	struct nv_place leaf;
 	u64 key;
-	u32 lines;
 
 	crab_clean(flow, nv_list_head(flow->media), sizeof(struct crab_dhead));
 	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf.high) {
 		crab_nv_find_range(tree, key, &leaf);
-		lines = DIV_ROUND_UP(leaf.side->count, NV_LINE_SLOTS);
-		crab_clean(flow, nv_leaf_media(tree, leaf.leaf),
-			   offsetof(struct nv_dleaf, line[lines]));
+		crab_clean(flow, &nv_leaf_media(tree, leaf.leaf)->count, sizeof(__le64));
 		if (nv_breathe(tree))
 			return -EINTR;
 	}
-	/* P4: the words read are durable before attach depends on them */
-	crab_fence(flow, CRAB_P4_FOUND);
 	return 0;
 }
 

@@ -168,7 +168,7 @@ static struct crab_dhead *smo_before(struct nv_tree *tree, const struct nv_place
 static void smo_link(struct nv_write *write, struct crab_dhead *before, u64 word)
 {
 	crab_store(write->flow, &before->next, word);
-	crab_clean_word(write->flow, &before->next);
+	crab_clean(write->flow, &before->next, sizeof(before->next));
 	/* P8: the change is committed; the old leaves are free */
 	crab_fence(write->flow, CRAB_P8_LINKED);
 }

@@ -19,6 +19,10 @@ RECOVER = "engines/crab/recover.c"
 OPS = "engines/crab/ops.c"
 BATCH = "engines/crab/batch.c"
 FF = "engines/fastfair/"
+NV_LEAF = "engines/nvtree/leaf.c"
+NV_OPS = "engines/nvtree/ops.c"
+NV_RECOVER = "engines/nvtree/recover.c"
+NV_SMO = "engines/nvtree/smo.c"
 
 # A split that leaves the old leaf in place, with the records that it moved to the fresh one
 SPLIT_LEAVES_BEHIND = """
@@ -215,6 +219,58 @@ DESIGNS = [
         Edit(FF + "recover.c", "if (has_entry && !torn)\n\t\treturn;",
              "if (!has_entry) __clear_bit(node->number, ff->pool.used), ff->pool.free++;"
              " if (has_entry && !torn) return;"),
+    Design("nvtree: the count becomes durable together with the element", [
+        Edit(NV_LEAF, "crab_fence(flow, CRAB_P11_APPENDED);", ";"),
+    ]),
+    Design("nvtree: the count is durable before the element", [
+        Edit(NV_LEAF, "crab_store(flow, &slot->key, elements->key);",
+             "crab_store(flow, &d->count, end); crab_clean_word(flow, &d->count); "
+             "crab_fence(flow, CRAB_P6_RECORD); crab_store(flow, &slot->key, elements->key)"),
+    ]),
+    Design("nvtree: the sign of an element is set, and never cleared", [
+        Edit(NV_LEAF, "return (sign & ((1ULL << bit) - 1)) | (u64)negative << bit;",
+             "return crab_load(tree->base.media, &leaf_line(tree, leaf, at)->sign) | (u64)negative << bit"),
+    ]),
+    Design("nvtree: elements of equal values cancel each other, as published", [
+        Edit(NV_LEAF, "*value = crab_load(tree->base.media, &leaf_slot(tree, leaf, at)->value);",
+             "*value = crab_load(tree->base.media, &leaf_slot(tree, leaf, at)->value); "
+             "for (u32 other = 0; other < count; other++) "
+             "if (leaf_is_negative(tree, leaf, other) && crab_nv_leaf_key(tree, leaf, other) == key && "
+             "crab_load(tree->base.media, &leaf_slot(tree, leaf, other)->value) == *value) return false"),
+    ]),
+    Design("nvtree: the oldest element of a key counts", [
+        Edit(NV_LEAF, "i + 1 < count && elements[i + 1].key == elements[i].key",
+             "i && elements[i - 1].key == elements[i].key"),
+    ]),
+    Design("nvtree: an update with pairs stores the count twice", [
+        Edit(NV_OPS, "crab_nv_leaf_append(write, place, elements + PAIR - n, n);",
+             "if (n == PAIR) crab_nv_leaf_append(write, place, elements, 1); "
+             "crab_nv_leaf_append(write, place, elements + 1, 1)"),
+    ]),
+    Design("nvtree: a fresh leaf is linked before it is durable", [
+        Edit(NV_SMO, "crab_fence(flow, CRAB_P7_FRESH);", ";"),
+    ]),
+    Design("nvtree: the right leaf of a merge is not unlinked, and its records are in both", [
+        Edit(NV_SMO, "c->right.side ? &c->right : &c->leaf", "&c->leaf"),
+    ]),
+    Design("nvtree: an old leaf goes to the pool, and is written again, before P8", [
+        Edit(NV_SMO, "smo_link(c->write, smo_before(tree, &c->leaf),\n\t\t crab_link_to(geo, c->spare[0].leaf, head[0].birth));",
+             "crab_store(flow, &nv_leaf_media(tree, c->leaf.leaf)->count, 0); "
+             "crab_clean_word(flow, &nv_leaf_media(tree, c->leaf.leaf)->count); "
+             "smo_link(c->write, smo_before(tree, &c->leaf), "
+             "crab_link_to(geo, c->spare[0].leaf, head[0].birth))"),
+    ]),
+    Design("nvtree: the lowest key of a leaf is that of its first record, as of a scan", [
+        Edit(NV_SMO, "i ? tree->scratch[split].key : c->leaf.low", "tree->scratch[i ? split : 0].key"),
+    ]),
+    Design("nvtree: a delete in a full leaf splits it, as published", [
+        Edit(NV_SMO, "c->spares == NV_SPARES && !delete", "(c->spares == NV_SPARES || delete)"),
+    ]),
+    Design("nvtree: attach believes a count that is too high", [
+        Edit(NV_RECOVER, "*count > tree->room", "false"),
+    ]),
+    Design("nvtree: births begin from 0 at each attach", [
+        Edit(NV_RECOVER, "tree->birth = max(tree->birth, head->birth);", "tree->birth = 0"),
     ]),
 ]
 
@@ -222,6 +278,8 @@ SPARSE = "a leaf that stays sparse keeps its records; the next delete tries agai
 
 # (function, statement, kind of mutant, why it does no harm)
 HARMLESS = [
+    ("fresh_line", "crab_store(flow, &line->zero, 0)", "left out", "the word is reserved: nothing reads it yet"),
+    ("crab_nv_leaf_fresh", "crab_store(flow, &d->zero, 0)", "left out", "the word is reserved: nothing reads it yet"),
     ("move_record", "move_right(write, left, &record)", "left out", SPARSE),
     ("move_record", "move_left(write, left, &record, low)", "left out", SPARSE),
     ("rebalance_pair", "merge(write, left, right)", "left out", SPARSE),

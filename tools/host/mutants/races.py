@@ -21,6 +21,9 @@ SLOTTED = "engines/crab/slotted/write.c"
 SMO = "engines/crab/smo.c"
 SPLIT = "engines/crab/split.c"
 INDEX = "shared/index.c"
+NV_ACCESS = "engines/nvtree/access.c"
+NV_OPS = "engines/nvtree/ops.c"
+NV_SMO = "engines/nvtree/smo.c"
 
 # The current sequence instead of the one with which the reader began
 ANY_COUNT = "reader.seq = READ_ONCE(leaf->seq.sequence)"
@@ -176,6 +179,25 @@ RACES = [
     Design("ThreadSanitizer: an entry of the index does not publish its leaf or node", [
         Edit(INDEX, "smp_store_release(&node->children[pos], child);",
              "WRITE_ONCE(node->children[pos], child)"),
+    ]),
+    Design("nvtree: a search reads up to the count on the media, which may not be durable", [
+        Edit(NV_OPS, "count = smp_load_acquire(&place.side->count);",
+             "count = crab_load(tree->base.media, &nv_leaf_media(tree, place.leaf)->count); "
+             "if (count > tree->room) continue"),
+    ]),
+    Design("nvtree: a leaf that was replaced is not marked", [
+        Edit(NV_ACCESS, "WRITE_ONCE(side->gen, side->gen + 1);", ";"),
+    ]),
+    Design("nvtree: a search ignores that the parent node changed", [
+        Edit(NV_ACCESS, "valid = !read_seqcount_retry(seq, at);", "valid = true"),
+    ]),
+    Design("nvtree: a search ignores that a rebuild replaced the inner nodes", [
+        Edit(NV_ACCESS, "valid = valid && inner == rcu_access_pointer(tree->inner);", ";"),
+    ]),
+    Design("nvtree: a merge does not lock the right leaf", [
+        Edit(NV_SMO, "crab_lock_nested(&right.side->lock);", ";"),
+        Edit(NV_SMO, "crab_unlock(&c->right.side->lock);", ";"),
+        Edit(NV_SMO, "crab_unlock(&right.side->lock);", ";"),
     ]),
 ]
 

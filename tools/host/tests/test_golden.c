@@ -74,6 +74,10 @@ static const struct golden goldens[] = {
 	FORMATTED("fastfair/formatted", "fastfair", "shift", 512, SMALL(512)),
 	{ "fastfair/many", 24, "fastfair", NULL, 512, SMALL(512) },
 	{ "fastfair/full", 25, "fastfair", NULL, 512, SMALL(512) },
+	FORMATTED("nvtree/formatted", "nvtree", "append", 512, SMALL(512)),
+	{ "nvtree/cut-off", 26, "nvtree", NULL, 512, SMALL(512) },
+	{ "nvtree/many", 27, "nvtree", NULL, 512, SMALL(512) },
+	{ "nvtree/full", 28, "nvtree", NULL, 512, SMALL(512) },
 };
 
 static struct crab_hostile hostile;

@@ -37,7 +37,7 @@ static bool is_full(struct crab_store *store, u32 ops)
 	       info.stats.records + ops >= info.stats.leaves_used / 2 * (tree->room + 1);
 }
 
-/* The links of all leaves */
+/* The links and counts of all leaves */
 static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 {
 	struct nv_tree *tree = nv_tree_of(store->engine);
@@ -45,9 +45,10 @@ static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 	u32 n = 0;
 	u64 key;
 
-	for (key = 0; key != CRAB_KEY_EMPTY && n < room; key = leaf.high) {
+	for (key = 0; key != CRAB_KEY_EMPTY && n + 1 < room; key = leaf.high) {
 		crab_nv_find_range(tree, key, &leaf);
 		words[n++] = &nv_leaf_media(tree, leaf.leaf)->head.next;
+		words[n++] = &nv_leaf_media(tree, leaf.leaf)->count;
 	}
 	return n;
 }
@@ -87,7 +88,7 @@ static const struct workload nvtree_workloads[] = {
 	{ "nvtree", { NVTREE(128) }, .steps = 500 },
 	{ "nvtree, pairs", { NVTREE(256, .pairs = true), .slots = 4 }, .steps = 1000 },
 	{ "nvtree, formatted", { NVTREE(128) }, .steps = 300, .leaves = 8, .format_every = 8 },
-	{ "nvtree, survives", { NVTREE(256) }, .steps = 1000, .often = CRASH_SURVIVE,
+	{ "nvtree, survives", { NVTREE(128), .keys = 6 }, .steps = 1000, .often = CRASH_SURVIVE,
 	  .often_every = 3 },
 	{ "nvtree, rebuilt", { NVTREE(128, .pack = 2) }, .steps = 1000, .leaves = 20,
 	  .often = CRASH_MAINTAIN, .often_every = 5 },
