@@ -198,7 +198,7 @@ static int ff_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key
 
 	do
 		err = insert_once(&op, key, value, mode, old, &sibling);
-	while (err == -EAGAIN && !(err = ff_op_reserve(&op)));
+	while (err == -EAGAIN && !(err = ff_op_reserve(&op, key)));
 	if (sibling.side) {
 		WRITE_ONCE(op.ff->splits, op.ff->splits + 1);
 		ff_adopt(&op, &sibling);

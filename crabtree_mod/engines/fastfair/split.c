@@ -22,8 +22,10 @@
  * `low` of the fresh one, and its link becomes `first`.
  *
  * A root with a sibling grows: a fresh root with an entry for the sibling (P7), then the word in
- * the head (P14). Only the block of the leaf must be there. If the pool has none for a level above,
- * the fresh node remains without an entry until the next attach, and is found all the same.
+ * the head (P14). A leaf splits only if the pool has the blocks for all levels that split with it,
+ * so that a full store, too, has an entry for each node. Without memory for the side of a fresh
+ * inner node, the node below remains without an entry until the next attach, and is found all the
+ * same.
  *
  * Invariant: a node is complete and durable before any word names it.
  *
@@ -35,13 +37,13 @@
 
 #include "tree.h"
 
-/* Allocates a block and its side; FF_NONE: no block, or no memory */
-static u64 fresh_alloc(struct ff *ff, int *err)
+/* Allocates a block and its side, and leaves @leave; FF_NONE: no block, or no memory */
+static u64 fresh_alloc(struct ff *ff, u32 leave, int *err)
 {
 	struct crab_spare spare;
 	struct crab_side *side;
 
-	*err = crab_pool_alloc(&ff->pool, &spare, 1, 0);
+	*err = crab_pool_alloc(&ff->pool, &spare, 1, leave);
 	if (*err)
 		return FF_NONE;
 	side = crab_side_make(&ff->sides, spare.leaf, GFP_NOIO | __GFP_NOWARN);
@@ -52,13 +54,33 @@ static u64 fresh_alloc(struct ff *ff, int *err)
 	return FF_NONE;
 }
 
-int ff_op_reserve(struct ff_op *op)
+/* How many blocks the levels above a leaf need if the leaf splits; the root may grow */
+static int split_needs(struct ff *ff, u64 key, u32 *blocks)
 {
-	int err = 0;
+	struct ff_find find;
+	int err;
+
+	*blocks = 0;
+	do
+		err = ff_find_exact(ff, key, *blocks + 1, &find);
+	while (!err && find.node.side->count == ff->slots && ++*blocks);
+	if (err != -ENOENT)
+		return err;
+	++*blocks;
+	return 0;
+}
+
+int ff_op_reserve(struct ff_op *op, u64 key)
+{
+	u32 above;
+	int err;
 
 	ff_op_lock(op);
-	if (op->fresh == FF_NONE)
-		op->fresh = fresh_alloc(op->ff, &err);
+	if (op->fresh != FF_NONE)
+		return 0;
+	err = split_needs(op->ff, key, &above);
+	if (!err)
+		op->fresh = fresh_alloc(op->ff, above, &err);
 	return err;
 }
 
@@ -184,7 +206,7 @@ static bool root_grow(struct ff_op *op)
 
 	if (ff_root(ff, &root) || root.level + 1 == FF_LEVELS || ff_next(ff, &root, &sibling))
 		return false;
-	number = fresh_alloc(ff, &err);
+	number = fresh_alloc(ff, 0, &err);
 	if (err)
 		return false;
 	fresh_begin(op, number, 0, root.level + 1, root.link, 0, &fresh);
@@ -219,7 +241,7 @@ static int adopt_at(struct ff_op *op, const struct ff_find *find, struct ff_node
 		ff_shift_in(op, above, pos, node->low, node->link);
 		return 0;
 	}
-	op->fresh = fresh_alloc(op->ff, &err);
+	op->fresh = fresh_alloc(op->ff, 0, &err);
 	if (!err)
 		err = ff_split(op, find, pos, node->low, node->link, &sibling);
 	if (err)

@@ -201,10 +201,14 @@ void ff_link(struct ff_op *op, const struct ff_node *node, u64 link);
 /**
  * ff_op_reserve() - allocate the block for the split of a full leaf
  * @op: the write
+ * @key: a key of the leaf
+ *
+ * The pool keeps the blocks of the levels above that split with the leaf.
+ *
  * Context: may sleep; no leaf is locked. Takes ff.structure.
- * Return: 0, -ENOSPC or -ENOMEM.
+ * Return: 0, -ENOSPC, -ENOMEM or -EUCLEAN.
  */
-int ff_op_reserve(struct ff_op *op);
+int ff_op_reserve(struct ff_op *op, u64 key);
 
 /**
  * ff_verify() - verify the slots of a node before others depend on them

@@ -219,6 +219,7 @@ DESIGNS = [
         Edit(FF + "recover.c", "if (has_entry && !torn)\n\t\treturn;",
              "if (!has_entry) __clear_bit(node->number, ff->pool.used), ff->pool.free++;"
              " if (has_entry && !torn) return;"),
+    ]),
     Design("nvtree: the count becomes durable together with the element", [
         Edit(NV_LEAF, "crab_fence(flow, CRAB_P11_APPENDED);", ";"),
     ]),

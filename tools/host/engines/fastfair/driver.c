@@ -25,13 +25,13 @@ static u64 shape(struct crab_store *store)
 	return ff->birth + ff->unlinks;
 }
 
-/* A split of a leaf needs one block; each other operation of the call may have freed one since */
+/* A split needs a block for each level; each other operation of the call may have freed one since */
 static bool is_full(struct crab_store *store, u32 ops)
 {
 	struct crab_store_info info;
 
 	crab_store_info(store, &info);
-	return info.super.leaves - info.stats.leaves_used < ops;
+	return info.super.leaves - info.stats.leaves_used < ops + ff_of(store->engine)->levels;
 }
 
 /* The links of all nodes */
