@@ -89,7 +89,7 @@ enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_su
 void crab_super_clear(struct crab_flow *flow);
 
 /**
- * crab_super_flush() - make both copies durable as they were read (P4)
+ * crab_super_flush() - make both copies and the engine's head durable as they were read (P4)
  * @flow: the caller's flow
  * Context: pinned; the caller owns the superblocks.
  */

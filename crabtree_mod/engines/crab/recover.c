@@ -512,7 +512,6 @@ static int repair_clean(const struct crab_tree *tree, struct crab_flow *flow)
 {
 	struct crab_leaf *leaf;
 
-	crab_clean(flow, crab_list_head(flow->media), sizeof(struct crab_dhead));
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		crab_clean(flow, crab_leaf_media(tree, leaf->number), tree->base.geo.leaf_bytes);
 		if (crab_tree_breathe(tree))

@@ -11,7 +11,7 @@
  *   2. ends the nodes with a tail that is void by R2 (P10), and closes the gap over a slot that is
  *      void by R1 (P9, P6 or P13)
  *   3. adds the entry of each node that has none, from the leaves upwards (P13), and grows a root
- *      that has siblings (P14)
+ *      that has siblings
  *
  * Step 2 comes first: an entry that step 3 adds may change the node that the void slots of its
  * neighbour are compared with. Each step preserves the content, and after a cut in it the next
@@ -194,7 +194,6 @@ static int repair_clean(struct ff *ff, struct crab_flow *flow)
 	const struct crab_side *side;
 	u64 n;
 
-	crab_clean(flow, ff_head(flow->media), sizeof(struct crab_dhead));
 	for_each_set_bit(n, ff->pool.used, ff->base.geo.leaves) {
 		side = crab_side(&ff->sides, n);
 		if (side && side->flags & FF_USED)

@@ -21,8 +21,9 @@
  * before it is linked, and crab_dhead.low never changes. In an inner node the middle key becomes
  * `low` of the fresh one, and its link becomes `first`.
  *
- * A root with a sibling grows: a fresh root with an entry for the sibling (P7), then the word in
- * the head (P14). A leaf splits only if the pool has the blocks for all levels that split with it,
+ * A root with a sibling grows: a fresh root without entries (P7), then the word in the head, which
+ * is durable with the entry of the sibling (P13). Until then the head may name the old root, whose
+ * level is complete. A leaf splits only if the pool has the blocks for all levels that split with it,
  * so that a full store, too, has an entry for each node. Without memory for the side of a fresh
  * inner node, the node below remains without an entry until the next attach, and is found all the
  * same.
@@ -195,7 +196,7 @@ int ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key, u64
 	return 0;
 }
 
-/* A fresh root above the old one; false: not now */
+/* A fresh root above the old one, without entries; false: not now */
 static bool root_grow(struct ff_op *op)
 {
 	struct crab_media *media = op->flow->media;
@@ -210,12 +211,9 @@ static bool root_grow(struct ff_op *op)
 	if (err)
 		return false;
 	fresh_begin(op, number, 0, root.level + 1, root.link, 0, &fresh);
-	fresh_add(op, &fresh, sibling.low, sibling.link);
 	fresh_done(op, &fresh);
 	crab_store(op->flow, &ff_head(media)->next, fresh.link);
 	crab_clean(op->flow, &ff_head(media)->next, sizeof(__le64));
-	/* P14: the head names the new root, before nodes below depend on it */
-	crab_fence(op->flow, CRAB_P14_ROOT);
 	WRITE_ONCE(ff->levels, fresh.level + 1);
 	return true;
 }

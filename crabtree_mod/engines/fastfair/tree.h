@@ -235,7 +235,7 @@ int ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key, u64
 	     struct ff_node *sibling);
 
 /**
- * ff_adopt() - give a node its entry in the level above (P13, P14)
+ * ff_adopt() - give a node its entry in the level above (P13)
  * @op: a write that holds ff.structure
  * @node: the node; it is not the first of its level
  *

@@ -399,7 +399,6 @@ static int repair_clean(struct nv_tree *tree, struct crab_flow *flow)
 	struct nv_place leaf;
 	u64 key;
 
-	crab_clean(flow, nv_list_head(flow->media), sizeof(struct crab_dhead));
 	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf.high) {
 		crab_nv_find_range(tree, key, &leaf);
 		crab_clean(flow, &nv_leaf_media(tree, leaf.leaf)->count, sizeof(__le64));

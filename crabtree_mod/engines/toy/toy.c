@@ -123,13 +123,6 @@ static struct crab_engine *toy_attach(struct crab_media *media, const struct cra
 	return engine;
 }
 
-/* After a stop the link may be in caches only. Its leaf is durable (P7). P3 completes the clean. */
-static int toy_repair(struct crab_engine *engine, struct crab_flow *flow)
-{
-	crab_clean(flow, toy_link(flow->media), sizeof(__le64));
-	return 0;
-}
-
 /* The first record with a key of at least @key */
 static u32 toy_find(const struct toy *toy, u64 key)
 {
@@ -277,7 +270,6 @@ const struct crab_engine_ops crab_engine_toy = {
 	.layouts = toy_layouts,
 	.format = toy_format,
 	.attach = toy_attach,
-	.repair = toy_repair,
 	.detach = crab_engine_free,
 	.lookup = crab_engine_lookup,
 	.seek = toy_seek,

@@ -20,6 +20,7 @@
 #include "store/store_priv.h"
 
 #define CRASH_NODES	8192	/* stores that may be pending at once */
+#define CRASH_USED	0xa5	/* byte of memory before FORMAT: not zero, as of a new device */
 #define CRASH_STRIDE	389	/* prime to the numbers of keys: from one filled key to the next */
 #define CRASH_OTHERS	128	/* one of this many operations without structure change is cut */
 
@@ -392,6 +393,7 @@ bool crash_begin(struct crash *c, const struct crash_setup *setup, u32 leaves, u
 	crash_keys(c);
 	crab_host_seed(seed);
 	c->media = media_create(CRAB_POOL_OFFSET + (u64)leaves * setup->leaf_bytes);
+	memset(c->media.base, CRASH_USED, c->media.size);
 	c->shadow = crab_shadow_create(&c->media, CRASH_NODES);
 	c->shadow->model = host_driver_model(setup->driver, setup->layout);
 	return !crash_format(c) && !crash_attach_store(c) && crash_fill(c);

@@ -4,14 +4,14 @@
 
 Finds every statement that stores, cleans, orders or fences, and every call of a function
 that does, in files of crabtree_mod, and writes copies below OUT in which each of them can be
-left out, weakened, aimed elsewhere or exchanged with the next, and in which each design
-mistake of designs.py and published.py can be made. OUT/table.h numbers them; which one is made is chosen by
-crab_mutant (mutant.h).
+left out, weakened, aimed elsewhere or exchanged with the next, and in which each mistake of design
+(design.py) can be made. OUT/table.h numbers them; which one is made is chosen by crab_mutant
+(mutant.h).
 
 A statement keeps its line. Two statements are not exchanged if the media cannot show the difference:
 two stores in a row, for example, persist in any order.
 
-With --races the mistakes are those of races.py and no others.
+With --races the mistakes are those that only two threads show, and no others.
 """
 
 import collections
@@ -23,9 +23,7 @@ sys.dont_write_bytecode = True  # nothing is written into the source tree
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
-import designs
-import published
-import races
+import mistakes
 import source
 
 MODULE = os.path.join(ROOT, "crabtree_mod")
@@ -249,11 +247,11 @@ def quote(text):
 def justify(mutants):
     """Number -> why this mutant does no harm; exits if a reason has no mutant any more."""
     reasons = {}
-    for where, text, kind, why in designs.HARMLESS:
+    for where, text, kind, why in mistakes.HARMLESS:
         numbers = [n for n, m in enumerate(mutants, 1)
                    if (m.function, m.text, m.kind) == (where, text, kind)]
         if not numbers:
-            sys.exit(f"designs.py: there is no mutant {where}: {text}: {kind} any more")
+            sys.exit(f"HARMLESS: there is no mutant {where}: {text}: {kind} any more")
         reasons.update(dict.fromkeys(numbers, why))
     return reasons
 
@@ -278,7 +276,7 @@ def main(out, paths, is_races):
     """Write the copies and the table below @out."""
     files = {path: File(path) for path in sorted(paths)}
     table = Table()
-    add_designs(files, table, races.RACES if is_races else designs.DESIGNS + published.DESIGNS)
+    add_designs(files, table, mistakes.RACES if is_races else mistakes.DESIGNS)
     if not is_races:
         add_all_statements(files, table)
     why = {} if is_races else justify(table.mutants)

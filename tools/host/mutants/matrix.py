@@ -31,7 +31,7 @@ contains the reason for keeping it.
 **{mutants} mutants: {killed} killed, {justified} justified.**
 
 ``make mutants`` repeats the run and compares this page; ``make mutants-page`` writes it. The implementation is in
-``tools/host/mutants/``. Harmless mistakes and the reasons are in ``designs.py`` there: the run fails if such a mutant is
+``tools/host/mutants/``. Harmless mistakes and the reasons are in ``HARMLESS`` of ``tools/host/engines/*/designs.py``: the run fails if such a mutant is
 killed, if another one survives, or if no workload reaches a mutant.
 
 The points of a table are those of the next fences after the statement in the runs

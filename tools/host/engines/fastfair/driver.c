@@ -84,6 +84,9 @@ static const struct workload fastfair_workloads[] = {
 	{ "fastfair, high", { FASTFAIR(128), .slots = 2 }, .steps = 1000, .leaves = 40 },
 	{ "fastfair, survives", { FASTFAIR(128) }, .steps = 600, .leaves = 20,
 	  .often = CRASH_SURVIVE, .often_every = 3 },
+	{ "fastfair, few blocks", { FASTFAIR(128), .slots = 2, .keys = 5 }, .steps = 1000, .leaves = 5 },
+	{ "fastfair, formatted", { FASTFAIR(128), .slots = 2 }, .steps = 300, .leaves = 12,
+	  .format_every = 16 },
 	{ "fastfair, cut again", { FASTFAIR(128), .slots = 3 }, .steps = 300, .leaves = 20, .depth = 2 },
 	{ "fastfair, damaged", { FASTFAIR(128) }, .steps = 30, .leaves = 20, .damage = true },
 	{ }

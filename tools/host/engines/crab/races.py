@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Mistakes that only two threads show, inserted on purpose like those of designs.py.
+"""The mistakes for the engine crab that only two threads show: see tools/host/mutants/design.py."""
 
-test_tasks kills each of them, with two exceptions: test_index kills those whose names begin with
-"test_index", and test_threads under ThreadSanitizer kills those whose names begin with
-"ThreadSanitizer": it reports orders of accesses that occur only on other machines.
-"""
-
-from designs import Design, Edit
+from design import Design, Edit
 
 BATCH = "engines/crab/batch.c"
 CHECK = "engines/crab/check.c"
@@ -20,10 +15,12 @@ SCAN = "engines/crab/scan.c"
 SLOTTED = "engines/crab/slotted/write.c"
 SMO = "engines/crab/smo.c"
 SPLIT = "engines/crab/split.c"
-INDEX = "shared/index.c"
-NV_ACCESS = "engines/nvtree/access.c"
-NV_OPS = "engines/nvtree/ops.c"
-NV_SMO = "engines/nvtree/smo.c"
+
+# The current sequence instead of the one with which the reader began
+ANY_COUNT = "reader.seq = READ_ONCE(leaf->seq.sequence)"
+
+# Readers see the store before it is durable
+SHOW = "crab_leaf_end(leaf); crab_fence(write->flow, CRAB_P6_RECORD); crab_leaf_begin(leaf)"
 
 # The current sequence instead of the one with which the reader began
 ANY_COUNT = "reader.seq = READ_ONCE(leaf->seq.sequence)"
@@ -113,20 +110,6 @@ RACES = [
              """WRITE_ONCE(tree->unlinks, tree->unlinks + 1); crab_leaf_end(leaf); crab_leaf_end(pred);
              crab_fence(write->flow, CRAB_P8_LINKED); crab_leaf_begin(pred); crab_leaf_begin(leaf)"""),
     ]),
-    Design("index: a node is freed while readers are in it", [
-        Edit(INDEX, "kfree_rcu(node, rcu);", "kfree(node)"),
-    ]),
-    Design("test_index: an emptied node is retired before the node above it is out of the tree", [
-        Edit(INDEX, "node_remove_at(node, path.pos[level]);",
-             """node_remove_at(node, path.pos[level]);
-             if (!node->count && node != index->root) node_retire(index, node)"""),
-        Edit(INDEX, "for (emptied = 0; emptied < level; emptied++)\n\t\tnode_retire(index, path.node[emptied]);",
-             ""),
-    ]),
-    Design("index: a key is stored before its child", [
-        Edit(INDEX, "smp_store_release(&node->children[pos], child);",
-             "smp_store_release(&node->keys[pos], key); smp_store_release(&node->children[pos], child)"),
-    ]),
     Design("batch: a search returns a value although the leaf changed meanwhile", [
         Edit(BATCH, "crab_leaf_read_valid(leaf, seq) ? err : -EAGAIN", "err"),
     ]),
@@ -175,29 +158,6 @@ RACES = [
     Design("check: counts leaves of a list that changed meanwhile", [
         Edit(CHECK, "if (check_changes(tree) == changes)\n\t\t\tcheck_counts(&c, &before);",
              "check_counts(&c, &before);"),
-    ]),
-    Design("ThreadSanitizer: an entry of the index does not publish its leaf or node", [
-        Edit(INDEX, "smp_store_release(&node->children[pos], child);",
-             "WRITE_ONCE(node->children[pos], child)"),
-    ]),
-    Design("nvtree: a search reads up to the count on the media, which may not be durable", [
-        Edit(NV_OPS, "count = smp_load_acquire(&place.side->count);",
-             "count = crab_load(tree->base.media, &nv_leaf_media(tree, place.leaf)->count); "
-             "if (count > tree->room) continue"),
-    ]),
-    Design("nvtree: a leaf that was replaced is not marked", [
-        Edit(NV_ACCESS, "WRITE_ONCE(side->gen, side->gen + 1);", ";"),
-    ]),
-    Design("nvtree: a search ignores that the parent node changed", [
-        Edit(NV_ACCESS, "valid = !read_seqcount_retry(seq, at);", "valid = true"),
-    ]),
-    Design("nvtree: a search ignores that a rebuild replaced the inner nodes", [
-        Edit(NV_ACCESS, "valid = valid && inner == rcu_access_pointer(tree->inner);", ";"),
-    ]),
-    Design("nvtree: a merge does not lock the right leaf", [
-        Edit(NV_SMO, "crab_lock_nested(&right.side->lock);", ";"),
-        Edit(NV_SMO, "crab_unlock(&c->right.side->lock);", ";"),
-        Edit(NV_SMO, "crab_unlock(&right.side->lock);", ";"),
     ]),
 ]
 
