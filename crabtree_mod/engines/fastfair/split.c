@@ -23,8 +23,8 @@
  *
  * A root with a sibling grows: a fresh root without entries (P7), then the word in the head, which
  * is durable with the entry of the sibling (P13). Until then the head may name the old root, whose
- * level is complete. A leaf splits only if the pool has the blocks for all levels that split with it,
- * so that a full store, too, has an entry for each node. Without memory for the side of a fresh
+ * level is complete. A leaf splits only if the pool has the blocks for all levels that split with
+ * it, so that a full store, too, has an entry for each node. Without memory for the side of a fresh
  * inner node, the node below remains without an entry until the next attach, and is found all the
  * same.
  *
@@ -36,6 +36,7 @@
 #include <linux/gfp.h>
 #include <linux/kernel.h>
 
+#include "shared/lock.h"
 #include "tree.h"
 
 /* Allocates a block and its side, and leaves @leave; FF_NONE: no block, or no memory */
@@ -126,6 +127,9 @@ static void fresh_done(struct ff_op *op, const struct ff_node *node)
 	u32 count = node->side->count;
 	u64 bytes = sizeof(struct ff_dnode) + count * sizeof(struct ff_dslot);
 
+	/* A writer that finds the node locks it, and sees its side as it is now */
+	crab_lock_nested(&node->side->lock);
+	crab_unlock(&node->side->lock);
 	if (count < op->ff->slots) {
 		crab_store(op->flow, &ff_slot(op->ff, node->number, count)->key, CRAB_KEY_EMPTY);
 		bytes += sizeof(__le64);

@@ -49,7 +49,7 @@ static bool find_try(struct nv_tree *tree, u64 key, struct nv_place *place, u64 
 	place->side = crab_side(&tree->sides, entry.leaf);
 	place->gen = place->side ? READ_ONCE(place->side->gen) : 0;
 	valid = !read_seqcount_retry(seq, at);
-	/* Entries of inner nodes that were replaced never change again, nor do their sequence counts */
+	/* Inner nodes that were replaced never change again, nor do their sequence counts */
 	valid = valid && inner == rcu_access_pointer(tree->inner);
 	crab_rcu_leave();
 	return valid;

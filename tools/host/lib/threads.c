@@ -86,11 +86,12 @@ static void grace_end(struct rcu_head *head)
 
 unsigned long start_poll_synchronize_rcu(void)
 {
+	unsigned long nth = __atomic_add_fetch(&graces_begun, 1, __ATOMIC_SEQ_CST);
 	struct grace *grace = malloc(sizeof(*grace));
 
-	grace->nth = __atomic_add_fetch(&graces_begun, 1, __ATOMIC_SEQ_CST);
-	call_rcu(&grace->rcu, grace_end);
-	return grace->nth;
+	grace->nth = nth;
+	call_rcu(&grace->rcu, grace_end);	/* which may free it before this function returns */
+	return nth;
 }
 
 bool poll_state_synchronize_rcu(unsigned long cookie)

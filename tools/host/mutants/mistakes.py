@@ -6,7 +6,8 @@ have those of the engine E: DESIGNS, RACES, and optionally
 
   PUBLISHED   rules of the publication that do not hold: claims.py judges them
   HARMLESS    (function, statement, kind of mutant, why it does no harm)
-  SUBJECTS    race -> the store of test_tasks (subject.c) that shows it first or most often
+  SUBJECTS    race -> the store of test_tasks (subject.c) that shows it first or most often; the
+              others run in all stores of the engine
 """
 
 import importlib.util
@@ -38,3 +39,4 @@ HARMLESS = [entry for of in _DESIGNS.values() for entry in getattr(of, "HARMLESS
 RACES = shared.RACES + [race for of in _RACES.values() for race in of.RACES]
 SUBJECTS = {what: subject for of in _RACES.values()
             for what, subject in getattr(of, "SUBJECTS", {}).items()}
+ENGINES = {race.what: engine for engine, of in _RACES.items() for race in of.RACES}

@@ -36,7 +36,7 @@ const struct subject subjects[SUBJECTS] = {
 	{ "nvtree, leaves of 512 bytes", "nvtree", "append", 512, 0, 8, 48, 3, false, { 0 } },
 	{ "nvtree, hardly any space", "nvtree", "append", 128, 0, 5, 12, 3, false, { 0 } },
 	{ "volatile", "volatile", "", 128, 0, 12, 16, 3, false, { 0 } },
-	{ "fastfair", "fastfair", "shift", 128, 3, 24, 16, 3, false, { 0 } },
+	{ "fastfair", "fastfair", "shift", 128, 3, 20, 16, 3, false, { 0 } },
 	{ "fastfair, nodes of 256 bytes", "fastfair", "shift", 256, 5, 12, 16, 3, false, { 0 } },
 	{ "fastfair, hardly any space", "fastfair", "shift", 128, 3, 6, 12, 3, false, { 0 } },
 	{ }

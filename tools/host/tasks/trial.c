@@ -339,8 +339,8 @@ static bool trial_judge(struct trial *trial, FILE *why)
 static bool trial_life(struct trial *trial, u32 life, FILE *why)
 {
 	running = trial;
-	snprintf(where, sizeof(where), "subject %u, seed %llu, life %u",
-		 (u32)(trial->subject - subjects), trial->number, life);
+	snprintf(where, sizeof(where), "subject %s, seed %llu, life %u", trial->subject->name,
+		 trial->number, life);
 	trial->totals->lives++;
 	if (!trial_work(trial) || !trial_judge(trial, why))
 		return false;

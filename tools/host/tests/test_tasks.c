@@ -2,8 +2,9 @@
 /*
  * This file runs trials of every kind of store: actors as tasks, power cuts, recovery.
  *
- *   test_tasks [STORES [SEED [SUBJECT]]]
+ *   test_tasks [STORES [SEED [NAME]]]
  *
+ * NAME is that of a subject, or an engine: all its subjects.
  * A failure prints its seed; its history is written next to this program.
  */
 #include <inttypes.h>
@@ -19,8 +20,6 @@
 #include "tap.h"
 #include "trial.h"
 
-#define ALL	U32_MAX
-
 static struct trial_totals totals[SUBJECTS];
 
 /* Prints the place of a failed assertion or a sanitizer report */
@@ -32,15 +31,20 @@ static void on_abort(int signal)
 		_exit(3);
 }
 
+static bool is_chosen(const struct subject *subject, const char *only)
+{
+	return !only || !strcmp(subject->name, only) || !strcmp(subject->engine, only);
+}
+
 /* One store of each kind in turn: so that each kind of store runs early */
-static void run_stores(u32 stores, u64 seed, u32 only, const char *directory)
+static void run_stores(u32 stores, u64 seed, const char *only, const char *directory)
 {
 	const char *said = NULL;
 	u32 i, k;
 
 	for (i = 0; i < stores && !said; i++) {
 		for (k = 0; subjects[k].name && !said; k++) {
-			if (!trial_fits(&subjects[k]) || (only != ALL && k != only))
+			if (!trial_fits(&subjects[k]) || !is_chosen(&subjects[k], only))
 				continue;
 			said = trial_run(&subjects[k], seed + i, &totals[k], stdout, directory);
 			if (said)
@@ -62,13 +66,13 @@ static void tell(const struct subject *subject, const struct trial_totals *t)
 
 int main(int argc, char **argv)
 {
-	u32 stores = argc > 1 ? atoi(argv[1]) : 60, only = argc > 3 ? atoi(argv[3]) : ALL, i;
+	u32 stores = argc > 1 ? atoi(argv[1]) : 60, i;
 	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 
 	signal(SIGABRT, on_abort);
 	if (crab_persist_init())
 		return 2;
-	run_stores(stores, seed, only, dirname(argv[0]));
+	run_stores(stores, seed, argc > 3 ? argv[3] : NULL, dirname(argv[0]));
 	for (i = 0; subjects[i].name; i++)
 		if (totals[i].lives)
 			tell(&subjects[i], &totals[i]);

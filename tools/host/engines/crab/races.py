@@ -161,13 +161,13 @@ RACES = [
     ]),
 ]
 
-# Races that few stores show: only the store (subject.c) that shows one first or most often runs, for longer
+# Races that few stores show: only that store runs, for longer
 SUBJECTS = {
-    "insert: readers see the record before it is durable": 0,
-    "delete: readers miss the record before that is durable": 6,
-    "batch: readers see the records of an epoch before its fence": 4,
-    "split: fresh leaves are found before they are durably linked": 1,
-    "batch: a search returns a value although the leaf changed meanwhile": 9,
-    "unlink: readers miss the record before that is durable": 1,
-    "scan: the order that is kept of a wide leaf has slot numbers that were never written": 7,
+    "insert: readers see the record before it is durable": "slotted",
+    "delete: readers miss the record before that is durable": "slotted, one leaf",
+    "batch: readers see the records of an epoch before its fence": "slotted, hardly any space",
+    "split: fresh leaves are found before they are durably linked": "slotted, leaves of two",
+    "batch: a search returns a value although the leaf changed meanwhile": "sorted, shifted",
+    "unlink: readers miss the record before that is durable": "slotted, leaves of two",
+    "scan: the order that is kept of a wide leaf has slot numbers that were never written": "slotted, one leaf of 8 KiB",
 }

@@ -11,7 +11,7 @@ RACES = [
     Design("nvtree: a search reads up to the count on the media, which may not be durable", [
         Edit(NV_OPS, "count = smp_load_acquire(&place.side->count);",
              "count = crab_load(tree->base.media, &nv_leaf_media(tree, place.leaf)->count); "
-             "if (count > tree->room) continue"),
+             "if (count > tree->room) count = 0"),
     ]),
     Design("nvtree: a leaf that was replaced is not marked", [
         Edit(NV_ACCESS, "WRITE_ONCE(side->gen, side->gen + 1);", ";"),
