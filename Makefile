@@ -63,7 +63,7 @@ check:
 	@scripts/setup
 	@scripts/check $(OPTIONS)
 
-quick: setup-tools setup-host setup-counts setup-style setup-docs
+quick: setup-tools setup-metrics setup-host setup-counts setup-style setup-docs
 	@scripts/check quick
 
 ifneq ($(KERNEL_SRC),)
