@@ -304,7 +304,7 @@ int perform_format(const struct workload_store *store)
 	if (crab_shadow_pending(shadow))
 		return violation("something is pending before FORMAT");
 	shadow->model = crab_shadow_model_of(
-		crab_layout_by_name(crab_engine_by_name(""), store->layout)->needs);
+		crab_layout_by_name(crab_engine_by_name(store->engine), store->layout)->needs);
 	formatting = true;
 	err = returned();
 	formatting = false;

@@ -186,12 +186,18 @@ static bool merged_as_logged(struct crab_tree *tree)
 	return true;
 }
 
+/* Only its worker writes media */
+static bool is_crab(void)
+{
+	return store->engine->ops == &crab_engine_crab;
+}
+
 /* Where the worker may have come */
 static void maintain_as_logged(void)
 {
 	struct crab_tree *tree;
 
-	if (!store || maintaining)
+	if (!store || maintaining || !is_crab())
 		return;
 	tree = crab_tree_of(store->engine);
 	if (!crab_layout_maintains(tree))
@@ -379,8 +385,8 @@ static void detach(void)
 		crab_store_info(store, &info);
 		splits += info.stats.splits;
 		unlinks += info.stats.unlinks;
-		shifts += info.counts.own[CRAB_SORTED_SIPS];
-		copies += info.counts.own[CRAB_SORTED_COWS];
+		shifts += is_crab() ? info.counts.own[CRAB_SORTED_SIPS] : 0;
+		copies += is_crab() ? info.counts.own[CRAB_SORTED_COWS] : 0;
 		repairs += info.stats.repairs;
 	}
 	crab_store_detach(store);
@@ -415,7 +421,7 @@ int perform_tear(const uint32_t *index, uint32_t n)
 int perform_format(const struct workload_store *wanted)
 {
 	struct crab_format_options options = {
-		.force = true, .leaf_bytes = wanted->leaf_bytes, .engine = "",
+		.force = true, .leaf_bytes = wanted->leaf_bytes, .engine = wanted->engine,
 		.layout = wanted->layout, .label = WORKLOAD_LABEL,
 	};
 	char reason[CRAB_REASON_LEN];

@@ -36,7 +36,7 @@ void workload_race_call(struct workload_call *call, uint32_t writer, uint32_t nu
 
 int workload_race(uint32_t operations)
 {
-	static const struct workload_store store = { .layout = "slotted", .leaf_bytes = 512 };
+	static const struct workload_store store = { .engine = "", .layout = "slotted", .leaf_bytes = 512 };
 	int err = perform_load();
 
 	if (!err)

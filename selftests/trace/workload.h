@@ -20,9 +20,10 @@ enum workload_verb {
 enum workload_mode { WORKLOAD_EITHER, WORKLOAD_CREATE, WORKLOAD_REPLACE };
 
 struct workload_store {
+	const char *engine;	/* "": the default one */
 	const char *layout;
 	uint32_t leaf_bytes;
-	uint32_t share;		/* of the operations, in eighths */
+	uint32_t share;		/* of the operations, in tenths */
 	bool hurried;		/* the module's worker seldom gets the processor */
 };
 

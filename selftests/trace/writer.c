@@ -176,6 +176,7 @@ int perform_format(const struct workload_store *store)
 	if (setpriority(PRIO_PROCESS, 0, store->hurried ? -20 : 0))
 		return failed("priority");
 	memcpy(format.uuid, WORKLOAD_UUID, sizeof(format.uuid));
+	strcpy(format.engine, store->engine);
 	strcpy(format.layout, store->layout);
 	mark(TRACE_CALL, WORKLOAD_FORMAT, 0);
 	err = ioctl(device, CRABTREE_FORMAT, &format);
