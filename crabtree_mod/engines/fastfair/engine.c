@@ -56,13 +56,8 @@ int ff_damaged(struct ff *ff, u64 number, const char *what)
 static int leaf_lookup(const struct ff *ff, const struct ff_node *leaf, u64 key, u64 *value)
 {
 	u64 at = CRAB_KEY_EMPTY;
-	u32 i;
+	u32 i = ff_first(ff, leaf->number, key, &at);
 
-	for (i = 0; i < ff->slots; i++) {
-		at = ff_key(ff, leaf->number, i);
-		if (at >= key)
-			break;
-	}
 	if (at != key || i == ff->slots)
 		return at == CRAB_KEY_EMPTY || i == ff->slots ? -EBUSY : -ENOENT;
 	if (i + 1 < ff->slots && ff_key(ff, leaf->number, i + 1) == key)

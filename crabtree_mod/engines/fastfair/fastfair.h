@@ -168,6 +168,33 @@ static inline u64 ff_value(const struct ff *ff, u64 number, u32 slot)
 	return crab_load(ff->base.media, &ff_slot(ff, number, slot)->value);
 }
 
+/**
+ * ff_first() - find the first slot whose key is not below a key
+ * @ff: the store
+ * @number: of the node
+ * @key: the key
+ * @at: out: the key of the slot; unchanged if there is none
+ *
+ * Context: the node is locked, or the read is validated afterwards.
+ * Return: the slot, or ff.slots.
+ */
+static inline u32 ff_first(const struct ff *ff, u64 number, u64 key, u64 *at)
+{
+	const struct ff_dslot *slot = ff_slot(ff, number, 0);
+	const struct crab_media *media = ff->base.media;
+	u32 slots = ff->slots, i;
+	u64 found;
+
+	for (i = 0; i < slots; i++) {
+		found = crab_load(media, &slot[i].key);
+		if (found >= key) {
+			*at = found;
+			break;
+		}
+	}
+	return i;
+}
+
 static inline struct crab_dhead *ff_head(const struct crab_media *media)
 {
 	return (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);

@@ -122,28 +122,32 @@ static int find_right(const struct ff *ff, u64 key, struct ff_find *find, bool e
 	return 0;
 }
 
+/* The link of child @i of a node: that of the lowest keys, or of slot @i - 1 */
+static u64 child_link(const struct crab_media *media, const struct ff_dnode *d, u32 i)
+{
+	return crab_load_acquire(media, i ? &d->slot[i - 1].value : &d->first);
+}
+
 /* The link of the child for @key in the node of @find; @last: no entry is above @key */
 static u64 find_child(const struct ff *ff, u64 key, struct ff_find *find, bool *last)
 {
 	const struct crab_media *media = ff->base.media;
 	struct ff_dnode *d = ff_media(ff, find->node.number);
-	u64 link = crab_load_acquire(media, &d->first), at = CRAB_KEY_EMPTY;
-	u32 i;
+	u32 slots = ff->slots, i;
+	u64 at = CRAB_KEY_EMPTY;
 
-	find->left = 0;
-	for (i = 0; i < ff->slots; i++) {
+	for (i = 0; i < slots; i++) {
 		at = crab_load_acquire(media, &d->slot[i].key);
 		if (at > key)
 			break;
-		find->left = link;
-		link = crab_load_acquire(media, &d->slot[i].value);
 	}
-	*last = i == ff->slots || at == CRAB_KEY_EMPTY;
+	*last = i == slots || at == CRAB_KEY_EMPTY;
 	if (!*last && at <= find->high) {
 		find->high = at;
 		find->after = crab_load(media, &d->slot[i].value);
 	}
-	return link;
+	find->left = i ? child_link(media, d, i - 1) : 0;
+	return child_link(media, d, i);
 }
 
 /* One level down */
@@ -293,13 +297,8 @@ void ff_leaf_unlock(struct ff_op *op)
 bool ff_slot_of(const struct ff *ff, const struct ff_node *node, u64 key, u32 *slot)
 {
 	u64 at = CRAB_KEY_EMPTY;
-	u32 i;
+	u32 i = ff_first(ff, node->number, key, &at);
 
-	for (i = 0; i < ff->slots; i++) {
-		at = ff_key(ff, node->number, i);
-		if (at >= key)
-			break;
-	}
 	if (i + 1 < ff->slots && at == key && ff_key(ff, node->number, i + 1) == key)
 		i++;		/* of two equal neighbours the left one is void */
 	*slot = i;

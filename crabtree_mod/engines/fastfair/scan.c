@@ -31,30 +31,52 @@ struct part {
 	u64 high;
 };
 
+/* Reads the last record of a leaf up to @end; of two slots with one key, the second (R1) */
+static void part_read_last(const struct ff *ff, u64 number, u64 end, struct part *part)
+{
+	u64 at;
+	u32 i = ff_first(ff, number, end + 1, &at);
+
+	part->n = !!i;
+	if (i)
+		*part->records = (struct crab_record) {
+			.key = ff_key(ff, number, i - 1), .value = ff_value(ff, number, i - 1),
+		};
+}
+
+/* Reads the records of a leaf up to @end; of two slots with one key, the second (R1) */
+static void part_read_all(const struct ff *ff, u64 number, u64 end, struct part *part)
+{
+	struct crab_record *to = part->records, *full = to + part->cap;
+	const struct ff_dslot *slot = ff_slot(ff, number, 0);
+	const struct crab_media *media = ff->base.media;
+	const struct ff_dslot *behind = slot + ff->slots;
+	u64 next = part->start, key;
+
+	for (slot += ff_first(ff, number, next, &key); slot < behind; slot++) {
+		key = crab_load(media, &slot->key);
+		if (unlikely(key < next) && to > part->records && key == to[-1].key)
+			to--;		/* R1 */
+		else if (key < next || key > end || to == full)
+			break;
+		to->key = key;
+		to->value = crab_load(media, &slot->value);
+		to++;
+		next = key + 1;
+	}
+	part->n = to - part->records;
+}
+
 /* Reads the records of a leaf whose range is known */
 static void part_read(const struct ff *ff, const struct ff_node *leaf, struct part *part)
 {
-	u64 key, end = min(part->end, part->high - 1);
-	u32 i;
+	u64 end = min(part->end, part->high - 1);
 
 	part->low = leaf->low;
-	part->n = 0;
-	for (i = 0; i < ff->slots && (part->last || part->n < part->cap); i++) {
-		key = ff_key(ff, leaf->number, i);
-		if (key > end)
-			break;
-		if (key < part->start)
-			continue;
-		if (part->n && (part->last || part->records[part->n - 1].key == key))
-			part->n--;	/* R1, or a later record */
-		part->records[part->n++] = (struct crab_record) {
-			.key = key, .value = ff_value(ff, leaf->number, i),
-		};
-	}
-	/* R1: the records may end with a void one */
-	if (part->n && !part->last && i < ff->slots &&
-	    ff_key(ff, leaf->number, i) == part->records[part->n - 1].key)
-		part->records[part->n - 1].value = ff_value(ff, leaf->number, i);
+	if (part->last)
+		part_read_last(ff, leaf->number, end, part);
+	else
+		part_read_all(ff, leaf->number, end, part);
 }
 
 /* The leaf of @find without a lock; 1: the next one, now in @find, is it; -EAGAIN: not valid */

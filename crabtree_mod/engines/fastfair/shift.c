@@ -33,7 +33,8 @@
 #include "tree.h"
 
 /* Stores one slot after all that was stored before, its value first or its key first */
-static void slot_store(struct ff_op *op, struct ff_dslot *to, u64 key, u64 value, bool value_first)
+static __always_inline void slot_store(struct ff_op *op, struct ff_dslot *to, u64 key, u64 value,
+				       bool value_first)
 {
 	struct crab_flow *flow = op->flow;
 
