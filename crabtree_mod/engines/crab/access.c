@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements how readers and writers enter a leaf and leave it.
- *
+ */
+
+/**
  * DOC: access to leaves
  *
  * The index leads to a leaf without a lock, and concurrently with a change perhaps to the wrong

@@ -2,7 +2,9 @@
 /*
  * This file implements batches: several operations that share their fences and wait for
  * memory together.
- *
+ */
+
+/**
  * DOC: batches
  *
  * Up to sixteen operations form a group. Their leaves are looked up in an interleaved way, and the

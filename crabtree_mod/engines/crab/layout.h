@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * This file leads from the verbs on a leaf to those of its layout: slotted/ or sorted/.
- *
+/**
  * DOC: layouts
  *
+ * This file leads from the verbs on a leaf to those of its layout: slotted/ or sorted/.
  * Both folders have the same verbs, so each function here is one test and two calls; a property
  * that all leaves of a layout share is in this file. No other file tests which layout a tree has.
  *

@@ -2,7 +2,9 @@
 /*
  * This file implements FORMAT and attach of the engine `crab`; recover_pool.c implements the pass
  * over the pool, recover_list.c the pass over the list.
- *
+ */
+
+/**
  * DOC: attach
  *
  * The first pass only reads, in the order of addresses where possible:

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file recognises keys that arrive in order.
- *
+ */
+
+/**
  * DOC: runs
  *
  * If keys arrive in order, a split into halves leaves half-empty leaves, because no other key will

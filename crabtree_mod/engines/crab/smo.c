@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the structure primitive.
- *
+ */
+
+/**
  * DOC: one structure primitive
  *
  * None, one or two adjacent leaves are replaced by none, one or two fresh ones:

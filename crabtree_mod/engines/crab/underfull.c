@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements how sparse neighbours are found and merged.
- *
+ */
+
+/**
  * DOC: underfull leaves
  *
  * A scan pays for each leaf, full or not, and so do DRAM and attach. Two neighbours that

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file verifies the media words that a structure modification uses, before its first store.
- *
+ */
+
+/**
  * DOC: media that changes
  *
  * The media may change under an attached store at any time: a dead bus and many memory

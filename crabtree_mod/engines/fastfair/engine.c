@@ -2,7 +2,9 @@
 /*
  * This file implements the verbs on one key, and the entry of the engine `fastfair` in the engine
  * table.
- *
+ */
+
+/**
  * DOC: protocol of fastfair
  *
  * `fastfair` is the FAST and FAIR B+-tree (Hwang et al. 2018) with repairs where the publication is
@@ -17,7 +19,9 @@
  * shift.c, split.c and remove.c describe the steps of each change and the states that a power cut
  * leaves, find.c the search, recover.c the attach. The layout `shift` needs model L: under model W
  * a shift can lose a record.
- *
+ */
+
+/**
  * DOC: locks of fastfair
  *
  * A write locks the leaf that covers its key (crab_side.lock), one leaf at a time. Splits, entries,

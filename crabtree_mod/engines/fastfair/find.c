@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the way from the root to a node, and the lock of a leaf.
- *
+ */
+
+/**
  * DOC: search of fastfair
  *
  * A search takes no lock above the leaves, and it validates nothing there (Hwang et al. 2018,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements FORMAT, attach, repair and detach of the engine `fastfair`.
- *
+ */
+
+/**
  * DOC: attach of fastfair
  *
  * Attach reads all nodes, level by level (walk.c), because the pool must know those in use. It

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements merges, removals of nodes, and the shrinking of the root.
- *
+ */
+
+/**
  * DOC: removals of fastfair
  *
  * The publication names merges and leaves them out. A merge takes the right one of two leaves away:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements stores to a node in place.
- *
+ */
+
+/**
  * DOC: shifts of fastfair
  *
  * Slots are shifted in place, line by line (FAST, Hwang et al. 2018, section III-A, Algorithm 1).

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements splits, entries in the level above, and the growth of the root.
- *
+ */
+
+/**
  * DOC: splits of fastfair
  *
  * A split (FAIR, Hwang et al. 2018, section III-B) writes the upper half to a fresh node, with the

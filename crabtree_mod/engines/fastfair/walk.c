@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the walk over all nodes, level by level from the root.
- *
+ */
+
+/**
  * DOC: damage of fastfair
  *
  * Each level is followed along its list. The entries of the level above are read at the same

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements how readers and writers find a leaf.
- *
+ */
+
+/**
  * DOC: access to leaves of nvtree
  *
  * The inner nodes lead to a leaf without a lock. The sequence count of the parent node shows

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the inner nodes.
- *
+ */
+
+/**
  * DOC: inner nodes of nvtree
  *
  * All inner nodes are in one array in memory, without pointers. The last nodes, the parent nodes,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements leaves: elements in the order in which they were appended.
- *
+ */
+
+/**
  * DOC: leaves of nvtree
  *
  * A leaf has a header, a count, and elements of key and value, three to a line. A word in the line

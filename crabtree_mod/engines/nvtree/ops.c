@@ -3,7 +3,9 @@
  * This file implements the verbs on one key, and the entry of the engine `nvtree` in the engine
  * table: a tree whose leaves are logs of elements on the media, and whose inner nodes are in DRAM
  * (Yang et al. 2015, "NV-Tree").
- *
+ */
+
+/**
  * DOC: protocol of nvtree
  *
  * Leaves form a list on the media from the head on, in the order of keys. leaf.c documents the

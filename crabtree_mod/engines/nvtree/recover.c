@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements FORMAT, attach, repair and detach of the engine `nvtree`.
- *
+ */
+
+/**
  * DOC: attach of nvtree
  *
  * Attach follows the list from the head and reads each leaf once: the header, whose link was

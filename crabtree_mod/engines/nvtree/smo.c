@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the structure modifications.
- *
+ */
+
+/**
  * DOC: structure modifications of nvtree
  *
  * One or two neighbours are replaced by none, one or two fresh leaves, and the change that had no

@@ -2,7 +2,9 @@
 /*
  * This file implements the engine `toy`: a sorted array in one leaf. It is an example for writers
  * of engines and a test of the tests; only test builds have it.
- *
+ */
+
+/**
  * DOC: protocol of toy
  *
  * The link in the head of the list names the leaf that holds all records in ascending order, up to

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file implements the home lines of a key in a slotted leaf.
- *
+ */
+
+/**
  * DOC: homes
  *
  * A key alone selects two home lines in its leaf: one at the front, one at the back, like hash

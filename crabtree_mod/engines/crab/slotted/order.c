@@ -2,7 +2,9 @@
 /*
  * This file implements the order of the records in a slotted leaf: complete for scans, and in
  * halves for splits.
- *
+ */
+
+/**
  * DOC: the order of a slotted leaf
  *
  * Records are in any slot. A scan that finds no cached order of a leaf sorts its records, and

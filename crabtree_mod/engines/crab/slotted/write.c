@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements writes of one record to a leaf of the layout `slotted`.
- *
+ */
+
+/**
  * DOC: slotted leaves
  *
  * Records are in any slot, most of them in a home line (home.h). A free slot has two sentinels:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements how records are found in a leaf of the layout `sorted`.
- *
+ */
+
+/**
  * DOC: search of sorted leaves
  *
  * A binary search (Wang et al. 2020, section 4.3) whose first steps are in DRAM. A leaf is searched

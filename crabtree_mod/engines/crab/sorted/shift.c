@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements stores to a leaf of the layout `sorted` in place.
- *
+ */
+
+/**
  * DOC: sorted leaves
  *
  * Records are sorted and dense from slot 0 on, and end at the first slot with the reserved key. So

@@ -2,7 +2,9 @@
 /*
  * This file implements writes of one record to a leaf of the layout `sorted`: it chooses between
  * shifting and copying, and splits a full leaf.
- *
+ */
+
+/**
  * DOC: changes of sorted leaves in place
  *
  *   split         fresh leaf durable (P7) -> link durable (P8) -> old leaf ended (P10).
