@@ -30,6 +30,7 @@
 #   make paper [PAPER=crab|nvtree|fastfair]	a paper's evaluation, into the documentation; about an hour
 #   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, next to user space
 #   make style | docs		the checks of the sources and of the documentation
+#   make html			the documentation with a search, into out/html
 #   make newcomer	every command of README.md and of the first manual page, in bare Debians 12 and 13
 #   make deb			Debian packages of the module for DKMS, the tools and the library, into out/deb
 #   make deb-test		installs, upgrades and removes them in bare Debians 12 and 13; some minutes
@@ -150,6 +151,9 @@ style: setup-style
 docs: setup-docs
 	@scripts/check docs
 
+html: setup-docs
+	@scripts/html
+
 newcomer: setup-newcomer setup-vm
 	@scripts/newcomer $(OPTIONS)
 
@@ -169,4 +173,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules modules_install tools host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs newcomer deb deb-test install clean distclean
+.PHONY: help demo check quick modules modules_install tools host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean
