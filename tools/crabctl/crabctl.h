@@ -134,6 +134,7 @@ int verb_load(struct target *target, int argc, char **argv);
 int verb_check(struct target *target, int argc, char **argv);
 int verb_doctor(struct target *target, int argc, char **argv);
 int verb_fsck(struct target *target, int argc, char **argv);
+int verb_tree(struct target *target, int argc, char **argv);
 int verb_metrics(struct target *target, int argc, char **argv);
 int verb_events(struct target *target, int argc, char **argv);
 int verb_top(struct target *target, int argc, char **argv);

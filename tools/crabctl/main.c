@@ -27,6 +27,7 @@ static const struct verb verbs[] = {
 	{ "check", verb_check },
 	{ "doctor", verb_doctor },
 	{ "fsck", verb_fsck },
+	{ "tree", verb_tree },
 	{ "metrics", verb_metrics },
 	{ "events", verb_events },
 	{ "top", verb_top },
@@ -50,6 +51,7 @@ static const char doc[] =
 	"  check                verify every invariant of the store\n"
 	"  doctor               is there a store, did it survive, what to do next\n"
 	"  fsck NEW             copy the records of a damaged image into a new one\n"
+	"  tree                 nodes and fill of the tree in an image\n"
 	"  metrics              all devices in Prometheus' text format\n"
 	"  events               a line for each change of a state\n"
 	"  top                  operations per second, lines and fences of a write\n"

@@ -7,6 +7,8 @@
 #ifndef CRABTREE_IMAGE_H
 #define CRABTREE_IMAGE_H
 
+#include <stdbool.h>
+
 #include <crabtree.h>
 
 /**
@@ -53,5 +55,44 @@ struct crabtree_image_supers {
  * Return: 0 or an errno of mmap(2).
  */
 int crabtree_image_supers(struct crabtree *ct, struct crabtree_image_supers *supers);
+
+/**
+ * struct crabtree_image_leaf - a leaf of a tree, or a node above the leaves
+ * @number: its place in the pool
+ * @offset: its offset in the region
+ * @birth: greater than that of every older leaf
+ * @level: 0: a leaf
+ * @low: the lowest key that it may hold
+ * @high: the highest key that it may hold
+ * @records: records that a scan returns of it; 0 above the leaves
+ * @quarantined: a scan returns -EUCLEAN in it
+ */
+struct crabtree_image_leaf {
+	uint64_t number;
+	uint64_t offset;
+	uint64_t birth;
+	uint32_t level;
+	uint64_t low;
+	uint64_t high;
+	uint32_t records;
+	bool quarantined;
+};
+
+/* Called for each leaf; not 0 ends the walk with this result */
+typedef int crabtree_image_leaf_fn(void *arg, const struct crabtree_image_leaf *leaf);
+
+/**
+ * crabtree_image_leaves() - walk all nodes on the media, level by level, in the order of keys
+ * @ct: a handle of crabtree_open_image(); its store is attached
+ * @fn: called for each, those of level 0 last
+ * @arg: argument of @fn
+ *
+ * An engine without a tree on the media has none. A leaf that a power cut left empty has no range
+ * and is left out.
+ *
+ * Return: 0, the result of @fn, or -EUCLEAN at a link that leads to no node; the levels below are
+ * then left out.
+ */
+int crabtree_image_leaves(struct crabtree *ct, crabtree_image_leaf_fn *fn, void *arg);
 
 #endif /* CRABTREE_IMAGE_H */
