@@ -36,11 +36,28 @@ void crab_engine_free(struct crab_engine *engine)
 int crab_engine_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
 	struct crab_record record;
-	int n = engine->ops->scan(engine, key, key, &record, 1);
+	int err = engine->ops->seek(engine, key, CRAB_SEEK_GE, &record);
 
-	if (n == 1)
+	if (!err && record.key != key)
+		err = -ENOENT;
+	if (!err)
 		*value = record.value;
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return err;
+}
+
+int crab_engine_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
+		     u32 cap)
+{
+	int err = 0;
+	u32 n = 0;
+
+	while (n < cap && start <= end) {
+		err = engine->ops->seek(engine, start, CRAB_SEEK_GE, &records[n]);
+		if (err || records[n].key > end)
+			break;
+		start = records[n++].key + 1;
+	}
+	return n || err == -ENOENT ? n : err;
 }
 
 u64 crab_engine_beyond(struct crab_engine *engine, u64 key)
@@ -48,12 +65,44 @@ u64 crab_engine_beyond(struct crab_engine *engine, u64 key)
 	return engine->damage.count ? CRAB_KEY_EMPTY : key;
 }
 
+int crab_engine_admit(struct crab_engine *engine, enum crab_insert_mode mode,
+		      const struct crab_old *old, bool full)
+{
+	if (old->existed && mode == CRAB_INSERT_CREATE)
+		return -EEXIST;
+	if (!old->existed && (mode == CRAB_INSERT_REPLACE || mode == CRAB_INSERT_NOTHING))
+		return -ENOENT;
+	if (!old->existed && full)
+		return -ENOSPC;
+	if (mode == CRAB_INSERT_NOTHING)
+		crab_count(engine, deletes, 1);
+	else if (old->existed)
+		crab_count(engine, updates, 1);
+	else
+		crab_count(engine, inserts, 1);
+	return 0;
+}
+
+int crab_engine_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
+		       struct crab_old *old)
+{
+	return engine->ops->insert(engine, flow, key, 0, CRAB_INSERT_NOTHING, old);
+}
+
+u32 crab_engine_records(u32 leaf_bytes)
+{
+	return (leaf_bytes - sizeof(struct crab_dhead)) / sizeof(struct crab_record);
+}
+
 void crab_engine_expect(const struct crab_engine *engine, struct crab_check_report *report,
-			const __le64 *word, u64 value, const char *what)
+			const __le64 *at, const void *values, u32 n)
 {
 	const struct crab_media *media = engine->media;
+	const u64 *value = values;
+	u32 i;
 
-	if (crab_load(media, word) != value)
-		crab_damage_note(&report->damage, (const u8 *)word - (const u8 *)media->base,
-				 "%s", what);
+	for (i = 0; i < n; i++)
+		if (crab_load(media, at + i) != value[i])
+			crab_damage_note(&report->damage, (const u8 *)(at + i) - media->base,
+					 "a word has changed");
 }

@@ -32,14 +32,39 @@ struct crab_engine *crab_engine_alloc(size_t bytes, const struct crab_engine_ops
 void crab_engine_free(struct crab_engine *engine);
 
 /**
- * crab_engine_lookup() - default of lookup: a scan of one key
+ * crab_engine_lookup() - default of lookup: a seek
  * @engine: the engine
  * @key: the key
  * @value: out: its value
- * Context: as the engine's scan.
- * Return: 0, -ENOENT, or the error of the scan.
+ * Context: as the engine's seek.
+ * Return: 0, -ENOENT, or the error of the seek.
  */
 int crab_engine_lookup(struct crab_engine *engine, u64 key, u64 *value);
+
+/**
+ * crab_engine_scan() - default of scan: a seek for each record
+ * @engine: the engine
+ * @start: lowest key
+ * @end: highest key
+ * @records: out
+ * @cap: room in @records
+ * Context: as the engine's seek. Other writes may come between two of its seeks.
+ * Return: number of records, or the error of the first seek.
+ */
+int crab_engine_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
+		     u32 cap);
+
+/**
+ * crab_engine_remove() - default of remove: an insert with the mode CRAB_INSERT_NOTHING
+ * @engine: the engine
+ * @flow: flow of the write
+ * @key: the key
+ * @old: out: the record
+ * Context: as the engine's insert.
+ * Return: as the engine's insert.
+ */
+int crab_engine_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
+		       struct crab_old *old);
 
 /**
  * crab_engine_beyond() - default of beyond: damage that attach found quarantines all keys
@@ -50,16 +75,44 @@ int crab_engine_lookup(struct crab_engine *engine, u64 key, u64 *value);
  */
 u64 crab_engine_beyond(struct crab_engine *engine, u64 key);
 
+/* The defaults of the operations that seek and insert can serve, for crab_engine_alloc() */
+#define CRAB_ENGINE_DEFAULTS							\
+	.detach = crab_engine_free,						\
+	.lookup = crab_engine_lookup,						\
+	.scan = crab_engine_scan,						\
+	.beyond = crab_engine_beyond,						\
+	.remove = crab_engine_remove
+
 /**
- * crab_engine_expect() - for check: a word of the media must have a value
+ * crab_engine_records() - for a layout: records in a leaf that has only a header and records
+ * @leaf_bytes: size of the leaf
+ * Context: any.
+ * Return: their number.
+ */
+u32 crab_engine_records(u32 leaf_bytes);
+
+/**
+ * crab_engine_admit() - for insert: whether its mode and the room allow it; counts it if so
  * @engine: the engine
- * @report: notes the word's place and @what if it has another one
- * @word: the word
- * @value: its value
- * @what: description of the damage
+ * @mode: the mode; CRAB_INSERT_NOTHING if the engine has crab_engine_remove()
+ * @old: the record of the key, read with its lock held
+ * @full: there is no room for a new key
+ * Context: any; before the first store.
+ * Return: 0, -EEXIST, -ENOENT or -ENOSPC.
+ */
+int crab_engine_admit(struct crab_engine *engine, enum crab_insert_mode mode,
+		      const struct crab_old *old, bool full);
+
+/**
+ * crab_engine_expect() - for check: words of the media must have these values
+ * @engine: the engine
+ * @report: notes the place of each word that has another one
+ * @at: the first word
+ * @values: the values, of 8 bytes each in the CPU's byte order
+ * @n: their number
  * Context: any.
  */
 void crab_engine_expect(const struct crab_engine *engine, struct crab_check_report *report,
-			const __le64 *word, u64 value, const char *what);
+			const __le64 *at, const void *values, u32 n);
 
 #endif /* CRABTREE_DEFAULTS_H */

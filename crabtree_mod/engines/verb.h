@@ -21,6 +21,7 @@ enum crab_insert_mode {
 	CRAB_INSERT_EITHER,
 	CRAB_INSERT_CREATE,	/* -EEXIST if the key exists */
 	CRAB_INSERT_REPLACE,	/* -ENOENT if the key does not exist */
+	CRAB_INSERT_NOTHING,	/* a delete, only from crab_engine_remove() */
 };
 
 enum crab_seek_dir {

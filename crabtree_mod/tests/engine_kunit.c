@@ -58,6 +58,10 @@ static void engine_check_offset(struct kunit *test)
 				CRAB_POOL_OFFSET + sizeof(struct crab_dhead) + i * 8ULL);
 		word[i] ^= cpu_to_le64(2);
 	}
+	word[-1] ^= cpu_to_le64(2);	/* the crc of the header: the link leads to no leaf */
+	KUNIT_EXPECT_EQ(test, crab_store_check(t->store, &report), 0);
+	KUNIT_EXPECT_EQ(test, report.damage.count, 1ULL);
+	KUNIT_EXPECT_EQ(test, report.damage.offset, (u64)CRAB_HEAD_OFFSET);
 }
 
 /* The superblock allows this leaf size, but no layout does */

@@ -22,11 +22,8 @@
  */
 #include <linux/err.h>
 #include <linux/mutex.h>
-#include <linux/overflow.h>
-#include <linux/slab.h>
-#include <linux/string.h>
 
-#include "engines/counts.h"
+#include "engines/array.h"
 #include "engines/defaults.h"
 #include "media/badmem.h"
 #include "shared/link.h"
@@ -35,35 +32,26 @@ struct toy {
 	struct crab_engine base;
 	struct mutex lock;
 	u64 birth;
-	u32 count;
-	u32 room;
-	struct crab_record records[];
+	struct crab_array array;	/* the records, and the reserved key after them */
 };
 
 #define toy_of(engine)		container_of(engine, struct toy, base)
+#define toy_room(geo)		crab_engine_records((geo)->leaf_bytes)
 #define toy_link(media)		((__le64 *)((media)->base + CRAB_HEAD_OFFSET))
-#define toy_leaf(engine, n)	((engine)->media->base + crab_leaf_offset(&(engine)->geo, n))
-#define toy_slots(leaf)		((__le64 *)((leaf) + sizeof(struct crab_dhead)))
-
-static u32 toy_room(u32 leaf_bytes)
-{
-	return (leaf_bytes - sizeof(struct crab_dhead)) / sizeof(struct crab_record);
-}
+#define toy_slots(media, geo, birth)							\
+	((__le64 *)((media)->base + crab_leaf_offset(geo, (birth) % 2) + sizeof(struct crab_dhead)))
+/* Words of an array on the media: the reserved key ends it if there is room */
+#define toy_words(geo, count)	(2 * (count) + ((count) < toy_room(geo)))
 
 static void toy_write(struct crab_flow *flow, const struct crab_geometry *geo, u64 birth,
 		      const struct crab_record *records, u32 count)
 {
 	struct crab_head head = { .self = crab_leaf_offset(geo, birth % 2), .birth = birth };
-	__le64 *at = toy_slots(flow->media->base + head.self);
 	u32 i;
 
 	crab_head_store(flow, geo->store_id, &head);
-	for (i = 0; i < count; i++) {
-		crab_store(flow, at++, records[i].key);
-		crab_store(flow, at++, records[i].value);
-	}
-	if (count < toy_room(geo->leaf_bytes))
-		crab_store(flow, at, CRAB_KEY_EMPTY);
+	for (i = 0; i < toy_words(geo, count); i++)
+		crab_store(flow, toy_slots(flow->media, geo, birth) + i, ((const u64 *)records)[i]);
 	crab_clean(flow, flow->media->base + head.self, geo->leaf_bytes);
 	/* P7: the new leaf is whole before the link names it */
 	crab_fence(flow, CRAB_P7_FRESH);
@@ -75,80 +63,51 @@ static void toy_write(struct crab_flow *flow, const struct crab_geometry *geo, u
 
 static int toy_format(struct crab_flow *flow, const struct crab_geometry *geo)
 {
-	toy_write(flow, geo, 1, NULL, 0);
+	toy_write(flow, geo, 1, &(struct crab_record){ .key = CRAB_KEY_EMPTY }, 0);
 	return 0;
 }
 
-/* Reads the records of the linked leaf. Returns NULL, or the damage in words */
-static const char *toy_read(struct toy *toy)
+/* The birth of the linked leaf, or 0: the link names no leaf of this store that can be read */
+static u64 toy_birth(const struct crab_media *media, const struct crab_geometry *geo)
 {
-	u64 link = crab_load(toy->base.media, toy_link(toy->base.media));
-	u64 leaf = (link & CRAB_LINK_MASK) - 1, key, above = 0;
-	const __le64 *at = toy_slots(toy_leaf(&toy->base, leaf % 2));
+	u64 link = crab_load(media, toy_link(media)), leaf = (link & CRAB_LINK_MASK) - 1;
 	struct crab_head head;
 
-	if (leaf > 1 || !crab_head_load(toy->base.media, crab_leaf_offset(&toy->base.geo, leaf),
-					toy->base.geo.store_id, &head) ||
-	    link != crab_link_to(&toy->base.geo, head.birth % 2, head.birth))
-		return "the link names no leaf of this store";
-	if (head.birth > CRAB_BIRTH_MAX / 2)	/* forged: no store has so many births */
-		return "no births are left";
-	toy->birth = head.birth;
-	for (; toy->count < toy->room; toy->count++, above = key + 1) {
-		key = crab_load(toy->base.media, at++);
-		if (key == CRAB_KEY_EMPTY)
-			break;
-		if (key < above)
-			return "keys do not ascend";
-		toy->records[toy->count].key = key;
-		toy->records[toy->count].value = crab_load(toy->base.media, at++);
-	}
-	return NULL;
+	return leaf <= 1 && crab_badmem_probe(media, geo->pool_offset, 2 * geo->leaf_bytes) &&
+	       crab_head_load(media, crab_leaf_offset(geo, leaf), geo->store_id, &head) &&
+	       link == crab_link_to(geo, head.birth % 2, head.birth) &&
+	       head.birth <= CRAB_BIRTH_MAX / 2 ? head.birth : 0;	/* the rest is forged */
 }
 
 static struct crab_engine *toy_attach(struct crab_media *media, const struct crab_geometry *geo,
 				      const struct crab_attach_how *how)
 {
-	u32 room = toy_room(geo->leaf_bytes);
-	size_t bytes = struct_size((struct toy *)NULL, records, room);
-	struct crab_engine *engine = crab_engine_alloc(bytes, &crab_engine_toy, media, geo, how);
-	const char *damage;
+	struct crab_engine *engine = crab_engine_alloc(sizeof(struct toy) + geo->leaf_bytes,
+						       &crab_engine_toy, media, geo, how);
+	struct crab_record *at;
+	const __le64 *slot;
+	struct toy *toy;
 
 	if (!engine)
 		return ERR_PTR(-ENOMEM);
-	mutex_init(&toy_of(engine)->lock);
-	toy_of(engine)->room = room;
-	damage = crab_badmem_probe(media, geo->pool_offset, 2 * geo->leaf_bytes) ?
-		 toy_read(toy_of(engine)) : "a leaf cannot be read";
-	if (damage)
-		crab_damage_note(&engine->damage, CRAB_HEAD_OFFSET, "%s", damage);
+	toy = toy_of(engine);
+	mutex_init(&toy->lock);
+	toy->birth = toy_birth(media, geo);
+	if (!toy->birth)
+		crab_damage_note(&engine->damage, CRAB_HEAD_OFFSET, "the link names no leaf");
+	slot = toy_slots(media, geo, toy->birth);
+	at = toy->array.records;
+	for (; toy->birth && toy->array.count < toy_room(geo); toy->array.count++, at++) {
+		at->key = crab_load(media, slot++);
+		if (at->key == CRAB_KEY_EMPTY)
+			break;
+		if (toy->array.count && at->key <= at[-1].key)
+			crab_damage_note(&engine->damage, crab_leaf_offset(geo, toy->birth % 2),
+					 "keys do not ascend");
+		at->value = crab_load(media, slot++);
+	}
+	at->key = CRAB_KEY_EMPTY;
 	return engine;
-}
-
-/* The first record with a key of at least @key */
-static u32 toy_find(const struct toy *toy, u64 key)
-{
-	u32 at = 0;
-
-	while (at < toy->count && toy->records[at].key < key)
-		at++;
-	return at;
-}
-
-static int toy_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
-		    u32 cap)
-{
-	struct toy *toy = toy_of(engine);
-	u32 at, n = 0;
-
-	if (engine->damage.count)
-		return -EUCLEAN;
-	mutex_lock(&toy->lock);
-	for (at = toy_find(toy, start); n < cap && at < toy->count; at++)
-		if (toy->records[at].key <= end)
-			records[n++] = toy->records[at];
-	mutex_unlock(&toy->lock);
-	return n;
 }
 
 static int toy_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
@@ -156,113 +115,71 @@ static int toy_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 {
 	struct toy *toy = toy_of(engine);
 	bool found;
-	u32 at;
 
-	if (engine->damage.count)
-		return -EUCLEAN;
 	mutex_lock(&toy->lock);
-	at = toy_find(toy, key);
-	found = at < toy->count && (dir == CRAB_SEEK_GE || toy->records[at].key == key);
-	if (!found && dir == CRAB_SEEK_LE && at) {
-		at--;
-		found = true;
-	}
-	if (found)
-		*record = toy->records[at];
+	found = crab_array_near(&toy->array, key, dir, record);
 	mutex_unlock(&toy->lock);
-	return found ? 0 : -ENOENT;
+	return engine->damage.count ? -EUCLEAN : found ? 0 : -ENOENT;
 }
 
-/* Puts @record in place of the one of @key, or removes that if @record is NULL */
-static int toy_change(struct crab_engine *engine, struct crab_flow *flow, u64 key,
-		      const struct crab_record *record, enum crab_insert_mode mode,
-		      struct crab_old *old)
+/* Inserts, or removes for crab_engine_remove() */
+static int toy_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
+		      enum crab_insert_mode mode, struct crab_old *old)
 {
 	struct toy *toy = toy_of(engine);
-	struct crab_record *at;
-	int err = 0;
+	u32 at;
+	int err;
 
 	mutex_lock(&toy->lock);
-	at = &toy->records[toy_find(toy, key)];
-	old->existed = at < toy->records + toy->count && at->key == key;
-	if (old->existed)
-		old->value = at->value;
-	if (old->existed ? mode == CRAB_INSERT_CREATE : mode == CRAB_INSERT_REPLACE)
-		err = old->existed ? -EEXIST : -ENOENT;
-	else if (!old->existed && toy->count == toy->room)
-		err = -ENOSPC;
+	at = crab_array_find(&toy->array, key);
+	old->existed = toy->array.records[at].key == key;
+	old->value = toy->array.records[at].value;
+	err = crab_engine_admit(engine, mode, old, toy->array.count == toy_room(&engine->geo));
 	if (!err) {
-		memmove(at + !!record, at + old->existed,
-			(void *)(toy->records + toy->count) - (void *)(at + old->existed));
-		if (record)
-			*at = *record;
-		toy->count += !!record - old->existed;
-		crab_count(engine, inserts, record && !old->existed);
-		crab_count(engine, updates, record && old->existed);
-		crab_count(engine, deletes, !record);
+		if (old->existed)
+			crab_array_remove(&toy->array, at);
+		if (mode != CRAB_INSERT_NOTHING)
+			crab_array_insert(&toy->array, at, key, value);
+		toy->array.records[toy->array.count].key = CRAB_KEY_EMPTY;
 		crab_flow_pin();
-		toy_write(flow, &engine->geo, ++toy->birth, toy->records, toy->count);
+		toy_write(flow, &engine->geo, ++toy->birth, toy->array.records, toy->array.count);
 		crab_flow_unpin();
 	}
 	mutex_unlock(&toy->lock);
 	return err;
 }
 
-static int toy_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
-		      enum crab_insert_mode mode, struct crab_old *old)
-{
-	struct crab_record record = { .key = key, .value = value };
-
-	return toy_change(engine, flow, key, &record, mode, old);
-}
-
-static int toy_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
-		      struct crab_old *old)
-{
-	return toy_change(engine, flow, key, NULL, CRAB_INSERT_REPLACE, old);
-}
-
-/* Compares the media with memory, which was right after attach and after each change */
+/* Compares the media with memory, which attach and each change left equal to it */
 static int toy_check(struct crab_engine *engine, struct crab_check_report *report)
 {
+	const struct crab_geometry *geo = &engine->geo;
 	struct toy *toy = toy_of(engine);
-	const u64 *word = (const u64 *)toy->records;
-	const __le64 *at;
-	u32 i;
 
-	if (crab_engine_is_stopped(engine))
-		return -EINTR;
 	mutex_lock(&toy->lock);
 	report->leaves = 1;
-	report->records = toy->count;
-	at = toy_slots(toy_leaf(engine, toy->birth % 2));
-	crab_engine_expect(engine, report, toy_link(engine->media),
-			   crab_link_to(&engine->geo, toy->birth % 2, toy->birth),
-			   "the link has changed");
-	for (i = 0; i < 2 * toy->count; i++)
-		crab_engine_expect(engine, report, at++, word[i], "a record has changed");
-	if (toy->count < toy->room)
-		crab_engine_expect(engine, report, at, CRAB_KEY_EMPTY, "no end");
+	report->records = toy->array.count;
+	report->damage = engine->damage;
+	if (toy_birth(engine->media, geo) != toy->birth)
+		crab_damage_note(&report->damage, CRAB_HEAD_OFFSET, "the link has changed");
+	else if (toy->birth)
+		crab_engine_expect(engine, report, toy_slots(engine->media, geo, toy->birth),
+				   toy->array.records, toy_words(geo, toy->array.count));
 	mutex_unlock(&toy->lock);
-	return 0;
+	return crab_engine_is_stopped(engine) ? -EINTR : 0;
 }
 
 static void toy_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
 {
-	const struct toy *toy = toy_of(engine);
-
-	*stats = (struct crab_engine_stats) {
-		.leaves_used = 1, .records = READ_ONCE(toy->count), .capacity = toy->room,
-		.dram_bytes = struct_size(toy, records, toy->room),
-	};
+	stats->leaves_used = 1;
+	stats->records = READ_ONCE(toy_of(engine)->array.count);
+	stats->capacity = toy_room(&engine->geo);
+	stats->dram_bytes = sizeof(struct toy) + engine->geo.leaf_bytes;
 }
 
 static const struct crab_layout toy_layouts[] = {
-	{
-		.name = "array", .id = 1, .needs = CRAB_MODEL_WORD, .leaf_min = CRAB_LEAF_BYTES_MIN,
-		.leaf_max = CRAB_BLOCK_BYTES_MAX, .leaf_default = CRAB_LEAF_BYTES_DEFAULT,
-		.records = toy_room,
-	},
+	{ .name = "array", .id = 1, .needs = CRAB_MODEL_WORD, .leaf_min = CRAB_LEAF_BYTES_MIN,
+	  .leaf_max = CRAB_BLOCK_BYTES_MAX, .leaf_default = CRAB_LEAF_BYTES_DEFAULT,
+	  .records = crab_engine_records },
 	{ }
 };
 
@@ -272,13 +189,9 @@ const struct crab_engine_ops crab_engine_toy = {
 	.layouts = toy_layouts,
 	.format = toy_format,
 	.attach = toy_attach,
-	.detach = crab_engine_free,
-	.lookup = crab_engine_lookup,
 	.seek = toy_seek,
-	.scan = toy_scan,
-	.beyond = crab_engine_beyond,
 	.insert = toy_insert,
-	.remove = toy_remove,
 	.check = toy_check,
 	.stats = toy_stats,
+	CRAB_ENGINE_DEFAULTS,
 };

@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "engines/array.h"
 #include "engines/counts.h"
 #include "engines/defaults.h"
 #include "shared/index.h"
@@ -28,8 +29,7 @@ struct vol_leaf {
 	struct vol_leaf *prev;
 	struct vol_leaf *next;
 	u64 low;
-	u32 count;
-	struct crab_record records[];
+	struct crab_array array;
 };
 
 struct vol_tree {
@@ -51,33 +51,7 @@ static struct vol_tree *vol_of(struct crab_engine *engine)
 
 static struct vol_leaf *vol_leaf_alloc(const struct vol_tree *tree)
 {
-	return kzalloc(struct_size((struct vol_leaf *)NULL, records, tree->slots), GFP_NOIO);
-}
-
-/* The first record with key >= @key */
-static u32 vol_search(const struct vol_leaf *leaf, u64 key)
-{
-	u32 from = 0, to = leaf->count, mid;
-
-	while (from < to) {
-		mid = (from + to) / 2;
-		if (leaf->records[mid].key < key)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
-}
-
-static bool vol_is_at(const struct vol_leaf *leaf, u32 pos, u64 key)
-{
-	return pos < leaf->count && leaf->records[pos].key == key;
-}
-
-/* Leaves the room of a header, so that a leaf has as many records as in other engines */
-static u32 vol_records(u32 leaf_bytes)
-{
-	return (leaf_bytes - sizeof(struct crab_dhead)) / sizeof(struct crab_record);
+	return kzalloc(struct_size((struct vol_leaf *)NULL, array.records, tree->slots), GFP_NOIO);
 }
 
 static void vol_detach(struct crab_engine *engine)
@@ -105,7 +79,7 @@ static struct crab_engine *vol_attach(struct crab_media *media, const struct cra
 		return ERR_PTR(-ENOMEM);
 	tree = vol_of(engine);
 	init_rwsem(&tree->lock);
-	tree->slots = vol_records(geo->leaf_bytes);
+	tree->slots = crab_engine_records(geo->leaf_bytes);
 	tree->leaves = 1;
 	tree->first = vol_leaf_alloc(tree);
 	if (!tree->first || crab_index_append(&tree->index, 0, tree->first, NULL)) {
@@ -125,9 +99,9 @@ static int vol_lookup(struct crab_engine *engine, u64 key, u64 *value)
 
 	down_read(&tree->lock);
 	leaf = crab_index_find(&tree->index, key);
-	pos = vol_search(leaf, key);
-	if (vol_is_at(leaf, pos, key)) {
-		*value = leaf->records[pos].value;
+	pos = crab_array_find(&leaf->array, key);
+	if (crab_array_has(&leaf->array, pos, key)) {
+		*value = leaf->array.records[pos].value;
 		err = 0;
 	}
 	up_read(&tree->lock);
@@ -138,22 +112,12 @@ static int vol_near(const struct vol_tree *tree, u64 key, enum crab_seek_dir dir
 		    struct crab_record *record)
 {
 	const struct vol_leaf *leaf = crab_index_find(&tree->index, key);
-	u32 pos = vol_search(leaf, key);
 
-	if (vol_is_at(leaf, pos, key)) {
-		*record = leaf->records[pos];
+	if (crab_array_near(&leaf->array, key, dir, record))
 		return 0;
-	}
-	if (dir == CRAB_SEEK_GE && pos == leaf->count) {
-		leaf = leaf->next;
-		pos = 0;
-	} else if (dir == CRAB_SEEK_LE && !pos--) {
-		leaf = leaf->prev;
-		pos = leaf ? leaf->count - 1 : 0;
-	}
-	if (!leaf || pos >= leaf->count)
+	leaf = dir == CRAB_SEEK_GE ? leaf->next : leaf->prev;
+	if (!leaf || !crab_array_near(&leaf->array, key, dir, record))
 		return -ENOENT;
-	*record = leaf->records[pos];
 	return 0;
 }
 
@@ -173,13 +137,13 @@ static u32 vol_gather(const struct vol_tree *tree, u64 start, u64 end,
 		      struct crab_record *records, u32 cap)
 {
 	const struct vol_leaf *leaf = crab_index_find(&tree->index, start);
-	u32 pos = vol_search(leaf, start), count = 0;
+	u32 pos = crab_array_find(&leaf->array, start), count = 0;
 
 	for (; leaf && count < cap; leaf = leaf->next, pos = 0) {
-		for (; pos < leaf->count && count < cap; pos++) {
-			if (leaf->records[pos].key > end)
+		for (; pos < leaf->array.count && count < cap; pos++) {
+			if (leaf->array.records[pos].key > end)
 				return count;
-			records[count++] = leaf->records[pos];
+			records[count++] = leaf->array.records[pos];
 		}
 	}
 	return count;
@@ -200,7 +164,7 @@ static int vol_scan(struct crab_engine *engine, u64 start, u64 end,
 /* The upper half of a full leaf, or nothing of a last one that keys are appended to */
 static struct vol_leaf *vol_split(struct vol_tree *tree, struct vol_leaf *leaf, u32 pos, u64 key)
 {
-	u32 keep = !leaf->next && pos == leaf->count ? leaf->count : leaf->count / 2;
+	u32 count = leaf->array.count, keep = !leaf->next && pos == count ? count : count / 2;
 	struct vol_leaf *right;
 
 	if (tree->leaves >= tree->base.geo.leaves)
@@ -210,10 +174,11 @@ static struct vol_leaf *vol_split(struct vol_tree *tree, struct vol_leaf *leaf, 
 		kfree(right);
 		return ERR_PTR(-ENOMEM);
 	}
-	right->count = leaf->count - keep;
-	memcpy(right->records, leaf->records + keep, right->count * sizeof(right->records[0]));
-	leaf->count = keep;
-	right->low = right->count ? right->records[0].key : key;
+	right->array.count = count - keep;
+	memcpy(right->array.records, leaf->array.records + keep,
+	       right->array.count * sizeof(right->array.records[0]));
+	leaf->array.count = keep;
+	right->low = right->array.count ? right->array.records[0].key : key;
 	right->prev = leaf;
 	right->next = leaf->next;
 	if (right->next)
@@ -229,20 +194,16 @@ static int vol_add(struct vol_tree *tree, struct vol_leaf *leaf, u32 pos, u64 ke
 {
 	struct vol_leaf *right;
 
-	if (leaf->count == tree->slots) {
+	if (leaf->array.count == tree->slots) {
 		right = vol_split(tree, leaf, pos, key);
 		if (IS_ERR(right))
 			return PTR_ERR(right);
 		if (key >= right->low) {
-			pos -= leaf->count;
+			pos -= leaf->array.count;
 			leaf = right;
 		}
 	}
-	memmove(&leaf->records[pos + 1], &leaf->records[pos],
-		(leaf->count - pos) * sizeof(leaf->records[0]));
-	leaf->records[pos].key = key;
-	leaf->records[pos].value = value;
-	leaf->count++;
+	crab_array_insert(&leaf->array, pos, key, value);
 	tree->records++;
 	crab_count(&tree->base, inserts, 1);
 	return 0;
@@ -252,16 +213,16 @@ static int vol_put(struct vol_tree *tree, u64 key, u64 value, enum crab_insert_m
 		   struct crab_old *old)
 {
 	struct vol_leaf *leaf = crab_index_find(&tree->index, key);
-	u32 pos = vol_search(leaf, key);
+	u32 pos = crab_array_find(&leaf->array, key);
 
-	old->existed = vol_is_at(leaf, pos, key);
+	old->existed = crab_array_has(&leaf->array, pos, key);
 	if (!old->existed)
 		return mode == CRAB_INSERT_REPLACE ? -ENOENT :
 						     vol_add(tree, leaf, pos, key, value);
-	old->value = leaf->records[pos].value;
+	old->value = leaf->array.records[pos].value;
 	if (mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
-	leaf->records[pos].value = value;
+	leaf->array.records[pos].value = value;
 	crab_count(&tree->base, updates, 1);
 	return 0;
 }
@@ -293,18 +254,16 @@ static void vol_unlink(struct vol_tree *tree, struct vol_leaf *leaf)
 static int vol_take(struct vol_tree *tree, u64 key, struct crab_old *old)
 {
 	struct vol_leaf *leaf = crab_index_find(&tree->index, key);
-	u32 pos = vol_search(leaf, key);
+	u32 pos = crab_array_find(&leaf->array, key);
 
-	old->existed = vol_is_at(leaf, pos, key);
+	old->existed = crab_array_has(&leaf->array, pos, key);
 	if (!old->existed)
 		return -ENOENT;
-	old->value = leaf->records[pos].value;
-	leaf->count--;
-	memmove(&leaf->records[pos], &leaf->records[pos + 1],
-		(leaf->count - pos) * sizeof(leaf->records[0]));
+	old->value = leaf->array.records[pos].value;
+	crab_array_remove(&leaf->array, pos);
 	tree->records--;
 	crab_count(&tree->base, deletes, 1);
-	if (!leaf->count && leaf->prev)
+	if (!leaf->array.count && leaf->prev)
 		vol_unlink(tree, leaf);
 	return 0;
 }
@@ -327,13 +286,13 @@ static void vol_check_leaf(const struct vol_leaf *leaf, struct crab_check_report
 	u64 above = leaf->next ? leaf->next->low : CRAB_KEY_EMPTY;
 	u32 i;
 
-	for (i = 0; i < leaf->count; i++)
-		if (leaf->records[i].key < leaf->low || leaf->records[i].key >= above ||
-		    (i && leaf->records[i].key <= leaf->records[i - 1].key))
+	for (i = 0; i < leaf->array.count; i++)
+		if (leaf->array.records[i].key < leaf->low || leaf->array.records[i].key >= above ||
+		    (i && leaf->array.records[i].key <= leaf->array.records[i - 1].key))
 			crab_damage_note(&report->damage, 0, "leaf %llu: keys out of order",
 					 report->leaves);
 	report->leaves++;
-	report->records += leaf->count;
+	report->records += leaf->array.count;
 }
 
 /* Lets writers in; returns the leaf to go on with */
@@ -391,7 +350,7 @@ static void vol_stats(struct crab_engine *engine, struct crab_engine_stats *stat
 	stats->leaves_used = tree->leaves;
 	stats->records = tree->records;
 	stats->capacity = engine->geo.leaves * tree->slots;
-	stats->dram_bytes = tree->leaves * struct_size(tree->first, records, tree->slots) +
+	stats->dram_bytes = tree->leaves * struct_size(tree->first, array.records, tree->slots) +
 			    tree->index.nodes * sizeof(struct crab_index_node);
 	stats->splits = tree->splits;
 	stats->unlinks = tree->unlinks;
@@ -402,7 +361,7 @@ static const struct crab_layout vol_layouts[] = {
 	{
 		.name = "sorted", .id = 1, .needs = CRAB_MODEL_NONE,
 		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = CRAB_LEAF_BYTES_MAX,
-		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .records = vol_records,
+		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .records = crab_engine_records,
 	},
 	{ }
 };

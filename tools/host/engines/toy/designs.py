@@ -6,7 +6,7 @@ from design import Design, Edit
 
 DESIGNS = [
     Design("toy: a change overwrites the leaf in use", [
-        Edit("engines/toy/toy.c", "toy_write(flow, &engine->geo, ++toy->birth, toy->records, toy->count);",
-             "toy->birth += 2; toy_write(flow, &engine->geo, toy->birth, toy->records, toy->count)"),
+        Edit("engines/toy/toy.c", "toy_write(flow, &engine->geo, ++toy->birth, toy->array.records, toy->array.count);",
+             "toy->birth += 2; toy_write(flow, &engine->geo, toy->birth, toy->array.records, toy->array.count)"),
     ]),
 ]
