@@ -14,6 +14,7 @@
 #include <linux/string.h>
 
 #include "rig.h"
+#include "tap.h"
 #include "tpcc.h"
 
 #define RECORDS		10000
@@ -29,12 +30,10 @@ static const u64 known[TPCC_MIXES][4] = {
 
 static u64 *model;
 static u64 model_n;
-static u32 tests, failures;
 
 static void test(bool ok, u32 mix, const char *what)
 {
-	printf("%sok %u - W%u: %s\n", ok ? "" : "not ", ++tests, mix + 1, what);
-	failures += !ok;
+	tap_ok(ok, "W%u: %s", mix + 1, what);
 }
 
 /* The first place whose key is not below @key */
@@ -155,6 +154,5 @@ int main(void)
 		rig_fail("no memory", -ENOMEM);
 	for (mix = 0; mix < TPCC_MIXES; mix++)
 		test_mix(mix);
-	printf("%u passed, %u failed\n", tests - failures, failures);
-	return failures != 0;
+	return tap_done();
 }

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define IMAGE	"library.img"
+#include "tap.h"
 
-static int number;
+#define IMAGE	"library.img"
 
 static void ok(bool good, const char *name)
 {
-	printf("%sok %d - %s\n", good ? "" : "not ", ++number, name);
+	tap_ok(good, "%s", name);
 }
 
 static struct crabtree *open_new(void)
