@@ -23,3 +23,5 @@
 "06a9007a62354a80",
 /* a gap without room after the previous leaf: a record of that leaf was scanned, and not found */
 "022202d3f920a4b302be198eb930",
+/* fastfair: a scan of the leaf before a quarantined one returned -EAGAIN */
+"1840030206021200",

@@ -103,14 +103,20 @@ static int part_one(const struct ff *ff, struct ff_find *find, u64 key, struct p
 static int part_locked(struct ff *ff, u64 key, struct part *part)
 {
 	struct ff_op op = { .ff = ff, .fresh = FF_NONE };
-	int err = ff_leaf_lock(&op, key);
 	struct ff_node right;
+	int err;
 
-	if (!err) {
+	for (;;) {
+		err = ff_leaf_lock(&op, key);
+		if (err)
+			break;
 		err = ff_high(ff, &op.find, &right, &part->high, op.structure);
 		if (!err)
 			part_read(ff, &op.find.node, part);
 		ff_leaf_unlock(&op);
+		if (err != -EAGAIN)
+			break;
+		ff_op_lock(&op);	/* to use the entry of the next leaf */
 	}
 	ff_op_end(&op);
 	return err;
