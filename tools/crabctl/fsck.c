@@ -40,11 +40,14 @@ static void lose(struct args *args, uint64_t from, uint64_t to)
 	args->ranges++;
 }
 
-/* Copies until the end; a quarantined range moves the iterator and is lost */
-static int copy_records(struct args *args, struct crabtree_iter *iter)
+/*
+ * Copies until the end; a quarantined range moves the iterator and is lost. If there are two
+ * passes, the first one copies every second record and the last one the others.
+ */
+static int copy_records(struct args *args, struct crabtree_iter *iter, int pass, int passes)
 {
 	struct crabtree_record record;
-	uint64_t from;
+	uint64_t from, n = 0;
 	int got, err;
 
 	for (;;) {
@@ -53,11 +56,14 @@ static int copy_records(struct args *args, struct crabtree_iter *iter)
 		if (!got)
 			return 0;
 		if (got == -EUCLEAN && crabtree_iter_tell(iter) > from) {
-			lose(args, from, crabtree_iter_tell(iter) - 1);
+			if (!pass)
+				lose(args, from, crabtree_iter_tell(iter) - 1);
 			continue;
 		}
 		if (got < 0)
 			return got;
+		if (n++ % passes != (uint64_t)pass)
+			continue;
 		err = crabtree_insert(args->copy, record.key, record.value,
 				      CRABTREE_INSERT_CREATE, NULL, NULL);
 		if (err)
@@ -68,7 +74,9 @@ static int copy_records(struct args *args, struct crabtree_iter *iter)
 
 static int format_copy(struct args *args, const struct crabtree_info *info)
 {
-	struct crabtree_format format = { .leaf_bytes = info->leaf_bytes };
+	struct crabtree_format format = {
+		.leaf_bytes = info->leaf_bytes, .flags = CRABTREE_FORMAT_FORCE,
+	};
 
 	memcpy(format.engine, info->engine, sizeof(format.engine));
 	memcpy(format.layout, info->layout, sizeof(format.layout));
@@ -88,18 +96,32 @@ static int check_copy(struct args *args)
 	return err;
 }
 
-static int fill_copy(struct args *args, const struct crabtree_info *info)
+static int fill_copy(struct args *args, const struct crabtree_info *info, int passes)
 {
 	struct crabtree_iter *iter;
-	int err = format_copy(args, info);
+	int pass, err = format_copy(args, info);
 
-	if (!err)
+	args->records = 0;
+	args->ranges = 0;
+	for (pass = 0; pass < passes && !err; pass++) {
 		err = crabtree_iter_new(args->target->ct, 0, CRABTREE_KEY_RESERVED - 1, &iter);
-	if (err)
-		return err;
-	err = copy_records(args, iter);
-	crabtree_iter_free(iter);
+		if (err)
+			break;
+		err = copy_records(args, iter, pass, passes);
+		crabtree_iter_free(iter);
+	}
 	return err ? err : check_copy(args);
+}
+
+/*
+ * Ascending inserts fill the leaves of an engine that splits at the end of the list, and half of
+ * each leaf with the others: there the second pass fills the other half.
+ */
+static int fill_and_check(struct args *args, const struct crabtree_info *info)
+{
+	int err = fill_copy(args, info, 1);
+
+	return err == -ENOSPC ? fill_copy(args, info, 2) : err;
 }
 
 static int make_copy(struct args *args, const struct crabtree_info *info)
@@ -110,7 +132,7 @@ static int make_copy(struct args *args, const struct crabtree_info *info)
 		return err;
 	err = crabtree_open_image(&args->copy, args->to, 0);
 	if (!err) {
-		err = fill_copy(args, info);
+		err = fill_and_check(args, info);
 		closed = crabtree_close(args->copy);
 		err = err ? err : closed;
 	}

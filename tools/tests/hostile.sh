@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# crabctl fsck and tree over damaged images: hostile.c makes them, and judges each repaired copy.
+# A test is a group of images; the images of its faults are in its output.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh" || exit 1
+hostile=$out/tests/hostile
+mkdir images
+"$hostile" make images || exit 1
+cd images || exit 1
+mapfile -t groups < <(printf '%s\n' *.img | sed 's/-[0-9]*\.img$//' | sort -u)
+suite $((${#groups[@]} + 8))
+
+repaired=0 lost=0 refused=0
+# repair IMAGE [WHOLE]: prints the fault, if there is one
+repair()
+{
+	local code
+
+	cp "$1" old
+	rm -f new
+	timeout 20 "$crabctl" --image "$1" fsck new > report 2> err
+	code=$?
+	case $code in
+	0)	repaired=$((repaired + 1)) ;;
+	1)	lost=$((lost + 1)) ;;
+	3)	refused=$((refused + 1)) ;;
+	*)	echo "fsck: exit code $code: $(head -1 err)" ;;
+	esac
+	"$hostile" judge "$1" new ${2:+"$2"} < report || head -1 err
+	timeout 20 "$crabctl" --image "$1" tree > report 2> err
+	code=$?
+	[ "$code" = 0 ] || [ "$code" = 1 ] || [ "$code" = 3 ] || echo "tree: exit code $code"
+	cmp "$1" old
+}
+
+for group in "${groups[@]}"; do
+	wrong=
+	for image in "$group"-*.img; do
+		whole=$group-0.img
+		[ "$group" != corpus ] || whole=
+		repair "$image" "$whole" > fault 2>&1
+		[ ! -s fault ] || wrong+="$image: $(tr '\n' ' ' < fault); "
+	done
+	result "$group: $(printf '%s\n' "$group"-*.img | wc -l) images" "$wrong"
+done
+echo "# $repaired repaired without loss, $lost with lost ranges, $refused without a store"
+
+# The judge notices a copy that differs
+"$crabctl" --image crab_slotted__many_leaves-0.img fsck one > report
+cp one two
+"$crabctl" --image one put 1 1
+"$crabctl" --image one del 16
+"$crabctl" --image two del 8
+t "a record that was not there is found" 1 '^key 1: -2 value 0, in the copy 0 value 1$' '' \
+	bash -c "'$hostile' judge crab_slotted__many_leaves-0.img one < report"
+t "a record that is gone is found" 1 '^check: 0 errors: , 9[0-9] records$' '' \
+	bash -c "'$hostile' judge crab_slotted__many_leaves-0.img two < report"
+
+# A store that random inserts filled
+for layout in crab/slotted crab/sorted nvtree/append fastfair/shift; do
+	rm -f full.img full
+	"$crabctl" --image full.img format --size 64K --engine "${layout%/*}" \
+		--layout "${layout#*/}" --leaf-size 512 > /dev/null
+	python3 -c 'print(*(f"{k * 7919 % 10007} {k}" for k in range(1, 5000)), sep="\n")' > records
+	"$crabctl" --image full.img load --batch 1 records > /dev/null 2>&1
+	t "$layout: all records of a full store" 0 ' records, sound$' '' \
+		"$crabctl" --image full.img fsck full
+done
+truth "some lose ranges, and some lose nothing" [ "$((repaired > 50 && lost > 50))" = 1 ]
+truth "few are refused" [ "$((refused * 4 < repaired + lost))" = 1 ]
