@@ -3,6 +3,8 @@
  * This file declares the device: a region, the store in it if there is one, and the
  * users of the device. The ioctls, the in-kernel API and sysfs are built on it.
  *
+ * Layer L6: it includes all lower layers and uapi/; device/ and main.c include it.
+ *
  * Locks, in this order: crab_devices_lock; device->change, held for the whole of an
  * attach, a FORMAT or a detach; device->lock, held only briefly; the locks of the
  * store. A call on the store holds none of the first three: it is counted between

@@ -4,6 +4,8 @@
  * that it takes, the rules for that structure, and the call on a store. The ioctls
  * of a device and the calls on an image in user space are both built on them.
  *
+ * Layer L6: it includes all lower layers and uapi/; device/ and tools/libcrabtree include it.
+ *
  * No function here touches user memory, and none has a lock.
  */
 #ifndef CRABTREE_VERBS_H

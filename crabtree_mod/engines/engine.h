@@ -4,6 +4,8 @@
  * FORMAT by name and found at attach by the id in the superblock. The store calls them. No
  * engine includes another; the parts that engines share are in shared/.
  *
+ * Layer L4: it includes media/ and shared/; store/, device/, main.c and engines include it.
+ *
  * Locking: the engine's own. lookup, seek, scan, beyond, insert, remove, batch, check and
  * stats run concurrently on any number of CPUs. maintain runs concurrently with all of them,
  * one call at a time. attach, format, repair, settle and detach have the region to themselves.
@@ -21,22 +23,13 @@
 struct crab_counts;
 
 /**
- * struct crab_stop - how to end long work early
- * @asked: called between two leaves; true ends attach, seek and check with -EINTR. Or NULL
- * @arg: argument of @asked
- */
-struct crab_stop {
-	bool (*asked)(void *arg);
-	void *arg;
-};
-
-/**
  * struct crab_attach_how - the conditions of an attach; they hold until detach
  * @clean: the superblock has the state "clean": all that the media holds is durable
  * @readonly: no operation that writes to the media will be called
  * @root: the word that settle returned at the clean detach before this attach; else 0
  * @stop: how to end the attach early, and later check and seek
  * @tuning: the engine's own structure of options; NULL: its defaults
+ *
  * The engine copies it: the store that calls attach may keep it on its stack.
  */
 struct crab_attach_how {
@@ -246,6 +239,7 @@ extern const struct crab_engine_ops * const crab_engines[];	/* the table, ended 
 /**
  * crab_engine_by_name() - find an engine
  * @name: as in FORMAT; empty: the default engine
+ * Context: any.
  * Return: the engine, or NULL.
  */
 const struct crab_engine_ops *crab_engine_by_name(const char *name);
@@ -253,6 +247,7 @@ const struct crab_engine_ops *crab_engine_by_name(const char *name);
 /**
  * crab_engine_by_id() - find an engine
  * @id: as in the superblock
+ * Context: any.
  * Return: the engine, or NULL.
  */
 const struct crab_engine_ops *crab_engine_by_id(u16 id);
@@ -261,6 +256,7 @@ const struct crab_engine_ops *crab_engine_by_id(u16 id);
  * crab_layout_by_name() - find a layout of an engine
  * @ops: the engine
  * @name: as in FORMAT; empty: its default
+ * Context: any.
  * Return: the layout, or NULL.
  */
 const struct crab_layout *crab_layout_by_name(const struct crab_engine_ops *ops, const char *name);
@@ -269,6 +265,7 @@ const struct crab_layout *crab_layout_by_name(const struct crab_engine_ops *ops,
  * crab_layout_by_id() - find a layout of an engine
  * @ops: the engine
  * @id: as in the superblock
+ * Context: any.
  * Return: the layout, or NULL.
  */
 const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u16 id);
@@ -278,6 +275,7 @@ const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u
  * @engine: the engine; the caller excludes others that call this
  * @offset: where on the media
  * @fmt: description
+ *
  * Keeps the first. After each write whose flow is not settled, after each batch and after
  * maintain the store looks for damage and turns read-only.
  * Context: any.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares the operands of the verbs: search, insert, delete, seek, scan, batch,
- * check. The store and the engines share them; the user interface has types of its own.
+ * check, and how to end a long one early. The store and the engines share them; the user
+ * interface has types of its own.
  *
  * No lock: they are the caller's.
  */
@@ -61,6 +62,16 @@ struct crab_batch_op {
 	u64 value;
 	struct crab_old old;
 	int status;
+};
+
+/**
+ * struct crab_stop - how to end long work early
+ * @asked: called between two leaves; true ends attach, seek and check with -EINTR. Or NULL
+ * @arg: argument of @asked
+ */
+struct crab_stop {
+	bool (*asked)(void *arg);
+	void *arg;
 };
 
 /**

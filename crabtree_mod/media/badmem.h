@@ -3,6 +3,8 @@
  * This file declares bad memory: ranges of a region that cannot be read. The provider of the
  * region lists them; attach and FORMAT look them up before they read or write.
  *
+ * Layer L1: it includes nothing outside media/; every folder may include it.
+ *
  * Locking: inside.
  */
 #ifndef CRABTREE_BADMEM_H

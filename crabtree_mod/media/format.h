@@ -5,6 +5,8 @@
  * Documentation/design/format.rst describes all of them byte by byte. A change here is a change
  * of the format.
  *
+ * Layer L0: it includes nothing of the module; every folder may include it.
+ *
  * Invariants: little-endian; every reference is an offset into the region or a
  * leaf number, never an address; every structure is a multiple of 8 bytes and
  * is read and written by aligned 8-byte words through persist.h only.

@@ -3,6 +3,8 @@
  * This file declares a media, the mapped memory of a region, and a flow, the sequence of
  * stores, cleans and fences of one thread.
  *
+ * Layer L1: it includes nothing outside media/; every folder may include it.
+ *
  * Locking: a media is constant while it is in use. A flow belongs to one thread at a time:
  * each write has its own.
  */

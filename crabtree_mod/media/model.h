@@ -3,6 +3,8 @@
  * This file declares the models of the media: the states of a line that a power cut can
  * leave. Each leaf layout names the weakest model under which its promise holds.
  *
+ * Layer L1: it includes nothing outside media/; every folder may include it.
+ *
  * No lock.
  */
 #ifndef CRABTREE_MODEL_H

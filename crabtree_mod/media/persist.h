@@ -3,6 +3,8 @@
  * This file declares the accesses to the media: load, store, clean, fence. The only other ones
  * are the swaps of swap.h.
  *
+ * Layer L1: it includes nothing outside media/; every folder may include it.
+ *
  * The model (Documentation/design/media-model.rst): an aligned store of 8 bytes is atomic. A
  * stored word is durable once its line was cleaned and then a full fence completed on the same
  * CPU. Until then any subset of the stored words may be on the media (model W).

@@ -3,6 +3,8 @@
  * This file declares the accesses for engines whose writers take no lock: compare-and-swap of
  * one word and of two, loads with acquire semantics, and stores of whole lines.
  *
+ * Layer L1: it includes nothing outside media/; every folder may include it.
+ *
  * Invariant: a swap is one event. It is visible to all CPUs at once and, like every store, it
  * is durable only after a clean and a fence.
  *

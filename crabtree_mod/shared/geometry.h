@@ -2,6 +2,8 @@
 /*
  * This file declares the geometry of a store: where the leaves of its pool are.
  *
+ * Layer L3: it includes media/ only; engines/, store/ and tests include it.
+ *
  * No lock: it is constant while the store is attached.
  */
 #ifndef CRABTREE_GEOMETRY_H

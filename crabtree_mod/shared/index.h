@@ -3,6 +3,8 @@
  * This file declares the index: the internal nodes of a tree, in DRAM, from the lowest key of a
  * leaf to the leaf. Attach builds it. Engines that keep their internal nodes in DRAM share it.
  *
+ * Layer L3: it includes media/ only; engines/, store/ and tests include it.
+ *
  * Locking: readers take no lock (RCU). The callers exclude changes from each other by the lock of
  * crab_index_set_lock().
  */

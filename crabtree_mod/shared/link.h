@@ -2,6 +2,8 @@
 /*
  * This file declares leaf headers and the words that link leaves.
  *
+ * Layer L3: it includes media/ only; engines/, store/ and tests include it.
+ *
  * No lock: the lock of the structure that contains them.
  */
 #ifndef CRABTREE_LINK_H

@@ -2,6 +2,8 @@
 /*
  * This file declares the locks that one function takes and another one releases.
  *
+ * Layer L3: it includes media/ only; engines/, store/ and tests include it.
+ *
  * Invariant: lockdep and sparse see each of them. A function that takes or releases one for its
  * caller has __acquires() or __releases(); one that is called under a lock has __must_hold() or
  * crab_lock_assert().

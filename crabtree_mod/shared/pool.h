@@ -2,6 +2,8 @@
 /*
  * This file declares the pool of leaves.
  *
+ * Layer L3: it includes media/ only; engines/, store/ and tests include it.
+ *
  * A leaf is free unless the engine, or a layer above it, reaches it from the media. The pool
  * stores nothing on the media, so it cannot leak. In DRAM it has one bit for each leaf, and a
  * stock of prepared leaves, whose content is durable before they are allocated.

@@ -3,6 +3,8 @@
  * This file declares sides: for each leaf of the pool that is in use, what an engine keeps in
  * memory beside it. An engine finds the side of a leaf by the leaf's number.
  *
+ * Layer L3: it includes media/ only; engines/, store/ and tests include it.
+ *
  * Invariant: a side lives until detach, also when its leaf is free, so a reader may look at it
  * at any time. crab_side.gen moves when the leaf dies, and is never reset.
  *

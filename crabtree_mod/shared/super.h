@@ -2,6 +2,8 @@
 /*
  * This file declares the superblock: identity, geometry and state of a store.
  *
+ * Layer L3: it includes media/ only; engines/, store/ and tests include it.
+ *
  * Locking: the caller owns the superblocks; attach, detach and FORMAT do.
  */
 #ifndef CRABTREE_SUPER_H

@@ -4,6 +4,8 @@
  * errors and the statistics. The layers above it (device, in-kernel users, tools on an image)
  * call nothing below it.
  *
+ * Layer L5: it includes engines/, shared/ and media/; device/ includes it.
+ *
  * Locking: inside; the verbs run concurrently. Every function may sleep.
  */
 #ifndef CRABTREE_STORE_H
