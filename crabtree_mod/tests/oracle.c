@@ -24,7 +24,8 @@ int crab_oracle_fault(struct crab_oracle *oracle, const char *fmt, ...)
 	return -1;
 }
 
-u32 crab_oracle_key(const struct crab_oracle *oracle, u64 key)
+/* Number of a key, or the number of keys if the test does not use it */
+static u32 oracle_key(const struct crab_oracle *oracle, u64 key)
 {
 	u32 from = 0, to = oracle->n, mid;
 
@@ -42,7 +43,7 @@ u32 crab_oracle_key(const struct crab_oracle *oracle, u64 key)
 static int content_add(struct crab_oracle *oracle, struct crab_key_state *content, u32 *next,
 		       const struct crab_record *r)
 {
-	u32 key = crab_oracle_key(oracle, r->key);
+	u32 key = oracle_key(oracle, r->key);
 
 	if (key == oracle->n || key < *next)
 		return crab_oracle_fault(oracle, "scan returns key %llx: foreign, twice or out of order",

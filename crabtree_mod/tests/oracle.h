@@ -72,15 +72,6 @@ __printf(2, 3)
 int crab_oracle_fault(struct crab_oracle *oracle, const char *fmt, ...);
 
 /**
- * crab_oracle_key() - find a key
- * @oracle: the oracle
- * @key: the key
- *
- * Return: its number, or the number of keys if the test does not use it.
- */
-u32 crab_oracle_key(const struct crab_oracle *oracle, u64 key);
-
-/**
  * crab_oracle_read() - read a content by a scan
  * @oracle: the oracle
  * @store: the store

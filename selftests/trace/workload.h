@@ -133,19 +133,6 @@ int perform_format(const struct workload_store *store);
 int perform(const struct workload_call *call);
 
 /**
- * workload_index() - number of a key
- * @key: the key
- *
- * Return: the number, or WORKLOAD_KEYS.
- */
-static inline uint32_t workload_index(uint64_t key)
-{
-	uint32_t index = key >> 50;
-
-	return index < WORKLOAD_KEYS && workload_key(index) == key ? index : WORKLOAD_KEYS;
-}
-
-/**
  * perform_race() - execute operations of both writers concurrently; used by workload_race() only
  * @length: operations of each writer
  *

@@ -31,8 +31,6 @@ struct nv_dleaf {
 	struct nv_dline line[];
 };
 
-#define NV_SIGNS	((1ULL << NV_LINE_SLOTS) - 1)
-
 static_assert(sizeof(struct nv_dline) == CRAB_LINE);
 static_assert(offsetof(struct nv_dleaf, line) == CRAB_LINE);
 

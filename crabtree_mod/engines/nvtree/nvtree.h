@@ -246,13 +246,4 @@ u64 crab_nv_beyond(struct crab_engine *engine, u64 key);
 u64 crab_nv_quarantine(struct crab_engine *engine, u64 from, u64 to);
 int crab_nv_check(struct crab_engine *engine, struct crab_check_report *report);
 
-/**
- * crab_nv_records() - count the live records
- * @tree: the tree
- *
- * Context: any, no lock; exact only while no write is under way.
- * Return: their number.
- */
-u64 crab_nv_records(const struct nv_tree *tree);
-
 #endif /* CRABTREE_ENGINES_NVTREE_H */

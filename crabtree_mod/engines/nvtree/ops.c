@@ -182,7 +182,8 @@ static int nv_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key
 	return err;
 }
 
-u64 crab_nv_records(const struct nv_tree *tree)
+/* Exact only while no write is under way */
+static u64 nv_records(const struct nv_tree *tree)
 {
 	struct crab_counts counts;
 
@@ -207,7 +208,7 @@ static void nv_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 	*stats = (struct crab_engine_stats) {
 		.leaves_used = READ_ONCE(tree->leaves),
 		.leaves_bad = READ_ONCE(tree->quarantined) + tree->pool.spoilt,
-		.records = crab_nv_records(tree),
+		.records = nv_records(tree),
 		.capacity = engine->geo.leaves * tree->room,
 		.dram_bytes = inner_bytes(tree) + crab_sides_bytes(&tree->sides) +
 			      engine->geo.leaves / 8,

@@ -311,7 +311,8 @@ static int step(struct crash *c, u32 depth)
 	return step_store_cut(c, depth);
 }
 
-bool crash_step(struct crash *c, const struct crash_op *op, u32 depth)
+/* Performs one operation, and cuts it at each of its crash points; false: a fault */
+static bool crash_step(struct crash *c, const struct crash_op *op, u32 depth)
 {
 	int err;
 

@@ -166,20 +166,10 @@ bool crash_begin(struct crash *crash, const struct crash_setup *setup, u32 leave
 void crash_end(struct crash *crash);
 
 /**
- * crash_step() - perform one operation, and cut it at each of its crash points
- * @crash: the run
- * @op: the operation
- * @depth: power cuts in a row: 1 the operation, 2 its recoveries too
- *
- * Return: false if that found a fault.
- */
-bool crash_step(struct crash *crash, const struct crash_op *op, u32 depth);
-
-/**
  * crash_run() - perform random operations
  * @crash: the run
  * @steps: the number of operations at which it ends
- * @depth: as of crash_step()
+ * @depth: power cuts in a row: 1 the operation, 2 its recoveries too
  *
  * Return: false if one found a fault.
  */

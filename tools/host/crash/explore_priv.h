@@ -18,9 +18,6 @@
 
 /* explore_run.c */
 
-/* Begins or ends the collection of crash points */
-void explore_collect(struct explore *x, bool on);
-
 /* FORMAT; 0, or -1 after a fault */
 int explore_format(struct explore *x, bool force);
 

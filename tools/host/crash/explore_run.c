@@ -11,7 +11,8 @@
 
 #include "explore_priv.h"
 
-void explore_collect(struct explore *x, bool on)
+/* Begins or ends the collection of crash points */
+static void explore_collect(struct explore *x, bool on)
 {
 	crab_crash_points_collect(on ? x->points : NULL, x->shadow);
 }

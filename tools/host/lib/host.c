@@ -52,25 +52,6 @@ uint32_t crab_tiny_slots;
 __thread struct crab_host_site *crab_host_site;
 long crab_host_pages = LONG_MAX;
 
-struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align,
-				     unsigned int flags, void (*ctor)(void *))
-{
-	struct kmem_cache *cache = malloc(sizeof(*cache));
-
-	BUG_ON(ctor);
-	(void)name;
-	if (!cache)
-		return NULL;
-	cache->size = size;
-	cache->align = max_t(size_t, align, flags & SLAB_HWCACHE_ALIGN ? 64 : sizeof(void *));
-	return cache;
-}
-
-void kmem_cache_destroy(struct kmem_cache *cache)
-{
-	kfree(cache);
-}
-
 #ifndef CRABTREE_HOST_THREADS
 
 /* RCU */
@@ -202,14 +183,6 @@ void sort(void *base, size_t num, size_t size, cmp_func_t cmp, swap_func_t swap_
 		qsort(base, num, size, cmp);
 }
 
-void sort_r(void *base, size_t num, size_t size, cmp_r_func_t cmp, swap_r_func_t swap_func,
-	    const void *priv)
-{
-	(void)swap_func;
-	if (num > 1)
-		qsort_r(base, num, size, (__compar_d_fn_t)cmp, (void *)priv);
-}
-
 /* Strings and the log */
 
 ssize_t strscpy(char *to, const char *from, size_t size)
@@ -254,15 +227,6 @@ void *memchr_inv(const void *p, int c, size_t size)
 		if (*at != (u8)c)
 			return (void *)at;
 	return NULL;
-}
-
-void *memset64(u64 *p, u64 value, size_t words)
-{
-	size_t i;
-
-	for (i = 0; i < words; i++)
-		p[i] = value;
-	return p;
 }
 
 static void log_to_stderr(char level, const char *line)

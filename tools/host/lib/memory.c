@@ -45,11 +45,6 @@ void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 	return p;
 }
 
-void *crab_host_realloc(void *old, size_t size)
-{
-	return size == SIZE_MAX || alloc_fails() ? NULL : realloc(old, size);
-}
-
 void crab_host_free(const void *p)
 {
 	free((void *)p);

@@ -74,17 +74,6 @@ void *crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 	return (char *)block + BLOCK_HEAD;
 }
 
-void *crab_host_realloc(void *old, size_t size)
-{
-	void *p = crab_host_alloc(size, 0, GFP_KERNEL);
-
-	if (p && old) {
-		memcpy(p, old, size < block_of(old)->size ? size : block_of(old)->size);
-		crab_host_free(old);
-	}
-	return p;
-}
-
 void crab_host_free(const void *p)
 {
 	if (p)

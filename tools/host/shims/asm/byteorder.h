@@ -12,11 +12,5 @@
 #define le16_to_cpu(x)		__le16_to_cpu(x)
 #define le32_to_cpu(x)		__le32_to_cpu(x)
 #define le64_to_cpu(x)		__le64_to_cpu(x)
-#define le64_to_cpup(p)		le64_to_cpu(*(p))
-
-static inline void le16_add_cpu(__le16 *p, __u16 by)
-{
-	*p = cpu_to_le16(le16_to_cpu(*p) + by);
-}
 
 #endif /* CRAB_SHIM_ASM_BYTEORDER_H */

@@ -41,8 +41,6 @@ extern struct kunit_suite * const crab_host_suites[];
 	struct kunit_suite * const crab_host_suites[] = { __VA_ARGS__, NULL }
 
 void *kunit_kzalloc(struct kunit *test, size_t size, gfp_t gfp);
-#define kunit_kmalloc(test, size, gfp)		kunit_kzalloc(test, size, gfp)
-#define kunit_kcalloc(test, n, size, gfp)	kunit_kzalloc(test, size_mul(n, size), gfp)
 
 __printf(5, 6)
 void crab_kunit_check(bool ok, bool assert, const char *file, int line, const char *fmt, ...);
@@ -62,8 +60,6 @@ void crab_kunit_check(bool ok, bool assert, const char *file, int line, const ch
 
 #define KUNIT_EXPECT_EQ(t, a, b)		crab_kunit_binary(false, a, ==, b, "")
 #define KUNIT_EXPECT_NE(t, a, b)		crab_kunit_binary(false, a, !=, b, "")
-#define KUNIT_EXPECT_LE(t, a, b)		crab_kunit_binary(false, a, <=, b, "")
-#define KUNIT_EXPECT_LT(t, a, b)		crab_kunit_binary(false, a, <, b, "")
 #define KUNIT_EXPECT_GE(t, a, b)		crab_kunit_binary(false, a, >=, b, "")
 #define KUNIT_EXPECT_GT(t, a, b)		crab_kunit_binary(false, a, >, b, "")
 #define KUNIT_EXPECT_EQ_MSG(t, a, b, fmt, ...) \

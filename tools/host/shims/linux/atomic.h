@@ -4,20 +4,14 @@
 
 #include <linux/types.h>
 
-#define ATOMIC_INIT(n)		{ (n) }
 #define atomic_read(a)		__atomic_load_n(&(a)->counter, __ATOMIC_RELAXED)
 #define atomic_set(a, n)	__atomic_store_n(&(a)->counter, n, __ATOMIC_RELAXED)
 #define atomic_add(n, a)	((void)__atomic_fetch_add(&(a)->counter, n, __ATOMIC_RELAXED))
 #define atomic_inc_return(a)	__atomic_add_fetch(&(a)->counter, 1, __ATOMIC_SEQ_CST)
 #define atomic_inc(a)		atomic_add(1, a)
-#define atomic_dec(a)		atomic_add(-1, a)
-#define atomic_dec_and_test(a)	(!__atomic_sub_fetch(&(a)->counter, 1, __ATOMIC_SEQ_CST))
-#define atomic_xchg(a, n)	__atomic_exchange_n(&(a)->counter, n, __ATOMIC_SEQ_CST)
 #define atomic64_read(a)	atomic_read(a)
 #define atomic64_set(a, n)	atomic_set(a, n)
-#define atomic64_add(n, a)	atomic_add(n, a)
 #define atomic64_inc(a)		atomic_inc(a)
-#define atomic64_dec(a)		atomic_dec(a)
 
 #define cmpxchg(p, old, new) ({							\
 	__typeof__(*(p)) crab_found = (old);						\

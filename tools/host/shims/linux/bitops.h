@@ -45,40 +45,4 @@ static inline void __clear_bit(unsigned long n, volatile unsigned long *p)
 	p[BIT_WORD(n)] &= ~BIT_MASK(n);
 }
 
-static inline bool __test_and_set_bit(unsigned long n, volatile unsigned long *p)
-{
-	bool old = test_bit(n, p);
-
-	__set_bit(n, p);
-	return old;
-}
-
-static inline bool __test_and_clear_bit(unsigned long n, volatile unsigned long *p)
-{
-	bool old = test_bit(n, p);
-
-	__clear_bit(n, p);
-	return old;
-}
-
-static inline void set_bit(unsigned long n, volatile unsigned long *p)
-{
-	__atomic_fetch_or(&p[BIT_WORD(n)], BIT_MASK(n), __ATOMIC_RELAXED);
-}
-
-static inline void clear_bit(unsigned long n, volatile unsigned long *p)
-{
-	__atomic_fetch_and(&p[BIT_WORD(n)], ~BIT_MASK(n), __ATOMIC_RELAXED);
-}
-
-static inline bool test_and_set_bit(unsigned long n, volatile unsigned long *p)
-{
-	return __atomic_fetch_or(&p[BIT_WORD(n)], BIT_MASK(n), __ATOMIC_SEQ_CST) & BIT_MASK(n);
-}
-
-static inline bool test_and_clear_bit(unsigned long n, volatile unsigned long *p)
-{
-	return __atomic_fetch_and(&p[BIT_WORD(n)], ~BIT_MASK(n), __ATOMIC_SEQ_CST) & BIT_MASK(n);
-}
-
 #endif /* CRAB_SHIM_LINUX_BITOPS_H */

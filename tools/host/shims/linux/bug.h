@@ -14,6 +14,5 @@
 #define WARN_ON(cond) \
 	({ bool _bad = (cond); if (unlikely(_bad)) crab_host_bug("WARN_ON " #cond); _bad; })
 #define WARN_ON_ONCE(cond)	WARN_ON(cond)
-#define WARN_ONCE(cond, fmt, ...)	WARN_ON(cond)
 
 #endif /* CRAB_SHIM_LINUX_BUG_H */

@@ -48,7 +48,6 @@ static inline void crab_task_point(void)
 #ifndef __user
 #define __user
 #endif
-#define __iomem
 #define __percpu
 #ifndef __rcu
 #define __rcu
@@ -59,24 +58,11 @@ static inline void crab_task_point(void)
 #define __release(x)		((void)0)
 #define __releases(x)
 #define __cond_lock(x, c)	(c)
-#define __must_check		__attribute__((__warn_unused_result__))
-#define __maybe_unused		__attribute__((__unused__))
-#define __always_unused		__attribute__((__unused__))
-#define __used			__attribute__((__used__))
-#define __packed		__attribute__((__packed__))
 #define __aligned(x)		__attribute__((__aligned__(x)))
 #define __printf(a, b)		__attribute__((__format__(printf, a, b)))
-#define __cold			__attribute__((__cold__))
-#define __pure			__attribute__((__pure__))
 #define __init
 #define __exit
-#define __initdata
-#define __ro_after_init
-#define __read_mostly
 #define noinline		__attribute__((__noinline__))
-#define noinline_for_stack	noinline
-#define fallthrough		__attribute__((__fallthrough__))
-#define unreachable()		__builtin_unreachable()
 #define OPTIMIZER_HIDE_VAR(var)	__asm__("" : "+r" (var))
 
 #ifdef __SANITIZE_THREAD__

@@ -29,11 +29,6 @@ static inline bool IS_ERR_OR_NULL(const void *ptr)
 	return !ptr || IS_ERR(ptr);
 }
 
-static inline void *ERR_CAST(const void *ptr)
-{
-	return (void *)ptr;
-}
-
 static inline int PTR_ERR_OR_ZERO(const void *ptr)
 {
 	return IS_ERR(ptr) ? PTR_ERR(ptr) : 0;

@@ -30,21 +30,8 @@ static inline unsigned long crab_find(const unsigned long *map, unsigned long si
 #define find_first_bit(map, size)		crab_find(map, size, 0, 0)
 #define find_first_zero_bit(map, size)		crab_find(map, size, 0, ~0UL)
 
-static inline unsigned long find_last_bit(const unsigned long *map, unsigned long size)
-{
-	unsigned long at = size;
-
-	while (at--)
-		if (test_bit(at, map))
-			return at;
-	return size;
-}
-
 #define for_each_set_bit(bit, map, size) \
 	for ((bit) = find_first_bit(map, size); (bit) < (size); \
 	     (bit) = find_next_bit(map, size, (bit) + 1))
-#define for_each_clear_bit(bit, map, size) \
-	for ((bit) = find_first_zero_bit(map, size); (bit) < (size); \
-	     (bit) = find_next_zero_bit(map, size, (bit) + 1))
 
 #endif /* CRAB_SHIM_LINUX_FIND_H */

@@ -5,15 +5,12 @@
 #include <linux/types.h>
 
 #define GFP_KERNEL		0x1U
-#define GFP_NOWAIT		0x2U
-#define GFP_ATOMIC		0x4U
 #define GFP_NOIO		0x8U
 #define GFP_NOFS		0x10U
 #define __GFP_ZERO		0x100U
 #define __GFP_NOWARN		0x200U
 #define __GFP_NORETRY		0x400U
 #define __GFP_RETRY_MAYFAIL	0x800U
-#define __GFP_NOFAIL		0x1000U
 #define __GFP_ACCOUNT		0x2000U
 #define GFP_KERNEL_ACCOUNT	(GFP_KERNEL | __GFP_ACCOUNT)
 

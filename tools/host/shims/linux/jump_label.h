@@ -7,7 +7,6 @@
 #define DECLARE_STATIC_KEY_FALSE(x)	extern bool x
 #define DEFINE_STATIC_KEY_FALSE(x)	bool x
 #define static_branch_unlikely(x)	unlikely(*(x))
-#define static_branch_likely(x)		likely(*(x))
 #define static_branch_enable(x)		(*(x) = true)
 
 #endif /* CRAB_SHIM_LINUX_JUMP_LABEL_H */

@@ -19,8 +19,6 @@ int kstrtou32(const char *text, unsigned int base, u32 *value);
 int kstrtobool(const char *text, bool *value);
 
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
-#define upper_32_bits(n)	((u32)((u64)(n) >> 32))
-#define lower_32_bits(n)	((u32)(n))
 #define cant_migrate()		((void)0)
 
 #endif /* CRAB_SHIM_LINUX_KERNEL_H */

@@ -5,8 +5,6 @@
 #include <time.h>
 #include <linux/types.h>
 
-typedef s64 ktime_t;
-
 static inline u64 ktime_get_ns(void)
 {
 	struct timespec t;
@@ -15,16 +13,7 @@ static inline u64 ktime_get_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-static inline ktime_t ktime_get(void)
-{
-	return ktime_get_ns();
-}
-
 /* Constant after crab_host_seed() was called */
 u64 ktime_get_real_seconds(void);
-
-#define ktime_to_ns(t)		(t)
-#define ktime_sub(a, b)		((a) - (b))
-#define NSEC_PER_SEC		1000000000L
 
 #endif /* CRAB_SHIM_LINUX_KTIME_H */

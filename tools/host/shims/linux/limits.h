@@ -11,8 +11,5 @@
 #define U32_MAX		((__u32)~0U)
 #define U64_MAX		((__u64)~0ULL)
 #define S32_MAX		((__s32)(U32_MAX >> 1))
-#define S32_MIN		((__s32)(-S32_MAX - 1))
-#define S64_MAX		((__s64)(U64_MAX >> 1))
-#define S64_MIN		((__s64)(-S64_MAX - 1))
 
 #endif /* CRAB_SHIM_LINUX_LIMITS_H */

@@ -10,11 +10,6 @@
 #define LIST_HEAD_INIT(name)	{ &(name), &(name) }
 #define LIST_HEAD(name)		struct list_head name = LIST_HEAD_INIT(name)
 
-static inline void INIT_LIST_HEAD(struct list_head *list)
-{
-	list->next = list->prev = list;
-}
-
 static inline void crab_list_link(struct list_head *item, struct list_head *prev,
 				  struct list_head *next)
 {
@@ -40,30 +35,9 @@ static inline void list_del(struct list_head *item)
 	item->next = item->prev = NULL;
 }
 
-static inline void list_del_init(struct list_head *item)
-{
-	list_del(item);
-	INIT_LIST_HEAD(item);
-}
-
-static inline bool list_empty(const struct list_head *head)
-{
-	return head->next == head;
-}
-
-static inline void list_move_tail(struct list_head *item, struct list_head *head)
-{
-	list_del(item);
-	list_add_tail(item, head);
-}
-
 #define list_entry(p, type, member)		container_of(p, type, member)
 #define list_first_entry(head, type, member)	list_entry((head)->next, type, member)
-#define list_last_entry(head, type, member)	list_entry((head)->prev, type, member)
-#define list_first_entry_or_null(head, type, member) \
-	(list_empty(head) ? NULL : list_first_entry(head, type, member))
 #define list_next_entry(p, member)	list_entry((p)->member.next, __typeof__(*(p)), member)
-#define list_prev_entry(p, member)	list_entry((p)->member.prev, __typeof__(*(p)), member)
 #define list_for_each_entry(p, head, member) \
 	for (p = list_first_entry(head, __typeof__(*p), member); &p->member != (head); \
 	     p = list_next_entry(p, member))

@@ -37,8 +37,6 @@ bool crab_task_holds(const unsigned int *held);
 #define CONFIG_LOCKDEP
 #define lockdep_assert_held(l)		BUG_ON(!lock_is_held(&(l)->dep_map))
 #endif
-#define lockdep_assert_held_read(l)	lockdep_assert_held(l)
-#define lockdep_assert_held_write(l)	lockdep_assert_held(l)
 
 #ifdef CRABTREE_HOST_TASKS
 void crab_task_may_sleep(void);

@@ -19,14 +19,4 @@ static inline unsigned long roundup_pow_of_two(unsigned long n)
 	return n <= 1 ? 1 : 1UL << (64 - __builtin_clzl(n - 1));
 }
 
-static inline unsigned long rounddown_pow_of_two(unsigned long n)
-{
-	return 1UL << ilog2(n);
-}
-
-static inline int order_base_2(unsigned long n)
-{
-	return n > 1 ? ilog2(n - 1) + 1 : 0;
-}
-
 #endif /* CRAB_SHIM_LINUX_LOG2_H */

@@ -8,8 +8,6 @@
 
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define DIV_ROUND_UP_ULL(n, d)	DIV_ROUND_UP((unsigned long long)(n), (d))
-#define roundup(x, y)		((((x) + ((y) - 1)) / (y)) * (y))
-#define rounddown(x, y)		((x) - ((x) % (y)))
 #define round_up(x, y)		ALIGN(x, y)
 #define round_down(x, y)	ALIGN_DOWN(x, y)
 #define abs(x)			({ __typeof__(x) _x = (x); _x < 0 ? -_x : _x; })

@@ -10,23 +10,10 @@ static inline u64 div_u64(u64 n, u32 d)
 	return n / d;
 }
 
-static inline u64 div_u64_rem(u64 n, u32 d, u32 *rem)
-{
-	*rem = n % d;
-	return n / d;
-}
-
-static inline u64 div64_u64(u64 n, u64 d)
-{
-	return n / d;
-}
-
 static inline u64 div64_u64_rem(u64 n, u64 d, u64 *rem)
 {
 	*rem = n % d;
 	return n / d;
 }
-
-#define do_div(n, base)		({ u32 _rem = (n) % (base); (n) /= (base); _rem; })
 
 #endif /* CRAB_SHIM_LINUX_MATH64_H */

@@ -9,8 +9,6 @@
 			   _a > _b ? _a : _b; })
 #define min_t(t, a, b)	({ t _at = (a); t _bt = (b); _at < _bt ? _at : _bt; })
 #define max_t(t, a, b)	({ t _at = (a); t _bt = (b); _at > _bt ? _at : _bt; })
-#define min3(a, b, c)	min(min(a, b), c)
-#define max3(a, b, c)	max(max(a, b), c)
 #define clamp(v, lo, hi)	min(max(v, lo), hi)
 #define clamp_t(t, v, lo, hi)	min_t(t, max_t(t, v, lo), hi)
 #define swap(a, b)	do { __typeof__(a) _t = (a); (a) = (b); (b) = _t; } while (0)

@@ -15,9 +15,7 @@ struct mutex {
 	CRAB_HOST_HELD;
 };
 
-#define mutex_destroy(l)	((void)(l))
 #define mutex_lock_killable(l)	({ mutex_lock(l); 0; })
-#define mutex_lock_nested(l, subclass)	mutex_lock(l)
 
 #ifdef CRABTREE_HOST_THREADS
 

@@ -21,7 +21,6 @@
 			CRAB_HOST_THREADS * CRAB_HOST_PERCPU : sizeof(type),		\
 			SMP_CACHE_BYTES, (gfp) | __GFP_ZERO));				\
 	})
-#define alloc_percpu(type)	alloc_percpu_gfp(type, GFP_KERNEL)
 #define free_percpu(p)		kfree(p)
 
 #define per_cpu_ptr(p, cpu) \
@@ -36,6 +35,5 @@
 		__typeof__(&(x)) here_ = this_cpu_ptr(&(x));				\
 		WRITE_ONCE(*here_, READ_ONCE(*here_) + (n));				\
 	} while (0)
-#define this_cpu_inc(x)		this_cpu_add(x, 1)
 
 #endif /* CRAB_SHIM_LINUX_PERCPU_H */

@@ -2,8 +2,6 @@
 #ifndef CRAB_SHIM_LINUX_PREEMPT_H
 #define CRAB_SHIM_LINUX_PREEMPT_H
 
-#define preempt_disable()	((void)0)
-#define preempt_enable()	((void)0)
 #define migrate_disable()	((void)0)
 #define migrate_enable()	((void)0)
 

@@ -22,19 +22,11 @@ void crab_host_printk(char level, const char *fmt, ...);
 
 #define pr_err(fmt, ...)	crab_host_printk('3', pr_fmt(fmt), ##__VA_ARGS__)
 #define pr_warn(fmt, ...)	crab_host_printk('4', pr_fmt(fmt), ##__VA_ARGS__)
-#define pr_notice(fmt, ...)	crab_host_printk('5', pr_fmt(fmt), ##__VA_ARGS__)
 #define pr_info(fmt, ...)	crab_host_printk('6', pr_fmt(fmt), ##__VA_ARGS__)
-#define pr_debug(fmt, ...)	crab_host_printk('7', pr_fmt(fmt), ##__VA_ARGS__)
 #define pr_err_ratelimited	pr_err
 #define pr_warn_ratelimited	pr_warn
-#define pr_notice_ratelimited	pr_notice
-#define pr_info_ratelimited	pr_info
-#define pr_err_once		pr_err
-#define pr_warn_once		pr_warn
 
 struct device;
-#define dev_err(dev, fmt, ...)		pr_err(fmt, ##__VA_ARGS__)
-#define dev_warn(dev, fmt, ...)		pr_warn(fmt, ##__VA_ARGS__)
 #define dev_info(dev, fmt, ...)		pr_info(fmt, ##__VA_ARGS__)
 
 int vscnprintf(char *to, size_t size, const char *fmt, va_list args);

@@ -44,39 +44,17 @@ extern __thread struct crab_host_site *crab_host_site;
 	})
 
 void *crab_host_alloc(size_t size, size_t align, gfp_t gfp);
-void *crab_host_realloc(void *old, size_t size);
 void crab_host_free(const void *p);
 
 #define kmalloc(size, gfp)		crab_host_here(crab_host_alloc(size, 0, gfp))
 #define kzalloc(size, gfp)		kmalloc(size, (gfp) | __GFP_ZERO)
 #define kmalloc_array(n, size, gfp)	kmalloc(size_mul(n, size), gfp)
 #define kcalloc(n, size, gfp)		kzalloc(size_mul(n, size), gfp)
-#define krealloc(p, size, gfp)		crab_host_here(crab_host_realloc(p, size))
-#define krealloc_array(p, n, size, gfp)	krealloc(p, size_mul(n, size), gfp)
 #define kfree(p)			crab_host_free(p)
 #define kvmalloc(size, gfp)		kmalloc(size, gfp)
 #define kvzalloc(size, gfp)		kzalloc(size, gfp)
 #define kvmalloc_array(n, size, gfp)	kmalloc_array(n, size, gfp)
 #define kvcalloc(n, size, gfp)		kcalloc(n, size, gfp)
 #define kvfree(p)			crab_host_free(p)
-#define kfree_sensitive(p)		crab_host_free(p)
-
-struct kmem_cache {
-	size_t size;
-	size_t align;
-};
-
-#define SLAB_HWCACHE_ALIGN	0x1U
-#define SLAB_ACCOUNT		0x2U
-
-struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align,
-				     unsigned int flags, void (*ctor)(void *));
-#define KMEM_CACHE(type, flags) \
-	kmem_cache_create(#type, sizeof(struct type), __alignof__(struct type), flags, NULL)
-#define kmem_cache_alloc(c, gfp) \
-	crab_host_here(crab_host_alloc((c)->size, (c)->align, gfp))
-#define kmem_cache_zalloc(c, gfp)	kmem_cache_alloc(c, (gfp) | __GFP_ZERO)
-#define kmem_cache_free(c, p)		crab_host_free(p)
-void kmem_cache_destroy(struct kmem_cache *cache);
 
 #endif /* CRAB_SHIM_LINUX_SLAB_H */

@@ -14,7 +14,6 @@ typedef struct spinlock {
 	CRAB_HOST_HELD;
 } spinlock_t;
 
-#define DEFINE_SPINLOCK(x)	spinlock_t x = { 0 }
 #define spin_lock_init(l)	((l)->held = 0)
 
 #ifdef CRABTREE_HOST_THREADS
@@ -57,7 +56,5 @@ void crab_task_spin_unlock(u32 *held);
 #endif
 
 #define spin_lock_nested(l, subclass)	spin_lock(l)
-#define spin_lock_irqsave(l, f)	do { (f) = 0; spin_lock(l); } while (0)
-#define spin_unlock_irqrestore(l, f)	do { (void)(f); spin_unlock(l); } while (0)
 
 #endif /* CRAB_SHIM_LINUX_SPINLOCK_H */

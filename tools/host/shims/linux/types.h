@@ -28,6 +28,4 @@ struct list_head {
 	struct list_head *next, *prev;
 };
 
-#define DECLARE_BITMAP(name, bits)	unsigned long name[((bits) + 63) / 64]
-
 #endif /* CRAB_SHIM_LINUX_TYPES_H */

@@ -18,9 +18,4 @@ static inline void generate_random_uuid(unsigned char uuid[UUID_SIZE])
 	uuid[8] = (uuid[8] & 0x3f) | 0x80;
 }
 
-static inline void uuid_gen(uuid_t *uuid)
-{
-	generate_random_uuid(uuid->b);
-}
-
 #endif /* CRAB_SHIM_LINUX_UUID_H */

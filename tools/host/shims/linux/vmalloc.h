@@ -7,8 +7,6 @@
 #define __vmalloc(size, gfp)		crab_host_here(crab_host_alloc(size, PAGE_SIZE, gfp))
 #define vmalloc(size)			__vmalloc(size, GFP_KERNEL)
 #define vzalloc(size)			__vmalloc(size, GFP_KERNEL | __GFP_ZERO)
-#define vmalloc_array(n, size)		kmalloc_array(n, size, GFP_KERNEL)
-#define vcalloc(n, size)		kcalloc(n, size, GFP_KERNEL)
 #define vfree(p)			kfree(p)
 
 #endif /* CRAB_SHIM_LINUX_VMALLOC_H */

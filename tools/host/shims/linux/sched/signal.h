@@ -10,10 +10,4 @@ static inline int fatal_signal_pending(struct task_struct *task)
 	return 0;
 }
 
-static inline int signal_pending(struct task_struct *task)
-{
-	(void)task;
-	return 0;
-}
-
 #endif /* CRAB_SHIM_LINUX_SCHED_SIGNAL_H */
