@@ -38,7 +38,7 @@ struct toy {
 #define toy_of(engine)		container_of(engine, struct toy, base)
 #define toy_room(geo)		crab_engine_records((geo)->leaf_bytes)
 #define toy_link(media)		((__le64 *)((media)->base + CRAB_HEAD_OFFSET))
-#define toy_slots(media, geo, birth)							\
+#define toy_at(media, geo, birth)							\
 	((__le64 *)((media)->base + crab_leaf_offset(geo, (birth) % 2) + sizeof(struct crab_dhead)))
 /* Words of an array on the media: the reserved key ends it if there is room */
 #define toy_words(geo, count)	(2 * (count) + ((count) < toy_room(geo)))
@@ -51,7 +51,7 @@ static void toy_write(struct crab_flow *flow, const struct crab_geometry *geo, u
 
 	crab_head_store(flow, geo->store_id, &head);
 	for (i = 0; i < toy_words(geo, count); i++)
-		crab_store(flow, toy_slots(flow->media, geo, birth) + i, ((const u64 *)records)[i]);
+		crab_store(flow, toy_at(flow->media, geo, birth) + i, ((const u64 *)records)[i]);
 	crab_clean(flow, flow->media->base + head.self, geo->leaf_bytes);
 	/* P7: the new leaf is whole before the link names it */
 	crab_fence(flow, CRAB_P7_FRESH);
@@ -95,7 +95,7 @@ static struct crab_engine *toy_attach(struct crab_media *media, const struct cra
 	toy->birth = toy_birth(media, geo);
 	if (!toy->birth)
 		crab_damage_note(&engine->damage, CRAB_HEAD_OFFSET, "the link names no leaf");
-	slot = toy_slots(media, geo, toy->birth);
+	slot = toy_at(media, geo, toy->birth);
 	at = toy->array.records;
 	for (; toy->birth && toy->array.count < toy_room(geo); toy->array.count++, at++) {
 		at->key = crab_load(media, slot++);
@@ -152,20 +152,21 @@ static int toy_insert(struct crab_engine *engine, struct crab_flow *flow, u64 ke
 /* Compares the media with memory, which attach and each change left equal to it */
 static int toy_check(struct crab_engine *engine, struct crab_check_report *report)
 {
-	const struct crab_geometry *geo = &engine->geo;
 	struct toy *toy = toy_of(engine);
 
+	if (crab_engine_is_stopped(engine))
+		return -EINTR;
 	mutex_lock(&toy->lock);
 	report->leaves = 1;
 	report->records = toy->array.count;
 	report->damage = engine->damage;
-	if (toy_birth(engine->media, geo) != toy->birth)
+	if (toy_birth(engine->media, &engine->geo) != toy->birth)
 		crab_damage_note(&report->damage, CRAB_HEAD_OFFSET, "the link has changed");
 	else if (toy->birth)
-		crab_engine_expect(engine, report, toy_slots(engine->media, geo, toy->birth),
-				   toy->array.records, toy_words(geo, toy->array.count));
+		crab_engine_expect(engine, report, toy_at(engine->media, &engine->geo, toy->birth),
+				   toy->array.records, toy_words(&engine->geo, toy->array.count));
 	mutex_unlock(&toy->lock);
-	return crab_engine_is_stopped(engine) ? -EINTR : 0;
+	return 0;
 }
 
 static void toy_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
@@ -184,8 +185,7 @@ static const struct crab_layout toy_layouts[] = {
 };
 
 const struct crab_engine_ops crab_engine_toy = {
-	.name = "toy",
-	.id = 0xffff,
+	.name = "toy", .id = 0xffff,
 	.layouts = toy_layouts,
 	.format = toy_format,
 	.attach = toy_attach,
