@@ -99,8 +99,6 @@ bool crab_line_is_atomic(void)
 
 #elif defined(__aarch64__)
 
-#if defined(__KERNEL__) && !defined(CRABTREE_HOST)
-
 #include <asm/sysreg.h>
 
 DEFINE_STATIC_KEY_FALSE(crab_arm64_cvap);
@@ -138,44 +136,6 @@ static bool arm64_has_lse2(void)
 {
 	return ((read_sanitised_ftr_reg(SYS_ID_AA64MMFR2_EL1) >> 32) & 0xf) >= 1;
 }
-
-#else
-
-#include <sys/auxv.h>
-
-bool crab_arm64_cvap, crab_arm64_cvadp, crab_arm64_lse2, crab_arm64_casp;
-
-#define arm64_enable(key)	(crab_arm64_##key = true)
-
-static const char *arm64_poc_method(void)
-{
-	return "dc civac";
-}
-
-static u32 arm64_line(void)
-{
-	u64 ctr;
-
-	asm volatile("mrs %0, ctr_el0" : "=r" (ctr));
-	return 4U << (ctr >> 16 & 0xf);
-}
-
-static u32 arm64_dpb(void)
-{
-	return getauxval(AT_HWCAP2) & 1 ? 2 : getauxval(AT_HWCAP) & (1UL << 16) ? 1 : 0;
-}
-
-static bool arm64_has_lse(void)
-{
-	return getauxval(AT_HWCAP) & (1UL << 8);
-}
-
-static bool arm64_has_lse2(void)
-{
-	return getauxval(AT_HWCAP) & (1UL << 25);	/* HWCAP_USCAT */
-}
-
-#endif
 
 int crab_persist_init(void)
 {

@@ -6,7 +6,8 @@
  * it has a point of persistence, else dc cvac; the last by an alternative to
  * dc civac on cores whose errata need it (ARM64_WORKAROUND_CLEAN_CACHE, among
  * them Cortex-A53). The choice between them is a static key, set at load: the
- * system-wide capability, so that it holds on every core.
+ * system-wide capability, so that it holds on every core. In user space the shims of
+ * tools/host take the place of the alternative and of the static keys.
  *
  * Fence: dsb sy, as the kernel's own cleans to persistence end. Neither dmb nor
  * dsb ishst completes a clean.
@@ -18,8 +19,6 @@
 
 #define CRAB_DC_CVAP	"sys 3, c7, c12, 1, %0"	/* named so for assemblers older than Armv8.2 */
 #define CRAB_DC_CVADP	"sys 3, c7, c13, 1, %0"
-
-#if defined(__KERNEL__) && !defined(CRABTREE_HOST)
 
 #include <linux/jump_label.h>
 #include <asm/alternative.h>
@@ -37,20 +36,6 @@ static __always_inline void crab_arm64_clean_poc(void *line)
 	asm volatile(ALTERNATIVE("dc cvac, %0", "dc civac, %0", ARM64_WORKAROUND_CLEAN_CACHE)
 		     : : "r" (line) : "memory");
 }
-
-#else
-
-extern bool crab_arm64_cvap, crab_arm64_cvadp, crab_arm64_lse2, crab_arm64_casp;
-
-#define crab_arm64_has(key)	(crab_arm64_##key)
-
-/* User space: dc civac is the one that is right on every core */
-static __always_inline void crab_arm64_clean_poc(void *line)
-{
-	asm volatile("dc civac, %0" : : "r" (line) : "memory");
-}
-
-#endif
 
 static __always_inline void crab_arch_clean_line(void *line)
 {
