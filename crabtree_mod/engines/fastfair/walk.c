@@ -299,13 +299,13 @@ static void node_read(struct ff_walk *walk, const struct ff_node *node, u64 high
 static void node_read_locked(struct ff_walk *walk, const struct ff_node *node, u64 high,
 			     const struct ff_node *next, bool has_entry)
 {
-	bool locked = !walk->bad && !node->level;
-
-	if (locked)
-		crab_lock(&node->side->lock);
+	if (walk->bad || node->level) {
+		node_read(walk, node, high, next, has_entry);
+		return;
+	}
+	crab_lock(&node->side->lock);
 	node_read(walk, node, high, next, has_entry);
-	if (locked)
-		crab_unlock(&node->side->lock);
+	crab_unlock(&node->side->lock);
 }
 
 static bool place_add(struct ff_walk *walk, const struct ff_node *node, u64 high)
