@@ -40,7 +40,7 @@ struct crab_leaf;
  * @torn: slots that attach found torn
  * @repairs: slots that attach completed
  * @scratch: room for the records of two leaves and one more; under @smo_lock
- * @sorted: the layout is sorted, else slotted; only layout.h reads it
+ * @sorted: the layout is sorted, else slotted; only layout*.h read it
  * @slots: slots of a leaf
  * @noted: a delete that leaves this many records in a leaf, or fewer, notes the leaf (underfull.c)
  * @watched: every such delete notes the leaf, not only one that halves the rest

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file leads from the verbs that read a leaf to those of its layout (layout.h).
+ *
+ * Locking: as the verb expects it (slotted.h, sorted.h).
+ */
+#ifndef CRABTREE_ENGINES_CRAB_LAYOUT_READ_H
+#define CRABTREE_ENGINES_CRAB_LAYOUT_READ_H
+
+#include "slotted/slotted.h"
+#include "sorted/sorted.h"
+
+/**
+ * crab_layout_prefetch_home() - prefetch the line where a key most likely is
+ * @tree: the tree
+ * @dleaf: the leaf on the media
+ * @key: the key
+ * Context: any.
+ */
+static __always_inline void crab_layout_prefetch_home(const struct crab_tree *tree,
+						      const void *dleaf, u64 key)
+{
+	if (likely(!tree->sorted))
+		crab_home_fetch(&tree->homes, dleaf, key);
+}
+
+/**
+ * crab_layout_next() - find the next slot with a record
+ * @tree: the tree
+ * @leaf: the leaf
+ * @slot: first slot to look at
+ * Context: any.
+ * Return: the slot, or crab_tree.slots.
+ */
+static inline u32 crab_layout_next(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				   u32 slot)
+{
+	return tree->sorted ? crab_sorted_next(tree, leaf, slot) :
+			      crab_slotted_next(tree, leaf, slot);
+}
+
+/* Each slot with a live record, of a sorted leaf in order */
+#define crab_leaf_for_each(tree, leaf, slot)					\
+	for ((slot) = crab_layout_next(tree, leaf, 0); (slot) < (tree)->slots;	\
+	     (slot) = crab_layout_next(tree, leaf, (slot) + 1))
+
+/**
+ * crab_layout_likely_slot() - guess the slot of a key, and prefetch it
+ * @tree: the tree
+ * @leaf: the leaf
+ * @key: a key that a lookup or a write will need
+ * Context: RCU read-side section.
+ * Return: the slot that the key is in or goes to, most likely.
+ */
+static __always_inline u32 crab_layout_likely_slot(const struct crab_tree *tree,
+						   const struct crab_leaf *leaf, u64 key)
+{
+	return tree->sorted ? 0 : crab_slotted_likely_slot(tree, leaf, key);
+}
+
+/**
+ * crab_layout_lookup_at() - read the value of a key if it is in one slot
+ * @tree: the tree
+ * @leaf: the leaf
+ * @slot: result of crab_layout_likely_slot()
+ * @key: the key
+ * @value: out: the value
+ * Context: any.
+ * Return: false if the key is not in this slot.
+ */
+static __always_inline bool crab_layout_lookup_at(const struct crab_tree *tree,
+						  const struct crab_leaf *leaf, u32 slot, u64 key,
+						  u64 *value)
+{
+	return !tree->sorted && crab_slotted_lookup_at(tree, leaf, slot, key, value);
+}
+
+/**
+ * crab_layout_collect() - read all records of a leaf, of a sorted one in order
+ * @tree: the tree
+ * @leaf: the leaf
+ * @records: out: the records
+ * Context: the leaf is locked.
+ * Return: the number of records.
+ */
+static inline u32 crab_layout_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				      struct crab_record *records)
+{
+	return tree->sorted ? crab_sorted_collect(tree, leaf, records) :
+			      crab_slotted_collect(tree, leaf, records);
+}
+
+/**
+ * crab_layout_find() - find the slot of a key
+ * @tree: the tree
+ * @leaf: the leaf
+ * @key: the key
+ * Context: any.
+ * Return: the slot, or -1.
+ */
+static inline int crab_layout_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				   u64 key)
+{
+	return tree->sorted ? crab_sorted_find(tree, leaf, key) :
+			      crab_slotted_find(tree, leaf, key);
+}
+
+/**
+ * crab_layout_lookup() - read the value of a key
+ * @tree: the tree
+ * @leaf: the leaf
+ * @key: the key
+ * @value: out: the value
+ * Context: a read of the leaf is under way, or it is locked.
+ * Return: 0, -ENOENT, or -EUCLEAN if a record of the leaf is misplaced.
+ */
+static __always_inline int crab_layout_lookup(const struct crab_tree *tree,
+					      const struct crab_leaf *leaf, u64 key, u64 *value)
+{
+	bool found = tree->sorted ? crab_sorted_lookup(tree, leaf, key, value) :
+				    crab_slotted_lookup(tree, leaf, key, value);
+
+	return likely(found) ? 0 : leaf->misplaced_key ? -EUCLEAN : -ENOENT;
+}
+
+/**
+ * crab_layout_scan() - read records of a leaf in order
+ * @reader: in the leaf
+ * @start: lowest key
+ * @end: highest key
+ * @records: out: the records
+ * @cap: room in @records
+ * @room: twice crab_order_bytes(), or NULL
+ * Context: a read of the leaf is under way.
+ * Return: the number of records; -ENOBUFS: @room is needed.
+ */
+static inline int crab_layout_scan(struct crab_reader *reader, u64 start, u64 end,
+				   struct crab_record *records, u32 cap, u16 *room)
+{
+	if (reader->tree->sorted)
+		return crab_sorted_scan(reader->tree, reader->leaf, start, end, records, cap);
+	return crab_slotted_scan(reader, start, end, records, cap, room);
+}
+
+/**
+ * crab_layout_prefetch_scan() - prefetch the lines that hold the first records
+ * @tree: the tree
+ * @leaf: the leaf
+ * @dleaf: the leaf on the media
+ * @count: number of records; in a slotted leaf they are anywhere
+ * Context: any.
+ */
+static inline void crab_layout_prefetch_scan(const struct crab_tree *tree,
+					     const struct crab_leaf *leaf,
+					     const struct crab_dleaf *dleaf, u32 count)
+{
+	if (tree->sorted)
+		crab_sorted_prefetch(tree, leaf, count);
+	else
+		crab_slotted_prefetch(tree, dleaf);
+}
+
+/**
+ * crab_layout_prefetches_blind() - test whether a scan prefetches a leaf before it knows its
+ *	records
+ * @tree: the tree
+ * @i: number of leaves before it in the scan, each full to 3/4
+ * @cap: room for records
+ * Context: any.
+ * Return: true if so.
+ */
+static inline bool crab_layout_prefetches_blind(const struct crab_tree *tree, u32 i, u32 cap)
+{
+	return !tree->sorted && i * tree->slots * 3 / 4 <= cap;
+}
+
+#endif /* CRABTREE_ENGINES_CRAB_LAYOUT_READ_H */
