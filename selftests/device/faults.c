@@ -77,9 +77,9 @@ static int run_open(struct trial *trial)
 	return rc;
 }
 
-static int some_records(const char *layout)
+static int some_records(const char *engine, const char *layout)
 {
-	int fd = fresh_store_of("", layout, 512);
+	int fd = fresh_store_of(engine, layout, 512);
 	u64 key;
 
 	for (key = 0; key < RECORDS; key++)
@@ -88,12 +88,12 @@ static int some_records(const char *layout)
 	return fd;
 }
 
-static void reading(const char *layout)
+static void reading(const char *engine, const char *layout)
 {
 	int (* const runs[])(struct trial *) = {
 		run_info, run_search, run_scan, run_check, run_open,
 	};
-	struct trial trial = { .judge = judge_read, .fd = some_records(layout) };
+	struct trial trial = { .judge = judge_read, .fd = some_records(engine, layout) };
 	u32 i;
 
 	for (i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
@@ -105,12 +105,22 @@ static void reading(const char *layout)
 
 TEST(read_slotted, "faults: INFO, SEARCH, SCAN, CHECK and open, slotted leaves")
 {
-	reading("slotted");
+	reading("crab", "slotted");
 }
 
 TEST(read_sorted, "faults: INFO, SEARCH, SCAN, CHECK and open, sorted leaves")
 {
-	reading("sorted");
+	reading("crab", "sorted");
+}
+
+TEST(read_nvtree, "faults: INFO, SEARCH, SCAN, CHECK and open, engine nvtree")
+{
+	reading("nvtree", "append");
+}
+
+TEST(read_fastfair, "faults: INFO, SEARCH, SCAN, CHECK and open, engine fastfair")
+{
+	reading("fastfair", "shift");
 }
 
 /* Writing calls: done whole, or not at all */
@@ -139,13 +149,13 @@ static void judge_write(struct trial *trial, int rc)
 }
 
 /* Each key put and some deleted again, so that leaves split and empty */
-static void writing(const char *layout)
+static void writing(const char *engine, const char *layout)
 {
 	struct trial trial = { .run = run_write, .judge = judge_write };
 	u32 i, count = 0;
 	int rc;
 
-	trial.fd = fresh_store_of("", layout, 512);
+	trial.fd = fresh_store_of(engine, layout, 512);
 	faults_init();
 	for (i = 0; i < 300; i++) {
 		trial.put = i < 150;
@@ -164,12 +174,22 @@ static void writing(const char *layout)
 
 TEST(write_slotted, "faults: INSERT and DELETE, slotted leaves")
 {
-	writing("slotted");
+	writing("crab", "slotted");
 }
 
 TEST(write_sorted, "faults: INSERT and DELETE, sorted leaves")
 {
-	writing("sorted");
+	writing("crab", "sorted");
+}
+
+TEST(write_nvtree, "faults: INSERT and DELETE, engine nvtree")
+{
+	writing("nvtree", "append");
+}
+
+TEST(write_fastfair, "faults: INSERT and DELETE, engine fastfair")
+{
+	writing("fastfair", "shift");
 }
 
 #define BATCH		120
@@ -314,7 +334,7 @@ TEST(sysfs, "faults: each file of the device in sysfs")
 	char dir[128];
 	DIR *all;
 
-	trial.fd = some_records("");
+	trial.fd = some_records("", "");
 	snprintf(dir, sizeof(dir), "/sys/class/crabtree/%s", device_name());
 	all = opendir(dir);
 	REQUIRE_TRUE(all);

@@ -223,6 +223,16 @@ TEST(sorted, "the same of sorted leaves")
 	run_rounds(fresh_store_of("crab", "sorted", 512), 200);
 }
 
+TEST(nvtree, "the same of the engine nvtree")
+{
+	run_rounds(fresh_store_of("nvtree", "append", 512), 200);
+}
+
+TEST(fastfair, "the same of the engine fastfair")
+{
+	run_rounds(fresh_store_of("fastfair", "shift", 512), 200);
+}
+
 TEST(in_dram, "the same of the engine in DRAM")
 {
 	run_rounds(fresh_store_of("volatile", "", 512), 200);

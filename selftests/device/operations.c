@@ -568,6 +568,16 @@ TEST(model_sorted_1024, "20000 random operations against a model, layout sorted,
 	model_test("crab", "sorted", 1024);
 }
 
+TEST(model_nvtree, "20000 random operations against a model, engine nvtree")
+{
+	model_test("nvtree", "append", 512);
+}
+
+TEST(model_fastfair, "20000 random operations against a model, engine fastfair")
+{
+	model_test("fastfair", "shift", 512);
+}
+
 TEST(model_volatile, "20000 random operations against a model, engine volatile")
 {
 	model_test("volatile", "", 512);

@@ -417,6 +417,16 @@ TEST(sorted, "sorted leaves")
 	stress("crab", "sorted", true);
 }
 
+TEST(nvtree, "the engine nvtree")
+{
+	stress("nvtree", "append", true);
+}
+
+TEST(fastfair, "the engine fastfair")
+{
+	stress("fastfair", "shift", true);
+}
+
 TEST(volatile_engine, "the volatile engine")
 {
 	stress("volatile", "", false);
