@@ -9,7 +9,7 @@
 set -euo pipefail
 
 TESTS=15
-PACKAGES="crabtree-dkms crabtree-tools libcrabtree0 libcrabtree-dev"
+PACKAGES="crabtree-dkms crabtree-tools libcrabtree0 libcrabtree-image0 libcrabtree-dev"
 CONF=/etc/modprobe.d/crabtree.conf
 number=0 failed=0
 ARCH=$(dpkg --print-architecture)

@@ -31,4 +31,14 @@ struct crabtree {
 	const struct crabtree_backend *backend;
 };
 
+/**
+ * crabtree_open_device() - open a device, in device.c
+ * @ct: out: the handle
+ * @path: /dev/crabN
+ * @flags: CRABTREE_OPEN_*
+ *
+ * Return: as crabtree_open().
+ */
+int crabtree_open_device(struct crabtree **ct, const char *path, unsigned int flags);
+
 #endif /* CRABTREE_BACKEND_H */

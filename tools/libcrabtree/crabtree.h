@@ -7,7 +7,7 @@
  * <linux/crabtree.h>; the library fills in their size words. A write that
  * returned 0 is durable to the degree that crabtree_info.durability reports.
  *
- * A handle holds no lock and no position: threads may share it.
+ * A handle holds no position: threads may share it.
  */
 #ifndef CRABTREE_H
 #define CRABTREE_H
@@ -27,11 +27,18 @@ struct crabtree;
 #define CRABTREE_OPEN_READONLY	(1U << 0)	/* writes get -EBADF */
 
 /**
- * crabtree_open() - open a device
+ * crabtree_open() - open a device, or an image of a region in a file
  * @ct: out: the handle
- * @path: /dev/crabN
+ * @path: /dev/crabN, or file:PATH for an image
  * @flags: CRABTREE_OPEN_*
- * Return: 0; -ENOTTY if @path is not a crabtree device; an errno of open(2).
+ *
+ * An image needs neither root nor the module. A file of zeros is an image without a store, which
+ * crabtree_format() makes one. Writes to an image are in the file after crabtree_sync() or
+ * crabtree_close(). The shared library loads libcrabtree-image.so.0 for it, which holds the
+ * engines and is GPL-2.0; a static program links libcrabtree-image.a.
+ *
+ * Return: 0; -ENOTTY if @path is not a crabtree device, or not a regular file; -EOPNOTSUPP
+ * without libcrabtree-image; -EWOULDBLOCK if another program has the image; an errno of open(2).
  */
 int crabtree_open(struct crabtree **ct, const char *path, unsigned int flags);
 
@@ -47,6 +54,8 @@ int crabtree_close(struct crabtree *ct);
  * @ct: the handle
  *
  * For a device there is nothing to do: a write that returned is durable.
+ *
+ * Return: 0 or an errno of msync(2).
  */
 int crabtree_sync(struct crabtree *ct);
 

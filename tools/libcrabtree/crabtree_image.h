@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares libcrabtree's second backend: an image of a region in a
- * file, served by the kernel's own code built for user space. It is not part of
- * the shared library: each of its users would then link the engine.
+ * file, served by the kernel's own code built for user space. It is a library of
+ * its own, libcrabtree-image: it holds the engines, and is GPL-2.0 like these.
  */
 #ifndef CRABTREE_IMAGE_H
 #define CRABTREE_IMAGE_H
@@ -20,8 +20,8 @@
  * The first call that needs the store attaches it. With CRABTREE_OPEN_READONLY
  * no byte of the file changes, and other programs may read it at the same time;
  * a writer locks the file exclusively. Writes are in the file after
- * crabtree_sync() or crabtree_close(). Unlike the handle of a device, this
- * handle must not be used by two threads at the same time.
+ * crabtree_sync() or crabtree_close(). One call at a time runs in a process, on
+ * whichever image.
  *
  * Return: 0; -EWOULDBLOCK if another program has it; -ENOTTY if it is not a
  * regular file; -EINVAL if it is smaller than a page; an errno of open(2).

@@ -70,7 +70,7 @@ static int device_probe(struct device *device)
 	return err == -ENODEV ? 0 : err;	/* a crabtree device whose region was removed */
 }
 
-int crabtree_open(struct crabtree **ct, const char *path, unsigned int flags)
+int crabtree_open_device(struct crabtree **ct, const char *path, unsigned int flags)
 {
 	int mode = (flags & CRABTREE_OPEN_READONLY) ? O_RDONLY : O_RDWR;
 	struct device *device;

@@ -6,6 +6,8 @@
  * mapping for reading cannot be written, so a read-only handle changes nothing.
  * msync() makes writes durable: the memory here is the page cache, so the lines
  * are counted but not cleaned.
+ *
+ * Locking: image_lock serialises all calls, for the engines are built without threads.
  */
 #include "crabtree_image.h"
 #include "image.h"
@@ -13,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/printk.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +25,18 @@
 #include <unistd.h>
 
 #define IMAGE_PAGE	4096	/* page size of the format, independent of the CPU */
+
+static pthread_mutex_t image_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int locked_call(struct crabtree *ct, unsigned long cmd, void *arg)
+{
+	int err;
+
+	pthread_mutex_lock(&image_lock);
+	err = image_call(ct, cmd, arg);
+	pthread_mutex_unlock(&image_lock);
+	return err;
+}
 
 static int image_sync(struct crabtree *ct)
 {
@@ -36,7 +51,9 @@ static void image_reason(struct crabtree *ct, char *buf, size_t len)
 {
 	struct image *image = (struct image *)ct;
 
+	pthread_mutex_lock(&image_lock);
 	snprintf(buf, len, "%s", image->reason);
+	pthread_mutex_unlock(&image_lock);
 }
 
 static int image_close(struct crabtree *ct)
@@ -44,7 +61,9 @@ static int image_close(struct crabtree *ct)
 	struct image *image = (struct image *)ct;
 	int err;
 
+	pthread_mutex_lock(&image_lock);
 	crab_store_detach(image->store);
+	pthread_mutex_unlock(&image_lock);
 	err = image_sync(ct);
 	munmap(image->media.base, image->media.size);
 	if (close(image->fd) < 0 && !err)
@@ -54,13 +73,13 @@ static int image_close(struct crabtree *ct)
 }
 
 static const struct crabtree_backend image_backend = {
-	.call = image_call,
+	.call = locked_call,
 	.sync = image_sync,
 	.reason = image_reason,
 	.close = image_close,
 };
 
-static int image_lock(struct image *image)
+static int lock_file(struct image *image)
 {
 	if (flock(image->fd, (image->readonly ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0)
 		return -errno;
@@ -103,6 +122,17 @@ static void no_log(char level, const char *line)
 	(void)line;
 }
 
+static int prepare(void)
+{
+	int err;
+
+	pthread_mutex_lock(&image_lock);
+	crab_host_log = no_log;
+	err = crab_persist_init();
+	pthread_mutex_unlock(&image_lock);
+	return err;
+}
+
 int crabtree_open_image(struct crabtree **ct, const char *path, unsigned int flags)
 {
 	struct image *image;
@@ -110,8 +140,7 @@ int crabtree_open_image(struct crabtree **ct, const char *path, unsigned int fla
 
 	if (flags & ~CRABTREE_OPEN_READONLY)
 		return -EINVAL;
-	crab_host_log = no_log;
-	err = crab_persist_init();
+	err = prepare();
 	if (err)
 		return err;
 	image = calloc(1, sizeof(*image));
@@ -124,7 +153,7 @@ int crabtree_open_image(struct crabtree **ct, const char *path, unsigned int fla
 	err = image->fd < 0 ? -errno : 0;
 	if (err)
 		goto err_free;
-	err = image_lock(image);
+	err = lock_file(image);
 	if (err)
 		goto err_close;
 	err = image_map(image);

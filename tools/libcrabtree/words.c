@@ -26,6 +26,7 @@ static const struct word errors[] = {
 	{ EBUSY,	"another user has it open" },
 	{ EBADF,	"opened for reading only" },
 	{ ENOTTY,	"not a crabtree device" },
+	{ EOPNOTSUPP,	"image files need libcrabtree-image" },
 	{ E2BIG,	"the module is older than this program" },
 	{ EPROTO,	"the module answered out of order" },
 	{ ECANCELED,	"not tried" },

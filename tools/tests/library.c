@@ -7,6 +7,7 @@
 #include <backend.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -245,6 +246,58 @@ static void test_rules(void)
 	crabtree_close(ct);
 }
 
+/* The path chooses the backend */
+static void test_file(void)
+{
+	struct crabtree *ct;
+	uint64_t value;
+
+	ok(!crabtree_open(&ct, "file:" IMAGE, 0), "open file:");
+	ok(!crabtree_search(ct, 8, &value) && value == 4, "the same store");
+	crabtree_close(ct);
+	ok(crabtree_open(&ct, "file:/nonexistent", 0) == -ENOENT, "open file:, not there");
+	ok(crabtree_open(&ct, "file:/dev/null", 0) == -ENOTTY, "open file:, a device");
+}
+
+struct worker {
+	struct crabtree *ct;
+	uint64_t first;
+	int err;
+};
+
+static void *work(void *arg)
+{
+	struct worker *worker = arg;
+	uint64_t i;
+
+	for (i = 0; i < MANY && !worker->err; i++)
+		worker->err = crabtree_insert(worker->ct, worker->first + i, i, 0, NULL, NULL);
+	return NULL;
+}
+
+static void test_threads(void)
+{
+	struct worker workers[4] = { 0 };
+	pthread_t threads[4];
+	struct crabtree_format format = { .flags = CRABTREE_FORMAT_FORCE };
+	struct crabtree_check check = { 0 };
+	struct crabtree *ct;
+	int err, i;
+
+	err = crabtree_open(&ct, "file:" IMAGE, 0) ?: crabtree_format(ct, &format);
+	for (i = 0; i < 4 && !err; i++) {
+		workers[i] = (struct worker){ .ct = ct, .first = 1000000 + i * MANY };
+		err = pthread_create(&threads[i], NULL, work, &workers[i]);
+	}
+	while (i--) {
+		pthread_join(threads[i], NULL);
+		err |= workers[i].err;
+	}
+	ok(!err, "threads share the handle of an image");
+	ok(!crabtree_check(ct, &check) && !check.errors && check.records == 4 * MANY, "and it is sound");
+	crabtree_close(ct);
+}
+
 static void test_words(void)
 {
 	ok(!strcmp(crabtree_strerror(-ENOENT), "no such key"), "words for a negative errno");
@@ -275,7 +328,9 @@ int main(void)
 	ok(!crabtree_close(ct), "close the writer");
 	test_readonly();
 	test_rules();
+	test_file();
 	test_quarantine();
+	test_threads();
 	test_words();
 	return 0;
 }

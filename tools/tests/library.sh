@@ -4,8 +4,8 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=80
-suite $((calls + 10))
+calls=86
+suite $((calls + 13))
 "$out/tests/library"
 number=$calls
 
@@ -20,7 +20,7 @@ t "soname" 0 'SONAME.*\[libcrabtree.so.0\]' '' readelf -d "$out/libcrabtree.so"
 
 truth "install" make -s -C "$2/.." install OUT="$out" DESTDIR="$tmp/root" PREFIX=/usr
 for file in bin/crabctl include/crabtree.h include/linux/crabtree.h lib/libcrabtree.a \
-	lib/libcrabtree.so lib/libcrabtree.so.0 lib/pkgconfig/libcrabtree.pc \
+	lib/libcrabtree.so lib/libcrabtree.so.0 lib/libcrabtree-image.so.0 lib/pkgconfig/libcrabtree.pc \
 	share/man/man1/crabctl.1 share/man/man3/libcrabtree.3 \
 	share/man/man4/crabtree.4 share/man/man7/crabtree.7 \
 	share/bash-completion/completions/crabctl lib/sysusers.d/crabtree.conf; do
@@ -31,10 +31,10 @@ truth "everything is installed" [ ! -s missing ]
 cat > user.c << 'END'
 #include <crabtree.h>
 #include <stdio.h>
-int main(void)
+int main(int argc, char **argv)
 {
 	struct crabtree *ct;
-	return puts(crabtree_strerror(crabtree_open(&ct, "/dev/null", 0))) < 0;
+	return puts(crabtree_strerror(crabtree_open(&ct, argc > 1 ? argv[1] : "/dev/null", 0))) < 0;
 }
 END
 read -ra flags < <(PKG_CONFIG_LIBDIR=root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=root \
@@ -43,6 +43,13 @@ read -ra flags < <(PKG_CONFIG_LIBDIR=root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_D
 truth "a program builds by pkg-config" \
 	cc -Wall -Wextra -Werror -Iroot/usr/include -o user user.c -Lroot/usr/lib "${flags[@]}"
 LD_LIBRARY_PATH=root/usr/lib t "and runs with the shared object" 0 'not a crabtree device' '' ./user
+"$crabctl" --image image format --size 64K > /dev/null
+LD_LIBRARY_PATH=root/usr/lib t "it opens an image" 0 '^Success$' '' ./user file:image
+rm root/usr/lib/libcrabtree-image.so.*
+LD_LIBRARY_PATH=root/usr/lib t "but not without the library of the engines" 0 \
+	'image files need libcrabtree-image' '' ./user file:image
+truth "which exports no function of an engine" \
+	sh -c "! nm -D --defined-only '$out/libcrabtree-image.so.0' | grep ' crab_'"
 truth "the header is C++ as well" c++ -Wall -Wextra -Werror -Iroot/usr/include -x c++ \
 	-fsyntax-only -include crabtree.h /dev/null
 truth "the shared object drags no engine in" \
