@@ -182,7 +182,7 @@ def page_combinations(run):
     rows = [[system, cell(ns(run, "12", system, 1024)), percent(more(run, "12", system, "crab", 1024)),
              percent(minus(PAPER_COMBINATIONS.get(system))),
              cell(run.get("12", system, 1024, "insert", "fences"), "{:.2f}")] for system in run.systems("12")]
-    return "\n".join([picture("figure12", "the eight combinations of the optimizations"),
+    return "\n".join([*([picture("figure12", "the eight combinations of the optimizations")] if run.timed() else []),
                       table(["combination", "insert, ns", "against Crab-tree", "the paper's", "fences"], rows)])
 
 
@@ -314,13 +314,11 @@ Section 6 of *Crab-tree: A Crash Recoverable B+-tree Variant for Persistent Memo
 ARMv8 Architecture* (Wang, Chattopadhyay, Brihadiswarn, 2020), repeated on the layout
 ``sorted``: Figures 7 to 13.
 
-{recorded}
-
 Persistent memory is DRAM, in huge pages if available. The machine was shared with others, so **only
-ratios are meaningful**, and only within one figure and leaf size, whose systems ran in turn. {keys} keys
-(median of {rounds} runs) and {big} keys (one run), uniform and unique; inserted, searched in another
-order, deleted in a third. One thread on one core, its CPU time; the engines in user space with the
-store's lock and counters, and real cleans and fences.
+ratios are meaningful**, and only within one figure and leaf size, whose systems ran in turn. {keys} and
+{big} keys, uniform and unique, inserted, searched in another order, deleted in a third;
+{repeats}. One thread on one core, its CPU time; the engines in user space
+with the store's lock and counters, and real cleans and fences.
 
 The systems: **Volatile**, no cleans; **NV-Tree** and **FAST-FAIR**, the engines ``nvtree`` and
 ``fastfair``; **Crab-tree**, the paper's basic version (leaves allocated on demand, no probe, two ordered
@@ -383,9 +381,12 @@ Leaves of 1 KiB. ``16B_AW`` is the 16-byte store, ``probe`` the approximate prob
 Figure 13: rebuilding
 =====================
 
-{figure13}"""
+{figure13}
+How this page was made
+======================
 
-
+{recorded}
+"""
 
 
 def page_floor(run):
@@ -421,7 +422,7 @@ def page(run, note):
     for figure in ("7", "9"):
         lines[f"figure{figure}"] = page_times(run, figure) if run.timed() else "Not recorded.\n"
     return PAGE_TEXT.format(
-        recorded=runs.recorded(run, NAME, note), rounds=run.all["rounds"], keys=grouped(run.all["keys"]),
+        recorded=runs.recorded(run, NAME, note), repeats=runs.repeats(run), keys=grouped(run.all["keys"]),
         big=grouped(run.all["many"]), absent=runs.absent(run), floor=page_floor(run),
         verdicts=runs.verdict_table(verdicts(run)), grow=growth(run),
         paper_grow=percent(100 * (many / few - 1)),

@@ -225,11 +225,10 @@ The evaluation of FAST and FAIR
 Section 5 of *Endurable Transient Inconsistency in Byte-Addressable Persistent B+-Tree* (Hwang et al.,
 2018), repeated with the engine ``fastfair``: Figures 3 to 7.
 
-{recorded}
+{keys} and {many} uniform, unique keys; persistent memory is DRAM; {repeats}.
 
-{keys} and {many} uniform, unique keys; persistent memory is DRAM. A row with more keys is one run, the
-others are medians of {rounds}. **SkipList** and the **B+-tree with a log** exist only in ``tools/bench``;
-**NV-Tree**, **Crab_opt** (sorted leaves), **slotted** and **Volatile** are engines of this tree.
+* **SkipList** and the **B+-tree with a log** exist only in ``tools/bench``.
+* **NV-Tree**, **Crab_opt** (sorted leaves), **slotted** and **Volatile** are engines of this tree.
 
 Systems that this tree lacks:
 
@@ -280,6 +279,11 @@ Not reproduced
   above; a time would be arithmetic.
 * Figure 7 with 50 million keys and 16 threads: the machine has two CPUs.
 * Transactions of Figure 6 that roll back, and remote warehouses: they change no number of operations.
+
+How this page was made
+======================
+
+{recorded}
 """
 
 
@@ -287,7 +291,7 @@ def page(run, note):
     """The page."""
     return PAGE_TEXT.format(
         recorded=runs.recorded(run, NAME, note), keys=runs.keys_of(run), many=runs.keys_of(run, True),
-        rounds=run.all["rounds"], absent=runs.absent(run), verdicts=runs.verdict_table(verdicts(run)),
+        repeats=runs.repeats(run), absent=runs.absent(run), verdicts=runs.verdict_table(verdicts(run)),
         skiplist=PAPER_SKIPLIST, lines=PAPER_LINES, figure3=page_3(run), figure4=page_4(run),
         figure5=page_5(run), figure6=page_6(run), figure7=page_7(run))
 

@@ -218,10 +218,8 @@ The evaluation of NV-Tree
 Section 4 of *NV-Tree: Reducing Consistency Cost for NVM-based Single Level Systems* (Yang et al., 2015),
 repeated with the engine ``nvtree``: Figures 5 to 8 and 10, and Table 2.
 
-{recorded}
-
-{keys} and {many} uniform, unique keys; leaves of 512 B to 4 KiB. One thread; persistent memory is DRAM. A
-row with more keys is one run, the others are medians of {rounds}.
+{keys} and {many} uniform, unique keys; leaves of 512 B to 4 KiB. One thread; persistent memory is DRAM;
+{repeats}.
 
 * **NV-Tree**: the engine ``nvtree``, with one leaf for each parent node after a rebuild and with updates
   of two elements, as published. **Newest wins**: updates of one element.
@@ -275,9 +273,14 @@ Not reproduced
 * Figure 9, loads and misses of the last cache by vTune: a virtual machine has no such counters.
 * Figure 10b, a rebuild from parent nodes: the engine counts rebuilds, not the time of each.
 * Section 4.7, instant recovery: attach reads every leaf, also after a clean detach.
-* Figure 11, NV-Store and Redis: there is no NV-Store here, and Redis is behind a socket.
+* Figure 11, NV-Store and Redis: there is no NV-Store here, and Redis is reached through a socket.
 * Figure 12, latency injected before each write, and Figure 13, an estimate: the lines above times a
   latency are the same arithmetic.
+
+How this page was made
+======================
+
+{recorded}
 """
 
 
@@ -285,7 +288,7 @@ def page(run, note):
     """The page."""
     return PAGE_TEXT.format(
         recorded=runs.recorded(run, NAME, note), keys=runs.keys_of(run), many=runs.keys_of(run, True),
-        rounds=run.all["rounds"], absent=runs.absent(run), verdicts=runs.verdict_table(verdicts(run)),
+        repeats=runs.repeats(run), absent=runs.absent(run), verdicts=runs.verdict_table(verdicts(run)),
         figure5=page_5(run), figure6=page_6(run), figure7=page_7(run), figure8=page_8(run),
         table2=page_table2(run), figure10=page_10(run))
 

@@ -213,6 +213,12 @@ def recorded(run, name, note):
             f"that are not executed; ``make paper PAPER={name}`` measures the times.")
 
 
+def repeats(run):
+    """How often each row ran, for the page."""
+    rounds = run.all["rounds"]
+    return "each row is one run" if rounds == 1 else f"a row is the median of {rounds} runs, one with more keys a single run"
+
+
 def absent(run):
     """The systems that could not run, a list for the page."""
     lines = [f"* {name}: {why}" for name, why in run.all.get("absent", {}).items()]
@@ -269,7 +275,7 @@ class Bench:
         """Whether a system can run, and has anything that this run is for."""
         if system.lacks(self.engines) or (self.counted and system.engine in COUNTLESS):
             return False
-        return system.fences or self.size in (FULL, QUICK)
+        return system.fences or self.size.name in (FULL.name, QUICK.name)
 
     def run(self, piece):
         """The results of a piece, which may have been kept."""
@@ -284,13 +290,13 @@ class Bench:
         self.seconds += said["seconds"]
         self.pieces += 1
         full = FULL.many if piece.figure.many else FULL.keys
-        self.full += said["seconds"] * full / piece.keys * (1 if piece.figure.once else FULL.rounds)
+        self.full += said["seconds"] * full / piece.keys * (1 if piece.figure.once else self.args.rounds or FULL.rounds)
         return said
 
     def figure(self, figure):
         """The rows of a figure."""
         systems = [s for s in figure.systems if self.runs(s)]
-        rounds = 1 if figure.once else self.size.rounds
+        rounds = 1 if figure.once else self.args.rounds or self.size.rounds
         leaves = figure.leaves
         if self.size is TINY:
             leaves = set(leaves) & {1024} or leaves[:1]
@@ -315,7 +321,7 @@ class Bench:
         missing = {s.label: s.lacks(self.engines) for f in figures for s in f.systems if s.lacks(self.engines)}
         return {"when": datetime.date.today().isoformat(), "tree": tree(), "machine": machine(),
                 "counted": self.counted, "keys": self.size.keys, "many": self.size.many,
-                "rounds": self.size.rounds, "pieces": self.pieces, "seconds": round(self.seconds),
+                "rounds": self.args.rounds or self.size.rounds, "pieces": self.pieces, "seconds": round(self.seconds),
                 "minutes_in_full": round(self.full / 60), "absent": missing, **self.floor, "rows": rows}
 
 
