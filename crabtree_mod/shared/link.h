@@ -17,6 +17,12 @@
 /* Only a forged header reaches it: such a store has no births left */
 #define CRAB_BIRTH_MAX		(1ULL << 62)
 
+/* An attach that refuses the upper half has births for more operations than a life can have */
+static inline bool crab_birth_is_forged(u64 birth)
+{
+	return birth > CRAB_BIRTH_MAX / 2;
+}
+
 /**
  * struct crab_head - a leaf header in the CPU's byte order
  * @next: the link word

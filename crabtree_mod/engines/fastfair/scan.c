@@ -111,8 +111,11 @@ static int part_locked(struct ff *ff, u64 key, struct part *part)
 		if (err)
 			break;
 		err = ff_high(ff, &op.find, &right, &part->high, op.structure);
-		if (!err)
+		if (!err) {
+			/* keys from the next entry on may belong to a quarantined inner node */
+			part->high = min(part->high, op.find.high);
 			part_read(ff, &op.find.node, part);
+		}
 		ff_leaf_unlock(&op);
 		if (err != -EAGAIN)
 			break;

@@ -72,12 +72,13 @@ static bool place_follow(struct ff_walk *walk)
 
 	if (number >= geo->leaves || is_bad(walk->ff, number) ||
 	    !crab_head_load(walk->ff->base.media, crab_leaf_offset(geo, number), geo->store_id,
-			    &head))
+			    &head) || head.low < walk->follow_low || head.low == CRAB_KEY_EMPTY)
 		return false;
 	walk->place = (struct ff_place) {
 		.number = number, .low = head.low, .high = CRAB_KEY_EMPTY,
 	};
 	walk->follow = head.next;
+	walk->follow_low = head.low + 1;
 	next = (head.next & CRAB_LINK_MASK) - 1;
 	if (next < geo->leaves && !is_bad(walk->ff, next) &&
 	    crab_head_load(walk->ff->base.media, crab_leaf_offset(geo, next), geo->store_id, &head))
@@ -170,7 +171,7 @@ static bool node_load(struct ff_walk *walk, u64 link, u32 level, struct ff_node 
 	if (number >= geo->leaves || is_bad(walk->ff, number))
 		return false;
 	if (!crab_head_load(walk->ff->base.media, crab_leaf_offset(geo, number), geo->store_id,
-			    &head)) {
+			    &head) || crab_birth_is_forged(head.birth)) {
 		walk_bad(walk, number, "its header is damaged");
 		return false;
 	}
@@ -382,6 +383,7 @@ static void walk_down(struct ff_walk *walk)
 	walk->own.count = 0;
 	walk->at = 0;
 	walk->follow = walk->first;
+	walk->follow_low = 0;
 	walk->more = place_next(walk);
 	entry_next(walk);
 }
@@ -398,7 +400,8 @@ static bool walk_root(struct ff_walk *walk, u32 *level)
 	number = (head.next & CRAB_LINK_MASK) - 1;
 	if (number >= geo->leaves || is_bad(walk->ff, number) ||
 	    !crab_head_load(walk->ff->base.media, crab_leaf_offset(geo, number), geo->store_id,
-			    &root) || root.own >= FF_LEVELS || root.low)
+			    &root) || root.own >= FF_LEVELS || root.low ||
+	    crab_birth_is_forged(root.birth))
 		return false;
 	*level = root.own;
 	walk->key = 0;

@@ -56,6 +56,7 @@ struct ff_found {
  * @at: of the next place in @above
  * @first: link of the first node of the level
  * @follow: by check: link of the next place
+ * @follow_low: by check: the next place has this lowest key or a higher one, so the list ends
  * @place: the node that has the current entry
  * @slot: slot of the next entry plus one; 0: the word `first`
  * @key: the lowest key of the node that it names; the reserved key: there is no more entry
@@ -76,6 +77,7 @@ struct ff_walk {
 	u64 at;
 	u64 first;
 	u64 follow;
+	u64 follow_low;
 	struct ff_place place;
 	u32 slot;
 	u64 key;

@@ -200,7 +200,7 @@ static const char *recover_doubt(const struct nv_recover *r, u64 word, struct cr
 			"link to a leaf without a valid header";
 	if (test_bit(n, tree->pool.used))
 		return "link to a leaf that is in the list already";
-	if (word != crab_link_to(geo, n, head->birth))
+	if (word != crab_link_to(geo, n, head->birth) || crab_birth_is_forged(head->birth))
 		return "link to a leaf of another birth";
 	if (r->count || r->pending ? head->low <= r->low || head->low == CRAB_KEY_EMPTY : head->low)
 		return "least keys of leaves do not ascend";

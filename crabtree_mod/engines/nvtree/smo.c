@@ -86,8 +86,6 @@ static int smo_reserve(struct nv_change *c, bool entry)
 	u32 i;
 
 	lockdep_assert_held(&tree->smo_lock);
-	if (tree->birth > CRAB_BIRTH_MAX - NV_SPARES)
-		return -ENOSPC;
 	for (c->spares = NV_SPARES; c->spares; c->spares--)
 		if (!crab_pool_alloc(&tree->pool, c->spare, c->spares, 0))
 			break;

@@ -76,7 +76,7 @@ static u64 toy_birth(const struct crab_media *media, const struct crab_geometry 
 	return leaf <= 1 && crab_badmem_probe(media, geo->pool_offset, 2 * geo->leaf_bytes) &&
 	       crab_head_load(media, crab_leaf_offset(geo, leaf), geo->store_id, &head) &&
 	       link == crab_link_to(geo, head.birth % 2, head.birth) &&
-	       head.birth <= CRAB_BIRTH_MAX / 2 ? head.birth : 0;	/* the rest is forged */
+	       !crab_birth_is_forged(head.birth) ? head.birth : 0;
 }
 
 static struct crab_engine *toy_attach(struct crab_media *media, const struct crab_geometry *geo,
