@@ -58,6 +58,7 @@ static const struct space fastfair_spaces[] = {
 	  .tier = SPACE_TINY },
 	{ "fastfair-lives", FASTFAIR(128), .slots = 2, .leaves = 5, .keys = 3, .lives = 2,
 	  .tier = SPACE_QUICK },
+	{ "fastfair-2x3x4", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 4, .tier = SPACE_QUICK },
 	{ "fastfair-2x6x4", FASTFAIR(128), .slots = 2, .leaves = 6, .keys = 4, .tier = SPACE_QUICK },
 	{ "fastfair-5x3x5", FASTFAIR(256), .slots = 5, .leaves = 3, .keys = 5, .tier = SPACE_QUICK },
 	{ "fastfair-3x3x5", FASTFAIR(128), .slots = 3, .leaves = 3, .keys = 5, .tier = SPACE_FULL },
