@@ -21,7 +21,8 @@
  *      to the first, for records that are in two neighbours.
  *
  * Attach does not read memory that is known to be unreadable (badmem.c). A leaf with such memory
- * is quarantined. After an unreadable header the list cannot be followed. Leaves that are
+ * is quarantined. After an unreadable header the list ends: a leaf that was unlinked cannot be
+ * distinguished from a later leaf of the list (power-fail.rst has the proof). Leaves that are
  * unreadable and not in the list are kept from the pool, and are no damage.
  *
  * Any state that a power cut cannot leave is damage: its offset is noted, the leaf or the gap in

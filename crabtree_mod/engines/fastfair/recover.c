@@ -28,13 +28,11 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "media/badmem.h"
 #include "tree.h"
 #include "walk.h"
 
@@ -127,24 +125,6 @@ static void attach_bad(struct ff_walk *walk, u64 number)
 		side->flags |= FF_BAD;
 }
 
-/* Blocks that no list has: they are never allocated */
-static void attach_spoilt(struct ff *ff)
-{
-	const struct crab_geometry *geo = &ff->base.geo;
-	u64 from, to, n, end, offset = geo->pool_offset;
-
-	while (crab_badmem_next(ff->base.media, offset, &from, &to)) {
-		end = min(geo->leaves,
-			  div_u64(to - geo->pool_offset + geo->leaf_bytes - 1, geo->leaf_bytes));
-		for (n = div_u64(from - geo->pool_offset, geo->leaf_bytes); n < end; n++) {
-			crab_pool_spoil(&ff->pool, n);
-			if (!(n & REPAIR_BREATHE))
-				cond_resched();
-		}
-		offset = to;
-	}
-}
-
 static int attach_read(struct ff *ff)
 {
 	struct ff_walk walk = {
@@ -158,7 +138,7 @@ static int attach_read(struct ff *ff)
 		return err;
 	ff->headless = !crab_head_load(ff->base.media, CRAB_HEAD_OFFSET, ff->base.geo.store_id,
 				       &head);
-	attach_spoilt(ff);
+	crab_pool_spoil_bad(&ff->pool, ff->base.media, &ff->base.geo);
 	if (ff->base.damage.count)
 		crab_pool_close(&ff->pool);
 	return 0;

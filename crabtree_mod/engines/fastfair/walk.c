@@ -172,7 +172,9 @@ static bool node_load(struct ff_walk *walk, u64 link, u32 level, struct ff_node 
 		return false;
 	if (!crab_head_load(walk->ff->base.media, crab_leaf_offset(geo, number), geo->store_id,
 			    &head) || crab_birth_is_forged(head.birth)) {
-		walk_bad(walk, number, "its header is damaged");
+		walk_bad(walk, number, crab_badmem_hits(walk->ff->base.media,
+							crab_leaf_offset(geo, number), CRAB_LINE) ?
+			 "its header is in uncorrectable memory" : "its header is damaged");
 		return false;
 	}
 	*node = (struct ff_node) {
@@ -214,6 +216,12 @@ static int node_next(struct ff_walk *walk, const struct ff_node *node, struct ff
 }
 
 /* Slots */
+
+static bool node_probe(const struct ff *ff, const struct ff_node *node)
+{
+	return crab_badmem_probe(ff->base.media, crab_leaf_offset(&ff->base.geo, node->number),
+				 ff->base.geo.leaf_bytes);
+}
 
 /* Is the void slot of @node in the next node, too? */
 static bool tail_matches(const struct ff *ff, u64 key, u64 value, const struct ff_node *next)
@@ -263,6 +271,9 @@ static const char *slots_void(const struct ff *ff, const struct ff_node *node,
 {
 	u32 i;
 
+	/* The slots of a next node that cannot be read are damage, which is found there */
+	if (next && found->tail < found->count && !node_probe(ff, next))
+		return NULL;
 	for (i = found->tail; i < found->count; i++)
 		if (!next || !tail_matches(ff, ff_key(ff, node->number, i),
 					   ff_value(ff, node->number, i), next))
@@ -278,8 +289,7 @@ static void node_read(struct ff_walk *walk, const struct ff_node *node, u64 high
 	struct ff_found found = { };
 	const char *what = NULL;
 
-	if (!crab_badmem_probe(ff->base.media, crab_leaf_offset(&ff->base.geo, node->number),
-			       ff->base.geo.leaf_bytes))
+	if (!node_probe(ff, node))
 		what = "uncorrectable memory";
 	else if (crab_load(ff->base.media, &d->zero) ||
 		 (!node->level && crab_load(ff->base.media, &d->first)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests the parts of a store, each alone: the index, the pool, the access to the
- * media and the crc.
+ * This file tests the parts of a store, each alone: the index, the pool, the list of
+ * bad memory, the access to the media and the crc.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "media/badmem.h"
 #include "model.h"
 #include "shared/index.h"
 #include "shared/pool.h"
@@ -226,6 +227,58 @@ static void test_crc(void)
 	tap_ok(true, "crc32c: known values");
 }
 
+static void test_badmem(u64 seed)
+{
+	static struct crab_badmem bad;
+	static u8 model[4 * CRAB_BADMEM_MAX * 8];
+	const struct crab_media media = { .bad = &bad };
+	const u32 size = sizeof(model);
+	u32 i, from, len, hits;
+	u64 to;
+
+	crab_badmem_init(&bad);
+	memset(model, 0, size);
+	for (i = 0; i < 3000; i++) {
+		from = rng(&seed) % (size - 8);
+		len = rng(&seed) % 4;
+		crab_badmem_add(&bad, from, len);
+		memset(model + from, 1, len);
+	}
+	tap_check(bad.count <= CRAB_BADMEM_MAX, "%u ranges", bad.count);
+	for (i = 1; i < bad.count; i++)
+		tap_check(bad.range[i - 1].to < bad.range[i].from, "ranges %u and %u touch", i - 1, i);
+	for (i = 0, hits = 0; i < size; i++) {
+		hits += crab_badmem_hits(&media, i, 1);
+		tap_check(!model[i] || crab_badmem_hits(&media, i, 1), "byte %u was forgotten", i);
+	}
+	tap_check(hits < size, "everything is bad");
+	tap_check(!crab_badmem_next(&media, size, &to, &to), "a range after the last one");
+	tap_ok(true, "badmem: a list that overflows forgets nothing");
+}
+
+/* The exact list, as long as it has room */
+static void test_badmem_exact(u64 seed)
+{
+	static struct crab_badmem bad;
+	static u8 model[2000];
+	const struct crab_media media = { .bad = &bad };
+	u32 i, from, len;
+
+	crab_badmem_init(&bad);
+	memset(model, 0, sizeof(model));
+	for (i = 0; i < 150; i++) {
+		from = rng(&seed) % (sizeof(model) - 16);
+		len = rng(&seed) % 16;
+		crab_badmem_add(&bad, from, len);
+		memset(model + from, 1, len);
+	}
+	for (i = 0; i < sizeof(model); i++)
+		tap_check(crab_badmem_hits(&media, i, 1) == model[i], "byte %u", i);
+	for (i = 0; i + 40 < sizeof(model); i++)
+		tap_check(crab_badmem_hits(&media, i, 40) == !!memchr(model + i, 1, 40), "from %u", i);
+	tap_ok(true, "badmem: a list is exact while it has room");
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -240,5 +293,7 @@ int main(void)
 	test_persist(true);
 	test_persist(false);
 	test_crc();
+	test_badmem(1);
+	test_badmem_exact(2);
 	return tap_done();
 }
