@@ -26,6 +26,7 @@ TEXT = {
     "device       /dev/crab0": "output",
     "$ crabctl --image try.img format --size=16M --label=retain": "commands with their output",
     "#include <crabtree.h>": "C",
+    "import crabtree": "Python",
     "reserved-memory {": "a device tree",
     'SUBSYSTEM=="crabtree", ENV{CRABTREE_LABEL_ENC}=="retain", GROUP="plc", MODE="0640"': "a udev rule",
 }

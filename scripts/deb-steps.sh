@@ -9,7 +9,7 @@
 set -euo pipefail
 
 TESTS=15
-PACKAGES="crabtree-dkms crabtree-tools libcrabtree0 libcrabtree-image0 libcrabtree-dev"
+PACKAGES="crabtree-dkms crabtree-tools libcrabtree0 libcrabtree-image0 libcrabtree-dev python3-crabtree"
 CONF=/etc/modprobe.d/crabtree.conf
 number=0 failed=0
 ARCH=$(dpkg --print-architecture)
@@ -41,7 +41,7 @@ resolvable() { apt install -s /debs/*.deb; }
 
 dependencies() {
 	apt install --no-install-recommends dkms "linux-headers-$ARCH" libjson-c5 systemd kmod xz-utils \
-		openssl gcc libc6-dev pkg-config
+		openssl gcc libc6-dev pkg-config python3
 	[ -e "/lib/modules/$(uname -r)/build" ]
 	depmod -a "$(uname -r)"
 }

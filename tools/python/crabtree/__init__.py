@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""An ordered index of 64-bit keys to 64-bit values in persistent memory, as a mapping.
+
+    import crabtree
+
+    with crabtree.open("/dev/crab0") as store:
+        store[0x10] = 42                # durable when it has returned
+        print(store[0x10], list(store[0x10:0x20]))
+
+"file:PATH" opens an image in a file, without root and without the kernel module. Keys are integers
+from 0 to 2**64 - 2, values from 0 to 2**64 - 1. A store is a collections.abc.MutableMapping whose
+keys ascend; a slice of it yields (key, value) of the keys from its start up to, and without, its
+end. A missing key is a KeyError, all other failures are crabtree.Error with an errno. Threads may
+share a store; close() must come after their last call.
+"""
+
+import collections.abc
+import ctypes
+import errno
+import operator
+import os
+import uuid as uuids
+
+from . import _library
+
+KEY_MAX = 2 ** 64 - 2
+_U64_MAX = 2 ** 64 - 1
+_READONLY = 1
+_CREATE, _REPLACE = 1, 2
+_GE, _LE = 1, 2
+_FORCE = 1
+_BATCH_MAX = 4096
+_SCAN_RECORDS = 256
+
+_lib = _library.load()
+
+
+class Error(OSError):
+    """A call that failed; `errno` says how."""
+
+
+def _check(err, detail=""):
+    """The result of a call, if it is no error."""
+    if err < 0:
+        text = _lib.crabtree_strerror(err).decode()
+        raise Error(-err, f"{text} ({detail})" if detail else text)
+    return err
+
+
+def _check_key(err, key):
+    """The same for a call that needs a record."""
+    if err == -errno.ENOENT:
+        raise KeyError(key)
+    return _check(err)
+
+
+def _u64(number):
+    """An integer that fits; ctypes would cut it."""
+    number = operator.index(number)
+    if not 0 <= number <= _U64_MAX:
+        raise ValueError(f"{number} is not between 0 and 2**64 - 1")
+    return number
+
+
+def _flags(create, replace):
+    return (_CREATE if create else 0) | (_REPLACE if replace else 0)
+
+
+def insert(key, value, create=False, replace=False):
+    """An operation of Store.batch(): store a value; its result has the old value, if the key was there."""
+    return _library.BatchOp(verb=1, flags=_flags(create, replace), key=_u64(key), value=_u64(value))
+
+
+def search(key):
+    """An operation of Store.batch(): the value of a key."""
+    return _library.BatchOp(verb=2, key=_u64(key))
+
+
+def delete(key):
+    """An operation of Store.batch(): remove a key; its result has the old value."""
+    return _library.BatchOp(verb=3, key=_u64(key))
+
+
+class Store(collections.abc.MutableMapping):
+    """An open store; see open()."""
+
+    def __init__(self, path, readonly=False):
+        self._handle = None
+        handle = ctypes.c_void_p()
+        err = _lib.crabtree_open(ctypes.byref(handle), os.fsencode(path), _READONLY if readonly else 0)
+        if err == -errno.ENOENT:    # in all other calls it is a missing key
+            raise Error(-err, os.strerror(-err), path)
+        _check(err, path)
+        self._handle = handle
+
+    def close(self):
+        """Write an image to its file, and end the use of the store. A second close() does nothing."""
+        handle, self._handle = self._handle, None
+        if handle:
+            _check(_lib.crabtree_close(handle))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+    def _call(self, name, *arguments):
+        """A call of the library; its result."""
+        if not self._handle:
+            raise ValueError("the store is closed")
+        return getattr(_lib, "crabtree_" + name)(self._handle, *arguments)
+
+    # One record
+
+    def insert(self, key, value, create=False, replace=False):
+        """Store a value; with `create` only if the key is absent, with `replace` only if it is there.
+
+        Returns the old value, or None."""
+        existed, old = ctypes.c_bool(), ctypes.c_uint64()
+        err = self._call("insert", _u64(key), _u64(value), _flags(create, replace),
+                         ctypes.byref(existed), ctypes.byref(old))
+        _check_key(err, key)
+        return old.value if existed else None
+
+    def search(self, key):
+        """The value of a key."""
+        value = ctypes.c_uint64()
+        _check_key(self._call("search", _u64(key), ctypes.byref(value)), key)
+        return value.value
+
+    def delete(self, key):
+        """Remove a key; returns the value that it had."""
+        old = ctypes.c_uint64()
+        _check_key(self._call("delete", _u64(key), ctypes.byref(old)), key)
+        return old.value
+
+    def _seek(self, key, flags):
+        record = _library.Record()
+        err = self._call("seek", _u64(key), flags, ctypes.byref(record))
+        if err == -errno.ENOENT:
+            return None
+        _check(err)
+        return record.key, record.value
+
+    def at_or_above(self, key):
+        """(key, value) of the lowest key that is not below `key`, or None."""
+        return self._seek(key, _GE)
+
+    def at_or_below(self, key):
+        """(key, value) of the highest key that is not above `key`, or None."""
+        return self._seek(key, _LE)
+
+    # Many records
+
+    def scan(self, start=0, end=KEY_MAX):
+        """Yield (key, value) of the keys from start to end, both included. Not a snapshot."""
+        cursor = _library.Cursor()
+        records = (_library.Record * _SCAN_RECORDS)()
+        _lib.crabtree_cursor_init(ctypes.byref(cursor), _u64(start), _u64(end))
+        while True:
+            count = _check(self._call("cursor_read", ctypes.byref(cursor), records, len(records)))
+            if not count:
+                return
+            yield from [(record.key, record.value) for record in records[:count]]
+
+    def batch(self, operations):
+        """Do insert(), search() and delete() of this module; yields none of them before all are done.
+
+        Returns them in their order: `status` (0 or a negative errno), `value`, `old_value` and
+        `existed` are the result. It is not atomic: each operation is."""
+        operations = list(operations)
+        for first in range(0, len(operations), _BATCH_MAX):
+            part = operations[first:first + _BATCH_MAX]
+            array = (_library.BatchOp * len(part))(*part)
+            _check(self._call("batch", array, len(part), None))
+            operations[first:first + _BATCH_MAX] = array
+        return operations
+
+    # The mapping
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            return self._slice(key)
+        return self.search(key)
+
+    def _slice(self, keys):
+        if keys.step is not None:
+            raise ValueError("a slice of keys has no step")
+        start = 0 if keys.start is None else _u64(keys.start)
+        end = _U64_MAX if keys.stop is None else _u64(keys.stop)
+        return self.scan(start, end - 1) if start < end else iter(())
+
+    def __setitem__(self, key, value):
+        self.insert(key, value)
+
+    def __delitem__(self, key):
+        self.delete(key)
+
+    def __contains__(self, key):
+        try:
+            self.search(key)
+        except KeyError:
+            return False
+        return True
+
+    def __iter__(self):
+        return (key for key, _ in self.scan())
+
+    def __len__(self):
+        return self.info()["records"]
+
+    def items(self):
+        """All records, as a view whose iterator is one scan."""
+        return _Items(self)
+
+    def update(self, other=(), /, **kwargs):
+        """Insert all pairs of a mapping or an iterable, by batches."""
+        if kwargs:
+            raise TypeError("keys are integers")
+        pairs = other.items() if isinstance(other, collections.abc.Mapping) else other
+        for done in self.batch([insert(key, value) for key, value in pairs]):
+            _check(done.status)
+
+    # The store as a whole
+
+    def sync(self):
+        """Write an image to its file. A device needs no sync."""
+        _check(self._call("sync"))
+
+    def reason(self):
+        """Why the store is rejected or read-only; empty if it is neither."""
+        text = ctypes.create_string_buffer(160)
+        self._call("reason", text, len(text))
+        return text.value.decode(errors="replace")
+
+    def info(self):
+        """Properties and counters: the fields of struct crabtree_info, as a dict."""
+        info = _library.room(_library.Info)
+        _check(self._call("info", ctypes.byref(info)))
+        fields = {name: getattr(info, name) for name, _ in info._fields_ if name not in ("size", "flags", "reserved")}
+        fields = {name: value.decode(errors="replace") if isinstance(value, bytes) else value
+                  for name, value in fields.items()}
+        return dict(fields, uuid=uuids.UUID(bytes=bytes(info.uuid)),
+                    counters={one.name.decode(): one.value for one in info.counters if one.name},
+                    state=_lib.crabtree_state_name(info.state).decode(),
+                    durability=_lib.crabtree_durability_name(info.durability).decode(),
+                    model=_lib.crabtree_model_name(info.model).decode())
+
+    def check(self):
+        """Verify every invariant: None if all hold, else (how many do not, offset and text of the first)."""
+        check = _library.room(_library.Check)
+        _check(self._call("check", ctypes.byref(check)))
+        if not check.errors:
+            return None
+        return check.errors, check.first_offset, check.first.decode(errors="replace")
+
+    def format(self, label="", *, engine="", layout="", leaf_bytes=0, uuid=None, force=False):
+        """Make an empty store; with `force` over the store or the other data that is there."""
+        options = _library.room(_library.Format)
+        options.flags = _FORCE if force else 0
+        options.leaf_bytes = leaf_bytes
+        for name, text in (("label", label), ("engine", engine), ("layout", layout)):
+            if len(text.encode()) >= getattr(_library.Format, name).size:
+                raise ValueError(f"{name} is too long: {text!r}")
+            setattr(options, name, text.encode())
+        if uuid:
+            options.uuid[:] = uuid.bytes
+        err = self._call("format", ctypes.byref(options))
+        if err == -errno.EEXIST:    # in all other calls it is a key
+            raise Error(-err, "the region holds a store or other data; force=True discards it")
+        _check(err, self.reason())
+
+
+class _Items(collections.abc.ItemsView):
+    """One scan, not a search for each key"""
+
+    def __iter__(self):
+        return self._mapping.scan()
+
+
+def open(path, readonly=False):  # pylint: disable=redefined-builtin
+    """Open a device, or an image: "file:PATH"."""
+    return Store(path, readonly)
+
+
+def create(path, size, label="", **options):
+    """Make a file of `size` bytes, an image with an empty store, and open it. `options` are those of format()."""
+    with _new_file(path) as file:
+        os.posix_fallocate(file.fileno(), 0, size)
+    store = Store(f"file:{os.fspath(path)}")
+    try:
+        store.format(label, **options)
+    except Exception:
+        store.close()
+        os.unlink(path)
+        raise
+    return store
+
+
+def _new_file(path):
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "rb+")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""This file declares libcrabtree to ctypes: the structures of <linux/crabtree.h> and the calls.
+
+Invariant: the fields of a structure are those of the header, in its order; the test compares each
+offset. The library of a newer version may have fields after them: `room()` leaves space for these.
+"""
+
+import ctypes
+from ctypes import POINTER, c_bool, c_char, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint8
+from ctypes import c_uint32, c_uint64, c_void_p
+
+ROOM = 4096     # bytes, more than any structure of the library
+
+
+class Record(ctypes.Structure):
+    """struct crabtree_record"""
+    _fields_ = [("key", c_uint64), ("value", c_uint64)]
+
+
+class Cursor(ctypes.Structure):
+    """struct crabtree_cursor"""
+    _fields_ = [("next", c_uint64), ("end", c_uint64), ("done", c_bool)]
+
+
+class BatchOp(ctypes.Structure):
+    """struct crabtree_batch_op"""
+    _fields_ = [("verb", c_uint32), ("flags", c_uint32), ("key", c_uint64), ("value", c_uint64),
+                ("old_value", c_uint64), ("status", c_int32), ("existed", c_uint32)]
+
+
+class Counter(ctypes.Structure):
+    """struct crabtree_counter"""
+    _fields_ = [("name", c_char * 16), ("value", c_uint64)]
+
+
+class Info(ctypes.Structure):
+    """struct crabtree_info"""
+    _fields_ = [
+        ("size", c_uint32), ("flags", c_uint32), ("state", c_uint32), ("durability", c_uint32),
+        ("model", c_uint32), ("version", c_uint32), ("uuid", c_uint8 * 16), ("label", c_char * 32),
+        ("engine", c_char * 16), ("layout", c_char * 16), ("region", c_char * 64), ("reason", c_char * 128),
+        *[(name, c_uint64) for name in (
+            "region_bytes", "leaf_bytes", "leaves", "leaves_used", "leaves_bad", "records", "capacity",
+            "feature_compat", "feature_ro_compat", "feature_incompat", "dram_bytes", "attach_ns",
+            "lines", "fences", "prepare_lines", "prepare_fences", "inserts", "updates", "deletes",
+            "searches", "splits", "unlinks", "repairs", "orders", "lines_bound")],
+        ("counters", Counter * 8), ("options", c_char * 192), ("keeps", c_uint32), ("reserved", c_uint32)]
+
+
+class Check(ctypes.Structure):
+    """struct crabtree_check"""
+    _fields_ = [("size", c_uint32), ("flags", c_uint32), ("leaves", c_uint64), ("records", c_uint64),
+                ("errors", c_uint64), ("first_offset", c_uint64), ("first", c_char * 96)]
+
+
+class Format(ctypes.Structure):
+    """struct crabtree_format"""
+    _fields_ = [("size", c_uint32), ("flags", c_uint32), ("leaf_bytes", c_uint32), ("reserved", c_uint32),
+                ("engine", c_char * 16), ("layout", c_char * 16), ("label", c_char * 32), ("uuid", c_uint8 * 16)]
+
+
+def room(kind):
+    """A structure of zeros, with room for fields that only the library knows."""
+    return kind.from_buffer(bytearray(ROOM))
+
+
+# Name of a call without "crabtree_", result, arguments
+CALLS = [
+    ("open", c_int, POINTER(c_void_p), c_char_p, c_uint),
+    ("close", c_int, c_void_p),
+    ("sync", c_int, c_void_p),
+    ("reason", None, c_void_p, c_char_p, c_size_t),
+    ("info", c_int, c_void_p, POINTER(Info)),
+    ("insert", c_int, c_void_p, c_uint64, c_uint64, c_uint, POINTER(c_bool), POINTER(c_uint64)),
+    ("search", c_int, c_void_p, c_uint64, POINTER(c_uint64)),
+    ("seek", c_int, c_void_p, c_uint64, c_uint, POINTER(Record)),
+    ("delete", c_int, c_void_p, c_uint64, POINTER(c_uint64)),
+    ("cursor_init", None, POINTER(Cursor), c_uint64, c_uint64),
+    ("cursor_read", c_int, c_void_p, POINTER(Cursor), POINTER(Record), c_uint32),
+    ("batch", c_int, c_void_p, POINTER(BatchOp), c_uint32, POINTER(c_uint32)),
+    ("check", c_int, c_void_p, POINTER(Check)),
+    ("format", c_int, c_void_p, POINTER(Format)),
+    ("strerror", c_char_p, c_int),
+    ("state_name", c_char_p, c_uint32),
+    ("durability_name", c_char_p, c_uint32),
+    ("model_name", c_char_p, c_uint32),
+]
+
+
+def load():
+    """The shared library, with its calls declared."""
+    library = ctypes.CDLL("libcrabtree.so.0")
+    for name, result, *arguments in CALLS:
+        call = getattr(library, "crabtree_" + name)
+        call.restype, call.argtypes = result, arguments
+    return library

@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The Python package on the shared library: its structures, its calls and its installation.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh" || exit 1
+tests=$2
+calls=26
+suite $((calls + 3))
+export PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$out PYTHONPATH=$tests/../python
+/usr/bin/python3 "$tests/store.py" | grep -E '^(not ok|ok|#)'
+number=$calls
+
+run /usr/bin/python3 "$tests/structures.py"
+cp out structures.c
+truth "the structures are those of the headers" \
+	cc -fsyntax-only -I"$tests/../libcrabtree" -I"$tests/../../uapi" structures.c
+truth "install" make -s -C "$tests/.." install OUT="$out" DESTDIR="$tmp/root" PREFIX=/usr \
+	PYTHONDIR=/usr/lib/python3/dist-packages
+export LD_LIBRARY_PATH=root/usr/lib PYTHONPATH=root/usr/lib/python3/dist-packages
+t "the installed package works" 0 '^42$' '' /usr/bin/python3 -c 'import crabtree
+with crabtree.create("try.img", 1 << 20) as store:
+    store[0x10] = 42
+    print(store[0x10])'

@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The examples of README.md and of the page of languages, as they stand.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh" || exit 1
+top=$2/../..
+suite 7
+export PYTHONDONTWRITEBYTECODE=1 PATH=$out:$PATH LD_LIBRARY_PATH=$out PYTHONPATH=$2/../python
+
+truth "the examples are there" /usr/bin/python3 "$2/readme.py" "$top" .
+truth "the first page has at most 130 lines" [ "$(wc -l < "$top/README.md")" -le 130 ]
+run sh -e terminal.sh
+cp out shown
+same "the terminal shows its output" terminal.out shown
+truth "the lines in C are a program" \
+	cc -Wall -Wextra -Werror -I"$top/tools/libcrabtree" -I"$top/uapi" -o example example.c -L"$out" -lcrabtree
+t "which reads its value" 0 '^43$' '' ./example
+t "and Python reads it, too" 0 '^43 \[\(16, 43\)\]$' '' /usr/bin/python3 example.py
+rm try.img
+t "the page's example in Python" 0 '^\[0, 0, 0\] 1$' '' /usr/bin/python3 page.py

@@ -1,0 +1,224 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""store.py - the Python package on images, in the current folder: TAP.
+
+Hypothesis does operations in any order on a store of each engine and on a dict, and compares all
+results; then come the cases that a dict does not have. The examples are the same in each run.
+"""
+
+import errno
+import os
+import sys
+import threading
+
+sys.dont_write_bytecode = True  # nothing is written into the source tree
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts"))
+# pylint: disable=wrong-import-position
+import crabtree
+from hypothesis import settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from tap import Tap
+
+KEYS = st.one_of(st.integers(0, 300), st.sampled_from([crabtree.KEY_MAX, crabtree.KEY_MAX - 1, 2 ** 32, 2 ** 63]))
+VALUES = st.one_of(st.integers(0, 9), st.sampled_from([2 ** 64 - 1, 2 ** 63]))
+OPERATIONS = st.lists(st.tuples(st.sampled_from(["insert", "search", "delete"]), KEYS, VALUES), max_size=20)
+ENGINES = [("crab", "slotted"), ("crab", "sorted"), ("volatile", ""), ("nvtree", ""), ("fastfair", "")]
+IMAGE = "python.img"
+tap = Tap()
+
+
+def outcome(call, *arguments, **options):
+    """The result of a call or its exception."""
+    try:
+        return call(*arguments, **options)
+    except (KeyError, crabtree.Error) as error:
+        return type(error), getattr(error, "errno", None)
+
+
+class Machine(RuleBasedStateMachine):
+    """A store and a dict."""
+    engine, layout = ENGINES[0]
+
+    def __init__(self):
+        super().__init__()
+        if os.path.exists(IMAGE):
+            os.unlink(IMAGE)
+        self.store = crabtree.create(IMAGE, 256 << 10, "python", engine=self.engine, layout=self.layout)
+        self.model = {}
+
+    def teardown(self):
+        """The image is sound."""
+        assert self.store.check() is None
+        self.store.close()
+
+    def expect_insert(self, key, value, create=False, replace=False):
+        """The result of an insert, and its effect on the model."""
+        if create and not replace and key in self.model:
+            return crabtree.Error, errno.EEXIST
+        if replace and not create and key not in self.model:
+            return KeyError, None
+        old = self.model.get(key)
+        self.model[key] = value
+        return old
+
+    @rule(key=KEYS, value=VALUES, create=st.booleans(), replace=st.booleans())
+    def insert(self, key, value, create, replace):
+        """With each pair of flags."""
+        assert outcome(self.store.insert, key, value, create, replace) == \
+            self.expect_insert(key, value, create, replace)
+
+    @rule(key=KEYS)
+    def search(self, key):
+        """A key."""
+        assert self.store.get(key) == self.model.get(key)
+        assert (key in self.store) == (key in self.model)
+
+    @rule(key=KEYS)
+    def delete(self, key):
+        """A key."""
+        assert self.store.pop(key, None) == self.model.pop(key, None)
+        assert outcome(self.store.delete, key) == (KeyError, None)
+
+    @rule(key=KEYS)
+    def neighbours(self, key):
+        """The nearest records."""
+        above = min((one for one in self.model if one >= key), default=None)
+        below = max((one for one in self.model if one <= key), default=None)
+        assert self.store.at_or_above(key) == (None if above is None else (above, self.model[above]))
+        assert self.store.at_or_below(key) == (None if below is None else (below, self.model[below]))
+
+    @rule(start=st.none() | KEYS, end=st.none() | KEYS)
+    def slice(self, start, end):
+        """A range of keys."""
+        want = [(key, self.model[key]) for key in sorted(self.model)
+                if (start is None or key >= start) and (end is None or key < end)]
+        assert list(self.store[start:end]) == want
+
+    @rule(first=st.integers(0, 250), count=st.integers(1, 200))
+    def update(self, first, count):
+        """Many neighbours: leaves are split."""
+        many = {key: first for key in range(first, first + count)}
+        self.store.update(many)
+        self.model.update(many)
+
+    @rule(first=st.integers(0, 300), count=st.integers(1, 200))
+    def remove(self, first, count):
+        """Many neighbours: leaves are merged."""
+        keys = [key for key in range(first, first + count) if key in self.model]
+        assert [one.old_value for one in self.store.batch(map(crabtree.delete, keys))] == \
+            [self.model.pop(key) for key in keys]
+
+    def expect(self, verb, key, value):
+        """The result of one operation of a batch: status, and the value that it returns."""
+        if verb == "insert":
+            return 0, self.expect_insert(key, value) or 0
+        if key not in self.model:
+            return -errno.ENOENT, None
+        return 0, self.model[key] if verb == "search" else self.model.pop(key)
+
+    @rule(operations=OPERATIONS)
+    def batch(self, operations):
+        """In the order of the operations of each key."""
+        results = self.store.batch([getattr(crabtree, verb)(key, *([value] if verb == "insert" else []))
+                                    for verb, key, value in operations])
+        for (verb, key, value), result in zip(operations, results):
+            status, want = self.expect(verb, key, value)
+            assert result.status == status
+            assert status or want == (result.value if verb == "search" else result.old_value)
+
+    @precondition(lambda self: self.engine != "volatile")
+    @rule(readonly=st.booleans())
+    def reopen(self, readonly):
+        """Close it, and open it for reading only at first."""
+        self.store.close()
+        self.store = crabtree.open("file:" + IMAGE, readonly)
+        if readonly:
+            assert outcome(self.store.insert, 1, 1) == (crabtree.Error, errno.EBADF)
+            self.slice(None, None)
+            self.reopen(False)
+
+    @invariant()
+    def counts(self):
+        """The number of records."""
+        assert len(self.store) == len(self.model)
+
+
+def properties(engine, layout):
+    """All operations, on one engine."""
+    machine = type(f"Machine_{engine}_{layout}", (Machine,), {"engine": engine, "layout": layout})
+    try:
+        run_state_machine_as_test(machine, settings=settings(
+            max_examples=30, stateful_step_count=25, deadline=None, derandomize=True, database=None))
+    except Exception as error:  # pylint: disable=broad-except
+        return tap.ok(False, f"{engine} {layout}", [repr(error)])
+    return tap.ok(True, f"a store of {engine} {layout} is a dict whose keys ascend")
+
+
+def raises(kind, call, *arguments, **options):
+    """Whether a call fails so."""
+    try:
+        call(*arguments, **options)
+    except kind as error:
+        return str(error) or True
+    return False
+
+
+def limits():
+    """Numbers and texts that do not fit."""
+    with crabtree.create("limits.img", 64 << 10, "limits") as store:
+        for wrong in (-1, 2 ** 64):
+            tap.ok(raises(ValueError, store.insert, wrong, 0), f"key {wrong}")
+            tap.ok(raises(ValueError, store.insert, 0, wrong), f"value {wrong}")
+        tap.ok(raises(TypeError, store.insert, 1.5, 0), "a key that is no integer")
+        tap.ok("Invalid" in raises(crabtree.Error, store.insert, 2 ** 64 - 1, 0), "the reserved key")
+        tap.ok(raises(ValueError, store.__getitem__, slice(0, 9, 2)), "a slice with a step")
+        tap.ok(raises(ValueError, store.format, "x" * 32), "a label that is too long")
+        tap.ok("force=True" in raises(crabtree.Error, store.format), "format over a store, and the reason")
+        store.format("again", force=True, leaf_bytes=512)
+        tap.ok(store.info()["label"] == "again" and store.info()["leaf_bytes"] == 512, "format with force")
+        batch = store.batch(crabtree.insert(key, key) for key in range(5000))
+        tap.ok(batch[-1].status == -errno.ENOSPC and batch[0].status == 0, "a batch that fills the store")
+        tap.ok(raises(crabtree.Error, store.update, {10 ** 9: 1}), "an update of a full store")
+        tap.ok(len(list(store.items())) == len(store) == len(set(store)), "its records")
+
+
+def files():
+    """Images that are not there, in use or closed."""
+    tap.ok(raises(FileExistsError, crabtree.create, "limits.img", 64 << 10), "create over a file")
+    tap.ok(raises(crabtree.Error, crabtree.create, "small.img", 8192) and not os.path.exists("small.img"),
+           "an image that is too small leaves no file")
+    tap.ok("No such file" in raises(crabtree.Error, crabtree.open, "file:none"), "no such image")
+    tap.ok("not a crabtree device" in raises(crabtree.Error, crabtree.open, "/dev/null"), "no such device")
+    store = crabtree.open("file:limits.img")
+    tap.ok(raises(crabtree.Error, crabtree.open, "file:limits.img"), "a second writer")
+    store.close()
+    store.close()
+    tap.ok(raises(ValueError, store.search, 1), "a store that is closed")
+
+
+def threads():
+    """Calls run concurrently with each other."""
+    with crabtree.create("threads.img", 1 << 20) as store:
+        def work(first):
+            for key in range(first, first + 500):
+                store[key] = first
+        workers = [threading.Thread(target=work, args=(1000 * n,)) for n in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        tap.ok(len(store) == 2000 and store.check() is None, "four threads")
+        tap.ok(store.info()["state"] == "ready" and store.info()["inserts"] == 2000, "info")
+
+
+def main():
+    """All of it."""
+    for engine, layout in ENGINES:
+        properties(engine, layout)
+    limits()
+    files()
+    threads()
+    sys.exit(tap.done())
+
+
+main()
