@@ -34,6 +34,8 @@ def main():
                       'printf("%lu\\n", value);', "return crabtree_close(ct);", "}"],
         "example.py": block(README, "import crabtree"),
         "page.py": block(PAGE, "import crabtree"),
+        "page.rs": block(PAGE, "use crabtree"),
+        "page.go": block(PAGE, "package main"),
     }
     for name, lines in files.items():
         with open(os.path.join(sys.argv[2], name), "w", encoding="utf-8") as f:

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// This file has the calls for many records: scans and batches.
+
+package crabtree
+
+// #include <crabtree.h>
+import "C"
+
+const scanRecords = 256
+
+// Scan calls fn for the records from start to end, both included, in the order of their keys, until fn
+// returns false. It is not a snapshot.
+func (s *Store) Scan(start, end uint64, fn func(Record) bool) error {
+	var cursor C.struct_crabtree_cursor
+	var records [scanRecords]C.struct_crabtree_record
+	C.crabtree_cursor_init(&cursor, C.uint64_t(start), C.uint64_t(end))
+	for {
+		count := C.crabtree_cursor_read(s.handle, &cursor, &records[0], scanRecords)
+		if count <= 0 {
+			return check(count)
+		}
+		for _, record := range records[:count] {
+			if !fn(Record{uint64(record.key), uint64(record.value)}) {
+				return nil
+			}
+		}
+	}
+}
+
+// Op is an operation of a batch, and its result afterwards.
+type Op struct {
+	op C.struct_crabtree_batch_op
+}
+
+// InsertOp stores a value; its result is the old value, 0 if there was none.
+func InsertOp(key, value uint64) Op {
+	return Op{C.struct_crabtree_batch_op{verb: C.CRABTREE_BATCH_INSERT, key: C.ulonglong(key), value: C.ulonglong(value)}}
+}
+
+// SearchOp has the value of a key as its result.
+func SearchOp(key uint64) Op {
+	return Op{C.struct_crabtree_batch_op{verb: C.CRABTREE_BATCH_SEARCH, key: C.ulonglong(key)}}
+}
+
+// DeleteOp removes a key; its result is the value that the key had.
+func DeleteOp(key uint64) Op {
+	return Op{C.struct_crabtree_batch_op{verb: C.CRABTREE_BATCH_DELETE, key: C.ulonglong(key)}}
+}
+
+// Result is the result of the operation, after Batch.
+func (o Op) Result() (uint64, error) {
+	value := o.op.old_value
+	if o.op.verb == C.CRABTREE_BATCH_SEARCH {
+		value = o.op.value
+	}
+	return uint64(value), check(o.op.status)
+}
+
+// Batch does operations in one call for each 4096 of them. Operations on one key keep their order. It
+// is not atomic: each operation is. The error is that of the call; each operation has its own result.
+func (s *Store) Batch(ops []Op) error {
+	for len(ops) > 0 {
+		count := len(ops)
+		if count > C.CRABTREE_BATCH_MAX {
+			count = C.CRABTREE_BATCH_MAX
+		}
+		if err := check(C.crabtree_batch(s.handle, &ops[0].op, C.uint32_t(count), nil)); err != nil {
+			return err
+		}
+		ops = ops[count:]
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// This file tests the package on images of each engine, next to a map.
+
+package crabtree
+
+import (
+	"errors"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"sort"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+var engines = []FormatOptions{{Engine: "crab", Layout: "slotted"}, {Engine: "crab", Layout: "sorted"},
+	{Engine: "volatile"}, {Engine: "nvtree"}, {Engine: "fastfair"}}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newStore(t *testing.T, options FormatOptions) (*Store, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "go.img")
+	must(t, os.WriteFile(path, make([]byte, 256<<10), 0o666))
+	store, err := Open("file:" + path)
+	must(t, err)
+	must(t, store.Format(options))
+	return store, "file:" + path
+}
+
+func expect(t *testing.T, what string, value, want uint64, there bool, err error) {
+	t.Helper()
+	if there && (err != nil || value != want) || !there && !errors.Is(err, syscall.ENOENT) {
+		t.Fatalf("%s: %d %v instead of %d %v", what, value, err, want, there)
+	}
+}
+
+func step(t *testing.T, store *Store, model map[uint64]uint64, random *rand.Rand) {
+	key, value := uint64(random.Intn(400)), uint64(random.Intn(10))
+	want, there := model[key]
+	switch random.Intn(4) {
+	case 0:
+		must(t, store.Insert(key, value))
+		model[key] = value
+	case 1:
+		got, err := store.Delete(key)
+		expect(t, "delete", got, want, there, err)
+		delete(model, key)
+	case 2:
+		got, err := store.Search(key)
+		expect(t, "search", got, want, there, err)
+	case 3:
+		got, err := store.Replace(key, value)
+		expect(t, "replace", got, want, there, err)
+		if there {
+			model[key] = value
+		}
+	}
+}
+
+func compare(t *testing.T, store *Store, model map[uint64]uint64) {
+	var keys, found []uint64
+	for key := range model {
+		keys = append(keys, key)
+	}
+	sort.Slice(keys, func(i, j int) bool { return keys[i] < keys[j] })
+	must(t, store.Scan(0, KeyMax, func(record Record) bool {
+		if model[record.Key] != record.Value {
+			t.Fatalf("key %d has %d", record.Key, record.Value)
+		}
+		found = append(found, record.Key)
+		return true
+	}))
+	if len(found) != len(keys) {
+		t.Fatalf("%d records instead of %d", len(found), len(keys))
+	}
+	for i, key := range keys {
+		if found[i] != key {
+			t.Fatalf("key %d instead of %d", found[i], key)
+		}
+	}
+}
+
+func TestMap(t *testing.T) {
+	for _, options := range engines {
+		t.Run(options.Engine+options.Layout, func(t *testing.T) {
+			store, _ := newStore(t, options)
+			model, random := map[uint64]uint64{}, rand.New(rand.NewSource(1))
+			for i := 0; i < 3000; i++ {
+				step(t, store, model, random)
+			}
+			compare(t, store, model)
+			damage, err := store.Check()
+			must(t, err)
+			if damage.Errors != 0 {
+				t.Fatal(damage)
+			}
+			must(t, store.Close())
+		})
+	}
+}
+
+func TestBatch(t *testing.T) {
+	store, _ := newStore(t, FormatOptions{})
+	defer store.Close()
+	var ops []Op
+	for key := uint64(0); key < 5000; key++ {
+		ops = append(ops, InsertOp(key, key+1))
+	}
+	must(t, store.Batch(ops))
+	must(t, store.Batch(nil))
+	ops = []Op{SearchOp(4999), DeleteOp(4999), SearchOp(4999), InsertOp(7, 9)}
+	must(t, store.Batch(ops))
+	for i, want := range []uint64{5000, 5000, 0, 8} {
+		got, err := ops[i].Result()
+		expect(t, "batch", got, want, i != 2, err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	store, path := newStore(t, FormatOptions{Label: "go"})
+	must(t, store.Insert(20, 1))
+	if old, err := store.Create(20, 2); !errors.Is(err, syscall.EEXIST) || old != 1 {
+		t.Fatal(old, err)
+	}
+	if record, err := store.AtOrAbove(10); err != nil || record != (Record{20, 1}) {
+		t.Fatal(record, err)
+	}
+	if _, err := store.AtOrBelow(10); !errors.Is(err, syscall.ENOENT) || err.Error() != "no such key" {
+		t.Fatal(err)
+	}
+	if err := store.Format(FormatOptions{}); !errors.Is(err, syscall.EEXIST) || store.Reason() == "" {
+		t.Fatal(err, store.Reason())
+	}
+	if _, err := Open(path); !errors.Is(err, syscall.EWOULDBLOCK) {
+		t.Fatal(err)
+	}
+	must(t, store.Sync())
+	must(t, store.Close())
+	store, err := OpenReadonly(path)
+	must(t, err)
+	defer store.Close()
+	if err := store.Insert(1, 1); !errors.Is(err, syscall.EBADF) {
+		t.Fatal(err)
+	}
+	info, err := store.Info()
+	must(t, err)
+	if info.Label != "go" || info.State != "ready" && info.State != "read-only" || info.Records != 1 {
+		t.Fatal(info)
+	}
+}
+
+func TestGoroutines(t *testing.T) {
+	store, _ := newStore(t, FormatOptions{})
+	defer store.Close()
+	var group sync.WaitGroup
+	for first := uint64(0); first < 4; first++ {
+		group.Add(1)
+		go func(first uint64) {
+			defer group.Done()
+			for key := first * 1000; key < first*1000+500; key++ {
+				if err := store.Insert(key, 1); err != nil {
+					t.Error(err)
+				}
+			}
+		}(first)
+	}
+	group.Wait()
+	if info, err := store.Info(); err != nil || info.Records != 2000 {
+		t.Fatal(info, err)
+	}
+}

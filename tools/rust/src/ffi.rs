@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//! This file declares libcrabtree: the structures of <linux/crabtree.h> and the calls.
+//!
+//! Invariant: the fields are those of the header, in its order. The library may be newer and have
+//! fields after them, for which `Room` leaves space; a test compares the sizes.
+
+use std::os::raw::{c_char, c_int, c_uint};
+
+#[repr(C)]
+pub struct Handle {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Record {
+    pub key: u64,
+    pub value: u64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+pub struct Cursor {
+    pub next: u64,
+    pub end: u64,
+    pub done: bool,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Counter {
+    pub name: [c_char; 16],
+    pub value: u64,
+}
+
+#[repr(C)]
+pub struct Info {
+    pub size: u32,
+    pub flags: u32,
+    pub state: u32,
+    pub durability: u32,
+    pub model: u32,
+    pub version: u32,
+    pub uuid: [u8; 16],
+    pub label: [c_char; 32],
+    pub engine: [c_char; 16],
+    pub layout: [c_char; 16],
+    pub region: [c_char; 64],
+    pub reason: [c_char; 128],
+    pub region_bytes: u64,
+    pub leaf_bytes: u64,
+    pub leaves: u64,
+    pub leaves_used: u64,
+    pub leaves_bad: u64,
+    pub records: u64,
+    pub capacity: u64,
+    pub feature_compat: u64,
+    pub feature_ro_compat: u64,
+    pub feature_incompat: u64,
+    pub dram_bytes: u64,
+    pub attach_ns: u64,
+    pub lines: u64,
+    pub fences: u64,
+    pub prepare_lines: u64,
+    pub prepare_fences: u64,
+    pub inserts: u64,
+    pub updates: u64,
+    pub deletes: u64,
+    pub searches: u64,
+    pub splits: u64,
+    pub unlinks: u64,
+    pub repairs: u64,
+    pub orders: u64,
+    pub lines_bound: u64,
+    pub counters: [Counter; 8],
+    pub options: [c_char; 192],
+    pub keeps: u32,
+    pub reserved: u32,
+}
+
+#[repr(C)]
+pub struct Check {
+    pub size: u32,
+    pub flags: u32,
+    pub leaves: u64,
+    pub records: u64,
+    pub errors: u64,
+    pub first_offset: u64,
+    pub first: [c_char; 96],
+}
+
+#[repr(C)]
+pub struct Format {
+    pub size: u32,
+    pub flags: u32,
+    pub leaf_bytes: u32,
+    pub reserved: u32,
+    pub engine: [c_char; 16],
+    pub layout: [c_char; 16],
+    pub label: [c_char; 32],
+    pub uuid: [u8; 16],
+}
+
+/// A structure that a newer library may make longer.
+#[repr(C)]
+pub struct Room<T> {
+    pub value: T,
+    _rest: [u8; 4096],
+}
+
+impl<T> Room<T> {
+    /// All zero.
+    pub fn new() -> Self {
+        // SAFETY: the structures above are integers, for which zeros are values
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+extern "C" {
+    pub fn crabtree_open(ct: *mut *mut Handle, path: *const c_char, flags: c_uint) -> c_int;
+    pub fn crabtree_close(ct: *mut Handle) -> c_int;
+    pub fn crabtree_sync(ct: *mut Handle) -> c_int;
+    pub fn crabtree_reason(ct: *mut Handle, buf: *mut c_char, len: usize);
+    pub fn crabtree_info(ct: *mut Handle, info: *mut Info) -> c_int;
+    pub fn crabtree_insert(ct: *mut Handle, key: u64, value: u64, flags: c_uint, existed: *mut bool,
+                           old_value: *mut u64) -> c_int;
+    pub fn crabtree_search(ct: *mut Handle, key: u64, value: *mut u64) -> c_int;
+    pub fn crabtree_seek(ct: *mut Handle, key: u64, flags: c_uint, record: *mut Record) -> c_int;
+    pub fn crabtree_delete(ct: *mut Handle, key: u64, old_value: *mut u64) -> c_int;
+    pub fn crabtree_cursor_init(cursor: *mut Cursor, start: u64, end: u64);
+    pub fn crabtree_cursor_read(ct: *mut Handle, cursor: *mut Cursor, records: *mut Record,
+                                capacity: u32) -> c_int;
+    pub fn crabtree_batch(ct: *mut Handle, ops: *mut crate::Op, count: u32, done: *mut u32) -> c_int;
+    pub fn crabtree_check(ct: *mut Handle, check: *mut Check) -> c_int;
+    pub fn crabtree_format(ct: *mut Handle, format: *mut Format) -> c_int;
+    pub fn crabtree_strerror(err: c_int) -> *const c_char;
+    pub fn crabtree_state_name(state: u32) -> *const c_char;
+    pub fn crabtree_durability_name(durability: u32) -> *const c_char;
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//! This file has the calls for a store as a whole: its properties, CHECK and FORMAT.
+
+use crate::{check, ffi, Error, Result, Store, EINVAL};
+use std::ffi::CStr;
+use std::os::raw::c_char;
+
+/// Properties of a store, and its counters since attach. The fields are those of struct crabtree_info.
+#[derive(Clone, Debug)]
+pub struct Info {
+    pub state: String,
+    pub durability: String,
+    pub uuid: [u8; 16],
+    pub label: String,
+    pub engine: String,
+    pub layout: String,
+    pub region: String,
+    pub reason: String,
+    pub region_bytes: u64,
+    pub leaf_bytes: u64,
+    pub leaves: u64,
+    pub leaves_used: u64,
+    pub leaves_bad: u64,
+    pub records: u64,
+    pub capacity: u64,
+    pub lines: u64,
+    pub fences: u64,
+    pub counters: Vec<(String, u64)>,
+}
+
+/// What CHECK found: broken invariants, and the first of them.
+#[derive(Clone, Debug)]
+pub struct Damage {
+    pub errors: u64,
+    pub first_offset: u64,
+    pub first: String,
+}
+
+/// Options of FORMAT; the default is an empty label and the default engine.
+#[derive(Clone, Debug, Default)]
+pub struct FormatOptions<'a> {
+    pub label: &'a str,
+    pub engine: &'a str,
+    pub layout: &'a str,
+    /// 0: the default
+    pub leaf_bytes: u32,
+    /// Over the store or the other data that is there
+    pub force: bool,
+}
+
+/// The text of a field, up to its end.
+fn text(field: &[c_char]) -> String {
+    let bytes: Vec<u8> = field.iter().map(|&c| c as u8).take_while(|&c| c != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A name that the library returns.
+fn name(constant: *const c_char) -> String {
+    // SAFETY: the library returns constant strings
+    unsafe { CStr::from_ptr(constant) }.to_string_lossy().into_owned()
+}
+
+/// Put a text into a field, with its end.
+fn set(field: &mut [c_char], text: &str) -> Result<()> {
+    if text.len() >= field.len() || text.contains('\0') {
+        return Err(Error(EINVAL));
+    }
+    for (to, from) in field.iter_mut().zip(text.bytes()) {
+        *to = from as c_char;
+    }
+    Ok(())
+}
+
+impl Store {
+    fn info_raw(&self) -> Result<ffi::Info> {
+        let mut room = ffi::Room::<ffi::Info>::new();
+        // SAFETY: the handle is valid, and the library writes no more than there is room for
+        check(unsafe { ffi::crabtree_info(self.handle, &mut room.value) })?;
+        Ok(room.value)
+    }
+
+    /// Properties and counters.
+    pub fn info(&self) -> Result<Info> {
+        let raw = self.info_raw()?;
+        Ok(Info {
+            // SAFETY: both functions take any number
+            state: name(unsafe { ffi::crabtree_state_name(raw.state) }),
+            durability: name(unsafe { ffi::crabtree_durability_name(raw.durability) }),
+            uuid: raw.uuid,
+            label: text(&raw.label),
+            engine: text(&raw.engine),
+            layout: text(&raw.layout),
+            region: text(&raw.region),
+            reason: text(&raw.reason),
+            region_bytes: raw.region_bytes,
+            leaf_bytes: raw.leaf_bytes,
+            leaves: raw.leaves,
+            leaves_used: raw.leaves_used,
+            leaves_bad: raw.leaves_bad,
+            records: raw.records,
+            capacity: raw.capacity,
+            lines: raw.lines,
+            fences: raw.fences,
+            counters: raw.counters.iter().map(|c| (text(&c.name), c.value)).filter(|c| !c.0.is_empty()).collect(),
+        })
+    }
+
+    /// Why the store is rejected or read-only; empty if it is neither.
+    pub fn reason(&self) -> String {
+        let mut buf = [0; 160];
+        // SAFETY: the handle is valid, and the library writes at most the whole buffer
+        unsafe { ffi::crabtree_reason(self.handle, buf.as_mut_ptr(), buf.len()) };
+        text(&buf)
+    }
+
+    /// Verify every invariant: `None` if all hold.
+    pub fn check(&self) -> Result<Option<Damage>> {
+        let mut room = ffi::Room::<ffi::Check>::new();
+        // SAFETY: the handle is valid, and the library writes no more than there is room for
+        check(unsafe { ffi::crabtree_check(self.handle, &mut room.value) })?;
+        let found = &room.value;
+        Ok((found.errors != 0).then(|| Damage {
+            errors: found.errors,
+            first_offset: found.first_offset,
+            first: text(&found.first),
+        }))
+    }
+
+    /// Make an empty store.
+    pub fn format(&self, options: &FormatOptions) -> Result<()> {
+        let mut room = ffi::Room::<ffi::Format>::new();
+        let format = &mut room.value;
+        set(&mut format.label, options.label)?;
+        set(&mut format.engine, options.engine)?;
+        set(&mut format.layout, options.layout)?;
+        format.leaf_bytes = options.leaf_bytes;
+        format.flags = u32::from(options.force);
+        // SAFETY: the handle is valid, and the library reads no more than there is room for
+        check(unsafe { ffi::crabtree_format(self.handle, format) }).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The library sets the size of each structure that it knows.
+    #[test]
+    fn structures_have_the_sizes_of_the_library() {
+        let path = std::env::temp_dir().join(format!("crabtree-sizes-{}", std::process::id()));
+        std::fs::write(&path, vec![0; 65536]).unwrap();
+        let store = Store::open(format!("file:{}", path.display())).unwrap();
+        let mut format = ffi::Room::<ffi::Format>::new();
+        let mut found = ffi::Room::<ffi::Check>::new();
+        // SAFETY: the pointers have room for more than the structures
+        unsafe {
+            assert_eq!(ffi::crabtree_format(store.handle, &mut format.value), 0);
+            assert_eq!(ffi::crabtree_check(store.handle, &mut found.value), 0);
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(format.value.size as usize, std::mem::size_of::<ffi::Format>());
+        assert_eq!(found.value.size as usize, std::mem::size_of::<ffi::Check>());
+        assert_eq!(store.info_raw().unwrap().size as usize, std::mem::size_of::<ffi::Info>());
+        assert_eq!(std::mem::size_of::<crate::Op>(), 40);
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//! This file tests the crate on images of each engine, next to a BTreeMap.
+
+use crabtree::{Error, FormatOptions, Op, Store, KEY_MAX};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const EEXIST: i32 = 17;
+const EBADF: i32 = 9;
+const ENGINES: [(&str, &str); 5] =
+    [("crab", "slotted"), ("crab", "sorted"), ("volatile", ""), ("nvtree", ""), ("fastfair", "")];
+
+/// An image that is removed at the end.
+struct Image(PathBuf);
+
+impl Image {
+    fn new(name: &str) -> Image {
+        let path = std::env::temp_dir().join(format!("crabtree-{name}-{}", std::process::id()));
+        std::fs::write(&path, vec![0; 256 << 10]).unwrap();
+        Image(path)
+    }
+
+    fn url(&self) -> String {
+        format!("file:{}", self.0.display())
+    }
+
+    fn store(&self, engine: &str, layout: &str) -> Store {
+        let store = Store::open(self.url()).unwrap();
+        store.format(&FormatOptions { label: "rust", engine, layout, ..Default::default() }).unwrap();
+        store
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// The same numbers in each run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % limit
+    }
+}
+
+fn all(store: &Store) -> Vec<(u64, u64)> {
+    store.range(..).collect::<Result<_, _>>().unwrap()
+}
+
+fn step(store: &Store, model: &mut BTreeMap<u64, u64>, numbers: &mut Numbers) {
+    let (key, value) = (numbers.below(400), numbers.below(10));
+    match numbers.below(6) {
+        0 | 1 => assert_eq!(store.insert(key, value), Ok(model.insert(key, value))),
+        2 => assert_eq!(store.delete(key), Ok(model.remove(&key))),
+        3 => assert_eq!(store.search(key), Ok(model.get(&key).copied())),
+        4 => {
+            let want = model.range(..=key).next_back().map(|(&k, &v)| (k, v));
+            assert_eq!(store.at_or_below(key), Ok(want));
+        }
+        _ => {
+            let want = model.range(key..).next().map(|(&k, &v)| (k, v));
+            assert_eq!(store.at_or_above(key), Ok(want));
+        }
+    }
+}
+
+#[test]
+fn a_store_of_each_engine_is_a_map() {
+    for (engine, layout) in ENGINES {
+        let image = Image::new(&format!("map-{engine}-{layout}"));
+        let store = image.store(engine, layout);
+        let (mut model, mut numbers) = (BTreeMap::new(), Numbers(1));
+        for _ in 0..3000 {
+            step(&store, &mut model, &mut numbers);
+        }
+        let want: Vec<(u64, u64)> = model.into_iter().collect();
+        assert_eq!(all(&store), want, "{engine}");
+        assert!(store.check().unwrap().is_none());
+        assert_eq!(store.info().unwrap().records, want.len() as u64);
+        store.close().unwrap();
+    }
+}
+
+#[test]
+fn batches_have_results() {
+    let image = Image::new("batch");
+    let store = image.store("", "");
+    let mut ops: Vec<Op> = (0..5000).map(|key| Op::insert(key, key + 1)).collect();
+    store.batch(&mut ops).unwrap();
+    assert!(ops.iter().all(|op| op.result() == Ok(0)));
+    let mut ops = [Op::search(4999), Op::delete(4999), Op::search(4999), Op::insert(7, 9)];
+    store.batch(&mut ops).unwrap();
+    let results: Vec<_> = ops.iter().map(Op::result).collect();
+    assert_eq!(results, [Ok(5000), Ok(5000), Err(Error(crabtree::ENOENT)), Ok(8)]);
+}
+
+#[test]
+fn ranges_are_those_of_rust() {
+    let image = Image::new("range");
+    let store = image.store("", "");
+    for key in [0, 1, 2, 300, KEY_MAX] {
+        store.insert(key, key).unwrap();
+    }
+    let keys = |found: crabtree::Range| found.map(|r| r.unwrap().0).collect::<Vec<_>>();
+    assert_eq!(keys(store.range(..)), [0, 1, 2, 300, KEY_MAX]);
+    assert_eq!(keys(store.range(1..300)), [1, 2]);
+    assert_eq!(keys(store.range(1..=300)), [1, 2, 300]);
+    assert_eq!(keys(store.range(0..0)), []);
+    assert_eq!(keys(store.range(301..)), [KEY_MAX]);
+}
+
+#[test]
+fn conditions_and_errors() {
+    let image = Image::new("errors");
+    let store = image.store("", "");
+    assert_eq!(store.create(1, 1), Ok(()));
+    assert_eq!(store.create(1, 2), Err(Error(EEXIST)));
+    assert_eq!(store.replace(1, 3), Ok(Some(1)));
+    assert_eq!(store.replace(2, 3), Ok(None));
+    assert!(store.insert(u64::MAX, 0).is_err());
+    assert!(Store::open(image.url()).is_err());
+    let long = "x".repeat(32);
+    assert!(store.format(&FormatOptions { label: &long, force: true, ..Default::default() }).is_err());
+    assert_eq!(store.format(&FormatOptions::default()), Err(Error(EEXIST)));
+    store.close().unwrap();
+    let store = Store::open_readonly(image.url()).unwrap();
+    assert_eq!(store.insert(1, 1), Err(Error(EBADF)));
+    assert_eq!(Error(EBADF).to_string(), "opened for reading only");
+    assert_eq!(store.search(1), Ok(Some(3)));
+    assert_eq!(Store::open("/dev/null").err().unwrap().to_string(), "not a crabtree device");
+}
+
+#[test]
+fn threads_share_a_store() {
+    let image = Image::new("threads");
+    let store = image.store("", "");
+    std::thread::scope(|scope| {
+        for first in 0..4 {
+            let store = &store;
+            scope.spawn(move || (0..500).for_each(|key| assert_eq!(store.insert(first * 1000 + key, 1), Ok(None))));
+        }
+    });
+    assert_eq!(store.info().unwrap().records, 2000);
+    assert_eq!(store.info().unwrap().state, "ready");
+}
