@@ -26,7 +26,8 @@
 #define NV_GFP_ATTACH	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /* crab_side.flags: the number of live records, and above it: */
-#define NV_LIVE		0x3fff
+#define NV_LIVE		0x1fff
+#define NV_NOTED	0x2000		/* it has a note: compact.c */
 #define NV_MISPLACED	0x4000		/* a key of the range may be in a quarantined leaf */
 #define NV_QUARANTINED	0x8000		/* every access to the range returns -EUCLEAN */
 
@@ -56,6 +57,22 @@ enum nv_counter {
 };
 
 /**
+ * struct nv_notes - leaves that may fit in one leaf together with a neighbour
+ * @lock: protects all other fields; innermost
+ * @leaf: one bit for each leaf
+ * @word: one bit for each word of @leaf, set if a bit of it is
+ * @words: number of words of @leaf
+ * @next: the word at which the search continues
+ */
+struct nv_notes {
+	spinlock_t lock;
+	unsigned long *leaf;
+	unsigned long *word;
+	u64 words;
+	u64 next;
+};
+
+/**
  * struct nv_tree - an attached store
  * @base: head that all engines have
  * @tuning: its options
@@ -64,6 +81,7 @@ enum nv_counter {
  * @quarantined: quarantined leaves and gaps; written by attach, then under @smo_lock
  * @sides: of the leaves
  * @pool: free leaves, under a lock of its own
+ * @notes: leaves to merge if the pool is short, under a lock of their own
  * @inner: inner nodes; read under RCU, replaced under @smo_lock
  * @inner_lock: protects the entries of parent nodes; innermost
  * @smo_lock: protects the list, the set of leaves in use, and all fields below
@@ -76,7 +94,6 @@ enum nv_counter {
  * @recent: splits since the last rebuild
  * @appends: those of them at the end of the tree
  * @dense: a parent node is three quarters full, and a rebuild makes room
- * @shrunk: a leaf lost a record since the search for neighbours to merge began; no lock
  */
 struct nv_tree {
 	struct crab_engine base;
@@ -86,6 +103,7 @@ struct nv_tree {
 	u64 quarantined;
 	struct crab_sides sides;
 	struct crab_pool pool;
+	struct nv_notes notes;
 	struct nv_inner __rcu *inner;
 	spinlock_t inner_lock;
 	struct mutex smo_lock;
@@ -98,7 +116,6 @@ struct nv_tree {
 	u64 recent;
 	u64 appends;
 	bool dense;
-	bool shrunk;
 };
 
 /**

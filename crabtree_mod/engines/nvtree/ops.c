@@ -29,6 +29,7 @@
 #include <linux/kernel.h>
 #include <linux/rcupdate.h>
 
+#include "compact.h"
 #include "inner.h"
 #include "leaf.h"
 #include "smo.h"
@@ -117,7 +118,7 @@ static int nv_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key
 			err = crab_nv_smo_change(&write, key, &value, mode, old);
 		if (err != -ENOSPC)
 			break;
-		err = crab_nv_smo_compact(&write);
+		err = crab_nv_compact(&write);
 	} while (!err);
 	mutex_unlock(&write.tree->smo_lock);
 	return err;
@@ -130,9 +131,9 @@ static void leaf_delete(struct nv_write *write, struct nv_place *place, u64 key,
 	struct nv_tree *tree = write->tree;
 
 	crab_nv_leaf_append(write, place, &element, 1);
-	WRITE_ONCE(place->side->flags, place->side->flags - 1);
-	/* Pairs with smp_mb() in crab_nv_smo_compact(): after the number of live records */
-	smp_store_release(&tree->shrunk, true);
+	if (!(place->side->flags & NV_NOTED))
+		crab_nv_note(&tree->notes, place->leaf);
+	WRITE_ONCE(place->side->flags, (place->side->flags - 1) | NV_NOTED);
 	crab_count_settled(&tree->base, deletes, write->flow, 0);
 }
 
@@ -211,7 +212,7 @@ static void nv_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 		.records = nv_records(tree),
 		.capacity = engine->geo.leaves * tree->room,
 		.dram_bytes = inner_bytes(tree) + crab_sides_bytes(&tree->sides) +
-			      engine->geo.leaves / 8,
+			      engine->geo.leaves / 8 + crab_nv_notes_bytes(&tree->notes),
 		.splits = READ_ONCE(tree->splits),
 		.unlinks = READ_ONCE(tree->unlinks),
 		.lines_bound = crab_nv_smo_bound(tree),

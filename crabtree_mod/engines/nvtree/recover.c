@@ -39,6 +39,7 @@
 #include <linux/vmalloc.h>
 
 #include "media/badmem.h"
+#include "compact.h"
 #include "inner.h"
 #include "leaf.h"
 
@@ -53,6 +54,7 @@
  * @leaf: the last leaf, which is read once the end of its range is known
  * @low: its lowest key
  * @birth: its birth
+ * @live: live records of the leaf before it; if there is none, as many as fit
  * @pending: there is such a leaf
  */
 struct nv_recover {
@@ -63,6 +65,7 @@ struct nv_recover {
 	u64 leaf;
 	u64 low;
 	u64 birth;
+	u32 live;
 	bool pending;
 };
 
@@ -151,6 +154,9 @@ static int recover_leaf(struct nv_recover *r, u64 high, u64 *above)
 	} else {
 		side->count = count;
 		side->flags = crab_nv_leaf_records(tree->elements, count, tree->scratch);
+		if (r->live + side->flags <= tree->room)
+			crab_nv_note(&tree->notes, r->leaf);
+		r->live = side->flags;
 		tree->records += side->flags;
 		*above = count ? tree->elements[count - 1].key + 1 : 0;
 	}
@@ -347,7 +353,7 @@ static int recover_build(struct nv_recover *r)
 
 static int recover_tree(struct nv_tree *tree)
 {
-	struct nv_recover r = { .tree = tree };
+	struct nv_recover r = { .tree = tree, .live = tree->room + 1 };
 	int err = recover_head(&r) ?: recover_build(&r);
 
 	vfree(r.entry);
@@ -361,14 +367,14 @@ static int tree_init(struct nv_tree *tree, struct crab_media *media,
 	spin_lock_init(&tree->inner_lock);
 	tree->tuning = how->tuning ? *(const struct nv_tuning *)how->tuning : nv_tuning_default;
 	tree->room = nv_room(geo->leaf_bytes);
-	tree->shrunk = true;
 	tree->elements = kvmalloc_array(tree->room, sizeof(*tree->elements), NV_GFP_ATTACH);
 	tree->scratch = kvmalloc_array(2 * tree->room + 1, sizeof(*tree->scratch), NV_GFP_ATTACH);
 	if (crab_engine_init(&tree->base, &crab_engine_nvtree, media, geo, how) ||
 	    !tree->elements || !tree->scratch || crab_sides_init(&tree->sides, geo->leaves))
 		return -ENOMEM;
 	tree->base.tuning = &tree->tuning;
-	return crab_pool_init(&tree->pool, geo->leaves);
+	return crab_nv_notes_init(&tree->notes, geo->leaves) ?:
+	       crab_pool_init(&tree->pool, geo->leaves);
 }
 
 struct crab_engine *crab_nv_attach(struct crab_media *media, const struct crab_geometry *geo,
@@ -422,6 +428,7 @@ void crab_nv_detach(struct crab_engine *engine)
 	vfree(rcu_dereference_protected(tree->inner, true));
 	crab_sides_destroy(&tree->sides);
 	crab_pool_destroy(&tree->pool);
+	crab_nv_notes_destroy(&tree->notes);
 	kvfree(tree->elements);
 	kvfree(tree->scratch);
 	crab_engine_exit(&tree->base);

@@ -25,10 +25,10 @@
  *   n = 0          an unlink: no fresh leaf. The first leaf of the list is replaced
  *
  * A delete of the last record of a leaf with room unlinks it, too. If an insert needs two free
- * leaves and the pool has one, neighbours that fit in one leaf are merged first. Only if there are
- * none the insert returns -ENOSPC. One leaf always remains free, so that a delete in a full store
- * can replace a leaf: a split takes two and frees one, each other change takes at most one and
- * frees one or two.
+ * leaves and the pool has one, neighbours that fit in one leaf are merged first (compact.c). Only
+ * if there are none the insert returns -ENOSPC. One leaf always remains free, so that a delete in
+ * a full store can replace a leaf: a split takes two and frees one, each other change takes at
+ * most one and frees one or two.
  *
  * Media that changes under an attached store is compared with memory before it is used, and each
  * word is read once (engines/crab/verify.c explains why).
@@ -43,6 +43,7 @@
 #include <linux/lockdep.h>
 #include <linux/string.h>
 
+#include "compact.h"
 #include "inner.h"
 #include "leaf.h"
 #include "smo.h"
@@ -205,6 +206,18 @@ static void smo_side(struct nv_tree *tree, u64 leaf, u32 count)
 	WRITE_ONCE(side->flags, count);
 }
 
+/* Notes the fresh leaves, the last of which holds @key, where they fit with a neighbour */
+static void smo_note(struct nv_change *c, u64 key)
+{
+	struct nv_tree *tree = c->write->tree;
+
+	if (c->leaf.low)
+		crab_nv_note_pair(tree, c->leaf.low - 1);
+	if (key != c->leaf.low)
+		crab_nv_note_pair(tree, c->leaf.low);
+	crab_nv_note_pair(tree, key);
+}
+
 /* The fresh leaves take the place of the old ones in memory */
 static void smo_publish(struct nv_change *c, u32 n, u32 split)
 {
@@ -224,7 +237,7 @@ static void smo_publish(struct nv_change *c, u32 n, u32 split)
 	}
 	WRITE_ONCE(tree->leaves, tree->leaves + n - 1 - !!c->right.side);
 	WRITE_ONCE(tree->unlinks, tree->unlinks + !!c->right.side);
-	WRITE_ONCE(tree->shrunk, true);
+	smo_note(c, n > 1 ? more.low : c->leaf.low);
 }
 
 /* Replaces the old leaves by @n fresh ones; the second one has the records from @split on */
@@ -388,12 +401,12 @@ int crab_nv_smo_unlink(struct nv_write *write, const struct nv_place *leaf)
 	WRITE_ONCE(tree->leaves, tree->leaves - 1);
 	WRITE_ONCE(tree->unlinks, tree->unlinks + 1);
 	crab_count(&tree->base, deletes, 1);
+	crab_nv_note_pair(tree, leaf->low - 1);
 	crab_pool_free(&tree->pool, leaf->leaf);
 	return 0;
 }
 
-/* Merges a leaf with the next one; -EAGAIN: they do not fit in one */
-static int smo_merge(struct nv_write *write, const struct nv_place *leaf)
+int crab_nv_smo_merge(struct nv_write *write, const struct nv_place *leaf)
 {
 	struct nv_change c = { .write = write, .leaf = *leaf };
 	int err = smo_reserve(&c, false);
@@ -407,34 +420,6 @@ static int smo_merge(struct nv_write *write, const struct nv_place *leaf)
 	if (!err)
 		err = c.right.side ? smo_replace(&c, 1, c.count) : -EAGAIN;
 	return smo_end(&c, 1, err);
-}
-
-int crab_nv_smo_compact(struct nv_write *write)
-{
-	struct nv_tree *tree = write->tree;
-	struct nv_place leaf, right;
-	u64 key;
-	int err;
-
-	lockdep_assert_held(&tree->smo_lock);
-	if (!READ_ONCE(tree->shrunk))
-		return -ENOSPC;
-	WRITE_ONCE(tree->shrunk, false);
-	/* Pairs with the spinlock of a leaf: a delete sets @shrunk after it changed the count */
-	smp_mb();
-	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf.high) {
-		crab_nv_find_range(tree, key, &leaf);
-		if (leaf.high == CRAB_KEY_EMPTY)
-			break;
-		crab_nv_find(tree, leaf.high, &right);
-		if (nv_live(leaf.side) + nv_live(right.side) > tree->room)
-			continue;
-		err = smo_merge(write, &leaf);
-		if (err != -EAGAIN)
-			return err;
-		cond_resched();
-	}
-	return -ENOSPC;
 }
 
 /*

@@ -37,13 +37,14 @@ int crab_nv_smo_change(struct nv_write *write, u64 key, const u64 *value,
 int crab_nv_smo_unlink(struct nv_write *write, const struct nv_place *leaf);
 
 /**
- * crab_nv_smo_compact() - merge two neighbours, because the pool is short
+ * crab_nv_smo_merge() - merge a leaf with the next one
  * @write: the write
+ * @leaf: the leaf, not the last of the list, found with its range
  *
  * Context: may sleep; under nv_tree.smo_lock, no leaf is locked.
- * Return: 0 if a leaf was freed; -ENOSPC if no two neighbours fit in one leaf, or another error.
+ * Return: 0; with nothing changed -EAGAIN if they do not fit in one leaf, or another error.
  */
-int crab_nv_smo_compact(struct nv_write *write);
+int crab_nv_smo_merge(struct nv_write *write, const struct nv_place *leaf);
 
 /**
  * crab_nv_smo_bound() - bound the lines that one operation cleans
