@@ -344,7 +344,7 @@ Reading
 =======
 
 {reading}
-Figure 7: one million keys
+Figure 7: {keys} keys
 ==========================
 
 {figure7}
@@ -355,7 +355,7 @@ Figure 8: memory operations of an insert
 ========================================
 
 {figure8}
-Figure 9: ten million keys
+Figure 9: {big} keys
 ==========================
 
 {figure9}

@@ -84,18 +84,22 @@ class Figure:
 
 @dataclasses.dataclass(frozen=True)
 class Size:
-    """How much is run."""
+    """How much is run.
+
+    @name: of the results; @counted: nothing is measured; @page: the page is recorded"""
 
     keys: int
     many: int
     rounds: int
     name: str
+    counted: bool = False
+    page: bool = False
 
 
-FULL = Size(1000000, 10000000, 3, "")
+FULL = Size(1000000, 10000000, 3, "", page=True)
 QUICK = Size(300000, 1500000, 1, "-quick")
 TINY = Size(2000, 4000, 1, "-tiny")
-COUNTS = Size(1000000, 10000000, 1, "-counts")
+COUNTS = Size(1000000, 10000000, 1, "-counts", counted=True, page=True)
 
 
 class Run:
@@ -240,7 +244,7 @@ class Piece:
                      "--keys", str(self.keys), "--threads", str(figure.threads)]
         if bench.counted:
             arguments.append("--counted")
-        if bench.size is TINY:
+        if bench.size.name == TINY.name:
             arguments.append("--no-floor")
         phases = [phase for phase in figure.phases if not (bench.counted and phase in UNCOUNTED)]
         self.command = [*([] if system.fences else ["no fences"]), *arguments, *phases]
@@ -255,7 +259,7 @@ class Bench:
 
     def __init__(self, paper, amount, args):
         self.paper, self.size, self.args = paper, amount, args
-        self.counted = amount is COUNTS
+        self.counted = amount.counted
         self.program = os.path.join(build("paper"), "paper")
         self.engines = {(row["engine"], row["layout"]): row for row in self.output("--list")}
         self.floor = {} if self.counted else self.output("--floor")
@@ -275,7 +279,7 @@ class Bench:
         """Whether a system can run, and has anything that this run is for."""
         if system.lacks(self.engines) or (self.counted and system.engine in COUNTLESS):
             return False
-        return system.fences or self.size.name in (FULL.name, QUICK.name)
+        return system.fences or not (self.counted or self.size.name == TINY.name)
 
     def run(self, piece):
         """The results of a piece, which may have been kept."""
@@ -290,15 +294,15 @@ class Bench:
         self.seconds += said["seconds"]
         self.pieces += 1
         full = FULL.many if piece.figure.many else FULL.keys
-        self.full += said["seconds"] * full / piece.keys * (1 if piece.figure.once else self.args.rounds or FULL.rounds)
+        self.full += said["seconds"] * full / piece.keys * (1 if piece.figure.once else FULL.rounds)
         return said
 
     def figure(self, figure):
         """The rows of a figure."""
         systems = [s for s in figure.systems if self.runs(s)]
-        rounds = 1 if figure.once else self.args.rounds or self.size.rounds
+        rounds = 1 if figure.once else self.size.rounds
         leaves = figure.leaves
-        if self.size is TINY:
+        if self.size.name == TINY.name:
             leaves = set(leaves) & {1024} or leaves[:1]
         for leaf in leaves:
             rows = {s: [] for s in systems if s.takes(self.engines, leaf)}
@@ -321,7 +325,7 @@ class Bench:
         missing = {s.label: s.lacks(self.engines) for f in figures for s in f.systems if s.lacks(self.engines)}
         return {"when": datetime.date.today().isoformat(), "tree": tree(), "machine": machine(),
                 "counted": self.counted, "keys": self.size.keys, "many": self.size.many,
-                "rounds": self.args.rounds or self.size.rounds, "pieces": self.pieces, "seconds": round(self.seconds),
+                "rounds": self.size.rounds, "pieces": self.pieces, "seconds": round(self.seconds),
                 "minutes_in_full": round(self.full / 60), "absent": missing, **self.floor, "rows": rows}
 
 
