@@ -21,6 +21,7 @@
 #include <linux/dax.h>
 #include <linux/device.h>
 #include <linux/err.h>
+#include <linux/io.h>
 #include <linux/libnvdimm.h>
 #include <linux/list.h>
 #include <linux/mm.h>
@@ -29,6 +30,7 @@
 #include <linux/rwsem.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/vmalloc.h>
 
 #include "media/badmem.h"
 #include "compat/bdev.h"
@@ -135,6 +137,8 @@ static void dax_release(struct crab_region *region)
 {
 	struct crab_dax *dax = region->priv;
 
+	if (region->sealed)
+		vunmap(region->media.base);
 	dax_close(dax);
 	complete_all(&dax->released);
 }
@@ -311,6 +315,7 @@ static int dax_claim(struct crab_dax *dax, struct crab_region *region, const cha
 	media->bad = &dax->bad;
 	dax_durability(dax, path, region);
 	region->readonly = bdev_read_only(dax->bdev.bdev);
+	crab_region_seal(region, virt_to_phys(media->base));
 	region->parent = dax->provider;
 	region->priv = dax;
 	dax->region = region;

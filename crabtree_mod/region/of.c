@@ -58,9 +58,9 @@ static int of_probe(struct platform_device *pdev)
 		return err;
 	snprintf(full, sizeof(full), "%pOF", np);
 	of_property_read_string(np, "label", &name);
-	region = crab_region_phys_claim(&of_ops, name, res.start, resource_size(&res));
+	region = crab_region_phys_claim(&of_ops, name, res.start, resource_size(&res),
+					of_property_read_bool(np, "read-only"));
 	if (!IS_ERR(region)) {
-		region->readonly = of_property_read_bool(np, "read-only");
 		if (of_property_read_bool(np, "crabtree,persistent-caches"))
 			crab_region_caches(region);
 		region->parent = &pdev->dev;

@@ -18,6 +18,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/vmalloc.h>
 
 #include "region.h"
 
@@ -29,7 +30,10 @@
  */
 void crab_region_phys_release(struct crab_region *region)
 {
-	memunmap(region->media.base);
+	if (region->sealed)
+		vunmap(region->media.base);
+	else
+		memunmap(region->media.base);
 	release_mem_region(region->phys, region->media.size);
 }
 
@@ -58,17 +62,43 @@ static int phys_claim(const char *name, u64 start, u64 size)
 }
 
 /**
+ * crab_region_seal() - replace the mapping of a region by one that a store cannot pass
+ * @region: the region, of a known size
+ * @start: its physical address
+ *
+ * Does nothing unless the region is read-only or parameter readonly=1 is set. If the kernel cannot
+ * map the memory so, the log reports it, and the region keeps its mapping.
+ *
+ * Context: may sleep; before @region is passed to the layer above.
+ */
+void crab_region_seal(struct crab_region *region, phys_addr_t start)
+{
+	void *base;
+
+	if (!region->readonly && !crab_region_readonly)
+		return;
+	base = crab_region_map_readonly(start, region->media.size);
+	if (!base) {
+		pr_info("%s: this kernel cannot map it read-only\n", region->name);
+		return;
+	}
+	region->media.base = base;
+	region->sealed = true;
+}
+
+/**
  * crab_region_phys_claim() - claim and map physical memory
  * @ops: the provider; its release ends with crab_region_phys_release()
  * @name: of the region
  * @start: first byte
  * @size: bytes
+ * @readonly: nothing may write it
  *
  * Context: may sleep.
  * Return: the region, or ERR_PTR: -EINVAL, -EBUSY, -ENOMEM, with the reason in the log.
  */
 struct crab_region *crab_region_phys_claim(const struct crab_region_ops *ops, const char *name,
-					   u64 start, u64 size)
+					   u64 start, u64 size, bool readonly)
 {
 	struct crab_region *region = crab_region_alloc(ops, "%s", name);
 	int err = -ENOMEM;
@@ -81,7 +111,10 @@ struct crab_region *crab_region_phys_claim(const struct crab_region_ops *ops, co
 	region->phys = start;
 	region->media.size = size;
 	region->media.durability = crab_persist_class();
-	region->media.base = memremap(start, size, MEMREMAP_WB);
+	region->readonly = readonly;
+	crab_region_seal(region, start);
+	if (!region->sealed)
+		region->media.base = memremap(start, size, MEMREMAP_WB);
 	if (region->media.base)
 		return region;
 	pr_err("%s: cannot map %#llx bytes at %#llx\n", name, size, start);
@@ -127,7 +160,7 @@ int crab_region_phys_add(char **spec, const struct crab_region_events *events)
 	if (err)
 		return err;
 	snprintf(name, sizeof(name), "phys:%#llx,%#llx", start, size);
-	region = crab_region_phys_claim(&phys_ops, name, start, size);
+	region = crab_region_phys_claim(&phys_ops, name, start, size, false);
 	if (crab_region_option(spec, "cache") && !IS_ERR(region))
 		crab_region_caches(region);
 	return crab_region_give(region, events);

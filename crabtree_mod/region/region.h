@@ -39,6 +39,7 @@ struct crab_region_ops {
  * @name: as the provider calls it
  * @phys: physical address, or 0 if unknown
  * @readonly: the provider forbids writing
+ * @sealed: the media is mapped so that a store to it faults; vunmap() removes the mapping
  * @parent: the device of the memory, or NULL
  * @priv: private data of the provider
  */
@@ -48,6 +49,7 @@ struct crab_region {
 	char name[CRAB_REGION_NAME_LEN];
 	phys_addr_t phys;
 	bool readonly;
+	bool sealed;
 	struct device *parent;
 	void *priv;
 };
@@ -160,8 +162,10 @@ void crab_region_caches(struct crab_region *region);
 int crab_region_ram_add(char **spec, const struct crab_region_events *events);
 
 #ifdef CONFIG_HAS_IOMEM
+void *crab_region_map_readonly(phys_addr_t start, u64 size);
+void crab_region_seal(struct crab_region *region, phys_addr_t start);
 struct crab_region *crab_region_phys_claim(const struct crab_region_ops *ops, const char *name,
-					   u64 start, u64 size);
+					   u64 start, u64 size, bool readonly);
 void crab_region_phys_release(struct crab_region *region);
 int crab_region_phys_add(char **spec, const struct crab_region_events *events);
 #else

@@ -114,6 +114,13 @@ claim_at() {
 	equal "$(find /sys/class/crabtree -name "crab[0-9]*" | wc -l)" "$((2 + $(of_count)))" devices
 }
 
+# sealed BYTES: a region is mapped read-only, and nothing of this size by memremap()
+sealed() {
+	grep -q " crab_region_map_readonly.* \[crabtree\] " /proc/vmallocinfo ||
+		fail "no read-only mapping: $(grep -w "$(($1 + 4096))" /proc/vmallocinfo)"
+	! grep -q "^[^ ]* *$(($1 + 4096)) memremap" /proc/vmallocinfo || fail "mapped twice"
+}
+
 readonly_load() {
 	local dev
 	need_scratch
@@ -127,6 +134,7 @@ readonly_load() {
 	crabtree "region=$BASE,64K" readonly=1
 	dev=$(device "phys:*")
 	equal "$(store "$dev" info state)" 2 state
+	sealed 65536
 	must store "$dev" verify 300
 	refuses EROFS store "$dev" put 1 1
 	refuses EROFS store "$dev" put 1000000 1
@@ -293,6 +301,7 @@ pmem_protected() {
 	(
 		set -e
 		crabtree pmem=/dev/pmem0 readonly=1
+		grep -q " crab_region_map_readonly.* \[crabtree\] " /proc/vmallocinfo
 		must store "$(device /dev/pmem0)" verify 300
 		load -r crabtree
 		if ! load "$CRAB_MODULES/crabtree.ko" pmem=/dev/pmem0 >/dev/null; then
