@@ -8,7 +8,26 @@
 #ifndef CRABTREE_DEFAULTS_H
 #define CRABTREE_DEFAULTS_H
 
+#include <linux/minmax.h>
+
 #include "engine.h"
+
+/* Slots and leaves that CHECK reads before structure modifications may run: some milliseconds */
+#ifndef CRAB_CHECK_SLOTS		/* test builds: shadow/test_config.h */
+#define CRAB_CHECK_SLOTS	8192U
+#endif
+#define CRAB_CHECK_LEAVES	512U
+
+/**
+ * crab_check_turn() - the leaves that a check reads before it admits structure modifications
+ * @slots: slots of a leaf
+ * Context: any.
+ * Return: their number.
+ */
+static inline u32 crab_check_turn(u32 slots)
+{
+	return clamp(CRAB_CHECK_SLOTS / slots, 1U, CRAB_CHECK_LEAVES);
+}
 
 /**
  * crab_engine_alloc() - memory for an engine that is being attached, with its head

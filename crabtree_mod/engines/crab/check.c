@@ -17,16 +17,11 @@
 #include <linux/minmax.h>
 #include <linux/sched.h>
 
+#include "engines/defaults.h"
 #include "access.h"
 #include "check.h"
 #include "layout.h"
 #include "shared/link.h"
-
-/* Slots of a turn, after which structure modifications may run: milliseconds of slow memory */
-#ifndef CRAB_CHECK_SLOTS		/* test builds: shadow/test_config.h */
-#define CRAB_CHECK_SLOTS	8192U
-#endif
-#define CHECK_LEAVES		512U
 
 /* The link word that @leaf must have, given the header of the next leaf */
 static u64 check_word(const struct crab_check *c, const struct crab_leaf *leaf,
@@ -200,7 +195,7 @@ static void check_one(struct crab_check *c, struct crab_leaf *leaf)
 
 static int check_tree(struct crab_check *c)
 {
-	u32 turn = clamp(CRAB_CHECK_SLOTS / c->tree->slots, 1U, CHECK_LEAVES), done = 0;
+	u32 turn = crab_check_turn(c->tree->slots), done = 0;
 	struct crab_leaf *leaf;
 
 	check_head(c);

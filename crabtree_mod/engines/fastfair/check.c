@@ -5,7 +5,8 @@
  * Invariant: the verifier changes nothing. Quarantine does not read the media; on return no new
  * access to such a node begins.
  *
- * Locking: both take ff.structure, so splits wait for the end of a check; and one leaf at a time.
+ * Locking: both take ff.structure, the verifier for some nodes at a time, and one leaf at a time.
+ * Between two turns the structure may change; the verifier continues at the key where it was.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -14,9 +15,13 @@
 #include <linux/sched.h>
 
 #include "engines/counts.h"
+#include "engines/defaults.h"
 #include "shared/lock.h"
 #include "tree.h"
 #include "walk.h"
+
+/* Nodes that a check reads while others change the structure, at most: all blocks, some times */
+#define CHECK_ROUNDS	16
 
 struct check {
 	struct ff_walk walk;
@@ -41,7 +46,8 @@ static bool check_load(struct ff_walk *walk, struct ff_node *node)
 		   "it is in a list and free");
 	check_that(walk, crab_load(ff->base.media, &ff_media(ff, node->number)->head.birth) <=
 		   ff->birth, node->number, "born in the future");
-	return node->side && walk->nodes <= ff->nodes;
+	return node->side && walk->nodes <= (walk->changed ? CHECK_ROUNDS * ff->base.geo.leaves :
+							     ff->nodes);
 }
 
 static void check_visit(struct ff_walk *walk, const struct ff_node *node,
@@ -63,7 +69,8 @@ static void check_pool(struct check *check)
 	struct ff *ff = check->walk.ff;
 	u64 unlisted = crab_pool_unlisted(&ff->pool);
 
-	if (check->walk.nodes == ff->nodes && ff->nodes + unlisted == ff->base.geo.leaves)
+	if ((check->walk.nodes == ff->nodes || check->walk.changed) &&
+	    ff->nodes + unlisted == ff->base.geo.leaves)
 		return;
 	crab_damage_note(check->walk.damage, CRAB_HEAD_OFFSET,
 			 "%llu of %llu nodes are in lists, %llu blocks of %llu in the pool",
@@ -78,7 +85,8 @@ static void check_records(struct check *check, const struct crab_counts *before)
 	u64 records;
 
 	crab_counts_sum(&ff->base, &now);
-	if (now.inserts != before->inserts || now.deletes != before->deletes)
+	if (check->walk.changed || now.inserts != before->inserts ||
+	    now.deletes != before->deletes)
 		return;
 	records = ff->records + now.inserts - now.deletes;
 	if (check->report->records != records)
@@ -93,7 +101,7 @@ int ff_check(struct crab_engine *engine, struct crab_check_report *report)
 	struct ff *ff = ff_of(engine);
 	struct check check = {
 		.walk = { .ff = ff, .damage = &report->damage, .load = check_load,
-			  .visit = check_visit },
+			  .visit = check_visit, .turn = crab_check_turn(ff->slots) },
 		.report = report,
 	};
 	struct crab_counts before;
@@ -135,6 +143,7 @@ u64 ff_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	u64 hit = 0, n, end;
 
 	mutex_lock(&ff->structure);
+	ff->changes++;
 	if (from < CRAB_HEAD_OFFSET + sizeof(struct crab_dhead) && to > CRAB_HEAD_OFFSET)
 		WRITE_ONCE(ff->headless, true);
 	n = from <= geo->pool_offset ? 0 : div_u64(from - geo->pool_offset, geo->leaf_bytes);

@@ -66,6 +66,7 @@ struct ff_trace;
  * @pool: free nodes
  * @sides: of the nodes in use; crab_side.count is the number of slots in use
  * @slots: of a node
+ * @changes: how often @structure was taken for a change
  * @birth: the highest one
  * @records: that attach found
  * @nodes: in use
@@ -85,6 +86,7 @@ struct ff {
 	struct crab_pool pool;
 	struct crab_sides sides;
 	u32 slots;
+	u64 changes;
 	u64 birth;
 	u64 records;
 	u64 nodes;

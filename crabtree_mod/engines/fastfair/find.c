@@ -209,8 +209,10 @@ int ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find)
 
 void ff_op_lock(struct ff_op *op)
 {
-	if (!op->structure)
-		mutex_lock(&op->ff->structure);
+	if (op->structure)
+		return;
+	mutex_lock(&op->ff->structure);
+	op->ff->changes++;
 	op->structure = true;
 }
 

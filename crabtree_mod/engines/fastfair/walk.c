@@ -27,6 +27,7 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -38,7 +39,6 @@
 #include "tree.h"
 #include "walk.h"
 
-#define WALK_BREATHE	1023	/* nodes between two cond_resched(), as a mask */
 #define WALK_PLACES	64	/* room of a list at first */
 
 static void walk_damage(struct ff_walk *walk, u64 number, const char *what)
@@ -367,6 +367,57 @@ static bool walk_node(struct ff_walk *walk, struct ff_node *node)
 	return true;
 }
 
+/* The entry that names @node, or the next one, in the node of the level above that covers it */
+static int resume_above(struct ff_walk *walk, const struct ff_node *node)
+{
+	struct ff_find above;
+	int err = ff_find_exact(walk->ff, node->low, node->level + 1, &above);
+
+	walk->key = CRAB_KEY_EMPTY;
+	walk->more = false;
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	walk->follow = above.node.link;
+	walk->follow_low = above.node.low;
+	walk->more = place_next(walk);
+	do
+		entry_next(walk);
+	while (walk->key < node->low);
+	return 0;
+}
+
+/* The structure has changed: continues at the node that covers the lowest key of @node now */
+static bool walk_resume(struct ff_walk *walk, struct ff_node *node)
+{
+	struct ff_find find;
+	int err = ff_find_exact(walk->ff, node->low, node->level, &find);
+
+	walk->gone = err == -ENOENT;
+	if (!err) {
+		*node = find.node;
+		err = resume_above(walk, node);
+	}
+	if (err && !walk->gone)
+		walk_damage(walk, node->number, "the nodes from it on cannot be reached");
+	return !err;
+}
+
+/* Lets the structure change between two nodes; false: the level cannot be followed further */
+static bool walk_pause(struct ff_walk *walk, struct ff_node *node)
+{
+	struct ff *ff = walk->ff;
+	u64 changes = ff->changes;
+
+	lockdep_assert_held(&ff->structure);
+	mutex_unlock(&ff->structure);
+	cond_resched();
+	mutex_lock(&ff->structure);
+	if (ff->changes == changes)
+		return true;
+	walk->changed = true;
+	return walk_resume(walk, node);
+}
+
 static int walk_level(struct ff_walk *walk, u32 level)
 {
 	struct ff_node node;
@@ -376,12 +427,13 @@ static int walk_level(struct ff_walk *walk, u32 level)
 	while (more && !walk->err) {
 		if (crab_engine_is_stopped(&walk->ff->base))
 			return -EINTR;
-		if (!(walk->nodes & WALK_BREATHE))
-			cond_resched();
+		cond_resched();
 		more = walk_node(walk, &node);
 		walk->nodes++;
+		if (more && walk->turn && !(walk->nodes % walk->turn))
+			more = walk_pause(walk, &node);
 	}
-	while (walk->key != CRAB_KEY_EMPTY && !walk->err)
+	while (walk->key != CRAB_KEY_EMPTY && !walk->err && !walk->gone)
 		entry_refuse(walk);
 	return walk->err;
 }
@@ -429,8 +481,14 @@ int ff_walk(struct ff_walk *walk)
 		return 0;
 	}
 	err = walk_level(walk, level);
-	while (!err && level--) {
-		walk_down(walk);
+	while (!err && level) {
+		if (!walk->gone) {
+			level--;
+			walk_down(walk);
+		} else if (!walk_root(walk, &level)) {
+			break;
+		}
+		walk->gone = false;
 		err = walk_level(walk, level);
 	}
 	kvfree(walk->above.at);

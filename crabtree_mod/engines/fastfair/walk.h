@@ -2,7 +2,8 @@
 /*
  * This file declares the walk over all nodes, level by level: attach and check make it.
  *
- * Locking: attach has the region to itself; check holds ff.structure.
+ * Locking: attach has the region to itself; check holds ff.structure,
+ * except between two turns.
  */
 #ifndef CRABTREE_ENGINES_FASTFAIR_WALK_H
 #define CRABTREE_ENGINES_FASTFAIR_WALK_H
@@ -48,6 +49,9 @@ struct ff_found {
  * @visit: called for each node after its slots were read
  * @bad: called for a node that is quarantined; NULL: by check, which follows the links of the level
  *	above and allocates no memory
+ * @turn: by check: nodes after which the structure may change; 0: it may not
+ * @changed: it has
+ * @gone: the level does not exist any more, because the root shrank
  * @err: ends the walk
  * @above: the level above, so that a gap in its list is passed
  * @own: the level
@@ -69,6 +73,9 @@ struct ff_walk {
 	void (*visit)(struct ff_walk *walk, const struct ff_node *node,
 		      const struct ff_found *found, bool has_entry);
 	void (*bad)(struct ff_walk *walk, u64 number);
+	u32 turn;
+	bool changed;
+	bool gone;
 	int err;
 	struct ff_places above;
 	struct ff_places own;

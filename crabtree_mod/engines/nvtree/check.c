@@ -16,14 +16,8 @@
 #include <linux/lockdep.h>
 #include <linux/sched.h>
 
+#include "engines/defaults.h"
 #include "leaf.h"
-
-/* Leaves of a turn, after which structure modifications may run */
-#ifdef CRAB_CHECK_SLOTS			/* test builds: shadow/test_config.h */
-#define CHECK_LEAVES	1
-#else
-#define CHECK_LEAVES	128
-#endif
 
 /**
  * struct nv_check - a check under way
@@ -188,9 +182,9 @@ static void check_pause(struct nv_tree *tree)
 
 static int check_leaves(const struct nv_check *c)
 {
+	u32 turn = crab_check_turn(c->tree->room), done = 0;
 	struct nv_place leaf;
 	u64 key = 0;
-	u32 done = 0;
 
 	check_head(c);
 	for (;;) {
@@ -201,7 +195,7 @@ static int check_leaves(const struct nv_check *c)
 		key = leaf.high;
 		if (key == CRAB_KEY_EMPTY)
 			return 0;
-		if (++done % CHECK_LEAVES == 0)
+		if (++done % turn == 0)
 			check_pause(c->tree);
 	}
 }

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file bounds the time for which CHECK keeps writers waiting. It measures no time: it counts
+ * slots, leaves, and basic blocks of the module's code. Writes that modify the structure wait for
+ * a turn, in which CHECK holds the lock of the structure; other writes wait for one leaf.
+ *
+ * Documentation/userspace-api/crabtree.rst derives the time from these numbers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/mutex.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "engines/crab/tree.h"
+#include "engines/fastfair/fastfair.h"
+#include "engines/nvtree/nvtree.h"
+#include "model.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define SIZE		(24U << 20)
+#define KEYS		100000U
+#define SCATTER		0x9e3779b97f4a7c15ULL	/* odd: keys do not occur twice */
+#define TURN_SLOTS	8192
+#define TURN_LEAVES	512
+#define TURN_BLOCKS	(500 * 1000)
+#define LEAF_BLOCKS	(40 * 1000)
+
+static const struct subject {
+	const char *engine;
+	const char *layout;
+	u32 leaf_bytes;
+} subjects[] = {
+	{ "crab", "slotted", 512 }, { "crab", "slotted", 1024 }, { "crab", "slotted", 8192 },
+	{ "crab", "sorted", 512 }, { "crab", "sorted", 1024 }, { "crab", "sorted", 8192 },
+	{ "nvtree", "append", 512 }, { "nvtree", "append", 1024 }, { "nvtree", "append", 8192 },
+	{ "fastfair", "shift", 256 }, { "fastfair", "shift", 512 }, { "fastfair", "shift", 8192 },
+};
+
+/* The lock of the structure while CHECK runs; its current turn, the last look at the scheduler */
+static struct mutex *watched;
+static u64 blocks, turn_begin, turn_longest, leaf_begin, leaf_longest;
+static u32 leaves, leaves_most;
+
+/* The compiler inserts a call of this function into each basic block */
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void)
+{
+	blocks++;
+}
+
+/* Called at every point that may reschedule: before each leaf, and between two turns */
+void __wrap_crab_host_may_sleep(void);
+void __wrap_crab_host_may_sleep(void)
+{
+	if (watched && watched->held) {
+		leaves_most = max(leaves_most, ++leaves);
+		turn_longest = max(turn_longest, blocks - turn_begin);
+		leaf_longest = max(leaf_longest, blocks - leaf_begin);
+	} else {
+		turn_begin = blocks;
+		leaves = 0;
+	}
+	leaf_begin = blocks;
+}
+
+static struct mutex *structure_of(struct crab_engine *engine, u32 *slots)
+{
+	if (!strcmp(engine->ops->name, "nvtree")) {
+		*slots = nv_tree_of(engine)->room;
+		return &nv_tree_of(engine)->smo_lock;
+	}
+	if (!strcmp(engine->ops->name, "fastfair")) {
+		*slots = ff_of(engine)->slots;
+		return &ff_of(engine)->structure;
+	}
+	*slots = crab_tree_of(engine)->slots;
+	return &crab_tree_of(engine)->smo_lock;
+}
+
+static void test_turns(const struct subject *s, u64 stride)
+{
+	struct crab_media media = media_create(SIZE);
+	struct crab_store *store = store_format_attach(&media, s->engine, s->layout, s->leaf_bytes);
+	struct crab_check_report report = { };
+	struct crab_old old;
+	u32 slots, key;
+
+	for (key = 0; key < KEYS; key++)
+		tap_check(!crab_store_insert(store, key * stride, key, CRAB_INSERT_CREATE, &old),
+			  "insert %u", key);
+	leaves = 0;
+	leaves_most = 0;
+	turn_begin = blocks;
+	turn_longest = 0;
+	leaf_begin = blocks;
+	leaf_longest = 0;
+	watched = structure_of(store->engine, &slots);
+	tap_check(!crab_store_check(store, &report) && !report.damage.count, "CHECK: %s",
+		  report.damage.what);
+	watched = NULL;
+	tap_check(leaves_most <= TURN_LEAVES && (u64)leaves_most * slots <= TURN_SLOTS,
+		  "a turn of %u leaves of %u slots", leaves_most, slots);
+	tap_check(turn_longest <= TURN_BLOCKS, "a turn of %llu blocks", turn_longest);
+	tap_check(leaf_longest <= LEAF_BLOCKS, "a leaf of %llu blocks", leaf_longest);
+	tap_ok(report.leaves > leaves_most,
+	       "%s, %u, keys %s: CHECK reads %u of %llu leaves at a time, %u slots in %llu blocks; a leaf in %llu",
+	       s->layout, s->leaf_bytes, stride == 1 ? "in order" : "scattered", leaves_most, report.leaves, leaves_most * slots,
+	       turn_longest, leaf_longest);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+int main(void)
+{
+	u32 i;
+
+	if (crab_persist_init())
+		return 2;
+	crab_host_seed(1);
+	for (i = 0; i < ARRAY_SIZE(subjects); i++) {
+		test_turns(&subjects[i], 1);
+		test_turns(&subjects[i], SCATTER);
+	}
+	return tap_done();
+}
