@@ -10,6 +10,7 @@
 #   make modules [KERNEL=host]	crabtree.ko for a kernel (selftests/vm/kernel lists them)
 #   make modules_install		the same, into /lib/modules
 #   make tools			crabctl and libcrabtree
+#   make raft-test		hashicorp/raft's own tests, over the Go package
 #   make host			L0-L5 in user space, and their tests
 #   make crash			every crash state of small stores, and the kill matrix
 #   make crash-full		the same at length; an hour of CPU time
@@ -94,6 +95,9 @@ endif
 tools: setup-tools
 	$(MAKE) -C tools OUT=$(OUT)/tools
 
+raft-test: tools setup-languages setup-raft
+	@tools/go/raft-test $(OUT)/tools
+
 host: setup-host
 	$(MAKE) -C tools/host OUT=$(OUT)/host check
 
@@ -173,4 +177,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules modules_install tools host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean
+.PHONY: help demo check quick modules modules_install tools raft-test host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The examples of README.md and of the page of languages, as they stand.
+# The examples of README.md and of the page of languages, without a change.
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1

@@ -36,7 +36,7 @@ _lib = _library.load()
 
 
 class Error(OSError):
-    """A call that failed; `errno` says how."""
+    """A call that failed; with its `errno`."""
 
 
 def _check(err, detail=""):
