@@ -4,6 +4,7 @@
 # kernels and packages are cached in $CRABTREE_CACHE [~/.cache/crabtree].
 #
 #   make demo	a real arm64 kernel loses power while it writes, and no data
+#   make break [AT=FILE:LINE]	leaves a fence out, and shows a power cut that notices it
 #   make check	every test there is; ends in one line "N passed, N failed"
 #   make quick	the checks before each commit, in half a minute
 #
@@ -60,6 +61,9 @@ setup-%:
 
 demo: setup-vm
 	@selftests/powercut/demo
+
+break: setup-host
+	@scripts/crabtree-break $(or $(AT),crabtree_mod/engines/crab/slotted/write.c:crab_slotted_insert)
 
 check:
 	@scripts/setup
@@ -177,4 +181,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo check quick modules modules_install tools raft-test host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean
+.PHONY: help demo break check quick modules modules_install tools raft-test host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean

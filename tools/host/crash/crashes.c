@@ -79,6 +79,23 @@ static const struct load *load_by_name(const char *name)
 	return NULL;
 }
 
+/* The crash point of a fault, and the words that a cut may leave either way and that recovery read */
+static void report_cut(const struct explore *x)
+{
+	const struct crab_shadow_path *outer = x->shadow->failed, *path = outer ? outer->inner : NULL;
+	const struct crab_shadow_step *step;
+
+	if (x->point > x->points->count)
+		printf("# point: after the operation has returned\n");
+	else if (x->point)
+		printf("# point: %s %u of the operation's %u stores and fences\n",
+		       x->points->at[x->point - 1].event == CRAB_SHADOW_FENCING ? "before" : "after",
+		       x->point, x->points->count);
+	for (step = path ? path->steps : NULL; path && step < path->steps + path->depth; step++)
+		printf("# word at 0x%x: %s, 0x%016llx\n", step->word * 8,
+		       step->choice ? "persisted" : "lost", step->value);
+}
+
 /* The result, and the counts that scripts/crash adds up */
 static void report(const struct explore *x, bool ok, double took)
 {
@@ -96,6 +113,7 @@ static void report(const struct explore *x, bool ok, double took)
 		return;
 	explore_history(x, way, sizeof(way));
 	printf("# %s\n# from: %s\n", x->said, way);
+	report_cut(x);
 }
 
 /* Formats the store; power cuts follow the chosen model from then on */
