@@ -7,9 +7,10 @@
  *	   [--batch N] [--leaf N] [--op NAME]... [--floor-once]
  *   bench --list	the engines and layouts of the store that scripts/bench measures
  *
- * A workload is uniform, sequential, zipfian, sparse, ycsb, attach or apart. `apart` is uniform
- * while another process does the same concurrently, phase by phase, with its own store on another
- * CPU: the limit of two CPUs that share only the memory. --op, which may be repeated, selects
+ * A workload is uniform, alone, sequential, zipfian, sparse, ycsb, attach or apart. `alone` is uniform,
+ * but each operation begins after all earlier loads and stores are complete (alone.h). `apart` is
+ * uniform while another process does the same concurrently, phase by phase, with its own store on
+ * another CPU: the limit of two CPUs that share only the memory. --op, which may be repeated, selects
  * operations; the others are left out, except those that insert the keys. --floor-once: the floor of
  * the first phase is that of all, for tests of the programs.
  *
@@ -36,6 +37,7 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
+#include "alone.h"
 #include "bench/floor.h"
 #include "bench/loop.h"
 #include "mix.h"
@@ -86,10 +88,10 @@ static struct json_object *add_row(const char *named, const char *op)
 	return row;
 }
 
+static struct crab_bench_floor floor;	/* of the phase */
+
 static void add_floor(struct json_object *row)
 {
-	static struct crab_bench_floor floor;
-
 	if (!floor_once || !floor.line)
 		crab_bench_floor_measure(&floor_media, FLOOR_BYTES, rig_cpu_ns, &floor);
 	add(row, "floor_line", floor.line / 1000.0);
@@ -143,6 +145,32 @@ static void phase(const char *named, const char *name, enum crab_bench_op op, u6
 	add_counts(row, &before, count);
 }
 
+/* @count operations, each alone; their time in dependent loads, without the floor if they clean */
+static void phase_alone(const char *name, enum crab_bench_op op, u64 count)
+{
+	struct crab_bench_work work = { .op = op, .keys = keys, .n = count };
+	struct json_object *row = add_row(workload, name);
+	struct peer_counts before;
+	struct alone_time time;
+	int err;
+
+	rig_pin(0);
+	add_floor(row);
+	before = get_counts();
+	err = alone_run(peer, map, &work, &time);
+	if (err)
+		rig_fail(name, err);
+	add(row, "ns_cpu", time.mean);
+	add(row, "p50", time.p50);
+	add(row, "p99", time.p99);
+	add(row, "p999", time.p999);
+	add(row, "worst", time.worst);
+	add(row, "prepare_ns", (double)time.prepare_ns / count);
+	add(row, "loads", (time.mean * 1000 - (get_counts().lines > before.lines ? floor.line : 0)) /
+			  floor.load);
+	add_counts(row, &before, count);
+}
+
 /* Insert the keys without measuring it; this thread is not pinned */
 static void fill(void)
 {
@@ -177,6 +205,19 @@ static void run_uniform(void)
 			continue;
 		if (wanted(workload, p->name) || p->op == CRAB_BENCH_INSERT)
 			phase(workload, p->name, p->op, n / p->part);
+	}
+}
+
+static void run_alone(void)
+{
+	const struct crab_bench_phase *p;
+
+	for (p = crab_bench_phases; p->name; p++) {
+		crab_bench_order(keys, n, p - crab_bench_phases);
+		if (p->op == CRAB_BENCH_SCAN_FULL)
+			continue;
+		if (wanted(workload, p->name) || p->op == CRAB_BENCH_INSERT)
+			phase_alone(p->name, p->op, n);
 	}
 }
 
@@ -325,6 +366,7 @@ static const struct {
 	void (*run)(void);
 } workloads[] = {
 	{ "uniform", run_uniform },
+	{ "alone", run_alone },
 	{ "sequential", run_sequential },
 	{ "zipfian", run_zipfian },
 	{ "sparse", run_sparse },

@@ -76,7 +76,7 @@ void find_store(struct patient *patient);
 /* The node in /dev, and the labels of all devices */
 void find_node(struct patient *patient, const char *device);
 
-/* What a returned write is safe against: "yes", "no" or "ask", with the reason for the latter */
+/* Is a returned write safe against it? "yes", "no" or "ask", with the reason for the latter */
 struct safety {
 	const char *reset;
 	const char *power;

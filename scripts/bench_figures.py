@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The results of a run of scripts/bench, and its figures to reach."""
+
+from report import grouped, num, size, verdict
+
+FEW, MANY = 1000000, 10000000
+FEWEST, MOST = 100000, 50000000     # of the operations alone; MOST only if it is asked for
+LEAF, BATCH = 1024, 16
+OPS = ("insert", "search", "update", "scan", "delete")
+MIXES = tuple(f"ycsb-{c}" for c in "abcdef")
+SLOTTED, SORTED = ("crab", "slotted"), ("crab", "sorted")    # those with figures to reach
+ABSL, LMDB = ("absl", ""), ("lmdb", "")
+PEERS = (ABSL, LMDB)
+# Workload -> its rows
+WORKLOADS = {
+    "uniform": [("uniform", op) for op in OPS],
+    "sequential": [("sequential", op) for op in OPS],
+    "zipfian": [("zipfian", op) for op in ("search", "update", "scan")],
+    "sparse": [("sparse", op) for op in ("delete", "search", "update", "scan")],
+    "ycsb": [(mix, "mix") for mix in MIXES],
+    "attach": [("attach", op) for op in ("attach", "read", "read-used")],
+    "apart": [("apart", op) for op in OPS],     # two processes at once, a store and a CPU each
+    "alone": [("alone", op) for op in OPS if op != "scan"],
+}
+LABEL = {SLOTTED: "slotted", SORTED: "sorted", ABSL: "absl::btree_map", LMDB: "LMDB"}
+
+# Fields of every row, in this order; more may follow
+FIELDS = ("engine", "layout", "workload", "op", "keys", "threads", "batch", "ns_cpu", "lines", "fences",
+          "per_floor", "per_absl")
+
+# Search of FAST-FAIR, the authors' code, one million uniform keys, by leaf size: nanoseconds, measured
+# where a dependent load takes so many
+FASTFAIR_SEARCH, FASTFAIR_LOAD = {512: 212, 1024: 175, 4096: 246}, 135
+
+
+def label(system):
+    """A map, for people."""
+    return LABEL.get(system, system[0])
+
+
+def identity(row):
+    """The fields that identify a row."""
+    return tuple(row[name] for name in ("engine", "layout", "workload", "op", "keys", "threads",
+                                        "batch", "leaf_bytes"))
+
+
+class Run:
+    """The results of a run."""
+
+    def __init__(self, rows, few=FEW, many=MANY, *others_alone):
+        self.rows, self.few, self.many, self.alone = rows, few, many, sorted((few, many, *others_alone))
+        self.at = {identity(row): row for row in rows if row["engine"] != "floor"}
+        self.floor = {row["workload"]: row["ns_cpu"] for row in rows if row["engine"] == "floor"}
+        found = list(dict.fromkeys(key[:2] for key in self.at if key[2] != "apart"))
+        self.stores = [SLOTTED, *[system for system in found if system not in (SLOTTED, *PEERS)]]
+        self.systems = [*self.stores, *PEERS]
+
+    def row(self, system, workload, op, keys, threads=1, batch=1, leaf=LEAF):
+        """One row, or an empty one."""
+        return self.at.get((*system, workload, op, keys, threads, batch, leaf), {})
+
+    def get(self, what, *of, **more):
+        """One number, or None."""
+        return self.row(*of, **more).get(what)
+
+    def worst(self, ratio, keys_of):
+        """The largest of some ratios that could be taken, and whose it is."""
+        found = [(value, name) for value, name in ((ratio(key), key) for key in keys_of)
+                 if value is not None]
+        return max(found, default=(None, ""))
+
+
+def over(a, b):
+    """A ratio, if there are both."""
+    return a / b if a is not None and b else None
+
+
+class Figure:
+    """One that is to be reached: at most, or at least if @least; and the command that measures it."""
+
+    HEAD = ("figure", "measured", "in single rounds", "wanted", "verdict")
+
+    def __init__(self, name, value, bound, command, note="", least=False, rounds=None):
+        self.name, self.value, self.bound, self.least = name, value, bound, least
+        self.command, self.note, self.rounds = command, note, rounds
+
+    def verdict(self):
+        """In words."""
+        if self.value is None:
+            return "not measured"
+        return verdict(-self.value, -self.bound) if self.least else verdict(self.value, self.bound)
+
+    def cells(self):
+        """A row of the table."""
+        value = num(self.value, "{:.2f}") + (f" ({self.note})" if self.note and self.value else "")
+        rounds = "{:.2f} to {:.2f}".format(*self.rounds) if self.rounds else "–"
+        return [self.name, value, rounds, f"{'>=' if self.least else '<='} {self.bound:.2f}", self.verdict()]
+
+
+def command(op, system="slotted", workload="uniform", keys=FEW):
+    """The command for the rows of a figure."""
+    return f"scripts/bench --engine {system} --workload {workload} --op {op} --keys {keys}"
+
+
+def with_maintenance(run, op):
+    """The same figure if maintenance were on the write path."""
+    row = run.row(SLOTTED, "uniform", op, run.few)
+    if not row.get("prepare_ns"):
+        return ""
+    whole = row["per_floor"] * (1 + row["prepare_ns"] / row["ns_cpu"])
+    return f"{whole:.2f} with maintenance"
+
+
+def figures_of_time(run):
+    """One thread, one million keys: against the floor, against absl."""
+    slotted = SLOTTED
+    for op, what, name, bound in (
+            ("insert", "per_floor", "insert, in floors", 1.5),
+            ("insert", "per_absl", "insert, in absl's inserts", 1.0),
+            ("delete", "per_floor", "delete, in floors", 1.3),
+            ("update", "per_floor", "update, in floors", 1.3),
+            ("search", "per_absl", "search, in absl's", 0.7),
+            ("scan", "per_absl", "scan of 100, in absl's", 0.45)):
+        note = with_maintenance(run, op) if what == "per_floor" else ""
+        row = run.row(slotted, "uniform", op, run.few)
+        yield Figure(name, row.get(what), bound, command(op, keys=run.few), note,
+                     rounds=row.get(f"{what}_rounds"))
+
+
+def figures_of_alone(run):
+    """Operations alone: against absl, and in dependent loads beyond the floor."""
+    for keys, op, what, bound in ((run.few, "search", "per_absl", 0.60), (run.few, "update", "loads", 1.2),
+                                  (run.few, "delete", "loads", 1.2), (run.few, "insert", "loads", 1.4),
+                                  (run.many, "search", "per_absl", 0.47), (run.many, "update", "per_absl", 0.60),
+                                  (run.many, "delete", "per_absl", 0.60), (run.many, "insert", "per_absl", 0.80)):
+        row = run.row(SLOTTED, "alone", op, keys)
+        against = "in absl's" if what == "per_absl" else "dependent loads beyond the floor"
+        yield Figure(f"{op} alone, {grouped(keys)} keys, {against}", row.get(what), bound,
+                     command(op, workload="alone", keys=keys), rounds=row.get(f"{what}_rounds"))
+
+
+def figures_of_batches(run):
+    """Batches of sixteen, against absl's operations one by one."""
+    slotted = SLOTTED
+    for op, what, name, bound in (("search", "per_absl", "in absl's searches", 0.3),
+                                  ("insert", "per_floor", "in floors", 0.9)):
+        row = run.row(slotted, "uniform", op, run.few, batch=BATCH)
+        yield Figure(f"{op} in batches of {BATCH}, {name}", row.get(what), bound, command(op, keys=run.few),
+                     rounds=row.get(f"{what}_rounds"))
+
+
+def figures_of_counts(run):
+    """Lines and fences between a call and its return, splits included."""
+    row = run.row(SLOTTED, "uniform", "insert", run.few)
+    for what, bound in (("lines", 1.6), ("fences", 1.1)):
+        note = f"and {row[f'prepare_{what}']:.2f} off the write path" if row else ""
+        yield Figure(f"{what} of an insert on the write path", row.get(what), bound,
+                     command("insert", keys=run.few), note)
+
+
+def figure_of_threads(run):
+    """The mix that gains least from a second thread."""
+    def gain(key):
+        value = run.get("per_one", SLOTTED, *key, run.few, threads=2)
+        return None if value is None else -value
+    mixes = [("uniform", op) for op in OPS] + [(mix, "mix") for mix in MIXES]
+    worst, name = run.worst(gain, mixes)
+    return Figure("two threads, in throughputs of one", None if worst is None else -worst, 1.85,
+                  f"scripts/bench --engine slotted --workload uniform --workload ycsb --keys {run.few}",
+                  f"lowest: {' '.join(name)}" if name else "", least=True,
+                  rounds=run.get("per_one_rounds", SLOTTED, *name, run.few, threads=2) if name else None)
+
+
+def figures_of_size(run):
+    """Ten million keys."""
+    slotted = SLOTTED
+    attach, region, used = (run.get("ns_wall", slotted, "attach", op, run.many)
+                            for _, op in WORKLOADS["attach"])
+    what = command("attach", workload="attach", keys=run.many)
+    yield Figure("attach, in readings of the region", over(attach, region), 3, what,
+                 f"{over(attach, used):.2f} of the leaves in use" if used else "")
+    yield Figure("attach, ns a key", attach, 10, what)
+    worst, op = run.worst(lambda op: over(run.get("ns_cpu", slotted, "uniform", op, run.many),
+                                          run.get("ns_cpu", slotted, "uniform", op, run.few)), OPS)
+    yield Figure("ten times the keys, in times of the operation", worst, 2.2,
+                 f"scripts/bench --engine slotted --workload uniform --keys {run.few} --keys {run.many}",
+                 f"highest: {op}" if op else "")
+
+
+def figures_of_sorted(run):
+    """Against FAST-FAIR, whose times are stretched as a dependent load is here."""
+    for leaf, theirs in FASTFAIR_SEARCH.items():
+        row = run.row(SORTED, "uniform", "search", run.few, leaf=leaf)
+        there = over(row.get("floor_load"), FASTFAIR_LOAD)
+        yield Figure(f"sorted, {size(leaf)}: search, in FAST-FAIR's",
+                     over(row.get("ns_cpu"), there and theirs * there), 1.0,
+                     command("search", "sorted", keys=run.few),
+                     f"{row['ns_cpu']:.0f} ns against {theirs * there:.0f}" if row else "")
+
+
+def figures(run):
+    """All of them."""
+    return [*figures_of_time(run), *figures_of_alone(run), *figures_of_batches(run), *figures_of_counts(run), figure_of_threads(run),
+            *figures_of_size(run), *figures_of_sorted(run)]
