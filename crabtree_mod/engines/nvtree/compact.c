@@ -26,9 +26,9 @@
  *
  * Locking: compact.h documents it.
  */
+#include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/errno.h>
-#include <linux/find.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/slab.h>
