@@ -441,6 +441,8 @@ pmem_unbind() {
 	crabtree pmem=/dev/pmem0
 	CRABTREE_DEV=$(device /dev/pmem0) CRABTREE_DRIVER=/sys/bus/nd/drivers/nd_pmem \
 		CRABTREE_BOUND=$namespace nested unbind --only taken
+	[ -d /sys/kernel/debug/crabtree ] || fail "no folder in debugfs"
+	[ -z "$(ls /sys/kernel/debug/crabtree)" ] || fail "the region's folder stayed in debugfs"
 	load -r crabtree
 	echo "$namespace" >/sys/bus/nd/drivers/nd_pmem/bind
 	crabtree pmem=/dev/pmem0

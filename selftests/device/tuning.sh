@@ -86,6 +86,19 @@ bad() {
 	! loaded crabtree || fail "the module stayed"
 }
 
+folders() {
+	local root=/sys/kernel/debug/crabtree at
+	crabtree ram=64K,128K
+	for at in "$(device ram:65536)" "$(device ram:131072)"; do
+		[ -f "$root/${at##*/}/counters" ] || fail "no counters of $at"
+		[ -f "$root/${at##*/}/options" ] || fail "no options of $at"
+	done
+	equal "$(find "$root" -mindepth 1 -maxdepth 1 | wc -l)" \
+		"$(find /sys/class/crabtree -name "crab[0-9]*" | wc -l)" folders
+	load -r crabtree
+	[ ! -e "$root" ] || fail "$root stayed: $(ls "$root")"
+}
+
 tests() {
 	it defaults "defaults: auto, with measured costs"
 	it given "a value that is set is used and shown"
@@ -93,6 +106,7 @@ tests() {
 	it forced "forced copying never shifts" cow cows sips
 	it chosen "the same costs make the same choices"
 	it slotted "slotted leaves have nothing to choose"
+	it folders "a folder in debugfs for each device, and none after unload"
 	it bad "an unknown strategy fails the load" "strategy=fast: not one of" strategy=fast
 	it bad "a cost that is no number fails the load" cost_round cost_round=much
 	it bad "a negative cost fails the load" cost_line cost_line=-1
