@@ -110,6 +110,8 @@ CRAB_OPTION_PARAM(cost_pair, &option_ops, "Picoseconds to store 16 bytes at once
 CRAB_OPTION_PARAM(pack, &option_ops,
 		  "nvtree: leaves below each parent node after a rebuild; 0: chosen by the inserts");
 CRAB_OPTION_PARAM(pairs, &option_flag_ops, "nvtree: updates append the negative of the old record");
+CRAB_OPTION_PARAM(binary, &option_flag_ops, "fastfair: search a node by halves, not slot by slot");
+CRAB_OPTION_PARAM(leaf_locks, &option_flag_ops, "fastfair: reads lock the leaf");
 
 static const struct {
 	const char *name;

@@ -44,6 +44,8 @@
 #include "shared/lock.h"
 #include "tree.h"
 
+struct ff_tuning ff_tuning_default;
+
 #define LOOKUP_HOPS	16U	/* leaves to the right that a lookup enters without a lock */
 
 int ff_damaged(struct ff *ff, u64 number, const char *what)
@@ -101,7 +103,7 @@ static int lookup_try(const struct ff *ff, u64 key, u64 *value)
 	int err;
 
 	crab_rcu_enter();
-	err = ff->torn ? -EAGAIN : ff_find(ff, key, 0, &find);
+	err = ff->locked ? -EAGAIN : ff_find(ff, key, 0, &find);
 	if (!err)
 		do
 			err = lookup_one(ff, &find, key, value);
@@ -110,7 +112,7 @@ static int lookup_try(const struct ff *ff, u64 key, u64 *value)
 	return err == 1 ? -EAGAIN : err;
 }
 
-/* The lookup if a writer changes the leaf, or where the media is damaged or torn */
+/* The lookup if a writer changes the leaf, where the media is damaged or torn, or by an option */
 static noinline int lookup_locked(struct ff *ff, u64 key, u64 *value)
 {
 	struct ff_op op = { .ff = ff, .fresh = FF_NONE };
@@ -306,6 +308,12 @@ u32 ff_slots(u32 leaf_bytes)
 	return crab_hook_slots(slots);
 }
 
+static const struct crab_option ff_options[] = {
+	CRAB_OPTION("binary", struct ff_tuning, binary, NULL),
+	CRAB_OPTION("leaf_locks", struct ff_tuning, leaf_locks, NULL),
+	{ }
+};
+
 static const struct crab_layout ff_layouts[] = {
 	{
 		.name = "shift", .id = 1, .needs = CRAB_MODEL_LINE, .leaf_min = FF_NODE_BYTES_MIN,
@@ -318,6 +326,8 @@ static const struct crab_layout ff_layouts[] = {
 const struct crab_engine_ops crab_engine_fastfair = {
 	.name = "fastfair",
 	.id = 4,
+	.options = ff_options,
+	.tuning = &ff_tuning_default,
 	.layouts = ff_layouts,
 	.format = ff_format,
 	.attach = ff_attach,

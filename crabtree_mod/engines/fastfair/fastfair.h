@@ -19,6 +19,7 @@
 #include "shared/link.h"
 #include "shared/pool.h"
 #include "shared/side.h"
+#include "tuning.h"
 
 #define FF_LEVELS	16	/* levels of a tree; a root at the highest one is not grown */
 #define FF_LINE_SLOTS	4U	/* slots of a cache line */
@@ -67,6 +68,8 @@ struct ff_trace;
  * @sides: of the nodes in use; crab_side.count is the number of slots in use
  * @slots: of a node
  * @changes: how often @structure was taken for a change
+ * @tuning: its options
+ * @locked: reads lock the leaf: because of @torn, or of the option `leaf_locks`
  * @birth: the highest one
  * @records: that attach found
  * @nodes: in use
@@ -87,6 +90,8 @@ struct ff {
 	struct crab_sides sides;
 	u32 slots;
 	u64 changes;
+	struct ff_tuning tuning;
+	bool locked;
 	u64 birth;
 	u64 records;
 	u64 nodes;
@@ -171,6 +176,18 @@ static inline u64 ff_value(const struct ff *ff, u64 number, u32 slot)
 }
 
 /**
+ * ff_halve() - find the first slot whose key is not below a key, by halves
+ * @ff: the store
+ * @number: of the node
+ * @key: the key
+ * @at: out: the key of the slot; unchanged if there is none
+ *
+ * Context: as ff_first(); or an inner node, of which a writer may shift the slots.
+ * Return: as ff_first().
+ */
+u32 ff_halve(const struct ff *ff, u64 number, u64 key, u64 *at);
+
+/**
  * ff_first() - find the first slot whose key is not below a key
  * @ff: the store
  * @number: of the node
@@ -187,6 +204,8 @@ static inline u32 ff_first(const struct ff *ff, u64 number, u64 key, u64 *at)
 	u32 slots = ff->slots, i;
 	u64 found;
 
+	if (unlikely(ff->tuning.binary))
+		return ff_halve(ff, number, key, at);
 	for (i = 0; i < slots; i++) {
 		found = crab_load(media, &slot[i].key);
 		if (found >= key) {

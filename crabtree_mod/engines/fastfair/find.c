@@ -12,7 +12,8 @@
  * the link of another, or pass an entry. Each link leads to a node of the level below, however. A
  * node is entered only if its header matches the check bits of the link and its lowest key is not
  * above the key. Such a node covers the key, or a node to the right of it does: the lists of
- * siblings complete the search. A search that cannot enter a node, or takes too many steps, begins
+ * siblings complete the search: also that of the option `binary`, which reads the slots in any
+ * order. A search that cannot enter a node, or takes too many steps, begins
  * again. Later it takes ff.structure, under which inner nodes do not change; there a link that
  * leads nowhere is damage.
  *
@@ -130,20 +131,52 @@ static u64 child_link(const struct crab_media *media, const struct ff_dnode *d, 
 	return crab_load_acquire(media, i ? &d->slot[i - 1].value : &d->first);
 }
 
+u32 ff_halve(const struct ff *ff, u64 number, u64 key, u64 *at)
+{
+	const struct crab_side *side = crab_side(&ff->sides, number);
+	u32 end = min_t(u32, READ_ONCE(side->count), ff->slots), from = 0, to = end, mid;
+	u64 found, last = CRAB_KEY_EMPTY;
+
+	while (from < to) {
+		mid = (from + to) / 2;
+		found = crab_load(ff->base.media, &ff_slot(ff, number, mid)->key);
+		if (found < key) {
+			from = mid + 1;
+		} else {
+			to = mid;
+			last = found;
+		}
+	}
+	if (from < ff->slots)
+		*at = last;
+	return from;
+}
+
+/* The first slot above @key of an inner node, whose slots a writer may shift; @at: its key */
+static u32 child_search(const struct ff *ff, const struct ff_dnode *d, u64 key, u64 *at)
+{
+	u64 found = CRAB_KEY_EMPTY;
+	u32 slots = ff->slots, i;
+
+	for (i = 0; i < slots; i++) {
+		found = crab_load_acquire(ff->base.media, &d->slot[i].key);
+		if (found > key)
+			break;
+	}
+	*at = found;
+	return i;
+}
+
 /* The link of the child for @key in the node of @find; @last: no entry is above @key */
 static u64 find_child(const struct ff *ff, u64 key, struct ff_find *find, bool *last)
 {
 	const struct crab_media *media = ff->base.media;
 	struct ff_dnode *d = ff_media(ff, find->node.number);
-	u32 slots = ff->slots, i;
 	u64 at = CRAB_KEY_EMPTY;
+	u32 i = unlikely(ff->tuning.binary) ? ff_halve(ff, find->node.number, key + 1, &at) :
+					      child_search(ff, d, key, &at);
 
-	for (i = 0; i < slots; i++) {
-		at = crab_load_acquire(media, &d->slot[i].key);
-		if (at > key)
-			break;
-	}
-	*last = i == slots || at == CRAB_KEY_EMPTY;
+	*last = i == ff->slots || at == CRAB_KEY_EMPTY;
 	if (!*last && at <= find->high) {
 		find->high = at;
 		find->after = crab_load(media, &d->slot[i].value);

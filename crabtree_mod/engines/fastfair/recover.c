@@ -99,6 +99,7 @@ static void attach_visit(struct ff_walk *walk, const struct ff_node *node,
 	if (!node->level)
 		ff->records += found->live;
 	ff->torn |= torn;
+	ff->locked |= torn;
 	if (has_entry && !torn)
 		return;
 	trace = kmalloc(sizeof(*trace), FF_WALK_GFP);
@@ -150,9 +151,12 @@ static int attach_init(struct ff *ff, struct crab_media *media, const struct cra
 	mutex_init(&ff->structure);
 	spin_lock_init(&ff->noting);
 	ff->slots = ff_slots(geo->leaf_bytes);
-	return crab_engine_init(&ff->base, &crab_engine_fastfair, media, geo, how) ?:
-	       crab_pool_init(&ff->pool, geo->leaves) ?:
-	       crab_sides_init(&ff->sides, geo->leaves);
+	ff->tuning = how->tuning ? *(const struct ff_tuning *)how->tuning : ff_tuning_default;
+	ff->locked = ff->tuning.leaf_locks;
+	if (crab_engine_init(&ff->base, &crab_engine_fastfair, media, geo, how))
+		return -ENOMEM;
+	ff->base.tuning = &ff->tuning;
+	return crab_pool_init(&ff->pool, geo->leaves) ?: crab_sides_init(&ff->sides, geo->leaves);
 }
 
 struct crab_engine *ff_attach(struct crab_media *media, const struct crab_geometry *geo,
@@ -229,6 +233,7 @@ int ff_repair(struct crab_engine *engine, struct crab_flow *flow)
 	for (trace = ff->traces; trace; trace = trace->next)
 		repair_slots(&op, trace);
 	ff->torn = false;
+	ff->locked = ff->tuning.leaf_locks;
 	for (trace = ff->traces; trace; trace = trace->next)
 		if (!trace->has_entry)
 			ff->repairs += ff_adopt(&op, &trace->node);

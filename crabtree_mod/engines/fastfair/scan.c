@@ -51,9 +51,9 @@ static void part_read_all(const struct ff *ff, u64 number, u64 end, struct part 
 	const struct ff_dslot *slot = ff_slot(ff, number, 0);
 	const struct crab_media *media = ff->base.media;
 	const struct ff_dslot *behind = slot + ff->slots;
-	u64 next = part->start, key;
+	u64 next = part->start, key, at;
 
-	for (slot += ff_first(ff, number, next, &key); slot < behind; slot++) {
+	for (slot += ff_first(ff, number, next, &at); slot < behind; slot++) {
 		key = crab_load(media, &slot->key);
 		if (unlikely(key < next) && to > part->records && key == to[-1].key)
 			to--;		/* R1 */
@@ -128,7 +128,7 @@ static int part_locked(struct ff *ff, u64 key, struct part *part)
 /* Tests whether reads may follow the list of leaves, past the entries */
 static bool may_follow(const struct ff *ff)
 {
-	return !ff->torn && !ff->base.damage.count && !READ_ONCE(ff->quarantined);
+	return !ff->locked && !ff->base.damage.count && !READ_ONCE(ff->quarantined);
 }
 
 /* Reads the leaf that covers @key */

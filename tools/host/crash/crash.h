@@ -12,6 +12,7 @@
 #include <linux/minmax.h>
 
 #include "engines/crab/sorted/tuning.h"
+#include "engines/fastfair/tuning.h"
 #include "engines/nvtree/tuning.h"
 #include "shadow/shadow.h"
 #include "store/store.h"
@@ -100,6 +101,7 @@ struct crash_setup {
 	union {
 		struct crab_tuning tuning;
 		struct nv_tuning nv;
+		struct ff_tuning ff;
 	};
 };
 

@@ -8,6 +8,7 @@
 
 #include "engines/crab/sorted/tuning.h"
 #include "engines/engine.h"
+#include "engines/fastfair/tuning.h"
 #include "engines/nvtree/tuning.h"
 
 struct host_driver;
@@ -47,6 +48,7 @@ struct space {
 	union {
 		struct crab_tuning tuning;
 		struct nv_tuning nv;
+		struct ff_tuning ff;
 	};
 	u32 leaf_bytes;
 	u32 slots;

@@ -17,28 +17,32 @@
 /* Their leaves end with a cache line: the code relies on it */
 #define SORTED(name, how, leaves, pairs, bits)					\
 	name, "crab", "sorted", 128, 0, leaves, 16, 3, false,			\
-	{ .strategy = how, .pair = pairs, .probe = true, .on_demand = bits }
+	.tuning = { .strategy = how, .pair = pairs, .probe = true, .on_demand = bits }
 
 const struct subject subjects[SUBJECTS] = {
-	{ "slotted", "crab", "slotted", 128, 0, 12, 16, 3, false, { 0 } },
-	{ "slotted, leaves of two", "crab", "slotted", 128, 2, 16, 8, 4, false, { 0 } },
-	{ "slotted, leaves of 512 bytes", "crab", "slotted", 512, 0, 8, 48, 3, false, { 0 } },
-	{ "slotted, a high index", "crab", "slotted", 128, 2, 66, 60, 3, false, { 0 } },
-	{ "slotted, hardly any space", "crab", "slotted", 128, 3, 5, 12, 3, false, { 0 } },
-	{ "slotted, little space", "crab", "slotted", 128, 4, 8, 20, 4, false, { 0 } },
-	{ "slotted, one leaf", "crab", "slotted", 256, 0, 5, 8, 3, true, { 0 } },
-	{ "slotted, one leaf of 8 KiB", "crab", "slotted", 8192, 0, 3, 40, 3, true, { 0 } },
+	{ "slotted", "crab", "slotted", 128, 0, 12, 16, 3, false, { { 0 } } },
+	{ "slotted, leaves of two", "crab", "slotted", 128, 2, 16, 8, 4, false, { { 0 } } },
+	{ "slotted, leaves of 512 bytes", "crab", "slotted", 512, 0, 8, 48, 3, false, { { 0 } } },
+	{ "slotted, a high index", "crab", "slotted", 128, 2, 66, 60, 3, false, { { 0 } } },
+	{ "slotted, hardly any space", "crab", "slotted", 128, 3, 5, 12, 3, false, { { 0 } } },
+	{ "slotted, little space", "crab", "slotted", 128, 4, 8, 20, 4, false, { { 0 } } },
+	{ "slotted, one leaf", "crab", "slotted", 256, 0, 5, 8, 3, true, { { 0 } } },
+	{ "slotted, one leaf of 8 KiB", "crab", "slotted", 8192, 0, 3, 40, 3, true, { { 0 } } },
 	{ SORTED("sorted", CRAB_STRATEGY_AUTO, 22, true, false) },
 	{ SORTED("sorted, shifted", CRAB_STRATEGY_SIP, 12, false, false) },
 	{ SORTED("sorted, copied", CRAB_STRATEGY_COW, 12, false, true) },
 	{ SORTED("sorted, hardly any space", CRAB_STRATEGY_AUTO, 5, false, true) },
-	{ "nvtree", "nvtree", "append", 128, 0, 16, 16, 3, false, { 0 } },
-	{ "nvtree, leaves of 512 bytes", "nvtree", "append", 512, 0, 8, 48, 3, false, { 0 } },
-	{ "nvtree, hardly any space", "nvtree", "append", 128, 0, 5, 12, 3, false, { 0 } },
-	{ "volatile", "volatile", "", 128, 0, 12, 16, 3, false, { 0 } },
-	{ "fastfair", "fastfair", "shift", 128, 3, 20, 16, 3, false, { 0 } },
-	{ "fastfair, nodes of 256 bytes", "fastfair", "shift", 256, 5, 12, 16, 3, false, { 0 } },
-	{ "fastfair, hardly any space", "fastfair", "shift", 128, 3, 6, 12, 3, false, { 0 } },
+	{ "nvtree", "nvtree", "append", 128, 0, 16, 16, 3, false, { { 0 } } },
+	{ "nvtree, leaves of 512 bytes", "nvtree", "append", 512, 0, 8, 48, 3, false, { { 0 } } },
+	{ "nvtree, hardly any space", "nvtree", "append", 128, 0, 5, 12, 3, false, { { 0 } } },
+	{ "volatile", "volatile", "", 128, 0, 12, 16, 3, false, { { 0 } } },
+	{ "fastfair", "fastfair", "shift", 128, 3, 20, 16, 3, false, { { 0 } } },
+	{ "fastfair, nodes of 256 bytes", "fastfair", "shift", 256, 5, 12, 16, 3, false, { { 0 } } },
+	{ "fastfair, by halves", "fastfair", "shift", 256, 5, 12, 16, 3, false,
+	  .ff = { .binary = true } },
+	{ "fastfair, reads lock", "fastfair", "shift", 256, 5, 12, 16, 3, false,
+	  .ff = { .leaf_locks = true } },
+	{ "fastfair, hardly any space", "fastfair", "shift", 128, 3, 6, 12, 3, false, { { 0 } } },
 	{ }
 };
 

@@ -8,6 +8,7 @@
 
 #include "actor.h"
 #include "engines/crab/sorted/tuning.h"
+#include "engines/fastfair/tuning.h"
 #include "store/store.h"
 
 /**
@@ -22,6 +23,7 @@
  * @threads: number of actors
  * @single: all keys fit in one leaf, which never splits
  * @tuning: options of the attach
+ * @ff: those of the engine fastfair
  */
 struct subject {
 	const char *name;
@@ -33,7 +35,10 @@ struct subject {
 	u32 keys;
 	u32 threads;
 	bool single;
-	struct crab_tuning tuning;
+	union {
+		struct crab_tuning tuning;
+		struct ff_tuning ff;
+	};
 };
 
 #define SUBJECTS	24	/* at most */

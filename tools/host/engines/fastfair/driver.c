@@ -58,6 +58,8 @@ static const struct space fastfair_spaces[] = {
 	  .tier = SPACE_TINY },
 	{ "fastfair-lives", FASTFAIR(128), .slots = 2, .leaves = 5, .keys = 3, .lives = 2,
 	  .tier = SPACE_QUICK },
+	{ "fastfair-halves", FASTFAIR(128, .binary = true), .slots = 2, .leaves = 6, .keys = 4,
+	  .tier = SPACE_QUICK },
 	{ "fastfair-2x3x4", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 4, .tier = SPACE_QUICK },
 	{ "fastfair-2x6x4", FASTFAIR(128), .slots = 2, .leaves = 6, .keys = 4, .tier = SPACE_QUICK },
 	{ "fastfair-5x3x5", FASTFAIR(256), .slots = 5, .leaves = 3, .keys = 5, .tier = SPACE_QUICK },
@@ -89,6 +91,8 @@ static const struct workload fastfair_workloads[] = {
 	{ "fastfair, formatted", { FASTFAIR(128), .slots = 2 }, .steps = 300, .leaves = 12,
 	  .format_every = 16 },
 	{ "fastfair, cut again", { FASTFAIR(128), .slots = 3 }, .steps = 300, .leaves = 20, .depth = 2 },
+	{ "fastfair, by halves", { FASTFAIR(256, .binary = true), .slots = 7 }, .steps = 500,
+	  .leaves = 20 },
 	{ "fastfair, damaged", { FASTFAIR(128) }, .steps = 30, .leaves = 20, .damage = true },
 	{ }
 };
@@ -100,7 +104,10 @@ static const struct crash_setup fastfair_setups[] = {
 
 static struct crash_setup sample(u32 i)
 {
-	return (struct crash_setup) { FASTFAIR(i % 2 ? 256 : 128), .slots = i % 2 ? 5 + i % 5 : 2 + i / 2 % 3 };
+	return (struct crash_setup) {
+		FASTFAIR(i % 2 ? 256 : 128, .binary = i / 6 % 2, .leaf_locks = i / 12 % 2),
+		.slots = i % 2 ? 5 + i % 5 : 2 + i / 2 % 3
+	};
 }
 
 const struct host_driver host_driver_fastfair = {

@@ -11,9 +11,10 @@
 #include "space.h"
 #include "workload.h"
 
-/* A store of the engine; fills a struct space, a crash_setup or a part of one */
-#define FASTFAIR(bytes)	\
-	.driver = &host_driver_fastfair, .layout = "shift", .leaf_bytes = bytes
+/* A store; fills a struct space, a crash_setup or a part of one. @...: options */
+#define FASTFAIR(bytes, ...)	\
+	.driver = &host_driver_fastfair, .layout = "shift", .leaf_bytes = bytes, \
+	.ff = { __VA_ARGS__ }
 
 extern const struct corruption fastfair_corruptions[];
 

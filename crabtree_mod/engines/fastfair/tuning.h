@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the options of the engine `fastfair`.
+ *
+ * Locking: ff_tuning_default is written by module parameters; attach copies it.
+ */
+#ifndef CRABTREE_ENGINES_FASTFAIR_TUNING_H
+#define CRABTREE_ENGINES_FASTFAIR_TUNING_H
+
+#include <linux/types.h>
+
+/**
+ * struct ff_tuning - options of a store
+ * @binary: a node is searched by halves, not slot by slot
+ * @leaf_locks: a read locks the leaf, as the publication's variant does for serializable reads
+ */
+struct ff_tuning {
+	u8 binary;
+	u8 leaf_locks;
+};
+
+/* Used where a store is attached without options */
+extern struct ff_tuning ff_tuning_default;
+
+#endif /* CRABTREE_ENGINES_FASTFAIR_TUNING_H */
