@@ -277,7 +277,7 @@ Not reproduced
   above; a time would be arithmetic.
 * Figure 7 with 50 million keys and 16 threads: the machine has two CPUs.
 * Figure 7 with lock-free reads as published, of records that are not durable yet: the engine has no such
-  option, because a power cut can revert what they returned.
+  option, because a power cut can revert the values that they returned.
 * Transactions of Figure 6 that roll back, and remote warehouses: they change no number of operations.
 
 How this page was made
