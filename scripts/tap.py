@@ -2,6 +2,11 @@
 """Shared by the tests in Python: their results as KTAP."""
 
 
+def result(good, text, number="-"):
+    """One result; a program without a plan need not number them."""
+    print(f"{'ok' if good else 'not ok'} {number} {text}", flush=True)
+
+
 class Tap:
     """The results of one program; without a plan, the plan comes last."""
 
@@ -18,7 +23,7 @@ class Tap:
         self.failed += not good
         for line in details if not good else ():
             print(f"# {line}")
-        print(f"{'ok' if good else 'not ok'} {self.count} {text}", flush=True)
+        result(good, text, self.count)
 
     def done(self):
         """The exit status."""

@@ -12,6 +12,11 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True  # nothing is written into the source tree
+sys.path.insert(0, os.path.join(HERE, "../../../scripts"))
+
+import tap  # noqa: E402 pylint: disable=wrong-import-position
+
 PAGE = os.path.join(HERE, "../../../Documentation/design/crash-matrix.rst")
 
 HEAD = """.. SPDX-License-Identifier: GPL-2.0
@@ -135,8 +140,7 @@ def main(path, write):
     for line in list(difflib.unified_diff(before.splitlines(), text.splitlines(), "the page",
                                           "this run", lineterm="", n=0))[:20]:
         print(f"# {line}")
-    print(f"{'ok' if before == text else 'not ok'} - the page matches this run"
-          f"{'' if before == text else ': make mutants-page'}")
+    tap.result(before == text, f"the page matches this run{'' if before == text else ': make mutants-page'}")
     return before != text
 
 
