@@ -435,14 +435,17 @@ pmem_machine_check() {
 
 # its driver is unbound while a scan and a writer are at work
 pmem_unbind() {
-	local namespace
+	local namespace dev folder
 	need_pmem
 	namespace=$(basename "$(readlink /sys/block/pmem0/device)")
 	crabtree pmem=/dev/pmem0
-	CRABTREE_DEV=$(device /dev/pmem0) CRABTREE_DRIVER=/sys/bus/nd/drivers/nd_pmem \
+	dev=$(device /dev/pmem0)
+	folder=/sys/kernel/debug/crabtree/${dev##*/}
+	[ -f "$folder/counters" ] || fail "no folder in debugfs"
+	CRABTREE_DEV=$dev CRABTREE_DRIVER=/sys/bus/nd/drivers/nd_pmem \
 		CRABTREE_BOUND=$namespace nested unbind --only taken
-	[ -d /sys/kernel/debug/crabtree ] || fail "no folder in debugfs"
-	[ -z "$(ls /sys/kernel/debug/crabtree)" ] || fail "the region's folder stayed in debugfs"
+	[ ! -e "$folder" ] || fail "the region's folder stayed in debugfs"
+	[ -d "${folder%/*}" ] || fail "the module's folder is gone"
 	load -r crabtree
 	echo "$namespace" >/sys/bus/nd/drivers/nd_pmem/bind
 	crabtree pmem=/dev/pmem0
