@@ -31,6 +31,8 @@
 #include "index.h"
 
 #define INDEX_LINE	64	/* bytes between two prefetches */
+/* With more nodes than a second-level cache holds, the last level comes from memory */
+#define INDEX_NEAR	((1U << 20) / sizeof(struct crab_index_node))
 
 /* Path of a search: the node of each level and the entry taken in it */
 struct index_path {
@@ -285,6 +287,18 @@ static __always_inline struct crab_index_node *node_descend(const u64 *at)
 	return child;
 }
 
+/*
+ * Prefetches all children and hints of a node while its keys arrive: a search then waits for
+ * memory once in this level, not twice.
+ */
+static __always_inline void node_prefetch_children(const struct crab_index_node *node)
+{
+	const u8 *at = (const u8 *)node->children;
+
+	for (; at < (const u8 *)&node->rcu; at += INDEX_LINE)
+		prefetch(at);
+}
+
 /* The hint of a key; concurrently with a change perhaps that of another key */
 static __always_inline const void *node_hint(const u64 *at)
 {
@@ -306,8 +320,11 @@ void *crab_index_find_hint(const struct crab_index *index, u64 key, const void *
 	/* The upper levels are small enough to be in the nearest caches */
 	while (node->level > 1)
 		node = node_child(node_search(node, key));
-	if (node->level)
+	if (node->level) {
 		node = node_descend(node_search(node, key));
+		if (READ_ONCE(index->nodes) > INDEX_NEAR)
+			node_prefetch_children(node);
+	}
 	at = node_search(node, key);
 	*hint = node_hint(at);
 	return node_child(at);

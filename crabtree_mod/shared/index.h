@@ -45,19 +45,19 @@ struct crab_index_node {
 /**
  * struct crab_index - internal nodes of one tree
  * @root: NULL when empty
+ * @nodes: number of nodes, including those in the stash
  * @right: rightmost node of each level, while entries are appended
  * @stash: nodes held for the next insert, so that it cannot fail, linked by
  *	children[0]
  * @stashed: number of nodes in @stash
- * @nodes: number of nodes, including those in the stash
  * @lock: the owner's lock that excludes changes; NULL until crab_index_set_lock()
  */
 struct crab_index {
 	struct crab_index_node *root;
+	u64 nodes;
 	struct crab_index_node *right[CRAB_INDEX_HEIGHT];
 	struct crab_index_node *stash;
 	u32 stashed;
-	u64 nodes;
 #ifdef CONFIG_LOCKDEP
 	const struct lockdep_map *lock;
 #endif
