@@ -66,11 +66,13 @@ u64 crab_engine_beyond(struct crab_engine *engine, u64 key)
 }
 
 int crab_engine_admit(struct crab_engine *engine, enum crab_insert_mode mode,
-		      const struct crab_old *old, bool full)
+		      const struct crab_old *old, bool full, u64 *value)
 {
-	if (old->existed && mode == CRAB_INSERT_CREATE)
-		return -EEXIST;
-	if (!old->existed && (mode == CRAB_INSERT_REPLACE || mode == CRAB_INSERT_NOTHING))
+	int err = old->existed ? crab_insert_decide(mode, old, value) : 0;
+
+	if (err)
+		return err;
+	if (!old->existed && mode & CRAB_INSERT_NEEDS)
 		return -ENOENT;
 	if (!old->existed && full)
 		return -ENOSPC;

@@ -116,11 +116,12 @@ u32 crab_engine_records(u32 leaf_bytes);
  * @mode: the mode; CRAB_INSERT_NOTHING if the engine has crab_engine_remove()
  * @old: the record of the key, read with its lock held
  * @full: there is no room for a new key
+ * @value: in: the value of the insert; out: the value to store
  * Context: any; before the first store.
- * Return: 0, -EEXIST, -ENOENT or -ENOSPC.
+ * Return: 0, -EEXIST, -ENOENT, -ESTALE or -ENOSPC.
  */
 int crab_engine_admit(struct crab_engine *engine, enum crab_insert_mode mode,
-		      const struct crab_old *old, bool full);
+		      const struct crab_old *old, bool full, u64 *value);
 
 /**
  * crab_engine_expect() - for check: words of the media must have these values

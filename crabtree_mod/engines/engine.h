@@ -154,7 +154,8 @@ struct crab_engine_stats {
  *	which begins there, returns -EUCLEAN
  * @beyond: the lowest key after the first quarantined range from @key on, or the
  *	reserved key
- * @insert: durable on return. -ENOSPC, -EEXIST and -ENOENT before the first store
+ * @insert: durable on return. -ENOSPC, -EEXIST, -ENOENT and -ESTALE before the first store. The old
+ *	record is read and replaced under one lock, which is held until the new one is durable
  * @remove: durable on return, or -ENOENT
  * @batch: several of lookup, insert and remove; those of one key in their order; all durable on
  *	return, with fewer fences. Not atomic: a power cut leaves each key in any of its states.

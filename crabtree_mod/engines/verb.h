@@ -9,6 +9,8 @@
 #ifndef CRABTREE_VERB_H
 #define CRABTREE_VERB_H
 
+#include <linux/compiler.h>
+#include <linux/errno.h>
 #include <linux/types.h>
 
 #include "damage.h"
@@ -18,11 +20,19 @@ struct crab_record {
 	u64 value;
 };
 
+/* Bits of a mode: an engine tests one of them, once it has found the key or not */
+#define CRAB_INSERT_DECIDES	(1U << 0)	/* the old value counts: crab_insert_decide() */
+#define CRAB_INSERT_NEEDS	(1U << 1)	/* -ENOENT if the key does not exist */
+#define CRAB_INSERT_ADDS	(1U << 2)	/* store the sum of the old value and the value */
+
 enum crab_insert_mode {
-	CRAB_INSERT_EITHER,
-	CRAB_INSERT_CREATE,	/* -EEXIST if the key exists */
-	CRAB_INSERT_REPLACE,	/* -ENOENT if the key does not exist */
-	CRAB_INSERT_NOTHING,	/* a delete, only from crab_engine_remove() */
+	CRAB_INSERT_EITHER	= 0,
+	CRAB_INSERT_CREATE	= CRAB_INSERT_DECIDES,	/* -EEXIST if the key exists */
+	CRAB_INSERT_REPLACE	= CRAB_INSERT_NEEDS,
+	CRAB_INSERT_SWAP	= CRAB_INSERT_DECIDES | CRAB_INSERT_NEEDS, /* compare-and-swap */
+	CRAB_INSERT_ADD		= CRAB_INSERT_DECIDES | CRAB_INSERT_ADDS,	/* or create */
+	CRAB_INSERT_ADD_REPLACE	= CRAB_INSERT_ADD | CRAB_INSERT_NEEDS,
+	CRAB_INSERT_NOTHING	= CRAB_INSERT_NEEDS | 8, /* a delete, by crab_engine_remove() */
 };
 
 enum crab_seek_dir {
@@ -34,11 +44,38 @@ enum crab_seek_dir {
  * struct crab_old - the record that a write replaced or removed
  * @existed: the key existed
  * @value: if so, its value
+ * @expected: in: CRAB_INSERT_SWAP: the value that is replaced
  */
 struct crab_old {
 	bool existed;
 	u64 value;
+	u64 expected;
 };
+
+/**
+ * crab_insert_decide() - whether an insert replaces the value of an existing key, and by which one
+ * @mode: the mode
+ * @old: the record, read under the lock that the insert holds until the new value is durable
+ * @value: in: the value of the insert; out: the value to store; unchanged on error
+ *
+ * Another attempt of the same insert begins again with the value of the caller: pass a copy.
+ *
+ * Context: any; before the first store.
+ * Return: 0, -EEXIST, or -ESTALE if the value is not the expected one.
+ */
+static __always_inline int crab_insert_decide(enum crab_insert_mode mode,
+					      const struct crab_old *old, u64 *value)
+{
+	if (likely(!(mode & CRAB_INSERT_DECIDES)))
+		return 0;
+	if (mode & CRAB_INSERT_ADDS) {
+		*value += old->value;
+		return 0;
+	}
+	if (mode == CRAB_INSERT_CREATE)
+		return -EEXIST;
+	return old->value == old->expected ? 0 : -ESTALE;
+}
 
 enum crab_verb {
 	CRAB_VERB_SEARCH,

@@ -190,10 +190,14 @@ int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
  * @store: the store
  * @key: any but the reserved one
  * @value: any
- * @mode: whether the key may or must exist
- * @old: out: the record before, also on -EEXIST
+ * @mode: whether the key may or must exist, and whether @value is added to its value
+ * @old: out: the record before, also on -EEXIST and -ESTALE. in, for CRAB_INSERT_SWAP: @expected
+ *
+ * The value read and the value written are one step for all other writers. A record in @old is
+ * durable, also after an error: a power cut does not take it back.
+ *
  * Context: may sleep.
- * Return: 0, -EEXIST, -ENOENT, -ENOSPC, -EROFS, -EINVAL, -EUCLEAN, -ENOMEM.
+ * Return: 0, -EEXIST, -ENOENT, -ESTALE, -ENOSPC, -EROFS, -EINVAL, -EUCLEAN, -ENOMEM.
  */
 int crab_store_insert(struct crab_store *store, u64 key, u64 value,
 		      enum crab_insert_mode mode, struct crab_old *old);

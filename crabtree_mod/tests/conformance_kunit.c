@@ -10,6 +10,7 @@
 
 #define CONF_KEYS	48
 #define CONF_STEPS	3000
+#define CONF_ADDS	400
 #define CONF_BATCH	40	/* more than an engine may process at once */
 
 struct conf {
@@ -88,6 +89,66 @@ static void conf_verbs(struct kunit *test)
 	crab_test_expect_check(test, 0);
 }
 
+/* One insert that expects a value or adds to it, and its expected result */
+static void conf_modify(struct kunit *test, u64 value, enum crab_insert_mode mode, u64 expected,
+			int err)
+{
+	struct crab_test *t = test->priv;
+	struct crab_old old = { .existed = true, .value = 0xbad, .expected = expected };
+	u64 was = 0;
+	bool there = !crab_store_search(t->store, 7, &was);
+
+	KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, 7, value, mode, &old), err);
+	KUNIT_EXPECT_EQ(test, old.existed, there);
+	if (there)
+		KUNIT_EXPECT_EQ(test, old.value, was);
+	if (err)
+		crab_test_expect(test, 7, there ? 0 : -ENOENT, was);
+	else
+		crab_test_expect(test, 7, 0, mode & CRAB_INSERT_ADDS ? was + value : value);
+}
+
+/* Compare-and-swap and add: on a missing key, with another value, with a wrap-around */
+static void conf_modifies(struct kunit *test)
+{
+	bool is_volatile = conf_begin(test);
+
+	conf_modify(test, 1, CRAB_INSERT_SWAP, 0, -ENOENT);
+	conf_modify(test, 1, CRAB_INSERT_ADD_REPLACE, 0, -ENOENT);
+	conf_modify(test, 5, CRAB_INSERT_ADD, 0, 0);
+	conf_modify(test, 2, CRAB_INSERT_ADD, 0, 0);
+	conf_modify(test, ~0ULL, CRAB_INSERT_ADD_REPLACE, 0, 0);
+	conf_modify(test, 9, CRAB_INSERT_SWAP, 7, -ESTALE);
+	conf_modify(test, ~0ULL, CRAB_INSERT_SWAP, 6, 0);
+	conf_modify(test, 2, CRAB_INSERT_ADD, 0, 0);
+	conf_modify(test, 0, CRAB_INSERT_ADD, 0, 0);
+	conf_modify(test, 1, CRAB_INSERT_SWAP, 1, 0);
+	KUNIT_EXPECT_EQ(test, crab_test_counts(test).inserts, 1ULL);
+	KUNIT_EXPECT_EQ(test, crab_test_counts(test).updates, 6ULL);
+	crab_test_expect_check(test, 1);
+	crab_test_cut(test);
+	crab_test_attach(test, false);
+	crab_test_expect(test, 7, is_volatile ? -ENOENT : 0, 1);
+}
+
+/* An add that needs room, or replaces its leaf, adds once */
+static void conf_add_many(struct kunit *test)
+{
+	struct crab_test *t = test->priv;
+	struct crab_old old;
+	u32 i;
+
+	conf_begin(test);
+	for (i = 0; i < CONF_ADDS; i++) {
+		KUNIT_EXPECT_EQ(test, crab_store_insert(t->store, i % 4, 3, CRAB_INSERT_ADD, &old),
+				0);
+		KUNIT_EXPECT_EQ(test, old.existed ? old.value : 0, 3ULL * (i / 4));
+	}
+	for (i = 0; i < 4; i++)
+		crab_test_expect(test, i, 0, 3 * CONF_ADDS / 4);
+	crab_test_expect_check(test, 4);
+}
+
 /* A write that returns 0 is counted once, as an insert, an update or a delete; others are not */
 static void conf_counts(struct kunit *test)
 {
@@ -125,25 +186,35 @@ struct conf_ask {
 	int status;
 	bool existed;
 	u64 old;
+	u64 expected;
 };
 
 /* The same contract in one call, with refused operations in between */
 static const struct conf_ask conf_asks[] = {
-	{ CRAB_VERB_INSERT, CRAB_INSERT_REPLACE, 5, 50, -ENOENT, false, 0 },
-	{ CRAB_VERB_SEARCH, 0, 5, 0, -ENOENT, false, 0 },
-	{ CRAB_VERB_INSERT, CRAB_INSERT_CREATE, 5, 50, 0, false, 0 },
-	{ CRAB_VERB_INSERT, CRAB_INSERT_CREATE, 5, 51, -EEXIST, true, 50 },
-	{ CRAB_VERB_SEARCH, 0, 5, 50, 0, false, 0 },
-	{ CRAB_VERB_INSERT, CRAB_INSERT_EITHER, CRAB_KEY_EMPTY, 1, -EINVAL, false, 0 },
-	{ CRAB_VERB_INSERT, CRAB_INSERT_REPLACE, 5, 51, 0, true, 50 },
-	{ CRAB_VERB_DELETE, 0, 6, 0, -ENOENT, false, 0 },
-	{ CRAB_VERB_DELETE, 0, 5, 0, 0, true, 51 },
-	{ CRAB_VERB_DELETE, 0, 5, 0, -ENOENT, false, 0 },
-	{ CRAB_VERB_DELETE, 0, CRAB_KEY_EMPTY, 0, -EINVAL, false, 0 },
-	{ CRAB_VERB_INSERT, CRAB_INSERT_EITHER, 5, 52, 0, false, 0 },
-	{ CRAB_VERB_INSERT, CRAB_INSERT_EITHER, 5, 53, 0, true, 52 },
-	{ CRAB_VERB_SEARCH, 0, CRAB_KEY_EMPTY, 0, -EINVAL, false, 0 },
-	{ CRAB_VERB_SEARCH, 0, 5, 53, 0, false, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_REPLACE, 5, 50, -ENOENT, false, 0, 0 },
+	{ CRAB_VERB_SEARCH, 0, 5, 0, -ENOENT, false, 0, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_CREATE, 5, 50, 0, false, 0, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_CREATE, 5, 51, -EEXIST, true, 50, 0 },
+	{ CRAB_VERB_SEARCH, 0, 5, 50, 0, false, 0, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_EITHER, CRAB_KEY_EMPTY, 1, -EINVAL, false, 0, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_REPLACE, 5, 51, 0, true, 50, 0 },
+	{ CRAB_VERB_DELETE, 0, 6, 0, -ENOENT, false, 0, 0 },
+	{ CRAB_VERB_DELETE, 0, 5, 0, 0, true, 51, 0 },
+	{ CRAB_VERB_DELETE, 0, 5, 0, -ENOENT, false, 0, 0 },
+	{ CRAB_VERB_DELETE, 0, CRAB_KEY_EMPTY, 0, -EINVAL, false, 0, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_EITHER, 5, 52, 0, false, 0, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_EITHER, 5, 53, 0, true, 52, 0 },
+	{ CRAB_VERB_SEARCH, 0, CRAB_KEY_EMPTY, 0, -EINVAL, false, 0, 0 },
+	{ CRAB_VERB_SEARCH, 0, 5, 53, 0, false, 0, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_SWAP, 5, 60, -ESTALE, true, 53, 52 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_SWAP, 5, 60, 0, true, 53, 53 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_ADD, 5, ~0ULL, 0, true, 60, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_ADD_REPLACE, 5, 3, 0, true, 59, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_SWAP, 6, 60, -ENOENT, false, 0, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_ADD_REPLACE, 6, 60, -ENOENT, false, 0, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_ADD, 6, 60, 0, false, 0, 0 },
+	{ CRAB_VERB_INSERT, CRAB_INSERT_ADD, 6, 4, 0, true, 60, 0 },
+	{ CRAB_VERB_SEARCH, 0, 6, 64, 0, false, 0, 0 },
 };
 
 static void conf_batch(struct kunit *test)
@@ -160,7 +231,7 @@ static void conf_batch(struct kunit *test)
 		ops[i] = (struct crab_batch_op) {
 			.verb = ask->verb, .mode = ask->mode, .key = ask->key,
 			.value = ask->verb == CRAB_VERB_INSERT ? ask->value : 0,
-			.old = { .existed = true, .value = 0xbad },
+			.old = { .existed = true, .value = 0xbad, .expected = ask->expected },
 		};
 	}
 	ops[i] = (struct crab_batch_op) { .verb = CRAB_VERB_DELETE, .key = 5, .status = -EPERM };
@@ -176,8 +247,8 @@ static void conf_batch(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, op->value, ask->value);
 	}
 	KUNIT_EXPECT_EQ(test, ops[i].status, -EPERM);
-	crab_test_expect(test, 5, 0, 53);
-	crab_test_expect_check(test, 1);
+	crab_test_expect(test, 5, 0, 62);
+	crab_test_expect_check(test, 2);
 }
 
 /* A read-only store is read, and refuses all other operations */
@@ -360,6 +431,8 @@ static void conf_batches(struct kunit *test)
 
 static struct kunit_case conformance_cases[] = {
 	KUNIT_CASE_PARAM(conf_verbs, conf_params),
+	KUNIT_CASE_PARAM(conf_modifies, conf_params),
+	KUNIT_CASE_PARAM(conf_add_many, conf_params),
 	KUNIT_CASE_PARAM(conf_counts, conf_params),
 	KUNIT_CASE_PARAM(conf_batch, conf_params),
 	KUNIT_CASE_PARAM(conf_batch_readonly, conf_params),

@@ -200,13 +200,15 @@ int crab_oracle_judge_some(struct crab_oracle *oracle, struct crab_store *store,
 	       judge_scan(oracle, store, content, from, to);
 }
 
-static bool status_ok(const struct crab_batch_op *op, bool there)
+static bool status_ok(const struct crab_batch_op *op, bool there, u64 value)
 {
 	if (op->verb != CRAB_VERB_INSERT)
 		return op->status == (there ? 0 : -ENOENT);
+	if (there && op->mode == CRAB_INSERT_SWAP)
+		return op->status == (value == op->old.expected ? 0 : -ESTALE);
 	if (there)
 		return op->status == (op->mode == CRAB_INSERT_CREATE ? -EEXIST : 0);
-	if (op->mode == CRAB_INSERT_REPLACE)
+	if (op->mode & CRAB_INSERT_NEEDS)
 		return op->status == -ENOENT;
 	return !op->status || op->status == -ENOSPC;
 }
@@ -214,8 +216,9 @@ static bool status_ok(const struct crab_batch_op *op, bool there)
 const char *crab_oracle_answer(struct crab_key_state *state, const struct crab_batch_op *op)
 {
 	bool search = op->verb == CRAB_VERB_SEARCH;
+	u64 sum;
 
-	if (!status_ok(op, state->there))
+	if (!status_ok(op, state->there, state->value))
 		return "returns the wrong status";
 	if (!search && op->old.existed != state->there)
 		return "reports wrongly whether the key existed";
@@ -223,7 +226,8 @@ const char *crab_oracle_answer(struct crab_key_state *state, const struct crab_b
 		return "found another value";
 	if (op->status || search)
 		return NULL;
+	sum = op->mode & CRAB_INSERT_ADDS ? state->value : 0;	/* 0 if the key was missing */
 	state->there = op->verb == CRAB_VERB_INSERT;
-	state->value = state->there ? op->value : 0;
+	state->value = state->there ? op->value + sum : 0;
 	return NULL;
 }

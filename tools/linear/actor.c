@@ -13,6 +13,8 @@
 #include "actor.h"
 #include "tests/rng.h"
 
+#define ACTOR_ADDENDS	0x9e3779b97f4a7c15ULL	/* odd: addends and their sums are far apart */
+
 /* Number of the lowest key >= @key */
 static uint32_t key_from(const struct actor *actor, uint64_t key)
 {
@@ -45,6 +47,16 @@ static void actor_check_room(struct actor *actor, const struct history_op *op)
 			      op->invoked, op->key);
 }
 
+/* The value that the key had after an operation, as far as its result shows it */
+static uint64_t actor_saw(const struct history_op *op)
+{
+	if (op->err == -EEXIST || op->err == -ESTALE)
+		return op->old;
+	if (op->err || op->verb == HISTORY_DELETE)
+		return HISTORY_ABSENT;
+	return op->verb == HISTORY_ADD ? op->old + op->value : op->value;
+}
+
 static void actor_end(struct actor *actor)
 {
 	uint64_t now = history_returned(actor->history);
@@ -52,6 +64,7 @@ static void actor_end(struct actor *actor)
 
 	for (i = 0; i < actor->count; i++) {
 		actor->record[i].returned = now;
+		actor->seen[actor->record[i].key] = actor_saw(&actor->record[i]);
 		actor_check_room(actor, &actor->record[i]);
 		history_add(actor->history, actor->log, &actor->record[i]);
 	}
@@ -69,19 +82,39 @@ void actor_cut(struct actor *actor)
 	actor->count = 0;
 }
 
-static void actor_write(struct actor *actor, enum history_verb verb, uint32_t key)
+/* A value that no other write and no sum has */
+static uint64_t actor_value(struct actor *actor, enum history_verb verb)
+{
+	uint64_t value = actor->values++;
+
+	return verb == HISTORY_ADD ? value * ACTOR_ADDENDS : value;
+}
+
+static void actor_write_value(struct actor *actor, enum history_verb verb, uint32_t key,
+			      uint64_t value)
 {
 	struct history_op *op = &actor->record[0];
 	const struct actor_store *store = actor->store;
 
-	*op = (struct history_op) { .verb = verb, .key = key };
-	if (verb != HISTORY_DELETE)
-		op->value = actor->values++;
+	*op = (struct history_op) { .verb = verb, .key = key, .value = value };
+	if (verb == HISTORY_SWAP)
+		op->old = op->expected = actor->seen[key];
 	actor_begin(actor, 1);
 	op->err = verb == HISTORY_DELETE ?
 		store->remove(store->arg, actor->keys[key], &op->old) :
 		store->write(store->arg, verb, actor->keys[key], op->value, &op->old);
 	actor_end(actor);
+}
+
+static void actor_write(struct actor *actor, enum history_verb verb, uint32_t key)
+{
+	actor_write_value(actor, verb, key,
+			  verb == HISTORY_DELETE ? 0 : actor_value(actor, verb));
+}
+
+void actor_count_up(struct actor *actor)
+{
+	actor_write_value(actor, HISTORY_ADD, rng_below(&actor->seed, actor->history->keys), 1);
 }
 
 static void actor_search(struct actor *actor, uint32_t key, enum history_call call)
@@ -203,7 +236,7 @@ static void actor_batch(struct actor *actor)
 {
 	static const enum history_verb verbs[] = {
 		HISTORY_INSERT, HISTORY_INSERT, HISTORY_CREATE, HISTORY_DELETE, HISTORY_DELETE,
-		HISTORY_READ, HISTORY_REPLACE,
+		HISTORY_READ, HISTORY_REPLACE, HISTORY_SWAP, HISTORY_ADD,
 	};
 	uint32_t count = 2 + rng_below(&actor->seed, ACTOR_BATCH - 1), i;
 	struct actor_op op[ACTOR_BATCH];
@@ -215,10 +248,13 @@ static void actor_batch(struct actor *actor)
 			.call = HISTORY_BATCH, .key = rng_below(&actor->seed, actor->history->keys),
 		};
 		if (actor->record[i].verb != HISTORY_READ && actor->record[i].verb != HISTORY_DELETE)
-			actor->record[i].value = actor->values++;
+			actor->record[i].value = actor_value(actor, actor->record[i].verb);
+		if (actor->record[i].verb == HISTORY_SWAP)
+			actor->record[i].expected = actor->seen[actor->record[i].key];
 		op[i] = (struct actor_op) {
 			.verb = actor->record[i].verb, .key = actor->keys[actor->record[i].key],
 			.value = actor->record[i].value,
+			.expected = actor->record[i].expected,
 		};
 	}
 	actor_begin(actor, count);
@@ -259,7 +295,7 @@ static void actor_read(struct actor *actor, uint32_t dice)
 
 void actor_act(struct actor *actor, bool grow)
 {
-	uint32_t dice = rng_below(&actor->seed, 28), key = rng_below(&actor->seed, actor->history->keys);
+	uint32_t dice = rng_below(&actor->seed, 32), key = rng_below(&actor->seed, actor->history->keys);
 
 	if (dice < 10)
 		actor_read(actor, dice);
@@ -271,7 +307,11 @@ void actor_act(struct actor *actor, bool grow)
 		actor_write(actor, HISTORY_CREATE, key);
 	else if (dice < 23)
 		actor_write(actor, HISTORY_REPLACE, key);
-	else if (dice < 24)
+	else if (dice < 25)
+		actor_write(actor, HISTORY_SWAP, key);
+	else if (dice < 27)
+		actor_write(actor, HISTORY_ADD, key);
+	else if (dice < 28)
 		actor_sweep(actor, grow ? HISTORY_INSERT : HISTORY_DELETE, key);
 	else if (actor->store->batch)
 		actor_batch(actor);

@@ -37,18 +37,23 @@ struct actor_scan {
 	bool done;
 };
 
-/* One operation of a batch; @verb is enum history_verb, @value in and out, as in history_op */
+/*
+ * One operation of a batch; @verb is enum history_verb, @value in and out, @expected as in
+ * history_op
+ */
 struct actor_op {
 	uint32_t verb;
 	int err;
 	uint64_t key;
 	uint64_t value;
 	uint64_t old;
+	uint64_t expected;
 };
 
 /**
  * struct actor_store - the store, as actors call it
- * @write: insert, create, replace; @old: out: the old value or HISTORY_ABSENT
+ * @write: insert, create, replace, swap, add; @old: in, for a swap: the expected value; out: the
+ *	old value or HISTORY_ABSENT
  * @remove: delete; @old: as of write
  * @search: value of a key
  * @seek: the lowest record >= @key, or the highest <= @key
@@ -86,6 +91,7 @@ struct actor_store {
  * @values: the next value that it writes; unique to this actor
  * @record: the operations in progress; read by the code that cuts actors off
  * @count: operations of @record; 0: none runs
+ * @seen: by key: the last value that it read or wrote, which a swap expects
  * @moments: of its reads so far
  */
 struct actor {
@@ -97,6 +103,7 @@ struct actor {
 	uint64_t values;
 	struct history_op record[ACTOR_BATCH];
 	uint32_t count;
+	uint64_t seen[ACTOR_KEYS];
 	uint32_t moments;
 };
 
@@ -106,6 +113,12 @@ struct actor {
  * @grow: insert more often than delete
  */
 void actor_act(struct actor *actor, bool grow);
+
+/**
+ * actor_count_up() - add 1 to one of the keys and record it
+ * @actor: the actor
+ */
+void actor_count_up(struct actor *actor);
 
 /**
  * actor_read_all() - search each key and scan all of them; no other actor runs

@@ -10,7 +10,9 @@
 
 #include "history.h"
 
-static const char * const verb_names[] = { "read", "insert", "create", "replace", "delete" };
+static const char * const verb_names[] = {
+	"read", "insert", "create", "replace", "delete", "swap", "add",
+};
 static const char * const call_names[] = { "single", "seek", "scan", "batch", "final" };
 
 struct history *history_create(uint32_t logs, uint32_t keys)
@@ -93,8 +95,10 @@ void history_print(FILE *to, uint32_t log, const struct history_op *op)
 		fprintf(to, "%" PRIu64, op->returned);
 	fprintf(to, " %s %s %" PRIu32 " %" PRIx64 " %" PRIx64 " %d", call_names[op->call],
 		verb_names[op->verb], op->key, op->value, op->old, op->err);
-	if (op->moment)
+	if (op->moment || op->expected)
 		fprintf(to, " %" PRIu32, op->moment);
+	if (op->expected)
+		fprintf(to, " %" PRIx64, op->expected);
 	fprintf(to, "\n");
 }
 
@@ -106,7 +110,7 @@ bool history_save(const struct history *history, FILE *to)
 	for (i = 0; i < history->keys; i++)
 		if (history->first[i] != HISTORY_ABSENT)
 			fprintf(to, "first %" PRIu32 " %" PRIx64 "\n", i, history->first[i]);
-	fprintf(to, "# thread invoked returned call verb key value old error moment\n");
+	fprintf(to, "# thread invoked returned call verb key value old error moment expected\n");
 	for (log = 0; log < history->logs; log++)
 		for (i = 0; i < history->log[log].count; i++)
 			history_print(to, log, &history->log[log].op[i]);
@@ -135,8 +139,8 @@ static bool load_op(struct history *history, const char *line)
 	uint32_t log;
 
 	if (sscanf(line, "%" SCNu32 " %" SCNu64 " %23s %15s %15s %" SCNu32 " %" SCNx64 " %" SCNx64 " %d %"
-		   SCNu32, &log, &op.invoked, returned, call, verb, &op.key, &op.value, &op.old,
-		   &err, &op.moment) < 9)
+		   SCNu32 " %" SCNx64, &log, &op.invoked, returned, call, verb, &op.key, &op.value,
+		   &op.old, &err, &op.moment, &op.expected) < 9)
 		return false;
 	if (strcmp(returned, "never"))
 		op.returned = strtoull(returned, NULL, 10);

@@ -33,6 +33,8 @@ enum history_verb {
 	HISTORY_CREATE,
 	HISTORY_REPLACE,
 	HISTORY_DELETE,
+	HISTORY_SWAP,		/* compare-and-swap */
+	HISTORY_ADD,		/* a missing key counts as 0 */
 };
 
 /* Kind of the call, for messages */
@@ -48,8 +50,9 @@ enum history_call {
  * struct history_op - an operation on one key
  * @invoked: when the call began
  * @returned: when it returned, or HISTORY_NEVER
- * @value: the value written or read
+ * @value: the value written or read, or the addend
  * @old: the value that a write replaced, or HISTORY_ABSENT
+ * @expected: the value that a compare-and-swap replaces
  * @key: number of the key
  * @err: 0 or a negative errno
  * @verb: enum history_verb
@@ -62,6 +65,7 @@ struct history_op {
 	uint64_t returned;
 	uint64_t value;
 	uint64_t old;
+	uint64_t expected;
 	uint32_t key;
 	int16_t err;
 	uint8_t verb;

@@ -56,6 +56,14 @@ static void *resize(void *old, size_t count, size_t size)
 	return p;
 }
 
+/* The value after an operation that succeeds */
+static uint64_t op_result(const struct history_op *op, uint64_t value)
+{
+	if (op->verb == HISTORY_DELETE)
+		return HISTORY_ABSENT;
+	return op->verb == HISTORY_ADD ? value + op->value : op->value;
+}
+
 /* Apply an operation to @value; false if its result requires another value */
 static bool op_explains(const struct history_op *op, uint64_t value, uint64_t *after)
 {
@@ -68,14 +76,21 @@ static bool op_explains(const struct history_op *op, uint64_t value, uint64_t *a
 		return false;
 	switch (op->err) {
 	case 0:
-		*after = op->verb == HISTORY_DELETE ? HISTORY_ABSENT : op->value;
-		return op->verb == HISTORY_INSERT || there == (op->verb != HISTORY_CREATE);
+		*after = op_result(op, value);
+		if (op->verb == HISTORY_SWAP)
+			return there && value == op->expected;
+		return op->verb == HISTORY_INSERT || op->verb == HISTORY_ADD ||
+		       there == (op->verb != HISTORY_CREATE);
+	case -ESTALE:
+		return op->verb == HISTORY_SWAP && there && value != op->expected;
 	case -EEXIST:
 		return op->verb == HISTORY_CREATE && there;
 	case -ENOENT:
-		return (op->verb == HISTORY_REPLACE || op->verb == HISTORY_DELETE) && !there;
+		return (op->verb == HISTORY_REPLACE || op->verb == HISTORY_DELETE ||
+			op->verb == HISTORY_SWAP) && !there;
 	case -ENOSPC:
-		return (op->verb == HISTORY_INSERT || op->verb == HISTORY_CREATE) && !there;
+		return (op->verb == HISTORY_INSERT || op->verb == HISTORY_CREATE ||
+			op->verb == HISTORY_ADD) && !there;
 	}
 	return false;
 }
@@ -85,11 +100,16 @@ static uint64_t op_effect(const struct history_op *op, uint64_t value)
 {
 	bool there = value != HISTORY_ABSENT;
 
-	if (op->verb == HISTORY_DELETE)
-		return HISTORY_ABSENT;
-	if (op->verb == HISTORY_INSERT || there == (op->verb == HISTORY_REPLACE))
-		return op->value;
-	return value;
+	switch (op->verb) {
+	case HISTORY_CREATE:
+		return there ? value : op->value;
+	case HISTORY_REPLACE:
+		return there ? op->value : value;
+	case HISTORY_SWAP:
+		return there && value == op->expected ? op->value : value;
+	default:
+		return op_result(op, value);
+	}
 }
 
 static const struct history_op *next_op(const struct search *s, const struct place *place,
@@ -361,4 +381,41 @@ bool linear_check(const struct history *history, struct linear_counts *counts, F
 	free(s.tried);
 	free(s.frame);
 	return ok;
+}
+
+/* Adds up the addends of @key; @cut: those of adds that were cut off */
+static uint64_t sum_adds(const struct history *history, uint32_t key, bool cut)
+{
+	const struct history_op *op;
+	uint64_t sum = 0;
+	uint32_t log, i;
+
+	for (log = 0; log < history->logs; log++) {
+		for (i = 0; i < history->log[log].count; i++) {
+			op = &history->log[log].op[i];
+			if (op->key == key && op->verb == HISTORY_ADD && !op->err &&
+			    cut == (op->returned == HISTORY_NEVER))
+				sum += op->value;
+		}
+	}
+	return sum;
+}
+
+bool linear_sums(const struct history *history, FILE *why)
+{
+	const struct history_log *last = &history->log[history->logs - 1];
+	uint64_t least, most, value;
+	uint32_t i;
+
+	for (i = 0; i < last->count; i++) {
+		least = history->first[last->op[i].key] + sum_adds(history, last->op[i].key, false);
+		most = least + sum_adds(history, last->op[i].key, true);
+		value = last->op[i].err ? HISTORY_ABSENT : last->op[i].value;
+		if (value >= least && value <= most)
+			continue;
+		fprintf(why, "# key %" PRIu32 ": the sum is %" PRIu64 ", acknowledged %" PRIu64
+			", attempted %" PRIu64 "\n", last->op[i].key, value, least, most);
+		return false;
+	}
+	return true;
 }

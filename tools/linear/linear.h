@@ -40,4 +40,12 @@ struct linear_counts {
  */
 bool linear_check(const struct history *history, struct linear_counts *counts, FILE *why);
 
+/**
+ * linear_sums() - judge a history of adds and of reads after them
+ * @history: the history; the reads of its last log are the sums
+ * @why: file for a sum that is wrong
+ * Return: true if each sum has all adds that returned, and otherwise only adds that were cut off.
+ */
+bool linear_sums(const struct history *history, FILE *why);
+
 #endif /* LINEAR_LINEAR_H */

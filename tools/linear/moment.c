@@ -29,8 +29,9 @@ struct span {
 	uint64_t to;
 };
 
-/* All spans of one key */
+/* All spans of one key; from gap @foreign on its value may be a sum without a span */
 struct line {
+	uint64_t foreign;
 	struct span *span;
 	uint32_t count;
 	uint32_t room;
@@ -64,12 +65,16 @@ static bool op_writes(const struct history_op *op)
 	return op->verb != HISTORY_READ && (op->returned == HISTORY_NEVER || !op->err);
 }
 
-/* The span of a value begins at the write of the value */
+/* The span of a value begins at the write of the value. No result shows the sum of a cut-off add */
 static void line_begin(struct line *line, const struct history_op *op)
 {
-	if (op->verb != HISTORY_DELETE)
+	bool adds = op->verb == HISTORY_ADD;
+
+	if (adds && op->returned == HISTORY_NEVER)
+		line->foreign = op->invoked < line->foreign ? op->invoked : line->foreign;
+	else if (op->verb != HISTORY_DELETE)
 		line_add(line, (struct span) {
-			.value = op->value, .from = op->invoked, .sure = op->returned,
+			.value = op->value + (adds ? op->old : 0), .from = op->invoked, .sure = op->returned,
 			.unsure = HISTORY_NEVER, .to = HISTORY_NEVER,
 		});
 }
@@ -117,12 +122,14 @@ static struct line *lines_make(const struct history *history)
 		fprintf(stderr, "no memory to judge a history\n");
 		exit(2);
 	}
-	for (i = 0; i < history->keys; i++)
+	for (i = 0; i < history->keys; i++) {
+		line[i].foreign = HISTORY_NEVER;
 		if (history->first[i] != HISTORY_ABSENT)
 			line_add(&line[i], (struct span) {
 				.value = history->first[i], .unsure = HISTORY_NEVER,
 				.to = HISTORY_NEVER,
 			});
+	}
 	lines_each(history, line, line_begin);
 	lines_each(history, line, line_end);
 	return line;
@@ -145,7 +152,7 @@ static bool line_allows(const struct line *line, const struct history_op *op, ui
 
 	if (!op->err) {
 		span = line_find(line, op->value);
-		return span && span->from <= gap && gap <= span->to;
+		return span ? span->from <= gap && gap <= span->to : line->foreign <= gap;
 	}
 	for (i = 0; i < line->count; i++)
 		if (line->span[i].sure <= gap && gap < line->span[i].unsure)

@@ -187,13 +187,16 @@ static int batch_update(struct batch *b, struct crab_leaf *leaf, u32 slot,
 			struct crab_batch_op *op)
 {
 	struct crab_dslot *d = crab_leaf_slot(b->write.tree, leaf, slot);
+	u64 value = op->value;
+	int err;
 
 	op->old.value = crab_load(b->write.tree->base.media, &d->value);
-	if (op->mode == CRAB_INSERT_CREATE)
-		return -EEXIST;
-	if (op->value == leaf->void_value)
+	err = crab_insert_decide(op->mode, &op->old, &value);
+	if (err)
+		return err;
+	if (value == leaf->void_value)
 		return -EAGAIN;
-	crab_leaf_update_nofence(&b->write, d, op->value);
+	crab_leaf_update_nofence(&b->write, d, value);
 	b->stored = true;
 	return 0;
 }
@@ -206,7 +209,7 @@ static int batch_insert(struct batch *b, u32 which, struct crab_place place,
 	op->old.existed = place.found;
 	if (place.found)
 		return batch_update(b, leaf, place.slot, op);
-	if (op->mode == CRAB_INSERT_REPLACE)
+	if (op->mode & CRAB_INSERT_NEEDS)
 		return -ENOENT;
 	if (place.slot == b->write.tree->slots || op->value == leaf->void_value)
 		return -EAGAIN;

@@ -66,6 +66,19 @@ int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
 	return unlikely(err == -EAGAIN) ? tree_lookup_again(tree, key, value) : err;
 }
 
+/* A put over an existing record, whose value decides; apart, so that the other puts stay short */
+static noinline int leaf_decide(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
+				struct crab_record put, enum crab_insert_mode mode,
+				struct crab_old *old)
+{
+	struct crab_dslot *d = crab_leaf_slot(write->tree, leaf, slot);
+	int err;
+
+	old->value = crab_load(write->tree->base.media, &d->value);
+	err = crab_insert_decide(mode, old, &put.value);
+	return err ?: crab_layout_update(write, leaf, d, put.key, put.value);
+}
+
 /* Puts a record into its leaf, which is locked */
 static __always_inline int leaf_put(struct crab_write *write, struct crab_leaf *leaf,
 				    struct crab_place place, u64 key, u64 value,
@@ -75,12 +88,13 @@ static __always_inline int leaf_put(struct crab_write *write, struct crab_leaf *
 
 	old->existed = place.found;
 	if (!place.found)
-		return mode == CRAB_INSERT_REPLACE ? -ENOENT :
+		return mode & CRAB_INSERT_NEEDS ? -ENOENT :
 		       crab_layout_insert(write, leaf, place.slot, key, value);
+	if (unlikely(mode & CRAB_INSERT_DECIDES))
+		return leaf_decide(write, leaf, place.slot,
+				   (struct crab_record){ .key = key, .value = value }, mode, old);
 	d = crab_leaf_slot(write->tree, leaf, place.slot);
 	old->value = crab_load(write->tree->base.media, &d->value);
-	if (mode == CRAB_INSERT_CREATE)
-		return -EEXIST;
 	return crab_layout_update(write, leaf, d, key, value);
 }
 

@@ -161,16 +161,18 @@ static int leaf_put(struct ff_op *op, u64 key, u64 value, enum crab_insert_mode 
 {
 	const struct ff_node *leaf = &op->find.node;
 	u32 slot;
+	int err;
 
 	old->existed = ff_slot_of(op->ff, leaf, key, &slot);
 	if (unlikely(slot + old->existed > leaf->side->count))
 		return ff_damaged(op->ff, leaf->number, "its slots do not end where they did");
 	if (!old->existed)
-		return mode == CRAB_INSERT_REPLACE ? -ENOENT :
+		return mode & CRAB_INSERT_NEEDS ? -ENOENT :
 		       leaf_add(op, slot, key, value, sibling);
 	old->value = ff_value(op->ff, leaf->number, slot);
-	if (mode == CRAB_INSERT_CREATE)
-		return -EEXIST;
+	err = crab_insert_decide(mode, old, &value);
+	if (err)
+		return err;
 	crab_side_begin(leaf->side);
 	ff_update(op, leaf, slot, value);
 	crab_side_end(leaf->side);

@@ -84,6 +84,7 @@ static int insert_once(struct nv_write *write, u64 key, u64 value, enum crab_ins
 {
 	struct nv_tree *tree = write->tree;
 	struct nv_place place;
+	u64 next = value;
 	u32 n;
 	int err = crab_nv_lock(tree, key, &place);
 
@@ -92,12 +93,14 @@ static int insert_once(struct nv_write *write, u64 key, u64 value, enum crab_ins
 	__acquire(&place.side->lock);	/* hidden by crab_nv_lock() */
 	old->existed = crab_nv_leaf_get(tree, place.leaf, place.side->count, key, &old->value);
 	n = old->existed && tree->tuning.pairs ? PAIR : 1;
-	if (old->existed ? mode == CRAB_INSERT_CREATE : mode == CRAB_INSERT_REPLACE)
-		err = old->existed ? -EEXIST : -ENOENT;
-	else if (place.side->count + n > tree->room)
+	if (old->existed)
+		err = crab_insert_decide(mode, old, &next);
+	else if (mode & CRAB_INSERT_NEEDS)
+		err = -ENOENT;
+	if (!err && place.side->count + n > tree->room)
 		err = -EAGAIN;
-	else
-		leaf_put(write, &place, key, value, old);
+	if (!err)
+		leaf_put(write, &place, key, next, old);
 	crab_unlock(&place.side->lock);
 	return err;
 }

@@ -286,22 +286,26 @@ static int smo_apply(struct nv_change *c, u64 key, const u64 *value, enum crab_i
 		     struct crab_old *old)
 {
 	struct crab_record *at = c->write->tree->scratch, *end = at + c->count;
+	u64 next = value ? *value : 0;
+	int err = 0;
 
 	while (at < end && at->key < key)
 		at++;
 	old->existed = at < end && at->key == key;
 	if (old->existed)
 		old->value = at->value;
-	if (!old->existed && (!value || mode == CRAB_INSERT_REPLACE))
+	if (!old->existed && (!value || mode & CRAB_INSERT_NEEDS))
 		return -ENOENT;
-	if (old->existed && value && mode == CRAB_INSERT_CREATE)
-		return -EEXIST;
+	if (old->existed && value)
+		err = crab_insert_decide(mode, old, &next);
+	if (err)
+		return err;
 	if (!value)
 		memmove(at, at + 1, (void *)end - (void *)(at + 1));
 	else if (!old->existed)
 		memmove(at + 1, at, (void *)end - (void *)at);
 	if (value)
-		*at = (struct crab_record){ .key = key, .value = *value };
+		*at = (struct crab_record){ .key = key, .value = next };
 	c->count += !!value - old->existed;
 	return 0;
 }

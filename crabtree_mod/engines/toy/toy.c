@@ -134,7 +134,8 @@ static int toy_insert(struct crab_engine *engine, struct crab_flow *flow, u64 ke
 	at = crab_array_find(&toy->array, key);
 	old->existed = toy->array.records[at].key == key;
 	old->value = toy->array.records[at].value;
-	err = crab_engine_admit(engine, mode, old, toy->array.count == toy_room(&engine->geo));
+	err = crab_engine_admit(engine, mode, old, toy->array.count == toy_room(&engine->geo),
+				&value);
 	if (!err) {
 		if (old->existed)
 			crab_array_remove(&toy->array, at);

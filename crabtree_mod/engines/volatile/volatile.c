@@ -214,14 +214,15 @@ static int vol_put(struct vol_tree *tree, u64 key, u64 value, enum crab_insert_m
 {
 	struct vol_leaf *leaf = crab_index_find(&tree->index, key);
 	u32 pos = crab_array_find(&leaf->array, key);
+	int err;
 
 	old->existed = crab_array_has(&leaf->array, pos, key);
 	if (!old->existed)
-		return mode == CRAB_INSERT_REPLACE ? -ENOENT :
-						     vol_add(tree, leaf, pos, key, value);
+		return mode & CRAB_INSERT_NEEDS ? -ENOENT : vol_add(tree, leaf, pos, key, value);
 	old->value = leaf->array.records[pos].value;
-	if (mode == CRAB_INSERT_CREATE)
-		return -EEXIST;
+	err = crab_insert_decide(mode, old, &value);
+	if (err)
+		return err;
 	leaf->array.records[pos].value = value;
 	crab_count(&tree->base, updates, 1);
 	return 0;

@@ -101,7 +101,8 @@ static void op_perform(struct crash *c, struct crab_store *store, const struct c
 {
 	*done = (struct crab_batch_op) {
 		.verb = op->verb == CRASH_DELETE ? CRAB_VERB_DELETE : CRAB_VERB_INSERT,
-		.mode = CRAB_INSERT_EITHER, .key = c->keys[op->key], .value = op->value,
+		.mode = op->mode, .key = c->keys[op->key], .value = op->value,
+		.old.expected = op->expected,
 	};
 	done->status = done->verb == CRAB_VERB_DELETE ?
 		       crab_store_delete(store, done->key, &done->old) :

@@ -46,6 +46,8 @@ struct crash_op {
 	enum crash_verb verb;
 	u32 key;		/* number */
 	u64 value;		/* of a batch: the seed of its operations */
+	enum crab_insert_mode mode;
+	u64 expected;
 };
 
 /* The last batch; each operation by key number, too */

@@ -61,6 +61,18 @@ static u32 delete_key(const struct crash *c, u32 key)
 	return key;
 }
 
+/* Some inserts are compare-and-swaps, half of which fail, and adds */
+static void next_mode(const struct crash *c, struct crash_op *op, u64 r)
+{
+	static const enum crab_insert_mode modes[] = {
+		CRAB_INSERT_EITHER, CRAB_INSERT_EITHER, CRAB_INSERT_EITHER, CRAB_INSERT_EITHER,
+		CRAB_INSERT_EITHER, CRAB_INSERT_ADD, CRAB_INSERT_ADD, CRAB_INSERT_SWAP,
+	};
+
+	op->mode = modes[r % ARRAY_SIZE(modes)];
+	op->expected = c->content.key[op->key].value + (r >> 3 & 1);
+}
+
 struct crash_op crash_next(struct crash *c)
 {
 	u64 r = rng(&c->seed);
@@ -73,6 +85,8 @@ struct crash_op crash_next(struct crash *c)
 		op.value = special(c, r >> 24);
 	if (op.verb == CRASH_DELETE)
 		op.key = delete_key(c, op.key);
+	if (op.verb == CRASH_INSERT)
+		next_mode(c, &op, r >> 48);
 	if (c->often_every && c->step % c->often_every == c->often_every - 1)
 		op.verb = c->often;
 	if (c->setup.changes && op.value % 8 == 7 && op.verb >= CRASH_CUT)
@@ -84,16 +98,20 @@ struct crash_op crash_next(struct crash *c)
 
 static void batch_op_make(struct crash *c, struct crab_batch_op *op, u64 key, u64 r)
 {
+	static const enum crab_insert_mode modes[] = {
+		CRAB_INSERT_CREATE, CRAB_INSERT_REPLACE, CRAB_INSERT_SWAP, CRAB_INSERT_ADD,
+	};
+
 	*op = (struct crab_batch_op) {
 		.verb = CRAB_VERB_INSERT, .key = key, .mode = CRAB_INSERT_EITHER,
-		.value = r >> 16 & 7, .old = { .existed = true, .value = 0xbad },
+		.value = r >> 16 & 7, .old = { .existed = true, .value = 0xbad, .expected = r >> 48 & 3 },
 	};
 	if (r % 16 < (crash_grows(c) ? 4 : 9))
 		op->verb = CRAB_VERB_DELETE;
 	else if (r % 16 == 15)
 		op->verb = CRAB_VERB_SEARCH;
 	else if (r >> 4 & 1)
-		op->mode = r >> 5 & 1 ? CRAB_INSERT_CREATE : CRAB_INSERT_REPLACE;
+		op->mode = modes[(r >> 5) % ARRAY_SIZE(modes)];
 	if (op->value == 7)
 		op->value = special(c, r >> 24);
 }

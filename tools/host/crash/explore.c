@@ -25,6 +25,7 @@ static const struct explore_op batch_verbs[] = {
 	{ .verb = EXPLORE_PUT, .value = 0 },
 	{ .verb = EXPLORE_PUT, .value = 1 },
 	{ .verb = EXPLORE_PUT_SPECIAL },
+	{ .verb = EXPLORE_SWAP, .value = 1 },
 	{ .verb = EXPLORE_DELETE },
 };
 
@@ -72,13 +73,31 @@ static int explore_puts(struct explore *x, const struct crab_shadow_image *base,
 	return err;
 }
 
+/* Compare-and-swaps of a key, of which at most one succeeds, and adds */
+static int explore_modifies(struct explore *x, const struct crab_shadow_image *base, u32 key)
+{
+	struct explore_op op = { .verb = EXPLORE_SWAP, .key = key };
+	int err = 0;
+
+	for (; op.value < STATE_VALUES && !err; op.value++) {
+		op.verb = EXPLORE_SWAP;
+		err = op_alone(x, base, &op);
+		op.verb = EXPLORE_ADD;
+		err = err ?: op_alone(x, base, &op);
+	}
+	if (!err && x->space->specials)
+		err = op_alone(x, base, &op);	/* to the special value */
+	return err;
+}
+
 static int explore_records(struct explore *x, const struct crab_shadow_image *base)
 {
 	u32 key;
 	int err = 0;
 
 	for (key = 0; key < x->space->keys && !err; key++) {
-		err = explore_puts(x, base, key, false) ?:
+		err = x->space->modify ? explore_modifies(x, base, key) : 0;
+		err = err ?: explore_puts(x, base, key, false) ?:
 		      op_alone(x, base, &(struct explore_op) {
 			.verb = EXPLORE_DELETE, .key = key });
 		if (!err && x->space->prepare)
@@ -159,7 +178,8 @@ static int batch_extend(struct explore *x, const struct crab_shadow_image *base)
 		for (verb = 0; verb < ARRAY_SIZE(batch_verbs) && !err; verb++) {
 			*op = batch_verbs[verb];
 			op->key = key;
-			if (op->verb == EXPLORE_PUT_SPECIAL && !x->space->specials)
+			if ((op->verb == EXPLORE_PUT_SPECIAL && !x->space->specials) ||
+			    (op->verb == EXPLORE_SWAP && !x->space->modify))
 				continue;
 			if (x->run_n > 1)
 				err = op_explore(x, base);

@@ -21,6 +21,8 @@ enum explore_verb {
 	EXPLORE_PUT,
 	EXPLORE_PUT_SPECIAL,	/* the value is host_driver.special of the key */
 	EXPLORE_PUT_SPARE,	/* the value is special to the leaf that was just prepared */
+	EXPLORE_SWAP,		/* expects the other value */
+	EXPLORE_ADD,		/* to the value, from the content before the run; alone */
 	EXPLORE_DELETE,
 	EXPLORE_THIN,		/* a delete, then all maintenance, which is cut */
 	EXPLORE_PREPARE,

@@ -41,14 +41,26 @@ static int run_attach(struct explore *x)
 
 static u64 op_value(const struct explore *x, struct crab_store *store, const struct explore_op *op)
 {
+	u64 sum;
+
 	switch (op->verb) {
 	case EXPLORE_PUT_SPARE:
 		return x->spare_special;
 	case EXPLORE_PUT_SPECIAL:
 		return x->space->driver->special(store, state_key(x->space, op->key));
+	case EXPLORE_ADD:
+		sum = op->value < STATE_VALUES ? op->value + 1 :
+		      x->space->driver->special(store, state_key(x->space, op->key));
+		return sum - x->content.key[op->key].value;	/* 0 if it is not there */
 	default:
 		return op->value + 1;
 	}
+}
+
+static enum crab_insert_mode op_mode(const struct explore_op *op)
+{
+	return op->verb == EXPLORE_SWAP ? CRAB_INSERT_SWAP :
+	       op->verb == EXPLORE_ADD ? CRAB_INSERT_ADD : CRAB_INSERT_EITHER;
 }
 
 /* Operation @i of the run, as a call of the store */
@@ -60,6 +72,7 @@ static void record_begin(struct explore *x, struct crab_store *store, u32 i)
 		.verb = op->verb == EXPLORE_DELETE || op->verb == EXPLORE_THIN ?
 			CRAB_VERB_DELETE : CRAB_VERB_INSERT,
 		.key = state_key(x->space, op->key), .value = op_value(x, store, op),
+		.mode = op_mode(op), .old.expected = STATE_VALUES - op->value,
 	};
 }
 

@@ -31,6 +31,7 @@ enum space_tier {
  * @leaves: of the pool
  * @keys: number of keys
  * @specials: puts also store the values that host_driver.special returns
+ * @modify: operations are compare-and-swaps and adds, too
  * @prepare: operations also follow the preparation of a leaf
  * @sparse: a delete is also followed by all maintenance, which merges sparse leaves
  * @format: FORMAT is an operation, too
@@ -55,6 +56,7 @@ struct space {
 	u32 leaves;
 	u32 keys;
 	bool specials;
+	bool modify;
 	bool prepare;
 	bool sparse;
 	bool format;

@@ -20,29 +20,34 @@
 	.tuning = { .strategy = how, .pair = pairs, .probe = true, .on_demand = bits }
 
 const struct subject subjects[SUBJECTS] = {
-	{ "slotted", "crab", "slotted", 128, 0, 12, 16, 3, false, { { 0 } } },
-	{ "slotted, leaves of two", "crab", "slotted", 128, 2, 16, 8, 4, false, { { 0 } } },
-	{ "slotted, leaves of 512 bytes", "crab", "slotted", 512, 0, 8, 48, 3, false, { { 0 } } },
-	{ "slotted, a high index", "crab", "slotted", 128, 2, 66, 60, 3, false, { { 0 } } },
-	{ "slotted, hardly any space", "crab", "slotted", 128, 3, 5, 12, 3, false, { { 0 } } },
-	{ "slotted, little space", "crab", "slotted", 128, 4, 8, 20, 4, false, { { 0 } } },
-	{ "slotted, one leaf", "crab", "slotted", 256, 0, 5, 8, 3, true, { { 0 } } },
-	{ "slotted, one leaf of 8 KiB", "crab", "slotted", 8192, 0, 3, 40, 3, true, { { 0 } } },
-	{ SORTED("sorted", CRAB_STRATEGY_AUTO, 22, true, false) },
-	{ SORTED("sorted, shifted", CRAB_STRATEGY_SIP, 12, false, false) },
-	{ SORTED("sorted, copied", CRAB_STRATEGY_COW, 12, false, true) },
-	{ SORTED("sorted, hardly any space", CRAB_STRATEGY_AUTO, 5, false, true) },
-	{ "nvtree", "nvtree", "append", 128, 0, 16, 16, 3, false, { { 0 } } },
-	{ "nvtree, leaves of 512 bytes", "nvtree", "append", 512, 0, 8, 48, 3, false, { { 0 } } },
-	{ "nvtree, hardly any space", "nvtree", "append", 128, 0, 5, 12, 3, false, { { 0 } } },
-	{ "volatile", "volatile", "", 128, 0, 12, 16, 3, false, { { 0 } } },
-	{ "fastfair", "fastfair", "shift", 128, 3, 20, 16, 3, false, { { 0 } } },
-	{ "fastfair, nodes of 256 bytes", "fastfair", "shift", 256, 5, 12, 16, 3, false, { { 0 } } },
+	{ "slotted", "crab", "slotted", 128, 0, 12, 16, 3, false, { { 0 } }, false },
+	{ "slotted, leaves of two", "crab", "slotted", 128, 2, 16, 8, 4, false, { { 0 } }, false },
+	{ "slotted, leaves of 512 bytes", "crab", "slotted", 512, 0, 8, 48, 3, false, { { 0 } }, false },
+	{ "slotted, a high index", "crab", "slotted", 128, 2, 66, 60, 3, false, { { 0 } }, false },
+	{ "slotted, hardly any space", "crab", "slotted", 128, 3, 5, 12, 3, false, { { 0 } }, false },
+	{ "slotted, little space", "crab", "slotted", 128, 4, 8, 20, 4, false, { { 0 } }, false },
+	{ "slotted, one leaf", "crab", "slotted", 256, 0, 5, 8, 3, true, { { 0 } }, false },
+	{ "slotted, one leaf of 8 KiB", "crab", "slotted", 8192, 0, 3, 40, 3, true, { { 0 } }, false },
+	{ SORTED("sorted", CRAB_STRATEGY_AUTO, 22, true, false), false },
+	{ SORTED("sorted, shifted", CRAB_STRATEGY_SIP, 12, false, false), false },
+	{ SORTED("sorted, copied", CRAB_STRATEGY_COW, 12, false, true), false },
+	{ SORTED("sorted, hardly any space", CRAB_STRATEGY_AUTO, 5, false, true), false },
+	{ "nvtree", "nvtree", "append", 128, 0, 16, 16, 3, false, { { 0 } }, false },
+	{ "nvtree, leaves of 512 bytes", "nvtree", "append", 512, 0, 8, 48, 3, false, { { 0 } }, false },
+	{ "nvtree, hardly any space", "nvtree", "append", 128, 0, 5, 12, 3, false, { { 0 } }, false },
+	{ "volatile", "volatile", "", 128, 0, 12, 16, 3, false, { { 0 } }, false },
+	{ "fastfair", "fastfair", "shift", 128, 3, 20, 16, 3, false, { { 0 } }, false },
+	{ "fastfair, nodes of 256 bytes", "fastfair", "shift", 256, 5, 12, 16, 3, false, { { 0 } }, false },
 	{ "fastfair, by halves", "fastfair", "shift", 256, 5, 12, 16, 3, false,
-	  .ff = { .binary = true } },
+	  .ff = { .binary = true }, false },
 	{ "fastfair, reads lock", "fastfair", "shift", 256, 5, 12, 16, 3, false,
-	  .ff = { .leaf_locks = true } },
-	{ "fastfair, hardly any space", "fastfair", "shift", 128, 3, 6, 12, 3, false, { { 0 } } },
+	  .ff = { .leaf_locks = true }, false },
+	{ "fastfair, hardly any space", "fastfair", "shift", 128, 3, 6, 12, 3, false, { { 0 } }, false },
+	{ "slotted, adds", "crab", "slotted", 128, 2, 16, 6, 4, false, { { 0 } }, true },
+	{ "sorted, adds", "crab", "sorted", 128, 0, 12, 6, 4, false,
+	  .tuning = { .strategy = CRAB_STRATEGY_SIP }, true },
+	{ "nvtree, adds", "nvtree", "append", 128, 0, 16, 6, 4, false, { { 0 } }, true },
+	{ "fastfair, adds", "fastfair", "shift", 128, 3, 16, 6, 4, false, { { 0 } }, true },
 	{ }
 };
 
@@ -100,13 +105,15 @@ static u64 old_value(const struct crab_old *old)
 static enum crab_insert_mode write_mode(enum history_verb verb)
 {
 	return verb == HISTORY_CREATE ? CRAB_INSERT_CREATE :
-	       verb == HISTORY_REPLACE ? CRAB_INSERT_REPLACE : CRAB_INSERT_EITHER;
+	       verb == HISTORY_REPLACE ? CRAB_INSERT_REPLACE :
+	       verb == HISTORY_SWAP ? CRAB_INSERT_SWAP :
+	       verb == HISTORY_ADD ? CRAB_INSERT_ADD : CRAB_INSERT_EITHER;
 }
 
 static int call_write(void *arg, enum history_verb verb, uint64_t key, uint64_t value,
 		      uint64_t *old)
 {
-	struct crab_old was;
+	struct crab_old was = { .expected = *old };
 	int err = crab_store_insert(arg, key, value, write_mode(verb), &was);
 
 	*old = old_value(&was);
@@ -165,6 +172,7 @@ static int call_batch(void *arg, struct actor_op *op, uint32_t count)
 			.verb = op[i].verb == HISTORY_READ ? CRAB_VERB_SEARCH :
 				op[i].verb == HISTORY_DELETE ? CRAB_VERB_DELETE : CRAB_VERB_INSERT,
 			.mode = write_mode(op[i].verb), .key = op[i].key, .value = op[i].value,
+			.old.expected = op[i].expected,
 		};
 	crab_store_batch(arg, ops, count);
 	for (i = 0; i < count; i++) {
@@ -174,6 +182,14 @@ static int call_batch(void *arg, struct actor_op *op, uint32_t count)
 			op[i].value = ops[i].value;
 	}
 	return 0;
+}
+
+void subject_act(const struct subject *subject, struct actor *actor, bool grow)
+{
+	if (subject->adds)
+		actor_count_up(actor);
+	else
+		actor_act(actor, grow);
 }
 
 /* The leaves, for the checks of the actors */

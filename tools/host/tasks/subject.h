@@ -24,6 +24,7 @@
  * @single: all keys fit in one leaf, which never splits
  * @tuning: options of the attach
  * @ff: those of the engine fastfair
+ * @adds: the actors only add 1
  */
 struct subject {
 	const char *name;
@@ -39,9 +40,10 @@ struct subject {
 		struct crab_tuning tuning;
 		struct ff_tuning ff;
 	};
+	bool adds;
 };
 
-#define SUBJECTS	24	/* at most */
+#define SUBJECTS	28	/* at most */
 
 /* All subjects, ended by one without a name */
 extern const struct subject subjects[SUBJECTS];
@@ -86,6 +88,14 @@ struct crab_store *subject_attach(const struct subject *subject, struct crab_med
  * Return: true if no operation of the actors can run out of leaves.
  */
 bool subject_is_roomy(const struct subject *subject);
+
+/**
+ * subject_act() - do one random operation of a kind that the subject is for
+ * @subject: the subject
+ * @actor: the actor
+ * @grow: insert more often than delete
+ */
+void subject_act(const struct subject *subject, struct actor *actor, bool grow);
 
 /**
  * subject_calls() - the functions with which actors call a store

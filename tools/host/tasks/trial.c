@@ -184,7 +184,7 @@ static void act(void *arg)
 	u32 i;
 
 	for (i = 0; i < STEPS; i++)
-		actor_act(actor, trial->grow);
+		subject_act(trial->subject, actor, trial->grow);
 	trial->running--;
 }
 
@@ -331,6 +331,8 @@ static bool trial_judge(struct trial *trial, FILE *why)
 		return trial_say("check, at %llu: %s", report.damage.offset, report.damage.what);
 	if (trial->shadow->errors)
 		return trial_say("shadow: %s", trial->shadow->error);
+	if (trial->subject->adds && !linear_sums(trial->history, why))
+		return trial_say("a sum is wrong");
 	return linear_check(trial->history, &trial->totals->counts, why) ||
 	       trial_say("%s", trial->history->fault[0] ? trial->history->fault :
 						       "no order explains the history");

@@ -13,7 +13,7 @@
 #include "tap.h"
 #include "tests/rng.h"
 
-/* Thread invoked returned call verb key value old error [moment] */
+/* Thread invoked returned call verb key value old error [moment [expected]] */
 static const struct {
 	const char *what;
 	bool ok;
@@ -29,7 +29,7 @@ static const struct {
 	{ "a read that sees what a delete took away before", false,
 	  "0 0 1 single insert 0 a 0 0\n" "0 1 2 single delete 0 0 a 0\n"
 	  "1 2 3 single read 0 a 0 0\n" },
-	{ "a read beside that delete", true,
+	{ "a read concurrent with that delete", true,
 	  "0 0 1 single insert 0 a 0 0\n" "0 1 3 single delete 0 0 a 0\n"
 	  "1 2 4 single read 0 a 0 0\n" },
 	{ "a lost update", false,
@@ -112,6 +112,27 @@ static const struct {
 	{ "a scan of one moment beside a delete that was cut off", true,
 	  "0 1 never single delete 2 0 0 0\n" "2 2 3 single insert 0 b 0 0\n"
 	  "1 1 4 scan read 0 b 0 0 1\n" "1 1 4 scan read 2 0 0 -2 1\n" },
+	{ "a compare-and-swap of another value", false,
+	  "0 0 1 single swap 2 a f 0 0 e\n" },
+	{ "a compare-and-swap that fails, though it expects the value", false,
+	  "0 0 1 single swap 2 a f -116 0 f\n" },
+	{ "two compare-and-swaps that expect the same", false,
+	  "0 0 4 single swap 2 a f 0 0 f\n" "1 0 4 single swap 2 b f 0 0 f\n" },
+	{ "the same, of which the second one fails", true,
+	  "0 0 4 single swap 2 a f 0 0 f\n" "1 0 4 single swap 2 b a -116 0 f\n" },
+	{ "a compare-and-swap that fails by a value that the cut took back", false,
+	  "0 0 never single insert 2 a 0 0\n" "1 1 2 single swap 2 b a -116 0 f\n"
+	  "2 5 6 final read 2 f 0 0\n" },
+	{ "two adds", true,
+	  "0 0 4 single add 2 2 f 0\n" "1 0 4 single add 2 3 11 0\n" "2 5 6 final read 2 14 0 0\n" },
+	{ "two adds that read the same value", false,
+	  "0 0 4 single add 2 2 f 0\n" "1 0 4 single add 2 3 f 0\n" },
+	{ "an add to a missing key", true,
+	  "0 0 1 single add 0 2 0 0\n" "0 1 2 single read 0 2 0 0\n" },
+	{ "an add that was cut off, twice", false,
+	  "0 0 never single add 2 2 0 0\n" "1 5 6 final read 2 13 0 0\n" },
+	{ "an add that was cut off, once", true,
+	  "0 0 never single add 2 2 0 0\n" "1 5 6 final read 2 11 0 0\n" },
 	{ "an answer that is wrong by itself", false, "fault key 7 is foreign\n" },
 };
 
@@ -157,10 +178,10 @@ static uint32_t dice(uint32_t sides)
 
 static struct history_op random_op(void)
 {
-	static const int errors[] = { 0, 0, 0, -ENOENT, -EEXIST, -ENOSPC };
+	static const int errors[] = { 0, 0, 0, -ENOENT, -EEXIST, -ESTALE, -ENOSPC };
 	struct history_op op = {
-		.verb = dice(HISTORY_DELETE + 1), .old = dice(3), .value = 1 + dice(2),
-		.err = errors[dice(6)], .invoked = dice(SHORT),
+		.verb = dice(HISTORY_ADD + 1), .old = dice(3), .value = 1 + dice(2),
+		.expected = dice(3), .err = errors[dice(7)], .invoked = dice(SHORT),
 	};
 
 	op.returned = dice(8) ? op.invoked + 1 + dice(3) : HISTORY_NEVER;
@@ -184,12 +205,15 @@ static struct history *random_history(void)
 /* The value after @op according to the manual; -1: @op cannot return its result */
 static int manual(const struct history_op *op, int value)
 {
+	bool adds = op->verb == HISTORY_ADD, swaps = op->verb == HISTORY_SWAP;
 	bool change = op->verb == HISTORY_INSERT || (op->verb == HISTORY_CREATE && !value) ||
-		      (op->verb == HISTORY_REPLACE && value);
+		      (op->verb == HISTORY_REPLACE && value) || adds ||
+		      (swaps && value && (int)op->expected == value);
 	int after = op->verb == HISTORY_READ ? value : op->verb == HISTORY_DELETE ? 0 :
-		    change ? (int)op->value : value;
+		    change ? (int)op->value + (adds ? value : 0) : value;
 	int err = op->verb == HISTORY_CREATE ? (value ? -EEXIST : 0) :
-		  op->verb == HISTORY_INSERT ? 0 : value ? 0 : -ENOENT;
+		  op->verb == HISTORY_INSERT || adds ? 0 :
+		  !value ? -ENOENT : swaps && !change ? -ESTALE : 0;
 
 	if (op->returned == HISTORY_NEVER)
 		return after;

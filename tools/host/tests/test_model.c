@@ -65,10 +65,39 @@ static u32 run_pick(struct run *run)
 	return rng(&run->seed) % run->model->n;
 }
 
+static enum crab_insert_mode mode_random(u64 r)
+{
+	static const enum crab_insert_mode modes[] = {
+		CRAB_INSERT_EITHER, CRAB_INSERT_EITHER, CRAB_INSERT_EITHER, CRAB_INSERT_CREATE,
+		CRAB_INSERT_REPLACE, CRAB_INSERT_SWAP, CRAB_INSERT_ADD, CRAB_INSERT_ADD_REPLACE,
+	};
+
+	return modes[r % ARRAY_SIZE(modes)];
+}
+
+/* The result of an insert over a key of the model, if there is room */
+static int insert_status(const struct model *m, u32 at, enum crab_insert_mode mode, u64 expected)
+{
+	if (!m->there[at])
+		return mode & CRAB_INSERT_NEEDS ? -ENOENT : 0;
+	if (mode == CRAB_INSERT_SWAP && m->values[at] != expected)
+		return -ESTALE;
+	return mode == CRAB_INSERT_CREATE ? -EEXIST : 0;
+}
+
+static void insert_apply(struct model *m, u32 at, enum crab_insert_mode mode, u64 value)
+{
+	u64 was = m->there[at] && mode & CRAB_INSERT_ADDS ? m->values[at] : 0;
+
+	model_put(m, at, was + value);
+}
+
 static bool run_insert(struct run *run, u32 at, u64 value, enum crab_insert_mode mode)
 {
 	struct model *m = run->model;
-	struct crab_old old = { .existed = true, .value = 0xbad };
+	u64 expected = m->values[at] + (value & 1);
+	struct crab_old old = { .existed = true, .value = 0xbad, .expected = expected };
+	int status = insert_status(m, at, mode, expected);
 	int err = crab_store_insert(run->store, m->keys[at], value, mode, &old);
 
 	run->done++;
@@ -76,14 +105,10 @@ static bool run_insert(struct run *run, u32 at, u64 value, enum crab_insert_mode
 	if (m->there[at])
 		tap_check(old.value == m->values[at], "old %llu not %llu", old.value,
 			  m->values[at]);
-	if (m->there[at] && mode == CRAB_INSERT_CREATE)
-		tap_check(err == -EEXIST, "%d", err);
-	else if (!m->there[at] && mode == CRAB_INSERT_REPLACE)
-		tap_check(err == -ENOENT, "%d", err);
-	else
-		tap_check(!err || (err == -ENOSPC && !m->there[at]), "%d", err);
+	tap_check(err == status || (err == -ENOSPC && !status && !m->there[at]), "%d not %d", err,
+		  status);
 	if (!err)
-		model_put(m, at, value);
+		insert_apply(m, at, mode, value);
 	return !err;
 }
 
@@ -118,19 +143,20 @@ static void batch_make(struct run *run, struct crab_batch_op *op, u32 at)
 
 	*op = (struct crab_batch_op) {
 		.verb = r % 4 < 2 ? CRAB_VERB_INSERT : r % 4 - 1,
-		.mode = (r >> 2) % 4 < 2 ? CRAB_INSERT_EITHER : (r >> 2) % 4 - 1,
+		.mode = mode_random(r >> 2),
 		.key = run->model->keys[at], .value = run_value(run),
-		.old = { .existed = true, .value = 0xbad },
+		.old = {
+			.existed = true, .value = 0xbad,
+			.expected = run->model->values[at] + (r >> 8 & 1),
+		},
 	};
 }
 
-static int batch_status(const struct crab_batch_op *op, bool there)
+static int batch_status(const struct model *m, const struct crab_batch_op *op, u32 at)
 {
 	if (op->verb != CRAB_VERB_INSERT)
-		return there ? 0 : -ENOENT;
-	if (there)
-		return op->mode == CRAB_INSERT_CREATE ? -EEXIST : 0;
-	return op->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
+		return m->there[at] ? 0 : -ENOENT;
+	return insert_status(m, at, op->mode, op->old.expected);
 }
 
 /* Result of one operation of a batch, and its effect on the model */
@@ -139,7 +165,7 @@ static void batch_judge(struct run *run, const struct crab_batch_op *op, u32 at)
 	struct model *m = run->model;
 	bool there = m->there[at];
 	u64 was = op->verb == CRAB_VERB_SEARCH ? op->value : op->old.value;
-	int status = batch_status(op, there);
+	int status = batch_status(m, op, at);
 
 	run->done++;
 	if (op->status == -ENOSPC && op->verb == CRAB_VERB_INSERT && !there && !status)
@@ -150,7 +176,7 @@ static void batch_judge(struct run *run, const struct crab_batch_op *op, u32 at)
 	if (status || op->verb == CRAB_VERB_SEARCH)
 		return;
 	if (op->verb == CRAB_VERB_INSERT)
-		model_put(m, at, op->value);
+		insert_apply(m, at, op->mode, op->value);
 	else
 		model_drop(m, at);
 }
@@ -206,8 +232,7 @@ static void run_step(struct run *run, u32 bias)
 	else if (r % 64 < 12)
 		run_search(run, at);
 	else if ((r >> 8) % 16 < bias)
-		run_insert(run, at, run_value(run), (r >> 16) % 4 < 2 ? CRAB_INSERT_EITHER :
-			   (r >> 16) % 4 - 1);
+		run_insert(run, at, run_value(run), mode_random(r >> 16));
 	else
 		run_delete(run, at);
 	if ((r >> 32) % 8 == 0)

@@ -70,7 +70,7 @@ static void *run_actor(void *arg)
 
 	pthread_barrier_wait(&run->gate);
 	for (i = 0; i < STEPS; i++)
-		actor_act(&run->actor[worker->number], run->grow);
+		subject_act(run->subject, &run->actor[worker->number], run->grow);
 	__atomic_sub_fetch(&run->running, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
@@ -137,6 +137,8 @@ static bool run_round(struct run *run, struct linear_counts *counts, u32 round, 
 	round_threads(run);
 	actor_read_all(&run->actor[run->subject->threads]);
 	ok = linear_check(run->history, counts, stdout);
+	if (run->subject->adds)
+		ok &= linear_sums(run->history, stdout);
 	if (!ok)
 		round_keep(run, round, seed);
 	tap_check(!run->damage.count, "verifier, at %llu: %s", run->damage.offset,

@@ -159,6 +159,18 @@ RACES = [
         Edit(CHECK, "if (check_changes(tree) == changes)\n\t\t\tcheck_counts(&c, &before);",
              "check_counts(&c, &before);"),
     ]),
+    Design("compare-and-swap: compares before it has the lock", [
+        Edit(OPS, "err = insert_once(&write, key, value, mode, old);",
+             """err = mode == CRAB_INSERT_SWAP && !crab_tree_lookup(engine, key, &old->value) && (old->existed = true) ?
+             (old->value != old->expected ? -ESTALE :
+              insert_once(&write, key, value, CRAB_INSERT_REPLACE, old)) : insert_once(&write, key, value, mode, old)"""),
+    ]),
+    Design("add: reads before it has the lock", [
+        Edit(OPS, "err = insert_once(&write, key, value, mode, old);",
+             """err = mode == CRAB_INSERT_ADD && !crab_tree_lookup(engine, key, &old->value) ?
+             insert_once(&write, key, value + old->value, CRAB_INSERT_REPLACE, old) :
+             insert_once(&write, key, value, mode, old)"""),
+    ]),
 ]
 
 # Races that few stores show: only that store runs, for longer

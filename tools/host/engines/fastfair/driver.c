@@ -56,6 +56,8 @@ static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 static const struct space fastfair_spaces[] = {
 	{ "fastfair-2x3x3", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 3, .format = true,
 	  .tier = SPACE_TINY },
+	{ "fastfair-modify", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 3, .modify = true,
+	  .tier = SPACE_TINY },
 	{ "fastfair-lives", FASTFAIR(128), .slots = 2, .leaves = 5, .keys = 3, .lives = 2,
 	  .tier = SPACE_QUICK },
 	{ "fastfair-halves", FASTFAIR(128, .binary = true), .slots = 2, .leaves = 6, .keys = 4,

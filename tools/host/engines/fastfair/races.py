@@ -41,6 +41,18 @@ RACES = [
         Edit(FF_REMOVE, "crab_lock_nested(&right->side->lock);", ";"),
         Edit(FF_REMOVE, "crab_unlock(&right->side->lock);", ";"),
     ]),
+    Design("fastfair: compare-and-swap: compares before it has the lock", [
+        Edit(FF_ENGINE, "err = insert_once(&op, key, value, mode, old, &sibling);",
+             """err = mode == CRAB_INSERT_SWAP && !ff_lookup(engine, key, &old->value) && (old->existed = true) ?
+             (old->value != old->expected ? -ESTALE :
+              insert_once(&op, key, value, CRAB_INSERT_REPLACE, old, &sibling)) : insert_once(&op, key, value, mode, old, &sibling)"""),
+    ]),
+    Design("fastfair: add: reads before it has the lock", [
+        Edit(FF_ENGINE, "err = insert_once(&op, key, value, mode, old, &sibling);",
+             """err = mode == CRAB_INSERT_ADD && !ff_lookup(engine, key, &old->value) ?
+             insert_once(&op, key, value + old->value, CRAB_INSERT_REPLACE, old, &sibling) :
+             insert_once(&op, key, value, mode, old, &sibling)"""),
+    ]),
 ]
 
 # Races that few stores show: only that store runs, for longer

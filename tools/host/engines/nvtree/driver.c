@@ -58,6 +58,8 @@ static const struct space nvtree_spaces[] = {
 	  .tier = SPACE_TINY },
 	{ "nvtree-survive", NVTREE(128), .slots = 2, .leaves = 4, .keys = 2, .survive = true,
 	  .tier = SPACE_TINY },
+	{ "nvtree-modify", NVTREE(128, .pairs = true), .slots = 2, .leaves = 4, .keys = 2,
+	  .modify = true, .tier = SPACE_TINY },
 	{ "nvtree-3x3x3", NVTREE(128), .slots = 3, .leaves = 3, .keys = 3, .survive = true,
 	  .tier = SPACE_QUICK },
 	{ "nvtree-full", NVTREE(128), .slots = 2, .leaves = 3, .keys = 4, .tier = SPACE_QUICK },
