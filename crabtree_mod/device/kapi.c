@@ -15,6 +15,7 @@
 #include <linux/notifier.h>
 
 #include "devices.h"
+#include "verbs.h"
 
 static_assert(sizeof(struct crabtree_record) == sizeof(struct crab_record));
 static_assert(offsetof(struct crabtree_record, key) == offsetof(struct crab_record, key));
@@ -143,6 +144,22 @@ int crabtree_seek(struct crabtree *tree, u64 key, unsigned int flags,
 }
 CRAB_EXPORT_SYMBOL(crabtree_seek);
 
+/* An insert; @before: in and out, as of crab_store_insert(); @old: out: the value before, or NULL */
+static int kapi_insert(struct crabtree *tree, u64 key, u64 value, u32 flags,
+		       struct crab_old *before, u64 *old)
+{
+	struct crab_store *store = kapi_enter(tree);
+	int err;
+
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	err = crab_store_insert(store, key, value, crab_verbs_insert_mode(flags), before);
+	crab_device_put_store(kapi_device(tree));
+	if (old && before->existed)
+		*old = before->value;
+	return err;
+}
+
 /**
  * crabtree_insert() - store a value under a key
  * @tree: the tree
@@ -160,27 +177,59 @@ CRAB_EXPORT_SYMBOL(crabtree_seek);
  */
 int crabtree_insert(struct crabtree *tree, u64 key, u64 value, unsigned int flags, u64 *old)
 {
-	enum crab_insert_mode mode = CRAB_INSERT_EITHER;
 	struct crab_old before = { };
-	struct crab_store *store;
-	int err;
 
 	if (flags & ~(CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE))
 		return -EINVAL;
-	if (flags == CRABTREE_INSERT_CREATE)
-		mode = CRAB_INSERT_CREATE;
-	else if (flags == CRABTREE_INSERT_REPLACE)
-		mode = CRAB_INSERT_REPLACE;
-	store = kapi_enter(tree);
-	if (IS_ERR(store))
-		return PTR_ERR(store);
-	err = crab_store_insert(store, key, value, mode, &before);
-	crab_device_put_store(kapi_device(tree));
-	if (old && before.existed)
-		*old = before.value;
-	return err;
+	return kapi_insert(tree, key, value, flags, &before, old);
 }
 CRAB_EXPORT_SYMBOL(crabtree_insert);
+
+/**
+ * crabtree_swap() - replace the value of a key if it is the expected one
+ * @tree: the tree
+ * @key: any but CRABTREE_KEY_RESERVED
+ * @expected: the value that is replaced
+ * @value: the new one
+ * @old: out: the value before, also with -ESTALE: it is durable; or NULL
+ *
+ * Durable when it returns 0. Nothing is changed when it returns an error.
+ *
+ * Context: process; may sleep.
+ * Return: 0, -ESTALE if the value is another one, -ENOENT, or as crabtree_insert().
+ */
+int crabtree_swap(struct crabtree *tree, u64 key, u64 expected, u64 value, u64 *old)
+{
+	struct crab_old before = { .expected = expected };
+
+	return kapi_insert(tree, key, value, CRABTREE_INSERT_SWAP, &before, old);
+}
+CRAB_EXPORT_SYMBOL(crabtree_swap);
+
+/**
+ * crabtree_add() - add to the value of a key
+ * @tree: the tree
+ * @key: any but CRABTREE_KEY_RESERVED
+ * @addend: added modulo 2^64
+ * @flags: CRABTREE_INSERT_REPLACE: -ENOENT if the key is not there; 0: @addend is its value then
+ * @old: out: the value before, 0 if the key was not there; or NULL
+ *
+ * Durable when it returns 0. Nothing is changed when it returns an error.
+ *
+ * Context: process; may sleep.
+ * Return: 0, -ENOENT by @flags, or as crabtree_insert().
+ */
+int crabtree_add(struct crabtree *tree, u64 key, u64 addend, unsigned int flags, u64 *old)
+{
+	struct crab_old before = { };
+
+	if (flags & ~CRABTREE_INSERT_REPLACE)
+		return -EINVAL;
+	if (old)
+		*old = 0;
+	return kapi_insert(tree, key, addend, flags | CRABTREE_INSERT_ADD, &before, old);
+}
+CRAB_EXPORT_SYMBOL(crabtree_add);
 
 /**
  * crabtree_delete() - remove a key

@@ -119,13 +119,38 @@ void crab_verbs_info(struct crabtree_info *info, const struct crab_device_info *
 		info_from_store(info, &from->store);
 }
 
+int crab_verbs_insert_mode(u32 flags)
+{
+	switch (flags) {
+	case 0:
+	case CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE:
+		return CRAB_INSERT_EITHER;
+	case CRABTREE_INSERT_CREATE:
+		return CRAB_INSERT_CREATE;
+	case CRABTREE_INSERT_REPLACE:
+		return CRAB_INSERT_REPLACE;
+	case CRABTREE_INSERT_SWAP:
+	case CRABTREE_INSERT_SWAP | CRABTREE_INSERT_REPLACE:
+		return CRAB_INSERT_SWAP;
+	case CRABTREE_INSERT_ADD:
+	case CRABTREE_INSERT_ADD | CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE:
+		return CRAB_INSERT_ADD;
+	case CRABTREE_INSERT_ADD | CRABTREE_INSERT_REPLACE:
+		return CRAB_INSERT_ADD_REPLACE;
+	default:
+		return -EINVAL;
+	}
+}
+
 static int verb_insert(struct crab_store *store, union crab_verb_arg *arg)
 {
 	struct crabtree_insert *insert = &arg->insert;
-	struct crab_old old = { };
-	int err = crab_store_insert(store, insert->key, insert->value,
-				    crab_verbs_insert_mode(insert->flags), &old);
+	struct crab_old old = { .expected = insert->old_value };
+	int mode = crab_verbs_insert_mode(insert->flags), err;
 
+	if (mode < 0)
+		return mode;
+	err = crab_store_insert(store, insert->key, insert->value, mode, &old);
 	insert->existed = old.existed;
 	insert->old_value = old.existed ? old.value : 0;
 	return err;
@@ -229,19 +254,25 @@ int crab_verbs_batch_begin(struct crabtree_batch_op *ops, u32 count, bool writab
 	return 0;
 }
 
+static int batch_ask_insert(const struct crabtree_batch_op *from, struct crab_batch_op *op)
+{
+	int mode = crab_verbs_insert_mode(from->flags);
+
+	op->verb = CRAB_VERB_INSERT;
+	op->mode = max(mode, 0);
+	op->old.expected = from->old_value;
+	return min(mode, 0);
+}
+
 static void batch_ask(const struct crabtree_batch_op *from, struct crab_batch_op *op)
 {
-	u32 flags = 0;
-
 	*op = (struct crab_batch_op){ .key = from->key, .value = from->value };
 	switch (from->verb) {
+	case CRABTREE_BATCH_INSERT:
+		op->status = batch_ask_insert(from, op);
+		return;
 	case CRABTREE_BATCH_SEARCH:
 		op->verb = CRAB_VERB_SEARCH;
-		break;
-	case CRABTREE_BATCH_INSERT:
-		op->verb = CRAB_VERB_INSERT;
-		op->mode = crab_verbs_insert_mode(from->flags);
-		flags = CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE;
 		break;
 	case CRABTREE_BATCH_DELETE:
 		op->verb = CRAB_VERB_DELETE;
@@ -249,7 +280,7 @@ static void batch_ask(const struct crabtree_batch_op *from, struct crab_batch_op
 	default:
 		op->status = -EINVAL;
 	}
-	if (from->flags & ~flags)
+	if (from->flags)
 		op->status = -EINVAL;
 }
 
@@ -310,7 +341,7 @@ int crab_verbs_format_options(const struct crabtree_format *format,
 const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT] = {
 	VERB(CRABTREE_INFO, crabtree_info, options, .traits = CRAB_VERB_ANSWERS),
 	VERB(CRABTREE_INSERT, crabtree_insert, reserved, RESERVED(crabtree_insert),
-	     .known_flags = CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE,
+	     .known_flags = CRAB_INSERT_FLAGS,
 	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS, .run = verb_insert),
 	VERB(CRABTREE_SEARCH, crabtree_search, value,
 	     .known_flags = CRABTREE_SEARCH_GE | CRABTREE_SEARCH_LE,

@@ -109,24 +109,17 @@ struct crab_device_info {
  */
 void crab_verbs_info(struct crabtree_info *info, const struct crab_device_info *from);
 
+#define CRAB_INSERT_FLAGS	(CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE |	\
+				 CRABTREE_INSERT_SWAP | CRABTREE_INSERT_ADD)
+
 /**
  * crab_verbs_insert_mode() - translate CRABTREE_INSERT_* for the store
- * @flags: any mask of the two
+ * @flags: any mask
  *
  * Context: any.
- * Return: the mode.
+ * Return: enum crab_insert_mode, or -EINVAL: an unknown flag, or flags that exclude each other.
  */
-static inline enum crab_insert_mode crab_verbs_insert_mode(u32 flags)
-{
-	switch (flags) {
-	case CRABTREE_INSERT_CREATE:
-		return CRAB_INSERT_CREATE;
-	case CRABTREE_INSERT_REPLACE:
-		return CRAB_INSERT_REPLACE;
-	default:
-		return CRAB_INSERT_EITHER;
-	}
-}
+int crab_verbs_insert_mode(u32 flags);
 
 /**
  * crab_verbs_scan_begin() - SCAN: start at the first key

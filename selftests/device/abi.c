@@ -125,7 +125,7 @@ struct ioc {
 static const struct ioc iocs[] = {
 	{ "INFO", CRABTREE_INFO, 0xC378CB20, 888, info_fields, 0, 0,
 	  offsetof(struct crabtree_info, keeps) },
-	{ "INSERT", CRABTREE_INSERT, 0xC028CB21, 40, insert_fields, 3,
+	{ "INSERT", CRABTREE_INSERT, 0xC028CB21, 40, insert_fields, 15,
 	  offsetof(struct crabtree_insert, reserved), 0 },
 	{ "SEARCH", CRABTREE_SEARCH, 0xC018CB22, 24, search_fields, 3, 0, 0 },
 	{ "DELETE", CRABTREE_DELETE, 0xC018CB23, 24, delete_fields, 0, 0, 0 },

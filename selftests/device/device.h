@@ -72,6 +72,17 @@ static inline int dev_insert(int fd, u64 key, u64 value, u32 flags, struct crabt
 	return call(fd, CRABTREE_INSERT, in);
 }
 
+static inline int dev_swap(int fd, u64 key, u64 expected, u64 value, struct crabtree_insert *in)
+{
+	poison(in, sizeof(*in));
+	in->flags = CRABTREE_INSERT_SWAP;
+	in->key = key;
+	in->value = value;
+	in->old_value = expected;
+	in->reserved = 0;
+	return call(fd, CRABTREE_INSERT, in);
+}
+
 static inline int dev_put(int fd, u64 key, u64 value)
 {
 	struct crabtree_insert in;

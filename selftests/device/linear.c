@@ -23,6 +23,7 @@ struct run {
 	struct actor actor[THREADS + 1];
 	u64 keys[ACTOR_KEYS];
 	bool grow;
+	bool adds;		/* the actors only add 1 */
 	pthread_barrier_t gate;
 };
 
@@ -37,16 +38,19 @@ struct worker {
 static u32 write_flags(enum history_verb verb)
 {
 	return verb == HISTORY_CREATE ? CRABTREE_INSERT_CREATE :
-	       verb == HISTORY_REPLACE ? CRABTREE_INSERT_REPLACE : 0;
+	       verb == HISTORY_REPLACE ? CRABTREE_INSERT_REPLACE :
+	       verb == HISTORY_SWAP ? CRABTREE_INSERT_SWAP :
+	       verb == HISTORY_ADD ? CRABTREE_INSERT_ADD : 0;
 }
 
 static int call_write(void *arg, enum history_verb verb, uint64_t key, uint64_t value,
 		      uint64_t *old)
 {
 	struct crabtree_insert in;
-	int rc = dev_insert(*(int *)arg, key, value, write_flags(verb), &in);
+	int rc = verb == HISTORY_SWAP ? dev_swap(*(int *)arg, key, *old, value, &in) :
+		 dev_insert(*(int *)arg, key, value, write_flags(verb), &in);
 
-	*old = (!rc || rc == -EEXIST) && in.existed ? in.old_value : HISTORY_ABSENT;
+	*old = (!rc || rc == -EEXIST || rc == -ESTALE) && in.existed ? in.old_value : HISTORY_ABSENT;
 	return rc;
 }
 
@@ -100,6 +104,7 @@ static int call_batch(void *arg, struct actor_op *op, uint32_t count)
 							       CRABTREE_BATCH_INSERT,
 		       op[i].key, op[i].value);
 		ops[i].flags = write_flags(op[i].verb);
+		ops[i].old_value = op[i].expected;
 	}
 	rc = dev_batch(*(int *)arg, ops, count, &b);
 	for (i = 0; i < count; i++) {
@@ -117,11 +122,16 @@ static int call_batch(void *arg, struct actor_op *op, uint32_t count)
 static void *run_actor(void *arg)
 {
 	struct worker *worker = arg;
+	struct actor *actor = &worker->run->actor[worker->number];
 	int i;
 
 	pthread_barrier_wait(&worker->run->gate);
-	for (i = 0; i < STEPS; i++)
-		actor_act(&worker->run->actor[worker->number], worker->run->grow);
+	for (i = 0; i < STEPS; i++) {
+		if (worker->run->adds)
+			actor_count_up(actor);
+		else
+			actor_act(actor, worker->run->grow);
+	}
 	return NULL;
 }
 
@@ -162,12 +172,12 @@ static void round_keep(const struct run *run)
 	fclose(to);
 }
 
-static void run_begin(struct run *run, int fd, u32 keys)
+static void run_begin(struct run *run, int fd, u32 keys, bool adds)
 {
 	u32 i;
 
 	*run = (struct run) {
-		.fd = fd,
+		.fd = fd, .adds = adds,
 		.calls = {
 			.write = call_write, .remove = call_remove, .search = call_search,
 			.seek = call_seek, .scan = call_scan, .batch = call_batch,
@@ -186,18 +196,19 @@ static void run_begin(struct run *run, int fd, u32 keys)
 		};
 }
 
-static void run_rounds(int fd, u32 keys)
+static void run_rounds(int fd, u32 keys, bool adds)
 {
 	static struct run run;
 	struct linear_counts counts = { 0 };
 	int i;
 
-	run_begin(&run, fd, keys);
+	run_begin(&run, fd, keys, adds);
 	for (i = 0; i < ROUNDS; i++) {
 		run.grow = i % 4 < 2;
 		round_threads(&run);
 		actor_read_all(&run.actor[THREADS]);
-		if (!linear_check(run.history, &counts, stdout)) {
+		if (!linear_check(run.history, &counts, stdout) ||
+		    (adds && !linear_sums(run.history, stdout))) {
 			round_keep(&run);
 			TEST_FAIL("round %d", i);
 		}
@@ -210,30 +221,35 @@ static void run_rounds(int fd, u32 keys)
 
 TEST(slotted, "answers to four threads fit together: slotted leaves that split and empty")
 {
-	run_rounds(fresh_store(512), 200);
+	run_rounds(fresh_store(512), 200, false);
 }
 
 TEST(hot, "the same where all want the same few keys")
 {
-	run_rounds(fresh_store(512), 6);
+	run_rounds(fresh_store(512), 6, false);
 }
 
 TEST(sorted, "the same of sorted leaves")
 {
-	run_rounds(fresh_store_of("crab", "sorted", 512), 200);
+	run_rounds(fresh_store_of("crab", "sorted", 512), 200, false);
 }
 
 TEST(nvtree, "the same of the engine nvtree")
 {
-	run_rounds(fresh_store_of("nvtree", "append", 512), 200);
+	run_rounds(fresh_store_of("nvtree", "append", 512), 200, false);
 }
 
 TEST(fastfair, "the same of the engine fastfair")
 {
-	run_rounds(fresh_store_of("fastfair", "shift", 512), 200);
+	run_rounds(fresh_store_of("fastfair", "shift", 512), 200, false);
 }
 
 TEST(in_dram, "the same of the engine in DRAM")
 {
-	run_rounds(fresh_store_of("volatile", "", 512), 200);
+	run_rounds(fresh_store_of("volatile", "", 512), 200, false);
+}
+
+TEST(adds, "adds of four threads to the same few keys: each sum has all of them")
+{
+	run_rounds(fresh_store(512), 6, true);
 }

@@ -127,6 +127,8 @@ int verb_list(struct target *target, int argc, char **argv);
 int verb_format(struct target *target, int argc, char **argv);
 int verb_get(struct target *target, int argc, char **argv);
 int verb_put(struct target *target, int argc, char **argv);
+int verb_swap(struct target *target, int argc, char **argv);
+int verb_add(struct target *target, int argc, char **argv);
 int verb_del(struct target *target, int argc, char **argv);
 int verb_scan(struct target *target, int argc, char **argv);
 int verb_dump(struct target *target, int argc, char **argv);

@@ -36,6 +36,7 @@ static void detail(struct target *target, int err, char *buf, size_t len)
 		break;
 	case -ENOENT:
 	case -EEXIST:
+	case -ESTALE:
 	case -EBADF:
 	case -EPERM:
 		return;
@@ -65,7 +66,7 @@ int fail(struct target *target, int err, const char *fmt, ...)
 	va_start(args, fmt);
 	say(target_path(target), fmt, args, crabtree_strerror(err), more);
 	va_end(args);
-	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_FAILED;
+	return err == -ENOENT || err == -ESTALE ? EXIT_NOT_FOUND : EXIT_FAILED;
 }
 
 /* For files, where an errno has its usual meaning */

@@ -20,6 +20,8 @@ static const struct verb verbs[] = {
 	{ "format", verb_format },
 	{ "get", verb_get },
 	{ "put", verb_put },
+	{ "swap", verb_swap },
+	{ "add", verb_add },
 	{ "del", verb_del },
 	{ "scan", verb_scan },
 	{ "load", verb_load },
@@ -44,6 +46,8 @@ static const char doc[] =
 	"  format               make an empty store\n"
 	"  get KEY              print the value of a key\n"
 	"  put KEY VALUE        store a value under a key\n"
+	"  swap KEY OLD NEW     replace the value of a key if it is OLD\n"
+	"  add KEY N            add to the value of a key\n"
 	"  del KEY              remove a key\n"
 	"  scan                 print records in the order of their keys\n"
 	"  load FILE|-          store the records of a file\n"
@@ -57,7 +61,7 @@ static const char doc[] =
 	"  top                  operations per second, lines and fences of a write\n"
 	"\n"
 	"`crabctl VERB --help' shows the options of a verb; see also crabctl(1).\n"
-	"Exit codes: 0 done, 1 not found or check found errors, 2 usage, 3 failed.";
+	"Exit codes: 0 done, 1 not found, other value or errors found, 2 usage, 3 failed.";
 
 struct args {
 	struct target target;

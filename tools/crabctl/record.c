@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl get`, `put` and `del`: one record.
+ * This file implements `crabctl get`, `put`, `swap`, `add` and `del`: one record.
  */
 #include "crabctl.h"
 
@@ -13,6 +13,7 @@ struct args {
 	unsigned int flags;
 	bool hex;
 	uint64_t key;
+	uint64_t expected;
 	uint64_t value;
 };
 
@@ -31,6 +32,8 @@ static error_t parse_args(int key, char *arg, struct argp_state *state)
 			argp_error(state, "%s: one argument too many", arg);
 		if (state->arg_num == 0)
 			args->key = key_arg(state, arg);
+		else if (state->arg_num == 1 && args->wanted == 3)
+			args->expected = number_arg(state, "value", arg);
 		else
 			args->value = number_arg(state, "value", arg);
 		return 0;
@@ -73,6 +76,11 @@ static const struct argp_option put_options[] = {
 	{ 0 }
 };
 
+static const struct argp_option add_options[] = {
+	{ "replace", OPT_REPLACE, NULL, 0, "fail if the key is not there", 0 },
+	{ 0 }
+};
+
 static const struct argp get_argp = {
 	.options = get_options,
 	.parser = parse_opt,
@@ -86,6 +94,21 @@ static const struct argp put_argp = {
 	.parser = parse_opt,
 	.args_doc = "KEY VALUE",
 	.doc = "Store a value under a key.",
+	.children = target_child,
+};
+
+static const struct argp swap_argp = {
+	.parser = parse_opt,
+	.args_doc = "KEY EXPECTED VALUE",
+	.doc = "Replace the value of a key if it is the expected one.",
+	.children = target_child,
+};
+
+static const struct argp add_argp = {
+	.options = add_options,
+	.parser = parse_opt,
+	.args_doc = "KEY N",
+	.doc = "Add to the value of a key, modulo 2^64, and print the sum.",
 	.children = target_child,
 };
 
@@ -140,6 +163,43 @@ static int put(struct target *target, struct args *args)
 	return json_print(json);
 }
 
+static int swap(struct target *target, struct args *args)
+{
+	struct json_object *json;
+	uint64_t old_value;
+	int err = crabtree_swap(target->ct, args->key, args->expected, args->value, &old_value);
+
+	if (err == -ESTALE)
+		return fail(target, err, "swap %" PRIu64 ", whose value is %" PRIu64, args->key,
+			    old_value);
+	if (err)
+		return fail(target, err, "swap %" PRIu64, args->key);
+	if (!target->json)
+		return EXIT_OK;
+	json = record_json(args);
+	json_u64(json, "value", args->value);
+	json_u64(json, "old_value", old_value);
+	return json_print(json);
+}
+
+static int add(struct target *target, struct args *args)
+{
+	struct json_object *json;
+	uint64_t old_value;
+	int err = crabtree_add(target->ct, args->key, args->value, args->flags, &old_value);
+
+	if (err)
+		return fail(target, err, "add %" PRIu64, args->key);
+	if (!target->json) {
+		printf("%" PRIu64 "\n", old_value + args->value);
+		return EXIT_OK;
+	}
+	json = record_json(args);
+	json_u64(json, "value", old_value + args->value);
+	json_u64(json, "old_value", old_value);
+	return json_print(json);
+}
+
 static int del(struct target *target, struct args *args)
 {
 	struct json_object *json;
@@ -182,6 +242,22 @@ int verb_put(struct target *target, int argc, char **argv)
 
 	verb_parse(&put_argp, argc, argv, &args);
 	return with_target(target, 0, &args, put);
+}
+
+int verb_swap(struct target *target, int argc, char **argv)
+{
+	struct args args = { .target = target, .wanted = 3 };
+
+	verb_parse(&swap_argp, argc, argv, &args);
+	return with_target(target, 0, &args, swap);
+}
+
+int verb_add(struct target *target, int argc, char **argv)
+{
+	struct args args = { .target = target, .wanted = 2 };
+
+	verb_parse(&add_argp, argc, argv, &args);
+	return with_target(target, 0, &args, add);
 }
 
 int verb_del(struct target *target, int argc, char **argv)

@@ -90,6 +90,30 @@ int crabtree_insert(struct crabtree *ct, uint64_t key, uint64_t value, unsigned 
 		    bool *existed, uint64_t *old_value);
 
 /**
+ * crabtree_swap() - replace the value of a key if it is the expected one
+ * @ct: the handle
+ * @key: any but CRABTREE_KEY_RESERVED
+ * @expected: the value that is replaced
+ * @value: the new one
+ * @old_value: out: the value before, also with -ESTALE; may be NULL
+ * Return: 0, -ESTALE if the value is another one, -ENOENT, or as crabtree_insert().
+ */
+int crabtree_swap(struct crabtree *ct, uint64_t key, uint64_t expected, uint64_t value,
+		  uint64_t *old_value);
+
+/**
+ * crabtree_add() - add to the value of a key, modulo 2^64
+ * @ct: the handle
+ * @key: any but CRABTREE_KEY_RESERVED
+ * @addend: added; the value of a key that is not there
+ * @flags: CRABTREE_INSERT_REPLACE: -ENOENT if the key is not there; or 0
+ * @old_value: out: the value before, 0 if the key was not there; may be NULL
+ * Return: 0, -ENOENT, or as crabtree_insert().
+ */
+int crabtree_add(struct crabtree *ct, uint64_t key, uint64_t addend, unsigned int flags,
+		 uint64_t *old_value);
+
+/**
  * crabtree_search() - the value of a key
  * Return: 0, -ENOENT, -EINVAL, -EUCLEAN in a quarantined range.
  */

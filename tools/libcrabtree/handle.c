@@ -6,6 +6,7 @@
 #include "crabtree.h"
 #include "backend.h"
 
+#include <errno.h>
 #include <string.h>
 
 static int call(struct crabtree *ct, unsigned long cmd, void *arg)
@@ -36,22 +37,46 @@ int crabtree_info(struct crabtree *ct, struct crabtree_info *info)
 	return call(ct, CRABTREE_INFO, info);
 }
 
-int crabtree_insert(struct crabtree *ct, uint64_t key, uint64_t value, unsigned int flags,
-		    bool *existed, uint64_t *old_value)
+static int call_insert(struct crabtree *ct, struct crabtree_insert insert, bool *existed,
+		       uint64_t *old_value)
 {
-	struct crabtree_insert insert = {
-		.size = sizeof(insert),
-		.flags = flags,
-		.key = key,
-		.value = value,
-	};
-	int err = call(ct, CRABTREE_INSERT, &insert);
+	int err;
 
+	insert.size = sizeof(insert);
+	err = call(ct, CRABTREE_INSERT, &insert);
 	if (existed)
 		*existed = insert.existed;
 	if (old_value)
 		*old_value = insert.old_value;
 	return err;
+}
+
+int crabtree_insert(struct crabtree *ct, uint64_t key, uint64_t value, unsigned int flags,
+		    bool *existed, uint64_t *old_value)
+{
+	if (flags & ~(CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE))
+		return -EINVAL;
+	return call_insert(ct, (struct crabtree_insert){
+		.flags = flags, .key = key, .value = value,
+	}, existed, old_value);
+}
+
+int crabtree_swap(struct crabtree *ct, uint64_t key, uint64_t expected, uint64_t value,
+		  uint64_t *old_value)
+{
+	return call_insert(ct, (struct crabtree_insert){
+		.flags = CRABTREE_INSERT_SWAP, .key = key, .value = value, .old_value = expected,
+	}, NULL, old_value);
+}
+
+int crabtree_add(struct crabtree *ct, uint64_t key, uint64_t addend, unsigned int flags,
+		 uint64_t *old_value)
+{
+	if (flags & ~CRABTREE_INSERT_REPLACE)
+		return -EINVAL;
+	return call_insert(ct, (struct crabtree_insert){
+		.flags = flags | CRABTREE_INSERT_ADD, .key = key, .value = addend,
+	}, NULL, old_value);
 }
 
 int crabtree_search(struct crabtree *ct, uint64_t key, uint64_t *value)

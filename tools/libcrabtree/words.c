@@ -15,6 +15,7 @@ struct word {
 static const struct word errors[] = {
 	{ ENOENT,	"no such key" },
 	{ EEXIST,	"the key is there already" },
+	{ ESTALE,	"the value is another one" },
 	{ ENOSPC,	"no space left in the store" },
 	{ EROFS,	"the store is read-only" },
 	{ EUCLEAN,	"the media is damaged" },

@@ -59,6 +59,8 @@ static void test_records(struct crabtree *ct)
 	   existed && value == 101, "insert, create: tells what is there");
 	ok(!crabtree_insert(ct, 20, 200, 0, NULL, NULL), "insert without answers");
 	ok(crabtree_insert(ct, 1, 1, 1U << 31, NULL, NULL) == -EINVAL, "insert, unknown flag");
+	ok(crabtree_insert(ct, 1, 1, CRABTREE_INSERT_SWAP, NULL, NULL) == -EINVAL,
+	   "insert, a flag of swap");
 	ok(crabtree_insert(ct, CRABTREE_KEY_RESERVED, 1, 0, NULL, NULL) == -EINVAL,
 	   "insert, reserved key");
 	ok(!crabtree_seek(ct, 11, CRABTREE_SEARCH_GE, &record) && record.key == 20, "seek, GE");
@@ -67,6 +69,14 @@ static void test_records(struct crabtree *ct)
 	ok(crabtree_seek(ct, 21, CRABTREE_SEARCH_GE, &record) == -ENOENT, "seek beyond the end");
 	ok(crabtree_seek(ct, 9, CRABTREE_SEARCH_LE, &record) == -ENOENT, "seek below the first");
 	ok(crabtree_seek(ct, 9, 3, &record) == -EINVAL, "seek both ways");
+	ok(crabtree_swap(ct, 10, 100, 1, &value) == -ESTALE && value == 101, "swap, another value");
+	ok(!crabtree_swap(ct, 10, 101, 102, &value) && value == 101, "swap");
+	ok(crabtree_swap(ct, 11, 0, 1, NULL) == -ENOENT, "swap of nothing");
+	ok(!crabtree_add(ct, 10, UINT64_MAX, 0, &value) && value == 102, "add, with a wrap-around");
+	ok(crabtree_add(ct, 11, 1, CRABTREE_INSERT_REPLACE, NULL) == -ENOENT, "add to nothing");
+	ok(crabtree_add(ct, 11, 1, CRABTREE_INSERT_CREATE, NULL) == -EINVAL, "add, create alone");
+	ok(!crabtree_add(ct, 11, 5, 0, &value) && !value, "add creates");
+	ok(!crabtree_delete(ct, 11, &value) && value == 5, "delete of the sum");
 	ok(!crabtree_delete(ct, 10, &value) && value == 101, "delete");
 	ok(!crabtree_delete(ct, 20, NULL), "delete without an answer");
 	value = 77;

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 62
+suite 70
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -62,6 +62,15 @@ json "put --json, old" "x == {'key': 20, 'value': 6, 'existed': True, 'old_value
 	c put 20 6 -j
 json "get --json" "x == {'key': 2**64 - 2, 'value': 2**64 - 1}" \
 	c get 0xfffffffffffffffe --json
+t "swap of a key that is not there" 1 '' 'swap 21: no such key' c swap 21 0 1
+t "add of a key that is not there" 1 '' 'add 21: no such key' c add --replace 21 4
+t "add creates" 0 '^4$' '' c add 21 4
+json "add --json" "x == {'key': 21, 'value': 3, 'old_value': 4}" c add -j 21 0xffffffffffffffff
+t "swap with another value" 1 '' 'swap 21, whose value is 3: the value is another one$' c swap 21 4 5
+t "swap" 0 '' '' c swap 21 3 6
+json "swap --json" "x == {'key': 21, 'value': 7, 'old_value': 6}" c swap -j 21 6 7
+t "swap needs three arguments" 2 '' 'VALUE is missing' c swap 21 7
+c del 21
 t "get of a key that is not there" 1 '' 'i.img: get 5: no such key$' c get 5
 json "del --json" "x == {'key': 20, 'old_value': 6}" c del 20 --json
 t "del of a key that is not there" 1 '' 'del 20: no such key' c del 20

@@ -167,14 +167,19 @@ struct crabtree_info {
 /* INSERT: only create or only replace; with both flags or neither, INSERT may do either */
 #define CRABTREE_INSERT_CREATE	(1U << 0)	/* -EEXIST if the key is there */
 #define CRABTREE_INSERT_REPLACE	(1U << 1)	/* -ENOENT if the key is not there */
+/* Compare-and-swap: -ESTALE if the value is not @old_value; not with CREATE: a replace */
+#define CRABTREE_INSERT_SWAP	(1U << 2)
+/* Store the sum of the value and @value, modulo 2^64; @value for a new key. Not with CREATE alone */
+#define CRABTREE_INSERT_ADD	(1U << 3)
 
 /**
  * struct crabtree_insert - INSERT: store a value under a key
  * @size: sizeof(struct crabtree_insert)
  * @flags: CRABTREE_INSERT_*
  * @key: any key but CRABTREE_KEY_RESERVED
- * @value: any value
- * @old_value: out: the value before, if @existed; also on -EEXIST
+ * @value: any value; with CRABTREE_INSERT_ADD the addend
+ * @old_value: in, with CRABTREE_INSERT_SWAP: the value that is replaced. Out: the value before, if
+ *	@existed; also on -EEXIST and -ESTALE
  * @existed: out: 1 if the key was there
  * @reserved: 0
  */
@@ -268,8 +273,8 @@ enum crabtree_batch_verb {
  * @verb: enum crabtree_batch_verb
  * @flags: flags of that verb; SEARCH takes only 0
  * @key: the key
- * @value: INSERT: the value; SEARCH: out: the value
- * @old_value: out: as of INSERT and DELETE
+ * @value: INSERT: the value or addend; SEARCH: out: the value
+ * @old_value: in and out: as of INSERT and DELETE
  * @status: out: 0 or a negative errno; -ECANCELED if it was not tried
  * @existed: out: INSERT: 1 if the key was there
  */

@@ -67,6 +67,8 @@ int crabtree_search(struct crabtree *tree, u64 key, u64 *value);
 int crabtree_seek(struct crabtree *tree, u64 key, unsigned int flags,
 		  struct crabtree_record *record);
 int crabtree_insert(struct crabtree *tree, u64 key, u64 value, unsigned int flags, u64 *old);
+int crabtree_swap(struct crabtree *tree, u64 key, u64 expected, u64 value, u64 *old);
+int crabtree_add(struct crabtree *tree, u64 key, u64 addend, unsigned int flags, u64 *old);
 int crabtree_delete(struct crabtree *tree, u64 key, u64 *old);
 int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 		  struct crabtree_record *records, u32 capacity);

@@ -85,7 +85,7 @@ struct crash_op crash_next(struct crash *c)
 		op.value = special(c, r >> 24);
 	if (op.verb == CRASH_DELETE)
 		op.key = delete_key(c, op.key);
-	if (op.verb == CRASH_INSERT)
+	if (c->setup.modify && op.verb == CRASH_INSERT)
 		next_mode(c, &op, r >> 48);
 	if (c->often_every && c->step % c->often_every == c->often_every - 1)
 		op.verb = c->often;

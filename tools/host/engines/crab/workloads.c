@@ -46,5 +46,7 @@ const struct workload crab_workloads[] = {
 	  .steps = 200, .leaves = 12, .often = CRASH_BATCH, .often_every = 2, .batch = 16 },
 	{ "batches, sorted", { CRAB_SORTED(128, SIP) },
 	  .steps = 400, .often = CRASH_BATCH, .often_every = 2, .batch = 4 },
+	{ "slotted, modified", { CRAB_SLOTTED(128), .modify = true }, .steps = 500 },
+	{ "shift, modified", { CRAB_SORTED(128, SIP), .modify = true }, .steps = 500 },
 	{ }
 };

@@ -96,6 +96,7 @@ static const struct workload fastfair_workloads[] = {
 	{ "fastfair, by halves", { FASTFAIR(256, .binary = true), .slots = 7 }, .steps = 500,
 	  .leaves = 20 },
 	{ "fastfair, damaged", { FASTFAIR(128) }, .steps = 30, .leaves = 20, .damage = true },
+	{ "fastfair, modified", { FASTFAIR(128), .modify = true }, .steps = 500, .leaves = 20 },
 	{ }
 };
 

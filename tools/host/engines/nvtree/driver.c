@@ -96,6 +96,7 @@ static const struct workload nvtree_workloads[] = {
 	  .often = CRASH_MAINTAIN, .often_every = 5 },
 	{ "nvtree, cut again", { NVTREE(128) }, .steps = 200, .depth = 2 },
 	{ "nvtree, damaged", { NVTREE(128) }, .steps = 30, .damage = true },
+	{ "nvtree, modified", { NVTREE(128), .modify = true }, .steps = 500 },
 	{ }
 };
 

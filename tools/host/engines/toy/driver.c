@@ -180,6 +180,7 @@ static const struct workload toy_workloads[] = {
 	{ "toy, survives", { TOY(256) }, .steps = 300, .leaves = 3, .often = CRASH_SURVIVE,
 	  .often_every = 3 },
 	{ "toy, damaged", { TOY(256) }, .steps = 30, .leaves = 3, .damage = true },
+	{ "toy, modified", { TOY(256), .modify = true }, .steps = 300, .leaves = 3 },
 	{ }
 };
 
