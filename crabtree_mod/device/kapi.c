@@ -144,7 +144,7 @@ int crabtree_seek(struct crabtree *tree, u64 key, unsigned int flags,
 }
 CRAB_EXPORT_SYMBOL(crabtree_seek);
 
-/* An insert; @before: in and out, as of crab_store_insert(); @old: out: the value before, or NULL */
+/* @before: in and out, as @old of crab_store_insert(); @old: out: the value before, or NULL */
 static int kapi_insert(struct crabtree *tree, u64 key, u64 value, u32 flags,
 		       struct crab_old *before, u64 *old)
 {

@@ -169,7 +169,7 @@ struct crabtree_info {
 #define CRABTREE_INSERT_REPLACE	(1U << 1)	/* -ENOENT if the key is not there */
 /* Compare-and-swap: -ESTALE if the value is not @old_value; not with CREATE: a replace */
 #define CRABTREE_INSERT_SWAP	(1U << 2)
-/* Store the sum of the value and @value, modulo 2^64; @value for a new key. Not with CREATE alone */
+/* Store the sum of the value and @value, modulo 2^64, or @value: not with CREATE alone */
 #define CRABTREE_INSERT_ADD	(1U << 3)
 
 /**
