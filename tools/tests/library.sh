@@ -22,6 +22,7 @@ truth "install" make -s -C "$2/.." install OUT="$out" DESTDIR="$tmp/root" PREFIX
 for file in bin/crabctl include/crabtree.h include/linux/crabtree.h lib/libcrabtree.a \
 	lib/libcrabtree.so lib/libcrabtree.so.0 lib/libcrabtree-image.so.0 lib/pkgconfig/libcrabtree.pc \
 	share/man/man1/crabctl.1 share/man/man3/libcrabtree.3 \
+	share/man/man1/crabctl-doctor.1 share/man/man3/crabtree_open.3 \
 	share/man/man4/crabtree.4 share/man/man7/crabtree.7 \
 	share/bash-completion/completions/crabctl lib/sysusers.d/crabtree.conf; do
 	[ -e "root/usr/$file" ] || echo "$file"
