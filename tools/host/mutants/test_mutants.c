@@ -28,6 +28,7 @@
 #include "workload.h"
 
 #define JOB_SECONDS	120
+#define JOB_BYTES	(8UL << 30)	/* a mutant may allocate without an end */
 #define NAME_LEN	512
 #define SURVIVES	(-1)
 #define UNMET		(-2)
@@ -54,7 +55,7 @@ static u32 mutants, killed, justified;
 /* Runs @job for each number of [first, end), at most @at_once concurrently */
 static void run_jobs(u32 first, u32 end, u32 at_once, void (*job)(u32 n), bool *died)
 {
-	const struct rlimit limit = { JOB_SECONDS, JOB_SECONDS };
+	const struct rlimit time = { JOB_SECONDS, JOB_SECONDS }, memory = { JOB_BYTES, JOB_BYTES };
 	pid_t pids[CRAB_MUTANTS_MAX] = { }, pid;
 	u32 running = 0, next = first, n;
 	int status;
@@ -64,7 +65,8 @@ static void run_jobs(u32 first, u32 end, u32 at_once, void (*job)(u32 n), bool *
 		if (running < at_once && next < end) {
 			pids[next] = fork();
 			if (!pids[next]) {
-				setrlimit(RLIMIT_CPU, &limit);
+				setrlimit(RLIMIT_CPU, &time);
+				setrlimit(RLIMIT_AS, &memory);
 				job(next);
 				_exit(0);
 			}
