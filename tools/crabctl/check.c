@@ -38,7 +38,7 @@ static void print_text(const struct target *target, const struct crabtree_check 
 static int check_store(struct target *target)
 {
 	struct crabtree_check check;
-	int err = crabtree_check(target->ct, &check);
+	int err = crabtree_check(target->ct, &check, sizeof(check));
 
 	if (err)
 		return fail(target, err, "check");

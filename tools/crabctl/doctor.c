@@ -200,7 +200,7 @@ static int report_image(struct target *target, struct json_object *rows)
 
 	if (code)
 		return code;
-	err = crabtree_info(target->ct, &patient.info);
+	err = crabtree_info(target->ct, &patient.info, sizeof(patient.info));
 	if (!err)
 		err = crabtree_image_supers(target->ct, &supers);
 	if (err) {

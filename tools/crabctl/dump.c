@@ -65,7 +65,7 @@ static int write_records(struct target *target, struct record_writer *writer)
 		.limit = UINT64_MAX,
 	};
 	struct crabtree_info info = { 0 };
-	int err = crabtree_info(target->ct, &info);
+	int err = crabtree_info(target->ct, &info, sizeof(info));
 
 	if (err)
 		return fail(target, err, "dump");

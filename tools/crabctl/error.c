@@ -14,7 +14,7 @@ static void full_detail(struct crabtree *ct, char *buf, size_t len)
 {
 	struct crabtree_info info;
 
-	if (crabtree_info(ct, &info))
+	if (crabtree_info(ct, &info, sizeof(info)))
 		return;
 	if (info.leaves_used + 2 >= info.leaves)
 		snprintf(buf, len, "all %" PRIu64 " leaves are in use", (uint64_t)info.leaves);

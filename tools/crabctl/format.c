@@ -153,7 +153,7 @@ static int confirm(struct target *target, const struct args *args)
 	code = target_open(target, CRABTREE_OPEN_READONLY);
 	if (code)
 		return code;
-	err = crabtree_info(target->ct, &info);
+	err = crabtree_info(target->ct, &info, sizeof(info));
 	if (err)
 		code = fail(target, err, "format");
 	target_close(target);
@@ -237,12 +237,12 @@ static int format(struct target *target, struct args *args)
 
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "formatting %s ...", target_path(target));
-	err = crabtree_format(target->ct, &args->format);
+	err = crabtree_format(target->ct, &args->format, sizeof(args->format));
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, err ? "\n" : " done\n");
 	if (err)
 		return refused(target, err);
-	err = crabtree_info(target->ct, &info);
+	err = crabtree_info(target->ct, &info, sizeof(info));
 	if (err)
 		return fail(target, err, "info");
 	if (target->json)

@@ -82,14 +82,14 @@ static int format_copy(struct args *args, const struct crabtree_info *info)
 	memcpy(format.layout, info->layout, sizeof(format.layout));
 	memcpy(format.label, info->label, sizeof(format.label));
 	memcpy(format.uuid, info->uuid, sizeof(format.uuid));
-	return crabtree_format(args->copy, &format);
+	return crabtree_format(args->copy, &format, sizeof(format));
 }
 
 /* CHECK must be content, and find what was copied */
 static int check_copy(struct args *args)
 {
 	struct crabtree_check check;
-	int err = crabtree_check(args->copy, &check);
+	int err = crabtree_check(args->copy, &check, sizeof(check));
 
 	if (!err && (check.errors || check.records != args->records))
 		err = -EUCLEAN;
@@ -175,7 +175,7 @@ static void report(const struct args *args)
 static int fsck(struct args *args)
 {
 	struct crabtree_info info;
-	int err = crabtree_info(args->target->ct, &info);
+	int err = crabtree_info(args->target->ct, &info, sizeof(info));
 
 	if (!err && info.state != CRABTREE_STATE_READY && info.state != CRABTREE_STATE_READONLY)
 		return fail(args->target, -EUCLEAN, "fsck: no store that can be read");

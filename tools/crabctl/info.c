@@ -254,7 +254,7 @@ int verb_info(struct target *target, int argc, char **argv)
 	code = target_open(target, CRABTREE_OPEN_READONLY);
 	if (code)
 		return code;
-	err = crabtree_info(target->ct, &info);
+	err = crabtree_info(target->ct, &info, sizeof(info));
 	if (err)
 		code = fail(target, err, "info");
 	else if (target->json)

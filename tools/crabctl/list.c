@@ -20,7 +20,7 @@ static int read_info(const char *path, struct crabtree_info *info)
 
 	if (err)
 		return err;
-	err = crabtree_info(ct, info);
+	err = crabtree_info(ct, info, sizeof(*info));
 	crabtree_close(ct);
 	return err;
 }

@@ -152,7 +152,7 @@ bool store_info(const char *device, struct crabtree_info *info, bool *full)
 	*full = !crabtree_open(&ct, path, CRABTREE_OPEN_READONLY);
 	if (!*full)
 		return sysfs_info(device, info);
-	*full = !crabtree_info(ct, info);
+	*full = !crabtree_info(ct, info, sizeof(*info));
 	crabtree_close(ct);
 	return *full || sysfs_info(device, info);
 }

@@ -98,7 +98,7 @@ static int show(struct args *args, struct crabtree_info *before, double *since)
 {
 	struct crabtree_info now, delta = { 0 };
 	double at;
-	int err = crabtree_info(args->target->ct, &now);
+	int err = crabtree_info(args->target->ct, &now, sizeof(now));
 
 	if (err)
 		return fail(args->target, err, "top");
@@ -123,7 +123,7 @@ static int top(struct args *args)
 	struct crabtree_info before;
 	double since = seconds();
 	unsigned int row = 0;
-	int code = 0, err = crabtree_info(args->target->ct, &before);
+	int code = 0, err = crabtree_info(args->target->ct, &before, sizeof(before));
 
 	if (err)
 		return fail(args->target, err, "top");

@@ -57,7 +57,7 @@ static int take(void *arg, const struct crabtree_image_leaf *leaf)
 
 static int collect(struct tree *tree)
 {
-	int err = crabtree_info(tree->target->ct, &tree->info);
+	int err = crabtree_info(tree->target->ct, &tree->info, sizeof(tree->info));
 
 	if (!err && tree->info.state != CRABTREE_STATE_READY &&
 	    tree->info.state != CRABTREE_STATE_READONLY)

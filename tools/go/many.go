@@ -38,6 +38,18 @@ func InsertOp(key, value uint64) Op {
 	return Op{C.struct_crabtree_batch_op{verb: C.CRABTREE_BATCH_INSERT, key: C.ulonglong(key), value: C.ulonglong(value)}}
 }
 
+// SwapOp replaces a value if it is the expected one, else its error is ESTALE.
+func SwapOp(key, expected, value uint64) Op {
+	return Op{C.struct_crabtree_batch_op{verb: C.CRABTREE_BATCH_INSERT, flags: C.CRABTREE_INSERT_SWAP,
+		key: C.ulonglong(key), value: C.ulonglong(value), old_value: C.ulonglong(expected)}}
+}
+
+// AddOp adds to a value, modulo 2^64; its result is the value before, 0 if there was none.
+func AddOp(key, addend uint64) Op {
+	return Op{C.struct_crabtree_batch_op{verb: C.CRABTREE_BATCH_INSERT, flags: C.CRABTREE_INSERT_ADD,
+		key: C.ulonglong(key), value: C.ulonglong(addend)}}
+}
+
 // SearchOp has the value of a key as its result.
 func SearchOp(key uint64) Op {
 	return Op{C.struct_crabtree_batch_op{verb: C.CRABTREE_BATCH_SEARCH, key: C.ulonglong(key)}}

@@ -106,6 +106,21 @@ func (s *Store) Replace(key, value uint64) (uint64, error) {
 	return s.insert(key, value, C.CRABTREE_INSERT_REPLACE)
 }
 
+// Swap replaces the value of a key if it is the expected one, else the error is ESTALE. It returns the
+// value before.
+func (s *Store) Swap(key, expected, value uint64) (uint64, error) {
+	var old C.uint64_t
+	err := C.crabtree_swap(s.handle, C.uint64_t(key), C.uint64_t(expected), C.uint64_t(value), &old)
+	return uint64(old), check(err)
+}
+
+// Add adds to the value of a key, modulo 2^64; a key that is not there has 0. It returns the value before.
+func (s *Store) Add(key, addend uint64) (uint64, error) {
+	var old C.uint64_t
+	err := C.crabtree_add(s.handle, C.uint64_t(key), C.uint64_t(addend), 0, &old)
+	return uint64(old), check(err)
+}
+
 // Search returns the value of a key.
 func (s *Store) Search(key uint64) (uint64, error) {
 	var value C.uint64_t
@@ -163,7 +178,7 @@ type Info struct {
 // Info returns properties and counters.
 func (s *Store) Info() (Info, error) {
 	var raw C.struct_crabtree_info
-	if err := check(C.crabtree_info(s.handle, &raw)); err != nil {
+	if err := check(C.crabtree_info(s.handle, &raw, C.sizeof_struct_crabtree_info)); err != nil {
 		return Info{}, err
 	}
 	info := Info{
@@ -197,7 +212,7 @@ type Damage struct {
 // Check verifies every invariant; Errors is 0 if all hold.
 func (s *Store) Check() (Damage, error) {
 	var raw C.struct_crabtree_check
-	err := check(C.crabtree_check(s.handle, &raw))
+	err := check(C.crabtree_check(s.handle, &raw, C.sizeof_struct_crabtree_check))
 	return Damage{uint64(raw.errors), uint64(raw.first_offset), C.GoString(&raw.first[0])}, err
 }
 
@@ -230,5 +245,5 @@ func (s *Store) Format(options FormatOptions) error {
 			return err
 		}
 	}
-	return check(C.crabtree_format(s.handle, &raw))
+	return check(C.crabtree_format(s.handle, &raw, C.sizeof_struct_crabtree_format))
 }

@@ -45,7 +45,7 @@ func expect(t *testing.T, what string, value, want uint64, there bool, err error
 func step(t *testing.T, store *Store, model map[uint64]uint64, random *rand.Rand) {
 	key, value := uint64(random.Intn(400)), uint64(random.Intn(10))
 	want, there := model[key]
-	switch random.Intn(4) {
+	switch random.Intn(6) {
 	case 0:
 		must(t, store.Insert(key, value))
 		model[key] = value
@@ -62,6 +62,22 @@ func step(t *testing.T, store *Store, model map[uint64]uint64, random *rand.Rand
 		if there {
 			model[key] = value
 		}
+	case 4:
+		got, err := store.Swap(key, value/2, value)
+		if there && want != value/2 {
+			if got != want || !errors.Is(err, syscall.ESTALE) {
+				t.Fatalf("swap: %d %v instead of %d", got, err, want)
+			}
+			return
+		}
+		expect(t, "swap", got, want, there, err)
+		if there {
+			model[key] = value
+		}
+	case 5:
+		got, err := store.Add(key, value)
+		expect(t, "add", got, want, true, err)
+		model[key] += value
 	}
 }
 

@@ -70,11 +70,12 @@ void crabtree_reason(struct crabtree *ct, char *buf, size_t len);
 /**
  * crabtree_info() - properties and counters of a store
  * @ct: the handle
- * @info: out; the library sets its size
+ * @info: out
+ * @size: sizeof(*@info): a module or library of another version fills in the fields that both know
  *
  * Return: 0 or a negative errno.
  */
-int crabtree_info(struct crabtree *ct, struct crabtree_info *info);
+int crabtree_info(struct crabtree *ct, struct crabtree_info *info, size_t size);
 
 /**
  * crabtree_insert() - store a value under a key
@@ -222,19 +223,22 @@ int crabtree_batch(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t 
  * crabtree_check() - verify every invariant of a store
  * @ct: the handle
  * @check: out: counts, and the first error found
+ * @size: sizeof(*@check)
  *
  * Return: 0, also if errors were found, or a negative errno.
  */
-int crabtree_check(struct crabtree *ct, struct crabtree_check *check);
+int crabtree_check(struct crabtree *ct, struct crabtree_check *check, size_t size);
 
 /**
  * crabtree_format() - make an empty store
  * @ct: the handle
- * @format: the options; the library sets @size
+ * @format: the options; its size word is set to @size
+ * @size: sizeof(*@format); -E2BIG if it has an option that the module or library does not know
+ *
  * Return: 0; -EEXIST over a live or foreign signature without
  * CRABTREE_FORMAT_FORCE; -EPERM, -EBUSY, -EINVAL, -ENOSPC.
  */
-int crabtree_format(struct crabtree *ct, struct crabtree_format *format);
+int crabtree_format(struct crabtree *ct, struct crabtree_format *format, size_t size);
 
 /**
  * crabtree_strerror() - describe an error of this library in plain words

@@ -35,7 +35,7 @@ static void device_reason(struct crabtree *ct, char *buf, size_t len)
 {
 	struct crabtree_info info;
 
-	if (!crabtree_info(ct, &info))
+	if (!crabtree_info(ct, &info, sizeof(info)))
 		snprintf(buf, len, "%.*s", (int)sizeof(info.reason), info.reason);
 }
 
@@ -66,7 +66,7 @@ static int device_probe(struct device *device)
 		return -errno;
 	if (!S_ISCHR(st.st_mode))
 		return -ENOTTY;
-	err = crabtree_info(&device->ct, &info);
+	err = crabtree_info(&device->ct, &info, sizeof(info));
 	return err == -ENODEV ? 0 : err;	/* a crabtree device whose region was removed */
 }
 

@@ -30,10 +30,10 @@ void crabtree_reason(struct crabtree *ct, char *buf, size_t len)
 	ct->backend->reason(ct, buf, len);
 }
 
-int crabtree_info(struct crabtree *ct, struct crabtree_info *info)
+int crabtree_info(struct crabtree *ct, struct crabtree_info *info, size_t size)
 {
-	memset(info, 0, sizeof(*info));
-	info->size = sizeof(*info);
+	memset(info, 0, size);
+	info->size = size;
 	return call(ct, CRABTREE_INFO, info);
 }
 
@@ -135,15 +135,15 @@ int crabtree_batch(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t 
 	return err;
 }
 
-int crabtree_check(struct crabtree *ct, struct crabtree_check *check)
+int crabtree_check(struct crabtree *ct, struct crabtree_check *check, size_t size)
 {
-	memset(check, 0, sizeof(*check));
-	check->size = sizeof(*check);
+	memset(check, 0, size);
+	check->size = size;
 	return call(ct, CRABTREE_CHECK, check);
 }
 
-int crabtree_format(struct crabtree *ct, struct crabtree_format *format)
+int crabtree_format(struct crabtree *ct, struct crabtree_format *format, size_t size)
 {
-	format->size = sizeof(*format);
+	format->size = size;
 	return call(ct, CRABTREE_FORMAT, format);
 }

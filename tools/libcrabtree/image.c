@@ -24,8 +24,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define IMAGE_PAGE	4096	/* page size of the format, independent of the CPU */
-
 static pthread_mutex_t image_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int locked_call(struct crabtree *ct, unsigned long cmd, void *arg)

@@ -10,6 +10,8 @@
 
 #include "backend.h"
 
+#define IMAGE_PAGE	4096	/* page size of the format, independent of the CPU */
+
 /**
  * struct image - an open image
  * @ct: the handle

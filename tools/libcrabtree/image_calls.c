@@ -108,29 +108,65 @@ static const struct crab_verb_desc *verb_find(unsigned long cmd)
 	return CRAB_VERB_INDEX(cmd) < CRAB_VERBS_COUNT ? &crab_verbs[CRAB_VERB_INDEX(cmd)] : NULL;
 }
 
+/* An argument in the size of this version: a program, or libcrabtree, may be of another one */
+union room {
+	union crab_verb_arg arg;
+	struct crabtree_info info;
+};
+
+/* As the module's ioctls: the part beyond the structure of this version must be zero */
+static int room_fill(union room *room, const struct crab_verb_desc *verb, const void *arg)
+{
+	const char *user = arg;
+	u32 size, i;
+
+	memcpy(&size, user, sizeof(size));
+	if (size < verb->min_size)
+		return -EINVAL;
+	if (size > IMAGE_PAGE)
+		return -E2BIG;
+	for (i = verb->size; i < size; i++)
+		if (user[i])
+			return -E2BIG;
+	memset(room, 0, sizeof(*room));
+	memcpy(room, user, min(size, verb->size));
+	return crab_verbs_check(verb, &room->arg);
+}
+
+static int run(struct image *image, const struct crab_verb_desc *verb, union room *room)
+{
+	int err;
+
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_INFO)])
+		return call_info(image, &room->info);
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_FORMAT)])
+		return call_format(image, &room->arg.format);
+	err = attach(image);
+	if (err)
+		return err;
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_SCAN)])
+		return call_scan(image, &room->arg.scan);
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_BATCH)])
+		return call_batch(image, &room->arg.batch);
+	return verb->run(image->store, &room->arg);
+}
+
 int image_call(struct crabtree *ct, unsigned long cmd, void *arg)
 {
 	const struct crab_verb_desc *verb = verb_find(cmd);
 	struct image *image = (struct image *)ct;
+	union room room;
 	int err;
 
 	if (!verb)
 		return -ENOTTY;
 	if (image->readonly && (verb->traits & CRAB_VERB_WRITES))
 		return -EBADF;
-	err = crab_verbs_check(verb, arg);
+	err = room_fill(&room, verb, arg);
 	if (err)
 		return err;
-	if (cmd == CRABTREE_INFO)
-		return call_info(image, arg);
-	if (cmd == CRABTREE_FORMAT)
-		return call_format(image, arg);
-	err = attach(image);
-	if (err)
-		return err;
-	if (cmd == CRABTREE_SCAN)
-		return call_scan(image, arg);
-	if (cmd == CRABTREE_BATCH)
-		return call_batch(image, arg);
-	return verb->run(image->store, arg);
+	err = run(image, verb, &room);
+	if (verb->traits & CRAB_VERB_ANSWERS)
+		memcpy(arg, &room, min(room.arg.head.size, verb->size));
+	return err;
 }

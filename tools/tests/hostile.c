@@ -226,7 +226,8 @@ static int judge_copy(struct judge *j)
 	struct crabtree_check check;
 	uint64_t key, was, is;
 
-	if (crabtree_check(j->new, &check) || check.errors || check.records != j->records)
+	if (crabtree_check(j->new, &check, sizeof(check)) || check.errors ||
+	    check.records != j->records)
 		return printf("check: %" PRIu64 " errors: %s, %" PRIu64 " records\n",
 			      (uint64_t)check.errors, check.first, (uint64_t)check.records);
 	for (key = 0; key < CRAB_HOSTILE_RECORDS * 9; key++)
@@ -249,7 +250,8 @@ static int judge(const char *old, const char *new, const char *whole)
 	int bad;
 
 	read_report(&j);
-	if (crabtree_open_image(&j.old, old, CRABTREE_OPEN_READONLY) || crabtree_info(j.old, &info))
+	if (crabtree_open_image(&j.old, old, CRABTREE_OPEN_READONLY) ||
+	    crabtree_info(j.old, &info, sizeof(info)))
 		return 2;
 	if (whole && crabtree_open_image(&j.whole, whole, CRABTREE_OPEN_READONLY))
 		return 2;

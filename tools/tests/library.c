@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,8 +31,8 @@ static struct crabtree *open_new(void)
 	ok(!crabtree_create_image(IMAGE, 1 << 20), "create");
 	ok(crabtree_create_image(IMAGE, 1 << 20) == -EEXIST, "create over a file");
 	ok(!crabtree_open_image(&ct, IMAGE, 0), "open");
-	ok(!crabtree_format(ct, &format), "format");
-	ok(crabtree_format(ct, &format) == -EEXIST, "format again");
+	ok(!crabtree_format(ct, &format, sizeof(format)), "format");
+	ok(crabtree_format(ct, &format, sizeof(format)) == -EEXIST, "format again");
 	return ct;
 }
 
@@ -203,6 +204,7 @@ static void test_quarantine(void)
 
 static void test_readonly(void)
 {
+	struct crabtree_format format = { 0 };
 	struct crabtree_batch_op write = { .verb = CRABTREE_BATCH_DELETE, .key = 8 };
 	struct crabtree_batch_op read = { .verb = CRABTREE_BATCH_SEARCH, .key = 8 };
 	struct crabtree *ct, *other;
@@ -213,14 +215,15 @@ static void test_readonly(void)
 	ok(!crabtree_open_image(&other, IMAGE, CRABTREE_OPEN_READONLY), "twice");
 	crabtree_close(other);
 	ok(crabtree_open_image(&other, IMAGE, 0) == -EWOULDBLOCK, "no writer beside a reader");
-	ok(!crabtree_info(ct, &info) && !strcmp(info.label, "library") && info.records == MANY,
+	ok(!crabtree_info(ct, &info, sizeof(info)) && !strcmp(info.label, "library") &&
+	   info.records == MANY,
 	   "info");
 	ok(!crabtree_search(ct, 8, &value) && value == 4, "what was written is there");
 	ok(crabtree_insert(ct, 8, 1, 0, NULL, NULL) == -EBADF, "insert is refused");
 	ok(crabtree_delete(ct, 8, NULL) == -EBADF, "delete is refused");
 	ok(crabtree_batch(ct, &write, 1, NULL) == -EBADF, "a batch with a write is refused");
 	ok(!crabtree_batch(ct, &read, 1, NULL) && read.value == 4, "a batch of searches is not");
-	ok(crabtree_format(ct, &(struct crabtree_format){ 0 }) == -EBADF, "format is refused");
+	ok(crabtree_format(ct, &format, sizeof(format)) == -EBADF, "format is refused");
 	ok(!crabtree_close(ct), "close");
 }
 
@@ -294,7 +297,7 @@ static void test_threads(void)
 	struct crabtree *ct;
 	int err, i;
 
-	err = crabtree_open(&ct, "file:" IMAGE, 0) ?: crabtree_format(ct, &format);
+	err = crabtree_open(&ct, "file:" IMAGE, 0) ?: crabtree_format(ct, &format, sizeof(format));
 	for (i = 0; i < 4 && !err; i++) {
 		workers[i] = (struct worker){ .ct = ct, .first = 1000000 + i * MANY };
 		err = pthread_create(&threads[i], NULL, work, &workers[i]);
@@ -304,7 +307,28 @@ static void test_threads(void)
 		err |= workers[i].err;
 	}
 	ok(!err, "threads share the handle of an image");
-	ok(!crabtree_check(ct, &check) && !check.errors && check.records == 4 * MANY, "and it is sound");
+	ok(!crabtree_check(ct, &check, sizeof(check)) && !check.errors &&
+	   check.records == 4 * MANY, "and it is sound");
+	crabtree_close(ct);
+}
+
+/* Programs of an older and of a newer version: with less, and with more, after the structure */
+static void test_sizes(void)
+{
+	struct {
+		struct crabtree_info info;
+		uint64_t after;
+	} room = { .after = 7 };
+	size_t first = offsetof(struct crabtree_info, keeps);
+	struct crabtree *ct;
+
+	ok(!crabtree_open(&ct, "file:" IMAGE, 0), "open, for programs of other versions");
+	room.info.keeps = 7;
+	ok(!crabtree_info(ct, &room.info, first) && room.info.keeps == 7 && room.info.size == first,
+	   "info writes no more than an older program has");
+	ok(!crabtree_info(ct, &room.info, sizeof(room)) && !room.after &&
+	   room.info.size == sizeof(room), "and zeros where a newer one has more");
+	ok(crabtree_info(ct, &room.info, first - 1) == -EINVAL, "a size before the first version");
 	crabtree_close(ct);
 }
 
@@ -341,6 +365,7 @@ int main(void)
 	test_file();
 	test_quarantine();
 	test_threads();
+	test_sizes();
 	test_words();
 	return 0;
 }

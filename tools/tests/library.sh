@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=95
+calls=99
 suite $((calls + 13))
 "$out/tests/library"
 number=$calls

@@ -21,7 +21,14 @@ from tap import Tap
 
 KEYS = st.one_of(st.integers(0, 300), st.sampled_from([crabtree.KEY_MAX, crabtree.KEY_MAX - 1, 2 ** 32, 2 ** 63]))
 VALUES = st.one_of(st.integers(0, 9), st.sampled_from([2 ** 64 - 1, 2 ** 63]))
-OPERATIONS = st.lists(st.tuples(st.sampled_from(["insert", "search", "delete"]), KEYS, VALUES), max_size=20)
+OPS = {
+    "insert": crabtree.insert,
+    "swap": lambda key, value: crabtree.swap(key, 1, value),
+    "add": crabtree.add,
+    "search": lambda key, _: crabtree.search(key),
+    "delete": lambda key, _: crabtree.delete(key),
+}
+OPERATIONS = st.lists(st.tuples(st.sampled_from(sorted(OPS)), KEYS, VALUES), max_size=20)
 ENGINES = [("crab", "slotted"), ("crab", "sorted"), ("volatile", ""), ("nvtree", ""), ("fastfair", "")]
 IMAGE = "python.img"
 tap = Tap()
@@ -66,6 +73,23 @@ class Machine(RuleBasedStateMachine):
         """With each pair of flags."""
         assert outcome(self.store.insert, key, value, create, replace) == \
             self.expect_insert(key, value, create, replace)
+
+    @rule(key=KEYS, expected=VALUES, value=VALUES)
+    def swap(self, key, expected, value):
+        """Replaced if the value is the expected one."""
+        old = self.model.get(key)
+        assert outcome(self.store.swap, key, expected, value) == ((KeyError, None) if old is None else old)
+        if old == expected:
+            self.model[key] = value
+
+    @rule(key=KEYS, addend=VALUES, replace=st.booleans())
+    def add(self, key, addend, replace):
+        """Modulo 2**64."""
+        old = self.model.get(key)
+        want = (KeyError, None) if replace and old is None else old or 0
+        assert outcome(self.store.add, key, addend, replace) == want
+        if want == (old or 0):
+            self.model[key] = ((old or 0) + addend) % 2 ** 64
 
     @rule(key=KEYS)
     def search(self, key):
@@ -112,15 +136,23 @@ class Machine(RuleBasedStateMachine):
         """The result of one operation of a batch: status, and the value that it returns."""
         if verb == "insert":
             return 0, self.expect_insert(key, value) or 0
+        if verb == "add":
+            old = self.model.get(key, 0)
+            self.model[key] = (old + value) % 2 ** 64
+            return 0, old
         if key not in self.model:
             return -errno.ENOENT, None
+        if verb == "swap" and self.model[key] != 1:
+            return -errno.ESTALE, None
+        if verb == "swap":
+            self.model[key] = value
+            return 0, 1
         return 0, self.model[key] if verb == "search" else self.model.pop(key)
 
     @rule(operations=OPERATIONS)
     def batch(self, operations):
         """In the order of the operations of each key."""
-        results = self.store.batch([getattr(crabtree, verb)(key, *([value] if verb == "insert" else []))
-                                    for verb, key, value in operations])
+        results = self.store.batch([OPS[verb](key, value) for verb, key, value in operations])
         for (verb, key, value), result in zip(operations, results):
             status, want = self.expect(verb, key, value)
             assert result.status == status

@@ -26,7 +26,7 @@ from . import _library
 KEY_MAX = 2 ** 64 - 2
 _U64_MAX = 2 ** 64 - 1
 _READONLY = 1
-_CREATE, _REPLACE = 1, 2
+_CREATE, _REPLACE, _SWAP, _ADD = 1, 2, 4, 8
 _GE, _LE = 1, 2
 _FORCE = 1
 _BATCH_MAX = 4096
@@ -69,6 +69,16 @@ def _flags(create, replace):
 def insert(key, value, create=False, replace=False):
     """An operation of Store.batch(): store a value; its result has the old value, if the key was there."""
     return _library.BatchOp(verb=1, flags=_flags(create, replace), key=_u64(key), value=_u64(value))
+
+
+def swap(key, expected, value):
+    """An operation of Store.batch(): replace a value if it is the expected one, else its status is -ESTALE."""
+    return _library.BatchOp(verb=1, flags=_SWAP, key=_u64(key), value=_u64(value), old_value=_u64(expected))
+
+
+def add(key, addend):
+    """An operation of Store.batch(): add to a value, modulo 2**64, 0 if the key is absent."""
+    return _library.BatchOp(verb=1, flags=_ADD, key=_u64(key), value=_u64(addend))
 
 
 def search(key):
@@ -125,6 +135,25 @@ class Store(collections.abc.MutableMapping):
                          ctypes.byref(existed), ctypes.byref(old))
         _check_key(err, key)
         return old.value if existed else None
+
+    def swap(self, key, expected, value):
+        """Replace the value of a key if it is the expected one.
+
+        Returns the value before: `expected` if it was replaced, else another."""
+        old = ctypes.c_uint64()
+        err = self._call("swap", _u64(key), _u64(expected), _u64(value), ctypes.byref(old))
+        if err != -errno.ESTALE:
+            _check_key(err, key)
+        return old.value
+
+    def add(self, key, addend, replace=False):
+        """Add to the value of a key, modulo 2**64; an absent key has 0, with `replace` it is a KeyError.
+
+        Returns the value before."""
+        old = ctypes.c_uint64()
+        err = self._call("add", _u64(key), _u64(addend), _flags(False, replace), ctypes.byref(old))
+        _check_key(err, key)
+        return old.value
 
     def search(self, key):
         """The value of a key."""
@@ -239,8 +268,8 @@ class Store(collections.abc.MutableMapping):
 
     def info(self):
         """Properties and counters: the fields of struct crabtree_info, as a dict."""
-        info = _library.room(_library.Info)
-        _check(self._call("info", ctypes.byref(info)))
+        info = _library.Info()
+        _check(self._call("info", ctypes.byref(info), ctypes.sizeof(info)))
         fields = {name: getattr(info, name) for name, _ in info._fields_ if name not in ("size", "flags", "reserved")}
         fields = {name: value.decode(errors="replace") if isinstance(value, bytes) else value
                   for name, value in fields.items()}
@@ -252,15 +281,15 @@ class Store(collections.abc.MutableMapping):
 
     def check(self):
         """Verify every invariant: None if all hold, else (how many do not, offset and text of the first)."""
-        check = _library.room(_library.Check)
-        _check(self._call("check", ctypes.byref(check)))
+        check = _library.Check()
+        _check(self._call("check", ctypes.byref(check), ctypes.sizeof(check)))
         if not check.errors:
             return None
         return check.errors, check.first_offset, check.first.decode(errors="replace")
 
     def format(self, label="", *, engine="", layout="", leaf_bytes=0, uuid=None, force=False):
         """Make an empty store; with `force` over the store or the other data that is there."""
-        options = _library.room(_library.Format)
+        options = _library.Format()
         options.flags = _FORCE if force else 0
         options.leaf_bytes = leaf_bytes
         for name, text in (("label", label), ("engine", engine), ("layout", layout)):
@@ -269,7 +298,7 @@ class Store(collections.abc.MutableMapping):
             setattr(options, name, text.encode())
         if uuid:
             options.uuid[:] = uuid.bytes
-        err = self._call("format", ctypes.byref(options))
+        err = self._call("format", ctypes.byref(options), ctypes.sizeof(options))
         if err == -errno.EEXIST:    # in all other calls it is a key
             raise Error(-err, "the region holds a store or other data; force=True discards it")
         _check(err, self.reason())

@@ -2,14 +2,12 @@
 """This file declares libcrabtree to ctypes: the structures of <linux/crabtree.h> and the calls.
 
 Invariant: the fields of a structure are those of the header, in its order; the test compares each
-offset. The library of a newer version may have fields after them: `room()` leaves space for these.
+offset. The library of a newer version may have fields after them, and writes none of these.
 """
 
 import ctypes
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint8
 from ctypes import c_uint32, c_uint64, c_void_p
-
-ROOM = 4096     # bytes, more than any structure of the library
 
 
 class Record(ctypes.Structure):
@@ -59,27 +57,24 @@ class Format(ctypes.Structure):
                 ("engine", c_char * 16), ("layout", c_char * 16), ("label", c_char * 32), ("uuid", c_uint8 * 16)]
 
 
-def room(kind):
-    """A structure of zeros, with room for fields that only the library knows."""
-    return kind.from_buffer(bytearray(ROOM))
-
-
 # Name of a call without "crabtree_", result, arguments
 CALLS = [
     ("open", c_int, POINTER(c_void_p), c_char_p, c_uint),
     ("close", c_int, c_void_p),
     ("sync", c_int, c_void_p),
     ("reason", None, c_void_p, c_char_p, c_size_t),
-    ("info", c_int, c_void_p, POINTER(Info)),
+    ("info", c_int, c_void_p, POINTER(Info), c_size_t),
     ("insert", c_int, c_void_p, c_uint64, c_uint64, c_uint, POINTER(c_bool), POINTER(c_uint64)),
+    ("swap", c_int, c_void_p, c_uint64, c_uint64, c_uint64, POINTER(c_uint64)),
+    ("add", c_int, c_void_p, c_uint64, c_uint64, c_uint, POINTER(c_uint64)),
     ("search", c_int, c_void_p, c_uint64, POINTER(c_uint64)),
     ("seek", c_int, c_void_p, c_uint64, c_uint, POINTER(Record)),
     ("delete", c_int, c_void_p, c_uint64, POINTER(c_uint64)),
     ("cursor_init", None, POINTER(Cursor), c_uint64, c_uint64),
     ("cursor_read", c_int, c_void_p, POINTER(Cursor), POINTER(Record), c_uint32),
     ("batch", c_int, c_void_p, POINTER(BatchOp), c_uint32, POINTER(c_uint32)),
-    ("check", c_int, c_void_p, POINTER(Check)),
-    ("format", c_int, c_void_p, POINTER(Format)),
+    ("check", c_int, c_void_p, POINTER(Check), c_size_t),
+    ("format", c_int, c_void_p, POINTER(Format), c_size_t),
     ("strerror", c_char_p, c_int),
     ("state_name", c_char_p, c_uint32),
     ("durability_name", c_char_p, c_uint32),

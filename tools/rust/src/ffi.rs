@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //! This file declares libcrabtree: the structures of <linux/crabtree.h> and the calls.
 //!
-//! Invariant: the fields are those of the header, in its order. The library may be newer and have
-//! fields after them, for which `Room` leaves space; a test compares the sizes.
+//! Invariant: the fields are those of the header, in its order; a test compares the sizes. The
+//! library may be newer and have fields after them: it writes no more than the size that it gets.
 
 use std::os::raw::{c_char, c_int, c_uint};
 
@@ -101,29 +101,28 @@ pub struct Format {
     pub uuid: [u8; 16],
 }
 
-/// A structure that a newer library may make longer.
-#[repr(C)]
-pub struct Room<T> {
-    pub value: T,
-    _rest: [u8; 4096],
+/// A structure of zeros.
+pub fn zeroed<T: Zeros>() -> T {
+    // SAFETY: zeros are a value of these types
+    unsafe { std::mem::zeroed() }
 }
 
-impl<T> Room<T> {
-    /// All zero.
-    pub fn new() -> Self {
-        // SAFETY: the structures above are integers, for which zeros are values
-        unsafe { std::mem::zeroed() }
-    }
-}
+/// The structures of integers, for which zeros are a value.
+pub trait Zeros {}
+impl Zeros for Info {}
+impl Zeros for Check {}
+impl Zeros for Format {}
 
 extern "C" {
     pub fn crabtree_open(ct: *mut *mut Handle, path: *const c_char, flags: c_uint) -> c_int;
     pub fn crabtree_close(ct: *mut Handle) -> c_int;
     pub fn crabtree_sync(ct: *mut Handle) -> c_int;
     pub fn crabtree_reason(ct: *mut Handle, buf: *mut c_char, len: usize);
-    pub fn crabtree_info(ct: *mut Handle, info: *mut Info) -> c_int;
+    pub fn crabtree_info(ct: *mut Handle, info: *mut Info, size: usize) -> c_int;
     pub fn crabtree_insert(ct: *mut Handle, key: u64, value: u64, flags: c_uint, existed: *mut bool,
                            old_value: *mut u64) -> c_int;
+    pub fn crabtree_swap(ct: *mut Handle, key: u64, expected: u64, value: u64, old_value: *mut u64) -> c_int;
+    pub fn crabtree_add(ct: *mut Handle, key: u64, addend: u64, flags: c_uint, old_value: *mut u64) -> c_int;
     pub fn crabtree_search(ct: *mut Handle, key: u64, value: *mut u64) -> c_int;
     pub fn crabtree_seek(ct: *mut Handle, key: u64, flags: c_uint, record: *mut Record) -> c_int;
     pub fn crabtree_delete(ct: *mut Handle, key: u64, old_value: *mut u64) -> c_int;
@@ -131,8 +130,8 @@ extern "C" {
     pub fn crabtree_cursor_read(ct: *mut Handle, cursor: *mut Cursor, records: *mut Record,
                                 capacity: u32) -> c_int;
     pub fn crabtree_batch(ct: *mut Handle, ops: *mut crate::Op, count: u32, done: *mut u32) -> c_int;
-    pub fn crabtree_check(ct: *mut Handle, check: *mut Check) -> c_int;
-    pub fn crabtree_format(ct: *mut Handle, format: *mut Format) -> c_int;
+    pub fn crabtree_check(ct: *mut Handle, check: *mut Check, size: usize) -> c_int;
+    pub fn crabtree_format(ct: *mut Handle, format: *mut Format, size: usize) -> c_int;
     pub fn crabtree_strerror(err: c_int) -> *const c_char;
     pub fn crabtree_state_name(state: u32) -> *const c_char;
     pub fn crabtree_durability_name(durability: u32) -> *const c_char;

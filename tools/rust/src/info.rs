@@ -3,6 +3,7 @@
 
 use crate::{check, ffi, Error, Result, Store, EINVAL};
 use std::ffi::CStr;
+use std::mem::size_of;
 use std::os::raw::c_char;
 
 /// Properties of a store, and its counters since attach. The fields are those of struct crabtree_info.
@@ -73,10 +74,10 @@ fn set(field: &mut [c_char], text: &str) -> Result<()> {
 
 impl Store {
     fn info_raw(&self) -> Result<ffi::Info> {
-        let mut room = ffi::Room::<ffi::Info>::new();
-        // SAFETY: the handle is valid, and the library writes no more than there is room for
-        check(unsafe { ffi::crabtree_info(self.handle, &mut room.value) })?;
-        Ok(room.value)
+        let mut info: ffi::Info = ffi::zeroed();
+        // SAFETY: the handle is valid, and the library writes no more than the size
+        check(unsafe { ffi::crabtree_info(self.handle, &mut info, size_of::<ffi::Info>()) })?;
+        Ok(info)
     }
 
     /// Properties and counters.
@@ -115,10 +116,9 @@ impl Store {
 
     /// Verify every invariant: `None` if all hold.
     pub fn check(&self) -> Result<Option<Damage>> {
-        let mut room = ffi::Room::<ffi::Check>::new();
-        // SAFETY: the handle is valid, and the library writes no more than there is room for
-        check(unsafe { ffi::crabtree_check(self.handle, &mut room.value) })?;
-        let found = &room.value;
+        let mut found: ffi::Check = ffi::zeroed();
+        // SAFETY: the handle is valid, and the library writes no more than the size
+        check(unsafe { ffi::crabtree_check(self.handle, &mut found, size_of::<ffi::Check>()) })?;
         Ok((found.errors != 0).then(|| Damage {
             errors: found.errors,
             first_offset: found.first_offset,
@@ -128,39 +128,50 @@ impl Store {
 
     /// Make an empty store.
     pub fn format(&self, options: &FormatOptions) -> Result<()> {
-        let mut room = ffi::Room::<ffi::Format>::new();
-        let format = &mut room.value;
+        let mut format: ffi::Format = ffi::zeroed();
         set(&mut format.label, options.label)?;
         set(&mut format.engine, options.engine)?;
         set(&mut format.layout, options.layout)?;
         format.leaf_bytes = options.leaf_bytes;
         format.flags = u32::from(options.force);
-        // SAFETY: the handle is valid, and the library reads no more than there is room for
-        check(unsafe { ffi::crabtree_format(self.handle, format) }).map(|_| ())
+        // SAFETY: the handle is valid, and the library reads no more than the size
+        check(unsafe { ffi::crabtree_format(self.handle, &mut format, size_of::<ffi::Format>()) }).map(|_| ())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::raw::c_int;
 
-    /// The library sets the size of each structure that it knows.
+    type Call = unsafe extern "C" fn(*mut ffi::Handle, *mut u8, usize) -> c_int;
+
+    /// The library refuses a structure that is shorter than that of the first version.
+    fn is_known(store: &Store, call: Call, size: usize) -> bool {
+        let mut room = [0u8; 4096];
+        // SAFETY: the call takes a structure of any size, and there is room for it
+        let (whole, shorter) = unsafe {
+            (call(store.handle, room.as_mut_ptr(), size), call(store.handle, room.as_mut_ptr(), size - 9))
+        };
+        whole != -EINVAL && shorter == -EINVAL
+    }
+
     #[test]
     fn structures_have_the_sizes_of_the_library() {
         let path = std::env::temp_dir().join(format!("crabtree-sizes-{}", std::process::id()));
         std::fs::write(&path, vec![0; 65536]).unwrap();
         let store = Store::open(format!("file:{}", path.display())).unwrap();
-        let mut format = ffi::Room::<ffi::Format>::new();
-        let mut found = ffi::Room::<ffi::Check>::new();
-        // SAFETY: the pointers have room for more than the structures
+        // SAFETY: the calls differ in the type of a pointer only
         unsafe {
-            assert_eq!(ffi::crabtree_format(store.handle, &mut format.value), 0);
-            assert_eq!(ffi::crabtree_check(store.handle, &mut found.value), 0);
+            let info: Call = std::mem::transmute(ffi::crabtree_info as *const ());
+            let check: Call = std::mem::transmute(ffi::crabtree_check as *const ());
+            let format: Call = std::mem::transmute(ffi::crabtree_format as *const ());
+            store.format(&FormatOptions::default()).unwrap();
+            assert!(is_known(&store, format, size_of::<ffi::Format>()));
+            assert!(is_known(&store, info, size_of::<ffi::Info>()));
+            assert!(is_known(&store, check, size_of::<ffi::Check>()));
         }
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(format.value.size as usize, std::mem::size_of::<ffi::Format>());
-        assert_eq!(found.value.size as usize, std::mem::size_of::<ffi::Check>());
-        assert_eq!(store.info_raw().unwrap().size as usize, std::mem::size_of::<ffi::Info>());
-        assert_eq!(std::mem::size_of::<crate::Op>(), 40);
+        assert_eq!(size_of::<crate::Op>(), 40);
     }
 }

@@ -35,6 +35,7 @@ const GE: u32 = 1;
 const LE: u32 = 2;
 
 pub const ENOENT: i32 = 2;
+pub const ESTALE: i32 = 116;
 const EINVAL: i32 = 22;
 
 /// The highest key that can be stored.
@@ -137,6 +138,24 @@ impl Store {
             Err(Error(ENOENT)) => Ok(None),
             result => result,
         }
+    }
+
+    /// Replace the value of a key if it is the expected one. Returns the value before, which is
+    /// `expected` if it was replaced, and `None` for a key that is not there.
+    pub fn swap(&self, key: u64, expected: u64, value: u64) -> Result<Option<u64>> {
+        let mut old = 0;
+        // SAFETY: the handle and the pointer are valid during the call
+        match unsafe { ffi::crabtree_swap(self.handle, key, expected, value, &mut old) } {
+            err if err == -ESTALE => Ok(Some(old)),
+            err => found(err, old),
+        }
+    }
+
+    /// Add to the value of a key, modulo 2^64; a key that is not there has 0. Returns the value before.
+    pub fn add(&self, key: u64, addend: u64) -> Result<u64> {
+        let mut old = 0;
+        // SAFETY: the handle and the pointer are valid during the call
+        check(unsafe { ffi::crabtree_add(self.handle, key, addend, 0, &mut old) }).map(|_| old)
     }
 
     /// The value of a key.

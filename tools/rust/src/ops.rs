@@ -8,6 +8,8 @@ pub(crate) const BATCH_MAX: usize = 4096;
 const INSERT: u32 = 1;
 const SEARCH: u32 = 2;
 const DELETE: u32 = 3;
+const SWAP: u32 = 4;
+const ADD: u32 = 8;
 
 /// An operation of a batch, and its result afterwards: struct crabtree_batch_op.
 #[repr(C)]
@@ -26,6 +28,16 @@ impl Op {
     /// Store a value; the result is the old value, 0 if there was none.
     pub fn insert(key: u64, value: u64) -> Op {
         Op { verb: INSERT, key, value, ..Op::default() }
+    }
+
+    /// Replace a value if it is the expected one, else the result is ESTALE.
+    pub fn swap(key: u64, expected: u64, value: u64) -> Op {
+        Op { verb: INSERT, flags: SWAP, key, value, old_value: expected, ..Op::default() }
+    }
+
+    /// Add to a value, modulo 2^64; the result is the value before, 0 if there was none.
+    pub fn add(key: u64, addend: u64) -> Op {
+        Op { verb: INSERT, flags: ADD, key, value: addend, ..Op::default() }
     }
 
     /// The value of a key.

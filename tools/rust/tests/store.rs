@@ -121,6 +121,11 @@ fn conditions_and_errors() {
     assert_eq!(store.create(1, 2), Err(Error(EEXIST)));
     assert_eq!(store.replace(1, 3), Ok(Some(1)));
     assert_eq!(store.replace(2, 3), Ok(None));
+    assert_eq!((store.swap(1, 2, 4), store.swap(1, 3, 4), store.swap(2, 0, 4)), (Ok(Some(3)), Ok(Some(3)), Ok(None)));
+    assert_eq!((store.add(1, u64::MAX), store.add(2, 5)), (Ok(4), Ok(0)));
+    let mut ops = [Op::swap(1, 4, 0), Op::swap(1, 3, 2), Op::add(1, 1), Op::add(3, 1)];
+    store.batch(&mut ops).unwrap();
+    assert_eq!(ops.map(|op| op.result()), [Err(Error(crabtree::ESTALE)), Ok(3), Ok(2), Ok(0)]);
     assert!(store.insert(u64::MAX, 0).is_err());
     assert!(Store::open(image.url()).is_err());
     let long = "x".repeat(32);
