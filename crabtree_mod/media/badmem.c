@@ -101,11 +101,11 @@ bool crab_badmem_hits(const struct crab_media *media, u64 offset, u64 len)
 	return crab_badmem_next(media, offset, &from, &to) && from < offset + len;
 }
 
-#if defined(__KERNEL__) && !defined(CRABTREE_HOST) && defined(CONFIG_ARCH_HAS_COPY_MC)
+#ifdef CRAB_BADMEM_COPIES
 
 #include <linux/uaccess.h>
 
-static bool badmem_survives(const u8 *at, u64 len)
+bool crab_badmem_survives(const u8 *at, u64 len)
 {
 	u8 bounce[512];
 	u64 n;
@@ -118,16 +118,4 @@ static bool badmem_survives(const u8 *at, u64 len)
 	return true;
 }
 
-#else
-
-static bool badmem_survives(const u8 *at, u64 len)
-{
-	return true;
-}
-
 #endif
-
-bool crab_badmem_probe(const struct crab_media *media, u64 offset, u64 len)
-{
-	return !crab_badmem_hits(media, offset, len) && badmem_survives(media->base + offset, len);
-}
