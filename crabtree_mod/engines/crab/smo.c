@@ -284,7 +284,6 @@ void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf, u64 word)
 	smo_store_link(write, pred, word);
 	/* The write sections hide the new links until they are durable */
 	smo_join(tree, pred, after);
-	crab_underfull_touch(tree, pred);
 	WRITE_ONCE(leaf->high, leaf->low);
 	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* not if it was found empty */
 		crab_index_remove(&tree->index, leaf->low);

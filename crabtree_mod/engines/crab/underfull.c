@@ -29,7 +29,9 @@
  * and the next insert that lacks leaves walks again.
  *
  * Invariant: while crab_tree.watched is set, each pair of neighbours that can be merged has a
- * note, or lies on the stretch that the walk has yet to pass.
+ * note, or lies on the stretch that the walk has yet to pass. An unlinked leaf needs no note: if
+ * its neighbours can be merged, each of them could be merged with it. The note of that pair then
+ * leads to the neighbours.
  *
  * Locking: crab_underfull.lock for the notes; crab_tree.smo_lock for the walks and the merges.
  */

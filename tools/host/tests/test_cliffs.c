@@ -320,6 +320,60 @@ static void test_watch(void)
 	free(keys);
 }
 
+/* A full store with some leaves in the middle that were thinned out, without memory for merges */
+static struct crab_leaf *notes_begin(struct cliff *c, const char *layout, const u32 *keep, u32 n)
+{
+	struct crab_leaf *leaf, *at;
+	u64 key = 0;
+
+	cliff_begin(c, layout, 200, LEAF_BYTES);
+	while (!put(c, key += FAR_STEP))
+		;
+	leaf = crab_index_find(&c->tree->index, key / 2);
+	for (at = leaf; n--; at = at->next)
+		thin_leaf(c, at->low, *keep++, true);
+	return leaf;
+}
+
+/* The last leaf is full: an insert there finds all neighbours that can be merged */
+static void notes_end(struct cliff *c, const char *what)
+{
+	tap_check(cliff_pairs(c) == 1, "%s: %llu pairs", what, cliff_pairs(c));
+	put(c, c->tree->last->low + 1);
+	tap_check(!cliff_pairs(c), "%s: %llu pairs remain", what, cliff_pairs(c));
+	cliff_end(c);
+}
+
+/* Neighbours that can be merged are found after their notes were used without a merge */
+static void test_notes(void)
+{
+	static const u32 moved[] = { 5, 17, 14 }, pair[] = { 10, 10 }, few = 2;
+	struct crab_leaf *leaf;
+	struct cliff c;
+	u32 i;
+
+	leaf = notes_begin(&c, "sorted", moved, 3);
+	c.tree->tuning.strategy = CRAB_STRATEGY_SIP;
+	tap_check(put(&c, 1) == -ENOSPC, "neighbours are merged too early");
+	del(&c, leaf->next->next->low);
+	notes_end(&c, "a record was moved to the next leaf");
+	notes_begin(&c, "slotted", pair, 2);
+	for (i = 0; i < 200; i++)
+		poor_maintain(&c);
+	notes_end(&c, "maintenance had no memory");
+
+	leaf = notes_begin(&c, "slotted", &few, 1);
+	tap_check(put(&c, 1) == -ENOSPC, "neighbours are merged too early");
+	thin_leaf(&c, 0, 10, false);
+	thin_leaf(&c, c.tree->first->next->low, 10, false);
+	thin_leaf(&c, leaf->next->low, 19, false);
+	crab_host_fail_alloc = 0;
+	tap_check(put(&c, leaf->prev->low + 1) == -ENOMEM, "one merge is enough, or none is possible");
+	memory_back();
+	notes_end(&c, "an insert had no memory for a second merge");
+	tap_ok(true, "full: neighbours are found whose notes were used without a merge");
+}
+
 /* Inserts, some of which fail with @want; returns the number of leaves that they examine */
 static u64 refuse(struct cliff *c, u64 n, int want)
 {
@@ -536,6 +590,7 @@ int main(void)
 	test_truth("sorted");
 	test_again();
 	test_watch();
+	test_notes();
 	test_unmerged();
 	test_raw();
 	test_border();
