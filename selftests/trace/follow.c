@@ -21,6 +21,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,7 +37,7 @@
 #include "workload.h"
 
 #define TOLD		20	/* differences that are printed */
-#define PATIENCE	120	/* seconds until it ends: a broken module may do anything */
+#define PATIENCE	120	/* seconds of CPU time: a broken module may do anything */
 
 /* The double of L1: it keeps nothing, it compares */
 struct crab_shadow {
@@ -147,6 +148,13 @@ static bool merge(struct crab_tree *tree, struct crab_leaf *leaf)
 	return events != had;
 }
 
+static void cpu_limit(void)
+{
+	struct rlimit limit = { .rlim_cur = PATIENCE, .rlim_max = PATIENCE };
+
+	setrlimit(RLIMIT_CPU, &limit);
+}
+
 /* Would the host build, made to merge here, do what the log shows? A child tries. */
 static bool merges_as_logged(struct crab_tree *tree, struct crab_leaf *leaf)
 {
@@ -154,7 +162,7 @@ static bool merges_as_logged(struct crab_tree *tree, struct crab_leaf *leaf)
 	int status;
 
 	if (!child) {
-		alarm(PATIENCE);
+		cpu_limit();
 		trying = true;
 		differences = 0;
 		_exit(!merge(tree, leaf) || differences);
@@ -560,7 +568,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: follow LOG REGION OPERATIONS [PARAMETER=VALUE...]\n");
 		return 2;
 	}
-	alarm(PATIENCE);
+	cpu_limit();
 	left = region_read(argv[2], &size);
 	media.size = size;
 	media.base = aligned_alloc(4096, media.size);

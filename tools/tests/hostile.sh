@@ -20,7 +20,7 @@ repair()
 
 	cp "$1" old
 	rm -f new
-	timeout 20 "$crabctl" --image "$1" fsck new > report 2> err
+	(ulimit -t 20; exec "$crabctl" --image "$1" fsck new > report 2> err)
 	code=$?
 	case $code in
 	0)	repaired=$((repaired + 1)) ;;
@@ -29,7 +29,7 @@ repair()
 	*)	echo "fsck: exit code $code: $(head -1 err)" ;;
 	esac
 	"$hostile" judge "$1" new ${2:+"$2"} < report || head -1 err
-	timeout 20 "$crabctl" --image "$1" tree > report 2> err
+	(ulimit -t 20; exec "$crabctl" --image "$1" tree > report 2> err)
 	code=$?
 	[ "$code" = 0 ] || [ "$code" = 1 ] || [ "$code" = 3 ] || echo "tree: exit code $code"
 	cmp "$1" old

@@ -183,7 +183,7 @@ UML_TESTS = ("abi operations modify limits permissions bad_input copies signals 
 # Tests that sleep, are preempted or run on two processors, under every checker: user-mode
 # Linux has one processor and no preemption.
 DEBUG_TESTS = "signals faults concurrency sample.sh events.sh"
-SILENCE = "400"     # more than a test has before its harness ends it
+SILENCE = "400"     # of the slowest test, with a reserve
 STRESS_SECONDS = 3  # on each store; make kcsan takes longer
 DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod")
 # In place of reserved memory a DIMM that the firmware describes. The kernel passes a machine check
