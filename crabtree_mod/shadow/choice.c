@@ -4,11 +4,14 @@
  * open is chosen when it is loaded, and not before.
  *
  * Invariants: a word that was chosen keeps its value; under models L and A each run of the
- * media leaves in a line a prefix of its epochs and any part of one more; a pair, a swap and a
- * whole line have no parts.
+ * media leaves in a line a prefix of its epochs and any part of one more, and under model E each
+ * CPU of a run does so in the whole media; a pair, a swap and a whole line have no parts. Under
+ * model E a CPU's store to a word may persist without an earlier one of another CPU that it did not
+ * load: more images than caches can leave, and none fewer.
  *
  * Locking: one thread.
  */
+#include <linux/bits.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/string.h>
@@ -72,18 +75,19 @@ static u32 shadow_choose(struct crab_shadow *shadow, u32 word, u32 from, u32 opt
 	return step->choice;
 }
 
-/* The open epochs of a line since a cut, ascending; those of a pair if @pairs is set */
-static u32 line_epochs(const struct crab_shadow_image *now, u32 line, u16 life,
-		       u32 *epochs, bool *pairs, u32 cap)
+/* The open epochs of a scope since a cut, ascending; those of a pair if @pairs is set */
+static u32 scope_epochs(const struct crab_shadow_image *now, const struct shadow_scope *scope,
+			u16 life, u32 *epochs, bool *pairs)
 {
 	const struct shadow_node *node;
 	u32 word, n = 0, i;
 
-	for (word = line_begin(line); word < line_end(now, line); word++) {
+	for (word = scope->from; word < scope->to; word++) {
 		for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next)) {
 			for (i = 0; i < n && epochs[i] < node->epoch; i++)
 				;
-			if (node->life != life || n == cap || (i < n && epochs[i] == node->epoch))
+			if (node->life != life || !scope_has(scope, node) || n == SHADOW_EPOCHS ||
+			    (i < n && epochs[i] == node->epoch))
 				continue;
 			memmove(&epochs[i + 1], &epochs[i], (n - i) * sizeof(*epochs));
 			memmove(&pairs[i + 1], &pairs[i], (n - i) * sizeof(*pairs));
@@ -95,22 +99,25 @@ static u32 line_epochs(const struct crab_shadow_image *now, u32 line, u16 life,
 	return n;
 }
 
-/* The oldest run after @life that left something open in a line, or 0 */
-static u16 line_next_life(const struct crab_shadow_image *now, u32 line, u16 life)
+/* The oldest run after @life that left something open in a scope, or 0 */
+static u16 scope_next_life(const struct crab_shadow_image *now, const struct shadow_scope *scope,
+			   u16 life)
 {
 	const struct shadow_node *node;
 	u16 next = 0;
 	u32 word;
 
-	for (word = line_begin(line); word < line_end(now, line); word++)
+	for (word = scope->from; word < scope->to; word++)
 		for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next))
-			if (node->life > life && (!next || node->life < next))
+			if (node->life > life && scope_has(scope, node) &&
+			    (!next || node->life < next))
 				next = node->life;
 	return next;
 }
 
 /* Among the stores of @life those before @epoch persisted, and those after it did not */
-static void word_cut(struct crab_shadow *shadow, u32 word, u16 life, u32 epoch)
+static void word_cut(struct crab_shadow *shadow, const struct shadow_scope *scope, u32 word,
+		     u16 life, u32 epoch)
 {
 	struct crab_shadow_image *now = shadow->now;
 	u32 *link, at, n = 0, there = 0;
@@ -118,7 +125,7 @@ static void word_cut(struct crab_shadow *shadow, u32 word, u16 life, u32 epoch)
 
 	for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next)) {
 		n++;
-		if (node->life == life && node->epoch < epoch) {
+		if (node->life == life && scope_has(scope, node) && node->epoch < epoch) {
 			now->durable[word] = node->value;
 			there = n;
 		}
@@ -127,7 +134,8 @@ static void word_cut(struct crab_shadow *shadow, u32 word, u16 life, u32 epoch)
 		word_pop(now, word);
 	for (link = &now->first[word]; (at = *link); ) {
 		node = node_at(now, at);
-		if (node->life != life || (node->epoch == epoch && !node->pair)) {
+		if (node->life != life || !scope_has(scope, node) ||
+		    (node->epoch == epoch && !node->pair)) {
 			link = &node->next;
 			continue;
 		}
@@ -141,28 +149,51 @@ static void word_cut(struct crab_shadow *shadow, u32 word, u16 life, u32 epoch)
 }
 
 /*
- * Model L: of each run a line holds a prefix of its epochs, and any part of one
- * more. A pair is the only event of its epoch, and has no parts.
+ * Models L, A and E: of each run a scope holds a prefix of its epochs, and any part of one more. A
+ * pair is the only event of its epoch, and has no parts.
  */
-static void line_decide(struct crab_shadow *shadow, u32 line)
+static void scope_decide(struct crab_shadow *shadow, const struct shadow_scope *scope)
 {
+	u32 step = SHADOW_CHOICE_LINE | (scope->from + scope->cpu % CRAB_SHADOW_CPUS);
 	struct crab_shadow_image *now = shadow->now;
 	u32 epochs[SHADOW_EPOCHS], n, word, choice;
 	bool pairs[SHADOW_EPOCHS];
 	u16 life = 0;
 
-	while ((life = line_next_life(now, line, life))) {
-		n = line_epochs(now, line, life, epochs, pairs, SHADOW_EPOCHS);
+	while ((life = scope_next_life(now, scope, life))) {
+		n = scope_epochs(now, scope, life, epochs, pairs);
 		if (n == SHADOW_EPOCHS)
-			crab_shadow_error(shadow, "line %u has too many epochs", line);
+			crab_shadow_error(shadow, "word %u: too many epochs", scope->from);
 		if (n + pairs[n - 1] < 2)
 			continue;
-		choice = shadow_choose(shadow, line_begin(line) | SHADOW_CHOICE_LINE, 0,
-				       n + pairs[n - 1]);
-		for (word = line_begin(line); word < line_end(now, line); word++)
+		choice = shadow_choose(shadow, step, 0, n + pairs[n - 1]);
+		for (word = scope->from; word < scope->to; word++)
 			if (now->first[word])
-				word_cut(shadow, word, life, choice < n ? epochs[choice] : U32_MAX);
+				word_cut(shadow, scope, word, life,
+					 choice < n ? epochs[choice] : U32_MAX);
 	}
+}
+
+/* Decides the epochs of @word's line that persisted, or under model E those of each CPU */
+static void shadow_decide_order(struct crab_shadow *shadow, u32 word)
+{
+	struct crab_shadow_image *now = shadow->now;
+	struct shadow_scope scope = {
+		.from = line_begin(line_of(word)), .to = line_end(now, line_of(word)),
+		.cpu = CRAB_SHADOW_CPUS,
+	};
+
+	if (shadow->model != CRAB_SHADOW_MODEL_CACHE) {
+		scope_decide(shadow, &scope);
+		return;
+	}
+	if (now->settled == now->life)
+		return;
+	now->settled = now->life;
+	scope = (struct shadow_scope) { .to = now->words };
+	for (; scope.cpu < CRAB_SHADOW_CPUS; scope.cpu++)
+		if (now->cpus & BIT(scope.cpu))
+			scope_decide(shadow, &scope);
 }
 
 /* The index of the value that was last stored to an open word */
@@ -185,7 +216,7 @@ static void shadow_decide(struct crab_shadow *shadow, u32 word)
 	u32 choice = 0, from = 0, options;
 
 	if (shadow->model != CRAB_SHADOW_MODEL_WORD)
-		line_decide(shadow, line_of(word));
+		shadow_decide_order(shadow, word);
 	if (!now->first[word])
 		return;
 	options = word_options(now, word, values, ARRAY_SIZE(values));
@@ -222,5 +253,7 @@ u64 crab_shadow_load(const struct crab_media *media, const __le64 *p)
 	last = word_last(shadow->now, word);
 	if (last && !last->stored)
 		shadow_decide(shadow, word);
+	else if (last && last->cpu != shadow->cpu && shadow->model == CRAB_SHADOW_MODEL_CACHE)
+		crab_shadow_observe(shadow, word);
 	return le64_to_cpu(READ_ONCE(*p));
 }

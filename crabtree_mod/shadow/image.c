@@ -43,6 +43,9 @@ static void image_copy(struct crab_shadow_image *to, const struct crab_shadow_im
 	to->lines = from->lines;
 	to->epoch = from->epoch;
 	to->life = from->life;
+	to->cpus = from->cpus;
+	to->settled = from->settled;
+	memcpy(to->ordered, from->ordered, sizeof(to->ordered));
 	memcpy(to->node, from->node, from->top * sizeof(struct shadow_node));
 	memcpy(to->line, from->line, from->lines * sizeof(struct shadow_line));
 }

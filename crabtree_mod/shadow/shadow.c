@@ -6,12 +6,14 @@
  * is coherent); alternatives from before a cut precede stores after it; the media's memory
  * holds the last value of the list, the durable value if the list is empty, and a poison if
  * only alternatives are left: an access that bypasses crab_load() reads the poison. A fence
- * completes the stores to a line that precede a clean of it by the same CPU, and no others.
+ * completes the stores to a line that precede a clean of it by the same CPU, and no others;
+ * under model E all stores of the CPU.
  *
  * Locking: one thread.
  */
 #include <linux/bits.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -64,7 +66,8 @@ static void line_check_pair(struct crab_shadow *shadow, u32 word, bool pair)
 
 	for (at = line_begin(line_of(word)); at < line_end(now, line_of(word)); at++) {
 		for (node = node_at(now, now->first[at]); node; node = node_at(now, node->next)) {
-			if (!node->stored || node->epoch != now->epoch || !(pair || node->pair))
+			if (!node->stored || node->epoch != epoch_now(shadow) ||
+			    !(pair || node->pair))
 				continue;
 			if (node->cpu == shadow->cpu)
 				crab_shadow_error(shadow, "word %u: a pair without order", at);
@@ -72,6 +75,13 @@ static void line_check_pair(struct crab_shadow *shadow, u32 word, bool pair)
 		}
 	}
 	now->epoch += other;
+}
+
+/* The only event of its line, and under model E of its CPU: orders the pair on both sides there */
+static void pair_order(struct crab_shadow *shadow)
+{
+	if (shadow->model == CRAB_SHADOW_MODEL_CACHE)
+		crab_shadow_order(shadow->media);
 }
 
 /* From now on the line of @word is part of every image */
@@ -102,6 +112,7 @@ static void word_push(struct crab_shadow *shadow, u32 word, struct shadow_node *
 		now->top++;
 	now->pending++;
 	now->node[at - 1] = *value;
+	now->cpus |= BIT(value->cpu);
 	if (last)
 		last->next = at;
 	else
@@ -114,7 +125,7 @@ static void word_store(struct crab_shadow *shadow, u32 word, u64 value, bool pai
 	struct crab_shadow_image *now = shadow->now;
 	struct shadow_node *last = word_last(now, word);
 	const struct shadow_node node = {
-		.value = value, .stored = true, .epoch = now->epoch,
+		.value = value, .stored = true, .epoch = epoch_now(shadow),
 		.life = now->life, .pair = pair, .cpu = shadow->cpu,
 	};
 
@@ -147,9 +158,11 @@ void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first
 		return;
 	if (word % 2)
 		crab_shadow_error(shadow, "word %u: a pair that is not aligned", word);
+	pair_order(shadow);
 	line_check_pair(shadow, word, true);
 	word_store(shadow, word, first, true);
 	word_store(shadow, word + 1, second, true);
+	pair_order(shadow);
 	shadow->stored = 0;
 	shadow_event(shadow, CRAB_SHADOW_STORED, 0);
 }
@@ -174,7 +187,9 @@ void crab_shadow_store_line(struct crab_media *media, const __le64 *p, const u64
 
 void crab_shadow_order(struct crab_media *media)
 {
-	media->hooks.shadow->now->epoch++;
+	struct crab_shadow *shadow = media->hooks.shadow;
+
+	shadow->now->ordered[shadow->cpu] = ++shadow->now->epoch;
 }
 
 /* Marks the pending stores of a line; false if it has none */
@@ -262,6 +277,43 @@ static void line_complete(struct crab_shadow_image *now, const struct shadow_lin
 		word_complete(now, word, line->cpu, lost);
 }
 
+/* Completes the stores of @cpu to a word in epochs below @before */
+static void word_reach(struct crab_shadow_image *now, u32 word, u32 cpu, u32 before)
+{
+	struct shadow_node *node;
+	u32 n = 0, done = 0;
+
+	for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next)) {
+		n++;
+		if (!node->stored || node->cpu != cpu || node->epoch >= before)
+			continue;
+		done = n;
+		now->durable[word] = node->value;
+	}
+	while (done--)
+		word_pop(now, word);
+}
+
+void crab_shadow_reach(struct crab_shadow *shadow, u32 cpu, u32 before)
+{
+	struct crab_shadow_image *now = shadow->now;
+	u32 i, word;
+
+	for (i = 0; i < shadow->touched_count; i++)
+		for (word = line_begin(shadow->touched[i]);
+		     word < line_end(now, shadow->touched[i]); word++)
+			word_reach(now, word, cpu, before);
+}
+
+void crab_shadow_observe(struct crab_shadow *shadow, u32 word)
+{
+	const struct shadow_node *last = word_last(shadow->now, word);
+	u32 cpu = last->cpu, epoch = last->epoch;
+
+	crab_shadow_reach(shadow, cpu, epoch);
+	word_reach(shadow->now, word, cpu, epoch + 1);
+}
+
 /* Does the planted fault keep this line, the @nth of the epoch, from the media? */
 static bool shadow_loses(struct crab_shadow *shadow, enum crab_point point, u32 nth)
 {
@@ -282,6 +334,8 @@ void crab_shadow_fence(struct crab_media *media, enum crab_point point)
 	shadow_event(shadow, CRAB_SHADOW_FENCING, point);
 	if (shadow->fault == CRAB_SHADOW_FENCE_LOST && shadow_loses(shadow, point, 0))
 		return;
+	if (shadow->model == CRAB_SHADOW_MODEL_CACHE)
+		crab_shadow_reach(shadow, shadow->cpu, U32_MAX);
 	for (i = 0; i < now->lines; i++) {
 		if (now->line[i].cpu == shadow->cpu)
 			line_complete(now, &now->line[i], shadow_loses(shadow, point, nth++));

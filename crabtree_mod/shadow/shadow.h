@@ -6,9 +6,11 @@
  *
  * A word is durable, or has a list of later values, any of which the cut may leave (model W). Under
  * model L the ordered stores of a line persist in order: a cut leaves all of them up to some
- * crab_order(), and any part of those up to the next. Until a cut, the values are stored or
- * cleaned; a cut turns them into alternatives. An alternative is chosen only when the word is read.
- * So every image that the reader can distinguish is tried, and no other.
+ * crab_order(), and any part of those up to the next. Under model E this holds for all stores of
+ * a CPU, to any line; a fence completes them without a clean, and so does another CPU that loads
+ * the value. Until a cut, the values are stored or cleaned; a cut turns them into alternatives. An
+ * alternative is chosen only when the word is read. So every image that the reader can distinguish
+ * is tried, and no other.
  *
  * Locking: one thread; in user space and in KUnit.
  */
@@ -19,6 +21,7 @@
 #include "media/persist.h"
 
 #define CRAB_SHADOW_STEPS	256	/* choices in one run */
+#define CRAB_SHADOW_CPUS	16
 #define CRAB_SHADOW_ERROR_LEN	96
 
 enum crab_shadow_event {
@@ -30,6 +33,7 @@ enum crab_shadow_model {
 	CRAB_SHADOW_MODEL_WORD,
 	CRAB_SHADOW_MODEL_LINE,
 	CRAB_SHADOW_MODEL_WHOLE_LINE,	/* as LINE, and crab_store_line() is one event */
+	CRAB_SHADOW_MODEL_CACHE,	/* the caches persist */
 };
 
 /**
@@ -41,7 +45,16 @@ enum crab_shadow_model {
  */
 static inline enum crab_shadow_model crab_shadow_model_of(enum crab_model needs)
 {
-	return needs == CRAB_MODEL_LINE ? CRAB_SHADOW_MODEL_LINE : CRAB_SHADOW_MODEL_WORD;
+	switch (needs) {
+	case CRAB_MODEL_LINE:
+		return CRAB_SHADOW_MODEL_LINE;
+	case CRAB_MODEL_WHOLE_LINE:
+		return CRAB_SHADOW_MODEL_WHOLE_LINE;
+	case CRAB_MODEL_CACHE:
+		return CRAB_SHADOW_MODEL_CACHE;
+	default:
+		return CRAB_SHADOW_MODEL_WORD;
+	}
 }
 
 /* Faults of a platform or of the code, for tests of the tests */
@@ -104,7 +117,7 @@ struct crab_shadow_counts {
  * @touched_count: how many
  * @is_touched: by line
  * @origin: the media's content before the shadow
- * @cpu: which CPU acts now, below 16: a fence completes the cleans of its own
+ * @cpu: which CPU acts now, below CRAB_SHADOW_CPUS: a fence completes the cleans of its own
  * @hook: called at each event, or NULL
  * @hook_arg: for @hook and @loading
  * @loading: called before each load, or NULL: media that changes by itself
@@ -166,7 +179,7 @@ void crab_shadow_destroy(struct crab_shadow *shadow);
  * crab_shadow_open() - give a word several possible values
  * @shadow: the shadow
  * @p: the word
- * @values: the possible values; chosen when the word is read, under both models for each word
+ * @values: the possible values; chosen when the word is read, under all models for each word
  *	independently
  * @n: number of values, at least one
  */

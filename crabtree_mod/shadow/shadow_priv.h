@@ -10,13 +10,13 @@
 #include "shadow.h"
 
 #define SHADOW_POISON	0x5ad0c0de5ad0c0deULL
-#define SHADOW_EPOCHS	96		/* of one run that may be open in a line */
-#define SHADOW_CHOICE_LINE	(1U << 31)	/* in a step: a line was decided */
+#define SHADOW_EPOCHS	96		/* of one run that may be open in a scope */
+#define SHADOW_CHOICE_LINE	(1U << 31)	/* in a step: a scope was decided */
 
 struct shadow_node {
 	u64 value;
 	u32 next;		/* index of the next node plus one; 0: the end */
-	u32 epoch;		/* stores of one line and epoch were not kept in order */
+	u32 epoch;		/* stores of one scope and epoch were not kept in order */
 	u16 life;		/* number of cuts before the store; 0: crab_shadow_open() */
 	u16 cleaned;		/* by which CPUs: the next fence of one of them completes it */
 	bool stored;		/* since the last cut; else an alternative of an earlier one */
@@ -42,7 +42,10 @@ struct crab_shadow_image {
 	u32 spare;		/* list of those that are free again */
 	u32 lines;		/* cleaned and not yet fenced */
 	u32 epoch;		/* one more with each order */
+	u32 ordered[CRAB_SHADOW_CPUS];	/* by CPU: the epoch that its last order began */
 	u16 life;		/* one more with each cut */
+	u16 cpus;		/* that ever stored */
+	u16 settled;		/* model E: the life at whose start the CPUs were decided */
 	__le64 *view;		/* the media's memory; unused in crab_shadow.now */
 	u64 *durable;
 	struct shadow_node *node;
@@ -93,6 +96,47 @@ static inline u32 line_end(const struct crab_shadow_image *now, u32 line)
 {
 	return min(line_begin(line + 1), now->words);
 }
+
+/*
+ * Stores that a cut leaves up to one of their epochs: under models L and A those to one line,
+ * under model E those of one CPU.
+ */
+struct shadow_scope {
+	u32 from, to;		/* words */
+	u32 cpu;		/* or CRAB_SHADOW_CPUS: any */
+};
+
+static inline bool scope_has(const struct shadow_scope *scope, const struct shadow_node *node)
+{
+	return scope->cpu == CRAB_SHADOW_CPUS || node->cpu == scope->cpu;
+}
+
+/* The epoch of a store that shadow.cpu makes now */
+static inline u32 epoch_now(const struct crab_shadow *shadow)
+{
+	const struct crab_shadow_image *now = shadow->now;
+
+	return shadow->model == CRAB_SHADOW_MODEL_CACHE ? now->ordered[shadow->cpu] : now->epoch;
+}
+
+/**
+ * crab_shadow_reach() - complete the stores of a CPU, as far as the caches persist
+ * @shadow: the shadow, under model E
+ * @cpu: the CPU
+ * @before: the first epoch that is not complete
+ * Context: any.
+ */
+void crab_shadow_reach(struct crab_shadow *shadow, u32 cpu, u32 before);
+
+/**
+ * crab_shadow_observe() - another CPU than that which stored a word loads it
+ * @shadow: the shadow, under model E
+ * @word: the word
+ *
+ * Stores that a CPU has seen are in the caches, with all that were ordered before them.
+ * Context: any.
+ */
+void crab_shadow_observe(struct crab_shadow *shadow, u32 word);
 
 /**
  * crab_shadow_error() - report a misuse of the media

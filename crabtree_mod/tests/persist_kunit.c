@@ -299,6 +299,56 @@ static void shadow_line(struct kunit *test)
 	}
 }
 
+/* Model E: stores of a CPU persist in their order, and a fence completes them without a clean */
+static void shadow_cache(struct kunit *test)
+{
+	struct shadow_test s;
+
+	shadow_begin(test, &s);
+	s.flow.media->hooks.shadow->model = CRAB_SHADOW_MODEL_CACHE;
+	s.word += CRAB_LINE_WORDS - 1;			/* the second word is in another line */
+	crab_store(&s.flow, s.word, 1);
+	crab_store(&s.flow, s.word + 1, 1);		/* without order */
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x33U);
+	crab_order(&s.flow);
+	crab_store(&s.flow, s.word, 2);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x233U);
+	crab_fence(&s.flow, CRAB_P6_RECORD);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x200U);
+	crab_store(&s.flow, s.word + 1, 2);
+	crab_order(&s.flow);
+	crab_store(&s.flow, s.word, 3);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x4600U);
+	KUNIT_EXPECT_EQ(test, s.runs, 4U);
+	s.flow.media->hooks.shadow->model = CRAB_SHADOW_MODEL_LINE;
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x6600U);
+}
+
+/* Model E: an order of one CPU is not that of another; a value that another CPU loads is durable */
+static void shadow_cache_cpus(struct kunit *test)
+{
+	struct crab_shadow *shadow;
+	struct shadow_test s;
+
+	shadow_begin(test, &s);
+	shadow = s.flow.media->hooks.shadow;
+	shadow->model = CRAB_SHADOW_MODEL_CACHE;
+	crab_store(&s.flow, s.word, 1);
+	shadow->cpu = 1;
+	crab_order(&s.flow);
+	crab_store(&s.flow, s.word + 1, 1);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x33U);
+	crab_fence(&s.flow, CRAB_P6_RECORD);		/* completes only its own store */
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x22U);
+	shadow->cpu = 0;
+	crab_order(&s.flow);
+	crab_store(&s.flow, s.word + 1, 2);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x62U);
+	shadow->cpu = 1;
+	KUNIT_EXPECT_EQ(test, crab_load(s.flow.media, s.word + 1), 2ULL);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x40U);
+}
+
 /* The real primitives of lock-free writers */
 static void persist_swaps(struct kunit *test)
 {
@@ -328,6 +378,8 @@ static void persist_swaps(struct kunit *test)
 static struct kunit_case persist_cases[] = {
 	KUNIT_CASE(shadow_swap),
 	KUNIT_CASE(shadow_line),
+	KUNIT_CASE(shadow_cache),
+	KUNIT_CASE(shadow_cache_cpus),
 	KUNIT_CASE(persist_swaps),
 	KUNIT_CASE(shadow_fence),
 	KUNIT_CASE(shadow_other_line),

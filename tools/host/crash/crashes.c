@@ -6,7 +6,7 @@
  *   crashes --met			print the structure changes that each layout must meet
  *   crashes PIECE			explore a state space, or run a load
  *   crashes --replay REPRODUCER	repeat a failure
- *   crashes --model word|line ...	the same under another model than the layout's
+ *   crashes --model word|line|cache ...	the same under another model than the layout's
  *
  * Locking: one thread.
  */
@@ -26,6 +26,7 @@
 
 static const char * const models[] = {
 	[CRAB_SHADOW_MODEL_WORD] = "word", [CRAB_SHADOW_MODEL_LINE] = "line",
+	[CRAB_SHADOW_MODEL_WHOLE_LINE] = "whole-line", [CRAB_SHADOW_MODEL_CACHE] = "cache",
 };
 
 static int model = -1;	/* index of @models, in place of the layout's; or -1 */

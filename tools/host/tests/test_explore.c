@@ -103,6 +103,21 @@ static void test_weaker(const char *name)
 	explore_end(&x);
 }
 
+/* Caches that persist keep each layout: no clean counts there, and fences still do */
+static void test_cache(const char *name, enum crab_shadow_fault fault)
+{
+	struct explore x;
+	bool seen = explore_begin(&x, space_by_name(name)), lost = fault == CRAB_SHADOW_FENCE_LOST;
+
+	tap_check(seen, "%s", x.said);
+	x.shadow->model = CRAB_SHADOW_MODEL_CACHE;
+	x.shadow->fault = fault;
+	x.shadow->fault_point = CRAB_P6_RECORD;
+	seen = seen && explore_run(&x);
+	tap_ok(seen != lost, "%s under model E%s: %s", name, lost ? ", without fences" : "", x.said);
+	explore_end(&x);
+}
+
 int main(void)
 {
 	const struct space *space;
@@ -120,6 +135,11 @@ int main(void)
 	test_fault("slotted-survive", CRAB_P4_FOUND);
 	test_fault("sorted-sip-survive", CRAB_P4_FOUND);
 	test_weaker("fastfair-2x3x3");
+	test_cache("slotted-2x5x3", CRAB_SHADOW_CLEANS_LOST);
+	test_cache("slotted-2x5x3", CRAB_SHADOW_FENCE_LOST);
+	test_cache("sorted-sip-5x3x3", CRAB_SHADOW_CLEANS_LOST);
+	test_cache("nvtree-2x4x3", CRAB_SHADOW_CLEANS_LOST);
+	test_cache("fastfair-2x3x3", CRAB_SHADOW_CLEANS_LOST);
 	test_kept();
 	return tap_done();
 }
