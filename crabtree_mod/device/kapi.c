@@ -259,14 +259,14 @@ int crabtree_delete(struct crabtree *tree, u64 key, u64 *old)
 CRAB_EXPORT_SYMBOL(crabtree_delete);
 
 /**
- * crabtree_scan() - the next records in the order of their keys
+ * crabtree_scan() - the next records in the order of their keys, or in the reverse order
  * @tree: the tree
- * @cursor: where to go on; from CRABTREE_CURSOR()
+ * @cursor: where to go on; from CRABTREE_CURSOR() or CRABTREE_CURSOR_REVERSE()
  * @records: out
  * @capacity: room in @records, at most S32_MAX
  *
  * Each record was present at some time during the call; a scan is not a
- * snapshot, but its keys ascend strictly. Keep @capacity to some hundreds: the
+ * snapshot, but its keys ascend (or descend) strictly. Keep @capacity to some hundreds: the
  * region cannot be removed during the call.
  *
  * Context: process; may sleep.
@@ -280,7 +280,10 @@ int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 	struct crab_store *store;
 	int got;
 
-	crab_cursor_init(&at, cursor->next, cursor->end);
+	if (cursor->reverse)
+		crab_cursor_init_back(&at, cursor->end, cursor->next);
+	else
+		crab_cursor_init(&at, cursor->next, cursor->end);
 	if (cursor->done || at.done)
 		return 0;
 	store = kapi_enter(tree);

@@ -217,7 +217,10 @@ static int verb_check(struct crab_store *store, union crab_verb_arg *arg)
 void crab_verbs_scan_begin(struct crabtree_scan *scan, struct crab_cursor *cursor)
 {
 	scan->count = 0;
-	crab_cursor_init(cursor, scan->start, scan->end);
+	if (scan->flags & CRABTREE_SCAN_REVERSE)
+		crab_cursor_init_back(cursor, scan->start, scan->end);
+	else
+		crab_cursor_init(cursor, scan->start, scan->end);
 }
 
 int crab_verbs_scan_chunk(struct crab_store *store, const struct crabtree_scan *scan,
@@ -349,6 +352,7 @@ const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT] = {
 	VERB(CRABTREE_DELETE, crabtree_delete, old_value,
 	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS, .run = verb_delete),
 	VERB(CRABTREE_SCAN, crabtree_scan, next, RESERVED(crabtree_scan),
+	     .known_flags = CRABTREE_SCAN_REVERSE,
 	     .traits = CRAB_VERB_ANSWERS),
 	VERB(CRABTREE_BATCH, crabtree_batch, done, .traits = CRAB_VERB_ANSWERS),
 	VERB(CRABTREE_CHECK, crabtree_check, first, .traits = CRAB_VERB_ANSWERS,

@@ -60,7 +60,24 @@ int crab_engine_scan(struct crab_engine *engine, u64 start, u64 end, struct crab
 	return n || err == -ENOENT ? n : err;
 }
 
-u64 crab_engine_beyond(struct crab_engine *engine, u64 key)
+int crab_engine_scan_back(struct crab_engine *engine, u64 start, u64 end,
+			  struct crab_record *records, u32 cap)
+{
+	int err = 0;
+	u32 n = 0;
+
+	while (n < cap) {
+		err = engine->ops->seek(engine, end, CRAB_SEEK_LE, &records[n]);
+		if (err || records[n].key < start)
+			break;
+		end = records[n++].key - 1;
+		if (end < start || end == CRAB_KEY_EMPTY)	/* below the lowest key */
+			break;
+	}
+	return n || err == -ENOENT ? n : err;
+}
+
+u64 crab_engine_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 {
 	return engine->damage.count ? CRAB_KEY_EMPTY : key;
 }

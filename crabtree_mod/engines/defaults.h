@@ -74,6 +74,19 @@ int crab_engine_scan(struct crab_engine *engine, u64 start, u64 end, struct crab
 		     u32 cap);
 
 /**
+ * crab_engine_scan_back() - default of scan_back: a seek for each record
+ * @engine: the engine
+ * @start: lowest key
+ * @end: highest key
+ * @records: out
+ * @cap: room in @records
+ * Context: as crab_engine_scan().
+ * Return: as crab_engine_scan().
+ */
+int crab_engine_scan_back(struct crab_engine *engine, u64 start, u64 end,
+			  struct crab_record *records, u32 cap);
+
+/**
  * crab_engine_remove() - default of remove: an insert with the mode CRAB_INSERT_NOTHING
  * @engine: the engine
  * @flow: flow of the write
@@ -89,10 +102,11 @@ int crab_engine_remove(struct crab_engine *engine, struct crab_flow *flow, u64 k
  * crab_engine_beyond() - default of beyond: damage that attach found quarantines all keys
  * @engine: the engine; it quarantines no leaf by itself
  * @key: the key
+ * @dir: any
  * Context: any.
  * Return: the reserved key if attach found damage; else @key.
  */
-u64 crab_engine_beyond(struct crab_engine *engine, u64 key);
+u64 crab_engine_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir);
 
 /* The defaults of the operations that seek and insert can serve, for crab_engine_alloc() */
 #define CRAB_ENGINE_DEFAULTS							\

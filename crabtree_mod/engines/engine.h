@@ -6,8 +6,8 @@
  *
  * Layer L4: it includes media/ and shared/; store/, device/, main.c and engines include it.
  *
- * Locking: the engine's own. lookup, seek, scan, beyond, insert, remove, batch, check and
- * stats run concurrently on any number of CPUs. maintain runs concurrently with all of them,
+ * Locking: the engine's own. lookup, seek, scan, scan_back, beyond, insert, remove, batch, check
+ * and stats run concurrently on any number of CPUs. maintain runs concurrently with all of them,
  * one call at a time. attach, format, repair, settle and detach have the region to themselves.
  */
 #ifndef CRABTREE_ENGINE_H
@@ -152,8 +152,8 @@ struct crab_engine_stats {
  * @scan: read the records in [@start, @end] in ascending order, at most @cap. Returns their
  *	number: 0 only at the end of the range. Stops before a quarantined leaf; the next call,
  *	which begins there, returns -EUCLEAN
- * @beyond: the lowest key after the first quarantined range from @key on, or the
- *	reserved key
+ * @scan_back: as @scan, in descending order from @end. Or NULL: the store seeks each record
+ * @beyond: the key after the first quarantined range from @key on, or the reserved key
  * @insert: durable on return. -ENOSPC, -EEXIST, -ENOENT and -ESTALE before the first store. The old
  *	record is read and replaced under one lock, which is held until the new one is durable
  * @remove: durable on return, or -ENOENT
@@ -192,7 +192,9 @@ struct crab_engine_ops {
 		    struct crab_record *record);
 	int (*scan)(struct crab_engine *engine, u64 start, u64 end,
 		    struct crab_record *records, u32 cap);
-	u64 (*beyond)(struct crab_engine *engine, u64 key);
+	int (*scan_back)(struct crab_engine *engine, u64 start, u64 end,
+			 struct crab_record *records, u32 cap);
+	u64 (*beyond)(struct crab_engine *engine, u64 key, enum crab_seek_dir dir);
 	int (*insert)(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
 		      enum crab_insert_mode mode, struct crab_old *old);
 	int (*remove)(struct crab_engine *engine, struct crab_flow *flow, u64 key,
@@ -276,9 +278,8 @@ const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u
  * @engine: the engine; the caller excludes others that call this
  * @offset: where on the media
  * @fmt: description
- *
- * Keeps the first. After each write whose flow is not settled, after each batch and after
- * maintain the store looks for damage and turns read-only.
+ * Keeps the first. The store looks for damage after a write whose flow is not settled, after a
+ * batch and after maintain, and turns read-only.
  * Context: any.
  * Return: -EUCLEAN.
  */

@@ -55,9 +55,10 @@ static int sample_record(u64 *sequence)
 			       CRABTREE_INSERT_CREATE, NULL);
 }
 
+/* The last events, the newest first */
 static void sample_print(u64 boots, u64 sequence)
 {
-	struct crabtree_cursor cursor = CRABTREE_CURSOR(max_t(u64, sequence, 8) - 7, sequence);
+	struct crabtree_cursor cursor = CRABTREE_CURSOR_REVERSE(1, sequence);
 	struct crabtree_record events[8];
 	int i, n = crabtree_scan(sample_tree, &cursor, events, ARRAY_SIZE(events));
 

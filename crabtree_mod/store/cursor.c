@@ -3,7 +3,7 @@
  * This file implements cursors: scans by key that can stop and continue.
  *
  * Invariant: a cursor is two keys and refers to nothing in the store. Any change between two
- * reads is harmless, and keys ascend strictly across them.
+ * reads is harmless, and keys ascend or descend strictly across them.
  *
  * No lock.
  */
@@ -12,6 +12,7 @@
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
+#include "engines/defaults.h"
 #include "store_priv.h"
 
 void crab_cursor_init(struct crab_cursor *cursor, u64 start, u64 end)
@@ -19,6 +20,33 @@ void crab_cursor_init(struct crab_cursor *cursor, u64 start, u64 end)
 	cursor->next = start;
 	cursor->end = min_t(u64, end, CRAB_KEY_EMPTY - 1);
 	cursor->done = start > cursor->end;
+	cursor->back = false;
+}
+
+void crab_cursor_init_back(struct crab_cursor *cursor, u64 start, u64 end)
+{
+	cursor->next = min_t(u64, end, CRAB_KEY_EMPTY - 1);
+	cursor->end = start;
+	cursor->done = start > cursor->next;
+	cursor->back = true;
+}
+
+static int cursor_scan(struct crab_engine *engine, const struct crab_cursor *cursor,
+		       struct crab_record *records, u32 cap)
+{
+	const struct crab_engine_ops *ops = engine->ops;
+
+	if (!cursor->back)
+		return ops->scan(engine, cursor->next, cursor->end, records, cap);
+	if (!ops->scan_back)
+		return crab_engine_scan_back(engine, cursor->end, cursor->next, records, cap);
+	return ops->scan_back(engine, cursor->end, cursor->next, records, cap);
+}
+
+/* Whether @key is after @limit in the order of the scan */
+static bool cursor_is_past(const struct crab_cursor *cursor, u64 key, u64 limit)
+{
+	return cursor->back ? key < limit : key > limit;
 }
 
 int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
@@ -29,21 +57,23 @@ int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
 
 	if (cursor->done || !cap)
 		return 0;
-	n = store->engine->ops->scan(store->engine, cursor->next, cursor->end, records,
-				     min_t(u32, cap, S32_MAX));
+	n = cursor_scan(store->engine, cursor, records, min_t(u32, cap, S32_MAX));
 	if (n < 0)
 		return n;
 	last = n ? records[n - 1].key : cursor->end;
 	/* The media changed under the store. A cursor that goes back would never end */
-	if (unlikely(last < cursor->next || last > cursor->end))
+	if (unlikely(cursor_is_past(cursor, cursor->next, last) ||
+		     cursor_is_past(cursor, last, cursor->end)))
 		return -EUCLEAN;
-	cursor->done = last >= cursor->end;
-	cursor->next = last + 1;
+	cursor->done = last == cursor->end;
+	cursor->next = cursor->back ? last - 1 : last + 1;
 	return n;
 }
 
 void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor)
 {
-	cursor->next = store->engine->ops->beyond(store->engine, cursor->next);
-	cursor->done = cursor->next > cursor->end;
+	cursor->next = store->engine->ops->beyond(store->engine, cursor->next,
+						  cursor->back ? CRAB_SEEK_LE : CRAB_SEEK_GE);
+	cursor->done = cursor->next == CRAB_KEY_EMPTY ||
+		       cursor_is_past(cursor, cursor->next, cursor->end);
 }

@@ -13,14 +13,16 @@ struct crab_store;
 
 /**
  * struct crab_cursor - a scan that can stop and continue
- * @next: the lowest key not yet returned
- * @end: the highest key of the scan
+ * @next: the lowest key not yet returned; @back: the highest one
+ * @end: the highest key of the scan; @back: the lowest one
  * @done: the scan has ended
+ * @back: the keys descend
  */
 struct crab_cursor {
 	u64 next;
 	u64 end;
 	bool done;
+	bool back;
 };
 
 /**
@@ -33,7 +35,16 @@ struct crab_cursor {
 void crab_cursor_init(struct crab_cursor *cursor, u64 start, u64 end);
 
 /**
- * crab_cursor_read() - read the next records in the order of their keys
+ * crab_cursor_init_back() - begin a scan in descending order
+ * @cursor: out: the scan
+ * @start: lowest key
+ * @end: highest key
+ * Context: any.
+ */
+void crab_cursor_init_back(struct crab_cursor *cursor, u64 start, u64 end);
+
+/**
+ * crab_cursor_read() - read the next records in the order of the scan
  * @store: the store
  * @cursor: the scan; it refers to nothing in the store, so it may outlive the store
  * @records: out

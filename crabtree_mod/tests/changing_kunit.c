@@ -194,7 +194,10 @@ static void call_scan(struct changing *c, struct crab_store *store)
 	u32 calls;
 	int n = 0;
 
-	crab_cursor_init(&cursor, random_key(c), CRAB_KEY_EMPTY - 1);
+	if (rng_below(&c->seed, 2))
+		crab_cursor_init(&cursor, random_key(c), CRAB_KEY_EMPTY - 1);
+	else
+		crab_cursor_init_back(&cursor, 0, random_key(c));
 	for (calls = 0; !cursor.done && n >= 0 && calls < 4 * KEYS; calls++) {
 		n = crab_cursor_read(store, &cursor, records, 1 + rng_below(&c->seed, BATCH));
 		over(c, "scan", n);

@@ -295,6 +295,28 @@ static void conf_scan(struct kunit *test, const struct conf_model *m, u32 from, 
 		KUNIT_EXPECT_FALSE(test, m->there[from++]);
 }
 
+static void conf_scan_back(struct kunit *test, const struct conf_model *m, s32 from, s32 to,
+			   u32 cap)
+{
+	struct crab_test *t = test->priv;
+	struct crab_record r[8];
+	struct crab_cursor cursor;
+	int n, i;
+
+	crab_cursor_init_back(&cursor, conf_key(from), conf_key(to));
+	while ((n = crab_cursor_read(t->store, &cursor, r, cap)) > 0) {
+		for (i = 0; i < n; i++, to--) {
+			while (to > from && !m->there[to])
+				to--;
+			KUNIT_EXPECT_EQ(test, r[i].key, conf_key(to));
+			KUNIT_EXPECT_EQ(test, r[i].value, m->value[to]);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, n, 0);
+	while (to >= from)
+		KUNIT_EXPECT_FALSE(test, m->there[to--]);
+}
+
 static void conf_seek(struct kunit *test, const struct conf_model *m, s32 at,
 		      enum crab_seek_dir dir)
 {
@@ -333,6 +355,7 @@ static void conf_compare(struct kunit *test, const struct conf_model *m)
 	for (at = 0; at < CONF_KEYS; at++)
 		crab_test_expect(test, conf_key(at), m->there[at] ? 0 : -ENOENT, m->value[at]);
 	conf_scan(test, m, 0, CONF_KEYS - 1, 8);
+	conf_scan_back(test, m, 0, CONF_KEYS - 1, 8);
 	crab_test_expect_check(test, m->count);
 }
 
@@ -354,9 +377,12 @@ static void conf_history(struct kunit *test)
 			conf_write(test, m, at, r >> 20, (r >> 11) % 16 < (i / 500 % 2 ? 11 : 4));
 		else if (r >> 11 & 1)
 			conf_seek(test, m, at, r >> 12 & 1);
-		else
+		else if (r >> 40 & 1)
 			conf_scan(test, m, at, at + (r >> 12) % (CONF_KEYS - at),
 				  1 + (r >> 20) % 8);
+		else
+			conf_scan_back(test, m, at, at + (r >> 12) % (CONF_KEYS - at),
+				       1 + (r >> 20) % 8);
 		if (i % 16 == 0)
 			crab_store_maintain(t->store);
 		if (i % 500 != 499)

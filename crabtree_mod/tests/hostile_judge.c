@@ -140,11 +140,46 @@ static void content_scan(struct judge *j, struct crab_hostile_content *c)
 		 !cursor.done);
 }
 
+/* Judges the next record of a scan down: it is record @at of the scan up */
+static void content_down_one(struct judge *j, const struct crab_hostile_content *c, u32 at,
+			     const struct crab_record *r)
+{
+	that(j, at < c->n && r->key == c->r[at].key && r->value == c->r[at].value,
+	     "scan down returns key %llu", (unsigned long long)r->key);
+}
+
+/* A scan down returns the same records, and passes as many quarantined ranges */
+static void content_down(struct judge *j, const struct crab_hostile_content *c)
+{
+	struct crab_record r[8];
+	struct crab_cursor cursor;
+	u32 left = c->n, gaps = 0, calls = 0;
+	int n, i;
+
+	crab_cursor_init_back(&cursor, 0, CRAB_KEY_EMPTY);
+	while (!cursor.done && calls++ < 4 * CRAB_HOSTILE_RECORDS) {
+		n = crab_cursor_read(j->store, &cursor, r, ARRAY_SIZE(r));
+		if (n == -EUCLEAN) {
+			gaps++;
+			crab_cursor_skip(j->store, &cursor);
+		} else if (!that(j, n >= 0, "scan down returns %d", n)) {
+			return;
+		}
+		for (i = 0; i < n; i++)
+			content_down_one(j, c, --left, &r[i]);
+	}
+	that(j, cursor.done, "scan down does not end");
+	that(j, !left && gaps == c->gaps, "scan down: %u records less, %u gaps, not %u", left,
+	     gaps, c->gaps);
+}
+
 static void content_read(struct judge *j, struct crab_hostile_content *c)
 {
 	u32 i;
 
 	content_scan(j, c);
+	if (c->n < CRAB_HOSTILE_RECORDS)
+		content_down(j, c);
 	that(j, !c->gaps || j->damaged, "gaps in a store without damage");
 	for (i = 1; i < c->n; i++)
 		that(j, c->r[i].key > c->r[i - 1].key, "scan descends at %llu",

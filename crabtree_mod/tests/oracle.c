@@ -167,28 +167,38 @@ static int judge_seek(struct crab_oracle *oracle, struct crab_store *store,
 				 up ? "up" : "down", oracle->keys[i], err, r.key, r.value);
 }
 
-/* A few records from one key up to another one */
+/* Whether an index of content_nearest() is outside [@from, @to] */
+static bool is_outside(u32 at, u32 from, u32 to)
+{
+	return at < from || at > to;
+}
+
+/* A few records from one key up to another one, or down from it */
 static int judge_scan(struct crab_oracle *oracle, struct crab_store *store,
-		      const struct crab_key_state *content, u32 from, u32 to)
+		      const struct crab_key_state *content, u32 from, u32 to, bool up)
 {
 	struct crab_record records[ORACLE_BOUNDED];
 	struct crab_cursor cursor;
-	u32 at = from;
+	u32 at = up ? from : to;
 	int i, n;
 
-	crab_cursor_init(&cursor, oracle->keys[from], oracle->keys[to]);
+	if (up)
+		crab_cursor_init(&cursor, oracle->keys[from], oracle->keys[to]);
+	else
+		crab_cursor_init_back(&cursor, oracle->keys[from], oracle->keys[to]);
 	n = crab_cursor_read(store, &cursor, records, ORACLE_BOUNDED);
-	for (i = 0; i < n; i++, at++) {
-		at = content_nearest(oracle, content, at, true);
-		if (at > to || records[i].key != oracle->keys[at] ||
+	for (i = 0; i < n; i++, at += up ? 1 : -1) {
+		at = content_nearest(oracle, content, at, up);
+		if (is_outside(at, from, to) || records[i].key != oracle->keys[at] ||
 		    records[i].value != content[at].value)
 			break;
 	}
 	if (n >= 0 && i == n &&
-	    (n == ORACLE_BOUNDED || content_nearest(oracle, content, at, true) > to))
+	    (n == ORACLE_BOUNDED ||
+	     is_outside(content_nearest(oracle, content, at, up), from, to)))
 		return 0;
-	return crab_oracle_fault(oracle, "scan from key %llx to %llx: %d records, %d of them right",
-				 oracle->keys[from], oracle->keys[to], n, i);
+	return crab_oracle_fault(oracle, "scan %s, keys %llx to %llx: %d records, %d of them right",
+				 up ? "up" : "down", oracle->keys[from], oracle->keys[to], n, i);
 }
 
 int crab_oracle_judge_some(struct crab_oracle *oracle, struct crab_store *store,
@@ -197,7 +207,8 @@ int crab_oracle_judge_some(struct crab_oracle *oracle, struct crab_store *store,
 	u32 from = nth * 7 % oracle->n, to = from + nth % (oracle->n - from);
 
 	return judge_seek(oracle, store, content, from, nth % 2) ?:
-	       judge_scan(oracle, store, content, from, to);
+	       judge_scan(oracle, store, content, from, to, true) ?:
+	       judge_scan(oracle, store, content, from, to, false);
 }
 
 static bool status_ok(const struct crab_batch_op *op, bool there, u64 value)

@@ -129,7 +129,7 @@ static const struct ioc iocs[] = {
 	  offsetof(struct crabtree_insert, reserved), 0 },
 	{ "SEARCH", CRABTREE_SEARCH, 0xC018CB22, 24, search_fields, 3, 0, 0 },
 	{ "DELETE", CRABTREE_DELETE, 0xC018CB23, 24, delete_fields, 0, 0, 0 },
-	{ "SCAN", CRABTREE_SCAN, 0xC038CB24, 56, scan_fields, 0,
+	{ "SCAN", CRABTREE_SCAN, 0xC038CB24, 56, scan_fields, 1,
 	  offsetof(struct crabtree_scan, reserved), 0 },
 	{ "BATCH", CRABTREE_BATCH, 0xC018CB25, 24, batch_fields, 0, 0, 0 },
 	{ "CHECK", CRABTREE_CHECK, 0xC088CB26, 136, check_fields, 0, 0, 0 },

@@ -121,17 +121,31 @@ static inline int dev_delete(int fd, u64 key, u64 *old)
 }
 
 /* One SCAN call; the records are poisoned as well */
-static inline int dev_scan(int fd, u64 start, u64 end, struct crabtree_record *records,
-			   u32 capacity, struct crabtree_scan *s)
+static inline int dev_scan_flags(int fd, u32 flags, u64 start, u64 end,
+				 struct crabtree_record *records, u32 capacity,
+				 struct crabtree_scan *s)
 {
 	memset(records, POISON, capacity * sizeof(*records));
 	poison(s, sizeof(*s));
+	s->flags = flags;
 	s->start = start;
 	s->end = end;
 	s->records = (uintptr_t)records;
 	s->capacity = capacity;
 	s->reserved = 0;
 	return call(fd, CRABTREE_SCAN, s);
+}
+
+static inline int dev_scan(int fd, u64 start, u64 end, struct crabtree_record *records,
+			   u32 capacity, struct crabtree_scan *s)
+{
+	return dev_scan_flags(fd, 0, start, end, records, capacity, s);
+}
+
+static inline int dev_scan_back(int fd, u64 start, u64 end, struct crabtree_record *records,
+				u32 capacity, struct crabtree_scan *s)
+{
+	return dev_scan_flags(fd, CRABTREE_SCAN_REVERSE, start, end, records, capacity, s);
 }
 
 static inline int dev_batch(int fd, struct crabtree_batch_op *ops, u32 count,

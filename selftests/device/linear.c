@@ -82,7 +82,8 @@ static int call_scan(void *arg, struct actor_scan *scan)
 	struct crabtree_record records[ACTOR_KEYS + 1];
 	struct crabtree_scan s;
 	u32 i;
-	int rc = dev_scan(*(int *)arg, scan->start, scan->end, records, scan->room, &s);
+	int rc = (scan->back ? dev_scan_back : dev_scan)(*(int *)arg, scan->start, scan->end, records,
+							 scan->room, &s);
 
 	scan->count = rc ? 0 : s.count;
 	scan->done = !rc && !s.more;

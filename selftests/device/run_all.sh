@@ -10,7 +10,7 @@
 # shellcheck disable=SC3043
 . "$(dirname "$0")/lib.sh"
 
-PROGRAMS="abi abi32 operations operations32 modify limits permissions bad_input copies signals publish concurrency linear"
+PROGRAMS="abi abi32 operations operations32 modify range limits permissions bad_input copies signals publish concurrency linear"
 SCRIPTS="regions.sh reload.sh hostile.sh sample.sh tuning.sh events.sh power.sh"
 RESULTS=/tmp/crab-results.$$
 

@@ -101,6 +101,7 @@ void record_end(struct record_writer *writer);
  * @from: the lowest key wanted
  * @to: the highest key wanted
  * @limit: number of records at most
+ * @reverse: in descending order
  */
 struct walk {
 	struct target *target;
@@ -108,7 +109,11 @@ struct walk {
 	uint64_t from;
 	uint64_t to;
 	uint64_t limit;
+	bool reverse;
 };
+
+/* walk.c: the lowest of the @last highest keys of the range; or an error, with a message */
+int walk_find_last(const struct walk *walk, uint64_t last, uint64_t *key);
 
 /* walk.c: EXIT_OK at the end of the range, also with gaps */
 int walk_records(const struct walk *walk, struct record_writer *writer);

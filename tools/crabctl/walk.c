@@ -11,14 +11,33 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* From @from up to the position of @iter; false if it did not move */
-static bool left_out(const struct walk *walk, const struct crabtree_iter *iter, uint64_t from)
+static uint64_t highest(uint64_t a, uint64_t b)
 {
-	uint64_t to = crabtree_iter_tell(iter);
+	return a > b ? a : b;
+}
 
-	if (to <= from)
+/* The range from @at to the position of @iter, without it; false if @iter did not move */
+static bool range_passed(const struct walk *walk, const struct crabtree_iter *iter, uint64_t at,
+			 uint64_t *from, uint64_t *to)
+{
+	uint64_t next = crabtree_iter_tell(iter);
+
+	*from = *to = at;
+	if (next == at)
 		return false;
-	to = to > walk->to ? walk->to : to - 1;
+	if (!walk->reverse)
+		*to = next > walk->to ? walk->to : next - 1;
+	else
+		*from = next == CRABTREE_KEY_RESERVED ? walk->from : highest(next + 1, walk->from);
+	return walk->reverse ? next == CRABTREE_KEY_RESERVED || next < at : next > at;
+}
+
+static bool left_out(const struct walk *walk, const struct crabtree_iter *iter, uint64_t at)
+{
+	uint64_t from, to;
+
+	if (!range_passed(walk, iter, at, &from, &to))
+		return false;
 	fail(walk->target, -EUCLEAN, "%s: keys %" PRIu64 " to %" PRIu64 " left out", walk->verb,
 	     from, to);
 	return true;
@@ -29,15 +48,15 @@ static int walk_on(const struct walk *walk, struct crabtree_iter *iter,
 		   struct record_writer *writer)
 {
 	struct crabtree_record record;
-	uint64_t from;
+	uint64_t at;
 	int err;
 
 	while (writer->count < walk->limit && !ferror(writer->file)) {
-		from = crabtree_iter_tell(iter);
+		at = crabtree_iter_tell(iter);
 		err = crabtree_iter_next(iter, &record);
 		if (err > 0)
 			record_put(writer, &record);
-		else if (err == -EUCLEAN && left_out(walk, iter, from))
+		else if (err == -EUCLEAN && left_out(walk, iter, at))
 			writer->gaps++;
 		else
 			return err;
@@ -46,12 +65,43 @@ static int walk_on(const struct walk *walk, struct crabtree_iter *iter,
 	return 0;
 }
 
+static int walk_begin(const struct walk *walk, bool reverse, struct crabtree_iter **iter)
+{
+	struct crabtree *ct = walk->target->ct;
+
+	return reverse ? crabtree_iter_new_reverse(ct, walk->from, walk->to, iter) :
+			 crabtree_iter_new(ct, walk->from, walk->to, iter);
+}
+
+/* A walk from the key on reports the quarantined ranges, so they are passed here */
+int walk_find_last(const struct walk *walk, uint64_t last, uint64_t *key)
+{
+	struct crabtree_record record;
+	struct crabtree_iter *iter;
+	uint64_t at;
+	int err = walk_begin(walk, true, &iter);
+
+	if (err)
+		return fail(walk->target, err, "%s", walk->verb);
+	*key = last ? walk->from : CRABTREE_KEY_RESERVED;
+	while (last) {
+		at = crabtree_iter_tell(iter);
+		err = crabtree_iter_next(iter, &record);
+		if (err > 0 && !--last)
+			*key = record.key;
+		if (!err || (err < 0 && (err != -EUCLEAN || crabtree_iter_tell(iter) == at)))
+			break;
+	}
+	crabtree_iter_free(iter);
+	return err < 0 && err != -EUCLEAN ? fail(walk->target, err, "%s", walk->verb) : EXIT_OK;
+}
+
 int walk_records(const struct walk *walk, struct record_writer *writer)
 {
 	struct crabtree_iter *iter;
 	int err;
 
-	err = crabtree_iter_new(walk->target->ct, walk->from, walk->to, &iter);
+	err = walk_begin(walk, walk->reverse, &iter);
 	if (err)
 		return fail(walk->target, err, "%s", walk->verb);
 	record_begin(writer);

@@ -13,10 +13,21 @@ const scanRecords = 256
 // returns false. It is not a snapshot.
 func (s *Store) Scan(start, end uint64, fn func(Record) bool) error {
 	var cursor C.struct_crabtree_cursor
-	var records [scanRecords]C.struct_crabtree_record
 	C.crabtree_cursor_init(&cursor, C.uint64_t(start), C.uint64_t(end))
+	return s.scan(&cursor, fn)
+}
+
+// ScanReverse is Scan in descending order, from end to start.
+func (s *Store) ScanReverse(start, end uint64, fn func(Record) bool) error {
+	var cursor C.struct_crabtree_cursor
+	C.crabtree_cursor_init_reverse(&cursor, C.uint64_t(start), C.uint64_t(end))
+	return s.scan(&cursor, fn)
+}
+
+func (s *Store) scan(cursor *C.struct_crabtree_cursor, fn func(Record) bool) error {
+	var records [scanRecords]C.struct_crabtree_record
 	for {
-		count := C.crabtree_cursor_read(s.handle, &cursor, &records[0], scanRecords)
+		count := C.crabtree_cursor_read(s.handle, cursor, &records[0], scanRecords)
 		if count <= 0 {
 			return check(count)
 		}

@@ -102,6 +102,16 @@ func compare(t *testing.T, store *Store, model map[uint64]uint64) {
 			t.Fatalf("key %d instead of %d", found[i], key)
 		}
 	}
+	must(t, store.ScanReverse(0, KeyMax, func(record Record) bool {
+		if last := len(found) - 1; record.Key != found[last] || record.Value != model[record.Key] {
+			t.Fatalf("%v instead of key %d", record, found[last])
+		}
+		found = found[:len(found)-1]
+		return true
+	}))
+	if len(found) != 0 {
+		t.Fatalf("%d records less in the reverse order", len(found))
+	}
 }
 
 func TestMap(t *testing.T) {

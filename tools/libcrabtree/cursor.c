@@ -3,7 +3,7 @@
  * This file implements scans: the cursor, which is only two keys, and the
  * iterator, which adds a buffer to it.
  *
- * Invariant: keys ascend strictly from one read to the next, even if a backend
+ * Invariant: keys ascend (or descend) strictly from one read to the next, even if a backend
  * should break that promise; a scan that does not advance is an error. A
  * quarantined range causes one error; the next read continues after it.
  */
@@ -32,6 +32,22 @@ void crabtree_cursor_init(struct crabtree_cursor *cursor, uint64_t start, uint64
 	};
 }
 
+void crabtree_cursor_init_reverse(struct crabtree_cursor *cursor, uint64_t start, uint64_t end)
+{
+	*cursor = (struct crabtree_cursor){
+		.next = end,
+		.end = start,
+		.done = start > end,
+		.reverse = true,
+	};
+}
+
+/* Whether a scan at @next has advanced */
+static bool cursor_moved(const struct crabtree_cursor *cursor, uint64_t next)
+{
+	return cursor->reverse ? next < cursor->next : next > cursor->next;
+}
+
 static int cursor_advance(struct crabtree_cursor *cursor, const struct crabtree_scan *scan)
 {
 	if (scan->count > scan->capacity)
@@ -40,7 +56,7 @@ static int cursor_advance(struct crabtree_cursor *cursor, const struct crabtree_
 		cursor->done = true;
 		return 0;
 	}
-	if (scan->next <= cursor->next)
+	if (!cursor_moved(cursor, scan->next))
 		return -EPROTO;
 	cursor->next = scan->next;
 	return 0;
@@ -49,7 +65,7 @@ static int cursor_advance(struct crabtree_cursor *cursor, const struct crabtree_
 /* Continue after a quarantined range, if the backend reports its end */
 static int cursor_skip(struct crabtree_cursor *cursor, const struct crabtree_scan *scan)
 {
-	if (!scan->more || scan->next > cursor->next)
+	if (!scan->more || cursor_moved(cursor, scan->next))
 		cursor_advance(cursor, scan);
 	return -EUCLEAN;
 }
@@ -65,8 +81,9 @@ int crabtree_cursor_read(struct crabtree *ct, struct crabtree_cursor *cursor,
 	while (!cursor->done) {
 		scan = (struct crabtree_scan){
 			.size = sizeof(scan),
-			.start = cursor->next,
-			.end = cursor->end,
+			.flags = cursor->reverse ? CRABTREE_SCAN_REVERSE : 0,
+			.start = cursor->reverse ? cursor->end : cursor->next,
+			.end = cursor->reverse ? cursor->next : cursor->end,
 			.records = (uintptr_t)records,
 			.capacity = capacity,
 			.more = true,		/* until the backend reports the end */
@@ -85,18 +102,35 @@ int crabtree_cursor_read(struct crabtree *ct, struct crabtree_cursor *cursor,
 	return 0;
 }
 
-int crabtree_iter_new(struct crabtree *ct, uint64_t start, uint64_t end,
-		      struct crabtree_iter **iter)
+static struct crabtree_iter *iter_alloc(struct crabtree *ct)
 {
 	struct crabtree_iter *new = malloc(sizeof(*new));
 
 	if (!new)
-		return -ENOMEM;
+		return NULL;
 	new->ct = ct;
 	new->count = 0;
 	new->pos = 0;
-	crabtree_cursor_init(&new->cursor, start, end);
-	*iter = new;
+	return new;
+}
+
+int crabtree_iter_new(struct crabtree *ct, uint64_t start, uint64_t end,
+		      struct crabtree_iter **iter)
+{
+	*iter = iter_alloc(ct);
+	if (!*iter)
+		return -ENOMEM;
+	crabtree_cursor_init(&(*iter)->cursor, start, end);
+	return 0;
+}
+
+int crabtree_iter_new_reverse(struct crabtree *ct, uint64_t start, uint64_t end,
+			      struct crabtree_iter **iter)
+{
+	*iter = iter_alloc(ct);
+	if (!*iter)
+		return -ENOMEM;
+	crabtree_cursor_init_reverse(&(*iter)->cursor, start, end);
 	return 0;
 }
 

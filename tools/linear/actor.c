@@ -200,6 +200,21 @@ static void actor_seek(struct actor *actor, uint32_t key, bool up)
 		actor_passed(actor, HISTORY_SEEK, invoked, shape, found, key + 1, &record, !err);
 }
 
+/* One call of a scan; false: no history can explain its result */
+static bool actor_scan_call(struct actor *actor, struct actor_scan *scan)
+{
+	int err = actor->store->scan(actor->store->arg, scan);
+	const struct actor_record *last = scan->records + scan->count - 1;
+
+	if (!err && scan->count <= scan->room && (scan->count || scan->done) &&
+	    (!scan->count || (last->key >= scan->start && last->key <= scan->end)))
+		return true;
+	history_fault(actor->history, "scan %s, %" PRIx64 " to %" PRIx64 ": error %d, %" PRIu32
+		      " records", scan->back ? "down" : "up", scan->start, scan->end, err,
+		      scan->count);
+	return false;
+}
+
 /* From one key to another, in as many calls as necessary */
 static void actor_scan(struct actor *actor, uint32_t from, uint32_t to, uint32_t room,
 		       enum history_call call)
@@ -211,24 +226,54 @@ static void actor_scan(struct actor *actor, uint32_t from, uint32_t to, uint32_t
 	};
 	uint64_t shape, invoked;
 	uint32_t next;
-	int err;
 
 	while (from <= to) {
 		shape = actor_shape(actor);
 		invoked = actor_begin(actor, 0);
-		err = actor->store->scan(actor->store->arg, &scan);
-		if (err || scan.count > room || (!scan.count && !scan.done) ||
-		    (scan.count && records[scan.count - 1].key > scan.end)) {
-			history_fault(actor->history, "scan from %" PRIx64 " to %" PRIx64
-				      ": error %d, %" PRIu32 " records", scan.start, scan.end, err,
-				      scan.count);
+		if (!actor_scan_call(actor, &scan))
 			return;
-		}
 		next = scan.done ? to + 1 : key_from(actor, records[scan.count - 1].key) + 1;
 		actor_passed(actor, call, invoked, shape, from, next, records, scan.count);
 		from = next;
 		if (!scan.done)
 			scan.start = records[scan.count - 1].key + 1;
+	}
+}
+
+static void records_turn(struct actor_record *records, uint32_t count)
+{
+	struct actor_record record;
+	uint32_t i;
+
+	for (i = 0; i < count / 2; i++) {
+		record = records[i];
+		records[i] = records[count - 1 - i];
+		records[count - 1 - i] = record;
+	}
+}
+
+/* actor_scan() in descending order. The records are turned round, so their keys have to descend */
+static void actor_scan_back(struct actor *actor, uint32_t from, uint32_t to, uint32_t room)
+{
+	struct actor_record records[ACTOR_KEYS + 1];
+	struct actor_scan scan = {
+		.start = actor->keys[from], .end = actor->keys[to], .records = records,
+		.room = room, .back = true,
+	};
+	uint32_t end = to + 1, next;
+	uint64_t shape, invoked;
+
+	while (end > from) {
+		shape = actor_shape(actor);
+		invoked = actor_begin(actor, 0);
+		if (!actor_scan_call(actor, &scan))
+			return;
+		records_turn(records, scan.count);
+		next = scan.done ? from : key_from(actor, records[0].key);
+		actor_passed(actor, HISTORY_SCAN, invoked, shape, next, end, records, scan.count);
+		end = next;
+		if (!scan.done)
+			scan.end = records[0].key - 1;
 	}
 }
 
@@ -289,6 +334,9 @@ static void actor_read(struct actor *actor, uint32_t dice)
 	else if (dice < 9)
 		actor_scan(actor, key, key + rng_below(&actor->seed, keys - key),
 			   1 + rng_below(&actor->seed, ACTOR_KEYS), HISTORY_SCAN);
+	else if (rng_below(&actor->seed, 2))
+		actor_scan_back(actor, key % 2 ? key : 0, keys - 1,
+				1 + rng_below(&actor->seed, ACTOR_KEYS));
 	else
 		actor_scan(actor, 0, keys - 1, 1 + rng_below(&actor->seed, ACTOR_KEYS), HISTORY_SCAN);
 }

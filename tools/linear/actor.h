@@ -26,7 +26,8 @@ struct actor_record {
  * @records: out
  * @room: how many fit
  * @count: out: how many there are
- * @done: out: nothing is left up to @end
+ * @done: out: nothing is left up to @end, or down to @start
+ * @back: in descending order, from @end on
  */
 struct actor_scan {
 	uint64_t start;
@@ -35,6 +36,7 @@ struct actor_scan {
 	uint32_t room;
 	uint32_t count;
 	bool done;
+	bool back;
 };
 
 /*

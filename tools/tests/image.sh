@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 72
+suite 77
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -123,6 +123,12 @@ sed '123,183d;306,366d' records > rest
 t "quarantine: scan reports the skipped range" 3 - "scan: keys 123 to 183 $left" h scan
 same "quarantine: scan returns all other records" rest out
 truth "quarantine: one line for each range" [ "$(wc -l < err)" = 2 ]
+tac rest > tser
+t "quarantine: scan --reverse reports the skipped range" 3 - "scan: keys 123 to 183 $left" h scan -r
+same "quarantine: scan --reverse returns all other records" tser out
+t "quarantine: scan --reverse of a range within" 3 '' "scan: keys 130 to 140 $left" \
+	h scan -r --from 130 --to 140
+t "quarantine: scan --last before it" 0 '^185 185$' '' h scan --from 184 --to 305 --last 121
 t "quarantine: scan of the other ranges" 0 '^184 184$' '' h scan --from 184 --to 305
 t "quarantine: scan of a range within" 3 '' "scan: keys 130 to 140 $left" \
 	h scan --from 130 --to 140
@@ -139,6 +145,7 @@ t "quarantine: and says where" 3 '' '378 records written to d.partial' h dump d
 cp good holes.img
 poke holes.img $((16384 + 8 * 1024 + 24))
 t "quarantine: up to the end" 3 - "scan: keys 489 to 18446744073709551614 $left" h scan
+t "quarantine: from the end" 3 - "scan: keys 489 to 18446744073709551614 $left" h scan -r --limit 9
 cp holes holes.img
 for verb in "scan" "dump" "dump d"; do
 	# shellcheck disable=SC2086	# verb and argument

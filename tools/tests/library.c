@@ -140,6 +140,34 @@ static void test_cursor(struct crabtree *ct)
 	   "cursor goes on after an error");
 }
 
+static void test_reverse(struct crabtree *ct)
+{
+	struct crabtree_record records[7];
+	struct crabtree_cursor cursor;
+	struct crabtree_iter *iter;
+	uint64_t want = 2 * MANY;
+	bool good = true;
+	int n, i;
+
+	crabtree_cursor_init_reverse(&cursor, 0, UINT64_MAX);
+	while ((n = crabtree_cursor_read(ct, &cursor, records, 7)) > 0)
+		for (i = 0; i < n; i++, want -= 2)
+			good &= records[i].key == want - 2 && records[i].value == want / 2 - 1;
+	ok(!n && good && !want, "cursor in descending order, in chunks");
+	crabtree_cursor_init_reverse(&cursor, 4, 8);
+	ok(crabtree_cursor_read(ct, &cursor, records, 7) == 3 && records[2].key == 4,
+	   "cursor in descending order, both ends included");
+	crabtree_cursor_init_reverse(&cursor, 9, 8);
+	ok(crabtree_cursor_read(ct, &cursor, records, 7) == 0,
+	   "cursor in descending order, range turned round");
+	ok(!crabtree_iter_new_reverse(ct, 7, 11, &iter) && crabtree_iter_tell(iter) == 11 &&
+	   crabtree_iter_next(iter, records) == 1 && records->key == 10 &&
+	   crabtree_iter_next(iter, records) == 1 && records->key == 8 &&
+	   !crabtree_iter_next(iter, records) && crabtree_iter_tell(iter) == UINT64_MAX,
+	   "iterator in descending order");
+	crabtree_iter_free(iter);
+}
+
 static void test_iter(struct crabtree *ct)
 {
 	struct crabtree_record record;
@@ -189,6 +217,12 @@ static void test_quarantine(void)
 	   "cursor, at it: now behind");
 	n = crabtree_cursor_read(ct, &cursor, records, MANY);
 	ok(n == MANY - 122 && records[0].key == 244, "cursor, behind it");
+	crabtree_cursor_init_reverse(&cursor, 0, 300);
+	ok(crabtree_cursor_read(ct, &cursor, records, MANY) == 29 && records[28].key == 244,
+	   "cursor in descending order, before a quarantine");
+	ok(crabtree_cursor_read(ct, &cursor, records, MANY) == -EUCLEAN && cursor.next == 120 &&
+	   crabtree_cursor_read(ct, &cursor, records, MANY) == 61 && records[0].key == 120,
+	   "cursor in descending order, around it");
 	crabtree_cursor_init(&cursor, 200, 210);
 	ok(crabtree_cursor_read(ct, &cursor, records, MANY) == -EUCLEAN && cursor.done,
 	   "cursor, nothing behind it");
@@ -357,6 +391,7 @@ int main(void)
 	test_records(ct);
 	test_batch(ct);
 	test_cursor(ct);
+	test_reverse(ct);
 	test_iter(ct);
 	ok(!crabtree_sync(ct), "sync");
 	ok(!crabtree_close(ct), "close the writer");

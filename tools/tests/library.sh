@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=99
+calls=105
 suite $((calls + 13))
 "$out/tests/library"
 number=$calls

@@ -118,6 +118,13 @@ class Machine(RuleBasedStateMachine):
                 if (start is None or key >= start) and (end is None or key < end)]
         assert list(self.store[start:end]) == want
 
+    @rule(start=st.none() | KEYS, end=st.none() | KEYS)
+    def slice_down(self, start, end):
+        """A range of keys, from the highest on."""
+        want = [(key, self.model[key]) for key in sorted(self.model, reverse=True)
+                if (start is None or key <= start) and (end is None or key > end)]
+        assert list(self.store[start:end:-1]) == want
+
     @rule(first=st.integers(0, 250), count=st.integers(1, 200))
     def update(self, first, count):
         """Many neighbours: leaves are split."""
@@ -171,8 +178,10 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def counts(self):
-        """The number of records."""
+        """The number of records, and their order."""
         assert len(self.store) == len(self.model)
+        assert list(reversed(self.store)) == sorted(self.model, reverse=True)
+        assert list(reversed(self.store.items())) == sorted(self.model.items(), reverse=True)
 
 
 def properties(engine, layout):

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 70
+suite 75
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -97,6 +97,16 @@ truth "scan --from --to, both included" \
 	[ "$(tr '\n' ' ' < out)" = "100 10 110 11 120 12 130 13 140 14 150 15 " ]
 run c scan --from 101 --limit 2 -x
 truth "scan --limit" [ "$(tr '\n' ' ' < out)" = "0x6e 0xb 0x78 0xc " ]
+tac copy > down
+run c scan --reverse
+same "scan --reverse is everything in descending order" down out
+run c scan -r --from 100 --to 150 --limit 2
+truth "scan -r begins at --to" [ "$(tr '\n' ' ' < out)" = "150 15 140 14 " ]
+run c scan --last 2
+truth "scan --last, in ascending order" [ "$(tr '\n' ' ' < out)" = "19990 1999 20000 2000 " ]
+run c scan --last 2 --reverse --to 150
+truth "scan --last --reverse --to" [ "$(tr '\n' ' ' < out)" = "150 15 140 14 " ]
+json "scan --last of more than there are" "x == [{'key': 10, 'value': 1}]" c scan --last 3 --to 10 --json
 json "scan --json" "x == [{'key': 100, 'value': 10}]" c scan --from 95 --to 105 --json
 json "scan --json of nothing" "x == []" c scan --from 1 --to 9 --json
 json "scan of a range turned round is empty" "x == []" c scan --from 9 --to 1 --json

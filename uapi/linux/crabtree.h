@@ -230,10 +230,13 @@ struct crabtree_record {
 	__u64 value;
 };
 
+/* SCAN: in descending order, from @end to @start */
+#define CRABTREE_SCAN_REVERSE	(1U << 0)
+
 /**
- * struct crabtree_scan - SCAN: records in the order of their keys
+ * struct crabtree_scan - SCAN: records in the order of their keys, or in the reverse order
  * @size: sizeof(struct crabtree_scan)
- * @flags: 0
+ * @flags: CRABTREE_SCAN_REVERSE or 0
  * @start: the lowest key wanted
  * @end: the highest key wanted
  * @records: address of an array of struct crabtree_record
@@ -241,13 +244,14 @@ struct crabtree_record {
  * @count: out: number of records written
  * @more: out: 1 if there may be more
  * @reserved: 0
- * @next: out: if @more, the @start that continues the scan
+ * @next: out: if @more, the @start that continues the scan; with CRABTREE_SCAN_REVERSE the @end
  *
  * -EUCLEAN: @start is in a quarantined range; if @more, @next is the first key
- * after it. Records before such a range are returned first, without an error.
+ * after it. Records before such a range are returned first, without an error. With
+ * CRABTREE_SCAN_REVERSE, @end is in such a range, and @next is the first key below it.
  *
  * Each record existed at some time during the call; a scan is not a snapshot.
- * Keys ascend strictly, across calls as well.
+ * Keys ascend strictly, across calls as well; with CRABTREE_SCAN_REVERSE they descend.
  */
 struct crabtree_scan {
 	__u32 size;

@@ -143,6 +143,25 @@ static inline int crab_layout_scan(struct crab_reader *reader, u64 start, u64 en
 }
 
 /**
+ * crab_layout_scan_back() - read the last records of a leaf in descending order
+ * @reader: in the leaf
+ * @start: lowest key
+ * @end: highest key
+ * @records: out: the records
+ * @cap: room in @records
+ * @room: as of crab_layout_scan()
+ * Context: a read of the leaf is under way.
+ * Return: as crab_layout_scan().
+ */
+static inline int crab_layout_scan_back(struct crab_reader *reader, u64 start, u64 end,
+					struct crab_record *records, u32 cap, u16 *room)
+{
+	if (reader->tree->sorted)
+		return crab_sorted_scan_back(reader->tree, reader->leaf, start, end, records, cap);
+	return crab_slotted_scan_back(reader, start, end, records, cap, room);
+}
+
+/**
  * crab_layout_prefetch_scan() - prefetch the lines that hold the first records
  * @tree: the tree
  * @leaf: the leaf

@@ -279,6 +279,7 @@ const struct crab_engine_ops crab_engine_crab = {
 	.lookup = crab_tree_lookup,
 	.seek = crab_tree_seek,
 	.scan = crab_tree_scan,
+	.scan_back = crab_tree_scan_back,
 	.beyond = crab_tree_beyond,
 	.insert = crab_tree_insert,
 	.remove = crab_tree_remove,

@@ -210,8 +210,22 @@ int crab_tree_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_r
 	return got < 0 ? got : (int)count;
 }
 
+/* The nearest key of the leaf after the one of a reader; the reserved key: there is none */
+static u64 beyond_next(const struct crab_leaf *leaf, u64 at, enum crab_seek_dir dir)
+{
+	u64 low, high;
+
+	if (!leaf)
+		return CRAB_KEY_EMPTY;
+	low = READ_ONCE(leaf->low);
+	high = READ_ONCE(leaf->high);
+	if (dir == CRAB_SEEK_LE)
+		return (at < high ? low : high) - 1;
+	return high > at ? high : CRAB_KEY_EMPTY;	/* in no leaf: to the end, once */
+}
+
 /* Is the leaf that holds @at quarantined? @at goes on to the next leaf */
-static bool beyond_leaf(struct crab_tree *tree, u64 *at)
+static bool beyond_leaf(struct crab_tree *tree, u64 *at, enum crab_seek_dir dir)
 {
 	struct crab_reader reader = { .tree = tree };
 	struct crab_leaf *leaf;
@@ -219,15 +233,15 @@ static bool beyond_leaf(struct crab_tree *tree, u64 *at)
 
 	do {
 		leaf = crab_reader_enter(&reader, *at);
-		next = reader.leaf ? READ_ONCE(reader.leaf->high) : CRAB_KEY_EMPTY;
+		next = beyond_next(reader.leaf, *at, dir);
 	} while (!crab_reader_leave(&reader));
 	crab_reader_end(&reader);
-	*at = next > *at ? next : CRAB_KEY_EMPTY;	/* in no leaf: to the end, once */
+	*at = next;
 	return IS_ERR(leaf);
 }
 
 /* A walk that is stopped returns a key of the range, where the next scan gets -EUCLEAN again */
-u64 crab_tree_beyond(struct crab_engine *engine, u64 key)
+u64 crab_tree_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 	u64 at = key;
@@ -235,7 +249,7 @@ u64 crab_tree_beyond(struct crab_engine *engine, u64 key)
 
 	do {
 		key = at;
-		if (beyond_leaf(tree, &at))
+		if (beyond_leaf(tree, &at, dir))
 			bad = true;
 		else if (bad)
 			return key;

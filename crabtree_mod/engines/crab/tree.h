@@ -105,6 +105,7 @@ struct crab_tree {
  * @seq: sequence count of @leaf at the begin of the read
  * @tries: attempts so far
  * @locked: the reader holds crab_tree.smo_lock and the lock of @leaf
+ * @last: slotted: where the room is short, the read returns the last records of the range
  */
 struct crab_reader {
 	struct crab_tree *tree;
@@ -112,6 +113,7 @@ struct crab_reader {
 	unsigned int seq;
 	u32 tries;
 	bool locked;
+	bool last;
 };
 
 /**
@@ -181,7 +183,9 @@ int crab_tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		   struct crab_record *record);
 int crab_tree_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
 		   u32 cap);
-u64 crab_tree_beyond(struct crab_engine *engine, u64 key);
+int crab_tree_scan_back(struct crab_engine *engine, u64 start, u64 end,
+			struct crab_record *records, u32 cap);
+u64 crab_tree_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir);
 int crab_tree_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
 		     enum crab_insert_mode mode, struct crab_old *old);
 int crab_tree_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,

@@ -224,21 +224,41 @@ int ff_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *
 	return err < 0 ? err : (int)(cap - part.cap);
 }
 
-/* Is the leaf that covers @at quarantined? @at goes on to the next range */
-static bool beyond_one(struct ff *ff, u64 *at)
+/*
+ * The lowest key of the range of @key, where the way to it ended: of a leaf, or of an entry whose
+ * node cannot be read
+ */
+static u64 range_low(const struct ff *ff, const struct ff_find *find, u64 key)
 {
-	struct ff_find find;
+	u64 at;
+	u32 i;
+
+	if (!find->node.side || find->node.low > key)
+		return 0;
+	i = find->node.level ? ff_first(ff, find->node.number, key + 1, &at) : 0;
+	return i ? ff_key(ff, find->node.number, i - 1) : find->node.low;
+}
+
+/* Is the leaf that covers @at quarantined? @at goes on to the next range */
+static bool beyond_one(struct ff *ff, u64 *at, enum crab_seek_dir dir)
+{
+	struct ff_find find = { };
+	u64 low;
 	int err;
 
 	mutex_lock(&ff->structure);
 	err = ff_find_exact(ff, *at, 0, &find);
+	low = range_low(ff, &find, *at);
 	mutex_unlock(&ff->structure);
-	*at = find.high > *at ? find.high : CRAB_KEY_EMPTY;
+	if (dir == CRAB_SEEK_LE)
+		*at = low <= *at ? low - 1 : CRAB_KEY_EMPTY;
+	else
+		*at = find.high > *at ? find.high : CRAB_KEY_EMPTY;
 	return err;
 }
 
 /* A walk that is stopped returns a key of the range, where the next scan gets -EUCLEAN again */
-u64 ff_beyond(struct crab_engine *engine, u64 key)
+u64 ff_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 {
 	struct ff *ff = ff_of(engine);
 	bool bad = false;
@@ -246,7 +266,7 @@ u64 ff_beyond(struct crab_engine *engine, u64 key)
 
 	do {
 		key = at;
-		if (beyond_one(ff, &at))
+		if (beyond_one(ff, &at, dir))
 			bad = true;
 		else if (bad)
 			return key;

@@ -277,6 +277,6 @@ u64 ff_quarantine(struct crab_engine *engine, u64 from, u64 to);
 int ff_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 	    struct crab_record *record);
 int ff_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records, u32 cap);
-u64 ff_beyond(struct crab_engine *engine, u64 key);
+u64 ff_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir);
 
 #endif /* CRABTREE_ENGINES_FASTFAIR_TREE_H */

@@ -259,7 +259,7 @@ int crab_nv_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		 struct crab_record *record);
 int crab_nv_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
 		 u32 cap);
-u64 crab_nv_beyond(struct crab_engine *engine, u64 key);
+u64 crab_nv_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir);
 u64 crab_nv_quarantine(struct crab_engine *engine, u64 from, u64 to);
 int crab_nv_check(struct crab_engine *engine, struct crab_check_report *report);
 

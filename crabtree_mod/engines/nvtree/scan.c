@@ -161,7 +161,7 @@ int crab_nv_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_rec
 }
 
 /* A walk that is stopped returns a key of the range, where the next scan gets -EUCLEAN again */
-u64 crab_nv_beyond(struct crab_engine *engine, u64 key)
+u64 crab_nv_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 {
 	struct nv_tree *tree = nv_tree_of(engine);
 	struct nv_place place;
@@ -173,7 +173,7 @@ u64 crab_nv_beyond(struct crab_engine *engine, u64 key)
 			bad = true;
 		else if (bad)
 			return key;
-		key = place.high;
+		key = dir == CRAB_SEEK_GE ? place.high : place.low - 1;
 	} while (key != CRAB_KEY_EMPTY && !nv_breathe(tree));
 	return key;
 }

@@ -20,9 +20,10 @@ struct notifier_block;
 
 /**
  * struct crabtree_cursor - a scan that can stop and continue
- * @next: the lowest key not returned yet
- * @end: the highest key wanted
+ * @next: the lowest key not returned yet; @reverse: the highest one
+ * @end: the highest key wanted; @reverse: the lowest one
  * @done: no record is left
+ * @reverse: keys descend
  *
  * It refers to nothing in the tree: it needs no release, and may be copied and kept.
  */
@@ -30,6 +31,7 @@ struct crabtree_cursor {
 	u64 next;
 	u64 end;
 	bool done;
+	bool reverse;
 };
 
 /**
@@ -38,6 +40,14 @@ struct crabtree_cursor {
  * @_end: the highest key wanted
  */
 #define CRABTREE_CURSOR(_start, _end)	{ .next = (_start), .end = (_end) }
+
+/**
+ * CRABTREE_CURSOR_REVERSE() - initialise a cursor of a scan in descending order
+ * @_start: the lowest key wanted
+ * @_end: the highest key wanted
+ */
+#define CRABTREE_CURSOR_REVERSE(_start, _end)						\
+	{ .next = (_end), .end = (_start), .reverse = true }
 
 /**
  * enum crabtree_event - events of a notifier

@@ -130,6 +130,45 @@ void model_scan(const struct model *m, struct crab_store *store, u64 start, u64 
 		tap_check(!m->there[at], "scan ends before key %llu", m->keys[at]);
 }
 
+/* Index of the highest key below index @at that is present; -1: there is none */
+static s64 model_below(const struct model *m, s64 at)
+{
+	do
+		at--;
+	while (at >= 0 && !m->there[at]);
+	return at;
+}
+
+static bool record_below(const struct model *m, s64 at, const struct crab_record *r)
+{
+	if (at >= 0 && r->key == m->keys[at] && r->value == m->values[at])
+		return true;
+	tap_fail("scan down returns %llu=%llu", r->key, r->value);
+	return false;
+}
+
+void model_scan_back(const struct model *m, struct crab_store *store, u64 start, u64 end,
+		     u32 cap, u32 limit)
+{
+	struct crab_record records[SCAN_CAP];
+	s64 at = model_at(m, end);
+	struct crab_cursor cursor;
+	int n, i;
+
+	at = model_below(m, at + (at < m->n && m->keys[at] == end));
+	crab_cursor_init_back(&cursor, start, end);
+	do {
+		n = crab_cursor_read(store, &cursor, records, min_t(u32, cap, SCAN_CAP));
+		for (i = 0; i < n; i++, at = model_below(m, at))
+			if (!record_below(m, at, &records[i]))
+				return;
+		limit -= min_t(u32, max(n, 0), limit);
+	} while (n > 0 && limit);
+	tap_check(n >= 0, "scan down: %d", n);
+	tap_check(!limit || at < 0 || m->keys[at] < start, "scan down ends above key %llu",
+		  m->keys[max_t(s64, at, 0)]);
+}
+
 void model_seek(const struct model *m, struct crab_store *store, u64 key, enum crab_seek_dir dir)
 {
 	struct crab_record r = { 0 };
@@ -175,6 +214,7 @@ void model_compare(const struct model *m, struct crab_store *store)
 	struct crab_store_info info;
 
 	model_scan(m, store, 0, CRAB_KEY_EMPTY, SCAN_CAP, U32_MAX);
+	model_scan_back(m, store, 0, CRAB_KEY_EMPTY, SCAN_CAP, U32_MAX);
 	model_lookup_all(m, store);
 	memset(&report, 0x5a, sizeof(report));
 	tap_check(!crab_store_check(store, &report), "check failed");

@@ -71,6 +71,18 @@ void model_scan(const struct model *model, struct crab_store *store, u64 start, 
 		u32 cap, u32 limit);
 
 /**
+ * model_scan_back() - compare one scan in descending order
+ * @model: the model
+ * @store: the store
+ * @start: lowest key
+ * @end: highest key
+ * @cap: records of one read
+ * @limit: records of the scan
+ */
+void model_scan_back(const struct model *model, struct crab_store *store, u64 start, u64 end,
+		     u32 cap, u32 limit);
+
+/**
  * model_seek() - compare one seek
  * @model: the model
  * @store: the store

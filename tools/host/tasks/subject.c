@@ -153,7 +153,10 @@ static int call_scan(void *arg, struct actor_scan *scan)
 	struct crab_cursor cursor;
 	int i, n;
 
-	crab_cursor_init(&cursor, scan->start, scan->end);
+	if (scan->back)
+		crab_cursor_init_back(&cursor, scan->start, scan->end);
+	else
+		crab_cursor_init(&cursor, scan->start, scan->end);
 	n = crab_cursor_read(arg, &cursor, records, scan->room);
 	for (i = 0; i < n; i++)
 		scan->records[i] = (struct actor_record) { records[i].key, records[i].value };

@@ -189,7 +189,7 @@ static void run_step(struct run *run, u32 at, bool put, u64 value)
 }
 
 /* A scan without memory does not move its cursor */
-static void run_scan(struct run *run)
+static void run_scan(struct run *run, bool back)
 {
 	struct crab_record records[50];
 	struct crab_cursor cursor, before;
@@ -197,7 +197,10 @@ static void run_scan(struct run *run)
 	long n;
 	int got;
 
-	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	if (back)
+		crab_cursor_init_back(&cursor, 0, CRAB_KEY_EMPTY);
+	else
+		crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
 	before = cursor;
 	for (n = 0; ; n++) {
 		fail_begin(n);
@@ -243,7 +246,8 @@ static void run_reads(struct run *run)
 	crab_store_info(run->store, &info);
 	tap_check(!fail_end(), "reading or checking took memory");
 	tap_check(!report.damage.count, "%s", report.damage.what);
-	run_scan(run);
+	run_scan(run, false);
+	run_scan(run, true);
 }
 
 static void run_history(struct run *run)

@@ -147,23 +147,22 @@ static u32 search_all(struct crab_store *store, u64 *first, u64 *last)
 	return lost;
 }
 
-/* A scan across quarantined ranges returns every other record */
+/* A scan across quarantined ranges returns every other record; up and down in turns */
 static u32 scan_all(struct crab_store *store)
 {
 	struct crab_record records[64];
+	static u32 turns;
 	struct crab_cursor cursor;
-	u32 count = 0, turns = 0;
-	int n, i;
+	u32 count = 0;
+	int n = 0, i;
 
-	crab_cursor_init(&cursor, 0, ~0ULL - 1);
-	while (turns++ < KEYS) {
+	(turns++ % 2 ? crab_cursor_init_back : crab_cursor_init)(&cursor, 0, ~0ULL - 1);
+	while (!cursor.done && n >= 0) {
 		n = crab_cursor_read(store, &cursor, records, 64);
 		if (n == -EUCLEAN) {
 			crab_cursor_skip(store, &cursor);
-			continue;
+			n = 0;
 		}
-		if (n <= 0)
-			break;
 		for (i = 0; i < n; i++)
 			tap_check(records[i].value == VALUE(records[i].key), "scan: key %llu",
 				  (unsigned long long)records[i].key);

@@ -302,11 +302,12 @@ static const struct content {
 
 /* Work */
 
-enum work { READ_ONLY, VERIFY, SEEK_UP, SEEK_DOWN, SCAN, DETACH, WRITABLE, WORKS };
+enum work { READ_ONLY, VERIFY, SEEK_UP, SEEK_DOWN, SCAN, SCAN_DOWN, DETACH, WRITABLE, WORKS };
 
 static const char * const works[WORKS] = {
 	[READ_ONLY] = "attach read-only", [VERIFY] = "CHECK", [SEEK_UP] = "seek up",
-	[SEEK_DOWN] = "seek down", [SCAN] = "scan", [DETACH] = "detach",
+	[SEEK_DOWN] = "seek down", [SCAN] = "scan", [SCAN_DOWN] = "scan down",
+	[DETACH] = "detach",
 	[WRITABLE] = "attach and repair",
 };
 
@@ -341,12 +342,15 @@ static void verify(struct crab_store *store, const struct content *content)
 		  "CHECK reads %u leaves at a time", turn_longest);
 }
 
-static void scan(struct crab_store *store)
+static void scan(struct crab_store *store, bool back)
 {
 	struct crab_record records[64];
 	struct crab_cursor cursor;
 
-	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	if (back)
+		crab_cursor_init_back(&cursor, 0, CRAB_KEY_EMPTY);
+	else
+		crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
 	while (!cursor.done)
 		if (crab_cursor_read(store, &cursor, records, ARRAY_SIZE(records)) == -EUCLEAN)
 			crab_cursor_skip(store, &cursor);
@@ -370,7 +374,8 @@ static void works_measure(const struct content *content, u64 n, u64 *took)
 	work(VERIFY, verify(store, content));
 	work(SEEK_UP, crab_store_seek(store, 4, CRAB_SEEK_GE, &record));
 	work(SEEK_DOWN, crab_store_seek(store, CRAB_KEY_EMPTY - 1, CRAB_SEEK_LE, &record));
-	work(SCAN, scan(store));
+	work(SCAN, scan(store, false));
+	work(SCAN_DOWN, scan(store, true));
 	work(DETACH, crab_store_detach(store));
 	work(WRITABLE, store = attach(false, content));
 	if (!content->damaged)

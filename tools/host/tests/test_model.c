@@ -206,6 +206,7 @@ static void run_scan(struct run *run)
 		swap(start, end);
 	run->done++;
 	model_scan(run->model, run->store, start, end, 1 + rng(&run->seed) % 100, 300);
+	model_scan_back(run->model, run->store, start, end, 1 + rng(&run->seed) % 100, 300);
 }
 
 static void run_seek(struct run *run)

@@ -73,8 +73,12 @@ static void scan(void *arg)
 	struct crab_cursor cursor;
 
 	while (READ_ONCE(running)) {
-		crab_cursor_init(&cursor, rng(&state) >> 63 ? 0 : key_random(&state),
-				 CRAB_KEY_EMPTY - 1);
+		if (rng(&state) >> 63)
+			crab_cursor_init(&cursor, rng(&state) >> 63 ? 0 : key_random(&state),
+					 CRAB_KEY_EMPTY - 1);
+		else
+			crab_cursor_init_back(&cursor, rng(&state) >> 63 ? 0 : key_random(&state),
+					      CRAB_KEY_EMPTY - 1);
 		crab_cursor_read(store, &cursor, records, ROOM);
 	}
 }

@@ -10,7 +10,7 @@
 "file:PATH" opens an image in a file, without root and without the kernel module. Keys are integers
 from 0 to 2**64 - 2, values from 0 to 2**64 - 1. A store is a collections.abc.MutableMapping whose
 keys ascend; a slice of it yields (key, value) of the keys from its start up to, and without, its
-end. A missing key is a KeyError, all other failures are crabtree.Error with an errno. Threads may
+end, with the step -1 down to it; reversed() yields the keys from the highest. A missing key is a KeyError, all other failures are crabtree.Error with an errno. Threads may
 share a store; close() must come after their last call.
 """
 
@@ -185,11 +185,14 @@ class Store(collections.abc.MutableMapping):
 
     # Many records
 
-    def scan(self, start=0, end=KEY_MAX):
-        """Yield (key, value) of the keys from start to end, both included. Not a snapshot."""
+    def scan(self, start=0, end=KEY_MAX, reverse=False):
+        """Yield (key, value) of the keys from start to end, both included; with `reverse` from end to start.
+
+        Not a snapshot."""
         cursor = _library.Cursor()
         records = (_library.Record * _SCAN_RECORDS)()
-        _lib.crabtree_cursor_init(ctypes.byref(cursor), _u64(start), _u64(end))
+        begin = _lib.crabtree_cursor_init_reverse if reverse else _lib.crabtree_cursor_init
+        begin(ctypes.byref(cursor), _u64(start), _u64(end))
         while True:
             count = _check(self._call("cursor_read", ctypes.byref(cursor), records, len(records)))
             if not count:
@@ -217,11 +220,18 @@ class Store(collections.abc.MutableMapping):
         return self.search(key)
 
     def _slice(self, keys):
-        if keys.step is not None:
-            raise ValueError("a slice of keys has no step")
+        if keys.step == -1:
+            return self._slice_down(keys)
+        if keys.step not in (None, 1):
+            raise ValueError("the step of a slice of keys is 1 or -1")
         start = 0 if keys.start is None else _u64(keys.start)
         end = _U64_MAX if keys.stop is None else _u64(keys.stop)
         return self.scan(start, end - 1) if start < end else iter(())
+
+    def _slice_down(self, keys):
+        end = KEY_MAX if keys.start is None else _u64(keys.start)
+        start = 0 if keys.stop is None else _u64(keys.stop) + 1
+        return self.scan(start, end, reverse=True) if start <= end else iter(())
 
     def __setitem__(self, key, value):
         self.insert(key, value)
@@ -238,6 +248,9 @@ class Store(collections.abc.MutableMapping):
 
     def __iter__(self):
         return (key for key, _ in self.scan())
+
+    def __reversed__(self):
+        return (key for key, _ in self.scan(reverse=True))
 
     def __len__(self):
         return self.info()["records"]
@@ -309,6 +322,9 @@ class _Items(collections.abc.ItemsView):
 
     def __iter__(self):
         return self._mapping.scan()
+
+    def __reversed__(self):
+        return self._mapping.scan(reverse=True)
 
 
 def open(path, readonly=False):  # pylint: disable=redefined-builtin

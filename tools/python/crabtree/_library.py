@@ -17,7 +17,7 @@ class Record(ctypes.Structure):
 
 class Cursor(ctypes.Structure):
     """struct crabtree_cursor"""
-    _fields_ = [("next", c_uint64), ("end", c_uint64), ("done", c_bool)]
+    _fields_ = [("next", c_uint64), ("end", c_uint64), ("done", c_bool), ("reverse", c_bool)]
 
 
 class BatchOp(ctypes.Structure):
@@ -71,6 +71,7 @@ CALLS = [
     ("seek", c_int, c_void_p, c_uint64, c_uint, POINTER(Record)),
     ("delete", c_int, c_void_p, c_uint64, POINTER(c_uint64)),
     ("cursor_init", None, POINTER(Cursor), c_uint64, c_uint64),
+    ("cursor_init_reverse", None, POINTER(Cursor), c_uint64, c_uint64),
     ("cursor_read", c_int, c_void_p, POINTER(Cursor), POINTER(Record), c_uint32),
     ("batch", c_int, c_void_p, POINTER(BatchOp), c_uint32, POINTER(c_uint32)),
     ("check", c_int, c_void_p, POINTER(Check), c_size_t),

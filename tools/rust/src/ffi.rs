@@ -24,6 +24,7 @@ pub struct Cursor {
     pub next: u64,
     pub end: u64,
     pub done: bool,
+    pub reverse: bool,
 }
 
 #[repr(C)]
@@ -127,6 +128,7 @@ extern "C" {
     pub fn crabtree_seek(ct: *mut Handle, key: u64, flags: c_uint, record: *mut Record) -> c_int;
     pub fn crabtree_delete(ct: *mut Handle, key: u64, old_value: *mut u64) -> c_int;
     pub fn crabtree_cursor_init(cursor: *mut Cursor, start: u64, end: u64);
+    pub fn crabtree_cursor_init_reverse(cursor: *mut Cursor, start: u64, end: u64);
     pub fn crabtree_cursor_read(ct: *mut Handle, cursor: *mut Cursor, records: *mut Record,
                                 capacity: u32) -> c_int;
     pub fn crabtree_batch(ct: *mut Handle, ops: *mut crate::Op, count: u32, done: *mut u32) -> c_int;

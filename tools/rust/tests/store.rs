@@ -47,6 +47,10 @@ impl Numbers {
     }
 }
 
+fn all_down(store: &Store) -> Vec<(u64, u64)> {
+    store.range(..).rev().collect::<Result<_, _>>().unwrap()
+}
+
 fn all(store: &Store) -> Vec<(u64, u64)> {
     store.range(..).collect::<Result<_, _>>().unwrap()
 }
@@ -79,6 +83,7 @@ fn a_store_of_each_engine_is_a_map() {
         }
         let want: Vec<(u64, u64)> = model.into_iter().collect();
         assert_eq!(all(&store), want, "{engine}");
+        assert_eq!(all_down(&store), want.into_iter().rev().collect::<Vec<_>>(), "{engine}");
         assert!(store.check().unwrap().is_none());
         assert_eq!(store.info().unwrap().records, want.len() as u64);
         store.close().unwrap();
@@ -111,6 +116,32 @@ fn ranges_are_those_of_rust() {
     assert_eq!(keys(store.range(1..=300)), [1, 2, 300]);
     assert_eq!(keys(store.range(0..0)), []);
     assert_eq!(keys(store.range(301..)), [KEY_MAX]);
+    let down = |found: crabtree::Range| found.rev().map(|r| r.unwrap().0).collect::<Vec<_>>();
+    assert_eq!(down(store.range(..)), [KEY_MAX, 300, 2, 1, 0]);
+    assert_eq!(down(store.range(1..300)), [2, 1]);
+    assert_eq!(down(store.range(0..0)), []);
+}
+
+#[test]
+fn a_range_ends_where_both_ends_meet() {
+    let image = Image::new("meet");
+    let store = image.store("", "");
+    for key in 0..1000 {
+        store.insert(key, key).unwrap();
+    }
+    let mut range = store.range(..);
+    let mut numbers = Numbers(3);
+    let (mut front, mut back) = (0, 1000);
+    while front < back {
+        if numbers.below(2) == 0 {
+            assert_eq!(range.next(), Some(Ok((front, front))));
+            front += 1;
+        } else {
+            back -= 1;
+            assert_eq!(range.next_back(), Some(Ok((back, back))));
+        }
+    }
+    assert_eq!((range.next(), range.next_back()), (None, None));
 }
 
 #[test]

@@ -276,17 +276,21 @@ static __always_inline void order_copy(const struct crab_tree *tree, const struc
 }
 
 /* The leaf's range shows whether a limit is inside it */
-static u32 order_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		      const void *order, u32 count, u64 start, u64 end,
-		      struct crab_record *records, u32 cap)
+static u32 order_scan(const struct crab_reader *reader, const void *order, u32 count, u64 start,
+		      u64 end, struct crab_record *records, u32 cap)
 {
+	const struct crab_tree *tree = reader->tree;
+	const struct crab_leaf *leaf = reader->leaf;
 	u32 from = 0, to = count;
 
 	if (start > READ_ONCE(leaf->low))
 		from = order_find(tree, leaf, order, count, start);
 	if (end < READ_ONCE(leaf->high) - 1)
 		to = order_find(tree, leaf, order, count, end + 1);
-	count = min(max(from, to) - from, cap);
+	to = max(from, to);
+	count = min(to - from, cap);
+	if (reader->last)
+		from = to - count;
 	if (order_is_wide(tree))
 		order_copy(tree, leaf, order, true, from, count, records);
 	else
@@ -306,7 +310,7 @@ static noinline u32 order_scan_narrow(struct crab_reader *reader, u64 start, u64
 	memset(order, 0, crab_order_bytes(tree));
 	count = order_make(tree, reader->leaf, false, items, order);
 	order_keep(reader, order, count);
-	return order_scan(tree, reader->leaf, order, count, start, end, records, cap);
+	return order_scan(reader, order, count, start, end, records, cap);
 }
 
 static noinline u32 order_scan_wide(struct crab_reader *reader, u64 start, u64 end,
@@ -319,7 +323,7 @@ static noinline u32 order_scan_wide(struct crab_reader *reader, u64 start, u64 e
 	memset(room, 0, crab_order_bytes(tree));
 	count = order_make(tree, reader->leaf, true, items, room);
 	order_keep(reader, (u64 *)room, count);
-	return order_scan(tree, reader->leaf, room, count, start, end, records, cap);
+	return order_scan(reader, room, count, start, end, records, cap);
 }
 
 int crab_slotted_scan(struct crab_reader *reader, u64 start, u64 end,
@@ -331,8 +335,7 @@ int crab_slotted_scan(struct crab_reader *reader, u64 start, u64 end,
 	u32 count = smp_load_acquire(&leaf->ordered);
 
 	if (count)
-		return order_scan(tree, leaf, order_of(tree, leaf), count, start, end, records,
-				  cap);
+		return order_scan(reader, order_of(tree, leaf), count, start, end, records, cap);
 	if (!READ_ONCE(leaf->count))
 		return 0;
 	if (!order_is_wide(tree))
@@ -340,6 +343,26 @@ int crab_slotted_scan(struct crab_reader *reader, u64 start, u64 end,
 	if (!room)
 		return -ENOBUFS;
 	return order_scan_wide(reader, start, end, records, cap, room);
+}
+
+static void records_swap(struct crab_record *records, u32 a, u32 b)
+{
+	struct crab_record record = records[a];
+
+	records[a] = records[b];
+	records[b] = record;
+}
+
+int crab_slotted_scan_back(struct crab_reader *reader, u64 start, u64 end,
+			   struct crab_record *records, u32 cap, u16 *room)
+{
+	int got, i;
+
+	reader->last = true;
+	got = crab_slotted_scan(reader, start, end, records, cap, room);
+	for (i = 0; i < got / 2; i++)
+		records_swap(records, i, got - 1 - i);
+	return got;
 }
 
 /*
@@ -368,14 +391,6 @@ static u32 order_part(const struct crab_tree *tree, const struct crab_leaf *leaf
 	records[below] = *extra;
 	*low = likely(crab_leaf_may_have(leaf, leaf->high, seen)) ? middle + above : CRAB_KEY_EMPTY;
 	return below + (extra->key < middle);
-}
-
-static void records_swap(struct crab_record *records, u32 a, u32 b)
-{
-	struct crab_record record = records[a];
-
-	records[a] = records[b];
-	records[b] = record;
 }
 
 /* Partitions [@from, @to): keys below a pivot, the pivot, the others; returns the pivot's place */

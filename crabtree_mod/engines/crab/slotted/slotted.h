@@ -239,6 +239,21 @@ size_t crab_order_bytes(const struct crab_tree *tree);
 int crab_slotted_scan(struct crab_reader *reader, u64 start, u64 end,
 		      struct crab_record *records, u32 cap, u16 *room);
 
+/**
+ * crab_slotted_scan_back() - read the last records of a leaf in descending order
+ * @reader: in the leaf
+ * @start: lowest key
+ * @end: highest key
+ * @records: out: the records
+ * @cap: room in @records
+ * @room: as of crab_slotted_scan()
+ *
+ * Context: as crab_slotted_scan().
+ * Return: as crab_slotted_scan().
+ */
+int crab_slotted_scan_back(struct crab_reader *reader, u64 start, u64 end,
+			   struct crab_record *records, u32 cap, u16 *room);
+
 static inline size_t crab_slotted_desc_bytes(const struct crab_tree *tree)
 {
 	return sizeof(struct crab_leaf) + crab_slotted_fps_bytes(tree) + crab_order_bytes(tree);

@@ -204,6 +204,18 @@ int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
 	return count;
 }
 
+int crab_sorted_scan_back(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start,
+			  u64 end, struct crab_record *records, u32 cap)
+{
+	u32 first = start ? crab_sorted_above(tree, leaf, start - 1) : 0, count = 0;
+	u32 slot = crab_sorted_above(tree, leaf, end);
+
+	while (slot > first && count < cap)
+		if (--slot != leaf->duplicate)
+			records[count++] = crab_leaf_record(tree, leaf, slot);
+	return count;
+}
+
 u32 crab_sorted_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
 			struct crab_record *records) __must_hold(&leaf->lock)
 {

@@ -69,7 +69,6 @@ static inline bool crab_sorted_same_line(const void *a, const void *b)
  * crab_sorted_desc_init() - initialise the descriptor of a leaf without records
  * @tree: the tree
  * @leaf: the leaf
- *
  * Context: any; no other CPU has the leaf.
  */
 void crab_sorted_desc_init(const struct crab_tree *tree, struct crab_leaf *leaf);
@@ -79,7 +78,6 @@ void crab_sorted_desc_init(const struct crab_tree *tree, struct crab_leaf *leaf)
  * @tree: the tree
  * @leaf: the leaf
  * @slot: the slot
- *
  * Context: the leaf is locked and in a write section, or no other CPU has it.
  */
 void crab_sorted_firsts_end(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot);
@@ -91,7 +89,6 @@ void crab_sorted_firsts_end(const struct crab_tree *tree, struct crab_leaf *leaf
  * @number: the copy
  * @slot: slot of the change
  * @extra: as for crab_sorted_copy()
- *
  * Context: the leaf is locked and in a write section.
  */
 void crab_sorted_firsts_copied(const struct crab_tree *tree, struct crab_leaf *leaf, u64 number,
@@ -102,7 +99,6 @@ void crab_sorted_firsts_copied(const struct crab_tree *tree, struct crab_leaf *l
  * @tree: the tree
  * @leaf: the leaf
  * @piece: the piece
- *
  * Context: the leaf is locked.
  * Return: true if so.
  */
@@ -113,7 +109,6 @@ bool crab_sorted_is_known(const struct crab_tree *tree, const struct crab_leaf *
  * @tree: the tree
  * @leaf: the leaf
  * @slot: first slot to look at
- *
  * Context: any.
  * Return: the slot, or crab_tree.slots.
  */
@@ -124,7 +119,6 @@ u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf,
  * @tree: the tree
  * @leaf: the leaf
  * @key: the key
- *
  * Context: any.
  * Return: the slot, or the one after the last record.
  */
@@ -135,7 +129,6 @@ u32 crab_sorted_above(const struct crab_tree *tree, const struct crab_leaf *leaf
  * @tree: the tree
  * @leaf: the leaf
  * @records: out: the records, in order
- *
  * Context: the leaf is locked.
  * Return: the number of records.
  */
@@ -147,7 +140,6 @@ u32 crab_sorted_collect(const struct crab_tree *tree, const struct crab_leaf *le
  * @tree: the tree
  * @leaf: the leaf
  * @key: the key
- *
  * Context: any.
  * Return: the slot, or -1.
  */
@@ -159,7 +151,6 @@ int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
  * @leaf: the leaf
  * @key: the key
  * @value: out: the value
- *
  * Context: any.
  * Return: false if the leaf does not have the key.
  */
@@ -186,7 +177,6 @@ struct crab_place crab_sorted_place(const struct crab_tree *tree, const struct c
  * @tree: the tree
  * @leaf: the leaf
  * @slots: number of slots
- *
  * Context: any.
  */
 void crab_sorted_prefetch(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slots);
@@ -199,12 +189,25 @@ void crab_sorted_prefetch(const struct crab_tree *tree, const struct crab_leaf *
  * @end: highest key
  * @records: out: the records
  * @cap: room in @records
- *
  * Context: a read of the leaf is under way.
  * Return: the number of records.
  */
 int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start,
 		     u64 end, struct crab_record *records, u32 cap);
+
+/**
+ * crab_sorted_scan_back() - read the last records of a leaf in descending order
+ * @tree: the tree
+ * @leaf: the leaf
+ * @start: lowest key
+ * @end: highest key
+ * @records: out: the records
+ * @cap: room in @records
+ * Context: a read of the leaf is under way.
+ * Return: the number of records.
+ */
+int crab_sorted_scan_back(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start,
+			  u64 end, struct crab_record *records, u32 cap);
 
 /* write.c */
 
@@ -230,7 +233,6 @@ int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slo
  * @write: the write
  * @leaf: the leaf
  * @slot: slot of the key
- *
  * Context: the leaf is locked.
  * Return: 0 when durable; -EAGAIN: the write needs crab_tree.smo_lock.
  */
@@ -243,7 +245,6 @@ int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slo
  * crab_sorted_rebalance() - merge a leaf with a sibling, or move a record to it
  * @write: a delete that left the leaf of @key less than half full; it holds crab_tree.smo_lock
  * @key: the key
- *
  * Context: may sleep; no leaf is locked.
  */
 void crab_sorted_rebalance(struct crab_write *write, u64 key);
@@ -257,7 +258,6 @@ void crab_sorted_rebalance(struct crab_write *write, u64 key);
  * @pos: slot of the record
  * @key: the key
  * @value: the value
- *
  * Context: the leaf is locked and in a write section.
  */
 void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key,
@@ -268,7 +268,6 @@ void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 
  * @write: the write
  * @leaf: the leaf
  * @pos: the slot
- *
  * Context: the leaf is locked and in a write section.
  */
 void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos)
@@ -279,7 +278,6 @@ void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32
  * @write: the write
  * @leaf: the leaf; the caller sets its count
  * @slot: the slot
- *
  * Context: the leaf is locked and in a write section.
  */
 void crab_sorted_end(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
@@ -291,7 +289,6 @@ void crab_sorted_end(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
  * @leaf: the leaf
  * @records: the records, in order
  * @count: number of records
- *
  * Context: the leaf is locked and in a write section.
  */
 void crab_sorted_append(struct crab_write *write, struct crab_leaf *leaf,
