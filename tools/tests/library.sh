@@ -24,7 +24,7 @@ for file in bin/crabctl include/crabtree.h include/linux/crabtree.h lib/libcrabt
 	share/man/man1/crabctl.1 share/man/man3/libcrabtree.3 \
 	share/man/man1/crabctl-doctor.1 share/man/man3/crabtree_open.3 \
 	share/man/man4/crabtree.4 share/man/man7/crabtree.7 \
-	share/bash-completion/completions/crabctl lib/sysusers.d/crabtree.conf; do
+	share/bash-completion/completions/crabctl share/zsh/site-functions/_crabctl lib/sysusers.d/crabtree.conf; do
 	[ -e "root/usr/$file" ] || echo "$file"
 done > missing
 truth "everything is installed" [ ! -s missing ]

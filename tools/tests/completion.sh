@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Completion in bash and zsh offers the verbs and options of this crabctl. The functions of the two
+# shells that show the offers are replaced by some that print them.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh"
+suite 26
+
+mkdir bin
+ln -s "$crabctl" bin/crabctl
+export PATH=$PWD/bin:$PATH
+completion=$2/../completion
+awk '/^Verbs:/ { on = 1; next } on && !NF { exit } on { print $1 }' < <(crabctl --help) | sort > verbs
+
+# offers_bash WORD...: the offers for the last word, one a line
+offers_bash()
+{
+	bash -c '
+		complete() { :; }
+		_init_completion() { words=("${line[@]}") cword=$((${#line[@]} - 1)); cur=${line[-1]} prev=${line[-2]}; }
+		_filedir() { COMPREPLY=(FILES); }
+		. "$1/crabctl"
+		shift
+		line=("$@") COMPREPLY=()
+		_crabctl
+		printf "%s\n" "${COMPREPLY[@]}"' offers "$completion" "$@" | sort
+}
+
+offers_zsh()
+{
+	zsh -f -c '
+		completion=$1
+		shift
+		words=("$@") CURRENT=$#
+		mine() { [[ $1 == ${words[CURRENT]}* ]] && print -r -- $1 || true }
+		_describe() { for offer in ${(P)@[-1]}; do mine ${offer%%:*}; done }
+		compadd() { for offer in $@; do mine $offer; done }
+		_files() { print FILES }
+		. $completion/_crabctl' offers "$completion" "$@" | sort
+}
+
+for shell in bash zsh; do
+	truth "$shell: the verbs" [ "$(offers_$shell crabctl '')" = "$(cat verbs)" ]
+	truth "$shell: a verb" [ "$(offers_$shell crabctl doc)" = doctor ]
+	while read -r verb; do
+		crabctl "$verb" --help | grep -o -e ' --[a-z-]*' | tr -d ' ' | sort -u > options
+		[ -s options ] && [ "$(offers_$shell crabctl "$verb" --)" = "$(cat options)" ] || echo "$verb"
+	done < verbs > wrong
+	truth "$shell: the options of each verb" [ ! -s wrong ]
+	truth "$shell: an option after another" \
+		[ "$(offers_$shell crabctl --image x format --force --lab)" = --label ]
+	truth "$shell: a file after --image" [ "$(offers_$shell crabctl --image '')" = FILES ]
+	truth "$shell: a file after load" [ "$(offers_$shell crabctl load '')" = FILES ]
+	truth "$shell: no file as a label" [ -z "$(offers_$shell crabctl format --label '')" ]
+	truth "$shell: no verb after a verb" [ -z "$(offers_$shell crabctl put '')" ]
+	for option in engine layout leaf-size; do
+		truth "$shell: each $option exists" [ "$(offers_$shell crabctl format --$option '')" ]
+	done
+done
+# Each engine that bash offers can be made, and zsh offers the same
+for engine in $(offers_bash crabctl format --engine ''); do
+	crabctl --image "$engine.img" format --size 1M --engine "$engine" > /dev/null || echo "$engine"
+done > wrong
+truth "each engine can be made" [ ! -s wrong ]
+for option in engine layout leaf-size; do
+	truth "both offer the same for --$option" \
+		[ "$(offers_bash crabctl format --$option '')" = "$(offers_zsh crabctl format --$option '')" ]
+done
