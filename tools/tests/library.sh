@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 calls=105
-suite $((calls + 13))
+suite $((calls + 14))
 "$out/tests/library"
 number=$calls
 
@@ -28,6 +28,12 @@ for file in bin/crabctl include/crabtree.h include/linux/crabtree.h lib/libcrabt
 	[ -e "root/usr/$file" ] || echo "$file"
 done > missing
 truth "everything is installed" [ ! -s missing ]
+
+for verb in $("$crabctl" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+	page=root/usr/share/man/man1/crabctl-$verb.1
+	grep -q "^\.Cm $verb" "$page" && grep -A 1 '^\.Sh DESCRIPTION' "$page" | grep -q '^[A-Z]' || echo "$verb"
+done > missing
+truth "each verb has a manual page with its arguments" [ ! -s missing ]
 
 cat > user.c << 'END'
 #include <crabtree.h>
