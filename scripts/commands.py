@@ -91,10 +91,20 @@ class Block:
         """Its commands, in order."""
         return [command for command in map(command_of, self.lines) if command]
 
+    def outputs(self):
+        """Command -> first line of its output. The first page has it as a comment."""
+        pairs = (line.partition("# ") for line in self.lines if line.startswith("crabctl "))
+        return {command_of(line): output for line, _, output in pairs if output and self.page == README}
+
 
 def command_of(line):
     """A line without its comment."""
     return re.sub(r"(^|\s+)# .*", "", line).strip()
+
+
+def with_output(command, output):
+    """A command that fails if the first line of its output is another one."""
+    return f"{command} >/tmp/shown; head -n 1 /tmp/shown | grep -qxF '{output}'" if output else command
 
 
 def blocks(root, page):
@@ -147,7 +157,7 @@ class Plan:
             if command in NOT_RUN:
                 continue
             if in_machine:
-                machine.append(command)
+                machine.append(with_output(command, block.outputs().get(command)))
             if not in_machine or command in BOTH:
                 self.session.append(command)
         if machine:

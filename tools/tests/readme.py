@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """readme.py TOP DIR - take the examples of the documentation apart, into files of a folder.
 
-terminal.sh has the commands of the README's terminal, terminal.out their output, example.c a program
+terminal.sh has the commands of the README's terminal, terminal.out their output; minute.sh those of
+its first minute, for an image, minute.out the first line of each output; example.c a program
 of its lines in C, example.py those in Python; page.* are the examples of the page of languages. An
 example that is not there is an error.
 """
@@ -24,12 +25,23 @@ def block(page, start):
     return [line[4:] for line in match.group(1).strip("\n").split("\n")]
 
 
+def minute():
+    """The first minute, with an image in place of the device: (commands, first lines of the output)"""
+    pairs = [re.match(r"crabctl (\w+)([^#]*?) *(?:# (.*))?$", line).groups() for line in block(README, "make modules tools")
+             if line.startswith("crabctl ")]
+    commands = [f"crabctl --image minute.img {verb}{' --size=16M' * (verb == 'format')}{rest} >all; head -n 1 all"
+                for verb, rest, _ in pairs]
+    return commands, [output.replace("/dev/crab0:", "minute.img:") for _, _, output in pairs if output]
+
+
 def main():
     """Write the files."""
     terminal, code = block(README, "$ crabctl"), block(README, "#include <crabtree.h>")
     files = {
         "terminal.sh": [line[2:] for line in terminal if line.startswith("$ ")],
         "terminal.out": [line for line in terminal if not line.startswith("$ ")],
+        "minute.sh": minute()[0],
+        "minute.out": minute()[1],
         "example.c": ["#include <stdio.h>", code[0], "int main(void)", "{", *code[1:],
                       'printf("%lu\\n", value);', "return crabtree_close(ct);", "}"],
         "example.py": block(README, "import crabtree"),

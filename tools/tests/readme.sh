@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 top=$2/../..
-suite 9
+suite 10
 export PYTHONDONTWRITEBYTECODE=1 PATH=$out:$PATH LD_LIBRARY_PATH=$out PYTHONPATH=$2/../python
 
 truth "the examples are there" /usr/bin/python3 "$2/readme.py" "$top" .
@@ -13,6 +13,9 @@ truth "the first page has at most 130 lines" [ "$(wc -l < "$top/README.md")" -le
 run sh -e terminal.sh
 cp out shown
 same "the terminal shows its output" terminal.out shown
+run sh -e minute.sh
+cp out shown
+same "the first minute shows its output" minute.out shown
 truth "the lines in C are a program" \
 	cc -Wall -Wextra -Werror -I"$top/tools/libcrabtree" -I"$top/uapi" -o example example.c -L"$out" -lcrabtree
 t "which reads its value" 0 '^43$' '' ./example
