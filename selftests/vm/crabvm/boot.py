@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # make its kernel die: one processor executed the breakpoint with which another one was patching
 # a jump.  Such a boot does not concern the module and is repeated once.
 BOOT_SECONDS = 100  # excluding time spent waiting for a CPU
+SYSTEM_SECONDS = 600    # with systemd
 
 
 def size(text):
@@ -33,11 +34,16 @@ def parser(description):
     p.add_argument("--name", help="name of the run in its result")
     p.add_argument("--cpu", help="cortex-a53, neoverse-n1, max, or anything of QEMU's")
     p.add_argument("--smp", type=int, default=2)
+    p.add_argument("--image", help="another boot image of the kernel")
+    p.add_argument("--firmware", nargs=2, metavar=("CODE", "VARIABLES"),
+                   help="amd64: boot through this UEFI firmware, which keeps its variables in a file")
     p.add_argument("--region", help="host file that is the media; made if it is not there")
     p.add_argument("--size", type=size, default=128 << 20, help="of the region")
     p.add_argument("--pmem", type=size, default=0, help="size of its first part, which is /dev/pmem0")
     p.add_argument("--nvdimm", type=size, default=0,
                    help="amd64: size of an NVDIMM whose platform flushes the caches")
+    p.add_argument("--root", metavar="CPIO",
+                   help="a system with systemd, which runs the script in place of busybox and init")
     p.add_argument("--init", default=os.path.join(HERE, "init"), help="the first program")
     p.add_argument("--test", help="script to run in the guest")
     p.add_argument("--files", nargs="*", action="extend", default=[], metavar="SRC:DST")
@@ -116,6 +122,13 @@ def make_initrd(options, box, kernel, path):
         f.write(data)
 
 
+def make_system(options, box, path):
+    """The same with the archive of a whole system, which runs the script as a service."""
+    shutil.copyfile(options.root, path)
+    with open(path, "ab") as f:
+        f.write(initrd.service(options.test, environment(options, box)))
+
+
 def ack_files(options):
     """The files whose lines --kill-after-ack counts: all channels but "out"."""
     ports = [port.split("=", 1)[1] for port in options.port]
@@ -127,7 +140,7 @@ def start(options, command, log, pass_fds):
     with open(log, "wb") as f:
         run = power.Run(command, f, pass_fds)
         try:
-            run.wait(options.timeout, BOOT_SECONDS, ack_files(options),
+            run.wait(options.timeout, SYSTEM_SECONDS if options.root else BOOT_SECONDS, ack_files(options),
                      options.kill_after_ack, options.kill_after)
         finally:
             run.cut()
@@ -150,9 +163,12 @@ def boot(options, scratch):
     make_region(options)
     box = machine.kind_of(options.kernel)(options, scratch)
     archive = os.path.join(scratch, "initrd")
-    make_initrd(options, box, kernel, archive)
+    if options.root:
+        make_system(options, box, archive)
+    else:
+        make_initrd(options, box, kernel, archive)
     log = os.path.join(scratch, "console")
-    command = box.command(os.path.join(kernel, "image"), archive)
+    command = box.command(options.image or os.path.join(kernel, "image"), archive)
     try:
         run = start_twice(options, command, log, box.pass_fds)
     finally:

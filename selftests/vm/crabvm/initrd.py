@@ -133,3 +133,31 @@ def build(busybox, init, modules, names, files, texts):
     for text, name in texts:
         initrd.data(name, text.encode())
     return initrd.bytes()
+
+
+UNIT = """[Unit]
+Description=the test
+DefaultDependencies=no
+After=multi-user.target
+[Service]
+ExecStart=/bin/sh /test-in-system
+"""
+# Each line of the test goes to the console through /dev/kmsg, as in init
+RUN = """. /env
+say() { echo "=== $* ===" >/dev/kmsg; }
+read -r up _ </proc/uptime
+say "CRABTREE BEGIN $(uname -r) $(uname -m) after $up s"
+{ bash /test 2>&1; echo $? >/tmp/rc; } | while IFS= read -r line; do echo "$line"; done >/dev/kmsg
+say "CRABTREE END $(cat /tmp/rc)"
+systemctl poweroff --force --force
+"""
+
+
+def service(test, environment):
+    """An archive that goes after that of a system: the script, and a unit that runs it."""
+    initrd = Initrd()
+    initrd.data("test-in-system", RUN.encode())
+    initrd.data("env", environment.encode())
+    initrd.data("etc/systemd/system/crabtree-test.service", UNIT.encode(), 0o644)
+    initrd.file("test", test)
+    return initrd.bytes()

@@ -15,8 +15,10 @@ import subprocess
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CACHE = os.environ.get("CRABTREE_CACHE") or os.path.expanduser("~/.cache/crabtree")
 RAM = 512 << 20
+SYSTEM_RAM = 2 << 30    # of a machine whose initrd is a whole system
 ARM64_REGION = 0x40000000 + RAM
 X86_REGION = RAM
+SYSTEM = "rdinit=/lib/systemd/systemd systemd.wants=crabtree-test.service systemd.show_status=0"
 CPUS = {"max": {"arm64": "max,pauth-impdef=on", "amd64": "max"}}
 
 NODES = """
@@ -93,7 +95,7 @@ class Machine:
         o = self.options
         args = ["-smp", str(o.smp)]
         if not o.region:
-            return args + ["-m", self.memory_size(RAM)]
+            return args + ["-m", self.memory_size(SYSTEM_RAM if o.root else RAM)]
         return args + [
             "-m", self.memory_size(RAM + o.size + self.above),
             "-object", f"memory-backend-ram,id=ram,size={RAM}",
@@ -159,7 +161,7 @@ class Machine:
         return [*self.emulator(), "-nodefaults", "-no-user-config", "-no-reboot", "-nographic",
                 "-accel", "tcg,thread=multi", "-cpu", self.cpu(), *more, *self.memory(),
                 *self.channels(), "-serial", "stdio", "-kernel", image, "-initrd", initrd,
-                "-append", f"{append} {self.leak_option()} ignore_loglevel oops=panic panic=-1 "
+                "-append", f"{append} {self.leak_option()} {SYSTEM if self.options.root else ''} ignore_loglevel oops=panic panic=-1 "
                            f"printk.devkmsg=on {self.options.append}"]
 
 
@@ -237,7 +239,16 @@ class Amd64(Machine):
             append += f" memmap={o.pmem:#x}!{X86_REGION:#x}"
         if o.region and o.size > o.pmem:
             append += " memmap=0x%x$0x%x" % tuple(reversed(self.reserved()))
-        return self.qemu(image, initrd, append, *self.nvdimm())
+        return self.qemu(image, initrd, append, *self.nvdimm(), *self.firmware())
+
+    def firmware(self):
+        """UEFI in flash that only its code in SMM writes, as Secure Boot requires."""
+        if not self.options.firmware:
+            return []
+        code, variables = self.options.firmware
+        return ["-M", "q35,smm=on", "-global", "driver=cfi.pflash01,property=secure,value=on",
+                "-drive", f"if=pflash,format=raw,readonly=on,file={code}",
+                "-drive", f"if=pflash,format=raw,file={variables}"]
 
     def nvdimm(self):
         """A DIMM whose platform writes the caches back when the power fails."""

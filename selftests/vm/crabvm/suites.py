@@ -119,6 +119,15 @@ def leaks(tool, name, scratch):
     return [os.path.join(HERE, "leaks")]
 
 
+def secure_boot(kernel):
+    """The module under Secure Boot."""
+    def build(tool, name, scratch):
+        tool("module", kernel)
+        tool("programs", arch_of(kernel))
+        return [os.path.join(HERE, "secure-boot"), kernel, "--name", name]
+    return build
+
+
 def counts(tool, name, scratch):
     """The counts of the module, compared with the host build."""
     tool("module", "arm64-6.1")
@@ -212,6 +221,7 @@ SUITES = [
     Suite("device-amd64-6.12", "device", device("amd64-6.12", *NVDIMM, pmem=(), tests=KERNEL_TESTS), 55),
     Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_TESTS), 35),
     Suite("device-amd64-6.1-rt", "device", device("amd64-6.1-rt", tests=RT_TESTS), 22),
+    Suite("secure-boot-amd64-6.1", "device", secure_boot("amd64-6.1"), 30),
     Suite("counts-arm64-6.1", "device", counts, 11),
     Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 15),
     Suite("hibernate-amd64-6.1", "power", hibernation("amd64-6.1"), 25),
@@ -229,6 +239,8 @@ SUITES = [
     Suite("trace-amd64", "trace", traced("amd64-6.1", "amd64", "--part", "3/3"), 35),
     Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 70),
     Suite("dkms", "dkms", dkms, 13),
+    # The newest kernel needs a root of Debian's unstable suite, to build the module in
+    Suite("device-amd64-sid", "sid", device("amd64-sid", *DAX, tests=KERNEL_TESTS), 60, long=True),
     Suite("kcsan-arm64", "kcsan", kcsan, 150, long=True),
     Suite("kcsan-self-test", "kcsan", kcsan_self_test, 60, long=True),
 ]
