@@ -4,13 +4,14 @@
 # The steps of scripts/deb-test, in a bare root with the packages in /debs: TAP.
 #
 # The list of all files is made after the dependencies, and openssl, which DKMS signs
-# with, were installed: it shows the files of our packages only. The module and the
-# programs, for a machine, are left in /carry/guest. Runs as root, in a copy of a root.
+# with, were installed: it shows the files of our packages only. The installed
+# system, for a machine, is left in /carry/root.cpio, by the functions carry_kernel and carry_system
+# of scripts/roots.py. Runs as root, in a copy of a root.
 set -euo pipefail
 
-TESTS=15
+TESTS=16
 PACKAGES="crabtree-dkms crabtree-tools libcrabtree0 libcrabtree-image0 libcrabtree-dev python3-crabtree"
-CONF=/etc/modprobe.d/crabtree.conf
+CONF=/etc/modprobe.d/crabtree.conf LOAD=/etc/modules-load.d/crabtree.conf
 number=0 failed=0
 ARCH=$(dpkg --print-architecture)
 export LC_ALL=C.UTF-8
@@ -40,8 +41,8 @@ apt() { apt-get -q -y -o Dpkg::Options::=--force-confdef "$@"; }
 resolvable() { apt install -s /debs/*.deb; }
 
 dependencies() {
-	apt install --no-install-recommends dkms "linux-headers-$ARCH" libjson-c5 systemd kmod xz-utils \
-		openssl gcc libc6-dev pkg-config python3
+	apt install --no-install-recommends dkms "linux-headers-$ARCH" libjson-c5 systemd udev kmod xz-utils \
+		openssl gcc libc6-dev pkg-config python3 cpio
 	[ -e "/lib/modules/$(uname -r)/build" ]
 	depmod -a "$(uname -r)"
 }
@@ -73,23 +74,27 @@ module_right() {
 module_signed() { modinfo -F signer "$(module_file)" | grep .; }
 
 inert() {
-	! grep -v '^#' $CONF /etc/modules-load.d/crabtree.conf
+	! grep -v '^#' $CONF $LOAD
 }
 
 has_group() { getent group crabtree && grep -q 'GROUP="crabtree"' /usr/lib/udev/rules.d/60-crabtree.rules; }
 
 # The same packages, with a higher version
-upgrade() {
+raise() {
 	local deb new
 	mkdir -p /upgrade
-	echo "options crabtree ram=1M" >>$CONF
 	for deb in $(debs); do
 		new=/upgrade/tree
 		rm -rf $new
 		dpkg-deb -R "$deb" $new
 		sed -i -E "/^(Version|Depends):/s/$(dpkg-deb -f "$deb" Version)/&+1/" $new/DEBIAN/control
 		dpkg-deb -b $new /upgrade
+		rm -rf $new
 	done
+}
+
+upgrade() {
+	echo "options crabtree ram=1M" >>$CONF
 	apt install /upgrade/*.deb
 	grep -q ram=1M $CONF
 	dpkg-query -W -f '${Version}' crabtree-dkms | grep '+1$'
@@ -123,17 +128,16 @@ purged_at_once() {
 	diff /before /after
 }
 
+# All that is installed goes to a machine, which loads the module at boot
 carry() {
-	local ko
-	mkdir -p /carry/guest
-	ko=$(module_file)
-	cp "$ko" "/carry/guest/"
-	case $ko in
-	*.xz)	unxz -f "/carry/guest/${ko##*/}" ;;
-	*.zst)	unzstd -q --rm "/carry/guest/${ko##*/}" ;;
-	esac
-	cp /usr/bin/crabctl /carry/guest/
-	ldd /usr/bin/crabctl | grep -o '/[^ ]*' | xargs cp -L --parents -t /carry/guest
+	carry_kernel
+	cp $CONF $CONF.kept
+	cp $LOAD $LOAD.kept
+	echo "options crabtree ram=16M" >>$CONF
+	echo crabtree >>$LOAD
+	carry_system
+	mv $CONF.kept $CONF
+	mv $LOAD.kept $LOAD
 }
 
 main() {
@@ -148,6 +152,7 @@ main() {
 	it "nothing loads it" inert
 	it "the group of the devices exists" has_group
 	it "crabctl, the library and its headers work" sh /image
+	it "the same packages have a higher version, too" raise
 	it "the files for a machine are collected" carry
 	it "upgrade to a higher version keeps the configuration" upgrade
 	it "installation over itself, too" again

@@ -64,6 +64,29 @@ depmod -b /carry/kernel "$(uname -r)" 2>/dev/null || true
 """
 
 
+# Pack the running root, without the files that a machine does not need, and the modules of its kernel into
+# /carry/root.cpio; after CARRY_KERNEL
+CARRY_SYSTEM = r"""
+release=$(uname -r)
+modules=/carry/add/usr/lib/modules/$release
+mkdir -p "$modules"
+cp -R "/lib/modules/$release/updates" "$modules/" 2>/dev/null || true
+cp -R "/carry/kernel/lib/modules/$release/." "$modules/"
+depmod -b /carry/add/usr "$release"
+cd /
+find . -xdev \( -path ./carry -o -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./debs \
+	-o -path ./root/.cache -o -path ./var/cache -o -path ./var/lib/apt/lists -o -path ./usr/share/doc \
+	-o -path ./usr/share/locale -o -path './usr/lib/gcc*' -o -path './usr/libexec/gcc' \
+	-o -path './usr/src/linux-*' -o -path './lib/modules/*' -o -path './usr/lib/modules/*' \
+	-o -path ./usr/include -o -path ./usr/local/bin/uname \) -prune -o -print0 |
+	cpio -o0 -H newc --quiet >/carry/root.cpio
+cd /carry/add
+printf '%s\0' ./proc ./sys ./dev ./run >/carry/mounts
+mkdir -p proc sys dev run
+{ cat /carry/mounts; find usr -mindepth 2 -print0; } | cpio -o0 -H newc --quiet >>/carry/root.cpio
+"""
+
+
 class Root:
     """One release of Debian, and its root in a folder of the cache."""
 
@@ -151,11 +174,11 @@ def fake_uname(work):
     os.chmod(path, 0o755)
 
 
-def boot(kernel, name, script, files, log):
+def boot(kernel, name, script, log, *options):
     """Run a script in a machine with the kernel that CARRY collected; its status."""
     with open(log, "ab") as f:
         if not os.path.exists(os.path.join(kernel, "image")):
             image, = [entry.path for entry in os.scandir(f"{kernel}/boot")]
             subprocess.run([f"{VM}/extract-vmlinux", image, f"{kernel}/image"], check=True, stdout=f, stderr=f)
-        return subprocess.run([f"{VM}/run", "--kernel", kernel, "--name", name, "--test", script, "--files",
-                               *files, "--expect", "1", "--verbose"], stdout=f, stderr=f, check=False).returncode
+        return subprocess.run([f"{VM}/run", "--kernel", kernel, "--name", name, "--test", script, *options,
+                               "--verbose"], stdout=f, stderr=f, check=False).returncode
