@@ -48,12 +48,13 @@ struct crab_attach_how {
  * @counts: counts of each CPU
  * @damage: damage found by attach; does not change afterwards
  * @found: damage found by operations; see crab_engine_damaged()
- * @clean: as of &struct crab_attach_how
- * @root: as of &struct crab_attach_how
- * @stop: as of &struct crab_attach_how
+ * @clean: as of &struct crab_attach_how, and so are @root and @stop
+ * @root: see @clean
+ * @stop: see @clean
  * @tuning: values of its options in use; NULL if the layout has nothing to choose
  * @prepare_lines: lines cleaned by maintain; not on the cache line that all CPUs read
  * @prepare_fences: fences of maintain
+ * @pool: lends runs of leaves; or NULL
  */
 struct crab_engine {
 	const struct crab_engine_ops *ops;
@@ -65,16 +66,16 @@ struct crab_engine {
 	u64 root;
 	struct crab_stop stop;
 	const void *tuning;
-	u64 prepare_lines;
-	u64 prepare_fences;
+	u64 prepare_lines, prepare_fences;
 	struct crab_damage found;
+	struct crab_pool *pool;
 };
 
 /**
- * crab_engine_is_stopped() - whether long work is to end early
+ * crab_engine_is_stopped() - whether long work is to end early: by -EINTR
  * @engine: the engine
  * Context: process context.
- * Return: true if the caller is to return -EINTR.
+ * Return: true if so.
  */
 static inline bool crab_engine_is_stopped(const struct crab_engine *engine)
 {
@@ -98,7 +99,7 @@ int crab_engine_init(struct crab_engine *engine, const struct crab_engine_ops *o
 /**
  * crab_engine_exit() - free the memory that crab_engine_init() allocated
  * @engine: the head
- * Context: may sleep; no other call is running or will come.
+ * Context: may sleep; no other call runs.
  */
 void crab_engine_exit(struct crab_engine *engine);
 
@@ -120,8 +121,7 @@ struct crab_engine_stats {
 	u64 records;
 	u64 capacity;
 	u64 dram_bytes;
-	u64 splits;
-	u64 unlinks;
+	u64 splits, unlinks;
 	u64 repairs;
 	u64 lines_bound;
 };
@@ -287,10 +287,10 @@ __printf(3, 4)
 int crab_engine_damaged(struct crab_engine *engine, u64 offset, const char *fmt, ...);
 
 /**
- * crab_engine_is_damaged() - whether an operation has found damage
+ * crab_engine_is_damaged() - whether crab_engine.found holds a description
  * @engine: the engine
  * Context: any.
- * Return: true if crab_engine.found holds a description.
+ * Return: true if so.
  */
 static inline bool crab_engine_is_damaged(const struct crab_engine *engine)
 {

@@ -31,6 +31,7 @@
 #define CRAB_SUPER_STRIDE	4096ULL	/* superblock copies at 0 and at this offset */
 #define CRAB_SUPER_COPIES	2
 #define CRAB_HEAD_OFFSET	8192ULL
+#define CRAB_BLOBS_OFFSET	8640ULL	/* struct crab_dblobs, in stores of blobs only */
 #define CRAB_AREA_OFFSET	12288ULL	/* the engine's own, up to the pool */
 #define CRAB_POOL_OFFSET	16384ULL	/* lowest offset of the pool, and its alignment */
 
@@ -50,7 +51,17 @@
 /* Feature words: a bit that is set and not known here forbids ... */
 #define CRAB_FEATURE_COMPAT_KNOWN	0ULL	/* ... nothing */
 #define CRAB_FEATURE_RO_COMPAT_KNOWN	0ULL	/* ... writing */
-#define CRAB_FEATURE_INCOMPAT_KNOWN	0ULL	/* ... reading */
+#define CRAB_FEATURE_INCOMPAT_KNOWN	CRAB_INCOMPAT_BLOBS	/* ... reading */
+
+/* Bits of feature_incompat */
+#define CRAB_INCOMPAT_BLOBS	(1ULL << 0)	/* the values of records name blobs */
+
+/* A slab is a run of leaves that holds extents of one size. FORMAT chooses its size */
+#ifndef CRAB_SLAB_BYTES_MIN		/* test builds: shadow/test_config.h */
+#define CRAB_SLAB_BYTES_MIN	4096U
+#endif
+#define CRAB_SLAB_BYTES_MAX	131072U
+#define CRAB_BLOB_BYTES_MAX	65536U	/* of the value of a blob */
 
 #define CRAB_SUPER_STATE_CLEAN		1	/* detached: all stores are on the media */
 #define CRAB_SUPER_STATE_ATTACHED	2	/* attached by a writer, or not detached */
@@ -110,6 +121,40 @@ struct crab_dhead {
 	__le32 crc;
 };
 
+/*
+ * The word of a record that names a blob: the class of its extent in the low 5 bits; above it the
+ * number of the extent's first line, counted from the pool's offset; above that the check bits of a
+ * link over store, offset and birth of the blob.
+ */
+#define CRAB_PLACE_CLASS_BITS	5
+#define CRAB_PLACE_MASK		CRAB_LINK_MASK
+
+/*
+ * In the page of the head, in a store of blobs. Each word has the number in its low 40 bits, and
+ * above it the check bits of a link over its own offset and the number.
+ */
+struct crab_dblobs {
+	__le64 births;		/* blobs have births below this number << CRAB_BIRTHS_SHIFT */
+	__le64 slab_bytes;	/* written by FORMAT only */
+};
+
+#define CRAB_BIRTHS_SHIFT	20
+
+/*
+ * Header of a blob, in front of its bytes, which zeros fill up to a whole word. @crc is the crc32c
+ * (seed ~0, final inversion) of the header with @crc as zero, and of the bytes.
+ */
+struct crab_dblob {
+	__le64 self;		/* offset of this header in the region */
+	__le64 birth;		/* the version: no other blob of the store ever has it */
+	__le64 key;
+	__le32 bytes;
+	__le32 flags;		/* 0 */
+	__le32 store_id;
+	__le32 crc;
+};
+
+static_assert(sizeof(struct crab_dblob) == 40);
 static_assert(sizeof(struct crab_dsuper) == 192);
 static_assert(offsetof(struct crab_dsuper, engine_root) == 144);
 static_assert(sizeof(struct crab_dhead) == 48);

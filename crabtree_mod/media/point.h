@@ -23,6 +23,7 @@ enum crab_point {
 	CRAB_P12_ALLOCATED,	/* one word of the bitmap, where leaves are allocated on demand */
 	CRAB_P13_PARENT,	/* the entry of a node in the level above: added, or removed */
 	CRAB_P14_ROOT,		/* the root in the head, before nodes or entries depend on it */
+	CRAB_P15_BLOB = 15,	/* a blob, before a record names it; births, before their use */
 	CRAB_POINTS
 };
 

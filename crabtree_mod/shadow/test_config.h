@@ -21,6 +21,7 @@
 
 /* Limits of test builds in user space: few slots and leaves, and yet high trees */
 #define CRAB_LEAVES_MIN		3
+#define CRAB_SLAB_BYTES_MIN	256U
 #define CRAB_INDEX_FULL		7
 #define CRAB_INDEX_FILL		6
 #define CRAB_INDEX_HEIGHT	24

@@ -3,10 +3,10 @@
  * This file implements the pool of leaves.
  *
  * Invariant: a set bit in @used is a leaf that the media reaches, that is in stock, that waits
- * for readers, or that one caller has allocated; @free counts the clear bits and the stock. At
- * most one leaf is being prepared, so a reserve of two leaves has one that is free. A leaf is
- * freed only after the fence that made its unlinking durable: no list that a power cut could
- * bring back reaches a leaf that is allocated again.
+ * for readers, that is lent, or that one caller has allocated; @free counts the clear bits and
+ * the stock. At most one leaf is being prepared, so a reserve of two leaves has one that is
+ * free. A leaf is freed only after the fence that made its unlinking durable: no list that a
+ * power cut could bring back reaches a leaf that is allocated again.
  *
  * Locking: crab_pool.lock, taken inside; innermost of all.
  */
@@ -40,6 +40,8 @@ int crab_pool_init(struct crab_pool *pool, u64 leaves)
 	pool->stocked = 0;
 	pool->raw = 0;
 	pool->spoilt = 0;
+	pool->lent = 0;
+	pool->run = leaves;
 	pool->later = NULL;
 	pool->later_end = &pool->later;
 	pool->waiting = 0;
@@ -88,6 +90,30 @@ void crab_pool_spoil_bad(struct crab_pool *pool, const struct crab_media *media,
 		}
 		offset = to;
 	}
+}
+
+/* Is a leaf of the bitmap one that the list does not reach, in a bad page? */
+static bool pool_is_spoilt(const struct crab_pool *pool, u64 leaf, const struct crab_media *media,
+			   const struct crab_geometry *geo)
+{
+	u64 offset = crab_leaf_offset(geo, leaf), from, to;
+
+	return pool->spoilt && crab_badmem_next_page(media, offset, &from, &to) &&
+	       from < offset + geo->leaf_bytes;
+}
+
+bool crab_pool_lend(struct crab_pool *pool, u64 first, u32 n, const struct crab_media *media,
+		    const struct crab_geometry *geo)
+{
+	u64 leaf;
+
+	for (leaf = first; leaf < first + n; leaf++)
+		if (test_bit(leaf, pool->used) && !pool_is_spoilt(pool, leaf, media, geo))
+			return false;
+	for (leaf = first; leaf < first + n; leaf++)
+		pool->spoilt -= !crab_pool_mark(pool, leaf);
+	pool->lent += n;
+	return true;
 }
 
 void crab_pool_close(struct crab_pool *pool)
@@ -204,19 +230,15 @@ out:
 	return err;
 }
 
-/*
- * The highest run of @n clear bits, or @leaves. No run that ends above the lowest set bit of a
- * window begins in it, so the next window ends at this bit.
- */
-static u64 pool_find_run(const struct crab_pool *pool, u32 n)
+/* The highest run of @n clear bits at a multiple of @n, all of it below @end; or @leaves */
+static u64 pool_find_run(const struct crab_pool *pool, u32 n, u64 end)
 {
-	u64 end = pool->leaves, used;
+	u64 first;
 
-	while (end >= n) {
-		used = find_next_bit(pool->used, end, end - n);
-		if (used >= end)
-			return end - n;
-		end = used;
+	for (end -= end % n; end; end = first) {
+		first = end - n;
+		if (find_next_bit(pool->used, end, first) >= end)
+			return first;
 	}
 	return pool->leaves;
 }
@@ -230,7 +252,9 @@ int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u32 leave, u64 *first)
 	spin_lock(&pool->lock);
 	err = pool_admit(pool, n, leave);
 	if (!err)
-		leaf = pool_find_run(pool, n);
+		leaf = pool_find_run(pool, n, pool->run);
+	if (!err && leaf == pool->leaves)
+		leaf = pool_find_run(pool, n, pool->leaves);
 	if (leaf == pool->leaves) {
 		err = -ENOSPC;
 		goto out;
@@ -238,6 +262,8 @@ int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u32 leave, u64 *first)
 	for (i = 0; i < n; i++)
 		__set_bit(leaf + i, pool->used);
 	pool->free -= n;
+	pool->lent += n;
+	pool->run = leaf;
 	*first = leaf;
 out:
 	spin_unlock(&pool->lock);
@@ -289,12 +315,22 @@ bool crab_pool_has(const struct crab_pool *pool, u64 n)
 	return data_race(pool->free + pool->raw) >= n;
 }
 
+bool crab_pool_uses(struct crab_pool *pool, u64 leaf)
+{
+	bool used;
+
+	spin_lock(&pool->lock);
+	used = test_bit(leaf, pool->used);
+	spin_unlock(&pool->lock);
+	return used;
+}
+
 u64 crab_pool_unlisted(struct crab_pool *pool)
 {
 	u64 leaves;
 
 	spin_lock(&pool->lock);
-	leaves = pool->free + pool->raw + pool->waiting + pool->spoilt;
+	leaves = pool->free + pool->raw + pool->waiting + pool->spoilt + pool->lent;
 	spin_unlock(&pool->lock);
 	return leaves;
 }
@@ -314,6 +350,8 @@ void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n)
 	for (i = 0; i < n; i++)
 		__clear_bit(first + i, pool->used);
 	pool->free += n;
+	pool->lent -= n;
+	pool->run = max(pool->run, first + n);
 	spin_unlock(&pool->lock);
 }
 

@@ -57,6 +57,8 @@ struct crab_later {
  * @stocked: number of entries in @stock
  * @raw: leaves that are being prepared: one or none
  * @spoilt: free leaves whose memory cannot be read: set in @used, never allocated
+ * @lent: leaves of runs, which belong to a layer above the engine: set in @used
+ * @run: leaf below which the search for a run begins
  * @later: leaves that wait for readers, in the order in which they were handed over
  * @waiting: number of leaves in @later
  * @later_end: the NULL pointer that ends @later
@@ -74,6 +76,8 @@ struct crab_pool {
 	u32 stocked;
 	u32 raw;
 	u64 spoilt;
+	u64 lent;
+	u64 run;
 	struct crab_later *later;
 	struct crab_later **later_end;
 	u64 waiting;
@@ -124,6 +128,22 @@ void crab_pool_spoil_bad(struct crab_pool *pool, const struct crab_media *media,
 			 const struct crab_geometry *geo);
 
 /**
+ * crab_pool_lend() - attach: a run of leaves belongs to a layer above the engine
+ * @pool: the pool
+ * @first: the lowest number of the run
+ * @n: how many
+ * @media: the region
+ * @geo: where the leaves are
+ *
+ * Leaves that crab_pool_spoil_bad() spoilt may be in the run.
+ *
+ * Context: as crab_pool_spoil(), after crab_pool_spoil_bad(), before any allocation.
+ * Return: false if the engine uses one of them, or if one was lent before: then nothing was done.
+ */
+bool crab_pool_lend(struct crab_pool *pool, u64 first, u32 n, const struct crab_media *media,
+		    const struct crab_geometry *geo);
+
+/**
  * crab_pool_close() - allocate nothing from now on
  * @pool: the pool
  * Context: any but interrupts; takes crab_pool.lock.
@@ -150,14 +170,15 @@ u64 crab_pool_next(const struct crab_pool *pool);
 int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave);
 
 /**
- * crab_pool_alloc_run() - allocate neighbouring leaves
+ * crab_pool_alloc_run() - lend neighbouring leaves
  * @pool: the pool
  * @n: how many, at least one
  * @leave: as of crab_pool_alloc()
- * @first: out: the lowest number of the run
+ * @first: out: the lowest number of the run, a multiple of @n
  *
  * Runs come from the top end of the pool. Single leaves come from the bottom upwards, so that
- * they break runs up late. The search reads each word of the bitmap a few times at most.
+ * they break runs up late. The search reads each word of the bitmap a few times at most, and
+ * begins where the last one ended.
  *
  * Context: any but interrupts; takes crab_pool.lock.
  * Return: 0, or -ENOSPC with nothing allocated.
@@ -199,7 +220,16 @@ bool crab_pool_needs_refill(const struct crab_pool *pool);
 bool crab_pool_has(const struct crab_pool *pool, u64 n);
 
 /**
- * crab_pool_unlisted() - leaves that no structure on the media reaches
+ * crab_pool_uses() - whether a leaf is not free
+ * @pool: the pool
+ * @leaf: its number
+ * Context: any but interrupts; takes crab_pool.lock: a run may be borrowed meanwhile.
+ * Return: true if so.
+ */
+bool crab_pool_uses(struct crab_pool *pool, u64 leaf);
+
+/**
+ * crab_pool_unlisted() - leaves that no structure of the engine on the media reaches
  * @pool: the pool
  * Context: any but interrupts; takes crab_pool.lock.
  * Return: their number. With the leaves in use it is the number of all leaves.
@@ -216,7 +246,7 @@ u64 crab_pool_unlisted(struct crab_pool *pool);
 void crab_pool_free(struct crab_pool *pool, u64 leaf);
 
 /**
- * crab_pool_free_run() - free neighbouring leaves
+ * crab_pool_free_run() - take back a run that was lent
  * @pool: the pool
  * @first: the lowest number of the run
  * @n: how many

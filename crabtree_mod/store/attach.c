@@ -23,6 +23,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "blob_priv.h"
 #include "store_priv.h"
 
 static int attach_error(enum crab_verdict verdict)
@@ -147,6 +148,21 @@ static int attach_write(struct crab_store *store)
 	return 0;
 }
 
+/* The engine has read its leaves, and has allocated none */
+static int attach_found(struct crab_store *store)
+{
+	int err = crab_blobs_attach(store);
+
+	if (err)
+		return err;
+	if (store->engine->damage.count)
+		crab_store_damaged(store, &store->engine->damage);
+	crab_flow_pin();
+	err = attach_write(store);
+	crab_flow_unpin();
+	return err;
+}
+
 static int attach_engine(struct crab_store *store, const struct crab_engine_ops *ops)
 {
 	const struct crab_attach_options *options = &store->options;
@@ -165,13 +181,11 @@ static int attach_engine(struct crab_store *store, const struct crab_engine_ops 
 	store->engine = ops->attach(store->media, &geo, &how);
 	if (IS_ERR(store->engine))
 		return PTR_ERR(store->engine);
-	if (store->engine->damage.count)
-		crab_store_damaged(store, &store->engine->damage);
-	crab_flow_pin();
-	err = attach_write(store);
-	crab_flow_unpin();
-	if (err)
+	err = attach_found(store);
+	if (err) {
+		crab_blobs_detach(store);
 		ops->detach(store->engine);
+	}
 	store->durability = err ? CRAB_DURABILITY_NONE : attach_durability(store);
 	return err;
 }
@@ -235,6 +249,7 @@ void crab_store_abandon(struct crab_store *store)
 {
 	if (!store)
 		return;
+	crab_blobs_detach(store);
 	store->engine->ops->detach(store->engine);
 	kfree(store);
 }

@@ -31,11 +31,9 @@ void crab_cursor_init_back(struct crab_cursor *cursor, u64 start, u64 end)
 	cursor->back = true;
 }
 
-static int cursor_scan(struct crab_engine *engine, const struct crab_cursor *cursor,
-		       struct crab_record *records, u32 cap)
+static int cursor_scan(struct crab_engine *engine, const struct crab_engine_ops *ops,
+		       const struct crab_cursor *cursor, struct crab_record *records, u32 cap)
 {
-	const struct crab_engine_ops *ops = engine->ops;
-
 	if (!cursor->back)
 		return ops->scan(engine, cursor->next, cursor->end, records, cap);
 	if (!ops->scan_back)
@@ -49,15 +47,15 @@ static bool cursor_is_past(const struct crab_cursor *cursor, u64 key, u64 limit)
 	return cursor->back ? key < limit : key > limit;
 }
 
-int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
-		     struct crab_record *records, u32 cap)
+int crab_cursor_scan(struct crab_engine *engine, const struct crab_engine_ops *ops,
+		     struct crab_cursor *cursor, struct crab_record *records, u32 cap)
 {
 	u64 last;
 	int n;
 
 	if (cursor->done || !cap)
 		return 0;
-	n = cursor_scan(store->engine, cursor, records, min_t(u32, cap, S32_MAX));
+	n = cursor_scan(engine, ops, cursor, records, min_t(u32, cap, S32_MAX));
 	if (n < 0)
 		return n;
 	last = n ? records[n - 1].key : cursor->end;
@@ -68,6 +66,12 @@ int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
 	cursor->done = last == cursor->end;
 	cursor->next = cursor->back ? last - 1 : last + 1;
 	return n;
+}
+
+int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
+		     struct crab_record *records, u32 cap)
+{
+	return crab_cursor_scan(store->engine, store->engine->ops, cursor, records, cap);
 }
 
 void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor)

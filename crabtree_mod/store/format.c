@@ -24,6 +24,7 @@
 #include <linux/uuid.h>
 
 #include "media/badmem.h"
+#include "blob_priv.h"
 #include "store_priv.h"
 
 /* FORMAT writes over blank regions only, unless it is forced */
@@ -128,6 +129,7 @@ static void format_identity(const struct crab_media *media,
 			    const struct crab_format_options *options, struct crab_super *super)
 {
 	super->version = CRAB_FORMAT_VERSION;
+	super->feature_incompat = options->blobs ? CRAB_INCOMPAT_BLOBS : 0;
 	super->region_bytes = media->size;
 	super->state = CRAB_SUPER_STATE_CLEAN;
 	super->store_id = get_random_u32();
@@ -156,17 +158,25 @@ int crab_store_format_check(const struct crab_media *media,
 	return format_check(media, options, &super, reason);
 }
 
-/* Attaches the empty store that FORMAT will make, and detaches it: is there enough memory? */
+/*
+ * Attaches the empty store that FORMAT will make, and detaches it: is there enough memory, and can
+ * the engine hold blobs?
+ */
 static int format_memory(const struct crab_engine_ops *ops, struct crab_media *media,
-			 const struct crab_geometry *geo)
+			 const struct crab_geometry *geo, bool blobs, char *reason)
 {
 	const struct crab_attach_how how = { .clean = true };
 	struct crab_engine *engine = ops->attach(media, geo, &how);
+	int err = 0;
 
-	if (IS_ERR(engine))
+	if (IS_ERR(engine)) {
+		strscpy(reason, "no memory", CRAB_REASON_LEN);
 		return PTR_ERR(engine);
+	}
+	if (blobs)
+		err = crab_blobs_permitted(engine, reason);
 	ops->detach(engine);
-	return 0;
+	return err;
 }
 
 int crab_store_format(struct crab_media *media, const struct crab_format_options *options,
@@ -184,13 +194,13 @@ int crab_store_format(struct crab_media *media, const struct crab_format_options
 	crab_store_geometry(&super, &geo);
 	geo.extent = 1;
 	ops = crab_engine_by_id(super.engine);
-	err = format_memory(ops, media, &geo);
-	if (err) {
-		strscpy(reason, "no memory", CRAB_REASON_LEN);
+	err = format_memory(ops, media, &geo, options->blobs, reason);
+	if (err)
 		return err;
-	}
 	crab_flow_pin();
 	crab_super_clear(&flow);
+	if (options->blobs)
+		crab_blobs_format(&flow, &geo);
 	err = ops->format ? ops->format(&flow, &geo) : 0;
 	if (err)
 		goto out;

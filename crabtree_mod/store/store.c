@@ -16,6 +16,7 @@
 #include <linux/printk.h>
 #include <linux/string.h>
 
+#include "blob_priv.h"
 #include "store_priv.h"
 
 void crab_store_set_readonly(struct crab_store *store, const char *reason)
@@ -58,8 +59,7 @@ void crab_store_kick(struct crab_store *store)
 		store->options.kick(store->options.arg);
 }
 
-/* After a batch, or a write whose flow is not settled */
-static noinline void store_settle(struct crab_store *store, struct crab_flow *flow)
+noinline void crab_store_settle(struct crab_store *store, struct crab_flow *flow)
 {
 	crab_count_flow(store->engine, flow);
 	crab_store_kick(store);
@@ -70,7 +70,7 @@ static noinline void store_settle(struct crab_store *store, struct crab_flow *fl
 static int store_write_end(struct crab_store *store, struct crab_flow *flow, int err)
 {
 	if (unlikely(!flow->settled))
-		store_settle(store, flow);
+		crab_store_settle(store, flow);
 	return err;
 }
 
@@ -181,7 +181,7 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
 			if (!ops[i].status)
 				store_one(store, &flow, &ops[i]);
 	}
-	store_settle(store, &flow);
+	crab_store_settle(store, &flow);
 }
 
 int crab_store_check(struct crab_store *store, struct crab_check_report *report)
@@ -192,6 +192,9 @@ int crab_store_check(struct crab_store *store, struct crab_check_report *report)
 	err = store->engine->ops->check(store->engine, report);
 	if (report->damage.count)
 		crab_store_damaged(store, &report->damage);
+	/* A damaged blob is the damage of one key: the store remains writable */
+	if (!err && store->blobs)
+		err = crab_blobs_check(store, report);
 	return err;
 }
 

@@ -55,6 +55,7 @@ struct crab_attach_report {
  * @layout: name; "": the engine's default
  * @label: NUL-terminated, at most CRAB_LABEL_LEN - 1 bytes; no '/', no control characters
  * @uuid: identity of the store; all zero: random
+ * @blobs: a store of blobs: values of any length, see blob.h
  */
 struct crab_format_options {
 	bool force;
@@ -63,6 +64,7 @@ struct crab_format_options {
 	const char *layout;
 	const char *label;
 	u8 uuid[CRAB_UUID_LEN];
+	bool blobs;
 };
 
 /**
@@ -154,9 +156,9 @@ int crab_store_format_check(const struct crab_media *media,
  * @reason: out: CRAB_REASON_LEN bytes: why not, or ""
  *
  * Context: may sleep.
- * Return: 0; -EEXIST for a live or foreign signature without force; -EINVAL for
- * an unknown engine or layout or a leaf size; -EOPNOTSUPP for a layout whose media model the
- * region does not keep; -ENOSPC for a region that is too
+ * Return: 0; -EEXIST for a live or foreign signature without force; -EINVAL for an unknown
+ * engine or layout or a leaf size; -EOPNOTSUPP for a layout whose media model the region does
+ * not keep, and for blobs in an engine that cannot hold them; -ENOSPC for a region that is too
  * small; -EIO for uncorrectable memory where FORMAT writes; -ENOMEM if there is no memory to
  * attach the new store, before the first store to the media.
  */

@@ -9,6 +9,8 @@
 
 #include "store.h"
 
+struct crab_blobs;
+
 /**
  * struct crab_store - one attached store
  * @media: the region
@@ -20,6 +22,7 @@
  * @reason: why @readonly is set; written before it
  * @durability: class of durability that a returned write has
  * @attach_ns: duration of the attach
+ * @blobs: the blobs, of a store of blobs; else NULL
  */
 struct crab_store {
 	struct crab_media *media;
@@ -31,6 +34,7 @@ struct crab_store {
 	char reason[CRAB_REASON_LEN];
 	enum crab_durability durability;
 	u64 attach_ns;
+	struct crab_blobs *blobs;
 };
 
 /**
@@ -87,6 +91,27 @@ void crab_store_damaged(struct crab_store *store, const struct crab_damage *dama
  * Context: may sleep; takes crab_store.lock.
  */
 void crab_store_look(struct crab_store *store);
+
+/**
+ * crab_store_settle() - end a batch, or a write whose flow is not settled
+ * @store: the store
+ * @flow: of the write
+ * Context: may sleep; takes crab_store.lock.
+ */
+void crab_store_settle(struct crab_store *store, struct crab_flow *flow);
+
+/**
+ * crab_cursor_scan() - crab_cursor_read() by other verbs of the engine than those of the store
+ * @engine: of the store
+ * @ops: the verbs
+ * @cursor: the scan
+ * @records: out
+ * @cap: room for records
+ * Context: may sleep.
+ * Return: as crab_cursor_read().
+ */
+int crab_cursor_scan(struct crab_engine *engine, const struct crab_engine_ops *ops,
+		     struct crab_cursor *cursor, struct crab_record *records, u32 cap);
 
 /**
  * crab_store_kick() - call the owner's kick if the engine has work off the write path

@@ -78,7 +78,7 @@ static void pool_stock(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, crab_pool_prepare_begin(&p->pool, &spare));
 }
 
-/* Leaves 60 and 66 are in use: five leaves end at 65, and the next five at 59 */
+/* Leaves 60 and 66 are in use: runs of five begin at 50 and 45, for they begin at a multiple */
 static void pool_run(struct kunit *test)
 {
 	struct pool_test *p = test->priv;
@@ -87,32 +87,54 @@ static void pool_run(struct kunit *test)
 	crab_pool_mark(&p->pool, 60);
 	crab_pool_mark(&p->pool, 66);
 	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, 0, &first), 0);
-	KUNIT_EXPECT_EQ(test, first, 61ULL);
+	KUNIT_EXPECT_EQ(test, first, 55ULL);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, 0, &first), 0);
+	KUNIT_EXPECT_EQ(test, first, 50ULL);
 	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 3, 0, &first), 0);
-	KUNIT_EXPECT_EQ(test, first, 67ULL);
+	KUNIT_EXPECT_EQ(test, first, 45ULL);
+	KUNIT_EXPECT_EQ(test, p->pool.free, 55ULL);
+	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), 68ULL);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 45, 11, &first), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 56, 0, &first), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 45, 10, &first), 0);
+	KUNIT_EXPECT_EQ(test, first, 0ULL);
+	crab_pool_free_run(&p->pool, 55, 5);
+	KUNIT_EXPECT_EQ(test, p->pool.free, 15ULL);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 6, 0, &first), -ENOSPC);
 	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, 0, &first), 0);
 	KUNIT_EXPECT_EQ(test, first, 55ULL);
-	KUNIT_EXPECT_EQ(test, p->pool.free, 55ULL);
-	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 54, 2, &first), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 56, 0, &first), -ENOSPC);
-	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 55, 0, &first), 0);
-	KUNIT_EXPECT_EQ(test, first, 0ULL);
-	crab_pool_free_run(&p->pool, 61, 5);
-	KUNIT_EXPECT_EQ(test, p->pool.free, 5ULL);
-	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 6, 0, &first), -ENOSPC);
-	KUNIT_ASSERT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 5, 0), 0);
-	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), 0ULL);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 10, 0), 0);
+	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), 58ULL);
+}
+
+/* Attach lends runs again: not twice, and none with a leaf in use */
+static void pool_lend(struct kunit *test)
+{
+	struct crab_geometry geo = { .leaves = POOL_LEAVES, .leaf_bytes = 1024 };
+	struct crab_media media = { .size = POOL_LEAVES * 1024 };
+	struct pool_test *p = test->priv;
+
+	crab_pool_mark(&p->pool, 17);
+	KUNIT_EXPECT_TRUE(test, crab_pool_lend(&p->pool, 8, 8, &media, &geo));
+	KUNIT_EXPECT_FALSE(test, crab_pool_lend(&p->pool, 8, 8, &media, &geo));
+	KUNIT_EXPECT_FALSE(test, crab_pool_lend(&p->pool, 16, 8, &media, &geo));
+	KUNIT_EXPECT_EQ(test, p->pool.free, (u64)POOL_LEAVES - 9);
+	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), (u64)POOL_LEAVES - 1);
 }
 
 /* The same, leaf by leaf */
 static u64 pool_slow_run(const struct crab_pool *pool, u32 n)
 {
-	u64 leaf = pool->leaves;
-	u32 run = 0;
+	u64 first = pool->leaves - pool->leaves % n, leaf;
 
-	while (leaf && run < n)
-		run = test_bit(--leaf, pool->used) ? 0 : run + 1;
-	return run == n ? leaf : pool->leaves;
+	while (first) {
+		first -= n;
+		for (leaf = first; leaf < first + n && !test_bit(leaf, pool->used); leaf++)
+			;
+		if (leaf == first + n)
+			return first;
+	}
+	return pool->leaves;
 }
 
 /* Runs of all lengths, in pools that are full to a different part */
@@ -165,6 +187,7 @@ static struct kunit_case pool_cases[] = {
 	KUNIT_CASE(pool_take),
 	KUNIT_CASE(pool_stock),
 	KUNIT_CASE(pool_run),
+	KUNIT_CASE(pool_lend),
 	KUNIT_CASE(pool_runs),
 	KUNIT_CASE(pool_later),
 	{}

@@ -56,7 +56,7 @@ static void check_header(const struct crab_check *c, const struct crab_leaf *lea
 	crab_check_that(c, head.next == check_word(c, leaf, &head), offset,
 			"leaf %llu: link does not lead to the next leaf",
 			(unsigned long long)leaf->number);
-	crab_check_that(c, test_bit(leaf->number, c->tree->pool.used), offset,
+	crab_check_that(c, crab_pool_uses(&c->tree->pool, leaf->number), offset,
 			"leaf %llu: in the list and free", (unsigned long long)leaf->number);
 }
 

@@ -482,6 +482,7 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	if (crab_engine_init(&tree->base, &crab_engine_crab, media, geo, how) || !tree->scratch ||
 	    !tree->fps || !tree->overflow)
 		return -ENOMEM;
+	tree->base.pool = &tree->pool;
 	return crab_pool_init(&tree->pool, geo->leaves);
 }
 

@@ -42,7 +42,7 @@ static bool check_load(struct ff_walk *walk, struct ff_node *node)
 	node->side = crab_side(&ff->sides, node->number);
 	check_that(walk, node->side && node->side->flags == FF_USED, node->number,
 		   "it is in a list, and its side is not");
-	check_that(walk, test_bit(node->number, ff->pool.used), node->number,
+	check_that(walk, crab_pool_uses(&ff->pool, node->number), node->number,
 		   "it is in a list and free");
 	check_that(walk, crab_load(ff->base.media, &ff_media(ff, node->number)->head.birth) <=
 		   ff->birth, node->number, "born in the future");

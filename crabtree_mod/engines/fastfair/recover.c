@@ -156,6 +156,7 @@ static int attach_init(struct ff *ff, struct crab_media *media, const struct cra
 	if (crab_engine_init(&ff->base, &crab_engine_fastfair, media, geo, how))
 		return -ENOMEM;
 	ff->base.tuning = &ff->tuning;
+	ff->base.pool = &ff->pool;
 	return crab_pool_init(&ff->pool, geo->leaves) ?: crab_sides_init(&ff->sides, geo->leaves);
 }
 

@@ -69,7 +69,7 @@ static void check_header(const struct nv_check *c, const struct nv_place *leaf, 
 		   "leaf %llu: the inner nodes lead to it by another key", n);
 	check_that(c, head.next == check_word(c, leaf->high, &head), offset,
 		   "leaf %llu: link does not lead to the next leaf", n);
-	check_that(c, test_bit(n, c->tree->pool.used), offset,
+	check_that(c, crab_pool_uses(&c->tree->pool, n), offset,
 		   "leaf %llu: in the list and free", n);
 }
 

@@ -373,6 +373,7 @@ static int tree_init(struct nv_tree *tree, struct crab_media *media,
 	    !tree->elements || !tree->scratch || crab_sides_init(&tree->sides, geo->leaves))
 		return -ENOMEM;
 	tree->base.tuning = &tree->tuning;
+	tree->base.pool = &tree->pool;
 	return crab_nv_notes_init(&tree->notes, geo->leaves) ?:
 	       crab_pool_init(&tree->pool, geo->leaves);
 }

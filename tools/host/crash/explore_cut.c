@@ -105,7 +105,7 @@ static int survive_point(struct explore *x, const struct crab_shadow_image *imag
 		return x->blank && report.verdict == CRAB_VERDICT_BLANK ? 0 :
 			explore_say(x, "attach of the caches' content: %s", report.reason);
 	}
-	err = crab_oracle_read(&x->oracle, store, found.key);
+	err = explore_read(x, store, &found);
 	if (!err && !crab_oracle_allows(&x->oracle, &x->allowed, found.key))
 		err = explore_say(x, "the caches hold another content");
 	crab_store_abandon(store);

@@ -15,19 +15,27 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
+#include "blobs.h"
 #include "explore_priv.h"
 
 #define EXPLORE_AGAIN	64		/* one of this many known states is judged whole */
+
+int explore_read(struct explore *x, struct crab_store *store, struct content *found)
+{
+	return x->space->blobs ? blobs_read(&x->oracle, store, found->key) :
+				 crab_oracle_read(&x->oracle, store, found->key);
+}
 
 int explore_holds(struct explore *x, struct crab_store *store, const struct content *content)
 {
 	struct content found;
 
-	if (crab_oracle_read(&x->oracle, store, found.key))
+	if (explore_read(x, store, &found))
 		return -1;
 	if (!crab_oracle_equal(&x->oracle, found.key, content->key))
 		return explore_say(x, "the content is another one");
-	return crab_oracle_judge(&x->oracle, store, content->key);
+	return x->space->blobs ? crab_oracle_check(&x->oracle, store) :
+				 crab_oracle_judge(&x->oracle, store, content->key);
 }
 
 struct crab_store *explore_attach(struct explore *x, bool readonly,
@@ -153,7 +161,7 @@ int explore_judge(struct crab_shadow *shadow, void *arg)
 		return x->blank && report.verdict == CRAB_VERDICT_BLANK ? judge_blank(x) :
 			explore_say(x, "attach: %s", report.reason);
 	err = strcmp(report.reason, "attached read-only") ?
-	      explore_say(x, "attach: %s", report.reason) : crab_oracle_read(&x->oracle, store, found.key);
+	      explore_say(x, "attach: %s", report.reason) : explore_read(x, store, &found);
 	crab_store_abandon(store);
 	if (!err && shadow->counts.stores != stores)
 		return explore_say(x, "a read-only attach wrote to the media");

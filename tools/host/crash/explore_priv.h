@@ -35,6 +35,9 @@ int explore_cut(struct explore *x, const struct content *before, const struct co
 
 /* explore_judge.c */
 
+/* The content of a store, by a scan or a list; 0, or -1 after a fault */
+int explore_read(struct explore *x, struct crab_store *store, struct content *found);
+
 /* Do all reads and the verifier agree that a store holds just this? 0, or -1 after a fault */
 int explore_holds(struct explore *x, struct crab_store *store, const struct content *content);
 

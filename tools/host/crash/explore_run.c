@@ -9,6 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/random.h>
 
+#include "blobs.h"
 #include "explore_priv.h"
 
 /* Begins or ends the collection of crash points */
@@ -82,11 +83,12 @@ static int record_judge(struct explore *x, struct crab_store *store, u32 i,
 {
 	const struct crab_batch_op *op = &x->ops[i];
 	struct crab_key_state *state = &content->key[x->run[i].key];
-	const char *what = crab_oracle_answer(state, op);
+	const char *what = x->space->blobs ? blobs_answer(state, op) : crab_oracle_answer(state, op);
 
 	if (!what && op->status == -ENOSPC) {
 		x->counts.full++;
-		if (!x->space->driver->is_full(store, x->run_n))
+		if (x->space->blobs ? !blobs_is_full(x->space, store, op) :
+				      !x->space->driver->is_full(store, x->run_n))
 			what = "is refused, though there is room";
 	}
 	if (what)
@@ -115,7 +117,9 @@ static int run_records(struct explore *x, struct crab_store *store, struct conte
 	for (i = 0; i < x->run_n; i++)
 		record_begin(x, store, i);
 	explore_collect(x, true);
-	if (x->run_n > 1)
+	if (x->space->blobs)
+		blobs_perform(store, &x->ops[0]);
+	else if (x->run_n > 1)
 		crab_store_batch(store, x->ops, x->run_n);
 	else
 		record_alone(store, &x->ops[0]);
@@ -216,6 +220,7 @@ int explore_format(struct explore *x, bool force)
 	struct crab_format_options options = {
 		.force = force, .leaf_bytes = x->space->leaf_bytes, .engine = x->space->driver->engine,
 		.layout = x->space->layout, .label = "explore", .uuid = { 1 },
+		.blobs = x->space->blobs,
 	};
 	char reason[CRAB_REASON_LEN];
 

@@ -11,6 +11,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "blobs.h"
 #include "state.h"
 
 #define SUPER_WORDS	(sizeof(struct crab_dsuper) / sizeof(__le64))
@@ -34,7 +35,11 @@ const char *content_add(struct content *content, const struct space *space,
 		return "a foreign key";
 	if (content->key[key].there)
 		return "a key twice";
-	content->key[key] = (struct crab_key_state) { .there = true, .value = r->value };
+	if (space->blobs && r->value >= BLOBS_DEAD)
+		return "a record without its blob";
+	content->key[key] = (struct crab_key_state) {
+		.there = true, .value = space->blobs ? blobs_content(r->value) : r->value,
+	};
 	return NULL;
 }
 
@@ -87,6 +92,7 @@ const char *state_read(struct state *state, struct content *content, const struc
 	state_add(state, super[newest]);
 	state_add(state, super[!newest]);
 	memset(content, 0, sizeof(*content));
+	blobs_begin();
 	if (state_is_blank(state))
 		return NULL;
 	return space->driver->read(space, geo, media, content, state);
@@ -125,6 +131,9 @@ void state_write(const struct state *state, const struct space *space,
 	for (i = 0; i < CRAB_SUPER_COPIES; i++)
 		super_write(&flow, i, state->byte[i], super);
 	crab_fence(&flow, CRAB_P3_SUPER);
+	blobs_begin();
 	space->driver->write(space, geo, media, state->byte + CRAB_SUPER_COPIES,
 			     state->byte + state->len);
+	if (space->blobs)
+		blobs_write(geo, media);
 }

@@ -35,7 +35,7 @@ _RACES = of_engines("races")
 
 DESIGNS = shared.DESIGNS + [design for of in _DESIGNS.values()
                             for design in of.DESIGNS + getattr(of, "PUBLISHED", [])]
-HARMLESS = [entry for of in _DESIGNS.values() for entry in getattr(of, "HARMLESS", [])]
+HARMLESS = shared.HARMLESS + [entry for of in _DESIGNS.values() for entry in getattr(of, "HARMLESS", [])]
 RACES = shared.RACES + [race for of in _RACES.values() for race in of.RACES]
 SUBJECTS = {what: subject for of in _RACES.values()
             for what, subject in getattr(of, "SUBJECTS", {}).items()}

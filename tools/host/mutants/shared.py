@@ -5,6 +5,10 @@ from design import Design, Edit
 
 INDEX = "shared/index.c"
 
+BLOB = "store/blob.c"
+BLOB_MEDIA = "store/blob_media.c"
+BLOB_ATTACH = "store/blob_attach.c"
+
 DESIGNS = [
     Design("attach: repairs are not fenced before service", [
         Edit("store/attach.c", """err = engine->ops->repair ? engine->ops->repair(engine, &flow) : 0;
@@ -35,6 +39,62 @@ DESIGNS = [
         Edit("shared/pool.c", "__set_bit(leaf, pool->used);\n\tpool->free--;\n\treturn leaf;",
              "pool->free--; return leaf"),
     ]),
+    Design("blobs: the word is stored before the blob", [
+        Edit(BLOB, """crab_blob_store(blobs, flow, place, birth, put);
+	crab_flow_unpin();
+	err = blobs->raw->insert(store->engine, flow, put->key,
+				 crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);""",
+             """crab_flow_unpin();
+             err = blobs->raw->insert(store->engine, flow, put->key,
+                                      crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);
+             crab_flow_pin();
+             if (!err) crab_blob_store(blobs, flow, place, birth, put);
+             crab_flow_unpin()"""),
+    ]),
+    Design("blobs: the old extent is free before the engine has replaced its word", [
+        Edit(BLOB, """crab_extents_alloc(&blobs->extents, put->bytes + sizeof(struct crab_dblob),
+					 &place)""",
+             """({ if (!blobs->raw->lookup(store->engine, put->key, &birth))
+                     crab_extents_free(&blobs->extents, birth & CRAB_PLACE_MASK);
+                 crab_extents_alloc(&blobs->extents, put->bytes + sizeof(struct crab_dblob),
+                                    &place); })"""),
+        Edit(BLOB, "put->existed = old.existed;\n\treplaced_free(blobs, &old);",
+             "put->existed = old.existed"),
+    ]),
+    Design("blobs: attach begins again with births that were used", [
+        Edit(BLOB_ATTACH, "blobs->birth = births << CRAB_BIRTHS_SHIFT;",
+             "blobs->birth = (births - 1) << CRAB_BIRTHS_SHIFT"),
+    ]),
+    Design("blobs: births are used before the number on the media is raised", [
+        Edit(BLOB_MEDIA, "birth = blobs->birth++;\n\tmutex_unlock(&blobs->birth_lock);",
+             "birth = blobs->birth++; mutex_unlock(&blobs->birth_lock)"),
+        Edit(BLOB_MEDIA, "if (blobs->birth == blobs->birth_end)\n\t\tbirths_raise(blobs, flow);",
+             "if (blobs->birth > blobs->birth_end) births_raise(blobs, flow)"),
+    ]),
+    Design("blobs: attach does not mark the extents that words name", [
+        Edit(BLOB_ATTACH, "crab_extents_mark(extents, place)", "0"),
+    ]),
+    Design("blobs: attach does not borrow the slabs from the pool", [
+        Edit("shared/pool.c", "pool->spoilt -= !crab_pool_mark(pool, leaf);", ""),
+    ]),
+    Design("blobs: the crc is not compared", [
+        Edit(BLOB_MEDIA, "crc != head[HEAD_SEAL] >> 32", "false && crc"),
+    ]),
+    Design("blobs: the birth is not compared", [
+        Edit(BLOB_MEDIA, "word == crab_blob_word(blobs, place, head[HEAD_BIRTH])",
+             "true"),
+    ]),
+]
+
+BIRTHS = ("the fence of the blob that follows completes the clean, too; another thread that uses a birth "
+          "of the block depends on it")
+
+# As in engines/E/designs.py
+HARMLESS = [
+    ("births_raise", "crab_clean(flow, at, sizeof(*at)) / crab_fence(flow, CRAB_P15_BLOB)", "exchanged",
+     BIRTHS),
+    ("births_raise", "crab_fence(flow, CRAB_P15_BLOB)", "left out", BIRTHS),
+    ("births_raise", "crab_fence(flow, CRAB_P15_BLOB)", "a store barrier instead", BIRTHS),
 ]
 
 RACES = [

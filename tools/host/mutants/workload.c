@@ -11,6 +11,8 @@
 
 #include "host_driver.h"
 #include "workload.h"
+#include "blobs.h"
+#include "explore.h"
 
 #define DAMAGE_WORDS		32
 #define WORKLOAD_CONTENDED	5	/* one of this many trylocks of a batch fails */
@@ -74,12 +76,25 @@ static bool damage_all(struct crash *c)
 	return true;
 }
 
+static enum workload_end space_run(const struct workload *workload, char *said)
+{
+	const struct space *space = space_by_name(workload->space);
+	struct explore x;
+	bool ok = explore_begin(&x, space) && explore_run(&x) && blobs_damage(&x);
+
+	strscpy(said, x.said, CRASH_SAID);
+	explore_end(&x);
+	return ok ? WORKLOAD_SOUND : WORKLOAD_FOUND;
+}
+
 enum workload_end workload_run(const struct workload *workload, char *said)
 {
 	enum workload_end end = WORKLOAD_SOUND;
 	static struct crash c;
 	bool ok;
 
+	if (workload->space)
+		return space_run(workload, said);
 	crab_host_contended = workload->batch ? WORKLOAD_CONTENDED : 0;
 	ok = crash_begin(&c, &workload->setup, workload->leaves ?: 10, 1);
 

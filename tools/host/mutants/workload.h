@@ -23,6 +23,8 @@
  * @often_every: operations from one to the next; 0: it is not
  * @batch: operations of a batch at most, cut at every store, while some leaves are locked; 0:
  *	there are no batches
+ * @space: a state space that is closed instead of the operations: of blobs, whose words and bytes
+ *	are then damaged, one bit at a time
  * @damage: the store's sealed words are then damaged, one at a time: attach must report it, no
  *	record may be denied, and nothing may be written
  */
@@ -37,6 +39,7 @@ struct workload {
 	u32 often_every;
 	u32 batch;
 	bool damage;
+	const char *space;
 };
 
 /* The workloads of all engines, by number; filled by workloads_init() */

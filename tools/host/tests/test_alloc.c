@@ -21,6 +21,7 @@
 #include "engines/crab/format.h"
 #include "engines/crab/sorted/tuning.h"
 #include "model.h"
+#include "store/blob.h"
 #include "tap.h"
 
 #define LEAVES		64
@@ -468,6 +469,68 @@ static void test_toy(void)
 	media_destroy(&run.media);
 }
 
+/* Without memory a put changes no content; the bytes of a free extent may change */
+static u32 blob_put(struct crab_store *store, u64 key)
+{
+	static const u8 value[3000];
+	struct crab_blob_write put = { .key = key, .data = value, .bytes = key % 3000 };
+	struct crab_blob_read get = { .key = key };
+	u32 failed = 0;
+	bool struck;
+	int err;
+
+	for (;; failed++) {
+		fail_begin(failed);
+		err = crab_blob_put(store, &put);
+		struck = fail_end();
+		if (!struck || !err)
+			break;
+		tap_check(err == -ENOMEM, "put: %d", err);
+		tap_check(crab_blob_get(store, &get) == -ENOENT, "put without memory");
+	}
+	tap_check(!err, "put: %d", err);
+	return failed;
+}
+
+static struct crab_store *blob_attach(struct crab_media *media, u32 *failed)
+{
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	struct crab_store *store;
+
+	for (;; (*failed)++) {
+		fail_begin(*failed);
+		store = crab_store_attach(media, &options, &report);
+		if (!fail_end())
+			return store;
+		tap_check(PTR_ERR(store) == -ENOMEM, "attach: %ld", PTR_ERR(store));
+	}
+}
+
+static void test_blobs(void)
+{
+	struct crab_format_options options = {
+		.leaf_bytes = LEAF_BYTES, .engine = "crab", .layout = "", .label = "", .blobs = true,
+	};
+	struct crab_media media = media_create(1 << 20);
+	char reason[CRAB_REASON_LEN];
+	u32 puts = 0, attaches = 0;
+	struct crab_store *store;
+	u64 key;
+
+	tap_check(!crab_store_format(&media, &options, reason), "%s", reason);
+	store = blob_attach(&media, &attaches);
+	for (key = 0; key < 300; key++)
+		puts += blob_put(store, key * 7);
+	crab_store_detach(store);
+	attaches = 0;
+	store = blob_attach(&media, &attaches);
+	crab_store_detach(store);
+	tap_ok(puts > 10 && attaches > 10, "blobs: failed %u times in puts, %u in an attach", puts,
+	       attaches);
+	media_destroy(&media);
+}
+
 static void test_costs(void)
 {
 	struct crab_costs costs;
@@ -507,6 +570,7 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(configs); i++)
 		test_config(&configs[i]);
 	test_toy();
+	test_blobs();
 	test_costs();
 	test_sites();
 	return tap_done();

@@ -27,6 +27,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "blobs.h"
 #include "crab_driver.h"
 #include "engines/crab/crab.h"
 #include "state.h"
@@ -37,6 +38,7 @@
 /* Codes of keys and values in a state; smaller codes: the number in the alphabet */
 #define CODE_NONE	0x20	/* key: free slot */
 #define CODE_OWN	0x20	/* value: the void of the leaf ... */
+#define CODE_DEAD	0x30	/* ... the word of no blob ... */
 #define CODE_VOID	0x40	/* ... the void of leaf 0, 1, ... of the list */
 
 struct image_leaf {
@@ -78,6 +80,9 @@ static void leaf_read(struct image_leaf *leaf, const struct space *space,
 		if (space_is_sorted(space) && r->key == CRAB_KEY_EMPTY)
 			break;
 		r->value = crab_load(media, &d->slots[leaf->slots++].value);
+		if (space->blobs && r->value != leaf->void_value)
+			r->value = r->key == CRAB_KEY_EMPTY ? BLOBS_DEAD :
+				   blobs_decode(geo, media, r->key, r->value);
 	}
 }
 
@@ -147,6 +152,8 @@ static u8 value_code(const struct image *p, const struct space *space, u32 leaf,
 	for (i = 0; i < p->leaves; i++)
 		if (value == p->leaf[i].void_value)
 			return CODE_VOID + i;
+	if (space->blobs)
+		return value < BLOBS_DEAD ? value - 1 : CODE_DEAD;
 	return value == 1 ? 0 : 1;
 }
 
@@ -203,6 +210,16 @@ static u64 code_value(u8 code, u32 leaf)
 	return image_void(code == CODE_OWN ? leaf : code - CODE_VOID);
 }
 
+/* The value of a slot; @at: its codes */
+static u64 slot_value(const struct space *space, const struct crab_geometry *geo, const u8 *at,
+		      u32 leaf)
+{
+	if (!space->blobs || at[1] == CODE_OWN || at[1] >= CODE_VOID)
+		return code_value(at[1], leaf);
+	return at[1] == CODE_DEAD ? STATE_STALE :
+	       blobs_encode(geo, state_key(space, at[0]), at[1] + 1);
+}
+
 /* Fills a slot that the code must not read */
 static void slot_junk(struct crab_flow *flow, const struct space *space, struct crab_dslot *slot,
 		      u32 i)
@@ -238,7 +255,7 @@ static const u8 *leaf_write(struct crab_flow *flow, const struct space *space,
 		slot_write(flow, &d->slots[slot],
 			   at[2 + 2 * slot] == CODE_NONE ? CRAB_KEY_EMPTY :
 							   state_key(space, at[2 + 2 * slot]),
-			   code_value(at[3 + 2 * slot], i));
+			   slot_value(space, geo, &at[2 + 2 * slot], i));
 	if (at && slot < space->slots)
 		slot_write(flow, &d->slots[slot++], CRAB_KEY_EMPTY, STATE_STALE);
 	crab_clean(flow, d, geo->leaf_bytes);

@@ -48,5 +48,6 @@ const struct workload crab_workloads[] = {
 	  .steps = 400, .often = CRASH_BATCH, .often_every = 2, .batch = 4 },
 	{ "slotted, modified", { CRAB_SLOTTED(128), .modify = true }, .steps = 500 },
 	{ "shift, modified", { CRAB_SORTED(128, SIP), .modify = true }, .steps = 500 },
+	{ "blobs, slotted", .space = "slotted-blobs" },
 	{ }
 };

@@ -24,6 +24,7 @@
  */
 #include <linux/kernel.h>
 
+#include "blobs.h"
 #include "nvtree_driver.h"
 #include "shared/link.h"
 #include "state.h"
@@ -33,6 +34,7 @@
 #define IMAGE_LINE	3		/* elements of a line */
 
 #define CODE_NEGATIVE	0x20
+#define CODE_DEAD	0x30		/* a word that a later element replaces */
 
 /* Words of a leaf */
 #define WORD_LOW	3
@@ -60,6 +62,25 @@ static __le64 *sign_of(const struct crab_media *media, const struct crab_geometr
 	return word_of(media, geo, leaf, WORD_LINES + i / IMAGE_LINE * WORDS_LINE + WORD_SIGN);
 }
 
+static u64 value_of(const struct space *space, u64 value)
+{
+	if (!space->blobs)
+		return value;
+	return value < BLOBS_DEAD ? blobs_content(value) : STATE_STALE;
+}
+
+/* Does a later element of the leaf have the key of element @i? */
+static bool is_replaced(const struct crab_geometry *geo, const struct crab_media *media, u64 leaf,
+			u64 count, u32 i)
+{
+	u64 key = crab_load(media, element_of(media, geo, leaf, i));
+
+	while (++i < count)
+		if (crab_load(media, element_of(media, geo, leaf, i)) == key)
+			return true;
+	return false;
+}
+
 static const char *element_read(const struct space *space, const struct crab_record *r,
 				bool negative, struct content *content, struct state *state)
 {
@@ -67,14 +88,15 @@ static const char *element_read(const struct space *space, const struct crab_rec
 
 	if (key == space->keys)
 		return "a foreign key";
-	if (!negative && (!r->value || r->value > STATE_VALUES))
+	if (!negative && (!r->value || r->value > (space->blobs ? BLOBS_DEAD : STATE_VALUES)))
 		return "a foreign value";
 	state_add(state, key);
-	state_add(state, negative ? CODE_NEGATIVE : r->value - 1);
+	state_add(state, negative ? CODE_NEGATIVE :
+			 space->blobs && r->value == BLOBS_DEAD ? CODE_DEAD : r->value - 1);
 	if (negative && !content->key[key].there)
 		return "a key is deleted that is not there";
 	content->key[key] = (struct crab_key_state){ .there = !negative,
-						     .value = negative ? 0 : r->value };
+						     .value = negative ? 0 : value_of(space, r->value) };
 	return NULL;
 }
 
@@ -101,6 +123,9 @@ static const char *leaf_read(const struct space *space, const struct crab_geomet
 		r.key = crab_load(media, element_of(media, geo, leaf, i));
 		r.value = crab_load(media, element_of(media, geo, leaf, i) + 1);
 		negative = crab_load(media, sign_of(media, geo, leaf, i)) >> i % IMAGE_LINE & 1;
+		if (space->blobs && !negative)
+			r.value = is_replaced(geo, media, leaf, count, i) ? BLOBS_DEAD :
+				  blobs_decode(geo, media, r.key, r.value);
 		what = element_read(space, &r, negative, content, state);
 	}
 	return what;
@@ -136,6 +161,14 @@ static void junk_write(struct crab_flow *flow, const struct space *space,
 	crab_store(flow, at + 1, STATE_STALE);
 }
 
+/* The value of an element; @at: its codes */
+static u64 element_value(const struct space *space, const struct crab_geometry *geo, const u8 *at)
+{
+	if (at[1] >= CODE_NEGATIVE)
+		return STATE_STALE;
+	return space->blobs ? blobs_encode(geo, state_key(space, at[0]), at[1] + 1) : at[1] + 1;
+}
+
 /* The elements of a leaf; @at: of the state, NULL: a free leaf */
 static void elements_write(struct crab_flow *flow, const struct space *space,
 			   const struct crab_geometry *geo, u64 leaf, const u8 *at)
@@ -154,8 +187,7 @@ static void elements_write(struct crab_flow *flow, const struct space *space,
 			continue;
 		}
 		crab_store(flow, to, state_key(space, at[2 + 2 * i]));
-		crab_store(flow, to + 1, at[3 + 2 * i] == CODE_NEGATIVE ? STATE_STALE :
-						at[3 + 2 * i] + 1);
+		crab_store(flow, to + 1, element_value(space, geo, &at[2 + 2 * i]));
 	}
 }
 

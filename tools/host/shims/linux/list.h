@@ -10,6 +10,16 @@
 #define LIST_HEAD_INIT(name)	{ &(name), &(name) }
 #define LIST_HEAD(name)		struct list_head name = LIST_HEAD_INIT(name)
 
+static inline void INIT_LIST_HEAD(struct list_head *head)
+{
+	head->next = head->prev = head;
+}
+
+static inline bool list_empty(const struct list_head *head)
+{
+	return head->next == head;
+}
+
 static inline void crab_list_link(struct list_head *item, struct list_head *prev,
 				  struct list_head *next)
 {

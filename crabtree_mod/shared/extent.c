@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements extents: their classes, slabs and bitmaps, all of them in DRAM.
+ *
+ * Invariants: a slab is lent by the pool as long as it is in the table; its bitmap has each extent
+ * that a word names or a writer has allocated; it is in the list of its class if and only if one
+ * of its extents is free. A slab without an extent in use goes back to the pool.
+ *
+ * Locking: crab_extents.lock, a mutex, because a slab is allocated under it. crab_pool.lock is
+ * inside.
+ */
+#include <linux/bitops.h>
+#include <linux/bitmap.h>
+#include <linux/errno.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+
+#include "extent.h"
+#include "media/badmem.h"
+
+#define EXTENT_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+#define EXTENT_PARTS	32	/* slabs in a pool that is large enough */
+#define EXTENT_LEAVE	4	/* leaves that remain for the engine: a split and its reserve */
+
+/* Lines of an extent of each class; at most a third of a longer one remains unused */
+static const u16 class_lines[CRAB_EXTENT_CLASSES] = {
+	1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 682, 1024, 2048,
+};
+
+static_assert(CRAB_EXTENT_CLASSES <= 1U << CRAB_PLACE_CLASS_BITS);
+static_assert(CRAB_SLAB_BYTES_MAX == 2048 * CRAB_LINE);
+
+static u32 place_class(u64 place)
+{
+	return place & ((1U << CRAB_PLACE_CLASS_BITS) - 1);
+}
+
+/* The first line, counted from the pool's offset */
+static u64 place_line(u64 place)
+{
+	return place >> CRAB_PLACE_CLASS_BITS;
+}
+
+static u64 place_slab(const struct crab_extents *extents, u64 place)
+{
+	return div_u64(place_line(place), extents->slab_lines);
+}
+
+/* Number of the extent within its slab */
+static u32 place_index(const struct crab_extents *extents, u64 place)
+{
+	u64 line = place_line(place) - place_slab(extents, place) * extents->slab_lines;
+
+	return (u32)line / class_lines[place_class(place)];
+}
+
+static u32 slab_leaves(const struct crab_extents *extents)
+{
+	return extents->slab_lines * CRAB_LINE / extents->geo.leaf_bytes;
+}
+
+u32 crab_extent_slab_bytes(const struct crab_geometry *geo)
+{
+	u64 pool = geo->leaves * geo->leaf_bytes;
+	u32 least = max(CRAB_SLAB_BYTES_MIN, geo->leaf_bytes);
+
+	pool = min_t(u64, div_u64(pool, EXTENT_PARTS), CRAB_SLAB_BYTES_MAX);
+	return pool < least ? least : rounddown_pow_of_two((u32)pool);
+}
+
+int crab_extents_init(struct crab_extents *extents, struct crab_pool *pool,
+		      const struct crab_media *media, const struct crab_geometry *geo,
+		      u32 slab_bytes)
+{
+	u32 class;
+
+	mutex_init(&extents->lock);
+	extents->pool = pool;
+	extents->media = media;
+	extents->geo = *geo;
+	extents->slab_lines = 1;	/* until it is known: no number is a place */
+	for (class = 0; class < CRAB_EXTENT_CLASSES; class++)
+		INIT_LIST_HEAD(&extents->room[class]);
+	if (!is_power_of_2(slab_bytes) || slab_bytes < geo->leaf_bytes ||
+	    slab_bytes > CRAB_SLAB_BYTES_MAX)
+		return -EUCLEAN;
+	extents->slab_lines = slab_bytes / CRAB_LINE;
+	extents->slabs_max = div_u64(geo->leaves, slab_leaves(extents));
+	extents->slabs = kvcalloc(extents->slabs_max + 1, sizeof(*extents->slabs), EXTENT_GFP);
+	return extents->slabs ? 0 : -ENOMEM;
+}
+
+void crab_extents_destroy(struct crab_extents *extents)
+{
+	u64 n;
+
+	for (n = 0; extents->slabs && n < extents->slabs_max; n++)
+		kvfree(extents->slabs[n]);
+	kvfree(extents->slabs);
+	extents->slabs = NULL;
+}
+
+bool crab_extent_is_place(const struct crab_extents *extents, u64 place)
+{
+	u32 class = place_class(place), lines;
+	u64 slab = place_slab(extents, place), line;
+
+	if (class >= CRAB_EXTENT_CLASSES || slab >= extents->slabs_max)
+		return false;
+	lines = class_lines[class];
+	line = place_line(place) - slab * extents->slab_lines;
+	return line + lines <= extents->slab_lines && !((u32)line % lines);
+}
+
+u64 crab_extent_offset(const struct crab_extents *extents, u64 place)
+{
+	return extents->geo.pool_offset + place_line(place) * CRAB_LINE;
+}
+
+u32 crab_extent_bytes(u64 place)
+{
+	return class_lines[place_class(place)] * CRAB_LINE;
+}
+
+static u64 slab_place(const struct crab_extents *extents, const struct crab_slab *slab, u32 index)
+{
+	u64 line = slab->number * extents->slab_lines + (u64)index * class_lines[slab->class];
+
+	return line << CRAB_PLACE_CLASS_BITS | slab->class;
+}
+
+/* Is a part of an extent in a page that cannot be written? */
+static bool extent_is_bad(const struct crab_extents *extents, u64 place)
+{
+	u64 offset = crab_extent_offset(extents, place), from, to;
+
+	return crab_badmem_next_page(extents->media, offset, &from, &to) &&
+	       from < offset + crab_extent_bytes(place);
+}
+
+static void slab_take(struct crab_extents *extents, struct crab_slab *slab, u32 index)
+{
+	__set_bit(index, slab->map);
+	extents->lines += class_lines[slab->class];
+	if (++slab->used == slab->total)
+		list_del(&slab->room);
+}
+
+/* Extents in bad pages are never free: a slab that has one stays */
+static void slab_spoil(struct crab_extents *extents, struct crab_slab *slab)
+{
+	u32 i;
+
+	for (i = 0; i < slab->total; i++)
+		if (extent_is_bad(extents, slab_place(extents, slab, i)))
+			slab_take(extents, slab, i);
+}
+
+static struct crab_slab *slab_alloc(const struct crab_extents *extents, u32 class)
+{
+	u32 total = extents->slab_lines / class_lines[class];
+	struct crab_slab *slab;
+
+	slab = kvzalloc(struct_size(slab, map, BITS_TO_LONGS(total)), EXTENT_GFP);
+	if (!slab)
+		return NULL;
+	slab->class = class;
+	slab->total = total;
+	return slab;
+}
+
+/* The pool has lent the slab's leaves */
+static void slab_enter(struct crab_extents *extents, struct crab_slab *slab, u64 number)
+{
+	slab->number = number;
+	extents->slabs[number] = slab;
+	extents->lent++;
+	list_add(&slab->room, &extents->room[slab->class]);
+}
+
+/* Attach: the slab of a place, new if no word named one of its extents before */
+static int slab_found(struct crab_extents *extents, u64 place, struct crab_slab **slab)
+{
+	u64 number = place_slab(extents, place);
+	u32 leaves = slab_leaves(extents);
+
+	*slab = extents->slabs[number];
+	if (*slab)
+		return (*slab)->class == place_class(place) ? 0 : -EUCLEAN;
+	*slab = slab_alloc(extents, place_class(place));
+	if (!*slab)
+		return -ENOMEM;
+	if (!crab_pool_lend(extents->pool, number * leaves, leaves, extents->media,
+			    &extents->geo)) {
+		kvfree(*slab);
+		return -EUCLEAN;
+	}
+	slab_enter(extents, *slab, number);
+	slab_spoil(extents, *slab);
+	return 0;
+}
+
+int crab_extents_mark(struct crab_extents *extents, u64 place)
+{
+	struct crab_slab *slab;
+	int err;
+
+	if (!crab_extent_is_place(extents, place))
+		return -EUCLEAN;
+	err = slab_found(extents, place, &slab);
+	if (err)
+		return err;
+	if (!test_bit(place_index(extents, place), slab->map))
+		slab_take(extents, slab, place_index(extents, place));
+	else if (!extent_is_bad(extents, place))
+		return -EUCLEAN;
+	return 0;
+}
+
+/* The smallest class that is long enough, or the number of classes */
+static u32 class_for(const struct crab_extents *extents, u32 bytes)
+{
+	u32 class;
+
+	for (class = 0; class < CRAB_EXTENT_CLASSES; class++)
+		if (class_lines[class] * CRAB_LINE >= bytes)
+			break;
+	if (class == CRAB_EXTENT_CLASSES || class_lines[class] > extents->slab_lines)
+		return CRAB_EXTENT_CLASSES;
+	return class;
+}
+
+/* A slab of a class with a free extent; one more is borrowed if there is none */
+static int slab_with_room(struct crab_extents *extents, u32 class, struct crab_slab **slab)
+{
+	u32 leaves = slab_leaves(extents);
+	u64 first;
+	int err;
+
+	if (!list_empty(&extents->room[class])) {
+		*slab = list_first_entry(&extents->room[class], struct crab_slab, room);
+		return 0;
+	}
+	*slab = slab_alloc(extents, class);
+	if (!*slab)
+		return -ENOMEM;
+	err = crab_pool_alloc_run(extents->pool, leaves, EXTENT_LEAVE, &first);
+	if (err) {
+		kvfree(*slab);
+		return err;
+	}
+	slab_enter(extents, *slab, div_u64(first, leaves));
+	return 0;
+}
+
+int crab_extents_alloc(struct crab_extents *extents, u32 bytes, u64 *place)
+{
+	u32 class = class_for(extents, bytes), index;
+	struct crab_slab *slab;
+	int err;
+
+	if (class == CRAB_EXTENT_CLASSES)
+		return -EMSGSIZE;
+	mutex_lock(&extents->lock);
+	err = slab_with_room(extents, class, &slab);
+	if (!err) {
+		index = find_first_zero_bit(slab->map, slab->total);
+		slab_take(extents, slab, index);
+		*place = slab_place(extents, slab, index);
+	}
+	mutex_unlock(&extents->lock);
+	return err;
+}
+
+static void slab_return(struct crab_extents *extents, struct crab_slab *slab)
+{
+	u32 leaves = slab_leaves(extents);
+
+	list_del(&slab->room);
+	extents->slabs[slab->number] = NULL;
+	extents->lent--;
+	crab_pool_free_run(extents->pool, slab->number * leaves, leaves);
+	kvfree(slab);
+}
+
+/* The slab of an extent in use, or NULL */
+static struct crab_slab *extents_find(const struct crab_extents *extents, u64 place)
+{
+	struct crab_slab *slab;
+
+	lockdep_assert_held(&extents->lock);
+	if (!crab_extent_is_place(extents, place))
+		return NULL;
+	slab = extents->slabs[place_slab(extents, place)];
+	return slab && slab->class == place_class(place) &&
+	       test_bit(place_index(extents, place), slab->map) ? slab : NULL;
+}
+
+void crab_extents_free(struct crab_extents *extents, u64 place)
+{
+	struct crab_slab *slab;
+
+	mutex_lock(&extents->lock);
+	slab = extents_find(extents, place);
+	if (slab && !extent_is_bad(extents, place)) {
+		__clear_bit(place_index(extents, place), slab->map);
+		extents->lines -= class_lines[slab->class];
+		if (slab->used-- == slab->total)
+			list_add(&slab->room, &extents->room[slab->class]);
+		if (!slab->used)
+			slab_return(extents, slab);
+	}
+	mutex_unlock(&extents->lock);
+}
+
+bool crab_extents_holds(struct crab_extents *extents, u64 place)
+{
+	bool holds;
+
+	mutex_lock(&extents->lock);
+	holds = extents_find(extents, place);
+	mutex_unlock(&extents->lock);
+	return holds;
+}

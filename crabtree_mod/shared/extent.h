@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares extents: pieces of the pool that hold blobs. An extent has one of a few
+ * sizes, its class. Extents of one class share slabs, which are runs of leaves that the pool lends.
+ *
+ * A place is the position and the class of an extent, in one number: the low 40 bits of the word
+ * that names a blob. Nothing else about an extent is on the media: an extent is free if no
+ * word names it, so a power cut cannot leak one.
+ *
+ * Layer L3: it includes media/ only; store/ and tests include it.
+ *
+ * Locking: crab_extents.lock, taken inside.
+ */
+#ifndef CRABTREE_EXTENT_H
+#define CRABTREE_EXTENT_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/types.h>
+
+#include "geometry.h"
+#include "media/media.h"
+#include "pool.h"
+
+#define CRAB_EXTENT_CLASSES	21U
+
+/**
+ * struct crab_slab - a run of leaves with extents of one class
+ * @room: in the list of its class, if not all of its extents are in use
+ * @number: of the slab: it begins at this multiple of the slab's size
+ * @class: of its extents
+ * @total: number of extents
+ * @used: of these in use
+ * @map: one bit for each extent; set: in use, or in memory that cannot be read
+ */
+struct crab_slab {
+	struct list_head room;
+	u64 number;
+	u32 class;
+	u32 total;
+	u32 used;
+	unsigned long map[];
+};
+
+/**
+ * struct crab_extents - the extents of a store
+ * @lock: protects the slabs and the lists
+ * @pool: lends the slabs
+ * @media: the region
+ * @geo: where the leaves are
+ * @slab_lines: cache lines of a slab
+ * @slabs_max: number of slabs that the pool could lend
+ * @slabs: by number; NULL: not lent
+ * @lent: number of slabs
+ * @lines: lines of the extents in use
+ * @room: by class: slabs with a free extent
+ */
+struct crab_extents {
+	struct mutex lock;
+	struct crab_pool *pool;
+	const struct crab_media *media;
+	struct crab_geometry geo;
+	u32 slab_lines;
+	u64 slabs_max;
+	struct crab_slab **slabs;
+	u64 lent;
+	u64 lines;
+	struct list_head room[CRAB_EXTENT_CLASSES];
+};
+
+/**
+ * crab_extent_slab_bytes() - the size of slabs that FORMAT chooses
+ * @geo: where the leaves are
+ *
+ * A thirty-second part of the pool, within the bounds of the format.
+ *
+ * Context: any.
+ * Return: bytes, a power of two, a multiple of the size of a leaf.
+ */
+u32 crab_extent_slab_bytes(const struct crab_geometry *geo);
+
+/**
+ * crab_extents_init() - begin with no slab
+ * @extents: out
+ * @pool: of the engine
+ * @media: the region
+ * @geo: where the leaves are
+ * @slab_bytes: size of slabs; any number
+ * Context: may sleep; the caller calls crab_extents_destroy() in either case.
+ * Return: 0, -ENOMEM, or -EUCLEAN for an impossible size.
+ */
+int crab_extents_init(struct crab_extents *extents, struct crab_pool *pool,
+		      const struct crab_media *media, const struct crab_geometry *geo,
+		      u32 slab_bytes);
+
+/**
+ * crab_extents_destroy() - free the memory of all slabs
+ * @extents: the extents; zeroed memory is allowed, too
+ * Context: may sleep; no other call is running or will come.
+ */
+void crab_extents_destroy(struct crab_extents *extents);
+
+/**
+ * crab_extent_is_place() - whether a number is a place of an extent
+ * @extents: the extents
+ * @place: any number
+ * Context: any.
+ * Return: false if it is not within the pool, or not a multiple of its size within a slab.
+ */
+bool crab_extent_is_place(const struct crab_extents *extents, u64 place);
+
+/**
+ * crab_extent_offset() - where an extent is
+ * @extents: the extents
+ * @place: of the extent
+ * Context: any.
+ * Return: its offset in the region.
+ */
+u64 crab_extent_offset(const struct crab_extents *extents, u64 place);
+
+/**
+ * crab_extent_bytes() - the size of an extent
+ * @place: of the extent
+ * Context: any.
+ * Return: bytes.
+ */
+u32 crab_extent_bytes(u64 place);
+
+/**
+ * crab_extents_mark() - attach: a word names an extent
+ * @extents: the extents
+ * @place: any number
+ * Context: attach, once the engine has read all leaves, before it allocates one; may sleep.
+ * Return: 0; -EUCLEAN if the number is no place, or if the memory belongs to the engine or to
+ * another extent; -ENOMEM.
+ */
+int crab_extents_mark(struct crab_extents *extents, u64 place);
+
+/**
+ * crab_extents_alloc() - allocate an extent
+ * @extents: the extents
+ * @bytes: its content
+ * @place: out
+ * Context: may sleep.
+ * Return: 0, -EMSGSIZE if no extent is so long, -ENOSPC, -ENOMEM.
+ */
+int crab_extents_alloc(struct crab_extents *extents, u32 bytes, u64 *place);
+
+/**
+ * crab_extents_free() - free an extent
+ * @extents: the extents
+ * @place: any number: it is ignored if no such extent is in use
+ *
+ * The extent may be allocated at once: readers find out that the word has changed.
+ *
+ * Context: may sleep; no power cut can make a word name the extent again.
+ */
+void crab_extents_free(struct crab_extents *extents, u64 place);
+
+/**
+ * crab_extents_holds() - whether an extent is in use
+ * @extents: the extents
+ * @place: any number
+ * Context: may sleep.
+ * Return: true if so.
+ */
+bool crab_extents_holds(struct crab_extents *extents, u64 place);
+
+#endif /* CRABTREE_EXTENT_H */

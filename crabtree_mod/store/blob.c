@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the verbs on blobs: put, erase, get, list, and the check of all blobs.
+ *
+ * Invariants: a record's value is the word of its blob. The engine commits a put and an erase by
+ * its own protocol for one record. An extent is free again only when the engine has returned: no
+ * power cut can make a record name it from then on.
+ *
+ * Readers take no lock. They load the word again after the blob: if it is the same, the blob was
+ * not overwritten meanwhile, since no two blobs have the same birth; otherwise they begin again.
+ * Pairs with the order of a writer: the new word is durable before the old extent is written.
+ *
+ * Locking: one of crab_blobs.stripes, by the key, for a put, an erase, and a reader that lost too
+ * often; the locks of extents and births inside.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "blob_priv.h"
+#include "store_priv.h"
+
+#define BLOB_TRIES	4	/* of a reader, before it takes the lock */
+#define BLOB_CHUNK	32	/* records of one scan */
+
+u32 crab_blob_most(const struct crab_store *store)
+{
+	if (!store->blobs)
+		return 0;
+	return min_t(u32, CRAB_BLOB_BYTES_MAX, store->blobs->extents.slab_lines * CRAB_LINE -
+					       sizeof(struct crab_dblob));
+}
+
+static struct mutex *blob_stripe(struct crab_blobs *blobs, u64 key)
+{
+	return &blobs->stripes[key * 0x9e3779b97f4a7c15ULL >> 56];
+}
+
+static int blob_begin(const struct crab_store *store, u64 key)
+{
+	if (!store->blobs)
+		return -EOPNOTSUPP;
+	return key == CRAB_KEY_EMPTY ? -EINVAL : 0;
+}
+
+static int write_begin(const struct crab_store *store, struct crab_blob_write *write)
+{
+	int err = blob_begin(store, write->key);
+
+	write->existed = false;
+	if (!err && READ_ONCE(store->readonly))
+		err = -EROFS;
+	return err;
+}
+
+/* Is the blob of an existing key the one that the caller expects? */
+static int version_is(const struct crab_blobs *blobs, u64 word, const struct crab_blob_write *write)
+{
+	struct crab_blob_read get = { .key = write->key };
+	int err = crab_blob_load_head(blobs, word, &get);
+
+	return err ?: get.version == write->version ? 0 : -ESTALE;
+}
+
+/* The conditions of a write. The stripe is locked, so they hold until it ends */
+static int write_permitted(struct crab_store *store, struct crab_blob_write *write)
+{
+	struct crab_blobs *blobs = store->blobs;
+	u64 word;
+	int err;
+
+	if (write->mode == CRAB_INSERT_EITHER && !write->checked)
+		return 0;
+	err = blobs->raw->lookup(store->engine, write->key, &word);
+	write->existed = !err;
+	if (err == -ENOENT)
+		return write->checked || write->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
+	if (!err && write->mode == CRAB_INSERT_CREATE)
+		return -EEXIST;
+	return err || !write->checked ? err : version_is(blobs, word, write);
+}
+
+/* The engine has returned: no power cut can bring the old word back */
+static void replaced_free(struct crab_blobs *blobs, const struct crab_old *old)
+{
+	if (old->existed)
+		crab_extents_free(&blobs->extents, old->value & CRAB_PLACE_MASK);
+}
+
+/* A blob in a fresh extent, then the word; the stripe is locked */
+static int put_locked(struct crab_store *store, struct crab_blob_write *put, struct crab_flow *flow)
+{
+	struct crab_blobs *blobs = store->blobs;
+	struct crab_old old = { .existed = false };
+	u64 place, birth;
+	int err = write_permitted(store, put);
+
+	if (!err)
+		err = crab_extents_alloc(&blobs->extents, put->bytes + sizeof(struct crab_dblob),
+					 &place);
+	if (err)
+		return err;
+	crab_flow_pin();
+	birth = crab_blob_birth(blobs, flow);
+	crab_blob_store(blobs, flow, place, birth, put);
+	crab_flow_unpin();
+	err = blobs->raw->insert(store->engine, flow, put->key,
+				 crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);
+	if (err) {
+		crab_extents_free(&blobs->extents, place);
+		return err;
+	}
+	put->version = birth;
+	put->existed = old.existed;
+	replaced_free(blobs, &old);
+	return 0;
+}
+
+int crab_blob_put(struct crab_store *store, struct crab_blob_write *put)
+{
+	struct crab_flow flow = { .media = store->media };
+	int err = write_begin(store, put);
+	struct mutex *stripe;
+
+	if (err)
+		return err;
+	if (put->bytes > crab_blob_most(store))
+		return -EMSGSIZE;
+	stripe = blob_stripe(store->blobs, put->key);
+	mutex_lock(stripe);
+	err = put_locked(store, put, &flow);
+	mutex_unlock(stripe);
+	crab_store_settle(store, &flow);
+	return err;
+}
+
+static int erase_locked(struct crab_store *store, struct crab_blob_write *erase,
+			struct crab_flow *flow)
+{
+	struct crab_blobs *blobs = store->blobs;
+	struct crab_old old = { .existed = false };
+	int err = write_permitted(store, erase);
+
+	if (!err)
+		err = blobs->raw->remove(store->engine, flow, erase->key, &old);
+	if (!err)
+		replaced_free(blobs, &old);
+	erase->existed |= old.existed;
+	return err;
+}
+
+int crab_blob_erase(struct crab_store *store, struct crab_blob_write *erase)
+{
+	struct crab_flow flow = { .media = store->media };
+	int err = write_begin(store, erase);
+	struct mutex *stripe;
+
+	if (err)
+		return err;
+	erase->mode = CRAB_INSERT_EITHER;
+	stripe = blob_stripe(store->blobs, erase->key);
+	mutex_lock(stripe);
+	err = erase_locked(store, erase, &flow);
+	mutex_unlock(stripe);
+	crab_store_settle(store, &flow);
+	return err;
+}
+
+/* Loads the blob of a key once; @moved: out: it may have been overwritten meanwhile */
+static int get_once(struct crab_store *store, struct crab_blob_read *get, bool *moved)
+{
+	struct crab_blobs *blobs = store->blobs;
+	u64 word, again;
+	int err, gone;
+
+	*moved = false;
+	err = blobs->raw->lookup(store->engine, get->key, &word);
+	if (err)
+		return err;
+	err = crab_blob_load(blobs, word, get);
+	/* The word is loaded after the blob. Pairs with the fence of the engine in a put */
+	smp_rmb();
+	gone = blobs->raw->lookup(store->engine, get->key, &again);
+	*moved = gone || again != word;
+	return err;
+}
+
+int crab_blob_get(struct crab_store *store, struct crab_blob_read *get)
+{
+	int err = blob_begin(store, get->key);
+	struct mutex *stripe;
+	bool moved = true;
+	u32 tries;
+
+	for (tries = 0; !err && moved && tries < BLOB_TRIES; tries++) {
+		err = get_once(store, get, &moved);
+		if (moved)
+			err = 0;
+	}
+	if (err || !moved)
+		return err;
+	stripe = blob_stripe(store->blobs, get->key);
+	mutex_lock(stripe);
+	err = get_once(store, get, &moved);
+	mutex_unlock(stripe);
+	return err;
+}
+
+/* Lists one record; a key that another one has erased meanwhile is left out */
+static bool list_one(struct crab_store *store, const struct crab_record *record,
+		     struct crab_blob_entry *entry)
+{
+	struct crab_blob_read get = { .key = record->key };
+	u64 word = record->value, again;
+	int err, gone;
+
+	for (;;) {
+		err = crab_blob_load_head(store->blobs, word, &get);
+		/* As in get_once() */
+		smp_rmb();
+		gone = store->blobs->raw->lookup(store->engine, record->key, &again);
+		if (gone || again == word)
+			break;
+		word = again;
+	}
+	*entry = (struct crab_blob_entry){ .key = record->key, .err = err };
+	if (!err) {
+		entry->bytes = get.bytes;
+		entry->version = get.version;
+	}
+	return gone != -ENOENT;
+}
+
+int crab_blob_list(struct crab_store *store, struct crab_cursor *cursor,
+		   struct crab_blob_entry *entries, u32 cap)
+{
+	struct crab_record records[BLOB_CHUNK];
+	int i, n, listed = 0;
+
+	if (!store->blobs)
+		return -EOPNOTSUPP;
+	do {
+		n = crab_cursor_scan(store->engine, store->blobs->raw, cursor, records,
+				     min_t(u32, cap, BLOB_CHUNK));
+		for (i = 0; i < n; i++)
+			listed += list_one(store, &records[i], &entries[listed]);
+	} while (n > 0 && !listed);
+	return n < 0 ? n : listed;
+}
+
+/* Verifies one blob; the stripe is locked */
+static void check_one(struct crab_store *store, u64 key, struct crab_check_report *report)
+{
+	struct crab_blobs *blobs = store->blobs;
+	struct crab_blob_read get = { .key = key };
+	u64 word, offset;
+
+	if (blobs->raw->lookup(store->engine, key, &word))
+		return;		/* erased meanwhile, or quarantined, which the engine reports */
+	offset = crab_extent_offset(&blobs->extents, word & CRAB_PLACE_MASK);
+	if (!crab_extents_holds(&blobs->extents, word & CRAB_PLACE_MASK))
+		crab_damage_note(&report->damage, offset, "the extent of key 0x%llx is free",
+				 (unsigned long long)key);
+	else if (crab_blob_load(blobs, word, &get) == -EUCLEAN)
+		crab_damage_note(&report->damage, offset, "the blob of key 0x%llx is damaged",
+				 (unsigned long long)key);
+}
+
+int crab_blobs_check(struct crab_store *store, struct crab_check_report *report)
+{
+	struct crab_blobs *blobs = store->blobs;
+	struct crab_record records[BLOB_CHUNK];
+	struct crab_cursor cursor;
+	int i, n;
+
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	while ((n = crab_cursor_scan(store->engine, blobs->raw, &cursor, records, BLOB_CHUNK))) {
+		if (n < 0 && n != -EUCLEAN)
+			return n;
+		if (n < 0)
+			crab_cursor_skip(store, &cursor);
+		for (i = 0; i < n; i++) {
+			mutex_lock(blob_stripe(blobs, records[i].key));
+			check_one(store, records[i].key, report);
+			mutex_unlock(blob_stripe(blobs, records[i].key));
+		}
+		if (crab_engine_is_stopped(store->engine))
+			return -EINTR;
+	}
+	return 0;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the inside of a store of blobs, for the files of this folder and for tests.
+ */
+#ifndef CRABTREE_BLOB_PRIV_H
+#define CRABTREE_BLOB_PRIV_H
+
+#include <linux/mutex.h>
+
+#include "blob.h"
+#include "shared/extent.h"
+
+#define CRAB_BLOB_STRIPES	256U
+
+/**
+ * struct crab_blobs - the blobs of a store
+ * @raw: the verbs of the engine, on words
+ * @guard: the same table, but each verb on records returns -EOPNOTSUPP: crab_engine.ops
+ * @media: the region
+ * @store_id: of the store
+ * @extents: the memory of the blobs
+ * @birth_lock: protects @birth and @birth_end
+ * @birth: of the next blob
+ * @birth_end: births from here on are not covered by the word on the media
+ * @stripes: by a hash of the key: serialise the writers of a key
+ */
+struct crab_blobs {
+	const struct crab_engine_ops *raw;
+	struct crab_engine_ops guard;
+	struct crab_media *media;
+	u32 store_id;
+	struct crab_extents extents;
+	struct mutex birth_lock;
+	u64 birth;
+	u64 birth_end;
+	struct mutex stripes[CRAB_BLOB_STRIPES];
+};
+
+/* blob_attach.c */
+
+/**
+ * crab_blobs_format() - FORMAT: make a store of blobs without blobs
+ * @flow: the caller's flow
+ * @geo: where the leaves are
+ * Context: pinned, before crab_engine_ops.format, whose fence (P2) makes it durable.
+ */
+void crab_blobs_format(struct crab_flow *flow, const struct crab_geometry *geo);
+
+/**
+ * crab_blobs_permitted() - FORMAT: whether an engine and a region can hold blobs
+ * @engine: attached to the empty store that FORMAT will make
+ * @reason: out, on error: CRAB_REASON_LEN bytes
+ * Context: any.
+ * Return: 0, -EOPNOTSUPP or -ENOSPC.
+ */
+int crab_blobs_permitted(const struct crab_engine *engine, char *reason);
+
+/**
+ * crab_blobs_attach() - attach the blobs of a store
+ * @store: its engine is attached, and has allocated nothing yet
+ *
+ * Writes nothing to the media. Damage is noted in the engine.
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOMEM, -EINTR. If the store has no blobs, nothing is done.
+ */
+int crab_blobs_attach(struct crab_store *store);
+
+/**
+ * crab_blobs_detach() - free the memory of a store's blobs
+ * @store: the store; its engine is still attached
+ * Context: may sleep; no call on the store is running or will come.
+ */
+void crab_blobs_detach(struct crab_store *store);
+
+/* blob_media.c */
+
+/**
+ * crab_blob_number() - a word of &struct crab_dblobs
+ * @store_id: of the store
+ * @offset: of the word
+ * @number: below 2^40
+ * Context: any.
+ * Return: the word.
+ */
+u64 crab_blob_number(u32 store_id, u64 offset, u64 number);
+
+/**
+ * crab_blob_word() - the word that names a blob
+ * @blobs: the blobs
+ * @place: of its extent
+ * @birth: of the blob
+ * Context: any.
+ * Return: the word.
+ */
+u64 crab_blob_word(const struct crab_blobs *blobs, u64 place, u64 birth);
+
+/**
+ * crab_blob_birth() - take the next birth
+ * @blobs: the blobs
+ * @flow: the caller's flow
+ * Context: pinned; may sleep.
+ * Return: a number that no blob of this store has had, also after a power cut.
+ */
+u64 crab_blob_birth(struct crab_blobs *blobs, struct crab_flow *flow);
+
+/**
+ * crab_blob_store() - write a blob into an extent, durable on return
+ * @blobs: the blobs
+ * @flow: the caller's flow
+ * @place: of the extent, which is long enough
+ * @birth: of the blob
+ * @put: its key and its value
+ * Context: pinned; no word names the extent.
+ */
+void crab_blob_store(const struct crab_blobs *blobs, struct crab_flow *flow, u64 place, u64 birth,
+		     const struct crab_blob_write *put);
+
+/**
+ * crab_blob_load_head() - read the header of a blob
+ * @blobs: the blobs
+ * @word: the word that names it; any value
+ * @get: its key; out: length and version
+ * Context: process context; other blobs may be written to the extent meanwhile.
+ * Return: 0, or -EUCLEAN: it is not the blob that the word names.
+ */
+int crab_blob_load_head(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
+
+/**
+ * crab_blob_load() - read and verify a blob
+ * @blobs: the blobs
+ * @word: the word that names it; any value
+ * @get: its key; out: length, version, and the value if the buffer is long enough
+ * Context: as crab_blob_load_head().
+ * Return: 0, -EMSGSIZE, or -EUCLEAN.
+ */
+int crab_blob_load(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
+
+/* blob.c */
+
+/**
+ * crab_blobs_check() - verify all blobs
+ * @store: the store
+ * @report: damage is added
+ * Context: may sleep; locks out the writers of a key while it reads the blob.
+ * Return: 0, or -EINTR.
+ */
+int crab_blobs_check(struct crab_store *store, struct crab_check_report *report);
+
+#endif /* CRABTREE_BLOB_PRIV_H */

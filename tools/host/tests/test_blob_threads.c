@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file runs several threads over the blobs of one store: puts, erases and gets of few keys, so
+ * that extents are reused while readers are in them, with one more thread that lists, verifies and
+ * maintains.
+ *
+ * Invariant: all words of a value are the same, and name the key. A reader that returns a part of
+ * another value, or an older version of a key than before, is at fault.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "store/blob_priv.h"
+#include "store/store_priv.h"
+#include "tap.h"
+#include "tests/rng.h"
+
+#define THREADS		4U
+#define KEYS		4U
+#define STEPS		20000U
+#define LONGEST		2000U	/* bytes of a value */
+
+static struct crab_store *store;
+static u32 running;
+static u32 faults;
+static u64 gets;
+
+struct worker {
+	pthread_t thread;
+	u64 seed;
+	u64 seen[KEYS];		/* the newest version of each key */
+	u64 value[LONGEST / 8];
+};
+
+static void fault(const char *what, u64 key)
+{
+	if (!__atomic_fetch_add(&faults, 1, __ATOMIC_RELAXED))
+		fprintf(stderr, "# key %llu: %s\n", key, what);
+}
+
+/* Words with the key in the low bits, and a number that no other put has */
+static void worker_put(struct worker *w, u64 key)
+{
+	u32 words = rng_below(&w->seed, LONGEST / 8), i;
+	u64 mark = rng(&w->seed) << 8 | key;
+	struct crab_blob_write put = { .key = key, .bytes = words * 8, .data = w->value };
+	int err;
+
+	for (i = 0; i < words; i++)
+		w->value[i] = mark;
+	err = crab_blob_put(store, &put);
+	if (err && err != -ENOSPC)
+		fault("put fails", key);
+}
+
+static void worker_get(struct worker *w, u64 key)
+{
+	struct crab_blob_read get = { .key = key, .buffer = w->value, .capacity = LONGEST };
+	int err = crab_blob_get(store, &get);
+	u32 i;
+
+	__atomic_fetch_add(&gets, 1, __ATOMIC_RELAXED);
+	if (err == -ENOENT)
+		return;
+	if (err) {
+		fault("get fails", key);
+		return;
+	}
+	if (get.version < w->seen[key])
+		fault("get returns an older version", key);
+	w->seen[key] = get.version;
+	for (i = 0; i < get.bytes / 8; i++)
+		if (w->value[i] != w->value[0] || (w->value[i] & 0xff) != key)
+			fault("get returns parts of two values", key);
+}
+
+static void *worker_run(void *arg)
+{
+	struct crab_blob_write erase = { };
+	struct worker *w = arg;
+	u32 i, verb;
+	int err;
+
+	for (i = 0; i < STEPS; i++) {
+		erase.key = rng_below(&w->seed, KEYS);
+		verb = rng_below(&w->seed, 10);
+		if (verb < 4) {
+			worker_put(w, erase.key);
+		} else if (verb < 5) {
+			err = crab_blob_erase(store, &erase);
+			if (err && err != -ENOENT)
+				fault("erase fails", erase.key);
+		} else {
+			worker_get(w, erase.key);
+		}
+	}
+	__atomic_sub_fetch(&running, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void *keeper_run(void *arg)
+{
+	struct crab_blob_entry entry[KEYS + 1];
+	struct crab_check_report report;
+	struct crab_cursor cursor;
+	int i, n;
+
+	while (__atomic_load_n(&running, __ATOMIC_RELAXED)) {
+		while (crab_store_maintain(store))
+			;
+		if (crab_store_check(store, &report) || report.damage.count)
+			fault(report.damage.what, report.damage.offset);
+		crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+		n = crab_blob_list(store, &cursor, entry, KEYS + 1);
+		for (i = 0; i < n; i++)
+			if (entry[i].err || entry[i].key >= KEYS)
+				fault("the list has a damaged or foreign entry", entry[i].key);
+	}
+	return NULL;
+}
+
+static struct crab_store *format(struct crab_media *media, const char *engine)
+{
+	struct crab_format_options options = {
+		.leaf_bytes = 512, .engine = engine, .layout = "", .label = "", .blobs = true,
+	};
+	char reason[CRAB_REASON_LEN];
+
+	*media = media_create(CRAB_POOL_OFFSET + 128 * 512);
+	if (crab_store_format(media, &options, reason)) {
+		printf("Bail out! format: %s\n", reason);
+		exit(2);
+	}
+	return store_attach(media);
+}
+
+static void test_engine(const char *engine)
+{
+	static struct worker worker[THREADS];
+	struct crab_check_report report;
+	struct crab_media media;
+	pthread_t keeper;
+	u64 lines;
+	u32 i;
+
+	memset(worker, 0, sizeof(worker));
+	faults = 0;
+	gets = 0;
+	running = THREADS;
+	store = format(&media, engine);
+	for (i = 0; i < THREADS; i++) {
+		worker[i].seed = i + 1;
+		pthread_create(&worker[i].thread, NULL, worker_run, &worker[i]);
+	}
+	pthread_create(&keeper, NULL, keeper_run, NULL);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(worker[i].thread, NULL);
+	pthread_join(keeper, NULL);
+	lines = store->blobs->extents.lines;
+	crab_store_detach(store);
+	store = store_attach(&media);
+	tap_check(store->blobs->extents.lines == lines, "%llu lines in use, not %llu",
+		  store->blobs->extents.lines, lines);
+	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s",
+		  report.damage.what);
+	tap_ok(!faults, "%s: %u threads, %llu gets among puts and erases of %u keys: %u faults",
+	       engine, THREADS, gets, KEYS, faults);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	test_engine("crab");
+	test_engine("nvtree");
+	test_engine("fastfair");
+	return tap_done();
+}
