@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file loads and unloads the module and defines its parameters. Some of them
- * name regions: crab_providers[] lists these and the provider of each. The other
+ * name regions: crab_parameters[] lists these. The other
  * parameters choose how stores are attached.
  *
  * Invariant: a parameter that cannot be obeyed in full fails the load, and no region
@@ -10,9 +10,9 @@
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
+#include <linux/limits.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "device/devices.h"
@@ -30,6 +30,10 @@ MODULE_PARM_DESC(ram, "Volatile regions: SIZE[,cache][,SIZE...], e.g. 16M");
 static char *region;
 module_param_hw(region, charp, iomem, 0444);
 MODULE_PARM_DESC(region, "Physical regions that are not System RAM: START,SIZE[,cache][,START,SIZE...] or SIZE@START");
+
+static char *reserve;
+module_param(reserve, charp, 0444);
+MODULE_PARM_DESC(reserve, "Memory that reserve_mem= names: NAME[,OFFSET,SIZE][,cache][,NAME...]");
 
 static char *pmem;
 module_param(pmem, charp, 0444);
@@ -114,36 +118,25 @@ CRAB_OPTION_PARAM(binary, &option_flag_ops, "fastfair: search a node by halves, 
 CRAB_OPTION_PARAM(leaf_locks, &option_flag_ops, "fastfair: reads lock the leaf");
 
 static const struct {
-	const char *name;
+	const char *provider;
 	char **value;
-	int (*add)(char **spec, const struct crab_region_events *events);
-} crab_providers[] = {
-	{ "ram", &ram, crab_region_ram_add },
-	{ "region", &region, crab_region_phys_add },
-	{ "pmem", &pmem, crab_region_dax_add },
+} crab_parameters[] = {
+	{ "ram", &ram },
+	{ "region", &region },
+	{ "reserve", &reserve },
+	{ "pmem", &pmem },
 #ifdef CONFIG_UML
-	{ "uml", &uml, crab_region_uml_add },
+	{ "uml", &uml },
 #endif
 };
 
 /* All regions of one parameter, or an error */
-static int __init crab_add_regions(const char *name, const char *value,
-				   int (*add)(char **, const struct crab_region_events *))
+static int __init crab_add_regions(const char *name, const char *value)
 {
-	char *copy = kstrdup(value, GFP_KERNEL);
-	char *spec = copy;
-	int err = 0;
+	int err = crab_provider_add(crab_provider_find(name, strlen(name)), value, UINT_MAX,
+				    &crab_device_events);
 
-	if (!copy)
-		return -ENOMEM;
-	while (spec && !err)
-		err = add(&spec, &crab_device_events);
-	if (err == -EOPNOTSUPP)
-		pr_err("%s=%s: not supported by this kernel\n", name, value);
-	else if (err)
-		pr_err("%s=%s: refused: error %d\n", name, value, err);
-	kfree(copy);
-	return err;
+	return __is_defined(MODULE) ? err : 0;
 }
 
 static int __init crab_add_all(void)
@@ -151,14 +144,10 @@ static int __init crab_add_all(void)
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < ARRAY_SIZE(crab_providers) && !err; i++) {
-		if (!*crab_providers[i].value)
-			continue;
-		err = crab_add_regions(crab_providers[i].name, *crab_providers[i].value,
-				       crab_providers[i].add);
-		if (!__is_defined(MODULE))
-			err = 0;
-	}
+	for (i = 0; i < ARRAY_SIZE(crab_parameters) && !err; i++)
+		if (*crab_parameters[i].value)
+			err = crab_add_regions(crab_parameters[i].provider,
+					       *crab_parameters[i].value);
 	return err;
 }
 

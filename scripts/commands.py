@@ -28,6 +28,8 @@ TEXT = {
     "#include <crabtree.h>": "C",
     "import crabtree": "Python",
     "reserved-memory {": "a device tree",
+    "reserve_mem=16M:4096:crab": "the kernel's command line",
+    "reserve=crab label=retain group=plc mode=0660": "a line of crabtree.d(5)",
     'SUBSYSTEM=="crabtree", ENV{CRABTREE_LABEL_ENC}=="retain", GROUP="plc", MODE="0640"': "a udev rule",
 }
 
@@ -38,6 +40,11 @@ NOT_RUN = {
     "grep -i 90000000 /proc/iomem": HARDWARE,
     "modprobe crabtree region=0x90000000,16M": HARDWARE,
     "modprobe crabtree pmem=/dev/pmem0": HARDWARE,
+    "modprobe crabtree reserve=crab": "needs a reservation on the kernel's command line",
+    "crabctl format --label retain": "needs the region of the command before it",
+    "crabctl region add pmem=/dev/pmem0": HARDWARE,
+    "crabctl region remove crab0": HARDWARE,
+    "crabctl region list": HARDWARE,
     "insmod crabtree.ko uml=/path/on/the/host/region.img":
         "needs user-mode Linux; selftests/powercut does this with each machine",
     "adduser USER crabtree": "USER is a name that the reader chooses",

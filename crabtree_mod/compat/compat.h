@@ -55,6 +55,23 @@ static inline u32 crab_crc32c(u32 seed, const void *data, size_t size)
 #define CRAB_REMOVED
 #endif
 
+/* 6.12: memory that reserve_mem= reserved by name; a macro, because few files include linux/mm.h */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define crab_reserve_mem_find(name, start, size)	(-EOPNOTSUPP)
+#else
+#define crab_reserve_mem_find(name, start, size)				\
+({										\
+	phys_addr_t _start, _size;						\
+	int _found = reserve_mem_find_by_name(name, &_start, &_size);		\
+										\
+	if (_found) {								\
+		*(start) = _start;						\
+		*(size) = _size;						\
+	}									\
+	_found ? 0 : -ENOENT;							\
+})
+#endif
+
 /* 7.0: clang's annotations of locks took the place of sparse's */
 #ifndef __cond_lock
 #define __cond_lock(lock, taken)	(taken)

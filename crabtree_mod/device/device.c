@@ -223,6 +223,22 @@ void crab_device_end(struct crab_device *device)
 	cancel_work_sync(&device->maintain);
 }
 
+/* device_open_locked() finds @ending under the same lock */
+int crab_device_leave(struct crab_device *device, bool force)
+{
+	int err = 0;
+
+	mutex_lock(&device->lock);
+	if (device->users && !force)
+		err = -EBUSY;
+	else
+		WRITE_ONCE(device->ending, -ENODEV);
+	if (err)
+		crab_control_answer("%s: in use by %u", dev_name(&device->dev), device->users);
+	mutex_unlock(&device->lock);
+	return err;
+}
+
 static enum crabtree_state device_state_locked(struct crab_device *device, bool readonly)
 {
 	lockdep_assert_held(&device->lock);
@@ -319,7 +335,7 @@ static int device_open_locked(struct crab_device *device)
 {
 	lockdep_assert_held(&device->lock);
 
-	if (!device->region)
+	if (!device->region || READ_ONCE(device->ending) == -ENODEV)
 		return -ENODEV;
 	device->users++;
 	get_device(&device->dev);

@@ -31,6 +31,7 @@
 #include "verbs.h"
 
 #define CRAB_DEVICES_MAX	64
+#define CRAB_CONTROL_MINOR	CRAB_DEVICES_MAX	/* of /dev/crabtree-control */
 #define CRAB_PARKED_REASON	"detached for hibernation or shutdown"
 
 /**
@@ -199,5 +200,44 @@ extern const struct attribute_group *crab_device_groups[];
 
 /* ioctl.c */
 extern const struct file_operations crab_ioctl_fops;
+
+/* control.c */
+
+/**
+ * crab_control_init() - listen to the reasons for which regions are refused
+ *
+ * Context: any; before the first region is added.
+ */
+void crab_control_init(void);
+
+/**
+ * crab_control_answer() - answer the command that the calling task wrote; the first answer counts
+ * @fmt: format of the answer, in one line
+ *
+ * Does nothing in any other task.
+ *
+ * Context: may sleep.
+ */
+__printf(1, 2)
+void crab_control_answer(const char *fmt, ...);
+
+/**
+ * crab_control_open() - open() of the node that adds and removes regions
+ * @inode: of the node
+ * @file: new; gets the operations of the node in place of those of the devices
+ *
+ * Context: may sleep.
+ * Return: 0, -EPERM or -ENOMEM.
+ */
+int crab_control_open(struct inode *inode, struct file *file);
+
+/**
+ * crab_control_add() - make the node
+ * @devt: its number
+ *
+ * Context: may sleep; before the number can be opened.
+ * Return: the device of the node, which device_unregister() removes, or ERR_PTR.
+ */
+struct device *crab_control_add(dev_t devt);
 
 #endif /* CRABTREE_DEVICE_H */

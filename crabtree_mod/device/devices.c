@@ -34,6 +34,7 @@ static bool crab_published;	/* crab_devices_lock */
 /* Set by crab_devices_init() and crab_devices_publish() */
 static dev_t crab_major;
 static struct cdev *crab_cdev;
+static struct device *crab_control;
 static bool crab_readonly;
 
 static struct crab_device *to_crab(const struct device *dev)
@@ -130,6 +131,8 @@ static struct crab_device *device_alloc(struct crab_region *region)
 		goto err_free;
 	minor = ida_alloc_max(&crab_minors, CRAB_DEVICES_MAX - 1, GFP_KERNEL);
 	err = minor;
+	if (minor == -ENOSPC)
+		crab_region_refuse("%s: more than %u regions", region->name, CRAB_DEVICES_MAX);
 	if (minor < 0)
 		goto err_exit;
 	device_fill(device, region, minor);
@@ -163,10 +166,12 @@ static int device_added(struct crab_region *region)
 {
 	struct crab_device *device = device_alloc(region);
 	bool published;
+	unsigned int minor;
 	int err = 0;
 
 	if (IS_ERR(device))
 		return PTR_ERR(device);
+	minor = MINOR(device->dev.devt);	/* @device may be removed at once */
 	crab_device_begin(device);
 	mutex_lock(&crab_devices_lock);
 	published = crab_published;
@@ -177,6 +182,7 @@ static int device_added(struct crab_region *region)
 	mutex_unlock(&crab_devices_lock);
 	if (err)
 		goto err_end;
+	crab_control_answer("crab%u", minor);
 	if (published)
 		crab_device_announce(device);
 	return 0;
@@ -203,14 +209,14 @@ static void device_remove(struct crab_device *device)
 	device_unname(device);
 }
 
-/* Take the device of @region, or any if NULL, off the list */
-static struct crab_device *device_take(struct crab_region *region)
+/* Take the device of the region with this @id, or any if 0, off the list */
+static struct crab_device *device_take(u64 id)
 {
 	struct crab_device *device;
 
 	mutex_lock(&crab_devices_lock);
 	list_for_each_entry(device, &crab_devices, list) {
-		if (!region || device->region == region) {
+		if (!id || device->region->id == id) {
 			list_del(&device->list);
 			mutex_unlock(&crab_devices_lock);
 			return device;
@@ -220,29 +226,70 @@ static struct crab_device *device_take(struct crab_region *region)
 	return NULL;
 }
 
-static void device_removing(struct crab_region *region)
+static void device_removing(u64 id)
 {
-	struct crab_device *device = device_take(region);
+	struct crab_device *device = device_take(id);
 
 	if (device)
 		device_remove(device);
 }
 
-static struct crab_device *device_get_of(struct crab_region *region)
+static int device_may_drop(struct crab_device *device, bool force)
+{
+	lockdep_assert_held(&crab_devices_lock);
+
+	if (!strcmp(device->region->ops->provider, "of")) {
+		crab_control_answer("%s: a region of the device tree; unbind its driver, or disable its node",
+				    dev_name(&device->dev));
+		return -EOPNOTSUPP;
+	}
+	return crab_device_leave(device, force);
+}
+
+static struct crab_device *device_named(const char *name)
+{
+	struct crab_device *device;
+
+	lockdep_assert_held(&crab_devices_lock);
+
+	list_for_each_entry(device, &crab_devices, list)
+		if (device->added && !strcmp(dev_name(&device->dev), name))
+			return device;
+	crab_control_answer("%s: no such device", name);
+	return NULL;
+}
+
+int crab_devices_drop(const char *name, bool force)
+{
+	struct crab_device *device;
+	int err;
+
+	mutex_lock(&crab_devices_lock);
+	device = device_named(name);
+	err = device ? device_may_drop(device, force) : -ENODEV;
+	if (!err)
+		list_del(&device->list);
+	mutex_unlock(&crab_devices_lock);
+	if (!err)
+		device_remove(device);
+	return err;
+}
+
+static struct crab_device *device_get_of(u64 id)
 {
 	struct crab_device *device, *found = NULL;
 
 	mutex_lock(&crab_devices_lock);
 	list_for_each_entry(device, &crab_devices, list)
-		if (device->region == region)
+		if (device->region->id == id)
 			found = to_crab(get_device(&device->dev));
 	mutex_unlock(&crab_devices_lock);
 	return found;
 }
 
-static void device_failed(struct crab_region *region, u64 offset, u64 len)
+static void device_failed(u64 id, u64 offset, u64 len)
 {
-	struct crab_device *device = device_get_of(region);
+	struct crab_device *device = device_get_of(id);
 
 	if (!device)
 		return;
@@ -322,7 +369,7 @@ static int cdev_publish(void)
 		return -ENOMEM;
 	crab_cdev->ops = &crab_ioctl_fops;
 	crab_cdev->owner = THIS_MODULE;
-	err = cdev_add(crab_cdev, crab_major, CRAB_DEVICES_MAX);
+	err = cdev_add(crab_cdev, crab_major, CRAB_CONTROL_MINOR + 1);
 	if (!err)
 		return 0;
 	kobject_put(&crab_cdev->kobj);
@@ -334,8 +381,12 @@ static int cdev_publish(void)
 int crab_devices_publish(void)
 {
 	struct crab_device *device;
-	int err = cdev_publish();
+	int err;
 
+	crab_control = crab_control_add(MKDEV(MAJOR(crab_major), CRAB_CONTROL_MINOR));
+	if (IS_ERR(crab_control))
+		return PTR_ERR(crab_control);
+	err = cdev_publish();
 	if (err)
 		return err;
 	mutex_lock(&crab_devices_lock);
@@ -367,10 +418,11 @@ int crab_devices_init(bool readonly)
 	crab_workqueue = alloc_workqueue("crabtree", WQ_UNBOUND, 0);
 	if (!crab_workqueue)
 		return err;
-	err = alloc_chrdev_region(&crab_major, 0, CRAB_DEVICES_MAX, "crabtree");
+	err = alloc_chrdev_region(&crab_major, 0, CRAB_CONTROL_MINOR + 1, "crabtree");
 	if (err)
 		goto err_workqueue;
 	crab_sysfs_init();
+	crab_control_init();
 	err = class_register(&crab_class);
 	if (err)
 		goto err_chrdev;
@@ -378,7 +430,7 @@ int crab_devices_init(bool readonly)
 	return 0;
 
 err_chrdev:
-	unregister_chrdev_region(crab_major, CRAB_DEVICES_MAX);
+	unregister_chrdev_region(crab_major, CRAB_CONTROL_MINOR + 1);
 err_workqueue:
 	destroy_workqueue(crab_workqueue);
 	return err;
@@ -388,17 +440,19 @@ void crab_devices_remove(void)
 {
 	struct crab_device *device;
 
-	while ((device = device_take(NULL)))
+	while ((device = device_take(0)))
 		device_remove(device);
 }
 
 void crab_devices_exit(void)
 {
 	crab_debugfs_exit();
+	if (!IS_ERR_OR_NULL(crab_control))
+		device_unregister(crab_control);
 	if (crab_cdev)
 		cdev_del(crab_cdev);
 	class_unregister(&crab_class);
-	unregister_chrdev_region(crab_major, CRAB_DEVICES_MAX);
+	unregister_chrdev_region(crab_major, CRAB_CONTROL_MINOR + 1);
 	destroy_workqueue(crab_workqueue);
 	ida_destroy(&crab_minors);
 }

@@ -81,6 +81,17 @@ struct crab_device *crab_devices_find(const struct crabtree_identity *wanted);
 struct crab_device *crab_devices_open(unsigned int minor);
 
 /**
+ * crab_devices_drop() - remove a device while the others keep running
+ * @name: its name: crab1
+ * @force: even if it has users; their calls return -ENODEV from then on
+ *
+ * Context: may sleep; waits for the calls that run.
+ * Return: 0, or with the reason in the answer (crab_control_answer()): -ENODEV, -EBUSY, or
+ * -EOPNOTSUPP for a region of the device tree, which its driver removes.
+ */
+int crab_devices_drop(const char *name, bool force);
+
+/**
  * crab_power_init() - register for shutdown and hibernation
  *
  * Context: may sleep.

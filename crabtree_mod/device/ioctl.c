@@ -261,8 +261,11 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long valu
 
 static int device_open(struct inode *inode, struct file *file)
 {
-	struct crab_device *device = crab_devices_open(iminor(inode));
+	struct crab_device *device;
 
+	if (iminor(inode) == CRAB_CONTROL_MINOR)
+		return crab_control_open(inode, file);
+	device = crab_devices_open(iminor(inode));
 	if (IS_ERR(device))
 		return PTR_ERR(device);
 	file->private_data = device;

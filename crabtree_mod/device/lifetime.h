@@ -36,6 +36,16 @@ void crab_device_begin(struct crab_device *device);
 void crab_device_end(struct crab_device *device);
 
 /**
+ * crab_device_leave() - admit no further user, because the device is about to be removed
+ * @device: the device
+ * @force: even if it has users
+ *
+ * Context: may sleep; takes device->lock.
+ * Return: 0, or -EBUSY if it has users; the answer (crab_control_answer()) has their number.
+ */
+int crab_device_leave(struct crab_device *device, bool force);
+
+/**
  * crab_device_announce() - log the state, and notify in-kernel users of a store that came
  * @device: the device
  *

@@ -10,10 +10,10 @@
  * and returns only when no CPU accesses the memory. Bad blocks known at claim, and those reported
  * later, are in the list of the region's media.
  *
- * Locks: dax_lock protects the list. A notification of bad memory holds dax_notices for reading;
- * exit takes it for writing. The provider's device lock, under which its driver is unbound, is held
- * while a region is set up, so that no notification sees an incomplete region. Exit takes and
- * releases it, so that no notification is still running.
+ * Locks: dax_lock protects the list. A notification of bad memory holds dax_notices for reading.
+ * The provider's device lock, under which its driver is unbound, is held while a region is set up,
+ * so that no notification sees an incomplete region. Before a released hold is freed, dax_reap()
+ * takes and releases both, so that no notification still uses it.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -38,12 +38,12 @@
 
 /**
  * struct crab_dax - a region's hold on its block device
- * @list: in dax_list, from claim to exit
+ * @list: in dax_list, from claim until dax_reap(); dax_lock
  * @bdev: the block device
  * @dax: its DAX device, NULL once it is released; dax_lock
  * @provider: the device whose driver can be unbound
  * @nvdimm: the libnvdimm region of the block device
- * @region: the region; stale once it is released
+ * @id: of the region
  * @events: the layer above
  * @released: no CPU accesses the memory any more
  * @start: offset of the region in the DAX device
@@ -56,7 +56,7 @@ struct crab_dax {
 	struct dax_device *dax;
 	struct device *provider;
 	struct device *nvdimm;
-	struct crab_region *region;
+	u64 id;
 	const struct crab_region_events *events;
 	struct completion released;
 	u64 start;
@@ -89,7 +89,7 @@ static void dax_fail(struct crab_dax *dax, u64 offset, u64 len)
 	if (from >= to)
 		return;
 	crab_badmem_add(&dax->bad, from - dax->start, to - from);
-	dax->events->failed(dax->region, from - dax->start, to - from);
+	dax->events->failed(dax->id, from - dax->start, to - from);
 }
 
 /*
@@ -113,7 +113,7 @@ static int dax_notify(struct dax_device *dev, u64 offset, u64 len, int flags)
 		return -ENODEV;
 	if (!whole)
 		return 0;
-	dax->events->removing(dax->region);
+	dax->events->removing(dax->id);
 	wait_for_completion(&dax->released);
 	return 0;
 }
@@ -171,19 +171,20 @@ static struct device *dax_nvdimm(struct device *dev)
 	return NULL;
 }
 
-static int dax_open(struct crab_dax *dax, const char *path)
+static int dax_open(struct crab_dax *dax, const char *path, bool readonly)
 {
-	int err = crab_bdev_open(&dax->bdev, path, crab_region_readonly, dax);
+	int err = crab_bdev_open(&dax->bdev, path, readonly, dax);
 	struct device *parent;
 
 	if (err) {
-		pr_err("pmem=%s: cannot open it exclusively: error %d\n", path, err);
+		crab_region_refuse("pmem=%s: cannot open it exclusively: error %d", path, err);
 		return err;
 	}
 	parent = disk_to_dev(dax->bdev.bdev->bd_disk)->parent;
 	dax->nvdimm = dax_nvdimm(parent);
 	if (!dax->nvdimm) {
-		pr_err("pmem=%s: not a device of libnvdimm; mapped volumes are refused\n", path);
+		crab_region_refuse("pmem=%s: not a device of libnvdimm; mapped volumes are refused",
+				   path);
 		crab_bdev_close(&dax->bdev, dax);
 		return -ENXIO;
 	}
@@ -221,8 +222,8 @@ static int dax_map(struct crab_dax *dax, const char *path, struct crab_media *me
 		got = dax_map_piece(dax, page, pages, &base);
 	dax_read_unlock(id);
 	if (got < 0) {
-		pr_err("pmem=%s: %llu of %llu pages in one piece: error %ld\n", path, page, pages,
-		       got);
+		crab_region_refuse("pmem=%s: %llu of %llu pages in one piece: error %ld", path,
+				   page, pages, got);
 		return got;
 	}
 	media->base = base;
@@ -302,7 +303,8 @@ static int dax_claim(struct crab_dax *dax, struct crab_region *region, const cha
 	crab_badmem_init(&dax->bad);
 	dax->dax = fs_dax_get_by_bdev(dax->bdev.bdev, &dax->start, dax, &dax_holder_ops);
 	if (!dax->dax) {
-		pr_err("pmem=%s: no DAX: not persistent memory, or held by another\n", path);
+		crab_region_refuse("pmem=%s: no DAX: not persistent memory, or held by another",
+				   path);
 		return -ENXIO;
 	}
 	media->size = round_down(bdev_nr_bytes(dax->bdev.bdev), PAGE_SIZE);
@@ -314,11 +316,11 @@ static int dax_claim(struct crab_dax *dax, struct crab_region *region, const cha
 	dax_badblocks(dax, path);
 	media->bad = &dax->bad;
 	dax_durability(dax, path, region);
-	region->readonly = bdev_read_only(dax->bdev.bdev);
+	region->readonly = dax->bdev.readonly || bdev_read_only(dax->bdev.bdev);
 	crab_region_seal(region, virt_to_phys(media->base));
 	region->parent = dax->provider;
 	region->priv = dax;
-	dax->region = region;
+	dax->id = region->id;
 	return 0;
 }
 
@@ -344,7 +346,7 @@ static int dax_give(struct crab_dax *dax, struct crab_region *region, const char
 	return err;
 }
 
-static int dax_add(const char *path, const struct crab_region_events *events)
+static int dax_add(const char *path, bool readonly, const struct crab_region_events *events)
 {
 	struct crab_region *region = crab_region_alloc(&dax_ops, "%s", path);
 	struct crab_dax *dax = kvzalloc(sizeof(*dax), GFP_KERNEL);
@@ -354,13 +356,43 @@ static int dax_add(const char *path, const struct crab_region_events *events)
 		goto err_free;
 	init_completion(&dax->released);
 	dax->events = events;
-	err = dax_open(dax, path);
+	err = dax_open(dax, path, readonly);
 	if (!err)
 		return dax_give(dax, region, path);
 err_free:
 	kvfree(dax);
 	kfree(region);
 	return err;
+}
+
+/* Take a released hold off the list: no later notification finds it */
+static struct crab_dax *dax_take(void)
+{
+	struct crab_dax *dax, *found = NULL;
+
+	mutex_lock(&dax_lock);
+	list_for_each_entry(dax, &dax_list, list)
+		if (!dax->dax)
+			found = dax;
+	if (found)
+		list_del(&found->list);
+	mutex_unlock(&dax_lock);
+	return found;
+}
+
+/* Wait for the notifications that found a released hold, then free it */
+static void dax_reap(void)
+{
+	struct crab_dax *dax;
+
+	while ((dax = dax_take())) {
+		down_write(&dax_notices);
+		up_write(&dax_notices);
+		wait_for_completion(&dax->released);
+		device_lock(dax->provider);
+		device_unlock(dax->provider);
+		dax_free(dax);
+	}
 }
 
 /**
@@ -372,27 +404,24 @@ err_free:
  */
 void crab_region_dax_exit(void)
 {
-	struct crab_dax *dax, *next;
+	struct crab_dax *dax;
 
-	down_write(&dax_notices);
-	up_write(&dax_notices);
-	list_for_each_entry_safe(dax, next, &dax_list, list) {
-		device_lock(dax->provider);
-		device_unlock(dax->provider);
-		list_del(&dax->list);
-		dax_free(dax);
-	}
+	list_for_each_entry(dax, &dax_list, list)
+		wait_for_completion(&dax->released);
+	dax_reap();
 }
 
 /**
- * crab_region_dax_add() - claim the next block device named in @spec
- * @spec: rest of the parameter
+ * crab_region_dax_add() - claim a block device
+ * @request: its path
  * @events: the layer above, which receives the region
  *
- * Context: may sleep.
+ * Context: may sleep; the caller holds no lock that the release of a region takes.
  * Return: 0 or an error, with the reason in the log.
  */
-int crab_region_dax_add(char **spec, const struct crab_region_events *events)
+int crab_region_dax_add(const struct crab_region_request *request,
+			const struct crab_region_events *events)
 {
-	return dax_add(strsep(spec, ","), events);
+	dax_reap();
+	return dax_add(request->name, request->readonly, events);
 }

@@ -34,12 +34,12 @@ static int of_memory(struct platform_device *pdev, struct resource *res)
 	int err;
 
 	if (!np) {
-		pr_err("%pOF: no memory-region\n", pdev->dev.of_node);
+		crab_region_refuse("%pOF: no memory-region", pdev->dev.of_node);
 		return -EINVAL;
 	}
 	err = of_address_to_resource(np, 0, res);
 	if (err)
-		pr_err("%pOF: no address in %pOF\n", pdev->dev.of_node, np);
+		crab_region_refuse("%pOF: no address in %pOF", pdev->dev.of_node, np);
 	of_node_put(np);
 	return err;
 }
@@ -71,7 +71,9 @@ static int of_probe(struct platform_device *pdev)
 
 static crab_remove_result of_remove(struct platform_device *pdev)
 {
-	of_events->removing(platform_get_drvdata(pdev));
+	struct crab_region *region = platform_get_drvdata(pdev);
+
+	of_events->removing(region->id);
 	return CRAB_REMOVED;
 }
 

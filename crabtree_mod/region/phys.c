@@ -50,14 +50,14 @@ static int phys_claim(const char *name, u64 start, u64 size)
 		return err;
 	if (region_intersects(start, size, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
 	    REGION_DISJOINT) {
-		pr_err("%s: System RAM between %#llx and %#llx; keep it from the kernel first\n",
-		       name, start, start + size - 1);
+		crab_region_refuse("%s: System RAM between %#llx and %#llx; keep it from the kernel first",
+				   name, start, start + size - 1);
 		return -EINVAL;
 	}
 	if (request_mem_region_exclusive(start, size, "crabtree"))
 		return 0;
-	pr_err("%s: something between %#llx and %#llx is in use, see /proc/iomem\n",
-	       name, start, start + size - 1);
+	crab_region_refuse("%s: something between %#llx and %#llx is in use, see /proc/iomem",
+			   name, start, start + size - 1);
 	return -EBUSY;
 }
 
@@ -117,7 +117,7 @@ struct crab_region *crab_region_phys_claim(const struct crab_region_ops *ops, co
 		region->media.base = memremap(start, size, MEMREMAP_WB);
 	if (region->media.base)
 		return region;
-	pr_err("%s: cannot map %#llx bytes at %#llx\n", name, size, start);
+	crab_region_refuse("%s: cannot map %#llx bytes at %#llx", name, size, start);
 	err = -ENOMEM;
 	release_mem_region(start, size);
 err_free:
@@ -145,23 +145,25 @@ static int phys_parse(char **spec, u64 *start, u64 *size)
 			return 0;
 	}
 	if (err != -ERANGE)
-		pr_err("region=: %s is neither START,SIZE nor SIZE@START\n", item);
+		crab_region_refuse("region=: %s is neither START,SIZE nor SIZE@START", item);
 	return -EINVAL;
 }
 
-int crab_region_phys_add(char **spec, const struct crab_region_events *events)
+int crab_region_phys_parse(char **spec, struct crab_region_request *request)
+{
+	return phys_parse(spec, &request->start, &request->size);
+}
+
+int crab_region_phys_add(const struct crab_region_request *request,
+			 const struct crab_region_events *events)
 {
 	char name[CRAB_REGION_NAME_LEN];
 	struct crab_region *region;
-	u64 start, size;
-	int err;
 
-	err = phys_parse(spec, &start, &size);
-	if (err)
-		return err;
-	snprintf(name, sizeof(name), "phys:%#llx,%#llx", start, size);
-	region = crab_region_phys_claim(&phys_ops, name, start, size, false);
-	if (crab_region_option(spec, "cache") && !IS_ERR(region))
+	snprintf(name, sizeof(name), "phys:%#llx,%#llx", request->start, request->size);
+	region = crab_region_phys_claim(&phys_ops, name, request->start, request->size,
+					request->readonly);
+	if (request->caches && !IS_ERR(region))
 		crab_region_caches(region);
 	return crab_region_give(region, events);
 }

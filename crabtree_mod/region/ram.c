@@ -30,12 +30,12 @@ static int ram_available(const char *name, u64 size)
 {
 	if (size >> PAGE_SHIFT < si_mem_available())
 		return 0;
-	pr_err("%s: only %ld KiB of memory are free\n", name,
-	       si_mem_available() << (PAGE_SHIFT - 10));
+	crab_region_refuse("%s: only %ld KiB of memory are free", name,
+			   si_mem_available() << (PAGE_SHIFT - 10));
 	return -ENOMEM;
 }
 
-static struct crab_region *ram_open(u64 size)
+static struct crab_region *ram_open(u64 size, bool readonly)
 {
 	struct crab_region *region;
 	int err;
@@ -47,28 +47,30 @@ static struct crab_region *ram_open(u64 size)
 	if (err)
 		goto err_free;
 	region->media.size = size;
+	region->readonly = readonly;
 	region->media.durability = CRAB_DURABILITY_NONE;
 	region->media.base = vmalloc_huge(size, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN |
 					  __GFP_RETRY_MAYFAIL);
 	if (region->media.base)
 		return region;
-	pr_err("%s: no memory\n", region->name);
+	crab_region_refuse("%s: no memory", region->name);
 	err = -ENOMEM;
 err_free:
 	kfree(region);
 	return ERR_PTR(err);
 }
 
-int crab_region_ram_add(char **spec, const struct crab_region_events *events)
+int crab_region_ram_parse(char **spec, struct crab_region_request *request)
 {
-	struct crab_region *region;
-	u64 size;
-	int err = crab_region_size(spec, &size);
+	return crab_region_size(spec, &request->size);
+}
 
-	if (err)
-		return err;
-	region = ram_open(size);
-	if (crab_region_option(spec, "cache") && !IS_ERR(region))
+int crab_region_ram_add(const struct crab_region_request *request,
+			const struct crab_region_events *events)
+{
+	struct crab_region *region = ram_open(request->size, request->readonly);
+
+	if (request->caches && !IS_ERR(region))
 		crab_region_caches(region);
 	return crab_region_give(region, events);
 }

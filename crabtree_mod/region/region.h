@@ -16,6 +16,7 @@
 #include "media/persist.h"
 
 #define CRAB_REGION_NAME_LEN	64
+#define CRAB_REGION_REASON_LEN	256
 
 /* The smallest region: room for the smallest pool */
 #define CRAB_REGION_BYTES_MIN \
@@ -28,12 +29,13 @@ struct device;
 extern bool crab_region_readonly;
 
 struct crab_region_ops {
-	const char *provider;	/* "ram", "phys", "of", "dax", "uml" */
+	const char *provider;	/* "ram", "phys", "reserve", "of", "dax", "uml" */
 	void (*release)(struct crab_region *region);
 };
 
 /**
  * struct crab_region - a claimed piece of memory
+ * @id: of this region only, even after its end
  * @media: how L1 reaches it
  * @ops: its provider
  * @name: as the provider calls it
@@ -44,6 +46,7 @@ struct crab_region_ops {
  * @priv: private data of the provider
  */
 struct crab_region {
+	u64 id;
 	struct crab_media media;
 	const struct crab_region_ops *ops;
 	char name[CRAB_REGION_NAME_LEN];
@@ -59,17 +62,17 @@ struct crab_region {
  * @added: a region was claimed. On success the callee owns it and ends it by
  *	crab_region_free(); on an error the provider still owns it
  * @removing: the region's memory is about to be removed. On return no CPU accesses it, and the
- *	region is freed, or another task is freeing it. The callee only compares @region, which
- *	may be stale
+ *	region is freed, or another task is freeing it. The region may be freed already: no other
+ *	one has its @id
  * @failed: a part of the memory has become unreadable and is in the list of the region's media.
- *	@region as for @removing
+ *	@id as for @removing
  *
  * Context: may sleep; the caller holds no lock of the module.
  */
 struct crab_region_events {
 	int (*added)(struct crab_region *region);
-	void (*removing)(struct crab_region *region);
-	void (*failed)(struct crab_region *region, u64 offset, u64 len);
+	void (*removing)(u64 id);
+	void (*failed)(u64 id, u64 offset, u64 len);
 };
 
 /**
@@ -135,16 +138,6 @@ int crab_region_size(char **spec, u64 *size);
 int crab_region_number(const char *item, u64 *value, char **end);
 
 /**
- * crab_region_option() - consume the next item of a module parameter if it is this option
- * @spec: rest of the parameter
- * @option: a word
- *
- * Context: any.
- * Return: true if the item was the option.
- */
-bool crab_region_option(char **spec, const char *option);
-
-/**
  * crab_region_caches() - declare that the platform's caches persist, so that cleans are not needed
  * @region: the region, its durability set for caches that do not persist
  *
@@ -155,11 +148,99 @@ bool crab_region_option(char **spec, const char *option);
  */
 void crab_region_caches(struct crab_region *region);
 
-/*
- * The providers. Each crab_region_*_add() parses one region of a module parameter, claims it and
- * passes it to @events; -EOPNOTSUPP if this kernel does not support such memory. They may sleep.
+/**
+ * crab_region_refuse() - log why a region is refused, and pass it to the listener
+ * @fmt: format of the reason, in one line
+ *
+ * Context: may sleep.
  */
-int crab_region_ram_add(char **spec, const struct crab_region_events *events);
+__printf(1, 2)
+void crab_region_refuse(const char *fmt, ...);
+
+/**
+ * crab_region_listen() - set the listener
+ * @listener: receives the text of each refusal, in the task that asked for the region
+ *
+ * Context: any; before the first region is added.
+ */
+void crab_region_listen(void (*listener)(const char *text));
+
+/**
+ * struct crab_region_request - one region that a parameter or the control node asks for
+ * @name: a path, or the name of a reservation; points into the parameter
+ * @start: physical address, or offset in @name
+ * @size: bytes; 0: all of @name
+ * @caches: the platform's caches persist
+ * @readonly: nothing may write the region
+ */
+struct crab_region_request {
+	const char *name;
+	u64 start;
+	u64 size;
+	bool caches;
+	bool readonly;
+};
+
+/**
+ * struct crab_provider - a parameter that names regions
+ * @name: the parameter
+ * @caches: its regions take the option "cache"
+ * @hardware: it takes physical addresses, which a locked-down kernel refuses
+ * @parse: fill the request from the next items; 0, or -EINVAL with the reason in the log
+ * @add: claim the region and pass it to @events; 0, or an error with the reason in the log.
+ *	NULL: not supported by this kernel
+ */
+struct crab_provider {
+	const char *name;
+	bool caches;
+	bool hardware;
+	int (*parse)(char **spec, struct crab_region_request *request);
+	int (*add)(const struct crab_region_request *request,
+		   const struct crab_region_events *events);
+};
+
+/**
+ * crab_provider_find() - find a provider by the name of its parameter
+ * @name: the name
+ * @len: its length
+ *
+ * Context: any.
+ * Return: the provider, or NULL.
+ */
+const struct crab_provider *crab_provider_find(const char *name, size_t len);
+
+/**
+ * crab_provider_add() - claim the regions that the value of a parameter names
+ * @provider: of the parameter
+ * @value: the value
+ * @most: at most so many regions
+ * @events: the layer above, which receives the regions
+ *
+ * A region that was added stays if a later one is refused.
+ *
+ * Context: may sleep; the caller serialises the calls.
+ * Return: 0, or an error with the reason in the log: -EOPNOTSUPP if this kernel does not support
+ * such memory.
+ */
+int crab_provider_add(const struct crab_provider *provider, const char *value, unsigned int most,
+		      const struct crab_region_events *events);
+
+/**
+ * crab_region_path() - parse a path, for a provider whose regions are whole files
+ * @spec: rest of the parameter; advanced past the next comma
+ * @request: out: the name
+ *
+ * Context: any.
+ * Return: 0, or -EINVAL, with the reason in the log.
+ */
+int crab_region_path(char **spec, struct crab_region_request *request);
+
+/*
+ * The providers' parse() and add(), as struct crab_provider describes them.
+ */
+int crab_region_ram_parse(char **spec, struct crab_region_request *request);
+int crab_region_ram_add(const struct crab_region_request *request,
+			const struct crab_region_events *events);
 
 #ifdef CONFIG_HAS_IOMEM
 void *crab_region_map_readonly(phys_addr_t start, u64 size);
@@ -167,33 +248,31 @@ void crab_region_seal(struct crab_region *region, phys_addr_t start);
 struct crab_region *crab_region_phys_claim(const struct crab_region_ops *ops, const char *name,
 					   u64 start, u64 size, bool readonly);
 void crab_region_phys_release(struct crab_region *region);
-int crab_region_phys_add(char **spec, const struct crab_region_events *events);
+int crab_region_reserve_parse(char **spec, struct crab_region_request *request);
+int crab_region_reserve_add(const struct crab_region_request *request,
+			    const struct crab_region_events *events);
+int crab_region_phys_parse(char **spec, struct crab_region_request *request);
+int crab_region_phys_add(const struct crab_region_request *request,
+			 const struct crab_region_events *events);
 #else
-static inline int crab_region_phys_add(char **spec, const struct crab_region_events *events)
-{
-	return -EOPNOTSUPP;
-}
+#define crab_region_reserve_parse	NULL
+#define crab_region_reserve_add	NULL
+#define crab_region_phys_parse	NULL
+#define crab_region_phys_add	NULL
 #endif
 
 #if defined(CONFIG_BLOCK) && defined(CONFIG_FS_DAX)
-int crab_region_dax_add(char **spec, const struct crab_region_events *events);
+int crab_region_dax_add(const struct crab_region_request *request,
+			const struct crab_region_events *events);
 void crab_region_dax_exit(void);
 #else
-static inline int crab_region_dax_add(char **spec, const struct crab_region_events *events)
-{
-	return -EOPNOTSUPP;
-}
-
+#define crab_region_dax_add	NULL
 static inline void crab_region_dax_exit(void) { }
 #endif
 
 #ifdef CONFIG_UML
-int crab_region_uml_add(char **spec, const struct crab_region_events *events);
-#else
-static inline int crab_region_uml_add(char **spec, const struct crab_region_events *events)
-{
-	return -EOPNOTSUPP;
-}
+int crab_region_uml_add(const struct crab_region_request *request,
+			const struct crab_region_events *events);
 #endif
 
 /* The driver core adds and removes regions of the device tree between register and unregister */

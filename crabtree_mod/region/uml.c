@@ -57,12 +57,12 @@ static int uml_map(struct crab_region *region, long fd)
 	if (err)
 		return err;
 	if (syscall(HOST_FLOCK, fd, HOST_LOCK_EX_NB) < 0) {
-		pr_err("%s: locked by another\n", region->name);
+		crab_region_refuse("%s: locked by another", region->name);
 		return -EBUSY;
 	}
 	base = syscall(HOST_MMAP, 0L, size, HOST_PROT_RW, HOST_MAP_SHARED, fd, 0L);
 	if (base == -1) {
-		pr_err("%s: cannot map %ld bytes\n", region->name, size);
+		crab_region_refuse("%s: cannot map %ld bytes", region->name, size);
 		return -ENOMEM;
 	}
 	region->media.base = (u8 *)base;
@@ -82,7 +82,7 @@ static struct crab_region *uml_open(const char *path)
 		return ERR_PTR(-ENOMEM);
 	fd = syscall(HOST_OPEN, path, HOST_O_RDWR_CLOEXEC, 0L);
 	if (fd < 0) {
-		pr_err("uml=%s: cannot open it on the host\n", path);
+		crab_region_refuse("uml=%s: cannot open it on the host", path);
 		goto err_free;
 	}
 	err = uml_map(region, fd);
@@ -95,14 +95,19 @@ err_free:
 }
 
 /**
- * crab_region_uml_add() - map the next file named in @spec
- * @spec: rest of the parameter
+ * crab_region_uml_add() - map a file of the host
+ * @request: its path
  * @events: the layer above, which receives the region
  *
  * Context: may sleep.
  * Return: 0 or an error, with the reason in the log.
  */
-int crab_region_uml_add(char **spec, const struct crab_region_events *events)
+int crab_region_uml_add(const struct crab_region_request *request,
+			const struct crab_region_events *events)
 {
-	return crab_region_give(uml_open(strsep(spec, ",")), events);
+	struct crab_region *region = uml_open(request->name);
+
+	if (!IS_ERR(region))
+		region->readonly = request->readonly;
+	return crab_region_give(region, events);
 }

@@ -169,3 +169,28 @@ pmem_undrive() {
 		[ ! -e "$driven" ] || echo "${driven##*/}" >/sys/bus/platform/drivers/of_pmem/unbind
 	done
 }
+
+nothing_left() {
+	! loaded crabtree || fail "the module stayed"
+	! grep -q crabtree /proc/iomem || fail "memory stayed claimed"
+	! ls /dev/crab* >/dev/null 2>&1 || fail "a device stayed"
+}
+
+# bad ERROR LOG PARAMETER...
+bad() {
+	local error="$1" log="$2"
+	shift 2
+	log_mark
+	refuses "$error" load "$CRAB_MODULES/crabtree.ko" "$@"
+	log_has "$log"
+	nothing_left
+}
+
+# sealed BYTES: a region is mapped read-only, and nothing of this size by memremap()
+sealed() {
+	grep -q " crab_region_map_readonly.* \[crabtree\] " /proc/vmallocinfo ||
+		fail "no read-only mapping: $(grep -w "$(($1 + 4096))" /proc/vmallocinfo)"
+	! grep -q "^[^ ]* *$(($1 + 4096)) memremap" /proc/vmallocinfo || fail "mapped twice"
+}
+
+need_

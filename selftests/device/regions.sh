@@ -8,22 +8,6 @@
 # shellcheck disable=SC3043,SC2317,SC2329,SC2016
 . "$(dirname "$0")/lib.sh"
 
-nothing_left() {
-	! loaded crabtree || fail "the module stayed"
-	! grep -q crabtree /proc/iomem || fail "memory stayed claimed"
-	! ls /dev/crab* >/dev/null 2>&1 || fail "a device stayed"
-}
-
-# bad ERROR LOG PARAMETER...
-bad() {
-	local error="$1" log="$2"
-	shift 2
-	log_mark
-	refuses "$error" load "$CRAB_MODULES/crabtree.ko" "$@"
-	log_has "$log"
-	nothing_left
-}
-
 # the same with BASE in the parameters, once it is known
 bad_region() {
 	local error="$1" log="$2" params
@@ -114,13 +98,6 @@ claim_at() {
 	equal "$(find /sys/class/crabtree -name "crab[0-9]*" | wc -l)" "$((2 + $(of_count)))" devices
 }
 
-# sealed BYTES: a region is mapped read-only, and nothing of this size by memremap()
-sealed() {
-	grep -q " crab_region_map_readonly.* \[crabtree\] " /proc/vmallocinfo ||
-		fail "no read-only mapping: $(grep -w "$(($1 + 4096))" /proc/vmallocinfo)"
-	! grep -q "^[^ ]* *$(($1 + 4096)) memremap" /proc/vmallocinfo || fail "mapped twice"
-}
-
 readonly_load() {
 	local dev
 	need_scratch
@@ -208,7 +185,7 @@ of_region() {
 	of_forget
 }
 
-need_pmem() {
+pmem() {
 	has_dax || skip "this kernel has no DAX"
 	[ -b /dev/pmem0 ] || skip "no /dev/pmem0 on this machine"
 }

@@ -145,5 +145,6 @@ int verb_tree(struct target *target, int argc, char **argv);
 int verb_metrics(struct target *target, int argc, char **argv);
 int verb_events(struct target *target, int argc, char **argv);
 int verb_top(struct target *target, int argc, char **argv);
+int verb_region(struct target *target, int argc, char **argv);
 
 #endif /* CRABCTL_H */

@@ -33,6 +33,7 @@ static const struct verb verbs[] = {
 	{ "metrics", verb_metrics },
 	{ "events", verb_events },
 	{ "top", verb_top },
+	{ "region", verb_region },
 	{ NULL, NULL },
 };
 
@@ -59,6 +60,7 @@ static const char doc[] =
 	"  metrics              all devices in Prometheus' text format\n"
 	"  events               a line for each change of a state\n"
 	"  top                  operations per second, lines and fences of a write\n"
+	"  region               add, remove and list regions; those of /etc/crabtree.d\n"
 	"\n"
 	"`crabctl VERB --help' shows the options of a verb; see also crabctl(1).\n"
 	"Exit codes: 0 done, 1 not found, other value or errors found, 2 usage, 3 failed.";

@@ -7,13 +7,16 @@
  * $FAKE_LOG gets a line for each batch, each msync() and each acknowledgement, in
  * their order.
  *
- * With $FAKE_ROOT the nodes of /dev are those below that directory, and so are /sys, /proc and
- * /lib. None of the nodes may be opened, except with $FAKE_OPEN: then all have the store of
+ * With $FAKE_ROOT the nodes of /dev are those below that directory, and so are /sys, /proc, /run
+ * and /lib. None of the nodes may be opened, except with $FAKE_OPEN: then all have the store of
  * $FAKE_IMAGE.
  *
  * With $FAKE_SHORT a BATCH executes at most that many operations, and a signal
  * interrupts every other one before its first operation. All calls except INFO return
  * $FAKE_ERRNO.
+ *
+ * Commands that add or remove a region are noted in $FAKE_LOG. The n-th one that adds a region
+ * gets crabN; those that contain $FAKE_REFUSE are refused.
  *
  * $FAKE_INFO replaces fields of INFO: "name=number name=number"; "name=+number" adds number with
  * each call.
@@ -46,6 +49,7 @@ int __wrap_close(int fd);
 int __wrap_ioctl(int fd, unsigned long cmd, ...);
 int __wrap_msync(void *base, size_t len, int flags);
 ssize_t __wrap_write(int fd, const void *buf, size_t len);
+int __wrap_control_command(const char *command, char *answer);
 
 static struct crabtree *image;
 static int device = -1;
@@ -83,6 +87,23 @@ ssize_t __wrap_write(int fd, const void *buf, size_t len)
 	return __real_write(fd, buf, len);
 }
 
+int __wrap_control_command(const char *command, char *answer)
+{
+	const char *refused = getenv("FAKE_REFUSE");
+	static int number;
+
+	note(command);
+	if (refused && strstr(command, refused)) {
+		strcpy(answer, "refused by the module");
+		return -EBUSY;
+	}
+	if (!strncmp(command, "add ", 4))
+		sprintf(answer, "crab%d", number++);
+	else
+		strcpy(answer, "removed");
+	return 0;
+}
+
 /* The path below $FAKE_ROOT, if that is set */
 static const char *below_root(const char *path)
 {
@@ -90,7 +111,8 @@ static const char *below_root(const char *path)
 	const char *root = getenv("FAKE_ROOT");
 
 	if (!root || (strncmp(path, "/sys/", 5) && strncmp(path, "/dev/", 5) &&
-		      strncmp(path, "/proc/", 6) && strncmp(path, "/lib/", 5)))
+		      strncmp(path, "/proc/", 6) && strncmp(path, "/lib/", 5) &&
+		      strncmp(path, "/run/", 5)))
 		return path;
 	snprintf(below, sizeof(below), "%s%s", root, path);
 	return below;

@@ -180,18 +180,18 @@ def dkms(tool, name, scratch):
 # threads.  The content of images, limits, rights, loads that fail late and tuning depend on
 # nothing of these: amd64-6.1 runs them, and user-mode Linux most of them under every checker.
 ARCH_TESTS = ("abi abi32 operations operations32 modify range bad_input copies signals concurrency linear regions.sh "
-              "reload.sh sample.sh events.sh power.sh")
-KERNEL_TESTS = ("abi operations modify range permissions copies signals concurrency linear regions.sh reload.sh "
-                "sample.sh events.sh power.sh")
+              "control providers.sh reload.sh sample.sh events.sh power.sh")
+KERNEL_TESTS = ("abi operations modify range permissions copies signals concurrency linear regions.sh providers.sh reload.sh "
+                "control sample.sh events.sh power.sh")
 # Tests that depend on the type of the processor, which decides the clean, the fence and the
 # 16-byte store.
 CPU_TESTS = "operations concurrency sample.sh"
 # Tests that need neither a physical region nor 32-bit programs, under every checker.
 UML_TESTS = ("abi operations modify range limits permissions bad_input copies signals faults concurrency "
-             "linear sample.sh tuning.sh events.sh")
+             "linear control sample.sh tuning.sh events.sh")
 # Tests that sleep, are preempted or run on two processors, under every checker: user-mode
 # Linux has one processor and no preemption.
-DEBUG_TESTS = "signals faults concurrency sample.sh events.sh"
+DEBUG_TESTS = "signals faults concurrency control sample.sh events.sh"
 SILENCE = "400"     # of the slowest test, with a reserve
 STRESS_SECONDS = 3  # on each store; make kcsan takes longer
 DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod")
@@ -199,6 +199,8 @@ DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod")
 # on to its driver only on a processor of Intel's
 NVDIMM = ("--nvdimm", "64M", "--modules", "nfit", "nd_pmem", "dm-mod", "--monitor",
           "--cpu", "max,vendor=GenuineIntel", "--env", "NVDIMM=1", "PMEM_DOMAIN=cpu_cache")
+# Memory that the kernel reserves by name (6.12 and newer)
+RESERVE = ("--append", "reserve_mem=1M:4096:crab")
 # Tests that depend on PREEMPT_RT: locks, and preemption under them.
 RT_TESTS = "concurrency linear sample.sh stress"
 KCSAN_TESTS = "stress concurrency linear sample.sh"
@@ -216,9 +218,9 @@ SUITES = [
     Suite("device-arm64-6.12-max", "device", device("arm64-6.12", cpu="max", tests=CPU_TESTS), 31),
     Suite("device-arm64-6.12", "device",
           device("arm64-6.12", "--modules", "of_pmem", "nd_pmem", "dm-mod", "--smp", "1",
-                 cpu="neoverse-n1", tests=ARCH_TESTS), 60),
+                 *RESERVE, cpu="neoverse-n1", tests=ARCH_TESTS), 60),
     Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX, "--smp", "1"), 53),
-    Suite("device-amd64-6.12", "device", device("amd64-6.12", *NVDIMM, pmem=(), tests=KERNEL_TESTS), 55),
+    Suite("device-amd64-6.12", "device", device("amd64-6.12", *NVDIMM, *RESERVE, pmem=(), tests=KERNEL_TESTS), 55),
     Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_TESTS), 35),
     Suite("device-amd64-6.1-rt", "device", device("amd64-6.1-rt", tests=RT_TESTS), 22),
     Suite("secure-boot-amd64-6.1", "device", secure_boot("amd64-6.1"), 30),

@@ -1,0 +1,187 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests of regions that are added and removed while the module is loaded, of each provider but
+# ram=, which control.c tests; and of reserve=.
+#
+# shellcheck disable=SC3043,SC2317,SC2329,SC2016
+. "$(dirname "$0")/lib.sh"
+
+# control COMMAND... : print the answer; fails if the command does
+control() {
+	local rc=0
+	exec 3<>/dev/crabtree-control
+	echo "$*" >&3 2>/dev/null || rc=1
+	cat <&3
+	exec 3<&-
+	return "$rc"
+}
+
+# add SPEC: print the node
+add() {
+	local answer
+	answer=$(control "add $1") || fail "add $1: $answer"
+	echo "/dev/$answer"
+}
+
+# drop NODE
+drop() {
+	local answer
+	answer=$(control "remove ${1#/dev/}") || fail "remove $1: $answer"
+}
+
+# refused COMMAND TEXT: with this text in the answer and in the log
+refused() {
+	local answer
+	log_mark
+	if answer=$(control "$1"); then fail "$1: worked: $answer"; fi
+	case $answer in
+	*"$2"*)	;;
+	*)	fail "$1: $answer" ;;
+	esac
+	[ "${1%% *}" = remove ] || log_has "$2"
+}
+
+control_region() {
+	local dev uuid
+	need_scratch
+	must media zero "$BASE" 1048576
+	crabtree "region=$BASE,64K"
+	refused "add region=$BASE,64K" "is in use, see /proc/iomem"
+	refused "add region=$((BASE + 32768)),64K" "is in use, see /proc/iomem"
+	dev=$(add "region=$((BASE + 65536)),64K")
+	must store "$dev" format
+	must store "$dev" fill 500
+	uuid=$(store "$dev" info uuid)
+	drop "$dev"
+	! claimed $((BASE + 65536)) || fail "memory stayed claimed"
+	claimed "$BASE" || fail "the other region is gone"
+	dev=$(add "region=64K@$((BASE + 65536)),cache")
+	must store "$dev" verify 500
+	equal "$(store "$dev" info uuid)" "$uuid" uuid
+	equal "$(store "$dev" info durability)" 5 durability
+	load -r crabtree
+	nothing_left
+}
+
+control_pmem() {
+	local dev
+	need_pmem
+	crabtree ram=64K
+	dev=$(add pmem=/dev/pmem0)
+	must store "$dev" format force
+	must store "$dev" fill 500
+	refused "add pmem=/dev/pmem0" "cannot open it exclusively"
+	for _ in $(seq 20); do
+		drop "$dev"
+		dev=$(add pmem=/dev/pmem0)
+	done
+	must store "$dev" verify 500
+	drop "$dev"
+	dev=$(add pmem=/dev/pmem0,readonly)
+	refuses EROFS store "$dev" put 1 1
+}
+
+control_pmem_unbind() {
+	local namespace dev
+	need_pmem
+	namespace=$(basename "$(readlink /sys/block/pmem0/device)")
+	crabtree ram=64K
+	dev=$(add pmem=/dev/pmem0)
+	drop "$dev"
+	dev=$(add pmem=/dev/pmem0)
+	CRABTREE_DEV=$dev CRABTREE_DRIVER=/sys/bus/nd/drivers/nd_pmem \
+		CRABTREE_BOUND=$namespace nested unbind --only taken
+	refused "remove ${dev#/dev/}" "no such device"
+	echo "$namespace" >/sys/bus/nd/drivers/nd_pmem/bind
+	dev=$(add pmem=/dev/pmem0)
+	[ "$(store "$dev" info records)" -gt 0 ] || fail "no records"
+}
+
+control_of() {
+	local dev
+	[ "$(of_count)" != 0 ] || skip "no device tree, or no region in it"
+	crabtree
+	dev=$(device "*$(of_node)*")
+	refused "remove ${dev#/dev/} force" "a region of the device tree"
+	claimed "$(of_address)" || fail "not claimed any more"
+}
+
+control_unload() {
+	crabtree ram=64K
+	exec 4<>/dev/crabtree-control
+	refuses EAGAIN load -r crabtree
+	exec 4<&-
+	load -r crabtree
+	[ ! -e /dev/crabtree-control ] || fail "the node stayed"
+}
+
+need_reserve() {
+	grep -q 'reserve_mem=1M:4096:crab' /proc/cmdline || skip "no reserve_mem= on this machine"
+}
+
+reserve() {
+	local dev uuid
+	need_reserve
+	crabtree reserve=crab
+	dev=$(device reserve:crab)
+	equal "$(store "$dev" info bytes)" 1048576 bytes
+	must store "$dev" format force
+	must store "$dev" fill 1000
+	uuid=$(store "$dev" info uuid)
+	refused "add reserve=crab" "a part of it is another region already"
+	load -r crabtree
+	crabtree reserve=crab readonly=1
+	dev=$(device reserve:crab)
+	sealed 1048576
+	must store "$dev" verify 1000
+	equal "$(store "$dev" info uuid)" "$uuid" uuid
+	refuses EROFS store "$dev" put 1 1
+}
+
+reserve_parts() {
+	local a b
+	need_reserve
+	crabtree reserve=crab,0,64K,crab,64K,128K,cache
+	a=$(device reserve:crab,0,65536)
+	b=$(device reserve:crab,65536,131072)
+	must store "$a" format force
+	must store "$b" format force
+	must store "$a" put 1 10
+	refuses ENOENT store "$b" get 1
+	must store "$b" fill 500
+	equal "$(store "$b" info durability)" 5 durability
+	refused "add reserve=crab,192K,1M" "not within its 1048576 bytes"
+	refused "add reserve=crab,60K,64K" "a part of it is another region already"
+	refused "add reserve=crab,192K,0" "a size of 0"
+	refused "add reserve=crab,192K" "a size is missing"
+	refused "add reserve=crab,196609,64K" "not whole pages"
+	refused "add reserve=,0,64K" "a path is missing"
+	drop "$a"
+	a=$(add reserve=crab,0,64K)
+	equal "$(store "$a" get 1)" 10 "the record of the first store"
+	must store "$b" verify 500
+}
+
+# the oldest kernel that has it is 6.12
+reserve_wrong() {
+	case $(uname -r) in
+	6.[0-9].*|6.1[01].*)
+		bad EOPNOTSUPP "reserve=crab: reserve_mem= needs Linux 6.12, this is $(uname -r)" \
+			reserve=crab ;;
+	*)	bad ENOENT "reserve=nonsense: no such name in reserve_mem=" reserve=nonsense ;;
+	esac
+}
+
+tests() {
+	it control_region "region= added and removed: claimed once, released, the store is there again"
+	it control_pmem "pmem= added and removed twenty times"
+	it control_pmem_unbind "pmem= added, its driver unbound under a scan and a writer, added again"
+	it control_of "a region of the device tree is not removed"
+	it control_unload "an open control node keeps the module loaded"
+	it reserve "reserve=: format, put, reload, all is there; claimed once"
+	it reserve_parts "reserve=NAME,OFFSET,SIZE: several stores in one reservation"
+	it reserve_wrong "reserve= of no such name, or on a kernel before 6.12"
+}
+
+main "$@"

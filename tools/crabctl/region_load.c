@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements `crabctl region load`: it adds the regions that files name, one a line. A
+ * line that cannot be obeyed is reported with its file, its number and the cause, and disables
+ * nothing but itself.
+ *
+ * /run/crabtree/crabN has the line of a device that was added: udev reads group and mode from it,
+ * and a second load finds that the region is there.
+ */
+#include <errno.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "crabctl.h"
+#include "region.h"
+#include "sysfs.h"
+
+#define WAIT_MS	100
+
+/* The place of a line, for messages */
+struct place {
+	struct region_load *load;
+	const char *path;
+	unsigned int number;
+};
+
+__attribute__((format(printf, 2, 3)))
+static void refuse(const struct place *place, const char *fmt, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fprintf(stderr, "crabctl: %s:%u: ", place->path, place->number);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	place->load->bad++;
+}
+
+void region_forget(const char *device)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), REGION_RUN "/%.31s", device);
+	unlink(path);
+}
+
+/* udev applies group and mode at each event, so that one event more is enough */
+static void remember(const struct place *place, const char *device, const struct region_line *line)
+{
+	char path[64], uevent[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), REGION_RUN "/%.31s", device);
+	snprintf(uevent, sizeof(uevent), "/sys/class/crabtree/%.31s/uevent", device);
+	mkdir(REGION_RUN, 0755);
+	file = fopen(path, "w");
+	if (file) {
+		fprintf(file, "CRABTREE_REGION=%s\n", line->spec);
+		if (line->group[0])
+			fprintf(file, "CRABTREE_GROUP=%s\n", line->group);
+		if (line->mode[0])
+			fprintf(file, "CRABTREE_MODE=%s\n", line->mode);
+	}
+	if (!file || fclose(file))
+		refuse(place, "%s: group and mode cannot be stored", path);
+	file = fopen(uevent, "w");
+	if (!file)
+		return;
+	fputs("change", file);
+	fclose(file);
+}
+
+/* Is the region of @spec that of a device which is still there? */
+static bool is_remembered(const char *path, const char *spec)
+{
+	const char *device = strrchr(path, '/') + 1;
+	char text[REGION_SPEC + 32], state[SYSFS_TEXT];
+
+	sysfs_text(device, "state", state, sizeof(state));
+	return state[0] && sysfs_line(path, text, sizeof(text)) &&
+	       !strncmp(text, "CRABTREE_REGION=", 16) && !strcmp(text + 16, spec);
+}
+
+static bool is_added(const char *spec)
+{
+	bool added = false;
+	glob_t found;
+	size_t i;
+
+	sysfs_glob(REGION_RUN "/crab[0-9]*", &found);
+	for (i = 0; i < found.gl_pathc && !added; i++)
+		added = is_remembered(found.gl_pathv[i], spec);
+	globfree(&found);
+	return added;
+}
+
+/* A driver may still be making the block device of pmem= */
+static void wait_for(const struct region_load *load, const char *spec)
+{
+	const struct timespec pause = { .tv_nsec = WAIT_MS * 1000000L };
+	unsigned int waited = 0;
+	char path[REGION_SPEC];
+
+	if (strncmp(spec, "pmem=", 5))
+		return;
+	snprintf(path, sizeof(path), "%.*s", (int)strcspn(spec + 5, ","), spec + 5);
+	for (; access(path, F_OK) && waited < load->wait_ms; waited += WAIT_MS)
+		nanosleep(&pause, NULL);
+}
+
+/* A store of another label: an address moved, or a device has another number. It is not served */
+static bool check_label(const struct place *place, const char *device,
+			const struct region_line *line)
+{
+	char command[64], answer[REGION_ANSWER];
+	struct crabtree_info info;
+	bool full;
+
+	if (!line->label[0] || !store_info(device, &info, &full))
+		return true;
+	if (info.state == CRABTREE_STATE_UNFORMATTED) {
+		fprintf(stderr, "crabctl: %s:%u: %s has no store: crabctl -d /dev/%s format --label \"%s\"\n",
+			place->path, place->number, line->spec, device, line->label);
+		return true;
+	}
+	if (!strncmp(info.label, line->label, sizeof(info.label)))
+		return true;
+	snprintf(command, sizeof(command), "remove %.31s", device);
+	control_command(command, answer);
+	refuse(place, "%s: its store has the label \"%.*s\", not \"%s\"", line->spec,
+	       (int)sizeof(info.label), info.label, line->label);
+	return false;
+}
+
+static void add(const struct place *place, const struct region_line *line)
+{
+	char command[REGION_SPEC + 8], answer[REGION_ANSWER];
+
+	if (is_added(line->spec)) {
+		printf("%s: already added\n", line->spec);
+		return;
+	}
+	wait_for(place->load, line->spec);
+	snprintf(command, sizeof(command), "add %s", line->spec);
+	if (control_command(command, answer)) {
+		refuse(place, "%s: %s", line->spec, answer);
+		return;
+	}
+	if (!check_label(place, answer, line))
+		return;
+	remember(place, answer, line);
+	printf("%s: %s\n", answer, line->spec);
+}
+
+static void load_line(const struct place *place, char *text)
+{
+	static struct region_line line;
+	char cause[REGION_SPEC + 128];
+
+	if (!region_line_parse(text, &line, cause, sizeof(cause)))
+		refuse(place, "%s", cause);
+	else if (line.spec[0] && place->load->dry)
+		printf("%s\n", line.spec);
+	else if (line.spec[0])
+		add(place, &line);
+}
+
+static void load_file(struct region_load *load, const char *path)
+{
+	struct place place = { .load = load, .path = path };
+	FILE *file = fopen(path, "r");
+	char *text = NULL;
+	size_t len = 0;
+
+	if (!file) {
+		fail_file(path, -errno, "open");
+		load->bad++;
+		return;
+	}
+	while (getline(&text, &len, file) >= 0) {
+		place.number++;
+		load_line(&place, text);
+	}
+	if (ferror(file)) {
+		fail_file(path, -EIO, "read");
+		load->bad++;
+	}
+	free(text);
+	fclose(file);
+}
+
+void region_load_path(struct region_load *load, const char *path)
+{
+	char pattern[4096];
+	struct stat st;
+	glob_t found;
+	size_t i;
+
+	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
+		load_file(load, path);
+		return;
+	}
+	snprintf(pattern, sizeof(pattern), "%s/*.conf", path);
+	memset(&found, 0, sizeof(found));
+	glob(pattern, 0, NULL, &found);
+	for (i = 0; i < found.gl_pathc; i++)
+		load_file(load, found.gl_pathv[i]);
+	globfree(&found);
+}

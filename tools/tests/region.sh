@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# crabctl region: the commands that it sends, and the lines of /etc/crabtree.d. The module's side is
+# in selftests/device/control.c.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh" || exit 1
+suite 42
+c()
+{
+	"$out/tests/crabctl-fakedev" region "$@"
+}
+export FAKE_ROOT=$PWD/root FAKE_LOG=$PWD/log
+class=root/sys/class/crabtree
+mkdir -p root/run/crabtree "$class"/crab{0,1,2} conf
+
+t "add prints the device" 0 '^crab0$' '' c add ram=64K
+t "and sends the region as it is" 0 '^add ram=64K$' '' cat log
+t "remove" 0 '' '' c remove crab1
+truth "sends the name" grep -qx 'remove crab1' log
+ln -s /dev/null store
+t "remove of a link names the node" 0 '' '' c remove --force ./store
+truth "and passes the force on" grep -qx 'remove null force' log
+FAKE_REFUSE=64K t "the module's reason is shown" 3 '' '^crabctl: ram=64K: refused by the module$' c add ram=64K
+t "without the module" 3 '' 'is crabtree.ko loaded' "$crabctl" region add ram=64K
+t "no action" 2 '' 'want add REGION' c
+t "an action that does not exist" 2 '' 'want add REGION' c move crab0
+t "add without a region" 2 '' 'want add REGION' c add
+t "remove of two" 2 '' 'want add REGION' c remove crab0 crab1
+t "a wait of a day" 2 '' '0 to 3600 seconds' c load --wait 86400
+t "list" 0 '' 'no crabtree devices' c list
+
+: > log
+cat > conf/10-good.conf <<-'END'
+	# a comment, and an empty line
+
+	region=0x60000000,64K label=retain mode=0660	# the first
+	ram=64K,cache readonly=1 group=root
+	pmem=/dev/null label="two words"
+END
+cat > conf/20-bad.conf <<-'END'
+	reserve=crab colour=red
+	label=x
+	ram=64K ram=128K
+	ram=64K mode=rw
+	ram=64K mode=1777
+	ram=64K group=nobody-of-this-name
+	ram=64K readonly=yes
+	ram
+	ram=64K label=
+	ram=64K label=a label=b
+	ram=64K label=0123456789012345678901234567890123456789
+	reserve=crab
+END
+echo "ram=1G" > conf/ignored.txt
+echo unformatted > "$class/crab0/state"
+echo ready > "$class/crab1/state"
+echo ready > "$class/crab2/state"
+echo "two words" > "$class/crab2/label"
+
+# bad LINE WORDS: the line was refused for this reason
+bad()
+{
+	truth "line $1: $2" grep -qF "20-bad.conf:$1: $2" err.load
+}
+t "load: the bad lines make it fail" 1 - - c load conf
+cp err err.load
+cp out out.load
+truth "a region that is not formatted, and the remedy" grep -q '10-good.conf:3: .*has no store: crabctl -d /dev/crab0 format --label "retain"' err.load
+truth "each good line is added, also after bad ones" [ "$(cut -d: -f1 out.load | tr '\n' ' ')" = "crab0 crab1 crab2 crab3 " ]
+truth "readonly becomes an option" grep -qx 'add ram=64K,cache,readonly' log
+truth "only *.conf is read" [ "$(grep -c '^add' log)" = 4 ]
+bad 1 'colour=red: no such key'
+bad 2 'no region'
+bad 3 'ram=128K: a second region'
+bad 4 'mode=rw: not a mode'
+bad 5 'mode=1777: not a mode'
+bad 6 'group=nobody-of-this-name: no such group'
+bad 7 'readonly=yes: neither 0 nor 1'
+bad 8 'ram: not KEY=VALUE'
+bad 9 'label=: a value is missing'
+bad 10 'label=b: given twice'
+bad 11 'label=0123456789012345678901234567890123456789: too long'
+truth "and no other line" [ "$(grep -c 20-bad.conf: err.load)" = 11 ]
+truth "mode is left for udev" grep -qx CRABTREE_MODE=0660 root/run/crabtree/crab0
+truth "and group" grep -qx CRABTREE_GROUP=root root/run/crabtree/crab1
+truth "an event makes udev read them" grep -q change "$class/crab1/uevent"
+
+: > log
+t "a second load adds nothing" 0 'already added' - c load conf/10-good.conf
+truth "and sends nothing" [ ! -s log ]
+echo other > "$class/crab0/label"
+echo ready > "$class/crab0/state"
+echo "ram=96K label=retain" > other.conf
+t "a store of another label" 1 '' 'other.conf:1: ram=96K: its store has the label "other", not "retain"' c load other.conf
+truth "is not served" grep -qx 'remove crab0' log
+: > log
+t "--dry-run: the causes" 1 '^reserve=crab$' ':1: colour=red' c load --dry-run conf
+truth "sends nothing" [ ! -s log ]
+t "a file that is not there" 1 '' 'none.conf: open: No such file' c load none.conf
+printf "\nram=64K\n" > r.conf
+FAKE_REFUSE=64K t "a refusal of the module names file and line" 1 '' 'r.conf:2: ram=64K: refused by the module' \
+	c load r.conf
