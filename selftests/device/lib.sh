@@ -193,4 +193,7 @@ sealed() {
 	! grep -q "^[^ ]* *$(($1 + 4096)) memremap" /proc/vmallocinfo || fail "mapped twice"
 }
 
-need_
+need_pmem() {
+	has_dax || skip "this kernel has no DAX"
+	[ -b /dev/pmem0 ] || skip "no /dev/pmem0 on this machine"
+}

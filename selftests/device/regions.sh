@@ -186,11 +186,6 @@ of_region() {
 }
 
 pmem() {
-	has_dax || skip "this kernel has no DAX"
-	[ -b /dev/pmem0 ] || skip "no /dev/pmem0 on this machine"
-}
-
-pmem() {
 	local dev uuid
 	need_pmem
 	crabtree pmem=/dev/pmem0
