@@ -21,6 +21,7 @@ CRABTREE_TOOLS_OPTS = \
 	PREFIX=/usr \
 	LIBDIR=/usr/lib \
 	UDEVDIR=/usr/lib/udev/rules.d \
+	UNITDIR=/usr/lib/systemd/system \
 	PYTHONDIR=/usr/lib/python3/dist-packages
 
 define CRABTREE_LINUX_CONFIG_FIXUPS

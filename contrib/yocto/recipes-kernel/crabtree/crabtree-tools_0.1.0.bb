@@ -12,7 +12,7 @@ EXTERNALSRC_BUILD = "${WORKDIR}/build"
 
 EXTRA_OEMAKE = "-C ${S}/tools OUT=${B} WERROR= PREFIX=${prefix} LIBDIR=${libdir} \
                 UDEVDIR=${nonarch_libdir}/udev/rules.d SYSUSERSDIR=${nonarch_libdir}/sysusers.d \
-                PYTHONDIR=${PYTHON_SITEPACKAGES_DIR}"
+                PYTHONDIR=${PYTHON_SITEPACKAGES_DIR} UNITDIR=${nonarch_libdir}/systemd/system"
 
 do_compile() {
 	oe_runmake
@@ -27,6 +27,7 @@ FILES:libcrabtree = "${libdir}/libcrabtree.so.*"
 FILES:libcrabtree-image = "${libdir}/libcrabtree-image.so.*"
 FILES:python3-crabtree = "${PYTHON_SITEPACKAGES_DIR}/crabtree"
 FILES:${PN} += "${nonarch_libdir}/udev/rules.d/60-crabtree.rules ${nonarch_libdir}/sysusers.d/crabtree.conf \
-                ${datadir}/bash-completion/completions/crabctl ${datadir}/zsh/site-functions/_crabctl"
+                ${datadir}/bash-completion/completions/crabctl ${datadir}/zsh/site-functions/_crabctl \
+                ${nonarch_libdir}/systemd/system/crabtree-regions.service"
 RDEPENDS:python3-crabtree = "libcrabtree python3-ctypes"
 RRECOMMENDS:python3-crabtree = "libcrabtree-image"
