@@ -15,6 +15,7 @@
 #include <linux/moduleparam.h>
 #include <linux/string.h>
 
+#include "device/device.h"
 #include "device/devices.h"
 #include "engines/engine.h"
 #include "media/persist.h"
@@ -47,6 +48,9 @@ MODULE_PARM_DESC(uml, "Files of the host: PATH[,PATH...]");
 
 module_param_named(readonly, crab_region_readonly, bool, 0444);
 MODULE_PARM_DESC(readonly, "Write nothing to any region");
+
+module_param_named(snapshot_bytes, crab_snapshot_bytes, ullong, 0444);
+MODULE_PARM_DESC(snapshot_bytes, "Memory for the snapshots of a store, in bytes");
 
 /* Options of the engines, by name. They are parsed before any store is attached. */
 static int option_set(const char *text, const struct kernel_param *kp)

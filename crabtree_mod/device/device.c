@@ -23,10 +23,13 @@
 #include "devices.h"
 #include "lifetime.h"
 
+#define DEVICE_RESUMES	(-ERESTART)	/* device->error: no error, calls resume soon */
+
 BLOCKING_NOTIFIER_HEAD(crab_device_notifier);
 
 struct workqueue_struct *crab_workqueue;
 int crab_parked;
+unsigned long long crab_snapshot_bytes = 64ULL << 20;
 
 static const char * const crab_device_states[] = {
 	[CRABTREE_STATE_UNFORMATTED]	= "unformatted",
@@ -46,10 +49,27 @@ void crab_device_idle(struct percpu_ref *calls)
 	complete(&container_of(calls, struct crab_device, calls)->idle);
 }
 
+/* There is no store: 0 if the call is to try again, after crab_device_observe() */
+static noinline int device_wait(struct crab_device *device)
+{
+	int err = READ_ONCE(device->error);
+
+	if (err != DEVICE_RESUMES)
+		return err;
+	wait_event(device->resumed, !percpu_ref_is_dying(&device->calls) ||
+		   READ_ONCE(device->error) != DEVICE_RESUMES);
+	return 0;
+}
+
 struct crab_store *crab_device_get_store(struct crab_device *device)
 {
-	if (!percpu_ref_tryget_live(&device->calls))
-		return ERR_PTR(READ_ONCE(device->error));
+	int err;
+
+	while (unlikely(!percpu_ref_tryget_live(&device->calls))) {
+		err = device_wait(device);
+		if (err)
+			return ERR_PTR(err);
+	}
 	/* Pairs with smp_wmb() in device_calls_start(): a live count comes with its store */
 	smp_rmb();
 	return device->store;
@@ -175,6 +195,24 @@ static void device_calls_start(struct crab_device *device, struct crab_store *st
 	mutex_unlock(&device->lock);
 }
 
+/*
+ * Waits until all calls that run have returned; later ones wait until then. The grace period that
+ * the count needs passes before, while calls go on.
+ */
+static void device_calls_drain(struct crab_device *device)
+{
+	lockdep_assert_held(&device->change);
+
+	percpu_ref_switch_to_atomic_sync(&device->calls);
+	mutex_lock(&device->lock);
+	device_calls_stop_locked(device, DEVICE_RESUMES);
+	mutex_unlock(&device->lock);
+	wait_for_completion(&device->idle);
+	percpu_ref_reinit(&device->calls);
+	percpu_ref_switch_to_percpu(&device->calls);
+	wake_up_all(&device->resumed);
+}
+
 /* A kick before the calls are live has no effect, so another one follows */
 static void device_store_attach(struct crab_device *device)
 {
@@ -183,6 +221,7 @@ static void device_store_attach(struct crab_device *device)
 		.kick		= device_kick,
 		.interrupted	= device_interrupted,
 		.arg		= device,
+		.snapshot_bytes	= crab_snapshot_bytes,
 	};
 	struct crab_attach_report report = { };
 	int parked = READ_ONCE(crab_parked);
@@ -356,6 +395,46 @@ int crab_device_open(struct crab_device *device)
 	return err;
 }
 
+static int device_observe(struct crab_device *device,
+			  int (*open)(struct crab_store *store, void *arg), void *arg)
+{
+	int err;
+
+	lockdep_assert_held(&device->change);
+
+	if (!device->store)
+		return device->error;
+	err = crab_store_observe(device->store);
+	if (err < 0)
+		return err;
+	if (err)
+		device_calls_drain(device);
+	err = open(device->store, arg);
+	if (err) {
+		crab_store_unobserve(device->store);
+		return err;
+	}
+	mutex_lock(&device->lock);
+	err = device_open_locked(device);
+	mutex_unlock(&device->lock);
+	return err;
+}
+
+int crab_device_observe(struct crab_device *device,
+			int (*open)(struct crab_store *store, void *arg), void *arg)
+{
+	int err = -ERESTARTSYS;
+
+	if (down_write_killable(&device->checks))
+		return err;
+	if (!mutex_lock_killable(&device->change)) {
+		err = device_observe(device, open, arg);
+		mutex_unlock(&device->change);
+	}
+	up_write(&device->checks);
+	return err;
+}
+
 void crab_device_close(struct crab_device *device)
 {
 	mutex_lock(&device->lock);
@@ -383,7 +462,8 @@ bool crab_device_open_if(struct crab_device *device, const struct crabtree_ident
 	bool used;
 
 	mutex_lock(&device->lock);
-	used = !percpu_ref_is_dying(&device->calls) && device_matches_locked(device, wanted) &&
+	used = (!percpu_ref_is_dying(&device->calls) || device->error == DEVICE_RESUMES) &&
+	       device_matches_locked(device, wanted) &&
 	       !device_open_locked(device);
 	mutex_unlock(&device->lock);
 	return used;

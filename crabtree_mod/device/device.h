@@ -5,7 +5,7 @@
  *
  * Layer L6: it includes all lower layers and uapi/; device/ and main.c include it.
  *
- * Locks, in this order: crab_devices_lock; device->change, held for the whole of an
+ * Locks, in this order: crab_devices_lock; device->checks; device->change, held for the whole of an
  * attach, a FORMAT or a detach; device->lock, held only briefly; the locks of the
  * store. A call on the store holds none of the first three: it is counted between
  * crab_device_get_store() and crab_device_put_store(). The task that detaches the
@@ -24,6 +24,8 @@
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/percpu-refcount.h>
+#include <linux/rwsem.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "region/region.h"
@@ -32,6 +34,9 @@
 
 #define CRAB_DEVICES_MAX	64
 #define CRAB_CONTROL_MINOR	CRAB_DEVICES_MAX	/* of /dev/crabtree-control */
+/* Memory for the snapshots of a store; set by main.c before the first device exists */
+extern unsigned long long crab_snapshot_bytes;
+
 #define CRAB_PARKED_REASON	"detached for hibernation or shutdown"
 
 /**
@@ -49,6 +54,8 @@
  * @ending: 0, or, if the store is to be detached, the error that ends a CHECK in progress
  * @calls: calls in the store; dead while there is none
  * @idle: completed when @calls reaches zero
+ * @resumed: calls that wait because crab_device_observe() waits for the calls that run
+ * @checks: each CHECK shares it, so that crab_device_observe() waits for none of them in @idle
  * @users: open descriptors and in-kernel users; @lock; grows under @change too, or while
  *	@calls is live
  * @readonly: the region is never written to; constant
@@ -69,6 +76,8 @@ struct crab_device {
 	int ending;
 	struct percpu_ref calls;
 	struct completion idle;
+	wait_queue_head_t resumed;
+	struct rw_semaphore checks;
 	unsigned int users;
 	bool readonly;
 	bool shown_readonly;
@@ -132,6 +141,21 @@ void crab_device_close(struct crab_device *device);
  * and crab_store_attach(). If FORMAT is refused, the device still serves the same store.
  */
 int crab_device_format(struct crab_device *device, const struct crab_format_options *options);
+
+/**
+ * crab_device_observe() - open a watch or a snapshot of the store
+ * @device: the device; on success it has one user more, which crab_device_close() removes
+ * @open: opens it, for which crab_store_observe() was called; returns 0 or an error
+ * @arg: argument of @open
+ *
+ * If the store had no observer, this function waits for a CHECK that runs, and then keeps new
+ * calls waiting until all calls that run have returned.
+ *
+ * Return: 0, -ERESTARTSYS for a fatal signal, the error of a call that finds no store, the error of
+ * crab_store_observe(), or that of @open.
+ */
+int crab_device_observe(struct crab_device *device,
+			int (*open)(struct crab_store *store, void *arg), void *arg);
 
 /**
  * crab_device_info() - describe the device and its store

@@ -100,6 +100,8 @@ static void device_fill(struct crab_device *device, struct crab_region *region, 
 	mutex_init(&device->change);
 	mutex_init(&device->lock);
 	init_completion(&device->idle);
+	init_waitqueue_head(&device->resumed);
+	init_rwsem(&device->checks);
 	INIT_WORK(&device->maintain, crab_device_maintain);
 	device->region = region;
 	device->error = -EBUSY;

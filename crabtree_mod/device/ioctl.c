@@ -14,6 +14,7 @@
 #include <linux/capability.h>
 #include <linux/compat.h>
 #include <linux/err.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -23,25 +24,28 @@
 #include <linux/uaccess.h>
 
 #include "devices.h"
+#include "observe.h"
 #include "verbs.h"
 
 /* Into kernel memory: a copy to user memory may wait for user space */
-static int scan_chunk(struct crab_device *device, const struct crabtree_scan *scan,
-		      struct crab_cursor *cursor, struct crab_record *records)
+static int scan_chunk(struct crab_device *device, struct crab_snap *snap,
+		      const struct crabtree_scan *scan, struct crab_cursor *cursor,
+		      struct crab_record *records)
 {
 	struct crab_store *store = crab_device_get_store(device);
 	int got;
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	got = crab_verbs_scan_chunk(store, scan, cursor, records);
+	got = crab_verbs_scan_chunk(store, snap, scan, cursor, records);
 	crab_device_put_store(device);
 	return got;
 }
 
 /* Fill the user's array; on an error @scan->count is the number of records there */
-static int scan_fill(struct crab_device *device, struct crabtree_scan *scan,
-		     struct crab_cursor *cursor, struct crab_record *bounce)
+static int scan_fill(struct crab_device *device, struct crab_snap *snap,
+		     struct crabtree_scan *scan, struct crab_cursor *cursor,
+		     struct crab_record *bounce)
 {
 	struct crabtree_record __user *to = u64_to_user_ptr(scan->records);
 	int got;
@@ -49,7 +53,7 @@ static int scan_fill(struct crab_device *device, struct crabtree_scan *scan,
 	while (scan->count < scan->capacity && !cursor->done) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		got = scan_chunk(device, scan, cursor, bounce);
+		got = scan_chunk(device, snap, scan, cursor, bounce);
 		if (got <= 0)
 			return got;
 		if (copy_to_user(to + scan->count, bounce, got * sizeof(*bounce)))
@@ -60,7 +64,9 @@ static int scan_fill(struct crab_device *device, struct crabtree_scan *scan,
 	return 0;
 }
 
-static int ioctl_scan(struct crab_device *device, struct crabtree_scan *scan)
+/* @snap: the snapshot to read, or NULL: the store */
+static int ioctl_scan(struct crab_device *device, struct crab_snap *snap,
+		      struct crabtree_scan *scan)
 {
 	struct crab_record *bounce;
 	struct crab_cursor cursor;
@@ -71,7 +77,7 @@ static int ioctl_scan(struct crab_device *device, struct crabtree_scan *scan)
 				GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!bounce)
 		return -ENOMEM;
-	err = scan_fill(device, scan, &cursor, bounce);
+	err = scan_fill(device, snap, scan, &cursor, bounce);
 	kvfree(bounce);
 	return crab_verbs_scan_end(scan, &cursor, err);
 }
@@ -160,15 +166,29 @@ static int ioctl_run(struct crab_device *device, const struct crab_verb_desc *ve
 	return err;
 }
 
+/* Not while crab_device_observe() waits for the calls that run */
+static int ioctl_check(struct crab_device *device, union crab_verb_arg *arg)
+{
+	int err;
+
+	if (down_read_killable(&device->checks))
+		return -EINTR;
+	err = ioctl_run(device, &crab_verbs[CRAB_VERB_INDEX(CRABTREE_CHECK)], arg);
+	up_read(&device->checks);
+	return err;
+}
+
 static int ioctl_other(struct file *file, unsigned int index, union crab_verb_arg *arg)
 {
 	struct crab_device *device = file->private_data;
 
 	switch (index) {
 	case CRAB_VERB_INDEX(CRABTREE_SCAN):
-		return ioctl_scan(device, &arg->scan);
+		return ioctl_scan(device, NULL, &arg->scan);
 	case CRAB_VERB_INDEX(CRABTREE_BATCH):
 		return ioctl_batch(device, &arg->batch, file->f_mode & FMODE_WRITE);
+	case CRAB_VERB_INDEX(CRABTREE_CHECK):
+		return ioctl_check(device, arg);
 	case CRAB_VERB_INDEX(CRABTREE_FORMAT):
 		return ioctl_format(device, &arg->format);
 	default:
@@ -184,7 +204,7 @@ static const struct crab_verb_desc *verb_find(unsigned int cmd)
 	if (_IOC_TYPE(cmd) != CRABTREE_IOC_MAGIC || _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE) ||
 	    index >= CRAB_VERBS_COUNT)
 		return NULL;
-	return &crab_verbs[array_index_nospec(index, CRAB_VERBS_COUNT)];
+	return crab_verbs_find(array_index_nospec(index, CRAB_VERBS_COUNT));
 }
 
 /* @arg: room for @verb->size bytes */
@@ -225,6 +245,36 @@ out:
 	return err;
 }
 
+/* The descriptor is not installed before its number is in the answer */
+static int ioctl_open(struct crab_device *device, const struct crab_verb_desc *verb,
+		      void __user *user, u32 size)
+{
+	bool watch = verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_WATCH)];
+	union crab_verb_arg arg;
+	struct file *file;
+	int fd, err = verb_read(verb, &arg, user, size);
+
+	if (err)
+		return err;
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	file = watch ? crab_watch_file(device, &arg.watch) : crab_snapshot_file(device);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	arg.head.size = size;
+	*(watch ? &arg.watch.fd : &arg.snapshot.fd) = fd;
+	if (copy_to_user(user, &arg, min(size, verb->size))) {
+		fput(file);
+		put_unused_fd(fd);
+		return -EFAULT;
+	}
+	fd_install(fd, file);
+	return 0;
+}
+
 /* The answer is copied back also with an error: -EEXIST returns the value of the key */
 static int ioctl_verb(struct file *file, const struct crab_verb_desc *verb, void __user *user,
 		      u32 size)
@@ -235,8 +285,8 @@ static int ioctl_verb(struct file *file, const struct crab_verb_desc *verb, void
 	if (err)
 		return err;
 	arg.head.size = size;
-	err = verb->run ? ioctl_run(file->private_data, verb, &arg) :
-			  ioctl_other(file, verb - crab_verbs, &arg);
+	err = (verb->traits & CRAB_VERB_SHORT) ? ioctl_run(file->private_data, verb, &arg) :
+						 ioctl_other(file, verb - crab_verbs, &arg);
 	if ((verb->traits & CRAB_VERB_ANSWERS) && copy_to_user(user, &arg, min(size, verb->size)))
 		return -EFAULT;
 	return err;
@@ -256,7 +306,50 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long valu
 		return -EFAULT;
 	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_INFO)])
 		return ioctl_info(file->private_data, user, size);
+	if (unlikely(verb->traits & CRAB_VERB_OPENS))
+		return ioctl_open(file->private_data, verb, user, size);
 	return ioctl_verb(file, verb, user, size);
+}
+
+static int snapshot_search(struct crab_device *device, struct crab_snap *snap,
+			   struct crabtree_search *search)
+{
+	struct crab_store *store = crab_device_get_store(device);
+	int err;
+
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	err = crab_verbs_search_snap(store, snap, search);
+	if (unlikely(err == -EINTR))
+		err = crab_device_interruption(device);
+	crab_device_put_store(device);
+	return err;
+}
+
+long crab_ioctl_snapshot(struct crab_device *device, struct crab_snap *snap, unsigned int cmd,
+			 unsigned long value)
+{
+	const struct crab_verb_desc *verb = verb_find(cmd);
+	void __user *user = (void __user *)value;
+	union crab_verb_arg arg;
+	u32 size;
+	int err;
+
+	if (!verb || !(verb->traits & CRAB_VERB_SNAPSHOT))
+		return -ENOTTY;
+	if (get_user(size, (u32 __user *)user))
+		return -EFAULT;
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_INFO)])
+		return ioctl_info(device, user, size);
+	err = verb_read(verb, &arg, user, size);
+	if (err)
+		return err;
+	arg.head.size = size;
+	err = verb->run ? snapshot_search(device, snap, &arg.search) :
+			  ioctl_scan(device, snap, &arg.scan);
+	if (copy_to_user(user, &arg, min(size, verb->size)))
+		return -EFAULT;
+	return err;
 }
 
 static int device_open(struct inode *inode, struct file *file)

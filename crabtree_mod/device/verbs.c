@@ -34,6 +34,8 @@ SAME_NUMBER(CRAB_DURABILITY_POC, CRABTREE_DURABILITY_POC);
 SAME_NUMBER(CRAB_DURABILITY_POP, CRABTREE_DURABILITY_POP);
 SAME_NUMBER(CRAB_DURABILITY_PODP, CRABTREE_DURABILITY_PODP);
 SAME_NUMBER(CRAB_DURABILITY_CACHE, CRABTREE_DURABILITY_CACHE);
+SAME_NUMBER(CRAB_CHANGE_EXISTED, CRABTREE_CHANGE_EXISTED);
+SAME_NUMBER(CRAB_CHANGE_LOST, CRABTREE_CHANGE_LOST);
 SAME_NUMBER(CRAB_MODEL_NONE, CRABTREE_MODEL_NONE);
 SAME_NUMBER(CRAB_MODEL_WORD, CRABTREE_MODEL_WORD);
 SAME_NUMBER(CRAB_MODEL_LINE, CRABTREE_MODEL_LINE);
@@ -156,17 +158,29 @@ static int verb_insert(struct crab_store *store, union crab_verb_arg *arg)
 	return err;
 }
 
-static int verb_seek(struct crab_store *store, struct crabtree_search *search)
+/* Which record SEARCH with flags asks for, or -EINVAL */
+static int search_dir(u32 flags)
 {
-	enum crab_seek_dir dir = CRAB_SEEK_GE;
-	struct crab_record found;
-	int err;
+	if (flags == CRABTREE_SEARCH_GE)
+		return CRAB_SEEK_GE;
+	return flags == CRABTREE_SEARCH_LE ? CRAB_SEEK_LE : -EINVAL;
+}
 
-	if (search->flags == CRABTREE_SEARCH_LE)
-		dir = CRAB_SEEK_LE;
-	else if (search->flags != CRABTREE_SEARCH_GE)
-		return -EINVAL;
-	err = crab_store_seek(store, search->key, dir, &found);
+/* SEARCH in a store, or in a snapshot of it */
+static int search_in(struct crab_store *store, struct crab_snap *snap,
+		     struct crabtree_search *search)
+{
+	int dir = search_dir(search->flags), err;
+	struct crab_record found = { .key = search->key };
+
+	if (search->flags && dir < 0)
+		return dir;
+	if (search->flags)
+		err = snap ? crab_snap_seek(store, snap, search->key, dir, &found) :
+			     crab_store_seek(store, search->key, dir, &found);
+	else
+		err = snap ? crab_snap_search(store, snap, search->key, &found.value) :
+			     crab_store_search(store, search->key, &found.value);
 	if (err)
 		return err;
 	search->key = found.key;
@@ -176,16 +190,13 @@ static int verb_seek(struct crab_store *store, struct crabtree_search *search)
 
 static int verb_search(struct crab_store *store, union crab_verb_arg *arg)
 {
-	struct crabtree_search *search = &arg->search;
-	u64 value;
-	int err;
+	return search_in(store, NULL, &arg->search);
+}
 
-	if (search->flags)
-		return verb_seek(store, search);
-	err = crab_store_search(store, search->key, &value);
-	if (!err)
-		search->value = value;
-	return err;
+int crab_verbs_search_snap(struct crab_store *store, struct crab_snap *snap,
+			   struct crabtree_search *search)
+{
+	return search_in(store, snap, search);
 }
 
 static int verb_delete(struct crab_store *store, union crab_verb_arg *arg)
@@ -223,11 +234,13 @@ void crab_verbs_scan_begin(struct crabtree_scan *scan, struct crab_cursor *curso
 		crab_cursor_init(cursor, scan->start, scan->end);
 }
 
-int crab_verbs_scan_chunk(struct crab_store *store, const struct crabtree_scan *scan,
-			  struct crab_cursor *cursor, struct crab_record *records)
+int crab_verbs_scan_chunk(struct crab_store *store, struct crab_snap *snap,
+			  const struct crabtree_scan *scan, struct crab_cursor *cursor,
+			  struct crab_record *records)
 {
-	int got = crab_cursor_read(store, cursor, records,
-				   min(scan->capacity - scan->count, CRAB_SCAN_CHUNK));
+	u32 cap = min(scan->capacity - scan->count, CRAB_SCAN_CHUNK);
+	int got = snap ? crab_snap_read(store, snap, cursor, records, cap) :
+			 crab_cursor_read(store, cursor, records, cap);
 
 	if (got == -EUCLEAN && !scan->count)
 		crab_cursor_skip(store, cursor);
@@ -308,6 +321,21 @@ void crab_verbs_batch_chunk(struct crab_store *store, struct crabtree_batch_op *
 		batch_answer(&chunk[i], &ops[i]);
 }
 
+void crab_verbs_changes(const struct crab_change *from, struct crabtree_change *to, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++, from++, to++) {
+		*to = (struct crabtree_change){
+			.seq = from->seq, .key = from->key, .value = from->value,
+			.old = from->old, .flags = from->flags,
+		};
+		if (!(from->flags & CRAB_CHANGE_LOST))
+			to->verb = from->verb == CRAB_VERB_INSERT ? CRABTREE_BATCH_INSERT :
+								    CRABTREE_BATCH_DELETE;
+	}
+}
+
 static bool ended(const char *name, size_t size)
 {
 	return strnlen(name, size) < size;
@@ -342,21 +370,28 @@ int crab_verbs_format_options(const struct crabtree_format *format,
 
 /* The second field of VERB() is the last one of the first version, forever */
 const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT] = {
-	VERB(CRABTREE_INFO, crabtree_info, options, .traits = CRAB_VERB_ANSWERS),
+	VERB(CRABTREE_INFO, crabtree_info, options,
+	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_SNAPSHOT),
 	VERB(CRABTREE_INSERT, crabtree_insert, reserved, RESERVED(crabtree_insert),
 	     .known_flags = CRAB_INSERT_FLAGS,
-	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS, .run = verb_insert),
+	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS | CRAB_VERB_SHORT,
+	     .run = verb_insert),
 	VERB(CRABTREE_SEARCH, crabtree_search, value,
 	     .known_flags = CRABTREE_SEARCH_GE | CRABTREE_SEARCH_LE,
-	     .traits = CRAB_VERB_ANSWERS, .run = verb_search),
+	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_SHORT | CRAB_VERB_SNAPSHOT,
+	     .run = verb_search),
 	VERB(CRABTREE_DELETE, crabtree_delete, old_value,
-	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS, .run = verb_delete),
+	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS | CRAB_VERB_SHORT,
+	     .run = verb_delete),
 	VERB(CRABTREE_SCAN, crabtree_scan, next, RESERVED(crabtree_scan),
 	     .known_flags = CRABTREE_SCAN_REVERSE,
-	     .traits = CRAB_VERB_ANSWERS),
+	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_SNAPSHOT),
 	VERB(CRABTREE_BATCH, crabtree_batch, done, .traits = CRAB_VERB_ANSWERS),
 	VERB(CRABTREE_CHECK, crabtree_check, first, .traits = CRAB_VERB_ANSWERS,
 	     .run = verb_check),
 	VERB(CRABTREE_FORMAT, crabtree_format, uuid, RESERVED(crabtree_format),
 	     .known_flags = CRABTREE_FORMAT_FORCE, .traits = CRAB_VERB_WRITES),
+	VERB(CRABTREE_SNAPSHOT, crabtree_snapshot, reserved, RESERVED(crabtree_snapshot),
+	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_OPENS),
+	VERB(CRABTREE_WATCH, crabtree_watch, fd, .traits = CRAB_VERB_ANSWERS | CRAB_VERB_OPENS),
 };

@@ -13,7 +13,9 @@
 
 #include <uapi/linux/crabtree.h>
 
+#include "store/snap.h"
 #include "store/store.h"
+#include "store/watch.h"
 
 #define CRAB_SCAN_CHUNK	256U	/* records of a scan in one call on the store */
 
@@ -30,20 +32,25 @@ union crab_verb_arg {
 	struct crabtree_batch batch;
 	struct crabtree_check check;
 	struct crabtree_format format;
+	struct crabtree_snapshot snapshot;
+	struct crabtree_watch watch;
 };
 
 #define CRAB_VERB_WRITES	(1U << 0)	/* needs a descriptor open for writing */
 #define CRAB_VERB_ANSWERS	(1U << 1)	/* its structure has fields for answers */
+#define CRAB_VERB_SHORT		(1U << 2)	/* @run is all of it, and ends soon */
+#define CRAB_VERB_OPENS		(1U << 3)	/* it returns a descriptor */
+#define CRAB_VERB_SNAPSHOT	(1U << 4)	/* also for the descriptor of a snapshot */
 
 /**
  * struct crab_verb_desc - one verb of the user interface
- * @size: of its structure in this version
+ * @size: of its structure in this version; 0: there is no such verb
  * @min_size: of its structure in the first version
  * @known_flags: other flags return -EINVAL
  * @reserved: offset of a __u32 that must be zero, or 0 if there is none
  * @traits: mask of CRAB_VERB_*
  * @run: one call on the store; NULL for INFO, SCAN, BATCH and FORMAT, which the caller
- *	assembles from the functions below
+ *	assembles from the functions below, and for SNAPSHOT and WATCH, which only a device has
  */
 struct crab_verb_desc {
 	u32 size;
@@ -55,7 +62,7 @@ struct crab_verb_desc {
 };
 
 #define CRAB_VERB_INDEX(ioctl)	(_IOC_NR(ioctl) - _IOC_NR(CRABTREE_INFO))
-#define CRAB_VERBS_COUNT	8
+#define CRAB_VERBS_COUNT	11
 
 /* Indexed by CRAB_VERB_INDEX() */
 extern const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT];
@@ -76,6 +83,20 @@ static inline int crab_verbs_check(const struct crab_verb_desc *verb,
 	if (verb->reserved && *(const __u32 *)((const char *)arg + verb->reserved))
 		return -EINVAL;
 	return 0;
+}
+
+/**
+ * crab_verbs_find() - find a verb
+ * @index: CRAB_VERB_INDEX() of any ioctl
+ *
+ * Context: any.
+ * Return: the verb, or NULL.
+ */
+static inline const struct crab_verb_desc *crab_verbs_find(unsigned int index)
+{
+	if (index >= CRAB_VERBS_COUNT || !crab_verbs[index].size)
+		return NULL;
+	return &crab_verbs[index];
 }
 
 /**
@@ -122,6 +143,18 @@ void crab_verbs_info(struct crabtree_info *info, const struct crab_device_info *
 int crab_verbs_insert_mode(u32 flags);
 
 /**
+ * crab_verbs_search_snap() - SEARCH in a snapshot
+ * @store: the store
+ * @snap: the snapshot
+ * @search: the argument
+ *
+ * Context: may sleep.
+ * Return: as crab_snap_search() and crab_snap_seek(); -EINVAL for flags that exclude each other.
+ */
+int crab_verbs_search_snap(struct crab_store *store, struct crab_snap *snap,
+			   struct crabtree_search *search);
+
+/**
  * crab_verbs_scan_begin() - SCAN: start at the first key
  * @scan: the argument; its answers are cleared
  * @cursor: out
@@ -136,15 +169,17 @@ void crab_verbs_scan_begin(struct crabtree_scan *scan, struct crab_cursor *curso
 /**
  * crab_verbs_scan_chunk() - SCAN: read the next records
  * @store: the store
+ * @snap: a snapshot of it, which is read; or NULL
  * @scan: the argument; the caller adds the records that it delivered to @scan->count
  * @cursor: the position; after -EUCLEAN for the first record it is after the quarantined range
  * @records: out: room for CRAB_SCAN_CHUNK records
  *
  * Context: may sleep.
- * Return: as crab_cursor_read().
+ * Return: as crab_cursor_read(), or crab_snap_read().
  */
-int crab_verbs_scan_chunk(struct crab_store *store, const struct crabtree_scan *scan,
-			  struct crab_cursor *cursor, struct crab_record *records);
+int crab_verbs_scan_chunk(struct crab_store *store, struct crab_snap *snap,
+			  const struct crabtree_scan *scan, struct crab_cursor *cursor,
+			  struct crab_record *records);
 
 /**
  * crab_verbs_scan_end() - SCAN: fill in where the next scan continues
@@ -180,6 +215,16 @@ int crab_verbs_batch_begin(struct crabtree_batch_op *ops, u32 count, bool writab
  * Context: may sleep.
  */
 void crab_verbs_batch_chunk(struct crab_store *store, struct crabtree_batch_op *ops, u32 n);
+
+/**
+ * crab_verbs_changes() - WATCH: translate changes for the reader
+ * @from: the changes
+ * @to: out
+ * @n: how many
+ *
+ * Context: any.
+ */
+void crab_verbs_changes(const struct crab_change *from, struct crabtree_change *to, u32 n);
 
 /**
  * crab_verbs_format_options() - FORMAT: translate the argument for the store

@@ -26,6 +26,7 @@
 #define CRAB_INDEX_FILL		6
 #define CRAB_INDEX_HEIGHT	24
 #define CRAB_CHECK_SLOTS	4U
+#define CRAB_GATE_STRIPES	4U
 #define CRAB_NV_ENTRIES(leaf_bytes)	3U
 #define CRAB_NV_FANOUT(leaf_bytes)	3U
 

@@ -24,6 +24,7 @@
 #include <linux/string.h>
 
 #include "blob_priv.h"
+#include "gate.h"
 #include "store_priv.h"
 
 static int attach_error(enum crab_verdict verdict)
@@ -249,6 +250,7 @@ void crab_store_abandon(struct crab_store *store)
 {
 	if (!store)
 		return;
+	crab_gate_end(store);
 	crab_blobs_detach(store);
 	store->engine->ops->detach(store->engine);
 	kfree(store);

@@ -17,6 +17,7 @@
 #include <linux/string.h>
 
 #include "blob_priv.h"
+#include "gate.h"
 #include "store_priv.h"
 
 void crab_store_set_readonly(struct crab_store *store, const char *reason)
@@ -24,9 +25,19 @@ void crab_store_set_readonly(struct crab_store *store, const char *reason)
 	mutex_lock(&store->lock);
 	strscpy(store->reason, reason, sizeof(store->reason));
 	WRITE_ONCE(store->readonly, true);
+	WRITE_ONCE(store->aside, true);
 	mutex_unlock(&store->lock);
 	if (store->options.kick)
 		store->options.kick(store->options.arg);
+}
+
+void crab_store_set_gated(struct crab_store *store, bool gated)
+{
+	mutex_lock(&store->lock);
+	/* Pairs with smp_load_acquire() in store_is_gated(): a gated store has a gate */
+	smp_store_release(&store->gated, gated);
+	WRITE_ONCE(store->aside, gated || store->readonly);
+	mutex_unlock(&store->lock);
 }
 
 bool crab_store_is_readonly(const struct crab_store *store)
@@ -100,13 +111,34 @@ int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
 	return store->engine->ops->seek(store->engine, key, dir, record);
 }
 
-/* Begins a write, if it is allowed */
+static bool store_is_gated(const struct crab_store *store)
+{
+	/* Pairs with smp_store_release() in crab_store_set_gated() */
+	return smp_load_acquire(&store->gated);
+}
+
+/* A write of a store that is read-only, or whose writes pass its gate */
+static noinline int store_aside(struct crab_store *store, struct crab_batch_op *op,
+				struct crab_old *old)
+{
+	if (READ_ONCE(store->readonly))
+		return -EROFS;
+	op->old = *old;
+	if (store_is_gated(store))
+		crab_gate_run(store, op, 1);
+	else
+		crab_store_run(store, op, 1);
+	*old = op->old;
+	return op->status;
+}
+
+/* Begins a write, if the key is allowed */
 static int store_write_begin(struct crab_store *store, u64 key, struct crab_flow *flow,
 			     struct crab_old *old)
 {
 	*flow = (struct crab_flow){ .media = store->media };
 	old->existed = false;
-	return store_key_ok(key) ?: READ_ONCE(store->readonly) ? -EROFS : 0;
+	return store_key_ok(key);
 }
 
 int crab_store_insert(struct crab_store *store, u64 key, u64 value,
@@ -117,6 +149,10 @@ int crab_store_insert(struct crab_store *store, u64 key, u64 value,
 
 	if (err)
 		return err;
+	if (unlikely(READ_ONCE(store->aside)))
+		return store_aside(store, &(struct crab_batch_op){
+			.verb = CRAB_VERB_INSERT, .mode = mode, .key = key, .value = value,
+		}, old);
 	err = store->engine->ops->insert(store->engine, &flow, key, value, mode, old);
 	return store_write_end(store, &flow, err);
 }
@@ -128,6 +164,10 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
 
 	if (err)
 		return err;
+	if (unlikely(READ_ONCE(store->aside)))
+		return store_aside(store, &(struct crab_batch_op){
+			.verb = CRAB_VERB_DELETE, .key = key,
+		}, old);
 	err = store->engine->ops->remove(store->engine, &flow, key, old);
 	return store_write_end(store, &flow, err);
 }
@@ -151,6 +191,21 @@ static void store_one(struct crab_store *store, struct crab_flow *flow, struct c
 	crab_count_flow(store->engine, flow);
 }
 
+void crab_store_run(struct crab_store *store, struct crab_batch_op *ops, u32 n)
+{
+	struct crab_flow flow = { .media = store->media };
+	u32 i;
+
+	if (store->engine->ops->batch && n > 1) {
+		store->engine->ops->batch(store->engine, &flow, ops, n);
+	} else {
+		for (i = 0; i < n; i++)
+			if (!ops[i].status)
+				store_one(store, &flow, &ops[i]);
+	}
+	crab_store_settle(store, &flow);
+}
+
 /* Sets the status of operations that cannot be done; returns the number of searches */
 static u32 store_batch_begin(struct crab_store *store, struct crab_batch_op *ops, u32 n)
 {
@@ -170,18 +225,11 @@ static u32 store_batch_begin(struct crab_store *store, struct crab_batch_op *ops
 
 void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n)
 {
-	struct crab_flow flow = { .media = store->media };
-	u32 i;
-
 	crab_count(store->engine, searches, store_batch_begin(store, ops, n));
-	if (store->engine->ops->batch) {
-		store->engine->ops->batch(store->engine, &flow, ops, n);
-	} else {
-		for (i = 0; i < n; i++)
-			if (!ops[i].status)
-				store_one(store, &flow, &ops[i]);
-	}
-	crab_store_settle(store, &flow);
+	if (unlikely(store_is_gated(store)))
+		crab_gate_run(store, ops, n);
+	else
+		crab_store_run(store, ops, n);
 }
 
 int crab_store_check(struct crab_store *store, struct crab_check_report *report)

@@ -28,6 +28,7 @@ struct crab_store;
  *	crab_store_seek(): true ends them with -EINTR; or NULL
  * @arg: argument of @kick and @interrupted
  * @tuning: the engine's structure of options, copied; NULL: its defaults
+ * @snapshot_bytes: memory for snapshots, of all that are open; 0: 64 MiB
  */
 struct crab_attach_options {
 	bool readonly;
@@ -35,6 +36,7 @@ struct crab_attach_options {
 	bool (*interrupted)(void *arg);
 	void *arg;
 	const void *tuning;
+	u64 snapshot_bytes;
 };
 
 /**
@@ -227,6 +229,26 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old);
  * Context: may sleep.
  */
 void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n);
+
+/**
+ * crab_store_observe() - announce a watch or a snapshot
+ * @store: the store
+ *
+ * From now on writes pass the gate (gate.h), but a write that already runs does not: if there was
+ * no observer, the caller waits until all calls that run have returned, before it calls
+ * crab_watch_open() or crab_snap_open().
+ *
+ * Context: may sleep; one call at a time; the store is not detached meanwhile.
+ * Return: 0, 1 if the caller has to wait, -ENOMEM, or -EOPNOTSUPP for a store of blobs.
+ */
+int crab_store_observe(struct crab_store *store);
+
+/**
+ * crab_store_unobserve() - take back a crab_store_observe() that no open followed
+ * @store: the store
+ * Context: may sleep; the store is not detached meanwhile.
+ */
+void crab_store_unobserve(struct crab_store *store);
 
 /**
  * crab_store_check() - verify every invariant; writes nothing

@@ -10,6 +10,7 @@
 #include "store.h"
 
 struct crab_blobs;
+struct crab_gate;
 
 /**
  * struct crab_store - one attached store
@@ -17,8 +18,11 @@ struct crab_blobs;
  * @engine: the attached engine
  * @super: superblock; written by attach and detach only
  * @options: options of the attach
- * @lock: protects @reason and the transition of @readonly
+ * @gate: allocated for the first watch or snapshot, then kept until detach; or NULL
+ * @lock: protects @reason, and changes of @readonly, @gated and @aside
  * @readonly: writes return -EROFS; never cleared. A write that runs may still end
+ * @gated: writes pass @gate
+ * @aside: @readonly or @gated: the one word that a write tests
  * @reason: why @readonly is set; written before it
  * @durability: class of durability that a returned write has
  * @attach_ns: duration of the attach
@@ -29,8 +33,11 @@ struct crab_store {
 	struct crab_engine *engine;
 	struct crab_super super;
 	struct crab_attach_options options;
+	struct crab_gate *gate;
 	struct mutex lock;
 	bool readonly;
+	bool gated;
+	bool aside;
 	char reason[CRAB_REASON_LEN];
 	enum crab_durability durability;
 	u64 attach_ns;
@@ -76,6 +83,23 @@ int crab_store_keeps(const struct crab_media *media, const struct crab_layout *l
  * Context: may sleep; takes crab_store.lock.
  */
 void crab_store_set_readonly(struct crab_store *store, const char *reason);
+
+/**
+ * crab_store_set_gated() - switch the gate of a store
+ * @store: the store; its gate is allocated
+ * @gated: whether writes that begin after this call pass the gate
+ * Context: may sleep; takes crab_store.lock.
+ */
+void crab_store_set_gated(struct crab_store *store, bool gated);
+
+/**
+ * crab_store_run() - do operations by the engine
+ * @store: the store
+ * @ops: the operations; those whose status is not 0 are skipped
+ * @n: number of operations
+ * Context: may sleep.
+ */
+void crab_store_run(struct crab_store *store, struct crab_batch_op *ops, u32 n);
 
 /**
  * crab_store_damaged() - report damage and turn the store read-only

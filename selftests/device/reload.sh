@@ -98,6 +98,7 @@ tests() {
 	it unbind_of "unbind under a scan and a writer, bind: all is there" "bind: all"
 	it unbind_of "unbind under a CHECK that runs" CHECK
 	it unbind_of "unbind and bind twenty times, descriptors left open" twenty
+	it unbind_of "unbind under a watch and a snapshot" watch
 }
 
 main "$@"

@@ -8,11 +8,12 @@
  *
  * Invariant: an operation that returned 0 before the unbind is present after the bind.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
-#include "device.h"
+#include "observe.h"
 
 static atomic_ullong acknowledged;	/* keys below it were acknowledged */
 static int shared_fd;
@@ -282,4 +283,31 @@ TEST(check, "a CHECK that runs does not delay the unbind: it ends with ENODEV")
 		shared_fd = open_again(shared_fd);
 	}
 	EXPECT_TRUE(ended);
+}
+
+TEST(gone, "unbind under a watch: its last changes, then POLLHUP and ENODEV")
+{
+	struct pollfd p = { .events = POLLIN };
+	struct crabtree_change c[4];
+	int fd, snap;
+	u64 got = 0;
+
+	require_driver();
+	fd = open_store();
+	p.fd = open_watch(fd, 0, ~0ULL, 0);
+	snap = dev_snapshot(fd);
+	REQUIRE(dev_put(fd, 1, 1), 0);
+	REQUIRE(driver_write("unbind"), 0);
+	EXPECT(read_changes(p.fd, c, 4), 1);
+	EXPECT(poll(&p, 1, 0), 1);
+	EXPECT_TRUE(p.revents & POLLHUP);
+	EXPECT(read_changes(p.fd, c, 4), -ENODEV);
+	EXPECT(dev_get(snap, 1, &got), -ENODEV);
+	REQUIRE(driver_write("bind"), 0);
+	fd = open_again(fd);
+	EXPECT(dev_get(fd, 1, &got), 0);
+	EXPECT(dev_get(snap, 1, &got), -ENODEV);
+	EXPECT(read_changes(p.fd, c, 4), -ENODEV);
+	close(snap);
+	close(p.fd);
 }

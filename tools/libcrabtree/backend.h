@@ -41,4 +41,13 @@ struct crabtree {
  */
 int crabtree_open_device(struct crabtree **ct, const char *path, unsigned int flags);
 
+/**
+ * crabtree_wrap_device() - make a handle of a descriptor, in device.c
+ * @ct: out: the handle
+ * @fd: of a device or a snapshot; crabtree_close() closes it
+ *
+ * Return: 0 or -ENOMEM; then @fd is open.
+ */
+int crabtree_wrap_device(struct crabtree **ct, int fd);
+
 #endif /* CRABTREE_BACKEND_H */

@@ -263,34 +263,50 @@ int crabtree_check(struct crabtree *ct, struct crabtree_check *check, size_t siz
 int crabtree_format(struct crabtree *ct, struct crabtree_format *format, size_t size);
 
 /**
- * crabtree_strerror() - describe an error of this library in plain words
- * @err: an error that a function returned; the sign does not matter
- * Return: a constant string.
+ * crabtree_watch() - report the changes of a range of keys
+ * @ct: the handle of a device
+ * @start: the lowest key
+ * @end: the highest key
+ * @entries: changes that wait for the reader at most, up to CRABTREE_WATCH_ENTRIES_MAX; 0: 1024
+ *
+ * A change is reported once no power cut can take it back, in the order of the changes of its key.
+ *
+ * Return: a descriptor for poll(2), crabtree_watch_read() and close(2); -EOPNOTSUPP for an image,
+ * which has no other writer; -ENOTTY if the module is older; -EINVAL, -ENOMEM, -ENODEV.
+ */
+int crabtree_watch(struct crabtree *ct, uint64_t start, uint64_t end, uint32_t entries);
+
+/**
+ * crabtree_watch_read() - take the next changes
+ * @fd: of crabtree_watch()
+ * @changes: out; one with CRABTREE_CHANGE_LOST stands for changes for which there was no room
+ * @capacity: how many fit, more than 0
+ *
+ * Waits for a change, unless @fd is non-blocking.
+ *
+ * Return: how many, at least 1; -EAGAIN, -EINTR; -ENODEV once the store is detached and all
+ * changes were read.
+ */
+int crabtree_watch_read(int fd, struct crabtree_change *changes, uint32_t capacity);
+
+/**
+ * crabtree_snapshot() - read a store as of one point in time, while writers go on
+ * @ct: the handle of a device
+ * @snapshot: out: a handle for searches, seeks, scans and INFO; crabtree_close() ends it
+ *
+ * Return: 0; -EOPNOTSUPP for an image, which has no other writer; -ENOTTY if the module is older;
+ * -ENOMEM, -ENODEV. The calls on @snapshot return -ESTALE once writers changed so much that the
+ * memory for old values was used up.
+ */
+int crabtree_snapshot(struct crabtree *ct, struct crabtree **snapshot);
+
+/*
+ * Constant strings, also for unknown values: an error of this library in plain words, of either
+ * sign; and the names of enum crabtree_state, crabtree_durability and crabtree_model, one word each
  */
 const char *crabtree_strerror(int err);
-
-/**
- * crabtree_state_name() - name of a state, one word
- * @state: enum crabtree_state
- *
- * Return: a constant string, also for an unknown value.
- */
 const char *crabtree_state_name(uint32_t state);
-
-/**
- * crabtree_durability_name() - name of a durability class, one word
- * @durability: enum crabtree_durability
- *
- * Return: a constant string, also for an unknown value.
- */
 const char *crabtree_durability_name(uint32_t durability);
-
-/**
- * crabtree_model_name() - name of a media model, one word
- * @model: enum crabtree_model
- *
- * Return: a constant string, also for an unknown value.
- */
 const char *crabtree_model_name(uint32_t model);
 
 #ifdef __cplusplus

@@ -70,6 +70,18 @@ static int device_probe(struct device *device)
 	return err == -ENODEV ? 0 : err;	/* a crabtree device whose region was removed */
 }
 
+int crabtree_wrap_device(struct crabtree **ct, int fd)
+{
+	struct device *device = malloc(sizeof(*device));
+
+	if (!device)
+		return -ENOMEM;
+	device->ct.backend = &device_backend;
+	device->fd = fd;
+	*ct = &device->ct;
+	return 0;
+}
+
 int crabtree_open_device(struct crabtree **ct, const char *path, unsigned int flags)
 {
 	int mode = (flags & CRABTREE_OPEN_READONLY) ? O_RDONLY : O_RDWR;

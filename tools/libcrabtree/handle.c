@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 static int call(struct crabtree *ct, unsigned long cmd, void *arg)
 {
@@ -146,4 +147,37 @@ int crabtree_format(struct crabtree *ct, struct crabtree_format *format, size_t 
 {
 	format->size = size;
 	return call(ct, CRABTREE_FORMAT, format);
+}
+
+int crabtree_watch(struct crabtree *ct, uint64_t start, uint64_t end, uint32_t entries)
+{
+	struct crabtree_watch watch = {
+		.size = sizeof(watch),
+		.start = start,
+		.end = end,
+		.entries = entries,
+	};
+	int err = call(ct, CRABTREE_WATCH, &watch);
+
+	return err ? err : watch.fd;
+}
+
+int crabtree_watch_read(int fd, struct crabtree_change *changes, uint32_t capacity)
+{
+	ssize_t n = read(fd, changes, (size_t)capacity * sizeof(*changes));
+
+	return n < 0 ? -errno : (int)(n / (ssize_t)sizeof(*changes));
+}
+
+int crabtree_snapshot(struct crabtree *ct, struct crabtree **snapshot)
+{
+	struct crabtree_snapshot snap = { .size = sizeof(snap) };
+	int err = call(ct, CRABTREE_SNAPSHOT, &snap);
+
+	if (err)
+		return err;
+	err = crabtree_wrap_device(snapshot, snap.fd);
+	if (err)
+		close(snap.fd);
+	return err;
 }

@@ -68,7 +68,7 @@ static int call_scan(struct image *image, struct crabtree_scan *scan)
 
 	crab_verbs_scan_begin(scan, &cursor);
 	while (got > 0 && scan->count < scan->capacity && !cursor.done) {
-		got = crab_verbs_scan_chunk(image->store, scan, &cursor, records + scan->count);
+		got = crab_verbs_scan_chunk(image->store, NULL, scan, &cursor, records + scan->count);
 		scan->count += max(got, 0);
 	}
 	return crab_verbs_scan_end(scan, &cursor, min(got, 0));
@@ -101,11 +101,6 @@ static int call_format(struct image *image, const struct crabtree_format *format
 		return err;
 	detach(image);
 	return crab_store_format(&image->media, &options, image->reason);
-}
-
-static const struct crab_verb_desc *verb_find(unsigned long cmd)
-{
-	return CRAB_VERB_INDEX(cmd) < CRAB_VERBS_COUNT ? &crab_verbs[CRAB_VERB_INDEX(cmd)] : NULL;
 }
 
 /* An argument in the size of this version: a program, or libcrabtree, may be of another one */
@@ -153,13 +148,15 @@ static int run(struct image *image, const struct crab_verb_desc *verb, union roo
 
 int image_call(struct crabtree *ct, unsigned long cmd, void *arg)
 {
-	const struct crab_verb_desc *verb = verb_find(cmd);
+	const struct crab_verb_desc *verb = crab_verbs_find(CRAB_VERB_INDEX(cmd));
 	struct image *image = (struct image *)ct;
 	union room room;
 	int err;
 
 	if (!verb)
 		return -ENOTTY;
+	if (verb->traits & CRAB_VERB_OPENS)	/* an open image has no other writer */
+		return -EOPNOTSUPP;
 	if (image->readonly && (verb->traits & CRAB_VERB_WRITES))
 		return -EBADF;
 	err = room_fill(&room, verb, arg);

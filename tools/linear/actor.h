@@ -53,6 +53,22 @@ struct actor_op {
 };
 
 /**
+ * struct actor_snap_calls - a snapshot, as actors call it
+ * @open: opens one; NULL: it cannot be opened now
+ * @search: as of actor_store, in the snapshot; -ESTALE: it has ended
+ * @seek: the same
+ * @scan: the same
+ * @close: closes it
+ */
+struct actor_snap_calls {
+	void *(*open)(void *arg);
+	int (*search)(void *arg, void *snap, uint64_t key, uint64_t *value);
+	int (*seek)(void *arg, void *snap, uint64_t key, bool up, struct actor_record *record);
+	int (*scan)(void *arg, void *snap, struct actor_scan *scan);
+	void (*close)(void *arg, void *snap);
+};
+
+/**
  * struct actor_store - the store, as actors call it
  * @write: insert, create, replace, swap, add; @old: in, for a swap: the expected value; out: the
  *	old value or HISTORY_ABSENT
@@ -65,6 +81,7 @@ struct actor_op {
  * @shape: a number that changes whenever the range of a leaf does; 0: one may be changing now;
  *	or NULL: not known
  * @leaf: while @shape stays the same: the leaf that has a key
+ * @snap: calls on a snapshot of the store; or NULL
  * @arg: for all of them
  *
  * All calls return 0 or a negative errno.
@@ -80,6 +97,7 @@ struct actor_store {
 	bool (*full)(void *arg, uint32_t log);
 	uint64_t (*shape)(void *arg);
 	uint64_t (*leaf)(void *arg, uint64_t key);
+	const struct actor_snap_calls *snap;
 	void *arg;
 };
 
@@ -95,6 +113,8 @@ struct actor_store {
  * @count: operations of @record; 0: none runs
  * @seen: by key: the last value that it read or wrote, which a swap expects
  * @moments: of its reads so far
+ * @snaps: snapshots that it read, or began to read
+ * @stale: those of them that ended early
  */
 struct actor {
 	const struct actor_store *store;
@@ -107,7 +127,17 @@ struct actor {
 	uint32_t count;
 	uint64_t seen[ACTOR_KEYS];
 	uint32_t moments;
+	uint32_t snaps;
+	uint32_t stale;
 };
+
+/**
+ * actor_snap() - open a snapshot, read it in several ways, and close it
+ * @actor: the actor, which does nothing else
+ *
+ * All its reads are recorded with the times of the call that opened it, and as reads of one state.
+ */
+void actor_snap(struct actor *actor);
 
 /**
  * actor_act() - do one random operation and record it

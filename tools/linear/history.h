@@ -58,7 +58,7 @@ enum history_call {
  * @verb: enum history_verb
  * @call: enum history_call
  * @moment: not 0: this read and the neighbouring ones in its log with the same number belong to
- *	one state of a leaf
+ *	one state of a leaf, or to one snapshot
  */
 struct history_op {
 	uint64_t invoked;

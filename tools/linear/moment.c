@@ -189,7 +189,7 @@ static void group_explain(FILE *why, uint32_t log, const struct history_op *op, 
 {
 	uint32_t i;
 
-	fprintf(why, "# these reads of one leaf have no common time:\n");
+	fprintf(why, "# these reads of one state have no common time:\n");
 	for (i = 0; i < n; i++) {
 		fprintf(why, "# ");
 		history_print(why, log, &op[i]);

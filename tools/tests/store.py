@@ -8,6 +8,7 @@ results; then come the cases that a dict does not have. The examples are the sam
 
 import errno
 import os
+import struct
 import sys
 import threading
 
@@ -252,6 +253,20 @@ def threads():
         tap.ok(store.info()["state"] == "ready" and store.info()["inserts"] == 2000, "info")
 
 
+def observers():
+    """Changes and snapshots need a device; the iterator of changes also reads any other descriptor."""
+    with crabtree.create("observed.img", 64 << 10) as store:
+        tap.ok(raises(crabtree.Error, store.watch), "a watch of an image")
+        tap.ok(raises(crabtree.Error, store.snapshot), "a snapshot of an image")
+    get, put = os.pipe()
+    for change in ((1, 5, 50, 0, 1, 0), (2, 5, 60, 50, 1, 1), (3, 5, 0, 60, 3, 1), (9, 0, 6, 0, 0, 2)):
+        os.write(put, struct.pack("<4Q2I", *change))
+    os.close(put)
+    with crabtree.Watch(get) as watch:
+        tap.ok(list(watch) == [(1, "insert", 5, 50, None), (2, "insert", 5, 60, 50), (3, "delete", 5, None, 60),
+                               (9, "lost", None, 6, None)], "the iterator of changes")
+
+
 def main():
     """All of it."""
     for engine, layout in ENGINES:
@@ -259,6 +274,7 @@ def main():
     limits()
     files()
     threads()
+    observers()
     sys.exit(tap.done())
 
 

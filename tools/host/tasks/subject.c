@@ -5,14 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "engines/crab/crab.h"
 #include "model.h"
+#include "store/gate.h"
+#include "store/snap.h"
 #include "store/store_priv.h"
 #include "subject.h"
+
+#define SNAPSHOT_BYTES	(8 * CRAB_NOTE_BYTES)	/* so little that some snapshots end early */
 
 /* Their leaves end with a cache line: the code relies on it */
 #define SORTED(name, how, leaves, pairs, bits)					\
@@ -89,7 +94,7 @@ struct crab_store *subject_attach(const struct subject *subject, struct crab_med
 				  struct crab_attach_report *report)
 {
 	struct crab_attach_options options = {
-		.tuning = &subject->tuning, .kick = subject_kick,
+		.tuning = &subject->tuning, .kick = subject_kick, .snapshot_bytes = SNAPSHOT_BYTES,
 	};
 
 	return crab_store_attach(media, &options, report);
@@ -187,6 +192,64 @@ static int call_batch(void *arg, struct actor_op *op, uint32_t count)
 	return 0;
 }
 
+/* Snapshots */
+
+static void *call_snap_open(void *arg)
+{
+	struct crab_snap *snap;
+
+	if (crab_store_observe(arg) < 0)
+		return NULL;
+	snap = crab_snap_open(arg);
+	if (IS_ERR(snap))
+		crab_store_unobserve(arg);
+	return IS_ERR(snap) ? NULL : snap;
+}
+
+static int call_snap_search(void *arg, void *snap, uint64_t key, uint64_t *value)
+{
+	u64 found = 0;
+	int err = crab_snap_search(arg, snap, key, &found);
+
+	*value = found;
+	return err;
+}
+
+static int call_snap_seek(void *arg, void *snap, uint64_t key, bool up,
+			  struct actor_record *record)
+{
+	struct crab_record found = { 0 };
+	int err = crab_snap_seek(arg, snap, key, up ? CRAB_SEEK_GE : CRAB_SEEK_LE, &found);
+
+	*record = (struct actor_record) { found.key, found.value };
+	return err;
+}
+
+static int call_snap_scan(void *arg, void *snap, struct actor_scan *scan)
+{
+	struct crab_record records[ACTOR_KEYS + 1];
+	struct crab_cursor cursor;
+	int i, n;
+
+	crab_cursor_init(&cursor, scan->start, scan->end);
+	n = crab_snap_read(arg, snap, &cursor, records, scan->room);
+	for (i = 0; i < n; i++)
+		scan->records[i] = (struct actor_record) { records[i].key, records[i].value };
+	scan->count = max(n, 0);
+	scan->done = cursor.done;
+	return min(n, 0);
+}
+
+static void call_snap_close(void *arg, void *snap)
+{
+	crab_snap_close(snap);
+}
+
+static const struct actor_snap_calls snap_calls = {
+	.open = call_snap_open, .search = call_snap_search, .seek = call_snap_seek,
+	.scan = call_snap_scan, .close = call_snap_close,
+};
+
 void subject_act(const struct subject *subject, struct actor *actor, bool grow)
 {
 	if (subject->adds)
@@ -262,7 +325,8 @@ struct actor_store subject_calls(const struct subject *subject, struct crab_stor
 {
 	struct actor_store calls = {
 		.write = call_write, .remove = call_remove, .search = call_search,
-		.seek = call_seek, .scan = call_scan, .batch = call_batch, .arg = store,
+		.seek = call_seek, .scan = call_scan, .batch = call_batch, .snap = &snap_calls,
+		.arg = store,
 	};
 
 	if (subject_is_roomy(subject))

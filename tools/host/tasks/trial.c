@@ -40,6 +40,7 @@
 #define RECOVER_PLACES	30
 #define NODES		8192
 #define CPUS		8	/* of one kernel; the shadow has twice as many */
+#define TRIAL_SNAPS	2	/* actors that read snapshots, at most */
 #define SOON		8	/* the next values of an actor, from which voids are chosen */
 
 /**
@@ -52,13 +53,16 @@
  * @store: while it is attached
  * @calls: the same, as actors call it
  * @history: since the last attach
- * @actor: one for each task, and one for the final reads
+ * @actor: one for each task, those that read snapshots, and one for the final reads
  * @keys: by number
  * @grow: the store grows until the next attach
  * @running: actors that have not ended yet
  * @events: stores and fences until the power is cut; 0: it is not
  * @places: and after them at most this many places
  * @cpus: number of the first CPU of this kernel
+ * @inside: actors in a call
+ * @held: they begin no call, because the gate of the store is being switched on
+ * @changing: a task switches it on
  * @most: by actor: highest number of leaves in use since its call began
  * @report: of the attach that ran last
  * @totals: ...
@@ -79,6 +83,9 @@ struct trial {
 	u32 events;
 	u32 places;
 	u32 cpus;
+	u32 inside;
+	bool held;
+	bool changing;
 	u64 most[HISTORY_LOGS];
 	struct crab_attach_report report;
 	struct trial_totals *totals;
@@ -107,6 +114,12 @@ static bool trial_say(const char *fmt, ...)
 static u32 trial_random(struct trial *trial, u32 below)
 {
 	return (rng(&trial->seed) >> 32) % below;
+}
+
+/* Number of the actor of the final reads */
+static u32 trial_last(const struct trial *trial)
+{
+	return trial->subject->threads + TRIAL_SNAPS;
 }
 
 /* Random numbers while actors run: in half of the calls a value that an actor writes soon */
@@ -183,9 +196,45 @@ static void act(void *arg)
 	struct trial *trial = container_of(actor, struct trial, actor[actor->log]);
 	u32 i;
 
-	for (i = 0; i < STEPS; i++)
+	for (i = 0; i < STEPS; i++) {
+		while (READ_ONCE(trial->held))
+			;
+		trial->inside++;
 		subject_act(trial->subject, actor, trial->grow);
+		trial->inside--;
+	}
 	trial->running--;
+}
+
+/* Switches the gate on as a device does: no call runs that began before */
+static int trial_observe(struct trial *trial)
+{
+	int err;
+
+	while (READ_ONCE(trial->changing))
+		;
+	trial->changing = true;
+	err = crab_store_observe(trial->store);
+	trial->held = err > 0;
+	while (trial->held && READ_ONCE(trial->inside))
+		;
+	trial->held = false;
+	trial->changing = false;
+	return min(err, 0);
+}
+
+/* Snapshots, concurrently with the writers; the gate is off in between */
+static void snap(void *arg)
+{
+	struct actor *actor = arg;
+	struct trial *trial = container_of(actor, struct trial, actor[actor->log]);
+
+	while (READ_ONCE(trial->running)) {
+		if (trial_observe(trial))
+			return;
+		actor_snap(actor);
+		crab_store_unobserve(trial->store);
+	}
 }
 
 /* Maintenance, CHECK and INFO, concurrently with the writers */
@@ -300,10 +349,15 @@ static bool trial_work(struct trial *trial)
 
 	trial->grow = trial_random(trial, 2);
 	trial->running = trial->subject->threads;
+	trial->inside = 0;
+	trial->held = false;
+	trial->changing = false;
 	for (i = 0; i < trial->subject->threads; i++)
 		tasks_add(act, &trial->actor[i]);
 	if (trial_random(trial, 2))
 		tasks_add(keep, trial);
+	for (i = trial_random(trial, TRIAL_SNAPS + 1); i--;)
+		tasks_add(snap, &trial->actor[trial->subject->threads + i]);
 	end = trial_tasks(trial, cut ? 1 + trial_random(trial, events) : 0, CUT_PLACES);
 	if (end == TASKS_STUCK)
 		return trial_say("they come to no end");
@@ -325,7 +379,7 @@ static bool trial_judge(struct trial *trial, FILE *why)
 {
 	struct crab_check_report report;
 
-	actor_read_all(&trial->actor[trial->subject->threads]);
+	actor_read_all(&trial->actor[trial_last(trial)]);
 	crab_store_check(trial->store, &report);
 	if (report.damage.count)
 		return trial_say("check, at %llu: %s", report.damage.offset, report.damage.what);
@@ -346,7 +400,7 @@ static bool trial_life(struct trial *trial, u32 life, FILE *why)
 	trial->totals->lives++;
 	if (!trial_work(trial) || !trial_judge(trial, why))
 		return false;
-	history_next(trial->history, trial->subject->threads);
+	history_next(trial->history, trial_last(trial));
 	return trial_random(trial, 8) || (trial_detach(trial) && trial_attach(trial));
 }
 
@@ -376,9 +430,9 @@ static struct trial *trial_begin(const struct subject *subject, u64 number,
 		crab_layout_by_name(crab_engine_by_name(subject->engine), subject->layout)->needs);
 	trial->shadow->seed = trial->seed;
 	subject_format(subject, &trial->media);
-	trial->history = history_create(subject->threads + 1, subject->keys);
+	trial->history = history_create(trial_last(trial) + 1, subject->keys);
 	subject_keys(subject, trial->keys);
-	for (i = 0; i <= subject->threads; i++)
+	for (i = 0; i <= trial_last(trial); i++)
 		trial->actor[i] = (struct actor) {
 			.store = &trial->calls, .history = trial->history, .log = i,
 			.keys = (const uint64_t *)trial->keys, .seed = rng(&trial->seed) | 1,
@@ -389,6 +443,12 @@ static struct trial *trial_begin(const struct subject *subject, u64 number,
 
 static void trial_end(struct trial *trial)
 {
+	u32 i;
+
+	for (i = 0; i < TRIAL_SNAPS; i++) {
+		trial->totals->snaps += trial->actor[trial->subject->threads + i].snaps;
+		trial->totals->stale += trial->actor[trial->subject->threads + i].stale;
+	}
 	lives_end();
 	crab_shadow_destroy(trial->shadow);
 	history_destroy(trial->history);

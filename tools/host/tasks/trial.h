@@ -23,6 +23,8 @@
  * @full: results ENOSPC
  * @splits: of leaves, in runs without a cut
  * @unlinks: the same
+ * @snaps: snapshots that were read
+ * @stale: those that ended early
  */
 struct trial_totals {
 	struct linear_counts counts;
@@ -34,6 +36,8 @@ struct trial_totals {
 	u64 full;
 	u64 splits;
 	u64 unlinks;
+	u64 snaps;
+	u64 stale;
 };
 
 /**

@@ -58,10 +58,11 @@ static void tell(const struct subject *subject, const struct trial_totals *t)
 	tap_check(t->counts.beside > t->counts.ops / 8, "few operations were concurrent");
 	tap_ok(true, "%s, %u tasks: %llu lives, %llu cuts, %llu recoveries cut, %llu with caches that "
 	       "survived, %llu repairs; %" PRIu64 " operations, %" PRIu64 " beside others, %" PRIu64
-	       " reads of one state; %llu splits, %llu unlinks, %llu times full",
+	       " reads of one state; %llu splits, %llu unlinks, %llu times full, %llu snapshots, of "
+	       "which %llu ended early",
 	       subject->name, subject->threads, t->lives, t->cuts, t->recoveries_cut, t->survived,
 	       t->repairs, t->counts.ops, t->counts.beside, t->counts.moments, t->splits, t->unlinks,
-	       t->full);
+	       t->full, t->snaps, t->stale);
 }
 
 int main(int argc, char **argv)

@@ -34,7 +34,7 @@
  * @store: its store
  * @calls: the same, as actors call it
  * @history: of this round
- * @actor: one for each thread, and one for the final reads
+ * @actor: one for each thread, one that reads snapshots, and one for the final reads
  * @keys: by number
  * @grow: the store grows in this round
  * @gate: barrier of all threads
@@ -94,23 +94,45 @@ static void *run_keeper(void *arg)
 	return NULL;
 }
 
-static void round_threads(struct run *run)
+/* Snapshots, concurrently with the writers: the gate is on before they start */
+static void *run_snap(void *arg)
+{
+	struct worker *worker = arg;
+	struct run *run = worker->run;
+
+	pthread_barrier_wait(&run->gate);
+	while (READ_ONCE(run->running))
+		actor_snap(&run->actor[worker->number]);
+	return NULL;
+}
+
+static void start(struct worker *worker, void *(*run)(void *arg))
+{
+	if (!pthread_create(&worker->thread, NULL, run, worker))
+		return;
+	printf("Bail out! no thread\n");
+	exit(2);
+}
+
+/* @observed: a thread reads snapshots */
+static void round_threads(struct run *run, bool observed)
 {
 	struct worker worker[HISTORY_LOGS];
-	u32 i, threads = run->subject->threads;
+	u32 i, threads = run->subject->threads, all = threads + 1 + observed;
 
 	run->running = threads;
-	pthread_barrier_init(&run->gate, NULL, threads + 1);
-	for (i = 0; i <= threads; i++) {
+	pthread_barrier_init(&run->gate, NULL, all);
+	if (observed && crab_store_observe(run->store) < 0)
+		exit(2);
+	for (i = 0; i < all; i++) {
 		worker[i] = (struct worker) { .run = run, .number = i };
-		if (pthread_create(&worker[i].thread, NULL, i < threads ? run_actor : run_keeper,
-				   &worker[i])) {
-			printf("Bail out! no thread\n");
-			exit(2);
-		}
+		start(&worker[i], i < threads ? run_actor : i == threads && observed ? run_snap :
+						run_keeper);
 	}
-	for (i = 0; i <= threads; i++)
+	for (i = 0; i < all; i++)
 		pthread_join(worker[i].thread, NULL);
+	if (observed)
+		crab_store_unobserve(run->store);
 	pthread_barrier_destroy(&run->gate);
 }
 
@@ -134,8 +156,8 @@ static bool run_round(struct run *run, struct linear_counts *counts, u32 round, 
 	bool ok;
 
 	run->grow = round % 4 < 2;
-	round_threads(run);
-	actor_read_all(&run->actor[run->subject->threads]);
+	round_threads(run, round % 2);
+	actor_read_all(&run->actor[run->subject->threads + 1]);
 	ok = linear_check(run->history, counts, stdout);
 	if (run->subject->adds)
 		ok &= linear_sums(run->history, stdout);
@@ -143,7 +165,7 @@ static bool run_round(struct run *run, struct linear_counts *counts, u32 round, 
 		round_keep(run, round, seed);
 	tap_check(!run->damage.count, "verifier, at %llu: %s", run->damage.offset,
 		  run->damage.what);
-	history_next(run->history, run->subject->threads);
+	history_next(run->history, run->subject->threads + 1);
 	return ok && !run->damage.count;
 }
 
@@ -162,9 +184,9 @@ static void run_begin(struct run *run, struct crab_media *media, u64 seed)
 		exit(2);
 	}
 	run->calls = subject_calls(run->subject, run->store);
-	run->history = history_create(run->subject->threads + 1, run->subject->keys);
+	run->history = history_create(run->subject->threads + 2, run->subject->keys);
 	subject_keys(run->subject, run->keys);
-	for (i = 0; i <= run->subject->threads; i++)
+	for (i = 0; i <= run->subject->threads + 1; i++)
 		run->actor[i] = (struct actor) {
 			.store = &run->calls, .history = run->history, .log = i,
 			.keys = (const uint64_t *)run->keys, .seed = (seed + 1) * (2 * i + 1),
@@ -189,8 +211,9 @@ static void run_subject(const struct subject *subject, u32 rounds, u64 seed)
 	history_destroy(run.history);
 	media_destroy(&media);
 	tap_ok(true, "%s, %u threads: %u rounds, %" PRIu64 " operations, %" PRIu64 " beside "
-	       "others, %llu splits, %llu unlinks", subject->name, subject->threads, rounds, counts.ops, counts.beside,
-	       info.stats.splits, info.stats.unlinks);
+	       "others, %llu splits, %llu unlinks, %u snapshots", subject->name, subject->threads,
+	       rounds, counts.ops, counts.beside, info.stats.splits, info.stats.unlinks,
+	       run.actor[subject->threads].snaps);
 }
 
 /* Attach reads a large pool in several threads */

@@ -91,6 +91,11 @@ def delete(key):
     return _library.BatchOp(verb=3, key=_u64(key))
 
 
+Change = collections.namedtuple("Change", "seq verb key value old")
+Change.__doc__ = """A change that a watch reports: `verb` is "insert", "delete", or "lost": then `value` changes up to
+number `seq` were dropped, because the reader was too slow. `old` is None if the key was absent."""
+
+
 class Store(collections.abc.MutableMapping):
     """An open store; see open()."""
 
@@ -212,6 +217,20 @@ class Store(collections.abc.MutableMapping):
             operations[first:first + _BATCH_MAX] = array
         return operations
 
+    # While others write
+
+    def watch(self, start=0, end=KEY_MAX, entries=0):
+        """The changes of the keys from start to end, as an iterator, once each one is durable.
+
+        It ends when the store is detached. `entries` changes wait for the reader at most, 1024 for 0."""
+        return Watch(_check(self._call("watch", _u64(start), _u64(end), entries)))
+
+    def snapshot(self):
+        """The store as of now, for reading, while others write to it; to be closed. Not of an image."""
+        handle = ctypes.c_void_p()
+        _check(self._call("snapshot", ctypes.byref(handle)))
+        return Snapshot(handle)
+
     # The mapping
 
     def __getitem__(self, key):
@@ -315,6 +334,55 @@ class Store(collections.abc.MutableMapping):
         if err == -errno.EEXIST:    # in all other calls it is a key
             raise Error(-err, "the region holds a store or other data; force=True discards it")
         _check(err, self.reason())
+
+
+class Snapshot(Store):
+    """A store as of one point in time; see Store.snapshot()."""
+
+    def __init__(self, handle):  # pylint: disable=super-init-not-called
+        self._handle = handle
+
+
+class Watch:
+    """The changes of a range of keys; see Store.watch(). An iterator, and a file descriptor for select."""
+
+    def __init__(self, fd):
+        self._fd = fd
+
+    def fileno(self):
+        """For select.poll() and asyncio."""
+        return self._fd
+
+    def close(self):
+        """End the watch. A second close() does nothing."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        change = _library.Change()
+        err = _lib.crabtree_watch_read(self._fd, ctypes.byref(change), 1)
+        while err == -errno.EINTR:
+            err = _lib.crabtree_watch_read(self._fd, ctypes.byref(change), 1)
+        if err == -errno.ENODEV or not err:
+            raise StopIteration
+        _check(err)
+        if change.flags & 2:
+            return Change(change.seq, "lost", None, change.value, None)
+        return Change(change.seq, "delete" if change.verb == 3 else "insert", change.key,
+                      None if change.verb == 3 else change.value, change.old if change.flags & 1 else None)
 
 
 class _Items(collections.abc.ItemsView):

@@ -57,6 +57,12 @@ class Format(ctypes.Structure):
                 ("engine", c_char * 16), ("layout", c_char * 16), ("label", c_char * 32), ("uuid", c_uint8 * 16)]
 
 
+class Change(ctypes.Structure):
+    """struct crabtree_change"""
+    _fields_ = [("seq", c_uint64), ("key", c_uint64), ("value", c_uint64), ("old", c_uint64),
+                ("verb", c_uint32), ("flags", c_uint32)]
+
+
 # Name of a call without "crabtree_", result, arguments
 CALLS = [
     ("open", c_int, POINTER(c_void_p), c_char_p, c_uint),
@@ -76,6 +82,9 @@ CALLS = [
     ("batch", c_int, c_void_p, POINTER(BatchOp), c_uint32, POINTER(c_uint32)),
     ("check", c_int, c_void_p, POINTER(Check), c_size_t),
     ("format", c_int, c_void_p, POINTER(Format), c_size_t),
+    ("watch", c_int, c_void_p, c_uint64, c_uint64, c_uint32),
+    ("watch_read", c_int, c_int, POINTER(Change), c_uint32),
+    ("snapshot", c_int, c_void_p, POINTER(c_void_p)),
     ("strerror", c_char_p, c_int),
     ("state_name", c_char_p, c_uint32),
     ("durability_name", c_char_p, c_uint32),

@@ -7,4 +7,6 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#define DECLARE_BITMAP(name, bits)	unsigned long name[((bits) + 63) / 64]
+
 #endif /* CRAB_SHIM_LINUX_BITMAP_H */

@@ -47,6 +47,7 @@ static inline void list_del(struct list_head *item)
 
 #define list_entry(p, type, member)		container_of(p, type, member)
 #define list_first_entry(head, type, member)	list_entry((head)->next, type, member)
+#define list_last_entry(head, type, member)	list_entry((head)->prev, type, member)
 #define list_next_entry(p, member)	list_entry((p)->member.next, __typeof__(*(p)), member)
 #define list_for_each_entry(p, head, member) \
 	for (p = list_first_entry(head, __typeof__(*p), member); &p->member != (head); \

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the gate of a store: the place that every write passes while a watch or a
+ * snapshot exists. It gives the writes of one key an order that the engine's locks do not show,
+ * and snapshots a point in time without a write.
+ *
+ * Locking (Documentation/design/locking.rst), in this order: crab_gate.lock; crab_gate.many;
+ * crab_gate.stripes; the locks of the engine; crab_gate.notes_lock; crab_gate.watch_lock.
+ */
+#ifndef CRABTREE_GATE_H
+#define CRABTREE_GATE_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+
+#include "store.h"
+#include "notes.h"
+
+#ifndef CRAB_GATE_STRIPES
+#define CRAB_GATE_STRIPES	256U	/* a power of two */
+#endif
+
+/**
+ * struct crab_gate - the gate of a store
+ * @lock: protects @store and @users
+ * @store: the store; NULL once it is detached
+ * @users: observers. With none and without @store the gate is freed
+ * @many: held by a task that takes more than one stripe, until it has released them
+ * @stripes: a write holds that of its key from before its note until after its report
+ * @notes_lock: protects @snaps, @notes and @spare
+ * @snaps: snapshots with a table, oldest first; the first one is open
+ * @notes: notes in all tables and in @spare
+ * @most: value of @notes that ends the oldest snapshot
+ * @seed: of the notes' priorities; constant
+ * @spare: notes of ended snapshots, which the next notes replace
+ * @watch_lock: protects @watches and their rings
+ * @watches: all watches
+ */
+struct crab_gate {
+	struct mutex lock;
+	struct crab_store *store;
+	u32 users;
+	struct mutex many;
+	struct mutex stripes[CRAB_GATE_STRIPES];
+	spinlock_t notes_lock;
+	struct list_head snaps;
+	u64 notes;
+	u64 most;
+	u64 seed;
+	struct crab_notes spare;
+	spinlock_t watch_lock;
+	struct list_head watches;
+};
+
+/**
+ * crab_gate_drop() - remove an observer that crab_store_observe() added
+ * @gate: the gate; its store may be detached
+ * Context: may sleep.
+ */
+void crab_gate_drop(struct crab_gate *gate);
+
+/**
+ * crab_gate_end() - end all observers of a store that is being detached
+ * @store: the store
+ * Context: may sleep; no call on the store is running or will come.
+ */
+void crab_gate_end(struct crab_store *store);
+
+/**
+ * crab_gate_stop() - keep all writes out
+ * @gate: the gate
+ * Context: may sleep; waits for the writes that run.
+ */
+void crab_gate_stop(struct crab_gate *gate);
+
+/**
+ * crab_gate_resume() - let writes in again
+ * @gate: the gate; crab_gate_stop() was called
+ * Context: ends the section that crab_gate_stop() began.
+ */
+void crab_gate_resume(struct crab_gate *gate);
+
+/**
+ * crab_gate_run() - do operations with their notes before, and their reports after them
+ * @store: the store; its gate is on
+ * @ops: the operations; those whose status is not 0 are skipped
+ * @n: number of operations
+ *
+ * Context: may sleep.
+ */
+void crab_gate_run(struct crab_store *store, struct crab_batch_op *ops, u32 n);
+
+#endif /* CRABTREE_GATE_H */

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares snapshots: reads of a store as of one point in time, while writers go on.
+ *
+ * Locking: inside. The functions on one snapshot may run concurrently, except the last one.
+ */
+#ifndef CRABTREE_SNAP_H
+#define CRABTREE_SNAP_H
+
+#include "cursor.h"
+
+struct crab_gate;
+struct crab_snap;
+
+/**
+ * crab_snap_open() - open a snapshot
+ * @store: the store; crab_store_observe() was called for this snapshot, and no write runs that
+ *	began before it
+ *
+ * The snapshot has every write that returned before this call, none that begins after it, and of
+ * concurrent writes those that precede one point in time of the call.
+ *
+ * Context: may sleep; waits for the writes that run.
+ * Return: the snapshot, or ERR_PTR(-ENOMEM).
+ */
+struct crab_snap *crab_snap_open(struct crab_store *store);
+
+/**
+ * crab_snap_search() - find the value that a key had
+ * @store: the store, not detached since crab_snap_open()
+ * @snap: the snapshot
+ * @key: any
+ * @value: out
+ * Context: may sleep.
+ * Return: as crab_store_search(); -ESTALE if the notes of the snapshot took too much memory and it
+ * has ended; -ENODEV if the store was detached.
+ */
+int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, u64 *value);
+
+/**
+ * crab_snap_seek() - find the record that was nearest
+ * @store: as of crab_snap_search()
+ * @snap: the snapshot
+ * @key: where to begin
+ * @dir: lowest >= @key or highest <= @key
+ * @record: out
+ * Context: may sleep.
+ * Return: as crab_store_seek() and crab_snap_search().
+ */
+int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
+		   enum crab_seek_dir dir, struct crab_record *record);
+
+/**
+ * crab_snap_read() - read the next records of a scan
+ * @store: as of crab_snap_search()
+ * @snap: the snapshot
+ * @cursor: the scan
+ * @records: out
+ * @cap: room
+ * Context: may sleep.
+ * Return: as crab_cursor_read() and crab_snap_search().
+ */
+int crab_snap_read(struct crab_store *store, struct crab_snap *snap, struct crab_cursor *cursor,
+		   struct crab_record *records, u32 cap);
+
+/**
+ * crab_snap_close() - end a snapshot and free it
+ * @snap: the snapshot; its store may be detached
+ * Context: may sleep.
+ */
+void crab_snap_close(struct crab_snap *snap);
+
+/**
+ * crab_snap_note() - note a key for the snapshots that are open
+ * @gate: the gate; the caller holds the stripe of @key and has not written yet
+ * @key: the key that will be written
+ *
+ * Ends the oldest snapshots if there is no memory for the note.
+ *
+ * Context: may sleep.
+ */
+void crab_snap_note(struct crab_gate *gate, u64 key);
+
+/**
+ * crab_snap_end_all() - end all snapshots
+ * @gate: the gate
+ * @error: the error that their reads return
+ * Context: may sleep.
+ */
+void crab_snap_end_all(struct crab_gate *gate, int error);
+
+#endif /* CRABTREE_SNAP_H */

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests WATCH and SNAPSHOT over the device: the order of the changes of a key with two
+ * writers, a ring that overflows, poll(), epoll and signals; snapshots under writers. Their end
+ * with the region is in unbind.c.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#include "observe.h"
+
+#define KEYS	64
+#define WRITES	20000
+#define READ	256	/* changes of one read() */
+
+static int shared_fd;
+static atomic_int running;
+
+static void nonblock(int fd)
+{
+	REQUIRE(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+}
+
+TEST(verbs, "WATCH: INSERT, DELETE, swap, add and BATCH, within the range only")
+{
+	struct crabtree_batch_op op[3];
+	struct crabtree_change c[16];
+	int fd = fresh_store(0), w;
+	struct crabtree_insert in;
+	struct crabtree_batch b;
+
+	w = open_watch(fd, 5, 6, 0);
+	nonblock(w);
+	EXPECT(read_changes(w, c, 16), -EAGAIN);
+	REQUIRE(dev_put(fd, 4, 1), 0);
+	REQUIRE(dev_put(fd, 5, 50), 0);
+	EXPECT(dev_swap(fd, 5, 49, 51, &in), -ESTALE);
+	REQUIRE(dev_swap(fd, 5, 50, 51, &in), 0);
+	REQUIRE(dev_insert(fd, 5, 9, CRABTREE_INSERT_ADD, &in), 0);
+	dev_op(&op[0], CRABTREE_BATCH_INSERT, 6, 60);
+	dev_op(&op[1], CRABTREE_BATCH_SEARCH, 6, 0);
+	dev_op(&op[2], CRABTREE_BATCH_DELETE, 5, 0);
+	REQUIRE(dev_batch(fd, op, 3, &b), 0);
+	REQUIRE(read_changes(w, c, 16), 5);
+	EXPECT(c[0].seq, 1);
+	EXPECT(c[0].flags, 0);
+	EXPECT(c[0].value, 50);
+	EXPECT(c[1].flags, CRABTREE_CHANGE_EXISTED);
+	EXPECT(c[1].old, 50);
+	EXPECT(c[2].value, 60);
+	EXPECT(c[2].old, 51);
+	EXPECT(c[3].key, 6);
+	EXPECT(c[3].verb, CRABTREE_BATCH_INSERT);
+	EXPECT(c[4].key, 5);
+	EXPECT(c[4].verb, CRABTREE_BATCH_DELETE);
+	EXPECT(c[4].old, 60);
+	EXPECT(c[4].seq, 5);
+	EXPECT(read_changes(w, c, 16), -EAGAIN);
+	close(w);
+	expect_sound(fd, 2);
+}
+
+TEST(arguments, "WATCH, SNAPSHOT: impossible arguments, and verbs of a snapshot")
+{
+	struct crabtree_snapshot s;
+	struct crabtree_insert in;
+	struct crabtree_change c;
+	struct crabtree_watch w;
+	void *hole = mmap(NULL, sizeof(c), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = fresh_store(0), snap, watch;
+
+	EXPECT(dev_watch(fd, 6, 5, 0, &w), -EINVAL);
+	EXPECT(dev_watch(fd, 0, 5, CRABTREE_WATCH_ENTRIES_MAX + 1, &w), -EINVAL);
+	poison(&w, sizeof(w));
+	w.flags = 1;
+	EXPECT(call(fd, CRABTREE_WATCH, &w), -EINVAL);
+	poison(&s, sizeof(s));
+	EXPECT(call(fd, CRABTREE_SNAPSHOT, &s), -EINVAL);
+	s.reserved = 0;
+	s.flags = 1;
+	EXPECT(call(fd, CRABTREE_SNAPSHOT, &s), -EINVAL);
+	EXPECT(call(fd, CRABTREE_WATCH, (void *)1), -EFAULT);
+	watch = open_watch(fd, 0, ~0ULL, 1);
+	EXPECT(read(watch, &c, sizeof(c) - 1) < 0 ? -errno : 0, -EINVAL);
+	REQUIRE(dev_put(fd, 1, 1), 0);
+	EXPECT(read_changes(watch, hole, 1), -EFAULT);
+	snap = dev_snapshot(fd);
+	EXPECT(dev_insert(snap, 1, 1, 0, &in), -ENOTTY);
+	EXPECT(dev_delete(snap, 1, NULL), -ENOTTY);
+	EXPECT(call(snap, CRABTREE_SNAPSHOT, &s), -ENOTTY);
+	close(snap);
+	close(watch);
+	expect_sound(fd, 1);
+}
+
+TEST(format, "FORMAT: EBUSY while a watch or a snapshot is open")
+{
+	struct crabtree_format f;
+	int fd = fresh_store(0), other;
+
+	format_args(&f, CRABTREE_FORMAT_FORCE, 0);
+	other = open_watch(fd, 0, 1, 1);
+	EXPECT(call(fd, CRABTREE_FORMAT, &f), -EBUSY);
+	close(other);
+	other = dev_snapshot(fd);
+	EXPECT(call(fd, CRABTREE_FORMAT, &f), -EBUSY);
+	close(other);
+	EXPECT(call(fd, CRABTREE_FORMAT, &f), 0);
+}
+
+/* Two writers of the same keys */
+static void *writer(void *arg)
+{
+	unsigned long long seed = 1 + (uintptr_t)arg;
+	struct crabtree_batch_op op[4];
+	struct crabtree_batch b;
+	u64 i, key;
+
+	for (i = 0; i < WRITES; i++) {
+		key = rng_below(&seed, KEYS);
+		if (i % 16 == 0) {
+			dev_op(&op[0], CRABTREE_BATCH_INSERT, key, i);
+			dev_op(&op[1], CRABTREE_BATCH_DELETE, (key + 1) % KEYS, 0);
+			dev_op(&op[2], CRABTREE_BATCH_INSERT, key, i + 1);
+			REQUIRE(dev_batch(shared_fd, op, 3, &b), 0);
+		} else if (i % 4 == 0) {
+			dev_delete(shared_fd, key, NULL);
+		} else {
+			REQUIRE(dev_put(shared_fd, key, i << 1 | (uintptr_t)arg), 0);
+		}
+	}
+	atomic_fetch_sub(&running, 1);
+	return NULL;
+}
+
+static void start(pthread_t *thread)
+{
+	uintptr_t i;
+
+	atomic_store(&running, 2);
+	for (i = 0; i < 2; i++)
+		REQUIRE(pthread_create(&thread[i], NULL, writer, (void *)i), 0);
+}
+
+static void join(pthread_t *thread)
+{
+	REQUIRE(pthread_join(thread[0], NULL), 0);
+	REQUIRE(pthread_join(thread[1], NULL), 0);
+}
+
+struct seen {
+	u64 seq;
+	u64 lost;
+	bool present[KEYS];
+	u64 value[KEYS];
+};
+
+/* After LOST the reader scans: it may see later changes early, and sees each of them again */
+static void resync(int fd, struct seen *seen)
+{
+	struct crabtree_record r[KEYS];
+	struct crabtree_scan s;
+	u32 i;
+
+	memset(seen->present, 0, sizeof(seen->present));
+	REQUIRE(dev_scan(fd, 0, KEYS - 1, r, KEYS, &s), 0);
+	for (i = 0; i < s.count; i++) {
+		seen->present[r[i].key] = true;
+		seen->value[r[i].key] = r[i].value;
+	}
+}
+
+/* @strict: no change was lost, so each one continues the state that the previous one left */
+static void apply(int fd, struct seen *seen, const struct crabtree_change *c, bool strict)
+{
+	if (c->flags & CRABTREE_CHANGE_LOST) {
+		seen->lost += c->value;
+		REQUIRE(c->seq, seen->seq + c->value);
+		seen->seq = c->seq;
+		resync(fd, seen);
+		return;
+	}
+	REQUIRE(c->seq, ++seen->seq);
+	if (strict) {
+		REQUIRE(!!(c->flags & CRABTREE_CHANGE_EXISTED), seen->present[c->key]);
+		REQUIRE(c->old, c->flags ? seen->value[c->key] : 0);
+	}
+	seen->present[c->key] = c->verb == CRABTREE_BATCH_INSERT;
+	seen->value[c->key] = c->value;
+}
+
+static void expect_same(int fd, const struct seen *seen)
+{
+	u64 key, value = 0;
+
+	for (key = 0; key < KEYS; key++) {
+		REQUIRE(dev_get(fd, key, &value), seen->present[key] ? 0 : -ENOENT);
+		if (seen->present[key])
+			REQUIRE(value, seen->value[key]);
+	}
+}
+
+/* Follows two writers; @pause_us makes the reader slow */
+static void follow(u32 entries, int pause_us, struct seen *seen)
+{
+	static struct crabtree_change c[READ];
+	struct pollfd p = { .events = POLLIN };
+	pthread_t thread[2];
+	int n, i, more;
+
+	shared_fd = fresh_store(0);
+	p.fd = open_watch(shared_fd, 0, KEYS - 1, entries);
+	start(thread);
+	do {
+		more = atomic_load(&running);
+		n = poll(&p, 1, more ? 100 : 0);
+		n = n > 0 ? read_changes(p.fd, c, READ) : 0;
+		REQUIRE_TRUE(n >= 0);
+		for (i = 0; i < n; i++)
+			apply(shared_fd, seen, &c[i], !pause_us);
+		usleep(n ? pause_us : 0);
+	} while (more || n);
+	join(thread);
+	expect_same(shared_fd, seen);
+	close(p.fd);
+}
+
+TEST(order, "WATCH: two writers; each change of a key continues the one before")
+{
+	struct seen seen = { 0 };
+
+	follow(CRABTREE_WATCH_ENTRIES_MAX, 0, &seen);
+	EXPECT(seen.lost, 0);
+	EXPECT_TRUE(seen.seq > WRITES);
+}
+
+TEST(lost, "WATCH: a slow reader gets LOST, scans, and ends with the content of the store")
+{
+	struct seen seen = { 0 };
+
+	follow(8, 2000, &seen);
+	printf("# %llu of %llu lost\n", (unsigned long long)seen.lost, (unsigned long long)seen.seq);
+	EXPECT_TRUE(seen.lost > 0);
+}
+
+static void *put_late(void *arg)
+{
+	usleep(200000);
+	REQUIRE(dev_put(shared_fd, 1, (uintptr_t)arg), 0);
+	return NULL;
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+TEST(waits, "WATCH: read() and epoll wait for a change; a signal ends read()")
+{
+	struct epoll_event event = { .events = EPOLLIN }, got;
+	struct itimerval soon = { .it_value.tv_usec = 200000 };
+	struct sigaction nothing = { .sa_handler = on_signal };
+	struct crabtree_change c[4];
+	pthread_t thread;
+	int w, ep;
+
+	shared_fd = fresh_store(0);
+	w = open_watch(shared_fd, 0, ~0ULL, 0);
+	ep = epoll_create1(EPOLL_CLOEXEC);
+	REQUIRE(epoll_ctl(ep, EPOLL_CTL_ADD, w, &event), 0);
+	EXPECT(epoll_wait(ep, &got, 1, 0), 0);
+	REQUIRE(pthread_create(&thread, NULL, put_late, (void *)1), 0);
+	EXPECT(epoll_wait(ep, &got, 1, 60000), 1);
+	EXPECT(got.events, EPOLLIN);
+	EXPECT(read_changes(w, c, 4), 1);
+	REQUIRE(pthread_join(thread, NULL), 0);
+	REQUIRE(pthread_create(&thread, NULL, put_late, (void *)2), 0);
+	EXPECT(read_changes(w, c, 4), 1);
+	EXPECT(c[0].value, 2);
+	REQUIRE(pthread_join(thread, NULL), 0);
+	REQUIRE(sigaction(SIGALRM, &nothing, NULL), 0);
+	REQUIRE(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	EXPECT(read_changes(w, c, 4), -EINTR);
+	close(ep);
+	close(w);
+}
+
+/* Each writer writes its two keys with one value: a snapshot sees both keys equal, or one step apart */
+static void *pairs(void *arg)
+{
+	u64 base = 1000 + 2 * (uintptr_t)arg, i;
+
+	for (i = 1; i <= WRITES; i++) {
+		REQUIRE(dev_put(shared_fd, base, i), 0);
+		REQUIRE(dev_put(shared_fd, base + 1, i), 0);
+	}
+	atomic_fetch_sub(&running, 1);
+	return NULL;
+}
+
+static void check_snapshot(void)
+{
+	struct crabtree_record r[8], again[8];
+	int snap = dev_snapshot(shared_fd), round;
+	struct crabtree_search near;
+	struct crabtree_scan s;
+	u64 value = 0;
+	u32 i;
+
+	REQUIRE(dev_scan(snap, 0, ~0ULL, r, 8, &s), 0);
+	for (i = 0; i + 1 < s.count; i += 2) {
+		REQUIRE(r[i].key + 1, r[i + 1].key);
+		REQUIRE_TRUE(r[i].value - r[i + 1].value <= 1);
+	}
+	for (round = 0; round < 3; round++) {
+		usleep(1000);
+		REQUIRE(dev_scan(snap, 0, ~0ULL, again, 8, &s), 0);
+		REQUIRE(memcmp(r, again, s.count * sizeof(*r)), 0);
+		for (i = 0; i < s.count; i++) {
+			REQUIRE(dev_get(snap, r[i].key, &value), 0);
+			REQUIRE(value, r[i].value);
+		}
+		REQUIRE(dev_search(snap, ~0ULL - 1, CRABTREE_SEARCH_LE, &near), s.count ? 0 : -ENOENT);
+		if (s.count)
+			REQUIRE(near.value, r[s.count - 1].value);
+	}
+	close(snap);
+}
+
+TEST(snapshot, "SNAPSHOT: one state of two writers, read again and again")
+{
+	pthread_t thread[2];
+	uintptr_t i;
+	int n;
+
+	shared_fd = fresh_store(0);
+	atomic_store(&running, 2);
+	for (i = 0; i < 2; i++)
+		REQUIRE(pthread_create(&thread[i], NULL, pairs, (void *)i), 0);
+	for (n = 0; atomic_load(&running) || n < 5; n++)
+		check_snapshot();
+	join(thread);
+	printf("# %d snapshots\n", n);
+	expect_sound(shared_fd, 4);
+}
+
+TEST(deleted, "SNAPSHOT: keys deleted and created since it was opened")
+{
+	static const char * const engines[] = { "crab", "nvtree", "fastfair", "volatile" };
+	struct crabtree_record r[8];
+	struct crabtree_scan s;
+	struct crabtree_info info;
+	unsigned int i;
+	int fd, snap;
+	u64 got = 0;
+
+	for (i = 0; i < 4; i++) {
+		fd = fresh_store_of(engines[i], "", 0);
+		REQUIRE(dev_put(fd, 1, 10), 0);
+		REQUIRE(dev_put(fd, 3, 30), 0);
+		snap = dev_snapshot(fd);
+		REQUIRE(dev_delete(fd, 1, NULL), 0);
+		REQUIRE(dev_put(fd, 2, 20), 0);
+		REQUIRE(dev_put(fd, 3, 31), 0);
+		REQUIRE(dev_scan(snap, 0, ~0ULL, r, 8, &s), 0);
+		EXPECT(s.count, 2);
+		EXPECT(s.more, 0);
+		EXPECT(r[0].value, 10);
+		EXPECT(r[1].value, 30);
+		EXPECT(dev_get(snap, 2, &got), -ENOENT);
+		EXPECT(dev_get(fd, 3, &got), 0);
+		EXPECT(got, 31);
+		EXPECT(dev_info(snap, &info), 0);
+		EXPECT(info.records, 2);
+		close(snap);
+		close(fd);
+	}
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests snapshots, with every engine: several at once, opened and closed in any order
+ * among random writes, each compared with a copy of the model of that time; the memory cap, and
+ * allocations that fail.
+ *
+ *   test_snap [ROUNDS [SEED]]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "store/gate.h"
+#include "store/snap.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define KEYS	120U
+#define SNAPS	4U
+#define STRIDE	3U	/* between two keys: seeks also begin between them */
+
+static const struct kind {
+	const char *engine;
+	const char *layout;
+} kinds[] = {
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
+	{ "volatile", "" },
+};
+
+struct open {
+	struct crab_snap *snap;
+	u64 value[KEYS];	/* 0: absent */
+};
+
+struct world {
+	struct crab_store *store;
+	u64 value[KEYS];
+	struct open open[SNAPS];
+	u64 reads;
+	u64 stale;
+};
+
+static unsigned long long seed = 1;
+
+/* The lowest present key with a number >= @i, or the highest <= @i; KEYS: none */
+static u32 nearest(const u64 *value, u32 i, bool up)
+{
+	while (i < KEYS && !value[i])
+		i += up ? 1 : -1;	/* below 0 is above KEYS */
+	return i < KEYS ? i : KEYS;
+}
+
+/* False once the snapshot has ended */
+static bool alive(struct world *world, int err)
+{
+	world->reads++;
+	world->stale += err == -ESTALE;
+	return err != -ESTALE;
+}
+
+static bool check_key(struct world *world, struct open *open, u32 i)
+{
+	u64 value = 0;
+	int err = crab_snap_search(world->store, open->snap, i * STRIDE, &value);
+
+	if (!alive(world, err))
+		return false;
+	tap_check(err == (open->value[i] ? 0 : -ENOENT), "key %u: error %d", i, err);
+	tap_check(err || value == open->value[i], "key %u: %llu, not %llu", i, value, open->value[i]);
+	return true;
+}
+
+static bool check_seek(struct world *world, struct open *open, u64 key, bool up)
+{
+	u32 want = nearest(open->value, up ? (key + STRIDE - 1) / STRIDE : key / STRIDE, up);
+	struct crab_record found = { 0 };
+	int err = crab_snap_seek(world->store, open->snap, key, up ? CRAB_SEEK_GE : CRAB_SEEK_LE,
+				 &found);
+
+	if (!alive(world, err))
+		return false;
+	tap_check(err == (want < KEYS ? 0 : -ENOENT), "seek %d from %llu: error %d", up, key, err);
+	tap_check(err || (found.key == want * STRIDE && found.value == open->value[want]),
+		  "seek %d from %llu: %llu, not %u", up, key, found.key, want * STRIDE);
+	return true;
+}
+
+static bool check_scan(struct world *world, struct open *open, u64 from, u64 to, u32 cap)
+{
+	struct crab_record record[KEYS];
+	struct crab_cursor cursor;
+	u32 want = nearest(open->value, (from + STRIDE - 1) / STRIDE, true);
+	int n, i;
+
+	crab_cursor_init(&cursor, from, to);
+	while (!cursor.done) {
+		n = crab_snap_read(world->store, open->snap, &cursor, record, cap);
+		if (!alive(world, n))
+			return false;
+		tap_check(n >= 0 && n <= (int)cap && (n || cursor.done), "scan: %d", n);
+		for (i = 0; i < n; i++) {
+			tap_check(want < KEYS && record[i].key == want * STRIDE &&
+				  record[i].value == open->value[want], "scan: %llu, not %u",
+				  record[i].key, want * STRIDE);
+			want = nearest(open->value, want + 1, true);
+		}
+	}
+	tap_check(want == KEYS || want * STRIDE > to, "the scan ends before %u", want * STRIDE);
+	return true;
+}
+
+/* The same in descending order */
+static bool check_scan_back(struct world *world, struct open *open, u64 from, u64 to, u32 cap)
+{
+	u32 want = nearest(open->value, min_t(u64, to / STRIDE, KEYS - 1), false);
+	struct crab_record record[KEYS];
+	struct crab_cursor cursor;
+	int n, i;
+
+	crab_cursor_init_back(&cursor, from, to);
+	while (!cursor.done) {
+		n = crab_snap_read(world->store, open->snap, &cursor, record, cap);
+		if (!alive(world, n))
+			return false;
+		tap_check(n >= 0 && n <= (int)cap && (n || cursor.done), "scan back: %d", n);
+		for (i = 0; i < n; i++) {
+			tap_check(want < KEYS && record[i].key == want * STRIDE &&
+				  record[i].value == open->value[want], "scan back: %llu, not %u",
+				  record[i].key, want * STRIDE);
+			want = nearest(open->value, want - 1, false);
+		}
+	}
+	tap_check(want == KEYS || want * STRIDE < from, "the scan back ends before %u", want * STRIDE);
+	return true;
+}
+
+static bool check_some(struct world *world, struct open *open)
+{
+	u64 from = rng_below(&seed, KEYS * STRIDE);
+
+	switch (rng_below(&seed, 5)) {
+	case 0:
+		return check_key(world, open, rng_below(&seed, KEYS));
+	case 1:
+		return check_seek(world, open, from, true);
+	case 2:
+		return check_seek(world, open, from, false);
+	case 3:
+		return check_scan_back(world, open, from, from + rng_below(&seed, KEYS * STRIDE),
+				       1 + rng_below(&seed, KEYS));
+	default:
+		return check_scan(world, open, from, from + rng_below(&seed, KEYS * STRIDE),
+				  1 + rng_below(&seed, KEYS));
+	}
+}
+
+static bool check_all(struct world *world, struct open *open)
+{
+	u32 i;
+
+	for (i = 0; i < KEYS; i++)
+		if (!check_key(world, open, i))
+			return false;
+	return check_scan(world, open, 0, ~0ULL, 1 + rng_below(&seed, KEYS));
+}
+
+static void snap_open(struct world *world, struct open *open)
+{
+	tap_check(crab_store_observe(world->store) >= 0, "no memory");
+	open->snap = crab_snap_open(world->store);
+	memcpy(open->value, world->value, sizeof(open->value));
+}
+
+static void snap_close(struct open *open)
+{
+	crab_snap_close(open->snap);
+	open->snap = NULL;
+}
+
+static void write_one(struct world *world)
+{
+	u32 i = rng_below(&seed, KEYS);
+	struct crab_old old;
+
+	if (rng_below(&seed, 5) < 2) {
+		crab_store_delete(world->store, i * STRIDE, &old);
+		world->value[i] = 0;
+	} else {
+		world->value[i] = 1 + rng_below(&seed, 1000000);
+		crab_store_insert(world->store, i * STRIDE, world->value[i], CRAB_INSERT_EITHER, &old);
+	}
+}
+
+static void write_batch(struct world *world)
+{
+	struct crab_batch_op op[8];
+	u32 i, key, n = 2 + rng_below(&seed, 7);
+
+	for (i = 0; i < n; i++) {
+		key = rng_below(&seed, KEYS);
+		world->value[key] = rng_below(&seed, 3) ? 1 + rng_below(&seed, 1000000) : 0;
+		op[i] = (struct crab_batch_op){
+			.verb = world->value[key] ? CRAB_VERB_INSERT : CRAB_VERB_DELETE,
+			.key = key * STRIDE, .value = world->value[key],
+		};
+	}
+	crab_store_batch(world->store, op, n);
+}
+
+static void step(struct world *world)
+{
+	struct open *open = &world->open[rng_below(&seed, SNAPS)];
+	u32 dice = rng_below(&seed, 100);
+
+	if (dice < 2)
+		return open->snap ? snap_close(open) : snap_open(world, open);
+	if (dice < 50)
+		return rng_below(&seed, 4) ? write_one(world) : write_batch(world);
+	if (open->snap && !check_some(world, open))
+		snap_close(open);
+}
+
+static void finish(struct world *world)
+{
+	u32 i;
+
+	for (i = 0; i < SNAPS; i++)
+		if (world->open[i].snap) {
+			check_all(world, &world->open[i]);
+			snap_close(&world->open[i]);
+		}
+	tap_check(!world->store->aside, "the gate is still on");
+	tap_check(!world->store->gate || !world->store->gate->notes, "%llu notes are left",
+		  world->store->gate->notes);
+}
+
+static void test_random(const struct kind *kind, u64 bytes, u32 rounds)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct world world = { .store = store_format_attach(&media, kind->engine, kind->layout, 512) };
+	u32 i;
+
+	world.store->options.snapshot_bytes = bytes;
+	for (i = 0; i < rounds; i++)
+		step(&world);
+	finish(&world);
+	tap_check(bytes ? world.stale : !world.stale, "%llu stale", world.stale);
+	tap_check(world.reads - world.stale > rounds / 20, "few reads");
+	crab_store_detach(world.store);
+	tap_ok(true, "%s %s: snapshots with %s: %llu reads, %llu stale", kind->engine, kind->layout,
+	       bytes ? "little memory" : "memory", world.reads, world.stale);
+	media_destroy(&media);
+}
+
+/* An allocation for a note that fails ends the oldest snapshot; the write goes on */
+static void test_no_memory(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct world world = { .store = store_format_attach(&media, "crab", "", 512) };
+	u32 i;
+
+	for (i = 0; i < 200; i++)
+		write_one(&world);
+	snap_open(&world, &world.open[0]);
+	for (i = 0; i < 40; i++)
+		write_one(&world);
+	snap_open(&world, &world.open[1]);
+	check_all(&world, &world.open[0]);
+	for (i = 0; i < 40 && !world.stale; i++) {
+		crab_host_fail_alloc = 0;
+		write_one(&world);
+		crab_host_fail_alloc = -1;
+		check_key(&world, &world.open[0], 0);
+	}
+	tap_check(i == 1, "%u writes until the oldest ends", i);
+	tap_check(check_all(&world, &world.open[1]), "the other one goes on");
+	finish(&world);
+	crab_store_detach(world.store);
+	tap_ok(true, "no memory for a note: the oldest snapshot ends and gives its own to the next");
+	media_destroy(&media);
+}
+
+static void test_end(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct world world = { .store = store_format_attach(&media, "crab", "", 512) };
+	u64 value;
+
+	write_one(&world);
+	snap_open(&world, &world.open[0]);
+	snap_open(&world, &world.open[1]);
+	write_one(&world);
+	crab_snap_end_all(world.store->gate, -ENODEV);
+	tap_check(crab_snap_search(world.store, world.open[0].snap, 0, &value) == -ENODEV, "search");
+	crab_store_detach(world.store);
+	crab_snap_close(world.open[1].snap);
+	crab_snap_close(world.open[0].snap);
+	tap_ok(true, "a detach ends the snapshots; they are closed after it");
+	media_destroy(&media);
+}
+
+int main(int argc, char **argv)
+{
+	u32 rounds = argc > 1 ? atoi(argv[1]) : 20000, i;
+
+	seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+	if (crab_persist_init())
+		return 2;
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		test_random(&kinds[i], 0, rounds);
+		test_random(&kinds[i], 20 * CRAB_NOTE_BYTES, rounds);
+	}
+	test_no_memory();
+	test_end();
+	return tap_done();
+}

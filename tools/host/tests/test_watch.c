@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests watches, with every engine: random verbs and batches against the changes that
+ * they must report, ranges, a full ring, a detach, and that the gate is off without an observer.
+ */
+#include <stdio.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "store/gate.h"
+#include "store/store_priv.h"
+#include "store/watch.h"
+#include "tap.h"
+
+#define KEYS	200U
+#define OPS	8U	/* of a batch at most */
+#define ENTRIES	64U
+
+static const struct kind {
+	const char *engine;
+	const char *layout;
+} kinds[] = {
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
+	{ "volatile", "" },
+};
+
+static u32 wakes;
+static unsigned long long seed = 7;
+
+static void wake(void *arg)
+{
+	(void)arg;
+	wakes++;
+}
+
+static struct crab_watch *open_watch(struct crab_store *store, u64 start, u64 end, u32 entries)
+{
+	tap_check(crab_store_observe(store) >= 0, "no memory");
+	return crab_watch_open(store, start, end, entries, wake, NULL);
+}
+
+static struct crab_batch_op random_op(const u64 *values)
+{
+	static const enum crab_insert_mode modes[] = {
+		CRAB_INSERT_EITHER, CRAB_INSERT_CREATE, CRAB_INSERT_REPLACE, CRAB_INSERT_SWAP,
+		CRAB_INSERT_ADD, CRAB_INSERT_ADD_REPLACE,
+	};
+	u32 key = rng_below(&seed, KEYS), dice = rng_below(&seed, 10);
+
+	return (struct crab_batch_op){
+		.verb = dice < 6 ? CRAB_VERB_INSERT : dice < 9 ? CRAB_VERB_DELETE : CRAB_VERB_SEARCH,
+		.mode = modes[rng_below(&seed, ARRAY_SIZE(modes))], .key = key,
+		.value = 1 + rng_below(&seed, 1000),
+		.old.expected = rng_below(&seed, 2) ? values[key] : 1,
+	};
+}
+
+static void do_one(struct crab_store *store, struct crab_batch_op *op)
+{
+	if (op->verb == CRAB_VERB_INSERT)
+		op->status = crab_store_insert(store, op->key, op->value, op->mode, &op->old);
+	else if (op->verb == CRAB_VERB_DELETE)
+		op->status = crab_store_delete(store, op->key, &op->old);
+	else
+		op->status = crab_store_search(store, op->key, &op->value);
+}
+
+/* The change that @op must be reported as; keeps @values, where 0 is an absent key */
+static bool expect(const struct crab_batch_op *op, u64 *values, u64 *seq, u64 from, u64 to,
+		   struct crab_change *want)
+{
+	u64 value = op->verb == CRAB_VERB_DELETE ? 0 : op->value, before = values[op->key];
+
+	if (op->status || op->verb == CRAB_VERB_SEARCH)
+		return false;
+	if (op->verb == CRAB_VERB_INSERT && (op->mode & CRAB_INSERT_ADDS))
+		value += before;
+	values[op->key] = value;
+	if (op->key < from || op->key > to)
+		return false;
+	*want = (struct crab_change){
+		.seq = ++*seq, .key = op->key, .value = value, .old = before, .verb = op->verb,
+		.flags = before ? CRAB_CHANGE_EXISTED : 0,
+	};
+	return true;
+}
+
+static void compare(struct crab_watch *watch, const struct crab_change *want, u32 n)
+{
+	struct crab_change got[OPS + 1];
+	int count = crab_watch_read(watch, got, OPS + 1), i;
+
+	tap_check(count == (int)n, "%d changes, not %u", count, n);
+	for (i = 0; i < count && i < (int)n; i++)
+		tap_check(!memcmp(&got[i], &want[i], sizeof(got[i])), "change %llu of key %llu",
+			  got[i].seq, got[i].key);
+}
+
+static void run_random(struct crab_store *store, struct crab_watch *watch, u64 from, u64 to)
+{
+	struct crab_change want[OPS];
+	struct crab_batch_op op[OPS];
+	u64 values[KEYS] = { 0 }, seq = 0;
+	u32 round, i, n, many, before;
+
+	for (round = 0; round < 3000; round++) {
+		n = rng_below(&seed, 2) ? 1 : 1 + rng_below(&seed, OPS);
+		for (i = 0; i < n; i++)
+			op[i] = random_op(values);
+		before = wakes;
+		if (n == 1)
+			do_one(store, op);
+		else
+			crab_store_batch(store, op, n);
+		for (i = 0, many = 0; i < n; i++)
+			many += expect(&op[i], values, &seq, from, to, &want[many]);
+		tap_check(wakes - before == !!many, "%u wakes for %u changes", wakes - before, many);
+		tap_check(crab_watch_peek(watch) == !!many, "peek");
+		compare(watch, want, many);
+	}
+	tap_check(seq > 1000, "only %llu changes", seq);
+}
+
+static void test_random(const struct kind *kind)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, kind->engine, kind->layout, 512);
+	struct crab_watch *watch = open_watch(store, 20, 150, ENTRIES);
+
+	run_random(store, watch, 20, 150);
+	crab_watch_close(watch);
+	tap_check(!store->aside, "the gate is still on");
+	crab_store_detach(store);
+	tap_ok(true, "%s %s: a watch reports each change of its range, in order", kind->engine,
+	       kind->layout);
+	media_destroy(&media);
+}
+
+/* A ring of four: dropped changes are counted, and a reader that reads all keys again is right */
+static void test_lost(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
+	struct crab_watch *watch = open_watch(store, 0, ~0ULL, 4);
+	struct crab_change got[8];
+	struct crab_old old;
+	u64 i;
+
+	for (i = 1; i <= 10; i++)
+		crab_store_insert(store, i, i, CRAB_INSERT_EITHER, &old);
+	tap_check(crab_watch_read(watch, got, 3) == 3 && got[2].seq == 3, "the first three");
+	crab_store_insert(store, 11, 11, CRAB_INSERT_EITHER, &old);
+	tap_check(crab_watch_read(watch, got, 8) == 2, "the fourth, and one that is lost");
+	tap_check(got[0].seq == 4 && !(got[0].flags & CRAB_CHANGE_LOST), "seq %llu", got[0].seq);
+	tap_check(got[1].seq == 11 && got[1].value == 7 && got[1].flags == CRAB_CHANGE_LOST,
+		  "lost %llu up to %llu", got[1].value, got[1].seq);
+	tap_check(!crab_watch_read(watch, got, 8) && !crab_watch_peek(watch), "nothing is left");
+	crab_store_delete(store, 11, &old);
+	tap_check(crab_watch_read(watch, got, 8) == 1 && got[0].seq == 12 && got[0].old == 11,
+		  "the ring works again");
+	tap_ok(true, "a full ring: one change that stands for those that were dropped");
+	crab_watch_close(watch);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+static void test_end(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
+	struct crab_watch *a = open_watch(store, 0, ~0ULL, 4), *b = open_watch(store, 5, 5, 4);
+	struct crab_change got[8];
+	struct crab_old old;
+
+	crab_store_insert(store, 1, 1, CRAB_INSERT_EITHER, &old);
+	wakes = 0;
+	crab_store_detach(store);
+	tap_check(wakes == 2, "%u wakes", wakes);
+	tap_check(crab_watch_peek(a) == 1 && crab_watch_read(a, got, 8) == 1, "the last change");
+	tap_check(crab_watch_peek(a) == -ENODEV && crab_watch_read(a, got, 8) == -ENODEV, "the end");
+	tap_check(crab_watch_read(b, got, 8) == -ENODEV, "the end of the other one");
+	crab_watch_close(a);
+	crab_watch_close(b);
+	tap_ok(true, "a detach ends the watches: waiting changes are read first, then ENODEV");
+	media_destroy(&media);
+}
+
+/* Writes of a store that turned read-only fail, watched or not */
+static void test_readonly(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
+	struct crab_watch *watch = open_watch(store, 0, ~0ULL, 4);
+	struct crab_batch_op op = { .verb = CRAB_VERB_INSERT, .key = 1 };
+	struct crab_old old = { };
+
+	crab_store_set_readonly(store, "a test");
+	tap_check(crab_store_insert(store, 1, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "insert");
+	tap_check(crab_store_delete(store, 1, &old) == -EROFS, "delete");
+	crab_store_batch(store, &op, 1);
+	tap_check(op.status == -EROFS, "batch");
+	tap_check(!crab_watch_peek(watch), "no change");
+	crab_watch_close(watch);
+	tap_check(store->aside, "still read-only");
+	tap_check(crab_store_insert(store, 1, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "insert");
+	crab_store_detach(store);
+	tap_ok(true, "a read-only store can be watched: its writes fail and report nothing");
+	media_destroy(&media);
+}
+
+static void test_blobs(void)
+{
+	struct crab_format_options options = {
+		.engine = "", .layout = "", .label = "", .blobs = true, .leaf_bytes = 512,
+	};
+	struct crab_media media = media_create(1 << 20);
+	char reason[CRAB_REASON_LEN];
+	struct crab_store *store;
+
+	tap_check(!crab_store_format(&media, &options, reason), "%s", reason);
+	store = store_attach(&media);
+	tap_check(crab_store_observe(store) == -EOPNOTSUPP, "observed");
+	crab_store_detach(store);
+	tap_ok(true, "a store of blobs cannot be observed");
+	media_destroy(&media);
+}
+
+int main(void)
+{
+	u32 i;
+
+	if (crab_persist_init())
+		return 2;
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		test_random(&kinds[i]);
+	test_lost();
+	test_end();
+	test_readonly();
+	test_blobs();
+	return tap_done();
+}
