@@ -234,9 +234,8 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
  * crab_store_observe() - announce a watch or a snapshot
  * @store: the store
  *
- * From now on writes pass the gate (gate.h), but a write that already runs does not: if there was
- * no observer, the caller waits until all calls that run have returned, before it calls
- * crab_watch_open() or crab_snap_open().
+ * Writes pass the gate (gate.h) from now on, except those that run: if there was no observer, the
+ * caller waits until they have returned, before crab_watch_open() or crab_snap_open().
  *
  * Context: may sleep; one call at a time; the store is not detached meanwhile.
  * Return: 0, 1 if the caller has to wait, -ENOMEM, or -EOPNOTSUPP for a store of blobs.

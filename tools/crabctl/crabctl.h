@@ -118,6 +118,9 @@ int walk_find_last(const struct walk *walk, uint64_t last, uint64_t *key);
 /* walk.c: EXIT_OK at the end of the range, also with gaps */
 int walk_records(const struct walk *walk, struct record_writer *writer);
 
+/* dump.c: makes a file durable and closes it; EXIT_OK, or EXIT_FAILED after a message */
+int file_settle(FILE *file, const char *path);
+
 /* progress.c */
 void progress_begin(const char *what, uint64_t total);
 void progress_show(uint64_t count, uint64_t part);
@@ -144,6 +147,10 @@ int verb_fsck(struct target *target, int argc, char **argv);
 int verb_tree(struct target *target, int argc, char **argv);
 int verb_metrics(struct target *target, int argc, char **argv);
 int verb_events(struct target *target, int argc, char **argv);
+int verb_watch(struct target *target, int argc, char **argv);
+int verb_snapshot(struct target *target, int argc, char **argv);
+int verb_restore(struct target *target, int argc, char **argv);
+int verb_diff(struct target *target, int argc, char **argv);
 int verb_top(struct target *target, int argc, char **argv);
 int verb_region(struct target *target, int argc, char **argv);
 

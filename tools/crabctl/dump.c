@@ -88,8 +88,8 @@ static int finish(struct target *target, const char *path, const struct record_w
 	return writer->gaps ? EXIT_FAILED : EXIT_OK;
 }
 
-/* Closes @file. A device or pipe cannot be synced, and need not be */
-static int settle(FILE *file, const char *path)
+/* A device or pipe cannot be synced, and need not be */
+int file_settle(FILE *file, const char *path)
 {
 	int err = 0;
 
@@ -110,7 +110,7 @@ static int dump_to(struct target *target, const char *path, struct record_writer
 	if (!writer->file)
 		return fail_file(path, -errno, "open");
 	code = write_records(target, writer);
-	settled = settle(writer->file, path);
+	settled = file_settle(writer->file, path);
 	return code ? code : settled;
 }
 

@@ -5,9 +5,9 @@
  *
  * Invariants: a line is acknowledged (--ack) only after the call that stored it
  * has returned. A malformed line or a failed record stops the load after its
- * batch; no line after a malformed line is applied.
+ * batch; no line after a malformed line is applied. A damaged snapshot is refused as a whole.
  */
-#include "crabctl.h"
+#include "stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -316,16 +316,37 @@ static uint64_t file_size(FILE *file)
 	return !fstat(fileno(file), &st) && S_ISREG(st.st_mode) ? st.st_size : 0;
 }
 
+/* A file that begins like a snapshot is verified to its last line before a record is stored */
+static int verify_snapshot(struct load *load)
+{
+	struct stream stream;
+	int code = EXIT_OK;
+
+	if (load->file == stdin || !file_size(load->file))
+		return EXIT_OK;
+	if (stream_is(load->file)) {
+		rewind(load->file);
+		stream_open(&stream, load->file, load->name);
+		code = stream_verify(&stream);
+	}
+	rewind(load->file);
+	return code;
+}
+
 /* The store is opened last: it is not touched if the file does not exist */
 static int open_all(struct load *load)
 {
 	const struct args *args = load->args;
 	bool named = strcmp(args->path, "-");
+	int code;
 
 	load->name = named ? args->path : "standard input";
 	load->file = named ? fopen(args->path, "re") : stdin;
 	if (!load->file)
 		return fail_file(args->path, -errno, "open");
+	code = verify_snapshot(load);
+	if (code)
+		return code;
 	if (args->ack) {
 		load->ack = open(args->ack, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 		if (load->ack < 0)

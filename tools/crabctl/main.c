@@ -26,6 +26,10 @@ static const struct verb verbs[] = {
 	{ "scan", verb_scan },
 	{ "load", verb_load },
 	{ "dump", verb_dump },
+	{ "snapshot", verb_snapshot },
+	{ "restore", verb_restore },
+	{ "diff", verb_diff },
+	{ "watch", verb_watch },
 	{ "check", verb_check },
 	{ "doctor", verb_doctor },
 	{ "fsck", verb_fsck },
@@ -53,6 +57,10 @@ static const char doc[] =
 	"  scan                 print records in the order of their keys\n"
 	"  load FILE|-          store the records of a file\n"
 	"  dump [FILE]          write all records, as load reads them\n"
+	"  snapshot FILE|-      write all records as of one point in time, with checksums\n"
+	"  restore FILE         make an image of a snapshot\n"
+	"  diff OLD NEW         print the records in which two stores or snapshots differ\n"
+	"  watch [FROM [TO]]    print each change of a range of keys\n"
 	"  check                verify every invariant of the store\n"
 	"  doctor               is there a store, did it survive, what to do next\n"
 	"  fsck NEW             copy the records of a damaged image into a new one\n"

@@ -36,7 +36,6 @@ struct crabtree;
  * crabtree_format() makes one. Writes to an image are in the file after crabtree_sync() or
  * crabtree_close(). The shared library loads libcrabtree-image.so.0 for it, which holds the
  * engines and is GPL-2.0; a static program links libcrabtree-image.a.
- *
  * Return: 0; -ENOTTY if @path is not a crabtree device, or not a regular file; -EOPNOTSUPP
  * without libcrabtree-image; -EWOULDBLOCK if another program has the image; an errno of open(2).
  */
@@ -54,7 +53,6 @@ int crabtree_close(struct crabtree *ct);
  * @ct: the handle
  *
  * For a device there is nothing to do: a write that returned is durable.
- *
  * Return: 0 or an errno of msync(2).
  */
 int crabtree_sync(struct crabtree *ct);
@@ -72,7 +70,6 @@ void crabtree_reason(struct crabtree *ct, char *buf, size_t len);
  * @ct: the handle
  * @info: out
  * @size: sizeof(*@info): a module or library of another version fills in the fields that both know
- *
  * Return: 0 or a negative errno.
  */
 int crabtree_info(struct crabtree *ct, struct crabtree_info *info, size_t size);
@@ -193,7 +190,6 @@ struct crabtree_iter;
  * @start: lowest key
  * @end: highest key
  * @iter: out
- *
  * Return: 0 or a negative errno.
  */
 int crabtree_iter_new(struct crabtree *ct, uint64_t start, uint64_t end,
@@ -246,7 +242,6 @@ int crabtree_batch(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t 
  * @ct: the handle
  * @check: out: counts, and the first error found
  * @size: sizeof(*@check)
- *
  * Return: 0, also if errors were found, or a negative errno.
  */
 int crabtree_check(struct crabtree *ct, struct crabtree_check *check, size_t size);
@@ -256,47 +251,36 @@ int crabtree_check(struct crabtree *ct, struct crabtree_check *check, size_t siz
  * @ct: the handle
  * @format: the options; its size word is set to @size
  * @size: sizeof(*@format); -E2BIG if it has an option that the module or library does not know
- *
  * Return: 0; -EEXIST over a live or foreign signature without
  * CRABTREE_FORMAT_FORCE; -EPERM, -EBUSY, -EINVAL, -ENOSPC.
  */
 int crabtree_format(struct crabtree *ct, struct crabtree_format *format, size_t size);
 
 /**
- * crabtree_watch() - report the changes of a range of keys
+ * crabtree_watch() - report the changes of the keys from @start to @end, each once it is durable
  * @ct: the handle of a device
  * @start: the lowest key
  * @end: the highest key
- * @entries: changes that wait for the reader at most, up to CRABTREE_WATCH_ENTRIES_MAX; 0: 1024
- *
- * A change is reported once no power cut can take it back, in the order of the changes of its key.
- *
- * Return: a descriptor for poll(2), crabtree_watch_read() and close(2); -EOPNOTSUPP for an image,
- * which has no other writer; -ENOTTY if the module is older; -EINVAL, -ENOMEM, -ENODEV.
+ * @entries: changes that wait for the reader, at most CRABTREE_WATCH_ENTRIES_MAX; 0: 1024
+ * Return: a descriptor for poll(2), crabtree_watch_read() and close(2); -EOPNOTSUPP for an image.
  */
 int crabtree_watch(struct crabtree *ct, uint64_t start, uint64_t end, uint32_t entries);
 
 /**
- * crabtree_watch_read() - take the next changes
+ * crabtree_watch_read() - take the next changes; wait for one, unless @fd is non-blocking
  * @fd: of crabtree_watch()
  * @changes: out; one with CRABTREE_CHANGE_LOST stands for changes for which there was no room
  * @capacity: how many fit, more than 0
- *
- * Waits for a change, unless @fd is non-blocking.
- *
- * Return: how many, at least 1; -EAGAIN, -EINTR; -ENODEV once the store is detached and all
- * changes were read.
+ * Return: how many; -EAGAIN, -EINTR; -ENODEV once the store is detached and all were read.
  */
 int crabtree_watch_read(int fd, struct crabtree_change *changes, uint32_t capacity);
 
 /**
  * crabtree_snapshot() - read a store as of one point in time, while writers go on
  * @ct: the handle of a device
- * @snapshot: out: a handle for searches, seeks, scans and INFO; crabtree_close() ends it
- *
- * Return: 0; -EOPNOTSUPP for an image, which has no other writer; -ENOTTY if the module is older;
- * -ENOMEM, -ENODEV. The calls on @snapshot return -ESTALE once writers changed so much that the
- * memory for old values was used up.
+ * @snapshot: out: a handle for searches, seeks, scans and INFO; crabtree_close() ends it. Its calls
+ *	return -ESTALE once writers changed so much that the memory for old values was used up
+ * Return: 0 or a negative errno; -EOPNOTSUPP for an image.
  */
 int crabtree_snapshot(struct crabtree *ct, struct crabtree **snapshot);
 

@@ -17,6 +17,7 @@
  *
  * Commands that add or remove a region are noted in $FAKE_LOG. The n-th one that adds a region
  * gets crabN; those that contain $FAKE_REFUSE are refused.
+ * A snapshot is the image itself, and the changes of a watch are the content of $FAKE_CHANGES.
  *
  * $FAKE_INFO replaces fields of INFO: "name=number name=number"; "name=+number" adds number with
  * each call.
@@ -203,6 +204,20 @@ static int fake_info(struct crabtree_info *info)
 	return err;
 }
 
+static int fake_open(unsigned long cmd, void *arg)
+{
+	int fd = cmd == CRABTREE_WATCH ? open(getenv("FAKE_CHANGES"), O_RDONLY | O_CLOEXEC) :
+					 fcntl(device, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (cmd == CRABTREE_WATCH)
+		((struct crabtree_watch *)arg)->fd = fd;
+	else
+		((struct crabtree_snapshot *)arg)->fd = fd;
+	return 0;
+}
+
 static int call(unsigned long cmd, void *arg)
 {
 	unsigned int fault = env_number("FAKE_ERRNO");
@@ -211,6 +226,8 @@ static int call(unsigned long cmd, void *arg)
 		return fake_info(arg);
 	if (fault)
 		return -fault;
+	if (cmd == CRABTREE_WATCH || cmd == CRABTREE_SNAPSHOT)
+		return fake_open(cmd, arg);
 	return cmd == CRABTREE_BATCH ? batch(arg) : image->backend->call(image, cmd, arg);
 }
 

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# crabctl snapshot, restore, diff and watch; a damaged snapshot is refused wherever it is damaged.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh"
+suite 44
+c()
+{
+	"$crabctl" "$@"
+}
+fake()
+{
+	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
+}
+
+c --image a format --size 256K --label "my store" > made
+seq 1 700 | awk '{ print 3 * $1, $1 }' > lines
+run c --image a load lines
+t "snapshot" 0 '' '^700 records written to s$' c --image a snapshot s
+t "snapshot to standard output" 0 '^# end 700 [0-9a-f]{8}$' '' c --image a snapshot -
+same "which has the same bytes" s out
+grep -v '^#' s > records
+same "the records of a snapshot are those of a dump" records lines
+t "snapshot needs a regular file" 3 '' 'not a regular file' c --image a snapshot /dev/null
+t "snapshot of no store" 3 '' 'no such file|No such file' c --image none snapshot s2
+truth "which leaves no file" sh -c '[ ! -e s2 ] && [ ! -e s2.partial ]'
+
+# Other engines, layouts and sizes
+for to in "crab slotted 512K" "crab sorted 128K" "nvtree append 512K" "fastfair shift 512K"; do
+	read -r engine layout size <<< "$to"
+	t "restore to $engine/$layout" 0 '^b: 700 records restored$' '' \
+		c --image b restore --engine "$engine" --layout "$layout" --size "$size" --force s
+	t "$engine/$layout has the same records" 0 '' '' c diff s file:b
+done
+json "label and uuid are kept" "x['label'] == 'my store'" c --image b info -j
+t "restore without --size" 2 '' 'give --size' c --image new restore s
+t "restore over an image" 3 '' '--force replaces it' c --image b restore s
+t "restore to a device" 2 '' 'format it, then load' c restore s
+cp b before
+t "restore to an image that is too small" 3 '' 'give a larger --size' c --image b restore --size 24K --force s
+same "which leaves the old image" b before
+truth "and no other file" [ ! -e b.partial ]
+t "load reads a snapshot" 0 '^700 records stored' '' c --image b load s
+
+# Damage
+head -c 3000 s > torn
+t 'a truncated snapshot' 3 '' '^crabctl: torn:[0-9]+: truncated \(good up to line 2[0-9]+' \
+	c --image b restore --force torn
+sed '/^# end/d' s > torn
+t "without its last line" 3 '' 'truncated' c --image b restore --force torn
+t "load refuses it, too" 3 '' 'truncated.*nothing was changed' c --image b load torn
+{ cat s; echo "5 5"; } > torn
+t "with bytes after its last line" 3 '' 'bytes after the last line' c --image b restore --force torn
+sed '300,320d' s > torn
+t "with lines left out" 3 '' 'checksum differs' c --image b restore --force torn
+t "a dump is no snapshot" 3 '' 'not a snapshot' c --image b restore --force lines
+
+# Every bit of a small snapshot, and every length
+c --image small format --size 64K > made
+c --image small put 1 2
+c --image small put 30 4
+run c --image small snapshot tiny
+cat > flip.py << 'END'
+import subprocess, sys
+whole = open("tiny", "rb").read()
+def refused(data):
+    open("bad", "wb").write(data)
+    return subprocess.run([sys.argv[1], "--image", "b", "restore", "--force", "bad"],
+                          capture_output=True).returncode == 3
+wrong = [i for i in range(len(whole)) if not refused(whole[:i])]
+wrong += [(i, bit) for i in range(len(whole)) for bit in range(0, 8, 3)
+          if not refused(whole[:i] + bytes([whole[i] ^ 1 << bit]) + whole[i + 1:])]
+print(len(whole), wrong)
+sys.exit(bool(wrong))
+END
+truth "each flipped bit and each length is refused" python3 flip.py "$crabctl"
+cmp -s b before
+result "which leaves the image" "$(c diff s file:b 2>&1)"
+
+# Differences
+c --image b put 5 5
+c --image b del 6
+c --image b put 9 1
+printf '%s\n' '+ 5 5' '- 6 2' '- 9 3' '+ 9 1' > want
+t "diff" 1 '^- 6 2$' '' c diff s file:b
+same "shows each record that differs" out want
+t "diff of a store with itself" 0 '' '' c diff file:b file:b
+t "diff with a damaged snapshot" 3 '' 'checksum differs|truncated' c diff torn file:b
+t "diff needs two" 2 '' 'needs two' c diff s
+
+# Over a device
+export FAKE_IMAGE=$tmp/a
+t "snapshot of a device" 0 '' '^700 records' fake snapshot d
+same "has the same records" s d
+FAKE_ERRNO=5 t "a snapshot that fails" 3 '' 'snapshot: ' fake snapshot e
+truth "leaves no file" sh -c '[ ! -e e ] && [ ! -e e.partial ]'
+python3 - > changes << 'END'
+import struct, sys
+for change in ((1, 5, 50, 0, 1, 0), (2, 5, 60, 50, 1, 1), (3, 5, 0, 60, 3, 1), (10, 0, 7, 0, 0, 2)):
+    sys.stdout.buffer.write(struct.pack("<4Q2I", *change))
+END
+export FAKE_CHANGES=$tmp/changes
+printf '%s\n' 'put 5 50' 'put 5 60' 'del 5' 'lost 7' > want
+run fake watch
+same "watch" out want
+run fake watch -n 2 5 6
+truth "watch -n" [ "$(wc -l < out)" = 2 ]
+fake watch -j > changes.json
+truth "watch --json" python3 -c 'import json
+x = [json.loads(line) for line in open("changes.json")]
+assert x[1] == {"seq": 2, "verb": "put", "key": 5, "value": 60, "old": 50}, x[1]
+assert x[2] == {"seq": 3, "verb": "del", "key": 5, "old": 60}, x[2]
+assert x[3] == {"seq": 10, "verb": "lost", "changes": 7}, x[3]'
+t "watch of an image" 3 '' 'watch: ' c --image a watch
