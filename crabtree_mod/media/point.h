@@ -5,8 +5,9 @@
  *
  * One list serves all engines. A point is named after the durable words, not after the engine: a
  * record, a fresh node, a link. Engines share most points, and so do the layers above them, such as
- * the superblock. The shadow, the traces of the emulator and the kill matrix compare runs by number,
- * so a list for each engine would need a second number, that of the engine, in each of them.
+ * the superblock. The shadow, the traces of the emulator and the kill matrix compare runs by
+ * number, so a list for each engine would need a second number, that of the engine, in each of
+ * them.
  *
  * No lock.
  */
