@@ -46,6 +46,13 @@ static inline u32 crab_crc32c(u32 seed, const void *data, size_t size)
 #define crab_uevent_device		const struct device
 #endif
 
+/* 6.10: __assign_str() knows the source from __string() */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define crab_assign_str(field, source)	__assign_str(field, source)
+#else
+#define crab_assign_str(field, source)	__assign_str(field)
+#endif
+
 /* 6.11: platform_driver.remove returns nothing */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 #define crab_remove_result		int

@@ -22,6 +22,7 @@
 
 #include "devices.h"
 #include "lifetime.h"
+#include "trace/events.h"
 
 #define DEVICE_RESUMES	(-ERESTART)	/* device->error: no error, calls resume soon */
 
@@ -80,6 +81,18 @@ void crab_device_put_store(struct crab_device *device)
 	percpu_ref_put(&device->calls);
 }
 
+/* Traces the state. Its caller holds no device->lock */
+static void device_trace(struct crab_device *device)
+{
+	struct crab_device_info info;
+
+	if (!trace_crabtree_state_enabled())
+		return;
+	crab_device_info(device, &info);
+	trace_crabtree_state(MINOR(device->dev.devt), crab_device_state_name(info.state),
+			     info.reason);
+}
+
 /*
  * Notifies user space by a uevent, and the pollers of the files. Never runs after
  * crab_device_end(), because the device then leaves its class: the caller holds device->change
@@ -87,6 +100,7 @@ void crab_device_put_store(struct crab_device *device)
  */
 static void device_changed(struct crab_device *device)
 {
+	device_trace(device);
 	if (!device_is_registered(&device->dev))
 		return;
 	sysfs_notify(&device->dev.kobj, NULL, "state");
@@ -245,6 +259,7 @@ void crab_device_begin(struct crab_device *device)
 	mutex_lock(&device->change);
 	device_store_attach(device);
 	mutex_unlock(&device->change);
+	device_trace(device);
 }
 
 void crab_device_end(struct crab_device *device)
@@ -260,6 +275,7 @@ void crab_device_end(struct crab_device *device)
 	mutex_unlock(&device->lock);
 	mutex_unlock(&device->change);
 	cancel_work_sync(&device->maintain);
+	device_trace(device);
 }
 
 /* device_open_locked() finds @ending under the same lock */

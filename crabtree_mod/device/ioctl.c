@@ -16,6 +16,7 @@
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/kdev_t.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
@@ -25,6 +26,7 @@
 
 #include "devices.h"
 #include "observe.h"
+#include "trace/events.h"
 #include "verbs.h"
 
 /* Into kernel memory: a copy to user memory may wait for user space */
@@ -275,6 +277,21 @@ static int ioctl_open(struct crab_device *device, const struct crab_verb_desc *v
 	return 0;
 }
 
+/* INSERT, SEARCH and DELETE have the key where SCAN has the lowest one; the others have none */
+static noinline void op_trace(struct crab_device *device, const struct crab_verb_desc *verb,
+			      const union crab_verb_arg *arg, int err)
+{
+	unsigned int nr = _IOC_NR(CRABTREE_INFO) + (verb - crab_verbs);
+	u64 key = nr <= _IOC_NR(CRABTREE_SCAN) ? arg->search.key : 0;
+	u32 count = nr == _IOC_NR(CRABTREE_SCAN) ? arg->scan.count :
+		    nr == _IOC_NR(CRABTREE_BATCH) ? arg->batch.done : !err;
+
+	static_assert(offsetof(typeof(arg->insert), key) == offsetof(typeof(arg->search), key));
+	static_assert(offsetof(typeof(arg->delete), key) == offsetof(typeof(arg->search), key));
+	static_assert(offsetof(typeof(arg->scan), start) == offsetof(typeof(arg->search), key));
+	trace_crabtree_op(MINOR(device->dev.devt), nr, arg->head.flags, key, count, err);
+}
+
 /* The answer is copied back also with an error: -EEXIST returns the value of the key */
 static int ioctl_verb(struct file *file, const struct crab_verb_desc *verb, void __user *user,
 		      u32 size)
@@ -287,6 +304,8 @@ static int ioctl_verb(struct file *file, const struct crab_verb_desc *verb, void
 	arg.head.size = size;
 	err = (verb->traits & CRAB_VERB_SHORT) ? ioctl_run(file->private_data, verb, &arg) :
 						 ioctl_other(file, verb - crab_verbs, &arg);
+	if (trace_crabtree_op_enabled())
+		op_trace(file->private_data, verb, &arg, err);
 	if ((verb->traits & CRAB_VERB_ANSWERS) && copy_to_user(user, &arg, min(size, verb->size)))
 		return -EFAULT;
 	return err;

@@ -9,12 +9,14 @@
  * No lock of its own.
  */
 #include <linux/err.h>
+#include <linux/kdev_t.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
 
 #include "devices.h"
+#include "trace/events.h"
 #include "verbs.h"
 
 static_assert(sizeof(struct crabtree_record) == sizeof(struct crab_record));
@@ -31,6 +33,15 @@ static struct crab_store *kapi_enter(struct crabtree *tree)
 {
 	might_sleep();
 	return crab_device_get_store(kapi_device(tree));
+}
+
+/* Ends a call that kapi_enter() began. @nr: number of the ioctl that does the same */
+static void kapi_leave(struct crabtree *tree, u32 nr, u64 key, u32 count, int err)
+{
+	struct crab_device *device = kapi_device(tree);
+
+	crab_device_put_store(device);
+	trace_crabtree_op(MINOR(device->dev.devt), nr, 0, key, count, err);
 }
 
 static struct crabtree *kapi_open(const struct crabtree_identity *wanted)
@@ -106,7 +117,7 @@ int crabtree_search(struct crabtree *tree, u64 key, u64 *value)
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_search(store, key, value);
-	crab_device_put_store(kapi_device(tree));
+	kapi_leave(tree, _IOC_NR(CRABTREE_SEARCH), key, !err, err);
 	return err;
 }
 CRAB_EXPORT_SYMBOL(crabtree_search);
@@ -137,7 +148,7 @@ int crabtree_seek(struct crabtree *tree, u64 key, unsigned int flags,
 		return PTR_ERR(store);
 	err = crab_store_seek(store, key, flags == CRABTREE_SEARCH_GE ? CRAB_SEEK_GE :
 			      CRAB_SEEK_LE, &found);
-	crab_device_put_store(kapi_device(tree));
+	kapi_leave(tree, _IOC_NR(CRABTREE_SEARCH), key, !err, err);
 	if (!err)
 		*record = (struct crabtree_record){ .key = found.key, .value = found.value };
 	return err;
@@ -154,7 +165,7 @@ static int kapi_insert(struct crabtree *tree, u64 key, u64 value, u32 flags,
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_insert(store, key, value, crab_verbs_insert_mode(flags), before);
-	crab_device_put_store(kapi_device(tree));
+	kapi_leave(tree, _IOC_NR(CRABTREE_INSERT), key, !err, err);
 	if (old && before->existed)
 		*old = before->value;
 	return err;
@@ -251,7 +262,7 @@ int crabtree_delete(struct crabtree *tree, u64 key, u64 *old)
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_delete(store, key, &before);
-	crab_device_put_store(kapi_device(tree));
+	kapi_leave(tree, _IOC_NR(CRABTREE_DELETE), key, !err, err);
 	if (!err && old)
 		*old = before.value;
 	return err;
@@ -291,7 +302,7 @@ int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 		return PTR_ERR(store);
 	got = crab_cursor_read(store, &at, (struct crab_record *)records,
 			       min_t(u32, capacity, S32_MAX));
-	crab_device_put_store(kapi_device(tree));
+	kapi_leave(tree, _IOC_NR(CRABTREE_SCAN), at.next, max(got, 0), min(got, 0));
 	cursor->next = at.next;
 	cursor->done = at.done;
 	return got;

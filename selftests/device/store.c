@@ -5,7 +5,8 @@
  * as its name; exit status 1 for an error, 2 for a wrong answer.
  *
  *   format [FORCE [LAYOUT [BYTES [LABEL]]]]	an empty store, of 512-byte leaves
- *   info FIELD		state, reason, region, records, durability, repairs, leaves_bad, uuid
+ *   info FIELD		state, reason, region, records, durability, repairs, leaves_bad, uuid,
+ *				fences, prepare_fences
  *   fill N		keys 0 .. N - 1, each with a value that follows from it
  *   verify N		exactly these are there, and CHECK finds nothing
  *   lost N		prints how many of them give EUCLEAN; the others are there
@@ -64,6 +65,10 @@ static int verb_info(int fd, char **arg)
 		printf("%llu\n", (unsigned long long)info.records);
 	else if (!strcmp(field, "bytes"))
 		printf("%llu\n", (unsigned long long)info.region_bytes);
+	else if (!strcmp(field, "fences"))
+		printf("%llu\n", (unsigned long long)info.fences);
+	else if (!strcmp(field, "prepare_fences"))
+		printf("%llu\n", (unsigned long long)info.prepare_fences);
 	else if (!strcmp(field, "repairs"))
 		printf("%llu\n", (unsigned long long)info.repairs);
 	else if (!strcmp(field, "leaves_bad"))
