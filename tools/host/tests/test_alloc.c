@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file fails the n-th allocation of an operation, for n = 1, 2, ... until the
- * operation makes fewer allocations. Each time the operation must succeed without
- * the memory, or return -ENOMEM without changing a byte of the media and succeed
- * when repeated. Random histories reach every structure change; attach is tested
- * on every state in which it can find a store.
+ * This file fails the n-th allocation of an operation, for n = 1, 2, ... until the operation makes
+ * fewer allocations. Each time the operation must succeed without the memory, or return -ENOMEM
+ * without changing a byte of the media and succeed when repeated. Random histories reach every
+ * structure change; attach is tested on every state in which it can find a store.
  *
- * Every allocation site of L0-L5 must have failed: the linker collects the sites,
- * so the test reports a new one that it does not reach. LeakSanitizer reports leaks.
+ * Every allocation site of L0-L5 must have failed: the linker collects the sites, so the test
+ * reports a new one that it does not reach. LeakSanitizer reports leaks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,8 @@
 #include "engines/crab/sorted/tuning.h"
 #include "model.h"
 #include "store/blob.h"
+#include "store/snap.h"
+#include "store/watch.h"
 #include "tap.h"
 
 #define LEAVES		64
@@ -92,6 +93,9 @@ static bool fail_end(void)
 	crab_host_fail_alloc = NEVER;
 	return struck;
 }
+
+/* Does the call return -ENOMEM if its first allocation fails? */
+#define refused(call)	(fail_begin(0), (call) == -ENOMEM && fail_end())
 
 static bool run_is_volatile(const struct run *run)
 {
@@ -445,8 +449,7 @@ static void test_config(const struct config *config)
 	       crab_strategy_name(config->strategy),
 	       config->on_demand ? ", on demand" : "", run.outcomes[SPLIT],
 	       run.outcomes[REPLACED], run.outcomes[MERGED], run.outcomes[LATER],
-	       run.outcomes[UNMERGED], run.scans,
-	       run.attaches);
+	       run.outcomes[UNMERGED], run.scans, run.attaches);
 	model_destroy(run.model);
 	free(run.before);
 	media_destroy(&run.media);
@@ -476,14 +479,12 @@ static u32 blob_put(struct crab_store *store, u64 key)
 	struct crab_blob_write put = { .key = key, .data = value, .bytes = key % 3000 };
 	struct crab_blob_read get = { .key = key };
 	u32 failed = 0;
-	bool struck;
 	int err;
 
 	for (;; failed++) {
 		fail_begin(failed);
 		err = crab_blob_put(store, &put);
-		struck = fail_end();
-		if (!struck || !err)
+		if (!fail_end() || !err)
 			break;
 		tap_check(err == -ENOMEM, "put: %d", err);
 		tap_check(crab_blob_get(store, &get) == -ENOENT, "put without memory");
@@ -492,9 +493,9 @@ static u32 blob_put(struct crab_store *store, u64 key)
 	return failed;
 }
 
-static struct crab_store *blob_attach(struct crab_media *media, u32 *failed)
+static struct crab_store *layer_attach(struct crab_media *media, u32 *failed)
 {
-	struct crab_attach_options options = { };
+	const struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *store;
 
@@ -507,27 +508,51 @@ static struct crab_store *blob_attach(struct crab_media *media, u32 *failed)
 	}
 }
 
-static void test_blobs(void)
+static struct crab_store *layer_format(struct crab_media *media, bool blobs)
 {
 	struct crab_format_options options = {
-		.leaf_bytes = LEAF_BYTES, .engine = "crab", .layout = "", .label = "", .blobs = true,
+		.leaf_bytes = LEAF_BYTES, .engine = "crab", .layout = "", .label = "", .blobs = blobs,
 	};
-	struct crab_media media = media_create(1 << 20);
 	char reason[CRAB_REASON_LEN];
+	u32 failed = 0;
+
+	*media = media_create(1 << 20);
+	tap_check(!crab_store_format(media, &options, reason), "%s", reason);
+	return layer_attach(media, &failed);
+}
+
+static void test_blobs(void)
+{
+	struct crab_media media;
+	struct crab_store *store = layer_format(&media, true);
 	u32 puts = 0, attaches = 0;
-	struct crab_store *store;
 	u64 key;
 
-	tap_check(!crab_store_format(&media, &options, reason), "%s", reason);
-	store = blob_attach(&media, &attaches);
 	for (key = 0; key < 300; key++)
 		puts += blob_put(store, key * 7);
 	crab_store_detach(store);
-	attaches = 0;
-	store = blob_attach(&media, &attaches);
+	crab_store_detach(layer_attach(&media, &attaches));
+	tap_ok(puts > 10 && attaches > 10, "blobs: failed %u puts, %u attaches", puts, attaches);
+	media_destroy(&media);
+}
+
+/* Without memory no observer begins, and a write succeeds: its snapshot ends instead */
+static void test_observers(void)
+{
+	struct crab_media media;
+	struct crab_store *store = layer_format(&media, false);
+	struct crab_snap *snap;
+	struct crab_old old;
+
+	tap_check(refused(crab_store_observe(store)) && crab_store_observe(store) >= 0, "observe");
+	tap_check(refused(PTR_ERR(crab_snap_open(store))), "snapshot");
+	tap_check(refused(PTR_ERR(crab_watch_open(store, 0, 9, 1, NULL, NULL))), "watch");
+	snap = crab_snap_open(store);
+	fail_begin(0);
+	tap_check(!crab_store_insert(store, 1, 2, CRAB_INSERT_EITHER, &old) && fail_end(), "write");
+	tap_ok(crab_snap_search(store, snap, 1, &old.value) == -ESTALE, "observers, refused or ended");
+	crab_snap_close(snap);
 	crab_store_detach(store);
-	tap_ok(puts > 10 && attaches > 10, "blobs: failed %u times in puts, %u in an attach", puts,
-	       attaches);
 	media_destroy(&media);
 }
 
@@ -535,9 +560,7 @@ static void test_costs(void)
 {
 	struct crab_costs costs;
 
-	fail_begin(0);
-	tap_check(crab_costs_measure(&costs) == -ENOMEM, "costs");
-	tap_check(fail_end(), "costs took no memory");
+	tap_check(refused(crab_costs_measure(&costs)), "costs");
 	tap_ok(!crab_costs_measure(&costs), "costs: -ENOMEM, then measured");
 }
 
@@ -546,10 +569,9 @@ static void test_sites(void)
 	const struct crab_host_site *site;
 	u32 sites = 0, failures = 0;
 
-	for (site = __start_crab_sites; site < __stop_crab_sites; site++) {
+	for (site = __start_crab_sites; site < __stop_crab_sites; site++, sites++) {
 		tap_check(site->failed, "%s:%d never failed", site->file, site->line);
 		failures += site->failed;
-		sites++;
 	}
 	tap_ok(sites > 0, "each of %u places that allocate failed, %u failures in all", sites,
 	       failures);
@@ -571,6 +593,7 @@ int main(void)
 		test_config(&configs[i]);
 	test_toy();
 	test_blobs();
+	test_observers();
 	test_costs();
 	test_sites();
 	return tap_done();
