@@ -122,10 +122,10 @@ static void pool_lend(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), (u64)POOL_LEAVES - 1);
 }
 
-/* The same, leaf by leaf */
-static u64 pool_slow_run(const struct crab_pool *pool, u32 n)
+/* The highest run that ends at @end or below it, leaf by leaf */
+static u64 pool_slow_run(const struct crab_pool *pool, u32 n, u64 end)
 {
-	u64 first = pool->leaves - pool->leaves % n, leaf;
+	u64 first = end - end % n, leaf;
 
 	while (first) {
 		first -= n;
@@ -150,7 +150,9 @@ static void pool_runs(struct kunit *test)
 		for (i = rng_below(&seed, 40); i; i--)
 			crab_pool_mark(&p->pool, rng_below(&seed, POOL_LEAVES));
 		for (n = 1; n <= POOL_LEAVES; n += 1 + rng_below(&seed, 4)) {
-			want = pool_slow_run(&p->pool, n);
+			want = pool_slow_run(&p->pool, n, p->pool.run);
+			if (want == POOL_LEAVES)
+				want = pool_slow_run(&p->pool, n, POOL_LEAVES);
 			first = POOL_LEAVES;
 			KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, n, 0, &first),
 					want == POOL_LEAVES ? -ENOSPC : 0);

@@ -65,14 +65,18 @@ static bool part_room(struct recover_part *part, u64 leaves)
 	return true;
 }
 
-/* False: the leaf has no valid header */
+/*
+ * False: the leaf has no valid header. A leaf that was lent has the bytes of a user, in which a
+ * header may be forged, and its birth would leave none to others.
+ */
 static bool recover_header(struct recover_part *part, u64 n, struct recover_leaf *at)
 {
 	struct crab_tree *tree = part->r->tree;
 	const struct crab_geometry *geo = &tree->base.geo;
 	struct crab_head head;
 
-	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, n), geo->store_id, &head))
+	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, n), geo->store_id, &head) ||
+	    crab_birth_is_forged(head.birth))
 		return false;
 	*at = (struct recover_leaf) {
 		.next = head.next,
@@ -80,9 +84,7 @@ static bool recover_header(struct recover_part *part, u64 n, struct recover_leaf
 		.birth = head.birth,
 		.first = !head.low,
 	};
-	/* A header in the bytes of a blob may be forged; the births of a real one never end */
-	if (!crab_birth_is_forged(head.birth))
-		part->birth = max(part->birth, head.birth);
+	part->birth = max(part->birth, head.birth);
 	part->extent = n + 1;
 	return true;
 }
