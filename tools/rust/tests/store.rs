@@ -83,7 +83,7 @@ fn a_store_of_each_engine_is_a_map() {
         }
         let want: Vec<(u64, u64)> = model.into_iter().collect();
         assert_eq!(all(&store), want, "{engine}");
-        assert_eq!(all_down(&store), want.into_iter().rev().collect::<Vec<_>>(), "{engine}");
+        assert_eq!(all_down(&store), want.iter().rev().copied().collect::<Vec<_>>(), "{engine}");
         assert!(store.check().unwrap().is_none());
         assert_eq!(store.info().unwrap().records, want.len() as u64);
         store.close().unwrap();
