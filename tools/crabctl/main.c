@@ -43,6 +43,7 @@ static const struct verb verbs[] = {
 
 const char *argp_program_version = "crabctl " CRABTREE_VERSION;
 
+/* A verb takes one line of at most 79 columns: argp wraps longer ones, and completion reads lines */
 static const char doc[] =
 	"Look at, fill and check crabtree stores.\v"
 	"Verbs:\n"
@@ -57,9 +58,9 @@ static const char doc[] =
 	"  scan                 print records in the order of their keys\n"
 	"  load FILE|-          store the records of a file\n"
 	"  dump [FILE]          write all records, as load reads them\n"
-	"  snapshot FILE|-      write all records as of one point in time, with checksums\n"
+	"  snapshot FILE|-      write all records of one point in time, with checksums\n"
 	"  restore FILE         make an image of a snapshot\n"
-	"  diff OLD NEW         print the records in which two stores or snapshots differ\n"
+	"  diff OLD NEW         print the records in which stores or snapshots differ\n"
 	"  watch [FROM [TO]]    print each change of a range of keys\n"
 	"  check                verify every invariant of the store\n"
 	"  doctor               is there a store, did it survive, what to do next\n"
