@@ -260,12 +260,25 @@ TEST(load, "removal by force under a writer and a scan: both end with ENODEV")
 	}
 }
 
+/* All devices: the machine may have more than that of CRABTREE_DEV */
+static int devices(void)
+{
+	int i, n = 0;
+	char path[32];
+
+	for (i = 0; i < LIMIT; i++) {
+		snprintf(path, sizeof(path), "/dev/crab%d", i);
+		n += !access(path, F_OK);
+	}
+	return n;
+}
+
 TEST(limit, "64 regions at most; all removed again")
 {
 	char path[LIMIT][32], answer[256];
 	int i, added;
 
-	for (added = 1; added < LIMIT; added++)
+	for (added = 1; devices() < LIMIT; added++)
 		add("ram=32K", path[added]);
 	EXPECT(control("add ram=32K", answer), -ENOSPC);
 	EXPECT_TRUE(strstr(answer, "more than 64 regions"));
