@@ -3,16 +3,16 @@
  * This file implements one device: it attaches the store in its region, counts the
  * calls on it, formats it, detaches it and reports every change.
  *
- * Invariants: device->calls is live exactly while device->store is set and no
- * task detaches it, so a call that entered has a store until it leaves. A store is
- * attached and detached under device->change only; that lock is the only one held
- * during the wait for calls.
+ * Invariants: device->calls is live exactly while device->store is set and no task detaches it, so
+ * a call that entered has a store until it leaves. A store is attached and detached under
+ * device->change only; that lock is the only one held during the wait for calls.
  *
  * Locks: device.h.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
 #include <linux/err.h>
+#include <linux/kdev_t.h>
 #include <linux/kobject.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
