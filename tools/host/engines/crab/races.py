@@ -53,7 +53,9 @@ RACES = [
         Edit(SCAN, "next = READ_ONCE(leaf->high);", f"next = READ_ONCE(leaf->high); {ANY_COUNT}"),
     ]),
     Design("scan of several leaves: returns records although the leaf changed meanwhile", [
-        Edit(SCAN, "high = READ_ONCE(leaf->high);", f"high = READ_ONCE(leaf->high); {ANY_COUNT}"),
+        Edit(SCAN, "got = crab_layout_scan(&reader, *at, end, records, cap, room);\n"
+             "\thigh = READ_ONCE(leaf->high);", "got = crab_layout_scan(&reader, *at, end, records, "
+             f"cap, room); high = READ_ONCE(leaf->high); {ANY_COUNT}"),
     ]),
     Design("scan of several leaves: believes that they are the ones it looked up", [
         Edit(SCAN, "!crab_leaf_read_begin(leaf, *at, &reader.seq)",
