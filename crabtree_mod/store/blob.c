@@ -274,6 +274,7 @@ int crab_blobs_check(struct crab_store *store, struct crab_check_report *report)
 	struct crab_cursor cursor;
 	int i, n;
 
+	crab_blobs_check_head(store, &report->damage);
 	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
 	while ((n = crab_cursor_scan(store->engine, blobs->raw, &cursor, records, BLOB_CHUNK))) {
 		if (n < 0 && n != -EUCLEAN)

@@ -153,22 +153,47 @@ static int attach_scan(struct crab_store *store)
 	return 0;
 }
 
-/* The numbers in the page of the head. Without them no extent is known, and no birth is safe */
+/* The numbers in the page of the head: their damage is noted. An unreadable one is 0 */
+static void head_load(const struct crab_store *store, struct crab_damage *damage, u64 *births,
+		      u64 *slab)
+{
+	const struct crab_blobs *blobs = store->blobs;
+
+	*births = 0;
+	*slab = 0;
+	if (crab_badmem_probe(store->media, CRAB_BLOBS_OFFSET, sizeof(struct crab_dblobs))) {
+		*births = number_load(store->media, blobs->store_id, BIRTHS_OFFSET);
+		*slab = number_load(store->media, blobs->store_id, SLAB_OFFSET);
+	}
+	if (!*births || *births > CRAB_LINK_MASK / 2)
+		crab_damage_note(damage, BIRTHS_OFFSET, "the births of blobs are damaged");
+}
+
+static void slab_damage(struct crab_damage *damage)
+{
+	crab_damage_note(damage, SLAB_OFFSET, "the size of slabs is damaged");
+}
+
+/* Without these numbers no extent is known, and no birth is safe */
 static u32 attach_numbers(struct crab_store *store)
 {
 	struct crab_blobs *blobs = store->blobs;
-	u64 births = 0, slab = 0;
+	u64 births, slab;
 
-	if (crab_badmem_probe(store->media, CRAB_BLOBS_OFFSET, sizeof(struct crab_dblobs))) {
-		births = number_load(store->media, blobs->store_id, BIRTHS_OFFSET);
-		slab = number_load(store->media, blobs->store_id, SLAB_OFFSET);
-	}
-	if (!births || births > CRAB_LINK_MASK / 2)
-		crab_damage_note(&store->engine->damage, BIRTHS_OFFSET,
-				 "the births of blobs are damaged");
+	head_load(store, &store->engine->damage, &births, &slab);
 	blobs->birth = births << CRAB_BIRTHS_SHIFT;
 	blobs->birth_end = blobs->birth;
 	return min_t(u64, slab, U32_MAX);
+}
+
+void crab_blobs_check_head(struct crab_store *store, struct crab_damage *damage)
+{
+	const struct crab_extents *extents = &store->blobs->extents;
+	u64 births, slab;
+
+	head_load(store, damage, &births, &slab);
+	if (!extents->slabs || slab != (u64)extents->slab_lines * CRAB_LINE)
+		slab_damage(damage);
 }
 
 static int attach_blobs(struct crab_store *store)
@@ -187,7 +212,7 @@ static int attach_blobs(struct crab_store *store)
 				slab_bytes);
 	if (err != -EUCLEAN)
 		return err ?: attach_scan(store);
-	crab_damage_note(&engine->damage, SLAB_OFFSET, "the size of slabs is damaged");
+	slab_damage(&engine->damage);
 	return 0;
 }
 

@@ -73,6 +73,14 @@ int crab_blobs_attach(struct crab_store *store);
  */
 void crab_blobs_detach(struct crab_store *store);
 
+/**
+ * crab_blobs_check_head() - verify the numbers in the page of the head
+ * @store: a store of blobs
+ * @damage: what is wrong is noted here, as attach would note it
+ * Context: any.
+ */
+void crab_blobs_check_head(struct crab_store *store, struct crab_damage *damage);
+
 /* blob_media.c */
 
 /**
