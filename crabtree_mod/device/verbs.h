@@ -34,6 +34,10 @@ union crab_verb_arg {
 	struct crabtree_format format;
 	struct crabtree_snapshot snapshot;
 	struct crabtree_watch watch;
+	struct crabtree_put put;
+	struct crabtree_get get;
+	struct crabtree_erase erase;
+	struct crabtree_list list;
 };
 
 #define CRAB_VERB_WRITES	(1U << 0)	/* needs a descriptor open for writing */
@@ -49,8 +53,9 @@ union crab_verb_arg {
  * @known_flags: other flags return -EINVAL
  * @reserved: offset of a __u32 that must be zero, or 0 if there is none
  * @traits: mask of CRAB_VERB_*
- * @run: one call on the store; NULL for INFO, SCAN, BATCH and FORMAT, which the caller
- *	assembles from the functions below, and for SNAPSHOT and WATCH, which only a device has
+ * @run: one call on the store; NULL for INFO, SCAN, BATCH, FORMAT, PUT, GET and LIST, which the
+ *	caller assembles from the functions below and those of verbs_blob.h, and for SNAPSHOT and
+ *	WATCH, which only a device has
  */
 struct crab_verb_desc {
 	u32 size;
@@ -62,7 +67,7 @@ struct crab_verb_desc {
 };
 
 #define CRAB_VERB_INDEX(ioctl)	(_IOC_NR(ioctl) - _IOC_NR(CRABTREE_INFO))
-#define CRAB_VERBS_COUNT	11
+#define CRAB_VERBS_COUNT	15
 
 /* Indexed by CRAB_VERB_INDEX() */
 extern const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT];

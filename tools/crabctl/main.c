@@ -23,6 +23,10 @@ static const struct verb verbs[] = {
 	{ "swap", verb_swap },
 	{ "add", verb_add },
 	{ "del", verb_del },
+	{ "set", verb_set },
+	{ "cat", verb_cat },
+	{ "rm", verb_rm },
+	{ "ls", verb_ls },
 	{ "scan", verb_scan },
 	{ "load", verb_load },
 	{ "dump", verb_dump },
@@ -55,6 +59,10 @@ static const char doc[] =
 	"  swap KEY OLD NEW     replace the value of a key if it is OLD\n"
 	"  add KEY N            add to the value of a key\n"
 	"  del KEY              remove a key\n"
+	"  set KEY TEXT         store a value of any length, in a store of blobs\n"
+	"  cat KEY              print the value of a key of a store of blobs\n"
+	"  rm KEY               remove a key from a store of blobs\n"
+	"  ls                   list the keys of a store of blobs\n"
 	"  scan                 print records in the order of their keys\n"
 	"  load FILE|-          store the records of a file\n"
 	"  dump [FILE]          write all records, as load reads them\n"

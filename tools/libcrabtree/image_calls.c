@@ -10,6 +10,7 @@
 #include "image.h"
 
 #include <device/verbs.h>
+#include <device/verbs_blob.h>
 #include <errno.h>
 #include <linux/err.h>
 #include <linux/minmax.h>
@@ -92,6 +93,30 @@ static int call_batch(struct image *image, struct crabtree_batch *batch)
 	return 0;
 }
 
+static int call_put(struct image *image, struct crabtree_put *put)
+{
+	return crab_verbs_put(image->store, put, (void *)(uintptr_t)put->value);
+}
+
+static int call_get(struct image *image, struct crabtree_get *get)
+{
+	return crab_verbs_get(image->store, get, (void *)(uintptr_t)get->value, get->capacity);
+}
+
+static int call_list(struct image *image, struct crabtree_list *list)
+{
+	struct crabtree_entry *entries = (void *)(uintptr_t)list->entries;
+	struct crab_cursor cursor;
+	int got = 1;
+
+	crab_verbs_list_begin(list, &cursor);
+	while (got > 0 && list->count < list->capacity && !cursor.done) {
+		got = crab_verbs_list_chunk(image->store, list, &cursor, entries + list->count);
+		list->count += max(got, 0);
+	}
+	return crab_verbs_list_end(list, &cursor, min(got, 0));
+}
+
 static int call_format(struct image *image, const struct crabtree_format *format)
 {
 	struct crab_format_options options;
@@ -143,6 +168,12 @@ static int run(struct image *image, const struct crab_verb_desc *verb, union roo
 		return call_scan(image, &room->arg.scan);
 	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_BATCH)])
 		return call_batch(image, &room->arg.batch);
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_PUT)])
+		return call_put(image, &room->arg.put);
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_GET)])
+		return call_get(image, &room->arg.get);
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_LIST)])
+		return call_list(image, &room->arg.list);
 	return verb->run(image->store, &room->arg);
 }
 

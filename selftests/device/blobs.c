@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests stores of blobs over the device: PUT, GET, ERASE and LIST, their sizes, versions
+ * and errors, and user memory that faults in the middle of a value.
+ *
+ * Invariant: a refused call leaves the store sound and as it was.
+ */
+#include <sys/mman.h>
+
+#include "observe.h"
+
+#define LONGEST		8152	/* bytes, in the region of 512 KiB that run_all.sh loads */
+
+static unsigned char value[65537], room[65537];
+
+static int blob_store(void)
+{
+	struct crabtree_format f;
+	int fd = device_open(O_RDWR);
+
+	expect_ours(fd);
+	format_args(&f, CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_BLOBS, 0);
+	REQUIRE(call(fd, CRABTREE_FORMAT, &f), 0);
+	return fd;
+}
+
+static void value_make(u64 key, u32 bytes)
+{
+	u32 i;
+
+	for (i = 0; i < bytes; i++)
+		value[i] = rng_mix(key + i / 8) >> i % 8 * 8;
+}
+
+static int put(int fd, u64 key, const void *from, u32 bytes, u32 flags, u64 *version)
+{
+	struct crabtree_put p;
+	int err;
+
+	poison(&p, sizeof(p));
+	p.flags = flags;
+	p.key = key;
+	p.value = (uintptr_t)from;
+	p.bytes = bytes;
+	p.version = *version;
+	err = call(fd, CRABTREE_PUT, &p);
+	*version = p.version;
+	return err;
+}
+
+static int get(int fd, u64 key, void *to, u32 capacity, struct crabtree_get *g)
+{
+	poison(g, sizeof(*g));
+	g->key = key;
+	g->value = (uintptr_t)to;
+	g->capacity = capacity;
+	return call(fd, CRABTREE_GET, g);
+}
+
+static int erase(int fd, u64 key, u32 flags, u64 version)
+{
+	struct crabtree_erase e;
+
+	poison(&e, sizeof(e));
+	e.flags = flags;
+	e.key = key;
+	e.version = version;
+	return call(fd, CRABTREE_ERASE, &e);
+}
+
+static int list(int fd, u64 start, struct crabtree_entry *entries, u32 capacity,
+		struct crabtree_list *l)
+{
+	poison(l, sizeof(*l));
+	l->start = start;
+	l->end = ~0ULL;
+	l->entries = (uintptr_t)entries;
+	l->capacity = capacity;
+	l->reserved = 0;
+	return call(fd, CRABTREE_LIST, l);
+}
+
+TEST(lengths, "PUT and GET: every length near a class, and the longest")
+{
+	static const u32 lengths[] = { 0, 1, 7, 8, 23, 24, 25, 88, 89, 1000, 4056, 4057, LONGEST };
+	struct crabtree_get g;
+	int fd = blob_store();
+	u64 version = 0, last = 0;
+	u32 i;
+
+	for (i = 0; i < 13; i++) {
+		value_make(i, lengths[i]);
+		REQUIRE(put(fd, i, value, lengths[i], 0, &version), 0);
+		EXPECT_TRUE(version > last);
+		last = version;
+		memset(room, POISON, sizeof(room));
+		EXPECT(get(fd, i, room, sizeof(room), &g), 0);
+		EXPECT(g.bytes, lengths[i]);
+		EXPECT(g.version, version);
+		EXPECT(memcmp(room, value, lengths[i]), 0);
+		EXPECT(room[lengths[i]], POISON);
+	}
+	EXPECT(put(fd, 20, value, LONGEST + 1, 0, &version), -EMSGSIZE);
+	EXPECT(put(fd, 20, value, 65537, 0, &version), -EMSGSIZE);
+	EXPECT(put(fd, 20, value, ~0U, 0, &version), -EMSGSIZE);
+	EXPECT(put(fd, ~0ULL, value, 1, 0, &version), -EINVAL);
+	expect_sound(fd, 13);
+}
+
+TEST(short_room, "GET: EMSGSIZE tells the length, and copies nothing")
+{
+	struct crabtree_get g;
+	int fd = blob_store();
+	u64 version = 0;
+
+	value_make(1, 100);
+	REQUIRE(put(fd, 1, value, 100, 0, &version), 0);
+	memset(room, POISON, sizeof(room));
+	EXPECT(get(fd, 1, room, 99, &g), -EMSGSIZE);
+	EXPECT(g.bytes, 100);
+	EXPECT(g.version, version);
+	EXPECT(room[0], POISON);
+	EXPECT(get(fd, 1, NULL, 0, &g), -EMSGSIZE);
+	EXPECT(get(fd, 2, room, 99, &g), -ENOENT);
+	EXPECT(g.bytes, 0);
+}
+
+TEST(conditions, "PUT and ERASE: CREATE, REPLACE, IF_VERSION; no version comes again")
+{
+	int fd = blob_store();
+	u64 version = 0, first, old;
+
+	EXPECT(put(fd, 1, "a", 1, CRABTREE_PUT_REPLACE, &version), -ENOENT);
+	EXPECT(put(fd, 1, "a", 1, CRABTREE_IF_VERSION, &version), -ENOENT);
+	EXPECT(put(fd, 1, "a", 1, CRABTREE_PUT_CREATE, &version), 0);
+	first = version;
+	EXPECT(put(fd, 1, "b", 1, CRABTREE_PUT_CREATE, &version), -EEXIST);
+	version = first;
+	EXPECT(put(fd, 1, "b", 1, CRABTREE_IF_VERSION, &version), 0);
+	old = first;
+	EXPECT(put(fd, 1, "c", 1, CRABTREE_IF_VERSION, &old), -ESTALE);
+	EXPECT(erase(fd, 1, CRABTREE_IF_VERSION, first), -ESTALE);
+	EXPECT(erase(fd, 1, CRABTREE_IF_VERSION, version), 0);
+	EXPECT(erase(fd, 1, 0, 0), -ENOENT);
+	old = version;
+	EXPECT(put(fd, 1, "d", 1, 0, &version), 0);
+	EXPECT_TRUE(version > old);
+	expect_sound(fd, 1);
+}
+
+TEST(lists, "LIST: in parts, in order, with lengths and versions")
+{
+	struct crabtree_entry entry[8];
+	struct crabtree_list l = { .more = 1 };
+	u64 version = 0, next = 0, key = 0;
+	int fd = blob_store();
+	u32 i;
+
+	for (i = 0; i < 100; i++)
+		REQUIRE(put(fd, i * 2, value, i, 0, &version), 0);
+	while (l.more) {
+		REQUIRE(list(fd, next, entry, 8, &l), 0);
+		for (i = 0; i < l.count; i++, key += 2) {
+			EXPECT(entry[i].key, key);
+			EXPECT(entry[i].bytes, key / 2);
+			EXPECT(entry[i].status, 0);
+		}
+		next = l.next;
+	}
+	EXPECT(key, 200);
+	EXPECT(entry[3].version, version);
+}
+
+TEST(faults, "user memory that ends within a value: EFAULT, and the store is as it was")
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct crabtree_get g;
+	struct crabtree_list l;
+	int fd = blob_store();
+	u64 version = 0;
+
+	REQUIRE_TRUE(map != MAP_FAILED);
+	REQUIRE(munmap(map + page, page), 0);
+	REQUIRE(put(fd, 1, value, 1000, 0, &version), 0);
+	EXPECT(put(fd, 1, map + page - 100, 1000, 0, &version), -EFAULT);
+	EXPECT(put(fd, 2, NULL, 1000, 0, &version), -EFAULT);
+	EXPECT(get(fd, 1, map + page - 100, 1000, &g), -EFAULT);
+	EXPECT(get(fd, 1, map + page - 1000, 1000, &g), 0);
+	EXPECT(memcmp(map + page - 1000, value, 1000), 0);
+	EXPECT(list(fd, 0, (void *)(map + page - 8), 1, &l), -EFAULT);
+	EXPECT(get(fd, 2, room, 1000, &g), -ENOENT);
+	expect_sound(fd, 1);
+}
+
+TEST(kinds, "the calls on records in a store of blobs, and the other way round: EOPNOTSUPP")
+{
+	struct crabtree_record record[1];
+	struct crabtree_search s;
+	struct crabtree_entry e;
+	struct crabtree_list l;
+	struct crabtree_scan scan;
+	struct crabtree_get g;
+	int fd = blob_store();
+	u64 version = 0, old;
+
+	REQUIRE(put(fd, 1, "a", 1, 0, &version), 0);
+	EXPECT(dev_put(fd, 1, 2), -EOPNOTSUPP);
+	EXPECT(dev_get(fd, 1, &old), -EOPNOTSUPP);
+	EXPECT(dev_search(fd, 1, CRABTREE_SEARCH_GE, &s), -EOPNOTSUPP);
+	EXPECT(dev_delete(fd, 1, &old), -EOPNOTSUPP);
+	EXPECT(dev_scan(fd, 0, ~0ULL, record, 1, &scan), -EOPNOTSUPP);
+	expect_sound(fd, 1);
+	close(fd);
+	fd = fresh_store(0);
+	EXPECT(put(fd, 1, "a", 1, 0, &version), -EOPNOTSUPP);
+	EXPECT(get(fd, 1, room, 1, &g), -EOPNOTSUPP);
+	EXPECT(erase(fd, 1, 0, 0), -EOPNOTSUPP);
+	EXPECT(list(fd, 0, &e, 1, &l), -EOPNOTSUPP);
+}
+
+TEST(observers, "SNAPSHOT and WATCH of a store of blobs: EOPNOTSUPP, and the store is as it was")
+{
+	int fd = blob_store();
+	struct crabtree_snapshot s;
+	struct crabtree_watch w;
+	struct crabtree_get g;
+	u64 version = 0;
+
+	REQUIRE(put(fd, 1, "a", 1, 0, &version), 0);
+	poison(&s, sizeof(s));
+	s.reserved = 0;
+	EXPECT(call(fd, CRABTREE_SNAPSHOT, &s), -EOPNOTSUPP);
+	EXPECT(dev_watch(fd, 0, ~0ULL, 0, &w), -EOPNOTSUPP);
+	EXPECT(put(fd, 1, "b", 1, 0, &version), 0);
+	EXPECT(get(fd, 1, room, 1, &g), 0);
+	EXPECT(room[0], 'b');
+	expect_sound(fd, 1);
+	close(fd);
+	close(dev_snapshot(fresh_store(0)));
+}
+
+TEST(readonly, "a descriptor for reading: PUT and ERASE give EBADF, GET works")
+{
+	int fd = blob_store(), reader = device_open(O_RDONLY);
+	struct crabtree_get g;
+	u64 version = 0;
+
+	REQUIRE(put(fd, 1, "a", 1, 0, &version), 0);
+	EXPECT(put(reader, 1, "b", 1, 0, &version), -EBADF);
+	EXPECT(erase(reader, 1, 0, 0), -EBADF);
+	EXPECT(get(reader, 1, room, 1, &g), 0);
+	EXPECT(room[0], 'a');
+}
+
+TEST(full, "a full store: ENOSPC, every value can be erased, and as many fit again")
+{
+	int fd = blob_store();
+	u64 version = 0, key, first;
+	int err = 0;
+
+	for (key = 0; !err; key++)
+		err = put(fd, key, value, 1000, 0, &version);
+	EXPECT(err, -ENOSPC);
+	first = key - 1;
+	EXPECT_TRUE(first > 100);
+	expect_sound(fd, first);
+	for (key = 0; key < first; key++)
+		REQUIRE(erase(fd, key, 0, 0), 0);
+	for (key = 0; key < first - first / 10; key++)
+		REQUIRE(put(fd, key, value, 1000, 0, &version), 0);
+	expect_sound(fd, key);
+}

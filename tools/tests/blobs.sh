@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Values of any length: crabctl set, cat, rm and ls on an image.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh"
+suite 34
+c()
+{
+	"$crabctl" --image b.img "$@"
+}
+# same KEY FILE: the value of the key is the content of the file
+same()
+{
+	c cat "$1" > value && cmp -s value "$2"
+}
+
+t "format --blobs" 0 'leaves of 1024 bytes' - c format --size 8M --blobs
+json "the feature bit" "x['feature_incompat'] == 1" c info --json
+t "set a text" 0 '' '' c set 1 'hello, world'
+t "cat writes the same" 0 '^hello, world$' '' c cat 1
+t "set an empty text" 0 '' '' c set 2 ''
+t "cat of no bytes" 0 '' '' c cat 2
+head -c 65536 /dev/urandom > long
+t "set a file of 64 KiB" 0 '' '' c set 0x10 --file long
+truth "cat writes the same 64 KiB" same 0x10 long
+printf 'x' >> long
+t "one byte more is refused" 3 '' 'too long' c set 0x11 --file long
+t "a file that is not there" 3 '' 'No such file' c set 0x11 --file none
+head -c 5000 /dev/zero > zeros
+truth "set from standard input" sh -c "'$crabctl' --image b.img set 3 --file=- < zeros"
+truth "cat writes the same zeros" same 3 zeros
+t "ls" 0 '^1 12 [0-9]+$' '' c ls
+json "ls --json" "[(e['key'], e['bytes'], e['damaged']) for e in x] ==
+	[(1, 12, False), (2, 0, False), (3, 5000, False), (16, 65536, False)]" c ls --json
+t "--create of a key that is there" 3 '' 'there already' c set 1 x --create
+t "--replace of a key that is not" 1 '' 'no such key' c set 4 x --replace
+c set 5 first --json > set.json
+version=$(sed -n 's/.*"version": *\([0-9]*\).*/\1/p' set.json)
+t "set --if-version" 0 '' '' c set 5 second --if-version "$version"
+t "the same version again" 1 '' 'another one' c set 5 third --if-version "$version"
+t "the value is the second one" 0 '^second$' '' c cat 5
+t "rm --if-version of an old version" 1 '' 'another one' c rm 5 --if-version "$version"
+t "rm" 0 '' '' c rm 5
+t "cat of a key that is gone" 1 '' 'no such key' c cat 5
+t "rm of a key that is gone" 1 '' 'no such key' c rm 5
+t "neither text nor file" 2 '' 'either TEXT or --file' c set 5
+t "both text and file" 2 '' 'either TEXT or --file' c set 5 x --file zeros
+t "the reserved key" 2 '' 'reserved' c set 0xffffffffffffffff x
+t "put is refused" 3 '' 'another kind' c put 1 2
+t "get is refused" 3 '' 'another kind' c get 1
+t "scan is refused" 3 - 'another kind' c scan
+t "check" 0 - - c check
+python3 - b.img <<'PYTHON'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at = data.index(b"hello, world")
+data[at] ^= 1
+open(sys.argv[1], "wb").write(data)
+PYTHON
+t "a damaged value" 3 '' 'damaged' c cat 1
+truth "another one is whole" same 3 zeros
+t "check finds it" 1 - - c check
+run "$crabctl" --image plain.img format --size 1M
+t "set in a store of records" 3 '' 'another kind' "$crabctl" --image plain.img set 1 x
