@@ -238,7 +238,18 @@ static bool is_blobs(struct judge *j)
 	return j->h->info.super.feature_incompat & CRAB_INCOMPAT_BLOBS;
 }
 
-/* The keys of the list ascend, and a get of each finds what the list announced */
+/* A get of a listed blob finds it, or finds it damaged */
+static void blob_listed(struct judge *j, const struct crab_blob_entry *e, u64 next)
+{
+	struct crab_blob_read get = { .key = e->key };
+	int err = crab_blob_get(j->store, &get);
+
+	that(j, e->key >= next, "the list descends at %llu", (unsigned long long)e->key);
+	that(j, err == -EUCLEAN || (!e->err && (err ? err == -EMSGSIZE : !e->bytes)),
+	     "get of a listed blob %d", err);
+}
+
+/* The keys of the list ascend */
 static void blobs_listed(struct judge *j)
 {
 	struct crab_blob_entry e;
@@ -254,12 +265,7 @@ static void blobs_listed(struct judge *j)
 			that(j, j->damaged, "a gap in a list of blobs without damage");
 			crab_cursor_skip(j->store, &cursor);
 		} else if (n > 0) {
-			struct crab_blob_read get = { .key = e.key };
-			int err = crab_blob_get(j->store, &get);
-
-			that(j, e.key >= next, "the list descends at %llu", (unsigned long long)e.key);
-			that(j, err == -EUCLEAN || (!e.err && (err ? err == -EMSGSIZE : !e.bytes)),
-			     "get of a listed blob %d", err);
+			blob_listed(j, &e, next);
 			next = e.key + 1;
 		} else if (n) {
 			/* An engine that cannot hold blobs may have no list of its own */

@@ -14,7 +14,7 @@ nm -D --defined-only "$out/libcrabtree.so" | sed -n 's/.* T \([^@]*\).*/\1/p' | 
 sed -n 's/^\t\(crabtree_.*\);$/\1/p' "$map" | sort > listed
 sed -n 's/^[a-z].*[ *]\(crabtree_[a-z_]*\)(.*/\1/p' "$2"/../libcrabtree/crabtree{,_blob}.h |
 	sort > declared
-same "the shared object exports what the version script lists" listed exported
+same "the shared object exports the names that the version script lists" listed exported
 same "and the header declares the same" listed declared
 t "versions are attached" 0 'crabtree_open@@LIBCRABTREE_0' '' nm -D "$out/libcrabtree.so"
 t "soname" 0 'SONAME.*\[libcrabtree.so.0\]' '' readelf -d "$out/libcrabtree.so"
