@@ -38,3 +38,7 @@ RACES = [
              if (mode == CRAB_INSERT_ADD) { crab_unlock(&place.side->lock); crab_lock(&place.side->lock); }"""),
     ]),
 ]
+
+SUBJECTS = {
+    "nvtree: a search ignores that a rebuild replaced the inner nodes": "nvtree, hardly any space",
+}
