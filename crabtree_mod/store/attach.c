@@ -149,10 +149,21 @@ static int attach_write(struct crab_store *store)
 	return 0;
 }
 
-/* The engine has read its leaves, and has allocated none */
-static int attach_found(struct crab_store *store)
+/* FORMAT refuses blobs that the engine or the region cannot hold: this superblock is forged */
+static int attach_blobs(struct crab_store *store, struct crab_attach_report *report)
 {
-	int err = crab_blobs_attach(store);
+	if (!(store->super.feature_incompat & CRAB_INCOMPAT_BLOBS))
+		return 0;
+	if (!crab_blobs_permitted(store->engine, report->reason))
+		return crab_blobs_attach(store);
+	report->verdict = CRAB_VERDICT_DAMAGED;
+	return attach_error(report->verdict);
+}
+
+/* The engine has read its leaves, and has allocated none */
+static int attach_found(struct crab_store *store, struct crab_attach_report *report)
+{
+	int err = attach_blobs(store, report);
 
 	if (err)
 		return err;
@@ -164,7 +175,8 @@ static int attach_found(struct crab_store *store)
 	return err;
 }
 
-static int attach_engine(struct crab_store *store, const struct crab_engine_ops *ops)
+static int attach_engine(struct crab_store *store, const struct crab_engine_ops *ops,
+			 struct crab_attach_report *report)
 {
 	const struct crab_attach_options *options = &store->options;
 	bool clean = store->super.state == CRAB_SUPER_STATE_CLEAN;
@@ -182,7 +194,7 @@ static int attach_engine(struct crab_store *store, const struct crab_engine_ops 
 	store->engine = ops->attach(store->media, &geo, &how);
 	if (IS_ERR(store->engine))
 		return PTR_ERR(store->engine);
-	err = attach_found(store);
+	err = attach_found(store, report);
 	if (err) {
 		crab_blobs_detach(store);
 		ops->detach(store->engine);
@@ -201,11 +213,11 @@ static int attach_serve(struct crab_store *store, const struct crab_engine_ops *
 		crab_store_set_readonly(store, report->reason);
 	else if (store->options.readonly)
 		crab_store_set_readonly(store, "attached read-only");
-	err = attach_engine(store, ops);
-	if (err) {
+	err = attach_engine(store, ops, report);
+	if (err && report->verdict != CRAB_VERDICT_DAMAGED)
 		snprintf(report->reason, sizeof(report->reason), "attach failed: error %d", err);
+	if (err)
 		return err;
-	}
 	if (store->readonly)
 		report->verdict = CRAB_VERDICT_RO;
 	strscpy(report->reason, store->reason, sizeof(report->reason));

@@ -203,11 +203,6 @@ static int attach_blobs(struct crab_store *store)
 	u32 slab_bytes = attach_numbers(store);
 	int err;
 
-	if (!engine->pool) {
-		crab_damage_note(&engine->damage, 0, "engine %s cannot hold blobs",
-				 engine->ops->name);
-		slab_bytes = 0;
-	}
 	err = crab_extents_init(&blobs->extents, engine->pool, blobs->media, &engine->geo,
 				slab_bytes);
 	if (err != -EUCLEAN)
@@ -222,8 +217,6 @@ int crab_blobs_attach(struct crab_store *store)
 	u32 i;
 	int err;
 
-	if (!(store->super.feature_incompat & CRAB_INCOMPAT_BLOBS))
-		return 0;
 	blobs = kvzalloc(sizeof(*blobs), ATTACH_GFP);
 	if (!blobs)
 		return -ENOMEM;
@@ -237,7 +230,7 @@ int crab_blobs_attach(struct crab_store *store)
 	err = attach_blobs(store);
 	if (err)
 		crab_blobs_detach(store);
-	else if (store->engine->damage.count && store->engine->pool)
+	else if (store->engine->damage.count)
 		crab_pool_close(store->engine->pool);
 	return err;
 }

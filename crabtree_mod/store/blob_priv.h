@@ -47,8 +47,8 @@ struct crab_blobs {
 void crab_blobs_format(struct crab_flow *flow, const struct crab_geometry *geo);
 
 /**
- * crab_blobs_permitted() - FORMAT: whether an engine and a region can hold blobs
- * @engine: attached to the empty store that FORMAT will make
+ * crab_blobs_permitted() - whether an engine and a region can hold blobs
+ * @engine: attached; for FORMAT, to the empty store that it will make
  * @reason: out, on error: CRAB_REASON_LEN bytes
  * Context: any.
  * Return: 0, -EOPNOTSUPP or -ENOSPC.
@@ -57,12 +57,12 @@ int crab_blobs_permitted(const struct crab_engine *engine, char *reason);
 
 /**
  * crab_blobs_attach() - attach the blobs of a store
- * @store: its engine is attached, and has allocated nothing yet
+ * @store: of blobs; its engine is attached, and has allocated nothing yet
  *
  * Writes nothing to the media. Damage is noted in the engine.
  *
  * Context: may sleep.
- * Return: 0, -ENOMEM, -EINTR. If the store has no blobs, nothing is done.
+ * Return: 0, -ENOMEM, -EINTR.
  */
 int crab_blobs_attach(struct crab_store *store);
 

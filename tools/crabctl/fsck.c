@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl fsck`: all records that a damaged image still serves, in a new
- * image, and the ranges of keys that are lost.
+ * This file implements `crabctl fsck`: all records, or blobs, that a damaged image still serves, in
+ * a new image, and the ranges of keys that are lost.
  *
  * Invariants: the damaged image is opened for reading only and does not change. The new image
  * must not exist; it stays only if CHECK finds it sound.
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #ifdef CRABCTL_IMAGE
+#include <crabtree_blob.h>
 #include <crabtree_image.h>
 
 #define MOST_LOST	4096	/* ranges that are reported */
@@ -32,6 +33,11 @@ struct args {
 	uint64_t ranges;
 	struct range lost[MOST_LOST];
 };
+
+static bool is_of_blobs(const struct crabtree_info *info)
+{
+	return info->feature_incompat & CRABTREE_INCOMPAT_BLOBS;
+}
 
 static void lose(struct args *args, uint64_t from, uint64_t to)
 {
@@ -72,12 +78,56 @@ static int copy_records(struct args *args, struct crabtree_iter *iter, int pass,
 	}
 }
 
+/* A damaged value is lost, as is a quarantined range. A copied one gets a new version */
+static int copy_blob(struct args *args, const struct crabtree_entry *entry)
+{
+	static unsigned char value[CRABTREE_BLOB_MAX];
+	uint32_t bytes;
+	int err = entry->status;
+
+	if (!err)
+		err = crabtree_get(args->target->ct, entry->key, value, sizeof(value), &bytes, NULL);
+	if (err == -EUCLEAN) {
+		lose(args, entry->key, entry->key);
+		return 0;
+	}
+	if (!err)
+		err = crabtree_put(args->copy, entry->key, value, bytes, CRABTREE_PUT_CREATE, NULL);
+	args->records += !err;
+	return err;
+}
+
+static int copy_blobs(struct args *args)
+{
+	struct crabtree_cursor cursor;
+	struct crabtree_entry entry;
+	uint64_t from;
+	int got, err;
+
+	crabtree_cursor_init(&cursor, 0, CRABTREE_KEY_RESERVED - 1);
+	for (;;) {
+		from = cursor.next;
+		got = crabtree_list(args->target->ct, &cursor, &entry, 1);
+		if (!got)
+			return 0;
+		if (got == -EUCLEAN && cursor.next > from) {
+			lose(args, from, cursor.next - 1);
+			continue;
+		}
+		err = got < 0 ? got : copy_blob(args, &entry);
+		if (err)
+			return err;
+	}
+}
+
 static int format_copy(struct args *args, const struct crabtree_info *info)
 {
 	struct crabtree_format format = {
 		.leaf_bytes = info->leaf_bytes, .flags = CRABTREE_FORMAT_FORCE,
 	};
 
+	if (is_of_blobs(info))
+		format.flags |= CRABTREE_FORMAT_BLOBS;
 	memcpy(format.engine, info->engine, sizeof(format.engine));
 	memcpy(format.layout, info->layout, sizeof(format.layout));
 	memcpy(format.label, info->label, sizeof(format.label));
@@ -96,20 +146,29 @@ static int check_copy(struct args *args)
 	return err;
 }
 
-static int fill_copy(struct args *args, const struct crabtree_info *info, int passes)
+static int copy_pass(struct args *args, int pass, int passes)
 {
 	struct crabtree_iter *iter;
+	int err = crabtree_iter_new(args->target->ct, 0, CRABTREE_KEY_RESERVED - 1, &iter);
+
+	if (err)
+		return err;
+	err = copy_records(args, iter, pass, passes);
+	crabtree_iter_free(iter);
+	return err;
+}
+
+static int fill_copy(struct args *args, const struct crabtree_info *info, int passes)
+{
 	int pass, err = format_copy(args, info);
 
 	args->records = 0;
 	args->ranges = 0;
-	for (pass = 0; pass < passes && !err; pass++) {
-		err = crabtree_iter_new(args->target->ct, 0, CRABTREE_KEY_RESERVED - 1, &iter);
-		if (err)
-			break;
-		err = copy_records(args, iter, pass, passes);
-		crabtree_iter_free(iter);
-	}
+	if (!err && is_of_blobs(info))
+		err = copy_blobs(args);
+	else
+		for (pass = 0; pass < passes && !err; pass++)
+			err = copy_pass(args, pass, passes);
 	return err ? err : check_copy(args);
 }
 
@@ -121,7 +180,7 @@ static int fill_and_check(struct args *args, const struct crabtree_info *info)
 {
 	int err = fill_copy(args, info, 1);
 
-	return err == -ENOSPC ? fill_copy(args, info, 2) : err;
+	return err == -ENOSPC && !is_of_blobs(info) ? fill_copy(args, info, 2) : err;
 }
 
 static int make_copy(struct args *args, const struct crabtree_info *info)

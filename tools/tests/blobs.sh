@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 34
+suite 38
 c()
 {
 	"$crabctl" --image b.img "$@"
@@ -61,5 +61,11 @@ PYTHON
 t "a damaged value" 3 '' 'damaged' c cat 1
 truth "another one is whole" same 3 zeros
 t "check finds it" 1 - - c check
+t "fsck copies the others, and names the damaged one" 1 '^lost: all keys from 1 to 1$' '' \
+	c fsck copy.img
+t "fsck: the copy is a store of blobs, and sound" 0 '3 records: sound' '' \
+	"$crabctl" --image copy.img check
+t "fsck: the damaged key is not there" 1 '' 'no such key' "$crabctl" --image copy.img cat 1
+truth "fsck: the values are the same" sh -c "'$crabctl' --image copy.img cat 3 | cmp - zeros"
 run "$crabctl" --image plain.img format --size 1M
 t "set in a store of records" 3 '' 'another kind' "$crabctl" --image plain.img set 1 x

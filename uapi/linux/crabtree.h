@@ -98,7 +98,7 @@ struct crabtree_counter {
  * @capacity: records that the leaves could hold
  * @feature_compat: feature word
  * @feature_ro_compat: feature word
- * @feature_incompat: feature word
+ * @feature_incompat: feature word: CRABTREE_INCOMPAT_*
  * @dram_bytes: memory held for descriptors and index
  * @attach_ns: duration of the last attach, in nanoseconds
  * @lines: cache lines cleaned by operations since attach
@@ -336,6 +336,7 @@ struct crabtree_check {
 /* FORMAT */
 #define CRABTREE_FORMAT_FORCE	(1U << 0)	/* over a live or a foreign signature */
 #define CRABTREE_FORMAT_BLOBS	(1U << 1)	/* a store of blobs: PUT, GET, ERASE, LIST */
+#define CRABTREE_INCOMPAT_BLOBS	(1U << 0)	/* of crabtree_info: it is one */
 
 /**
  * struct crabtree_format - FORMAT: make an empty store; CAP_SYS_ADMIN

@@ -458,10 +458,11 @@ static void test_words(void)
 	tap_ok(true, "attach reports words that name no extent of their own");
 }
 
-/* The page of the head */
+/* The page of the head: CHECK reports the damage that attach found */
 static void test_numbers(void)
 {
-	u32 bit, wrong = 0;
+	struct crab_check_report check;
+	u32 bit, wrong = 0, missed = 0;
 	struct run r;
 
 	run_format(&r, "crab", "", LEAVES);
@@ -473,10 +474,13 @@ static void test_numbers(void)
 		r.media.base[CRAB_BLOBS_OFFSET + bit / 8] ^= 1 << bit % 8;
 		r.store = crab_store_attach(&r.media, &options, &report);
 		wrong += IS_ERR(r.store) || report.verdict != CRAB_VERDICT_RO;
+		crab_store_check(r.store, &check);
+		missed += !check.damage.count;
 		crab_store_abandon(r.store);
 		r.media.base[CRAB_BLOBS_OFFSET + bit / 8] ^= 1 << bit % 8;
 	}
 	tap_ok(!wrong, "each bit of the numbers in the head's page, flipped, is damage: %u not", wrong);
+	tap_check(!missed, "CHECK misses %u of them", missed);
 	media_destroy(&r.media);
 }
 
@@ -509,7 +513,7 @@ static void test_versions(void)
 	run_end(&r);
 }
 
-/* Damage is planted, and reported */
+/* Damage is planted, and reported in the log */
 static void no_log(char level, const char *line)
 {
 }
