@@ -9,6 +9,7 @@
  *   the verifier finds nothing in a store that attach called good, and
  *   something in one that it called damaged
  *   a good store performs each verb, and the next attach finds the result
+ *   a store of blobs lists them up to its end, and refuses the verbs on records
  *
  * Invariant: the judge trusts nothing on the media; its loops are bounded by its
  * own room and by the script.
@@ -19,6 +20,7 @@
 
 #include "engines/crab/sorted/tuning.h"
 #include "hostile.h"
+#include "store/blob.h"
 
 /**
  * struct judge - one case
@@ -230,9 +232,81 @@ static void refused(struct judge *j)
 	that(j, !crab_store_maintain(j->store), "maintain");
 }
 
+static bool is_blobs(struct judge *j)
+{
+	crab_store_info(j->store, &j->h->info);
+	return j->h->info.super.feature_incompat & CRAB_INCOMPAT_BLOBS;
+}
+
+/* A get of a listed blob finds it, or finds it damaged */
+static void blob_listed(struct judge *j, const struct crab_blob_entry *e, u64 next)
+{
+	struct crab_blob_read get = { .key = e->key };
+	int err = crab_blob_get(j->store, &get);
+
+	that(j, e->key >= next, "the list descends at %llu", (unsigned long long)e->key);
+	that(j, err == -EUCLEAN || (!e->err && (err ? err == -EMSGSIZE : !e->bytes)),
+	     "get of a listed blob %d", err);
+}
+
+/* The keys of the list ascend */
+static void blobs_listed(struct judge *j)
+{
+	struct crab_blob_entry e;
+	struct crab_cursor cursor;
+	u32 calls = 0;
+	u64 next = 0;
+	int n;
+
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	while (!cursor.done && calls++ < 2 * CRAB_HOSTILE_RECORDS) {
+		n = crab_blob_list(j->store, &cursor, &e, 1);
+		if (n == -EUCLEAN) {
+			that(j, j->damaged, "a gap in a list of blobs without damage");
+			crab_cursor_skip(j->store, &cursor);
+		} else if (n > 0) {
+			blob_listed(j, &e, next);
+			next = e.key + 1;
+		} else if (!that(j, !n, "list returns %d", n)) {
+			return;
+		}
+	}
+	that(j, cursor.done, "list does not end");
+}
+
+static void blobs_guarded(struct judge *j)
+{
+	struct crab_record r;
+	struct crab_old old;
+	u64 value;
+
+	that(j, crab_store_search(j->store, 8, &value) == -EOPNOTSUPP, "search");
+	that(j, crab_store_seek(j->store, 8, CRAB_SEEK_GE, &r) == -EOPNOTSUPP, "seek");
+	that(j, crab_store_insert(j->store, 8, 8, CRAB_INSERT_EITHER, &old) ==
+	     (j->damaged ? -EROFS : -EOPNOTSUPP), "insert");
+}
+
+/* The images hold records, so the words of a store that claims to hold blobs lead nowhere */
+static void judge_blobs(struct judge *j, struct crab_hostile_content *c)
+{
+	struct crab_check_report report;
+
+	c->n = 0;
+	c->gaps = 0;
+	blobs_listed(j);
+	blobs_guarded(j);
+	crab_store_check(j->store, &report);
+	that(j, j->damaged && report.damage.count,
+	     "an image of records is a good store of blobs");
+	judge_detach(j, false);
+	unchanged(j);
+}
+
 /* A read-only store, whether read-only was requested or not */
 static void judge_reading(struct judge *j, struct crab_hostile_content *c)
 {
+	if (is_blobs(j))
+		return judge_blobs(j, c);
 	content_read(j, c);
 	content_search(j, c);
 	verified(j);
