@@ -158,6 +158,18 @@ int crab_device_observe(struct crab_device *device,
 			int (*open)(struct crab_store *store, void *arg), void *arg);
 
 /**
+ * crab_device_delete_range() - remove all records of a range
+ * @device: the device
+ * @cursor: the range; on return the rest of it
+ * @deleted: counts the records that were removed
+ *
+ * Context: may sleep.
+ * Return: 0, -EINTR for a fatal signal, the error of a call that finds no store, or as
+ * crab_cursor_delete().
+ */
+int crab_device_delete_range(struct crab_device *device, struct crab_cursor *cursor, u64 *deleted);
+
+/**
  * crab_device_info() - describe the device and its store
  * @device: the device
  * @info: out

@@ -85,6 +85,17 @@ static int ioctl_scan(struct crab_device *device, struct crab_snap *snap,
 	return crab_verbs_scan_end(scan, &cursor, err);
 }
 
+static int ioctl_delete_range(struct crab_device *device, struct crabtree_delete_range *range)
+{
+	struct crab_cursor cursor;
+	int err;
+
+	crab_verbs_delete_range_begin(range, &cursor);
+	err = crab_device_delete_range(device, &cursor, &range->deleted);
+	crab_verbs_delete_range_end(range, &cursor);
+	return err;
+}
+
 static int batch_chunk(struct crab_device *device, struct crabtree_batch_op *ops, u32 n)
 {
 	struct crab_store *store = crab_device_get_store(device);
@@ -295,6 +306,8 @@ static int ioctl_other(struct file *file, unsigned int index, union crab_verb_ar
 		return ioctl_batch(device, &arg->batch, file->f_mode & FMODE_WRITE);
 	case CRAB_VERB_INDEX(CRABTREE_CHECK):
 		return ioctl_check(device, arg);
+	case CRAB_VERB_INDEX(CRABTREE_DELETE_RANGE):
+		return ioctl_delete_range(device, &arg->delete_range);
 	case CRAB_VERB_INDEX(CRABTREE_FORMAT):
 		return ioctl_format(device, &arg->format);
 	case CRAB_VERB_INDEX(CRABTREE_PUT):
@@ -387,19 +400,34 @@ static int ioctl_open(struct crab_device *device, const struct crab_verb_desc *v
 	return 0;
 }
 
-/* INSERT, SEARCH and DELETE have the key where SCAN has the lowest one; the others have none */
+static u32 op_count(unsigned int nr, const union crab_verb_arg *arg, int err)
+{
+	switch (nr) {
+	case _IOC_NR(CRABTREE_SCAN):
+		return arg->scan.count;
+	case _IOC_NR(CRABTREE_BATCH):
+		return arg->batch.done;
+	case _IOC_NR(CRABTREE_DELETE_RANGE):
+		return min_t(u64, arg->delete_range.deleted, U32_MAX);
+	default:
+		return !err;
+	}
+}
+
+/* The key of INSERT, SEARCH and DELETE is where a range has its lowest one; the others have none */
 static noinline void op_trace(struct crab_device *device, const struct crab_verb_desc *verb,
 			      const union crab_verb_arg *arg, int err)
 {
 	unsigned int nr = _IOC_NR(CRABTREE_INFO) + (verb - crab_verbs);
-	u64 key = nr <= _IOC_NR(CRABTREE_SCAN) ? arg->search.key : 0;
-	u32 count = nr == _IOC_NR(CRABTREE_SCAN) ? arg->scan.count :
-		    nr == _IOC_NR(CRABTREE_BATCH) ? arg->batch.done : !err;
+	bool keyed = nr <= _IOC_NR(CRABTREE_SCAN) || nr == _IOC_NR(CRABTREE_DELETE_RANGE);
 
 	static_assert(offsetof(typeof(arg->insert), key) == offsetof(typeof(arg->search), key));
 	static_assert(offsetof(typeof(arg->delete), key) == offsetof(typeof(arg->search), key));
 	static_assert(offsetof(typeof(arg->scan), start) == offsetof(typeof(arg->search), key));
-	trace_crabtree_op(MINOR(device->dev.devt), nr, arg->head.flags, key, count, err);
+	static_assert(offsetof(typeof(arg->delete_range), start) ==
+		      offsetof(typeof(arg->search), key));
+	trace_crabtree_op(MINOR(device->dev.devt), nr, arg->head.flags,
+			  keyed ? arg->search.key : 0, op_count(nr, arg, err), err);
 }
 
 /* The answer is copied back also with an error: -EEXIST returns the value of the key */

@@ -11,6 +11,7 @@
 #include <linux/err.h>
 #include <linux/kdev_t.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
@@ -268,6 +269,41 @@ int crabtree_delete(struct crabtree *tree, u64 key, u64 *old)
 	return err;
 }
 CRAB_EXPORT_SYMBOL(crabtree_delete);
+
+/**
+ * crabtree_delete_range() - remove all records of a range
+ * @tree: the tree
+ * @start: the lowest key
+ * @end: the highest key
+ * @deleted: out: number of records removed, also with an error; or NULL
+ * @next: out: with an error, the @start that continues; or NULL
+ *
+ * Not atomic: each delete is. The records are removed by batches of some records: after a power
+ * cut during the call, any of them may be there. The removal of those that @deleted counts is
+ * durable on return. A record that another task stores during the call may be removed or not.
+ *
+ * Context: process; may sleep.
+ * Return: 0, -EROFS, -EUCLEAN, -EINTR if the calling task was killed, -ENOMEM, -ENODEV.
+ */
+int crabtree_delete_range(struct crabtree *tree, u64 start, u64 end, u64 *deleted, u64 *next)
+{
+	struct crab_device *device = kapi_device(tree);
+	struct crab_cursor cursor;
+	u64 count = 0;
+	int err;
+
+	might_sleep();
+	crab_cursor_init(&cursor, start, end);
+	err = crab_device_delete_range(device, &cursor, &count);
+	trace_crabtree_op(MINOR(device->dev.devt), _IOC_NR(CRABTREE_DELETE_RANGE), 0, start,
+			  min_t(u64, count, U32_MAX), err);
+	if (deleted)
+		*deleted = count;
+	if (next)
+		*next = cursor.done ? 0 : cursor.next;
+	return err;
+}
+CRAB_EXPORT_SYMBOL(crabtree_delete_range);
 
 /**
  * crabtree_scan() - the next records in the order of their keys, or in the reverse order

@@ -260,6 +260,20 @@ int crab_verbs_scan_end(struct crabtree_scan *scan, const struct crab_cursor *cu
 	return err;
 }
 
+void crab_verbs_delete_range_begin(struct crabtree_delete_range *range,
+				   struct crab_cursor *cursor)
+{
+	range->deleted = 0;
+	crab_cursor_init(cursor, range->start, range->end);
+}
+
+void crab_verbs_delete_range_end(struct crabtree_delete_range *range,
+				 const struct crab_cursor *cursor)
+{
+	range->more = !cursor->done;
+	range->next = cursor->done ? 0 : cursor->next;
+}
+
 int crab_verbs_batch_begin(struct crabtree_batch_op *ops, u32 count, bool writable)
 {
 	u32 i;
@@ -481,6 +495,8 @@ const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT] = {
 	VERB(CRABTREE_FORMAT, crabtree_format, uuid, RESERVED(crabtree_format),
 	     .known_flags = CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_BLOBS,
 	     .traits = CRAB_VERB_WRITES),
+	VERB(CRABTREE_DELETE_RANGE, crabtree_delete_range, reserved,
+	     RESERVED(crabtree_delete_range), .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS),
 	VERB(CRABTREE_SNAPSHOT, crabtree_snapshot, reserved, RESERVED(crabtree_snapshot),
 	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_OPENS),
 	VERB(CRABTREE_WATCH, crabtree_watch, fd, .traits = CRAB_VERB_ANSWERS | CRAB_VERB_OPENS),

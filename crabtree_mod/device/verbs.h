@@ -28,6 +28,7 @@ union crab_verb_arg {
 	struct crabtree_insert insert;
 	struct crabtree_search search;
 	struct crabtree_delete delete;
+	struct crabtree_delete_range delete_range;
 	struct crabtree_scan scan;
 	struct crabtree_batch batch;
 	struct crabtree_check check;
@@ -53,9 +54,9 @@ union crab_verb_arg {
  * @known_flags: other flags return -EINVAL
  * @reserved: offset of a __u32 that must be zero, or 0 if there is none
  * @traits: mask of CRAB_VERB_*
- * @run: one call on the store; NULL for INFO, SCAN, BATCH, FORMAT, PUT, GET and LIST, which the
- *	caller assembles from the functions below and those of verbs_blob.h, and for SNAPSHOT and
- *	WATCH, which only a device has
+ * @run: one call on the store; NULL for INFO, SCAN, BATCH, FORMAT, DELETE_RANGE, PUT, GET and LIST,
+ *	which the caller assembles from the functions below and those of verbs_blob.h, and for
+ *	SNAPSHOT and WATCH, which only a device has
  */
 struct crab_verb_desc {
 	u32 size;
@@ -199,6 +200,27 @@ int crab_verbs_scan_chunk(struct crab_store *store, struct crab_snap *snap,
  * Return: the error of the verb.
  */
 int crab_verbs_scan_end(struct crabtree_scan *scan, const struct crab_cursor *cursor, int err);
+
+/**
+ * crab_verbs_delete_range_begin() - DELETE_RANGE: begin
+ * @range: the argument; its answers are cleared
+ * @cursor: out: the position
+ *
+ * Call crab_cursor_delete() until @cursor->done or an error, then crab_verbs_delete_range_end().
+ *
+ * Context: any.
+ */
+void crab_verbs_delete_range_begin(struct crabtree_delete_range *range,
+				   struct crab_cursor *cursor);
+
+/**
+ * crab_verbs_delete_range_end() - DELETE_RANGE: fill in where another call continues
+ * @range: the argument
+ * @cursor: the position
+ * Context: any.
+ */
+void crab_verbs_delete_range_end(struct crabtree_delete_range *range,
+				 const struct crab_cursor *cursor);
 
 /**
  * crab_verbs_batch_begin() - BATCH: mark every operation as not tried

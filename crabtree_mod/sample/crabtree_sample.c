@@ -4,8 +4,8 @@
  * of events, both in the store with the label in the parameter.
  *
  * Key 0 holds the counter. Events have the keys 1, 2, 3, ...: the value is the time
- * in seconds since 1970. A record survives a power cut once insert() has returned 0. The folder
- * includes <linux/crabtree.h> only.
+ * in seconds since 1970. Only the last SAMPLE_EVENTS events stay in the store. A record
+ * survives a power cut once insert() has returned 0. The folder includes <linux/crabtree.h> only.
  *
  * Lock: sample_lock, for sample_tree.
  */
@@ -22,6 +22,7 @@
 
 #define SAMPLE_KEY_BOOTS	0
 #define SAMPLE_KEY_EVENT	1
+#define SAMPLE_EVENTS		4	/* the last ones, which stay in the store */
 
 static char *label = "sample";
 module_param(label, charp, 0444);
@@ -55,6 +56,15 @@ static int sample_record(u64 *sequence)
 			       CRABTREE_INSERT_CREATE, NULL);
 }
 
+/* Remove old events, also those that an earlier removal left at a power cut */
+static int sample_trim(u64 sequence)
+{
+	if (sequence < SAMPLE_KEY_EVENT + SAMPLE_EVENTS)
+		return 0;
+	return crabtree_delete_range(sample_tree, SAMPLE_KEY_EVENT, sequence - SAMPLE_EVENTS,
+				     NULL, NULL);
+}
+
 /* The last events, the newest first */
 static void sample_print(u64 boots, u64 sequence)
 {
@@ -76,7 +86,8 @@ static int sample_begin(void)
 	if (!IS_ERR_OR_NULL(sample_tree))
 		goto out;
 	sample_tree = crabtree_open_by_label(label);
-	err = PTR_ERR_OR_ZERO(sample_tree) ?: sample_count(&boots) ?: sample_record(&sequence);
+	err = PTR_ERR_OR_ZERO(sample_tree) ?: sample_count(&boots) ?:
+	      sample_record(&sequence) ?: sample_trim(sequence);
 	if (!err)
 		sample_print(boots, sequence);
 out:

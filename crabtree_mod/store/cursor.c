@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements cursors: scans by key that can stop and continue.
+ * This file implements cursors: scans by key that can stop and continue, and the removal of the
+ * records of a scan.
  *
  * Invariant: a cursor is two keys and refers to nothing in the store. Any change between two
  * reads is harmless, and keys ascend or descend strictly across them.
@@ -80,4 +81,38 @@ void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor)
 						  cursor->back ? CRAB_SEEK_LE : CRAB_SEEK_GE);
 	cursor->done = cursor->next == CRAB_KEY_EMPTY ||
 		       cursor_is_past(cursor, cursor->next, cursor->end);
+}
+
+/* Counts the deletes that succeeded; returns the first error, with the cursor at its key */
+static int cursor_answer(const struct crab_batch_op *ops, int n, struct crab_cursor *cursor,
+			 u64 *deleted)
+{
+	int i, err = 0;
+
+	for (i = 0; i < n; i++) {
+		*deleted += !ops[i].status;
+		if (err || !ops[i].status || ops[i].status == -ENOENT)
+			continue;	/* another writer may have removed it before */
+		err = ops[i].status;
+		cursor->next = ops[i].key;
+		cursor->done = false;
+	}
+	return err;
+}
+
+int crab_cursor_delete(struct crab_store *store, struct crab_cursor *cursor, u32 cap, u64 *deleted)
+{
+	struct crab_record found[CRAB_BATCH_CHUNK];
+	struct crab_batch_op ops[CRAB_BATCH_CHUNK];
+	int i, got;
+
+	if (crab_store_is_readonly(store))
+		return -EROFS;
+	got = crab_cursor_read(store, cursor, found, min(cap, CRAB_BATCH_CHUNK));
+	if (got <= 0)
+		return got;
+	for (i = 0; i < got; i++)
+		ops[i] = (struct crab_batch_op){ .verb = CRAB_VERB_DELETE, .key = found[i].key };
+	crab_store_batch(store, ops, got);
+	return cursor_answer(ops, got, cursor, deleted);
 }

@@ -64,4 +64,20 @@ int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
  */
 void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor);
 
+/**
+ * crab_cursor_delete() - remove the next records of a scan
+ * @store: the store
+ * @cursor: the scan, in ascending order; after an error at the first record that was not removed
+ * @cap: records at most; at most CRAB_BATCH_CHUNK
+ * @deleted: counts the records that were removed
+ *
+ * The records are one batch: a power cut during the call may have removed any of them. A record
+ * that another writer removed first is not counted.
+ *
+ * Context: may sleep.
+ * Return: 0; -EROFS, also in a store with a quarantined range; or an error of crab_cursor_read() or
+ * of a delete.
+ */
+int crab_cursor_delete(struct crab_store *store, struct crab_cursor *cursor, u32 cap, u64 *deleted);
+
 #endif /* CRABTREE_CURSOR_H */

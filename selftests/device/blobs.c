@@ -196,6 +196,7 @@ TEST(faults, "user memory that ends within a value: EFAULT, and the store is as 
 
 TEST(kinds, "the calls on records in a store of blobs, and the other way round: EOPNOTSUPP")
 {
+	struct crabtree_delete_range range = { .size = sizeof(range), .end = 9 };
 	struct crabtree_record record[1];
 	struct crabtree_search s;
 	struct crabtree_entry e;
@@ -211,6 +212,7 @@ TEST(kinds, "the calls on records in a store of blobs, and the other way round: 
 	EXPECT(dev_search(fd, 1, CRABTREE_SEARCH_GE, &s), -EOPNOTSUPP);
 	EXPECT(dev_delete(fd, 1, &old), -EOPNOTSUPP);
 	EXPECT(dev_scan(fd, 0, ~0ULL, record, 1, &scan), -EOPNOTSUPP);
+	EXPECT(call(fd, CRABTREE_DELETE_RANGE, &range), -EOPNOTSUPP);
 	expect_sound(fd, 1);
 	close(fd);
 	fd = fresh_store(0);

@@ -65,6 +65,33 @@ TEST(verbs, "WATCH: INSERT, DELETE, swap, add and BATCH, within the range only")
 	expect_sound(fd, 2);
 }
 
+TEST(delete_range, "WATCH, SNAPSHOT: each record of DELETE_RANGE")
+{
+	struct crabtree_delete_range range = { .size = sizeof(range), .start = 10, .end = 49 };
+	static struct crabtree_change c[READ];
+	struct crabtree_search s;
+	int fd = fresh_store(0), w, snap, i;
+
+	for (i = 0; i < 60; i++)
+		REQUIRE(dev_put(fd, i, 100 + i), 0);
+	w = open_watch(fd, 0, 59, 0);
+	snap = dev_snapshot(fd);
+	REQUIRE(call(fd, CRABTREE_DELETE_RANGE, &range), 0);
+	EXPECT(range.deleted, 40);
+	REQUIRE(read_changes(w, c, READ), 40);
+	for (i = 0; i < 40; i++) {
+		EXPECT(c[i].key, 10 + i);
+		EXPECT(c[i].verb, CRABTREE_BATCH_DELETE);
+		EXPECT(c[i].old, 110 + i);
+		EXPECT(dev_search(fd, 10 + i, 0, &s), -ENOENT);
+		EXPECT(dev_search(snap, 10 + i, 0, &s), 0);
+		EXPECT(s.value, 110 + i);
+	}
+	close(snap);
+	close(w);
+	expect_sound(fd, 20);
+}
+
 TEST(arguments, "WATCH, SNAPSHOT: impossible arguments, and verbs of a snapshot")
 {
 	struct crabtree_snapshot s;

@@ -106,3 +106,50 @@ TEST(scan_back_end, "SCAN reverse: the lowest key and the highest one")
 	EXPECT(s.more, 0);
 	EXPECT(s.next, 0);
 }
+
+static int dev_delete_range(int fd, u64 start, u64 end, struct crabtree_delete_range *range)
+{
+	poison(range, sizeof(*range));
+	range->start = start;
+	range->end = end;
+	range->reserved = 0;
+	return call(fd, CRABTREE_DELETE_RANGE, range);
+}
+
+TEST(delete_range, "DELETE_RANGE: these records and no others; both ends included")
+{
+	struct crabtree_delete_range range;
+	int fd = filled_store(RECORDS);
+	u64 value;
+
+	EXPECT(dev_delete_range(fd, 1000, 5000, &range), 0);
+	EXPECT(range.deleted, 401);
+	EXPECT(range.more, 0);
+	EXPECT(range.next, 0);
+	EXPECT(dev_get(fd, 990, &value), 0);
+	EXPECT(dev_get(fd, 1000, &value), -ENOENT);
+	EXPECT(dev_get(fd, 5000, &value), -ENOENT);
+	EXPECT(dev_get(fd, 5010, &value), 0);
+	EXPECT(dev_delete_range(fd, 1000, 5000, &range), 0);
+	EXPECT(range.deleted, 0);
+	EXPECT(dev_delete_range(fd, 9, 3, &range), 0);
+	EXPECT(range.deleted, 0);
+	expect_sound(fd, RECORDS - 401);
+	EXPECT(dev_delete_range(fd, 0, ~0ULL, &range), 0);
+	EXPECT(range.deleted, RECORDS - 401);
+	expect_sound(fd, 0);
+}
+
+TEST(delete_range_full, "DELETE_RANGE: in a full store")
+{
+	struct crabtree_delete_range range;
+	int fd = fresh_store(0), rc = 0;
+	u64 key;
+
+	for (key = 0; !rc; key++)
+		rc = dev_put(fd, key, key);
+	EXPECT(rc, -ENOSPC);
+	EXPECT(dev_delete_range(fd, 0, ~0ULL, &range), 0);
+	EXPECT(range.deleted, key - 1);
+	expect_sound(fd, 0);
+}

@@ -35,7 +35,8 @@ counts() {
 	for i in 1 2 3 4 5; do counter "$i"; done
 	equal "$(store "$(device ram:65536)" get 0)" 5 "the counter as the device shows it"
 	equal "$(dmesg | sed -n 's/.*crabtree_sample: event \([0-9]*\) at .*/\1/p' | tail -n 5 | tr '\n' ' ')" \
-		"5 4 3 2 1 " "a scan in descending order"
+		"5 4 3 2 " "a scan in descending order"
+	refuses ENOENT store "$(device ram:65536)" get 1
 }
 
 counts_on() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl get`, `put`, `swap`, `add` and `del`: one record.
+ * This file implements `crabctl get`, `put`, `swap`, `add` and `del`: one record, or the removal of a range.
  */
 #include "crabctl.h"
 
@@ -10,11 +10,13 @@
 struct args {
 	struct target *target;
 	unsigned int wanted;
+	bool range;
 	unsigned int flags;
 	bool hex;
 	uint64_t key;
 	uint64_t expected;
 	uint64_t value;
+	uint64_t *to;		/* a verb of a range: where its highest key goes */
 };
 
 enum { OPT_CREATE = 0x2000, OPT_REPLACE };
@@ -28,10 +30,13 @@ static error_t parse_args(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = args->target;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (state->arg_num >= args->wanted)
+		args->range |= args->wanted == 1 && args->to && state->arg_num == 1;
+		if (state->arg_num >= args->wanted + args->range)
 			argp_error(state, "%s: one argument too many", arg);
 		if (state->arg_num == 0)
 			args->key = key_arg(state, arg);
+		else if (args->range)
+			*args->to = key_arg(state, arg);
 		else if (state->arg_num == 1 && args->wanted == 3)
 			args->expected = number_arg(state, "value", arg);
 		else
@@ -114,8 +119,8 @@ static const struct argp add_argp = {
 
 static const struct argp del_argp = {
 	.parser = parse_opt,
-	.args_doc = "KEY",
-	.doc = "Remove a key.",
+	.args_doc = "KEY [TO]",
+	.doc = "Remove a key, or all keys from KEY to TO, and print how many.",
 	.children = target_child,
 };
 
@@ -200,12 +205,32 @@ static int add(struct target *target, struct args *args)
 	return json_print(json);
 }
 
+static int del_range(struct target *target, const struct args *args)
+{
+	uint64_t deleted, next;
+	struct json_object *json;
+	int err = crabtree_delete_range(target->ct, args->key, *args->to, &deleted, &next);
+
+	if (err)
+		return fail(target, err, "del, after %" PRIu64 " records: key %" PRIu64, deleted, next);
+	if (!target->json) {
+		printf("%" PRIu64 "\n", deleted);
+		return EXIT_OK;
+	}
+	json = json_object_new_object();
+	json_u64(json, "deleted", deleted);
+	return json_print(json);
+}
+
 static int del(struct target *target, struct args *args)
 {
 	struct json_object *json;
 	uint64_t old_value;
-	int err = crabtree_delete(target->ct, args->key, &old_value);
+	int err;
 
+	if (args->range)
+		return del_range(target, args);
+	err = crabtree_delete(target->ct, args->key, &old_value);
 	if (err)
 		return fail(target, err, "del %" PRIu64, args->key);
 	if (!target->json)
@@ -262,7 +287,8 @@ int verb_add(struct target *target, int argc, char **argv)
 
 int verb_del(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .wanted = 1 };
+	uint64_t to;
+	struct args args = { .target = target, .wanted = 1, .to = &to };
 
 	verb_parse(&del_argp, argc, argv, &args);
 	return with_target(target, 0, &args, del);

@@ -135,6 +135,14 @@ func (s *Store) Delete(key uint64) (uint64, error) {
 	return uint64(old), check(err)
 }
 
+// DeleteRange removes the keys from start to end, both included, and returns how many. Each delete is
+// atomic, not all of them.
+func (s *Store) DeleteRange(start, end uint64) (uint64, error) {
+	var deleted C.uint64_t
+	err := C.crabtree_delete_range(s.handle, C.uint64_t(start), C.uint64_t(end), &deleted, nil)
+	return uint64(deleted), check(err)
+}
+
 func (s *Store) seek(key uint64, flags C.uint) (Record, error) {
 	var record C.struct_crabtree_record
 	err := C.crabtree_seek(s.handle, C.uint64_t(key), flags, &record)

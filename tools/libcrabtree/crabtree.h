@@ -138,6 +138,21 @@ int crabtree_seek(struct crabtree *ct, uint64_t key, unsigned int flags,
 int crabtree_delete(struct crabtree *ct, uint64_t key, uint64_t *old_value);
 
 /**
+ * crabtree_delete_range() - remove all records of a range
+ * @ct: the handle
+ * @start: lowest key
+ * @end: highest key
+ * @deleted: out: how many were removed, also with an error; may be NULL
+ * @next: out: with an error, the @start that continues; may be NULL
+ *
+ * Each delete is atomic, the call is not: after a power cut any of the records may be there.
+ *
+ * Return: 0, -EROFS, -EUCLEAN; a module without it returns -ENOTTY.
+ */
+int crabtree_delete_range(struct crabtree *ct, uint64_t start, uint64_t end, uint64_t *deleted,
+			  uint64_t *next);
+
+/**
  * struct crabtree_cursor - a scan that can stop and go on
  * @next: the lowest key not yet returned; @reverse: the highest one
  * @end: the highest key wanted; @reverse: the lowest one

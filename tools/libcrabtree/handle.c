@@ -121,6 +121,24 @@ int crabtree_delete(struct crabtree *ct, uint64_t key, uint64_t *old_value)
 	return err;
 }
 
+int crabtree_delete_range(struct crabtree *ct, uint64_t start, uint64_t end, uint64_t *deleted,
+			  uint64_t *next)
+{
+	struct crabtree_delete_range range = {
+		.size = sizeof(range),
+		.start = start,
+		.end = end,
+		.next = start,
+	};
+	int err = call(ct, CRABTREE_DELETE_RANGE, &range);
+
+	if (deleted)
+		*deleted = range.deleted;
+	if (next)
+		*next = range.next;
+	return err;
+}
+
 int crabtree_batch(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t count,
 		   uint32_t *done)
 {

@@ -75,6 +75,19 @@ static int call_scan(struct image *image, struct crabtree_scan *scan)
 	return crab_verbs_scan_end(scan, &cursor, min(got, 0));
 }
 
+static int call_delete_range(struct image *image, struct crabtree_delete_range *range)
+{
+	struct crab_cursor cursor;
+	int err = 0;
+
+	crab_verbs_delete_range_begin(range, &cursor);
+	while (!err && !cursor.done)
+		err = crab_cursor_delete(image->store, &cursor, CRAB_BATCH_CHUNK,
+					 &range->deleted);
+	crab_verbs_delete_range_end(range, &cursor);
+	return err;
+}
+
 static int call_batch(struct image *image, struct crabtree_batch *batch)
 {
 	struct crabtree_batch_op *ops = (void *)(uintptr_t)batch->ops;
@@ -168,6 +181,8 @@ static int run(struct image *image, const struct crab_verb_desc *verb, union roo
 		return call_scan(image, &room->arg.scan);
 	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_BATCH)])
 		return call_batch(image, &room->arg.batch);
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_DELETE_RANGE)])
+		return call_delete_range(image, &room->arg.delete_range);
 	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_PUT)])
 		return call_put(image, &room->arg.put);
 	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_GET)])

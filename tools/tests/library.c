@@ -168,6 +168,26 @@ static void test_reverse(struct crabtree *ct)
 	crabtree_iter_free(iter);
 }
 
+/* Removes records after the others: other tests rely on the leaves of those */
+static void test_delete_range(struct crabtree *ct)
+{
+	const uint64_t from = 1ULL << 40, to = from + 500;
+	uint64_t key, deleted = 99, next = 99, value;
+
+	for (key = from; key < to; key++)
+		crabtree_insert(ct, key, 1, 0, NULL, NULL);
+	for (key = from; key < from + 50; key++)
+		if (crabtree_delete_range(ct, key, key, &deleted, NULL) || deleted != 1)
+			break;
+	ok(key == from + 50, "delete ranges of one key");
+	ok(!crabtree_delete_range(ct, from, from + 49, &deleted, &next) && !deleted && !next,
+	   "delete an empty range");
+	ok(!crabtree_delete_range(ct, from, UINT64_MAX, &deleted, &next) && deleted == 450 && !next,
+	   "delete a range up to the end");
+	ok(!crabtree_search(ct, 2 * MANY - 2, &value) &&
+	   crabtree_search(ct, to - 1, &value) == -ENOENT, "and nothing before it");
+}
+
 static void test_iter(struct crabtree *ct)
 {
 	struct crabtree_record record;
@@ -392,6 +412,7 @@ int main(void)
 	test_batch(ct);
 	test_cursor(ct);
 	test_reverse(ct);
+	test_delete_range(ct);
 	test_iter(ct);
 	ok(!crabtree_sync(ct), "sync");
 	ok(!crabtree_close(ct), "close the writer");

@@ -140,6 +140,14 @@ class Machine(RuleBasedStateMachine):
         assert [one.old_value for one in self.store.batch(map(crabtree.delete, keys))] == \
             [self.model.pop(key) for key in keys]
 
+    @rule(start=KEYS, end=KEYS)
+    def remove_range(self, start, end):
+        """A range, by one call."""
+        gone = [key for key in self.model if start <= key <= end]
+        assert self.store.delete_range(start, end) == len(gone)
+        for key in gone:
+            del self.model[key]
+
     def expect(self, verb, key, value):
         """The result of one operation of a batch: status, and the value that it returns."""
         if verb == "insert":

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 75
+suite 79
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -110,6 +110,10 @@ json "scan --last of more than there are" "x == [{'key': 10, 'value': 1}]" c sca
 json "scan --json" "x == [{'key': 100, 'value': 10}]" c scan --from 95 --to 105 --json
 json "scan --json of nothing" "x == []" c scan --from 1 --to 9 --json
 json "scan of a range turned round is empty" "x == []" c scan --from 9 --to 1 --json
+t "del of a range" 0 '^1990$' '' c del 101 20010
+json "del of a range --json" "x == {'deleted': 10}" c del 0 100 --json
+t "del of an empty range" 0 '^0$' '' c del 0 0xfffffffffffffffe
+t "load again" 0 '^2000 records stored$' '' c load records
 t "check" 0 'i.img: [0-9]+ leaves, 2000 records: sound' '' c check
 json "check --json" "x['errors'] == 0 and x['records'] == 2000 and 'first' not in x" \
 	c check --json

@@ -225,6 +225,32 @@ struct crabtree_delete {
 	__u64 old_value;
 };
 
+/**
+ * struct crabtree_delete_range - DELETE_RANGE: remove all records of a range
+ * @size: sizeof(struct crabtree_delete_range)
+ * @flags: 0
+ * @start: the lowest key
+ * @end: the highest key
+ * @deleted: out: number of records removed, also with an error
+ * @next: out: if @more, the @start that continues the call
+ * @more: out: 1 if the range was not finished: after an error
+ * @reserved: 0
+ *
+ * Not atomic: each delete is. After a power cut during the call, any of the records may be there.
+ * The removal of those that @deleted counts is durable when the call returns. A record that is
+ * stored during the call may be removed or not. A fatal signal ends the call with -EINTR.
+ */
+struct crabtree_delete_range {
+	__u32 size;
+	__u32 flags;
+	__u64 start;
+	__u64 end;
+	__u64 deleted;
+	__u64 next;
+	__u32 more;
+	__u32 reserved;
+};
+
 struct crabtree_record {
 	__u64 key;
 	__u64 value;
@@ -552,6 +578,7 @@ struct crabtree_list {
 #define CRABTREE_BATCH	_IOWR(CRABTREE_IOC_MAGIC, 0x25, struct crabtree_batch)
 #define CRABTREE_CHECK	_IOWR(CRABTREE_IOC_MAGIC, 0x26, struct crabtree_check)
 #define CRABTREE_FORMAT	_IOWR(CRABTREE_IOC_MAGIC, 0x27, struct crabtree_format)
+#define CRABTREE_DELETE_RANGE	_IOWR(CRABTREE_IOC_MAGIC, 0x28, struct crabtree_delete_range)
 #define CRABTREE_SNAPSHOT	_IOWR(CRABTREE_IOC_MAGIC, 0x29, struct crabtree_snapshot)
 #define CRABTREE_WATCH	_IOWR(CRABTREE_IOC_MAGIC, 0x2a, struct crabtree_watch)
 #define CRABTREE_PUT	_IOWR(CRABTREE_IOC_MAGIC, 0x2b, struct crabtree_put)

@@ -90,6 +90,16 @@ static int explore_modifies(struct explore *x, const struct crab_shadow_image *b
 	return err;
 }
 
+static int explore_ranges(struct explore *x, const struct crab_shadow_image *base, u32 key)
+{
+	struct explore_op op = { .verb = EXPLORE_DELETE_RANGE, .key = key, .value = key };
+	int err = 0;
+
+	for (; op.value < x->space->keys && !err; op.value++)
+		err = op_alone(x, base, &op);
+	return err;
+}
+
 static int explore_records(struct explore *x, const struct crab_shadow_image *base)
 {
 	u32 key;
@@ -100,6 +110,8 @@ static int explore_records(struct explore *x, const struct crab_shadow_image *ba
 		err = err ?: explore_puts(x, base, key, false) ?:
 		      op_alone(x, base, &(struct explore_op) {
 			.verb = EXPLORE_DELETE, .key = key });
+		if (!err && x->space->ranges)
+			err = explore_ranges(x, base, key);
 		if (!err && x->space->prepare)
 			err = explore_puts(x, base, key, true);
 		if (!err && x->space->sparse)

@@ -24,6 +24,7 @@ enum explore_verb {
 	EXPLORE_SWAP,		/* expects the other value */
 	EXPLORE_ADD,		/* to the value, from the content before the run; alone */
 	EXPLORE_DELETE,
+	EXPLORE_DELETE_RANGE,	/* of the keys from number @key to number @value */
 	EXPLORE_THIN,		/* a delete, then all maintenance, which is cut */
 	EXPLORE_PREPARE,
 	EXPLORE_DETACH,
@@ -34,7 +35,7 @@ enum explore_verb {
 struct explore_op {
 	u8 verb;
 	u8 key;			/* number */
-	u8 value;		/* number */
+	u8 value;		/* number, of a value unless the verb has another one */
 	bool prepared;		/* a leaf is prepared first */
 };
 
@@ -121,7 +122,7 @@ struct explore {
 	struct explore_op run[EXPLORE_RUN];
 	u32 run_n;
 	struct crab_batch_op ops[EXPLORE_RUN];
-	struct crab_oracle_change changes[EXPLORE_RUN];
+	struct crab_oracle_change changes[STATE_KEYS];
 	u32 changed;
 	struct crab_oracle_allowed allowed;
 	bool blank;

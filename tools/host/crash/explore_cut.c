@@ -168,7 +168,7 @@ int explore_cut(struct explore *x, const struct content *before, const struct co
 	int err;
 
 	x->allowed = (struct crab_oracle_allowed) { .before = before->key, .after = after->key };
-	if (x->run_n > 1 && !x->space->lives)
+	if ((x->run_n > 1 && !x->space->lives) || x->run[0].verb == EXPLORE_DELETE_RANGE)
 		x->allowed = (struct crab_oracle_allowed) {
 			.before = before->key, .changes = x->changes, .n = x->changed,
 		};

@@ -12,6 +12,10 @@
 #include "blobs.h"
 #include "explore_priv.h"
 
+static_assert(EXPLORE_RUN <= STATE_KEYS);	/* explore.changes */
+
+#define EXPLORE_CHUNK	2	/* records of a range that one call removes */
+
 /* Begins or ends the collection of crash points */
 static void explore_collect(struct explore *x, bool on)
 {
@@ -148,6 +152,39 @@ static int run_life(struct explore *x, struct crab_store *store, struct content 
 	return 0;
 }
 
+/* The range of an operation, whose records are removed by as many calls as it needs */
+static u64 range_delete(struct explore *x, struct crab_store *store, int *err)
+{
+	struct crab_cursor cursor;
+	u64 deleted = 0;
+
+	crab_cursor_init(&cursor, x->keys[x->run[0].key], x->keys[x->run[0].value]);
+	for (*err = 0; !*err && !cursor.done;)
+		*err = crab_cursor_delete(store, &cursor, EXPLORE_CHUNK, &deleted);
+	return deleted;
+}
+
+/* All records of the range are removed, and a cut leaves any of them */
+static int run_range(struct explore *x, struct crab_store *store, struct content *content)
+{
+	u64 deleted;
+	u32 i;
+	int err;
+
+	explore_collect(x, true);
+	deleted = range_delete(x, store, &err);
+	explore_collect(x, false);
+	x->changed = 0;
+	for (i = x->run[0].key; i <= x->run[0].value; i++) {
+		if (!content->key[i].there)
+			continue;
+		content->key[i] = (struct crab_key_state) { };
+		x->changes[x->changed++] = (struct crab_oracle_change) { .key = i };
+	}
+	return !err && deleted == x->changed ? 0 :
+		explore_say(x, "%llu of %u records removed: %d", deleted, x->changed, err);
+}
+
 static void run_prepare(struct explore *x, struct crab_store *store)
 {
 	crab_host_seed(EXPLORE_SEED);
@@ -178,6 +215,8 @@ static int run_op(struct explore *x, struct crab_store **store, struct content *
 {
 	if (x->run[0].verb == EXPLORE_THIN)
 		return run_thin(x, *store, content);
+	if (x->run[0].verb == EXPLORE_DELETE_RANGE)
+		return run_range(x, *store, content);
 	if (x->run[0].prepared)
 		run_prepare(x, *store);
 	if (x->run[0].verb != EXPLORE_PREPARE && x->run[0].verb != EXPLORE_DETACH)

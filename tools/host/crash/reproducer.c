@@ -12,8 +12,8 @@
 #include "reproducer.h"
 
 static const char * const verb_names[EXPLORE_VERBS] = {
-	"attach", "put", "put-special", "put-spare", "swap", "add", "delete", "thin", "prepare",
-	"detach", "format",
+	"attach", "put", "put-special", "put-spare", "swap", "add", "delete", "delete-range", "thin",
+	"prepare", "detach", "format",
 };
 
 static size_t write_op(const struct explore_op *op, char *to, size_t size)

@@ -40,6 +40,7 @@ enum space_tier {
  *	performed from every state that an attach leaves
  * @lives: operations of one life at most; from 2 on, each sequence of so many is performed one after
  *	the other from every state that an attach leaves, and only the last one is cut. Without batches
+ * @ranges: every range of keys is also removed, by batches of two records
  * @blobs: values are blobs (blobs.h). Without @specials, @modify, @batch and @lives
  * @tier: the command that explores the space
  */
@@ -64,6 +65,7 @@ struct space {
 	bool survive;
 	u32 batch;
 	u32 lives;
+	bool ranges;
 	bool blobs;
 	enum space_tier tier;
 };

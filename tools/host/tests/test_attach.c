@@ -78,6 +78,7 @@ static void test_readonly(void)
 	struct crab_attach_options options = { .readonly = true };
 	struct crab_attach_report report;
 	struct crab_store_info info;
+	struct crab_cursor range;
 	struct crab_record record;
 	struct crab_old old;
 	u8 *before = malloc(media.size);
@@ -98,6 +99,8 @@ static void test_readonly(void)
 	tap_check(!crab_store_search(store, 5, &value) && value == 50, "search");
 	tap_check(crab_store_insert(store, 6, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "insert");
 	tap_check(crab_store_delete(store, 5, &old) == -EROFS, "delete");
+	crab_cursor_init(&range, 6, 9);
+	tap_check(crab_cursor_delete(store, &range, CRAB_BATCH_CHUNK, &value) == -EROFS, "range");
 	crab_store_detach(store);
 	tap_check(!memcmp(before, media.base, media.size), "media changed");
 	tap_ok(true, "attach: read-only changes nothing; the reserved key is refused");

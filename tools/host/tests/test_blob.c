@@ -295,6 +295,7 @@ static void test_refused(void)
 	tap_check(crab_cursor_read(r.store, &cursor, &record, 1) == -EOPNOTSUPP, "scan");
 	tap_check(crab_store_insert(r.store, 1, 2, CRAB_INSERT_EITHER, &old) == -EOPNOTSUPP, "insert");
 	tap_check(crab_store_delete(r.store, 1, &old) == -EOPNOTSUPP, "delete");
+	tap_check(crab_cursor_delete(r.store, &cursor, 1, &word) == -EOPNOTSUPP, "delete a range");
 	crab_store_batch(r.store, &op, 1);
 	tap_check(op.status == -EOPNOTSUPP, "batch: %d", op.status);
 	tap_check(!crab_blob_get(r.store, &get) && !get.bytes, "the value of no bytes is there");

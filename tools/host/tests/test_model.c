@@ -198,6 +198,27 @@ static void run_batch(struct run *run)
 		batch_judge(run, &ops[i], at[i]);
 }
 
+/* Removes the records of a few keys by one call, those before and after them stay */
+static void run_range(struct run *run)
+{
+	struct model *m = run->model;
+	u32 from = run_pick(run), to = min(from + (u32)rng(&run->seed) % 40, m->n - 1), i;
+	u64 deleted = 0, expected = 0;
+	struct crab_cursor cursor;
+	int err = 0;
+
+	crab_cursor_init(&cursor, m->keys[from], m->keys[to]);
+	while (!err && !cursor.done)
+		err = crab_cursor_delete(run->store, &cursor, CRAB_BATCH_CHUNK, &deleted);
+	for (i = from; i <= to; i++) {
+		expected += m->there[i];
+		model_drop(m, i);
+	}
+	run->done++;
+	tap_check(!err && deleted == expected, "%llu of %llu records removed: %d", deleted,
+		  expected, err);
+}
+
 static void run_scan(struct run *run)
 {
 	u64 start = run->model->keys[run_pick(run)], end = run->model->keys[run_pick(run)];
@@ -228,6 +249,8 @@ static void run_step(struct run *run, u32 bias)
 		run_scan(run);
 	else if (r % 64 == 1)
 		run_batch(run);
+	else if (r % 256 == 2)
+		run_range(run);
 	else if (r % 64 < 4)
 		run_seek(run);
 	else if (r % 64 < 12)
@@ -307,6 +330,7 @@ static void run_full(struct run *run)
 	u32 at, deleted = 0;
 
 	run_full_batches(run);
+	run_range(run);
 	for (at = 0; at < m->n; at++)
 		if (m->there[at])
 			tap_check(run_insert(run, at, run_value(run), CRAB_INSERT_REPLACE),

@@ -172,6 +172,12 @@ class Store(collections.abc.MutableMapping):
         _check_key(self._call("delete", _u64(key), ctypes.byref(old)), key)
         return old.value
 
+    def delete_range(self, start=0, end=KEY_MAX):
+        """Remove the keys from start to end, both included; returns how many. Each delete is atomic, not all of them."""
+        deleted = ctypes.c_uint64()
+        _check(self._call("delete_range", _u64(start), _u64(end), ctypes.byref(deleted), None))
+        return deleted.value
+
     def _seek(self, key, flags):
         record = _library.Record()
         err = self._call("seek", _u64(key), flags, ctypes.byref(record))

@@ -76,6 +76,7 @@ CALLS = [
     ("search", c_int, c_void_p, c_uint64, POINTER(c_uint64)),
     ("seek", c_int, c_void_p, c_uint64, c_uint, POINTER(Record)),
     ("delete", c_int, c_void_p, c_uint64, POINTER(c_uint64)),
+    ("delete_range", c_int, c_void_p, c_uint64, c_uint64, POINTER(c_uint64), POINTER(c_uint64)),
     ("cursor_init", None, POINTER(Cursor), c_uint64, c_uint64),
     ("cursor_init_reverse", None, POINTER(Cursor), c_uint64, c_uint64),
     ("cursor_read", c_int, c_void_p, POINTER(Cursor), POINTER(Record), c_uint32),

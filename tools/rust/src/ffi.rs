@@ -127,6 +127,7 @@ extern "C" {
     pub fn crabtree_search(ct: *mut Handle, key: u64, value: *mut u64) -> c_int;
     pub fn crabtree_seek(ct: *mut Handle, key: u64, flags: c_uint, record: *mut Record) -> c_int;
     pub fn crabtree_delete(ct: *mut Handle, key: u64, old_value: *mut u64) -> c_int;
+    pub fn crabtree_delete_range(ct: *mut Handle, start: u64, end: u64, deleted: *mut u64, next: *mut u64) -> c_int;
     pub fn crabtree_cursor_init(cursor: *mut Cursor, start: u64, end: u64);
     pub fn crabtree_cursor_init_reverse(cursor: *mut Cursor, start: u64, end: u64);
     pub fn crabtree_cursor_read(ct: *mut Handle, cursor: *mut Cursor, records: *mut Record,

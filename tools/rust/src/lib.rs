@@ -174,6 +174,16 @@ impl Store {
         found(err, old)
     }
 
+    /// Remove all keys of a range; returns how many. Each delete is atomic, not all of them.
+    pub fn delete_range(&self, keys: std::ops::RangeInclusive<u64>) -> Result<u64> {
+        let mut deleted = 0;
+        // SAFETY: the handle and the pointer are valid during the call, and the last one may be null
+        let err = unsafe {
+            ffi::crabtree_delete_range(self.handle, *keys.start(), *keys.end(), &mut deleted, std::ptr::null_mut())
+        };
+        check(err).map(|_| deleted)
+    }
+
     fn seek(&self, key: u64, flags: u32) -> Result<Option<(u64, u64)>> {
         let mut record = ffi::Record::default();
         // SAFETY: the handle and the pointer are valid during the call

@@ -120,6 +120,8 @@ fn ranges_are_those_of_rust() {
     assert_eq!(down(store.range(..)), [KEY_MAX, 300, 2, 1, 0]);
     assert_eq!(down(store.range(1..300)), [2, 1]);
     assert_eq!(down(store.range(0..0)), []);
+    assert_eq!((store.delete_range(1..=299), store.delete_range(1..=299)), (Ok(2), Ok(0)));
+    assert_eq!(keys(store.range(..)), [0, 300, KEY_MAX]);
 }
 
 #[test]

@@ -58,6 +58,8 @@ static const struct space fastfair_spaces[] = {
 	  .tier = SPACE_TINY },
 	{ "fastfair-modify", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 3, .modify = true,
 	  .tier = SPACE_TINY },
+	{ "fastfair-ranges", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 4, .ranges = true,
+	  .tier = SPACE_QUICK },
 	{ "fastfair-lives", FASTFAIR(128), .slots = 2, .leaves = 5, .keys = 3, .lives = 2,
 	  .tier = SPACE_QUICK },
 	{ "fastfair-halves", FASTFAIR(128, .binary = true), .slots = 2, .leaves = 6, .keys = 4,

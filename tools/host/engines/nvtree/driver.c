@@ -60,6 +60,8 @@ static const struct space nvtree_spaces[] = {
 	  .tier = SPACE_TINY },
 	{ "nvtree-modify", NVTREE(128, .pairs = true), .slots = 2, .leaves = 4, .keys = 2,
 	  .modify = true, .tier = SPACE_TINY },
+	{ "nvtree-ranges", NVTREE(128), .slots = 2, .leaves = 4, .keys = 3, .ranges = true,
+	  .tier = SPACE_QUICK },
 	{ "nvtree-blobs", NVTREE(128), .slots = 2, .leaves = 10, .keys = 2, .blobs = true,
 	  .survive = true, .tier = SPACE_TINY },
 	{ "nvtree-blobs-3", NVTREE(128), .slots = 2, .leaves = 12, .keys = 3, .blobs = true,
