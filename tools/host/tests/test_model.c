@@ -19,12 +19,14 @@
 #include "tap.h"
 
 #define LEAVES		64
+#define LEAVES_LARGE	16	/* of 2 KiB and more: one round fills and empties each store */
 #define OPS		20000	/* of the mixed phases, a round */
 #define BATCH		40	/* operations of a batch: more than one group */
 
 struct run {
 	const struct crab_engine_ops *ops;
 	u32 leaf_bytes;
+	u32 leaves;
 	struct crab_media media;
 	struct crab_store *store;
 	struct model *model;
@@ -54,7 +56,7 @@ static u64 run_value(struct run *run)
 		return ~0ULL;
 	case 3:
 	case 4:
-		return le64_to_cpu(run_leaf(run, (r >> 8) % LEAVES)->own);
+		return le64_to_cpu(run_leaf(run, (r >> 8) % run->leaves)->own);
 	default:
 		return r >> 3;
 	}
@@ -393,11 +395,14 @@ static void run_phases(struct run *run, u32 rounds)
 static void run_one(const struct crab_engine_ops *ops, const struct crab_layout *layout,
 		    u32 leaf_bytes, enum model_keys kind, u32 rounds, u64 seed)
 {
-	struct run run = { .ops = ops, .leaf_bytes = leaf_bytes, .seed = seed };
-	u32 capacity = LEAVES * crab_leaf_slots(leaf_bytes);
+	struct run run = {
+		.ops = ops, .leaf_bytes = leaf_bytes, .seed = seed,
+		.leaves = rounds == 1 && leaf_bytes >= 2048 ? LEAVES_LARGE : LEAVES,
+	};
+	u32 capacity = run.leaves * crab_leaf_slots(leaf_bytes);
 
 	crab_host_seed(seed);
-	run.media = media_create(CRAB_POOL_OFFSET + (u64)LEAVES * leaf_bytes);
+	run.media = media_create(CRAB_POOL_OFFSET + (u64)run.leaves * leaf_bytes);
 	run.model = model_create(capacity + capacity / 8, kind, seed);
 	run.store = store_format_attach(&run.media, ops->name, layout->name, leaf_bytes);
 	run_phases(&run, rounds);
