@@ -84,6 +84,31 @@ int crab_oracle_read(struct crab_oracle *oracle, struct crab_store *store,
 		     struct crab_key_state *content);
 
 /**
+ * crab_oracle_get() - read one key of a store of blobs
+ * @oracle: the oracle
+ * @store: the store
+ * @key: the key
+ * @state: out: the value that chose its blob
+ *
+ * Context: may sleep.
+ * Return: 0, or -1 after a report: the blob is not one of blob_value.h, or is damaged.
+ */
+int crab_oracle_get(struct crab_oracle *oracle, struct crab_store *store, u64 key,
+		    struct crab_key_state *state);
+
+/**
+ * crab_oracle_read_blobs() - read the content of a store of blobs by a get of each key, and a list
+ * @oracle: the oracle
+ * @store: the store
+ * @content: out: the content
+ *
+ * Context: may sleep.
+ * Return: 0, or -1 after a report.
+ */
+int crab_oracle_read_blobs(struct crab_oracle *oracle, struct crab_store *store,
+			   struct crab_key_state *content);
+
+/**
  * crab_oracle_equal() - are two contents equal?
  * @oracle: the oracle
  * @a: one content

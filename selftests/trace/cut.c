@@ -24,6 +24,7 @@
 
 #include "log.h"
 #include "shadow/shadow.h"
+#include "store/blob.h"
 #include "store/store.h"
 #include "tests/oracle.h"
 #include "tests/rng.h"
@@ -66,6 +67,12 @@ static struct crab_oracle oracle = { .keys = keys, .n = WORKLOAD_KEYS, .report =
 
 /* The oracle */
 
+static int read_content(struct crab_store *store, struct crab_key_state *found)
+{
+	return crab_blob_most(store) ? crab_oracle_read_blobs(&oracle, store, found) :
+				       crab_oracle_read(&oracle, store, found);
+}
+
 /* Attaches. @found: out: the content; @repaired: out: slots. 1: the region is blank */
 static int judge_attach(struct crab_key_state *found, u64 *repaired)
 {
@@ -83,7 +90,7 @@ static int judge_attach(struct crab_key_state *found, u64 *repaired)
 		       violation("attach: %ld %s", PTR_ERR(store), report.reason);
 	crab_store_info(store, &info);
 	*repaired = info.stats.repairs;
-	err = report.verdict == CRAB_VERDICT_GOOD ? crab_oracle_read(&oracle, store, found) :
+	err = report.verdict == CRAB_VERDICT_GOOD ? read_content(store, found) :
 						    violation("attach: %s", report.reason);
 	err = err ?: crab_oracle_check(&oracle, store);
 	crab_store_abandon(store);
@@ -248,7 +255,7 @@ static void changes_begin(u32 cpu, const struct workload_call *call)
 			return;
 		if (e->offset > TRACE_FOUND(0, 1) || op->verb == WORKLOAD_SEARCH)
 			continue;
-		there = op->verb == WORKLOAD_INSERT;
+		there = op->verb == WORKLOAD_INSERT || op->verb == WORKLOAD_PUT;
 		changes[cpu][changed[cpu]++] = (struct crab_oracle_change) {
 			.key = op->index, .to = { there, there ? op->value : 0 },
 		};

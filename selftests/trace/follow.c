@@ -31,8 +31,10 @@
 
 #include "engines/crab/crab.h"
 #include "log.h"
+#include "store/blob_priv.h"
 #include "store/store.h"
 #include "store/store_priv.h"
+#include "tests/blob_value.h"
 #include "trace.h"
 #include "workload.h"
 
@@ -52,6 +54,7 @@ static bool orders_logged, maintaining, preparing, trying;
 static bool stored;		/* since the last fence: else an order orders nothing (log.c) */
 static u64 operations, refused, events, prepared, merged, within, differences;
 static u64 splits, unlinks, shifts, copies, repairs, points[CRAB_POINTS];
+static u64 replaced, erased;	/* blobs */
 
 /* Batches, their operations and changes, and fences that several of them share */
 static u64 batches, batched, batch_splits, batch_unlinks, shared;
@@ -59,24 +62,10 @@ static u32 cleaned;		/* lines, since the last fence */
 static enum workload_verb doing;
 static u32 doing_number;
 
-static const char * const type_names[] = {
-	"store", "clean", "fence", "order", "call", "answer", "return",
-};
-
 static const char * const verb_names[] = {
-	"load", "unload", "tear", "format", "race", "insert", "delete", "search", "batch",
+	"load", "unload", "tear", "format", "race", "insert", "delete", "search", "batch", "put",
+	"erase",
 };
-
-static void print_event(const char *who, const struct log_event *e)
-{
-	printf("  %s: %s", who, type_names[e->type]);
-	if (e->type == LOG_STORE)
-		printf(" of %u at %llu, %llx %llx%s", e->size, (u64)e->offset, (u64)e->value[0],
-		       (u64)e->value[1], e->foreign ? ", not by the module" : "");
-	else if (e->type == LOG_CLEAN)
-		printf(" at %llu", (u64)e->offset);
-	printf("\n");
-}
 
 static void differ(const char *what, const struct log_event *host, const struct log_event *machine)
 {
@@ -84,9 +73,9 @@ static void differ(const char *what, const struct log_event *host, const struct 
 		return;
 	printf("%s %u: %s\n", verb_names[doing], doing_number, what);
 	if (host)
-		print_event("host", host);
+		log_print("host", host);
 	if (machine)
-		print_event("machine", machine);
+		log_print("machine", machine);
 }
 
 static bool is_event(const struct log_event *e)
@@ -197,7 +186,7 @@ static bool merged_as_logged(struct crab_tree *tree)
 /* Only its worker writes media */
 static bool is_crab(void)
 {
-	return store->engine->ops == &crab_engine_crab;
+	return (store->blobs ? store->blobs->raw : store->engine->ops) == &crab_engine_crab;
 }
 
 /* Where the worker may have come */
@@ -430,7 +419,7 @@ int perform_format(const struct workload_store *wanted)
 {
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = wanted->leaf_bytes, .engine = wanted->engine,
-		.layout = wanted->layout, .label = WORKLOAD_LABEL,
+		.layout = wanted->layout, .label = WORKLOAD_LABEL, .blobs = wanted->blobs,
 	};
 	char reason[CRAB_REASON_LEN];
 	int err;
@@ -448,6 +437,8 @@ static struct crab_batch_op op_of(const struct workload_operation *op)
 		[WORKLOAD_INSERT] = CRAB_VERB_INSERT,
 		[WORKLOAD_DELETE] = CRAB_VERB_DELETE,
 		[WORKLOAD_SEARCH] = CRAB_VERB_SEARCH,
+		[WORKLOAD_PUT] = CRAB_VERB_INSERT,
+		[WORKLOAD_ERASE] = CRAB_VERB_DELETE,
 	};
 	static const enum crab_insert_mode modes[] = {
 		[WORKLOAD_EITHER] = CRAB_INSERT_EITHER,
@@ -461,10 +452,10 @@ static struct crab_batch_op op_of(const struct workload_operation *op)
 	};
 }
 
-/* The answer of an operation, as the ioctl returns it */
+/* The answer of an operation, as the ioctl returns it; of a put its version */
 static void answer(const struct crab_batch_op *op)
 {
-	u64 old = op->old.existed ? op->old.value : 0;
+	u64 old = op->old.existed || store->blobs ? op->old.value : 0;
 	u64 found = op->status ? 0 : op->value;
 
 	refused += op->status != 0;
@@ -473,8 +464,27 @@ static void answer(const struct crab_batch_op *op)
 		    op->verb == CRAB_VERB_SEARCH ? found : old);
 }
 
+static int single_blob(struct crab_batch_op *op)
+{
+	u8 bytes[BLOB_VALUE_MAX];
+	struct crab_blob_write write = {
+		.key = op->key, .data = bytes, .bytes = blob_value(op->value, bytes),
+		.mode = op->mode,
+	};
+	bool erases = op->verb == CRAB_VERB_DELETE;
+
+	op->status = erases ? crab_blob_erase(store, &write) : crab_blob_put(store, &write);
+	op->old.existed = write.existed;
+	op->old.value = write.version;
+	erased += erases && !op->status;
+	replaced += !erases && !op->status && write.existed;
+	return op->status;
+}
+
 static int single(struct crab_batch_op *op)
 {
+	if (store->blobs)
+		return single_blob(op);
 	if (op->verb == CRAB_VERB_DELETE)
 		op->status = crab_store_delete(store, op->key, &op->old);
 	else
@@ -546,8 +556,8 @@ static void tell(void)
 	printf("%llu of the operations in %llu batches with %llu splits, %llu unlinks, %llu fences ",
 	       batched, batches, batch_splits, batch_unlinks, shared);
 	printf("of several writes, ");
-	printf("%llu repairs, %llu leaves prepared, %llu merged, %llu times within, fences", repairs,
-	       prepared, merged, within);
+	printf("%llu repairs, %llu blobs replaced, %llu erased, ", repairs, replaced, erased);
+	printf("%llu leaves prepared, %llu merged, %llu times within, fences", prepared, merged, within);
 	for (point = 1; point < CRAB_POINTS; point++)
 		printf(" %llu P%u", points[point], point);
 	printf("; %llu events, %llu differences\n", events, differences);

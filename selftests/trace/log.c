@@ -6,6 +6,7 @@
  * records between the load of a module and its first store are read with information
  * from later records.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,4 +194,19 @@ struct log log_read(const char *path, uint64_t region_bytes)
 	}
 	free((void *)reader.records);
 	return log;
+}
+
+static const char * const type_names[] = {
+	"store", "clean", "fence", "order", "call", "answer", "return",
+};
+
+void log_print(const char *who, const struct log_event *e)
+{
+	printf("  %s: %s", who, type_names[e->type]);
+	if (e->type == LOG_STORE)
+		printf(" of %u at %" PRIu64 ", %" PRIx64 " %" PRIx64 "%s", e->size, e->offset, e->value[0],
+		       e->value[1], e->foreign ? ", not by the module" : "");
+	else if (e->type == LOG_CLEAN)
+		printf(" at %" PRIu64, e->offset);
+	printf("\n");
 }

@@ -58,6 +58,13 @@ struct log {
 struct log log_read(const char *path, uint64_t region_bytes);
 
 /**
+ * log_print() - print an event
+ * @who: did it
+ * @e: the event
+ */
+void log_print(const char *who, const struct log_event *e);
+
+/**
  * region_read() - read the whole region's file into page-aligned memory
  * @path: name of the file
  * @size: out: its size

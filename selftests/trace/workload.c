@@ -13,6 +13,8 @@
  * and then it finds a state after a power cut, in a store of the default engine with deletes
  * that were cut. In one of the stores the module's worker is kept waiting, so that it runs
  * within operations, too.
+ *
+ * One of the stores is of blobs: each call is a put or an erase, and no delete is cut.
  */
 #include "tests/rng.h"
 #include "workload.h"
@@ -20,7 +22,8 @@
 static const struct workload_store stores[] = {
 	{ .engine = "", .layout = "slotted", .leaf_bytes = 512, .share = 3 },
 	{ .engine = "", .layout = "slotted", .leaf_bytes = 1024, .share = 2, .hurried = true },
-	{ .engine = "", .layout = "sorted", .leaf_bytes = 512, .share = 3 },
+	{ .engine = "", .layout = "sorted", .leaf_bytes = 512, .share = 2 },
+	{ .engine = "", .layout = "slotted", .leaf_bytes = 512, .share = 1, .blobs = true },
 	{ .engine = "nvtree", .layout = "append", .leaf_bytes = 512, .share = 1 },
 	{ .engine = "fastfair", .layout = "shift", .leaf_bytes = 2048, .share = 1 },
 };
@@ -69,6 +72,17 @@ static struct workload_operation operation_of(enum age age, uint32_t done, uint3
 
 	op.key = workload_key(op.index);
 	return op;
+}
+
+/* In a store of blobs each call is a put or an erase */
+static void blob_call(struct workload_call *call, const struct workload_operation *op,
+		      uint32_t number)
+{
+	call->verb = op->verb == WORKLOAD_DELETE ? WORKLOAD_ERASE : WORKLOAD_PUT;
+	call->number = number;
+	call->n = 1;
+	call->ops[0] = *op;
+	call->ops[0].verb = call->verb;
 }
 
 void workload_begin(struct workload_call *call, uint32_t number, uint32_t most, uint32_t writer)
@@ -124,7 +138,8 @@ static int insert_torn(const uint32_t *index, uint32_t n, uint32_t *number)
 static int reload(const struct workload_store *store, enum age next, uint32_t *number)
 {
 	static const uint32_t torn[] = { 16, 100, 200, 300 };
-	const uint32_t n = next == SHRINK && !*store->engine ? sizeof(torn) / sizeof(torn[0]) : 0;
+	const bool tears = next == SHRINK && !*store->engine && !store->blobs;
+	const uint32_t n = tears ? sizeof(torn) / sizeof(torn[0]) : 0;
 	int err = insert_torn(torn, n, number);
 
 	if (!err)
@@ -134,17 +149,32 @@ static int reload(const struct workload_store *store, enum age next, uint32_t *n
 	return err ? err : perform_load();
 }
 
-static int live_age(enum age age, uint32_t length, uint32_t *number)
+static void next_call(const struct workload_store *store, struct workload_call *call, enum age age,
+		      uint32_t done, uint32_t length, uint32_t number)
+{
+	struct workload_operation op;
+	uint32_t i;
+
+	if (store->blobs) {
+		op = operation_of(age, done, length, number);
+		blob_call(call, &op, number);
+		return;
+	}
+	workload_begin(call, number, length - done, 0);
+	for (i = 0; i < call->n; i++)
+		call->ops[i] = operation_of(age, done + i, length, number + i);
+	workload_end(call, 1);
+}
+
+static int live_age(const struct workload_store *store, enum age age, uint32_t length,
+		    uint32_t *number)
 {
 	struct workload_call call;
-	uint32_t done, i;
+	uint32_t done;
 	int err = 0;
 
 	for (done = 0; done < length && !err; done += call.n, *number += call.n) {
-		workload_begin(&call, *number, length - done, 0);
-		for (i = 0; i < call.n; i++)
-			call.ops[i] = operation_of(age, done + i, length, *number + i);
-		workload_end(&call, 1);
+		next_call(store, &call, age, done, length, *number);
 		err = perform(&call);
 	}
 	return err;
@@ -159,7 +189,7 @@ static int live(const struct workload_store *store, uint32_t operations, uint32_
 		if (age >= APPEND)
 			err = reload(store, age, number);
 		if (!err)
-			err = live_age(age, operations / AGES, number);
+			err = live_age(store, age, operations / AGES, number);
 	}
 	return err;
 }

@@ -14,7 +14,8 @@
 
 enum workload_verb {
 	WORKLOAD_LOAD, WORKLOAD_UNLOAD, WORKLOAD_TEAR, WORKLOAD_FORMAT, WORKLOAD_RACE,
-	WORKLOAD_INSERT, WORKLOAD_DELETE, WORKLOAD_SEARCH, WORKLOAD_BATCH,
+	WORKLOAD_INSERT, WORKLOAD_DELETE, WORKLOAD_SEARCH, WORKLOAD_BATCH, WORKLOAD_PUT,
+	WORKLOAD_ERASE,
 };
 
 enum workload_mode { WORKLOAD_EITHER, WORKLOAD_CREATE, WORKLOAD_REPLACE };
@@ -25,14 +26,15 @@ struct workload_store {
 	uint32_t leaf_bytes;
 	uint32_t share;		/* of the operations, in tenths */
 	bool hurried;		/* the module's worker seldom gets the processor */
+	bool blobs;		/* of blobs: all calls are puts and erases */
 };
 
 struct workload_operation {
-	enum workload_verb verb;	/* insert or delete; in a batch search too */
-	enum workload_mode mode;	/* of an insert */
+	enum workload_verb verb;	/* insert, delete, put or erase; in a batch search too */
+	enum workload_mode mode;	/* of an insert or a put */
 	uint32_t index;			/* of the key */
 	uint64_t key;
-	uint64_t value;
+	uint64_t value;			/* of a put: chooses the blob (tests/blob_value.h) */
 };
 
 /**

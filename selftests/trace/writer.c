@@ -23,6 +23,7 @@
 
 #include <linux/crabtree.h>
 
+#include "tests/blob_value.h"
 #include "trace.h"
 #include "workload.h"
 
@@ -35,6 +36,10 @@
 #define LEAF_HEAD	48
 #define SLOT		16
 #define KEY_FREE	(~0ULL)
+
+/* Without pauses it is a matter of luck whether the worker finds a sparse leaf before it is empty */
+#define PAUSE_EVERY	512		/* operations */
+#define PAUSE		10000		/* microseconds */
 
 static const char *module, *parameters;
 static uint64_t region, region_bytes;
@@ -167,7 +172,7 @@ int perform_format(const struct workload_store *store)
 {
 	struct crabtree_format format = {
 		.size = sizeof(format),
-		.flags = CRABTREE_FORMAT_FORCE,
+		.flags = CRABTREE_FORMAT_FORCE | (store->blobs ? CRABTREE_FORMAT_BLOBS : 0),
 		.leaf_bytes = store->leaf_bytes,
 		.label = WORKLOAD_LABEL,
 	};
@@ -215,6 +220,36 @@ static int call_delete(const struct workload_operation *op)
 	return err;
 }
 
+static const uint32_t put_flags[] = {
+	[WORKLOAD_CREATE] = CRABTREE_PUT_CREATE,
+	[WORKLOAD_REPLACE] = CRABTREE_PUT_REPLACE,
+};
+
+static int call_put(const struct workload_operation *op)
+{
+	uint8_t blob[BLOB_VALUE_MAX];
+	struct crabtree_put put = {
+		.size = sizeof(put),
+		.flags = put_flags[op->mode],
+		.key = op->key,
+		.value = (uintptr_t)blob,
+		.bytes = blob_value(op->value, blob),
+	};
+	int err = ioctl(device, CRABTREE_PUT, &put) ? errno : 0;
+
+	mark(TRACE_ANSWER, TRACE_FOUND(err, put.existed), put.version);
+	return err;
+}
+
+static int call_erase(const struct workload_operation *op)
+{
+	struct crabtree_erase erase = { .size = sizeof(erase), .key = op->key };
+	int err = ioctl(device, CRABTREE_ERASE, &erase) ? errno : 0;
+
+	mark(TRACE_ANSWER, TRACE_FOUND(err, 0), 0);
+	return err;
+}
+
 static struct crabtree_batch_op batch_op(const struct workload_operation *op)
 {
 	static const uint32_t verbs[] = {
@@ -255,15 +290,18 @@ static int call_batch(const struct workload_call *call)
 
 int perform(const struct workload_call *call)
 {
+	static int (* const calls[])(const struct workload_operation *op) = {
+		[WORKLOAD_INSERT] = call_insert,
+		[WORKLOAD_DELETE] = call_delete,
+		[WORKLOAD_PUT] = call_put,
+		[WORKLOAD_ERASE] = call_erase,
+	};
 	int err;
 
+	if (call->number % PAUSE_EVERY < call->n)
+		usleep(PAUSE);
 	mark(TRACE_CALL, call->verb, call->number);
-	if (call->verb == WORKLOAD_BATCH)
-		err = call_batch(call);
-	else if (call->verb == WORKLOAD_INSERT)
-		err = call_insert(call->ops);
-	else
-		err = call_delete(call->ops);
+	err = call->verb == WORKLOAD_BATCH ? call_batch(call) : calls[call->verb](call->ops);
 	mark(TRACE_RETURN, call->verb, err);
 	return 0;
 }

@@ -17,7 +17,9 @@
 
 #include "crash_priv.h"
 #include "model.h"
+#include "store/blob.h"
 #include "store/store_priv.h"
+#include "tests/blob_value.h"
 
 #define CRASH_NODES	8192	/* stores that may be pending at once */
 #define CRASH_USED	0xa5	/* byte of memory before FORMAT: not zero, as of a new device */
@@ -96,6 +98,22 @@ static bool is_cut(const struct crash *c, struct crab_store *store, u64 before)
 
 /* Operations on records */
 
+/* A put or an erase; the oracle wants the old value, too */
+static void blob_perform(struct crash *c, struct crab_store *store, struct crab_batch_op *done)
+{
+	u8 bytes[BLOB_VALUE_MAX];
+	struct crab_blob_write write = { .key = done->key, .data = bytes };
+	struct crab_key_state was;
+
+	if (crab_oracle_get(&c->oracle, store, done->key, &was))
+		return;
+	write.bytes = blob_value(done->value, bytes);
+	done->status = done->verb == CRAB_VERB_DELETE ? crab_blob_erase(store, &write) :
+							crab_blob_put(store, &write);
+	done->old.existed = write.existed;
+	done->old.value = was.value;
+}
+
 static void op_perform(struct crash *c, struct crab_store *store, const struct crash_op *op,
 		       struct crab_batch_op *done)
 {
@@ -104,6 +122,8 @@ static void op_perform(struct crash *c, struct crab_store *store, const struct c
 		.mode = op->mode, .key = c->keys[op->key], .value = op->value,
 		.old.expected = op->expected,
 	};
+	if (c->setup.blobs)
+		return blob_perform(c, store, done);
 	done->status = done->verb == CRAB_VERB_DELETE ?
 		       crab_store_delete(store, done->key, &done->old) :
 		       crab_store_insert(store, done->key, done->value, done->mode, &done->old);
@@ -113,11 +133,15 @@ static void op_perform(struct crash *c, struct crab_store *store, const struct c
 static const char *op_answer(struct crash *c, struct crab_store *store,
 			     const struct crab_batch_op *op, struct crab_key_state *state, u32 ops)
 {
-	const char *what = crab_oracle_answer(state, op);
+	bool is_full = op->verb == CRAB_VERB_INSERT && op->status == -ENOSPC;
+	const char *what;
 
-	if (what || op->status != -ENOSPC)
+	c->counts.full += is_full;
+	if (is_full && c->setup.blobs)
+		return NULL;	/* a replacement needs room, too; the explorer judges whether there is */
+	what = crab_oracle_answer(state, op);
+	if (what || !is_full)
 		return what;
-	c->counts.full++;
 	return c->setup.driver->is_full(store, ops) ? NULL : "is refused, though there is room";
 }
 
@@ -160,7 +184,7 @@ int crash_apply_batch(struct crash *c)
 static int cut_op(struct crash *c, enum crash_verb verb, struct crab_crash_points *points,
 		  const struct crash_content *before, const struct crash_content *after, u32 depth)
 {
-	bool records = c->op.verb <= CRASH_DELETE || c->op.verb == CRASH_BATCH;
+	bool records = !c->setup.blobs && (c->op.verb <= CRASH_DELETE || c->op.verb == CRASH_BATCH);
 	struct crash_cut during = {
 		.crash = c, .allowed = { .before = before->key, .after = after->key },
 		.blank = verb == CRASH_FORMAT,
@@ -253,6 +277,7 @@ int crash_format(struct crash *c)
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = c->setup.leaf_bytes,
 		.engine = c->setup.driver->engine, .layout = c->setup.layout, .label = label,
+		.blobs = c->setup.blobs,
 	};
 
 	snprintf(label, sizeof(label), "crash %u", c->step);
@@ -415,8 +440,7 @@ bool crash_holds(struct crash *c)
 {
 	struct crash_content found;
 
-	return !crab_oracle_read(&c->oracle, c->store, found.key) &&
+	return !crash_read(c, c->store, &found) &&
 	       crab_oracle_equal(&c->oracle, found.key, c->content.key) &&
-	       !crab_oracle_judge(&c->oracle, c->store, found.key) &&
-	       !crab_oracle_judge_some(&c->oracle, c->store, found.key, c->counts.recoveries);
+	       !crash_judge_reads(c, c->store, &found);
 }

@@ -85,6 +85,8 @@ struct crash_counts {
  * @leaf_bytes: 128: five slots; 256: thirteen
  * @slots: records in a leaf at most; 0: as many as fit
  * @keys: number of keys; 0: CRASH_KEYS_DEFAULT
+ * @blobs: of blobs: a value chooses the blob of its key (tests/blob_value.h). Without @modify, and without
+ *	batches in the run
  * @modify: some inserts are compare-and-swaps and adds
  * @changes: cut the operations that change the structure, and few others
  * @inserts: on keys all over the store before the first step; they are not cut
@@ -98,6 +100,7 @@ struct crash_setup {
 	u32 leaf_bytes;
 	u32 slots;
 	u32 keys;
+	bool blobs;
 	bool modify;
 	bool changes;
 	u32 inserts;

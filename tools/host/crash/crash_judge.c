@@ -56,7 +56,7 @@ static struct crab_store *attach_again(struct crash *c, const struct crash_conte
 		crash_say(c, "second attach: %s", report.reason);
 	else if (info.stats.repairs)
 		crash_say(c, "second attach repairs %llu slots", info.stats.repairs);
-	else if (!crab_oracle_read(&c->oracle, store, found.key) &&
+	else if (!crash_read(c, store, &found) &&
 		 !crab_oracle_equal(&c->oracle, found.key, content->key))
 		crash_say(c, "second attach finds other content");
 	if (!c->said[0])
@@ -65,10 +65,17 @@ static struct crab_store *attach_again(struct crash *c, const struct crash_conte
 	return NULL;
 }
 
-/* All reads agree with the content */
-static int judge_reads(struct crash *c, struct crab_store *store,
-		       const struct crash_content *content)
+int crash_read(struct crash *c, struct crab_store *store, struct crash_content *content)
 {
+	return c->setup.blobs ? crab_oracle_read_blobs(&c->oracle, store, content->key) :
+				crab_oracle_read(&c->oracle, store, content->key);
+}
+
+int crash_judge_reads(struct crash *c, struct crab_store *store,
+		      const struct crash_content *content)
+{
+	if (c->setup.blobs)
+		return crab_oracle_check(&c->oracle, store);
 	return crab_oracle_judge(&c->oracle, store, content->key) ?:
 	       crab_oracle_judge_some(&c->oracle, store, content->key, c->counts.recoveries);
 }
@@ -98,7 +105,7 @@ static int judge_again(struct crash *c, struct crash_content *content)
 
 	if (!store)
 		return -1;
-	err = go_on(c, store, content, 0) ?: judge_reads(c, store, content);
+	err = go_on(c, store, content, 0) ?: crash_judge_reads(c, store, content);
 	crab_store_abandon(store);
 	if (err)
 		return err;
@@ -119,12 +126,12 @@ static int judge_store(struct crash_cut *cut, struct crab_store *store,
 	crab_store_info(store, &info);
 	c->counts.repairs += info.stats.repairs;
 	err = report->verdict == CRAB_VERDICT_GOOD ?
-	      crab_oracle_read(&c->oracle, store, found->key) :
+	      crash_read(c, store, found) :
 	      crash_say(c, "attach: %s", report->reason);
 	if (!err && !crab_oracle_allows(&c->oracle, &cut->allowed, found->key))
 		err = crash_say(c, "recovered content is neither the one before nor the one after");
 	if (!err)
-		err = judge_reads(c, store, found);
+		err = crash_judge_reads(c, store, found);
 	content = *found;
 	if (!err && info.stats.repairs && cut->depth)
 		err = go_on(c, store, &content, cut->depth);
@@ -159,7 +166,7 @@ static int peek(const struct crash_cut *cut, struct crash_content *content)
 
 	if (IS_ERR(store))
 		return 1;	/* the writable attach will report why */
-	err = crab_oracle_read(&c->oracle, store, content->key) ?: judge_reads(c, store, content) ?:
+	err = crash_read(c, store, content) ?: crash_judge_reads(c, store, content) ?:
 	      judge_allocator(cut, store);
 	crab_store_abandon(store);
 	if (!err && c->shadow->counts.stores != stores)

@@ -83,6 +83,13 @@ void crash_batch_make(struct crash *crash);
 
 /* crash_judge.c */
 
+/* Reads the content of a store; 0, or -1 after a fault */
+int crash_read(struct crash *c, struct crab_store *store, struct crash_content *content);
+
+/* Do all reads agree with the content that crash_read() returned? 0, or -1 after a fault */
+int crash_judge_reads(struct crash *c, struct crab_store *store,
+		      const struct crash_content *content);
+
 /* The contents that a cut of c->batch may leave */
 struct crab_oracle_allowed crash_batch_allowed(const struct crash *c,
 					       const struct crash_content *before);

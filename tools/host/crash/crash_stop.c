@@ -85,7 +85,7 @@ static int resume(struct crash *c, const struct crash_content *before)
 {
 	const struct crab_oracle_allowed allowed = stopped_allowed(c, before, &c->content);
 	struct crash_content found;
-	int err = attach_stopped(c) ?: crab_oracle_read(&c->oracle, c->store, found.key);
+	int err = attach_stopped(c) ?: crash_read(c, c->store, &found);
 
 	if (!err && !crab_oracle_allows(&c->oracle, &allowed, found.key))
 		err = crash_say(c, "content is neither the one before nor the one after");
