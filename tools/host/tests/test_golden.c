@@ -20,6 +20,7 @@
 #include <linux/string.h>
 
 #include "model.h"
+#include "store/blob.h"
 #include "tap.h"
 #include "tests/hostile.h"
 #include "tests/seal.h"
@@ -28,15 +29,18 @@
 #define TEXT_BYTES	(64 * 1024)
 #define LARGE		(17ULL << 20)	/* the bitmap of this many leaves moves the pool */
 #define NO_STATE	(~0U)
+#define BLOBS_STATE	(~0U - 1)
+#define BLOBS_SIZE	(64 * 1024)	/* slabs of 4 KiB */
 
 /**
  * struct golden - an image
  * @name: of its files
- * @state: which of the hostile images, or NO_STATE: as FORMAT left it
+ * @state: which of the hostile images; NO_STATE: as FORMAT left it; BLOBS_STATE: with some blobs
  * @engine: of the hostile images
  * @layout: of the hostile images
  * @leaf_bytes: size of its leaves
  * @size: of its region
+ * @blobs: it is a store of blobs
  */
 struct golden {
 	const char *name;
@@ -45,11 +49,14 @@ struct golden {
 	const char *layout;
 	u32 leaf_bytes;
 	u64 size;
+	bool blobs;
 };
 
 #define SMALL(leaf)	ALIGN(CRAB_POOL_OFFSET + CRAB_HOSTILE_LEAVES * (leaf), 4096)
-#define STATE(n, s, leaf)	{ n, s, "crab", NULL, leaf, SMALL(leaf) }
-#define FORMATTED(n, e, l, leaf, bytes)	{ n, NO_STATE, e, l, leaf, bytes }
+#define STATE_OF(n, s, e, leaf)	{ n, s, e, NULL, leaf, SMALL(leaf), false }
+#define STATE(n, s, leaf)	STATE_OF(n, s, "crab", leaf)
+#define FORMATTED(n, e, l, leaf, bytes)	{ n, NO_STATE, e, l, leaf, bytes, false }
+#define BLOBS(n, s, e, l, leaf)	{ n, s, e, l, leaf, BLOBS_SIZE, true }
 
 /* Append new images at the end */
 static const struct golden goldens[] = {
@@ -70,19 +77,24 @@ static const struct golden goldens[] = {
 	STATE("sorted-full", 9, 512),
 	STATE("sorted-on-demand", 10, 512),
 	FORMATTED("toy/formatted", "toy", "array", 512, SMALL(512)),
-	{ "toy/full", 23, "toy", NULL, 512, SMALL(512) },
+	STATE_OF("toy/full", 23, "toy", 512),
 	FORMATTED("fastfair/formatted", "fastfair", "shift", 512, SMALL(512)),
-	{ "fastfair/many", 24, "fastfair", NULL, 512, SMALL(512) },
-	{ "fastfair/full", 25, "fastfair", NULL, 512, SMALL(512) },
+	STATE_OF("fastfair/many", 24, "fastfair", 512),
+	STATE_OF("fastfair/full", 25, "fastfair", 512),
 	FORMATTED("nvtree/formatted", "nvtree", "append", 512, SMALL(512)),
-	{ "nvtree/cut-off", 26, "nvtree", NULL, 512, SMALL(512) },
-	{ "nvtree/many", 27, "nvtree", NULL, 512, SMALL(512) },
-	{ "nvtree/full", 28, "nvtree", NULL, 512, SMALL(512) },
+	STATE_OF("nvtree/cut-off", 26, "nvtree", 512),
+	STATE_OF("nvtree/many", 27, "nvtree", 512),
+	STATE_OF("nvtree/full", 28, "nvtree", 512),
+	BLOBS("blobs/formatted", NO_STATE, "crab", "slotted", 512),
+	BLOBS("blobs/slotted", BLOBS_STATE, "crab", "slotted", 512),
+	BLOBS("blobs/sorted", BLOBS_STATE, "crab", "sorted", 1024),
+	BLOBS("blobs/nvtree", BLOBS_STATE, "nvtree", "append", 512),
 };
 
 static struct crab_hostile hostile;
 static const char *dir;
 static char text[TEXT_BYTES];		/* description of a store */
+static u8 blob[4096];
 static char expected[TEXT_BYTES];	/* NAME.txt */
 
 static const char *path(const struct golden *g, const char *suffix)
@@ -101,6 +113,26 @@ static FILE *must(FILE *f, const char *what)
 	exit(2);
 }
 
+/* Each blob: key, length, version and a checksum that is not the store's own */
+static void describe_blobs(struct crab_store *store, size_t n)
+{
+	struct crab_blob_entry e;
+	struct crab_cursor c;
+	u64 hash;
+	u32 i;
+
+	crab_cursor_init(&c, 0, CRAB_KEY_EMPTY);
+	while (crab_blob_list(store, &c, &e, 1) == 1) {
+		struct crab_blob_read get = { .key = e.key, .buffer = blob, .capacity = sizeof(blob) };
+
+		tap_check(!crab_blob_get(store, &get) && get.bytes == e.bytes, "get of %llu", e.key);
+		for (i = 0, hash = 14695981039346656037ULL; i < e.bytes; i++)
+			hash = (hash ^ blob[i]) * 1099511628211ULL;	/* FNV-1a */
+		n += scnprintf(text + n, sizeof(text) - n, "%llu %u %llu %016llx\n", e.key, e.bytes,
+			       e.version, hash);
+	}
+}
+
 /* All data that a user may rely on, as text */
 static void describe(struct crab_store *store)
 {
@@ -117,6 +149,10 @@ static void describe(struct crab_store *store)
 	for (i = 0; i < CRAB_UUID_LEN; i++)
 		n += scnprintf(text + n, sizeof(text) - n, "%02x", info.super.uuid[i]);
 	n += scnprintf(text + n, sizeof(text) - n, "\n");
+	if (crab_blob_most(store)) {
+		describe_blobs(store, n);
+		return;
+	}
 	crab_cursor_init(&c, 0, CRAB_KEY_EMPTY);
 	while (crab_cursor_read(store, &c, &r, 1) == 1)
 		n += scnprintf(text + n, sizeof(text) - n, "%llu %llu\n", r.key, r.value);
@@ -144,7 +180,7 @@ static void format(const struct golden *g)
 {
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = g->leaf_bytes, .engine = g->engine,
-		.layout = g->layout, .label = "golden",
+		.layout = g->layout, .label = "golden", .blobs = g->blobs,
 	};
 
 	memset(hostile.media.base, 0, g->size);
@@ -212,6 +248,43 @@ static void media_for(const struct golden *g)
 	crab_host_seed(SEED);
 }
 
+static int put(struct crab_store *store, u64 key, u32 bytes)
+{
+	struct crab_blob_write write = { .key = key, .bytes = bytes, .data = blob };
+	u32 i;
+
+	for (i = 0; i < bytes; i++)
+		blob[i] = key * 31 + bytes + i * 7;
+	return crab_blob_put(store, &write);
+}
+
+static int erase(struct crab_store *store, u64 key)
+{
+	struct crab_blob_write write = { .key = key };
+
+	return crab_blob_erase(store, &write);
+}
+
+/* Lengths at both ends of some classes of extents; replaced and erased blobs; several leaves */
+static void make_blobs(void)
+{
+	static const u32 lengths[] = { 0, 1, 24, 25, 88, 89, 344, 345, 1000, 4056 };
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	struct crab_store *store = crab_store_attach(&hostile.media, &options, &report);
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < 60; i++)
+		err = err ?: put(store, i * 8, i < ARRAY_SIZE(lengths) ? lengths[i] : i);
+	for (i = 7; i < 60; i += 7)
+		err = err ?: put(store, i * 8, 200 - i);
+	for (i = 20; i < 60; i += 3)
+		err = err ?: erase(store, i * 8);
+	tap_check(!err, "put or erase: %d", err);
+	crab_store_detach(store);
+}
+
 static void make(const struct golden *g)
 {
 	struct crab_store *store;
@@ -219,8 +292,10 @@ static void make(const struct golden *g)
 	if (!access(path(g, ".gz"), F_OK))
 		return;
 	media_for(g);
-	if (g->state == NO_STATE) {
+	if (g->state >= BLOBS_STATE) {
 		format(g);
+		if (g->state == BLOBS_STATE)
+			make_blobs();
 	} else {
 		crab_hostile_choose(&hostile, g->state);
 		hostile.leaf_bytes = g->leaf_bytes;
@@ -252,18 +327,30 @@ static void read_only(const struct golden *g)
 	free(before);
 }
 
+/* A record or a blob comes and goes */
+static void use(struct crab_store *store)
+{
+	struct crab_old old;
+
+	if (crab_blob_most(store)) {
+		tap_check(!put(store, 12, 500), "put");
+		tap_check(!erase(store, 12), "erase");
+		return;
+	}
+	crab_store_delete(store, 8, &old);
+	tap_check(!crab_store_insert(store, 8, 1, CRAB_INSERT_EITHER, &old), "insert");
+	tap_check(!crab_store_delete(store, 8, &old) && old.value == 1, "delete");
+}
+
 /* Attaches the image writable, uses the store and attaches it again */
 static void writable(const struct golden *g)
 {
 	struct crab_store *store = attach(false);
-	struct crab_old old;
 
 	if (store) {
 		describe(store);
 		tap_check(!strcmp(text, expected), "its content differs");
-		crab_store_delete(store, 8, &old);
-		tap_check(!crab_store_insert(store, 8, 1, CRAB_INSERT_EITHER, &old), "insert");
-		tap_check(!crab_store_delete(store, 8, &old) && old.value == 1, "delete");
+		use(store);
 		describe(store);
 		strscpy(expected, text, sizeof(expected));
 		crab_store_detach(store);
