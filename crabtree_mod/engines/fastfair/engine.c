@@ -42,7 +42,7 @@
 
 #include "engines/counts.h"
 #include "shared/lock.h"
-#include "tree.h"
+#include "lazy.h"
 
 struct ff_tuning ff_tuning_default;
 
@@ -199,6 +199,8 @@ static int ff_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key
 	struct ff_node sibling = { };
 	int err;
 
+	if (ff_is_lazy(op.ff))
+		ff_complete(&op, key);
 	do
 		err = insert_once(&op, key, value, mode, old, &sibling);
 	while (err == -EAGAIN && !(err = ff_op_reserve(&op, key)));
@@ -270,8 +272,11 @@ static int ff_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key
 {
 	struct ff_op op = { .ff = ff_of(engine), .flow = flow, .fresh = FF_NONE };
 	bool sparse = false;
-	int err = remove_once(&op, key, old, &sparse);
+	int err;
 
+	if (ff_is_lazy(op.ff))
+		ff_complete_near(&op, key);
+	err = remove_once(&op, key, old, &sparse);
 	if (sparse)
 		ff_thin(&op, key);
 	ff_op_end(&op);
@@ -313,6 +318,9 @@ u32 ff_slots(u32 leaf_bytes)
 static const struct crab_option ff_options[] = {
 	CRAB_OPTION("binary", struct ff_tuning, binary, NULL),
 	CRAB_OPTION("leaf_locks", struct ff_tuning, leaf_locks, NULL),
+#ifdef CRAB_FF_LAZY
+	CRAB_OPTION("lazy", struct ff_tuning, lazy, NULL),
+#endif
 	{ }
 };
 

@@ -17,8 +17,8 @@
  *
  * Step 2 comes first: an entry that step 3 adds may change the node that the void slots of its
  * neighbour are compared with. Each step preserves the content, and after a cut in it the next
- * attach begins again. The publication repairs lazily, in later writes; the pool needs the full
- * read in any case.
+ * attach begins again. The publication repairs lazily, in later writes, as the option `lazy` of
+ * test builds does (lazy.c); the pool needs the full read in any case.
  *
  * A read-only attach serves the traces as they are: searches apply R1 and R2 then.
  *
@@ -33,18 +33,9 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "tree.h"
-#include "walk.h"
+#include "lazy.h"
 
 #define REPAIR_BREATHE	1023	/* nodes between two cond_resched(), as a mask */
-
-/* A trace of a power cut in a node */
-struct ff_trace {
-	struct ff_trace *next;
-	struct ff_node node;
-	struct ff_found found;
-	bool has_entry;
-};
 
 int ff_format(struct crab_flow *flow, const struct crab_geometry *geo)
 {
@@ -196,8 +187,7 @@ static int repair_clean(struct ff *ff, struct crab_flow *flow)
 	return 0;
 }
 
-/* Takes the void slots away */
-static void repair_slots(struct ff_op *op, const struct ff_trace *trace)
+void ff_trace_slots(struct ff_op *op, const struct ff_trace *trace)
 {
 	const struct ff_found *found = &trace->found;
 
@@ -228,11 +218,11 @@ int ff_repair(struct crab_engine *engine, struct crab_flow *flow)
 	int err = engine->clean ? 0 : repair_clean(ff, flow);
 	const struct ff_trace *trace;
 
-	if (err)
+	if (err || ff_is_lazy(ff))
 		return err;
 	ff_op_lock(&op);
 	for (trace = ff->traces; trace; trace = trace->next)
-		repair_slots(&op, trace);
+		ff_trace_slots(&op, trace);
 	ff->torn = false;
 	ff->locked = ff->tuning.leaf_locks;
 	for (trace = ff->traces; trace; trace = trace->next)

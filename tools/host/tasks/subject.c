@@ -47,6 +47,8 @@ const struct subject subjects[SUBJECTS] = {
 	  .ff = { .binary = true }, false },
 	{ "fastfair, reads lock", "fastfair", "shift", 256, 5, 12, 16, 3, false,
 	  .ff = { .leaf_locks = true }, false },
+	{ "fastfair, repaired later", "fastfair", "shift", 128, 3, 20, 16, 3, false,
+	  .ff = { .lazy = true }, false },
 	{ "fastfair, hardly any space", "fastfair", "shift", 128, 3, 6, 12, 3, false, { { 0 } }, false },
 	{ "slotted, adds", "crab", "slotted", 128, 2, 16, 6, 4, false, { { 0 } }, true },
 	{ "sorted, adds", "crab", "sorted", 128, 0, 12, 6, 4, false,

@@ -55,6 +55,13 @@ DESIGNS = [
              "if (!has_entry) __clear_bit(node->number, ff->pool.used), ff->pool.free++;"
              " if (has_entry && !torn) return;"),
     ]),
+    Design("fastfair, lazy: a write completes only the last node that it passes", [
+        Edit(FF + "lazy.c", "node_complete(op, &find.node, passed);",
+             "if (ff_next(ff, &find.node, &right) || key < right.low) node_complete(op, &find.node, passed)"),
+    ]),
+    Design("fastfair, lazy: after the first write no node is taken as torn", [
+        Edit(FF + "lazy.c", "\tif (ff->traces)\n\t\treturn;", ""),
+    ]),
 ]
 
 # Rules of the publication that do not hold: tools/host/mutants/claims.py judges them
