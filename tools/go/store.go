@@ -229,6 +229,7 @@ type FormatOptions struct {
 	Label, Engine, Layout string
 	LeafBytes             uint32
 	Force                 bool // over the store or the other data that is there
+	Blobs                 bool // for values of up to 64 KiB: Put, Get, Erase, List
 }
 
 func set(field []C.char, text string) error {
@@ -245,7 +246,10 @@ func set(field []C.char, text string) error {
 func (s *Store) Format(options FormatOptions) error {
 	raw := C.struct_crabtree_format{leaf_bytes: C.uint(options.LeafBytes)}
 	if options.Force {
-		raw.flags = C.CRABTREE_FORMAT_FORCE
+		raw.flags |= C.CRABTREE_FORMAT_FORCE
+	}
+	if options.Blobs {
+		raw.flags |= C.CRABTREE_FORMAT_BLOBS
 	}
 	for _, err := range []error{set(raw.label[:], options.Label), set(raw.engine[:], options.Engine),
 		set(raw.layout[:], options.Layout)} {

@@ -27,8 +27,13 @@ func must(t *testing.T, err error) {
 
 func newStore(t *testing.T, options FormatOptions) (*Store, string) {
 	t.Helper()
+	return newStoreOf(t, options, 256<<10)
+}
+
+func newStoreOf(t *testing.T, options FormatOptions, size int) (*Store, string) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "go.img")
-	must(t, os.WriteFile(path, make([]byte, 256<<10), 0o666))
+	must(t, os.WriteFile(path, make([]byte, size), 0o666))
 	store, err := Open("file:" + path)
 	must(t, err)
 	must(t, store.Format(options))

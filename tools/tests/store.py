@@ -193,15 +193,106 @@ class Machine(RuleBasedStateMachine):
         assert list(reversed(self.store.items())) == sorted(self.model.items(), reverse=True)
 
 
-def properties(engine, layout):
+class BlobMachine(RuleBasedStateMachine):
+    """A store of blobs and a dict of bytes and versions."""
+    engine, layout = ENGINES[0]
+
+    def __init__(self):
+        super().__init__()
+        if os.path.exists(IMAGE):
+            os.unlink(IMAGE)
+        self.store = crabtree.create(IMAGE, 2 << 20, "python", engine=self.engine, layout=self.layout, blobs=True)
+        self.model = {}
+        self.last = 0
+
+    def teardown(self):
+        """The image is sound."""
+        assert self.store.check() is None
+        self.store.close()
+
+    def expect_put(self, key, flags, version):
+        """The error of a put that must be refused, or None."""
+        create, replace = flags
+        if (version is not None or replace and not create) and key not in self.model:
+            return KeyError, None
+        if create and not replace and key in self.model:
+            return crabtree.Error, errno.EEXIST
+        if version is not None and self.model[key][1] != version:
+            return crabtree.Error, errno.ESTALE
+        return None
+
+    @rule(key=KEYS, value=st.binary(max_size=300), flags=st.tuples(st.booleans(), st.booleans()),
+          version=st.sampled_from([None, None, 0, 1]))
+    def put(self, key, value, flags, version):
+        """With each pair of flags; version 1 stands for the present one."""
+        if version and key in self.model:
+            version = self.model[key][1]
+        want = self.expect_put(key, flags, version)
+        got = outcome(self.store.put, key, value, *flags, version=version)
+        if want:
+            assert got == want
+            return
+        assert got > self.last
+        self.last = got
+        self.model[key] = value, got
+
+    @rule(key=KEYS, size=st.sampled_from([0, 4056, 4096, 4097, 20000]))
+    def long(self, key, size):
+        """Around the first room of a get."""
+        self.put(key, bytes(range(256)) * 79 + b"x" if size == 20000 else b"y" * size, (False, False), None)
+        assert self.store.blob(key) == self.model[key]
+
+    @rule(key=KEYS)
+    def get(self, key):
+        """A key."""
+        assert outcome(self.store.blob, key) == self.model.get(key, (KeyError, None))
+
+    @rule(key=KEYS, stale=st.booleans())
+    def erase(self, key, stale):
+        """A key."""
+        if stale and key in self.model:
+            assert outcome(self.store.erase, key, 1) == (crabtree.Error, errno.ESTALE)
+        old = self.model.pop(key, None)
+        assert outcome(self.store.erase, key, old and old[1]) == (None if old else (KeyError, None))
+
+    @rule(start=KEYS, end=KEYS)
+    def blobs(self, start, end):
+        """A range of keys."""
+        want = [(key, len(value), version, False) for key, (value, version) in sorted(self.model.items())
+                if start <= key <= end]
+        assert list(self.store.blobs(start, end)) == want
+
+    @rule()
+    def reopen(self):
+        """All is there."""
+        self.store.close()
+        self.store = crabtree.open("file:" + IMAGE)
+        self.blobs(0, crabtree.KEY_MAX)
+
+
+def blobs():
+    """Stores of blobs, of two engines; the two kinds of stores refuse each other's calls."""
+    for engine in (ENGINES[0], ENGINES[3]):
+        properties(*engine, BlobMachine, "a dict of bytes and versions")
+    with crabtree.create("blobs.img", 8 << 20, blobs=True) as store:
+        store.put(1, b"z" * 65536)
+        tap.ok(store.blob(1).value == b"z" * 65536, "a value of 64 KiB")
+        tap.ok("too long" in raises(crabtree.Error, store.put, 1, bytes(65537)), "one byte more")
+        tap.ok(raises(TypeError, store.put, 1, "text"), "a text that is not encoded")
+        tap.ok("another kind" in raises(crabtree.Error, store.insert, 1, 1), "insert in a store of blobs")
+    with crabtree.create("records.img", 64 << 10) as store:
+        tap.ok("another kind" in raises(crabtree.Error, store.put, 1, b""), "put in a store of records")
+
+
+def properties(engine, layout, base=Machine, what="a dict whose keys ascend"):
     """All operations, on one engine."""
-    machine = type(f"Machine_{engine}_{layout}", (Machine,), {"engine": engine, "layout": layout})
+    machine = type(f"Machine_{engine}_{layout}", (base,), {"engine": engine, "layout": layout})
     try:
         run_state_machine_as_test(machine, settings=settings(
             max_examples=30, stateful_step_count=25, deadline=None, derandomize=True, database=None))
     except Exception as error:  # pylint: disable=broad-except
         return tap.ok(False, f"{engine} {layout}", [repr(error)])
-    return tap.ok(True, f"a store of {engine} {layout} is a dict whose keys ascend")
+    return tap.ok(True, f"a store of {engine} {layout} is {what}")
 
 
 def raises(kind, call, *arguments, **options):
@@ -279,6 +370,7 @@ def main():
     """All of it."""
     for engine, layout in ENGINES:
         properties(engine, layout)
+    blobs()
     limits()
     files()
     threads()

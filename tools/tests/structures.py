@@ -10,7 +10,7 @@ from crabtree import _library
 KINDS = {"crabtree_record": _library.Record, "crabtree_cursor": _library.Cursor,
          "crabtree_batch_op": _library.BatchOp, "crabtree_counter": _library.Counter,
          "crabtree_info": _library.Info, "crabtree_check": _library.Check, "crabtree_format": _library.Format,
-         "crabtree_change": _library.Change}
+         "crabtree_change": _library.Change, "crabtree_entry": _library.Entry}
 
 
 def main():

@@ -28,7 +28,9 @@ _U64_MAX = 2 ** 64 - 1
 _READONLY = 1
 _CREATE, _REPLACE, _SWAP, _ADD = 1, 2, 4, 8
 _GE, _LE = 1, 2
-_FORCE = 1
+_FORCE, _BLOBS = 1, 2
+_IF_VERSION = 4
+_BLOB_ROOM = 4096
 _BATCH_MAX = 4096
 _SCAN_RECORDS = 256
 
@@ -94,6 +96,13 @@ def delete(key):
 Change = collections.namedtuple("Change", "seq verb key value old")
 Change.__doc__ = """A change that a watch reports: `verb` is "insert", "delete", or "lost": then `value` changes up to
 number `seq` were dropped, because the reader was too slow. `old` is None if the key was absent."""
+
+
+Blob = collections.namedtuple("Blob", "value version")
+Blob.__doc__ = "A value of a store of blobs, as bytes, and its version: no other value of the store has it, now or later."
+
+Entry = collections.namedtuple("Entry", "key bytes version damaged")
+Entry.__doc__ = "A key of a store of blobs. If the value is damaged, its length `bytes` and its version are 0."
 
 
 class Store(collections.abc.MutableMapping):
@@ -223,6 +232,44 @@ class Store(collections.abc.MutableMapping):
             operations[first:first + _BATCH_MAX] = array
         return operations
 
+    # Values of any length, in a store that format(blobs=True) made
+
+    def put(self, key, value, create=False, replace=False, version=None):
+        """Store bytes, up to 64 KiB; with `create` only if the key is absent, with `replace` only if it is there.
+
+        With `version` only if the present value has it, else ESTALE. Returns the new version."""
+        value = bytes(value)
+        new = ctypes.c_uint64(0 if version is None else _u64(version))
+        flags = _flags(create, replace) | (0 if version is None else _IF_VERSION)
+        _check_key(self._call("put", _u64(key), value, len(value), flags, ctypes.byref(new)), key)
+        return new.value
+
+    def blob(self, key):
+        """The Blob of a key; its checksum is verified."""
+        size, version = ctypes.c_uint32(_BLOB_ROOM), ctypes.c_uint64()
+        err = -errno.EMSGSIZE
+        while err == -errno.EMSGSIZE:
+            room = ctypes.create_string_buffer(size.value)
+            err = self._call("get", _u64(key), room, len(room), ctypes.byref(size), ctypes.byref(version))
+        _check_key(err, key)
+        return Blob(room.raw[:size.value], version.value)
+
+    def erase(self, key, version=None):
+        """Remove a key and its value; with `version` only if the value has it, else ESTALE."""
+        old = None if version is None else ctypes.byref(ctypes.c_uint64(_u64(version)))
+        _check_key(self._call("erase", _u64(key), old), key)
+
+    def blobs(self, start=0, end=KEY_MAX):
+        """Yield an Entry for each key from start to end, both included. Not a snapshot."""
+        cursor = _library.Cursor()
+        entries = (_library.Entry * _SCAN_RECORDS)()
+        _lib.crabtree_cursor_init(ctypes.byref(cursor), _u64(start), _u64(end))
+        while True:
+            count = _check(self._call("list", ctypes.byref(cursor), entries, len(entries)))
+            if not count:
+                return
+            yield from [Entry(one.key, one.bytes, one.version, one.status != 0) for one in entries[:count]]
+
     # While others write
 
     def watch(self, start=0, end=KEY_MAX, entries=0):
@@ -325,10 +372,10 @@ class Store(collections.abc.MutableMapping):
             return None
         return check.errors, check.first_offset, check.first.decode(errors="replace")
 
-    def format(self, label="", *, engine="", layout="", leaf_bytes=0, uuid=None, force=False):
-        """Make an empty store; with `force` over the store or the other data that is there."""
+    def format(self, label="", *, engine="", layout="", leaf_bytes=0, uuid=None, force=False, blobs=False):
+        """Make an empty store; with `force` over the store or the other data that is there; with `blobs` for put()."""
         options = _library.Format()
-        options.flags = _FORCE if force else 0
+        options.flags = (_FORCE if force else 0) | (_BLOBS if blobs else 0)
         options.leaf_bytes = leaf_bytes
         for name, text in (("label", label), ("engine", engine), ("layout", layout)):
             if len(text.encode()) >= getattr(_library.Format, name).size:

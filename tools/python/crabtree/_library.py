@@ -63,6 +63,11 @@ class Change(ctypes.Structure):
                 ("verb", c_uint32), ("flags", c_uint32)]
 
 
+class Entry(ctypes.Structure):
+    """struct crabtree_entry"""
+    _fields_ = [("key", c_uint64), ("version", c_uint64), ("bytes", c_uint32), ("status", c_int32)]
+
+
 # Name of a call without "crabtree_", result, arguments
 CALLS = [
     ("open", c_int, POINTER(c_void_p), c_char_p, c_uint),
@@ -81,6 +86,10 @@ CALLS = [
     ("cursor_init_reverse", None, POINTER(Cursor), c_uint64, c_uint64),
     ("cursor_read", c_int, c_void_p, POINTER(Cursor), POINTER(Record), c_uint32),
     ("batch", c_int, c_void_p, POINTER(BatchOp), c_uint32, POINTER(c_uint32)),
+    ("put", c_int, c_void_p, c_uint64, c_char_p, c_uint32, c_uint, POINTER(c_uint64)),
+    ("get", c_int, c_void_p, c_uint64, c_char_p, c_uint32, POINTER(c_uint32), POINTER(c_uint64)),
+    ("erase", c_int, c_void_p, c_uint64, POINTER(c_uint64)),
+    ("list", c_int, c_void_p, POINTER(Cursor), POINTER(Entry), c_uint32),
     ("check", c_int, c_void_p, POINTER(Check), c_size_t),
     ("format", c_int, c_void_p, POINTER(Format), c_size_t),
     ("watch", c_int, c_void_p, c_uint64, c_uint64, c_uint32),

@@ -28,6 +28,15 @@ pub struct Cursor {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Entry {
+    pub key: u64,
+    pub version: u64,
+    pub bytes: u32,
+    pub status: i32,
+}
+
+#[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Counter {
     pub name: [c_char; 16],
@@ -133,6 +142,12 @@ extern "C" {
     pub fn crabtree_cursor_read(ct: *mut Handle, cursor: *mut Cursor, records: *mut Record,
                                 capacity: u32) -> c_int;
     pub fn crabtree_batch(ct: *mut Handle, ops: *mut crate::Op, count: u32, done: *mut u32) -> c_int;
+    pub fn crabtree_put(ct: *mut Handle, key: u64, value: *const u8, bytes: u32, flags: c_uint,
+                        version: *mut u64) -> c_int;
+    pub fn crabtree_get(ct: *mut Handle, key: u64, value: *mut u8, capacity: u32, bytes: *mut u32,
+                        version: *mut u64) -> c_int;
+    pub fn crabtree_erase(ct: *mut Handle, key: u64, version: *const u64) -> c_int;
+    pub fn crabtree_list(ct: *mut Handle, cursor: *mut Cursor, entries: *mut Entry, capacity: u32) -> c_int;
     pub fn crabtree_check(ct: *mut Handle, check: *mut Check, size: usize) -> c_int;
     pub fn crabtree_format(ct: *mut Handle, format: *mut Format, size: usize) -> c_int;
     pub fn crabtree_strerror(err: c_int) -> *const c_char;

@@ -47,6 +47,8 @@ pub struct FormatOptions<'a> {
     pub leaf_bytes: u32,
     /// Over the store or the other data that is there
     pub force: bool,
+    /// For values of up to 64 KiB: [`Store::put`]
+    pub blobs: bool,
 }
 
 /// The text of a field, up to its end.
@@ -133,7 +135,7 @@ impl Store {
         set(&mut format.engine, options.engine)?;
         set(&mut format.layout, options.layout)?;
         format.leaf_bytes = options.leaf_bytes;
-        format.flags = u32::from(options.force);
+        format.flags = u32::from(options.force) | u32::from(options.blobs) << 1;
         // SAFETY: the handle is valid, and the library reads no more than the size
         check(unsafe { ffi::crabtree_format(self.handle, &mut format, size_of::<ffi::Format>()) }).map(|_| ())
     }
@@ -173,5 +175,6 @@ mod tests {
         }
         std::fs::remove_file(&path).unwrap();
         assert_eq!(size_of::<crate::Op>(), 40);
+        assert_eq!(size_of::<ffi::Entry>(), 24);
     }
 }

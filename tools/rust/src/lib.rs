@@ -14,11 +14,13 @@
 //!
 //! Threads may share a store. A key that is not there is `None`; every other failure is an [`Error`].
 
+mod blob;
 mod ffi;
 mod info;
 mod ops;
 mod range;
 
+pub use blob::{Blob, Entries, Entry};
 pub use info::{Damage, FormatOptions, Info};
 pub use ops::Op;
 pub use range::Range;
