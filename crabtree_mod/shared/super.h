@@ -38,7 +38,7 @@ enum crab_verdict {
  * @engine: id in the engine table
  * @layout: id of the engine's leaf layout
  * @leaf_bytes: size of a leaf, a power of two
- * @region_bytes: size of the region that was formatted
+ * @region_bytes: size of the region at FORMAT, or when the store grew last
  * @pool_offset: offset of leaf 0
  * @leaves: leaves in the pool
  * @state: CRAB_SUPER_STATE_*

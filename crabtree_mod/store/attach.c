@@ -97,6 +97,7 @@ static int attach_find(struct crab_store *store, const struct crab_engine_ops **
 	const struct crab_super *super = &store->super;
 	const struct crab_layout *layout = NULL;
 	const char *impossible;
+	int err;
 
 	*ops = crab_engine_by_id(super->engine);
 	if (*ops)
@@ -114,7 +115,10 @@ static int attach_find(struct crab_store *store, const struct crab_engine_ops **
 		report->verdict = CRAB_VERDICT_DAMAGED;
 		return attach_error(report->verdict);
 	}
-	return attach_keeps(store, layout, report);
+	err = attach_keeps(store, layout, report);
+	if (!err && !store->options.readonly && report->verdict == CRAB_VERDICT_GOOD)
+		crab_store_plan_growth(store, layout);
+	return err;
 }
 
 static enum crab_durability attach_durability(const struct crab_store *store)
@@ -137,6 +141,7 @@ static int attach_write(struct crab_store *store)
 	if (store->readonly)
 		return 0;
 	crab_super_flush(&flow);
+	crab_store_grow(store, &flow);
 	err = engine->ops->repair ? engine->ops->repair(engine, &flow) : 0;
 	if (err)
 		return err;

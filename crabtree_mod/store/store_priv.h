@@ -17,6 +17,7 @@ struct crab_gate;
  * @media: the region
  * @engine: the attached engine
  * @super: superblock; written by attach and detach only
+ * @grown: leaves that this attach adds to the pool
  * @options: options of the attach
  * @gate: allocated for the first watch or snapshot, then kept until detach; or NULL
  * @lock: protects @reason, and changes of @readonly, @gated and @aside
@@ -32,6 +33,7 @@ struct crab_store {
 	struct crab_media *media;
 	struct crab_engine *engine;
 	struct crab_super super;
+	u64 grown;
 	struct crab_attach_options options;
 	struct crab_gate *gate;
 	struct mutex lock;
@@ -75,6 +77,25 @@ const char *crab_store_fits(const struct crab_super *super, const struct crab_la
  */
 int crab_store_keeps(const struct crab_media *media, const struct crab_layout *layout,
 		     char *reason);
+
+/**
+ * crab_store_plan_growth() - extend the geometry of a store to its region, in DRAM
+ * @store: its superblock was read; a store that may be written
+ * @layout: its layout
+ *
+ * The pool grows as far as the region, and the engine's area before the pool, permit.
+ *
+ * Context: any; before the engine is attached.
+ */
+void crab_store_plan_growth(struct crab_store *store, const struct crab_layout *layout);
+
+/**
+ * crab_store_grow() - write the geometry that crab_store_plan_growth() made, durable on return
+ * @store: the store
+ * @flow: the caller's flow
+ * Context: pinned; before the engine allocates a leaf. If the store does not grow, nothing is done.
+ */
+void crab_store_grow(struct crab_store *store, struct crab_flow *flow);
 
 /**
  * crab_store_set_readonly() - turn a store read-only

@@ -136,6 +136,44 @@ static void attach_damaged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(before, t->media.base, t->media.size), 0);
 }
 
+/* Puts keys until the pool is full; how many there are then */
+static u64 attach_fill(struct kunit *test, u64 key)
+{
+	while (key < 1000 && !crab_test_put(test, key, key))
+		key++;
+	return key;
+}
+
+/* A region that has grown: attach gives its memory to the store, and both superblocks know */
+static void attach_grows(struct kunit *test)
+{
+	struct crab_test *t = test->priv;
+	u64 small, all;
+	u32 copy;
+
+	crab_test_cut(test);
+	memset(t->media.base, 0xa5, t->media.size);
+	t->media.size = CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * CRAB_TEST_LEAF;
+	crab_test_format(test, "crab", "slotted", CRAB_TEST_LEAF);
+	small = attach_fill(test, 0);
+	crab_store_detach(t->store);
+	t->media.size = CRAB_TEST_BYTES;
+	crab_test_attach(test, true);
+	crab_test_expect_check(test, small);
+	crab_test_cut(test);
+	crab_test_attach(test, false);
+	all = attach_fill(test, small);
+	KUNIT_EXPECT_GE(test, all, small + CRAB_TEST_LEAVES - CRAB_LEAVES_MIN);
+	for (copy = 0; copy < CRAB_SUPER_COPIES; copy++) {
+		crab_test_cut(test);
+		t->media.base[copy * CRAB_SUPER_STRIDE + 20] ^= 1;
+		crab_test_attach(test, false);
+		KUNIT_EXPECT_EQ(test, t->report.verdict, CRAB_VERDICT_GOOD);
+		crab_test_expect_check(test, all);
+	}
+	crab_test_expect(test, all - 1, 0, all - 1);
+}
+
 static void attach_refused(struct kunit *test)
 {
 	struct crab_attach_options options = { };
@@ -162,6 +200,7 @@ static struct kunit_case attach_cases[] = {
 	KUNIT_CASE(attach_readonly),
 	KUNIT_CASE(attach_readonly_half),
 	KUNIT_CASE(attach_damaged),
+	KUNIT_CASE(attach_grows),
 	KUNIT_CASE(attach_refused),
 	{}
 };

@@ -174,6 +174,40 @@ static void crash_sound(struct kunit *test)
 	KUNIT_EXPECT_GT(test, crab_test_stats(test).unlinks, 0ULL);
 }
 
+/* Ends the store, and begins it in a region that has grown: the attach is cut at each fence */
+static void crash_grow(struct crab_crash *c)
+{
+	struct crab_test *t = c->test->priv;
+
+	crab_store_detach(t->store);
+	t->media.size = CRAB_TEST_BYTES;
+	crab_crash_points_collect(c->points, t->shadow);
+	crab_test_attach(c->test, false);
+	crab_crash_points_collect(NULL, t->shadow);
+	/* P4, P3 with the geometry, P3 with the state */
+	KUNIT_EXPECT_GE(c->test, c->points->count, 3U);
+	crash_cut(c);
+}
+
+static void crash_growth(struct kunit *test)
+{
+	struct crab_test *t = test->priv;
+	struct crab_crash *c = crash_begin(test);
+	u32 i;
+
+	crab_test_cut(test);
+	t->media.size = CRAB_POOL_OFFSET + CRAB_TEST_LEAVES / 2 * CRAB_TEST_LEAF;
+	crab_test_format(test, "crab", "slotted", CRAB_TEST_LEAF);
+	for (i = 0; i < 6; i++)			/* two leaves */
+		crab_crash_put(c, i, i);
+	crash_grow(c);
+	for (; i < 12; i++)
+		crab_crash_put(c, i, i);
+	KUNIT_EXPECT_EQ(test, c->bad, 0U);
+	KUNIT_EXPECT_EQ(test, c->info.super.leaves, (u64)CRAB_TEST_LEAVES);
+	KUNIT_EXPECT_EQ_MSG(test, t->shadow->errors, 0ULL, "%s", t->shadow->error);
+}
+
 /* The same history on a platform whose fence fails at one point: the test must report it */
 static void crash_fault(struct kunit *test, enum crab_point point)
 {
@@ -204,6 +238,7 @@ static void crash_link_fence_lost(struct kunit *test)
 
 static struct kunit_case crash_cases[] = {
 	KUNIT_CASE(crash_sound),
+	KUNIT_CASE(crash_growth),
 	KUNIT_CASE(crash_record_fence_lost),
 	KUNIT_CASE(crash_fresh_fence_lost),
 	KUNIT_CASE(crash_link_fence_lost),

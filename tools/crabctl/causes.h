@@ -120,10 +120,10 @@ CAUSE(quarantine, PROBLEM, "",
       "crabctl dump names the ranges and writes the rest; then format and load")
 CAUSE(full, PROBLEM, "",
       "the store is full: inserts return ENOSPC, updates and deletes work",
-      "delete records, or dump, format a larger region and load")
+      "delete records, or enlarge the region: the store grows at the next attach")
 CAUSE(nearly_full, WARNING, "",
       "more than nine in ten leaves are in use",
-      "delete records, or plan a larger region")
+      "delete records, or enlarge the region: the store grows at the next attach")
 CAUSE(one_superblock, NOTE, "",
       "one of the two superblocks is not valid, as after a power cut in attach or detach",
       "nothing: the next attach for writing replaces it")

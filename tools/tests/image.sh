@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 77
+suite 82
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -196,3 +196,16 @@ same "format asks; no: nothing was changed" good ask.img
 truth "and reports the loss" grep -q 'with 500 records' asked
 echo yes | script -qec "$ask" /dev/null > asked 2>&1
 t "format asks; yes" 0 '^records +0 of' '' "$crabctl" --image ask.img info
+
+# A store in an image that has grown
+run "$crabctl" --image grow.img format --size 64K --leaf-size 512
+small=$("$crabctl" --image grow.img info --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["leaves"])')
+truncate -s 256K grow.img
+python3 -c 'print(*(f"{k} {k}" for k in range(1, 5001)), sep="\n")' > five_thousand
+t "a grown image is as large as before for readers" 1 '' 'no such key' "$crabctl" --image grow.img get 1
+t "a grown image holds more records" 0 - - "$crabctl" --image grow.img load five_thousand
+json "it has more leaves" "x['leaves'] == $small + 192 * 1024 // 512" "$crabctl" --image grow.img info --json
+t "all of them are there" 0 '5000 records: sound' '' "$crabctl" --image grow.img check
+truncate -s 64K grow.img
+t "an image that was cut off is refused" 3 '' 'store of 262144 bytes in a region of 65536' \
+	"$crabctl" --image grow.img get 1
