@@ -37,6 +37,17 @@ pub struct Entry {
 }
 
 #[repr(C)]
+#[derive(Default)]
+pub struct Change {
+    pub seq: u64,
+    pub key: u64,
+    pub value: u64,
+    pub old: u64,
+    pub verb: u32,
+    pub flags: u32,
+}
+
+#[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Counter {
     pub name: [c_char; 16],
@@ -150,6 +161,9 @@ extern "C" {
     pub fn crabtree_list(ct: *mut Handle, cursor: *mut Cursor, entries: *mut Entry, capacity: u32) -> c_int;
     pub fn crabtree_check(ct: *mut Handle, check: *mut Check, size: usize) -> c_int;
     pub fn crabtree_format(ct: *mut Handle, format: *mut Format, size: usize) -> c_int;
+    pub fn crabtree_watch(ct: *mut Handle, start: u64, end: u64, entries: u32) -> c_int;
+    pub fn crabtree_watch_read(fd: c_int, changes: *mut Change, capacity: u32) -> c_int;
+    pub fn crabtree_snapshot(ct: *mut Handle, snapshot: *mut *mut Handle) -> c_int;
     pub fn crabtree_strerror(err: c_int) -> *const c_char;
     pub fn crabtree_state_name(state: u32) -> *const c_char;
     pub fn crabtree_durability_name(durability: u32) -> *const c_char;

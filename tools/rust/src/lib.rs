@@ -19,11 +19,13 @@ mod ffi;
 mod info;
 mod ops;
 mod range;
+mod watch;
 
 pub use blob::{Blob, Entries, Entry};
 pub use info::{Damage, FormatOptions, Info};
 pub use ops::Op;
 pub use range::Range;
+pub use watch::{Change, Watch};
 
 use std::ffi::{CStr, CString};
 use std::fmt;

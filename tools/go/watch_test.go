@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// This file tests watches: an image has none, but the iterator reads any other descriptor.
+
+package crabtree
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"syscall"
+	"testing"
+)
+
+func TestObserversOfAnImage(t *testing.T) {
+	store, _ := newStore(t, FormatOptions{})
+	defer store.Close()
+	_, err := store.Watch(0, KeyMax, 0)
+	fails(t, err, syscall.EOPNOTSUPP)
+	_, err = store.Snapshot()
+	fails(t, err, syscall.EOPNOTSUPP)
+}
+
+func TestWatch(t *testing.T) {
+	type raw struct {
+		Seq, Key, Value, Old uint64
+		Verb, Flags          uint32
+	}
+	var file bytes.Buffer
+	for _, change := range []raw{{1, 5, 50, 0, 1, 0}, {2, 5, 60, 50, 1, 1}, {3, 5, 0, 60, 3, 1}, {9, 0, 6, 0, 0, 2}} {
+		must(t, binary.Write(&file, binary.LittleEndian, change))
+	}
+	path := filepath.Join(t.TempDir(), "changes")
+	must(t, os.WriteFile(path, file.Bytes(), 0o666))
+	fd, err := syscall.Open(path, syscall.O_RDONLY, 0)
+	must(t, err)
+	watch := Watch{fd}
+	want := []Change{{Seq: 1, Key: 5, Value: 50}, {Seq: 2, Key: 5, Value: 60, Old: 50, Existed: true},
+		{Seq: 3, Key: 5, Old: 60, Existed: true, Deleted: true}, {Seq: 9, Lost: 6}}
+	for _, one := range want {
+		got, err := watch.Next()
+		must(t, err)
+		if !reflect.DeepEqual(got, one) {
+			t.Fatalf("%+v instead of %+v", got, one)
+		}
+	}
+	if _, err := watch.Next(); err != io.EOF {
+		t.Fatal(err)
+	}
+	must(t, watch.Close())
+}
