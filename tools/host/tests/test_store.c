@@ -125,6 +125,65 @@ static void test_lockless(const char *layout)
 	media_destroy(&media);
 }
 
+/* Puts keys from @key on until the store is full; the first that does not fit */
+static u64 fill(struct crab_store *store, u64 key)
+{
+	struct crab_old old;
+
+	while (!crab_store_insert(store, key, ~key, CRAB_INSERT_EITHER, &old))
+		key++;
+	return key;
+}
+
+/* CHECK finds the keys below @n, and nothing wrong */
+static void holds(struct crab_store *store, const char *engine, u64 n)
+{
+	struct crab_check_report report;
+	u64 key, value, wrong = 0;
+
+	crab_store_check(store, &report);
+	tap_check(report.records == n && !report.damage.count, "%s: %llu records of %llu: %s", engine,
+		  report.records, n, report.damage.what);
+	for (key = 0; key < n; key++)
+		wrong += crab_store_search(store, key, &value) || value != ~key;
+	tap_check(!wrong, "%s: %llu records are wrong", engine, wrong);
+}
+
+/* A region grows twice under a full store, whatever its new memory contains */
+static void test_growth(const struct crab_engine_ops *ops, const struct crab_layout *layout)
+{
+	struct crab_media media = media_create(1 << 20);
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	struct crab_store *store;
+	u64 size, n, before;
+
+	memset(media.base, 0xa5, media.size);
+	media.size = 1 << 16;
+	store = store_format_attach(&media, ops->name, layout->name, 512);
+	n = fill(store, 0);
+	for (size = 1 << 17; size <= 1 << 20; size <<= 3) {
+		crab_store_abandon(store);
+		media.size = size;
+		store = crab_store_attach(&media, &options, &report);
+		if (ops->flags & CRAB_ENGINE_VOLATILE)
+			n = 0;
+		holds(store, ops->name, n);
+		before = n;
+		n = fill(store, n);
+		tap_check(n >= 2 * before, "%s: %llu records, and %llu in a region that has grown",
+			  ops->name, before, n);
+		crab_store_detach(store);
+		store = crab_store_attach(&media, &options, &report);
+		if (ops->flags & CRAB_ENGINE_VOLATILE)
+			n = 0;
+		holds(store, ops->name, n);
+	}
+	tap_ok(true, "%s/%s: grows with its region", ops->name, layout->name);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 /* Writes to a nearly full pool; returns the highest number of lines of one write */
 static u64 bound_dearest(struct crab_store *store, struct model *m, u64 bound, u64 *seed)
 {
@@ -181,12 +240,17 @@ static void test_bound(const char *layout, enum crab_strategy strategy, bool on_
 int main(void)
 {
 	const struct crab_engine_ops * const *ops;
+	const struct crab_layout *layout;
 
 	if (crab_persist_init())
 		return 2;
 	crab_host_seed(1);
-	for (ops = crab_engines; *ops; ops++)
+	for (ops = crab_engines; *ops; ops++) {
 		test_interrupted(*ops);
+		/* All records of the toy are in one leaf */
+		for (layout = (*ops)->layouts; layout->name && strcmp((*ops)->name, "toy"); layout++)
+			test_growth(*ops, layout);
+	}
 	test_oracle();
 	test_lockless("slotted");
 	test_lockless("sorted");
