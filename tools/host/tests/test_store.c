@@ -149,7 +149,7 @@ static void holds(struct crab_store *store, const char *engine, u64 n)
 	tap_check(!wrong, "%s: %llu records are wrong", engine, wrong);
 }
 
-/* A region grows twice under a full store, whatever its new memory contains */
+/* A region grows twice under a full store; the new memory is full of a pattern */
 static void test_growth(const struct crab_engine_ops *ops, const struct crab_layout *layout)
 {
 	struct crab_media media = media_create(1 << 20);
