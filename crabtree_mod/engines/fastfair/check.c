@@ -96,7 +96,7 @@ static void check_records(struct check *check, const struct crab_counts *before)
 				 (unsigned long long)records);
 }
 
-int ff_check(struct crab_engine *engine, struct crab_check_report *report)
+int crab_ff_check(struct crab_engine *engine, struct crab_check_report *report)
 {
 	struct ff *ff = ff_of(engine);
 	struct check check = {
@@ -111,7 +111,7 @@ int ff_check(struct crab_engine *engine, struct crab_check_report *report)
 		crab_damage_note(&report->damage, engine->damage.offset, "%s", engine->damage.what);
 	mutex_lock(&ff->structure);
 	crab_counts_sum(engine, &before);
-	err = ff_walk(&check.walk);
+	err = crab_ff_walk(&check.walk);
 	report->leaves = check.walk.nodes;
 	if (!err && !ff->quarantined && !engine->damage.count) {
 		check_pool(&check);
@@ -136,7 +136,7 @@ static bool node_quarantine(struct ff *ff, u64 number)
 	return true;
 }
 
-u64 ff_quarantine(struct crab_engine *engine, u64 from, u64 to)
+u64 crab_ff_quarantine(struct crab_engine *engine, u64 from, u64 to)
 {
 	struct ff *ff = ff_of(engine);
 	const struct crab_geometry *geo = &engine->geo;

@@ -44,11 +44,11 @@
 #include "shared/lock.h"
 #include "lazy.h"
 
-struct ff_tuning ff_tuning_default;
+struct ff_tuning crab_ff_tuning_default;
 
 #define LOOKUP_HOPS	16U	/* leaves to the right that a lookup enters without a lock */
 
-int ff_damaged(struct ff *ff, u64 number, const char *what)
+int crab_ff_damaged(struct ff *ff, u64 number, const char *what)
 {
 	spin_lock(&ff->noting);
 	if (!ff->base.damage.count && !ff->quarantined)
@@ -85,7 +85,7 @@ static int lookup_one(const struct ff *ff, struct ff_find *find, u64 key, u64 *v
 		return -EAGAIN;
 	err = leaf_lookup(ff, &find->node, key, value);
 	if (err == -EBUSY) {
-		if (ff_high(ff, find, &right, &high, false))
+		if (crab_ff_high(ff, find, &right, &high, false))
 			return -EAGAIN;
 		err = key < high ? -ENOENT : 1;
 	}
@@ -103,7 +103,7 @@ static int lookup_try(const struct ff *ff, u64 key, u64 *value)
 	int err;
 
 	crab_rcu_enter();
-	err = ff->locked ? -EAGAIN : ff_find(ff, key, 0, &find);
+	err = ff->locked ? -EAGAIN : crab_ff_find(ff, key, 0, &find);
 	if (!err)
 		do
 			err = lookup_one(ff, &find, key, value);
@@ -116,18 +116,18 @@ static int lookup_try(const struct ff *ff, u64 key, u64 *value)
 static noinline int lookup_locked(struct ff *ff, u64 key, u64 *value)
 {
 	struct ff_op op = { .ff = ff, .fresh = FF_NONE };
-	int err = ff_leaf_lock(&op, key);
+	int err = crab_ff_leaf_lock(&op, key);
 	u32 slot;
 
 	if (!err) {
 		err = -ENOENT;
-		if (ff_slot_of(ff, &op.find.node, key, &slot)) {
+		if (crab_ff_slot_of(ff, &op.find.node, key, &slot)) {
 			*value = ff_value(ff, op.find.node.number, slot);
 			err = 0;
 		}
-		ff_leaf_unlock(&op);
+		crab_ff_leaf_unlock(&op);
 	}
-	ff_op_end(&op);
+	crab_ff_op_end(&op);
 	return err;
 }
 
@@ -147,9 +147,9 @@ static int leaf_add(struct ff_op *op, u32 slot, u64 key, u64 value, struct ff_no
 		return -EAGAIN;
 	crab_side_begin(side);
 	if (side->count < op->ff->slots)
-		ff_shift_in(op, &op->find.node, slot, key, value);
+		crab_ff_shift_in(op, &op->find.node, slot, key, value);
 	else
-		err = ff_split(op, &op->find, slot, key, value, sibling);
+		err = crab_ff_split(op, &op->find, slot, key, value, sibling);
 	crab_side_end(side);
 	if (!err)
 		crab_count(&op->ff->base, inserts, 1);
@@ -163,9 +163,9 @@ static int leaf_put(struct ff_op *op, u64 key, u64 value, enum crab_insert_mode 
 	u32 slot;
 	int err;
 
-	old->existed = ff_slot_of(op->ff, leaf, key, &slot);
+	old->existed = crab_ff_slot_of(op->ff, leaf, key, &slot);
 	if (unlikely(slot + old->existed > leaf->side->count))
-		return ff_damaged(op->ff, leaf->number, "its slots do not end where they did");
+		return crab_ff_damaged(op->ff, leaf->number, "its slots do not end where they did");
 	if (!old->existed)
 		return mode & CRAB_INSERT_NEEDS ? -ENOENT :
 		       leaf_add(op, slot, key, value, sibling);
@@ -174,7 +174,7 @@ static int leaf_put(struct ff_op *op, u64 key, u64 value, enum crab_insert_mode 
 	if (err)
 		return err;
 	crab_side_begin(leaf->side);
-	ff_update(op, leaf, slot, value);
+	crab_ff_update(op, leaf, slot, value);
 	crab_side_end(leaf->side);
 	crab_count(&op->ff->base, updates, 1);
 	return 0;
@@ -183,12 +183,12 @@ static int leaf_put(struct ff_op *op, u64 key, u64 value, enum crab_insert_mode 
 static int insert_once(struct ff_op *op, u64 key, u64 value, enum crab_insert_mode mode,
 		       struct crab_old *old, struct ff_node *sibling)
 {
-	int err = ff_leaf_lock(op, key);
+	int err = crab_ff_leaf_lock(op, key);
 
 	if (err)
 		return err;
 	err = leaf_put(op, key, value, mode, old, sibling);
-	ff_leaf_unlock(op);
+	crab_ff_leaf_unlock(op);
 	return err;
 }
 
@@ -200,15 +200,15 @@ static int ff_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key
 	int err;
 
 	if (ff_is_lazy(op.ff))
-		ff_complete(&op, key);
+		crab_ff_complete(&op, key);
 	do
 		err = insert_once(&op, key, value, mode, old, &sibling);
-	while (err == -EAGAIN && !(err = ff_op_reserve(&op, key)));
+	while (err == -EAGAIN && !(err = crab_ff_op_reserve(&op, key)));
 	if (sibling.side) {
 		WRITE_ONCE(op.ff->splits, op.ff->splits + 1);
-		ff_adopt(&op, &sibling);
+		crab_ff_adopt(&op, &sibling);
 	}
-	ff_op_end(&op);
+	crab_ff_op_end(&op);
 	return err;
 }
 
@@ -242,14 +242,14 @@ static int leaf_remove(struct ff_op *op, u64 key, struct crab_old *old, bool *sp
 	const struct ff_node *leaf = &op->find.node;
 	u32 slot;
 
-	old->existed = ff_slot_of(op->ff, leaf, key, &slot);
+	old->existed = crab_ff_slot_of(op->ff, leaf, key, &slot);
 	if (!old->existed)
 		return -ENOENT;
 	if (unlikely(slot >= leaf->side->count))
-		return ff_damaged(op->ff, leaf->number, "its slots do not end where they did");
+		return crab_ff_damaged(op->ff, leaf->number, "its slots do not end where they did");
 	old->value = ff_value(op->ff, leaf->number, slot);
 	crab_side_begin(leaf->side);
-	ff_shift_out(op, leaf, slot);
+	crab_ff_shift_out(op, leaf, slot);
 	crab_side_end(leaf->side);
 	crab_count(&op->ff->base, deletes, 1);
 	*sparse = leaf_is_sparse(op);
@@ -258,12 +258,12 @@ static int leaf_remove(struct ff_op *op, u64 key, struct crab_old *old, bool *sp
 
 static int remove_once(struct ff_op *op, u64 key, struct crab_old *old, bool *sparse)
 {
-	int err = ff_leaf_lock(op, key);
+	int err = crab_ff_leaf_lock(op, key);
 
 	if (err)
 		return err;
 	err = leaf_remove(op, key, old, sparse);
-	ff_leaf_unlock(op);
+	crab_ff_leaf_unlock(op);
 	return err;
 }
 
@@ -275,11 +275,11 @@ static int ff_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key
 	int err;
 
 	if (ff_is_lazy(op.ff))
-		ff_complete_near(&op, key);
+		crab_ff_complete_near(&op, key);
 	err = remove_once(&op, key, old, &sparse);
 	if (sparse)
-		ff_thin(&op, key);
-	ff_op_end(&op);
+		crab_ff_thin(&op, key);
+	crab_ff_op_end(&op);
 	return err;
 }
 
@@ -308,7 +308,7 @@ static void ff_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 	stats->lines_bound = lines_bound(ff);
 }
 
-u32 ff_slots(u32 leaf_bytes)
+u32 crab_ff_slots(u32 leaf_bytes)
 {
 	u32 slots = (leaf_bytes - sizeof(struct ff_dnode)) / sizeof(struct ff_dslot);
 
@@ -328,7 +328,7 @@ static const struct crab_layout ff_layouts[] = {
 	{
 		.name = "shift", .id = 1, .needs = CRAB_MODEL_LINE, .leaf_min = FF_NODE_BYTES_MIN,
 		.leaf_max = CRAB_LEAF_BYTES_MAX, .leaf_default = FF_NODE_BYTES_DEFAULT,
-		.records = ff_slots,
+		.records = crab_ff_slots,
 	},
 	{ }
 };
@@ -337,19 +337,19 @@ const struct crab_engine_ops crab_engine_fastfair = {
 	.name = "fastfair",
 	.id = 4,
 	.options = ff_options,
-	.tuning = &ff_tuning_default,
+	.tuning = &crab_ff_tuning_default,
 	.layouts = ff_layouts,
-	.format = ff_format,
-	.attach = ff_attach,
-	.repair = ff_repair,
-	.detach = ff_detach,
+	.format = crab_ff_format,
+	.attach = crab_ff_attach,
+	.repair = crab_ff_repair,
+	.detach = crab_ff_detach,
 	.lookup = ff_lookup,
-	.seek = ff_seek,
-	.scan = ff_scan,
-	.beyond = ff_beyond,
+	.seek = crab_ff_seek,
+	.scan = crab_ff_scan,
+	.beyond = crab_ff_beyond,
 	.insert = ff_insert,
 	.remove = ff_remove,
-	.quarantine = ff_quarantine,
-	.check = ff_check,
+	.quarantine = crab_ff_quarantine,
+	.check = crab_ff_check,
 	.stats = ff_stats,
 };

@@ -176,7 +176,7 @@ static inline u64 ff_value(const struct ff *ff, u64 number, u32 slot)
 }
 
 /**
- * ff_halve() - find the first slot whose key is not below a key, by halves
+ * crab_ff_halve() - find the first slot whose key is not below a key, by halves
  * @ff: the store
  * @number: of the node
  * @key: the key
@@ -185,7 +185,7 @@ static inline u64 ff_value(const struct ff *ff, u64 number, u32 slot)
  * Context: as ff_first(); or an inner node, of which a writer may shift the slots.
  * Return: as ff_first().
  */
-u32 ff_halve(const struct ff *ff, u64 number, u64 key, u64 *at);
+u32 crab_ff_halve(const struct ff *ff, u64 number, u64 key, u64 *at);
 
 /**
  * ff_first() - find the first slot whose key is not below a key
@@ -205,7 +205,7 @@ static inline u32 ff_first(const struct ff *ff, u64 number, u64 key, u64 *at)
 	u64 found;
 
 	if (unlikely(ff->tuning.binary))
-		return ff_halve(ff, number, key, at);
+		return crab_ff_halve(ff, number, key, at);
 	for (i = 0; i < slots; i++) {
 		found = crab_load(media, &slot[i].key);
 		if (found >= key) {

@@ -36,7 +36,7 @@
 #define FIND_HOPS	64U	/* steps without the lock, at most */
 #define FIND_TRIES	4U	/* leaves that are looked for without ff.structure */
 
-int ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_node *node)
+int crab_ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_node *node)
 {
 	const struct crab_media *media = ff->base.media;
 	u64 number = (link & CRAB_LINK_MASK) - 1;
@@ -57,7 +57,7 @@ int ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_node *
 	return crab_load(media, &d->head.own) == level && node->low <= low ? 0 : -EAGAIN;
 }
 
-int ff_root(const struct ff *ff, struct ff_node *node)
+int crab_ff_root(const struct ff *ff, struct ff_node *node)
 {
 	const struct crab_media *media = ff->base.media;
 	const struct crab_side *side;
@@ -72,10 +72,10 @@ int ff_root(const struct ff *ff, struct ff_node *node)
 	if (unlikely(READ_ONCE(side->flags) & FF_BAD))
 		return -EUCLEAN;
 	level = crab_load(media, &ff_media(ff, (link & CRAB_LINK_MASK) - 1)->head.own);
-	return level < FF_LEVELS ? ff_enter(ff, link, level, 0, node) : -EAGAIN;
+	return level < FF_LEVELS ? crab_ff_enter(ff, link, level, 0, node) : -EAGAIN;
 }
 
-int ff_next(const struct ff *ff, const struct ff_node *node, struct ff_node *right)
+int crab_ff_next(const struct ff *ff, const struct ff_node *node, struct ff_node *right)
 {
 	const struct crab_media *media = ff->base.media;
 	u64 link = crab_load_acquire(media, &ff_media(ff, node->number)->head.next);
@@ -83,15 +83,15 @@ int ff_next(const struct ff *ff, const struct ff_node *node, struct ff_node *rig
 
 	if (!(link & CRAB_LINK_MASK))
 		return link == ff_link_end(ff, node) ? -ENOENT : -EAGAIN;
-	err = ff_enter(ff, link, node->level, CRAB_KEY_EMPTY - 1, right);
+	err = crab_ff_enter(ff, link, node->level, CRAB_KEY_EMPTY - 1, right);
 	return err ?: right->low > node->low ? 0 : -EAGAIN;
 }
 
-int ff_high(const struct ff *ff, const struct ff_find *find, struct ff_node *right, u64 *high,
-	    bool exact)
+int crab_ff_high(const struct ff *ff, const struct ff_find *find, struct ff_node *right, u64 *high,
+		 bool exact)
 {
 	const struct crab_media *media = ff->base.media;
-	int err = ff_next(ff, &find->node, right);
+	int err = crab_ff_next(ff, &find->node, right);
 
 	*high = err ? CRAB_KEY_EMPTY : right->low;
 	if (likely(!err || err == -ENOENT))
@@ -111,7 +111,7 @@ static int find_right(const struct ff *ff, u64 key, struct ff_find *find, bool e
 	int err;
 
 	for (;;) {
-		err = ff_high(ff, find, &right, &high, exact);
+		err = crab_ff_high(ff, find, &right, &high, exact);
 		if (err)
 			return err;
 		if (key < high)
@@ -131,7 +131,7 @@ static u64 child_link(const struct crab_media *media, const struct ff_dnode *d, 
 	return crab_load_acquire(media, i ? &d->slot[i - 1].value : &d->first);
 }
 
-u32 ff_halve(const struct ff *ff, u64 number, u64 key, u64 *at)
+u32 crab_ff_halve(const struct ff *ff, u64 number, u64 key, u64 *at)
 {
 	const struct crab_side *side = crab_side(&ff->sides, number);
 	u32 end = min_t(u32, READ_ONCE(side->count), ff->slots), from = 0, to = end, mid;
@@ -173,7 +173,7 @@ static u64 find_child(const struct ff *ff, u64 key, struct ff_find *find, bool *
 	const struct crab_media *media = ff->base.media;
 	struct ff_dnode *d = ff_media(ff, find->node.number);
 	u64 at = CRAB_KEY_EMPTY;
-	u32 i = unlikely(ff->tuning.binary) ? ff_halve(ff, find->node.number, key + 1, &at) :
+	u32 i = unlikely(ff->tuning.binary) ? crab_ff_halve(ff, find->node.number, key + 1, &at) :
 					      child_search(ff, d, key, &at);
 
 	*last = i == ff->slots || at == CRAB_KEY_EMPTY;
@@ -200,7 +200,7 @@ static int find_down(const struct ff *ff, u64 key, struct ff_find *find, bool ex
 		if (find->node.number != was)
 			return --*hops ? 0 : -EAGAIN;
 	}
-	err = ff_enter(ff, link, find->node.level - 1, key, &child);
+	err = crab_ff_enter(ff, link, find->node.level - 1, key, &child);
 	if (!err)
 		find->node = child;
 	return err;
@@ -214,7 +214,7 @@ static int find_node(const struct ff *ff, u64 key, u32 level, struct ff_find *fi
 	find->high = CRAB_KEY_EMPTY;
 	find->after = 0;
 	find->left = 0;
-	err = ff_root(ff, &find->node);
+	err = crab_ff_root(ff, &find->node);
 	if (!err && find->node.level < level)
 		return -ENOENT;
 	while (!err && find->node.level > level)
@@ -222,14 +222,14 @@ static int find_node(const struct ff *ff, u64 key, u32 level, struct ff_find *fi
 	return err;
 }
 
-int ff_find(const struct ff *ff, u64 key, u32 level, struct ff_find *find)
+int crab_ff_find(const struct ff *ff, u64 key, u32 level, struct ff_find *find)
 {
 	u64 hops = FIND_HOPS;
 
 	return find_node(ff, key, level, find, false, &hops);
 }
 
-int ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find)
+int crab_ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find)
 {
 	u64 hops = ff->nodes + FIND_HOPS;
 	int err;
@@ -237,10 +237,10 @@ int ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find)
 	err = find_node(ff, key, level, find, true, &hops);
 	if (!err)
 		err = find_right(ff, key, find, true, &hops);
-	return err == -EAGAIN ? ff_damaged(ff, 0, "a link does not lead to its node") : err;
+	return err == -EAGAIN ? crab_ff_damaged(ff, 0, "a link does not lead to its node") : err;
 }
 
-void ff_op_lock(struct ff_op *op)
+void crab_ff_op_lock(struct ff_op *op)
 {
 	if (op->structure)
 		return;
@@ -249,7 +249,7 @@ void ff_op_lock(struct ff_op *op)
 	op->structure = true;
 }
 
-void ff_op_end(struct ff_op *op)
+void crab_ff_op_end(struct ff_op *op)
 {
 	if (unlikely(op->fresh != FF_NONE))
 		crab_pool_free(&op->ff->pool, op->fresh);
@@ -276,9 +276,9 @@ static int leaf_lock_one(struct ff_op *op, u64 key)
 	if (unlikely(node->side->flags & (FF_DEAD | FF_BAD)))
 		err = node->side->flags & FF_BAD ? -EUCLEAN : -EAGAIN;
 	else if (!leaf_has_above(op->ff, node, key))
-		err = ff_high(op->ff, &op->find, &right, &high, op->structure);
+		err = crab_ff_high(op->ff, &op->find, &right, &high, op->structure);
 	if (!err && key < high) {
-		__release(&node->side->lock);	/* for sparse: see ff_leaf_unlock() */
+		__release(&node->side->lock);	/* for sparse: see crab_ff_leaf_unlock() */
 		return 0;
 	}
 	crab_unlock(&node->side->lock);
@@ -299,31 +299,32 @@ static int leaf_lock_from(struct ff_op *op, u64 key)
 	return err == 1 ? -EAGAIN : err;
 }
 
-int ff_leaf_lock(struct ff_op *op, u64 key)
+int crab_ff_leaf_lock(struct ff_op *op, u64 key)
 {
 	struct ff *ff = op->ff;
 	int err;
 
 	do {
 		if (op->tries++ == FIND_TRIES)
-			ff_op_lock(op);
+			crab_ff_op_lock(op);
 		crab_rcu_enter();
-		err = op->structure ? ff_find_exact(ff, key, 0, &op->find) :
-				      ff_find(ff, key, 0, &op->find);
+		err = op->structure ? crab_ff_find_exact(ff, key, 0, &op->find) :
+				      crab_ff_find(ff, key, 0, &op->find);
 		if (!err)
 			err = leaf_lock_from(op, key);
 		if (!err) {
-			__release(RCU);		/* for sparse: see ff_leaf_unlock() */
+			__release(RCU);		/* for sparse: see crab_ff_leaf_unlock() */
 			return 0;
 		}
 		crab_rcu_leave();
 	} while (err == -EAGAIN && !op->structure);
-	return err == -EAGAIN ? ff_damaged(ff, op->find.node.number, "a leaf cannot be reached") :
-				err;
+	if (err == -EAGAIN)
+		err = crab_ff_damaged(ff, op->find.node.number, "a leaf cannot be reached");
+	return err;
 }
 
-/* Sparse cannot follow the locks of ff_leaf_lock(), which holds them only on success */
-void ff_leaf_unlock(struct ff_op *op)
+/* Sparse cannot follow the locks of crab_ff_leaf_lock(), which holds them only on success */
+void crab_ff_leaf_unlock(struct ff_op *op)
 {
 	__acquire(RCU);
 	__acquire(&op->find.node.side->lock);
@@ -331,7 +332,7 @@ void ff_leaf_unlock(struct ff_op *op)
 	crab_rcu_leave();
 }
 
-bool ff_slot_of(const struct ff *ff, const struct ff_node *node, u64 key, u32 *slot)
+bool crab_ff_slot_of(const struct ff *ff, const struct ff_node *node, u64 key, u32 *slot)
 {
 	u64 at = CRAB_KEY_EMPTY;
 	u32 i = ff_first(ff, node->number, key, &at);

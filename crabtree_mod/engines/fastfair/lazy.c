@@ -55,12 +55,12 @@ static void slots_complete(struct ff_op *op, const struct ff_trace *trace)
 	struct crab_side *side = trace->node.side;
 
 	if (trace->node.level) {
-		ff_trace_slots(op, trace);
+		crab_ff_trace_slots(op, trace);
 		return;
 	}
 	crab_lock(&side->lock);
 	crab_side_begin(side);
-	ff_trace_slots(op, trace);
+	crab_ff_trace_slots(op, trace);
 	crab_side_end(side);
 	crab_unlock(&side->lock);
 }
@@ -74,7 +74,7 @@ static void node_complete(struct ff_op *op, const struct ff_node *node, bool pas
 		return;
 	slots_complete(op, trace);
 	if (passed && !trace->has_entry)
-		op->ff->repairs += ff_adopt(op, node);
+		op->ff->repairs += crab_ff_adopt(op, node);
 	/* Pairs with smp_load_acquire() in ff_is_lazy(): without traces, all nodes are complete */
 	smp_store_release(at, trace->next);
 	kfree(trace);
@@ -87,23 +87,23 @@ static void level_complete(struct ff_op *op, u64 key, u32 level)
 	struct ff_find find;
 	bool passed = false;
 
-	if (ff_find(ff, key, level, &find))
+	if (crab_ff_find(ff, key, level, &find))
 		return;
 	for (;;) {
 		node_complete(op, &find.node, passed);
-		if (ff_next(ff, &find.node, &right) || key < right.low)
+		if (crab_ff_next(ff, &find.node, &right) || key < right.low)
 			return;
 		find.node = right;
 		passed = true;
 	}
 }
 
-void ff_complete(struct ff_op *op, u64 key)
+void crab_ff_complete(struct ff_op *op, u64 key)
 {
 	struct ff *ff = op->ff;
 	u32 level;
 
-	ff_op_lock(op);
+	crab_ff_op_lock(op);
 	crab_flow_pin();
 	for (level = ff->levels; level--; )
 		level_complete(op, key, level);
@@ -114,16 +114,16 @@ void ff_complete(struct ff_op *op, u64 key)
 	ff->locked = ff->tuning.leaf_locks;
 }
 
-void ff_complete_near(struct ff_op *op, u64 key)
+void crab_ff_complete_near(struct ff_op *op, u64 key)
 {
 	struct ff_node right;
 	struct ff_find find;
 
-	ff_complete(op, key);
-	if (ff_find_exact(op->ff, key, 0, &find))
+	crab_ff_complete(op, key);
+	if (crab_ff_find_exact(op->ff, key, 0, &find))
 		return;
 	right.low = key;
-	ff_complete(op, find.node.low ? find.node.low - 1 : 0);
-	ff_next(op->ff, &find.node, &right);
-	ff_complete(op, right.low);
+	crab_ff_complete(op, find.node.low ? find.node.low - 1 : 0);
+	crab_ff_next(op->ff, &find.node, &right);
+	crab_ff_complete(op, right.low);
 }

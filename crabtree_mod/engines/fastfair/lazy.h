@@ -25,12 +25,12 @@ struct ff_trace {
 };
 
 /**
- * ff_trace_slots() - take the void slots of a node away (P10; P9, P6 or P13)
+ * crab_ff_trace_slots() - take the void slots of a node away (P10; P9, P6 or P13)
  * @op: a write that holds ff.structure
  * @trace: of the node
- * Context: as ff_shift_in().
+ * Context: as crab_ff_shift_in().
  */
-void ff_trace_slots(struct ff_op *op, const struct ff_trace *trace);
+void crab_ff_trace_slots(struct ff_op *op, const struct ff_trace *trace);
 
 #ifdef CRAB_FF_LAZY
 
@@ -47,20 +47,20 @@ static inline bool ff_is_lazy(const struct ff *ff)
 }
 
 /**
- * ff_complete() - complete the nodes on the way to a key, before a write stores there
+ * crab_ff_complete() - complete the nodes on the way to a key, before a write stores there
  * @op: the write, which takes ff.structure
  * @key: the key
  * Context: may sleep; no leaf is locked.
  */
-void ff_complete(struct ff_op *op, u64 key);
+void crab_ff_complete(struct ff_op *op, u64 key);
 
 /**
- * ff_complete_near() - complete the nodes on the ways to a leaf and to its neighbours
+ * crab_ff_complete_near() - complete the nodes on the ways to a leaf and to its neighbours
  * @op: the write, which takes ff.structure
  * @key: a key of the leaf
- * Context: as ff_complete().
+ * Context: as crab_ff_complete().
  */
-void ff_complete_near(struct ff_op *op, u64 key);
+void crab_ff_complete_near(struct ff_op *op, u64 key);
 
 #else
 
@@ -69,11 +69,11 @@ static inline bool ff_is_lazy(const struct ff *ff)
 	return false;
 }
 
-static inline void ff_complete(struct ff_op *op, u64 key)
+static inline void crab_ff_complete(struct ff_op *op, u64 key)
 {
 }
 
-static inline void ff_complete_near(struct ff_op *op, u64 key)
+static inline void crab_ff_complete_near(struct ff_op *op, u64 key)
 {
 }
 

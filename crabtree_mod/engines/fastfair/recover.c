@@ -37,7 +37,7 @@
 
 #define REPAIR_BREATHE	1023	/* nodes between two cond_resched(), as a mask */
 
-int ff_format(struct crab_flow *flow, const struct crab_geometry *geo)
+int crab_ff_format(struct crab_flow *flow, const struct crab_geometry *geo)
 {
 	struct ff_dnode *root = (struct ff_dnode *)(flow->media->base + crab_leaf_offset(geo, 0));
 	struct crab_head head = { .self = crab_leaf_offset(geo, 0), .birth = 1 };
@@ -124,7 +124,7 @@ static int attach_read(struct ff *ff)
 		.visit = attach_visit, .bad = attach_bad,
 	};
 	struct crab_head head;
-	int err = ff_walk(&walk);
+	int err = crab_ff_walk(&walk);
 
 	if (err)
 		return err;
@@ -141,8 +141,8 @@ static int attach_init(struct ff *ff, struct crab_media *media, const struct cra
 {
 	mutex_init(&ff->structure);
 	spin_lock_init(&ff->noting);
-	ff->slots = ff_slots(geo->leaf_bytes);
-	ff->tuning = how->tuning ? *(const struct ff_tuning *)how->tuning : ff_tuning_default;
+	ff->slots = crab_ff_slots(geo->leaf_bytes);
+	ff->tuning = how->tuning ? *(const struct ff_tuning *)how->tuning : crab_ff_tuning_default;
 	ff->locked = ff->tuning.leaf_locks;
 	if (crab_engine_init(&ff->base, &crab_engine_fastfair, media, geo, how))
 		return -ENOMEM;
@@ -151,8 +151,8 @@ static int attach_init(struct ff *ff, struct crab_media *media, const struct cra
 	return crab_pool_init(&ff->pool, geo->leaves) ?: crab_sides_init(&ff->sides, geo->leaves);
 }
 
-struct crab_engine *ff_attach(struct crab_media *media, const struct crab_geometry *geo,
-			      const struct crab_attach_how *how)
+struct crab_engine *crab_ff_attach(struct crab_media *media, const struct crab_geometry *geo,
+				   const struct crab_attach_how *how)
 {
 	struct ff *ff = kvzalloc(sizeof(*ff), FF_WALK_GFP);
 	int err;
@@ -162,7 +162,7 @@ struct crab_engine *ff_attach(struct crab_media *media, const struct crab_geomet
 	err = attach_init(ff, media, geo, how) ?: attach_read(ff);
 	if (!err)
 		return &ff->base;
-	ff_detach(&ff->base);
+	crab_ff_detach(&ff->base);
 	return ERR_PTR(err);
 }
 
@@ -187,16 +187,16 @@ static int repair_clean(struct ff *ff, struct crab_flow *flow)
 	return 0;
 }
 
-void ff_trace_slots(struct ff_op *op, const struct ff_trace *trace)
+void crab_ff_trace_slots(struct ff_op *op, const struct ff_trace *trace)
 {
 	const struct ff_found *found = &trace->found;
 
 	if (found->live == found->count)
 		return;
 	if (found->tail < found->count)
-		ff_end(op, &trace->node, found->tail);
+		crab_ff_end(op, &trace->node, found->tail);
 	else
-		ff_shift_out(op, &trace->node, found->twin);
+		crab_ff_shift_out(op, &trace->node, found->twin);
 	op->ff->repairs++;
 }
 
@@ -211,7 +211,7 @@ static void traces_free(struct ff *ff)
 }
 
 /* The list of traces ends with those of the highest level */
-int ff_repair(struct crab_engine *engine, struct crab_flow *flow)
+int crab_ff_repair(struct crab_engine *engine, struct crab_flow *flow)
 {
 	struct ff *ff = ff_of(engine);
 	struct ff_op op = { .ff = ff, .flow = flow, .fresh = FF_NONE };
@@ -220,20 +220,20 @@ int ff_repair(struct crab_engine *engine, struct crab_flow *flow)
 
 	if (err || ff_is_lazy(ff))
 		return err;
-	ff_op_lock(&op);
+	crab_ff_op_lock(&op);
 	for (trace = ff->traces; trace; trace = trace->next)
-		ff_trace_slots(&op, trace);
+		crab_ff_trace_slots(&op, trace);
 	ff->torn = false;
 	ff->locked = ff->tuning.leaf_locks;
 	for (trace = ff->traces; trace; trace = trace->next)
 		if (!trace->has_entry)
-			ff->repairs += ff_adopt(&op, &trace->node);
-	ff_op_end(&op);
+			ff->repairs += crab_ff_adopt(&op, &trace->node);
+	crab_ff_op_end(&op);
 	traces_free(ff);
 	return 0;
 }
 
-void ff_detach(struct crab_engine *engine)
+void crab_ff_detach(struct crab_engine *engine)
 {
 	struct ff *ff = ff_of(engine);
 

@@ -52,20 +52,20 @@ struct entry {
 
 static int entry_find(struct ff *ff, const struct ff_node *node, struct entry *entry)
 {
-	int err = ff_find_exact(ff, node->low, node->level + 1, &entry->above);
+	int err = crab_ff_find_exact(ff, node->low, node->level + 1, &entry->above);
 
 	entry->is_first = !err && entry->above.node.low == node->low;
 	entry->exists = !err && !entry->is_first &&
-			ff_slot_of(ff, &entry->above.node, node->low, &entry->pos);
+			crab_ff_slot_of(ff, &entry->above.node, node->low, &entry->pos);
 	if (entry->exists && entry->pos >= entry->above.node.side->count)
-		return ff_damaged(ff, node->number, "its entry is after the end of the slots");
+		return crab_ff_damaged(ff, node->number, "its entry is after the end of the slots");
 	return err == -ENOENT ? 0 : err;
 }
 
 static void entry_drop(struct ff_op *op, const struct entry *entry)
 {
 	if (entry->exists)
-		ff_shift_out(op, &entry->above.node, entry->pos);
+		crab_ff_shift_out(op, &entry->above.node, entry->pos);
 }
 
 /* The word that links the node after @node, in the hands of @left; 0: the media has changed */
@@ -76,7 +76,7 @@ static u64 bypass_word(struct ff *ff, const struct ff_node *left, const struct f
 
 	if (crab_load(ff->base.media, &ff_media(ff, left->number)->head.next) != node->link)
 		return 0;
-	err = ff_next(ff, node, &next);
+	err = crab_ff_next(ff, node, &next);
 	if (err && err != -ENOENT)
 		return 0;
 	return err ? ff_link_end(ff, left) : next.link;
@@ -88,7 +88,7 @@ static void bypass(struct ff_op *op, const struct ff_node *left, const struct ff
 {
 	struct ff *ff = op->ff;
 
-	ff_link(op, left, word);
+	crab_ff_link(op, left, word);
 	WRITE_ONCE(node->side->flags, FF_DEAD);
 	node->side->gen++;
 	WRITE_ONCE(ff->nodes, ff->nodes - 1);
@@ -114,9 +114,9 @@ static bool merge_begin(struct ff *ff, const struct ff_node *left, const struct 
 	    entry_find(ff, right, entry) || entry->is_first)
 		return false;
 	*word = bypass_word(ff, left, right);
-	err = ff_next(ff, right, &next);
-	return *word && !ff_verify(ff, left, right->low) &&
-	       !ff_verify(ff, right, err ? CRAB_KEY_EMPTY : next.low);
+	err = crab_ff_next(ff, right, &next);
+	return *word && !crab_ff_verify(ff, left, right->low) &&
+	       !crab_ff_verify(ff, right, err ? CRAB_KEY_EMPTY : next.low);
 }
 
 static bool merge_locked(struct ff_op *op, const struct ff_node *left, const struct ff_node *right,
@@ -131,7 +131,7 @@ static bool merge_locked(struct ff_op *op, const struct ff_node *left, const str
 	crab_side_begin(right->side);
 	entry_drop(op, &entry);
 	if (right->side->count)
-		ff_append(op, left, right);
+		crab_ff_append(op, left, right);
 	bypass(op, left, right, word, later);
 	crab_side_end(right->side);
 	crab_side_end(left->side);
@@ -164,7 +164,7 @@ static bool remove_one(struct ff_op *op, const struct ff_node *node, struct crab
 	u64 word;
 
 	if (entry_find(ff, node, &entry) || entry.is_first ||
-	    ff_find_exact(ff, node->low - 1, node->level, &left))
+	    crab_ff_find_exact(ff, node->low - 1, node->level, &left))
 		return false;
 	word = bypass_word(ff, &left.node, node);
 	if (!word)
@@ -196,7 +196,7 @@ static u32 chain_find(struct ff *ff, const struct ff_node *leaf, struct ff_node 
 
 	chain[n++] = *leaf;
 	while (n < FF_LEVELS) {
-		err = ff_find_exact(ff, leaf->low, n, &above);
+		err = crab_ff_find_exact(ff, leaf->low, n, &above);
 		if (err == -ENOENT || (!err && above.node.low < leaf->low))
 			return n;
 		if (err || above.node.side->count)
@@ -248,12 +248,12 @@ static void thin(struct ff_op *op, u64 key)
 	struct ff_node right;
 	u64 low;
 
-	if (ff_find_exact(ff, key, 0, &find))
+	if (crab_ff_find_exact(ff, key, 0, &find))
 		return;
 	low = find.node.low;
-	if (low && !ff_find_exact(ff, low - 1, 0, &left) && merge(op, &left.node, &find.node))
+	if (low && !crab_ff_find_exact(ff, low - 1, 0, &left) && merge(op, &left.node, &find.node))
 		return;
-	if (!ff_next(ff, &find.node, &right) && merge(op, &find.node, &right))
+	if (!crab_ff_next(ff, &find.node, &right) && merge(op, &find.node, &right))
 		return;
 	if (low && !READ_ONCE(find.node.side->count))
 		prune(op, &find.node);
@@ -267,10 +267,11 @@ static bool root_shrink(struct ff_op *op)
 	struct ff *ff = op->ff;
 	struct crab_later *later;
 
-	if (ff_root(ff, &root) || !root.level || root.side->count ||
-	    ff_next(ff, &root, &sibling) != -ENOENT ||
-	    ff_enter(ff, crab_load(media, &ff_media(ff, root.number)->first), root.level - 1, 0,
-		     &child) || ff_next(ff, &child, &sibling) != -ENOENT)
+	if (crab_ff_root(ff, &root) || !root.level || root.side->count ||
+	    crab_ff_next(ff, &root, &sibling) != -ENOENT ||
+	    crab_ff_enter(ff, crab_load(media, &ff_media(ff, root.number)->first),
+			  root.level - 1, 0, &child) ||
+	    crab_ff_next(ff, &child, &sibling) != -ENOENT)
 		return false;
 	later = later_alloc();
 	if (!later)
@@ -288,9 +289,9 @@ static bool root_shrink(struct ff_op *op)
 	return true;
 }
 
-void ff_thin(struct ff_op *op, u64 key)
+void crab_ff_thin(struct ff_op *op, u64 key)
 {
-	ff_op_lock(op);
+	crab_ff_op_lock(op);
 	crab_flow_pin();
 	thin(op, key);
 	while (root_shrink(op))

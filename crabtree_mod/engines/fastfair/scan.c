@@ -88,7 +88,7 @@ static int part_one(const struct ff *ff, struct ff_find *find, u64 key, struct p
 	bool here;
 
 	if (READ_ONCE(side->flags) & (FF_DEAD | FF_BAD) ||
-	    ff_high(ff, find, &right, &part->high, false))
+	    crab_ff_high(ff, find, &right, &part->high, false))
 		return -EAGAIN;
 	here = key < part->high;
 	if (here)
@@ -107,21 +107,21 @@ static int part_locked(struct ff *ff, u64 key, struct part *part)
 	int err;
 
 	for (;;) {
-		err = ff_leaf_lock(&op, key);
+		err = crab_ff_leaf_lock(&op, key);
 		if (err)
 			break;
-		err = ff_high(ff, &op.find, &right, &part->high, op.structure);
+		err = crab_ff_high(ff, &op.find, &right, &part->high, op.structure);
 		if (!err) {
 			/* keys from the next entry on may belong to a quarantined inner node */
 			part->high = min(part->high, op.find.high);
 			part_read(ff, &op.find.node, part);
 		}
-		ff_leaf_unlock(&op);
+		crab_ff_leaf_unlock(&op);
 		if (err != -EAGAIN)
 			break;
-		ff_op_lock(&op);	/* to use the entry of the next leaf */
+		crab_ff_op_lock(&op);	/* to use the entry of the next leaf */
 	}
-	ff_op_end(&op);
+	crab_ff_op_end(&op);
 	return err;
 }
 
@@ -139,7 +139,7 @@ static int part_of(struct ff *ff, u64 key, struct part *part)
 	int err;
 
 	crab_rcu_enter();
-	err = may_follow(ff) ? ff_find(ff, key, 0, &find) : -EAGAIN;
+	err = may_follow(ff) ? crab_ff_find(ff, key, 0, &find) : -EAGAIN;
 	if (!err)
 		do
 			err = part_one(ff, &find, key, part);
@@ -148,8 +148,8 @@ static int part_of(struct ff *ff, u64 key, struct part *part)
 	return err == -EAGAIN || err == 1 ? part_locked(ff, key, part) : err;
 }
 
-int ff_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
-	    struct crab_record *record)
+int crab_ff_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		 struct crab_record *record)
 {
 	struct part part = {
 		.start = dir == CRAB_SEEK_GE ? key : 0,
@@ -192,7 +192,7 @@ static int scan_run(struct ff *ff, struct part *part)
 	int err;
 
 	crab_rcu_enter();
-	err = may_follow(ff) ? ff_find(ff, part->start, 0, &find) : -EAGAIN;
+	err = may_follow(ff) ? crab_ff_find(ff, part->start, 0, &find) : -EAGAIN;
 	while (err >= 0 && hops-- && part_is_left(part)) {
 		err = part_one(ff, &find, part->start, part);
 		if (!err)
@@ -202,7 +202,8 @@ static int scan_run(struct ff *ff, struct part *part)
 	return err;
 }
 
-int ff_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records, u32 cap)
+int crab_ff_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
+		 u32 cap)
 {
 	struct part part = { .start = start, .end = end, .records = records, .cap = cap };
 	struct ff *ff = ff_of(engine);
@@ -247,7 +248,7 @@ static bool beyond_one(struct ff *ff, u64 *at, enum crab_seek_dir dir)
 	int err;
 
 	mutex_lock(&ff->structure);
-	err = ff_find_exact(ff, *at, 0, &find);
+	err = crab_ff_find_exact(ff, *at, 0, &find);
 	low = range_low(ff, &find, *at);
 	mutex_unlock(&ff->structure);
 	if (dir == CRAB_SEEK_LE)
@@ -258,7 +259,7 @@ static bool beyond_one(struct ff *ff, u64 *at, enum crab_seek_dir dir)
 }
 
 /* A walk that is stopped returns a key of the range, where the next scan gets -EUCLEAN again */
-u64 ff_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
+u64 crab_ff_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 {
 	struct ff *ff = ff_of(engine);
 	bool bad = false;

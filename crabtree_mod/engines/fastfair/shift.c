@@ -87,7 +87,7 @@ static void end_before(struct ff_op *op, const struct ff_node *node, u32 end)
 	crab_fence(op->flow, CRAB_P10_ENDED);
 }
 
-void ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value)
+void crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value)
 {
 	struct ff_dslot *slot = ff_slot(op->ff, node->number, 0);
 	struct crab_media *media = op->flow->media;
@@ -107,7 +107,7 @@ void ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key,
 	slot_done(op, node);
 }
 
-void ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos)
+void crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos)
 {
 	struct ff_dslot *slot = ff_slot(op->ff, node->number, 0);
 	struct crab_media *media = op->flow->media;
@@ -127,7 +127,7 @@ void ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos)
 	slot_done(op, node);
 }
 
-void ff_update(struct ff_op *op, const struct ff_node *node, u32 pos, u64 value)
+void crab_ff_update(struct ff_op *op, const struct ff_node *node, u32 pos, u64 value)
 {
 	struct ff_dslot *slot = ff_slot(op->ff, node->number, pos);
 
@@ -137,7 +137,7 @@ void ff_update(struct ff_op *op, const struct ff_node *node, u32 pos, u64 value)
 	crab_fence(op->flow, CRAB_P6_RECORD);
 }
 
-void ff_end(struct ff_op *op, const struct ff_node *node, u32 pos)
+void crab_ff_end(struct ff_op *op, const struct ff_node *node, u32 pos)
 {
 	struct ff_dslot *slot = ff_slot(op->ff, node->number, pos);
 
@@ -148,7 +148,7 @@ void ff_end(struct ff_op *op, const struct ff_node *node, u32 pos)
 	crab_fence(op->flow, CRAB_P10_ENDED);
 }
 
-void ff_append(struct ff_op *op, const struct ff_node *node, const struct ff_node *from)
+void crab_ff_append(struct ff_op *op, const struct ff_node *node, const struct ff_node *from)
 {
 	u32 at = node->side->count, n = from->side->count, end = at + n, i;
 	struct ff_dslot *slot = ff_slot(op->ff, node->number, 0);
@@ -175,7 +175,7 @@ void ff_append(struct ff_op *op, const struct ff_node *node, const struct ff_nod
 	crab_fence(op->flow, CRAB_P6_RECORD);
 }
 
-void ff_link(struct ff_op *op, const struct ff_node *node, u64 link)
+void crab_ff_link(struct ff_op *op, const struct ff_node *node, u64 link)
 {
 	__le64 *next = &ff_media(op->ff, node->number)->head.next;
 

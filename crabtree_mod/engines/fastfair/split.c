@@ -66,7 +66,7 @@ static int split_needs(struct ff *ff, u64 key, u32 *blocks)
 
 	*blocks = 0;
 	do
-		err = ff_find_exact(ff, key, *blocks + 1, &find);
+		err = crab_ff_find_exact(ff, key, *blocks + 1, &find);
 	while (!err && find.node.side->count == ff->slots && ++*blocks);
 	if (err != -ENOENT)
 		return err;
@@ -74,12 +74,12 @@ static int split_needs(struct ff *ff, u64 key, u32 *blocks)
 	return 0;
 }
 
-int ff_op_reserve(struct ff_op *op, u64 key)
+int crab_ff_op_reserve(struct ff_op *op, u64 key)
 {
 	u32 above;
 	int err;
 
-	ff_op_lock(op);
+	crab_ff_op_lock(op);
 	if (op->fresh != FF_NONE)
 		return 0;
 	err = split_needs(op->ff, key, &above);
@@ -142,7 +142,7 @@ static void fresh_done(struct ff_op *op, const struct ff_node *node)
 	WRITE_ONCE(op->ff->nodes, op->ff->nodes + 1);
 }
 
-int ff_verify(struct ff *ff, const struct ff_node *node, u64 high)
+int crab_ff_verify(struct ff *ff, const struct ff_node *node, u64 high)
 {
 	u64 key, above = node->low + !!node->level;
 	u32 i;
@@ -150,7 +150,7 @@ int ff_verify(struct ff *ff, const struct ff_node *node, u64 high)
 	for (i = 0; i < node->side->count; i++, above = key + 1) {
 		key = ff_key(ff, node->number, i);
 		if (key < above || key >= high)
-			return ff_damaged(ff, node->number, "keys do not ascend in their range");
+			return crab_ff_damaged(ff, node->number, "keys do not ascend in their range");
 	}
 	return 0;
 }
@@ -171,8 +171,8 @@ static void split_copy(struct ff_op *op, const struct ff_node *node, u32 from, b
 		fresh_add(op, sibling, key, value);
 }
 
-int ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key, u64 value,
-	     struct ff_node *sibling)
+int crab_ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key, u64 value,
+		  struct ff_node *sibling)
 {
 	const struct ff_node *node = &find->node;
 	u32 keep = op->ff->slots / 2, level = node->level;
@@ -181,11 +181,11 @@ int ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key, u64
 	struct ff_node right;
 	int err;
 
-	err = ff_next(op->ff, node, &right);
+	err = crab_ff_next(op->ff, node, &right);
 	high = err ? CRAB_KEY_EMPTY : right.low;
 	if ((err && err != -ENOENT) || low <= node->low || key >= high)
-		return ff_damaged(op->ff, node->number, "the range of a full node has changed");
-	if (ff_verify(op->ff, node, high))
+		return crab_ff_damaged(op->ff, node->number, "the range of a full node has changed");
+	if (crab_ff_verify(op->ff, node, high))
 		return -EUCLEAN;
 	if (!err)
 		next = right.link;
@@ -195,10 +195,10 @@ int ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key, u64
 	op->fresh = FF_NONE;
 	split_copy(op, node, keep + !!level, rides, pos, key, value, sibling);
 	fresh_done(op, sibling);
-	ff_link(op, node, sibling->link);
-	ff_end(op, node, keep);
+	crab_ff_link(op, node, sibling->link);
+	crab_ff_end(op, node, keep);
 	if (!rides)
-		ff_shift_in(op, node, pos, key, value);
+		crab_ff_shift_in(op, node, pos, key, value);
 	return 0;
 }
 
@@ -211,7 +211,8 @@ static bool root_grow(struct ff_op *op)
 	u64 number;
 	int err;
 
-	if (ff_root(ff, &root) || root.level + 1 == FF_LEVELS || ff_next(ff, &root, &sibling))
+	if (crab_ff_root(ff, &root) || root.level + 1 == FF_LEVELS ||
+	    crab_ff_next(ff, &root, &sibling))
 		return false;
 	number = fresh_alloc(ff, 0, &err);
 	if (err)
@@ -237,24 +238,24 @@ static int adopt_at(struct ff_op *op, const struct ff_find *find, struct ff_node
 
 	if (above->low == node->low)
 		return -EEXIST;		/* it is the first one there */
-	if (ff_slot_of(op->ff, above, node->low, &pos))
+	if (crab_ff_slot_of(op->ff, above, node->low, &pos))
 		return -EEXIST;
 	if (pos > above->side->count)
-		return ff_damaged(op->ff, above->number, "its slots do not end where they did");
+		return crab_ff_damaged(op->ff, above->number, "its slots do not end where they did");
 	if (above->side->count < op->ff->slots) {
-		ff_shift_in(op, above, pos, node->low, node->link);
+		crab_ff_shift_in(op, above, pos, node->low, node->link);
 		return 0;
 	}
 	op->fresh = fresh_alloc(op->ff, 0, &err);
 	if (!err)
-		err = ff_split(op, find, pos, node->low, node->link, &sibling);
+		err = crab_ff_split(op, find, pos, node->low, node->link, &sibling);
 	if (err)
 		return err;
 	*node = sibling;
 	return 1;
 }
 
-bool ff_adopt(struct ff_op *op, const struct ff_node *of)
+bool crab_ff_adopt(struct ff_op *op, const struct ff_node *of)
 {
 	struct ff_node node = *of;
 	bool added = false;
@@ -263,7 +264,7 @@ bool ff_adopt(struct ff_op *op, const struct ff_node *of)
 
 	crab_flow_pin();
 	do {
-		err = ff_find_exact(op->ff, node.low, node.level + 1, &find);
+		err = crab_ff_find_exact(op->ff, node.low, node.level + 1, &find);
 		if (err == -ENOENT) {
 			err = root_grow(op) ? 1 : -ENOSPC;
 			added |= err == 1;

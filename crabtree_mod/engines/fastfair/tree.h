@@ -12,19 +12,19 @@
 /* engine.c */
 
 /**
- * ff_damaged() - note damage that an operation found
+ * crab_ff_damaged() - note damage that an operation found
  * @ff: the store
  * @number: of the node
  * @what: description
  * Context: any but interrupts; takes ff.noting.
  * Return: -EUCLEAN.
  */
-int ff_damaged(struct ff *ff, u64 number, const char *what);
+int crab_ff_damaged(struct ff *ff, u64 number, const char *what);
 
 /* find.c */
 
 /**
- * ff_enter() - follow a link
+ * crab_ff_enter() - follow a link
  * @ff: the store
  * @link: the word, from the media
  * @level: of its target
@@ -36,42 +36,42 @@ int ff_damaged(struct ff *ff, u64 number, const char *what);
  * Context: RCU read-side section, or ff.structure.
  * Return: 0; -EUCLEAN: the target is quarantined; -EAGAIN: the link does not lead to such a node.
  */
-int ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_node *node);
+int crab_ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_node *node);
 
 /**
- * ff_root() - the root
+ * crab_ff_root() - the root
  * @ff: the store
  * @node: out: the root
- * Context: as ff_enter().
- * Return: as ff_enter().
+ * Context: as crab_ff_enter().
+ * Return: as crab_ff_enter().
  */
-int ff_root(const struct ff *ff, struct ff_node *node);
+int crab_ff_root(const struct ff *ff, struct ff_node *node);
 
 /**
- * ff_next() - the next node of the level
+ * crab_ff_next() - the next node of the level
  * @ff: the store
  * @node: the node
  * @right: out: the next one
- * Context: as ff_enter().
- * Return: as ff_enter(); or -ENOENT: @node is the last one.
+ * Context: as crab_ff_enter().
+ * Return: as crab_ff_enter(); or -ENOENT: @node is the last one.
  */
-int ff_next(const struct ff *ff, const struct ff_node *node, struct ff_node *right);
+int crab_ff_next(const struct ff *ff, const struct ff_node *node, struct ff_node *right);
 
 /**
- * ff_high() - the end of a node's range
+ * crab_ff_high() - the end of a node's range
  * @ff: the store
  * @find: the node
  * @right: out: the next node, if the result is below the reserved key and @right->side is set
  * @high: out: its lowest key, or the reserved key
  * @exact: @find was read under ff.structure: its entries may be used in place of bad memory
- * Context: as ff_enter().
- * Return: as ff_enter().
+ * Context: as crab_ff_enter().
+ * Return: as crab_ff_enter().
  */
-int ff_high(const struct ff *ff, const struct ff_find *find, struct ff_node *right, u64 *high,
-	    bool exact);
+int crab_ff_high(const struct ff *ff, const struct ff_find *find, struct ff_node *right, u64 *high,
+		 bool exact);
 
 /**
- * ff_find() - find the node of a level that covers a key, or one to the left of it
+ * crab_ff_find() - find the node of a level that covers a key, or one to the left of it
  * @ff: the store
  * @key: the key
  * @level: the level
@@ -81,53 +81,54 @@ int ff_high(const struct ff *ff, const struct ff_find *find, struct ff_node *rig
  * right as far as needed.
  *
  * Context: RCU read-side section, or ff.structure.
- * Return: as ff_enter(); or -ENOENT: the root is below @level.
+ * Return: as crab_ff_enter(); or -ENOENT: the root is below @level.
  */
-int ff_find(const struct ff *ff, u64 key, u32 level, struct ff_find *find);
+int crab_ff_find(const struct ff *ff, u64 key, u32 level, struct ff_find *find);
 
 /**
- * ff_find_exact() - find the node of a level that covers a key
+ * crab_ff_find_exact() - find the node of a level that covers a key
  * @ff: the store
  * @key: the key
  * @level: the level
- * @find: out: as for ff_find()
+ * @find: out: as for crab_ff_find()
  * Context: ff.structure.
- * Return: as ff_find(), but -EUCLEAN with damage noted in place of -EAGAIN.
+ * Return: as crab_ff_find(), but -EUCLEAN with damage noted in place of -EAGAIN.
  */
-int ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find);
+int crab_ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find);
 
 /**
- * ff_leaf_lock() - find and lock the leaf that covers a key
+ * crab_ff_leaf_lock() - find and lock the leaf that covers a key
  * @op: the operation
  * @key: the key
- * Context: may sleep. On success an RCU read-side section begins, until ff_leaf_unlock().
+ * Context: may sleep. On success an RCU read-side section begins, until crab_ff_leaf_unlock().
  * Return: 0, or -EUCLEAN with nothing locked.
  */
-int ff_leaf_lock(struct ff_op *op, u64 key);
+int crab_ff_leaf_lock(struct ff_op *op, u64 key);
 
 /**
- * ff_leaf_unlock() - release the leaf of ff_leaf_lock()
+ * crab_ff_leaf_unlock() - release the leaf of crab_ff_leaf_lock()
  * @op: the operation
  * Context: ends the RCU read-side section.
  */
-void ff_leaf_unlock(struct ff_op *op);
+void crab_ff_leaf_unlock(struct ff_op *op);
 
 /**
- * ff_op_lock() - take ff.structure for an operation
+ * crab_ff_op_lock() - take ff.structure for an operation
  * @op: the operation, which may hold it already
  * Context: may sleep; no leaf is locked.
  */
-void ff_op_lock(struct ff_op *op);
+void crab_ff_op_lock(struct ff_op *op);
 
 /**
- * ff_op_end() - end an operation
+ * crab_ff_op_end() - end an operation
  * @op: the operation
- * Context: may sleep; no leaf is locked. Releases ff.structure and the block of ff_op_reserve().
+ * Context: may sleep; no leaf is locked. Releases ff.structure, and the block of
+ * crab_ff_op_reserve().
  */
-void ff_op_end(struct ff_op *op);
+void crab_ff_op_end(struct ff_op *op);
 
 /**
- * ff_slot_of() - find a key in a leaf
+ * crab_ff_slot_of() - find a key in a leaf
  * @ff: the store
  * @node: the node
  * @key: the key
@@ -135,12 +136,12 @@ void ff_op_end(struct ff_op *op);
  * Context: the leaf is locked, or the read is validated afterwards.
  * Return: true if the leaf has the key.
  */
-bool ff_slot_of(const struct ff *ff, const struct ff_node *node, u64 key, u32 *slot);
+bool crab_ff_slot_of(const struct ff *ff, const struct ff_node *node, u64 key, u32 *slot);
 
 /* shift.c: the node is locked and in a write section, or it is an inner one under ff.structure */
 
 /**
- * ff_shift_in() - insert a slot by shifting to the right (P6; above the leaves P13)
+ * crab_ff_shift_in() - insert a slot by shifting to the right (P6; above the leaves P13)
  * @op: the write
  * @node: the node, which has room
  * @pos: the slot
@@ -148,58 +149,58 @@ bool ff_slot_of(const struct ff *ff, const struct ff_node *node, u64 key, u32 *s
  * @value: the value
  * Context: see above.
  */
-void ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value);
+void crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value);
 
 /**
- * ff_shift_out() - remove a slot by shifting to the left (P6; above the leaves P13)
+ * crab_ff_shift_out() - remove a slot by shifting to the left (P6; above the leaves P13)
  * @op: the write
  * @node: the node
  * @pos: the slot
  * Context: see above.
  */
-void ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos);
+void crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos);
 
 /**
- * ff_update() - store a value in place (P6)
+ * crab_ff_update() - store a value in place (P6)
  * @op: the write
  * @node: the leaf
  * @pos: its slot
  * @value: the value
  * Context: see above.
  */
-void ff_update(struct ff_op *op, const struct ff_node *node, u32 pos, u64 value);
+void crab_ff_update(struct ff_op *op, const struct ff_node *node, u32 pos, u64 value);
 
 /**
- * ff_end() - let the slots end before a slot (P10)
+ * crab_ff_end() - let the slots end before a slot (P10)
  * @op: the write
  * @node: the node
  * @pos: the slot
  * Context: see above.
  */
-void ff_end(struct ff_op *op, const struct ff_node *node, u32 pos);
+void crab_ff_end(struct ff_op *op, const struct ff_node *node, u32 pos);
 
 /**
- * ff_append() - append the slots of another node, which stay void for now (P11, P6)
+ * crab_ff_append() - append the slots of another node, which stay void for now (P11, P6)
  * @op: the write
  * @node: the node, which has room
  * @from: the other one, not empty
  * Context: see above.
  */
-void ff_append(struct ff_op *op, const struct ff_node *node, const struct ff_node *from);
+void crab_ff_append(struct ff_op *op, const struct ff_node *node, const struct ff_node *from);
 
 /**
- * ff_link() - store the link of a node to the next one of its level (P8)
+ * crab_ff_link() - store the link of a node to the next one of its level (P8)
  * @op: the write
  * @node: the node
  * @link: the word
  * Context: see above.
  */
-void ff_link(struct ff_op *op, const struct ff_node *node, u64 link);
+void crab_ff_link(struct ff_op *op, const struct ff_node *node, u64 link);
 
 /* split.c */
 
 /**
- * ff_op_reserve() - allocate the block for the split of a full leaf
+ * crab_ff_op_reserve() - allocate the block for the split of a full leaf
  * @op: the write
  * @key: a key of the leaf
  *
@@ -208,34 +209,34 @@ void ff_link(struct ff_op *op, const struct ff_node *node, u64 link);
  * Context: may sleep; no leaf is locked. Takes ff.structure.
  * Return: 0, -ENOSPC, -ENOMEM or -EUCLEAN.
  */
-int ff_op_reserve(struct ff_op *op, u64 key);
+int crab_ff_op_reserve(struct ff_op *op, u64 key);
 
 /**
- * ff_verify() - verify the slots of a node before others depend on them
+ * crab_ff_verify() - verify the slots of a node before others depend on them
  * @ff: the store
  * @node: the node
  * @high: the end of its range
  * Context: the node is locked, or an inner one under ff.structure.
  * Return: 0; or -EUCLEAN with damage noted: the media has changed.
  */
-int ff_verify(struct ff *ff, const struct ff_node *node, u64 high);
+int crab_ff_verify(struct ff *ff, const struct ff_node *node, u64 high);
 
 /**
- * ff_split() - split a full node and insert a slot (P7, P8, P10, P6 or P13)
+ * crab_ff_split() - split a full node and insert a slot (P7, P8, P10, P6 or P13)
  * @op: a write that holds ff.structure and has a fresh block
  * @find: the node
  * @pos: where the slot goes
  * @key: its key
  * @value: its value
  * @sibling: out: the fresh node
- * Context: as ff_shift_in().
+ * Context: as crab_ff_shift_in().
  * Return: 0; or -EUCLEAN with nothing changed.
  */
-int ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key, u64 value,
-	     struct ff_node *sibling);
+int crab_ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key, u64 value,
+		  struct ff_node *sibling);
 
 /**
- * ff_adopt() - give a node its entry in the level above (P13)
+ * crab_ff_adopt() - give a node its entry in the level above (P13)
  * @op: a write that holds ff.structure
  * @node: the node; it is not the first of its level
  *
@@ -245,38 +246,39 @@ int ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key, u64
  * Context: may sleep; no leaf is locked.
  * Return: true if it has the entry now and had none.
  */
-bool ff_adopt(struct ff_op *op, const struct ff_node *node);
+bool crab_ff_adopt(struct ff_op *op, const struct ff_node *node);
 
 /* remove.c */
 
 /**
- * ff_thin() - merge a leaf with few records with a neighbour, or remove it
+ * crab_ff_thin() - merge a leaf with few records with a neighbour, or remove it
  * @op: a write, which takes ff.structure
  * @key: a key of the leaf
  * Context: may sleep; no leaf is locked.
  */
-void ff_thin(struct ff_op *op, u64 key);
+void crab_ff_thin(struct ff_op *op, u64 key);
 
 /**
- * ff_slots() - slots of a node
+ * crab_ff_slots() - slots of a node
  * @leaf_bytes: its size
  * Context: any.
  * Return: their number.
  */
-u32 ff_slots(u32 leaf_bytes);
+u32 crab_ff_slots(u32 leaf_bytes);
 
 /* recover.c, check.c, scan.c: as in struct crab_engine_ops */
 
-int ff_format(struct crab_flow *flow, const struct crab_geometry *geo);
-struct crab_engine *ff_attach(struct crab_media *media, const struct crab_geometry *geo,
-			      const struct crab_attach_how *how);
-int ff_repair(struct crab_engine *engine, struct crab_flow *flow);
-void ff_detach(struct crab_engine *engine);
-int ff_check(struct crab_engine *engine, struct crab_check_report *report);
-u64 ff_quarantine(struct crab_engine *engine, u64 from, u64 to);
-int ff_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
-	    struct crab_record *record);
-int ff_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records, u32 cap);
-u64 ff_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir);
+int crab_ff_format(struct crab_flow *flow, const struct crab_geometry *geo);
+struct crab_engine *crab_ff_attach(struct crab_media *media, const struct crab_geometry *geo,
+				   const struct crab_attach_how *how);
+int crab_ff_repair(struct crab_engine *engine, struct crab_flow *flow);
+void crab_ff_detach(struct crab_engine *engine);
+int crab_ff_check(struct crab_engine *engine, struct crab_check_report *report);
+u64 crab_ff_quarantine(struct crab_engine *engine, u64 from, u64 to);
+int crab_ff_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		 struct crab_record *record);
+int crab_ff_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
+		 u32 cap);
+u64 crab_ff_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir);
 
 #endif /* CRABTREE_ENGINES_FASTFAIR_TREE_H */

@@ -2,7 +2,7 @@
 /*
  * This file declares the options of the engine `fastfair`.
  *
- * Locking: ff_tuning_default is written by module parameters; attach copies it.
+ * Locking: crab_ff_tuning_default is written by module parameters; attach copies it.
  */
 #ifndef CRABTREE_ENGINES_FASTFAIR_TUNING_H
 #define CRABTREE_ENGINES_FASTFAIR_TUNING_H
@@ -24,6 +24,6 @@ struct ff_tuning {
 };
 
 /* Used where a store is attached without options */
-extern struct ff_tuning ff_tuning_default;
+extern struct ff_tuning crab_ff_tuning_default;
 
 #endif /* CRABTREE_ENGINES_FASTFAIR_TUNING_H */

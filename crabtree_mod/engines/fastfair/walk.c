@@ -371,7 +371,7 @@ static bool walk_node(struct ff_walk *walk, struct ff_node *node)
 static int resume_above(struct ff_walk *walk, const struct ff_node *node)
 {
 	struct ff_find above;
-	int err = ff_find_exact(walk->ff, node->low, node->level + 1, &above);
+	int err = crab_ff_find_exact(walk->ff, node->low, node->level + 1, &above);
 
 	walk->key = CRAB_KEY_EMPTY;
 	walk->more = false;
@@ -390,7 +390,7 @@ static int resume_above(struct ff_walk *walk, const struct ff_node *node)
 static bool walk_resume(struct ff_walk *walk, struct ff_node *node)
 {
 	struct ff_find find;
-	int err = ff_find_exact(walk->ff, node->low, node->level, &find);
+	int err = crab_ff_find_exact(walk->ff, node->low, node->level, &find);
 
 	walk->gone = err == -ENOENT;
 	if (!err) {
@@ -471,7 +471,7 @@ static bool walk_root(struct ff_walk *walk, u32 *level)
 	return true;
 }
 
-int ff_walk(struct ff_walk *walk)
+int crab_ff_walk(struct ff_walk *walk)
 {
 	u32 level;
 	int err;

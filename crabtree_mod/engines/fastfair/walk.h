@@ -92,11 +92,11 @@ struct ff_walk {
 };
 
 /**
- * ff_walk() - read all nodes
+ * crab_ff_walk() - read all nodes
  * @walk: the caller has set @ff, @damage and the functions; the rest is zero
  * Context: may sleep.
  * Return: 0, -ENOMEM or -EINTR.
  */
-int ff_walk(struct ff_walk *walk);
+int crab_ff_walk(struct ff_walk *walk);
 
 #endif /* CRABTREE_ENGINES_FASTFAIR_WALK_H */

@@ -36,7 +36,7 @@
 
 #define PAIR	2		/* elements of an update with the option `pairs` */
 
-struct nv_tuning nv_tuning_default;
+struct nv_tuning crab_nv_tuning_default;
 
 static int nv_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
@@ -270,7 +270,7 @@ const struct crab_engine_ops crab_engine_nvtree = {
 	.id = 3,
 	.counters = nv_counters,
 	.options = nv_options,
-	.tuning = &nv_tuning_default,
+	.tuning = &crab_nv_tuning_default,
 	.layouts = nv_layouts,
 	.format = crab_nv_format,
 	.attach = crab_nv_attach,

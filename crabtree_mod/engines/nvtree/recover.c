@@ -365,7 +365,8 @@ static int tree_init(struct nv_tree *tree, struct crab_media *media,
 {
 	mutex_init(&tree->smo_lock);
 	spin_lock_init(&tree->inner_lock);
-	tree->tuning = how->tuning ? *(const struct nv_tuning *)how->tuning : nv_tuning_default;
+	tree->tuning = how->tuning ? *(const struct nv_tuning *)how->tuning :
+				     crab_nv_tuning_default;
 	tree->room = nv_room(geo->leaf_bytes);
 	tree->elements = kvmalloc_array(tree->room, sizeof(*tree->elements), NV_GFP_ATTACH);
 	tree->scratch = kvmalloc_array(2 * tree->room + 1, sizeof(*tree->scratch), NV_GFP_ATTACH);

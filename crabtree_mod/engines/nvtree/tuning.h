@@ -2,7 +2,7 @@
 /*
  * This file declares the options of the engine `nvtree`.
  *
- * Locking: nv_tuning_default is written by module parameters; attach copies it.
+ * Locking: crab_nv_tuning_default is written by module parameters; attach copies it.
  */
 #ifndef CRABTREE_ENGINES_NVTREE_TUNING_H
 #define CRABTREE_ENGINES_NVTREE_TUNING_H
@@ -21,6 +21,6 @@ struct nv_tuning {
 };
 
 /* Used where a store is attached without options */
-extern struct nv_tuning nv_tuning_default;
+extern struct nv_tuning crab_nv_tuning_default;
 
 #endif /* CRABTREE_ENGINES_NVTREE_TUNING_H */

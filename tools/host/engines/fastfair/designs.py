@@ -20,14 +20,14 @@ DESIGNS = [
              crab_load(media, &slot[i - 1].value), false);"""),
     ]),
     Design("fastfair: a split ends the node before it links the fresh one", [
-        Edit(FF + "split.c", "ff_link(op, node, sibling->link);\n\tff_end(op, node, keep);",
-             "ff_end(op, node, keep); ff_link(op, node, sibling->link);"),
+        Edit(FF + "split.c", "crab_ff_link(op, node, sibling->link);\n\tff_end(op, node, keep);",
+             "crab_ff_end(op, node, keep); crab_ff_link(op, node, sibling->link);"),
     ]),
     Design("fastfair: a split never ends the old node", [
-        Edit(FF + "split.c", "ff_end(op, node, keep);", "node->side->count = keep;"),
+        Edit(FF + "split.c", "crab_ff_end(op, node, keep);", "node->side->count = keep;"),
     ]),
     Design("fastfair: the entry of a fresh node is added before its link", [
-        Edit(FF + "split.c", "fresh_done(op, sibling);", "fresh_done(op, sibling); ff_adopt(op, sibling);"),
+        Edit(FF + "split.c", "fresh_done(op, sibling);", "fresh_done(op, sibling); crab_ff_adopt(op, sibling);"),
     ]),
     Design("fastfair: slots at or above the next node's lowest key are not void", [
         Edit(FF + "walk.c", "key >= high", "false"),
@@ -35,9 +35,9 @@ DESIGNS = [
     Design("fastfair: a merge bypasses the right leaf before its entry is removed", [
         Edit(FF + "remove.c", """entry_drop(op, &entry);
 	if (right->side->count)
-		ff_append(op, left, right);
+		crab_ff_append(op, left, right);
 	bypass(op, left, right, word, later);""",
-             """if (right->side->count) ff_append(op, left, right);
+             """if (right->side->count) crab_ff_append(op, left, right);
              bypass(op, left, right, word, later);
              entry_drop(op, &entry);"""),
     ]),
@@ -57,7 +57,7 @@ DESIGNS = [
     ]),
     Design("fastfair, lazy: a write completes only the last node that it passes", [
         Edit(FF + "lazy.c", "node_complete(op, &find.node, passed);",
-             "if (ff_next(ff, &find.node, &right) || key < right.low) node_complete(op, &find.node, passed)"),
+             "if (crab_ff_next(ff, &find.node, &right) || key < right.low) node_complete(op, &find.node, passed)"),
     ]),
     Design("fastfair, lazy: after the first write no node is taken as torn", [
         Edit(FF + "lazy.c", "\tif (ff->traces)\n\t\treturn;", ""),
@@ -83,7 +83,7 @@ PUBLISHED = [
         Edit(FF_REMOVE, "if (right->side->count)\n\t\tff_append(op, left, right);\n"
              "\tbypass(op, left, right, word, later);",
              """bypass(op, left, right, word, later);
-             if (right->side->count) ff_append(op, left, right)"""),
+             if (right->side->count) crab_ff_append(op, left, right)"""),
     ]),
 ]
 
@@ -93,12 +93,12 @@ ENTRY = ("the fence of the entry follows (P13), or that of the superblock; only 
 
 # (function, statement, kind of mutant, why it does no harm)
 HARMLESS = [
-    ("ff_remove", "ff_thin(&op, key)", "left out", SPARSE),
-    ("ff_thin", "thin(op, key)", "left out", SPARSE),
+    ("ff_remove", "crab_ff_thin(&op, key)", "left out", SPARSE),
+    ("crab_ff_thin", "thin(op, key)", "left out", SPARSE),
     ("thin", "prune(op, &find.node)", "left out", SPARSE),
-    ("ff_end", "crab_fence(op->flow, CRAB_P10_ENDED)", "left out", ENTRY),
-    ("ff_end", "crab_fence(op->flow, CRAB_P10_ENDED)", "a store barrier instead", ENTRY),
-    ("ff_end", "crab_clean(op->flow, &slot->key, sizeof(slot->key)) / crab_fence(op->flow, CRAB_P10_ENDED)",
+    ("crab_ff_end", "crab_fence(op->flow, CRAB_P10_ENDED)", "left out", ENTRY),
+    ("crab_ff_end", "crab_fence(op->flow, CRAB_P10_ENDED)", "a store barrier instead", ENTRY),
+    ("crab_ff_end", "crab_clean(op->flow, &slot->key, sizeof(slot->key)) / crab_fence(op->flow, CRAB_P10_ENDED)",
      "exchanged", ENTRY),
     ("root_grow", "crab_store(op->flow, &ff_head(media)->next, fresh.link) / "
      "crab_clean(op->flow, &ff_head(media)->next, sizeof(__le64))", "exchanged",
