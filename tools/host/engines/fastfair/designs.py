@@ -20,7 +20,7 @@ DESIGNS = [
              crab_load(media, &slot[i - 1].value), false);"""),
     ]),
     Design("fastfair: a split ends the node before it links the fresh one", [
-        Edit(FF + "split.c", "crab_ff_link(op, node, sibling->link);\n\tff_end(op, node, keep);",
+        Edit(FF + "split.c", "crab_ff_link(op, node, sibling->link);\n\tcrab_ff_end(op, node, keep);",
              "crab_ff_end(op, node, keep); crab_ff_link(op, node, sibling->link);"),
     ]),
     Design("fastfair: a split never ends the old node", [
@@ -80,7 +80,7 @@ PUBLISHED = [
         Edit(FF_SHIFT, "if (ff_same_line(end - 1, end))\n\t\treturn;", "if (end) return"),
     ]),
     Design("fastfair: a merge bypasses the right node before its records are appended", [
-        Edit(FF_REMOVE, "if (right->side->count)\n\t\tff_append(op, left, right);\n"
+        Edit(FF_REMOVE, "if (right->side->count)\n\t\tcrab_ff_append(op, left, right);\n"
              "\tbypass(op, left, right, word, later);",
              """bypass(op, left, right, word, later);
              if (right->side->count) crab_ff_append(op, left, right)"""),
