@@ -386,12 +386,17 @@ static int resume_above(struct ff_walk *walk, const struct ff_node *node)
 	return 0;
 }
 
-/* The structure has changed: continues at the node that covers the lowest key of @node now */
+/*
+ * The structure has changed: continues at the node that covers the lowest key of @node now. The
+ * first node of the level, from which the next level is read, may be another one, too.
+ */
 static bool walk_resume(struct ff_walk *walk, struct ff_node *node)
 {
 	struct ff_find find;
-	int err = crab_ff_find_exact(walk->ff, node->low, node->level, &find);
+	int err = crab_ff_find_exact(walk->ff, 0, node->level, &find);
 
+	walk->first = err ? 0 : find.node.link;
+	err = crab_ff_find_exact(walk->ff, node->low, node->level, &find);
 	walk->gone = err == -ENOENT;
 	if (!err) {
 		*node = find.node;

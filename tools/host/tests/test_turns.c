@@ -2,7 +2,8 @@
 /*
  * This file bounds the time for which CHECK keeps writers waiting. It measures no time: it counts
  * slots, leaves, and basic blocks of the module's code. Writes that modify the structure wait for
- * a turn, in which CHECK holds the lock of the structure; other writes wait for one leaf.
+ * a turn, in which CHECK holds the lock of the structure; other writes wait for one leaf. Between
+ * two turns the structure may change completely.
  *
  * Documentation/userspace-api/crabtree.rst derives the time from these numbers.
  */
@@ -46,6 +47,26 @@ static struct mutex *watched;
 static u64 blocks, turn_begin, turn_longest, leaf_begin, leaf_longest;
 static u32 leaves, leaves_most;
 
+/* The next @between pauses between two turns of CHECK empty and fill this store */
+static struct crab_store *renewed;
+static u32 between;
+
+/* From the end: so the engines without maintenance remove nodes of each level, and the root */
+static void renew(struct crab_store *store)
+{
+	struct crab_old old;
+	u32 key;
+
+	for (key = KEYS; key--; ) {
+		tap_check(!crab_store_delete(store, key, &old), "delete %u", key);
+		while (crab_store_maintain(store))
+			;
+	}
+	for (key = 0; key < KEYS; key++)
+		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old),
+			  "insert %u again", key);
+}
+
 /* The compiler inserts a call of this function into each basic block */
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
@@ -64,6 +85,14 @@ void __wrap_crab_host_may_sleep(void)
 	} else {
 		turn_begin = blocks;
 		leaves = 0;
+		if (watched && between) {
+			struct mutex *lock = watched;
+
+			between--;
+			watched = NULL;
+			renew(renewed);
+			watched = lock;
+		}
 	}
 	leaf_begin = blocks;
 }
@@ -115,6 +144,30 @@ static void test_turns(const struct subject *s, u64 stride)
 	media_destroy(&media);
 }
 
+/* CHECK goes on at its key, where no node is the one that it was: the pool is soon used again */
+static void test_renewed(const struct subject *s)
+{
+	struct crab_media media = media_create(SIZE / 4);
+	struct crab_store *store = store_format_attach(&media, s->engine, s->layout, s->leaf_bytes);
+	struct crab_check_report report = { };
+	struct crab_old old;
+	u32 slots, key;
+	int err;
+
+	for (key = 0; key < KEYS; key++)
+		crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old);
+	renewed = store;
+	between = 3;
+	watched = structure_of(store->engine, &slots);
+	err = crab_store_check(store, &report);
+	watched = NULL;
+	tap_ok(!err && !report.damage.count && !between,
+	       "%s, %u: CHECK of a store that is emptied and filled meanwhile: %d, %s", s->layout,
+	       s->leaf_bytes, err, report.damage.what);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	u32 i;
@@ -125,6 +178,8 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(subjects); i++) {
 		test_turns(&subjects[i], 1);
 		test_turns(&subjects[i], SCATTER);
+		if (subjects[i].leaf_bytes <= 512)
+			test_renewed(&subjects[i]);
 	}
 	return tap_done();
 }
