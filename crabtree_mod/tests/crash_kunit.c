@@ -196,7 +196,7 @@ static void crash_growth(struct kunit *test)
 	u32 i;
 
 	crab_test_cut(test);
-	t->media.size = CRAB_POOL_OFFSET + CRAB_TEST_LEAVES / 2 * CRAB_TEST_LEAF;
+	t->media.size = CRAB_POOL_OFFSET + (CRAB_TEST_LEAVES - 4) * CRAB_TEST_LEAF;
 	crab_test_format(test, "crab", "slotted", CRAB_TEST_LEAF);
 	for (i = 0; i < 6; i++)			/* two leaves */
 		crab_crash_put(c, i, i);
