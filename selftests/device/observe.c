@@ -15,7 +15,7 @@
 #include "observe.h"
 
 #define KEYS	64
-#define WRITES	20000
+#define WRITES	6000	/* of a thread; each takes a millisecond in a kernel with every checker */
 #define READ	256	/* changes of one read() */
 
 static int shared_fd;
