@@ -76,7 +76,7 @@ void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor);
  *
  * Context: may sleep.
  * Return: 0; -EROFS, also in a store with a quarantined range; or an error of crab_cursor_read() or
- * of a delete.
+ * crab_store_delete().
  */
 int crab_cursor_delete(struct crab_store *store, struct crab_cursor *cursor, u32 cap, u64 *deleted);
 

@@ -107,7 +107,7 @@ TEST(lengths, "PUT and GET: every length near a class, and the longest")
 	expect_sound(fd, 13);
 }
 
-TEST(short_room, "GET: EMSGSIZE tells the length, and copies nothing")
+TEST(short_room, "GET: EMSGSIZE returns the length, and copies nothing")
 {
 	struct crabtree_get g;
 	int fd = blob_store();

@@ -47,6 +47,7 @@ extern const struct argp_child target_child[];
 const char *target_path(const struct target *target);
 int target_open(struct target *target, unsigned int flags);
 int target_close(struct target *target);
+int target_end(struct target *target, int code);
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
 /* ... of a verb whose only argument is the target */
 void verb_parse_bare(struct target *target, const char *doc, int argc, char **argv);

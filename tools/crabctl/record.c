@@ -244,13 +244,8 @@ static int with_target(struct target *target, unsigned int flags, struct args *a
 		       int (*run)(struct target *target, struct args *args))
 {
 	int code = target_open(target, flags);
-	int closed;
 
-	if (code)
-		return code;
-	code = run(target, args);
-	closed = target_close(target);
-	return code ? code : closed;
+	return code ? code : target_end(target, run(target, args));
 }
 
 int verb_get(struct target *target, int argc, char **argv)

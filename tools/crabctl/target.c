@@ -145,3 +145,11 @@ int target_close(struct target *target)
 	target->ct = NULL;
 	return err ? fail_file(target_path(target), err, "close") : EXIT_OK;
 }
+
+/* Closes it; the exit code of the verb, or else of the close */
+int target_end(struct target *target, int code)
+{
+	int closed = target_close(target);
+
+	return code ? code : closed;
+}
