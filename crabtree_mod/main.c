@@ -19,7 +19,7 @@
 #include "device/devices.h"
 #include "engines/engine.h"
 #include "media/persist.h"
-#include "region/region.h"
+#include "region/provider.h"
 
 #define CRAB_VERSION	"0.1.0"
 
@@ -38,7 +38,7 @@ MODULE_PARM_DESC(reserve, "Memory that reserve_mem= names: NAME[,OFFSET,SIZE][,c
 
 static char *pmem;
 module_param(pmem, charp, 0444);
-MODULE_PARM_DESC(pmem, "Persistent-memory block devices: PATH[,PATH...], e.g. /dev/pmem0");
+MODULE_PARM_DESC(pmem, "Persistent-memory block devices: PATH[,OFFSET,SIZE][,PATH...], e.g. /dev/pmem0");
 
 #ifdef CONFIG_UML
 static char *uml;

@@ -28,6 +28,7 @@
 #include <linux/uaccess.h>
 
 #include "devices.h"
+#include "region/provider.h"
 
 #define CONTROL_COMMAND_MAX	4096	/* bytes: a path and its options */
 

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file provides regions in persistent-memory block devices: pmem=PATH[,PATH...]. Such devices
- * are made by memmap=SIZE!START, a pmem-region of the device tree or an NVDIMM. The block device is
- * opened exclusively, so that no file system and no second store can use it, and accessed through
- * DAX. A mapped volume is refused: the device mapper may move it, and forwards no notification.
+ * This file provides regions in persistent-memory block devices:
+ * pmem=PATH[,OFFSET,SIZE][,PATH...]. Such devices are made by memmap=SIZE!START, a pmem-region of
+ * the device tree or an NVDIMM. The block device is opened exclusively, so that no file system can
+ * use it, and accessed through DAX. A mapped volume is refused: the device mapper may move it, and
+ * forwards no notification.
  *
- * Invariant: from claim to release the block device is open and this file is the holder of the DAX
- * device. When the driver is unbound, the holder's notification runs before the mapping is removed,
- * and returns only when no CPU accesses the memory. Bad blocks known at claim, and those reported
- * later, are in the list of the region's media.
+ * Invariant: from the first claim to the last release of a region in it the block device is open
+ * and this file is the holder of the DAX device. A byte belongs to one region at most. When the
+ * driver is unbound, the holder's notification runs before the mapping is removed, and returns only
+ * when no CPU accesses the memory. Bad blocks known at claim, and those reported later, are in the
+ * list of the region's media.
  *
- * Locks: dax_lock protects the list. A notification of bad memory holds dax_notices for reading.
- * The provider's device lock, under which its driver is unbound, is held while a region is set up,
- * so that no notification sees an incomplete region. Before a released hold is freed, dax_reap()
- * takes and releases both, so that no notification still uses it.
+ * Locks: dax_lock protects the list of holds and the number of users of a disk; claims are
+ * serialised by the caller. A notification of bad memory holds dax_notices for reading. The
+ * provider's device lock, under which its driver is unbound, is held while a region is set up, so
+ * that no notification sees an incomplete region. Before a released hold is freed, dax_reap() takes
+ * and releases both, so that no notification still uses it.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -34,16 +37,33 @@
 
 #include "media/badmem.h"
 #include "compat/bdev.h"
-#include "region.h"
+#include "provider.h"
+
+/**
+ * struct crab_dax_disk - a block device with regions in it
+ * @users: holds whose @disk it is; dax_lock
+ * @bdev: the block device
+ * @dax: its DAX device, or NULL until the first region is claimed
+ * @provider: the device whose driver can be unbound
+ * @nvdimm: the libnvdimm region of the block device
+ * @start: offset of the block device in the DAX device
+ */
+struct crab_dax_disk {
+	u32 users;
+	struct crab_bdev bdev;
+	struct dax_device *dax;
+	struct device *provider;
+	struct device *nvdimm;
+	u64 start;
+};
 
 /**
  * struct crab_dax - a region's hold on its block device
  * @list: in dax_list, from claim until dax_reap(); dax_lock
- * @bdev: the block device
- * @dax: its DAX device, NULL once it is released; dax_lock
- * @provider: the device whose driver can be unbound
- * @nvdimm: the libnvdimm region of the block device
+ * @disk: the block device, NULL once the region is released; dax_lock
+ * @provider: as that of @disk, until dax_reap()
  * @id: of the region
+ * @name: of the region
  * @events: the layer above
  * @released: no CPU accesses the memory any more
  * @start: offset of the region in the DAX device
@@ -52,11 +72,10 @@
  */
 struct crab_dax {
 	struct list_head list;
-	struct crab_bdev bdev;
-	struct dax_device *dax;
+	struct crab_dax_disk *disk;
 	struct device *provider;
-	struct device *nvdimm;
 	u64 id;
+	char name[CRAB_REGION_NAME_LEN];
 	const struct crab_region_events *events;
 	struct completion released;
 	u64 start;
@@ -68,13 +87,18 @@ static LIST_HEAD(dax_list);
 static DEFINE_MUTEX(dax_lock);
 static DECLARE_RWSEM(dax_notices);
 
-static struct crab_dax *dax_find(struct dax_device *dev)
+/*
+ * The hold of the lowest @id above @id on @dev. A notification visits the holds by their numbers,
+ * since it cannot keep the lock while it reports one.
+ */
+static struct crab_dax *dax_next(const struct dax_device *dev, u64 id)
 {
 	struct crab_dax *dax, *found = NULL;
 
 	mutex_lock(&dax_lock);
 	list_for_each_entry(dax, &dax_list, list)
-		if (dax->dax == dev)
+		if (dax->disk && dax->disk->dax == dev && dax->id > id &&
+		    (!found || dax->id < found->id))
 			found = dax;
 	mutex_unlock(&dax_lock);
 	return found;
@@ -92,45 +116,64 @@ static void dax_fail(struct crab_dax *dax, u64 offset, u64 len)
 	dax->events->failed(dax->id, from - dax->start, to - from);
 }
 
+/* A part of @dev failed. Return: 0, or -ENODEV if no region is there */
+static int dax_notify_part(const struct dax_device *dev, u64 offset, u64 len)
+{
+	struct crab_dax *dax;
+	u64 id = 0;
+
+	down_read(&dax_notices);
+	for (; (dax = dax_next(dev, id)); id = dax->id)
+		dax_fail(dax, offset, len);
+	up_read(&dax_notices);
+	return id ? 0 : -ENODEV;
+}
+
 /*
  * Called by kill_dax() for the whole device when its driver is unbound, under the
  * provider's device lock, and by memory_failure() for a part of it. The module may be
- * removing the region itself.
+ * removing the regions itself.
  */
 static int dax_notify(struct dax_device *dev, u64 offset, u64 len, int flags)
 {
-	bool whole = offset == 0 && len == U64_MAX;
 	struct crab_dax *dax;
+	u64 id = 0;
 
-	if (!whole)
-		down_read(&dax_notices);
-	dax = dax_find(dev);
-	if (dax && !whole)
-		dax_fail(dax, offset, len);
-	if (!whole)
-		up_read(&dax_notices);
-	if (!dax)
-		return -ENODEV;
-	if (!whole)
-		return 0;
-	dax->events->removing(dax->id);
-	wait_for_completion(&dax->released);
-	return 0;
+	if (offset || len != U64_MAX)
+		return dax_notify_part(dev, offset, len);
+	for (; (dax = dax_next(dev, id)); id = dax->id) {
+		dax->events->removing(dax->id);
+		wait_for_completion(&dax->released);
+	}
+	return id ? 0 : -ENODEV;
 }
 
 static const struct dax_holder_operations dax_holder_ops = {
 	.notify_failure	= dax_notify,
 };
 
-/* Release the devices; a notification that finds no holder does nothing */
-static void dax_close(struct crab_dax *dax)
+/* Release the devices; a notification that finds no hold does nothing */
+static void dax_close(struct crab_dax_disk *disk)
 {
-	if (dax->dax)
-		fs_put_dax(dax->dax, dax);
-	crab_bdev_close(&dax->bdev, dax);
+	if (disk->dax)
+		fs_put_dax(disk->dax, disk);
+	crab_bdev_close(&disk->bdev, disk);
+	put_device(disk->provider);
+	kfree(disk);
+}
+
+/* The last hold closes the disk */
+static void dax_put(struct crab_dax *dax)
+{
+	struct crab_dax_disk *disk = dax->disk;
+	bool last;
+
 	mutex_lock(&dax_lock);
-	dax->dax = NULL;
+	dax->disk = NULL;
+	last = !--disk->users;
 	mutex_unlock(&dax_lock);
+	if (last)
+		dax_close(disk);
 }
 
 static void dax_release(struct crab_region *region)
@@ -139,7 +182,7 @@ static void dax_release(struct crab_region *region)
 
 	if (region->sealed)
 		vunmap(region->media.base);
-	dax_close(dax);
+	dax_put(dax);
 	complete_all(&dax->released);
 }
 
@@ -171,25 +214,68 @@ static struct device *dax_nvdimm(struct device *dev)
 	return NULL;
 }
 
-static int dax_open(struct crab_dax *dax, const char *path, bool readonly)
+/* Return: 0, or an error; then the disk is closed */
+static int dax_open_disk(struct crab_dax_disk *disk, const char *path, bool readonly)
 {
-	int err = crab_bdev_open(&dax->bdev, path, readonly, dax);
+	int err = crab_bdev_open(&disk->bdev, path, readonly, disk);
 	struct device *parent;
 
 	if (err) {
 		crab_region_refuse("pmem=%s: cannot open it exclusively: error %d", path, err);
 		return err;
 	}
-	parent = disk_to_dev(dax->bdev.bdev->bd_disk)->parent;
-	dax->nvdimm = dax_nvdimm(parent);
-	if (!dax->nvdimm) {
+	parent = disk_to_dev(disk->bdev.bdev->bd_disk)->parent;
+	disk->nvdimm = dax_nvdimm(parent);
+	if (!disk->nvdimm) {
 		crab_region_refuse("pmem=%s: not a device of libnvdimm; mapped volumes are refused",
 				   path);
-		crab_bdev_close(&dax->bdev, dax);
+		crab_bdev_close(&disk->bdev, disk);
 		return -ENXIO;
 	}
-	dax->provider = get_device(parent);
+	disk->provider = get_device(parent);
 	return 0;
+}
+
+/* The disk of a region that is there, with one user more, or NULL */
+static struct crab_dax_disk *dax_get_disk(const char *path)
+{
+	struct crab_dax_disk *found = NULL;
+	struct crab_dax *dax;
+	dev_t dev;
+
+	if (lookup_bdev(path, &dev))
+		return NULL;
+	mutex_lock(&dax_lock);
+	list_for_each_entry(dax, &dax_list, list)
+		if (dax->disk && dax->disk->bdev.bdev->bd_dev == dev)
+			found = dax->disk;
+	if (found)
+		found->users++;
+	mutex_unlock(&dax_lock);
+	return found;
+}
+
+static int dax_open(struct crab_dax *dax, const char *path, bool readonly)
+{
+	struct crab_dax_disk *disk = dax_get_disk(path);
+	int err;
+
+	if (!disk) {
+		disk = kzalloc(sizeof(*disk), GFP_KERNEL);
+		err = disk ? dax_open_disk(disk, path, readonly) : -ENOMEM;
+		if (err) {
+			kfree(disk);
+			return err;
+		}
+		disk->users = 1;
+	}
+	dax->disk = disk;
+	dax->provider = get_device(disk->provider);
+	if (readonly || !disk->bdev.readonly)
+		return 0;
+	crab_region_refuse("pmem=%s: another region has opened it for reading only", path);
+	dax_put(dax);
+	return -EBUSY;
 }
 
 /*
@@ -199,8 +285,8 @@ static int dax_open(struct crab_dax *dax, const char *path, bool readonly)
 static long dax_map_piece(struct crab_dax *dax, u64 page, u64 pages, void **base)
 {
 	void *at = NULL;
-	long got = dax_direct_access(dax->dax, (dax->start >> PAGE_SHIFT) + page, pages - page,
-				     DAX_RECOVERY_WRITE, &at, NULL);
+	long got = dax_direct_access(dax->disk->dax, (dax->start >> PAGE_SHIFT) + page,
+				     pages - page, DAX_RECOVERY_WRITE, &at, NULL);
 
 	if (got <= 0)
 		return got ?: -ENXIO;
@@ -210,7 +296,7 @@ static long dax_map_piece(struct crab_dax *dax, u64 page, u64 pages, void **base
 }
 
 /* One contiguous range or nothing: the media has no holes */
-static int dax_map(struct crab_dax *dax, const char *path, struct crab_media *media)
+static int dax_map(struct crab_dax *dax, struct crab_media *media)
 {
 	u64 pages = media->size >> PAGE_SHIFT, page = 0;
 	void *base = NULL;
@@ -222,8 +308,8 @@ static int dax_map(struct crab_dax *dax, const char *path, struct crab_media *me
 		got = dax_map_piece(dax, page, pages, &base);
 	dax_read_unlock(id);
 	if (got < 0) {
-		crab_region_refuse("pmem=%s: %llu of %llu pages in one piece: error %ld", path,
-				   page, pages, got);
+		crab_region_refuse("pmem=%s: %llu of %llu pages in one piece: error %ld",
+				   dax->name, page, pages, got);
 		return got;
 	}
 	media->base = base;
@@ -231,15 +317,15 @@ static int dax_map(struct crab_dax *dax, const char *path, struct crab_media *me
 }
 
 /* Bad blocks that the driver lists for the disk, and so for the DAX device */
-static void dax_badblocks(struct crab_dax *dax, const char *path)
+static void dax_badblocks(struct crab_dax *dax)
 {
 	sector_t end = (dax->start + dax->size) >> SECTOR_SHIFT;
 	sector_t at = dax->start >> SECTOR_SHIFT, before = at, first;
 
-	while (crab_bdev_badblocks(&dax->bdev, &at, end, &first)) {
+	while (crab_bdev_badblocks(&dax->disk->bdev, &at, end, &first)) {
 		first = max(first, before);
 		at = min(at, end);
-		pr_warn("pmem=%s: bad blocks: %llu bytes at offset %llu\n", path,
+		pr_warn("pmem=%s: bad blocks: %llu bytes at offset %llu\n", dax->name,
 			(u64)(at - first) << SECTOR_SHIFT,
 			((u64)first << SECTOR_SHIFT) - dax->start);
 		crab_badmem_add(&dax->bad, ((u64)first << SECTOR_SHIFT) - dax->start,
@@ -278,45 +364,88 @@ static bool dax_caches_persist(struct device *nvdimm)
 #endif
 
 /* An asynchronous device (virtio-pmem) keeps only the data that its host flushes on request */
-static void dax_durability(struct crab_dax *dax, const char *path, struct crab_region *region)
+static void dax_durability(const struct crab_dax_disk *disk, struct crab_region *region)
 {
 	struct crab_media *media = &region->media;
 
 	media->durability = CRAB_DURABILITY_NONE;
-	if (dax_is_type(dax->nvdimm, "nd_volatile")) {
-		pr_warn("pmem=%s: a volatile region: not durable\n", path);
-	} else if (!dax_synchronous(dax->dax)) {
-		pr_warn("pmem=%s: flushed by its host only: not durable\n", path);
+	if (dax_is_type(disk->nvdimm, "nd_volatile")) {
+		pr_warn("pmem=%s: a volatile region: not durable\n", region->name);
+	} else if (!dax_synchronous(disk->dax)) {
+		pr_warn("pmem=%s: flushed by its host only: not durable\n", region->name);
 	} else {
 		media->durability = crab_persist_class();
-		if (dax_caches_persist(dax->nvdimm))
+		if (dax_caches_persist(disk->nvdimm))
 			crab_region_caches(region);
 	}
 }
 
+/* The region that has a byte of @dax, or NULL. Its name stays until dax_reap() */
+static const struct crab_dax *dax_overlap(const struct crab_dax *dax)
+{
+	const struct crab_dax *other, *found = NULL;
+
+	mutex_lock(&dax_lock);
+	list_for_each_entry(other, &dax_list, list)
+		if (other->disk == dax->disk && dax->start < other->start + other->size &&
+		    other->start < dax->start + dax->size)
+			found = other;
+	mutex_unlock(&dax_lock);
+	return found;
+}
+
+/* Which bytes of the DAX device are the region's? */
+static int dax_range(struct crab_dax *dax, const struct crab_region_request *request)
+{
+	struct block_device *bdev = dax->disk->bdev.bdev;
+	const struct crab_dax *other;
+	int err;
+
+	dax->start = 0;
+	dax->size = round_down(bdev_nr_bytes(bdev), PAGE_SIZE);
+	err = crab_region_part("pmem", request, &dax->start, &dax->size);
+	dax->start += dax->disk->start;
+	if (err)
+		return err;
+	other = dax_overlap(dax);
+	if (!other)
+		return crab_region_check(dax->name, dax->start, dax->size);
+	crab_region_refuse("pmem=%s: a part of it is another region already: %s", dax->name,
+			   other->name);
+	return -EBUSY;
+}
+
 /* Become the holder. Notifications may run as soon as the device lock is free */
-static int dax_claim(struct crab_dax *dax, struct crab_region *region, const char *path)
+static int dax_hold(struct crab_dax_disk *disk, const char *path)
+{
+	if (!disk->dax)
+		disk->dax = fs_dax_get_by_bdev(disk->bdev.bdev, &disk->start, disk,
+					       &dax_holder_ops);
+	if (disk->dax)
+		return 0;
+	crab_region_refuse("pmem=%s: no DAX: not persistent memory, or held by another", path);
+	return -ENXIO;
+}
+
+static int dax_claim(struct crab_dax *dax, struct crab_region *region,
+		     const struct crab_region_request *request)
 {
 	struct crab_media *media = &region->media;
+	struct crab_dax_disk *disk = dax->disk;
 	int err;
 
 	crab_badmem_init(&dax->bad);
-	dax->dax = fs_dax_get_by_bdev(dax->bdev.bdev, &dax->start, dax, &dax_holder_ops);
-	if (!dax->dax) {
-		crab_region_refuse("pmem=%s: no DAX: not persistent memory, or held by another",
-				   path);
-		return -ENXIO;
-	}
-	media->size = round_down(bdev_nr_bytes(dax->bdev.bdev), PAGE_SIZE);
-	dax->size = media->size;
-	err = crab_region_check(region->name, dax->start, media->size) ?:
-	      dax_map(dax, path, media);
+	err = dax_hold(disk, request->name) ?: dax_range(dax, request);
 	if (err)
 		return err;
-	dax_badblocks(dax, path);
+	media->size = dax->size;
+	err = dax_map(dax, media);
+	if (err)
+		return err;
+	dax_badblocks(dax);
 	media->bad = &dax->bad;
-	dax_durability(dax, path, region);
-	region->readonly = dax->bdev.readonly || bdev_read_only(dax->bdev.bdev);
+	dax_durability(disk, region);
+	region->readonly = request->readonly || bdev_read_only(disk->bdev.bdev);
 	crab_region_seal(region, virt_to_phys(media->base));
 	region->parent = dax->provider;
 	region->priv = dax;
@@ -324,15 +453,16 @@ static int dax_claim(struct crab_dax *dax, struct crab_region *region, const cha
 	return 0;
 }
 
-/* Claim the device and pass the region on, or undo everything */
-static int dax_give(struct crab_dax *dax, struct crab_region *region, const char *path)
+/* Claim the memory and pass the region on, or undo everything */
+static int dax_give(struct crab_dax *dax, struct crab_region *region,
+		    const struct crab_region_request *request)
 {
 	int err;
 
 	device_lock(dax->provider);
-	err = dax_claim(dax, region, path);
+	err = dax_claim(dax, region, request);
 	if (err) {
-		dax_close(dax);
+		dax_put(dax);
 		device_unlock(dax->provider);
 		dax_free(dax);
 		kfree(region);
@@ -346,25 +476,6 @@ static int dax_give(struct crab_dax *dax, struct crab_region *region, const char
 	return err;
 }
 
-static int dax_add(const char *path, bool readonly, const struct crab_region_events *events)
-{
-	struct crab_region *region = crab_region_alloc(&dax_ops, "%s", path);
-	struct crab_dax *dax = kvzalloc(sizeof(*dax), GFP_KERNEL);
-	int err = -ENOMEM;
-
-	if (!region || !dax)
-		goto err_free;
-	init_completion(&dax->released);
-	dax->events = events;
-	err = dax_open(dax, path, readonly);
-	if (!err)
-		return dax_give(dax, region, path);
-err_free:
-	kvfree(dax);
-	kfree(region);
-	return err;
-}
-
 /* Take a released hold off the list: no later notification finds it */
 static struct crab_dax *dax_take(void)
 {
@@ -372,7 +483,7 @@ static struct crab_dax *dax_take(void)
 
 	mutex_lock(&dax_lock);
 	list_for_each_entry(dax, &dax_list, list)
-		if (!dax->dax)
+		if (!dax->disk)
 			found = dax;
 	if (found)
 		list_del(&found->list);
@@ -412,8 +523,8 @@ void crab_region_dax_exit(void)
 }
 
 /**
- * crab_region_dax_add() - claim a block device
- * @request: its path
+ * crab_region_dax_add() - claim a block device or a part of one
+ * @request: its path, and the part of it that is wanted
  * @events: the layer above, which receives the region
  *
  * Context: may sleep; the caller holds no lock that the release of a region takes.
@@ -422,6 +533,22 @@ void crab_region_dax_exit(void)
 int crab_region_dax_add(const struct crab_region_request *request,
 			const struct crab_region_events *events)
 {
+	struct crab_region *region = crab_region_alloc_part(&dax_ops, "", request);
+	struct crab_dax *dax = kvzalloc(sizeof(*dax), GFP_KERNEL);
+	int err = -ENOMEM;
+
 	dax_reap();
-	return dax_add(request->name, request->readonly, events);
+	if (!region || !dax)
+		goto err_free;
+	init_completion(&dax->released);
+	dax->events = events;
+	strscpy(dax->name, region->name, sizeof(dax->name));
+	err = dax_open(dax, request->name, request->readonly);
+	if (!err)
+		return dax_give(dax, region, request);
+	put_device(dax->provider);
+err_free:
+	kvfree(dax);
+	kfree(region);
+	return err;
 }

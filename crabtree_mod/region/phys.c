@@ -20,7 +20,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
-#include "region.h"
+#include "provider.h"
 
 /**
  * crab_region_phys_release() - unmap the memory and release the claim

@@ -16,7 +16,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "region.h"
+#include "provider.h"
 
 /* The shift of the unit that ends a number; a hexadecimal number may end in the digit e */
 static u32 number_shift(const char *item, const char *last)
@@ -87,6 +87,43 @@ int crab_region_path(char **spec, struct crab_region_request *request)
 	return -EINVAL;
 }
 
+int crab_region_parse_part(char **spec, struct crab_region_request *request)
+{
+	int err = crab_region_path(spec, request);
+
+	if (err || !*spec || !isdigit(**spec))
+		return err;
+	err = crab_region_size(spec, &request->start) ?: crab_region_size(spec, &request->size);
+	if (err || request->size)
+		return err;
+	crab_region_refuse("%s: a size of 0", request->name);
+	return -EINVAL;
+}
+
+struct crab_region *crab_region_alloc_part(const struct crab_region_ops *ops, const char *prefix,
+					   const struct crab_region_request *request)
+{
+	if (!request->size)
+		return crab_region_alloc(ops, "%s%s", prefix, request->name);
+	return crab_region_alloc(ops, "%s%s,%llu,%llu", prefix, request->name, request->start,
+				 request->size);
+}
+
+int crab_region_part(const char *provider, const struct crab_region_request *request, u64 *start,
+		     u64 *size)
+{
+	if (!request->size)
+		return 0;
+	if (request->start > *size || request->size > *size - request->start) {
+		crab_region_refuse("%s=%s: %llu bytes at offset %llu are not within its %llu bytes",
+				   provider, request->name, request->size, request->start, *size);
+		return -EINVAL;
+	}
+	*start += request->start;
+	*size = request->size;
+	return 0;
+}
+
 static const struct crab_provider crab_providers[] = {
 	{
 		.name		= "ram",
@@ -102,11 +139,11 @@ static const struct crab_provider crab_providers[] = {
 	}, {
 		.name		= "reserve",
 		.caches		= true,
-		.parse		= crab_region_reserve_parse,
+		.parse		= crab_region_parse_part,
 		.add		= crab_region_reserve_add,
 	}, {
 		.name		= "pmem",
-		.parse		= crab_region_path,
+		.parse		= crab_region_parse_part,
 		.add		= crab_region_dax_add,
 #ifdef CONFIG_UML
 	}, {

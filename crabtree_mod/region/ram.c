@@ -13,7 +13,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "region.h"
+#include "provider.h"
 
 static void ram_release(struct crab_region *region)
 {

@@ -14,7 +14,6 @@
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
-#include <linux/ctype.h>
 #include <linux/err.h>
 #include <linux/io.h>
 #include <linux/list.h>
@@ -25,7 +24,7 @@
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
 
-#include "region.h"
+#include "provider.h"
 
 /* A claimed range; @region's private data */
 struct crab_reserve {
@@ -37,29 +36,6 @@ struct crab_reserve {
 static LIST_HEAD(reserve_list);
 static DEFINE_MUTEX(reserve_lock);
 
-/**
- * crab_region_reserve_parse() - parse NAME[,OFFSET,SIZE]
- * @spec: rest of the parameter; advanced past the items
- * @request: out
- *
- * A number after a name is an offset: a reservation whose name is a number must come first.
- *
- * Context: any.
- * Return: 0, or -EINVAL, with the reason in the log.
- */
-int crab_region_reserve_parse(char **spec, struct crab_region_request *request)
-{
-	int err = crab_region_path(spec, request);
-
-	if (err || !*spec || !isdigit(**spec))
-		return err;
-	err = crab_region_size(spec, &request->start) ?: crab_region_size(spec, &request->size);
-	if (err || request->size)
-		return err;
-	crab_region_refuse("reserve=%s: a size of 0", request->name);
-	return -EINVAL;
-}
-
 static int reserve_find(const struct crab_region_request *request, u64 *start, u64 *size)
 {
 	int err = crab_reserve_mem_find(request->name, start, size);
@@ -70,16 +46,7 @@ static int reserve_find(const struct crab_region_request *request, u64 *start, u
 	else if (err)
 		crab_region_refuse("reserve=%s: no such name in reserve_mem= on the kernel's command line, or no memory was free for it at boot",
 				   request->name);
-	if (err || !request->size)
-		return err;
-	if (request->start > *size || request->size > *size - request->start) {
-		crab_region_refuse("reserve=%s: %llu bytes at offset %llu are not within its %llu bytes",
-				   request->name, request->size, request->start, *size);
-		return -EINVAL;
-	}
-	*start += request->start;
-	*size = request->size;
-	return 0;
+	return err ?: crab_region_part("reserve", request, start, size);
 }
 
 static int reserve_claim(const char *name, struct crab_reserve *claim)
@@ -121,14 +88,6 @@ static const struct crab_region_ops reserve_ops = {
 	.provider	= "reserve",
 	.release	= reserve_release,
 };
-
-static struct crab_region *reserve_alloc(const struct crab_region_request *request)
-{
-	if (!request->size)
-		return crab_region_alloc(&reserve_ops, "reserve:%s", request->name);
-	return crab_region_alloc(&reserve_ops, "reserve:%s,%llu,%llu", request->name,
-				 request->start, request->size);
-}
 
 static int reserve_map(struct crab_region *region, const struct crab_reserve *claim)
 {
@@ -180,7 +139,7 @@ err_free:
 int crab_region_reserve_add(const struct crab_region_request *request,
 			    const struct crab_region_events *events)
 {
-	struct crab_region *region = reserve_alloc(request);
+	struct crab_region *region = crab_region_alloc_part(&reserve_ops, "reserve:", request);
 	struct crab_reserve *claim = kzalloc(sizeof(*claim), GFP_KERNEL);
 	int err = -ENOMEM;
 

@@ -16,7 +16,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "region.h"
+#include "provider.h"
 
 /* Functions of the host, exported by user-mode Linux; -1 on error, errno is not accessible */
 long syscall(long number, ...);

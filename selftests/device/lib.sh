@@ -161,8 +161,7 @@ of_forget() {
 	[ ! -c /dev/mem ] || must media zero "$(of_address)" 8192
 }
 
-# On arm64 the scratch memory is a pmem-region node: from its first use on it is
-# no longer /dev/pmem0, so tests of pmem run first
+# On arm64 the scratch memory is a pmem-region node: while region= uses it, it is not /dev/pmem0
 pmem_undrive() {
 	local driven
 	for driven in /sys/bus/platform/drivers/of_pmem/*.pmem; do
@@ -193,7 +192,28 @@ sealed() {
 	! grep -q "^[^ ]* *$(($1 + 4096)) memremap" /proc/vmallocinfo || fail "mapped twice"
 }
 
+# The driver makes the block device later, in a thread of its own
+pmem_drive() {
+	local node
+	for node in /sys/bus/platform/devices/*.pmem; do
+		[ -e "$node" ] || continue
+		[ ! -e "$node/driver" ] || continue
+		echo "${node##*/}" >/sys/bus/platform/drivers/of_pmem/bind
+		for _ in $(seq 50); do
+			[ ! -b /dev/pmem0 ] || break
+			sleep 0.1
+		done
+	done
+}
+
 need_pmem() {
 	has_dax || skip "this kernel has no DAX"
+	pmem_drive
 	[ -b /dev/pmem0 ] || skip "no /dev/pmem0 on this machine"
+}
+
+# anew NAMESPACE: its driver forgets the bad blocks that were injected
+anew() {
+	echo "$1" >/sys/bus/nd/drivers/nd_pmem/unbind
+	echo "$1" >/sys/bus/nd/drivers/nd_pmem/bind
 }

@@ -71,7 +71,7 @@ control_pmem() {
 	dev=$(add pmem=/dev/pmem0)
 	must store "$dev" format force
 	must store "$dev" fill 500
-	refused "add pmem=/dev/pmem0" "cannot open it exclusively"
+	refused "add pmem=/dev/pmem0" "a part of it is another region already: /dev/pmem0"
 	for _ in $(seq 20); do
 		drop "$dev"
 		dev=$(add pmem=/dev/pmem0)
@@ -80,6 +80,103 @@ control_pmem() {
 	drop "$dev"
 	dev=$(add pmem=/dev/pmem0,readonly)
 	refuses EROFS store "$dev" put 1 1
+}
+
+# the store of each part is its own; the device is free after the last one
+pmem_parts() {
+	local a b
+	need_pmem
+	crabtree pmem=/dev/pmem0,0,1M,/dev/pmem0,1M,0x20000
+	a=$(device /dev/pmem0,0,1048576)
+	b=$(device /dev/pmem0,1048576,131072)
+	equal "$(store "$b" info bytes)" 131072 bytes
+	must store "$a" format force
+	must store "$b" format force
+	must store "$a" put 1 10
+	refuses ENOENT store "$b" get 1
+	must store "$b" fill 500
+	drop "$a"
+	must store "$b" verify 500
+	a=$(add pmem=/dev/pmem0,0,1M,readonly)
+	equal "$(store "$a" get 1)" 10 "the record of the first store"
+	refuses EROFS store "$a" put 1 1
+	must store "$b" fill 500
+	drop "$a"
+	drop "$b"
+	b=$(add pmem=/dev/pmem0,1M,128K,readonly)
+	must store "$b" verify 500
+	refused "add pmem=/dev/pmem0,0,1M" "another region has opened it for reading only"
+	a=$(add pmem=/dev/pmem0,0,1M,readonly)
+	equal "$(store "$a" get 1)" 10 "the record, read only"
+}
+
+pmem_parts_wrong() {
+	local b
+	need_pmem
+	crabtree ram=64K
+	b=$(add pmem=/dev/pmem0,1M,1M)
+	refused "add pmem=/dev/pmem0,960K,128K" \
+		"pmem=/dev/pmem0,983040,131072: a part of it is another region already: /dev/pmem0,1048576,1048576"
+	refused "add pmem=/dev/pmem0,2044K,64K" "is another region already"
+	refused "add pmem=/dev/pmem0" "is another region already"
+	refused "add pmem=/dev/pmem0,512,64K" "/dev/pmem0,512,65536: 0x10000 bytes at 0x200 are not whole pages"
+	refused "add pmem=/dev/pmem0,0,65000" "/dev/pmem0,0,65000: 0xfde8 bytes at 0x0 are not whole pages"
+	refused "add pmem=/dev/pmem0,0,4K" "less than the smallest"
+	refused "add pmem=/dev/pmem0,0,0" "/dev/pmem0: a size of 0"
+	refused "add pmem=/dev/pmem0,0" "a size is missing"
+	refused "add pmem=/dev/pmem0,1T,64K" "pmem=/dev/pmem0: 65536 bytes at offset 1099511627776 are not within"
+	refused "add pmem=/dev/pmem0,0,1T" "are not within its"
+	refused "add pmem=/dev/pmem0,17179869185G,64K" "does not fit into 64 bits"
+	must store "$b" format force
+	drop "$b"
+	add pmem=/dev/pmem0 >/dev/null
+}
+
+# the driver is unbound under two stores
+pmem_parts_unbind() {
+	local namespace a b
+	need_pmem
+	namespace=$(basename "$(readlink /sys/block/pmem0/device)")
+	crabtree ram=64K
+	a=$(add pmem=/dev/pmem0,0,1M)
+	b=$(add pmem=/dev/pmem0,1M,32M)
+	must store "$a" format force
+	must store "$a" fill 500
+	CRABTREE_DEV=$b CRABTREE_DRIVER=/sys/bus/nd/drivers/nd_pmem \
+		CRABTREE_BOUND=$namespace nested unbind --only taken
+	refused "remove ${a#/dev/}" "no such device"
+	refused "remove ${b#/dev/}" "no such device"
+	echo "$namespace" >/sys/bus/nd/drivers/nd_pmem/bind
+	a=$(add pmem=/dev/pmem0,0,1M)
+	b=$(add pmem=/dev/pmem0,1M,32M)
+	must store "$a" verify 500
+	[ "$(store "$b" info records)" -gt 0 ] || fail "no records"
+}
+
+# a bad block is in the list of the part that it lies in, at its offset there
+pmem_parts_badblocks() {
+	local namespace dev
+	need_pmem
+	namespace=$(basename "$(readlink /sys/block/pmem0/device)")
+	crabtree ram=64K
+	dev=$(add pmem=/dev/pmem0,4M,1M)
+	must store "$dev" format force slotted 1024
+	must store "$dev" fill 3000
+	drop "$dev"
+	echo "8265 1" >/sys/block/pmem0/badblocks
+	(
+		set -e
+		dev=$(add pmem=/dev/pmem0,2M,1M)
+		must store "$dev" format force
+		equal "$(store "$dev" info leaves_bad)" 0 "bad leaves of the other part"
+		log_mark
+		dev=$(add pmem=/dev/pmem0,4M,1M)
+		log_has "bad blocks: 512 bytes at offset 37376"
+		equal "$(store "$dev" info leaves_bad)" 1 "bad leaves"
+	) || namespace="$namespace failed"
+	unload
+	anew "${namespace% failed}"
+	case $namespace in *failed) return 1 ;; esac
 }
 
 control_pmem_unbind() {
@@ -177,6 +274,10 @@ tests() {
 	it control_region "region= added and removed: claimed once, released, the store is there again"
 	it control_pmem "pmem= added and removed twenty times"
 	it control_pmem_unbind "pmem= added, its driver unbound under a scan and a writer, added again"
+	it pmem_parts "pmem=PATH,OFFSET,SIZE: several stores in one device"
+	it pmem_parts_wrong "parts of a device that overlap, leave it or are not whole pages are refused"
+	it pmem_parts_unbind "the driver of two parts unbound: both regions end, both stores return"
+	it pmem_parts_badblocks "a bad block belongs to the part that it lies in"
 	it control_of "a region of the device tree is not removed"
 	it control_unload "an open control node keeps the module loaded"
 	it reserve "reserve=: format, put, reload, all is there; claimed once"

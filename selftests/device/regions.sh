@@ -202,7 +202,7 @@ pmem() {
 
 pmem_twice() {
 	need_pmem
-	bad EBUSY "pmem=/dev/pmem0: cannot open it exclusively" pmem=/dev/pmem0,/dev/pmem0
+	bad EBUSY "pmem=/dev/pmem0: a part of it is another region already" pmem=/dev/pmem0,/dev/pmem0
 }
 
 # a disabled write cache is the administrator's word, not the platform's
@@ -287,12 +287,6 @@ pmem_protected() {
 	unload
 	echo 0 >"$(readlink -f /sys/block/pmem0/device)/../read_only"
 	[ -n "$region" ]
-}
-
-# anew NAMESPACE: its driver forgets the bad blocks that were injected
-anew() {
-	echo "$1" >/sys/bus/nd/drivers/nd_pmem/unbind
-	echo "$1" >/sys/bus/nd/drivers/nd_pmem/bind
 }
 
 # quarantined DEVICE MOST: so many keys of 3000 are quarantined, and the store is read-only
