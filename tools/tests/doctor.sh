@@ -14,7 +14,8 @@ export FAKE_ROOT=$PWD/root FAKE_IMAGE=$PWD/fake.img
 : > transcripts
 "$crabctl" doctor --causes --json > causes.json
 names=$(python3 -c 'import json; print(*(c["cause"] for c in json.load(open("causes.json"))))')
-suite $(($(wc -w <<< "$names") + 7))
+CAUSES=42	# how many are planted
+suite $((CAUSES + 8))
 
 doctor()
 {
@@ -56,7 +57,7 @@ found()
 	doctor --json "$@" > found.json
 	python3 -c 'import json, sys
 sys.exit(not any(c["cause"] == sys.argv[1] for row in json.load(open("found.json"))
-	for c in row["findings"]))' "$name" 2> err || wrong="not found"
+	for c in row["findings"]))' "$name" 2> err && named=$((named + 1)) || wrong="not found"
 	{
 		echo "== $name"
 		doctor "$@" 2>&1
@@ -69,6 +70,7 @@ sys.exit(not any(c["cause"] == sys.argv[1] for row in json.load(open("found.json
 	result "$name" "$wrong"
 }
 planted=
+named=0
 
 # attribute NAME ATTRIBUTE=VALUE...: a machine whose only store differs in these
 attribute()
@@ -167,6 +169,8 @@ attribute class_poc durability=poc
 attribute class_cache durability=cache
 attribute model_unproven model=line layout=sorted model_kept=unproven
 
+truth "$CAUSES of $CAUSES planted causes are named" test \
+	"$named of $(wc -w <<< "$planted")" = "$CAUSES of $CAUSES"
 truth "every cause is planted" diff <(tr ' ' '\n' <<< "$names" | sort) \
 	<(tr ' ' '\n' <<< "$planted" | sed 1d | sort)
 python3 "$here/doctor.py" PAGE "$page" < causes.json > out
