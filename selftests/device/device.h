@@ -173,6 +173,15 @@ static inline int dev_check(int fd, struct crabtree_check *c)
 	return call(fd, CRABTREE_CHECK, c);
 }
 
+static inline int dev_delete_range(int fd, u64 start, u64 end, struct crabtree_delete_range *range)
+{
+	poison(range, sizeof(*range));
+	range->start = start;
+	range->end = end;
+	range->reserved = 0;
+	return call(fd, CRABTREE_DELETE_RANGE, range);
+}
+
 /* Every invariant holds, and the store has the expected number of records */
 static inline void expect_sound(int fd, u64 records)
 {

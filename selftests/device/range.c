@@ -107,15 +107,6 @@ TEST(scan_back_end, "SCAN reverse: the lowest key and the highest one")
 	EXPECT(s.next, 0);
 }
 
-static int dev_delete_range(int fd, u64 start, u64 end, struct crabtree_delete_range *range)
-{
-	poison(range, sizeof(*range));
-	range->start = start;
-	range->end = end;
-	range->reserved = 0;
-	return call(fd, CRABTREE_DELETE_RANGE, range);
-}
-
 TEST(delete_range, "DELETE_RANGE: these records and no others; both ends included")
 {
 	struct crabtree_delete_range range;

@@ -388,6 +388,48 @@ TEST(scan_killed, "SCAN of a large store ends when its program is killed")
 	killed(long_scan);
 }
 
+#define DELETED	(20 * BATCH)	/* records that a killed DELETE_RANGE began with */
+
+static void long_delete(int fd)
+{
+	struct crabtree_delete_range range;
+
+	REQUIRE(dev_delete_range(fd, 0, ~0ULL, &range), 0);
+	REQUIRE(range.deleted, DELETED);
+}
+
+static void fill_deleted(int fd)
+{
+	u64 base;
+
+	for (base = 0; base < DELETED; base += BATCH)
+		batch_of_new(fd, base);
+	if (ops[BATCH - 1].status)
+		TEST_SKIP("the region is too small: use one of some MiB");
+}
+
+/* It deletes in ascending order: the records that are left are the highest ones */
+TEST(delete_killed, "DELETE_RANGE of many records ends in the middle when its program is killed")
+{
+	struct crabtree_info info = { .records = 0 };
+	int fd = fresh_store(8192), i;
+	u64 us, value;
+
+	fill_deleted(fd);
+	us = time_of(long_delete, fd) / 2;
+	for (i = 0; i < TRIES && (!info.records || info.records == DELETED); i++) {
+		fill_deleted(fd);
+		life_of(long_delete, fd, us);
+		REQUIRE(dev_info(fd, &info), 0);
+		us = info.records ? us + us / 2 : us / 2 + 1;
+	}
+	printf("# %llu of %u records are left, in try %d\n", (unsigned long long)info.records, DELETED, i);
+	REQUIRE_TRUE(info.records && info.records < DELETED);
+	expect_sound(fd, info.records);
+	EXPECT(dev_get(fd, DELETED - info.records, &value), 0);
+	EXPECT(dev_get(fd, DELETED - info.records - 1, &value), -ENOENT);
+}
+
 /* CHECK holds FORMAT up, FORMAT holds open up, and open gets a signal */
 
 static int shared_fd;
