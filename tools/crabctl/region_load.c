@@ -116,7 +116,10 @@ static void wait_for(const struct region_load *load, const char *spec)
 		nanosleep(&pause, NULL);
 }
 
-/* A store of another label: an address moved, or a device has another number. It is not served */
+/*
+ * A store of another label: an address moved, or a device has another number. It is not served.
+ * Without a store the region stays, so that doctor reports the cause.
+ */
 static bool check_label(const struct place *place, const char *device,
 			const struct region_line *line)
 {
@@ -131,7 +134,10 @@ static bool check_label(const struct place *place, const char *device,
 			place->path, place->number, line->spec, device, line->label);
 		return true;
 	}
-	if (!strncmp(info.label, line->label, sizeof(info.label)))
+	if (info.state == CRABTREE_STATE_REJECTED)
+		refuse(place, "%s: no store \"%s\" here: %s", line->spec, line->label, info.reason);
+	if (info.state == CRABTREE_STATE_REJECTED ||
+	    !strncmp(info.label, line->label, sizeof(info.label)))
 		return true;
 	snprintf(command, sizeof(command), "remove %.31s", device);
 	control_command(command, answer);

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
-suite 42
+suite 44
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -94,6 +94,14 @@ echo ready > "$class/crab0/state"
 echo "ram=96K label=retain" > other.conf
 t "a store of another label" 1 '' 'other.conf:1: ram=96K: its store has the label "other", not "retain"' c load other.conf
 truth "is not served" grep -qx 'remove crab0' log
+: > log
+echo rejected > "$class/crab0/state"
+echo "not a crabtree store" > "$class/crab0/reason"
+echo "ram=96K label=retain" > other.conf
+rm -f root/run/crabtree/*
+t "content that is rejected: the cause" 1 '^crab0: ram=96K' \
+	'other.conf:1: ram=96K: no store "retain" here: not a crabtree store' c load other.conf
+truth "the region stays" [ "$(grep -c remove log)" = 0 ]
 : > log
 t "--dry-run: the causes" 1 '^reserve=crab$' ':1: colour=red' c load --dry-run conf
 truth "sends nothing" [ ! -s log ]
