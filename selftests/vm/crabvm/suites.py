@@ -242,7 +242,7 @@ SUITES = [
     Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 70),
     Suite("dkms", "dkms", dkms, 13),
     # The newest kernel needs a root of Debian's unstable suite, to build the module in
-    Suite("device-amd64-sid", "sid", device("amd64-sid", *DAX, tests=KERNEL_TESTS), 60, long=True),
+    Suite("device-amd64-sid", "sid", device("amd64-sid", *DAX, *RESERVE, tests=KERNEL_TESTS), 60, long=True),
     Suite("kcsan-arm64", "kcsan", kcsan, 150, long=True),
     Suite("kcsan-self-test", "kcsan", kcsan_self_test, 60, long=True),
 ]
