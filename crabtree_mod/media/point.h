@@ -30,6 +30,7 @@ enum crab_point {
 	CRAB_P13_PARENT,	/* the entry of a node in the level above: added, or removed */
 	CRAB_P14_ROOT,		/* the root in the head, before nodes or entries depend on it */
 	CRAB_P15_BLOB = 15,	/* a blob, before a record names it; births, before their use */
+	CRAB_P16_PARKED,	/* parked entries, before the superblock names them */
 	CRAB_POINTS
 };
 

@@ -430,6 +430,7 @@ const char *crab_shadow_point_name(enum crab_point point)
 		[CRAB_P13_PARENT] = "P13 parent",
 		[CRAB_P14_ROOT] = "P14 root",
 		[CRAB_P15_BLOB] = "P15 blob",
+		[CRAB_P16_PARKED] = "P16 parked",
 	};
 
 	return point < CRAB_POINTS && names[point] ? names[point] : "no point";

@@ -31,6 +31,7 @@
 #include <linux/rcupdate.h>
 
 #include "inner.h"
+#include "park.h"
 
 #define FIND_TRIES	16	/* without smo_lock */
 
@@ -58,7 +59,7 @@ static bool find_try(struct nv_tree *tree, u64 key, struct nv_place *place, u64 
 }
 
 /* The holder of smo_lock succeeds at once. Others take it if a change is preempted half way */
-static void find(struct nv_tree *tree, u64 key, struct nv_place *place, u64 *high)
+void crab_nv_look(struct nv_tree *tree, u64 key, struct nv_place *place, u64 *high)
 {
 	u32 tries;
 
@@ -72,12 +73,14 @@ static void find(struct nv_tree *tree, u64 key, struct nv_place *place, u64 *hig
 
 void crab_nv_find(struct nv_tree *tree, u64 key, struct nv_place *place)
 {
-	find(tree, key, place, NULL);
+	crab_nv_look(tree, key, place, NULL);
+	crab_nv_touch(tree, place);
 }
 
 void crab_nv_find_range(struct nv_tree *tree, u64 key, struct nv_place *place)
 {
-	find(tree, key, place, &place->high);
+	crab_nv_look(tree, key, place, &place->high);
+	crab_nv_touch(tree, place);
 }
 
 int crab_nv_lock(struct nv_tree *tree, u64 key, struct nv_place *place)

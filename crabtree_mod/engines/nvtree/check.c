@@ -91,12 +91,14 @@ static void check_elements(const struct nv_check *c, const struct nv_place *leaf
 	c->report->records += live;
 }
 
-/* Notes the first damage that attach found; or the leaf, whose memory failed since */
+/* Notes the first damage that attach or a read found; or the leaf, whose memory failed since */
 static void check_quarantined(const struct nv_check *c, const struct nv_place *leaf)
 {
 	const struct crab_damage *damage = &c->tree->base.damage;
 
-	if (damage->count)
+	if (!damage->count)
+		damage = &c->tree->base.found;
+	if (crab_damage_is_published(damage))
 		crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
 	else
 		crab_damage_note(&c->report->damage,

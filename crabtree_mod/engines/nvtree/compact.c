@@ -124,13 +124,13 @@ static int compact_leaf(struct nv_write *write, u64 number)
 	struct nv_place leaf;
 	int err;
 
-	crab_lock(&side->lock);
-	WRITE_ONCE(side->flags, side->flags & ~NV_NOTED);
-	crab_unlock(&side->lock);
 	crab_nv_find(tree, crab_load(tree->base.media, &nv_leaf_media(tree, number)->head.low),
 		     &leaf);
 	if (leaf.leaf != number)
 		return -EAGAIN;
+	crab_lock(&side->lock);
+	WRITE_ONCE(side->flags, side->flags & ~NV_NOTED);
+	crab_unlock(&side->lock);
 	err = compact_pair(write, &leaf, leaf.low);
 	if (err == -EAGAIN && leaf.low)
 		err = compact_pair(write, &leaf, leaf.low - 1);

@@ -26,7 +26,8 @@
 #define NV_GFP_ATTACH	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /* crab_side.flags: the number of live records, and above it: */
-#define NV_LIVE		0x1fff
+#define NV_LIVE		0x0fff
+#define NV_UNREAD	0x1000		/* it is as it was parked, and was not read: park.c */
 #define NV_NOTED	0x2000		/* it has a note: compact.c */
 #define NV_MISPLACED	0x4000		/* a key of the range may be in a quarantined leaf */
 #define NV_QUARANTINED	0x8000		/* every access to the range returns -EUCLEAN */
@@ -73,6 +74,19 @@ struct nv_notes {
 };
 
 /**
+ * struct nv_first - the first reads of leaves whose entries were parked
+ * @lock: protects all other fields, the sides of leaves that were not read yet, and
+ *	crab_engine.found; only crab_pool.lock is taken under it
+ * @elements: room for those of one leaf
+ * @records: room for those of one leaf
+ */
+struct nv_first {
+	spinlock_t lock;
+	struct nv_element *elements;
+	struct crab_record *records;
+};
+
+/**
  * struct nv_tree - an attached store
  * @base: head that all engines have
  * @tuning: its options
@@ -93,6 +107,7 @@ struct nv_notes {
  * @unlinks: leaves unlinked since attach
  * @recent: splits since the last rebuild
  * @appends: those of them at the end of the tree
+ * @first: see there; only in test builds
  * @dense: a parent node is three quarters full, and a rebuild makes room
  */
 struct nv_tree {
@@ -115,6 +130,9 @@ struct nv_tree {
 	u64 unlinks;
 	u64 recent;
 	u64 appends;
+#ifdef CRAB_NV_INSTANT
+	struct nv_first first;
+#endif
 	bool dense;
 };
 
@@ -191,6 +209,17 @@ static inline bool nv_is_quarantined(const struct nv_place *place)
 }
 
 /* access.c */
+
+/**
+ * crab_nv_look() - find the leaf whose range holds a key, and read no word of it
+ * @tree: the tree
+ * @key: any
+ * @place: out
+ * @high: out: as of &struct nv_place; NULL: not wanted
+ *
+ * Context: as crab_nv_find().
+ */
+void crab_nv_look(struct nv_tree *tree, u64 key, struct nv_place *place, u64 *high);
 
 /**
  * crab_nv_find() - find the leaf whose range holds a key

@@ -18,7 +18,8 @@
  *   split, replacement,   before P7           before: the fresh leaves are free
  *   merge, unlink         from P7 to P8       before or after: the link is old or new
  *                         after P8            after: the old leaves are free
- *   rebuild, attach       anywhere            the same: they write no leaf
+ *   rebuild, attach,      anywhere            the same: they write no leaf in use
+ *   detach (park.c)
  *
  * Invariant: a write that returns 0 is durable; one that returns an error has changed no record.
  * (An insert that finds the pool short may have merged neighbours, each merge durable and whole.)
@@ -32,6 +33,7 @@
 #include "compact.h"
 #include "inner.h"
 #include "leaf.h"
+#include "park.h"
 #include "smo.h"
 
 #define PAIR	2		/* elements of an update with the option `pairs` */
@@ -253,6 +255,9 @@ static const char * const nv_counters[] = {
 static const struct crab_option nv_options[] = {
 	CRAB_OPTION("pack", struct nv_tuning, pack, NULL),
 	CRAB_OPTION("pairs", struct nv_tuning, pairs, NULL),
+#ifdef CRAB_NV_INSTANT
+	CRAB_OPTION("instant", struct nv_tuning, instant, NULL),
+#endif
 	{ }
 };
 
@@ -275,6 +280,9 @@ const struct crab_engine_ops crab_engine_nvtree = {
 	.format = crab_nv_format,
 	.attach = crab_nv_attach,
 	.repair = crab_nv_repair,
+#ifdef CRAB_NV_INSTANT
+	.settle = crab_nv_park,
+#endif
 	.detach = crab_nv_detach,
 	.lookup = nv_lookup,
 	.seek = crab_nv_seek,

@@ -10,12 +10,15 @@
 #include <linux/kernel.h>
 #include <linux/sched.h>
 
-#include "nvtree.h"
+#include "park.h"
 
-static void leaf_quarantine(struct crab_side *side)
+static void leaf_quarantine(struct nv_tree *tree, struct crab_side *side)
 {
 	crab_lock(&side->lock);
-	WRITE_ONCE(side->flags, side->flags | NV_QUARANTINED);
+	crab_nv_first_begin(tree);
+	WRITE_ONCE(side->flags, (side->flags & ~NV_UNREAD) | NV_QUARANTINED);
+	WRITE_ONCE(tree->quarantined, tree->quarantined + 1);
+	crab_nv_first_end(tree);
 	crab_unlock(&side->lock);
 }
 
@@ -28,15 +31,14 @@ u64 crab_nv_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	mutex_lock(&tree->smo_lock);
 	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf.high) {
 		cond_resched();
-		crab_nv_find_range(tree, key, &leaf);
+		crab_nv_look(tree, key, &leaf, &leaf.high);
 		offset = crab_leaf_offset(&engine->geo, leaf.leaf);
 		if (nv_is_quarantined(&leaf) || offset >= to ||
 		    offset + engine->geo.leaf_bytes <= from)
 			continue;
-		leaf_quarantine(leaf.side);
+		leaf_quarantine(tree, leaf.side);
 		hit++;
 	}
-	WRITE_ONCE(tree->quarantined, tree->quarantined + hit);
 	mutex_unlock(&tree->smo_lock);
 	crab_pool_close(&tree->pool);
 	return hit;

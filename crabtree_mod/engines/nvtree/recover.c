@@ -23,6 +23,8 @@
  * the line of each link and count, because the caches of a machine that survived may have words
  * that the media does not have. The fence of the superblock (P3) makes them durable.
  *
+ * With the option `instant` of test builds all this is only done if park.c has nothing to believe.
+ *
  * Births begin at the highest one in the list. Free leaves may have higher ones, but no link to
  * such a leaf is on the media: P8 follows P7, and a link that was found was followed.
  *
@@ -42,6 +44,7 @@
 #include "compact.h"
 #include "inner.h"
 #include "leaf.h"
+#include "park.h"
 
 #define RECOVER_ENTRIES	256	/* for which memory is taken first */
 
@@ -354,8 +357,11 @@ static int recover_build(struct nv_recover *r)
 static int recover_tree(struct nv_tree *tree)
 {
 	struct nv_recover r = { .tree = tree, .live = tree->room + 1 };
-	int err = recover_head(&r) ?: recover_build(&r);
+	int err = crab_nv_unpark(tree);
 
+	if (err != -EAGAIN)
+		return err;
+	err = recover_head(&r) ?: recover_build(&r);
 	vfree(r.entry);
 	return err;
 }
@@ -365,6 +371,7 @@ static int tree_init(struct nv_tree *tree, struct crab_media *media,
 {
 	mutex_init(&tree->smo_lock);
 	spin_lock_init(&tree->inner_lock);
+	crab_nv_first_init(tree);
 	tree->tuning = how->tuning ? *(const struct nv_tuning *)how->tuning :
 				     crab_nv_tuning_default;
 	tree->room = nv_room(geo->leaf_bytes);
@@ -431,6 +438,7 @@ void crab_nv_detach(struct crab_engine *engine)
 	crab_sides_destroy(&tree->sides);
 	crab_pool_destroy(&tree->pool);
 	crab_nv_notes_destroy(&tree->notes);
+	crab_nv_first_exit(tree);
 	kvfree(tree->elements);
 	kvfree(tree->scratch);
 	crab_engine_exit(&tree->base);

@@ -46,6 +46,7 @@
 #include "compact.h"
 #include "inner.h"
 #include "leaf.h"
+#include "park.h"
 #include "smo.h"
 
 /**
@@ -68,8 +69,11 @@ struct nv_change {
 
 static int smo_damaged(struct nv_tree *tree, u64 leaf, const char *what)
 {
-	return crab_engine_damaged(&tree->base, crab_leaf_offset(&tree->base.geo, leaf),
-				   "leaf %llu: %s", (unsigned long long)leaf, what);
+	crab_nv_first_begin(tree);
+	crab_engine_damaged(&tree->base, crab_leaf_offset(&tree->base.geo, leaf), "leaf %llu: %s",
+			    (unsigned long long)leaf, what);
+	crab_nv_first_end(tree);
+	return -EUCLEAN;
 }
 
 /* Frees the spares from @from on, which are not used */
@@ -129,6 +133,8 @@ static int smo_take_right(struct nv_change *c, u32 most)
 	if (c->leaf.high == CRAB_KEY_EMPTY)
 		return 0;
 	crab_nv_find_range(tree, c->leaf.high, &right);
+	if (nv_is_quarantined(&right))	/* since now: this was its first read */
+		return -EUCLEAN;
 	crab_lock_nested(&right.side->lock);
 	if (c->count + nv_live(right.side) <= most) {
 		c->right = right;
@@ -150,12 +156,12 @@ static int smo_after(struct nv_tree *tree, const struct nv_place *last, u64 end,
 		return 0;
 	crab_nv_find(tree, last->high, &next);
 	*word = crab_load(tree->base.media, &nv_leaf_media(tree, last->leaf)->head.next);
-	if (likely((*word & CRAB_LINK_MASK) == next.leaf + 1))
+	if (likely((*word & CRAB_LINK_MASK) == next.leaf + 1 && !nv_is_quarantined(&next)))
 		return 0;
 	return smo_damaged(tree, last->leaf, "link does not lead to the next leaf");
 }
 
-/* The header whose link names a leaf */
+/* The header whose link names a leaf; NULL: it is damaged */
 static struct crab_dhead *smo_before(struct nv_tree *tree, const struct nv_place *leaf)
 {
 	struct nv_place before;
@@ -163,7 +169,7 @@ static struct crab_dhead *smo_before(struct nv_tree *tree, const struct nv_place
 	if (!leaf->low)
 		return nv_list_head(tree->base.media);
 	crab_nv_find(tree, leaf->low - 1, &before);
-	return &nv_leaf_media(tree, before.leaf)->head;
+	return nv_is_quarantined(&before) ? NULL : &nv_leaf_media(tree, before.leaf)->head;
 }
 
 static void smo_link(struct nv_write *write, struct crab_dhead *before, u64 word)
@@ -246,17 +252,17 @@ static int smo_replace(struct nv_change *c, u32 n, u32 split)
 	struct nv_tree *tree = c->write->tree;
 	const struct crab_geometry *geo = &tree->base.geo;
 	struct crab_flow *flow = c->write->flow;
+	struct crab_dhead *before = smo_before(tree, &c->leaf);
 	struct crab_head head[NV_SPARES];
 
-	if (smo_heads(c, n, split, head))
+	if (!before || smo_heads(c, n, split, head))
 		return -EUCLEAN;
 	crab_nv_leaf_fresh(flow, geo, &head[0], tree->scratch, split);
 	if (n > 1)
 		crab_nv_leaf_fresh(flow, geo, &head[1], tree->scratch + split, c->count - split);
 	/* P7: the fresh leaves are whole before P8 links them */
 	crab_fence(flow, CRAB_P7_FRESH);
-	smo_link(c->write, smo_before(tree, &c->leaf),
-		 crab_link_to(geo, c->spare[0].leaf, head[0].birth));
+	smo_link(c->write, before, crab_link_to(geo, c->spare[0].leaf, head[0].birth));
 	smo_publish(c, n, split);
 	return 0;
 }
@@ -395,6 +401,8 @@ int crab_nv_smo_unlink(struct nv_write *write, const struct nv_place *leaf)
 	u64 word;
 	int err;
 
+	if (!before)
+		return -EUCLEAN;
 	crab_nv_find_range(tree, leaf->low, &whole);
 	err = smo_unlink_word(tree, &whole, before, &word);
 	if (err)

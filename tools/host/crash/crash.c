@@ -256,12 +256,17 @@ static int step_maintain(struct crash *c)
 
 int crash_reattach(struct crash *c)
 {
+	const char *what;
+
 	crash_count(c);
 	crab_store_detach(c->store);
 	c->store = NULL;
 	if (crash_attach_store(c))
 		return -1;
-	return c->store->engine->clean ? 0 : crash_say(c, "the detached store is not clean");
+	if (!c->store->engine->clean)
+		return crash_say(c, "the detached store is not clean");
+	what = c->setup.driver->settled ? c->setup.driver->settled(c->store) : NULL;
+	return what ? crash_say(c, "%s", what) : 0;
 }
 
 static bool super_is_there(const struct crash *c, u32 copy)

@@ -216,13 +216,23 @@ static int node_batches(struct explore *x)
 	return err;
 }
 
+/* An attach left it; or the next attach differs, because a detach parked something */
+static bool node_begins_lives(const struct explore *x)
+{
+	const struct explore_node *node = &x->node[x->at];
+	const u8 *at = node->state.byte + CRAB_SUPER_COPIES, *end = node->state.byte + node->state.len;
+
+	return node->settled || (x->space->lives && at < end && x->space->driver->root &&
+				 x->space->driver->root(x->space, &x->geo, at, end));
+}
+
 /* Batches, or operations after one attach; new states that their cuts leave are explored next */
 static int explore_batches(struct explore *x)
 {
 	int err = 0;
 
 	for (x->at = 0; x->at < x->explored && !err; x->at += !err)
-		if (x->node[x->at].settled && !x->node[x->at].batched)
+		if (node_begins_lives(x) && !x->node[x->at].batched)
 			err = node_batches(x);
 	return err;
 }

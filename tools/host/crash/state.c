@@ -51,7 +51,8 @@ static u32 super_crc(const struct crab_dsuper *super)
 	return ~crab_crc32c(~0U, &d, sizeof(d));
 }
 
-static enum state_super super_read(const struct crab_media *media, u32 copy, u64 *sequence)
+static enum state_super super_read(const struct crab_media *media, u32 copy, u64 *sequence,
+				   u64 *root)
 {
 	const __le64 *from = (const __le64 *)(media->base + copy * CRAB_SUPER_STRIDE);
 	struct crab_dsuper d;
@@ -61,6 +62,7 @@ static enum state_super super_read(const struct crab_media *media, u32 copy, u64
 	for (i = 0; i < SUPER_WORDS; i++)
 		((__le64 *)&d)[i] = cpu_to_le64(crab_load(media, from + i));
 	*sequence = le64_to_cpu(d.sequence);
+	*root = le64_to_cpu(d.engine_root);
 	magic = le64_to_cpu(d.magic) == CRAB_MAGIC;
 	d.magic = cpu_to_le64(CRAB_MAGIC);
 	if (le32_to_cpu(d.crc) != super_crc(&d))
@@ -78,16 +80,33 @@ static u32 newest_copy(const enum state_super *super, const u64 *sequence)
 	return super[1] <= SUPER_ATTACHED && sequence[1] > sequence[0];
 }
 
+/* Reads both copies; returns the one that counts */
+static u32 supers_read(const struct crab_media *media, enum state_super *super, u64 *root)
+{
+	u64 sequence[CRAB_SUPER_COPIES];
+	u32 i;
+
+	for (i = 0; i < CRAB_SUPER_COPIES; i++)
+		super[i] = super_read(media, i, &sequence[i], &root[i]);
+	return newest_copy(super, sequence);
+}
+
+u64 state_root(const struct crab_media *media)
+{
+	enum state_super super[CRAB_SUPER_COPIES];
+	u64 root[CRAB_SUPER_COPIES];
+	u32 newest = supers_read(media, super, root);
+
+	return super[newest] == SUPER_CLEAN && super[!newest] <= SUPER_ATTACHED ? root[newest] : 0;
+}
+
 const char *state_read(struct state *state, struct content *content, const struct space *space,
 		       const struct crab_geometry *geo, const struct crab_media *media)
 {
 	enum state_super super[CRAB_SUPER_COPIES];
-	u64 sequence[CRAB_SUPER_COPIES];
-	u32 i, newest;
+	u64 root[CRAB_SUPER_COPIES];
+	u32 newest = supers_read(media, super, root);
 
-	for (i = 0; i < CRAB_SUPER_COPIES; i++)
-		super[i] = super_read(media, i, &sequence[i]);
-	newest = newest_copy(super, sequence);
 	state->len = 0;
 	state_add(state, super[newest]);
 	state_add(state, super[!newest]);
@@ -99,7 +118,7 @@ const char *state_read(struct state *state, struct content *content, const struc
 }
 
 static void super_write(struct crab_flow *flow, u32 copy, enum state_super kind,
-			const struct crab_dsuper *like)
+			const struct crab_dsuper *like, u64 root)
 {
 	__le64 *to = (__le64 *)(flow->media->base + copy * CRAB_SUPER_STRIDE);
 	struct crab_dsuper d = *like;
@@ -109,6 +128,7 @@ static void super_write(struct crab_flow *flow, u32 copy, enum state_super kind,
 	d.sequence = cpu_to_le64(SUPER_SEQUENCE - copy);
 	d.state = cpu_to_le32(kind == SUPER_CLEAN ? CRAB_SUPER_STATE_CLEAN :
 						    CRAB_SUPER_STATE_ATTACHED);
+	d.engine_root = cpu_to_le64(root);
 	d.crc = cpu_to_le32(super_crc(&d));
 	if (kind == SUPER_TORN)
 		d.crc ^= cpu_to_le32(1);
@@ -125,15 +145,16 @@ void state_write(const struct state *state, const struct space *space,
 		 const struct crab_geometry *geo, struct crab_media *media,
 		 const struct crab_dsuper *super)
 {
+	const u8 *at = state->byte + CRAB_SUPER_COPIES, *end = state->byte + state->len;
 	struct crab_flow flow = { .media = media };
+	u64 root = at < end && space->driver->root ? space->driver->root(space, geo, at, end) : 0;
 	u32 i;
 
 	for (i = 0; i < CRAB_SUPER_COPIES; i++)
-		super_write(&flow, i, state->byte[i], super);
+		super_write(&flow, i, state->byte[i], super, i ? 0 : root);
 	crab_fence(&flow, CRAB_P3_SUPER);
 	blobs_begin();
-	space->driver->write(space, geo, media, state->byte + CRAB_SUPER_COPIES,
-			     state->byte + state->len);
+	space->driver->write(space, geo, media, at, end);
 	if (space->blobs)
 		blobs_write(geo, media);
 }

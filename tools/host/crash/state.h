@@ -99,6 +99,14 @@ const char *state_read(struct state *state, struct content *content, const struc
 		       const struct crab_geometry *geo, const struct crab_media *media);
 
 /**
+ * state_root() - the engine root that an attach finds
+ * @media: the media; each word that is read and open is decided
+ *
+ * Return: that of the copy that counts, if it is clean and both copies hold; else 0.
+ */
+u64 state_root(const struct crab_media *media);
+
+/**
  * state_write() - make a media hold a state, durably
  * @state: the state
  * @space: its space

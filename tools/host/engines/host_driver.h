@@ -40,6 +40,10 @@ struct corruption {
  *	that a power cut left open. @content: the live records, by the rules of the format;
  *	@state: the canonical bytes are appended. Returns NULL, or the fault in words.
  * @write: makes the media hold a state whose leaves @read encoded as [@at, @end), durably
+ * @root: crab_dsuper.engine_root of the copy that counts, in a state that @read encoded as [@at,
+ *	@end). NULL: 0
+ * @settled: did the attach of a store that was detached use what the detach left for it? Returns
+ *	NULL, or the fault in words. May be NULL
  * @special: a value that the engine treats differently in the leaf that holds @key, or NULL
  * @shape: a number that changes with each structure change, or NULL
  * @is_full: is a result of -ENOSPC correct for an insert? @ops: operations of the same call, each
@@ -65,6 +69,9 @@ struct host_driver {
 			    struct state *state);
 	void (*write)(const struct space *space, const struct crab_geometry *geo,
 		      struct crab_media *media, const u8 *at, const u8 *end);
+	u64 (*root)(const struct space *space, const struct crab_geometry *geo, const u8 *at,
+		    const u8 *end);
+	const char *(*settled)(struct crab_store *store);
 	u64 (*special)(struct crab_store *store, u64 key);
 	u64 (*shape)(struct crab_store *store);
 	bool (*is_full)(struct crab_store *store, u32 ops);

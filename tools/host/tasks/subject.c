@@ -39,6 +39,8 @@ const struct subject subjects[SUBJECTS] = {
 	{ SORTED("sorted, hardly any space", CRAB_STRATEGY_AUTO, 5, false, true), false },
 	{ "nvtree", "nvtree", "append", 128, 0, 16, 16, 3, false, { { 0 } }, false },
 	{ "nvtree, leaves of 512 bytes", "nvtree", "append", 512, 0, 8, 48, 3, false, { { 0 } }, false },
+	{ "nvtree, attached at once", "nvtree", "append", 128, 0, 16, 16, 3, false,
+	  .nv = { .instant = true }, false },
 	{ "nvtree, hardly any space", "nvtree", "append", 128, 0, 5, 12, 3, false, { { 0 } }, false },
 	{ "volatile", "volatile", "", 128, 0, 12, 16, 3, false, { { 0 } }, false },
 	{ "fastfair", "fastfair", "shift", 128, 3, 20, 16, 3, false, { { 0 } }, false },

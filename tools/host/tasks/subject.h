@@ -9,6 +9,7 @@
 #include "actor.h"
 #include "engines/crab/sorted/tuning.h"
 #include "engines/fastfair/tuning.h"
+#include "engines/nvtree/tuning.h"
 #include "store/store.h"
 
 /**
@@ -24,6 +25,7 @@
  * @single: all keys fit in one leaf, which never splits
  * @tuning: options of the attach
  * @ff: those of the engine fastfair
+ * @nv: those of the engine nvtree
  * @adds: the actors only add 1
  */
 struct subject {
@@ -39,6 +41,7 @@ struct subject {
 	union {
 		struct crab_tuning tuning;
 		struct ff_tuning ff;
+		struct nv_tuning nv;
 	};
 	bool adds;
 };

@@ -18,6 +18,7 @@
 #include <linux/string.h>
 
 #include "engines/crab/format.h"
+#include "engines/nvtree/tuning.h"
 #include "engines/crab/sorted/tuning.h"
 #include "model.h"
 #include "store/blob.h"
@@ -56,6 +57,8 @@ struct run {
 	u32 attaches;
 	u32 scans;
 };
+
+static const struct nv_tuning instant = { .instant = true };	/* a cut makes it an attach like others */
 
 /* @wants: outcomes that must occur, a bit each */
 static const struct config {
@@ -102,20 +105,12 @@ static bool run_is_volatile(const struct run *run)
 	return !strcmp(run->config->engine, "volatile");
 }
 
-static u64 run_leaves(const struct run *run)
+static struct crab_engine_stats run_stats(const struct run *run)
 {
 	struct crab_store_info info;
 
 	crab_store_info(run->store, &info);
-	return info.stats.leaves_used;
-}
-
-static u64 run_splits(const struct run *run)
-{
-	struct crab_store_info info;
-
-	crab_store_info(run->store, &info);
-	return info.stats.splits;
+	return info.stats;
 }
 
 static bool run_media_same(const struct run *run)
@@ -145,7 +140,7 @@ static u64 run_value(struct run *run)
 static void run_refused(struct run *run, int err, u64 leaves)
 {
 	tap_check(err == -ENOMEM, "%d", err);
-	if (run_leaves(run) < leaves)
+	if (run_stats(run).leaves_used < leaves)
 		run->outcomes[MERGED]++;
 	else
 		tap_check(run_media_same(run), "media changed");
@@ -165,7 +160,7 @@ static int run_write(struct run *run, u32 at, bool put, u64 value)
 /* Repeats one write until no allocation fails */
 static void run_step(struct run *run, u32 at, bool put, u64 value)
 {
-	u64 splits = run_splits(run), leaves = run_leaves(run);
+	u64 splits = run_stats(run).splits, leaves = run_stats(run).leaves_used;
 	struct model *m = run->model;
 	bool struck;
 	int err;
@@ -182,7 +177,7 @@ static void run_step(struct run *run, u32 at, bool put, u64 value)
 	}
 	run->outcomes[LATER] += struck;
 	if (!err)
-		run->outcomes[run_splits(run) > splits ? SPLIT : REPLACED] += n;
+		run->outcomes[run_stats(run).splits > splits ? SPLIT : REPLACED] += n;
 	if (put)
 		tap_check(!err || (err == -ENOSPC && !m->there[at]), "%d", err);
 	else
@@ -272,6 +267,8 @@ static void run_history(struct run *run)
 		}
 		model_compare(run->model, run->store);
 	}
+	for (i = 0; i < run->model->n / 4; i++)
+		run_step(run, i, false, 0);	/* free leaves */
 }
 
 static void attach_refused(struct run *run, const struct crab_attach_report *report)
@@ -282,10 +279,15 @@ static void attach_refused(struct run *run, const struct crab_attach_report *rep
 	run->attaches++;
 }
 
+static const void *run_tuning(const struct run *run)
+{
+	return strcmp(run->config->engine, "nvtree") ? (const void *)&run->tuning : &instant;
+}
+
 /* Repeats attach until no allocation fails */
 static void run_attach(struct run *run, bool readonly)
 {
-	struct crab_attach_options options = { .readonly = readonly, .tuning = &run->tuning };
+	struct crab_attach_options options = { .readonly = readonly, .tuning = run_tuning(run) };
 	struct crab_attach_report report;
 	long n;
 
@@ -405,8 +407,8 @@ static void run_attaches(struct run *run)
 static void run_format(struct run *run)
 {
 	struct crab_format_options options = {
-		.force = true, .leaf_bytes = run->config->leaf_bytes, .label = "test",
-		.engine = run->config->engine, .layout = run->config->layout,
+		.force = true, .leaf_bytes = run->config->leaf_bytes, .engine = run->config->engine,
+		.layout = run->config->layout, .label = "test",
 	};
 	char reason[CRAB_REASON_LEN];
 	bool struck;
@@ -445,11 +447,9 @@ static void test_config(const struct config *config)
 		tap_check(run.outcomes[outcome] || !(config->wants & BIT(outcome)),
 			  "outcome %u was not seen", outcome);
 	tap_ok(true, "%s/%s, %u, %s%s: failed %u times in splits, %u in replacements, %u after merges, done %u times without, %u not merged by maintain; %u in scans, %u in attaches",
-	       config->engine, config->layout, config->leaf_bytes,
-	       crab_strategy_name(config->strategy),
-	       config->on_demand ? ", on demand" : "", run.outcomes[SPLIT],
-	       run.outcomes[REPLACED], run.outcomes[MERGED], run.outcomes[LATER],
-	       run.outcomes[UNMERGED], run.scans, run.attaches);
+	       config->engine, config->layout, config->leaf_bytes, crab_strategy_name(config->strategy),
+	       config->on_demand ? ", on demand" : "", run.outcomes[SPLIT], run.outcomes[REPLACED],
+	       run.outcomes[MERGED], run.outcomes[LATER], run.outcomes[UNMERGED], run.scans, run.attaches);
 	model_destroy(run.model);
 	free(run.before);
 	media_destroy(&run.media);

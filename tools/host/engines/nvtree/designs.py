@@ -6,6 +6,8 @@ from design import Design, Edit
 NV_OPS = "engines/nvtree/ops.c"
 NV_SMO = "engines/nvtree/smo.c"
 NV_LEAF = "engines/nvtree/leaf.c"
+NV_PARK = "engines/nvtree/park.c"
+NV_ACCESS = "engines/nvtree/access.c"
 NV_RECOVER = "engines/nvtree/recover.c"
 
 DESIGNS = [
@@ -37,11 +39,10 @@ DESIGNS = [
         Edit(NV_SMO, "c->right.side ? &c->right : &c->leaf", "&c->leaf"),
     ]),
     Design("nvtree: an old leaf goes to the pool, and is written again, before P8", [
-        Edit(NV_SMO, "smo_link(c->write, smo_before(tree, &c->leaf),\n\t\t crab_link_to(geo, c->spare[0].leaf, head[0].birth));",
+        Edit(NV_SMO, "smo_link(c->write, before, crab_link_to(geo, c->spare[0].leaf, head[0].birth));",
              "crab_store(flow, &nv_leaf_media(tree, c->leaf.leaf)->count, 0); "
              "crab_clean_word(flow, &nv_leaf_media(tree, c->leaf.leaf)->count); "
-             "smo_link(c->write, smo_before(tree, &c->leaf), "
-             "crab_link_to(geo, c->spare[0].leaf, head[0].birth))"),
+             "smo_link(c->write, before, crab_link_to(geo, c->spare[0].leaf, head[0].birth))"),
     ]),
     Design("nvtree: the lowest key of a leaf is that of its first record, as of a scan", [
         Edit(NV_SMO, "i ? tree->scratch[split].key : c->leaf.low", "tree->scratch[i ? split : 0].key"),
@@ -51,6 +52,20 @@ DESIGNS = [
     ]),
     Design("nvtree: births begin from 0 at each attach", [
         Edit(NV_RECOVER, "tree->birth = max(tree->birth, head->birth);", "tree->birth = 0"),
+    ]),
+    Design("nvtree, instant: the root stays in the superblock of an attached store, and is believed", [
+        Edit("store/attach.c", "store->super.engine_root = 0;", ";"),
+        Edit("store/attach.c", "clean ? store->super.engine_root : 0", "store->super.engine_root"),
+    ]),
+    Design("nvtree, instant: the parked entries are not durable before the superblock names them", [
+        Edit(NV_PARK, "crab_fence(flow, CRAB_P16_PARKED);", ";"),
+    ]),
+    Design("nvtree, instant: births continue from those of the leaves that were read", [
+        Edit(NV_PARK, "tree->birth = p->birth;", "tree->birth = 0"),
+    ]),
+    Design("nvtree, instant: a leaf that was not read counts as empty", [
+        Edit(NV_ACCESS, "crab_nv_look(tree, key, place, NULL);\n\tcrab_nv_touch(tree, place);",
+             "crab_nv_look(tree, key, place, NULL)"),
     ]),
 ]
 

@@ -37,6 +37,20 @@ static bool is_full(struct crab_store *store, u32 ops)
 	       info.stats.records + ops >= info.stats.leaves_used / 2 * (tree->room + 1);
 }
 
+/* Entries are parked if they fit in the free leaves, and attach believes them */
+static const char *settled(struct crab_store *store)
+{
+	const struct nv_tree *tree = nv_tree_of(store->engine);
+	u64 free = tree->base.geo.leaves - tree->leaves;
+
+	if (!tree->tuning.instant)
+		return NULL;
+	if (!tree->base.root)
+		return free * nv_park_room(tree->base.geo.leaf_bytes) < tree->leaves ? NULL :
+		       "entries are not parked, though there is room";
+	return tree->first.elements ? NULL : "attach does not believe the parked entries";
+}
+
 /* The links and counts of all leaves */
 static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 {
@@ -73,6 +87,10 @@ static const struct space nvtree_spaces[] = {
 	  .survive = true, .tier = SPACE_QUICK },
 	{ "nvtree-lines", NVTREE(256, .pairs = true), .slots = 4, .leaves = 3, .keys = 2,
 	  .tier = SPACE_QUICK },
+	{ "nvtree-instant", NVTREE(128, .instant = true), .slots = 2, .leaves = 5, .keys = 3, .lives = 2,
+	  .tier = SPACE_QUICK },
+	{ "nvtree-instant-survive", NVTREE(128, .instant = true), .slots = 2, .leaves = 4, .keys = 2,
+	  .survive = true, .format = true, .tier = SPACE_TINY },
 	{ "nvtree-batch", NVTREE(128, .pack = 2), .slots = 2, .leaves = 5, .keys = 3, .batch = 2,
 	  .tier = SPACE_QUICK },
 	{ }
@@ -102,6 +120,9 @@ static const struct workload nvtree_workloads[] = {
 	  .often = CRASH_MAINTAIN, .often_every = 5 },
 	{ "nvtree, cut again", { NVTREE(128) }, .steps = 200, .depth = 2 },
 	{ "nvtree, damaged", { NVTREE(128) }, .steps = 30, .damage = true },
+	{ "nvtree, instant", { NVTREE(128, .instant = true), .slots = 2, .keys = 6 }, .steps = 1000,
+	  .often = CRASH_REATTACH, .often_every = 5 },
+	{ "nvtree, instant, closed", .space = "nvtree-instant-survive" },
 	{ "nvtree, modified", { NVTREE(128), .modify = true }, .steps = 500 },
 	{ }
 };
@@ -114,7 +135,8 @@ static const struct crash_setup nvtree_setups[] = {
 static struct crash_setup sample(u32 i)
 {
 	return (struct crash_setup) {
-		NVTREE(i % 2 ? 256 : 128, .pack = i / 2 % 3, .pairs = i / 6 % 2)
+		NVTREE(i % 2 ? 256 : 128, .pack = i / 2 % 3, .pairs = i / 6 % 2,
+		       .instant = i % 4 == 2)
 	};
 }
 
@@ -128,8 +150,10 @@ const struct host_driver host_driver_nvtree = {
 	.corruptions = nvtree_corruptions,
 	.read = nvtree_image_read,
 	.write = nvtree_image_write,
+	.root = nvtree_image_root,
 	.shape = shape,
 	.is_full = is_full,
+	.settled = settled,
 	.sealed = sealed,
 	.sealed_bit = SEALED_BIT,
 	.sample = sample,

@@ -27,4 +27,8 @@ const char *nvtree_image_read(const struct space *space, const struct crab_geome
 void nvtree_image_write(const struct space *space, const struct crab_geometry *geo,
 			struct crab_media *media, const u8 *at, const u8 *end);
 
+/* As host_driver.root */
+u64 nvtree_image_root(const struct space *space, const struct crab_geometry *geo, const u8 *at,
+		      const u8 *end);
+
 #endif /* CRAB_HOST_NVTREE_DRIVER_H */
