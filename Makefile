@@ -4,6 +4,7 @@
 # kernels and packages are cached in $CRABTREE_CACHE [~/.cache/crabtree].
 #
 #   make demo	a real arm64 kernel loses power while it writes, and no data
+#   make demo-reboot	a Debian 13 machine reboots in three ways, and all records are there; as root
 #   make break [AT=FILE:LINE]	leaves a fence out, and shows a power cut that notices it
 #   make check	every test there is; ends in one line "N passed, N failed"
 #   make quick	the checks before each commit, in half a minute
@@ -61,6 +62,10 @@ setup-%:
 
 demo: setup-vm
 	@selftests/powercut/demo
+
+demo-reboot: setup-deb setup-newcomer setup-vm
+	@scripts/deb
+	@scripts/demo-reboot $(OPTIONS)
 
 break: setup-host
 	@scripts/crabtree-break $(or $(AT),crabtree_mod/engines/crab/slotted/write.c:crab_slotted_insert)
@@ -181,4 +186,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo break check quick modules modules_install tools raft-test host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean
+.PHONY: help demo demo-reboot break check quick modules modules_install tools raft-test host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean

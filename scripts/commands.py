@@ -69,6 +69,7 @@ BOTH = ("export PATH=$PWD/out/tools:$PATH",)
 BRIEF = {
     "make check": "OPTIONS=docs",
     "make crash": None,
+    "make demo-reboot": None,
     "make fuzz": "TIME=5",
     "make bench": "OPTIONS=--quick",
     "make paper": "OPTIONS=--tiny",
