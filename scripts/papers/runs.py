@@ -21,7 +21,7 @@ from report import OUT, build, grouped, load, machine, percent, save, size, tabl
 PEERS = ("absl", "lmdb", "skiplist", "lcb", "nvt-a")
 # Maps and phases that clean no line
 COUNTLESS = ("volatile", "absl", "lmdb")
-UNCOUNTED = ("search", "clean", "cut")
+UNCOUNTED = ("search",)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -95,10 +95,19 @@ static struct peer_counts get_counts(void)
 	return counts;
 }
 
+/* Counters of the engine, since @before */
+static void add_own(struct json_object *row, const struct peer_counts *now,
+		    const struct peer_counts *before)
+{
+	u32 i;
+
+	for (i = 0; now->names && now->names[i]; i++)
+		add_int(row, now->names[i], now->own[i] - before->own[i]);
+}
+
 static void add_counts(struct json_object *row, const struct peer_counts *before, u64 count)
 {
 	struct peer_counts now = get_counts();
-	u32 i;
 
 	add(row, "lines", (double)(now.lines - before->lines) / count);
 	add(row, "fences", (double)(now.fences - before->fences) / count);
@@ -107,8 +116,7 @@ static void add_counts(struct json_object *row, const struct peer_counts *before
 	add(row, "prepare_fences", (double)(now.prepare_fences - before->prepare_fences) / count);
 	add_int(row, "leaves", now.leaves);
 	add_int(row, "splits", now.splits - before->splits);
-	for (i = 0; now.names && now.names[i]; i++)
-		add_int(row, now.names[i], now.own[i] - before->own[i]);
+	add_own(row, &now, before);
 }
 
 static struct json_object *add_phase(const char *name, u64 count)
@@ -221,13 +229,18 @@ static bool phase_mix(const char *name)
 static bool phase_attach(const char *name)
 {
 	bool clean = !strcmp(name, "clean");
+	const struct peer_counts none = { };
 	struct peer_attach times;
+	struct peer_counts now;
 	struct json_object *row;
 
 	if (!peer->attach || (!clean && strcmp(name, "cut")))
 		return false;
 	peer->attach(map, clean, &times);
 	row = add_phase(name, n);
+	now = get_counts();
+	add_int(row, "leaves", now.leaves);
+	add_own(row, &now, &none);
 	if (!counted) {
 		add(row, "ns", (double)times.attach_ns / n);
 		add(row, "used_ns", (double)times.used_ns / n);

@@ -55,6 +55,7 @@ enum nv_counter {
 	NV_REBUILD_NS,		/* time that they took */
 	NV_INNER_LINES,		/* lines and fences that inner nodes on the media would cost: */
 	NV_INNER_FENCES,	/* not executed */
+	NV_ATTACH_LINES,	/* of leaves, or of parked entries, that attach read */
 };
 
 /**

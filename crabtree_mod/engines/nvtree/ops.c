@@ -249,6 +249,7 @@ static const char * const nv_counters[] = {
 	[NV_REBUILD_NS]		= "rebuild_ns",
 	[NV_INNER_LINES]	= "inner_lines",
 	[NV_INNER_FENCES]	= "inner_fences",
+	[NV_ATTACH_LINES]	= "attach_lines",
 	NULL
 };
 

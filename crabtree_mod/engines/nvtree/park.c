@@ -273,6 +273,8 @@ static int unpark_block(struct nv_park *p, u64 *link)
 		p->entry[p->count].low = park_load(p, &from->low);
 		p->entry[p->count].leaf = park_load(p, &from->link);
 	}
+	crab_count(&tree->base, own[NV_ATTACH_LINES],
+		   DIV_ROUND_UP(offsetof(struct nv_dparked, entry[(u32)head.own]), CRAB_LINE));
 	p->birth = head.birth;
 	*link = head.next == crab_link_end(geo->store_id, head.self, head.birth) ? 0 : head.next;
 	return head.own >> PARK_CRC == p->crc && leaves == p->leaves &&

@@ -163,6 +163,7 @@ static int recover_leaf(struct nv_recover *r, u64 high, u64 *above)
 		tree->records += side->flags;
 		*above = count ? tree->elements[count - 1].key + 1 : 0;
 	}
+	crab_count(&tree->base, own[NV_ATTACH_LINES], 1 + DIV_ROUND_UP(side->count, NV_LINE_SLOTS));
 	r->pending = false;
 	return recover_push(r, r->low, r->leaf);
 }
