@@ -91,9 +91,9 @@ static void parked_again(struct kunit *test)
 
 	parked_fill(test);
 	parked_detach(test);
-	KUNIT_EXPECT_NE(test, parked_super(test, true)->engine_root, 0);
+	KUNIT_EXPECT_NE(test, le64_to_cpu(parked_super(test, true)->engine_root), 0ULL);
 	crab_test_attach(test, false);
-	KUNIT_EXPECT_EQ(test, parked_super(test, true)->engine_root, 0);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(parked_super(test, true)->engine_root), 0ULL);
 	parked_expect(test, true);
 	for (key = 0; key < PARKED_KEYS; key += 2)
 		KUNIT_EXPECT_EQ(test, crab_test_del(test, key), 0);
@@ -132,7 +132,7 @@ static void parked_default(struct kunit *test)
 	crab_test_attach(test, false);
 	parked_expect(test, false);
 	parked_detach(test);
-	KUNIT_EXPECT_EQ(test, parked_super(test, true)->engine_root, 0);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(parked_super(test, true)->engine_root), 0ULL);
 	t->tuning = (const void *)&instant;
 	crab_test_attach(test, false);
 	parked_expect(test, false);
@@ -146,7 +146,7 @@ static void parked_full(struct kunit *test)
 	for (key = 0; !crab_test_put(test, key, key); key++)
 		;
 	parked_detach(test);
-	KUNIT_EXPECT_EQ(test, parked_super(test, true)->engine_root, 0);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(parked_super(test, true)->engine_root), 0ULL);
 	crab_test_attach(test, false);
 	KUNIT_EXPECT_FALSE(test, parked_is_believed(test));
 	crab_test_expect_check(test, key);
@@ -216,7 +216,7 @@ static void parked_alone(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, crab_test_del(test, key), 0);
 	crab_test_cut(test);
 	parked_super(test, true)->crc ^= cpu_to_le32(1);
-	KUNIT_EXPECT_NE(test, parked_super(test, false)->engine_root, 0);
+	KUNIT_EXPECT_NE(test, le64_to_cpu(parked_super(test, false)->engine_root), 0ULL);
 	crab_test_attach(test, true);
 	KUNIT_EXPECT_FALSE(test, parked_is_believed(test));
 	crab_test_expect_check(test, PARKED_KEYS / 2);
@@ -239,7 +239,7 @@ static void parked_leaf(struct kunit *test, __le64 *word)
 	KUNIT_EXPECT_EQ(test, crab_store_check(t->store, &report), 0);
 	KUNIT_EXPECT_TRUE(test, report.damage.count && !strncmp(report.damage.what, "leaf", 4));
 	parked_detach(test);
-	KUNIT_EXPECT_EQ(test, parked_super(test, true)->engine_root, 0);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(parked_super(test, true)->engine_root), 0ULL);
 	crab_test_attach(test, false);
 	KUNIT_EXPECT_EQ(test, t->report.verdict, CRAB_VERDICT_RO);
 	parked_detach(test);
