@@ -117,9 +117,42 @@ CLAIMS = [
     Claim("nvtree-recovery", "nvtree", "section 3.2.6", "the list of leaves is enough to recover",
           """The inner nodes are rebuilt from the list of leaves after a power cut.""",
           HOLDS,
-          """The lowest key of a leaf is in its header; the paper's largest key of a leaf does not exist where all
-          elements were deleted.""",
+          """The list is never broken: a leaf is linked by one word.""",
           [Space("nvtree-survive")], None),
+    Claim("nvtree-separators", "nvtree", "section 3.2.6", "the largest key of a leaf is its separator",
+          """A rebuild after a failure scans each leaf for its largest key, and takes that as the separator.""",
+          FAILS,
+          """A leaf of deleted keys has none, and a leaf whose outermost key was deleted has another one than
+          before: its range shrinks, and a key that is inserted later can be in the range of another leaf.""",
+          [Mistake("nvtree: the lowest key of a leaf is that of its first record, as of a scan",
+                   "nvtree-2x4x3 0101000200000020 put,1,0 0 cut cut",
+                   "The first key of a leaf was deleted. Another one is inserted, and the leaf is split")],
+          """The lowest key of a leaf is in its header, and does not change while the leaf is in use. Attach
+          then needs no scan for it."""),
+    Claim("nvtree-leak", "nvtree", "section 4.7", "no memory is lost by a failure",
+          """Leaves that were allocated before a failure, and not linked, are not lost.""",
+          HOLDS,
+          """The paper names no mechanism. Here all leaves belong to the store's own pool, and a leaf is free if
+          the list does not reach it: every explored state is compared with that rule.""",
+          [Space("nvtree-full")], None),
+    Claim("nvtree-readers", "nvtree", "section 3.2.3", "readers are bounded by the number of elements",
+          """Searches of leaves and parent nodes take no latch: the number of elements bounds them.""",
+          FAILS,
+          """The number is visible before it is durable, so that a reader can return a record that a power cut
+          takes back. And the entries of a parent node shift while a reader searches them.""",
+          [Race("nvtree: a search reads up to the count on the media, which may not be durable"),
+           Race("nvtree: a search ignores that the parent node changed")],
+          """A second number in memory, increased after the fence of the first; a sequence count for each
+          parent node."""),
+    Claim("nvtree-tests", "nvtree", "section 4.7", "thousands of kills and power cuts find nothing",
+          """The process is killed and the power is cut a few thousand times; each time the tree recovers.""",
+          "Shows no fence",
+          """A kill keeps the caches, and few lines are in flight at a power cut. A lost fence shows in one
+          image of many: here in one of those that a single insert can leave.""",
+          [Mistake("nvtree: a fresh leaf is linked before it is durable",
+                   "nvtree-2x4x3 0101000200000000 put,0,0 3 cut cut,1024:1",
+                   "A split without its fence. Only the image in which the link persists alone is damaged")],
+          """Every image of every crash point of every state of a small store."""),
     Claim("nvtree-instant", "nvtree", "sections 3.2.6 and 4.7", "recovery after a normal stop is instant",
           """A normal stop flushes the inner nodes, then the pointer to the root and a flag; the next start resets the
           flag, and uses the inner nodes as they are.""",
@@ -153,6 +186,23 @@ CLAIMS = [
                    "Key 0 has a value; key 1 gets the same value, and the left record is taken for a trace")],
           """Keys are unique: of two equal neighbouring *keys* the left one is void. Zero is a value like any
           other; the reserved key ends a node."""),
+    Claim("fastfair-routing", "fastfair", "section 3.1, Algorithm 1", "the sibling's first key routes a search",
+          """A search and an insert go to the right sibling if the key is not below its first key.""",
+          FAILS,
+          """The first record of a sibling can be deleted. Keys between the entry of the sibling and its first key are
+          then in two nodes.""",
+          [Mistake("fastfair: a leaf is found by its first key, as published",
+                   "fastfair-2x3x3 000001010000 put,1,0 0 cut cut",
+                   "One insert into a leaf")],
+          """The lowest key of a node is in its header, and does not change while the node is in use."""),
+    Claim("fastfair-readers", "fastfair", "sections IV and 4.1", "searches without a lock are read uncommitted",
+          """A search without a lock may read a record that is not durable yet; with locks in leaves it is
+          serializable.""",
+          "Holds, and is too little",
+          """A record that a reader acted on can vanish in a power cut.""",
+          [Race("fastfair: readers see a value before it is durable, as published")],
+          """The sequence of a leaf is odd until the fence, and a reader validates by it: it returns durable records
+          only, and takes no lock. The option ``leaf_locks`` is the paper's variant."""),
     Claim("fastfair-shift", "fastfair", "sections 3.1 and VI", "each state of a shift is consistent",
           """Stores of 8 bytes in order leave a node consistent or with an inconsistency that readers tolerate;
           a line is flushed before the next one is changed.""",
