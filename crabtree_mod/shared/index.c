@@ -5,8 +5,8 @@
  * section 4.1).
  *
  * It is not a maple_tree for three reasons. A search in a node of 61 entries has no
- * unpredictable branch, so consecutive searches overlap in the CPU. Each entry has a hint, by
- * which a reader prefetches the media of a leaf before it reads the leaf's descriptor. A change
+ * unpredictable branch, so consecutive searches overlap in the CPU. A child may be any word: that
+ * of `crab` names a leaf's descriptor and its media, which a reader prefetches together. A change
  * allocates nothing: the caller reserves nodes before its first store to the media.
  *
  * Invariants: keys ascend within a node and across a level; the key of an entry above level 0
@@ -118,10 +118,8 @@ static __always_inline struct crab_index_node *node_child(const u64 *at)
 }
 
 /* Stores the child before the key: a visible key has a child */
-static void node_put(struct crab_index_node *node, u32 pos, u64 key, void *child,
-		     const void *hint)
+static void node_put(struct crab_index_node *node, u32 pos, u64 key, void *child)
 {
-	WRITE_ONCE(node->hints[pos], hint);
 	/* Pairs with rcu_dereference_raw() in node_child(): the child's content is visible */
 	smp_store_release(&node->children[pos], child);
 	/* Pairs with node_child() */
@@ -131,17 +129,16 @@ static void node_put(struct crab_index_node *node, u32 pos, u64 key, void *child
 static void node_move(struct crab_index_node *to, u32 pos, const struct crab_index_node *from,
 		      u32 at)
 {
-	node_put(to, pos, from->keys[at], from->children[at], from->hints[at]);
+	node_put(to, pos, from->keys[at], from->children[at]);
 }
 
-static void node_insert_at(struct crab_index_node *node, u32 pos, u64 key, void *child,
-			   const void *hint)
+static void node_insert_at(struct crab_index_node *node, u32 pos, u64 key, void *child)
 {
 	u32 i;
 
 	for (i = node->count++; i > pos; i--)
 		node_move(node, i, node, i - 1);
-	node_put(node, pos, key, child, hint);
+	node_put(node, pos, key, child);
 }
 
 static void node_remove_at(struct crab_index_node *node, u32 pos)
@@ -247,11 +244,11 @@ static void index_append_root(struct crab_index *index, u32 level)
 	struct crab_index_node *old = index->root, *node = index_append_node(index, level);
 
 	if (old)
-		node_insert_at(node, 0, old->keys[0], old, NULL);
+		node_insert_at(node, 0, old->keys[0], old);
 	index_set_root(index, node);
 }
 
-int crab_index_append(struct crab_index *index, u64 low, void *leaf, const void *hint)
+int crab_index_append(struct crab_index *index, u64 low, void *leaf)
 {
 	struct crab_index_node *node;
 	void *child = leaf;
@@ -264,13 +261,12 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf, const void 
 			index_append_root(index, level);
 		node = index->right[level];
 		if (node->count < CRAB_INDEX_FILL) {
-			node_insert_at(node, node->count, low, child, hint);
+			node_insert_at(node, node->count, low, child);
 			return 0;
 		}
 		node = index_append_node(index, level);
-		node_insert_at(node, 0, low, child, hint);
+		node_insert_at(node, 0, low, child);
 		child = node;
-		hint = NULL;
 	}
 }
 
@@ -288,7 +284,7 @@ static __always_inline struct crab_index_node *node_descend(const u64 *at)
 }
 
 /*
- * Prefetches all children and hints of a node while its keys arrive: a search then waits for
+ * Prefetches all children of a node while its keys arrive: a search then waits for
  * memory once in this level, not twice.
  */
 static __always_inline void node_prefetch_children(const struct crab_index_node *node)
@@ -299,24 +295,12 @@ static __always_inline void node_prefetch_children(const struct crab_index_node 
 		prefetch(at);
 }
 
-/* The hint of a key; concurrently with a change perhaps that of another key */
-static __always_inline const void *node_hint(const u64 *at)
-{
-	const size_t hints = offsetof(struct crab_index_node, hints) -
-				offsetof(struct crab_index_node, keys);
-
-	return READ_ONCE(*(const void **)((const u8 *)at + hints));
-}
-
-void *crab_index_find_hint(const struct crab_index *index, u64 key, const void **hint)
+void *crab_index_find(const struct crab_index *index, u64 key)
 {
 	const struct crab_index_node *node = rcu_dereference_raw(index->root);
-	const u64 *at;
 
-	if (!node) {
-		*hint = NULL;
+	if (!node)
 		return NULL;
-	}
 	/* The upper levels are small enough to be in the nearest caches */
 	while (node->level > 1)
 		node = node_child(node_search(node, key));
@@ -325,32 +309,20 @@ void *crab_index_find_hint(const struct crab_index *index, u64 key, const void *
 		if (READ_ONCE(index->nodes) > INDEX_NEAR)
 			node_prefetch_children(node);
 	}
-	at = node_search(node, key);
-	*hint = node_hint(at);
-	return node_child(at);
-}
-
-void *crab_index_find(const struct crab_index *index, u64 key)
-{
-	const void *hint;
-
-	return crab_index_find_hint(index, key, &hint);
+	return node_child(node_search(node, key));
 }
 
 /* Reads the entries from @at to the node's end, at most @n; returns their number */
-static u32 node_run(const u64 *at, u32 n, void **found, const void **hints)
+static u32 node_run(const u64 *at, u32 n, void **found)
 {
 	u32 i;
 
-	for (i = 0; i < n && READ_ONCE(at[i]) != CRAB_INDEX_PAD; i++) {
-		hints[i] = node_hint(at + i);
+	for (i = 0; i < n && READ_ONCE(at[i]) != CRAB_INDEX_PAD; i++)
 		found[i] = node_child(at + i);
-	}
 	return i;
 }
 
-u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found,
-			const void **hints)
+u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found)
 {
 	const struct crab_index_node *node = rcu_dereference_raw(index->root), *beside = NULL;
 	const u64 *at;
@@ -363,9 +335,9 @@ u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **f
 		beside = READ_ONCE(at[1]) == CRAB_INDEX_PAD ? NULL : node_child(at + 1);
 		node = node_descend(at);
 	}
-	count = node_run(node_search(node, key), n, found, hints);
+	count = node_run(node_search(node, key), n, found);
 	if (count < n && beside)
-		count += node_run(beside->keys, n - count, found + count, hints + count);
+		count += node_run(beside->keys, n - count, found + count);
 	return count;
 }
 
@@ -388,8 +360,6 @@ void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n
 	for (i = 0; i < n; i++) {
 		node = found[i];
 		found[i] = node_child(node_search_beside(node, keys[i]));
-		prefetch(found[i]);
-		prefetch((u8 *)found[i] + INDEX_LINE);
 	}
 }
 
@@ -436,12 +406,12 @@ static void index_grow(struct crab_index *index, struct crab_index_node *right)
 	struct crab_index_node *left = index->root;
 	struct crab_index_node *root = index_unstash(index, left->level + 1);
 
-	node_insert_at(root, 0, left->keys[0], left, NULL);
-	node_insert_at(root, 1, right->keys[0], right, NULL);
+	node_insert_at(root, 0, left->keys[0], left);
+	node_insert_at(root, 1, right->keys[0], right);
 	index_set_root(index, root);
 }
 
-void crab_index_insert(struct crab_index *index, u64 low, void *leaf, const void *hint)
+void crab_index_insert(struct crab_index *index, u64 low, void *leaf)
 {
 	struct crab_index_node *node, *right;
 	struct index_path path;
@@ -453,30 +423,29 @@ void crab_index_insert(struct crab_index *index, u64 low, void *leaf, const void
 		node = path.node[level];
 		pos = path.pos[level] + 1;
 		if (node->count < CRAB_INDEX_FULL) {
-			node_insert_at(node, pos, low, child, hint);
+			node_insert_at(node, pos, low, child);
 			return;
 		}
 		right = index_split(index, node);
 		if (pos <= node->count)
-			node_insert_at(node, pos, low, child, hint);
+			node_insert_at(node, pos, low, child);
 		else
-			node_insert_at(right, pos - node->count, low, child, hint);
+			node_insert_at(right, pos - node->count, low, child);
 		if (node == index->root) {
 			index_grow(index, right);
 			return;
 		}
 		low = right->keys[0];
 		child = right;
-		hint = NULL;
 	}
 }
 
-void crab_index_replace(struct crab_index *index, u64 low, void *leaf, const void *hint)
+void crab_index_replace(struct crab_index *index, u64 low, void *leaf)
 {
 	struct index_path path;
 
 	index_walk(index, low, &path);
-	node_put(path.node[0], path.pos[0], path.node[0]->keys[path.pos[0]], leaf, hint);
+	node_put(path.node[0], path.pos[0], path.node[0]->keys[path.pos[0]], leaf);
 }
 
 /* The first key of a node changed: change the entries that name it */

@@ -29,8 +29,8 @@
  * @count: entries in use; readers do not use it
  * @level: 0: children are leaves; never changes
  * @keys: the lowest key of each child, ascending, then CRAB_INDEX_PAD
- * @children: child of each key; the child of a key that a reader sees is not freed under it
- * @hints: on level 0 the owner's hint for each child
+ * @children: child of each key; the child of a key that a reader sees is not freed under it. On
+ *	level 0 it is the owner's: a pointer, or any other word but NULL
  * @rcu: for a node that is out of the tree; readers may still use it
  */
 struct crab_index_node {
@@ -38,7 +38,6 @@ struct crab_index_node {
 	u16 level;
 	u64 keys[CRAB_INDEX_KEYS];
 	void *children[CRAB_INDEX_FANOUT];
-	const void *hints[CRAB_INDEX_FANOUT];
 	struct rcu_head rcu;
 };
 
@@ -94,11 +93,10 @@ void crab_index_destroy(struct crab_index *index);
  * @index: the index; no function but append was called on it yet
  * @low: higher than every key in it
  * @leaf: the child
- * @hint: address that a reader of the child will access soon
  * Context: may sleep; no concurrent change.
  * Return: 0 or -ENOMEM.
  */
-int crab_index_append(struct crab_index *index, u64 low, void *leaf, const void *hint);
+int crab_index_append(struct crab_index *index, u64 low, void *leaf);
 
 /**
  * crab_index_find() - find the child with the highest low <= @key
@@ -114,37 +112,25 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf, const void 
 void *crab_index_find(const struct crab_index *index, u64 key);
 
 /**
- * crab_index_find_hint() - find a child and its hint
- * @index: the index
- * @key: any but CRAB_INDEX_PAD
- * @hint: out: the hint; concurrently with a change perhaps that of another child, or NULL
- * Context: as crab_index_find().
- * Return: the child, or NULL if the index is empty.
- */
-void *crab_index_find_hint(const struct crab_index *index, u64 key, const void **hint);
-
-/**
  * crab_index_find_run() - find a child and the children after it
  * @index: the index
  * @key: any but CRAB_INDEX_PAD
  * @n: how many children, at most
  * @found: out: the children in order, as far as one node and the next one of its parent go
- * @hints: out: their hints, as of crab_index_find_hint()
  *
  * For prefetches: concurrently with a change some children, or all, may be missing or repeated.
  *
  * Context: as crab_index_find().
  * Return: number of children.
  */
-u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found,
-			const void **hints);
+u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **found);
 
 /**
  * crab_index_find_many() - find the children of several keys together
  * @index: the index
  * @keys: any but CRAB_INDEX_PAD
  * @n: how many
- * @found: out: one child for each key; its first two lines are prefetched
+ * @found: out: one child for each key
  *
  * All descents together wait for memory once per level, not once per key and level.
  *
@@ -173,20 +159,18 @@ int crab_index_reserve(struct crab_index *index);
  * @index: the index; crab_index_is_reserved()
  * @low: lowest key of the leaf
  * @leaf: the child
- * @hint: as of crab_index_append()
  * Context: changes are excluded.
  */
-void crab_index_insert(struct crab_index *index, u64 low, void *leaf, const void *hint);
+void crab_index_insert(struct crab_index *index, u64 low, void *leaf);
 
 /**
  * crab_index_replace() - replace the child of an entry
  * @index: the index
  * @low: key of the entry
  * @leaf: the new child
- * @hint: its hint
  * Context: changes are excluded.
  */
-void crab_index_replace(struct crab_index *index, u64 low, void *leaf, const void *hint);
+void crab_index_replace(struct crab_index *index, u64 low, void *leaf);
 
 /**
  * crab_index_remove() - remove an entry

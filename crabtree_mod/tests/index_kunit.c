@@ -16,14 +16,11 @@ static void *index_leaf(u64 low)
 
 static void index_build(struct kunit *test, struct crab_index *index, u32 n)
 {
-	void *leaf;
 	u32 i;
 
 	crab_index_init(index);
-	for (i = 0; i < n; i++) {
-		leaf = index_leaf(i * 2);
-		KUNIT_ASSERT_EQ(test, crab_index_append(index, i * 2, leaf, leaf), 0);
-	}
+	for (i = 0; i < n; i++)
+		KUNIT_ASSERT_EQ(test, crab_index_append(index, i * 2, index_leaf(i * 2)), 0);
 }
 
 /* Every key leads to the last leaf at or below it */
@@ -31,13 +28,11 @@ static void index_compare(struct kunit *test, const struct crab_index *index, co
 			  u32 n)
 {
 	u32 i, last = 0, wrong = 0;
-	const void *hint;
 
 	for (i = 0; i < n; i++) {
 		if (there[i])
 			last = i;
-		wrong += crab_index_find_hint(index, i * 2, &hint) != index_leaf(last * 2);
-		wrong += hint != index_leaf(last * 2);
+		wrong += crab_index_find(index, i * 2) != index_leaf(last * 2);
 		wrong += crab_index_find(index, i * 2 + 1) != index_leaf(last * 2);
 	}
 	KUNIT_EXPECT_EQ(test, wrong, 0U);
@@ -73,11 +68,11 @@ static void index_change(struct kunit *test)
 		at = 1 + (at + 743) % (INDEX_LEAVES - 1);
 		KUNIT_ASSERT_EQ(test, crab_index_reserve(&index), 0);
 		if (!there[at])
-			crab_index_insert(&index, at * 2, index_leaf(at * 2), index_leaf(at * 2));
+			crab_index_insert(&index, at * 2, index_leaf(at * 2));
 		else if (i % 3)
 			crab_index_remove(&index, at * 2);
 		else
-			crab_index_replace(&index, at * 2, index_leaf(at * 2), index_leaf(at * 2));
+			crab_index_replace(&index, at * 2, index_leaf(at * 2));
 		there[at] = !there[at] || i % 3 == 0;
 		if (i % 500 == 0)
 			index_compare(test, &index, there, INDEX_LEAVES);

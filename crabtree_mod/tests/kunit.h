@@ -101,6 +101,7 @@ extern struct kunit_suite crab_format_suite;
 extern struct kunit_suite crab_persist_suite;
 extern struct kunit_suite crab_index_suite;
 extern struct kunit_suite crab_pool_suite;
+extern struct kunit_suite crab_table_suite;
 extern struct kunit_suite crab_engine_suite;
 extern struct kunit_suite crab_leaf_suite;
 extern struct kunit_suite crab_smo_suite;

@@ -174,7 +174,7 @@ static bool merged_as_logged(struct crab_tree *tree)
 
 	if (!is_store_at(low, follow.next->offset + offsetof(struct crab_dhead, low)))
 		return false;
-	leaf = crab_index_find(&tree->index, low->value[0]);
+	leaf = crab_leaf_find(tree, low->value[0]);
 	if (leaf->low != low->value[0] || !crab_smo_may_merge(leaf, tree->slots * 3 / 4) ||
 	    !merges_as_logged(tree, leaf))
 		return false;

@@ -58,7 +58,7 @@ struct crab_leaf *crab_reader_again(struct crab_reader *reader, u64 key) __acqui
 		if (!reader->locked && reader->tries++ > ACCESS_TRIES)
 			reader_lock_structure(reader);
 		crab_rcu_enter();
-		leaf = crab_index_find(&reader->tree->index, key);
+		leaf = crab_leaf_find(reader->tree, key);
 		reader->leaf = leaf;
 		if (!leaf)
 			return ERR_PTR(-EUCLEAN);
@@ -115,7 +115,7 @@ struct crab_leaf *crab_leaf_lock_again(struct crab_write *write, u64 key, struct
 		if (tries == ACCESS_TRIES)
 			crab_write_lock_structure(write);
 		crab_rcu_enter();
-		leaf = crab_index_find(&write->tree->index, key);
+		leaf = crab_leaf_find(write->tree, key);
 		if (!leaf || READ_ONCE(leaf->quarantined)) {
 			crab_rcu_leave();
 			return NULL;

@@ -74,7 +74,7 @@ static inline struct crab_leaf *crab_reader_enter(struct crab_reader *reader, u6
 	if (unlikely(reader->tries++))
 		return crab_reader_again(reader, key);
 	crab_rcu_enter();
-	leaf = crab_index_find(&reader->tree->index, key);
+	leaf = crab_leaf_find(reader->tree, key);
 	reader->leaf = leaf;
 	if (unlikely(!leaf))
 		return ERR_PTR(-EUCLEAN);
@@ -190,13 +190,14 @@ static __always_inline struct crab_leaf *crab_leaf_lock_first(struct crab_write 
 {
 	const struct crab_tree *tree = write->tree;
 	struct crab_leaf *leaf;
-	const void *dleaf;
+	const void *child;
 	unsigned int seq;
 
 	crab_rcu_enter();
-	leaf = crab_index_find_hint(&tree->index, key, &dleaf);
-	if (likely(leaf))
-		crab_layout_prefetch_home(tree, dleaf, key);
+	child = crab_index_find(&tree->index, key);
+	if (likely(child))
+		crab_layout_prefetch_home(tree, crab_leaf_of_media(tree, child), key);
+	leaf = crab_leaf_of(tree, child);
 	if (unlikely(!leaf || READ_ONCE(leaf->quarantined))) {
 		crab_rcu_leave();
 		return NULL;

@@ -299,6 +299,10 @@ static void batch_find(struct batch *b, u32 from, u32 end)
 	for (i = from; i < end; i++)
 		keys[i] = b->ops[i].status ? 0 : b->ops[i].key;
 	crab_index_find_many(&tree->index, keys + from, end - from, (void **)b->found + from);
+	for (i = from; i < end; i++) {
+		b->found[i] = crab_leaf_of(tree, b->found[i]);
+		crab_prefetch_range(b->found[i], 2 * CRAB_LINE);
+	}
 	for (i = from; i < end; i++)
 		if (b->found[i])
 			b->slot[i] = crab_layout_likely_slot(tree, b->found[i], keys[i]);

@@ -90,7 +90,7 @@ static void check_leaf(struct crab_check *c, const struct crab_leaf *leaf)
 
 	c->high = check_high(leaf);
 	crab_check_that(c, leaf->torn || !leaf->count ||
-			crab_index_find(&c->tree->index, leaf->low) == leaf, offset,
+			crab_leaf_find(c->tree, leaf->low) == leaf, offset,
 			"leaf %llu: the index does not lead to it",
 			(unsigned long long)leaf->number);
 	crab_check_that(c, !leaf->next || leaf->next->prev == leaf, offset,
@@ -178,7 +178,7 @@ static struct crab_leaf *check_pause(const struct crab_check *c, struct crab_lea
 	mutex_unlock(&tree->smo_lock);
 	cond_resched();
 	mutex_lock(&tree->smo_lock);
-	return check_changes(tree) == changes ? leaf : crab_index_find(&tree->index, low);
+	return check_changes(tree) == changes ? leaf : crab_leaf_find(tree, low);
 }
 
 /* One leaf; the structure is held */

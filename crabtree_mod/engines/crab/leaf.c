@@ -8,26 +8,14 @@
  * reads.
  */
 #include <linux/kernel.h>
-#include <linux/log2.h>
-#include <linux/minmax.h>
-#include <linux/slab.h>
 
 #include "access.h"
 #include "layout.h"
 #include "leaf.h"
 
-size_t crab_leaf_desc_slab(const struct crab_tree *tree)
+struct crab_leaf *crab_leaf_alloc(struct crab_tree *tree, struct crab_leaf_chunk **own, gfp_t gfp)
 {
-	size_t bytes = crab_layout_desc_bytes(tree), slab = roundup_pow_of_two(bytes);
-
-	if (bytes <= slab / 4 * 3 && slab <= 256)	/* the allocator has 96 and 192, too */
-		slab = max_t(size_t, slab / 4 * 3, 64);
-	return slab;
-}
-
-struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp)
-{
-	struct crab_leaf *leaf = kzalloc(crab_layout_desc_bytes(tree), gfp);
+	struct crab_leaf *leaf = crab_leaf_table_alloc(&tree->table, own, gfp);
 
 	if (!leaf)
 		return NULL;

@@ -12,7 +12,6 @@
 #define CRABTREE_ENGINES_CRAB_LEAF_H
 
 #include <linux/bitops.h>
-#include <linux/rcupdate.h>
 #include <linux/seqlock.h>
 #include <linux/spinlock.h>
 
@@ -23,7 +22,7 @@
  * struct crab_leaf - descriptor of a leaf in the list
  * @prev: previous leaf, NULL for the first; under crab_tree.smo_lock, as is @next
  * @next: next leaf, NULL for the last
- * @rcu: of a dead leaf
+ * @dead: of a dead leaf that waits for readers: the next one, and the state of RCU at its death
  * @low: lowest key that the leaf may hold; its key in the index
  * @high: end of the range: lowest key above it; equal to @low in a dead leaf
  * @void_value: slotted: value of free slots
@@ -50,7 +49,10 @@ struct crab_leaf {
 			struct crab_leaf *prev;
 			struct crab_leaf *next;
 		};
-		struct rcu_head rcu;
+		struct {
+			struct crab_leaf *next;
+			unsigned long cookie;
+		} dead;
 	};
 	u64 low;
 	u64 high;
@@ -84,16 +86,63 @@ static inline struct crab_dhead *crab_list_head(const struct crab_media *media)
 }
 
 /**
- * crab_leaf_hint() - address of a leaf on the media, as the hint of its entry in the index
+ * crab_leaf_child() - the word for a leaf in the index
  * @tree: the tree
- * @leaf: the leaf; for a gap the hint is the first leaf of the pool
+ * @leaf: the leaf
  *
- * Context: any.
- * Return: the hint.
+ * The upper half is the leaf's offset in the region, in units of the smallest leaf; beyond 2 TiB it
+ * is wrong, which costs time only. The lower half is the place of the descriptor.
+ *
+ * Context: under crab_tree.smo_lock, or attach.
+ * Return: the word, not NULL.
  */
-static inline const void *crab_leaf_hint(const struct crab_tree *tree, const struct crab_leaf *leaf)
+static inline void *crab_leaf_child(const struct crab_tree *tree, const struct crab_leaf *leaf)
 {
-	return crab_leaf_media(tree, leaf->number == CRAB_LEAF_NOWHERE ? 0 : leaf->number);
+	u64 offset = leaf->number == CRAB_LEAF_NOWHERE ? 0 :
+		     crab_leaf_offset(&tree->base.geo, leaf->number);
+
+	return (void *)(unsigned long)(offset / CRAB_LEAF_BYTES_MIN << 32 |
+				       crab_leaf_table_place(&tree->table, leaf));
+}
+
+/**
+ * crab_leaf_of() - the leaf of a word in the index
+ * @tree: the tree
+ * @child: of crab_leaf_child(), or NULL
+ * Context: RCU read-side section in which the index returned the word; or under
+ *	crab_tree.smo_lock.
+ * Return: the leaf, or NULL.
+ */
+static __always_inline struct crab_leaf *crab_leaf_of(const struct crab_tree *tree,
+						      const void *child)
+{
+	return unlikely(!child) ? NULL :
+	       crab_leaf_table_at(&tree->table, (u32)(unsigned long)child);
+}
+
+/**
+ * crab_leaf_of_media() - the address on the media of the leaf of a word in the index
+ * @tree: the tree
+ * @child: of crab_leaf_child(), not NULL
+ * Context: any.
+ * Return: the address, for prefetches; for a gap, the begin of the region.
+ */
+static __always_inline const void *crab_leaf_of_media(const struct crab_tree *tree,
+						      const void *child)
+{
+	return tree->base.media->base + ((unsigned long)child >> 32) * CRAB_LEAF_BYTES_MIN;
+}
+
+/**
+ * crab_leaf_find() - find the leaf whose range most likely holds a key
+ * @tree: the tree
+ * @key: any but the reserved key
+ * Context: as crab_index_find(): the caller compares @key with the range of the leaf.
+ * Return: the leaf, or NULL if there is none.
+ */
+static __always_inline struct crab_leaf *crab_leaf_find(const struct crab_tree *tree, u64 key)
+{
+	return crab_leaf_of(tree, crab_index_find(&tree->index, key));
 }
 
 static inline struct crab_dslot *crab_leaf_slot(const struct crab_tree *tree,
@@ -148,23 +197,15 @@ static inline bool crab_leaf_may_have(const struct crab_leaf *leaf, u64 high, u6
 }
 
 /**
- * crab_leaf_desc_slab() - memory that the allocator takes for a descriptor
- * @tree: the tree
- *
- * Context: any.
- * Return: bytes.
- */
-size_t crab_leaf_desc_slab(const struct crab_tree *tree);
-
-/**
  * crab_leaf_alloc() - allocate the descriptor of a leaf without records
- * @tree: the tree
+ * @tree: the tree, whose table has room for a chunk
+ * @own: as of crab_leaf_table_alloc()
  * @gfp: flags of the allocation
  *
- * Context: may sleep, as @gfp permits.
+ * Context: may sleep, as @gfp permits; attach, or under crab_tree.smo_lock.
  * Return: the descriptor, or NULL.
  */
-struct crab_leaf *crab_leaf_alloc(const struct crab_tree *tree, gfp_t gfp);
+struct crab_leaf *crab_leaf_alloc(struct crab_tree *tree, struct crab_leaf_chunk **own, gfp_t gfp);
 
 /**
  * crab_leaf_record() - read the record in a slot

@@ -12,7 +12,6 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/log2.h>
 
 #include "access.h"
 #include "layout.h"
@@ -53,15 +52,15 @@ static noinline int tree_lookup_again(struct crab_tree *tree, u64 key, u64 *valu
 int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
-	const struct crab_leaf *leaf;
-	const void *dleaf;
-	int err;
+	const void *child;
+	int err = -EAGAIN;
 
 	crab_rcu_enter();
-	leaf = crab_index_find_hint(&tree->index, key, &dleaf);
-	if (likely(leaf))
-		crab_layout_prefetch_home(tree, dleaf, key);
-	err = leaf ? lookup_try(tree, leaf, key, value) : -EAGAIN;
+	child = crab_index_find(&tree->index, key);
+	if (likely(child)) {
+		crab_layout_prefetch_home(tree, crab_leaf_of_media(tree, child), key);
+		err = lookup_try(tree, crab_leaf_of(tree, child), key, value);
+	}
 	crab_rcu_leave();
 	return unlikely(err == -EAGAIN) ? tree_lookup_again(tree, key, value) : err;
 }
@@ -224,9 +223,9 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	stats->leaves_bad = READ_ONCE(tree->quarantined) + tree->pool.spoilt;
 	stats->records = crab_tree_records(tree);
 	stats->capacity = engine->geo.leaves * tree->slots;
-	stats->dram_bytes = stats->leaves_used * crab_leaf_desc_slab(tree) +
-			    READ_ONCE(tree->index.nodes) *
-			    roundup_pow_of_two(sizeof(struct crab_index_node)) +
+	stats->dram_bytes = crab_leaf_table_bytes(&tree->table,
+						  crab_leaf_table_chunks(&tree->table)) +
+			    READ_ONCE(tree->index.nodes) * sizeof(struct crab_index_node) +
 			    engine->geo.leaves / 8;
 	stats->splits = READ_ONCE(tree->splits);
 	stats->unlinks = READ_ONCE(tree->unlinks);

@@ -50,7 +50,6 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
@@ -129,7 +128,8 @@ static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n,
 				      const struct recover_leaf *at, struct crab_seen *seen)
 {
 	struct crab_tree *tree = part->r->tree;
-	struct crab_leaf *leaf = part->err ? NULL : crab_leaf_alloc(tree, RECOVER_GFP);
+	struct crab_leaf *leaf = part->err ? NULL :
+				 crab_leaf_alloc(tree, &part->own, RECOVER_GFP);
 
 	if (!leaf) {
 		part->err = part->err ?: -ENOMEM;
@@ -176,9 +176,9 @@ static void recover_slots(struct recover_part *part)
 	kvfree(seen);
 }
 
-static struct crab_leaf *recover_gap_leaf(const struct crab_tree *tree)
+static struct crab_leaf *recover_gap_leaf(struct crab_tree *tree)
 {
-	struct crab_leaf *leaf = crab_leaf_alloc(tree, RECOVER_GFP);
+	struct crab_leaf *leaf = crab_leaf_alloc(tree, NULL, RECOVER_GFP);
 
 	if (!leaf)
 		return NULL;
@@ -214,7 +214,7 @@ static int recover_append(struct crab_tree *tree, struct crab_leaf *leaf)
 {
 	if (leaf->prev && leaf->low == leaf->prev->low)
 		return 0;	/* a quarantined gap, or an empty leaf: nothing to find */
-	return crab_index_append(&tree->index, leaf->low, leaf, crab_leaf_hint(tree, leaf));
+	return crab_index_append(&tree->index, leaf->low, crab_leaf_child(tree, leaf));
 }
 
 /*
@@ -363,7 +363,7 @@ static void recover_doubt(struct crab_tree *tree, const struct crab_leaf *leaf)
 		key = crab_leaf_key(tree, leaf, slot);
 		if (key == CRAB_KEY_EMPTY)	/* it was another when it was read first */
 			continue;
-		home = crab_index_find(&tree->index, key);
+		home = crab_leaf_find(tree, key);
 		home->misplaced_key = true;
 	}
 }
@@ -393,13 +393,19 @@ static int recover_follow(struct recover *r, u64 word)
 	return err ?: crab_recover_list(r, word);
 }
 
-/* Pages needed for the descriptors of the list */
+/* Chunks needed for the descriptors of the list: each part begins with one of its own */
+static u64 recover_chunks(const struct recover *r)
+{
+	return crab_leaf_table_need(&r->tree->table, r->count) + r->n + 1;
+}
+
+/* Pages needed for the descriptors of the list, and the index */
 static u64 recover_pages(const struct recover *r)
 {
 	u64 nodes = r->count / CRAB_INDEX_FILL + r->count / CRAB_INDEX_FILL / 8;
 
-	return (r->count * crab_leaf_desc_slab(r->tree) +
-		nodes * roundup_pow_of_two(sizeof(struct crab_index_node))) >> PAGE_SHIFT;
+	return (crab_leaf_table_bytes(&r->tree->table, recover_chunks(r)) +
+		nodes * sizeof(struct crab_index_node)) >> PAGE_SHIFT;
 }
 
 static int recover_all(struct recover *r, u64 word)
@@ -411,7 +417,8 @@ static int recover_all(struct recover *r, u64 word)
 	err = crab_recover_headers(r) ?: recover_follow(r, word);
 	if (err)
 		return err;
-	if (recover_pages(r) > (u64)si_mem_available())
+	if (recover_pages(r) > (u64)si_mem_available() ||
+	    crab_leaf_table_reserve(&tree->table, recover_chunks(r), RECOVER_GFP))
 		return -ENOMEM;
 	err = crab_recover_parts(r, recover_slots);
 	settled = !crab_layout_may_overlap(tree) && !tree->base.damage.count;
@@ -474,6 +481,7 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	crab_layout_init(tree);
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
 	crab_underfull_init(tree);
+	crab_leaf_table_init(&tree->table, crab_layout_desc_bytes(tree));
 	crab_index_init(&tree->index);
 	crab_index_set_lock(&tree->index, &tree->smo_lock);
 	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch), RECOVER_GFP);
@@ -544,16 +552,8 @@ int crab_tree_repair(struct crab_engine *engine, struct crab_flow *flow)
 void crab_tree_detach(struct crab_engine *engine)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
-	struct crab_leaf *leaf;
-	u32 i;
 
-	while ((leaf = tree->first)) {
-		tree->first = leaf->next;
-		kfree(leaf);
-		cond_resched();
-	}
-	for (i = 0; i < CRAB_SMO_FRESH; i++)
-		kfree(tree->fresh[i]);
+	crab_leaf_table_destroy(&tree->table);
 	crab_index_destroy(&tree->index);
 	crab_pool_destroy(&tree->pool);
 	crab_engine_exit(&tree->base);

@@ -91,6 +91,7 @@ struct recover_part {
 	u64 birth;		/* the highest */
 	u64 records;
 	u64 torn;
+	struct crab_leaf_chunk *own;	/* descriptors of this part */
 	struct crab_damage damage;
 	bool asks;		/* the CPU that reads it checks for signals */
 	int err;

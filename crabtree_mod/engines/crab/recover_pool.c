@@ -152,6 +152,7 @@ static int recover_collect(struct recover *r, const struct recover_part *part, i
 	tree->birth = max(tree->birth, part->birth);
 	tree->records += part->records;
 	tree->torn += part->torn;
+	crab_leaf_table_give(&tree->table, part->own);
 	if (!damage->count)
 		*damage = part->damage;
 	damage->count = count;

@@ -102,9 +102,12 @@ static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab
 	const void *dleaves[SCAN_AHEAD];
 	u32 n, i, count, blind;
 
-	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, (void **)leaves, dleaves);
-	for (i = 0; i < n; i++)
+	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, (void **)leaves);
+	for (i = 0; i < n; i++) {
+		dleaves[i] = crab_leaf_of_media(tree, leaves[i]);
+		leaves[i] = crab_leaf_of(tree, leaves[i]);
 		crab_prefetch_range(leaves[i], bytes);
+	}
 	for (blind = 0; blind < n && crab_layout_prefetches_blind(tree, blind, cap); blind++)
 		crab_layout_prefetch_scan(tree, leaves[blind], dleaves[blind], 0);
 	for (i = 0; i < n && cap; i++) {

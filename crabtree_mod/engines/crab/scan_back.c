@@ -58,14 +58,15 @@ static struct crab_leaf *back_fetch(const struct crab_tree *tree, const struct b
 				    const struct crab_leaf *above, u64 low)
 {
 	struct crab_leaf *leaf;
-	const void *dleaf;
+	const void *child;
 
 	if (low <= back->start || back->cap <= READ_ONCE(above->count))
 		return NULL;
-	leaf = crab_index_find_hint(&tree->index, low - 1, &dleaf);
+	child = crab_index_find(&tree->index, low - 1);
+	leaf = crab_leaf_of(tree, child);
 	if (leaf) {
 		crab_prefetch_range(leaf, crab_layout_desc_bytes(tree));
-		crab_layout_prefetch_scan(tree, leaf, dleaf, tree->slots);
+		crab_layout_prefetch_scan(tree, leaf, crab_leaf_of_media(tree, child), tree->slots);
 	}
 	return leaf;
 }
@@ -96,7 +97,7 @@ static int back_run(struct crab_tree *tree, struct back *back)
 	u64 low;
 
 	crab_rcu_enter();
-	leaf = crab_index_find(&tree->index, back->at);
+	leaf = crab_leaf_find(tree, back->at);
 	while (leaf && leaves-- && back_is_left(back)) {
 		low = READ_ONCE(leaf->low);
 		previous = back_fetch(tree, back, leaf, low);

@@ -31,7 +31,6 @@
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "access.h"
@@ -56,6 +55,15 @@ bool crab_smo_is_reserved(const struct crab_tree *tree)
 	return crab_index_is_reserved(&tree->index);
 }
 
+/* A descriptor for the next change; before that, dead ones are freed. No leaf is locked. */
+static struct crab_leaf *smo_desc(struct crab_tree *tree)
+{
+	crab_leaf_table_settle(&tree->table);
+	if (crab_leaf_table_reserve(&tree->table, 1, GFP_NOIO))
+		return NULL;
+	return crab_leaf_alloc(tree, NULL, GFP_NOIO);
+}
+
 int crab_smo_reserve(struct crab_tree *tree)
 {
 	u32 i;
@@ -63,7 +71,7 @@ int crab_smo_reserve(struct crab_tree *tree)
 	lockdep_assert_held(&tree->smo_lock);
 	for (i = 0; i < CRAB_SMO_FRESH; i++) {
 		if (!tree->fresh[i])
-			tree->fresh[i] = crab_leaf_alloc(tree, GFP_NOIO);
+			tree->fresh[i] = smo_desc(tree);
 		if (!tree->fresh[i])
 			return -ENOMEM;
 	}
@@ -240,7 +248,7 @@ static void smo_retire(struct crab_write *write, struct crab_leaf *leaf)
 {
 	crab_smo_release(write, leaf->number);
 	WRITE_ONCE(write->tree->leaves, write->tree->leaves - 1);
-	kfree_rcu(leaf, rcu);
+	crab_leaf_table_free_later(&write->tree->table, leaf);
 }
 
 void crab_smo_replace(struct crab_write *write, struct crab_smo *smo, struct crab_leaf *leaf,
@@ -254,16 +262,15 @@ void crab_smo_replace(struct crab_write *write, struct crab_smo *smo, struct cra
 	crab_smo_link(write, pred, crab_smo_first_word(tree, smo));
 	crab_smo_splice(tree, smo, pred, after);
 	crab_leaf_kill(leaf);
-	crab_index_replace(&tree->index, leaf->low, smo->leaf[0],
-			   crab_leaf_hint(tree, smo->leaf[0]));
+	crab_index_replace(&tree->index, leaf->low, crab_leaf_child(tree, smo->leaf[0]));
 	if (last != leaf) {
 		crab_leaf_kill(last);
 		crab_index_remove(&tree->index, last->low);
 		smo_retire(write, last);
 	}
 	if (smo->n == 2)
-		crab_index_insert(&tree->index, smo->leaf[1]->low, smo->leaf[1],
-				  crab_leaf_hint(tree, smo->leaf[1]));
+		crab_index_insert(&tree->index, smo->leaf[1]->low,
+				  crab_leaf_child(tree, smo->leaf[1]));
 	smo_retire(write, leaf);
 }
 
@@ -285,7 +292,7 @@ void crab_smo_bypass(struct crab_write *write, struct crab_leaf *leaf, u64 word)
 	/* The write sections hide the new links until they are durable */
 	smo_join(tree, pred, after);
 	WRITE_ONCE(leaf->high, leaf->low);
-	if (crab_index_find(&tree->index, leaf->low) == leaf)	/* not if it was found empty */
+	if (crab_leaf_find(tree, leaf->low) == leaf)	/* not if it was found empty */
 		crab_index_remove(&tree->index, leaf->low);
 	WRITE_ONCE(tree->unlinks, tree->unlinks + 1);
 	smo_commit(write);

@@ -33,7 +33,7 @@ static int append(struct crab_write *write, struct crab_leaf *leaf, u64 key, u64
 	crab_leaf_begin(leaf);
 	crab_smo_splice(tree, &smo, leaf, leaf->next);
 	crab_leaf_end(leaf);
-	crab_index_insert(&tree->index, key, smo.leaf[0], crab_leaf_hint(tree, smo.leaf[0]));
+	crab_index_insert(&tree->index, key, crab_leaf_child(tree, smo.leaf[0]));
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "shared/index.h"
 #include "shared/pool.h"
 #include "format.h"
+#include "leaf_table.h"
 #include "slotted/fingerprint.h"
 #include "slotted/home.h"
 #include "underfull.h"
@@ -50,7 +51,8 @@ struct crab_leaf;
  * @mix: slotted: hash of the fingerprints
  * @fps: slotted: fingerprints of one leaf, a byte a slot; under @smo_lock
  * @overflow: slotted: room for the numbers of a leaf's records; under @smo_lock
- * @index: internal nodes
+ * @index: internal nodes; its children are crab_leaf_child()
+ * @table: descriptors of the leaves
  * @pool: free leaves, under a lock of its own
  * @underfull: slotted: leaves that may be worth a merge, under a lock of its own
  * @smo_lock: protects the list, the ranges of leaves, changes of the index, and all fields below
@@ -85,6 +87,7 @@ struct crab_tree {
 	union crab_group_fps *fps;
 	u16 *overflow;
 	struct crab_index index;
+	struct crab_leaf_table table;
 	struct crab_pool pool;
 	struct crab_underfull underfull;
 	struct mutex smo_lock;

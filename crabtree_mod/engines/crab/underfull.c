@@ -134,7 +134,7 @@ void crab_underfull_touch(struct crab_tree *tree, const struct crab_leaf *leaf)
 /* Merges the leaf that holds @key with a neighbour; -EAGAIN: that cannot be done */
 static int underfull_look(struct crab_write *write, u64 key, u32 most)
 {
-	struct crab_leaf *leaf = crab_index_find(&write->tree->index, key);
+	struct crab_leaf *leaf = crab_leaf_find(write->tree, key);
 
 	write->tree->underfull.looked++;
 	if (crab_smo_may_merge(leaf, most))
@@ -158,7 +158,7 @@ static void underfull_settle(struct crab_leaf *leaf)
 static int underfull_walk(struct crab_write *write, struct crab_walk *walk, u32 most)
 {
 	struct crab_tree *tree = write->tree;
-	struct crab_leaf *leaf = crab_index_find(&tree->index, walk->at);
+	struct crab_leaf *leaf = crab_leaf_find(tree, walk->at);
 	u32 steps;
 	int err;
 
@@ -191,7 +191,7 @@ static void underfull_sweep(struct crab_write *write, u32 most)
 	}
 	err = underfull_walk(write, &underfull->sweep, most);
 	if (err && err != -EAGAIN) {
-		leaf = crab_index_find(&tree->index, underfull->sweep.at);
+		leaf = crab_leaf_find(tree, underfull->sweep.at);
 		underfull->sweep.at = leaf->next ? leaf->next->low : 0;
 		underfull->sweep.passed++;
 	}

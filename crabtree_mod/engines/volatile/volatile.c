@@ -82,7 +82,7 @@ static struct crab_engine *vol_attach(struct crab_media *media, const struct cra
 	tree->slots = crab_engine_records(geo->leaf_bytes);
 	tree->leaves = 1;
 	tree->first = vol_leaf_alloc(tree);
-	if (!tree->first || crab_index_append(&tree->index, 0, tree->first, NULL)) {
+	if (!tree->first || crab_index_append(&tree->index, 0, tree->first)) {
 		vol_detach(engine);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -184,7 +184,7 @@ static struct vol_leaf *vol_split(struct vol_tree *tree, struct vol_leaf *leaf, 
 	if (right->next)
 		right->next->prev = right;
 	leaf->next = right;
-	crab_index_insert(&tree->index, right->low, right, NULL);
+	crab_index_insert(&tree->index, right->low, right);
 	tree->leaves++;
 	tree->splits++;
 	return right;

@@ -302,7 +302,7 @@ static uint64_t call_leaf(void *arg, uint64_t key)
 	u64 number;
 
 	rcu_read_lock();
-	leaf = crab_index_find(&tree->index, key);
+	leaf = crab_leaf_find(tree, key);
 	number = leaf->number;
 	rcu_read_unlock();
 	return number;

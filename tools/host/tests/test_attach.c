@@ -244,7 +244,7 @@ static void test_walk(const char *layout)
 	media_destroy(&media);
 }
 
-/* Lookups prefetch by a hint and the home lines: a wrong hint costs time, not correctness */
+/* Lookups prefetch the home lines of the leaf that the index names: a wrong one costs time, not correctness */
 
 #define HOME_KEYS	20000
 
@@ -256,17 +256,18 @@ static bool is_at_home(const struct crab_homes *homes, u64 key, u32 slot)
 	       slot - crab_home_back(homes, hash) < CRAB_SLOTTED_LINE;
 }
 
-/* Every hint is the address of its leaf, and three of four records are in a home line */
+/* Every word of the index names its leaf, and three of four records are in a home line */
 static void home_compare(const struct crab_tree *tree)
 {
 	const struct crab_leaf *leaf;
 	u32 slot, home = 0, all = 0;
-	const void *hint;
+	const void *child;
 
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
-		crab_index_find_hint(&tree->index, leaf->low, &hint);
-		tap_check(hint == crab_leaf_media(tree, leaf->number), "leaf %llu: the hint is not it",
-			  leaf->number);
+		child = crab_index_find(&tree->index, leaf->low);
+		tap_check(crab_leaf_of(tree, child) == leaf &&
+			  crab_leaf_of_media(tree, child) == crab_leaf_media(tree, leaf->number),
+			  "leaf %llu: the index names another one", leaf->number);
 		crab_leaf_for_each(tree, leaf, slot) {
 			home += is_at_home(&tree->homes, crab_leaf_key(tree, leaf, slot), slot);
 			all++;

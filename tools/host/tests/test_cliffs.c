@@ -98,15 +98,13 @@ static u64 cliff_pairs(const struct cliff *c)
 	return pairs;
 }
 
-/* No fresh descriptor is left, and the next allocation fails */
+/*
+ * No fresh descriptor is left, and the next allocation fails: this build allocates each descriptor
+ * by itself. The table frees the others at detach.
+ */
 static void memory_end(struct cliff *c)
 {
-	u32 i;
-
-	for (i = 0; i < CRAB_SMO_FRESH; i++) {
-		kfree(c->tree->fresh[i]);
-		c->tree->fresh[i] = NULL;
-	}
+	memset(c->tree->fresh, 0, sizeof(c->tree->fresh));
 	crab_host_fail_alloc = 0;
 }
 
@@ -229,7 +227,7 @@ static void test_far(void)
 static void thin_leaf(struct cliff *c, u64 key, u32 keep, bool poor)
 {
 	struct crab_record *records = calloc(c->tree->slots, sizeof(*records));
-	struct crab_leaf *leaf = crab_index_find(&c->tree->index, key);
+	struct crab_leaf *leaf = crab_leaf_find(c->tree, key);
 	u32 n = crab_layout_collect(c->tree, leaf, records);
 
 	while (n > keep) {
@@ -329,7 +327,7 @@ static struct crab_leaf *notes_begin(struct cliff *c, const char *layout, const 
 	cliff_begin(c, layout, 200, LEAF_BYTES);
 	while (!put(c, key += FAR_STEP))
 		;
-	leaf = crab_index_find(&c->tree->index, key / 2);
+	leaf = crab_leaf_find(c->tree, key / 2);
 	for (at = leaf; n--; at = at->next)
 		thin_leaf(c, at->low, *keep++, true);
 	return leaf;

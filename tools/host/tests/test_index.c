@@ -50,7 +50,7 @@ static void add(u32 i)
 		return;
 	if (crab_index_reserve(&tree))
 		tap_fail("run %llu: no memory", run);
-	crab_index_insert(&tree, low_of(i), &leaves[i], &leaves[i]);
+	crab_index_insert(&tree, low_of(i), &leaves[i]);
 	there[i] = true;
 }
 
@@ -84,7 +84,6 @@ static void look(void *arg)
 {
 	u64 state = seed + (unsigned long)arg, keys[MANY];
 	void *found[MANY];
-	const void *hints[MANY];
 	u32 i, n;
 
 	while (READ_ONCE(running)) {
@@ -97,7 +96,7 @@ static void look(void *arg)
 			crab_index_find_many(&tree, keys, n = MANY, found);
 			break;
 		case 1:
-			n = crab_index_find_run(&tree, keys[0], MANY, found, hints);
+			n = crab_index_find_run(&tree, keys[0], MANY, found);
 			break;
 		default:
 			found[0] = crab_index_find(&tree, keys[0]);
@@ -127,7 +126,7 @@ static void run_one(void)
 	lives_begin();
 	crab_index_init(&tree);
 	memset(there, 0, sizeof(there));
-	if (crab_index_append(&tree, 0, &leaves[0], &leaves[0]))
+	if (crab_index_append(&tree, 0, &leaves[0]))
 		tap_fail("run %llu: no memory", run);
 	there[0] = true;
 	running = true;

@@ -53,7 +53,7 @@ static void rename_leaf(struct crab_tree *tree, struct crab_leaf *leaf, u64 low)
 	crab_index_remove(&tree->index, leaf->low);
 	WRITE_ONCE(leaf->prev->high, low);
 	WRITE_ONCE(leaf->low, low);
-	crab_index_insert(&tree->index, low, leaf, crab_leaf_hint(tree, leaf));
+	crab_index_insert(&tree->index, low, crab_leaf_child(tree, leaf));
 }
 
 /* The last record of @left becomes the first record of the next leaf */
@@ -148,7 +148,7 @@ static bool fit_in_one(const struct crab_tree *tree, const struct crab_leaf *lef
 void crab_sorted_rebalance(struct crab_write *write, u64 key)
 {
 	struct crab_tree *tree = write->tree;
-	struct crab_leaf *leaf = crab_index_find(&tree->index, key), *left, *right;
+	struct crab_leaf *leaf = crab_leaf_find(tree, key), *left, *right;
 
 	lockdep_assert_held(&tree->smo_lock);
 	left = leaf->prev;

@@ -93,7 +93,7 @@ int crab_sorted_split_right(struct crab_write *write, struct crab_leaf *leaf, u3
 	WRITE_ONCE(leaf->count, keep);
 	crab_underfull_touch(tree, leaf);
 	crab_leaf_end(leaf);
-	crab_index_insert(&tree->index, moved->key, smo.leaf[0], crab_leaf_hint(tree, smo.leaf[0]));
+	crab_index_insert(&tree->index, moved->key, crab_leaf_child(tree, smo.leaf[0]));
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;
 }

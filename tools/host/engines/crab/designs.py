@@ -26,7 +26,7 @@ SPLIT_LEAVES_BEHIND = """
     crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);
     crab_smo_link(write, leaf, crab_smo_first_word(tree, &smo));
     crab_smo_splice(tree, &smo, leaf, leaf->next);
-    crab_index_insert(&tree->index, moved->key, smo.leaf[0], crab_leaf_hint(tree, smo.leaf[0]));
+    crab_index_insert(&tree->index, moved->key, crab_leaf_child(tree, smo.leaf[0]));
     tree->splits++;
     crab_leaf_for_each(tree, leaf, slot) {
         if (crab_leaf_key(tree, leaf, slot) >= moved->key) {

@@ -17,7 +17,7 @@
 static u64 special(struct crab_store *store, u64 key)
 {
 	const struct crab_tree *tree = crab_tree_of(store->engine);
-	const struct crab_leaf *leaf = crab_index_find(&tree->index, key);
+	const struct crab_leaf *leaf = crab_leaf_find(tree, key);
 
 	return leaf->void_value;
 }

@@ -15,6 +15,7 @@ SCAN = "engines/crab/scan.c"
 SLOTTED = "engines/crab/slotted/write.c"
 SMO = "engines/crab/smo.c"
 SPLIT = "engines/crab/split.c"
+TABLE = "engines/crab/leaf_table.c"
 
 # The current sequence instead of the one with which the reader began
 ANY_COUNT = "reader.seq = READ_ONCE(leaf->seq.sequence)"
@@ -77,7 +78,7 @@ RACES = [
         Edit(SMO, "crab_smo_link(write, pred, crab_smo_first_word(tree, smo));",
              """smo_join(tree, smo->leaf[0], smo->n == 2 ? smo->leaf[1] : after);
              crab_leaf_kill(leaf);
-             crab_index_replace(&tree->index, leaf->low, smo->leaf[0], crab_leaf_hint(tree, smo->leaf[0]));
+             crab_index_replace(&tree->index, leaf->low, crab_leaf_child(tree, smo->leaf[0]));
              crab_smo_link(write, pred, crab_smo_first_word(tree, smo))"""),
     ]),
     Design("writer: does not look again whether the locked leaf is the right one", [
@@ -96,6 +97,9 @@ RACES = [
     ]),
     Design("unlink: the leaf is not marked as dead", [
         Edit(SMO, "WRITE_ONCE(leaf->high, leaf->low);", "(void)leaf"),
+    ]),
+    Design("leaf table: a descriptor is freed while readers are in it", [
+        Edit(TABLE, "poll_state_synchronize_rcu(leaf->dead.cookie)", "true"),
     ]),
     Design("unlink: the leaf before it is not locked", [
         Edit(OPS, "crab_lock_nested(&pred->lock);", "(void)pred"),
@@ -148,7 +152,7 @@ RACES = [
              "records = crab_tree_records(tree)"),
     ]),
     Design("check: goes on at the leaf that was next before the structure changed", [
-        Edit(CHECK, "check_changes(tree) == changes ? leaf : crab_index_find(&tree->index, low)",
+        Edit(CHECK, "check_changes(tree) == changes ? leaf : crab_leaf_find(tree, low)",
              "leaf"),
     ]),
     Design("check: counts leaves of a list that changed meanwhile", [

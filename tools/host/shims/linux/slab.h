@@ -46,7 +46,13 @@ extern __thread struct crab_host_site *crab_host_site;
 void *crab_host_alloc(size_t size, size_t align, gfp_t gfp);
 void crab_host_free(const void *p);
 
-#define kmalloc(size, gfp)		crab_host_here(crab_host_alloc(size, 0, gfp))
+/* As in the kernel, memory of a power of two is aligned to its size; here up to a page */
+static inline size_t crab_host_align(size_t size)
+{
+	return size <= 4096 && !(size & (size - 1)) ? size : 0;
+}
+
+#define kmalloc(size, gfp)		crab_host_here(crab_host_alloc(size, crab_host_align(size), gfp))
 #define kzalloc(size, gfp)		kmalloc(size, (gfp) | __GFP_ZERO)
 #define kmalloc_array(n, size, gfp)	kmalloc(size_mul(n, size), gfp)
 #define kcalloc(n, size, gfp)		kzalloc(size_mul(n, size), gfp)

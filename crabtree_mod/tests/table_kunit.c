@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This suite tests the table of descriptors by itself.
+ */
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "engines/crab/leaf.h"
+#include "kunit.h"
+#include "rng.h"
+
+#define TABLE_LEAVES	3000	/* more than the entries of the first directory, in any build */
+#define TABLE_ROUNDS	4
+#define TABLE_BYTES	200	/* no multiple of a line */
+
+struct table_test {
+	struct crab_leaf_table table;
+	struct crab_leaf_chunk *own;
+	struct crab_leaf *leaf[TABLE_LEAVES];
+	u32 place[TABLE_LEAVES];
+};
+
+static int table_init(struct kunit *test)
+{
+	struct table_test *t = kvzalloc(sizeof(*t), GFP_KERNEL);
+
+	test->priv = t;
+	if (!t)
+		return -ENOMEM;
+	crab_leaf_table_init(&t->table, TABLE_BYTES);
+	return 0;
+}
+
+static void table_exit(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+
+	if (t)
+		crab_leaf_table_destroy(&t->table);
+	kvfree(t);
+}
+
+/* All bytes of a new descriptor are zero; then it gets a pattern and its number */
+static void table_alloc(struct kunit *test, u32 i, struct crab_leaf_chunk **own)
+{
+	struct table_test *t = test->priv;
+	struct crab_leaf *leaf;
+
+	KUNIT_ASSERT_EQ(test, crab_leaf_table_reserve(&t->table, 1, GFP_KERNEL), 0);
+	leaf = crab_leaf_table_alloc(&t->table, own, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, leaf);
+	KUNIT_EXPECT_TRUE(test, !memchr_inv(leaf, 0, TABLE_BYTES));
+	memset(leaf, 0xff, TABLE_BYTES);
+	leaf->number = i;
+	t->leaf[i] = leaf;
+	t->place[i] = crab_leaf_table_place(&t->table, leaf);
+}
+
+static void table_free(struct kunit *test, u32 i)
+{
+	struct table_test *t = test->priv;
+
+	crab_leaf_table_free_later(&t->table, t->leaf[i]);
+	t->leaf[i] = NULL;
+}
+
+/* Every descriptor in use is at its place, and nobody else wrote to it */
+static void table_compare(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	u32 i, wrong = 0;
+
+	for (i = 0; i < TABLE_LEAVES; i++)
+		if (t->leaf[i])
+			wrong += crab_leaf_table_at(&t->table, t->place[i]) != t->leaf[i] ||
+				 t->leaf[i]->number != i;
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+}
+
+static void table_places(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	u32 i;
+
+	for (i = 0; i < TABLE_LEAVES; i++)
+		table_alloc(test, i, i % 3 ? &t->own : NULL);
+	table_compare(test);
+	KUNIT_EXPECT_GE(test, crab_leaf_table_need(&t->table, TABLE_LEAVES) + 2,
+			(u64)crab_leaf_table_chunks(&t->table));
+	crab_leaf_table_give(&t->table, t->own);
+}
+
+static void table_reuse(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	u32 i, round, end;
+
+	for (i = 0; i < TABLE_LEAVES; i++)
+		table_alloc(test, i, NULL);
+	end = atomic_read(&t->table.end);
+	for (round = 0; round < TABLE_ROUNDS; round++) {
+		/* Single descriptors of all chunks, and all those of some chunks */
+		for (i = 0; i < TABLE_LEAVES; i++)
+			if (rng_mix(i ^ round) % 3 == 0 || i / 500 == round)
+				table_free(test, i);
+		synchronize_rcu();
+		crab_leaf_table_settle(&t->table);
+		table_compare(test);
+		/* Later the descriptors of a range are no longer neighbours */
+		KUNIT_EXPECT_TRUE(test, round || crab_leaf_table_chunks(&t->table) < end);
+		for (i = 0; i < TABLE_LEAVES; i++)
+			if (!t->leaf[i])
+				table_alloc(test, i, NULL);
+	}
+	table_compare(test);
+	KUNIT_EXPECT_EQ(test, (u32)atomic_read(&t->table.end), end);
+}
+
+/* A dead descriptor is not reused before its grace period has ended; then its memory is freed */
+static void table_dead(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	struct crab_leaf *leaf;
+	u32 i;
+
+	for (i = 0; i < TABLE_LEAVES; i++)
+		table_alloc(test, i, NULL);
+	leaf = t->leaf[7];
+	rcu_read_lock();
+	table_free(test, 7);
+	crab_leaf_table_settle(&t->table);
+	KUNIT_EXPECT_EQ(test, leaf->number, 7ULL);
+	KUNIT_EXPECT_PTR_EQ(test, t->table.dead, leaf);
+	rcu_read_unlock();
+	for (i = 0; i < TABLE_LEAVES; i++)
+		if (t->leaf[i])
+			table_free(test, i);
+	synchronize_rcu();
+	crab_leaf_table_settle(&t->table);
+	KUNIT_EXPECT_EQ(test, crab_leaf_table_chunks(&t->table), 0U);
+	table_alloc(test, 0, NULL);
+	table_compare(test);
+}
+
+static struct kunit_case table_cases[] = {
+	KUNIT_CASE(table_places),
+	KUNIT_CASE(table_reuse),
+	KUNIT_CASE(table_dead),
+	{}
+};
+
+struct kunit_suite crab_table_suite = {
+	.name = "crabtree_leaf_table",
+	.init = table_init,
+	.exit = table_exit,
+	.test_cases = table_cases,
+};
