@@ -28,7 +28,7 @@ const struct space crab_spaces[] = {
 	{ "sorted-sip-survive", SORTED(SIP), .leaves = 3, .keys = 3, .survive = true,
 	  .tier = SPACE_TINY },
 	{ "slotted-modify", SLOTTED(2), .leaves = 5, .keys = 3, .specials = true, .modify = true,
-	  .tier = SPACE_TINY },
+	  .tier = SPACE_QUICK },
 	{ "sorted-sip-modify", SORTED(SIP), .leaves = 3, .keys = 3, .modify = true,
 	  .tier = SPACE_TINY },
 	{ "sorted-sip-ranges", SORTED(SIP), .leaves = 3, .keys = 3, .ranges = true,

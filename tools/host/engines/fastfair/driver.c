@@ -57,7 +57,7 @@ static const struct space fastfair_spaces[] = {
 	{ "fastfair-2x3x3", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 3, .format = true,
 	  .tier = SPACE_TINY },
 	{ "fastfair-modify", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 3, .modify = true,
-	  .tier = SPACE_TINY },
+	  .tier = SPACE_QUICK },
 	{ "fastfair-ranges", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 4, .ranges = true,
 	  .tier = SPACE_QUICK },
 	{ "fastfair-lives", FASTFAIR(128), .slots = 2, .leaves = 5, .keys = 3, .lives = 2,

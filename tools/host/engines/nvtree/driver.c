@@ -69,7 +69,7 @@ static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 
 static const struct space nvtree_spaces[] = {
 	{ "nvtree-2x4x3", NVTREE(128), .slots = 2, .leaves = 4, .keys = 3, .format = true,
-	  .tier = SPACE_TINY },
+	  .tier = SPACE_QUICK },
 	{ "nvtree-survive", NVTREE(128), .slots = 2, .leaves = 4, .keys = 2, .survive = true,
 	  .tier = SPACE_TINY },
 	{ "nvtree-modify", NVTREE(128, .pairs = true), .slots = 2, .leaves = 4, .keys = 2,
