@@ -31,6 +31,9 @@ enum crab_point {
 	CRAB_P14_ROOT,		/* the root in the head, before nodes or entries depend on it */
 	CRAB_P15_BLOB = 15,	/* a blob, before a record names it; births, before their use */
 	CRAB_P16_PARKED,	/* parked entries, before the superblock names them */
+	CRAB_P17_LOGGED,	/* the old line of a node in the log, before the node is invalid */
+	CRAB_P18_INVALID,	/* a node marked as invalid, before any other word of it changes */
+	CRAB_P19_REWRITTEN,	/* the words of a node except the one that marks it as valid */
 	CRAB_POINTS
 };
 

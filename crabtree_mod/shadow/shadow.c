@@ -431,6 +431,9 @@ const char *crab_shadow_point_name(enum crab_point point)
 		[CRAB_P14_ROOT] = "P14 root",
 		[CRAB_P15_BLOB] = "P15 blob",
 		[CRAB_P16_PARKED] = "P16 parked",
+		[CRAB_P17_LOGGED] = "P17 logged",
+		[CRAB_P18_INVALID] = "P18 invalid",
+		[CRAB_P19_REWRITTEN] = "P19 rewritten",
 	};
 
 	return point < CRAB_POINTS && names[point] ? names[point] : "no point";

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the verifier: it reads the media again and compares it with the state in
+ * DRAM and with every invariant.
+ *
+ * It notes errors and changes nothing.
+ *
+ * Locking: takes clfb_tree.lock as a writer, because it uses memory of writers, for some leaves at
+ * a time. Between two turns the tree may change; each turn is consistent in itself, and continues
+ * at the key where the previous one ended.
+ */
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/sched.h>
+
+#include "engines/defaults.h"
+#include "leaf.h"
+#include "node.h"
+
+/**
+ * struct clfb_check - a check under way
+ * @tree: the tree
+ * @report: its result
+ * @nodes: nodes that were read
+ */
+struct clfb_check {
+	struct clfb_tree *tree;
+	struct crab_check_report *report;
+	u64 nodes;
+};
+
+/* Notes damage unless a condition holds */
+#define check_that(c, cond, offset, fmt, ...)						\
+	do {										\
+		if (!(cond))								\
+			crab_damage_note(&(c)->report->damage, offset, fmt, ##__VA_ARGS__);	\
+	} while (0)
+
+static void check_root(const struct clfb_check *c)
+{
+	const struct clfb_tree *tree = c->tree;
+
+	check_that(c, crab_load(tree->base.media, clfb_root_media(tree->base.media)) ==
+		   crab_clfb_root_word(tree->base.geo.store_id, tree->root, tree->levels),
+		   CRAB_HEAD_OFFSET, "the root word has changed");
+}
+
+/* A node of the path, when its first child is entered */
+static void check_node(struct clfb_check *c, u64 number, u32 level, const struct clfb_place *place)
+{
+	struct clfb_tree *tree = c->tree;
+	u64 offset = crab_clfb_node_offset(tree, number);
+	unsigned long long n = number;
+	struct clfb_line line;
+	const char *fault = NULL;
+
+	c->nodes++;
+	if (!crab_clfb_node_read(tree, number, &line))
+		fault = "it cannot be decoded";
+	else if (!crab_clfb_node_whole(tree, number, &line))
+		fault = "its crc is wrong";
+	else
+		fault = crab_clfb_node_fault(tree, &line, level, place);
+	check_that(c, !fault, offset, "node %llu: %s", n, fault);
+	check_that(c, crab_pool_uses(&tree->nodes, n), offset,
+		   "node %llu: in the tree and free", n);
+}
+
+static void check_leaf(const struct clfb_check *c, const struct clfb_place *place)
+{
+	struct clfb_tree *tree = c->tree;
+	u64 offset = crab_leaf_offset(&tree->base.geo, place->leaf);
+	unsigned long long n = place->leaf;
+	const char *fault;
+	u32 count;
+
+	fault = crab_clfb_leaf_fault(tree, place, tree->scratch, &count);
+	check_that(c, !fault, offset, "leaf %llu: %s", n, fault);
+	check_that(c, crab_pool_uses(&tree->pool, n), offset, "leaf %llu: in the tree and free", n);
+	c->report->records += count;
+	c->report->leaves++;
+}
+
+/* Notes the first damage that attach found; or a place whose memory failed since */
+static void check_bad(const struct clfb_check *c, const struct clfb_place *place)
+{
+	const struct crab_damage *damage = &c->tree->base.damage;
+
+	if (damage->count)
+		crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
+	else
+		crab_damage_note(&c->report->damage, CRAB_HEAD_OFFSET,
+				 "keys from %llu: uncorrectable memory",
+				 (unsigned long long)place->low);
+}
+
+/* The path to a key: the nodes of which it is the first key, and the leaf; returns the next key */
+static u64 check_path(struct clfb_check *c, u64 key)
+{
+	struct clfb_tree *tree = c->tree;
+	struct clfb_place place = { .high = CRAB_KEY_EMPTY };
+	u64 number = tree->root;
+	struct clfb_line line;
+	u32 level;
+
+	for (level = tree->levels; level && !tree->lost; level--) {
+		if (number >= tree->base.geo.leaves || test_bit(number, tree->bad_node))
+			break;
+		if (place.low == key)
+			check_node(c, number, level, &place);
+		if (!crab_clfb_node_read(tree, number, &line))
+			break;
+		number = clfb_enter(&place, level, number, &line, key);
+	}
+	place.leaf = number;
+	if (level || tree->lost || number >= tree->base.geo.leaves ||
+	    test_bit(number, tree->bad_leaf))
+		check_bad(c, &place);
+	else
+		check_leaf(c, &place);
+	return place.high > key ? place.high : CRAB_KEY_EMPTY;
+}
+
+/* No leaf and no node is lost: each is in the tree or free */
+static void check_pools(const struct clfb_check *c)
+{
+	struct clfb_tree *tree = c->tree;
+	u64 leaves = crab_pool_unlisted(&tree->pool), nodes = crab_pool_unlisted(&tree->nodes);
+
+	check_that(c, tree->leaves + leaves == tree->base.geo.leaves, CRAB_HEAD_OFFSET,
+		   "%llu leaves in the tree and %llu in the pool are not all",
+		   (unsigned long long)tree->leaves, (unsigned long long)leaves);
+	check_that(c, c->nodes + nodes == tree->base.geo.leaves, CRAB_AREA_OFFSET,
+		   "%llu nodes in the tree and %llu free ones are not all",
+		   (unsigned long long)c->nodes, (unsigned long long)nodes);
+}
+
+/* The tree did not change between turns */
+static void check_counts(const struct clfb_check *c, const struct crab_counts *before)
+{
+	const struct clfb_tree *tree = c->tree;
+	struct crab_counts now;
+	u64 records;
+
+	check_pools(c);
+	check_that(c, c->report->leaves == tree->leaves, CRAB_HEAD_OFFSET,
+		   "%llu leaves in the tree, DRAM counts %llu",
+		   (unsigned long long)c->report->leaves, (unsigned long long)tree->leaves);
+	crab_counts_sum(&tree->base, &now);
+	if (now.inserts != before->inserts || now.deletes != before->deletes)
+		return;		/* each leaf was correct; the sum mixes several states */
+	records = tree->records + now.inserts - now.deletes;
+	check_that(c, c->report->records == records, CRAB_HEAD_OFFSET,
+		   "%llu records, DRAM counts %llu", (unsigned long long)c->report->records,
+		   (unsigned long long)records);
+}
+
+/* Lets readers and writers in */
+static void check_pause(struct clfb_tree *tree)
+{
+	up_write(&tree->lock);
+	cond_resched();
+	down_write(&tree->lock);
+}
+
+static int check_leaves(struct clfb_check *c)
+{
+	u32 turn = crab_check_turn(c->tree->room), done = 0;
+	u64 key = 0;
+
+	check_root(c);
+	while (key != CRAB_KEY_EMPTY) {
+		if (clfb_breathe(c->tree))
+			return -EINTR;
+		key = check_path(c, key);
+		if (++done % turn == 0)
+			check_pause(c->tree);
+	}
+	return 0;
+}
+
+int crab_clfb_check(struct crab_engine *engine, struct crab_check_report *report)
+{
+	struct clfb_tree *tree = clfb_tree_of(engine);
+	struct clfb_check c = {
+		.tree = tree, .report = report,
+	};
+	struct crab_counts before;
+	u64 changes;
+	int err;
+
+	down_write(&tree->lock);
+	changes = tree->splits + tree->unlinks;
+	crab_counts_sum(engine, &before);
+	err = check_leaves(&c);
+	if (!err && !tree->quarantined && tree->splits + tree->unlinks == changes)
+		check_counts(&c, &before);
+	up_write(&tree->lock);
+	return err;
+}

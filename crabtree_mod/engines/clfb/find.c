@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the descent to a leaf and all reads; and quarantine at run time, when
+ * memory under an attached store has failed.
+ *
+ * Invariant: the records returned from one leaf belong to one state of it.
+ *
+ * Locking: takes clfb_tree.lock: readers share it, and release it between two leaves.
+ */
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+
+#include "leaf.h"
+#include "node.h"
+
+void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *place)
+{
+	u64 number = tree->root;
+	struct clfb_line line;
+
+	place->low = 0;
+	place->high = CRAB_KEY_EMPTY;
+	place->bad = tree->lost;
+	for (place->level = tree->levels; place->level && !place->bad; place->level--) {
+		place->bad = number >= tree->base.geo.leaves || test_bit(number, tree->bad_node) ||
+			     !crab_clfb_node_read(tree, number, &line);
+		if (place->bad)
+			return;
+		number = clfb_enter(place, place->level, number, &line, key);
+	}
+	place->leaf = number;
+	place->bad = place->bad || number >= tree->base.geo.leaves ||
+		     test_bit(number, tree->bad_leaf);
+}
+
+int crab_clfb_lookup(struct crab_engine *engine, u64 key, u64 *value)
+{
+	struct clfb_tree *tree = clfb_tree_of(engine);
+	struct clfb_place place;
+	int err = -EUCLEAN;
+	u32 slot;
+
+	down_read(&tree->lock);
+	crab_clfb_find(tree, key, &place);
+	if (!place.bad) {
+		slot = crab_clfb_leaf_find(tree, place.leaf, key);
+		err = slot == CLFB_SLOT_NONE ? -ENOENT : 0;
+		if (!err)
+			*value = crab_clfb_leaf_value(tree, place.leaf, slot);
+	}
+	up_read(&tree->lock);
+	return err;
+}
+
+/*
+ * The record nearest to @at in the leaf that holds it; -ENOENT: go on at @at, which is then the
+ * nearest key of the neighbour's, or the reserved key, also below the lowest one
+ */
+static int seek_leaf(struct clfb_tree *tree, u64 *at, enum crab_seek_dir dir,
+		     struct crab_record *record)
+{
+	struct clfb_place place;
+	int err = -EUCLEAN;
+
+	down_read(&tree->lock);
+	crab_clfb_find(tree, *at, &place);
+	if (!place.bad)
+		err = crab_clfb_leaf_near(tree, place.leaf, *at, dir, record) ? 0 : -ENOENT;
+	up_read(&tree->lock);
+	*at = dir == CRAB_SEEK_GE ? place.high : place.low - 1;
+	return err;
+}
+
+int crab_clfb_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		   struct crab_record *record)
+{
+	struct clfb_tree *tree = clfb_tree_of(engine);
+	int err;
+
+	for (;;) {
+		err = seek_leaf(tree, &key, dir, record);
+		if (err != -ENOENT || key == CRAB_KEY_EMPTY)
+			return err;
+		if (clfb_breathe(tree))
+			return -EINTR;
+	}
+}
+
+/* Reads the records of the leaf of @at; @at advances to the next leaf */
+static int read_leaf(struct clfb_tree *tree, u64 *at, struct crab_record *records)
+{
+	struct clfb_place place;
+	int count = -EUCLEAN;
+
+	down_read(&tree->lock);
+	crab_clfb_find(tree, *at, &place);
+	if (!place.bad)
+		count = crab_clfb_leaf_sorted(tree, place.leaf, records);
+	up_read(&tree->lock);
+	*at = place.high;
+	return count;
+}
+
+static int scan_range(struct clfb_tree *tree, struct crab_record *leaf, u64 start, u64 end,
+		      struct crab_record *records, u32 cap)
+{
+	u32 count = 0;
+	u64 at = start;
+	int got, i;
+
+	while (count < cap && at <= end && at != CRAB_KEY_EMPTY) {
+		got = read_leaf(tree, &at, leaf);
+		if (got < 0)		/* the next call begins here and returns it */
+			return count ? count : got;
+		for (i = 0; i < got && count < cap; i++)
+			if (leaf[i].key >= start && leaf[i].key <= end)
+				records[count++] = leaf[i];
+		cond_resched();
+	}
+	return count;
+}
+
+int crab_clfb_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
+		   u32 cap)
+{
+	struct clfb_tree *tree = clfb_tree_of(engine);
+	struct crab_record *leaf = kmalloc_array(tree->room, sizeof(*leaf), GFP_NOIO);
+	int got = leaf ? scan_range(tree, leaf, start, end, records, cap) : -ENOMEM;
+
+	kfree(leaf);
+	return got;
+}
+
+/* A walk that is stopped returns a key of the range, where the next scan gets -EUCLEAN again */
+u64 crab_clfb_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
+{
+	struct clfb_tree *tree = clfb_tree_of(engine);
+	struct clfb_place place;
+	bool bad = false;
+
+	do {
+		down_read(&tree->lock);
+		crab_clfb_find(tree, key, &place);
+		up_read(&tree->lock);
+		if (bad && !place.bad)
+			return key;
+		bad = place.bad;
+		key = dir == CRAB_SEEK_GE ? place.high : place.low - 1;
+	} while (key != CRAB_KEY_EMPTY && !clfb_breathe(tree));
+	return key;
+}
+
+/* Those of @n pieces of @bytes from @base on that overlap [@from, @to): the first, and one past */
+static u64 pieces_first(u64 base, u64 bytes, u64 n, u64 from)
+{
+	return from <= base ? 0 : min((from - base) / bytes, n);
+}
+
+static u64 pieces_end(u64 base, u64 bytes, u64 n, u64 to)
+{
+	return to <= base ? 0 : min((to - base + bytes - 1) / bytes, n);
+}
+
+static u64 pieces_mark(struct crab_pool *pool, unsigned long *bad, u64 first, u64 end)
+{
+	u64 hit = 0;
+
+	for (; first < end; first++) {
+		cond_resched();
+		if (!crab_pool_uses(pool, first) || test_bit(first, bad))
+			continue;
+		__set_bit(first, bad);
+		hit++;
+	}
+	return hit;
+}
+
+u64 crab_clfb_quarantine(struct crab_engine *engine, u64 from, u64 to)
+{
+	struct clfb_tree *tree = clfb_tree_of(engine);
+	const struct crab_geometry *geo = &engine->geo;
+	u64 lines = crab_clfb_node_offset(tree, 0), hit, bytes = CRAB_LINE * tree->copies;
+
+	down_write(&tree->lock);
+	hit = pieces_mark(&tree->pool, tree->bad_leaf,
+			  pieces_first(geo->pool_offset, geo->leaf_bytes, geo->leaves, from),
+			  pieces_end(geo->pool_offset, geo->leaf_bytes, geo->leaves, to));
+	hit += pieces_mark(&tree->nodes, tree->bad_node,
+			   pieces_first(lines, bytes, geo->leaves, from),
+			   pieces_end(lines, bytes, geo->leaves, to));
+	tree->quarantined += hit;
+	up_write(&tree->lock);
+	crab_pool_close(&tree->pool);
+	return hit;
+}

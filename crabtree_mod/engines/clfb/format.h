@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file defines the leaves and nodes of this engine on the media;
+ * Documentation/design/protocols-clfb.rst describes them byte by byte. A change here is a change
+ * of the format.
+ *
+ * Invariants: those of media/format.h. A node is one cache line.
+ */
+#ifndef CRABTREE_ENGINES_CLFB_FORMAT_H
+#define CRABTREE_ENGINES_CLFB_FORMAT_H
+
+#include "media/format.h"
+#include "media/hooks.h"
+
+#define CLFB_LINE_WORDS		8U
+#define CLFB_BITMAP_WORDS	2U
+#define CLFB_LEAF_BYTES_MAX	2048U	/* the bitmap has a bit for each slot */
+#define CLFB_LEVELS_MAX		24U	/* of nodes above the leaves */
+
+#define CLFB_LAYOUT_INPLACE	1
+#define CLFB_LAYOUT_TWIN	2
+
+struct clfb_dslot {
+	__le64 key;
+	__le64 value;
+};
+
+struct clfb_dleaf {
+	struct crab_dhead head;			/* @next, @birth and @own are 0 */
+	__le64 valid[CLFB_BITMAP_WORDS];	/* bit i: slot i holds a record */
+	struct clfb_dslot slot[];
+};
+
+/* A node line, by bytes */
+#define CLFB_CRC		0	/* 4 bytes */
+#define CLFB_COUNT		4	/* number of children; above it CLFB_OF_LEAVES */
+#define CLFB_WIDTHS		5	/* bytes of a key; those of a reference << 4 */
+#define CLFB_MARK		6	/* inplace: 1 valid, 0 not; `twin`: sequence */
+#define CLFB_REF		7	/* 5 bytes: the first child */
+#define CLFB_KEY		12	/* 8 bytes: the lowest key of the second child */
+#define CLFB_PAYLOAD		20	/* references from child 1 on; keys from child 2 on */
+
+#define CLFB_REF_BYTES		5U
+#define CLFB_OF_LEAVES		0x80U	/* the children are leaves */
+#define CLFB_PAYLOAD_BYTES	(CRAB_LINE - CLFB_PAYLOAD)
+#define CLFB_CHILDREN_MAX	23U	/* with one byte for each reference and each key */
+
+#ifndef CRAB_CLFB_FANOUT		/* test builds: shadow/test_config.h */
+#define CRAB_CLFB_FANOUT	CLFB_CHILDREN_MAX
+#endif
+
+/* The word at CRAB_HEAD_OFFSET: the number of the root, its level, check bits */
+#define CLFB_ROOT_BITS		40
+#define CLFB_ROOT_MASK		((1ULL << CLFB_ROOT_BITS) - 1)
+#define CLFB_LEVEL_MASK		31U
+#define CLFB_CHECK_SHIFT	45
+
+static_assert(sizeof(struct clfb_dleaf) == CRAB_LINE);
+static_assert(CLFB_LEVELS_MAX <= CLFB_LEVEL_MASK);
+
+/**
+ * clfb_room() - records that a leaf can hold
+ * @leaf_bytes: size of the leaf
+ * Context: any.
+ * Return: their number.
+ */
+static inline u32 clfb_room(u32 leaf_bytes)
+{
+	u32 slots = (leaf_bytes - sizeof(struct clfb_dleaf)) / sizeof(struct clfb_dslot);
+
+	return crab_hook_slots(slots);
+}
+
+#endif /* CRABTREE_ENGINES_CLFB_FORMAT_H */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares access to the records of a leaf on the media.
+ *
+ * Invariant: the slots and bitmaps of leaves are read and written by these functions only.
+ *
+ * Locking: clfb_tree.lock.
+ */
+#ifndef CRABTREE_ENGINES_CLFB_LEAF_H
+#define CRABTREE_ENGINES_CLFB_LEAF_H
+
+#include "clfb.h"
+
+#define CLFB_SLOT_NONE	(~0U)
+
+/**
+ * crab_clfb_leaf_find() - find the slot of a key
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * @key: the key
+ * Context: clfb_tree.lock, or attach.
+ * Return: the slot, or CLFB_SLOT_NONE.
+ */
+u32 crab_clfb_leaf_find(const struct clfb_tree *tree, u64 leaf, u64 key);
+
+/**
+ * crab_clfb_leaf_value() - read the value of a slot
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * @slot: the slot
+ * Context: as crab_clfb_leaf_find().
+ * Return: the value.
+ */
+u64 crab_clfb_leaf_value(const struct clfb_tree *tree, u64 leaf, u32 slot);
+
+/**
+ * crab_clfb_leaf_count() - number of records
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * Context: as crab_clfb_leaf_find().
+ * Return: the number.
+ */
+u32 crab_clfb_leaf_count(const struct clfb_tree *tree, u64 leaf);
+
+/**
+ * crab_clfb_leaf_free_slot() - find a slot for a record
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * Context: as crab_clfb_leaf_find().
+ * Return: the lowest free slot, or CLFB_SLOT_NONE.
+ */
+u32 crab_clfb_leaf_free_slot(const struct clfb_tree *tree, u64 leaf);
+
+/**
+ * crab_clfb_leaf_near() - find the record nearest to a key
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * @key: the key
+ * @dir: the direction
+ * @record: out
+ * Context: as crab_clfb_leaf_find().
+ * Return: false if there is none.
+ */
+bool crab_clfb_leaf_near(const struct clfb_tree *tree, u64 leaf, u64 key, enum crab_seek_dir dir,
+			 struct crab_record *record);
+
+/**
+ * crab_clfb_leaf_sorted() - read the records of a leaf
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * @records: out: ascending; clfb_tree.room of them at most
+ * Context: as crab_clfb_leaf_find().
+ * Return: their number.
+ */
+u32 crab_clfb_leaf_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_record *records);
+
+/**
+ * crab_clfb_leaf_fault() - verify a leaf against its place in the tree
+ * @tree: the tree
+ * @place: the leaf and its range
+ * @records: out: as crab_clfb_leaf_sorted()
+ * @count: out: number of records
+ * Context: as crab_clfb_leaf_find().
+ * Return: NULL, or a description of the damage.
+ */
+const char *crab_clfb_leaf_fault(const struct clfb_tree *tree, const struct clfb_place *place,
+				 struct crab_record *records, u32 *count);
+
+/**
+ * crab_clfb_leaf_add() - add a record to a free slot (P11, P6)
+ * @write: the write
+ * @leaf: number of the leaf
+ * @slot: the slot
+ * @record: the record
+ * Context: clfb_tree.lock for writing, pinned.
+ */
+void crab_clfb_leaf_add(struct clfb_write *write, u64 leaf, u32 slot,
+			const struct crab_record *record);
+
+/**
+ * crab_clfb_leaf_set() - replace the value of a record (P6)
+ * @write: the write
+ * @leaf: number of the leaf
+ * @slot: slot of the record
+ * @value: the value
+ * Context: as crab_clfb_leaf_add().
+ */
+void crab_clfb_leaf_set(struct clfb_write *write, u64 leaf, u32 slot, u64 value);
+
+/**
+ * crab_clfb_leaf_drop() - delete a record (P6)
+ * @write: the write
+ * @leaf: number of the leaf
+ * @slot: slot of the record
+ * Context: as crab_clfb_leaf_add().
+ */
+void crab_clfb_leaf_drop(struct clfb_write *write, u64 leaf, u32 slot);
+
+/**
+ * crab_clfb_leaf_fresh() - write a leaf that nothing names yet
+ * @flow: the caller's flow
+ * @geo: the geometry
+ * @leaf: number of the leaf
+ * @low: a key of its range
+ * @records: its records
+ * @count: their number
+ * Context: the region, or the leaf, belongs to the caller; the caller fences.
+ */
+void crab_clfb_leaf_fresh(struct crab_flow *flow, const struct crab_geometry *geo, u64 leaf,
+			  u64 low, const struct crab_record *records, u32 count);
+
+#endif /* CRABTREE_ENGINES_CLFB_LEAF_H */

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements node lines in memory (Kim et al. 2018, clfB-tree, section 2.1).
+ *
+ * Invariant: a difference of references is a number of 40 bits modulo 2^40, stored in as few bytes
+ * as reproduce it with its sign. So 5 bytes are always enough. A difference of keys is positive.
+ *
+ * No lock.
+ */
+#include <linux/crc32.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "media/persist.h"
+#include "line.h"
+
+#define REF_MASK	CLFB_ROOT_MASK
+
+/* The bytes under the crc */
+struct line_sealed {
+	struct clfb_line line;
+	__le64 number;
+	__le32 store_id;
+	__le32 pad;
+};
+
+u64 crab_clfb_line_get(const u8 *from, u32 n)
+{
+	u64 value = 0;
+
+	while (n--)
+		value = value << 8 | from[n];
+	return value;
+}
+
+void crab_clfb_line_put(u8 *to, u64 value, u32 n)
+{
+	for (; n--; value >>= 8)
+		*to++ = value;
+}
+
+u32 crab_clfb_line_crc(const struct clfb_line *line, u32 store_id, u64 number, bool sequence)
+{
+	struct line_sealed s = {
+		.line = *line,
+		.number = cpu_to_le64(number),
+		.store_id = cpu_to_le32(store_id),
+	};
+
+	crab_clfb_line_put(s.line.byte + CLFB_CRC, 0, sizeof(u32));
+	if (!sequence)
+		s.line.byte[CLFB_MARK] = 1;
+	return ~crab_crc32c(~0U, &s, sizeof(s));
+}
+
+/* A difference of so many bytes, with its sign, as a number of 40 bits */
+static u64 ref_extend(u64 difference, u32 width)
+{
+	u64 sign = 1ULL << (8 * width - 1);
+
+	return ((difference ^ sign) - sign) & REF_MASK;
+}
+
+static u32 ref_width(u64 difference)
+{
+	u32 width = 1;
+
+	while (ref_extend(difference & ((1ULL << 8 * width) - 1), width) != difference)
+		width++;
+	return width;
+}
+
+static u32 key_width(u64 difference)
+{
+	u32 width = 1;
+
+	while (difference >>= 8)
+		width++;
+	return width;
+}
+
+static u64 ref_difference(const struct clfb_list *list, u32 i)
+{
+	return (list->ref[i] - list->ref[0]) & REF_MASK;
+}
+
+/* The bytes that the references need, and those that the keys need, each of them */
+static void list_widths(const struct clfb_list *list, u32 *refs, u32 *keys)
+{
+	u32 i;
+
+	*refs = *keys = 1;
+	for (i = 1; i < list->count; i++)
+		*refs = max(*refs, ref_width(ref_difference(list, i)));
+	if (list->count > 2)
+		*keys = key_width(list->key[list->count - 1] - list->key[1]);
+}
+
+/* Children of which @refs differences are stored: all but the first; and @keys: all but two */
+static bool widths_fit(u32 count, u32 refs, u32 keys)
+{
+	return (count - 1) * refs + (max(count, 2U) - 2) * keys <= CLFB_PAYLOAD_BYTES;
+}
+
+bool crab_clfb_line_fits(const struct clfb_list *list)
+{
+	u32 refs, keys;
+
+	if (list->count > CRAB_CLFB_FANOUT)
+		return false;
+	list_widths(list, &refs, &keys);
+	return widths_fit(list->count, refs, keys);
+}
+
+void crab_clfb_line_encode(struct clfb_line *line, const struct clfb_list *list)
+{
+	u32 refs, keys, i;
+	u8 *to = line->byte + CLFB_PAYLOAD;
+
+	list_widths(list, &refs, &keys);
+	memset(line, 0, sizeof(*line));
+	line->byte[CLFB_COUNT] = list->count | (list->leaves ? CLFB_OF_LEAVES : 0);
+	line->byte[CLFB_WIDTHS] = keys | refs << 4;
+	crab_clfb_line_put(line->byte + CLFB_REF, list->ref[0], CLFB_REF_BYTES);
+	crab_clfb_line_put(line->byte + CLFB_KEY, list->count > 1 ? list->key[1] : 0, sizeof(u64));
+	for (i = 1; i < list->count; i++, to += refs)
+		crab_clfb_line_put(to, ref_difference(list, i), refs);
+	for (i = 2; i < list->count; i++, to += keys)
+		crab_clfb_line_put(to, list->key[i] - list->key[1], keys);
+}
+
+static u32 line_refs(const struct clfb_line *line)
+{
+	return line->byte[CLFB_WIDTHS] >> 4;
+}
+
+static u32 line_keys(const struct clfb_line *line)
+{
+	return line->byte[CLFB_WIDTHS] & 15;
+}
+
+bool crab_clfb_line_holds(const struct clfb_line *line)
+{
+	u32 count = crab_clfb_line_count(line), refs = line_refs(line), keys = line_keys(line);
+
+	return count && count <= CLFB_CHILDREN_MAX && refs && refs <= CLFB_REF_BYTES && keys &&
+	       keys <= sizeof(u64) && widths_fit(count, refs, keys);
+}
+
+u64 crab_clfb_line_ref(const struct clfb_line *line, u32 i)
+{
+	u64 first = crab_clfb_line_get(line->byte + CLFB_REF, CLFB_REF_BYTES);
+	u32 refs = line_refs(line);
+	u64 difference;
+
+	if (!i)
+		return first;
+	difference = crab_clfb_line_get(line->byte + CLFB_PAYLOAD + (i - 1) * refs, refs);
+	return (first + ref_extend(difference, refs)) & REF_MASK;
+}
+
+u64 crab_clfb_line_key(const struct clfb_line *line, u32 i)
+{
+	u64 first = crab_clfb_line_get(line->byte + CLFB_KEY, sizeof(u64));
+	u32 at = CLFB_PAYLOAD + (crab_clfb_line_count(line) - 1) * line_refs(line);
+	u32 keys = line_keys(line);
+
+	return i == 1 ? first : first + crab_clfb_line_get(line->byte + at + (i - 2) * keys, keys);
+}
+
+u32 crab_clfb_line_find(const struct clfb_line *line, u64 key)
+{
+	u32 count = crab_clfb_line_count(line), i = 1;
+
+	while (i < count && crab_clfb_line_key(line, i) <= key)
+		i++;
+	return i - 1;
+}
+
+void crab_clfb_line_decode(const struct clfb_line *line, struct clfb_list *list)
+{
+	u32 i;
+
+	list->count = crab_clfb_line_count(line);
+	list->leaves = line->byte[CLFB_COUNT] & CLFB_OF_LEAVES;
+	for (i = 0; i < list->count; i++) {
+		list->ref[i] = crab_clfb_line_ref(line, i);
+		list->key[i] = i ? crab_clfb_line_key(line, i) : 0;
+	}
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements nodes on the media: which line of a node counts, and how it is replaced.
+ */
+
+/**
+ * DOC: node of clfb
+ *
+ * A node is replaced as a whole (Kim et al. 2018, section 4.2, Algorithm 3, made findable):
+ *
+ *   `inplace`   the old line to the log, P17; valid = 0, P18; words 1 to 7, P19; word 0 with
+ *               valid = 1, P13
+ *   `twin`      the whole new line, with the next sequence, over the line that does not count, P13
+ *
+ * `inplace`: there is one log line. A node with valid = 0 is restored from the log if the log has
+ * the crc of this node, which the number of the node seeds: the log is written again only after
+ * P13, and only one node is replaced at a time.
+ *
+ * `twin`: of two lines with a valid crc the one with the higher sequence counts, modulo 256. The
+ * first line of a fresh node gets the sequence after the one in its second line, valid or not.
+ *
+ * Locking: clfb_tree.lock.
+ */
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+
+#include "node.h"
+
+#define WORD		sizeof(__le64)
+#define CHECK_MASK	(~0ULL << CLFB_CHECK_SHIFT)
+
+static bool is_twin(const struct clfb_tree *tree)
+{
+	return tree->copies > 1;
+}
+
+static __le64 *log_media(const struct crab_media *media)
+{
+	return (__le64 *)(media->base + CRAB_AREA_OFFSET);
+}
+
+u64 crab_clfb_node_offset(const struct clfb_tree *tree, u64 number)
+{
+	return CRAB_AREA_OFFSET + CRAB_LINE * (1 + number * tree->copies);
+}
+
+static __le64 *node_media(const struct clfb_tree *tree, u64 number, u32 copy)
+{
+	return (__le64 *)(tree->base.media->base + crab_clfb_node_offset(tree, number)) +
+	       copy * CLFB_LINE_WORDS;
+}
+
+static void line_load(const struct crab_media *media, const __le64 *from, struct clfb_line *line)
+{
+	u32 i;
+
+	for (i = 0; i < CLFB_LINE_WORDS; i++)
+		crab_clfb_line_put(line->byte + i * WORD, crab_load(media, from + i), WORD);
+}
+
+static u64 line_word(const struct clfb_line *line, u32 i)
+{
+	return crab_clfb_line_get(line->byte + i * WORD, WORD);
+}
+
+/* Words from @first on; the caller cleans */
+static void line_store(struct crab_flow *flow, __le64 *to, const struct clfb_line *line, u32 first)
+{
+	u32 i;
+
+	for (i = first; i < CLFB_LINE_WORDS; i++)
+		crab_store(flow, to + i, line_word(line, i));
+}
+
+bool crab_clfb_node_whole(const struct clfb_tree *tree, u64 number, const struct clfb_line *line)
+{
+	return crab_clfb_line_get(line->byte + CLFB_CRC, sizeof(u32)) ==
+	       crab_clfb_line_crc(line, tree->base.geo.store_id, number, is_twin(tree)) &&
+	       crab_clfb_line_holds(line);
+}
+
+bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, struct clfb_line *line)
+{
+	u32 copy = is_twin(tree) && test_bit(number, tree->second);
+
+	if (unlikely(tree->broken) && tree->broken_node == number)
+		*line = tree->log;
+	else
+		line_load(tree->base.media, node_media(tree, number, copy), line);
+	return crab_clfb_line_holds(line);
+}
+
+static const char *open_twin(struct clfb_tree *tree, u64 number, struct clfb_line *line)
+{
+	struct clfb_line second;
+	bool first_whole;
+
+	line_load(tree->base.media, node_media(tree, number, 0), line);
+	line_load(tree->base.media, node_media(tree, number, 1), &second);
+	first_whole = crab_clfb_node_whole(tree, number, line);
+	if (!crab_clfb_node_whole(tree, number, &second))
+		return first_whole ? NULL : "neither line is whole";
+	if (first_whole && (s8)(line->byte[CLFB_MARK] - second.byte[CLFB_MARK]) > 0)
+		return NULL;
+	__set_bit(number, tree->second);
+	*line = second;
+	return NULL;
+}
+
+static const char *open_inplace(struct clfb_tree *tree, u64 number, struct clfb_line *line)
+{
+	line_load(tree->base.media, node_media(tree, number, 0), line);
+	if (line->byte[CLFB_MARK] == 1)
+		return crab_clfb_node_whole(tree, number, line) ? NULL : "its line is not whole";
+	if (line->byte[CLFB_MARK])
+		return "its line is neither valid nor invalid";
+	line_load(tree->base.media, log_media(tree->base.media), line);
+	if (tree->broken || line->byte[CLFB_MARK] != 1 || !crab_clfb_node_whole(tree, number, line))
+		return "its line is invalid, and the log is not that of this node";
+	tree->broken = true;
+	tree->broken_node = number;
+	tree->log = *line;
+	return NULL;
+}
+
+const char *crab_clfb_node_open(struct clfb_tree *tree, u64 number, struct clfb_line *line)
+{
+	return is_twin(tree) ? open_twin(tree, number, line) : open_inplace(tree, number, line);
+}
+
+const char *crab_clfb_node_fault(const struct clfb_tree *tree, const struct clfb_line *line,
+				 u32 level, const struct clfb_place *place)
+{
+	u32 count = crab_clfb_line_count(line), i;
+	u64 low = place->low, key;
+
+	if (!(line->byte[CLFB_COUNT] & CLFB_OF_LEAVES) != (level > 1))
+		return "it is of another level";
+	for (i = 0; i < count; i++) {
+		if (crab_clfb_line_ref(line, i) >= tree->base.geo.leaves)
+			return "a reference out of the pool";
+		key = i ? crab_clfb_line_key(line, i) : low;
+		if (i && (key <= low || key >= place->high))
+			return "a key is out of its range";
+		low = key;
+	}
+	return NULL;
+}
+
+void crab_clfb_node_seal(const struct clfb_tree *tree, u64 number, struct clfb_line *line)
+{
+	struct clfb_line other;
+
+	line->byte[CLFB_MARK] = 1;
+	if (is_twin(tree)) {
+		line_load(tree->base.media, node_media(tree, number, 1), &other);
+		line->byte[CLFB_MARK] = other.byte[CLFB_MARK] + 1;
+	}
+	crab_clfb_line_put(line->byte + CLFB_CRC,
+			   crab_clfb_line_crc(line, tree->base.geo.store_id, number, is_twin(tree)),
+			   sizeof(u32));
+}
+
+void crab_clfb_node_fresh(struct clfb_write *write, u64 number, const struct clfb_line *line)
+{
+	__le64 *to = node_media(write->tree, number, 0);
+
+	line_store(write->flow, to, line, 0);
+	crab_clean(write->flow, to, CRAB_LINE);
+	if (is_twin(write->tree))
+		__clear_bit(number, write->tree->second);
+	crab_count(&write->tree->base, own[CLFB_NODES_WRITTEN], 1);
+}
+
+static void update_twin(struct clfb_write *write, u64 number, struct clfb_line *line)
+{
+	struct clfb_tree *tree = write->tree;
+	u32 copy = !test_bit(number, tree->second);
+	struct clfb_line old;
+
+	line_load(tree->base.media, node_media(tree, number, !copy), &old);
+	line->byte[CLFB_MARK] = old.byte[CLFB_MARK] + 1;
+	crab_clfb_line_put(line->byte + CLFB_CRC,
+			   crab_clfb_line_crc(line, tree->base.geo.store_id, number, true),
+			   sizeof(u32));
+	line_store(write->flow, node_media(tree, number, copy), line, 0);
+	crab_clean(write->flow, node_media(tree, number, copy), CRAB_LINE);
+	/* P13: the line is whole: its sequence makes it the one that counts */
+	crab_fence(write->flow, CRAB_P13_PARENT);
+	if (copy)
+		__set_bit(number, tree->second);
+	else
+		__clear_bit(number, tree->second);
+}
+
+/* Words 1 to 7, and then word 0 with valid = 1 */
+static void line_rewrite(struct crab_flow *flow, __le64 *to, const struct clfb_line *line)
+{
+	line_store(flow, to, line, 1);
+	crab_clean(flow, to, CRAB_LINE);
+	/* P19: words 1 to 7 are durable before word 0 marks them as valid */
+	crab_fence(flow, CRAB_P19_REWRITTEN);
+	crab_store(flow, to, line_word(line, 0));
+	crab_clean_word(flow, to);
+}
+
+static void update_inplace(struct clfb_write *write, u64 number, struct clfb_line *line)
+{
+	struct clfb_tree *tree = write->tree;
+	struct crab_flow *flow = write->flow;
+	__le64 *to = node_media(tree, number, 0), *log = log_media(flow->media);
+	struct clfb_line old;
+
+	crab_clfb_node_seal(tree, number, line);
+	line_load(flow->media, to, &old);
+	line_store(flow, log, &old, 0);
+	crab_clean(flow, log, CRAB_LINE);
+	/* P17: the log holds the old line before the node is invalid */
+	crab_fence(flow, CRAB_P17_LOGGED);
+	old.byte[CLFB_MARK] = 0;
+	crab_store(flow, to, line_word(&old, 0));
+	crab_clean_word(flow, to);
+	/* P18: the node is invalid before any other word of it changes */
+	crab_fence(flow, CRAB_P18_INVALID);
+	line_rewrite(flow, to, line);
+	/* P13: the node is valid: the log may be written again */
+	crab_fence(flow, CRAB_P13_PARENT);
+}
+
+void crab_clfb_node_update(struct clfb_write *write, u64 number, struct clfb_line *line)
+{
+	if (is_twin(write->tree))
+		update_twin(write, number, line);
+	else
+		update_inplace(write, number, line);
+	crab_count(&write->tree->base, own[CLFB_NODE_UPDATES], 1);
+}
+
+void crab_clfb_node_restore(struct clfb_tree *tree, struct crab_flow *flow)
+{
+	if (!tree->broken)
+		return;
+	line_rewrite(flow, node_media(tree, tree->broken_node, 0), &tree->log);
+	tree->broken = false;
+}
+
+u64 crab_clfb_root_word(u32 store_id, u64 number, u32 levels)
+{
+	return (crab_link_check(store_id, number, levels) & CHECK_MASK) |
+	       (u64)levels << CLFB_ROOT_BITS | number;
+}
+
+void crab_clfb_root_store(struct crab_flow *flow, u32 store_id, u64 number, u32 levels)
+{
+	__le64 *word = clfb_root_media(flow->media);
+
+	crab_store(flow, word, crab_clfb_root_word(store_id, number, levels));
+	crab_clean_word(flow, word);
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the structure modifications: the split of a leaf and of the nodes above it,
+ * and the unlink of an empty leaf.
+ */
+
+/**
+ * DOC: structure modifications of clfb
+ *
+ * A full leaf is replaced by two fresh ones, which include the new record. If the key is the
+ * highest of the tree, the leaf remains as it is, and one fresh leaf gets the record: ascending
+ * keys fill leaves. The children of a node above it that does not hold one child more, by bytes,
+ * move to fresh nodes, and so on upwards:
+ *
+ *   fresh leaves and nodes of all levels, P7; the line of the lowest node with room, P13, or the
+ *   root word, P14
+ *
+ * This one line or word commits the change. The old leaf and the old nodes below that line are
+ * free after it, because nothing leads to them.
+ *
+ * The delete of the last record of a leaf removes the child from the lowest node above it that has
+ * two children, by the same one line, and so deletes the record. If that node is the root and one
+ * child remains, the root word names the highest node with two children below it, or the leaf. The
+ * leaf remains, empty, if it is the only one, or if the line without it would be longer than 64
+ * bytes: all references may be wider if their first one goes.
+ *
+ * Invariant: all numbers, and the whole content of nodes, are determined before the first store;
+ * without enough leaves or nodes nothing changes.
+ *
+ * Locking: clfb_tree.lock for writing.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "leaf.h"
+#include "node.h"
+#include "smo.h"
+
+static void plan_drop(struct clfb_tree *tree)
+{
+	while (tree->plan.count)
+		crab_pool_free(&tree->nodes, tree->plan.fresh[--tree->plan.count].number);
+}
+
+/* A fresh node with @n of the children of the plan's list from @from on */
+static int plan_node(struct clfb_tree *tree, u32 from, u32 n, u64 *number)
+{
+	struct clfb_plan *plan = &tree->plan;
+	struct clfb_fresh *fresh = &plan->fresh[plan->count];
+	struct clfb_list part = { .count = n, .leaves = plan->list.leaves };
+	struct crab_spare spare;
+
+	if (plan->count == CLFB_FRESH_MAX || crab_pool_alloc(&tree->nodes, &spare, 1, 0))
+		return -ENOSPC;
+	plan->count++;
+	memcpy(part.ref, plan->list.ref + from, n * sizeof(part.ref[0]));
+	memcpy(part.key, plan->list.key + from, n * sizeof(part.key[0]));
+	crab_clfb_line_encode(&fresh->line, &part);
+	fresh->number = *number = spare.leaf;
+	crab_clfb_node_seal(tree, fresh->number, &fresh->line);
+	return 0;
+}
+
+/* Where piece @i of @n begins in a list of @count */
+static u32 piece_from(u32 count, u32 n, u32 i)
+{
+	return count * i / n;
+}
+
+static bool pieces_fit(const struct clfb_list *list, u32 n)
+{
+	struct clfb_list part;
+	u32 i, from;
+
+	for (i = 0; i < n; i++) {
+		from = piece_from(list->count, n, i);
+		part.count = piece_from(list->count, n, i + 1) - from;
+		memcpy(part.ref, list->ref + from, part.count * sizeof(part.ref[0]));
+		memcpy(part.key, list->key + from, part.count * sizeof(part.key[0]));
+		if (!crab_clfb_line_fits(&part))
+			return false;
+	}
+	return true;
+}
+
+/* Fresh nodes for the plan's list, as few as possible: they are the pieces of the level above */
+static int plan_pieces(struct clfb_tree *tree)
+{
+	struct clfb_plan *plan = &tree->plan;
+	u32 n = 1, i, from;
+	int err = 0;
+
+	while (!pieces_fit(&plan->list, n))
+		n++;
+	plan->pieces.count = n;
+	for (i = 0; i < n && !err; i++) {
+		from = piece_from(plan->list.count, n, i);
+		plan->pieces.key[i] = plan->list.key[from];
+		err = plan_node(tree, from, piece_from(plan->list.count, n, i + 1) - from,
+				&plan->pieces.ref[i]);
+	}
+	return err;
+}
+
+/* Puts the pieces in the place of child @at of the list. The first one has the old lowest key */
+static void plan_splice(struct clfb_plan *plan, u32 at)
+{
+	struct clfb_list *list = &plan->list;
+	u32 more = plan->pieces.count - 1, after = list->count - at - 1;
+
+	memmove(list->ref + at + 1 + more, list->ref + at + 1, after * sizeof(list->ref[0]));
+	memmove(list->key + at + 1 + more, list->key + at + 1, after * sizeof(list->key[0]));
+	memcpy(list->ref + at, plan->pieces.ref, (more + 1) * sizeof(list->ref[0]));
+	memcpy(list->key + at + 1, plan->pieces.key + 1, more * sizeof(list->key[0]));
+	list->count += more;
+}
+
+/* The children of a node on the path, as they are now */
+static int plan_load(struct clfb_tree *tree, u64 node)
+{
+	struct clfb_line line;
+
+	if (!crab_clfb_node_read(tree, node, &line))
+		return crab_engine_damaged(&tree->base, crab_clfb_node_offset(tree, node),
+					   "node %llu: its line has changed",
+					   (unsigned long long)node);
+	crab_clfb_line_decode(&line, &tree->plan.list);
+	return 0;
+}
+
+/* Plans the nodes above the plan's pieces, up to the line or word that commits the change */
+static int plan_up(struct clfb_tree *tree, const struct clfb_place *place)
+{
+	struct clfb_plan *plan = &tree->plan;
+	int err;
+
+	for (plan->level = 0; plan->level < tree->levels; plan->level++) {
+		plan->number = place->step[plan->level + 1].node;
+		err = plan_load(tree, plan->number);
+		if (err)
+			return err;
+		plan_splice(plan, place->step[plan->level + 1].at);
+		if (crab_clfb_line_fits(&plan->list)) {
+			crab_clfb_line_encode(&plan->line, &plan->list);
+			return 0;
+		}
+		err = plan_pieces(tree);
+		if (err)
+			return err;
+	}
+	plan->new_root = true;
+	for (plan->levels = tree->levels; plan->pieces.count > 1; plan->levels++) {
+		if (plan->levels == CLFB_LEVELS_MAX)
+			return -ENOSPC;
+		plan->list = plan->pieces;
+		plan->list.leaves = !plan->levels;
+		err = plan_pieces(tree);
+		if (err)
+			return err;
+	}
+	plan->number = plan->pieces.ref[0];
+	return 0;
+}
+
+static void plan_begin(struct clfb_plan *plan)
+{
+	plan->count = 0;
+	plan->new_root = false;
+}
+
+/* Frees the nodes of the path that the change has replaced */
+static void plan_free(struct clfb_tree *tree, const struct clfb_place *place)
+{
+	u32 level;
+
+	for (level = 1; level <= tree->plan.level; level++)
+		crab_pool_free(&tree->nodes, place->step[level].node);
+}
+
+/* The one line, or word, that commits the change */
+static void plan_commit(struct clfb_write *write)
+{
+	struct clfb_tree *tree = write->tree;
+	struct clfb_plan *plan = &tree->plan;
+
+	if (!plan->new_root) {
+		crab_clfb_node_update(write, plan->number, &plan->line);
+		return;
+	}
+	crab_clfb_root_store(write->flow, tree->base.geo.store_id, plan->number, plan->levels);
+	/* P14: the root word is durable: the nodes and leaves that it bypasses are free */
+	crab_fence(write->flow, CRAB_P14_ROOT);
+	tree->root = plan->number;
+	tree->levels = plan->levels;
+}
+
+/**
+ * struct split - a split of a leaf
+ * @spare: the fresh leaves
+ * @n: how many: 1 if the old leaf remains
+ * @count: records of the leaf and the new one
+ * @keep: those of the left leaf
+ */
+struct split {
+	struct crab_spare spare[2];
+	u32 n;
+	u32 count;
+	u32 keep;
+};
+
+/* The leaf keeps its header, so the lowest key there must be below the new end of its range */
+static bool split_appends(const struct clfb_tree *tree, const struct clfb_place *place, u64 key)
+{
+	const struct clfb_dleaf *d = clfb_leaf_media(tree, place->leaf);
+
+	return place->high == CRAB_KEY_EMPTY && crab_load(tree->base.media, &d->head.low) < key;
+}
+
+/* The records of the leaf, and the new one, in clfb_tree.scratch; and which of them go where */
+static void split_records(struct clfb_tree *tree, const struct clfb_place *place,
+			  const struct crab_record *record, struct split *s)
+{
+	u32 count = crab_clfb_leaf_sorted(tree, place->leaf, tree->scratch), at = count;
+
+	for (; at && tree->scratch[at - 1].key > record->key; at--)
+		tree->scratch[at] = tree->scratch[at - 1];
+	tree->scratch[at] = *record;
+	s->n = at == count && split_appends(tree, place, record->key) ? 1 : 2;
+	s->count = count + 1;
+	s->keep = s->n == 1 ? count : s->count / 2;
+}
+
+static void split_write(struct clfb_write *write, const struct clfb_place *place,
+			const struct split *s)
+{
+	struct clfb_tree *tree = write->tree;
+	const struct crab_geometry *geo = &tree->base.geo;
+	const struct crab_record *right = tree->scratch + s->keep;
+	u32 i;
+
+	if (s->n == 2)
+		crab_clfb_leaf_fresh(write->flow, geo, s->spare[1].leaf, place->low, tree->scratch,
+				     s->keep);
+	crab_clfb_leaf_fresh(write->flow, geo, s->spare[0].leaf, right->key, right,
+			     s->count - s->keep);
+	for (i = 0; i < tree->plan.count; i++)
+		crab_clfb_node_fresh(write, tree->plan.fresh[i].number, &tree->plan.fresh[i].line);
+	/* P7: fresh leaves and nodes are whole before anything leads to them */
+	crab_fence(write->flow, CRAB_P7_FRESH);
+}
+
+static int split_plan(struct clfb_tree *tree, const struct clfb_place *place,
+		      const struct split *s)
+{
+	struct clfb_plan *plan = &tree->plan;
+	int err;
+
+	plan_begin(plan);
+	plan->pieces.count = 2;
+	plan->pieces.ref[0] = s->n == 2 ? s->spare[1].leaf : place->leaf;
+	plan->pieces.ref[1] = s->spare[0].leaf;
+	plan->pieces.key[0] = place->low;
+	plan->pieces.key[1] = tree->scratch[s->keep].key;
+	err = plan_up(tree, place);
+	if (err)
+		plan_drop(tree);
+	return err;
+}
+
+int crab_clfb_smo_split(struct clfb_write *write, const struct clfb_place *place,
+			const struct crab_record *record)
+{
+	struct clfb_tree *tree = write->tree;
+	struct split s;
+	int err;
+	u32 i;
+
+	split_records(tree, place, record, &s);
+	if (crab_pool_alloc(&tree->pool, s.spare, s.n, 0))
+		return -ENOSPC;
+	err = split_plan(tree, place, &s);
+	for (i = 0; err && i < s.n; i++)
+		crab_pool_free(&tree->pool, s.spare[i].leaf);
+	if (err)
+		return err;
+	crab_flow_pin();
+	split_write(write, place, &s);
+	plan_commit(write);
+	crab_flow_unpin();
+	plan_free(tree, place);
+	if (s.n == 2)
+		crab_pool_free(&tree->pool, place->leaf);
+	tree->leaves++;
+	tree->splits++;
+	return 0;
+}
+
+/* The lowest level above the leaf whose node on the path has two children; 0: none */
+static u32 unlink_level(struct clfb_tree *tree, const struct clfb_place *place)
+{
+	u32 level;
+
+	for (level = 1; level <= tree->levels; level++)
+		if (plan_load(tree, place->step[level].node) || tree->plan.list.count > 1)
+			break;
+	return level <= tree->levels && tree->plan.list.count > 1 ? level : 0;
+}
+
+/* Removes child @at. Its range goes to the one before it, that of the first to the second */
+static void plan_cut(struct clfb_list *list, u32 at)
+{
+	u32 after = list->count - at - 1;
+
+	memmove(list->ref + at, list->ref + at + 1, after * sizeof(list->ref[0]));
+	memmove(list->key + at, list->key + at + 1, after * sizeof(list->key[0]));
+	list->count--;
+}
+
+/* The root is the highest node below it with two children; those with one are noted as replaced */
+static bool plan_lower(struct clfb_tree *tree)
+{
+	struct clfb_plan *plan = &tree->plan;
+
+	plan->new_root = true;
+	plan->number = plan->list.ref[0];
+	for (plan->levels = tree->levels - 1; plan->levels; plan->levels--) {
+		if (plan_load(tree, plan->number))
+			return false;
+		if (plan->list.count > 1)
+			break;
+		plan->fresh[plan->count++].number = plan->number;
+		plan->number = plan->list.ref[0];
+	}
+	return true;
+}
+
+/* Plans the line or word without the leaf */
+static bool unlink_plan(struct clfb_tree *tree, const struct clfb_place *place)
+{
+	struct clfb_plan *plan = &tree->plan;
+	u32 level = unlink_level(tree, place);
+
+	plan_begin(plan);
+	if (!level)
+		return false;
+	plan_cut(&plan->list, place->step[level].at);
+	plan->number = place->step[level].node;
+	plan->level = level - 1;
+	if (level == tree->levels && plan->list.count == 1) {
+		plan->level = level;
+		return plan_lower(tree);
+	}
+	if (!crab_clfb_line_fits(&plan->list))
+		return false;
+	crab_clfb_line_encode(&plan->line, &plan->list);
+	return true;
+}
+
+bool crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *place)
+{
+	struct clfb_tree *tree = write->tree;
+
+	if (!unlink_plan(tree, place))
+		return false;
+	crab_flow_pin();
+	plan_commit(write);
+	crab_flow_unpin();
+	plan_drop(tree);
+	plan_free(tree, place);
+	crab_pool_free(&tree->pool, place->leaf);
+	tree->leaves--;
+	tree->unlinks++;
+	return true;
+}
+
+u64 crab_clfb_smo_bound(const struct clfb_tree *tree)
+{
+	return 2 * tree->base.geo.leaf_bytes / CRAB_LINE +
+	       CLFB_PIECES_MAX * (READ_ONCE(tree->levels) + 1) + 4;
+}
