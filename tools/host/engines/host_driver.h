@@ -84,6 +84,7 @@ struct host_driver {
 extern const struct host_driver host_driver_crab;
 extern const struct host_driver host_driver_nvtree;
 extern const struct host_driver host_driver_fastfair;
+extern const struct host_driver host_driver_clfb;
 extern const struct host_driver host_driver_toy;
 
 /* All drivers, ended by NULL */

@@ -80,6 +80,7 @@ static const struct config {
 	{ "nvtree", "append", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(SPLIT) },
 	{ "volatile", "sorted", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(SPLIT) },
 	{ "fastfair", "shift", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(LATER) },
+	{ "clfb", "inplace", LEAF_BYTES, 0, false, 0 }, { "clfb", "twin", LEAF_BYTES, 0, false, 0 },
 };
 
 /* From now on, @n allocations succeed and the next one fails */
@@ -124,8 +125,7 @@ static struct crab_dleaf *run_leaf(const struct run *run, u32 number)
 	char reason[CRAB_REASON_LEN];
 
 	crab_super_read(&run->media, &super, reason);
-	return (struct crab_dleaf *)(run->media.base + super.pool_offset +
-				     (u64)number * super.leaf_bytes);
+	return (void *)run->media.base + super.pool_offset + number % super.leaves * super.leaf_bytes;
 }
 
 /* Sometimes the void value of a leaf, which a slotted leaf cannot hold */

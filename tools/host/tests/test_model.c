@@ -10,6 +10,7 @@
 
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -426,7 +427,8 @@ int main(int argc, char **argv)
 		return 2;
 	for (ops = crab_engines; *ops; ops++)
 		for (layout = (*ops)->layouts; layout->name; layout++)
-			for (leaf_bytes = 512; leaf_bytes <= CRAB_LEAF_BYTES_MAX; leaf_bytes *= 2)
+			for (leaf_bytes = 512; leaf_bytes <= min(layout->leaf_max, CRAB_LEAF_BYTES_MAX);
+			     leaf_bytes *= 2)
 				for (kind = 0; kind < MODEL_KINDS; kind++)
 					run_one(*ops, layout, leaf_bytes, kind, rounds, ++seed);
 	printf("# %llu operations\n", total_ops);

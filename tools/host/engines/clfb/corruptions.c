@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file plants damage in a live store of the engine `clfb`: in content, nodes, free map and
+ * counts. Each piece is planted alone, in a store of its own, at every place.
+ *
+ * Locking: one thread.
+ */
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+
+#include "clfb_driver.h"
+#include "engines/clfb/node.h"
+#include "store/store_priv.h"
+
+/* Leaf @n in the order of keys */
+static bool leaf_at(struct clfb_tree *tree, u32 n, struct clfb_place *leaf)
+{
+	crab_clfb_find(tree, 0, leaf);
+	while (n--) {
+		if (leaf->high == CRAB_KEY_EMPTY)
+			return false;
+		crab_clfb_find(tree, leaf->high, leaf);
+	}
+	return true;
+}
+
+static bool is_valid(struct clfb_dleaf *d, u32 slot)
+{
+	return le64_to_cpu(d->valid[slot / 64]) >> slot % 64 & 1;
+}
+
+/* The @n-th record, in the order of leaves; @slot: out: its slot */
+static struct clfb_dleaf *record_at(struct clfb_tree *tree, u32 n, u32 *slot)
+{
+	struct clfb_place leaf;
+	struct clfb_dleaf *d;
+	u32 nth;
+
+	for (nth = 0; leaf_at(tree, nth, &leaf); nth++) {
+		d = clfb_leaf_media(tree, leaf.leaf);
+		for (*slot = 0; *slot < tree->room; ++*slot)
+			if (is_valid(d, *slot) && !n--)
+				return d;
+	}
+	return NULL;
+}
+
+static bool flip(__le64 *word)
+{
+	*word ^= cpu_to_le64(1ULL << 21);
+	return true;
+}
+
+static bool value_changed(struct crab_store *store, u32 n)
+{
+	u32 slot;
+	struct clfb_dleaf *d = record_at(clfb_tree_of(store->engine), n, &slot);
+
+	return d && flip(&d->slot[slot].value);
+}
+
+static bool key_changed(struct crab_store *store, u32 n)
+{
+	u32 slot;
+	struct clfb_dleaf *d = record_at(clfb_tree_of(store->engine), n, &slot);
+
+	return d && flip(&d->slot[slot].key);
+}
+
+static bool record_gone(struct crab_store *store, u32 n)
+{
+	u32 slot;
+	struct clfb_dleaf *d = record_at(clfb_tree_of(store->engine), n, &slot);
+
+	if (d)
+		d->valid[slot / 64] ^= cpu_to_le64(1ULL << slot % 64);
+	return d;
+}
+
+/* The first path whose node of level @n is the one of the path to key 0 */
+static __le64 *node_at(struct clfb_tree *tree, u32 n)
+{
+	struct clfb_place leaf;
+	u64 node;
+
+	crab_clfb_find(tree, 0, &leaf);
+	if (n >= tree->levels)
+		return NULL;
+	node = leaf.step[n + 1].node;
+	return (__le64 *)(tree->base.media->base + crab_clfb_node_offset(tree, node)) +
+	       (tree->copies > 1 && test_bit(node, tree->second) ? CLFB_LINE_WORDS : 0);
+}
+
+static bool ref_changed(struct crab_store *store, u32 n)
+{
+	__le64 *line = node_at(clfb_tree_of(store->engine), n);
+
+	if (line)
+		line[0] ^= cpu_to_le64(1ULL << 57);
+	return line;
+}
+
+static bool separator_changed(struct crab_store *store, u32 n)
+{
+	__le64 *line = node_at(clfb_tree_of(store->engine), n);
+
+	if (line)
+		line[1] ^= cpu_to_le64(1ULL << 33);
+	return line;
+}
+
+static bool root_changed(struct crab_store *store, u32 n)
+{
+	*clfb_root_media(store->engine->media) ^= cpu_to_le64(1ULL << n);
+	return n < 64;
+}
+
+static bool low_changed(struct crab_store *store, u32 n)
+{
+	struct clfb_tree *tree = clfb_tree_of(store->engine);
+	struct clfb_place leaf;
+
+	return leaf_at(tree, n, &leaf) && flip(&clfb_leaf_media(tree, leaf.leaf)->head.low);
+}
+
+static bool leaf_free(struct crab_store *store, u32 n)
+{
+	struct clfb_tree *tree = clfb_tree_of(store->engine);
+	struct clfb_place leaf;
+
+	if (!leaf_at(tree, n, &leaf))
+		return false;
+	__clear_bit(leaf.leaf, tree->pool.used);
+	return true;
+}
+
+static bool leaf_lost(struct crab_store *store, u32 n)
+{
+	clfb_tree_of(store->engine)->pool.free--;
+	return !n;
+}
+
+static bool node_lost(struct crab_store *store, u32 n)
+{
+	clfb_tree_of(store->engine)->nodes.free--;
+	return !n;
+}
+
+static bool records_miscounted(struct crab_store *store, u32 n)
+{
+	clfb_tree_of(store->engine)->records++;
+	return !n;
+}
+
+const struct corruption clfb_corruptions[] = {
+	{ "content: a value has another bit", value_changed },
+	{ "content: a key has another bit", key_changed },
+	{ "content: a record is gone", record_gone },
+	{ "links: the root word has another bit", root_changed },
+	{ "links: a reference has another bit", ref_changed },
+	{ "links: a lowest key in a node has another bit", separator_changed },
+	{ "links: a lowest key has another bit", low_changed },
+	{ "free map: a leaf of the tree counts as free", leaf_free },
+	{ "free map: a free leaf is lost", leaf_lost },
+	{ "free map: a free node is lost", node_lost },
+	{ "counts: there are more records than there are", records_miscounted },
+	{ }
+};

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file is the driver of the engine `clfb` for the crash tests: its spaces and loads.
+ *
+ * Test builds put 3 children into a node at most. With leaves of one or two records few keys reach
+ * every structure change: the split of a node, a new root, an unlink through a node with one
+ * child, and a lower tree. Loads on larger leaves have as many children as fit by bytes.
+ *
+ * Locking: one thread.
+ */
+#include <linux/kernel.h>
+
+#include "clfb_driver.h"
+#include "engines/clfb/node.h"
+#include "store/store_priv.h"
+
+#define SEALED_BIT	(1ULL << 50)	/* of the root word: in its check */
+
+static u64 shape(struct crab_store *store)
+{
+	const struct clfb_tree *tree = clfb_tree_of(store->engine);
+
+	return tree->splits + tree->unlinks;
+}
+
+/*
+ * A split takes two leaves, and two nodes on each level that splits; a new root one more. Each
+ * other operation of the call may have freed a leaf, or nodes, since
+ */
+static bool is_full(struct crab_store *store, u32 ops)
+{
+	const struct clfb_tree *tree = clfb_tree_of(store->engine);
+
+	return tree->pool.free < 2 + ops || tree->nodes.free < 2 * tree->levels + 1 + 3 * ops;
+}
+
+/* The root word; of each leaf the header after its first word, and the bitmap */
+static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
+{
+	struct clfb_tree *tree = clfb_tree_of(store->engine);
+	struct clfb_place leaf;
+	__le64 *word;
+	u32 n = 0, i;
+	u64 key;
+
+	words[n++] = clfb_root_media(store->engine->media);
+	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf.high) {
+		crab_clfb_find(tree, key, &leaf);
+		word = (__le64 *)clfb_leaf_media(tree, leaf.leaf);
+		for (i = 1; i < CRAB_LINE / sizeof(*word) && n < room; i++)
+			words[n++] = word + i;
+	}
+	return n;
+}
+
+static const struct space clfb_spaces[] = {
+	{ "clfb-2x4x3", INPLACE(128), .slots = 2, .leaves = 4, .keys = 3, .format = true,
+	  .tier = SPACE_TINY },
+	{ "clfb-survive", INPLACE(128), .slots = 1, .leaves = 5, .keys = 3, .survive = true,
+	  .tier = SPACE_TINY },
+	{ "clfb-twin", TWIN(128), .slots = 2, .leaves = 4, .keys = 3, .survive = true,
+	  .tier = SPACE_TINY },
+	{ "clfb-blobs", INPLACE(128), .slots = 2, .leaves = 10, .keys = 2, .blobs = true,
+	  .tier = SPACE_QUICK },
+	{ "clfb-full", INPLACE(128), .slots = 1, .leaves = 4, .keys = 4, .modify = true,
+	  .tier = SPACE_QUICK },
+	{ "clfb-twin-full", TWIN(128), .slots = 2, .leaves = 3, .keys = 4, .ranges = true,
+	  .tier = SPACE_QUICK },
+	{ "clfb-twin-batch", TWIN(128), .slots = 2, .leaves = 4, .keys = 3, .batch = 2,
+	  .tier = SPACE_QUICK },
+	{ "clfb-high", INPLACE(128), .slots = 1, .leaves = 7, .keys = 4, .tier = SPACE_QUICK },
+	{ "clfb-twin-high", TWIN(128), .slots = 1, .leaves = 7, .keys = 4, .tier = SPACE_QUICK },
+	{ }
+};
+
+#define FILLED		.changes = true, .inserts = 900
+
+static const struct load clfb_loads[] = {
+	{ "load-clfb-512", { INPLACE(512), .keys = 1024, FILLED }, .leaves = 60, .steps = 1000,
+	  .tier = SPACE_QUICK },
+	{ "load-clfb-twin", { TWIN(512), .keys = 512 }, .leaves = 30, .steps = 1000,
+	  .tier = SPACE_QUICK },
+	{ }
+};
+
+static const struct workload clfb_workloads[] = {
+	{ }
+};
+
+static const struct crash_setup clfb_setups[] = {
+	{ INPLACE(128) },
+	{ TWIN(128) },
+	{ }
+};
+
+static struct crash_setup sample(u32 i)
+{
+	if (i % 2)
+		return (struct crash_setup) { TWIN(i / 2 % 2 ? 256 : 128) };
+	return (struct crash_setup) { INPLACE(i / 2 % 2 ? 256 : 128) };
+}
+
+const struct host_driver host_driver_clfb = {
+	.engine = "clfb",
+	.met = "splits unlinks full",
+	.spaces = clfb_spaces,
+	.loads = clfb_loads,
+	.workloads = clfb_workloads,
+	.setups = clfb_setups,
+	.corruptions = clfb_corruptions,
+	.read = clfb_image_read,
+	.write = clfb_image_write,
+	.shape = shape,
+	.is_full = is_full,
+	.sealed = sealed,
+	.sealed_bit = SEALED_BIT,
+	.sample = sample,
+};
