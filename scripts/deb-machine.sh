@@ -71,8 +71,15 @@ END_UNIT
 }
 
 named() {
+	local began
+	rmmod crabtree
+	began=$(date +%s.%N)
+	modprobe crabtree
+	within 120 test -c /dev/crab0
 	crabctl format --label=retain
 	crabctl put 7 700
+	crabctl get 7
+	echo "$began $(date +%s.%N)" | awk '{ printf "# seconds %.1f\n", $2 - $1 }' >/seconds
 	within 120 test -e $LINK
 	within 120 systemctl is-active "$DEVICE"
 	within 120 systemctl is-active user.service
@@ -150,6 +157,7 @@ main() {
 	it "so does a purge" purged
 	it "the device unit ends with the module" removed
 	it "the log has no error" quiet
+	cat /seconds || true
 	return $failed
 }
 
