@@ -118,6 +118,15 @@ static int call_batch(void *arg, struct actor_op *op, uint32_t count)
 	return rc;
 }
 
+static int call_erase(void *arg, uint64_t from, uint64_t to, uint64_t *deleted)
+{
+	struct crabtree_delete_range range;
+	int rc = dev_delete_range(*(int *)arg, from, to, &range);
+
+	*deleted = range.deleted;
+	return rc;
+}
+
 /* Rounds */
 
 static void *run_actor(void *arg)
@@ -182,6 +191,7 @@ static void run_begin(struct run *run, int fd, u32 keys, bool adds)
 		.calls = {
 			.write = call_write, .remove = call_remove, .search = call_search,
 			.seek = call_seek, .scan = call_scan, .batch = call_batch,
+			.erase = call_erase,
 		},
 		.history = history_create(THREADS + 1, keys),
 	};

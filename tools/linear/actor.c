@@ -52,7 +52,7 @@ static uint64_t actor_saw(const struct history_op *op)
 {
 	if (op->err == -EEXIST || op->err == -ESTALE)
 		return op->old;
-	if (op->err || op->verb == HISTORY_DELETE)
+	if (op->err || op->verb == HISTORY_DELETE || op->verb == HISTORY_ERASE)
 		return HISTORY_ABSENT;
 	return op->verb == HISTORY_ADD ? op->old + op->value : op->value;
 }
@@ -313,6 +313,29 @@ static void actor_batch(struct actor *actor)
 	actor_end(actor);
 }
 
+/* Deletes a range of keys, at most as many as actor.record has room for */
+static void actor_erase(struct actor *actor, uint32_t from)
+{
+	uint32_t left = actor->history->keys - from, i;
+	uint32_t count = 1 + rng_below(&actor->seed, left < ACTOR_BATCH ? left : ACTOR_BATCH);
+	uint64_t deleted = 0;
+	int err;
+
+	for (i = 0; i < count; i++)
+		actor->record[i] = (struct history_op) {
+			.verb = HISTORY_ERASE, .call = HISTORY_RANGE, .key = from + i,
+		};
+	actor_begin(actor, count);
+	err = actor->store->erase(actor->store->arg, actor->keys[from],
+				  actor->keys[from + count - 1], &deleted);
+	for (i = 0; i < count; i++)
+		actor->record[i].err = err;
+	actor_end(actor);
+	if (deleted > count)
+		history_fault(actor->history, "thread %" PRIu32 ": %" PRIu64 " of %" PRIu32
+			      " keys deleted", actor->log, deleted, count);
+}
+
 /* Writes consecutive keys, sometimes up to the last, so that leaves fill and empty */
 static void actor_sweep(struct actor *actor, enum history_verb verb, uint32_t key)
 {
@@ -359,6 +382,8 @@ void actor_act(struct actor *actor, bool grow)
 		actor_write(actor, HISTORY_SWAP, key);
 	else if (dice < 27)
 		actor_write(actor, HISTORY_ADD, key);
+	else if (dice < 28 && !grow && actor->store->erase && rng_below(&actor->seed, 2))
+		actor_erase(actor, key);
 	else if (dice < 28)
 		actor_sweep(actor, grow ? HISTORY_INSERT : HISTORY_DELETE, key);
 	else if (actor->store->batch)

@@ -77,6 +77,7 @@ struct actor_snap_calls {
  * @seek: the lowest record >= @key, or the highest <= @key
  * @scan: some records in order
  * @batch: several operations at once; or NULL
+ * @erase: delete of all keys from @from to @to; @deleted: out: how many were there; or NULL
  * @full: may a call that runs now report -ENOSPC? NULL: any may
  * @shape: a number that changes whenever the range of a leaf does; 0: one may be changing now;
  *	or NULL: not known
@@ -94,6 +95,7 @@ struct actor_store {
 	int (*seek)(void *arg, uint64_t key, bool up, struct actor_record *record);
 	int (*scan)(void *arg, struct actor_scan *scan);
 	int (*batch)(void *arg, struct actor_op *op, uint32_t count);
+	int (*erase)(void *arg, uint64_t from, uint64_t to, uint64_t *deleted);
 	bool (*full)(void *arg, uint32_t log);
 	uint64_t (*shape)(void *arg);
 	uint64_t (*leaf)(void *arg, uint64_t key);

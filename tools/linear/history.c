@@ -11,9 +11,9 @@
 #include "history.h"
 
 static const char * const verb_names[] = {
-	"read", "insert", "create", "replace", "delete", "swap", "add",
+	"read", "insert", "create", "replace", "delete", "swap", "add", "erase",
 };
-static const char * const call_names[] = { "single", "seek", "scan", "batch", "final" };
+static const char * const call_names[] = { "single", "seek", "scan", "batch", "range", "final" };
 
 struct history *history_create(uint32_t logs, uint32_t keys)
 {

@@ -6,7 +6,8 @@
  * A history consists of operations on one key. A seek or a scan is recorded as a read of
  * each key that it passed over or returned, with the times of the call. This is its promise:
  * each record was present and each omitted key absent at *some* time during the call. A
- * batch is recorded as its operations, with the times of the call.
+ * batch is recorded as its operations, with the times of the call. A delete of a range is recorded
+ * as an erase of each key of the range: each was absent at *some* time during the call.
  *
  * Times: a clock that ticks whenever a call returns. A call that began at @invoked began
  * after all calls with @returned <= @invoked had returned, in real time: a thread that read the
@@ -35,6 +36,7 @@ enum history_verb {
 	HISTORY_DELETE,
 	HISTORY_SWAP,		/* compare-and-swap */
 	HISTORY_ADD,		/* a missing key counts as 0 */
+	HISTORY_ERASE,		/* as a delete, but nothing shows whether the key was there */
 };
 
 /* Kind of the call, for messages */
@@ -43,6 +45,7 @@ enum history_call {
 	HISTORY_SEEK,
 	HISTORY_SCAN,
 	HISTORY_BATCH,
+	HISTORY_RANGE,
 	HISTORY_FINAL,		/* after all other operations */
 };
 

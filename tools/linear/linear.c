@@ -5,8 +5,8 @@
  * Invariants of the search over one key: a place consists of the number of operations
  * of each thread that are already in order, and of the value after them. An operation may
  * be next if no unordered operation returned before it began. An operation that changes
- * nothing and fits is taken at once: it is possible at this position in any order. No
- * place is tried twice.
+ * nothing and fits is taken at once: it is possible at this position in any order. Not so an
+ * erase, which may have removed a later value. No place is tried twice.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -59,7 +59,7 @@ static void *resize(void *old, size_t count, size_t size)
 /* The value after an operation that succeeds */
 static uint64_t op_result(const struct history_op *op, uint64_t value)
 {
-	if (op->verb == HISTORY_DELETE)
+	if (op->verb == HISTORY_DELETE || op->verb == HISTORY_ERASE)
 		return HISTORY_ABSENT;
 	return op->verb == HISTORY_ADD ? value + op->value : op->value;
 }
@@ -72,6 +72,10 @@ static bool op_explains(const struct history_op *op, uint64_t value, uint64_t *a
 	*after = value;
 	if (op->verb == HISTORY_READ)
 		return op->err ? op->err == -ENOENT && !there : there && op->value == value;
+	if (op->verb == HISTORY_ERASE) {
+		*after = HISTORY_ABSENT;
+		return !op->err;
+	}
 	if (op->old != value && op->err != -ENOENT)
 		return false;
 	switch (op->err) {
@@ -142,7 +146,8 @@ static void place_settle(const struct search *s, struct place *place)
 
 	for (log = 0; since < s->history->logs; log = (log + 1) % s->history->logs) {
 		op = next_op(s, place, log);
-		if (op && op->returned != HISTORY_NEVER && op->invoked < place_bound(s, place) &&
+		if (op && op->returned != HISTORY_NEVER && op->verb != HISTORY_ERASE &&
+		    op->invoked < place_bound(s, place) &&
 		    op_explains(op, place->value, &after) && after == place->value) {
 			place->at[log]++;
 			since = 0;

@@ -72,20 +72,20 @@ static void line_begin(struct line *line, const struct history_op *op)
 
 	if (adds && op->returned == HISTORY_NEVER)
 		line->foreign = op->invoked < line->foreign ? op->invoked : line->foreign;
-	else if (op->verb != HISTORY_DELETE)
+	else if (op->verb != HISTORY_DELETE && op->verb != HISTORY_ERASE)
 		line_add(line, (struct span) {
 			.value = op->value + (adds ? op->old : 0), .from = op->invoked, .sure = op->returned,
 			.unsure = HISTORY_NEVER, .to = HISTORY_NEVER,
 		});
 }
 
-/* The span ends at the write that replaced the value, or possibly at one that was cut off */
+/* The span ends at the write that replaced the value; or possibly at one cut off, or an erase */
 static void line_end(struct line *line, const struct history_op *op)
 {
 	struct span *span;
 	uint32_t i;
 
-	if (op->returned == HISTORY_NEVER) {
+	if (op->returned == HISTORY_NEVER || op->verb == HISTORY_ERASE) {
 		for (i = 0; i < line->count; i++)
 			if (line->span[i].unsure > op->invoked)
 				line->span[i].unsure = op->invoked;

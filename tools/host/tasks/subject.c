@@ -196,6 +196,21 @@ static int call_batch(void *arg, struct actor_op *op, uint32_t count)
 	return 0;
 }
 
+#define ERASE_CHUNK	2	/* records of a range that one call removes */
+
+static int call_erase(void *arg, uint64_t from, uint64_t to, uint64_t *deleted)
+{
+	struct crab_cursor cursor;
+	u64 count = 0;
+	int err = 0;
+
+	crab_cursor_init(&cursor, from, to);
+	while (!err && !cursor.done)
+		err = crab_cursor_delete(arg, &cursor, ERASE_CHUNK, &count);
+	*deleted = count;
+	return err;
+}
+
 /* Snapshots */
 
 static void *call_snap_open(void *arg)
@@ -329,7 +344,7 @@ struct actor_store subject_calls(const struct subject *subject, struct crab_stor
 {
 	struct actor_store calls = {
 		.write = call_write, .remove = call_remove, .search = call_search,
-		.seek = call_seek, .scan = call_scan, .batch = call_batch, .snap = &snap_calls,
+		.seek = call_seek, .scan = call_scan, .batch = call_batch, .erase = call_erase, .snap = &snap_calls,
 		.arg = store,
 	};
 
