@@ -130,7 +130,7 @@ static __always_inline struct crab_leaf *crab_leaf_of(const struct crab_tree *tr
 static __always_inline const void *crab_leaf_of_media(const struct crab_tree *tree,
 						      const void *child)
 {
-	return tree->base.media->base + ((unsigned long)child >> 32) * CRAB_LEAF_BYTES_MIN;
+	return tree->region + ((unsigned long)child >> 32) * CRAB_LEAF_BYTES_MIN;
 }
 
 /**

@@ -79,9 +79,9 @@ static u32 table_end(const struct crab_leaf_table *table)
 	return atomic_read(&table->end);
 }
 
-static struct crab_leaf_chunk *table_chunk(const struct crab_leaf_table *table, u32 number)
+static struct crab_leaf_dir *table_dir(const struct crab_leaf_table *table)
 {
-	return table->dir->chunks[number];
+	return table->chunks ? container_of(table->chunks, struct crab_leaf_dir, chunks[0]) : NULL;
 }
 
 void crab_leaf_table_destroy(struct crab_leaf_table *table)
@@ -90,22 +90,22 @@ void crab_leaf_table_destroy(struct crab_leaf_table *table)
 
 	/* Holes are no chunks */
 	for (; table->hole < end; table->hole = next) {
-		next = (unsigned long)table_chunk(table, table->hole);
-		table->dir->chunks[table->hole] = NULL;
+		next = (unsigned long)table->chunks[table->hole];
+		table->chunks[table->hole] = NULL;
 	}
 	for (i = 0; i < end; i++) {
-		kfree(table_chunk(table, i));
+		kfree(table->chunks[i]);
 		cond_resched();
 	}
-	kvfree(table->dir);
-	table->dir = NULL;
+	kvfree(table_dir(table));
+	table->chunks = NULL;
 	atomic_set(&table->end, 0);
 }
 
 /* Readers may use the shorter directory until their section ends */
 static int table_extend(struct crab_leaf_table *table, u64 room, gfp_t gfp)
 {
-	struct crab_leaf_dir *old = table->dir, *dir;
+	struct crab_leaf_dir *old = table_dir(table), *dir;
 
 	room = roundup_pow_of_two(max_t(u64, room, DIR_ROOM));
 	dir = room > CHUNKS_MAX ? NULL : kvzalloc(struct_size(dir, chunks, room), gfp);
@@ -115,7 +115,7 @@ static int table_extend(struct crab_leaf_table *table, u64 room, gfp_t gfp)
 	if (old)
 		memcpy(dir->chunks, old->chunks, table_end(table) * sizeof(*dir->chunks));
 	/* Pairs with crab_leaf_table_at(): the chunks are in it */
-	smp_store_release(&table->dir, dir);
+	smp_store_release(&table->chunks, dir->chunks);
 	if (old)
 		kvfree_rcu(old, rcu);
 	return 0;
@@ -125,7 +125,7 @@ int crab_leaf_table_reserve(struct crab_leaf_table *table, u64 chunks, gfp_t gfp
 {
 	u64 room = table_end(table) + chunks - min_t(u64, chunks, table->holes);
 
-	return table->dir && room <= table->dir->room ? 0 : table_extend(table, room, gfp);
+	return table->chunks && room <= table_dir(table)->room ? 0 : table_extend(table, room, gfp);
 }
 
 /* A number for a chunk; crab_leaf_table_reserve() made room for it. In attach there are no holes */
@@ -135,11 +135,11 @@ static void table_number(struct crab_leaf_table *table, struct crab_leaf_chunk *
 		chunk->number = atomic_inc_return(&table->end) - 1;
 	} else {
 		chunk->number = table->hole;
-		table->hole = (unsigned long)table_chunk(table, chunk->number);
+		table->hole = (unsigned long)table->chunks[chunk->number];
 		WRITE_ONCE(table->holes, table->holes - 1);
 	}
 	/* Pairs with crab_leaf_table_at() */
-	smp_store_release(&table->dir->chunks[chunk->number], chunk);
+	smp_store_release(&table->chunks[chunk->number], chunk);
 }
 
 static struct crab_leaf_chunk *chunk_alloc(struct crab_leaf_table *table, gfp_t gfp)
@@ -201,7 +201,7 @@ static void chunk_free(struct crab_leaf_table *table, struct crab_leaf_chunk *ch
 {
 	list_del(&chunk->spare);
 	WRITE_ONCE(table->holes, table->holes + 1);
-	table->dir->chunks[chunk->number] = (void *)(unsigned long)table->hole;
+	table->chunks[chunk->number] = (void *)(unsigned long)table->hole;
 	table->hole = chunk->number;
 	kfree(chunk);
 }

@@ -38,10 +38,10 @@ struct crab_leaf_chunk {
 };
 
 /**
- * struct crab_leaf_dir - the chunks of a table
+ * struct crab_leaf_dir - the directory of a table
  * @rcu: of a directory that a longer one has replaced
  * @room: length of @chunks
- * @chunks: by number; crab_leaf_table.hole links the numbers that have none
+ * @chunks: the chunks by number; crab_leaf_table.hole links the numbers that have none
  */
 struct crab_leaf_dir {
 	struct rcu_head rcu;
@@ -51,7 +51,7 @@ struct crab_leaf_dir {
 
 /**
  * struct crab_leaf_table - the descriptors of a tree
- * @dir: the chunks, or NULL before the first one
+ * @chunks: crab_leaf_dir.chunks of the directory, or NULL before the first chunk
  * @bytes: size of a descriptor, a multiple of 64
  * @per: descriptors of a chunk
  * @end: numbers below this one were used
@@ -62,7 +62,7 @@ struct crab_leaf_dir {
  * @dead_end: the NULL pointer that ends @dead
  */
 struct crab_leaf_table {
-	struct crab_leaf_dir *dir;
+	struct crab_leaf_chunk **chunks;
 	u32 bytes;
 	u32 per;
 	atomic_t end;
@@ -151,9 +151,9 @@ u32 crab_leaf_table_place(const struct crab_leaf_table *table, const struct crab
 static __always_inline struct crab_leaf *crab_leaf_table_at(const struct crab_leaf_table *table,
 							    u32 place)
 {
-	const struct crab_leaf_dir *dir = rcu_dereference_raw(table->dir);
+	struct crab_leaf_chunk **chunks = rcu_dereference_raw(table->chunks);
 	const struct crab_leaf_chunk *chunk =
-		rcu_dereference_raw(dir->chunks[(unsigned long)place >> CRAB_LEAF_LINE_SHIFT]);
+		rcu_dereference_raw(chunks[place >> CRAB_LEAF_LINE_SHIFT]);
 
 	return (struct crab_leaf *)((const u8 *)chunk +
 				    ((place & CRAB_LEAF_LINE_MASK) << CRAB_LEAF_LINE_SHIFT));

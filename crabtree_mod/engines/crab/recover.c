@@ -478,6 +478,7 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 {
 	mutex_init(&tree->smo_lock);
 	tree->base.geo = *geo;
+	tree->region = media->base;
 	crab_layout_init(tree);
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
 	crab_underfull_init(tree);

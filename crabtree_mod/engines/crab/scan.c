@@ -99,21 +99,22 @@ static u32 scan_share(const struct crab_leaf *leaf, u32 count, u64 at)
 static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab_leaf **leaves)
 {
 	const size_t bytes = crab_layout_desc_bytes(tree);
-	const void *dleaves[SCAN_AHEAD];
+	void *children[SCAN_AHEAD];
 	u32 n, i, count, blind;
 
-	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, (void **)leaves);
+	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, children);
 	for (i = 0; i < n; i++) {
-		dleaves[i] = crab_leaf_of_media(tree, leaves[i]);
-		leaves[i] = crab_leaf_of(tree, leaves[i]);
+		leaves[i] = crab_leaf_of(tree, children[i]);
 		crab_prefetch_range(leaves[i], bytes);
 	}
 	for (blind = 0; blind < n && crab_layout_prefetches_blind(tree, blind, cap); blind++)
-		crab_layout_prefetch_scan(tree, leaves[blind], dleaves[blind], 0);
+		crab_layout_prefetch_scan(tree, leaves[blind],
+					  crab_leaf_of_media(tree, children[blind]), 0);
 	for (i = 0; i < n && cap; i++) {
 		count = READ_ONCE(leaves[i]->count);
 		if (i >= blind)
-			crab_layout_prefetch_scan(tree, leaves[i], dleaves[i],
+			crab_layout_prefetch_scan(tree, leaves[i],
+						  crab_leaf_of_media(tree, children[i]),
 						  min(count, SCAN_SLOTS));
 		cap -= min(cap, i ? count : scan_share(leaves[i], count, at));
 	}

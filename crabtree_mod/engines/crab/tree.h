@@ -51,6 +51,7 @@ struct crab_leaf;
  * @mix: slotted: hash of the fingerprints
  * @fps: slotted: fingerprints of one leaf, a byte a slot; under @smo_lock
  * @overflow: slotted: room for the numbers of a leaf's records; under @smo_lock
+ * @region: base.media->base, for readers
  * @index: internal nodes; its children are crab_leaf_child()
  * @table: descriptors of the leaves
  * @pool: free leaves, under a lock of its own
@@ -86,6 +87,7 @@ struct crab_tree {
 	struct crab_mix mix;
 	union crab_group_fps *fps;
 	u16 *overflow;
+	u8 *region;
 	struct crab_index index;
 	struct crab_leaf_table table;
 	struct crab_pool pool;
