@@ -33,5 +33,7 @@
 "21a0069aabf88c02083e27c22826dcdcdcdcdc70dd00000020590283321e878a",
 /* fastfair: nodes were written with births that the next attach refuses */
 "85e004ec2ede0bcd0246c280b78301e3ea36c50a",
+/* nvtree: the judge passed options of another engine, which made attach read no leaf */
+"b36d069aabf88c02dcdcdcdcdc70dddcdc890659",
 /* an image of records that claims to hold blobs was attached, and had no list */
 "00000000dd000000",

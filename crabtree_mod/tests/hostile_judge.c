@@ -20,6 +20,7 @@
 
 #include "engines/crab/sorted/tuning.h"
 #include "hostile.h"
+#include "shared/super.h"
 #include "store/blob.h"
 
 /**
@@ -27,7 +28,7 @@
  * @h: its media
  * @script: its script
  * @len: bytes
- * @tuning: of every attach
+ * @tuning: of every attach of a store of the engine crab
  * @store: attached now
  * @report: report of that attach
  * @damaged: it found damage
@@ -84,9 +85,19 @@ static void unchanged(struct judge *j)
 		     "media changed");
 }
 
+/* Other engines have options of another type */
+static const void *judge_tuning(struct judge *j)
+{
+	char reason[CRAB_REASON_LEN];
+	struct crab_super super = { };
+
+	crab_super_read(&j->h->media, &super, reason);
+	return super.engine == crab_engine_crab.id ? &j->tuning : NULL;
+}
+
 static bool judge_attach(struct judge *j, bool readonly)
 {
-	struct crab_attach_options options = { .readonly = readonly, .tuning = &j->tuning };
+	struct crab_attach_options options = { .readonly = readonly, .tuning = judge_tuning(j) };
 	u64 steps = j->h->steps ? *j->h->steps : 0;
 
 	keep(j);

@@ -175,7 +175,7 @@ RACES = [
 
 # Races that few stores show: only that store runs, for longer
 SUBJECTS = {
-    "batch: a search does not look whether the leaf is the right one": "slotted",
+    "batch: a search does not look whether the leaf is the right one": "slotted, leaves of two",
     "insert: readers see the record before it is durable": "slotted",
     "delete: readers miss the record before that is durable": "slotted, one leaf",
     "batch: readers see the records of an epoch before its fence": "slotted, hardly any space",

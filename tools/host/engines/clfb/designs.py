@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The mistakes of design for the engine clfb: see tools/host/mutants/design.py."""
+
+from design import Design, Edit
+
+LEAF = "engines/clfb/leaf.c"
+LINE = "engines/clfb/line.c"
+NODE = "engines/clfb/node.c"
+SMO = "engines/clfb/smo.c"
+RECOVER = "engines/clfb/recover.c"
+
+DESIGNS = [
+    Design("clfb: the bit of a slot is durable before the slot", [
+        Edit(LEAF, "crab_store(write->flow, &d->key, record->key);",
+             "leaf_mark(write, leaf, slot); crab_store(write->flow, &d->key, record->key)"),
+        Edit(LEAF, "crab_fence(write->flow, CRAB_P11_APPENDED);\n\tleaf_mark(write, leaf, slot);",
+             "crab_fence(write->flow, CRAB_P11_APPENDED)"),
+    ]),
+    Design("clfb: the line above the fresh leaves is written before them", [
+        Edit(SMO, "split_write(write, place, &s);\n\tplan_commit(write);",
+             "plan_commit(write); split_write(write, place, &s)"),
+    ]),
+    Design("clfb: an old leaf goes to the pool, and is written again, before the line above it", [
+        Edit(SMO, "crab_fence(write->flow, CRAB_P7_FRESH);",
+             "crab_fence(write->flow, CRAB_P7_FRESH); "
+             "if (s->n == 2) crab_clfb_leaf_fresh(write->flow, geo, place->leaf, place->low, NULL, 0)"),
+    ]),
+    Design("clfb: a reference has lost its sign", [
+        Edit(LINE, "return (first + ref_extend(difference, refs)) & REF_MASK;",
+             "return (first + difference) & REF_MASK"),
+    ]),
+    Design("clfb, inplace: the log is written after the node is invalid", [
+        Edit(NODE, "line_store(flow, log, &old, 0);",
+             "old.byte[CLFB_MARK] = 0; crab_store(flow, to, line_word(&old, 0)); crab_clean_word(flow, to); "
+             "crab_fence(flow, CRAB_P18_INVALID); old.byte[CLFB_MARK] = 1; line_store(flow, log, &old, 0)"),
+    ]),
+    Design("clfb, inplace: a node becomes valid together with its other words", [
+        Edit(NODE, "line_store(flow, to, line, 1);", "line_store(flow, to, line, 0)"),
+    ]),
+    Design("clfb, inplace: attach believes an invalid node", [
+        Edit(NODE, "line->byte[CLFB_MARK] == 1", "true"),
+    ]),
+    Design("clfb, inplace: repair does not restore an invalid node", [
+        Edit(RECOVER, "crab_clfb_node_restore(tree, flow);", ";"),
+    ]),
+    Design("clfb, twin: the line that counts is overwritten", [
+        Edit(NODE, "!test_bit(number, tree->second)", "test_bit(number, tree->second)"),
+    ]),
+    Design("clfb, twin: the sequence does not advance", [
+        Edit(NODE, "line->byte[CLFB_MARK] = old.byte[CLFB_MARK] + 1;",
+             "line->byte[CLFB_MARK] = old.byte[CLFB_MARK]"),
+    ]),
+    Design("clfb, twin: a fresh node begins with the first sequence", [
+        Edit(NODE, "line->byte[CLFB_MARK] = other.byte[CLFB_MARK] + 1;", "line->byte[CLFB_MARK] = 1"),
+    ]),
+    Design("clfb, twin: attach believes the line with the lower sequence", [
+        Edit(NODE, "(s8)(line->byte[CLFB_MARK] - second.byte[CLFB_MARK]) > 0",
+             "(s8)(line->byte[CLFB_MARK] - second.byte[CLFB_MARK]) < 0"),
+    ]),
+]
+
+# (function, statement, kind of mutant, why it does no harm)
+HARMLESS = [
+    ("crab_clfb_format", "crab_clfb_leaf_fresh(flow, geo, 0, 0, NULL, 0) / "
+     "crab_clfb_root_store(flow, geo->store_id, 0, 0)", "exchanged", "one fence makes both durable (P2)"),
+]
