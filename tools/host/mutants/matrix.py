@@ -106,7 +106,7 @@ def page(rows, workloads, corruptions):
     designs = [r for r in rows if r.kind == "design"]
     planted = collections.defaultdict(list)
     for what, layout, places in corruptions:
-        planted[what].append(f"{layout}: {places}")
+        planted[what].append(f"{literal(layout)}: {places}")
     sites = [r for r in rows if r.kind != "design"]
     text = HEAD.format(designs=len(designs), mutants=len(rows),
                        killed=sum(bool(r.killer) for r in rows),

@@ -43,17 +43,17 @@ DESIGNS = [
     Design("clfb, inplace: repair does not restore an invalid node", [
         Edit(RECOVER, "crab_clfb_node_restore(tree, flow);", ";"),
     ]),
-    Design("clfb, twin: the line that counts is overwritten", [
+    Design("clfb, two lines: the line that counts is overwritten", [
         Edit(NODE, "!test_bit(number, tree->second)", "test_bit(number, tree->second)"),
     ]),
-    Design("clfb, twin: the sequence does not advance", [
+    Design("clfb, two lines: the sequence does not advance", [
         Edit(NODE, "line->byte[CLFB_MARK] = old.byte[CLFB_MARK] + 1;",
              "line->byte[CLFB_MARK] = old.byte[CLFB_MARK]"),
     ]),
-    Design("clfb, twin: a fresh node begins with the first sequence", [
+    Design("clfb, two lines: a fresh node begins with the first sequence", [
         Edit(NODE, "line->byte[CLFB_MARK] = other.byte[CLFB_MARK] + 1;", "line->byte[CLFB_MARK] = 1"),
     ]),
-    Design("clfb, twin: attach believes the line with the lower sequence", [
+    Design("clfb, two lines: attach believes the line with the lower sequence", [
         Edit(NODE, "(s8)(line->byte[CLFB_MARK] - second.byte[CLFB_MARK]) > 0",
              "(s8)(line->byte[CLFB_MARK] - second.byte[CLFB_MARK]) < 0"),
     ]),

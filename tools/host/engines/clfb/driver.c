@@ -85,18 +85,18 @@ static const struct load clfb_loads[] = {
 
 static const struct workload clfb_workloads[] = {
 	{ "clfb", { INPLACE(128), .slots = 2 }, .steps = 500 },
-	{ "clfb, twin", { TWIN(128), .slots = 2 }, .steps = 500 },
+	{ "clfb, two lines", { TWIN(128), .slots = 2 }, .steps = 500 },
 	{ "clfb, formatted", { INPLACE(128) }, .steps = 300, .leaves = 8, .format_every = 8 },
 	{ "clfb, survives", { INPLACE(128), .slots = 1, .keys = 6 }, .steps = 600,
 	  .often = CRASH_SURVIVE, .often_every = 3 },
-	{ "clfb, twin, survives", { TWIN(128), .slots = 1, .keys = 6 }, .steps = 600,
+	{ "clfb, two lines, survives", { TWIN(128), .slots = 1, .keys = 6 }, .steps = 600,
 	  .often = CRASH_SURVIVE, .often_every = 3 },
 	{ "clfb, cut again", { INPLACE(128), .slots = 1 }, .steps = 200, .depth = 2 },
-	{ "clfb, twin, cut again", { TWIN(128), .slots = 1 }, .steps = 200, .depth = 2 },
+	{ "clfb, two lines, cut again", { TWIN(128), .slots = 1 }, .steps = 200, .depth = 2 },
 	{ "clfb, damaged", { INPLACE(128) }, .steps = 30, .damage = true },
-	{ "clfb, twin, damaged", { TWIN(128) }, .steps = 30, .damage = true },
+	{ "clfb, two lines, damaged", { TWIN(128) }, .steps = 30, .damage = true },
 	{ "clfb, closed", .space = "clfb-2x4x3" },
-	{ "clfb, twin, closed", .space = "clfb-twin" },
+	{ "clfb, two lines, closed", .space = "clfb-twin" },
 	{ }
 };
 
