@@ -65,7 +65,7 @@ static void table_free(struct kunit *test, u32 i)
 	t->leaf[i] = NULL;
 }
 
-/* Every descriptor in use is at its place, and nobody else wrote to it */
+/* Every descriptor in use is at its place, and has the number that it got */
 static void table_compare(struct kunit *test)
 {
 	struct table_test *t = test->priv;
