@@ -112,11 +112,12 @@ static inline u32 crab_home_end(const struct crab_homes *homes)
 static __always_inline void crab_home_fetch(const struct crab_homes *homes, const void *leaf,
 					    u64 key)
 {
-	const struct crab_dleaf *d = leaf;
+	const u8 *lines = (const u8 *)leaf + CRAB_LINE;
 	u64 hash = crab_hash(key);
 
-	prefetch(&d->slots[crab_home_front(homes, hash)]);
-	prefetch(&d->slots[crab_home_back(homes, hash)]);
+	/* In 64 bits, which compilers turn into one shift */
+	prefetch(lines + (u64)CRAB_LINE * crab_home_front_line(homes, hash));
+	prefetch(lines + (u64)CRAB_LINE * crab_home_back_line(homes, hash));
 }
 
 #endif /* CRABTREE_ENGINES_CRAB_HOME_H */
