@@ -12,6 +12,7 @@
 
 #include "counts.h"
 #include "defaults.h"
+#include "shared/pool.h"
 
 struct crab_engine *crab_engine_alloc(size_t bytes, const struct crab_engine_ops *ops,
 				      struct crab_media *media, const struct crab_geometry *geo,
@@ -124,4 +125,35 @@ void crab_engine_expect(const struct crab_engine *engine, struct crab_check_repo
 		if (crab_load(media, at + i) != value[i])
 			crab_damage_note(&report->damage, (const u8 *)(at + i) - media->base,
 					 "a word has changed");
+}
+
+void crab_engine_check_pool(const struct crab_engine *engine, struct crab_check_report *report,
+			    u64 leaves)
+{
+	unsigned long long unlisted = crab_pool_unlisted(engine->pool);
+
+	if (leaves + unlisted != engine->geo.leaves)
+		crab_damage_note(&report->damage, CRAB_HEAD_OFFSET,
+				 "%llu leaves in the tree and %llu in the pool are not all %llu",
+				 (unsigned long long)leaves, unlisted,
+				 (unsigned long long)engine->geo.leaves);
+}
+
+void crab_engine_check_counts(const struct crab_engine *engine, struct crab_check_report *report,
+			      const struct crab_counts *before, u64 leaves, u64 records)
+{
+	struct crab_counts now;
+
+	if (report->leaves != leaves)
+		crab_damage_note(&report->damage, CRAB_HEAD_OFFSET,
+				 "%llu leaves in the tree, DRAM counts %llu",
+				 (unsigned long long)report->leaves, (unsigned long long)leaves);
+	crab_counts_sum(engine, &now);
+	if (now.inserts != before->inserts || now.deletes != before->deletes)
+		return;
+	records += now.inserts - now.deletes;
+	if (report->records != records)
+		crab_damage_note(&report->damage, CRAB_HEAD_OFFSET,
+				 "%llu records, DRAM counts %llu",
+				 (unsigned long long)report->records, (unsigned long long)records);
 }

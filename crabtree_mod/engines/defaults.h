@@ -149,4 +149,30 @@ int crab_engine_admit(struct crab_engine *engine, enum crab_insert_mode mode,
 void crab_engine_expect(const struct crab_engine *engine, struct crab_check_report *report,
 			const __le64 *at, const void *values, u32 n);
 
+/**
+ * crab_engine_check_pool() - for check: each leaf is in the tree or in the pool
+ * @engine: the engine; it has a pool
+ * @report: notes that leaves are lost
+ * @leaves: leaves in the tree
+ * Context: no structure change runs.
+ */
+void crab_engine_check_pool(const struct crab_engine *engine, struct crab_check_report *report,
+			    u64 leaves);
+
+/**
+ * crab_engine_check_counts() - for check: the sums over all leaves are those of the counts
+ * @engine: the engine
+ * @report: its numbers of leaves and records; notes that they differ
+ * @before: counts before the first leaf was read
+ * @leaves: leaves in the tree
+ * @records: records that attach found
+ *
+ * If records came or went since @before, each leaf was correct, but the sum mixes several states:
+ * then it is not compared.
+ *
+ * Context: no structure change has run since the first leaf was read.
+ */
+void crab_engine_check_counts(const struct crab_engine *engine, struct crab_check_report *report,
+			      const struct crab_counts *before, u64 leaves, u64 records);
+
 #endif /* CRABTREE_DEFAULTS_H */

@@ -19,9 +19,7 @@ const struct crab_engine_ops * const crab_engines[] = {
 	&crab_engine_volatile,
 	&crab_engine_nvtree,
 	&crab_engine_fastfair,
-#ifdef CRAB_CLFB	/* host builds for tests only */
 	&crab_engine_clfb,
-#endif
 #ifdef CRAB_TOY		/* test builds only */
 	&crab_engine_toy,
 #endif

@@ -29,10 +29,10 @@
 #define CRAB_GATE_STRIPES	4U
 #define CRAB_NV_ENTRIES(leaf_bytes)	3U
 #define CRAB_NV_FANOUT(leaf_bytes)	3U
-#define CRAB_CLFB_FANOUT	3U
 
 extern unsigned int crab_tiny_slots;	/* slots of every leaf; 0: as many as fit */
 #define crab_hook_slots(slots)	(crab_tiny_slots ? crab_tiny_slots : (slots))
+#define CRAB_CLFB_FANOUT	(crab_tiny_slots ? 3U : CLFB_CHILDREN_MAX)
 
 #define CRAB_ALONE		false
 

@@ -28,12 +28,12 @@
 /* fastfair: a record below a quarantined inner node was scanned, and not found */
 "19a8062b44d3790e05b37466552a57576b9d5215024a0859f5e6",
 /* fastfair: a check of a store whose inner nodes form a cycle did not end */
-"cc0d0507917cd2f002c5ace220e705858bc9a69002bae9d47d84",
+"180d0507917cd2f002c5ace220e705858bc9a69002bae9d47d84",
 /* nvtree: a delete failed in a store whose births were used up */
-"21a0069aabf88c02083e27c22826dcdcdcdcdc70dd00000020590283321e878a",
+"25a0069aabf88c02083e27c22826dcdcdcdcdc70dd00000020590283321e878a",
 /* fastfair: nodes were written with births that the next attach refuses */
-"85e004ec2ede0bcd0246c280b78301e3ea36c50a",
+"19e004ec2ede0bcd0246c280b78301e3ea36c50a",
 /* nvtree: the judge passed options of another engine, which made attach read no leaf */
-"b36d069aabf88c02dcdcdcdcdc70dddcdc890659",
+"276d069aabf88c02dcdcdcdcdc70dddcdc890659",
 /* an image of records that claims to hold blobs was attached, and had no list */
 "00000000dd000000",

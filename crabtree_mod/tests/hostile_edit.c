@@ -9,6 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "engines/clfb/node.h"
 #include "engines/crab/crab.h"
 #include "hostile.h"
 #include "seal.h"
@@ -121,6 +122,11 @@ static void edit_head(struct crab_hostile *h, const struct edit *e, struct crab_
 		crab_seal_head(head);
 }
 
+static u32 seed_id(struct crab_hostile *h)
+{
+	return le32_to_cpu(crab_hostile_super(h, 0)->store_id);
+}
+
 /* The geometry of the seed, even if its superblock has changed */
 static struct crab_geometry seed_geometry(struct crab_hostile *h)
 {
@@ -128,7 +134,7 @@ static struct crab_geometry seed_geometry(struct crab_hostile *h)
 		.pool_offset = CRAB_POOL_OFFSET,
 		.leaves = CRAB_HOSTILE_LEAVES,
 		.leaf_bytes = h->leaf_bytes,
-		.store_id = le32_to_cpu(crab_hostile_super(h, 0)->store_id),
+		.store_id = seed_id(h),
 	};
 
 	return geo;
@@ -179,6 +185,32 @@ static void edit_shift(struct crab_hostile *h, const struct edit *e)
 		memmove(&d[from], &d[from + 1], tail * sizeof(*d));
 }
 
+static bool is_clfb(const struct crab_hostile *h)
+{
+	return h->seed->engine && !strcmp(h->seed->engine, crab_engine_clfb.name);
+}
+
+/* clfb: the log line, as one of node @leaf, or a line of a node */
+static void edit_node(struct crab_hostile *h, const struct edit *e)
+{
+	bool twin = !strcmp(h->seed->layout, "twin");
+	u32 lines = 1 + CRAB_HOSTILE_LEAVES * (1 + twin), line = e->at / CLFB_LINE_WORDS % lines;
+	u64 number = line ? (line - 1) / (1 + twin) : e->leaf % CRAB_HOSTILE_LEAVES;
+	__le64 *words = (__le64 *)(h->media.base + CRAB_AREA_OFFSET) + line * CLFB_LINE_WORDS;
+
+	change(h, e, words + e->at % CLFB_LINE_WORDS);
+	if (!(e->verb & CRAB_HOSTILE_UNSEALED))
+		crab_seal_node((u8 *)words, twin, number, seed_id(h));
+}
+
+/* The engine's own area: the bitmap of leaves in use, or nodes */
+static void edit_area(struct crab_hostile *h, const struct edit *e)
+{
+	if (is_clfb(h))
+		return edit_node(h, e);
+	change(h, e, (__le64 *)(h->media.base + CRAB_BITMAP_OFFSET) + e->at % BITMAP_WORDS);
+}
+
 static void edit(struct crab_hostile *h, const struct edit *e)
 {
 	switch (e->verb % CRAB_HOSTILE_UNSEALED % CRAB_HOSTILE_VERB_KINDS) {
@@ -191,8 +223,7 @@ static void edit(struct crab_hostile *h, const struct edit *e)
 	case CRAB_HOSTILE_SLOT:
 		return change(h, e, slot_word(h, e->leaf, e->at));
 	case CRAB_HOSTILE_BITMAP:
-		return change(h, e, (__le64 *)(h->media.base + CRAB_BITMAP_OFFSET) +
-			      e->at % BITMAP_WORDS);
+		return edit_area(h, e);
 	case CRAB_HOSTILE_LINK:
 		return edit_link(h, e);
 	case CRAB_HOSTILE_COPY:
@@ -220,6 +251,16 @@ static void relink(struct crab_hostile *h)
 	}
 }
 
+/* Makes the check of the root word of clfb valid */
+static void reroot(struct crab_hostile *h)
+{
+	__le64 *word = (__le64 *)(h->media.base + CRAB_HEAD_OFFSET);
+	u64 root = le64_to_cpu(*word);
+
+	*word = cpu_to_le64(crab_clfb_root_word(seed_id(h), root & CLFB_ROOT_MASK,
+						root >> CLFB_ROOT_BITS & CLFB_LEVEL_MASK));
+}
+
 void crab_hostile_edit(struct crab_hostile *h, const u8 *script, size_t len)
 {
 	u32 verbs = 0;
@@ -230,8 +271,12 @@ void crab_hostile_edit(struct crab_hostile *h, const u8 *script, size_t len)
 	for (i = CRAB_HOSTILE_HEAD; i + CRAB_HOSTILE_VERB <= len &&
 	     verbs++ < CRAB_HOSTILE_VERBS; i += CRAB_HOSTILE_VERB)
 		edit(h, (const struct edit *)&script[i]);
-	if (!(script[1] & CRAB_HOSTILE_RAW))
-		relink(h);
+	if (!(script[1] & CRAB_HOSTILE_RAW)) {
+		if (is_clfb(h))
+			reroot(h);
+		else
+			relink(h);
+	}
 	if (script[1] & CRAB_HOSTILE_SMALLER)
 		h->media.size -= h->leaf_bytes;
 }

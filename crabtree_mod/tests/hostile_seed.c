@@ -9,6 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "engines/clfb/format.h"
 #include "engines/crab/sorted/tuning.h"
 #include "hostile.h"
 
@@ -159,6 +160,18 @@ static void hurt_overlap(struct crab_hostile *h)
 	leaf->slots[count] = leaf_behind(h, &leaf->head)->slots[0];
 }
 
+/* clfb: the update of the root's line was cut: the log has the old line */
+static void hurt_node(struct crab_hostile *h)
+{
+	__le64 *log = (__le64 *)(h->media.base + CRAB_AREA_OFFSET), *node;
+
+	node = log + CLFB_LINE_WORDS * (1 + (le64_to_cpu(*(__le64 *)(h->media.base +
+						CRAB_HEAD_OFFSET)) & CLFB_ROOT_MASK));
+	memcpy(log, node, CRAB_LINE);
+	((u8 *)node)[CLFB_MARK] = 0;
+	memset(node + 1, 0x5a, CRAB_LINE - sizeof(*node));
+}
+
 /* Append new seeds at the end, or old scripts change their meaning */
 static const struct crab_hostile_seed seeds[] = {
 	{ .name = "slotted, empty", .layout = "slotted", .make = make_empty },
@@ -189,6 +202,12 @@ static const struct crab_hostile_seed others[] = {
 	{ .name = "nvtree, many leaves", .engine = "nvtree", .layout = "append",
 	  .make = make_many },
 	{ .name = "nvtree, full", .engine = "nvtree", .layout = "append", .make = make_full },
+	{ .name = "clfb inplace, many", .engine = "clfb", .layout = "inplace", .make = make_many },
+	{ .name = "clfb inplace, a cut node", .engine = "clfb", .layout = "inplace",
+	  .make = make_many, .hurt = hurt_node, .cut = true },
+	{ .name = "clfb twin, many", .engine = "clfb", .layout = "twin", .make = make_many },
+	{ .name = "clfb twin, full", .engine = "clfb", .layout = "twin", .make = make_full,
+	  .cut = true },
 };
 
 static const u32 sizes[] = { 128, CRAB_HOSTILE_LEAF_MAX };

@@ -123,6 +123,11 @@ TEST(read_fastfair, "faults: INFO, SEARCH, SCAN, CHECK and open, engine fastfair
 	reading("fastfair", "shift");
 }
 
+TEST(read_clfb, "faults: INFO, SEARCH, SCAN, CHECK and open, engine clfb")
+{
+	reading("clfb", "inplace");
+}
+
 /* Writing calls: done whole, or not at all */
 
 static int run_write(struct trial *trial)
@@ -190,6 +195,11 @@ TEST(write_nvtree, "faults: INSERT and DELETE, engine nvtree")
 TEST(write_fastfair, "faults: INSERT and DELETE, engine fastfair")
 {
 	writing("fastfair", "shift");
+}
+
+TEST(write_clfb, "faults: INSERT and DELETE, engine clfb")
+{
+	writing("clfb", "inplace");
 }
 
 #define BATCH		120

@@ -255,6 +255,11 @@ TEST(fastfair, "the same of the engine fastfair")
 	run_rounds(fresh_store_of("fastfair", "shift", 512), 200, false);
 }
 
+TEST(clfb, "the same of the engine clfb")
+{
+	run_rounds(fresh_store_of("clfb", "twin", 512), 200, false);
+}
+
 TEST(in_dram, "the same of the engine in DRAM")
 {
 	run_rounds(fresh_store_of("volatile", "", 512), 200, false);

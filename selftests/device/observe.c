@@ -381,7 +381,8 @@ TEST(snapshot, "SNAPSHOT: one state of two writers, read again and again")
 
 TEST(deleted, "SNAPSHOT: keys deleted and created since it was opened")
 {
-	static const char * const engines[] = { "crab", "nvtree", "fastfair", "volatile" };
+	static const char * const engines[] = { "crab", "nvtree", "fastfair", "clfb",
+						"volatile" };
 	struct crabtree_record r[8];
 	struct crabtree_scan s;
 	struct crabtree_info info;
@@ -389,7 +390,7 @@ TEST(deleted, "SNAPSHOT: keys deleted and created since it was opened")
 	int fd, snap;
 	u64 got = 0;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < sizeof(engines) / sizeof(*engines); i++) {
 		fd = fresh_store_of(engines[i], "", 0);
 		REQUIRE(dev_put(fd, 1, 10), 0);
 		REQUIRE(dev_put(fd, 3, 30), 0);

@@ -578,6 +578,16 @@ TEST(model_fastfair, "20000 random operations against a model, engine fastfair")
 	model_test("fastfair", "shift", 512);
 }
 
+TEST(model_clfb, "20000 random operations against a model, engine clfb, layout inplace")
+{
+	model_test("clfb", "inplace", 512);
+}
+
+TEST(model_clfb_twin, "20000 random operations against a model, engine clfb, two lines")
+{
+	model_test("clfb", "twin", 512);
+}
+
 TEST(model_volatile, "20000 random operations against a model, engine volatile")
 {
 	model_test("volatile", "", 512);

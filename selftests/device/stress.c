@@ -427,6 +427,11 @@ TEST(fastfair, "the engine fastfair")
 	stress("fastfair", "shift", true);
 }
 
+TEST(clfb, "the engine clfb")
+{
+	stress("clfb", "inplace", true);
+}
+
 TEST(volatile_engine, "the volatile engine")
 {
 	stress("volatile", "", false);

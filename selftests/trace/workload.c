@@ -26,9 +26,12 @@ static const struct workload_store stores[] = {
 	{ .engine = "", .layout = "slotted", .leaf_bytes = 512, .share = 1, .blobs = true },
 	{ .engine = "nvtree", .layout = "append", .leaf_bytes = 512, .share = 1 },
 	{ .engine = "fastfair", .layout = "shift", .leaf_bytes = 2048, .share = 1 },
+	{ .engine = "clfb", .layout = "inplace", .leaf_bytes = 512, .share = 1 },
+	{ .engine = "clfb", .layout = "twin", .leaf_bytes = 1024, .share = 1 },
 };
 
 #define STORES	(sizeof(stores) / sizeof(stores[0]))
+#define SHARES	12	/* of all of them */
 
 enum age { GROW, CHANGE, APPEND, SHRINK, AGES };
 
@@ -200,6 +203,6 @@ int workload_run(uint32_t operations)
 	int err = perform_load();
 
 	for (i = 0; i < STORES && !err; i++)
-		err = live(&stores[i], operations * stores[i].share / 10, &number);
+		err = live(&stores[i], operations * stores[i].share / SHARES, &number);
 	return err ? err : perform_unload();
 }

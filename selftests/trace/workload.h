@@ -24,7 +24,7 @@ struct workload_store {
 	const char *engine;	/* "": the default one */
 	const char *layout;
 	uint32_t leaf_bytes;
-	uint32_t share;		/* of the operations, in tenths */
+	uint32_t share;		/* of the operations */
 	bool hurried;		/* the module's worker seldom gets the processor */
 	bool blobs;		/* of blobs: all calls are puts and erases */
 };

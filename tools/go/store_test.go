@@ -16,7 +16,8 @@ import (
 )
 
 var engines = []FormatOptions{{Engine: "crab", Layout: "slotted"}, {Engine: "crab", Layout: "sorted"},
-	{Engine: "volatile"}, {Engine: "nvtree"}, {Engine: "fastfair"}}
+	{Engine: "volatile"}, {Engine: "nvtree"}, {Engine: "fastfair"},
+	{Engine: "clfb", Layout: "inplace"}, {Engine: "clfb", Layout: "twin"}}
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file walks the nodes of a tree on the media, for `crabctl tree`. All engines link them by
- * the words of shared/link.h; the table below has the differences, which
+ * This file walks the nodes of a tree on the media, for `crabctl tree`. All engines but clfb link
+ * them by the words of shared/link.h; the table below has the differences, which
  * Documentation/design/format.rst documents. The records are counted by scans of the engine.
  *
  * Invariants: the file does not change. The media is untrusted: a link is followed only to a
  * header of this store with the birth that the link names, lowest keys ascend, and a level has at
  * most as many nodes as the pool.
  */
-#include "crabtree_image.h"
-#include "image.h"
+#include "image_leaves.h"
 
 #include <errno.h>
 #include <shared/link.h>
@@ -21,7 +20,7 @@
 #define LEVELS_MAX	16
 #define RECORDS		64	/* that one scan returns */
 
-/* Where a layout has what: offsets in a node; 0: it has none */
+/* Offsets of the links in a node of a layout; 0: it has none */
 struct shape {
 	const char *engine;
 	const char *layout;
@@ -34,15 +33,6 @@ static const struct shape shapes[] = {
 	{ "crab", "sorted", 0, sizeof(struct crab_dhead) },
 	{ "nvtree", "append", 0, 0 },
 	{ "fastfair", "shift", sizeof(struct crab_dhead), 0 },
-};
-
-struct walk {
-	const struct shape *shape;
-	struct crab_media *media;
-	struct crab_store *store;
-	struct crab_geometry geo;
-	crabtree_image_leaf_fn *fn;
-	void *arg;
 };
 
 struct node {
@@ -96,6 +86,13 @@ static void count_records(const struct walk *walk, struct crabtree_image_leaf *l
 	leaf->quarantined = got < 0;
 }
 
+int walk_visit(const struct walk *walk, struct crabtree_image_leaf *leaf)
+{
+	if (!leaf->level)
+		count_records(walk, leaf);
+	return walk->fn(walk->arg, leaf);
+}
+
 static int visit(const struct walk *walk, const struct node *node, u64 high)
 {
 	struct crabtree_image_leaf leaf = {
@@ -107,9 +104,7 @@ static int visit(const struct walk *walk, const struct node *node, u64 high)
 		.high = high,
 	};
 
-	if (!leaf.level)
-		count_records(walk, &leaf);
-	return walk->fn(walk->arg, &leaf);
+	return walk_visit(walk, &leaf);
 }
 
 /* The next node of the level that has a range; -ENOENT at the end */
@@ -196,6 +191,8 @@ int crabtree_image_leaves(struct crabtree *ct, crabtree_image_leaf_fn *fn, void 
 		.store_id = info.super.store_id,
 		.layout = info.super.layout,
 	};
+	if (!strcmp(info.engine, "clfb"))
+		return walk_lines(&walk);
 	walk.shape = shape_find(&info);
 	return walk.shape ? walk_levels(&walk) : 0;
 }

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 44
+suite 48
 c()
 {
 	"$crabctl" "$@"
@@ -27,7 +27,8 @@ t "snapshot of no store" 3 '' 'no such file|No such file' c --image none snapsho
 truth "which leaves no file" sh -c '[ ! -e s2 ] && [ ! -e s2.partial ]'
 
 # Other engines, layouts and sizes
-for to in "crab slotted 512K" "crab sorted 128K" "nvtree append 512K" "fastfair shift 512K"; do
+for to in "crab slotted 512K" "crab sorted 128K" "nvtree append 512K" "fastfair shift 512K" \
+	"clfb inplace 512K" "clfb twin 512K"; do
 	read -r engine layout size <<< "$to"
 	t "restore to $engine/$layout" 0 '^b: 700 records restored$' '' \
 		c --image b restore --engine "$engine" --layout "$layout" --size "$size" --force s

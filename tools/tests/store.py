@@ -30,7 +30,8 @@ OPS = {
     "delete": lambda key, _: crabtree.delete(key),
 }
 OPERATIONS = st.lists(st.tuples(st.sampled_from(sorted(OPS)), KEYS, VALUES), max_size=20)
-ENGINES = [("crab", "slotted"), ("crab", "sorted"), ("volatile", ""), ("nvtree", ""), ("fastfair", "")]
+ENGINES = [("crab", "slotted"), ("crab", "sorted"), ("volatile", ""), ("nvtree", ""), ("fastfair", ""),
+           ("clfb", "inplace"), ("clfb", "twin")]
 IMAGE = "python.img"
 tap = Tap()
 

@@ -15,6 +15,7 @@
 #include <linux/sched.h>
 
 #include "engines/defaults.h"
+#include "media/badmem.h"
 #include "leaf.h"
 #include "node.h"
 
@@ -40,10 +41,15 @@ struct clfb_check {
 static void check_root(const struct clfb_check *c)
 {
 	const struct clfb_tree *tree = c->tree;
+	const struct crab_media *media = tree->base.media;
+	u64 word = crab_clfb_root_word(tree->base.geo.store_id, tree->root, tree->levels);
 
-	check_that(c, crab_load(tree->base.media, clfb_root_media(tree->base.media)) ==
-		   crab_clfb_root_word(tree->base.geo.store_id, tree->root, tree->levels),
-		   CRAB_HEAD_OFFSET, "the root word has changed");
+	if (!crab_badmem_probe(media, CRAB_HEAD_OFFSET, sizeof(word)))
+		crab_damage_note(&c->report->damage, CRAB_HEAD_OFFSET,
+				 "the root word: uncorrectable memory");
+	else
+		check_that(c, tree->lost || crab_load(media, clfb_root_media(media)) == word,
+			   CRAB_HEAD_OFFSET, "the root word has changed");
 }
 
 /* A node of the path, when its first child is entered */
@@ -82,15 +88,18 @@ static void check_leaf(const struct clfb_check *c, const struct clfb_place *plac
 	c->report->leaves++;
 }
 
-/* Notes the first damage that attach found; or a place whose memory failed since */
-static void check_bad(const struct clfb_check *c, const struct clfb_place *place)
+/* Notes the first damage that attach found; or a node or leaf whose memory failed since */
+static void check_bad(const struct clfb_check *c, const struct clfb_place *place, u64 number,
+		      u32 level)
 {
-	const struct crab_damage *damage = &c->tree->base.damage;
+	const struct clfb_tree *tree = c->tree;
+	const struct crab_damage *damage = &tree->base.damage;
 
 	if (damage->count)
 		crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
 	else
-		crab_damage_note(&c->report->damage, CRAB_HEAD_OFFSET,
+		crab_damage_note(&c->report->damage, level ? crab_clfb_node_offset(tree, number) :
+				 crab_leaf_offset(&tree->base.geo, number),
 				 "keys from %llu: uncorrectable memory",
 				 (unsigned long long)place->low);
 }
@@ -116,7 +125,7 @@ static u64 check_path(struct clfb_check *c, u64 key)
 	place.leaf = number;
 	if (level || tree->lost || number >= tree->base.geo.leaves ||
 	    test_bit(number, tree->bad_leaf))
-		check_bad(c, &place);
+		check_bad(c, &place, number, level);
 	else
 		check_leaf(c, &place);
 	return place.high > key ? place.high : CRAB_KEY_EMPTY;
@@ -126,34 +135,12 @@ static u64 check_path(struct clfb_check *c, u64 key)
 static void check_pools(const struct clfb_check *c)
 {
 	struct clfb_tree *tree = c->tree;
-	u64 leaves = crab_pool_unlisted(&tree->pool), nodes = crab_pool_unlisted(&tree->nodes);
+	u64 nodes = crab_pool_unlisted(&tree->nodes);
 
-	check_that(c, tree->leaves + leaves == tree->base.geo.leaves, CRAB_HEAD_OFFSET,
-		   "%llu leaves in the tree and %llu in the pool are not all",
-		   (unsigned long long)tree->leaves, (unsigned long long)leaves);
+	crab_engine_check_pool(&tree->base, c->report, tree->leaves);
 	check_that(c, c->nodes + nodes == tree->base.geo.leaves, CRAB_AREA_OFFSET,
 		   "%llu nodes in the tree and %llu free ones are not all",
 		   (unsigned long long)c->nodes, (unsigned long long)nodes);
-}
-
-/* The tree did not change between turns */
-static void check_counts(const struct clfb_check *c, const struct crab_counts *before)
-{
-	const struct clfb_tree *tree = c->tree;
-	struct crab_counts now;
-	u64 records;
-
-	check_pools(c);
-	check_that(c, c->report->leaves == tree->leaves, CRAB_HEAD_OFFSET,
-		   "%llu leaves in the tree, DRAM counts %llu",
-		   (unsigned long long)c->report->leaves, (unsigned long long)tree->leaves);
-	crab_counts_sum(&tree->base, &now);
-	if (now.inserts != before->inserts || now.deletes != before->deletes)
-		return;		/* each leaf was correct; the sum mixes several states */
-	records = tree->records + now.inserts - now.deletes;
-	check_that(c, c->report->records == records, CRAB_HEAD_OFFSET,
-		   "%llu records, DRAM counts %llu", (unsigned long long)c->report->records,
-		   (unsigned long long)records);
 }
 
 /* Lets readers and writers in */
@@ -194,8 +181,10 @@ int crab_clfb_check(struct crab_engine *engine, struct crab_check_report *report
 	changes = tree->splits + tree->unlinks;
 	crab_counts_sum(engine, &before);
 	err = check_leaves(&c);
-	if (!err && !tree->quarantined && tree->splits + tree->unlinks == changes)
-		check_counts(&c, &before);
+	if (!err && !tree->quarantined && tree->splits + tree->unlinks == changes) {
+		check_pools(&c);
+		crab_engine_check_counts(engine, report, &before, tree->leaves, tree->records);
+	}
 	up_write(&tree->lock);
 	return err;
 }

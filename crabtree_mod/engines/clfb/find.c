@@ -107,16 +107,18 @@ static int read_leaf(struct clfb_tree *tree, u64 *at, struct crab_record *record
 static int scan_range(struct clfb_tree *tree, struct crab_record *leaf, u64 start, u64 end,
 		      struct crab_record *records, u32 cap)
 {
+	u64 at = start, from;
 	u32 count = 0;
-	u64 at = start;
 	int got, i;
 
 	while (count < cap && at <= end && at != CRAB_KEY_EMPTY) {
+		from = at;
 		got = read_leaf(tree, &at, leaf);
 		if (got < 0)		/* the next call begins here and returns it */
 			return count ? count : got;
+		/* The leaf begins below @from if the one before it was unlinked since */
 		for (i = 0; i < got && count < cap; i++)
-			if (leaf[i].key >= start && leaf[i].key <= end)
+			if (leaf[i].key >= from && leaf[i].key <= end)
 				records[count++] = leaf[i];
 		cond_resched();
 	}

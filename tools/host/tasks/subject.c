@@ -52,11 +52,15 @@ const struct subject subjects[SUBJECTS] = {
 	{ "fastfair, repaired later", "fastfair", "shift", 128, 3, 20, 16, 3, false,
 	  .ff = { .lazy = true }, false },
 	{ "fastfair, hardly any space", "fastfair", "shift", 128, 3, 6, 12, 3, false, { { 0 } }, false },
+	{ "clfb", "clfb", "inplace", 128, 3, 20, 16, 3, false, { { 0 } }, false },
+	{ "clfb, two lines", "clfb", "twin", 128, 3, 20, 16, 3, false, { { 0 } }, false },
+	{ "clfb, hardly any space", "clfb", "twin", 128, 3, 6, 12, 3, false, { { 0 } }, false },
 	{ "slotted, adds", "crab", "slotted", 128, 2, 16, 6, 4, false, { { 0 } }, true },
 	{ "sorted, adds", "crab", "sorted", 128, 0, 12, 6, 4, false,
 	  .tuning = { .strategy = CRAB_STRATEGY_SIP }, true },
 	{ "nvtree, adds", "nvtree", "append", 128, 0, 16, 6, 4, false, { { 0 } }, true },
 	{ "fastfair, adds", "fastfair", "shift", 128, 3, 16, 6, 4, false, { { 0 } }, true },
+	{ "clfb, adds", "clfb", "twin", 128, 3, 16, 6, 4, false, { { 0 } }, true },
 	{ }
 };
 

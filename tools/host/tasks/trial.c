@@ -23,6 +23,7 @@
 #include <linux/string.h>
 
 #include "engines/crab/crab.h"
+#include "engines/clfb/clfb.h"
 #include "engines/fastfair/fastfair.h"
 #include "engines/nvtree/nvtree.h"
 #include "lives.h"
@@ -143,6 +144,8 @@ static u64 trial_used(const struct trial *trial)
 		return ff_of(engine)->nodes;
 	if (engine->ops == &crab_engine_nvtree)
 		return nv_tree_of(engine)->leaves;
+	if (engine->ops == &crab_engine_clfb)
+		return clfb_tree_of(engine)->leaves;
 	return crab_tree_of(engine)->leaves;
 }
 

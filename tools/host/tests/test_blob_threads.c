@@ -133,7 +133,7 @@ static struct crab_store *format(struct crab_media *media, const char *engine)
 	};
 	char reason[CRAB_REASON_LEN];
 
-	*media = media_create(CRAB_POOL_OFFSET + 128 * 512);
+	*media = media_create(2 * CRAB_POOL_OFFSET + 128 * 512);
 	if (crab_store_format(media, &options, reason)) {
 		printf("Bail out! format: %s\n", reason);
 		exit(2);
@@ -183,5 +183,6 @@ int main(void)
 	test_engine("crab");
 	test_engine("nvtree");
 	test_engine("fastfair");
+	test_engine("clfb");
 	return tap_done();
 }

@@ -140,6 +140,7 @@ int main(void)
 	test_cache("sorted-sip-5x3x3", CRAB_SHADOW_CLEANS_LOST);
 	test_cache("nvtree-2x4x3", CRAB_SHADOW_CLEANS_LOST);
 	test_cache("fastfair-2x3x3", CRAB_SHADOW_CLEANS_LOST);
+	test_cache("clfb-2x4x3", CRAB_SHADOW_CLEANS_LOST);
 	test_kept();
 	return tap_done();
 }

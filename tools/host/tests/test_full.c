@@ -46,7 +46,8 @@ static const struct subject {
 	const char *engine;
 	const char *layout;
 } subjects[] = {
-	{ "crab", "slotted" }, { "crab", "sorted" }, { "fastfair", "shift" }, { "nvtree", "append" },
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "fastfair", "shift" }, { "clfb", "twin" },
+	{ "nvtree", "append" },
 };
 
 #define NVTREE	(ARRAY_SIZE(subjects) - 1)

@@ -89,6 +89,12 @@ static const struct golden goldens[] = {
 	BLOBS("blobs/slotted", BLOBS_STATE, "crab", "slotted", 512),
 	BLOBS("blobs/sorted", BLOBS_STATE, "crab", "sorted", 1024),
 	BLOBS("blobs/nvtree", BLOBS_STATE, "nvtree", "append", 512),
+	FORMATTED("clfb/formatted-inplace", "clfb", "inplace", 512, SMALL(512)),
+	FORMATTED("clfb/formatted-twin", "clfb", "twin", 512, SMALL(512)),
+	STATE_OF("clfb/inplace-many", 29, "clfb", 512),
+	STATE_OF("clfb/inplace-cut-node", 30, "clfb", 512),
+	STATE_OF("clfb/twin-many", 31, "clfb", 512),
+	STATE_OF("clfb/twin-full", 32, "clfb", 512),
 };
 
 static struct crab_hostile hostile;

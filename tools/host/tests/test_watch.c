@@ -25,7 +25,7 @@ static const struct kind {
 	const char *layout;
 } kinds[] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
-	{ "volatile", "" },
+	{ "volatile", "" }, { "clfb", "inplace" },
 };
 
 static u32 wakes;

@@ -148,16 +148,17 @@ RACES = [
         Edit(RECOVER, "engine->clean ? 0 : repair_clean(tree, flow)", "0"),
     ]),
     Design("check: compares with another sum than the one that no write disturbed", [
-        Edit(CHECK, "records = tree->records + now.inserts - now.deletes;",
-             "records = crab_tree_records(tree)"),
+        Edit("engines/defaults.c", "records += now.inserts - now.deletes;",
+             "crab_counts_sum(engine, &now); records += now.inserts - now.deletes"),
     ]),
     Design("check: goes on at the leaf that was next before the structure changed", [
         Edit(CHECK, "check_changes(tree) == changes ? leaf : crab_leaf_find(tree, low)",
              "leaf"),
     ]),
     Design("check: counts leaves of a list that changed meanwhile", [
-        Edit(CHECK, "if (check_changes(tree) == changes)\n\t\t\tcheck_counts(&c, &before);",
-             "check_counts(&c, &before);"),
+        Edit(CHECK, "if (check_changes(tree) == changes)\n\t\t\tcrab_engine_check_counts(engine, report, "
+             "&before, tree->leaves,\n\t\t\t\t\t\t tree->records);",
+             "crab_engine_check_counts(engine, report, &before, tree->leaves, tree->records)"),
     ]),
     Design("compare-and-swap: compares before it has the lock", [
         Edit(OPS, "err = insert_once(&write, key, value, mode, old);",

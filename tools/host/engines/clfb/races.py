@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The mistakes for the engine clfb that only two threads show: see tools/host/mutants/design.py."""
+
+from design import Design, Edit
+
+FIND = "engines/clfb/find.c"
+LEAF = "engines/clfb/leaf.c"
+OPS = "engines/clfb/ops.c"
+
+RACES = [
+    Design("clfb: a scan takes keys of the next leaf that are below the end of the previous one", [
+        Edit(FIND, "leaf[i].key >= from", "leaf[i].key >= start"),
+    ]),
+    Design("clfb: a reader sees a record before it is durable", [
+        Edit(LEAF, "crab_store(write->flow, word,\n\t\t   crab_load(write->flow->media, word) ^ 1ULL << slot % WORD_BITS);",
+             "crab_store(write->flow, word, crab_load(write->flow->media, word) ^ 1ULL << slot % WORD_BITS); "
+             "crab_clean_word(write->flow, word); up_write(&write->tree->lock); "
+             "crab_fence(write->flow, CRAB_P6_RECORD); down_write(&write->tree->lock)"),
+    ]),
+    Design("clfb: a delete looks for the key before it has the lock", [
+        Edit(OPS, "old->value = crab_clfb_leaf_value(tree, place.leaf, slot);",
+             "old->value = crab_clfb_leaf_value(tree, place.leaf, slot); "
+             "up_write(&tree->lock); cond_resched(); down_write(&tree->lock)"),
+    ]),
+]

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares a media with memory that cannot be read: such pages are mapped without
+ * access, so a load or a store there ends the program. There is one, for the tests of one program.
+ */
+#ifndef CRAB_HOST_BADMEDIA_H
+#define CRAB_HOST_BADMEDIA_H
+
+#include "media/badmem.h"
+#include "store/store_priv.h"
+
+#define BAD_PAGE	4096U
+#define BAD_SIZE	(2U << 20)
+#define BAD_KEYS	20000U			/* even ones */
+#define BAD_VALUE(key)	((key) * 3 + 1)
+
+extern struct crab_badmem badmedia_list;	/* of the bad memory */
+extern struct crab_media badmedia;
+
+/* A media that can be read; its end */
+void badmedia_begin(void);
+void badmedia_end(void);
+
+/**
+ * badmedia_fail() - make pages unreadable; the list contains them
+ * @offset: of the first
+ * @len: bytes
+ */
+void badmedia_fail(u64 offset, u64 len);
+
+/**
+ * badmedia_fail_listed() - the same, but the list contains a part of each page
+ * @offset: of the first
+ * @len: bytes
+ * @listed: bytes of each page in the list; less than a page: only writes fail, because in the
+ *	    kernel attach survives the reads
+ */
+void badmedia_fail_listed(u64 offset, u64 len, u64 listed);
+
+/**
+ * badmedia_fill() - FORMAT, and BAD_KEYS records; detached
+ * @engine: of the store
+ * @layout: of its leaves
+ * @leaf_bytes: size of its leaves
+ * @geo: out: its geometry
+ */
+void badmedia_fill(const char *engine, const char *layout, u32 leaf_bytes,
+		   struct crab_geometry *geo);
+
+/* Attaches; an error is an ERR_PTR() */
+struct crab_store *badmedia_attach(struct crab_attach_report *report);
+
+/**
+ * badmedia_search() - judge that each key has its value or is quarantined
+ * @store: the store
+ * @first: out: the lowest quarantined key
+ * @last: out: the highest
+ * Return: number of quarantined keys.
+ */
+u32 badmedia_search(struct crab_store *store, u64 *first, u64 *last);
+
+/* A scan across quarantined ranges, up and down in turns: returns the number of records */
+u32 badmedia_scan(struct crab_store *store);
+
+/* Damage that CHECK finds */
+u64 badmedia_errors(struct crab_store *store);
+
+/* Leaves in quarantine, and the reason of INFO */
+u64 badmedia_leaves(struct crab_store *store, char *reason);
+
+#endif /* CRAB_HOST_BADMEDIA_H */

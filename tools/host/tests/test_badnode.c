@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests memory that cannot be read under stores of the engine clfb: the keys below an
+ * unreadable node, or in an unreadable leaf, are quarantined, and no others.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+
+#include "badmedia.h"
+#include "engines/clfb/node.h"
+#include "model.h"
+#include "tap.h"
+
+static const char * const layouts[] = { "inplace", "twin" };
+
+/* Judges a store of which some keys are lost, but not more than @most */
+static void judge(struct crab_store *store, u32 most)
+{
+	char reason[CRAB_REASON_LEN];
+	u64 first = 0, last = 0;
+	struct crab_old old;
+	u32 lost;
+
+	tap_check(badmedia_leaves(store, reason), "nothing is quarantined");
+	tap_check(strstr(reason, "uncorrectable"), "reason: %s", reason);
+	lost = badmedia_search(store, &first, &last);
+	tap_check(lost && lost <= most, "%u keys lost", lost);
+	tap_check(badmedia_scan(store) == BAD_KEYS - lost, "scan: %u records",
+		  badmedia_scan(store));
+	tap_check(badmedia_errors(store), "check found nothing");
+	tap_check(crab_store_insert(store, first, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "writable");
+}
+
+/* A page of leaves, if @page is 0, or of nodes fails, known to the next attach, or under the attached store */
+static void test_page(const char *layout, u32 leaf_bytes, u64 page, u32 most, const char *what)
+{
+	struct crab_attach_report report;
+	struct crab_geometry geo;
+	struct crab_store *store;
+
+	badmedia_begin();
+	badmedia_fill("clfb", layout, leaf_bytes, &geo);
+	page = page ?: geo.pool_offset + 8 * BAD_PAGE;
+	store = badmedia_attach(&report);
+	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_GOOD, "attach");
+	badmedia_fail(page, BAD_PAGE);
+	crab_store_fail(store, page, BAD_PAGE);
+	judge(store, most);
+	crab_store_detach(store);
+	store = badmedia_attach(&report);
+	tap_check(!IS_ERR(store), "attach: %ld", PTR_ERR(store));
+	judge(store, most);
+	crab_store_detach(store);
+	tap_ok(true, "badmem: clfb, %s/%u: a page of %s", layout, leaf_bytes, what);
+	badmedia_end();
+}
+
+/* The root word is read by attach only */
+static void test_root(const char *layout)
+{
+	struct crab_attach_report report;
+	struct crab_geometry geo;
+	struct crab_store *store;
+	u64 first, last;
+
+	badmedia_begin();
+	badmedia_fill("clfb", layout, 1024, &geo);
+	store = badmedia_attach(&report);
+	badmedia_fail(CRAB_HEAD_OFFSET, BAD_PAGE);
+	crab_store_fail(store, CRAB_HEAD_OFFSET, BAD_PAGE);
+	tap_check(!badmedia_search(store, &first, &last), "keys were lost under an attached store");
+	tap_check(badmedia_errors(store) == 1, "check of the attached store");
+	crab_store_detach(store);
+	store = badmedia_attach(&report);
+	tap_check(!IS_ERR(store), "attach: %ld", PTR_ERR(store));
+	tap_check(badmedia_search(store, &first, &last) == BAD_KEYS, "keys without a root");
+	tap_check(badmedia_errors(store), "check found nothing");
+	crab_store_detach(store);
+	tap_ok(true, "badmem: clfb, %s: without the root word every key returns EUCLEAN", layout);
+	badmedia_end();
+}
+
+/* Free leaves with bad memory are no damage; they are never written */
+static void test_free(const char *layout, u32 leaf_bytes)
+{
+	struct crab_attach_report report;
+	char reason[CRAB_REASON_LEN];
+	struct crab_geometry geo;
+	struct crab_store *store;
+	struct crab_old old;
+	u64 key, first, last;
+	int err = 0;
+
+	badmedia_begin();
+	badmedia_fill("clfb", layout, leaf_bytes, &geo);
+	badmedia_fail(BAD_SIZE - 2 * BAD_PAGE, BAD_PAGE);
+	store = badmedia_attach(&report);
+	tap_check(!IS_ERR(store), "attach: %ld", PTR_ERR(store));
+	tap_check(badmedia_leaves(store, reason) == BAD_PAGE / leaf_bytes, "bad leaves: %s", reason);
+	for (key = 2 * BAD_KEYS; !err; key += 2)
+		err = crab_store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE, &old);
+	tap_check(err == -ENOSPC, "error %d", err);
+	tap_check(!badmedia_search(store, &first, &last), "keys were lost");
+	tap_check(!badmedia_errors(store), "check found damage");
+	crab_store_detach(store);
+	tap_ok(true, "badmem: clfb, %s/%u: free leaves in bad memory are not used", layout,
+	       leaf_bytes);
+	badmedia_end();
+}
+
+int main(void)
+{
+	u32 i;
+
+	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+		return 2;
+	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
+		test_page(layouts[i], 1024, 0, 4 * 64, "leaves");
+		test_page(layouts[i], 2048, 0, 2 * 128, "leaves");
+		test_page(layouts[i], 512, CRAB_AREA_OFFSET, BAD_KEYS, "nodes");
+		test_root(layouts[i]);
+		test_free(layouts[i], 1024);
+		test_free(layouts[i], 512);
+	}
+	return tap_done();
+}
