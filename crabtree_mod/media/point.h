@@ -34,6 +34,7 @@ enum crab_point {
 	CRAB_P17_LOGGED,	/* the old line of a node in the log, before the node is invalid */
 	CRAB_P18_INVALID,	/* a node marked as invalid, before any other word of it changes */
 	CRAB_P19_REWRITTEN,	/* the words of a node except the one that marks it as valid */
+	CRAB_P20_ERASED,	/* stale slots of a leaf, before P8 lets its range grow over them */
 	CRAB_POINTS
 };
 

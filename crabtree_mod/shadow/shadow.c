@@ -434,6 +434,7 @@ const char *crab_shadow_point_name(enum crab_point point)
 		[CRAB_P17_LOGGED] = "P17 logged",
 		[CRAB_P18_INVALID] = "P18 invalid",
 		[CRAB_P19_REWRITTEN] = "P19 rewritten",
+		[CRAB_P20_ERASED] = "P20 erased",
 	};
 
 	return point < CRAB_POINTS && names[point] ? names[point] : "no point";

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements CHECK: it reads the media again and compares it with DRAM.
+ *
+ * Invariant: it writes neither media nor DRAM that others read.
+ *
+ * Locking: takes nb_tree.smo_lock, and releases it between turns; one leaf at a time.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/lockdep.h>
+
+#include "engines/defaults.h"
+#include "leaf.h"
+#include "smo.h"
+
+/**
+ * struct nb_check - a running check
+ * @tree: the tree
+ * @report: out
+ */
+struct nb_check {
+	struct nb_tree *tree;
+	struct crab_check_report *report;
+};
+
+/* Notes damage unless a condition holds */
+#define check_that(c, cond, offset, fmt, ...)						\
+	do {										\
+		if (!(cond))								\
+			crab_damage_note(&(c)->report->damage, offset, fmt, ##__VA_ARGS__);	\
+	} while (0)
+
+static void check_header(const struct nb_check *c, const struct nb_leaf *leaf, u64 offset)
+{
+	struct nb_tree *tree = c->tree;
+	unsigned long long n = leaf->number;
+	struct crab_head head;
+
+	if (!crab_head_load(tree->base.media, offset, tree->base.geo.store_id, &head)) {
+		crab_damage_note(&c->report->damage, offset, "leaf %llu: header damaged", n);
+		return;
+	}
+	check_that(c, head.birth == leaf->birth && head.birth <= tree->birth, offset,
+		   "leaf %llu: its birth has changed", n);
+	check_that(c, head.low == leaf->low, offset, "leaf %llu: its lowest key has changed", n);
+	check_that(c, head.next == crab_nb_smo_word(tree, offset, leaf->birth, leaf->high), offset,
+		   "leaf %llu: link does not lead to the next leaf", n);
+	check_that(c, crab_pool_uses(&tree->pool, n), offset, "leaf %llu: in the list and free", n);
+}
+
+/* Notes the first damage that attach found; or the leaf, whose memory failed since */
+static void check_quarantined(const struct nb_check *c, const struct nb_leaf *leaf)
+{
+	const struct crab_damage *damage = &c->tree->base.damage;
+
+	if (damage->count)
+		crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
+	else
+		crab_damage_note(&c->report->damage,
+				 crab_leaf_offset(&c->tree->base.geo, leaf->number),
+				 "leaf %llu: uncorrectable memory",
+				 (unsigned long long)leaf->number);
+}
+
+static void check_leaf(const struct nb_check *c, struct nb_leaf *leaf)
+{
+	struct nb_tree *tree = c->tree;
+	u64 offset = crab_leaf_offset(&tree->base.geo, leaf->number);
+	const char *fault;
+	u32 count;
+
+	if (leaf->quarantined) {
+		check_quarantined(c, leaf);
+		return;
+	}
+	crab_lock(&leaf->lock);
+	check_header(c, leaf, offset);
+	fault = crab_nb_leaf_fault(tree, leaf, tree->scratch, &count);
+	crab_unlock(&leaf->lock);
+	check_that(c, !fault, offset, "leaf %llu: %s", (unsigned long long)leaf->number, fault);
+	c->report->records += count;
+	c->report->leaves++;
+}
+
+static void check_head(const struct nb_check *c)
+{
+	const struct nb_tree *tree = c->tree;
+	struct crab_head head;
+
+	if (crab_head_load(tree->base.media, CRAB_HEAD_OFFSET, tree->base.geo.store_id, &head))
+		check_that(c, head.next == crab_nb_smo_word(tree, 0, 0, 0), CRAB_HEAD_OFFSET,
+			   "the head does not lead to the first leaf");
+	else
+		crab_damage_note(&c->report->damage, CRAB_HEAD_OFFSET,
+				 "the head of the leaf list is damaged");
+}
+
+/* No leaf is lost: each is in the list or in the pool */
+static void check_pool(const struct nb_check *c)
+{
+	struct nb_tree *tree = c->tree;
+	u64 unlisted = crab_pool_unlisted(&tree->pool);
+
+	check_that(c, tree->leaves + unlisted == tree->base.geo.leaves, CRAB_HEAD_OFFSET,
+		   "%llu leaves in the list and %llu in the pool are not all",
+		   (unsigned long long)tree->leaves, (unsigned long long)unlisted);
+}
+
+/* A number that each change of the list increases */
+static u64 check_changes(const struct nb_tree *tree)
+{
+	lockdep_assert_held(&tree->smo_lock);
+	return tree->splits + tree->unlinks;
+}
+
+/* The list did not change between turns */
+static void check_counts(const struct nb_check *c, const struct crab_counts *before)
+{
+	const struct nb_tree *tree = c->tree;
+	struct crab_counts now;
+	u64 records;
+
+	check_that(c, c->report->leaves == tree->leaves, CRAB_HEAD_OFFSET,
+		   "%llu leaves in the list, DRAM counts %llu",
+		   (unsigned long long)c->report->leaves, (unsigned long long)tree->leaves);
+	crab_counts_sum(&tree->base, &now);
+	if (now.inserts != before->inserts || now.deletes != before->deletes)
+		return;		/* each leaf was correct; the sum mixes several states */
+	records = tree->records + now.inserts - now.deletes;
+	check_that(c, c->report->records == records, CRAB_HEAD_OFFSET,
+		   "%llu records, DRAM counts %llu", (unsigned long long)c->report->records,
+		   (unsigned long long)records);
+}
+
+/* Lets structure modifications run */
+static void check_pause(struct nb_tree *tree)
+{
+	mutex_unlock(&tree->smo_lock);
+	cond_resched();
+	mutex_lock(&tree->smo_lock);
+}
+
+static int check_leaves(const struct nb_check *c)
+{
+	u32 turn = crab_check_turn(c->tree->room), done = 0;
+	struct nb_leaf *leaf;
+	u64 key = 0;
+
+	check_head(c);
+	while (key != CRAB_KEY_EMPTY) {
+		if (nb_breathe(c->tree))
+			return -EINTR;
+		leaf = crab_index_find(&c->tree->index, key);
+		/* It may begin before the key: its range has grown since */
+		if (leaf->low > key || leaf->high <= key) {
+			crab_damage_note(&c->report->damage, CRAB_HEAD_OFFSET,
+					 "the index leads to a leaf of another range");
+			return 0;
+		}
+		check_leaf(c, leaf);
+		key = leaf->high;
+		if (++done % turn == 0)
+			check_pause(c->tree);
+	}
+	return 0;
+}
+
+int crab_nb_check(struct crab_engine *engine, struct crab_check_report *report)
+{
+	struct nb_tree *tree = nb_tree_of(engine);
+	struct nb_check c = { .tree = tree, .report = report };
+	struct crab_counts before;
+	u64 changes;
+	int err;
+
+	mutex_lock(&tree->smo_lock);
+	changes = check_changes(tree);
+	crab_counts_sum(engine, &before);
+	err = check_leaves(&c);
+	if (!err && !tree->quarantined && !engine->damage.count) {
+		if (check_changes(tree) == changes)
+			check_counts(&c, &before);
+		check_pool(&c);
+	}
+	mutex_unlock(&tree->smo_lock);
+	return err;
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the slots of a leaf on the media, and their bitmaps and fingerprints.
+ */
+
+/**
+ * DOC: leaf of nbtree
+ *
+ * A slot is two words of one line, and slots are in no order (Zhang et al. 2024, section III-A).
+ * The key decides: all ones is a free slot, a key of the leaf's range a record, and a key from the
+ * end of the range on is *stale*: it moved to a later leaf. A stale slot is free as well.
+ *
+ *   insert    value, order, key: one line, P6
+ *   update    value, P6
+ *   delete    key = all ones, P6
+ *
+ * The order of the two stores to one line is all that an insert needs: model L. DRAM has a bitmap
+ * of the live slots and a fingerprint of each key, so that a search reads one line.
+ *
+ * Locking: access.c documents it.
+ */
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+
+#include "leaf.h"
+
+static u8 fingerprint(u64 key)
+{
+	return key * 0x9e3779b97f4a7c15ULL >> 56;
+}
+
+static u64 room_mask(const struct nb_tree *tree)
+{
+	return (1ULL << tree->room) - 1;
+}
+
+/* Takes the lowest slot out of a set that is not empty */
+static u32 bits_take(u64 *bits)
+{
+	u32 slot = __ffs64(*bits);
+
+	*bits &= *bits - 1;
+	return slot;
+}
+
+static struct nb_dslot *slot_at(const struct nb_tree *tree, const struct nb_leaf *leaf, u32 slot)
+{
+	return &nb_leaf_media(tree, leaf)->slot[slot];
+}
+
+static u64 slot_key(const struct nb_tree *tree, const struct nb_leaf *leaf, u32 slot)
+{
+	return crab_load(tree->base.media, &slot_at(tree, leaf, slot)->key);
+}
+
+u64 crab_nb_leaf_value(const struct nb_tree *tree, const struct nb_leaf *leaf, u32 slot)
+{
+	return crab_load(tree->base.media, &slot_at(tree, leaf, slot)->value);
+}
+
+u32 crab_nb_leaf_find(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 key)
+{
+	u64 bits = READ_ONCE(leaf->live);
+	u8 fp = fingerprint(key);
+	u32 slot;
+
+	while (bits) {
+		slot = bits_take(&bits);
+		if (READ_ONCE(leaf->fp[slot]) == fp && slot_key(tree, leaf, slot) == key)
+			return slot;
+	}
+	return NB_SLOT_NONE;
+}
+
+u32 crab_nb_leaf_free_slot(const struct nb_tree *tree, const struct nb_leaf *leaf)
+{
+	u64 bits = ~leaf->live & room_mask(tree);
+
+	return bits ? __ffs64(bits) : NB_SLOT_NONE;
+}
+
+bool crab_nb_leaf_near(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 key,
+		       enum crab_seek_dir dir, struct crab_record *record)
+{
+	u64 bits = READ_ONCE(leaf->live), at;
+	u32 slot, best = NB_SLOT_NONE;
+
+	while (bits) {
+		slot = bits_take(&bits);
+		at = slot_key(tree, leaf, slot);
+		if (dir == CRAB_SEEK_GE ? at < key : at > key)
+			continue;
+		if (best != NB_SLOT_NONE &&
+		    (dir == CRAB_SEEK_GE ? at >= record->key : at <= record->key))
+			continue;
+		best = slot;
+		record->key = at;
+	}
+	if (best == NB_SLOT_NONE)
+		return false;
+	record->value = crab_nb_leaf_value(tree, leaf, best);
+	return true;
+}
+
+u32 crab_nb_leaf_sorted(const struct nb_tree *tree, const struct nb_leaf *leaf,
+			struct crab_record *records)
+{
+	u64 bits = READ_ONCE(leaf->live);
+	struct crab_record r;
+	u32 slot, count = 0, i;
+
+	while (bits) {
+		slot = bits_take(&bits);
+		r.key = slot_key(tree, leaf, slot);
+		r.value = crab_nb_leaf_value(tree, leaf, slot);
+		for (i = count++; i && records[i - 1].key > r.key; i--)
+			records[i] = records[i - 1];
+		records[i] = r;
+	}
+	return count;
+}
+
+static const char *records_fault(const struct nb_leaf *leaf, const struct crab_record *records,
+				 u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		if (records[i].key < leaf->low || records[i].key >= leaf->high)
+			return "a key is out of its range";
+		if (i && records[i].key == records[i - 1].key)
+			return "a key occurs twice";
+	}
+	return NULL;
+}
+
+/* A slot without a record: its key is free, or stale by DRAM's bitmap */
+static bool slot_is_void(const struct nb_tree *tree, const struct nb_leaf *leaf, u32 slot)
+{
+	u64 key = slot_key(tree, leaf, slot);
+
+	return leaf->stale >> slot & 1 ? key >= leaf->high && key != CRAB_KEY_EMPTY :
+					 key == CRAB_KEY_EMPTY;
+}
+
+const char *crab_nb_leaf_fault(const struct nb_tree *tree, const struct nb_leaf *leaf,
+			       struct crab_record *records, u32 *count)
+{
+	u32 slot;
+
+	*count = crab_nb_leaf_sorted(tree, leaf, records);
+	for (slot = 0; slot < tree->room; slot++) {
+		if (!(leaf->live >> slot & 1) && !slot_is_void(tree, leaf, slot))
+			return "a slot without a record has a key";
+		if (leaf->live >> slot & 1 &&
+		    leaf->fp[slot] != fingerprint(slot_key(tree, leaf, slot)))
+			return "a key does not have its fingerprint";
+	}
+	return records_fault(leaf, records, *count);
+}
+
+const char *crab_nb_leaf_open(const struct nb_tree *tree, struct nb_leaf *leaf)
+{
+	u32 slot, count;
+	u64 key;
+
+	for (slot = 0; slot < tree->room; slot++) {
+		key = slot_key(tree, leaf, slot);
+		if (key < leaf->high)
+			leaf->live |= 1ULL << slot;
+		else if (key != CRAB_KEY_EMPTY)
+			leaf->stale |= 1ULL << slot;
+		leaf->fp[slot] = fingerprint(key);
+	}
+	count = crab_nb_leaf_sorted(tree, leaf, tree->scratch);
+	return records_fault(leaf, tree->scratch, count);
+}
+
+/* Completes a store to one slot: its line, and the fence */
+static void slot_settle(struct nb_write *write, const struct nb_dslot *d)
+{
+	crab_clean_word(write->flow, &d->key);
+	/* P6: the slot is durable before readers see it, and before it is written again */
+	crab_fence(write->flow, CRAB_P6_RECORD);
+}
+
+void crab_nb_leaf_add(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
+		      const struct crab_record *record)
+{
+	struct nb_dslot *d = slot_at(write->tree, leaf, slot);
+
+	crab_store(write->flow, &d->value, record->value);
+	/* Model L: a cut that keeps the key keeps the value */
+	crab_order(write->flow);
+	crab_store(write->flow, &d->key, record->key);
+	slot_settle(write, d);
+	nb_change_begin(leaf);
+	WRITE_ONCE(leaf->fp[slot], fingerprint(record->key));
+	WRITE_ONCE(leaf->live, leaf->live | 1ULL << slot);
+	leaf->stale &= ~(1ULL << slot);
+	nb_change_end(leaf);
+}
+
+void crab_nb_leaf_set(struct nb_write *write, struct nb_leaf *leaf, u32 slot, u64 value)
+{
+	struct nb_dslot *d = slot_at(write->tree, leaf, slot);
+
+	nb_change_begin(leaf);
+	crab_store(write->flow, &d->value, value);
+	slot_settle(write, d);
+	nb_change_end(leaf);
+}
+
+void crab_nb_leaf_drop(struct nb_write *write, struct nb_leaf *leaf, u32 slot)
+{
+	struct nb_dslot *d = slot_at(write->tree, leaf, slot);
+
+	nb_change_begin(leaf);
+	crab_store(write->flow, &d->key, CRAB_KEY_EMPTY);
+	slot_settle(write, d);
+	WRITE_ONCE(leaf->live, leaf->live & ~(1ULL << slot));
+	nb_change_end(leaf);
+}
+
+void crab_nb_leaf_erase(struct nb_write *write, struct nb_leaf *leaf)
+{
+	struct nb_tree *tree = write->tree;
+	u64 bits = leaf->stale;
+
+	if (!bits)
+		return;
+	while (bits)
+		crab_store(write->flow, &slot_at(tree, leaf, bits_take(&bits))->key,
+			   CRAB_KEY_EMPTY);
+	crab_clean(write->flow, slot_at(tree, leaf, 0), tree->room * sizeof(struct nb_dslot));
+	/* P20: no stale key is left before P8 lets the range grow over it */
+	crab_fence(write->flow, CRAB_P20_ERASED);
+	leaf->stale = 0;
+}
+
+void crab_nb_leaf_cut(const struct nb_tree *tree, struct nb_leaf *leaf, u64 high)
+{
+	u64 bits = leaf->live;
+	u32 slot;
+
+	while (bits) {
+		slot = bits_take(&bits);
+		if (slot_key(tree, leaf, slot) < high)
+			continue;
+		WRITE_ONCE(leaf->live, leaf->live & ~(1ULL << slot));
+		leaf->stale |= 1ULL << slot;
+	}
+	WRITE_ONCE(leaf->high, high);
+}
+
+void crab_nb_leaf_fresh(struct crab_flow *flow, const struct crab_geometry *geo,
+			const struct crab_head *head, const struct crab_record *records, u32 count)
+{
+	struct nb_dleaf *d = (struct nb_dleaf *)(flow->media->base + head->self);
+	u32 room = nb_room(geo->leaf_bytes), i;
+
+	crab_head_store(flow, geo->store_id, head);
+	for (i = 0; i < count; i++) {
+		crab_store(flow, &d->slot[i].key, records[i].key);
+		crab_store(flow, &d->slot[i].value, records[i].value);
+	}
+	for (; i < room; i++)
+		crab_store(flow, &d->slot[i].key, CRAB_KEY_EMPTY);
+	crab_clean(flow, d, offsetof(struct nb_dleaf, slot[room]));
+}
+
+struct nb_leaf *crab_nb_leaf_make(u64 number, u64 birth, u64 low, gfp_t gfp)
+{
+	struct nb_leaf *leaf = kzalloc(sizeof(*leaf), gfp);
+
+	if (!leaf)
+		return NULL;
+	leaf->number = number;
+	leaf->birth = birth;
+	leaf->low = low;
+	leaf->high = low;
+	spin_lock_init(&leaf->lock);
+	seqcount_spinlock_init(&leaf->seq, &leaf->lock);
+	return leaf;
+}
+
+void crab_nb_leaf_fill(struct nb_leaf *leaf, const struct crab_record *records, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		leaf->fp[i] = fingerprint(records[i].key);
+	leaf->live = (1ULL << count) - 1;
+}

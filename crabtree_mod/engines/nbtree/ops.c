@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the writes of one key, and the entry of the engine `nbtree` in the engine
+ * table: a tree whose leaves have unsorted slots on the media, and whose inner nodes, bitmaps and
+ * fingerprints are in DRAM (Zhang et al. 2024, "NBTree", as NBTree-WR in mode ADR).
+ *
+ * Invariant: a write that returns 0 is durable; one that returns an error has changed no record.
+ *
+ * Locking: access.c documents it.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+
+#include "leaf.h"
+#include "smo.h"
+
+/* An insert or update; the leaf is locked */
+static int leaf_put(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
+		    const struct crab_record *record, const struct crab_old *old)
+{
+	struct nb_tree *tree = write->tree;
+
+	if (old->existed) {
+		crab_nb_leaf_set(write, leaf, slot, record->value);
+		crab_count_settled(&tree->base, updates, write->flow, 0);
+		return 0;
+	}
+	slot = crab_nb_leaf_free_slot(tree, leaf);
+	if (slot == NB_SLOT_NONE)
+		return -EAGAIN;
+	crab_nb_leaf_add(write, leaf, slot, record);
+	crab_count_settled(&tree->base, inserts, write->flow, 0);
+	return 0;
+}
+
+/* -EAGAIN: the leaf has no room */
+static int insert_once(struct nb_write *write, struct crab_record record,
+		       enum crab_insert_mode mode, struct crab_old *old)
+{
+	struct nb_tree *tree = write->tree;
+	struct nb_leaf *leaf = crab_nb_lock(write, record.key);
+	int err = 0;
+	u32 slot;
+
+	if (!leaf)
+		return -EUCLEAN;
+	slot = crab_nb_leaf_find(tree, leaf, record.key);
+	old->existed = slot != NB_SLOT_NONE;
+	if (old->existed) {
+		old->value = crab_nb_leaf_value(tree, leaf, slot);
+		err = crab_insert_decide(mode, old, &record.value);
+	} else if (mode & CRAB_INSERT_NEEDS) {
+		err = -ENOENT;
+	}
+	if (!err)
+		err = leaf_put(write, leaf, slot, &record, old);
+	crab_nb_unlock(leaf);
+	return err;
+}
+
+static int nb_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
+		     enum crab_insert_mode mode, struct crab_old *old)
+{
+	struct nb_write write = { .tree = nb_tree_of(engine), .flow = flow };
+	struct crab_record record = { .key = key, .value = value };
+	int err;
+
+	for (;;) {
+		err = insert_once(&write, record, mode, old);
+		if (err != -EAGAIN)
+			break;
+		crab_nb_lock_structure(&write);
+		err = crab_nb_smo_split(&write, key);
+		if (err)
+			break;
+	}
+	crab_nb_end(&write);
+	return err;
+}
+
+/* @empty: out: the leaf has no records left, and is not the first one */
+static int remove_once(struct nb_write *write, u64 key, struct crab_old *old, bool *empty)
+{
+	struct nb_tree *tree = write->tree;
+	struct nb_leaf *leaf = crab_nb_lock(write, key);
+	u32 slot;
+
+	if (!leaf)
+		return -EUCLEAN;
+	slot = crab_nb_leaf_find(tree, leaf, key);
+	old->existed = slot != NB_SLOT_NONE;
+	if (old->existed) {
+		old->value = crab_nb_leaf_value(tree, leaf, slot);
+		crab_nb_leaf_drop(write, leaf, slot);
+		*empty = leaf->low && !leaf->live;
+		if (*empty)	/* the flow goes on */
+			crab_count(&tree->base, deletes, 1);
+		else
+			crab_count_settled(&tree->base, deletes, write->flow, 0);
+	}
+	crab_nb_unlock(leaf);
+	return old->existed ? 0 : -ENOENT;
+}
+
+static int nb_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
+		     struct crab_old *old)
+{
+	struct nb_write write = { .tree = nb_tree_of(engine), .flow = flow };
+	bool empty = false;
+	int err = remove_once(&write, key, old, &empty);
+
+	if (empty) {
+		crab_nb_lock_structure(&write);
+		crab_nb_smo_unlink(&write, key);
+	}
+	crab_nb_end(&write);
+	return err;
+}
+
+/* Exact only while no write is under way */
+static u64 nb_records(const struct nb_tree *tree)
+{
+	struct crab_counts counts;
+
+	crab_counts_sum(&tree->base, &counts);
+	return tree->records + counts.inserts - counts.deletes;
+}
+
+static void nb_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
+{
+	const struct nb_tree *tree = nb_tree_of(engine);
+	u64 leaves = READ_ONCE(tree->leaves);
+
+	*stats = (struct crab_engine_stats) {
+		.leaves_used = leaves,
+		.leaves_bad = READ_ONCE(tree->quarantined) + tree->pool.spoilt,
+		.records = nb_records(tree),
+		.capacity = engine->geo.leaves * tree->room,
+		.dram_bytes = READ_ONCE(tree->index.nodes) * sizeof(struct crab_index_node) +
+			      leaves * sizeof(struct nb_leaf) + engine->geo.leaves / 8,
+		.splits = READ_ONCE(tree->splits),
+		.unlinks = READ_ONCE(tree->unlinks),
+		.lines_bound = crab_nb_smo_bound(tree),
+	};
+}
+
+static const struct crab_layout nb_layouts[] = {
+	{
+		.name = "adr", .id = 1, .needs = CRAB_MODEL_LINE,
+		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = NB_LEAF_BYTES_MAX,
+		.leaf_default = NB_LEAF_BYTES_MAX, .records = nb_room,
+	},
+	{ }
+};
+
+const struct crab_engine_ops crab_engine_nbtree = {
+	.name = "nbtree",
+	.id = 6,
+	.layouts = nb_layouts,
+	.format = crab_nb_format,
+	.attach = crab_nb_attach,
+	.repair = crab_nb_repair,
+	.detach = crab_nb_detach,
+	.lookup = crab_nb_lookup,
+	.seek = crab_nb_seek,
+	.scan = crab_nb_scan,
+	.beyond = crab_nb_beyond,
+	.insert = nb_insert,
+	.remove = nb_remove,
+	.quarantine = crab_nb_quarantine,
+	.check = crab_nb_check,
+	.stats = nb_stats,
+};
