@@ -11,6 +11,7 @@ const struct host_driver * const host_drivers[] = {
 	&host_driver_nvtree,
 	&host_driver_fastfair,
 	&host_driver_clfb,
+	&host_driver_nbtree,
 	&host_driver_toy,
 	NULL
 };

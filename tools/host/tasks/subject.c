@@ -55,12 +55,16 @@ const struct subject subjects[SUBJECTS] = {
 	{ "clfb", "clfb", "inplace", 128, 3, 20, 16, 3, false, { { 0 } }, false },
 	{ "clfb, two lines", "clfb", "twin", 128, 3, 20, 16, 3, false, { { 0 } }, false },
 	{ "clfb, hardly any space", "clfb", "twin", 128, 3, 6, 12, 3, false, { { 0 } }, false },
+	{ "nbtree", "nbtree", "adr", 128, 3, 16, 16, 3, false, { { 0 } }, false },
+	{ "nbtree, leaves of 512 bytes", "nbtree", "adr", 512, 0, 8, 48, 3, false, { { 0 } }, false },
+	{ "nbtree, hardly any space", "nbtree", "adr", 128, 2, 5, 12, 3, false, { { 0 } }, false },
 	{ "slotted, adds", "crab", "slotted", 128, 2, 16, 6, 4, false, { { 0 } }, true },
 	{ "sorted, adds", "crab", "sorted", 128, 0, 12, 6, 4, false,
 	  .tuning = { .strategy = CRAB_STRATEGY_SIP }, true },
 	{ "nvtree, adds", "nvtree", "append", 128, 0, 16, 6, 4, false, { { 0 } }, true },
 	{ "fastfair, adds", "fastfair", "shift", 128, 3, 16, 6, 4, false, { { 0 } }, true },
 	{ "clfb, adds", "clfb", "twin", 128, 3, 16, 6, 4, false, { { 0 } }, true },
+	{ "nbtree, adds", "nbtree", "adr", 128, 2, 16, 6, 4, false, { { 0 } }, true },
 	{ }
 };
 

@@ -25,6 +25,7 @@
 #include "engines/crab/crab.h"
 #include "engines/clfb/clfb.h"
 #include "engines/fastfair/fastfair.h"
+#include "engines/nbtree/nbtree.h"
 #include "engines/nvtree/nvtree.h"
 #include "lives.h"
 #include "model.h"
@@ -146,6 +147,8 @@ static u64 trial_used(const struct trial *trial)
 		return nv_tree_of(engine)->leaves;
 	if (engine->ops == &crab_engine_clfb)
 		return clfb_tree_of(engine)->leaves;
+	if (engine->ops == &crab_engine_nbtree)
+		return nb_tree_of(engine)->leaves;
 	return crab_tree_of(engine)->leaves;
 }
 

@@ -22,10 +22,8 @@ static const struct subject {
 	const char *layout;
 	bool listed;		/* only the header of a leaf leads to the next one */
 } subjects[] = {
-	{ "crab", "slotted", true },
-	{ "crab", "sorted", true },
-	{ "nvtree", "append", true },
-	{ "fastfair", "shift", false },
+	{ "crab", "slotted", true }, { "crab", "sorted", true }, { "nvtree", "append", true },
+	{ "fastfair", "shift", false }, { "nbtree", "adr", true },
 };
 
 static u64 link_number(const void *word)
@@ -455,15 +453,17 @@ int main(void)
 		return 2;
 	crab_host_seed(1);
 	for (s = subjects; s < subjects + ARRAY_SIZE(subjects); s++) {
-		test_body(s);
 		test_header(s, 1024, false);
-		test_header(s, 4096, false);
 		test_free(s, 1024, false, BAD_PAGE);
 		test_free(s, 1024, true, BAD_PAGE);
-		test_free(s, 8192, false, BAD_PAGE);
 		test_free(s, 1024, false, CRAB_LINE);
 		test_free(s, 1024, true, CRAB_LINE);
 		test_runtime(s, 1024);
+		if (!strcmp(s->engine, "nbtree"))
+			continue;	/* no leaf is larger */
+		test_body(s);
+		test_header(s, 4096, false);
+		test_free(s, 8192, false, BAD_PAGE);
 		test_runtime(s, 8192);
 	}
 	test_header(&subjects[3], 512, true);

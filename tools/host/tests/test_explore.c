@@ -135,12 +135,14 @@ int main(void)
 	test_fault("slotted-survive", CRAB_P4_FOUND);
 	test_fault("sorted-sip-survive", CRAB_P4_FOUND);
 	test_weaker("fastfair-2x3x3");
+	test_weaker("nbtree-2x3x3");
 	test_cache("slotted-2x5x3", CRAB_SHADOW_CLEANS_LOST);
 	test_cache("slotted-2x5x3", CRAB_SHADOW_FENCE_LOST);
 	test_cache("sorted-sip-5x3x3", CRAB_SHADOW_CLEANS_LOST);
 	test_cache("nvtree-2x4x3", CRAB_SHADOW_CLEANS_LOST);
 	test_cache("fastfair-2x3x3", CRAB_SHADOW_CLEANS_LOST);
 	test_cache("clfb-2x4x3", CRAB_SHADOW_CLEANS_LOST);
+	test_cache("nbtree-2x3x3", CRAB_SHADOW_CLEANS_LOST);
 	test_kept();
 	return tap_done();
 }

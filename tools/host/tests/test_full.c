@@ -47,7 +47,7 @@ static const struct subject {
 	const char *layout;
 } subjects[] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "fastfair", "shift" }, { "clfb", "twin" },
-	{ "nvtree", "append" },
+	{ "nbtree", "adr" }, { "nvtree", "append" },
 };
 
 #define NVTREE	(ARRAY_SIZE(subjects) - 1)

@@ -30,7 +30,7 @@ static const struct kind {
 	const char *layout;
 } kinds[] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
-	{ "volatile", "" }, { "clfb", "twin" },
+	{ "volatile", "" }, { "clfb", "twin" }, { "nbtree", "adr" },
 };
 
 struct open {

@@ -25,7 +25,7 @@ static const struct kind {
 	const char *layout;
 } kinds[] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
-	{ "volatile", "" }, { "clfb", "inplace" },
+	{ "volatile", "" }, { "clfb", "inplace" }, { "nbtree", "adr" },
 };
 
 static u32 wakes;

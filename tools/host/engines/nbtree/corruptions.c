@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file plants damage in a live store of the engine `nbtree`: in content, links, free map and
+ * counts. Each piece is planted alone, in a store of its own, at every place.
+ *
+ * Locking: one thread.
+ */
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+
+#include "engines/nbtree/leaf.h"
+#include "nbtree_driver.h"
+#include "store/store_priv.h"
+
+/* Leaf @n of the list, or NULL */
+static struct nb_leaf *leaf_at(struct nb_tree *tree, u32 n)
+{
+	struct nb_leaf *leaf = crab_index_find(&tree->index, 0);
+
+	for (; n; n--) {
+		if (leaf->high == CRAB_KEY_EMPTY)
+			return NULL;
+		leaf = crab_index_find(&tree->index, leaf->high);
+	}
+	return leaf;
+}
+
+static struct crab_dhead *head_at(struct nb_tree *tree, u32 n)
+{
+	struct nb_leaf *leaf = leaf_at(tree, n);
+
+	return leaf ? &nb_leaf_media(tree, leaf)->head : NULL;
+}
+
+/* The @n-th slot with a record, or without one, in the order of leaves */
+static struct nb_dslot *slot_at(struct nb_tree *tree, u32 n, bool live)
+{
+	struct nb_leaf *leaf;
+	u32 nth, slot;
+
+	for (nth = 0; (leaf = leaf_at(tree, nth)); nth++)
+		for (slot = 0; slot < tree->room; slot++)
+			if ((leaf->live >> slot & 1) == live && !n--)
+				return &nb_leaf_media(tree, leaf)->slot[slot];
+	return NULL;
+}
+
+static bool flip(__le64 *word)
+{
+	*word ^= cpu_to_le64(1ULL << 21);
+	return true;
+}
+
+static bool value_changed(struct crab_store *store, u32 n)
+{
+	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, true);
+
+	return d && flip(&d->value);
+}
+
+static bool key_changed(struct crab_store *store, u32 n)
+{
+	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, true);
+
+	return d && flip(&d->key);
+}
+
+static bool record_gone(struct crab_store *store, u32 n)
+{
+	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, true);
+
+	if (d)
+		d->key = cpu_to_le64(CRAB_KEY_EMPTY);
+	return d;
+}
+
+static bool record_appears(struct crab_store *store, u32 n)
+{
+	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, false);
+
+	if (d)
+		d->key = 0;
+	return d;
+}
+
+static bool link_changed(struct crab_store *store, u32 n)
+{
+	struct nb_tree *tree = nb_tree_of(store->engine);
+	struct crab_dhead *head = n ? head_at(tree, n - 1) : nb_list_head(tree->base.media);
+
+	return head && flip(&head->next);
+}
+
+static bool link_skips(struct crab_store *store, u32 n)
+{
+	struct nb_tree *tree = nb_tree_of(store->engine);
+	struct crab_dhead *head = n ? head_at(tree, n - 1) : nb_list_head(tree->base.media);
+	struct crab_dhead *over = head_at(tree, n);
+
+	if (over)
+		head->next = over->next;
+	return over;
+}
+
+static bool birth_changed(struct crab_store *store, u32 n)
+{
+	struct crab_dhead *head = head_at(nb_tree_of(store->engine), n);
+
+	return head && flip(&head->birth);
+}
+
+static bool low_changed(struct crab_store *store, u32 n)
+{
+	struct crab_dhead *head = head_at(nb_tree_of(store->engine), n);
+
+	return head && flip(&head->low);
+}
+
+static bool fingerprint_changed(struct crab_store *store, u32 n)
+{
+	struct nb_leaf *leaf = leaf_at(nb_tree_of(store->engine), n);
+
+	while (leaf && !leaf->live)
+		leaf = leaf_at(nb_tree_of(store->engine), ++n);
+	if (leaf)
+		leaf->fp[__ffs64(leaf->live)] ^= 1;
+	return leaf;
+}
+
+static bool leaf_free(struct crab_store *store, u32 n)
+{
+	struct nb_tree *tree = nb_tree_of(store->engine);
+	struct nb_leaf *leaf = leaf_at(tree, n);
+
+	if (leaf)
+		__clear_bit(leaf->number, tree->pool.used);
+	return leaf;
+}
+
+static bool leaf_lost(struct crab_store *store, u32 n)
+{
+	nb_tree_of(store->engine)->pool.free--;
+	return !n;
+}
+
+static bool records_miscounted(struct crab_store *store, u32 n)
+{
+	nb_tree_of(store->engine)->records++;
+	return !n;
+}
+
+const struct corruption nbtree_corruptions[] = {
+	{ "content: a value has another bit", value_changed },
+	{ "content: a key has another bit", key_changed },
+	{ "content: a record is gone", record_gone },
+	{ "content: a free slot has a key", record_appears },
+	{ "content: a fingerprint has another bit", fingerprint_changed },
+	{ "links: a link has another bit", link_changed },
+	{ "links: a link skips a leaf", link_skips },
+	{ "links: a birth has another bit", birth_changed },
+	{ "links: a lowest key has another bit", low_changed },
+	{ "free map: a leaf of the list counts as free", leaf_free },
+	{ "free map: a free leaf is lost", leaf_lost },
+	{ "counts: there are more records than there are", records_miscounted },
+	{ }
+};
