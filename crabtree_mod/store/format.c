@@ -62,21 +62,39 @@ static int format_label(const char *label, char *reason)
 	return 0;
 }
 
-/*
- * As many leaves as fit after the engine's area. The area is as long as a pool without an area
- * before it would need: it is never too short.
- */
+/* Where the pool begins if the engine's area is for so many leaves */
+static u64 format_offset(const struct crab_layout *layout, u64 leaves, u32 leaf_bytes)
+{
+	u64 area = layout->before_pool ? layout->before_pool(leaves, leaf_bytes) : 0;
+
+	return round_up(CRAB_AREA_OFFSET + area, CRAB_POOL_OFFSET);
+}
+
+/* Is there room for so many leaves after their area? */
+static bool format_fits(const struct crab_media *media, const struct crab_layout *layout,
+			u64 leaves, u32 leaf_bytes)
+{
+	u64 offset = format_offset(layout, leaves, leaf_bytes);
+
+	return offset <= media->size &&
+	       crab_super_geometry(media->size - (offset - CRAB_POOL_OFFSET), leaf_bytes) >= leaves;
+}
+
+/* As many leaves as fit after the area for them, which is never shorter for more leaves */
 static void format_pool(const struct crab_media *media, const struct crab_layout *layout,
 			struct crab_super *super)
 {
-	u64 leaves = crab_super_geometry(media->size, super->leaf_bytes);
+	u64 fits = 0, beyond = crab_super_geometry(media->size, super->leaf_bytes) + 1, leaves;
 
-	u64 area = layout->before_pool ? layout->before_pool(leaves, super->leaf_bytes) : 0;
-
-	super->pool_offset = round_up(CRAB_AREA_OFFSET + area, CRAB_POOL_OFFSET);
-	super->leaves = super->pool_offset > media->size ? 0 :
-			crab_super_geometry(media->size - (super->pool_offset - CRAB_POOL_OFFSET),
-					    super->leaf_bytes);
+	while (beyond - fits > 1) {
+		leaves = fits + (beyond - fits) / 2;
+		if (format_fits(media, layout, leaves, super->leaf_bytes))
+			fits = leaves;
+		else
+			beyond = leaves;
+	}
+	super->leaves = fits;
+	super->pool_offset = format_offset(layout, fits, super->leaf_bytes);
 }
 
 static int format_geometry(const struct crab_media *media, const struct crab_layout *layout,
