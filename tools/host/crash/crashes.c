@@ -86,12 +86,11 @@ static void report_cut(const struct explore *x)
 	const struct crab_shadow_path *outer = x->shadow->failed, *path = outer ? outer->inner : NULL;
 	const struct crab_shadow_step *step;
 
-	if (x->point > x->points->count)
+	if (x->point > x->events)
 		printf("# point: after the operation has returned\n");
 	else if (x->point)
 		printf("# point: %s %u of the operation's %u stores and fences\n",
-		       x->points->at[x->point - 1].event == CRAB_SHADOW_FENCING ? "before" : "after",
-		       x->point, x->points->count);
+		       x->fencing ? "before" : "after", x->point, x->events);
 	for (step = path ? path->steps : NULL; path && step < path->steps + path->depth; step++)
 		printf("# word at 0x%x: %s, 0x%016llx\n", step->word * 8,
 		       step->choice ? "persisted" : "lost", step->value);

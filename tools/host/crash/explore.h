@@ -95,6 +95,8 @@ struct explore_node {
  * @spare_special: the value that is special to the leaf that was prepared last
  * @points: the crash points of the current run
  * @point: number of the point at which a fault was found, from 1; 0: none
+ * @events: stores and fences of the run at that time
+ * @fencing: the cut was before a fence, not after a store
  * @replayed: the point that a reproducer names, or 0
  * @script: the choices in the reproducer: of the operation, and of recovery
  * @counts: so far
@@ -133,6 +135,8 @@ struct explore {
 	u64 spare_special;
 	struct crab_crash_points *points;
 	u32 point;
+	u32 events;
+	bool fencing;
 	u32 replayed;
 	struct crab_shadow_path script[2];
 	struct explore_counts counts;

@@ -30,8 +30,11 @@ static int cut_point(struct explore *x, const struct crab_crash_point *at, u32 p
 	x->shadow->forced = 0;
 	if (err == -E2BIG)
 		explore_say(x, "more than %u images", EXPLORE_BUDGET);
-	if (err)
+	if (err) {
 		x->point = point;
+		x->events = x->points->count;
+		x->fencing = at->event == CRAB_SHADOW_FENCING;
+	}
 	return err;
 }
 
