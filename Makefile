@@ -30,7 +30,7 @@
 #   make counts		lines, fences and instructions per operation, into the documentation
 #   make bench		the store against its floor and its peers, into the documentation; about an hour
 #   make bench-profile	in which functions its operations spend that, into the documentation; some minutes
-#   make paper [PAPER=crab|nvtree|fastfair]	a paper's evaluation, into the documentation; about an hour
+#   make paper [PAPER=crab|nvtree|fastfair|clfb]	a paper's evaluation, into the documentation; about an hour
 #   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, next to user space
 #   make style | docs		the checks of the sources and of the documentation
 #   make html			the documentation with a search, into out/html

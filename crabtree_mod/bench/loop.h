@@ -85,9 +85,11 @@ void crab_bench_order(u64 *keys, u64 n, u32 phase);
 static inline u64 crab_bench_region_bytes(const char *engine, const char *layout, u64 n,
 					  u32 leaf_bytes)
 {
-	u32 records = crab_layout_by_name(crab_engine_by_name(engine), layout)->records(leaf_bytes);
+	const struct crab_layout *of = crab_layout_by_name(crab_engine_by_name(engine), layout);
+	u64 leaves = n * 2 / (of->records(leaf_bytes) - 1) + 64;
+	u64 area = of->before_pool ? of->before_pool(leaves, leaf_bytes) : 0;
 
-	return ALIGN((n * 2 / (records - 1) + 64) * leaf_bytes, PAGE_SIZE) + (4 << 20);
+	return ALIGN(leaves * leaf_bytes + area, PAGE_SIZE) + (4 << 20);
 }
 
 #endif /* CRABTREE_BENCH_LOOP_H */

@@ -4,14 +4,16 @@
  * figures; it runs this program once for each bar and round.
  *
  *   paper [--engine NAME] [--layout NAME] [--option NAME=VALUE]... [--leaf N] [--keys N]
- *	   [--threads N] [--counted] [--no-cleans] [--no-floor] PHASE...	-> JSON on standard output
+ *	   [--threads N] [--bits N] [--counted] [--no-cleans] [--no-floor] PHASE...
+ *		-> JSON on standard output
  *   paper --list		the engines and layouts of the store
  *   paper --floor		the floor, and what the engines think that operations cost
  *
  * A phase is insert, search, update or delete: all keys, each once, each phase in another order;
  * scan-N: scans of N records; mix-I-S-D: I inserts of new keys, S searches and D deletes, in turn;
  * clean or cut: attach after a clean detach or after a power cut; tpcc-load, and tpcc-1 to tpcc-4 with
- * the mixes W1 to W4 of TPC-C. Keys are uniform and unique, except those of TPC-C.
+ * the mixes W1 to W4 of TPC-C. Keys are uniform and unique, except those of TPC-C; with --bits the
+ * phase insert takes keys of so many bits.
  *
  * Threads are pinned. Time is the CPU time of all threads, maintenance included, and the elapsed
  * time. With --counted nothing is measured, lines are not cleaned, and the costs of operations are
@@ -47,7 +49,7 @@
 
 static const char *engine = "crab", *layout = "";
 static u64 n = 1000000;
-static u32 threads = 1, leaf_bytes;
+static u32 threads = 1, leaf_bytes, bits;
 static bool counted, floor_only, no_floor;
 
 static const struct peer *peer;
@@ -148,6 +150,20 @@ static struct json_object *run_work(const char *name, const struct crab_bench_wo
 	return row;
 }
 
+/* Key @i of @bits bits. Each step is a bijection of these numbers: odd factors, and xors from above */
+static u64 narrow_key(u64 i)
+{
+	const u64 mask = (1ULL << bits) - 1;
+	u64 key = i;
+	u32 round;
+
+	for (round = 0; round < 4; round++) {
+		key = key * 0x9E3779B97F4A7C15ULL & mask;
+		key ^= key >> (bits / 2 + 1);
+	}
+	return key;
+}
+
 /* All keys, each once. In the first phase their order is that of their numbers */
 static bool phase_each(const char *name)
 {
@@ -159,6 +175,7 @@ static bool phase_each(const char *name)
 		{ "update", CRAB_BENCH_UPDATE }, { "delete", CRAB_BENCH_DELETE },
 	};
 	struct crab_bench_work work = { .keys = keys, .n = n };
+	u64 k;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(each); i++) {
@@ -170,6 +187,8 @@ static bool phase_each(const char *name)
 			crab_bench_order(keys, n, i);
 		else
 			fresh = n;
+		for (k = 0; bits && !i && k < n; k++)
+			keys[k] = narrow_key(k);
 		run_work(name, &work, n);
 		return true;
 	}
@@ -341,6 +360,9 @@ static void option(int c)
 	case 't':
 		threads = clamp_t(u32, strtoul(optarg, NULL, 0), 1, most);
 		break;
+	case 'B':
+		bits = clamp_t(u32, strtoul(optarg, NULL, 0), 24, 63);
+		break;
 	case 'c':
 		counted = true;
 		peer_fence_only = true;
@@ -371,6 +393,7 @@ static void options(int argc, char **argv)
 		{ "leaf", required_argument, NULL, 'b' },
 		{ "keys", required_argument, NULL, 'k' },
 		{ "threads", required_argument, NULL, 't' },
+		{ "bits", required_argument, NULL, 'B' },
 		{ "counted", no_argument, NULL, 'c' },
 		{ "no-cleans", no_argument, NULL, 'n' },
 		{ "floor", no_argument, NULL, 'f' },

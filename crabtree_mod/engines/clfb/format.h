@@ -11,6 +11,7 @@
 
 #include "media/format.h"
 #include "media/hooks.h"
+#include "shared/geometry.h"
 
 #define CLFB_LINE_WORDS		8U
 #define CLFB_BITMAP_WORDS	2U
@@ -19,6 +20,7 @@
 
 #define CLFB_LAYOUT_INPLACE	1
 #define CLFB_LAYOUT_TWIN	2
+#define CLFB_LAYOUT_BARE	3	/* builds for tests and measurements only: clfb_is_bare() */
 
 struct clfb_dslot {
 	__le64 key;
@@ -58,6 +60,19 @@ struct clfb_dleaf {
 static_assert(sizeof(struct clfb_dleaf) == CRAB_LINE);
 static_assert(CLFB_LEVELS_MAX <= CLFB_LEVEL_MASK);
 
+/*
+ * The published leaf: one word of the bitmap, then slots. It has no header, so attach recognises
+ * no foreign or stale leaf: it is only for counts that are compared with those of the paper.
+ */
+static inline bool clfb_is_bare(const struct crab_geometry *geo)
+{
+#ifdef CRAB_CLFB_BARE
+	return geo->layout == CLFB_LAYOUT_BARE;
+#else
+	return false;
+#endif
+}
+
 /**
  * clfb_room() - records that a leaf can hold
  * @leaf_bytes: size of the leaf
@@ -67,6 +82,14 @@ static_assert(CLFB_LEVELS_MAX <= CLFB_LEVEL_MASK);
 static inline u32 clfb_room(u32 leaf_bytes)
 {
 	u32 slots = (leaf_bytes - sizeof(struct clfb_dleaf)) / sizeof(struct clfb_dslot);
+
+	return crab_hook_slots(slots);
+}
+
+/* The same of a leaf without a header */
+static inline u32 clfb_room_bare(u32 leaf_bytes)
+{
+	u32 slots = (leaf_bytes - sizeof(__le64)) / sizeof(struct clfb_dslot);
 
 	return crab_hook_slots(slots);
 }

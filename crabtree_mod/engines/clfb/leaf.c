@@ -39,14 +39,38 @@ static u64 word_mask(u32 room, u32 word)
 	return room - from >= WORD_BITS ? ~0ULL : (1ULL << (room - from)) - 1;
 }
 
+static u32 bitmap_words(const struct crab_geometry *geo)
+{
+	return clfb_is_bare(geo) ? 1 : CLFB_BITMAP_WORDS;
+}
+
+static __le64 *leaf_valid(const struct crab_media *media, const struct crab_geometry *geo,
+			  u64 leaf)
+{
+	u64 at = clfb_is_bare(geo) ? 0 : offsetof(struct clfb_dleaf, valid);
+
+	return (__le64 *)(media->base + crab_leaf_offset(geo, leaf) + at);
+}
+
+static struct clfb_dslot *leaf_slots(const struct crab_media *media,
+				     const struct crab_geometry *geo, u64 leaf)
+{
+	return (struct clfb_dslot *)(leaf_valid(media, geo, leaf) + bitmap_words(geo));
+}
+
+static struct clfb_dslot *slot_media(const struct clfb_tree *tree, u64 leaf, u32 slot)
+{
+	return leaf_slots(tree->base.media, &tree->base.geo, leaf) + slot;
+}
+
 static struct leaf_bits bits_read(const struct clfb_tree *tree, u64 leaf)
 {
-	const struct clfb_dleaf *d = clfb_leaf_media(tree, leaf);
-	struct leaf_bits bits;
+	const __le64 *valid = leaf_valid(tree->base.media, &tree->base.geo, leaf);
+	struct leaf_bits bits = { };
 	u32 i;
 
-	for (i = 0; i < CLFB_BITMAP_WORDS; i++)
-		bits.word[i] = crab_load(tree->base.media, &d->valid[i]) & word_mask(tree->room, i);
+	for (i = 0; i < bitmap_words(&tree->base.geo); i++)
+		bits.word[i] = crab_load(tree->base.media, valid + i) & word_mask(tree->room, i);
 	return bits;
 }
 
@@ -67,12 +91,12 @@ static u32 bits_next(struct leaf_bits *bits)
 
 static u64 slot_key(const struct clfb_tree *tree, u64 leaf, u32 slot)
 {
-	return crab_load(tree->base.media, &clfb_leaf_media(tree, leaf)->slot[slot].key);
+	return crab_load(tree->base.media, &slot_media(tree, leaf, slot)->key);
 }
 
 u64 crab_clfb_leaf_value(const struct clfb_tree *tree, u64 leaf, u32 slot)
 {
-	return crab_load(tree->base.media, &clfb_leaf_media(tree, leaf)->slot[slot].value);
+	return crab_load(tree->base.media, &slot_media(tree, leaf, slot)->value);
 }
 
 u32 crab_clfb_leaf_find(const struct clfb_tree *tree, u64 leaf, u64 key)
@@ -148,6 +172,8 @@ static const char *header_fault(const struct clfb_tree *tree, const struct clfb_
 	const struct crab_geometry *geo = &tree->base.geo;
 	struct crab_head head;
 
+	if (clfb_is_bare(geo))
+		return NULL;
 	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, place->leaf), geo->store_id,
 			    &head))
 		return "no valid header";
@@ -159,15 +185,15 @@ static const char *header_fault(const struct clfb_tree *tree, const struct clfb_
 const char *crab_clfb_leaf_fault(const struct clfb_tree *tree, const struct clfb_place *place,
 				 struct crab_record *records, u32 *count)
 {
-	const struct clfb_dleaf *d = clfb_leaf_media(tree, place->leaf);
+	const __le64 *valid = leaf_valid(tree->base.media, &tree->base.geo, place->leaf);
 	const char *fault = header_fault(tree, place);
 	u32 i;
 
 	*count = 0;
 	if (fault)
 		return fault;
-	for (i = 0; i < CLFB_BITMAP_WORDS; i++)
-		if (crab_load(tree->base.media, &d->valid[i]) & ~word_mask(tree->room, i))
+	for (i = 0; i < bitmap_words(&tree->base.geo); i++)
+		if (crab_load(tree->base.media, valid + i) & ~word_mask(tree->room, i))
 			return "a bit of no slot is set";
 	*count = crab_clfb_leaf_sorted(tree, place->leaf, records);
 	for (i = 0; i < *count; i++) {
@@ -182,7 +208,8 @@ const char *crab_clfb_leaf_fault(const struct clfb_tree *tree, const struct clfb
 /* Sets or clears the bit of a slot, durably */
 static void leaf_mark(struct clfb_write *write, u64 leaf, u32 slot)
 {
-	__le64 *word = &clfb_leaf_media(write->tree, leaf)->valid[slot / WORD_BITS];
+	const struct clfb_tree *tree = write->tree;
+	__le64 *word = leaf_valid(tree->base.media, &tree->base.geo, leaf) + slot / WORD_BITS;
 
 	crab_store(write->flow, word,
 		   crab_load(write->flow->media, word) ^ 1ULL << slot % WORD_BITS);
@@ -194,7 +221,7 @@ static void leaf_mark(struct clfb_write *write, u64 leaf, u32 slot)
 void crab_clfb_leaf_add(struct clfb_write *write, u64 leaf, u32 slot,
 			const struct crab_record *record)
 {
-	struct clfb_dslot *d = &clfb_leaf_media(write->tree, leaf)->slot[slot];
+	struct clfb_dslot *d = slot_media(write->tree, leaf, slot);
 
 	crab_store(write->flow, &d->key, record->key);
 	crab_store(write->flow, &d->value, record->value);
@@ -206,7 +233,7 @@ void crab_clfb_leaf_add(struct clfb_write *write, u64 leaf, u32 slot,
 
 void crab_clfb_leaf_set(struct clfb_write *write, u64 leaf, u32 slot, u64 value)
 {
-	__le64 *word = &clfb_leaf_media(write->tree, leaf)->slot[slot].value;
+	__le64 *word = &slot_media(write->tree, leaf, slot)->value;
 
 	crab_store(write->flow, word, value);
 	crab_clean_word(write->flow, word);
@@ -223,15 +250,19 @@ void crab_clfb_leaf_fresh(struct crab_flow *flow, const struct crab_geometry *ge
 			  u64 low, const struct crab_record *records, u32 count)
 {
 	struct crab_head head = { .self = crab_leaf_offset(geo, leaf), .low = low };
-	struct clfb_dleaf *d = (struct clfb_dleaf *)(flow->media->base + head.self);
+	__le64 *valid = leaf_valid(flow->media, geo, leaf);
+	struct clfb_dslot *slots = leaf_slots(flow->media, geo, leaf);
+	u8 *base = flow->media->base + head.self;
 	u32 i;
 
-	crab_head_store(flow, geo->store_id, &head);
-	for (i = 0; i < CLFB_BITMAP_WORDS; i++)
-		crab_store(flow, &d->valid[i], word_mask(count, i));
+	if (!clfb_is_bare(geo))
+		crab_head_store(flow, geo->store_id, &head);
+	for (i = 0; i < bitmap_words(geo); i++)
+		crab_store(flow, valid + i, word_mask(count, i));
 	for (i = 0; i < count; i++) {
-		crab_store(flow, &d->slot[i].key, records[i].key);
-		crab_store(flow, &d->slot[i].value, records[i].value);
+		crab_store(flow, &slots[i].key, records[i].key);
+		crab_store(flow, &slots[i].value, records[i].value);
 	}
-	crab_clean(flow, d, offsetof(struct clfb_dleaf, slot[count]));
+	/* The published leaf is flushed whole */
+	crab_clean(flow, base, clfb_is_bare(geo) ? geo->leaf_bytes : (u8 *)(slots + count) - base);
 }

@@ -163,6 +163,14 @@ static const struct crab_layout clfb_layouts[] = {
 		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .records = clfb_room,
 		.before_pool = area_twin,
 	},
+#ifdef CRAB_CLFB_BARE
+	{
+		.name = "bare", .id = CLFB_LAYOUT_BARE, .needs = CRAB_MODEL_WORD,
+		.leaf_min = CRAB_LINE, .leaf_max = CRAB_LEAF_BYTES_DEFAULT,
+		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .records = clfb_room_bare,
+		.before_pool = area_inplace,
+	},
+#endif
 	{ }
 };
 

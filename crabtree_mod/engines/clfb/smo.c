@@ -214,7 +214,8 @@ static bool split_appends(const struct clfb_tree *tree, const struct clfb_place 
 {
 	const struct clfb_dleaf *d = clfb_leaf_media(tree, place->leaf);
 
-	return place->high == CRAB_KEY_EMPTY && crab_load(tree->base.media, &d->head.low) < key;
+	return place->high == CRAB_KEY_EMPTY && !clfb_is_bare(&tree->base.geo) &&
+	       crab_load(tree->base.media, &d->head.low) < key;
 }
 
 /* The records of the leaf, and the new one, in clfb_tree.scratch; and which of them go where */

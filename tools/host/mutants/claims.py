@@ -26,6 +26,7 @@ PAPERS = {
     "crab": "Crab-tree (Wang, Chattopadhyay, Brihadiswarn 2020)",
     "nvtree": "NV-Tree (Yang, Wei, Chen, Wang, Yong, He 2015)",
     "fastfair": "FAST and FAIR (Hwang, Kim, Won, Nam 2018)",
+    "clfb": "clfB-tree (Kim, Seo, Kim, Nam 2018)",
 }
 
 CLAIMS = [
@@ -257,4 +258,43 @@ CLAIMS = [
           neighbours on each level: the option `lazy` of test builds. Kill tests of a process, as in
           the paper, show no lost fence: caches survive.""",
           [Space("fastfair-2x3x3"), Space("fastfair-lazy")], None),
+    Claim("clfb-line", "clfb", "section 3.1, Algorithms 1 and 2", "a cache line is written failure-atomically",
+          """A node is copied within a hardware transaction, then flushed: so the memory gets the whole line or
+          nothing of it.""",
+          FAILS,
+          """A transaction orders the stores for other CPUs, not for the media: between its end and the flush the line
+          can be written back in parts. Persistent words in order (model L) are not enough, either. (On
+          CPUs that abort every transaction, the published loop does not end.)""",
+          [Mistake("clfb: the line of a node is stored in its place as a whole, as published",
+                   "clfb-high 01010102000100000101010100 put,2,0 6 cut cut,1544:1",
+                   "A third record splits a leaf; the node above it gets a third child, and the cut keeps one word")],
+          """Two lines for each node, with a sequence and a checksum: the line that does not count is written, by
+          one line and one fence (layout ``twin``). Or the log of the next claim."""),
+    Claim("clfb-log", "clfb", "section 4.2, Algorithm 3", "a node is updated in place through a log",
+          """The old node is copied to a log line, the node is marked as invalid, changed, and marked as
+          valid.""",
+          "Holds, if recovery finds the log",
+          """The order is right, with four flushes (Algorithm 3 prints five; Table 2 counts four). But no recovery is
+          described, and nothing leads from the log to its node or back. A recovery that believes the node itself
+          reads a mixture of both contents.""",
+          [Space("clfb-2x4x3"),
+           Mistake("clfb, inplace: attach believes an invalid node",
+                   "clfb-high 01010102000100000101010100 put,2,0 12 cut cut,1546:1",
+                   "The same split; the cut is between the marks")],
+          """One log line at a fixed place. Its checksum is seeded with the number of the node, so attach restores
+          the invalid node that the log fits."""),
+    Claim("clfb-append", "clfb", "sections 2.2 and 7.2", "an append to a leaf is consistent without a log",
+          """An entry is written to a free slot and flushed, then its bit in the bitmap is set and flushed; a delete
+          clears the bit.""",
+          HOLDS,
+          """Under model W: the bit is one word, and the slot is durable before it. With more than 64 slots an
+          update by append needs two words of the bitmap, so here an update replaces the value in its slot.""",
+          [Space("clfb-2x4x3")], None),
+    Claim("clfb-split", "clfb", "section 5", "a split needs no redo log",
+          """Two fresh leaves are written, then one update of the parent replaces the old leaf by them.""",
+          HOLDS,
+          """Under model W, if the update of one line is atomic (see above). The split of inner nodes is not
+          described: here fresh nodes of all levels are durable before the line of the lowest node with room, or the
+          root word, commits all of them. A node is full by bytes: a distant key or reference can split it.""",
+          [Space("clfb-high"), Space("clfb-twin-high")], None),
 ]

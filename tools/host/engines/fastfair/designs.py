@@ -55,6 +55,15 @@ DESIGNS = [
              "if (!has_entry) __clear_bit(node->number, ff->pool.used), ff->pool.free++;"
              " if (has_entry && !torn) return;"),
     ]),
+    Design("fastfair: the entry of a fresh node is added twice", [
+        Edit(FF + "engine.c", "crab_ff_adopt(&op, &sibling);", "crab_ff_adopt(&op, &sibling), crab_ff_adopt(&op, &sibling);"),
+        Edit(FF + "split.c", "if (crab_ff_slot_of(op->ff, above, node->low, &pos))\n\t\treturn -EEXIST;",
+             "crab_ff_slot_of(op->ff, above, node->low, &pos)"),
+    ]),
+    Design("fastfair: repair leaves the void slots of inner nodes, and the next node changes", [
+        Edit(FF + "recover.c", "crab_ff_trace_slots(&op, trace);",
+             "if (!trace->node.level) crab_ff_trace_slots(&op, trace)"),
+    ]),
     Design("fastfair, lazy: a write completes only the last node that it passes", [
         Edit(FF + "lazy.c", "node_complete(op, &find.node, passed);",
              "if (crab_ff_next(ff, &find.node, &right) || key < right.low) node_complete(op, &find.node, passed)"),
