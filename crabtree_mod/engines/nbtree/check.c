@@ -96,41 +96,11 @@ static void check_head(const struct nb_check *c)
 				 "the head of the leaf list is damaged");
 }
 
-/* No leaf is lost: each is in the list or in the pool */
-static void check_pool(const struct nb_check *c)
-{
-	struct nb_tree *tree = c->tree;
-	u64 unlisted = crab_pool_unlisted(&tree->pool);
-
-	check_that(c, tree->leaves + unlisted == tree->base.geo.leaves, CRAB_HEAD_OFFSET,
-		   "%llu leaves in the list and %llu in the pool are not all",
-		   (unsigned long long)tree->leaves, (unsigned long long)unlisted);
-}
-
 /* A number that each change of the list increases */
 static u64 check_changes(const struct nb_tree *tree)
 {
 	lockdep_assert_held(&tree->smo_lock);
 	return tree->splits + tree->unlinks;
-}
-
-/* The list did not change between turns */
-static void check_counts(const struct nb_check *c, const struct crab_counts *before)
-{
-	const struct nb_tree *tree = c->tree;
-	struct crab_counts now;
-	u64 records;
-
-	check_that(c, c->report->leaves == tree->leaves, CRAB_HEAD_OFFSET,
-		   "%llu leaves in the list, DRAM counts %llu",
-		   (unsigned long long)c->report->leaves, (unsigned long long)tree->leaves);
-	crab_counts_sum(&tree->base, &now);
-	if (now.inserts != before->inserts || now.deletes != before->deletes)
-		return;		/* each leaf was correct; the sum mixes several states */
-	records = tree->records + now.inserts - now.deletes;
-	check_that(c, c->report->records == records, CRAB_HEAD_OFFSET,
-		   "%llu records, DRAM counts %llu", (unsigned long long)c->report->records,
-		   (unsigned long long)records);
 }
 
 /* Lets structure modifications run */
@@ -180,8 +150,9 @@ int crab_nb_check(struct crab_engine *engine, struct crab_check_report *report)
 	err = check_leaves(&c);
 	if (!err && !tree->quarantined && !engine->damage.count) {
 		if (check_changes(tree) == changes)
-			check_counts(&c, &before);
-		check_pool(&c);
+			crab_engine_check_counts(engine, report, &before, tree->leaves,
+						 tree->records);
+		crab_engine_check_pool(engine, report, tree->leaves);
 	}
 	mutex_unlock(&tree->smo_lock);
 	return err;

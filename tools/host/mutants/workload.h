@@ -8,7 +8,7 @@
 
 #include "crash.h"
 
-#define WORKLOADS_MAX	64
+#define WORKLOADS_MAX	80
 
 /**
  * struct workload - operations on a small store, each cut everywhere

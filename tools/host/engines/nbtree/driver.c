@@ -78,6 +78,13 @@ static const struct load nbtree_loads[] = {
 };
 
 static const struct workload nbtree_workloads[] = {
+	{ "nbtree", { ADR(128), .slots = 2 }, .steps = 500 },
+	{ "nbtree, formatted", { ADR(128), .slots = 2 }, .steps = 300, .leaves = 8, .format_every = 8 },
+	{ "nbtree, survives", { ADR(128), .slots = 2, .keys = 6 }, .steps = 600,
+	  .often = CRASH_SURVIVE, .often_every = 3 },
+	{ "nbtree, cut again", { ADR(128), .slots = 3 }, .steps = 200, .depth = 2 },
+	{ "nbtree, damaged", { ADR(128) }, .steps = 30, .damage = true },
+	{ "nbtree, closed", .space = "nbtree-2x3x3" },
 	{ }
 };
 
