@@ -9,6 +9,7 @@
  *
  * No lock.
  */
+#include <linux/bitops.h>
 #include <linux/crc32.h>
 #include <linux/kernel.h>
 
@@ -109,4 +110,22 @@ bool crab_link_holds(const struct crab_media *media, const struct crab_geometry 
 	return crab_load(media, &d->self) == offset &&
 	       (u32)crab_load(media, head_seal(d)) == geo->store_id &&
 	       link == crab_link_to(geo, number, crab_load(media, &d->birth));
+}
+
+const char *crab_link_doubt(const struct crab_media *media, const struct crab_geometry *geo,
+			    u64 link, const unsigned long *used, struct crab_head *head)
+{
+	u64 n = (link & CRAB_LINK_MASK) - 1, offset = crab_leaf_offset(geo, n);
+
+	if (n >= geo->leaves)
+		return "link out of the pool";
+	if (!crab_head_load(media, offset, geo->store_id, head))
+		return crab_badmem_hits(media, offset, CRAB_LINE) ?
+			"link to a leaf whose header is in uncorrectable memory" :
+			"link to a leaf without a valid header";
+	if (test_bit(n, used))
+		return "link to a leaf that is in the list already";
+	if (link != crab_link_to(geo, n, head->birth) || crab_birth_is_forged(head->birth))
+		return "link to a leaf of another birth";
+	return NULL;
 }

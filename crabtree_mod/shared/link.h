@@ -106,4 +106,20 @@ u64 crab_link_end(u32 store_id, u64 offset, u64 birth);
  */
 bool crab_link_holds(const struct crab_media *media, const struct crab_geometry *geo, u64 link);
 
+/**
+ * crab_link_doubt() - attach: read the header of the leaf that a link names
+ * @media: the region
+ * @geo: the geometry
+ * @link: the word; any value
+ * @used: one bit for each leaf that attach has met before
+ * @head: out: the header
+ *
+ * The leaf must belong to this store, have the birth for which the word was made, and be new.
+ *
+ * Context: attach.
+ * Return: NULL, or a description of the damage.
+ */
+const char *crab_link_doubt(const struct crab_media *media, const struct crab_geometry *geo,
+			    u64 link, const unsigned long *used, struct crab_head *head);
+
 #endif /* CRABTREE_LINK_H */

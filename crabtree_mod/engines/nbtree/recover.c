@@ -24,7 +24,6 @@
  *
  * Locking: no other caller uses the region.
  */
-#include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -75,29 +74,16 @@ static void recover_leaf(struct nb_tree *tree, struct nb_leaf *leaf, u64 high)
 		tree->records += nb_live(leaf);
 }
 
-/*
- * The error of the leaf that a link names: it must belong to this store, with the birth that the
- * link names, not occur twice, and have a higher lowest key. NULL: no error.
- */
+/* The error of the leaf that a link names, or NULL; @leaf: the last one, or NULL */
 static const char *recover_doubt(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 word,
 				 struct crab_head *head)
 {
-	const struct crab_geometry *geo = &tree->base.geo;
-	u64 n = (word & CRAB_LINK_MASK) - 1;
+	const char *what = crab_link_doubt(tree->base.media, &tree->base.geo, word,
+					   tree->pool.used, head);
 
-	if (n >= geo->leaves)
-		return "link out of the pool";
-	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, n), geo->store_id, head))
-		return crab_badmem_hits(tree->base.media, crab_leaf_offset(geo, n), CRAB_LINE) ?
-			"link to a leaf whose header is in uncorrectable memory" :
-			"link to a leaf without a valid header";
-	if (test_bit(n, tree->pool.used))
-		return "link to a leaf that is in the list already";
-	if (word != crab_link_to(geo, n, head->birth) || crab_birth_is_forged(head->birth))
-		return "link to a leaf of another birth";
-	if (leaf ? head->low <= leaf->low || head->low == CRAB_KEY_EMPTY : head->low)
-		return "lowest keys of leaves do not ascend";
-	return NULL;
+	if (!what && (leaf ? head->low <= leaf->low || head->low == CRAB_KEY_EMPTY : head->low))
+		what = "lowest keys of leaves do not ascend";
+	return what;
 }
 
 /* Adds a leaf to the end of the index; or -ENOMEM */
