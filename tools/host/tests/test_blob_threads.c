@@ -184,5 +184,6 @@ int main(void)
 	test_engine("nvtree");
 	test_engine("fastfair");
 	test_engine("clfb");
+	test_engine("nbtree");
 	return tap_done();
 }

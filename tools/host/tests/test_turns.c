@@ -18,6 +18,7 @@
 
 #include "engines/crab/tree.h"
 #include "engines/fastfair/fastfair.h"
+#include "engines/nbtree/nbtree.h"
 #include "engines/nvtree/nvtree.h"
 #include "model.h"
 #include "store/store_priv.h"
@@ -43,6 +44,7 @@ static const struct subject {
 	{ "nvtree", "append", 512, true }, { "nvtree", "append", 1024, false },
 	{ "nvtree", "append", 8192, false }, { "fastfair", "shift", 256, true },
 	{ "fastfair", "shift", 512, false }, { "fastfair", "shift", 8192, false },
+	{ "nbtree", "adr", 512, true }, { "nbtree", "adr", 1024, false },
 };
 
 /* The lock of the structure while CHECK runs; its current turn, the last look at the scheduler */
@@ -109,6 +111,10 @@ static struct mutex *structure_of(struct crab_engine *engine, u32 *slots)
 	if (!strcmp(engine->ops->name, "fastfair")) {
 		*slots = ff_of(engine)->slots;
 		return &ff_of(engine)->structure;
+	}
+	if (!strcmp(engine->ops->name, "nbtree")) {
+		*slots = nb_tree_of(engine)->room;
+		return &nb_tree_of(engine)->smo_lock;
 	}
 	*slots = crab_tree_of(engine)->slots;
 	return &crab_tree_of(engine)->smo_lock;
