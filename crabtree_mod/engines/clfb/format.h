@@ -20,7 +20,8 @@
 
 #define CLFB_LAYOUT_INPLACE	1
 #define CLFB_LAYOUT_TWIN	2
-#define CLFB_LAYOUT_BARE	3	/* builds for tests and measurements only: clfb_is_bare() */
+#define CLFB_LAYOUT_ATOMIC	4
+#define CLFB_LAYOUT_BARE	3	/* only builds that measure: clfb_is_bare() */
 
 struct clfb_dslot {
 	__le64 key;
@@ -37,7 +38,7 @@ struct clfb_dleaf {
 #define CLFB_CRC		0	/* 4 bytes */
 #define CLFB_COUNT		4	/* number of children; above it CLFB_OF_LEAVES */
 #define CLFB_WIDTHS		5	/* bytes of a key; those of a reference << 4 */
-#define CLFB_MARK		6	/* inplace: 1 valid, 0 not; `twin`: sequence */
+#define CLFB_MARK		6	/* 1 valid, 0 not; `twin`: sequence */
 #define CLFB_REF		7	/* 5 bytes: the first child */
 #define CLFB_KEY		12	/* 8 bytes: the lowest key of the second child */
 #define CLFB_PAYLOAD		20	/* references from child 1 on; keys from child 2 on */

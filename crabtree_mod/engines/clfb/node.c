@@ -11,6 +11,7 @@
  *   `inplace`   the old line to the log, P17; valid = 0, P18; words 1 to 7, P19; word 0 with
  *               valid = 1, P13
  *   `twin`      the whole new line, with the next sequence, over the line that does not count, P13
+ *   `atomic`    the whole new line, by one store (section 3.1, as published), P13
  *
  * `inplace`: there is one log line. A node with valid = 0 is restored from the log if the log has
  * the crc of this node, which the number of the node seeds: the log is written again only after
@@ -24,6 +25,7 @@
 #include <linux/bitops.h>
 #include <linux/kernel.h>
 
+#include "media/swap.h"
 #include "node.h"
 
 #define WORD		sizeof(__le64)
@@ -227,10 +229,27 @@ static void update_inplace(struct clfb_write *write, u64 number, struct clfb_lin
 	crab_fence(flow, CRAB_P13_PARENT);
 }
 
+static void update_atomic(struct clfb_write *write, u64 number, struct clfb_line *line)
+{
+	__le64 *to = node_media(write->tree, number, 0);
+	u64 words[CLFB_LINE_WORDS];
+	u32 i;
+
+	crab_clfb_node_seal(write->tree, number, line);
+	for (i = 0; i < CLFB_LINE_WORDS; i++)
+		words[i] = line_word(line, i);
+	crab_store_line(write->flow, to, words);
+	crab_clean(write->flow, to, CRAB_LINE);
+	/* P13: the line is durable, as a whole (model A) */
+	crab_fence(write->flow, CRAB_P13_PARENT);
+}
+
 void crab_clfb_node_update(struct clfb_write *write, u64 number, struct clfb_line *line)
 {
 	if (is_twin(write->tree))
 		update_twin(write, number, line);
+	else if (write->tree->base.geo.layout == CLFB_LAYOUT_ATOMIC)
+		update_atomic(write, number, line);
 	else
 		update_inplace(write, number, line);
 	crab_count(&write->tree->base, own[CLFB_NODE_UPDATES], 1);

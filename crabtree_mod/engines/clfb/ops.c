@@ -163,6 +163,12 @@ static const struct crab_layout clfb_layouts[] = {
 		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .records = clfb_room,
 		.before_pool = area_twin,
 	},
+	{
+		.name = "atomic", .id = CLFB_LAYOUT_ATOMIC, .needs = CRAB_MODEL_WHOLE_LINE,
+		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = CLFB_LEAF_BYTES_MAX,
+		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .records = clfb_room,
+		.before_pool = area_inplace,
+	},
 #ifdef CRAB_CLFB_BARE
 	{
 		.name = "bare", .id = CLFB_LAYOUT_BARE, .needs = CRAB_MODEL_WORD,

@@ -261,15 +261,17 @@ CLAIMS = [
     Claim("clfb-line", "clfb", "section 3.1, Algorithms 1 and 2", "a cache line is written failure-atomically",
           """A node is copied within a hardware transaction, then flushed: so the memory gets the whole line or
           nothing of it.""",
-          FAILS,
-          """A transaction orders the stores for other CPUs, not for the media: between its end and the flush the line
-          can be written back in parts. Persistent words in order (model L) are not enough, either. (On
-          CPUs that abort every transaction, the published loop does not end.)""",
-          [Mistake("clfb: the line of a node is stored in its place as a whole, as published",
-                   "clfb-high 01010102000100000101010100 put,2,0 6 cut cut,1544:1",
-                   "A third record splits a leaf; the node above it gets a third child, and the cut keeps one word")],
-          """Two lines for each node, with a sequence and a checksum: the line that does not count is written, by
-          one line and one fence (layout ``twin``). Or the log of the next claim."""),
+          "Holds under model A",
+          """If a line persists as a whole, one flush replaces a node. A transaction does not make it so: it orders
+          the stores for other CPUs, not for the media, and between its end and the flush the line can be written
+          back in parts. (On CPUs that abort every transaction, the published loop does not end.)""",
+          [Space("clfb-atomic"),
+           Model("word", "clfb-atomic 01010102000100000101010100 put,2,0 6 cut cut,1547:1",
+                 "Under model W: a third record splits a leaf, and one word of the node above it persists")],
+          """The layout ``atomic`` stores the line by one instruction, where the CPU has one, and states that it needs
+          model A. Under model W two lines for each node, with a sequence and a checksum, cost as little: the line
+          that does not count is written, by one line and one fence (layout ``twin``). Or the log of the next
+          claim."""),
     Claim("clfb-log", "clfb", "section 4.2, Algorithm 3", "a node is updated in place through a log",
           """The old node is copied to a log line, the node is marked as invalid, changed, and marked as
           valid.""",

@@ -135,6 +135,7 @@ int main(void)
 	test_fault("slotted-survive", CRAB_P4_FOUND);
 	test_fault("sorted-sip-survive", CRAB_P4_FOUND);
 	test_weaker("fastfair-2x3x3");
+	test_weaker("clfb-atomic");
 	test_weaker("nbtree-2x3x3");
 	test_cache("slotted-2x5x3", CRAB_SHADOW_CLEANS_LOST);
 	test_cache("slotted-2x5x3", CRAB_SHADOW_FENCE_LOST);

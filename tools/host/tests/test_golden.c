@@ -91,6 +91,7 @@ static const struct golden goldens[] = {
 	BLOBS("blobs/nvtree", BLOBS_STATE, "nvtree", "append", 512),
 	FORMATTED("clfb/formatted-inplace", "clfb", "inplace", 512, SMALL(512)),
 	FORMATTED("clfb/formatted-twin", "clfb", "twin", 512, SMALL(512)),
+	FORMATTED("clfb/formatted-atomic", "clfb", "atomic", 512, SMALL(512)),
 	STATE_OF("clfb/inplace-many", 29, "clfb", 512),
 	STATE_OF("clfb/inplace-cut-node", 30, "clfb", 512),
 	STATE_OF("clfb/twin-many", 31, "clfb", 512),

@@ -64,14 +64,3 @@ HARMLESS = [
     ("crab_clfb_format", "crab_clfb_leaf_fresh(flow, geo, 0, 0, NULL, 0) / "
      "crab_clfb_root_store(flow, geo->store_id, 0, 0)", "exchanged", "one fence makes both durable (P2)"),
 ]
-
-# Rules of the publication that do not hold: tools/host/mutants/claims.py judges them
-PUBLISHED = [
-    Design("clfb: the line of a node is stored in its place as a whole, as published", [
-        Edit(NODE, "update_inplace(write, number, line);",
-             "crab_clfb_node_seal(write->tree, number, line), "
-             "line_store(write->flow, node_media(write->tree, number, 0), line, 0), "
-             "crab_clean(write->flow, node_media(write->tree, number, 0), CRAB_LINE), "
-             "crab_fence(write->flow, CRAB_P13_PARENT);"),
-    ]),
-]

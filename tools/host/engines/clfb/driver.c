@@ -60,6 +60,8 @@ static const struct space clfb_spaces[] = {
 	  .tier = SPACE_TINY },
 	{ "clfb-twin", TWIN(128), .slots = 2, .leaves = 4, .keys = 3, .survive = true,
 	  .tier = SPACE_TINY },
+	{ "clfb-atomic", ATOMIC(128), .slots = 1, .leaves = 5, .keys = 3, .survive = true,
+	  .tier = SPACE_TINY },
 	{ "clfb-blobs", INPLACE(128), .slots = 2, .leaves = 10, .keys = 2, .blobs = true,
 	  .tier = SPACE_QUICK },
 	{ "clfb-full", INPLACE(128), .slots = 1, .leaves = 4, .keys = 4, .modify = true,
@@ -86,6 +88,7 @@ static const struct load clfb_loads[] = {
 static const struct workload clfb_workloads[] = {
 	{ "clfb", { INPLACE(128), .slots = 2 }, .steps = 500 },
 	{ "clfb, two lines", { TWIN(128), .slots = 2 }, .steps = 500 },
+	{ "clfb, whole lines", { ATOMIC(128), .slots = 2 }, .steps = 500 },
 	{ "clfb, formatted", { INPLACE(128) }, .steps = 300, .leaves = 8, .format_every = 8 },
 	{ "clfb, survives", { INPLACE(128), .slots = 1, .keys = 6 }, .steps = 600,
 	  .often = CRASH_SURVIVE, .often_every = 3 },
@@ -97,6 +100,7 @@ static const struct workload clfb_workloads[] = {
 	{ "clfb, two lines, damaged", { TWIN(128) }, .steps = 30, .damage = true },
 	{ "clfb, closed", .space = "clfb-2x4x3" },
 	{ "clfb, two lines, closed", .space = "clfb-twin" },
+	{ "clfb, whole lines, closed", .space = "clfb-atomic" },
 	{ }
 };
 
