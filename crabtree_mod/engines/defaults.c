@@ -37,7 +37,7 @@ void crab_engine_free(struct crab_engine *engine)
 int crab_engine_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
 	struct crab_record record;
-	int err = engine->ops->seek(engine, key, CRAB_SEEK_GE, &record);
+	int err = engine->own->seek(engine, key, CRAB_SEEK_GE, &record);
 
 	if (!err && record.key != key)
 		err = -ENOENT;
@@ -53,7 +53,7 @@ int crab_engine_scan(struct crab_engine *engine, u64 start, u64 end, struct crab
 	u32 n = 0;
 
 	while (n < cap && start <= end) {
-		err = engine->ops->seek(engine, start, CRAB_SEEK_GE, &records[n]);
+		err = engine->own->seek(engine, start, CRAB_SEEK_GE, &records[n]);
 		if (err || records[n].key > end)
 			break;
 		start = records[n++].key + 1;
@@ -68,7 +68,7 @@ int crab_engine_scan_back(struct crab_engine *engine, u64 start, u64 end,
 	u32 n = 0;
 
 	while (n < cap) {
-		err = engine->ops->seek(engine, end, CRAB_SEEK_LE, &records[n]);
+		err = engine->own->seek(engine, end, CRAB_SEEK_LE, &records[n]);
 		if (err || records[n].key < start)
 			break;
 		end = records[n++].key - 1;
@@ -106,7 +106,7 @@ int crab_engine_admit(struct crab_engine *engine, enum crab_insert_mode mode,
 int crab_engine_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
 		       struct crab_old *old)
 {
-	return engine->ops->insert(engine, flow, key, 0, CRAB_INSERT_NOTHING, old);
+	return engine->own->insert(engine, flow, key, 0, CRAB_INSERT_NOTHING, old);
 }
 
 u32 crab_engine_records(u32 leaf_bytes)

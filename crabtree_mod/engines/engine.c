@@ -78,6 +78,7 @@ int crab_engine_init(struct crab_engine *engine, const struct crab_engine_ops *o
 		     const struct crab_attach_how *how)
 {
 	engine->ops = ops;
+	engine->own = ops;
 	engine->media = media;
 	engine->geo = *geo;
 	engine->clean = how->clean;

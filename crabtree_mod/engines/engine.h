@@ -23,14 +23,12 @@
 struct crab_counts;
 
 /**
- * struct crab_attach_how - the conditions of an attach; they hold until detach
+ * struct crab_attach_how - the conditions of an attach, which the engine copies; until detach
  * @clean: the superblock has the state "clean": all that the media holds is durable
  * @readonly: no operation that writes to the media will be called
  * @root: the word that settle returned at the clean detach before this attach; else 0
  * @stop: how to end the attach early, and later check and seek
  * @tuning: the engine's own structure of options; NULL: its defaults
- *
- * The engine copies it: the store that calls attach may keep it on its stack.
  */
 struct crab_attach_how {
 	bool clean;
@@ -55,6 +53,7 @@ struct crab_attach_how {
  * @prepare_lines: lines cleaned by maintain; not on the cache line that all CPUs read
  * @prepare_fences: fences of maintain
  * @pool: lends runs of leaves; or NULL
+ * @own: the operations of the engine itself; @ops differs if a layer above the engine guards it
  */
 struct crab_engine {
 	const struct crab_engine_ops *ops;
@@ -69,6 +68,7 @@ struct crab_engine {
 	u64 prepare_lines, prepare_fences;
 	struct crab_damage found;
 	struct crab_pool *pool;
+	const struct crab_engine_ops *own;
 };
 
 /**
