@@ -32,6 +32,7 @@
 #define CRAB_SUPER_COPIES	2
 #define CRAB_HEAD_OFFSET	8192ULL
 #define CRAB_BLOBS_OFFSET	8640ULL	/* struct crab_dblobs, in stores of blobs only */
+#define CRAB_COMMIT_OFFSET	8704ULL	/* struct crab_dcommit, in stores of commits only */
 #define CRAB_AREA_OFFSET	12288ULL	/* the engine's own, up to the pool */
 #define CRAB_POOL_OFFSET	16384ULL	/* lowest offset of the pool, and its alignment */
 
@@ -51,10 +52,15 @@
 /* Feature words: a bit that is set and not known here forbids ... */
 #define CRAB_FEATURE_COMPAT_KNOWN	0ULL	/* ... nothing */
 #define CRAB_FEATURE_RO_COMPAT_KNOWN	0ULL	/* ... writing */
+#ifdef CRAB_COMMITS	/* host builds for tests only */
+#define CRAB_FEATURE_INCOMPAT_KNOWN	(CRAB_INCOMPAT_BLOBS | CRAB_INCOMPAT_COMMITS)
+#else
 #define CRAB_FEATURE_INCOMPAT_KNOWN	CRAB_INCOMPAT_BLOBS	/* ... reading */
+#endif
 
 /* Bits of feature_incompat */
 #define CRAB_INCOMPAT_BLOBS	(1ULL << 0)	/* the values of records name blobs */
+#define CRAB_INCOMPAT_COMMITS	(1ULL << 1)	/* struct crab_dcommit may replace records */
 
 /* A slab is a run of leaves that holds extents of one size. FORMAT chooses its size */
 #ifndef CRAB_SLAB_BYTES_MIN		/* test builds: shadow/test_config.h */
@@ -154,7 +160,26 @@ struct crab_dblob {
 	__le32 crc;
 };
 
+#define CRAB_COMMIT_MAX		64U	/* writes of a commit */
+
+/*
+ * In the page of the head, in a store of commits: the list of the commit in progress. It counts if
+ * @check is that of its first @count records, and never if @check is 0.
+ */
+struct crab_dcommit {
+	__le64 check;		/* of all other words that count, and of the store */
+	__le64 count;		/* of writes, from 1 to CRAB_COMMIT_MAX */
+	__le64 removes;		/* bit i: write i removes its key */
+	struct {
+		__le64 key;
+		__le64 value;
+	} write[CRAB_COMMIT_MAX];
+};
+
 static_assert(sizeof(struct crab_dblob) == 40);
+static_assert(CRAB_COMMIT_OFFSET % CRAB_LINE == 0);
+static_assert(CRAB_COMMIT_OFFSET >= CRAB_BLOBS_OFFSET + sizeof(struct crab_dblobs));
+static_assert(CRAB_COMMIT_OFFSET + sizeof(struct crab_dcommit) <= CRAB_AREA_OFFSET);
 static_assert(sizeof(struct crab_dsuper) == 192);
 static_assert(offsetof(struct crab_dsuper, engine_root) == 144);
 static_assert(sizeof(struct crab_dhead) == 48);

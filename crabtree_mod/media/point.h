@@ -35,6 +35,8 @@ enum crab_point {
 	CRAB_P18_INVALID,	/* a node marked as invalid, before any other word of it changes */
 	CRAB_P19_REWRITTEN,	/* the words of a node except the one that marks it as valid */
 	CRAB_P20_ERASED,	/* stale slots of a leaf, before P8 lets its range grow over them */
+	CRAB_P21_LISTED,	/* the list of a commit, before the first of its changes */
+	CRAB_P22_UNLISTED,	/* a list that no longer counts, before its keys change again */
 	CRAB_POINTS
 };
 

@@ -435,6 +435,8 @@ const char *crab_shadow_point_name(enum crab_point point)
 		[CRAB_P18_INVALID] = "P18 invalid",
 		[CRAB_P19_REWRITTEN] = "P19 rewritten",
 		[CRAB_P20_ERASED] = "P20 erased",
+		[CRAB_P21_LISTED] = "P21 listed",
+		[CRAB_P22_UNLISTED] = "P22 unlisted",
 	};
 
 	return point < CRAB_POINTS && names[point] ? names[point] : "no point";

@@ -24,6 +24,7 @@
 #include <linux/string.h>
 
 #include "blob_priv.h"
+#include "commit_priv.h"
 #include "gate.h"
 #include "store_priv.h"
 
@@ -148,18 +149,24 @@ static int attach_write(struct crab_store *store)
 	crab_store_look(store);
 	if (store->readonly)
 		return 0;
+	crab_commits_prepare(store, &flow);
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
 	store->super.engine_root = 0;
 	crab_super_write(&flow, &store->super);
-	return 0;
+	return crab_commits_redo(store, &flow);
 }
 
-/* FORMAT refuses blobs that the engine or the region cannot hold: this superblock is forged */
-static int attach_blobs(struct crab_store *store, struct crab_attach_report *report)
+/* Blobs or commits, if the superblock has them */
+static int attach_features(struct crab_store *store, struct crab_attach_report *report)
 {
-	if (!(store->super.feature_incompat & CRAB_INCOMPAT_BLOBS))
+	u64 features = store->super.feature_incompat;
+
+	if (features == CRAB_INCOMPAT_COMMITS)
+		return crab_commits_attach(store);
+	if (!features)
 		return 0;
-	if (!crab_blobs_permitted(store->engine, report->reason))
+	/* FORMAT refuses commits of blobs, and blobs that the engine or the region cannot hold */
+	if (features == CRAB_INCOMPAT_BLOBS && !crab_blobs_permitted(store->engine, report->reason))
 		return crab_blobs_attach(store);
 	report->verdict = CRAB_VERDICT_DAMAGED;
 	return attach_error(report->verdict);
@@ -168,7 +175,7 @@ static int attach_blobs(struct crab_store *store, struct crab_attach_report *rep
 /* The engine has read its leaves, and has allocated none */
 static int attach_found(struct crab_store *store, struct crab_attach_report *report)
 {
-	int err = attach_blobs(store, report);
+	int err = attach_features(store, report);
 
 	if (err)
 		return err;
@@ -201,6 +208,7 @@ static int attach_engine(struct crab_store *store, const struct crab_engine_ops 
 		return PTR_ERR(store->engine);
 	err = attach_found(store, report);
 	if (err) {
+		crab_commits_detach(store);
 		crab_blobs_detach(store);
 		ops->detach(store->engine);
 	}
@@ -268,6 +276,7 @@ void crab_store_abandon(struct crab_store *store)
 	if (!store)
 		return;
 	crab_gate_end(store);
+	crab_commits_detach(store);
 	crab_blobs_detach(store);
 	store->engine->ops->detach(store->engine);
 	kfree(store);

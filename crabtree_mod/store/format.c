@@ -147,7 +147,8 @@ static void format_identity(const struct crab_media *media,
 			    const struct crab_format_options *options, struct crab_super *super)
 {
 	super->version = CRAB_FORMAT_VERSION;
-	super->feature_incompat = options->blobs ? CRAB_INCOMPAT_BLOBS : 0;
+	super->feature_incompat = (options->blobs ? CRAB_INCOMPAT_BLOBS : 0) |
+				  (options->commits ? CRAB_INCOMPAT_COMMITS : 0);
 	super->region_bytes = media->size;
 	super->state = CRAB_SUPER_STATE_CLEAN;
 	super->store_id = get_random_u32();
@@ -158,12 +159,27 @@ static void format_identity(const struct crab_media *media,
 		generate_random_uuid(super->uuid);
 }
 
+/* Features that this build has, and that go together */
+static int format_features(const struct crab_format_options *options, char *reason)
+{
+	const char *why = NULL;
+
+	if (options->commits && options->blobs)
+		why = "commits are of words, not of blobs";
+	else if (options->commits && !(CRAB_FEATURE_INCOMPAT_KNOWN & CRAB_INCOMPAT_COMMITS))
+		why = "this build has no commits";
+	if (!why)
+		return 0;
+	strscpy(reason, why, CRAB_REASON_LEN);
+	return -EOPNOTSUPP;
+}
+
 static int format_check(const struct crab_media *media,
 			const struct crab_format_options *options, struct crab_super *super,
 			char *reason)
 {
 	reason[0] = '\0';
-	return format_label(options->label, reason) ?:
+	return format_label(options->label, reason) ?: format_features(options, reason) ?:
 	       format_fill(media, options, super, reason) ?:
 	       format_permitted(media, options, reason);
 }

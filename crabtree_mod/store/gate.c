@@ -158,7 +158,8 @@ static void gate_note(struct crab_gate *gate, const struct crab_batch_op *ops, u
 			crab_snap_note(gate, ops[i].key);
 }
 
-void crab_gate_run(struct crab_store *store, struct crab_batch_op *ops, u32 n)
+void crab_gate_run(struct crab_store *store, struct crab_batch_op *ops, u32 n,
+		   void (*run)(struct crab_store *store, struct crab_batch_op *ops, u32 n))
 {
 	DECLARE_BITMAP(stripes, CRAB_GATE_STRIPES) = { };
 	struct crab_gate *gate = store->gate;
@@ -172,7 +173,7 @@ void crab_gate_run(struct crab_store *store, struct crab_batch_op *ops, u32 n)
 	else
 		gate_lock_many(gate, stripes);
 	gate_note(gate, ops, n);
-	crab_store_run(store, ops, n);
+	run(store, ops, n);
 	crab_watch_report(gate, ops, n);
 	if (n == 1)
 		mutex_unlock(&gate->stripes[gate_stripe(ops->key)]);

@@ -86,9 +86,11 @@ void crab_gate_resume(struct crab_gate *gate);
  * @store: the store; its gate is on
  * @ops: the operations; those whose status is not 0 are skipped
  * @n: number of operations
+ * @run: does them
  *
  * Context: may sleep.
  */
-void crab_gate_run(struct crab_store *store, struct crab_batch_op *ops, u32 n);
+void crab_gate_run(struct crab_store *store, struct crab_batch_op *ops, u32 n,
+		   void (*run)(struct crab_store *store, struct crab_batch_op *ops, u32 n));
 
 #endif /* CRABTREE_GATE_H */

@@ -111,12 +111,6 @@ int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
 	return store->engine->ops->seek(store->engine, key, dir, record);
 }
 
-static bool store_is_gated(const struct crab_store *store)
-{
-	/* Pairs with smp_store_release() in crab_store_set_gated() */
-	return smp_load_acquire(&store->gated);
-}
-
 /* A write of a store that is read-only, or whose writes pass its gate */
 static noinline int store_aside(struct crab_store *store, struct crab_batch_op *op,
 				struct crab_old *old)
@@ -124,8 +118,8 @@ static noinline int store_aside(struct crab_store *store, struct crab_batch_op *
 	if (READ_ONCE(store->readonly))
 		return -EROFS;
 	op->old = *old;
-	if (store_is_gated(store))
-		crab_gate_run(store, op, 1);
+	if (crab_store_is_gated(store))
+		crab_gate_run(store, op, 1, crab_store_run);
 	else
 		crab_store_run(store, op, 1);
 	*old = op->old;
@@ -226,8 +220,8 @@ static u32 store_batch_begin(struct crab_store *store, struct crab_batch_op *ops
 void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n)
 {
 	crab_count(store->engine, searches, store_batch_begin(store, ops, n));
-	if (unlikely(store_is_gated(store)))
-		crab_gate_run(store, ops, n);
+	if (unlikely(crab_store_is_gated(store)))
+		crab_gate_run(store, ops, n, crab_store_run);
 	else
 		crab_store_run(store, ops, n);
 }

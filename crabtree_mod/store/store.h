@@ -58,6 +58,7 @@ struct crab_attach_report {
  * @label: NUL-terminated, at most CRAB_LABEL_LEN - 1 bytes; no '/', no control characters
  * @uuid: identity of the store; all zero: random
  * @blobs: a store of blobs: values of any length, see blob.h
+ * @commits: a store of commits, see commit.h; only test builds have them
  */
 struct crab_format_options {
 	bool force;
@@ -67,6 +68,7 @@ struct crab_format_options {
 	const char *label;
 	u8 uuid[CRAB_UUID_LEN];
 	bool blobs;
+	bool commits;
 };
 
 /**
@@ -131,9 +133,7 @@ void crab_store_detach(struct crab_store *store);
 
 /**
  * crab_store_abandon() - free the store without writing to the media
- * @store: the store, or NULL
- *
- * For a region that is gone, and for tests that cut the power.
+ * @store: the store, or NULL; of a region that is gone, or of a test that cuts the power
  *
  * Context: may sleep; no call on the store is running or will come.
  */

@@ -10,6 +10,7 @@
 #include "store.h"
 
 struct crab_blobs;
+struct crab_commits;
 struct crab_gate;
 
 /**
@@ -28,6 +29,7 @@ struct crab_gate;
  * @durability: class of durability that a returned write has
  * @attach_ns: duration of the attach
  * @blobs: the blobs, of a store of blobs; else NULL
+ * @commits: the commits, of a store of commits; else NULL
  */
 struct crab_store {
 	struct crab_media *media;
@@ -44,6 +46,7 @@ struct crab_store {
 	enum crab_durability durability;
 	u64 attach_ns;
 	struct crab_blobs *blobs;
+	struct crab_commits *commits;
 };
 
 /**
@@ -112,6 +115,18 @@ void crab_store_set_readonly(struct crab_store *store, const char *reason);
  * Context: may sleep; takes crab_store.lock.
  */
 void crab_store_set_gated(struct crab_store *store, bool gated);
+
+/**
+ * crab_store_is_gated() - whether writes that begin pass the gate
+ * @store: the store
+ * Context: any.
+ * Return: true if so.
+ */
+static inline bool crab_store_is_gated(const struct crab_store *store)
+{
+	/* Pairs with smp_store_release() in crab_store_set_gated() */
+	return smp_load_acquire(&store->gated);
+}
 
 /**
  * crab_store_run() - do operations by the engine

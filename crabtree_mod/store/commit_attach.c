@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements attach of a store of commits.
+ *
+ * Invariants: a list that counts is durable (P3) before attach does the first of its writes, since
+ * the caches of a kernel that stopped may hold one that is not; it counts until all of them are
+ * durable. A list that does not count never will: its check is 0, durably (P3), before the first
+ * operation. In a store that is read-only the list remains in force, and readers see its writes.
+ *
+ * Attach looks at no condition again: they held when the list was written.
+ *
+ * Crash table: Documentation/design/protocols-commits.rst.
+ *
+ * Locking: the caller has the region to itself.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "commit_priv.h"
+#include "media/badmem.h"
+#include "store_priv.h"
+
+#define ATTACH_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+/* Reads the list; the engine volatile has no content to which it could belong */
+static void attach_load(struct crab_store *store)
+{
+	struct crab_commits *commits = store->commits;
+	struct crab_engine *engine = store->engine;
+	int found = -EIO;
+
+	if (engine->own->flags & CRAB_ENGINE_VOLATILE)
+		return;
+	if (crab_badmem_probe(store->media, CRAB_COMMIT_OFFSET, sizeof(struct crab_dcommit)))
+		found = crab_commit_load(store->media, store->super.store_id, &commits->list,
+					 &commits->torn);
+	if (found < 0)
+		crab_damage_note(&engine->damage, CRAB_COMMIT_OFFSET,
+				 "the list of a commit is damaged");
+	commits->live = found > 0;
+	if (commits->live)
+		crab_commits_turn(commits);
+}
+
+int crab_commits_attach(struct crab_store *store)
+{
+	struct crab_commits *commits = kvzalloc(sizeof(*commits), ATTACH_GFP);
+
+	if (!commits)
+		return -ENOMEM;
+	init_rwsem(&commits->lock);
+	store->commits = commits;
+	crab_commits_guard(commits, store->engine);
+	attach_load(store);
+	return 0;
+}
+
+void crab_commits_prepare(struct crab_store *store, struct crab_flow *flow)
+{
+	struct crab_commits *commits = store->commits;
+
+	if (!commits || store->engine->own->flags & CRAB_ENGINE_VOLATILE)
+		return;
+	if (commits->live)
+		crab_commit_clean(flow, commits->list.n);
+	else
+		crab_commit_void(flow);
+}
+
+int crab_commits_redo(struct crab_store *store, struct crab_flow *flow)
+{
+	struct crab_commits *commits = store->commits;
+	const struct crab_commit_list *list;
+	struct crab_batch_op op;
+	u32 i;
+	int err = 0;
+
+	if (!commits || !commits->live)
+		return 0;
+	list = &commits->list;
+	for (i = 0; i < list->n && !err; i++) {
+		op = (struct crab_batch_op){
+			.verb = list->removes >> i & 1 ? CRAB_VERB_DELETE : CRAB_VERB_INSERT,
+			.key = list->record[i].key, .value = list->record[i].value,
+		};
+		err = crab_commit_apply(store->engine, flow, &op, 1);
+	}
+	if (err)
+		return err;
+	crab_commit_void(flow);
+	/* P22: all writes are durable, and the list never counts again */
+	crab_fence(flow, CRAB_P22_UNLISTED);
+	crab_commits_turn(commits);
+	return 0;
+}
+
+void crab_commits_detach(struct crab_store *store)
+{
+	if (!store->commits)
+		return;
+	store->engine->ops = store->engine->own;
+	kvfree(store->commits);
+	store->commits = NULL;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the inside of a store of commits, for the files of this folder and for tests.
+ */
+#ifndef CRABTREE_COMMIT_PRIV_H
+#define CRABTREE_COMMIT_PRIV_H
+
+#include <linux/rwsem.h>
+
+#include "commit.h"
+
+/**
+ * struct crab_commit_list - the writes of a commit
+ * @n: how many
+ * @removes: bit i: write i removes its key
+ * @record: of each write
+ */
+struct crab_commit_list {
+	u32 n;
+	u64 removes;
+	struct crab_record record[CRAB_COMMIT_MAX];
+};
+
+/**
+ * struct crab_commits - the commits of a store
+ * @guard: the verbs of the engine, in which commits are one step: crab_engine.ops
+ * @lock: held by a commit as a writer, by other writes and by maintenance as readers
+ * @turn: odd while @list is in force: it is durable, and the engine may hold any of its writes.
+ *	Changes under @lock
+ * @list: of the commit in progress. Changes under @lock, while @turn is even
+ * @live: attach: the list on the media counts
+ * @torn: attach: the list on the media does not count
+ */
+struct crab_commits {
+	struct crab_engine_ops guard;
+	struct rw_semaphore lock;
+	u32 turn;
+	struct crab_commit_list list;
+	bool live;
+	bool torn;
+};
+
+#ifdef CRAB_COMMITS
+
+/* commit_attach.c */
+
+/**
+ * crab_commits_attach() - attach the commits of a store
+ * @store: of commits; its engine is attached
+ *
+ * Reads the list of the media, and writes nothing. Damage is noted in the engine. If the list
+ * counts it is in force from now on.
+ *
+ * Context: may sleep.
+ * Return: 0, or -ENOMEM.
+ */
+int crab_commits_attach(struct crab_store *store);
+
+/**
+ * crab_commits_prepare() - attach: the list of the media before the superblock is written
+ * @store: the store
+ * @flow: the caller's flow
+ *
+ * Cleans the list if it counts: the caches of a kernel that stopped may hold a list that is not
+ * durable. Otherwise makes sure that no part of it will count. The fence of the superblock (P3)
+ * makes either durable.
+ *
+ * Context: pinned.
+ */
+void crab_commits_prepare(struct crab_store *store, struct crab_flow *flow);
+
+/**
+ * crab_commits_redo() - attach: do the writes of the list that counts
+ * @store: the store; its superblock was written
+ * @flow: the caller's flow
+ * Context: pinned; may sleep.
+ * Return: 0, or the error of a write: the list remains in force.
+ */
+int crab_commits_redo(struct crab_store *store, struct crab_flow *flow);
+
+/**
+ * crab_commits_detach() - free the memory of a store's commits
+ * @store: the store; its engine is still attached
+ * Context: may sleep; no other call is running or will come.
+ */
+void crab_commits_detach(struct crab_store *store);
+
+/* commit_media.c */
+
+/**
+ * crab_commit_load() - read the list of the media
+ * @media: the media
+ * @store_id: of the store
+ * @list: out
+ * @torn: out: the list does not count, but its check is not 0
+ * Context: any.
+ * Return: 1 if the list counts, 0 if not, -EUCLEAN if it counts and is impossible.
+ */
+int crab_commit_load(const struct crab_media *media, u32 store_id, struct crab_commit_list *list,
+		     bool *torn);
+
+/**
+ * crab_commit_store() - write the list to the media, durable on return
+ * @flow: the caller's flow
+ * @store_id: of the store
+ * @list: the list
+ * Context: pinned.
+ */
+void crab_commit_store(struct crab_flow *flow, u32 store_id, const struct crab_commit_list *list);
+
+/**
+ * crab_commit_void() - the list of the media no longer counts; not yet durable
+ * @flow: the caller's flow
+ * Context: pinned.
+ */
+void crab_commit_void(struct crab_flow *flow);
+
+/**
+ * crab_commit_clean() - clean the list of the media
+ * @flow: the caller's flow
+ * @n: number of its writes
+ * Context: pinned.
+ */
+void crab_commit_clean(struct crab_flow *flow, u32 n);
+
+/* commit_read.c */
+
+/**
+ * crab_commits_guard() - make the verbs of an engine one step with commits
+ * @commits: the commits; crab_commits.guard is filled in
+ * @engine: the engine; it has these verbs from now on
+ * Context: attach.
+ */
+void crab_commits_guard(struct crab_commits *commits, struct crab_engine *engine);
+
+/**
+ * crab_commits_turn() - the list begins or ceases to be in force
+ * @commits: the commits
+ * Context: crab_commits.lock is held for writing, or attach.
+ */
+void crab_commits_turn(struct crab_commits *commits);
+
+/* commit.c */
+
+/**
+ * crab_commit_apply() - do the writes of a list, durable on return
+ * @engine: of the store
+ * @flow: the caller's flow
+ * @ops: the writes, each with the status 0; others are skipped
+ * @n: how many
+ * Context: may sleep; crab_commits.lock is held for writing, or attach.
+ * Return: 0, or the error of a write that cannot be done.
+ */
+int crab_commit_apply(struct crab_engine *engine, struct crab_flow *flow,
+		      struct crab_batch_op *ops, u32 n);
+
+#else
+
+static inline int crab_commits_attach(struct crab_store *store)
+{
+	return 0;
+}
+
+static inline void crab_commits_prepare(struct crab_store *store, struct crab_flow *flow)
+{
+}
+
+static inline int crab_commits_redo(struct crab_store *store, struct crab_flow *flow)
+{
+	return 0;
+}
+
+static inline void crab_commits_detach(struct crab_store *store)
+{
+}
+
+#endif
+
+#endif /* CRABTREE_COMMIT_PRIV_H */

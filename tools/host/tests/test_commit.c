@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests stores of commits, with every engine: random commits and single writes against a
+ * model, concurrent with snapshots and watches; conditions, bad input, a full store; lists on the
+ * media that a power cut could leave, in stores attached read-only and writable; lists that were
+ * damaged or forged; lines and fences.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "store/commit_priv.h"
+#include "store/gate.h"
+#include "store/snap.h"
+#include "store/store_priv.h"
+#include "store/watch.h"
+#include "tap.h"
+#include "tests/rng.h"
+
+#define KEYS	200U
+#define STEPS	3000U
+#define LEAVES	1024U
+
+static const char * const engines[][2] = {
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
+	{ "clfb", "" }, { "clfb", "twin" }, { "volatile", "" },
+};
+
+struct run {
+	struct crab_media media;
+	struct crab_store *store;
+	struct model *model;
+	u64 seed;
+	u32 refused;
+};
+
+static struct crab_commit commit;	/* too large for a stack */
+
+/* No reader waits */
+static void wake(void *arg)
+{
+}
+
+static void run_format(struct run *r, const char *engine, const char *layout, u32 leaves)
+{
+	struct crab_format_options options = {
+		.leaf_bytes = strcmp(engine, "volatile") ? 512 : 0, .engine = engine,
+		.layout = layout, .label = "commits", .commits = true,
+	};
+	char reason[CRAB_REASON_LEN];
+
+	*r = (struct run){ .seed = 7, .media = media_create((u64)leaves * 2048) };
+	r->model = model_create(KEYS, MODEL_UNIFORM, 3);
+	if (crab_store_format(&r->media, &options, reason)) {
+		printf("Bail out! format: %s\n", reason);
+		exit(2);
+	}
+	r->store = store_attach(&r->media);
+}
+
+static void run_end(struct run *r)
+{
+	crab_store_detach(r->store);
+	model_destroy(r->model);
+	media_destroy(&r->media);
+}
+
+static bool keeps(const struct run *r)
+{
+	return !(r->store->engine->own->flags & CRAB_ENGINE_VOLATILE);
+}
+
+static void add(enum crab_verb verb, u64 key, u64 value, enum crab_commit_when when, u64 expected)
+{
+	commit.when[commit.n] = when;
+	commit.ops[commit.n++] = (struct crab_batch_op){
+		.verb = verb, .key = key, .value = value, .old.expected = expected,
+	};
+}
+
+/* Is the condition of operation @i true? */
+static int condition(const struct run *r, u32 i, u32 at)
+{
+	bool there = r->model->there[at];
+
+	if (commit.when[i] == CRAB_WHEN_ABSENT)
+		return there ? -EEXIST : 0;
+	if (commit.when[i] != CRAB_WHEN_ANY && !there)
+		return -ENOENT;
+	return commit.when[i] == CRAB_WHEN_VALUE &&
+	       r->model->values[at] != commit.ops[i].old.expected ? -ESTALE : 0;
+}
+
+/* A random commit; @bad: some conditions may be false */
+static void fill(struct run *r, bool bad)
+{
+	u32 n = rng_below(&r->seed, 4) ? 1 + rng_below(&r->seed, 5) : CRAB_COMMIT_MAX;
+	u32 at = rng_below(&r->seed, KEYS), i;
+
+	commit.n = 0;
+	for (i = 0; i < n; i++, at = (at + 1 + rng_below(&r->seed, 2)) % KEYS) {
+		add(rng_below(&r->seed, 8) ? rng_below(&r->seed, 3) ? CRAB_VERB_INSERT : CRAB_VERB_DELETE :
+					     CRAB_VERB_SEARCH,
+		    r->model->keys[at], rng_below(&r->seed, 1000),
+		    rng_below(&r->seed, n) ? CRAB_WHEN_ANY : rng_below(&r->seed, 4),
+		    r->model->values[at]);
+		if (!bad && condition(r, i, at))
+			commit.when[i] = CRAB_WHEN_ANY;
+	}
+}
+
+static int wanted(const struct run *r, u32 *failed)
+{
+	u32 i;
+	int err;
+
+	for (i = 0; i < commit.n; i++) {
+		err = condition(r, i, model_at(r->model, commit.ops[i].key));
+		*failed = i;
+		if (err)
+			return err;
+	}
+	*failed = commit.n;
+	return 0;
+}
+
+/* Compares the records before the commit, and applies it to the model */
+static void apply(struct run *r)
+{
+	u32 i;
+
+	for (i = 0; i < commit.n; i++) {
+		const struct crab_batch_op *op = &commit.ops[i];
+		u32 at = model_at(r->model, op->key);
+
+		tap_check(op->old.existed == r->model->there[at] &&
+			  (!op->old.existed || op->old.value == r->model->values[at]),
+			  "operation %u reports another record", i);
+		tap_check(op->status == (op->verb == CRAB_VERB_INSERT || op->old.existed ? 0 : -ENOENT),
+			  "operation %u has the status %d", i, op->status);
+		if (op->verb == CRAB_VERB_INSERT)
+			model_put(r->model, at, op->value);
+		else if (op->verb == CRAB_VERB_DELETE && op->old.existed)
+			model_drop(r->model, at);
+	}
+}
+
+static void commit_random(struct run *r)
+{
+	u32 failed;
+	int want, err;
+
+	fill(r, true);
+	want = wanted(r, &failed);
+	err = crab_store_commit(r->store, &commit);
+	tap_check(err == want && commit.failed == failed, "a commit returns %d for %u, not %d for %u",
+		  err, commit.failed, want, failed);
+	if (err)
+		r->refused++;
+	else
+		apply(r);
+}
+
+static void write_random(struct run *r)
+{
+	u32 at = rng_below(&r->seed, KEYS);
+	struct crab_old old;
+
+	if (rng_below(&r->seed, 2)) {
+		crab_store_insert(r->store, r->model->keys[at], at, CRAB_INSERT_EITHER, &old);
+		model_put(r->model, at, at);
+	} else if (!crab_store_delete(r->store, r->model->keys[at], &old)) {
+		model_drop(r->model, at);
+	}
+}
+
+static void restart(struct run *r)
+{
+	if (!keeps(r))
+		return;
+	if (rng_below(&r->seed, 2))
+		crab_store_detach(r->store);
+	else
+		crab_store_abandon(r->store);
+	r->store = store_attach(&r->media);
+}
+
+static void test_random(const char *engine, const char *layout)
+{
+	struct run r;
+	u32 i;
+
+	run_format(&r, engine, layout, LEAVES);
+	for (i = 0; i < STEPS; i++) {
+		if (rng_below(&r.seed, 3))
+			commit_random(&r);
+		else
+			write_random(&r);
+		if (i % 100 == 0)
+			restart(&r);
+		if (i % 50 == 0)
+			model_compare(r.model, r.store);
+		while (crab_store_maintain(r.store) && rng_below(&r.seed, 4))
+			;
+	}
+	model_compare(r.model, r.store);
+	tap_ok(r.refused > STEPS / 20, "%s %s: %u steps, %u commits refused by a condition", engine,
+	       layout, STEPS, r.refused);
+	run_end(&r);
+}
+
+/* A snapshot has all of a commit or none, and a watch reports its changes */
+static void test_observed(const char *engine, const char *layout)
+{
+	struct crab_change changes[CRAB_COMMIT_MAX + 1];
+	struct crab_snap *snap;
+	struct crab_watch *watch;
+	struct run r;
+	u64 value;
+	u32 i, changed = 0;
+	int n;
+
+	run_format(&r, engine, layout, LEAVES);
+	commit_random(&r);
+	tap_check(crab_store_observe(r.store) == 1 && !crab_store_observe(r.store), "not observed");
+	snap = crab_snap_open(r.store);
+	watch = crab_watch_open(r.store, 0, CRAB_KEY_EMPTY, 256, wake, NULL);
+	fill(&r, false);
+	for (i = 0; i < commit.n; i++)
+		commit.ops[i].status = r.model->there[model_at(r.model, commit.ops[i].key)];
+	tap_check(!crab_store_commit(r.store, &commit), "refused");
+	for (i = 0; i < commit.n; i++) {
+		u32 at = model_at(r.model, commit.ops[i].key);
+		int err = crab_snap_search(r.store, snap, commit.ops[i].key, &value);
+
+		tap_check(err == (r.model->there[at] ? 0 : -ENOENT) &&
+			  (err || value == r.model->values[at]), "the snapshot changed");
+		changed += commit.ops[i].verb != CRAB_VERB_SEARCH && !commit.ops[i].status;
+	}
+	n = crab_watch_read(watch, changes, ARRAY_SIZE(changes));
+	tap_check(n == (int)changed, "%d changes, not %u", n, changed);
+	apply(&r);
+	commit.n = 0;
+	add(CRAB_VERB_DELETE, r.model->keys[0], 0, CRAB_WHEN_ANY, 0);
+	add(CRAB_VERB_INSERT, r.model->keys[1], 1, CRAB_WHEN_VALUE, 123456);
+	tap_check(crab_store_commit(r.store, &commit) && !crab_watch_read(watch, changes, 1),
+		  "a refused commit is reported");
+	crab_watch_close(watch);
+	crab_snap_close(snap);
+	model_compare(r.model, r.store);
+	tap_ok(changed, "%s %s: %u changes, observed", engine, layout, changed);
+	run_end(&r);
+}
+
+/* Nothing of a commit with bad operands is done */
+static void refuse(struct run *r, int want, const char *what)
+{
+	int err = crab_store_commit(r->store, &commit);
+
+	tap_check(err == want, "%s: %d", what, err);
+	model_compare(r->model, r->store);
+}
+
+static void begin_pair(struct run *r)
+{
+	commit.n = 0;
+	add(CRAB_VERB_INSERT, r->model->keys[0], 1, CRAB_WHEN_ANY, 0);
+	add(CRAB_VERB_INSERT, r->model->keys[1], 1, CRAB_WHEN_ANY, 0);
+}
+
+static void test_bad(void)
+{
+	struct crab_store *plain;
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 64 * 512);
+	struct run r;
+
+	run_format(&r, "crab", "slotted", LEAVES);
+	commit.n = 0;
+	refuse(&r, -EINVAL, "no operation");
+	commit.n = CRAB_COMMIT_MAX + 1;
+	refuse(&r, -EINVAL, "65 operations");
+	commit.n = ~0U;
+	refuse(&r, -EINVAL, "many operations");
+	begin_pair(&r);
+	commit.ops[1].key = commit.ops[0].key;
+	refuse(&r, -EINVAL, "a key twice");
+	begin_pair(&r);
+	commit.ops[1].key = CRAB_KEY_EMPTY;
+	refuse(&r, -EINVAL, "the reserved key");
+	tap_check(commit.failed == 1, "operation %u", commit.failed);
+	begin_pair(&r);
+	commit.ops[1].verb = 7;
+	refuse(&r, -EINVAL, "a verb");
+	begin_pair(&r);
+	commit.ops[1].mode = CRAB_INSERT_ADD;
+	refuse(&r, -EINVAL, "a mode");
+	begin_pair(&r);
+	commit.when[0] = 9;
+	refuse(&r, -EINVAL, "a condition");
+	begin_pair(&r);
+	crab_store_set_readonly(r.store, "test");
+	refuse(&r, -EROFS, "read-only");
+	run_end(&r);
+	plain = store_format_attach(&media, "crab", "slotted", 512);
+	tap_check(crab_store_commit(plain, &commit) == -EOPNOTSUPP, "a store without commits");
+	crab_store_detach(plain);
+	media_destroy(&media);
+	tap_ok(true, "bad operands are refused");
+}
+
+/* A full store: refused before the list is written; deletes make room again */
+static void test_full(const char *engine, const char *layout)
+{
+	struct crab_old old;
+	struct run r;
+	u64 key, value;
+	u32 i;
+	int err;
+
+	run_format(&r, engine, layout, 40);
+	for (key = 0; key < 100000; key++)
+		if (crab_store_insert(r.store, key, 1, CRAB_INSERT_EITHER, &old))
+			break;
+	commit.n = 0;
+	for (i = 0; i < CRAB_COMMIT_MAX; i++)
+		add(CRAB_VERB_INSERT, key + i, 2, CRAB_WHEN_ANY, 0);
+	err = crab_store_commit(r.store, &commit);
+	tap_check(err == -ENOSPC, "full: %d", err);
+	for (i = 0; i < CRAB_COMMIT_MAX; i++)
+		tap_check(crab_store_search(r.store, key + i, &value) == -ENOENT, "key %u is there", i);
+	tap_check(!crab_store_is_readonly(r.store), "read-only");
+	while (key)
+		crab_store_delete(r.store, --key, &old);
+	while (crab_store_maintain(r.store))
+		;
+	restart(&r);
+	commit.n = 8;
+	err = crab_store_commit(r.store, &commit);
+	tap_ok(!err, "%s %s: full, and then not", engine, layout);
+	run_end(&r);
+}
+
+/* Lists on the media */
+
+static struct crab_flow flow_of(struct run *r)
+{
+	return (struct crab_flow){ .media = &r->media };
+}
+
+/* Writes a list as a commit would; nothing of it is applied, or every second write */
+static void list_leave(struct run *r, struct crab_commit_list *list, bool half)
+{
+	struct crab_flow flow = flow_of(r);
+	struct crab_old old;
+	u32 i, n = 0;
+
+	memset(list, 0, sizeof(*list));
+	for (i = 0; i < commit.n; i++) {
+		const struct crab_batch_op *op = &commit.ops[i];
+
+		if (op->verb == CRAB_VERB_SEARCH)
+			continue;
+		list->removes |= (u64)(op->verb == CRAB_VERB_DELETE) << n;
+		list->record[n++] = (struct crab_record){ op->key, op->value };
+		if (half && i % 2 && op->verb == CRAB_VERB_DELETE)
+			crab_store_delete(r->store, op->key, &old);
+		else if (half && i % 2)
+			crab_store_insert(r->store, op->key, op->value, CRAB_INSERT_EITHER, &old);
+	}
+	list->n = n;
+	crab_commit_store(&flow, r->store->super.store_id, list);
+}
+
+static struct crab_store *attach_readonly(struct run *r, struct crab_attach_report *report)
+{
+	struct crab_attach_options options = { .readonly = true };
+
+	return crab_store_attach(&r->media, &options, report);
+}
+
+/* Seeks and scans in both directions, while the list is in force */
+static void compare_reads(struct run *r, struct crab_store *store)
+{
+	u32 i, a, b;
+
+	for (i = 0; i < 40; i++) {
+		a = rng_below(&r->seed, KEYS);
+		b = rng_below(&r->seed, KEYS);
+		model_seek(r->model, store, r->model->keys[a / 2] + i % 3, i % 2);
+		model_scan(r->model, store, r->model->keys[a], r->model->keys[b], 1 + i % 7, 300);
+		model_scan_back(r->model, store, r->model->keys[a], r->model->keys[b], 1 + i % 7, 300);
+	}
+}
+
+/* A power cut left a list: a reader has all of it, and so has the next attach */
+static void test_left(const char *engine, const char *layout)
+{
+	struct crab_attach_report report;
+	struct crab_commit_list list;
+	struct crab_store *reader;
+	struct run r;
+	u32 i;
+
+	run_format(&r, engine, layout, LEAVES);
+	for (i = 0; i < 60; i++) {
+		commit_random(&r);
+		fill(&r, false);
+		for (u32 k = 0; k < commit.n; k++)
+			commit.ops[k].old.existed = false;
+		list_leave(&r, &list, i % 2);
+		crab_store_abandon(r.store);
+		for (u32 k = 0; k < commit.n; k++) {
+			u32 at = model_at(r.model, commit.ops[k].key);
+
+			if (commit.ops[k].verb == CRAB_VERB_INSERT)
+				model_put(r.model, at, commit.ops[k].value);
+			else if (commit.ops[k].verb == CRAB_VERB_DELETE && r.model->there[at])
+				model_drop(r.model, at);
+		}
+		reader = attach_readonly(&r, &report);
+		compare_reads(&r, reader);
+		crab_store_abandon(reader);
+		r.store = store_attach(&r.media);
+		model_compare(r.model, r.store);
+	}
+	tap_ok(true, "%s %s: 60 lists that a power cut left", engine, layout);
+	run_end(&r);
+}
+
+static __le64 *slot(struct run *r)
+{
+	return (__le64 *)(r->media.base + CRAB_COMMIT_OFFSET);
+}
+
+/* A list without one of its words never counts, also if a later list supplies the word */
+static void test_torn(void)
+{
+	struct crab_commit_list list;
+	struct run r;
+	__le64 word;
+	u32 i;
+
+	run_format(&r, "crab", "slotted", LEAVES);
+	begin_pair(&r);
+	list_leave(&r, &list, false);
+	for (i = 0; i < 7; i++) {
+		struct crab_flow flow = flow_of(&r);
+
+		crab_commit_store(&flow, r.store->super.store_id, &list);
+		crab_store_abandon(r.store);
+		word = slot(&r)[i];
+		slot(&r)[i] = ~word;
+		r.store = store_attach(&r.media);
+		model_compare(r.model, r.store);
+		crab_store_abandon(r.store);
+		if (i)
+			slot(&r)[i] = word;
+		r.store = store_attach(&r.media);
+		model_compare(r.model, r.store);
+	}
+	tap_ok(true, "a torn list never counts");
+	run_end(&r);
+}
+
+/* A list with the right check that no commit could have written */
+static void forge(struct run *r, const struct crab_commit_list *list, const char *what)
+{
+	struct crab_flow flow = flow_of(r);
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	struct crab_store *store;
+
+	crab_commit_store(&flow, r->store->super.store_id, list);
+	store = crab_store_attach(&r->media, &options, &report);
+	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%s: %s", what,
+		  report.reason);
+	model_compare(r->model, store);
+	crab_store_abandon(store);
+}
+
+static void test_forged(void)
+{
+	struct crab_commit_list list = { .n = 2, .record = { { 5, 1 }, { 5, 2 } } };
+	struct run r;
+	u32 i, k;
+
+	run_format(&r, "crab", "slotted", LEAVES);
+	forge(&r, &list, "a key twice");
+	list.record[1].key = CRAB_KEY_EMPTY;
+	forge(&r, &list, "the reserved key");
+	list.record[1].key = 6;
+	list.removes = 4;
+	forge(&r, &list, "a write that is not there is a delete");
+	for (i = 0; i < 2000; i++) {
+		for (k = 0; k < sizeof(struct crab_dcommit) / 8; k++)
+			slot(&r)[k] = cpu_to_le64(rng_below(&r.seed, 4) ? rng_below(&r.seed, 80) :
+						  rng_mix(r.seed + k));
+		crab_store_abandon(r.store);
+		r.store = store_attach(&r.media);
+	}
+	model_compare(r.model, r.store);
+	tap_ok(true, "forged lists are damage, and noise is no list");
+	run_end(&r);
+}
+
+/* 16 replacements in a new store, as a batch or as a commit */
+static void count(const char *engine, const char *layout, bool atomic, u64 *lines, u64 *fences)
+{
+	struct crab_store_info before, after;
+	struct crab_old old;
+	struct run r;
+	u32 i;
+
+	run_format(&r, engine, layout, LEAVES);
+	for (i = 0; i < KEYS; i++)
+		crab_store_insert(r.store, r.model->keys[i], 1, CRAB_INSERT_EITHER, &old);
+	commit.n = 0;
+	for (i = 0; i < 16; i++)
+		add(CRAB_VERB_INSERT, r.model->keys[i * 12], 2, CRAB_WHEN_ANY, 0);
+	crab_store_info(r.store, &before);
+	if (atomic)
+		crab_store_commit(r.store, &commit);
+	else
+		crab_store_batch(r.store, commit.ops, commit.n);
+	crab_store_info(r.store, &after);
+	*fences = after.counts.fences - before.counts.fences;
+	*lines = after.counts.lines - before.counts.lines;
+	run_end(&r);
+}
+
+/* A commit has two fences more than a batch of the same writes */
+static void test_counts(const char *engine, const char *layout)
+{
+	u64 lines[2], fences[2];
+
+	count(engine, layout, false, &lines[0], &fences[0]);
+	count(engine, layout, true, &lines[1], &fences[1]);
+	tap_ok(fences[1] == fences[0] + 2,
+	       "%s %s: 16 replacements, batch and commit: %llu and %llu lines, %llu and %llu fences",
+	       engine, layout, lines[0], lines[1], fences[0], fences[1]);
+}
+
+int main(void)
+{
+	u32 i;
+
+	if (crab_persist_init())
+		return 2;
+	for (i = 0; i < ARRAY_SIZE(engines); i++) {
+		const char *engine = engines[i][0], *layout = engines[i][1];
+		bool kept = strcmp(engine, "volatile");
+
+		test_random(engine, layout);
+		test_observed(engine, layout);
+		if (!kept)
+			continue;
+		test_full(engine, layout);
+		test_left(engine, layout);
+		test_counts(engine, layout);
+	}
+	test_bad();
+	test_torn();
+	test_forged();
+	return tap_done();
+}
