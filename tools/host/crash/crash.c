@@ -16,6 +16,7 @@
 #include <linux/string.h>
 
 #include "crash_priv.h"
+#include "store/commit.h"
 #include "model.h"
 #include "store/blob.h"
 #include "store/store_priv.h"
@@ -157,6 +158,58 @@ int crash_apply(struct crash *c, struct crab_store *store, const struct crash_op
 				done.old.existed ? done.old.value : 0) : 0;
 }
 
+/* A commit of the writes of a batch, the first one of each key */
+static void commit_make(struct crash *c, struct crab_commit *commit)
+{
+	struct crash_batch *batch = &c->batch;
+	u32 i, k;
+
+	memset(commit, 0, sizeof(*commit));
+	for (i = 0; i < batch->n; i++) {
+		for (k = 0; k < commit->n && batch->key[k] != batch->key[i]; k++)
+			;
+		if (k < commit->n)
+			continue;
+		commit->ops[k] = batch->ops[i];
+		commit->ops[k].mode = CRAB_INSERT_EITHER;
+		batch->key[k] = batch->key[i];
+		commit->n++;
+	}
+	batch->n = commit->n;
+}
+
+/* Refused only if fewer leaves are free than protocols-commits.rst requires */
+static bool commit_is_full(const struct crash *c)
+{
+	struct crab_store_info info;
+
+	crab_store_info(c->store, &info);
+	return info.super.leaves - info.stats.leaves_used < 2 * c->batch.n + 4;
+}
+
+static int apply_commit(struct crash *c)
+{
+	static struct crab_commit commit;
+	const char *what;
+	u32 i;
+	int err;
+
+	commit_make(c, &commit);
+	err = crab_store_commit(c->store, &commit);
+	if (err == -ENOSPC && commit_is_full(c)) {
+		c->counts.full++;
+		return 0;
+	}
+	if (err)
+		return crash_say(c, "a commit returns %d", err);
+	for (i = 0; i < commit.n; i++) {
+		what = crab_oracle_answer(&c->content.key[c->batch.key[i]], &commit.ops[i]);
+		if (what)
+			return crash_say(c, "operation %u of the commit %s", i, what);
+	}
+	return 0;
+}
+
 int crash_apply_batch(struct crash *c)
 {
 	struct crash_batch *batch = &c->batch;
@@ -165,6 +218,8 @@ int crash_apply_batch(struct crash *c)
 	u32 i;
 
 	crash_batch_make(c);
+	if (c->setup.commits)
+		return apply_commit(c);
 	crab_store_batch(c->store, batch->ops, batch->n);
 	batch->changed = 0;
 	for (i = 0; i < batch->n; i++) {
@@ -282,7 +337,7 @@ int crash_format(struct crash *c)
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = c->setup.leaf_bytes,
 		.engine = c->setup.driver->engine, .layout = c->setup.layout, .label = label,
-		.blobs = c->setup.blobs,
+		.blobs = c->setup.blobs, .commits = c->setup.commits,
 	};
 
 	snprintf(label, sizeof(label), "crash %u", c->step);

@@ -87,6 +87,7 @@ struct crash_counts {
  * @keys: number of keys; 0: CRASH_KEYS_DEFAULT
  * @blobs: of blobs: a value chooses the blob of its key (tests/blob_value.h). Without @modify, and without
  *	batches in the run
+ * @commits: of commits: each batch is a commit. Without @modify
  * @modify: some inserts are compare-and-swaps and adds
  * @changes: cut the operations that change the structure, and few others
  * @inserts: on keys all over the store before the first step; they are not cut
@@ -101,6 +102,7 @@ struct crash_setup {
 	u32 slots;
 	u32 keys;
 	bool blobs;
+	bool commits;
 	bool modify;
 	bool changes;
 	u32 inserts;

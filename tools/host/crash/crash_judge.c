@@ -26,6 +26,10 @@ static int cut_at(struct crash_cut *cut, struct crab_crash_points *points);
 struct crab_oracle_allowed crash_batch_allowed(const struct crash *c,
 					       const struct crash_content *before)
 {
+	if (c->setup.commits)
+		return (struct crab_oracle_allowed) {
+			.before = before->key, .after = c->content.key,
+		};
 	return (struct crab_oracle_allowed) {
 		.before = before->key, .changes = c->batch.changes, .n = c->batch.changed,
 	};

@@ -13,6 +13,7 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
+#include "commits.h"
 #include "explore_priv.h"
 #include "model.h"
 #include "reproducer.h"
@@ -121,6 +122,31 @@ static int explore_records(struct explore *x, const struct crab_shadow_image *ba
 	return err;
 }
 
+/* Every commit; the first one on every condition, too */
+static int explore_commits(struct explore *x, const struct crab_shadow_image *base)
+{
+	u32 lists = commits_lists(x->space), conditions = commits_conditions(x->space);
+	struct explore_op op = { .verb = EXPLORE_COMMIT };
+	int err = 0;
+
+	for (; op.key < lists && !err; op.key++)
+		for (op.value = 0; op.value < (op.key ? 1 : conditions) && !err; op.value++)
+			err = op_alone(x, base, &op);
+	return err;
+}
+
+/*
+ * A list that a commit left: the attach before an operation leaves a state without it, which is
+ * explored by itself. Writes of single keys could depend on the end of that attach, so they are
+ * explored here as well
+ */
+static bool has_list(const struct explore *x)
+{
+	const struct state *state = &x->node[x->at].state;
+
+	return x->space->commits && state->byte[state->len - 1] != COMMITS_NONE;
+}
+
 /* Every operation on the state @base */
 static int explore_ops(struct explore *x, const struct crab_shadow_image *base)
 {
@@ -131,10 +157,13 @@ static int explore_ops(struct explore *x, const struct crab_shadow_image *base)
 		err = op_alone(x, base, &format);
 	if (err || x->is_blank)
 		return err;
+	if (has_list(x))
+		return explore_records(x, base);
 	err = op_alone(x, base, &(struct explore_op) { .verb = EXPLORE_DETACH });
 	if (!err && x->space->prepare)
 		err = op_alone(x, base, &(struct explore_op) { .verb = EXPLORE_PREPARE });
-	return err ?: explore_records(x, base);
+	err = err ?: explore_records(x, base);
+	return err || !x->space->commits ? err : explore_commits(x, base);
 }
 
 /* Writes a state. It must read the same: that is the meaning of canonical. */
@@ -179,6 +208,32 @@ static void explore_settled(struct explore *x)
 	}
 }
 
+static int batch_extend(struct explore *x, const struct crab_shadow_image *base);
+
+/* Performs the batch, or the life, and those that begin with it */
+static int batch_try(struct explore *x, const struct crab_shadow_image *base)
+{
+	int err = x->run_n > 1 ? op_explore(x, base) : 0;
+
+	if (!err && x->run_n < max(x->space->batch, x->space->lives))
+		err = batch_extend(x, base);
+	return err;
+}
+
+/* Appends some commits to the life */
+static int life_commits(struct explore *x, const struct crab_shadow_image *base,
+			struct explore_op *op)
+{
+	u32 i;
+	int err = 0;
+
+	for (i = 1; i < commits_lists(x->space) && !err; i += 3) {
+		*op = (struct explore_op) { .verb = EXPLORE_COMMIT, .key = i };
+		err = batch_try(x, base);
+	}
+	return err;
+}
+
 /* Appends each operation to the batch, and so on */
 static int batch_extend(struct explore *x, const struct crab_shadow_image *base)
 {
@@ -193,12 +248,11 @@ static int batch_extend(struct explore *x, const struct crab_shadow_image *base)
 			if ((op->verb == EXPLORE_PUT_SPECIAL && !x->space->specials) ||
 			    (op->verb == EXPLORE_SWAP && !x->space->modify))
 				continue;
-			if (x->run_n > 1)
-				err = op_explore(x, base);
-			if (!err && x->run_n < max(x->space->batch, x->space->lives))
-				err = batch_extend(x, base);
+			err = batch_try(x, base);
 		}
 	}
+	if (!err && x->space->commits)
+		err = life_commits(x, base, op);
 	x->run_n--;
 	return err;
 }

@@ -29,6 +29,7 @@ enum explore_verb {
 	EXPLORE_PREPARE,
 	EXPLORE_DETACH,
 	EXPLORE_FORMAT,
+	EXPLORE_COMMIT,		/* of the list with number @key, on condition @value: commits.h */
 	EXPLORE_VERBS
 };
 

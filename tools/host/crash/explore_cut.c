@@ -19,6 +19,7 @@
 
 #include "explore_priv.h"
 
+#define SURVIVE_POINTS	256	/* crash points of an attach after a stop */
 #define EXPLORE_CPU	2	/* attaches the caches' content; it ran nothing before */
 
 static int cut_point(struct explore *x, const struct crab_crash_point *at, u32 point, u32 forced)
@@ -89,6 +90,43 @@ static int survive_found(struct explore *x, const struct content *found)
 	return err;
 }
 
+/* The power is cut during the attach of the caches' content, before any of its fences */
+static int survive_cut(struct explore *x, const struct crab_crash_points *points)
+{
+	u32 i;
+	int err = 0;
+
+	for (i = 0; i < points->count && !err; i++)
+		err = crab_shadow_explore(x->shadow, points->at[i].image, explore_judge, x,
+					  EXPLORE_BUDGET);
+	return err;
+}
+
+/* An attach of the caches' content. In a store of commits it writes records, and is cut */
+static struct crab_store *survive_attach(struct explore *x, struct crab_attach_report *report)
+{
+	struct crab_crash_points *points;
+	struct crab_shadow_image *end;
+	struct crab_store *store;
+	int err;
+
+	if (!x->space->commits)
+		return explore_attach(x, false, report);
+	points = crab_crash_points_alloc(SURVIVE_POINTS, false);
+	crab_crash_points_collect(points, x->shadow);
+	store = explore_attach(x, false, report);
+	crab_crash_points_collect(NULL, x->shadow);
+	end = crab_shadow_capture(x->shadow);
+	err = survive_cut(x, points);
+	crab_crash_points_free(points);
+	crab_shadow_restore(x->shadow, end);
+	crab_shadow_release(end);
+	if (!err || IS_ERR(store))
+		return store;
+	crab_store_abandon(store);
+	return ERR_PTR(-EUCLEAN);
+}
+
 /*
  * The kernel stops at @image, and the caches survive. Another CPU attaches their content; then
  * the power is cut.
@@ -102,7 +140,7 @@ static int survive_point(struct explore *x, const struct crab_shadow_image *imag
 
 	crab_shadow_restore(x->shadow, image);
 	x->shadow->cpu = EXPLORE_CPU;
-	store = explore_attach(x, false, &report);
+	store = survive_attach(x, &report);
 	if (IS_ERR(store)) {
 		x->shadow->cpu = 0;
 		return x->blank && report.verdict == CRAB_VERDICT_BLANK ? 0 :

@@ -10,11 +10,22 @@
 #include <linux/random.h>
 
 #include "blobs.h"
+#include "commits.h"
 #include "explore_priv.h"
 
 static_assert(EXPLORE_RUN <= STATE_KEYS);	/* explore.changes */
 
 #define EXPLORE_CHUNK	2	/* records of a range that one call removes */
+
+/*
+ * In a store of commits each operation runs on another CPU than the one before: its fences complete
+ * no clean of that one
+ */
+static void next_cpu(struct explore *x)
+{
+	if (x->space->commits)
+		x->shadow->cpu ^= 1;
+}
 
 /* Begins or ends the collection of crash points */
 static void explore_collect(struct explore *x, bool on)
@@ -134,6 +145,17 @@ static int run_records(struct explore *x, struct crab_store *store, struct conte
 	return 0;
 }
 
+/* One operation, of a life or alone */
+static int run_commit(struct explore *x, struct crab_store *store, u32 i, struct content *content)
+{
+	int err;
+
+	explore_collect(x, i + 1 == x->run_n);
+	err = commits_run(x, store, &x->run[i], content);
+	explore_collect(x, false);
+	return err;
+}
+
 /* The operations of a life, one after the other; only the last one is cut */
 static int run_life(struct explore *x, struct crab_store *store, struct content *content)
 {
@@ -141,6 +163,12 @@ static int run_life(struct explore *x, struct crab_store *store, struct content 
 
 	for (i = 0; i < x->run_n; i++) {
 		x->before = *content;
+		next_cpu(x);
+		if (x->run[i].verb == EXPLORE_COMMIT) {
+			if (run_commit(x, store, i, content))
+				return -1;
+			continue;
+		}
 		x->changed = 0;
 		record_begin(x, store, i);
 		explore_collect(x, i + 1 == x->run_n);
@@ -213,10 +241,14 @@ static int run_thin(struct explore *x, struct crab_store *store, struct content 
 /* The operation on @store, which it may detach */
 static int run_op(struct explore *x, struct crab_store **store, struct content *content)
 {
+	if (x->run_n == 1)
+		next_cpu(x);
 	if (x->run[0].verb == EXPLORE_THIN)
 		return run_thin(x, *store, content);
 	if (x->run[0].verb == EXPLORE_DELETE_RANGE)
 		return run_range(x, *store, content);
+	if (x->run[0].verb == EXPLORE_COMMIT && x->run_n == 1)
+		return run_commit(x, *store, 0, content);
 	if (x->run[0].prepared)
 		run_prepare(x, *store);
 	if (x->run[0].verb != EXPLORE_PREPARE && x->run[0].verb != EXPLORE_DETACH)
@@ -259,7 +291,7 @@ int explore_format(struct explore *x, bool force)
 	struct crab_format_options options = {
 		.force = force, .leaf_bytes = x->space->leaf_bytes, .engine = x->space->driver->engine,
 		.layout = x->space->layout, .label = "explore", .uuid = { 1 },
-		.blobs = x->space->blobs,
+		.blobs = x->space->blobs, .commits = x->space->commits,
 	};
 	char reason[CRAB_REASON_LEN];
 
@@ -286,6 +318,7 @@ int explore_run_once(struct crab_shadow *shadow, void *arg)
 	int err;
 
 	crab_host_seed(EXPLORE_SEED + 1);
+	shadow->cpu = 0;
 	switch (x->run[0].verb) {
 	case EXPLORE_ATTACH:
 		err = run_attach(x);

@@ -13,7 +13,7 @@
 
 static const char * const verb_names[EXPLORE_VERBS] = {
 	"attach", "put", "put-special", "put-spare", "swap", "add", "delete", "delete-range", "thin",
-	"prepare", "detach", "format",
+	"prepare", "detach", "format", "commit",
 };
 
 static size_t write_op(const struct explore_op *op, char *to, size_t size)

@@ -9,9 +9,11 @@
  */
 #include <linux/crc32.h>
 #include <linux/kernel.h>
+#include <linux/math.h>
 #include <linux/string.h>
 
 #include "blobs.h"
+#include "commits.h"
 #include "state.h"
 
 #define SUPER_WORDS	(sizeof(struct crab_dsuper) / sizeof(__le64))
@@ -91,6 +93,15 @@ static u32 supers_read(const struct crab_media *media, enum state_super *super, 
 	return newest_copy(super, sequence);
 }
 
+/* A store that a FORMAT has just made has another one than that of the space */
+static u32 super_store_id(const struct crab_media *media, u32 copy)
+{
+	const u8 *super = media->base + copy * CRAB_SUPER_STRIDE;
+	u64 at = round_down(offsetof(struct crab_dsuper, store_id), sizeof(__le64));
+
+	return crab_load(media, (const __le64 *)(super + at)) >> 32;
+}
+
 u64 state_root(const struct crab_media *media)
 {
 	enum state_super super[CRAB_SUPER_COPIES];
@@ -106,6 +117,7 @@ const char *state_read(struct state *state, struct content *content, const struc
 	enum state_super super[CRAB_SUPER_COPIES];
 	u64 root[CRAB_SUPER_COPIES];
 	u32 newest = supers_read(media, super, root);
+	const char *what;
 
 	state->len = 0;
 	state_add(state, super[newest]);
@@ -114,7 +126,12 @@ const char *state_read(struct state *state, struct content *content, const struc
 	blobs_begin();
 	if (state_is_blank(state))
 		return NULL;
-	return space->driver->read(space, geo, media, content, state);
+	what = space->driver->read(space, geo, media, content, state);
+	if (!what && space->commits) {
+		state_add(state, commits_decode(space, super_store_id(media, newest), media));
+		commits_apply(space, state->byte[state->len - 1], content);
+	}
+	return what;
 }
 
 static void super_write(struct crab_flow *flow, u32 copy, enum state_super kind,
@@ -150,6 +167,8 @@ void state_write(const struct state *state, const struct space *space,
 	u64 root = at < end && space->driver->root ? space->driver->root(space, geo, at, end) : 0;
 	u32 i;
 
+	if (space->commits && at < end)
+		commits_write(space, geo->store_id, media, *--end);
 	for (i = 0; i < CRAB_SUPER_COPIES; i++)
 		super_write(&flow, i, state->byte[i], super, i ? 0 : root);
 	crab_fence(&flow, CRAB_P3_SUPER);
