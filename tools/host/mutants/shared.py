@@ -9,6 +9,11 @@ BLOB = "store/blob.c"
 BLOB_MEDIA = "store/blob_media.c"
 BLOB_ATTACH = "store/blob_attach.c"
 
+COMMIT = "store/commit.c"
+COMMIT_MEDIA = "store/commit_media.c"
+COMMIT_READ = "store/commit_read.c"
+COMMIT_ATTACH = "store/commit_attach.c"
+
 DESIGNS = [
     Design("attach: repairs are not fenced before service", [
         Edit("store/attach.c", """err = engine->ops->repair ? engine->ops->repair(engine, &flow) : 0;
@@ -17,6 +22,7 @@ DESIGNS = [
 	crab_store_look(store);
 	if (store->readonly)
 		return 0;
+	crab_commits_prepare(store, &flow);
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
 	store->super.engine_root = 0;
 	crab_super_write(&flow, &store->super);""",
@@ -84,6 +90,61 @@ DESIGNS = [
         Edit(BLOB_MEDIA, "word == crab_blob_word(blobs, place, head[HEAD_BIRTH])",
              "true"),
     ]),
+    Design("commits: the list is cleared before its writes are done", [
+        Edit(COMMIT, "err = crab_commit_apply(store->engine, flow, commit->ops, commit->n);",
+             "list_clear(store, flow); err = crab_commit_apply(store->engine, flow, commit->ops, commit->n)"),
+    ]),
+    Design("commits: a write is done before the list is durable", [
+        Edit(COMMIT, "list_store(store, flow);",
+             """({ struct crab_old old;
+                if (commit->ops[0].verb == CRAB_VERB_INSERT)
+                    store->engine->own->insert(store->engine, flow, commit->ops[0].key,
+                                               commit->ops[0].value, CRAB_INSERT_EITHER, &old);
+                list_store(store, flow); })"""),
+    ]),
+    Design("commits: the list is not cleared: attach undoes a later write", [
+        Edit(COMMIT, "list_clear(store, flow);", ""),
+    ]),
+    Design("commits: the clearing is not durable when the next write begins", [
+        Edit(COMMIT, "crab_fence(flow, CRAB_P22_UNLISTED);", ""),
+    ]),
+    Design("commits: the count is cleared instead of the check", [
+        Edit(COMMIT_MEDIA, "list_at(flow->media) + LIST_CHECK", "list_at(flow->media) + LIST_COUNT"),
+    ]),
+    Design("commits: the check is not compared", [
+        Edit(COMMIT_MEDIA, "check != list_check(store_id, list)", "false"),
+    ]),
+    Design("commits: attach clears the list before it has done the writes", [
+        Edit(COMMIT_ATTACH, "list = &commits->list;",
+             "list = &commits->list; crab_commit_void(flow); crab_fence(flow, CRAB_P22_UNLISTED)"),
+    ]),
+    Design("commits: attach adds to a value that it finds: a second redo differs", [
+        Edit(COMMIT_ATTACH, "err = crab_commit_apply(store->engine, flow, &op, 1);",
+             """({ u64 value = 0;
+                store->engine->own->lookup(store->engine, op.key, &value);
+                op.value += value == op.value;
+                err = crab_commit_apply(store->engine, flow, &op, 1); })"""),
+    ]),
+    Design("commits: attach believes a check of 0 that only the caches hold", [
+        Edit(COMMIT_ATTACH, """if (commits->live)
+		crab_commit_clean(flow, commits->list.n);
+	else
+		crab_commit_void(flow);""",
+             """if (commits->live) crab_commit_clean(flow, commits->list.n);
+             else if (commits->torn) crab_commit_void(flow)"""),
+    ]),
+    Design("commits: attach does only the first write of a list", [
+        Edit(COMMIT_ATTACH, "i < list->n && !err", "i < 1 && !err"),
+    ]),
+    Design("commits: attach stores a value for a key that a list removes", [
+        Edit(COMMIT_ATTACH, "list->removes >> i & 1", "false"),
+    ]),
+    Design("commits: a store that is read-only does not see the list", [
+        Edit(COMMIT_ATTACH, "if (commits->live)\n\t\tcrab_commits_turn(commits);", ""),
+    ]),
+    Design("commits: a condition is not tested", [
+        Edit(COMMIT, "return op_condition(&op->old, when);", "return 0"),
+    ]),
 ]
 
 BIRTHS = ("the fence of the blob that follows completes the clean, too; another thread that uses a birth "
@@ -111,6 +172,22 @@ RACES = [
     Design("index: a key is stored before its child", [
         Edit(INDEX, "smp_store_release(&node->children[pos], child);",
              "smp_store_release(&node->keys[pos], key); smp_store_release(&node->children[pos], child)"),
+    ]),
+    Design("test_commit_tasks: readers do not use the list that is in force", [
+        Edit(COMMIT_READ, "view->read(engine, view, turn & 1)", "view->read(engine, view, false)"),
+    ]),
+    Design("test_commit_tasks: a reader does not notice that a commit came or went", [
+        Edit(COMMIT_READ, "READ_ONCE(commits->turn) == turn", "true"),
+    ]),
+    Design("test_commit_tasks: a list is in force only once its writes are done", [
+        Edit(COMMIT, "crab_count_flow(store->engine, flow);\n\tcrab_commits_turn(commits);",
+             "crab_count_flow(store->engine, flow)"),
+        Edit(COMMIT, "list_clear(store, flow);",
+             "crab_commits_turn(commits); list_clear(store, flow)"),
+    ]),
+    Design("test_commit_tasks: a commit does not exclude other commits", [
+        Edit(COMMIT, "down_write(&store->commits->lock);", ""),
+        Edit(COMMIT, "up_write(&store->commits->lock);", ""),
     ]),
     Design("ThreadSanitizer: an entry of the index does not publish its leaf or node", [
         Edit(INDEX, "smp_store_release(&node->children[pos], child);",

@@ -17,19 +17,38 @@
 #define DAMAGE_WORDS		32
 #define WORKLOAD_CONTENDED	5	/* one of this many trylocks of a batch fails */
 
+#define SLOTTED	.driver = &host_driver_crab, .layout = "slotted", .leaf_bytes = 128
+
+/* Those of the layers above the engines */
+static const struct workload shared_workloads[] = {
+	{ "commits", { SLOTTED, .commits = true },
+	  .steps = 300, .leaves = 30, .often = CRASH_BATCH, .often_every = 2, .batch = 3 },
+	{ "commits, survive", { SLOTTED, .commits = true },
+	  .steps = 300, .leaves = 30, .often = CRASH_SURVIVE, .often_every = 3, .batch = 2 },
+	{ "commits, cut again", { SLOTTED, .commits = true },
+	  .steps = 16, .leaves = 30, .depth = 2, .often = CRASH_BATCH, .often_every = 2, .batch = 2 },
+	{ "commits, closed", .space = "slotted-commits" },
+	{ }
+};
+
 const struct workload *workloads[WORKLOADS_MAX];
 u32 workloads_count;
+
+static void workloads_add(const struct workload *workload)
+{
+	for (; workload->name; workload++) {
+		BUG_ON(workloads_count == WORKLOADS_MAX);
+		workloads[workloads_count++] = workload;
+	}
+}
 
 void workloads_init(void)
 {
 	const struct host_driver * const *driver;
-	const struct workload *workload;
 
 	for (driver = host_drivers; *driver; driver++)
-		for (workload = (*driver)->workloads; workload->name; workload++) {
-			BUG_ON(workloads_count == WORKLOADS_MAX);
-			workloads[workloads_count++] = workload;
-		}
+		workloads_add((*driver)->workloads);
+	workloads_add(shared_workloads);
 }
 
 /* The store in @c has one damaged word: does attach report it, and no search deny a record? */

@@ -8,7 +8,7 @@
 
 #include "crash.h"
 
-#define WORKLOADS_MAX	80
+#define WORKLOADS_MAX	96
 
 /**
  * struct workload - operations on a small store, each cut everywhere
