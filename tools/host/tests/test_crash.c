@@ -15,6 +15,8 @@
 
 #define STEPS	200
 #define BLOB_LEAVES	24
+#define COMMIT_LEAVES	30
+#define COMMIT_MOST	2U
 
 static struct crash_counts total;
 
@@ -37,7 +39,8 @@ static void run_workload(const struct crash_setup *setup, u32 leaves, u64 seed, 
 
 	c.every_store = every_store;
 	c.often = CRASH_BATCH;
-	c.batches = seed % 4 == 1 && !setup->blobs ? CRASH_BATCH_MOST : 0;
+	c.batches = setup->commits ? COMMIT_MOST :
+		    seed % 4 == 1 && !setup->blobs ? CRASH_BATCH_MOST : 0;
 	c.often_every = c.batches ? 4 : 0;
 	ok = ok && crash_run(&c, steps, depth);
 	if (!ok)
@@ -76,6 +79,17 @@ static void run_blobs(const struct host_driver *driver, u32 rounds, u64 seed)
 		run_workload(&setup, BLOB_LEAVES, seed + i, false, STEPS, rounds > 1 ? 2 : 1);
 }
 
+/* Stores of commits: batches are commits of at most two keys */
+static void run_commits(const struct host_driver *driver, u32 rounds, u64 seed)
+{
+	struct crash_setup setup = driver->setups[0];
+	u32 i;
+
+	setup.commits = true;
+	for (i = 0; i < rounds; i++)
+		run_workload(&setup, COMMIT_LEAVES, seed + i, false, STEPS, rounds > 1 ? 2 : 1);
+}
+
 /* If the workloads did not meet all of these, their silence would mean little */
 static void run_coverage(void)
 {
@@ -104,6 +118,7 @@ int main(int argc, char **argv)
 		run_driver(*driver, rounds, seed);
 	run_blobs(&host_driver_crab, rounds, seed);
 	run_blobs(&host_driver_nvtree, rounds, seed);
+	run_commits(&host_driver_crab, rounds, seed);
 	printf("# %llu crash points, %llu in recoveries; %llu images, at most %llu a point\n",
 	       total.points + total.nested, total.nested, total.images, total.largest);
 	printf("# %llu images chosen at random: of batches of more than %u\n", total.sampled,
