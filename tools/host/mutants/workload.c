@@ -25,9 +25,7 @@ static const struct workload shared_workloads[] = {
 	  .steps = 300, .leaves = 30, .often = CRASH_BATCH, .often_every = 2, .batch = 3 },
 	{ "commits, survive", { SLOTTED, .commits = true },
 	  .steps = 300, .leaves = 30, .often = CRASH_SURVIVE, .often_every = 3, .batch = 2 },
-	{ "commits, cut again", { SLOTTED, .commits = true },
-	  .steps = 16, .leaves = 30, .depth = 2, .often = CRASH_BATCH, .often_every = 2, .batch = 2 },
-	{ "commits, closed", .space = "slotted-commits" },
+	{ "commits, closed", .space = "clfb-commits" },
 	{ }
 };
 

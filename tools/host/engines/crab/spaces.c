@@ -42,7 +42,7 @@ const struct space crab_spaces[] = {
 	{ "slotted-commits-3", SLOTTED(2), .leaves = 10, .keys = 3, .commits = 2,
 	  .tier = SPACE_QUICK },
 	{ "slotted-commits-of-3", SLOTTED(2), .leaves = 12, .keys = 3, .commits = 3,
-	  .tier = SPACE_QUICK },
+	  .tier = SPACE_FULL },
 	{ "sorted-commits", SORTED(SIP), .leaves = 10, .keys = 2, .commits = 2, .lives = 2,
 	  .tier = SPACE_QUICK },
 	{ "sorted-commits-of-3", SORTED(SIP), .leaves = 11, .keys = 3, .commits = 3,
