@@ -166,7 +166,10 @@ static int attach_features(struct crab_store *store, struct crab_attach_report *
 	if (!features)
 		return 0;
 	/* FORMAT refuses commits of blobs, and blobs that the engine or the region cannot hold */
-	if (features == CRAB_INCOMPAT_BLOBS && !crab_blobs_permitted(store->engine, report->reason))
+	if (features != CRAB_INCOMPAT_BLOBS)
+		strscpy(report->reason, "the superblock claims blobs and commits",
+			sizeof(report->reason));
+	else if (!crab_blobs_permitted(store->engine, report->reason))
 		return crab_blobs_attach(store);
 	report->verdict = CRAB_VERDICT_DAMAGED;
 	return attach_error(report->verdict);

@@ -37,3 +37,7 @@
 "276d069aabf88c02dcdcdcdcdc70dddcdc890659",
 /* an image of records that claims to hold blobs was attached, and had no list */
 "00000000dd000000",
+/* clfb: a node was read from the log for good, in a store that claims to be clean */
+"ad02dcccdcfcdcdcdc90dcdc9cdcdcdcdc0001000875734370d8988e1100248b",
+/* a superblock that claims blobs and commits was refused without a reason */
+"a0000000dd740000",

@@ -255,6 +255,14 @@ void crab_shadow_store_pair(struct crab_media *m, const __le64 *p, u64 first, u6
 	});
 }
 
+void crab_shadow_store_line(struct crab_media *m, const __le64 *p, const u64 *values)
+{
+	u32 i;
+
+	for (i = 0; i < CRAB_LINE / sizeof(*p); i++)
+		crab_shadow_store(m, p + i, values[i]);
+}
+
 void crab_shadow_clean(struct crab_media *m, const void *p, u64 len)
 {
 	u64 line = round_down(offset_of(p), CRAB_LINE), end = offset_of(p) + len;

@@ -116,6 +116,8 @@ static const char *open_inplace(struct clfb_tree *tree, u64 number, struct clfb_
 		return crab_clfb_node_whole(tree, number, line) ? NULL : "its line is not whole";
 	if (line->byte[CLFB_MARK])
 		return "its line is neither valid nor invalid";
+	if (tree->base.clean)
+		return "its line is invalid, and no update was cut";
 	line_load(tree->base.media, log_media(tree->base.media), line);
 	if (tree->broken || line->byte[CLFB_MARK] != 1 || !crab_clfb_node_whole(tree, number, line))
 		return "its line is invalid, and the log is not that of this node";

@@ -134,7 +134,8 @@ FAST void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value
 	counter.stores++;
 
 	if (at < CRAB_HEAD_OFFSET ? at % CRAB_SUPER_STRIDE >= sizeof(struct crab_dsuper) :
-	    at >= CRAB_HEAD_OFFSET + sizeof(struct crab_dhead) && at < CRAB_BITMAP_OFFSET)
+	    at >= CRAB_HEAD_OFFSET + sizeof(struct crab_dhead) && at < CRAB_BITMAP_OFFSET &&
+	    at - CRAB_COMMIT_OFFSET >= sizeof(struct crab_dcommit))
 		wrong("store where the format has nothing", at);
 }
 
@@ -142,6 +143,14 @@ void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first
 {
 	crab_shadow_store(media, p, first);
 	crab_shadow_store(media, p + 1, second);
+}
+
+void crab_shadow_store_line(struct crab_media *media, const __le64 *p, const u64 *values)
+{
+	u32 i;
+
+	for (i = 0; i < CRAB_LINE / sizeof(*p); i++)
+		crab_shadow_store(media, p + i, values[i]);
 }
 
 void crab_shadow_clean(struct crab_media *media, const void *p, u64 len)
@@ -223,6 +232,7 @@ static void image_put(u32 nth)
 	copy(from, 0, sizeof(struct crab_dsuper));
 	copy(from, CRAB_SUPER_STRIDE, CRAB_SUPER_STRIDE + sizeof(struct crab_dsuper));
 	copy(from, CRAB_HEAD_OFFSET, CRAB_HEAD_OFFSET + sizeof(struct crab_dhead));
+	copy(from, CRAB_COMMIT_OFFSET, CRAB_COMMIT_OFFSET + sizeof(struct crab_dcommit));
 	copy(from, CRAB_BITMAP_OFFSET, images[nth].size);
 	crab_hostile_choose(&hostile, nth);
 }
