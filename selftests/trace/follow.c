@@ -62,16 +62,11 @@ static u32 cleaned;		/* lines, since the last fence */
 static enum workload_verb doing;
 static u32 doing_number;
 
-static const char * const verb_names[] = {
-	"load", "unload", "tear", "format", "race", "insert", "delete", "search", "batch", "put",
-	"erase",
-};
-
 static void differ(const char *what, const struct log_event *host, const struct log_event *machine)
 {
 	if (differences++ >= TOLD || trying)
 		return;
-	printf("%s %u: %s\n", verb_names[doing], doing_number, what);
+	printf("%s %u: %s\n", workload_verbs[doing], doing_number, what);
 	if (host)
 		log_print("host", host);
 	if (machine)

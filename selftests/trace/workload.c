@@ -19,6 +19,11 @@
 #include "tests/rng.h"
 #include "workload.h"
 
+const char * const workload_verbs[] = {
+	"load", "unload", "tear", "format", "race", "insert", "delete", "search", "batch", "put",
+	"erase",
+};
+
 static const struct workload_store stores[] = {
 	{ .engine = "", .layout = "slotted", .leaf_bytes = 512, .share = 3 },
 	{ .engine = "", .layout = "slotted", .leaf_bytes = 1024, .share = 2, .hurried = true },

@@ -18,6 +18,9 @@ enum workload_verb {
 	WORKLOAD_ERASE,
 };
 
+/* Their names */
+extern const char * const workload_verbs[];
+
 enum workload_mode { WORKLOAD_EITHER, WORKLOAD_CREATE, WORKLOAD_REPLACE };
 
 struct workload_store {
