@@ -139,6 +139,16 @@ void crab_engine_check_pool(const struct crab_engine *engine, struct crab_check_
 				 (unsigned long long)engine->geo.leaves);
 }
 
+void crab_engine_check_bad(const struct crab_engine *engine, struct crab_check_report *report,
+			   u64 leaf)
+{
+	if (engine->damage.count)
+		crab_damage_note(&report->damage, engine->damage.offset, "%s", engine->damage.what);
+	else
+		crab_damage_note(&report->damage, crab_leaf_offset(&engine->geo, leaf),
+				 "leaf %llu: uncorrectable memory", (unsigned long long)leaf);
+}
+
 void crab_engine_check_counts(const struct crab_engine *engine, struct crab_check_report *report,
 			      const struct crab_counts *before, u64 leaves, u64 records)
 {

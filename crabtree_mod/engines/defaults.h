@@ -160,6 +160,16 @@ void crab_engine_check_pool(const struct crab_engine *engine, struct crab_check_
 			    u64 leaves);
 
 /**
+ * crab_engine_check_bad() - for check: notes why a leaf is quarantined
+ * @engine: the engine
+ * @report: notes the first damage that attach found; or else the leaf, whose memory failed since
+ * @leaf: number of the leaf
+ * Context: any.
+ */
+void crab_engine_check_bad(const struct crab_engine *engine, struct crab_check_report *report,
+			   u64 leaf);
+
+/**
  * crab_engine_check_counts() - for check: the sums over all leaves are those of the counts
  * @engine: the engine
  * @report: its numbers of leaves and records; notes that they differ

@@ -23,7 +23,7 @@
 struct crab_counts;
 
 /**
- * struct crab_attach_how - the conditions of an attach, which the engine copies; until detach
+ * struct crab_attach_how - conditions of an attach, which hold until detach; the engine copies them
  * @clean: the superblock has the state "clean": all that the media holds is durable
  * @readonly: no operation that writes to the media will be called
  * @root: the word that settle returned at the clean detach before this attach; else 0
@@ -235,8 +235,8 @@ struct crab_layout {
 };
 
 extern const struct crab_engine_ops crab_engine_crab, crab_engine_volatile, crab_engine_nvtree;
-extern const struct crab_engine_ops crab_engine_fastfair;	/* the rest: of test builds */
-extern const struct crab_engine_ops crab_engine_toy, crab_engine_clfb, crab_engine_nbtree;
+extern const struct crab_engine_ops crab_engine_fastfair, crab_engine_clfb;
+extern const struct crab_engine_ops crab_engine_toy, crab_engine_nbtree;	/* of test builds */
 extern const struct crab_engine_ops * const crab_engines[];	/* the table, ended by NULL */
 
 /**

@@ -112,6 +112,18 @@ bool crab_link_holds(const struct crab_media *media, const struct crab_geometry 
 	       link == crab_link_to(geo, number, crab_load(media, &d->birth));
 }
 
+void crab_list_format(struct crab_flow *flow, const struct crab_geometry *geo)
+{
+	const struct crab_head head = {
+		.self = CRAB_HEAD_OFFSET, .next = crab_link_to(geo, 0, 1),
+	};
+
+	crab_head_store(flow, geo->store_id, &head);
+	crab_clean(flow, flow->media->base + head.self, sizeof(struct crab_dhead));
+	/* P2: the body is whole before a superblock names it */
+	crab_fence(flow, CRAB_P2_BODY);
+}
+
 const char *crab_link_doubt(const struct crab_media *media, const struct crab_geometry *geo,
 			    u64 link, const unsigned long *used, struct crab_head *head)
 {

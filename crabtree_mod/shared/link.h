@@ -107,6 +107,17 @@ u64 crab_link_end(u32 store_id, u64 offset, u64 birth);
 bool crab_link_holds(const struct crab_media *media, const struct crab_geometry *geo, u64 link);
 
 /**
+ * crab_list_format() - end FORMAT: the head of a list of one leaf, which is leaf 0 with birth 1
+ * @flow: the caller's flow, which has cleaned the leaf
+ * @geo: the geometry
+ *
+ * Durable on return, with the leaf (P2).
+ *
+ * Context: the region belongs to the caller.
+ */
+void crab_list_format(struct crab_flow *flow, const struct crab_geometry *geo);
+
+/**
  * crab_link_doubt() - attach: read the header of the leaf that a link names
  * @media: the region
  * @geo: the geometry

@@ -257,7 +257,7 @@ static int commit_locked(struct crab_store *store, struct crab_commit *commit,
 
 	if (err)
 		return err;
-	if (store->commits->turn & 1)
+	if (crab_commits_in_force(store->commits))
 		return -EROFS;
 	list_fill(&store->commits->list, commit);
 	if (!store->commits->list.n)

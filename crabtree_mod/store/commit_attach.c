@@ -34,13 +34,11 @@ static void attach_load(struct crab_store *store)
 	if (engine->own->flags & CRAB_ENGINE_VOLATILE)
 		return;
 	if (crab_badmem_probe(store->media, CRAB_COMMIT_OFFSET, sizeof(struct crab_dcommit)))
-		found = crab_commit_load(store->media, store->super.store_id, &commits->list,
-					 &commits->torn);
+		found = crab_commit_load(store->media, store->super.store_id, &commits->list);
 	if (found < 0)
 		crab_damage_note(&engine->damage, CRAB_COMMIT_OFFSET,
 				 "the list of a commit is damaged");
-	commits->live = found > 0;
-	if (commits->live)
+	if (found > 0)
 		crab_commits_turn(commits);
 }
 
@@ -63,7 +61,7 @@ void crab_commits_prepare(struct crab_store *store, struct crab_flow *flow)
 
 	if (!commits || store->engine->own->flags & CRAB_ENGINE_VOLATILE)
 		return;
-	if (commits->live)
+	if (crab_commits_in_force(commits))
 		crab_commit_clean(flow, commits->list.n);
 	else
 		crab_commit_void(flow);
@@ -77,7 +75,7 @@ int crab_commits_redo(struct crab_store *store, struct crab_flow *flow)
 	u32 i;
 	int err = 0;
 
-	if (!commits || !commits->live)
+	if (!commits || !crab_commits_in_force(commits))
 		return 0;
 	list = &commits->list;
 	for (i = 0; i < list->n && !err; i++) {

@@ -62,14 +62,12 @@ static bool list_is_possible(const struct crab_commit_list *list)
 	return !(list->n < CRAB_COMMIT_MAX && list->removes >> list->n);
 }
 
-int crab_commit_load(const struct crab_media *media, u32 store_id, struct crab_commit_list *list,
-		     bool *torn)
+int crab_commit_load(const struct crab_media *media, u32 store_id, struct crab_commit_list *list)
 {
 	const __le64 *from = list_at(media);
 	u64 check = crab_load(media, from + LIST_CHECK), count;
 	u32 i;
 
-	*torn = check;
 	if (!check)
 		return 0;
 	count = crab_load(media, from + LIST_COUNT);
@@ -84,7 +82,6 @@ int crab_commit_load(const struct crab_media *media, u32 store_id, struct crab_c
 		};
 	if (check != list_check(store_id, list))
 		return 0;
-	*torn = false;
 	return list_is_possible(list) ? 1 : -EUCLEAN;
 }
 

@@ -28,19 +28,21 @@ struct crab_commit_list {
  * @turn: odd while @list is in force: it is durable, and the engine may hold any of its writes.
  *	Changes under @lock
  * @list: of the commit in progress. Changes under @lock, while @turn is even
- * @live: attach: the list on the media counts
- * @torn: attach: the list on the media does not count
  */
 struct crab_commits {
 	struct crab_engine_ops guard;
 	struct rw_semaphore lock;
 	u32 turn;
 	struct crab_commit_list list;
-	bool live;
-	bool torn;
 };
 
 #ifdef CRAB_COMMITS
+
+/* Is the list in force? Under crab_commits.lock, or attach */
+static inline bool crab_commits_in_force(const struct crab_commits *commits)
+{
+	return commits->turn & 1;
+}
 
 /* commit_attach.c */
 
@@ -92,12 +94,10 @@ void crab_commits_detach(struct crab_store *store);
  * @media: the media
  * @store_id: of the store
  * @list: out
- * @torn: out: the list does not count, but its check is not 0
  * Context: any.
  * Return: 1 if the list counts, 0 if not, -EUCLEAN if it counts and is impossible.
  */
-int crab_commit_load(const struct crab_media *media, u32 store_id, struct crab_commit_list *list,
-		     bool *torn);
+int crab_commit_load(const struct crab_media *media, u32 store_id, struct crab_commit_list *list);
 
 /**
  * crab_commit_store() - write the list to the media, durable on return

@@ -66,7 +66,7 @@ static int view_read(struct crab_engine *engine, const struct view *view)
 	if (likely(READ_ONCE(commits->turn) == turn))
 		return ret;
 	down_read(&commits->lock);
-	ret = view->read(engine, view, commits->turn & 1);
+	ret = view->read(engine, view, crab_commits_in_force(commits));
 	up_read(&commits->lock);
 	return ret;
 }
@@ -218,7 +218,7 @@ static int guard_scan_back(struct crab_engine *engine, u64 start, u64 end,
 static bool write_begin(struct crab_commits *commits)
 {
 	down_read(&commits->lock);
-	return !(commits->turn & 1);
+	return !crab_commits_in_force(commits);
 }
 
 static void write_end(struct crab_commits *commits)

@@ -133,7 +133,7 @@ void crab_store_detach(struct crab_store *store);
 
 /**
  * crab_store_abandon() - free the store without writing to the media
- * @store: the store, or NULL; of a region that is gone, or of a test that cuts the power
+ * @store: the store, or NULL; its region is gone, or a test cuts the power
  *
  * Context: may sleep; no call on the store is running or will come.
  */

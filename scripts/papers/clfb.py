@@ -106,9 +106,9 @@ with the engine ``clfb``: Tables 1 and 2, and Figure 6 with the sizes of leaves 
 
 {keys} uniform, unique keys. One thread; persistent memory is DRAM; {repeats}.
 
-* **As published**: the layout ``bare``, which only builds that measure have: a leaf is one word of a
-  bitmap and its records, without a header, and is flushed whole when it is fresh. A node is replaced by
-  four flushes, through the log (Table 2). A node that is written by one flush (Table 1) needs a line that
+* **As published**: the layout ``bare``, which only builds that measure have: a leaf begins with one
+  word of a bitmap, has no header, and is flushed whole when it is fresh. Four flushes replace a node, through
+  the log (Table 2). A node that is written by one flush (Table 1) needs a line that
   persists as a whole, which no machine here has: three flushes less for each node are counted.
 * Keys have 31 bits: then most differences of keys have two bytes, as in the paper. **Keys of 64 bits** have
   differences of seven bytes, and a node has about four children.

@@ -307,6 +307,8 @@ static bool phase_tpcc(const char *name)
 
 static void phase(const char *name)
 {
+	if (bits && strcmp(name, "insert"))
+		rig_fail("--bits: only the phase insert has such keys", -EINVAL);
 	if (!phase_each(name) && !phase_scan(name) && !phase_mix(name) && !phase_attach(name) &&
 	    !phase_tpcc(name))
 		rig_fail(name, -EINVAL);

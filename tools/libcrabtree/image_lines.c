@@ -7,7 +7,6 @@
  * the range of a leaf ends above the key that led to it.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "engines/clfb/node.h"
 #include "image_leaves.h"

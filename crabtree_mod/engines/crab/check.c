@@ -117,20 +117,6 @@ static void check_head(const struct crab_check *c)
 				 "the head of the leaf list is damaged");
 }
 
-/* Notes the first damage that attach found; or the leaf, whose memory failed since */
-static void check_quarantined(const struct crab_check *c, const struct crab_leaf *leaf)
-{
-	const struct crab_damage *damage = &c->tree->base.damage;
-
-	if (damage->count)
-		crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
-	else
-		crab_damage_note(&c->report->damage,
-				 crab_leaf_offset(&c->tree->base.geo, leaf->number),
-				 "leaf %llu: uncorrectable memory",
-				 (unsigned long long)leaf->number);
-}
-
 /* A number that each change of the list increases */
 static u64 check_changes(const struct crab_tree *tree)
 {
@@ -154,7 +140,7 @@ static struct crab_leaf *check_pause(const struct crab_check *c, struct crab_lea
 static void check_one(struct crab_check *c, struct crab_leaf *leaf)
 {
 	if (leaf->quarantined) {
-		check_quarantined(c, leaf);
+		crab_engine_check_bad(&c->tree->base, c->report, leaf->number);
 		return;
 	}
 	spin_lock(&leaf->lock);

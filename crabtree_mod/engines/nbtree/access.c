@@ -14,8 +14,8 @@
  *             readers wait until its fence has completed, and an insert sets the bit of its slot
  *             after it: a reader never returns data that a power cut could take back.
  *   writers   RCU, then the leaf's lock, then the range again.
- *   changes   of the structure: nb_tree.smo_lock, then the leaves whose range changes, in the order
- *             of keys. Commit fence (P8), then index and ranges, then the leaves are unlocked.
+ *   changes   nb_tree.smo_lock, then the leaves whose range changes, lowest keys first. The commit
+ *             fence (P8), then index and ranges, then the leaves are unlocked.
  *
  * So the holder of smo_lock finds the right leaf at once. A reader or a writer that does not find
  * its leaf after some tries takes smo_lock, too: a change may be preempted half way.

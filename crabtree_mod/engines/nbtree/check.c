@@ -49,20 +49,6 @@ static void check_header(const struct nb_check *c, const struct nb_leaf *leaf, u
 	check_that(c, crab_pool_uses(&tree->pool, n), offset, "leaf %llu: in the list and free", n);
 }
 
-/* Notes the first damage that attach found; or the leaf, whose memory failed since */
-static void check_quarantined(const struct nb_check *c, const struct nb_leaf *leaf)
-{
-	const struct crab_damage *damage = &c->tree->base.damage;
-
-	if (damage->count)
-		crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
-	else
-		crab_damage_note(&c->report->damage,
-				 crab_leaf_offset(&c->tree->base.geo, leaf->number),
-				 "leaf %llu: uncorrectable memory",
-				 (unsigned long long)leaf->number);
-}
-
 static void check_leaf(const struct nb_check *c, struct nb_leaf *leaf)
 {
 	struct nb_tree *tree = c->tree;
@@ -71,7 +57,7 @@ static void check_leaf(const struct nb_check *c, struct nb_leaf *leaf)
 	u32 count;
 
 	if (leaf->quarantined) {
-		check_quarantined(c, leaf);
+		crab_engine_check_bad(&tree->base, c->report, leaf->number);
 		return;
 	}
 	crab_lock(&leaf->lock);

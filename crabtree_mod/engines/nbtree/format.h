@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file defines the leaves of this engine on the media;
- * Documentation/design/protocols-nbtree.rst describes them byte by byte. A change here is a change
- * of the format.
+ * This file defines the leaves of this engine on the media. A change here changes the format:
+ * Documentation/design/protocols-nbtree.rst describes it byte by byte.
  *
  * Invariants: those of media/format.h. No slot crosses a cache line.
  */

@@ -14,8 +14,8 @@
  *   update    value, P6
  *   delete    key = all ones, P6
  *
- * The order of the two stores to one line is all that an insert needs: model L. DRAM has a bitmap
- * of the live slots and a fingerprint of each key, so that a search reads one line.
+ * An insert needs no more than the order of two stores to one line: model L. DRAM has a bitmap for
+ * live slots and a fingerprint for each key, so that a search reads one line.
  *
  * Locking: access.c documents it.
  */

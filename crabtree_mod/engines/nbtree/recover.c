@@ -6,9 +6,9 @@
 /**
  * DOC: attach of nbtree
  *
- * Attach follows the list and reads each leaf once. The lowest key of the next leaf ends the range
- * of a leaf, so that a leaf is read when the next one is found. A link has check bits over place
- * and birth of its target: it does not lead to a leaf that was freed and used again.
+ * Attach follows the list and reads each leaf once, as soon as the next one is found: the lowest
+ * key there ends the range. A link has check bits over place and birth of its target: it does not
+ * lead to a leaf that was freed and used again.
  *
  * Any state that a power cut cannot leave is damage. A leaf with damaged slots is quarantined. A
  * link that leads nowhere quarantines its own leaf and all keys after it: without the end of its
@@ -39,22 +39,14 @@ int crab_nb_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	struct crab_head head = { .self = crab_leaf_offset(geo, 0), .birth = 1 };
 
 	head.next = crab_link_end(geo->store_id, head.self, head.birth);
-	crab_nb_leaf_fresh(flow, geo, &head, NULL, 0);
-	head = (struct crab_head) {
-		.self = CRAB_HEAD_OFFSET,
-		.next = crab_link_to(geo, 0, 1),
-	};
-	crab_head_store(flow, geo->store_id, &head);
-	crab_clean(flow, nb_list_head(flow->media), sizeof(struct crab_dhead));
-	/* P2: the body is whole before a superblock names it */
-	crab_fence(flow, CRAB_P2_BODY);
+	crab_nb_leaf_fresh(flow, geo, &head, NULL, 0);	crab_list_format(flow, geo);
 	return 0;
 }
 
-static void recover_quarantine(struct nb_tree *tree, struct nb_leaf *leaf, const char *what)
+static void recover_quarantine(struct nb_tree *tree, struct nb_leaf *leaf, const char *fault)
 {
 	crab_damage_note(&tree->base.damage, crab_leaf_offset(&tree->base.geo, leaf->number),
-			 "leaf %llu: %s", (unsigned long long)leaf->number, what);
+			 "leaf %llu: %s", (unsigned long long)leaf->number, fault);
 	leaf->quarantined = true;
 	tree->quarantined++;
 }
@@ -78,12 +70,12 @@ static void recover_leaf(struct nb_tree *tree, struct nb_leaf *leaf, u64 high)
 static const char *recover_doubt(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 word,
 				 struct crab_head *head)
 {
-	const char *what = crab_link_doubt(tree->base.media, &tree->base.geo, word,
+	const char *fault = crab_link_doubt(tree->base.media, &tree->base.geo, word,
 					   tree->pool.used, head);
 
-	if (!what && (leaf ? head->low <= leaf->low || head->low == CRAB_KEY_EMPTY : head->low))
-		what = "lowest keys of leaves do not ascend";
-	return what;
+	if (!fault && (leaf ? head->low <= leaf->low || head->low == CRAB_KEY_EMPTY : head->low))
+		fault = "lowest keys of leaves do not ascend";
+	return fault;
 }
 
 /* Adds a leaf to the end of the index; or -ENOMEM */
@@ -100,12 +92,12 @@ static int recover_push(struct nb_tree *tree, u64 number, const struct crab_head
 }
 
 /* The list cannot be followed after @leaf, or at all */
-static int recover_end(struct nb_tree *tree, struct nb_leaf *leaf, const char *what)
+static int recover_end(struct nb_tree *tree, struct nb_leaf *leaf, const char *fault)
 {
 	struct crab_head none = { };
 	u64 offset = leaf ? crab_leaf_offset(&tree->base.geo, leaf->number) : CRAB_HEAD_OFFSET;
 
-	crab_damage_note(&tree->base.damage, offset, "%s", what);
+	crab_damage_note(&tree->base.damage, offset, "%s", fault);
 	if (!leaf && recover_push(tree, NB_NOWHERE, &none, &leaf))
 		return -ENOMEM;
 	leaf->high = CRAB_KEY_EMPTY;
@@ -142,7 +134,7 @@ static int recover_list(struct nb_tree *tree, u64 word)
 	const struct crab_geometry *geo = &tree->base.geo;
 	struct nb_leaf *leaf = NULL;
 	struct crab_head head;
-	const char *what;
+	const char *fault;
 	int err;
 
 	for (;;) {
@@ -150,9 +142,9 @@ static int recover_list(struct nb_tree *tree, u64 word)
 			return -EINTR;
 		if (leaf && word == recover_last(geo, leaf))
 			break;
-		what = recover_doubt(tree, leaf, word, &head);
-		if (what)
-			return recover_end(tree, leaf, what);
+		fault = recover_doubt(tree, leaf, word, &head);
+		if (fault)
+			return recover_end(tree, leaf, fault);
 		err = recover_enter(tree, word, &head, &leaf);
 		if (err)
 			return err;

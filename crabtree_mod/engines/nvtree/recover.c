@@ -76,15 +76,7 @@ int crab_nv_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	struct crab_head head = { .self = crab_leaf_offset(geo, 0), .birth = 1 };
 
 	head.next = crab_link_end(geo->store_id, head.self, head.birth);
-	crab_nv_leaf_fresh(flow, geo, &head, NULL, 0);
-	head = (struct crab_head) {
-		.self = CRAB_HEAD_OFFSET,
-		.next = crab_link_to(geo, 0, 1),
-	};
-	crab_head_store(flow, geo->store_id, &head);
-	crab_clean(flow, nv_list_head(flow->media), sizeof(struct crab_dhead));
-	/* P2: the body is whole before a superblock names it */
-	crab_fence(flow, CRAB_P2_BODY);
+	crab_nv_leaf_fresh(flow, geo, &head, NULL, 0);	crab_list_format(flow, geo);
 	return 0;
 }
 

@@ -190,7 +190,7 @@ static bool commit_is_full(const struct crash *c)
 static int apply_commit(struct crash *c)
 {
 	static struct crab_commit commit;
-	const char *what;
+	const char *fault;
 	u32 i;
 	int err;
 
@@ -203,9 +203,9 @@ static int apply_commit(struct crash *c)
 	if (err)
 		return crash_say(c, "a commit returns %d", err);
 	for (i = 0; i < commit.n; i++) {
-		what = crab_oracle_answer(&c->content.key[c->batch.key[i]], &commit.ops[i]);
-		if (what)
-			return crash_say(c, "operation %u of the commit %s", i, what);
+		fault = crab_oracle_answer(&c->content.key[c->batch.key[i]], &commit.ops[i]);
+		if (fault)
+			return crash_say(c, "operation %u of the commit %s", i, fault);
 	}
 	return 0;
 }

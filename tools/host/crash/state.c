@@ -117,7 +117,7 @@ const char *state_read(struct state *state, struct content *content, const struc
 	enum state_super super[CRAB_SUPER_COPIES];
 	u64 root[CRAB_SUPER_COPIES];
 	u32 newest = supers_read(media, super, root);
-	const char *what;
+	const char *fault;
 
 	state->len = 0;
 	state_add(state, super[newest]);
@@ -126,12 +126,12 @@ const char *state_read(struct state *state, struct content *content, const struc
 	blobs_begin();
 	if (state_is_blank(state))
 		return NULL;
-	what = space->driver->read(space, geo, media, content, state);
-	if (!what && space->commits) {
+	fault = space->driver->read(space, geo, media, content, state);
+	if (!fault && space->commits) {
 		state_add(state, commits_decode(space, super_store_id(media, newest), media));
 		commits_apply(space, state->byte[state->len - 1], content);
 	}
-	return what;
+	return fault;
 }
 
 static void super_write(struct crab_flow *flow, u32 copy, enum state_super kind,

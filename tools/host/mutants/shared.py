@@ -126,12 +126,13 @@ DESIGNS = [
                 err = crab_commit_apply(store->engine, flow, &op, 1); })"""),
     ]),
     Design("commits: attach believes a check of 0 that only the caches hold", [
-        Edit(COMMIT_ATTACH, """if (commits->live)
+        Edit(COMMIT_ATTACH, """if (crab_commits_in_force(commits))
 		crab_commit_clean(flow, commits->list.n);
 	else
 		crab_commit_void(flow);""",
-             """if (commits->live) crab_commit_clean(flow, commits->list.n);
-             else if (commits->torn) crab_commit_void(flow)"""),
+             """if (crab_commits_in_force(commits)) crab_commit_clean(flow, commits->list.n);
+             else if (crab_load(store->media, (const __le64 *)(store->media->base + CRAB_COMMIT_OFFSET)))
+                 crab_commit_void(flow)"""),
     ]),
     Design("commits: attach does only the first write of a list", [
         Edit(COMMIT_ATTACH, "i < list->n && !err", "i < 1 && !err"),
@@ -140,7 +141,7 @@ DESIGNS = [
         Edit(COMMIT_ATTACH, "list->removes >> i & 1", "false"),
     ]),
     Design("commits: a store that is read-only does not see the list", [
-        Edit(COMMIT_ATTACH, "if (commits->live)\n\t\tcrab_commits_turn(commits);", ""),
+        Edit(COMMIT_ATTACH, "found > 0", "found > 0 && !store->readonly"),
     ]),
     Design("commits: a condition is not tested", [
         Edit(COMMIT, "return op_condition(&op->old, when);", "return 0"),

@@ -90,7 +90,7 @@ static void test_kept(void)
 	tap_ok(true, "reproducers are repeated");
 }
 
-/* A layout that needs model L loses records under model W: the explorer must find that */
+/* A layout that needs model L or A loses records under model W: the explorer must find that */
 static void test_weaker(const char *name)
 {
 	struct explore x;

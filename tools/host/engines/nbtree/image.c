@@ -65,7 +65,7 @@ static const char *leaf_read(const struct space *space, const struct crab_geomet
 			     struct content *content, struct state *state)
 {
 	u64 low = crab_load(media, word_of(media, geo, leaf, WORD_LOW));
-	const char *what = NULL;
+	const char *fault = NULL;
 	struct crab_record r;
 	u32 i;
 
@@ -74,17 +74,17 @@ static const char *leaf_read(const struct space *space, const struct crab_geomet
 	if (state->len + 1 + 2 * space->slots > STATE_BYTES)
 		return "more than a state can hold";
 	state_add(state, low ? state_key_index(space, low) : 0);
-	for (i = 0; i < space->slots && !what; i++) {
+	for (i = 0; i < space->slots && !fault; i++) {
 		r.key = crab_load(media, word_of(media, geo, leaf, WORD_SLOTS + 2 * i));
 		if (r.key < high) {
 			r.value = crab_load(media, word_of(media, geo, leaf, WORD_SLOTS + 2 * i + 1));
-			what = r.key < low ? "a key below its leaf" :
+			fault = r.key < low ? "a key below its leaf" :
 			       record_read(space, geo, media, &r, content, state);
 			continue;
 		}
 		state_add(state, r.key == CRAB_KEY_EMPTY ? CODE_FREE : CODE_STALE);
 	}
-	return what;
+	return fault;
 }
 
 /* The lowest key of the leaf that the link of a header names, or the end of all keys */
@@ -102,18 +102,18 @@ const char *nbtree_image_read(const struct space *space, const struct crab_geome
 			      struct state *state)
 {
 	const __le64 *word = (const __le64 *)(media->base + CRAB_HEAD_OFFSET);
-	const char *what = NULL;
+	const char *fault = NULL;
 	u32 leaves = 0;
 	u64 number;
 
-	while (!what && (number = crab_load(media, word) & CRAB_LINK_MASK)) {
+	while (!fault && (number = crab_load(media, word) & CRAB_LINK_MASK)) {
 		if (number > geo->leaves || leaves++ == IMAGE_LEAVES)
 			return "a link out of the pool, or a ring";
-		what = leaf_read(space, geo, media, number - 1, next_low(geo, media, number - 1),
+		fault = leaf_read(space, geo, media, number - 1, next_low(geo, media, number - 1),
 				 content, state);
 		word = word_of(media, geo, number - 1, 0);
 	}
-	return what ?: leaves ? NULL : "no leaf";
+	return fault ?: leaves ? NULL : "no leaf";
 }
 
 /* Writing */
