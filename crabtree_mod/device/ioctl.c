@@ -28,6 +28,7 @@
 #include "observe.h"
 #include "trace/events.h"
 #include "verbs.h"
+#include "verbs_batch.h"
 #include "verbs_blob.h"
 
 /* Into kernel memory: a copy to user memory may wait for user space */
@@ -128,29 +129,64 @@ static int batch_run(struct crab_device *device, struct crabtree_batch_op *ops, 
 	return done;
 }
 
+/* All operations or none */
+static int batch_commit(struct crab_device *device, struct crabtree_batch *batch,
+			struct crabtree_batch_op *ops)
+{
+	struct crab_commit *commit = kmalloc(sizeof(*commit), GFP_KERNEL_ACCOUNT);
+	struct crab_store *store;
+	int err;
+
+	if (!commit)
+		return -ENOMEM;
+	store = crab_device_get_store(device);
+	err = PTR_ERR_OR_ZERO(store);
+	if (!err) {
+		err = crab_verbs_commit(store, batch, ops, commit);
+		crab_device_put_store(device);
+	}
+	kfree(commit);
+	return err;
+}
+
+/* Copies the answers of operations also with the error of a commit */
+static int batch_perform(struct crab_device *device, struct crabtree_batch *batch,
+			 struct crabtree_batch_op *ops)
+{
+	int done;
+
+	if (batch->flags & CRABTREE_BATCH_ATOMIC)
+		return batch_commit(device, batch, ops);
+	done = batch_run(device, ops, batch->count);
+	batch->done = max(done, 0);
+	return min(done, 0);
+}
+
 static int ioctl_batch(struct crab_device *device, struct crabtree_batch *batch, bool writable)
 {
 	size_t bytes = array_size(batch->count, sizeof(struct crabtree_batch_op));
 	void __user *user = u64_to_user_ptr(batch->ops);
 	struct crabtree_batch_op *ops;
-	int done;
+	int err;
 
 	if (batch->count > CRABTREE_BATCH_MAX)
 		return -EINVAL;
 	ops = kvmalloc(bytes ?: 1, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!ops)
 		return -ENOMEM;
-	done = copy_from_user(ops, user, bytes) ? -EFAULT :
-	       crab_verbs_batch_begin(ops, batch->count, writable);
-	if (done < 0)
+	err = copy_from_user(ops, user, bytes) ? -EFAULT :
+	      crab_verbs_batch_begin(ops, batch->count, writable);
+	/* An error means that nothing was done: so is there memory for the answers? */
+	if (!err && batch->flags & CRABTREE_BATCH_ATOMIC && copy_to_user(user, ops, bytes))
+		err = -EFAULT;
+	if (err)
 		goto out;
-	done = batch_run(device, ops, batch->count);
-	batch->done = max(done, 0);
-	if (done >= 0 && copy_to_user(user, ops, bytes))
-		done = -EFAULT;
+	err = batch_perform(device, batch, ops);
+	if (copy_to_user(user, ops, bytes))
+		err = -EFAULT;
 out:
 	kvfree(ops);
-	return min(done, 0);
+	return err;
 }
 
 /* A put of a value in kernel memory */

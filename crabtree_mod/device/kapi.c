@@ -15,10 +15,12 @@
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
+#include <linux/slab.h>
 
 #include "devices.h"
 #include "trace/events.h"
 #include "verbs.h"
+#include "verbs_batch.h"
 
 static_assert(sizeof(struct crabtree_record) == sizeof(struct crab_record));
 static_assert(offsetof(struct crabtree_record, key) == offsetof(struct crab_record, key));
@@ -304,6 +306,43 @@ int crabtree_delete_range(struct crabtree *tree, u64 start, u64 end, u64 *delete
 	return err;
 }
 CRAB_EXPORT_SYMBOL(crabtree_delete_range);
+
+/**
+ * crabtree_commit() - all operations or none, in a store of commits
+ * @tree: the tree
+ * @ops: each on another key; @status, @value, @old_value and @existed are written
+ * @count: how many, at most CRABTREE_COMMIT_MAX
+ * @failed: out: after an error, number of the operation that it is about, or @count; or NULL
+ *
+ * As BATCH with CRABTREE_BATCH_ATOMIC. All is durable when it returns 0. Nothing was done when it
+ * returns an error; a power cut during the call leaves all of the writes or none.
+ *
+ * Context: process; may sleep.
+ * Return: 0; -EEXIST, -ENOENT or -ESTALE by a condition; -EOPNOTSUPP if it is no store of commits;
+ * -EINVAL for a number of operations, a verb, flags, the reserved key, or a key that occurs twice;
+ * -ENOSPC, -EROFS, -EUCLEAN, -ENOMEM, -ENODEV.
+ */
+int crabtree_commit(struct crabtree *tree, struct crabtree_batch_op *ops, u32 count, u32 *failed)
+{
+	struct crabtree_batch batch = { .count = count, .done = count };
+	struct crab_commit *commit = kmalloc(sizeof(*commit), GFP_KERNEL);
+	struct crab_store *store;
+	int err = -ENOMEM;
+
+	if (commit) {
+		store = kapi_enter(tree);
+		err = PTR_ERR_OR_ZERO(store);
+	}
+	if (!err) {
+		err = crab_verbs_commit(store, &batch, ops, commit);
+		kapi_leave(tree, _IOC_NR(CRABTREE_BATCH), 0, err ? 0 : count, err);
+	}
+	kfree(commit);
+	if (failed)
+		*failed = batch.done;
+	return err;
+}
+CRAB_EXPORT_SYMBOL(crabtree_commit);
 
 /**
  * crabtree_scan() - the next records in the order of their keys, or in the reverse order

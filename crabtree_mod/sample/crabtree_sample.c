@@ -5,7 +5,8 @@
  *
  * Key 0 holds the counter. Events have the keys 1, 2, 3, ...: the value is the time
  * in seconds since 1970. Only the last SAMPLE_EVENTS events stay in the store. A record
- * survives a power cut once insert() has returned 0. The folder includes <linux/crabtree.h> only.
+ * survives a power cut once insert() has returned 0. In a store of commits, the counter and the
+ * event of a boot are written together or not at all. The folder includes <linux/crabtree.h> only.
  *
  * Lock: sample_lock, for sample_tree.
  */
@@ -31,29 +32,36 @@ MODULE_PARM_DESC(label, "Label of the store to record in");
 static DEFINE_MUTEX(sample_lock);
 static struct crabtree *sample_tree;
 
-/* Count this boot, also the first one */
-static int sample_count(u64 *boots)
+/* The number of this boot, from 1, and of its event: the highest key belongs to the last event */
+static int sample_number(u64 *boots, u64 *sequence)
 {
+	struct crabtree_record last = { };
 	int err = crabtree_search(sample_tree, SAMPLE_KEY_BOOTS, boots);
 
 	if (err == -ENOENT)
 		*boots = 0;
-	else if (err)
-		return err;
-	return crabtree_insert(sample_tree, SAMPLE_KEY_BOOTS, ++*boots, 0, NULL);
+	else if (!err)
+		err = crabtree_seek(sample_tree, CRABTREE_KEY_RESERVED - 1, CRABTREE_SEARCH_LE,
+				    &last);
+	*boots += 1;
+	*sequence = last.key + 1;
+	return err == -ENOENT ? 0 : err;
 }
 
-/* The highest key belongs to the last event, or to the counter, so one exists */
-static int sample_record(u64 *sequence)
+static int sample_record(u64 boots, u64 sequence)
 {
-	struct crabtree_record last;
-	int err = crabtree_seek(sample_tree, CRABTREE_KEY_RESERVED - 1, CRABTREE_SEARCH_LE, &last);
+	u64 now = ktime_get_real_seconds();
+	struct crabtree_batch_op ops[] = {
+		{ .verb = CRABTREE_BATCH_INSERT, .key = SAMPLE_KEY_BOOTS, .value = boots },
+		{ .verb = CRABTREE_BATCH_INSERT, .flags = CRABTREE_INSERT_CREATE, .key = sequence,
+		  .value = now },
+	};
+	int err = crabtree_commit(sample_tree, ops, ARRAY_SIZE(ops), NULL);
 
-	if (err)
+	if (err != -EOPNOTSUPP)
 		return err;
-	*sequence = last.key + 1;
-	return crabtree_insert(sample_tree, *sequence, ktime_get_real_seconds(),
-			       CRABTREE_INSERT_CREATE, NULL);
+	return crabtree_insert(sample_tree, SAMPLE_KEY_BOOTS, boots, 0, NULL) ?:
+	       crabtree_insert(sample_tree, sequence, now, CRABTREE_INSERT_CREATE, NULL);
 }
 
 /* Remove old events, also those that an earlier removal left at a power cut */
@@ -86,8 +94,8 @@ static int sample_begin(void)
 	if (!IS_ERR_OR_NULL(sample_tree))
 		goto out;
 	sample_tree = crabtree_open_by_label(label);
-	err = PTR_ERR_OR_ZERO(sample_tree) ?: sample_count(&boots) ?:
-	      sample_record(&sequence) ?: sample_trim(sequence);
+	err = PTR_ERR_OR_ZERO(sample_tree) ?: sample_number(&boots, &sequence) ?:
+	      sample_record(boots, sequence) ?: sample_trim(sequence);
 	if (!err)
 		sample_print(boots, sequence);
 out:

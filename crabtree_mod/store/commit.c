@@ -24,13 +24,6 @@
 #include "shared/pool.h"
 #include "store_priv.h"
 
-/*
- * Leaves that a write may take: two fresh ones replace a full one, and upper levels take no more
- * than the leaves below them. COMMIT_LEAVES remain: the reserves of the engines, and new levels.
- */
-#define WRITE_LEAVES	2U
-#define COMMIT_LEAVES	4U
-
 #define COMMIT_TRIES	16U	/* of a write that finds no memory, after the list is durable */
 
 /* Valid operands, before the store is touched */
@@ -39,7 +32,8 @@ static bool op_is_valid(const struct crab_batch_op *op, enum crab_commit_when wh
 {
 	return op->key != CRAB_KEY_EMPTY && (u32)when <= CRAB_WHEN_VALUE &&
 	       (u32)op->verb <= CRAB_VERB_DELETE &&
-	       (op->verb != CRAB_VERB_INSERT || op->mode == CRAB_INSERT_EITHER);
+	       (op->verb != CRAB_VERB_INSERT || op->mode == CRAB_INSERT_EITHER ||
+		op->mode == CRAB_INSERT_ADD);
 }
 
 static bool has_key(const struct crab_commit *commit, u32 n, u64 key)
@@ -67,6 +61,15 @@ static int commit_valid(struct crab_commit *commit)
 	return 0;
 }
 
+static u32 commit_writes(const struct crab_commit *commit)
+{
+	u32 i, writes = 0;
+
+	for (i = 0; i < commit->n; i++)
+		writes += commit->ops[i].verb != CRAB_VERB_SEARCH;
+	return writes;
+}
+
 /* Conditions, on records that no other write changes */
 
 static int op_condition(const struct crab_old *old, enum crab_commit_when when)
@@ -84,10 +87,11 @@ static int op_condition(const struct crab_old *old, enum crab_commit_when when)
 	return -EINVAL;
 }
 
+/* By the guard: a list that could not be applied is in force */
 static int op_permitted(struct crab_engine *engine, struct crab_batch_op *op,
 			enum crab_commit_when when)
 {
-	int err = engine->own->lookup(engine, op->key, &op->old.value);
+	int err = engine->ops->lookup(engine, op->key, &op->old.value);
 
 	if (err && err != -ENOENT)
 		return err;
@@ -114,6 +118,21 @@ static int commit_permitted(struct crab_engine *engine, struct crab_commit *comm
 
 /* Writes */
 
+/* From now on an addition stores its sum: a redo must not add again */
+static void commit_sums(struct crab_commit *commit)
+{
+	u32 i;
+
+	for (i = 0; i < commit->n; i++) {
+		struct crab_batch_op *op = &commit->ops[i];
+
+		if (op->verb != CRAB_VERB_INSERT || op->mode != CRAB_INSERT_ADD)
+			continue;
+		op->value += op->old.value;
+		op->mode = CRAB_INSERT_EITHER;
+	}
+}
+
 /* Fills the list; the caller does not change its keys meanwhile */
 static void list_fill(struct crab_commit_list *list, const struct crab_commit *commit)
 {
@@ -139,7 +158,7 @@ static void list_fill(struct crab_commit_list *list, const struct crab_commit *c
 static bool has_room(const struct crab_engine *engine, u32 writes)
 {
 	return !engine->pool ||
-	       READ_ONCE(engine->pool->free) >= WRITE_LEAVES * writes + COMMIT_LEAVES;
+	       READ_ONCE(engine->pool->free) >= CRAB_WRITE_LEAVES * writes + CRAB_COMMIT_LEAVES;
 }
 
 static void apply_once(struct crab_engine *engine, struct crab_flow *flow,
@@ -218,8 +237,7 @@ static void list_clear(struct crab_store *store, struct crab_flow *flow)
 	crab_flow_unpin();
 }
 
-/* The commit is durable: if a write fails, its list stays in force until the next attach does it */
-static void commit_stuck(struct crab_store *store, int err)
+void crab_commit_stuck(struct crab_store *store, int err)
 {
 	char reason[CRAB_REASON_LEN];
 
@@ -242,7 +260,7 @@ static void commit_write(struct crab_store *store, struct crab_commit *commit,
 	crab_commits_turn(commits);
 	err = crab_commit_apply(store->engine, flow, commit->ops, commit->n);
 	if (err) {
-		commit_stuck(store, err);
+		crab_commit_stuck(store, err);
 		return;
 	}
 	list_clear(store, flow);
@@ -254,16 +272,16 @@ static int commit_locked(struct crab_store *store, struct crab_commit *commit,
 			 struct crab_flow *flow)
 {
 	int err = commit_permitted(store->engine, commit);
+	u32 writes = commit_writes(commit);
 
-	if (err)
+	if (err || !writes)
 		return err;
 	if (crab_commits_in_force(store->commits))
 		return -EROFS;
-	list_fill(&store->commits->list, commit);
-	if (!store->commits->list.n)
-		return 0;
-	if (!has_room(store->engine, store->commits->list.n))
+	if (!has_room(store->engine, writes))
 		return -ENOSPC;
+	commit_sums(commit);
+	list_fill(&store->commits->list, commit);
 	commit_write(store, commit, flow);
 	return 0;
 }
@@ -301,7 +319,7 @@ int crab_store_commit(struct crab_store *store, struct crab_commit *commit)
 	u32 i;
 	int err = store->commits ? commit_valid(commit) : -EOPNOTSUPP;
 
-	if (!err && READ_ONCE(store->readonly))
+	if (!err && READ_ONCE(store->readonly) && commit_writes(commit))
 		err = -EROFS;
 	if (err)
 		return err;

@@ -28,8 +28,9 @@ enum crab_commit_when {
  * @failed: out: number of the operation that an error is about, or @n
  * @err: out: the result
  * @when: condition of each operation
- * @ops: each on another key: CRAB_VERB_INSERT with CRAB_INSERT_EITHER, CRAB_VERB_SEARCH, or
- *	CRAB_VERB_DELETE, which needs no record. out: the record before the commit
+ * @ops: each on another key: CRAB_VERB_INSERT with CRAB_INSERT_EITHER or CRAB_INSERT_ADD,
+ *	CRAB_VERB_SEARCH, or CRAB_VERB_DELETE, which needs no record. out: the record before the
+ *	commit; after a commit, what an addition has stored
  */
 struct crab_commit {
 	u32 n;
@@ -38,8 +39,6 @@ struct crab_commit {
 	enum crab_commit_when when[CRAB_COMMIT_MAX];
 	struct crab_batch_op ops[CRAB_COMMIT_MAX];
 };
-
-#ifdef CRAB_COMMITS	/* host builds for tests only */
 
 /**
  * crab_store_commit() - do all writes of a commit, or none
@@ -52,11 +51,9 @@ struct crab_commit {
  * Context: may sleep; waits for the writes that run, and writes wait for it.
  * Return: 0; -EOPNOTSUPP if it is no store of commits; -EINVAL for a number of operations, a verb,
  * a mode, a condition, a reserved key, or a key that occurs twice; -ENOENT, -EEXIST, -ESTALE by a
- * condition; -ENOSPC if fewer leaves are free than the writes could need; -EROFS; -EUCLEAN in
- * a quarantined range. After an error no write was done.
+ * condition; -ENOSPC if fewer leaves are free than the writes could need; -EROFS for a
+ * write; -EUCLEAN in a quarantined range. After an error no write was done.
  */
 int crab_store_commit(struct crab_store *store, struct crab_commit *commit);
-
-#endif
 
 #endif /* CRABTREE_COMMIT_H */

@@ -20,9 +20,37 @@
 
 #include "commit_priv.h"
 #include "media/badmem.h"
+#include "shared/pool.h"
 #include "store_priv.h"
 
 #define ATTACH_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+/* Writes of the list that the engine does not have yet */
+static u32 list_pending(struct crab_engine *engine, const struct crab_commit_list *list)
+{
+	u32 i, pending = 0;
+	u64 value;
+
+	for (i = 0; i < list->n; i++) {
+		int err = engine->own->lookup(engine, list->record[i].key, &value);
+
+		if (list->removes >> i & 1)
+			pending += err != -ENOENT;
+		else
+			pending += err || value != list->record[i].value;
+	}
+	return pending;
+}
+
+/*
+ * A commit began with WRITE_LEAVES free leaves for each of its writes, and more. One write that is
+ * pending may have taken its own.
+ */
+static bool list_fits(struct crab_engine *engine, const struct crab_commit_list *list)
+{
+	return !engine->pool || engine->pool->free + CRAB_WRITE_LEAVES >=
+				CRAB_WRITE_LEAVES * list_pending(engine, list) + CRAB_COMMIT_LEAVES;
+}
 
 /* Reads the list; the engine volatile has no content to which it could belong */
 static void attach_load(struct crab_store *store)
@@ -36,10 +64,13 @@ static void attach_load(struct crab_store *store)
 	if (crab_badmem_probe(store->media, CRAB_COMMIT_OFFSET, sizeof(struct crab_dcommit)))
 		found = crab_commit_load(store->media, store->super.store_id, &commits->list);
 	if (found < 0)
-		crab_damage_note(&engine->damage, CRAB_COMMIT_OFFSET,
-				 "the list of a commit is damaged");
-	if (found > 0)
+		commits->damage = "the list of a commit is damaged";
+	else if (found && !list_fits(engine, &commits->list))
+		commits->damage = "the list of a commit needs more leaves than are free";
+	else if (found)
 		crab_commits_turn(commits);
+	if (commits->damage)
+		crab_damage_note(&engine->damage, CRAB_COMMIT_OFFSET, commits->damage);
 }
 
 int crab_commits_attach(struct crab_store *store)
@@ -85,13 +116,23 @@ int crab_commits_redo(struct crab_store *store, struct crab_flow *flow)
 		};
 		err = crab_commit_apply(store->engine, flow, &op, 1);
 	}
-	if (err)
+	if (err == -ENOMEM)
 		return err;
+	if (err) {
+		crab_commit_stuck(store, err);
+		return 0;
+	}
 	crab_commit_void(flow);
 	/* P22: all writes are durable, and the list never counts again */
 	crab_fence(flow, CRAB_P22_UNLISTED);
 	crab_commits_turn(commits);
 	return 0;
+}
+
+void crab_commits_check(const struct crab_store *store, struct crab_check_report *report)
+{
+	if (store->commits && store->commits->damage)
+		crab_damage_note(&report->damage, CRAB_COMMIT_OFFSET, store->commits->damage);
 }
 
 void crab_commits_detach(struct crab_store *store)

@@ -9,6 +9,14 @@
 
 #include "commit.h"
 
+/*
+ * Leaves that a write may take: two fresh ones replace a full one, and upper levels take no more
+ * than the leaves below them. CRAB_COMMIT_LEAVES remain: the reserves of the engines, and new
+ * levels.
+ */
+#define CRAB_WRITE_LEAVES	2U
+#define CRAB_COMMIT_LEAVES	4U
+
 /**
  * struct crab_commit_list - the writes of a commit
  * @n: how many
@@ -28,15 +36,15 @@ struct crab_commit_list {
  * @turn: odd while @list is in force: it is durable, and the engine may hold any of its writes.
  *	Changes under @lock
  * @list: of the commit in progress. Changes under @lock, while @turn is even
+ * @damage: what attach found wrong with the list of the media, or NULL
  */
 struct crab_commits {
 	struct crab_engine_ops guard;
 	struct rw_semaphore lock;
 	u32 turn;
 	struct crab_commit_list list;
+	const char *damage;
 };
-
-#ifdef CRAB_COMMITS
 
 /* Is the list in force? Under crab_commits.lock, or attach */
 static inline bool crab_commits_in_force(const struct crab_commits *commits)
@@ -76,9 +84,18 @@ void crab_commits_prepare(struct crab_store *store, struct crab_flow *flow);
  * @store: the store; its superblock was written
  * @flow: the caller's flow
  * Context: pinned; may sleep.
- * Return: 0, or the error of a write: the list remains in force.
+ * Return: 0, or -ENOMEM. After any other error of a write the store is read-only, and the list
+ * remains in force.
  */
 int crab_commits_redo(struct crab_store *store, struct crab_flow *flow);
+
+/**
+ * crab_commits_check() - CHECK: report the damage that attach found in the list
+ * @store: the store
+ * @report: in and out
+ * Context: any.
+ */
+void crab_commits_check(const struct crab_store *store, struct crab_check_report *report);
 
 /**
  * crab_commits_detach() - free the memory of a store's commits
@@ -154,26 +171,12 @@ void crab_commits_turn(struct crab_commits *commits);
 int crab_commit_apply(struct crab_engine *engine, struct crab_flow *flow,
 		      struct crab_batch_op *ops, u32 n);
 
-#else
-
-static inline int crab_commits_attach(struct crab_store *store)
-{
-	return 0;
-}
-
-static inline void crab_commits_prepare(struct crab_store *store, struct crab_flow *flow)
-{
-}
-
-static inline int crab_commits_redo(struct crab_store *store, struct crab_flow *flow)
-{
-	return 0;
-}
-
-static inline void crab_commits_detach(struct crab_store *store)
-{
-}
-
-#endif
+/**
+ * crab_commit_stuck() - make a store read-only in which a durable commit cannot be done
+ * @store: the store; the list stays in force until an attach does its writes
+ * @err: the error
+ * Context: may sleep.
+ */
+void crab_commit_stuck(struct crab_store *store, int err);
 
 #endif /* CRABTREE_COMMIT_PRIV_H */

@@ -159,18 +159,11 @@ static void format_identity(const struct crab_media *media,
 		generate_random_uuid(super->uuid);
 }
 
-/* Features that this build has, and that go together */
 static int format_features(const struct crab_format_options *options, char *reason)
 {
-	const char *why = NULL;
-
-	if (options->commits && options->blobs)
-		why = "commits are of words, not of blobs";
-	else if (options->commits && !(CRAB_FEATURE_INCOMPAT_KNOWN & CRAB_INCOMPAT_COMMITS))
-		why = "this build has no commits";
-	if (!why)
+	if (!options->commits || !options->blobs)
 		return 0;
-	strscpy(reason, why, CRAB_REASON_LEN);
+	strscpy(reason, "commits are of words, not of blobs", CRAB_REASON_LEN);
 	return -EOPNOTSUPP;
 }
 

@@ -17,6 +17,7 @@
 #include <linux/string.h>
 
 #include "blob_priv.h"
+#include "commit_priv.h"
 #include "gate.h"
 #include "store_priv.h"
 
@@ -234,6 +235,7 @@ int crab_store_check(struct crab_store *store, struct crab_check_report *report)
 	err = store->engine->ops->check(store->engine, report);
 	if (report->damage.count)
 		crab_store_damaged(store, &report->damage);
+	crab_commits_check(store, report);
 	/* A damaged blob is the damage of one key: the store remains writable */
 	if (!err && store->blobs)
 		err = crab_blobs_check(store, report);

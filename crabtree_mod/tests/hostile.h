@@ -42,7 +42,7 @@ enum crab_hostile_verb {
 	CRAB_HOSTILE_LIST,	/* a word of the head of the list */
 	CRAB_HOSTILE_HEADER,	/* a word of a leaf's header */
 	CRAB_HOSTILE_SLOT,	/* a key or a value */
-	CRAB_HOSTILE_BITMAP,	/* a word of the bitmap, or of the nodes of clfb */
+	CRAB_HOSTILE_BITMAP,	/* a word of the bitmap, of nodes of clfb, or of the list of a commit */
 	CRAB_HOSTILE_LINK,	/* link a leaf to another one, with a valid check */
 	CRAB_HOSTILE_COPY,	/* a slot over another */
 	CRAB_HOSTILE_SHIFT,	/* slots of a leaf move by one */
@@ -66,6 +66,7 @@ struct crab_hostile;
  * @hurt: changes the media as a power cut can, or NULL
  * @on_demand: attach with allocation on demand
  * @cut: not cleanly detached
+ * @commits: a store of commits
  */
 struct crab_hostile_seed {
 	const char *name;
@@ -75,6 +76,7 @@ struct crab_hostile_seed {
 	void (*hurt)(struct crab_hostile *h);
 	bool on_demand;
 	bool cut;
+	bool commits;
 };
 
 /**
@@ -116,6 +118,8 @@ struct crab_hostile {
 };
 
 /* hostile_seed.c */
+
+struct crab_dcommit *crab_hostile_commit(struct crab_hostile *h);
 
 /**
  * crab_hostile_seeds() - number of images

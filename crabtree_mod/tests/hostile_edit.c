@@ -203,9 +203,21 @@ static void edit_node(struct crab_hostile *h, const struct edit *e)
 		crab_seal_node((u8 *)words, twin, number, seed_id(h));
 }
 
-/* The engine's own area: the bitmap of leaves in use, or nodes */
+/* A word of the list of a commit */
+static void edit_commit(struct crab_hostile *h, const struct edit *e)
+{
+	struct crab_dcommit *list = crab_hostile_commit(h);
+
+	change(h, e, (__le64 *)list + e->at % (sizeof(*list) / sizeof(__le64)));
+	if (!(e->verb & CRAB_HOSTILE_UNSEALED))
+		crab_seal_list(list, seed_id(h));
+}
+
+/* The list of a commit, or the engine's own area: the bitmap of leaves in use, or nodes */
 static void edit_area(struct crab_hostile *h, const struct edit *e)
 {
+	if (h->seed->commits)
+		return edit_commit(h, e);
 	if (is_clfb(h))
 		return edit_node(h, e);
 	change(h, e, (__le64 *)(h->media.base + CRAB_BITMAP_OFFSET) + e->at % BITMAP_WORDS);

@@ -12,6 +12,7 @@
 #include "engines/clfb/format.h"
 #include "engines/crab/sorted/tuning.h"
 #include "hostile.h"
+#include "seal.h"
 
 #define SEED_KEY(i)	((i) * 8ULL)	/* room between keys, for scripts */
 #define SEED_MANY	6		/* leaves that "many" fills */
@@ -172,6 +173,23 @@ static void hurt_node(struct crab_hostile *h)
 	memset(node + 1, 0x5a, CRAB_LINE - sizeof(*node));
 }
 
+struct crab_dcommit *crab_hostile_commit(struct crab_hostile *h)
+{
+	return (struct crab_dcommit *)(h->media.base + CRAB_COMMIT_OFFSET);
+}
+
+/* A commit of a value, a removal and a new key was cut when its list was durable */
+static void hurt_list(struct crab_hostile *h)
+{
+	static const u64 words[] = { 3, 1 << 1, SEED_KEY(1), 77, SEED_KEY(2), 0, SEED_KEY(3) + 1, 78 };
+	__le64 *to = (__le64 *)crab_hostile_commit(h) + 1;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		to[i] = cpu_to_le64(words[i]);
+	crab_seal_list(crab_hostile_commit(h), le32_to_cpu(crab_hostile_super(h, 0)->store_id));
+}
+
 /* Append new seeds at the end, or old scripts change their meaning */
 static const struct crab_hostile_seed seeds[] = {
 	{ .name = "slotted, empty", .layout = "slotted", .make = make_empty },
@@ -210,26 +228,45 @@ static const struct crab_hostile_seed others[] = {
 	  .cut = true },
 };
 
+/* Stores of commits follow those, for the same reason */
+static const struct crab_hostile_seed commits[] = {
+	{ .name = "commits, slotted", .layout = "slotted", .make = make_few, .commits = true },
+	{ .name = "commits, slotted, a list", .layout = "slotted", .make = make_many,
+	  .hurt = hurt_list, .cut = true, .commits = true },
+	{ .name = "commits, nvtree, a list", .engine = "nvtree", .layout = "append",
+	  .make = make_few, .hurt = hurt_list, .cut = true, .commits = true },
+	{ .name = "commits, fastfair, full, a list", .engine = "fastfair", .layout = "shift",
+	  .make = make_full, .hurt = hurt_list, .cut = true, .commits = true },
+};
+
 static const u32 sizes[] = { 128, CRAB_HOSTILE_LEAF_MAX };
 
-#define SEED_OTHERS	(ARRAY_SIZE(seeds) * ARRAY_SIZE(sizes))
+static const struct {
+	const struct crab_hostile_seed *seeds;
+	u32 n;
+} tables[] = {
+	{ seeds, ARRAY_SIZE(seeds) },
+	{ others, ARRAY_SIZE(others) },
+	{ commits, ARRAY_SIZE(commits) },
+};
 
 u32 crab_hostile_seeds(void)
 {
-	return SEED_OTHERS + ARRAY_SIZE(others) * ARRAY_SIZE(sizes);
+	u32 i, n = 0;
+
+	for (i = 0; i < ARRAY_SIZE(tables); i++)
+		n += tables[i].n;
+	return n * ARRAY_SIZE(sizes);
 }
 
 void crab_hostile_choose(struct crab_hostile *h, u32 nth)
 {
-	nth %= crab_hostile_seeds();
-	if (nth < SEED_OTHERS) {
-		h->seed = &seeds[nth % ARRAY_SIZE(seeds)];
-		h->leaf_bytes = sizes[nth / ARRAY_SIZE(seeds)];
-	} else {
-		nth -= SEED_OTHERS;
-		h->seed = &others[nth % ARRAY_SIZE(others)];
-		h->leaf_bytes = sizes[nth / ARRAY_SIZE(others)];
-	}
+	u32 i = 0;
+
+	for (nth %= crab_hostile_seeds(); nth >= tables[i].n * ARRAY_SIZE(sizes); i++)
+		nth -= tables[i].n * ARRAY_SIZE(sizes);
+	h->seed = &tables[i].seeds[nth % tables[i].n];
+	h->leaf_bytes = sizes[nth / tables[i].n];
 	h->media.size = CRAB_POOL_OFFSET + CRAB_HOSTILE_LEAVES * h->leaf_bytes;
 }
 
@@ -257,7 +294,7 @@ int crab_hostile_make(struct crab_hostile *h, const char *label)
 {
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = h->leaf_bytes, .engine = h->seed->engine ?: "crab",
-		.layout = h->seed->layout, .label = label,
+		.layout = h->seed->layout, .label = label, .commits = h->seed->commits,
 	};
 	int err;
 

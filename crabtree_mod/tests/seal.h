@@ -7,6 +7,7 @@
 #define CRABTREE_TESTS_SEAL_H
 
 #include <linux/crc32.h>
+#include <linux/minmax.h>
 
 #include "engines/clfb/format.h"
 #include "media/format.h"
@@ -41,6 +42,24 @@ static inline void crab_seal_node(u8 *line, bool twin, u64 number, u32 store_id)
 		s.line[CLFB_MARK] = 1;
 	crc = cpu_to_le32(~crab_crc32c(~0U, &s, sizeof(s)));
 	memcpy(line + CLFB_CRC, &crc, sizeof(crc));
+}
+
+static inline u64 crab_seal_mix(u64 check, u64 word)
+{
+	check = (check ^ word) * 0x9e3779b97f4a7c15ULL;
+	return check ^ check >> 29;
+}
+
+/* Makes the check of the list of a commit valid, for as many writes as it claims and has room for */
+static inline void crab_seal_list(struct crab_dcommit *list, u32 store_id)
+{
+	const __le64 *word = (const __le64 *)list + 1;
+	u64 check = crab_seal_mix(store_id, CRAB_COMMIT_OFFSET);
+	u64 words = 2 + 2 * min_t(u64, le64_to_cpu(*word), CRAB_COMMIT_MAX);
+
+	while (words--)
+		check = crab_seal_mix(check, le64_to_cpu(*word++));
+	*(__le64 *)list = cpu_to_le64(check ?: 1);
 }
 
 #endif /* CRABTREE_TESTS_SEAL_H */

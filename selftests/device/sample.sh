@@ -39,6 +39,15 @@ counts() {
 	refuses ENOENT store "$(device ram:65536)" get 1
 }
 
+commits() {
+	need_sample
+	crabtree ram=64K
+	must store "$(device ram:65536)" commits
+	counter 1
+	counter 2
+	equal "$(store "$(device ram:65536)" get 0)" 2 "the counter as the device shows it"
+}
+
 counts_on() {
 	local dev
 	need_sample
@@ -148,6 +157,7 @@ uevent() {
 
 tests() {
 	it counts "the counter rises by one with each load"
+	it commits "in a store of commits, the counter and its event are one commit"
 	it counts_on "the counter goes on after the module was unloaded"
 	it waits "a user that comes before its store waits; FORMAT brings it"
 	it busy "a store that the kernel uses: no unload, no FORMAT"

@@ -5,6 +5,7 @@
  * as its name; exit status 1 for an error, 2 for a wrong answer.
  *
  *   format [FORCE [LAYOUT [BYTES [LABEL]]]]	an empty store, of 512-byte leaves
+ *   commits	an empty store of commits, over any other
  *   info FIELD		state, reason, region, records, durability, repairs, leaves_bad, uuid,
  *				fences, prepare_fences
  *   fill N		keys 0 .. N - 1, each with a value that follows from it
@@ -34,6 +35,16 @@ static int verb_format(int fd, char **arg)
 		snprintf(f.layout, sizeof(f.layout), "%s", arg[1]);
 	if (arg[0] && arg[1] && arg[2] && arg[3])
 		snprintf(f.label, sizeof(f.label), "%s", arg[3]);
+	rc = call(fd, CRABTREE_FORMAT, &f);
+	return rc ? fail(rc) : 0;
+}
+
+static int verb_commits(int fd, char **arg)
+{
+	struct crabtree_format f;
+	int rc;
+
+	format_args(&f, CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_COMMITS, 512);
 	rc = call(fd, CRABTREE_FORMAT, &f);
 	return rc ? fail(rc) : 0;
 }
@@ -164,7 +175,7 @@ static const struct {
 	int args;
 	int (*run)(int fd, char **arg);
 } verbs[] = {
-	{ "format", 0, verb_format }, { "info", 0, verb_info }, { "fill", 1, verb_fill },
+	{ "format", 0, verb_format }, { "commits", 0, verb_commits }, { "info", 0, verb_info }, { "fill", 1, verb_fill },
 	{ "verify", 1, verb_verify }, { "lost", 1, verb_lost }, { "put", 2, verb_put }, { "get", 1, verb_get },
 };
 

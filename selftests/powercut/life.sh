@@ -4,8 +4,8 @@
 #
 # In the guest, one run between two power cuts: attach the store that was cut, check it,
 # send all records out; then the writers work until the power is cut.  FORMAT, if set, holds
-# the options of FORMAT, STARTS the first operation of each writer; LAST=1 detaches the
-# store instead.
+# the options of FORMAT, STARTS the first operation of each writer, COMMIT an option of churn;
+# LAST=1 detaches the store instead.
 #
 # Starting a program costs most in these machines: as few as possible.
 set -e
@@ -25,4 +25,4 @@ for first in $STARTS; do
 	eval "pairs=\"$pairs \$CRAB_CHURN$writer $first\""
 	writer=$((writer + 1))
 done
-churn /dev/crab0 $SEED $pairs || echo "CRABTREE FAIL: a writer ended"
+churn $COMMIT /dev/crab0 $SEED $pairs || echo "CRABTREE FAIL: a writer ended"

@@ -9,6 +9,8 @@ KEYS = 4096
 WRITERS = 64
 WAVE = 4096
 WINDOW = 64
+COMMIT = 8      # operations of a commit
+ACCOUNTS, BALANCE = 8, 1000
 MASK = (1 << 64) - 1
 
 

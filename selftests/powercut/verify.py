@@ -9,7 +9,9 @@ remaining records.
 - The loader stores line L of a table.  Lines up to the acknowledged one must
   be there with their values; those of the window may be; later ones must not.
 - A churner performs a known sequence one by one, so its keys must be exactly as
-  after its first M operations, acknowledged <= M <= acknowledged + window.
+  after its first M operations, acknowledged <= M <= acknowledged + window. One that
+  commits has done a whole number of commits.
+- The accounts, between which each commit moves an amount, have one sum.
 
 Lost is an acknowledged operation whose effect, or that of a later operation on
 its key, is not there.  Torn is a record that no issued operation wrote.
@@ -90,8 +92,9 @@ class Churner:
 
     window = sequence.WINDOW
 
-    def __init__(self, seed, writer=0):
+    def __init__(self, seed, writer=0, step=1):
         self.sequence = sequence.Sequence(seed, writer)
+        self.step = step
         self.writer = writer
         self.acked = 0
         self.state = {}
@@ -122,7 +125,7 @@ class Churner:
         for i in range(self.acked + 1, self.acked + self.window + 1):
             key = self.sequence.apply(state, i)
             (wrong.discard if state.get(key) == found.get(key) else wrong.add)(key)
-            if len(wrong) < best[0]:
+            if len(wrong) < best[0] and (i - self.acked) % self.step == 0:
                 best = (len(wrong), i, set(wrong))
         if best[0] and self.is_ahead(state, found, verdict):
             return
@@ -153,6 +156,17 @@ class Churner:
                 verdict.lost.append(f"key {key:#x}: an acknowledged operation has no effect")
             else:
                 verdict.torn.append(f"key {key:#x}: holds {value:#x}, which no writer wrote")
+
+
+class Bank:
+    """The accounts, which all writers that commit share."""
+
+    def judge(self, records, verdict):
+        """None is there, or all are with their sum."""
+        found = [records.pop(key) for key in range(sequence.ACCOUNTS) if key in records]
+        if found and (len(found) != sequence.ACCOUNTS or
+                      sum(found) & sequence.MASK != sequence.ACCOUNTS * sequence.BALANCE):
+            verdict.torn.append(f"the accounts hold {found}")
 
 
 class Verdict:

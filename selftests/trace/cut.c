@@ -46,10 +46,10 @@ static struct crab_key_state empty[WORKLOAD_KEYS];
 static struct crab_key_state content[WORKLOAD_KEYS];	/* of all calls that returned */
 static struct crab_oracle_change changes[WRITERS][WORKLOAD_TOGETHER];	/* of calls in progress */
 static u32 changed[WRITERS];		/* by processor */
-static bool formatted, formatting, orders_logged;
+static bool formatted, formatting, committing, orders_logged;
 
 static u64 every, phase, fences, stores, violations;
-static u64 points, races, batches, images, partial, sampled, recoveries, repairs;
+static u64 points, races, batches, commits, images, partial, sampled, recoveries, repairs;
 static u32 number;
 
 static void report(struct crab_oracle *oracle, const char *fmt, va_list args)
@@ -97,13 +97,29 @@ static int judge_attach(struct crab_key_state *found, u64 *repaired)
 	return err;
 }
 
-/* Each key is as the calls that returned left it, or as a change in progress left it */
+static void changes_apply(u32 cpu, struct crab_key_state *to)
+{
+	u32 i;
+
+	for (i = 0; i < changed[cpu]; i++)
+		to[changes[cpu][i].key] = changes[cpu][i].to;
+}
+
+/*
+ * Each key is as the calls that returned left it, or as a change in progress left it; a commit in
+ * progress has left all or none of its changes
+ */
 static int judge_content(const struct crab_key_state *found)
 {
 	struct crab_oracle_change all[WRITERS * WORKLOAD_TOGETHER];
 	struct crab_oracle_allowed allowed = { .before = content, .changes = all };
+	struct crab_key_state after[WORKLOAD_KEYS];
 	u32 cpu;
 
+	memcpy(after, content, sizeof(after));
+	changes_apply(0, after);
+	if (committing)
+		allowed.after = after;
 	if (formatting && crab_oracle_equal(&oracle, found, empty))
 		return 0;
 	for (cpu = 0; cpu < WRITERS; cpu++) {
@@ -159,6 +175,7 @@ static void explore(void)
 	points++;
 	races += changed[0] && changed[1];
 	batches += changed[0] > 1 || changed[1] > 1;
+	commits += committing && changed[0] > 1;
 	if (crab_shadow_explore(shadow, image, judge, NULL, BUDGET) == -E2BIG)
 		sample(image);
 	if (shadow->errors)
@@ -265,10 +282,7 @@ static void changes_begin(u32 cpu, const struct workload_call *call)
 /* The call has returned */
 static void changes_end(u32 cpu)
 {
-	u32 i;
-
-	for (i = 0; i < changed[cpu]; i++)
-		content[changes[cpu][i].key] = changes[cpu][i].to;
+	changes_apply(cpu, content);
 	changed[cpu] = 0;
 }
 
@@ -326,7 +340,9 @@ int perform(const struct workload_call *call)
 
 	begin();
 	changes_begin(0, call);
+	committing = call->verb == WORKLOAD_COMMIT;
 	err = returned();
+	committing = false;
 	changes_end(0);
 	return err;
 }
@@ -387,8 +403,9 @@ int main(int argc, char **argv)
 		workload_run(atoi(argv[3]));
 	else
 		workload_race(atoi(argv[3]));
-	printf("%llu points, %llu of them with two writers in progress, %llu in batches, %llu images, ",
-	       points, races, batches, images + shadow->counts.images);
+	printf("%llu points, %llu of them with two writers in progress, %llu in batches, ", points, races,
+	       batches);
+	printf("%llu in commits, %llu images, ", commits, images + shadow->counts.images);
 	printf("%llu more chosen at random of %llu points with more than %u, ", sampled, partial,
 	       BUDGET);
 	printf("%llu recoveries, %llu repairs; %llu violations\n", recoveries, repairs, violations);

@@ -9,52 +9,40 @@
  *
  * Random values of the machine are taken from the log: the store's id, the time of FORMAT, the void
  * of each leaf. The host build computes everything that follows from them (links, checks,
- * sentinels), and that is compared.
- *
- * With one CPU and a kernel that preempts where it may sleep, the worker runs between operations or
- * where one of them may sleep. It prepares free leaves, and merges sparse leaves unless the
- * operation holds smo_lock. Where the log shows such work, the host build does it at the same
- * place, and it is compared as well. No log shows that the worker looked at a leaf and did not
- * merge it, so the host build looks at no leaf until the log shows a merge.
+ * sentinels), and that is compared. worker.c has the work of the module's worker.
  *
  * Locking: one thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "engines/crab/crab.h"
-#include "log.h"
-#include "store/blob_priv.h"
-#include "store/store.h"
+#include "engines/crab/sorted/tuning.h"
+#include "engines/options.h"
+#include "follow.h"
+#include "store/commit.h"
 #include "store/store_priv.h"
 #include "tests/blob_value.h"
 #include "trace.h"
-#include "workload.h"
 
 #define TOLD		20	/* differences that are printed */
-#define PATIENCE	120	/* seconds of CPU time: a broken module may do anything */
+#define PATIENCE	120	/* seconds of CPU time */
 
-/* The double of L1: it keeps nothing, it compares */
-struct crab_shadow {
-	const struct log_event *next;
-	const struct log_event *end;
-};
-
-static struct crab_shadow follow;
+struct crab_shadow follow;
+struct crab_store *store;
+u64 events, differences;
+bool trying;
 static struct crab_media media = { .durability = CRAB_DURABILITY_POP, .hooks.shadow = &follow };
-static struct crab_store *store;
-static bool orders_logged, maintaining, preparing, trying;
+static bool orders_logged;
 static bool stored;		/* since the last fence: else an order orders nothing (log.c) */
-static u64 operations, refused, events, prepared, merged, within, differences;
+static u64 operations, refused;
 static u64 splits, unlinks, shifts, copies, repairs, points[CRAB_POINTS];
 static u64 replaced, erased;	/* blobs */
+static u64 committed;
 
 /* Batches, their operations and changes, and fences that several of them share */
 static u64 batches, batched, batch_splits, batch_unlinks, shared;
@@ -62,7 +50,7 @@ static u32 cleaned;		/* lines, since the last fence */
 static enum workload_verb doing;
 static u32 doing_number;
 
-static void differ(const char *what, const struct log_event *host, const struct log_event *machine)
+void differ(const char *what, const struct log_event *host, const struct log_event *machine)
 {
 	if (differences++ >= TOLD || trying)
 		return;
@@ -73,139 +61,11 @@ static void differ(const char *what, const struct log_event *host, const struct 
 		log_print("machine", machine);
 }
 
-static bool is_event(const struct log_event *e)
-{
-	return e < follow.end && e->type < LOG_CALL;
-}
-
-static bool is_store_at(const struct log_event *e, u64 offset)
-{
-	return is_event(e) && e->type == LOG_STORE && e->offset == offset;
-}
-
-/*
- * A free leaf is prepared: sentinels, key and void, into two slots, with nothing stored
- * right before the first. No operation begins so: a delete stores one slot's, and in a
- * fresh leaf records come before them, or its header.
- */
-static bool is_preparation(const struct log_event *e)
-{
-	const u64 slot = sizeof(struct crab_dslot);
-
-	if (!is_store_at(e, e->offset) || e->value[0] != CRAB_KEY_EMPTY ||
-	    (e[-1].type == LOG_STORE && e->offset - e[-1].offset <= slot))
-		return false;
-	return is_store_at(e + 1, e->offset + offsetof(struct crab_dslot, value)) &&
-	       is_store_at(e + 2, e->offset + slot) && e[2].value[0] == CRAB_KEY_EMPTY;
-}
-
-static void prepare_as_logged(struct crab_tree *tree)
-{
-	maintaining = preparing = true;
-	while (is_preparation(follow.next)) {
-		prepared++;
-		if (!crab_slotted_prepare(tree)) {
-			differ("the machine prepares a leaf, the host has none to prepare", NULL,
-			       follow.next);
-			break;
-		}
-	}
-	maintaining = preparing = false;
-}
-
-/*
- * Neighbours become one leaf, as maintain makes it: by a note or in a sweep, which the log does
- * not show. True if the media was written to.
- */
-static bool merge(struct crab_tree *tree, struct crab_leaf *leaf)
-{
-	struct crab_flow flow = { .media = tree->base.media };
-	struct crab_write write = { .tree = tree, .flow = &flow };
-	u64 had = events;
-
-	maintaining = true;
-	crab_write_lock_structure(&write);
-	crab_smo_merge(&write, leaf, tree->slots);
-	crab_write_end(&write);
-	crab_count_prepare(&tree->base, &flow);
-	maintaining = false;
-	return events != had;
-}
-
-static void cpu_limit(void)
+void follow_limit(void)
 {
 	struct rlimit limit = { .rlim_cur = PATIENCE, .rlim_max = PATIENCE };
 
 	setrlimit(RLIMIT_CPU, &limit);
-}
-
-/* Would the host build, made to merge here, do what the log shows? A child tries. */
-static bool merges_as_logged(struct crab_tree *tree, struct crab_leaf *leaf)
-{
-	pid_t child = fork();
-	int status;
-
-	if (!child) {
-		cpu_limit();
-		trying = true;
-		differences = 0;
-		_exit(!merge(tree, leaf) || differences);
-	}
-	return waitpid(child, &status, 0) == child && !status;
-}
-
-/* A header is written: by a merge, or by the next operation */
-static bool is_fresh(const struct crab_tree *tree, const struct log_event *e)
-{
-	return is_event(e) && e->type == LOG_STORE && e->offset >= CRAB_HEAD_OFFSET &&
-	       e->offset % tree->base.geo.leaf_bytes == 0;
-}
-
-/* The header of the fresh leaf has the lowest key of the first of two that a merge replaces */
-static bool merged_as_logged(struct crab_tree *tree)
-{
-	const struct log_event *low = follow.next + offsetof(struct crab_dhead, low) / sizeof(u64);
-	struct crab_leaf *leaf;
-
-	if (!is_store_at(low, follow.next->offset + offsetof(struct crab_dhead, low)))
-		return false;
-	leaf = crab_leaf_find(tree, low->value[0]);
-	if (leaf->low != low->value[0] || !crab_smo_may_merge(leaf, tree->slots * 3 / 4) ||
-	    !merges_as_logged(tree, leaf))
-		return false;
-	merge(tree, leaf);
-	merged++;
-	return true;
-}
-
-/* Only its worker writes media */
-static bool is_crab(void)
-{
-	return (store->blobs ? store->blobs->raw : store->engine->ops) == &crab_engine_crab;
-}
-
-/* Where the worker may have come */
-static void maintain_as_logged(void)
-{
-	struct crab_tree *tree;
-
-	if (!store || maintaining || !is_crab())
-		return;
-	tree = crab_tree_of(store->engine);
-	if (!crab_layout_maintains(tree))
-		return;
-	do
-		prepare_as_logged(tree);
-	while (!tree->smo_lock.held && is_fresh(tree, follow.next) && merged_as_logged(tree));
-}
-
-/* Within an operation */
-void __wrap_crab_host_may_sleep(void)
-{
-	u64 had = prepared + merged;
-
-	maintain_as_logged();
-	within += prepared + merged != had;
 }
 
 static bool event_equal(const struct log_event *a, const struct log_event *b)
@@ -312,7 +172,7 @@ u64 __wrap_get_random_u64(void)
 {
 	const struct log_event *e;
 
-	if (preparing)
+	if (worker.preparing)
 		return follow.next[1].value[0];
 	for (e = follow.next; e < follow.end; e++)
 		if (is_header_void(e))
@@ -336,7 +196,7 @@ static void begin(enum workload_verb verb, u32 number)
 {
 	doing = verb;
 	doing_number = number;
-	maintain_as_logged();
+	worker_follow();
 	while (is_event(follow.next))
 		differ("something between calls", NULL, follow.next++);
 	if (follow.next == follow.end || follow.next->type != LOG_CALL ||
@@ -345,13 +205,13 @@ static void begin(enum workload_verb verb, u32 number)
 		return;
 	}
 	follow.next++;
-	maintain_as_logged();
+	worker_follow();
 }
 
 /* The next mark, which is a @type with these numbers */
 static int expect_mark(enum log_type type, u64 offset, u64 value)
 {
-	maintain_as_logged();
+	worker_follow();
 	while (is_event(follow.next))
 		differ("the machine does more", NULL, follow.next++);
 	if (follow.next < follow.end &&
@@ -385,8 +245,8 @@ static void detach(void)
 		crab_store_info(store, &info);
 		splits += info.stats.splits;
 		unlinks += info.stats.unlinks;
-		shifts += is_crab() ? info.counts.own[CRAB_SORTED_SIPS] : 0;
-		copies += is_crab() ? info.counts.own[CRAB_SORTED_COWS] : 0;
+		shifts += worker_writes() ? info.counts.own[CRAB_SORTED_SIPS] : 0;
+		copies += worker_writes() ? info.counts.own[CRAB_SORTED_COWS] : 0;
 		repairs += info.stats.repairs;
 	}
 	crab_store_detach(store);
@@ -423,6 +283,7 @@ int perform_format(const struct workload_store *wanted)
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = wanted->leaf_bytes, .engine = wanted->engine,
 		.layout = wanted->layout, .label = WORKLOAD_LABEL, .blobs = wanted->blobs,
+		.commits = wanted->commits,
 	};
 	char reason[CRAB_REASON_LEN];
 	int err;
@@ -503,7 +364,7 @@ static int batch(struct crab_batch_op *ops, u32 n)
 
 	crab_store_info(store, &before);
 	for (done = 0; done < n; done += CRAB_BATCH_CHUNK) {
-		maintain_as_logged();
+		worker_follow();
 		crab_store_batch(store, ops + done, min(n - done, CRAB_BATCH_CHUNK));
 	}
 	crab_store_info(store, &after);
@@ -512,6 +373,33 @@ static int batch(struct crab_batch_op *ops, u32 n)
 	batch_splits += after.stats.splits - before.stats.splits;
 	batch_unlinks += after.stats.unlinks - before.stats.unlinks;
 	return 0;
+}
+
+/* All or none; with an error, the operation that it is about has it */
+static int commit(struct crab_batch_op *ops, u32 n)
+{
+	static struct crab_commit commit;
+	u32 i;
+	int err;
+
+	memset(&commit, 0, sizeof(commit));
+	commit.n = n;
+	for (i = 0; i < n; i++) {
+		commit.when[i] = ops[i].mode == CRAB_INSERT_CREATE ? CRAB_WHEN_ABSENT :
+				 ops[i].mode == CRAB_INSERT_REPLACE ? CRAB_WHEN_EXISTS : CRAB_WHEN_ANY;
+		commit.ops[i] = ops[i];
+		commit.ops[i].mode = CRAB_INSERT_EITHER;
+	}
+	err = crab_store_commit(store, &commit);
+	for (i = 0; i < n; i++) {
+		ops[i] = commit.ops[i];
+		if (err && i == commit.failed)
+			ops[i].status = err;
+		else if (err)
+			ops[i] = (struct crab_batch_op){ .status = -ECANCELED };
+	}
+	committed += !err;
+	return err;
 }
 
 int perform(const struct workload_call *call)
@@ -524,7 +412,8 @@ int perform(const struct workload_call *call)
 	operations += call->n;
 	for (i = 0; i < call->n; i++)
 		ops[i] = op_of(&call->ops[i]);
-	err = call->verb == WORKLOAD_BATCH ? batch(ops, call->n) : single(ops);
+	err = call->verb == WORKLOAD_COMMIT ? commit(ops, call->n) :
+	      call->verb == WORKLOAD_BATCH ? batch(ops, call->n) : single(ops);
 	for (i = 0; i < call->n; i++)
 		answer(&ops[i]);
 	return end(err);
@@ -559,8 +448,10 @@ static void tell(void)
 	printf("%llu of the operations in %llu batches with %llu splits, %llu unlinks, %llu fences ",
 	       batched, batches, batch_splits, batch_unlinks, shared);
 	printf("of several writes, ");
-	printf("%llu repairs, %llu blobs replaced, %llu erased, ", repairs, replaced, erased);
-	printf("%llu leaves prepared, %llu merged, %llu times within, fences", prepared, merged, within);
+	printf("%llu repairs, %llu blobs replaced, %llu erased, %llu commits, ", repairs, replaced,
+	       erased, committed);
+	printf("%llu leaves prepared, %llu merged, %llu times within, fences", worker.prepared, worker.merged,
+	       worker.within);
 	for (point = 1; point < CRAB_POINTS; point++)
 		printf(" %llu P%u", points[point], point);
 	printf("; %llu events, %llu differences\n", events, differences);
@@ -581,7 +472,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: follow LOG REGION OPERATIONS [PARAMETER=VALUE...]\n");
 		return 2;
 	}
-	cpu_limit();
+	follow_limit();
 	left = region_read(argv[2], &size);
 	media.size = size;
 	media.base = aligned_alloc(4096, media.size);

@@ -14,14 +14,16 @@
  * that were cut. In one of the stores the module's worker is kept waiting, so that it runs
  * within operations, too.
  *
- * One of the stores is of blobs: each call is a put or an erase, and no delete is cut.
+ * One of the stores is of blobs: each call is a put or an erase, and no delete is cut. One is of
+ * commits: of each batch the first operation of a key is committed, and the first one of all may
+ * have a condition.
  */
 #include "tests/rng.h"
 #include "workload.h"
 
 const char * const workload_verbs[] = {
 	"load", "unload", "tear", "format", "race", "insert", "delete", "search", "batch", "put",
-	"erase",
+	"erase", "commit",
 };
 
 static const struct workload_store stores[] = {
@@ -29,6 +31,7 @@ static const struct workload_store stores[] = {
 	{ .engine = "", .layout = "slotted", .leaf_bytes = 1024, .share = 2, .hurried = true },
 	{ .engine = "", .layout = "sorted", .leaf_bytes = 512, .share = 2 },
 	{ .engine = "", .layout = "slotted", .leaf_bytes = 512, .share = 1, .blobs = true },
+	{ .engine = "", .layout = "slotted", .leaf_bytes = 512, .share = 1, .commits = true },
 	{ .engine = "nvtree", .layout = "append", .leaf_bytes = 512, .share = 1 },
 	{ .engine = "fastfair", .layout = "shift", .leaf_bytes = 2048, .share = 1 },
 	{ .engine = "clfb", .layout = "inplace", .leaf_bytes = 512, .share = 1 },
@@ -36,7 +39,7 @@ static const struct workload_store stores[] = {
 };
 
 #define STORES	(sizeof(stores) / sizeof(stores[0]))
-#define SHARES	12	/* of all of them */
+#define SHARES	13	/* of all of them */
 
 enum age { GROW, CHANGE, APPEND, SHRINK, AGES };
 
@@ -126,6 +129,23 @@ void workload_end(struct workload_call *call, uint32_t stride)
 	}
 }
 
+static void commit_call(struct workload_call *call)
+{
+	uint32_t i, k, n = 0;
+
+	for (i = 0; i < call->n; i++) {
+		for (k = 0; k < n && call->ops[k].key != call->ops[i].key; k++)
+			;
+		if (k < n)
+			continue;
+		call->ops[n] = call->ops[i];
+		if (n++)
+			call->ops[k].mode = WORKLOAD_EITHER;
+	}
+	call->verb = WORKLOAD_COMMIT;
+	call->n = n;
+}
+
 static int insert_torn(const uint32_t *index, uint32_t n, uint32_t *number)
 {
 	struct workload_call call = { .verb = WORKLOAD_INSERT, .n = 1 };
@@ -172,6 +192,8 @@ static void next_call(const struct workload_store *store, struct workload_call *
 	for (i = 0; i < call->n; i++)
 		call->ops[i] = operation_of(age, done + i, length, number + i);
 	workload_end(call, 1);
+	if (store->commits && call->verb == WORKLOAD_BATCH)
+		commit_call(call);
 }
 
 static int live_age(const struct workload_store *store, enum age age, uint32_t length,

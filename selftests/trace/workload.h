@@ -15,7 +15,7 @@
 enum workload_verb {
 	WORKLOAD_LOAD, WORKLOAD_UNLOAD, WORKLOAD_TEAR, WORKLOAD_FORMAT, WORKLOAD_RACE,
 	WORKLOAD_INSERT, WORKLOAD_DELETE, WORKLOAD_SEARCH, WORKLOAD_BATCH, WORKLOAD_PUT,
-	WORKLOAD_ERASE,
+	WORKLOAD_ERASE, WORKLOAD_COMMIT,
 };
 
 /* Their names */
@@ -30,10 +30,11 @@ struct workload_store {
 	uint32_t share;		/* of the operations */
 	bool hurried;		/* the module's worker seldom gets the processor */
 	bool blobs;		/* of blobs: all calls are puts and erases */
+	bool commits;		/* of commits: batches are commits */
 };
 
 struct workload_operation {
-	enum workload_verb verb;	/* insert, delete, put or erase; in a batch search too */
+	enum workload_verb verb;	/* insert, delete, put or erase; in a batch or commit search too */
 	enum workload_mode mode;	/* of an insert or a put */
 	uint32_t index;			/* of the key */
 	uint64_t key;
@@ -42,7 +43,7 @@ struct workload_operation {
 
 /**
  * struct workload_call - operations that are asked for at once
- * @verb: that of the only one, or a batch
+ * @verb: that of the only one, or a batch or commit
  * @number: of the first
  * @n: how many
  * @dice: random state of the batch

@@ -172,7 +172,8 @@ int perform_format(const struct workload_store *store)
 {
 	struct crabtree_format format = {
 		.size = sizeof(format),
-		.flags = CRABTREE_FORMAT_FORCE | (store->blobs ? CRABTREE_FORMAT_BLOBS : 0),
+		.flags = CRABTREE_FORMAT_FORCE | (store->blobs ? CRABTREE_FORMAT_BLOBS : 0) |
+			 (store->commits ? CRABTREE_FORMAT_COMMITS : 0),
 		.leaf_bytes = store->leaf_bytes,
 		.label = WORKLOAD_LABEL,
 	};
@@ -273,6 +274,7 @@ static int call_batch(const struct workload_call *call)
 	struct crabtree_batch_op ops[WORKLOAD_TOGETHER];
 	struct crabtree_batch batch = {
 		.size = sizeof(batch),
+		.flags = call->verb == WORKLOAD_COMMIT ? CRABTREE_BATCH_ATOMIC : 0,
 		.ops = (uintptr_t)ops,
 		.count = call->n,
 	};
@@ -301,7 +303,8 @@ int perform(const struct workload_call *call)
 	if (call->number % PAUSE_EVERY < call->n)
 		usleep(PAUSE);
 	mark(TRACE_CALL, call->verb, call->number);
-	err = call->verb == WORKLOAD_BATCH ? call_batch(call) : calls[call->verb](call->ops);
+	err = call->verb == WORKLOAD_BATCH || call->verb == WORKLOAD_COMMIT ? call_batch(call) :
+	      calls[call->verb](call->ops);
 	mark(TRACE_RETURN, call->verb, err);
 	return 0;
 }

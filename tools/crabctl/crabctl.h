@@ -146,6 +146,7 @@ int verb_ls(struct target *target, int argc, char **argv);
 int verb_scan(struct target *target, int argc, char **argv);
 int verb_dump(struct target *target, int argc, char **argv);
 int verb_load(struct target *target, int argc, char **argv);
+int verb_commit(struct target *target, int argc, char **argv);
 int verb_check(struct target *target, int argc, char **argv);
 int verb_doctor(struct target *target, int argc, char **argv);
 int verb_fsck(struct target *target, int argc, char **argv);

@@ -128,6 +128,8 @@ static int format_copy(struct args *args, const struct crabtree_info *info)
 
 	if (is_of_blobs(info))
 		format.flags |= CRABTREE_FORMAT_BLOBS;
+	if (info->feature_incompat & CRABTREE_INCOMPAT_COMMITS)
+		format.flags |= CRABTREE_FORMAT_COMMITS;
 	memcpy(format.engine, info->engine, sizeof(format.engine));
 	memcpy(format.layout, info->layout, sizeof(format.layout));
 	memcpy(format.label, info->label, sizeof(format.label));

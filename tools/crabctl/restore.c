@@ -30,13 +30,14 @@ struct args {
 	struct crabtree *ct;
 };
 
-enum { OPT_ENGINE = 0x2000, OPT_LAYOUT, OPT_LEAF_SIZE, OPT_SIZE, OPT_FORCE };
+enum { OPT_ENGINE = 0x2000, OPT_LAYOUT, OPT_LEAF_SIZE, OPT_SIZE, OPT_FORCE, OPT_COMMITS };
 
 static const struct argp_option options[] = {
 	{ "engine", OPT_ENGINE, "NAME", 0, "the engine [that of the snapshot]", 0 },
 	{ "layout", OPT_LAYOUT, "NAME", 0, "its leaf layout [that of the snapshot, or of --engine]", 0 },
 	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "size of a leaf [the layout's default]", 0 },
 	{ "size", OPT_SIZE, "BYTES", 0, "size of the image [that of the old file]", 0 },
+	{ "commits", OPT_COMMITS, NULL, 0, "a store of commits", 0 },
 	{ "force", OPT_FORCE, NULL, 0, "replace the file of --image", 0 },
 	{ 0 }
 };
@@ -88,6 +89,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_SIZE:
 		args->size = size_arg(state, "--size", arg);
+		return 0;
+	case OPT_COMMITS:
+		args->format.flags |= CRABTREE_FORMAT_COMMITS;
 		return 0;
 	case OPT_FORCE:
 		args->force = true;

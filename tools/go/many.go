@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// This file has the calls for many records: scans and batches.
+// This file has the calls for many records: scans, batches and commits.
 
 package crabtree
 
@@ -71,7 +71,27 @@ func DeleteOp(key uint64) Op {
 	return Op{C.struct_crabtree_batch_op{verb: C.CRABTREE_BATCH_DELETE, key: C.ulonglong(key)}}
 }
 
-// Result is the result of the operation, after Batch.
+// IfAbsent is the operation with the condition that its key is absent, else Commit returns EEXIST.
+func (o Op) IfAbsent() Op {
+	o.op.flags |= C.CRABTREE_IF_ABSENT
+	return o
+}
+
+// IfExists is the operation with the condition that its key exists, else Commit returns ENOENT.
+func (o Op) IfExists() Op {
+	o.op.flags |= C.CRABTREE_IF_EXISTS
+	return o
+}
+
+// IfValue is the operation with the condition that its key has a value, else Commit returns ESTALE, or
+// ENOENT without the key.
+func (o Op) IfValue(value uint64) Op {
+	o.op.flags |= C.CRABTREE_IF_VALUE
+	o.op.old_value = C.ulonglong(value)
+	return o
+}
+
+// Result is the result of the operation, after Batch or Commit.
 func (o Op) Result() (uint64, error) {
 	value := o.op.old_value
 	if o.op.verb == C.CRABTREE_BATCH_SEARCH {
@@ -94,4 +114,17 @@ func (s *Store) Batch(ops []Op) error {
 		ops = ops[count:]
 	}
 	return nil
+}
+
+// Commit does up to 64 operations, each on another key, all or none: also after a power cut, and for
+// every reader. The store is one of Commits. After an error none of them was done, and failed is the
+// number of the operation that the error is about, or that of all operations.
+func (s *Store) Commit(ops []Op) (failed int, err error) {
+	var first *C.struct_crabtree_batch_op
+	var number C.uint32_t
+	if len(ops) > 0 {
+		first = &ops[0].op
+	}
+	err = check(C.crabtree_commit(s.handle, first, C.uint32_t(len(ops)), &number))
+	return int(number), err
 }

@@ -230,6 +230,7 @@ type FormatOptions struct {
 	LeafBytes             uint32
 	Force                 bool // over the store or the other data that is there
 	Blobs                 bool // for values of up to 64 KiB: Put, Get, Erase, List
+	Commits               bool // for Commit
 }
 
 func set(field []C.char, text string) error {
@@ -250,6 +251,9 @@ func (s *Store) Format(options FormatOptions) error {
 	}
 	if options.Blobs {
 		raw.flags |= C.CRABTREE_FORMAT_BLOBS
+	}
+	if options.Commits {
+		raw.flags |= C.CRABTREE_FORMAT_COMMITS
 	}
 	for _, err := range []error{set(raw.label[:], options.Label), set(raw.engine[:], options.Engine),
 		set(raw.layout[:], options.Layout)} {

@@ -156,6 +156,32 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+func TestCommit(t *testing.T) {
+	store, _ := newStore(t, FormatOptions{Commits: true})
+	defer store.Close()
+	must(t, store.Insert(1, 100))
+	ops := []Op{AddOp(1, ^uint64(29)).IfExists(), AddOp(2, 30), SearchOp(3).IfAbsent(), DeleteOp(4)}
+	_, err := store.Commit(ops)
+	must(t, err)
+	for key, want := range map[uint64]uint64{1: 70, 2: 30} {
+		got, err := store.Search(key)
+		expect(t, "commit", got, want, true, err)
+	}
+	if old, err := ops[0].Result(); err != nil || old != 100 {
+		t.Fatal(old, err)
+	}
+	ops = []Op{InsertOp(9, 9), DeleteOp(2).IfValue(31)}
+	if failed, err := store.Commit(ops); !errors.Is(err, syscall.ESTALE) || failed != 1 {
+		t.Fatal(failed, err)
+	}
+	if _, err := store.Search(9); !errors.Is(err, syscall.ENOENT) {
+		t.Fatal("a refused commit has written", err)
+	}
+	if failed, err := store.Commit(nil); !errors.Is(err, syscall.EINVAL) || failed != 0 {
+		t.Fatal(failed, err)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	store, path := newStore(t, FormatOptions{Label: "go"})
 	must(t, store.Insert(20, 1))

@@ -253,6 +253,17 @@ int crabtree_batch(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t 
 		   uint32_t *done);
 
 /**
+ * crabtree_commit() - all operations or none, in a store of commits
+ * @ct: the handle
+ * @ops: as of CRABTREE_BATCH_ATOMIC; @status, @value and @old_value are written
+ * @count: how many, at most CRABTREE_COMMIT_MAX
+ * @failed: out: after an error, number of the operation that it is about, or @count; may be NULL
+ * Return: 0, and all is durable; or -EEXIST, -ENOENT, -ESTALE by a condition, or another error.
+ */
+int crabtree_commit(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t count,
+		    uint32_t *failed);
+
+/**
  * crabtree_check() - verify every invariant of a store
  * @ct: the handle
  * @check: out: counts, and the first error found

@@ -154,6 +154,23 @@ int crabtree_batch(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t 
 	return err;
 }
 
+int crabtree_commit(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t count,
+		    uint32_t *failed)
+{
+	struct crabtree_batch batch = {
+		.size = sizeof(batch),
+		.flags = CRABTREE_BATCH_ATOMIC,
+		.ops = (uintptr_t)ops,
+		.count = count,
+		.done = count,
+	};
+	int err = call(ct, CRABTREE_BATCH, &batch);
+
+	if (failed)
+		*failed = batch.done;
+	return err;
+}
+
 int crabtree_check(struct crabtree *ct, struct crabtree_check *check, size_t size)
 {
 	memset(check, 0, size);

@@ -10,11 +10,13 @@
 #include "image.h"
 
 #include <device/verbs.h>
+#include <device/verbs_batch.h>
 #include <device/verbs_blob.h>
 #include <errno.h>
 #include <linux/err.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
+#include <stdlib.h>
 
 static int attach(struct image *image)
 {
@@ -88,6 +90,19 @@ static int call_delete_range(struct image *image, struct crabtree_delete_range *
 	return err;
 }
 
+static int call_commit(struct image *image, struct crabtree_batch *batch,
+		       struct crabtree_batch_op *ops)
+{
+	struct crab_commit *commit = malloc(sizeof(*commit));
+	int err;
+
+	if (!commit)
+		return -ENOMEM;
+	err = crab_verbs_commit(image->store, batch, ops, commit);
+	free(commit);
+	return err;
+}
+
 static int call_batch(struct image *image, struct crabtree_batch *batch)
 {
 	struct crabtree_batch_op *ops = (void *)(uintptr_t)batch->ops;
@@ -99,6 +114,8 @@ static int call_batch(struct image *image, struct crabtree_batch *batch)
 	err = crab_verbs_batch_begin(ops, batch->count, !image->readonly);
 	if (err)
 		return err;
+	if (batch->flags & CRABTREE_BATCH_ATOMIC)
+		return call_commit(image, batch, ops);
 	for (batch->done = 0; batch->done < batch->count; batch->done += n) {
 		n = min(batch->count - batch->done, CRAB_BATCH_CHUNK);
 		crab_verbs_batch_chunk(image->store, ops + batch->done, n);

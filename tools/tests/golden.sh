@@ -6,12 +6,13 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 golden=$2/../host/golden
-images=("$golden"/*.gz)
+images=("$golden"/*.gz "$golden"/commits/*.gz)
 blobs=("$golden"/blobs/*.gz)
 suite $((4 * ${#images[@]} + 4 * ${#blobs[@]}))
 
 for image in "${images[@]}"; do
-	name=$(basename "$image" .gz)
+	name=${image#"$golden/"}
+	name=${name%.gz}
 	gzip -dc "$image" > g.img
 	cp g.img good
 	sed 1d "$golden/$name.txt" > records

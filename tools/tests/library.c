@@ -110,6 +110,77 @@ static void test_batch(struct crabtree *ct)
 	ok(!ops[4].status && !ops[4].existed, "batch: the rest goes on");
 	ok(!crabtree_batch(ct, ops, 0, &done) && !done, "batch of nothing");
 	ok(crabtree_batch(ct, ops, CRABTREE_BATCH_MAX + 1, &done) == -EINVAL, "batch too large");
+	ok(crabtree_commit(ct, ops, 1, &done) == -EOPNOTSUPP && done == 1,
+	   "a commit in a store without commits");
+}
+
+#define OP(_verb, _key, _value, ...)							\
+	((struct crabtree_batch_op){							\
+		.verb = CRABTREE_BATCH_##_verb, .key = (_key), .value = (_value), __VA_ARGS__	\
+	})
+
+static void test_commit_refused(struct crabtree *ct)
+{
+	static struct crabtree_batch_op ops[CRABTREE_BATCH_MAX + 1];
+	uint64_t value;
+	uint32_t failed;
+
+	ops[0] = OP(INSERT, 9, 9);
+	ops[1] = OP(SEARCH, 1, 0, .flags = CRABTREE_IF_VALUE, .old_value = 4);
+	ok(crabtree_commit(ct, ops, 2, &failed) == -ESTALE && failed == 1 &&
+	   ops[1].status == -ESTALE && ops[1].old_value == 5 && ops[0].status == -ECANCELED &&
+	   crabtree_search(ct, 9, &value) == -ENOENT, "commit: another value");
+	ops[1] = OP(INSERT, 1, 0, .flags = CRABTREE_INSERT_CREATE);
+	ok(crabtree_commit(ct, ops, 2, &failed) == -EEXIST && failed == 1, "commit: there already");
+	ops[1] = OP(INSERT, 8, 1, .flags = CRABTREE_INSERT_ADD | CRABTREE_INSERT_REPLACE);
+	ok(crabtree_commit(ct, ops, 2, &failed) == -ENOENT && failed == 1, "commit: not there");
+	ops[1] = OP(DELETE, 9, 0);
+	ok(crabtree_commit(ct, ops, 2, &failed) == -EINVAL && failed == 1, "commit: a key twice");
+	ops[1] = OP(DELETE, 1, 0, .flags = CRABTREE_INSERT_ADD);
+	ok(crabtree_commit(ct, ops, 2, &failed) == -EINVAL && failed == 1, "commit: flags");
+	ops[1] = OP(DELETE, 1, 0);
+	ops[1].verb = 4;
+	ok(crabtree_commit(ct, ops, 2, &failed) == -EINVAL && failed == 1, "commit: a verb");
+	ops[1] = OP(DELETE, CRABTREE_KEY_RESERVED, 0);
+	ok(crabtree_commit(ct, ops, 2, &failed) == -EINVAL && failed == 1, "commit: the reserved key");
+	ok(crabtree_commit(ct, ops, 0, &failed) == -EINVAL && !failed, "commit of nothing");
+	ok(crabtree_commit(ct, ops, CRABTREE_COMMIT_MAX + 1, &failed) == -EINVAL &&
+	   failed == CRABTREE_COMMIT_MAX + 1, "commit too large");
+	ok(crabtree_commit(ct, ops, CRABTREE_BATCH_MAX + 1, NULL) == -EINVAL, "commit far too large");
+}
+
+static void test_commit(void)
+{
+	struct crabtree_format format = { .flags = CRABTREE_FORMAT_COMMITS };
+	struct crabtree_batch_op ops[4] = {
+		OP(INSERT, 1, 5), OP(INSERT, 2, -3ULL, .flags = CRABTREE_INSERT_ADD),
+		OP(SEARCH, 3, 0, .flags = CRABTREE_IF_ABSENT), OP(DELETE, 4, 0),
+	};
+	struct crabtree *ct;
+	uint64_t value;
+	uint32_t failed;
+
+	if (crabtree_create_image("commits.img", 65536) ||
+	    crabtree_open(&ct, "file:commits.img", 0) ||
+	    crabtree_format(ct, &format, sizeof(format)) || crabtree_insert(ct, 2, 10, 0, NULL, NULL)) {
+		ok(0, "an image of commits");
+		return;
+	}
+	ok(!crabtree_commit(ct, ops, 4, &failed) && failed == 4, "commit");
+	ok(!ops[0].status && !ops[0].existed && !ops[1].status && ops[1].existed &&
+	   ops[1].old_value == 10 && ops[2].status == -ENOENT && ops[3].status == -ENOENT,
+	   "commit: results");
+	ok(!crabtree_search(ct, 2, &value) && value == 7, "commit: the sum");
+	test_commit_refused(ct);
+	format.flags |= CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_BLOBS;
+	ok(crabtree_format(ct, &format, sizeof(format)) == -EOPNOTSUPP, "blobs and commits");
+	crabtree_close(ct);
+	crabtree_open(&ct, "file:commits.img", CRABTREE_OPEN_READONLY);
+	ops[2].flags = 0;
+	ok(crabtree_commit(ct, ops, 1, NULL) == -EBADF, "a commit with a write is refused");
+	ok(!crabtree_commit(ct, &ops[2], 1, NULL), "a commit of searches is not");
+	crabtree_close(ct);
+	unlink("commits.img");
 }
 
 static void test_cursor(struct crabtree *ct)
@@ -421,6 +492,7 @@ int main(void)
 	test_file();
 	test_quarantine();
 	test_threads();
+	test_commit();
 	test_sizes();
 	test_words();
 	return 0;

@@ -47,12 +47,13 @@ def outcome(call, *arguments, **options):
 class Machine(RuleBasedStateMachine):
     """A store and a dict."""
     engine, layout = ENGINES[0]
+    options = {}
 
     def __init__(self):
         super().__init__()
         if os.path.exists(IMAGE):
             os.unlink(IMAGE)
-        self.store = crabtree.create(IMAGE, 256 << 10, "python", engine=self.engine, layout=self.layout)
+        self.store = crabtree.create(IMAGE, 256 << 10, "python", engine=self.engine, layout=self.layout, **self.options)
         self.model = {}
 
     def teardown(self):
@@ -192,6 +193,63 @@ class Machine(RuleBasedStateMachine):
         assert len(self.store) == len(self.model)
         assert list(reversed(self.store)) == sorted(self.model, reverse=True)
         assert list(reversed(self.store.items())) == sorted(self.model.items(), reverse=True)
+
+
+CONDITIONS = st.sampled_from([{}, {}, {"exists": True}, {"absent": True}, {"was": 1}])
+
+
+class CommitMachine(Machine):
+    """A store of commits is like any other, and commits are batches with conditions."""
+    options = {"commits": True}
+
+    def fails(self, key, condition):
+        """The errno of a condition that does not hold."""
+        if condition.get("absent") and key in self.model:
+            return errno.EEXIST
+        if (condition.get("exists") or "was" in condition) and key not in self.model:
+            return errno.ENOENT
+        return errno.ESTALE if "was" in condition and self.model[key] != 1 else 0
+
+    @rule(operations=st.dictionaries(KEYS, st.tuples(st.sampled_from(["insert", "add", "search", "delete"]),
+                                                     VALUES, CONDITIONS), min_size=1, max_size=20))
+    def commit(self, operations):
+        """All or none, and the results are those of a batch."""
+        wanted = [(verb, key, value, condition if verb != "add" else {})
+                  for key, (verb, value, condition) in operations.items()]
+        ops = [crabtree.when(OPS[verb](key, value), **condition) for verb, key, value, condition in wanted]
+        errors = [self.fails(key, condition) for _, key, _, condition in wanted]
+        if any(errors):
+            first = next(i for i, err in enumerate(errors) if err)
+            assert failure(self.store.commit, ops) == (errors[first], first)
+            return
+        for (verb, key, value, _), result in zip(wanted, self.store.commit(ops)):
+            status, want = self.expect(verb, key, value)
+            assert result.status == status
+            assert status or want == (result.value if verb == "search" else result.old_value)
+
+
+def failure(call, *arguments):
+    """The errno of a commit that fails, and the number of its operation."""
+    try:
+        call(*arguments)
+    except crabtree.Error as error:
+        return error.errno, error.failed
+    return 0, None
+
+
+def commits():
+    """Stores of commits, of two engines, and the commits that are refused."""
+    for engine in (ENGINES[0], ENGINES[3]):
+        properties(*engine, CommitMachine, "a dict with commits")
+    with crabtree.create("commits.img", 64 << 10, commits=True) as store:
+        most = [crabtree.insert(key, key) for key in range(65)]
+        tap.ok(failure(store.commit, most) == (errno.EINVAL, None) and not store, "65 operations are too many")
+        tap.ok(failure(store.commit, [most[1], most[1]]) == (errno.EINVAL, 1) and not store, "a key twice")
+        tap.ok(len(store.commit(most[:64])) == len(store) == 64, "64 are not")
+        tap.ok(failure(store.commit, []) == (errno.EINVAL, None), "no operation is too few")
+        tap.ok(raises(crabtree.Error, store.format, force=True, blobs=True, commits=True), "blobs and commits")
+    with crabtree.create("plain.img", 64 << 10) as store:
+        tap.ok("another kind" in raises(crabtree.Error, store.commit, most[:1]), "a commit in a store without commits")
 
 
 class BlobMachine(RuleBasedStateMachine):
@@ -371,6 +429,7 @@ def main():
     """All of it."""
     for engine, layout in ENGINES:
         properties(engine, layout)
+    commits()
     blobs()
     limits()
     files()

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * The user interface of crabtree: an ordered index of 64-bit keys to 64-bit
- * values in persistent memory, one store per /dev/crabN.
+ * The user interface of crabtree: an ordered index of 64-bit keys to 64-bit values in persistent
+ * memory, one store per /dev/crabN.
  *
  * Rules of every structure here (Documentation/userspace-api/crabtree.rst):
- *
  * - fixed widths, no implicit padding, the same layout for 32-bit programs;
- * - the first word is the size of the structure as the program was compiled,
- *   the second its flags; a larger structure than the kernel knows is accepted
- *   if the part that the kernel does not know is zero (else -E2BIG), a smaller
- *   one if it has the fields of the first version (else -EINVAL);
+ * - the first word is the size of the structure as the program was compiled, the second its flags;
+ *   a larger structure than the kernel knows is accepted if the part that the kernel does not know
+ *   is zero (else -E2BIG), a smaller one if it has the fields of the first version (else -EINVAL);
  * - unknown flags and reserved fields that are not zero are refused: -EINVAL;
  * - the changes of a call that returned 0 are durable.
  */
@@ -298,13 +296,18 @@ enum crabtree_batch_verb {
 	CRABTREE_BATCH_DELETE	= 3,
 };
 
+/* Conditions of SEARCH and DELETE in an atomic batch; those of INSERT are its own flags */
+#define CRABTREE_IF_ABSENT	CRABTREE_INSERT_CREATE	/* -EEXIST if the key is there */
+#define CRABTREE_IF_EXISTS	CRABTREE_INSERT_REPLACE	/* -ENOENT if the key is not there */
+#define CRABTREE_IF_VALUE	CRABTREE_INSERT_SWAP	/* -ESTALE if the value is not @old_value */
+
 /**
  * struct crabtree_batch_op - one operation of a batch
  * @verb: enum crabtree_batch_verb
- * @flags: flags of that verb; SEARCH takes only 0
+ * @flags: INSERT: its flags; SEARCH and DELETE: 0, or a condition
  * @key: the key
  * @value: INSERT: the value or addend; SEARCH: out: the value
- * @old_value: in and out: as of INSERT and DELETE
+ * @old_value: in and out: as of INSERT and DELETE; in: CRABTREE_IF_VALUE
  * @status: out: 0 or a negative errno; -ECANCELED if it was not tried
  * @existed: out: INSERT: 1 if the key was there
  */
@@ -318,16 +321,22 @@ struct crabtree_batch_op {
 	__u32 existed;
 };
 
+#define CRABTREE_BATCH_ATOMIC	(1U << 0)	/* all operations or none, in a store of commits */
+
 /**
  * struct crabtree_batch - BATCH: many operations in one call
  * @size: sizeof(struct crabtree_batch)
- * @flags: 0
+ * @flags: CRABTREE_BATCH_ATOMIC or 0
  * @ops: address of an array of struct crabtree_batch_op
- * @count: number of operations, at most CRABTREE_BATCH_MAX
- * @done: out: number of operations tried; after a signal fewer than @count
+ * @count: number of operations, at most CRABTREE_BATCH_MAX; atomic: 1 to CRABTREE_COMMIT_MAX
+ * @done: out: number of operations tried; after a signal fewer than @count. Atomic, after an
+ *	error: number of the operation that it is about, from 0; or @count
  *
- * Not atomic. Operations on one key keep their order. When the call has
- * returned, every operation with status 0 is durable.
+ * Without ATOMIC, operations on one key keep their order, and those with status 0 are durable on
+ * return. With it, each is on another key: if the call returns 0, all conditions held and all
+ * writes are durable; if it returns an error, none was done. A power cut during the call leaves all
+ * of them or none, and readers see all or none. Without a condition, SEARCH and DELETE of a missing
+ * key have the status -ENOENT, and the others are done. -ENOSPC unless 2 leaves a write + 4 are free.
  */
 struct crabtree_batch {
 	__u32 size;
@@ -338,6 +347,7 @@ struct crabtree_batch {
 };
 
 #define CRABTREE_BATCH_MAX	4096U
+#define CRABTREE_COMMIT_MAX	64U	/* operations of an atomic batch */
 
 /**
  * struct crabtree_check - CHECK: verify every invariant of the store
@@ -359,10 +369,11 @@ struct crabtree_check {
 	char  first[96];
 };
 
-/* FORMAT */
 #define CRABTREE_FORMAT_FORCE	(1U << 0)	/* over a live or a foreign signature */
 #define CRABTREE_FORMAT_BLOBS	(1U << 1)	/* a store of blobs: PUT, GET, ERASE, LIST */
-#define CRABTREE_INCOMPAT_BLOBS	(1U << 0)	/* of crabtree_info: it is one */
+#define CRABTREE_FORMAT_COMMITS	(1U << 2)	/* a store of commits: CRABTREE_BATCH_ATOMIC */
+#define CRABTREE_INCOMPAT_BLOBS	(1U << 0)	/* of crabtree_info: it is a store of blobs */
+#define CRABTREE_INCOMPAT_COMMITS (1U << 1)	/* of crabtree_info: it is a store of commits */
 
 /**
  * struct crabtree_format - FORMAT: make an empty store; CAP_SYS_ADMIN

@@ -42,6 +42,7 @@ struct run {
 };
 
 static struct crab_commit commit;	/* too large for a stack */
+static u64 addends[CRAB_COMMIT_MAX];	/* of its operations that add, else 0 */
 
 /* No reader waits */
 static void wake(void *arg)
@@ -113,6 +114,12 @@ static void fill(struct run *r, bool bad)
 		    r->model->values[at]);
 		if (!bad && condition(r, i, at))
 			commit.when[i] = CRAB_WHEN_ANY;
+		addends[i] = rng_below(&r->seed, 4) || commit.ops[i].verb != CRAB_VERB_INSERT ?
+			     0 : 1 + commit.ops[i].value;
+		if (!addends[i])
+			continue;
+		commit.ops[i].mode = CRAB_INSERT_ADD;
+		commit.ops[i].value = addends[i];
 	}
 }
 
@@ -145,6 +152,8 @@ static void apply(struct run *r)
 			  "operation %u reports another record", i);
 		tap_check(op->status == (op->verb == CRAB_VERB_INSERT || op->old.existed ? 0 : -ENOENT),
 			  "operation %u has the status %d", i, op->status);
+		tap_check(!addends[i] || op->value == addends[i] +
+			  (r->model->there[at] ? r->model->values[at] : 0), "another sum");
 		if (op->verb == CRAB_VERB_INSERT)
 			model_put(r->model, at, op->value);
 		else if (op->verb == CRAB_VERB_DELETE && op->old.existed)
@@ -303,7 +312,7 @@ static void test_bad(void)
 	commit.ops[1].verb = 7;
 	refuse(&r, -EINVAL, "a verb");
 	begin_pair(&r);
-	commit.ops[1].mode = CRAB_INSERT_ADD;
+	commit.ops[1].mode = CRAB_INSERT_CREATE;
 	refuse(&r, -EINVAL, "a mode");
 	begin_pair(&r);
 	commit.when[0] = 9;
@@ -311,6 +320,9 @@ static void test_bad(void)
 	begin_pair(&r);
 	crab_store_set_readonly(r.store, "test");
 	refuse(&r, -EROFS, "read-only");
+	commit.n = 0;
+	add(CRAB_VERB_SEARCH, r.model->keys[0], 0, CRAB_WHEN_ABSENT, 0);
+	refuse(&r, 0, "a search of a read-only store");
 	run_end(&r);
 	plain = store_format_attach(&media, "crab", "slotted", 512);
 	tap_check(crab_store_commit(plain, &commit) == -EOPNOTSUPP, "a store without commits");

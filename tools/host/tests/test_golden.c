@@ -41,6 +41,7 @@
  * @leaf_bytes: size of its leaves
  * @size: of its region
  * @blobs: it is a store of blobs
+ * @commits: it is a store of commits
  */
 struct golden {
 	const char *name;
@@ -50,6 +51,7 @@ struct golden {
 	u32 leaf_bytes;
 	u64 size;
 	bool blobs;
+	bool commits;
 };
 
 #define SMALL(leaf)	ALIGN(CRAB_POOL_OFFSET + CRAB_HOSTILE_LEAVES * (leaf), 4096)
@@ -57,6 +59,7 @@ struct golden {
 #define STATE(n, s, leaf)	STATE_OF(n, s, "crab", leaf)
 #define FORMATTED(n, e, l, leaf, bytes)	{ n, NO_STATE, e, l, leaf, bytes, false }
 #define BLOBS(n, s, e, l, leaf)	{ n, s, e, l, leaf, BLOBS_SIZE, true }
+#define COMMITS(n, s, e, l, leaf)	{ n, s, e, l, leaf, SMALL(leaf), false, true }
 
 /* Append new images at the end */
 static const struct golden goldens[] = {
@@ -96,6 +99,10 @@ static const struct golden goldens[] = {
 	STATE_OF("clfb/inplace-cut-node", 30, "clfb", 512),
 	STATE_OF("clfb/twin-many", 31, "clfb", 512),
 	STATE_OF("clfb/twin-full", 32, "clfb", 512),
+	COMMITS("commits/formatted", NO_STATE, "crab", "slotted", 512),
+	COMMITS("commits/slotted", 44, "crab", NULL, 512),
+	COMMITS("commits/slotted-list", 45, "crab", NULL, 512),
+	COMMITS("commits/nvtree-list", 46, "nvtree", NULL, 512),
 };
 
 static struct crab_hostile hostile;
@@ -188,6 +195,7 @@ static void format(const struct golden *g)
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = g->leaf_bytes, .engine = g->engine,
 		.layout = g->layout, .label = "golden", .blobs = g->blobs,
+		.commits = g->commits,
 	};
 
 	memset(hostile.media.base, 0, g->size);

@@ -28,7 +28,7 @@ _U64_MAX = 2 ** 64 - 1
 _READONLY = 1
 _CREATE, _REPLACE, _SWAP, _ADD = 1, 2, 4, 8
 _GE, _LE = 1, 2
-_FORCE, _BLOBS = 1, 2
+_FORCE, _BLOBS, _COMMITS = 1, 2, 4
 _IF_VERSION = 4
 _BLOB_ROOM = 4096
 _BATCH_MAX = 4096
@@ -38,7 +38,10 @@ _lib = _library.load()
 
 
 class Error(OSError):
-    """A call that failed; with its `errno`."""
+    """A call that failed; with its `errno`. Of Store.commit(): `failed` is the number of the operation that it is
+    about, from 0, or None."""
+
+    failed = None
 
 
 def _check(err, detail=""):
@@ -91,6 +94,14 @@ def search(key):
 def delete(key):
     """An operation of Store.batch(): remove a key; its result has the old value."""
     return _library.BatchOp(verb=3, key=_u64(key))
+
+
+def when(operation, *, exists=False, absent=False, was=None):
+    """An operation of Store.commit() with a condition: its key exists, is absent, or has the value `was`."""
+    operation.flags |= (_REPLACE if exists else 0) | (_CREATE if absent else 0) | (0 if was is None else _SWAP)
+    if was is not None:
+        operation.old_value = _u64(was)
+    return operation
 
 
 Change = collections.namedtuple("Change", "seq verb key value old")
@@ -232,6 +243,23 @@ class Store(collections.abc.MutableMapping):
             operations[first:first + _BATCH_MAX] = array
         return operations
 
+    def commit(self, operations):
+        """Do up to 64 operations of this module, each on another key, all or none: also after a power cut, and for
+        every reader. The store is one that format(commits=True) made.
+
+        Returns them as batch() does. A condition, see when(), that does not hold is an Error with the errno
+        EEXIST, ENOENT or ESTALE. After an Error none of the operations was done."""
+        operations = list(operations)
+        array = (_library.BatchOp * len(operations))(*operations)
+        failed = ctypes.c_uint32()
+        err = self._call("commit", array, len(array), ctypes.byref(failed))
+        try:
+            _check(err)
+        except Error as error:
+            error.failed = failed.value if failed.value < len(array) else None
+            raise
+        return list(array)
+
     # Values of any length, in a store that format(blobs=True) made
 
     def put(self, key, value, create=False, replace=False, version=None):
@@ -372,10 +400,12 @@ class Store(collections.abc.MutableMapping):
             return None
         return check.errors, check.first_offset, check.first.decode(errors="replace")
 
-    def format(self, label="", *, engine="", layout="", leaf_bytes=0, uuid=None, force=False, blobs=False):
-        """Make an empty store; with `force` over the store or the other data that is there; with `blobs` for put()."""
+    def format(self, label="", *, engine="", layout="", leaf_bytes=0, uuid=None, force=False, blobs=False,
+               commits=False):
+        """Make an empty store; with `force` over the store or the other data that is there; with `blobs` for put();
+        with `commits` for commit()."""
         options = _library.Format()
-        options.flags = (_FORCE if force else 0) | (_BLOBS if blobs else 0)
+        options.flags = (_FORCE if force else 0) | (_BLOBS if blobs else 0) | (_COMMITS if commits else 0)
         options.leaf_bytes = leaf_bytes
         for name, text in (("label", label), ("engine", engine), ("layout", layout)):
             if len(text.encode()) >= getattr(_library.Format, name).size:

@@ -86,6 +86,7 @@ CALLS = [
     ("cursor_init_reverse", None, POINTER(Cursor), c_uint64, c_uint64),
     ("cursor_read", c_int, c_void_p, POINTER(Cursor), POINTER(Record), c_uint32),
     ("batch", c_int, c_void_p, POINTER(BatchOp), c_uint32, POINTER(c_uint32)),
+    ("commit", c_int, c_void_p, POINTER(BatchOp), c_uint32, POINTER(c_uint32)),
     ("put", c_int, c_void_p, c_uint64, c_char_p, c_uint32, c_uint, POINTER(c_uint64)),
     ("get", c_int, c_void_p, c_uint64, c_char_p, c_uint32, POINTER(c_uint32), POINTER(c_uint64)),
     ("erase", c_int, c_void_p, c_uint64, POINTER(c_uint64)),

@@ -153,6 +153,7 @@ extern "C" {
     pub fn crabtree_cursor_read(ct: *mut Handle, cursor: *mut Cursor, records: *mut Record,
                                 capacity: u32) -> c_int;
     pub fn crabtree_batch(ct: *mut Handle, ops: *mut crate::Op, count: u32, done: *mut u32) -> c_int;
+    pub fn crabtree_commit(ct: *mut Handle, ops: *mut crate::Op, count: u32, failed: *mut u32) -> c_int;
     pub fn crabtree_put(ct: *mut Handle, key: u64, value: *const u8, bytes: u32, flags: c_uint,
                         version: *mut u64) -> c_int;
     pub fn crabtree_get(ct: *mut Handle, key: u64, value: *mut u8, capacity: u32, bytes: *mut u32,

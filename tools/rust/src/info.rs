@@ -49,6 +49,8 @@ pub struct FormatOptions<'a> {
     pub force: bool,
     /// For values of up to 64 KiB: [`Store::put`]
     pub blobs: bool,
+    /// For [`Store::commit`]
+    pub commits: bool,
 }
 
 /// The text of a field, up to its end.
@@ -135,7 +137,8 @@ impl Store {
         set(&mut format.engine, options.engine)?;
         set(&mut format.layout, options.layout)?;
         format.leaf_bytes = options.leaf_bytes;
-        format.flags = u32::from(options.force) | u32::from(options.blobs) << 1;
+        format.flags =
+            u32::from(options.force) | u32::from(options.blobs) << 1 | u32::from(options.commits) << 2;
         // SAFETY: the handle is valid, and the library reads no more than the size
         check(unsafe { ffi::crabtree_format(self.handle, &mut format, size_of::<ffi::Format>()) }).map(|_| ())
     }

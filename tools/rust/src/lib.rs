@@ -217,6 +217,17 @@ impl Store {
         Ok(())
     }
 
+    /// Do up to 64 operations, each on another key, all or none: also after a power cut, and for every
+    /// reader. The store is one of commits. After an error none of them was done; the number is that of
+    /// the operation that the error is about, or of all operations.
+    pub fn commit(&self, ops: &mut [Op]) -> std::result::Result<(), (usize, Error)> {
+        let mut failed = 0;
+        // SAFETY: the library writes to these operations and the number only
+        check(unsafe { ffi::crabtree_commit(self.handle, ops.as_mut_ptr(), ops.len() as u32, &mut failed) })
+            .map(|_| ())
+            .map_err(|error| (failed as usize, error))
+    }
+
     /// Write an image to its file. A device needs no sync.
     pub fn sync(&self) -> Result<()> {
         // SAFETY: the handle is valid

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-//! This file makes the operations of a batch: one function for each verb.
+//! This file makes the operations of a batch or a commit: one function for each verb and each condition.
 
 use crate::{check, Result};
 
@@ -8,10 +8,12 @@ pub(crate) const BATCH_MAX: usize = 4096;
 const INSERT: u32 = 1;
 const SEARCH: u32 = 2;
 const DELETE: u32 = 3;
+const CREATE: u32 = 1;
+const REPLACE: u32 = 2;
 const SWAP: u32 = 4;
 const ADD: u32 = 8;
 
-/// An operation of a batch, and its result afterwards: struct crabtree_batch_op.
+/// An operation of a batch or a commit, and its result afterwards: struct crabtree_batch_op.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Op {
@@ -50,7 +52,22 @@ impl Op {
         Op { verb: DELETE, key, ..Op::default() }
     }
 
-    /// Its result, after [`crate::Store::batch`].
+    /// In a commit: the key is absent, else EEXIST.
+    pub fn if_absent(self) -> Op {
+        Op { flags: self.flags | CREATE, ..self }
+    }
+
+    /// In a commit: the key exists, else ENOENT.
+    pub fn if_exists(self) -> Op {
+        Op { flags: self.flags | REPLACE, ..self }
+    }
+
+    /// In a commit: the key has this value, else ESTALE, or ENOENT without the key.
+    pub fn if_value(self, value: u64) -> Op {
+        Op { flags: self.flags | SWAP, old_value: value, ..self }
+    }
+
+    /// Its result, after [`crate::Store::batch`] or [`crate::Store::commit`].
     pub fn result(&self) -> Result<u64> {
         check(self.status).map(|_| if self.verb == SEARCH { self.value } else { self.old_value })
     }

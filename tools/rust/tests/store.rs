@@ -104,6 +104,21 @@ fn batches_have_results() {
 }
 
 #[test]
+fn commits_are_all_or_nothing() {
+    let image = Image::new("commit");
+    let store = Store::open(image.url()).unwrap();
+    store.format(&FormatOptions { commits: true, ..Default::default() }).unwrap();
+    store.insert(1, 100).unwrap();
+    let mut ops = [Op::add(1, 30u64.wrapping_neg()).if_exists(), Op::add(2, 30), Op::search(3).if_absent(), Op::delete(4)];
+    store.commit(&mut ops).unwrap();
+    assert_eq!((store.search(1), store.search(2), ops[0].result()), (Ok(Some(70)), Ok(Some(30)), Ok(100)));
+    let mut ops = [Op::insert(9, 9), Op::delete(2).if_value(31)];
+    assert_eq!(store.commit(&mut ops), Err((1, Error(crabtree::ESTALE))));
+    assert_eq!(store.search(9), Ok(None));
+    assert!(store.commit(&mut []).is_err());
+}
+
+#[test]
 fn ranges_are_those_of_rust() {
     let image = Image::new("range");
     let store = image.store("", "");
