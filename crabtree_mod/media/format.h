@@ -52,7 +52,8 @@
 /* Feature words: a bit that is set and not known here forbids ... */
 #define CRAB_FEATURE_COMPAT_KNOWN	0ULL	/* ... nothing */
 #define CRAB_FEATURE_RO_COMPAT_KNOWN	0ULL	/* ... writing */
-#define CRAB_FEATURE_INCOMPAT_KNOWN	(CRAB_INCOMPAT_BLOBS | CRAB_INCOMPAT_COMMITS) /* ... reading */
+#define CRAB_FEATURE_INCOMPAT_KNOWN						\
+	(CRAB_INCOMPAT_BLOBS | CRAB_INCOMPAT_COMMITS)	/* ... reading */
 
 /* Bits of feature_incompat */
 #define CRAB_INCOMPAT_BLOBS	(1ULL << 0)	/* the values of records name blobs */

@@ -85,15 +85,17 @@ static u32 head_crc(const u64 *head)
 
 static void body_store(struct crab_flow *flow, __le64 *to, const u8 *from, u32 bytes)
 {
-	__le64 word[1];
-	u32 n;
+	__le64 word;
 
-	for (; bytes; bytes -= n, from += n) {
-		n = min_t(u32, bytes, sizeof(word));
-		word[0] = 0;
-		memcpy(word, from, n);
-		crab_store(flow, to++, le64_to_cpu(word[0]));
+	for (; bytes >= sizeof(word); bytes -= sizeof(word), from += sizeof(word)) {
+		memcpy(&word, from, sizeof(word));
+		crab_store(flow, to++, le64_to_cpu(word));
 	}
+	if (!bytes)
+		return;
+	word = 0;
+	memcpy(&word, from, bytes);
+	crab_store(flow, to, le64_to_cpu(word));
 }
 
 void crab_blob_store(const struct crab_blobs *blobs, struct crab_flow *flow, u64 place, u64 birth,

@@ -87,6 +87,13 @@ static int op_condition(const struct crab_old *old, enum crab_commit_when when)
 	return -EINVAL;
 }
 
+/* A write without a condition learns the old record from the engine */
+static bool op_asks(const struct crab_batch_op *op, enum crab_commit_when when)
+{
+	return when != CRAB_WHEN_ANY || op->verb == CRAB_VERB_SEARCH ||
+	       op->mode == CRAB_INSERT_ADD;
+}
+
 /* By the guard: a list that could not be applied is in force */
 static int op_permitted(struct crab_engine *engine, struct crab_batch_op *op,
 			enum crab_commit_when when)
@@ -107,6 +114,8 @@ static int commit_permitted(struct crab_engine *engine, struct crab_commit *comm
 	int err;
 
 	for (i = 0; i < commit->n; i++) {
+		if (!op_asks(&commit->ops[i], commit->when[i]))
+			continue;
 		err = op_permitted(engine, &commit->ops[i], commit->when[i]);
 		commit->failed = i;
 		if (err)

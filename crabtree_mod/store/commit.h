@@ -30,7 +30,7 @@ enum crab_commit_when {
  * @when: condition of each operation
  * @ops: each on another key: CRAB_VERB_INSERT with CRAB_INSERT_EITHER or CRAB_INSERT_ADD,
  *	CRAB_VERB_SEARCH, or CRAB_VERB_DELETE, which needs no record. out: the record before the
- *	commit; after a commit, what an addition has stored
+ *	commit; after a commit, the sum that an addition has stored
  */
 struct crab_commit {
 	u32 n;

@@ -67,7 +67,7 @@ static void attach_load(struct crab_store *store)
 		commits->damage = "the list of a commit is damaged";
 	else if (found && !list_fits(engine, &commits->list))
 		commits->damage = "the list of a commit needs more leaves than are free";
-	else if (found)
+	else if (found > 0)
 		crab_commits_turn(commits);
 	if (commits->damage)
 		crab_damage_note(&engine->damage, CRAB_COMMIT_OFFSET, commits->damage);

@@ -36,7 +36,7 @@ struct crab_commit_list {
  * @turn: odd while @list is in force: it is durable, and the engine may hold any of its writes.
  *	Changes under @lock
  * @list: of the commit in progress. Changes under @lock, while @turn is even
- * @damage: what attach found wrong with the list of the media, or NULL
+ * @damage: the damage of the list that attach found, or NULL
  */
 struct crab_commits {
 	struct crab_engine_ops guard;

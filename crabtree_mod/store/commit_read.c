@@ -26,7 +26,7 @@
  * @key: the key, or where to begin
  * @end: scan: where to end
  * @dir: the direction
- * @value: lookup: out
+ * @value: lookup, beyond: out
  * @records: seek and scan: out
  * @cap: scan: room in @records
  */
@@ -137,10 +137,11 @@ static int view_seek(struct crab_engine *engine, const struct view *view, bool i
 
 	do {
 		err = engine->own->seek(engine, key, view->dir, view->records);
-		if (!in_force || (err && err != -ENOENT))
+		if (!in_force || (err && err != -ENOENT && err != -EUCLEAN))
 			return err;
 		i = list_near(commits, key, view->dir, &near);
-		if (i == CRAB_COMMIT_MAX)
+		/* In a quarantined range only the list knows whether a key exists */
+		if (i == CRAB_COMMIT_MAX || (err == -EUCLEAN && near.key != key))
 			return err;
 		err = seek_choose(view->dir, err, view->records, &near, list_removes(commits, i));
 		if (err != -EAGAIN)
@@ -148,6 +149,23 @@ static int view_seek(struct crab_engine *engine, const struct view *view, bool i
 		key = near.key + (view->dir == CRAB_SEEK_GE ? 1 : -1);
 	} while (near.key != last);
 	return -ENOENT;
+}
+
+/* In a quarantined range the next key of the list is known, and so is the end of the range */
+static int view_beyond(struct crab_engine *engine, const struct view *view, bool in_force)
+{
+	u64 last = view->dir == CRAB_SEEK_GE ? CRAB_KEY_EMPTY - 1 : 0;
+	struct crab_record near = { };
+	u32 i = CRAB_COMMIT_MAX;
+
+	*view->value = engine->own->beyond(engine, view->key, view->dir);
+	if (in_force && view->key != last)
+		i = list_near(commits_of(engine), view->key + (view->dir == CRAB_SEEK_GE ? 1 : -1),
+			      view->dir, &near);
+	if (i < CRAB_COMMIT_MAX && (*view->value == CRAB_KEY_EMPTY ||
+				    is_before(view->dir, near.key, *view->value)))
+		*view->value = near.key;
+	return 0;
 }
 
 /* A scan while a list is in force, or in an engine without this direction: by seeks */
@@ -212,6 +230,16 @@ static int guard_scan_back(struct crab_engine *engine, u64 start, u64 end,
 		.read = view_scan, .key = end, .end = start, .dir = CRAB_SEEK_LE,
 		.records = records, .cap = cap,
 	});
+}
+
+static u64 guard_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
+{
+	u64 next = CRAB_KEY_EMPTY;
+
+	view_read(engine, &(struct view){
+		.read = view_beyond, .key = key, .dir = dir, .value = &next,
+	});
+	return next;
 }
 
 /* Begins a write; false: a list could not be applied, and the store is read-only since */
@@ -281,6 +309,7 @@ void crab_commits_guard(struct crab_commits *commits, struct crab_engine *engine
 	guard->seek = guard_seek;
 	guard->scan = guard_scan;
 	guard->scan_back = guard_scan_back;
+	guard->beyond = guard_beyond;
 	guard->insert = guard_insert;
 	guard->remove = guard_remove;
 	guard->batch = guard->batch ? guard_batch : NULL;

@@ -42,7 +42,7 @@ enum crab_hostile_verb {
 	CRAB_HOSTILE_LIST,	/* a word of the head of the list */
 	CRAB_HOSTILE_HEADER,	/* a word of a leaf's header */
 	CRAB_HOSTILE_SLOT,	/* a key or a value */
-	CRAB_HOSTILE_BITMAP,	/* a word of the bitmap, of nodes of clfb, or of the list of a commit */
+	CRAB_HOSTILE_BITMAP,	/* a word of the bitmap, a node of clfb, the list of a commit */
 	CRAB_HOSTILE_LINK,	/* link a leaf to another one, with a valid check */
 	CRAB_HOSTILE_COPY,	/* a slot over another */
 	CRAB_HOSTILE_SHIFT,	/* slots of a leaf move by one */

@@ -181,7 +181,9 @@ struct crab_dcommit *crab_hostile_commit(struct crab_hostile *h)
 /* A commit of a value, a removal and a new key was cut when its list was durable */
 static void hurt_list(struct crab_hostile *h)
 {
-	static const u64 words[] = { 3, 1 << 1, SEED_KEY(1), 77, SEED_KEY(2), 0, SEED_KEY(3) + 1, 78 };
+	static const u64 words[] = {
+		3, 1 << 1, SEED_KEY(1), 77, SEED_KEY(2), 0, SEED_KEY(3) + 1, 78,
+	};
 	__le64 *to = (__le64 *)crab_hostile_commit(h) + 1;
 	u32 i;
 

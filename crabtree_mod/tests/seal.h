@@ -50,7 +50,7 @@ static inline u64 crab_seal_mix(u64 check, u64 word)
 	return check ^ check >> 29;
 }
 
-/* Makes the check of the list of a commit valid, for as many writes as it claims and has room for */
+/* Makes the check of the list of a commit valid, for the writes that it claims */
 static inline void crab_seal_list(struct crab_dcommit *list, u32 store_id)
 {
 	const __le64 *word = (const __le64 *)list + 1;

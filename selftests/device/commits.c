@@ -252,7 +252,7 @@ TEST(observed, "a snapshot has none of a later commit; a watch reports all of it
 /* Moves amounts between two accounts; a commit that adds to both */
 static void *bank_move(void *arg)
 {
-	u64 seed = (long)arg;
+	unsigned long long seed = (long)arg;
 	struct crabtree_batch_op op[2];
 	u32 done, i;
 
@@ -278,6 +278,7 @@ static void *bank_read(void *arg)
 	u64 sum, scanned;
 	u32 done, i;
 
+	(void)arg;
 	while (!atomic_load(&stop)) {
 		for (i = 0; i < ACCOUNTS; i++)
 			dev_op(&op[i], CRABTREE_BATCH_SEARCH, i, 0);

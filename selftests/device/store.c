@@ -44,6 +44,7 @@ static int verb_commits(int fd, char **arg)
 	struct crabtree_format f;
 	int rc;
 
+	(void)arg;
 	format_args(&f, CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_COMMITS, 512);
 	rc = call(fd, CRABTREE_FORMAT, &f);
 	return rc ? fail(rc) : 0;

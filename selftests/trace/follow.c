@@ -24,6 +24,7 @@
 #include "engines/crab/sorted/tuning.h"
 #include "engines/options.h"
 #include "follow.h"
+#include "store/blob.h"
 #include "store/commit.h"
 #include "store/store_priv.h"
 #include "tests/blob_value.h"

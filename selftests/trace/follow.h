@@ -70,7 +70,7 @@ void follow_limit(void);
 bool worker_writes(void);
 
 /**
- * worker_follow() - do what the log shows here of the worker; called where it may have run
+ * worker_follow() - do the work of the worker that the log shows here; called where it may have run
  */
 void worker_follow(void);
 

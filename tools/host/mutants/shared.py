@@ -138,7 +138,7 @@ DESIGNS = [
         Edit(COMMIT_ATTACH, "i < list->n && !err", "i < 1 && !err"),
     ]),
     Design("commits: attach stores a value for a key that a list removes", [
-        Edit(COMMIT_ATTACH, "list->removes >> i & 1", "false"),
+        Edit(COMMIT_ATTACH, "list->removes >> i & 1 ? CRAB_VERB_DELETE : CRAB_VERB_INSERT", "CRAB_VERB_INSERT"),
     ]),
     Design("commits: a store that is read-only does not see the list", [
         Edit(COMMIT_ATTACH, "found > 0", "found > 0 && !store->readonly"),

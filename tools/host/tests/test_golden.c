@@ -55,10 +55,10 @@ struct golden {
 };
 
 #define SMALL(leaf)	ALIGN(CRAB_POOL_OFFSET + CRAB_HOSTILE_LEAVES * (leaf), 4096)
-#define STATE_OF(n, s, e, leaf)	{ n, s, e, NULL, leaf, SMALL(leaf), false }
+#define STATE_OF(n, s, e, leaf)	{ n, s, e, NULL, leaf, SMALL(leaf), false, false }
 #define STATE(n, s, leaf)	STATE_OF(n, s, "crab", leaf)
-#define FORMATTED(n, e, l, leaf, bytes)	{ n, NO_STATE, e, l, leaf, bytes, false }
-#define BLOBS(n, s, e, l, leaf)	{ n, s, e, l, leaf, BLOBS_SIZE, true }
+#define FORMATTED(n, e, l, leaf, bytes)	{ n, NO_STATE, e, l, leaf, bytes, false, false }
+#define BLOBS(n, s, e, l, leaf)	{ n, s, e, l, leaf, BLOBS_SIZE, true, false }
 #define COMMITS(n, s, e, l, leaf)	{ n, s, e, l, leaf, SMALL(leaf), false, true }
 
 /* Append new images at the end */

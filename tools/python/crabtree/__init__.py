@@ -38,8 +38,8 @@ _lib = _library.load()
 
 
 class Error(OSError):
-    """A call that failed; with its `errno`. Of Store.commit(): `failed` is the number of the operation that it is
-    about, from 0, or None."""
+    """A call that failed; with its `errno`. After Store.commit() `failed` is the number of the operation that the
+    error is about, from 0, or None."""
 
     failed = None
 
