@@ -70,7 +70,7 @@ static void attach_load(struct crab_store *store)
 	else if (found > 0)
 		crab_commits_turn(commits);
 	if (commits->damage)
-		crab_damage_note(&engine->damage, CRAB_COMMIT_OFFSET, commits->damage);
+		crab_damage_note(&engine->damage, CRAB_COMMIT_OFFSET, "%s", commits->damage);
 }
 
 int crab_commits_attach(struct crab_store *store)
@@ -132,7 +132,8 @@ int crab_commits_redo(struct crab_store *store, struct crab_flow *flow)
 void crab_commits_check(const struct crab_store *store, struct crab_check_report *report)
 {
 	if (store->commits && store->commits->damage)
-		crab_damage_note(&report->damage, CRAB_COMMIT_OFFSET, store->commits->damage);
+		crab_damage_note(&report->damage, CRAB_COMMIT_OFFSET, "%s",
+				 store->commits->damage);
 }
 
 void crab_commits_detach(struct crab_store *store)

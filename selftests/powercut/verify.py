@@ -17,6 +17,8 @@ Lost is an acknowledged operation whose effect, or that of a later operation on
 its key, is not there.  Torn is a record that no issued operation wrote.
 """
 
+import math
+
 import sequence
 
 
@@ -96,7 +98,8 @@ class Churner:
         self.sequence = sequence.Sequence(seed, writer)
         self.step = step
         self.writer = writer
-        self.acked = 0
+        self.begun = 0      # the operation before the first of the last run
+        self.acked = 0      # may end within a commit: the log is cut anywhere
         self.state = {}
         self.applied = 0
 
@@ -109,7 +112,7 @@ class Churner:
     def skip(self, last):
         """Operations up to LAST that are not done yet are never done."""
         self.state_after(self.acked)
-        self.acked = self.applied = last
+        self.begun = self.acked = self.applied = last
 
     def acknowledge(self, last):
         """Operations up to LAST are done."""
@@ -121,16 +124,20 @@ class Churner:
         self.state_after(self.acked)
         state = dict(self.state)
         wrong = {k for k in state.keys() | found.keys() if state.get(k) != found.get(k)}
-        best = (len(wrong), self.acked, set(wrong))
+        best = (len(wrong) if self.is_whole(self.acked) else math.inf, self.acked, set(wrong))
         for i in range(self.acked + 1, self.acked + self.window + 1):
             key = self.sequence.apply(state, i)
             (wrong.discard if state.get(key) == found.get(key) else wrong.add)(key)
-            if len(wrong) < best[0] and (i - self.acked) % self.step == 0:
+            if len(wrong) < best[0] and self.is_whole(i):
                 best = (len(wrong), i, set(wrong))
         if best[0] and self.is_ahead(state, found, verdict):
             return
         self.blame(best[1], best[2], found, verdict)
         self.acked = best[1]
+
+    def is_whole(self, count):
+        """Whether COUNT operations are a whole number of commits."""
+        return (count - self.begun) % self.step == 0
 
     def is_ahead(self, state, found, verdict):
         """Whether more was done than was issued: STATE is as after the window."""

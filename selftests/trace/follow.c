@@ -376,6 +376,12 @@ static int batch(struct crab_batch_op *ops, u32 n)
 	return 0;
 }
 
+static enum crab_commit_when when_of(enum crab_insert_mode mode)
+{
+	return mode == CRAB_INSERT_CREATE ? CRAB_WHEN_ABSENT :
+	       mode == CRAB_INSERT_REPLACE ? CRAB_WHEN_EXISTS : CRAB_WHEN_ANY;
+}
+
 /* All or none; with an error, the operation that it is about has it */
 static int commit(struct crab_batch_op *ops, u32 n)
 {
@@ -386,9 +392,9 @@ static int commit(struct crab_batch_op *ops, u32 n)
 	memset(&commit, 0, sizeof(commit));
 	commit.n = n;
 	for (i = 0; i < n; i++) {
-		commit.when[i] = ops[i].mode == CRAB_INSERT_CREATE ? CRAB_WHEN_ABSENT :
-				 ops[i].mode == CRAB_INSERT_REPLACE ? CRAB_WHEN_EXISTS : CRAB_WHEN_ANY;
 		commit.ops[i] = ops[i];
+		if (ops[i].verb == CRAB_VERB_INSERT)
+			commit.when[i] = when_of(ops[i].mode);
 		commit.ops[i].mode = CRAB_INSERT_EITHER;
 	}
 	err = crab_store_commit(store, &commit);

@@ -66,7 +66,7 @@ static const char doc[] =
 	"  ls                   list the keys of a store of blobs\n"
 	"  scan                 print records in the order of their keys\n"
 	"  load FILE|-          store the records of a file\n"
-	"  commit FILE|-        do all operations of a file, or none, in a store of commits\n"
+	"  commit FILE|-        do all operations of a file, or none\n"
 	"  dump [FILE]          write all records, as load reads them\n"
 	"  snapshot FILE|-      write all records of one point in time, with checksums\n"
 	"  restore FILE         make an image of a snapshot\n"

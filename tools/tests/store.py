@@ -241,7 +241,7 @@ def commits():
     """Stores of commits, of two engines, and the commits that are refused."""
     for engine in (ENGINES[0], ENGINES[3]):
         properties(*engine, CommitMachine, "a dict with commits")
-    with crabtree.create("commits.img", 64 << 10, commits=True) as store:
+    with crabtree.create("commits.img", 256 << 10, commits=True) as store:
         most = [crabtree.insert(key, key) for key in range(65)]
         tap.ok(failure(store.commit, most) == (errno.EINVAL, None) and not store, "65 operations are too many")
         tap.ok(failure(store.commit, [most[1], most[1]]) == (errno.EINVAL, 1) and not store, "a key twice")
