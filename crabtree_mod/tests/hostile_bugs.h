@@ -38,6 +38,6 @@
 /* an image of records that claims to hold blobs was attached, and had no list */
 "00000000dd000000",
 /* clfb: a node was read from the log for good, in a store that claims to be clean */
-"ad02dcccdcfcdcdcdc90dcdc9cdcdcdcdc0001000875734370d8988e1100248b",
+"2902dcccdcfcdcdcdc90dcdc9cdcdcdcdc0001000875734370d8988e1100248b",
 /* a superblock that claims blobs and commits was refused without a reason */
-"a0000000dd740000",
+"1c000000dd740000",
