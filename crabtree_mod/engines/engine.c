@@ -20,9 +20,7 @@ const struct crab_engine_ops * const crab_engines[] = {
 	&crab_engine_nvtree,
 	&crab_engine_fastfair,
 	&crab_engine_clfb,
-#ifdef CRAB_NBTREE	/* host builds for tests only */
 	&crab_engine_nbtree,
-#endif
 #ifdef CRAB_TOY		/* test builds only */
 	&crab_engine_toy,
 #endif

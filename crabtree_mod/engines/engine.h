@@ -235,8 +235,8 @@ struct crab_layout {
 };
 
 extern const struct crab_engine_ops crab_engine_crab, crab_engine_volatile, crab_engine_nvtree;
-extern const struct crab_engine_ops crab_engine_fastfair, crab_engine_clfb;
-extern const struct crab_engine_ops crab_engine_toy, crab_engine_nbtree;	/* of test builds */
+extern const struct crab_engine_ops crab_engine_fastfair, crab_engine_clfb, crab_engine_nbtree;
+extern const struct crab_engine_ops crab_engine_toy;	/* of test builds */
 extern const struct crab_engine_ops * const crab_engines[];	/* the table, ended by NULL */
 
 /**

@@ -173,6 +173,28 @@ static void hurt_node(struct crab_hostile *h)
 	memset(node + 1, 0x5a, CRAB_LINE - sizeof(*node));
 }
 
+/* nbtree: an insert was cut between the value and the key: free slots have values */
+static void hurt_value(struct crab_hostile *h)
+{
+	struct crab_dleaf *leaf = leaf_behind(h, crab_hostile_list(h));
+	u32 i;
+
+	for (i = 0; i < crab_leaf_slots(h->leaf_bytes); i++)
+		if (leaf->slots[i].key == cpu_to_le64(CRAB_KEY_EMPTY))
+			leaf->slots[i].value = cpu_to_le64(77);
+}
+
+/* nbtree: the unlink of a leaf was cut: its last record is deleted */
+static void hurt_unlink(struct crab_hostile *h)
+{
+	struct crab_dleaf *leaf = leaf_behind(h, crab_hostile_list(h));
+	u32 i;
+
+	leaf = leaf_behind(h, &leaf->head);
+	for (i = 0; i < crab_leaf_slots(h->leaf_bytes); i++)
+		leaf->slots[i].key = cpu_to_le64(CRAB_KEY_EMPTY);
+}
+
 struct crab_dcommit *crab_hostile_commit(struct crab_hostile *h)
 {
 	return (struct crab_dcommit *)(h->media.base + CRAB_COMMIT_OFFSET);
@@ -241,6 +263,20 @@ static const struct crab_hostile_seed commits[] = {
 	  .make = make_full, .hurt = hurt_list, .cut = true, .commits = true },
 };
 
+/* So do those of nbtree */
+static const struct crab_hostile_seed nbtrees[] = {
+	{ .name = "nbtree, some", .engine = "nbtree", .layout = "adr", .make = make_few,
+	  .cut = true },
+	{ .name = "nbtree, many leaves", .engine = "nbtree", .layout = "adr", .make = make_many },
+	{ .name = "nbtree, a cut insert", .engine = "nbtree", .layout = "adr", .make = make_many,
+	  .hurt = hurt_value, .cut = true },
+	{ .name = "nbtree, a cut unlink", .engine = "nbtree", .layout = "adr", .make = make_many,
+	  .hurt = hurt_unlink, .cut = true },
+	{ .name = "nbtree, full", .engine = "nbtree", .layout = "adr", .make = make_full },
+	{ .name = "commits, nbtree, a list", .engine = "nbtree", .layout = "adr",
+	  .make = make_few, .hurt = hurt_list, .cut = true, .commits = true },
+};
+
 static const u32 sizes[] = { 128, CRAB_HOSTILE_LEAF_MAX };
 
 static const struct {
@@ -250,6 +286,7 @@ static const struct {
 	{ seeds, ARRAY_SIZE(seeds) },
 	{ others, ARRAY_SIZE(others) },
 	{ commits, ARRAY_SIZE(commits) },
+	{ nbtrees, ARRAY_SIZE(nbtrees) },
 };
 
 u32 crab_hostile_seeds(void)

@@ -63,12 +63,13 @@ static void refused(int fd, u32 verb, u64 key, u32 flags, u64 expected, int want
 
 TEST(results, "ATOMIC: every verb, a result each, with every engine")
 {
-	static const char * const engines[] = { "crab", "nvtree", "fastfair", "clfb", "volatile" };
+	static const char * const engines[] = { "crab", "nvtree", "fastfair", "clfb", "nbtree",
+						"volatile" };
 	struct crabtree_batch_op op[5];
 	u32 done, i;
 	u64 got;
 
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < sizeof(engines) / sizeof(*engines); i++) {
 		int fd = commit_store(engines[i]);
 
 		REQUIRE(dev_put(fd, 1, 10), 0);

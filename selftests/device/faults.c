@@ -128,6 +128,11 @@ TEST(read_clfb, "faults: INFO, SEARCH, SCAN, CHECK and open, engine clfb")
 	reading("clfb", "inplace");
 }
 
+TEST(read_nbtree, "faults: INFO, SEARCH, SCAN, CHECK and open, engine nbtree")
+{
+	reading("nbtree", "adr");
+}
+
 /* Writing calls: done whole, or not at all */
 
 static int run_write(struct trial *trial)
@@ -200,6 +205,11 @@ TEST(write_fastfair, "faults: INSERT and DELETE, engine fastfair")
 TEST(write_clfb, "faults: INSERT and DELETE, engine clfb")
 {
 	writing("clfb", "inplace");
+}
+
+TEST(write_nbtree, "faults: INSERT and DELETE, engine nbtree")
+{
+	writing("nbtree", "adr");
 }
 
 #define BATCH		120

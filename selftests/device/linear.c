@@ -260,6 +260,11 @@ TEST(clfb, "the same of the engine clfb")
 	run_rounds(fresh_store_of("clfb", "twin", 512), 200, false);
 }
 
+TEST(nbtree, "the same of the engine nbtree")
+{
+	run_rounds(fresh_store_of("nbtree", "adr", 512), 200, false);
+}
+
 TEST(in_dram, "the same of the engine in DRAM")
 {
 	run_rounds(fresh_store_of("volatile", "", 512), 200, false);

@@ -382,7 +382,7 @@ TEST(snapshot, "SNAPSHOT: one state of two writers, read again and again")
 TEST(deleted, "SNAPSHOT: keys deleted and created since it was opened")
 {
 	static const char * const engines[] = { "crab", "nvtree", "fastfair", "clfb",
-						"volatile" };
+						"nbtree", "volatile" };
 	struct crabtree_record r[8];
 	struct crabtree_scan s;
 	struct crabtree_info info;

@@ -588,6 +588,11 @@ TEST(model_clfb_twin, "20000 random operations against a model, engine clfb, two
 	model_test("clfb", "twin", 512);
 }
 
+TEST(model_nbtree, "20000 random operations against a model, engine nbtree")
+{
+	model_test("nbtree", "adr", 512);
+}
+
 TEST(model_volatile, "20000 random operations against a model, engine volatile")
 {
 	model_test("volatile", "", 512);

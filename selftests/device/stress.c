@@ -432,6 +432,11 @@ TEST(clfb, "the engine clfb")
 	stress("clfb", "inplace", true);
 }
 
+TEST(nbtree, "the engine nbtree")
+{
+	stress("nbtree", "adr", true);
+}
+
 TEST(volatile_engine, "the volatile engine")
 {
 	stress("volatile", "", false);

@@ -36,10 +36,11 @@ static const struct workload_store stores[] = {
 	{ .engine = "fastfair", .layout = "shift", .leaf_bytes = 2048, .share = 1 },
 	{ .engine = "clfb", .layout = "inplace", .leaf_bytes = 512, .share = 1 },
 	{ .engine = "clfb", .layout = "twin", .leaf_bytes = 1024, .share = 1 },
+	{ .engine = "nbtree", .layout = "adr", .leaf_bytes = 512, .share = 3 },
 };
 
 #define STORES	(sizeof(stores) / sizeof(stores[0]))
-#define SHARES	13	/* of all of them */
+#define SHARES	16	/* of all of them */
 
 enum age { GROW, CHANGE, APPEND, SHRINK, AGES };
 

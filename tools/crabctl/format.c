@@ -29,7 +29,7 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{ "engine", OPT_ENGINE, "NAME", 0, "the engine [crab]", 0 },
+	{ "engine", OPT_ENGINE, "NAME", 0, "crab, nvtree, fastfair, clfb, nbtree or volatile [crab]", 0 },
 	{ "layout", OPT_LAYOUT, "NAME", 0, "its leaf layout [its default]", 0 },
 	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "a power of two, 512 to 8K [1K]", 0 },
 	{ "label", OPT_LABEL, "TEXT", 0, "a name for people, at most 31 bytes", 0 },

@@ -88,7 +88,7 @@ func sameBlobs(t *testing.T, store *Store, model map[uint64]blob) {
 }
 
 func TestBlobs(t *testing.T) {
-	for _, engine := range []string{"crab", "nvtree", "clfb"} {
+	for _, engine := range []string{"crab", "nvtree", "clfb", "nbtree"} {
 		store, path := newStoreOf(t, FormatOptions{Engine: engine, Blobs: true}, 2<<20)
 		model, random := map[uint64]blob{}, rand.New(rand.NewSource(1))
 		for i := 0; i < 1000; i++ {

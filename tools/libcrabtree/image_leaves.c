@@ -33,6 +33,7 @@ static const struct shape shapes[] = {
 	{ "crab", "sorted", 0, sizeof(struct crab_dhead) },
 	{ "nvtree", "append", 0, 0 },
 	{ "fastfair", "shift", sizeof(struct crab_dhead), 0 },
+	{ "nbtree", "adr", 0, 0 },
 };
 
 struct node {

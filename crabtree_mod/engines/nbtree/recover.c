@@ -39,7 +39,8 @@ int crab_nb_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	struct crab_head head = { .self = crab_leaf_offset(geo, 0), .birth = 1 };
 
 	head.next = crab_link_end(geo->store_id, head.self, head.birth);
-	crab_nb_leaf_fresh(flow, geo, &head, NULL, 0);	crab_list_format(flow, geo);
+	crab_nb_leaf_fresh(flow, geo, &head, NULL, 0);
+	crab_list_format(flow, geo);
 	return 0;
 }
 

@@ -29,7 +29,7 @@
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "clfb", "twin" }, { "volatile", "" },
+	{ "clfb", "" }, { "clfb", "twin" }, { "nbtree", "" }, { "volatile", "" },
 };
 
 struct run {

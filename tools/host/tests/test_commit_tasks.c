@@ -33,7 +33,7 @@
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" },
+	{ "clfb", "" }, { "nbtree", "" },
 };
 
 static struct crab_store *store;

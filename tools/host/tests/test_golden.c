@@ -103,6 +103,12 @@ static const struct golden goldens[] = {
 	COMMITS("commits/slotted", 44, "crab", NULL, 512),
 	COMMITS("commits/slotted-list", 45, "crab", NULL, 512),
 	COMMITS("commits/nvtree-list", 46, "nvtree", NULL, 512),
+	FORMATTED("nbtree/formatted", "nbtree", "adr", 512, SMALL(512)),
+	STATE_OF("nbtree/cut-off", 52, "nbtree", 512),
+	STATE_OF("nbtree/many", 53, "nbtree", 512),
+	STATE_OF("nbtree/cut-insert", 54, "nbtree", 512),
+	STATE_OF("nbtree/cut-unlink", 55, "nbtree", 512),
+	STATE_OF("nbtree/full", 56, "nbtree", 512),
 };
 
 static struct crab_hostile hostile;

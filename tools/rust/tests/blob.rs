@@ -59,7 +59,7 @@ fn step(store: &Store, model: &mut BTreeMap<u64, Blob>, number: u64) {
 
 #[test]
 fn a_store_of_blobs_is_a_map() {
-    for engine in ["crab", "nvtree", "clfb"] {
+    for engine in ["crab", "nvtree", "clfb", "nbtree"] {
         let path = image(engine, 2 << 20);
         let store = store(&path, engine, true);
         let mut model = BTreeMap::new();

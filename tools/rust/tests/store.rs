@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 const EEXIST: i32 = 17;
 const EBADF: i32 = 9;
-const ENGINES: [(&str, &str); 7] = [("crab", "slotted"), ("crab", "sorted"), ("volatile", ""), ("nvtree", ""),
-    ("fastfair", ""), ("clfb", "inplace"), ("clfb", "twin")];
+const ENGINES: [(&str, &str); 8] = [("crab", "slotted"), ("crab", "sorted"), ("volatile", ""), ("nvtree", ""),
+    ("fastfair", ""), ("clfb", "inplace"), ("clfb", "twin"), ("nbtree", "")];
 
 /// An image that is removed at the end.
 struct Image(PathBuf);
