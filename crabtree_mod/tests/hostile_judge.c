@@ -191,8 +191,8 @@ static void content_down(struct judge *j, const struct crab_hostile_content *c)
 			content_down_one(j, c, --left, &r[i]);
 	}
 	that(j, cursor.done, "scan down does not end");
-	that(j, !left && (gaps == c->gaps || has_feature(j, CRAB_INCOMPAT_COMMITS)), "scan down: %u records less, %u gaps, not %u", left,
-	     gaps, c->gaps);
+	that(j, !left && (gaps == c->gaps || has_feature(j, CRAB_INCOMPAT_COMMITS)),
+	     "scan down: %u records less, %u gaps, not %u", left, gaps, c->gaps);
 }
 
 static void content_read(struct judge *j, struct crab_hostile_content *c)
