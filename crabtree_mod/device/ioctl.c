@@ -28,8 +28,8 @@
 #include "observe.h"
 #include "trace/events.h"
 #include "verbs.h"
-#include "verbs_batch.h"
 #include "verbs_blob.h"
+#include "verbs_commit.h"
 
 /* Into kernel memory: a copy to user memory may wait for user space */
 static int scan_chunk(struct crab_device *device, struct crab_snap *snap,

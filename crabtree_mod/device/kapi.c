@@ -20,7 +20,7 @@
 #include "devices.h"
 #include "trace/events.h"
 #include "verbs.h"
-#include "verbs_batch.h"
+#include "verbs_commit.h"
 
 static_assert(sizeof(struct crabtree_record) == sizeof(struct crab_record));
 static_assert(offsetof(struct crabtree_record, key) == offsetof(struct crab_record, key));

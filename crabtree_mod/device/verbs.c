@@ -274,6 +274,69 @@ void crab_verbs_delete_range_end(struct crabtree_delete_range *range,
 	range->next = cursor->done ? 0 : cursor->next;
 }
 
+int crab_verbs_batch_begin(struct crabtree_batch_op *ops, u32 count, bool writable)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		if (!writable && ops[i].verb != CRABTREE_BATCH_SEARCH)
+			return -EBADF;
+		ops[i].status = -ECANCELED;
+	}
+	return 0;
+}
+
+static int batch_ask_insert(const struct crabtree_batch_op *from, struct crab_batch_op *op)
+{
+	int mode = crab_verbs_insert_mode(from->flags);
+
+	op->verb = CRAB_VERB_INSERT;
+	op->mode = max(mode, 0);
+	op->old.expected = from->old_value;
+	return min(mode, 0);
+}
+
+static void batch_ask(const struct crabtree_batch_op *from, struct crab_batch_op *op)
+{
+	*op = (struct crab_batch_op){ .key = from->key, .value = from->value };
+	switch (from->verb) {
+	case CRABTREE_BATCH_INSERT:
+		op->status = batch_ask_insert(from, op);
+		return;
+	case CRABTREE_BATCH_SEARCH:
+		op->verb = CRAB_VERB_SEARCH;
+		break;
+	case CRABTREE_BATCH_DELETE:
+		op->verb = CRAB_VERB_DELETE;
+		break;
+	default:
+		op->status = -EINVAL;
+	}
+	if (from->flags)
+		op->status = -EINVAL;
+}
+
+void crab_verbs_batch_answer(const struct crab_batch_op *op, struct crabtree_batch_op *to)
+{
+	to->status = op->status;
+	to->existed = op->verb == CRAB_VERB_INSERT && op->old.existed;
+	to->old_value = op->old.existed ? op->old.value : 0;
+	if (op->verb == CRAB_VERB_SEARCH && !op->status)
+		to->value = op->value;
+}
+
+void crab_verbs_batch_chunk(struct crab_store *store, struct crabtree_batch_op *ops, u32 n)
+{
+	struct crab_batch_op chunk[CRAB_BATCH_CHUNK];
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		batch_ask(&ops[i], &chunk[i]);
+	crab_store_batch(store, chunk, n);
+	for (i = 0; i < n; i++)
+		crab_verbs_batch_answer(&chunk[i], &ops[i]);
+}
+
 void crab_verbs_changes(const struct crab_change *from, struct crabtree_change *to, u32 n)
 {
 	u32 i;

@@ -55,7 +55,7 @@ union crab_verb_arg {
  * @reserved: offset of a __u32 that must be zero, or 0 if there is none
  * @traits: mask of CRAB_VERB_*
  * @run: one call on the store; NULL for INFO, SCAN, BATCH, FORMAT, DELETE_RANGE, PUT, GET and LIST,
- *	which the caller assembles from the functions below and those of verbs_batch.h and
+ *	which the caller assembles from the functions below and those of verbs_commit.h and
  *	verbs_blob.h, and for SNAPSHOT and WATCH, which only a device has
  */
 struct crab_verb_desc {
@@ -221,6 +221,36 @@ void crab_verbs_delete_range_begin(struct crabtree_delete_range *range,
  */
 void crab_verbs_delete_range_end(struct crabtree_delete_range *range,
 				 const struct crab_cursor *cursor);
+
+/**
+ * crab_verbs_batch_begin() - BATCH: mark every operation as not tried
+ * @ops: the operations, in kernel memory
+ * @count: how many
+ * @writable: the descriptor is open for writing
+ *
+ * Context: any.
+ * Return: 0, or -EBADF if an operation needs a descriptor open for writing.
+ */
+int crab_verbs_batch_begin(struct crabtree_batch_op *ops, u32 count, bool writable);
+
+/**
+ * crab_verbs_batch_chunk() - BATCH: run the next operations
+ * @store: the store
+ * @ops: the operations; their answers are filled in
+ * @n: how many, at most CRAB_BATCH_CHUNK
+ *
+ * Context: may sleep.
+ */
+void crab_verbs_batch_chunk(struct crab_store *store, struct crabtree_batch_op *ops, u32 n);
+
+/**
+ * crab_verbs_batch_answer() - BATCH: translate the result of an operation
+ * @op: the operation, after it was done
+ * @to: out: its answers
+ *
+ * Context: any.
+ */
+void crab_verbs_batch_answer(const struct crab_batch_op *op, struct crabtree_batch_op *to);
 
 /**
  * crab_verbs_changes() - WATCH: translate changes for the reader

@@ -246,6 +246,19 @@ static void list_clear(struct crab_store *store, struct crab_flow *flow)
 	crab_flow_unpin();
 }
 
+/* Old records that the engine did not report: those of writes that were not done are still there */
+static void commit_learn(struct crab_engine *engine, struct crab_commit *commit)
+{
+	u32 i;
+
+	for (i = 0; i < commit->n; i++) {
+		struct crab_batch_op *op = &commit->ops[i];
+
+		if (!op->status)
+			op->old.existed = !engine->own->lookup(engine, op->key, &op->old.value);
+	}
+}
+
 void crab_commit_stuck(struct crab_store *store, int err)
 {
 	char reason[CRAB_REASON_LEN];
@@ -269,6 +282,7 @@ static void commit_write(struct crab_store *store, struct crab_commit *commit,
 	crab_commits_turn(commits);
 	err = crab_commit_apply(store->engine, flow, commit->ops, commit->n);
 	if (err) {
+		commit_learn(store->engine, commit);
 		crab_commit_stuck(store, err);
 		return;
 	}

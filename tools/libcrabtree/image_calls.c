@@ -10,8 +10,8 @@
 #include "image.h"
 
 #include <device/verbs.h>
-#include <device/verbs_batch.h>
 #include <device/verbs_blob.h>
+#include <device/verbs_commit.h>
 #include <errno.h>
 #include <linux/err.h>
 #include <linux/minmax.h>

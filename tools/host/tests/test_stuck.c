@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests a commit whose writes find no memory, however often they are repeated, once its list
+ * is durable: it returns 0, readers see its writes, and the next attach does them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "engines/engine.h"
+#include "model.h"
+#include "store/commit.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define LEAVES	64
+
+static struct crab_commit commit;	/* too large for a stack */
+static u32 most;			/* writes that are done */
+
+static void scarce_batch(struct crab_engine *engine, struct crab_flow *flow,
+			 struct crab_batch_op *ops, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (ops[i].status)
+			continue;
+		ops[i].status = -ENOMEM;
+		if (!most)
+			continue;
+		most--;
+		ops[i].status = engine->own->insert(engine, flow, ops[i].key, ops[i].value,
+						    CRAB_INSERT_EITHER, &ops[i].old);
+	}
+}
+
+static struct crab_store *make(struct crab_media *media)
+{
+	struct crab_format_options options = {
+		.leaf_bytes = 512, .engine = "crab", .layout = "slotted", .label = "stuck",
+		.commits = true,
+	};
+	char reason[CRAB_REASON_LEN];
+
+	*media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
+	if (crab_store_format(media, &options, reason)) {
+		printf("Bail out! format: %s\n", reason);
+		exit(2);
+	}
+	return store_attach(media);
+}
+
+static void expect(struct crab_store *store, u64 key, int err, u64 value, const char *when)
+{
+	u64 found = 0;
+	int got = crab_store_search(store, key, &found);
+
+	tap_check(got == err && (err || found == value), "%s: key %llu: %d, %llu", when, key, got, found);
+}
+
+static void expect_all(struct crab_store *store, const char *when)
+{
+	expect(store, 1, 0, 11, when);
+	expect(store, 2, -ENOENT, 0, when);
+	expect(store, 3, 0, 33, when);
+}
+
+/* Puts 11 over 10, removes 20, adds 33 */
+static void commit_fill(void)
+{
+	memset(&commit, 0, sizeof(commit));
+	commit.n = 3;
+	commit.ops[0] = (struct crab_batch_op){ .verb = CRAB_VERB_INSERT, .key = 1, .value = 11 };
+	commit.ops[1] = (struct crab_batch_op){ .verb = CRAB_VERB_DELETE, .key = 2 };
+	commit.ops[2] = (struct crab_batch_op){ .verb = CRAB_VERB_INSERT, .key = 3, .value = 33 };
+}
+
+static void test_stuck(u32 done)
+{
+	const struct crab_engine_ops *own;
+	struct crab_engine_ops scarce;
+	struct crab_media media;
+	struct crab_store *store = make(&media);
+	struct crab_old old;
+
+	crab_store_insert(store, 1, 10, CRAB_INSERT_EITHER, &old);
+	crab_store_insert(store, 2, 20, CRAB_INSERT_EITHER, &old);
+	own = store->engine->own;
+	scarce = *own;
+	scarce.batch = scarce_batch;
+	store->engine->own = &scarce;
+	most = done;
+	commit_fill();
+	tap_check(!crab_store_commit(store, &commit), "the commit is durable");
+	tap_check(commit.ops[0].old.existed && commit.ops[0].old.value == 10 &&
+		  !commit.ops[1].status && commit.ops[1].old.value == 20 &&
+		  !commit.ops[2].status && !commit.ops[2].old.existed, "old records");
+	tap_check(crab_store_is_readonly(store), "not read-only");
+	tap_check(crab_store_commit(store, &commit) == -EROFS, "another commit");
+	expect_all(store, "before");
+	store->engine->own = own;
+	crab_store_abandon(store);
+	store = store_attach(&media);
+	expect_all(store, "after");
+	tap_ok(!crab_store_is_readonly(store), "%u writes done: readers see all, attach does the rest", done);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	test_stuck(0);
+	test_stuck(1);
+	return tap_done();
+}
