@@ -35,7 +35,7 @@ FASTFAIR_SEARCH, FASTFAIR_LOAD = {512: 212, 1024: 175, 4096: 246}, 135
 
 def label(system):
     """A map, for people."""
-    return LABEL.get(system, system[0])
+    return LABEL.get(system, " ".join(system) if system[0] == "clfb" else system[0])
 
 
 def identity(row):
