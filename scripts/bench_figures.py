@@ -22,7 +22,8 @@ WORKLOADS = {
     "apart": [("apart", op) for op in OPS],     # two processes at once, a store and a CPU each
     "alone": [("alone", op) for op in OPS if op != "scan"],
 }
-LABEL = {SLOTTED: "slotted", SORTED: "sorted", ABSL: "absl::btree_map", LMDB: "LMDB"}
+LABEL = {SLOTTED: "slotted", SORTED: "sorted", ABSL: "absl::btree_map", LMDB: "LMDB",
+         **{("clfb", layout): f"clfb {layout}" for layout in ("inplace", "twin", "atomic")}}
 
 # Fields of every row, in this order; more may follow
 FIELDS = ("engine", "layout", "workload", "op", "keys", "threads", "batch", "ns_cpu", "lines", "fences",
@@ -35,7 +36,7 @@ FASTFAIR_SEARCH, FASTFAIR_LOAD = {512: 212, 1024: 175, 4096: 246}, 135
 
 def label(system):
     """A map, for people."""
-    return LABEL.get(system, " ".join(system) if system[0] == "clfb" else system[0])
+    return LABEL.get(system, system[0])
 
 
 def identity(row):

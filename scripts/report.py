@@ -9,6 +9,7 @@ import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUT = os.path.join(ROOT, "out")
+BARE = ("clfb", "bare")     # engine and layout that survive no cut; only make paper measures them
 
 
 def size(leaf):

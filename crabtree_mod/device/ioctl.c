@@ -149,7 +149,6 @@ static int batch_commit(struct crab_device *device, struct crabtree_batch *batch
 	return err;
 }
 
-/* Copies the answers of operations also with the error of a commit */
 static int batch_perform(struct crab_device *device, struct crabtree_batch *batch,
 			 struct crabtree_batch_op *ops)
 {
@@ -182,6 +181,7 @@ static int ioctl_batch(struct crab_device *device, struct crabtree_batch *batch,
 	if (err)
 		goto out;
 	err = batch_perform(device, batch, ops);
+	/* Also with the error of a commit: the operation that failed has its old value */
 	if (copy_to_user(user, ops, bytes))
 		err = -EFAULT;
 out:

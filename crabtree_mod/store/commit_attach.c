@@ -43,13 +43,13 @@ static u32 list_pending(struct crab_engine *engine, const struct crab_commit_lis
 }
 
 /*
- * A commit began with WRITE_LEAVES free leaves for each of its writes, and more. One write that is
- * pending may have taken its own.
+ * A commit began with CRAB_WRITE_LEAVES free leaves for each of its writes, and
+ * CRAB_COMMIT_LEAVES. At the cut these may be in use, and so may those of one pending write.
  */
 static bool list_fits(struct crab_engine *engine, const struct crab_commit_list *list)
 {
 	return !engine->pool || engine->pool->free + CRAB_WRITE_LEAVES >=
-				CRAB_WRITE_LEAVES * list_pending(engine, list) + CRAB_COMMIT_LEAVES;
+				CRAB_WRITE_LEAVES * list_pending(engine, list);
 }
 
 /* Reads the list; the engine volatile has no content to which it could belong */

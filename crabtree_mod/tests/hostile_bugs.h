@@ -41,3 +41,7 @@
 "2902dcccdcfcdcdcdc90dcdc9cdcdcdcdc0001000875734370d8988e1100248b",
 /* a superblock that claims blobs and commits was refused without a reason */
 "1c000000dd740000",
+/* the judge compared a store that grows with the smaller one */
+"35e7002a9fe5497a0044957979520100000096000000b54423d9",
+/* the judge read a leaf beyond a region that is shorter than its image */
+"3510002a9fe5497a0000b54423d905cebcfc85f60859bc6f13da",

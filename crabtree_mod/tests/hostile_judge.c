@@ -32,6 +32,9 @@
  * @store: attached now
  * @report: report of that attach
  * @damaged: it found damage
+ * @waits: the list of a commit could not be done: a part of it may be
+ * @agrees: a read-only attach comes first, and must find the same as the writable one. If the
+ *	superblock claims less than the region, the latter has another geometry: the store grows
  * @stores: before that attach
  */
 struct judge {
@@ -42,6 +45,8 @@ struct judge {
 	struct crab_store *store;
 	struct crab_attach_report report;
 	bool damaged;
+	bool waits;
+	bool agrees;
 	u64 stores;
 };
 
@@ -78,11 +83,22 @@ static void keep(struct judge *j)
 
 static void unchanged(struct judge *j)
 {
+	if (j->waits)
+		return;
 	if (j->h->stores)
 		that(j, *j->h->stores == j->stores, "media written to");
 	else
 		that(j, !memcmp(j->h->before, j->h->media.base, j->h->media.size),
 		     "media changed");
+}
+
+static bool claims_less(const struct crab_hostile *h)
+{
+	char reason[CRAB_REASON_LEN];
+	struct crab_super super = { };
+
+	crab_super_read(&h->media, &super, reason);
+	return super.region_bytes < h->media.size;
 }
 
 /* Other engines have options of another type */
@@ -112,6 +128,7 @@ static bool judge_attach(struct judge *j, bool readonly)
 		return false;
 	}
 	j->damaged = !strncmp(j->report.reason, "damaged", 7);
+	j->waits = !strncmp(j->report.reason, "a commit waits", 14);
 	that(j, j->report.verdict == CRAB_VERDICT_GOOD || j->report.verdict == CRAB_VERDICT_RO,
 	     "attached, verdict %d", j->report.verdict);
 	return true;
@@ -382,7 +399,8 @@ static u64 verb_key(const u8 *verb)
 /* Any value, also the void of a leaf, which makes the store replace that leaf */
 static u64 verb_value(struct judge *j, const u8 *verb)
 {
-	u32 leaf = verb[4] % CRAB_HOSTILE_LEAVES;
+	u32 leaves = (u32)(j->h->media.size - CRAB_POOL_OFFSET) / j->h->leaf_bytes;
+	u32 leaf = verb[4] % leaves;
 
 	if (verb[3] & 0x40)
 		return le64_to_cpu(crab_hostile_leaf(j->h, leaf)->head.own);
@@ -505,7 +523,7 @@ static void judge_writing(struct judge *j)
 	u64 sequence = judge_sequence(j);
 
 	content_read(j, &j->h->was);
-	if (j->script[1] & CRAB_HOSTILE_READ)
+	if (j->agrees)
 		content_same(j);
 	judge_verbs(j);
 	verified(j);
@@ -533,6 +551,7 @@ bool crab_hostile_judge(struct crab_hostile *h, const u8 *script, size_t len)
 
 	h->said[0] = '\0';
 	judge_tune(&j, script[1]);
+	j.agrees = read && !claims_less(h);
 	if (read) {
 		attached = judge_attach(&j, true);
 		if (attached)
@@ -541,15 +560,15 @@ bool crab_hostile_judge(struct crab_hostile *h, const u8 *script, size_t len)
 			return !h->said[0];
 	}
 	if (!judge_attach(&j, false)) {
-		that(&j, !read || !attached, "served read-only and refused otherwise");
+		that(&j, !j.agrees || !attached, "served read-only and refused otherwise");
 		return !h->said[0];
 	}
-	that(&j, !read || attached, "refused read-only and served otherwise");
+	that(&j, !j.agrees || attached, "refused read-only and served otherwise");
 	if (j.report.verdict == CRAB_VERDICT_GOOD) {
 		judge_writing(&j);
 	} else {
 		judge_reading(&j, &h->was);
-		if (read)
+		if (j.agrees)
 			content_same(&j);
 	}
 	return !h->said[0];

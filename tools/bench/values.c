@@ -51,13 +51,15 @@ static const struct bench_case *now;
 static struct crab_store *store;
 static struct crab_media media;
 static struct crab_commit commit;
-static u8 value[CRAB_BLOB_BYTES_MAX], room[CRAB_BLOB_BYTES_MAX];
+static u8 value[CRAB_BLOB_BYTES_MAX] __aligned(8), room[CRAB_BLOB_BYTES_MAX] __aligned(8);
 static bool kicked, counts_only;
 
 static void kick(void *arg)
 {
 	kicked = true;
 }
+
+static const struct crab_attach_options how = { .kick = kick };
 
 /* Maintenance is no part of an operation */
 static void maintain(struct crab_bench_work *work)
@@ -117,10 +119,15 @@ static int run_get(void *map, struct crab_bench_work *work)
 /* No get can be faster: the value is elsewhere, and its place is known after the search */
 static int run_search(void *map, struct crab_bench_work *work)
 {
+	const __le64 *from;
 	u64 word;
+	u32 i;
 	int err = crab_store_search(store, *work->keys, &word);
 
-	memcpy(room, media.base + media.size / 2 + (*work->keys + word) % now->n * EXTENT, 64);
+	from = (const __le64 *)(media.base + media.size / 2 +
+				(*work->keys + word) % now->n * EXTENT);
+	for (i = 0; i < 64 / sizeof(*from); i++)
+		((u64 *)room)[i] = crab_load(&media, from + i);
 	return err;
 }
 
@@ -194,7 +201,6 @@ static void store_make(u64 region, bool blobs, bool commits)
 		.force = true, .leaf_bytes = CRAB_LEAF_BYTES_DEFAULT, .engine = "crab", .layout = "slotted",
 		.label = "bench", .blobs = blobs, .commits = commits,
 	};
-	const struct crab_attach_options how = { .kick = kick };
 	char reason[CRAB_REASON_LEN];
 	int err;
 
@@ -282,7 +288,6 @@ static struct json_object *one(u64 *keys)
 static struct json_object *attach(u64 *keys)
 {
 	static const struct bench_case blobs = { .name = "attach", .n = MANY, .bytes = MANY_BYTES };
-	const struct crab_attach_options how = { .kick = kick };
 	struct json_object *row = row_begin("attach with a million blobs of 100 B, a blob");
 	u64 i, began;
 

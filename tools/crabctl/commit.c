@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct args {
-	struct target *target;
-	const char *path;
-};
-
 /**
  * struct commit - a file of operations
  * @name: of the file, for messages
@@ -42,36 +37,11 @@ static const struct verb {
 	{ NULL, 0, 0 }
 };
 
-static error_t parse_opt(int key, char *arg, struct argp_state *state)
-{
-	struct args *args = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (args->path)
-			argp_error(state, "%s: one argument too many", arg);
-		args->path = arg;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "FILE is missing (- for standard input)");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	.parser = parse_opt,
-	.args_doc = "FILE|-",
-	.doc = "Do all operations of a file, or none, in a store of commits: up to 64 lines `put KEY VALUE', "
-	       "`add KEY N', `get KEY' or `del KEY', each on another key; with `absent', `exists' or "
-	       "`was VALUE' at its end, the line is also a condition. "
-	       "Blank lines and text after # are skipped.",
-	.children = target_child,
-};
+static const char doc[] =
+	"Do all operations of a file, or none, in a store of commits: up to 64 lines `put KEY VALUE', "
+	"`add KEY N', `get KEY' or `del KEY', each on another key; with `absent', `exists' or "
+	"`was VALUE' at its end, the line is also a condition. "
+	"Blank lines and text after # are skipped.";
 
 static char *word(char **save)
 {
@@ -255,12 +225,12 @@ static int commit_run(struct target *target, struct commit *commit)
 
 int verb_commit(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target };
 	static struct commit commit;
+	const char *path;
 	int code;
 
-	verb_parse(&argp, argc, argv, &args);
-	code = commit_read(&commit, args.path);
+	path = verb_parse_file(target, doc, "standard input", argc, argv);
+	code = commit_read(&commit, path);
 	if (!code)
 		code = target_open(target, 0);
 	return code ? code : target_end(target, commit_run(target, &commit));

@@ -14,39 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct args {
-	struct target *target;
-	const char *path;
-};
-
-static error_t parse_opt(int key, char *arg, struct argp_state *state)
-{
-	struct args *args = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (args->path)
-			argp_error(state, "%s: one argument too many", arg);
-		args->path = arg;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "FILE is missing (- for standard output)");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	.parser = parse_opt,
-	.args_doc = "FILE|-",
-	.doc = "Write all records as of one point in time, while others write to the store, with checksums. "
-	       "restore, load and diff read the file.",
-	.children = target_child,
-};
+static const char doc[] =
+	"Write all records as of one point in time, while others write to the store, with checksums. "
+	"restore, load and diff read the file.";
 
 static int write_all(struct target *target, struct crabtree *from, struct stream *stream)
 {
@@ -119,21 +89,21 @@ static int write_file(struct target *target, const char *path, struct stream *st
 
 int verb_snapshot(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target };
 	struct stream stream = { .file = stdout };
+	const char *path;
 	struct stat st;
 	int code;
 
-	verb_parse(&argp, argc, argv, &args);
+	path = verb_parse_file(target, doc, "standard output", argc, argv);
 	code = target_open(target, CRABTREE_OPEN_READONLY);
 	if (code)
 		return code;
-	if (!strcmp(args.path, "-"))
+	if (!strcmp(path, "-"))
 		code = write_snapshot(target, &stream);
-	else if (!stat(args.path, &st) && !S_ISREG(st.st_mode))
-		code = fail_file(args.path, -EINVAL, "snapshot (not a regular file; - is standard output)");
+	else if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		code = fail_file(path, -EINVAL, "snapshot (not a regular file; - is standard output)");
 	else
-		code = write_file(target, args.path, &stream);
+		code = write_file(target, path, &stream);
 	target_close(target);
 	return code;
 }

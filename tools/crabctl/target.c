@@ -83,6 +83,45 @@ void verb_parse_bare(struct target *target, const char *doc, int argc, char **ar
 	verb_parse(&argp, argc, argv, target);
 }
 
+struct file_args {
+	struct target *target;
+	const char *file;
+	const char *stands_for;		/* of "-" */
+};
+
+static error_t parse_file(int key, char *arg, struct argp_state *state)
+{
+	struct file_args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = args->target;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->file)
+			argp_error(state, "%s: one argument too many", arg);
+		args->file = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "FILE is missing (- for %s)", args->stands_for);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const char *verb_parse_file(struct target *target, const char *doc, const char *stands_for,
+			    int argc, char **argv)
+{
+	const struct argp argp = {
+		.parser = parse_file, .args_doc = "FILE|-", .doc = doc, .children = target_child,
+	};
+	struct file_args args = { .target = target, .stands_for = stands_for };
+
+	verb_parse(&argp, argc, argv, &args);
+	return args.file;
+}
+
 const char *target_path(const struct target *target)
 {
 	return target->image ? target->image : target->device;

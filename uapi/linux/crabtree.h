@@ -334,9 +334,9 @@ struct crabtree_batch_op {
  *
  * Without ATOMIC, operations on one key keep their order, and those with status 0 are durable on
  * return. With it, each is on another key: if the call returns 0, all conditions held and all
- * writes are durable; if it returns an error, none was done. A power cut during the call leaves all
- * of them or none, and readers see all or none. A SEARCH or DELETE of a missing key is no error: it
- * has the status -ENOENT, and the rest is done. -ENOSPC unless 2 leaves a write, + 4, are free.
+ * writes are durable; if it returns an error other than -EFAULT, none was done. No power cut leaves
+ * a part of it, and no reader sees a part. SEARCH and DELETE of a missing key are no error: the
+ * status is -ENOENT, and the rest is done. -ENOSPC unless 2 leaves a write, + 4, are free.
  */
 struct crabtree_batch {
 	__u32 size;

@@ -60,7 +60,7 @@ static void *host_alloc(size_t bytes, size_t align)
 {
 	struct block *block;
 	void *p = NULL;
-	u32 size = min_t(u32, fls64((max_t(size_t, bytes, 1) - 1) / BLOCK_LEAST), BLOCK_SIZES);
+	u32 size = min_t(u32, fls64((max_t(size_t, bytes, align) - 1) / BLOCK_LEAST), BLOCK_SIZES);
 
 	if (size < BLOCK_SIZES && kept[size]) {
 		block = kept[size];

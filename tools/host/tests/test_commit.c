@@ -509,7 +509,7 @@ static void test_forged(void)
 	struct run r;
 	u32 i, k;
 
-	run_format(&r, "crab", "slotted", 40);
+	run_format(&r, "crab", "slotted", 24);
 	forge(&r, &list, "a key twice");
 	list.record[1].key = CRAB_KEY_EMPTY;
 	forge(&r, &list, "the reserved key");
