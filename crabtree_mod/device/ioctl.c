@@ -25,10 +25,10 @@
 #include <linux/uaccess.h>
 
 #include "devices.h"
+#include "ioctl_blob.h"
 #include "observe.h"
 #include "trace/events.h"
 #include "verbs.h"
-#include "verbs_blob.h"
 #include "verbs_commit.h"
 
 /* Into kernel memory: a copy to user memory may wait for user space */
@@ -189,109 +189,6 @@ out:
 	return err;
 }
 
-/* A put of a value in kernel memory */
-static int put_value(struct crab_device *device, struct crabtree_put *put, const void *value)
-{
-	struct crab_store *store = crab_device_get_store(device);
-	int err;
-
-	if (IS_ERR(store))
-		return PTR_ERR(store);
-	err = crab_verbs_put(store, put, value);
-	crab_device_put_store(device);
-	return err;
-}
-
-static int ioctl_put(struct crab_device *device, struct crabtree_put *put)
-{
-	void *value;
-	int err;
-
-	if (put->bytes > CRABTREE_BLOB_MAX)
-		return -EMSGSIZE;
-	value = kvmalloc(put->bytes ?: 1, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!value)
-		return -ENOMEM;
-	err = -EFAULT;
-	if (!copy_from_user(value, u64_to_user_ptr(put->value), put->bytes))
-		err = put_value(device, put, value);
-	kvfree(value);
-	return err;
-}
-
-static int get_value(struct crab_device *device, struct crabtree_get *get, void *value,
-		     u32 capacity)
-{
-	struct crab_store *store = crab_device_get_store(device);
-	int err;
-
-	if (IS_ERR(store))
-		return PTR_ERR(store);
-	err = crab_verbs_get(store, get, value, capacity);
-	crab_device_put_store(device);
-	return err;
-}
-
-static int ioctl_get(struct crab_device *device, struct crabtree_get *get)
-{
-	u32 capacity = min(get->capacity, CRABTREE_BLOB_MAX);
-	void *value = kvmalloc(capacity ?: 1, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	int err;
-
-	if (!value)
-		return -ENOMEM;
-	err = get_value(device, get, value, capacity);
-	if (!err && copy_to_user(u64_to_user_ptr(get->value), value, get->bytes))
-		err = -EFAULT;
-	kvfree(value);
-	return err;
-}
-
-static int list_chunk(struct crab_device *device, const struct crabtree_list *list,
-		      struct crab_cursor *cursor, struct crabtree_entry *entries)
-{
-	struct crab_store *store = crab_device_get_store(device);
-	int got;
-
-	if (IS_ERR(store))
-		return PTR_ERR(store);
-	got = crab_verbs_list_chunk(store, list, cursor, entries);
-	crab_device_put_store(device);
-	return got;
-}
-
-/* As scan_fill() */
-static int list_fill(struct crab_device *device, struct crabtree_list *list,
-		     struct crab_cursor *cursor)
-{
-	struct crabtree_entry __user *to = u64_to_user_ptr(list->entries);
-	struct crabtree_entry bounce[CRAB_LIST_CHUNK];
-	int got;
-
-	while (list->count < list->capacity && !cursor->done) {
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		got = list_chunk(device, list, cursor, bounce);
-		if (got <= 0)
-			return got;
-		if (copy_to_user(to + list->count, bounce, got * sizeof(*bounce)))
-			return -EFAULT;
-		list->count += got;
-		cond_resched();
-	}
-	return 0;
-}
-
-static int ioctl_list(struct crab_device *device, struct crabtree_list *list)
-{
-	struct crab_cursor cursor;
-	int err;
-
-	crab_verbs_list_begin(list, &cursor);
-	err = list_fill(device, list, &cursor);
-	return crab_verbs_list_end(list, &cursor, err);
-}
-
 static int ioctl_format(struct crab_device *device, const struct crabtree_format *format)
 {
 	struct crab_format_options options;
@@ -347,11 +244,15 @@ static int ioctl_other(struct file *file, unsigned int index, union crab_verb_ar
 	case CRAB_VERB_INDEX(CRABTREE_FORMAT):
 		return ioctl_format(device, &arg->format);
 	case CRAB_VERB_INDEX(CRABTREE_PUT):
-		return ioctl_put(device, &arg->put);
+		return crab_ioctl_put(device, &arg->put);
 	case CRAB_VERB_INDEX(CRABTREE_GET):
-		return ioctl_get(device, &arg->get);
+		return crab_ioctl_get(device, &arg->get);
+	case CRAB_VERB_INDEX(CRABTREE_ERASE):
+		return crab_ioctl_erase(device, &arg->erase);
 	case CRAB_VERB_INDEX(CRABTREE_LIST):
-		return ioctl_list(device, &arg->list);
+		return crab_ioctl_list(device, &arg->list);
+	case CRAB_VERB_INDEX(CRABTREE_NAMES):
+		return crab_ioctl_names(device, &arg->names);
 	default:
 		return -ENOTTY;
 	}

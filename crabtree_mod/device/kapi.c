@@ -16,10 +16,12 @@
 #include <linux/module.h>
 #include <linux/notifier.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "devices.h"
 #include "trace/events.h"
 #include "verbs.h"
+#include "verbs_blob.h"
 #include "verbs_commit.h"
 
 static_assert(sizeof(struct crabtree_record) == sizeof(struct crab_record));
@@ -383,6 +385,94 @@ int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 	return got;
 }
 CRAB_EXPORT_SYMBOL(crabtree_scan);
+
+/**
+ * crabtree_var_set() - store a variable, in a store of names
+ * @tree: the tree
+ * @name: NUL-terminated, 1 to CRABTREE_NAME_MAX bytes
+ * @type: of the value
+ * @value: the value; numbers are little-endian
+ * @bytes: its length: that of the type, or up to CRABTREE_BLOB_MAX
+ *
+ * A variable that exists gets the new type and the new value. Durable when it returns 0; a power
+ * cut during the call leaves the old value or the new one, whole.
+ *
+ * Context: process; may sleep.
+ * Return: 0, -EOPNOTSUPP if it is no store of names, -EINVAL for a name, or for a length that is
+ * not that of the type, -EMSGSIZE, -ENOSPC, -EROFS, -EUCLEAN, -ENOMEM, -ENODEV.
+ */
+int crabtree_var_set(struct crabtree *tree, const char *name, enum crabtree_type type,
+		     const void *value, u32 bytes)
+{
+	struct crabtree_put put = { .bytes = bytes, .name_bytes = strlen(name), .type = type };
+	struct crab_store *store = kapi_enter(tree);
+	int err;
+
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	err = crab_store_has_names(store) ? crab_verbs_put(store, &put, name, value) : -EOPNOTSUPP;
+	kapi_leave(tree, _IOC_NR(CRABTREE_PUT), 0, !err, err);
+	return err;
+}
+CRAB_EXPORT_SYMBOL(crabtree_var_set);
+
+/**
+ * crabtree_var_get() - read a variable, in a store of names
+ * @tree: the tree
+ * @name: NUL-terminated
+ * @type: the type that it must have
+ * @value: out; not complete after an error
+ * @capacity: room in @value
+ * @bytes: out: length of the value, also with -EMSGSIZE; or NULL
+ *
+ * Context: process; may sleep.
+ * Return: 0, -ENOENT, -ENOMSG if it has another type, -EMSGSIZE if it is longer than the room,
+ * -EUCLEAN if it is damaged, -EOPNOTSUPP if it is no store of names, -EINVAL for a name, -ENODEV.
+ */
+int crabtree_var_get(struct crabtree *tree, const char *name, enum crabtree_type type,
+		     void *value, u32 capacity, u32 *bytes)
+{
+	struct crabtree_get get = { .name_bytes = strlen(name) };
+	struct crab_store *store = kapi_enter(tree);
+	int err;
+
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	err = crab_store_has_names(store) ? crab_verbs_get(store, &get, name, value, capacity) :
+					    -EOPNOTSUPP;
+	kapi_leave(tree, _IOC_NR(CRABTREE_GET), 0, !err, err);
+	if ((!err || err == -EMSGSIZE) && get.type != type)
+		err = -ENOMSG;
+	if (bytes)
+		*bytes = get.bytes;
+	return err;
+}
+CRAB_EXPORT_SYMBOL(crabtree_var_get);
+
+/**
+ * crabtree_var_remove() - remove a variable, in a store of names
+ * @tree: the tree
+ * @name: NUL-terminated
+ *
+ * Durable when it returns 0.
+ *
+ * Context: process; may sleep.
+ * Return: 0, -ENOENT, -EOPNOTSUPP if it is no store of names, -EINVAL for a name, -EROFS, -EUCLEAN,
+ * -ENODEV.
+ */
+int crabtree_var_remove(struct crabtree *tree, const char *name)
+{
+	const struct crabtree_erase erase = { .name_bytes = strlen(name) };
+	struct crab_store *store = kapi_enter(tree);
+	int err;
+
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	err = crab_store_has_names(store) ? crab_verbs_erase(store, &erase, name) : -EOPNOTSUPP;
+	kapi_leave(tree, _IOC_NR(CRABTREE_ERASE), 0, !err, err);
+	return err;
+}
+CRAB_EXPORT_SYMBOL(crabtree_var_remove);
 
 /**
  * crabtree_register_notifier() - ask for notifications of stores that come and go

@@ -42,7 +42,6 @@ SAME_NUMBER(CRAB_MODEL_WORD, CRABTREE_MODEL_WORD);
 SAME_NUMBER(CRAB_MODEL_LINE, CRABTREE_MODEL_LINE);
 SAME_NUMBER(CRAB_MODEL_CACHE, CRABTREE_MODEL_CACHE);
 SAME_NUMBER(CRAB_MODEL_WHOLE_LINE, CRABTREE_MODEL_WHOLE_LINE);
-SAME_NUMBER(CRAB_BLOB_BYTES_MAX, CRABTREE_BLOB_MAX);
 
 static void info_from_super(struct crabtree_info *info, const struct crab_super *super)
 {
@@ -352,92 +351,6 @@ void crab_verbs_changes(const struct crab_change *from, struct crabtree_change *
 	}
 }
 
-/* A put without CREATE or REPLACE, or with both of them, may do either */
-#define PUT_FLAGS	(CRABTREE_PUT_CREATE | CRABTREE_PUT_REPLACE | CRABTREE_IF_VERSION)
-
-static enum crab_insert_mode put_mode(u32 flags)
-{
-	switch (flags & (CRABTREE_PUT_CREATE | CRABTREE_PUT_REPLACE)) {
-	case CRABTREE_PUT_CREATE:
-		return CRAB_INSERT_CREATE;
-	case CRABTREE_PUT_REPLACE:
-		return CRAB_INSERT_REPLACE;
-	default:
-		return CRAB_INSERT_EITHER;
-	}
-}
-
-int crab_verbs_put(struct crab_store *store, struct crabtree_put *put, const void *value)
-{
-	struct crab_blob_write write = {
-		.key = put->key, .bytes = put->bytes, .data = value, .mode = put_mode(put->flags),
-		.checked = put->flags & CRABTREE_IF_VERSION, .version = put->version,
-	};
-	int err = crab_blob_put(store, &write);
-
-	put->existed = write.existed;
-	if (!err)
-		put->version = write.version;
-	return err;
-}
-
-int crab_verbs_get(struct crab_store *store, struct crabtree_get *get, void *value, u32 capacity)
-{
-	struct crab_blob_read read = {
-		.key = get->key, .buffer = value, .capacity = capacity,
-	};
-	int err = crab_blob_get(store, &read);
-
-	get->bytes = err && err != -EMSGSIZE ? 0 : read.bytes;
-	get->version = err && err != -EMSGSIZE ? 0 : read.version;
-	return err;
-}
-
-static int verb_erase(struct crab_store *store, union crab_verb_arg *arg)
-{
-	struct crab_blob_write write = {
-		.key = arg->erase.key, .version = arg->erase.version,
-		.checked = arg->erase.flags & CRABTREE_IF_VERSION,
-	};
-
-	return crab_blob_erase(store, &write);
-}
-
-void crab_verbs_list_begin(struct crabtree_list *list, struct crab_cursor *cursor)
-{
-	list->count = 0;
-	crab_cursor_init(cursor, list->start, list->end);
-}
-
-int crab_verbs_list_chunk(struct crab_store *store, const struct crabtree_list *list,
-			  struct crab_cursor *cursor, struct crabtree_entry *entries)
-{
-	struct crab_blob_entry found[CRAB_LIST_CHUNK];
-	int got = crab_blob_list(store, cursor, found,
-				 min_t(u32, list->capacity - list->count, ARRAY_SIZE(found)));
-	int i;
-
-	for (i = 0; i < got; i++)
-		entries[i] = (struct crabtree_entry){
-			.key = found[i].key, .version = found[i].version,
-			.bytes = found[i].bytes, .status = found[i].err,
-		};
-	if (got == -EUCLEAN && !list->count)
-		crab_cursor_skip(store, cursor);
-	return got;
-}
-
-int crab_verbs_list_end(struct crabtree_list *list, const struct crab_cursor *cursor, int err)
-{
-	if (err == -EUCLEAN && list->count)
-		err = 0;
-	if (err && err != -EUCLEAN)
-		return err;
-	list->more = !cursor->done;
-	list->next = cursor->done ? 0 : cursor->next;
-	return err;
-}
-
 static bool ended(const char *name, size_t size)
 {
 	return strnlen(name, size) < size;
@@ -454,6 +367,7 @@ int crab_verbs_format_options(const struct crabtree_format *format,
 		.force		= format->flags & CRABTREE_FORMAT_FORCE,
 		.blobs		= format->flags & CRABTREE_FORMAT_BLOBS,
 		.commits	= format->flags & CRABTREE_FORMAT_COMMITS,
+		.names		= format->flags & CRABTREE_FORMAT_NAMES,
 		.leaf_bytes	= format->leaf_bytes,
 		.engine		= format->engine,
 		.layout		= format->layout,
@@ -496,18 +410,21 @@ const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT] = {
 	     .run = verb_check),
 	VERB(CRABTREE_FORMAT, crabtree_format, uuid, RESERVED(crabtree_format),
 	     .known_flags = CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_BLOBS |
-			    CRABTREE_FORMAT_COMMITS,
+			    CRABTREE_FORMAT_COMMITS | CRABTREE_FORMAT_NAMES,
 	     .traits = CRAB_VERB_WRITES),
 	VERB(CRABTREE_DELETE_RANGE, crabtree_delete_range, reserved,
 	     RESERVED(crabtree_delete_range), .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS),
 	VERB(CRABTREE_SNAPSHOT, crabtree_snapshot, reserved, RESERVED(crabtree_snapshot),
 	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_OPENS),
 	VERB(CRABTREE_WATCH, crabtree_watch, fd, .traits = CRAB_VERB_ANSWERS | CRAB_VERB_OPENS),
-	VERB(CRABTREE_PUT, crabtree_put, version, .known_flags = PUT_FLAGS,
+	VERB(CRABTREE_PUT, crabtree_put, version, .known_flags = CRAB_PUT_FLAGS,
 	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS),
 	VERB(CRABTREE_GET, crabtree_get, version, .traits = CRAB_VERB_ANSWERS),
-	VERB(CRABTREE_ERASE, crabtree_erase, version, .known_flags = CRABTREE_IF_VERSION,
-	     .traits = CRAB_VERB_WRITES | CRAB_VERB_SHORT, .run = verb_erase),
+	VERB(CRABTREE_ERASE, crabtree_erase, version, RESERVED(crabtree_erase),
+	     .known_flags = CRABTREE_IF_VERSION, .traits = CRAB_VERB_WRITES),
 	VERB(CRABTREE_LIST, crabtree_list, next, RESERVED(crabtree_list),
+	     .traits = CRAB_VERB_ANSWERS),
+	VERB(CRABTREE_NAMES, crabtree_names, more,
+	     .known_flags = CRABTREE_NAMES_AFTER | CRABTREE_NAMES_PREFIX,
 	     .traits = CRAB_VERB_ANSWERS),
 };

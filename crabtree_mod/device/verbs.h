@@ -39,6 +39,7 @@ union crab_verb_arg {
 	struct crabtree_get get;
 	struct crabtree_erase erase;
 	struct crabtree_list list;
+	struct crabtree_names names;
 };
 
 #define CRAB_VERB_WRITES	(1U << 0)	/* needs a descriptor open for writing */
@@ -54,9 +55,9 @@ union crab_verb_arg {
  * @known_flags: other flags return -EINVAL
  * @reserved: offset of a __u32 that must be zero, or 0 if there is none
  * @traits: mask of CRAB_VERB_*
- * @run: one call on the store; NULL for INFO, SCAN, BATCH, FORMAT, DELETE_RANGE, PUT, GET and LIST,
- *	which the caller assembles from the functions below and those of verbs_commit.h and
- *	verbs_blob.h, and for SNAPSHOT and WATCH, which only a device has
+ * @run: one call on the store; NULL for INFO, SCAN, BATCH, FORMAT, DELETE_RANGE, PUT, GET, ERASE,
+ *	LIST and NAMES, which the caller assembles from the functions below and those of
+ *	verbs_commit.h and verbs_blob.h, and for SNAPSHOT and WATCH, which only a device has
  */
 struct crab_verb_desc {
 	u32 size;
@@ -68,7 +69,7 @@ struct crab_verb_desc {
 };
 
 #define CRAB_VERB_INDEX(ioctl)	(_IOC_NR(ioctl) - _IOC_NR(CRABTREE_INFO))
-#define CRAB_VERBS_COUNT	15
+#define CRAB_VERBS_COUNT	16
 
 /* Indexed by CRAB_VERB_INDEX() */
 extern const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT];
@@ -135,6 +136,8 @@ struct crab_device_info {
  * Context: any.
  */
 void crab_verbs_info(struct crabtree_info *info, const struct crab_device_info *from);
+
+#define CRAB_PUT_FLAGS		(CRABTREE_PUT_CREATE | CRABTREE_PUT_REPLACE | CRABTREE_IF_VERSION)
 
 #define CRAB_INSERT_FLAGS	(CRABTREE_INSERT_CREATE | CRABTREE_INSERT_REPLACE |	\
 				 CRABTREE_INSERT_SWAP | CRABTREE_INSERT_ADD)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the parts of PUT, GET and LIST, the verbs of stores of blobs. Their callers
- * copy the values and the entries between these parts; ERASE is one call, in the table of verbs.
+ * This file declares the parts of PUT, GET, ERASE, LIST and NAMES, the verbs of stores of blobs and
+ * of names. Their callers copy names, values and entries between these parts.
  *
  * Layer L6, as verbs.h: device/ and tools/libcrabtree include it.
  *
@@ -12,33 +12,50 @@
 
 #include <uapi/linux/crabtree.h>
 
-#include "store/blob.h"
+#include "store/named.h"
 #include "store/store.h"
 
-#define CRAB_LIST_CHUNK	16U	/* entries of a list in one call on the store */
+#define CRAB_LIST_CHUNK		16U	/* entries of a list in one call on the store */
+#define CRAB_NAMES_CHUNK	4096U	/* bytes of entries of names, likewise */
 
 /**
  * crab_verbs_put() - PUT: store a value
  * @store: the store
  * @put: the argument; its answers are filled in
- * @value: its value, @put->bytes in kernel memory
+ * @name: its name, @put->name_bytes in kernel memory; any pointer if that is 0
+ * @value: its value, @put->bytes in kernel memory; room for one byte if that is 0
  *
  * Context: may sleep.
  * Return: the error of the verb.
  */
-int crab_verbs_put(struct crab_store *store, struct crabtree_put *put, const void *value);
+int crab_verbs_put(struct crab_store *store, struct crabtree_put *put, const char *name,
+		   const void *value);
 
 /**
  * crab_verbs_get() - GET: read a value
  * @store: the store
  * @get: the argument; its answers are filled in
+ * @name: as of crab_verbs_put()
  * @value: out: room for @capacity bytes in kernel memory
  * @capacity: of @value, at most @get->capacity
  *
  * Context: may sleep.
  * Return: the error of the verb.
  */
-int crab_verbs_get(struct crab_store *store, struct crabtree_get *get, void *value, u32 capacity);
+int crab_verbs_get(struct crab_store *store, struct crabtree_get *get, const char *name,
+		   void *value, u32 capacity);
+
+/**
+ * crab_verbs_erase() - ERASE: remove a value
+ * @store: the store
+ * @erase: the argument
+ * @name: as of crab_verbs_put()
+ *
+ * Context: may sleep.
+ * Return: the error of the verb.
+ */
+int crab_verbs_erase(struct crab_store *store, const struct crabtree_erase *erase,
+		     const char *name);
 
 /**
  * crab_verbs_list_begin() - LIST: start at the first key
@@ -74,5 +91,34 @@ int crab_verbs_list_chunk(struct crab_store *store, const struct crabtree_list *
  * Return: the error of the verb.
  */
 int crab_verbs_list_end(struct crabtree_list *list, const struct crab_cursor *cursor, int err);
+
+/**
+ * crab_verbs_names_begin() - NAMES: start at the first name
+ * @names: the argument; its answers are cleared
+ * @start: its first name, in kernel memory; the length is at most CRABTREE_NAME_MAX
+ * @end: its last name, likewise
+ * @cursor: out
+ *
+ * Call crab_verbs_names_chunk() until it returns 0 or an error.
+ *
+ * Context: any.
+ * Return: 0, or -EMSGSIZE: an entry may not fit.
+ */
+int crab_verbs_names_begin(struct crabtree_names *names, const char *start, const char *end,
+			   struct crab_named_cursor *cursor);
+
+/**
+ * crab_verbs_names_chunk() - NAMES: read the next entries
+ * @store: the store
+ * @names: the argument; the caller adds the bytes that it delivered to @names->used
+ * @cursor: the position
+ * @entries: out
+ * @capacity: bytes of room
+ *
+ * Context: may sleep.
+ * Return: bytes of the entries, 0 at the end or if the argument's room is used up, or -EOPNOTSUPP.
+ */
+int crab_verbs_names_chunk(struct crab_store *store, struct crabtree_names *names,
+			   struct crab_named_cursor *cursor, void *entries, u32 capacity);
 
 #endif /* CRABTREE_VERBS_BLOB_H */

@@ -53,11 +53,12 @@
 #define CRAB_FEATURE_COMPAT_KNOWN	0ULL	/* ... nothing */
 #define CRAB_FEATURE_RO_COMPAT_KNOWN	0ULL	/* ... writing */
 #define CRAB_FEATURE_INCOMPAT_KNOWN						\
-	(CRAB_INCOMPAT_BLOBS | CRAB_INCOMPAT_COMMITS)	/* ... reading */
+	(CRAB_INCOMPAT_BLOBS | CRAB_INCOMPAT_COMMITS | CRAB_INCOMPAT_NAMES)	/* ... reading */
 
 /* Bits of feature_incompat */
 #define CRAB_INCOMPAT_BLOBS	(1ULL << 0)	/* the values of records name blobs */
 #define CRAB_INCOMPAT_COMMITS	(1ULL << 1)	/* struct crab_dcommit may replace records */
+#define CRAB_INCOMPAT_NAMES	(1ULL << 2)	/* with BLOBS: each blob has a name */
 
 /* A slab is a run of leaves that holds extents of one size. FORMAT chooses its size */
 #ifndef CRAB_SLAB_BYTES_MIN		/* test builds: shadow/test_config.h */
@@ -65,6 +66,7 @@
 #endif
 #define CRAB_SLAB_BYTES_MAX	131072U
 #define CRAB_BLOB_BYTES_MAX	65536U	/* of the value of a blob */
+#define CRAB_NAME_MAX		240U	/* bytes of a name */
 
 #define CRAB_SUPER_STATE_CLEAN		1	/* detached: all stores are on the media */
 #define CRAB_SUPER_STATE_ATTACHED	2	/* attached by a writer, or not detached */
@@ -144,15 +146,21 @@ struct crab_dblobs {
 #define CRAB_BIRTHS_SHIFT	20
 
 /*
- * Header of a blob, in front of its bytes, which zeros fill up to a whole word. @crc is the crc32c
- * (seed ~0, final inversion) of the header with @crc as zero, and of the bytes.
+ * Header of a blob. The name follows, then the value; zeros fill each up to a whole word. @crc is
+ * the crc32c (seed ~0, final inversion) of the header with @crc as zero, of the name with its
+ * zeros, and of the value.
+ *
+ * In a store of names, the upper half of @key is the crc32c of the name (without its zeros), and
+ * the lower half tells apart the names that have the same one.
  */
 struct crab_dblob {
 	__le64 self;		/* offset of this header in the region */
 	__le64 birth;		/* the version: no other blob of the store ever has it */
 	__le64 key;
-	__le32 bytes;
-	__le32 flags;		/* 0 */
+	__le32 bytes;		/* of the value */
+	__u8 name_bytes;	/* 1 to CRAB_NAME_MAX in a store of names, else 0 */
+	__u8 type;		/* of the value: not looked at. Without a name 0 */
+	__le16 reserved;	/* 0 */
 	__le32 store_id;
 	__le32 crc;
 };

@@ -166,9 +166,10 @@ static int attach_features(struct crab_store *store, struct crab_attach_report *
 	if (!features)
 		return 0;
 	/* FORMAT refuses commits of blobs, and blobs that the engine or the region cannot hold */
-	if (features != CRAB_INCOMPAT_BLOBS)
-		strscpy(report->reason, "the superblock claims blobs and commits",
-			sizeof(report->reason));
+	if ((features & ~CRAB_INCOMPAT_NAMES) != CRAB_INCOMPAT_BLOBS)
+		strscpy(report->reason, features & CRAB_INCOMPAT_BLOBS ?
+			"the superblock claims blobs and commits" :
+			"the superblock claims names without blobs", sizeof(report->reason));
 	else if (!crab_blobs_permitted(store->engine, report->reason))
 		return crab_blobs_attach(store);
 	report->verdict = CRAB_VERDICT_DAMAGED;

@@ -24,12 +24,18 @@
 #define BLOB_TRIES	4	/* of a reader, before it takes the lock */
 #define BLOB_CHUNK	32	/* records of one scan */
 
+bool crab_store_has_names(const struct crab_store *store)
+{
+	return store->blobs && store->blobs->named;
+}
+
 u32 crab_blob_most(const struct crab_store *store)
 {
 	if (!store->blobs)
 		return 0;
 	return min_t(u32, CRAB_BLOB_BYTES_MAX, store->blobs->extents.slab_lines * CRAB_LINE -
-					       sizeof(struct crab_dblob));
+					       sizeof(struct crab_dblob) -
+					       (store->blobs->named ? CRAB_NAME_MAX : 0));
 }
 
 static struct mutex *blob_stripe(struct crab_blobs *blobs, u64 key)
@@ -97,8 +103,7 @@ static int put_locked(struct crab_store *store, struct crab_blob_write *put, str
 	int err = write_permitted(store, put);
 
 	if (!err)
-		err = crab_extents_alloc(&blobs->extents, put->bytes + sizeof(struct crab_dblob),
-					 &place);
+		err = crab_extents_alloc(&blobs->extents, crab_blob_size(put), &place);
 	if (err)
 		return err;
 	crab_flow_pin();
@@ -207,29 +212,44 @@ int crab_blob_get(struct crab_store *store, struct crab_blob_read *get)
 	return err;
 }
 
+/* Loads the header of the blob that @word named: -ENOENT if its key was erased meanwhile */
+static int head_follow(struct crab_store *store, u64 word, struct crab_blob_read *get)
+{
+	u64 again;
+	int err, gone;
+
+	for (;;) {
+		err = crab_blob_load_head(store->blobs, word, get);
+		/* As in get_once() */
+		smp_rmb();
+		gone = store->blobs->raw->lookup(store->engine, get->key, &again);
+		if (gone || again == word)
+			return gone == -ENOENT ? gone : err;
+		word = again;
+	}
+}
+
+int crab_blob_head(struct crab_store *store, struct crab_blob_read *get)
+{
+	u64 word;
+	int err = store->blobs->raw->lookup(store->engine, get->key, &word);
+
+	return err ?: head_follow(store, word, get);
+}
+
 /* Lists one record; a key that another one has erased meanwhile is left out */
 static bool list_one(struct crab_store *store, const struct crab_record *record,
 		     struct crab_blob_entry *entry)
 {
 	struct crab_blob_read get = { .key = record->key };
-	u64 word = record->value, again;
-	int err, gone;
+	int err = head_follow(store, record->value, &get);
 
-	for (;;) {
-		err = crab_blob_load_head(store->blobs, word, &get);
-		/* As in get_once() */
-		smp_rmb();
-		gone = store->blobs->raw->lookup(store->engine, record->key, &again);
-		if (gone || again == word)
-			break;
-		word = again;
-	}
 	*entry = (struct crab_blob_entry){ .key = record->key, .err = err };
 	if (!err) {
 		entry->bytes = get.bytes;
 		entry->version = get.version;
 	}
-	return gone != -ENOENT;
+	return err != -ENOENT;
 }
 
 int crab_blob_list(struct crab_store *store, struct crab_cursor *cursor,
@@ -249,11 +269,23 @@ int crab_blob_list(struct crab_store *store, struct crab_cursor *cursor,
 	return n < 0 ? n : listed;
 }
 
+/* Is the name in the blob the one of the table? No name is added or removed meanwhile */
+static bool name_is(const struct crab_blobs *blobs, const struct crab_blob_read *get)
+{
+	const struct crab_name *name;
+
+	if (!blobs->named)
+		return true;
+	name = crab_names_find(&blobs->names, get->name, get->name_bytes);
+	return name && name->key == get->key;
+}
+
 /* Verifies one blob; the stripe is locked */
 static void check_one(struct crab_store *store, u64 key, struct crab_check_report *report)
 {
 	struct crab_blobs *blobs = store->blobs;
-	struct crab_blob_read get = { .key = key };
+	char name[CRAB_NAME_MAX];
+	struct crab_blob_read get = { .key = key, .name = name };
 	u64 word, offset;
 
 	if (blobs->raw->lookup(store->engine, key, &word))
@@ -265,6 +297,24 @@ static void check_one(struct crab_store *store, u64 key, struct crab_check_repor
 	else if (crab_blob_load(blobs, word, &get) == -EUCLEAN)
 		crab_damage_note(&report->damage, offset, "the blob of key 0x%llx is damaged",
 				 (unsigned long long)key);
+	else if (!name_is(blobs, &get))
+		crab_damage_note(&report->damage, offset, "the name of key 0x%llx is not its own",
+				 (unsigned long long)key);
+}
+
+static void check_some(struct crab_store *store, const struct crab_record *records, u32 n,
+		       struct crab_check_report *report)
+{
+	struct crab_blobs *blobs = store->blobs;
+	u32 i;
+
+	down_read(&blobs->names_lock);
+	for (i = 0; i < n; i++) {
+		mutex_lock(blob_stripe(blobs, records[i].key));
+		check_one(store, records[i].key, report);
+		mutex_unlock(blob_stripe(blobs, records[i].key));
+	}
+	up_read(&blobs->names_lock);
 }
 
 int crab_blobs_check(struct crab_store *store, struct crab_check_report *report)
@@ -272,7 +322,7 @@ int crab_blobs_check(struct crab_store *store, struct crab_check_report *report)
 	struct crab_blobs *blobs = store->blobs;
 	struct crab_record records[BLOB_CHUNK];
 	struct crab_cursor cursor;
-	int i, n;
+	int n;
 
 	crab_blobs_check_head(store, &report->damage);
 	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
@@ -281,11 +331,7 @@ int crab_blobs_check(struct crab_store *store, struct crab_check_report *report)
 			return n;
 		if (n < 0)
 			crab_cursor_skip(store, &cursor);
-		for (i = 0; i < n; i++) {
-			mutex_lock(blob_stripe(blobs, records[i].key));
-			check_one(store, records[i].key, report);
-			mutex_unlock(blob_stripe(blobs, records[i].key));
-		}
+		check_some(store, records, max(n, 0), report);
 		if (crab_engine_is_stopped(store->engine))
 			return -EINTR;
 	}

@@ -15,6 +15,9 @@
 /**
  * struct crab_blob_write - the operands of a put or an erase
  * @key: any but the reserved one
+ * @name: of a store of names, whose verbs set @key: named.h; else NULL
+ * @name_bytes: length of @name, or 0
+ * @type: put: of the value, kept for the caller; 0 without a name
  * @bytes: put: length of @data
  * @data: put: the value
  * @mode: put: CRAB_INSERT_EITHER, CRAB_INSERT_CREATE or CRAB_INSERT_REPLACE
@@ -24,6 +27,9 @@
  */
 struct crab_blob_write {
 	u64 key;
+	const char *name;
+	u32 name_bytes;
+	u8 type;
 	u32 bytes;
 	const void *data;
 	enum crab_insert_mode mode;
@@ -37,6 +43,9 @@ struct crab_blob_write {
  * @key: any but the reserved one
  * @buffer: for the value
  * @capacity: room in @buffer; of a longer value only the length is returned
+ * @name: room for CRAB_NAME_MAX bytes, for the name of the blob; or NULL
+ * @name_bytes: out: length of the name; 0: it has none
+ * @type: out: of the value
  * @bytes: out: length of the value
  * @version: out: its version
  */
@@ -44,6 +53,9 @@ struct crab_blob_read {
 	u64 key;
 	void *buffer;
 	u32 capacity;
+	char *name;
+	u32 name_bytes;
+	u8 type;
 	u32 bytes;
 	u64 version;
 };
@@ -61,6 +73,16 @@ struct crab_blob_entry {
 	u32 bytes;
 	int err;
 };
+
+/**
+ * crab_store_has_names() - whether the values of a store have names
+ * @store: the store
+ *
+ * The verbs on blobs here are not for such a store: named.h.
+ *
+ * Context: any.
+ */
+bool crab_store_has_names(const struct crab_store *store);
 
 /**
  * crab_blob_most() - the longest value that a store holds

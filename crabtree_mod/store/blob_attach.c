@@ -119,8 +119,11 @@ static int attach_mark(struct crab_store *store, const struct crab_record *r)
 	u64 place = r->value & CRAB_PLACE_MASK;
 	int err = crab_extents_mark(extents, place);
 
+	if (!err && store->blobs->named)
+		return crab_names_read(store, r);
 	if (err != -EUCLEAN)
 		return err;
+	store->blobs->unnamed = true;
 	crab_damage_note(&store->engine->damage, crab_extent_offset(extents, place),
 			 "the word of key 0x%llx names no extent of its own",
 			 (unsigned long long)r->key);
@@ -139,8 +142,10 @@ static int attach_scan(struct crab_store *store)
 	while ((n = crab_cursor_scan(store->engine, raw, &cursor, records, ATTACH_CHUNK))) {
 		if (n < 0 && n != -EUCLEAN)
 			return n;
-		if (n < 0)
+		if (n < 0) {
 			crab_cursor_skip(store, &cursor);
+			store->blobs->unnamed = true;
+		}
 		for (i = 0; i < n; i++) {
 			err = attach_mark(store, &records[i]);
 			if (err)
@@ -223,6 +228,8 @@ int crab_blobs_attach(struct crab_store *store)
 	mutex_init(&blobs->birth_lock);
 	for (i = 0; i < CRAB_BLOB_STRIPES; i++)
 		mutex_init(&blobs->stripes[i]);
+	init_rwsem(&blobs->names_lock);
+	blobs->named = store->super.feature_incompat & CRAB_INCOMPAT_NAMES;
 	blobs->media = store->media;
 	blobs->store_id = store->super.store_id;
 	store->blobs = blobs;
@@ -242,6 +249,7 @@ void crab_blobs_detach(struct crab_store *store)
 	if (!blobs)
 		return;
 	store->engine->ops = blobs->raw;
+	crab_names_destroy(&blobs->names);
 	crab_extents_destroy(&blobs->extents);
 	kvfree(blobs);
 	store->blobs = NULL;

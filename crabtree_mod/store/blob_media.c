@@ -83,6 +83,27 @@ static u32 head_crc(const u64 *head)
 	return crab_crc32c(~0U, words, sizeof(words));
 }
 
+/* Words that a name takes */
+static u32 name_words(u32 bytes)
+{
+	return DIV_ROUND_UP(bytes, sizeof(__le64));
+}
+
+u32 crab_blob_size(const struct crab_blob_write *put)
+{
+	return sizeof(struct crab_dblob) + name_words(put->name_bytes) * sizeof(__le64) +
+	       put->bytes;
+}
+
+/* The crc, continued over a name with its zeros */
+static u32 name_crc(u32 crc, const char *name, u32 bytes)
+{
+	static const u8 zeros[sizeof(__le64)];
+
+	crc = crab_crc32c(crc, name, bytes);
+	return crab_crc32c(crc, zeros, name_words(bytes) * sizeof(__le64) - bytes);
+}
+
 static void body_store(struct crab_flow *flow, __le64 *to, const u8 *from, u32 bytes)
 {
 	__le64 word;
@@ -107,22 +128,43 @@ void crab_blob_store(const struct crab_blobs *blobs, struct crab_flow *flow, u64
 		[HEAD_SELF] = offset,
 		[HEAD_BIRTH] = birth,
 		[HEAD_KEY] = put->key,
-		[HEAD_BYTES] = put->bytes,
+		[HEAD_BYTES] = put->bytes | (u64)put->name_bytes << 32 | (u64)put->type << 40,
 		[HEAD_SEAL] = blobs->store_id,
 	};
-	u64 crc = (u32)~crab_crc32c(head_crc(head), put->data, put->bytes);
-	u32 i;
+	u32 value = HEAD_WORDS + name_words(put->name_bytes), crc = head_crc(head), i;
 
-	head[HEAD_SEAL] |= crc << 32;
+	if (put->name_bytes)
+		crc = name_crc(crc, put->name, put->name_bytes);
+	crc = ~crab_crc32c(crc, put->data, put->bytes);
+	head[HEAD_SEAL] |= (u64)crc << 32;
 	for (i = 0; i < HEAD_WORDS; i++)
 		crab_store(flow, to + i, head[i]);
-	body_store(flow, to + HEAD_WORDS, put->data, put->bytes);
-	crab_clean(flow, to, sizeof(head) + put->bytes);
+	body_store(flow, to + HEAD_WORDS, (const u8 *)put->name, put->name_bytes);
+	body_store(flow, to + value, put->data, put->bytes);
+	crab_clean(flow, to, value * sizeof(*to) + put->bytes);
 	/* P15: the blob is whole before a word names it */
 	crab_fence(flow, CRAB_P15_BLOB);
 }
 
-/* Is it the header of the blob that @word names, and does its length fit the extent? */
+/* The upper half of the word with the lengths */
+static u32 head_name_bytes(const u64 *head)
+{
+	return head[HEAD_BYTES] >> 32 & 0xff;
+}
+
+/* Do the lengths fit the store and the extent? */
+static bool lengths_fit(const struct crab_blobs *blobs, const u64 *head, u64 place)
+{
+	u32 name = head_name_bytes(head);
+	u64 room = crab_extent_bytes(place) - sizeof(struct crab_dblob);
+
+	if (blobs->named ? !name || name > CRAB_NAME_MAX || head[HEAD_BYTES] >> 48 :
+			   head[HEAD_BYTES] >> 32)
+		return false;
+	return (u64)name_words(name) * sizeof(__le64) + (u32)head[HEAD_BYTES] <= room;
+}
+
+/* Is it the header of the blob that @word names? */
 static bool head_is(const struct crab_blobs *blobs, u64 word, u64 key, const u64 *head)
 {
 	u64 place = word & CRAB_PLACE_MASK;
@@ -130,7 +172,7 @@ static bool head_is(const struct crab_blobs *blobs, u64 word, u64 key, const u64
 	return head[HEAD_SELF] == crab_extent_offset(&blobs->extents, place) &&
 	       head[HEAD_KEY] == key && (u32)head[HEAD_SEAL] == blobs->store_id &&
 	       word == crab_blob_word(blobs, place, head[HEAD_BIRTH]) &&
-	       head[HEAD_BYTES] <= crab_extent_bytes(place) - sizeof(struct crab_dblob);
+	       lengths_fit(blobs, head, place);
 }
 
 static int head_load(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get,
@@ -148,6 +190,8 @@ static int head_load(const struct crab_blobs *blobs, u64 word, struct crab_blob_
 	if (!head_is(blobs, word, get->key, head))
 		return -EUCLEAN;
 	get->bytes = head[HEAD_BYTES];
+	get->name_bytes = head_name_bytes(head);
+	get->type = head[HEAD_BYTES] >> 40;
 	get->version = head[HEAD_BIRTH];
 	return 0;
 }
@@ -175,23 +219,55 @@ static u32 body_load(const struct crab_media *media, const __le64 *from, u32 byt
 		memcpy(to, line, n);
 		to += n;
 	}
-	return ~crc;
+	return crc;
+}
+
+/* The memory of a blob with these lengths can be read, its header was */
+static bool body_probe(const struct crab_blobs *blobs, u64 word, u32 bytes)
+{
+	u64 offset = crab_extent_offset(&blobs->extents, word & CRAB_PLACE_MASK);
+
+	return crab_badmem_probe(blobs->media, offset, sizeof(struct crab_dblob) + bytes);
+}
+
+/* The body of a blob: the name, then the value */
+static const __le64 *body_at(const struct crab_blobs *blobs, u64 word)
+{
+	u64 offset = crab_extent_offset(&blobs->extents, word & CRAB_PLACE_MASK);
+
+	return blob_at(blobs->media, offset) + HEAD_WORDS;
+}
+
+int crab_blob_load_name(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get)
+{
+	u64 head[HEAD_WORDS];
+
+	if (head_load(blobs, word, get, head) || !body_probe(blobs, word, get->name_bytes))
+		return -EUCLEAN;
+	body_load(blobs->media, body_at(blobs, word), get->name_bytes, (u8 *)get->name, 0);
+	return crab_name_key(get->name, get->name_bytes) >> 32 == get->key >> 32 ? 0 : -EUCLEAN;
 }
 
 int crab_blob_load(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get)
 {
-	u64 offset = crab_extent_offset(&blobs->extents, word & CRAB_PLACE_MASK);
 	u64 head[HEAD_WORDS];
+	char name[CRAB_NAME_MAX];
+	const __le64 *from;
+	u32 words, crc;
 	bool fits;
-	u32 crc;
 
-	if (head_load(blobs, word, get, head) ||
-	    !crab_badmem_probe(blobs->media, offset, sizeof(head) + get->bytes))
+	if (head_load(blobs, word, get, head))
 		return -EUCLEAN;
+	words = name_words(get->name_bytes);
+	if (!body_probe(blobs, word, words * sizeof(*from) + get->bytes))
+		return -EUCLEAN;
+	from = body_at(blobs, word);
+	crc = body_load(blobs->media, from, words * sizeof(*from), (u8 *)name, head_crc(head));
 	fits = get->bytes <= get->capacity;
-	crc = body_load(blobs->media, blob_at(blobs->media, offset) + HEAD_WORDS, get->bytes,
-			fits ? get->buffer : NULL, head_crc(head));
-	if (crc != head[HEAD_SEAL] >> 32)
+	crc = body_load(blobs->media, from + words, get->bytes, fits ? get->buffer : NULL, crc);
+	if ((u32)~crc != head[HEAD_SEAL] >> 32)
 		return -EUCLEAN;
+	if (get->name)
+		memcpy(get->name, name, get->name_bytes);
 	return fits ? 0 : -EMSGSIZE;
 }

@@ -6,8 +6,10 @@
 #define CRABTREE_BLOB_PRIV_H
 
 #include <linux/mutex.h>
+#include <linux/rwsem.h>
 
 #include "blob.h"
+#include "names.h"
 #include "shared/extent.h"
 
 #define CRAB_BLOB_STRIPES	256U
@@ -23,6 +25,11 @@
  * @birth: of the next blob
  * @birth_end: births from here on are not covered by the word on the media
  * @stripes: by a hash of the key: serialise the writers of a key
+ * @named: it is a store of names; constant
+ * @names_lock: protects @names; before a stripe
+ * @names: the names of all blobs
+ * @unnamed: some blob has no readable name, or is in a quarantined range; constant: such a store is
+ *	read-only
  */
 struct crab_blobs {
 	const struct crab_engine_ops *raw;
@@ -34,6 +41,10 @@ struct crab_blobs {
 	u64 birth;
 	u64 birth_end;
 	struct mutex stripes[CRAB_BLOB_STRIPES];
+	bool named;
+	struct rw_semaphore names_lock;
+	struct crab_names names;
+	bool unnamed;
 };
 
 /* blob_attach.c */
@@ -113,12 +124,20 @@ u64 crab_blob_word(const struct crab_blobs *blobs, u64 place, u64 birth);
 u64 crab_blob_birth(struct crab_blobs *blobs, struct crab_flow *flow);
 
 /**
+ * crab_blob_size() - the memory that a blob takes
+ * @put: its name and its value
+ * Context: any.
+ * Return: bytes.
+ */
+u32 crab_blob_size(const struct crab_blob_write *put);
+
+/**
  * crab_blob_store() - write a blob into an extent, durable on return
  * @blobs: the blobs
  * @flow: the caller's flow
  * @place: of the extent, which is long enough
  * @birth: of the blob
- * @put: its key and its value
+ * @put: its key, its name and its value
  * Context: pinned; no word names the extent.
  */
 void crab_blob_store(const struct crab_blobs *blobs, struct crab_flow *flow, u64 place, u64 birth,
@@ -135,16 +154,63 @@ void crab_blob_store(const struct crab_blobs *blobs, struct crab_flow *flow, u64
 int crab_blob_load_head(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
 
 /**
+ * crab_blob_load_name() - read the header and the name of a blob
+ * @blobs: the blobs
+ * @word: the word that names it; any value
+ * @get: its key, and room for the name; out: as of crab_blob_load_head(), and the name
+ * Context: as crab_blob_load_head().
+ * Return: 0, or -EUCLEAN: also if the name is not the one that belongs to the key.
+ */
+int crab_blob_load_name(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
+
+/**
  * crab_blob_load() - read and verify a blob
  * @blobs: the blobs
  * @word: the word that names it; any value
- * @get: its key; out: length, version, and the value if the buffer is long enough
+ * @get: its key; out: length, version, name, and the value if the buffer is long enough
  * Context: as crab_blob_load_head().
  * Return: 0, -EMSGSIZE, or -EUCLEAN.
  */
 int crab_blob_load(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
 
+/* named.c */
+
+/**
+ * crab_name_key() - the lowest key that a name can have
+ * @name: the name
+ * @bytes: its length
+ * Context: any.
+ * Return: the key; its lower half is 0.
+ */
+u64 crab_name_key(const char *name, u32 bytes);
+
+/**
+ * crab_names_dram() - the memory of the table of names
+ * @store: any store
+ * Context: may sleep.
+ * Return: bytes; 0 if it is no store of names.
+ */
+u64 crab_names_dram(struct crab_store *store);
+
+/**
+ * crab_names_read() - attach: add the name of a record to the table
+ * @store: the store of names
+ * @record: its record
+ * Context: may sleep; no verb runs.
+ * Return: 0, also if damage was noted; or -ENOMEM.
+ */
+int crab_names_read(struct crab_store *store, const struct crab_record *record);
+
 /* blob.c */
+
+/**
+ * crab_blob_head() - read the header of the blob of a key
+ * @store: a store of blobs
+ * @get: the key; out: length, type and version
+ * Context: may sleep.
+ * Return: 0; -ENOENT; -EUCLEAN if the header is damaged, or the key in a quarantined range.
+ */
+int crab_blob_head(struct crab_store *store, struct crab_blob_read *get);
 
 /**
  * crab_blobs_check() - verify all blobs

@@ -143,12 +143,19 @@ static int format_fill(const struct crab_media *media, const struct crab_format_
 	       format_geometry(media, layout, options->leaf_bytes, super, reason);
 }
 
+/* A store of names is one of blobs */
+static bool has_blobs(const struct crab_format_options *options)
+{
+	return options->blobs || options->names;
+}
+
 static void format_identity(const struct crab_media *media,
 			    const struct crab_format_options *options, struct crab_super *super)
 {
 	super->version = CRAB_FORMAT_VERSION;
-	super->feature_incompat = (options->blobs ? CRAB_INCOMPAT_BLOBS : 0) |
-				  (options->commits ? CRAB_INCOMPAT_COMMITS : 0);
+	super->feature_incompat = (has_blobs(options) ? CRAB_INCOMPAT_BLOBS : 0) |
+				  (options->commits ? CRAB_INCOMPAT_COMMITS : 0) |
+				  (options->names ? CRAB_INCOMPAT_NAMES : 0);
 	super->region_bytes = media->size;
 	super->state = CRAB_SUPER_STATE_CLEAN;
 	super->store_id = get_random_u32();
@@ -161,7 +168,7 @@ static void format_identity(const struct crab_media *media,
 
 static int format_features(const struct crab_format_options *options, char *reason)
 {
-	if (!options->commits || !options->blobs)
+	if (!options->commits || !has_blobs(options))
 		return 0;
 	strscpy(reason, "commits are of words, not of blobs", CRAB_REASON_LEN);
 	return -EOPNOTSUPP;
@@ -221,12 +228,12 @@ int crab_store_format(struct crab_media *media, const struct crab_format_options
 	crab_store_geometry(&super, &geo);
 	geo.extent = 1;
 	ops = crab_engine_by_id(super.engine);
-	err = format_memory(ops, media, &geo, options->blobs, reason);
+	err = format_memory(ops, media, &geo, has_blobs(options), reason);
 	if (err)
 		return err;
 	crab_flow_pin();
 	crab_super_clear(&flow);
-	if (options->blobs)
+	if (has_blobs(options))
 		crab_blobs_format(&flow, &geo);
 	err = ops->format ? ops->format(&flow, &geo) : 0;
 	if (err)

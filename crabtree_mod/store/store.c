@@ -276,6 +276,7 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 	strscpy(info->reason, store->reason, sizeof(info->reason));
 	mutex_unlock(&store->lock);
 	engine->ops->stats(store->engine, &info->stats);
+	info->stats.dram_bytes += crab_names_dram(store);
 	crab_counts_sum(engine, &info->counts);
 	info->attach_ns = store->attach_ns;
 	info->prepare_lines = READ_ONCE(engine->prepare_lines);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the store: one formatted region, attached. It owns the lifetime, the
- * errors and the statistics. The layers above it (device, in-kernel users, tools on an image)
- * call nothing below it.
+ * This file declares the store: one formatted region, attached. It owns the lifetime, the errors
+ * and the statistics. The layers above it (device, kernel users, tools) call nothing below it.
  *
  * Layer L5: it includes engines/, shared/ and media/; device/ includes it.
  *
@@ -57,8 +56,9 @@ struct crab_attach_report {
  * @layout: name; "": the engine's default
  * @label: NUL-terminated, at most CRAB_LABEL_LEN - 1 bytes; no '/', no control characters
  * @uuid: identity of the store; all zero: random
- * @blobs: a store of blobs: values of any length, see blob.h
- * @commits: a store of commits, see commit.h; only test builds have them
+ * @blobs: of blobs (blob.h): values of any length
+ * @commits: of commits (commit.h)
+ * @names: of names (named.h)
  */
 struct crab_format_options {
 	bool force;
@@ -69,6 +69,7 @@ struct crab_format_options {
 	u8 uuid[CRAB_UUID_LEN];
 	bool blobs;
 	bool commits;
+	bool names;
 };
 
 /**
@@ -253,11 +254,10 @@ void crab_store_unobserve(struct crab_store *store);
  * crab_store_check() - verify every invariant; writes nothing
  * @store: the store
  * @report: out
- * Context: may sleep. Blocks splits and merges while it reads up to 8192 slots at a time, and
- * the writers of each leaf while it reads that leaf. If leaves are split or merged meanwhile,
- * the report counts them as they were read.
- * Return: 0, also if errors were found; -EINTR if crab_attach_options.interrupted returned
- * true: the report then covers a part.
+ * Context: may sleep. Blocks splits and merges while it reads up to 8192 slots at a time, and the
+ * writers of each leaf while it reads it. Leaves that change meanwhile count as they were read.
+ * Return: 0, also if errors were found; -EINTR if crab_attach_options.interrupted returned true:
+ * the report then covers a part.
  */
 int crab_store_check(struct crab_store *store, struct crab_check_report *report);
 

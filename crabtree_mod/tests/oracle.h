@@ -83,6 +83,28 @@ int crab_oracle_fault(struct crab_oracle *oracle, const char *fmt, ...);
 int crab_oracle_read(struct crab_oracle *oracle, struct crab_store *store,
 		     struct crab_key_state *content);
 
+#define CRAB_ORACLE_NAME	18	/* length of the name that a key has in a store of names */
+
+struct crab_blob_write;
+
+/**
+ * crab_oracle_put() - put a blob under a key, or under its name in a store of names
+ * @store: the store
+ * @put: the operands
+ * Context: may sleep.
+ * Return: as crab_blob_put().
+ */
+int crab_oracle_put(struct crab_store *store, struct crab_blob_write *put);
+
+/**
+ * crab_oracle_erase() - erase the blob of a key, or of its name in a store of names
+ * @store: the store
+ * @erase: the operands
+ * Context: may sleep.
+ * Return: as crab_blob_erase().
+ */
+int crab_oracle_erase(struct crab_store *store, struct crab_blob_write *erase);
+
 /**
  * crab_oracle_get() - read one key of a store of blobs
  * @oracle: the oracle

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the oracle of crash tests for stores of blobs. Their content is one of
- * 64-bit values, each of which chooses a blob (blob_value.h).
+ * This file implements the oracle of crash tests for stores of blobs and of names. Their content
+ * is one of 64-bit values, each of which chooses a blob (blob_value.h). A key has its name as text.
  *
  * Locking: none; the caller owns the store.
  */
@@ -11,14 +11,54 @@
 
 #include "blob_value.h"
 #include "oracle.h"
-#include "store/blob.h"
+#include "store/named.h"
+
+/* In the order of the keys */
+static void name_of(u64 key, char name[CRAB_ORACLE_NAME + 1])
+{
+	snprintf(name, CRAB_ORACLE_NAME + 1, "k/%016llx", key);
+}
+
+int crab_oracle_put(struct crab_store *store, struct crab_blob_write *put)
+{
+	char name[CRAB_ORACLE_NAME + 1];
+
+	if (!crab_store_has_names(store))
+		return crab_blob_put(store, put);
+	name_of(put->key, name);
+	put->name = name;
+	put->name_bytes = CRAB_ORACLE_NAME;
+	return crab_named_put(store, put);
+}
+
+int crab_oracle_erase(struct crab_store *store, struct crab_blob_write *erase)
+{
+	char name[CRAB_ORACLE_NAME + 1];
+
+	if (!crab_store_has_names(store))
+		return crab_blob_erase(store, erase);
+	name_of(erase->key, name);
+	erase->name = name;
+	erase->name_bytes = CRAB_ORACLE_NAME;
+	return crab_named_erase(store, erase);
+}
+
+static int oracle_read(struct crab_store *store, struct crab_blob_read *get)
+{
+	char name[CRAB_ORACLE_NAME + 1];
+
+	if (!crab_store_has_names(store))
+		return crab_blob_get(store, get);
+	name_of(get->key, name);
+	return crab_named_get(store, name, CRAB_ORACLE_NAME, get);
+}
 
 int crab_oracle_get(struct crab_oracle *oracle, struct crab_store *store, u64 key,
 		    struct crab_key_state *state)
 {
 	u8 found[BLOB_VALUE_MAX], want[BLOB_VALUE_MAX];
 	struct crab_blob_read get = { .key = key, .buffer = found, .capacity = sizeof(found) };
-	int err = crab_blob_get(store, &get);
+	int err = oracle_read(store, &get);
 	u64 value = 0;
 	u32 i;
 
@@ -34,6 +74,28 @@ int crab_oracle_get(struct crab_oracle *oracle, struct crab_store *store, u64 ke
 		return crab_oracle_fault(oracle, "the blob of key %llx was not put", key);
 	*state = (struct crab_key_state){ .there = true, .value = value };
 	return 0;
+}
+
+/* The list has the names of the keys that are there, and no others */
+static int names_listed(struct crab_oracle *oracle, struct crab_store *store,
+			const struct crab_key_state *content)
+{
+	struct crab_named_cursor cursor = { .bytes = 0 };
+	struct crab_named_entry entry;
+	char name[CRAB_ORACLE_NAME + 1];
+	u32 key;
+
+	for (key = 0; key < oracle->n; key++) {
+		if (!content[key].there)
+			continue;
+		name_of(oracle->keys[key], name);
+		if (crab_named_next(store, &cursor, &entry) != 1 || entry.err ||
+		    entry.name_bytes != CRAB_ORACLE_NAME ||
+		    memcmp(entry.text, name, CRAB_ORACLE_NAME))
+			return crab_oracle_fault(oracle, "the list of names omits %s", name);
+	}
+	return crab_named_next(store, &cursor, &entry) ?
+	       crab_oracle_fault(oracle, "the list of names goes on") : 0;
 }
 
 /* The list has the keys that are there, and no others */
@@ -66,5 +128,6 @@ int crab_oracle_read_blobs(struct crab_oracle *oracle, struct crab_store *store,
 	for (i = 0; i < oracle->n; i++)
 		if (crab_oracle_get(oracle, store, oracle->keys[i], &content[i]))
 			return -1;
-	return blobs_listed(oracle, store, content);
+	return crab_store_has_names(store) ? names_listed(oracle, store, content) :
+					     blobs_listed(oracle, store, content);
 }

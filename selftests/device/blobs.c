@@ -43,6 +43,8 @@ static int put(int fd, u64 key, const void *from, u32 bytes, u32 flags, u64 *ver
 	p.value = (uintptr_t)from;
 	p.bytes = bytes;
 	p.version = *version;
+	p.name_bytes = 0;
+	p.type = 0;
 	err = call(fd, CRABTREE_PUT, &p);
 	*version = p.version;
 	return err;
@@ -54,6 +56,7 @@ static int get(int fd, u64 key, void *to, u32 capacity, struct crabtree_get *g)
 	g->key = key;
 	g->value = (uintptr_t)to;
 	g->capacity = capacity;
+	g->name_bytes = 0;
 	return call(fd, CRABTREE_GET, g);
 }
 
@@ -65,6 +68,8 @@ static int erase(int fd, u64 key, u32 flags, u64 version)
 	e.flags = flags;
 	e.key = key;
 	e.version = version;
+	e.name_bytes = 0;
+	e.reserved = 0;
 	return call(fd, CRABTREE_ERASE, &e);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl set`, `cat`, `rm` and `ls`: values of any length, in stores of blobs.
+ * This file implements `crabctl set`, `cat`, `rm` and `ls`: values of any length, in stores of blobs
+ * and in stores of names.
  */
-#include "crabctl.h"
+#include "named.h"
+#include "typed.h"
 
 #include <crabtree_blob.h>
 #include <errno.h>
@@ -15,27 +17,36 @@ struct args {
 	struct target *target;
 	const char *file;
 	const char *text;
-	bool has_key;
+	const char *name;	/* the key as text */
+	int type;		/* -1: not given */
 	bool has_version;
 	unsigned int flags;
 	uint64_t key;
 	uint64_t version;
 };
 
-enum { OPT_CREATE = 0x2100, OPT_REPLACE, OPT_FILE, OPT_VERSION };
+enum { OPT_CREATE = 0x2100, OPT_REPLACE, OPT_FILE, OPT_VERSION, OPT_TYPE };
 
 static unsigned char value[CRABTREE_BLOB_MAX + 1];
 
 static error_t parse_arg(struct args *args, char *arg, struct argp_state *state)
 {
-	if (!args->has_key)
-		args->key = key_arg(state, arg);
+	if (!args->name)
+		args->name = arg;
 	else if (!args->text)
 		args->text = arg;
 	else
 		argp_error(state, "%s: one argument too many", arg);
-	args->has_key = true;
 	return 0;
+}
+
+static int type_arg(struct argp_state *state, const char *arg)
+{
+	int type = type_find(arg);
+
+	if (type < 0)
+		argp_error(state, "type %s: not one of %s", arg, type_list);
+	return type;
 }
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
@@ -59,10 +70,13 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		args->version = number_arg(state, "version", arg);
 		args->has_version = true;
 		return 0;
+	case OPT_TYPE:
+		args->type = type_arg(state, arg);
+		return 0;
 	case ARGP_KEY_ARG:
 		return parse_arg(args, arg, state);
 	case ARGP_KEY_END:
-		if (!args->has_key)
+		if (!args->name)
 			argp_error(state, "KEY is missing");
 		return 0;
 	default:
@@ -77,6 +91,8 @@ static const struct argp_option set_options[] = {
 	{ "replace", OPT_REPLACE, NULL, 0, "fail if the key is not there", 0 },
 	VERSION_OPTION,
 	{ "file", OPT_FILE, "FILE", 0, "the value is the content of a file; -: of standard input", 0 },
+	{ "type", OPT_TYPE, "TYPE", 0,
+	  "store of names: bytes, text, bool, u8, u16, u32, u64, i64 or f64 [text; of a file: bytes]", 0 },
 	{ 0 }
 };
 
@@ -85,23 +101,23 @@ static const struct argp_option rm_options[] = { VERSION_OPTION, { 0 } };
 static const struct argp set_argp = {
 	.options = set_options,
 	.parser = parse_opt,
-	.args_doc = "KEY [TEXT]",
-	.doc = "Store a value of up to 64 KiB under a key, in a store of blobs.",
+	.args_doc = "KEY|NAME [TEXT]",
+	.doc = "Store a value of up to 64 KiB, in a store of blobs or of names.",
 	.children = target_child,
 };
 
 static const struct argp cat_argp = {
 	.parser = parse_opt,
-	.args_doc = "KEY",
-	.doc = "Write the value of a key, in a store of blobs, to standard output.",
+	.args_doc = "KEY|NAME",
+	.doc = "Write the bytes of a value, in a store of blobs or of names, to standard output.",
 	.children = target_child,
 };
 
 static const struct argp rm_argp = {
 	.options = rm_options,
 	.parser = parse_opt,
-	.args_doc = "KEY",
-	.doc = "Remove a key and its value from a store of blobs.",
+	.args_doc = "KEY|NAME",
+	.doc = "Remove a key and its value from a store of blobs or of names.",
 	.children = target_child,
 };
 
@@ -129,16 +145,35 @@ static int set_read(const struct args *args, size_t *bytes)
 	return EXIT_OK;
 }
 
-static int set(struct target *target, struct args *args)
+/* The value of a store of names, in the form of its type */
+static int set_named(struct target *target, struct args *args, uint32_t bytes)
+{
+	struct crabtree_named named = {
+		.type = args->type >= 0 ? args->type : args->file ? CRABTREE_TYPE_BYTES :
+								  CRABTREE_TYPE_TEXT,
+		.value = value, .bytes = bytes, .version = args->version,
+	};
+	const char *wrong = NULL;
+
+	if (!args->file && bytes < sizeof(value))
+		wrong = typed_parse(named.type, args->text, value, &named.bytes);
+	if (!wrong)
+		return named_set(target, args->name, &named, args->flags);
+	fprintf(stderr, "crabctl: set: %s: %s\n", args->text, wrong);
+	return EXIT_USAGE;
+}
+
+static int set_blob(struct target *target, struct args *args, uint32_t bytes)
 {
 	struct json_object *json;
-	size_t bytes = 0;
-	int err = set_read(args, &bytes);
+	int err = key_read("set", args->name, &args->key);
 
+	if (!err && args->type >= 0) {
+		fprintf(stderr, "crabctl: set: --type is of stores of names\n");
+		err = EXIT_USAGE;
+	}
 	if (err)
 		return err;
-	if (args->has_version)
-		args->flags |= CRABTREE_IF_VERSION;
 	err = crabtree_put(target->ct, args->key, value, bytes, args->flags, &args->version);
 	if (err)
 		return fail(target, err, "set %" PRIu64, args->key);
@@ -151,11 +186,29 @@ static int set(struct target *target, struct args *args)
 	return json_print(json);
 }
 
+static int set(struct target *target, struct args *args)
+{
+	size_t bytes = 0;
+	int err = set_read(args, &bytes);
+
+	if (err)
+		return err;
+	if (args->has_version)
+		args->flags |= CRABTREE_IF_VERSION;
+	return has_names(target) ? set_named(target, args, bytes) : set_blob(target, args, bytes);
+}
+
 static int cat(struct target *target, struct args *args)
 {
 	uint32_t bytes;
-	int err = crabtree_get(target->ct, args->key, value, sizeof(value), &bytes, NULL);
+	int err;
 
+	if (has_names(target))
+		return named_cat(target, args->name);
+	err = key_read("cat", args->name, &args->key);
+	if (err)
+		return err;
+	err = crabtree_get(target->ct, args->key, value, sizeof(value), &bytes, NULL);
 	if (err)
 		return fail(target, err, "cat %" PRIu64, args->key);
 	return fwrite(value, 1, bytes, stdout) == bytes ? EXIT_OK : EXIT_FAILED;
@@ -163,8 +216,15 @@ static int cat(struct target *target, struct args *args)
 
 static int rm(struct target *target, struct args *args)
 {
-	int err = crabtree_erase(target->ct, args->key, args->has_version ? &args->version : NULL);
+	const uint64_t *version = args->has_version ? &args->version : NULL;
+	int err;
 
+	if (has_names(target))
+		return named_rm(target, args->name, version);
+	err = key_read("rm", args->name, &args->key);
+	if (err)
+		return err;
+	err = crabtree_erase(target->ct, args->key, version);
 	return err ? fail(target, err, "rm %" PRIu64, args->key) : EXIT_OK;
 }
 
@@ -212,7 +272,7 @@ static int with_target(struct target *target, unsigned int flags, struct args *a
 
 int verb_set(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target };
+	struct args args = { .target = target, .type = -1 };
 
 	verb_parse(&set_argp, argc, argv, &args);
 	if (!args.text == !args.file) {
@@ -224,7 +284,7 @@ int verb_set(struct target *target, int argc, char **argv)
 
 int verb_cat(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target };
+	struct args args = { .target = target, .type = -1 };
 
 	verb_parse(&cat_argp, argc, argv, &args);
 	return with_target(target, CRABTREE_OPEN_READONLY, &args, cat);
@@ -232,7 +292,7 @@ int verb_cat(struct target *target, int argc, char **argv)
 
 int verb_rm(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target };
+	struct args args = { .target = target, .type = -1 };
 
 	verb_parse(&rm_argp, argc, argv, &args);
 	return with_target(target, 0, &args, rm);
@@ -240,12 +300,41 @@ int verb_rm(struct target *target, int argc, char **argv)
 
 static int ls_run(struct target *target, struct args *args)
 {
-	(void)args;
-	return ls(target);
+	if (has_names(target))
+		return named_ls(target, args->name);
+	if (!args->name)
+		return ls(target);
+	fprintf(stderr, "crabctl: ls: %s: only the list of a store of names has a PREFIX\n", args->name);
+	return EXIT_USAGE;
+}
+
+static error_t parse_ls(int key, char *arg, struct argp_state *state)
+{
+	struct args *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = args->target;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->name)
+			argp_error(state, "%s: one argument too many", arg);
+		args->name = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
 }
 
 int verb_ls(struct target *target, int argc, char **argv)
 {
-	verb_parse_bare(target, "List the keys of a store of blobs: key, bytes, version.", argc, argv);
-	return with_target(target, CRABTREE_OPEN_READONLY, NULL, ls_run);
+	const struct argp argp = {
+		.parser = parse_ls, .args_doc = "[PREFIX]", .children = target_child,
+		.doc = "List the keys of a store of blobs: key, bytes, version; "
+		       "or the names of a store of names: name, type, bytes, version.",
+	};
+	struct args args = { .target = target };
+
+	verb_parse(&argp, argc, argv, &args);
+	return with_target(target, CRABTREE_OPEN_READONLY, &args, ls_run);
 }

@@ -25,7 +25,7 @@ struct args {
 
 enum {
 	OPT_ENGINE = 0x2000, OPT_LAYOUT, OPT_LEAF_SIZE, OPT_LABEL, OPT_UUID, OPT_FORCE,
-	OPT_YES, OPT_SIZE, OPT_BLOBS, OPT_COMMITS,
+	OPT_YES, OPT_SIZE, OPT_BLOBS, OPT_COMMITS, OPT_NAMES,
 };
 
 static const struct argp_option options[] = {
@@ -36,6 +36,7 @@ static const struct argp_option options[] = {
 	{ "uuid", OPT_UUID, "UUID", 0, "the identity [random]", 0 },
 	{ "blobs", OPT_BLOBS, NULL, 0, "values of up to 64 KiB, not of 8 bytes", 0 },
 	{ "commits", OPT_COMMITS, NULL, 0, "several writes at once, all or none", 0 },
+	{ "names", OPT_NAMES, NULL, 0, "values of up to 64 KiB under names, with types", 0 },
 	{ "force", OPT_FORCE, NULL, 0, "also over a store or other data", 0 },
 	{ "yes", OPT_YES, NULL, 0, "do not ask", 0 },
 	{ "size", OPT_SIZE, "BYTES", 0,
@@ -77,6 +78,9 @@ static error_t parse_rest(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_BLOBS:
 		args->format.flags |= CRABTREE_FORMAT_BLOBS;
+		return 0;
+	case OPT_NAMES:
+		args->format.flags |= CRABTREE_FORMAT_NAMES;
 		return 0;
 	case OPT_COMMITS:
 		args->format.flags |= CRABTREE_FORMAT_COMMITS;

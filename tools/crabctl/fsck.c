@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl fsck`: all records, or blobs, that a damaged image still serves, in
- * a new image, and the ranges of keys that are lost.
+ * This file implements `crabctl fsck`: all records, blobs or named values that a damaged image still
+ * serves, in a new image, and the ranges of keys, or the names, that are lost.
  *
  * Invariants: the damaged image is opened for reading only and does not change. The new image
  * must not exist; it stays only if CHECK finds it sound.
  */
-#include "crabctl.h"
+#include "named.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +17,7 @@
 #ifdef CRABCTL_IMAGE
 #include <crabtree_blob.h>
 #include <crabtree_image.h>
+#include <crabtree_names.h>
 
 #define MOST_LOST	4096	/* ranges that are reported */
 
@@ -30,6 +31,9 @@ struct args {
 	const char *to;
 	struct crabtree *copy;
 	uint64_t records;
+	struct json_object *names;	/* damaged values; NULL: it is no store of names */
+	uint64_t nameless;		/* values whose names are damaged */
+	uint64_t leaves;		/* damaged leaves, with an unknown number of names */
 	uint64_t ranges;
 	struct range lost[MOST_LOST];
 };
@@ -120,6 +124,42 @@ static int copy_blobs(struct args *args)
 	}
 }
 
+/* As copy_blob() */
+static int copy_name(const struct crabtree_name *name, void *arg)
+{
+	static unsigned char value[CRABTREE_BLOB_MAX];
+	struct args *args = arg;
+	struct crabtree_named named = {
+		.name = name->name, .name_bytes = name->name_bytes, .value = value,
+		.capacity = sizeof(value),
+	};
+	char text[NAME_TEXT];
+	int err = name->status;
+
+	if (!err)
+		err = crabtree_get_named(args->target->ct, &named);
+	if (err == -EUCLEAN) {
+		name_text(name, text);
+		return json_object_array_add(args->names, json_object_new_string(text));
+	}
+	if (!err)
+		err = crabtree_put_named(args->copy, &named, CRABTREE_PUT_CREATE);
+	args->records += !err;
+	return err;
+}
+
+/* A value that attach found without a name is in no list */
+static int copy_names(struct args *args, const struct crabtree_info *info)
+{
+	struct crabtree_names all = { .flags = 0 };
+	int err = crabtree_names(args->target->ct, &all, copy_name, args);
+	uint64_t listed = args->records + json_object_array_length(args->names);
+
+	args->nameless = info->records > listed ? info->records - listed : 0;
+	args->leaves = info->leaves_bad;
+	return err;
+}
+
 static int format_copy(struct args *args, const struct crabtree_info *info)
 {
 	struct crabtree_format format = {
@@ -128,6 +168,8 @@ static int format_copy(struct args *args, const struct crabtree_info *info)
 
 	if (is_of_blobs(info))
 		format.flags |= CRABTREE_FORMAT_BLOBS;
+	if (info->feature_incompat & CRABTREE_INCOMPAT_NAMES)
+		format.flags |= CRABTREE_FORMAT_NAMES;
 	if (info->feature_incompat & CRABTREE_INCOMPAT_COMMITS)
 		format.flags |= CRABTREE_FORMAT_COMMITS;
 	memcpy(format.engine, info->engine, sizeof(format.engine));
@@ -166,7 +208,9 @@ static int fill_copy(struct args *args, const struct crabtree_info *info, int pa
 
 	args->records = 0;
 	args->ranges = 0;
-	if (!err && is_of_blobs(info))
+	if (!err && args->names)
+		err = copy_names(args, info);
+	else if (!err && is_of_blobs(info))
 		err = copy_blobs(args);
 	else
 		for (pass = 0; pass < passes && !err; pass++)
@@ -218,7 +262,30 @@ static int report_json(const struct args *args)
 		json_object_array_add(list, one);
 	}
 	json_object_object_add(json, "lost", list);
+	if (args->names) {
+		json_u64(json, "nameless", args->nameless);
+		json_u64(json, "damaged_leaves", args->leaves);
+		json_object_object_add(json, "lost_names", json_object_get(args->names));
+	}
 	return json_print(json);
+}
+
+static void report_names(const struct args *args)
+{
+	size_t i;
+
+	for (i = 0; i < json_object_array_length(args->names); i++)
+		printf("lost: %s\n", json_object_get_string(json_object_array_get_idx(args->names, i)));
+	if (args->nameless)
+		printf("lost: %" PRIu64 " values whose names are damaged\n", args->nameless);
+	if (args->leaves)
+		printf("lost: all names of %" PRIu64 " damaged leaves\n", args->leaves);
+}
+
+static bool is_complete(const struct args *args)
+{
+	return !args->ranges && !args->nameless && !args->leaves &&
+	       !(args->names && json_object_array_length(args->names));
 }
 
 static void report(const struct args *args)
@@ -226,6 +293,8 @@ static void report(const struct args *args)
 	uint64_t i;
 
 	printf("%s: %" PRIu64 " records, sound\n", args->to, args->records);
+	if (args->names)
+		report_names(args);
 	for (i = 0; i < args->ranges && i < MOST_LOST; i++)
 		printf("lost: all keys from %" PRIu64 " to %" PRIu64 "\n", args->lost[i].from,
 		       args->lost[i].to);
@@ -240,6 +309,8 @@ static int fsck(struct args *args)
 
 	if (!err && info.state != CRABTREE_STATE_READY && info.state != CRABTREE_STATE_READONLY)
 		return fail(args->target, -EUCLEAN, "fsck: no store that can be read");
+	if (has_names(args->target))
+		args->names = json_object_new_array();
 	if (!err)
 		err = make_copy(args, &info);
 	if (err)
@@ -248,7 +319,7 @@ static int fsck(struct args *args)
 		report_json(args);
 	else
 		report(args);
-	return args->ranges ? EXIT_NOT_FOUND : EXIT_OK;
+	return is_complete(args) ? EXIT_OK : EXIT_NOT_FOUND;
 }
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
@@ -277,7 +348,7 @@ static const struct argp argp = {
 	.parser = parse_opt,
 	.args_doc = "NEW",
 	.doc = "Copy all records that a damaged --image still serves into the image NEW, and report "
-	       "the ranges of keys that are lost. The damaged image does not change.",
+	       "the ranges of keys, or the names, that are lost. The damaged image does not change.",
 	.children = target_child,
 };
 
@@ -292,6 +363,7 @@ int verb_fsck(struct target *target, int argc, char **argv)
 	if (code)
 		return code;
 	code = fsck(&args);
+	json_object_put(args.names);
 	target_close(target);
 	return code;
 }

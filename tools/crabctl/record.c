@@ -2,7 +2,7 @@
 /*
  * This file implements `crabctl get`, `put`, `swap`, `add` and `del`: one record, or the removal of a range.
  */
-#include "crabctl.h"
+#include "named.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +13,7 @@ struct args {
 	bool range;
 	unsigned int flags;
 	bool hex;
+	const char *name;	/* get: the key as text */
 	uint64_t key;
 	uint64_t expected;
 	uint64_t value;
@@ -33,7 +34,9 @@ static error_t parse_args(int key, char *arg, struct argp_state *state)
 		args->range |= args->wanted == 1 && args->to && state->arg_num == 1;
 		if (state->arg_num >= args->wanted + args->range)
 			argp_error(state, "%s: one argument too many", arg);
-		if (state->arg_num == 0)
+		if (args->wanted == 1 && !args->to)
+			args->name = arg;
+		else if (state->arg_num == 0)
 			args->key = key_arg(state, arg);
 		else if (args->range)
 			*args->to = key_arg(state, arg);
@@ -89,8 +92,8 @@ static const struct argp_option add_options[] = {
 static const struct argp get_argp = {
 	.options = get_options,
 	.parser = parse_opt,
-	.args_doc = "KEY",
-	.doc = "Print the value of a key.",
+	.args_doc = "KEY|NAME",
+	.doc = "Print the value of a key, or of a name in a store of names.",
 	.children = target_child,
 };
 
@@ -135,8 +138,14 @@ static struct json_object *record_json(const struct args *args)
 static int get(struct target *target, struct args *args)
 {
 	struct json_object *json;
-	int err = crabtree_search(target->ct, args->key, &args->value);
+	int err;
 
+	if (has_names(target))
+		return named_get(target, args->name, args->hex);
+	err = key_read("get", args->name, &args->key);
+	if (err)
+		return err;
+	err = crabtree_search(target->ct, args->key, &args->value);
 	if (err)
 		return fail(target, err, "get %" PRIu64, args->key);
 	if (!target->json) {

@@ -123,14 +123,20 @@ static int call_batch(struct image *image, struct crabtree_batch *batch)
 	return 0;
 }
 
+static void *pointer(u64 address)
+{
+	return (void *)(uintptr_t)address;
+}
+
 static int call_put(struct image *image, struct crabtree_put *put)
 {
-	return crab_verbs_put(image->store, put, (void *)(uintptr_t)put->value);
+	return crab_verbs_put(image->store, put, pointer(put->key), pointer(put->value));
 }
 
 static int call_get(struct image *image, struct crabtree_get *get)
 {
-	return crab_verbs_get(image->store, get, (void *)(uintptr_t)get->value, get->capacity);
+	return crab_verbs_get(image->store, get, pointer(get->key), pointer(get->value),
+			      get->capacity);
 }
 
 static int call_list(struct image *image, struct crabtree_list *list)
@@ -145,6 +151,25 @@ static int call_list(struct image *image, struct crabtree_list *list)
 		list->count += max(got, 0);
 	}
 	return crab_verbs_list_end(list, &cursor, min(got, 0));
+}
+
+static int call_names(struct image *image, struct crabtree_names *names)
+{
+	struct crab_named_cursor cursor;
+	int got;
+
+	if (max(names->start_bytes, names->end_bytes) > CRABTREE_NAME_MAX)
+		return -EINVAL;
+	got = crab_verbs_names_begin(names, pointer(names->start), pointer(names->end), &cursor);
+	if (got)
+		return got;
+	do {
+		got = crab_verbs_names_chunk(image->store, names, &cursor,
+					     pointer(names->buffer) + names->used,
+					     names->capacity - names->used);
+		names->used += max(got, 0);
+	} while (got > 0);
+	return got;
 }
 
 static int call_format(struct image *image, const struct crabtree_format *format)
@@ -206,6 +231,11 @@ static int run(struct image *image, const struct crab_verb_desc *verb, union roo
 		return call_get(image, &room->arg.get);
 	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_LIST)])
 		return call_list(image, &room->arg.list);
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_ERASE)])
+		return crab_verbs_erase(image->store, &room->arg.erase,
+					pointer(room->arg.erase.key));
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_NAMES)])
+		return call_names(image, &room->arg.names);
 	return verb->run(image->store, &room->arg);
 }
 

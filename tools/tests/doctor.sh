@@ -135,7 +135,7 @@ image foreign_data cp foreign.data i.img
 image supers_damaged python3 "$here/doctor.py" FLIP i.img 100 4196
 image super_impossible python3 "$here/doctor.py" SUPER i.img leaf_bytes=1000
 image newer_format python3 "$here/doctor.py" SUPER i.img version=9
-image newer_features python3 "$here/doctor.py" SUPER i.img incompat=4
+image newer_features python3 "$here/doctor.py" SUPER i.img incompat=8
 image unknown_engine python3 "$here/doctor.py" SUPER i.img engine=999
 image unknown_layout python3 "$here/doctor.py" SUPER i.img layout=99
 image region_shrunk truncate -s 32K i.img

@@ -17,6 +17,8 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
+#include <linux/crabtree_blob.h>
+
 /* The one key that cannot be stored: it marks a free slot on the media. */
 #define CRABTREE_KEY_RESERVED	(~(__u64)0)
 
@@ -372,8 +374,10 @@ struct crabtree_check {
 #define CRABTREE_FORMAT_FORCE	(1U << 0)	/* over a live or a foreign signature */
 #define CRABTREE_FORMAT_BLOBS	(1U << 1)	/* a store of blobs: PUT, GET, ERASE, LIST */
 #define CRABTREE_FORMAT_COMMITS	(1U << 2)	/* a store of commits: CRABTREE_BATCH_ATOMIC */
+#define CRABTREE_FORMAT_NAMES	(1U << 3)	/* a store of names: values with names as keys */
 #define CRABTREE_INCOMPAT_BLOBS	(1U << 0)	/* of crabtree_info: it is a store of blobs */
 #define CRABTREE_INCOMPAT_COMMITS (1U << 1)	/* of crabtree_info: it is a store of commits */
+#define CRABTREE_INCOMPAT_NAMES	(1U << 2)	/* of crabtree_info, with BLOBS: a store of names */
 
 /**
  * struct crabtree_format - FORMAT: make an empty store; CAP_SYS_ADMIN
@@ -468,116 +472,6 @@ struct crabtree_change {
 	__u32 flags;
 };
 
-#define CRABTREE_BLOB_MAX	65536U	/* bytes of a value; less in a small region: -EMSGSIZE */
-
-/* PUT: only create or only replace, as of INSERT */
-#define CRABTREE_PUT_CREATE	(1U << 0)	/* -EEXIST if the key is there */
-#define CRABTREE_PUT_REPLACE	(1U << 1)	/* -ENOENT if the key is not there */
-/* PUT and ERASE: -ESTALE if the version is not @version, -ENOENT if the key is not there */
-#define CRABTREE_IF_VERSION	(1U << 2)
-
-/**
- * struct crabtree_put - PUT: store a value of any length under a key of a store of blobs
- * @size: sizeof(struct crabtree_put)
- * @flags: CRABTREE_PUT_*, CRABTREE_IF_VERSION
- * @key: any key but CRABTREE_KEY_RESERVED
- * @value: address of the value
- * @bytes: its length
- * @existed: out: 1 if the key was there
- * @version: in, with CRABTREE_IF_VERSION: the version that is replaced. Out: the new version; no
- *	other value of the store has it, now or later
- *
- * A replacement needs as much free memory as a new value: -ENOSPC.
- */
-struct crabtree_put {
-	__u32 size;
-	__u32 flags;
-	__u64 key;
-	__u64 value;
-	__u32 bytes;
-	__u32 existed;
-	__u64 version;
-};
-
-/**
- * struct crabtree_get - GET: read the value of a key of a store of blobs
- * @size: sizeof(struct crabtree_get)
- * @flags: 0
- * @key: the key
- * @value: address of room for the value
- * @capacity: bytes of room
- * @bytes: out: length of the value
- * @version: out: its version
- *
- * -EMSGSIZE if the value is longer than the room: @bytes and @version are set, and nothing is
- * copied. -EUCLEAN if its checksum is wrong.
- */
-struct crabtree_get {
-	__u32 size;
-	__u32 flags;
-	__u64 key;
-	__u64 value;
-	__u32 capacity;
-	__u32 bytes;
-	__u64 version;
-};
-
-/**
- * struct crabtree_erase - ERASE: remove a key and its value from a store of blobs
- * @size: sizeof(struct crabtree_erase)
- * @flags: CRABTREE_IF_VERSION or 0
- * @key: the key
- * @version: with CRABTREE_IF_VERSION: the version that is removed
- */
-struct crabtree_erase {
-	__u32 size;
-	__u32 flags;
-	__u64 key;
-	__u64 version;
-};
-
-/**
- * struct crabtree_entry - one key of a list
- * @key: the key
- * @version: version of its value
- * @bytes: length of its value
- * @status: 0, or -EUCLEAN: the value is damaged, @version and @bytes are 0
- */
-struct crabtree_entry {
-	__u64 key;
-	__u64 version;
-	__u32 bytes;
-	__s32 status;
-};
-
-/**
- * struct crabtree_list - LIST: the keys of a store of blobs in ascending order
- * @size: sizeof(struct crabtree_list)
- * @flags: 0
- * @start: the lowest key wanted
- * @end: the highest key wanted
- * @entries: address of an array of struct crabtree_entry
- * @capacity: number of entries that fit
- * @count: out: number of entries written
- * @more: out: 1 if there may be more
- * @reserved: 0
- * @next: out: if @more, the @start that continues the list
- *
- * Errors, order and concurrent changes are as of SCAN.
- */
-struct crabtree_list {
-	__u32 size;
-	__u32 flags;
-	__u64 start;
-	__u64 end;
-	__u64 entries;
-	__u32 capacity;
-	__u32 count;
-	__u32 more;
-	__u32 reserved;
-	__u64 next;
-};
-
 /* The kernel's table (ioctl-number.rst) assigns 00-1F of 0xCB to another driver */
 #define CRABTREE_IOC_MAGIC	0xCB
 
@@ -596,5 +490,6 @@ struct crabtree_list {
 #define CRABTREE_GET	_IOWR(CRABTREE_IOC_MAGIC, 0x2c, struct crabtree_get)
 #define CRABTREE_ERASE	_IOWR(CRABTREE_IOC_MAGIC, 0x2d, struct crabtree_erase)
 #define CRABTREE_LIST	_IOWR(CRABTREE_IOC_MAGIC, 0x2e, struct crabtree_list)
+#define CRABTREE_NAMES	_IOWR(CRABTREE_IOC_MAGIC, 0x2f, struct crabtree_names)
 
 #endif /* _UAPI_LINUX_CRABTREE_H */

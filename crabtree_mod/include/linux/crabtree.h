@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The interface of crabtree to other kernel code: an ordered index of 64-bit
- * keys to 64-bit values in persistent memory. Documentation/driver-api/crabtree.rst
+ * keys to 64-bit values, or variables with names, in persistent memory.
+ * Documentation/driver-api/crabtree.rst
  *
  * All functions may sleep. A user module imports the namespace CRABTREE. While it
  * holds a tree open, this module cannot be unloaded and FORMAT is refused. The region
@@ -84,6 +85,12 @@ int crabtree_delete_range(struct crabtree *tree, u64 start, u64 end, u64 *delete
 int crabtree_commit(struct crabtree *tree, struct crabtree_batch_op *ops, u32 count, u32 *failed);
 int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 		  struct crabtree_record *records, u32 capacity);
+
+int crabtree_var_set(struct crabtree *tree, const char *name, enum crabtree_type type,
+		     const void *value, u32 bytes);
+int crabtree_var_get(struct crabtree *tree, const char *name, enum crabtree_type type,
+		     void *value, u32 capacity, u32 *bytes);
+int crabtree_var_remove(struct crabtree *tree, const char *name);
 
 int crabtree_register_notifier(struct notifier_block *nb);
 int crabtree_unregister_notifier(struct notifier_block *nb);

@@ -179,15 +179,15 @@ def dkms(tool, name, scratch):
 # on either: the ABI, services of the kernel (loading, regions, devices, events, signals), and
 # threads.  The content of images, limits, rights, loads that fail late and tuning depend on
 # nothing of these: amd64-6.1 runs them, and user-mode Linux most of them under every checker.
-ARCH_TESTS = ("abi abi32 operations operations32 blobs commits modify range observe bad_input copies signals concurrency linear regions.sh "
+ARCH_TESTS = ("abi abi32 operations operations32 blobs names commits modify range observe bad_input copies signals concurrency linear regions.sh "
               "control providers.sh reload.sh sample.sh events.sh tracing.sh power.sh")
-KERNEL_TESTS = ("abi operations blobs commits modify range observe permissions copies signals concurrency linear regions.sh providers.sh reload.sh "
+KERNEL_TESTS = ("abi operations blobs names commits modify range observe permissions copies signals concurrency linear regions.sh providers.sh reload.sh "
                 "control sample.sh events.sh tracing.sh power.sh")
 # Tests that depend on the type of the processor, which decides the clean, the fence and the
 # 16-byte store.
 CPU_TESTS = "operations concurrency sample.sh"
 # Tests that need neither a physical region nor 32-bit programs, under every checker.
-UML_TESTS = ("abi operations blobs commits modify range observe limits permissions bad_input copies signals faults concurrency "
+UML_TESTS = ("abi operations blobs names commits modify range observe limits permissions bad_input copies signals faults concurrency "
              "linear control sample.sh tuning.sh events.sh tracing.sh")
 # Tests that sleep, are preempted or run on two processors, under every checker: user-mode
 # Linux has one processor and no preemption.

@@ -109,8 +109,8 @@ static void blob_perform(struct crash *c, struct crab_store *store, struct crab_
 	if (crab_oracle_get(&c->oracle, store, done->key, &was))
 		return;
 	write.bytes = blob_value(done->value, bytes);
-	done->status = done->verb == CRAB_VERB_DELETE ? crab_blob_erase(store, &write) :
-							crab_blob_put(store, &write);
+	done->status = done->verb == CRAB_VERB_DELETE ? crab_oracle_erase(store, &write) :
+							crab_oracle_put(store, &write);
 	done->old.existed = write.existed;
 	done->old.value = was.value;
 }
@@ -337,7 +337,7 @@ int crash_format(struct crash *c)
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = c->setup.leaf_bytes,
 		.engine = c->setup.driver->engine, .layout = c->setup.layout, .label = label,
-		.blobs = c->setup.blobs, .commits = c->setup.commits,
+		.blobs = c->setup.blobs, .names = c->setup.names, .commits = c->setup.commits,
 	};
 
 	snprintf(label, sizeof(label), "crash %u", c->step);

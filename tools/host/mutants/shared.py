@@ -58,12 +58,10 @@ DESIGNS = [
              crab_flow_unpin()"""),
     ]),
     Design("blobs: the old extent is free before the engine has replaced its word", [
-        Edit(BLOB, """crab_extents_alloc(&blobs->extents, put->bytes + sizeof(struct crab_dblob),
-					 &place)""",
+        Edit(BLOB, """crab_extents_alloc(&blobs->extents, crab_blob_size(put), &place)""",
              """({ if (!blobs->raw->lookup(store->engine, put->key, &birth))
                      crab_extents_free(&blobs->extents, birth & CRAB_PLACE_MASK);
-                 crab_extents_alloc(&blobs->extents, put->bytes + sizeof(struct crab_dblob),
-                                    &place); })"""),
+                 crab_extents_alloc(&blobs->extents, crab_blob_size(put), &place); })"""),
         Edit(BLOB, "put->existed = old.existed;\n\treplaced_free(blobs, &old);",
              "put->existed = old.existed"),
     ]),
@@ -84,7 +82,7 @@ DESIGNS = [
         Edit("shared/pool.c", "pool->spoilt -= !crab_pool_mark(pool, leaf);", ""),
     ]),
     Design("blobs: the crc is not compared", [
-        Edit(BLOB_MEDIA, "crc != head[HEAD_SEAL] >> 32", "false && crc"),
+        Edit(BLOB_MEDIA, "(u32)~crc != head[HEAD_SEAL] >> 32", "false && crc"),
     ]),
     Design("blobs: the birth is not compared", [
         Edit(BLOB_MEDIA, "word == crab_blob_word(blobs, place, head[HEAD_BIRTH])",

@@ -22,13 +22,14 @@ import os
 import uuid as uuids
 
 from . import _library
+from ._variables import NameEntry, Variable, Variables  # noqa: F401 pylint: disable=unused-import
 
 KEY_MAX = 2 ** 64 - 2
 _U64_MAX = 2 ** 64 - 1
 _READONLY = 1
 _CREATE, _REPLACE, _SWAP, _ADD = 1, 2, 4, 8
 _GE, _LE = 1, 2
-_FORCE, _BLOBS, _COMMITS = 1, 2, 4
+_FORCE, _BLOBS, _COMMITS, _NAMES = 1, 2, 4, 8
 _IF_VERSION = 4
 _BLOB_ROOM = 4096
 _BATCH_MAX = 4096
@@ -298,6 +299,15 @@ class Store(collections.abc.MutableMapping):
                 return
             yield from [Entry(one.key, one.bytes, one.version, one.status != 0) for one in entries[:count]]
 
+    @property
+    def variables(self):
+        """The Variables of a store that format(names=True) made: a mapping of names to typed values."""
+        return Variables(self)
+
+    def call_key(self, key, name, *arguments):
+        """A call of the library that needs a key or a name, for Variables."""
+        _check_key(self._call(name, *arguments), key)
+
     # While others write
 
     def watch(self, start=0, end=KEY_MAX, entries=0):
@@ -401,11 +411,12 @@ class Store(collections.abc.MutableMapping):
         return check.errors, check.first_offset, check.first.decode(errors="replace")
 
     def format(self, label="", *, engine="", layout="", leaf_bytes=0, uuid=None, force=False, blobs=False,
-               commits=False):
+               commits=False, names=False):
         """Make an empty store; with `force` over the store or the other data that is there; with `blobs` for put();
-        with `commits` for commit()."""
+        with `commits` for commit(); with `names` for `variables`."""
         options = _library.Format()
-        options.flags = (_FORCE if force else 0) | (_BLOBS if blobs else 0) | (_COMMITS if commits else 0)
+        options.flags = (_FORCE if force else 0) | (_BLOBS if blobs else 0) | (_COMMITS if commits else 0) | \
+            (_NAMES if names else 0)
         options.leaf_bytes = leaf_bytes
         for name, text in (("label", label), ("engine", engine), ("layout", layout)):
             if len(text.encode()) >= getattr(_library.Format, name).size:

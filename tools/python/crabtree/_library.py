@@ -7,7 +7,7 @@ offset. The library of a newer version may have fields after them, and writes no
 
 import ctypes
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint8
-from ctypes import c_uint32, c_uint64, c_void_p
+from ctypes import c_uint16, c_uint32, c_uint64, c_void_p
 
 
 class Record(ctypes.Structure):
@@ -68,6 +68,27 @@ class Entry(ctypes.Structure):
     _fields_ = [("key", c_uint64), ("version", c_uint64), ("bytes", c_uint32), ("status", c_int32)]
 
 
+class Named(ctypes.Structure):
+    """struct crabtree_named"""
+    _fields_ = [("name", c_char_p), ("name_bytes", c_uint32), ("type", c_uint32), ("value", c_void_p),
+                ("capacity", c_uint32), ("bytes", c_uint32), ("version", c_uint64)]
+
+
+class Name(ctypes.Structure):
+    """struct crabtree_name"""
+    _fields_ = [("version", c_uint64), ("bytes", c_uint32), ("status", c_int32), ("entry_bytes", c_uint16),
+                ("name_bytes", c_uint8), ("type", c_uint8), ("name", c_char * 4)]
+
+
+class Names(ctypes.Structure):
+    """struct crabtree_names"""
+    _fields_ = [("size", c_uint32), ("flags", c_uint32), ("start", c_uint64), ("end", c_uint64),
+                ("start_bytes", c_uint32), ("end_bytes", c_uint32), ("buffer", c_uint64), ("capacity", c_uint32),
+                ("used", c_uint32), ("count", c_uint32), ("more", c_uint32)]
+
+
+EACH_NAME = ctypes.CFUNCTYPE(c_int, POINTER(Name), c_void_p)    # crabtree_names_fn
+
 # Name of a call without "crabtree_", result, arguments
 CALLS = [
     ("open", c_int, POINTER(c_void_p), c_char_p, c_uint),
@@ -91,6 +112,10 @@ CALLS = [
     ("get", c_int, c_void_p, c_uint64, c_char_p, c_uint32, POINTER(c_uint32), POINTER(c_uint64)),
     ("erase", c_int, c_void_p, c_uint64, POINTER(c_uint64)),
     ("list", c_int, c_void_p, POINTER(Cursor), POINTER(Entry), c_uint32),
+    ("put_named", c_int, c_void_p, POINTER(Named), c_uint),
+    ("get_named", c_int, c_void_p, POINTER(Named)),
+    ("erase_named", c_int, c_void_p, c_char_p, c_uint32, POINTER(c_uint64)),
+    ("names", c_int, c_void_p, POINTER(Names), EACH_NAME, c_void_p),
     ("check", c_int, c_void_p, POINTER(Check), c_size_t),
     ("format", c_int, c_void_p, POINTER(Format), c_size_t),
     ("watch", c_int, c_void_p, c_uint64, c_uint64, c_uint32),

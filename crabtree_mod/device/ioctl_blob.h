@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the ioctls on values of any length, for ioctl.c. Each takes its argument in
+ * kernel memory, and fills in the answers.
+ *
+ * Layer L6; device/ includes it.
+ */
+#ifndef CRABTREE_IOCTL_BLOB_H
+#define CRABTREE_IOCTL_BLOB_H
+
+#include "verbs_blob.h"
+
+struct crab_device;
+
+/**
+ * crab_ioctl_put() - PUT: copy name and value in, and store them
+ * @device: an open device
+ * @put: the argument
+ * Context: process; may sleep.
+ * Return: the error of the verb.
+ */
+int crab_ioctl_put(struct crab_device *device, struct crabtree_put *put);
+
+/**
+ * crab_ioctl_get() - GET: read a value, and copy it out
+ * @device: an open device
+ * @get: the argument
+ * Context: process; may sleep.
+ * Return: the error of the verb.
+ */
+int crab_ioctl_get(struct crab_device *device, struct crabtree_get *get);
+
+/**
+ * crab_ioctl_erase() - ERASE: copy the name in, and remove it
+ * @device: an open device
+ * @erase: the argument
+ * Context: process; may sleep.
+ * Return: the error of the verb.
+ */
+int crab_ioctl_erase(struct crab_device *device, const struct crabtree_erase *erase);
+
+/**
+ * crab_ioctl_list() - LIST: fill the user's array of keys
+ * @device: an open device
+ * @list: the argument
+ * Context: process; may sleep.
+ * Return: the error of the verb.
+ */
+int crab_ioctl_list(struct crab_device *device, struct crabtree_list *list);
+
+/**
+ * crab_ioctl_names() - NAMES: fill the user's room with names
+ * @device: an open device
+ * @names: the argument
+ * Context: process; may sleep.
+ * Return: the error of the verb.
+ */
+int crab_ioctl_names(struct crab_device *device, struct crabtree_names *names);
+
+#endif /* CRABTREE_IOCTL_BLOB_H */

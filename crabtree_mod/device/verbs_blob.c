@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the verbs on values of any length, under keys and under names: structure in,
+ * store call, structure out.
+ *
+ * Invariant: as of verbs.c.
+ *
+ * No lock: arguments belong to the caller.
+ */
+#include <linux/align.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "store/named.h"
+#include "verbs.h"
+#include "verbs_blob.h"
+
+static_assert(CRABTREE_BLOB_MAX == CRAB_BLOB_BYTES_MAX);
+static_assert(CRABTREE_NAME_MAX == CRAB_NAME_MAX);
+
+/* A put without CREATE or REPLACE, or with both of them, may do either */
+static enum crab_insert_mode put_mode(u32 flags)
+{
+	switch (flags & (CRABTREE_PUT_CREATE | CRABTREE_PUT_REPLACE)) {
+	case CRABTREE_PUT_CREATE:
+		return CRAB_INSERT_CREATE;
+	case CRABTREE_PUT_REPLACE:
+		return CRAB_INSERT_REPLACE;
+	default:
+		return CRAB_INSERT_EITHER;
+	}
+}
+
+/* The length of a value of a type; 0: any */
+static int type_bytes(u32 type)
+{
+	static const u8 bytes[] = {
+		[CRABTREE_TYPE_BYTES] = 0, [CRABTREE_TYPE_TEXT] = 0, [CRABTREE_TYPE_BOOL] = 1,
+		[CRABTREE_TYPE_U8] = 1, [CRABTREE_TYPE_U16] = 2, [CRABTREE_TYPE_U32] = 4,
+		[CRABTREE_TYPE_U64] = 8, [CRABTREE_TYPE_I64] = 8, [CRABTREE_TYPE_F64] = 8,
+	};
+
+	return type < ARRAY_SIZE(bytes) ? bytes[type] : -EINVAL;
+}
+
+static int put_check(const struct crab_store *store, const struct crabtree_put *put,
+		     const u8 *value)
+{
+	int bytes = type_bytes(put->type);
+
+	if (!crab_store_has_names(store))
+		return put->name_bytes || put->type ? -EINVAL : 0;
+	if (bytes < 0 || (bytes && put->bytes != bytes))
+		return -EINVAL;
+	return put->type == CRABTREE_TYPE_BOOL && *value > 1 ? -EINVAL : 0;
+}
+
+int crab_verbs_put(struct crab_store *store, struct crabtree_put *put, const char *name,
+		   const void *value)
+{
+	struct crab_blob_write write = {
+		.key = put->key, .name = name, .name_bytes = put->name_bytes, .type = put->type,
+		.bytes = put->bytes, .data = value, .mode = put_mode(put->flags),
+		.checked = put->flags & CRABTREE_IF_VERSION, .version = put->version,
+	};
+	int err = put_check(store, put, value);
+
+	if (!err)
+		err = crab_store_has_names(store) ? crab_named_put(store, &write) :
+						    crab_blob_put(store, &write);
+	put->existed = write.existed;
+	if (!err)
+		put->version = write.version;
+	return err;
+}
+
+int crab_verbs_get(struct crab_store *store, struct crabtree_get *get, const char *name,
+		   void *value, u32 capacity)
+{
+	struct crab_blob_read read = {
+		.key = get->key, .buffer = value, .capacity = capacity,
+	};
+	int err;
+
+	if (crab_store_has_names(store))
+		err = crab_named_get(store, name, get->name_bytes, &read);
+	else
+		err = get->name_bytes ? -EINVAL : crab_blob_get(store, &read);
+	if (err && err != -EMSGSIZE)
+		read = (struct crab_blob_read){ };
+	get->bytes = read.bytes;
+	get->version = read.version;
+	get->type = read.type;
+	return err;
+}
+
+int crab_verbs_erase(struct crab_store *store, const struct crabtree_erase *erase,
+		     const char *name)
+{
+	struct crab_blob_write write = {
+		.key = erase->key, .name = name, .name_bytes = erase->name_bytes,
+		.version = erase->version, .checked = erase->flags & CRABTREE_IF_VERSION,
+	};
+
+	if (crab_store_has_names(store))
+		return crab_named_erase(store, &write);
+	return erase->name_bytes ? -EINVAL : crab_blob_erase(store, &write);
+}
+
+void crab_verbs_list_begin(struct crabtree_list *list, struct crab_cursor *cursor)
+{
+	list->count = 0;
+	crab_cursor_init(cursor, list->start, list->end);
+}
+
+int crab_verbs_list_chunk(struct crab_store *store, const struct crabtree_list *list,
+			  struct crab_cursor *cursor, struct crabtree_entry *entries)
+{
+	struct crab_blob_entry found[CRAB_LIST_CHUNK];
+	int i, got;
+
+	if (crab_store_has_names(store))
+		return -EOPNOTSUPP;
+	got = crab_blob_list(store, cursor, found,
+			     min_t(u32, list->capacity - list->count, ARRAY_SIZE(found)));
+	for (i = 0; i < got; i++)
+		entries[i] = (struct crabtree_entry){
+			.key = found[i].key, .version = found[i].version,
+			.bytes = found[i].bytes, .status = found[i].err,
+		};
+	if (got == -EUCLEAN && !list->count)
+		crab_cursor_skip(store, cursor);
+	return got;
+}
+
+int crab_verbs_list_end(struct crabtree_list *list, const struct crab_cursor *cursor, int err)
+{
+	if (err == -EUCLEAN && list->count)
+		err = 0;
+	if (err && err != -EUCLEAN)
+		return err;
+	list->more = !cursor->done;
+	list->next = cursor->done ? 0 : cursor->next;
+	return err;
+}
+
+/* Bytes of the entry of a name, with a NUL after it */
+static u32 entry_bytes(u32 name_bytes)
+{
+	return ALIGN(offsetof(struct crabtree_name, name) + name_bytes + 1, sizeof(u64));
+}
+
+static_assert(ALIGN(offsetof(struct crabtree_name, name) + CRABTREE_NAME_MAX + 1, sizeof(u64)) ==
+	      CRABTREE_NAME_ENTRY_MAX);
+
+static void names_put(void *to, const struct crab_named_entry *from)
+{
+	u32 bytes = entry_bytes(from->name_bytes);
+	struct crabtree_name head = {
+		.version = from->version, .bytes = from->bytes, .status = from->err,
+		.entry_bytes = bytes, .name_bytes = from->name_bytes, .type = from->type,
+	};
+
+	memset(to, 0, bytes);
+	memcpy(to, &head, offsetof(struct crabtree_name, name));
+	memcpy(to + offsetof(struct crabtree_name, name), from->text, from->name_bytes);
+}
+
+int crab_verbs_names_begin(struct crabtree_names *names, const char *start, const char *end,
+			   struct crab_named_cursor *cursor)
+{
+	names->used = 0;
+	names->count = 0;
+	names->more = 1;
+	if (names->capacity < CRABTREE_NAME_ENTRY_MAX)
+		return -EMSGSIZE;
+	crab_named_cursor_init(cursor, start, names->start_bytes, end, names->end_bytes);
+	cursor->after = names->flags & CRABTREE_NAMES_AFTER;
+	if (names->flags & CRABTREE_NAMES_PREFIX)
+		crab_named_cursor_prefix(cursor);
+	return 0;
+}
+
+int crab_verbs_names_chunk(struct crab_store *store, struct crabtree_names *names,
+			   struct crab_named_cursor *cursor, void *entries, u32 capacity)
+{
+	struct crab_named_entry entry;
+	u32 used = 0;
+	int got = 1;
+
+	capacity = min(capacity, names->capacity - names->used);
+	while (capacity - used >= CRABTREE_NAME_ENTRY_MAX) {
+		got = crab_named_next(store, cursor, &entry);
+		if (got <= 0)
+			break;
+		names_put(entries + used, &entry);
+		used += entry_bytes(entry.name_bytes);
+		names->count++;
+	}
+	names->more = got > 0;
+	return got < 0 ? got : used;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements get, set, cat, rm and ls in a store of names. On the command line names are
+ * UTF-8 without control characters; a list shows all that a program may have stored.
+ */
+#include "named.h"
+#include "typed.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static unsigned char room[CRABTREE_BLOB_MAX];
+
+bool has_names(const struct target *target)
+{
+	struct crabtree_info info;
+
+	return !crabtree_info(target->ct, &info, sizeof(info)) &&
+	       info.feature_incompat & CRABTREE_INCOMPAT_NAMES;
+}
+
+int key_read(const char *verb, const char *text, uint64_t *key)
+{
+	const char *wrong = number_parse(text, key);
+
+	if (!wrong && *key == CRABTREE_KEY_RESERVED)
+		wrong = "reserved, it marks a free slot";
+	if (!wrong)
+		return EXIT_OK;
+	fprintf(stderr, "crabctl: %s: key %s: %s\n", verb, text, wrong);
+	return EXIT_USAGE;
+}
+
+static bool is_control(unsigned char c)
+{
+	return c < ' ' || c == 0x7f;
+}
+
+static bool has_control(const char *text)
+{
+	while (*text && !is_control(*text))
+		text++;
+	return *text;
+}
+
+/* A name of the command line */
+static int name_check(const char *verb, const char *name)
+{
+	size_t bytes = strlen(name);
+	const char *wrong = NULL;
+
+	if (!bytes)
+		wrong = "empty";
+	else if (bytes > CRABTREE_NAME_MAX)
+		wrong = "longer than 240 bytes";
+	else if (!is_utf8(name, bytes))
+		wrong = "not UTF-8";
+	else if (has_control(name))
+		wrong = "it has a control character";
+	if (!wrong)
+		return EXIT_OK;
+	fprintf(stderr, "crabctl: %s: name \"%s\": %s\n", verb, name, wrong);
+	return EXIT_USAGE;
+}
+
+const char *name_text(const struct crabtree_name *name, char text[NAME_TEXT])
+{
+	bool valid = is_utf8(name->name, name->name_bytes);
+	char *to = text;
+	unsigned char c;
+	int i;
+
+	for (i = 0; i < name->name_bytes; i++) {
+		c = name->name[i];
+		if (is_control(c) || (c >= 0x80 && !valid))
+			to += sprintf(to, "\\x%02x", c);
+		else
+			*to++ = c;
+	}
+	*to = '\0';
+	return text;
+}
+
+int named_set(struct target *target, const char *name, struct crabtree_named *named,
+	      unsigned int flags)
+{
+	struct json_object *json;
+	int err = name_check("set", name);
+
+	if (err)
+		return err;
+	named->name = name;
+	named->name_bytes = strlen(name);
+	err = crabtree_put_named(target->ct, named, flags);
+	if (err)
+		return fail(target, err, "set %s", name);
+	if (!target->json)
+		return EXIT_OK;
+	json = json_object_new_object();
+	json_text(json, "name", name);
+	json_text(json, "type", type_name(named->type));
+	json_u64(json, "bytes", named->bytes);
+	json_u64(json, "version", named->version);
+	return json_print(json);
+}
+
+/* Reads a value into @room */
+static int named_read(struct target *target, const char *verb, const char *name,
+		      struct crabtree_named *named)
+{
+	int err = name_check(verb, name);
+
+	if (err)
+		return err;
+	*named = (struct crabtree_named){
+		.name = name, .name_bytes = strlen(name), .value = room, .capacity = sizeof(room),
+	};
+	err = crabtree_get_named(target->ct, named);
+	return err ? fail(target, err, "%s %s", verb, name) : EXIT_OK;
+}
+
+int named_get(struct target *target, const char *name, bool hex)
+{
+	struct crabtree_named named;
+	struct json_object *json;
+	int err = named_read(target, "get", name, &named);
+
+	if (err)
+		return err;
+	if (!target->json) {
+		typed_print(named.type, room, named.bytes, hex);
+		return EXIT_OK;
+	}
+	json = json_object_new_object();
+	json_text(json, "name", name);
+	json_text(json, "type", type_name(named.type));
+	json_object_object_add(json, "value", typed_json(named.type, room, named.bytes));
+	json_u64(json, "version", named.version);
+	return json_print(json);
+}
+
+int named_cat(struct target *target, const char *name)
+{
+	struct crabtree_named named;
+	int err = named_read(target, "cat", name, &named);
+
+	if (err)
+		return err;
+	return fwrite(room, 1, named.bytes, stdout) == named.bytes ? EXIT_OK : EXIT_FAILED;
+}
+
+int named_rm(struct target *target, const char *name, const uint64_t *version)
+{
+	int err = name_check("rm", name);
+
+	if (err)
+		return err;
+	err = crabtree_erase_named(target->ct, name, strlen(name), version);
+	return err ? fail(target, err, "rm %s", name) : EXIT_OK;
+}
+
+/* @arg: the array of JSON, or NULL */
+static int ls_name(const struct crabtree_name *name, void *arg)
+{
+	struct json_object *array = arg, *json;
+	char text[NAME_TEXT];
+
+	name_text(name, text);
+	if (!array) {
+		printf("%s %s %" PRIu32 " %" PRIu64 "%s\n", text, type_name(name->type),
+		       (uint32_t)name->bytes, (uint64_t)name->version,
+		       name->status ? " damaged" : "");
+		return 0;
+	}
+	json = json_object_new_object();
+	json_text(json, "name", text);
+	json_text(json, "type", type_name(name->type));
+	json_u64(json, "bytes", name->bytes);
+	json_u64(json, "version", name->version);
+	json_object_object_add(json, "damaged", json_object_new_boolean(name->status != 0));
+	json_object_array_add(array, json);
+	return 0;
+}
+
+int named_ls(struct target *target, const char *prefix)
+{
+	struct json_object *array = target->json ? json_object_new_array() : NULL;
+	struct crabtree_names range = {
+		.flags = prefix ? CRABTREE_NAMES_PREFIX : 0,
+		.end = (uintptr_t)prefix,
+		.end_bytes = prefix ? strlen(prefix) : 0,
+	};
+	int err = crabtree_names(target->ct, &range, ls_name, array);
+
+	if (!err)
+		return array ? json_print(array) : EXIT_OK;
+	json_object_put(array);
+	return fail(target, err, "ls");
+}

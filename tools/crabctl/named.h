@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares get, set, cat, rm and ls for a store of names. Each returns an exit code,
+ * after a message if it is not EXIT_OK.
+ */
+#ifndef CRABCTL_NAMED_H
+#define CRABCTL_NAMED_H
+
+#include "crabctl.h"
+
+#include <crabtree_names.h>
+
+#define NAME_TEXT	(4 * CRABTREE_NAME_MAX + 1)
+
+/* Any name as text: control characters, and all bytes of a name that is not UTF-8, as \xNN */
+const char *name_text(const struct crabtree_name *name, char text[NAME_TEXT]);
+
+/* Is the open store one of names? */
+bool has_names(const struct target *target);
+
+/* @named: type, value, length, and with CRABTREE_IF_VERSION the version */
+int named_set(struct target *target, const char *name, struct crabtree_named *named,
+	      unsigned int flags);
+int named_get(struct target *target, const char *name, bool hex);
+int named_cat(struct target *target, const char *name);
+int named_rm(struct target *target, const char *name, const uint64_t *version);
+
+/* @prefix: of the names wanted; or NULL: all */
+int named_ls(struct target *target, const char *prefix);
+
+/* The number in the key argument of a store of records or blobs; EXIT_OK or EXIT_USAGE */
+int key_read(const char *verb, const char *text, uint64_t *key);
+
+#endif /* CRABCTL_NAMED_H */

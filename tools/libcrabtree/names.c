@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * This file implements the calls of the library on named values over a backend.
+ */
+#include "crabtree_names.h"
+#include "backend.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NAMES_ROOM	8192	/* bytes of entries in one call */
+
+int crabtree_put_named(struct crabtree *ct, struct crabtree_named *named, unsigned int flags)
+{
+	struct crabtree_put put = {
+		.size = sizeof(put),
+		.flags = flags,
+		.key = (uintptr_t)named->name,
+		.value = (uintptr_t)named->value,
+		.bytes = named->bytes,
+		.version = flags & CRABTREE_IF_VERSION ? named->version : 0,
+		.name_bytes = named->name_bytes,
+		.type = named->type,
+	};
+	int err = named->name_bytes ? ct->backend->call(ct, CRABTREE_PUT, &put) : -EINVAL;
+
+	if (!err)
+		named->version = put.version;
+	return err;
+}
+
+int crabtree_get_named(struct crabtree *ct, struct crabtree_named *named)
+{
+	struct crabtree_get get = {
+		.size = sizeof(get),
+		.key = (uintptr_t)named->name,
+		.value = (uintptr_t)named->value,
+		.capacity = named->capacity,
+		.name_bytes = named->name_bytes,
+	};
+	int err = named->name_bytes ? ct->backend->call(ct, CRABTREE_GET, &get) : -EINVAL;
+
+	named->type = get.type;
+	named->bytes = get.bytes;
+	named->version = get.version;
+	return err;
+}
+
+int crabtree_erase_named(struct crabtree *ct, const char *name, uint32_t name_bytes,
+			 const uint64_t *version)
+{
+	struct crabtree_erase erase = {
+		.size = sizeof(erase),
+		.flags = version ? CRABTREE_IF_VERSION : 0,
+		.key = (uintptr_t)name,
+		.version = version ? *version : 0,
+		.name_bytes = name_bytes,
+	};
+
+	return name_bytes ? ct->backend->call(ct, CRABTREE_ERASE, &erase) : -EINVAL;
+}
+
+/* Calls @each for the entries of one call; @last: out: the last of them */
+static int names_deliver(const char *room, const struct crabtree_names *names,
+			 crabtree_names_fn each, void *arg, const struct crabtree_name **last)
+{
+	const struct crabtree_name *name;
+	uint32_t at;
+	int stop;
+
+	for (at = 0; at < names->used; at += name->entry_bytes) {
+		name = (const void *)(room + at);
+		if (names->used - at < sizeof(*name) || name->entry_bytes < sizeof(*name) ||
+		    name->entry_bytes > names->used - at)
+			return -EPROTO;
+		*last = name;
+		stop = each(name, arg);
+		if (stop)
+			return stop;
+	}
+	return 0;
+}
+
+int crabtree_names(struct crabtree *ct, const struct crabtree_names *range, crabtree_names_fn each,
+		   void *arg)
+{
+	char room[NAMES_ROOM] __attribute__((aligned(8)));
+	const struct crabtree_name *last = NULL;
+	char start[CRABTREE_NAME_MAX];
+	struct crabtree_names names;
+	int err;
+
+	do {
+		names = (struct crabtree_names){
+			.size = sizeof(names),
+			.flags = range->flags,
+			.start = range->start,
+			.end = range->end,
+			.start_bytes = range->start_bytes,
+			.end_bytes = range->end_bytes,
+			.buffer = (uintptr_t)room,
+			.capacity = sizeof(room),
+		};
+		if (last) {
+			names.flags |= CRABTREE_NAMES_AFTER;
+			names.start = (uintptr_t)memcpy(start, last->name, last->name_bytes);
+			names.start_bytes = last->name_bytes;
+			last = NULL;
+		}
+		err = ct->backend->call(ct, CRABTREE_NAMES, &names);
+		if (!err)
+			err = names_deliver(room, &names, each, arg, &last);
+	} while (!err && names.more && last);
+	return err;
+}

@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Values under names: crabctl set, get, cat, rm and ls in a store of names, on an image.
+
+# shellcheck source=tests/tap.sh
+. "$2/tap.sh"
+suite 69
+c()
+{
+	"$crabctl" --image n.img "$@"
+}
+# typed TYPE TEXT [PATTERN]: get prints the text that set stored, or the pattern
+typed()
+{
+	t "$1: $2" 0 '' '' c set "--type=$1" -- v "$2"
+	t "$1: $2 again" 0 "^${3:-$2}\$" '' c get v
+}
+# wrong TYPE TEXT PATTERN: set refuses it
+wrong()
+{
+	t "$1: $2 is refused" 2 '' "$3" c set "--type=$1" -- v "$2"
+}
+
+t "format --names" 0 'leaves of 1024 bytes' - c format --size 8M --names
+json "the feature bits" "x['feature_incompat'] == 5" c info --json
+t "set a text" 0 '' '' c set plc/line1/state running
+t "get prints it" 0 '^running$' '' c get plc/line1/state
+t "cat writes it" 0 '^running$' '' c cat plc/line1/state
+t "a name that is a number" 0 '' '' c set 12 x
+t "get of it" 0 '^x$' '' c get 12
+typed bool true
+typed bool 0 false
+typed u8 255
+typed u16 65535
+typed u32 0xffffffff 4294967295
+typed u64 18446744073709551615
+typed i64 -9223372036854775808
+typed f64 0.1
+typed f64 -1e300 '-1e\+300'
+typed text 'größer'
+typed bytes ab 6162
+wrong u8 256 'too large'
+wrong u32 x 'not a number'
+wrong i64 9223372036854775808 'beyond'
+wrong f64 1,5 'not a number'
+wrong bool yes 'neither true nor false'
+wrong text $'\xff' 'not UTF-8'
+wrong u128 1 'not one of bytes'
+t "set --type=u32 motor" 0 '' '' c set --type=u32 plc/motor.hours 12
+t "get --hex" 0 '^0xc$' '' c get -x plc/motor.hours
+json "get --json" "x['type'] == 'u32' and x['value'] == 12" c get plc/motor.hours --json
+head -c 65536 /dev/urandom > long
+t "a file of 64 KiB" 0 '' '' c set big --file long
+truth "cat writes the same" sh -c "'$crabctl' --image n.img cat big | cmp - long"
+t "ls of a prefix" 0 '^plc/motor.hours u32 4 [0-9]+$' '' c ls plc/
+truth "and the other name with it, alone" sh -c "'$crabctl' --image n.img ls plc/ | cut -d ' ' -f 1 | xargs |
+	grep -qx 'plc/line1/state plc/motor.hours'"
+json "ls --json" "[(e['name'], e['type'], e['bytes']) for e in x] == [('12', 'text', 1), ('big', 'bytes', 65536),
+	('plc/line1/state', 'text', 7), ('plc/motor.hours', 'u32', 4), ('v', 'bytes', 2)]" c ls --json
+t "an empty name" 2 '' 'name "": empty' c set '' x
+t "a name of 241 bytes" 2 '' 'longer than 240' c set "$(printf '%0241d' 0)" x
+t "a name of 240 bytes" 0 '' '' c set "$(printf '%0240d' 0)" x
+t "a name that is not UTF-8" 2 '' 'not UTF-8' c set $'a\xff' x
+t "a name with a control character" 2 '' 'control character' c set $'a\nb' x
+t "--create of a name that is there" 3 '' 'there already' c set v x --create
+t "--replace of a name that is not" 1 '' 'no such key' c set w x --replace
+t "rm --if-version of another version" 1 '' 'another one' c rm v --if-version 1
+t "rm" 0 '' '' c rm v
+t "rm again" 1 '' 'no such key' c rm v
+t "put is refused" 3 '' 'another kind' c put 1 2
+t "check" 0 - - c check
+cp n.img good.img
+python3 - n.img <<'PYTHON'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at = data.index(b"running")
+data[at] ^= 1
+open(sys.argv[1], "wb").write(data)
+PYTHON
+t "a damaged value" 3 '' 'damaged' c get plc/line1/state
+t "another one is whole" 0 '^12$' '' c get plc/motor.hours
+t "check finds it" 1 - - c check
+t "fsck copies the others, and names the damaged one" 1 '^lost: plc/line1/state$' '' c fsck copy.img
+t "fsck: the copy is a store of names, and sound" 0 '4 records: sound' '' "$crabctl" --image copy.img check
+t "fsck: the values are the same" 0 '^12$' '' "$crabctl" --image copy.img get plc/motor.hours
+python3 - good.img <<'PYTHON'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at = data.index(b"plc/line1/state")
+data[at] ^= 1
+open(sys.argv[1], "wb").write(data)
+PYTHON
+t "a damaged name: the value may be the one that is asked for" 3 '' 'damaged' "$crabctl" --image good.img get plc/line1/state
+t "a name that is not there" 1 '' 'no such key' "$crabctl" --image good.img get plc
+t "a set is refused" 3 '' 'read-only' "$crabctl" --image good.img set plc x
+t "fsck: a value without a name" 1 '^lost: 1 values whose names are damaged$' '' "$crabctl" --image good.img fsck copy2.img
+t "names and commits" 3 '' 'commits are of words' c format --force --yes --commits --names
+t "a type in a store of blobs" 2 '' 'stores of names' sh -c "'$crabctl' --image b.img format --size 1M --blobs > f.out &&
+	'$crabctl' --image b.img set --type=u8 1 1"
+t "a prefix in a store of blobs" 2 '' 'store of names' "$crabctl" --image b.img ls x
