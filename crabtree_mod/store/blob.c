@@ -34,8 +34,13 @@ u32 crab_blob_most(const struct crab_store *store)
 	if (!store->blobs)
 		return 0;
 	return min_t(u32, CRAB_BLOB_BYTES_MAX, store->blobs->extents.slab_lines * CRAB_LINE -
-					       sizeof(struct crab_dblob) -
-					       (store->blobs->named ? CRAB_NAME_MAX : 0));
+					       sizeof(struct crab_dblob));
+}
+
+static bool blob_fits(const struct crab_store *store, const struct crab_blob_write *put)
+{
+	return put->bytes <= CRAB_BLOB_BYTES_MAX &&
+	       crab_blob_size(put) <= store->blobs->extents.slab_lines * CRAB_LINE;
 }
 
 static struct mutex *blob_stripe(struct crab_blobs *blobs, u64 key)
@@ -130,7 +135,7 @@ int crab_blob_put(struct crab_store *store, struct crab_blob_write *put)
 
 	if (err)
 		return err;
-	if (put->bytes > crab_blob_most(store))
+	if (!blob_fits(store, put))
 		return -EMSGSIZE;
 	stripe = blob_stripe(store->blobs, put->key);
 	mutex_lock(stripe);

@@ -85,7 +85,7 @@ struct crab_blob_entry {
 bool crab_store_has_names(const struct crab_store *store);
 
 /**
- * crab_blob_most() - the longest value that a store holds
+ * crab_blob_most() - the longest value that a store holds, without a name
  * @store: the store
  * Context: any.
  * Return: bytes; 0 if it is no store of blobs.

@@ -118,8 +118,6 @@ int crab_named_put(struct crab_store *store, struct crab_blob_write *put)
 
 	if (err)
 		return err;
-	if (put->bytes > crab_blob_most(store))
-		return -EMSGSIZE;
 	down_read(&blobs->names_lock);
 	name = crab_names_find(&blobs->names, put->name, put->name_bytes);
 	if (name)

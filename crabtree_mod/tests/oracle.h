@@ -83,7 +83,7 @@ int crab_oracle_fault(struct crab_oracle *oracle, const char *fmt, ...);
 int crab_oracle_read(struct crab_oracle *oracle, struct crab_store *store,
 		     struct crab_key_state *content);
 
-#define CRAB_ORACLE_NAME	18	/* length of the name that a key has in a store of names */
+#define CRAB_ORACLE_NAME	8	/* length of the name that a key has in a store of names */
 
 struct crab_blob_write;
 

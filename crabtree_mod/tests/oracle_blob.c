@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the oracle of crash tests for stores of blobs and of names. Their content
- * is one of 64-bit values, each of which chooses a blob (blob_value.h). A key has its name as text.
+ * is one of 64-bit values, each of which chooses a blob (blob_value.h). The name of a key consists
+ * of the bytes of the key.
  *
  * Locking: none; the caller owns the store.
  */
@@ -13,15 +14,18 @@
 #include "oracle.h"
 #include "store/named.h"
 
-/* In the order of the keys */
-static void name_of(u64 key, char name[CRAB_ORACLE_NAME + 1])
+/* The bytes of the key, the highest one first: names have the order of the keys */
+static void name_of(u64 key, char name[CRAB_ORACLE_NAME])
 {
-	snprintf(name, CRAB_ORACLE_NAME + 1, "k/%016llx", key);
+	u32 i;
+
+	for (i = 0; i < CRAB_ORACLE_NAME; i++)
+		name[i] = key >> (CRAB_ORACLE_NAME - 1 - i) * 8;
 }
 
 int crab_oracle_put(struct crab_store *store, struct crab_blob_write *put)
 {
-	char name[CRAB_ORACLE_NAME + 1];
+	char name[CRAB_ORACLE_NAME];
 
 	if (!crab_store_has_names(store))
 		return crab_blob_put(store, put);
@@ -33,7 +37,7 @@ int crab_oracle_put(struct crab_store *store, struct crab_blob_write *put)
 
 int crab_oracle_erase(struct crab_store *store, struct crab_blob_write *erase)
 {
-	char name[CRAB_ORACLE_NAME + 1];
+	char name[CRAB_ORACLE_NAME];
 
 	if (!crab_store_has_names(store))
 		return crab_blob_erase(store, erase);
@@ -45,7 +49,7 @@ int crab_oracle_erase(struct crab_store *store, struct crab_blob_write *erase)
 
 static int oracle_read(struct crab_store *store, struct crab_blob_read *get)
 {
-	char name[CRAB_ORACLE_NAME + 1];
+	char name[CRAB_ORACLE_NAME];
 
 	if (!crab_store_has_names(store))
 		return crab_blob_get(store, get);
@@ -82,7 +86,7 @@ static int names_listed(struct crab_oracle *oracle, struct crab_store *store,
 {
 	struct crab_named_cursor cursor = { .bytes = 0 };
 	struct crab_named_entry entry;
-	char name[CRAB_ORACLE_NAME + 1];
+	char name[CRAB_ORACLE_NAME];
 	u32 key;
 
 	for (key = 0; key < oracle->n; key++) {
@@ -92,7 +96,8 @@ static int names_listed(struct crab_oracle *oracle, struct crab_store *store,
 		if (crab_named_next(store, &cursor, &entry) != 1 || entry.err ||
 		    entry.name_bytes != CRAB_ORACLE_NAME ||
 		    memcmp(entry.text, name, CRAB_ORACLE_NAME))
-			return crab_oracle_fault(oracle, "the list of names omits %s", name);
+			return crab_oracle_fault(oracle, "the list of names omits that of key %llx",
+						 oracle->keys[key]);
 	}
 	return crab_named_next(store, &cursor, &entry) ?
 	       crab_oracle_fault(oracle, "the list of names goes on") : 0;

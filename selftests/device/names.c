@@ -5,6 +5,7 @@
  *
  * Invariant: a refused call leaves the store sound and as it was.
  */
+#include <stddef.h>
 #include <sys/mman.h>
 
 #include "observe.h"
@@ -252,8 +253,8 @@ TEST(faults, "user memory that ends within a name, a value or a list: EFAULT")
 
 TEST(kinds, "the calls by key in a store of names: refused, and the store is as it was")
 {
-	struct crabtree_list l = { .end = 9, .entries = (uintptr_t)entries, .capacity = 1 };
-	struct crabtree_snapshot s = { .flags = 0 };
+	struct crabtree_list l = { .size = sizeof(l), .end = 9, .entries = (uintptr_t)entries, .capacity = 1 };
+	struct crabtree_snapshot s = { .size = sizeof(s) };
 	int fd = names_store();
 	u64 old;
 

@@ -87,6 +87,7 @@ struct crash_counts {
  * @keys: number of keys; 0: CRASH_KEYS_DEFAULT
  * @blobs: of blobs: a value chooses the blob of its key (tests/blob_value.h). Without @modify, and without
  *	batches in the run
+ * @names: as @blobs, which is set as well; keys are names
  * @commits: of commits: each batch is a commit. Without @modify
  * @modify: some inserts are compare-and-swaps and adds
  * @changes: cut the operations that change the structure, and few others
@@ -102,6 +103,7 @@ struct crash_setup {
 	u32 slots;
 	u32 keys;
 	bool blobs;
+	bool names;
 	bool commits;
 	bool modify;
 	bool changes;

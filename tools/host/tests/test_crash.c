@@ -68,13 +68,14 @@ static void run_driver(const struct host_driver *driver, u32 rounds, u64 seed)
 			     rounds > 1 ? 2 : 1);
 }
 
-/* Stores of blobs, with as many leaves as slabs need */
-static void run_blobs(const struct host_driver *driver, u32 rounds, u64 seed)
+/* Stores of blobs or names, with as many leaves as slabs need */
+static void run_blobs(const struct host_driver *driver, bool names, u32 rounds, u64 seed)
 {
 	struct crash_setup setup = driver->setups[0];
 	u32 i;
 
 	setup.blobs = true;
+	setup.names = names;
 	for (i = 0; i < rounds; i++)
 		run_workload(&setup, BLOB_LEAVES, seed + i, false, STEPS, rounds > 1 ? 2 : 1);
 }
@@ -116,8 +117,10 @@ int main(int argc, char **argv)
 		return 2;
 	for (driver = host_drivers; *driver; driver++)
 		run_driver(*driver, rounds, seed);
-	run_blobs(&host_driver_crab, rounds, seed);
-	run_blobs(&host_driver_nvtree, rounds, seed);
+	run_blobs(&host_driver_crab, false, rounds, seed);
+	run_blobs(&host_driver_crab, true, rounds, seed);
+	run_blobs(&host_driver_nvtree, false, rounds, seed);
+	run_blobs(&host_driver_nvtree, true, rounds, seed);
 	run_commits(&host_driver_crab, rounds, seed);
 	printf("# %llu crash points, %llu in recoveries; %llu images, at most %llu a point\n",
 	       total.points + total.nested, total.nested, total.images, total.largest);
