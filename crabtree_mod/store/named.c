@@ -149,21 +149,6 @@ int crab_named_erase(struct crab_store *store, struct crab_blob_write *erase)
 	return err;
 }
 
-/* Is there a blob which may have the name, but which attach could not read? */
-static int name_missing(struct crab_store *store, const char *name, u32 bytes)
-{
-	u64 low = crab_name_key(name, bytes);
-	struct crab_record record;
-	int err;
-
-	if (!store->blobs->unnamed)
-		return -ENOENT;
-	err = store->blobs->raw->seek(store->engine, low, CRAB_SEEK_GE, &record);
-	if (err)
-		return err;
-	return record.key <= key_last(low) ? -EUCLEAN : -ENOENT;
-}
-
 /* The blob of a key has another name: the media has changed */
 static bool name_differs(const struct crab_name *name, const struct crab_blob_read *get)
 {
@@ -189,7 +174,8 @@ int crab_named_get(struct crab_store *store, const char *name, u32 name_bytes,
 		if ((!err || err == -EMSGSIZE) && name_differs(known, get))
 			err = -EUCLEAN;
 	} else {
-		err = name_missing(store, name, name_bytes);
+		/* A name that attach could not read may be this one */
+		err = blobs->unnamed ? -EUCLEAN : -ENOENT;
 	}
 	up_read(&blobs->names_lock);
 	get->name = NULL;

@@ -82,8 +82,8 @@ int crab_named_erase(struct crab_store *store, struct crab_blob_write *erase);
  * @get: the other operands; its key is set
  *
  * Context: may sleep.
- * Return: as crab_blob_get(); -EINVAL and -EOPNOTSUPP as of crab_named_put(); -EUCLEAN also for a
- * name that may be that of a blob whose name is damaged.
+ * Return: as crab_blob_get(); -EINVAL and -EOPNOTSUPP as of crab_named_put(); -EUCLEAN also for any
+ * name that is not there, if attach could not read some name.
  */
 int crab_named_get(struct crab_store *store, const char *name, u32 name_bytes,
 		   struct crab_blob_read *get);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * churn [--commit] DEVICE SEED ACKS FIRST [ACKS FIRST...] - the writers of power cuts.
+ * churn [--commit|--names] DEVICE SEED ACKS FIRST [ACKS FIRST...] - the writers of power cuts.
  *
  * For each pair one process: writer 0, 1 and so on. Each performs the operations
  * FIRST.. of its sequence (sequence.h), one at a time, and writes a line `C I` to
@@ -12,6 +12,8 @@
  * With --commit, COMMIT operations are one commit, so M is a multiple of COMMIT after the
  * acknowledged ones. Each commit also moves an amount between two of the accounts, whose keys
  * are below ACCOUNTS and whose values have the sum ACCOUNTS * BALANCE.
+ *
+ * With --names the store is one of names (named.h); `churn --dump DEVICE` prints its records.
  *
  * It does not end unless a writer fails.  `churn - SEED WRITER COUNT` prints
  * operations instead, for the verifier's test.
@@ -28,6 +30,7 @@
 
 #include <linux/crabtree.h>
 
+#include "named.h"
 #include "sequence.h"
 
 #define WINDOW		64
@@ -39,6 +42,7 @@ struct writer {
 	uint64_t seed;
 	uint64_t number;
 	int commits;
+	int names;
 };
 
 static int write_all(int fd, const char *buf, size_t len)
@@ -81,8 +85,13 @@ static int remove_key(int device, const struct operation *op)
 static int perform(int device, const struct writer *writer, uint64_t i)
 {
 	struct operation op = sequence_at(writer->seed, writer->number, i);
+	int err;
 
-	if (!(op.remove ? remove_key(device, &op) : store(device, &op)))
+	if (writer->names)
+		err = op.remove ? named_remove(device, &op) : named_store(device, &op);
+	else
+		err = op.remove ? remove_key(device, &op) : store(device, &op);
+	if (!err)
 		return 0;
 	fprintf(stderr, "churn: operation %" PRIu64 ", key %" PRIu64 ": %s\n", i, op.key,
 		strerror(errno));
@@ -221,15 +230,30 @@ static int print(const struct writer *writer, uint64_t count)
 	return 0;
 }
 
+static int dump(const char *path)
+{
+	int device = open_or_complain(path, O_RDONLY);
+
+	if (device >= 0 && !named_dump(device))
+		return 0;
+	perror("churn: dump");
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
-	struct writer writer = { .commits = argc > 1 && !strcmp(argv[1], "--commit") };
+	struct writer writer = {
+		.commits = argc > 1 && !strcmp(argv[1], "--commit"),
+		.names = argc > 1 && !strcmp(argv[1], "--names"),
+	};
 	int i;
 
-	argc -= writer.commits;
-	argv += writer.commits;
+	if (argc == 3 && !strcmp(argv[1], "--dump"))
+		return dump(argv[2]);
+	argc -= writer.commits || writer.names;
+	argv += writer.commits || writer.names;
 	if (argc < 5 || argc % 2 == 0) {
-		fprintf(stderr, "usage: churn [--commit] DEVICE SEED ACKS FIRST [ACKS FIRST...]\n");
+		fprintf(stderr, "usage: churn [--commit|--names] DEVICE SEED ACKS FIRST [ACKS FIRST...]\n");
 		return 2;
 	}
 	writer.seed = strtoull(argv[2], NULL, 0);

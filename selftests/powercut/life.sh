@@ -4,7 +4,7 @@
 #
 # In the guest, one run between two power cuts: attach the store that was cut, check it,
 # send all records out; then the writers work until the power is cut.  FORMAT, if set, holds
-# the options of FORMAT, STARTS the first operation of each writer, COMMIT an option of churn;
+# the options of FORMAT, STARTS the first operation of each writer, CHURN an option of churn;
 # LAST=1 detaches the store instead.
 #
 # Starting a program costs most in these machines: as few as possible.
@@ -13,7 +13,11 @@ echo "attaching" >"$CRAB_ACK"
 insmod /crabtree.ko $CRAB_PARAMS
 [ -z "$FORMAT" ] || crabctl -d /dev/crab0 format --label soak --yes $FORMAT
 crabctl -d /dev/crab0 check
-crabctl -d /dev/crab0 dump >"$CRAB_OUT"
+if [ "$CHURN" = --names ]; then
+	churn --dump /dev/crab0 >"$CRAB_OUT"
+else
+	crabctl -d /dev/crab0 dump >"$CRAB_OUT"
+fi
 echo "end of dump" >"$CRAB_OUT"
 if [ -n "$LAST" ]; then
 	rmmod crabtree
@@ -25,4 +29,4 @@ for first in $STARTS; do
 	eval "pairs=\"$pairs \$CRAB_CHURN$writer $first\""
 	writer=$((writer + 1))
 done
-churn $COMMIT /dev/crab0 $SEED $pairs || echo "CRABTREE FAIL: a writer ended"
+churn $CHURN /dev/crab0 $SEED $pairs || echo "CRABTREE FAIL: a writer ended"

@@ -8,7 +8,8 @@
 golden=$2/../host/golden
 images=("$golden"/*.gz "$golden"/commits/*.gz)
 blobs=("$golden"/blobs/*.gz)
-suite $((4 * ${#images[@]} + 4 * ${#blobs[@]}))
+names=("$golden"/names/*.gz)
+suite $((4 * ${#images[@]} + 4 * ${#blobs[@]} + 4 * ${#names[@]}))
 
 for image in "${images[@]}"; do
 	name=${image#"$golden/"}
@@ -34,4 +35,17 @@ for image in "${blobs[@]}"; do
 	t "$name: sound" 0 "$(wc -l < records) records: sound" '' "$crabctl" --image g.img check
 	same "$name: unchanged" good g.img
 	t "$name: can be written to" 0 - '' "$crabctl" --image g.img set 8 text
+done
+
+# The same after the number of the type
+for image in "${names[@]}"; do
+	name=names/$(basename "$image" .gz)
+	gzip -dc "$image" > g.img
+	cp g.img good
+	sed '1d' "$golden/$name.txt" | cut -d ' ' -f 1,3,4 > records
+	run sh -c "'$crabctl' --image g.img ls | cut -d ' ' -f 1,3,4"
+	same "$name: its names, lengths and versions" records out
+	t "$name: sound" 0 "$(wc -l < records) records: sound" '' "$crabctl" --image g.img check
+	same "$name: unchanged" good g.img
+	t "$name: can be written to" 0 - '' "$crabctl" --image g.img set plc text
 done

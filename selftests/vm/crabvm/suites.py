@@ -228,7 +228,7 @@ SUITES = [
     Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 15),
     Suite("hibernate-amd64-6.1", "power", hibernation("amd64-6.1"), 25),
     Suite("powercut-uml", "power", powercuts("uml", 128), 45),
-    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 5, "--writers", "4"), 25),
+    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 6, "--writers", "4"), 25),
     Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 4000), 30),
     Suite("boots", "power", boots, 1),
     Suite("verifier", "power", verifier, 3),

@@ -49,8 +49,8 @@ Random inserts, updates, deletes, detaches, power cuts, stops with surviving cac
 operation is cut at every fence, with every image that attach can distinguish. Batches are half of
 the operations of the workloads named after them; they are cut at every store, while one leaf in five is
 locked. After a cut in a batch, each key may be in any state that its own operations produce. For batches of more than
-four operations, 64 random images of each crash point are tried. The workloads of blobs close a state space
-instead, and then flip each bit of a blob.
+four operations, 64 random images of each crash point are tried. The workload of blobs closes a state space
+instead, and then flips each bit of a blob.
 
 """
 

@@ -88,6 +88,9 @@ DESIGNS = [
         Edit(BLOB_MEDIA, "word == crab_blob_word(blobs, place, head[HEAD_BIRTH])",
              "true"),
     ]),
+    Design("names: attach does not read the names", [
+        Edit(BLOB_ATTACH, "if (!err && store->blobs->named)\n\t\treturn crab_names_read(store, r);", ""),
+    ]),
     Design("commits: the list is cleared before its writes are done", [
         Edit(COMMIT, "err = crab_commit_apply(store->engine, flow, commit->ops, commit->n);",
              "list_clear(store, flow); err = crab_commit_apply(store->engine, flow, commit->ops, commit->n)"),

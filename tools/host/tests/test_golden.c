@@ -20,7 +20,7 @@
 #include <linux/string.h>
 
 #include "model.h"
-#include "store/blob.h"
+#include "store/named.h"
 #include "tap.h"
 #include "tests/hostile.h"
 #include "tests/seal.h"
@@ -42,6 +42,7 @@
  * @size: of its region
  * @blobs: it is a store of blobs
  * @commits: it is a store of commits
+ * @names: it is a store of names
  */
 struct golden {
 	const char *name;
@@ -52,14 +53,16 @@ struct golden {
 	u64 size;
 	bool blobs;
 	bool commits;
+	bool names;
 };
 
 #define SMALL(leaf)	ALIGN(CRAB_POOL_OFFSET + CRAB_HOSTILE_LEAVES * (leaf), 4096)
-#define STATE_OF(n, s, e, leaf)	{ n, s, e, NULL, leaf, SMALL(leaf), false, false }
+#define STATE_OF(n, s, e, leaf)	{ n, s, e, NULL, leaf, SMALL(leaf), false, false, false }
 #define STATE(n, s, leaf)	STATE_OF(n, s, "crab", leaf)
-#define FORMATTED(n, e, l, leaf, bytes)	{ n, NO_STATE, e, l, leaf, bytes, false, false }
-#define BLOBS(n, s, e, l, leaf)	{ n, s, e, l, leaf, BLOBS_SIZE, true, false }
-#define COMMITS(n, s, e, l, leaf)	{ n, s, e, l, leaf, SMALL(leaf), false, true }
+#define FORMATTED(n, e, l, leaf, bytes)	{ n, NO_STATE, e, l, leaf, bytes, false, false, false }
+#define BLOBS(n, s, e, l, leaf)	{ n, s, e, l, leaf, BLOBS_SIZE, true, false, false }
+#define NAMES(n, s, e, l, leaf)	{ n, s, e, l, leaf, BLOBS_SIZE, false, false, true }
+#define COMMITS(n, s, e, l, leaf)	{ n, s, e, l, leaf, SMALL(leaf), false, true, false }
 
 /* Append new images at the end */
 static const struct golden goldens[] = {
@@ -109,6 +112,9 @@ static const struct golden goldens[] = {
 	STATE_OF("nbtree/cut-insert", 54, "nbtree", 512),
 	STATE_OF("nbtree/cut-unlink", 55, "nbtree", 512),
 	STATE_OF("nbtree/full", 56, "nbtree", 512),
+	NAMES("names/formatted", NO_STATE, "crab", "slotted", 512),
+	NAMES("names/slotted", BLOBS_STATE, "crab", "slotted", 512),
+	NAMES("names/nvtree", BLOBS_STATE, "nvtree", "append", 512),
 };
 
 static struct crab_hostile hostile;
@@ -134,22 +140,44 @@ static FILE *must(FILE *f, const char *what)
 }
 
 /* Each blob: key, length, version and a checksum that is not the store's own */
+static u64 blob_hash(u32 bytes)
+{
+	u64 hash = 14695981039346656037ULL;
+	u32 i;
+
+	for (i = 0; i < bytes; i++)
+		hash = (hash ^ blob[i]) * 1099511628211ULL;	/* FNV-1a */
+	return hash;
+}
+
 static void describe_blobs(struct crab_store *store, size_t n)
 {
 	struct crab_blob_entry e;
 	struct crab_cursor c;
-	u64 hash;
-	u32 i;
 
 	crab_cursor_init(&c, 0, CRAB_KEY_EMPTY);
 	while (crab_blob_list(store, &c, &e, 1) == 1) {
 		struct crab_blob_read get = { .key = e.key, .buffer = blob, .capacity = sizeof(blob) };
 
 		tap_check(!crab_blob_get(store, &get) && get.bytes == e.bytes, "get of %llu", e.key);
-		for (i = 0, hash = 14695981039346656037ULL; i < e.bytes; i++)
-			hash = (hash ^ blob[i]) * 1099511628211ULL;	/* FNV-1a */
 		n += scnprintf(text + n, sizeof(text) - n, "%llu %u %llu %016llx\n", e.key, e.bytes,
-			       e.version, hash);
+			       e.version, blob_hash(e.bytes));
+	}
+}
+
+/* The same with name and type */
+static void describe_names(struct crab_store *store, size_t n)
+{
+	struct crab_named_cursor c = { .bytes = 0 };
+	struct crab_named_entry e;
+
+	while (crab_named_next(store, &c, &e) == 1) {
+		struct crab_blob_read get = { .buffer = blob, .capacity = sizeof(blob) };
+
+		tap_check(!crab_named_get(store, e.text, e.name_bytes, &get) && get.bytes == e.bytes,
+			  "get of %.*s", e.name_bytes, e.text);
+		n += scnprintf(text + n, sizeof(text) - n, "%.*s %u %u %llu %016llx\n", e.name_bytes,
+			       e.text, e.type, e.bytes, e.version, blob_hash(e.bytes));
 	}
 }
 
@@ -169,10 +197,10 @@ static void describe(struct crab_store *store)
 	for (i = 0; i < CRAB_UUID_LEN; i++)
 		n += scnprintf(text + n, sizeof(text) - n, "%02x", info.super.uuid[i]);
 	n += scnprintf(text + n, sizeof(text) - n, "\n");
-	if (crab_blob_most(store)) {
-		describe_blobs(store, n);
-		return;
-	}
+	if (crab_store_has_names(store))
+		return describe_names(store, n);
+	if (crab_blob_most(store))
+		return describe_blobs(store, n);
 	crab_cursor_init(&c, 0, CRAB_KEY_EMPTY);
 	while (crab_cursor_read(store, &c, &r, 1) == 1)
 		n += scnprintf(text + n, sizeof(text) - n, "%llu %llu\n", r.key, r.value);
@@ -201,7 +229,7 @@ static void format(const struct golden *g)
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = g->leaf_bytes, .engine = g->engine,
 		.layout = g->layout, .label = "golden", .blobs = g->blobs,
-		.commits = g->commits,
+		.commits = g->commits, .names = g->names,
 	};
 
 	memset(hostile.media.base, 0, g->size);
@@ -269,35 +297,53 @@ static void media_for(const struct golden *g)
 	crab_host_seed(SEED);
 }
 
+/* The name that a key has: of many lengths, and all below "k" */
+static u32 name_of(u64 key, char name[64])
+{
+	return sprintf(name, "k/%llu%.*s", key, (int)(key % 40), "/abcdefghijklmnopqrstuvwxyzabcdefghijklm");
+}
+
 static int put(struct crab_store *store, u64 key, u32 bytes)
 {
-	struct crab_blob_write write = { .key = key, .bytes = bytes, .data = blob };
+	char name[64];
+	struct crab_blob_write write = {
+		.key = key, .name = name, .name_bytes = name_of(key, name), .type = key % 256,
+		.bytes = bytes, .data = blob,
+	};
 	u32 i;
 
 	for (i = 0; i < bytes; i++)
 		blob[i] = key * 31 + bytes + i * 7;
+	if (crab_store_has_names(store))
+		return crab_named_put(store, &write);
+	write.name_bytes = 0;
+	write.type = 0;
 	return crab_blob_put(store, &write);
 }
 
 static int erase(struct crab_store *store, u64 key)
 {
-	struct crab_blob_write write = { .key = key };
+	char name[64];
+	struct crab_blob_write write = {
+		.key = key, .name = name, .name_bytes = name_of(key, name),
+	};
 
-	return crab_blob_erase(store, &write);
+	return crab_store_has_names(store) ? crab_named_erase(store, &write) :
+					     crab_blob_erase(store, &write);
 }
 
-/* Lengths at both ends of some classes of extents; replaced and erased blobs; several leaves */
+/* Lengths at both ends of some classes of extents; replaced and erased blobs or names; several leaves */
 static void make_blobs(void)
 {
 	static const u32 lengths[] = { 0, 1, 24, 25, 88, 89, 344, 345, 1000, 4056 };
 	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *store = crab_store_attach(&hostile.media, &options, &report);
+	u32 i, longest = crab_store_has_names(store) ? 4000 : 4056;
 	int err = 0;
-	u32 i;
 
 	for (i = 0; i < 60; i++)
-		err = err ?: put(store, i * 8, i < ARRAY_SIZE(lengths) ? lengths[i] : i);
+		err = err ?: put(store, i * 8, i < ARRAY_SIZE(lengths) ? min(lengths[i], longest) : i);
 	for (i = 7; i < 60; i += 7)
 		err = err ?: put(store, i * 8, 200 - i);
 	for (i = 20; i < 60; i += 3)

@@ -49,5 +49,7 @@ const struct workload crab_workloads[] = {
 	{ "slotted, modified", { CRAB_SLOTTED(128), .modify = true }, .steps = 500 },
 	{ "shift, modified", { CRAB_SORTED(128, SIP), .modify = true }, .steps = 500 },
 	{ "blobs, slotted", .space = "slotted-blobs" },
+	{ "names, slotted", { CRAB_SLOTTED(128), .blobs = true, .names = true },
+	  .steps = 200, .leaves = 24 },
 	{ }
 };
