@@ -5,10 +5,12 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 tests=$2
-calls=47
+calls=83
 suite $((calls + 3))
 export PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$out PYTHONPATH=$tests/../python
-/usr/bin/python3 "$tests/store.py" | grep -E '^(not ok|ok|#)'
+for part in store variables; do
+	/usr/bin/python3 "$tests/$part.py" | sed -nE 's/^((not )?ok) [0-9]+ /\1 - /; /^(not ok|ok|#)/p'
+done
 number=$calls
 
 run /usr/bin/python3 "$tests/structures.py"

@@ -46,6 +46,7 @@ def main():
                       'printf("%lu\\n", value);', "return crabtree_close(ct);", "}"],
         "example.py": block(README, "import crabtree"),
         "page.py": block(PAGE, "import crabtree"),
+        "names.py": ["import crabtree", *block(PAGE, 'with crabtree.create("plc.img"')],
         "page.rs": block(PAGE, "use crabtree"),
         "page.go": block(PAGE, "package main"),
     }

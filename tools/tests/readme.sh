@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 top=$2/../..
-suite 10
+suite 11
 export PYTHONDONTWRITEBYTECODE=1 PATH=$out:$PATH LD_LIBRARY_PATH=$out PYTHONPATH=$2/../python
 
 truth "the examples are there" /usr/bin/python3 "$2/readme.py" "$top" .
@@ -22,6 +22,7 @@ t "which reads its value" 0 '^43$' '' ./example
 t "and Python reads it, too" 0 '^43 \[\(16, 43\)\]$' '' /usr/bin/python3 example.py
 rm try.img
 t "the page's example in Python" 0 '^\[0, 0, 0\] 1$' '' /usr/bin/python3 page.py
+t "its example of names in Python" 0 "^\[\('motor.hours', 'u32'\)\]$" '' /usr/bin/python3 names.py
 sed '1,/^$/d' "$top/tools/rust/examples/first.rs" > first.rs
 same "the page's example in Rust is that of the crate" first.rs page.rs
 sed -n '/^package main/,$p' "$top/tools/go/examples/first/main.go" | expand -t 4 > first.go

@@ -276,7 +276,7 @@ class BlobMachine(RuleBasedStateMachine):
             return KeyError, None
         if create and not replace and key in self.model:
             return crabtree.Error, errno.EEXIST
-        if version is not None and self.model[key][1] != version:
+        if version is not None and self.model[key].version != version:
             return crabtree.Error, errno.ESTALE
         return None
 
@@ -293,7 +293,7 @@ class BlobMachine(RuleBasedStateMachine):
             return
         assert got > self.last
         self.last = got
-        self.model[key] = value, got
+        self.model[key] = crabtree.Blob(value, got)
 
     @rule(key=KEYS, size=st.sampled_from([0, 4056, 4096, 4097, 20000]))
     def long(self, key, size):
@@ -438,4 +438,5 @@ def main():
     sys.exit(tap.done())
 
 
-main()
+if __name__ == "__main__":
+    main()

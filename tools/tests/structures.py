@@ -10,12 +10,13 @@ from crabtree import _library
 KINDS = {"crabtree_record": _library.Record, "crabtree_cursor": _library.Cursor,
          "crabtree_batch_op": _library.BatchOp, "crabtree_counter": _library.Counter,
          "crabtree_info": _library.Info, "crabtree_check": _library.Check, "crabtree_format": _library.Format,
-         "crabtree_change": _library.Change, "crabtree_entry": _library.Entry}
+         "crabtree_change": _library.Change, "crabtree_entry": _library.Entry,
+         "crabtree_named": _library.Named, "crabtree_name": _library.Name, "crabtree_names": _library.Names}
 
 
 def main():
     """One assertion a line."""
-    print("#include <crabtree.h>\n#include <stddef.h>")
+    print("#include <crabtree_names.h>\n#include <stddef.h>")
     for name, kind in KINDS.items():
         print(f'_Static_assert(sizeof(struct {name}) == {_library.ctypes.sizeof(kind)}, "{name}");')
         for field, *_ in kind._fields_:

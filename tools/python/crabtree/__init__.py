@@ -17,11 +17,11 @@ share a store; close() must come after their last call.
 import collections.abc
 import ctypes
 import errno
-import operator
 import os
 import uuid as uuids
 
 from . import _library
+from ._library import u64 as _u64
 from ._variables import NameEntry, Variable, Variables  # noqa: F401 pylint: disable=unused-import
 
 KEY_MAX = 2 ** 64 - 2
@@ -58,14 +58,6 @@ def _check_key(err, key):
     if err == -errno.ENOENT:
         raise KeyError(key)
     return _check(err)
-
-
-def _u64(number):
-    """An integer that fits; ctypes would cut it."""
-    number = operator.index(number)
-    if not 0 <= number <= _U64_MAX:
-        raise ValueError(f"{number} is not between 0 and 2**64 - 1")
-    return number
 
 
 def _flags(create, replace):
@@ -302,11 +294,11 @@ class Store(collections.abc.MutableMapping):
     @property
     def variables(self):
         """The Variables of a store that format(names=True) made: a mapping of names to typed values."""
-        return Variables(self)
+        return Variables(self._call_named)
 
-    def call_key(self, key, name, *arguments):
-        """A call of the library that needs a key or a name, for Variables."""
-        _check_key(self._call(name, *arguments), key)
+    def _call_named(self, name, call, *arguments):
+        """A call of the library about a name."""
+        _check_key(self._call(call, *arguments), name)
 
     # While others write
 

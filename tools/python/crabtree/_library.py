@@ -6,6 +6,7 @@ offset. The library of a newer version may have fields after them, and writes no
 """
 
 import ctypes
+import operator
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint8
 from ctypes import c_uint16, c_uint32, c_uint64, c_void_p
 
@@ -126,6 +127,14 @@ CALLS = [
     ("durability_name", c_char_p, c_uint32),
     ("model_name", c_char_p, c_uint32),
 ]
+
+
+def u64(number):
+    """An integer that fits; ctypes would cut it."""
+    number = operator.index(number)
+    if not 0 <= number < 2 ** 64:
+        raise ValueError(f"{number} is not between 0 and 2**64 - 1")
+    return number
 
 
 def load():

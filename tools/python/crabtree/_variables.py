@@ -21,9 +21,20 @@ NameEntry = collections.namedtuple("NameEntry", "name type bytes version damaged
 NameEntry.__doc__ = "A name of a list. If the value is damaged, its length `bytes` and its version are 0."
 
 
-def _encode_name(name):
-    """A name as bytes; a name that a program stored as other bytes than UTF-8 keeps them."""
-    return name.encode(errors="surrogateescape")
+def _encode_text(text):
+    """A name or a text as UTF-8; one that a program stored as other bytes keeps these."""
+    if not isinstance(text, str):
+        raise TypeError(f"{text!r} is not a str")
+    return text.encode(errors="surrogateescape")
+
+
+def _decode_text(data):
+    return data.decode(errors="surrogateescape")
+
+
+def _type_name(number):
+    """The name of a type; "?" is that of a newer version."""
+    return _TYPES[number] if number < len(_TYPES) else "?"
 
 
 def _type_of(value):
@@ -36,34 +47,41 @@ def _type_of(value):
     raise TypeError(f"no type of a variable for {value!r}")
 
 
-def _encode(value, kind):
-    """A value in the form of its type; a value that does not fit is a ValueError."""
-    if kind == "bytes":
-        return bytes(value)
-    if kind == "text":
-        return value.encode()
-    if kind not in _NUMBERS:
-        raise ValueError(f"{kind!r} is not one of {', '.join(_TYPES)}")
+def _encode_number(value, kind):
+    if kind == "bool" and value not in (False, True):
+        raise ValueError(f"{value!r} is no bool")
     try:
         return struct.pack(_NUMBERS[kind], value)
     except struct.error as error:
         raise ValueError(f"{value!r} is no {kind}: {error}") from None
 
 
+def _encode(value, kind):
+    """A value in the form of its type; a value that does not fit is a ValueError."""
+    if kind not in _TYPES:
+        raise ValueError(f"{kind!r} is not one of {', '.join(_TYPES)}")
+    if kind == "bytes":
+        return bytes(memoryview(value))     # a number has no buffer: bytes() would make so many NULs
+    return _encode_text(value) if kind == "text" else _encode_number(value, kind)
+
+
 def _decode(data, kind):
+    """A value of its type; one of a newer type, or of a length that its type does not have, is bytes."""
     if kind == "text":
-        return data.decode(errors="surrogateescape")
-    return struct.unpack(_NUMBERS[kind], data)[0] if kind in _NUMBERS else data
+        return _decode_text(data)
+    if kind in _NUMBERS and len(data) == struct.calcsize(_NUMBERS[kind]):
+        return struct.unpack(_NUMBERS[kind], data)[0]
+    return data
 
 
 class Variables(collections.abc.MutableMapping):
     """The variables of a store of names, see Store.variables: names are str, values bool, int, float, str or bytes.
 
     Names ascend, by their UTF-8. A missing name is a KeyError. An int is an i64, or a u64 if it is too
-    large; set() stores other types."""
+    large; set() stores other types. A name or a text that is not UTF-8 has surrogates, as os.fsdecode() makes them."""
 
-    def __init__(self, store):
-        self._store = store
+    def __init__(self, call):
+        self._call = call
 
     def set(self, name, value, type=None, *, create=False, replace=False, version=None):
         """Store a value, durable on return; with `type` as that type: "u8", "bytes", ...
@@ -71,44 +89,43 @@ class Variables(collections.abc.MutableMapping):
         With `create` only if the name is absent, with `replace` only if it is there, with `version` only if
         the present value has it, else ESTALE. Returns the new version."""
         # pylint: disable=redefined-builtin
-        kind = type or _type_of(value)
-        data, text = _encode(value, kind), _encode_name(name)
+        kind = _type_of(value) if type is None else type
+        data, text = _encode(value, kind), _encode_text(name)
         flags = (_CREATE if create else 0) | (_REPLACE if replace else 0) | (0 if version is None else _IF_VERSION)
         named = _library.Named(name=text, name_bytes=len(text), type=_TYPES.index(kind),
-                               value=ctypes.cast(data, ctypes.c_void_p), bytes=len(data), version=version or 0)
-        self._store.call_key(name, "put_named", ctypes.byref(named), flags)
+                               value=ctypes.cast(data, ctypes.c_void_p), bytes=len(data),
+                               version=0 if version is None else _library.u64(version))
+        self._call(name, "put_named", ctypes.byref(named), flags)
         return named.version
 
     def get_variable(self, name):
         """The Variable of a name; its checksum is verified."""
-        text, room = _encode_name(name), ctypes.create_string_buffer(_ROOM)
+        text, room = _encode_text(name), ctypes.create_string_buffer(_ROOM)
         named = _library.Named(name=text, name_bytes=len(text), value=ctypes.cast(room, ctypes.c_void_p),
                                capacity=len(room))
-        self._store.call_key(name, "get_named", ctypes.byref(named))
-        kind = _TYPES[named.type] if named.type < len(_TYPES) else "bytes"
-        return Variable(_decode(room.raw[:named.bytes], kind), kind, named.version)
+        self._call(name, "get_named", ctypes.byref(named))
+        kind = _type_name(named.type)
+        return Variable(_decode(ctypes.string_at(room, named.bytes), kind), kind, named.version)
 
     def remove(self, name, version=None):
         """Remove a name and its value; with `version` only if the value has it, else ESTALE."""
-        text = _encode_name(name)
-        old = None if version is None else ctypes.byref(ctypes.c_uint64(version))
-        self._store.call_key(name, "erase_named", text, len(text), old)
+        text = _encode_text(name)
+        old = None if version is None else ctypes.byref(ctypes.c_uint64(_library.u64(version)))
+        self._call(name, "erase_named", text, len(text), old)
 
     def entries(self, prefix=""):
         """A list of a NameEntry for each name that begins with `prefix`. Not a snapshot."""
-        text, found = _encode_name(prefix), []
+        text, found = _encode_text(prefix), []
 
         def each(name, _):
             """Called for each name."""
             one = name.contents
             data = ctypes.string_at(ctypes.addressof(one) + _library.Name.name.offset, one.name_bytes)
-            kind = _TYPES[one.type] if one.type < len(_TYPES) else "bytes"
-            found.append(NameEntry(data.decode(errors="surrogateescape"), kind, one.bytes, one.version,
-                                   one.status != 0))
+            found.append(NameEntry(_decode_text(data), _type_name(one.type), one.bytes, one.version, one.status != 0))
             return 0
 
-        names = _library.Names(flags=_PREFIX, end=ctypes.cast(text, ctypes.c_void_p).value or 0, end_bytes=len(text))
-        self._store.call_key(prefix, "names", ctypes.byref(names), _library.EACH_NAME(each), None)
+        names = _library.Names(flags=_PREFIX, end=ctypes.cast(text, ctypes.c_void_p).value, end_bytes=len(text))
+        self._call(prefix, "names", ctypes.byref(names), _library.EACH_NAME(each), None)
         return found
 
     def __getitem__(self, name):
@@ -133,3 +150,7 @@ class Variables(collections.abc.MutableMapping):
     def __len__(self):
         return len(self.entries())
 
+    def clear(self):
+        """Remove all variables, after one list of them."""
+        for name in self:
+            self.pop(name, None)
