@@ -231,6 +231,7 @@ type FormatOptions struct {
 	Force                 bool // over the store or the other data that is there
 	Blobs                 bool // for values of up to 64 KiB: Put, Get, Erase, List
 	Commits               bool // for Commit
+	Names                 bool // for variables: Set, Variable, Remove, Names
 }
 
 func set(field []C.char, text string) error {
@@ -254,6 +255,9 @@ func (s *Store) Format(options FormatOptions) error {
 	}
 	if options.Commits {
 		raw.flags |= C.CRABTREE_FORMAT_COMMITS
+	}
+	if options.Names {
+		raw.flags |= C.CRABTREE_FORMAT_NAMES
 	}
 	for _, err := range []error{set(raw.label[:], options.Label), set(raw.engine[:], options.Engine),
 		set(raw.layout[:], options.Layout)} {

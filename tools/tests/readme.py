@@ -49,6 +49,7 @@ def main():
         "names.py": ["import crabtree", *block(PAGE, 'with crabtree.create("plc.img"')],
         "page.rs": block(PAGE, "use crabtree"),
         "page.go": block(PAGE, "package main"),
+        "names.go": block(PAGE, "func run(store"),
     }
     for name, lines in files.items():
         with open(os.path.join(sys.argv[2], name), "w", encoding="utf-8") as f:
