@@ -48,6 +48,7 @@ def main():
         "page.py": block(PAGE, "import crabtree"),
         "names.py": ["import crabtree", *block(PAGE, 'with crabtree.create("plc.img"')],
         "page.rs": block(PAGE, "use crabtree"),
+        "names.rs": block(PAGE, "fn run(store"),
         "page.go": block(PAGE, "package main"),
         "names.go": block(PAGE, "func run(store"),
     }

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 top=$2/../..
-suite 12
+suite 13
 export PYTHONDONTWRITEBYTECODE=1 PATH=$out:$PATH LD_LIBRARY_PATH=$out PYTHONPATH=$2/../python
 
 truth "the examples are there" /usr/bin/python3 "$2/readme.py" "$top" .
@@ -25,6 +25,8 @@ t "the page's example in Python" 0 '^\[0, 0, 0\] 1$' '' /usr/bin/python3 page.py
 t "its example of names in Python" 0 "^\[\('motor.hours', 'u32'\)\]$" '' /usr/bin/python3 names.py
 sed '1,/^$/d' "$top/tools/rust/examples/first.rs" > first.rs
 same "the page's example in Rust is that of the crate" first.rs page.rs
+sed -n '/^fn run/,/^}/p' "$top/tools/rust/examples/names.rs" > run.rs
+same "and its example of names" run.rs names.rs
 sed -n '/^package main/,$p' "$top/tools/go/examples/first/main.go" | expand -t 4 > first.go
 same "the page's example in Go is that of the package" first.go page.go
 sed -n '/^func run/,/^}/p' "$top/tools/go/examples/names/main.go" | expand -t 4 > run.go

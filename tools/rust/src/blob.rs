@@ -4,11 +4,11 @@
 use crate::{check, ffi, found, Error, Result, Store, CREATE, ENOENT, REPLACE};
 use std::ops::RangeInclusive;
 
-const IF_VERSION: u32 = 4;
-const BLOB_MAX: usize = 65536;
-const ROOM: usize = 4096;
+pub(crate) const IF_VERSION: u32 = 4;
+pub(crate) const BLOB_MAX: usize = 65536;
+pub(crate) const ROOM: usize = 4096;
 const ENTRIES: usize = 256;
-const EMSGSIZE: i32 = 90;
+pub(crate) const EMSGSIZE: i32 = 90;
 
 /// A value, and its version: no other value of the store has it, now or later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Store {
         }
     }
 
-    fn erased(err: i32) -> Result<bool> {
+    pub(crate) fn erased(err: i32) -> Result<bool> {
         match check(err) {
             Err(Error(ENOENT)) => Ok(false),
             result => result.map(|_| true),

@@ -4,7 +4,7 @@
 //! Invariant: the fields are those of the header, in its order; a test compares the sizes. The
 //! library may be newer and have fields after them: it writes no more than the size that it gets.
 
-use std::os::raw::{c_char, c_int, c_uint};
+use std::os::raw::{c_char, c_int, c_uint, c_void};
 
 #[repr(C)]
 pub struct Handle {
@@ -122,17 +122,56 @@ pub struct Format {
     pub uuid: [u8; 16],
 }
 
+#[repr(C)]
+pub struct Named {
+    pub name: *const u8,
+    pub name_bytes: u32,
+    pub kind: u32,
+    pub value: *mut u8,
+    pub capacity: u32,
+    pub bytes: u32,
+    pub version: u64,
+}
+
+#[repr(C)]
+pub struct Name {
+    pub version: u64,
+    pub bytes: u32,
+    pub status: i32,
+    pub entry_bytes: u16,
+    pub name_bytes: u8,
+    pub kind: u8,
+    pub name: [u8; 4],
+}
+
+#[repr(C)]
+pub struct Names {
+    pub size: u32,
+    pub flags: u32,
+    pub start: u64,
+    pub end: u64,
+    pub start_bytes: u32,
+    pub end_bytes: u32,
+    pub buffer: u64,
+    pub capacity: u32,
+    pub used: u32,
+    pub count: u32,
+    pub more: u32,
+}
+
 /// A structure of zeros.
 pub fn zeroed<T: Zeros>() -> T {
     // SAFETY: zeros are a value of these types
     unsafe { std::mem::zeroed() }
 }
 
-/// The structures of integers, for which zeros are a value.
+/// The structures of integers and pointers, for which zeros are a value.
 pub trait Zeros {}
 impl Zeros for Info {}
 impl Zeros for Check {}
 impl Zeros for Format {}
+impl Zeros for Named {}
+impl Zeros for Names {}
 
 extern "C" {
     pub fn crabtree_open(ct: *mut *mut Handle, path: *const c_char, flags: c_uint) -> c_int;
@@ -160,6 +199,11 @@ extern "C" {
                         version: *mut u64) -> c_int;
     pub fn crabtree_erase(ct: *mut Handle, key: u64, version: *const u64) -> c_int;
     pub fn crabtree_list(ct: *mut Handle, cursor: *mut Cursor, entries: *mut Entry, capacity: u32) -> c_int;
+    pub fn crabtree_put_named(ct: *mut Handle, named: *mut Named, flags: c_uint) -> c_int;
+    pub fn crabtree_get_named(ct: *mut Handle, named: *mut Named) -> c_int;
+    pub fn crabtree_erase_named(ct: *mut Handle, name: *const u8, name_bytes: u32, version: *const u64) -> c_int;
+    pub fn crabtree_names(ct: *mut Handle, range: *const Names,
+                          each: extern "C" fn(*const Name, *mut c_void) -> c_int, arg: *mut c_void) -> c_int;
     pub fn crabtree_check(ct: *mut Handle, check: *mut Check, size: usize) -> c_int;
     pub fn crabtree_format(ct: *mut Handle, format: *mut Format, size: usize) -> c_int;
     pub fn crabtree_watch(ct: *mut Handle, start: u64, end: u64, entries: u32) -> c_int;

@@ -51,6 +51,8 @@ pub struct FormatOptions<'a> {
     pub blobs: bool,
     /// For [`Store::commit`]
     pub commits: bool,
+    /// For variables: [`Store::set`]
+    pub names: bool,
 }
 
 /// The text of a field, up to its end.
@@ -137,8 +139,9 @@ impl Store {
         set(&mut format.engine, options.engine)?;
         set(&mut format.layout, options.layout)?;
         format.leaf_bytes = options.leaf_bytes;
-        format.flags =
-            u32::from(options.force) | u32::from(options.blobs) << 1 | u32::from(options.commits) << 2;
+        for (bit, wanted) in [options.force, options.blobs, options.commits, options.names].into_iter().enumerate() {
+            format.flags |= u32::from(wanted) << bit;
+        }
         // SAFETY: the handle is valid, and the library reads no more than the size
         check(unsafe { ffi::crabtree_format(self.handle, &mut format, size_of::<ffi::Format>()) }).map(|_| ())
     }
@@ -179,5 +182,6 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert_eq!(size_of::<crate::Op>(), 40);
         assert_eq!(size_of::<ffi::Entry>(), 24);
+        assert_eq!((size_of::<ffi::Named>(), size_of::<ffi::Name>(), size_of::<ffi::Names>()), (40, 24, 56));
     }
 }

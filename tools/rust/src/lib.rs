@@ -17,12 +17,14 @@
 mod blob;
 mod ffi;
 mod info;
+mod names;
 mod ops;
 mod range;
 mod watch;
 
 pub use blob::{Blob, Entries, Entry};
 pub use info::{Damage, FormatOptions, Info};
+pub use names::{NameEntry, Type, Value, Variable};
 pub use ops::Op;
 pub use range::Range;
 pub use watch::{Change, Watch};
