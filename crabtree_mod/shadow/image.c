@@ -16,6 +16,11 @@
 
 #include "shadow_priv.h"
 
+/* Some words of a line, most often all: that many are copied without a call */
+#define line_copy(to, from, n)							\
+	((n) == LINE_WORDS ? memcpy(to, from, LINE_WORDS * sizeof(*(to))) :	\
+			     memcpy(to, from, (n) * sizeof(*(to))))
+
 struct crab_shadow_image *crab_shadow_image_alloc(u32 words, u32 nodes, u32 lines, gfp_t gfp)
 {
 	size_t bytes = sizeof(struct crab_shadow_image) + words * (8 + 8 + sizeof(u32)) +
@@ -67,9 +72,9 @@ struct crab_shadow_image *crab_shadow_capture(struct crab_shadow *shadow)
 	for (i = 0; i < shadow->touched_count; i++, at += LINE_WORDS) {
 		word = line_begin(shadow->touched[i]);
 		n = line_end(now, shadow->touched[i]) - word;
-		memcpy(image->view + at, base + word, n * sizeof(*base));
-		memcpy(image->durable + at, now->durable + word, n * sizeof(u64));
-		memcpy(image->first + at, now->first + word, n * sizeof(u32));
+		line_copy(image->view + at, base + word, n);
+		line_copy(image->durable + at, now->durable + word, n);
+		line_copy(image->first + at, now->first + word, n);
 	}
 	return image;
 }
@@ -105,9 +110,9 @@ void crab_shadow_restore(struct crab_shadow *shadow, const struct crab_shadow_im
 		}
 		word = line_begin(shadow->touched[i]);
 		n = line_end(now, shadow->touched[i]) - word;
-		memcpy(base + word, image->view + at, n * sizeof(*base));
-		memcpy(now->durable + word, image->durable + at, n * sizeof(u64));
-		memcpy(now->first + word, image->first + at, n * sizeof(u32));
+		line_copy(base + word, image->view + at, n);
+		line_copy(now->durable + word, image->durable + at, n);
+		line_copy(now->first + word, image->first + at, n);
 	}
 }
 
@@ -132,7 +137,7 @@ void crab_shadow_crash(struct crab_shadow *shadow)
 {
 	u32 i;
 
-	for (i = 0; i < shadow->touched_count; i++)
+	for (i = 0; i < shadow->touched_count && shadow->now->pending; i++)
 		line_crash(shadow, shadow->touched[i]);
 	shadow->now->lines = 0;
 	shadow->now->life++;

@@ -32,20 +32,6 @@ void crab_shadow_error(struct crab_shadow *shadow, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Index of the word at @p; false if it is not a word of the media */
-bool crab_shadow_word(struct crab_shadow *shadow, const void *p, const char *what, u32 *word)
-{
-	u64 offset = (const u8 *)p - shadow->media->base;
-
-	if (offset >= shadow->media->size || offset % sizeof(__le64)) {
-		crab_shadow_error(shadow, "%s at offset %lld: outside the media or unaligned", what,
-				  (long long)offset);
-		return false;
-	}
-	*word = offset / sizeof(__le64);
-	return true;
-}
-
 static void shadow_event(struct crab_shadow *shadow, enum crab_shadow_event event,
 			 enum crab_point point)
 {
@@ -141,7 +127,7 @@ void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value)
 	struct crab_shadow *shadow = media->hooks.shadow;
 	u32 pending = shadow->now->pending, word;
 
-	if (!crab_shadow_word(shadow, p, "store", &word))
+	if (!shadow_word(shadow, p, "store", &word))
 		return;
 	line_check_pair(shadow, word, false);
 	word_store(shadow, word, value, false);
@@ -154,7 +140,7 @@ void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first
 	struct crab_shadow *shadow = media->hooks.shadow;
 	u32 word;
 
-	if (!crab_shadow_word(shadow, p, "store", &word))
+	if (!shadow_word(shadow, p, "store", &word))
 		return;
 	if (word % 2)
 		crab_shadow_error(shadow, "word %u: a pair that is not aligned", word);
@@ -174,7 +160,7 @@ void crab_shadow_store_line(struct crab_media *media, const __le64 *p, const u64
 	bool whole = shadow->model == CRAB_SHADOW_MODEL_WHOLE_LINE;
 	u32 word, i;
 
-	if (!crab_shadow_word(shadow, p, "store", &word))
+	if (!shadow_word(shadow, p, "store", &word))
 		return;
 	if (word % LINE_WORDS)
 		crab_shadow_error(shadow, "word %u: a line that is not aligned", word);
@@ -355,7 +341,7 @@ void crab_shadow_open(struct crab_shadow *shadow, const __le64 *p, const u64 *va
 	struct crab_shadow_image *now = shadow->now;
 	u32 word, i;
 
-	if (!crab_shadow_word(shadow, p, "open", &word))
+	if (!shadow_word(shadow, p, "open", &word))
 		return;
 	while (now->first[word])
 		word_pop(now, word);

@@ -147,16 +147,19 @@ void crab_shadow_observe(struct crab_shadow *shadow, u32 word);
 __printf(2, 3)
 void crab_shadow_error(struct crab_shadow *shadow, const char *fmt, ...);
 
-/**
- * crab_shadow_word() - find the word at an address
- * @shadow: the shadow
- * @p: the address
- * @what: name of the access
- * @word: out: index of the word
- * Context: any.
- * Return: false, and an error is reported, if @p is not a word of the media.
- */
-bool crab_shadow_word(struct crab_shadow *shadow, const void *p, const char *what, u32 *word);
+/* Index of the word at @p; if the media has none there: false, and an error of the access @what */
+static inline bool shadow_word(struct crab_shadow *shadow, const void *p, const char *what,
+			       u32 *word)
+{
+	u64 offset = (const u8 *)p - shadow->media->base;
+
+	*word = offset / sizeof(__le64);
+	if (likely(offset < shadow->media->size && offset % sizeof(__le64) == 0))
+		return true;
+	crab_shadow_error(shadow, "%s at offset %lld: outside the media or unaligned", what,
+			  (long long)offset);
+	return false;
+}
 
 /**
  * crab_shadow_image_alloc() - allocate an image

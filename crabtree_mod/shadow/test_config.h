@@ -26,6 +26,8 @@
 #define CRAB_INDEX_FILL		6
 #define CRAB_INDEX_HEIGHT	24
 #define CRAB_CHECK_SLOTS	4U
+#define CRAB_SEEN_BITS		8
+#define RECOVER_WALKERS		8
 #define CRAB_GATE_STRIPES	4U
 #define CRAB_NV_ENTRIES(leaf_bytes)	3U
 #define CRAB_NV_FANOUT(leaf_bytes)	3U

@@ -20,7 +20,9 @@
 
 #define RECOVER_BREATHE	1023	/* leaves between two cond_resched(), as a mask */
 #define RECOVER_CPUS	16U	/* more are limited by the memory's bandwidth */
+#ifndef RECOVER_WALKERS
 #define RECOVER_WALKERS	64	/* enough to hide the memory's latency */
+#endif
 #define RECOVER_WORD	64U	/* leaves of a struct recover_word */
 
 /* The media determines the amount of memory: an allocation fails before it kills a process */

@@ -23,7 +23,9 @@ union crab_group_fps {
 	__le64 words[CRAB_SLOTTED_PLANES];
 };
 
+#ifndef CRAB_SEEN_BITS
 #define CRAB_SEEN_BITS		13
+#endif
 
 /* Hashes seen in a slotted leaf: so wide that few keys collide, cleared once in 255 leaves */
 struct crab_seen {
