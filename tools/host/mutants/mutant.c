@@ -3,6 +3,7 @@
  * This file implements the mistakes that need more than a missing statement, and
  * the census.
  */
+#include <linux/bitops.h>
 #include <linux/kernel.h>
 
 #include "mutant.h"
@@ -25,7 +26,7 @@ void crab_mutant_meet(u32 first, u32 count)
 {
 	for (; count; first++, count--) {
 		crab_mutant_census->met[first]++;
-		crab_mutant_census->open[first] = true;
+		crab_mutant_census->open[first / 64] |= 1ULL << first % 64;
 	}
 }
 
@@ -40,13 +41,11 @@ void crab_mutant_note_lines(u32 first, u32 count, const void *p, u64 len)
 void crab_mutant_note_fence(enum crab_point point)
 {
 	struct crab_mutant_census *census = crab_mutant_census;
-	u32 n;
+	u32 word;
 
-	for (n = 0; n < CRAB_MUTANTS_MAX; n++) {
-		if (census->open[n])
-			census->points[n] |= 1U << point;
-		census->open[n] = false;
-	}
+	for (word = 0; word < CRAB_MUTANTS_MAX / 64; word++)
+		for (; census->open[word]; census->open[word] &= census->open[word] - 1)
+			census->points[word * 64 + __ffs64(census->open[word])] |= 1U << point;
 }
 
 void crab_mutant_clean(struct crab_flow *flow, const void *p, u64 len, enum crab_mutant_miss miss)

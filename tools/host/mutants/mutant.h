@@ -25,7 +25,7 @@ struct crab_mutant_census {
 	u32 met[CRAB_MUTANTS_MAX];	/* times */
 	u32 lines[CRAB_MUTANTS_MAX];	/* highest number in one clean */
 	u32 points[CRAB_MUTANTS_MAX];	/* the fences that followed, a bit each */
-	bool open[CRAB_MUTANTS_MAX];	/* no fence came yet */
+	u64 open[CRAB_MUTANTS_MAX / 64];	/* a bit each: no fence came yet */
 };
 
 /* The mistake that is made; 0: none */

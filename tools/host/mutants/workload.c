@@ -4,6 +4,9 @@
  *
  * Locking: one thread.
  */
+#include <signal.h>
+#include <sys/time.h>
+
 #include <linux/bug.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
@@ -15,6 +18,7 @@
 #include "explore.h"
 
 #define DAMAGE_WORDS		32
+#define WORKLOAD_IDLE		3	/* seconds of CPU time without an image: then it is hung */
 #define WORKLOAD_CONTENDED	5	/* one of this many trylocks of a batch fails */
 
 #define SLOTTED	.driver = &host_driver_crab, .layout = "slotted", .leaf_bytes = 128
@@ -93,13 +97,44 @@ static bool damage_all(struct crash *c)
 	return true;
 }
 
+/* The shadow of the workload that is running, or NULL before there is one */
+static struct crab_shadow * const *watched;
+
+/* An endless loop ends no operation, so that no image is tried: one takes microseconds */
+static void watch_tick(int number)
+{
+	static u64 images;
+	static u32 idle;
+	u64 now = *watched ? (*watched)->counts.images : 0;
+
+	idle = now == images ? idle + 1 : 0;
+	images = now;
+	if (idle == WORKLOAD_IDLE)
+		raise(SIGKILL);
+}
+
+/* Ends the process when it is hung, until the next call with NULL */
+static void watch(struct crab_shadow * const *shadow)
+{
+	const struct itimerval often = {
+		.it_interval.tv_sec = !!shadow, .it_value.tv_sec = !!shadow,
+	};
+
+	if (shadow)
+		watched = shadow;
+	signal(SIGPROF, watch_tick);
+	setitimer(ITIMER_PROF, &often, NULL);
+}
+
 static enum workload_end space_run(const struct workload *workload, char *said)
 {
 	const struct space *space = space_by_name(workload->space);
-	struct explore x;
-	bool ok = explore_begin(&x, space) && explore_run(&x) &&
-		  (!space->blobs || blobs_damage(&x));
+	struct explore x = { .shadow = NULL };
+	bool ok;
 
+	watch(&x.shadow);
+	ok = explore_begin(&x, space) && explore_run(&x) && (!space->blobs || blobs_damage(&x));
+	watch(NULL);
 	strscpy(said, x.said, CRASH_SAID);
 	explore_end(&x);
 	return ok ? WORKLOAD_SOUND : WORKLOAD_FOUND;
@@ -114,8 +149,9 @@ enum workload_end workload_run(const struct workload *workload, char *said)
 	if (workload->space)
 		return space_run(workload, said);
 	crab_host_contended = workload->batch ? WORKLOAD_CONTENDED : 0;
+	c.shadow = NULL;
+	watch(&c.shadow);
 	ok = crash_begin(&c, &workload->setup, workload->leaves ?: 10, 1);
-
 	c.format_every = workload->format_every ?: 128;
 	c.often = workload->often;
 	c.often_every = workload->often_every;
@@ -124,6 +160,7 @@ enum workload_end workload_run(const struct workload *workload, char *said)
 	if (!ok || !crash_run(&c, workload->steps, workload->depth ?: 1) ||
 	    (workload->damage && !damage_all(&c)))
 		end = c.gave_up || c.shadow->errors ? WORKLOAD_GAVE_UP : WORKLOAD_FOUND;
+	watch(NULL);
 	strscpy(said, c.said, CRASH_SAID);
 	crash_end(&c);
 	return end;
