@@ -146,6 +146,7 @@ static void slab_take(struct crab_extents *extents, struct crab_slab *slab, u32 
 {
 	__set_bit(index, slab->map);
 	extents->lines += class_lines[slab->class];
+	extents->free[slab->class]--;
 	if (++slab->used == slab->total)
 		list_del(&slab->room);
 }
@@ -179,6 +180,8 @@ static void slab_enter(struct crab_extents *extents, struct crab_slab *slab, u64
 	slab->number = number;
 	extents->slabs[number] = slab;
 	extents->lent++;
+	extents->total[slab->class] += slab->total;
+	extents->free[slab->class] += slab->total;
 	list_add(&slab->room, &extents->room[slab->class]);
 }
 
@@ -283,6 +286,8 @@ static void slab_return(struct crab_extents *extents, struct crab_slab *slab)
 	list_del(&slab->room);
 	extents->slabs[slab->number] = NULL;
 	extents->lent--;
+	extents->total[slab->class] -= slab->total;
+	extents->free[slab->class] -= slab->total;
 	crab_pool_free_run(extents->pool, slab->number * leaves, leaves);
 	kvfree(slab);
 }
@@ -300,6 +305,15 @@ static struct crab_slab *extents_find(const struct crab_extents *extents, u64 pl
 	       test_bit(place_index(extents, place), slab->map) ? slab : NULL;
 }
 
+/* Would a slab less be enough, @urgent: with no extent to spare? */
+static bool class_is_sparse(const struct crab_extents *extents, u32 class, bool urgent)
+{
+	u32 slab = extents->slab_lines / class_lines[class];
+	u64 spare = urgent ? 0 : extents->total[class] / 4;
+
+	return extents->total[class] > slab && extents->free[class] >= slab + spare;
+}
+
 void crab_extents_free(struct crab_extents *extents, u64 place)
 {
 	struct crab_slab *slab;
@@ -309,6 +323,10 @@ void crab_extents_free(struct crab_extents *extents, u64 place)
 	if (slab && !extent_is_bad(extents, place)) {
 		__clear_bit(place_index(extents, place), slab->map);
 		extents->lines -= class_lines[slab->class];
+		extents->free[slab->class]++;
+		slab->stuck = false;
+		if (class_is_sparse(extents, slab->class, false))
+			WRITE_ONCE(extents->sparse, true);
 		if (slab->used-- == slab->total)
 			list_add(&slab->room, &extents->room[slab->class]);
 		if (!slab->used)
@@ -325,4 +343,84 @@ bool crab_extents_holds(struct crab_extents *extents, u64 place)
 	holds = extents_find(extents, place);
 	mutex_unlock(&extents->lock);
 	return holds;
+}
+
+/* The slab of a class with the highest number among those with a free extent, or NULL */
+static struct crab_slab *class_last(const struct crab_extents *extents, u32 class)
+{
+	struct crab_slab *slab, *last = NULL;
+
+	list_for_each_entry(slab, &extents->room[class], room)
+		if (!slab->stuck && (!last || slab->number > last->number))
+			last = slab;
+	return last;
+}
+
+bool crab_extents_sparse(struct crab_extents *extents, bool urgent, u64 *slab)
+{
+	struct crab_slab *last = NULL;
+	u32 class;
+
+	mutex_lock(&extents->lock);
+	for (class = 0; class < CRAB_EXTENT_CLASSES && !last; class++)
+		if (class_is_sparse(extents, class, urgent))
+			last = class_last(extents, class);
+	if (last) {
+		*slab = last->number;
+		list_move_tail(&last->room, &extents->room[last->class]);
+	} else if (!urgent) {
+		WRITE_ONCE(extents->sparse, false);
+	}
+	mutex_unlock(&extents->lock);
+	return last;
+}
+
+bool crab_extents_next(struct crab_extents *extents, u64 slab, u32 *from, u64 *place)
+{
+	const struct crab_slab *at;
+	u32 index = 0;
+	bool found;
+
+	mutex_lock(&extents->lock);
+	at = extents->slabs[slab];
+	if (at)
+		index = find_next_bit(at->map, at->total, *from);
+	found = at && index < at->total;
+	if (found) {
+		*place = slab_place(extents, at, index);
+		*from = index + 1;
+	}
+	mutex_unlock(&extents->lock);
+	return found;
+}
+
+bool crab_extents_alloc_below(struct crab_extents *extents, u64 from, u64 *place)
+{
+	u64 number = place_slab(extents, from);
+	struct crab_slab *slab, *below = NULL;
+	u32 index;
+
+	mutex_lock(&extents->lock);
+	list_for_each_entry(slab, &extents->room[place_class(from)], room)
+		if (slab->number < number)
+			below = slab;
+	if (below) {
+		index = find_first_zero_bit(below->map, below->total);
+		slab_take(extents, below, index);
+		*place = slab_place(extents, below, index);
+	}
+	mutex_unlock(&extents->lock);
+	return below;
+}
+
+bool crab_extents_leave(struct crab_extents *extents, u64 slab)
+{
+	struct crab_slab *at;
+
+	mutex_lock(&extents->lock);
+	at = extents->slabs[slab];
+	if (at)
+		at->stuck = true;
+	mutex_unlock(&extents->lock);
+	return !at;
 }

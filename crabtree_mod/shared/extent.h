@@ -31,6 +31,7 @@
  * @class: of its extents
  * @total: number of extents
  * @used: of these in use
+ * @stuck: an evacuation has left some of them: do not choose it again
  * @map: one bit for each extent; set: in use, or in memory that cannot be read
  */
 struct crab_slab {
@@ -39,6 +40,7 @@ struct crab_slab {
 	u32 class;
 	u32 total;
 	u32 used;
+	bool stuck;
 	unsigned long map[];
 };
 
@@ -54,6 +56,9 @@ struct crab_slab {
  * @lent: number of slabs
  * @lines: lines of the extents in use
  * @room: by class: slabs with a free extent
+ * @total: by class: extents of its slabs
+ * @free: by class: of these free
+ * @sparse: a slab could perhaps be emptied into others; read without the lock
  */
 struct crab_extents {
 	struct mutex lock;
@@ -66,6 +71,9 @@ struct crab_extents {
 	u64 lent;
 	u64 lines;
 	struct list_head room[CRAB_EXTENT_CLASSES];
+	u64 total[CRAB_EXTENT_CLASSES];
+	u64 free[CRAB_EXTENT_CLASSES];
+	bool sparse;
 };
 
 /**
@@ -165,5 +173,49 @@ void crab_extents_free(struct crab_extents *extents, u64 place);
  * Return: true if so.
  */
 bool crab_extents_holds(struct crab_extents *extents, u64 place);
+
+/**
+ * crab_extents_sparse() - choose a slab whose content fits into other slabs of its class
+ * @extents: the extents
+ * @urgent: in any case; else only if a quarter of the class remains free afterwards
+ * @slab: out: its number
+ *
+ * It is the one with the highest number among those with a free extent, so that the others have
+ * lower ones; and it is the last from which extents are allocated.
+ *
+ * Context: may sleep.
+ * Return: true if there is one.
+ */
+bool crab_extents_sparse(struct crab_extents *extents, bool urgent, u64 *slab);
+
+/**
+ * crab_extents_next() - find an extent in use of a slab
+ * @extents: the extents
+ * @slab: number of the slab; it may have gone
+ * @from: the first index; out: the index after the extent
+ * @place: out
+ * Context: may sleep.
+ * Return: true if there is one.
+ */
+bool crab_extents_next(struct crab_extents *extents, u64 slab, u32 *from, u64 *place);
+
+/**
+ * crab_extents_alloc_below() - allocate an extent of the same class in a slab with a lower number
+ * @extents: the extents
+ * @from: the place of an extent in use
+ * @place: out
+ * Context: may sleep.
+ * Return: true if there is one.
+ */
+bool crab_extents_alloc_below(struct crab_extents *extents, u64 from, u64 *place);
+
+/**
+ * crab_extents_leave() - end the evacuation of a slab
+ * @extents: the extents
+ * @slab: number of the slab
+ * Context: may sleep.
+ * Return: true if the slab has gone; else it is not chosen again.
+ */
+bool crab_extents_leave(struct crab_extents *extents, u64 slab);
 
 #endif /* CRABTREE_EXTENT_H */

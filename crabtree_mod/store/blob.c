@@ -43,7 +43,7 @@ static bool blob_fits(const struct crab_store *store, const struct crab_blob_wri
 	       crab_blob_size(put) <= store->blobs->extents.slab_lines * CRAB_LINE;
 }
 
-static struct mutex *blob_stripe(struct crab_blobs *blobs, u64 key)
+struct mutex *crab_blob_stripe(struct crab_blobs *blobs, u64 key)
 {
 	return &blobs->stripes[key * 0x9e3779b97f4a7c15ULL >> 56];
 }
@@ -137,10 +137,12 @@ int crab_blob_put(struct crab_store *store, struct crab_blob_write *put)
 		return err;
 	if (!blob_fits(store, put))
 		return -EMSGSIZE;
-	stripe = blob_stripe(store->blobs, put->key);
-	mutex_lock(stripe);
-	err = put_locked(store, put, &flow);
-	mutex_unlock(stripe);
+	stripe = crab_blob_stripe(store->blobs, put->key);
+	do {
+		mutex_lock(stripe);
+		err = put_locked(store, put, &flow);
+		mutex_unlock(stripe);
+	} while (err == -ENOSPC && crab_blobs_make_room(store, &flow));
 	crab_store_settle(store, &flow);
 	return err;
 }
@@ -169,7 +171,7 @@ int crab_blob_erase(struct crab_store *store, struct crab_blob_write *erase)
 	if (err)
 		return err;
 	erase->mode = CRAB_INSERT_EITHER;
-	stripe = blob_stripe(store->blobs, erase->key);
+	stripe = crab_blob_stripe(store->blobs, erase->key);
 	mutex_lock(stripe);
 	err = erase_locked(store, erase, &flow);
 	mutex_unlock(stripe);
@@ -210,7 +212,7 @@ int crab_blob_get(struct crab_store *store, struct crab_blob_read *get)
 	}
 	if (err || !moved)
 		return err;
-	stripe = blob_stripe(store->blobs, get->key);
+	stripe = crab_blob_stripe(store->blobs, get->key);
 	mutex_lock(stripe);
 	err = get_once(store, get, &moved);
 	mutex_unlock(stripe);
@@ -315,9 +317,9 @@ static void check_some(struct crab_store *store, const struct crab_record *recor
 
 	down_read(&blobs->names_lock);
 	for (i = 0; i < n; i++) {
-		mutex_lock(blob_stripe(blobs, records[i].key));
+		mutex_lock(crab_blob_stripe(blobs, records[i].key));
 		check_one(store, records[i].key, report);
-		mutex_unlock(blob_stripe(blobs, records[i].key));
+		mutex_unlock(crab_blob_stripe(blobs, records[i].key));
 	}
 	up_read(&blobs->names_lock);
 }

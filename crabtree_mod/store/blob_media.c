@@ -238,6 +238,15 @@ static const __le64 *body_at(const struct crab_blobs *blobs, u64 word)
 	return blob_at(blobs->media, offset) + HEAD_WORDS;
 }
 
+u64 crab_blob_key(const struct crab_blobs *blobs, u64 place)
+{
+	u64 offset = crab_extent_offset(&blobs->extents, place);
+
+	if (!crab_badmem_probe(blobs->media, offset, sizeof(struct crab_dblob)))
+		return CRAB_KEY_EMPTY;
+	return crab_load(blobs->media, blob_at(blobs->media, offset) + HEAD_KEY);
+}
+
 int crab_blob_load_name(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get)
 {
 	u64 head[HEAD_WORDS];

@@ -15,6 +15,20 @@
 #define CRAB_BLOB_STRIPES	256U
 
 /**
+ * struct crab_evac - the evacuation of a slab
+ * @running: @slab is valid
+ * @slab: its number
+ * @next: index of the next extent
+ * @freed: slabs that have gone, in all; read without the lock
+ */
+struct crab_evac {
+	bool running;
+	u64 slab;
+	u32 next;
+	u64 freed;
+};
+
+/**
  * struct crab_blobs - the blobs of a store
  * @raw: the verbs of the engine, on words
  * @guard: the same table, but each verb on records returns -EOPNOTSUPP: crab_engine.ops
@@ -25,6 +39,8 @@
  * @birth: of the next blob
  * @birth_end: births from here on are not covered by the word on the media
  * @stripes: by a hash of the key: serialise the writers of a key
+ * @evac_lock: protects @evac, before a stripe
+ * @evac: the slab that is emptied now
  * @named: it is a store of names; constant
  * @names_lock: protects @names; before a stripe
  * @names: the names of all blobs
@@ -41,6 +57,8 @@ struct crab_blobs {
 	u64 birth;
 	u64 birth_end;
 	struct mutex stripes[CRAB_BLOB_STRIPES];
+	struct mutex evac_lock;
+	struct crab_evac evac;
 	bool named;
 	struct rw_semaphore names_lock;
 	struct crab_names names;
@@ -154,6 +172,15 @@ void crab_blob_store(const struct crab_blobs *blobs, struct crab_flow *flow, u64
 int crab_blob_load_head(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
 
 /**
+ * crab_blob_key() - read the key that the header of an extent has
+ * @blobs: the blobs
+ * @place: of an extent
+ * Context: process context.
+ * Return: any number; CRAB_KEY_EMPTY if the memory cannot be read.
+ */
+u64 crab_blob_key(const struct crab_blobs *blobs, u64 place);
+
+/**
  * crab_blob_load_name() - read the header and the name of a blob
  * @blobs: the blobs
  * @word: the word that names it; any value
@@ -172,6 +199,32 @@ int crab_blob_load_name(const struct crab_blobs *blobs, u64 word, struct crab_bl
  * Return: 0, -EMSGSIZE, or -EUCLEAN.
  */
 int crab_blob_load(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
+
+/* evacuate.c */
+
+/**
+ * crab_blobs_want() - whether a slab could perhaps be emptied
+ * @store: any store
+ * Context: any.
+ */
+bool crab_blobs_want(const struct crab_store *store);
+
+/**
+ * crab_blobs_maintain() - move some blobs of a sparse slab, off the write path
+ * @store: any store that may be written
+ * Context: may sleep; not pinned.
+ * Return: true if more work is due.
+ */
+bool crab_blobs_maintain(struct crab_store *store);
+
+/**
+ * crab_blobs_make_room() - empty a slab, for a put that found no memory
+ * @store: a store of blobs
+ * @flow: the caller's flow
+ * Context: may sleep; no stripe is held.
+ * Return: true if a slab has returned to the pool.
+ */
+bool crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow);
 
 /* named.c */
 
@@ -202,6 +255,15 @@ u64 crab_names_dram(struct crab_store *store);
 int crab_names_read(struct crab_store *store, const struct crab_record *record);
 
 /* blob.c */
+
+/**
+ * crab_blob_stripe() - the lock of a key's writers
+ * @blobs: the blobs
+ * @key: any
+ * Context: any.
+ * Return: one of crab_blobs.stripes.
+ */
+struct mutex *crab_blob_stripe(struct crab_blobs *blobs, u64 key);
 
 /**
  * crab_blob_head() - read the header of the blob of a key

@@ -67,7 +67,8 @@ void crab_store_kick(struct crab_store *store)
 {
 	struct crab_engine *engine = store->engine;
 
-	if (store->options.kick && engine->ops->wants && engine->ops->wants(engine))
+	if (store->options.kick &&
+	    ((engine->ops->wants && engine->ops->wants(engine)) || crab_blobs_want(store)))
 		store->options.kick(store->options.arg);
 }
 
@@ -286,13 +287,16 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 bool crab_store_maintain(struct crab_store *store)
 {
 	const struct crab_engine_ops *ops = store->engine->ops;
-	bool more;
+	bool more = false;
 
-	if (READ_ONCE(store->readonly) || !ops->maintain)
+	if (READ_ONCE(store->readonly))
 		return false;
-	crab_flow_pin();
-	more = ops->maintain(store->engine);
-	crab_flow_unpin();
+	if (ops->maintain) {
+		crab_flow_pin();
+		more = ops->maintain(store->engine);
+		crab_flow_unpin();
+	}
+	more |= crab_blobs_maintain(store);
 	crab_store_look(store);
 	return more;
 }

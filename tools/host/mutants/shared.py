@@ -8,6 +8,7 @@ INDEX = "shared/index.c"
 BLOB = "store/blob.c"
 BLOB_MEDIA = "store/blob_media.c"
 BLOB_ATTACH = "store/blob_attach.c"
+EVACUATE = "store/evacuate.c"
 
 COMMIT = "store/commit.c"
 COMMIT_MEDIA = "store/commit_media.c"
@@ -87,6 +88,14 @@ DESIGNS = [
     Design("blobs: the birth is not compared", [
         Edit(BLOB_MEDIA, "word == crab_blob_word(blobs, place, head[HEAD_BIRTH])",
              "true"),
+    ]),
+    Design("evacuation: the word is replaced before the copy is stored", [
+        Edit(EVACUATE, "crab_blob_store(blobs, flow, to, get->version, &put);", ""),
+        Edit(EVACUATE, "crab_extents_free(&blobs->extents, err ? to : from);",
+             """crab_flow_pin();
+             crab_blob_store(blobs, flow, to, get->version, &put);
+             crab_flow_unpin();
+             crab_extents_free(&blobs->extents, err ? to : from)"""),
     ]),
     Design("names: attach does not read the names", [
         Edit(BLOB_ATTACH, "if (!err && store->blobs->named)\n\t\treturn crab_names_read(store, r);", ""),

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file fails the n-th allocation of an operation, for n = 1, 2, ... until the operation makes
- * fewer allocations. Each time the operation must succeed without the memory, or return -ENOMEM
- * without changing a byte of the media and succeed when repeated. Random histories reach every
- * structure change; attach is tested on every state in which it can find a store.
- *
- * Every allocation site of L0-L5 must have failed: the linker collects the sites, so the test
- * reports a new one that it does not reach. LeakSanitizer reports leaks.
+ * This file fails the n-th allocation of an operation, for n = 1, 2, ... until it makes fewer. Each
+ * time the operation must succeed without the memory, or return -ENOMEM without changing a byte of
+ * the media and succeed when repeated. Random histories reach every structure change; attach is
+ * tested on every state in which it can find a store. Every allocation site of L0-L5, which the
+ * linker collects, must have failed. LeakSanitizer reports leaks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,17 +15,14 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "alloc.h"
 #include "engines/crab/format.h"
 #include "engines/nvtree/tuning.h"
 #include "engines/crab/sorted/tuning.h"
 #include "model.h"
-#include "store/named.h"
-#include "store/snap.h"
-#include "store/watch.h"
 #include "tap.h"
 
 #define LEAVES		64
-#define LEAF_BYTES	512
 #define LEAF_LARGE	8192	/* a scan allocates memory only for leaves of this size */
 #define OPS		2500	/* of each phase */
 #define MAINTAINED	8	/* from this phase on; before it, only a full pool merges leaves */
@@ -83,23 +78,18 @@ static const struct config {
 	{ "clfb", "inplace", LEAF_BYTES, 0, false, 0 }, { "clfb", "twin", LEAF_BYTES, 0, false, 0 },
 };
 
-/* From now on, @n allocations succeed and the next one fails */
-static void fail_begin(long n)
+void fail_begin(long n)
 {
 	crab_host_fail_alloc = n;
 }
 
-/* Ends the injection of failures; did an allocation fail? */
-static bool fail_end(void)
+bool fail_end(void)
 {
 	bool struck = crab_host_fail_alloc < 0;
 
 	crab_host_fail_alloc = NEVER;
 	return struck;
 }
-
-/* Does the call return -ENOMEM if its first allocation fails? */
-#define refused(call)	(fail_begin(0), (call) == -ENOMEM && fail_end())
 
 static bool run_is_volatile(const struct run *run)
 {
@@ -471,92 +461,6 @@ static void test_toy(void)
 	media_destroy(&run.media);
 }
 
-/* Without memory a put changes no content; the bytes of a free extent may change */
-static u32 named_put(struct crab_store *store, u64 key)
-{
-	static const u8 value[3000];
-	char name[8];
-	u32 length = sprintf(name, "%llu", key);
-	struct crab_blob_write put = { 0, name, length, .data = value, .bytes = key % 3000 };
-	struct crab_blob_read get = { };
-	int err, failed;
-
-	for (failed = 0;; failed++) {
-		fail_begin(failed);
-		err = crab_named_put(store, &put);
-		if (!fail_end() || !err)
-			break;
-		tap_check(err == -ENOMEM, "put: %d", err);
-		tap_check(crab_named_get(store, name, length, &get) == -ENOENT, "put without memory");
-	}
-	tap_check(!err, "put: %d", err);
-	return failed;
-}
-
-static struct crab_store *layer_attach(struct crab_media *media, u32 *failed)
-{
-	const struct crab_attach_options options = { };
-	struct crab_attach_report report;
-	struct crab_store *store;
-
-	for (;; (*failed)++) {
-		fail_begin(*failed);
-		store = crab_store_attach(media, &options, &report);
-		if (!fail_end())
-			return store;
-		tap_check(PTR_ERR(store) == -ENOMEM, "attach: %ld", PTR_ERR(store));
-	}
-}
-
-static struct crab_store *layer_format(struct crab_media *media, bool names)
-{
-	struct crab_format_options options = {
-		.leaf_bytes = LEAF_BYTES, .engine = "crab", .label = "", .names = names,
-		.layout = "", .commits = !names,
-	};
-	u32 failed = 0;
-	char reason[CRAB_REASON_LEN];
-
-	*media = media_create(1 << 20);
-	tap_check(!crab_store_format(media, &options, reason), "%s", reason);
-	return layer_attach(media, &failed);
-}
-
-static void test_names(void)
-{
-	struct crab_media media;
-	struct crab_store *store = layer_format(&media, true);
-	u32 puts = 0, attaches = 0;
-	u64 key;
-
-	for (key = 0; key < 300; key++)
-		puts += named_put(store, key * 7);
-	crab_store_detach(store);
-	crab_store_detach(layer_attach(&media, &attaches));
-	tap_ok(puts > 10 && attaches > 10, "names: failed %u puts, %u attaches", puts, attaches);
-	media_destroy(&media);
-}
-
-/* Without memory no observer begins, and a write succeeds: its snapshot ends instead */
-static void test_observers(void)
-{
-	struct crab_media media;
-	struct crab_store *store = layer_format(&media, false);
-	struct crab_snap *snap;
-	struct crab_old old;
-
-	tap_check(refused(crab_store_observe(store)) && crab_store_observe(store) >= 0, "observe");
-	tap_check(refused(PTR_ERR(crab_snap_open(store))), "snapshot");
-	tap_check(refused(PTR_ERR(crab_watch_open(store, 0, 9, 1, NULL, NULL))), "watch");
-	snap = crab_snap_open(store);
-	fail_begin(0);
-	tap_check(!crab_store_insert(store, 1, 2, CRAB_INSERT_EITHER, &old) && fail_end(), "write");
-	tap_ok(crab_snap_search(store, snap, 1, &old.value) == -ESTALE, "observers, refused or ended");
-	crab_snap_close(snap);
-	crab_store_detach(store);
-	media_destroy(&media);
-}
-
 static void test_costs(void)
 {
 	struct crab_costs costs;
@@ -592,8 +496,8 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(configs); i++)
 		test_config(&configs[i]);
 	test_toy();
-	test_names();
-	test_observers();
+	alloc_test_names();
+	alloc_test_observers();
 	test_costs();
 	test_sites();
 	return tap_done();

@@ -372,6 +372,62 @@ static void test_full(const char *engine, const char *layout)
 	run_end(&r);
 }
 
+/* Every fourth blob remains; returns how many */
+static u32 thin_out(struct run *r, u32 blobs)
+{
+	struct crab_blob_write erase = { };
+	u32 left = 0;
+
+	for (erase.key = 0; erase.key < blobs; erase.key++)
+		if (erase.key % 4)
+			tap_check(!crab_blob_erase(r->store, &erase), "erase");
+		else
+			left++;
+	return left;
+}
+
+static void versions_read(struct run *r, u32 blobs, u64 *version)
+{
+	struct crab_blob_read get = { .buffer = buffer, .capacity = LONGEST };
+
+	for (get.key = 0; get.key < blobs; get.key += 4) {
+		tap_check(!crab_blob_get(r->store, &get) && get.bytes == 900, "get of %llu", get.key);
+		version[get.key] = get.version;
+	}
+}
+
+/* Slabs of which a quarter is in use return: off the write path, or when a put needs them */
+static void test_evacuation(const char *engine, const char *layout, bool urgent)
+{
+	struct crab_blob_write put = { .key = 1ULL << 40, .data = value, .bytes = 4000 };
+	static u64 before[4096], after[4096];
+	u32 blobs, left, i;
+	struct run r;
+	u64 lent;
+
+	run_format(&r, engine, layout, LEAVES);
+	blobs = fill(&r, 900);
+	left = thin_out(&r, blobs);
+	versions_read(&r, blobs, before);
+	lent = r.store->blobs->extents.lent;
+	for (i = 0; !urgent && crab_store_maintain(r.store); i++)
+		tap_check(i < 100000, "maintenance does not end");
+	for (i = 0; urgent && i < 100; i++, put.key++)
+		tap_check(!crab_blob_put(r.store, &put), "put %u of 4000 bytes", i);
+	lent -= r.store->blobs->extents.lent;
+	versions_read(&r, blobs, after);
+	for (i = 0; i < blobs; i += 4)
+		tap_check(before[i] == after[i], "version of key %u", i);
+	check_finds_nothing(&r);
+	step_restart(&r, true);
+	versions_read(&r, blobs, after);
+	tap_check(urgent || lent > r.store->blobs->extents.lent, "%llu slabs returned, %llu are left",
+		  lent, r.store->blobs->extents.lent);
+	tap_ok(true, "%s %s: %u of %u blobs remain, and their slabs return %s", engine, layout, left, blobs,
+	       urgent ? "as puts need them" : "in maintenance");
+	run_end(&r);
+}
+
 /* Each bit of a blob's words but those of the padding: the key reads as damaged, and no other one */
 static void test_damage(void)
 {
@@ -531,6 +587,8 @@ int main(void)
 		test_model(engines[i][0], engines[i][1], LEAVES);
 		test_model(engines[i][0], engines[i][1], 96);
 		test_full(engines[i][0], engines[i][1]);
+		test_evacuation(engines[i][0], engines[i][1], false);
+		test_evacuation(engines[i][0], engines[i][1], true);
 	}
 	test_refused();
 	test_format();

@@ -23,12 +23,16 @@
 #include "tests/rng.h"
 
 #define THREADS		4U
-#define KEYS		4U
-#define STEPS		20000U
+#define KEYS		24U	/* at most */
+#define STEPS		20000U	/* of a worker at least */
+#define ROUNDS		200U	/* of the keeper at least */
+#define EMPTIED		10U	/* slabs that are emptied at least, if there are many keys */
 #define LONGEST		2000U	/* bytes of a value */
 
 static struct crab_store *store;
+static u32 keys;
 static u32 running;
+static u32 rounds;
 static u32 faults;
 static u64 gets;
 
@@ -81,6 +85,12 @@ static void worker_get(struct worker *w, u64 key)
 			fault("get returns parts of two values", key);
 }
 
+static bool is_long_enough(void)
+{
+	return __atomic_load_n(&rounds, __ATOMIC_RELAXED) >= ROUNDS &&
+	       (keys < KEYS || __atomic_load_n(&store->blobs->evac.freed, __ATOMIC_RELAXED) >= EMPTIED);
+}
+
 static void *worker_run(void *arg)
 {
 	struct crab_blob_write erase = { };
@@ -88,8 +98,8 @@ static void *worker_run(void *arg)
 	u32 i, verb;
 	int err;
 
-	for (i = 0; i < STEPS; i++) {
-		erase.key = rng_below(&w->seed, KEYS);
+	for (i = 0; i < STEPS || !is_long_enough(); i++) {
+		erase.key = rng_below(&w->seed, keys);
 		verb = rng_below(&w->seed, 10);
 		if (verb < 4) {
 			worker_put(w, erase.key);
@@ -120,8 +130,9 @@ static void *keeper_run(void *arg)
 		crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
 		n = crab_blob_list(store, &cursor, entry, KEYS + 1);
 		for (i = 0; i < n; i++)
-			if (entry[i].err || entry[i].key >= KEYS)
+			if (entry[i].err || entry[i].key >= keys)
 				fault("the list has a damaged or foreign entry", entry[i].key);
+		__atomic_add_fetch(&rounds, 1, __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
@@ -141,18 +152,21 @@ static struct crab_store *format(struct crab_media *media, const char *engine)
 	return store_attach(media);
 }
 
-static void test_engine(const char *engine)
+/* With many keys slabs become sparse, and are emptied */
+static void test_engine(const char *engine, u32 number)
 {
 	static struct worker worker[THREADS];
 	struct crab_check_report report;
 	struct crab_media media;
 	pthread_t keeper;
-	u64 lines;
+	u64 lines, freed;
 	u32 i;
 
 	memset(worker, 0, sizeof(worker));
 	faults = 0;
 	gets = 0;
+	keys = number;
+	rounds = 0;
 	running = THREADS;
 	store = format(&media, engine);
 	for (i = 0; i < THREADS; i++) {
@@ -164,14 +178,15 @@ static void test_engine(const char *engine)
 		pthread_join(worker[i].thread, NULL);
 	pthread_join(keeper, NULL);
 	lines = store->blobs->extents.lines;
+	freed = store->blobs->evac.freed;
 	crab_store_detach(store);
 	store = store_attach(&media);
 	tap_check(store->blobs->extents.lines == lines, "%llu lines in use, not %llu",
 		  store->blobs->extents.lines, lines);
 	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s",
 		  report.damage.what);
-	tap_ok(!faults, "%s: %u threads, %llu gets among puts and erases of %u keys: %u faults",
-	       engine, THREADS, gets, KEYS, faults);
+	tap_ok(!faults, "%s: %u threads, %llu gets among puts and erases of %u keys, %llu slabs emptied: %u faults",
+	       engine, THREADS, gets, keys, freed, faults);
 	crab_store_detach(store);
 	media_destroy(&media);
 }
@@ -180,10 +195,12 @@ int main(void)
 {
 	if (crab_persist_init())
 		return 2;
-	test_engine("crab");
-	test_engine("nvtree");
-	test_engine("fastfair");
-	test_engine("clfb");
-	test_engine("nbtree");
+	test_engine("crab", 4);
+	test_engine("crab", KEYS);
+	test_engine("nvtree", 4);
+	test_engine("nvtree", KEYS);
+	test_engine("fastfair", 4);
+	test_engine("clfb", 4);
+	test_engine("nbtree", 4);
 	return tap_done();
 }

@@ -50,6 +50,6 @@ const struct workload crab_workloads[] = {
 	{ "shift, modified", { CRAB_SORTED(128, SIP), .modify = true }, .steps = 500 },
 	{ "blobs, slotted", .space = "slotted-blobs" },
 	{ "names, slotted", { CRAB_SLOTTED(128), .blobs = true, .names = true },
-	  .steps = 200, .leaves = 24 },
+	  .steps = 300, .leaves = 24, .often = CRASH_MAINTAIN, .often_every = 3 },
 	{ }
 };

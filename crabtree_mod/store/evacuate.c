@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements evacuation: the blobs of a sparse slab move to other slabs of its class,
+ * and the slab returns to the pool, for leaves or for extents of another size.
+ *
+ * Invariants: a blob is copied whole, with its birth, and durable (P15), before the engine replaces
+ * its word by its own protocol for one record; the old extent is free only afterwards. So a power
+ * cut leaves one of two words, both of which name the same blob.
+ *
+ * A blob moves to a slab with a lower number only, so no word comes back: a reader that loads the
+ * same word before and after has read one blob (blob.c), though the birth has not changed.
+ *
+ * Locking: crab_blobs.evac_lock; within it the stripe of the key, then the locks of extents.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "blob_priv.h"
+#include "engines/counts.h"
+#include "store_priv.h"
+
+#define EVAC_GFP	(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN)
+#define EVAC_PART	16U	/* extents of one call off the write path */
+
+/* A verified blob in a new place; the stripe is locked. 0, or why it stays */
+static int blob_move(struct crab_store *store, struct crab_flow *flow, u64 from,
+		     const struct crab_blob_read *get)
+{
+	struct crab_blobs *blobs = store->blobs;
+	const struct crab_blob_write put = {
+		.key = get->key, .name = get->name, .name_bytes = get->name_bytes,
+		.type = get->type, .data = get->buffer, .bytes = get->bytes,
+	};
+	struct crab_old old;
+	u64 to;
+	int err;
+
+	if (!crab_extents_alloc_below(&blobs->extents, from, &to))
+		return -ENOSPC;
+	crab_flow_pin();
+	crab_blob_store(blobs, flow, to, get->version, &put);
+	crab_flow_unpin();
+	err = blobs->raw->insert(store->engine, flow, get->key,
+				 crab_blob_word(blobs, to, get->version), CRAB_INSERT_EITHER, &old);
+	crab_extents_free(&blobs->extents, err ? to : from);
+	return err;
+}
+
+/*
+ * Moves the blob of an extent, if a word names it. A writer may have allocated the extent, and not
+ * have named it yet: then its key has another word, and its content may be anything.
+ */
+static void extent_evacuate(struct crab_store *store, struct crab_flow *flow, u64 place,
+			    void *buffer)
+{
+	struct crab_blobs *blobs = store->blobs;
+	char name[CRAB_NAME_MAX];
+	struct crab_blob_read get = {
+		.key = crab_blob_key(blobs, place), .name = name, .buffer = buffer,
+		.capacity = CRAB_BLOB_BYTES_MAX,
+	};
+	struct mutex *stripe = crab_blob_stripe(blobs, get.key);
+	u64 word;
+
+	if (get.key == CRAB_KEY_EMPTY)
+		return;
+	mutex_lock(stripe);
+	if (!blobs->raw->lookup(store->engine, get.key, &word) &&
+	    (word & CRAB_PLACE_MASK) == place && !crab_blob_load(blobs, word, &get))
+		blob_move(store, flow, place, &get);
+	mutex_unlock(stripe);
+}
+
+/* Goes on with the evacuation of a slab, or begins one. Returns whether more work is due */
+static bool evacuate_part(struct crab_store *store, struct crab_flow *flow, bool urgent, u32 most,
+			  void *buffer)
+{
+	struct crab_blobs *blobs = store->blobs;
+	struct crab_evac *evac = &blobs->evac;
+	u64 place;
+
+	lockdep_assert_held(&blobs->evac_lock);
+
+	if (!evac->running) {
+		evac->next = 0;
+		evac->running = crab_extents_sparse(&blobs->extents, urgent, &evac->slab);
+	}
+	if (!evac->running)
+		return false;
+	for (; most; most--) {
+		if (!crab_extents_next(&blobs->extents, evac->slab, &evac->next, &place))
+			break;
+		extent_evacuate(store, flow, place, buffer);
+	}
+	if (most) {
+		evac->running = false;
+		if (crab_extents_leave(&blobs->extents, evac->slab))
+			WRITE_ONCE(evac->freed, evac->freed + 1);
+	}
+	return true;
+}
+
+static bool evacuate(struct crab_store *store, struct crab_flow *flow, bool urgent, u32 most)
+{
+	struct crab_blobs *blobs = store->blobs;
+	void *buffer = kvmalloc(CRAB_BLOB_BYTES_MAX, EVAC_GFP);
+	bool more;
+
+	if (!buffer)
+		return false;
+	mutex_lock(&blobs->evac_lock);
+	more = evacuate_part(store, flow, urgent, most, buffer);
+	mutex_unlock(&blobs->evac_lock);
+	kvfree(buffer);
+	return more;
+}
+
+bool crab_blobs_want(const struct crab_store *store)
+{
+	return store->blobs && READ_ONCE(store->blobs->extents.sparse);
+}
+
+bool crab_blobs_maintain(struct crab_store *store)
+{
+	struct crab_flow flow = { .media = store->media };
+	bool more;
+
+	if (!crab_blobs_want(store))
+		return false;
+	more = evacuate(store, &flow, false, EVAC_PART);
+	crab_count_prepare(store->engine, &flow);
+	return more;
+}
+
+bool crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow)
+{
+	struct crab_blobs *blobs = store->blobs;
+	u64 freed = READ_ONCE(blobs->evac.freed);
+
+	while (READ_ONCE(blobs->evac.freed) == freed)
+		if (!evacuate(store, flow, true, U32_MAX))
+			return false;
+	return true;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file fails the allocations of the layers above the engine: stores of names, watches and
+ * snapshots (test_alloc.c).
+ */
+#include <stdio.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+
+#include "alloc.h"
+#include "model.h"
+#include "store/blob_priv.h"
+#include "store/named.h"
+#include "store/snap.h"
+#include "store/watch.h"
+#include "tap.h"
+
+/* Without memory a put changes no content; the bytes of a free extent may change */
+static u32 named_put(struct crab_store *store, u64 key)
+{
+	static const u8 value[3000];
+	char name[8];
+	u32 length = sprintf(name, "%llu", key);
+	struct crab_blob_write put = { 0, name, length, .data = value, .bytes = key % 3000 };
+	struct crab_blob_read get = { };
+	int err, failed;
+
+	for (failed = 0;; failed++) {
+		fail_begin(failed);
+		err = crab_named_put(store, &put);
+		if (!fail_end() || !err)
+			break;
+		tap_check(err == -ENOMEM, "put: %d", err);
+		tap_check(crab_named_get(store, name, length, &get) == -ENOENT, "put without memory");
+	}
+	tap_check(!err, "put: %d", err);
+	return failed;
+}
+
+static void named_erase(struct crab_store *store, u64 key)
+{
+	char name[8];
+	struct crab_blob_write erase = { .name = name, .name_bytes = sprintf(name, "%llu", key) };
+
+	tap_check(!crab_named_erase(store, &erase), "erase of %s", name);
+}
+
+static struct crab_store *layer_attach(struct crab_media *media, u32 *failed)
+{
+	const struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	struct crab_store *store;
+
+	for (;; (*failed)++) {
+		fail_begin(*failed);
+		store = crab_store_attach(media, &options, &report);
+		if (!fail_end())
+			return store;
+		tap_check(PTR_ERR(store) == -ENOMEM, "attach: %ld", PTR_ERR(store));
+	}
+}
+
+static struct crab_store *layer_format(struct crab_media *media, bool names)
+{
+	struct crab_format_options options = {
+		.leaf_bytes = LEAF_BYTES, .engine = "crab", .label = "", .names = names,
+		.layout = "", .commits = !names,
+	};
+	u32 failed = 0;
+	char reason[CRAB_REASON_LEN];
+
+	*media = media_create(1 << 20);
+	tap_check(!crab_store_format(media, &options, reason), "%s", reason);
+	return layer_attach(media, &failed);
+}
+
+void alloc_test_names(void)
+{
+	struct crab_media media;
+	struct crab_store *store = layer_format(&media, true);
+	u32 puts = 0, attaches = 0;
+	u64 key;
+
+	for (key = 0; key < 300; key++)
+		puts += named_put(store, key * 7);
+	for (key = 0; key < 300; key++)
+		if (key % 4)
+			named_erase(store, key * 7);
+	fail_begin(0);
+	tap_check(!crab_blobs_maintain(store) && fail_end(), "evacuation without memory");
+	crab_store_detach(store);
+	crab_store_detach(layer_attach(&media, &attaches));
+	tap_ok(puts > 10 && attaches > 10, "names: failed %u puts, %u attaches", puts, attaches);
+	media_destroy(&media);
+}
+
+/* Without memory no observer begins, and a write succeeds: its snapshot ends instead */
+void alloc_test_observers(void)
+{
+	struct crab_media media;
+	struct crab_store *store = layer_format(&media, false);
+	struct crab_snap *snap;
+	struct crab_old old;
+
+	tap_check(refused(crab_store_observe(store)) && crab_store_observe(store) >= 0, "observe");
+	tap_check(refused(PTR_ERR(crab_snap_open(store))), "snapshot");
+	tap_check(refused(PTR_ERR(crab_watch_open(store, 0, 9, 1, NULL, NULL))), "watch");
+	snap = crab_snap_open(store);
+	fail_begin(0);
+	tap_check(!crab_store_insert(store, 1, 2, CRAB_INSERT_EITHER, &old) && fail_end(), "write");
+	tap_ok(crab_snap_search(store, snap, 1, &old.value) == -ESTALE, "observers, refused or ended");
+	crab_snap_close(snap);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
