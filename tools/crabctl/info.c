@@ -69,6 +69,16 @@ static void print_state(const struct target *target, const struct crabtree_info 
 	row("region", "%.*s, %s", (int)sizeof(info->region), info->region, bytes);
 }
 
+/* The kind of a store, by its features */
+static const char *kind_of(const struct crabtree_info *info)
+{
+	if (info->feature_incompat & CRABTREE_INCOMPAT_NAMES)
+		return ": a store of names";
+	if (info->feature_incompat & CRABTREE_INCOMPAT_BLOBS)
+		return ": a store of blobs";
+	return info->feature_incompat & CRABTREE_INCOMPAT_COMMITS ? ": a store of commits" : "";
+}
+
 static void print_store(const struct target *target, const struct crabtree_info *info)
 {
 	char uuid[UUID_TEXT_LEN];
@@ -76,9 +86,9 @@ static void print_store(const struct target *target, const struct crabtree_info 
 	uuid_text(info->uuid, uuid);
 	row("label", "%.*s", (int)sizeof(info->label), info->label[0] ? info->label : "-");
 	row("uuid", "%s", uuid);
-	row("format", "version %u, features 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64,
+	row("format", "version %u, features 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 "%s",
 	    info->version, (uint64_t)info->feature_compat, (uint64_t)info->feature_ro_compat,
-	    (uint64_t)info->feature_incompat);
+	    (uint64_t)info->feature_incompat, kind_of(info));
 	row("engine", "%.*s, layout %.*s, leaves of %" PRIu64 " bytes",
 	    (int)sizeof(info->engine), info->engine, (int)sizeof(info->layout), info->layout,
 	    (uint64_t)info->leaf_bytes);

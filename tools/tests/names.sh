@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 69
+suite 70
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -23,6 +23,7 @@ wrong()
 
 t "format --names" 0 'leaves of 1024 bytes' - c format --size 8M --names
 json "the feature bits" "x['feature_incompat'] == 5" c info --json
+t "info: the kind of the store" 0 '^format .* a store of names$' - c info
 t "set a text" 0 '' '' c set plc/line1/state running
 t "get prints it" 0 '^running$' '' c get plc/line1/state
 t "cat writes it" 0 '^running$' '' c cat plc/line1/state
