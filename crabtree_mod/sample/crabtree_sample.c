@@ -6,7 +6,8 @@
  * Key 0 holds the counter. Events have the keys 1, 2, 3, ...: the value is the time
  * in seconds since 1970. Only the last SAMPLE_EVENTS events stay in the store. A record
  * survives a power cut once insert() has returned 0. In a store of commits, the counter and the
- * event of a boot are written together or not at all. The folder includes <linux/crabtree.h> only.
+ * event of a boot are written together or not at all. In a store of names the counter is the
+ * variable sample/boots, and there are no events. The folder includes <linux/crabtree.h> only.
  *
  * Lock: sample_lock, for sample_tree.
  */
@@ -21,6 +22,7 @@
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
+#define SAMPLE_NAME_BOOTS	"sample/boots"
 #define SAMPLE_KEY_BOOTS	0
 #define SAMPLE_KEY_EVENT	1
 #define SAMPLE_EVENTS		4	/* the last ones, which stay in the store */
@@ -31,6 +33,23 @@ MODULE_PARM_DESC(label, "Label of the store to record in");
 
 static DEFINE_MUTEX(sample_lock);
 static struct crabtree *sample_tree;
+
+/* Count a boot in the variable of a store of names; -EOPNOTSUPP: it is another kind of store */
+static int sample_variable(void)
+{
+	__le64 boots = 0;
+	int err = crabtree_var_get(sample_tree, SAMPLE_NAME_BOOTS, CRABTREE_TYPE_U64, &boots,
+				   sizeof(boots), NULL);
+
+	if (err && err != -ENOENT)
+		return err;
+	le64_add_cpu(&boots, 1);
+	err = crabtree_var_set(sample_tree, SAMPLE_NAME_BOOTS, CRABTREE_TYPE_U64, &boots,
+			       sizeof(boots));
+	if (!err)
+		pr_info(SAMPLE_NAME_BOOTS " %llu\n", le64_to_cpu(boots));
+	return err;
+}
 
 /* The number of this boot, from 1, and of its event: the highest key belongs to the last event */
 static int sample_number(u64 *boots, u64 *sequence)
@@ -85,19 +104,29 @@ static void sample_print(u64 boots, u64 sequence)
 		pr_info("event %llu at %llu\n", events[i].key, events[i].value);
 }
 
-static int sample_begin(void)
+static int sample_boot(void)
 {
 	u64 boots, sequence;
+	int err = sample_variable();
+
+	if (err != -EOPNOTSUPP)
+		return err;
+	err = sample_number(&boots, &sequence) ?: sample_record(boots, sequence) ?:
+	      sample_trim(sequence);
+	if (!err)
+		sample_print(boots, sequence);
+	return err;
+}
+
+static int sample_begin(void)
+{
 	int err = 0;
 
 	mutex_lock(&sample_lock);
 	if (!IS_ERR_OR_NULL(sample_tree))
 		goto out;
 	sample_tree = crabtree_open_by_label(label);
-	err = PTR_ERR_OR_ZERO(sample_tree) ?: sample_number(&boots, &sequence) ?:
-	      sample_record(boots, sequence) ?: sample_trim(sequence);
-	if (!err)
-		sample_print(boots, sequence);
+	err = PTR_ERR_OR_ZERO(sample_tree) ?: sample_boot();
 out:
 	mutex_unlock(&sample_lock);
 	return err;

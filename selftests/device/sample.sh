@@ -15,12 +15,17 @@ sample() {
 	must load "$CRAB_MODULES/crabtree_sample.ko" label=selftest
 }
 
-# counter N: the sample, loaded once more, has counted to N
-counter() {
+# counts_to LINE: the sample, loaded once more, logs a line
+counts_to() {
 	log_mark
 	sample
-	log_has_sample "boots $1, events $1"
+	log_has_sample "$1"
 	must load -r crabtree_sample
+}
+
+# counter N: it has counted to N
+counter() {
+	counts_to "boots $1, events $1"
 }
 
 log_has_sample() {
@@ -46,6 +51,15 @@ commits() {
 	counter 1
 	counter 2
 	equal "$(store "$(device ram:65536)" get 0)" 2 "the counter as the device shows it"
+}
+
+names() {
+	need_sample
+	crabtree ram=64K
+	must store "$(device ram:65536)" names
+	counts_to "sample/boots 1$"
+	counts_to "sample/boots 2$"
+	equal "$(store "$(device ram:65536)" var sample/boots)" 2 "the variable as the device shows it"
 }
 
 counts_on() {
@@ -158,6 +172,7 @@ uevent() {
 tests() {
 	it counts "the counter rises by one with each load"
 	it commits "in a store of commits, the counter and its event are one commit"
+	it names "in a store of names, the counter is a variable"
 	it counts_on "the counter goes on after the module was unloaded"
 	it waits "a user that comes before its store waits; FORMAT brings it"
 	it busy "a store that the kernel uses: no unload, no FORMAT"

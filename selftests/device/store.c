@@ -5,7 +5,8 @@
  * as its name; exit status 1 for an error, 2 for a wrong answer.
  *
  *   format [FORCE [LAYOUT [BYTES [LABEL]]]]	an empty store, of 512-byte leaves
- *   commits	an empty store of commits, over any other
+ *   commits, names	an empty store of commits, or of names, over any other
+ *   var NAME		the number in a u64
  *   info FIELD		state, reason, region, records, durability, repairs, leaves_bad, uuid,
  *				fences, prepare_fences
  *   fill N		keys 0 .. N - 1, each with a value that follows from it
@@ -39,15 +40,26 @@ static int verb_format(int fd, char **arg)
 	return rc ? fail(rc) : 0;
 }
 
-static int verb_commits(int fd, char **arg)
+static int format_kind(int fd, u32 kind)
 {
 	struct crabtree_format f;
 	int rc;
 
-	(void)arg;
-	format_args(&f, CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_COMMITS, 512);
+	format_args(&f, CRABTREE_FORMAT_FORCE | kind, 512);
 	rc = call(fd, CRABTREE_FORMAT, &f);
 	return rc ? fail(rc) : 0;
+}
+
+static int verb_commits(int fd, char **arg)
+{
+	(void)arg;
+	return format_kind(fd, CRABTREE_FORMAT_COMMITS);
+}
+
+static int verb_names(int fd, char **arg)
+{
+	(void)arg;
+	return format_kind(fd, CRABTREE_FORMAT_NAMES);
 }
 
 static void print_uuid(const unsigned char *uuid)
@@ -171,12 +183,28 @@ static int verb_get(int fd, char **arg)
 	return 0;
 }
 
+static int verb_var(int fd, char **arg)
+{
+	u64 value = 0;
+	struct crabtree_get get = {
+		.size = sizeof(get), .key = (uintptr_t)*arg, .name_bytes = strlen(*arg),
+		.value = (uintptr_t)&value, .capacity = sizeof(value),
+	};
+	int rc = call(fd, CRABTREE_GET, &get);
+
+	if (rc || get.type != CRABTREE_TYPE_U64)
+		return fail(rc ?: -ENOMSG);
+	printf("%llu\n", (unsigned long long)value);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int args;
 	int (*run)(int fd, char **arg);
 } verbs[] = {
-	{ "format", 0, verb_format }, { "commits", 0, verb_commits }, { "info", 0, verb_info }, { "fill", 1, verb_fill },
+	{ "format", 0, verb_format }, { "commits", 0, verb_commits }, { "names", 0, verb_names },
+	{ "info", 0, verb_info }, { "fill", 1, verb_fill }, { "var", 1, verb_var },
 	{ "verify", 1, verb_verify }, { "lost", 1, verb_lost }, { "put", 2, verb_put }, { "get", 1, verb_get },
 };
 
