@@ -6,8 +6,9 @@ have those of the engine E: DESIGNS, RACES, and optionally
 
   PUBLISHED   rules of the publication that do not hold: claims.py judges them
   HARMLESS    (function, statement, kind of mutant, why it does no harm)
-  SUBJECTS    race -> the store of test_tasks (subject.c) that shows it first or most often; the
-              others run in all stores of the engine
+  SUBJECTS    race -> the store of test_tasks (subject.c) that shows it first or most often, and the
+              seed that is tried first, a few before one that shows it; the others run in all
+              stores of the engine, from seed 1 on
 """
 
 import importlib.util
