@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""matrix.py TABLE [--write] - the kill matrix as a page of the documentation.
+"""matrix.py TABLE [--write] | --killers - the kill matrix as a page of the documentation.
 
 Writes Documentation/design/crash-matrix.rst from the table of test_mutants -t TABLE, or
-compares it with the page.
+compares it with the page. --killers prints for test_mutants -k the killers that the page names.
 """
 
 import collections
 import difflib
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,7 +36,8 @@ contains the reason for keeping it.
 
 **{mutants} mutants: {killed} killed, {justified} justified.**
 
-``make mutants`` repeats the run and compares this page; ``make mutants-page`` writes it. The implementation is in
+``make mutants`` repeats the run, for each mutant with the workload of this page first, and compares the page;
+``make mutants-page`` writes it. The implementation is in
 ``tools/host/mutants/``. Harmless mistakes and the reasons are in ``HARMLESS`` of ``tools/host/engines/*/designs.py``: the run fails if such a mutant is
 killed, if another one survives, or if no workload reaches a mutant.
 
@@ -125,6 +127,16 @@ def page(rows, workloads, corruptions):
     return text.rstrip("\n") + "\n"
 
 
+def killers():
+    """Function, text, kind and killer of each mutant that has a row in the page."""
+    with open(PAGE, encoding="utf-8") as f:
+        cells = re.findall(r"^   \* - (.*)\n     - (.*)$", f.read(), re.M)
+    for what, ways in cells:
+        site = re.fullmatch(r"``(.*?)``: ``(.*)``", what)
+        for kind, killer in re.findall(r"(?:^|; )(?:([^*;]*): )?\*([^*]+)\*(?=;|$)", ways):
+            yield (*(site.groups() if site else ("", what)), kind or "design", killer)
+
+
 def main(path, write):
     """Write or compare the page."""
     with open(path, encoding="utf-8") as f:
@@ -146,4 +158,6 @@ def main(path, write):
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--killers":
+        sys.exit(print(*map("\t".join, killers()), sep="\n"))
     sys.exit(main(sys.argv[1], "--write" in sys.argv[2:]))

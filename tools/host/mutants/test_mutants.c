@@ -2,11 +2,12 @@
 /*
  * This file runs every mutant until a workload kills it, and reports which one did.
  *
- *   test_mutants [-j JOBS] [-t TABLE] [FIRST [LAST]]
+ *   test_mutants [-j JOBS] [-k KILLERS] [-t TABLE] [FIRST [LAST]]
  *
  * First each workload runs without a mistake, and must succeed; the mutants that it reaches are
  * counted, so that a mutant runs only where it makes a difference. A mutant that no workload
- * reaches is a failure: it was not tested. A survivor is a failure unless the mutant is listed as
+ * reaches is a failure: it was not tested. The workload that KILLERS (matrix.py --killers) names for
+ * a mutant runs first, all others in their order. A survivor is a failure unless the mutant is listed as
  * harmless; a harmless mutant that is killed is a failure, too. A run that died of a signal, or did
  * not end, is a kill; a run with more images than can be tried is not.
  *
@@ -32,6 +33,7 @@
 #define NAME_LEN	512
 #define SURVIVES	(-1)
 #define UNMET		(-2)
+#define UNKNOWN		U32_MAX
 
 static const struct crab_mutant_row rows[] = {
 	{ },
@@ -51,6 +53,9 @@ static struct shared {
 } *shared;
 
 static u32 mutants, killed, justified;
+
+/* By mutant: the workload that runs first; or none */
+static u32 killers[CRAB_MUTANTS_MAX];
 
 /* Runs @job for each number of [first, end), at most @at_once concurrently */
 static void run_jobs(u32 first, u32 end, u32 at_once, void (*job)(u32 n), bool *died)
@@ -127,22 +132,60 @@ static bool is_met(u32 mutant)
 	return false;
 }
 
-static void mutant_job(u32 mutant)
+static bool mutant_killed(u32 mutant, u32 workload)
 {
 	enum workload_end end;
-	u32 n;
+
+	if (!meets(workload, mutant))
+		return false;
+	shared->killer[mutant] = workload;
+	end = workload_run(workloads[workload], shared->said[mutant]);
+	shared->gave_up[mutant] |= end == WORKLOAD_GAVE_UP;
+	return end == WORKLOAD_FOUND;
+}
+
+static void mutant_job(u32 mutant)
+{
+	u32 n, first = killers[mutant];
 
 	crab_mutant = mutant;
-	for (n = 0; n < workloads_count; n++) {
-		if (!meets(n, mutant))
-			continue;
-		shared->killer[mutant] = n;
-		end = workload_run(workloads[n], shared->said[mutant]);
-		if (end == WORKLOAD_FOUND)
+	if (first < workloads_count && mutant_killed(mutant, first))
+		return;
+	for (n = 0; n < workloads_count; n++)
+		if (n != first && mutant_killed(mutant, n))
 			return;
-		shared->gave_up[mutant] |= end == WORKLOAD_GAVE_UP;
-	}
 	shared->killer[mutant] = is_met(mutant) ? SURVIVES : UNMET;
+}
+
+/* The killer of all mutants of this name; no workload if two of a name have different ones */
+static void killer_set(const char *function, const char *text, const char *kind, const char *name)
+{
+	u32 n, killer;
+
+	for (killer = 0; killer < workloads_count; killer++)
+		if (!strcmp(workloads[killer]->name, name))
+			break;
+	for (n = 1; n < ARRAY_SIZE(rows); n++)
+		if (!strcmp(rows[n].text, text) && !strcmp(rows[n].function, function) &&
+		    !strcmp(rows[n].kind, kind))
+			killers[n] = killers[n] == UNKNOWN || killers[n] == killer ? killer : WORKLOADS_MAX;
+}
+
+/* Lines of function, text, kind and workload, with tabs between them */
+static bool killers_read(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char line[1024], *word[4];
+	u32 i;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		char *at = line;
+
+		for (i = 0; i < ARRAY_SIZE(word); i++)
+			word[i] = strsep(&at, "\t\n") ?: "";
+		killer_set(word[0], word[1], word[2], word[3]);
+	}
+	return file && !fclose(file);
 }
 
 /* Does it exist? A clean of one line has no last line. */
@@ -213,9 +256,13 @@ int main(int argc, char **argv)
 	FILE *table = NULL;
 	int c;
 
-	while ((c = getopt(argc, argv, "j:t:")) != -1) {
+	workloads_init();
+	memset(killers, 0xff, sizeof(killers));
+	while ((c = getopt(argc, argv, "j:k:t:")) != -1) {
 		if (c == 'j')
 			jobs = atoi(optarg);
+		else if (c == 'k' && killers_read(optarg))
+			continue;
 		else if (c == 't')
 			table = fopen(optarg, "w");
 		else
@@ -227,7 +274,6 @@ int main(int argc, char **argv)
 		last = atoi(argv[optind + 1]);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
-	workloads_init();
 	if (shared == MAP_FAILED || crab_persist_init() || last >= CRAB_MUTANTS_MAX ||
 	    !sound_runs(jobs))
 		return 2;
