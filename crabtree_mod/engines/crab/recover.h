@@ -23,6 +23,9 @@
 #ifndef RECOVER_WALKERS
 #define RECOVER_WALKERS	64	/* enough to hide the memory's latency */
 #endif
+#ifndef RECOVER_MAPPED
+#define RECOVER_MAPPED	(PAGE_SIZE + 1)	/* bytes of a table that vmalloc() maps */
+#endif
 #define RECOVER_WORD	64U	/* leaves of a struct recover_word */
 
 /* The media determines the amount of memory: an allocation fails before it kills a process */

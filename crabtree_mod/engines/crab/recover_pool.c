@@ -216,9 +216,19 @@ int crab_recover_headers(struct recover *r)
 	return crab_recover_parts(r, recover_headers);
 }
 
+/*
+ * Zeros. A large table never waits for contiguous memory. A small one is not mapped: to unmap it
+ * interrupts every CPU
+ */
+static void *recover_table(size_t bytes)
+{
+	return bytes < RECOVER_MAPPED ? kzalloc(bytes, RECOVER_GFP) :
+					__vmalloc(bytes, RECOVER_GFP | __GFP_ZERO);
+}
+
 int crab_recover_places(struct recover *r, u64 count)
 {
-	r->nth = __vmalloc(array_size(count, sizeof(*r->nth)), RECOVER_GFP | __GFP_ZERO);
+	r->nth = recover_table(array_size(count, sizeof(*r->nth)));
 	return r->nth ? 0 : -ENOMEM;
 }
 
@@ -234,7 +244,7 @@ struct recover *crab_recover_alloc(struct crab_tree *tree)
 	r->tree = tree;
 	r->cpus = cpus;
 	r->n = parts;
-	r->words = __vmalloc(array_size(words, sizeof(*r->words)), RECOVER_GFP | __GFP_ZERO);
+	r->words = recover_table(array_size(words, sizeof(*r->words)));
 	if (r->words)
 		return r;
 	crab_recover_free(r);
@@ -244,7 +254,7 @@ struct recover *crab_recover_alloc(struct crab_tree *tree)
 void crab_recover_free(struct recover *r)
 {
 	recover_forget(r);
-	vfree(r->nth);
-	vfree(r->words);
+	kvfree(r->nth);
+	kvfree(r->words);
 	kvfree(r);
 }
