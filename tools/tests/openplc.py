@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Test of the plugin for the OpenPLC runtime: openplc.py PLUGIN. Its store is an image that comes later."""
+
+import ctypes
+import os
+import subprocess
+import sys
+
+IMAGE = "retain.img"
+CRABCTL = os.environ["CRABCTL"]
+
+
+def ok(good, name):
+    """One test."""
+    print("ok" if good else "not ok", "-", name, flush=True)
+
+
+def scan(number, size):
+    """The retained variables of a scan."""
+    return number.to_bytes(4, "little") * (size // 4) + b"x" * (size % 4)
+
+
+class Runtime:
+    """The calls of the runtime on its plugin."""
+
+    def __init__(self, plugin):
+        self.plugin = ctypes.CDLL(plugin)
+        self.started = self.plugin.init(None)
+
+    def save(self, blob):
+        """After a scan."""
+        return self.plugin.retain_save(blob, ctypes.c_uint16(len(blob)))
+
+    def load(self, room=65535):
+        """At the start: the blob, or the failure."""
+        out, size = ctypes.create_string_buffer(room + 1), ctypes.c_uint16(7)
+        err = self.plugin.retain_load(out, ctypes.c_uint16(room), ctypes.byref(size))
+        return err or out.raw[:size.value]
+
+
+def main():
+    """All tests."""
+    os.environ["CRABTREE_DEVICE"] = "file:" + IMAGE
+    runtime = Runtime(sys.argv[1])
+    ok(runtime.started, "without a store the plugin reports a failure")
+    ok(runtime.save(scan(1, 54)) == -1 and runtime.load() == -1, "... and so do save and load")
+    subprocess.run([CRABCTL, "--image", IMAGE, "format", "--size=8M", "--names"], check=True, stdout=subprocess.DEVNULL)
+    ok(runtime.load() == b"", "the store has come: nothing was saved yet")
+    ok(runtime.save(scan(1, 54)) == 0 and runtime.load() == scan(1, 54), "54 bytes")
+    ok(all(runtime.save(scan(number, 65535)) == 0 for number in range(200)), "200 scans of 65535 bytes")
+    ok(runtime.load() == scan(199, 65535), "the last one is there")
+    ok(runtime.load(65534) == -1, "a program with fewer variables does not get a part")
+    runtime.plugin.cleanup()
+    ok(runtime.load() == scan(199, 65535), "after a restart it is there")
+    ok(runtime.plugin.retain_clear() == 0 and runtime.load() == b"", "a cold reset")
+    ok(runtime.plugin.retain_clear() == 0, "a second one")
+    ok(runtime.save(b"") == 0 and runtime.load() == b"", "no byte")
+    runtime.plugin.cleanup()
+
+
+main()
