@@ -7,7 +7,8 @@
  * power cut can make a record name it from then on.
  *
  * Readers take no lock. They load the word again after the blob: if it is the same, the blob was
- * not overwritten meanwhile, since no two blobs have the same birth; otherwise they begin again.
+ * not overwritten meanwhile, since no two blobs have the same birth, and a blob that moves never
+ * comes back to a place (evacuate.c); otherwise they begin again.
  * Pairs with the order of a writer: the new word is durable before the old extent is written.
  *
  * Locking: one of crab_blobs.stripes, by the key, for a put, an erase, and a reader that lost too

@@ -23,11 +23,13 @@
 #include "blobs.h"
 #include "explore_priv.h"
 #include "store/blob_priv.h"
+#include "store/named.h"
 #include "store/store_priv.h"
 
 #define SLAB_LINES	4		/* CRAB_SLAB_BYTES_MIN of test builds */
 #define SLABS		4
 #define HEADER		40
+#define NAME_ROOM	8		/* of a name with its zeros */
 #define BYTES_MAX	80
 #define NUMBER_END	2		/* of births, in a state that is written */
 #define NAMED		(2 * STATE_KEYS)
@@ -41,11 +43,47 @@ static struct {
 	u32 named;
 	u64 key[NAMED];
 	u64 number[NAMED];
+	bool names;
 } met;
 
-static u32 value_bytes(u64 value)
+/* Names in the order of their keys. The first one has key 0, the lowest key of an engine's first leaf */
+u64 blobs_name_key[STATE_KEYS];
+
+static struct name {
+	char text[4];
+	u32 bytes;
+} name_of_key[STATE_KEYS] = { { "\xab\x9b\xe0\x9b", 4 } };
+
+void blobs_names_init(void)
 {
-	return value == 1 ? 20 : BYTES_MAX;
+	u32 i, at;
+
+	for (i = 1; i < STATE_KEYS; i++) {
+		struct name name = { { 'a' + i }, 1 };
+		u64 key = (u64)~crab_crc32c(~0U, name.text, 1) << 32;
+
+		for (at = i; at > 1 && blobs_name_key[at - 1] > key; at--) {
+			blobs_name_key[at] = blobs_name_key[at - 1];
+			name_of_key[at] = name_of_key[at - 1];
+		}
+		blobs_name_key[at] = key;
+		name_of_key[at] = name;
+	}
+}
+
+static const struct name *key_name(u64 key)
+{
+	u32 i = 0;
+
+	while (i < STATE_KEYS - 1 && blobs_name_key[i] != key)
+		i++;
+	return &name_of_key[i];
+}
+
+/* The name takes a part of the same lines */
+static u32 value_bytes(u64 value, bool names)
+{
+	return (value == 1 ? 20 : BYTES_MAX) - (names ? NAME_ROOM : 0);
 }
 
 static u32 value_lines(u64 value)
@@ -57,13 +95,14 @@ static void value_fill(u8 *to, u64 key, u64 value)
 {
 	u32 i;
 
-	for (i = 0; i < value_bytes(value); i++)
-		to[i] = key * 31 + value * 97 + i;
+	for (i = 0; i < BYTES_MAX; i++)
+		to[i] = (key ^ key >> 32) * 31 + value * 97 + i;
 }
 
-void blobs_begin(void)
+void blobs_begin(bool names)
 {
 	memset(&met, 0, sizeof(met));
+	met.names = names;
 }
 
 u64 blobs_content(u64 number)
@@ -91,7 +130,8 @@ static u64 word_of(const struct crab_geometry *geo, u64 line, u32 class, u64 bir
 static u32 blob_form(const struct crab_geometry *geo, u64 key, u64 value, u64 line, u64 birth,
 		     __le64 *words)
 {
-	u32 bytes = value_bytes(value), crc;
+	u32 bytes = value_bytes(value, met.names), head = HEADER + (met.names ? NAME_ROOM : 0), crc;
+	u8 filled[BYTES_MAX];
 
 	memset(words, 0, HEADER + BYTES_MAX);
 	words[0] = cpu_to_le64(geo->pool_offset + line * 64);
@@ -99,10 +139,15 @@ static u32 blob_form(const struct crab_geometry *geo, u64 key, u64 value, u64 li
 	words[2] = cpu_to_le64(key);
 	words[3] = cpu_to_le64(bytes);
 	words[4] = cpu_to_le64(geo->store_id);
-	value_fill((u8 *)words + HEADER, key, value);
-	crc = ~crab_crc32c(~0U, words, HEADER + bytes);
+	if (met.names) {
+		words[3] |= cpu_to_le64((u64)key_name(key)->bytes << 32);
+		memcpy(words + 5, key_name(key)->text, key_name(key)->bytes);
+	}
+	value_fill(filled, key, value);
+	memcpy((u8 *)words + head, filled, bytes);
+	crc = ~crab_crc32c(~0U, words, head + bytes);
 	words[4] |= cpu_to_le64((u64)crc << 32);
-	return (HEADER + bytes + 7) / 8;
+	return (head + bytes + 7) / 8;
 }
 
 /* Is the blob of @key with value number @value there? */
@@ -218,18 +263,43 @@ void blobs_write(const struct crab_geometry *geo, struct crab_media *media)
 	crab_fence(&flow, CRAB_P15_BLOB);
 }
 
+static int put(struct crab_store *store, struct crab_blob_write *write)
+{
+	if (!crab_store_has_names(store))
+		return crab_blob_put(store, write);
+	write->name = key_name(write->key)->text;
+	write->name_bytes = key_name(write->key)->bytes;
+	return crab_named_put(store, write);
+}
+
+static int erase(struct crab_store *store, struct crab_blob_write *write)
+{
+	if (!crab_store_has_names(store))
+		return crab_blob_erase(store, write);
+	write->name = key_name(write->key)->text;
+	write->name_bytes = key_name(write->key)->bytes;
+	return crab_named_erase(store, write);
+}
+
+static int get(struct crab_store *store, struct crab_blob_read *read)
+{
+	if (!crab_store_has_names(store))
+		return crab_blob_get(store, read);
+	return crab_named_get(store, key_name(read->key)->text, key_name(read->key)->bytes, read);
+}
+
 void blobs_perform(struct crab_store *store, struct crab_batch_op *op)
 {
 	struct crab_blob_write write = { .key = op->key, .mode = op->mode };
 	u8 bytes[BYTES_MAX];
 
 	if (op->verb == CRAB_VERB_DELETE) {
-		op->status = crab_blob_erase(store, &write);
+		op->status = erase(store, &write);
 	} else {
 		value_fill(bytes, op->key, op->value);
 		write.data = bytes;
-		write.bytes = value_bytes(op->value);
-		op->status = crab_blob_put(store, &write);
+		write.bytes = value_bytes(op->value, crab_store_has_names(store));
+		op->status = put(store, &write);
 	}
 	op->old.existed = write.existed;
 }
@@ -255,21 +325,22 @@ bool blobs_is_full(const struct space *space, struct crab_store *store,
 	struct crab_extents *extents = &store->blobs->extents;
 	u64 place;
 
-	if (crab_extents_alloc(extents, HEADER + value_bytes(op->value), &place))
+	if (crab_extents_alloc(extents, HEADER + value_bytes(op->value, false), &place))
 		return true;
 	crab_extents_free(extents, place);
 	return space->driver->is_full(store, 1 + extents->lent * 2);
 }
 
 /* The value number of a blob, or 0 */
-static u64 blob_value(const struct crab_blob_read *get)
+static u64 blob_value(const struct crab_blob_read *read, bool names)
 {
 	u8 want[BYTES_MAX];
 	u64 value;
 
 	for (value = 1; value <= STATE_VALUES; value++) {
-		value_fill(want, get->key, value);
-		if (get->bytes == value_bytes(value) && !memcmp(get->buffer, want, get->bytes))
+		value_fill(want, read->key, value);
+		if (read->bytes == value_bytes(value, names) &&
+		    !memcmp(read->buffer, want, read->bytes))
 			return value;
 	}
 	return 0;
@@ -279,20 +350,22 @@ static int read_one(struct crab_oracle *oracle, struct crab_store *store,
 		    const struct crab_blob_entry *entry, struct crab_key_state *state)
 {
 	u8 buffer[BYTES_MAX];
-	struct crab_blob_read get = {
+	struct crab_blob_read read = {
 		.key = entry->key, .buffer = buffer, .capacity = sizeof(buffer),
 	};
-	int err = crab_blob_get(store, &get);
+	int err = get(store, &read);
 
-	if (err || entry->err || entry->bytes != get.bytes || entry->version != get.version)
+	if (err || entry->err || entry->bytes != read.bytes || entry->version != read.version)
 		return crab_oracle_fault(oracle, "get of key %llx: %d, listed with %d", entry->key,
 					 err, entry->err);
-	*state = (struct crab_key_state){ .there = true, .value = blob_value(&get) };
+	*state = (struct crab_key_state){
+		.there = true, .value = blob_value(&read, crab_store_has_names(store)),
+	};
 	if (!state->value)
 		return crab_oracle_fault(oracle, "key %llx has a value that was not put", entry->key);
-	if (get.version >= store->blobs->birth)
+	if (read.version >= store->blobs->birth)
 		return crab_oracle_fault(oracle, "version %llx of key %llx will come again",
-					 get.version, entry->key);
+					 read.version, entry->key);
 	return 0;
 }
 
@@ -303,12 +376,49 @@ static int read_absent(struct crab_oracle *oracle, struct crab_store *store,
 	u32 i;
 
 	for (i = 0; i < oracle->n; i++) {
-		struct crab_blob_read get = { .key = oracle->keys[i] };
+		struct crab_blob_read read = { .key = oracle->keys[i] };
 
-		if (!content[i].there && crab_blob_get(store, &get) != -ENOENT)
-			return crab_oracle_fault(oracle, "key %llx is not in the list", get.key);
+		if (!content[i].there && get(store, &read) != -ENOENT)
+			return crab_oracle_fault(oracle, "key %llx is not in the list", read.key);
 	}
 	return 0;
+}
+
+static int read_listed(struct crab_oracle *oracle, struct crab_store *store,
+		       const struct crab_blob_entry *entry, struct crab_key_state *content)
+{
+	u32 key = 0;
+
+	while (key < oracle->n && oracle->keys[key] != entry->key)
+		key++;
+	if (key == oracle->n)
+		return crab_oracle_fault(oracle, "list returns key %llx: foreign", entry->key);
+	return read_one(oracle, store, entry, &content[key]);
+}
+
+/* In the order of names, which is not that of keys */
+static int names_read(struct crab_oracle *oracle, struct crab_store *store,
+		      struct crab_key_state *content)
+{
+	struct crab_named_cursor cursor = { .bytes = 0 };
+	struct crab_named_entry name;
+	u8 before = 0;
+	int n;
+
+	while ((n = crab_named_next(store, &cursor, &name)) > 0) {
+		struct crab_blob_entry entry = {
+			.key = crab_name_key(name.text, name.name_bytes),
+			.bytes = name.bytes, .version = name.version, .err = name.err,
+		};
+
+		if ((u8)name.text[0] <= before)
+			return crab_oracle_fault(oracle, "the list of names is out of order");
+		before = name.text[0];
+		if (read_listed(oracle, store, &entry, content))
+			return -1;
+	}
+	return n ? crab_oracle_fault(oracle, "list fails: %d", n) :
+		   read_absent(oracle, store, content);
 }
 
 int blobs_read(struct crab_oracle *oracle, struct crab_store *store,
@@ -316,19 +426,20 @@ int blobs_read(struct crab_oracle *oracle, struct crab_store *store,
 {
 	struct crab_blob_entry entry[STATE_KEYS];
 	struct crab_cursor cursor;
+	u64 before = 0;
 	int i, n;
-	u32 key;
 
 	memset(content, 0, oracle->n * sizeof(*content));
+	if (crab_store_has_names(store))
+		return names_read(oracle, store, content);
 	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
 	while ((n = crab_blob_list(store, &cursor, entry, ARRAY_SIZE(entry))) > 0) {
-		for (i = 0, key = 0; i < n; i++) {
-			while (key < oracle->n && oracle->keys[key] != entry[i].key)
-				key++;
-			if (key == oracle->n)
-				return crab_oracle_fault(oracle, "list returns key %llx: foreign or out of order",
+		for (i = 0; i < n; i++) {
+			if (entry[i].key < before)
+				return crab_oracle_fault(oracle, "list returns key %llx out of order",
 							 entry[i].key);
-			if (read_one(oracle, store, &entry[i], &content[key]))
+			before = entry[i].key + 1;
+			if (read_listed(oracle, store, &entry[i], content))
 				return -1;
 		}
 	}
@@ -339,12 +450,12 @@ int blobs_read(struct crab_oracle *oracle, struct crab_store *store,
 /* Is the blob of @key damaged for each single bit of [from, to), a part of the media? */
 static int damage_bytes(struct explore *x, struct crab_store *store, u64 key, u64 from, u64 to)
 {
-	struct crab_blob_read get = { .key = key };
+	struct crab_blob_read read = { .key = key };
 	u64 bit;
 
 	for (bit = from * 8; bit < to * 8; bit++) {
 		x->media.base[bit / 8] ^= 1 << bit % 8;
-		if (crab_blob_get(store, &get) != -EUCLEAN)
+		if (get(store, &read) != -EUCLEAN)
 			return explore_say(x, "bit %llu of the blob, flipped, is not noticed",
 					   bit - from * 8);
 		x->media.base[bit / 8] ^= 1 << bit % 8;
@@ -356,7 +467,7 @@ static int damage_bytes(struct explore *x, struct crab_store *store, u64 key, u6
 static int damage_word(struct explore *x, struct crab_store *store, u64 key, u64 word, u32 first)
 {
 	struct crab_blobs *blobs = store->blobs;
-	struct crab_blob_read get = { .key = key };
+	struct crab_blob_read read = { .key = key };
 	struct crab_flow flow = { .media = &x->media };
 	struct crab_old old;
 	u32 bit;
@@ -364,7 +475,7 @@ static int damage_word(struct explore *x, struct crab_store *store, u64 key, u64
 	for (bit = first; bit < 64; bit++) {
 		blobs->raw->insert(store->engine, &flow, key, word ^ 1ULL << bit, CRAB_INSERT_EITHER,
 				   &old);
-		if (crab_blob_get(store, &get) != -EUCLEAN)
+		if (get(store, &read) != -EUCLEAN)
 			return explore_say(x, "bit %u of the word, flipped, is not noticed", bit);
 	}
 	return 0;
@@ -380,7 +491,7 @@ static int damage_store(struct explore *x, struct crab_store *store)
 	if (op.status || store->blobs->raw->lookup(store->engine, op.key, &word))
 		return explore_say(x, "put: %d", op.status);
 	from = crab_extent_offset(&store->blobs->extents, word & CRAB_PLACE_MASK);
-	return damage_bytes(x, store, op.key, from, from + HEADER + value_bytes(2)) ?:
+	return damage_bytes(x, store, op.key, from, from + HEADER + value_bytes(2, false)) ?:
 	       damage_word(x, store, op.key, word, 40);
 }
 

@@ -3,7 +3,8 @@
  * This file declares blobs in the state spaces: a second decoder and a writer of their format,
  * independent of the store's code, and the verbs of the explorer on them.
  *
- * Value number 1 or 2 of a key is a blob of one or of two lines, whose bytes depend on the key.
+ * Value number 1 or 2 of a key is a blob of one or of two lines, whose bytes depend on the key. The
+ * name of a key has one byte or four.
  */
 #ifndef CRAB_HOST_BLOBS_H
 #define CRAB_HOST_BLOBS_H
@@ -14,8 +15,14 @@
 
 /**
  * blobs_begin() - begin to decode or to write a state
+ * @names: of a store of names
  */
-void blobs_begin(void);
+void blobs_begin(bool names);
+
+/**
+ * blobs_names_init() - find the keys of the names of all spaces: blobs_name_key
+ */
+void blobs_names_init(void);
 
 /**
  * blobs_decode() - the number in a state of the word of a record

@@ -14,6 +14,7 @@
 #include <linux/string.h>
 
 #include "commits.h"
+#include "blobs.h"
 #include "explore_priv.h"
 #include "model.h"
 #include "reproducer.h"
@@ -333,6 +334,7 @@ static void explore_keys(struct explore *x)
 {
 	u32 i;
 
+	blobs_names_init();
 	for (i = 0; i < x->space->keys; i++)
 		x->keys[i] = state_key(x->space, i);
 	x->oracle = (struct crab_oracle) {

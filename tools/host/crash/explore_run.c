@@ -291,7 +291,7 @@ int explore_format(struct explore *x, bool force)
 	struct crab_format_options options = {
 		.force = force, .leaf_bytes = x->space->leaf_bytes, .engine = x->space->driver->engine,
 		.layout = x->space->layout, .label = "explore", .uuid = { 1 },
-		.blobs = x->space->blobs, .commits = x->space->commits,
+		.blobs = x->space->blobs, .names = x->space->names, .commits = x->space->commits,
 	};
 	char reason[CRAB_REASON_LEN];
 

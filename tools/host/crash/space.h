@@ -42,6 +42,7 @@ enum space_tier {
  *	the other from every state that an attach leaves, and only the last one is cut. Without batches
  * @ranges: every range of keys is also removed, by batches of two records
  * @blobs: values are blobs (blobs.h). Without @specials, @modify, @batch and @lives
+ * @names: as @blobs, which is set as well; keys are those of names
  * @commits: keys that a commit writes, all keys or one less; 0: the store has no commits. Without
  *	@specials, @modify, @batch and @blobs
  * @tier: the command that explores the space
@@ -69,6 +70,7 @@ struct space {
 	u32 lives;
 	bool ranges;
 	bool blobs;
+	bool names;
 	u32 commits;
 	enum space_tier tier;
 };

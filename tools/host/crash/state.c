@@ -123,7 +123,7 @@ const char *state_read(struct state *state, struct content *content, const struc
 	state_add(state, super[newest]);
 	state_add(state, super[!newest]);
 	memset(content, 0, sizeof(*content));
-	blobs_begin();
+	blobs_begin(space->names);
 	if (state_is_blank(state))
 		return NULL;
 	fault = space->driver->read(space, geo, media, content, state);
@@ -172,7 +172,7 @@ void state_write(const struct state *state, const struct space *space,
 	for (i = 0; i < CRAB_SUPER_COPIES; i++)
 		super_write(&flow, i, state->byte[i], super, i ? 0 : root);
 	crab_fence(&flow, CRAB_P3_SUPER);
-	blobs_begin();
+	blobs_begin(space->names);
 	space->driver->write(space, geo, media, at, end);
 	if (space->blobs)
 		blobs_write(geo, media);

@@ -38,9 +38,14 @@ struct content {
 	struct crab_key_state key[STATE_KEYS];
 };
 
-/* The keys of a space: the smallest ones, and the highest key that exists */
+/* blobs.c: the keys of the names of a space, ascending */
+extern u64 blobs_name_key[STATE_KEYS];
+
+/* The keys of a space: those of names; or the smallest ones, and the highest key that exists */
 static inline u64 state_key(const struct space *space, u32 i)
 {
+	if (space->names)
+		return blobs_name_key[i];
 	return i + 1 < space->keys ? i : CRAB_KEY_EMPTY - 1;
 }
 

@@ -35,6 +35,8 @@ const struct space crab_spaces[] = {
 	  .tier = SPACE_TINY },
 	{ "slotted-blobs", SLOTTED(2), .leaves = 10, .keys = 2, .blobs = true, .format = true,
 	  .survive = true, .tier = SPACE_TINY },
+	{ "slotted-names", SLOTTED(2), .leaves = 10, .keys = 2, .blobs = true, .names = true, .format = true,
+	  .survive = true, .tier = SPACE_TINY },
 	{ "slotted-blobs-3", SLOTTED(2), .leaves = 12, .keys = 3, .blobs = true,
 	  .tier = SPACE_QUICK },
 	{ "slotted-commits", SLOTTED(2), .leaves = 9, .keys = 2, .commits = 2, .format = true,
