@@ -8,6 +8,7 @@ scripts/newcomer runs the commands in bare Debian roots; scripts/check-commands 
 the tables below with the pages.
 """
 
+import functools
 import os
 import re
 import subprocess
@@ -138,11 +139,17 @@ def command_blocks(root, page):
     return [block for block in blocks(root, page) if block.is_commands()]
 
 
-def packages(root, *groups):
-    """The packages that scripts/setup installs for some groups."""
-    done = subprocess.run([os.path.join(root, "scripts/setup"), "--list", *groups], check=True,
+@functools.lru_cache(maxsize=None)
+def packages_of(setup, groups):
+    """Those that a script, given as its text, lists for some groups."""
+    done = subprocess.run(["bash", "-c", setup, "setup", "--list", *groups], check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return set(done.stdout.split())
+
+
+def packages(root, *groups):
+    """The packages that scripts/setup installs for some groups."""
+    return packages_of(source.read(root, "scripts/setup"), groups)
 
 
 class Plan:
