@@ -174,6 +174,17 @@ static struct crab_slab *slab_alloc(const struct crab_extents *extents, u32 clas
 	return slab;
 }
 
+/* Keeps the list in the order of the numbers: blobs gather in the lowest slabs */
+static void room_add(struct crab_extents *extents, struct crab_slab *slab)
+{
+	struct crab_slab *at;
+
+	list_for_each_entry(at, &extents->room[slab->class], room)
+		if (at->number > slab->number)
+			break;
+	list_add_tail(&slab->room, &at->room);
+}
+
 /* The pool has lent the slab's leaves */
 static void slab_enter(struct crab_extents *extents, struct crab_slab *slab, u64 number)
 {
@@ -182,7 +193,7 @@ static void slab_enter(struct crab_extents *extents, struct crab_slab *slab, u64
 	extents->lent++;
 	extents->total[slab->class] += slab->total;
 	extents->free[slab->class] += slab->total;
-	list_add(&slab->room, &extents->room[slab->class]);
+	room_add(extents, slab);
 }
 
 /* Attach: the slab of a place, new if no word named one of its extents before */
@@ -260,9 +271,18 @@ static int slab_with_room(struct crab_extents *extents, u32 class, struct crab_s
 	return 0;
 }
 
+/* Takes the first free extent of a slab that has one; its place */
+static u64 slab_alloc_extent(struct crab_extents *extents, struct crab_slab *slab)
+{
+	u32 index = find_first_zero_bit(slab->map, slab->total);
+
+	slab_take(extents, slab, index);
+	return slab_place(extents, slab, index);
+}
+
 int crab_extents_alloc(struct crab_extents *extents, u32 bytes, u64 *place)
 {
-	u32 class = class_for(extents, bytes), index;
+	u32 class = class_for(extents, bytes);
 	struct crab_slab *slab;
 	int err;
 
@@ -270,11 +290,8 @@ int crab_extents_alloc(struct crab_extents *extents, u32 bytes, u64 *place)
 		return -EMSGSIZE;
 	mutex_lock(&extents->lock);
 	err = slab_with_room(extents, class, &slab);
-	if (!err) {
-		index = find_first_zero_bit(slab->map, slab->total);
-		slab_take(extents, slab, index);
-		*place = slab_place(extents, slab, index);
-	}
+	if (!err)
+		*place = slab_alloc_extent(extents, slab);
 	mutex_unlock(&extents->lock);
 	return err;
 }
@@ -328,7 +345,7 @@ void crab_extents_free(struct crab_extents *extents, u64 place)
 		if (class_is_sparse(extents, slab->class, false))
 			WRITE_ONCE(extents->sparse, true);
 		if (slab->used-- == slab->total)
-			list_add(&slab->room, &extents->room[slab->class]);
+			room_add(extents, slab);
 		if (!slab->used)
 			slab_return(extents, slab);
 	}
@@ -351,7 +368,7 @@ static struct crab_slab *class_last(const struct crab_extents *extents, u32 clas
 	struct crab_slab *slab, *last = NULL;
 
 	list_for_each_entry(slab, &extents->room[class], room)
-		if (!slab->stuck && (!last || slab->number > last->number))
+		if (!slab->stuck)
 			last = slab;
 	return last;
 }
@@ -365,12 +382,10 @@ bool crab_extents_sparse(struct crab_extents *extents, bool urgent, u64 *slab)
 	for (class = 0; class < CRAB_EXTENT_CLASSES && !last; class++)
 		if (class_is_sparse(extents, class, urgent))
 			last = class_last(extents, class);
-	if (last) {
+	if (last)
 		*slab = last->number;
-		list_move_tail(&last->room, &extents->room[last->class]);
-	} else if (!urgent) {
+	else if (!urgent)
 		WRITE_ONCE(extents->sparse, false);
-	}
 	mutex_unlock(&extents->lock);
 	return last;
 }
@@ -397,20 +412,19 @@ bool crab_extents_next(struct crab_extents *extents, u64 slab, u32 *from, u64 *p
 bool crab_extents_alloc_below(struct crab_extents *extents, u64 from, u64 *place)
 {
 	u64 number = place_slab(extents, from);
-	struct crab_slab *slab, *below = NULL;
-	u32 index;
+	struct list_head *room = &extents->room[place_class(from)];
+	struct crab_slab *below;
+	bool found = false;
 
 	mutex_lock(&extents->lock);
-	list_for_each_entry(slab, &extents->room[place_class(from)], room)
-		if (slab->number < number)
-			below = slab;
-	if (below) {
-		index = find_first_zero_bit(below->map, below->total);
-		slab_take(extents, below, index);
-		*place = slab_place(extents, below, index);
+	if (!list_empty(room)) {
+		below = list_first_entry(room, struct crab_slab, room);
+		found = below->number < number;
 	}
+	if (found)
+		*place = slab_alloc_extent(extents, below);
 	mutex_unlock(&extents->lock);
-	return below;
+	return found;
 }
 
 bool crab_extents_leave(struct crab_extents *extents, u64 slab)

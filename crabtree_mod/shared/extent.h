@@ -55,7 +55,7 @@ struct crab_slab {
  * @slabs: by number; NULL: not lent
  * @lent: number of slabs
  * @lines: lines of the extents in use
- * @room: by class: slabs with a free extent
+ * @room: by class: slabs with a free extent, in the order of their numbers
  * @total: by class: extents of its slabs
  * @free: by class: of these free
  * @sparse: a slab could perhaps be emptied into others; read without the lock
@@ -181,7 +181,7 @@ bool crab_extents_holds(struct crab_extents *extents, u64 place);
  * @slab: out: its number
  *
  * It is the one with the highest number among those with a free extent, so that the others have
- * lower ones; and it is the last from which extents are allocated.
+ * lower ones.
  *
  * Context: may sleep.
  * Return: true if there is one.

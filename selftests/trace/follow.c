@@ -457,8 +457,8 @@ static void tell(void)
 	printf("of several writes, ");
 	printf("%llu repairs, %llu blobs replaced, %llu erased, %llu commits, ", repairs, replaced,
 	       erased, committed);
-	printf("%llu leaves prepared, %llu merged, %llu times within, fences", worker.prepared, worker.merged,
-	       worker.within);
+	printf("%llu leaves prepared, %llu merged, %llu blobs moved, %llu times within, fences",
+	       worker.prepared, worker.merged, worker.moved, worker.within);
 	for (point = 1; point < CRAB_POINTS; point++)
 		printf(" %llu P%u", points[point], point);
 	printf("; %llu events, %llu differences\n", events, differences);

@@ -20,7 +20,7 @@ struct crab_shadow {
 /**
  * struct follow_worker - the module's worker
  * @maintaining: it works; @preparing: on a free leaf
- * @prepared: leaves prepared; @merged: pairs of leaves merged
+ * @prepared: leaves prepared; @merged: pairs of leaves merged; @moved: blobs moved
  * @within: times that it worked within an operation
  */
 struct follow_worker {
@@ -28,6 +28,7 @@ struct follow_worker {
 	bool preparing;
 	u64 prepared;
 	u64 merged;
+	u64 moved;
 	u64 within;
 };
 

@@ -18,7 +18,9 @@
 
 #include "engines/crab/crab.h"
 #include "follow.h"
+#include "store/blob_priv.h"
 #include "store/store_priv.h"
+#include "tests/blob_value.h"
 
 struct follow_worker worker;
 
@@ -110,6 +112,56 @@ static bool merged_as_logged(struct crab_tree *tree)
 	return true;
 }
 
+/*
+ * The next events store a blob with the birth that the blob of its key has: it moves. The log shows
+ * to where; the module chose the slab earlier, at a time that it does not show.
+ */
+static bool blob_moves(struct crab_blob_read *get, u64 *word)
+{
+	const struct log_event *e = follow.next;
+
+	if (!store->blobs || !is_store_at(e, e->offset) || e->value[0] != e->offset ||
+	    !is_store_at(e + 1, e->offset + 8) || !is_store_at(e + 2, e->offset + 16))
+		return false;
+	get->key = e[2].value[0];
+	return !store->blobs->raw->lookup(store->engine, get->key, word) &&
+	       !crab_blob_load(store->blobs, *word, get) && get->version == e[1].value[0];
+}
+
+/* As blob_move() of store/evacuate.c; false: the extent is not free yet */
+static bool blob_move(const struct crab_blob_read *get, u64 from)
+{
+	struct crab_flow flow = { .media = store->media };
+	struct crab_blobs *blobs = store->blobs;
+	const struct crab_blob_write put = {
+		.key = get->key, .data = get->buffer, .bytes = get->bytes,
+	};
+	u64 line = (follow.next->offset - store->engine->geo.pool_offset) / CRAB_LINE;
+	u64 to = line << CRAB_PLACE_CLASS_BITS | from % (1U << CRAB_PLACE_CLASS_BITS);
+	struct crab_old old;
+
+	if (crab_extents_mark(&blobs->extents, to))
+		return false;
+	crab_blob_store(blobs, &flow, to, get->version, &put);
+	blobs->raw->insert(store->engine, &flow, get->key,
+			   crab_blob_word(blobs, to, get->version), CRAB_INSERT_EITHER, &old);
+	crab_extents_free(&blobs->extents, from);
+	crab_count_prepare(store->engine, &flow);
+	return true;
+}
+
+static void moves_as_logged(void)
+{
+	u8 value[BLOB_VALUE_MAX];
+	struct crab_blob_read get = { .buffer = value, .capacity = sizeof(value) };
+	u64 word;
+
+	worker.maintaining = true;
+	while (blob_moves(&get, &word) && blob_move(&get, word & CRAB_PLACE_MASK))
+		worker.moved++;
+	worker.maintaining = false;
+}
+
 bool worker_writes(void)
 {
 	return store->engine->own == &crab_engine_crab;
@@ -117,23 +169,27 @@ bool worker_writes(void)
 
 void worker_follow(void)
 {
+	const struct log_event *had;
 	struct crab_tree *tree;
 
 	if (!store || worker.maintaining || !worker_writes())
 		return;
 	tree = crab_tree_of(store->engine);
-	if (!crab_layout_maintains(tree))
-		return;
-	do
-		prepare_as_logged(tree);
-	while (!tree->smo_lock.held && is_fresh(tree, follow.next) && merged_as_logged(tree));
+	do {
+		had = follow.next;
+		moves_as_logged();
+		if (crab_layout_maintains(tree))
+			prepare_as_logged(tree);
+	} while (follow.next != had ||
+		 (crab_layout_maintains(tree) && !tree->smo_lock.held &&
+		  is_fresh(tree, follow.next) && merged_as_logged(tree)));
 }
 
 /* Within an operation */
 void __wrap_crab_host_may_sleep(void)
 {
-	u64 had = worker.prepared + worker.merged;
+	u64 had = worker.prepared + worker.merged + worker.moved;
 
 	worker_follow();
-	worker.within += worker.prepared + worker.merged != had;
+	worker.within += worker.prepared + worker.merged + worker.moved != had;
 }

@@ -28,6 +28,6 @@ FILES:libcrabtree-image = "${libdir}/libcrabtree-image.so.*"
 FILES:python3-crabtree = "${PYTHON_SITEPACKAGES_DIR}/crabtree"
 FILES:${PN} += "${nonarch_libdir}/udev/rules.d/60-crabtree.rules ${nonarch_libdir}/sysusers.d/crabtree.conf \
                 ${datadir}/bash-completion/completions/crabctl ${datadir}/zsh/site-functions/_crabctl \
-                ${nonarch_libdir}/systemd/system/crabtree-regions.service"
+                ${nonarch_libdir}/systemd/system/crabtree-regions.service ${libdir}/crabtree/openplc-retain.so"
 RDEPENDS:python3-crabtree = "libcrabtree python3-ctypes"
 RRECOMMENDS:python3-crabtree = "libcrabtree-image"

@@ -45,12 +45,6 @@ static inline void list_del(struct list_head *item)
 	item->next = item->prev = NULL;
 }
 
-static inline void list_move_tail(struct list_head *entry, struct list_head *head)
-{
-	list_del(entry);
-	list_add_tail(entry, head);
-}
-
 #define list_entry(p, type, member)		container_of(p, type, member)
 #define list_first_entry(head, type, member)	list_entry((head)->next, type, member)
 #define list_last_entry(head, type, member)	list_entry((head)->prev, type, member)
