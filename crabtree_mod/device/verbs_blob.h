@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares the parts of PUT, GET, ERASE, LIST and NAMES, the verbs of stores of blobs and
- * of names. Their callers copy names, values and entries between these parts.
+ * of names. The caller copies names, values and entries between these parts.
  *
  * Layer L6, as verbs.h: device/ and tools/libcrabtree include it.
  *

@@ -151,7 +151,7 @@ struct crab_dblobs {
  * zeros, and of the value.
  *
  * In a store of names, the upper half of @key is the crc32c of the name (without its zeros), and
- * the lower half tells apart the names that have the same one.
+ * the lower half is a number that names with the same crc do not share.
  */
 struct crab_dblob {
 	__le64 self;		/* offset of this header in the region */

@@ -30,18 +30,14 @@ bool crab_store_has_names(const struct crab_store *store)
 	return store->blobs && store->blobs->named;
 }
 
-u32 crab_blob_most(const struct crab_store *store)
+u32 crab_blob_most(const struct crab_store *store, u32 name_bytes)
 {
+	const struct crab_blob_write named = { .name_bytes = name_bytes };
+
 	if (!store->blobs)
 		return 0;
 	return min_t(u32, CRAB_BLOB_BYTES_MAX, store->blobs->extents.slab_lines * CRAB_LINE -
-					       sizeof(struct crab_dblob));
-}
-
-static bool blob_fits(const struct crab_store *store, const struct crab_blob_write *put)
-{
-	return put->bytes <= CRAB_BLOB_BYTES_MAX &&
-	       crab_blob_size(put) <= store->blobs->extents.slab_lines * CRAB_LINE;
+					       crab_blob_size(&named));
 }
 
 struct mutex *crab_blob_stripe(struct crab_blobs *blobs, u64 key)
@@ -136,7 +132,7 @@ int crab_blob_put(struct crab_store *store, struct crab_blob_write *put)
 
 	if (err)
 		return err;
-	if (!blob_fits(store, put))
+	if (put->bytes > crab_blob_most(store, put->name_bytes))
 		return -EMSGSIZE;
 	stripe = crab_blob_stripe(store->blobs, put->key);
 	do {

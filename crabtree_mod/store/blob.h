@@ -85,12 +85,13 @@ struct crab_blob_entry {
 bool crab_store_has_names(const struct crab_store *store);
 
 /**
- * crab_blob_most() - the longest value that a store holds, without a name
+ * crab_blob_most() - the longest value that a store holds
  * @store: the store
+ * @name_bytes: length of its name; 0: it has none
  * Context: any.
  * Return: bytes; 0 if it is no store of blobs.
  */
-u32 crab_blob_most(const struct crab_store *store);
+u32 crab_blob_most(const struct crab_store *store, u32 name_bytes);
 
 /**
  * crab_blob_put() - store a value under a key, durable on return

@@ -12,7 +12,6 @@
  *
  * Locking: crab_blobs.evac_lock; within it the stripe of the key, then the locks of extents.
  */
-#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -24,9 +23,9 @@
 #define EVAC_GFP	(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN)
 #define EVAC_PART	16U	/* extents of one call off the write path */
 
-/* A verified blob in a new place; the stripe is locked. 0, or why it stays */
-static int blob_move(struct crab_store *store, struct crab_flow *flow, u64 from,
-		     const struct crab_blob_read *get)
+/* A verified blob in a new place, if there is one; the stripe is locked */
+static void blob_move(struct crab_store *store, struct crab_flow *flow, u64 from,
+		      const struct crab_blob_read *get)
 {
 	struct crab_blobs *blobs = store->blobs;
 	const struct crab_blob_write put = {
@@ -38,14 +37,13 @@ static int blob_move(struct crab_store *store, struct crab_flow *flow, u64 from,
 	int err;
 
 	if (!crab_extents_alloc_below(&blobs->extents, from, &to))
-		return -ENOSPC;
+		return;
 	crab_flow_pin();
 	crab_blob_store(blobs, flow, to, get->version, &put);
 	crab_flow_unpin();
 	err = blobs->raw->insert(store->engine, flow, get->key,
 				 crab_blob_word(blobs, to, get->version), CRAB_INSERT_EITHER, &old);
 	crab_extents_free(&blobs->extents, err ? to : from);
-	return err;
 }
 
 /*

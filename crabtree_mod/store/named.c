@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements named values. Each is a blob that has its name; the table of names, in DRAM,
- * leads from a name to the key of its blob, and attach makes it from the blobs. So a put is the put
- * of one blob, and an erase the erase of one, with their crash tables.
+ * leads from a name to the key of its blob, and attach makes it from the blobs. Put and erase are
+ * those of one blob, and so are their crash tables.
  *
  * Invariants: a name is in the table exactly if its blob is in the engine. The upper half of a key
  * is the crc32c of the name: a name that a changed word of the media makes is noticed, without a

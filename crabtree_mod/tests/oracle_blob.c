@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the oracle of crash tests for stores of blobs and of names. Their content
- * is one of 64-bit values, each of which chooses a blob (blob_value.h). The name of a key consists
- * of the bytes of the key.
+ * is one of 64-bit values, each of which chooses a blob (blob_value.h). The bytes of a key
+ * are its name.
  *
  * Locking: none; the caller owns the store.
  */

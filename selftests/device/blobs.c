@@ -13,17 +13,6 @@
 
 static unsigned char value[65537], room[65537];
 
-static int blob_store(void)
-{
-	struct crabtree_format f;
-	int fd = device_open(O_RDWR);
-
-	expect_ours(fd);
-	format_args(&f, CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_BLOBS, 0);
-	REQUIRE(call(fd, CRABTREE_FORMAT, &f), 0);
-	return fd;
-}
-
 static void value_make(u64 key, u32 bytes)
 {
 	u32 i;
@@ -89,7 +78,7 @@ TEST(lengths, "PUT and GET: every length near a class, and the longest")
 {
 	static const u32 lengths[] = { 0, 1, 7, 8, 23, 24, 25, 88, 89, 1000, 4056, 4057, LONGEST };
 	struct crabtree_get g;
-	int fd = blob_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS);
 	u64 version = 0, last = 0;
 	u32 i;
 
@@ -115,7 +104,7 @@ TEST(lengths, "PUT and GET: every length near a class, and the longest")
 TEST(short_room, "GET: EMSGSIZE returns the length, and copies nothing")
 {
 	struct crabtree_get g;
-	int fd = blob_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS);
 	u64 version = 0;
 
 	value_make(1, 100);
@@ -132,7 +121,7 @@ TEST(short_room, "GET: EMSGSIZE returns the length, and copies nothing")
 
 TEST(conditions, "PUT and ERASE: CREATE, REPLACE, IF_VERSION; no version comes again")
 {
-	int fd = blob_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS);
 	u64 version = 0, first, old;
 
 	EXPECT(put(fd, 1, "a", 1, CRABTREE_PUT_REPLACE, &version), -ENOENT);
@@ -158,7 +147,7 @@ TEST(lists, "LIST: in parts, in order, with lengths and versions")
 	struct crabtree_entry entry[8];
 	struct crabtree_list l = { .more = 1 };
 	u64 version = 0, next = 0, key = 0;
-	int fd = blob_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS);
 	u32 i;
 
 	for (i = 0; i < 100; i++)
@@ -183,7 +172,7 @@ TEST(faults, "user memory that ends within a value: EFAULT, and the store is as 
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct crabtree_get g;
 	struct crabtree_list l;
-	int fd = blob_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS);
 	u64 version = 0;
 
 	REQUIRE_TRUE(map != MAP_FAILED);
@@ -208,7 +197,7 @@ TEST(kinds, "the calls on records in a store of blobs, and the other way round: 
 	struct crabtree_list l;
 	struct crabtree_scan scan;
 	struct crabtree_get g;
-	int fd = blob_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS);
 	u64 version = 0, old;
 
 	REQUIRE(put(fd, 1, "a", 1, 0, &version), 0);
@@ -229,7 +218,7 @@ TEST(kinds, "the calls on records in a store of blobs, and the other way round: 
 
 TEST(observers, "SNAPSHOT and WATCH of a store of blobs: EOPNOTSUPP, and the store is as it was")
 {
-	int fd = blob_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS);
 	struct crabtree_snapshot s;
 	struct crabtree_watch w;
 	struct crabtree_get g;
@@ -250,7 +239,7 @@ TEST(observers, "SNAPSHOT and WATCH of a store of blobs: EOPNOTSUPP, and the sto
 
 TEST(readonly, "a descriptor for reading: PUT and ERASE give EBADF, GET works")
 {
-	int fd = blob_store(), reader = device_open(O_RDONLY);
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS), reader = device_open(O_RDONLY);
 	struct crabtree_get g;
 	u64 version = 0;
 
@@ -263,7 +252,7 @@ TEST(readonly, "a descriptor for reading: PUT and ERASE give EBADF, GET works")
 
 TEST(full, "a full store: ENOSPC, every value can be erased, and as many fit again")
 {
-	int fd = blob_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS);
 	u64 version = 0, key, first;
 	int err = 0;
 

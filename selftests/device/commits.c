@@ -17,18 +17,6 @@
 static int bank_fd;
 static atomic_bool stop;
 
-static int commit_store(const char *engine)
-{
-	struct crabtree_format f;
-	int fd = device_open(O_RDWR);
-
-	expect_ours(fd);
-	format_args(&f, CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_COMMITS, 0);
-	strcpy(f.engine, engine);
-	REQUIRE(call(fd, CRABTREE_FORMAT, &f), 0);
-	return fd;
-}
-
 static int commit(int fd, struct crabtree_batch_op *ops, u32 count, u32 *done)
 {
 	struct crabtree_batch b;
@@ -70,7 +58,7 @@ TEST(results, "ATOMIC: every verb, a result each, with every engine")
 	u64 got;
 
 	for (i = 0; i < sizeof(engines) / sizeof(*engines); i++) {
-		int fd = commit_store(engines[i]);
+		int fd = fresh_store_kind(engines[i], CRABTREE_FORMAT_COMMITS);
 
 		REQUIRE(dev_put(fd, 1, 10), 0);
 		REQUIRE(dev_put(fd, 2, 20), 0);
@@ -100,7 +88,7 @@ TEST(results, "ATOMIC: every verb, a result each, with every engine")
 TEST(conditions, "ATOMIC: a condition that does not hold: nothing is done")
 {
 	struct crabtree_batch_op op[3];
-	int fd = commit_store("");
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_COMMITS);
 	u32 done;
 
 	REQUIRE(dev_put(fd, 1, 10), 0);
@@ -130,7 +118,7 @@ TEST(bad_input, "ATOMIC: numbers, verbs, flags and keys that are refused")
 {
 	struct crabtree_batch_op op[65];
 	struct crabtree_batch b;
-	int fd = commit_store("");
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_COMMITS);
 	u32 done, i;
 
 	refused(fd, 0, 1, 0, 0, -EINVAL);
@@ -160,7 +148,7 @@ TEST(full, "ATOMIC in a store that is full: ENOSPC, and nothing is done")
 {
 	struct crabtree_batch_op op[64];
 	struct crabtree_info info;
-	int fd = commit_store("");
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_COMMITS);
 	u32 done, i;
 	u64 key = 0;
 
@@ -190,7 +178,7 @@ TEST(kinds, "ATOMIC in other stores, and by other descriptors")
 	format_args(&f, CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_COMMITS | CRABTREE_FORMAT_BLOBS, 0);
 	EXPECT(call(fd, CRABTREE_FORMAT, &f), -EOPNOTSUPP);
 	close(fd);
-	fd = commit_store("");
+	fd = fresh_store_kind("", CRABTREE_FORMAT_COMMITS);
 	reader = device_open(O_RDONLY);
 	EXPECT(commit(reader, &op, 1, &done), -EBADF);
 	dev_op(&op, CRABTREE_BATCH_SEARCH, 1, 1);
@@ -205,7 +193,7 @@ TEST(faults, "user memory that ends within the operations, or is read-only: EFAU
 	char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct crabtree_batch_op *op = (void *)(map + page - 2 * sizeof(*op));
-	int fd = commit_store("");
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_COMMITS);
 	u32 done;
 
 	REQUIRE_TRUE(map != MAP_FAILED);
@@ -226,7 +214,7 @@ TEST(observed, "a snapshot has none of a later commit; a watch reports all of it
 {
 	struct crabtree_change change[4];
 	struct crabtree_batch_op op[3];
-	int fd = commit_store(""), snapshot, watch;
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_COMMITS), snapshot, watch;
 	u32 done;
 	u64 got;
 
@@ -301,7 +289,7 @@ TEST(bank, "a bank: transfers in two threads, and every reader sees one sum")
 	pthread_t thread[4];
 	long i;
 
-	bank_fd = commit_store("");
+	bank_fd = fresh_store_kind("", CRABTREE_FORMAT_COMMITS);
 	for (i = 0; i < ACCOUNTS; i++)
 		REQUIRE(dev_put(bank_fd, i, SUM / ACCOUNTS), 0);
 	for (i = 0; i < 4; i++)

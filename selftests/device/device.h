@@ -216,17 +216,33 @@ static inline void expect_ours(int fd)
 }
 
 /* An empty store, opened for writing, without other users */
-static inline int fresh_store_of(const char *engine, const char *layout, u32 leaf_bytes)
+static inline int fresh_store_as(struct crabtree_format *f)
 {
-	struct crabtree_format f;
 	int fd = device_open(O_RDWR);
 
 	expect_ours(fd);
+	REQUIRE(call(fd, CRABTREE_FORMAT, f), 0);
+	return fd;
+}
+
+/* The same of an engine; @kind: 0, or CRABTREE_FORMAT_BLOBS, _COMMITS or _NAMES */
+static inline int fresh_store_kind(const char *engine, u32 kind)
+{
+	struct crabtree_format f;
+
+	format_args(&f, CRABTREE_FORMAT_FORCE | kind, 0);
+	strcpy(f.engine, engine);
+	return fresh_store_as(&f);
+}
+
+static inline int fresh_store_of(const char *engine, const char *layout, u32 leaf_bytes)
+{
+	struct crabtree_format f;
+
 	format_args(&f, CRABTREE_FORMAT_FORCE, leaf_bytes);
 	strcpy(f.engine, engine);
 	strcpy(f.layout, layout);
-	REQUIRE(call(fd, CRABTREE_FORMAT, &f), 0);
-	return fd;
+	return fresh_store_as(&f);
 }
 
 /* The same of the default engine and layout */

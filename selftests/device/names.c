@@ -13,17 +13,6 @@
 static unsigned char room[65537];
 static u64 entries[1024];
 
-static int names_store(void)
-{
-	struct crabtree_format f;
-	int fd = device_open(O_RDWR);
-
-	expect_ours(fd);
-	format_args(&f, CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_NAMES, 0);
-	REQUIRE(call(fd, CRABTREE_FORMAT, &f), 0);
-	return fd;
-}
-
 static int put_typed(int fd, const void *name, u32 name_bytes, u32 type, const void *value, u32 bytes)
 {
 	struct crabtree_put p;
@@ -112,7 +101,7 @@ TEST(values, "PUT, GET, ERASE by name: values, versions, names of 1 to 240 bytes
 {
 	char longest[CRABTREE_NAME_MAX];
 	struct crabtree_get g;
-	int fd = names_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES);
 
 	memset(longest, 0xff, sizeof(longest));
 	EXPECT(put(fd, "plc/motor.hours", "12"), 0);
@@ -142,7 +131,7 @@ TEST(lengths, "names of 0 and of more than 240 bytes, and a store of another kin
 	static const char name[300] = "n";
 	struct crabtree_names n;
 	struct crabtree_get g;
-	int fd = names_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES);
 
 	EXPECT(put_typed(fd, name, 0, 0, "x", 1), -EINVAL);
 	EXPECT(put_typed(fd, name, 241, 0, "x", 1), -EINVAL);
@@ -169,7 +158,7 @@ TEST(types, "types: the length of each is verified; an unknown type is refused")
 	};
 	static const char value[9] = { 1 };
 	struct crabtree_get g;
-	int fd = names_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES);
 	u32 i;
 
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -190,7 +179,7 @@ TEST(lists, "NAMES: order, start, end, prefix, in parts")
 {
 	static const char * const all[] = { "b", "a/2", "a", "a/1", "a0", "a/10", "c" };
 	struct crabtree_names n;
-	int fd = names_store(), i;
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES), i;
 	char start[300] = "";
 
 	for (i = 0; i < 7; i++)
@@ -229,7 +218,7 @@ TEST(faults, "user memory that ends within a name, a value or a list: EFAULT")
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct crabtree_names n;
 	struct crabtree_get g;
-	int fd = names_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES);
 
 	REQUIRE_TRUE(map != MAP_FAILED);
 	REQUIRE(munmap(map + page, page), 0);
@@ -255,7 +244,7 @@ TEST(kinds, "the calls by key in a store of names: refused, and the store is as 
 {
 	struct crabtree_list l = { .size = sizeof(l), .end = 9, .entries = (uintptr_t)entries, .capacity = 1 };
 	struct crabtree_snapshot s = { .size = sizeof(s) };
-	int fd = names_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES);
 	u64 old;
 
 	REQUIRE(put(fd, "a", "x"), 0);
@@ -270,7 +259,7 @@ TEST(kinds, "the calls by key in a store of names: refused, and the store is as 
 TEST(older, "a program with the structures of the first version: the store of names refuses its keys")
 {
 	struct crabtree_put p = { .key = 1, .value = (uintptr_t)room, .bytes = 1 };
-	int fd = names_store();
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES);
 
 	p.size = offsetof(struct crabtree_put, name_bytes);
 	EXPECT(ioctl(fd, CRABTREE_PUT, &p) ? -errno : 0, -EINVAL);

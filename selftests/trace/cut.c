@@ -69,7 +69,7 @@ static struct crab_oracle oracle = { .keys = keys, .n = WORKLOAD_KEYS, .report =
 
 static int read_content(struct crab_store *store, struct crab_key_state *found)
 {
-	return crab_blob_most(store) ? crab_oracle_read_blobs(&oracle, store, found) :
+	return crab_blob_most(store, 0) ? crab_oracle_read_blobs(&oracle, store, found) :
 				       crab_oracle_read(&oracle, store, found);
 }
 

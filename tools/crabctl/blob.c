@@ -19,6 +19,7 @@ struct args {
 	const char *text;
 	const char *name;	/* the key as text */
 	int type;		/* -1: not given */
+	unsigned int least, most;	/* arguments of the verb */
 	bool has_version;
 	unsigned int flags;
 	uint64_t key;
@@ -31,12 +32,12 @@ static unsigned char value[CRABTREE_BLOB_MAX + 1];
 
 static error_t parse_arg(struct args *args, char *arg, struct argp_state *state)
 {
-	if (!args->name)
-		args->name = arg;
-	else if (!args->text)
-		args->text = arg;
-	else
+	if (state->arg_num >= args->most)
 		argp_error(state, "%s: one argument too many", arg);
+	else if (!state->arg_num)
+		args->name = arg;
+	else
+		args->text = arg;
 	return 0;
 }
 
@@ -76,7 +77,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return parse_arg(args, arg, state);
 	case ARGP_KEY_END:
-		if (!args->name)
+		if (state->arg_num < args->least)
 			argp_error(state, "KEY is missing");
 		return 0;
 	default:
@@ -272,7 +273,7 @@ static int with_target(struct target *target, unsigned int flags, struct args *a
 
 int verb_set(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .type = -1 };
+	struct args args = { .target = target, .type = -1, .least = 1, .most = 2 };
 
 	verb_parse(&set_argp, argc, argv, &args);
 	if (!args.text == !args.file) {
@@ -284,7 +285,7 @@ int verb_set(struct target *target, int argc, char **argv)
 
 int verb_cat(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .type = -1 };
+	struct args args = { .target = target, .type = -1, .least = 1, .most = 1 };
 
 	verb_parse(&cat_argp, argc, argv, &args);
 	return with_target(target, CRABTREE_OPEN_READONLY, &args, cat);
@@ -292,7 +293,7 @@ int verb_cat(struct target *target, int argc, char **argv)
 
 int verb_rm(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .type = -1 };
+	struct args args = { .target = target, .type = -1, .least = 1, .most = 1 };
 
 	verb_parse(&rm_argp, argc, argv, &args);
 	return with_target(target, 0, &args, rm);
@@ -308,32 +309,14 @@ static int ls_run(struct target *target, struct args *args)
 	return EXIT_USAGE;
 }
 
-static error_t parse_ls(int key, char *arg, struct argp_state *state)
-{
-	struct args *args = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (args->name)
-			argp_error(state, "%s: one argument too many", arg);
-		args->name = arg;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 int verb_ls(struct target *target, int argc, char **argv)
 {
 	const struct argp argp = {
-		.parser = parse_ls, .args_doc = "[PREFIX]", .children = target_child,
+		.parser = parse_opt, .args_doc = "[PREFIX]", .children = target_child,
 		.doc = "List the keys of a store of blobs: key, bytes, version; "
 		       "or the names of a store of names: name, type, bytes, version.",
 	};
-	struct args args = { .target = target };
+	struct args args = { .target = target, .most = 1 };
 
 	verb_parse(&argp, argc, argv, &args);
 	return with_target(target, CRABTREE_OPEN_READONLY, &args, ls_run);

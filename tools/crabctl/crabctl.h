@@ -51,7 +51,7 @@ int target_end(struct target *target, int code);
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
 /* ... of a verb whose only argument is the target */
 void verb_parse_bare(struct target *target, const char *doc, int argc, char **argv);
-/* ... of a verb with one file, which it returns; @stands_for: the meaning of "-" */
+/* ... of a verb with a file as its only argument, which is returned; @stands_for: the meaning of "-" */
 const char *verb_parse_file(struct target *target, const char *doc, const char *stands_for,
 			    int argc, char **argv);
 

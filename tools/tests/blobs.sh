@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 38
+suite 40
 c()
 {
 	"$crabctl" --image b.img "$@"
@@ -44,6 +44,8 @@ t "rm --if-version of an old version" 1 '' 'another one' c rm 5 --if-version "$v
 t "rm" 0 '' '' c rm 5
 t "cat of a key that is gone" 1 '' 'no such key' c cat 5
 t "rm of a key that is gone" 1 '' 'no such key' c rm 5
+t "cat of two keys" 2 '' '2: one argument too many' c cat 1 2
+t "rm of two keys: none is removed" 2 '' '2: one argument too many' c rm 1 2
 t "neither text nor file" 2 '' 'either TEXT or --file' c set 5
 t "both text and file" 2 '' 'either TEXT or --file' c set 5 x --file zeros
 t "the reserved key" 2 '' 'reserved' c set 0xffffffffffffffff x

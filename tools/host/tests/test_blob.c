@@ -72,10 +72,10 @@ static u32 random_bytes(struct run *r)
 	u64 kind = rng_below(&r->seed, 16);
 
 	if (kind == 0)
-		return rng_below(&r->seed, crab_blob_most(r->store) + 1);
+		return rng_below(&r->seed, crab_blob_most(r->store, 0) + 1);
 	if (kind == 1)
 		return min_t(u32, (64U << rng_below(&r->seed, 8)) - 42 + rng_below(&r->seed, 4),
-			     crab_blob_most(r->store));
+			     crab_blob_most(r->store, 0));
 	return rng_below(&r->seed, 300);
 }
 
@@ -306,7 +306,7 @@ static void test_refused(void)
 	put.key = get.key = CRAB_KEY_EMPTY;
 	tap_check(crab_blob_put(r.store, &put) == -EINVAL && crab_blob_erase(r.store, &put) == -EINVAL &&
 		  crab_blob_get(r.store, &get) == -EINVAL, "the reserved key");
-	put = (struct crab_blob_write){ .key = 1, .data = value, .bytes = crab_blob_most(r.store) + 1 };
+	put = (struct crab_blob_write){ .key = 1, .data = value, .bytes = crab_blob_most(r.store, 0) + 1 };
 	tap_check(crab_blob_put(r.store, &put) == -EMSGSIZE, "a value that is too long");
 	crab_store_detach(plain);
 	media_destroy(&media);

@@ -199,7 +199,7 @@ static void describe(struct crab_store *store)
 	n += scnprintf(text + n, sizeof(text) - n, "\n");
 	if (crab_store_has_names(store))
 		return describe_names(store, n);
-	if (crab_blob_most(store))
+	if (crab_blob_most(store, 0))
 		return describe_blobs(store, n);
 	crab_cursor_init(&c, 0, CRAB_KEY_EMPTY);
 	while (crab_cursor_read(store, &c, &r, 1) == 1)
@@ -399,7 +399,7 @@ static void use(struct crab_store *store)
 {
 	struct crab_old old;
 
-	if (crab_blob_most(store)) {
+	if (crab_blob_most(store, 0)) {
 		tap_check(!put(store, 12, 500), "put");
 		tap_check(!erase(store, 12), "erase");
 		return;

@@ -386,7 +386,7 @@ static void test_limits(void)
 	tap_check(crab_named_put(r.store, &put) == -EINVAL && crab_named_erase(r.store, &put) == -EINVAL &&
 		  crab_named_get(r.store, name, sizeof(name), &get) == -EINVAL, "a name of 241 bytes");
 	put.name_bytes = CRAB_NAME_MAX;
-	put.bytes = crab_blob_most(r.store) - CRAB_NAME_MAX + 1;
+	put.bytes = crab_blob_most(r.store, CRAB_NAME_MAX) + 1;
 	tap_check(crab_named_put(r.store, &put) == -EMSGSIZE, "a value that is too long");
 	put.bytes = 0;
 	tap_check(!crab_named_put(r.store, &put), "a name of 240 bytes, and no value");
