@@ -455,7 +455,7 @@ static void walk_down(struct ff_walk *walk)
 	entry_next(walk);
 }
 
-/* The level of the root; false: there is none */
+/* The level of the root, which has none above it; false: there is no root */
 static bool walk_root(struct ff_walk *walk, u32 *level)
 {
 	const struct crab_geometry *geo = &walk->ff->base.geo;
@@ -471,6 +471,7 @@ static bool walk_root(struct ff_walk *walk, u32 *level)
 	    crab_birth_is_forged(root.birth))
 		return false;
 	*level = root.own;
+	walk->more = false;
 	walk->key = 0;
 	walk->link = head.next;
 	return true;

@@ -12,16 +12,12 @@
 
 #include <linux/err.h>
 #include <linux/kernel.h>
-#include <linux/mutex.h>
 #include <linux/random.h>
 #include <linux/string.h>
 
-#include "engines/crab/tree.h"
-#include "engines/fastfair/fastfair.h"
-#include "engines/nbtree/nbtree.h"
-#include "engines/nvtree/nvtree.h"
 #include "model.h"
 #include "store/store_priv.h"
+#include "structure.h"
 #include "tap.h"
 
 #define SIZE		(24U << 20)
@@ -47,8 +43,8 @@ static const struct subject {
 	{ "nbtree", "adr", 512, true }, { "nbtree", "adr", 1024, false },
 };
 
-/* The lock of the structure while CHECK runs; its current turn, the last look at the scheduler */
-static struct mutex *watched;
+/* The flag of CHECK's lock while it runs; its current turn, the last look at the scheduler */
+static const u32 *watched;
 static u64 blocks, turn_begin, turn_longest, leaf_begin, leaf_longest;
 static u32 leaves, leaves_most;
 
@@ -83,7 +79,7 @@ void __sanitizer_cov_trace_pc(void)
 void __wrap_crab_host_may_sleep(void);
 void __wrap_crab_host_may_sleep(void)
 {
-	if (watched && watched->held) {
+	if (watched && *watched) {
 		leaves_most = max(leaves_most, ++leaves);
 		turn_longest = max(turn_longest, blocks - turn_begin);
 		leaf_longest = max(leaf_longest, blocks - leaf_begin);
@@ -91,7 +87,7 @@ void __wrap_crab_host_may_sleep(void)
 		turn_begin = blocks;
 		leaves = 0;
 		if (watched && between) {
-			struct mutex *lock = watched;
+			const u32 *lock = watched;
 
 			between--;
 			watched = NULL;
@@ -102,22 +98,16 @@ void __wrap_crab_host_may_sleep(void)
 	leaf_begin = blocks;
 }
 
-static struct mutex *structure_of(struct crab_engine *engine, u32 *slots)
+/* Slots of a leaf */
+static u32 slots_of(struct crab_engine *engine)
 {
-	if (!strcmp(engine->ops->name, "nvtree")) {
-		*slots = nv_tree_of(engine)->room;
-		return &nv_tree_of(engine)->smo_lock;
-	}
-	if (!strcmp(engine->ops->name, "fastfair")) {
-		*slots = ff_of(engine)->slots;
-		return &ff_of(engine)->structure;
-	}
-	if (!strcmp(engine->ops->name, "nbtree")) {
-		*slots = nb_tree_of(engine)->room;
-		return &nb_tree_of(engine)->smo_lock;
-	}
-	*slots = crab_tree_of(engine)->slots;
-	return &crab_tree_of(engine)->smo_lock;
+	if (!strcmp(engine->ops->name, "nvtree"))
+		return nv_tree_of(engine)->room;
+	if (!strcmp(engine->ops->name, "fastfair"))
+		return ff_of(engine)->slots;
+	if (!strcmp(engine->ops->name, "nbtree"))
+		return nb_tree_of(engine)->room;
+	return crab_tree_of(engine)->slots;
 }
 
 static void test_turns(const struct subject *s, u64 stride)
@@ -126,7 +116,7 @@ static void test_turns(const struct subject *s, u64 stride)
 	struct crab_store *store = store_format_attach(&media, s->engine, s->layout, s->leaf_bytes);
 	struct crab_check_report report = { };
 	struct crab_old old;
-	u32 slots, key;
+	u32 slots = slots_of(store->engine), key;
 
 	for (key = 0; key < KEYS; key++)
 		tap_check(!crab_store_insert(store, key * stride, key, CRAB_INSERT_CREATE, &old),
@@ -137,7 +127,7 @@ static void test_turns(const struct subject *s, u64 stride)
 	turn_longest = 0;
 	leaf_begin = blocks;
 	leaf_longest = 0;
-	watched = structure_of(store->engine, &slots);
+	watched = structure_held(store->engine);
 	tap_check(!crab_store_check(store, &report) && !report.damage.count, "CHECK: %s",
 		  report.damage.what);
 	watched = NULL;
@@ -160,14 +150,14 @@ static void test_renewed(const struct subject *s)
 	struct crab_store *store = store_format_attach(&media, s->engine, s->layout, s->leaf_bytes);
 	struct crab_check_report report = { };
 	struct crab_old old;
-	u32 slots, key;
+	u32 key;
 	int err;
 
 	for (key = 0; key < KEYS; key++)
 		crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old);
 	renewed = store;
 	between = 3;
-	watched = structure_of(store->engine, &slots);
+	watched = structure_held(store->engine);
 	err = crab_store_check(store, &report);
 	watched = NULL;
 	tap_ok(!err && !report.damage.count && !between,
