@@ -16,6 +16,7 @@
 #include <linux/spinlock.h>
 
 #include "engines/engine.h"
+#include "media/swap.h"
 #include "shared/link.h"
 #include "shared/pool.h"
 #include "shared/side.h"
@@ -187,6 +188,52 @@ static inline u64 ff_value(const struct ff *ff, u64 number, u32 slot)
  */
 u32 crab_ff_halve(const struct ff *ff, u64 number, u64 key, u64 *at);
 
+/* Tests whether the key of a slot is not below @key; if so, it is in @at */
+static __always_inline bool ff_reaches(const struct crab_media *media, const struct ff_dslot *slot,
+				       u64 key, u64 *at, bool acquire)
+{
+	u64 found = acquire ? crab_load_acquire(media, &slot->key) : crab_load(media, &slot->key);
+
+	if (found >= key)
+		*at = found;
+	return found >= key;
+}
+
+/**
+ * ff_scan() - find the first slot whose key is not below a key, one slot after the other
+ * @ff: the store
+ * @number: of the node
+ * @key: the key
+ * @at: out: the key of the slot; unchanged if there is none
+ * @acquire: each load comes before all later accesses: a writer may shift the slots
+ *
+ * The loop takes a line in a turn: an unrolled loop has half of the instructions.
+ *
+ * Context: any.
+ * Return: the slot, or ff.slots.
+ */
+static __always_inline u32 ff_scan(const struct ff *ff, u64 number, u64 key, u64 *at,
+				   bool acquire)
+{
+	const struct ff_dslot *slot = ff_slot(ff, number, 0);
+	const struct crab_media *media = ff->base.media;
+	u32 slots = ff->slots, i;
+
+	for (i = 0; i + FF_LINE_SLOTS <= slots; i += FF_LINE_SLOTS, slot += FF_LINE_SLOTS) {
+		if (ff_reaches(media, slot, key, at, acquire))
+			return i;
+		if (ff_reaches(media, slot + 1, key, at, acquire))
+			return i + 1;
+		if (ff_reaches(media, slot + 2, key, at, acquire))
+			return i + 2;
+		if (ff_reaches(media, slot + 3, key, at, acquire))
+			return i + 3;
+	}
+	for (; i < slots && !ff_reaches(media, slot, key, at, acquire); i++)
+		slot++;
+	return i;
+}
+
 /**
  * ff_first() - find the first slot whose key is not below a key
  * @ff: the store
@@ -199,21 +246,9 @@ u32 crab_ff_halve(const struct ff *ff, u64 number, u64 key, u64 *at);
  */
 static inline u32 ff_first(const struct ff *ff, u64 number, u64 key, u64 *at)
 {
-	const struct ff_dslot *slot = ff_slot(ff, number, 0);
-	const struct crab_media *media = ff->base.media;
-	u32 slots = ff->slots, i;
-	u64 found;
-
 	if (unlikely(ff->tuning.binary))
 		return crab_ff_halve(ff, number, key, at);
-	for (i = 0; i < slots; i++) {
-		found = crab_load(media, &slot[i].key);
-		if (found >= key) {
-			*at = found;
-			break;
-		}
-	}
-	return i;
+	return ff_scan(ff, number, key, at, false);
 }
 
 static inline struct crab_dhead *ff_head(const struct crab_media *media)
@@ -221,9 +256,9 @@ static inline struct crab_dhead *ff_head(const struct crab_media *media)
 	return (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
 }
 
-static inline bool ff_same_line(u32 a, u32 b)
+static inline bool ff_begins_line(const struct ff_dslot *slot)
 {
-	return a / FF_LINE_SLOTS == b / FF_LINE_SLOTS;
+	return !((unsigned long)slot % CRAB_LINE);
 }
 
 /* The word at the end of the list of a level */

@@ -29,7 +29,6 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 
-#include "media/swap.h"
 #include "shared/lock.h"
 #include "tree.h"
 
@@ -42,6 +41,7 @@ int crab_ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_n
 	u64 number = (link & CRAB_LINK_MASK) - 1;
 	struct crab_side *side = crab_side(&ff->sides, number);
 	const struct ff_dnode *d;
+	u64 lowest;
 
 	if (unlikely(!side))
 		return -EAGAIN;
@@ -50,11 +50,13 @@ int crab_ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_n
 	if (unlikely(!crab_link_holds(media, &ff->base.geo, link)))
 		return -EAGAIN;
 	d = ff_media(ff, number);
+	lowest = crab_load(media, &d->head.low);
+	if (unlikely(crab_load(media, &d->head.own) != level || lowest > low))
+		return -EAGAIN;
 	*node = (struct ff_node) {
-		.side = side, .number = number, .link = link, .level = level,
-		.low = crab_load(media, &d->head.low),
+		.side = side, .number = number, .link = link, .level = level, .low = lowest,
 	};
-	return crab_load(media, &d->head.own) == level && node->low <= low ? 0 : -EAGAIN;
+	return 0;
 }
 
 int crab_ff_root(const struct ff *ff, struct ff_node *node)
@@ -152,29 +154,14 @@ u32 crab_ff_halve(const struct ff *ff, u64 number, u64 key, u64 *at)
 	return from;
 }
 
-/* The first slot above @key of an inner node, whose slots a writer may shift; @at: its key */
-static u32 child_search(const struct ff *ff, const struct ff_dnode *d, u64 key, u64 *at)
-{
-	u64 found = CRAB_KEY_EMPTY;
-	u32 slots = ff->slots, i;
-
-	for (i = 0; i < slots; i++) {
-		found = crab_load_acquire(ff->base.media, &d->slot[i].key);
-		if (found > key)
-			break;
-	}
-	*at = found;
-	return i;
-}
-
 /* The link of the child for @key in the node of @find; @last: no entry is above @key */
 static u64 find_child(const struct ff *ff, u64 key, struct ff_find *find, bool *last)
 {
 	const struct crab_media *media = ff->base.media;
-	struct ff_dnode *d = ff_media(ff, find->node.number);
-	u64 at = CRAB_KEY_EMPTY;
-	u32 i = unlikely(ff->tuning.binary) ? crab_ff_halve(ff, find->node.number, key + 1, &at) :
-					      child_search(ff, d, key, &at);
+	u64 at = CRAB_KEY_EMPTY, number = find->node.number;
+	struct ff_dnode *d = ff_media(ff, number);
+	u32 i = unlikely(ff->tuning.binary) ? crab_ff_halve(ff, number, key + 1, &at) :
+					      ff_scan(ff, number, key + 1, &at, true);
 
 	*last = i == ff->slots || at == CRAB_KEY_EMPTY;
 	if (!*last && at <= find->high) {
@@ -188,7 +175,6 @@ static u64 find_child(const struct ff *ff, u64 key, struct ff_find *find, bool *
 /* One level down */
 static int find_down(const struct ff *ff, u64 key, struct ff_find *find, bool exact, u64 *hops)
 {
-	struct ff_node child;
 	bool last;
 	u64 link = find_child(ff, key, find, &last), was = find->node.number;
 	int err;
@@ -200,10 +186,7 @@ static int find_down(const struct ff *ff, u64 key, struct ff_find *find, bool ex
 		if (find->node.number != was)
 			return --*hops ? 0 : -EAGAIN;
 	}
-	err = crab_ff_enter(ff, link, find->node.level - 1, key, &child);
-	if (!err)
-		find->node = child;
-	return err;
+	return crab_ff_enter(ff, link, find->node.level - 1, key, &find->node);
 }
 
 static int find_node(const struct ff *ff, u64 key, u32 level, struct ff_find *find, bool exact,

@@ -35,11 +35,9 @@
 #include "tree.h"
 
 /* Stores one slot after all that was stored before, its value first or its key first */
-static __always_inline void slot_store(struct ff_op *op, struct ff_dslot *to, u64 key, u64 value,
-				       bool value_first)
+static __always_inline void slot_store(struct crab_flow *flow, struct ff_dslot *to, u64 key,
+				       u64 value, bool value_first)
 {
-	struct crab_flow *flow = op->flow;
-
 	crab_order(flow);
 	if (value_first) {
 		crab_store(flow, &to->value, value);
@@ -52,12 +50,19 @@ static __always_inline void slot_store(struct ff_op *op, struct ff_dslot *to, u6
 	}
 }
 
-/* The line of @at will not be written again: durable before the neighbouring line is */
-static void line_done(struct ff_op *op, struct ff_dslot *at)
+static __always_inline void slot_copy(struct crab_flow *flow, struct ff_dslot *to,
+				      const struct ff_dslot *from, bool value_first)
 {
-	crab_clean(op->flow, at, sizeof(*at));
+	slot_store(flow, to, crab_load(flow->media, &from->key),
+		   crab_load(flow->media, &from->value), value_first);
+}
+
+/* The line of @at will not be written again: durable before the neighbouring line is */
+static __always_inline void line_done(struct crab_flow *flow, struct ff_dslot *at)
+{
+	crab_clean(flow, at, sizeof(*at));
 	/* P9: the line that received a slot, before its old place is overwritten */
-	crab_fence(op->flow, CRAB_P9_SHIFTED);
+	crab_fence(flow, CRAB_P9_SHIFTED);
 }
 
 /* The last fence of a change of one slot */
@@ -80,28 +85,48 @@ static void end_before(struct ff_op *op, const struct ff_node *node, u32 end)
 	if (end >= op->ff->slots || crab_load(op->flow->media, &at->key) == CRAB_KEY_EMPTY)
 		return;
 	crab_store(op->flow, &at->key, CRAB_KEY_EMPTY);
-	if (ff_same_line(end - 1, end))
+	if (!ff_begins_line(at))
 		return;
 	crab_clean(op->flow, &at->key, sizeof(at->key));
 	/* P10: the new end, before the slot in front of it hides the old one */
 	crab_fence(op->flow, CRAB_P10_ENDED);
 }
 
+/* Copies the slots from @from to @to - 1 one slot to the right, the last one first */
+static void slots_right(struct crab_flow *own, struct ff_dslot *from, struct ff_dslot *to)
+{
+	struct crab_flow flow = *own;	/* counts in registers between the barriers */
+
+	for (; to > from; to--) {
+		slot_copy(&flow, to, to - 1, true);
+		if (ff_begins_line(to))
+			line_done(&flow, to);
+	}
+	*own = flow;
+}
+
+/* Copies the slots from @to + 1 to @end one slot to the left, the first one first */
+static void slots_left(struct crab_flow *own, struct ff_dslot *to, struct ff_dslot *end)
+{
+	struct crab_flow flow = *own;	/* counts in registers between the barriers */
+
+	for (; to < end; to++) {
+		slot_copy(&flow, to, to + 1, false);
+		if (ff_begins_line(to + 1))
+			line_done(&flow, to);
+	}
+	*own = flow;
+}
+
 void crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value)
 {
 	struct ff_dslot *slot = ff_slot(op->ff, node->number, 0);
-	struct crab_media *media = op->flow->media;
-	u32 count = node->side->count, i;
+	u32 count = node->side->count;
 
 	crab_prefetchw_range(&slot[pos], (count + 1 - pos) * sizeof(*slot));
 	end_before(op, node, count + 1);
-	for (i = count; i > pos; i--) {
-		slot_store(op, &slot[i], crab_load(media, &slot[i - 1].key),
-			   crab_load(media, &slot[i - 1].value), true);
-		if (!ff_same_line(i, i - 1))
-			line_done(op, &slot[i]);
-	}
-	slot_store(op, &slot[pos], key, value, true);
+	slots_right(op->flow, &slot[pos], &slot[count]);
+	slot_store(op->flow, &slot[pos], key, value, true);
 	crab_clean(op->flow, &slot[pos], sizeof(*slot));
 	WRITE_ONCE(node->side->count, count + 1);
 	slot_done(op, node);
@@ -110,16 +135,10 @@ void crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64
 void crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos)
 {
 	struct ff_dslot *slot = ff_slot(op->ff, node->number, 0);
-	struct crab_media *media = op->flow->media;
-	u32 last = node->side->count - 1, i;
+	u32 last = node->side->count - 1;
 
 	crab_prefetchw_range(&slot[pos], (last + 1 - pos) * sizeof(*slot));
-	for (i = pos; i < last; i++) {
-		slot_store(op, &slot[i], crab_load(media, &slot[i + 1].key),
-			   crab_load(media, &slot[i + 1].value), false);
-		if (!ff_same_line(i, i + 1))
-			line_done(op, &slot[i]);
-	}
+	slots_left(op->flow, &slot[pos], &slot[last]);
 	crab_order(op->flow);
 	crab_store(op->flow, &slot[last].key, CRAB_KEY_EMPTY);
 	crab_clean(op->flow, &slot[last], sizeof(*slot));
@@ -167,8 +186,7 @@ void crab_ff_append(struct ff_op *op, const struct ff_node *node, const struct f
 		/* P11: all but the first, and the end, before the first reveals them */
 		crab_fence(op->flow, CRAB_P11_APPENDED);
 	}
-	slot_store(op, &slot[at], crab_load(media, &other[0].key),
-		   crab_load(media, &other[0].value), true);
+	slot_copy(op->flow, &slot[at], other, true);
 	crab_clean(op->flow, &slot[at], sizeof(*slot));
 	WRITE_ONCE(node->side->count, end);
 	/* P6: the slots are there; they are void until the other node is bypassed */

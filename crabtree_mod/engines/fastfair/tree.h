@@ -29,7 +29,7 @@ int crab_ff_damaged(struct ff *ff, u64 number, const char *what);
  * @link: the word, from the media
  * @level: of its target
  * @low: the highest lowest key that the target may have
- * @node: out: the target
+ * @node: out: the target; unchanged on an error
  *
  * The place of the target is bounded, and its header must match the check bits.
  *

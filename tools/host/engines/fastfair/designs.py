@@ -14,10 +14,7 @@ DESIGNS = [
              "key == CRAB_KEY_EMPTY || !ff_value(ff, node->number, i)"),
     ]),
     Design("fastfair: a shift to the right stores keys before values", [
-        Edit(FF + "shift.c", """slot_store(op, &slot[i], crab_load(media, &slot[i - 1].key),
-			   crab_load(media, &slot[i - 1].value), true);""",
-             """slot_store(op, &slot[i], crab_load(media, &slot[i - 1].key),
-             crab_load(media, &slot[i - 1].value), false);"""),
+        Edit(FF_SHIFT, "slot_copy(&flow, to, to - 1, true);", "slot_copy(&flow, to, to - 1, false);"),
     ]),
     Design("fastfair: a split ends the node before it links the fresh one", [
         Edit(FF + "split.c", "crab_ff_link(op, node, sibling->link);\n\tcrab_ff_end(op, node, keep);",
@@ -86,7 +83,7 @@ PUBLISHED = [
              "crab_store(op->flow, &slot[last].key, CRAB_KEY_EMPTY)"),
     ]),
     Design("fastfair: an end that begins a line is not cleaned", [
-        Edit(FF_SHIFT, "if (ff_same_line(end - 1, end))\n\t\treturn;", "if (end) return"),
+        Edit(FF_SHIFT, "if (!ff_begins_line(at))\n\t\treturn;", "if (end) return"),
     ]),
     Design("fastfair: a merge bypasses the right node before its records are appended", [
         Edit(FF_REMOVE, "if (right->side->count)\n\t\tcrab_ff_append(op, left, right);\n"
