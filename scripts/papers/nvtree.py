@@ -304,6 +304,8 @@ Leaves of 4 KiB; as many operations as keys in the tree.
 Figure 10a and Table 2: splits and rebuilds
 ===========================================
 
+The heap is populated before the inserts, so a rebuild does not include the first use of its pages.
+
 {table2}
 Figure 10b and section 4.7: recovery
 ====================================

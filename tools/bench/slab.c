@@ -7,7 +7,9 @@
  * Invariants: a slab, 64 KiB, holds objects of one size; an object is aligned to the
  * largest power of two that divides its size. A free object is in the list of its slab, or,
  * until the thread ends, in the list of the thread that took all free objects of the slab. A
- * slab with free objects is in a list for its size. Objects above 8 KiB come from malloc().
+ * slab with free objects is in a list for its size. Objects above 8 KiB come from malloc(); those of
+ * a huge page or more from memory that slab_populate() reserved, as long as there is some, which is
+ * not used again.
  *
  * Locking: only its thread accesses a thread's lists, like the lists of a CPU in the kernel;
  * slab_lock protects all other data.
@@ -54,24 +56,31 @@ static struct slab *slab_some[SLAB_SIZES];	/* slabs that have free objects */
 static struct slab slabs[SLAB_ARENA / SLAB_BYTES];
 static u8 *arena;
 static u64 arena_used;
+static u8 *large;				/* for objects of a huge page or more */
+static u64 large_bytes, large_used;
 
-static void arena_map(void)
+static u8 *huge_map(u64 bytes)
 {
-	u8 *base = mmap(NULL, SLAB_ARENA + RIG_HUGE, PROT_READ | PROT_WRITE,
+	u8 *base = mmap(NULL, bytes + RIG_HUGE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (base == MAP_FAILED)
 		rig_fail("no memory for slabs", -ENOMEM);
-	arena = (u8 *)ALIGN((unsigned long)base, RIG_HUGE);
-	madvise(arena, SLAB_ARENA, MADV_HUGEPAGE);
+	base = (u8 *)ALIGN((unsigned long)base, RIG_HUGE);
+	madvise(base, bytes, MADV_HUGEPAGE);
+	return base;
 }
 
+/* If the kernel cannot populate, the measurement includes the first use of each page */
 void slab_populate(u64 bytes)
 {
+	bytes = ALIGN(bytes, RIG_HUGE);
 	if (!arena)
-		arena_map();
-	/* If the kernel cannot populate, the measurement includes the first use of each page */
-	madvise(arena, ALIGN(bytes, RIG_HUGE), MADV_POPULATE_WRITE);
+		arena = huge_map(SLAB_ARENA);
+	madvise(arena, bytes, MADV_POPULATE_WRITE);
+	large = huge_map(bytes);
+	large_bytes = bytes;
+	madvise(large, bytes, MADV_POPULATE_WRITE);
 }
 
 /* Slab of an object; NULL for one from malloc() */
@@ -112,7 +121,7 @@ static void slab_fill(u32 size)
 	u8 *begin, *at;
 
 	if (!arena)
-		arena_map();
+		arena = huge_map(SLAB_ARENA);
 	if (arena_used == SLAB_ARENA)
 		rig_fail("no memory for slabs", -ENOMEM);
 	slab = &slabs[arena_used / SLAB_BYTES];
@@ -189,7 +198,26 @@ static void *slab_alloc(u32 size)
 	return object;
 }
 
-/* Like kvmalloc(), which uses huge pages for large objects */
+/* Populated memory, or NULL */
+static void *large_take(size_t size)
+{
+	void *p = NULL;
+
+	pthread_mutex_lock(&slab_lock);
+	if (size <= large_bytes - large_used) {
+		p = large + large_used;
+		large_used += size;
+	}
+	pthread_mutex_unlock(&slab_lock);
+	return p;
+}
+
+static bool is_large(const void *p)
+{
+	return large && (u64)((const u8 *)p - large) < large_bytes;
+}
+
+/* Like kvmalloc(), which uses huge pages for large objects, and maps them when it allocates them */
 static void *large_alloc(size_t size, size_t align)
 {
 	bool is_huge = size >= RIG_HUGE;
@@ -197,6 +225,9 @@ static void *large_alloc(size_t size, size_t align)
 
 	align = max_t(size_t, align, is_huge ? RIG_HUGE : 64);
 	size = ALIGN(size, align);
+	p = is_huge ? large_take(size) : NULL;
+	if (p)
+		return p;
 	p = aligned_alloc(align, size);
 	if (p && is_huge)
 		madvise(p, size, MADV_HUGEPAGE);
@@ -224,6 +255,6 @@ void crab_host_free(const void *p)
 
 	if (slab)
 		slab_give(slab, (void *)p);
-	else
+	else if (!is_large(p))
 		free((void *)p);
 }

@@ -9,8 +9,8 @@
 #include <linux/types.h>
 
 /**
- * slab_populate() - reserve heap memory in huge pages
- * @bytes: number of bytes
+ * slab_populate() - reserve heap memory in huge pages, before anything is measured
+ * @bytes: number of bytes for small objects, and again for objects of a huge page or more
  */
 void slab_populate(u64 bytes);
 
