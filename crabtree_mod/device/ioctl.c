@@ -246,13 +246,13 @@ static int ioctl_other(struct file *file, unsigned int index, union crab_verb_ar
 	case CRAB_VERB_INDEX(CRABTREE_PUT):
 		return crab_ioctl_put(device, &arg->put);
 	case CRAB_VERB_INDEX(CRABTREE_GET):
-		return crab_ioctl_get(device, &arg->get);
+		return crab_ioctl_get(device, NULL, &arg->get);
 	case CRAB_VERB_INDEX(CRABTREE_ERASE):
 		return crab_ioctl_erase(device, &arg->erase);
 	case CRAB_VERB_INDEX(CRABTREE_LIST):
-		return crab_ioctl_list(device, &arg->list);
+		return crab_ioctl_list(device, NULL, &arg->list);
 	case CRAB_VERB_INDEX(CRABTREE_NAMES):
-		return crab_ioctl_names(device, &arg->names);
+		return crab_ioctl_names(device, NULL, &arg->names);
 	default:
 		return -ENOTTY;
 	}
@@ -420,6 +420,25 @@ static int snapshot_search(struct crab_device *device, struct crab_snap *snap,
 	return err;
 }
 
+static int snapshot_run(struct crab_device *device, struct crab_snap *snap, unsigned int index,
+			union crab_verb_arg *arg)
+{
+	switch (index) {
+	case CRAB_VERB_INDEX(CRABTREE_SEARCH):
+		return snapshot_search(device, snap, &arg->search);
+	case CRAB_VERB_INDEX(CRABTREE_SCAN):
+		return ioctl_scan(device, snap, &arg->scan);
+	case CRAB_VERB_INDEX(CRABTREE_GET):
+		return crab_ioctl_get(device, snap, &arg->get);
+	case CRAB_VERB_INDEX(CRABTREE_LIST):
+		return crab_ioctl_list(device, snap, &arg->list);
+	case CRAB_VERB_INDEX(CRABTREE_NAMES):
+		return crab_ioctl_names(device, snap, &arg->names);
+	default:
+		return -ENOTTY;
+	}
+}
+
 long crab_ioctl_snapshot(struct crab_device *device, struct crab_snap *snap, unsigned int cmd,
 			 unsigned long value)
 {
@@ -439,8 +458,7 @@ long crab_ioctl_snapshot(struct crab_device *device, struct crab_snap *snap, uns
 	if (err)
 		return err;
 	arg.head.size = size;
-	err = verb->run ? snapshot_search(device, snap, &arg.search) :
-			  ioctl_scan(device, snap, &arg.scan);
+	err = snapshot_run(device, snap, verb - crab_verbs, &arg);
 	if (copy_to_user(user, &arg, min(size, verb->size)))
 		return -EFAULT;
 	return err;

@@ -66,20 +66,20 @@ int crab_ioctl_put(struct crab_device *device, struct crabtree_put *put)
 	return err;
 }
 
-static int get_value(struct crab_device *device, struct crabtree_get *get, const char *name,
-		     void *value, u32 capacity)
+static int get_value(struct crab_device *device, struct crab_snap *snap, struct crabtree_get *get,
+		     const char *name, void *value, u32 capacity)
 {
 	struct crab_store *store = crab_device_get_store(device);
 	int err;
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	err = crab_verbs_get(store, get, name, value, capacity);
+	err = crab_verbs_get(store, snap, get, name, value, capacity);
 	crab_device_put_store(device);
 	return err;
 }
 
-int crab_ioctl_get(struct crab_device *device, struct crabtree_get *get)
+int crab_ioctl_get(struct crab_device *device, struct crab_snap *snap, struct crabtree_get *get)
 {
 	u32 capacity = min(get->capacity, CRABTREE_BLOB_MAX);
 	char *name = room_alloc(get->key, get->name_bytes, capacity);
@@ -88,7 +88,7 @@ int crab_ioctl_get(struct crab_device *device, struct crabtree_get *get)
 
 	if (IS_ERR(name))
 		return PTR_ERR(name);
-	err = get_value(device, get, name, value, capacity);
+	err = get_value(device, snap, get, name, value, capacity);
 	if (!err && copy_to_user(u64_to_user_ptr(get->value), value, get->bytes))
 		err = -EFAULT;
 	kvfree(name);
@@ -113,22 +113,23 @@ int crab_ioctl_erase(struct crab_device *device, const struct crabtree_erase *er
 	return err;
 }
 
-static int list_chunk(struct crab_device *device, const struct crabtree_list *list,
-		      struct crab_cursor *cursor, struct crabtree_entry *entries)
+static int list_chunk(struct crab_device *device, struct crab_snap *snap,
+		      const struct crabtree_list *list, struct crab_cursor *cursor,
+		      struct crabtree_entry *entries)
 {
 	struct crab_store *store = crab_device_get_store(device);
 	int got;
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	got = crab_verbs_list_chunk(store, list, cursor, entries);
+	got = crab_verbs_list_chunk(store, snap, list, cursor, entries);
 	crab_device_put_store(device);
 	return got;
 }
 
 /* Into kernel memory first: a copy to user memory may wait for user space */
-static int list_fill(struct crab_device *device, struct crabtree_list *list,
-		     struct crab_cursor *cursor)
+static int list_fill(struct crab_device *device, struct crab_snap *snap,
+		     struct crabtree_list *list, struct crab_cursor *cursor)
 {
 	struct crabtree_entry __user *to = u64_to_user_ptr(list->entries);
 	struct crabtree_entry bounce[CRAB_LIST_CHUNK];
@@ -137,7 +138,7 @@ static int list_fill(struct crab_device *device, struct crabtree_list *list,
 	while (list->count < list->capacity && !cursor->done) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		got = list_chunk(device, list, cursor, bounce);
+		got = list_chunk(device, snap, list, cursor, bounce);
 		if (got <= 0)
 			return got;
 		if (copy_to_user(to + list->count, bounce, got * sizeof(*bounce)))
@@ -148,13 +149,13 @@ static int list_fill(struct crab_device *device, struct crabtree_list *list,
 	return 0;
 }
 
-int crab_ioctl_list(struct crab_device *device, struct crabtree_list *list)
+int crab_ioctl_list(struct crab_device *device, struct crab_snap *snap, struct crabtree_list *list)
 {
 	struct crab_cursor cursor;
 	int err;
 
 	crab_verbs_list_begin(list, &cursor);
-	err = list_fill(device, list, &cursor);
+	err = list_fill(device, snap, list, &cursor);
 	return crab_verbs_list_end(list, &cursor, err);
 }
 
@@ -172,28 +173,28 @@ struct names_room {
 	char entries[CRAB_NAMES_CHUNK];
 };
 
-static int names_chunk(struct crab_device *device, struct crabtree_names *names,
-		       struct names_room *room)
+static int names_chunk(struct crab_device *device, struct crab_snap *snap,
+		       struct crabtree_names *names, struct names_room *room)
 {
 	struct crab_store *store = crab_device_get_store(device);
 	int got;
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	got = crab_verbs_names_chunk(store, names, &room->cursor, room->entries,
+	got = crab_verbs_names_chunk(store, snap, names, &room->cursor, room->entries,
 				     sizeof(room->entries));
 	crab_device_put_store(device);
 	return got;
 }
 
-static int names_fill(struct crab_device *device, struct crabtree_names *names,
-		      struct names_room *room)
+static int names_fill(struct crab_device *device, struct crab_snap *snap,
+		      struct crabtree_names *names, struct names_room *room)
 {
 	char __user *to = u64_to_user_ptr(names->buffer);
 	int got;
 
 	while (!fatal_signal_pending(current)) {
-		got = names_chunk(device, names, room);
+		got = names_chunk(device, snap, names, room);
 		if (got <= 0)
 			return got;
 		if (copy_to_user(to + names->used, room->entries, got))
@@ -204,7 +205,8 @@ static int names_fill(struct crab_device *device, struct crabtree_names *names,
 	return -EINTR;
 }
 
-int crab_ioctl_names(struct crab_device *device, struct crabtree_names *names)
+int crab_ioctl_names(struct crab_device *device, struct crab_snap *snap,
+		     struct crabtree_names *names)
 {
 	struct names_room *room;
 	int err;
@@ -218,7 +220,7 @@ int crab_ioctl_names(struct crab_device *device, struct crabtree_names *names)
 	if (!copy_from_user(room->start, u64_to_user_ptr(names->start), names->start_bytes) &&
 	    !copy_from_user(room->end, u64_to_user_ptr(names->end), names->end_bytes))
 		err = crab_verbs_names_begin(names, room->start, room->end, &room->cursor) ?:
-		      names_fill(device, names, room);
+		      names_fill(device, snap, names, room);
 	kfree(room);
 	return err;
 }

@@ -11,6 +11,7 @@
 #include "verbs_blob.h"
 
 struct crab_device;
+struct crab_snap;
 
 /**
  * crab_ioctl_put() - PUT: copy name and value in, and store them
@@ -24,11 +25,12 @@ int crab_ioctl_put(struct crab_device *device, struct crabtree_put *put);
 /**
  * crab_ioctl_get() - GET: read a value, and copy it out
  * @device: an open device
+ * @snap: a snapshot of its store, which is read; or NULL
  * @get: the argument
  * Context: process; may sleep.
  * Return: the error of the verb.
  */
-int crab_ioctl_get(struct crab_device *device, struct crabtree_get *get);
+int crab_ioctl_get(struct crab_device *device, struct crab_snap *snap, struct crabtree_get *get);
 
 /**
  * crab_ioctl_erase() - ERASE: copy the name in, and remove it
@@ -42,19 +44,22 @@ int crab_ioctl_erase(struct crab_device *device, const struct crabtree_erase *er
 /**
  * crab_ioctl_list() - LIST: fill the user's array of keys
  * @device: an open device
+ * @snap: as of crab_ioctl_get()
  * @list: the argument
  * Context: process; may sleep.
  * Return: the error of the verb.
  */
-int crab_ioctl_list(struct crab_device *device, struct crabtree_list *list);
+int crab_ioctl_list(struct crab_device *device, struct crab_snap *snap, struct crabtree_list *list);
 
 /**
  * crab_ioctl_names() - NAMES: fill the user's room with names
  * @device: an open device
+ * @snap: as of crab_ioctl_get()
  * @names: the argument
  * Context: process; may sleep.
  * Return: the error of the verb.
  */
-int crab_ioctl_names(struct crab_device *device, struct crabtree_names *names);
+int crab_ioctl_names(struct crab_device *device, struct crab_snap *snap,
+		     struct crabtree_names *names);
 
 #endif /* CRABTREE_IOCTL_BLOB_H */

@@ -438,8 +438,9 @@ int crabtree_var_get(struct crabtree *tree, const char *name, enum crabtree_type
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	err = crab_store_has_names(store) ? crab_verbs_get(store, &get, name, value, capacity) :
-					    -EOPNOTSUPP;
+	err = -EOPNOTSUPP;
+	if (crab_store_has_names(store))
+		err = crab_verbs_get(store, NULL, &get, name, value, capacity);
 	kapi_leave(tree, _IOC_NR(CRABTREE_GET), 0, !err, err);
 	if ((!err || err == -EMSGSIZE) && get.type != type)
 		err = -ENOMSG;

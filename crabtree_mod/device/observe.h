@@ -12,7 +12,7 @@
 #include "device.h"
 
 /**
- * crab_ioctl_snapshot() - SEARCH and SCAN of a snapshot, and INFO
+ * crab_ioctl_snapshot() - the reading verbs of a snapshot, and INFO
  * @device: the device
  * @snap: the snapshot
  * @cmd: the ioctl
@@ -30,7 +30,7 @@ long crab_ioctl_snapshot(struct crab_device *device, struct crab_snap *snap, uns
  * @watch: the argument
  *
  * Context: process; may sleep.
- * Return: the file, or ERR_PTR: -EINVAL for an impossible range or number, or as
+ * Return: the file, or ERR_PTR: -EINVAL for an impossible range, prefix or number, or as
  * crab_device_observe().
  */
 struct file *crab_watch_file(struct crab_device *device, const struct crabtree_watch *watch);

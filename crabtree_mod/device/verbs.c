@@ -176,6 +176,8 @@ static int search_in(struct crab_store *store, struct crab_snap *snap,
 
 	if (search->flags && dir < 0)
 		return dir;
+	if (snap && crab_blob_most(store, 0))
+		return -EOPNOTSUPP;
 	if (search->flags)
 		err = snap ? crab_snap_seek(store, snap, search->key, dir, &found) :
 			     crab_store_seek(store, search->key, dir, &found);
@@ -240,9 +242,12 @@ int crab_verbs_scan_chunk(struct crab_store *store, struct crab_snap *snap,
 			  struct crab_record *records)
 {
 	u32 cap = min(scan->capacity - scan->count, CRAB_SCAN_CHUNK);
-	int got = snap ? crab_snap_read(store, snap, cursor, records, cap) :
-			 crab_cursor_read(store, cursor, records, cap);
+	int got;
 
+	if (snap && crab_blob_most(store, 0))
+		return -EOPNOTSUPP;
+	got = snap ? crab_snap_read(store, snap, cursor, records, cap) :
+		     crab_cursor_read(store, cursor, records, cap);
 	if (got == -EUCLEAN && !scan->count)
 		crab_cursor_skip(store, cursor);
 	return got;
@@ -416,15 +421,17 @@ const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT] = {
 	     RESERVED(crabtree_delete_range), .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS),
 	VERB(CRABTREE_SNAPSHOT, crabtree_snapshot, reserved, RESERVED(crabtree_snapshot),
 	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_OPENS),
-	VERB(CRABTREE_WATCH, crabtree_watch, fd, .traits = CRAB_VERB_ANSWERS | CRAB_VERB_OPENS),
+	VERB(CRABTREE_WATCH, crabtree_watch, fd, RESERVED(crabtree_watch),
+	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_OPENS),
 	VERB(CRABTREE_PUT, crabtree_put, version, .known_flags = CRAB_PUT_FLAGS,
 	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS),
-	VERB(CRABTREE_GET, crabtree_get, version, .traits = CRAB_VERB_ANSWERS),
+	VERB(CRABTREE_GET, crabtree_get, version,
+	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_SNAPSHOT),
 	VERB(CRABTREE_ERASE, crabtree_erase, version, RESERVED(crabtree_erase),
 	     .known_flags = CRABTREE_IF_VERSION, .traits = CRAB_VERB_WRITES),
 	VERB(CRABTREE_LIST, crabtree_list, next, RESERVED(crabtree_list),
-	     .traits = CRAB_VERB_ANSWERS),
+	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_SNAPSHOT),
 	VERB(CRABTREE_NAMES, crabtree_names, more,
 	     .known_flags = CRABTREE_NAMES_AFTER | CRABTREE_NAMES_PREFIX,
-	     .traits = CRAB_VERB_ANSWERS),
+	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_SNAPSHOT),
 };

@@ -13,7 +13,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "store/named.h"
+#include "store/watch.h"
 #include "verbs.h"
 #include "verbs_blob.h"
 
@@ -76,18 +76,28 @@ int crab_verbs_put(struct crab_store *store, struct crabtree_put *put, const cha
 	return err;
 }
 
-int crab_verbs_get(struct crab_store *store, struct crabtree_get *get, const char *name,
-		   void *value, u32 capacity)
+static int get_in(struct crab_store *store, struct crab_snap *snap, const struct crabtree_get *get,
+		  const char *name, struct crab_blob_read *read)
+{
+	bool names = crab_store_has_names(store);
+
+	if (!names && get->name_bytes)
+		return -EINVAL;
+	if (snap)
+		return names ? crab_snap_named_get(store, snap, name, get->name_bytes, read) :
+			       crab_snap_get(store, snap, read);
+	return names ? crab_named_get(store, name, get->name_bytes, read) :
+		       crab_blob_get(store, read);
+}
+
+int crab_verbs_get(struct crab_store *store, struct crab_snap *snap, struct crabtree_get *get,
+		   const char *name, void *value, u32 capacity)
 {
 	struct crab_blob_read read = {
 		.key = get->key, .buffer = value, .capacity = capacity,
 	};
-	int err;
+	int err = get_in(store, snap, get, name, &read);
 
-	if (crab_store_has_names(store))
-		err = crab_named_get(store, name, get->name_bytes, &read);
-	else
-		err = get->name_bytes ? -EINVAL : crab_blob_get(store, &read);
 	if (err && err != -EMSGSIZE)
 		read = (struct crab_blob_read){ };
 	get->bytes = read.bytes;
@@ -115,16 +125,18 @@ void crab_verbs_list_begin(struct crabtree_list *list, struct crab_cursor *curso
 	crab_cursor_init(cursor, list->start, list->end);
 }
 
-int crab_verbs_list_chunk(struct crab_store *store, const struct crabtree_list *list,
-			  struct crab_cursor *cursor, struct crabtree_entry *entries)
+int crab_verbs_list_chunk(struct crab_store *store, struct crab_snap *snap,
+			  const struct crabtree_list *list, struct crab_cursor *cursor,
+			  struct crabtree_entry *entries)
 {
+	u32 cap = min(list->capacity - list->count, CRAB_LIST_CHUNK);
 	struct crab_blob_entry found[CRAB_LIST_CHUNK];
 	int i, got;
 
 	if (crab_store_has_names(store))
 		return -EOPNOTSUPP;
-	got = crab_blob_list(store, cursor, found,
-			     min_t(u32, list->capacity - list->count, ARRAY_SIZE(found)));
+	got = snap ? crab_snap_list(store, snap, cursor, found, cap) :
+		     crab_blob_list(store, cursor, found, cap);
 	for (i = 0; i < got; i++)
 		entries[i] = (struct crabtree_entry){
 			.key = found[i].key, .version = found[i].version,
@@ -183,8 +195,9 @@ int crab_verbs_names_begin(struct crabtree_names *names, const char *start, cons
 	return 0;
 }
 
-int crab_verbs_names_chunk(struct crab_store *store, struct crabtree_names *names,
-			   struct crab_named_cursor *cursor, void *entries, u32 capacity)
+int crab_verbs_names_chunk(struct crab_store *store, struct crab_snap *snap,
+			   struct crabtree_names *names, struct crab_named_cursor *cursor,
+			   void *entries, u32 capacity)
 {
 	struct crab_named_entry entry;
 	u32 used = 0;
@@ -192,7 +205,8 @@ int crab_verbs_names_chunk(struct crab_store *store, struct crabtree_names *name
 
 	capacity = min(capacity, names->capacity - names->used);
 	while (capacity - used >= CRABTREE_NAME_ENTRY_MAX) {
-		got = crab_named_next(store, cursor, &entry);
+		got = snap ? crab_snap_named_next(store, snap, cursor, &entry) :
+			     crab_named_next(store, cursor, &entry);
 		if (got <= 0)
 			break;
 		names_put(entries + used, &entry);
@@ -201,4 +215,42 @@ int crab_verbs_names_chunk(struct crab_store *store, struct crabtree_names *name
 	}
 	names->more = got > 0;
 	return got < 0 ? got : used;
+}
+
+/* Bytes of the change of a name, with a NUL after it */
+static u32 change_bytes(u32 name_bytes)
+{
+	return ALIGN(offsetof(struct crabtree_name_change, name) + name_bytes + 1, sizeof(u64));
+}
+
+static_assert(ALIGN(offsetof(struct crabtree_name_change, name) + CRABTREE_NAME_MAX + 1,
+		    sizeof(u64)) == CRABTREE_NAME_CHANGE_MAX);
+
+static u32 name_change(const struct crab_change *from, void *to)
+{
+	struct crabtree_name_change head = {
+		.entry_bytes = change_bytes(from->name_bytes), .name_bytes = from->name_bytes,
+		.type = from->type,
+	};
+	struct crabtree_change change;
+
+	crab_verbs_changes(from, &change, 1);
+	head.seq = change.seq;
+	head.value = change.value;
+	head.old = change.old;
+	head.verb = change.verb;
+	head.flags = change.flags;
+	memset(to, 0, head.entry_bytes);
+	memcpy(to, &head, offsetof(struct crabtree_name_change, name));
+	memcpy(to + offsetof(struct crabtree_name_change, name), from->name, from->name_bytes);
+	return head.entry_bytes;
+}
+
+u32 crab_verbs_name_changes(const struct crab_change *from, void *to, u32 n)
+{
+	u32 i, used = 0;
+
+	for (i = 0; i < n; i++)
+		used += name_change(&from[i], to + used);
+	return used;
 }

@@ -12,7 +12,7 @@
 
 #include <uapi/linux/crabtree.h>
 
-#include "store/named.h"
+#include "store/blob_snap.h"
 #include "store/store.h"
 
 #define CRAB_LIST_CHUNK		16U	/* entries of a list in one call on the store */
@@ -34,6 +34,7 @@ int crab_verbs_put(struct crab_store *store, struct crabtree_put *put, const cha
 /**
  * crab_verbs_get() - GET: read a value
  * @store: the store
+ * @snap: a snapshot of it, which is read; or NULL
  * @get: the argument; its answers are filled in
  * @name: as of crab_verbs_put()
  * @value: out: room for @capacity bytes in kernel memory
@@ -42,8 +43,8 @@ int crab_verbs_put(struct crab_store *store, struct crabtree_put *put, const cha
  * Context: may sleep.
  * Return: the error of the verb.
  */
-int crab_verbs_get(struct crab_store *store, struct crabtree_get *get, const char *name,
-		   void *value, u32 capacity);
+int crab_verbs_get(struct crab_store *store, struct crab_snap *snap, struct crabtree_get *get,
+		   const char *name, void *value, u32 capacity);
 
 /**
  * crab_verbs_erase() - ERASE: remove a value
@@ -71,15 +72,17 @@ void crab_verbs_list_begin(struct crabtree_list *list, struct crab_cursor *curso
 /**
  * crab_verbs_list_chunk() - LIST: read the next entries
  * @store: the store
+ * @snap: as of crab_verbs_get()
  * @list: the argument; the caller adds the entries that it delivered to @list->count
  * @cursor: the position; after -EUCLEAN for the first entry it is after the quarantined range
  * @entries: out: room for CRAB_LIST_CHUNK entries
  *
  * Context: may sleep.
- * Return: as crab_blob_list().
+ * Return: as crab_blob_list(), or crab_snap_list().
  */
-int crab_verbs_list_chunk(struct crab_store *store, const struct crabtree_list *list,
-			  struct crab_cursor *cursor, struct crabtree_entry *entries);
+int crab_verbs_list_chunk(struct crab_store *store, struct crab_snap *snap,
+			  const struct crabtree_list *list, struct crab_cursor *cursor,
+			  struct crabtree_entry *entries);
 
 /**
  * crab_verbs_list_end() - LIST: fill in where the next list continues
@@ -110,15 +113,29 @@ int crab_verbs_names_begin(struct crabtree_names *names, const char *start, cons
 /**
  * crab_verbs_names_chunk() - NAMES: read the next entries
  * @store: the store
+ * @snap: as of crab_verbs_get()
  * @names: the argument; the caller adds the bytes that it delivered to @names->used
  * @cursor: the position
  * @entries: out
  * @capacity: bytes of room
  *
  * Context: may sleep.
- * Return: bytes of the entries, 0 at the end or if the argument's room is used up, or -EOPNOTSUPP.
+ * Return: bytes of the entries, 0 at the end or if the argument's room is used up, or an error of
+ * crab_named_next() or crab_snap_named_next().
  */
-int crab_verbs_names_chunk(struct crab_store *store, struct crabtree_names *names,
-			   struct crab_named_cursor *cursor, void *entries, u32 capacity);
+int crab_verbs_names_chunk(struct crab_store *store, struct crab_snap *snap,
+			   struct crabtree_names *names, struct crab_named_cursor *cursor,
+			   void *entries, u32 capacity);
+
+/**
+ * crab_verbs_name_changes() - WATCH: translate changes of names for the reader
+ * @from: the changes
+ * @to: out: room for CRABTREE_NAME_CHANGE_MAX bytes for each one
+ * @n: how many
+ *
+ * Context: any.
+ * Return: bytes of the translation.
+ */
+u32 crab_verbs_name_changes(const struct crab_change *from, void *to, u32 n);
 
 #endif /* CRABTREE_VERBS_BLOB_H */

@@ -19,28 +19,42 @@
 #include <linux/wait.h>
 
 #include "observe.h"
+#include "verbs_blob.h"
 
 #define WATCH_ENTRIES	1024U	/* unless the caller sets a number */
 #define WATCH_CHUNK	32U	/* changes between two copies to user memory */
+#define WATCH_NAMES	8U	/* the same, of a store of names */
+
+/**
+ * struct watch_names - the memory of a watch of names
+ * @text: the names, as the store reports them
+ * @to: changes for the reader
+ */
+struct watch_names {
+	struct crab_change_name text[WATCH_NAMES];
+	char to[WATCH_NAMES * CRABTREE_NAME_CHANGE_MAX];
+};
 
 /**
  * struct watch_file - the file of a watch
  * @device: the device, of which this is a user
- * @asked: the argument of WATCH
+ * @options: the argument of WATCH
  * @watch: the watch
  * @wait: readers
- * @reading: protects @from and @to
+ * @reading: protects @from, @to and @names
  * @from: changes as the store reports them
  * @to: changes for the reader
+ * @names: in a store of names; else NULL
  */
 struct watch_file {
 	struct crab_device *device;
-	const struct crabtree_watch *asked;
+	const struct crab_watch_options *options;
 	struct crab_watch *watch;
 	wait_queue_head_t wait;
 	struct mutex reading;
 	struct crab_change from[WATCH_CHUNK];
 	struct crabtree_change to[WATCH_CHUNK];
+	struct watch_names *names;
 };
 
 static void watch_wake(void *arg)
@@ -54,9 +68,20 @@ static int watch_open(struct crab_store *store, void *arg)
 {
 	struct watch_file *file = arg;
 
-	file->watch = crab_watch_open(store, file->asked->start, file->asked->end,
-				      file->asked->entries ?: WATCH_ENTRIES, watch_wake, file);
+	if (crab_store_has_names(store))
+		file->names = kmalloc(sizeof(*file->names), GFP_KERNEL_ACCOUNT);
+	else if (file->options->prefix_bytes)
+		return -EINVAL;
+	if (crab_store_has_names(store) && !file->names)
+		return -ENOMEM;
+	file->watch = crab_watch_open(store, file->options);
 	return PTR_ERR_OR_ZERO(file->watch);
+}
+
+static void watch_free(struct watch_file *file)
+{
+	kfree(file->names);
+	kfree(file);
 }
 
 /* Waits until changes can be taken, unless the file is non-blocking; false: none waits */
@@ -71,47 +96,65 @@ static int watch_wait(struct watch_file *file, bool block)
 	return 1;
 }
 
-/* Copies up to @n changes; returns their number or an error */
-static int watch_copy(struct watch_file *file, struct crabtree_change __user *user, u32 n)
+/* Bytes of the longest change */
+static size_t change_most(const struct watch_file *file)
 {
-	int got = crab_watch_read(file->watch, file->from, min(n, WATCH_CHUNK));
-
-	if (got <= 0)
-		return got;
-	crab_verbs_changes(file->from, file->to, got);
-	return copy_to_user(user, file->to, got * sizeof(*file->to)) ? -EFAULT : got;
+	return file->names ? CRABTREE_NAME_CHANGE_MAX : sizeof(struct crabtree_change);
 }
 
-static int watch_read_locked(struct watch_file *file, struct crabtree_change __user *user, u32 n)
+/* Takes changes that fit into @size bytes; @from: out: the bytes. Returns how many, or an error */
+static int watch_take(struct watch_file *file, size_t size, const void **from)
 {
-	u32 done = 0;
+	u32 n = min_t(size_t, size / change_most(file), file->names ? WATCH_NAMES : WATCH_CHUNK);
+	int got = crab_watch_read(file->watch, file->from, file->names ? file->names->text : NULL,
+				  n);
+
+	*from = file->to;
+	if (got <= 0)
+		return got;
+	if (file->names) {
+		*from = file->names->to;
+		return crab_verbs_name_changes(file->from, file->names->to, got);
+	}
+	crab_verbs_changes(file->from, file->to, got);
+	return got * sizeof(*file->to);
+}
+
+/* Copies changes into @size bytes at @user; returns the bytes or an error */
+static ssize_t watch_read_locked(struct watch_file *file, char __user *user, size_t size)
+{
+	const void *from;
+	size_t done = 0;
 	int got;
 
 	do {
-		got = watch_copy(file, user + done, n - done);
+		got = watch_take(file, size - done, &from);
+		if (got > 0 && copy_to_user(user + done, from, got))
+			got = -EFAULT;
 		done += max(got, 0);
-	} while (got > 0 && done < n && !signal_pending(current));
+	} while (got > 0 && size - done >= change_most(file) && !signal_pending(current));
 	return done ?: got;
 }
 
 static ssize_t watch_read(struct file *filp, char __user *user, size_t size, loff_t *pos)
 {
-	u32 n = min_t(size_t, size / sizeof(struct crabtree_change), CRABTREE_WATCH_ENTRIES_MAX);
 	struct watch_file *file = filp->private_data;
-	int got;
+	ssize_t got;
+	int err;
 
-	if (!n)
+	if (size < change_most(file))
 		return -EINVAL;
+	size = min_t(size_t, size, CRABTREE_WATCH_ENTRIES_MAX * sizeof(struct crabtree_change));
 	do {
-		got = watch_wait(file, !(filp->f_flags & O_NONBLOCK));
-		if (got < 0)
-			return got;
+		err = watch_wait(file, !(filp->f_flags & O_NONBLOCK));
+		if (err < 0)
+			return err;
 		if (mutex_lock_interruptible(&file->reading))
 			return -ERESTARTSYS;
-		got = watch_read_locked(file, (struct crabtree_change __user *)user, n);
+		got = watch_read_locked(file, user, size);
 		mutex_unlock(&file->reading);
 	} while (!got);		/* another reader took them */
-	return got < 0 ? got : got * (ssize_t)sizeof(struct crabtree_change);
+	return got;
 }
 
 static __poll_t watch_poll(struct file *filp, poll_table *table)
@@ -132,7 +175,7 @@ static int watch_release(struct inode *inode, struct file *filp)
 
 	crab_watch_close(file->watch);
 	crab_device_close(file->device);
-	kfree(file);
+	watch_free(file);
 	return 0;
 }
 
@@ -144,32 +187,57 @@ static const struct file_operations watch_fops = {
 	.llseek		= noop_llseek,
 };
 
-struct file *crab_watch_file(struct crab_device *device, const struct crabtree_watch *watch)
+static struct watch_file *watch_alloc(struct crab_device *device)
 {
-	struct watch_file *file;
+	struct watch_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+
+	if (!file)
+		return NULL;
+	file->device = device;
+	init_waitqueue_head(&file->wait);
+	mutex_init(&file->reading);
+	return file;
+}
+
+/* Opens the watch, then its file */
+static struct file *watch_start(struct watch_file *file, const struct crab_watch_options *options)
+{
 	struct file *filp;
 	int err;
 
-	if (watch->start > watch->end || watch->entries > CRABTREE_WATCH_ENTRIES_MAX)
-		return ERR_PTR(-EINVAL);
-	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
-	if (!file)
-		return ERR_PTR(-ENOMEM);
-	file->device = device;
-	file->asked = watch;
-	init_waitqueue_head(&file->wait);
-	mutex_init(&file->reading);
-	err = crab_device_observe(device, watch_open, file);
-	file->asked = NULL;
+	file->options = options;
+	err = crab_device_observe(file->device, watch_open, file);
+	file->options = NULL;
 	if (err)
-		goto err_free;
+		return ERR_PTR(err);
 	filp = anon_inode_getfile("[crabtree-watch]", &watch_fops, file, O_RDONLY);
 	if (!IS_ERR(filp))
 		return filp;
-	err = PTR_ERR(filp);
 	crab_watch_close(file->watch);
-	crab_device_close(device);
-err_free:
-	kfree(file);
-	return ERR_PTR(err);
+	crab_device_close(file->device);
+	return filp;
+}
+
+struct file *crab_watch_file(struct crab_device *device, const struct crabtree_watch *watch)
+{
+	char prefix[CRABTREE_NAME_MAX];
+	struct crab_watch_options options = {
+		.start = watch->start, .end = watch->end, .prefix = prefix,
+		.prefix_bytes = watch->prefix_bytes, .entries = watch->entries ?: WATCH_ENTRIES,
+		.wake = watch_wake,
+	};
+	struct file *filp;
+
+	if (watch->start > watch->end || watch->entries > CRABTREE_WATCH_ENTRIES_MAX ||
+	    watch->prefix_bytes > sizeof(prefix))
+		return ERR_PTR(-EINVAL);
+	if (copy_from_user(prefix, u64_to_user_ptr(watch->prefix), watch->prefix_bytes))
+		return ERR_PTR(-EFAULT);
+	options.arg = watch_alloc(device);
+	if (!options.arg)
+		return ERR_PTR(-ENOMEM);
+	filp = watch_start(options.arg, &options);
+	if (IS_ERR(filp))
+		watch_free(options.arg);
+	return filp;
 }

@@ -29,6 +29,7 @@
 #define CRAB_SEEN_BITS		8
 #define RECOVER_WALKERS		8
 #define CRAB_GATE_STRIPES	4U
+#define CRAB_BLOB_STRIPES	16U
 #define CRAB_NV_ENTRIES(leaf_bytes)	3U
 #define CRAB_NV_FANOUT(leaf_bytes)	3U
 

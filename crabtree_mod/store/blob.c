@@ -11,8 +11,11 @@
  * comes back to a place (evacuate.c); otherwise they begin again.
  * Pairs with the order of a writer: the new word is durable before the old extent is written.
  *
+ * The stripes are those of the gate, too (gate.h): a write notes the old word for snapshots, and
+ * reports to watches, while it holds the stripe.
+ *
  * Locking: one of crab_blobs.stripes, by the key, for a put, an erase, and a reader that lost too
- * often; the locks of extents and births inside.
+ * often; the locks of extents, births, notes and watches inside.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -20,10 +23,15 @@
 #include <linux/string.h>
 
 #include "blob_priv.h"
+#include "gate.h"
+#include "snap.h"
 #include "store_priv.h"
+#include "watch.h"
 
 #define BLOB_TRIES	4	/* of a reader, before it takes the lock */
 #define BLOB_CHUNK	32	/* records of one scan */
+
+static_assert(!(CRAB_BLOB_STRIPES & (CRAB_BLOB_STRIPES - 1)));
 
 bool crab_store_has_names(const struct crab_store *store)
 {
@@ -42,7 +50,7 @@ u32 crab_blob_most(const struct crab_store *store, u32 name_bytes)
 
 struct mutex *crab_blob_stripe(struct crab_blobs *blobs, u64 key)
 {
-	return &blobs->stripes[key * 0x9e3779b97f4a7c15ULL >> 56];
+	return &blobs->stripes[(key * 0x9e3779b97f4a7c15ULL >> 32) & (CRAB_BLOB_STRIPES - 1)];
 }
 
 static int blob_begin(const struct crab_store *store, u64 key)
@@ -89,11 +97,43 @@ static int write_permitted(struct crab_store *store, struct crab_blob_write *wri
 	return err || !write->checked ? err : version_is(blobs, word, write);
 }
 
-/* The engine has returned: no power cut can bring the old word back */
-static void replaced_free(struct crab_blobs *blobs, const struct crab_old *old)
+/* Before the engine replaces the word of a key */
+static void write_note(struct crab_store *store, u64 key)
 {
-	if (old->existed)
-		crab_extents_free(&blobs->extents, old->value & CRAB_PLACE_MASK);
+	if (unlikely(crab_store_is_gated(store)))
+		crab_snap_note(store->gate, key);
+}
+
+/* For watches: the values of a change are versions */
+static void write_report(struct crab_store *store, enum crab_verb verb,
+			 const struct crab_blob_write *write, const struct crab_old *old)
+{
+	struct crab_blob_read get = { .key = write->key };
+	struct crab_change change = {
+		.key = write->key, .verb = verb, .type = write->type,
+		.value = verb == CRAB_VERB_INSERT ? write->version : 0,
+		.name = write->name, .name_bytes = write->name_bytes,
+		.flags = old->existed ? CRAB_CHANGE_EXISTED : 0,
+	};
+
+	if (old->existed && !crab_blob_load_head(store->blobs, old->value, &get))
+		change.old = get.version;
+	crab_watch_report_one(store->gate, &change);
+}
+
+/* The engine has returned: no power cut can bring the old word back */
+static void write_done(struct crab_store *store, enum crab_verb verb,
+		       struct crab_blob_write *write, const struct crab_old *old)
+{
+	bool kept = false;
+
+	write->existed = old->existed;
+	if (unlikely(crab_store_is_gated(store))) {
+		write_report(store, verb, write, old);
+		kept = old->existed && crab_snap_keep(store->gate, write->key, old->value);
+	}
+	if (old->existed && !kept)
+		crab_extents_free(&store->blobs->extents, old->value & CRAB_PLACE_MASK);
 }
 
 /* A blob in a fresh extent, then the word; the stripe is locked */
@@ -112,6 +152,7 @@ static int put_locked(struct crab_store *store, struct crab_blob_write *put, str
 	birth = crab_blob_birth(blobs, flow);
 	crab_blob_store(blobs, flow, place, birth, put);
 	crab_flow_unpin();
+	write_note(store, put->key);
 	err = blobs->raw->insert(store->engine, flow, put->key,
 				 crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);
 	if (err) {
@@ -119,8 +160,7 @@ static int put_locked(struct crab_store *store, struct crab_blob_write *put, str
 		return err;
 	}
 	put->version = birth;
-	put->existed = old.existed;
-	replaced_free(blobs, &old);
+	write_done(store, CRAB_VERB_INSERT, put, &old);
 	return 0;
 }
 
@@ -147,15 +187,15 @@ int crab_blob_put(struct crab_store *store, struct crab_blob_write *put)
 static int erase_locked(struct crab_store *store, struct crab_blob_write *erase,
 			struct crab_flow *flow)
 {
-	struct crab_blobs *blobs = store->blobs;
 	struct crab_old old = { .existed = false };
 	int err = write_permitted(store, erase);
 
+	if (err)
+		return err;
+	write_note(store, erase->key);
+	err = store->blobs->raw->remove(store->engine, flow, erase->key, &old);
 	if (!err)
-		err = blobs->raw->remove(store->engine, flow, erase->key, &old);
-	if (!err)
-		replaced_free(blobs, &old);
-	erase->existed |= old.existed;
+		write_done(store, CRAB_VERB_DELETE, erase, &old);
 	return err;
 }
 

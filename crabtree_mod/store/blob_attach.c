@@ -17,7 +17,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "blob_priv.h"
+#include "named_priv.h"
 #include "store_priv.h"
 #include "media/badmem.h"
 
@@ -251,6 +251,7 @@ void crab_blobs_detach(struct crab_store *store)
 		return;
 	store->engine->ops = blobs->raw;
 	crab_names_destroy(&blobs->names);
+	crab_names_destroy(&blobs->erased);
 	crab_extents_destroy(&blobs->extents);
 	kvfree(blobs);
 	store->blobs = NULL;

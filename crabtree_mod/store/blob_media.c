@@ -17,7 +17,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "blob_priv.h"
+#include "named_priv.h"
 #include "media/badmem.h"
 #include "shared/link.h"
 

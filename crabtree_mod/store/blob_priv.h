@@ -8,11 +8,13 @@
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
 
-#include "blob.h"
+#include "named.h"
 #include "names.h"
 #include "shared/extent.h"
 
-#define CRAB_BLOB_STRIPES	256U
+#ifndef CRAB_BLOB_STRIPES
+#define CRAB_BLOB_STRIPES	256U	/* a power of two */
+#endif
 
 /**
  * struct crab_evac - the evacuation of a slab
@@ -38,12 +40,14 @@ struct crab_evac {
  * @birth_lock: protects @birth and @birth_end
  * @birth: of the next blob
  * @birth_end: births from here on are not covered by the word on the media
- * @stripes: by a hash of the key: serialise the writers of a key
+ * @stripes: by a hash of the key: serialise the writers of a key, and keep them out while a
+ *	snapshot opens
  * @evac_lock: protects @evac, before a stripe
  * @evac: the slab that is emptied now
  * @named: it is a store of names; constant
  * @names_lock: protects @names; before a stripe
  * @names: the names of all blobs
+ * @erased: names that were erased, and that a snapshot may have; @names_lock
  * @unnamed: some blob has no readable name, or is in a quarantined range; constant: such a store is
  *	read-only
  */
@@ -62,6 +66,7 @@ struct crab_blobs {
 	bool named;
 	struct rw_semaphore names_lock;
 	struct crab_names names;
+	struct crab_names erased;
 	bool unnamed;
 };
 
@@ -218,41 +223,16 @@ bool crab_blobs_want(const struct crab_store *store);
 bool crab_blobs_maintain(struct crab_store *store);
 
 /**
- * crab_blobs_make_room() - empty a slab, for a put that found no memory
+ * crab_blobs_make_room() - find memory for a put that had none
  * @store: a store of blobs
  * @flow: the caller's flow
+ *
+ * Ends snapshots first, the oldest one before all; then a sparse slab is emptied.
+ *
  * Context: may sleep; no stripe is held.
- * Return: true if a slab has returned to the pool.
+ * Return: true if an extent or a slab is free now.
  */
 bool crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow);
-
-/* named.c */
-
-/**
- * crab_name_key() - the lowest key that a name can have
- * @name: the name
- * @bytes: its length
- * Context: any.
- * Return: the key; its lower half is 0.
- */
-u64 crab_name_key(const char *name, u32 bytes);
-
-/**
- * crab_names_dram() - the memory of the table of names
- * @store: any store
- * Context: may sleep.
- * Return: bytes; 0 if it is no store of names.
- */
-u64 crab_names_dram(struct crab_store *store);
-
-/**
- * crab_names_read() - attach: add the name of a record to the table
- * @store: the store of names
- * @record: its record
- * Context: may sleep; no verb runs.
- * Return: 0, also if damage was noted; or -ENOMEM.
- */
-int crab_names_read(struct crab_store *store, const struct crab_record *record);
 
 /* blob.c */
 

@@ -10,6 +10,8 @@
  * A blob moves to a slab with a lower number only, so no word comes back: a reader that loads the
  * same word before and after has read one blob (blob.c), though the birth has not changed.
  *
+ * No blob moves while a snapshot is open: a word that a snapshot has would name a free extent.
+ *
  * Locking: crab_blobs.evac_lock; within it the stripe of the key, then the locks of extents.
  */
 #include <linux/kernel.h>
@@ -18,6 +20,7 @@
 
 #include "blob_priv.h"
 #include "engines/counts.h"
+#include "snap.h"
 #include "store_priv.h"
 
 #define EVAC_GFP	(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN)
@@ -65,7 +68,7 @@ static void extent_evacuate(struct crab_store *store, struct crab_flow *flow, u6
 	if (get.key == CRAB_KEY_EMPTY)
 		return;
 	mutex_lock(stripe);
-	if (!blobs->raw->lookup(store->engine, get.key, &word) &&
+	if (!crab_snap_any(store) && !blobs->raw->lookup(store->engine, get.key, &word) &&
 	    (word & CRAB_PLACE_MASK) == place && !crab_blob_load(blobs, word, &get))
 		blob_move(store, flow, place, &get);
 	mutex_unlock(stripe);
@@ -81,6 +84,8 @@ static bool evacuate_part(struct crab_store *store, struct crab_flow *flow, bool
 
 	lockdep_assert_held(&blobs->evac_lock);
 
+	if (crab_snap_any(store))
+		return false;
 	if (!evac->running) {
 		evac->next = 0;
 		evac->running = crab_extents_sparse(&blobs->extents, urgent, &evac->slab);
@@ -92,7 +97,7 @@ static bool evacuate_part(struct crab_store *store, struct crab_flow *flow, bool
 			break;
 		extent_evacuate(store, flow, place, buffer);
 	}
-	if (most) {
+	if (most && !crab_snap_any(store)) {
 		evac->running = false;
 		if (crab_extents_leave(&blobs->extents, evac->slab))
 			WRITE_ONCE(evac->freed, evac->freed + 1);
@@ -117,7 +122,7 @@ static bool evacuate(struct crab_store *store, struct crab_flow *flow, bool urge
 
 bool crab_blobs_want(const struct crab_store *store)
 {
-	return store->blobs && READ_ONCE(store->blobs->extents.sparse);
+	return store->blobs && READ_ONCE(store->blobs->extents.sparse) && !crab_snap_any(store);
 }
 
 bool crab_blobs_maintain(struct crab_store *store)
@@ -135,8 +140,12 @@ bool crab_blobs_maintain(struct crab_store *store)
 bool crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow)
 {
 	struct crab_blobs *blobs = store->blobs;
-	u64 freed = READ_ONCE(blobs->evac.freed);
+	u64 freed = READ_ONCE(blobs->evac.freed), slab;
 
+	if (crab_store_is_gated(store) && crab_snap_give(store->gate))
+		return true;
+	if (crab_snap_any(store) && crab_extents_sparse(&blobs->extents, true, &slab))
+		crab_snap_end_all(store->gate, -ESTALE);
 	while (READ_ONCE(blobs->evac.freed) == freed)
 		if (!evacuate(store, flow, true, U32_MAX))
 			return false;

@@ -16,6 +16,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
+#include "blob_priv.h"
 #include "gate.h"
 #include "snap.h"
 #include "store_priv.h"
@@ -41,7 +42,9 @@ static struct crab_gate *gate_alloc(struct crab_store *store)
 	mutex_init(&gate->lock);
 	mutex_init(&gate->many);
 	for (i = 0; i < CRAB_GATE_STRIPES; i++)
-		mutex_init(&gate->stripes[i]);
+		mutex_init(&gate->own[i]);
+	gate->stripes = store->blobs ? store->blobs->stripes : gate->own;
+	gate->count = store->blobs ? CRAB_BLOB_STRIPES : CRAB_GATE_STRIPES;
 	spin_lock_init(&gate->notes_lock);
 	spin_lock_init(&gate->watch_lock);
 	INIT_LIST_HEAD(&gate->snaps);
@@ -56,9 +59,6 @@ int crab_store_observe(struct crab_store *store)
 {
 	bool first;
 
-	/* The words of blobs are no values, and an old one leads to an extent that is free */
-	if (store->blobs)
-		return -EOPNOTSUPP;
 	if (!store->gate)
 		store->gate = gate_alloc(store);
 	if (!store->gate)
@@ -112,13 +112,13 @@ void crab_gate_stop(struct crab_gate *gate)
 	u32 i;
 
 	mutex_lock(&gate->many);
-	for (i = 0; i < CRAB_GATE_STRIPES; i++)
+	for (i = 0; i < gate->count; i++)
 		mutex_lock_nest_lock(&gate->stripes[i], &gate->many);
 }
 
 void crab_gate_resume(struct crab_gate *gate)
 {
-	u32 i = CRAB_GATE_STRIPES;
+	u32 i = gate->count;
 
 	while (i--)
 		mutex_unlock(&gate->stripes[i]);

@@ -2,7 +2,8 @@
 /*
  * This file declares the gate of a store: the place that every write passes while a watch or a
  * snapshot exists. It gives the writes of one key an order that the engine's locks do not show,
- * and snapshots a point in time without a write.
+ * and snapshots a point in time without a write. In a store of blobs a write holds a stripe of the
+ * blobs in any case, and these stripes are those of the gate: blob.c.
  *
  * Locking (Documentation/design/locking.rst), in this order: crab_gate.lock; crab_gate.many;
  * crab_gate.stripes; the locks of the engine; crab_gate.notes_lock; crab_gate.watch_lock.
@@ -28,9 +29,12 @@
  * @users: observers. With none and without @store the gate is freed
  * @many: held by a task that takes more than one stripe, until it has released them
  * @stripes: a write holds that of its key from before its note until after its report
- * @notes_lock: protects @snaps, @notes and @spare
+ * @count: number of stripes
+ * @own: @stripes, unless it is a store of blobs
+ * @notes_lock: protects @snaps, @notes, @owned and @spare
  * @snaps: snapshots with a table, oldest first; the first one is open
  * @notes: notes in all tables and in @spare
+ * @owned: notes that own the extent of a blob
  * @most: value of @notes that ends the oldest snapshot
  * @seed: of the notes' priorities; constant
  * @spare: notes of ended snapshots, which the next notes replace
@@ -42,10 +46,13 @@ struct crab_gate {
 	struct crab_store *store;
 	u32 users;
 	struct mutex many;
-	struct mutex stripes[CRAB_GATE_STRIPES];
+	struct mutex *stripes;
+	u32 count;
+	struct mutex own[CRAB_GATE_STRIPES];
 	spinlock_t notes_lock;
 	struct list_head snaps;
 	u64 notes;
+	u64 owned;
 	u64 most;
 	u64 seed;
 	struct crab_notes spare;

@@ -8,6 +8,9 @@
  * is the crc32c of the name: a name that a changed word of the media makes is noticed, without a
  * reading of the value. Two names with the same crc have keys that differ in the lower half.
  *
+ * A name that was erased while a snapshot is open moves to a second table, for the lists of the
+ * snapshot.
+ *
  * Locking: crab_blobs.names_lock, for reading, while a name is used, so that it stays; for writing,
  * while a name is added or removed. Within it the locks of blobs.
  */
@@ -18,8 +21,9 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "blob_priv.h"
-#include "named.h"
+#include "gate.h"
+#include "named_priv.h"
+#include "snap.h"
 #include "store_priv.h"
 
 #define ATTACH_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -126,6 +130,21 @@ int crab_named_put(struct crab_store *store, struct crab_blob_write *put)
 	return name ? err : put_new(store, put);
 }
 
+/* Takes a name out of the table. A snapshot that was open before the erase still lists it */
+static void name_erased(struct crab_store *store, struct crab_name *name)
+{
+	struct crab_names *erased = &store->blobs->erased;
+
+	crab_names_remove(&store->blobs->names, name);
+	if (!crab_snap_any(store) || crab_names_find(erased, name->text, name->bytes)) {
+		kfree(name);
+		return;
+	}
+	crab_names_add(erased, name);
+	if (erased->dram > store->gate->most * CRAB_NOTE_BYTES)
+		crab_snap_end_all(store->gate, -ESTALE);
+}
+
 int crab_named_erase(struct crab_store *store, struct crab_blob_write *erase)
 {
 	int err = named_write_begin(store, erase);
@@ -142,11 +161,25 @@ int crab_named_erase(struct crab_store *store, struct crab_blob_write *erase)
 		err = crab_blob_erase(store, erase);
 	}
 	if (!err)
-		crab_names_remove(&blobs->names, name);
+		name_erased(store, name);
 	up_write(&blobs->names_lock);
-	if (!err)
-		kfree(name);
 	return err;
+}
+
+void crab_names_forget(struct crab_store *store)
+{
+	struct crab_blobs *blobs = store->blobs;
+	struct crab_names erased = { };
+
+	if (!crab_store_has_names(store))
+		return;
+	down_write(&blobs->names_lock);
+	if (!crab_snap_any(store)) {
+		erased = blobs->erased;
+		blobs->erased = (struct crab_names){ };
+	}
+	up_write(&blobs->names_lock);
+	crab_names_destroy(&erased);
 }
 
 /* The blob of a key has another name: the media has changed */
@@ -230,6 +263,24 @@ static void entry_fill(struct crab_store *store, const struct crab_name *name,
 	entry->version = get.version;
 }
 
+const struct crab_name *crab_named_step(const struct crab_blobs *blobs, bool erased,
+					struct crab_named_cursor *cursor)
+{
+	const struct crab_name *name, *gone = NULL;
+
+	name = crab_names_next(&blobs->names, cursor->text, cursor->bytes, cursor->after);
+	if (erased)
+		gone = crab_names_next(&blobs->erased, cursor->text, cursor->bytes, cursor->after);
+	if (gone && (!name || crab_name_compare(name, gone->text, gone->bytes) < 0))
+		name = gone;
+	if (!name || !name_is_wanted(cursor, name))
+		return NULL;
+	memcpy(cursor->text, name->text, name->bytes);
+	cursor->bytes = name->bytes;
+	cursor->after = true;
+	return name;
+}
+
 int crab_named_next(struct crab_store *store, struct crab_named_cursor *cursor,
 		    struct crab_named_entry *entry)
 {
@@ -239,15 +290,9 @@ int crab_named_next(struct crab_store *store, struct crab_named_cursor *cursor,
 	if (!crab_store_has_names(store))
 		return -EOPNOTSUPP;
 	down_read(&blobs->names_lock);
-	name = crab_names_next(&blobs->names, cursor->text, cursor->bytes, cursor->after);
-	if (name && !name_is_wanted(cursor, name))
-		name = NULL;
-	if (name) {
+	name = crab_named_step(blobs, false, cursor);
+	if (name)
 		entry_fill(store, name, entry);
-		memcpy(cursor->text, name->text, name->bytes);
-		cursor->bytes = name->bytes;
-		cursor->after = true;
-	}
 	up_read(&blobs->names_lock);
 	return !!name;
 }
@@ -260,7 +305,7 @@ u64 crab_names_dram(struct crab_store *store)
 	if (!crab_store_has_names(store))
 		return 0;
 	down_read(&blobs->names_lock);
-	bytes = blobs->names.dram;
+	bytes = blobs->names.dram + blobs->erased.dram;
 	up_read(&blobs->names_lock);
 	return bytes;
 }

@@ -34,8 +34,7 @@ struct crab_name *crab_name_new(const char *text, u32 bytes, gfp_t gfp)
 	return name;
 }
 
-/* Negative, 0 or positive: @text is before @name, is @name, or is after it */
-static int name_compare(const struct crab_name *name, const char *text, u32 bytes)
+int crab_name_compare(const struct crab_name *name, const char *text, u32 bytes)
 {
 	int order = memcmp(text, name->text, min_t(u32, bytes, name->bytes));
 
@@ -48,7 +47,7 @@ struct crab_name *crab_names_find(const struct crab_names *names, const char *te
 	int order;
 
 	while (name) {
-		order = name_compare(name, text, bytes);
+		order = crab_name_compare(name, text, bytes);
 		if (!order)
 			break;
 		name = name->child[order > 0];
@@ -63,7 +62,7 @@ const struct crab_name *crab_names_next(const struct crab_names *names, const ch
 	bool wanted;
 
 	while (name) {
-		wanted = name_compare(name, text, bytes) < !after;
+		wanted = crab_name_compare(name, text, bytes) < !after;
 		if (wanted)
 			best = name;
 		name = name->child[!wanted];
@@ -76,7 +75,7 @@ static void names_split(struct crab_name *at, const struct crab_name *name,
 			struct crab_name **low, struct crab_name **high)
 {
 	while (at) {
-		if (name_compare(at, name->text, name->bytes) > 0) {
+		if (crab_name_compare(at, name->text, name->bytes) > 0) {
 			*low = at;
 			low = &at->child[1];
 			at = *low;
@@ -95,7 +94,7 @@ void crab_names_add(struct crab_names *names, struct crab_name *name)
 	struct crab_name **place = &names->root;
 
 	while (*place && (*place)->priority >= name->priority)
-		place = &(*place)->child[name_compare(*place, name->text, name->bytes) > 0];
+		place = &(*place)->child[crab_name_compare(*place, name->text, name->bytes) > 0];
 	names_split(*place, name, &name->child[0], &name->child[1]);
 	*place = name;
 	names->count++;
@@ -124,7 +123,7 @@ void crab_names_remove(struct crab_names *names, struct crab_name *name)
 	struct crab_name **place = &names->root;
 
 	while (*place != name)
-		place = &(*place)->child[name_compare(*place, name->text, name->bytes) > 0];
+		place = &(*place)->child[crab_name_compare(*place, name->text, name->bytes) > 0];
 	names_join(place, name->child[0], name->child[1]);
 	names->count--;
 	names->dram -= name_size(name->bytes);

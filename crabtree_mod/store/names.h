@@ -51,6 +51,16 @@ struct crab_names {
 struct crab_name *crab_name_new(const char *text, u32 bytes, gfp_t gfp);
 
 /**
+ * crab_name_compare() - the order of a name and a text
+ * @name: the name
+ * @text: the text; bytes are compared as unsigned numbers, and a prefix comes first
+ * @bytes: its length
+ * Context: any.
+ * Return: negative if the text is before the name, 0 if it is the name, positive if it is after it.
+ */
+int crab_name_compare(const struct crab_name *name, const char *text, u32 bytes);
+
+/**
  * crab_names_find() - find a name
  * @names: the table
  * @text: the name
@@ -63,7 +73,7 @@ struct crab_name *crab_names_find(const struct crab_names *names, const char *te
 /**
  * crab_names_next() - find the first name from a position on
  * @names: the table
- * @text: the position; bytes are compared as unsigned numbers, and a prefix comes first
+ * @text: the position; in the order of crab_name_compare()
  * @bytes: its length, 0 to CRAB_NAME_MAX
  * @after: the position itself is left out
  * Context: any.

@@ -12,9 +12,9 @@
 
 #include "notes.h"
 
-const struct crab_note *crab_notes_find(const struct crab_notes *notes, u64 key)
+struct crab_note *crab_notes_find(const struct crab_notes *notes, u64 key)
 {
-	const struct crab_note *note = notes->root;
+	struct crab_note *note = notes->root;
 
 	while (note && note->key != key)
 		note = note->child[key > note->key];

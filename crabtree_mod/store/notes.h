@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares notes: an ordered set of keys in DRAM, each with the value that it had, or
- * that it was absent. Notes never change; a set only grows until all of it is freed.
+ * that it was absent. Key and value of a note never change; a set only grows until it is freed.
  *
  * Locking: the caller's.
  */
@@ -19,6 +19,7 @@
  * @value: its value
  * @priority: not above that of its parent
  * @absent: the key did not exist
+ * @owns: @value is the word of a blob whose extent is free only once the note is
  */
 struct crab_note {
 	struct crab_note *child[2];
@@ -26,6 +27,7 @@ struct crab_note {
 	u64 value;
 	u32 priority;
 	bool absent;
+	bool owns;
 };
 
 struct crab_notes {
@@ -39,7 +41,7 @@ struct crab_notes {
  * Context: any.
  * Return: the note, or NULL.
  */
-const struct crab_note *crab_notes_find(const struct crab_notes *notes, u64 key);
+struct crab_note *crab_notes_find(const struct crab_notes *notes, u64 key);
 
 /**
  * crab_notes_near() - find the nearest note

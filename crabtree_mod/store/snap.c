@@ -5,6 +5,11 @@
  * the value from the engine first, then looks for a note in the table of its own snapshot and in
  * those of later ones; the first note that it finds is right, and without one the engine's value.
  *
+ * In a store of blobs a note has a word, and the extent that it names must stay. The write that
+ * replaces the word of a note makes the note the owner of the extent; the extent is free when the
+ * note is. A word that no note has belongs to the engine. No blob moves meanwhile (evacuate.c), so
+ * the word of a key is constant in a snapshot.
+ *
  * Invariants: a write that began after the opening of a snapshot is preceded by a note in its table
  * or a later one, or the snapshot has ended; the first snapshot in the list is open, so no table
  * is kept without a reader.
@@ -17,11 +22,14 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "named_priv.h"
+#include "engines/counts.h"
 #include "gate.h"
 #include "snap.h"
 #include "store_priv.h"
 
 #define SNAP_CHUNK	128U	/* records that a scan reads from the engine at once */
+#define SNAP_GIVE	64U	/* notes that a write without memory frees at once */
 
 /**
  * struct crab_snap - a snapshot
@@ -42,6 +50,12 @@ struct crab_snap {
 	struct mutex lock;
 	struct crab_record chunk[SNAP_CHUNK];
 };
+
+/* The verbs that read the words of blobs, or the values of any other store */
+static const struct crab_engine_ops *snap_ops(const struct crab_store *store)
+{
+	return store->blobs ? store->blobs->raw : store->engine->ops;
+}
 
 struct crab_snap *crab_snap_open(struct crab_store *store)
 {
@@ -90,7 +104,19 @@ static void snap_end_locked(struct crab_gate *gate, int error)
 	snap_trim_locked(gate);
 }
 
-/* Frees the spare notes, once no snapshot is open */
+/* The note is needed no more. A note that owns an extent is freed before the store is detached */
+static void snap_disown(struct crab_gate *gate, struct crab_note *note)
+{
+	if (!note->owns)
+		return;
+	crab_extents_free(&gate->store->blobs->extents, note->value & CRAB_PLACE_MASK);
+	note->owns = false;
+	spin_lock(&gate->notes_lock);
+	gate->owned--;
+	spin_unlock(&gate->notes_lock);
+}
+
+/* Frees the spare notes: those of blobs hold extents, the others only memory for the next notes */
 static void snap_free_spare(struct crab_gate *gate)
 {
 	struct crab_notes spare = { };
@@ -98,16 +124,26 @@ static void snap_free_spare(struct crab_gate *gate)
 	u64 n;
 
 	spin_lock(&gate->notes_lock);
-	if (list_empty(&gate->snaps))
+	if (list_empty(&gate->snaps) || gate->stripes != gate->own)
 		crab_notes_join(&spare, &gate->spare);
 	spin_unlock(&gate->notes_lock);
 	for (n = 0; (note = crab_notes_take(&spare)); n++) {
+		snap_disown(gate, note);
 		kfree(note);
 		cond_resched();
 	}
 	spin_lock(&gate->notes_lock);
 	gate->notes -= n;
 	spin_unlock(&gate->notes_lock);
+}
+
+/* The last snapshot has gone: blobs may move again, and names that were erased are not needed */
+static void snap_left(struct crab_store *store)
+{
+	if (!store->blobs || crab_snap_any(store))
+		return;
+	crab_names_forget(store);
+	crab_store_kick(store);
 }
 
 void crab_snap_close(struct crab_snap *snap)
@@ -121,7 +157,11 @@ void crab_snap_close(struct crab_snap *snap)
 		snap->closed = true;
 	snap_trim_locked(gate);
 	spin_unlock(&gate->notes_lock);
+	mutex_lock(&gate->lock);
 	snap_free_spare(gate);
+	if (gate->store)
+		snap_left(gate->store);
+	mutex_unlock(&gate->lock);
 	crab_gate_drop(gate);
 }
 
@@ -134,6 +174,29 @@ void crab_snap_end_all(struct crab_gate *gate, int error)
 	snap_free_spare(gate);
 }
 
+int crab_snap_state(struct crab_snap *snap)
+{
+	int ended;
+
+	spin_lock(&snap->gate->notes_lock);
+	ended = snap->ended;
+	spin_unlock(&snap->gate->notes_lock);
+	return ended;
+}
+
+bool crab_snap_any(const struct crab_store *store)
+{
+	struct crab_gate *gate = store->gate;
+	bool any;
+
+	if (!crab_store_is_gated(store))
+		return false;
+	spin_lock(&gate->notes_lock);
+	any = !list_empty(&gate->snaps);
+	spin_unlock(&gate->notes_lock);
+	return any;
+}
+
 /* Notes */
 
 /* Is a snapshot open in whose table, the newest one, @key is not noted yet? */
@@ -143,6 +206,54 @@ static bool snap_wants_locked(struct crab_gate *gate, u64 key)
 
 	return !list_empty(&gate->snaps) &&
 	       !crab_notes_find(&list_last_entry(&gate->snaps, struct crab_snap, list)->notes, key);
+}
+
+bool crab_snap_keep(struct crab_gate *gate, u64 key, u64 word)
+{
+	struct crab_note *note = NULL;
+	struct crab_snap *newest;
+	bool kept;
+
+	spin_lock(&gate->notes_lock);
+	if (!list_empty(&gate->snaps)) {
+		newest = list_last_entry(&gate->snaps, struct crab_snap, list);
+		note = crab_notes_find(&newest->notes, key);
+	}
+	kept = note && !note->absent && note->value == word;
+	if (kept) {
+		note->owns = true;
+		gate->owned++;
+	}
+	spin_unlock(&gate->notes_lock);
+	return kept;
+}
+
+/* A spare note; if there is none, and @end, the oldest snapshot gives its own */
+static struct crab_note *snap_give_one(struct crab_gate *gate, bool end)
+{
+	struct crab_note *note;
+
+	spin_lock(&gate->notes_lock);
+	while (end && !gate->spare.root && gate->owned && !list_empty(&gate->snaps))
+		snap_end_locked(gate, -ESTALE);
+	note = crab_notes_take(&gate->spare);
+	gate->notes -= !!note;
+	spin_unlock(&gate->notes_lock);
+	return note;
+}
+
+bool crab_snap_give(struct crab_gate *gate)
+{
+	struct crab_note *note;
+	u32 given = 0;
+
+	while (given < SNAP_GIVE && (note = snap_give_one(gate, !given))) {
+		given += note->owns;
+		snap_disown(gate, note);
+		kfree(note);
+		cond_resched();
+	}
+	return given;
 }
 
 /* A spare note, or NULL: there is room for one more, and @more is true; or no snapshot is open */
@@ -175,6 +286,8 @@ static struct crab_note *snap_note_get(struct crab_gate *gate)
 		spin_lock(&gate->notes_lock);
 		note = snap_room_locked(gate, &more);
 		spin_unlock(&gate->notes_lock);
+		if (note)
+			snap_disown(gate, note);
 		if (!more)
 			return note;
 		note = kmalloc(sizeof(*note), GFP_NOIO | __GFP_NOWARN | __GFP_NORETRY);
@@ -215,7 +328,7 @@ static void snap_note_put(struct crab_gate *gate, struct crab_note *note)
 
 void crab_snap_note(struct crab_gate *gate, u64 key)
 {
-	struct crab_engine *engine = gate->store->engine;
+	struct crab_store *store = gate->store;
 	struct crab_note *note;
 	bool wanted;
 	u64 value = 0;
@@ -226,7 +339,7 @@ void crab_snap_note(struct crab_gate *gate, u64 key)
 	spin_unlock(&gate->notes_lock);
 	if (!wanted)
 		return;
-	err = engine->ops->lookup(engine, key, &value);
+	err = snap_ops(store)->lookup(store->engine, key, &value);
 	/* A quarantined range: the write fails, too */
 	if (err && err != -ENOENT)
 		return;
@@ -295,11 +408,13 @@ static int snap_copy(struct crab_snap *snap, u64 key, enum crab_seek_dir dir, bo
 
 int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, u64 *value)
 {
-	int err = crab_store_search(store, key, value), noted;
 	struct crab_note note;
+	int err, noted;
 
-	if (err == -EINVAL)
-		return err;
+	if (key == CRAB_KEY_EMPTY)
+		return -EINVAL;
+	crab_count(store->engine, searches, 1);
+	err = snap_ops(store)->lookup(store->engine, key, value);
 	noted = snap_copy(snap, key, CRAB_SEEK_GE, true, &note);
 	if (noted < 0)
 		return noted;
@@ -322,8 +437,11 @@ int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 	struct crab_note note = { };
 	int err, noted;
 
+	if (key == CRAB_KEY_EMPTY)
+		return -EINVAL;
 	do {
-		err = crab_store_seek(store, key, dir, record);
+		crab_count(store->engine, searches, 1);
+		err = snap_ops(store)->seek(store->engine, key, dir, record);
 		if (err && err != -ENOENT)
 			return err;
 		noted = snap_copy(snap, key, dir, false, &note);
@@ -389,8 +507,8 @@ static int snap_read_some(struct crab_store *store, struct crab_snap *snap,
 			  struct crab_cursor *cursor, struct crab_record *records, u32 cap)
 {
 	struct merge m = { .from = snap->chunk, .to = records, .cap = cap, .next = cursor->next };
-	int n = store->engine->ops->scan(store->engine, cursor->next, cursor->end, snap->chunk,
-					 min(cap, SNAP_CHUNK));
+	int n = snap_ops(store)->scan(store->engine, cursor->next, cursor->end, snap->chunk,
+				      min(cap, SNAP_CHUNK));
 	int err = 0;
 
 	lockdep_assert_held(&snap->lock);

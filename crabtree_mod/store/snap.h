@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares snapshots: reads of a store as of one point in time, while writers go on.
+ * This file declares snapshots: reads of a store as of one point in time, while writers go on. In a
+ * store of blobs the values here are the words of the blobs, each of which keeps its extent as long
+ * as the snapshot; blob_snap.h has the verbs on blobs.
  *
  * Locking: inside. The functions on one snapshot may run concurrently, except the last one.
  */
@@ -32,8 +34,8 @@ struct crab_snap *crab_snap_open(struct crab_store *store);
  * @key: any
  * @value: out
  * Context: may sleep.
- * Return: as crab_store_search(); -ESTALE if the notes of the snapshot took too much memory and it
- * has ended; -ENODEV if the store was detached.
+ * Return: 0, -ENOENT, -EINVAL, -EUCLEAN; -ESTALE if the notes of the snapshot took too much memory
+ * and it has ended; -ENODEV if the store was detached.
  */
 int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, u64 *value);
 
@@ -45,7 +47,7 @@ int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, 
  * @dir: lowest >= @key or highest <= @key
  * @record: out
  * Context: may sleep.
- * Return: as crab_store_seek() and crab_snap_search().
+ * Return: as crab_snap_search().
  */
 int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 		   enum crab_seek_dir dir, struct crab_record *record);
@@ -62,6 +64,47 @@ int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
  */
 int crab_snap_read(struct crab_store *store, struct crab_snap *snap, struct crab_cursor *cursor,
 		   struct crab_record *records, u32 cap);
+
+/**
+ * crab_snap_state() - whether a snapshot still holds
+ * @snap: the snapshot
+ * Context: any.
+ * Return: 0, or the error that its reads return from now on.
+ */
+int crab_snap_state(struct crab_snap *snap);
+
+/**
+ * crab_snap_any() - whether a snapshot of a store is open
+ * @store: the store
+ *
+ * Under a stripe of the gate, a false answer holds until the stripe is released.
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool crab_snap_any(const struct crab_store *store);
+
+/**
+ * crab_snap_keep() - keep the extent of a word that was replaced, for the snapshots that see it
+ * @gate: of a store of blobs; the caller holds the stripe of @key, and called crab_snap_note()
+ *	before it replaced the word
+ * @key: the key
+ * @word: its word before
+ * Context: any.
+ * Return: true: the extent is free once no snapshot sees it. False: no snapshot does.
+ */
+bool crab_snap_keep(struct crab_gate *gate, u64 key, u64 word);
+
+/**
+ * crab_snap_give() - free extents that only snapshots need, for a write that found no memory
+ * @gate: of a store of blobs
+ *
+ * Ends the oldest snapshots until one of them has given an extent; none if they have no extents.
+ *
+ * Context: may sleep; a call on the store.
+ * Return: true if an extent is free now.
+ */
+bool crab_snap_give(struct crab_gate *gate);
 
 /**
  * crab_snap_close() - end a snapshot and free it

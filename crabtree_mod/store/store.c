@@ -16,7 +16,7 @@
 #include <linux/printk.h>
 #include <linux/string.h>
 
-#include "blob_priv.h"
+#include "named_priv.h"
 #include "commit_priv.h"
 #include "gate.h"
 #include "store_priv.h"

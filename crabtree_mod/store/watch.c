@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements watches: a ring of changes in DRAM for each one.
+ * This file implements watches: a ring of changes in DRAM for each one, and a ring of their names.
  *
  * Invariants: a change is reported after the fence of its write and before the write releases the
  * stripe of its key; the numbers of a watch have no gap: a change with CRAB_CHANGE_LOST stands for
@@ -12,10 +12,14 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
+#include "blob.h"
 #include "gate.h"
 #include "store_priv.h"
 #include "watch.h"
+
+#define WATCH_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
 /**
  * struct crab_watch - a watch; crab_gate.watch_lock
@@ -23,47 +27,69 @@
  * @gate: constant
  * @start: constant
  * @end: constant
+ * @prefix_bytes: constant
+ * @prefix: constant
  * @wake: constant
  * @arg: constant
  * @seq: number of the last change in the range
  * @lost: changes dropped since the last one in the ring
  * @ended: the store is detached
- * @entries: size of the ring; constant
+ * @names: of the changes in @ring, in a store of names; else NULL
+ * @entries: size of the rings; constant
  * @first: index of the oldest change in the ring
  * @count: changes in the ring
- * @ring: the changes
+ * @ring: the changes, without their names
  */
 struct crab_watch {
 	struct list_head list;
 	struct crab_gate *gate;
 	u64 start;
 	u64 end;
+	u32 prefix_bytes;
+	char prefix[CRAB_NAME_MAX];
 	void (*wake)(void *arg);
 	void *arg;
 	u64 seq;
 	u64 lost;
 	bool ended;
+	struct crab_change_name *names;
 	u32 entries;
 	u32 first;
 	u32 count;
 	struct crab_change ring[];
 };
 
-struct crab_watch *crab_watch_open(struct crab_store *store, u64 start, u64 end, u32 entries,
-				   void (*wake)(void *arg), void *arg)
+static struct crab_watch *watch_alloc(const struct crab_store *store, u32 entries)
 {
-	struct crab_gate *gate = store->gate;
 	struct crab_watch *watch;
 
-	watch = kvzalloc(struct_size(watch, ring, entries), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	watch = kvzalloc(struct_size(watch, ring, entries), WATCH_GFP);
+	if (!watch || !crab_store_has_names(store))
+		return watch;
+	watch->names = kvmalloc_array(entries, sizeof(*watch->names), WATCH_GFP);
+	if (watch->names)
+		return watch;
+	kvfree(watch);
+	return NULL;
+}
+
+struct crab_watch *crab_watch_open(struct crab_store *store,
+				   const struct crab_watch_options *options)
+{
+	struct crab_watch *watch = watch_alloc(store, options->entries);
+	struct crab_gate *gate = store->gate;
+
 	if (!watch)
 		return ERR_PTR(-ENOMEM);
 	watch->gate = gate;
-	watch->start = start;
-	watch->end = end;
-	watch->entries = entries;
-	watch->wake = wake;
-	watch->arg = arg;
+	watch->start = options->start;
+	watch->end = options->end;
+	watch->prefix_bytes = options->prefix_bytes;
+	if (options->prefix_bytes)
+		memcpy(watch->prefix, options->prefix, options->prefix_bytes);
+	watch->entries = options->entries;
+	watch->wake = options->wake;
+	watch->arg = options->arg;
 	spin_lock(&gate->watch_lock);
 	list_add_tail(&watch->list, &gate->watches);
 	spin_unlock(&gate->watch_lock);
@@ -77,12 +103,16 @@ void crab_watch_close(struct crab_watch *watch)
 	spin_lock(&gate->watch_lock);
 	list_del(&watch->list);
 	spin_unlock(&gate->watch_lock);
+	kvfree(watch->names);
 	kvfree(watch);
 	crab_gate_drop(gate);
 }
 
-/* The next change in the ring, or the one that stands for dropped ones; the ring is not empty */
-static struct crab_change watch_take_locked(struct crab_watch *watch)
+/*
+ * The next change in the ring, or the one that stands for dropped ones; the ring is not empty.
+ * @name: room for a name, or NULL
+ */
+static struct crab_change watch_take_locked(struct crab_watch *watch, char *name)
 {
 	struct crab_change change = {
 		.seq = watch->seq, .value = watch->lost, .flags = CRAB_CHANGE_LOST,
@@ -95,18 +125,23 @@ static struct crab_change watch_take_locked(struct crab_watch *watch)
 		return change;
 	}
 	change = watch->ring[watch->first];
+	if (change.name_bytes) {
+		memcpy(name, watch->names[watch->first].text, change.name_bytes);
+		change.name = name;
+	}
 	watch->first = (watch->first + 1) % watch->entries;
 	watch->count--;
 	return change;
 }
 
-int crab_watch_read(struct crab_watch *watch, struct crab_change *changes, u32 cap)
+int crab_watch_read(struct crab_watch *watch, struct crab_change *changes,
+		    struct crab_change_name *names, u32 cap)
 {
 	u32 n = 0;
 
 	spin_lock(&watch->gate->watch_lock);
-	while (n < cap && (watch->count || watch->lost))
-		changes[n++] = watch_take_locked(watch);
+	for (; n < cap && (watch->count || watch->lost); n++)
+		changes[n] = watch_take_locked(watch, names ? names[n].text : NULL);
 	if (!n && watch->ended)
 		n = -ENODEV;
 	spin_unlock(&watch->gate->watch_lock);
@@ -123,38 +158,62 @@ int crab_watch_peek(struct crab_watch *watch)
 	return any;
 }
 
-static void watch_put_locked(struct crab_watch *watch, const struct crab_batch_op *op)
+static bool watch_wants(const struct crab_watch *watch, const struct crab_change *change)
 {
-	struct crab_change *change;
-	bool adds = op->mode & CRAB_INSERT_ADDS;
+	if (watch->names)
+		return change->name_bytes >= watch->prefix_bytes &&
+		       !memcmp(change->name, watch->prefix, watch->prefix_bytes);
+	return change->key >= watch->start && change->key <= watch->end;
+}
+
+/* Numbers a change, and adds it to the ring if there is room; false: the watch does not want it */
+static bool watch_put_locked(struct crab_watch *watch, const struct crab_change *change)
+{
+	u32 at;
 
 	lockdep_assert_held(&watch->gate->watch_lock);
 
+	if (!watch_wants(watch, change))
+		return false;
 	watch->seq++;
 	if (watch->lost || watch->count == watch->entries) {
 		watch->lost++;
-		return;
+		return true;
 	}
-	change = &watch->ring[(watch->first + watch->count++) % watch->entries];
-	*change = (struct crab_change){
-		.seq = watch->seq, .key = op->key, .verb = op->verb,
-		.old = op->old.existed ? op->old.value : 0,
+	at = (watch->first + watch->count++) % watch->entries;
+	watch->ring[at] = *change;
+	watch->ring[at].seq = watch->seq;
+	watch->ring[at].name = NULL;
+	if (change->name_bytes)
+		memcpy(watch->names[at].text, change->name, change->name_bytes);
+	return true;
+}
+
+static struct crab_change op_change(const struct crab_batch_op *op)
+{
+	struct crab_change change = {
+		.key = op->key, .verb = op->verb, .old = op->old.existed ? op->old.value : 0,
 		.flags = op->old.existed ? CRAB_CHANGE_EXISTED : 0,
 	};
+
 	if (op->verb == CRAB_VERB_INSERT)
-		change->value = op->value + (adds ? change->old : 0);
+		change.value = op->value + (op->mode & CRAB_INSERT_ADDS ? change.old : 0);
+	return change;
 }
 
 static void watch_report_locked(struct crab_watch *watch, const struct crab_batch_op *ops, u32 n)
 {
-	u64 before = watch->seq;
+	struct crab_change change;
+	bool any = false;
 	u32 i;
 
-	for (i = 0; i < n; i++)
-		if (!ops[i].status && ops[i].verb != CRAB_VERB_SEARCH &&
-		    ops[i].key >= watch->start && ops[i].key <= watch->end)
-			watch_put_locked(watch, &ops[i]);
-	if (watch->seq != before)
+	for (i = 0; i < n; i++) {
+		if (ops[i].status || ops[i].verb == CRAB_VERB_SEARCH)
+			continue;
+		change = op_change(&ops[i]);
+		any |= watch_put_locked(watch, &change);
+	}
+	if (any)
 		watch->wake(watch->arg);
 }
 
@@ -165,6 +224,17 @@ void crab_watch_report(struct crab_gate *gate, const struct crab_batch_op *ops, 
 	spin_lock(&gate->watch_lock);
 	list_for_each_entry(watch, &gate->watches, list)
 		watch_report_locked(watch, ops, n);
+	spin_unlock(&gate->watch_lock);
+}
+
+void crab_watch_report_one(struct crab_gate *gate, const struct crab_change *change)
+{
+	struct crab_watch *watch;
+
+	spin_lock(&gate->watch_lock);
+	list_for_each_entry(watch, &gate->watches, list)
+		if (watch_put_locked(watch, change))
+			watch->wake(watch->arg);
 	spin_unlock(&gate->watch_lock);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares watches: the changes of a range of keys, in the order of each key, reported
- * once no power cut can take them back.
+ * This file declares watches: the changes of a range of keys, or of the names with a prefix, in the
+ * order of each key, reported once no power cut can take them back.
  *
  * Locking: inside. The functions on one watch may run concurrently, except the last one.
  */
@@ -9,6 +9,7 @@
 #define CRABTREE_WATCH_H
 
 #include "engines/verb.h"
+#include "media/format.h"
 
 struct crab_gate;
 struct crab_store;
@@ -16,6 +17,11 @@ struct crab_watch;
 
 #define CRAB_CHANGE_EXISTED	(1U << 0)	/* the key existed before: @old is its value */
 #define CRAB_CHANGE_LOST	(1U << 1)	/* @value changes were dropped, up to number @seq */
+
+/* Room for the name of a change */
+struct crab_change_name {
+	char text[CRAB_NAME_MAX];
+};
 
 /**
  * struct crab_change - one change
@@ -25,6 +31,11 @@ struct crab_watch;
  * @old: the value before, if it existed
  * @verb: CRAB_VERB_INSERT or CRAB_VERB_DELETE
  * @flags: CRAB_CHANGE_*
+ * @name: in a store of names: the name of the key
+ * @name_bytes: its length; else 0
+ * @type: of the new value, in a store of names
+ *
+ * In a store of blobs @value and @old are versions; @old is 0 if the blob is damaged.
  */
 struct crab_change {
 	u64 seq;
@@ -33,28 +44,48 @@ struct crab_change {
 	u64 old;
 	u32 verb;
 	u32 flags;
+	const char *name;
+	u8 name_bytes;
+	u8 type;
 };
 
 /**
- * crab_watch_open() - watch a range of keys
- * @store: the store; crab_store_observe() was called for this watch, and no write runs that began
- *	before it
+ * struct crab_watch_options - the operands of crab_watch_open()
  * @start: the lowest key
  * @end: the highest key
+ * @prefix: in a store of names: of the names, instead of @start and @end; it is copied
+ * @prefix_bytes: length of @prefix, at most CRAB_NAME_MAX
  * @entries: changes that wait for the reader, at most; more than 0
  * @wake: called after each report, and when the store is detached; must not sleep
  * @arg: argument of @wake
+ */
+struct crab_watch_options {
+	u64 start;
+	u64 end;
+	const char *prefix;
+	u32 prefix_bytes;
+	u32 entries;
+	void (*wake)(void *arg);
+	void *arg;
+};
+
+/**
+ * crab_watch_open() - watch a range of keys, or the names with a prefix
+ * @store: the store; crab_store_observe() was called for this watch, and no write runs that began
+ *	before it
+ * @options: the operands
  *
  * Context: may sleep.
  * Return: the watch, or ERR_PTR(-ENOMEM).
  */
-struct crab_watch *crab_watch_open(struct crab_store *store, u64 start, u64 end, u32 entries,
-				   void (*wake)(void *arg), void *arg);
+struct crab_watch *crab_watch_open(struct crab_store *store,
+				   const struct crab_watch_options *options);
 
 /**
  * crab_watch_read() - take the next changes
  * @watch: the watch; its store may be detached
- * @changes: out
+ * @changes: out; each name is in @names
+ * @names: room for the name of each change; NULL unless it is a store of names
  * @cap: room
  *
  * Changes that found the ring full are dropped until the reader has taken all that it holds; one
@@ -63,7 +94,8 @@ struct crab_watch *crab_watch_open(struct crab_store *store, u64 start, u64 end,
  * Context: any.
  * Return: the number of changes, 0 if none waits, -ENODEV if none waits and none will come.
  */
-int crab_watch_read(struct crab_watch *watch, struct crab_change *changes, u32 cap);
+int crab_watch_read(struct crab_watch *watch, struct crab_change *changes,
+		    struct crab_change_name *names, u32 cap);
 
 /**
  * crab_watch_peek() - whether crab_watch_read() would return 0
@@ -88,6 +120,14 @@ void crab_watch_close(struct crab_watch *watch);
  * Context: any.
  */
 void crab_watch_report(struct crab_gate *gate, const struct crab_batch_op *ops, u32 n);
+
+/**
+ * crab_watch_report_one() - report the change of a blob to all watches
+ * @gate: the gate; the caller holds the stripe of the key
+ * @change: the change, durable, without its number
+ * Context: any.
+ */
+void crab_watch_report_one(struct crab_gate *gate, const struct crab_change *change);
 
 /**
  * crab_watch_end_all() - report that no change will come any more

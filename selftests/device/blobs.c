@@ -216,25 +216,81 @@ TEST(kinds, "the calls on records in a store of blobs, and the other way round: 
 	EXPECT(list(fd, 0, &e, 1, &l), -EOPNOTSUPP);
 }
 
-TEST(observers, "SNAPSHOT and WATCH of a store of blobs: EOPNOTSUPP, and the store is as it was")
+TEST(snapshot, "SNAPSHOT of a store of blobs: GET and LIST as of its time, while keys are written")
 {
-	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS);
-	struct crabtree_snapshot s;
-	struct crabtree_watch w;
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS), snap;
+	struct crabtree_entry e[3];
 	struct crabtree_get g;
-	u64 version = 0;
+	struct crabtree_list l;
+	u64 version[3] = { 0 }, old;
 
-	REQUIRE(put(fd, 1, "a", 1, 0, &version), 0);
-	poison(&s, sizeof(s));
-	s.reserved = 0;
-	EXPECT(call(fd, CRABTREE_SNAPSHOT, &s), -EOPNOTSUPP);
-	EXPECT(dev_watch(fd, 0, ~0ULL, 0, &w), -EOPNOTSUPP);
-	EXPECT(put(fd, 1, "b", 1, 0, &version), 0);
-	EXPECT(get(fd, 1, room, 1, &g), 0);
-	EXPECT(room[0], 'b');
-	expect_sound(fd, 1);
-	close(fd);
-	close(dev_snapshot(fresh_store(0)));
+	REQUIRE(put(fd, 1, "one", 3, 0, &version[0]), 0);
+	REQUIRE(put(fd, 2, "two", 3, 0, &version[1]), 0);
+	snap = dev_snapshot(fd);
+	REQUIRE(put(fd, 1, "more", 4, 0, &version[2]), 0);
+	REQUIRE(erase(fd, 2, 0, 0), 0);
+	REQUIRE(put(fd, 3, "three", 5, 0, &version[2]), 0);
+	EXPECT(get(snap, 1, room, 3, &g), 0);
+	EXPECT(g.version, version[0]);
+	EXPECT(memcmp(room, "one", 3), 0);
+	EXPECT(get(snap, 2, room, 2, &g), -EMSGSIZE);
+	EXPECT(g.bytes, 3);
+	EXPECT(get(snap, 3, room, 9, &g), -ENOENT);
+	EXPECT(list(snap, 0, e, 3, &l), 0);
+	EXPECT(l.count, 2);
+	EXPECT(e[0].version, version[0]);
+	EXPECT(e[1].version, version[1]);
+	EXPECT(dev_get(snap, 1, &old), -EOPNOTSUPP);
+	EXPECT(put(snap, 1, "x", 1, 0, &old), -ENOTTY);
+	EXPECT(erase(snap, 1, 0, 0), -ENOTTY);
+	close(snap);
+	EXPECT(get(fd, 2, room, 9, &g), -ENOENT);
+	expect_sound(fd, 2);
+}
+
+TEST(pinned, "SNAPSHOT of a store of blobs: a PUT that finds no memory ends it, ESTALE, and succeeds")
+{
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS), snap;
+	struct crabtree_get g;
+	u64 version = 0, n = 0;
+	int err;
+
+	value_make(1, LONGEST);
+	while (!(err = put(fd, n, value, LONGEST, 0, &version)))
+		n++;
+	EXPECT(err, -ENOSPC);
+	REQUIRE(erase(fd, 0, 0, 0), 0);
+	snap = dev_snapshot(fd);
+	REQUIRE(put(fd, 1, value, LONGEST, 0, &version), 0);
+	EXPECT(get(snap, 1, room, sizeof(room), &g), 0);
+	EXPECT_TRUE(g.version < version);
+	REQUIRE(put(fd, 2, value, LONGEST, 0, &version), 0);
+	EXPECT(get(snap, 1, room, sizeof(room), &g), -ESTALE);
+	close(snap);
+	expect_sound(fd, n - 1);
+}
+
+TEST(watch, "WATCH of a store of blobs: versions, within the range only")
+{
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS), w = open_watch(fd, 5, 6, 0);
+	struct crabtree_change c[4];
+	u64 version[3] = { 0 };
+
+	REQUIRE(put(fd, 4, "a", 1, 0, &version[0]), 0);
+	REQUIRE(put(fd, 5, "b", 1, 0, &version[0]), 0);
+	REQUIRE(put(fd, 5, "c", 1, 0, &version[1]), 0);
+	EXPECT(put(fd, 5, "d", 1, CRABTREE_PUT_CREATE, &version[2]), -EEXIST);
+	REQUIRE(erase(fd, 5, 0, 0), 0);
+	REQUIRE(read_changes(w, c, 4), 3);
+	EXPECT(c[0].value, version[0]);
+	EXPECT(c[0].flags, 0);
+	EXPECT(c[1].value, version[1]);
+	EXPECT(c[1].old, version[0]);
+	EXPECT(c[1].flags, CRABTREE_CHANGE_EXISTED);
+	EXPECT(c[2].verb, CRABTREE_BATCH_DELETE);
+	EXPECT(c[2].old, version[1]);
+	EXPECT(c[2].key, 5);
+	close(w);
 }
 
 TEST(readonly, "a descriptor for reading: PUT and ERASE give EBADF, GET works")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests stores of names over the device: PUT, GET and ERASE by name, NAMES, types, and
- * user memory that faults in the middle of a name.
+ * This file tests stores of names over the device: PUT, GET and ERASE by name, NAMES, types, SNAPSHOT
+ * and WATCH, and user memory that faults in the middle of a name.
  *
  * Invariant: a refused call leaves the store sound and as it was.
  */
@@ -243,7 +243,6 @@ TEST(faults, "user memory that ends within a name, a value or a list: EFAULT")
 TEST(kinds, "the calls by key in a store of names: refused, and the store is as it was")
 {
 	struct crabtree_list l = { .size = sizeof(l), .end = 9, .entries = (uintptr_t)entries, .capacity = 1 };
-	struct crabtree_snapshot s = { .size = sizeof(s) };
 	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES);
 	u64 old;
 
@@ -251,9 +250,93 @@ TEST(kinds, "the calls by key in a store of names: refused, and the store is as 
 	EXPECT(dev_put(fd, 1, 2), -EOPNOTSUPP);
 	EXPECT(dev_get(fd, 1, &old), -EOPNOTSUPP);
 	EXPECT(call(fd, CRABTREE_LIST, &l), -EOPNOTSUPP);
-	EXPECT(call(fd, CRABTREE_SNAPSHOT, &s), -EOPNOTSUPP);
 	EXPECT_TRUE(has(fd, "a", "x"));
 	expect_sound(fd, 1);
+}
+
+TEST(snapshot, "SNAPSHOT of a store of names: GET and NAMES as of its time, also names that have gone")
+{
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES), snap;
+	struct crabtree_names n;
+	struct crabtree_get g;
+
+	REQUIRE(put(fd, "a", "one"), 0);
+	REQUIRE(put(fd, "b", "two"), 0);
+	REQUIRE(put(fd, "d", "four"), 0);
+	snap = dev_snapshot(fd);
+	REQUIRE(put(fd, "c", "three"), 0);
+	REQUIRE(put(fd, "a", "more"), 0);
+	REQUIRE(erase(fd, "b", 0, 0), 0);
+	REQUIRE(erase(fd, "d", 0, 0), 0);
+	REQUIRE(put(fd, "d", "again"), 0);
+	EXPECT_TRUE(has(snap, "a", "one"));
+	EXPECT_TRUE(has(snap, "b", "two"));
+	EXPECT_TRUE(has(snap, "d", "four"));
+	EXPECT(get_any(snap, "c", 1, room, 9, &g), -ENOENT);
+	EXPECT(names(snap, "", "", 0, sizeof(entries), &n), 0);
+	EXPECT(strcmp(listed(&n), "a b d "), 0);
+	EXPECT(names(snap, "a", "", CRABTREE_NAMES_AFTER, CRABTREE_NAME_ENTRY_MAX, &n), 0);
+	EXPECT(strcmp(listed(&n), "b "), 0);
+	EXPECT(n.more, 1);
+	EXPECT(put(snap, "e", "x"), -ENOTTY);
+	close(snap);
+	EXPECT(names(fd, "", "", 0, sizeof(entries), &n), 0);
+	EXPECT(strcmp(listed(&n), "a c d "), 0);
+	expect_sound(fd, 3);
+}
+
+static int watch_names(int fd, const void *prefix, u32 prefix_bytes, struct crabtree_watch *w)
+{
+	poison(w, sizeof(*w));
+	w->start = 0;
+	w->end = 0;
+	w->entries = 4;
+	w->prefix = (uintptr_t)prefix;
+	w->prefix_bytes = prefix_bytes;
+	w->reserved = 0;
+	return call(fd, CRABTREE_WATCH, w);
+}
+
+TEST(watch, "WATCH of a store of names: names with the prefix, their versions and types, LOST")
+{
+	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES), i;
+	const struct crabtree_name_change *c = (void *)entries;
+	struct crabtree_watch w;
+
+	EXPECT(watch_names(fd, NULL, CRABTREE_NAME_MAX + 1, &w), -EINVAL);
+	EXPECT(watch_names(fd, (void *)8, 1, &w), -EFAULT);
+	REQUIRE(watch_names(fd, "plc/", 4, &w), 0);
+	REQUIRE(put(fd, "plc", "0"), 0);
+	REQUIRE(put(fd, "plc/motor", "12"), 0);
+	REQUIRE(put(fd, "other", "0"), 0);
+	REQUIRE(erase(fd, "plc/motor", 0, 0), 0);
+	EXPECT(read(w.fd, entries, CRABTREE_NAME_CHANGE_MAX - 1), -1);
+	EXPECT(errno, EINVAL);
+	EXPECT(read(w.fd, entries, CRABTREE_NAME_CHANGE_MAX), 48);
+	EXPECT(c->entry_bytes, 48);
+	EXPECT(c->seq, 1);
+	EXPECT(strcmp(c->name, "plc/motor"), 0);
+	EXPECT(c->name_bytes, 9);
+	EXPECT(c->type, CRABTREE_TYPE_TEXT);
+	EXPECT(c->verb, CRABTREE_BATCH_INSERT);
+	EXPECT(c->flags, 0);
+	EXPECT(read(w.fd, entries, sizeof(entries)), 48);
+	EXPECT(c->verb, CRABTREE_BATCH_DELETE);
+	EXPECT(c->flags, CRABTREE_CHANGE_EXISTED);
+	EXPECT_TRUE(c->old > 0);
+	for (i = 0; i < 6; i++)
+		REQUIRE(put(fd, "plc/a", "x"), 0);
+	EXPECT(read(w.fd, entries, sizeof(entries)), 4 * 48 + 40);
+	c = (void *)((char *)entries + 4 * 48);
+	EXPECT(c->flags, CRABTREE_CHANGE_LOST);
+	EXPECT(c->value, 2);
+	EXPECT(c->seq, 8);
+	EXPECT(c->name_bytes, 0);
+	close(w.fd);
+	close(fd);
+	fd = fresh_store(0);
+	EXPECT(watch_names(fd, "plc/", 4, &w), -EINVAL);
+	expect_sound(fd, 0);
 }
 
 TEST(older, "a program with the structures of the first version: the store of names refuses its keys")

@@ -15,6 +15,9 @@ static inline int dev_watch(int fd, u64 start, u64 end, u32 entries, struct crab
 	w->start = start;
 	w->end = end;
 	w->entries = entries;
+	w->prefix = 0;
+	w->prefix_bytes = 0;
+	w->reserved = 0;
 	return call(fd, CRABTREE_WATCH, w);
 }
 

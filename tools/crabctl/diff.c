@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl diff`: the records in which two stores or snapshots differ.
+ * This file implements `crabctl diff`: the records, blobs or named values in which two stores or
+ * snapshots differ.
  *
- * Invariant: both sides are read once, in the order of their keys.
+ * Invariant: both sides are read once, in the order of their keys or names.
  */
+#include "named.h"
 #include "stream.h"
+#include "typed.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /**
@@ -15,18 +19,20 @@
  * @path: a device, file:IMAGE, or the file of a snapshot
  * @ct: the store, or NULL
  * @reader: the handle that is read: @ct or a snapshot of it
- * @iter: its records
+ * @kind: of the store
+ * @items: the walk over @reader
  * @stream: the snapshot's file, if @ct is NULL
- * @record: the next record, if @more
+ * @item: the next item, if @more
  * @more: there is one
  */
 struct side {
 	const char *path;
 	struct crabtree *ct;
 	struct crabtree *reader;
-	struct crabtree_iter *iter;
+	enum item_kind kind;
+	struct items items;
 	struct stream stream;
-	struct crabtree_record record;
+	struct item item;
 	bool more;
 };
 
@@ -62,7 +68,9 @@ static const struct argp argp = {
 	.parser = parse_opt,
 	.args_doc = "OLD NEW",
 	.doc = "Print the records in which two stores differ: `- key value' of OLD, `+ key value' of "
-	       "NEW. Each is a device, file:IMAGE, or the file of a snapshot.",
+	       "NEW; of blobs `key length checksum', of names `name type value', or a length and a "
+	       "checksum of a value that is no number. Each is a device, file:IMAGE, or the file of a "
+	       "snapshot.",
 	.children = target_child,
 };
 
@@ -73,8 +81,8 @@ static int side_failed(const struct side *side, int err)
 
 static int next(struct side *side)
 {
-	int got = side->iter ? crabtree_iter_next(side->iter, &side->record) :
-			       stream_next(&side->stream, &side->record);
+	int got = side->ct ? items_next(&side->items, &side->item) :
+			     stream_next(&side->stream, &side->item);
 
 	side->more = got > 0;
 	return got < 0 ? side_failed(side, got) : EXIT_OK;
@@ -84,35 +92,43 @@ static int next(struct side *side)
 static int open_store(struct side *side)
 {
 	int err = crabtree_open(&side->ct, side->path, CRABTREE_OPEN_READONLY);
+	struct crabtree_info info = { 0 };
 
+	if (!err)
+		err = crabtree_info(side->ct, &info, sizeof(info));
 	if (err)
 		return side_failed(side, err);
+	side->kind = item_kind(&info);
 	err = crabtree_snapshot(side->ct, &side->reader);
 	if (err == -EOPNOTSUPP) {
 		side->reader = side->ct;
 		err = 0;
 	}
 	if (!err)
-		err = crabtree_iter_new(side->reader, 0, CRABTREE_KEY_RESERVED - 1, &side->iter);
+		err = items_open(&side->items, side->reader, side->kind);
 	return err ? side_failed(side, err) : next(side);
 }
 
 static int open_side(struct side *side)
 {
-	int code;
+	int code, err = item_init(&side->item);
 
+	if (err)
+		return side_failed(side, err);
 	side->stream.file = strncmp(side->path, "file:", 5) && strncmp(side->path, "/dev/", 5) ?
 			    fopen(side->path, "re") : NULL;
 	if (!side->stream.file)
 		return open_store(side);
 	stream_open(&side->stream, side->stream.file, side->path);
 	code = stream_verify(&side->stream);
+	side->kind = side->stream.kind;
 	return code ? code : next(side);
 }
 
 static void close_side(struct side *side)
 {
-	crabtree_iter_free(side->iter);
+	items_close(&side->items);
+	free(side->item.data);
 	if (side->reader && side->reader != side->ct)
 		crabtree_close(side->reader);
 	crabtree_close(side->ct);
@@ -120,31 +136,67 @@ static void close_side(struct side *side)
 		fclose(side->stream.file);
 }
 
-static void print(char mark, const struct crabtree_record *record)
+/* A number, or the length and the checksum of anything else */
+static void print_value(enum item_kind kind, const struct item *item)
 {
-	printf("%c %" PRIu64 " %" PRIu64 "\n", mark, (uint64_t)record->key,
-	       (uint64_t)record->value);
+	bool number = kind == ITEM_NAMED && item->type != CRABTREE_TYPE_BYTES &&
+		      item->type != CRABTREE_TYPE_TEXT;
+
+	if (number)
+		typed_print(item->type, item->data, item->bytes, false);
+	else
+		printf("%" PRIu32 " %08" PRIx32 "\n", item->bytes,
+		       crc32c(0, item->data, item->bytes));
 }
 
-/* Prints the lowest key of both, if they differ in it, and goes on after it */
+static void print(char mark, enum item_kind kind, const struct item *item)
+{
+	char text[NAME_TEXT];
+
+	switch (kind) {
+	case ITEM_RECORD:
+		printf("%c %" PRIu64 " %" PRIu64 "\n", mark, item->key, item->value);
+		return;
+	case ITEM_BLOB:
+		printf("%c %" PRIu64 " ", mark, item->key);
+		break;
+	case ITEM_NAMED:
+		printf("%c %s %s ", mark, name_text(item->name, item->name_bytes, text),
+		       type_name(item->type));
+		break;
+	}
+	print_value(kind, item);
+}
+
+/* Prints the lowest of both, if they differ in it, and goes on after it */
 static int step(struct args *args)
 {
 	struct side *old = &args->side[0], *new = &args->side[1];
-	bool of_old = old->more && (!new->more || old->record.key <= new->record.key);
-	bool of_new = new->more && (!old->more || new->record.key <= old->record.key);
-	bool same = of_old && of_new && old->record.value == new->record.value;
+	int order = old->more && new->more ? item_compare(old->kind, &old->item, &new->item) :
+					     new->more - old->more;
+	bool of_old = order <= 0, of_new = order >= 0;
+	bool same = !order && item_same(old->kind, &old->item, &new->item);
 	int code = EXIT_OK;
 
 	if (of_old && !same)
-		print('-', &old->record);
+		print('-', old->kind, &old->item);
 	if (of_new && !same)
-		print('+', &new->record);
+		print('+', new->kind, &new->item);
 	args->differ += !same;
 	if (of_old)
 		code = next(old);
 	if (of_new && !code)
 		code = next(new);
 	return code;
+}
+
+static int same_kind(const struct side *old, const struct side *new)
+{
+	if (old->kind == new->kind)
+		return EXIT_OK;
+	fprintf(stderr, "crabctl: diff: %s has %s, %s has %s\n", old->path,
+		item_kind_name(old->kind), new->path, item_kind_name(new->kind));
+	return EXIT_FAILED;
 }
 
 int verb_diff(struct target *target, int argc, char **argv)
@@ -157,6 +209,8 @@ int verb_diff(struct target *target, int argc, char **argv)
 	code = open_side(&args.side[0]);
 	if (!code)
 		code = open_side(&args.side[1]);
+	if (!code)
+		code = same_kind(&args.side[0], &args.side[1]);
 	while (!code && (args.side[0].more || args.side[1].more) && !ferror(stdout))
 		code = step(&args);
 	close_side(&args.side[0]);

@@ -139,7 +139,7 @@ static int copy_name(const struct crabtree_name *name, void *arg)
 	if (!err)
 		err = crabtree_get_named(args->target->ct, &named);
 	if (err == -EUCLEAN) {
-		name_text(name, text);
+		name_text(name->name, name->name_bytes, text);
 		return json_object_array_add(args->names, json_object_new_string(text));
 	}
 	if (!err)

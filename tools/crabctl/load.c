@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl load`: records from lines `key value`, stored
- * in batches.
+ * This file implements `crabctl load`: records from lines `key value`, stored in batches; or the
+ * values of a snapshot of blobs or of names, one by one.
  *
  * Invariants: a line is acknowledged (--ack) only after the call that stored it
  * has returned. A malformed line or a failed record stops the load after its
@@ -35,6 +35,8 @@ struct args {
  * @target: the store
  * @file: the lines
  * @name: of the file, for messages
+ * @stream: the file, if it is a snapshot
+ * @kind: of its items
  * @ack: file descriptor for acknowledgements, or -1
  * @line: number of the line read last
  * @count: records that wait in @ops
@@ -48,6 +50,8 @@ struct load {
 	struct target *target;
 	FILE *file;
 	const char *name;
+	struct stream stream;
+	enum item_kind kind;
 	int ack;
 	uint64_t line;
 	uint32_t count;
@@ -126,7 +130,8 @@ static const struct argp argp = {
 	.parser = parse_opt,
 	.args_doc = "FILE|-",
 	.doc = "Store the records of a file: lines `key value', decimal or 0x hexadecimal; "
-	       "blank lines and text after # are skipped.",
+	       "blank lines and text after # are skipped. Or store the values of a snapshot of blobs or "
+	       "of names in a store of that kind.",
 	.children = target_child,
 };
 
@@ -259,9 +264,12 @@ static int malformed(struct load *load, const char *wrong)
 static int load_line(struct load *load, char *text, ssize_t len)
 {
 	struct crabtree_batch_op *op = &load->ops[load->count];
-	const char *wrong = strlen(text) == (size_t)len ? parse_line(text, op) :
-							  "not text: it holds a zero byte";
+	const char *wrong = strlen(text) == (size_t)len ? NULL : "not text: it holds a zero byte";
 
+	if (!wrong && load->line == 1 && stream_has_values(text))
+		wrong = "a snapshot of values: give its file, not standard input";
+	if (!wrong)
+		wrong = parse_line(text, op);
 	if (wrong)
 		return malformed(load, wrong);
 	if (!op->verb)
@@ -293,12 +301,34 @@ static int load_lines(struct load *load)
 	return code ? code : submit(load);
 }
 
+/* The values of a snapshot, in a store of its kind */
+static int load_values(struct load *load)
+{
+	struct crabtree_info info = { 0 };
+	char label[ITEM_LABEL];
+	int err = crabtree_info(load->target->ct, &info, sizeof(info));
+
+	if (!err && item_kind(&info) != load->kind) {
+		fprintf(stderr, "crabctl: load: %s has %s, the store %s has %s: format it with --%s\n",
+			load->name, item_kind_name(load->kind), target_path(load->target),
+			item_kind_name(item_kind(&info)), item_kind_name(load->kind));
+		return EXIT_FAILED;
+	}
+	if (!err)
+		err = stream_store(&load->stream, load->target->ct, load->args->flags, &load->stored);
+	if (!err)
+		return EXIT_OK;
+	progress_clear();
+	return fail(load->target, err, "load %s:%" PRIu64 ", %s", load->name, load->stream.line,
+		    item_label(load->kind, &load->stream.last, label));
+}
+
 static int report(const struct load *load)
 {
 	struct json_object *json;
 
 	if (!load->target->json) {
-		printf("%" PRIu64 " records stored\n", load->stored);
+		printf("%" PRIu64 " %s stored\n", load->stored, item_kind_name(load->kind));
 		return EXIT_OK;
 	}
 	json = json_object_new_object();
@@ -319,17 +349,18 @@ static uint64_t file_size(FILE *file)
 /* A file that begins like a snapshot is verified to its last line before a record is stored */
 static int verify_snapshot(struct load *load)
 {
-	struct stream stream;
 	int code = EXIT_OK;
 
 	if (load->file == stdin || !file_size(load->file))
 		return EXIT_OK;
 	if (stream_is(load->file)) {
 		rewind(load->file);
-		stream_open(&stream, load->file, load->name);
-		code = stream_verify(&stream);
+		stream_open(&load->stream, load->file, load->name);
+		code = stream_verify(&load->stream);
+		load->kind = load->stream.kind;
 	}
-	rewind(load->file);
+	if (load->kind == ITEM_RECORD)
+		rewind(load->file);
 	return code;
 }
 
@@ -347,6 +378,10 @@ static int open_all(struct load *load)
 	code = verify_snapshot(load);
 	if (code)
 		return code;
+	if (args->ack && load->kind != ITEM_RECORD) {
+		fprintf(stderr, "crabctl: load: --ack is for lines of records\n");
+		return EXIT_USAGE;
+	}
 	if (args->ack) {
 		load->ack = open(args->ack, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 		if (load->ack < 0)
@@ -380,8 +415,8 @@ int verb_load(struct target *target, int argc, char **argv)
 	load.ack = -1;
 	code = open_all(&load);
 	if (!code) {
-		progress_begin("records", file_size(load.file));
-		code = load_lines(&load);
+		progress_begin(item_kind_name(load.kind), file_size(load.file));
+		code = load.kind == ITEM_RECORD ? load_lines(&load) : load_values(&load);
 		progress_clear();
 	}
 	code = close_all(&load, code);

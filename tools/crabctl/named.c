@@ -63,15 +63,15 @@ static int name_check(const char *verb, const char *name)
 	return EXIT_USAGE;
 }
 
-const char *name_text(const struct crabtree_name *name, char text[NAME_TEXT])
+const char *name_text(const char *name, uint32_t bytes, char text[NAME_TEXT])
 {
-	bool valid = is_utf8(name->name, name->name_bytes);
+	bool valid = is_utf8(name, bytes);
 	char *to = text;
 	unsigned char c;
-	int i;
+	uint32_t i;
 
-	for (i = 0; i < name->name_bytes; i++) {
-		c = name->name[i];
+	for (i = 0; i < bytes; i++) {
+		c = name[i];
 		if (is_control(c) || (c >= 0x80 && !valid))
 			to += sprintf(to, "\\x%02x", c);
 		else
@@ -165,7 +165,7 @@ static int ls_name(const struct crabtree_name *name, void *arg)
 	struct json_object *array = arg, *json;
 	char text[NAME_TEXT];
 
-	name_text(name, text);
+	name_text(name->name, name->name_bytes, text);
 	if (!array) {
 		printf("%s %s %" PRIu32 " %" PRIu64 "%s\n", text, type_name(name->type),
 		       (uint32_t)name->bytes, (uint64_t)name->version,

@@ -13,7 +13,7 @@
 #define NAME_TEXT	(4 * CRABTREE_NAME_MAX + 1)
 
 /* Any name as text: control characters, and all bytes of a name that is not UTF-8, as \xNN */
-const char *name_text(const struct crabtree_name *name, char text[NAME_TEXT]);
+const char *name_text(const char *name, uint32_t bytes, char text[NAME_TEXT]);
 
 /* Is the open store one of names? */
 bool has_names(const struct target *target);

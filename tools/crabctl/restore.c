@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl restore`: a new image with the records of a snapshot.
+ * This file implements `crabctl restore`: a new image with the content of a snapshot.
  *
  * Invariants: the stream is verified to its last line before anything is written; the image has
  * its old content or the complete new one, because it is made under another name, written to its
@@ -105,7 +105,7 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_opt,
 	.args_doc = "FILE",
-	.doc = "Make the file of --image a store with the records of a snapshot.",
+	.doc = "Make the file of --image a store with the records, blobs or named values of a snapshot.",
 	.children = target_child,
 };
 
@@ -120,6 +120,7 @@ static int format(struct args *args, const struct stream *stream)
 		memcpy(format->engine, stream->info.engine, sizeof(format->engine));
 	memcpy(format->label, stream->info.label, sizeof(format->label));
 	memcpy(format->uuid, stream->info.uuid, sizeof(format->uuid));
+	format->flags |= item_format_flags(stream->kind);
 	return crabtree_format(args->ct, format, sizeof(*format));
 }
 
@@ -133,19 +134,19 @@ static int store(struct args *args, struct crabtree_batch_op *ops, uint32_t n)
 	return err;
 }
 
-static int fill(struct args *args, struct stream *stream)
+static int fill_records(struct args *args, struct stream *stream)
 {
 	static struct crabtree_batch_op ops[BATCH];
-	struct crabtree_record record;
 	int got, err = 0;
+	struct item item = { 0 };
 	uint32_t n = 0;
 
 	do {
-		got = stream_next(stream, &record);
+		got = stream_next(stream, &item);
 		if (got > 0)
 			ops[n++] = (struct crabtree_batch_op){
 				.verb = CRABTREE_BATCH_INSERT, .flags = CRABTREE_INSERT_CREATE,
-				.key = record.key, .value = record.value,
+				.key = item.key, .value = item.value,
 			};
 		if (n == BATCH || (!got && n)) {
 			err = store(args, ops, n);
@@ -153,6 +154,14 @@ static int fill(struct args *args, struct stream *stream)
 		}
 	} while (got > 0 && !err);
 	return err ? err : got;
+}
+
+static int fill(struct args *args, struct stream *stream)
+{
+	uint64_t stored;
+
+	return stream->kind == ITEM_RECORD ? fill_records(args, stream) :
+	       stream_store(stream, args->ct, CRABTREE_PUT_CREATE, &stored);
 }
 
 static int check(struct args *args, const struct stream *stream)
@@ -210,8 +219,8 @@ static int restore(struct args *args, struct stream *stream)
 	free(partial);
 	if (err)
 		return fail_file(image, err, "restore%s",
-				 err == -ENOSPC ? " (give a larger --size)" : "");
-	printf("%s: %" PRIu64 " records restored\n", image, stream->count);
+				 err == -ENOSPC || err == -EMSGSIZE ? " (give a larger --size)" : "");
+	printf("%s: %" PRIu64 " %s restored\n", image, stream->count, item_kind_name(stream->kind));
 	return EXIT_OK;
 }
 

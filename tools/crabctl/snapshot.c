@@ -15,39 +15,68 @@
 #include <unistd.h>
 
 static const char doc[] =
-	"Write all records as of one point in time, while others write to the store, with checksums. "
-	"restore, load and diff read the file.";
+	"Write all records, blobs or named values as of one point in time, while others write to the "
+	"store, with checksums. restore, load and diff read the file.";
+
+/* The end of a walk: EXIT_OK, or a message */
+static int walk_end(struct target *target, const struct stream *stream, const struct item *item,
+		    int err)
+{
+	char label[ITEM_LABEL];
+
+	if (err == -ESTALE) {
+		fprintf(stderr, "crabctl: %s: snapshot: ended after %" PRIu64 " %s: others wrote so much "
+			"meanwhile that the module's snapshot_bytes, or the memory of the region, were "
+			"used up\n", target_path(target), stream->count, item_kind_name(stream->kind));
+		return EXIT_FAILED;
+	}
+	if (err && stream->kind != ITEM_RECORD && stream->count)
+		return fail(target, err, "snapshot, at %s",
+			    item_label(stream->kind, item, label));
+	if (err)
+		return fail(target, err, "snapshot, after %" PRIu64 " %s", stream->count,
+			    item_kind_name(stream->kind));
+	return EXIT_OK;
+}
+
+static int write_items(struct target *target, struct items *items, struct item *item,
+		       struct stream *stream)
+{
+	int got, code;
+
+	while ((got = items_next(items, item)) > 0) {
+		stream_put(stream, item);
+		progress_show(stream->count, stream->count);
+	}
+	progress_clear();
+	code = walk_end(target, stream, item, got);
+	if (!code)
+		stream_end(stream);
+	return code;
+}
 
 static int write_all(struct target *target, struct crabtree *from, struct stream *stream)
 {
 	struct crabtree_info info = { 0 };
-	struct crabtree_record record;
-	struct crabtree_iter *iter;
-	int got, err;
+	struct items items = { 0 };
+	struct item item = { 0 };
+	int code, err;
 
 	err = crabtree_info(from, &info, sizeof(info));
 	if (!err)
-		err = crabtree_iter_new(from, 0, CRABTREE_KEY_RESERVED - 1, &iter);
-	if (err)
-		return fail(target, err, "snapshot");
-	progress_begin("records", info.records);
-	stream_begin(stream, &info);
-	while ((got = crabtree_iter_next(iter, &record)) > 0) {
-		stream_put(stream, &record);
-		progress_show(stream->count, stream->count);
+		err = item_init(&item);
+	if (!err)
+		err = items_open(&items, from, item_kind(&info));
+	if (err) {
+		code = fail(target, err, "snapshot");
+	} else {
+		progress_begin(item_kind_name(items.kind), info.records);
+		stream_begin(stream, &info);
+		code = write_items(target, &items, &item, stream);
 	}
-	progress_clear();
-	crabtree_iter_free(iter);
-	if (got == -ESTALE) {
-		fprintf(stderr, "crabctl: %s: snapshot: ended after %" PRIu64 " records: others wrote so "
-			"much meanwhile that the module's snapshot_bytes were used up\n",
-			target_path(target), stream->count);
-		return EXIT_FAILED;
-	}
-	if (got)
-		return fail(target, got, "snapshot, after %" PRIu64 " records", stream->count);
-	stream_end(stream);
-	return EXIT_OK;
+	items_close(&items);
+	free(item.data);
+	return code;
 }
 
 /* An image that is open has no other writer: it is its own snapshot */
@@ -82,7 +111,8 @@ static int write_file(struct target *target, const char *path, struct stream *st
 	if (code)
 		unlink(partial);
 	else
-		fprintf(stderr, "%" PRIu64 " records written to %s\n", stream->count, path);
+		fprintf(stderr, "%" PRIu64 " %s written to %s\n", stream->count,
+			item_kind_name(stream->kind), path);
 	free(partial);
 	return code;
 }

@@ -2,10 +2,11 @@
 /*
  * This file implements streams.
  *
- * Invariant: a reader compares each line that is no record with the line that a writer would have
- * written there, so no byte of a stream can differ without an error.
+ * Invariant: a reader compares each line with the line that a writer would have written there, and
+ * the checksums cover the bytes of values, so no byte of a stream can differ without an error.
  */
 #include "stream.h"
+#include "typed.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,19 +15,30 @@
 #include <string.h>
 
 #define STREAM_FIRST	"# crabtree snapshot 1\n"
-#define STREAM_BLOCK	256	/* records before a checksum */
-#define STREAM_LINE	128	/* bytes of a line, at most */
+#define STREAM_VALUES	"# crabtree snapshot 2\n"
+#define STREAM_BLOCK	256	/* items before a checksum */
+#define STREAM_LINE	1024	/* bytes of a line, at most */
 
-static uint32_t crc32c(uint32_t crc, const char *p, size_t n)
+/* For each byte, the CRC of it alone */
+static const uint32_t *crc_table(void)
 {
-	int bit;
+	static uint32_t table[256];
+	uint32_t i, bit;
+
+	for (i = 0; !table[255] && i < 256; i++)
+		for (bit = 0, table[i] = i; bit < 8; bit++)
+			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0x82F63B78U : 0);
+	return table;
+}
+
+uint32_t crc32c(uint32_t crc, const void *from, size_t n)
+{
+	const uint32_t *table = crc_table();
+	const unsigned char *p = from;
 
 	crc = ~crc;
-	while (n--) {
-		crc ^= (unsigned char)*p++;
-		for (bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78U : 0);
-	}
+	while (n--)
+		crc = crc >> 8 ^ table[(crc ^ *p++) & 0xff];
 	return ~crc;
 }
 
@@ -49,11 +61,14 @@ void stream_begin(struct stream *stream, const struct crabtree_info *info)
 	char uuid[UUID_TEXT_LEN];
 
 	uuid_text(info->uuid, uuid);
-	put_line(stream, STREAM_FIRST);
+	stream->kind = item_kind(info);
+	put_line(stream, stream->kind == ITEM_RECORD ? STREAM_FIRST : STREAM_VALUES);
 	put_line(stream, "# uuid %s\n", uuid);
 	put_line(stream, "# engine %s %s %" PRIu64 "\n", info->engine, info->layout,
 		 (uint64_t)info->leaf_bytes);
 	put_line(stream, "# label %s\n", info->label);
+	if (stream->kind != ITEM_RECORD)
+		put_line(stream, "# kind %s\n", item_kind_name(stream->kind));
 }
 
 static void put_sum(struct stream *stream)
@@ -61,10 +76,51 @@ static void put_sum(struct stream *stream)
 	put_line(stream, "# sum %08" PRIx32 "\n", stream->sum);
 }
 
-void stream_put(struct stream *stream, const struct crabtree_record *record)
+/*
+ * The line of a name: "u8 1 a/b". A control character or a backslash is \\xNN, and so is each byte
+ * above 127 of a name that is not UTF-8.
+ */
+static void name_line(const struct item *item, char line[STREAM_LINE])
 {
-	put_line(stream, "%" PRIu64 " %" PRIu64 "\n", (uint64_t)record->key,
-		 (uint64_t)record->value);
+	bool valid = is_utf8(item->name, item->name_bytes);
+	bool known = type_find(type_name(item->type)) == (int)item->type;
+	unsigned char c;
+	uint32_t i;
+	char *to;
+
+	to = line + (known ? sprintf(line, "%s", type_name(item->type)) :
+			     sprintf(line, "%" PRIu32, item->type));
+	to += sprintf(to, " %" PRIu32 " ", item->bytes);
+	for (i = 0; i < item->name_bytes; i++) {
+		c = item->name[i];
+		if (c < ' ' || c == 0x7f || c == '\\' || (c >= 0x80 && !valid))
+			to += sprintf(to, "\\x%02x", c);
+		else
+			*to++ = c;
+	}
+	strcpy(to, "\n");
+}
+
+static void item_line(enum item_kind kind, const struct item *item, char line[STREAM_LINE])
+{
+	if (kind == ITEM_NAMED)
+		name_line(item, line);
+	else
+		snprintf(line, STREAM_LINE, "%" PRIu64 " %" PRIu64 "\n", item->key,
+			 kind == ITEM_RECORD ? item->value : (uint64_t)item->bytes);
+}
+
+void stream_put(struct stream *stream, const struct item *item)
+{
+	char line[STREAM_LINE];
+
+	item_line(stream->kind, item, line);
+	put_line(stream, "%s", line);
+	if (stream->kind != ITEM_RECORD) {
+		fwrite(item->data, 1, item->bytes, stream->file);
+		stream->sum = crc32c(stream->sum, item->data, item->bytes);
+		put_line(stream, "\n");
+	}
 	if (++stream->count % STREAM_BLOCK == 0)
 		put_sum(stream);
 }
@@ -108,10 +164,16 @@ static int is_line(struct stream *stream, const char *line, const char *want)
 	return 0;
 }
 
+bool stream_has_values(const char *line)
+{
+	return !strcmp(line, STREAM_VALUES);
+}
+
 bool stream_is(FILE *file)
 {
 	char line[STREAM_LINE];
-	bool is = fgets(line, sizeof(line), file) && !strcmp(line, STREAM_FIRST);
+	bool is = fgets(line, sizeof(line), file) &&
+		  (!strcmp(line, STREAM_FIRST) || stream_has_values(line));
 
 	if (!is)
 		rewind(file);
@@ -130,6 +192,30 @@ static char *header_value(struct stream *stream, char line[STREAM_LINE], const c
 	return line + len;
 }
 
+/* The first line, and the kind of a stream that has one in its header */
+static int read_first(struct stream *stream)
+{
+	char line[STREAM_LINE];
+
+	if (!fgets(line, sizeof(line), stream->file) ||
+	    (strcmp(line, STREAM_FIRST) && !stream_has_values(line)))
+		return wrong(stream, "not a snapshot");
+	take_line(stream, line);
+	stream->kind = stream_has_values(line) ? ITEM_BLOB : ITEM_RECORD;
+	return 0;
+}
+
+static int read_kind(struct stream *stream)
+{
+	char line[STREAM_LINE], *value = header_value(stream, line, "# kind ");
+
+	if (value && !strcmp(value, item_kind_name(ITEM_NAMED)))
+		stream->kind = ITEM_NAMED;
+	else if (!value || strcmp(value, item_kind_name(ITEM_BLOB)))
+		return wrong(stream, "not a kind of store");
+	return 0;
+}
+
 int stream_open(struct stream *stream, FILE *file, const char *name)
 {
 	char line[STREAM_LINE], *value;
@@ -137,9 +223,8 @@ int stream_open(struct stream *stream, FILE *file, const char *name)
 
 	*stream = (struct stream){ .file = file, .name = name, .line = 1 };
 	info = &stream->info;
-	if (!stream_is(file))
-		return wrong(stream, "not a snapshot");
-	take_line(stream, STREAM_FIRST);
+	if (read_first(stream))
+		return -EINVAL;
 	value = header_value(stream, line, "# uuid ");
 	if (!value || !uuid_parse(value, info->uuid))
 		return wrong(stream, "not a uuid");
@@ -151,7 +236,7 @@ int stream_open(struct stream *stream, FILE *file, const char *name)
 	if (!value || strlen(value) >= sizeof(info->label))
 		return wrong(stream, "not a label");
 	strcpy(info->label, value);
-	return 0;
+	return stream->kind == ITEM_RECORD ? 0 : read_kind(stream);
 }
 
 static int read_sum(struct stream *stream)
@@ -179,26 +264,91 @@ static int read_end(struct stream *stream, const char *line)
 	return err;
 }
 
-static int read_record(struct stream *stream, const char *line, struct crabtree_record *record)
+/* The bytes of a name from its text, as name_line() writes it; false: impossible */
+static bool name_parse(const char *text, struct item *item)
 {
-	uint64_t key, value;
-	char again[STREAM_LINE];
+	unsigned int byte;
 
-	if (sscanf(line, "%" SCNu64 " %" SCNu64, &key, &value) != 2)
-		return wrong(stream, "not `key value'");
-	snprintf(again, sizeof(again), "%" PRIu64 " %" PRIu64 "\n", key, value);
-	if (strcmp(line, again) || key == CRABTREE_KEY_RESERVED)
-		return wrong(stream, "not `key value'");
-	if (stream->count && key <= stream->last)
-		return wrong(stream, "the key is not above the one before it");
-	take_line(stream, line);
-	stream->last = key;
-	stream->count++;
-	*record = (struct crabtree_record){ key, value };
-	return 1;
+	for (item->name_bytes = 0; *text && *text != '\n'; item->name_bytes++) {
+		if (item->name_bytes == CRABTREE_NAME_MAX)
+			return false;
+		byte = (unsigned char)*text++;
+		if (byte == '\\') {
+			if (sscanf(text, "x%2x", &byte) != 1 || strlen(text) < 3)
+				return false;
+			text += 3;
+		}
+		item->name[item->name_bytes] = byte;
+	}
+	item->name[item->name_bytes] = '\0';
+	return item->name_bytes;
 }
 
-int stream_next(struct stream *stream, struct crabtree_record *record)
+static bool name_line_parse(const char *line, struct item *item)
+{
+	char type[16];
+	int at = 0, known;
+
+	if (sscanf(line, "%15s %" SCNu32 "%n", type, &item->bytes, &at) != 2 || line[at] != ' ')
+		return false;
+	known = type_find(type);
+	item->type = known >= 0 ? (uint32_t)known : strtoul(type, NULL, 10);
+	return name_parse(line + at + 1, item);
+}
+
+static bool line_parse(enum item_kind kind, const char *line, struct item *item)
+{
+	uint64_t number;
+
+	if (kind == ITEM_NAMED)
+		return name_line_parse(line, item) && item->bytes <= CRABTREE_BLOB_MAX;
+	if (sscanf(line, "%" SCNu64 " %" SCNu64, &item->key, &number) != 2 ||
+	    item->key == CRABTREE_KEY_RESERVED)
+		return false;
+	item->value = number;
+	item->bytes = number;
+	return kind == ITEM_RECORD || number <= CRABTREE_BLOB_MAX;
+}
+
+/* The bytes of a value, and the line feed after them */
+static int read_value(struct stream *stream, struct item *item)
+{
+	uint32_t i;
+	int end;
+
+	if (fread(item->data, 1, item->bytes, stream->file) < item->bytes)
+		return wrong(stream, "truncated");
+	end = fgetc(stream->file);
+	if (end != '\n')
+		return wrong(stream, end == EOF ? "truncated" : "no line feed after a value");
+	stream->sum = crc32c(stream->sum, item->data, item->bytes);
+	take_line(stream, "\n");
+	for (i = 0; i < item->bytes; i++)
+		stream->line += item->data[i] == '\n';
+	stream->line++;
+	return 0;
+}
+
+static int read_item(struct stream *stream, const char *line, struct item *item)
+{
+	static const char * const forms[] = {
+		"not `key value'", "not `key length'", "not `type length name'"
+	};
+	char again[STREAM_LINE] = "";
+
+	if (line_parse(stream->kind, line, item))
+		item_line(stream->kind, item, again);
+	if (strcmp(line, again))
+		return wrong(stream, forms[stream->kind]);
+	if (stream->count && item_compare(stream->kind, &stream->last, item) >= 0)
+		return wrong(stream, "it is not after the one before it");
+	take_line(stream, line);
+	stream->last = *item;
+	stream->count++;
+	return stream->kind == ITEM_RECORD ? 0 : read_value(stream, item);
+}
+
+int stream_next(struct stream *stream, struct item *item)
 {
 	char line[STREAM_LINE];
 	int got;
@@ -210,20 +360,22 @@ int stream_next(struct stream *stream, struct crabtree_record *record)
 		return got ? got : wrong(stream, "truncated");
 	if (*line == '#')
 		return read_end(stream, line);
-	got = read_record(stream, line, record);
-	if (got > 0 && stream->count % STREAM_BLOCK == 0 && read_sum(stream))
+	if (read_item(stream, line, item))
 		return -EINVAL;
-	return got;
+	return stream->count % STREAM_BLOCK == 0 && read_sum(stream) ? -EINVAL : 1;
 }
 
 int stream_verify(struct stream *stream)
 {
-	struct crabtree_record record;
-	int got;
+	struct item item;
+	int got = item_init(&item);
 
+	if (got)
+		return fail_file(stream->name, got, "read");
 	do
-		got = stream->why ? -EINVAL : stream_next(stream, &record);
+		got = stream->why ? -EINVAL : stream_next(stream, &item);
 	while (got > 0);
+	free(item.data);
 	if (!got) {
 		rewind(stream->file);
 		stream_open(stream, stream->file, stream->name);
@@ -232,4 +384,19 @@ int stream_verify(struct stream *stream)
 	fprintf(stderr, "crabctl: %s:%" PRIu64 ": %s (good up to line %" PRIu64
 		"); nothing was changed\n", stream->name, stream->line, stream->why, stream->summed);
 	return EXIT_FAILED;
+}
+
+int stream_store(struct stream *stream, struct crabtree *ct, unsigned int flags, uint64_t *stored)
+{
+	struct item item;
+	int got, err = item_init(&item);
+
+	*stored = 0;
+	while (!err && (got = stream_next(stream, &item))) {
+		err = got < 0 ? got : item_put(ct, stream->kind, &item, flags);
+		*stored += !err;
+		progress_show(*stored, ftello(stream->file));
+	}
+	free(item.data);
+	return err;
 }

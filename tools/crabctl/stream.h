@@ -11,21 +11,32 @@
  *	# sum 89ab4567			of all bytes before this line
  *	...
  *	# end 1000 01234567		records, and the same
+ *
+ * In a snapshot of blobs or of names the first line ends in 2, and the header has one line more. The
+ * bytes of each value follow its line, and a line feed follows them:
+ *
+ *	# kind blobs			or names
+ *	12 5				key, length
+ *	hello
+ *
+ *	u64 8 plc/motor.hours		type, length, name; in it \xNN is one byte
+ *	........
  */
 #ifndef CRABCTL_STREAM_H
 #define CRABCTL_STREAM_H
 
-#include "crabctl.h"
+#include "item.h"
 
 /**
  * struct stream - a stream that is written or read
  * @file: the file
  * @name: its name, for messages
+ * @kind: of the items
  * @sum: CRC-32C of all bytes so far
  * @line: number of the last line
  * @summed: number of the last line that a checksum verified
- * @count: records so far
- * @last: key of the last one
+ * @count: items so far
+ * @last: the last one, without a value
  * @ended: the last line was read
  * @info: the store that it came from: uuid, engine, layout, leaf_bytes, label
  * @why: out, on error: the error in the line @line
@@ -33,23 +44,30 @@
 struct stream {
 	FILE *file;
 	const char *name;
+	enum item_kind kind;
 	uint32_t sum;
 	uint64_t line;
 	uint64_t summed;
 	uint64_t count;
-	uint64_t last;
+	struct item last;
 	bool ended;
 	struct crabtree_info info;
 	const char *why;
 };
 
+/* The CRC-32C of bytes, continued from @crc; 0 to begin with */
+uint32_t crc32c(uint32_t crc, const void *from, size_t n);
+
 /* Writers; errors are those of the file, as ferror() reports them */
 void stream_begin(struct stream *stream, const struct crabtree_info *info);
-void stream_put(struct stream *stream, const struct crabtree_record *record);
+void stream_put(struct stream *stream, const struct item *item);
 void stream_end(struct stream *stream);
 
-/* Is it the first line of a stream? The file is then at its second line, else at its beginning */
+/* Is it a file that begins like a stream? It is then at its second line, else at its beginning */
 bool stream_is(FILE *file);
+
+/* Is it the first line of a stream of blobs or of names? */
+bool stream_has_values(const char *line);
 
 /**
  * stream_open() - begin to read
@@ -61,15 +79,15 @@ bool stream_is(FILE *file);
 int stream_open(struct stream *stream, FILE *file, const char *name);
 
 /**
- * stream_next() - read the next record
+ * stream_next() - read the next item
  * @stream: the stream
- * @record: out
+ * @item: out
  *
- * A record is only as good as the next checksum: use none before stream_verify() was content.
+ * An item is only as good as the next checksum: use none before stream_verify() was content.
  *
  * Return: 1, 0 after the last line, or -EINVAL with @stream->why: truncated or damaged.
  */
-int stream_next(struct stream *stream, struct crabtree_record *record);
+int stream_next(struct stream *stream, struct item *item);
 
 /**
  * stream_verify() - read a whole stream, then go back to its beginning
@@ -77,5 +95,15 @@ int stream_next(struct stream *stream, struct crabtree_record *record);
  * Return: EXIT_OK, or EXIT_FAILED after a message with place and cause.
  */
 int stream_verify(struct stream *stream);
+
+/**
+ * stream_store() - store the rest of a stream of blobs or of names
+ * @stream: the stream; it was verified
+ * @ct: a store of its kind
+ * @flags: CRABTREE_PUT_*
+ * @stored: out: how many values were stored
+ * Return: 0, or the error of a put or of the stream; @stream->last is the item that it is about.
+ */
+int stream_store(struct stream *stream, struct crabtree *ct, unsigned int flags, uint64_t *stored);
 
 #endif /* CRABCTL_STREAM_H */

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl watch`: a line for each change of a range of keys.
+ * This file implements `crabctl watch`: a line for each change of a range of keys, or of names.
  *
  * Invariant: a change is printed once no power cut can take it back; changes that were dropped
  * because this program was too slow are reported by a line of their own.
  */
-#include "crabctl.h"
+#include "named.h"
+#include "typed.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #define CHANGES	256	/* of one read */
 
 struct args {
 	struct target *target;
-	uint64_t from;
-	uint64_t to;
+	const char *from;	/* or the prefix of names */
+	const char *to;
 	uint64_t count;		/* changes to print; 0: no end */
 	uint64_t entries;
 	uint64_t printed;
@@ -50,7 +52,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1)
 			argp_error(state, "%s: one argument too many", arg);
-		*(state->arg_num ? &args->to : &args->from) = key_arg(state, arg);
+		*(state->arg_num ? &args->to : &args->from) = arg;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -60,8 +62,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_opt,
-	.args_doc = "[FROM [TO]]",
-	.doc = "Print a line for each change of a key from FROM to TO, once it is durable.",
+	.args_doc = "[FROM [TO]]\n[PREFIX]",
+	.doc = "Print a line for each change of a key from FROM to TO, or of a name with a PREFIX, once "
+	       "it is durable. In stores of blobs and of names values are versions.",
 	.children = target_child,
 };
 
@@ -107,41 +110,127 @@ static bool is_done(const struct args *args)
 	return ferror(stdout) || (args->count && args->printed >= args->count);
 }
 
-/* Until the end of the store: then the error, or 0 */
-static int follow(struct args *args, int fd)
+static int read_changes(struct args *args, int fd)
 {
 	struct crabtree_change changes[CHANGES];
-	int n, i;
+	int n = crabtree_watch_read(fd, changes, CHANGES), i;
+
+	for (i = 0; i < n && !is_done(args); i++, args->printed++) {
+		if (args->target->json)
+			print_json(&changes[i]);
+		else
+			print_text(&changes[i]);
+	}
+	return n;
+}
+
+/* The change of a key that a change of a name would be */
+static struct crabtree_change without_name(const struct crabtree_name_change *change)
+{
+	return (struct crabtree_change){
+		.seq = change->seq, .value = change->value, .old = change->old,
+		.verb = change->verb, .flags = change->flags,
+	};
+}
+
+static void name_json(const struct crabtree_name_change *change, const char *name)
+{
+	struct json_object *json = json_object_new_object();
+
+	json_u64(json, "seq", change->seq);
+	json_text(json, "verb", change->verb == CRABTREE_BATCH_DELETE ? "rm" : "set");
+	json_text(json, "name", name);
+	if (change->verb == CRABTREE_BATCH_INSERT) {
+		json_text(json, "type", type_name(change->type));
+		json_u64(json, "version", change->value);
+	}
+	if (change->flags & CRABTREE_CHANGE_EXISTED)
+		json_u64(json, "old", change->old);
+	puts(json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN));
+	json_object_put(json);
+}
+
+static void name_print(const struct crabtree_name_change *change, void *arg)
+{
+	struct args *args = arg;
+	struct crabtree_change lost = without_name(change);
+	char name[NAME_TEXT];
+
+	if (is_done(args))
+		return;
+	args->printed++;
+	name_text(change->name, change->name_bytes, name);
+	if ((change->flags & CRABTREE_CHANGE_LOST) && args->target->json)
+		print_json(&lost);
+	else if (change->flags & CRABTREE_CHANGE_LOST)
+		print_text(&lost);
+	else if (args->target->json)
+		name_json(change, name);
+	else if (change->verb == CRABTREE_BATCH_DELETE)
+		printf("rm %s\n", name);
+	else
+		printf("set %s %s %" PRIu64 "\n", name, type_name(change->type),
+		       (uint64_t)change->value);
+}
+
+/* Until the end of the store: then the error, or 0 */
+static int follow(struct args *args, int fd, bool names)
+{
+	int n;
 
 	while (!is_done(args)) {
-		n = crabtree_watch_read(fd, changes, CHANGES);
+		n = names ? crabtree_watch_names_read(fd, name_print, args) :
+			    read_changes(args, fd);
 		if (n <= 0 && n != -EINTR)
 			return n;
-		for (i = 0; i < n && !is_done(args); i++, args->printed++) {
-			if (args->target->json)
-				print_json(&changes[i]);
-			else
-				print_text(&changes[i]);
-		}
 		fflush(stdout);
 	}
 	return 0;
 }
 
+static int follow_watch(struct args *args, int fd, bool names)
+{
+	int err = fd < 0 ? fd : follow(args, fd, names);
+
+	if (fd >= 0)
+		close(fd);
+	return err ? fail(args->target, err, "watch") : EXIT_OK;
+}
+
+static int watch_keys(struct args *args)
+{
+	uint64_t from = 0, to = CRABTREE_KEY_RESERVED - 1;
+	int code = args->from ? key_read("watch", args->from, &from) : EXIT_OK;
+
+	if (!code && args->to)
+		code = key_read("watch", args->to, &to);
+	return code ? code :
+	       follow_watch(args, crabtree_watch(args->target->ct, from, to, args->entries), false);
+}
+
+static int watch_names(struct args *args)
+{
+	const char *prefix = args->from ? args->from : "";
+
+	if (args->to) {
+		fprintf(stderr, "crabctl: watch: %s: a store of names has one argument, PREFIX\n",
+			args->to);
+		return EXIT_USAGE;
+	}
+	return follow_watch(args, crabtree_watch_names(args->target->ct, prefix, strlen(prefix),
+						       args->entries), true);
+}
+
 int verb_watch(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .to = CRABTREE_KEY_RESERVED - 1 };
-	int fd, err, code;
+	struct args args = { .target = target };
+	int code;
 
 	verb_parse(&argp, argc, argv, &args);
 	code = target_open(target, CRABTREE_OPEN_READONLY);
 	if (code)
 		return code;
-	fd = crabtree_watch(target->ct, args.from, args.to, args.entries);
-	err = fd < 0 ? fd : follow(&args, fd);
-	if (fd >= 0)
-		close(fd);
-	code = err ? fail(target, err, "watch") : EXIT_OK;
+	code = has_names(target) ? watch_names(&args) : watch_keys(&args);
 	target_close(target);
 	return code;
 }

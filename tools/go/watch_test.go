@@ -20,8 +20,48 @@ func TestObserversOfAnImage(t *testing.T) {
 	defer store.Close()
 	_, err := store.Watch(0, KeyMax, 0)
 	fails(t, err, syscall.EOPNOTSUPP)
+	_, err = store.WatchNames("", 0)
+	fails(t, err, syscall.EINVAL)
 	_, err = store.Snapshot()
 	fails(t, err, syscall.EOPNOTSUPP)
+}
+
+// A descriptor that has bytes as the one of a watch would
+func openChanges(t *testing.T, changes []byte) int {
+	path := filepath.Join(t.TempDir(), "changes")
+	must(t, os.WriteFile(path, changes, 0o666))
+	fd, err := syscall.Open(path, syscall.O_RDONLY, 0)
+	must(t, err)
+	return fd
+}
+
+func TestNameWatch(t *testing.T) {
+	type raw struct {
+		Seq, Value, Old uint64
+		Verb, Flags     uint32
+		Bytes           uint16
+		Length, Type    uint8
+		Name            [12]byte
+	}
+	var file bytes.Buffer
+	for _, change := range []raw{{1, 7, 0, 1, 0, 48, 5, 5, [12]byte{'p', 'l', 'c', '/', 'a'}},
+		{2, 0, 7, 3, 1, 48, 1, 0, [12]byte{'b'}}, {9, 6, 0, 0, 2, 48, 0, 0, [12]byte{}}} {
+		must(t, binary.Write(&file, binary.LittleEndian, change))
+	}
+	watch := NameWatch{Watch: Watch{openChanges(t, file.Bytes())}}
+	want := []NameChange{{Seq: 1, Name: "plc/a", Type: TypeU32, Version: 7},
+		{Seq: 2, Name: "b", Old: 7, Existed: true, Removed: true}, {Seq: 9, Lost: 6}}
+	for _, one := range want {
+		got, err := watch.Next()
+		must(t, err)
+		if !reflect.DeepEqual(got, one) {
+			t.Fatalf("%+v instead of %+v", got, one)
+		}
+	}
+	if _, err := watch.Next(); err != io.EOF {
+		t.Fatal(err)
+	}
+	must(t, watch.Close())
 }
 
 func TestWatch(t *testing.T) {
@@ -33,11 +73,7 @@ func TestWatch(t *testing.T) {
 	for _, change := range []raw{{1, 5, 50, 0, 1, 0}, {2, 5, 60, 50, 1, 1}, {3, 5, 0, 60, 3, 1}, {9, 0, 6, 0, 0, 2}} {
 		must(t, binary.Write(&file, binary.LittleEndian, change))
 	}
-	path := filepath.Join(t.TempDir(), "changes")
-	must(t, os.WriteFile(path, file.Bytes(), 0o666))
-	fd, err := syscall.Open(path, syscall.O_RDONLY, 0)
-	must(t, err)
-	watch := Watch{fd}
+	watch := Watch{openChanges(t, file.Bytes())}
 	want := []Change{{Seq: 1, Key: 5, Value: 50}, {Seq: 2, Key: 5, Value: 60, Old: 50, Existed: true},
 		{Seq: 3, Key: 5, Old: 60, Existed: true, Deleted: true}, {Seq: 9, Lost: 6}}
 	for _, one := range want {

@@ -87,6 +87,35 @@ typedef int (*crabtree_names_fn)(const struct crabtree_name *name, void *arg);
 int crabtree_names(struct crabtree *ct, const struct crabtree_names *range, crabtree_names_fn each,
 		   void *arg);
 
+/**
+ * crabtree_watch_names() - report the changes of the names with a prefix, each once it is durable
+ * @ct: the handle
+ * @prefix: of the names
+ * @prefix_bytes: its length; 0: all names
+ * @entries: changes that the kernel keeps for the reader; 0: 1024
+ *
+ * Return: as crabtree_watch(), for crabtree_watch_names_read(); -EINVAL if it is no store of names.
+ */
+int crabtree_watch_names(struct crabtree *ct, const char *prefix, uint32_t prefix_bytes,
+			 uint32_t entries);
+
+/**
+ * crabtree_change_fn - is called for each change of a name
+ * @change: the change; gone when the function has returned
+ * @arg: of the caller of crabtree_watch_names_read()
+ */
+typedef void (*crabtree_change_fn)(const struct crabtree_name_change *change, void *arg);
+
+/**
+ * crabtree_watch_names_read() - take the next changes; wait for one, unless @fd is non-blocking
+ * @fd: of crabtree_watch_names()
+ * @each: is called for each change
+ * @arg: for @each
+ *
+ * Return: their number, or a negative errno, as crabtree_watch_read().
+ */
+int crabtree_watch_names_read(int fd, crabtree_change_fn each, void *arg);
+
 #ifdef __cplusplus
 }
 #endif

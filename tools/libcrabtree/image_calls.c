@@ -135,7 +135,7 @@ static int call_put(struct image *image, struct crabtree_put *put)
 
 static int call_get(struct image *image, struct crabtree_get *get)
 {
-	return crab_verbs_get(image->store, get, pointer(get->key), pointer(get->value),
+	return crab_verbs_get(image->store, NULL, get, pointer(get->key), pointer(get->value),
 			      get->capacity);
 }
 
@@ -147,7 +147,7 @@ static int call_list(struct image *image, struct crabtree_list *list)
 
 	crab_verbs_list_begin(list, &cursor);
 	while (got > 0 && list->count < list->capacity && !cursor.done) {
-		got = crab_verbs_list_chunk(image->store, list, &cursor, entries + list->count);
+		got = crab_verbs_list_chunk(image->store, NULL, list, &cursor, entries + list->count);
 		list->count += max(got, 0);
 	}
 	return crab_verbs_list_end(list, &cursor, min(got, 0));
@@ -164,7 +164,7 @@ static int call_names(struct image *image, struct crabtree_names *names)
 	if (got)
 		return got;
 	do {
-		got = crab_verbs_names_chunk(image->store, names, &cursor,
+		got = crab_verbs_names_chunk(image->store, NULL, names, &cursor,
 					     pointer(names->buffer) + names->used,
 					     names->capacity - names->used);
 		names->used += max(got, 0);

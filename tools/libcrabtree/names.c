@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NAMES_ROOM	8192	/* bytes of entries in one call */
 
@@ -112,4 +113,39 @@ int crabtree_names(struct crabtree *ct, const struct crabtree_names *range, crab
 			err = names_deliver(room, &names, each, arg, &last);
 	} while (!err && names.more && last);
 	return err;
+}
+
+int crabtree_watch_names(struct crabtree *ct, const char *prefix, uint32_t prefix_bytes,
+			 uint32_t entries)
+{
+	struct crabtree_watch watch = {
+		.size = sizeof(watch),
+		.entries = entries,
+		.prefix = (uintptr_t)prefix,
+		.prefix_bytes = prefix_bytes,
+	};
+	struct crabtree_info info;
+	int err = crabtree_info(ct, &info, sizeof(info));
+
+	if (!err && !(info.feature_incompat & CRABTREE_INCOMPAT_NAMES))
+		err = -EINVAL;
+	if (!err)
+		err = ct->backend->call(ct, CRABTREE_WATCH, &watch);
+	return err ? err : watch.fd;
+}
+
+int crabtree_watch_names_read(int fd, crabtree_change_fn each, void *arg)
+{
+	char room[NAMES_ROOM] __attribute__((aligned(8)));
+	const struct crabtree_name_change *change;
+	ssize_t n = read(fd, room, sizeof(room)), at;
+	int count = 0;
+
+	if (n < 0)
+		return -errno;
+	for (at = 0; at < n; at += change->entry_bytes, count++) {
+		change = (const void *)(room + at);
+		each(change, arg);
+	}
+	return count;
 }

@@ -21,7 +21,7 @@ t "soname" 0 'SONAME.*\[libcrabtree.so.0\]' '' readelf -d "$out/libcrabtree.so"
 
 truth "install" make -s -C "$2/.." install OUT="$out" DESTDIR="$tmp/root" PREFIX=/usr
 for file in bin/crabctl include/crabtree.h include/crabtree_blob.h include/crabtree_names.h include/linux/crabtree.h \
-	include/linux/crabtree_blob.h lib/libcrabtree.a \
+	include/linux/crabtree_blob.h include/linux/crabtree_observe.h lib/libcrabtree.a \
 	lib/libcrabtree.so lib/libcrabtree.so.0 lib/libcrabtree-image.so.0 lib/pkgconfig/libcrabtree.pc \
 	share/man/man1/crabctl.1 share/man/man3/libcrabtree.3 \
 	share/man/man1/crabctl-doctor.1 share/man/man3/crabtree_open.3 \

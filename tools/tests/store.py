@@ -423,6 +423,17 @@ def observers():
     with crabtree.Watch(get) as watch:
         tap.ok(list(watch) == [(1, "insert", 5, 50, None), (2, "insert", 5, 60, 50), (3, "delete", 5, None, 60),
                                (9, "lost", None, 6, None)], "the iterator of changes")
+    get, put = os.pipe()
+    for change in ((1, 7, 0, 1, 0, 5, b"plc/a"), (2, 0, 7, 3, 1, 0, b"plc/a"), (9, 6, 0, 0, 2, 0, b"")):
+        *head, name = change
+        size = (36 + len(name) + 8) // 8 * 8
+        os.write(put, struct.pack("<3Q2IHBB", *head[:5], size, len(name), head[5]) + name.ljust(size - 36, b"\0"))
+    os.close(put)
+    with crabtree.NameWatch(get) as watch:
+        tap.ok(list(watch) == [(1, "set", "plc/a", "u32", 7, None), (2, "remove", "plc/a", None, None, 7),
+                               (9, "lost", None, None, 6, None)], "the iterator of changes of names")
+    with crabtree.create("named.img", 64 << 10, names=True) as store:
+        tap.ok(raises(crabtree.Error, store.variables.watch, "plc/"), "a watch of names of an image")
 
 
 def main():

@@ -18,6 +18,7 @@
 #include <linux/types.h>
 
 #include <linux/crabtree_blob.h>
+#include <linux/crabtree_observe.h>
 
 /* The one key that cannot be stored: it marks a free slot on the media. */
 #define CRABTREE_KEY_RESERVED	(~(__u64)0)
@@ -402,74 +403,6 @@ struct crabtree_format {
 	char  layout[CRABTREE_NAME_LEN];
 	char  label[CRABTREE_LABEL_LEN];
 	__u8  uuid[CRABTREE_UUID_LEN];
-};
-
-/**
- * struct crabtree_snapshot - SNAPSHOT: read the store as of one point in time, while writers go on
- * @size: sizeof(struct crabtree_snapshot)
- * @flags: 0
- * @fd: out: a descriptor, closed on exec, for INFO, SEARCH and SCAN; a close ends the snapshot
- * @reserved: 0
- *
- * The snapshot has every write that had returned, and none that begins later. The kernel keeps the
- * old values of keys that are written meanwhile, up to the parameter snapshot_bytes of the module
- * for all snapshots of a store; then the oldest snapshot ends: its calls return -ESTALE. Writers
- * never wait for a reader. INFO describes the store as it is now.
- */
-struct crabtree_snapshot {
-	__u32 size;
-	__u32 flags;
-	__s32 fd;
-	__u32 reserved;
-};
-
-#define CRABTREE_WATCH_ENTRIES_MAX	65536U
-
-/**
- * struct crabtree_watch - WATCH: report the changes of a range of keys
- * @size: sizeof(struct crabtree_watch)
- * @flags: 0
- * @start: the lowest key
- * @end: the highest key
- * @entries: changes that wait for the reader, at most CRABTREE_WATCH_ENTRIES_MAX; 0: 1024
- * @fd: out: a descriptor, closed on exec, for read() and poll(); a close ends the watch
- *
- * read() returns whole struct crabtree_change, in the order of the changes of each key; without
- * one it waits, or returns -EAGAIN with O_NONBLOCK. A reported change is durable: a power cut does
- * not take it back. Once the store is detached, and all changes were read, read() returns -ENODEV,
- * and poll() reports POLLHUP.
- */
-struct crabtree_watch {
-	__u32 size;
-	__u32 flags;
-	__u64 start;
-	__u64 end;
-	__u32 entries;
-	__s32 fd;
-};
-
-#define CRABTREE_CHANGE_EXISTED	(1U << 0)	/* the key existed before: @old is its value */
-#define CRABTREE_CHANGE_LOST	(1U << 1)	/* no change: @value changes were dropped */
-
-/**
- * struct crabtree_change - a change that a watch reports
- * @seq: its number among the changes of the watch, 1, 2, ...
- * @key: the key
- * @value: CRABTREE_BATCH_INSERT: the new value
- * @old: the value before, if the key existed
- * @verb: CRABTREE_BATCH_INSERT or CRABTREE_BATCH_DELETE
- * @flags: CRABTREE_CHANGE_*
- *
- * With CRABTREE_CHANGE_LOST the reader was too slow: @value changes up to number @seq are missing,
- * and the other fields are 0. A reader that needs them all scans the range after it.
- */
-struct crabtree_change {
-	__u64 seq;
-	__u64 key;
-	__u64 value;
-	__u64 old;
-	__u32 verb;
-	__u32 flags;
 };
 
 /* The kernel's table (ioctl-number.rst) assigns 00-1F of 0xCB to another driver */

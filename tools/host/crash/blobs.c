@@ -22,7 +22,7 @@
 
 #include "blobs.h"
 #include "explore_priv.h"
-#include "store/blob_priv.h"
+#include "store/named_priv.h"
 #include "store/named.h"
 #include "store/store_priv.h"
 

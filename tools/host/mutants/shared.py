@@ -49,6 +49,7 @@ DESIGNS = [
     Design("blobs: the word is stored before the blob", [
         Edit(BLOB, """crab_blob_store(blobs, flow, place, birth, put);
 	crab_flow_unpin();
+	write_note(store, put->key);
 	err = blobs->raw->insert(store->engine, flow, put->key,
 				 crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);""",
              """crab_flow_unpin();
@@ -63,7 +64,7 @@ DESIGNS = [
              """({ if (!blobs->raw->lookup(store->engine, put->key, &birth))
                      crab_extents_free(&blobs->extents, birth & CRAB_PLACE_MASK);
                  crab_extents_alloc(&blobs->extents, crab_blob_size(put), &place); })"""),
-        Edit(BLOB, "put->existed = old.existed;\n\treplaced_free(blobs, &old);",
+        Edit(BLOB, "write_done(store, CRAB_VERB_INSERT, put, &old);",
              "put->existed = old.existed"),
     ]),
     Design("blobs: attach begins again with births that were used", [

@@ -76,6 +76,26 @@ static struct crab_store *layer_format(struct crab_media *media, bool names)
 	return layer_attach(media, &failed);
 }
 
+/* No memory for the names of a watch; none for a note: the put succeeds, and its snapshot ends */
+static void names_observed(struct crab_store *store)
+{
+	const struct crab_watch_options watched = { .prefix = "", .entries = 1 };
+	struct crab_blob_write put = { 0, "0", 1, .data = "", .bytes = 0 };
+	struct crab_snap *snap;
+	u32 n;
+
+	tap_check(crab_store_observe(store) >= 0, "observe");
+	for (n = 0; n < 2; n++) {
+		fail_begin(n);
+		tap_check(PTR_ERR(crab_watch_open(store, &watched)) == -ENOMEM && fail_end(), "watch");
+	}
+	snap = crab_snap_open(store);
+	fail_begin(0);
+	tap_check(!crab_named_put(store, &put) && fail_end(), "put without a note");
+	tap_check(crab_snap_state(snap) == -ESTALE, "the snapshot holds");
+	crab_snap_close(snap);
+}
+
 void alloc_test_names(void)
 {
 	struct crab_media media;
@@ -88,6 +108,7 @@ void alloc_test_names(void)
 	for (key = 0; key < 300; key++)
 		if (key % 4)
 			named_erase(store, key * 7);
+	names_observed(store);
 	fail_begin(0);
 	tap_check(!crab_blobs_maintain(store) && fail_end(), "evacuation without memory");
 	crab_store_detach(store);
@@ -101,12 +122,13 @@ void alloc_test_observers(void)
 {
 	struct crab_media media;
 	struct crab_store *store = layer_format(&media, false);
+	const struct crab_watch_options watched = { .end = 9, .entries = 1 };
 	struct crab_snap *snap;
 	struct crab_old old;
 
 	tap_check(refused(crab_store_observe(store)) && crab_store_observe(store) >= 0, "observe");
 	tap_check(refused(PTR_ERR(crab_snap_open(store))), "snapshot");
-	tap_check(refused(PTR_ERR(crab_watch_open(store, 0, 9, 1, NULL, NULL))), "watch");
+	tap_check(refused(PTR_ERR(crab_watch_open(store, &watched))), "watch");
 	snap = crab_snap_open(store);
 	fail_begin(0);
 	tap_check(!crab_store_insert(store, 1, 2, CRAB_INSERT_EITHER, &old) && fail_end(), "write");

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file runs several threads over the blobs of one store: puts, erases and gets of few keys, so
- * that extents are reused while readers are in them, with one more thread that lists, verifies and
- * maintains.
+ * that extents are reused while readers are in them, with one more thread that lists, verifies,
+ * maintains, and reads snapshots.
  *
  * Invariant: all words of a value are the same, and name the key. A reader that returns a part of
- * another value, or an older version of a key than before, is at fault.
+ * another value, or an older version of a key than before, is at fault, and so is a snapshot that
+ * does not remain as it is.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 
 #include "model.h"
 #include "store/blob_priv.h"
+#include "store/blob_snap.h"
 #include "store/store_priv.h"
 #include "tap.h"
 #include "tests/rng.h"
@@ -35,6 +37,7 @@ static u32 running;
 static u32 rounds;
 static u32 faults;
 static u64 gets;
+static u64 snaps;		/* that held until they were closed */
 
 struct worker {
 	pthread_t thread;
@@ -115,6 +118,59 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
+/* Reads each key of a list again; the snapshot may end at any time */
+static bool snap_holds(struct crab_snap *snap, const struct crab_blob_entry *entry, int n)
+{
+	u64 value[LONGEST / 8];
+	struct crab_blob_read get;
+	int err = 0, i;
+
+	for (i = 0; i < n && !err; i++) {
+		get = (struct crab_blob_read){
+			.key = entry[i].key, .buffer = value, .capacity = LONGEST,
+		};
+		err = crab_snap_get(store, snap, &get);
+		if (err && err != -ESTALE)
+			fault("a snapshot has lost a value", get.key);
+		if (!err && (get.version != entry[i].version || get.bytes != entry[i].bytes ||
+			     (get.bytes && (value[0] & 0xff) != get.key)))
+			fault("a snapshot has another value", get.key);
+	}
+	return !err;
+}
+
+/* All entries of a snapshot, or an error */
+static int snap_entries(struct crab_snap *snap, struct crab_blob_entry *entry)
+{
+	struct crab_cursor cursor;
+	int n, all = 0;
+
+	memset(entry, 0, (KEYS + 1) * sizeof(*entry));
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	while ((n = crab_snap_list(store, snap, &cursor, entry + all, KEYS + 1 - all)) > 0)
+		all += n;
+	return n < 0 ? n : all;
+}
+
+static void snap_round(void)
+{
+	struct crab_blob_entry entry[2][KEYS + 1];
+	struct crab_snap *snap;
+	int n[2], i;
+
+	if (crab_store_observe(store) < 0)
+		return;
+	snap = crab_snap_open(store);
+	for (i = 0; i < 2; i++) {
+		n[i] = snap_entries(snap, entry[i]);
+		if (n[i] >= 0 && snap_holds(snap, entry[i], n[i]))
+			snaps += i;
+	}
+	if (n[1] >= 0 && (n[0] != n[1] || memcmp(entry[0], entry[1], sizeof(entry[0]))))
+		fault("a snapshot has changed", 0);
+	crab_snap_close(snap);
+}
+
 static void *keeper_run(void *arg)
 {
 	struct crab_blob_entry entry[KEYS + 1];
@@ -123,6 +179,8 @@ static void *keeper_run(void *arg)
 	int i, n;
 
 	while (__atomic_load_n(&running, __ATOMIC_RELAXED)) {
+		if (rounds & 1)
+			snap_round();
 		while (crab_store_maintain(store))
 			;
 		if (crab_store_check(store, &report) || report.damage.count)
@@ -165,6 +223,7 @@ static void test_engine(const char *engine, u32 number)
 	memset(worker, 0, sizeof(worker));
 	faults = 0;
 	gets = 0;
+	snaps = 0;
 	keys = number;
 	rounds = 0;
 	running = THREADS;
@@ -185,8 +244,9 @@ static void test_engine(const char *engine, u32 number)
 		  store->blobs->extents.lines, lines);
 	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s",
 		  report.damage.what);
-	tap_ok(!faults, "%s: %u threads, %llu gets among puts and erases of %u keys, %llu slabs emptied: %u faults",
-	       engine, THREADS, gets, keys, freed, faults);
+	tap_check(snaps > ROUNDS / 8, "%llu snapshots held", snaps);
+	tap_ok(!faults, "%s: %u threads, %llu gets among puts and erases of %u keys, %llu slabs emptied, %llu snapshots: %u faults",
+	       engine, THREADS, gets, keys, freed, snaps, faults);
 	crab_store_detach(store);
 	media_destroy(&media);
 }

@@ -231,6 +231,9 @@ static void test_random(const char *engine, const char *layout, u32 leaves)
 /* A snapshot has all of a commit or none, and a watch reports its changes */
 static void test_observed(const char *engine, const char *layout)
 {
+	const struct crab_watch_options watched = {
+		.end = CRAB_KEY_EMPTY, .entries = 256, .wake = wake,
+	};
 	struct crab_change changes[CRAB_COMMIT_MAX + 1];
 	struct crab_snap *snap;
 	struct crab_watch *watch;
@@ -243,7 +246,7 @@ static void test_observed(const char *engine, const char *layout)
 	commit_random(&r);
 	tap_check(crab_store_observe(r.store) == 1 && !crab_store_observe(r.store), "not observed");
 	snap = crab_snap_open(r.store);
-	watch = crab_watch_open(r.store, 0, CRAB_KEY_EMPTY, 256, wake, NULL);
+	watch = crab_watch_open(r.store, &watched);
 	fill(&r, false);
 	for (i = 0; i < commit.n; i++)
 		commit.ops[i].status = r.model->there[model_at(r.model, commit.ops[i].key)];
@@ -256,13 +259,13 @@ static void test_observed(const char *engine, const char *layout)
 			  (err || value == r.model->values[at]), "the snapshot changed");
 		changed += commit.ops[i].verb != CRAB_VERB_SEARCH && !commit.ops[i].status;
 	}
-	n = crab_watch_read(watch, changes, ARRAY_SIZE(changes));
+	n = crab_watch_read(watch, changes, NULL, ARRAY_SIZE(changes));
 	tap_check(n == (int)changed, "%d changes, not %u", n, changed);
 	apply(&r);
 	commit.n = 0;
 	add(CRAB_VERB_DELETE, r.model->keys[0], 0, CRAB_WHEN_ANY, 0);
 	add(CRAB_VERB_INSERT, r.model->keys[1], 1, CRAB_WHEN_VALUE, 123456);
-	tap_check(crab_store_commit(r.store, &commit) && !crab_watch_read(watch, changes, 1),
+	tap_check(crab_store_commit(r.store, &commit) && !crab_watch_read(watch, changes, NULL, 1),
 		  "a refused commit is reported");
 	crab_watch_close(watch);
 	crab_snap_close(snap);

@@ -14,7 +14,7 @@
 #include <linux/string.h>
 
 #include "model.h"
-#include "store/blob_priv.h"
+#include "store/named_priv.h"
 #include "store/named.h"
 #include "store/store_priv.h"
 #include "tap.h"

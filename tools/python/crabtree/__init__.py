@@ -21,8 +21,10 @@ import os
 import uuid as uuids
 
 from . import _library
-from ._library import u64 as _u64
-from ._variables import NameEntry, Variable, Variables  # noqa: F401 pylint: disable=unused-import
+from ._library import Error, check as _check, lib as _lib, u64 as _u64  # noqa: F401
+from ._variables import (NameChange, NameEntry, NameWatch, Variable,  # noqa: F401 pylint: disable=unused-import
+                         Variables)
+from ._watch import Change, Watch  # noqa: F401 pylint: disable=unused-import
 
 KEY_MAX = 2 ** 64 - 2
 _U64_MAX = 2 ** 64 - 1
@@ -34,23 +36,6 @@ _IF_VERSION = 4
 _BLOB_ROOM = 4096
 _BATCH_MAX = 4096
 _SCAN_RECORDS = 256
-
-_lib = _library.load()
-
-
-class Error(OSError):
-    """A call that failed; with its `errno`. After Store.commit() `failed` is the number of the operation that the
-    error is about, from 0, or None."""
-
-    failed = None
-
-
-def _check(err, detail=""):
-    """The result of a call, if it is no error."""
-    if err < 0:
-        text = _lib.crabtree_strerror(err).decode()
-        raise Error(-err, f"{text} ({detail})" if detail else text)
-    return err
 
 
 def _check_key(err, key):
@@ -95,11 +80,6 @@ def when(operation, *, exists=False, absent=False, was=None):
     if was is not None:
         operation.old_value = _u64(was)
     return operation
-
-
-Change = collections.namedtuple("Change", "seq verb key value old")
-Change.__doc__ = """A change that a watch reports: `verb` is "insert", "delete", or "lost": then `value` changes up to
-number `seq` were dropped, because the reader was too slow. `old` is None if the key was absent."""
 
 
 Blob = collections.namedtuple("Blob", "value version")
@@ -298,7 +278,7 @@ class Store(collections.abc.MutableMapping):
 
     def _call_named(self, name, call, *arguments):
         """A call of the library about a name."""
-        _check_key(self._call(call, *arguments), name)
+        return _check_key(self._call(call, *arguments), name)
 
     # While others write
 
@@ -427,48 +407,6 @@ class Snapshot(Store):
 
     def __init__(self, handle):  # pylint: disable=super-init-not-called
         self._handle = handle
-
-
-class Watch:
-    """The changes of a range of keys; see Store.watch(). An iterator, and a file descriptor for select."""
-
-    def __init__(self, fd):
-        self._fd = fd
-
-    def fileno(self):
-        """For select.poll() and asyncio."""
-        return self._fd
-
-    def close(self):
-        """End the watch. A second close() does nothing."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.close()
-
-    def __del__(self):
-        self.close()
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        change = _library.Change()
-        err = _lib.crabtree_watch_read(self._fd, ctypes.byref(change), 1)
-        while err == -errno.EINTR:
-            err = _lib.crabtree_watch_read(self._fd, ctypes.byref(change), 1)
-        if err == -errno.ENODEV or not err:
-            raise StopIteration
-        _check(err)
-        if change.flags & 2:
-            return Change(change.seq, "lost", None, change.value, None)
-        return Change(change.seq, "delete" if change.verb == 3 else "insert", change.key,
-                      None if change.verb == 3 else change.value, change.old if change.flags & 1 else None)
 
 
 class _Items(collections.abc.ItemsView):

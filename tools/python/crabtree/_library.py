@@ -88,7 +88,14 @@ class Names(ctypes.Structure):
                 ("used", c_uint32), ("count", c_uint32), ("more", c_uint32)]
 
 
+class NameChange(ctypes.Structure):
+    """struct crabtree_name_change"""
+    _fields_ = [("seq", c_uint64), ("value", c_uint64), ("old", c_uint64), ("verb", c_uint32), ("flags", c_uint32),
+                ("entry_bytes", c_uint16), ("name_bytes", c_uint8), ("type", c_uint8), ("name", c_char * 4)]
+
+
 EACH_NAME = ctypes.CFUNCTYPE(c_int, POINTER(Name), c_void_p)    # crabtree_names_fn
+EACH_CHANGE = ctypes.CFUNCTYPE(None, POINTER(NameChange), c_void_p)     # crabtree_change_fn
 
 # Name of a call without "crabtree_", result, arguments
 CALLS = [
@@ -121,6 +128,8 @@ CALLS = [
     ("format", c_int, c_void_p, POINTER(Format), c_size_t),
     ("watch", c_int, c_void_p, c_uint64, c_uint64, c_uint32),
     ("watch_read", c_int, c_int, POINTER(Change), c_uint32),
+    ("watch_names", c_int, c_void_p, c_char_p, c_uint32, c_uint32),
+    ("watch_names_read", c_int, c_int, EACH_CHANGE, c_void_p),
     ("snapshot", c_int, c_void_p, POINTER(c_void_p)),
     ("strerror", c_char_p, c_int),
     ("state_name", c_char_p, c_uint32),
@@ -144,3 +153,21 @@ def load():
         call = getattr(library, "crabtree_" + name)
         call.restype, call.argtypes = result, arguments
     return library
+
+
+lib = load()
+
+
+class Error(OSError):
+    """A call that failed; with its `errno`. After Store.commit() `failed` is the number of the operation that the
+    error is about, from 0, or None."""
+
+    failed = None
+
+
+def check(err, detail=""):
+    """The result of a call, if it is no error."""
+    if err < 0:
+        text = lib.crabtree_strerror(err).decode()
+        raise Error(-err, f"{text} ({detail})" if detail else text)
+    return err

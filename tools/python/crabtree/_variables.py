@@ -7,6 +7,7 @@ import ctypes
 import struct
 
 from . import _library
+from ._watch import Watch
 
 _TYPES = ("bytes", "text", "bool", "u8", "u16", "u32", "u64", "i64", "f64")
 _NUMBERS = {"bool": "<?", "u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q", "i64": "<q", "f64": "<d"}
@@ -19,6 +20,10 @@ Variable.__doc__ = "A value, its type by name, and its version: no other value o
 
 NameEntry = collections.namedtuple("NameEntry", "name type bytes version damaged")
 NameEntry.__doc__ = "A name of a list. If the value is damaged, its length `bytes` and its version are 0."
+
+NameChange = collections.namedtuple("NameChange", "seq verb name type version old")
+NameChange.__doc__ = """A change that a watch of names reports: `verb` is "set", "remove", or "lost": then `version` changes up
+to number `seq` were dropped, because the reader was too slow. `old` is the version before, None if there was none."""
 
 
 def _encode_text(text):
@@ -74,6 +79,35 @@ def _decode(data, kind):
     return data
 
 
+def _name_change(raw):
+    if raw.flags & 2:
+        return NameChange(raw.seq, "lost", None, None, raw.value, None)
+    data = ctypes.string_at(ctypes.addressof(raw) + _library.NameChange.name.offset, raw.name_bytes)
+    old = raw.old if raw.flags & 1 else None
+    if raw.verb == 3:
+        return NameChange(raw.seq, "remove", _decode_text(data), None, None, old)
+    return NameChange(raw.seq, "set", _decode_text(data), _type_name(raw.type), raw.value, old)
+
+
+class NameWatch(Watch):
+    """The changes of names; see Variables.watch(). An iterator, and a file descriptor for select.
+
+    A read takes all changes that wait: iterate until none is `pending` before the next select."""
+
+    def __init__(self, fd):
+        super().__init__(fd)
+        self.pending = []
+
+    def _read(self):
+        each = _library.EACH_CHANGE(lambda change, _: self.pending.append(_name_change(change.contents)))
+        return _library.lib.crabtree_watch_names_read(self._fd, each, None)
+
+    def __next__(self):
+        if not self.pending:
+            self._wait(self._read)
+        return self.pending.pop(0)
+
+
 class Variables(collections.abc.MutableMapping):
     """The variables of a store of names, see Store.variables: names are str, values bool, int, float, str or bytes.
 
@@ -127,6 +161,13 @@ class Variables(collections.abc.MutableMapping):
         names = _library.Names(flags=_PREFIX, end=ctypes.cast(text, ctypes.c_void_p).value, end_bytes=len(text))
         self._call(prefix, "names", ctypes.byref(names), _library.EACH_NAME(each), None)
         return found
+
+    def watch(self, prefix="", entries=0):
+        """The changes of names that begin with `prefix`, as an iterator, once each one is durable.
+
+        It ends when the store is detached. `entries` changes wait for the reader at most, 1024 for 0."""
+        text = _encode_text(prefix)
+        return NameWatch(self._call(prefix, "watch_names", text, len(text), entries))
 
     def __getitem__(self, name):
         return self.get_variable(name).value

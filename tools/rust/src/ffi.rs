@@ -145,6 +145,19 @@ pub struct Name {
 }
 
 #[repr(C)]
+pub struct NameChange {
+    pub seq: u64,
+    pub value: u64,
+    pub old: u64,
+    pub verb: u32,
+    pub flags: u32,
+    pub entry_bytes: u16,
+    pub name_bytes: u8,
+    pub kind: u8,
+    pub name: [u8; 4],
+}
+
+#[repr(C)]
 pub struct Names {
     pub size: u32,
     pub flags: u32,
@@ -208,6 +221,9 @@ extern "C" {
     pub fn crabtree_format(ct: *mut Handle, format: *mut Format, size: usize) -> c_int;
     pub fn crabtree_watch(ct: *mut Handle, start: u64, end: u64, entries: u32) -> c_int;
     pub fn crabtree_watch_read(fd: c_int, changes: *mut Change, capacity: u32) -> c_int;
+    pub fn crabtree_watch_names(ct: *mut Handle, prefix: *const u8, prefix_bytes: u32, entries: u32) -> c_int;
+    pub fn crabtree_watch_names_read(fd: c_int, each: extern "C" fn(*const NameChange, *mut c_void),
+                                     arg: *mut c_void) -> c_int;
     pub fn crabtree_snapshot(ct: *mut Handle, snapshot: *mut *mut Handle) -> c_int;
     pub fn crabtree_strerror(err: c_int) -> *const c_char;
     pub fn crabtree_state_name(state: u32) -> *const c_char;

@@ -27,7 +27,7 @@ pub use info::{Damage, FormatOptions, Info};
 pub use names::{NameEntry, Type, Value, Variable};
 pub use ops::Op;
 pub use range::Range;
-pub use watch::{Change, Watch};
+pub use watch::{Change, NameChange, NameWatch, Watch};
 
 use std::ffi::{CStr, CString};
 use std::fmt;

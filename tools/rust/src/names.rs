@@ -29,7 +29,7 @@ const TYPES: [Type; 9] =
     [Type::Bytes, Type::Text, Type::Bool, Type::U8, Type::U16, Type::U32, Type::U64, Type::I64, Type::F64];
 
 impl Type {
-    fn new(number: u32) -> Type {
+    pub(crate) fn new(number: u32) -> Type {
         TYPES.get(number as usize).copied().unwrap_or(Type::Other(number))
     }
 

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the reads of blobs and of named values as of a snapshot.
+ *
+ * Invariants: while a snapshot holds, the word of a key is constant in it, and the extent that the
+ * word names is not free (snap.c). So a blob that was read is right if the snapshot still holds
+ * afterwards. Every name of the snapshot is in one of the two tables of names; the blobs that the
+ * snapshot has show whether it has the name.
+ *
+ * Locking: crab_blobs.names_lock, for reading, while a name of the tables is used.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include "named_priv.h"
+#include "blob_snap.h"
+#include "store_priv.h"
+
+#define LIST_CHUNK	32	/* records of one read */
+
+/* The result of a read, which counts only if the snapshot still holds */
+static int snap_result(struct crab_snap *snap, int err)
+{
+	return crab_snap_state(snap) ?: err;
+}
+
+int crab_snap_get(struct crab_store *store, struct crab_snap *snap, struct crab_blob_read *get)
+{
+	u64 word;
+	int err;
+
+	if (!store->blobs)
+		return -EOPNOTSUPP;
+	err = crab_snap_search(store, snap, get->key, &word);
+	if (!err)
+		err = crab_blob_load(store->blobs, word, get);
+	return snap_result(snap, err);
+}
+
+static void entry_load(const struct crab_blobs *blobs, const struct crab_record *record,
+		       struct crab_blob_entry *entry)
+{
+	struct crab_blob_read get = { .key = record->key };
+	int err = crab_blob_load_head(blobs, record->value, &get);
+
+	*entry = (struct crab_blob_entry){ .key = record->key, .err = err };
+	if (err)
+		return;
+	entry->bytes = get.bytes;
+	entry->version = get.version;
+}
+
+int crab_snap_list(struct crab_store *store, struct crab_snap *snap, struct crab_cursor *cursor,
+		   struct crab_blob_entry *entries, u32 cap)
+{
+	struct crab_record records[LIST_CHUNK];
+	int i, n;
+
+	if (!store->blobs)
+		return -EOPNOTSUPP;
+	n = crab_snap_read(store, snap, cursor, records, min_t(u32, cap, LIST_CHUNK));
+	for (i = 0; i < n; i++)
+		entry_load(store->blobs, &records[i], &entries[i]);
+	return snap_result(snap, n);
+}
+
+/* Is it the blob of the name? A blob that cannot be read may be, which @damaged notes */
+static bool name_is(const struct crab_blobs *blobs, const struct crab_record *record,
+		    const char *name, u32 name_bytes, struct crab_blob_read *get, bool *damaged)
+{
+	get->key = record->key;
+	if (crab_blob_load_name(blobs, record->value, get)) {
+		*damaged = true;
+		return false;
+	}
+	return get->name_bytes == name_bytes && !memcmp(get->name, name, name_bytes);
+}
+
+/* The word that a name had; @get: out: its key, and the header of its blob */
+static int word_find(struct crab_store *store, struct crab_snap *snap, const char *name,
+		     u32 name_bytes, struct crab_blob_read *get, u64 *word)
+{
+	u64 key = crab_name_key(name, name_bytes), last = key | U32_MAX;
+	bool damaged = store->blobs->unnamed;
+	struct crab_record record = { };
+	int err = 0;
+
+	while (!err && record.key != last && key != CRAB_KEY_EMPTY) {
+		err = crab_snap_seek(store, snap, key, CRAB_SEEK_GE, &record);
+		if (err || record.key > last)
+			break;
+		if (name_is(store->blobs, &record, name, name_bytes, get, &damaged)) {
+			*word = record.value;
+			return 0;
+		}
+		key = record.key + 1;
+	}
+	return err && err != -ENOENT ? err : damaged ? -EUCLEAN : -ENOENT;
+}
+
+int crab_snap_named_get(struct crab_store *store, struct crab_snap *snap, const char *name,
+			u32 name_bytes, struct crab_blob_read *get)
+{
+	char text[CRAB_NAME_MAX];
+	u64 word;
+	int err;
+
+	if (!crab_store_has_names(store))
+		return -EOPNOTSUPP;
+	if (!name_bytes || name_bytes > CRAB_NAME_MAX)
+		return -EINVAL;
+	get->name = text;
+	err = word_find(store, snap, name, name_bytes, get, &word);
+	if (!err)
+		err = crab_blob_load(store->blobs, word, get);
+	get->name = NULL;
+	return snap_result(snap, err);
+}
+
+/* The next name that may have been there; it is copied to @entry */
+static bool next_candidate(struct crab_blobs *blobs, struct crab_named_cursor *cursor,
+			   struct crab_named_entry *entry)
+{
+	const struct crab_name *name;
+
+	down_read(&blobs->names_lock);
+	name = crab_named_step(blobs, true, cursor);
+	if (name) {
+		*entry = (struct crab_named_entry){ .name_bytes = name->bytes };
+		memcpy(entry->text, name->text, name->bytes);
+	}
+	up_read(&blobs->names_lock);
+	return name;
+}
+
+int crab_snap_named_next(struct crab_store *store, struct crab_snap *snap,
+			 struct crab_named_cursor *cursor, struct crab_named_entry *entry)
+{
+	char text[CRAB_NAME_MAX];
+	struct crab_blob_read get;
+	u64 word;
+
+	if (!crab_store_has_names(store))
+		return -EOPNOTSUPP;
+	while (next_candidate(store->blobs, cursor, entry)) {
+		get = (struct crab_blob_read){ .name = text };
+		entry->err = word_find(store, snap, entry->text, entry->name_bytes, &get, &word);
+		if (entry->err == -ENOENT) {
+			cond_resched();
+			continue;
+		}
+		if (!entry->err) {
+			entry->type = get.type;
+			entry->bytes = get.bytes;
+			entry->version = get.version;
+		}
+		return snap_result(snap, 0) ?: 1;
+	}
+	return snap_result(snap, 0);
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements items.
+ *
+ * Invariant: a walk over names reads some ahead; each value is read when its turn comes, so in a
+ * store that others change it may be gone, and is left out. A snapshot does not change.
+ */
+#include "item.h"
+#include "named.h"
+
+#include <crabtree_blob.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AHEAD	64U	/* names of one call */
+
+struct crabtree_names_ahead {
+	uint32_t bytes[AHEAD];
+	char text[AHEAD][CRABTREE_NAME_MAX];
+};
+
+int item_init(struct item *item)
+{
+	*item = (struct item){ .data = malloc(CRABTREE_BLOB_MAX) };
+	return item->data ? 0 : -ENOMEM;
+}
+
+enum item_kind item_kind(const struct crabtree_info *info)
+{
+	if (info->feature_incompat & CRABTREE_INCOMPAT_NAMES)
+		return ITEM_NAMED;
+	return info->feature_incompat & CRABTREE_INCOMPAT_BLOBS ? ITEM_BLOB : ITEM_RECORD;
+}
+
+const char *item_kind_name(enum item_kind kind)
+{
+	static const char * const names[] = { "records", "blobs", "names" };
+
+	return names[kind];
+}
+
+unsigned int item_format_flags(enum item_kind kind)
+{
+	switch (kind) {
+	case ITEM_BLOB:
+		return CRABTREE_FORMAT_BLOBS;
+	case ITEM_NAMED:
+		return CRABTREE_FORMAT_NAMES;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+int item_compare(enum item_kind kind, const struct item *a, const struct item *b)
+{
+	int order;
+
+	if (kind != ITEM_NAMED)
+		return a->key < b->key ? -1 : a->key > b->key;
+	order = memcmp(a->name, b->name, least(a->name_bytes, b->name_bytes));
+	return order ? order : (int)a->name_bytes - (int)b->name_bytes;
+}
+
+bool item_same(enum item_kind kind, const struct item *a, const struct item *b)
+{
+	if (kind == ITEM_RECORD)
+		return a->value == b->value;
+	return a->type == b->type && a->bytes == b->bytes && !memcmp(a->data, b->data, a->bytes);
+}
+
+int item_put(struct crabtree *ct, enum item_kind kind, struct item *item, unsigned int flags)
+{
+	struct crabtree_named named = {
+		.name = item->name, .name_bytes = item->name_bytes, .type = item->type,
+		.value = item->data, .bytes = item->bytes,
+	};
+
+	if (kind == ITEM_NAMED)
+		return crabtree_put_named(ct, &named, flags);
+	return crabtree_put(ct, item->key, item->data, item->bytes, flags, NULL);
+}
+
+const char *item_label(enum item_kind kind, const struct item *item, char label[ITEM_LABEL])
+{
+	char text[NAME_TEXT];
+
+	if (kind == ITEM_NAMED)
+		snprintf(label, ITEM_LABEL, "name %s",
+			 name_text(item->name, item->name_bytes, text));
+	else
+		snprintf(label, ITEM_LABEL, "key %" PRIu64, item->key);
+	return label;
+}
+
+/* Walks */
+
+int items_open(struct items *items, struct crabtree *ct, enum item_kind kind)
+{
+	*items = (struct items){ .ct = ct, .kind = kind };
+	crabtree_cursor_init(&items->cursor, 0, CRABTREE_KEY_RESERVED - 1);
+	if (kind == ITEM_RECORD)
+		return crabtree_iter_new(ct, 0, CRABTREE_KEY_RESERVED - 1, &items->iter);
+	if (kind == ITEM_NAMED)
+		items->ahead = malloc(sizeof(*items->ahead));
+	return kind == ITEM_NAMED && !items->ahead ? -ENOMEM : 0;
+}
+
+void items_close(struct items *items)
+{
+	crabtree_iter_free(items->iter);
+	free(items->ahead);
+}
+
+static int next_record(struct items *items, struct item *item)
+{
+	struct crabtree_record record;
+	int got = crabtree_iter_next(items->iter, &record);
+
+	if (got > 0) {
+		item->key = record.key;
+		item->value = record.value;
+	}
+	return got;
+}
+
+static int next_blob(struct items *items, struct item *item)
+{
+	struct crabtree_entry entry;
+	int got, err;
+
+	do {
+		got = crabtree_list(items->ct, &items->cursor, &entry, 1);
+		if (got <= 0)
+			return got;
+		item->key = entry.key;
+		err = entry.status ? entry.status :
+		      crabtree_get(items->ct, entry.key, item->data, CRABTREE_BLOB_MAX,
+				   &item->bytes, NULL);
+	} while (err == -ENOENT);
+	return err ? err : 1;
+}
+
+/* Keeps a name; the list ends once there is no room for the next one */
+static int name_keep(const struct crabtree_name *name, void *arg)
+{
+	struct items *items = arg;
+
+	items->ahead->bytes[items->count] = name->name_bytes;
+	memcpy(items->ahead->text[items->count], name->name, name->name_bytes);
+	return ++items->count == AHEAD;
+}
+
+/* The number of names ahead, or an error */
+static int names_ahead(struct items *items)
+{
+	struct crabtree_names range = {
+		.flags = items->last_bytes ? CRABTREE_NAMES_AFTER : 0,
+		.start = (uintptr_t)items->last, .start_bytes = items->last_bytes,
+	};
+	int err;
+
+	items->first = 0;
+	items->count = 0;
+	err = crabtree_names(items->ct, &range, name_keep, items);
+	return err < 0 ? err : (int)items->count;
+}
+
+/* The value of the next name ahead */
+static int name_read(struct items *items, struct item *item)
+{
+	struct crabtree_named named = {
+		.name = item->name, .value = item->data, .capacity = CRABTREE_BLOB_MAX,
+	};
+	int err;
+
+	named.name_bytes = items->ahead->bytes[items->first];
+	memcpy(item->name, items->ahead->text[items->first++], named.name_bytes);
+	item->name[named.name_bytes] = '\0';
+	item->name_bytes = named.name_bytes;
+	memcpy(items->last, item->name, named.name_bytes);
+	items->last_bytes = named.name_bytes;
+	err = crabtree_get_named(items->ct, &named);
+	item->type = named.type;
+	item->bytes = named.bytes;
+	return err;
+}
+
+static int next_named(struct items *items, struct item *item)
+{
+	int got, err;
+
+	do {
+		got = items->first < items->count ? 1 : names_ahead(items);
+		if (got <= 0)
+			return got;
+		err = name_read(items, item);
+	} while (err == -ENOENT);
+	return err ? err : 1;
+}
+
+int items_next(struct items *items, struct item *item)
+{
+	switch (items->kind) {
+	case ITEM_BLOB:
+		return next_blob(items, item);
+	case ITEM_NAMED:
+		return next_named(items, item);
+	default:
+		return next_record(items, item);
+	}
+}
