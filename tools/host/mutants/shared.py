@@ -10,6 +10,10 @@ BLOB_MEDIA = "store/blob_media.c"
 BLOB_ATTACH = "store/blob_attach.c"
 EVACUATE = "store/evacuate.c"
 
+BLOB_SNAP = "store/blob_snap.c"
+NAMED = "store/named.c"
+SNAP = "store/snap.c"
+
 COMMIT = "store/commit.c"
 COMMIT_MEDIA = "store/commit_media.c"
 COMMIT_READ = "store/commit_read.c"
@@ -188,6 +192,46 @@ RACES = [
     Design("index: a key is stored before its child", [
         Edit(INDEX, "smp_store_release(&node->children[pos], child);",
              "smp_store_release(&node->keys[pos], key); smp_store_release(&node->children[pos], child)"),
+    ]),
+    Design("test_blob_snap: the extent of an old blob is free at once", [
+        Edit(BLOB, "kept = old->existed && crab_snap_keep(store->gate, write->key, old->value);",
+             "kept = false"),
+    ]),
+    Design("test_blob_snap: an erase notes no old blob", [
+        Edit(BLOB, "write_note(store, erase->key);", ""),
+    ]),
+    Design("test_blob_snap: a note is no owner", [
+        Edit(SNAP, "note->owns = true;", ""),
+    ]),
+    Design("test_blob_snap: the extents of notes are never free", [
+        Edit(SNAP, "crab_extents_free(&gate->store->blobs->extents, note->value & CRAB_PLACE_MASK);", ""),
+    ]),
+    Design("test_blob_snap: a note owns the extent of a later blob", [
+        Edit(SNAP, "note && !note->absent && note->value == word", "!!note"),
+    ]),
+    Design("test_blob_snap: a put without memory ends no snapshot", [
+        Edit(EVACUATE, "crab_store_is_gated(store) && crab_snap_give(store->gate)", "false"),
+        Edit(EVACUATE, "crab_snap_any(store) && crab_extents_sparse(&blobs->extents, true, &slab)", "false"),
+    ]),
+    Design("test_blob_snap: a put without memory ends all snapshots", [
+        Edit(SNAP, "while (end && !gate->spare.root && gate->owned && !list_empty(&gate->snaps))\n"
+                   "\t\tsnap_end_locked(gate, -ESTALE);",
+             "while (end && gate->owned && !list_empty(&gate->snaps)) snap_end_locked(gate, -ESTALE)"),
+    ]),
+    Design("test_blob_snap: a name that is erased is in no list of a snapshot", [
+        Edit(NAMED, "!crab_snap_any(store) || crab_names_find(erased, name->text, name->bytes)", "true"),
+    ]),
+    Design("test_blob_snap: names that only a snapshot had stay", [
+        Edit(SNAP, "crab_names_forget(store);", ""),
+    ]),
+    Design("test_blob_snap: names that are erased take any memory", [
+        Edit(NAMED, "erased->dram > store->gate->most * CRAB_NOTE_BYTES", "false"),
+    ]),
+    Design("test_blob_snap: a list of a snapshot has the present names", [
+        Edit(BLOB_SNAP, "crab_named_step(blobs, true, cursor)", "crab_named_step(blobs, false, cursor)"),
+    ]),
+    Design("test_blob_snap: a read does not notice that its snapshot has ended", [
+        Edit(BLOB_SNAP, "crab_snap_state(snap) ?: err", "err"),
     ]),
     Design("test_commit_tasks: readers do not use the list that is in force", [
         Edit(COMMIT_READ, "view->read(engine, view, turn & 1)", "view->read(engine, view, false)"),
