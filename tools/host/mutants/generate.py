@@ -30,7 +30,7 @@ MODULE = os.path.join(ROOT, "crabtree_mod")
 
 # Effects of the primitives of L1
 EFFECTS = {"crab_store": {"store"}, "crab_store_pair": {"store"}, "crab_clean": {"clean"},
-           "crab_order": {"order"}, "crab_fence": {"fence"}}
+           "crab_clean_word": {"clean"}, "crab_order": {"order"}, "crab_fence": {"fence"}}
 # Neighbours that may be exchanged without any difference
 ALIKE = [{"store"}, {"clean", "order"}, {"order", "fence"}]
 
@@ -137,6 +137,8 @@ def alternatives(text, statement):
     yield "left out", 0, ""
     if statement.name == "crab_fence":
         yield "a store barrier instead", 0, f"crab_order({args[0]});"
+    if statement.name == "crab_clean_word":
+        yield "of the wrong line", 0, f"crab_mutant_clean({', '.join(args)}, sizeof(__le64), CRAB_MUTANT_WRONG);"
     if statement.name == "crab_clean":
         for kind, lines, which in (("of the wrong line", 0, "WRONG"), ("first line left out", 2, "NOT_FIRST"),
                                    ("last line left out", 2, "NOT_LAST"),

@@ -8,7 +8,7 @@
 
 #include "media/persist.h"
 
-#define CRAB_MUTANTS_MAX	1024
+#define CRAB_MUTANTS_MAX	2048
 
 /* One row of table.h; rows are numbered from 1 */
 struct crab_mutant_row {

@@ -40,6 +40,8 @@ static const struct crab_mutant_row rows[] = {
 #include "table.h"
 };
 
+static_assert(ARRAY_SIZE(rows) < CRAB_MUTANTS_MAX, "numbers begin at 1");
+
 /* Results of jobs, which are processes */
 static struct shared {
 	struct crab_mutant_census census[WORKLOADS_MAX];
