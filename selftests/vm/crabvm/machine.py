@@ -10,6 +10,7 @@ determines the physical address of the region.  KVM is not used.
 """
 
 import os
+import random
 import subprocess
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -223,6 +224,13 @@ class Amd64(Machine):
     serial_sync = ("-global", "virtio-serial-pci.ioeventfd=off")
     program = "qemu-system-x86_64"
 
+    def cpu(self):
+        """Without ERMS the kernel clears and copies by words; QEMU executes "rep stosb" byte by byte.
+        With a plugin, it hangs in such a kernel.
+        """
+        cpu = super().cpu()
+        return "max,erms=off" if cpu == "max" and not self.options.plugin else cpu
+
     def reserved(self):
         """(start, size) of the part that is not /dev/pmem0."""
         return X86_REGION + self.options.pmem, self.options.size - self.options.pmem
@@ -293,10 +301,12 @@ class Uml(Machine):
     def command(self, image, initrd):
         """How to start it, at fixed addresses (setarch -R).
 
-        lpj: without it the kernel measures its delay loop for a quarter of a second.
+        It and its programs take turns at every system call: on one processor of the host, a turn
+        needs no interrupt.  lpj: without it the kernel measures its delay loop for a quarter of a second.
         """
         o = self.options
-        return ["setarch", "-R", image, "mem=256M", f"initrd={initrd}", "rdinit=/init", "root=/dev/ram0",
+        processor = random.choice(sorted(os.sched_getaffinity(0)))
+        return ["taskset", "-c", str(processor), "setarch", "-R", image, "mem=256M", f"initrd={initrd}", "rdinit=/init", "root=/dev/ram0",
                 "con=null", "con0=null,fd:1", "con1=null", *self.lines(),
                 "lpj=25000000", "ignore_loglevel", "panic=-1", "printk.devkmsg=on",
                 self.leak_option(), *o.append.split()]
