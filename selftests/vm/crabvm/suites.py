@@ -17,11 +17,12 @@ POWERCUT = os.path.join(HERE, "..", "powercut")
 
 
 class Suite:
-    """One suite; BUILD builds its files and returns its command. WEIGHT: about its seconds."""
+    """One suite; BUILD builds its files and returns its command. WEIGHT: about its seconds; PROCESSORS
+    of its largest machine."""
 
-    def __init__(self, name, group, build, weight, long=False):
+    def __init__(self, name, group, build, weight, processors=1, long=False):
         self.name, self.group, self.build, self.weight = name, group, build, weight
-        self.long = long
+        self.processors, self.long = processors, long
 
 
 def machine(name, kernel, script, *args):
@@ -124,7 +125,7 @@ def secure_boot(kernel):
     def build(tool, name, scratch):
         tool("module", kernel)
         tool("programs", arch_of(kernel))
-        return [os.path.join(HERE, "secure-boot"), kernel, "--name", name]
+        return [os.path.join(HERE, "secure-boot"), kernel, "--name", name, "--smp", "1"]
     return build
 
 
@@ -207,29 +208,29 @@ KCSAN_TESTS = "stress commits observe concurrency linear sample.sh"
 
 SUITES = [
     Suite("kunit-uml", "kunit", kunit("uml", "--leaks"), 15),
-    Suite("kunit-arm64", "kunit", kunit("arm64-debug"), 39),
-    Suite("device-uml", "device", device("uml", "--leaks", tests=UML_TESTS), 40),
-    Suite("leaks-uml", "device", leaks, 50),
+    Suite("kunit-arm64", "kunit", kunit("arm64-debug", "--smp", "1"), 39),
+    Suite("device-uml", "device", device("uml", "--leaks", tests=UML_TESTS), 60),
+    Suite("leaks-uml", "device", leaks, 35),
     Suite("loading-uml", "device", device("uml", tests="loading publish"), 5),
     Suite("linked-uml", "device", linked, 20),
-    Suite("device-arm64-debug", "device", device("arm64-debug", tests=DEBUG_TESTS), 70),
+    Suite("device-arm64-debug", "device", device("arm64-debug", tests=DEBUG_TESTS), 70, 2),
     Suite("device-arm64-6.1-a53", "device", device("arm64-6.1", "--smp", "1", cpu="cortex-a53", tests=CPU_TESTS), 12),
-    Suite("device-arm64-6.1-n1", "device", device("arm64-6.1", cpu="neoverse-n1", tests=KERNEL_TESTS), 62),
-    Suite("device-arm64-6.12-max", "device", device("arm64-6.12", cpu="max", tests=CPU_TESTS), 31),
+    Suite("device-arm64-6.1-n1", "device", device("arm64-6.1", cpu="neoverse-n1", tests=KERNEL_TESTS), 62, 2),
+    Suite("device-arm64-6.12-max", "device", device("arm64-6.12", cpu="max", tests=CPU_TESTS), 31, 2),
     Suite("device-arm64-6.12", "device",
           device("arm64-6.12", "--modules", "of_pmem", "nd_pmem", "dm-mod", "--smp", "1",
                  *RESERVE, cpu="neoverse-n1", tests=ARCH_TESTS), 60),
     Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX, "--smp", "1"), 53),
-    Suite("device-amd64-6.12", "device", device("amd64-6.12", *NVDIMM, *RESERVE, pmem=(), tests=KERNEL_TESTS), 55),
-    Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_TESTS), 35),
-    Suite("device-amd64-6.1-rt", "device", device("amd64-6.1-rt", tests=RT_TESTS), 22),
+    Suite("device-amd64-6.12", "device", device("amd64-6.12", *NVDIMM, *RESERVE, pmem=(), tests=KERNEL_TESTS), 55, 2),
+    Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_TESTS), 35, 2),
+    Suite("device-amd64-6.1-rt", "device", device("amd64-6.1-rt", tests=RT_TESTS), 22, 2),
     Suite("secure-boot-amd64-6.1", "device", secure_boot("amd64-6.1"), 30),
     Suite("counts-arm64-6.1", "device", counts, 11),
     Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 15),
     Suite("hibernate-amd64-6.1", "power", hibernation("amd64-6.1"), 25),
-    Suite("powercut-uml", "power", powercuts("uml", 128), 45),
-    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 6, "--writers", "4"), 25),
-    Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 4000), 30),
+    Suite("powercut-uml", "power", powercuts("uml", 128), 50),
+    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 6, "--writers", "4"), 25, 2),
+    Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 4000), 30, 2),
     Suite("boots", "power", boots, 1),
     Suite("verifier", "power", verifier, 3),
     # Three machines do the same work, and each is cut at another third of the crash points; the
@@ -237,12 +238,12 @@ SUITES = [
     Suite("trace-arm64-n1", "trace", traced("arm64-6.1", "arm64-n1", "--part", "1/3"), 26),
     Suite("trace-arm64-a53", "trace", traced("arm64-6.1", "arm64-a53", "--part", "1/3"), 24),
     Suite("trace-arm64-max", "trace", traced("arm64-6.1", "arm64-max", "--part", "2/3"), 38),
-    Suite("trace-arm64-race", "trace", traced("arm64-6.1", "arm64-race", "--part", "1/3"), 20),
+    Suite("trace-arm64-race", "trace", traced("arm64-6.1", "arm64-race", "--part", "1/3"), 20, 2),
     Suite("trace-amd64", "trace", traced("amd64-6.1", "amd64", "--part", "3/3"), 35),
-    Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 70),
+    Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 25),
     Suite("dkms", "dkms", dkms, 13),
     # The newest kernel needs a root of Debian's unstable suite, to build the module in
-    Suite("device-amd64-sid", "sid", device("amd64-sid", *DAX, *RESERVE, tests=KERNEL_TESTS), 60, long=True),
-    Suite("kcsan-arm64", "kcsan", kcsan, 150, long=True),
-    Suite("kcsan-self-test", "kcsan", kcsan_self_test, 60, long=True),
+    Suite("device-amd64-sid", "sid", device("amd64-sid", *DAX, *RESERVE, tests=KERNEL_TESTS), 60, 2, long=True),
+    Suite("kcsan-arm64", "kcsan", kcsan, 150, 2, long=True),
+    Suite("kcsan-self-test", "kcsan", kcsan_self_test, 60, 2, long=True),
 ]
