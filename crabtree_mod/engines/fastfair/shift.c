@@ -60,7 +60,7 @@ static __always_inline void slot_copy(struct crab_flow *flow, struct ff_dslot *t
 /* The line of @at will not be written again: durable before the neighbouring line is */
 static __always_inline void line_done(struct crab_flow *flow, struct ff_dslot *at)
 {
-	crab_clean(flow, at, sizeof(*at));
+	crab_clean_word(flow, &at->key);
 	/* P9: the line that received a slot, before its old place is overwritten */
 	crab_fence(flow, CRAB_P9_SHIFTED);
 }
@@ -87,7 +87,7 @@ static void end_before(struct ff_op *op, const struct ff_node *node, u32 end)
 	crab_store(op->flow, &at->key, CRAB_KEY_EMPTY);
 	if (!ff_begins_line(at))
 		return;
-	crab_clean(op->flow, &at->key, sizeof(at->key));
+	crab_clean_word(op->flow, &at->key);
 	/* P10: the new end, before the slot in front of it hides the old one */
 	crab_fence(op->flow, CRAB_P10_ENDED);
 }
@@ -127,7 +127,7 @@ void crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64
 	end_before(op, node, count + 1);
 	slots_right(op->flow, &slot[pos], &slot[count]);
 	slot_store(op->flow, &slot[pos], key, value, true);
-	crab_clean(op->flow, &slot[pos], sizeof(*slot));
+	crab_clean_word(op->flow, &slot[pos].key);
 	WRITE_ONCE(node->side->count, count + 1);
 	slot_done(op, node);
 }
@@ -141,7 +141,7 @@ void crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos)
 	slots_left(op->flow, &slot[pos], &slot[last]);
 	crab_order(op->flow);
 	crab_store(op->flow, &slot[last].key, CRAB_KEY_EMPTY);
-	crab_clean(op->flow, &slot[last], sizeof(*slot));
+	crab_clean_word(op->flow, &slot[last].key);
 	WRITE_ONCE(node->side->count, last);
 	slot_done(op, node);
 }

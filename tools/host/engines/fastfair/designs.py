@@ -79,7 +79,7 @@ PUBLISHED = [
     ]),
     Design("fastfair: a delete does not clean the line of its last store", [
         Edit(FF_SHIFT, "crab_store(op->flow, &slot[last].key, CRAB_KEY_EMPTY);\n"
-             "\tcrab_clean(op->flow, &slot[last], sizeof(*slot));",
+             "\tcrab_clean_word(op->flow, &slot[last].key);",
              "crab_store(op->flow, &slot[last].key, CRAB_KEY_EMPTY)"),
     ]),
     Design("fastfair: an end that begins a line is not cleaned", [
