@@ -99,7 +99,7 @@ static u32 scope_epochs(const struct crab_shadow_image *now, const struct shadow
 	return n;
 }
 
-/* The oldest run after @life that left something open in a scope, or 0 */
+/* The oldest run after @life, but not the current one, that left a scope open; or 0 */
 static u16 scope_next_life(const struct crab_shadow_image *now, const struct shadow_scope *scope,
 			   u16 life)
 {
@@ -109,7 +109,7 @@ static u16 scope_next_life(const struct crab_shadow_image *now, const struct sha
 
 	for (word = scope->from; word < scope->to; word++)
 		for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next))
-			if (node->life > life && scope_has(scope, node) &&
+			if (node->life > life && !node->stored && scope_has(scope, node) &&
 			    (!next || node->life < next))
 				next = node->life;
 	return next;
@@ -261,7 +261,9 @@ u64 crab_shadow_load(const struct crab_media *media, const __le64 *p)
 		shadow->loading(shadow, word);
 	if (shadow->reads)
 		shadow->reads[word] = true;
+	/* Another task may run here, and not between the decision and the load that follows it */
+	(void)READ_ONCE(*p);
 	if (unlikely(shadow->now->first[word]))
 		shadow_load_open(shadow, word);
-	return le64_to_cpu(READ_ONCE(*p));
+	return le64_to_cpu(*p);
 }

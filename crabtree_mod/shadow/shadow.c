@@ -295,9 +295,12 @@ void crab_shadow_observe(struct crab_shadow *shadow, u32 word)
 {
 	const struct shadow_node *last = word_last(shadow->now, word);
 	u32 cpu = last->cpu, epoch = last->epoch;
+	bool pair = last->pair;
 
 	crab_shadow_reach(shadow, cpu, epoch);
 	word_reach(shadow->now, word, cpu, epoch + 1);
+	if (pair)		/* one event: the other word, too */
+		word_reach(shadow->now, word ^ 1, cpu, epoch + 1);
 }
 
 /* Does the planted fault keep this line, the @nth of the epoch, from the media? */

@@ -10,7 +10,7 @@
 #include "shadow.h"
 
 #define SHADOW_POISON	0x5ad0c0de5ad0c0deULL
-#define SHADOW_EPOCHS	96		/* of one run that may be open in a scope */
+#define SHADOW_EPOCHS	192		/* of one run that may be open in a scope */
 #define SHADOW_CHOICE_LINE	(1U << 31)	/* in a step: a scope was decided */
 
 struct shadow_node {

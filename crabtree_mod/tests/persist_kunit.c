@@ -349,6 +349,44 @@ static void shadow_cache_cpus(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x40U);
 }
 
+/* Model E: a CPU that loads one word of a swap has seen the swap */
+static void shadow_cache_swap(struct kunit *test)
+{
+	struct crab_shadow *shadow;
+	struct shadow_test s;
+	u64 old[2] = { 0, 0 };
+
+	shadow_begin(test, &s);
+	shadow = s.flow.media->hooks.shadow;
+	shadow->model = CRAB_SHADOW_MODEL_CACHE;
+	KUNIT_EXPECT_TRUE(test, crab_cas_pair(&s.flow, s.word, old, 1, 1));
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x21U);
+	shadow->cpu = 1;
+	KUNIT_EXPECT_EQ(test, crab_load(s.flow.media, s.word), 1ULL);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x20U);
+}
+
+/* Model E: a choice that is made late after a cut leaves the stores since the cut alone */
+static void shadow_cache_late(struct kunit *test)
+{
+	struct crab_shadow *shadow;
+	struct shadow_test s;
+	u64 value;
+
+	shadow_begin(test, &s);
+	shadow = s.flow.media->hooks.shadow;
+	shadow->model = CRAB_SHADOW_MODEL_CACHE;
+	crab_store(&s.flow, s.word + 1, 1);
+	crab_shadow_crash(shadow);
+	for (value = 1; value <= 8; value++) {
+		crab_order(&s.flow);
+		crab_store(&s.flow, s.word, value);
+	}
+	KUNIT_EXPECT_EQ(test, crab_shadow_pending(shadow), 9U);
+	crab_load(s.flow.media, s.word + 1);		/* chooses its value, and nothing else */
+	KUNIT_EXPECT_EQ(test, crab_shadow_pending(shadow), 8U);
+}
+
 /* The real primitives of lock-free writers */
 static void persist_swaps(struct kunit *test)
 {
@@ -380,6 +418,8 @@ static struct kunit_case persist_cases[] = {
 	KUNIT_CASE(shadow_line),
 	KUNIT_CASE(shadow_cache),
 	KUNIT_CASE(shadow_cache_cpus),
+	KUNIT_CASE(shadow_cache_swap),
+	KUNIT_CASE(shadow_cache_late),
 	KUNIT_CASE(persist_swaps),
 	KUNIT_CASE(shadow_fence),
 	KUNIT_CASE(shadow_other_line),
