@@ -79,6 +79,8 @@ void crab_test_format(struct kunit *test, const char *engine, const char *layout
 	struct crab_test *t = test->priv;
 	char reason[CRAB_REASON_LEN];
 
+	t->media.fence_only = crab_layout_by_name(crab_engine_by_name(engine), layout)->needs ==
+			      CRAB_MODEL_CACHE;
 	KUNIT_ASSERT_EQ(test, crab_store_format(&t->media, &options, reason), 0);
 	crab_test_attach(test, false);
 }

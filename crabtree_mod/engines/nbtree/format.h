@@ -14,6 +14,11 @@
 #define NB_LEAF_BYTES_MAX	1024U	/* a word of DRAM has a bit for each slot */
 #define NB_SLOTS_MAX		61U
 
+enum nb_layout {
+	NB_LAYOUT_ADR = 1,
+	NB_LAYOUT_EADR,
+};
+
 struct nb_dslot {
 	__le64 key;		/* CRAB_KEY_EMPTY: free */
 	__le64 value;

@@ -160,7 +160,7 @@ const char *crab_nb_leaf_fault(const struct nb_tree *tree, const struct nb_leaf 
 	return records_fault(leaf, records, *count);
 }
 
-const char *crab_nb_leaf_open(const struct nb_tree *tree, struct nb_leaf *leaf)
+const char *crab_nb_leaf_open(struct nb_tree *tree, struct nb_leaf *leaf)
 {
 	u32 slot, count;
 	u64 key;
@@ -173,6 +173,7 @@ const char *crab_nb_leaf_open(const struct nb_tree *tree, struct nb_leaf *leaf)
 			leaf->stale |= 1ULL << slot;
 		leaf->fp[slot] = fingerprint(key);
 	}
+	tree->records += nb_live(leaf);
 	count = crab_nb_leaf_sorted(tree, leaf, tree->scratch);
 	return records_fault(leaf, tree->scratch, count);
 }
@@ -270,9 +271,10 @@ void crab_nb_leaf_fresh(struct crab_flow *flow, const struct crab_geometry *geo,
 	crab_clean(flow, d, offsetof(struct nb_dleaf, slot[room]));
 }
 
-struct nb_leaf *crab_nb_leaf_make(u64 number, u64 birth, u64 low, gfp_t gfp)
+struct nb_leaf *crab_nb_leaf_make(const struct nb_tree *tree, u64 number, u64 birth, u64 low,
+				  gfp_t gfp)
 {
-	struct nb_leaf *leaf = kzalloc(sizeof(*leaf), gfp);
+	struct nb_leaf *leaf = kzalloc(tree->kind->leaf_bytes, gfp);
 
 	if (!leaf)
 		return NULL;

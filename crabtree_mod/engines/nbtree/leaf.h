@@ -89,14 +89,8 @@ u32 crab_nb_leaf_sorted(const struct nb_tree *tree, const struct nb_leaf *leaf,
 const char *crab_nb_leaf_fault(const struct nb_tree *tree, const struct nb_leaf *leaf,
 			       struct crab_record *records, u32 *count);
 
-/**
- * crab_nb_leaf_open() - attach: find the live and the stale slots of a leaf
- * @tree: the tree
- * @leaf: the leaf; @low and @high are set
- * Context: attach.
- * Return: NULL, or a description of the damage.
- */
-const char *crab_nb_leaf_open(const struct nb_tree *tree, struct nb_leaf *leaf);
+/* As nb_kind.open: finds the live and the stale slots */
+const char *crab_nb_leaf_open(struct nb_tree *tree, struct nb_leaf *leaf);
 
 /**
  * crab_nb_leaf_add() - write a record to a free slot (P6)
@@ -159,6 +153,7 @@ void crab_nb_leaf_fresh(struct crab_flow *flow, const struct crab_geometry *geo,
 
 /**
  * crab_nb_leaf_make() - make a leaf in DRAM
+ * @tree: the tree
  * @number: its number
  * @birth: its birth
  * @low: lowest key of its range
@@ -166,7 +161,8 @@ void crab_nb_leaf_fresh(struct crab_flow *flow, const struct crab_geometry *geo,
  * Context: may sleep if @gfp allows it.
  * Return: the leaf, empty and not in use; or NULL.
  */
-struct nb_leaf *crab_nb_leaf_make(u64 number, u64 birth, u64 low, gfp_t gfp);
+struct nb_leaf *crab_nb_leaf_make(const struct nb_tree *tree, u64 number, u64 birth, u64 low,
+				  gfp_t gfp);
 
 /**
  * crab_nb_leaf_fill() - note the records of crab_nb_leaf_fresh() in DRAM

@@ -53,9 +53,33 @@ struct nb_leaf {
 	u8 fp[NB_SLOTS_MAX];
 };
 
+struct nb_tree;
+
+/**
+ * struct nb_kind - the part of a layout that attach knows
+ * @ops: the operations of an attached store
+ * @tree_bytes: size of the structure that begins with a struct nb_tree
+ * @leaf_bytes: size of the structure that begins with a struct nb_leaf
+ * @link_bits: bits of a link on the media that name the next leaf
+ * @permitted: 0, or -EOPNOTSUPP: this CPU cannot write to a store of the layout. Or NULL
+ * @format: as crab_engine_ops.format
+ * @open: find the records of a leaf, whose @low and @high are set, in its slots. NULL, or a
+ *	description of the damage
+ */
+struct nb_kind {
+	const struct crab_engine_ops *ops;
+	size_t tree_bytes;
+	size_t leaf_bytes;
+	u64 link_bits;
+	int (*permitted)(void);
+	int (*format)(struct crab_flow *flow, const struct crab_geometry *geo);
+	const char *(*open)(struct nb_tree *tree, struct nb_leaf *leaf);
+};
+
 /**
  * struct nb_tree - an attached store
  * @base: head that all engines have
+ * @kind: its layout
  * @room: records that a leaf holds
  * @records: live records that attach found
  * @pool: free leaves, under a lock of its own
@@ -70,6 +94,7 @@ struct nb_leaf {
  */
 struct nb_tree {
 	struct crab_engine base;
+	const struct nb_kind *kind;
 	u32 room;
 	u64 records;
 	struct crab_pool pool;
@@ -207,10 +232,16 @@ static inline void nb_change_end(struct nb_leaf *leaf)
 	raw_write_seqcount_end(&leaf->seq);
 }
 
+extern const struct crab_layout crab_nb_layouts[];
+extern const struct nb_kind crab_ea_kind;	/* the layout eadr */
+
+/* As crab_engine_ops.attach, of a layout */
+struct crab_engine *crab_nb_attach(const struct nb_kind *kind, struct crab_media *media,
+				   const struct crab_geometry *geo,
+				   const struct crab_attach_how *how);
+
 /* Functions of struct crab_engine_ops, which documents them */
 int crab_nb_format(struct crab_flow *flow, const struct crab_geometry *geo);
-struct crab_engine *crab_nb_attach(struct crab_media *media, const struct crab_geometry *geo,
-				   const struct crab_attach_how *how);
 int crab_nb_repair(struct crab_engine *engine, struct crab_flow *flow);
 void crab_nb_detach(struct crab_engine *engine);
 int crab_nb_lookup(struct crab_engine *engine, u64 key, u64 *value);

@@ -144,21 +144,60 @@ static void nb_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 	};
 }
 
-static const struct crab_layout nb_layouts[] = {
+static const struct nb_kind nb_adr = {
+	.ops = &crab_engine_nbtree,
+	.tree_bytes = sizeof(struct nb_tree),
+	.leaf_bytes = sizeof(struct nb_leaf),
+	.link_bits = ~0ULL,
+	.format = crab_nb_format,
+	.open = crab_nb_leaf_open,
+};
+
+/* The rows of the layouts, by the places in @crab_nb_layouts */
+#ifdef CRAB_NB_EADR
+static const struct nb_kind * const nb_kinds[] = { &nb_adr, &crab_ea_kind };
+#else
+static const struct nb_kind * const nb_kinds[] = { &nb_adr };
+#endif
+
+const struct crab_layout crab_nb_layouts[] = {
 	{
-		.name = "adr", .id = 1, .needs = CRAB_MODEL_LINE,
+		.name = "adr", .id = NB_LAYOUT_ADR, .needs = CRAB_MODEL_LINE,
 		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = NB_LEAF_BYTES_MAX,
 		.leaf_default = NB_LEAF_BYTES_MAX, .records = nb_room,
 	},
+#ifdef CRAB_NB_EADR		/* test builds in user space only */
+	{
+		.name = "eadr", .id = NB_LAYOUT_EADR, .needs = CRAB_MODEL_CACHE,
+		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = NB_LEAF_BYTES_MAX,
+		.leaf_default = NB_LEAF_BYTES_MAX, .records = nb_room,
+	},
+#endif
 	{ }
 };
+
+static const struct nb_kind *nb_kind_of(const struct crab_geometry *geo)
+{
+	return nb_kinds[crab_layout_by_id(&crab_engine_nbtree, geo->layout) - crab_nb_layouts];
+}
+
+static int nb_format(struct crab_flow *flow, const struct crab_geometry *geo)
+{
+	return nb_kind_of(geo)->format(flow, geo);
+}
+
+static struct crab_engine *nb_attach(struct crab_media *media, const struct crab_geometry *geo,
+				     const struct crab_attach_how *how)
+{
+	return crab_nb_attach(nb_kind_of(geo), media, geo, how);
+}
 
 const struct crab_engine_ops crab_engine_nbtree = {
 	.name = "nbtree",
 	.id = 6,
-	.layouts = nb_layouts,
-	.format = crab_nb_format,
-	.attach = crab_nb_attach,
+	.layouts = crab_nb_layouts,
+	.format = nb_format,
+	.attach = nb_attach,
 	.repair = crab_nb_repair,
 	.detach = crab_nb_detach,
 	.lookup = crab_nb_lookup,

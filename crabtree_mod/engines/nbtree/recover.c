@@ -60,11 +60,9 @@ static void recover_leaf(struct nb_tree *tree, struct nb_leaf *leaf, u64 high)
 	leaf->high = high;
 	if (crab_badmem_probe(tree->base.media, crab_leaf_offset(&tree->base.geo, leaf->number),
 			      tree->base.geo.leaf_bytes))
-		fault = crab_nb_leaf_open(tree, leaf);
+		fault = tree->kind->open(tree, leaf);
 	if (fault)
 		recover_quarantine(tree, leaf, fault);
-	else
-		tree->records += nb_live(leaf);
 }
 
 /* The error of the leaf that a link names, or NULL; @leaf: the last one, or NULL */
@@ -83,7 +81,7 @@ static const char *recover_doubt(const struct nb_tree *tree, const struct nb_lea
 static int recover_push(struct nb_tree *tree, u64 number, const struct crab_head *head,
 			struct nb_leaf **leaf)
 {
-	*leaf = crab_nb_leaf_make(number, head->birth, head->low, NB_GFP_ATTACH);
+	*leaf = crab_nb_leaf_make(tree, number, head->birth, head->low, NB_GFP_ATTACH);
 	if (!*leaf)
 		return -ENOMEM;
 	if (!crab_index_append(&tree->index, head->low, *leaf))
@@ -149,7 +147,7 @@ static int recover_list(struct nb_tree *tree, u64 word)
 		err = recover_enter(tree, word, &head, &leaf);
 		if (err)
 			return err;
-		word = head.next;
+		word = head.next & tree->kind->link_bits;
 	}
 	recover_leaf(tree, leaf, CRAB_KEY_EMPTY);
 	return 0;
@@ -175,20 +173,25 @@ static int tree_init(struct nb_tree *tree, struct crab_media *media,
 	crab_index_init(&tree->index);
 	tree->room = nb_room(geo->leaf_bytes);
 	tree->scratch = kvmalloc_array(tree->room, sizeof(*tree->scratch), NB_GFP_ATTACH);
-	if (crab_engine_init(&tree->base, &crab_engine_nbtree, media, geo, how) || !tree->scratch)
+	if (crab_engine_init(&tree->base, tree->kind->ops, media, geo, how) || !tree->scratch)
 		return -ENOMEM;
 	tree->base.pool = &tree->pool;
 	return crab_pool_init(&tree->pool, geo->leaves);
 }
 
-struct crab_engine *crab_nb_attach(struct crab_media *media, const struct crab_geometry *geo,
+struct crab_engine *crab_nb_attach(const struct nb_kind *kind, struct crab_media *media,
+				   const struct crab_geometry *geo,
 				   const struct crab_attach_how *how)
 {
-	struct nb_tree *tree = kvzalloc(sizeof(*tree), NB_GFP_ATTACH);
-	int err;
+	struct nb_tree *tree;
+	int err = kind->permitted && !how->readonly ? kind->permitted() : 0;
 
+	if (err)
+		return ERR_PTR(err);
+	tree = kvzalloc(kind->tree_bytes, NB_GFP_ATTACH);
 	if (!tree)
 		return ERR_PTR(-ENOMEM);
+	tree->kind = kind;
 	err = tree_init(tree, media, geo, how);
 	if (!err)
 		err = recover_tree(tree);

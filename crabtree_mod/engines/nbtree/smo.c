@@ -138,7 +138,7 @@ static int split_reserve(struct nb_tree *tree, struct nb_leaf **fresh)
 		return -ENOMEM;
 	if (crab_pool_alloc(&tree->pool, &spare, 1, 0))
 		return -ENOSPC;
-	*fresh = crab_nb_leaf_make(spare.leaf, 0, 0, GFP_NOIO);
+	*fresh = crab_nb_leaf_make(tree, spare.leaf, 0, 0, GFP_NOIO);
 	if (*fresh)
 		return 0;
 	crab_pool_free(&tree->pool, spare.leaf);

@@ -86,6 +86,7 @@ extern const struct host_driver host_driver_nvtree;
 extern const struct host_driver host_driver_fastfair;
 extern const struct host_driver host_driver_clfb;
 extern const struct host_driver host_driver_nbtree;
+extern const struct host_driver host_driver_eadr;	/* the layout of the same engine */
 extern const struct host_driver host_driver_toy;
 
 /* All drivers, ended by NULL */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file holds the table of the drivers: one line for each engine that the crash tests run.
+ * This file holds the table of the drivers: one line for each engine, or layout,
+ * that the crash tests run.
  *
  * Locking: none; the table is const.
  */
@@ -12,6 +13,7 @@ const struct host_driver * const host_drivers[] = {
 	&host_driver_fastfair,
 	&host_driver_clfb,
 	&host_driver_nbtree,
+	&host_driver_eadr,
 	&host_driver_toy,
 	NULL
 };

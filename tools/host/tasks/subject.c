@@ -58,6 +58,10 @@ const struct subject subjects[SUBJECTS] = {
 	{ "nbtree", "nbtree", "adr", 128, 3, 16, 16, 3, false, { { 0 } }, false },
 	{ "nbtree, leaves of 512 bytes", "nbtree", "adr", 512, 0, 8, 48, 3, false, { { 0 } }, false },
 	{ "nbtree, hardly any space", "nbtree", "adr", 128, 2, 5, 12, 3, false, { { 0 } }, false },
+	{ "eadr", "nbtree", "eadr", 128, 3, 60, 16, 3, false, { { 0 } }, false },
+	{ "eadr, leaves of two", "nbtree", "eadr", 128, 2, 60, 8, 4, false, { { 0 } }, false },
+	{ "eadr, leaves of 512 bytes", "nbtree", "eadr", 512, 0, 24, 48, 3, false, { { 0 } }, false },
+	{ "eadr, hardly any space", "nbtree", "eadr", 128, 2, 9, 12, 3, false, { { 0 } }, false },
 	{ "slotted, adds", "crab", "slotted", 128, 2, 16, 6, 4, false, { { 0 } }, true },
 	{ "sorted, adds", "crab", "sorted", 128, 0, 12, 6, 4, false,
 	  .tuning = { .strategy = CRAB_STRATEGY_SIP }, true },
@@ -65,6 +69,7 @@ const struct subject subjects[SUBJECTS] = {
 	{ "fastfair, adds", "fastfair", "shift", 128, 3, 16, 6, 4, false, { { 0 } }, true },
 	{ "clfb, adds", "clfb", "twin", 128, 3, 16, 6, 4, false, { { 0 } }, true },
 	{ "nbtree, adds", "nbtree", "adr", 128, 2, 16, 6, 4, false, { { 0 } }, true },
+	{ "eadr, adds", "nbtree", "eadr", 128, 2, 40, 6, 4, false, { { 0 } }, true },
 	{ }
 };
 

@@ -415,6 +415,15 @@ bool poll_state_synchronize_rcu(unsigned long cookie)
 	return grace_passed(cookie);
 }
 
+void synchronize_rcu(void)
+{
+	u64 since = sections_begun;
+
+	crab_task_may_sleep();
+	while (!grace_passed(since))
+		crab_task_wait();
+}
+
 void crab_task_free_later(const void *p)
 {
 	struct later *later = malloc(sizeof(*later));

@@ -149,6 +149,8 @@ static u64 trial_used(const struct trial *trial)
 		return clfb_tree_of(engine)->leaves;
 	if (engine->ops == &crab_engine_nbtree)
 		return nb_tree_of(engine)->leaves;
+	if (engine->ops == crab_ea_kind.ops)	/* with those that wait for readers */
+		return engine->geo.leaves - engine->pool->free;
 	return crab_tree_of(engine)->leaves;
 }
 

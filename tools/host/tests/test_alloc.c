@@ -74,6 +74,7 @@ static const struct config {
 	{ "crab", "sorted", LEAF_BYTES, CRAB_STRATEGY_COW, true, BIT(SPLIT) | BIT(LATER) },
 	{ "nvtree", "append", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(SPLIT) },
 	{ "volatile", "sorted", LEAF_BYTES, 0, false, BIT(SPLIT) }, { "nbtree", "adr", LEAF_BYTES, 0, false, BIT(SPLIT) },
+	{ "nbtree", "eadr", LEAF_BYTES, 0, false, BIT(SPLIT) },
 	{ "fastfair", "shift", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(LATER) },
 	{ "clfb", "inplace", LEAF_BYTES, 0, false, 0 }, { "clfb", "twin", LEAF_BYTES, 0, false, 0 },
 };

@@ -248,8 +248,10 @@ int main(int argc, char **argv)
 	directory = dirname(argv[0]);
 	if (crab_persist_init())
 		return 2;
+	/* Not yet the layout eadr: protocols-nbtree.rst */
 	for (i = 0; subjects[i].name; i++)
-		run_subject(&subjects[i], rounds, seed + i);
+		if (strcmp(subjects[i].layout, "eadr"))
+			run_subject(&subjects[i], rounds, seed + i);
 	run_attach();
 	return tap_done();
 }

@@ -5,10 +5,9 @@
  *
  * Locking: one thread.
  */
-#include <linux/bitops.h>
 #include <linux/kernel.h>
 
-#include "engines/nbtree/leaf.h"
+#include "engines/nbtree/eadr/eadr.h"
 #include "nbtree_driver.h"
 #include "store/store_priv.h"
 
@@ -32,6 +31,21 @@ static struct crab_dhead *head_at(struct nb_tree *tree, u32 n)
 	return leaf ? &nb_leaf_media(tree, leaf)->head : NULL;
 }
 
+static bool is_eadr(const struct nb_tree *tree)
+{
+	return tree->kind == &crab_ea_kind;
+}
+
+/* Has the slot a record, or is it free? */
+static bool slot_is(struct nb_tree *tree, struct nb_leaf *leaf, u32 slot, bool live)
+{
+	u64 word = le64_to_cpu(nb_leaf_media(tree, leaf)->slot[slot].key);
+
+	if (!is_eadr(tree))
+		return (leaf->live >> slot & 1) == live;
+	return live ? ea_is_record(word) : word == EA_FREE;
+}
+
 /* The @n-th slot with a record, or without one, in the order of leaves */
 static struct nb_dslot *slot_at(struct nb_tree *tree, u32 n, bool live)
 {
@@ -40,7 +54,7 @@ static struct nb_dslot *slot_at(struct nb_tree *tree, u32 n, bool live)
 
 	for (nth = 0; (leaf = leaf_at(tree, nth)); nth++)
 		for (slot = 0; slot < tree->room; slot++)
-			if ((leaf->live >> slot & 1) == live && !n--)
+			if (slot_is(tree, leaf, slot, live) && !n--)
 				return &nb_leaf_media(tree, leaf)->slot[slot];
 	return NULL;
 }
@@ -70,7 +84,7 @@ static bool record_gone(struct crab_store *store, u32 n)
 	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, true);
 
 	if (d)
-		d->key = cpu_to_le64(CRAB_KEY_EMPTY);
+		d->key = cpu_to_le64(is_eadr(nb_tree_of(store->engine)) ? EA_DELETED : CRAB_KEY_EMPTY);
 	return d;
 }
 
@@ -79,7 +93,7 @@ static bool record_appears(struct crab_store *store, u32 n)
 	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, false);
 
 	if (d)
-		d->key = 0;
+		d->key = cpu_to_le64(is_eadr(nb_tree_of(store->engine)) ? EA_LIVE : 0);
 	return d;
 }
 
@@ -116,14 +130,26 @@ static bool low_changed(struct crab_store *store, u32 n)
 	return head && flip(&head->low);
 }
 
+/* The fingerprint of the first record of a leaf, or NULL */
+static u8 *fingerprint_at(struct nb_tree *tree, struct nb_leaf *leaf)
+{
+	u32 slot;
+
+	for (slot = 0; slot < tree->room; slot++)
+		if (slot_is(tree, leaf, slot, true))
+			return &leaf->fp[slot];
+	return NULL;
+}
+
 static bool fingerprint_changed(struct crab_store *store, u32 n)
 {
-	struct nb_leaf *leaf = leaf_at(nb_tree_of(store->engine), n);
+	struct nb_tree *tree = nb_tree_of(store->engine);
+	struct nb_leaf *leaf = leaf_at(tree, n);
 
-	while (leaf && !leaf->live)
-		leaf = leaf_at(nb_tree_of(store->engine), ++n);
+	while (leaf && !fingerprint_at(tree, leaf))
+		leaf = leaf_at(tree, ++n);
 	if (leaf)
-		leaf->fp[__ffs64(leaf->live)] ^= 1;
+		*fingerprint_at(tree, leaf) ^= 0x80;
 	return leaf;
 }
 

@@ -31,22 +31,16 @@
 #include "shared/link.h"
 #include "state.h"
 
-#define IMAGE_LEAVES	12
-
 #define CODE_FREE	0x20
 #define CODE_STALE	0x30
 
-/* Words of a leaf */
-#define WORD_LOW	3
-#define WORD_SLOTS	6
-
-static __le64 *word_of(const struct crab_media *media, const struct crab_geometry *geo, u64 leaf,
-		       u32 word)
+__le64 *nbtree_word(const struct crab_media *media, const struct crab_geometry *geo, u64 leaf,
+		    u32 word)
 {
 	return (__le64 *)(media->base + crab_leaf_offset(geo, leaf)) + word;
 }
 
-static const char *record_read(const struct space *space, const struct crab_geometry *geo,
+const char *nbtree_record_read(const struct space *space, const struct crab_geometry *geo,
 			       const struct crab_media *media, struct crab_record *r,
 			       struct content *content, struct state *state)
 {
@@ -64,7 +58,7 @@ static const char *leaf_read(const struct space *space, const struct crab_geomet
 			     const struct crab_media *media, u64 leaf, u64 high,
 			     struct content *content, struct state *state)
 {
-	u64 low = crab_load(media, word_of(media, geo, leaf, WORD_LOW));
+	u64 low = crab_load(media, nbtree_word(media, geo, leaf, NBTREE_WORD_LOW));
 	const char *fault = NULL;
 	struct crab_record r;
 	u32 i;
@@ -75,11 +69,11 @@ static const char *leaf_read(const struct space *space, const struct crab_geomet
 		return "more than a state can hold";
 	state_add(state, low ? state_key_index(space, low) : 0);
 	for (i = 0; i < space->slots && !fault; i++) {
-		r.key = crab_load(media, word_of(media, geo, leaf, WORD_SLOTS + 2 * i));
+		r.key = crab_load(media, nbtree_word(media, geo, leaf, NBTREE_WORD_SLOTS + 2 * i));
 		if (r.key < high) {
-			r.value = crab_load(media, word_of(media, geo, leaf, WORD_SLOTS + 2 * i + 1));
+			r.value = crab_load(media, nbtree_word(media, geo, leaf, NBTREE_WORD_SLOTS + 2 * i + 1));
 			fault = r.key < low ? "a key below its leaf" :
-			       record_read(space, geo, media, &r, content, state);
+			       nbtree_record_read(space, geo, media, &r, content, state);
 			continue;
 		}
 		state_add(state, r.key == CRAB_KEY_EMPTY ? CODE_FREE : CODE_STALE);
@@ -87,14 +81,14 @@ static const char *leaf_read(const struct space *space, const struct crab_geomet
 	return fault;
 }
 
-/* The lowest key of the leaf that the link of a header names, or the end of all keys */
-static u64 next_low(const struct crab_geometry *geo, const struct crab_media *media, u64 leaf)
+u64 nbtree_next_low(const struct crab_geometry *geo, const struct crab_media *media, u64 leaf,
+		    u64 bits)
 {
-	u64 next = crab_load(media, word_of(media, geo, leaf, 0)) & CRAB_LINK_MASK;
+	u64 next = crab_load(media, nbtree_word(media, geo, leaf, 0)) & bits;
 
 	if (!next || next > geo->leaves)
 		return CRAB_KEY_EMPTY;
-	return crab_load(media, word_of(media, geo, next - 1, WORD_LOW));
+	return crab_load(media, nbtree_word(media, geo, next - 1, NBTREE_WORD_LOW));
 }
 
 const char *nbtree_image_read(const struct space *space, const struct crab_geometry *geo,
@@ -107,22 +101,22 @@ const char *nbtree_image_read(const struct space *space, const struct crab_geome
 	u64 number;
 
 	while (!fault && (number = crab_load(media, word) & CRAB_LINK_MASK)) {
-		if (number > geo->leaves || leaves++ == IMAGE_LEAVES)
+		if (number > geo->leaves || leaves++ == NBTREE_IMAGE_LEAVES)
 			return "a link out of the pool, or a ring";
-		fault = leaf_read(space, geo, media, number - 1, next_low(geo, media, number - 1),
+		fault = leaf_read(space, geo, media, number - 1, nbtree_next_low(geo, media, number - 1, CRAB_LINK_MASK),
 				 content, state);
-		word = word_of(media, geo, number - 1, 0);
+		word = nbtree_word(media, geo, number - 1, 0);
 	}
 	return fault ?: leaves ? NULL : "no leaf";
 }
 
 /* Writing */
 
-static void slot_write(struct crab_flow *flow, const struct crab_geometry *geo, u64 leaf, u32 i,
+void nbtree_slot_write(struct crab_flow *flow, const struct crab_geometry *geo, u64 leaf, u32 i,
 		       u64 key, u64 value)
 {
-	crab_store(flow, word_of(flow->media, geo, leaf, WORD_SLOTS + 2 * i), key);
-	crab_store(flow, word_of(flow->media, geo, leaf, WORD_SLOTS + 2 * i + 1), value);
+	crab_store(flow, nbtree_word(flow->media, geo, leaf, NBTREE_WORD_SLOTS + 2 * i), key);
+	crab_store(flow, nbtree_word(flow->media, geo, leaf, NBTREE_WORD_SLOTS + 2 * i + 1), value);
 }
 
 /* The slots of a leaf; returns the position after them in the state */
@@ -134,13 +128,13 @@ static const u8 *slots_write(struct crab_flow *flow, const struct space *space,
 
 	for (i = 0; i < space->slots; i++, at++) {
 		if (*at >= CODE_FREE) {
-			slot_write(flow, geo, leaf, i, *at == CODE_STALE ? high : CRAB_KEY_EMPTY,
+			nbtree_slot_write(flow, geo, leaf, i, *at == CODE_STALE ? high : CRAB_KEY_EMPTY,
 				   STATE_STALE);
 			continue;
 		}
 		key = state_key(space, *at++);
 		value = space->blobs ? blobs_encode(geo, key, *at + 1) : *at + 1;
-		slot_write(flow, geo, leaf, i, key, value);
+		nbtree_slot_write(flow, geo, leaf, i, key, value);
 	}
 	return at;
 }
@@ -155,7 +149,7 @@ static const u8 *leaf_end(const struct space *space, const u8 *at)
 	return at;
 }
 
-static void header_write(struct crab_flow *flow, const struct crab_geometry *geo, u32 i, u64 birth,
+void nbtree_header_write(struct crab_flow *flow, const struct crab_geometry *geo, u32 i, u64 birth,
 			 u64 low, bool last)
 {
 	struct crab_head head = {
@@ -173,9 +167,9 @@ static void free_write(struct crab_flow *flow, const struct space *space,
 {
 	u32 slot;
 
-	header_write(flow, geo, i, birth, state_key(space, space->keys - 1), true);
+	nbtree_header_write(flow, geo, i, birth, state_key(space, space->keys - 1), true);
 	for (slot = 0; slot < space->slots; slot++)
-		slot_write(flow, geo, i, slot, state_key(space, space->keys - 1), STATE_STALE);
+		nbtree_slot_write(flow, geo, i, slot, state_key(space, space->keys - 1), STATE_STALE);
 	crab_clean(flow, flow->media->base + crab_leaf_offset(geo, i), geo->leaf_bytes);
 }
 
@@ -196,7 +190,7 @@ void nbtree_image_write(const struct space *space, const struct crab_geometry *g
 		next = leaf_end(space, at);
 		high = next < end ? state_key(space, *next) : CRAB_KEY_EMPTY;
 		low = n ? state_key(space, *at) : 0;
-		header_write(&flow, geo, n, n + 1, low, next == end);
+		nbtree_header_write(&flow, geo, n, n + 1, low, next == end);
 		slots_write(&flow, space, geo, n, high, at + 1);
 		crab_clean(&flow, media->base + crab_leaf_offset(geo, n), geo->leaf_bytes);
 	}

@@ -12,6 +12,7 @@
 #define atomic64_read(a)	atomic_read(a)
 #define atomic64_set(a, n)	atomic_set(a, n)
 #define atomic64_inc(a)		atomic_inc(a)
+#define atomic64_inc_return(a)	atomic_inc_return(a)
 
 #define cmpxchg(p, old, new) ({							\
 	__typeof__(*(p)) crab_found = (old);						\

@@ -67,6 +67,14 @@ static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head 
 	crab_urcu(call_rcu)(head, func);
 }
 
+/* After it, polls see the end of the grace period, too: they wait for a callback */
+static inline void synchronize_rcu(void)
+{
+	crab_host_enter();
+	crab_urcu(barrier)();
+	crab_host_rcu_acquire();
+}
+
 /* This liburcu cannot poll: a callback reports the end of each grace period (threads.c) */
 unsigned long start_poll_synchronize_rcu(void);
 bool poll_state_synchronize_rcu(unsigned long cookie);
@@ -97,6 +105,7 @@ bool rcu_read_lock_held(void);
 void crab_task_free_later(const void *p);
 unsigned long start_poll_synchronize_rcu(void);
 bool poll_state_synchronize_rcu(unsigned long cookie);
+void synchronize_rcu(void);
 
 #define kfree_rcu(p, field)		((void)&(p)->field, crab_task_free_later(p))
 

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the layout `eadr` of the engine `nbtree`: slots and leaves that change by
+ * compare-and-swap only. The format of a leaf and the list are those of the layout `adr`.
+ *
+ * Invariant: a slot never returns to an earlier state, and a leaf that began to freeze never
+ * takes a record again.
+ *
+ * Locking: nb_tree.smo_lock protects the index, and nothing else; no operation on a record waits
+ * for it. All other fields that change are read and written by single accesses, under RCU.
+ */
+#ifndef CRABTREE_ENGINES_NBTREE_EADR_H
+#define CRABTREE_ENGINES_NBTREE_EADR_H
+
+#include <linux/atomic.h>
+#include <linux/llist.h>
+
+#include "engines/nbtree/leaf.h"
+#include "media/swap.h"
+
+/*
+ * The key word of a slot: its state, and the key below it. All keys of a leaf are in one quarter
+ * of the key space, so that the two highest bits of a key are those of the leaf.
+ */
+#define EA_STATE_SHIFT	62
+#define EA_PENDING	(0ULL << EA_STATE_SHIFT)	/* not yet a record */
+#define EA_LIVE		(1ULL << EA_STATE_SHIFT)
+#define EA_FROZEN	(2ULL << EA_STATE_SHIFT)	/* a record that moves to a fresh leaf */
+#define EA_NONE		(3ULL << EA_STATE_SHIFT)	/* no key: one of the three words below */
+#define EA_KEY_BITS	(EA_LIVE - 1)
+
+#define EA_FREE		CRAB_KEY_EMPTY
+#define EA_DELETED	(CRAB_KEY_EMPTY - 1)	/* it was a record */
+#define EA_KILLED	(CRAB_KEY_EMPTY - 2)	/* it was never one */
+
+#define EA_QUARTERS	4U
+
+/* A bit of the number in a link: the leaf that holds the link is frozen, and so is the link */
+#define EA_LINK_MARK	(1ULL << (CRAB_LINK_BITS - 1))
+
+/**
+ * struct ea_smo - a structure modification: a leaf freezes and moves to fresh ones, or is unlinked
+ * @rcu: to free it after the last helper
+ * @fresh: the fresh leaves; the second one may be NULL. If both are, the leaf has no record and
+ *	never gets one: its range goes to the leaf before it
+ * @split: lowest key of the second one, or CRAB_KEY_EMPTY
+ * @later: to free the old leaf
+ * @copied: the fresh leaves are whole, and durable
+ *
+ * All but @copied is constant once ea_leaf.smo leads here, so that any task can complete it
+ * without memory.
+ */
+struct ea_smo {
+	struct rcu_head rcu;
+	struct ea_leaf *fresh[2];
+	u64 split;
+	struct crab_later *later;
+	u32 copied;
+};
+
+/**
+ * struct ea_leaf - a leaf in DRAM
+ * @nb: of all layouts: @number, @birth and @low are constant; @high is the end of the range, or
+ *	less, since the range may have grown; set under nb_tree.smo_lock once the index leads to
+ *	the leaf; @fp is 0 until the key of the slot is known; @lock, @seq, @live and @stale are
+ *	not used
+ * @smo: the leaf freezes, or has moved; NULL before that; then constant
+ * @settled: a hint: no slot below is free or pending
+ * @gone: the list on the media does not have the leaf any more
+ * @queued: it is in ea_tree.queue, or was, or will be
+ * @applied: the index does not lead to it; under nb_tree.smo_lock
+ * @before: the leaf that it replaces, until that one is @applied; under nb_tree.smo_lock
+ * @node: in ea_tree.queue
+ */
+struct ea_leaf {
+	struct nb_leaf nb;
+	struct ea_smo *smo;
+	u32 settled;
+	u32 gone;
+	u32 queued;
+	bool applied;
+	struct ea_leaf *before;
+	struct llist_node node;
+};
+
+/**
+ * struct ea_tree - an attached store
+ * @nb: of all layouts; @splits, @leaves and @unlinks are of the state that the index has
+ * @births: highest birth of a leaf
+ * @begun: structure modifications that took a leaf of the pool
+ * @ended: those whose leaves are in the list or in the pool
+ * @retired: leaves that were replaced, and handed over to the pool
+ * @synced: how many of them no reader can have any more
+ * @queue: leaves that are gone, and that the index may still lead to
+ * @torn: attach found traces of a power cut
+ * @repairs: slots and links that attach repaired
+ */
+struct ea_tree {
+	struct nb_tree nb;
+	atomic64_t births;
+	atomic64_t begun;
+	atomic64_t ended;
+	atomic64_t retired;
+	atomic64_t synced;
+	struct llist_head queue;
+	bool torn;
+	u64 repairs;
+};
+
+/* Its own counts: CHECK compares sums only while no write is under way */
+#define EA_COUNT_BEGUN	own[0]
+#define EA_COUNT_ENDED	own[1]
+
+/**
+ * struct ea_slot - a slot that was found
+ * @number: its number, or NB_SLOT_NONE
+ * @word: its key word
+ */
+struct ea_slot {
+	u32 number;
+	u64 word;
+};
+
+static inline struct ea_tree *ea_tree_of(struct crab_engine *engine)
+{
+	return container_of(engine, struct ea_tree, nb.base);
+}
+
+static inline struct ea_leaf *ea_leaf_of(struct nb_leaf *leaf)
+{
+	return container_of(leaf, struct ea_leaf, nb);
+}
+
+/* The structure modification of a leaf that freezes or has moved, or NULL */
+static inline struct ea_smo *ea_smo(const struct ea_leaf *leaf)
+{
+	/* Pairs with cmpxchg() in smo_run() */
+	return smp_load_acquire(&leaf->smo);
+}
+
+static inline struct nb_dslot *ea_slot_at(const struct ea_tree *tree, const struct ea_leaf *leaf,
+					  u32 slot)
+{
+	return &nb_leaf_media(&tree->nb, &leaf->nb)->slot[slot];
+}
+
+static inline u64 ea_word(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot)
+{
+	return crab_load_acquire(tree->nb.base.media, &ea_slot_at(tree, leaf, slot)->key);
+}
+
+static inline u64 ea_value(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot)
+{
+	return crab_load(tree->nb.base.media, &ea_slot_at(tree, leaf, slot)->value);
+}
+
+/* Has the slot a record? */
+static inline bool ea_is_record(u64 word)
+{
+	return word >> EA_STATE_SHIFT == EA_LIVE >> EA_STATE_SHIFT ||
+	       word >> EA_STATE_SHIFT == EA_FROZEN >> EA_STATE_SHIFT;
+}
+
+static inline bool ea_is_pending(u64 word)
+{
+	return word >> EA_STATE_SHIFT == EA_PENDING >> EA_STATE_SHIFT;
+}
+
+static inline bool ea_is_frozen(u64 word)
+{
+	return word >> EA_STATE_SHIFT == EA_FROZEN >> EA_STATE_SHIFT;
+}
+
+/* The key of a key word with a key */
+static inline u64 ea_key(const struct ea_leaf *leaf, u64 word)
+{
+	return (leaf->nb.low & ~EA_KEY_BITS) | (word & EA_KEY_BITS);
+}
+
+/* upkeep.c */
+
+/**
+ * crab_ea_upkeep() - enter leaves that replace others into the index, unless a task does so
+ * @tree: the tree
+ * Context: may sleep; not in an RCU section.
+ */
+void crab_ea_upkeep(struct ea_tree *tree);
+
+/**
+ * crab_ea_reclaim() - wait until replaced leaves are free
+ * @tree: the tree
+ * Context: may sleep; not in an RCU section.
+ * Return: false if no leaf waits for readers.
+ */
+bool crab_ea_reclaim(struct ea_tree *tree);
+
+/**
+ * crab_ea_await() - wait for a task that changes the index, and let it lead to the leaf of a key
+ * @tree: the tree
+ * @key: the key
+ * @tries: attempts so far, by the caller; 0 at first
+ * Context: may sleep; not in an RCU section.
+ * Return: -EAGAIN; -ENOMEM; or -EUCLEAN after many attempts: the media has changed under the store.
+ */
+int crab_ea_await(struct ea_tree *tree, u64 key, u32 *tries);
+
+/**
+ * crab_ea_unlink() - unlink the leaf of a key if it has no record, unless a task changes the index
+ * @write: the write
+ * @key: a key of the leaf
+ * Context: may sleep; not in an RCU section.
+ */
+void crab_ea_unlink(struct nb_write *write, u64 key);
+
+/**
+ * crab_ea_is_behind() - whether the index leads to leaves that are gone
+ * @tree: the tree
+ * Context: any; a hint.
+ * Return: true if so.
+ */
+bool crab_ea_is_behind(const struct ea_tree *tree);
+
+/* As in struct nb_kind */
+int crab_ea_format(struct crab_flow *flow, const struct crab_geometry *geo);
+const char *crab_ea_open(struct nb_tree *tree, struct nb_leaf *leaf);
+
+/* Functions of struct crab_engine_ops, which documents them */
+int crab_ea_repair(struct crab_engine *engine, struct crab_flow *flow);
+int crab_ea_lookup(struct crab_engine *engine, u64 key, u64 *value);
+int crab_ea_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		 struct crab_record *record);
+int crab_ea_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
+		 u32 cap);
+u64 crab_ea_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir);
+u64 crab_ea_quarantine(struct crab_engine *engine, u64 from, u64 to);
+int crab_ea_check(struct crab_engine *engine, struct crab_check_report *report);
+void crab_ea_detach(struct crab_engine *engine);
+
+#endif /* CRABTREE_ENGINES_NBTREE_EADR_H */

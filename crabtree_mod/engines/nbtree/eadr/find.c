@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements all reads of the layout `eadr`; and quarantine at run time, when memory
+ * under an attached store has failed.
+ *
+ * Invariant: a read stores nothing that other tasks read. The keys returned from one leaf belong to
+ * one state of it.
+ *
+ * Locking: none; RCU from the search for a leaf to the last access to it.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+
+#include "slots.h"
+
+/* Reads the leaf of a key; -EINPROGRESS: after crab_ea_await() */
+static int read_once(const struct ea_tree *tree, struct nb_read *read,
+		     int (*body)(const struct ea_tree *tree, const struct ea_leaf *leaf,
+				 struct nb_read *read))
+{
+	struct ea_leaf *leaf;
+	int got = -EUCLEAN;
+
+	crab_rcu_enter();
+	leaf = crab_ea_leaf_of(tree, read->key);
+	if (!leaf) {
+		got = -EINPROGRESS;
+		goto out;
+	}
+	/* Before the slots: the range may grow */
+	read->low = leaf->nb.low;
+	read->high = READ_ONCE(leaf->nb.high);
+	if (read->high <= read->key)
+		read->high = crab_ea_high(tree, leaf);
+	if (read->high > read->key && !READ_ONCE(leaf->nb.quarantined))
+		got = body(tree, leaf, read);
+out:
+	crab_rcu_leave();
+	return got;
+}
+
+/* A read of one leaf; its range is in @read, also if the leaf is quarantined */
+static int leaf_read(struct ea_tree *tree, struct nb_read *read,
+		     int (*body)(const struct ea_tree *tree, const struct ea_leaf *leaf,
+				 struct nb_read *read))
+{
+	u32 tries = 0;
+	int got;
+
+	read->low = 0;
+	read->high = CRAB_KEY_EMPTY;
+	do {
+		got = read_once(tree, read, body);
+		if (got == -EINPROGRESS)
+			got = crab_ea_await(tree, read->key, &tries);
+	} while (got == -EAGAIN);
+	/* The media has changed under the store: no walk goes on */
+	if (read->high <= read->key)
+		read->high = CRAB_KEY_EMPTY;
+	return got;
+}
+
+static int body_lookup(const struct ea_tree *tree, const struct ea_leaf *leaf, struct nb_read *read)
+{
+	struct ea_slot slot = crab_ea_find(tree, leaf, read->key, tree->nb.room);
+
+	if (slot.number == NB_SLOT_NONE)
+		return -ENOENT;
+	read->records->value = ea_value(tree, leaf, slot.number);
+	return 0;
+}
+
+int crab_ea_lookup(struct crab_engine *engine, u64 key, u64 *value)
+{
+	struct crab_record record = { };
+	struct nb_read read = { .key = key, .records = &record };
+	int err = leaf_read(ea_tree_of(engine), &read, body_lookup);
+
+	if (!err)
+		*value = record.value;
+	return err;
+}
+
+static int body_seek(const struct ea_tree *tree, const struct ea_leaf *leaf, struct nb_read *read)
+{
+	return crab_ea_near(tree, leaf, read->key, read->dir, read->records) ? 0 : -ENOENT;
+}
+
+int crab_ea_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		 struct crab_record *record)
+{
+	struct nb_read read = { .key = key, .dir = dir, .records = record };
+	struct ea_tree *tree = ea_tree_of(engine);
+	int err;
+
+	for (;;) {
+		err = leaf_read(tree, &read, body_seek);
+		/* Below the lowest key is the reserved one, too */
+		read.key = dir == CRAB_SEEK_GE ? read.high : read.low - 1;
+		if (err != -ENOENT || read.key == CRAB_KEY_EMPTY)
+			return err;
+		if (nb_breathe(&tree->nb))
+			return -EINTR;
+	}
+}
+
+static int body_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf, struct nb_read *read)
+{
+	return crab_ea_sorted(tree, leaf, read->records);
+}
+
+/* The range of the leaf may have grown on both sides; the next leaf repeats the upper part */
+static bool range_has(const struct nb_read *read, u64 key)
+{
+	return key >= read->key && key < read->high;
+}
+
+static int scan_range(struct ea_tree *tree, struct nb_read *read, u64 start, u64 end,
+		      struct crab_record *records, u32 cap)
+{
+	u32 count = 0;
+	int got, i;
+
+	read->high = start;
+	while (count < cap && read->high <= end && read->high != CRAB_KEY_EMPTY) {
+		read->key = read->high;
+		got = leaf_read(tree, read, body_sorted);
+		if (got < 0)		/* the next call begins here and returns it */
+			return count ? count : got;
+		for (i = 0; i < got && count < cap; i++)
+			if (range_has(read, read->records[i].key) && read->records[i].key <= end)
+				records[count++] = read->records[i];
+		cond_resched();
+	}
+	return count;
+}
+
+int crab_ea_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
+		 u32 cap)
+{
+	struct ea_tree *tree = ea_tree_of(engine);
+	struct nb_read read = {
+		.records = kmalloc_array(tree->nb.room, sizeof(*records), GFP_NOIO),
+	};
+	int got = read.records ? scan_range(tree, &read, start, end, records, cap) : -ENOMEM;
+
+	kfree(read.records);
+	return got;
+}
+
+static int body_nothing(const struct ea_tree *tree, const struct ea_leaf *leaf,
+			struct nb_read *read)
+{
+	return 0;
+}
+
+/* A walk that is stopped returns a key of the range, where the next scan gets -EUCLEAN again */
+u64 crab_ea_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
+{
+	struct ea_tree *tree = ea_tree_of(engine);
+	struct nb_read read = { };
+	bool bad = false, was;
+
+	do {
+		read.key = key;
+		was = bad;
+		bad = leaf_read(tree, &read, body_nothing);
+		if (was && !bad)
+			return key;
+		key = dir == CRAB_SEEK_GE ? read.high : read.low - 1;
+	} while (key != CRAB_KEY_EMPTY && !nb_breathe(&tree->nb));
+	return key;
+}
+
+/* Quarantines a leaf to which the index leads, if it is in [@from, @to) */
+static bool leaf_quarantine(struct ea_tree *tree, struct nb_leaf *leaf, u64 from, u64 to)
+{
+	const struct crab_geometry *geo = &tree->nb.base.geo;
+	u64 offset = crab_leaf_offset(geo, leaf->number);
+
+	if (leaf->number == NB_NOWHERE || offset >= to || offset + geo->leaf_bytes <= from ||
+	    leaf->quarantined)
+		return false;
+	WRITE_ONCE(leaf->quarantined, true);
+	return true;
+}
+
+/* The store is read-only: the index follows all changes, and then none begins */
+u64 crab_ea_quarantine(struct crab_engine *engine, u64 from, u64 to)
+{
+	struct ea_tree *tree = ea_tree_of(engine);
+	struct nb_leaf *leaf;
+	u64 hit = 0, key;
+
+	crab_ea_upkeep(tree);
+	mutex_lock(&tree->nb.smo_lock);
+	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf->high) {
+		cond_resched();
+		leaf = crab_index_find(&tree->nb.index, key);
+		hit += leaf_quarantine(tree, leaf, from, to);
+	}
+	tree->nb.quarantined += hit;
+	mutex_unlock(&tree->nb.smo_lock);
+	crab_pool_close(&tree->nb.pool);
+	return hit;
+}

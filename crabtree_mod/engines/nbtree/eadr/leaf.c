@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the slots of a leaf of the layout `eadr`, and how to find a leaf.
+ */
+
+/**
+ * DOC: slots of eadr
+ *
+ * A slot is a key word and a value, which change together: 16 bytes, by compare-and-swap. The two
+ * highest bits of the key word are the state of the slot, and it only goes forward:
+ *
+ *   free      pending    an insert, in the lowest free slot
+ *   pending   live       if no lower slot has a record with the key: the insert took effect
+ *   pending   killed     if one has: the insert begins again. Or if the leaf freezes
+ *   live      live       an update: another value
+ *   live      deleted    a delete
+ *   free      killed     the leaf freezes
+ *   live      frozen     the leaf freezes; the record moves to a fresh leaf
+ *
+ * An insert *settles* the pending slots from the lowest one up to its own, those of others too: it
+ * never waits for their owners. A slot is settled after all lower ones, so a key has one record.
+ * Zhang et al. 2024 claim slots by a counter; here the swap from free to pending is the claim, so
+ * that slots fill without gaps.
+ *
+ * A reader stores nothing. It takes the slots in their order, up to the first one that is free, and
+ * passes pending ones over. A power cut can leave a free slot below one in use, if no CPU had read
+ * it: it counts as killed. A record that was found is read by a load of its value: the value of a
+ * slot does not change after the slot is deleted or frozen.
+ *
+ * DRAM has a fingerprint for each slot, 0 until it is known. It is noted before the slot is live.
+ *
+ * An operation has taken effect with its swap. Caches persist (model E), so a value that another
+ * CPU has seen is durable. The fence P6 makes the swap durable before the operation returns. No
+ * line is cleaned.
+ *
+ * Locking: none; RCU keeps the leaf.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+
+#include "slots.h"
+
+#define FIND_TRIES	16	/* searches of the index while a task changes it */
+
+static u8 fingerprint(u64 key)
+{
+	return key * 0x9e3779b97f4a7c15ULL >> 56 ?: 1;
+}
+
+void crab_ea_note_key(struct ea_leaf *leaf, u32 slot, u64 key)
+{
+	WRITE_ONCE(leaf->nb.fp[slot], fingerprint(key));
+}
+
+/* The leaf to which one that is gone leads; @grown: out: one whose range has grown */
+static struct ea_leaf *leaf_after(const struct ea_tree *tree, const struct ea_leaf *gone, u64 key,
+				  bool *grown)
+{
+	struct ea_leaf *leaf;
+
+	if (ea_smo(gone)->fresh[0])
+		return ea_smo(gone)->fresh[key >= ea_smo(gone)->split];
+	leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
+	if (leaf != gone)
+		return leaf;
+	/* Unlinked: the leaf before it has its range. One such leaf at most is in the index */
+	*grown = true;
+	return ea_leaf_of(crab_index_find(&tree->nb.index, gone->nb.low - 1));
+}
+
+/*
+ * By the list, a leaf has the range of an unlinked one before that one is gone: only a search that
+ * has met it follows the list.
+ */
+static bool leaf_holds(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key, bool grown)
+{
+	return key >= leaf->nb.low &&
+	       (likely(key < READ_ONCE(leaf->nb.high)) ||
+		(grown && key < crab_ea_high(tree, leaf)));
+}
+
+struct ea_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key)
+{
+	struct ea_leaf *leaf;
+	bool grown = false;
+	u32 tries;
+
+	for (tries = 0; tries < FIND_TRIES; tries++) {
+		leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
+		/* Pairs with smp_store_release() in smo_gone(): the fresh leaves are whole */
+		while (unlikely(smp_load_acquire(&leaf->gone)))
+			leaf = leaf_after(tree, leaf, key, &grown);
+		if (likely(leaf_holds(tree, leaf, key, grown)))
+			return leaf;
+	}
+	return NULL;
+}
+
+u64 crab_ea_high(const struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	const struct crab_media *media = tree->nb.base.media;
+	u64 next = crab_load_acquire(media, &nb_leaf_media(&tree->nb, &leaf->nb)->head.next);
+	const struct crab_dhead *head;
+
+	next = next & CRAB_LINK_MASK & ~EA_LINK_MARK;
+	if (!next || next > tree->nb.base.geo.leaves)
+		return CRAB_KEY_EMPTY;
+	head = (const struct crab_dhead *)(media->base +
+					   crab_leaf_offset(&tree->nb.base.geo, next - 1));
+	return crab_load(media, &head->low);
+}
+
+struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
+			    u32 end)
+{
+	struct ea_slot found;
+	u8 fp;
+
+	for (found.number = 0; found.number < end; found.number++) {
+		fp = READ_ONCE(leaf->nb.fp[found.number]);
+		if (fp && fp != fingerprint(key))
+			continue;
+		found.word = ea_word(tree, leaf, found.number);
+		if (found.word == EA_FREE && found.number >= READ_ONCE(leaf->settled))
+			break;
+		if (ea_is_record(found.word) && ea_key(leaf, found.word) == key)
+			return found;
+	}
+	found.number = NB_SLOT_NONE;
+	return found;
+}
+
+bool crab_ea_swap(struct nb_write *write, const struct ea_leaf *leaf, u32 slot, u64 word, u64 value,
+		  u64 to, u64 new_value)
+{
+	u64 old[2] = { word, value };
+
+	return crab_cas_pair(write->flow, &nb_leaf_media(write->tree, &leaf->nb)->slot[slot].key,
+			     old, to, new_value);
+}
+
+/* Makes a pending slot live, or kills it; all lower ones are settled */
+static void slot_settle(struct nb_write *write, struct ea_leaf *leaf, u32 slot)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	u64 word = ea_word(tree, leaf, slot), value, key;
+	bool twice;
+
+	if (!ea_is_pending(word))
+		return;
+	value = ea_value(tree, leaf, slot);
+	key = ea_key(leaf, word);
+	twice = crab_ea_find(tree, leaf, key, slot).number != NB_SLOT_NONE;
+	crab_ea_note_key(leaf, slot, key);
+	crab_ea_swap(write, leaf, slot, word, value,
+		     twice ? EA_KILLED : EA_LIVE | (key & EA_KEY_BITS), value);
+}
+
+static void leaf_settle(struct nb_write *write, struct ea_leaf *leaf, u32 end)
+{
+	u32 slot;
+
+	for (slot = READ_ONCE(leaf->settled); slot < end; slot++)
+		slot_settle(write, leaf, slot);
+	if (READ_ONCE(leaf->settled) < end)
+		WRITE_ONCE(leaf->settled, end);
+}
+
+/* Puts a record into the lowest free slot, as pending; or NB_SLOT_NONE */
+static u32 slot_claim(struct nb_write *write, struct ea_leaf *leaf,
+		      const struct crab_record *record)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	u32 slot;
+
+	for (slot = READ_ONCE(leaf->settled); slot < tree->nb.room; slot++)
+		if (ea_word(tree, leaf, slot) == EA_FREE &&
+		    crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),
+				 EA_PENDING | (record->key & EA_KEY_BITS), record->value))
+			return slot;
+	return NB_SLOT_NONE;
+}
+
+int crab_ea_add(struct nb_write *write, struct ea_leaf *leaf, const struct crab_record *record)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	u32 slot = slot_claim(write, leaf, record);
+
+	if (slot == NB_SLOT_NONE)
+		return -ENOSPC;
+	leaf_settle(write, leaf, slot + 1);
+	return ea_word(tree, leaf, slot) == EA_KILLED ? -EAGAIN : 0;
+}
+
+bool crab_ea_is_empty(const struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	u32 slot;
+
+	for (slot = 0; slot < tree->nb.room; slot++)
+		if (ea_is_record(ea_word(tree, leaf, slot)))
+			return false;
+	return true;
+}
+
+bool crab_ea_close(struct nb_write *write, struct ea_leaf *leaf)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	u32 slot;
+	u64 word;
+
+	for (slot = 0; slot < tree->nb.room; slot++) {
+		word = ea_word(tree, leaf, slot);
+		if (word == EA_FREE)
+			crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),
+				     EA_KILLED, 0);
+		else if (word >> EA_STATE_SHIFT == EA_NONE >> EA_STATE_SHIFT)
+			continue;
+		if (ea_word(tree, leaf, slot) != EA_KILLED)
+			return false;
+	}
+	return true;
+}
+
+/* How far a slot has gone: a sum over all slots that did not change means that no key did */
+static u32 slot_rank(u64 word)
+{
+	return word == EA_FREE ? 0 : ea_is_pending(word) ? 1 : ea_is_record(word) ? 2 : 3;
+}
+
+static u32 leaf_rank(const struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	u32 slot, sum = 0;
+
+	for (slot = 0; slot < tree->nb.room; slot++)
+		sum += slot_rank(ea_word(tree, leaf, slot));
+	return sum;
+}
+
+/* Is a key nearer to the begin of a seek, in its direction, than the best one so far? */
+static bool is_nearer(u64 key, u64 from, enum crab_seek_dir dir, bool any, u64 best)
+{
+	if (dir == CRAB_SEEK_GE)
+		return key >= from && (!any || key < best);
+	return key <= from && (!any || key > best);
+}
+
+/* One reading of all slots; returns their rank. @best: out: the slot, or NB_SLOT_NONE */
+static u32 near_once(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 from,
+		     enum crab_seek_dir dir, struct crab_record *record, u32 *best)
+{
+	u32 slot, sum = 0;
+	u64 word, key;
+
+	*best = NB_SLOT_NONE;
+	for (slot = 0; slot < tree->nb.room; slot++) {
+		word = ea_word(tree, leaf, slot);
+		sum += slot_rank(word);
+		key = ea_key(leaf, word);
+		if (!ea_is_record(word) ||
+		    !is_nearer(key, from, dir, *best != NB_SLOT_NONE, record->key))
+			continue;
+		*best = slot;
+		record->key = key;
+	}
+	return sum;
+}
+
+bool crab_ea_near(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
+		  enum crab_seek_dir dir, struct crab_record *record)
+{
+	u32 best, rank;
+
+	do {
+		rank = near_once(tree, leaf, key, dir, record, &best);
+		if (best != NB_SLOT_NONE)
+			record->value = ea_value(tree, leaf, best);
+	} while (leaf_rank(tree, leaf) != rank);
+	return best != NB_SLOT_NONE;
+}
+
+static u32 sorted_once(const struct ea_tree *tree, const struct ea_leaf *leaf,
+		       struct crab_record *records, u32 *rank)
+{
+	u32 slot, count = 0, i;
+	struct crab_record r;
+	u64 word;
+
+	*rank = 0;
+	for (slot = 0; slot < tree->nb.room; slot++) {
+		word = ea_word(tree, leaf, slot);
+		*rank += slot_rank(word);
+		if (!ea_is_record(word))
+			continue;
+		r.key = ea_key(leaf, word);
+		r.value = ea_value(tree, leaf, slot);
+		for (i = count++; i && records[i - 1].key > r.key; i--)
+			records[i] = records[i - 1];
+		records[i] = r;
+	}
+	return count;
+}
+
+u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
+		   struct crab_record *records)
+{
+	u32 count, rank;
+
+	do
+		count = sorted_once(tree, leaf, records, &rank);
+	while (leaf_rank(tree, leaf) != rank);
+	return count;
+}
+
+static const char *word_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot,
+			      u64 word)
+{
+	u8 fp = READ_ONCE(leaf->nb.fp[slot]);
+	u64 key = ea_key(leaf, word);
+
+	if (word >> EA_STATE_SHIFT == EA_NONE >> EA_STATE_SHIFT)
+		return word < EA_KILLED ? "a slot has an unknown state" : NULL;
+	if (key < leaf->nb.low || key >= crab_ea_high(tree, leaf))
+		return "a key is out of its range";
+	if (fp && fp != fingerprint(key))
+		return "a key does not have its fingerprint";
+	if (ea_is_record(word) && crab_ea_find(tree, leaf, key, slot).number != NB_SLOT_NONE)
+		return "a key occurs twice";
+	return NULL;
+}
+
+static const char *fault_once(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 *count,
+			      u32 *rank)
+{
+	const char *fault = NULL;
+	bool end = false;
+	u64 word;
+	u32 slot;
+
+	*count = 0;
+	*rank = 0;
+	for (slot = 0; slot < tree->nb.room; slot++) {
+		word = ea_word(tree, leaf, slot);
+		*rank += slot_rank(word);
+		*count += ea_is_record(word);
+		fault = fault ?: word_fault(tree, leaf, slot, word);
+		if (end && word != EA_FREE)
+			fault = fault ?: "a slot in use follows a free one";
+		end = word == EA_FREE && slot >= READ_ONCE(leaf->settled);
+	}
+	return fault;
+}
+
+const char *crab_ea_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 *count)
+{
+	const char *fault;
+	u32 rank;
+
+	do
+		fault = fault_once(tree, leaf, count, &rank);
+	while (leaf_rank(tree, leaf) != rank);
+	return fault;
+}

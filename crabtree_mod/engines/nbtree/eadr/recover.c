@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements FORMAT, attach, repair and detach of the layout `eadr`, as far as they
+ * differ from those of the engine.
+ */
+
+/**
+ * DOC: attach of eadr
+ *
+ * FORMAT makes four leaves, one for each quarter of the key space: no range spans the border of
+ * two, because the two highest bits of a key are where the state of its slot is.
+ *
+ * Attach follows the list. It takes live and frozen slots as records, and no others; the mark of a
+ * frozen link does not count. A read-only attach leaves it at that. Otherwise repair removes these
+ * traces of a power cut, before the first operation:
+ *
+ *   pending   killed: the insert did not return, and must not take effect later
+ *   free      killed, below a slot in use
+ *   frozen    live: the fresh leaves, if there are any, are not in the list
+ *   mark      erased, so that the link can change
+ *
+ * Each is one store, and each state in between is one that attach takes in the same way.
+ *
+ * Locking: attach, repair and detach have the region to themselves.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+
+#include "slots.h"
+
+int crab_ea_format(struct crab_flow *flow, const struct crab_geometry *geo)
+{
+	struct crab_head head;
+	u32 i;
+
+	if (geo->leaves < EA_QUARTERS)
+		return -ENOSPC;
+	for (i = EA_QUARTERS; i--; ) {
+		head = (struct crab_head) {
+			.self = crab_leaf_offset(geo, i), .birth = i + 1,
+			.low = (u64)i << EA_STATE_SHIFT,
+		};
+		head.next = i + 1 == EA_QUARTERS ?
+			    crab_link_end(geo->store_id, head.self, head.birth) :
+			    crab_link_to(geo, i + 1, i + 2);
+		crab_nb_leaf_fresh(flow, geo, &head, NULL, 0);
+	}
+	crab_list_format(flow, geo);
+	return 0;
+}
+
+/* A slot without a key has a fingerprint, too, so that the search does not read it */
+static void slot_open(struct ea_tree *tree, struct ea_leaf *leaf, u32 slot)
+{
+	u64 word = ea_word(tree, leaf, slot);
+
+	if (word == EA_FREE)
+		return;
+	tree->torn |= leaf->settled != slot;
+	if (word >> EA_STATE_SHIFT == EA_NONE >> EA_STATE_SHIFT)
+		leaf->nb.fp[slot] = 1;
+	else
+		crab_ea_note_key(leaf, slot, ea_key(leaf, word));
+	leaf->settled = slot + 1;
+	tree->torn |= ea_is_pending(word) || ea_is_frozen(word);
+}
+
+static bool link_is_frozen(const struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	return crab_load(tree->nb.base.media, &nb_leaf_media(&tree->nb, &leaf->nb)->head.next) &
+	       EA_LINK_MARK;
+}
+
+const char *crab_ea_open(struct nb_tree *nb, struct nb_leaf *nb_leaf)
+{
+	struct ea_tree *tree = ea_tree_of(&nb->base);
+	struct ea_leaf *leaf = ea_leaf_of(nb_leaf);
+	const char *fault;
+	u32 slot, count;
+
+	atomic64_set(&tree->births, max_t(u64, atomic64_read(&tree->births), leaf->nb.birth));
+	if ((leaf->nb.low ^ (leaf->nb.high - 1)) & ~EA_KEY_BITS)
+		return "its range spans a quarter of the key space";
+	for (slot = 0; slot < nb->room; slot++)
+		slot_open(tree, leaf, slot);
+	fault = crab_ea_fault(tree, leaf, &count);
+	if (fault)
+		return fault;
+	tree->torn |= link_is_frozen(tree, leaf);
+	nb->records += count;
+	return NULL;
+}
+
+static void slot_repair(struct ea_tree *tree, struct crab_flow *flow, struct ea_leaf *leaf,
+			u32 slot)
+{
+	u64 word = ea_word(tree, leaf, slot);
+
+	if (!ea_is_pending(word) && !ea_is_frozen(word) &&
+	    (word != EA_FREE || slot >= leaf->settled))
+		return;
+	crab_store(flow, &ea_slot_at(tree, leaf, slot)->key,
+		   ea_is_frozen(word) ? EA_LIVE | (word & EA_KEY_BITS) : EA_KILLED);
+	/* The order alone keeps the states of a cut few: any of them would do */
+	crab_order(flow);
+	tree->repairs++;
+}
+
+static void leaf_repair(struct ea_tree *tree, struct crab_flow *flow, struct ea_leaf *leaf)
+{
+	__le64 *link = &nb_leaf_media(&tree->nb, &leaf->nb)->head.next;
+	u32 slot;
+
+	for (slot = 0; slot < tree->nb.room; slot++)
+		slot_repair(tree, flow, leaf, slot);
+	if (!link_is_frozen(tree, leaf))
+		return;
+	crab_store(flow, link, crab_load(tree->nb.base.media, link) & ~EA_LINK_MARK);
+	tree->repairs++;
+}
+
+/*
+ * The fence of the superblock makes the stores durable, in their order: no clean is needed. A
+ * FORMAT that was cut can leave an older superblock with the state "clean": it counts for nothing.
+ */
+int crab_ea_repair(struct crab_engine *engine, struct crab_flow *flow)
+{
+	struct ea_tree *tree = ea_tree_of(engine);
+	struct ea_leaf *leaf;
+	u64 key;
+
+	for (key = 0; key != CRAB_KEY_EMPTY && tree->torn; key = leaf->nb.high) {
+		leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
+		leaf_repair(tree, flow, leaf);
+		if (nb_breathe(&tree->nb))
+			return -EINTR;
+	}
+	return 0;
+}
+
+/* Adds the leaves that replace a leaf to a list, and frees its structure modification */
+static struct ea_leaf *leaf_unfold(struct ea_leaf *leaf, struct ea_leaf *list)
+{
+	struct ea_smo *smo = ea_smo(leaf);
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		if (!smo->fresh[i])
+			continue;
+		smo->fresh[i]->before = list;
+		list = smo->fresh[i];
+	}
+	kfree(smo->later);
+	kfree(smo);
+	leaf->smo = NULL;
+	return list;
+}
+
+/* Frees the leaves to which the index does not lead: it has the one that they replace */
+static void leaf_free_fresh(struct ea_leaf *leaf)
+{
+	struct ea_leaf *list, *first;
+
+	if (!leaf->smo)
+		return;
+	for (list = leaf_unfold(leaf, NULL); (first = list); kfree(first)) {
+		list = first->before;
+		if (first->smo)
+			list = leaf_unfold(first, list);
+	}
+}
+
+void crab_ea_detach(struct crab_engine *engine)
+{
+	struct ea_tree *tree = ea_tree_of(engine);
+	struct ea_leaf *leaf;
+	u64 key;
+
+	crab_ea_upkeep(tree);
+	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf->nb.high) {
+		leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
+		leaf_free_fresh(leaf);
+	}
+	crab_nb_detach(engine);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares access to the slots of a leaf of the layout `eadr`, and how to find a leaf.
+ *
+ * Locking: none; RCU keeps the leaf.
+ */
+#ifndef CRABTREE_ENGINES_NBTREE_EADR_SLOTS_H
+#define CRABTREE_ENGINES_NBTREE_EADR_SLOTS_H
+
+#include "eadr.h"
+
+/**
+ * crab_ea_leaf_of() - find the leaf whose range holds a key
+ * @tree: the tree
+ * @key: any
+ * Context: RCU.
+ * Return: a leaf that was in the list, with the key in its range, after the call began; or NULL: a
+ * task is changing the index. The caller leaves RCU, and calls crab_ea_await().
+ */
+struct ea_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key);
+
+/**
+ * crab_ea_high() - the end of the range of a leaf, by the list
+ * @tree: the tree
+ * @leaf: the leaf
+ * Context: RCU; or attach. Read it before the slots: the range may grow.
+ * Return: one past the highest key.
+ */
+u64 crab_ea_high(const struct ea_tree *tree, const struct ea_leaf *leaf);
+
+/**
+ * crab_ea_is_empty() - whether a leaf has no record
+ * @tree: the tree
+ * @leaf: the leaf
+ * Context: RCU.
+ * Return: true if it had none at a time during the call.
+ */
+bool crab_ea_is_empty(const struct ea_tree *tree, const struct ea_leaf *leaf);
+
+/**
+ * crab_ea_close() - take the free slots of a leaf away; it gets no record any more
+ * @write: the write
+ * @leaf: the leaf
+ * Context: RCU.
+ * Return: true if it has no record, and never gets one.
+ */
+bool crab_ea_close(struct nb_write *write, struct ea_leaf *leaf);
+
+/**
+ * crab_ea_find() - find the slot of a key
+ * @tree: the tree
+ * @leaf: the leaf
+ * @key: a key of its range
+ * @end: number of slots to search
+ * Context: RCU.
+ * Return: the slot, if one had a record with the key during the call.
+ */
+struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
+			    u32 end);
+
+/**
+ * crab_ea_swap() - replace the key word and the value of a slot
+ * @write: the write
+ * @leaf: the leaf
+ * @slot: of the leaf
+ * @word: expected key word
+ * @value: expected value
+ * @to: new key word
+ * @new_value: new value
+ * Context: RCU.
+ * Return: false, with nothing changed, if one of them was another one.
+ */
+bool crab_ea_swap(struct nb_write *write, const struct ea_leaf *leaf, u32 slot, u64 word, u64 value,
+		  u64 to, u64 new_value);
+
+/**
+ * crab_ea_add() - insert a record that was not found
+ * @write: the write
+ * @leaf: the leaf
+ * @record: the record
+ * Context: RCU.
+ * Return: 0; -EAGAIN if another task inserted the key; -ENOSPC if no slot is free.
+ */
+int crab_ea_add(struct nb_write *write, struct ea_leaf *leaf, const struct crab_record *record);
+
+/**
+ * crab_ea_note_key() - note the fingerprint of a key that a slot has, or will have
+ * @leaf: the leaf
+ * @slot: of the leaf
+ * @key: the key
+ * Context: any.
+ */
+void crab_ea_note_key(struct ea_leaf *leaf, u32 slot, u64 key);
+
+/**
+ * crab_ea_near() - find the record nearest to a key
+ * @tree: the tree
+ * @leaf: the leaf
+ * @key: the key
+ * @dir: the direction
+ * @record: out
+ * Context: RCU.
+ * Return: false if the leaf had none in this direction at a time during the call.
+ */
+bool crab_ea_near(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
+		  enum crab_seek_dir dir, struct crab_record *record);
+
+/**
+ * crab_ea_sorted() - read the records of a leaf
+ * @tree: the tree
+ * @leaf: the leaf
+ * @records: out: by key. The leaf had these keys at one time during the call
+ * Context: RCU.
+ * Return: their number.
+ */
+u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
+		   struct crab_record *records);
+
+/**
+ * crab_ea_fault() - verify the slots of a leaf
+ * @tree: the tree
+ * @leaf: the leaf
+ * @count: out: its records
+ * Context: RCU; or attach.
+ * Return: NULL, or a description of the damage.
+ */
+const char *crab_ea_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 *count);
+
+#endif /* CRABTREE_ENGINES_NBTREE_EADR_SLOTS_H */

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the structure modifications of the layout `eadr`.
+ */
+
+/**
+ * DOC: structure modifications of eadr
+ *
+ * A full leaf never gets room again. It freezes, and its records move to one fresh leaf, or to two
+ * if more than half of its slots have records:
+ *
+ *   begin    the task that needs room takes the fresh leaves, chooses the key at which the second
+ *            one begins, and writes both without records (P5). One swap of ea_leaf.smo publishes
+ *            them; a task that loses the race frees its leaves
+ *   freeze   each slot: free and pending to killed, live to frozen; then the link, by a mark
+ *   copy     each frozen record to the slot of a fresh leaf that its place among them determines;
+ *            the link of the old leaf to the last fresh one (P7)
+ *   link     the link of the leaf before: from the old leaf to the first fresh one (P8)
+ *   gone     a flag of the old leaf leads from it to the fresh ones; it is queued for the index
+ *
+ * The frozen content determines all that the later steps store, and each of them is a swap from one
+ * value that never returns. So any number of tasks can do each step at any time, again and late. A
+ * writer that meets a frozen record, or a full leaf, completes the steps and goes on in the fresh
+ * leaf. It needs no memory for that, and waits for no other task.
+ *
+ * No task stores to a fresh leaf, except to copy, before the link to it is durable: ea_leaf.gone is
+ * set after that. A reader of the old leaf is right until then, because the fresh ones have equal
+ * content.
+ *
+ * If the leaf before freezes too, its link does: that leaf is completed first. This goes to lower
+ * keys only, so it ends. The mark is a bit of the link on the media, so that one swap tests it: no
+ * second list in DRAM can disagree with the one on the media (Zhang et al. 2024 have two).
+ *
+ * A leaf without records is *unlinked*, unless it is the first one of its quarter: its free slots
+ * are killed, so that it never gets a record again; its link freezes; the link of the leaf before
+ * it goes to the leaf after it (P8). No fresh leaf is needed. Its range then belongs to the leaf
+ * before it, which a search finds by the key below the range. Only the holder of nb_tree.smo_lock
+ * begins to unlink, once the index follows the list: so the index has one such leaf at most.
+ *
+ * The old leaf is freed when the index does not lead to it any more, and after a grace period: a
+ * swap that was delayed cannot hit a leaf with a new use.
+ *
+ * Locking: none; RCU keeps the leaves.
+ */
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+
+#include "moves.h"
+#include "slots.h"
+
+u64 crab_ea_smo_link(const struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	return crab_link_to(&tree->nb.base.geo, leaf->nb.number, leaf->nb.birth);
+}
+
+static __le64 *link_of(const struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	return &nb_leaf_media(&tree->nb, &leaf->nb)->head.next;
+}
+
+/* Begin */
+
+/* Is it the last leaf of its quarter? */
+static bool leaf_ends_quarter(const struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	u64 high = crab_ea_high(tree, leaf);
+
+	return high == CRAB_KEY_EMPTY || !(high & EA_KEY_BITS);
+}
+
+/* One fresh leaf or two: how many, and where the second one begins */
+static u32 smo_plan(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
+		    struct crab_record *records, u64 *split)
+{
+	u32 count = crab_ea_sorted(tree, leaf, records);
+
+	*split = CRAB_KEY_EMPTY;
+	if (2 * count <= tree->nb.room)
+		return 1;
+	/* Ascending keys fill their leaves */
+	*split = leaf_ends_quarter(tree, leaf) && key > records[count - 1].key ?
+		 key : records[count / 2].key;
+	return 2;
+}
+
+static void fresh_free(struct ea_tree *tree, struct ea_leaf *leaf)
+{
+	if (!leaf)
+		return;
+	crab_pool_free(&tree->nb.pool, leaf->nb.number);
+	kfree(leaf);
+}
+
+/* Frees leaves that no other task has seen */
+static void smo_discard(struct ea_tree *tree, struct ea_smo *smo)
+{
+	fresh_free(tree, smo->fresh[0]);
+	fresh_free(tree, smo->fresh[1]);
+	kfree(smo->later);
+	kfree(smo);
+	atomic64_inc(&tree->ended);
+}
+
+static int fresh_take(struct ea_tree *tree, struct ea_leaf **fresh, u32 leave)
+{
+	struct crab_spare spare;
+	struct nb_leaf *leaf;
+
+	if (crab_pool_alloc(&tree->nb.pool, &spare, 1, leave))
+		return -ENOSPC;
+	leaf = crab_nb_leaf_make(&tree->nb, spare.leaf, 0, 0, GFP_NOIO);
+	if (!leaf) {
+		crab_pool_free(&tree->nb.pool, spare.leaf);
+		return -ENOMEM;
+	}
+	*fresh = ea_leaf_of(leaf);
+	return 0;
+}
+
+/* Takes @n leaves, or nothing; they leave one for a leaf that needs no second one */
+static int smo_take(struct ea_tree *tree, u32 n, struct ea_smo **taken)
+{
+	struct ea_smo *smo = kzalloc(sizeof(*smo), GFP_NOIO);
+	int err = -ENOMEM;
+
+	if (!smo)
+		return err;
+	atomic64_inc(&tree->begun);
+	smo->later = kmalloc(sizeof(*smo->later), GFP_NOIO);
+	if (smo->later)
+		err = n ? fresh_take(tree, &smo->fresh[0], n == 2) : 0;
+	if (!err && n == 2)
+		err = fresh_take(tree, &smo->fresh[1], 1);
+	if (err)
+		smo_discard(tree, smo);
+	*taken = smo;
+	return err;
+}
+
+/* A fresh leaf for [@low, @high) without records. Link 0: it gets that of the old leaf later */
+static void fresh_prepare(struct nb_write *write, struct ea_leaf *leaf, u64 low, u64 high, u64 next)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	const struct crab_geometry *geo = &tree->nb.base.geo;
+	struct crab_head head = {
+		.self = crab_leaf_offset(geo, leaf->nb.number), .low = low, .next = next,
+		.birth = atomic64_inc_return(&tree->births),
+	};
+
+	leaf->nb.birth = head.birth;
+	leaf->nb.low = low;
+	leaf->nb.high = high;
+	crab_nb_leaf_fresh(write->flow, geo, &head, NULL, 0);
+}
+
+/* Writes the fresh leaves; the caller is on one CPU */
+static void smo_prepare(struct nb_write *write, struct ea_leaf *leaf, struct ea_smo *smo)
+{
+	u64 next = 0, high = READ_ONCE(leaf->nb.high);
+
+	if (smo->fresh[1]) {
+		fresh_prepare(write, smo->fresh[1], smo->split, high, 0);
+		smo->fresh[1]->before = leaf;
+		next = crab_ea_smo_link(ea_tree_of(&write->tree->base), smo->fresh[1]);
+	}
+	fresh_prepare(write, smo->fresh[0], leaf->nb.low, min(high, smo->split), next);
+	smo->fresh[0]->before = leaf;
+	/* P5: the free slots are durable before a record can be copied to one */
+	crab_fence(write->flow, CRAB_P5_PREPARED);
+}
+
+static bool leaf_is_full(const struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	return ea_word(tree, leaf, tree->nb.room - 1) != EA_FREE;
+}
+
+/* Moves or unlinks the leaf, unless another task does; false: the caller discards @smo */
+static bool smo_run(struct nb_write *write, struct ea_leaf *leaf, struct ea_smo *smo)
+{
+	u64 sought;
+
+	smo->later->leaf = leaf->nb.number;
+	if (smo->fresh[0])
+		smo_prepare(write, leaf, smo);
+	if (cmpxchg(&leaf->smo, NULL, smo))
+		return false;
+	/* If it does not, the next task that meets the leaf does */
+	crab_ea_smo_finish(write, leaf, &sought);
+	return true;
+}
+
+/* 0: the leaf moved, or needs no room any more; -EAGAIN: it takes @n leaves */
+static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 *n)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	struct ea_leaf *leaf = crab_ea_leaf_of(tree, key);
+	struct crab_record records[NB_SLOTS_MAX];
+	u32 needs;
+	u64 split;
+
+	/* Without a leaf the caller looks for it again, and waits */
+	if (!leaf || ea_smo(leaf) || !leaf_is_full(tree, leaf))
+		return 0;
+	needs = smo_plan(tree, leaf, key, records, &split);
+	if (!*smo || needs != *n) {
+		*n = needs;
+		return -EAGAIN;
+	}
+	(*smo)->split = split;
+	if (smo_run(write, leaf, *smo))
+		*smo = NULL;
+	return 0;
+}
+
+int crab_ea_smo_begin(struct nb_write *write, u64 key)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	struct ea_smo *smo = NULL;
+	u32 n;
+	int err;
+
+	for (;;) {
+		crab_flow_pin();
+		crab_rcu_enter();
+		err = begin_once(write, key, &smo, &n);
+		crab_rcu_leave();
+		crab_flow_unpin();
+		if (smo)
+			smo_discard(tree, smo);
+		smo = NULL;
+		if (err != -EAGAIN)
+			return err;
+		err = smo_take(tree, n, &smo);
+		while (err == -ENOSPC && crab_ea_reclaim(tree))
+			err = smo_take(tree, n, &smo);
+		if (err == -ENOSPC)	/* another task may have reclaimed leaves meanwhile */
+			err = smo_take(tree, n, &smo);
+		if (err)
+			return err;
+	}
+}
+
+/* True if @smo is in use */
+static bool unlink_once(struct nb_write *write, u64 key, struct ea_smo *smo)
+{
+	struct ea_leaf *leaf = crab_ea_leaf_of(ea_tree_of(&write->tree->base), key);
+
+	/* The first leaf of a quarter stays, and one to which the index does not lead by itself */
+	return leaf && leaf->nb.low & EA_KEY_BITS && !leaf->before && !ea_smo(leaf) &&
+	       crab_ea_is_empty(ea_tree_of(&write->tree->base), leaf) &&
+	       crab_ea_close(write, leaf) && smo_run(write, leaf, smo);
+}
+
+void crab_ea_smo_unlink(struct nb_write *write, u64 key)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	struct ea_smo *smo;
+	bool done;
+
+	if (smo_take(tree, 0, &smo))
+		return;
+	smo->split = CRAB_KEY_EMPTY;
+	crab_rcu_enter();
+	done = unlink_once(write, key, smo);
+	crab_rcu_leave();
+	if (!done)
+		smo_discard(tree, smo);
+}
+
+/* Freeze */
+
+static void slot_freeze(struct nb_write *write, struct ea_leaf *leaf, u32 slot)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	u64 word, value, to;
+
+	do {
+		word = ea_word(tree, leaf, slot);
+		if (word == EA_FREE || ea_is_pending(word))
+			to = EA_KILLED;
+		else if (word >> EA_STATE_SHIFT == EA_LIVE >> EA_STATE_SHIFT)
+			to = EA_FROZEN | (word & EA_KEY_BITS);
+		else
+			return;
+		value = ea_value(tree, leaf, slot);
+	} while (!crab_ea_swap(write, leaf, slot, word, value, to, value));
+}
+
+/* Returns the link of the frozen leaf, without its mark */
+static u64 link_freeze(struct nb_write *write, struct ea_leaf *leaf)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	__le64 *at = link_of(tree, leaf);
+	u64 word;
+
+	do
+		word = crab_load_acquire(tree->nb.base.media, at);
+	while (!(word & EA_LINK_MARK) &&
+	       crab_cas(write->flow, at, word, word | EA_LINK_MARK) != word);
+	return word & ~EA_LINK_MARK;
+}
+
+/* The word by which @leaf has the same next leaf as a frozen one with the link @next */
+static u64 link_for(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 next)
+{
+	const struct crab_geometry *geo = &tree->nb.base.geo;
+
+	return next & CRAB_LINK_MASK ? next :
+	       crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->nb.number), leaf->nb.birth);
+}
+
+/* Copy */
+
+static void slot_copy(struct nb_write *write, struct ea_leaf *to, u32 at, u64 key, u64 value)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+
+	crab_ea_note_key(to, at, key);
+	if (ea_word(tree, to, at) == EA_FREE)
+		crab_ea_swap(write, to, at, EA_FREE, ea_value(tree, to, at),
+			     EA_LIVE | (key & EA_KEY_BITS), value);
+}
+
+static void records_copy(struct nb_write *write, struct ea_leaf *leaf, const struct ea_smo *smo)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	u32 slot, count[2] = { }, which;
+	u64 word, key;
+
+	for (slot = 0; slot < tree->nb.room; slot++) {
+		word = ea_word(tree, leaf, slot);
+		if (!ea_is_frozen(word))
+			continue;
+		key = ea_key(leaf, word);
+		which = key >= smo->split;
+		slot_copy(write, smo->fresh[which], count[which]++, key,
+			  ea_value(tree, leaf, slot));
+	}
+}
+
+static void smo_copy(struct nb_write *write, struct ea_leaf *leaf)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	struct ea_smo *smo = ea_smo(leaf);
+	struct ea_leaf *last;
+	u64 next;
+	u32 slot;
+
+	/* Pairs with smp_store_release() below */
+	if (smp_load_acquire(&smo->copied))
+		return;
+	for (slot = 0; slot < tree->nb.room; slot++)
+		slot_freeze(write, leaf, slot);
+	next = link_freeze(write, leaf);
+	if (smo->fresh[0]) {
+		records_copy(write, leaf, smo);
+		last = smo->fresh[!!smo->fresh[1]];
+		crab_cas(write->flow, link_of(tree, last), 0, link_for(tree, last, next));
+	}
+	/* P7: the fresh leaves are whole before P8 links them */
+	crab_fence(write->flow, CRAB_P7_FRESH);
+	/* Pairs with smp_load_acquire() above */
+	smp_store_release(&smo->copied, 1);
+}
+
+/* Link */
+
+/* The leaf leads to its fresh leaves from now on; one task queues it */
+static void smo_gone(struct ea_tree *tree, struct ea_leaf *leaf)
+{
+	/* Pairs with smp_load_acquire() in crab_ea_leaf_of() */
+	smp_store_release(&leaf->gone, 1);
+	if (!cmpxchg(&leaf->queued, 0, 1))
+		llist_add(&leaf->node, &tree->queue);
+}
+
+/* The word by which the leaf before @leaf bypasses it */
+static u64 smo_target(const struct ea_tree *tree, const struct ea_leaf *leaf,
+		      const struct ea_leaf *before)
+{
+	u64 next;
+
+	if (ea_smo(leaf)->fresh[0])
+		return crab_ea_smo_link(tree, ea_smo(leaf)->fresh[0]);
+	next = crab_load(tree->nb.base.media, link_of(tree, leaf)) & ~EA_LINK_MARK;
+	return link_for(tree, before, next);
+}
+
+/*
+ * Returns a leaf to be completed first, or NULL: the leaf is not in the list any more; or an error:
+ * a task changes the index
+ */
+static struct ea_leaf *smo_link(struct nb_write *write, struct ea_leaf *leaf)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	__le64 *at = &nb_list_head(tree->nb.base.media)->next;
+	u64 old = crab_ea_smo_link(tree, leaf);
+	struct ea_leaf *before = NULL;
+	bool done;
+
+	if (leaf->nb.low) {
+		before = crab_ea_leaf_of(tree, leaf->nb.low - 1);
+		if (!before)
+			return ERR_PTR(-EAGAIN);
+		at = link_of(tree, before);
+	}
+	done = crab_cas(write->flow, at, old, smo_target(tree, leaf, before)) == old;
+	/* Otherwise the link was another one: the leaf before, while in the list, bypasses @leaf */
+	if (!done && before && ea_smo(before))
+		return before;
+	/* P8: the list has the fresh leaves, and not the old one, before they change */
+	crab_fence(write->flow, CRAB_P8_LINKED);
+	smo_gone(tree, leaf);
+	return NULL;
+}
+
+bool crab_ea_smo_finish(struct nb_write *write, struct ea_leaf *leaf, u64 *sought)
+{
+	struct ea_leaf *at = leaf;
+
+	write->structure = true;
+	while (!READ_ONCE(leaf->gone)) {
+		smo_copy(write, at);
+		*sought = at->nb.low - 1;
+		at = smo_link(write, at);
+		if (IS_ERR(at))
+			return false;
+		at = at ?: leaf;
+	}
+	return true;
+}

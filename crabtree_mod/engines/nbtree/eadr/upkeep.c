@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements how the index follows the list of leaves, and when replaced leaves are free.
+ *
+ * Invariant: the index leads to a leaf of the list, or to one that leads to the leaf of the list by
+ * ea_leaf.gone. A leaf is freed after the index leads past it and to the leaves that replaced it.
+ *
+ * Locking: nb_tree.smo_lock, which no operation waits for: if it is held, its holder, a later
+ * operation or maintain does the work.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+
+#include "moves.h"
+
+#define AWAIT_TRIES	1000	/* by one operation */
+
+bool crab_ea_is_behind(const struct ea_tree *tree)
+{
+	return !llist_empty(&tree->queue);
+}
+
+/* Removes the entry of an unlinked leaf */
+static void leaf_remove(struct ea_tree *tree, struct ea_leaf *leaf)
+{
+	struct crab_index *index = &tree->nb.index;
+	struct nb_leaf *before = crab_index_find(index, leaf->nb.low - 1);
+
+	WRITE_ONCE(before->high, leaf->nb.high);
+	crab_index_remove(index, leaf->nb.low);
+	WRITE_ONCE(tree->nb.leaves, tree->nb.leaves - 1);
+	WRITE_ONCE(tree->nb.unlinks, tree->nb.unlinks + 1);
+}
+
+/* Enters the leaves that replace a leaf */
+static void leaf_replace(struct ea_tree *tree, struct ea_leaf *leaf)
+{
+	struct crab_index *index = &tree->nb.index;
+	struct ea_smo *smo = ea_smo(leaf);
+
+	/* Never more than the end of the range: readers compare keys with it at any time */
+	WRITE_ONCE(smo->fresh[0]->nb.high, min(leaf->nb.high, smo->split));
+	crab_index_replace(index, leaf->nb.low, smo->fresh[0]);
+	smo->fresh[0]->before = NULL;
+	if (!smo->fresh[1])
+		return;
+	WRITE_ONCE(smo->fresh[1]->nb.high, leaf->nb.high);
+	crab_index_insert(index, smo->split, smo->fresh[1]);
+	smo->fresh[1]->before = NULL;
+	WRITE_ONCE(tree->nb.leaves, tree->nb.leaves + 1);
+	WRITE_ONCE(tree->nb.splits, tree->nb.splits + 1);
+}
+
+/* The index follows the change of a leaf to which it leads; false without memory */
+static bool leaf_apply(struct ea_tree *tree, struct ea_leaf *leaf)
+{
+	struct crab_index *index = &tree->nb.index;
+
+	if (ea_smo(leaf)->fresh[0] && !crab_index_is_reserved(index) && crab_index_reserve(index))
+		return false;
+	if (ea_smo(leaf)->fresh[0])
+		leaf_replace(tree, leaf);
+	else
+		leaf_remove(tree, leaf);
+	leaf->applied = true;
+	return true;
+}
+
+/* The leaf after @leaf in the index, if it is gone */
+static struct ea_leaf *gone_after(struct ea_tree *tree, struct ea_leaf *leaf)
+{
+	struct ea_leaf *next;
+
+	if (leaf->nb.high == CRAB_KEY_EMPTY)
+		return NULL;
+	next = ea_leaf_of(crab_index_find(&tree->nb.index, leaf->nb.high));
+	/* Pairs with smp_store_release() in smo_gone() */
+	return smp_load_acquire(&next->gone) ? next : NULL;
+}
+
+/*
+ * The index follows the change of a leaf, but first those of the leaves before it in time, and of
+ * the leaves after it in the list: the range of one that was unlinked may belong to @leaf. The
+ * task that is to queue one of those may be late.
+ */
+static bool leaf_follow(struct ea_tree *tree, struct ea_leaf *leaf)
+{
+	struct ea_leaf *first, *next;
+
+	while (!leaf->applied) {
+		for (first = leaf; first->before; first = first->before)
+			;
+		while ((next = gone_after(tree, first)))
+			first = next;
+		if (!leaf_apply(tree, first))
+			return false;
+	}
+	return true;
+}
+
+static void leaf_retire(struct ea_tree *tree, struct ea_leaf *leaf)
+{
+	struct ea_smo *smo = ea_smo(leaf);
+
+	crab_pool_free_later(&tree->nb.pool, smo->later);
+	atomic64_inc(&tree->retired);
+	kfree_rcu(smo, rcu);
+	kfree_rcu(leaf, nb.rcu);
+	atomic64_inc(&tree->ended);
+}
+
+static void queue_apply(struct ea_tree *tree)
+{
+	struct llist_node *node, *next;
+	struct ea_leaf *leaf;
+
+	lockdep_assert_held(&tree->nb.smo_lock);
+	for (node = llist_del_all(&tree->queue); node; node = next) {
+		next = node->next;
+		leaf = container_of(node, struct ea_leaf, node);
+		if (leaf_follow(tree, leaf))
+			leaf_retire(tree, leaf);
+		else
+			llist_add(node, &tree->queue);
+	}
+}
+
+void crab_ea_upkeep(struct ea_tree *tree)
+{
+	if (!crab_ea_is_behind(tree) || !mutex_trylock(&tree->nb.smo_lock))
+		return;
+	queue_apply(tree);
+	mutex_unlock(&tree->nb.smo_lock);
+}
+
+bool crab_ea_reclaim(struct ea_tree *tree)
+{
+	u64 retired;
+
+	/* A write that needs memory waits for the lock */
+	mutex_lock(&tree->nb.smo_lock);
+	queue_apply(tree);
+	mutex_unlock(&tree->nb.smo_lock);
+	retired = atomic64_read(&tree->retired);
+	if (retired == atomic64_read(&tree->synced))
+		return false;
+	synchronize_rcu();
+	atomic64_set(&tree->synced, retired);
+	return true;
+}
+
+/* The index leads to the leaf of a key itself, unless it is replaced now; false without memory */
+static bool key_follow(struct ea_tree *tree, u64 key)
+{
+	struct ea_leaf *leaf;
+
+	lockdep_assert_held(&tree->nb.smo_lock);
+	for (;;) {
+		leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
+		/* Pairs with smp_store_release() in smo_gone() */
+		if (!smp_load_acquire(&leaf->gone))
+			return true;
+		if (!leaf_follow(tree, leaf))
+			return false;
+	}
+}
+
+int crab_ea_await(struct ea_tree *tree, u64 key, u32 *tries)
+{
+	bool done;
+
+	mutex_lock(&tree->nb.smo_lock);
+	done = key_follow(tree, key);
+	mutex_unlock(&tree->nb.smo_lock);
+	if (!done)
+		return -ENOMEM;
+	return ++*tries < AWAIT_TRIES ? -EAGAIN : -EUCLEAN;
+}
+
+void crab_ea_unlink(struct nb_write *write, u64 key)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+
+	if (!mutex_trylock(&tree->nb.smo_lock))
+		return;
+	queue_apply(tree);
+	if (!crab_ea_is_behind(tree))
+		crab_ea_smo_unlink(write, key);
+	queue_apply(tree);
+	mutex_unlock(&tree->nb.smo_lock);
+}

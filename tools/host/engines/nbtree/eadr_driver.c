@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file is the driver of the layout `eadr` of the engine `nbtree` for the crash tests: its
+ * spaces, loads and workloads.
+ *
+ * FORMAT makes four leaves, of which the keys of a space use the first and the last. A split needs
+ * three free ones.
+ *
+ * Locking: one thread.
+ */
+#include <linux/kernel.h>
+
+#include "engines/nbtree/eadr/eadr.h"
+#include "nbtree_driver.h"
+#include "store/store_priv.h"
+
+#define SEALED_BIT	(1ULL << 50)	/* of a link: in its check */
+
+static u64 shape(struct crab_store *store)
+{
+	return atomic64_read(&ea_tree_of(store->engine)->ended);
+}
+
+/* Each other operation of the call may have freed a leaf since */
+static bool is_full(struct crab_store *store, u32 ops)
+{
+	return ea_tree_of(store->engine)->nb.pool.free < 3 + ops;
+}
+
+/* The link of the head and those of all leaves */
+static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
+{
+	struct nb_tree *tree = nb_tree_of(store->engine);
+	struct nb_leaf *leaf;
+	u32 n = 0;
+	u64 key;
+
+	words[n++] = &nb_list_head(tree->base.media)->next;
+	for (key = 0; key != CRAB_KEY_EMPTY && n < room; key = leaf->high) {
+		leaf = crab_index_find(&tree->index, key);
+		words[n++] = &nb_leaf_media(tree, leaf)->head.next;
+	}
+	return n;
+}
+
+static const struct space eadr_spaces[] = {
+	{ "eadr-2x7x3", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .tier = SPACE_TINY },
+	{ "eadr-2x8x4", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .tier = SPACE_QUICK },
+	{ "eadr-format", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .format = true,
+	  .tier = SPACE_QUICK },
+	{ "eadr-survive", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .survive = true,
+	  .tier = SPACE_QUICK },
+	{ "eadr-modify", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .modify = true,
+	  .tier = SPACE_QUICK },
+	{ "eadr-lives", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .lives = 2,
+	  .tier = SPACE_QUICK },
+	{ "eadr-batch", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .batch = 2,
+	  .tier = SPACE_QUICK },
+	{ "eadr-ranges", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .ranges = true,
+	  .tier = SPACE_QUICK },
+	{ "eadr-commits", EADR(128), .slots = 2, .leaves = 16, .keys = 3, .commits = 2,
+	  .tier = SPACE_FULL },
+	{ "eadr-format-2x8x4", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .format = true,
+	  .tier = SPACE_FULL },
+	{ "eadr-survive-2x8x4", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .survive = true,
+	  .tier = SPACE_FULL },
+	{ "eadr-full", EADR(128), .slots = 2, .leaves = 7, .keys = 5, .tier = SPACE_FULL },
+	{ "eadr-3x8x5", EADR(128), .slots = 3, .leaves = 8, .keys = 5, .tier = SPACE_FULL },
+	{ }
+};
+
+#define FILLED		.changes = true, .inserts = 900
+
+static const struct load eadr_loads[] = {
+	{ "load-eadr-512", { EADR(512), .keys = 256 }, .leaves = 24, .steps = 2000, .depth = 2,
+	  .tier = SPACE_QUICK },
+	{ "load-eadr-1024", { EADR(1024), FILLED, .keys = 1024 }, .leaves = 60, .steps = 2000,
+	  .tier = SPACE_QUICK },
+	{ }
+};
+
+/* None yet: the kill matrix does not have the code of this layout */
+static const struct workload eadr_workloads[] = {
+	{ }
+};
+
+static const struct crash_setup eadr_setups[] = {
+	{ EADR(128) },
+	{ }
+};
+
+static struct crash_setup sample(u32 i)
+{
+	return (struct crash_setup) { EADR(i % 2 ? 256 : 128) };
+}
+
+const struct host_driver host_driver_eadr = {
+	.engine = "nbtree",
+	.met = "splits unlinks full",
+	.spaces = eadr_spaces,
+	.loads = eadr_loads,
+	.workloads = eadr_workloads,
+	.setups = eadr_setups,
+	.corruptions = nbtree_corruptions,
+	.read = eadr_image_read,
+	.write = eadr_image_write,
+	.shape = shape,
+	.is_full = is_full,
+	.sealed = sealed,
+	.sealed_bit = SEALED_BIT,
+	.sample = sample,
+};
