@@ -30,6 +30,7 @@
 #   make counts		lines, fences and instructions per operation, into the documentation
 #   make bench		the store against its floor and its peers, into the documentation; about an hour
 #   make bench-values	the costs of blobs and commits, into the documentation; some minutes
+#   make bench-ycsb	YCSB beside LMDB, SQLite and Redis, into the documentation; some minutes
 #   make bench-profile	in which functions its operations spend that, into the documentation; some minutes
 #   make paper [PAPER=crab|nvtree|fastfair|clfb]	a paper's evaluation, into the documentation; about an hour
 #   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, next to user space
@@ -153,6 +154,9 @@ bench: setup-host setup-counts setup-bench setup-plots
 bench-values: setup-host setup-counts setup-bench
 	@scripts/bench-values
 
+bench-ycsb: setup-host setup-counts setup-ycsb
+	@scripts/bench-ycsb
+
 bench-profile: setup-host setup-counts setup-bench setup-profile
 	@scripts/bench-profile
 
@@ -190,4 +194,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo demo-reboot break check quick modules modules_install tools raft-test host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-values bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean
+.PHONY: help demo demo-reboot break check quick modules modules_install tools raft-test host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-values bench-ycsb bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean
