@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file measures a store of names in memory, with real cleans: what the module does within a
+ * This file measures a store of names in memory, with real cleans: the work of the module within a
  * call, without the call.
  */
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "ycsb.h"
 
 #define LEAF_BYTES	1024U
-#define HEAD		128U	/* bytes of a blob beside its value, and half of a class */
+#define HEAD		128U	/* bytes of a blob without its value, and half of a class */
 
 struct names {
 	struct crab_media media;

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 26
+suite 27
 
 mkdir bin
 ln -s "$crabctl" bin/crabctl
@@ -67,3 +67,4 @@ for option in engine layout leaf-size; do
 	truth "both offer the same for --$option" \
 		[ "$(offers_bash crabctl format --$option '')" = "$(offers_zsh crabctl format --$option '')" ]
 done
+truth "and the same types of a value" [ "$(offers_bash crabctl set --type '')" = "$(offers_zsh crabctl set --type '')" ]

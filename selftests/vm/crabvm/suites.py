@@ -103,6 +103,15 @@ def powercuts(kernel, cuts, *args):
     return build
 
 
+def scans(kernel, cuts):
+    """Power cuts of a PLC, each of them a test."""
+    def build(tool, name, scratch):
+        tool("module", kernel)
+        tool("programs", arch_of(kernel))
+        return [os.path.join(POWERCUT, "scans"), "--counts", "--kernel", kernel, "--cuts", str(cuts)]
+    return build
+
+
 def demo(kernel, cuts, operations):
     """The demo, short."""
     def build(tool, name, scratch):
@@ -230,6 +239,7 @@ SUITES = [
     Suite("hibernate-amd64-6.1", "power", hibernation("amd64-6.1"), 25),
     Suite("powercut-uml", "power", powercuts("uml", 128), 50),
     Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 6, "--writers", "4"), 25, 2),
+    Suite("scans-uml", "power", scans("uml", 12), 6),
     Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 4000), 30, 2),
     Suite("boots", "power", boots, 1),
     Suite("verifier", "power", verifier, 3),
