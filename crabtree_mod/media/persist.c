@@ -9,6 +9,7 @@
 #include <linux/export.h>
 #include <linux/types.h>
 
+#include "crc.h"
 #include "swap.h"
 
 #if defined(__x86_64__)
@@ -25,6 +26,7 @@ static bool x86_has_clflushopt(void)	{ return boot_cpu_has(X86_FEATURE_CLFLUSHOP
 static bool x86_has_clflush(void)	{ return boot_cpu_has(X86_FEATURE_CLFLUSH); }
 static bool x86_has_cx16(void)		{ return boot_cpu_has(X86_FEATURE_CX16); }
 static bool x86_has_movdir64b(void)	{ return boot_cpu_has(X86_FEATURE_MOVDIR64B); }
+static bool x86_has_crc32(void)		{ return boot_cpu_has(X86_FEATURE_XMM4_2); }
 static void x86_choose(void)		{ }	/* clwb() is an alternative of all three */
 
 #else
@@ -52,6 +54,7 @@ static bool x86_has_clflushopt(void)	{ return x86_cpuid(7, 1, 23); }
 static bool x86_has_clflush(void)	{ return x86_cpuid(1, 3, 19); }
 static bool x86_has_cx16(void)		{ return x86_cpuid(1, 2, 13); }
 static bool x86_has_movdir64b(void)	{ return x86_cpuid(7, 2, 28); }
+static bool x86_has_crc32(void)		{ return x86_cpuid(1, 2, 20); }
 
 static void x86_choose(void)
 {
@@ -68,6 +71,7 @@ int crab_persist_init(void)
 	x86_choose();
 	crab_x86_cx16 = x86_has_cx16();
 	crab_x86_movdir64b = x86_has_movdir64b();
+	crab_crc_init(x86_has_crc32());
 	return 0;
 }
 

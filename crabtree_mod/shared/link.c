@@ -10,11 +10,11 @@
  * No lock.
  */
 #include <linux/bitops.h>
-#include <linux/crc32.h>
 #include <linux/kernel.h>
 
 #include "media/badmem.h"
 #include "link.h"
+#include "media/crc.h"
 
 /* The words under the crc, in their order on the media */
 struct head_words {

@@ -18,13 +18,13 @@
  *
  * Locking: the caller owns the superblocks; attach, detach and FORMAT do.
  */
-#include <linux/crc32.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "media/badmem.h"
+#include "media/crc.h"
 #include "super.h"
 
 #define SUPER_WORDS	(sizeof(struct crab_dsuper) / sizeof(__le64))

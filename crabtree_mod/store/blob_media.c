@@ -11,12 +11,12 @@
  * Locking: crab_blobs.birth_lock for births. The extent of a write belongs to its caller; reads
  * take no lock, and their caller finds out whether the word has changed.
  */
-#include <linux/crc32.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
+#include "media/crc.h"
 #include "named_priv.h"
 #include "media/badmem.h"
 #include "shared/link.h"

@@ -14,7 +14,6 @@
  * Locking: crab_blobs.names_lock, for reading, while a name is used, so that it stays; for writing,
  * while a name is added or removed. Within it the locks of blobs.
  */
-#include <linux/crc32.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -22,6 +21,7 @@
 #include <linux/string.h>
 
 #include "gate.h"
+#include "media/crc.h"
 #include "named_priv.h"
 #include "snap.h"
 #include "store_priv.h"

@@ -3,9 +3,12 @@
  * This suite holds FORMAT to the bytes that Documentation/design/format.rst
  * describes, and geometry to its limits.
  */
+#include <linux/crc32.h>
 #include <linux/string.h>
 
 #include "kunit.h"
+#include "media/crc.h"
+#include "rng.h"
 
 static void format_places(struct kunit *test)
 {
@@ -83,11 +86,25 @@ static void format_super_update(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, again.sequence, sequence);
 }
 
+/* By the instruction of the CPU, and by the table */
+static void format_crc(struct kunit *test)
+{
+	static u8 bytes[10000];
+	u32 i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = rng_mix(i);
+	KUNIT_EXPECT_EQ(test, ~crab_crc32c(~0U, "123456789", 9), 0xe3069283U);
+	for (i = 0; i < sizeof(bytes); i += 1 + i / 20)
+		KUNIT_EXPECT_EQ(test, crab_crc32c(i, bytes, i), crab_crc32c_table(i, bytes, i));
+}
+
 static struct kunit_case format_cases[] = {
 	KUNIT_CASE(format_places),
 	KUNIT_CASE(format_geometry),
 	KUNIT_CASE(format_bytes),
 	KUNIT_CASE(format_super_update),
+	KUNIT_CASE(format_crc),
 	{}
 };
 

@@ -6,10 +6,10 @@
 #ifndef CRABTREE_TESTS_SEAL_H
 #define CRABTREE_TESTS_SEAL_H
 
-#include <linux/crc32.h>
 #include <linux/minmax.h>
 
 #include "engines/clfb/format.h"
+#include "media/crc.h"
 #include "media/format.h"
 
 /* Makes the crc of a superblock copy valid */

@@ -7,11 +7,11 @@
  *
  * No lock.
  */
-#include <linux/crc32.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
+#include "media/crc.h"
 #include "media/persist.h"
 #include "line.h"
 

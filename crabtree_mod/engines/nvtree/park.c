@@ -49,7 +49,6 @@
  *
  * Locking: nv_first.lock.
  */
-#include <linux/crc32.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -63,6 +62,7 @@
 #include "compact.h"
 #include "inner.h"
 #include "leaf.h"
+#include "media/crc.h"
 #include "park.h"
 
 #define PARK_CRC	32	/* the crc is in these bits of crab_head.own, from here on */

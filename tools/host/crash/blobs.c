@@ -16,12 +16,12 @@
  *
  * Locking: one thread.
  */
-#include <linux/crc32.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "blobs.h"
 #include "explore_priv.h"
+#include "media/crc.h"
 #include "store/named_priv.h"
 #include "store/named.h"
 #include "store/store_priv.h"

@@ -8,7 +8,6 @@
  */
 #include <stdlib.h>
 
-#include <linux/crc32.h>
 #include <linux/kernel.h>
 #include <linux/random.h>
 #include <linux/string.h>

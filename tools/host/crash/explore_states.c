@@ -9,11 +9,11 @@
  */
 #include <stdlib.h>
 
-#include <linux/crc32.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "explore_priv.h"
+#include "media/crc.h"
 #include "reproducer.h"
 
 static u32 *table_slot(struct explore *x, const struct state *state)

@@ -7,13 +7,13 @@
  *
  * Locking: one thread.
  */
-#include <linux/crc32.h>
 #include <linux/kernel.h>
 #include <linux/math.h>
 #include <linux/string.h>
 
 #include "blobs.h"
 #include "commits.h"
+#include "media/crc.h"
 #include "state.h"
 
 #define SUPER_WORDS	(sizeof(struct crab_dsuper) / sizeof(__le64))

@@ -144,35 +144,10 @@ static u32 crc_bytes(u32 crc, const u8 *p, size_t n)
 	return crc;
 }
 
-#ifdef __x86_64__
-
-__attribute__((target("sse4.2")))
-static u32 crc_sse42(u32 crc, const u8 *p, size_t n)
-{
-	u64 word, wide = crc;
-
-	for (; n >= 8; n -= 8, p += 8) {
-		memcpy(&word, p, 8);
-		wide = __builtin_ia32_crc32di(wide, word);
-	}
-	for (crc = wide; n; n--)
-		crc = __builtin_ia32_crc32qi(crc, *p++);
-	return crc;
-}
-
-u32 crab_crc32c(u32 seed, const void *p, size_t n)
-{
-	return __builtin_cpu_supports("sse4.2") ? crc_sse42(seed, p, n) : crc_bytes(seed, p, n);
-}
-
-#else
-
-u32 crab_crc32c(u32 seed, const void *p, size_t n)
+u32 crab_crc32c_table(u32 seed, const void *p, size_t n)
 {
 	return crc_bytes(seed, p, n);
 }
-
-#endif
 
 /* Sorting */
 

@@ -22,12 +22,12 @@
  *
  * Locking: one thread.
  */
-#include <linux/crc32.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "blobs.h"
 #include "clfb_driver.h"
+#include "media/crc.h"
 #include "shared/link.h"
 #include "state.h"
 

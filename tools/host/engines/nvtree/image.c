@@ -28,10 +28,10 @@
  *
  * Locking: one thread.
  */
-#include <linux/crc32.h>
 #include <linux/kernel.h>
 
 #include "blobs.h"
+#include "media/crc.h"
 #include "nvtree_driver.h"
 #include "shared/link.h"
 #include "state.h"

@@ -5,6 +5,6 @@
 /* compat.h defines the same function in the kernel. */
 #include <linux/types.h>
 
-u32 crab_crc32c(u32 seed, const void *p, size_t n);
+u32 crab_crc32c_table(u32 seed, const void *p, size_t n);
 
 #endif /* CRAB_SHIM_LINUX_CRC32_H */
