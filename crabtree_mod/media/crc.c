@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the checksum of the media. On arm64 the kernel's function uses the
- * instruction of the CPU; on x86-64 this one does, as before Linux 6.14 the kernel's own is a table.
+ * instruction of the CPU; on x86-64 this file does, as before Linux 6.14 the kernel's own is a
+ * table.
  *
- * The instruction has a latency of three cycles, and one can begin in each cycle: a long piece is cut
- * into three parts, which are computed together. A checksum is linear, so the one of a part can be
- * continued over the zeros that the next part would be, by a table, and then be added to it.
+ * The instruction has a latency of three cycles, and one can begin in each cycle: a long piece is
+ * cut into three parts, which are computed together. A checksum is linear, so the one of a part can
+ * be continued over the zeros that the next part would be, by a table, and then be added to it.
  *
  * Invariant: nothing here changes after crab_crc_init(); no lock.
  */
