@@ -46,6 +46,7 @@ static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 static const struct space eadr_spaces[] = {
 	{ "eadr-2x7x3", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .tier = SPACE_TINY },
 	{ "eadr-2x8x4", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .tier = SPACE_QUICK },
+	{ "eadr-2x5x4", EADR(128), .slots = 2, .leaves = 5, .keys = 4, .tier = SPACE_QUICK },
 	{ "eadr-format", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .format = true,
 	  .tier = SPACE_QUICK },
 	{ "eadr-survive", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .survive = true,
