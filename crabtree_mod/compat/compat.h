@@ -20,8 +20,11 @@
 #error "crabtree: needs CONFIG_CRC32"
 #endif
 
+/* 6.14: on x86-64, too, the kernel's function uses the instruction of the CPU */
+#define CRAB_CRC32C_LIB_FAST	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0))
+
 /* 6.14: crc32c() moved to linux/crc32.h and no longer allocates a transform */
-static inline u32 crab_crc32c_table(u32 seed, const void *data, size_t size)
+static inline u32 crab_crc32c_lib(u32 seed, const void *data, size_t size)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 	return __crc32c_le(seed, data, size);

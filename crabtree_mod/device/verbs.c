@@ -176,7 +176,7 @@ static int search_in(struct crab_store *store, struct crab_snap *snap,
 
 	if (search->flags && dir < 0)
 		return dir;
-	if (snap && crab_blob_most(store, 0))
+	if (snap && crab_store_has_blobs(store))
 		return -EOPNOTSUPP;
 	if (search->flags)
 		err = snap ? crab_snap_seek(store, snap, search->key, dir, &found) :
@@ -244,7 +244,7 @@ int crab_verbs_scan_chunk(struct crab_store *store, struct crab_snap *snap,
 	u32 cap = min(scan->capacity - scan->count, CRAB_SCAN_CHUNK);
 	int got;
 
-	if (snap && crab_blob_most(store, 0))
+	if (snap && crab_store_has_blobs(store))
 		return -EOPNOTSUPP;
 	got = snap ? crab_snap_read(store, snap, cursor, records, cap) :
 		     crab_cursor_read(store, cursor, records, cap);

@@ -68,11 +68,13 @@ static int watch_open(struct crab_store *store, void *arg)
 {
 	struct watch_file *file = arg;
 
-	if (crab_store_has_names(store))
-		file->names = kmalloc(sizeof(*file->names), GFP_KERNEL_ACCOUNT);
-	else if (file->options->prefix_bytes)
+	bool names = crab_store_has_names(store);
+
+	if (!names && file->options->prefix_bytes)
 		return -EINVAL;
-	if (crab_store_has_names(store) && !file->names)
+	if (names)
+		file->names = kmalloc(sizeof(*file->names), GFP_KERNEL_ACCOUNT);
+	if (names && !file->names)
 		return -ENOMEM;
 	file->watch = crab_watch_open(store, file->options);
 	return PTR_ERR_OR_ZERO(file->watch);
@@ -102,7 +104,7 @@ static size_t change_most(const struct watch_file *file)
 	return file->names ? CRABTREE_NAME_CHANGE_MAX : sizeof(struct crabtree_change);
 }
 
-/* Takes changes that fit into @size bytes; @from: out: the bytes. Returns how many, or an error */
+/* Takes changes that fit into @size bytes; @from: out. Returns the bytes there, or an error */
 static int watch_take(struct watch_file *file, size_t size, const void **from)
 {
 	u32 n = min_t(size_t, size / change_most(file), file->names ? WATCH_NAMES : WATCH_CHUNK);

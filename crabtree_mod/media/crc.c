@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the checksum of the media. On arm64 the kernel's function uses the
- * instruction of the CPU; on x86-64 this file does, as before Linux 6.14 the kernel's own is a
- * table.
+ * This file implements the checksum of the media. Where the kernel's function uses the instruction
+ * of the CPU, it is that one. On x86-64 it is a table before Linux 6.14, and this file does it.
  *
  * The instruction has a latency of three cycles, and one can begin in each cycle: a long piece is
  * cut into three parts, which are computed together. A checksum is linear, so the one of a part can
@@ -15,7 +14,7 @@
 
 #include "crc.h"
 
-#ifdef __x86_64__
+#if defined(__x86_64__) && !CRAB_CRC32C_LIB_FAST
 
 #define CRC_PART	1024U	/* bytes */
 
@@ -76,7 +75,7 @@ u32 crab_crc32c(u32 seed, const void *data, size_t size)
 	const u8 *p = data;
 
 	if (!crc_by_cpu)
-		return crab_crc32c_table(seed, data, size);
+		return crab_crc32c_lib(seed, data, size);
 	for (; size >= 3 * CRC_PART; size -= 3 * CRC_PART, p += 3 * CRC_PART)
 		seed = crc_three(seed, p);
 	return crc_serial(seed, p, size);
@@ -90,7 +89,7 @@ void crab_crc_init(bool has)
 
 u32 crab_crc32c(u32 seed, const void *data, size_t size)
 {
-	return crab_crc32c_table(seed, data, size);
+	return crab_crc32c_lib(seed, data, size);
 }
 
 #endif

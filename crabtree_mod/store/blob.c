@@ -33,6 +33,11 @@
 
 static_assert(!(CRAB_BLOB_STRIPES & (CRAB_BLOB_STRIPES - 1)));
 
+bool crab_store_has_blobs(const struct crab_store *store)
+{
+	return store->blobs;
+}
+
 bool crab_store_has_names(const struct crab_store *store)
 {
 	return store->blobs && store->blobs->named;

@@ -75,6 +75,13 @@ struct crab_blob_entry {
 };
 
 /**
+ * crab_store_has_blobs() - whether the values of a store are blobs, with names or without
+ * @store: the store
+ * Context: any.
+ */
+bool crab_store_has_blobs(const struct crab_store *store);
+
+/**
  * crab_store_has_names() - whether the values of a store have names
  * @store: the store
  *

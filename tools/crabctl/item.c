@@ -16,7 +16,7 @@
 
 #define AHEAD	64U	/* names of one call */
 
-struct crabtree_names_ahead {
+struct names_ahead_room {
 	uint32_t bytes[AHEAD];
 	char text[AHEAD][CRABTREE_NAME_MAX];
 };

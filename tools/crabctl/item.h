@@ -75,7 +75,7 @@ struct items {
 	struct crabtree_cursor cursor;
 	char last[CRABTREE_NAME_MAX];
 	uint32_t last_bytes;
-	struct crabtree_names_ahead *ahead;
+	struct names_ahead_room *ahead;
 	uint32_t first;
 	uint32_t count;
 };

@@ -35,6 +35,20 @@ func openChanges(t *testing.T, changes []byte) int {
 	return fd
 }
 
+// The changes are those wanted, and then the watch has ended
+func expectChanges[T any](t *testing.T, next func() (T, error), want []T) {
+	for _, one := range want {
+		got, err := next()
+		must(t, err)
+		if !reflect.DeepEqual(got, one) {
+			t.Fatalf("%+v instead of %+v", got, one)
+		}
+	}
+	if _, err := next(); err != io.EOF {
+		t.Fatal(err)
+	}
+}
+
 func TestNameWatch(t *testing.T) {
 	type raw struct {
 		Seq, Value, Old uint64
@@ -51,16 +65,7 @@ func TestNameWatch(t *testing.T) {
 	watch := NameWatch{Watch: Watch{openChanges(t, file.Bytes())}}
 	want := []NameChange{{Seq: 1, Name: "plc/a", Type: TypeU32, Version: 7},
 		{Seq: 2, Name: "b", Old: 7, Existed: true, Removed: true}, {Seq: 9, Lost: 6}}
-	for _, one := range want {
-		got, err := watch.Next()
-		must(t, err)
-		if !reflect.DeepEqual(got, one) {
-			t.Fatalf("%+v instead of %+v", got, one)
-		}
-	}
-	if _, err := watch.Next(); err != io.EOF {
-		t.Fatal(err)
-	}
+	expectChanges(t, watch.Next, want)
 	must(t, watch.Close())
 }
 
@@ -76,15 +81,6 @@ func TestWatch(t *testing.T) {
 	watch := Watch{openChanges(t, file.Bytes())}
 	want := []Change{{Seq: 1, Key: 5, Value: 50}, {Seq: 2, Key: 5, Value: 60, Old: 50, Existed: true},
 		{Seq: 3, Key: 5, Old: 60, Existed: true, Deleted: true}, {Seq: 9, Lost: 6}}
-	for _, one := range want {
-		got, err := watch.Next()
-		must(t, err)
-		if !reflect.DeepEqual(got, one) {
-			t.Fatalf("%+v instead of %+v", got, one)
-		}
-	}
-	if _, err := watch.Next(); err != io.EOF {
-		t.Fatal(err)
-	}
+	expectChanges(t, watch.Next, want)
 	must(t, watch.Close())
 }

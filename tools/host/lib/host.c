@@ -144,7 +144,7 @@ static u32 crc_bytes(u32 crc, const u8 *p, size_t n)
 	return crc;
 }
 
-u32 crab_crc32c_table(u32 seed, const void *p, size_t n)
+u32 crab_crc32c_lib(u32 seed, const void *p, size_t n)
 {
 	return crc_bytes(seed, p, n);
 }

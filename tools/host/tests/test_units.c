@@ -224,8 +224,8 @@ static void test_crc(void)
 		bytes[size] = rng_mix(size);
 	for (size = 0; size < sizeof(bytes) - 7; size += 1 + size / 50)
 		tap_check(crab_crc32c(size, bytes + size % 7, size) ==
-			  crab_crc32c_table(size, bytes + size % 7, size), "%zu bytes", size);
-	tap_ok(true, "crc32c: known values; lengths up to %zu as by the table", sizeof(bytes) - 7);
+			  crab_crc32c_lib(size, bytes + size % 7, size), "%zu bytes", size);
+	tap_ok(true, "crc32c: known values; lengths up to %zu as by a table", sizeof(bytes) - 7);
 }
 
 static void test_badmem(u64 seed)

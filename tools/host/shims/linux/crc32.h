@@ -5,6 +5,8 @@
 /* compat.h defines the same function in the kernel. */
 #include <linux/types.h>
 
-u32 crab_crc32c_table(u32 seed, const void *p, size_t n);
+#define CRAB_CRC32C_LIB_FAST	0
+
+u32 crab_crc32c_lib(u32 seed, const void *p, size_t n);
 
 #endif /* CRAB_SHIM_LINUX_CRC32_H */
