@@ -253,6 +253,8 @@ static int ioctl_other(struct file *file, unsigned int index, union crab_verb_ar
 		return crab_ioctl_list(device, NULL, &arg->list);
 	case CRAB_VERB_INDEX(CRABTREE_NAMES):
 		return crab_ioctl_names(device, NULL, &arg->names);
+	case CRAB_VERB_INDEX(CRABTREE_COMMIT):
+		return crab_ioctl_commit(device, &arg->commit);
 	default:
 		return -ENOTTY;
 	}
@@ -344,6 +346,8 @@ static u32 op_count(unsigned int nr, const union crab_verb_arg *arg, int err)
 		return arg->scan.count;
 	case _IOC_NR(CRABTREE_BATCH):
 		return arg->batch.done;
+	case _IOC_NR(CRABTREE_COMMIT):
+		return err ? 0 : arg->commit.count;
 	case _IOC_NR(CRABTREE_DELETE_RANGE):
 		return min_t(u64, arg->delete_range.deleted, U32_MAX);
 	default:

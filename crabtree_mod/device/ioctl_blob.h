@@ -62,4 +62,15 @@ int crab_ioctl_list(struct crab_device *device, struct crab_snap *snap, struct c
 int crab_ioctl_names(struct crab_device *device, struct crab_snap *snap,
 		     struct crabtree_names *names);
 
+/* ioctl_commit.c */
+
+/**
+ * crab_ioctl_commit() - COMMIT
+ * @device: the device
+ * @arg: the argument; its answers are filled in
+ * Context: process.
+ * Return: the error of the verb.
+ */
+int crab_ioctl_commit(struct crab_device *device, struct crabtree_commit *arg);
+
 #endif /* CRABTREE_IOCTL_BLOB_H */

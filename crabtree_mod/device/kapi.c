@@ -22,6 +22,7 @@
 #include "trace/events.h"
 #include "verbs.h"
 #include "verbs_blob.h"
+#include "verbs_blob_commit.h"
 #include "verbs_commit.h"
 
 static_assert(sizeof(struct crabtree_record) == sizeof(struct crab_record));
@@ -345,6 +346,46 @@ int crabtree_commit(struct crabtree *tree, struct crabtree_batch_op *ops, u32 co
 	return err;
 }
 CRAB_EXPORT_SYMBOL(crabtree_commit);
+
+/**
+ * crabtree_commit_values() - all puts and erases or none, in a store of commits and of values
+ * @tree: the tree
+ * @ops: as of COMMIT, with kernel addresses of names and values; @version, @existed and @status are
+ *	written
+ * @count: how many, at most CRABTREE_COMMIT_MAX
+ * @failed: out: after an error, number of the operation that it is about, or @count; or NULL
+ *
+ * All is durable when it returns 0. Nothing was done when it returns an error; a power cut during the
+ * call leaves all of the writes or none. The operations of a commit of variables have the names and
+ * types of crabtree_var_set().
+ *
+ * Context: process; may sleep.
+ * Return: 0; -EEXIST, -ENOENT or -ESTALE by a condition; -EOPNOTSUPP if it is no such store; -EINVAL
+ * for a number of operations, a verb, flags, a name, a type, or a key that occurs twice; -EMSGSIZE,
+ * -ENOSPC, -EROFS, -EUCLEAN, -ENOMEM, -ENODEV.
+ */
+int crabtree_commit_values(struct crabtree *tree, struct crabtree_commit_op *ops, u32 count,
+			   u32 *failed)
+{
+	struct crabtree_commit arg = { .count = count, .failed = count };
+	struct crab_blob_commit *commit = kvmalloc(sizeof(*commit), GFP_KERNEL);
+	struct crab_store *store;
+	int err = -ENOMEM;
+
+	if (commit) {
+		store = kapi_enter(tree);
+		err = PTR_ERR_OR_ZERO(store);
+	}
+	if (!err) {
+		err = crab_verbs_commit_values(store, &arg, ops, commit);
+		kapi_leave(tree, _IOC_NR(CRABTREE_COMMIT), 0, err ? 0 : count, err);
+	}
+	kvfree(commit);
+	if (failed)
+		*failed = arg.failed;
+	return err;
+}
+CRAB_EXPORT_SYMBOL(crabtree_commit_values);
 
 /**
  * crabtree_scan() - the next records in the order of their keys, or in the reverse order

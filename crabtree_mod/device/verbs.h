@@ -40,6 +40,7 @@ union crab_verb_arg {
 	struct crabtree_erase erase;
 	struct crabtree_list list;
 	struct crabtree_names names;
+	struct crabtree_commit commit;
 };
 
 #define CRAB_VERB_WRITES	(1U << 0)	/* needs a descriptor open for writing */
@@ -69,7 +70,7 @@ struct crab_verb_desc {
 };
 
 #define CRAB_VERB_INDEX(ioctl)	(_IOC_NR(ioctl) - _IOC_NR(CRABTREE_INFO))
-#define CRAB_VERBS_COUNT	16
+#define CRAB_VERBS_COUNT	17
 
 /* Indexed by CRAB_VERB_INDEX() */
 extern const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT];

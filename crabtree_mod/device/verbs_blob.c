@@ -20,8 +20,7 @@
 static_assert(CRABTREE_BLOB_MAX == CRAB_BLOB_BYTES_MAX);
 static_assert(CRABTREE_NAME_MAX == CRAB_NAME_MAX);
 
-/* A put without CREATE or REPLACE, or with both of them, may do either */
-static enum crab_insert_mode put_mode(u32 flags)
+enum crab_insert_mode crab_verbs_put_mode(u32 flags)
 {
 	switch (flags & (CRABTREE_PUT_CREATE | CRABTREE_PUT_REPLACE)) {
 	case CRABTREE_PUT_CREATE:
@@ -45,16 +44,16 @@ static int type_bytes(u32 type)
 	return type < ARRAY_SIZE(bytes) ? bytes[type] : -EINVAL;
 }
 
-static int put_check(const struct crab_store *store, const struct crabtree_put *put,
-		     const u8 *value)
+int crab_verbs_value_check(const struct crab_store *store, u32 name_bytes, u32 type, u32 bytes,
+			   const u8 *value)
 {
-	int bytes = type_bytes(put->type);
+	int want = type_bytes(type);
 
 	if (!crab_store_has_names(store))
-		return put->name_bytes || put->type ? -EINVAL : 0;
-	if (bytes < 0 || (bytes && put->bytes != bytes))
+		return name_bytes || type ? -EINVAL : 0;
+	if (want < 0 || (want && bytes != (u32)want))
 		return -EINVAL;
-	return put->type == CRABTREE_TYPE_BOOL && *value > 1 ? -EINVAL : 0;
+	return type == CRABTREE_TYPE_BOOL && *value > 1 ? -EINVAL : 0;
 }
 
 int crab_verbs_put(struct crab_store *store, struct crabtree_put *put, const char *name,
@@ -62,10 +61,10 @@ int crab_verbs_put(struct crab_store *store, struct crabtree_put *put, const cha
 {
 	struct crab_blob_write write = {
 		.key = put->key, .name = name, .name_bytes = put->name_bytes, .type = put->type,
-		.bytes = put->bytes, .data = value, .mode = put_mode(put->flags),
+		.bytes = put->bytes, .data = value, .mode = crab_verbs_put_mode(put->flags),
 		.checked = put->flags & CRABTREE_IF_VERSION, .version = put->version,
 	};
-	int err = put_check(store, put, value);
+	int err = crab_verbs_value_check(store, put->name_bytes, put->type, put->bytes, value);
 
 	if (!err)
 		err = crab_store_has_names(store) ? crab_named_put(store, &write) :

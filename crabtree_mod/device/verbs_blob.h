@@ -15,8 +15,33 @@
 #include "store/blob_snap.h"
 #include "store/store.h"
 
+struct crab_change;
+
 #define CRAB_LIST_CHUNK		16U	/* entries of a list in one call on the store */
 #define CRAB_NAMES_CHUNK	4096U	/* bytes of entries of names, likewise */
+
+/**
+ * crab_verbs_put_mode() - the mode of a put
+ * @flags: CRABTREE_PUT_*: without CREATE or REPLACE, or with both of them, it may do either
+ *
+ * Context: any.
+ * Return: the mode.
+ */
+enum crab_insert_mode crab_verbs_put_mode(u32 flags);
+
+/**
+ * crab_verbs_value_check() - does a value have a name and a type that its store accepts?
+ * @store: the store
+ * @name_bytes: length of the name, or 0
+ * @type: enum crabtree_type, or any number
+ * @bytes: length of the value
+ * @value: the value; room for one byte if that is 0
+ *
+ * Context: any.
+ * Return: 0 or -EINVAL.
+ */
+int crab_verbs_value_check(const struct crab_store *store, u32 name_bytes, u32 type, u32 bytes,
+			   const u8 *value);
 
 /**
  * crab_verbs_put() - PUT: store a value

@@ -20,8 +20,6 @@
 #include "options.h"
 #include "verb.h"
 
-struct crab_counts;
-
 /**
  * struct crab_attach_how - conditions of an attach, which hold until detach; the engine copies them
  * @clean: the superblock has the state "clean": all that the media holds is durable
@@ -54,6 +52,7 @@ struct crab_attach_how {
  * @prepare_fences: fences of maintain
  * @pool: lends runs of leaves; or NULL
  * @own: the operations of the engine itself; @ops differs if a layer above the engine guards it
+ * @commits: of a store of commits, for its guard; else NULL
  */
 struct crab_engine {
 	const struct crab_engine_ops *ops;
@@ -69,6 +68,7 @@ struct crab_engine {
 	struct crab_damage found;
 	struct crab_pool *pool;
 	const struct crab_engine_ops *own;
+	struct crab_commits *commits;
 };
 
 /**

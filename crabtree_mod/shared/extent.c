@@ -24,7 +24,7 @@
 
 #define EXTENT_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 #define EXTENT_PARTS	32	/* slabs in a pool that is large enough */
-#define EXTENT_LEAVE	4	/* leaves that remain for the engine: a split and its reserve */
+#define EXTENT_KEPT	4	/* leaves that remain for the engine: a split and its reserve */
 
 /* Lines of an extent of each class; at most a third of a longer one remains unused */
 static const u16 class_lines[CRAB_EXTENT_CLASSES] = {
@@ -82,6 +82,7 @@ int crab_extents_init(struct crab_extents *extents, struct crab_pool *pool,
 	extents->pool = pool;
 	extents->media = media;
 	extents->geo = *geo;
+	extents->kept = EXTENT_KEPT;
 	extents->slab_lines = 1;	/* until it is known: no number is a place */
 	for (class = 0; class < CRAB_EXTENT_CLASSES; class++)
 		INIT_LIST_HEAD(&extents->room[class]);
@@ -262,7 +263,7 @@ static int slab_with_room(struct crab_extents *extents, u32 class, struct crab_s
 	*slab = slab_alloc(extents, class);
 	if (!*slab)
 		return -ENOMEM;
-	err = crab_pool_alloc_run(extents->pool, leaves, EXTENT_LEAVE, &first);
+	err = crab_pool_alloc_run(extents->pool, leaves, extents->kept, &first);
 	if (err) {
 		kvfree(*slab);
 		return err;
@@ -294,6 +295,13 @@ int crab_extents_alloc(struct crab_extents *extents, u32 bytes, u64 *place)
 		*place = slab_alloc_extent(extents, slab);
 	mutex_unlock(&extents->lock);
 	return err;
+}
+
+void crab_extents_keep(struct crab_extents *extents, u32 leaves)
+{
+	mutex_lock(&extents->lock);
+	extents->kept = EXTENT_KEPT + leaves;
+	mutex_unlock(&extents->lock);
 }
 
 static void slab_return(struct crab_extents *extents, struct crab_slab *slab)

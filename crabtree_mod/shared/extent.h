@@ -59,6 +59,7 @@ struct crab_slab {
  * @total: by class: extents of its slabs
  * @free: by class: of these free
  * @sparse: a slab could perhaps be emptied into others; read without the lock
+ * @kept: leaves that no slab takes from the pool
  */
 struct crab_extents {
 	struct mutex lock;
@@ -74,6 +75,7 @@ struct crab_extents {
 	u64 total[CRAB_EXTENT_CLASSES];
 	u64 free[CRAB_EXTENT_CLASSES];
 	bool sparse;
+	u32 kept;
 };
 
 /**
@@ -153,6 +155,14 @@ int crab_extents_mark(struct crab_extents *extents, u64 place);
  * Return: 0, -EMSGSIZE if no extent is so long, -ENOSPC, -ENOMEM.
  */
 int crab_extents_alloc(struct crab_extents *extents, u32 bytes, u64 *place);
+
+/**
+ * crab_extents_keep() - leave memory for the engine
+ * @extents: the extents
+ * @leaves: from now on a new slab leaves so many free ones, and a few more; 0: only these
+ * Context: may sleep.
+ */
+void crab_extents_keep(struct crab_extents *extents, u32 leaves);
 
 /**
  * crab_extents_free() - free an extent

@@ -156,22 +156,36 @@ static int attach_write(struct crab_store *store)
 	return crab_commits_redo(store, &flow);
 }
 
-/* Blobs or commits, if the superblock has them */
-static int attach_features(struct crab_store *store, struct crab_attach_report *report)
+/*
+ * Commits and blobs, if the superblock has them. The blobs are those that the records name once the
+ * list of a commit has been applied: the others that it replaces are not needed any more
+ */
+static int attach_features(struct crab_store *store)
 {
 	u64 features = store->super.feature_incompat;
 
-	if (features == CRAB_INCOMPAT_COMMITS)
-		return crab_commits_attach(store);
-	if (!features)
+	int err = 0;
+
+	if (features & CRAB_INCOMPAT_COMMITS)
+		err = crab_commits_attach(store);
+	if (!err && features & CRAB_INCOMPAT_BLOBS)
+		err = crab_blobs_attach(store);
+	if (!err)
+		crab_commits_fit(store);
+	return err;
+}
+
+/* FORMAT makes no names without blobs, and no blobs that the engine or the region cannot hold */
+static int attach_possible(struct crab_store *store, struct crab_attach_report *report)
+{
+	u64 features = store->super.feature_incompat;
+
+	if (features & CRAB_INCOMPAT_NAMES && !(features & CRAB_INCOMPAT_BLOBS))
+		strscpy(report->reason, "the superblock claims names without blobs",
+			sizeof(report->reason));
+	else if (!(features & CRAB_INCOMPAT_BLOBS) ||
+		 !crab_blobs_permitted(store->engine, report->reason))
 		return 0;
-	/* FORMAT refuses commits of blobs, and blobs that the engine or the region cannot hold */
-	if ((features & ~CRAB_INCOMPAT_NAMES) != CRAB_INCOMPAT_BLOBS)
-		strscpy(report->reason, features & CRAB_INCOMPAT_BLOBS ?
-			"the superblock claims blobs and commits" :
-			"the superblock claims names without blobs", sizeof(report->reason));
-	else if (!crab_blobs_permitted(store->engine, report->reason))
-		return crab_blobs_attach(store);
 	report->verdict = CRAB_VERDICT_DAMAGED;
 	return attach_error(report->verdict);
 }
@@ -179,7 +193,7 @@ static int attach_features(struct crab_store *store, struct crab_attach_report *
 /* The engine has read its leaves, and has allocated none */
 static int attach_found(struct crab_store *store, struct crab_attach_report *report)
 {
-	int err = attach_features(store, report);
+	int err = attach_possible(store, report) ?: attach_features(store);
 
 	if (err)
 		return err;
@@ -212,8 +226,8 @@ static int attach_engine(struct crab_store *store, const struct crab_engine_ops 
 		return PTR_ERR(store->engine);
 	err = attach_found(store, report);
 	if (err) {
-		crab_commits_detach(store);
 		crab_blobs_detach(store);
+		crab_commits_detach(store);
 		ops->detach(store->engine);
 	}
 	store->durability = err ? CRAB_DURABILITY_NONE : attach_durability(store);
@@ -280,8 +294,8 @@ void crab_store_abandon(struct crab_store *store)
 	if (!store)
 		return;
 	crab_gate_end(store);
-	crab_commits_detach(store);
 	crab_blobs_detach(store);
+	crab_commits_detach(store);
 	store->engine->ops->detach(store->engine);
 	kfree(store);
 }

@@ -85,7 +85,7 @@ static int version_is(const struct crab_blobs *blobs, u64 word, const struct cra
 }
 
 /* The conditions of a write. The stripe is locked, so they hold until it ends */
-static int write_permitted(struct crab_store *store, struct crab_blob_write *write)
+int crab_blob_permitted(struct crab_store *store, struct crab_blob_write *write)
 {
 	struct crab_blobs *blobs = store->blobs;
 	u64 word;
@@ -102,8 +102,7 @@ static int write_permitted(struct crab_store *store, struct crab_blob_write *wri
 	return err || !write->checked ? err : version_is(blobs, word, write);
 }
 
-/* Before the engine replaces the word of a key */
-static void write_note(struct crab_store *store, u64 key)
+void crab_blob_note(struct crab_store *store, u64 key)
 {
 	if (unlikely(crab_store_is_gated(store)))
 		crab_snap_note(store->gate, key);
@@ -126,9 +125,8 @@ static void write_report(struct crab_store *store, enum crab_verb verb,
 	crab_watch_report_one(store->gate, &change);
 }
 
-/* The engine has returned: no power cut can bring the old word back */
-static void write_done(struct crab_store *store, enum crab_verb verb,
-		       struct crab_blob_write *write, const struct crab_old *old)
+void crab_blob_done(struct crab_store *store, enum crab_verb verb,
+		    struct crab_blob_write *write, const struct crab_old *old)
 {
 	bool kept = false;
 
@@ -147,7 +145,7 @@ static int put_locked(struct crab_store *store, struct crab_blob_write *put, str
 	struct crab_blobs *blobs = store->blobs;
 	struct crab_old old = { .existed = false };
 	u64 place, birth;
-	int err = write_permitted(store, put);
+	int err = crab_blob_permitted(store, put);
 
 	if (!err)
 		err = crab_extents_alloc(&blobs->extents, crab_blob_size(put), &place);
@@ -156,8 +154,10 @@ static int put_locked(struct crab_store *store, struct crab_blob_write *put, str
 	crab_flow_pin();
 	birth = crab_blob_birth(blobs, flow);
 	crab_blob_store(blobs, flow, place, birth, put);
+	/* P15: the blob is whole before a word names it */
+	crab_fence(flow, CRAB_P15_BLOB);
 	crab_flow_unpin();
-	write_note(store, put->key);
+	crab_blob_note(store, put->key);
 	err = blobs->raw->insert(store->engine, flow, put->key,
 				 crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);
 	if (err) {
@@ -165,7 +165,7 @@ static int put_locked(struct crab_store *store, struct crab_blob_write *put, str
 		return err;
 	}
 	put->version = birth;
-	write_done(store, CRAB_VERB_INSERT, put, &old);
+	crab_blob_done(store, CRAB_VERB_INSERT, put, &old);
 	return 0;
 }
 
@@ -193,14 +193,14 @@ static int erase_locked(struct crab_store *store, struct crab_blob_write *erase,
 			struct crab_flow *flow)
 {
 	struct crab_old old = { .existed = false };
-	int err = write_permitted(store, erase);
+	int err = crab_blob_permitted(store, erase);
 
 	if (err)
 		return err;
-	write_note(store, erase->key);
+	crab_blob_note(store, erase->key);
 	err = store->blobs->raw->remove(store->engine, flow, erase->key, &old);
 	if (!err)
-		write_done(store, CRAB_VERB_DELETE, erase, &old);
+		crab_blob_done(store, CRAB_VERB_DELETE, erase, &old);
 	return err;
 }
 

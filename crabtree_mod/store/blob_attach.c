@@ -226,6 +226,7 @@ int crab_blobs_attach(struct crab_store *store)
 	if (!blobs)
 		return -ENOMEM;
 	mutex_init(&blobs->birth_lock);
+	mutex_init(&blobs->many);
 	mutex_init(&blobs->evac_lock);
 	for (i = 0; i < CRAB_BLOB_STRIPES; i++)
 		mutex_init(&blobs->stripes[i]);

@@ -142,8 +142,6 @@ void crab_blob_store(const struct crab_blobs *blobs, struct crab_flow *flow, u64
 	body_store(flow, to + HEAD_WORDS, (const u8 *)put->name, put->name_bytes);
 	body_store(flow, to + value, put->data, put->bytes);
 	crab_clean(flow, to, value * sizeof(*to) + put->bytes);
-	/* P15: the blob is whole before a word names it */
-	crab_fence(flow, CRAB_P15_BLOB);
 }
 
 /* The upper half of the word with the lengths */

@@ -42,6 +42,7 @@ struct crab_evac {
  * @birth_end: births from here on are not covered by the word on the media
  * @stripes: by a hash of the key: serialise the writers of a key, and keep them out while a
  *	snapshot opens
+ * @many: held by a commit while it takes and holds its stripes
  * @evac_lock: protects @evac, before a stripe
  * @evac: the slab that is emptied now
  * @named: it is a store of names; constant
@@ -61,6 +62,7 @@ struct crab_blobs {
 	u64 birth;
 	u64 birth_end;
 	struct mutex stripes[CRAB_BLOB_STRIPES];
+	struct mutex many;
 	struct mutex evac_lock;
 	struct crab_evac evac;
 	bool named;
@@ -155,7 +157,7 @@ u64 crab_blob_birth(struct crab_blobs *blobs, struct crab_flow *flow);
 u32 crab_blob_size(const struct crab_blob_write *put);
 
 /**
- * crab_blob_store() - write a blob into an extent, durable on return
+ * crab_blob_store() - write a blob into an extent; a fence (P15) makes it durable
  * @blobs: the blobs
  * @flow: the caller's flow
  * @place: of the extent, which is long enough
@@ -244,6 +246,34 @@ bool crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow);
  * Return: one of crab_blobs.stripes.
  */
 struct mutex *crab_blob_stripe(struct crab_blobs *blobs, u64 key);
+
+/**
+ * crab_blob_permitted() - the conditions of a write
+ * @store: a store of blobs
+ * @write: the write; @existed is set if it has conditions
+ * Context: may sleep; the stripe is locked, so they hold until it is released.
+ * Return: 0; -EEXIST, -ENOENT, -ESTALE by a condition; -EUCLEAN.
+ */
+int crab_blob_permitted(struct crab_store *store, struct crab_blob_write *write);
+
+/**
+ * crab_blob_note() - before the engine replaces the word of a key: for snapshots
+ * @store: a store of blobs
+ * @key: the key
+ * Context: may sleep; the stripe is locked.
+ */
+void crab_blob_note(struct crab_store *store, u64 key);
+
+/**
+ * crab_blob_done() - the engine has returned: no power cut can bring the old word back
+ * @store: a store of blobs
+ * @verb: CRAB_VERB_INSERT or CRAB_VERB_DELETE
+ * @write: the write
+ * @old: the old word, whose extent is freed, unless a snapshot has it
+ * Context: may sleep; the stripe is still locked.
+ */
+void crab_blob_done(struct crab_store *store, enum crab_verb verb,
+		    struct crab_blob_write *write, const struct crab_old *old);
 
 /**
  * crab_blob_head() - read the header of the blob of a key

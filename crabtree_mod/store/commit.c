@@ -166,8 +166,7 @@ static void list_fill(struct crab_commit_list *list, const struct crab_commit *c
 /* No other write takes leaves meanwhile */
 static bool has_room(const struct crab_engine *engine, u32 writes)
 {
-	return !engine->pool ||
-	       READ_ONCE(engine->pool->free) >= CRAB_WRITE_LEAVES * writes + CRAB_COMMIT_LEAVES;
+	return !engine->pool || READ_ONCE(engine->pool->free) >= crab_commit_leaves(writes);
 }
 
 static void apply_once(struct crab_engine *engine, struct crab_flow *flow,
@@ -325,14 +324,23 @@ static void commit_results(struct crab_commit *commit)
 	}
 }
 
+int crab_commit_words(struct crab_store *store, struct crab_commit *commit,
+		      struct crab_flow *flow)
+{
+	int err;
+
+	down_write(&store->commits->lock);
+	err = commit_locked(store, commit, flow);
+	up_write(&store->commits->lock);
+	return err;
+}
+
 static void commit_run(struct crab_store *store, struct crab_batch_op *ops, u32 n)
 {
 	struct crab_commit *commit = container_of(ops, struct crab_commit, ops[0]);
 	struct crab_flow flow = { .media = store->media };
 
-	down_write(&store->commits->lock);
-	commit->err = commit_locked(store, commit, &flow);
-	up_write(&store->commits->lock);
+	commit->err = crab_commit_words(store, commit, &flow);
 	commit_results(commit);
 	crab_store_settle(store, &flow);
 }
@@ -340,7 +348,7 @@ static void commit_run(struct crab_store *store, struct crab_batch_op *ops, u32 
 int crab_store_commit(struct crab_store *store, struct crab_commit *commit)
 {
 	u32 i;
-	int err = store->commits ? commit_valid(commit) : -EOPNOTSUPP;
+	int err = store->commits && !store->blobs ? commit_valid(commit) : -EOPNOTSUPP;
 
 	if (!err && READ_ONCE(store->readonly) && commit_writes(commit))
 		err = -EROFS;

@@ -52,6 +52,12 @@ static bool list_fits(struct crab_engine *engine, const struct crab_commit_list 
 				CRAB_WRITE_LEAVES * list_pending(engine, list);
 }
 
+static void list_damaged(struct crab_store *store, const char *what)
+{
+	store->commits->damage = what;
+	crab_damage_note(&store->engine->damage, CRAB_COMMIT_OFFSET, "%s", what);
+}
+
 /* Reads the list; the engine volatile has no content to which it could belong */
 static void attach_load(struct crab_store *store)
 {
@@ -64,13 +70,20 @@ static void attach_load(struct crab_store *store)
 	if (crab_badmem_probe(store->media, CRAB_COMMIT_OFFSET, sizeof(struct crab_dcommit)))
 		found = crab_commit_load(store->media, store->super.store_id, &commits->list);
 	if (found < 0)
-		commits->damage = "the list of a commit is damaged";
-	else if (found && !list_fits(engine, &commits->list))
-		commits->damage = "the list of a commit needs more leaves than are free";
-	else if (found > 0)
+		list_damaged(store, "the list of a commit is damaged");
+	else if (found)
 		crab_commits_turn(commits);
-	if (commits->damage)
-		crab_damage_note(&engine->damage, CRAB_COMMIT_OFFSET, "%s", commits->damage);
+}
+
+void crab_commits_fit(struct crab_store *store)
+{
+	struct crab_commits *commits = store->commits;
+
+	if (!commits || !crab_commits_in_force(commits) ||
+	    list_fits(store->engine, &commits->list))
+		return;
+	crab_commits_turn(commits);
+	list_damaged(store, "the list of a commit needs more leaves than are free");
 }
 
 int crab_commits_attach(struct crab_store *store)
@@ -141,6 +154,7 @@ void crab_commits_detach(struct crab_store *store)
 	if (!store->commits)
 		return;
 	store->engine->ops = store->engine->own;
+	store->engine->commits = NULL;
 	kvfree(store->commits);
 	store->commits = NULL;
 }

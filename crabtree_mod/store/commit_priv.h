@@ -18,6 +18,16 @@
 #define CRAB_COMMIT_LEAVES	4U
 
 /**
+ * crab_commit_leaves() - leaves that must be free before the writes of a commit
+ * @writes: how many
+ * Context: any.
+ */
+static inline u32 crab_commit_leaves(u32 writes)
+{
+	return CRAB_WRITE_LEAVES * writes + CRAB_COMMIT_LEAVES;
+}
+
+/**
  * struct crab_commit_list - the writes of a commit
  * @n: how many
  * @removes: bit i: write i removes its key
@@ -67,6 +77,16 @@ static inline bool crab_commits_in_force(const struct crab_commits *commits)
 int crab_commits_attach(struct crab_store *store);
 
 /**
+ * crab_commits_fit() - attach: are there leaves for the list that is in force?
+ * @store: any store; the extents of its blobs are marked
+ *
+ * If not it is damage, and no longer in force: no commit wrote such a list.
+ *
+ * Context: may sleep.
+ */
+void crab_commits_fit(struct crab_store *store);
+
+/**
  * crab_commits_prepare() - attach: the list of the media before the superblock is written
  * @store: the store
  * @flow: the caller's flow
@@ -99,7 +119,7 @@ void crab_commits_check(const struct crab_store *store, struct crab_check_report
 
 /**
  * crab_commits_detach() - free the memory of a store's commits
- * @store: the store; its engine is still attached
+ * @store: the store; its engine is still attached, and its blobs are not
  * Context: may sleep; no other call is running or will come.
  */
 void crab_commits_detach(struct crab_store *store);
@@ -170,6 +190,17 @@ void crab_commits_turn(struct crab_commits *commits);
  */
 int crab_commit_apply(struct crab_engine *engine, struct crab_flow *flow,
 		      struct crab_batch_op *ops, u32 n);
+
+/**
+ * crab_commit_words() - do a commit whose operands are valid
+ * @store: the store; it may be one of blobs
+ * @commit: the commit; the status of each operation is 0
+ * @flow: the caller's flow
+ * Context: may sleep.
+ * Return: as crab_store_commit().
+ */
+int crab_commit_words(struct crab_store *store, struct crab_commit *commit,
+		      struct crab_flow *flow);
 
 /**
  * crab_commit_stuck() - make a store read-only in which a durable commit cannot be done

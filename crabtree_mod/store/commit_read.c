@@ -42,7 +42,7 @@ struct view {
 
 static struct crab_commits *commits_of(const struct crab_engine *engine)
 {
-	return container_of(engine->ops, struct crab_commits, guard);
+	return engine->commits;
 }
 
 void crab_commits_turn(struct crab_commits *commits)
@@ -315,4 +315,5 @@ void crab_commits_guard(struct crab_commits *commits, struct crab_engine *engine
 	guard->batch = guard->batch ? guard_batch : NULL;
 	guard->maintain = guard->maintain ? guard_maintain : NULL;
 	engine->ops = guard;
+	engine->commits = commits;
 }

@@ -43,6 +43,8 @@ static void blob_move(struct crab_store *store, struct crab_flow *flow, u64 from
 		return;
 	crab_flow_pin();
 	crab_blob_store(blobs, flow, to, get->version, &put);
+	/* P15: the blob is whole before a word names it */
+	crab_fence(flow, CRAB_P15_BLOB);
 	crab_flow_unpin();
 	err = blobs->raw->insert(store->engine, flow, get->key,
 				 crab_blob_word(blobs, to, get->version), CRAB_INSERT_EITHER, &old);

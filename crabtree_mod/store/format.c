@@ -166,20 +166,12 @@ static void format_identity(const struct crab_media *media,
 		generate_random_uuid(super->uuid);
 }
 
-static int format_features(const struct crab_format_options *options, char *reason)
-{
-	if (!options->commits || !has_blobs(options))
-		return 0;
-	strscpy(reason, "commits are of words, not of blobs", CRAB_REASON_LEN);
-	return -EOPNOTSUPP;
-}
-
 static int format_check(const struct crab_media *media,
 			const struct crab_format_options *options, struct crab_super *super,
 			char *reason)
 {
 	reason[0] = '\0';
-	return format_label(options->label, reason) ?: format_features(options, reason) ?:
+	return format_label(options->label, reason) ?:
 	       format_fill(media, options, super, reason) ?:
 	       format_permitted(media, options, reason);
 }

@@ -56,8 +56,7 @@ static u64 key_last(u64 low)
 	return min(low | U32_MAX, CRAB_KEY_EMPTY - 1);
 }
 
-/* A key for a new name: after those of all names that have the same crc */
-static int key_choose(struct crab_store *store, struct crab_name *name)
+int crab_name_choose(struct crab_store *store, struct crab_name *name)
 {
 	u64 low = crab_name_key(name->text, name->bytes), last = key_last(low);
 	struct crab_record record;
@@ -86,7 +85,7 @@ static int put_known(struct crab_store *store, const struct crab_name *name,
 /* The first value of @name, which is in the table if 0 is returned */
 static int put_first(struct crab_store *store, struct crab_name *name, struct crab_blob_write *put)
 {
-	int err = key_choose(store, name) ?: put_known(store, name, put);
+	int err = crab_name_choose(store, name) ?: put_known(store, name, put);
 
 	if (!err)
 		crab_names_add(&store->blobs->names, name);
@@ -130,8 +129,7 @@ int crab_named_put(struct crab_store *store, struct crab_blob_write *put)
 	return name ? err : put_new(store, put);
 }
 
-/* Takes a name out of the table. A snapshot that was open before the erase still lists it */
-static void name_erased(struct crab_store *store, struct crab_name *name)
+void crab_name_erased(struct crab_store *store, struct crab_name *name)
 {
 	struct crab_names *erased = &store->blobs->erased;
 
@@ -161,7 +159,7 @@ int crab_named_erase(struct crab_store *store, struct crab_blob_write *erase)
 		err = crab_blob_erase(store, erase);
 	}
 	if (!err)
-		name_erased(store, name);
+		crab_name_erased(store, name);
 	up_write(&blobs->names_lock);
 	return err;
 }

@@ -5,6 +5,7 @@
 #ifndef CRABTREE_NAMED_PRIV_H
 #define CRABTREE_NAMED_PRIV_H
 
+#include "blob_commit.h"
 #include "blob_priv.h"
 
 /**
@@ -15,6 +16,23 @@
  * Return: the key; its lower half is 0.
  */
 u64 crab_name_key(const char *name, u32 bytes);
+
+/**
+ * crab_name_choose() - choose a key for a new name
+ * @store: the store of names
+ * @name: the name; its key is set: after those of all names that have the same crc
+ * Context: may sleep; crab_blobs.names_lock is held for writing.
+ * Return: 0, -ENOSPC if there is none, -EUCLEAN.
+ */
+int crab_name_choose(struct crab_store *store, struct crab_name *name);
+
+/**
+ * crab_name_erased() - take a name out of the table
+ * @store: the store of names
+ * @name: its value is erased. A snapshot that was open before still lists it
+ * Context: may sleep; crab_blobs.names_lock is held for writing.
+ */
+void crab_name_erased(struct crab_store *store, struct crab_name *name);
 
 /**
  * crab_named_step() - move a cursor to the next name wanted
@@ -50,5 +68,25 @@ u64 crab_names_dram(struct crab_store *store);
  * Return: 0, also if damage was noted; or -ENOMEM.
  */
 int crab_names_read(struct crab_store *store, const struct crab_record *record);
+
+/* blob_commit.c */
+
+/**
+ * crab_blob_commit_begin() - verify the operands of a commit of values, but for keys and names
+ * @store: of blobs and of commits
+ * @commit: the commit
+ * Context: any.
+ * Return: as crab_blob_commit().
+ */
+int crab_blob_commit_begin(const struct crab_store *store, struct crab_blob_commit *commit);
+
+/**
+ * crab_blob_commit_keys() - do a commit of values whose operands are valid
+ * @store: of blobs and of commits
+ * @commit: the commit
+ * Context: may sleep; in a store of names, crab_blobs.names_lock is held for writing.
+ * Return: as crab_blob_commit().
+ */
+int crab_blob_commit_keys(struct crab_store *store, struct crab_blob_commit *commit);
 
 #endif /* CRABTREE_NAMED_PRIV_H */

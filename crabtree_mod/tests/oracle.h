@@ -85,6 +85,7 @@ int crab_oracle_read(struct crab_oracle *oracle, struct crab_store *store,
 
 #define CRAB_ORACLE_NAME	8	/* length of the name that a key has in a store of names */
 
+struct crab_blob_commit;
 struct crab_blob_write;
 
 /**
@@ -95,6 +96,17 @@ struct crab_blob_write;
  * Return: as crab_blob_put().
  */
 int crab_oracle_put(struct crab_store *store, struct crab_blob_write *put);
+
+/**
+ * crab_oracle_commit() - do a commit of values under keys, or under their names
+ * @store: of blobs and of commits
+ * @commit: the commit; its operands have keys
+ * @names: room for as many names as it has operations
+ *
+ * Return: as crab_blob_commit().
+ */
+int crab_oracle_commit(struct crab_store *store, struct crab_blob_commit *commit,
+		       char names[][CRAB_ORACLE_NAME]);
 
 /**
  * crab_oracle_erase() - erase the blob of a key, or of its name in a store of names

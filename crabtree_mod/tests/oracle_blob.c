@@ -12,7 +12,7 @@
 
 #include "blob_value.h"
 #include "oracle.h"
-#include "store/named.h"
+#include "store/blob_commit.h"
 
 /* The bytes of the key, the highest one first: names have the order of the keys */
 static void name_of(u64 key, char name[CRAB_ORACLE_NAME])
@@ -45,6 +45,21 @@ int crab_oracle_erase(struct crab_store *store, struct crab_blob_write *erase)
 	erase->name = name;
 	erase->name_bytes = CRAB_ORACLE_NAME;
 	return crab_named_erase(store, erase);
+}
+
+int crab_oracle_commit(struct crab_store *store, struct crab_blob_commit *commit,
+		       char names[][CRAB_ORACLE_NAME])
+{
+	u32 i;
+
+	if (!crab_store_has_names(store))
+		return crab_blob_commit(store, commit);
+	for (i = 0; i < commit->n; i++) {
+		name_of(commit->ops[i].write.key, names[i]);
+		commit->ops[i].write.name = names[i];
+		commit->ops[i].write.name_bytes = CRAB_ORACLE_NAME;
+	}
+	return crab_named_commit(store, commit);
 }
 
 static int oracle_read(struct crab_store *store, struct crab_blob_read *get)

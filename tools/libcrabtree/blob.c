@@ -29,6 +29,22 @@ int crabtree_put(struct crabtree *ct, uint64_t key, const void *value, uint32_t 
 	return err;
 }
 
+int crabtree_commit_values(struct crabtree *ct, struct crabtree_commit_op *ops, uint32_t count,
+			   uint32_t *failed)
+{
+	struct crabtree_commit commit = {
+		.size = sizeof(commit),
+		.ops = (uintptr_t)ops,
+		.count = count,
+		.failed = count,
+	};
+	int err = ct->backend->call(ct, CRABTREE_COMMIT, &commit);
+
+	if (failed)
+		*failed = commit.failed;
+	return err;
+}
+
 int crabtree_get(struct crabtree *ct, uint64_t key, void *value, uint32_t capacity,
 		 uint32_t *bytes, uint64_t *version)
 {

@@ -54,6 +54,19 @@ int crabtree_get(struct crabtree *ct, uint64_t key, void *value, uint32_t capaci
 int crabtree_erase(struct crabtree *ct, uint64_t key, const uint64_t *version);
 
 /**
+ * crabtree_commit_values() - all puts and erases, or none, in a store of commits
+ * @ct: the handle of a store of blobs or of names
+ * @ops: the operations; @status, @version and @existed are written
+ * @count: how many, at most CRABTREE_COMMIT_MAX
+ * @failed: out: after an error, number of the operation that it is about, or @count; may be NULL
+ *
+ * Return: 0, and all is durable; -EEXIST, -ENOENT, -ESTALE by a condition; or another error, as of
+ * crabtree_put(): then nothing was done.
+ */
+int crabtree_commit_values(struct crabtree *ct, struct crabtree_commit_op *ops, uint32_t count,
+			   uint32_t *failed);
+
+/**
  * crabtree_list() - list keys in ascending order
  * @ct: the handle
  * @cursor: of crabtree_cursor_init(); advanced

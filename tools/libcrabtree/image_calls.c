@@ -11,6 +11,7 @@
 
 #include <device/verbs.h>
 #include <device/verbs_blob.h>
+#include <device/verbs_blob_commit.h>
 #include <device/verbs_commit.h>
 #include <errno.h>
 #include <linux/err.h>
@@ -172,6 +173,18 @@ static int call_names(struct image *image, struct crabtree_names *names)
 	return got;
 }
 
+static int call_commit_values(struct image *image, struct crabtree_commit *arg)
+{
+	struct crab_blob_commit *commit = malloc(sizeof(*commit));
+	int err;
+
+	if (!commit)
+		return -ENOMEM;
+	err = crab_verbs_commit_values(image->store, arg, pointer(arg->ops), commit);
+	free(commit);
+	return err;
+}
+
 static int call_format(struct image *image, const struct crabtree_format *format)
 {
 	struct crab_format_options options;
@@ -234,6 +247,8 @@ static int run(struct image *image, const struct crab_verb_desc *verb, union roo
 	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_ERASE)])
 		return crab_verbs_erase(image->store, &room->arg.erase,
 					pointer(room->arg.erase.key));
+	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_COMMIT)])
+		return call_commit_values(image, &room->arg.commit);
 	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_NAMES)])
 		return call_names(image, &room->arg.names);
 	return verb->run(image->store, &room->arg);

@@ -299,7 +299,7 @@ enum crabtree_batch_verb {
 	CRABTREE_BATCH_DELETE	= 3,
 };
 
-/* Conditions of SEARCH and DELETE in an atomic batch; those of INSERT are its own flags */
+/* Conditions of COMMIT, and of SEARCH and DELETE in an atomic batch; INSERT has its own flags */
 #define CRABTREE_IF_ABSENT	CRABTREE_INSERT_CREATE	/* -EEXIST if the key is there */
 #define CRABTREE_IF_EXISTS	CRABTREE_INSERT_REPLACE	/* -ENOENT if the key is not there */
 #define CRABTREE_IF_VALUE	CRABTREE_INSERT_SWAP	/* -ESTALE if the value is not @old_value */
@@ -350,7 +350,7 @@ struct crabtree_batch {
 };
 
 #define CRABTREE_BATCH_MAX	4096U
-#define CRABTREE_COMMIT_MAX	64U	/* operations of an atomic batch */
+#define CRABTREE_COMMIT_MAX	64U	/* operations of an atomic batch, or of a COMMIT */
 
 /**
  * struct crabtree_check - CHECK: verify every invariant of the store
@@ -374,7 +374,7 @@ struct crabtree_check {
 
 #define CRABTREE_FORMAT_FORCE	(1U << 0)	/* over a live or a foreign signature */
 #define CRABTREE_FORMAT_BLOBS	(1U << 1)	/* a store of blobs: PUT, GET, ERASE, LIST */
-#define CRABTREE_FORMAT_COMMITS	(1U << 2)	/* a store of commits: CRABTREE_BATCH_ATOMIC */
+#define CRABTREE_FORMAT_COMMITS	(1U << 2)	/* of commits: CRABTREE_BATCH_ATOMIC, or COMMIT */
 #define CRABTREE_FORMAT_NAMES	(1U << 3)	/* a store of names: values with names as keys */
 #define CRABTREE_INCOMPAT_BLOBS	(1U << 0)	/* of crabtree_info: it is a store of blobs */
 #define CRABTREE_INCOMPAT_COMMITS (1U << 1)	/* of crabtree_info: it is a store of commits */
@@ -424,5 +424,6 @@ struct crabtree_format {
 #define CRABTREE_ERASE	_IOWR(CRABTREE_IOC_MAGIC, 0x2d, struct crabtree_erase)
 #define CRABTREE_LIST	_IOWR(CRABTREE_IOC_MAGIC, 0x2e, struct crabtree_list)
 #define CRABTREE_NAMES	_IOWR(CRABTREE_IOC_MAGIC, 0x2f, struct crabtree_names)
+#define CRABTREE_COMMIT	_IOWR(CRABTREE_IOC_MAGIC, 0x30, struct crabtree_commit)
 
 #endif /* _UAPI_LINUX_CRABTREE_H */

@@ -30,7 +30,7 @@ enum crabtree_type {
 /* PUT: only create or only replace, as of INSERT */
 #define CRABTREE_PUT_CREATE	(1U << 0)	/* -EEXIST if the key is there */
 #define CRABTREE_PUT_REPLACE	(1U << 1)	/* -ENOENT if the key is not there */
-/* PUT and ERASE: -ESTALE if the version is not @version, -ENOENT if the key is not there */
+/* PUT, ERASE, COMMIT: -ESTALE if the version is not @version, -ENOENT if the key is not there */
 #define CRABTREE_IF_VERSION	(1U << 2)
 
 /**
@@ -203,6 +203,62 @@ struct crabtree_names {
 	__u32 used;
 	__u32 count;
 	__u32 more;
+};
+
+enum crabtree_commit_verb {
+	CRABTREE_COMMIT_PUT	= 1,
+	CRABTREE_COMMIT_TEST	= 2,	/* only the conditions */
+	CRABTREE_COMMIT_ERASE	= 3,
+};
+
+/**
+ * struct crabtree_commit_op - one operation of a commit
+ * @verb: enum crabtree_commit_verb
+ * @flags: conditions, for each verb: CRABTREE_IF_ABSENT, CRABTREE_IF_EXISTS, CRABTREE_IF_VERSION
+ * @key: as of PUT: the key; store of names: address of the name
+ * @value: PUT: address of the value
+ * @bytes: PUT: its length
+ * @name_bytes: store of names: length of the name; else 0
+ * @version: in, with CRABTREE_IF_VERSION: the version that the value must have. Out: PUT: the new one
+ * @type: PUT: as of PUT
+ * @existed: out: PUT: 1 if the key was there
+ * @status: out: 0 or a negative errno; -ECANCELED if it was not done
+ * @reserved: 0
+ */
+struct crabtree_commit_op {
+	__u32 verb;
+	__u32 flags;
+	__u64 key;
+	__u64 value;
+	__u32 bytes;
+	__u32 name_bytes;
+	__u64 version;
+	__u32 type;
+	__u32 existed;
+	__s32 status;
+	__u32 reserved;
+};
+
+/**
+ * struct crabtree_commit - COMMIT: several puts and erases, all of them or none
+ * @size: sizeof(struct crabtree_commit)
+ * @flags: 0
+ * @ops: address of an array of struct crabtree_commit_op, each on another key or name
+ * @count: number of operations, 1 to CRABTREE_COMMIT_MAX
+ * @failed: out: after an error, number of the operation that it is about, from 0; or @count
+ *
+ * For a store of blobs or names that is one of commits, too; for records there is BATCH with
+ * CRABTREE_BATCH_ATOMIC. If the call returns 0, all conditions held and all writes are durable; if it
+ * returns an error other than -EFAULT, none was done. No power cut leaves a part of it, and no reader
+ * sees a part. ERASE of a missing key is no error: the status is -ENOENT, and the rest is done.
+ * -ENOSPC unless the values fit, and 2 leaves a write, + 4, are free then.
+ */
+struct crabtree_commit {
+	__u32 size;
+	__u32 flags;
+	__u64 ops;
+	__u32 count;
+	__u32 failed;
 };
 
 #endif /* _UAPI_LINUX_CRABTREE_BLOB_H */

@@ -83,6 +83,8 @@ int crabtree_add(struct crabtree *tree, u64 key, u64 addend, unsigned int flags,
 int crabtree_delete(struct crabtree *tree, u64 key, u64 *old);
 int crabtree_delete_range(struct crabtree *tree, u64 start, u64 end, u64 *deleted, u64 *next);
 int crabtree_commit(struct crabtree *tree, struct crabtree_batch_op *ops, u32 count, u32 *failed);
+int crabtree_commit_values(struct crabtree *tree, struct crabtree_commit_op *ops, u32 count,
+			   u32 *failed);
 int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 		  struct crabtree_record *records, u32 capacity);
 

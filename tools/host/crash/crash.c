@@ -18,7 +18,7 @@
 #include "crash_priv.h"
 #include "store/commit.h"
 #include "model.h"
-#include "store/blob.h"
+#include "store/blob_commit.h"
 #include "store/store_priv.h"
 #include "tests/blob_value.h"
 
@@ -187,6 +187,42 @@ static bool commit_is_full(const struct crash *c)
 	return info.super.leaves - info.stats.leaves_used < 2 * c->batch.n + 4;
 }
 
+/* A commit of the blobs that its values choose; the oracle wants the old values, too */
+static int commit_blobs(struct crash *c, struct crab_commit *commit)
+{
+	static struct crab_blob_commit blobs;
+	static u8 bytes[CRASH_BATCH_MOST][BLOB_VALUE_MAX];
+	char names[CRASH_BATCH_MOST][CRAB_ORACLE_NAME];
+	struct crab_key_state was;
+	u32 i;
+	int err;
+
+	blobs.n = commit->n;
+	for (i = 0; i < commit->n; i++) {
+		struct crab_batch_op *op = &commit->ops[i];
+
+		if (crab_oracle_get(&c->oracle, c->store, op->key, &was))
+			return -EUCLEAN;
+		op->old = (struct crab_old){ .existed = was.there, .value = was.value };
+		blobs.ops[i] = (struct crab_blob_op){
+			.verb = op->verb, .write.key = op->key, .write.data = bytes[i],
+			.write.bytes = blob_value(op->value, bytes[i]),
+			.write.mode = op->verb != CRAB_VERB_SEARCH ? CRAB_INSERT_EITHER :
+				      was.there ? CRAB_INSERT_REPLACE : CRAB_INSERT_CREATE,
+		};
+	}
+	err = crab_oracle_commit(c->store, &blobs, names);
+	for (i = 0; !err && i < commit->n; i++) {
+		struct crab_batch_op *op = &commit->ops[i];
+
+		op->value = op->verb == CRAB_VERB_SEARCH ? op->old.value : op->value;
+		op->status = op->verb != CRAB_VERB_INSERT && !op->old.existed ? -ENOENT : 0;
+		if (op->verb != CRAB_VERB_SEARCH && blobs.ops[i].write.existed != op->old.existed)
+			return -EILSEQ;
+	}
+	return err;
+}
+
 static int apply_commit(struct crash *c)
 {
 	static struct crab_commit commit;
@@ -195,8 +231,9 @@ static int apply_commit(struct crash *c)
 	int err;
 
 	commit_make(c, &commit);
-	err = crab_store_commit(c->store, &commit);
-	if (err == -ENOSPC && commit_is_full(c)) {
+	err = c->setup.blobs ? commit_blobs(c, &commit) : crab_store_commit(c->store, &commit);
+	/* The explorer judges whether there was room for blobs */
+	if (err == -ENOSPC && (c->setup.blobs || commit_is_full(c))) {
 		c->counts.full++;
 		return 0;
 	}

@@ -80,13 +80,16 @@ static void run_blobs(const struct host_driver *driver, bool names, u32 rounds, 
 		run_workload(&setup, BLOB_LEAVES, seed + i, false, STEPS, rounds > 1 ? 2 : 1);
 }
 
-/* Stores of commits: batches are commits of at most two keys */
-static void run_commits(const struct host_driver *driver, u32 rounds, u64 seed)
+/* Stores of commits, of blobs or names as well: batches are commits of at most two keys */
+static void run_commits(const struct host_driver *driver, bool blobs, bool names, u32 rounds,
+			u64 seed)
 {
 	struct crash_setup setup = driver->setups[0];
 	u32 i;
 
 	setup.commits = true;
+	setup.blobs = blobs;
+	setup.names = names;
 	for (i = 0; i < rounds; i++)
 		run_workload(&setup, COMMIT_LEAVES, seed + i, false, STEPS, rounds > 1 ? 2 : 1);
 }
@@ -121,7 +124,9 @@ int main(int argc, char **argv)
 	run_blobs(&host_driver_crab, true, rounds, seed);
 	run_blobs(&host_driver_nvtree, false, rounds, seed);
 	run_blobs(&host_driver_nvtree, true, rounds, seed);
-	run_commits(&host_driver_crab, rounds, seed);
+	run_commits(&host_driver_crab, false, false, rounds, seed);
+	run_commits(&host_driver_crab, true, false, rounds, seed);
+	run_commits(&host_driver_nvtree, true, true, rounds, seed);
 	printf("# %llu crash points, %llu in recoveries; %llu images, at most %llu a point\n",
 	       total.points + total.nested, total.nested, total.images, total.largest);
 	printf("# %llu images chosen at random: of batches of more than %u\n", total.sampled,
