@@ -41,6 +41,8 @@ static const struct subject {
 	{ "nvtree", "append", 8192, false }, { "fastfair", "shift", 256, true },
 	{ "fastfair", "shift", 512, false }, { "fastfair", "shift", 8192, false },
 	{ "nbtree", "adr", 512, true }, { "nbtree", "adr", 1024, false },
+	{ "clfb", "inplace", 512, true }, { "clfb", "inplace", 2048, false },
+	{ "clfb", "twin", 512, false },
 };
 
 /* The flag of CHECK's lock while it runs; its current turn, the last look at the scheduler */
@@ -107,6 +109,8 @@ static u32 slots_of(struct crab_engine *engine)
 		return ff_of(engine)->slots;
 	if (!strcmp(engine->ops->name, "nbtree"))
 		return nb_tree_of(engine)->room;
+	if (!strcmp(engine->ops->name, "clfb"))
+		return clfb_tree_of(engine)->room;
 	return crab_tree_of(engine)->slots;
 }
 
