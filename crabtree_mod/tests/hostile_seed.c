@@ -277,6 +277,16 @@ static const struct crab_hostile_seed nbtrees[] = {
 	  .make = make_few, .hurt = hurt_list, .cut = true, .commits = true },
 };
 
+/* And more stores of commits */
+static const struct crab_hostile_seed more[] = {
+	{ .name = "commits, sorted, a list", .layout = "sorted", .make = make_many,
+	  .hurt = hurt_list, .cut = true, .commits = true },
+	{ .name = "commits, fastfair, a list", .engine = "fastfair", .layout = "shift",
+	  .make = make_few, .hurt = hurt_list, .cut = true, .commits = true },
+	{ .name = "commits, clfb, a list", .engine = "clfb", .layout = "inplace",
+	  .make = make_many, .hurt = hurt_list, .cut = true, .commits = true },
+};
+
 static const u32 sizes[] = { 128, CRAB_HOSTILE_LEAF_MAX };
 
 static const struct {
@@ -287,6 +297,7 @@ static const struct {
 	{ others, ARRAY_SIZE(others) },
 	{ commits, ARRAY_SIZE(commits) },
 	{ nbtrees, ARRAY_SIZE(nbtrees) },
+	{ more, ARRAY_SIZE(more) },
 };
 
 u32 crab_hostile_seeds(void)

@@ -62,6 +62,8 @@ struct golden {
 #define FORMATTED(n, e, l, leaf, bytes)	{ n, NO_STATE, e, l, leaf, bytes, false, false, false }
 #define BLOBS(n, s, e, l, leaf)	{ n, s, e, l, leaf, BLOBS_SIZE, true, false, false }
 #define NAMES(n, s, e, l, leaf)	{ n, s, e, l, leaf, BLOBS_SIZE, false, false, true }
+/* Nodes take some of the region */
+#define CLFB_BLOBS(n, s, blobs, names)	{ n, s, "clfb", "inplace", 512, 2 * BLOBS_SIZE, blobs, false, names }
 #define COMMITS(n, s, e, l, leaf)	{ n, s, e, l, leaf, SMALL(leaf), false, true, false }
 
 /* Append new images at the end */
@@ -115,6 +117,17 @@ static const struct golden goldens[] = {
 	NAMES("names/formatted", NO_STATE, "crab", "slotted", 512),
 	NAMES("names/slotted", BLOBS_STATE, "crab", "slotted", 512),
 	NAMES("names/nvtree", BLOBS_STATE, "nvtree", "append", 512),
+	COMMITS("commits/nbtree-list", 57, "nbtree", NULL, 512),
+	COMMITS("commits/sorted-list", 64, "crab", NULL, 512),
+	COMMITS("commits/fastfair-list", 65, "fastfair", NULL, 512),
+	COMMITS("commits/clfb-list", 66, "clfb", NULL, 512),
+	BLOBS("blobs/fastfair", BLOBS_STATE, "fastfair", "shift", 512),
+	CLFB_BLOBS("blobs/clfb", BLOBS_STATE, true, false),
+	BLOBS("blobs/nbtree", BLOBS_STATE, "nbtree", "adr", 512),
+	NAMES("names/sorted", BLOBS_STATE, "crab", "sorted", 1024),
+	NAMES("names/fastfair", BLOBS_STATE, "fastfair", "shift", 512),
+	CLFB_BLOBS("names/clfb", BLOBS_STATE, false, true),
+	NAMES("names/nbtree", BLOBS_STATE, "nbtree", "adr", 512),
 };
 
 static struct crab_hostile hostile;
