@@ -16,10 +16,12 @@ Load = collections.namedtuple("Load", "design load story")
 Model = collections.namedtuple("Model", "model replay story")
 Space = collections.namedtuple("Space", "space")
 Race = collections.namedtuple("Race", "race")
+History = collections.namedtuple("History", "history story")
 Command = collections.namedtuple("Command", "command")
 
 HOLDS = "Holds"
 HOLDS_L = "Holds under model L"
+HOLDS_E = "Holds under model E"
 FAILS = "Does not hold"
 
 PAPERS = {
@@ -27,6 +29,7 @@ PAPERS = {
     "nvtree": "NV-Tree (Yang, Wei, Chen, Wang, Yong, He 2015)",
     "fastfair": "FAST and FAIR (Hwang, Kim, Won, Nam 2018)",
     "clfb": "clfB-tree (Kim, Seo, Kim, Nam 2018)",
+    "nbtree": "NBTree (Zhang, Zheng, Nie, Qi, Chen, Huang, Mei 2024)",
 }
 
 CLAIMS = [
@@ -299,4 +302,109 @@ CLAIMS = [
           described: here fresh nodes of all levels are durable before the line of the lowest node with room, or the
           root word, commits all of them. A node is full by bytes: a distant key or reference can split it.""",
           [Space("clfb-high"), Space("clfb-twin-high")], None),
+    Claim("nbtree-insert", "nbtree", "section III-B", "an insert survives with its key",
+          """The value is written, then the key. After that the insert survives a power failure; before, the
+          key of the slot is 0, and recovery discards it.""",
+          HOLDS_L,
+          """Both words are in one line, so the order of the stores is enough. Free slots have the reserved
+          key here, not 0.""",
+          [Space("nbtree-2x3x3"),
+           Model("word", "nbtree-2x3x3 0000002020 put,0,0 2 cut cut,2054:1",
+                 "Under model W the key persists, and its value does not")],
+          """None is worth its cost: a second line or fence. ``adr`` states that it needs model L."""),
+    Claim("nbtree-visible", "nbtree", "sections II-A and IV", "globally visible data is persistent",
+          """With persistent caches a compare-and-swap changes and persists its data at once, so that no
+          reader sees data that a power cut takes back.""",
+          HOLDS_E,
+          """Model E promises it. No line is cleaned, so on other machines a record is lost that the call
+          reported as inserted.""",
+          [Space("eadr-2x7x3"),
+           Model("line", "eadr-2x7x3 0000102020112020122020132020 put,0,0 4 cut cut",
+                 "Under model L the first insert returns, and its record is not there after a cut")],
+          """FORMAT and a writable attach of ``eadr`` refuse media that do not keep model E."""),
+    Claim("nbtree-recovery", "nbtree", "section III-B", "recovery takes each slot whose key is not 0",
+          """Recovery scans the list of blocks and takes the slots with a key that is not 0 as records.""",
+          FAILS,
+          """A block that was in use before has keys in the slots that its new use has not reached, and no
+          step clears them.""",
+          [Load("nbtree: the free slots of a fresh leaf keep the keys of its earlier use", "load-nbtree-512",
+                "The first leaf of a store is one of a region that was in use; its free slots have keys")],
+          """All slots of a fresh leaf are written before it is linked (P7)."""),
+    Claim("nbtree-link", "nbtree", "sections IV-B and VI-G", "the link phase replaces the old leaf durably",
+          """The old leaf is in the list until the link of the leaf before it is changed, which is the point of
+          durability. In ADR mode clwb and mfence persist a store.""",
+          HOLDS,
+          """If the fresh leaf is durable before the link. Which stores of a split are flushed in ADR mode is
+          not stated.""",
+          [Space("nbtree-2x4x4"),
+           Mistake("nbtree: the link to a fresh leaf is durable before it",
+                   "nbtree-2x3x3 01010000000100 put,2,0 1 cut cut,2048:1",
+                   "A full leaf is split, and the link persists alone")],
+          """P7 and P8: two fences."""),
+    Claim("nbtree-leak", "nbtree", "section III-C", "a log prevents leaks of leaves",
+          """The addresses of the old and the new leaves are in a log during a structure modification, and
+          recovery reclaims those that are not in the list.""",
+          HOLDS,
+          """No log is needed: a leaf is free if the list does not reach it. Every explored state is compared
+          with that rule.""",
+          [Space("nbtree-2x3x3"), Space("eadr-2x7x3")], None),
+    Claim("nbtree-dirty", "nbtree", "section VI-G", "dirty reads are likely in ADR mode",
+          """NBTree performs best in ADR mode, too, but a reader may see data that is not durable.""",
+          "Holds, and can be avoided",
+          """A record that a reader acted on can vanish in a power cut.""",
+          [Race("nbtree: readers see a record before it is durable")],
+          """``adr`` locks a leaf for a write. Its sequence is odd until the fence, and an insert sets its bit
+          after the fence: readers take no lock, and return durable records only."""),
+    Claim("nbtree-search", "nbtree", "section IV-B, Algorithm 5", "sync-on-read returns the latest version",
+          """A search that finds a copy of its leaf compares both, and stores the value of the old leaf to the
+          copy if they differ.""",
+          FAILS,
+          """The value was read before the search looked for a copy. Stored late, it replaces the update that
+          was copied, and the copy bit is gone, so that no later step repairs it.""",
+          [History("stale-search",
+                   """A search reads 1. An update to 2 returns; the leaf is copied. The search then finds the
+                   copy, in which 2 is not its 1, and stores 1: the update is lost for good""")],
+          """A reader stores nothing. A leaf freezes before it is copied, so that no record of it changes
+          afterwards."""),
+    Claim("nbtree-update", "nbtree", "section IV-B, Algorithms 2 and 3", "sync-on-write loses no update",
+          """An update that finds a copy of its leaf stores its value there, too, unless both are equal. The
+          copy bit keeps the phase that synchronises the leaves from a newer value.""",
+          FAILS,
+          """If the values are equal the copy bit stays, and the phase overwrites the value by one that it read
+          before.""",
+          [History("equal-values",
+                   """The value 1 is copied. An update to 2 returns before the copy is published, and the sync
+                   phase reads it. An update to 1 finds 1 in the copy, and returns. The sync phase then
+                   stores 2""")],
+          """The same: a frozen leaf has one content, which the copy gets."""),
+    Claim("nbtree-bits", "nbtree", "section IV-B", "two bits of a value serialise synchronisations",
+          """Threads that synchronise a value are serialised by the copy bit and the sync bit.""",
+          FAILS,
+          """Even if a search reads the old leaf again, if equal values are synchronised, and if updates
+          change the old leaf by compare-and-swap: a value that returns looks as if it had not changed.""",
+          [History("value-returns",
+                   """The copy has 1, with the sync bit. An update to 2 reads that, and then the 3 of another
+                   update in the old leaf. The update to 3 returns; one to 1 returns, and the copy has 1 again.
+                   Now the first one replaces that 1 by 3""")],
+          """The same. And key and value of a slot change together, by one swap of 16 bytes."""),
+    Claim("nbtree-unique", "nbtree", "section IV-A, Algorithms 1 and 4", "conflicts of inserts are resolved",
+          """Concurrent inserts take different slots by fetch-and-add, and the bitmap commits them. A delete
+          stores the key 0.""",
+          FAILS,
+          """Two inserts of a key make two records: a delete removes one, and the other one is there again.
+          Two deletes of one record both succeed.""",
+          [History("two-inserts", "Inserts of 2 and of 3 return, then a delete; a search finds 2"),
+           History("two-deletes", "One record, two deletes, and both report that they found it")],
+          """An insert makes its slot pending, and settles all pending ones up to it, in their order: a key
+          that a lower slot has is killed. A delete is a swap from the record that it found."""),
+    Claim("nbtree-stalled", "nbtree", "sections IV-B and V-B, Algorithms 3 and 4", "an update reaches the new leaf",
+          """An update that operates on a leaf which is being replaced repeats its change in the copy.""",
+          FAILS,
+          """It looks for one copy. If that was replaced as well, the change is in two dead leaves.""",
+          [History("two-copies",
+                   """An update waits before its store. Inserts split the leaf, and one of the new leaves. The
+                   update stores to the first leaf and to its copy, and returns; its value is in no leaf of the
+                   tree""")],
+          """A record in a frozen leaf cannot be changed: the swap fails, and the update begins again in the
+          fresh leaf."""),
 ]
