@@ -232,8 +232,9 @@ static void commit_done(struct crab_store *store, struct crab_blob_commit *commi
 			continue;
 		n++;
 		op->write.existed = word->old.existed;
-		if (op->verb == CRAB_VERB_INSERT || word->old.existed)
-			crab_blob_done(store, op->verb, &op->write, &word->old);
+		if (op->verb == CRAB_VERB_DELETE && !word->old.existed)
+			continue;
+		crab_blob_done(store, op->verb, &op->write, &word->old);
 	}
 }
 

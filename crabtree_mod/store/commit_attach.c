@@ -71,7 +71,7 @@ static void attach_load(struct crab_store *store)
 		found = crab_commit_load(store->media, store->super.store_id, &commits->list);
 	if (found < 0)
 		list_damaged(store, "the list of a commit is damaged");
-	else if (found)
+	else if (found > 0)
 		crab_commits_turn(commits);
 }
 

@@ -23,7 +23,6 @@
 #include "explore_priv.h"
 #include "media/crc.h"
 #include "store/named_priv.h"
-#include "store/named.h"
 #include "store/store_priv.h"
 
 #define SLAB_LINES	4		/* CRAB_SLAB_BYTES_MIN of test builds */
@@ -302,6 +301,91 @@ void blobs_perform(struct crab_store *store, struct crab_batch_op *op)
 		op->status = put(store, &write);
 	}
 	op->old.existed = write.existed;
+}
+
+/* The conditions of a commit of records, for the blob of a key: that of a value is one of its version */
+static void condition_fill(struct crab_store *store, const struct crab_batch_op *op,
+			   enum crab_commit_when when, struct crab_blob_write *write)
+{
+	u8 found[BYTES_MAX], want[BYTES_MAX];
+	struct crab_blob_read read = {
+		.key = op->key, .buffer = found, .capacity = sizeof(found),
+	};
+
+	if (when == CRAB_WHEN_EXISTS)
+		write->mode = CRAB_INSERT_REPLACE;
+	if (when == CRAB_WHEN_ABSENT)
+		write->mode = CRAB_INSERT_CREATE;
+	write->checked = when == CRAB_WHEN_VALUE;
+	if (!write->checked || get(store, &read))
+		return;
+	value_fill(want, op->key, op->old.expected);
+	write->version = read.version + (read.bytes != value_bytes(op->old.expected,
+								   crab_store_has_names(store)) ||
+					 memcmp(found, want, read.bytes));
+}
+
+static void commit_fill(struct crab_store *store, const struct crab_commit *from,
+			struct crab_blob_commit *to, u8 bytes[][BYTES_MAX])
+{
+	bool names = crab_store_has_names(store);
+	u32 i;
+
+	to->n = from->n;
+	for (i = 0; i < from->n; i++) {
+		const struct crab_batch_op *op = &from->ops[i];
+		struct crab_blob_write *write = &to->ops[i].write;
+
+		to->ops[i] = (struct crab_blob_op){ .verb = op->verb, .write.key = op->key };
+		write->name = names ? key_name(op->key)->text : NULL;
+		write->name_bytes = names ? key_name(op->key)->bytes : 0;
+		write->data = bytes[i];
+		condition_fill(store, op, from->when[i], write);
+		if (op->verb != CRAB_VERB_INSERT)
+			continue;
+		value_fill(bytes[i], op->key, op->value);
+		write->bytes = value_bytes(op->value, names);
+	}
+}
+
+int blobs_commit(struct crab_store *store, struct crab_commit *commit)
+{
+	static struct crab_blob_commit blobs;
+	static u8 bytes[STATE_KEYS][BYTES_MAX];
+	u32 i;
+	int err;
+
+	commit_fill(store, commit, &blobs, bytes);
+	err = crab_store_has_names(store) ? crab_named_commit(store, &blobs) :
+					    crab_blob_commit(store, &blobs);
+	for (i = 0; !err && i < commit->n; i++) {
+		struct crab_blob_read read = { .key = commit->ops[i].key };
+
+		commit->ops[i].old.existed = commit->ops[i].verb == CRAB_VERB_SEARCH ?
+			get(store, &read) == -EMSGSIZE : blobs.ops[i].write.existed;
+	}
+	return err;
+}
+
+bool blobs_commit_is_full(const struct space *space, struct crab_store *store,
+			  const struct crab_commit *commit, u64 leaves)
+{
+	struct crab_extents *extents = &store->blobs->extents;
+	u64 place[STATE_KEYS];
+	u32 i, n = 0;
+	bool full = false;
+
+	for (i = 0; i < commit->n && !full; i++) {
+		if (commit->ops[i].verb != CRAB_VERB_INSERT)
+			continue;
+		full = crab_extents_alloc(extents, HEADER + value_bytes(commit->ops[i].value, false),
+					  &place[n]);
+		n += !full;
+	}
+	full = full || store->engine->pool->free < leaves;
+	while (n--)
+		crab_extents_free(extents, place[n]);
+	return full;
 }
 
 const char *blobs_answer(struct crab_key_state *state, const struct crab_batch_op *op)

@@ -10,6 +10,7 @@
 #define CRAB_HOST_BLOBS_H
 
 #include "state.h"
+#include "store/commit.h"
 
 #define BLOBS_DEAD	(1U << 5)	/* a word that names no blob of this key */
 
@@ -69,6 +70,27 @@ void blobs_write(const struct crab_geometry *geo, struct crab_media *media);
  *	existed
  */
 void blobs_perform(struct crab_store *store, struct crab_batch_op *op);
+
+/**
+ * blobs_commit() - perform a commit of value numbers
+ * @store: the store
+ * @commit: the commit; a condition on a value is one on the version. out: whether each key existed
+ *
+ * Return: as crab_blob_commit().
+ */
+int blobs_commit(struct crab_store *store, struct crab_commit *commit);
+
+/**
+ * blobs_commit_is_full() - is a result of -ENOSPC correct?
+ * @space: the space
+ * @store: the store
+ * @commit: the commit
+ * @leaves: that its writes need
+ *
+ * Return: true if it is.
+ */
+bool blobs_commit_is_full(const struct space *space, struct crab_store *store,
+			  const struct crab_commit *commit, u64 leaves);
 
 /**
  * blobs_answer() - judge the answer, and apply the operation to its key

@@ -4,8 +4,10 @@
  *
  * DOC: canonical states of commits
  *
- * A state has the number of the list that counts, or whether the check is 0. It omits the other
- * words of a list that does not count: attach clears its check, and the next commit writes all words.
+ * A state has the number of the list that counts, or whether the check is 0; in a space of blobs, also
+ * where the blobs of the list are, and in one of names, which of its removals are left out, since the
+ * name did not exist. It omits the other words of a list that does not count: attach
+ * clears its check, and the next commit writes all words.
  *
  * Locking: one thread.
  */
@@ -13,19 +15,22 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
+#include "blobs.h"
 #include "commits.h"
 #include "explore_priv.h"
 
 #define LIST_OFFSET	8704
 #define CHOICES		3	/* of a key: removed, value 1, value 2 */
 #define KINDS		4	/* of conditions on a key */
+#define LEFT_OUT	0xff	/* instead of the number of a blob */
 #define NEEDS(writes)	(2 * (writes) + 4)	/* leaves that must be free */
 
-/* The writes of a list */
+/* The writes of a list; @value: of records, the choice, or the word of a blob */
 struct list {
 	u32 n;
 	u32 key[STATE_KEYS];
 	u32 choice[STATE_KEYS];
+	u64 value[STATE_KEYS];
 };
 
 /* Keys of subset @subset: all keys but one, or all */
@@ -64,6 +69,7 @@ static struct list list_of(const struct space *space, u32 number)
 		if (key == left_out)
 			continue;
 		list.key[list.n] = key;
+		list.value[list.n] = number % CHOICES;
 		list.choice[list.n++] = number % CHOICES;
 		number /= CHOICES;
 	}
@@ -87,7 +93,7 @@ static u32 list_words(const struct space *space, u32 store_id,
 	for (i = 0; i < min_t(u32, list->n, STATE_KEYS); i++) {
 		word[2] |= (u64)!list->choice[i] << i;
 		word[n++] = state_key(space, list->key[i]);
-		word[n++] = list->choice[i];
+		word[n++] = list->value[i];
 	}
 	word[0] = LIST_OFFSET;
 	for (i = 0; i < n; i++) {
@@ -108,21 +114,87 @@ static bool list_is_there(const struct crab_media *media, const u64 *word, u32 n
 	return true;
 }
 
-u8 commits_decode(const struct space *space, u32 store_id,
-		  const struct crab_media *media)
+/* The list without the removals of @left_out, of names that do not exist; false: a put is among them */
+static bool list_leave(struct list *list, u32 left_out)
 {
-	u64 word[3 + 2 * STATE_KEYS];
+	struct list all = *list;
 	u32 i;
 
-	if (!crab_load(media, list_at(media)))
-		return COMMITS_NONE;
-	for (i = 0; i < commits_lists(space); i++) {
-		const struct list list = list_of(space, i);
-
-		if (list_is_there(media, word, list_words(space, store_id, &list, word)))
-			return COMMITS_LIVE + i;
+	list->n = 0;
+	for (i = 0; i < all.n; i++) {
+		if (left_out >> i & 1 && all.choice[i])
+			return false;
+		if (left_out >> i & 1)
+			continue;
+		list->key[list->n] = all.key[i];
+		list->value[list->n] = all.value[i];
+		list->choice[list->n++] = all.choice[i];
 	}
-	return COMMITS_TORN;
+	return true;
+}
+
+/* Takes the words of the blobs from the media; false: they are other blobs */
+static bool list_blobs(const struct space *space, const struct crab_geometry *geo,
+		       const struct crab_media *media, struct list *list, u8 *numbers)
+{
+	u64 key, number;
+	u32 i;
+
+	for (i = 0; i < list->n; i++) {
+		numbers[i] = 0;
+		if (!list->choice[i])
+			continue;
+		key = state_key(space, list->key[i]);
+		if (crab_load(media, list_at(media) + 3 + 2 * i) != key)
+			return false;
+		list->value[i] = crab_load(media, list_at(media) + 4 + 2 * i);
+		number = blobs_decode(geo, media, key, list->value[i]);
+		if (number >= BLOBS_DEAD || blobs_content(number) != list->choice[i])
+			return false;
+		numbers[i] = number;
+	}
+	return true;
+}
+
+/* Is list number @number there, without the removals of @left_out? Then it is appended to the state */
+static bool list_decode(const struct space *space, const struct crab_geometry *geo, u32 store_id,
+			const struct crab_media *media, u32 number, u32 left_out,
+			struct state *state)
+{
+	struct list list = list_of(space, number);
+	u64 word[3 + 2 * STATE_KEYS];
+	u8 numbers[STATE_KEYS];
+	u32 i, k = 0;
+
+	if (!list_leave(&list, left_out) ||
+	    (space->blobs && !list_blobs(space, geo, media, &list, numbers)) ||
+	    !list_is_there(media, word, list_words(space, store_id, &list, word)))
+		return false;
+	for (i = 0; space->blobs && i < space->commits; i++)
+		state_add(state, left_out >> i & 1 ? LEFT_OUT : numbers[k++]);
+	state_add(state, COMMITS_LIVE + number);
+	return true;
+}
+
+void commits_decode(const struct space *space, const struct crab_geometry *geo, u32 store_id,
+		    const struct crab_media *media, struct state *state)
+{
+	u32 i, left_out, all = space->names ? (1U << space->commits) - 1 : 1;
+
+	if (!crab_load(media, list_at(media))) {
+		state_add(state, COMMITS_NONE);
+		return;
+	}
+	for (i = 0; i < commits_lists(space); i++)
+		for (left_out = 0; left_out < all; left_out++)
+			if (list_decode(space, geo, store_id, media, i, left_out, state))
+				return;
+	state_add(state, COMMITS_TORN);
+}
+
+u32 commits_bytes(const struct space *space, u8 state)
+{
+	return space->blobs && state >= COMMITS_LIVE ? space->commits + 1 : 1;
 }
 
 static void list_apply(const struct list *list, struct content *content)
@@ -145,17 +217,26 @@ void commits_apply(const struct space *space, u8 state, struct content *content)
 	list_apply(&list, content);
 }
 
-void commits_write(const struct space *space, u32 store_id,
-		   struct crab_media *media, u8 state)
+void commits_write(const struct space *space, const struct crab_geometry *geo,
+		   struct crab_media *media, const u8 *end)
 {
 	struct crab_flow flow = { .media = media };
-	u64 word[3 + 2 * STATE_KEYS] = { state == COMMITS_TORN };
+	u64 word[3 + 2 * STATE_KEYS] = { end[-1] == COMMITS_TORN };
 	u32 n = 3, i;
 
-	if (state >= COMMITS_LIVE) {
-		const struct list list = list_of(space, state - COMMITS_LIVE);
+	if (end[-1] >= COMMITS_LIVE) {
+		struct list list = list_of(space, end[-1] - COMMITS_LIVE);
+		const u8 *number = end - commits_bytes(space, end[-1]);
+		u32 left_out = 0;
 
-		n = list_words(space, store_id, &list, word);
+		for (i = 0; space->blobs && i < list.n; i++) {
+			left_out |= (number[i] == LEFT_OUT) << i;
+			if (list.choice[i])
+				list.value[i] = blobs_encode(geo, state_key(space, list.key[i]),
+							     number[i]);
+		}
+		list_leave(&list, left_out);
+		n = list_words(space, geo->store_id, &list, word);
 	}
 	for (i = 0; i < n; i++)
 		crab_store(&flow, list_at(media) + i, word[i]);
@@ -220,7 +301,7 @@ static int judge_old(struct explore *x, const struct crab_commit *commit,
 			&content->key[state_key_index(x->space, op->key)];
 
 		if (op->old.existed != state->there ||
-		    (state->there && op->old.value != state->value))
+		    (state->there && !x->space->blobs && op->old.value != state->value))
 			return explore_say(x, "a commit reports another record of key %llx", op->key);
 	}
 	return 0;
@@ -236,9 +317,10 @@ int commits_run(struct explore *x, struct crab_store *store, const struct explor
 
 	commit_fill(x->space, &list, op->value, &commit);
 	crab_store_info(store, &info);
-	err = crab_store_commit(store, &commit);
+	err = x->space->blobs ? blobs_commit(store, &commit) : crab_store_commit(store, &commit);
 	if (!want && err == -ENOSPC &&
-	    info.super.leaves - info.stats.leaves_used < NEEDS(list.n)) {
+	    (x->space->blobs ? blobs_commit_is_full(x->space, store, &commit, NEEDS(list.n)) :
+	     info.super.leaves - info.stats.leaves_used < NEEDS(list.n))) {
 		x->counts.full++;
 		return 0;
 	}

@@ -30,20 +30,28 @@ u32 commits_lists(const struct space *space);
 u32 commits_conditions(const struct space *space);
 
 /**
- * commits_decode() - the state of the list on the media
+ * commits_decode() - append the state of the list on the media
  * @space: a space of commits
+ * @geo: where the leaves are
  * @store_id: of the store
  * @media: the media; each word that is read and open is decided
- *
- * Return: COMMITS_NONE, COMMITS_TORN, or COMMITS_LIVE plus a number.
+ * @state: out: its last byte is COMMITS_NONE, COMMITS_TORN, or COMMITS_LIVE plus a number; in a space of
+ *	blobs the numbers of the list's blobs are before it
  */
-u8 commits_decode(const struct space *space, u32 store_id,
-		  const struct crab_media *media);
+void commits_decode(const struct space *space, const struct crab_geometry *geo, u32 store_id,
+		    const struct crab_media *media, struct state *state);
+
+/**
+ * commits_bytes() - bytes of a state that commits_decode() appended
+ * @space: a space of commits
+ * @state: the last one of them
+ */
+u32 commits_bytes(const struct space *space, u8 state);
 
 /**
  * commits_apply() - do the writes of a list that counts
  * @space: a space of commits
- * @state: of commits_decode()
+ * @state: the last byte of commits_decode()
  * @content: in and out
  */
 void commits_apply(const struct space *space, u8 state, struct content *content);
@@ -51,12 +59,12 @@ void commits_apply(const struct space *space, u8 state, struct content *content)
 /**
  * commits_write() - write the list of a state, durably
  * @space: a space of commits
- * @store_id: of the store
+ * @geo: where the leaves are
  * @media: a media with a shadow
- * @state: as of commits_decode()
+ * @end: where the bytes of commits_decode() end
  */
-void commits_write(const struct space *space, u32 store_id,
-		   struct crab_media *media, u8 state);
+void commits_write(const struct space *space, const struct crab_geometry *geo,
+		   struct crab_media *media, const u8 *end);
 
 /**
  * commits_run() - perform a commit, and judge its answer

@@ -12,6 +12,7 @@
 #include "blobs.h"
 #include "commits.h"
 #include "explore_priv.h"
+#include "store/blob.h"
 
 static_assert(EXPLORE_RUN <= STATE_KEYS);	/* explore.changes */
 
@@ -118,6 +119,10 @@ static int record_judge(struct explore *x, struct crab_store *store, u32 i,
 
 static void record_alone(struct crab_store *store, struct crab_batch_op *op)
 {
+	if (crab_store_has_blobs(store)) {
+		blobs_perform(store, op);
+		return;
+	}
 	op->status = op->verb == CRAB_VERB_DELETE ?
 		     crab_store_delete(store, op->key, &op->old) :
 		     crab_store_insert(store, op->key, op->value, op->mode, &op->old);
@@ -132,9 +137,7 @@ static int run_records(struct explore *x, struct crab_store *store, struct conte
 	for (i = 0; i < x->run_n; i++)
 		record_begin(x, store, i);
 	explore_collect(x, true);
-	if (x->space->blobs)
-		blobs_perform(store, &x->ops[0]);
-	else if (x->run_n > 1)
+	if (x->run_n > 1)
 		crab_store_batch(store, x->ops, x->run_n);
 	else
 		record_alone(store, &x->ops[0]);

@@ -41,10 +41,11 @@ enum space_tier {
  * @lives: operations of one life at most; from 2 on, each sequence of so many is performed one after
  *	the other from every state that an attach leaves, and only the last one is cut. Without batches
  * @ranges: every range of keys is also removed, by batches of two records
- * @blobs: values are blobs (blobs.h). Without @specials, @modify, @batch and @lives
+ * @blobs: values are blobs (blobs.h). Without @specials, @modify and @batch; without @commits also
+ *	without @lives
  * @names: as @blobs, which is set as well; keys are those of names
  * @commits: keys that a commit writes, all keys or one less; 0: the store has no commits. Without
- *	@specials, @modify, @batch and @blobs
+ *	@specials, @modify and @batch
  * @tier: the command that explores the space
  */
 struct space {

@@ -128,7 +128,7 @@ const char *state_read(struct state *state, struct content *content, const struc
 		return NULL;
 	fault = space->driver->read(space, geo, media, content, state);
 	if (!fault && space->commits) {
-		state_add(state, commits_decode(space, super_store_id(media, newest), media));
+		commits_decode(space, geo, super_store_id(media, newest), media, state);
 		commits_apply(space, state->byte[state->len - 1], content);
 	}
 	return fault;
@@ -168,12 +168,14 @@ void state_write(const struct state *state, const struct space *space,
 	u32 i;
 
 	if (space->commits && at < end)
-		commits_write(space, geo->store_id, media, *--end);
+		end -= commits_bytes(space, end[-1]);
 	for (i = 0; i < CRAB_SUPER_COPIES; i++)
 		super_write(&flow, i, state->byte[i], super, i ? 0 : root);
 	crab_fence(&flow, CRAB_P3_SUPER);
 	blobs_begin(space->names);
 	space->driver->write(space, geo, media, at, end);
+	if (end < state->byte + state->len)
+		commits_write(space, geo, media, state->byte + state->len);
 	if (space->blobs)
 		blobs_write(geo, media);
 }

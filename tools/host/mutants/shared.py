@@ -15,6 +15,7 @@ NAMED = "store/named.c"
 SNAP = "store/snap.c"
 
 COMMIT = "store/commit.c"
+BLOB_COMMIT = "store/blob_commit.c"
 COMMIT_MEDIA = "store/commit_media.c"
 COMMIT_READ = "store/commit_read.c"
 COMMIT_ATTACH = "store/commit_attach.c"
@@ -52,8 +53,10 @@ DESIGNS = [
     ]),
     Design("blobs: the word is stored before the blob", [
         Edit(BLOB, """crab_blob_store(blobs, flow, place, birth, put);
+	/* P15: the blob is whole before a word names it */
+	crab_fence(flow, CRAB_P15_BLOB);
 	crab_flow_unpin();
-	write_note(store, put->key);
+	crab_blob_note(store, put->key);
 	err = blobs->raw->insert(store->engine, flow, put->key,
 				 crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);""",
              """crab_flow_unpin();
@@ -61,6 +64,7 @@ DESIGNS = [
                                       crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);
              crab_flow_pin();
              if (!err) crab_blob_store(blobs, flow, place, birth, put);
+             crab_fence(flow, CRAB_P15_BLOB);
              crab_flow_unpin()"""),
     ]),
     Design("blobs: the old extent is free before the engine has replaced its word", [
@@ -68,7 +72,7 @@ DESIGNS = [
              """({ if (!blobs->raw->lookup(store->engine, put->key, &birth))
                      crab_extents_free(&blobs->extents, birth & CRAB_PLACE_MASK);
                  crab_extents_alloc(&blobs->extents, crab_blob_size(put), &place); })"""),
-        Edit(BLOB, "write_done(store, CRAB_VERB_INSERT, put, &old);",
+        Edit(BLOB, "crab_blob_done(store, CRAB_VERB_INSERT, put, &old);",
              "put->existed = old.existed"),
     ]),
     Design("blobs: attach begins again with births that were used", [
@@ -96,9 +100,11 @@ DESIGNS = [
     ]),
     Design("evacuation: the word is replaced before the copy is stored", [
         Edit(EVACUATE, "crab_blob_store(blobs, flow, to, get->version, &put);", ""),
+        Edit(EVACUATE, "crab_fence(flow, CRAB_P15_BLOB);", ""),
         Edit(EVACUATE, "crab_extents_free(&blobs->extents, err ? to : from);",
              """crab_flow_pin();
              crab_blob_store(blobs, flow, to, get->version, &put);
+             crab_fence(flow, CRAB_P15_BLOB);
              crab_flow_unpin();
              crab_extents_free(&blobs->extents, err ? to : from)"""),
     ]),
@@ -161,6 +167,26 @@ DESIGNS = [
     Design("commits: a condition is not tested", [
         Edit(COMMIT, "return op_condition(&op->old, when);", "return 0"),
     ]),
+    Design("commits of values: an old extent is free before the list replaces its word", [
+        Edit(BLOB_COMMIT, "crab_extents_alloc(&store->blobs->extents, crab_blob_size(&op->write),\n"
+                          "\t\t\t\t\t &op->place)",
+             """({ u64 word;
+                if (!store->blobs->raw->lookup(store->engine, op->write.key, &word))
+                    crab_extents_free(&store->blobs->extents, word & CRAB_PLACE_MASK);
+                crab_extents_alloc(&store->blobs->extents, crab_blob_size(&op->write), &op->place); })"""),
+        Edit(BLOB_COMMIT, "crab_blob_done(store, op->verb, &op->write, &word->old);", ""),
+    ]),
+    Design("commits of values: attach marks the extents that the list replaces, and not those of the list", [
+        Edit(BLOB_ATTACH, "crab_cursor_scan(store->engine, raw, &cursor, records, ATTACH_CHUNK)",
+             "crab_cursor_scan(store->engine, store->engine->own, &cursor, records, ATTACH_CHUNK)"),
+    ]),
+    Design("commits of values: a condition is not tested", [
+        Edit(BLOB_COMMIT, "err = crab_blob_permitted(store, &commit->ops[i].write);", "err = 0"),
+    ]),
+    Design("commits of values: an extent of the list is free once it is applied", [
+        Edit(BLOB_COMMIT, "commit_done(store, commit);",
+             "({ commit_done(store, commit); commit_free(store, commit, commit->n); })"),
+    ]),
 ]
 
 BIRTHS = ("the fence of the blob that follows completes the clean, too; another thread that uses a birth "
@@ -198,7 +224,7 @@ RACES = [
              "kept = false"),
     ]),
     Design("test_blob_snap: an erase notes no old blob", [
-        Edit(BLOB, "write_note(store, erase->key);", ""),
+        Edit(BLOB, "crab_blob_note(store, erase->key);", ""),
     ]),
     Design("test_blob_snap: a note is no owner", [
         Edit(SNAP, "note->owns = true;", ""),

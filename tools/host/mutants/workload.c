@@ -30,6 +30,8 @@ static const struct workload shared_workloads[] = {
 	{ "commits, survive", { SLOTTED, .commits = true },
 	  .steps = 300, .leaves = 30, .often = CRASH_SURVIVE, .often_every = 3, .batch = 2 },
 	{ "commits, closed", .space = "clfb-commits" },
+	{ "commits of blobs", .space = "slotted-blob-commits" },
+	{ "commits of names", .space = "slotted-name-commits" },
 	{ }
 };
 

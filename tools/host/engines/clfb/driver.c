@@ -64,6 +64,8 @@ static const struct space clfb_spaces[] = {
 	  .tier = SPACE_TINY },
 	{ "clfb-blobs", INPLACE(128), .slots = 2, .leaves = 10, .keys = 2, .blobs = true,
 	  .tier = SPACE_QUICK },
+	{ "clfb-blob-commits", INPLACE(128), .slots = 2, .leaves = 16, .keys = 2, .commits = 2, .blobs = true,
+	  .tier = SPACE_QUICK },
 	{ "clfb-commits", INPLACE(128), .slots = 2, .leaves = 12, .keys = 2, .commits = 2,
 	  .survive = true, .lives = 2, .tier = SPACE_QUICK },
 	{ "clfb-twin-commits", TWIN(128), .slots = 1, .leaves = 12, .keys = 3, .commits = 2,

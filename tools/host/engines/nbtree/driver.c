@@ -61,6 +61,8 @@ static const struct space nbtree_spaces[] = {
 	  .tier = SPACE_QUICK },
 	{ "nbtree-blobs-full", ADR(128), .slots = 2, .leaves = 8, .keys = 2, .blobs = true,
 	  .tier = SPACE_QUICK },
+	{ "nbtree-blob-commits", ADR(128), .slots = 2, .leaves = 16, .keys = 2, .commits = 2, .blobs = true,
+	  .tier = SPACE_QUICK },
 	{ "nbtree-commits", ADR(128), .slots = 2, .leaves = 12, .keys = 3, .commits = 2,
 	  .tier = SPACE_QUICK },
 	{ "nbtree-2x4x4", ADR(128), .slots = 2, .leaves = 4, .keys = 4, .tier = SPACE_QUICK },

@@ -80,6 +80,8 @@ static const struct space nvtree_spaces[] = {
 	  .survive = true, .tier = SPACE_TINY },
 	{ "nvtree-blobs-3", NVTREE(128), .slots = 2, .leaves = 12, .keys = 3, .blobs = true,
 	  .tier = SPACE_QUICK },
+	{ "nvtree-name-commits", NVTREE(128), .slots = 2, .leaves = 16, .keys = 2, .commits = 2, .blobs = true,
+	  .names = true, .tier = SPACE_QUICK },
 	{ "nvtree-commits", NVTREE(128), .slots = 2, .leaves = 10, .keys = 2, .commits = 2,
 	  .survive = true, .lives = 2, .tier = SPACE_QUICK },
 	{ "nvtree-commits-3", NVTREE(128), .slots = 2, .leaves = 10, .keys = 3, .commits = 2,
