@@ -242,7 +242,7 @@ static void run_zipfian(void)
 	for (p = crab_bench_phases; p->name; p++) {
 		if (!wanted(workload, p->name) || p->op == CRAB_BENCH_INSERT || p->op == CRAB_BENCH_DELETE)
 			continue;
-		mix_zipf(keys, n / p->part, n, p - crab_bench_phases);
+		mix_zipf(keys, n / p->part, n, MIX_THETA, p - crab_bench_phases);
 		phase(workload, p->name, p->op, n / p->part);
 	}
 }

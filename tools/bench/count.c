@@ -2,7 +2,7 @@
 /*
  * This file counts the media accesses of every layout of every engine that keeps its records:
  * lines cleaned and fences per operation, by leaf size; and DRAM per byte of media in use. The
- * results are the same on every machine.
+ * results are the same on every machine. Layouts for persistent caches clean no line: none is counted.
  *
  *   count [--keys N]	-> JSON on standard output
  *
@@ -101,16 +101,23 @@ static struct json_object *count_leaf(const struct crab_engine_ops *engine,
 	return row;
 }
 
+static void count_layout(struct json_object *rows, const struct crab_engine_ops *engine,
+			 const struct crab_layout *layout, u64 *order)
+{
+	u32 leaf_bytes = max(layout->leaf_min, LEAF_MIN);
+
+	for (; leaf_bytes <= min(layout->leaf_max, LEAF_MAX); leaf_bytes *= 2)
+		json_object_array_add(rows, count_leaf(engine, layout, order, leaf_bytes));
+}
+
 static void count_layouts(struct json_object *rows, const struct crab_engine_ops *engine,
 			  u64 *order)
 {
 	const struct crab_layout *layout;
-	u32 leaf_bytes;
 
 	for (layout = engine->layouts; layout->name; layout++)
-		for (leaf_bytes = max(layout->leaf_min, LEAF_MIN); leaf_bytes <= min(layout->leaf_max, LEAF_MAX);
-		     leaf_bytes *= 2)
-			json_object_array_add(rows, count_leaf(engine, layout, order, leaf_bytes));
+		if (layout->needs != CRAB_MODEL_CACHE)
+			count_layout(rows, engine, layout, order);
 }
 
 static void options(int argc, char **argv)

@@ -14,10 +14,9 @@
 
 #include "mix.h"
 
-#define ZIPF_THETA	0.99
-
 struct zipf {
 	u64 n;
+	double theta;
 	double zeta;
 	double eta;
 	u64 seed;
@@ -39,15 +38,15 @@ static double random_unit(u64 *seed)
 	return (crab_bench_key((*seed)++) >> 11) * 0x1p-53;
 }
 
-static struct zipf zipf_begin(u64 n, u64 seed)
+static struct zipf zipf_begin(u64 n, double theta, u64 seed)
 {
-	struct zipf zipf = { .n = n, .seed = seed << 40 };
-	double two = 1 + pow(0.5, ZIPF_THETA);
+	struct zipf zipf = { .n = n, .theta = theta, .seed = seed << 40 };
+	double two = 1 + pow(0.5, theta);
 	u64 i;
 
 	for (i = 1; i <= n; i++)
-		zipf.zeta += pow(i, -ZIPF_THETA);
-	zipf.eta = (1 - pow(2.0 / n, 1 - ZIPF_THETA)) / (1 - two / zipf.zeta);
+		zipf.zeta += pow(i, -theta);
+	zipf.eta = (1 - pow(2.0 / n, 1 - theta)) / (1 - two / zipf.zeta);
 	return zipf;
 }
 
@@ -58,15 +57,15 @@ static u64 zipf_next(struct zipf *zipf)
 
 	if (scaled < 1)
 		return 0;
-	if (scaled < 1 + pow(0.5, ZIPF_THETA))
+	if (scaled < 1 + pow(0.5, zipf->theta))
 		return 1;
 	return min_t(u64, zipf->n - 1,
-		     zipf->n * pow(zipf->eta * u - zipf->eta + 1, 1 / (1 - ZIPF_THETA)));
+		     zipf->n * pow(zipf->eta * u - zipf->eta + 1, 1 / (1 - zipf->theta)));
 }
 
-void mix_zipf(u64 *to, u64 n, u64 keys, u64 seed)
+void mix_zipf(u64 *to, u64 n, u64 keys, double theta, u64 seed)
 {
-	struct zipf zipf = zipf_begin(keys, seed);
+	struct zipf zipf = zipf_begin(keys, theta, seed);
 	u64 i;
 
 	for (i = 0; i < n; i++)
@@ -95,7 +94,7 @@ static u64 latest_key(u64 rank, u64 keys, u64 fresh, u64 made)
 
 void mix_fill(const struct mix *mix, u8 *ops, u64 *to, u64 n, u64 keys, u64 fresh)
 {
-	struct zipf zipf = zipf_begin(keys, fresh + mix->name[5]);
+	struct zipf zipf = zipf_begin(keys, MIX_THETA, fresh + mix->name[5]);
 	u64 seed = zipf.seed + (1ULL << 39), made = 0, rank, i;
 
 	for (i = 0; i < n; i++) {

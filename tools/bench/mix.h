@@ -9,6 +9,8 @@
 
 #include "bench/work.h"
 
+#define MIX_THETA	0.99	/* the skew of YCSB */
+
 /**
  * struct mix - a mix of YCSB, in per cent
  * @name: as rows name it
@@ -33,13 +35,14 @@ struct mix {
 extern const struct mix mixes[];
 
 /**
- * mix_zipf() - draw keys from the first @keys ones by Zipf's distribution, 0.99
+ * mix_zipf() - draw keys from the first @keys ones by Zipf's distribution
  * @to: out: @n keys
  * @n: number of draws
  * @keys: number of keys
+ * @theta: the skew, above 0 and below 1
  * @seed: of the random numbers
  */
-void mix_zipf(u64 *to, u64 n, u64 keys, u64 seed);
+void mix_zipf(u64 *to, u64 n, u64 keys, double theta, u64 seed);
 
 /**
  * mix_fill() - @n operations of a mix for one thread

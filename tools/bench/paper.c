@@ -11,6 +11,7 @@
  *
  * A phase is insert, search, update or delete: all keys, each once, each phase in another order;
  * scan-N: scans of N records; mix-I-S-D: I inserts of new keys, S searches and D deletes, in turn;
+ * zipf-S-U: updates of U % of the operations, and searches, of present keys by Zipf, skew S / 100;
  * clean or cut: attach after a clean detach or after a power cut; tpcc-load, and tpcc-1 to tpcc-4 with
  * the mixes W1 to W4 of TPC-C. Keys are uniform and unique, except those of TPC-C; with --bits the
  * phase insert takes keys of so many bits.
@@ -35,6 +36,7 @@
 #include "bench/floor.h"
 #include "bench/loop.h"
 #include "engines/crab/sorted/tuning.h"
+#include "mix.h"
 #include "peer.h"
 #include "rig.h"
 #include "slab.h"
@@ -118,6 +120,8 @@ static void add_counts(struct json_object *row, const struct peer_counts *before
 	add(row, "prepare_fences", (double)(now.prepare_fences - before->prepare_fences) / count);
 	add_int(row, "leaves", now.leaves);
 	add_int(row, "splits", now.splits - before->splits);
+	add_int(row, "media", now.media);
+	add_int(row, "dram", now.dram);
 	add_own(row, &now, before);
 }
 
@@ -245,6 +249,23 @@ static bool phase_mix(const char *name)
 	return true;
 }
 
+/* Which operations are updates, a hash of their numbers decides */
+static bool phase_zipf(const char *name)
+{
+	struct crab_bench_work work = { .op = CRAB_BENCH_OPS, .ops = ops, .keys = keys, .n = n };
+	u32 skew, updates;
+	u64 i;
+
+	if (sscanf(name, "zipf-%u-%u", &skew, &updates) != 2 || !skew || skew > 99 ||
+	    updates > 100 || !fresh)
+		return false;
+	mix_zipf(keys, n, fresh, skew / 100.0, skew);
+	for (i = 0; i < n; i++)
+		ops[i] = crab_bench_key(i) % 100 < updates ? CRAB_BENCH_UPDATE : CRAB_BENCH_SEARCH;
+	run_work(name, &work, n);
+	return true;
+}
+
 static bool phase_attach(const char *name)
 {
 	bool clean = !strcmp(name, "clean");
@@ -309,8 +330,8 @@ static void phase(const char *name)
 {
 	if (bits && strcmp(name, "insert"))
 		rig_fail("--bits: only the phase insert has such keys", -EINVAL);
-	if (!phase_each(name) && !phase_scan(name) && !phase_mix(name) && !phase_attach(name) &&
-	    !phase_tpcc(name))
+	if (!phase_each(name) && !phase_scan(name) && !phase_mix(name) && !phase_zipf(name) &&
+	    !phase_attach(name) && !phase_tpcc(name))
 		rig_fail(name, -EINVAL);
 }
 

@@ -23,6 +23,8 @@ extern "C" {
  * @prepare_fences: off the write path
  * @leaves: in use now
  * @splits: of leaves
+ * @media: bytes of the leaves in use
+ * @dram: bytes of memory beside the media
  * @own: counters of the kind of map
  * @names: their names, ended by NULL; or NULL
  */
@@ -34,6 +36,8 @@ struct peer_counts {
 	u64 prepare_fences;
 	u64 leaves;
 	u64 splits;
+	u64 media;
+	u64 dram;
 	u64 own[PEER_OWN];
 	const char * const *names;
 };

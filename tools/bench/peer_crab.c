@@ -62,7 +62,8 @@ static void crab_counts(void *map, struct peer_counts *counts)
 		.lines = info.counts.lines, .fences = info.counts.fences,
 		.orders = info.counts.orders, .prepare_lines = info.prepare_lines,
 		.prepare_fences = info.prepare_fences, .leaves = info.stats.leaves_used,
-		.splits = info.stats.splits, .names = info.counters,
+		.splits = info.stats.splits, .dram = info.stats.dram_bytes,
+		.media = info.stats.leaves_used * info.super.leaf_bytes, .names = info.counters,
 	};
 	BUILD_BUG_ON(sizeof(counts->own) != sizeof(info.counts.own));
 	memcpy(counts->own, info.counts.own, sizeof(counts->own));
