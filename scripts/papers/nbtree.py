@@ -288,7 +288,7 @@ Not reproduced
 * Figure 12, large keys and values: a store of words has none.
 * Figure 13, metadata in the leaf: this tree has no such layout.
 * Figure 15, allocators: the pool of all engines needs no store to allocate a leaf. Figure 16, two NUMA nodes.
-* NBTree-W, Figure 14: locks for writers and lock-free searches are what NBTree-WR has here.
+* NBTree-W, Figure 14: NBTree-WR here has locks for writers only, as that one has.
 * Upserts of new keys in the skewed workloads: writes are updates of keys that are there.
 * Redis, section VI-I.
 

@@ -24,7 +24,7 @@ extern "C" {
  * @leaves: in use now
  * @splits: of leaves
  * @media: bytes of the leaves in use
- * @dram: bytes of memory beside the media
+ * @dram: bytes of memory in addition to the media
  * @own: counters of the kind of map
  * @names: their names, ended by NULL; or NULL
  */
