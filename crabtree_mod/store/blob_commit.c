@@ -131,15 +131,20 @@ static void stripes_unlock(struct crab_blobs *blobs, const unsigned long *stripe
 
 /* The steps of a commit, with its stripes locked */
 
+static int op_permitted(struct crab_store *store, struct crab_blob_write *write, bool known)
+{
+	if (known)
+		return crab_blob_permitted(store, write);
+	return write->checked || write->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
+}
+
 static int commit_permitted(struct crab_store *store, struct crab_blob_commit *commit)
 {
 	u32 i;
 	int err;
 
 	for (i = 0; i < commit->n; i++) {
-		if (!commit->ops[i].known)
-			continue;
-		err = crab_blob_permitted(store, &commit->ops[i].write);
+		err = op_permitted(store, &commit->ops[i].write, commit->ops[i].known);
 		commit->failed = i;
 		if (err)
 			return err;
@@ -189,8 +194,8 @@ static void commit_store(struct crab_store *store, struct crab_blob_commit *comm
 		if (op->verb != CRAB_VERB_INSERT)
 			continue;
 		puts++;
-		op->write.version = crab_blob_birth(store->blobs, flow);
-		crab_blob_store(store->blobs, flow, op->place, op->write.version, &op->write);
+		op->birth = crab_blob_birth(store->blobs, flow);
+		crab_blob_store(store->blobs, flow, op->place, op->birth, &op->write);
 	}
 	/* P15: all blobs are whole before the list names them */
 	if (puts)
@@ -214,7 +219,7 @@ static void words_fill(struct crab_store *store, struct crab_blob_commit *commit
 		words->ops[words->n++] = (struct crab_batch_op){
 			.verb = op->verb, .key = op->write.key, .mode = CRAB_INSERT_EITHER,
 			.value = op->verb != CRAB_VERB_INSERT ? 0 :
-				 crab_blob_word(store->blobs, op->place, op->write.version),
+				 crab_blob_word(store->blobs, op->place, op->birth),
 		};
 		crab_blob_note(store, op->write.key);
 	}
@@ -232,6 +237,8 @@ static void commit_done(struct crab_store *store, struct crab_blob_commit *commi
 			continue;
 		n++;
 		op->write.existed = word->old.existed;
+		if (op->verb == CRAB_VERB_INSERT)
+			op->write.version = op->birth;
 		if (op->verb == CRAB_VERB_DELETE && !word->old.existed)
 			continue;
 		crab_blob_done(store, op->verb, &op->write, &word->old);

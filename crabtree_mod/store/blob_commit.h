@@ -21,7 +21,8 @@
  *	only the conditions
  * @write: the operands. The conditions are those of a put: @mode and @checked, whatever the verb.
  *	out: @existed; put: @version
- * @place: inside: of the extent of a put
+ * @place: inside: of the extent of a put, and so is @birth
+ * @birth: see @place
  * @name: inside: the name in the table, or one that the commit adds
  * @fresh: inside: it adds it
  * @known: inside: the operands have a key; a name that is not there has none
@@ -30,6 +31,7 @@ struct crab_blob_op {
 	enum crab_verb verb;
 	struct crab_blob_write write;
 	u64 place;
+	u64 birth;
 	struct crab_name *name;
 	bool fresh;
 	bool known;

@@ -163,10 +163,10 @@ static void list_fill(struct crab_commit_list *list, const struct crab_commit *c
 	WRITE_ONCE(list->n, n);
 }
 
-/* No other write takes leaves meanwhile */
+/* No other write takes leaves meanwhile, none is being prepared, and slabs leave so many */
 static bool has_room(const struct crab_engine *engine, u32 writes)
 {
-	return !engine->pool || READ_ONCE(engine->pool->free) >= crab_commit_leaves(writes);
+	return !engine->pool || crab_pool_has(engine->pool, crab_commit_leaves(writes));
 }
 
 static void apply_once(struct crab_engine *engine, struct crab_flow *flow,

@@ -99,8 +99,6 @@ static int op_resolve(struct crab_store *store, struct crab_blob_commit *commit,
 	/* A name that attach could not read may be this one */
 	if (store->blobs->unnamed)
 		return -EUCLEAN;
-	if (op->write.checked || op->write.mode == CRAB_INSERT_REPLACE)
-		return -ENOENT;
 	return op->verb == CRAB_VERB_INSERT ? op_create(store, commit, n) : 0;
 }
 

@@ -106,7 +106,7 @@ void blobs_begin(bool names)
 
 u64 blobs_content(u64 number)
 {
-	return (number - 1) % 2 + 1;
+	return number >= BLOBS_DEAD ? 0 : (number - 1) % 2 + 1;
 }
 
 /* The check bits of a link, as format.rst defines them */

@@ -42,7 +42,7 @@ u64 blobs_decode(const struct crab_geometry *geo, const struct crab_media *media
  * blobs_content() - the value number in a number of blobs_decode()
  * @number: the number
  *
- * Return: 1 or 2.
+ * Return: 1 or 2; 0 for BLOBS_DEAD.
  */
 u64 blobs_content(u64 number);
 

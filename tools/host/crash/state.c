@@ -37,12 +37,21 @@ const char *content_add(struct content *content, const struct space *space,
 		return "a foreign key";
 	if (content->key[key].there)
 		return "a key twice";
-	if (space->blobs && r->value >= BLOBS_DEAD)
-		return "a record without its blob";
 	content->key[key] = (struct crab_key_state) {
 		.there = true, .value = space->blobs ? blobs_content(r->value) : r->value,
 	};
 	return NULL;
+}
+
+/* A list in force hides records of its keys: an insert of its redo may be cut */
+static bool content_is_whole(const struct content *content, const struct space *space)
+{
+	u32 i;
+
+	for (i = 0; space->blobs && i < space->keys; i++)
+		if (content->key[i].there && !content->key[i].value)
+			return false;
+	return true;
 }
 
 static u32 super_crc(const struct crab_dsuper *super)
@@ -131,7 +140,7 @@ const char *state_read(struct state *state, struct content *content, const struc
 		commits_decode(space, geo, super_store_id(media, newest), media, state);
 		commits_apply(space, state->byte[state->len - 1], content);
 	}
-	return fault;
+	return fault ?: content_is_whole(content, space) ? NULL : "a record without its blob";
 }
 
 static void super_write(struct crab_flow *flow, u32 copy, enum state_super kind,

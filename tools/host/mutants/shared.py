@@ -181,7 +181,7 @@ DESIGNS = [
              "crab_cursor_scan(store->engine, store->engine->own, &cursor, records, ATTACH_CHUNK)"),
     ]),
     Design("commits of values: a condition is not tested", [
-        Edit(BLOB_COMMIT, "err = crab_blob_permitted(store, &commit->ops[i].write);", "err = 0"),
+        Edit(BLOB_COMMIT, "return crab_blob_permitted(store, write);", "return 0"),
     ]),
     Design("commits of values: an extent of the list is free once it is applied", [
         Edit(BLOB_COMMIT, "commit_done(store, commit);",
