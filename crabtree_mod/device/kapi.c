@@ -355,14 +355,14 @@ CRAB_EXPORT_SYMBOL(crabtree_commit);
  * @count: how many, at most CRABTREE_COMMIT_MAX
  * @failed: out: after an error, number of the operation that it is about, or @count; or NULL
  *
- * All is durable when it returns 0. Nothing was done when it returns an error; a power cut during the
- * call leaves all of the writes or none. The operations of a commit of variables have the names and
- * types of crabtree_var_set().
+ * All is durable when it returns 0. Nothing was done when it returns an error; a power cut during
+ * the call leaves all of the writes or none. The operations of a commit of variables have the names
+ * and types of crabtree_var_set().
  *
  * Context: process; may sleep.
- * Return: 0; -EEXIST, -ENOENT or -ESTALE by a condition; -EOPNOTSUPP if it is no such store; -EINVAL
- * for a number of operations, a verb, flags, a name, a type, or a key that occurs twice; -EMSGSIZE,
- * -ENOSPC, -EROFS, -EUCLEAN, -ENOMEM, -ENODEV.
+ * Return: 0; -EEXIST, -ENOENT or -ESTALE by a condition; -EOPNOTSUPP if it is no such store;
+ * -EINVAL for a number of operations, a verb, flags, a name, a type, or a key that occurs twice;
+ * -EMSGSIZE, -ENOSPC, -EROFS, -EUCLEAN, -ENOMEM, -ENODEV.
  */
 int crabtree_commit_values(struct crabtree *tree, struct crabtree_commit_op *ops, u32 count,
 			   u32 *failed)

@@ -105,10 +105,12 @@ static void stripes_of(struct crab_blobs *blobs, const struct crab_blob_commit *
 {
 	u32 i;
 
-	for (i = 0; i < commit->n; i++)
+	for (i = 0; i < commit->n; i++) {
+		u64 key = commit->ops[i].write.key;
+
 		if (commit->ops[i].known)
-			__set_bit(crab_blob_stripe(blobs, commit->ops[i].write.key) - blobs->stripes,
-				  stripes);
+			__set_bit(crab_blob_stripe(blobs, key) - blobs->stripes, stripes);
+	}
 }
 
 static void stripes_lock(struct crab_blobs *blobs, const unsigned long *stripes)
@@ -197,9 +199,10 @@ static void commit_store(struct crab_store *store, struct crab_blob_commit *comm
 		op->birth = crab_blob_birth(store->blobs, flow);
 		crab_blob_store(store->blobs, flow, op->place, op->birth, &op->write);
 	}
-	/* P15: all blobs are whole before the list names them */
-	if (puts)
+	if (puts) {
+		/* P15: all blobs are whole before the list names them */
 		crab_fence(flow, CRAB_P15_BLOB);
+	}
 	crab_flow_unpin();
 }
 

@@ -17,9 +17,9 @@
 
 /**
  * struct crab_blob_op - an operation of a commit of values
- * @verb: CRAB_VERB_INSERT: a put; CRAB_VERB_DELETE: an erase, which needs no value; CRAB_VERB_SEARCH:
- *	only the conditions
- * @write: the operands. The conditions are those of a put: @mode and @checked, whatever the verb.
+ * @verb: CRAB_VERB_INSERT: a put; CRAB_VERB_DELETE: an erase, which needs no value;
+ *	CRAB_VERB_SEARCH: only the conditions
+ * @write: the operands. The conditions of each verb are those of a put: @mode and @checked.
  *	out: @existed; put: @version
  * @place: inside: of the extent of a put, and so is @birth
  * @birth: see @place

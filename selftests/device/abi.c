@@ -134,6 +134,20 @@ static const struct field name_fields[] = {
 	FIELD(crabtree_name, type), FIELD(crabtree_name, name), { }
 };
 
+static const struct field commit_fields[] = {
+	FIELD(crabtree_commit, size), FIELD(crabtree_commit, flags), FIELD(crabtree_commit, ops),
+	FIELD(crabtree_commit, count), FIELD(crabtree_commit, failed), { }
+};
+
+static const struct field commit_op_fields[] = {
+	FIELD(crabtree_commit_op, verb), FIELD(crabtree_commit_op, flags),
+	FIELD(crabtree_commit_op, key), FIELD(crabtree_commit_op, value),
+	FIELD(crabtree_commit_op, bytes), FIELD(crabtree_commit_op, name_bytes),
+	FIELD(crabtree_commit_op, version), FIELD(crabtree_commit_op, type),
+	FIELD(crabtree_commit_op, existed), FIELD(crabtree_commit_op, status),
+	FIELD(crabtree_commit_op, reserved), { }
+};
+
 static const struct field format_fields[] = {
 	FIELD(crabtree_format, size), FIELD(crabtree_format, flags),
 	FIELD(crabtree_format, leaf_bytes), FIELD(crabtree_format, reserved),
@@ -194,6 +208,7 @@ static const struct ioc iocs[] = {
 	{ "LIST", CRABTREE_LIST, 0xC038CB2E, 56, list_fields, 0,
 	  offsetof(struct crabtree_list, reserved), 0, -EOPNOTSUPP },
 	{ "NAMES", CRABTREE_NAMES, 0xC038CB2F, 56, names_fields, 3, 0, 0, -EOPNOTSUPP },
+	{ "COMMIT", CRABTREE_COMMIT, 0xC018CB30, 24, commit_fields, 0, 0, 0, -EOPNOTSUPP },
 };
 
 #define for_each_ioc(i)	for ((i) = iocs; (i) < iocs + sizeof(iocs) / sizeof(*iocs); (i)++)
@@ -221,6 +236,7 @@ TEST(layout, "structures are dense and of fixed size")
 	expect_dense(record_fields, 16);
 	expect_dense(op_fields, 40);
 	expect_dense(name_fields, 24);
+	expect_dense(commit_op_fields, 56);
 }
 
 TEST(numbers, "ioctl numbers are what they always were")
@@ -248,11 +264,13 @@ union request {
 	struct crabtree_search search;
 	struct crabtree_format format;
 	struct crabtree_names names;
+	struct crabtree_commit commit;
 	char byte[4096];
 };
 
 static struct crabtree_record scanned[4];
 static char named[CRABTREE_NAME_ENTRY_MAX];
+static struct crabtree_commit_op tested = { .verb = CRABTREE_COMMIT_TEST, .flags = CRABTREE_IF_ABSENT };
 
 /* A request that succeeds; DELETE finds the key of the table's INSERT */
 static void request_good(const struct ioc *i, union request *r)
@@ -266,6 +284,9 @@ static void request_good(const struct ioc *i, union request *r)
 	} else if (i->request == CRABTREE_NAMES) {
 		r->names.buffer = (uintptr_t)named;
 		r->names.capacity = sizeof(named);
+	} else if (i->request == CRABTREE_COMMIT) {
+		r->commit.ops = (uintptr_t)&tested;
+		r->commit.count = 1;
 	} else if (i->request == CRABTREE_FORMAT) {
 		r->format.flags = CRABTREE_FORMAT_FORCE;
 		strcpy(r->format.label, SELFTEST_LABEL);
@@ -441,7 +462,7 @@ TEST(unknown, "an unknown ioctl, or another driver's, returns ENOTTY")
 	for (nr = 0; nr < 256; nr++) {
 		memset(&r, 0, sizeof(r));
 		r.word[0] = 64;
-		if (nr < 0x20 || nr > 0x2f)
+		if (nr < 0x20 || nr > 0x30)
 			EXPECT(call(fd, _IOC(3, CRABTREE_IOC_MAGIC, nr, 64), &r), -ENOTTY);
 	}
 	EXPECT(call(fd, _IOWR(0xCC, 0x20, struct crabtree_info), &r), -ENOTTY);

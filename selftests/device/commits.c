@@ -168,15 +168,15 @@ TEST(full, "ATOMIC in a store that is full: ENOSPC, and nothing is done")
 TEST(kinds, "ATOMIC in other stores, and by other descriptors")
 {
 	struct crabtree_batch_op op;
-	struct crabtree_format f;
 	int fd = fresh_store(0), reader;
 	u32 done;
 
 	dev_op(&op, CRABTREE_BATCH_INSERT, 1, 1);
 	EXPECT(commit(fd, &op, 1, &done), -EOPNOTSUPP);
 	expect_sound(fd, 0);
-	format_args(&f, CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_COMMITS | CRABTREE_FORMAT_BLOBS, 0);
-	EXPECT(call(fd, CRABTREE_FORMAT, &f), -EOPNOTSUPP);
+	close(fd);
+	fd = fresh_store_kind("", CRABTREE_FORMAT_COMMITS | CRABTREE_FORMAT_BLOBS);
+	EXPECT(commit(fd, &op, 1, &done), -EOPNOTSUPP);
 	close(fd);
 	fd = fresh_store_kind("", CRABTREE_FORMAT_COMMITS);
 	reader = device_open(O_RDONLY);

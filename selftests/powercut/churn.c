@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * churn [--commit|--names] DEVICE SEED ACKS FIRST [ACKS FIRST...] - the writers of power cuts.
+ * churn [--names] [--commit] DEVICE SEED ACKS FIRST [ACKS FIRST...] - the writers of power cuts.
  *
  * For each pair one process: writer 0, 1 and so on. Each performs the operations
  * FIRST.. of its sequence (sequence.h), one at a time, and writes a line `C I` to
@@ -98,7 +98,8 @@ static int perform(int device, const struct writer *writer, uint64_t i)
 	return -1;
 }
 
-static int commit(int device, struct crabtree_batch_op *ops, uint32_t count)
+static int commit(int device, const struct writer *writer, struct crabtree_batch_op *ops,
+		  uint32_t count)
 {
 	struct crabtree_batch batch = {
 		.size = sizeof(batch),
@@ -106,12 +107,18 @@ static int commit(int device, struct crabtree_batch_op *ops, uint32_t count)
 		.ops = (uintptr_t)ops,
 		.count = count,
 	};
+	int err;
 
-	return ioctl(device, CRABTREE_BATCH, &batch);
+	if (!writer->names)
+		return ioctl(device, CRABTREE_BATCH, &batch);
+	do {
+		err = named_commit(device, ops, count);
+	} while (err && errno == ESTALE);
+	return err;
 }
 
 /* The accounts are there, or are made */
-static int accounts(int device)
+static int accounts(int device, const struct writer *writer)
 {
 	struct crabtree_batch_op ops[ACCOUNTS] = { };
 	int i;
@@ -121,7 +128,7 @@ static int accounts(int device)
 			.verb = CRABTREE_BATCH_INSERT, .flags = CRABTREE_INSERT_CREATE,
 			.key = i, .value = BALANCE,
 		};
-	return commit(device, ops, ACCOUNTS) && errno != EEXIST ? -1 : 0;
+	return commit(device, writer, ops, ACCOUNTS) && errno != EEXIST ? -1 : 0;
 }
 
 /* @ops: out: from account to account, by operation @i */
@@ -167,7 +174,7 @@ static int perform_commit(int device, const struct writer *writer, uint64_t firs
 		n = together(ops, n, &op);
 	}
 	transfer(writer, first, ops + n);
-	if (!commit(device, ops, n + 2))
+	if (!commit(device, writer, ops, n + 2))
 		return 0;
 	fprintf(stderr, "churn: commit from operation %" PRIu64 ": %s\n", first, strerror(errno));
 	return -1;
@@ -211,7 +218,7 @@ static int churn(const char *path, const char *acks_path, const struct writer *w
 	int device = open_or_complain(path, O_RDWR);
 	int acks = open_or_complain(acks_path, O_WRONLY | O_APPEND | O_CREAT);
 
-	if (device < 0 || acks < 0 || (writer->commits && accounts(device)))
+	if (device < 0 || acks < 0 || (writer->commits && accounts(device, writer)))
 		return 1;
 	while (!window(device, acks, writer, first))
 		first += WINDOW;
@@ -242,18 +249,19 @@ static int dump(const char *path)
 
 int main(int argc, char **argv)
 {
-	struct writer writer = {
-		.commits = argc > 1 && !strcmp(argv[1], "--commit"),
-		.names = argc > 1 && !strcmp(argv[1], "--names"),
-	};
+	struct writer writer = { };
 	int i;
 
 	if (argc == 3 && !strcmp(argv[1], "--dump"))
 		return dump(argv[2]);
-	argc -= writer.commits || writer.names;
-	argv += writer.commits || writer.names;
+	writer.names = argc > 1 && !strcmp(argv[1], "--names");
+	argc -= writer.names;
+	argv += writer.names;
+	writer.commits = argc > 1 && !strcmp(argv[1], "--commit");
+	argc -= writer.commits;
+	argv += writer.commits;
 	if (argc < 5 || argc % 2 == 0) {
-		fprintf(stderr, "usage: churn [--commit|--names] DEVICE SEED ACKS FIRST [ACKS FIRST...]\n");
+		fprintf(stderr, "usage: churn [--names] [--commit] DEVICE SEED ACKS FIRST [ACKS FIRST...]\n");
 		return 2;
 	}
 	writer.seed = strtoull(argv[2], NULL, 0);

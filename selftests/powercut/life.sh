@@ -4,7 +4,7 @@
 #
 # In the guest, one run between two power cuts: attach the store that was cut, check it,
 # send all records out; then the writers work until the power is cut.  FORMAT, if set, holds
-# the options of FORMAT, STARTS the first operation of each writer, CHURN an option of churn;
+# the options of FORMAT, STARTS the first operation of each writer, CHURN options of churn;
 # LAST=1 detaches the store instead.
 #
 # Starting a program costs most in these machines: as few as possible.
@@ -13,11 +13,10 @@ echo "attaching" >"$CRAB_ACK"
 insmod /crabtree.ko $CRAB_PARAMS
 [ -z "$FORMAT" ] || crabctl -d /dev/crab0 format --label soak --yes $FORMAT
 crabctl -d /dev/crab0 check
-if [ "$CHURN" = --names ]; then
-	churn --dump /dev/crab0 >"$CRAB_OUT"
-else
-	crabctl -d /dev/crab0 dump >"$CRAB_OUT"
-fi
+case $CHURN in
+--names*) churn --dump /dev/crab0 >"$CRAB_OUT" ;;
+*) crabctl -d /dev/crab0 dump >"$CRAB_OUT" ;;
+esac
 echo "end of dump" >"$CRAB_OUT"
 if [ -n "$LAST" ]; then
 	rmmod crabtree

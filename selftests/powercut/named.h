@@ -19,6 +19,7 @@
 
 #include "sequence.h"
 
+#define NAMED_COMMIT	16	/* operations of a commit at most */
 #define NAMED_TEXT	20	/* "key/" and 16 digits: names have the order of their keys */
 
 /* Mostly short, at times some KiB, seldom up to 64 KiB; at least one word */
@@ -65,6 +66,60 @@ static inline int named_remove(int device, const struct operation *op)
 
 	sprintf(name, "key/%016" PRIx64, op->key);
 	return ioctl(device, CRABTREE_ERASE, &erase) && errno != ENOENT ? -1 : 0;
+}
+
+/* An addition to a number that has a name: the sum, on condition that no other writer stores one */
+static inline int named_sum(int device, const struct crabtree_batch_op *from,
+			    struct crabtree_commit_op *to)
+{
+	static char room[CRABTREE_BLOB_MAX];
+	struct crabtree_get get = {
+		.size = sizeof(get),
+		.key = to->key,
+		.name_bytes = NAMED_TEXT,
+		.value = (uintptr_t)room,
+		.capacity = sizeof(room),
+	};
+	uint64_t sum;
+
+	if (ioctl(device, CRABTREE_GET, &get))
+		return -1;
+	memcpy(&sum, room, sizeof(sum));
+	sum += from->value;
+	to->flags = CRABTREE_IF_VERSION;
+	to->version = get.version;
+	to->bytes = named_bytes(sum);
+	named_fill(sum, (char *)(uintptr_t)to->value);
+	return 0;
+}
+
+/* The operations of a commit of records, under names; returns -1 with ESTALE if it is to be repeated */
+static inline int named_commit(int device, const struct crabtree_batch_op *from, uint32_t count)
+{
+	static char room[NAMED_COMMIT][CRABTREE_BLOB_MAX], name[NAMED_COMMIT][NAMED_TEXT + 1];
+	struct crabtree_commit_op ops[NAMED_COMMIT] = { };
+	struct crabtree_commit commit = {
+		.size = sizeof(commit), .ops = (uintptr_t)ops, .count = count,
+	};
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		sprintf(name[i], "key/%016" PRIx64, (uint64_t)from[i].key);
+		ops[i].verb = from[i].verb == CRABTREE_BATCH_DELETE ? CRABTREE_COMMIT_ERASE :
+								      CRABTREE_COMMIT_PUT;
+		ops[i].key = (uintptr_t)name[i];
+		ops[i].name_bytes = NAMED_TEXT;
+		ops[i].value = (uintptr_t)room[i];
+		if (from[i].flags & CRABTREE_INSERT_ADD) {
+			if (named_sum(device, &from[i], &ops[i]))
+				return -1;
+			continue;
+		}
+		ops[i].flags = from[i].flags;
+		ops[i].bytes = named_bytes(from[i].value);
+		named_fill(from[i].value, room[i]);
+	}
+	return ioctl(device, CRABTREE_COMMIT, &commit);
 }
 
 /* Prints the record of a name; a value that was not stored whole is the number 0 */

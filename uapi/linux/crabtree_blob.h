@@ -219,7 +219,8 @@ enum crabtree_commit_verb {
  * @value: PUT: address of the value
  * @bytes: PUT: its length
  * @name_bytes: store of names: length of the name; else 0
- * @version: in, with CRABTREE_IF_VERSION: the version that the value must have. Out: PUT: the new one
+ * @version: in, with CRABTREE_IF_VERSION: the version that the value must have. Out: PUT: the new
+ *	one
  * @type: PUT: as of PUT
  * @existed: out: PUT: 1 if the key was there
  * @status: out: 0 or a negative errno; -ECANCELED if it was not done
@@ -248,10 +249,10 @@ struct crabtree_commit_op {
  * @failed: out: after an error, number of the operation that it is about, from 0; or @count
  *
  * For a store of blobs or names that is one of commits, too; for records there is BATCH with
- * CRABTREE_BATCH_ATOMIC. If the call returns 0, all conditions held and all writes are durable; if it
- * returns an error other than -EFAULT, none was done. No power cut leaves a part of it, and no reader
- * sees a part. ERASE of a missing key is no error: the status is -ENOENT, and the rest is done.
- * -ENOSPC unless the values fit, and 2 leaves a write, + 4, are free then.
+ * CRABTREE_BATCH_ATOMIC. If the call returns 0, all conditions held and all writes are durable; if
+ * it returns an error other than -EFAULT, none was done. No power cut leaves a part of it, and no
+ * reader sees a part. ERASE of a missing key is no error: the status is -ENOENT, and the rest is
+ * done. -ENOSPC unless the values fit, and 2 leaves a write, + 4, are free then.
  */
 struct crabtree_commit {
 	__u32 size;

@@ -189,19 +189,19 @@ def dkms(tool, name, scratch):
 # on either: the ABI, services of the kernel (loading, regions, devices, events, signals), and
 # threads.  The content of images, limits, rights, loads that fail late and tuning depend on
 # nothing of these: amd64-6.1 runs them, and user-mode Linux most of them under every checker.
-ARCH_TESTS = ("abi abi32 operations operations32 blobs names commits modify range observe bad_input copies signals concurrency linear regions.sh "
+ARCH_TESTS = ("abi abi32 operations operations32 blobs names commits values modify range observe bad_input copies signals concurrency linear regions.sh "
               "control providers.sh reload.sh sample.sh events.sh tracing.sh power.sh")
-KERNEL_TESTS = ("abi operations blobs names commits modify range observe permissions copies signals concurrency linear regions.sh providers.sh reload.sh "
+KERNEL_TESTS = ("abi operations blobs names commits values modify range observe permissions copies signals concurrency linear regions.sh providers.sh reload.sh "
                 "control sample.sh events.sh tracing.sh power.sh")
 # Tests that depend on the type of the processor, which decides the clean, the fence and the
 # 16-byte store.
 CPU_TESTS = "operations concurrency sample.sh"
 # Tests that need neither a physical region nor 32-bit programs, under every checker.
-UML_TESTS = ("abi operations blobs names commits modify range observe limits permissions bad_input copies signals faults concurrency "
+UML_TESTS = ("abi operations blobs names commits values modify range observe limits permissions bad_input copies signals faults concurrency "
              "linear control sample.sh tuning.sh events.sh tracing.sh")
 # Tests that sleep, are preempted or run on two processors, under every checker: user-mode
 # Linux has one processor and no preemption.
-DEBUG_TESTS = "signals faults commits observe concurrency control sample.sh events.sh"
+DEBUG_TESTS = "signals faults commits values observe concurrency control sample.sh events.sh"
 SILENCE = "400"     # of the slowest test, with a reserve
 STRESS_SECONDS = 3  # on each store; make kcsan takes longer
 DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod")
@@ -212,8 +212,8 @@ NVDIMM = ("--nvdimm", "64M", "--modules", "nfit", "nd_pmem", "dm-mod", "--monito
 # Memory that the kernel reserves by name (6.12 and newer)
 RESERVE = ("--append", "reserve_mem=1M:4096:crab")
 # Tests that depend on PREEMPT_RT: locks, and preemption under them.
-RT_TESTS = "commits observe concurrency linear sample.sh stress"
-KCSAN_TESTS = "stress commits observe concurrency linear sample.sh"
+RT_TESTS = "commits values observe concurrency linear sample.sh stress"
+KCSAN_TESTS = "stress commits values observe concurrency linear sample.sh"
 
 SUITES = [
     Suite("kunit-uml", "kunit", kunit("uml", "--leaks"), 15),

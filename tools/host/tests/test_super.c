@@ -39,7 +39,7 @@ static void super_torn_both(void)	{ super_torn(0); super_torn(1); }
 static void super_newer(void)		{ both(d, d->version = cpu_to_le32(2)); }
 static void super_incompat(void)	{ both(d, d->feature_incompat = cpu_to_le64(8)); }
 static void super_names(void)		{ both(d, d->feature_incompat = cpu_to_le64(4)); }
-static void super_both(void)		{ both(d, d->feature_incompat = cpu_to_le64(7)); }
+static void super_both(void)		{ both(d, d->feature_incompat = cpu_to_le64(6)); }
 static void super_engine(void)		{ both(d, d->engine = cpu_to_le16(77)); }
 static void super_layout(void)		{ both(d, d->layout = cpu_to_le16(9)); }
 static void super_larger(void)		{ both(d, d->region_bytes = cpu_to_le64(1 << 30)); }
@@ -65,7 +65,7 @@ static const struct super_case super_cases[] = {
 	{ "both superblocks torn", super_torn_both, DAMAGED, "0 or 4096" },
 	{ "newer format", super_newer, NEWER, "version 2" },
 	{ "names without blobs", super_names, DAMAGED, "names without blobs" },
-	{ "names and commits", super_both, DAMAGED, "blobs and commits" },
+	{ "names and commits without blobs", super_both, DAMAGED, "names without blobs" },
 	{ "unknown incompat bit", super_incompat, NEWER, "0x8" },
 	{ "unknown engine", super_engine, NEWER, "engine 77" },
 	{ "unknown layout", super_layout, NEWER, "layout 9" },
