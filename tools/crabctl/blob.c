@@ -46,7 +46,7 @@ static int type_arg(struct argp_state *state, const char *arg)
 	int type = type_find(arg);
 
 	if (type < 0)
-		argp_error(state, "type %s: not one of %s", arg, type_list);
+		argp_error(state, "type %s: not one of " TYPE_LIST, arg);
 	return type;
 }
 
@@ -122,11 +122,18 @@ static const struct argp rm_argp = {
 	.children = target_child,
 };
 
+int value_read(FILE *from, void *room, size_t most, size_t *bytes)
+{
+	*bytes = fread(room, 1, most, from);
+	return ferror(from) ? -EIO : 0;
+}
+
 /* Reads the value into @value; EXIT_OK or an exit code */
 static int set_read(const struct args *args, size_t *bytes)
 {
 	bool is_stdin = args->file && !strcmp(args->file, "-");
 	FILE *from;
+	int err;
 
 	if (!args->file) {
 		*bytes = strnlen(args->text, sizeof(value));
@@ -136,14 +143,10 @@ static int set_read(const struct args *args, size_t *bytes)
 	from = is_stdin ? stdin : fopen(args->file, "rb");
 	if (!from)
 		return fail_file(args->file, -errno, "set");
-	*bytes = fread(value, 1, sizeof(value), from);
-	if (ferror(from)) {
+	err = value_read(from, value, sizeof(value), bytes);
+	if (err || !is_stdin)
 		fclose(from);
-		return fail_file(args->file, -EIO, "set");
-	}
-	if (!is_stdin)
-		fclose(from);
-	return EXIT_OK;
+	return err ? fail_file(args->file, err, "set") : EXIT_OK;
 }
 
 /* The value of a store of names, in the form of its type */

@@ -2,27 +2,19 @@
 /*
  * This file implements `crabctl commit`: the operations of a file, all of them or none.
  */
-#include "crabctl.h"
+#include "commit.h"
+#include "item.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/**
- * struct commit - a file of operations
- * @name: of the file, for messages
- * @line: number of the line read last
- * @count: operations
- * @ops: each
- * @lines: the line of each
- */
-struct commit {
-	const char *name;
-	uint64_t line;
-	uint32_t count;
+#define BLANKS	" \t\r\n"
+
+struct records {
+	struct commit_file file;
 	struct crabtree_batch_op ops[CRABTREE_COMMIT_MAX];
-	uint64_t lines[CRABTREE_COMMIT_MAX];
 };
 
 static const struct verb {
@@ -41,21 +33,38 @@ static const char doc[] =
 	"Do all operations of a file, or none, in a store of commits: up to 64 lines `put KEY VALUE', "
 	"`add KEY N', `get KEY' or `del KEY', each on another key; with `absent', `exists' or "
 	"`was VALUE' at its end, the line is also a condition. "
+	"In a store of blobs the lines are `put KEY FILE' and `del KEY', in a store of names "
+	"`set NAME TYPE VALUE' and `rm NAME'; and in both `test KEY' or `test NAME' with `exists', "
+	"`absent' or `version N', the condition of the line with the same key or name, if there is one. "
 	"Blank lines and text after # are skipped.";
 
-static char *word(char **save)
+char *commit_word(char **text)
 {
-	return strtok_r(NULL, " \t\r\n", save);
+	char *word = *text + strspn(*text, BLANKS);
+
+	*text = word + strcspn(word, BLANKS);
+	if (**text)
+		*(*text)++ = '\0';
+	return *word ? word : NULL;
 }
 
-static const char *key_parse(const char *text, struct crabtree_batch_op *op)
+char *commit_rest(char *text)
 {
-	uint64_t key = 0;
-	const char *wrong = text ? number_parse(text, &key) : "KEY is missing";
+	char *end = text + strlen(text);
 
-	if (!wrong && key == CRABTREE_KEY_RESERVED)
+	text += strspn(text, BLANKS);
+	while (end > text && strchr(BLANKS, end[-1]))
+		end--;
+	*end = '\0';
+	return text;
+}
+
+const char *commit_key(const char *text, uint64_t *key)
+{
+	const char *wrong = text ? number_parse(text, key) : "KEY is missing";
+
+	if (!wrong && *key == CRABTREE_KEY_RESERVED)
 		wrong = "this key is reserved, it marks a free slot";
-	op->key = key;
 	return wrong;
 }
 
@@ -70,10 +79,9 @@ static const char *value_parse(const char *text, struct crabtree_batch_op *op)
 	return wrong;
 }
 
-/* @text: the first word of a condition, or NULL */
-static const char *condition_parse(const char *text, char **save, struct crabtree_batch_op *op)
+static const char *condition_parse(char *line, struct crabtree_batch_op *op)
 {
-	const char *wrong = NULL;
+	const char *text = commit_word(&line), *wrong = NULL;
 	uint64_t was = 0;
 
 	if (!text)
@@ -86,94 +94,107 @@ static const char *condition_parse(const char *text, char **save, struct crabtre
 		op->flags |= CRABTREE_IF_ABSENT;
 	} else if (!strcmp(text, "was")) {
 		op->flags |= CRABTREE_IF_VALUE;
-		text = word(save);
+		text = commit_word(&line);
 		wrong = text ? number_parse(text, &was) : "the value after `was' is missing";
 	} else {
 		wrong = "not a condition: absent, exists, or was VALUE";
 	}
 	op->old_value = was;
-	if (!wrong && word(save))
+	if (!wrong && commit_word(&line))
 		wrong = "text after the condition";
 	return wrong;
 }
 
-/* NULL, or the error in the line; @op->verb is 0 for a line without an operation */
-static const char *line_parse(char *text, struct crabtree_batch_op *op)
+/* NULL, or the error in the line */
+static const char *line_parse(const char *name, char *text, struct crabtree_batch_op *op)
 {
 	const struct verb *verb = verbs;
-	char *name, *save;
 	const char *wrong;
+	uint64_t key = 0;
 
-	text[strcspn(text, "#")] = '\0';
-	name = strtok_r(text, " \t\r\n", &save);
 	*op = (struct crabtree_batch_op){ };
-	if (!name)
-		return NULL;
 	while (verb->name && strcmp(verb->name, name))
 		verb++;
 	if (!verb->name)
 		return "not an operation: put, add, get or del";
 	op->verb = verb->verb;
 	op->flags = verb->flags;
-	wrong = key_parse(word(&save), op);
+	wrong = commit_key(commit_word(&text), &key);
+	op->key = key;
 	if (!wrong && verb->verb == CRABTREE_BATCH_INSERT)
-		wrong = value_parse(word(&save), op);
-	return wrong ? wrong : condition_parse(word(&save), &save, op);
+		wrong = value_parse(commit_word(&text), op);
+	return wrong ? wrong : condition_parse(text, op);
 }
 
-static const char *line_add(struct commit *commit, char *text, size_t len)
+static const char *line_add(struct commit_file *file, char *text, void *arg)
 {
+	struct records *records = arg;
 	struct crabtree_batch_op op;
-	const char *wrong = strlen(text) == len ? line_parse(text, &op) :
-						  "not text: it holds a zero byte";
+	const char *name = commit_word(&text), *wrong = line_parse(name, text, &op);
 	uint32_t i;
 
-	if (wrong || !op.verb)
-		return wrong;
-	if (commit->count == CRABTREE_COMMIT_MAX)
+	for (i = 0; i < file->count && !wrong; i++)
+		if (records->ops[i].key == op.key)
+			wrong = "another line has this key";
+	if (!wrong)
+		wrong = commit_count(file);
+	if (!wrong)
+		records->ops[file->count - 1] = op;
+	return wrong;
+}
+
+const char *commit_count(struct commit_file *file)
+{
+	if (file->count == CRABTREE_COMMIT_MAX)
 		return "more than 64 operations";
-	for (i = 0; i < commit->count; i++)
-		if (commit->ops[i].key == op.key)
-			return "another line has this key";
-	commit->lines[commit->count] = commit->line;
-	commit->ops[commit->count++] = op;
+	file->lines[file->count++] = file->line;
 	return NULL;
 }
 
-static int commit_lines(struct commit *commit, FILE *file)
+static const char *line_read(struct commit_file *file, char *text, size_t len, commit_line_fn *add,
+			     void *arg)
+{
+	file->line++;
+	file->label[0] = '\0';
+	if (strlen(text) != len)
+		return "not text: it holds a zero byte";
+	text[strcspn(text, "#")] = '\0';
+	return text[strspn(text, BLANKS)] ? add(file, text, arg) : NULL;
+}
+
+static int lines_read(struct commit_file *file, FILE *from, commit_line_fn *add, void *arg)
 {
 	const char *wrong = NULL;
 	char *text = NULL;
 	size_t size = 0;
 	ssize_t len;
 
-	while (!wrong && (len = getline(&text, &size, file)) >= 0) {
-		commit->line++;
-		wrong = line_add(commit, text, len);
-	}
+	while (!wrong && (len = getline(&text, &size, from)) >= 0)
+		wrong = line_read(file, text, len, add, arg);
 	free(text);
-	if (!wrong && ferror(file))
-		return fail_file(commit->name, -errno, "read");
-	if (!wrong && !commit->count)
+	if (!wrong && ferror(from))
+		return fail_file(file->name, -errno, "read");
+	if (!wrong && !file->count)
 		wrong = "no operation";
 	if (!wrong)
 		return EXIT_OK;
-	fprintf(stderr, "crabctl: %s:%" PRIu64 ": %s\n", commit->name, commit->line, wrong);
+	fprintf(stderr, "crabctl: %s:%" PRIu64 ": %s%s%s\n", file->name, file->line, file->label,
+		file->label[0] ? ": " : "", wrong);
 	return EXIT_FAILED;
 }
 
-static int commit_read(struct commit *commit, const char *path)
+int commit_read(struct commit_file *file, const char *path, commit_line_fn *add, void *arg)
 {
 	bool named = strcmp(path, "-");
-	FILE *file = named ? fopen(path, "re") : stdin;
+	FILE *from = named ? fopen(path, "re") : stdin;
 	int code;
 
-	commit->name = named ? path : "standard input";
-	if (!file)
+	file->name = named ? path : "standard input";
+	if (!from)
 		return fail_file(path, -errno, "open");
-	code = commit_lines(commit, file);
+	code = lines_read(file, from, add, arg);
 	if (named)
-		fclose(file);
+		fclose(from);
 	return code;
 }
 
@@ -194,12 +215,12 @@ static struct json_object *op_json(const struct crabtree_batch_op *op)
 	return json;
 }
 
-static int print(const struct target *target, const struct commit *commit)
+static int print(const struct target *target, const struct records *records)
 {
 	struct json_object *array = target->json ? json_object_new_array() : NULL;
 	const struct crabtree_batch_op *op;
 
-	for (op = commit->ops; op < commit->ops + commit->count; op++) {
+	for (op = records->ops; op < records->ops + records->file.count; op++) {
 		if (array)
 			json_object_array_add(array, op_json(op));
 		else if (op->verb == CRABTREE_BATCH_SEARCH && !op->status)
@@ -210,28 +231,45 @@ static int print(const struct target *target, const struct commit *commit)
 	return array ? json_print(array) : EXIT_OK;
 }
 
-static int commit_run(struct target *target, struct commit *commit)
+static int commit_records(struct target *target, const char *path)
 {
+	static struct records records;
+	const struct commit_file *file = &records.file;
+	int err, code = commit_read(&records.file, path, line_add, &records);
 	uint32_t failed;
-	int err = crabtree_commit(target->ct, commit->ops, commit->count, &failed);
 
+	if (code)
+		return code;
+	err = crabtree_commit(target->ct, records.ops, file->count, &failed);
 	if (!err)
-		return print(target, commit);
-	if (failed >= commit->count)
+		return print(target, &records);
+	if (failed >= file->count)
 		return fail(target, err, "commit");
-	return fail(target, err, "commit %s:%" PRIu64 ", key %" PRIu64, commit->name,
-		    commit->lines[failed], (uint64_t)commit->ops[failed].key);
+	return fail(target, err, "commit %s:%" PRIu64 ", key %" PRIu64, file->name,
+		    file->lines[failed], (uint64_t)records.ops[failed].key);
+}
+
+/* The lines depend on the kind of the store */
+static int commit(struct target *target, const char *path)
+{
+	struct crabtree_info info;
+	int err = crabtree_info(target->ct, &info, sizeof(info));
+	enum item_kind kind = err ? ITEM_RECORD : item_kind(&info);
+	uint64_t value;
+
+	/* Without a store there is no kind: a read has the error */
+	if (!err && info.state != CRABTREE_STATE_READY && info.state != CRABTREE_STATE_READONLY)
+		err = crabtree_search(target->ct, 0, &value);
+	if (err)
+		return fail(target, err, "commit");
+	return kind == ITEM_RECORD ? commit_records(target, path) :
+				     commit_values(target, path, kind == ITEM_NAMED);
 }
 
 int verb_commit(struct target *target, int argc, char **argv)
 {
-	static struct commit commit;
-	const char *path;
-	int code;
+	const char *path = verb_parse_file(target, doc, "standard input", argc, argv);
+	int code = target_open(target, 0);
 
-	path = verb_parse_file(target, doc, "standard input", argc, argv);
-	code = commit_read(&commit, path);
-	if (!code)
-		code = target_open(target, 0);
-	return code ? code : target_end(target, commit_run(target, &commit));
+	return code ? code : target_end(target, commit(target, path));
 }

@@ -35,7 +35,7 @@ static const struct argp_option options[] = {
 	{ "label", OPT_LABEL, "TEXT", 0, "a name for people, at most 31 bytes", 0 },
 	{ "uuid", OPT_UUID, "UUID", 0, "the identity [random]", 0 },
 	{ "blobs", OPT_BLOBS, NULL, 0, "values of up to 64 KiB, not of 8 bytes", 0 },
-	{ "commits", OPT_COMMITS, NULL, 0, "several writes at once, all or none", 0 },
+	{ "commits", OPT_COMMITS, NULL, 0, "several writes at once, all or none; also with --blobs or --names", 0 },
 	{ "names", OPT_NAMES, NULL, 0, "values of up to 64 KiB under names, with types", 0 },
 	{ "force", OPT_FORCE, NULL, 0, "also over a store or other data", 0 },
 	{ "yes", OPT_YES, NULL, 0, "do not ask", 0 },

@@ -72,11 +72,13 @@ static void print_state(const struct target *target, const struct crabtree_info 
 /* The kind of a store, by its features */
 static const char *kind_of(const struct crabtree_info *info)
 {
+	bool commits = info->feature_incompat & CRABTREE_INCOMPAT_COMMITS;
+
 	if (info->feature_incompat & CRABTREE_INCOMPAT_NAMES)
-		return ": a store of names";
+		return commits ? ": a store of names and of commits" : ": a store of names";
 	if (info->feature_incompat & CRABTREE_INCOMPAT_BLOBS)
-		return ": a store of blobs";
-	return info->feature_incompat & CRABTREE_INCOMPAT_COMMITS ? ": a store of commits" : "";
+		return commits ? ": a store of blobs and of commits" : ": a store of blobs";
+	return commits ? ": a store of commits" : "";
 }
 
 static void print_store(const struct target *target, const struct crabtree_info *info)

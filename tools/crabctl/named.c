@@ -43,20 +43,24 @@ static bool has_control(const char *text)
 	return *text;
 }
 
+const char *name_wrong(const char *name)
+{
+	size_t bytes = strlen(name);
+
+	if (!bytes)
+		return "empty";
+	if (bytes > CRABTREE_NAME_MAX)
+		return "longer than 240 bytes";
+	if (!is_utf8(name, bytes))
+		return "not UTF-8";
+	return has_control(name) ? "it has a control character" : NULL;
+}
+
 /* A name of the command line */
 static int name_check(const char *verb, const char *name)
 {
-	size_t bytes = strlen(name);
-	const char *wrong = NULL;
+	const char *wrong = name_wrong(name);
 
-	if (!bytes)
-		wrong = "empty";
-	else if (bytes > CRABTREE_NAME_MAX)
-		wrong = "longer than 240 bytes";
-	else if (!is_utf8(name, bytes))
-		wrong = "not UTF-8";
-	else if (has_control(name))
-		wrong = "it has a control character";
 	if (!wrong)
 		return EXIT_OK;
 	fprintf(stderr, "crabctl: %s: name \"%s\": %s\n", verb, name, wrong);

@@ -15,6 +15,9 @@
 /* Any name as text: control characters, and all bytes of a name that is not UTF-8, as \xNN */
 const char *name_text(const char *name, uint32_t bytes, char text[NAME_TEXT]);
 
+/* A name on the command line or in a file: NULL, or the error in it */
+const char *name_wrong(const char *name);
+
 /* Is the open store one of names? */
 bool has_names(const struct target *target);
 
@@ -30,5 +33,8 @@ int named_ls(struct target *target, const char *prefix);
 
 /* The number in the key argument of a store of records or blobs; EXIT_OK or EXIT_USAGE */
 int key_read(const char *verb, const char *text, uint64_t *key);
+
+/* Reads the content of an open file as a value, at most @room bytes; 0 or a negative errno */
+int value_read(FILE *from, void *value, size_t room, size_t *bytes);
 
 #endif /* CRABCTL_NAMED_H */

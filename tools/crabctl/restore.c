@@ -37,7 +37,7 @@ static const struct argp_option options[] = {
 	{ "layout", OPT_LAYOUT, "NAME", 0, "its leaf layout [that of the snapshot, or of --engine]", 0 },
 	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "size of a leaf [the layout's default]", 0 },
 	{ "size", OPT_SIZE, "BYTES", 0, "size of the image [that of the old file]", 0 },
-	{ "commits", OPT_COMMITS, NULL, 0, "a store of commits", 0 },
+	{ "commits", OPT_COMMITS, NULL, 0, "a store of commits, of any kind", 0 },
 	{ "force", OPT_FORCE, NULL, 0, "replace the file of --image", 0 },
 	{ 0 }
 };

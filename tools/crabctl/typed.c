@@ -20,8 +20,6 @@ static const char * const names[] = {
 
 #define TYPES	(sizeof(names) / sizeof(names[0]))
 
-const char type_list[] = "bytes, text, bool, u8, u16, u32, u64, i64 or f64";
-
 int type_find(const char *name)
 {
 	unsigned int type;

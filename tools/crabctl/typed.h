@@ -17,7 +17,7 @@ int type_find(const char *name);
 const char *type_name(unsigned int type);
 
 /* All names of types, for messages */
-extern const char type_list[];
+#define TYPE_LIST	"bytes, text, bool, u8, u16, u32, u64, i64 or f64"
 
 /**
  * typed_parse() - read a value

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 41
+suite 40
 c()
 {
 	"$crabctl" --image c.img "$@"
@@ -66,7 +66,6 @@ t "a file that is not there" 3 '' 'No such file' c commit none
 t "no file" 2 '' 'FILE is missing' c commit
 t "two files" 2 '' 'one argument too many' c commit lines lines
 t "check" 0 '67 records: sound' '' c check
-t "blobs and commits" 3 '' 'commits are of words' c format --force --yes --commits --blobs
 t "fsck" 0 - '' c fsck copy.img
 json "its copy is a store of commits" "x['feature_incompat'] == 2" "$crabctl" --image copy.img info --json
 run "$crabctl" --image plain.img format --size 1M

@@ -13,14 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tap.h"
+#include "library.h"
 
 #define IMAGE	"library.img"
-
-static void ok(bool good, const char *name)
-{
-	tap_ok(good, "%s", name);
-}
 
 static struct crabtree *open_new(void)
 {
@@ -172,8 +167,6 @@ static void test_commit(void)
 	   "commit: results");
 	ok(!crabtree_search(ct, 2, &value) && value == 7, "commit: the sum");
 	test_commit_refused(ct);
-	format.flags |= CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_BLOBS;
-	ok(crabtree_format(ct, &format, sizeof(format)) == -EOPNOTSUPP, "blobs and commits");
 	crabtree_close(ct);
 	crabtree_open(&ct, "file:commits.img", CRABTREE_OPEN_READONLY);
 	ops[2].flags = 0;
@@ -493,6 +486,7 @@ int main(void)
 	test_quarantine();
 	test_threads();
 	test_commit();
+	test_values();
 	test_sizes();
 	test_words();
 	return 0;

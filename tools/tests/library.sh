@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=126
+calls=164
 suite $((calls + 14))
 "$out/tests/library"
 number=$calls

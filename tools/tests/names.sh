@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 70
+suite 69
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -95,7 +95,6 @@ t "a damaged name: the value may be the one that is asked for" 3 '' 'damaged' "$
 t "a name that is not there may be the damaged one, too" 3 '' 'damaged' "$crabctl" --image good.img get plc
 t "a set is refused" 3 '' 'read-only' "$crabctl" --image good.img set plc x
 t "fsck: a value without a name" 1 '^lost: 1 values whose names are damaged$' '' "$crabctl" --image good.img fsck copy2.img
-t "names and commits" 3 '' 'commits are of words' c format --force --yes --commits --names
 t "a type in a store of blobs" 2 '' 'stores of names' sh -c "'$crabctl' --image b.img format --size 1M --blobs > f.out &&
 	'$crabctl' --image b.img set --type=u8 1 1"
 t "a prefix in a store of blobs" 2 '' 'store of names' "$crabctl" --image b.img ls x

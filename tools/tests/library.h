@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the parts of the tests of libcrabtree's calls.
+ */
+#ifndef CRABTREE_TESTS_LIBRARY_H
+#define CRABTREE_TESTS_LIBRARY_H
+
+#include "tap.h"
+
+static inline void ok(bool good, const char *name)
+{
+	tap_ok(good, "%s", name);
+}
+
+/* library_values.c */
+void test_values(void);
+
+#endif /* CRABTREE_TESTS_LIBRARY_H */
