@@ -247,7 +247,10 @@ def commits():
         tap.ok(failure(store.commit, [most[1], most[1]]) == (errno.EINVAL, 1) and not store, "a key twice")
         tap.ok(len(store.commit(most[:64])) == len(store) == 64, "64 are not")
         tap.ok(failure(store.commit, []) == (errno.EINVAL, None), "no operation is too few")
-        tap.ok(raises(crabtree.Error, store.format, force=True, blobs=True, commits=True), "blobs and commits")
+        tap.ok("another kind" in raises(crabtree.Error, store.commit, [crabtree.put(1, b"")]), "put in a commit of records")
+        tap.ok(raises(TypeError, store.commit, [crabtree.put(1, b""), most[0]]) and
+               raises(TypeError, crabtree.when, most[0], version=1) and
+               raises(TypeError, crabtree.when, crabtree.test(1), was=1) and len(store) == 64, "a mixed commit")
     with crabtree.create("plain.img", 64 << 10) as store:
         tap.ok("another kind" in raises(crabtree.Error, store.commit, most[:1]), "a commit in a store without commits")
 
@@ -255,12 +258,14 @@ def commits():
 class BlobMachine(RuleBasedStateMachine):
     """A store of blobs and a dict of bytes and versions."""
     engine, layout = ENGINES[0]
+    options = {}
 
     def __init__(self):
         super().__init__()
         if os.path.exists(IMAGE):
             os.unlink(IMAGE)
-        self.store = crabtree.create(IMAGE, 2 << 20, "python", engine=self.engine, layout=self.layout, blobs=True)
+        self.store = crabtree.create(IMAGE, 2 << 20, "python", engine=self.engine, layout=self.layout, blobs=True,
+                                     **self.options)
         self.model = {}
         self.last = 0
 
@@ -327,6 +332,81 @@ class BlobMachine(RuleBasedStateMachine):
         self.store.close()
         self.store = crabtree.open("file:" + IMAGE)
         self.blobs(0, crabtree.KEY_MAX)
+
+
+VALUE_CONDITIONS = st.sampled_from(["", "", "exists", "absent", "version", "version", "stale"])
+
+
+class ValueCommits:
+    """Commits of values, in a machine whose model has the version of each key."""
+
+    def condition(self, key, want):
+        """The arguments of when(), and the errno if it does not hold. A key that is absent has no version."""
+        old = self.model.get(key)
+        if not want:
+            return {}, 0
+        if want == "absent":
+            return {"absent": True}, errno.EEXIST if old else 0
+        if want == "exists":
+            return {"exists": True}, 0 if old else errno.ENOENT
+        if not old:
+            return {"version": 1}, errno.ENOENT
+        return {"version": old.version + (want == "stale")}, errno.ESTALE if want == "stale" else 0
+
+    def run_commit(self, call, operations, model_of):
+        """All or none; model_of(value, version) is the entry of the model. Operations: key, (verb, value, condition)."""
+        conditions = [self.condition(key, want) for key, (_, _, want) in operations.items()]
+        ops = []
+        for (key, (verb, value, _)), (condition, _) in zip(operations.items(), conditions):
+            op = crabtree.put(key, *value[:2]) if verb == "put" else getattr(crabtree, verb)(key)
+            ops.append(crabtree.when(op, **condition))
+        errors = [err for _, err in conditions]
+        if any(errors):
+            first = next(i for i, err in enumerate(errors) if err)
+            assert failure(call, ops) == (errors[first], first)
+            return
+        for (key, (verb, value, _)), done in zip(operations.items(), call(ops)):
+            assert done.existed == (None if verb == "test" else key in self.model)
+            assert (done.version is None) == (verb != "put")
+            if verb == "put":
+                assert done.version > self.last
+                self.last = done.version
+                self.model[key] = model_of(value, done.version)
+            elif verb == "erase":
+                self.model.pop(key, None)
+
+
+class BlobCommitMachine(ValueCommits, BlobMachine):
+    """A store of blobs and of commits is like any other of blobs, and has commits."""
+    options = {"commits": True}
+
+    @rule(operations=st.dictionaries(KEYS, st.tuples(st.sampled_from(["put", "erase", "test"]),
+                                                     st.tuples(st.binary(max_size=300) | st.just(b"z" * 5000)),
+                                                     VALUE_CONDITIONS), min_size=1, max_size=12))
+    def commit(self, operations):
+        """Of keys."""
+        self.run_commit(self.store.commit, operations, lambda value, version: crabtree.Blob(value[0], version))
+        self.blobs(0, crabtree.KEY_MAX)
+
+
+def blob_commits():
+    """Stores of blobs and of commits, of two engines, and what is refused."""
+    for engine in (ENGINES[0], ENGINES[3]):
+        properties(*engine, BlobCommitMachine, "a dict of bytes with commits")
+    with crabtree.create("values.img", 8 << 20, blobs=True, commits=True) as store:
+        most = [crabtree.put(key, b"x" * key) for key in range(65)]
+        tap.ok(failure(store.commit, most) == (errno.EINVAL, None), "65 blobs are too many")
+        tap.ok(failure(store.commit, [most[1], crabtree.erase(1)]) == (errno.EINVAL, 1), "a key twice, of blobs")
+        tap.ok(failure(store.commit, [most[1], crabtree.put(2, bytes(65537))]) == (errno.EMSGSIZE, 1),
+               "one byte too many, in a commit")
+        tap.ok(raises(TypeError, store.commit, [crabtree.put(1, "text")]) and
+               raises(TypeError, store.commit, [crabtree.put(1, 5)]) and
+               raises(TypeError, store.commit, [crabtree.put(1, b"", "u8")]) and
+               raises(ValueError, store.commit, [crabtree.put(-1, b"")]), "values and keys that do not fit")
+        tap.ok(not list(store.blobs()), "none of them did anything")
+        tap.ok(len(store.commit(most[:64])) == 64 and store.blob(63).value == b"x" * 63, "64 blobs are not")
+    with crabtree.create("plain2.img", 64 << 10, blobs=True) as store:
+        tap.ok("another kind" in raises(crabtree.Error, store.commit, most[:1]), "a store of blobs without commits")
 
 
 def blobs():
@@ -442,6 +522,7 @@ def main():
         properties(engine, layout)
     commits()
     blobs()
+    blob_commits()
     limits()
     files()
     threads()

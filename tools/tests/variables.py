@@ -42,12 +42,14 @@ def utf8(text):
 class Machine(RuleBasedStateMachine):
     """A store of names and a dict of crabtree.Variable."""
     engine, layout = ENGINES[0]
+    options = {}
 
     def __init__(self):
         super().__init__()
         if os.path.exists(IMAGE):
             os.unlink(IMAGE)
-        self.open(crabtree.create(IMAGE, 2 << 20, "python", engine=self.engine, layout=self.layout, names=True))
+        self.open(crabtree.create(IMAGE, 2 << 20, "python", engine=self.engine, layout=self.layout, names=True,
+                                  **self.options))
         self.model = {}
         self.last = 0
 
@@ -123,6 +125,42 @@ class Machine(RuleBasedStateMachine):
         self.entries("")
 
 
+class CommitMachine(tests.ValueCommits, Machine):
+    """A store of names and of commits is like any other of names, and has commits."""
+    options = {"commits": True}
+
+    @rule(operations=st.dictionaries(NAMES, st.tuples(st.sampled_from(["put", "erase", "test"]), TYPED,
+                                                      tests.VALUE_CONDITIONS), min_size=1, max_size=6))
+    def commit(self, operations):
+        """Of names."""
+        self.run_commit(self.variables.commit, operations,
+                        lambda value, version: crabtree.Variable(value[0], value[2], version))
+        self.entries("")
+        self.mapping()
+
+
+def commits():
+    """Stores of names and of commits, of two engines, and what is refused."""
+    for engine in (ENGINES[0], ENGINES[3]):
+        tests.properties(*engine, CommitMachine, "a dict of names with commits")
+    with crabtree.create("commits2.img", 8 << 20, names=True, commits=True) as store:
+        one = store.variables
+        most = [crabtree.put(f"name {number}", number) for number in range(65)]
+        tap.ok(tests.failure(one.commit, most) == (errno.EINVAL, None), "65 variables are too many")
+        tap.ok(tests.failure(one.commit, [most[1], crabtree.erase("name 1")]) == (errno.EINVAL, 1), "a name twice")
+        tap.ok(tests.failure(one.commit, [most[1], crabtree.test("")]) == (errno.EINVAL, 1) and
+               tests.failure(one.commit, [crabtree.erase("x" * 241)]) == (errno.EINVAL, 0), "names that do not fit")
+        tap.ok(raises(ValueError, one.commit, [crabtree.put("x", 256, "u8")]) and
+               raises(ValueError, one.commit, [crabtree.put("x", 1, "u128")]) and
+               raises(TypeError, one.commit, [crabtree.put(1, 1)]) and
+               raises(TypeError, one.commit, [crabtree.insert(1, 1)]), "values and operations that do not fit")
+        tap.ok(raises(TypeError, store.commit, most[:1]), "a name as a key")
+        tap.ok(not one, "none of them did anything")
+        tap.ok(len(one.commit(most[:64])) == len(one) == 64 and one["name 63"] == 63, "64 variables are not")
+    with crabtree.create("plain3.img", 64 << 10, names=True) as store:
+        tap.ok("another kind" in raises(crabtree.Error, store.variables.commit, most[:1]), "a store without commits")
+
+
 def limits():
     """Names and values that do not fit."""
     with crabtree.create("names.img", 8 << 20, names=True) as store:
@@ -185,6 +223,7 @@ def main():
     """All of it."""
     for engine in (ENGINES[0], ENGINES[3]):
         tests.properties(*engine, Machine, "a dict of names")
+    commits()
     limits()
     kinds()
     damaged()

@@ -20,8 +20,9 @@ import errno
 import os
 import uuid as uuids
 
-from . import _library
+from . import _library, _values
 from ._library import Error, check as _check, lib as _lib, u64 as _u64  # noqa: F401
+from ._values import Committed, ValueOp, erase, put, test  # noqa: F401 pylint: disable=unused-import
 from ._variables import (NameChange, NameEntry, NameWatch, Variable,  # noqa: F401 pylint: disable=unused-import
                          Variables)
 from ._watch import Change, Watch  # noqa: F401 pylint: disable=unused-import
@@ -74,12 +75,25 @@ def delete(key):
     return _library.BatchOp(verb=3, key=_u64(key))
 
 
-def when(operation, *, exists=False, absent=False, was=None):
-    """An operation of Store.commit() with a condition: its key exists, is absent, or has the value `was`."""
+def when(operation, *, exists=False, absent=False, was=None, version=None):
+    """An operation of a commit with a condition: its key exists, is absent, or has the value `was`; the key or the
+    name of a put(), erase() or test() exists, is absent, or its value has the `version`."""
+    if (version if isinstance(operation, _library.BatchOp) else was) is not None:
+        raise TypeError("`was` is for records, `version` for values")
+    if isinstance(operation, ValueOp):
+        operation.when(exists, absent, version)
+        return operation
     operation.flags |= (_REPLACE if exists else 0) | (_CREATE if absent else 0) | (0 if was is None else _SWAP)
     if was is not None:
         operation.old_value = _u64(was)
     return operation
+
+
+def _encode_operation(operation):
+    if operation.kind is not None:
+        raise TypeError("only a value with a name has a type")
+    data = bytes(memoryview(operation.value)) if operation.is_put() else b""
+    return _u64(operation.key), b"", 0, data
 
 
 Blob = collections.namedtuple("Blob", "value version")
@@ -221,16 +235,16 @@ class Store(collections.abc.MutableMapping):
         every reader. The store is one that format(commits=True) made.
 
         Returns them as batch() does. A condition, see when(), that does not hold is an Error with the errno
-        EEXIST, ENOENT or ESTALE. After an Error none of the operations was done."""
+        EEXIST, ENOENT or ESTALE. After an Error none of the operations was done. In a store of blobs, that
+        format(blobs=True, commits=True) made, they are put(), erase() and test(), and it returns a Committed
+        for each; for names see Variables.commit()."""
         operations = list(operations)
+        if any(isinstance(operation, ValueOp) for operation in operations):
+            return _values.commit(self._call, operations, _encode_operation)
         array = (_library.BatchOp * len(operations))(*operations)
         failed = ctypes.c_uint32()
         err = self._call("commit", array, len(array), ctypes.byref(failed))
-        try:
-            _check(err)
-        except Error as error:
-            error.failed = failed.value if failed.value < len(array) else None
-            raise
+        _library.check_commit(err, failed.value, len(array))
         return list(array)
 
     # Values of any length, in a store that format(blobs=True) made
@@ -274,7 +288,7 @@ class Store(collections.abc.MutableMapping):
     @property
     def variables(self):
         """The Variables of a store that format(names=True) made: a mapping of names to typed values."""
-        return Variables(self._call_named)
+        return Variables(self._call_named, self._call)
 
     def _call_named(self, name, call, *arguments):
         """A call of the library about a name."""

@@ -27,6 +27,13 @@ class BatchOp(ctypes.Structure):
                 ("old_value", c_uint64), ("status", c_int32), ("existed", c_uint32)]
 
 
+class CommitOp(ctypes.Structure):
+    """struct crabtree_commit_op"""
+    _fields_ = [("verb", c_uint32), ("flags", c_uint32), ("key", c_uint64), ("value", c_uint64), ("bytes", c_uint32),
+                ("name_bytes", c_uint32), ("version", c_uint64), ("type", c_uint32), ("existed", c_uint32),
+                ("status", c_int32), ("reserved", c_uint32)]
+
+
 class Counter(ctypes.Structure):
     """struct crabtree_counter"""
     _fields_ = [("name", c_char * 16), ("value", c_uint64)]
@@ -116,6 +123,7 @@ CALLS = [
     ("cursor_read", c_int, c_void_p, POINTER(Cursor), POINTER(Record), c_uint32),
     ("batch", c_int, c_void_p, POINTER(BatchOp), c_uint32, POINTER(c_uint32)),
     ("commit", c_int, c_void_p, POINTER(BatchOp), c_uint32, POINTER(c_uint32)),
+    ("commit_values", c_int, c_void_p, POINTER(CommitOp), c_uint32, POINTER(c_uint32)),
     ("put", c_int, c_void_p, c_uint64, c_char_p, c_uint32, c_uint, POINTER(c_uint64)),
     ("get", c_int, c_void_p, c_uint64, c_char_p, c_uint32, POINTER(c_uint32), POINTER(c_uint64)),
     ("erase", c_int, c_void_p, c_uint64, POINTER(c_uint64)),
@@ -159,7 +167,7 @@ lib = load()
 
 
 class Error(OSError):
-    """A call that failed; with its `errno`. After Store.commit() `failed` is the number of the operation that the
+    """A call that failed; with its `errno`. After a commit `failed` is the number of the operation that the
     error is about, from 0, or None."""
 
     failed = None
@@ -171,3 +179,12 @@ def check(err, detail=""):
         text = lib.crabtree_strerror(err).decode()
         raise Error(-err, f"{text} ({detail})" if detail else text)
     return err
+
+
+def check_commit(err, failed, count):
+    """The same for a commit of `count` operations."""
+    try:
+        check(err)
+    except Error as error:
+        error.failed = failed if failed < count else None
+        raise

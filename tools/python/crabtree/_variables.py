@@ -6,7 +6,7 @@ import collections.abc
 import ctypes
 import struct
 
-from . import _library
+from . import _library, _values
 from ._watch import Watch
 
 _TYPES = ("bytes", "text", "bool", "u8", "u16", "u32", "u64", "i64", "f64")
@@ -79,6 +79,14 @@ def _decode(data, kind):
     return data
 
 
+def _encode_operation(operation):
+    name, kind, data = _encode_text(operation.key), 0, b""
+    if operation.is_put():
+        kind = _type_of(operation.value) if operation.kind is None else operation.kind
+        data, kind = _encode(operation.value, kind), _TYPES.index(kind)
+    return 0, name, kind, data
+
+
 def _name_change(raw):
     if raw.flags & 2:
         return NameChange(raw.seq, "lost", None, None, raw.value, None)
@@ -114,8 +122,8 @@ class Variables(collections.abc.MutableMapping):
     Names ascend, by their UTF-8. A missing name is a KeyError. An int is an i64, or a u64 if it is too
     large; set() stores other types. A name or a text that is not UTF-8 has surrogates, as os.fsdecode() makes them."""
 
-    def __init__(self, call):
-        self._call = call
+    def __init__(self, call, call_store=None):
+        self._call, self._call_store = call, call_store
 
     def set(self, name, value, type=None, *, create=False, replace=False, version=None):
         """Store a value, durable on return; with `type` as that type: "u8", "bytes", ...
@@ -146,6 +154,14 @@ class Variables(collections.abc.MutableMapping):
         text = _encode_text(name)
         old = None if version is None else ctypes.byref(ctypes.c_uint64(_library.u64(version)))
         self._call(name, "erase_named", text, len(text), old)
+
+    def commit(self, operations):
+        """Do up to 64 put(), erase() and test() of the package, each on another name, all or none: also after a power
+        cut, and for every reader. The store is one that format(names=True, commits=True) made.
+
+        Returns a Committed for each. A condition, see when(), that does not hold is an Error with the errno EEXIST,
+        ENOENT or ESTALE, and `failed`, the number of its operation. After an Error none was done."""
+        return _values.commit(self._call_store, list(operations), _encode_operation)
 
     def entries(self, prefix=""):
         """A list of a NameEntry for each name that begins with `prefix`. Not a snapshot."""
