@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 crate=$2/../rust
-suite 8
+suite 9
 export PATH=/usr/bin:$PATH CARGO_TARGET_DIR=$out/rust CARGO_HOME=$out/rust/home
 export CRABTREE_LIB_DIR=$out LD_LIBRARY_PATH=$out RUSTFLAGS='-D warnings' TMPDIR=$tmp
 options=(--offline --locked --quiet --manifest-path "$crate/Cargo.toml")
@@ -14,6 +14,7 @@ t "the structures are those of the library, and its changes are read" 0 '4 passe
 t "the crate passes its tests" 0 '7 passed; 0 failed' - cargo test "${options[@]}" --test store
 t "so do its blobs" 0 '2 passed; 0 failed' - cargo test "${options[@]}" --test blob
 t "so do its variables" 0 '3 passed; 0 failed' - cargo test "${options[@]}" --test names
+t "so do commits of values" 0 '3 passed; 0 failed' - cargo test "${options[@]}" --test values
 t "the example of its documentation compiles" 0 '1 passed; 0 failed' - cargo test "${options[@]}" --doc
 run cargo run "${options[@]}" --example first r.img
 cp out shown

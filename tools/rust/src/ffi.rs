@@ -37,6 +37,22 @@ pub struct Entry {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CommitOp {
+    pub verb: u32,
+    pub flags: u32,
+    pub key: u64,
+    pub value: u64,
+    pub bytes: u32,
+    pub name_bytes: u32,
+    pub version: u64,
+    pub kind: u32,
+    pub existed: u32,
+    pub status: i32,
+    pub reserved: u32,
+}
+
+#[repr(C)]
 #[derive(Default)]
 pub struct Change {
     pub seq: u64,
@@ -206,6 +222,7 @@ extern "C" {
                                 capacity: u32) -> c_int;
     pub fn crabtree_batch(ct: *mut Handle, ops: *mut crate::Op, count: u32, done: *mut u32) -> c_int;
     pub fn crabtree_commit(ct: *mut Handle, ops: *mut crate::Op, count: u32, failed: *mut u32) -> c_int;
+    pub fn crabtree_commit_values(ct: *mut Handle, ops: *mut CommitOp, count: u32, failed: *mut u32) -> c_int;
     pub fn crabtree_put(ct: *mut Handle, key: u64, value: *const u8, bytes: u32, flags: c_uint,
                         version: *mut u64) -> c_int;
     pub fn crabtree_get(ct: *mut Handle, key: u64, value: *mut u8, capacity: u32, bytes: *mut u32,

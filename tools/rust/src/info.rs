@@ -49,7 +49,7 @@ pub struct FormatOptions<'a> {
     pub force: bool,
     /// For values of up to 64 KiB: [`Store::put`]
     pub blobs: bool,
-    /// For [`Store::commit`]
+    /// For [`Store::commit`], or, with blobs or names, [`Store::commit_values`]
     pub commits: bool,
     /// For variables: [`Store::set`]
     pub names: bool,

@@ -20,6 +20,7 @@ mod info;
 mod names;
 mod ops;
 mod range;
+mod values;
 mod watch;
 
 pub use blob::{Blob, Entries, Entry};
@@ -27,6 +28,7 @@ pub use info::{Damage, FormatOptions, Info};
 pub use names::{NameEntry, Type, Value, Variable};
 pub use ops::Op;
 pub use range::Range;
+pub use values::ValueOp;
 pub use watch::{Change, NameChange, NameWatch, Watch};
 
 use std::ffi::{CStr, CString};

@@ -33,7 +33,7 @@ impl Type {
         TYPES.get(number as usize).copied().unwrap_or(Type::Other(number))
     }
 
-    fn number(self) -> u32 {
+    pub(crate) fn number(self) -> u32 {
         match self {
             Type::Other(number) => number,
             known => TYPES.iter().position(|&one| one == known).unwrap_or(0) as u32,
@@ -98,7 +98,7 @@ impl Value {
         }
     }
 
-    fn encode(self) -> Vec<u8> {
+    pub(crate) fn encode(self) -> Vec<u8> {
         match self {
             Value::Bytes(data) | Value::Other(_, data) => data,
             Value::Text(text) => text.into_bytes(),
