@@ -35,7 +35,7 @@ int commit_read(struct commit_file *file, const char *path, commit_line_fn *add,
 /* Counts the operation of this line: NULL, or an error */
 const char *commit_count(struct commit_file *file);
 
-/* The next word of a line, or NULL; @text is moved behind it */
+/* The next word of a line, or NULL; @text continues after it */
 char *commit_word(char **text);
 
 /* The rest of a line, without blanks at its ends */

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 27
+suite 29
 
 mkdir bin
 ln -s "$crabctl" bin/crabctl
@@ -51,7 +51,9 @@ for shell in bash zsh; do
 	truth "$shell: an option after another" \
 		[ "$(offers_$shell crabctl --image x format --force --lab)" = --label ]
 	truth "$shell: a file after --image" [ "$(offers_$shell crabctl --image '')" = FILES ]
-	truth "$shell: a file after load" [ "$(offers_$shell crabctl load '')" = FILES ]
+	for verb in load commit; do
+		truth "$shell: a file after $verb" [ "$(offers_$shell crabctl $verb '')" = FILES ]
+	done
 	truth "$shell: no file as a label" [ -z "$(offers_$shell crabctl format --label '')" ]
 	truth "$shell: no verb after a verb" [ -z "$(offers_$shell crabctl put '')" ]
 	for option in engine layout leaf-size; do

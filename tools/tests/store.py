@@ -384,13 +384,13 @@ class BlobCommitMachine(ValueCommits, BlobMachine):
                                                      st.tuples(st.binary(max_size=300) | st.just(b"z" * 5000)),
                                                      VALUE_CONDITIONS), min_size=1, max_size=12))
     def commit(self, operations):
-        """Of keys."""
+        """Commit operations on keys."""
         self.run_commit(self.store.commit, operations, lambda value, version: crabtree.Blob(value[0], version))
         self.blobs(0, crabtree.KEY_MAX)
 
 
 def blob_commits():
-    """Stores of blobs and of commits, of two engines, and what is refused."""
+    """Stores of blobs and of commits, of two engines, and the refused ones."""
     for engine in (ENGINES[0], ENGINES[3]):
         properties(*engine, BlobCommitMachine, "a dict of bytes with commits")
     with crabtree.create("values.img", 8 << 20, blobs=True, commits=True) as store:

@@ -132,7 +132,7 @@ class CommitMachine(tests.ValueCommits, Machine):
     @rule(operations=st.dictionaries(NAMES, st.tuples(st.sampled_from(["put", "erase", "test"]), TYPED,
                                                       tests.VALUE_CONDITIONS), min_size=1, max_size=6))
     def commit(self, operations):
-        """Of names."""
+        """Commit operations on names."""
         self.run_commit(self.variables.commit, operations,
                         lambda value, version: crabtree.Variable(value[0], value[2], version))
         self.entries("")
@@ -140,7 +140,7 @@ class CommitMachine(tests.ValueCommits, Machine):
 
 
 def commits():
-    """Stores of names and of commits, of two engines, and what is refused."""
+    """Stores of names and of commits, of two engines, and the refused ones."""
     for engine in (ENGINES[0], ENGINES[3]):
         tests.properties(*engine, CommitMachine, "a dict of names with commits")
     with crabtree.create("commits2.img", 8 << 20, names=True, commits=True) as store:

@@ -42,7 +42,7 @@ class ValueOp:
         return op, (text, room)
 
     def result(self, op):
-        """Of this operation, from the structure after the call."""
+        """The Committed of this operation, from the structure after the call."""
         if self.is_put():
             return Committed(bool(op.existed), op.version)
         return Committed(op.status == 0 if self.verb == _ERASE else None, None)
