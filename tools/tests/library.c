@@ -336,7 +336,7 @@ static void test_readonly(void)
 	ok(!crabtree_info(ct, &info, sizeof(info)) && !strcmp(info.label, "library") &&
 	   info.records == MANY,
 	   "info");
-	ok(!crabtree_search(ct, 8, &value) && value == 4, "what was written is there");
+	ok(!crabtree_search(ct, 8, &value) && value == 4, "the written value is there");
 	ok(crabtree_insert(ct, 8, 1, 0, NULL, NULL) == -EBADF, "insert is refused");
 	ok(crabtree_delete(ct, 8, NULL) == -EBADF, "delete is refused");
 	ok(crabtree_batch(ct, &write, 1, NULL) == -EBADF, "a batch with a write is refused");
