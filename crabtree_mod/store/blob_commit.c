@@ -135,9 +135,9 @@ static void stripes_unlock(struct crab_blobs *blobs, const unsigned long *stripe
 
 static int op_permitted(struct crab_store *store, struct crab_blob_write *write, bool known)
 {
-	if (known)
-		return crab_blob_permitted(store, write);
-	return write->checked || write->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
+	if (!known)
+		return write->checked || write->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
+	return crab_blob_permitted(store, write);
 }
 
 static int commit_permitted(struct crab_store *store, struct crab_blob_commit *commit)
