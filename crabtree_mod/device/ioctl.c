@@ -254,7 +254,7 @@ static int ioctl_other(struct file *file, unsigned int index, union crab_verb_ar
 	case CRAB_VERB_INDEX(CRABTREE_NAMES):
 		return crab_ioctl_names(device, NULL, &arg->names);
 	case CRAB_VERB_INDEX(CRABTREE_COMMIT):
-		return crab_ioctl_commit(device, &arg->commit);
+		return crab_ioctl_commit(device, &arg->commit, file->f_mode & FMODE_WRITE);
 	default:
 		return -ENOTTY;
 	}

@@ -68,9 +68,10 @@ int crab_ioctl_names(struct crab_device *device, struct crab_snap *snap,
  * crab_ioctl_commit() - COMMIT
  * @device: the device
  * @arg: the argument; its answers are filled in
+ * @writable: the descriptor is open for writing
  * Context: process.
  * Return: the error of the verb.
  */
-int crab_ioctl_commit(struct crab_device *device, struct crabtree_commit *arg);
+int crab_ioctl_commit(struct crab_device *device, struct crabtree_commit *arg, bool writable);
 
 #endif /* CRABTREE_IOCTL_BLOB_H */

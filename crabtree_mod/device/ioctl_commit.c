@@ -97,7 +97,7 @@ static void answers_copy(const struct crabtree_commit_op *from, struct crabtree_
 	}
 }
 
-static int commit_run(struct crab_device *device, struct crabtree_commit *arg,
+static int commit_run(struct crab_device *device, struct crabtree_commit *arg, bool writable,
 		      struct commit_room *room)
 {
 	struct crab_store *store = crab_device_get_store(device);
@@ -105,14 +105,14 @@ static int commit_run(struct crab_device *device, struct crabtree_commit *arg,
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	err = crab_verbs_commit_values(store, arg, room->ops, &room->commit);
+	err = crab_verbs_commit_values(store, arg, room->ops, writable, &room->commit);
 	crab_device_put_store(device);
 	answers_copy(room->ops, room->user, arg->count);
 	return err;
 }
 
 /* The operations are in kernel memory, but their names and values are not */
-static int commit_data(struct crab_device *device, struct crabtree_commit *arg,
+static int commit_data(struct crab_device *device, struct crabtree_commit *arg, bool writable,
 		       struct commit_room *room)
 {
 	long bytes = data_bytes(room->ops, arg->count, &arg->failed);
@@ -124,12 +124,12 @@ static int commit_data(struct crab_device *device, struct crabtree_commit *arg,
 	data = kvmalloc(bytes ?: 1, COMMIT_GFP);
 	if (!data)
 		return -ENOMEM;
-	err = data_copy(room->ops, arg->count, data) ?: commit_run(device, arg, room);
+	err = data_copy(room->ops, arg->count, data) ?: commit_run(device, arg, writable, room);
 	kvfree(data);
 	return err;
 }
 
-int crab_ioctl_commit(struct crab_device *device, struct crabtree_commit *arg)
+int crab_ioctl_commit(struct crab_device *device, struct crabtree_commit *arg, bool writable)
 {
 	void __user *user = u64_to_user_ptr(arg->ops);
 	struct commit_room *room;
@@ -149,7 +149,7 @@ int crab_ioctl_commit(struct crab_device *device, struct crabtree_commit *arg)
 		goto out;
 	memcpy(room->user, room->ops, bytes);
 	answers_init(room->user, arg->count);
-	err = commit_data(device, arg, room);
+	err = commit_data(device, arg, writable, room);
 	if (err && arg->failed < arg->count)
 		room->user[arg->failed].status = err;
 	if (copy_to_user(user, room->user, bytes))

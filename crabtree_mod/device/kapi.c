@@ -377,7 +377,7 @@ int crabtree_commit_values(struct crabtree *tree, struct crabtree_commit_op *ops
 		err = PTR_ERR_OR_ZERO(store);
 	}
 	if (!err) {
-		err = crab_verbs_commit_values(store, &arg, ops, commit);
+		err = crab_verbs_commit_values(store, &arg, ops, true, commit);
 		kapi_leave(tree, _IOC_NR(CRABTREE_COMMIT), 0, err ? 0 : count, err);
 	}
 	kvfree(commit);

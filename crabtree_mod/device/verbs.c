@@ -434,6 +434,5 @@ const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT] = {
 	VERB(CRABTREE_NAMES, crabtree_names, more,
 	     .known_flags = CRABTREE_NAMES_AFTER | CRABTREE_NAMES_PREFIX,
 	     .traits = CRAB_VERB_ANSWERS | CRAB_VERB_SNAPSHOT),
-	VERB(CRABTREE_COMMIT, crabtree_commit, failed,
-	     .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS),
+	VERB(CRABTREE_COMMIT, crabtree_commit, failed, .traits = CRAB_VERB_ANSWERS),
 };

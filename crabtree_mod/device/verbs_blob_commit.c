@@ -69,6 +69,7 @@ static int commit_ask(const struct crab_store *store, struct crabtree_commit *ar
 	int err;
 
 	commit->n = arg->count;
+	commit->failed = arg->count;
 	for (i = 0; i < arg->count; i++) {
 		err = op_ask(store, &ops[i], &commit->ops[i]);
 		arg->failed = i;
@@ -104,7 +105,8 @@ static int commit_run(struct crab_store *store, struct crabtree_commit *arg,
 }
 
 int crab_verbs_commit_values(struct crab_store *store, struct crabtree_commit *arg,
-			     struct crabtree_commit_op *ops, struct crab_blob_commit *commit)
+			     struct crabtree_commit_op *ops, bool writable,
+			     struct crab_blob_commit *commit)
 {
 	u32 i;
 	int err;
@@ -112,8 +114,11 @@ int crab_verbs_commit_values(struct crab_store *store, struct crabtree_commit *a
 	arg->failed = arg->count;
 	if (!arg->count || arg->count > CRAB_COMMIT_MAX)
 		return -EINVAL;
-	for (i = 0; i < arg->count; i++)
+	for (i = 0; i < arg->count; i++) {
+		if (!writable && ops[i].verb != CRABTREE_COMMIT_TEST)
+			return -EBADF;
 		ops[i].status = -ECANCELED;
+	}
 	err = commit_run(store, arg, ops, commit);
 	if (err && arg->failed < arg->count)
 		ops[arg->failed].status = err;

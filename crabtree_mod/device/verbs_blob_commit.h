@@ -19,13 +19,15 @@
  * @arg: the argument; @failed is filled in
  * @ops: its operations; names and values are at these addresses, in memory of the caller. Their
  *	answers are filled in
+ * @writable: the caller may write, and not only test
  * @commit: room; its content does not matter
  *
  * Context: may sleep.
- * Return: 0; -EINVAL for a number of operations, a verb, flags, a name or a type; or as
+ * Return: 0; -EBADF for a write of a caller that may not; -EINVAL for a number of operations, a verb, flags, a name or a type; or as
  * crab_blob_commit(). After an error no write was done.
  */
 int crab_verbs_commit_values(struct crab_store *store, struct crabtree_commit *arg,
-			     struct crabtree_commit_op *ops, struct crab_blob_commit *commit);
+			     struct crabtree_commit_op *ops, bool writable,
+			     struct crab_blob_commit *commit);
 
 #endif /* CRABTREE_VERBS_BLOB_COMMIT_H */

@@ -264,6 +264,8 @@ TEST(kinds, "COMMIT in other stores, by other descriptors, and of a snapshot")
 
 	op_set(&op, false, CRABTREE_COMMIT_PUT, 1, "v", 1);
 	EXPECT(commit(fd, &op, 1, &failed), -EOPNOTSUPP);
+	EXPECT(failed, 1);
+	EXPECT(op.status, -ECANCELED);
 	close(fd);
 	fd = fresh_store_kind("", CRABTREE_FORMAT_COMMITS);
 	EXPECT(commit(fd, &op, 1, &failed), -EOPNOTSUPP);
@@ -274,6 +276,9 @@ TEST(kinds, "COMMIT in other stores, by other descriptors, and of a snapshot")
 	fd = fresh_store_kind("", BLOBS);
 	reader = device_open(O_RDONLY);
 	EXPECT(commit(reader, &op, 1, &failed), -EBADF);
+	op_set(&op, false, CRABTREE_COMMIT_TEST, 1, NULL, 0);
+	op.flags = CRABTREE_IF_ABSENT;
+	EXPECT(commit(reader, &op, 1, &failed), 0);
 	EXPECT(commit(dev_snapshot(fd), &op, 1, &failed), -ENOTTY);
 	expect_sound(fd, 0);
 }

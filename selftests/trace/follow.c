@@ -24,7 +24,7 @@
 #include "engines/crab/sorted/tuning.h"
 #include "engines/options.h"
 #include "follow.h"
-#include "store/blob.h"
+#include "store/blob_commit.h"
 #include "store/commit.h"
 #include "store/store_priv.h"
 #include "tests/blob_value.h"
@@ -382,6 +382,41 @@ static enum crab_commit_when when_of(enum crab_insert_mode mode)
 	       mode == CRAB_INSERT_REPLACE ? CRAB_WHEN_EXISTS : CRAB_WHEN_ANY;
 }
 
+/* The same for puts and erases; the answer of a put is its version */
+static int commit_blobs(struct crab_batch_op *ops, u32 n)
+{
+	static struct crab_blob_commit commit;
+	static u8 bytes[WORKLOAD_TOGETHER][BLOB_VALUE_MAX];
+	u32 i;
+	int err;
+
+	commit.n = n;
+	for (i = 0; i < n; i++)
+		commit.ops[i] = (struct crab_blob_op){
+			.verb = ops[i].verb, .write.key = ops[i].key, .write.data = bytes[i],
+			.write.bytes = blob_value(ops[i].value, bytes[i]),
+			.write.mode = ops[i].verb == CRAB_VERB_INSERT ? ops[i].mode :
+									CRAB_INSERT_EITHER,
+		};
+	err = crab_blob_commit(store, &commit);
+	for (i = 0; i < n; i++) {
+		const struct crab_blob_op *op = &commit.ops[i];
+
+		ops[i].value = 0;
+		ops[i].old = (struct crab_old){ };
+		ops[i].status = err && i == commit.failed ? err : err ? -ECANCELED :
+				op->verb == CRAB_VERB_DELETE && !op->write.existed ? -ENOENT : 0;
+		if (err || op->verb != CRAB_VERB_INSERT)
+			continue;
+		ops[i].old = (struct crab_old){
+			.existed = op->write.existed, .value = op->write.version,
+		};
+		replaced += op->write.existed;
+	}
+	committed += !err;
+	return err;
+}
+
 /* All or none; with an error, the operation that it is about has it */
 static int commit(struct crab_batch_op *ops, u32 n)
 {
@@ -419,7 +454,8 @@ int perform(const struct workload_call *call)
 	operations += call->n;
 	for (i = 0; i < call->n; i++)
 		ops[i] = op_of(&call->ops[i]);
-	err = call->verb == WORKLOAD_COMMIT ? commit(ops, call->n) :
+	err = call->verb == WORKLOAD_COMMIT && store->blobs ? commit_blobs(ops, call->n) :
+	      call->verb == WORKLOAD_COMMIT ? commit(ops, call->n) :
 	      call->verb == WORKLOAD_BATCH ? batch(ops, call->n) : single(ops);
 	for (i = 0; i < call->n; i++)
 		answer(&ops[i]);

@@ -143,6 +143,7 @@ static bool blob_move(const struct crab_blob_read *get, u64 from)
 	if (crab_extents_mark(&blobs->extents, to))
 		return false;
 	crab_blob_store(blobs, &flow, to, get->version, &put);
+	crab_fence(&flow, CRAB_P15_BLOB);
 	blobs->raw->insert(store->engine, &flow, get->key,
 			   crab_blob_word(blobs, to, get->version), CRAB_INSERT_EITHER, &old);
 	crab_extents_free(&blobs->extents, from);

@@ -16,7 +16,7 @@
  *
  * One of the stores is of blobs: each call is a put or an erase, and no delete is cut. One is of
  * commits: of each batch the first operation of a key is committed, and the first one of all may
- * have a condition.
+ * have a condition. One is of both: its commits are of puts and erases.
  */
 #include "tests/rng.h"
 #include "workload.h"
@@ -32,6 +32,7 @@ static const struct workload_store stores[] = {
 	{ .engine = "", .layout = "sorted", .leaf_bytes = 512, .share = 2 },
 	{ .engine = "", .layout = "slotted", .leaf_bytes = 512, .share = 1, .blobs = true },
 	{ .engine = "", .layout = "slotted", .leaf_bytes = 512, .share = 1, .commits = true },
+	{ .engine = "", .layout = "slotted", .leaf_bytes = 512, .share = 1, .blobs = true, .commits = true },
 	{ .engine = "nvtree", .layout = "append", .leaf_bytes = 512, .share = 1 },
 	{ .engine = "fastfair", .layout = "shift", .leaf_bytes = 2048, .share = 1 },
 	{ .engine = "clfb", .layout = "inplace", .leaf_bytes = 512, .share = 1 },
@@ -40,7 +41,7 @@ static const struct workload_store stores[] = {
 };
 
 #define STORES	(sizeof(stores) / sizeof(stores[0]))
-#define SHARES	16	/* of all of them */
+#define SHARES	17	/* of all of them */
 
 enum age { GROW, CHANGE, APPEND, SHRINK, AGES };
 
@@ -86,7 +87,7 @@ static struct workload_operation operation_of(enum age age, uint32_t done, uint3
 	return op;
 }
 
-/* In a store of blobs each call is a put or an erase */
+/* In a store of blobs each call is a put or an erase, but for commits */
 static void blob_call(struct workload_call *call, const struct workload_operation *op,
 		      uint32_t number)
 {
@@ -184,7 +185,7 @@ static void next_call(const struct workload_store *store, struct workload_call *
 	struct workload_operation op;
 	uint32_t i;
 
-	if (store->blobs) {
+	if (store->blobs && !store->commits) {
 		op = operation_of(age, done, length, number);
 		blob_call(call, &op, number);
 		return;
@@ -193,8 +194,11 @@ static void next_call(const struct workload_store *store, struct workload_call *
 	for (i = 0; i < call->n; i++)
 		call->ops[i] = operation_of(age, done + i, length, number + i);
 	workload_end(call, 1);
+	op = call->ops[0];
 	if (store->commits && call->verb == WORKLOAD_BATCH)
 		commit_call(call);
+	else if (store->blobs)
+		blob_call(call, &op, number);
 }
 
 static int live_age(const struct workload_store *store, enum age age, uint32_t length,

@@ -290,6 +290,48 @@ static int call_batch(const struct workload_call *call)
 	return err;
 }
 
+static struct crabtree_commit_op commit_op(const struct workload_operation *op, uint8_t *blob)
+{
+	static const uint32_t verbs[] = {
+		[WORKLOAD_INSERT] = CRABTREE_COMMIT_PUT,
+		[WORKLOAD_DELETE] = CRABTREE_COMMIT_ERASE,
+		[WORKLOAD_SEARCH] = CRABTREE_COMMIT_TEST,
+	};
+
+	return (struct crabtree_commit_op) {
+		.verb = verbs[op->verb],
+		.flags = op->verb == WORKLOAD_INSERT ? put_flags[op->mode] : 0,
+		.key = op->key,
+		.value = (uintptr_t)blob,
+		.bytes = blob_value(op->value, blob),
+		.status = -ECANCELED,
+	};
+}
+
+static int call_commit(const struct workload_call *call)
+{
+	static uint8_t blobs[WORKLOAD_TOGETHER][BLOB_VALUE_MAX];
+	struct crabtree_commit_op ops[WORKLOAD_TOGETHER];
+	struct crabtree_commit commit = {
+		.size = sizeof(commit), .ops = (uintptr_t)ops, .count = call->n,
+	};
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < call->n; i++)
+		ops[i] = commit_op(&call->ops[i], blobs[i]);
+	err = ioctl(device, CRABTREE_COMMIT, &commit) ? errno : 0;
+	for (i = 0; i < call->n; i++)
+		mark(TRACE_ANSWER, TRACE_FOUND(-ops[i].status, ops[i].existed), ops[i].version);
+	return err;
+}
+
+static int call_many(const struct workload_call *call)
+{
+	return call->verb == WORKLOAD_COMMIT && formatted->blobs ? call_commit(call) :
+								   call_batch(call);
+}
+
 int perform(const struct workload_call *call)
 {
 	static int (* const calls[])(const struct workload_operation *op) = {
@@ -303,7 +345,7 @@ int perform(const struct workload_call *call)
 	if (call->number % PAUSE_EVERY < call->n)
 		usleep(PAUSE);
 	mark(TRACE_CALL, call->verb, call->number);
-	err = call->verb == WORKLOAD_BATCH || call->verb == WORKLOAD_COMMIT ? call_batch(call) :
+	err = call->verb == WORKLOAD_BATCH || call->verb == WORKLOAD_COMMIT ? call_many(call) :
 	      calls[call->verb](call->ops);
 	mark(TRACE_RETURN, call->verb, err);
 	return 0;

@@ -180,7 +180,8 @@ static int call_commit_values(struct image *image, struct crabtree_commit *arg)
 
 	if (!commit)
 		return -ENOMEM;
-	err = crab_verbs_commit_values(image->store, arg, pointer(arg->ops), commit);
+	err = crab_verbs_commit_values(image->store, arg, pointer(arg->ops), !image->readonly,
+				       commit);
 	free(commit);
 	return err;
 }
