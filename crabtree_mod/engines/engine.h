@@ -216,8 +216,8 @@ struct crab_engine_ops {
  * @name: its name at FORMAT
  * @id: its id in the superblock; never reused
  * @needs: the media model under which its promise holds
- * @leaf_min: smallest size of a leaf, a power of two
- * @leaf_max: largest size of a leaf
+ * @swaps: its writes need crab_cas_pair()
+ * @leaf_min: smallest size of a leaf, a power of two; @leaf_max: the largest
  * @leaf_default: size of a leaf where FORMAT is not asked for one
  * @records: records that a leaf of this size holds
  * @before_pool: bytes from CRAB_AREA_OFFSET on that belong to the engine, in a pool of so many
@@ -227,8 +227,8 @@ struct crab_layout {
 	const char *name;
 	u16 id;
 	enum crab_model needs;
-	u32 leaf_min;
-	u32 leaf_max;
+	bool swaps;
+	u32 leaf_min, leaf_max;
 	u32 leaf_default;
 	u32 (*records)(u32 leaf_bytes);
 	u64 (*before_pool)(u64 leaves, u32 leaf_bytes);

@@ -23,6 +23,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "media/swap.h"
 #include "blob_priv.h"
 #include "commit_priv.h"
 #include "gate.h"
@@ -71,6 +72,12 @@ const char *crab_store_fits(const struct crab_super *super, const struct crab_la
 int crab_store_keeps(const struct crab_media *media, const struct crab_layout *layout,
 		     char *reason)
 {
+	if (layout->swaps && crab_cas_pair_check()) {
+		snprintf(reason, CRAB_REASON_LEN,
+			 "no 16-byte compare-and-swap on this CPU: layout %.16s needs it",
+			 layout->name);
+		return -EOPNOTSUPP;
+	}
 	if (crab_media_keeps(media, layout->needs) != CRAB_KEEPS_NO)
 		return 0;
 	snprintf(reason, CRAB_REASON_LEN, "layout %.16s needs a region whose caches persist",

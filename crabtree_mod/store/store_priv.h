@@ -71,12 +71,13 @@ void crab_store_geometry(const struct crab_super *super, struct crab_geometry *g
 const char *crab_store_fits(const struct crab_super *super, const struct crab_layout *layout);
 
 /**
- * crab_store_keeps() - whether a media is good enough for a layout
+ * crab_store_keeps() - whether a media and this CPU are good enough for a layout
  * @media: the media
  * @layout: the layout
  * @reason: out, on error: CRAB_REASON_LEN bytes
  * Context: any.
- * Return: 0, or -EOPNOTSUPP: a power cut could leave states that the layout does not expect.
+ * Return: 0, or -EOPNOTSUPP: a power cut could leave states that the layout does not expect, or the
+ * CPU has no crab_cas_pair().
  */
 int crab_store_keeps(const struct crab_media *media, const struct crab_layout *layout,
 		     char *reason);

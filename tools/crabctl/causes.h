@@ -82,6 +82,9 @@ CAUSE(region_too_small, PROBLEM, "region of",
 CAUSE(caches_needed, PROBLEM, "layout",
       "the layout needs persistent caches, which this region does not have",
       "attach it where caches persist, or read it with readonly=1, dump and load it")
+CAUSE(swap_needed, PROBLEM, "no 16-byte compare-and-swap",
+      "the layout writes with an instruction that this CPU does not have",
+      "attach it on another machine, or read it with readonly=1, dump and load it")
 CAUSE(no_memory, PROBLEM, "attach failed: error -12",
       "not enough DRAM for descriptors and index",
       "free memory and load the module again")

@@ -106,7 +106,7 @@ static void actor_write_value(struct actor *actor, enum history_verb verb, uint3
 	actor_end(actor);
 }
 
-static void actor_write(struct actor *actor, enum history_verb verb, uint32_t key)
+void actor_write(struct actor *actor, enum history_verb verb, uint32_t key)
 {
 	actor_write_value(actor, verb, key,
 			  verb == HISTORY_DELETE ? 0 : actor_value(actor, verb));
@@ -117,7 +117,7 @@ void actor_count_up(struct actor *actor)
 	actor_write_value(actor, HISTORY_ADD, rng_below(&actor->seed, actor->history->keys), 1);
 }
 
-static void actor_search(struct actor *actor, uint32_t key, enum history_call call)
+void actor_search(struct actor *actor, uint32_t key, enum history_call call)
 {
 	struct history_op *op = &actor->record[0];
 

@@ -149,6 +149,22 @@ void actor_snap(struct actor *actor);
 void actor_act(struct actor *actor, bool grow);
 
 /**
+ * actor_write() - do one write and record it
+ * @actor: the actor
+ * @verb: HISTORY_INSERT to HISTORY_ADD
+ * @key: number of the key
+ */
+void actor_write(struct actor *actor, enum history_verb verb, uint32_t key);
+
+/**
+ * actor_search() - search one key and record it
+ * @actor: the actor
+ * @key: its number
+ * @call: HISTORY_SINGLE or HISTORY_FINAL
+ */
+void actor_search(struct actor *actor, uint32_t key, enum history_call call);
+
+/**
  * actor_count_up() - add 1 to one of the keys and record it
  * @actor: the actor
  */

@@ -150,6 +150,8 @@ rejected="state=rejected label="
 # shellcheck disable=SC2086	# several attributes
 {
 	attribute caches_needed $rejected "reason=layout eadr needs a region whose caches persist"
+	attribute swap_needed $rejected \
+		"reason=no 16-byte compare-and-swap on this CPU: layout eadr needs it"
 	attribute no_memory $rejected "reason=attach failed: error -12"
 	attribute no_memory_store $rejected "reason=attach failed: no memory"
 	attribute attach_failed $rejected "reason=attach failed: error -22"

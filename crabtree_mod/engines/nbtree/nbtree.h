@@ -61,7 +61,7 @@ struct nb_tree;
  * @tree_bytes: size of the structure that begins with a struct nb_tree
  * @leaf_bytes: size of the structure that begins with a struct nb_leaf
  * @link_bits: bits of a link on the media that name the next leaf
- * @permitted: 0, or -EOPNOTSUPP: this CPU cannot write to a store of the layout. Or NULL
+ * @numbered: the tree has nb_tree.by_number
  * @format: as crab_engine_ops.format
  * @open: find the records of a leaf, whose @low and @high are set, in its slots. NULL, or a
  *	description of the damage
@@ -71,7 +71,7 @@ struct nb_kind {
 	size_t tree_bytes;
 	size_t leaf_bytes;
 	u64 link_bits;
-	int (*permitted)(void);
+	bool numbered;
 	int (*format)(struct crab_flow *flow, const struct crab_geometry *geo);
 	const char *(*open)(struct nb_tree *tree, struct nb_leaf *leaf);
 };
@@ -82,6 +82,7 @@ struct nb_kind {
  * @kind: its layout
  * @room: records that a leaf holds
  * @records: live records that attach found
+ * @by_number: the leaf of each number, if the layout finds leaves by the list; or NULL
  * @pool: free leaves, under a lock of its own
  * @index: leads to the leaves; read under RCU, changed under @smo_lock
  * @smo_lock: protects the list on the media, and all that follows
@@ -97,6 +98,7 @@ struct nb_tree {
 	const struct nb_kind *kind;
 	u32 room;
 	u64 records;
+	struct nb_leaf **by_number;
 	struct crab_pool pool;
 	struct crab_index index;
 	struct mutex smo_lock;

@@ -168,7 +168,7 @@ const struct crab_layout crab_nb_layouts[] = {
 	},
 #ifdef CRAB_NB_EADR		/* test builds in user space only */
 	{
-		.name = "eadr", .id = NB_LAYOUT_EADR, .needs = CRAB_MODEL_CACHE,
+		.name = "eadr", .id = NB_LAYOUT_EADR, .needs = CRAB_MODEL_CACHE, .swaps = true,
 		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = NB_LEAF_BYTES_MAX,
 		.leaf_default = NB_LEAF_BYTES_MAX, .records = nb_room,
 	},

@@ -173,7 +173,10 @@ static int tree_init(struct nb_tree *tree, struct crab_media *media,
 	crab_index_init(&tree->index);
 	tree->room = nb_room(geo->leaf_bytes);
 	tree->scratch = kvmalloc_array(tree->room, sizeof(*tree->scratch), NB_GFP_ATTACH);
-	if (crab_engine_init(&tree->base, tree->kind->ops, media, geo, how) || !tree->scratch)
+	if (tree->kind->numbered)
+		tree->by_number = kvcalloc(geo->leaves, sizeof(*tree->by_number), NB_GFP_ATTACH);
+	if (crab_engine_init(&tree->base, tree->kind->ops, media, geo, how) || !tree->scratch ||
+	    (tree->kind->numbered && !tree->by_number))
 		return -ENOMEM;
 	tree->base.pool = &tree->pool;
 	return crab_pool_init(&tree->pool, geo->leaves);
@@ -184,10 +187,8 @@ struct crab_engine *crab_nb_attach(const struct nb_kind *kind, struct crab_media
 				   const struct crab_attach_how *how)
 {
 	struct nb_tree *tree;
-	int err = kind->permitted && !how->readonly ? kind->permitted() : 0;
+	int err;
 
-	if (err)
-		return ERR_PTR(err);
 	tree = kvzalloc(kind->tree_bytes, NB_GFP_ATTACH);
 	if (!tree)
 		return ERR_PTR(-ENOMEM);
@@ -235,6 +236,7 @@ void crab_nb_detach(struct crab_engine *engine)
 	}
 	crab_index_destroy(&tree->index);
 	crab_pool_destroy(&tree->pool);
+	kvfree(tree->by_number);
 	kvfree(tree->scratch);
 	crab_engine_exit(&tree->base);
 	kvfree(tree);

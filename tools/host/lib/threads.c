@@ -70,17 +70,22 @@ void crab_host_leave(void)
 	thread_end(NULL);
 }
 
-/* Callbacks of one thread run in order, those of several threads possibly not */
+/* Grace periods of one thread end in order, those of several threads possibly not */
+static void graces_reach(unsigned long nth)
+{
+	unsigned long ended = READ_ONCE(graces_ended);
+
+	while (ended < nth && !__atomic_compare_exchange_n(&graces_ended, &ended, nth, false,
+							   __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
 static void grace_end(struct rcu_head *head)
 {
 	struct grace *grace = container_of(head, struct grace, rcu);
-	unsigned long ended = READ_ONCE(graces_ended);
 
 	crab_host_rcu_acquire();
-	while (ended < grace->nth &&
-	       !__atomic_compare_exchange_n(&graces_ended, &ended, grace->nth, false,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
+	graces_reach(grace->nth);
 	free(grace);
 }
 
@@ -97,6 +102,22 @@ unsigned long start_poll_synchronize_rcu(void)
 bool poll_state_synchronize_rcu(unsigned long cookie)
 {
 	return __atomic_load_n(&graces_ended, __ATOMIC_ACQUIRE) >= cookie;
+}
+
+/*
+ * After it, polls with an earlier cookie see the end of the grace period, too. urcu_barrier() would
+ * do that as well, but it waits for the timer of the callbacks, and its memory has a count of users
+ * in the library, which ThreadSanitizer does not see.
+ */
+void synchronize_rcu(void)
+{
+	unsigned long nth = __atomic_add_fetch(&graces_begun, 1, __ATOMIC_SEQ_CST);
+
+	crab_host_enter();
+	crab_host_rcu_release();
+	crab_urcu(synchronize_rcu)();
+	crab_host_rcu_acquire();
+	graces_reach(nth);
 }
 
 #ifdef CRABTREE_HOST_QSBR

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """generate.py [--races] OUT FILE... - sources in which one mistake can be switched on at run time.
 
-Finds every statement that stores, cleans, orders or fences, and every call of a function
-that does, in files of crabtree_mod, and writes copies below OUT in which each of them can be
+Finds every statement that stores, cleans, orders or fences, every compare-and-swap, and every call
+of a function that does, in files of crabtree_mod, and writes copies below OUT in which each of them can be
 left out, weakened, aimed elsewhere or exchanged with the next, and in which each mistake of design
 (design.py) can be made. OUT/table.h numbers them; which one is made is chosen by crab_mutant
 (mutant.h).
@@ -30,7 +30,10 @@ MODULE = os.path.join(ROOT, "crabtree_mod")
 
 # Effects of the primitives of L1
 EFFECTS = {"crab_store": {"store"}, "crab_store_pair": {"store"}, "crab_clean": {"clean"},
-           "crab_clean_word": {"clean"}, "crab_order": {"order"}, "crab_fence": {"fence"}}
+           "crab_clean_word": {"clean"}, "crab_order": {"order"}, "crab_fence": {"fence"},
+           "crab_cas": {"store", "order"}, "crab_cas_pair": {"store", "order"}}
+# Functions that report whether they swapped: expressions, not statements
+SWAPS = {"crab_cas", "crab_cas_pair", "crab_ea_swap"}
 # Neighbours that may be exchanged without any difference
 ALIKE = [{"store"}, {"clean", "order"}, {"order", "fence"}]
 
@@ -82,21 +85,29 @@ def effects_of_functions(codes):
             return {name: does for name, does in effects.items() if does}
 
 
-def statements(code, effects):
-    """Each statement that is one call with an effect, in order."""
-    found = []
+def calls_with_effect(code, effects):
+    """Each call with an effect, in order, and whether it is a statement."""
     for function in source.functions(code):
         begin, end = function.span("body")
         for call in CALL.finditer(code, begin, end):
+            if call.group(1) not in effects:
+                continue
             before = code[begin:call.start()].rstrip()
             behind = source.argument_end(code, call.end() - 1)
-            if call.group(1) not in effects or code[behind:behind + 1] != ";" or \
-                    before and not BEFORE.search(before):
-                continue
+            alone = code[behind:behind + 1] == ";" and (not before or bool(BEFORE.search(before)))
             free = not before or before[-1] in ";{}"
-            found.append(Statement(call.start(), behind + 1, call.group(1),
-                                   effects[call.group(1)], free, function.group("name")))
-    return found
+            yield Statement(call.start(), behind + 1, call.group(1), effects[call.group(1)], free,
+                            function.group("name")), alone
+
+
+def statements(code, effects):
+    """Each statement that is one call with an effect, in order."""
+    return [call for call, alone in calls_with_effect(code, effects) if alone]
+
+
+def swaps(code, effects):
+    """Each compare-and-swap in an expression, which uses its result."""
+    return [call for call, alone in calls_with_effect(code, effects) if not alone and call.name in SWAPS]
 
 
 def runs(code, found):
@@ -148,6 +159,16 @@ def alternatives(text, statement):
         flow, place, first, second = args
         yield "two stores instead", 0, f"crab_store({flow}, ({place}) + 1, {second}); " \
             f"crab_store({flow}, {place}, {first});"
+
+
+def swap_alternatives(text, swap):
+    """The mutants of a compare-and-swap in an expression: (kind, code). Each reports that it swapped."""
+    args = arguments(text, swap)
+    yield "left out", f"({args[2]})" if swap.name == "crab_cas" else "true"
+    if swap.name == "crab_cas_pair":
+        flow, place, _, first, second = args
+        yield "two stores instead", f"(crab_store({flow}, ({place}) + 1, {second}), " \
+            f"crab_store({flow}, {place}, {first}), true)"
 
 
 def exchanges(text, run):
@@ -214,6 +235,15 @@ class File:
             if s.name == "crab_fence":
                 self.wrap(s.begin, s.end, f"crab_mutant_fenced({args[1]}); ", "")
 
+    def add_swaps(self, table, effects):
+        """Mutants of compare-and-swaps in expressions."""
+        for swap in swaps(self.code, effects):
+            options = list(swap_alternatives(self.text, swap))
+            first = table.add(self.path, swap.function, squeeze(self.text[swap.begin:swap.end - 1]),
+                              [(kind, 0) for kind, _ in options])
+            cases = "".join(f"crab_mutant_at({n}, 1) ? {code} : " for n, (_, code) in enumerate(options, first))
+            self.wrap(swap.begin, swap.end - 1, f"({cases}", ")")
+
     def add_design(self, number, edit):
         """One edit of a design mistake."""
         at = self.text.find(edit.old)
@@ -272,6 +302,7 @@ def add_all_statements(files, table):
     for path, file in files.items():
         if path.endswith(".c"):     # a header only leads from a statement to its effect
             file.add_statements(table, effects)
+            file.add_swaps(table, effects)
 
 
 def main(out, paths, is_races):

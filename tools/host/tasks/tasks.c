@@ -23,6 +23,7 @@
 #define TASK_STACK	(256UL << 10)
 #define TASK_PATIENCE	100000	/* consecutive turns in which all tasks only waited */
 #define TASK_ENDLESS	3000000	/* places; more: some tasks wait for ever while others run */
+#define TASK_PARKED	5	/* factor of it while the first task is parked: the index does not follow */
 #define TASK_STALL	16	/* one of this many turns begins a stall */
 
 /**
@@ -35,6 +36,7 @@
  * @spins: spinlocks that it holds
  * @sections: number of nested RCU sections that it is in
  * @since: when the outermost section began
+ * @places: places that it has passed in its turns that are over
  */
 struct task {
 	void (*run)(void *arg);
@@ -45,6 +47,7 @@ struct task {
 	u32 spins;
 	u32 sections;
 	u64 since;
+	u64 places;
 };
 
 /* An object that waits for a grace period */
@@ -59,6 +62,7 @@ static struct task tasks[TASKS + 1];
 static u32 count, self = TASKS, alive;
 static u64 seed, limit, passed, waited;
 static u32 stalled, stall_turns;
+static bool parked;			/* the first task is */
 static const struct tasks_plan *plan;
 static enum tasks_end ending;
 static struct later *later_first, **later_last = &later_first;
@@ -123,12 +127,20 @@ static void turn_begin(void)
 		crab_task_left = LONG_MAX;
 		return;
 	}
-	turn_length = 1 + rng_below(&seed, 2 * plan->pace);
+	turn_length = plan->park && !parked && !self ? plan->park : 1 + rng_below(&seed, 2 * plan->pace);
 	if (limit)
 		turn_length = clamp_t(long, limit - passed, 1, turn_length);
 	crab_task_left = turn_length;
 	if (plan->turn)
 		plan->turn(plan->arg, self);
+}
+
+/* Adds the places that the task has passed in this turn */
+static void turn_count(void)
+{
+	passed += turn_length - crab_task_left;
+	tasks[self].places += turn_length - crab_task_left;
+	turn_length = crab_task_left;
 }
 
 static void turn_give(u32 to, bool for_good)
@@ -142,10 +154,14 @@ static void turn_give(u32 to, bool for_good)
 	turn_begin();
 }
 
-/* A task that has not ended, other than @but if possible; sometimes one task is stalled */
+/*
+ * A task that has not ended, other than @but if possible; sometimes one task is stalled. The parked
+ * one is not chosen while there are others.
+ */
 static u32 turn_next(u32 but)
 {
-	u32 next;
+	bool keeps = parked && !tasks[0].ended && alive > 1;
+	u32 next, others = alive - keeps;
 
 	if (stall_turns) {
 		stall_turns--;
@@ -155,8 +171,8 @@ static u32 turn_next(u32 but)
 	}
 	do {
 		next = rng_below(&seed, count);
-	} while (tasks[next].ended || (next == but && alive > 2) ||
-		 (next == stalled && stall_turns && alive > 1));
+	} while (tasks[next].ended || (keeps && !next) || (next == but && others > 2) ||
+		 (next == stalled && stall_turns && others > 1));
 	return next;
 }
 
@@ -171,12 +187,13 @@ static void turn_over(u32 but)
 {
 	u32 next;
 
-	passed += turn_length - crab_task_left;
+	turn_count();
 	turn_length = 0;
 	crab_task_left = 0;
+	parked |= plan->park && !self;
 	if (limit && passed >= limit)
 		turn_stop(TASKS_CUT);
-	if (passed > TASK_ENDLESS)
+	if (passed > TASK_ENDLESS * (plan->park ? TASK_PARKED : 1))
 		turn_stop(TASKS_STUCK);
 	next = turn_next(but);
 	if (next != self)
@@ -199,6 +216,7 @@ void crab_task_wait(void)
 {
 	BUG_ON(self == TASKS);
 	passed++;
+	tasks[self].places++;
 	if (++waited > TASK_PATIENCE)
 		turn_stop(TASKS_STUCK);
 	turn_over(self);
@@ -213,7 +231,7 @@ static void task_begin(void)
 	task->run(task->arg);
 	BUG_ON(task->spins || task->sections);
 	task->ended = true;
-	passed += turn_length - crab_task_left;
+	turn_count();
 	turn_length = 0;
 	if (!--alive)
 		turn_stop(TASKS_DONE);
@@ -255,8 +273,9 @@ enum tasks_end tasks_run(const struct tasks_plan *how)
 	passed = 0;
 	waited = 0;
 	stall_turns = 0;
+	parked = false;
 	alive = count;
-	turn_give(turn_next(TASKS), false);
+	turn_give(how->park ? 0 : turn_next(TASKS), false);
 	if (ending != TASKS_DONE)
 		later_forget();		/* with the memory that it was to free */
 	while (count) {
@@ -266,9 +285,24 @@ enum tasks_end tasks_run(const struct tasks_plan *how)
 	return ending;
 }
 
+bool tasks_parked(void)
+{
+	return parked;
+}
+
+bool tasks_parked_reads(void)
+{
+	return parked && tasks[0].sections;
+}
+
+u64 tasks_places(void)
+{
+	return tasks[self].places + turn_length - crab_task_left;
+}
+
 void tasks_cut(u32 places, bool stall)
 {
-	passed += turn_length - crab_task_left;
+	turn_count();
 	limit = passed + places;
 	turn_begin();
 	if (stall) {

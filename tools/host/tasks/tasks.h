@@ -28,12 +28,15 @@ enum tasks_end {
  * struct tasks_plan - how the tasks alternate
  * @seed: of all choices; not 0
  * @pace: average number of places that a task passes before it loses its turn
+ * @park: the first task passes this many places before any other one runs, and then none until all
+ *	others have ended; 0: it is like the others
  * @turn: called with the task that runs from now on, 0 is the first; or NULL
  * @arg: for @turn
  */
 struct tasks_plan {
 	u64 seed;
 	u32 pace;
+	u32 park;
 	void (*turn)(void *arg, u32 task);
 	void *arg;
 };
@@ -52,6 +55,27 @@ void tasks_add(void (*run)(void *arg), void *arg);
  * Return: how the run ended.
  */
 enum tasks_end tasks_run(const struct tasks_plan *plan);
+
+/**
+ * tasks_parked() - whether the first task of the run was parked before it ended
+ *
+ * Return: true if so.
+ */
+bool tasks_parked(void);
+
+/**
+ * tasks_parked_reads() - whether the parked task is in an RCU section
+ *
+ * Return: true if so.
+ */
+bool tasks_parked_reads(void);
+
+/**
+ * tasks_places() - the places that the calling task has passed in this run
+ *
+ * Return: their number. A wait is one.
+ */
+u64 tasks_places(void);
 
 /**
  * tasks_cut() - from within a task: stop all of them soon

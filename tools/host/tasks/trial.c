@@ -43,6 +43,7 @@
 #define NODES		8192
 #define CPUS		8	/* of one kernel; the shadow has twice as many */
 #define TRIAL_SNAPS	2	/* actors that read snapshots, at most */
+#define TRIAL_OTHER	16	/* operations of one key for each of several keys */
 #define SOON		8	/* the next values of an actor, from which voids are chosen */
 
 /**
@@ -66,6 +67,7 @@
  * @held: they begin no call, because the gate of the store is being switched on
  * @changing: a task switches it on
  * @most: by actor: highest number of leaves in use since its call began
+ * @parked: the task that is parked, or NULL
  * @report: of the attach that ran last
  * @totals: ...
  */
@@ -89,6 +91,7 @@ struct trial {
 	bool held;
 	bool changing;
 	u64 most[HISTORY_LOGS];
+	struct trial_parked *parked;
 	struct crab_attach_report report;
 	struct trial_totals *totals;
 };
@@ -182,6 +185,10 @@ static void trial_turn(void *arg, u32 task)
 	trial->shadow->cpu = trial->cpus + task;
 	if (trial->running)
 		trial_watch(trial);
+	if (trial->parked && task && !trial->parked->seen) {
+		trial->parked->seen = tasks_parked();
+		trial->parked->look(trial->parked, trial->store->engine);
+	}
 }
 
 /*
@@ -278,6 +285,7 @@ static enum tasks_end trial_tasks(struct trial *trial, u32 events, u32 places)
 		.seed = rng(&trial->seed) | 1,
 		.pace = paces[trial_random(trial, ARRAY_SIZE(paces))],
 		.turn = trial_turn, .arg = trial,
+		.park = trial->running && trial->parked ? trial->parked->place : 0,
 	};
 	enum tasks_end end;
 
@@ -462,6 +470,90 @@ static void trial_end(struct trial *trial)
 	history_destroy(trial->history);
 	media_destroy(&trial->media);
 	free(trial);
+}
+
+/* A parked task */
+
+static void act_parked(void *arg)
+{
+	struct actor *actor = arg;
+	struct trial *trial = container_of(actor, struct trial, actor[actor->log]);
+
+	actor_write(actor, trial->parked->verb, trial->parked->key);
+	trial->running--;
+}
+
+/* A write or a read of one key, for which the number of places has a bound */
+static void act_one(struct actor *actor, struct trial_parked *parked)
+{
+	static const u8 verbs[] = { HISTORY_INSERT, HISTORY_INSERT, HISTORY_CREATE, HISTORY_REPLACE,
+				    HISTORY_DELETE, HISTORY_DELETE, HISTORY_ADD, HISTORY_READ };
+	u32 verb = verbs[rng_below(&actor->seed, ARRAY_SIZE(verbs))];
+	u32 key = parked->from + rng_below(&actor->seed, actor->history->keys - parked->from);
+	u64 places = tasks_places();
+
+	if (verb == HISTORY_READ)
+		actor_search(actor, key, HISTORY_SINGLE);
+	else
+		actor_write(actor, verb, key);
+	parked->most = max(parked->most, tasks_places() - places);
+	parked->done++;
+}
+
+/* The others: operations on the same keys; now and then on several, such as scans and batches */
+static void act_beside(void *arg)
+{
+	struct actor *actor = arg;
+	struct trial *trial = container_of(actor, struct trial, actor[actor->log]);
+	u32 i;
+
+	for (i = 0; i < trial->parked->ops; i++) {
+		act_one(actor, trial->parked);
+		if (i % TRIAL_OTHER == 0 && !trial->parked->from)
+			actor_act(actor, true);
+	}
+	if (--trial->running == 1 && trial->parked->cut)
+		tasks_cut(1, false);
+}
+
+/* The tasks at work, until the power is cut; or until the parked one has gone on and ended */
+static bool trial_work_parked(struct trial *trial)
+{
+	u32 i;
+
+	trial->running = trial->subject->threads;
+	for (i = 0; i < trial->subject->threads; i++)
+		tasks_add(i ? act_beside : act_parked, &trial->actor[i]);
+	trial->parked->end = trial_tasks(trial, 0, 0);
+	trial->running = 0;
+	if (trial->parked->end == TASKS_DONE)
+		return true;
+	if (trial->parked->end == TASKS_STUCK)
+		return trial_say("they come to no end");
+	for (i = 0; i < trial->subject->threads; i++)
+		actor_cut(&trial->actor[i]);
+	trial_lose(trial);
+	return trial_attach(trial);
+}
+
+const char *trial_park(const struct subject *subject, u64 seed, struct trial_parked *parked, FILE *why)
+{
+	struct trial_totals totals = { };
+	struct trial *trial = trial_begin(subject, seed, &totals);
+	bool ok;
+
+	said[0] = '\0';
+	running = trial;
+	ok = trial_attach(trial);
+	if (ok) {
+		parked->prepare(parked, trial->store, trial->keys);
+		actor_read_all(&trial->actor[trial_last(trial)]);
+		history_next(trial->history, trial_last(trial));
+		trial->parked = parked;
+	}
+	ok = ok && trial_work_parked(trial) && trial_judge(trial, why) && trial_detach(trial);
+	trial_end(trial);
+	return ok ? NULL : said;
 }
 
 static void trial_keep(const struct trial *trial, const char *directory)

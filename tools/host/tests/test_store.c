@@ -246,6 +246,46 @@ static void test_bound(const char *layout, enum crab_strategy strategy, bool on_
 	media_destroy(&media);
 }
 
+#ifdef __x86_64__
+
+/* The oldest CPUs have no 16-byte compare-and-swap: FORMAT and attach return the reason, and a read-only attach works */
+static void test_no_swap(void)
+{
+	const struct crab_format_options how = {
+		.engine = "nbtree", .layout = "eadr", .leaf_bytes = 512, .force = true, .label = "swap",
+	};
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 16 * 512);
+	const char *says = "no 16-byte compare-and-swap on this CPU: layout eadr needs it";
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	char reason[CRAB_REASON_LEN] = "";
+	struct crab_store *store;
+
+	crab_store_detach(store_format_attach(&media, "nbtree", "eadr", 512));
+	crab_x86_cx16 = false;
+	tap_check(crab_store_format(&media, &how, reason) == -EOPNOTSUPP && !strcmp(reason, says),
+		  "FORMAT: %s", reason);
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(store == ERR_PTR(-EOPNOTSUPP) && !strcmp(report.reason, says), "attach: %s",
+		  report.reason);
+	options.readonly = true;
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(!IS_ERR(store), "attach to read: %s", report.reason);
+	if (!IS_ERR(store))
+		crab_store_detach(store);
+	crab_x86_cx16 = true;
+	tap_ok(true, "without a 16-byte compare-and-swap: %s", reason);
+	media_destroy(&media);
+}
+
+#else
+
+static void test_no_swap(void)
+{
+}
+
+#endif
+
 int main(void)
 {
 	const struct crab_engine_ops * const *ops;
@@ -266,5 +306,6 @@ int main(void)
 	test_bound("slotted", CRAB_STRATEGY_AUTO, false, 3);
 	test_bound("sorted", CRAB_STRATEGY_SIP, true, 1);
 	test_bound("sorted", CRAB_STRATEGY_COW, true, 2);
+	test_no_swap();
 	return tap_done();
 }

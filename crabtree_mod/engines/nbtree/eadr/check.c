@@ -63,7 +63,6 @@ static bool link_fits(struct ea_tree *tree, const struct ea_leaf *leaf, u64 high
 		right = crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->nb.number),
 				      leaf->nb.birth);
 	} else {
-		/* Under nb_tree.smo_lock no task changes the index */
 		next = crab_ea_leaf_of(tree, high);
 		if (!next)
 			return false;
@@ -115,7 +114,7 @@ static u64 check_leaf(struct ea_tree *tree, struct crab_check_report *report, u6
 
 	if (!leaf) {
 		crab_damage_note(&report->damage, CRAB_HEAD_OFFSET,
-				 "the index leads to a leaf of another range");
+				 "neither index nor list lead to the leaf of a key");
 		return CRAB_KEY_EMPTY;
 	}
 	high = leaf->nb.high;
@@ -191,8 +190,7 @@ int crab_ea_check(struct crab_engine *engine, struct crab_check_report *report)
 	struct ea_state before;
 	int err;
 
-	crab_ea_upkeep(tree);
-	mutex_lock(&tree->nb.smo_lock);
+	crab_ea_lock(tree);
 	state_read(tree, &before);
 	err = check_leaves(tree, report);
 	if (!err)

@@ -7,7 +7,8 @@
  * takes a record again.
  *
  * Locking: nb_tree.smo_lock protects the index, and nothing else; no operation on a record waits
- * for it. All other fields that change are read and written by single accesses, under RCU.
+ * for it, unless it finds no free leaf. All other fields that change are read and written by single
+ * accesses, under RCU.
  */
 #ifndef CRABTREE_ENGINES_NBTREE_EADR_H
 #define CRABTREE_ENGINES_NBTREE_EADR_H
@@ -65,7 +66,7 @@ struct ea_smo {
  *	the leaf; @fp is 0 until the key of the slot is known; @lock, @seq, @live and @stale are
  *	not used
  * @smo: the leaf freezes, or has moved; NULL before that; then constant
- * @settled: a hint: no slot below is free or pending
+ * @settled: no slot below is pending, and no insert claims one; it grows
  * @gone: the list on the media does not have the leaf any more
  * @queued: it is in ea_tree.queue, or was, or will be
  * @applied: the index does not lead to it; under nb_tree.smo_lock
@@ -91,6 +92,8 @@ struct ea_leaf {
  * @ended: those whose leaves are in the list or in the pool
  * @retired: leaves that were replaced, and handed over to the pool
  * @synced: how many of them no reader can have any more
+ * @freed: moves after leaves became free that were retired, or allocated for nothing
+ * @unlinking: the leaf that is being unlinked, from before that until it is gone; or NULL
  * @queue: leaves that are gone, and that the index may still lead to
  * @torn: attach found traces of a power cut
  * @repairs: slots and links that attach repaired
@@ -102,6 +105,8 @@ struct ea_tree {
 	atomic64_t ended;
 	atomic64_t retired;
 	atomic64_t synced;
+	atomic64_t freed;
+	struct ea_leaf *unlinking;
 	struct llist_head queue;
 	bool torn;
 	u64 repairs;
@@ -134,7 +139,7 @@ static inline struct ea_leaf *ea_leaf_of(struct nb_leaf *leaf)
 /* The structure modification of a leaf that freezes or has moved, or NULL */
 static inline struct ea_smo *ea_smo(const struct ea_leaf *leaf)
 {
-	/* Pairs with cmpxchg() in smo_run() */
+	/* Pairs with cmpxchg() in smo_publish() */
 	return smp_load_acquire(&leaf->smo);
 }
 
@@ -190,19 +195,17 @@ void crab_ea_upkeep(struct ea_tree *tree);
  * crab_ea_reclaim() - wait until replaced leaves are free
  * @tree: the tree
  * Context: may sleep; not in an RCU section.
- * Return: false if no leaf waits for readers.
+ * Return: false if no leaf waits for readers. An operation that finds no free leaf waits here for
+ * the holder of the lock, and for readers.
  */
 bool crab_ea_reclaim(struct ea_tree *tree);
 
 /**
- * crab_ea_await() - wait for a task that changes the index, and let it lead to the leaf of a key
+ * crab_ea_lock() - take nb_tree.smo_lock, and let the index follow the list
  * @tree: the tree
- * @key: the key
- * @tries: attempts so far, by the caller; 0 at first
- * Context: may sleep; not in an RCU section.
- * Return: -EAGAIN; -ENOMEM; or -EUCLEAN after many attempts: the media has changed under the store.
+ * Context: may sleep; not in an RCU section. The caller releases the lock.
  */
-int crab_ea_await(struct ea_tree *tree, u64 key, u32 *tries);
+void crab_ea_lock(struct ea_tree *tree);
 
 /**
  * crab_ea_unlink() - unlink the leaf of a key if it has no record, unless a task changes the index

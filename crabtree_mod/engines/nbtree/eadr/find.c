@@ -14,7 +14,7 @@
 
 #include "slots.h"
 
-/* Reads the leaf of a key; -EINPROGRESS: after crab_ea_await() */
+/* A read of one leaf, if there is one for the key */
 static int read_once(const struct ea_tree *tree, struct nb_read *read,
 		     int (*body)(const struct ea_tree *tree, const struct ea_leaf *leaf,
 				 struct nb_read *read))
@@ -24,10 +24,8 @@ static int read_once(const struct ea_tree *tree, struct nb_read *read,
 
 	crab_rcu_enter();
 	leaf = crab_ea_leaf_of(tree, read->key);
-	if (!leaf) {
-		got = -EINPROGRESS;
+	if (!leaf)
 		goto out;
-	}
 	/* Before the slots: the range may grow */
 	read->low = leaf->nb.low;
 	read->high = READ_ONCE(leaf->nb.high);
@@ -45,16 +43,11 @@ static int leaf_read(struct ea_tree *tree, struct nb_read *read,
 		     int (*body)(const struct ea_tree *tree, const struct ea_leaf *leaf,
 				 struct nb_read *read))
 {
-	u32 tries = 0;
 	int got;
 
 	read->low = 0;
 	read->high = CRAB_KEY_EMPTY;
-	do {
-		got = read_once(tree, read, body);
-		if (got == -EINPROGRESS)
-			got = crab_ea_await(tree, read->key, &tries);
-	} while (got == -EAGAIN);
+	got = read_once(tree, read, body);
 	/* The media has changed under the store: no walk goes on */
 	if (read->high <= read->key)
 		read->high = CRAB_KEY_EMPTY;
@@ -193,8 +186,7 @@ u64 crab_ea_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	struct nb_leaf *leaf;
 	u64 hit = 0, key;
 
-	crab_ea_upkeep(tree);
-	mutex_lock(&tree->nb.smo_lock);
+	crab_ea_lock(tree);
 	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf->high) {
 		cond_resched();
 		leaf = crab_index_find(&tree->nb.index, key);

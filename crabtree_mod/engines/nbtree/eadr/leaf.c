@@ -14,7 +14,7 @@
  *   pending   killed     if one has: the insert begins again. Or if the leaf freezes
  *   live      live       an update: another value
  *   live      deleted    a delete
- *   free      killed     the leaf freezes
+ *   free      killed     the leaf is empty and to be unlinked
  *   live      frozen     the leaf freezes; the record moves to a fresh leaf
  *
  * An insert *settles* the pending slots from the lowest one up to its own, those of others too: it
@@ -33,6 +33,9 @@
  * CPU has seen is durable. The fence P6 makes the swap durable before the operation returns. No
  * line is cleaned.
  *
+ * A search uses the index. If that does not lead to the leaf, because the index is stale or a task
+ * is changing it, the search goes on along the list on the media: it never waits for the task.
+ *
  * Locking: none; RCU keeps the leaf.
  */
 #include <linux/errno.h>
@@ -40,7 +43,8 @@
 
 #include "slots.h"
 
-#define FIND_TRIES	16	/* searches of the index while a task changes it */
+#define FIND_BACK	16ULL	/* factor from one step back in the index to the next */
+#define FIND_STEPS	1000U	/* along the list, more than it is long: it may change meanwhile */
 
 static u8 fingerprint(u64 key)
 {
@@ -52,61 +56,99 @@ void crab_ea_note_key(struct ea_leaf *leaf, u32 slot, u64 key)
 	WRITE_ONCE(leaf->nb.fp[slot], fingerprint(key));
 }
 
-/* The leaf to which one that is gone leads; @grown: out: one whose range has grown */
-static struct ea_leaf *leaf_after(const struct ea_tree *tree, const struct ea_leaf *gone, u64 key,
-				  bool *grown)
+/* From a leaf that is gone to one that is not; NULL: it was unlinked */
+static struct ea_leaf *leaf_onward(struct ea_leaf *leaf, u64 key)
 {
-	struct ea_leaf *leaf;
-
-	if (ea_smo(gone)->fresh[0])
-		return ea_smo(gone)->fresh[key >= ea_smo(gone)->split];
-	leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
-	if (leaf != gone)
-		return leaf;
-	/* Unlinked: the leaf before it has its range. One such leaf at most is in the index */
-	*grown = true;
-	return ea_leaf_of(crab_index_find(&tree->nb.index, gone->nb.low - 1));
+	/* Pairs with smp_store_release() in smo_gone(): the fresh leaves are whole */
+	while (leaf && unlikely(smp_load_acquire(&leaf->gone)))
+		leaf = ea_smo(leaf)->fresh[key >= ea_smo(leaf)->split];
+	return leaf;
 }
 
 /*
- * By the list, a leaf has the range of an unlinked one before that one is gone: only a search that
- * has met it follows the list.
+ * A leaf of the list that begins at @key or below. A task may be changing the index, and may never
+ * go on: then a search can lead to a neighbour of the leaf, each time. A search for a lower key
+ * leads elsewhere; in the end it leads to the first leaf, whose entry only changes its child.
  */
-static bool leaf_holds(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key, bool grown)
+static struct ea_leaf *leaf_below(const struct ea_tree *tree, u64 key)
 {
-	return key >= leaf->nb.low &&
-	       (likely(key < READ_ONCE(leaf->nb.high)) ||
-		(grown && key < crab_ea_high(tree, leaf)));
+	u64 from = key, back = FIND_BACK;
+	struct ea_leaf *leaf;
+
+	for (;;) {
+		leaf = leaf_onward(ea_leaf_of(crab_index_find(&tree->nb.index, from)), key);
+		if ((leaf && leaf->nb.low <= key) || !from)
+			return leaf;
+		from = back && key > back ? key - back : 0;
+		back *= FIND_BACK;	/* 0 in the end */
+	}
+}
+
+/* The number of the next leaf in the list, plus one; 0: none */
+static u64 leaf_link(const struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	const struct crab_media *media = tree->nb.base.media;
+	u64 next = crab_load_acquire(media, &nb_leaf_media(&tree->nb, &leaf->nb)->head.next);
+
+	next = next & CRAB_LINK_MASK & ~EA_LINK_MARK;
+	return next > tree->nb.base.geo.leaves ? 0 : next;
+}
+
+/*
+ * By the list, a leaf has the range of an unlinked one before that one is gone. Until then the
+ * unlinked leaf counts, because other searches lead to it.
+ */
+static struct ea_leaf *leaf_unlinking(const struct ea_tree *tree, u64 key)
+{
+	/* Pairs with smp_store_release() in unlink_once() */
+	struct ea_leaf *leaf = smp_load_acquire(&tree->unlinking);
+
+	if (!leaf || key < leaf->nb.low || key >= crab_ea_high(tree, leaf))
+		return NULL;
+	/* Pairs with smp_store_release() in smo_gone() */
+	return smp_load_acquire(&leaf->gone) ? NULL : leaf;
+}
+
+/* As crab_ea_leaf_of(), by the list: the index may be stale, or a task may be changing it */
+static noinline struct ea_leaf *leaf_by_list(const struct ea_tree *tree, u64 key)
+{
+	struct ea_leaf *leaf = NULL, *next;
+	u64 steps = FIND_STEPS + 2 * tree->nb.base.geo.leaves, link;
+
+	while (steps--) {
+		leaf = leaf ?: leaf_below(tree, key);
+		if (!leaf || key < READ_ONCE(leaf->nb.high))
+			return leaf;
+		link = leaf_link(tree, leaf);
+		next = link ? ea_leaf_of(READ_ONCE(tree->nb.by_number[link - 1])) : NULL;
+		if (!link || (next && key < next->nb.low))
+			return leaf_unlinking(tree, key) ?: leaf;
+		/* Begin again if the next leaf is not in the list any more */
+		leaf = leaf_onward(next, key);
+	}
+	return NULL;
 }
 
 struct ea_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key)
 {
-	struct ea_leaf *leaf;
-	bool grown = false;
-	u32 tries;
+	struct ea_leaf *leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
 
-	for (tries = 0; tries < FIND_TRIES; tries++) {
-		leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
-		/* Pairs with smp_store_release() in smo_gone(): the fresh leaves are whole */
-		while (unlikely(smp_load_acquire(&leaf->gone)))
-			leaf = leaf_after(tree, leaf, key, &grown);
-		if (likely(leaf_holds(tree, leaf, key, grown)))
-			return leaf;
-	}
-	return NULL;
+	leaf = leaf_onward(leaf, key);
+	if (likely(leaf && key >= leaf->nb.low && key < READ_ONCE(leaf->nb.high)))
+		return leaf;
+	return leaf_by_list(tree, key);
 }
 
 u64 crab_ea_high(const struct ea_tree *tree, const struct ea_leaf *leaf)
 {
 	const struct crab_media *media = tree->nb.base.media;
-	u64 next = crab_load_acquire(media, &nb_leaf_media(&tree->nb, &leaf->nb)->head.next);
 	const struct crab_dhead *head;
+	u64 link = leaf_link(tree, leaf);
 
-	next = next & CRAB_LINK_MASK & ~EA_LINK_MARK;
-	if (!next || next > tree->nb.base.geo.leaves)
+	if (!link)
 		return CRAB_KEY_EMPTY;
 	head = (const struct crab_dhead *)(media->base +
-					   crab_leaf_offset(&tree->nb.base.geo, next - 1));
+					   crab_leaf_offset(&tree->nb.base.geo, link - 1));
 	return crab_load(media, &head->low);
 }
 

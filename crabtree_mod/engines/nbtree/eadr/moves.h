@@ -19,11 +19,11 @@
 u64 crab_ea_smo_link(const struct ea_tree *tree, const struct ea_leaf *leaf);
 
 /**
- * crab_ea_smo_begin() - move a full leaf to fresh ones (P5, P7, P8)
+ * crab_ea_smo_begin() - begin to move a full leaf to fresh ones (P5)
  * @write: the write
  * @key: a key of the leaf, which needs room
  * Context: may sleep; not in an RCU section.
- * Return: 0; with nothing changed -ENOMEM or -ENOSPC.
+ * Return: 0; with nothing changed -ENOMEM or -ENOSPC; or -EUCLEAN.
  */
 int crab_ea_smo_begin(struct nb_write *write, u64 key);
 
@@ -36,13 +36,12 @@ int crab_ea_smo_begin(struct nb_write *write, u64 key);
 void crab_ea_smo_unlink(struct nb_write *write, u64 key);
 
 /**
- * crab_ea_smo_finish() - complete the structure modification of a leaf
+ * crab_ea_smo_finish() - complete the structure modification of a leaf (P7, P8)
  * @write: the write
  * @leaf: the leaf, whose @smo is set
- * @sought: out: a key for crab_ea_await()
  * Context: RCU.
- * Return: false, with the rest left to a later call, if crab_ea_leaf_of() returned NULL.
+ * Return: false if crab_ea_leaf_of() returned NULL.
  */
-bool crab_ea_smo_finish(struct nb_write *write, struct ea_leaf *leaf, u64 *sought);
+bool crab_ea_smo_finish(struct nb_write *write, struct ea_leaf *leaf);
 
 #endif /* CRABTREE_ENGINES_NBTREE_EADR_MOVES_H */

@@ -3,7 +3,7 @@
  * This file implements the writes of one key of the layout `eadr`, and its operations table.
  *
  * Invariant: a write that returns 0 is durable; one that returns an error has changed no record. A
- * write waits for no other task, except for memory and in the pool.
+ * write waits for no other task, except for memory, in the pool, and for a free leaf.
  *
  * Locking: none; RCU from the search for a leaf to the last access to it.
  */
@@ -31,8 +31,8 @@ static void write_settle(struct nb_write *write)
 }
 
 /* Replaces a record that was found; -EBUSY: its leaf freezes; -EAGAIN: it changed */
-static int leaf_set(struct nb_write *write, struct ea_leaf *leaf, const struct ea_slot *slot,
-		    u64 value, const struct crab_old *old)
+static int record_set(struct nb_write *write, struct ea_leaf *leaf, const struct ea_slot *slot,
+		      u64 value, const struct crab_old *old)
 {
 	if (ea_is_frozen(slot->word))
 		return -EBUSY;
@@ -55,7 +55,7 @@ static int leaf_put(struct nb_write *write, struct ea_leaf *leaf, struct crab_re
 	if (old->existed) {
 		old->value = ea_value(tree, leaf, slot.number);
 		return crab_insert_decide(mode, old, &record.value) ?:
-		       leaf_set(write, leaf, &slot, record.value, old);
+		       record_set(write, leaf, &slot, record.value, old);
 	}
 	if (mode & CRAB_INSERT_NEEDS)
 		return -ENOENT;
@@ -95,34 +95,29 @@ static int leaf_drop(struct nb_write *write, struct ea_leaf *leaf, u64 key, stru
  * @record: NULL for a delete
  * @mode: of an insert
  * @empty: out: a delete has left the leaf without records, and it is not the first of its quarter
- * @sought: out: a key for crab_ea_await()
  */
 struct ea_try {
 	u64 key;
 	const struct crab_record *record;
 	enum crab_insert_mode mode;
 	bool empty;
-	u64 sought;
 };
 
-/* -EAGAIN: begin again; -EINPROGRESS: after crab_ea_await() */
+/* -EAGAIN: begin again */
 static int write_once(struct nb_write *write, struct ea_try *this, struct crab_old *old)
 {
 	struct ea_leaf *leaf;
 	int err;
 
-	this->sought = this->key;
 	crab_rcu_enter();
 	leaf = crab_ea_leaf_of(ea_tree_of(&write->tree->base), this->key);
-	if (!leaf)
-		err = -EINPROGRESS;
-	else if (READ_ONCE(leaf->nb.quarantined))
+	if (!leaf || READ_ONCE(leaf->nb.quarantined))
 		err = -EUCLEAN;
 	else
 		err = this->record ? leaf_put(write, leaf, *this->record, this->mode, old) :
 				     leaf_drop(write, leaf, this->key, old, &this->empty);
 	if (err == -EBUSY)
-		err = crab_ea_smo_finish(write, leaf, &this->sought) ? -EAGAIN : -EINPROGRESS;
+		err = crab_ea_smo_finish(write, leaf) ? -EAGAIN : -EUCLEAN;
 	crab_rcu_leave();
 	return err;
 }
@@ -130,7 +125,6 @@ static int write_once(struct nb_write *write, struct ea_try *this, struct crab_o
 static int write_loop(struct nb_write *write, struct ea_try *this, struct crab_old *old)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	u32 tries = 0;
 	int err;
 
 	crab_count(&tree->nb.base, EA_COUNT_BEGUN, 1);
@@ -138,8 +132,6 @@ static int write_loop(struct nb_write *write, struct ea_try *this, struct crab_o
 		err = write_once(write, this, old);
 		if (err == -ENOSPC)
 			err = crab_ea_smo_begin(write, this->key) ?: -EAGAIN;
-		if (err == -EINPROGRESS)
-			err = crab_ea_await(tree, this->sought, &tries);
 	} while (err == -EAGAIN);
 	crab_count(&tree->nb.base, EA_COUNT_ENDED, 1);
 	if (this->empty)
@@ -182,7 +174,8 @@ static void ea_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 		.records = tree->nb.records + counts.inserts - counts.deletes,
 		.capacity = engine->geo.leaves * tree->nb.room,
 		.dram_bytes = READ_ONCE(tree->nb.index.nodes) * sizeof(struct crab_index_node) +
-			      leaves * sizeof(struct ea_leaf) + engine->geo.leaves / 8,
+			      leaves * sizeof(struct ea_leaf) + engine->geo.leaves / 8 +
+			      engine->geo.leaves * sizeof(struct nb_leaf *),
 		.splits = READ_ONCE(tree->nb.splits),
 		.unlinks = READ_ONCE(tree->nb.unlinks),
 		.repairs = tree->repairs,
@@ -224,7 +217,7 @@ const struct nb_kind crab_ea_kind = {
 	.tree_bytes = sizeof(struct ea_tree),
 	.leaf_bytes = sizeof(struct ea_leaf),
 	.link_bits = ~EA_LINK_MARK,
+	.numbered = true,
 	.format = crab_ea_format,
 	.open = crab_ea_open,
-	.permitted = crab_cas_pair_check,
 };

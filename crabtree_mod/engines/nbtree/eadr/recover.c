@@ -14,12 +14,13 @@
  * frozen link does not count. A read-only attach leaves it at that. Otherwise repair removes these
  * traces of a power cut, before the first operation:
  *
- *   pending   killed: the insert did not return, and must not take effect later
- *   free      killed, below a slot in use
+ *   pending   killed: the insert did not return. A leaf with a pending slot is not unlinked
  *   frozen    live: the fresh leaves, if there are any, are not in the list
  *   mark      erased, so that the link can change
  *
- * Each is one store, and each state in between is one that attach takes in the same way.
+ * A free slot below one in use stays as it is: no insert claims it, because it is below the settled
+ * ones. Each of these is one store, and each state in between is one that attach takes in the same
+ * way.
  *
  * Locking: attach, repair and detach have the region to themselves.
  */
@@ -58,7 +59,6 @@ static void slot_open(struct ea_tree *tree, struct ea_leaf *leaf, u32 slot)
 
 	if (word == EA_FREE)
 		return;
-	tree->torn |= leaf->settled != slot;
 	if (word >> EA_STATE_SHIFT == EA_NONE >> EA_STATE_SHIFT)
 		leaf->nb.fp[slot] = 1;
 	else
@@ -80,6 +80,7 @@ const char *crab_ea_open(struct nb_tree *nb, struct nb_leaf *nb_leaf)
 	const char *fault;
 	u32 slot, count;
 
+	nb->by_number[nb_leaf->number] = nb_leaf;
 	atomic64_set(&tree->births, max_t(u64, atomic64_read(&tree->births), leaf->nb.birth));
 	if ((leaf->nb.low ^ (leaf->nb.high - 1)) & ~EA_KEY_BITS)
 		return "its range spans a quarter of the key space";
@@ -98,8 +99,7 @@ static void slot_repair(struct ea_tree *tree, struct crab_flow *flow, struct ea_
 {
 	u64 word = ea_word(tree, leaf, slot);
 
-	if (!ea_is_pending(word) && !ea_is_frozen(word) &&
-	    (word != EA_FREE || slot >= leaf->settled))
+	if (!ea_is_pending(word) && !ea_is_frozen(word))
 		return;
 	crab_store(flow, &ea_slot_at(tree, leaf, slot)->key,
 		   ea_is_frozen(word) ? EA_LIVE | (word & EA_KEY_BITS) : EA_KILLED);
@@ -178,7 +178,8 @@ void crab_ea_detach(struct crab_engine *engine)
 	struct ea_leaf *leaf;
 	u64 key;
 
-	crab_ea_upkeep(tree);
+	crab_ea_lock(tree);
+	mutex_unlock(&tree->nb.smo_lock);
 	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf->nb.high) {
 		leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
 		leaf_free_fresh(leaf);

@@ -14,8 +14,8 @@
  * @tree: the tree
  * @key: any
  * Context: RCU.
- * Return: a leaf that was in the list, with the key in its range, after the call began; or NULL: a
- * task is changing the index. The caller leaves RCU, and calls crab_ea_await().
+ * Return: a leaf that was in the list, with the key in its range, after the call began; or NULL:
+ * the media has changed under the store.
  */
 struct ea_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key);
 

@@ -12,7 +12,8 @@
  *   begin    the task that needs room takes the fresh leaves, chooses the key at which the second
  *            one begins, and writes both without records (P5). One swap of ea_leaf.smo publishes
  *            them; a task that loses the race frees its leaves
- *   freeze   each slot: free and pending to killed, live to frozen; then the link, by a mark
+ *   freeze   each slot: pending to killed, live to frozen; then the link, by a mark. No insert
+ *            claims a slot: the leaf was full before, or its free slots were killed
  *   copy     each frozen record to the slot of a fresh leaf that its place among them determines;
  *            the link of the old leaf to the last fresh one (P7)
  *   link     the link of the leaf before: from the old leaf to the first fresh one (P8)
@@ -34,7 +35,7 @@
  * A leaf without records is *unlinked*, unless it is the first one of its quarter: its free slots
  * are killed, so that it never gets a record again; its link freezes; the link of the leaf before
  * it goes to the leaf after it (P8). No fresh leaf is needed. Its range then belongs to the leaf
- * before it, which a search finds by the key below the range. Only the holder of nb_tree.smo_lock
+ * before it, which a search finds by the list. Only the holder of nb_tree.smo_lock
  * begins to unlink, once the index follows the list: so the index has one such leaf at most.
  *
  * The old leaf is freed when the index does not lead to it any more, and after a grace period: a
@@ -89,8 +90,9 @@ static void fresh_free(struct ea_tree *tree, struct ea_leaf *leaf)
 {
 	if (!leaf)
 		return;
+	WRITE_ONCE(tree->nb.by_number[leaf->nb.number], NULL);
 	crab_pool_free(&tree->nb.pool, leaf->nb.number);
-	kfree(leaf);
+	kfree_rcu(leaf, nb.rcu);
 }
 
 /* Frees leaves that no other task has seen */
@@ -115,6 +117,7 @@ static int fresh_take(struct ea_tree *tree, struct ea_leaf **fresh, u32 leave)
 		crab_pool_free(&tree->nb.pool, spare.leaf);
 		return -ENOMEM;
 	}
+	WRITE_ONCE(tree->nb.by_number[spare.leaf], leaf);
 	*fresh = ea_leaf_of(leaf);
 	return 0;
 }
@@ -136,6 +139,19 @@ static int smo_take(struct ea_tree *tree, u32 n, struct ea_smo **taken)
 	if (err)
 		smo_discard(tree, smo);
 	*taken = smo;
+	return err;
+}
+
+/* The same, once leaves are free. Other tasks may use all that become free meanwhile */
+static int smo_wait(struct ea_tree *tree, u32 n, struct ea_smo **taken)
+{
+	u64 freed;
+	int err;
+
+	do {
+		freed = atomic64_read(&tree->freed);
+		err = smo_take(tree, n, taken);
+	} while (err == -ENOSPC && (crab_ea_reclaim(tree) || freed != atomic64_read(&tree->freed)));
 	return err;
 }
 
@@ -176,22 +192,16 @@ static bool leaf_is_full(const struct ea_tree *tree, const struct ea_leaf *leaf)
 	return ea_word(tree, leaf, tree->nb.room - 1) != EA_FREE;
 }
 
-/* Moves or unlinks the leaf, unless another task does; false: the caller discards @smo */
-static bool smo_run(struct nb_write *write, struct ea_leaf *leaf, struct ea_smo *smo)
+/* Begins to move or unlink the leaf, unless another task does; false: the caller discards @smo */
+static bool smo_publish(struct nb_write *write, struct ea_leaf *leaf, struct ea_smo *smo)
 {
-	u64 sought;
-
 	smo->later->leaf = leaf->nb.number;
 	if (smo->fresh[0])
 		smo_prepare(write, leaf, smo);
-	if (cmpxchg(&leaf->smo, NULL, smo))
-		return false;
-	/* If it does not, the next task that meets the leaf does */
-	crab_ea_smo_finish(write, leaf, &sought);
-	return true;
+	return !cmpxchg(&leaf->smo, NULL, smo);
 }
 
-/* 0: the leaf moved, or needs no room any more; -EAGAIN: it takes @n leaves */
+/* 0: the leaf begins to move, or needs no room any more; -EAGAIN: it takes @n leaves */
 static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 *n)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
@@ -200,8 +210,9 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 	u32 needs;
 	u64 split;
 
-	/* Without a leaf the caller looks for it again, and waits */
-	if (!leaf || ea_smo(leaf) || !leaf_is_full(tree, leaf))
+	if (!leaf)
+		return -EUCLEAN;
+	if (ea_smo(leaf) || !leaf_is_full(tree, leaf))
 		return 0;
 	needs = smo_plan(tree, leaf, key, records, &split);
 	if (!*smo || needs != *n) {
@@ -209,7 +220,8 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 		return -EAGAIN;
 	}
 	(*smo)->split = split;
-	if (smo_run(write, leaf, *smo))
+	/* The caller tries its write again, meets the leaf, and completes the steps */
+	if (smo_publish(write, leaf, *smo))
 		*smo = NULL;
 	return 0;
 }
@@ -221,36 +233,43 @@ int crab_ea_smo_begin(struct nb_write *write, u64 key)
 	u32 n;
 	int err;
 
-	for (;;) {
+	do {
 		crab_flow_pin();
 		crab_rcu_enter();
 		err = begin_once(write, key, &smo, &n);
 		crab_rcu_leave();
 		crab_flow_unpin();
-		if (smo)
+		if (smo) {
 			smo_discard(tree, smo);
+			atomic64_inc(&tree->freed);
+		}
 		smo = NULL;
 		if (err != -EAGAIN)
 			return err;
-		err = smo_take(tree, n, &smo);
-		while (err == -ENOSPC && crab_ea_reclaim(tree))
-			err = smo_take(tree, n, &smo);
-		if (err == -ENOSPC)	/* another task may have reclaimed leaves meanwhile */
-			err = smo_take(tree, n, &smo);
-		if (err)
-			return err;
-	}
+		err = smo_wait(tree, n, &smo);
+	} while (!err);
+	return err;
 }
 
 /* True if @smo is in use */
 static bool unlink_once(struct nb_write *write, u64 key, struct ea_smo *smo)
 {
-	struct ea_leaf *leaf = crab_ea_leaf_of(ea_tree_of(&write->tree->base), key);
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	struct ea_leaf *leaf = crab_ea_leaf_of(tree, key);
+	bool done;
 
 	/* The first leaf of a quarter stays, and one to which the index does not lead by itself */
-	return leaf && leaf->nb.low & EA_KEY_BITS && !leaf->before && !ea_smo(leaf) &&
-	       crab_ea_is_empty(ea_tree_of(&write->tree->base), leaf) &&
-	       crab_ea_close(write, leaf) && smo_run(write, leaf, smo);
+	if (!leaf || !(leaf->nb.low & EA_KEY_BITS) || leaf->before || ea_smo(leaf) ||
+	    !crab_ea_is_empty(tree, leaf))
+		return false;
+	/* Pairs with smp_load_acquire() in leaf_unlinking(); before the link bypasses the leaf */
+	smp_store_release(&tree->unlinking, leaf);
+	done = crab_ea_close(write, leaf) && smo_publish(write, leaf, smo);
+	if (done)
+		crab_ea_smo_finish(write, leaf);
+	/* The leaf is gone, or stays */
+	smp_store_release(&tree->unlinking, NULL);
+	return done;
 }
 
 void crab_ea_smo_unlink(struct nb_write *write, u64 key)
@@ -278,7 +297,7 @@ static void slot_freeze(struct nb_write *write, struct ea_leaf *leaf, u32 slot)
 
 	do {
 		word = ea_word(tree, leaf, slot);
-		if (word == EA_FREE || ea_is_pending(word))
+		if (ea_is_pending(word))
 			to = EA_KILLED;
 		else if (word >> EA_STATE_SHIFT == EA_LIVE >> EA_STATE_SHIFT)
 			to = EA_FROZEN | (word & EA_KEY_BITS);
@@ -340,11 +359,19 @@ static void records_copy(struct nb_write *write, struct ea_leaf *leaf, const str
 	}
 }
 
+/* The last fresh leaf gets the link of the old one */
+static void fresh_join(struct nb_write *write, const struct ea_smo *smo, u64 next)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	struct ea_leaf *last = smo->fresh[!!smo->fresh[1]];
+
+	crab_cas(write->flow, link_of(tree, last), 0, link_for(tree, last, next));
+}
+
 static void smo_copy(struct nb_write *write, struct ea_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct ea_smo *smo = ea_smo(leaf);
-	struct ea_leaf *last;
 	u64 next;
 	u32 slot;
 
@@ -356,8 +383,7 @@ static void smo_copy(struct nb_write *write, struct ea_leaf *leaf)
 	next = link_freeze(write, leaf);
 	if (smo->fresh[0]) {
 		records_copy(write, leaf, smo);
-		last = smo->fresh[!!smo->fresh[1]];
-		crab_cas(write->flow, link_of(tree, last), 0, link_for(tree, last, next));
+		fresh_join(write, smo, next);
 	}
 	/* P7: the fresh leaves are whole before P8 links them */
 	crab_fence(write->flow, CRAB_P7_FRESH);
@@ -372,7 +398,7 @@ static void smo_gone(struct ea_tree *tree, struct ea_leaf *leaf)
 {
 	/* Pairs with smp_load_acquire() in crab_ea_leaf_of() */
 	smp_store_release(&leaf->gone, 1);
-	if (!cmpxchg(&leaf->queued, 0, 1))
+	if (!READ_ONCE(leaf->queued) && !cmpxchg(&leaf->queued, 0, 1))
 		llist_add(&leaf->node, &tree->queue);
 }
 
@@ -390,9 +416,9 @@ static u64 smo_target(const struct ea_tree *tree, const struct ea_leaf *leaf,
 
 /*
  * Returns a leaf to be completed first, or NULL: the leaf is not in the list any more; or an error:
- * a task changes the index
+ * the media has changed under the store
  */
-static struct ea_leaf *smo_link(struct nb_write *write, struct ea_leaf *leaf)
+static struct ea_leaf *smo_bypass(struct nb_write *write, struct ea_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	__le64 *at = &nb_list_head(tree->nb.base.media)->next;
@@ -403,7 +429,7 @@ static struct ea_leaf *smo_link(struct nb_write *write, struct ea_leaf *leaf)
 	if (leaf->nb.low) {
 		before = crab_ea_leaf_of(tree, leaf->nb.low - 1);
 		if (!before)
-			return ERR_PTR(-EAGAIN);
+			return ERR_PTR(-EUCLEAN);
 		at = link_of(tree, before);
 	}
 	done = crab_cas(write->flow, at, old, smo_target(tree, leaf, before)) == old;
@@ -416,15 +442,14 @@ static struct ea_leaf *smo_link(struct nb_write *write, struct ea_leaf *leaf)
 	return NULL;
 }
 
-bool crab_ea_smo_finish(struct nb_write *write, struct ea_leaf *leaf, u64 *sought)
+bool crab_ea_smo_finish(struct nb_write *write, struct ea_leaf *leaf)
 {
 	struct ea_leaf *at = leaf;
 
 	write->structure = true;
 	while (!READ_ONCE(leaf->gone)) {
 		smo_copy(write, at);
-		*sought = at->nb.low - 1;
-		at = smo_link(write, at);
+		at = smo_bypass(write, at);
 		if (IS_ERR(at))
 			return false;
 		at = at ?: leaf;

@@ -5,8 +5,8 @@
  * Invariant: the index leads to a leaf of the list, or to one that leads to the leaf of the list by
  * ea_leaf.gone. A leaf is freed after the index leads past it and to the leaves that replaced it.
  *
- * Locking: nb_tree.smo_lock, which no operation waits for: if it is held, its holder, a later
- * operation or maintain does the work.
+ * Locking: nb_tree.smo_lock. If it is held, its holder, a later operation or maintain does the
+ * work. An operation waits for it only if no leaf is free.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -16,15 +16,13 @@
 
 #include "moves.h"
 
-#define AWAIT_TRIES	1000	/* by one operation */
-
 bool crab_ea_is_behind(const struct ea_tree *tree)
 {
 	return !llist_empty(&tree->queue);
 }
 
 /* Removes the entry of an unlinked leaf */
-static void leaf_remove(struct ea_tree *tree, struct ea_leaf *leaf)
+static void index_forget(struct ea_tree *tree, struct ea_leaf *leaf)
 {
 	struct crab_index *index = &tree->nb.index;
 	struct nb_leaf *before = crab_index_find(index, leaf->nb.low - 1);
@@ -64,7 +62,7 @@ static bool leaf_apply(struct ea_tree *tree, struct ea_leaf *leaf)
 	if (ea_smo(leaf)->fresh[0])
 		leaf_replace(tree, leaf);
 	else
-		leaf_remove(tree, leaf);
+		index_forget(tree, leaf);
 	leaf->applied = true;
 	return true;
 }
@@ -105,6 +103,8 @@ static void leaf_retire(struct ea_tree *tree, struct ea_leaf *leaf)
 {
 	struct ea_smo *smo = ea_smo(leaf);
 
+	/* A search that goes along the list begins again */
+	WRITE_ONCE(tree->nb.by_number[leaf->nb.number], NULL);
 	crab_pool_free_later(&tree->nb.pool, smo->later);
 	atomic64_inc(&tree->retired);
 	kfree_rcu(smo, rcu);
@@ -136,48 +136,25 @@ void crab_ea_upkeep(struct ea_tree *tree)
 	mutex_unlock(&tree->nb.smo_lock);
 }
 
+void crab_ea_lock(struct ea_tree *tree)
+{
+	mutex_lock(&tree->nb.smo_lock);
+	queue_apply(tree);
+}
+
 bool crab_ea_reclaim(struct ea_tree *tree)
 {
 	u64 retired;
 
-	/* A write that needs memory waits for the lock */
-	mutex_lock(&tree->nb.smo_lock);
-	queue_apply(tree);
+	crab_ea_lock(tree);
 	mutex_unlock(&tree->nb.smo_lock);
 	retired = atomic64_read(&tree->retired);
 	if (retired == atomic64_read(&tree->synced))
 		return false;
 	synchronize_rcu();
 	atomic64_set(&tree->synced, retired);
+	atomic64_inc(&tree->freed);
 	return true;
-}
-
-/* The index leads to the leaf of a key itself, unless it is replaced now; false without memory */
-static bool key_follow(struct ea_tree *tree, u64 key)
-{
-	struct ea_leaf *leaf;
-
-	lockdep_assert_held(&tree->nb.smo_lock);
-	for (;;) {
-		leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
-		/* Pairs with smp_store_release() in smo_gone() */
-		if (!smp_load_acquire(&leaf->gone))
-			return true;
-		if (!leaf_follow(tree, leaf))
-			return false;
-	}
-}
-
-int crab_ea_await(struct ea_tree *tree, u64 key, u32 *tries)
-{
-	bool done;
-
-	mutex_lock(&tree->nb.smo_lock);
-	done = key_follow(tree, key);
-	mutex_unlock(&tree->nb.smo_lock);
-	if (!done)
-		return -ENOMEM;
-	return ++*tries < AWAIT_TRIES ? -EAGAIN : -EUCLEAN;
 }
 
 void crab_ea_unlink(struct nb_write *write, u64 key)

@@ -7,6 +7,10 @@ LEAF = "engines/nbtree/leaf.c"
 SMO = "engines/nbtree/smo.c"
 RECOVER = "engines/nbtree/recover.c"
 
+EADR_LEAF = "engines/nbtree/eadr/leaf.c"
+EADR_SMO = "engines/nbtree/eadr/smo.c"
+EADR_RECOVER = "engines/nbtree/eadr/recover.c"
+
 DESIGNS = [
     Design("nbtree: an insert stores the key before the value", [
         Edit(LEAF, "crab_store(write->flow, &d->value, record->value);",
@@ -52,10 +56,60 @@ DESIGNS = [
     Design("nbtree: repair cleans no leaf", [
         Edit(RECOVER, "crab_clean(flow, nb_leaf_media(tree, leaf), engine->geo.leaf_bytes);", ";"),
     ]),
+    Design("eadr: an insert makes its slot live at once, with the value of the slot's earlier state", [
+        Edit(EADR_LEAF, "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),\n"
+             "\t\t\t\t EA_PENDING | (record->key & EA_KEY_BITS), record->value)",
+             "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), "
+             "EA_LIVE | (record->key & EA_KEY_BITS), ea_value(tree, leaf, slot))"),
+    ]),
+    Design("eadr: the list has the fresh leaves before they have the records", [
+        Edit(EADR_SMO, "smo_copy(write, at);\n\t\tat = smo_bypass(write, at);",
+             "struct ea_leaf *was = at; at = smo_bypass(write, at); smo_copy(write, was)"),
+    ]),
+    Design("eadr: the first fresh leaf has no link to the second one", [
+        Edit(EADR_SMO, "next = crab_ea_smo_link(ea_tree_of(&write->tree->base), smo->fresh[1]);",
+             "next = 0"),
+    ]),
+    Design("eadr: an unlinked leaf stays, the one after it goes", [
+        Edit(EADR_SMO, "return link_for(tree, before, next);",
+             "return crab_ea_smo_link(tree, leaf)"),
+    ]),
+    Design("eadr: repair takes frozen records for killed ones", [
+        Edit(EADR_RECOVER, "ea_is_frozen(word) ? EA_LIVE | (word & EA_KEY_BITS) : EA_KILLED", "EA_KILLED"),
+    ]),
+    Design("eadr: births begin anew at each attach", [
+        Edit(EADR_RECOVER, "max_t(u64, atomic64_read(&tree->births), leaf->nb.birth)", "1"),
+    ]),
 ]
+
+EADR_STAYS = "the empty leaf stays in the list, until it is empty for the next time or splits"
+EADR_REPAIR = "any mixture of the repairs will do; the order keeps the states that tests try few"
+EADR_CPUS = ("one CPU persists its stores in their order; another one that completes the steps needs it: "
+             "make races")
+EADR_MARK = "another task that changes the link in between needs it: make races"
+EADR_LATER = "the next task that meets the leaf does it; concurrent searches need it at once: make races"
+EADR_FENCES = [("smo_prepare", "crab_fence(write->flow, CRAB_P5_PREPARED)"),
+               ("smo_copy", "crab_fence(write->flow, CRAB_P7_FRESH)"),
+               ("smo_bypass", "crab_fence(write->flow, CRAB_P8_LINKED)")]
 
 # (function, statement, kind of mutant, why it does no harm)
 HARMLESS = [
+    *[(function, text, kind, EADR_CPUS) for function, text in EADR_FENCES
+      for kind in ("left out", "a store barrier instead")],
+    ("smo_prepare", "fresh_prepare(write, smo->fresh[0], leaf->nb.low, min(high, smo->split), next) / "
+     "crab_fence(write->flow, CRAB_P5_PREPARED)", "exchanged", EADR_CPUS),
+    ("smo_copy", "records_copy(write, leaf, smo) / fresh_join(write, smo, next)", "exchanged",
+     "P7 makes both durable, in either order"),
+    ("link_freeze", "crab_cas(write->flow, at, word, word | EA_LINK_MARK)", "left out", EADR_MARK),
+    ("crab_ea_close", "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), EA_KILLED, 0)",
+     "left out", EADR_STAYS),
+    ("unlink_once", "crab_ea_smo_finish(write, leaf)", "left out", EADR_LATER),
+    ("write_loop", "crab_ea_unlink(write, this->key)", "left out", EADR_STAYS),
+    ("crab_ea_unlink", "crab_ea_smo_unlink(write, key)", "left out", EADR_STAYS),
+    ("slot_repair", "crab_store(flow, &ea_slot_at(tree, leaf, slot)->key, "
+     "ea_is_frozen(word) ? EA_LIVE | (word & EA_KEY_BITS) : EA_KILLED) / crab_order(flow)", "exchanged",
+     EADR_REPAIR),
+    ("slot_repair", "crab_order(flow)", "left out", EADR_REPAIR),
     ("nb_remove", "crab_nb_smo_unlink(&write, key)", "left out",
      "the empty leaf stays in the list, and later inserts use it"),
 ]

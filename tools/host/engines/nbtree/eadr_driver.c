@@ -80,8 +80,13 @@ static const struct load eadr_loads[] = {
 	{ }
 };
 
-/* None yet: the kill matrix does not have the code of this layout */
 static const struct workload eadr_workloads[] = {
+	{ "eadr", { EADR(128), .slots = 2 }, .steps = 200, .leaves = 16 },
+	{ "eadr, formatted", { EADR(128), .slots = 2 }, .steps = 80, .leaves = 12, .format_every = 8 },
+	{ "eadr, survives", { EADR(128), .slots = 2, .keys = 6 }, .steps = 150, .leaves = 16,
+	  .often = CRASH_SURVIVE, .often_every = 3 },
+	{ "eadr, cut again", { EADR(128), .slots = 3 }, .steps = 60, .leaves = 16, .depth = 2 },
+	{ "eadr, damaged", { EADR(128) }, .steps = 30, .leaves = 16, .damage = true },
 	{ }
 };
 

@@ -9,6 +9,11 @@ FIND = "engines/nbtree/find.c"
 SMO = "engines/nbtree/smo.c"
 OPS = "engines/nbtree/ops.c"
 
+EADR_LEAF = "engines/nbtree/eadr/leaf.c"
+EADR_SMO = "engines/nbtree/eadr/smo.c"
+EADR_OPS = "engines/nbtree/eadr/ops.c"
+EADR_UPKEEP = "engines/nbtree/eadr/upkeep.c"
+
 RACES = [
     Design("nbtree: a search ignores that the leaf changed", [
         Edit(ACCESS, "valid && !read_seqcount_retry(&leaf->seq, seq)", "valid"),
@@ -41,4 +46,94 @@ RACES = [
              """err = crab_insert_decide(mode, old, &record.value);
              if (mode == CRAB_INSERT_SWAP) { crab_unlock(&leaf->lock); crab_lock(&leaf->lock); }"""),
     ]),
+    Design("eadr: an insert settles only its own slot", [
+        Edit(EADR_LEAF, "leaf_settle(write, leaf, slot + 1);", "slot_settle(write, leaf, slot)"),
+    ]),
+    Design("eadr: an insert that was deleted since begins again, as if it had been killed", [
+        Edit(EADR_LEAF, "ea_word(tree, leaf, slot) == EA_KILLED ? -EAGAIN : 0",
+             "ea_is_record(ea_word(tree, leaf, slot)) ? 0 : -EAGAIN"),
+    ]),
+    Design("eadr: a search does not follow a leaf that is gone", [
+        Edit(EADR_LEAF, "leaf && unlikely(smp_load_acquire(&leaf->gone))",
+             "leaf && smp_load_acquire(&leaf->gone) && !ea_smo(leaf)->fresh[0]"),
+    ]),
+    Design("eadr: an update compares the key, but not the value", [
+        Edit(EADR_OPS, "crab_ea_swap(write, leaf, slot->number, slot->word, old->value, slot->word, value)",
+             "crab_ea_swap(write, leaf, slot->number, slot->word, "
+             "ea_value(ea_tree_of(&write->tree->base), leaf, slot->number), slot->word, value)"),
+    ]),
+    Design("eadr: two deletes of a record both succeed", [
+        Edit(EADR_OPS, "crab_ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DELETED, old->value)",
+             "(crab_ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DELETED, old->value), true)"),
+    ]),
+    Design("eadr: the freeze leaves pending slots, whose inserts take effect", [
+        Edit(EADR_SMO, "ea_is_pending(word)", "false"),
+    ]),
+    Design("eadr: the link of a leaf does not freeze", [
+        Edit(EADR_SMO, "crab_cas(write->flow, at, word, word | EA_LINK_MARK) != word", "false"),
+    ]),
+    Design("eadr: the fresh leaf gets the mark of the frozen link", [
+        Edit(EADR_SMO, "return word & ~EA_LINK_MARK;", "return word"),
+    ]),
+    Design("eadr: an empty leaf is unlinked although an insert comes", [
+        Edit(EADR_SMO, "crab_ea_close(write, leaf)", "true"),
+    ]),
+    Design("eadr: a leaf is gone before the list has its fresh leaves", [
+        Edit(EADR_SMO, "done = crab_cas(write->flow, at, old, smo_target(tree, leaf, before)) == old;",
+             "smo_gone(tree, leaf); "
+             "done = crab_cas(write->flow, at, old, smo_target(tree, leaf, before)) == old"),
+    ]),
+    Design("eadr: a leaf is gone although the leaf before it, which freezes, still links it", [
+        Edit(EADR_SMO, "!done && before && ea_smo(before)", "false"),
+    ]),
+    Design("eadr: the free slots of a fresh leaf are not durable when another CPU copies (P5)", [
+        Edit(EADR_SMO, "crab_fence(write->flow, CRAB_P5_PREPARED);", ""),
+    ]),
+    Design("eadr: a copy is not durable when another CPU links it (P7)", [
+        Edit(EADR_SMO, "crab_fence(write->flow, CRAB_P7_FRESH);", ""),
+    ]),
+    Design("eadr: a link is not durable when another CPU changes the fresh leaf (P8)", [
+        Edit(EADR_SMO, "crab_fence(write->flow, CRAB_P8_LINKED);", ""),
+    ]),
+    Design("eadr: a replaced leaf is free at once", [
+        Edit(EADR_UPKEEP, "crab_pool_free_later(&tree->nb.pool, smo->later);",
+             "crab_pool_free(&tree->nb.pool, leaf->nb.number); kfree(smo->later)"),
+    ]),
+    Design("eadr: the index follows a leaf before the one that it replaces", [
+        Edit(EADR_UPKEEP, "for (first = leaf; first->before; first = first->before)\n\t\t\t;", "first = leaf"),
+    ]),
+    Design("test_progress: a task that meets a frozen leaf waits for the task that froze it", [
+        Edit(EADR_SMO, "if (smo_publish(write, leaf, *smo))\n\t\t*smo = NULL;",
+             "if (smo_publish(write, leaf, *smo)) { crab_ea_smo_finish(write, leaf); *smo = NULL; }"),
+        Edit(EADR_OPS, "crab_ea_smo_finish(write, leaf) ? -EAGAIN : -EUCLEAN", "-EAGAIN"),
+    ]),
+    Design("test_progress: a task waits for the leaf before, which freezes, instead of completing it", [
+        Edit(EADR_SMO, "at = at ?: leaf;", "at = leaf"),
+    ]),
+    Design("test_progress: an insert waits for the pending slots below its own", [
+        Edit(EADR_LEAF, "slot_settle(write, leaf, slot);",
+             "while (slot + 1 < end && ea_is_pending(ea_word(ea_tree_of(&write->tree->base), leaf, slot))) ; "
+             "slot_settle(write, leaf, slot)"),
+    ]),
+    Design("test_progress: an operation waits for the task that changes the index", [
+        Edit(EADR_UPKEEP, "!crab_ea_is_behind(tree) || !mutex_trylock(&tree->nb.smo_lock)",
+             "!crab_ea_is_behind(tree) || ({ mutex_lock(&tree->nb.smo_lock); false; })"),
+    ]),
+    Design("test_progress: a search waits until the index leads to the leaf", [
+        Edit(EADR_LEAF, "return leaf_by_list(tree, key);",
+             "do leaf = leaf_onward(ea_leaf_of(crab_index_find(&tree->nb.index, key)), key); "
+             "while (!leaf || key < leaf->nb.low || key >= READ_ONCE(leaf->nb.high)); return leaf"),
+    ]),
+    Design("eadr: a search along the list forgets the leaf that is being unlinked", [
+        Edit(EADR_LEAF, "leaf_unlinking(tree, key) ?: leaf", "leaf"),
+    ]),
+    Design("eadr: the index follows a leaf before the unlinked one after it", [
+        Edit(EADR_UPKEEP, "while ((next = gone_after(tree, first)))\n\t\t\tfirst = next;", ""),
+    ]),
 ]
+
+SUBJECTS = {
+    "eadr: a search along the list forgets the leaf that is being unlinked": ("eadr, leaves of two", 1845),
+    "eadr: a replaced leaf is free at once": ("eadr, leaves of two", 249),
+    "eadr: the index follows a leaf before the unlinked one after it": ("eadr", 689),
+}

@@ -67,17 +67,10 @@ static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head 
 	crab_urcu(call_rcu)(head, func);
 }
 
-/* After it, polls see the end of the grace period, too: they wait for a callback */
-static inline void synchronize_rcu(void)
-{
-	crab_host_enter();
-	crab_urcu(barrier)();
-	crab_host_rcu_acquire();
-}
-
 /* This liburcu cannot poll: a callback reports the end of each grace period (threads.c) */
 unsigned long start_poll_synchronize_rcu(void);
 bool poll_state_synchronize_rcu(unsigned long cookie);
+void synchronize_rcu(void);
 
 /* The nested function uses no variable of the enclosing one: it needs no trampoline */
 #define kfree_rcu(p, field)								\
