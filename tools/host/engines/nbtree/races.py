@@ -133,7 +133,22 @@ RACES = [
 ]
 
 SUBJECTS = {
+    "eadr: an insert settles only its own slot": ("eadr", 25),
+    "eadr: an insert that was deleted since begins again, as if it had been killed": ("eadr", 1),
+    "eadr: a search does not follow a leaf that is gone": ("eadr", 1),
+    "eadr: an update compares the key, but not the value": ("eadr", 77),
+    "eadr: two deletes of a record both succeed": ("eadr", 24),
+    "eadr: the freeze leaves pending slots, whose inserts take effect": ("eadr", 33),
+    "eadr: the link of a leaf does not freeze": ("eadr", 31),
+    "eadr: the fresh leaf gets the mark of the frozen link": ("eadr", 40),
+    "eadr: an empty leaf is unlinked although an insert comes": ("eadr", 23),
+    "eadr: a leaf is gone before the list has its fresh leaves": ("eadr", 19),
+    "eadr: a leaf is gone although the leaf before it, which freezes, still links it": ("eadr", 19),
+    "eadr: the free slots of a fresh leaf are not durable when another CPU copies (P5)": ("eadr", 46),
+    "eadr: a copy is not durable when another CPU links it (P7)": ("eadr", 334),
+    "eadr: a link is not durable when another CPU changes the fresh leaf (P8)": ("eadr", 24),
+    "eadr: a replaced leaf is free at once": ("eadr, hardly any space", 70),
+    "eadr: the index follows a leaf before the one that it replaces": ("eadr", 1),
     "eadr: a search along the list forgets the leaf that is being unlinked": ("eadr, leaves of two", 1845),
-    "eadr: a replaced leaf is free at once": ("eadr, leaves of two", 249),
     "eadr: the index follows a leaf before the unlinked one after it": ("eadr", 689),
 }
