@@ -217,11 +217,11 @@ struct crab_engine_ops {
  * @id: its id in the superblock; never reused
  * @needs: the media model under which its promise holds
  * @swaps: its writes need crab_cas_pair()
- * @leaf_min: smallest size of a leaf, a power of two; @leaf_max: the largest
+ * @leaf_min: smallest size of a leaf, a power of two
+ * @leaf_max: largest size of a leaf
  * @leaf_default: size of a leaf where FORMAT is not asked for one
  * @records: records that a leaf of this size holds
- * @before_pool: bytes from CRAB_AREA_OFFSET on that belong to the engine, in a pool of so many
- *	leaves of this size; the pool begins after them. Or NULL: none
+ * @before_pool: bytes of the engine from CRAB_AREA_OFFSET to a pool of so many such leaves; or NULL
  */
 struct crab_layout {
 	const char *name;
