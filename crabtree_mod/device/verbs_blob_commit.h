@@ -23,8 +23,8 @@
  * @commit: room; its content does not matter
  *
  * Context: may sleep.
- * Return: 0; -EBADF for a write of a caller that may not; -EINVAL for a number of operations, a verb, flags, a name or a type; or as
- * crab_blob_commit(). After an error no write was done.
+ * Return: 0; -EBADF for a write of a caller that may not; -EINVAL for a number of operations, a
+ * verb, flags, a name or a type; or as crab_blob_commit(). After an error no write was done.
  */
 int crab_verbs_commit_values(struct crab_store *store, struct crabtree_commit *arg,
 			     struct crabtree_commit_op *ops, bool writable,

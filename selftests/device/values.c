@@ -382,7 +382,7 @@ static void *bank_move(void *arg)
 	u32 failed, i, k;
 	int err;
 
-	for (i = 0; i < 400; i++) {
+	for (i = 0; i < 100; i++) {
 		account[0] = rng_below(&seed, ACCOUNTS);
 		account[1] = (account[0] + 1 + rng_below(&seed, ACCOUNTS - 1)) % ACCOUNTS;
 		amount = rng_below(&seed, 50);
