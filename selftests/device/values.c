@@ -31,7 +31,9 @@ static void key_set(bool names, u64 key, __u64 *to, __u32 *name_bytes)
 	*name_bytes = 0;
 	if (!names)
 		return;
-	snprintf(text[key], sizeof(text[key]), "%03d", (int)key);
+	/* Once: other threads may use the name */
+	if (!text[key][0])
+		snprintf(text[key], sizeof(text[key]), "%03d", (int)key);
 	*to = (uintptr_t)text[key];
 	*name_bytes = TEXT;
 }
