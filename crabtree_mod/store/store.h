@@ -239,7 +239,7 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
  * caller waits until they have returned, before crab_watch_open() or crab_snap_open().
  *
  * Context: may sleep; one call at a time; the store is not detached meanwhile.
- * Return: 0, 1 if the caller has to wait, -ENOMEM, or -EOPNOTSUPP for a store of blobs.
+ * Return: 0, 1 if the caller has to wait, or -ENOMEM.
  */
 int crab_store_observe(struct crab_store *store);
 

@@ -13,8 +13,6 @@
 #include "actor.h"
 #include "tests/rng.h"
 
-#define ACTOR_ADDENDS	0x9e3779b97f4a7c15ULL	/* odd: addends and their sums are far apart */
-
 /* Number of the lowest key >= @key */
 static uint32_t key_from(const struct actor *actor, uint64_t key)
 {
@@ -82,12 +80,15 @@ void actor_cut(struct actor *actor)
 	actor->count = 0;
 }
 
-/* A value that no other write and no sum has */
+/*
+ * A value that no other write and no sum has. Addends are no multiples of the numbers of values: two
+ * addends of two actors would have the sum of one of a third
+ */
 static uint64_t actor_value(struct actor *actor, enum history_verb verb)
 {
 	uint64_t value = actor->values++;
 
-	return verb == HISTORY_ADD ? value * ACTOR_ADDENDS : value;
+	return verb == HISTORY_ADD ? rng_mix(value) : value;
 }
 
 static void actor_write_value(struct actor *actor, enum history_verb verb, uint32_t key,
