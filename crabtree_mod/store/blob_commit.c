@@ -27,6 +27,7 @@
 
 #include "blob_commit.h"
 #include "commit_priv.h"
+#include "gate.h"
 #include "named_priv.h"
 #include "store_priv.h"
 
@@ -98,8 +99,7 @@ static int keys_valid(struct crab_blob_commit *commit)
 	return 0;
 }
 
-/* Stripes: each once, in their order */
-
+/* The stripes of all keys, each once */
 static void stripes_of(struct crab_blobs *blobs, const struct crab_blob_commit *commit,
 		       unsigned long *stripes)
 {
@@ -111,24 +111,6 @@ static void stripes_of(struct crab_blobs *blobs, const struct crab_blob_commit *
 		if (commit->ops[i].known)
 			__set_bit(crab_blob_stripe(blobs, key) - blobs->stripes, stripes);
 	}
-}
-
-static void stripes_lock(struct crab_blobs *blobs, const unsigned long *stripes)
-{
-	u32 i;
-
-	mutex_lock(&blobs->many);
-	for_each_set_bit(i, stripes, CRAB_BLOB_STRIPES)
-		mutex_lock_nest_lock(&blobs->stripes[i], &blobs->many);
-}
-
-static void stripes_unlock(struct crab_blobs *blobs, const unsigned long *stripes)
-{
-	u32 i;
-
-	for_each_set_bit(i, stripes, CRAB_BLOB_STRIPES)
-		mutex_unlock(&blobs->stripes[i]);
-	mutex_unlock(&blobs->many);
 }
 
 /* The steps of a commit, with its stripes locked */
@@ -274,15 +256,16 @@ int crab_blob_commit_keys(struct crab_store *store, struct crab_blob_commit *com
 {
 	DECLARE_BITMAP(stripes, CRAB_BLOB_STRIPES) = { };
 	struct crab_flow flow = { .media = store->media };
+	struct crab_blobs *blobs = store->blobs;
 	int err;
 
-	stripes_of(store->blobs, commit, stripes);
+	stripes_of(blobs, commit, stripes);
 	do {
-		stripes_lock(store->blobs, stripes);
+		crab_stripes_lock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES);
 		err = commit_permitted(store, commit);
 		if (!err && commit_writes(commit))
 			err = commit_write(store, commit, &flow);
-		stripes_unlock(store->blobs, stripes);
+		crab_stripes_unlock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES);
 	} while (err == -ENOSPC && crab_blobs_make_room(store, &flow));
 	crab_store_settle(store, &flow);
 	return err;

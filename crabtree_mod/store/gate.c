@@ -130,23 +130,24 @@ static bool op_writes(const struct crab_batch_op *op)
 	return op->verb != CRAB_VERB_SEARCH && !op->status;
 }
 
-/* Takes the stripes of all writes, each once, or releases them */
-static void gate_lock_many(struct crab_gate *gate, const unsigned long *stripes)
+void crab_stripes_lock(struct mutex *many, struct mutex *stripes, const unsigned long *wanted,
+		       u32 count)
 {
 	u32 i;
 
-	mutex_lock(&gate->many);
-	for_each_set_bit(i, stripes, CRAB_GATE_STRIPES)
-		mutex_lock_nest_lock(&gate->stripes[i], &gate->many);
+	mutex_lock(many);
+	for_each_set_bit(i, wanted, count)
+		mutex_lock_nest_lock(&stripes[i], many);
 }
 
-static void gate_unlock_many(struct crab_gate *gate, const unsigned long *stripes)
+void crab_stripes_unlock(struct mutex *many, struct mutex *stripes, const unsigned long *wanted,
+			 u32 count)
 {
 	u32 i;
 
-	for_each_set_bit(i, stripes, CRAB_GATE_STRIPES)
-		mutex_unlock(&gate->stripes[i]);
-	mutex_unlock(&gate->many);
+	for_each_set_bit(i, wanted, count)
+		mutex_unlock(&stripes[i]);
+	mutex_unlock(many);
 }
 
 static void gate_note(struct crab_gate *gate, const struct crab_batch_op *ops, u32 n)
@@ -171,12 +172,12 @@ void crab_gate_run(struct crab_store *store, struct crab_batch_op *ops, u32 n,
 	if (n == 1)
 		mutex_lock(&gate->stripes[gate_stripe(ops->key)]);
 	else
-		gate_lock_many(gate, stripes);
+		crab_stripes_lock(&gate->many, gate->stripes, stripes, CRAB_GATE_STRIPES);
 	gate_note(gate, ops, n);
 	run(store, ops, n);
 	crab_watch_report(gate, ops, n);
 	if (n == 1)
 		mutex_unlock(&gate->stripes[gate_stripe(ops->key)]);
 	else
-		gate_unlock_many(gate, stripes);
+		crab_stripes_unlock(&gate->many, gate->stripes, stripes, CRAB_GATE_STRIPES);
 }

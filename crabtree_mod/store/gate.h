@@ -89,6 +89,28 @@ void crab_gate_stop(struct crab_gate *gate);
 void crab_gate_resume(struct crab_gate *gate);
 
 /**
+ * crab_stripes_lock() - take several stripes
+ * @many: held until crab_stripes_unlock(): of all tasks that take several, one at a time does so
+ * @stripes: the stripes
+ * @wanted: a bit for each; they are taken in their order
+ * @count: of stripes
+ * Context: may sleep; no stripe is held.
+ */
+void crab_stripes_lock(struct mutex *many, struct mutex *stripes, const unsigned long *wanted,
+		       u32 count);
+
+/**
+ * crab_stripes_unlock() - release them
+ * @many: as of crab_stripes_lock()
+ * @stripes: as of crab_stripes_lock()
+ * @wanted: as of crab_stripes_lock()
+ * @count: as of crab_stripes_lock()
+ * Context: any.
+ */
+void crab_stripes_unlock(struct mutex *many, struct mutex *stripes, const unsigned long *wanted,
+			 u32 count);
+
+/**
  * crab_gate_run() - do operations with their notes before, and their reports after them
  * @store: the store; its gate is on
  * @ops: the operations; those whose status is not 0 are skipped
