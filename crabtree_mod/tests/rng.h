@@ -30,4 +30,13 @@ static inline unsigned long long rng_mix(unsigned long long x)
 	return x ^ (x >> 31);
 }
 
+/* Bytes, of which each depends on @seed and on its place */
+static inline void rng_fill(unsigned char *to, unsigned long long seed, unsigned int bytes)
+{
+	unsigned int i;
+
+	for (i = 0; i < bytes; i++)
+		to[i] = rng_mix(seed + i / 8) >> i % 8 * 8;
+}
+
 #endif /* CRABTREE_TESTS_RNG_H */

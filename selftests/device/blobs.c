@@ -16,10 +16,7 @@ static unsigned char value[65537], room[65537];
 
 static void value_make(u64 key, u32 bytes)
 {
-	u32 i;
-
-	for (i = 0; i < bytes; i++)
-		value[i] = rng_mix(key + i / 8) >> i % 8 * 8;
+	rng_fill(value, key, bytes);
 }
 
 static int put(int fd, u64 key, const void *from, u32 bytes, u32 flags, u64 *version)

@@ -229,7 +229,7 @@ static void bank_open(struct crab_media *media, const char *engine)
 		value_fill(value[i], BALANCE, &first.commit.ops[i].write, 1);
 	}
 	tap_check(!commit_run(&first.commit), "the first commit is refused");
-	/* A gate exists from now on: nobody waits for the tellers when the first snapshot opens */
+	/* From now on there is a gate: the first snapshot does not wait for the tellers */
 	if (crab_store_observe(store) >= 0)
 		crab_store_unobserve(store);
 }

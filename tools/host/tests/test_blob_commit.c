@@ -71,11 +71,7 @@ static u64 key_of(u32 i)
 
 static void value_make(u8 *to, u32 key, u32 generation, u32 bytes)
 {
-	u64 seed = key * 1000003ULL + generation;
-	u32 i;
-
-	for (i = 0; i < bytes; i++)
-		to[i] = rng_mix(seed + i / 8) >> i % 8 * 8;
+	rng_fill(to, key * 1000003ULL + generation, bytes);
 }
 
 static void run_format(struct run *r, const char *engine, const char *layout, bool names, u32 leaves)

@@ -228,7 +228,7 @@ static void test_engine(const char *engine, u32 number)
 	rounds = 0;
 	running = THREADS;
 	store = format(&media, engine);
-	/* A gate exists from now on: nobody waits for the workers when the first snapshot opens */
+	/* From now on there is a gate: the first snapshot does not wait for the workers */
 	if (crab_store_observe(store) >= 0)
 		crab_store_unobserve(store);
 	for (i = 0; i < THREADS; i++) {

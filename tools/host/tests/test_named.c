@@ -83,11 +83,7 @@ static bool same_as_before(const struct run *r, u32 i)
 
 static void value_make(u8 *to, const struct known *k, u32 generation, u32 bytes)
 {
-	u64 seed = crab_name_key(k->text, k->length) + generation;
-	u32 i;
-
-	for (i = 0; i < bytes; i++)
-		to[i] = rng_mix(seed + i / 8) >> i % 8 * 8;
+	rng_fill(to, crab_name_key(k->text, k->length) + generation, bytes);
 }
 
 static void run_format(struct run *r, const char *engine, const char *layout)
