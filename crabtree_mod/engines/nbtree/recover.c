@@ -114,6 +114,8 @@ static int recover_enter(struct nb_tree *tree, u64 word, const struct crab_head 
 
 	if (recover_push(tree, number, head, leaf))
 		return -ENOMEM;
+	if (tree->by_number)
+		tree->by_number[number] = *leaf;
 	if (before)
 		recover_leaf(tree, before, head->low);
 	crab_pool_mark(&tree->pool, number);

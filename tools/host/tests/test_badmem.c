@@ -23,7 +23,7 @@ static const struct subject {
 	bool listed;		/* only the header of a leaf leads to the next one */
 } subjects[] = {
 	{ "crab", "slotted", true }, { "crab", "sorted", true }, { "nvtree", "append", true },
-	{ "fastfair", "shift", false }, { "nbtree", "adr", true },
+	{ "fastfair", "shift", false }, { "nbtree", "adr", true }, { "nbtree", "eadr", true },
 };
 
 static u64 link_number(const void *word)

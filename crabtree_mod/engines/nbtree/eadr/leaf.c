@@ -143,10 +143,15 @@ u64 crab_ea_high(const struct ea_tree *tree, const struct ea_leaf *leaf)
 {
 	const struct crab_media *media = tree->nb.base.media;
 	const struct crab_dhead *head;
+	const struct nb_leaf *next;
 	u64 link = leaf_link(tree, leaf);
 
 	if (!link)
 		return CRAB_KEY_EMPTY;
+	/* The memory of the next leaf may have failed */
+	next = READ_ONCE(tree->nb.by_number[link - 1]);
+	if (next)
+		return next->low;
 	head = (const struct crab_dhead *)(media->base +
 					   crab_leaf_offset(&tree->nb.base.geo, link - 1));
 	return crab_load(media, &head->low);

@@ -80,7 +80,6 @@ const char *crab_ea_open(struct nb_tree *nb, struct nb_leaf *nb_leaf)
 	const char *fault;
 	u32 slot, count;
 
-	nb->by_number[nb_leaf->number] = nb_leaf;
 	atomic64_set(&tree->births, max_t(u64, atomic64_read(&tree->births), leaf->nb.birth));
 	if ((leaf->nb.low ^ (leaf->nb.high - 1)) & ~EA_KEY_BITS)
 		return "its range spans a quarter of the key space";
