@@ -213,6 +213,8 @@ static const char *refusal(int err)
 		return "the region is too small";
 	case -EINVAL:
 		return "unknown engine or layout, a leaf size that it cannot have, or a label with '/'";
+	case -EOPNOTSUPP:
+		return "the layout needs another region or CPU, or the engine has no such stores";
 	case -EPERM:
 	case -EACCES:
 	case -EBUSY:
@@ -228,7 +230,7 @@ static void refusal_detail(struct target *target, int err, char *reason, size_t 
 	reason[0] = '\0';
 	if (target->image || err == -EEXIST)
 		crabtree_reason(target->ct, reason, len);
-	else if (err == -EINVAL || err == -ENOSPC)
+	else if (err == -EINVAL || err == -ENOSPC || err == -EOPNOTSUPP)
 		snprintf(reason, len, "the kernel's log has the reason");
 }
 
