@@ -116,8 +116,8 @@ void crab_crash_del(struct crab_crash *c, u32 at)
 	crash_op(c, at, 0, true);
 }
 
-struct crab_crash *crab_crash_begin(struct kunit *test, const char *layout, u32 leaf_bytes,
-				    enum crab_shadow_model model)
+struct crab_crash *crab_crash_begin(struct kunit *test, const char *engine, const char *layout,
+				    u32 leaf_bytes, enum crab_shadow_model model)
 {
 	struct crab_crash *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	struct crab_test *t = test->priv;
@@ -135,13 +135,13 @@ struct crab_crash *crab_crash_begin(struct kunit *test, const char *layout, u32 
 	crab_crash_points_init(c->points, CRAB_CRASH_POINTS, false);
 	crab_test_shadow(test);
 	t->shadow->model = model;
-	crab_test_format(test, "crab", layout, leaf_bytes);
+	crab_test_format(test, engine, layout, leaf_bytes);
 	return c;
 }
 
 static struct crab_crash *crash_begin(struct kunit *test)
 {
-	return crab_crash_begin(test, "slotted", CRAB_TEST_LEAF, CRAB_SHADOW_MODEL_WORD);
+	return crab_crash_begin(test, "crab", "slotted", CRAB_TEST_LEAF, CRAB_SHADOW_MODEL_WORD);
 }
 
 static u64 crash_void(struct kunit *test)
@@ -208,11 +208,30 @@ static void crash_growth(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, t->shadow->errors, 0ULL, "%s", t->shadow->error);
 }
 
-/* The same history on a platform whose fence fails at one point: the test must report it */
-static void crash_fault(struct kunit *test, enum crab_point point)
+static struct crab_crash *crash_begin_eadr(struct kunit *test)
+{
+	return crab_crash_begin(test, "nbtree", "eadr", CRAB_TEST_LEAF, CRAB_SHADOW_MODEL_CACHE);
+}
+
+/* The same history in leaves that change by compare-and-swap, where caches persist */
+static void crash_eadr(struct kunit *test)
 {
 	struct crab_test *t = test->priv;
-	struct crab_crash *c = crash_begin(test);
+	struct crab_crash *c = crash_begin_eadr(test);
+
+	crash_history(c);
+	KUNIT_EXPECT_EQ(test, c->bad, 0U);
+	KUNIT_EXPECT_GT(test, c->images, 60U);
+	KUNIT_EXPECT_GT(test, c->torn, 0U);
+	KUNIT_EXPECT_EQ_MSG(test, t->shadow->errors, 0ULL, "%s", t->shadow->error);
+	KUNIT_EXPECT_GT(test, crab_test_stats(test).splits, 0ULL);
+	KUNIT_EXPECT_GT(test, crab_test_stats(test).unlinks, 0ULL);
+}
+
+/* The same history on a platform whose fence fails at one point: the test must report it */
+static void crash_fault(struct kunit *test, struct crab_crash *c, enum crab_point point)
+{
+	struct crab_test *t = test->priv;
 
 	t->shadow->fault = CRAB_SHADOW_FENCE_LOST;
 	t->shadow->fault_point = point;
@@ -223,17 +242,22 @@ static void crash_fault(struct kunit *test, enum crab_point point)
 
 static void crash_record_fence_lost(struct kunit *test)
 {
-	crash_fault(test, CRAB_P6_RECORD);
+	crash_fault(test, crash_begin(test), CRAB_P6_RECORD);
 }
 
 static void crash_fresh_fence_lost(struct kunit *test)
 {
-	crash_fault(test, CRAB_P7_FRESH);
+	crash_fault(test, crash_begin(test), CRAB_P7_FRESH);
 }
 
 static void crash_link_fence_lost(struct kunit *test)
 {
-	crash_fault(test, CRAB_P8_LINKED);
+	crash_fault(test, crash_begin(test), CRAB_P8_LINKED);
+}
+
+static void crash_eadr_fence_lost(struct kunit *test)
+{
+	crash_fault(test, crash_begin_eadr(test), CRAB_P6_RECORD);
 }
 
 static struct kunit_case crash_cases[] = {
@@ -242,6 +266,8 @@ static struct kunit_case crash_cases[] = {
 	KUNIT_CASE(crash_record_fence_lost),
 	KUNIT_CASE(crash_fresh_fence_lost),
 	KUNIT_CASE(crash_link_fence_lost),
+	KUNIT_CASE(crash_eadr),
+	KUNIT_CASE(crash_eadr_fence_lost),
 	{}
 };
 

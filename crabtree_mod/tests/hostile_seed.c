@@ -11,6 +11,7 @@
 
 #include "engines/clfb/format.h"
 #include "engines/crab/sorted/tuning.h"
+#include "engines/nbtree/eadr/eadr.h"
 #include "hostile.h"
 #include "seal.h"
 
@@ -195,6 +196,34 @@ static void hurt_unlink(struct crab_hostile *h)
 		leaf->slots[i].key = cpu_to_le64(CRAB_KEY_EMPTY);
 }
 
+/* eadr: inserts were cut between their two swaps; the second one has a key that a record has */
+static void hurt_pending(struct crab_hostile *h)
+{
+	struct crab_dleaf *leaf = leaf_with_room(h);
+	u64 key = le64_to_cpu(leaf->slots[0].key) & EA_KEY_BITS;
+	u32 count = sorted_count(h, leaf);
+
+	leaf->slots[count].key = cpu_to_le64(EA_PENDING | (key + 1));
+	leaf->slots[count].value = cpu_to_le64(77);
+	leaf->slots[count + 1].key = cpu_to_le64(EA_PENDING | key);
+	leaf->slots[count + 1].value = cpu_to_le64(78);
+}
+
+/* eadr: the move of a leaf was cut: its records and its link are frozen */
+static void hurt_frozen(struct crab_hostile *h)
+{
+	struct crab_dleaf *leaf = leaf_with_room(h);
+	u64 word;
+	u32 i;
+
+	for (i = 0; i < crab_leaf_slots(h->leaf_bytes); i++) {
+		word = le64_to_cpu(leaf->slots[i].key);
+		if (word >> EA_STATE_SHIFT == EA_LIVE >> EA_STATE_SHIFT)
+			leaf->slots[i].key = cpu_to_le64(EA_FROZEN | (word & EA_KEY_BITS));
+	}
+	leaf->head.next |= cpu_to_le64(EA_LINK_MARK);
+}
+
 struct crab_dcommit *crab_hostile_commit(struct crab_hostile *h)
 {
 	return (struct crab_dcommit *)(h->media.base + CRAB_COMMIT_OFFSET);
@@ -287,6 +316,20 @@ static const struct crab_hostile_seed more[] = {
 	  .make = make_many, .hurt = hurt_list, .cut = true, .commits = true },
 };
 
+/* And those of the layout eadr of nbtree */
+static const struct crab_hostile_seed eadrs[] = {
+	{ .name = "eadr, some", .engine = "nbtree", .layout = "eadr", .make = make_few,
+	  .cut = true },
+	{ .name = "eadr, many leaves", .engine = "nbtree", .layout = "eadr", .make = make_many },
+	{ .name = "eadr, cut inserts", .engine = "nbtree", .layout = "eadr", .make = make_many,
+	  .hurt = hurt_pending, .cut = true },
+	{ .name = "eadr, a cut move", .engine = "nbtree", .layout = "eadr", .make = make_many,
+	  .hurt = hurt_frozen, .cut = true },
+	{ .name = "eadr, full", .engine = "nbtree", .layout = "eadr", .make = make_full },
+	{ .name = "commits, eadr, a list", .engine = "nbtree", .layout = "eadr",
+	  .make = make_few, .hurt = hurt_list, .cut = true, .commits = true },
+};
+
 static const u32 sizes[] = { 128, CRAB_HOSTILE_LEAF_MAX };
 
 static const struct {
@@ -298,6 +341,7 @@ static const struct {
 	{ commits, ARRAY_SIZE(commits) },
 	{ nbtrees, ARRAY_SIZE(nbtrees) },
 	{ more, ARRAY_SIZE(more) },
+	{ eadrs, ARRAY_SIZE(eadrs) },
 };
 
 u32 crab_hostile_seeds(void)
@@ -309,6 +353,14 @@ u32 crab_hostile_seeds(void)
 	return n * ARRAY_SIZE(sizes);
 }
 
+/* Not every build has every engine */
+static bool seed_needs_caches(const struct crab_hostile_seed *seed)
+{
+	const struct crab_engine_ops *ops = crab_engine_by_name(seed->engine ?: "crab");
+
+	return ops && crab_layout_by_name(ops, seed->layout)->needs == CRAB_MODEL_CACHE;
+}
+
 void crab_hostile_choose(struct crab_hostile *h, u32 nth)
 {
 	u32 i = 0;
@@ -317,6 +369,7 @@ void crab_hostile_choose(struct crab_hostile *h, u32 nth)
 		nth -= tables[i].n * ARRAY_SIZE(sizes);
 	h->seed = &tables[i].seeds[nth % tables[i].n];
 	h->leaf_bytes = sizes[nth / tables[i].n];
+	h->media.fence_only = seed_needs_caches(h->seed);
 	h->media.size = CRAB_POOL_OFFSET + CRAB_HOSTILE_LEAVES * h->leaf_bytes;
 }
 

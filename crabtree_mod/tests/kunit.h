@@ -90,8 +90,8 @@ struct crab_crash {
 };
 
 /* A shadowed media of a model, formatted, and nothing in the store */
-struct crab_crash *crab_crash_begin(struct kunit *test, const char *layout, u32 leaf_bytes,
-				    enum crab_shadow_model model);
+struct crab_crash *crab_crash_begin(struct kunit *test, const char *engine, const char *layout,
+				    u32 leaf_bytes, enum crab_shadow_model model);
 
 /* An operation on key @at, cut at each crash point; does nothing once c->bad is set */
 void crab_crash_put(struct crab_crash *c, u32 at, u64 value);

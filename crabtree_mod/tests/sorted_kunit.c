@@ -271,7 +271,7 @@ static struct crab_crash *sorted_begin(struct kunit *test, const struct sorted_w
 	KUNIT_ASSERT_EQ(test, crab_test_resize(test, way->leaf_bytes), 0);
 	t->tuning = way->tuning;
 	sorted_junk(test);
-	c = crab_crash_begin(test, "sorted", way->leaf_bytes, way->model);
+	c = crab_crash_begin(test, "crab", "sorted", way->leaf_bytes, way->model);
 	/* many stores go to a leaf that is not linked yet */
 	c->every_store = way->tuning->strategy == CRAB_STRATEGY_SIP;
 	return c;

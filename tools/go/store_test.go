@@ -17,7 +17,8 @@ import (
 
 var engines = []FormatOptions{{Engine: "crab", Layout: "slotted"}, {Engine: "crab", Layout: "sorted"},
 	{Engine: "volatile"}, {Engine: "nvtree"}, {Engine: "fastfair"},
-	{Engine: "clfb", Layout: "inplace"}, {Engine: "clfb", Layout: "twin"}, {Engine: "nbtree"}}
+	{Engine: "clfb", Layout: "inplace"}, {Engine: "clfb", Layout: "twin"}, {Engine: "nbtree"},
+	{Engine: "nbtree", Layout: "eadr"}}
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "engines/nbtree/eadr/eadr.h"
 #include "media/format.h"
 
 #define LEVELS_MAX	16
@@ -26,14 +27,16 @@ struct shape {
 	const char *layout;
 	size_t below;		/* the link of the first node of the level below */
 	size_t first;		/* the first key, which replaces the lowest key of the header */
+	u64 mark;		/* bits of a link that do not name the next node */
 };
 
 static const struct shape shapes[] = {
-	{ "crab", "slotted", 0, 0 },
-	{ "crab", "sorted", 0, sizeof(struct crab_dhead) },
-	{ "nvtree", "append", 0, 0 },
-	{ "fastfair", "shift", sizeof(struct crab_dhead), 0 },
-	{ "nbtree", "adr", 0, 0 },
+	{ "crab", "slotted", 0, 0, 0 },
+	{ "crab", "sorted", 0, sizeof(struct crab_dhead), 0 },
+	{ "nvtree", "append", 0, 0, 0 },
+	{ "fastfair", "shift", sizeof(struct crab_dhead), 0, 0 },
+	{ "nbtree", "adr", 0, 0, 0 },
+	{ "nbtree", "eadr", 0, 0, EA_LINK_MARK },
 };
 
 struct node {
@@ -57,6 +60,7 @@ static int node_load(const struct walk *walk, u64 link, struct node *node)
 			    &node->head) ||
 	    link != crab_link_to(geo, node->number, node->head.birth))
 		return -EUCLEAN;
+	node->head.next &= ~walk->shape->mark;
 	node->low = node->head.low;
 	return 0;
 }

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 46
+suite 48
 c()
 {
 	"$crabctl" "$@"
@@ -34,7 +34,8 @@ t "a snapshot of blobs" 0 '' '^394 blobs written to s$' c --image a snapshot s
 t "to standard output" 0 '-' '' c --image a snapshot -
 same "which has the same bytes" s out
 truth "its header names the kind" sh -c 'head -n1 s | grep -q "snapshot 2" && grep -aq "^# kind blobs$" s'
-for to in "crab slotted" "crab sorted" "nvtree append" "fastfair shift" "clfb twin" "nbtree adr"; do
+for to in "crab slotted" "crab sorted" "nvtree append" "fastfair shift" "clfb twin" "nbtree adr" \
+	"nbtree eadr"; do
 	read -r engine layout <<< "$to"
 	t "restore of blobs to $engine/$layout" 0 '^b: 394 blobs restored$' '' \
 		c --image b restore --engine "$engine" --layout "$layout" --size 1M --force s

@@ -10,7 +10,8 @@ manual=$here/../../Documentation/admin-guide
 golden=$here/../host/golden
 goldens=("$golden"/*.gz "$golden"/nvtree/*.gz "$golden"/fastfair/*.gz "$golden"/clfb/*.gz \
 	"$golden"/nbtree/*.gz)
-layouts=(crab/slotted crab/sorted nvtree/append fastfair/shift clfb/inplace clfb/twin nbtree/adr)
+layouts=(crab/slotted crab/sorted nvtree/append fastfair/shift clfb/inplace clfb/twin nbtree/adr \
+	nbtree/eadr)
 suite $((6 * ${#layouts[@]} + ${#goldens[@]} + 19))
 
 # fresh FILE ENGINE/LAYOUT: 2000 records with every third key

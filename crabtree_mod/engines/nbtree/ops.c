@@ -154,11 +154,7 @@ static const struct nb_kind nb_adr = {
 };
 
 /* The rows of the layouts, by the places in @crab_nb_layouts */
-#ifdef CRAB_NB_EADR
 static const struct nb_kind * const nb_kinds[] = { &nb_adr, &crab_ea_kind };
-#else
-static const struct nb_kind * const nb_kinds[] = { &nb_adr };
-#endif
 
 const struct crab_layout crab_nb_layouts[] = {
 	{
@@ -166,13 +162,11 @@ const struct crab_layout crab_nb_layouts[] = {
 		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = NB_LEAF_BYTES_MAX,
 		.leaf_default = NB_LEAF_BYTES_MAX, .records = nb_room,
 	},
-#ifdef CRAB_NB_EADR		/* test builds in user space only */
 	{
 		.name = "eadr", .id = NB_LAYOUT_EADR, .needs = CRAB_MODEL_CACHE, .swaps = true,
 		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = NB_LEAF_BYTES_MAX,
 		.leaf_default = NB_LEAF_BYTES_MAX, .records = nb_room,
 	},
-#endif
 	{ }
 };
 

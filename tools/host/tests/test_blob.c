@@ -48,7 +48,7 @@ static u8 buffer[LONGEST], value[LONGEST];
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "nbtree", "" },
+	{ "clfb", "" }, { "nbtree", "" }, { "nbtree", "eadr" },
 };
 
 /* Keys at both ends of the range, and the lowest ones */

@@ -56,7 +56,7 @@ static u8 values[CRAB_COMMIT_MAX][LONGEST], buffer[LONGEST];
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "nbtree", "" },
+	{ "clfb", "" }, { "nbtree", "" }, { "nbtree", "eadr" },
 };
 
 /* No reader waits */

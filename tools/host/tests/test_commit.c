@@ -29,7 +29,8 @@
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "clfb", "twin" }, { "nbtree", "" }, { "volatile", "" },
+	{ "clfb", "" }, { "clfb", "twin" }, { "nbtree", "" }, { "nbtree", "eadr" },
+	{ "volatile", "" },
 };
 
 struct run {

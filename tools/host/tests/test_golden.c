@@ -15,6 +15,7 @@
 
 #include <linux/align.h>
 #include <linux/err.h>
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/random.h>
 #include <linux/string.h>
@@ -128,6 +129,15 @@ static const struct golden goldens[] = {
 	NAMES("names/fastfair", BLOBS_STATE, "fastfair", "shift", 512),
 	CLFB_BLOBS("names/clfb", BLOBS_STATE, false, true),
 	NAMES("names/nbtree", BLOBS_STATE, "nbtree", "adr", 512),
+	FORMATTED("nbtree/eadr-formatted", "nbtree", "eadr", 512, SMALL(512)),
+	STATE_OF("nbtree/eadr-cut-off", 70, "nbtree", 512),
+	STATE_OF("nbtree/eadr-many", 71, "nbtree", 512),
+	STATE_OF("nbtree/eadr-cut-inserts", 72, "nbtree", 512),
+	STATE_OF("nbtree/eadr-cut-move", 73, "nbtree", 512),
+	STATE_OF("nbtree/eadr-full", 74, "nbtree", 512),
+	COMMITS("commits/eadr-list", 75, "nbtree", NULL, 512),
+	BLOBS("blobs/eadr", BLOBS_STATE, "nbtree", "eadr", 512),
+	NAMES("names/eadr", BLOBS_STATE, "nbtree", "eadr", 512),
 };
 
 static struct crab_hostile hostile;
@@ -411,14 +421,21 @@ static void read_only(const struct golden *g)
 static void use(struct crab_store *store)
 {
 	struct crab_old old;
+	u64 key = 8;
+	int err;
 
 	if (crab_blob_most(store, 0)) {
 		tap_check(!put(store, 12, 500), "put");
 		tap_check(!erase(store, 12), "erase");
 		return;
 	}
-	crab_store_delete(store, 8, &old);
-	tap_check(!crab_store_insert(store, 8, 1, CRAB_INSERT_EITHER, &old), "insert");
+	/* In a full store, a leaf of eadr has room again once half of its records are deleted */
+	do {
+		crab_store_delete(store, key, &old);
+		err = crab_store_insert(store, 8, 1, CRAB_INSERT_EITHER, &old);
+		key += 8;
+	} while (err == -ENOSPC && key < 8 * crab_leaf_slots(hostile.leaf_bytes));
+	tap_check(!err, "insert: %d", err);
 	tap_check(!crab_store_delete(store, 8, &old) && old.value == 1, "delete");
 }
 

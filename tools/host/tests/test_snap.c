@@ -31,6 +31,7 @@ static const struct kind {
 } kinds[] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
 	{ "volatile", "" }, { "clfb", "twin" }, { "nbtree", "adr" },
+	{ "nbtree", "eadr" },
 };
 
 struct open {

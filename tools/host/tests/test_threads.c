@@ -222,7 +222,7 @@ static void run_subject(const struct subject *subject, u32 rounds, u64 seed)
 	       run.actor[subject->threads].snaps);
 }
 
-/* The time of a run under ThreadSanitizer is limited: the layout eadr, of test builds only, has less */
+/* The time of a run under ThreadSanitizer is limited: the layout eadr has less */
 static u32 subject_rounds(const struct subject *subject, u32 rounds)
 {
 #ifdef __SANITIZE_THREAD__

@@ -41,6 +41,7 @@ static const struct subject {
 	{ "nvtree", "append", 8192, false }, { "fastfair", "shift", 256, true },
 	{ "fastfair", "shift", 512, false }, { "fastfair", "shift", 8192, false },
 	{ "nbtree", "adr", 512, true }, { "nbtree", "adr", 1024, false },
+	{ "nbtree", "eadr", 512, true }, { "nbtree", "eadr", 1024, false },
 	{ "clfb", "inplace", 512, true }, { "clfb", "inplace", 2048, false },
 	{ "clfb", "twin", 512, false },
 };

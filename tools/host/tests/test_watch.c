@@ -26,6 +26,7 @@ static const struct kind {
 } kinds[] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
 	{ "volatile", "" }, { "clfb", "inplace" }, { "nbtree", "adr" },
+	{ "nbtree", "eadr" },
 };
 
 static u32 wakes;

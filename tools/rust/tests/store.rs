@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 const EEXIST: i32 = 17;
 const EBADF: i32 = 9;
-const ENGINES: [(&str, &str); 8] = [("crab", "slotted"), ("crab", "sorted"), ("volatile", ""), ("nvtree", ""),
-    ("fastfair", ""), ("clfb", "inplace"), ("clfb", "twin"), ("nbtree", "")];
+const ENGINES: [(&str, &str); 9] = [("crab", "slotted"), ("crab", "sorted"), ("volatile", ""), ("nvtree", ""),
+    ("fastfair", ""), ("clfb", "inplace"), ("clfb", "twin"), ("nbtree", ""),
+    ("nbtree", "eadr")];
 
 /// An image that is removed at the end.
 struct Image(PathBuf);
