@@ -133,6 +133,11 @@ TEST(read_nbtree, "faults: INFO, SEARCH, SCAN, CHECK and open, engine nbtree")
 	reading("nbtree", "adr");
 }
 
+TEST(read_eadr, "faults: INFO, SEARCH, SCAN, CHECK and open, layout eadr")
+{
+	reading("nbtree", "eadr");
+}
+
 /* Writing calls: done whole, or not at all */
 
 static int run_write(struct trial *trial)
@@ -210,6 +215,11 @@ TEST(write_clfb, "faults: INSERT and DELETE, engine clfb")
 TEST(write_nbtree, "faults: INSERT and DELETE, engine nbtree")
 {
 	writing("nbtree", "adr");
+}
+
+TEST(write_eadr, "faults: INSERT and DELETE, layout eadr")
+{
+	writing("nbtree", "eadr");
 }
 
 #define BATCH		120

@@ -265,6 +265,11 @@ TEST(nbtree, "the same of the engine nbtree")
 	run_rounds(fresh_store_of("nbtree", "adr", 512), 200, false);
 }
 
+TEST(eadr, "the same of its layout eadr")
+{
+	run_rounds(fresh_store_of("nbtree", "eadr", 512), 200, false);
+}
+
 TEST(in_dram, "the same of the engine in DRAM")
 {
 	run_rounds(fresh_store_of("volatile", "", 512), 200, false);

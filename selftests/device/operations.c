@@ -588,9 +588,10 @@ TEST(model_clfb_twin, "20000 random operations against a model, engine clfb, two
 	model_test("clfb", "twin", 512);
 }
 
-TEST(model_nbtree, "20000 random operations against a model, engine nbtree")
+TEST(model_nbtree, "20000 random operations against a model, engine nbtree, both layouts")
 {
 	model_test("nbtree", "adr", 512);
+	model_test("nbtree", "eadr", 512);
 }
 
 TEST(model_volatile, "20000 random operations against a model, engine volatile")

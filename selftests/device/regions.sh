@@ -160,6 +160,34 @@ caches_region() {
 	must store "$a" verify 500
 }
 
+# a layout that needs caches that persist: refused where none are declared, unless it is only read
+caches_layout() {
+	local a b needs="layout eadr needs a region whose caches persist"
+	need_scratch
+	must media zero "$BASE" 1048576
+	crabtree "region=64K@$BASE,cache,$((BASE + 65536)),64K"
+	a=$(device "phys:$(printf %#x "$BASE"),0x10000")
+	b=$(device "phys:$(printf %#x $((BASE + 65536))),0x10000")
+	log_mark
+	refuses EOPNOTSUPP store "$b" format force nbtree/eadr
+	log_has "$needs"
+	must store "$a" format force nbtree/eadr
+	must store "$a" fill 500
+	load -r crabtree
+	crabtree "region=64K@$BASE"
+	a=$(device "phys:$(printf %#x "$BASE"),0x10000")
+	equal "$(store "$a" info state)" 3 "state without the declaration"
+	equal "$(store "$a" info reason)" "$needs" reason
+	load -r crabtree
+	crabtree "region=64K@$BASE" readonly=1
+	must store "$(device "phys:$(printf %#x "$BASE"),0x10000")" verify 500
+	load -r crabtree
+	crabtree "region=64K@$BASE,cache"
+	a=$(device "phys:$(printf %#x "$BASE"),0x10000")
+	must store "$a" verify 500
+	must store "$a" put 500 1
+}
+
 # only root may read physical addresses
 region_name() {
 	crabtree ram=64K
@@ -454,6 +482,7 @@ tests_of_ram() {
 		region=64K@17179869185G
 	it caches_ram "ram=SIZE,cache: no cleans, still volatile"
 	it caches_region "region=START,SIZE,cache: class cache, for this region only"
+	it caches_layout "a layout that needs such caches: refused elsewhere, or only read"
 	it region_name "a region's name is for root"
 	it bad "ram of more than there is" ENOMEM "are free" ram=1T
 	it bad "ram whose second region is bad: the first is let go" EINVAL \

@@ -4,7 +4,7 @@
  * call: store DEVICE VERB [ARGUMENT...]. It prints the result, and an error
  * as its name; exit status 1 for an error, 2 for a wrong answer.
  *
- *   format [FORCE [LAYOUT [BYTES [LABEL]]]]	an empty store, of 512-byte leaves
+ *   format [FORCE [[ENGINE/]LAYOUT [BYTES [LABEL]]]]	an empty store, of 512-byte leaves
  *   commits, names	an empty store of commits, or of names, over any other
  *   var NAME		the number in a u64
  *   info FIELD		state, reason, region, records, durability, repairs, leaves_bad, uuid,
@@ -25,6 +25,16 @@ static int fail(int rc)
 	return 1;
 }
 
+/* [ENGINE/]LAYOUT */
+static void format_layout(struct crabtree_format *f, const char *text)
+{
+	const char *slash = strchr(text, '/');
+
+	if (slash)
+		snprintf(f->engine, sizeof(f->engine), "%.*s", (int)(slash - text), text);
+	snprintf(f->layout, sizeof(f->layout), "%s", slash ? slash + 1 : text);
+}
+
 static int verb_format(int fd, char **arg)
 {
 	struct crabtree_format f;
@@ -33,7 +43,7 @@ static int verb_format(int fd, char **arg)
 	format_args(&f, *arg ? CRABTREE_FORMAT_FORCE : 0,
 		    arg[0] && arg[1] && arg[2] ? strtoul(arg[2], NULL, 0) : 512);
 	if (arg[0] && arg[1])
-		snprintf(f.layout, sizeof(f.layout), "%s", arg[1]);
+		format_layout(&f, arg[1]);
 	if (arg[0] && arg[1] && arg[2] && arg[3])
 		snprintf(f.label, sizeof(f.label), "%s", arg[3]);
 	rc = call(fd, CRABTREE_FORMAT, &f);

@@ -449,6 +449,11 @@ TEST(nbtree, "the engine nbtree")
 	stress("nbtree", "adr", true);
 }
 
+TEST(eadr, "its layout eadr")
+{
+	stress("nbtree", "eadr", true);
+}
+
 TEST(volatile_engine, "the volatile engine")
 {
 	stress("volatile", "", false);
