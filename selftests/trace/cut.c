@@ -395,14 +395,17 @@ int main(int argc, char **argv)
 	media.base = aligned_alloc(4096, size);
 	memset(media.base, 0, size);
 	shadow = crab_shadow_create(&media, NODES);
-	log = log_read(argv[1], size);
+	media.fence_only = !strcmp(argv[6], "caches");
+	log = log_read(argv[1], size, media.fence_only);
 	orders_logged = log.orders;
 	next = log.events;
 	end = log.events + log.count;
-	if (strcmp(argv[6], "race"))
-		workload_run(atoi(argv[3]));
-	else
+	if (!strcmp(argv[6], "race"))
 		workload_race(atoi(argv[3]));
+	else if (media.fence_only)
+		workload_caches(atoi(argv[3]));
+	else
+		workload_run(atoi(argv[3]));
 	printf("%llu points, %llu of them with two writers in progress, %llu in batches, ", points, races,
 	       batches);
 	printf("%llu in commits, %llu images, ", commits, images + shadow->counts.images);

@@ -5,7 +5,8 @@
  * Performs the logged work on the host build of the same engine, and compares each store with its
  * value, each cleaned line, each fence and each order with the log, in sequence. The model does not
  * require the same sequence, but both have it. On x86-64 an order is no instruction, so no log has
- * it. The parameters are those of the module; pairs=0 if the machine's CPU does not store pairs.
+ * it. The parameters are those of the module; pairs=0 if the machine's CPU does not store pairs, and
+ * caches=1 if the caches of the region persist: then the work is that of the layout eadr.
  *
  * Random values of the machine are taken from the log: the store's id, the time of FORMAT, the void
  * of each leaf. The host build computes everything that follows from them (links, checks,
@@ -462,7 +463,7 @@ int perform(const struct workload_call *call)
 	return end(err);
 }
 
-/* NAME=VALUE: "pairs" is of the CPU, the others are options of the module */
+/* NAME=VALUE: "pairs" is of the CPU, "caches" of the region, the others are options of the module */
 static bool parameter(const char *text)
 {
 	const struct crab_option *option;
@@ -475,6 +476,10 @@ static bool parameter(const char *text)
 	snprintf(name, sizeof(name), "%.*s", (int)(value - text), text);
 	if (!strcmp(name, "pairs")) {
 		crab_x86_cx16 = strtoul(value + 1, NULL, 0);
+		return true;
+	}
+	if (!strcmp(name, "caches")) {
+		media.fence_only = strtoul(value + 1, NULL, 0);
 		return true;
 	}
 	option = crab_option_find(name, &values);
@@ -520,11 +525,14 @@ int main(int argc, char **argv)
 	media.size = size;
 	media.base = aligned_alloc(4096, media.size);
 	memset(media.base, 0, media.size);
-	log = log_read(argv[1], media.size);
+	log = log_read(argv[1], media.size, media.fence_only);
 	follow.next = log.events;
 	follow.end = log.events + log.count;
 	orders_logged = log.orders;
-	workload_run(atoi(argv[3]));
+	if (media.fence_only)
+		workload_caches(atoi(argv[3]));
+	else
+		workload_run(atoi(argv[3]));
 	if (follow.next != follow.end)
 		differ("the log goes on", NULL, follow.next);
 	if (memcmp(media.base, left, media.size))

@@ -25,6 +25,7 @@ struct reader {
 	uint64_t code, code_bytes;
 	uint64_t mapped;
 	bool stored;		/* by the module, since its last fence */
+	bool swaps;
 };
 
 static void *file_read(const char *path, size_t *size)
@@ -162,9 +163,23 @@ static bool is_idle_order(struct reader *reader, const struct log_event *e)
 	return e->type == LOG_ORDER && !reader->stored;
 }
 
-struct log log_read(const char *path, uint64_t region_bytes)
+/* The order that a swap implies, before its store or after it */
+static void add_order(struct reader *reader, const struct trace_record *r, struct log *log)
 {
-	struct reader reader = { .region_bytes = region_bytes };
+	struct log_event *e = &log->events[log->count];
+
+	if (!reader->swaps || r->type != TRACE_STORE || r->kind != TRACE_SWAP || !by_module(reader, r))
+		return;
+	*e = (struct log_event) { .type = LOG_ORDER, .cpu = r->cpu };
+	if (is_idle_order(reader, e))
+		return;
+	log->count++;
+	log->orders = true;
+}
+
+struct log log_read(const char *path, uint64_t region_bytes, bool swaps)
+{
+	struct reader reader = { .region_bytes = region_bytes, .swaps = swaps };
 	const struct trace_record *r;
 	struct log log = { };
 	struct log_event *e;
@@ -172,7 +187,7 @@ struct log log_read(const char *path, uint64_t region_bytes)
 
 	reader.records = r = file_read(path, &bytes);
 	reader.count = bytes / sizeof(*r);
-	log.events = calloc(reader.count + 1, sizeof(*log.events));
+	log.events = calloc(3 * reader.count + 1, sizeof(*log.events));
 	if (!log.events || bytes % sizeof(*r)) {
 		fprintf(stderr, "%s: not whole records\n", path);
 		exit(2);
@@ -182,11 +197,13 @@ struct log log_read(const char *path, uint64_t region_bytes)
 			reader_look_ahead(&reader, r);
 		if (r->type == TRACE_MAP)
 			reader.mapped = r->address;
+		add_order(&reader, r, &log);
 		e = &log.events[log.count];
 		if (!record_event(&reader, r, e) || is_idle_order(&reader, e))
 			continue;
 		log.count++;
 		log.orders |= e->type == LOG_ORDER;
+		add_order(&reader, r, &log);
 		if (e->type != LOG_CLEAN)
 			continue;
 		e->offset &= ~(uint64_t)(LINE - 1);

@@ -51,11 +51,15 @@ struct log {
 
 /**
  * log_read() - read a log; ends the program where it cannot be one
+ * @path: name of the file
+ * @region_bytes: size of the region
+ * @swaps: the module stores records by compare-and-swap: on arm64, each has an order before it and
+ *	one after it
  *
  * Only full fences of the module count: other code of the kernel has
  * barriers too, which happen to complete cleans but are no part of any promise.
  */
-struct log log_read(const char *path, uint64_t region_bytes);
+struct log log_read(const char *path, uint64_t region_bytes, bool swaps);
 
 /**
  * log_print() - print an event

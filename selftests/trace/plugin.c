@@ -98,9 +98,12 @@ static void emit_map(unsigned int cpu, uint64_t first)
 	region_mapped = first;
 }
 
-static void on_store(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t address, void *pc)
+static void log_store(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t address, void *pc,
+		      uint8_t kind)
 {
-	struct trace_record r = { .type = TRACE_STORE, .cpu = cpu, .pc = (uintptr_t)pc };
+	struct trace_record r = {
+		.type = TRACE_STORE, .cpu = cpu, .kind = kind, .pc = (uintptr_t)pc,
+	};
 	const struct qemu_plugin_hwaddr *physical;
 
 	if (!begun)
@@ -117,6 +120,16 @@ static void on_store(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr
 	emit_map(cpu, address - r.address);
 	emit(&r);
 	g_mutex_unlock(&lock);
+}
+
+static void on_store(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t address, void *pc)
+{
+	log_store(cpu, info, address, pc, 0);
+}
+
+static void on_swap(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t address, void *pc)
+{
+	log_store(cpu, info, address, pc, TRACE_SWAP);
 }
 
 static void on_site(unsigned int cpu, void *data)
@@ -169,9 +182,9 @@ static void watch_mark(struct qemu_plugin_insn *insn)
 					       (void *)(uintptr_t)qemu_plugin_insn_vaddr(insn));
 }
 
-static void watch_stores(struct qemu_plugin_insn *insn)
+static void watch_stores(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_mem_cb_t callback)
 {
-	qemu_plugin_register_vcpu_mem_cb(insn, on_store, QEMU_PLUGIN_CB_NO_REGS,
+	qemu_plugin_register_vcpu_mem_cb(insn, callback, QEMU_PLUGIN_CB_NO_REGS,
 					 QEMU_PLUGIN_MEM_W,
 					 (void *)(uintptr_t)qemu_plugin_insn_vaddr(insn));
 }
@@ -211,6 +224,13 @@ static bool arm64_site(uint32_t word, struct site *site)
 	return true;
 }
 
+/* casal, caspal, stlxr, stlxp: of one word and of two */
+static bool arm64_is_swap(uint32_t word)
+{
+	return (word & 0xbfe0fc00) == 0x88e0fc00 || (word & 0xbfe0fc00) == 0x0860fc00 ||
+	       (word & 0xbfc08000) == 0x88008000;
+}
+
 static void arm64_watch(struct qemu_plugin_insn *insn)
 {
 	struct site site;
@@ -222,7 +242,7 @@ static void arm64_watch(struct qemu_plugin_insn *insn)
 	else if (arm64_site(word, &site))
 		watch_site(insn, &site);
 	else
-		watch_stores(insn);
+		watch_stores(insn, arm64_is_swap(word) ? on_swap : on_store);
 }
 
 /* X86-64: all of them are 0f ae, distinguished by prefix, mode and register field */
@@ -320,7 +340,7 @@ static void x86_watch(struct qemu_plugin_insn *insn)
 	else if (x86_site(&code, &site))
 		watch_site(insn, &site);
 	else
-		watch_stores(insn);
+		watch_stores(insn, on_store);
 }
 
 static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)

@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	left = region_read(argv[2], &size);
-	log = log_read(argv[1], size);
+	log = log_read(argv[1], size, false);
 	memory = calloc(1, size + LINE);
 	changes = replay(&log, memory, size, 0);
 	skip = argc == 4 ? strtoull(argv[3], NULL, 0) : changes;

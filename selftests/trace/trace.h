@@ -26,6 +26,7 @@ enum trace_kind {
 	TRACE_CVAC = 1, TRACE_CVAP, TRACE_CVADP, TRACE_CIVAC,
 	TRACE_CLFLUSH, TRACE_CLFLUSHOPT, TRACE_CLWB,
 	TRACE_LFENCE, TRACE_MFENCE, TRACE_SFENCE,
+	TRACE_SWAP,		/* a store: of a compare-and-swap that orders it (arm64) */
 	TRACE_DMB = 0x40,	/* | CRm */
 	TRACE_DSB = 0x80,	/* | CRm */
 };

@@ -43,6 +43,11 @@ static const struct workload_store stores[] = {
 #define STORES	(sizeof(stores) / sizeof(stores[0]))
 #define SHARES	17	/* of all of them */
 
+/* The region of this one has caches that persist */
+static const struct workload_store eadr = {
+	.engine = "nbtree", .layout = "eadr", .leaf_bytes = 512, .share = 1,
+};
+
 enum age { GROW, CHANGE, APPEND, SHRINK, AGES };
 
 /* One in eight inserts may only create, one in eight only replace: some must fail */
@@ -168,7 +173,7 @@ static int insert_torn(const uint32_t *index, uint32_t n, uint32_t *number)
 static int reload(const struct workload_store *store, enum age next, uint32_t *number)
 {
 	static const uint32_t torn[] = { 16, 100, 200, 300 };
-	const bool tears = next == SHRINK && !*store->engine && !store->blobs;
+	const bool tears = next == SHRINK && (!*store->engine || store == &eadr) && !store->blobs;
 	const uint32_t n = tears ? sizeof(torn) / sizeof(torn[0]) : 0;
 	int err = insert_torn(torn, n, number);
 
@@ -236,5 +241,15 @@ int workload_run(uint32_t operations)
 
 	for (i = 0; i < STORES && !err; i++)
 		err = live(&stores[i], operations * stores[i].share / SHARES, &number);
+	return err ? err : perform_unload();
+}
+
+int workload_caches(uint32_t operations)
+{
+	uint32_t number = 0;
+	int err = perform_load();
+
+	if (!err)
+		err = live(&eadr, operations, &number);
 	return err ? err : perform_unload();
 }

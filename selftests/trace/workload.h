@@ -71,6 +71,14 @@ static inline uint64_t workload_key(uint32_t index)
 int workload_run(uint32_t operations);
 
 /**
+ * workload_caches() - the same in a region whose caches persist, with a store that needs that
+ * @operations: number of operations
+ *
+ * Return: 0 or the first failure.
+ */
+int workload_caches(uint32_t operations);
+
+/**
  * workload_race() - execute the workload of two concurrent writers with private keys in one store
  * @operations: number of operations
  *
@@ -118,7 +126,8 @@ int perform_unload(void);
  * @n: how many
  *
  * The detach before was cut: the store counts as attached. A delete of each of the keys
- * was cut after its first store: the keys are absent, and attach has to repair their slots.
+ * was cut after its first store, in the layout eadr an insert: the keys are absent, and attach has
+ * to repair their slots.
  */
 int perform_tear(const uint32_t *index, uint32_t n);
 

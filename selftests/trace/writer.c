@@ -36,6 +36,7 @@
 #define LEAF_HEAD	48
 #define SLOT		16
 #define KEY_FREE	(~0ULL)
+#define EADR_LIVE	(1ULL << 62)	/* with a key below 2^62; without this bit, the record is pending */
 
 /* Without pauses it is a matter of luck whether the worker finds a sparse leaf before it is empty */
 #define PAUSE_EVERY	512		/* operations */
@@ -132,18 +133,27 @@ static void tear_detach(volatile void *memory)
 		*b -= 2;
 }
 
-/* The first store of its delete. Slots of free leaves may have it too: no matter */
-static void tear_delete(volatile void *memory, uint64_t key)
+/* The word that a slot with a key has after the first store of its delete, or of its insert */
+static uint64_t torn_word(volatile void *memory, uint64_t slot, uint64_t end)
 {
-	int sorted = !strcmp(formatted->layout, "sorted");
+	if (!strcmp(formatted->layout, "eadr"))
+		return *word(memory, slot) & ~EADR_LIVE;
+	if (!strcmp(formatted->layout, "sorted") && slot + SLOT < end)
+		return *word(memory, slot + SLOT);
+	return KEY_FREE;
+}
+
+/* Slots of free leaves may have the key too: no matter */
+static void tear_key(volatile void *memory, uint64_t key)
+{
+	uint64_t found = !strcmp(formatted->layout, "eadr") ? key | EADR_LIVE : key;
 	uint64_t leaf, slot, end;
 
 	for (leaf = POOL; leaf < region_bytes; leaf += formatted->leaf_bytes) {
 		end = leaf + formatted->leaf_bytes;
 		for (slot = leaf + LEAF_HEAD; slot < end; slot += SLOT)
-			if (*word(memory, slot) == key)
-				*word(memory, slot) = sorted && slot + SLOT < end ?
-						      *word(memory, slot + SLOT) : KEY_FREE;
+			if (*word(memory, slot) == found)
+				*word(memory, slot) = torn_word(memory, slot, end);
 	}
 }
 
@@ -162,7 +172,7 @@ int perform_tear(const uint32_t *index, uint32_t n)
 	mark(TRACE_CALL, WORKLOAD_TEAR, 0);
 	tear_detach(memory);
 	for (i = 0; i < n; i++)
-		tear_delete(memory, workload_key(index[i]));
+		tear_key(memory, workload_key(index[i]));
 	mark(TRACE_RETURN, WORKLOAD_TEAR, 0);
 	munmap((void *)memory, region_bytes);
 	return 0;
@@ -391,14 +401,16 @@ int main(int argc, char **argv)
 	int (*work)(uint32_t operations);
 
 	if (argc != 7) {
-		fprintf(stderr, "usage: writer MODULE PARAMETERS OPERATIONS REGION BYTES WORK\n");
+		fprintf(stderr, "usage: writer MODULE PARAMETERS OPERATIONS REGION BYTES WORK\n"
+			"WORK: work, race or caches\n");
 		return 2;
 	}
 	module = argv[1];
 	parameters = argv[2];
 	region = strtoull(argv[4], NULL, 0);
 	region_bytes = strtoull(argv[5], NULL, 0);
-	work = strcmp(argv[6], "race") ? workload_run : workload_race;
+	work = !strcmp(argv[6], "race") ? workload_race :
+	       !strcmp(argv[6], "caches") ? workload_caches : workload_run;
 	if (work(atoi(argv[3])))
 		return 1;
 	printf("ok 1 the work is done\n");

@@ -243,13 +243,13 @@ SUITES = [
     Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 4000), 30, 2),
     Suite("boots", "power", boots, 1),
     Suite("verifier", "power", verifier, 3),
-    # Three machines do the same work, and each is cut at another third of the crash points; the
-    # other two do work of their own and are cut at a third as well
-    Suite("trace-arm64-n1", "trace", traced("arm64-6.1", "arm64-n1", "--part", "1/3"), 26),
+    # Three machines do the same work, and each is cut at another third of the crash points, and so
+    # are three with caches that persist; the other two do work of their own and are cut at a third as well
+    Suite("trace-arm64-n1", "trace", traced("arm64-6.1", "arm64-n1", "arm64-n1-caches", "--part", "1/3"), 36),
     Suite("trace-arm64-a53", "trace", traced("arm64-6.1", "arm64-a53", "--part", "1/3"), 24),
-    Suite("trace-arm64-max", "trace", traced("arm64-6.1", "arm64-max", "--part", "2/3"), 38),
+    Suite("trace-arm64-max", "trace", traced("arm64-6.1", "arm64-max", "arm64-a53-caches", "--part", "2/3"), 48),
     Suite("trace-arm64-race", "trace", traced("arm64-6.1", "arm64-race", "--part", "1/3"), 20, 2),
-    Suite("trace-amd64", "trace", traced("amd64-6.1", "amd64", "--part", "3/3"), 35),
+    Suite("trace-amd64", "trace", traced("amd64-6.1", "amd64", "amd64-caches", "--part", "3/3"), 45),
     Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 25),
     Suite("dkms", "dkms", dkms, 13),
     # The newest kernel needs a root of Debian's unstable suite, to build the module in
