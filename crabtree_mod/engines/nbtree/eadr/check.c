@@ -6,11 +6,13 @@
  * Invariant: it writes neither media nor DRAM that others read. A difference counts only if no
  * structure modification of the leaves in question has begun since they were found.
  *
- * Locking: takes nb_tree.smo_lock, for which no operation waits; RCU keeps each leaf.
+ * Locking: holds nb_tree.smo_lock for some leaves at a time; RCU keeps each leaf.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
 
 #include "engines/defaults.h"
 #include "moves.h"
@@ -147,8 +149,18 @@ static void check_head(struct ea_tree *tree, struct crab_check_report *report)
 				 "the head does not lead to the first leaf");
 }
 
+/* Lets the index follow the list, and replaced leaves become free */
+static void check_pause(struct ea_tree *tree)
+{
+	mutex_unlock(&tree->nb.smo_lock);
+	cond_resched();
+	crab_ea_lock(tree);
+}
+
 static int check_leaves(struct ea_tree *tree, struct crab_check_report *report)
 {
+	/* A leaf takes twice the time of those of `adr`: the key of each slot is searched for */
+	u32 turn = crab_check_turn(2 * tree->nb.room), done = 0;
 	u64 key = 0;
 
 	crab_rcu_enter();
@@ -160,6 +172,8 @@ static int check_leaves(struct ea_tree *tree, struct crab_check_report *report)
 		crab_rcu_enter();
 		key = check_leaf(tree, report, key);
 		crab_rcu_leave();
+		if (++done % turn == 0)
+			check_pause(tree);
 	}
 	return 0;
 }
