@@ -9,7 +9,7 @@ import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUT = os.path.join(ROOT, "out")
-# Engines and layouts that only make paper measures: one survives no cut, the other is not finished
+# Engines and layouts that only make paper measures: one survives no cut, the other needs caches that persist
 BARE = (("clfb", "bare"), ("nbtree", "eadr"))
 
 

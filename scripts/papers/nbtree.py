@@ -235,9 +235,8 @@ engine ``nbtree``: Tables I and IV, Figures 6 to 9, 11, 14, 17 and 18.
 
 {keys} and {many} uniform, unique keys; persistent memory is DRAM; {repeats}.
 
-* **NBTree** is the layout ``eadr``: lock-free, for caches that persist. It is not finished, and only this program
-  and the tests build it. It freezes a leaf before it is copied, because the paper's synchronisation of two copies
-  `loses updates <verdicts.rst>`_.
+* **NBTree** is the layout ``eadr``: lock-free, for caches that persist. It freezes a leaf before it is copied,
+  because the paper's synchronisation of two copies `loses updates <verdicts.rst>`_.
 * **NBTree-WR** is the layout ``adr``: a lock and a sequence for each leaf, as in the paper's variant NBTree-WR,
   whose searches take a lock; ours take none. In ADR mode it stands for NBTree, and has no dirty reads.
 * **eADR** mode: a fence, and no line is cleaned. **ADR** mode: lines are cleaned.
