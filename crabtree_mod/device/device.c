@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements one device: it attaches the store in its region, counts the
- * calls on it, formats it, detaches it and reports every change.
+ * calls on it, detaches it and reports every change.
  *
  * Invariants: device->calls is live exactly while device->store is set and no task detaches it, so
  * a call that entered has a store until it leaves. A store is attached and detached under
@@ -98,7 +98,7 @@ static void device_trace(struct crab_device *device)
  * crab_device_end(), because the device then leaves its class: the caller holds device->change
  * and has found a region, or is the work that crab_device_end() waits for.
  */
-static void device_changed(struct crab_device *device)
+void crab_device_changed(struct crab_device *device)
 {
 	device_trace(device);
 	if (!device_is_registered(&device->dev))
@@ -120,7 +120,7 @@ static void device_notice(struct crab_device *device)
 	}
 	mutex_unlock(&device->lock);
 	if (changed)
-		device_changed(device);
+		crab_device_changed(device);
 }
 
 void crab_device_maintain(struct work_struct *work)
@@ -161,7 +161,7 @@ int crab_device_interruption(struct crab_device *device)
 }
 
 /* Later calls do not enter the store: they return @error */
-static void device_calls_stop_locked(struct crab_device *device, int error)
+void crab_device_stop_locked(struct crab_device *device, int error)
 {
 	lockdep_assert_held(&device->change);
 	lockdep_assert_held(&device->lock);
@@ -174,7 +174,7 @@ static void device_calls_stop_locked(struct crab_device *device, int error)
 }
 
 /* No call enters any more: waits for those that run, then detaches. INFO shows @reason meanwhile */
-static void device_store_detach(struct crab_device *device, const char *reason)
+void crab_device_detach_store(struct crab_device *device, const char *reason)
 {
 	struct crab_store *store = device->store;
 
@@ -219,7 +219,7 @@ static void device_calls_drain(struct crab_device *device)
 
 	percpu_ref_switch_to_atomic_sync(&device->calls);
 	mutex_lock(&device->lock);
-	device_calls_stop_locked(device, DEVICE_RESUMES);
+	crab_device_stop_locked(device, DEVICE_RESUMES);
 	mutex_unlock(&device->lock);
 	wait_for_completion(&device->idle);
 	percpu_ref_reinit(&device->calls);
@@ -228,7 +228,7 @@ static void device_calls_drain(struct crab_device *device)
 }
 
 /* A kick before the calls are live has no effect, so another one follows */
-static void device_store_attach(struct crab_device *device)
+void crab_device_attach_store(struct crab_device *device, const struct crab_super *unfinished)
 {
 	struct crab_attach_options options = {
 		.readonly	= device->readonly,
@@ -236,6 +236,7 @@ static void device_store_attach(struct crab_device *device)
 		.interrupted	= device_interrupted,
 		.arg		= device,
 		.snapshot_bytes	= crab_snapshot_bytes,
+		.unfinished	= unfinished,
 	};
 	struct crab_attach_report report = { };
 	int parked = READ_ONCE(crab_parked);
@@ -257,7 +258,7 @@ static void device_store_attach(struct crab_device *device)
 void crab_device_begin(struct crab_device *device)
 {
 	mutex_lock(&device->change);
-	device_store_attach(device);
+	crab_device_attach_store(device, NULL);
 	mutex_unlock(&device->change);
 	device_trace(device);
 }
@@ -267,9 +268,9 @@ void crab_device_end(struct crab_device *device)
 	WRITE_ONCE(device->ending, -ENODEV);
 	mutex_lock(&device->change);
 	mutex_lock(&device->lock);
-	device_calls_stop_locked(device, -ENODEV);
+	crab_device_stop_locked(device, -ENODEV);
 	mutex_unlock(&device->lock);
-	device_store_detach(device, "");
+	crab_device_detach_store(device, "");
 	mutex_lock(&device->lock);
 	device->region = NULL;
 	mutex_unlock(&device->lock);
@@ -300,6 +301,8 @@ static enum crabtree_state device_state_locked(struct crab_device *device, bool 
 
 	if (!device->region)
 		return CRABTREE_STATE_GONE;
+	if (device->store && crab_store_is_unfinished(device->store))
+		return CRABTREE_STATE_UNFORMATTED;
 	if (device->store)
 		return readonly ? CRABTREE_STATE_READONLY : CRABTREE_STATE_READY;
 	return device->report.verdict == CRAB_VERDICT_BLANK ? CRABTREE_STATE_UNFORMATTED :
@@ -365,7 +368,7 @@ static void device_notify(const struct crab_device_info *info, unsigned long eve
 		.uuid	= (const uuid_t *)info->store.super.uuid,
 	};
 
-	if (info->serving)
+	if (info->serving && !info->store.unfinished)
 		blocking_notifier_call_chain(&crab_device_notifier, event, &identity);
 }
 
@@ -392,6 +395,8 @@ static int device_open_locked(struct crab_device *device)
 
 	if (!device->region || READ_ONCE(device->ending) == -ENODEV)
 		return -ENODEV;
+	if (device->store && crab_store_is_unfinished(device->store))
+		return -EBUSY;
 	device->users++;
 	get_device(&device->dev);
 	return 0;
@@ -420,6 +425,8 @@ static int device_observe(struct crab_device *device,
 
 	if (!device->store)
 		return device->error;
+	if (crab_store_is_unfinished(device->store))
+		return -EBUSY;
 	err = crab_store_observe(device->store);
 	if (err < 0)
 		return err;
@@ -465,7 +472,7 @@ static bool device_matches_locked(struct crab_device *device,
 	struct crab_device_info info;
 
 	device_info_locked(device, &info);
-	if (!info.serving)
+	if (!info.serving || info.store.unfinished)
 		return false;
 	if (wanted->label)
 		return !strcmp(info.store.super.label, wanted->label);
@@ -483,76 +490,6 @@ bool crab_device_open_if(struct crab_device *device, const struct crabtree_ident
 	       !device_open_locked(device);
 	mutex_unlock(&device->lock);
 	return used;
-}
-
-/* The checks that can refuse a FORMAT before the served store is detached */
-static int device_format_check_locked(struct crab_device *device,
-				      const struct crab_format_options *options, char *reason)
-{
-	lockdep_assert_held(&device->lock);
-
-	if (!device->region) {
-		strscpy(reason, "the region was taken away", CRAB_REASON_LEN);
-		return -ENODEV;
-	}
-	if (READ_ONCE(crab_parked)) {
-		strscpy(reason, CRAB_PARKED_REASON, CRAB_REASON_LEN);
-		return crab_parked;
-	}
-	if (device->readonly) {
-		strscpy(reason, "the region is read-only", CRAB_REASON_LEN);
-		return -EROFS;
-	}
-	if (device->users > 1) {
-		snprintf(reason, CRAB_REASON_LEN, "%u others have it open", device->users - 1);
-		return -EBUSY;
-	}
-	return crab_store_format_check(&device->region->media, options, reason);
-}
-
-/* @begun: out: true once the store that was served before is being detached */
-static int device_format(struct crab_device *device, const struct crab_format_options *options,
-			 char *reason, bool *begun)
-{
-	int err;
-
-	lockdep_assert_held(&device->change);
-
-	mutex_lock(&device->lock);
-	err = device_format_check_locked(device, options, reason);
-	if (!err)
-		device_calls_stop_locked(device, -EBUSY);
-	mutex_unlock(&device->lock);
-	if (err)
-		return err;
-	*begun = true;
-	device_store_detach(device, "FORMAT is at work");
-	err = crab_store_format(&device->region->media, options, reason);
-	device_store_attach(device);
-	if (err || device->store)
-		return err;
-	strscpy(reason, device->report.reason, CRAB_REASON_LEN);
-	return device->error;
-}
-
-int crab_device_format(struct crab_device *device, const struct crab_format_options *options)
-{
-	char reason[CRAB_REASON_LEN] = "";
-	bool begun = false;
-	int err;
-
-	if (mutex_lock_killable(&device->change))
-		return -ERESTARTSYS;
-	err = device_format(device, options, reason, &begun);
-	if (begun)
-		device_changed(device);
-	mutex_unlock(&device->change);
-	if (err)
-		pr_warn_ratelimited("%s: FORMAT failed: error %d: %s\n", dev_name(&device->dev),
-				    err, reason);
-	else
-		crab_device_announce(device);
-	return err;
 }
 
 /* The store becomes read-only. The work that device_kick() queues notifies user space */
@@ -575,10 +512,10 @@ void crab_device_park(struct crab_device *device)
 	mutex_lock(&device->change);
 	if (device->region) {
 		mutex_lock(&device->lock);
-		device_calls_stop_locked(device, error);
+		crab_device_stop_locked(device, error);
 		mutex_unlock(&device->lock);
-		device_store_detach(device, CRAB_PARKED_REASON);
-		device_changed(device);
+		crab_device_detach_store(device, CRAB_PARKED_REASON);
+		crab_device_changed(device);
 	}
 	cmpxchg(&device->ending, error, 0);
 	mutex_unlock(&device->change);
@@ -591,8 +528,8 @@ void crab_device_unpark(struct crab_device *device)
 	mutex_lock(&device->change);
 	back = device->region;
 	if (back) {
-		device_store_attach(device);
-		device_changed(device);
+		crab_device_attach_store(device, NULL);
+		crab_device_changed(device);
 	}
 	mutex_unlock(&device->change);
 	if (back)

@@ -143,6 +143,20 @@ void crab_device_close(struct crab_device *device);
 int crab_device_format(struct crab_device *device, const struct crab_format_options *options);
 
 /**
+ * crab_device_finish() - make the unfinished store a store
+ * @device: the device
+ * Return: 0, or as crab_store_finish(), or the error of a call that finds no store; -ERESTARTSYS
+ * for a fatal signal.
+ */
+int crab_device_finish(struct crab_device *device);
+
+/**
+ * crab_device_drop_unfinished() - end the unfinished store, if there is one
+ * @device: the device; its last user is about to leave
+ */
+void crab_device_drop_unfinished(struct crab_device *device);
+
+/**
  * crab_device_observe() - open a watch or a snapshot of the store
  * @device: the device; on success it has one user more, which crab_device_close() removes
  * @open: opens it, for which crab_store_observe() was called; returns 0 or an error

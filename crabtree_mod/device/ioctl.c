@@ -192,11 +192,15 @@ out:
 static int ioctl_format(struct crab_device *device, const struct crabtree_format *format)
 {
 	struct crab_format_options options;
+	struct crab_super super;
 	int err;
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	err = crab_verbs_format_options(format, &options);
+	err = crab_verbs_format_finishes(format);
+	if (err)
+		return err < 0 ? err : crab_device_finish(device);
+	err = crab_verbs_format_options(format, &options, &super);
 	return err ?: crab_device_format(device, &options);
 }
 
@@ -483,6 +487,7 @@ static int device_open(struct inode *inode, struct file *file)
 
 static int device_release(struct inode *inode, struct file *file)
 {
+	crab_device_drop_unfinished(file->private_data);
 	crab_device_close(file->private_data);
 	return 0;
 }

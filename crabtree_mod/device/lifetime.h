@@ -20,6 +20,41 @@ void crab_device_idle(struct percpu_ref *calls);
 void crab_device_maintain(struct work_struct *work);
 
 /**
+ * crab_device_attach_store() - attach the store in the region, and serve it
+ * @device: the device, without a store
+ * @unfinished: superblock of an unfinished store, or NULL
+ *
+ * Context: may sleep; under device->change.
+ */
+void crab_device_attach_store(struct crab_device *device, const struct crab_super *unfinished);
+
+/**
+ * crab_device_stop_locked() - admit no further call on the store
+ * @device: the device
+ * @error: the error that later calls return
+ *
+ * Context: under device->change and device->lock.
+ */
+void crab_device_stop_locked(struct crab_device *device, int error);
+
+/**
+ * crab_device_detach_store() - wait for the calls that run, then detach the store
+ * @device: the device, after crab_device_stop_locked()
+ * @reason: INFO shows it meanwhile
+ *
+ * Context: may sleep; under device->change.
+ */
+void crab_device_detach_store(struct crab_device *device, const char *reason);
+
+/**
+ * crab_device_changed() - notify user space of a change of the state
+ * @device: the device
+ *
+ * Context: may sleep; under device->change, the device has its region.
+ */
+void crab_device_changed(struct crab_device *device);
+
+/**
  * crab_device_begin() - attach the store in the region, if there is one
  * @device: the device
  *

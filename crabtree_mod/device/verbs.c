@@ -361,8 +361,19 @@ static bool ended(const char *name, size_t size)
 	return strnlen(name, size) < size;
 }
 
+int crab_verbs_format_finishes(const struct crabtree_format *format)
+{
+	const struct crabtree_format only = {
+		.size = format->size, .flags = CRABTREE_FORMAT_FINISH,
+	};
+
+	if (!(format->flags & CRABTREE_FORMAT_FINISH))
+		return 0;
+	return memcmp(format, &only, sizeof(only)) ? -EINVAL : 1;
+}
+
 int crab_verbs_format_options(const struct crabtree_format *format,
-			      struct crab_format_options *options)
+			      struct crab_format_options *options, struct crab_super *super)
 {
 	if (!ended(format->engine, sizeof(format->engine)) ||
 	    !ended(format->layout, sizeof(format->layout)) ||
@@ -377,6 +388,7 @@ int crab_verbs_format_options(const struct crabtree_format *format,
 		.engine		= format->engine,
 		.layout		= format->layout,
 		.label		= format->label,
+		.unfinished	= format->flags & CRABTREE_FORMAT_UNFINISHED ? super : NULL,
 	};
 	memcpy(options->uuid, format->uuid, sizeof(options->uuid));
 	return 0;
@@ -415,7 +427,8 @@ const struct crab_verb_desc crab_verbs[CRAB_VERBS_COUNT] = {
 	     .run = verb_check),
 	VERB(CRABTREE_FORMAT, crabtree_format, uuid, RESERVED(crabtree_format),
 	     .known_flags = CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_BLOBS |
-			    CRABTREE_FORMAT_COMMITS | CRABTREE_FORMAT_NAMES,
+			    CRABTREE_FORMAT_COMMITS | CRABTREE_FORMAT_NAMES |
+			    CRABTREE_FORMAT_UNFINISHED | CRABTREE_FORMAT_FINISH,
 	     .traits = CRAB_VERB_WRITES),
 	VERB(CRABTREE_DELETE_RANGE, crabtree_delete_range, reserved,
 	     RESERVED(crabtree_delete_range), .traits = CRAB_VERB_WRITES | CRAB_VERB_ANSWERS),

@@ -267,14 +267,24 @@ void crab_verbs_batch_answer(const struct crab_batch_op *op, struct crabtree_bat
 void crab_verbs_changes(const struct crab_change *from, struct crabtree_change *to, u32 n);
 
 /**
+ * crab_verbs_format_finishes() - FORMAT: whether it finishes an unfinished store
+ * @format: the argument
+ *
+ * Context: any.
+ * Return: 1 if so, 0 if not, or -EINVAL if more than FINISH is asked.
+ */
+int crab_verbs_format_finishes(const struct crabtree_format *format);
+
+/**
  * crab_verbs_format_options() - FORMAT: translate the argument for the store
  * @format: the argument; @options refers to its names
  * @options: out
+ * @super: room for the superblock of an unfinished store; @options refers to it
  *
  * Context: any.
  * Return: 0, or -EINVAL for a name without a NUL.
  */
 int crab_verbs_format_options(const struct crabtree_format *format,
-			      struct crab_format_options *options);
+			      struct crab_format_options *options, struct crab_super *super);
 
 #endif /* CRABTREE_VERBS_H */

@@ -4,7 +4,8 @@
  *
  * Invariants: the superblock on the media is "attached" before the first operation and
  * "clean" only after the last one; only a "clean" superblock names an engine root; a store in
- * which attach found damage is read-only.
+ * which attach found damage is read-only. An unfinished store has no superblock on the media, and
+ * neither attach nor detach writes one.
  *
  * Crash table: a cut before the fence of the superblock (P3) leaves the old superblock; a cut
  * after it leaves the new one. "Attached" found at attach means that the last writer did not
@@ -159,7 +160,8 @@ static int attach_write(struct crab_store *store)
 	crab_commits_prepare(store, &flow);
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
 	store->super.engine_root = 0;
-	crab_super_write(&flow, &store->super);
+	if (!store->unfinished)
+		crab_super_write(&flow, &store->super);
 	return crab_commits_redo(store, &flow);
 }
 
@@ -262,6 +264,20 @@ static int attach_serve(struct crab_store *store, const struct crab_engine_ops *
 	return 0;
 }
 
+/* The superblock of an unfinished store is not on the media */
+static enum crab_verdict attach_super(struct crab_store *store, char *reason)
+{
+	const struct crab_super *unfinished = store->options.unfinished;
+
+	if (!unfinished)
+		return crab_super_read(store->media, &store->super, reason);
+	store->super = *unfinished;
+	store->unfinished = true;
+	store->options.unfinished = NULL;
+	reason[0] = '\0';
+	return CRAB_VERDICT_GOOD;
+}
+
 struct crab_store *crab_store_attach(struct crab_media *media,
 				     const struct crab_attach_options *options,
 				     struct crab_attach_report *report)
@@ -278,7 +294,7 @@ struct crab_store *crab_store_attach(struct crab_media *media,
 	mutex_init(&store->lock);
 	store->media = media;
 	store->options = *options;
-	report->verdict = crab_super_read(media, &store->super, report->reason);
+	report->verdict = attach_super(store, report->reason);
 	err = attach_error(report->verdict);
 	if (!err)
 		err = attach_find(store, &ops, report);
@@ -323,7 +339,7 @@ static void detach_write(struct crab_store *store)
 
 void crab_store_detach(struct crab_store *store)
 {
-	if (store && !store->readonly) {
+	if (store && !store->readonly && !store->unfinished) {
 		crab_flow_pin();
 		detach_write(store);
 		crab_flow_unpin();

@@ -4,11 +4,12 @@
  *
  * Invariants: FORMAT is refused before its first store to the media, or it completes; both
  * superblocks are void on the media (P1) before anything else changes; the body is durable
- * (P2) before a superblock names it.
+ * (P2) before a superblock names it. The superblocks of an unfinished store stay void until
+ * crab_store_finish().
  *
  * Crash table: a cut after P1 and before the fence of the first superblock (P3) leaves a
  * region for which attach reports "a FORMAT began here"; it counts as blank. A cut after it
- * leaves the empty store.
+ * leaves the empty store, or the one that was unfinished, with all that it holds.
  *
  * Locking: the caller has the region to itself.
  */
@@ -230,6 +231,11 @@ int crab_store_format(struct crab_media *media, const struct crab_format_options
 	err = ops->format ? ops->format(&flow, &geo) : 0;
 	if (err)
 		goto out;
+	if (options->unfinished) {
+		super.unwritten = true;
+		*options->unfinished = super;
+		goto out;
+	}
 	crab_super_write(&flow, &super);
 	crab_super_write(&flow, &super);
 out:

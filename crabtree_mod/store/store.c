@@ -276,6 +276,10 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 	info->readonly = store->readonly;
 	strscpy(info->reason, store->reason, sizeof(info->reason));
 	mutex_unlock(&store->lock);
+	info->unfinished = crab_store_is_unfinished(store);
+	if (info->unfinished && !info->readonly)
+		strscpy(info->reason, "a store is filled here: it is none before it is complete",
+			sizeof(info->reason));
 	engine->ops->stats(store->engine, &info->stats);
 	info->stats.dram_bytes += crab_names_dram(store);
 	crab_counts_sum(engine, &info->counts);

@@ -13,6 +13,7 @@
 #include "engines/counts.h"
 #include "shared/super.h"
 #include "cursor.h"
+#include "format.h"
 
 #define CRAB_BATCH_CHUNK	16U	/* operations of a batch between two checks for signals */
 
@@ -28,6 +29,8 @@ struct crab_store;
  * @arg: argument of @kick and @interrupted
  * @tuning: the engine's structure of options, copied; NULL: its defaults
  * @snapshot_bytes: memory for snapshots, of all that are open; 0: 64 MiB
+ * @unfinished: superblock of the store that crab_store_format() left unfinished in the region;
+ *	NULL: the superblock is read
  */
 struct crab_attach_options {
 	bool readonly;
@@ -36,6 +39,7 @@ struct crab_attach_options {
 	void *arg;
 	const void *tuning;
 	u64 snapshot_bytes;
+	const struct crab_super *unfinished;
 };
 
 /**
@@ -49,30 +53,6 @@ struct crab_attach_report {
 };
 
 /**
- * struct crab_format_options - options of FORMAT
- * @force: overwrite a live store or a foreign signature
- * @leaf_bytes: size of a leaf; 0: the layout's default
- * @engine: name; "": the default engine
- * @layout: name; "": the engine's default
- * @label: NUL-terminated, at most CRAB_LABEL_LEN - 1 bytes; no '/', no control characters
- * @uuid: identity of the store; all zero: random
- * @blobs: of blobs (blob.h): values of any length
- * @commits: of commits (commit.h)
- * @names: of names (named.h)
- */
-struct crab_format_options {
-	bool force;
-	u32 leaf_bytes;
-	const char *engine;
-	const char *layout;
-	const char *label;
-	u8 uuid[CRAB_UUID_LEN];
-	bool blobs;
-	bool commits;
-	bool names;
-};
-
-/**
  * struct crab_store_info - identity, state and statistics of a store
  * @super: its superblock
  * @engine: name of its engine
@@ -82,7 +62,8 @@ struct crab_format_options {
  * @options: options of the engine in use, as "name=value name=value"; or empty
  * @durability: class of durability that a returned write has
  * @readonly: writes return -EROFS
- * @reason: why it is read-only, or ""
+ * @unfinished: no superblock on the media names it: a power cut or a detach leaves no store
+ * @reason: why it is read-only or unfinished, or ""
  * @stats: statistics of the engine
  * @counts: work since attach, by writers and readers
  * @counters: names of @counts.own, ended by NULL; or NULL
@@ -99,6 +80,7 @@ struct crab_store_info {
 	char options[CRAB_OPTIONS_TEXT];
 	enum crab_durability durability;
 	bool readonly;
+	bool unfinished;
 	char reason[CRAB_REASON_LEN];
 	struct crab_engine_stats stats;
 	struct crab_counts counts;
@@ -126,7 +108,7 @@ struct crab_store *crab_store_attach(struct crab_media *media,
 				     struct crab_attach_report *report);
 
 /**
- * crab_store_detach() - mark the store cleanly detached and free it
+ * crab_store_detach() - mark the store cleanly detached, unless it is unfinished, and free it
  * @store: the store, or NULL
  * Context: may sleep; no call on the store is running or will come.
  */
@@ -139,34 +121,6 @@ void crab_store_detach(struct crab_store *store);
  * Context: may sleep; no call on the store is running or will come.
  */
 void crab_store_abandon(struct crab_store *store);
-
-/**
- * crab_store_format_check() - whether FORMAT would be refused; writes nothing
- * @media: the region; may be attached
- * @options: options
- * @reason: out: as of crab_store_format()
- *
- * Context: may sleep.
- * Return: 0, or the error that crab_store_format() would return.
- */
-int crab_store_format_check(const struct crab_media *media,
-			    const struct crab_format_options *options, char *reason);
-
-/**
- * crab_store_format() - make an empty store in a region that is not attached
- * @media: the region
- * @options: options
- * @reason: out: CRAB_REASON_LEN bytes: why not, or ""
- *
- * Context: may sleep.
- * Return: 0; -EEXIST for a live or foreign signature without force; -EINVAL for an unknown
- * engine or layout or a leaf size; -EOPNOTSUPP for a layout whose media model the region does
- * not keep, and for blobs in an engine that cannot hold them; -ENOSPC for a region that is too
- * small; -EIO for uncorrectable memory where FORMAT writes; -ENOMEM if there is no memory to
- * attach the new store, before the first store to the media.
- */
-int crab_store_format(struct crab_media *media, const struct crab_format_options *options,
-		      char *reason);
 
 /**
  * crab_store_search() - find the value of a key

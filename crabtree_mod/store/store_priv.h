@@ -25,6 +25,7 @@ struct crab_gate;
  * @readonly: writes return -EROFS; never cleared. A write that runs may still end
  * @gated: writes pass @gate
  * @aside: @readonly or @gated: the one word that a write tests
+ * @unfinished: no superblock on the media names the store; crab_store_finish() clears it
  * @reason: why @readonly is set; written before it
  * @durability: class of durability that a returned write has
  * @attach_ns: duration of the attach
@@ -42,6 +43,7 @@ struct crab_store {
 	bool readonly;
 	bool gated;
 	bool aside;
+	bool unfinished;
 	char reason[CRAB_REASON_LEN];
 	enum crab_durability durability;
 	u64 attach_ns;

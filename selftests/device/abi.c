@@ -194,7 +194,7 @@ static const struct ioc iocs[] = {
 	  offsetof(struct crabtree_scan, reserved), 0, 0 },
 	{ "BATCH", CRABTREE_BATCH, 0xC018CB25, 24, batch_fields, 1, 0, 0, 0 },
 	{ "CHECK", CRABTREE_CHECK, 0xC088CB26, 136, check_fields, 0, 0, 0, 0 },
-	{ "FORMAT", CRABTREE_FORMAT, 0xC060CB27, 96, format_fields, 15,
+	{ "FORMAT", CRABTREE_FORMAT, 0xC060CB27, 96, format_fields, 63,
 	  offsetof(struct crabtree_format, reserved), 0, 0 },
 	{ "DELETE_RANGE", CRABTREE_DELETE_RANGE, 0xC030CB28, 48, delete_range_fields, 0,
 	  offsetof(struct crabtree_delete_range, reserved), 0, 0 },

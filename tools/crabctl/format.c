@@ -138,7 +138,7 @@ static const struct argp argp = {
 	.children = target_child,
 };
 
-static bool ask(const struct target *target, const struct crabtree_info *info)
+static bool ask(const struct target *target, const struct crabtree_info *info, const char *verb)
 {
 	char answer[16] = "";
 
@@ -149,9 +149,23 @@ static bool ask(const struct target *target, const struct crabtree_info *info)
 	else
 		printf("%s is not empty: %.*s\n", target_path(target),
 		       (int)sizeof(info->reason), info->reason);
-	printf("All of it will be lost. Type \"yes\" to format: ");
+	printf("All of it will be lost. Type \"yes\" to %s: ", verb);
 	fflush(stdout);
 	return fgets(answer, sizeof(answer), stdin) && !strcmp(answer, "yes\n");
+}
+
+int format_ask(const struct target *target, const struct crabtree_info *info, const char *verb)
+{
+	if (!isatty(STDIN_FILENO)) {
+		fprintf(stderr, "crabctl: %s: %s: say --yes: there is no terminal to ask on\n",
+			target_path(target), verb);
+		return EXIT_USAGE;
+	}
+	if (ask(target, info, verb))
+		return EXIT_OK;
+	fprintf(stderr, "crabctl: %s: %s: not confirmed, nothing was changed\n",
+		target_path(target), verb);
+	return EXIT_FAILED;
 }
 
 /* A blank region needs no confirmation */
@@ -171,16 +185,7 @@ static int confirm(struct target *target, const struct args *args)
 	target_close(target);
 	if (err || info.state == CRABTREE_STATE_UNFORMATTED)
 		return code;
-	if (!isatty(STDIN_FILENO)) {
-		fprintf(stderr, "crabctl: %s: format: say --yes: there is no terminal to ask on\n",
-			target_path(target));
-		return EXIT_USAGE;
-	}
-	if (ask(target, &info))
-		return EXIT_OK;
-	fprintf(stderr, "crabctl: %s: format: not confirmed, nothing was changed\n",
-		target_path(target));
-	return EXIT_FAILED;
+	return format_ask(target, &info, "format");
 }
 
 #ifdef CRABCTL_IMAGE
@@ -234,12 +239,12 @@ static void refusal_detail(struct target *target, int err, char *reason, size_t 
 		snprintf(reason, len, "the kernel's log has the reason");
 }
 
-static int refused(struct target *target, int err)
+int format_refused(struct target *target, int err, const char *verb)
 {
 	char reason[128];
 
 	refusal_detail(target, err, reason, sizeof(reason));
-	fprintf(stderr, "crabctl: %s: format: %s%s%s%s\n", target_path(target), refusal(err),
+	fprintf(stderr, "crabctl: %s: %s: %s%s%s%s\n", target_path(target), verb, refusal(err),
 		reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
 	return EXIT_FAILED;
 }
@@ -255,7 +260,7 @@ static int format(struct target *target, struct args *args)
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, err ? "\n" : " done\n");
 	if (err)
-		return refused(target, err);
+		return format_refused(target, err, "format");
 	err = crabtree_info(target->ct, &info, sizeof(info));
 	if (err)
 		return fail(target, err, "info");

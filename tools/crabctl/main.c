@@ -69,7 +69,7 @@ static const char doc[] =
 	"  commit FILE|-        do all operations of a file, or none\n"
 	"  dump [FILE]          write all records, as load reads them\n"
 	"  snapshot FILE|-      write all records of one point in time, with checksums\n"
-	"  restore FILE         make an image of a snapshot\n"
+	"  restore FILE|-       make a store of a snapshot\n"
 	"  diff OLD NEW         print the records in which stores or snapshots differ\n"
 	"  watch [FROM [TO]]    print each change of a range of keys\n"
 	"  check                verify every invariant of the store\n"

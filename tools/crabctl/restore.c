@@ -1,36 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl restore`: a new image with the content of a snapshot.
+ * This file implements `crabctl restore`: a store with the content of a snapshot, in an image file
+ * or in a device.
  *
- * Invariants: the stream is verified to its last line before anything is written; the image has
- * its old content or the complete new one, because it is made under another name, written to its
- * disk, checked and then renamed.
+ * Invariant: the stream is verified to its last line before the old store is touched.
  */
-#include "stream.h"
+#include "restore.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifdef CRABCTL_IMAGE
-#include <crabtree_image.h>
-
 #define BATCH	1024
 
-struct args {
-	struct target *target;
-	const char *path;
-	uint64_t size;
-	bool force;
-	struct crabtree_format format;
-	struct crabtree *ct;
-};
-
-enum { OPT_ENGINE = 0x2000, OPT_LAYOUT, OPT_LEAF_SIZE, OPT_SIZE, OPT_FORCE, OPT_COMMITS };
+enum { OPT_ENGINE = 0x2000, OPT_LAYOUT, OPT_LEAF_SIZE, OPT_SIZE, OPT_FORCE, OPT_YES, OPT_COMMITS };
 
 static const struct argp_option options[] = {
 	{ "engine", OPT_ENGINE, "NAME", 0, "the engine [that of the snapshot]", 0 },
@@ -38,7 +24,8 @@ static const struct argp_option options[] = {
 	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "size of a leaf [the layout's default]", 0 },
 	{ "size", OPT_SIZE, "BYTES", 0, "size of the image [that of the old file]", 0 },
 	{ "commits", OPT_COMMITS, NULL, 0, "a store of commits, of any kind", 0 },
-	{ "force", OPT_FORCE, NULL, 0, "replace the file of --image", 0 },
+	{ "force", OPT_FORCE, NULL, 0, "replace the file of --image, or the store of the device", 0 },
+	{ "yes", OPT_YES, NULL, 0, "do not ask before a device is overwritten", 0 },
 	{ 0 }
 };
 
@@ -51,22 +38,35 @@ static void name_arg(struct argp_state *state, const char *what, const char *tex
 		strcpy(field, text);
 }
 
+static void parse_end(struct argp_state *state, const struct restore *restore)
+{
+	if (!restore->path)
+		argp_error(state, "FILE is missing (- for standard input)");
+	else if (restore->size && !restore->target->image)
+		argp_error(state, "--size is for --image: a device has the size that it has");
+}
+
 static error_t parse_rest(int key, char *arg, struct argp_state *state)
 {
-	struct args *args = state->input;
+	struct restore *restore = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
+		state->child_inputs[0] = restore->target;
+		return 0;
+	case OPT_FORCE:
+		restore->force = true;
+		return 0;
+	case OPT_YES:
+		restore->yes = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (args->path)
+		if (restore->path)
 			argp_error(state, "%s: one argument too many", arg);
-		args->path = arg;
+		restore->path = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!args->path || !args->target->image)
-			argp_error(state, "restore needs --image and a FILE; a device: format it, then load FILE");
+		parse_end(state, restore);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -75,26 +75,23 @@ static error_t parse_rest(int key, char *arg, struct argp_state *state)
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
-	struct args *args = state->input;
+	struct restore *restore = state->input;
 
 	switch (key) {
 	case OPT_ENGINE:
-		name_arg(state, "--engine", arg, args->format.engine);
+		name_arg(state, "--engine", arg, restore->format.engine);
 		return 0;
 	case OPT_LAYOUT:
-		name_arg(state, "--layout", arg, args->format.layout);
+		name_arg(state, "--layout", arg, restore->format.layout);
 		return 0;
 	case OPT_LEAF_SIZE:
-		args->format.leaf_bytes = size_arg(state, "--leaf-size", arg);
+		restore->format.leaf_bytes = size_arg(state, "--leaf-size", arg);
 		return 0;
 	case OPT_SIZE:
-		args->size = size_arg(state, "--size", arg);
+		restore->size = size_arg(state, "--size", arg);
 		return 0;
 	case OPT_COMMITS:
-		args->format.flags |= CRABTREE_FORMAT_COMMITS;
-		return 0;
-	case OPT_FORCE:
-		args->force = true;
+		restore->format.flags |= CRABTREE_FORMAT_COMMITS;
 		return 0;
 	default:
 		return parse_rest(key, arg, state);
@@ -104,15 +101,16 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_opt,
-	.args_doc = "FILE",
-	.doc = "Make the file of --image a store with the records, blobs or named values of a snapshot.",
+	.args_doc = "FILE|-",
+	.doc = "Make the file of --image, or the device, a store with the records, blobs or named "
+	       "values of a snapshot.",
 	.children = target_child,
 };
 
 /* Label and identity are those of the snapshot, and the engine if none was asked for */
-static int format(struct args *args, const struct stream *stream)
+int restore_format(struct restore *restore, const struct stream *stream)
 {
-	struct crabtree_format *format = &args->format;
+	struct crabtree_format *format = &restore->format;
 
 	if (!*format->engine && !*format->layout)
 		memcpy(format->layout, stream->info.layout, sizeof(format->layout));
@@ -121,20 +119,27 @@ static int format(struct args *args, const struct stream *stream)
 	memcpy(format->label, stream->info.label, sizeof(format->label));
 	memcpy(format->uuid, stream->info.uuid, sizeof(format->uuid));
 	format->flags |= item_format_flags(stream->kind);
-	return crabtree_format(args->ct, format, sizeof(*format));
+	return crabtree_format(restore->ct, format, sizeof(*format));
 }
 
-static int store(struct args *args, struct crabtree_batch_op *ops, uint32_t n)
+/* A signal may cut a call short */
+static int store(struct restore *restore, struct crabtree_batch_op *ops, uint32_t n)
 {
-	int err = crabtree_batch(args->ct, ops, n, NULL);
-	uint32_t i;
+	uint32_t i, first = 0, done;
+	int err = 0;
 
-	for (i = 0; i < n && !err; i++)
-		err = ops[i].status;
+	while (!err && first < n) {
+		done = 0;
+		err = crabtree_batch(restore->ct, ops + first, n - first, &done);
+		if (err == -EINTR)
+			err = 0;
+		for (i = first, first += done; i < first && !err; i++)
+			err = ops[i].status;
+	}
 	return err;
 }
 
-static int fill_records(struct args *args, struct stream *stream)
+static int fill_records(struct restore *restore, struct stream *stream)
 {
 	static struct crabtree_batch_op ops[BATCH];
 	int got, err = 0;
@@ -149,132 +154,118 @@ static int fill_records(struct args *args, struct stream *stream)
 				.key = item.key, .value = item.value,
 			};
 		if (n == BATCH || (!got && n)) {
-			err = store(args, ops, n);
+			err = store(restore, ops, n);
 			n = 0;
+			progress_show(stream->count, ftello(stream->file));
 		}
 	} while (got > 0 && !err);
 	return err ? err : got;
 }
 
-static int fill(struct args *args, struct stream *stream)
+int restore_fill(struct restore *restore, struct stream *stream)
 {
 	uint64_t stored;
+	struct stat st;
+	int err;
 
-	return stream->kind == ITEM_RECORD ? fill_records(args, stream) :
-	       stream_store(stream, args->ct, CRABTREE_PUT_CREATE, &stored);
+	progress_begin(item_kind_name(stream->kind),
+		       fstat(fileno(stream->file), &st) ? 0 : st.st_size);
+	err = stream->kind == ITEM_RECORD ? fill_records(restore, stream) :
+	      stream_store(stream, restore->ct, CRABTREE_PUT_CREATE, &stored);
+	progress_clear();
+	return err;
 }
 
-static int check(struct args *args, const struct stream *stream)
+int restore_check(struct restore *restore, const struct stream *stream)
 {
 	struct crabtree_check check;
-	int err = crabtree_check(args->ct, &check, sizeof(check));
+	int err = crabtree_check(restore->ct, &check, sizeof(check));
 
 	return !err && (check.errors || check.records != stream->count) ? -EUCLEAN : err;
 }
 
-static int sync_path(const char *path)
+static int report(const struct restore *restore, const struct stream *stream)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+	struct json_object *json;
 
-	err = fd < 0 || fsync(fd) ? -errno : 0;
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-static int make_image(struct args *args, struct stream *stream, const char *partial)
-{
-	int closed, err = crabtree_create_image(partial, args->size);
-
-	if (err)
-		return err;
-	err = crabtree_open_image(&args->ct, partial, 0);
-	if (err)
-		return err;
-	err = format(args, stream);
-	if (!err)
-		err = fill(args, stream);
-	if (!err)
-		err = check(args, stream);
-	closed = crabtree_close(args->ct);
-	err = err ? err : closed;
-	return err ? err : sync_path(partial);
-}
-
-/* The stream is good. The renamed file is durable once its directory is, which the caller owns */
-static int restore(struct args *args, struct stream *stream)
-{
-	const char *image = args->target->image;
-	char *partial;
-	int err;
-
-	if (asprintf(&partial, "%s.partial", image) < 0)
-		return fail_file(image, -ENOMEM, "restore");
-	unlink(partial);
-	err = make_image(args, stream, partial);
-	if (!err && rename(partial, image))
-		err = -errno;
-	if (err)
-		unlink(partial);
-	free(partial);
-	if (err)
-		return fail_file(image, err, "restore%s",
-				 err == -ENOSPC || err == -EMSGSIZE ? " (give a larger --size)" : "");
-	printf("%s: %" PRIu64 " %s restored\n", image, stream->count, item_kind_name(stream->kind));
-	return EXIT_OK;
-}
-
-/* An image that is there is replaced only with --force, and only if no program has it open */
-static int check_old(struct args *args)
-{
-	struct crabtree *old;
-	struct stat st;
-	int err;
-
-	if (stat(args->target->image, &st)) {
-		if (!args->size)
-			fprintf(stderr, "crabctl: %s: restore: there is no such file: give --size\n",
-				args->target->image);
-		return args->size ? EXIT_OK : EXIT_USAGE;
+	if (!restore->target->json) {
+		printf("%s: %" PRIu64 " %s restored\n", target_path(restore->target), stream->count,
+		       item_kind_name(stream->kind));
+		return EXIT_OK;
 	}
-	if (!args->force)
-		return fail_file(args->target->image, -EEXIST, "restore (--force replaces it)");
-	if (!args->size)
-		args->size = st.st_size;
-	err = crabtree_open_image(&old, args->target->image, 0);
-	if (err)
-		return fail_file(args->target->image, err, "restore");
-	crabtree_close(old);
-	return EXIT_OK;
+	json = json_object_new_object();
+	json_text(json, "file", stream->name);
+	json_text(json, "kind", item_kind_name(stream->kind));
+	json_u64(json, "restored", stream->count);
+	return json_print(json);
+}
+
+/* A pipe cannot be read twice: copies it to a file without a name */
+static FILE *spool(FILE *from)
+{
+	const char *dir = getenv("TMPDIR");
+	char path[4096], block[65536];
+	FILE *to = NULL;
+	size_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/crabctl.XXXXXX", dir && *dir ? dir : "/tmp");
+	fd = mkstemp(path);
+	if (fd >= 0) {
+		unlink(path);
+		to = fdopen(fd, "w+e");
+	}
+	while (to && (n = fread(block, 1, sizeof(block), from)) > 0) {
+		if (fwrite(block, 1, n, to) < n)
+			break;
+	}
+	if (to && (ferror(from) || fflush(to) || ferror(to))) {
+		fclose(to);
+		return NULL;
+	}
+	if (to)
+		rewind(to);
+	return to;
+}
+
+/* The snapshot, at its beginning, in a file that can be read twice; NULL after a message */
+static FILE *open_stream(const char *path, const char *name)
+{
+	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin, *spooled;
+	struct stat st;
+
+	if (!file) {
+		fail_file(name, -errno, "open");
+		return NULL;
+	}
+	if (!fstat(fileno(file), &st) && S_ISREG(st.st_mode) && file != stdin)
+		return file;
+	spooled = spool(file);
+	if (!spooled)
+		fail_file(name, -errno, "restore: no copy of it in $TMPDIR or /tmp");
+	if (file != stdin)
+		fclose(file);
+	return spooled;
 }
 
 int verb_restore(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target };
+	struct restore restore = { .target = target };
 	struct stream stream;
+	const char *name;
 	FILE *file;
 	int code;
 
-	verb_parse(&argp, argc, argv, &args);
-	file = fopen(args.path, "re");
+	verb_parse(&argp, argc, argv, &restore);
+	name = strcmp(restore.path, "-") ? restore.path : "standard input";
+	file = open_stream(restore.path, name);
 	if (!file)
-		return fail_file(args.path, -errno, "open");
-	stream_open(&stream, file, args.path);
+		return EXIT_FAILED;
+	stream_open(&stream, file, name);
 	code = stream_verify(&stream);
 	if (!code)
-		code = check_old(&args);
-	if (!code)
-		code = restore(&args, &stream);
+		code = target->image ? restore_image(&restore, &stream) :
+				       restore_device(&restore, &stream);
 	fclose(file);
-	return code;
+	return code ? code : report(&restore, &stream);
 }
-#else
-int verb_restore(struct target *target, int argc, char **argv)
-{
-	(void)argc;
-	(void)argv;
-	fprintf(stderr, "crabctl: %s: this crabctl was built without support for image files\n",
-		target_path(target));
-	return EXIT_FAILED;
-}
-#endif

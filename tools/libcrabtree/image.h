@@ -24,6 +24,8 @@
  * @verdict: of the attach
  * @reason: why there is no store, why it is read-only, or why FORMAT was refused
  * @name: last component of the path
+ * @unfinished: FORMAT made an unfinished store, and it is not attached yet
+ * @super: its superblock
  */
 struct image {
 	struct crabtree ct;
@@ -36,6 +38,8 @@ struct image {
 	enum crab_verdict verdict;
 	char reason[CRAB_REASON_LEN];
 	char name[64];
+	bool unfinished;
+	struct crab_super super;
 };
 
 int image_call(struct crabtree *ct, unsigned long cmd, void *arg);

@@ -21,13 +21,17 @@
 
 static int attach(struct image *image)
 {
-	struct crab_attach_options options = { .readonly = image->readonly };
+	struct crab_attach_options options = {
+		.readonly = image->readonly,
+		.unfinished = image->unfinished ? &image->super : NULL,
+	};
 	struct crab_attach_report report = { 0 };
 	struct crab_store *store;
 
 	if (image->tried)
 		return image->error;
 	store = crab_store_attach(&image->media, &options, &report);
+	image->unfinished = false;
 	image->tried = true;
 	image->error = IS_ERR(store) ? PTR_ERR(store) : 0;
 	image->store = image->error ? NULL : store;
@@ -41,6 +45,7 @@ static void detach(struct image *image)
 	crab_store_detach(image->store);
 	image->store = NULL;
 	image->tried = false;
+	image->unfinished = false;
 	image->reason[0] = '\0';
 }
 
@@ -56,7 +61,8 @@ static int call_info(struct image *image, struct crabtree_info *info)
 	} else {
 		crab_store_info(image->store, &from.store);
 		from.serving = true;
-		from.state = from.store.readonly ? CRABTREE_STATE_READONLY : CRABTREE_STATE_READY;
+		from.state = from.store.unfinished ? CRABTREE_STATE_UNFORMATTED :
+			     from.store.readonly ? CRABTREE_STATE_READONLY : CRABTREE_STATE_READY;
 		from.durability = from.store.durability;
 		strscpy(from.reason, from.store.reason, sizeof(from.reason));
 	}
@@ -186,15 +192,27 @@ static int call_commit_values(struct image *image, struct crabtree_commit *arg)
 	return err;
 }
 
+static int call_finish(struct image *image)
+{
+	int err = attach(image);
+
+	return err ? err : crab_store_finish(image->store);
+}
+
 static int call_format(struct image *image, const struct crabtree_format *format)
 {
 	struct crab_format_options options;
-	int err = crab_verbs_format_options(format, &options);
+	int err = crab_verbs_format_finishes(format);
 
+	if (err)
+		return err < 0 ? err : call_finish(image);
+	err = crab_verbs_format_options(format, &options, &image->super);
 	if (err)
 		return err;
 	detach(image);
-	return crab_store_format(&image->media, &options, image->reason);
+	err = crab_store_format(&image->media, &options, image->reason);
+	image->unfinished = !err && options.unfinished;
+	return err;
 }
 
 /* An argument in the size of this version: a program, or libcrabtree, may be of another one */

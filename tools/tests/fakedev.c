@@ -13,7 +13,7 @@
  *
  * With $FAKE_SHORT a BATCH executes at most that many operations, and a signal
  * interrupts every other one before its first operation. All calls except INFO return
- * $FAKE_ERRNO.
+ * $FAKE_ERRNO. With $FAKE_KILL=N the process is killed before the N-th of these calls.
  *
  * Commands that add or remove a region are noted in $FAKE_LOG. The n-th one that adds a region
  * gets crabN; those that contain $FAKE_REFUSE are refused.
@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,11 +222,14 @@ static int fake_open(unsigned long cmd, void *arg)
 static int call(unsigned long cmd, void *arg)
 {
 	unsigned int fault = env_number("FAKE_ERRNO");
+	static unsigned int calls;
 
 	if (cmd == CRABTREE_INFO)
 		return fake_info(arg);
 	if (fault)
 		return -fault;
+	if (++calls == env_number("FAKE_KILL"))
+		raise(SIGKILL);
 	if (cmd == CRABTREE_WATCH || cmd == CRABTREE_SNAPSHOT)
 		return fake_open(cmd, arg);
 	return cmd == CRABTREE_BATCH ? batch(arg) : image->backend->call(image, cmd, arg);

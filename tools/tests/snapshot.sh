@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 52
+suite 66
 c()
 {
 	"$crabctl" "$@"
@@ -37,7 +37,6 @@ done
 json "label and uuid are kept" "x['label'] == 'my store'" c --image b info -j
 t "restore without --size" 2 '' 'give --size' c --image new restore s
 t "restore over an image" 3 '' '--force replaces it' c --image b restore s
-t "restore to a device" 2 '' 'format it, then load' c restore s
 cp b before
 t "restore to an image that is too small" 3 '' 'give a larger --size' c --image b restore --size 24K --force s
 same "which leaves the old image" b before
@@ -101,3 +100,55 @@ assert x[1] == {"seq": 2, "verb": "put", "key": 5, "value": 60, "old": 50}, x[1]
 assert x[2] == {"seq": 3, "verb": "del", "key": 5, "old": 60}, x[2]
 assert x[3] == {"seq": 10, "verb": "lost", "changes": 7}, x[3]'
 t "watch of an image" 3 '' 'watch: ' c --image a watch
+
+# Restore to a device
+head -c 512K /dev/zero > d
+export FAKE_IMAGE=$tmp/d
+t "restore to a blank device" 0 '700 records restored$' '' fake restore s
+t "which has the same records" 0 '' '' c diff s file:d
+t "restore over a store" 3 '' '--force replaces' fake restore s
+t "with --force it asks" 2 '' 'say --yes' fake restore --force s
+t "--size of a device" 2 '' '--size is for --image' fake restore --size 1M s
+t "an engine that is unknown" 3 '' 'unknown engine' fake restore --force --yes --engine none s
+t "a damaged snapshot" 3 '' 'nothing was changed' fake restore --force --yes torn
+cp d before
+t "a damaged snapshot from a pipe" 3 '' 'standard input:[0-9]+: .*nothing was changed' \
+	sh -c "'$out/tests/crabctl-fakedev' -d /dev/zero restore --force --yes - < torn"
+same "which leave the store" d before
+c --image d put 5 5
+t "restore from a pipe, another engine" 0 '700 records restored$' '' \
+	sh -c "cat s | '$out/tests/crabctl-fakedev' -d /dev/zero restore --force --yes --engine nvtree -"
+t "has the same records, too" 0 '' '' c diff s file:d
+FAKE_SHORT=90 fake restore --force --yes -j --layout sorted s > json
+truth "restore --json" python3 -c 'import json
+assert json.load(open("json")) == {"file": "s", "kind": "records", "restored": 700}'
+head -c 24K /dev/zero > e
+FAKE_IMAGE=$tmp/e t "restore to a device that is too small" 3 '' 'no store in it now' fake restore s
+json "which has no store" "x['state'] == 'unformatted' and 'did not end' in x['reason']" c --image e info -j
+
+# Killed before each call: the old store, then none, then the new one
+kill_all()
+{
+	local n code found=''
+	for ((n = 1; n < 60; n++)); do
+		cp old k
+		FAKE_IMAGE=$tmp/k FAKE_SHORT=90 FAKE_KILL=$n fake restore --force --yes "$1" > /dev/null 2>&1
+		code=$?
+		if [ "$code" = 0 ]; then
+			c diff "$1" file:k > /dev/null && found+=N
+			break
+		elif c diff s.old file:k > /dev/null 2>&1; then
+			found+=O
+		elif [ "$("$crabctl" --image k info -j | python3 -c 'import json, sys
+print(json.load(sys.stdin)["state"])')" = unformatted ]; then
+			found+=-
+		else
+			found+="($n: $code)"
+		fi
+	done
+	echo "$found"
+}
+c --image b snapshot s.old 2> /dev/null
+cp b old
+kill_all s > found 2>&1
+truth "killed before each call: $(< found)" grep -Eqx 'O+-+N' found

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 48
+suite 52
 c()
 {
 	"$crabctl" "$@"
@@ -124,3 +124,33 @@ assert x[0] == {"seq": 1, "verb": "set", "name": "plc/hours", "type": "u32", "ve
 assert x[1] == {"seq": 2, "verb": "rm", "name": "x", "old": 7}, x[1]
 assert x[2] == {"seq": 9, "verb": "lost", "changes": 7}, x[2]'
 t "watch of names with two arguments" 2 '' 'one argument, PREFIX' fake watch a b
+
+# Restore to a device: killed before each call that the program makes, of blobs and of names
+unset FAKE_CHANGES
+c --image o format --size 1M > made
+c --image o put 1 1
+run c --image o snapshot old
+kill_all()
+{
+	local n found=''
+	for ((n = 1; n < 500; n += n < 12 ? 1 : 40)); do
+		cp o k
+		FAKE_KILL=$n FAKE_IMAGE=$tmp/k fake restore --force --yes "$1" && break
+		if c diff old file:k; then
+			found+=O
+		elif c --image k info -j | grep -q '"state": "unformatted"'; then
+			found+=-
+		else
+			found+=X
+		fi
+	done > log 2>&1
+	c diff "$1" file:k > /dev/null && found+=N
+	echo "$found"
+}
+kill_all s > found
+truth "killed at each call, blobs: $(< found)" grep -Eqx 'O+-{15,}N' found
+kill_all sn > found
+truth "killed at each call, names: $(< found)" grep -Eqx 'O+-{6}N' found
+t "restore of names to a device" 0 '4 names restored$' '' env FAKE_IMAGE="$tmp/k" \
+	"$out/tests/crabctl-fakedev" -d /dev/zero restore --force --yes --commits sn
+t "with their types" 0 '^12$' '' c --image k get plc/hours

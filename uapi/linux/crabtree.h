@@ -376,6 +376,8 @@ struct crabtree_check {
 #define CRABTREE_FORMAT_BLOBS	(1U << 1)	/* a store of blobs: PUT, GET, ERASE, LIST */
 #define CRABTREE_FORMAT_COMMITS	(1U << 2)	/* of commits: CRABTREE_BATCH_ATOMIC, or COMMIT */
 #define CRABTREE_FORMAT_NAMES	(1U << 3)	/* a store of names: values with names as keys */
+#define CRABTREE_FORMAT_UNFINISHED (1U << 4)	/* it is no store before FORMAT with FINISH */
+#define CRABTREE_FORMAT_FINISH	(1U << 5)	/* finish it; nothing else is set */
 #define CRABTREE_INCOMPAT_BLOBS	(1U << 0)	/* of crabtree_info: it is a store of blobs */
 #define CRABTREE_INCOMPAT_COMMITS (1U << 1)	/* of crabtree_info: it is a store of commits */
 #define CRABTREE_INCOMPAT_NAMES	(1U << 2)	/* of crabtree_info, with BLOBS: a store of names */
@@ -393,6 +395,11 @@ struct crabtree_check {
  *
  * -EEXIST if the region holds a store or a foreign signature and
  * CRABTREE_FORMAT_FORCE is not set; -EBUSY while others hold the device open.
+ *
+ * UNFINISHED: only this descriptor can use the store. It can be filled, and its changes are on the
+ * media, but a power cut, or the end of the descriptor, leaves no store: the region is unformatted,
+ * and was overwritten. FINISH makes it a store, durable on return; -ENODATA if there is none that
+ * is unfinished.
  */
 struct crabtree_format {
 	__u32 size;

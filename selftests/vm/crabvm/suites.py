@@ -197,11 +197,11 @@ KERNEL_TESTS = ("abi operations blobs names commits values modify range observe 
 # 16-byte store.
 CPU_TESTS = "operations concurrency sample.sh"
 # Tests that need neither a physical region nor 32-bit programs, under every checker.
-UML_TESTS = ("abi operations blobs names commits values modify range observe limits permissions bad_input copies signals faults concurrency "
+UML_TESTS = ("abi operations blobs names commits values modify range observe limits permissions bad_input unfinished copies signals faults concurrency "
              "linear control sample.sh tuning.sh events.sh tracing.sh")
 # Tests that sleep, are preempted or run on two processors, under every checker: user-mode
 # Linux has one processor and no preemption.
-DEBUG_TESTS = "signals faults commits values observe concurrency control sample.sh events.sh"
+DEBUG_TESTS = "signals unfinished faults commits values observe concurrency control sample.sh events.sh"
 SILENCE = "400"     # of the slowest test, with a reserve
 STRESS_SECONDS = 3  # on each store; make kcsan takes longer
 DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod")

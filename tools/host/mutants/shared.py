@@ -31,7 +31,8 @@ DESIGNS = [
 	crab_commits_prepare(store, &flow);
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
 	store->super.engine_root = 0;
-	crab_super_write(&flow, &store->super);""",
+	if (!store->unfinished)
+		crab_super_write(&flow, &store->super);""",
              """store->super.state = CRAB_SUPER_STATE_ATTACHED;
              store->super.engine_root = 0;
              crab_super_write(&flow, &store->super);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements FORMAT of a device, at once or unfinished.
+ *
+ * Invariants: a refused FORMAT has changed nothing. An unfinished store has one user, the
+ * descriptor that made it: crab_device_open(), a watch, a snapshot and the users in the kernel are
+ * refused. It ends with this descriptor, if FINISH did not make it a store before; a power cut
+ * leaves the same as that end, a region that attach finds blank.
+ *
+ * Locks: device.h.
+ */
+#define pr_fmt(fmt) "crabtree: " fmt
+
+#include <linux/kdev_t.h>
+#include <linux/string.h>
+
+#include "lifetime.h"
+
+/* The checks that can refuse a FORMAT before the served store is detached */
+static int device_format_check_locked(struct crab_device *device,
+				      const struct crab_format_options *options, char *reason)
+{
+	lockdep_assert_held(&device->lock);
+
+	if (!device->region) {
+		strscpy(reason, "the region was taken away", CRAB_REASON_LEN);
+		return -ENODEV;
+	}
+	if (READ_ONCE(crab_parked)) {
+		strscpy(reason, CRAB_PARKED_REASON, CRAB_REASON_LEN);
+		return crab_parked;
+	}
+	if (device->readonly) {
+		strscpy(reason, "the region is read-only", CRAB_REASON_LEN);
+		return -EROFS;
+	}
+	if (device->users > 1) {
+		snprintf(reason, CRAB_REASON_LEN, "%u others have it open", device->users - 1);
+		return -EBUSY;
+	}
+	return crab_store_format_check(&device->region->media, options, reason);
+}
+
+/* @begun: out: true once the store that was served before is being detached */
+static int device_format(struct crab_device *device, const struct crab_format_options *options,
+			 char *reason, bool *begun)
+{
+	int err;
+
+	lockdep_assert_held(&device->change);
+
+	mutex_lock(&device->lock);
+	err = device_format_check_locked(device, options, reason);
+	if (!err)
+		crab_device_stop_locked(device, -EBUSY);
+	mutex_unlock(&device->lock);
+	if (err)
+		return err;
+	*begun = true;
+	crab_device_detach_store(device, "FORMAT is at work");
+	err = crab_store_format(&device->region->media, options, reason);
+	crab_device_attach_store(device, err ? NULL : options->unfinished);
+	if (err || device->store)
+		return err;
+	strscpy(reason, device->report.reason, CRAB_REASON_LEN);
+	return device->error;
+}
+
+int crab_device_format(struct crab_device *device, const struct crab_format_options *options)
+{
+	char reason[CRAB_REASON_LEN] = "";
+	bool begun = false;
+	int err;
+
+	if (mutex_lock_killable(&device->change))
+		return -ERESTARTSYS;
+	err = device_format(device, options, reason, &begun);
+	if (begun)
+		crab_device_changed(device);
+	mutex_unlock(&device->change);
+	if (err)
+		pr_warn_ratelimited("%s: FORMAT failed: error %d: %s\n", dev_name(&device->dev),
+				    err, reason);
+	else
+		crab_device_announce(device);
+	return err;
+}
+
+static int device_finish(struct crab_device *device)
+{
+	lockdep_assert_held(&device->change);
+
+	return device->store ? crab_store_finish(device->store) : device->error;
+}
+
+int crab_device_finish(struct crab_device *device)
+{
+	int err;
+
+	if (mutex_lock_killable(&device->change))
+		return -ERESTARTSYS;
+	err = device_finish(device);
+	if (!err)
+		crab_device_changed(device);
+	mutex_unlock(&device->change);
+	if (!err)
+		crab_device_announce(device);
+	return err;
+}
+
+/* The store is void on the media: nothing is lost that a power cut would have kept */
+static void device_drop(struct crab_device *device)
+{
+	lockdep_assert_held(&device->change);
+
+	mutex_lock(&device->lock);
+	crab_device_stop_locked(device, -ENODATA);
+	mutex_unlock(&device->lock);
+	crab_device_detach_store(device, "");
+	crab_device_attach_store(device, NULL);
+	crab_device_changed(device);
+}
+
+void crab_device_drop_unfinished(struct crab_device *device)
+{
+	bool drop;
+
+	mutex_lock(&device->lock);
+	drop = device->store && crab_store_is_unfinished(device->store);
+	mutex_unlock(&device->lock);
+	if (!drop)	/* does not wait for an attach that is in progress */
+		return;
+	mutex_lock(&device->change);
+	if (device->store)
+		device_drop(device);
+	mutex_unlock(&device->change);
+	crab_device_announce(device);
+}
