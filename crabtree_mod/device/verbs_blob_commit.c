@@ -37,6 +37,9 @@ static int op_check(const struct crab_store *store, const struct crabtree_commit
 		return -EINVAL;
 	if (op->verb == CRABTREE_COMMIT_PUT)
 		return crab_verbs_value_check(store, op->name_bytes, op->type, op->bytes, value);
+	/* A program that has a value for TEST or ERASE expects more of them than they do */
+	if (op->value || op->bytes || op->type)
+		return -EINVAL;
 	return op->name_bytes && !crab_store_has_names(store) ? -EINVAL : 0;
 }
 

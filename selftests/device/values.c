@@ -126,7 +126,7 @@ static void results_of(const char *engine, bool names)
 	put_one(fd, names, 2, "two");
 	op_set(&op[0], names, CRABTREE_COMMIT_PUT, 1, "uno", 3);
 	op_set(&op[1], names, CRABTREE_COMMIT_PUT, 3, "", 0);
-	op_set(&op[2], names, CRABTREE_COMMIT_ERASE, 2, NULL, 7);
+	op_set(&op[2], names, CRABTREE_COMMIT_ERASE, 2, NULL, 0);
 	op_set(&op[3], names, CRABTREE_COMMIT_ERASE, 4, NULL, 0);
 	op_set(&op[4], names, CRABTREE_COMMIT_TEST, 5, NULL, 0);
 	op[4].flags = CRABTREE_IF_ABSENT;
@@ -182,7 +182,7 @@ static void conditions_of(bool names)
 
 	put_one(fd, names, 1, "one");
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		op_set(&op[0], names, cases[i].verb, cases[i].key, "value", 5);
+		op_set(&op[0], names, cases[i].verb, cases[i].key, NULL, 0);
 		op[0].flags = cases[i].flags;
 		op[0].version = version_of(fd, names, 1) + 1;
 		refused(fd, names, &op[0], cases[i].want);
@@ -230,7 +230,7 @@ TEST(bad_input, "COMMIT: numbers, verbs, flags, keys, names and types that are r
 	op[0].type = 0;
 	op[0].bytes = CRABTREE_BLOB_MAX + 1;
 	refused(fd, false, &op[0], -EMSGSIZE);
-	op_set(&op[0], true, CRABTREE_COMMIT_ERASE, 1, "", 0);
+	op_set(&op[0], true, CRABTREE_COMMIT_ERASE, 1, NULL, 0);
 	refused(fd, false, &op[0], -EINVAL);
 	for (i = 0; i < 65; i++)
 		op_set(&op[i], false, CRABTREE_COMMIT_PUT, i, "v", 1);
@@ -256,6 +256,30 @@ TEST(bad_input, "COMMIT: numbers, verbs, flags, keys, names and types that are r
 	op[0].type = CRABTREE_TYPE_BOOL;
 	refused(fd, true, &op[0], -EINVAL);
 	expect_sound(fd, 0);
+}
+
+TEST(not_put, "COMMIT: TEST and ERASE with a value, a length or a type: EINVAL")
+{
+	static const u32 verbs[] = { CRABTREE_COMMIT_TEST, CRABTREE_COMMIT_ERASE };
+	struct crabtree_commit_op op;
+	int names, i, fd;
+
+	for (names = 0; names < 2; names++) {
+		fd = fresh_store_kind("", names ? NAMES : BLOBS);
+		put_one(fd, names, 1, "one");
+		for (i = 0; i < 2; i++) {
+			op_set(&op, names, verbs[i], 1, "x", 0);
+			refused(fd, names, &op, -EINVAL);
+			op_set(&op, names, verbs[i], 1, NULL, 3);
+			refused(fd, names, &op, -EINVAL);
+			op_set(&op, names, verbs[i], 1, NULL, 0);
+			op.type = CRABTREE_TYPE_U8;
+			refused(fd, names, &op, -EINVAL);
+		}
+		EXPECT_TRUE(has(fd, names, 1, "one"));
+		expect_sound(fd, 1);
+		close(fd);
+	}
 }
 
 TEST(kinds, "COMMIT in other stores, by other descriptors, and of a snapshot")

@@ -109,13 +109,15 @@ static inline int named_commit(int device, const struct crabtree_batch_op *from,
 								      CRABTREE_COMMIT_PUT;
 		ops[i].key = (uintptr_t)name[i];
 		ops[i].name_bytes = NAMED_TEXT;
+		ops[i].flags = from[i].flags;
+		if (ops[i].verb == CRABTREE_COMMIT_ERASE)
+			continue;
 		ops[i].value = (uintptr_t)room[i];
 		if (from[i].flags & CRABTREE_INSERT_ADD) {
 			if (named_sum(device, &from[i], &ops[i]))
 				return -1;
 			continue;
 		}
-		ops[i].flags = from[i].flags;
 		ops[i].bytes = named_bytes(from[i].value);
 		named_fill(from[i].value, room[i]);
 	}

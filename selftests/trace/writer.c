@@ -308,14 +308,16 @@ static struct crabtree_commit_op commit_op(const struct workload_operation *op, 
 		[WORKLOAD_SEARCH] = CRABTREE_COMMIT_TEST,
 	};
 
-	return (struct crabtree_commit_op) {
-		.verb = verbs[op->verb],
-		.flags = op->verb == WORKLOAD_INSERT ? put_flags[op->mode] : 0,
-		.key = op->key,
-		.value = (uintptr_t)blob,
-		.bytes = blob_value(op->value, blob),
-		.status = -ECANCELED,
+	struct crabtree_commit_op commit = {
+		.verb = verbs[op->verb], .key = op->key, .status = -ECANCELED,
 	};
+
+	if (op->verb == WORKLOAD_INSERT) {
+		commit.flags = put_flags[op->mode];
+		commit.value = (uintptr_t)blob;
+		commit.bytes = blob_value(op->value, blob);
+	}
+	return commit;
 }
 
 static int call_commit(const struct workload_call *call)

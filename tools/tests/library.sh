@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=164
+calls=165
 suite $((calls + 14))
 "$out/tests/library"
 number=$calls

@@ -236,8 +236,33 @@ static void test_values_kinds(void)
 	}
 }
 
+/* TEST and ERASE have no value, no length and no type */
+static void test_values_reserved(void)
+{
+	struct crabtree *ct = open_values(CRABTREE_FORMAT_BLOBS | CRABTREE_FORMAT_COMMITS);
+	struct crabtree_commit_op op, good = { .key = 1 };
+	uint32_t failed, bad = 0, n = 0;
+
+	for (good.verb = CRABTREE_COMMIT_TEST; good.verb <= CRABTREE_COMMIT_ERASE; good.verb++) {
+		op = good;
+		bad += !ct || crabtree_commit_values(ct, &op, 1, &failed);
+		op = good;
+		op.value = (uintptr_t)&failed;
+		n += ct && crabtree_commit_values(ct, &op, 1, &failed) == -EINVAL && !failed;
+		op = good;
+		op.bytes = 1;
+		n += ct && crabtree_commit_values(ct, &op, 1, &failed) == -EINVAL && !failed;
+		op = good;
+		op.type = CRABTREE_TYPE_U8;
+		n += ct && crabtree_commit_values(ct, &op, 1, &failed) == -EINVAL && !failed;
+	}
+	ok(!bad && n == 6, "values: TEST and ERASE with a value, a length or a type");
+	crabtree_close(ct);
+}
+
 void test_values(void)
 {
+	test_values_reserved();
 	test_blobs();
 	test_names();
 	test_values_kinds();

@@ -216,12 +216,12 @@ enum crabtree_commit_verb {
  * @verb: enum crabtree_commit_verb
  * @flags: conditions, for each verb: CRABTREE_IF_ABSENT, CRABTREE_IF_EXISTS, CRABTREE_IF_VERSION
  * @key: as of PUT: the key; store of names: address of the name
- * @value: PUT: address of the value
- * @bytes: PUT: its length
+ * @value: PUT: address of the value; else 0
+ * @bytes: PUT: its length; else 0
  * @name_bytes: store of names: length of the name; else 0
  * @version: in, with CRABTREE_IF_VERSION: the version that the value must have. Out: PUT: the new
  *	one
- * @type: PUT: as of PUT
+ * @type: PUT: as of PUT; else 0
  * @existed: out: PUT: 1 if the key was there
  * @status: out: 0 or a negative errno; -ECANCELED if it was not done
  * @reserved: 0

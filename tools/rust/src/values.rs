@@ -106,7 +106,9 @@ impl ValueOp {
             raw.key = name.as_ptr() as u64;
             raw.name_bytes = name.len() as u32;
         }
-        raw.value = self.value.as_ptr() as u64;
+        if raw.verb == PUT {
+            raw.value = self.value.as_ptr() as u64;
+        }
         raw.bytes = self.value.len() as u32;
         raw
     }
