@@ -36,7 +36,8 @@ static const char doc[] =
 	"In a store of blobs the lines are `put KEY FILE' and `del KEY', in a store of names "
 	"`set NAME TYPE VALUE' and `rm NAME'; and in both `test KEY' or `test NAME' with `exists', "
 	"`absent' or `version N', the condition of the line with the same key or name, if there is one. "
-	"Blank lines and text after # are skipped.";
+	"Blank lines and lines that begin with # are skipped, and the rest of a line after a word that "
+	"begins with #, but for the VALUE of a text or of bytes and for a FILE, which may have it.";
 
 char *commit_word(char **text)
 {
@@ -57,6 +58,16 @@ char *commit_rest(char *text)
 		end--;
 	*end = '\0';
 	return text;
+}
+
+void commit_uncomment(char *text)
+{
+	char *at = text;
+
+	while ((at = strchr(at, '#')) && at != text && !strchr(BLANKS, at[-1]))
+		at++;
+	if (at)
+		*at = '\0';
 }
 
 const char *commit_key(const char *text, uint64_t *key)
@@ -130,9 +141,12 @@ static const char *line_add(struct commit_file *file, char *text, void *arg)
 {
 	struct records *records = arg;
 	struct crabtree_batch_op op;
-	const char *name = commit_word(&text), *wrong = line_parse(name, text, &op);
+	const char *name, *wrong;
 	uint32_t i;
 
+	text[strcspn(text, "#")] = '\0';	/* no number has one */
+	name = commit_word(&text);
+	wrong = line_parse(name, text, &op);
 	for (i = 0; i < file->count && !wrong; i++)
 		if (records->ops[i].key == op.key)
 			wrong = "another line has this key";
@@ -158,8 +172,8 @@ static const char *line_read(struct commit_file *file, char *text, size_t len, c
 	file->label[0] = '\0';
 	if (strlen(text) != len)
 		return "not text: it holds a zero byte";
-	text[strcspn(text, "#")] = '\0';
-	return text[strspn(text, BLANKS)] ? add(file, text, arg) : NULL;
+	text += strspn(text, BLANKS);
+	return *text && *text != '#' ? add(file, text, arg) : NULL;
 }
 
 static int lines_read(struct commit_file *file, FILE *from, commit_line_fn *add, void *arg)

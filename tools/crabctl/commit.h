@@ -26,7 +26,10 @@ struct commit_file {
 	uint64_t lines[CRABTREE_COMMIT_MAX];
 };
 
-/* Adds the operation of a line, which has no comment any more: NULL, or the error in the line */
+/*
+ * Adds the operation of a line, which is not empty and does not begin with #: NULL, or the error in
+ * the line. It ends the line before a comment itself, because the values of some may have a #
+ */
 typedef const char *commit_line_fn(struct commit_file *file, char *text, void *arg);
 
 /* Reads all lines; "-": of standard input. EXIT_OK, or EXIT_FAILED after a message */
@@ -40,6 +43,9 @@ char *commit_word(char **text);
 
 /* The rest of a line, without blanks at its ends */
 char *commit_rest(char *text);
+
+/* Ends the rest of a line before a word that begins with # */
+void commit_uncomment(char *text);
 
 /* @text: a word, or NULL */
 const char *commit_key(const char *text, uint64_t *key);

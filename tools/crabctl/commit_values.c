@@ -89,14 +89,18 @@ static const char *key_parse(struct values *values, const char *text,
 /* NAME has been read: TYPE VALUE */
 static const char *typed_value(char *line, struct crabtree_commit_op *op)
 {
-	const char *type = commit_word(&line), *text = commit_rest(line), *wrong;
+	const char *type = commit_word(&line), *text, *wrong;
 	int number = type ? type_find(type) : -1;
+	bool verbatim = number == CRABTREE_TYPE_TEXT || number == CRABTREE_TYPE_BYTES;
 	uint32_t bytes = 0;
 	void *value;
 
 	if (number < 0)
 		return type ? "the type is not one of " TYPE_LIST : "TYPE is missing";
-	if (!*text && number != CRABTREE_TYPE_TEXT && number != CRABTREE_TYPE_BYTES)
+	if (!verbatim)
+		commit_uncomment(line);
+	text = commit_rest(line);
+	if (!*text && !verbatim)
 		return "VALUE is missing";
 	value = malloc(strlen(text) + sizeof(uint64_t));
 	if (!value)
@@ -160,6 +164,8 @@ static const char *line_parse(struct values *values, char *text, struct crabtree
 		wrong = key_parse(values, commit_word(&text), op);
 	if (wrong)
 		return wrong;
+	if (op->verb != CRABTREE_COMMIT_PUT)
+		commit_uncomment(text);
 	switch (op->verb) {
 	case CRABTREE_COMMIT_PUT:
 		return values->named ? typed_value(text, op) : file_value(text, op);

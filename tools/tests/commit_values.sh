@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 75
+suite 84
 c()
 {
 	"$crabctl" --image v.img "$@"
@@ -81,6 +81,16 @@ head -c 65537 /dev/zero | tr '\0' x > long
 refused "a text of more than 64 KiB" 'commit lines:2, name a: .*too long' "set a text $(cat long)"
 refused "the same with a condition that holds" 'commit lines:3, name a: .*too long' 'test a absent' "set a text $(cat long)"
 t "nothing was written" 1 '' 'no such key' c get first
+t "a # in values, in names and after operations" 0 '' '' commit ' # a comment' 'set h#1 text two # three#' \
+	'set #2 bytes #ab # c' 'set h3 u32 5 # pieces' 'set h4 bool true #' 'rm h5 # none' 'test h6 absent # not' 'set h7 text #'
+t "a text with each #" 0 '^two # three#$' '' c get 'h#1'
+t "bytes with each #" 0 '^#ab # c$' '' c cat '#2'
+t "a number before a comment" 0 '^5$' '' c get h3
+t "a text that is a #" 0 '^#$' '' c get h7
+refused "a # within a number" 'lines:2: name a: not a number' 'set a u8 1#2'
+refused "a comment in place of a number" 'lines:2: name a: VALUE is missing' 'set a u8 # 1'
+refused "a comment in place of a condition" 'lines:2: name a: not a condition' 'test a # exists'
+t "the names are removed" 0 '' '' commit 'rm h#1' 'rm #2' 'rm h3' 'rm h4' 'rm h7'
 t "no operation" 3 '' 'lines:1: no operation' commit '# nothing'
 seq -f 'set n%g u64 1' 1 65 > lines
 t "65 operations" 3 '' 'lines:65: name n65: more than 64 operations' c commit lines
