@@ -16,6 +16,7 @@ SNAP = "store/snap.c"
 
 COMMIT = "store/commit.c"
 BLOB_COMMIT = "store/blob_commit.c"
+NAMED_COMMIT = "store/named_commit.c"
 COMMIT_MEDIA = "store/commit_media.c"
 COMMIT_READ = "store/commit_read.c"
 COMMIT_ATTACH = "store/commit_attach.c"
@@ -275,6 +276,27 @@ RACES = [
     Design("test_commit_tasks: a commit does not exclude other commits", [
         Edit(COMMIT, "down_write(&store->commits->lock);", ""),
         Edit(COMMIT, "up_write(&store->commits->lock);", ""),
+    ]),
+    Design("test_bank: a commit of values locks no keys", [
+        Edit(BLOB_COMMIT, "crab_stripes_lock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES);", ""),
+        Edit(BLOB_COMMIT, "crab_stripes_unlock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES);", ""),
+    ]),
+    Design("test_bank: a commit of values locks the key of its first operation only", [
+        Edit(BLOB_COMMIT, "crab_blob_stripe(blobs, key) - blobs->stripes",
+             "crab_blob_stripe(blobs, commit->ops[0].write.key) - blobs->stripes"),
+    ]),
+    Design("test_bank: the conditions of a commit of values are tested before its keys are locked", [
+        Edit(BLOB_COMMIT, "crab_stripes_lock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES);",
+             """err = commit_permitted(store, commit);
+		crab_stripes_lock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES)"""),
+        Edit(BLOB_COMMIT, "err = commit_permitted(store, commit);", ""),
+    ]),
+    Design("test_bank: a commit of values notes no old blob", [
+        Edit(BLOB_COMMIT, "crab_blob_note(store, op->write.key);", ""),
+    ]),
+    Design("test_bank: a commit of names does not exclude the readers and writers of names", [
+        Edit(NAMED_COMMIT, "down_write(&store->blobs->names_lock);", ""),
+        Edit(NAMED_COMMIT, "up_write(&store->blobs->names_lock);", ""),
     ]),
     Design("ThreadSanitizer: an entry of the index does not publish its leaf or node", [
         Edit(INDEX, "smp_store_release(&node->children[pos], child);",
