@@ -31,6 +31,7 @@ def parser(description):
     """The options of a run."""
     p = argparse.ArgumentParser(description=description)
     p.add_argument("--kernel", required=True, help="a name that the kernel script knows")
+    p.add_argument("--arch", choices=("amd64", "arm64"), default="amd64", help="of a kernel in a directory")
     p.add_argument("--name", help="name of the run in its result")
     p.add_argument("--cpu", help="cortex-a53, neoverse-n1, max, or anything of QEMU's")
     p.add_argument("--smp", type=int, default=2)
@@ -161,7 +162,7 @@ def boot(options, scratch):
     """Run the machine to its end and return (run, console)."""
     kernel = kernel_dir(options.kernel)
     make_region(options)
-    box = machine.kind_of(options.kernel)(options, scratch)
+    box = machine.kind_of(options.kernel, options.arch)(options, scratch)
     archive = os.path.join(scratch, "initrd")
     if options.root:
         make_system(options, box, archive)

@@ -312,11 +312,12 @@ class Uml(Machine):
                 self.leak_option(), *o.append.split()]
 
 
-def kind_of(kernel):
-    """The class of machine that a kernel runs on."""
+def kind_of(kernel, arch="amd64"):
+    """The class of machine that a kernel runs on; ARCH is that of a kernel in a directory."""
     if kernel.startswith("uml"):
         return Uml
-    return Arm64 if kernel.startswith("arm64") else Amd64
+    name = arch if kernel.startswith("/") else kernel
+    return Arm64 if name.startswith("arm64") else Amd64
 
 
 def arch_of(kernel):
