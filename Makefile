@@ -37,7 +37,7 @@
 #   make style | docs		the checks of the sources and of the documentation
 #   make html			the documentation with a search, into out/html
 #   make newcomer	every command of README.md and of the first manual page, in bare Debians 12 and 13
-#   make deb			Debian packages of the module for DKMS, the tools and the library, into out/deb
+#   make deb [ARCH=arm64]	Debian packages of the module for DKMS, the tools and the library, into out/deb
 #   make deb-test		installs, upgrades and removes them in bare Debians 12 and 13; some minutes
 #   make install | clean | distclean
 #
@@ -178,8 +178,8 @@ html: setup-docs
 newcomer: setup-newcomer setup-vm
 	@scripts/newcomer $(OPTIONS)
 
-deb: setup-deb
-	@scripts/deb
+deb: setup-deb $(if $(ARCH),setup-newcomer)
+	@scripts/deb $(ARCH)
 
 deb-test: setup-deb setup-newcomer setup-vm
 	@scripts/deb

@@ -15,12 +15,15 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CACHE = os.environ.get("CRABTREE_CACHE") or os.path.expanduser("~/.cache/crabtree")
 VM = os.path.join(ROOT, "selftests/vm")
 DEBIANS = {"12": "bookworm", "13": "trixie", "sid": "sid"}
+NATIVE = subprocess.run(["dpkg", "--print-architecture"], check=True, stdout=subprocess.PIPE,
+                        text=True).stdout.strip()
 
-# The mounts belong to a namespace of their own and end with it
+# The mounts belong to a namespace of their own and end with it. volatile: a copy serves one run, so no
+# sync in it needs to reach the disk
 ENTER = r"""
 root=$1 work=$2 cache=$3; shift 3
 mount --make-rprivate /
-mount -t overlay overlay -o "lowerdir=$root,upperdir=$work/upper,workdir=$work/work" "$work/root"
+mount -t overlay overlay -o "lowerdir=$root,upperdir=$work/upper,workdir=$work/work,volatile" "$work/root"
 cp -L /etc/resolv.conf /etc/hosts "$work/root/etc/"
 mount -t proc proc "$work/root/proc"
 mount --rbind /dev "$work/root/dev"
@@ -88,11 +91,18 @@ mkdir -p proc sys dev run
 
 
 class Root:
-    """One release of Debian, and its root in a folder of the cache."""
+    """One release of Debian, and its root in a folder of the cache.
 
-    def __init__(self, number, folder):
+    Its packages are of the first of ARCHITECTURES, by default of this machine's; the others may be
+    installed next to them.
+    """
+
+    def __init__(self, number, folder, *architectures):
         self.number, self.suite = number, DEBIANS[number]
-        self.cache = os.path.join(CACHE, folder, self.suite)
+        self.architectures = architectures or (NATIVE,)
+        other = () if self.architectures == (NATIVE,) else self.architectures
+        self.name = "-".join((self.suite, *other))
+        self.cache = os.path.join(CACHE, folder, self.name)
         self.root = os.path.join(self.cache, "root")
 
     def lock(self):
@@ -136,11 +146,12 @@ class Root:
             os.makedirs(os.path.join(self.cache, name), exist_ok=True)
         if os.path.isdir(self.root):
             return
-        print(f"# building a bare root of Debian {self.number}", flush=True)
+        print(f"# building a bare root of Debian {self.number}, {self.architectures[0]}", flush=True)
         new = self.root + ".new"
         shutil.rmtree(new, ignore_errors=True)
         with open(log, "w", encoding="utf-8") as out:
             subprocess.run(["mmdebstrap", "--mode=root", "--variant=minbase",
+                            f"--architectures={','.join(self.architectures)}",
                             *([f"--include={has}"] if has else []), "--skip=cleanup/apt/lists",
                             *self.options(), self.suite, new, "-"],
                            check=True, input=self.sources(), text=True, stdout=out, stderr=out)
