@@ -4,14 +4,13 @@
 #
 # In the guest, one run between two power cuts: attach the store that was cut, check it,
 # send all records out; then the writers work until the power is cut.  FORMAT, if set, holds
-# the options of FORMAT, STARTS the first operation of each writer, CHURN options of churn,
-# CACHES an option of the region;
+# the options of FORMAT, STARTS the first operation of each writer, CHURN options of churn;
 # LAST=1 detaches the store instead.
 #
 # Starting a program costs most in these machines: as few as possible.
 set -e
 echo "attaching" >"$CRAB_ACK"
-insmod /crabtree.ko $CRAB_PARAMS$CACHES
+insmod /crabtree.ko $CRAB_PARAMS
 [ -z "$FORMAT" ] || crabctl -d /dev/crab0 format --label soak --yes $FORMAT
 crabctl -d /dev/crab0 check
 case $CHURN in

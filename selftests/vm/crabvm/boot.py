@@ -40,6 +40,7 @@ def parser(description):
                    help="amd64: boot through this UEFI firmware, which keeps its variables in a file")
     p.add_argument("--region", help="host file that is the media; made if it is not there")
     p.add_argument("--size", type=size, default=128 << 20, help="of the region")
+    p.add_argument("--caches", action="store_true", help="declare that its caches persist")
     p.add_argument("--pmem", type=size, default=0, help="size of its first part, which is /dev/pmem0")
     p.add_argument("--nvdimm", type=size, default=0,
                    help="amd64: size of an NVDIMM whose platform flushes the caches")

@@ -37,6 +37,7 @@ NODES = """
 	crabtree-region@{at:x} {{
 		compatible = "crabtree,region";
 		memory-region = <&crabtree_memory>;
+		{caches}
 	}};
 }};
 """
@@ -183,12 +184,13 @@ class Arm64(Machine):
     def nodes(self):
         """The source that is added to the device tree of QEMU."""
         o = self.options
+        caches = "crabtree,persistent-caches;" if o.caches else ""
         if not o.pmem:
-            return NODES.format(pmem="", at=ARM64_REGION, size=o.size)
+            return NODES.format(pmem="", at=ARM64_REGION, size=o.size, caches=caches)
         last = ARM64_REGION + o.size - VOLATILE
         pmem = PMEM_NODE.format(name="pmem", at=ARM64_REGION, size=o.pmem, more="") + \
             PMEM_NODE.format(name="volatile", at=last, size=VOLATILE, more="volatile;")
-        return NODES.format(pmem=pmem, at=ARM64_REGION + o.pmem, size=o.size - o.pmem - VOLATILE)
+        return NODES.format(pmem=pmem, at=ARM64_REGION + o.pmem, size=o.size - o.pmem - VOLATILE, caches=caches)
 
     def tree(self):
         """A device tree with our nodes, as a file."""
@@ -237,7 +239,8 @@ class Amd64(Machine):
 
     def params(self):
         """Module parameters: the address and the size."""
-        return "region=0x%x,0x%x" % self.reserved() if self.options.region else ""
+        caches = ",cache" if self.options.caches else ""
+        return "region=0x%x,0x%x" % self.reserved() + caches if self.options.region else ""
 
     def command(self, image, initrd):
         """How to start it."""
