@@ -42,6 +42,7 @@ def parser(description):
     p.add_argument("--size", type=size, default=128 << 20, help="of the region")
     p.add_argument("--caches", action="store_true", help="declare that its caches persist")
     p.add_argument("--pmem", type=size, default=0, help="size of its first part, which is /dev/pmem0")
+    p.add_argument("--disk", help="host file that is /dev/vda; not in user-mode Linux")
     p.add_argument("--nvdimm", type=size, default=0,
                    help="amd64: size of an NVDIMM whose platform flushes the caches")
     p.add_argument("--root", metavar="CPIO",

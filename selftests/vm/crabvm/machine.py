@@ -61,6 +61,7 @@ class Machine:
     modules = ()
     serial_bus = ""
     serial_sync = ()
+    disk_bus = ""
 
     def __init__(self, options, scratch):
         self.options = options
@@ -138,6 +139,13 @@ class Machine:
             ports.append(("monitor", f"socket,path={self.scratch}/monitor"))
         return ports
 
+    def disk(self):
+        """A disk. The cut leaves it all that the guest has written to it, synced or not."""
+        if not self.options.disk:
+            return []
+        return ["-drive", f"if=none,id=disk,format=raw,cache=writeback,file={self.options.disk}",
+                "-device", f"{self.disk_bus},drive=disk"]
+
     def port_devices(self):
         """NAME=DEVICE for each channel whose device the host chooses."""
         return []
@@ -162,7 +170,7 @@ class Machine:
         """The command line."""
         return [*self.emulator(), "-nodefaults", "-no-user-config", "-no-reboot", "-nographic",
                 "-accel", "tcg,thread=multi", "-cpu", self.cpu(), *more, *self.memory(),
-                *self.channels(), "-serial", "stdio", "-kernel", image, "-initrd", initrd,
+                *self.channels(), *self.disk(), "-serial", "stdio", "-kernel", image, "-initrd", initrd,
                 "-append", f"{append} {self.leak_option()} {SYSTEM if self.options.root else ''} ignore_loglevel oops=panic panic=-1 "
                            f"printk.devkmsg=on {self.options.append}"]
 
@@ -174,6 +182,7 @@ class Arm64(Machine):
     start = ARM64_REGION
     modules = ("virtio_mmio", "virtio_console")
     serial_bus = "virtio-serial-device"
+    disk_bus = "virtio-blk-device"
     serial_sync = ("-global", "virtio-mmio.ioeventfd=off")
     program = "qemu-system-aarch64"
 
@@ -223,6 +232,7 @@ class Amd64(Machine):
     above = 64 << 20    # the initrd and the firmware's tables go to the end of memory
     modules = ("virtio_pci", "virtio_console")
     serial_bus = "virtio-serial-pci"
+    disk_bus = "virtio-blk-pci"
     serial_sync = ("-global", "virtio-serial-pci.ioeventfd=off")
     program = "qemu-system-x86_64"
 
