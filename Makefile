@@ -38,7 +38,7 @@
 #   make html			the documentation with a search, into out/html
 #   make newcomer	every command of README.md and of the first manual page, in bare Debians 12 and 13
 #   make deb [ARCH=arm64]	Debian packages of the module for DKMS, the tools and the library, into out/deb
-#   make deb-test		installs, upgrades and removes them in bare Debians 12 and 13; some minutes
+#   make deb-test [ARCH=arm64]	installs, upgrades and removes them in bare Debians 12 and 13; some minutes
 #   make install | clean | distclean
 #
 # make modules builds for the running kernel, if it has headers. With KERNEL_SRC=BUILD_DIR it builds
@@ -181,9 +181,9 @@ newcomer: setup-newcomer setup-vm
 deb: setup-deb $(if $(ARCH),setup-newcomer)
 	@scripts/deb $(ARCH)
 
-deb-test: setup-deb setup-newcomer setup-vm
-	@scripts/deb
-	@scripts/deb-test $(OPTIONS)
+deb-test: setup-deb setup-newcomer setup-vm $(if $(ARCH),setup-emulation)
+	@scripts/deb $(ARCH)
+	@scripts/deb-test $(if $(ARCH),--arch $(ARCH)) $(OPTIONS)
 
 install: tools
 	$(MAKE) -C tools OUT=$(OUT)/tools install

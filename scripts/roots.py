@@ -2,7 +2,8 @@
 """Bare roots of Debian: how scripts/newcomer and scripts/deb-test make and enter them.
 
 A root is made once by mmdebstrap from the mirrors of this machine's apt, and kept in a folder of the
-cache. A script runs in a copy: an overlay whose upper folder holds all that it changed. Needs root.
+cache. A script runs in a copy: an overlay whose upper folder holds all that it changed. The programs of
+a root of another architecture need scripts/emulation.py. Needs root.
 """
 
 import fcntl
@@ -10,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CACHE = os.environ.get("CRABTREE_CACHE") or os.path.expanduser("~/.cache/crabtree")
@@ -17,11 +19,13 @@ VM = os.path.join(ROOT, "selftests/vm")
 DEBIANS = {"12": "bookworm", "13": "trixie", "sid": "sid"}
 NATIVE = subprocess.run(["dpkg", "--print-architecture"], check=True, stdout=subprocess.PIPE,
                         text=True).stdout.strip()
+sys.path.insert(0, VM)
+from crabvm.silence import Watch  # noqa: E402 pylint: disable=wrong-import-position
 
 # The mounts belong to a namespace of their own and end with it. volatile: a copy serves one run, so no
 # sync in it needs to reach the disk
 ENTER = r"""
-root=$1 work=$2 cache=$3; shift 3
+root=$1 work=$2 cache=$3 native=$4
 mount --make-rprivate /
 mount -t overlay overlay -o "lowerdir=$root,upperdir=$work/upper,workdir=$work/work,volatile" "$work/root"
 cp -L /etc/resolv.conf /etc/hosts "$work/root/etc/"
@@ -30,6 +34,7 @@ mount --rbind /dev "$work/root/dev"
 mkdir -p "$work/root/root/.cache/crabtree"
 mount --bind "$cache/debs" "$work/root/var/cache/apt/archives"
 mount --bind "$cache/cache" "$work/root/root/.cache/crabtree"
+[ -z "$native" ] || { mkdir "$work/root/native"; mount --bind "$native" "$work/root/native"; }
 exec env -i HOME=/root TERM=dumb LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 	PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 	chroot "$work/root" bash -e -o pipefail /script
@@ -94,8 +99,10 @@ class Root:
     """One release of Debian, and its root in a folder of the cache.
 
     Its packages are of the first of ARCHITECTURES, by default of this machine's; the others may be
-    installed next to them.
+    installed next to them. Its copies see another root as /native, if it has one.
     """
+
+    native = ""
 
     def __init__(self, number, folder, *architectures):
         self.number, self.suite = number, DEBIANS[number]
@@ -166,14 +173,22 @@ class Root:
         os.chmod(os.path.join(work, "upper/root"), 0o700)
         return work
 
-    def enter(self, work, script, log):
-        """Run a script in such a copy; its status."""
+    def enter(self, work, script, log, silence=0):
+        """Run a script in such a copy; its status. It is killed when it and its /log are silent for too long."""
         with open(os.path.join(work, "upper/script"), "w", encoding="ascii") as f:
             f.write(script)
-        with open(log, "ab") as f:
-            return subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-ec", ENTER,
-                                   "enter", self.root, work, self.cache], stdout=f, stderr=subprocess.STDOUT,
-                                  stdin=subprocess.DEVNULL, check=False).returncode
+        with open(log, "ab") as f, subprocess.Popen(
+                ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-ec", ENTER, "enter",
+                 self.root, work, self.cache, self.native],
+                stdout=f, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL) as run:
+            watch = Watch(run.pid, [log, os.path.join(work, "upper/log")], silence) if silence else None
+            while watch and run.poll() is None:
+                reason = watch.hung()
+                if reason:
+                    run.kill()
+                    f.write(f"hung: {reason}\n".encode())
+                time.sleep(0.2)
+            return run.wait()
 
 
 def fake_uname(work):
@@ -185,11 +200,19 @@ def fake_uname(work):
     os.chmod(path, 0o755)
 
 
-def boot(kernel, name, script, log, *options):
+def extract(kernel, arch, log):
+    """The boot image, as QEMU starts it fastest."""
+    packed, = [entry.path for entry in os.scandir(f"{kernel}/boot")]
+    if arch == "amd64":
+        subprocess.run([f"{VM}/extract-vmlinux", packed, f"{kernel}/image"], check=True, stdout=log, stderr=log)
+    else:
+        shutil.copy(packed, f"{kernel}/image")
+
+
+def boot(kernel, name, script, log, *options, arch=NATIVE):
     """Run a script in a machine with the kernel that CARRY collected; its status."""
     with open(log, "ab") as f:
         if not os.path.exists(os.path.join(kernel, "image")):
-            image, = [entry.path for entry in os.scandir(f"{kernel}/boot")]
-            subprocess.run([f"{VM}/extract-vmlinux", image, f"{kernel}/image"], check=True, stdout=f, stderr=f)
-        return subprocess.run([f"{VM}/run", "--kernel", kernel, "--name", name, "--test", script, *options,
-                               "--verbose"], stdout=f, stderr=f, check=False).returncode
+            extract(kernel, arch, f)
+        return subprocess.run([f"{VM}/run", "--kernel", kernel, "--arch", arch, "--name", name, "--test", script,
+                               *options, "--verbose"], stdout=f, stderr=f, check=False).returncode
