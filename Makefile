@@ -7,7 +7,7 @@
 #   make demo-reboot	a Debian 13 machine reboots in three ways, and all records are there; as root
 #   make break [AT=FILE:LINE]	leaves a fence out, and shows a power cut that notices it
 #   make check	every test there is; ends in one line "N passed, N failed"
-#   make quick	the checks before each commit, in half a minute
+#   make quick	the checks before each commit, in a minute
 #
 #   make modules [KERNEL=host]	crabtree.ko for a kernel (selftests/vm/kernel lists them)
 #   make modules_install		the same, into /lib/modules
