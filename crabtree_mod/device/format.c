@@ -121,18 +121,28 @@ static void device_drop(struct crab_device *device)
 	crab_device_changed(device);
 }
 
+static bool device_is_unfinished(struct crab_device *device)
+{
+	bool unfinished;
+
+	mutex_lock(&device->lock);
+	unfinished = device->store && crab_store_is_unfinished(device->store);
+	mutex_unlock(&device->lock);
+	return unfinished;
+}
+
 void crab_device_drop_unfinished(struct crab_device *device)
 {
 	bool drop;
 
-	mutex_lock(&device->lock);
-	drop = device->store && crab_store_is_unfinished(device->store);
-	mutex_unlock(&device->lock);
-	if (!drop)	/* does not wait for an attach that is in progress */
+	/* Without device->change, so that no close waits for an attach that is in progress */
+	if (!device_is_unfinished(device))
 		return;
 	mutex_lock(&device->change);
-	if (device->store)
+	drop = device_is_unfinished(device);	/* a hibernation may have ended it since */
+	if (drop)
 		device_drop(device);
 	mutex_unlock(&device->change);
-	crab_device_announce(device);
+	if (drop)
+		crab_device_announce(device);
 }

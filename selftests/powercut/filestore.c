@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The same calls as the plugin of tools/openplc, on a file: a store that works as the file store of the
- * OpenPLC runtime does, for comparison (scans --beside).
+ * The calls of the plugin of tools/openplc, on a file that is written in the way of the OpenPLC runtime's file
+ * store. `scans --beside` compares the two.
  *
  * A save copies the variables and returns. A thread writes the newest copy to a second file, syncs it,
  * renames it and syncs the directory: the file is always whole. It looks ten times a second; after a
