@@ -45,3 +45,5 @@
 "35e7002a9fe5497a0044957979520100000096000000b54423d9",
 /* the judge read a leaf beyond a region that is shorter than its image */
 "3510002a9fe5497a0000b54423d905cebcfc85f60859bc6f13da",
+/* the judge wanted a store of eadr to be writable in a region whose caches do not persist */
+"cfc9087c2118431608306a5866f308dcfdfc1a3201d7e0aae1b6080d163f571f000b54940100",

@@ -22,6 +22,7 @@
 #include "hostile.h"
 #include "shared/super.h"
 #include "store/blob.h"
+#include "store/store_priv.h"
 
 /**
  * struct judge - one case
@@ -34,7 +35,8 @@
  * @damaged: it found damage
  * @waits: the list of a commit could not be done: a part of it may be
  * @agrees: a read-only attach comes first, and must find the same as the writable one. If the
- *	superblock claims less than the region, the latter has another geometry: the store grows
+ *	superblock claims less than the region, the latter has another geometry: the store grows;
+ *	if it claims a layout that the media is not good enough for, the latter is refused
  * @stores: before that attach
  */
 struct judge {
@@ -99,6 +101,19 @@ static bool claims_less(const struct crab_hostile *h)
 
 	crab_super_read(&h->media, &super, reason);
 	return super.region_bytes < h->media.size;
+}
+
+static bool claims_better(const struct crab_hostile *h)
+{
+	const struct crab_engine_ops *ops;
+	const struct crab_layout *layout;
+	char reason[CRAB_REASON_LEN];
+	struct crab_super super = { };
+
+	crab_super_read(&h->media, &super, reason);
+	ops = crab_engine_by_id(super.engine);
+	layout = ops ? crab_layout_by_id(ops, super.layout) : NULL;
+	return layout && crab_store_keeps(&h->media, layout, reason);
 }
 
 /* Other engines have options of another type */
@@ -551,7 +566,7 @@ bool crab_hostile_judge(struct crab_hostile *h, const u8 *script, size_t len)
 
 	h->said[0] = '\0';
 	judge_tune(&j, script[1]);
-	j.agrees = read && !claims_less(h);
+	j.agrees = read && !claims_less(h) && !claims_better(h);
 	if (read) {
 		attached = judge_attach(&j, true);
 		if (attached)
