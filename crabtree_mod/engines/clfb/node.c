@@ -19,6 +19,9 @@
  *
  * `twin`: of two lines with a valid crc the one with the higher sequence counts, modulo 256. The
  * first line of a fresh node gets the sequence after the one in its second line, valid or not.
+ * A cut may leave a torn line: some words of a line that would count. The next update goes over it,
+ * and a cut of that update could supply just the missing words, if both lines have them in common.
+ * So repair voids word 0 of a torn line, which has the crc, before any update.
  *
  * Locking: clfb_tree.lock.
  */
@@ -92,6 +95,12 @@ bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, struct clfb_l
 	return crab_clfb_line_holds(line);
 }
 
+/* Would @a count beside @b, if both were whole? */
+static bool is_newer(const struct clfb_line *a, const struct clfb_line *b)
+{
+	return (s8)(a->byte[CLFB_MARK] - b->byte[CLFB_MARK]) > 0;
+}
+
 static const char *open_twin(struct clfb_tree *tree, u64 number, struct clfb_line *line)
 {
 	struct clfb_line second;
@@ -102,7 +111,7 @@ static const char *open_twin(struct clfb_tree *tree, u64 number, struct clfb_lin
 	first_whole = crab_clfb_node_whole(tree, number, line);
 	if (!crab_clfb_node_whole(tree, number, &second))
 		return first_whole ? NULL : "neither line is whole";
-	if (first_whole && (s8)(line->byte[CLFB_MARK] - second.byte[CLFB_MARK]) > 0)
+	if (first_whole && is_newer(line, &second))
 		return NULL;
 	__set_bit(number, tree->second);
 	*line = second;
@@ -176,10 +185,16 @@ void crab_clfb_node_fresh(struct clfb_write *write, u64 number, const struct clf
 	crab_count(&write->tree->base, own[CLFB_NODES_WRITTEN], 1);
 }
 
+/* The line of a node of `twin` that does not count */
+static u32 other_copy(const struct clfb_tree *tree, u64 number)
+{
+	return !test_bit(number, tree->second);
+}
+
 static void update_twin(struct clfb_write *write, u64 number, struct clfb_line *line)
 {
 	struct clfb_tree *tree = write->tree;
-	u32 copy = !test_bit(number, tree->second);
+	u32 copy = other_copy(tree, number);
 	struct clfb_line old;
 
 	line_load(tree->base.media, node_media(tree, number, !copy), &old);
@@ -263,6 +278,33 @@ void crab_clfb_node_restore(struct clfb_tree *tree, struct crab_flow *flow)
 		return;
 	line_rewrite(flow, node_media(tree, tree->broken_node, 0), &tree->log);
 	tree->broken = false;
+}
+
+/* Is the line that does not count torn? A void one is not: no crc of it is left */
+static bool is_torn(const struct clfb_tree *tree, u64 number, const struct clfb_line *line,
+		    const struct clfb_line *other)
+{
+	return line_word(other, 0) && is_newer(other, line) &&
+	       !crab_clfb_node_whole(tree, number, other);
+}
+
+static void void_torn(const struct clfb_tree *tree, struct crab_flow *flow, u64 number)
+{
+	u32 copy = other_copy(tree, number);
+	struct clfb_line line, other;
+
+	line_load(tree->base.media, node_media(tree, number, !copy), &line);
+	line_load(tree->base.media, node_media(tree, number, copy), &other);
+	if (!is_torn(tree, number, &line, &other))
+		return;
+	crab_store(flow, node_media(tree, number, copy), 0);
+}
+
+void crab_clfb_node_settle(const struct clfb_tree *tree, struct crab_flow *flow, u64 number)
+{
+	if (is_twin(tree))
+		void_torn(tree, flow, number);
+	crab_clean(flow, node_media(tree, number, 0), tree->copies * CRAB_LINE);
 }
 
 u64 crab_clfb_root_word(u32 store_id, u64 number, u32 levels)

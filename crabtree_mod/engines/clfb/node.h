@@ -113,6 +113,15 @@ void crab_clfb_node_update(struct clfb_write *write, u64 number, struct clfb_lin
 void crab_clfb_node_restore(struct clfb_tree *tree, struct crab_flow *flow);
 
 /**
+ * crab_clfb_node_settle() - repair: clean the lines of a node, and void a torn one
+ * @tree: the tree
+ * @flow: the caller's flow
+ * @number: of the node, which is in use
+ * Context: the region belongs to the caller; the caller fences before any update.
+ */
+void crab_clfb_node_settle(const struct clfb_tree *tree, struct crab_flow *flow, u64 number);
+
+/**
  * crab_clfb_root_word() - the root word
  * @store_id: of the store
  * @number: of the root

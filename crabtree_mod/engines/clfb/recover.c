@@ -18,8 +18,8 @@
  *
  * A node whose update was interrupted is read from the log, and repair writes it back. After an
  * attach that was not cleanly ended, repair also cleans all lines in use, because the caches of a
- * machine that survived may have words that the media does not have. The fence of the superblock
- * (P3) makes them durable.
+ * machine that survived may have words that the media does not have; and it voids torn lines of
+ * `twin`. The fence of the superblock (P3) makes all of them durable.
  *
  * Locking: no other caller uses the region.
  */
@@ -259,7 +259,7 @@ struct crab_engine *crab_clfb_attach(struct crab_media *media, const struct crab
 	return &tree->base;
 }
 
-static void clean_path(struct clfb_tree *tree, struct crab_flow *flow,
+static void settle_path(struct clfb_tree *tree, struct crab_flow *flow,
 		       const struct clfb_place *place)
 {
 	u32 level;
@@ -267,20 +267,18 @@ static void clean_path(struct clfb_tree *tree, struct crab_flow *flow,
 	crab_clean(flow, clfb_leaf_media(tree, place->leaf), tree->base.geo.leaf_bytes);
 	/* A node once, with its first leaf */
 	for (level = 1; level <= tree->levels && !place->step[level].at; level++)
-		crab_clean(flow, tree->base.media->base +
-				 crab_clfb_node_offset(tree, place->step[level].node),
-			   tree->copies * CRAB_LINE);
+		crab_clfb_node_settle(tree, flow, place->step[level].node);
 }
 
 /* The fence of the superblock completes the cleans; the store has cleaned the root word (P4) */
-static int repair_clean(struct clfb_tree *tree, struct crab_flow *flow)
+static int repair_settle(struct clfb_tree *tree, struct crab_flow *flow)
 {
 	struct clfb_place place;
 	u64 key;
 
 	for (key = 0; key != CRAB_KEY_EMPTY; key = place.high) {
 		crab_clfb_find(tree, key, &place);
-		clean_path(tree, flow, &place);
+		settle_path(tree, flow, &place);
 		if (clfb_breathe(tree))
 			return -EINTR;
 	}
@@ -294,7 +292,7 @@ int crab_clfb_repair(struct crab_engine *engine, struct crab_flow *flow)
 	if (engine->clean)
 		return 0;
 	crab_clfb_node_restore(tree, flow);
-	return repair_clean(tree, flow);
+	return repair_settle(tree, flow);
 }
 
 void crab_clfb_detach(struct crab_engine *engine)

@@ -44,7 +44,7 @@ DESIGNS = [
         Edit(RECOVER, "crab_clfb_node_restore(tree, flow);", ";"),
     ]),
     Design("clfb, two lines: the line that counts is overwritten", [
-        Edit(NODE, "!test_bit(number, tree->second)", "test_bit(number, tree->second)"),
+        Edit(NODE, "return !test_bit(number, tree->second);", "return test_bit(number, tree->second)"),
     ]),
     Design("clfb, two lines: the sequence does not advance", [
         Edit(NODE, "line->byte[CLFB_MARK] = old.byte[CLFB_MARK] + 1;",
@@ -53,9 +53,12 @@ DESIGNS = [
     Design("clfb, two lines: a fresh node begins with the first sequence", [
         Edit(NODE, "line->byte[CLFB_MARK] = other.byte[CLFB_MARK] + 1;", "line->byte[CLFB_MARK] = 1"),
     ]),
+    Design("clfb, two lines: repair clears a word of a torn line that is not the first", [
+        Edit(NODE, "crab_store(flow, node_media(tree, number, copy), 0);",
+             "crab_store(flow, node_media(tree, number, copy) + 1, 0)"),
+    ]),
     Design("clfb, two lines: attach believes the line with the lower sequence", [
-        Edit(NODE, "(s8)(line->byte[CLFB_MARK] - second.byte[CLFB_MARK]) > 0",
-             "(s8)(line->byte[CLFB_MARK] - second.byte[CLFB_MARK]) < 0"),
+        Edit(NODE, "first_whole && is_newer(line, &second)", "first_whole && is_newer(&second, line)"),
     ]),
 ]
 

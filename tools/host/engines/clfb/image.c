@@ -15,6 +15,8 @@
  *   slots       of records: the code takes the lowest free one, and sorts by key.
  *   lines       which one of a node counts, and its sequence; the other one, and the log, unless
  *               an update was interrupted. The writer fills them with lines that would count.
+ *               A line of `twin` that would count if its other words were there is torn: the
+ *               writer makes one that lacks only a word which every line of so few children has.
  *   the rest    free slots, free leaves and free nodes. The code writes them before it reads them.
  *
  * crab_load() reads each of the other words, so that every word that a power cut left open is
@@ -51,6 +53,14 @@
 #define WORD_SLOTS	8
 
 #define CODE_BROKEN	0x40		/* with the number of children: interrupted */
+#define CODE_TORN	0x20		/* the same: the line that does not count is torn */
+#define CODES		(CODE_BROKEN | CODE_TORN)
+
+#define WORD_UNUSED	7		/* of a line: 0, because 3 children have 38 bytes */
+
+/* Marks of the line that does not count, after one with the mark 0 */
+#define MARK_OLDER	0xff
+#define MARK_NEWER	1
 
 struct bytes {
 	u8 byte[64];
@@ -126,21 +136,36 @@ static bool is_whole(const struct walk *w, const struct bytes *line, u64 node)
 	return number(line->byte, 4) == seal(w, line, node);
 }
 
-/* The line of a node that counts */
-static const char *line_read(const struct walk *w, u64 node, struct bytes *line, bool *broken)
+static bool is_newer(const struct bytes *a, const struct bytes *b)
 {
-	struct bytes second;
+	return (u8)(a->byte[AT_MARK] - b->byte[AT_MARK] - 1) < 0x7f;
+}
 
-	*broken = false;
+/* The two lines of a node: @line: the one that counts, if one does */
+static u8 twin_read(const struct walk *w, u64 node, struct bytes *line)
+{
+	struct bytes second, other;
+
+	load(w->media, line_at(w->media, w->space, node, 1), &second);
+	other = second;
+	if (is_whole(w, &second, node) &&
+	    (!is_whole(w, line, node) || !is_newer(line, &second))) {
+		other = *line;
+		*line = second;
+	}
+	return !is_whole(w, &other, node) && number(other.byte, 8) && is_newer(&other, line) ?
+	       CODE_TORN : 0;
+}
+
+/* The line of a node that counts */
+static const char *line_read(const struct walk *w, u64 node, struct bytes *line, u8 *codes)
+{
+	*codes = 0;
 	load(w->media, line_at(w->media, w->space, node, 0), line);
 	if (is_twin(w->space)) {
-		load(w->media, line_at(w->media, w->space, node, 1), &second);
-		if (is_whole(w, &second, node) &&
-		    (!is_whole(w, line, node) ||
-		     (u8)(second.byte[AT_MARK] - line->byte[AT_MARK]) < 0x80))
-			*line = second;
+		*codes = twin_read(w, node, line);
 	} else if (!line->byte[AT_MARK]) {
-		*broken = true;
+		*codes = CODE_BROKEN;
 		load(w->media, (__le64 *)(w->media->base + LOG_OFFSET), line);
 	}
 	return is_whole(w, line, node) ? NULL : "a node without a whole line";
@@ -221,19 +246,19 @@ static const char *tree_read(struct walk *w, u32 level, u64 node, u64 low, u64 h
 {
 	const char *what;
 	struct bytes line;
-	bool broken;
 	u32 count, i;
+	u8 codes;
 
 	if (node >= w->geo->leaves)
 		return "a reference out of the pool";
 	if (!level)
 		return leaf_read(w, node, low, high);
-	what = line_read(w, node, &line, &broken);
+	what = line_read(w, node, &line, &codes);
 	count = line.byte[AT_COUNT] & 0x7f;
 	if (what || !count || count > CHILDREN || line.byte[AT_WIDTHS] >> 4 != 1 ||
 	    line.byte[AT_COUNT] >> 7 != (level == 1))
 		return what ?: "a node that the store cannot have";
-	state_add(w->state, count | (broken ? CODE_BROKEN : 0));
+	state_add(w->state, count | codes);
 	for (i = 0; i < count && !what; i++) {
 		if (i)
 			low = line_key(&line, i);
@@ -292,7 +317,17 @@ static void stale_write(struct walk *w, u64 node, __le64 *to, u8 mark)
 	line_write(w, to, &line);
 }
 
-static void node_write(struct walk *w, u64 node, struct bytes *line, bool broken)
+/* The line that does not count: an older one, or one that the next update may complete */
+static void other_write(struct walk *w, u64 node, __le64 *to, bool torn)
+{
+	stale_write(w, node, to, torn ? MARK_NEWER : MARK_OLDER);
+	if (!torn)
+		return;
+	crab_store(&w->flow, to + WORD_UNUSED, STATE_STALE);
+	crab_clean_word(&w->flow, to + WORD_UNUSED);
+}
+
+static void node_write(struct walk *w, u64 node, struct bytes *line, u8 codes)
 {
 	__le64 *log = (__le64 *)(w->media->base + LOG_OFFSET);
 	struct bytes junk = { };
@@ -300,8 +335,9 @@ static void node_write(struct walk *w, u64 node, struct bytes *line, bool broken
 	line_seal(w, line, node, !is_twin(w->space));
 	if (is_twin(w->space)) {
 		line_write(w, line_at(w->media, w->space, node, node & 1), line);
-		stale_write(w, node, line_at(w->media, w->space, node, !(node & 1)), 0xff);
-	} else if (broken) {
+		other_write(w, node, line_at(w->media, w->space, node, !(node & 1)),
+			    codes & CODE_TORN);
+	} else if (codes & CODE_BROKEN) {
 		memset(junk.byte + AT_REF, 0xa5, sizeof(junk.byte) - AT_REF);
 		line_write(w, log, line);
 		line_write(w, line_at(w->media, w->space, node, 0), &junk);
@@ -352,15 +388,15 @@ static u64 tree_write(struct walk *w, u32 level)
 	struct bytes line = { };
 	u64 self = level ? w->nodes++ : w->leaves++, low = 0;
 	u32 count, i;
-	bool broken;
+	u8 codes;
 
 	if (!level) {
 		leaf_write(w, self, w->at);
 		w->at += 2 + 2 * w->at[1];
 		return self;
 	}
-	broken = *w->at & CODE_BROKEN;
-	count = *w->at++ & ~CODE_BROKEN;
+	codes = *w->at & CODES;
+	count = *w->at++ & ~CODES;
 	line.byte[AT_COUNT] = count | (level == 1 ? 0x80 : 0);
 	line.byte[AT_WIDTHS] = 0x18;
 	for (i = 0; i < count; i++) {
@@ -368,7 +404,7 @@ static u64 tree_write(struct walk *w, u32 level)
 			low = state_key(w->space, *w->at++);
 		child_put(&line, count, i, tree_write(w, level - 1), low);
 	}
-	node_write(w, self, &line, broken);
+	node_write(w, self, &line, codes);
 	return self;
 }
 
