@@ -16,6 +16,7 @@
 
 #include <linux/atomic.h>
 #include <linux/lockdep.h>
+#include <linux/rcupdate.h>
 #include <linux/seqlock.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -99,8 +100,8 @@ static inline struct crab_side *crab_side(const struct crab_sides *sides, u64 le
 
 	if (unlikely(leaf >= sides->leaves))
 		return NULL;
-	/* Pairs with the cmpxchg in crab_side_make(); the sides depend on the pointer */
-	chunk = READ_ONCE(sides->chunks[leaf / CRAB_SIDE_CHUNK]);
+	/* Pairs with the cmpxchg in crab_side_make(): the sides are zeroed. They are never freed */
+	chunk = rcu_dereference_raw(sides->chunks[leaf / CRAB_SIDE_CHUNK]);
 	return likely(chunk) ? &chunk[leaf % CRAB_SIDE_CHUNK] : NULL;
 }
 
