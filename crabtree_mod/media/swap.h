@@ -100,6 +100,8 @@ static __always_inline bool crab_cas_pair(struct crab_flow *flow, __le64 *p, u64
 	done = crab_arch_cas_pair(p, &lo, &hi, cpu_to_le64(first), cpu_to_le64(second));
 	if (done)
 		crab_hook_swapped_pair(flow->media, p, first, second);
+	else
+		crab_hook_refused_pair(flow->media, p);
 	crab_hook_ordered(flow->media);
 	old[0] = le64_to_cpu((__force __le64)lo);
 	old[1] = le64_to_cpu((__force __le64)hi);

@@ -248,6 +248,19 @@ static noinline void shadow_load_open(struct crab_shadow *shadow, u32 word)
 		crab_shadow_observe(shadow, word);
 }
 
+/* Its words are those that the swap has read: no other task runs between the two */
+void crab_shadow_refused_pair(struct crab_media *media, const __le64 *p)
+{
+	struct crab_shadow *shadow = media->hooks.shadow;
+	u32 word, i;
+
+	if (!shadow_word(shadow, p, "load", &word))
+		return;
+	for (i = 0; i < 2; i++)
+		if (shadow->now->first[word + i])
+			shadow_load_open(shadow, word + i);
+}
+
 /* The explorer spends a fifth of its time here: the cases that are rare are calls */
 u64 crab_shadow_load(const struct crab_media *media, const __le64 *p)
 {

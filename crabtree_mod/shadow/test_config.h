@@ -64,6 +64,7 @@ struct crab_hooks {
 
 void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value);
 void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first, u64 second);
+void crab_shadow_refused_pair(struct crab_media *media, const __le64 *p);
 void crab_shadow_store_line(struct crab_media *media, const __le64 *p, const u64 *values);
 void crab_shadow_clean(struct crab_media *media, const void *p, u64 len);
 void crab_shadow_fence(struct crab_media *media, enum crab_point point);
@@ -92,6 +93,7 @@ do {									\
 /* ThreadSanitizer sees no swap: a repeated store could hide one by another CPU */
 #define crab_hook_swapped_pair(media, p, first, second)			\
 	crab_hook_call(store_pair, media, p, first, second)
+#define crab_hook_refused_pair(media, p)	crab_hook_call(refused_pair, media, p)
 #define crab_hook_stored_line(media, p, words)	crab_hook_call(store_line, media, p, words)
 
 #define crab_hook_clean(media, p, len)		crab_hook_call(clean, media, p, len)

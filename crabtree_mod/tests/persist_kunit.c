@@ -366,6 +366,37 @@ static void shadow_cache_swap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x20U);
 }
 
+/* Before the second word of a swap is loaded, another CPU stores the first */
+static void shadow_store_first(struct crab_shadow *shadow, u32 word)
+{
+	struct crab_flow flow = { .media = shadow->media };
+	__le64 *p = (__le64 *)shadow->media->base + word;
+
+	if (word % 2 == 0)
+		return;
+	shadow->loading = NULL;
+	shadow->cpu = 0;
+	crab_store(&flow, p - 1, 1);
+	shadow->cpu = 1;
+}
+
+/* Model E: a CPU whose swap is refused has seen both words */
+static void shadow_cache_refused(struct kunit *test)
+{
+	struct crab_shadow *shadow;
+	struct shadow_test s;
+	u64 old[2] = { 0, 0 };
+
+	shadow_begin(test, &s);
+	shadow = s.flow.media->hooks.shadow;
+	shadow->model = CRAB_SHADOW_MODEL_CACHE;
+	shadow->cpu = 1;
+	shadow->loading = shadow_store_first;
+	KUNIT_EXPECT_FALSE(test, crab_cas_pair(&s.flow, s.word, old, 2, 2));
+	KUNIT_EXPECT_EQ(test, old[0], 1ULL);
+	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x10U);
+}
+
 /* Model E: a choice that is made late after a cut leaves the stores since the cut alone */
 static void shadow_cache_late(struct kunit *test)
 {
@@ -419,6 +450,7 @@ static struct kunit_case persist_cases[] = {
 	KUNIT_CASE(shadow_cache),
 	KUNIT_CASE(shadow_cache_cpus),
 	KUNIT_CASE(shadow_cache_swap),
+	KUNIT_CASE(shadow_cache_refused),
 	KUNIT_CASE(shadow_cache_late),
 	KUNIT_CASE(persist_swaps),
 	KUNIT_CASE(shadow_fence),
