@@ -103,12 +103,22 @@ def powercuts(kernel, cuts, *args):
     return build
 
 
-def scans(kernel, cuts):
+def scans(kernel, cuts, *args):
     """Power cuts of a PLC, each of them a test."""
     def build(tool, name, scratch):
         tool("module", kernel)
         tool("programs", arch_of(kernel))
-        return [os.path.join(POWERCUT, "scans"), "--counts", "--kernel", kernel, "--cuts", str(cuts)]
+        return [os.path.join(POWERCUT, "scans"), "--counts", "--kernel", kernel, "--cuts", str(cuts), *args]
+    return build
+
+
+def restores(kernel, cuts):
+    """Power cuts of a machine that restores snapshots of records, and of one that restores blobs."""
+    def build(tool, name, scratch):
+        tool("module", kernel)
+        tool("programs", arch_of(kernel))
+        command = [os.path.join(POWERCUT, "restores"), "--counts", "--kernel", kernel, "--cuts", str(cuts)]
+        return [command, [*command, "--blobs"]]
     return build
 
 
@@ -237,9 +247,11 @@ SUITES = [
     Suite("counts-arm64-6.1", "device", counts, 11),
     Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 15),
     Suite("hibernate-amd64-6.1", "power", hibernation("amd64-6.1"), 25),
-    Suite("powercut-uml", "power", powercuts("uml", 128), 50),
-    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 6, "--writers", "4"), 25, 2),
+    Suite("powercut-uml", "power", powercuts("uml", 188), 73),
+    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 12, "--writers", "4"), 50, 2),
     Suite("scans-uml", "power", scans("uml", 12), 6),
+    Suite("scans-amd64-6.1", "power", scans("amd64-6.1", 2, "--beside"), 15),
+    Suite("restores-amd64-6.1", "power", restores("amd64-6.1", 3), 40),
     Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 4000), 30, 2),
     Suite("boots", "power", boots, 1),
     Suite("verifier", "power", verifier, 3),

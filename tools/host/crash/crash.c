@@ -314,9 +314,11 @@ int crash_op_cut(struct crash *c, struct crab_store *store, const struct crash_o
 
 /* Operations on the store */
 
-int crash_attach_store(struct crash *c)
+int crash_attach_store(struct crash *c, const struct crab_super *unfinished)
 {
-	struct crab_attach_options options = { .tuning = &c->setup.tuning };
+	struct crab_attach_options options = {
+		.tuning = &c->setup.tuning, .unfinished = unfinished,
+	};
 	struct crab_attach_report report;
 
 	c->store = crab_store_attach(&c->media, &options, &report);
@@ -353,40 +355,12 @@ int crash_reattach(struct crash *c)
 	crash_count(c);
 	crab_store_detach(c->store);
 	c->store = NULL;
-	if (crash_attach_store(c))
+	if (crash_attach_store(c, NULL))
 		return -1;
 	if (!c->store->engine->clean)
 		return crash_say(c, "the detached store is not clean");
 	what = c->setup.driver->settled ? c->setup.driver->settled(c->store) : NULL;
 	return what ? crash_say(c, "%s", what) : 0;
-}
-
-static bool super_is_there(const struct crash *c, u32 copy)
-{
-	const __le64 *magic = (const __le64 *)(c->media.base + copy * CRAB_SUPER_STRIDE);
-
-	return le64_to_cpu(*magic) == CRAB_MAGIC;
-}
-
-int crash_format(struct crash *c)
-{
-	char reason[CRAB_REASON_LEN], label[CRAB_LABEL_LEN];
-	struct crab_format_options options = {
-		.force = true, .leaf_bytes = c->setup.leaf_bytes,
-		.engine = c->setup.driver->engine, .layout = c->setup.layout, .label = label,
-		.blobs = c->setup.blobs, .names = c->setup.names, .commits = c->setup.commits,
-	};
-
-	snprintf(label, sizeof(label), "crash %u", c->step);
-	crash_count(c);
-	crab_store_abandon(c->store);
-	c->store = NULL;
-	memset(&c->content, 0, sizeof(c->content));
-	if (crab_store_format(&c->media, &options, reason))
-		return crash_say(c, "format: %s", reason);
-	if (!super_is_there(c, 0) || !super_is_there(c, 1))
-		return crash_say(c, "format leaves one superblock");
-	return 0;
 }
 
 static int step_store(struct crash *c)
@@ -417,7 +391,7 @@ static int step_store_cut(struct crash *c, u32 depth)
 		err = cut_op(c, c->op.verb, points, &before, &c->content, depth);
 	crab_crash_points_free(points);
 	if (!err && !c->store)
-		err = crash_attach_store(c);
+		err = crash_attach_store(c, NULL);
 	return err;
 }
 
@@ -520,7 +494,7 @@ bool crash_begin(struct crash *c, const struct crash_setup *setup, u32 leaves, u
 	memset(c->media.base, CRASH_USED, c->media.size);
 	c->shadow = crab_shadow_create(&c->media, CRASH_NODES);
 	c->shadow->model = host_driver_model(setup->driver, setup->layout);
-	return !crash_format(c) && !crash_attach_store(c) && crash_fill(c);
+	return !crash_format(c) && !crash_attach_store(c, NULL) && crash_fill(c);
 }
 
 void crash_end(struct crash *c)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares the functions that the files of the random crash test share: crash.c (the
- * run), crash_next.c (the choice of operations), crash_judge.c (power cuts and their images) and
- * crash_stop.c (operations that end by a power cut).
+ * run), crash_format.c (FORMAT and restores), crash_next.c (the choice of operations),
+ * crash_judge.c (power cuts and their images) and crash_stop.c (operations that end by a power
+ * cut).
  */
 #ifndef CRAB_HOST_CRASH_PRIV_H
 #define CRAB_HOST_CRASH_PRIV_H
@@ -61,12 +62,17 @@ int crash_apply_batch(struct crash *c);
 int crash_op_cut(struct crash *c, struct crab_store *store, const struct crash_op *op,
 		 struct crash_content *content, u32 depth);
 
-int crash_attach_store(struct crash *c);
+/* @unfinished: NULL, or the superblock of an unfinished store */
+int crash_attach_store(struct crash *c, const struct crab_super *unfinished);
 int crash_reattach(struct crash *c);
-int crash_format(struct crash *c);
 
 /* Adds the counts of the attached store */
 void crash_count(struct crash *c);
+
+/* crash_format.c */
+
+/* FORMAT, or a restore, which leaves its store attached; 0, or -1 after a fault */
+int crash_format(struct crash *c);
 
 /* crash_next.c */
 

@@ -77,7 +77,7 @@ static int attach_stopped(struct crash *c)
 	if (stops_format(c) && crab_super_read(&c->media, &super, reason) == CRAB_VERDICT_BLANK &&
 	    crash_format(c))
 		return -1;
-	return crash_attach_store(c);
+	return c->store ? 0 : crash_attach_store(c, NULL);
 }
 
 /* The content is now that before, or c->content; it is decided from here on */

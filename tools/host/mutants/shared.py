@@ -43,6 +43,21 @@ DESIGNS = [
     Design("attach: the state of the superblock is not changed from \"clean\" to \"attached\"", [
         Edit("store/attach.c", "store->super.state = CRAB_SUPER_STATE_ATTACHED;", ""),
     ]),
+    Design("restore: attach writes the superblock of an unfinished store", [
+        Edit("store/attach.c", "if (!store->unfinished)\n\t\tcrab_super_write(&flow, &store->super);",
+             "crab_super_write(&flow, &store->super)"),
+    ]),
+    Design("restore: detach writes the superblock of an unfinished store", [
+        Edit("store/attach.c", "store && !store->readonly && !store->unfinished", "store && !store->readonly"),
+    ]),
+    Design("restore: FINISH writes superblocks that are \"clean\"", [
+        Edit("store/finish.c", "crab_flow_pin();",
+             "crab_flow_pin(); store->super.state = CRAB_SUPER_STATE_CLEAN"),
+    ]),
+    Design("restore: FINISH writes one superblock", [
+        Edit("store/finish.c", "crab_super_write(&flow, &store->super);\n\tcrab_flow_unpin();",
+             "crab_flow_unpin()"),
+    ]),
     Design("superblock: the copy in use is overwritten", [
         Edit("shared/super.c", "super->copy = (super->copy + 1) % CRAB_SUPER_COPIES;", ""),
     ]),

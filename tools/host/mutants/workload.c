@@ -31,6 +31,7 @@ static const struct workload shared_workloads[] = {
 	  .steps = 300, .leaves = 30, .often = CRASH_SURVIVE, .often_every = 3, .batch = 2 },
 	{ "commits, closed", .space = "clfb-commits" },
 	{ "commits of blobs", .space = "slotted-blob-commits" },
+	{ "restores", { SLOTTED }, .steps = 120, .format_every = 4 },
 	{ "commits of names", .space = "slotted-name-commits" },
 	{ }
 };
