@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 calls=165
-suite $((calls + 14))
+suite $((calls + 15))
 "$out/tests/library"
 number=$calls
 
@@ -36,6 +36,12 @@ for verb in $("$crabctl" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'
 	grep -q "^\.Cm $verb" "$page" && grep -A 1 '^\.Sh DESCRIPTION' "$page" | grep -q '^[A-Z]' || echo "$verb"
 done > missing
 truth "each verb has a manual page with its arguments" [ ! -s missing ]
+
+for page in root/usr/share/man/man?/*; do
+	awk '/^\.Bl/ { open++ } /^\.El/ { open-- } /^\.Sh/ && open { exit } END { exit open != 0 }' "$page" ||
+		echo "$page"
+done > open
+truth "each list in a manual page has an end" [ ! -s open ]
 
 cat > user.c << 'END'
 #include <crabtree.h>
