@@ -2,7 +2,7 @@
 /*
  * This file runs the pieces of `make crash`, one at a time.
  *
- *   crashes --list tiny|quick|full	print the names of the pieces
+ *   crashes --list tiny|quick|long|full	print the names of the pieces
  *   crashes --met			print the structure changes that each layout must meet
  *   crashes PIECE			explore a state space, or run a load
  *   crashes --replay REPRODUCER	repeat a failure
@@ -42,7 +42,7 @@ static double seconds(void)
 /* Loads first: they take longest */
 static int list(const char *tier)
 {
-	static const char * const tiers[] = { "tiny", "quick", "full" };
+	static const char * const tiers[] = { "tiny", "quick", "long", "full" };
 	const struct host_driver * const *driver;
 	const struct space *space;
 	const struct load *load;

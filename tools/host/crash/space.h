@@ -15,7 +15,8 @@ struct host_driver;
 
 enum space_tier {
 	SPACE_TINY,		/* `make check`, with sanitizers as well */
-	SPACE_QUICK,		/* `make crash` */
+	SPACE_QUICK,		/* `make check` */
+	SPACE_LONG,		/* `make crash`: larger than a quick one of the same kind */
 	SPACE_FULL,		/* `make crash-full` */
 };
 

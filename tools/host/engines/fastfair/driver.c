@@ -63,7 +63,7 @@ static const struct space fastfair_spaces[] = {
 	{ "fastfair-commits", FASTFAIR(128), .slots = 2, .leaves = 10, .keys = 2, .commits = 2,
 	  .survive = true, .lives = 2, .tier = SPACE_QUICK },
 	{ "fastfair-commits-3", FASTFAIR(128), .slots = 2, .leaves = 11, .keys = 3, .commits = 2,
-	  .tier = SPACE_QUICK },
+	  .tier = SPACE_LONG },
 	{ "fastfair-lives", FASTFAIR(128), .slots = 2, .leaves = 5, .keys = 3, .lives = 2,
 	  .tier = SPACE_QUICK },
 	{ "fastfair-halves", FASTFAIR(128, .binary = true), .slots = 2, .leaves = 6, .keys = 4,

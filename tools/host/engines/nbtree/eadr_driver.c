@@ -45,7 +45,7 @@ static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 
 static const struct space eadr_spaces[] = {
 	{ "eadr-2x7x3", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .tier = SPACE_TINY },
-	{ "eadr-2x8x4", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .tier = SPACE_QUICK },
+	{ "eadr-2x8x4", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .tier = SPACE_LONG },
 	{ "eadr-2x5x4", EADR(128), .slots = 2, .leaves = 5, .keys = 4, .tier = SPACE_QUICK },
 	{ "eadr-format", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .format = true,
 	  .tier = SPACE_QUICK },
@@ -54,7 +54,7 @@ static const struct space eadr_spaces[] = {
 	{ "eadr-modify", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .modify = true,
 	  .tier = SPACE_QUICK },
 	{ "eadr-lives", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .lives = 2,
-	  .tier = SPACE_QUICK },
+	  .tier = SPACE_LONG },
 	{ "eadr-batch", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .batch = 2,
 	  .tier = SPACE_QUICK },
 	{ "eadr-ranges", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .ranges = true,

@@ -87,7 +87,7 @@ static const struct space nvtree_spaces[] = {
 	{ "nvtree-commits-3", NVTREE(128), .slots = 2, .leaves = 10, .keys = 3, .commits = 2,
 	  .tier = SPACE_FULL },
 	{ "nvtree-3x3x3", NVTREE(128), .slots = 3, .leaves = 3, .keys = 3, .survive = true,
-	  .tier = SPACE_QUICK },
+	  .tier = SPACE_LONG },
 	{ "nvtree-full", NVTREE(128), .slots = 2, .leaves = 3, .keys = 4, .tier = SPACE_QUICK },
 	{ "nvtree-pairs", NVTREE(128, .pairs = true), .slots = 3, .leaves = 4, .keys = 2,
 	  .survive = true, .tier = SPACE_QUICK },

@@ -165,7 +165,7 @@ static const struct corruption toy_corruptions[] = {
 static const struct space toy_spaces[] = {
 	{ "toy-5x4", TOY(128), .leaves = 3, .keys = 4, .modify = true, .format = true, .survive = true,
 	  .tier = SPACE_TINY },
-	{ "toy-5x5", TOY(128), .leaves = 3, .keys = 5, .modify = true, .batch = 2, .tier = SPACE_QUICK },
+	{ "toy-5x5", TOY(128), .leaves = 3, .keys = 5, .modify = true, .batch = 2, .tier = SPACE_LONG },
 	{ "toy-5x6", TOY(128), .leaves = 3, .keys = 6, .modify = true, .tier = SPACE_QUICK },
 	{ "toy-full", TOY(128), .leaves = 3, .keys = 6, .modify = true, .batch = 2, .tier = SPACE_FULL },
 	{ }
