@@ -4,8 +4,8 @@
  * events DEVICE COMMAND... runs the command and prints a line "uevent ACTION STATE LABEL" for
  * each uevent of the device, and "poll STATE" if a poll() of its state returned.
  *
- * Invariant: waits at most WAIT_MS after the command for late events. The exit
- * status is the command's.
+ * Invariant: waits at most WAIT_MS after the command for a late change of the state, and then as long
+ * for its uevent. The exit status is the command's.
  */
 #define TEST_NO_MAIN
 #include <fcntl.h>
@@ -20,10 +20,12 @@ static const char *or_none(const char *value)
 	return value ? value : "-";
 }
 
-static void print_uevents(int fd, const char *name)
+/* Returns how many */
+static int print_uevents(int fd, const char *name)
 {
 	const char *at;
 	char text[4096];
+	int count = 0;
 	size_t len;
 
 	while ((len = uevent_next(fd, text, sizeof(text)))) {
@@ -33,7 +35,18 @@ static void print_uevents(int fd, const char *name)
 		printf("uevent %s %s %s\n", or_none(uevent_get(text, len, "ACTION")),
 		       or_none(uevent_get(text, len, "CRABTREE_STATE")),
 		       or_none(uevent_get(text, len, "CRABTREE_LABEL_ENC")));
+		count++;
 	}
+	return count;
+}
+
+/* The worker's notification of a state wakes a poll() before its uevent is sent */
+static void wait_for_uevent(int fd, const char *name)
+{
+	struct pollfd come = { .fd = fd, .events = POLLIN };
+
+	while (!print_uevents(fd, name) && poll(&come, 1, WAIT_MS) == 1)
+		;
 }
 
 static const char *read_state(int fd)
@@ -73,8 +86,10 @@ int main(int argc, char **argv)
 	state.fd = open(path, O_RDONLY | O_CLOEXEC);
 	read_state(state.fd);
 	rc = run(argv + 2);
-	if (poll(&state, 1, WAIT_MS) == 1)
+	if (poll(&state, 1, WAIT_MS) == 1) {
 		printf("poll %s\n", read_state(state.fd));
+		wait_for_uevent(events, name);
+	}
 	print_uevents(events, name);
 	return rc;
 }
