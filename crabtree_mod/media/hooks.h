@@ -39,6 +39,9 @@ struct crab_hooks { };
 #define crab_hook_swapped_pair(media, p, first, second)		((void)0)
 #define crab_hook_stored_line(media, p, words)			((void)0)
 
+/* Around the store of a line */
+#define crab_hook_line(store)					store
+
 /* After a swap that failed, and has read both words */
 #define crab_hook_refused_pair(media, p)			((void)0)
 

@@ -128,7 +128,7 @@ static __always_inline void crab_store_line(struct crab_flow *flow, __le64 *line
 	for (i = 0; i < CRAB_LINE_WORDS; i++)
 		source[i] = cpu_to_le64(words[i]);
 	crab_order(flow);
-	crab_arch_store_line(line, source);
+	crab_hook_line(crab_arch_store_line(line, source));
 	crab_hook_stored_line(flow->media, line, words);
 	crab_order(flow);
 }

@@ -90,6 +90,20 @@ do {									\
 	crab_hook_call(store_pair, media, p, first, second);		\
 } while (0)
 
+/* No task stops within the eight stores by which this CPU stores a line: model A excludes that */
+#ifdef CRABTREE_HOST_TASKS
+#define crab_hook_line(store)						\
+do {									\
+	long left_ = crab_task_left;					\
+									\
+	crab_task_left = LONG_MAX;					\
+	store;								\
+	crab_task_left = left_;						\
+} while (0)
+#else
+#define crab_hook_line(store)		store
+#endif
+
 /* ThreadSanitizer sees no swap: a repeated store could hide one by another CPU */
 #define crab_hook_swapped_pair(media, p, first, second)			\
 	crab_hook_call(store_pair, media, p, first, second)

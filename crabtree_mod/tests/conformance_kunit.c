@@ -49,8 +49,10 @@ static const void *conf_params(const void *prev, char *desc)
 static int conf_begin(struct kunit *test)
 {
 	const struct conf *conf = test->param_value;
+	u32 leaf_bytes = min_t(u32, CRAB_TEST_LEAF, conf->layout->leaf_max);
 
-	crab_test_format(test, conf->ops->name, conf->layout->name, CRAB_TEST_LEAF);
+	KUNIT_ASSERT_EQ(test, crab_test_resize(test, leaf_bytes), 0);
+	crab_test_format(test, conf->ops->name, conf->layout->name, leaf_bytes);
 	return conf->ops->flags & CRAB_ENGINE_VOLATILE;
 }
 

@@ -190,6 +190,23 @@ static bool is_clfb(const struct crab_hostile *h)
 	return h->seed->engine && !strcmp(h->seed->engine, crab_engine_clfb.name);
 }
 
+static bool is_encoded(const struct crab_hostile *h)
+{
+	return h->seed->layout && !strcmp(h->seed->layout, "encoded");
+}
+
+/* clfb, `encoded`: a word of the line of a leaf */
+static void edit_line(struct crab_hostile *h, const struct edit *e)
+{
+	struct crab_geometry geo = seed_geometry(h);
+	u64 leaf = e->leaf % CRAB_HOSTILE_LEAVES;
+	__le64 *words = (__le64 *)(h->media.base + crab_leaf_offset(&geo, leaf));
+
+	change(h, e, words + e->at % CLFB_LINE_WORDS);
+	if (!(e->verb & CRAB_HOSTILE_UNSEALED))
+		crab_seal_node((u8 *)words, true, leaf | 1ULL << 63, seed_id(h));
+}
+
 /* clfb: the log line, as one of node @leaf, or a line of a node */
 static void edit_node(struct crab_hostile *h, const struct edit *e)
 {
@@ -231,9 +248,9 @@ static void edit(struct crab_hostile *h, const struct edit *e)
 	case CRAB_HOSTILE_LIST:
 		return edit_head(h, e, crab_hostile_list(h));
 	case CRAB_HOSTILE_HEADER:
-		return edit_head(h, e, leaf_head(h, e->leaf));
+		return is_encoded(h) ? edit_line(h, e) : edit_head(h, e, leaf_head(h, e->leaf));
 	case CRAB_HOSTILE_SLOT:
-		return change(h, e, slot_word(h, e->leaf, e->at));
+		return is_encoded(h) ? edit_line(h, e) : change(h, e, slot_word(h, e->leaf, e->at));
 	case CRAB_HOSTILE_BITMAP:
 		return edit_area(h, e);
 	case CRAB_HOSTILE_LINK:

@@ -330,6 +330,13 @@ static const struct crab_hostile_seed eadrs[] = {
 	  .make = make_few, .hurt = hurt_list, .cut = true, .commits = true },
 };
 
+/* And those of leaves of one line */
+static const struct crab_hostile_seed lines[] = {
+	{ .name = "clfb encoded, many", .engine = "clfb", .layout = "encoded", .make = make_many },
+	{ .name = "clfb encoded, full", .engine = "clfb", .layout = "encoded", .make = make_full,
+	  .cut = true },
+};
+
 static const u32 sizes[] = { 128, CRAB_HOSTILE_LEAF_MAX };
 
 static const struct {
@@ -342,6 +349,7 @@ static const struct {
 	{ nbtrees, ARRAY_SIZE(nbtrees) },
 	{ more, ARRAY_SIZE(more) },
 	{ eadrs, ARRAY_SIZE(eadrs) },
+	{ lines, ARRAY_SIZE(lines) },
 };
 
 u32 crab_hostile_seeds(void)
@@ -353,23 +361,25 @@ u32 crab_hostile_seeds(void)
 	return n * ARRAY_SIZE(sizes);
 }
 
-/* Not every build has every engine */
-static bool seed_needs_caches(const struct crab_hostile_seed *seed)
+/* Or NULL: not every build has every engine */
+static const struct crab_layout *seed_layout(const struct crab_hostile_seed *seed)
 {
 	const struct crab_engine_ops *ops = crab_engine_by_name(seed->engine ?: "crab");
 
-	return ops && crab_layout_by_name(ops, seed->layout)->needs == CRAB_MODEL_CACHE;
+	return ops ? crab_layout_by_name(ops, seed->layout) : NULL;
 }
 
 void crab_hostile_choose(struct crab_hostile *h, u32 nth)
 {
+	const struct crab_layout *layout;
 	u32 i = 0;
 
 	for (nth %= crab_hostile_seeds(); nth >= tables[i].n * ARRAY_SIZE(sizes); i++)
 		nth -= tables[i].n * ARRAY_SIZE(sizes);
 	h->seed = &tables[i].seeds[nth % tables[i].n];
-	h->leaf_bytes = sizes[nth / tables[i].n];
-	h->media.fence_only = seed_needs_caches(h->seed);
+	layout = seed_layout(h->seed);
+	h->leaf_bytes = min(sizes[nth / tables[i].n], layout ? layout->leaf_max : U32_MAX);
+	h->media.fence_only = layout && layout->needs == CRAB_MODEL_CACHE;
 	h->media.size = CRAB_POOL_OFFSET + CRAB_HOSTILE_LEAVES * h->leaf_bytes;
 }
 

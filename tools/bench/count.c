@@ -104,7 +104,7 @@ static struct json_object *count_leaf(const struct crab_engine_ops *engine,
 static void count_layout(struct json_object *rows, const struct crab_engine_ops *engine,
 			 const struct crab_layout *layout, u64 *order)
 {
-	u32 leaf_bytes = max(layout->leaf_min, LEAF_MIN);
+	u32 leaf_bytes = min(max(layout->leaf_min, LEAF_MIN), layout->leaf_max);
 
 	for (; leaf_bytes <= min(layout->leaf_max, LEAF_MAX); leaf_bytes *= 2)
 		json_object_array_add(rows, count_leaf(engine, layout, order, leaf_bytes));

@@ -31,7 +31,7 @@ enum {
 static const struct argp_option options[] = {
 	{ "engine", OPT_ENGINE, "NAME", 0, "crab, nvtree, fastfair, clfb, nbtree or volatile [crab]", 0 },
 	{ "layout", OPT_LAYOUT, "NAME", 0, "its leaf layout [its default]", 0 },
-	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "a power of two, 512 to 8K [1K]", 0 },
+	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "a power of two, 64 to 8K [the layout's default]", 0 },
 	{ "label", OPT_LABEL, "TEXT", 0, "a name for people, at most 31 bytes", 0 },
 	{ "uuid", OPT_UUID, "UUID", 0, "the identity [random]", 0 },
 	{ "blobs", OPT_BLOBS, NULL, 0, "values of up to 64 KiB, not of 8 bytes", 0 },
@@ -57,8 +57,8 @@ static uint32_t leaf_arg(struct argp_state *state, const char *text)
 {
 	uint64_t bytes = size_arg(state, "--leaf-size", text);
 
-	if (bytes < 512 || bytes > 8192 || bytes & (bytes - 1))
-		argp_error(state, "--leaf-size %s: a power of two, 512 to 8192", text);
+	if (bytes < 64 || bytes > 8192 || bytes & (bytes - 1))
+		argp_error(state, "--leaf-size %s: a power of two, 64 to 8192", text);
 	return bytes;
 }
 

@@ -10,7 +10,7 @@ mkdir images
 "$hostile" make images || exit 1
 cd images || exit 1
 mapfile -t groups < <(printf '%s\n' *.img | sed 's/-[0-9]*\.img$//' | sort -u)
-suite $((${#groups[@]} + 12))
+suite $((${#groups[@]} + 13))
 
 repaired=0 lost=0 refused=0
 # repair IMAGE [WHOLE]: prints the fault, if there is one
@@ -59,11 +59,11 @@ t "a record that is gone is found" 1 '^check: 0 errors: , 9[0-9] records$' '' \
 	bash -c "'$hostile' judge crab_slotted__many_leaves-0.img two < report"
 
 # A store that random inserts filled
-for layout in crab/slotted crab/sorted nvtree/append fastfair/shift clfb/inplace clfb/twin nbtree/adr \
+for layout in crab/slotted crab/sorted nvtree/append fastfair/shift clfb/inplace clfb/twin clfb/encoded nbtree/adr \
 	nbtree/eadr; do
 	rm -f full.img full
 	"$crabctl" --image full.img format --size 64K --engine "${layout%/*}" \
-		--layout "${layout#*/}" --leaf-size 512 > /dev/null
+		--layout "${layout#*/}" --leaf-size "$([ "$layout" = clfb/encoded ] && echo 64 || echo 512)" > /dev/null
 	python3 -c 'print(*(f"{k * 7919 % 10007} {k}" for k in range(1, 5000)), sep="\n")' > records
 	"$crabctl" --image full.img load --batch 1 records > /dev/null 2>&1
 	t "$layout: all records of a full store" 0 ' records, sound$' '' \

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 66
+suite 68
 c()
 {
 	"$crabctl" "$@"
@@ -28,7 +28,7 @@ truth "which leaves no file" sh -c '[ ! -e s2 ] && [ ! -e s2.partial ]'
 
 # Other engines, layouts and sizes
 for to in "crab slotted 512K" "crab sorted 128K" "nvtree append 512K" "fastfair shift 512K" \
-	"clfb inplace 512K" "clfb twin 512K" "nbtree adr 512K" "nbtree eadr 512K"; do
+	"clfb inplace 512K" "clfb twin 512K" "clfb encoded 512K" "nbtree adr 512K" "nbtree eadr 512K"; do
 	read -r engine layout size <<< "$to"
 	t "restore to $engine/$layout" 0 '^b: 700 records restored$' '' \
 		c --image b restore --engine "$engine" --layout "$layout" --size "$size" --force s

@@ -31,7 +31,7 @@ OPS = {
 }
 OPERATIONS = st.lists(st.tuples(st.sampled_from(sorted(OPS)), KEYS, VALUES), max_size=20)
 ENGINES = [("crab", "slotted"), ("crab", "sorted"), ("volatile", ""), ("nvtree", ""), ("fastfair", ""),
-           ("clfb", "inplace"), ("clfb", "twin"), ("nbtree", ""), ("nbtree", "eadr")]
+           ("clfb", "inplace"), ("clfb", "twin"), ("clfb", "encoded"), ("nbtree", ""), ("nbtree", "eadr")]
 IMAGE = "python.img"
 tap = Tap()
 

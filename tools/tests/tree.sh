@@ -10,7 +10,7 @@ manual=$here/../../Documentation/admin-guide
 golden=$here/../host/golden
 goldens=("$golden"/*.gz "$golden"/nvtree/*.gz "$golden"/fastfair/*.gz "$golden"/clfb/*.gz \
 	"$golden"/nbtree/*.gz)
-layouts=(crab/slotted crab/sorted nvtree/append fastfair/shift clfb/inplace clfb/twin nbtree/adr \
+layouts=(crab/slotted crab/sorted nvtree/append fastfair/shift clfb/inplace clfb/twin clfb/encoded nbtree/adr \
 	nbtree/eadr)
 suite $((6 * ${#layouts[@]} + ${#goldens[@]} + 19))
 
@@ -19,7 +19,7 @@ fresh()
 {
 	rm -f "$1"
 	"$crabctl" --image "$1" format --size 1M --engine "${2%/*}" --layout "${2#*/}" \
-		--leaf-size 512 > /dev/null
+		--leaf-size "$([ "$2" = clfb/encoded ] && echo 64 || echo 512)" > /dev/null
 	python3 -c 'print(*(f"{k * 7 % 2000 * 3} {k}" for k in range(2000)), sep="\n")' |
 		"$crabctl" --image "$1" load - > /dev/null 2>&1
 	"$crabctl" --image "$1" info --json > info.json

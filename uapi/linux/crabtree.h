@@ -386,7 +386,7 @@ struct crabtree_check {
  * struct crabtree_format - FORMAT: make an empty store; CAP_SYS_ADMIN
  * @size: sizeof(struct crabtree_format)
  * @flags: CRABTREE_FORMAT_*
- * @leaf_bytes: power of two, 512 to 8192; 0: the default (1024)
+ * @leaf_bytes: power of two, 64 to 8192, as the layout has it; 0: its default
  * @reserved: 0
  * @engine: name; empty: "crab"
  * @layout: name; empty: the default layout of the engine

@@ -11,6 +11,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/errno.h>
+#include <linux/minmax.h>
 #include <linux/kernel.h>
 #include <linux/sched.h>
 
@@ -18,6 +19,9 @@
 #include "media/badmem.h"
 #include "leaf.h"
 #include "node.h"
+
+/* A leaf with its nodes takes as long as so many slots, or longer */
+#define CHECK_SLOTS_MIN	32U
 
 /**
  * struct clfb_check - a check under way
@@ -153,7 +157,7 @@ static void check_pause(struct clfb_tree *tree)
 
 static int check_leaves(struct clfb_check *c)
 {
-	u32 turn = crab_check_turn(c->tree->room), done = 0;
+	u32 turn = crab_check_turn(max(c->tree->room, CHECK_SLOTS_MIN)), done = 0;
 	u64 key = 0;
 
 	check_root(c);

@@ -33,7 +33,8 @@ void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *pl
 	}
 	place->leaf = number;
 	place->bad = place->bad || number >= tree->base.geo.leaves ||
-		     test_bit(number, tree->bad_leaf);
+		     test_bit(number, tree->bad_leaf) ||
+		     !crab_clfb_leaf_holds(tree, number);
 }
 
 int crab_clfb_lookup(struct crab_engine *engine, u64 key, u64 *value)

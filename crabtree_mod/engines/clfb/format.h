@@ -21,6 +21,7 @@
 #define CLFB_LAYOUT_INPLACE	1
 #define CLFB_LAYOUT_TWIN	2
 #define CLFB_LAYOUT_ATOMIC	4
+#define CLFB_LAYOUT_ENCODED	5
 #define CLFB_LAYOUT_BARE	3	/* only builds that measure: clfb_is_bare() */
 
 struct clfb_dslot {
@@ -33,6 +34,15 @@ struct clfb_dleaf {
 	__le64 valid[CLFB_BITMAP_WORDS];	/* bit i: slot i holds a record */
 	struct clfb_dslot slot[];
 };
+
+/* A leaf of `encoded` is one line, by bytes */
+#define CLFB_LEAF_CRC		0	/* 4 bytes */
+#define CLFB_LEAF_COUNT		4	/* number of records */
+#define CLFB_LEAF_WIDTH		5	/* bytes of a key from the second one on */
+#define CLFB_LEAF_KEY		8	/* 8 bytes: the first key; or a key of the range */
+#define CLFB_LEAF_PAYLOAD	16	/* values, 8 bytes each; keys, as differences */
+
+#define CLFB_LEAF_RECORDS_MAX	5U	/* with two bytes for each key */
 
 /* A node line, by bytes */
 #define CLFB_CRC		0	/* 4 bytes */
@@ -74,6 +84,12 @@ static inline bool clfb_is_bare(const struct crab_geometry *geo)
 #endif
 }
 
+/* Lines of nodes are stored as a whole (model A) */
+static inline bool clfb_is_atomic(const struct crab_geometry *geo)
+{
+	return geo->layout == CLFB_LAYOUT_ATOMIC || geo->layout == CLFB_LAYOUT_ENCODED;
+}
+
 /**
  * clfb_room() - records that a leaf can hold
  * @leaf_bytes: size of the leaf
@@ -93,6 +109,21 @@ static inline u32 clfb_room_bare(u32 leaf_bytes)
 	u32 slots = (leaf_bytes - sizeof(__le64)) / sizeof(struct clfb_dslot);
 
 	return crab_hook_slots(slots);
+}
+
+/* The same of a leaf that is one line; any three records fit */
+static inline u32 clfb_room_encoded(u32 leaf_bytes)
+{
+	return crab_hook_slots(CLFB_LEAF_RECORDS_MAX);
+}
+
+/* The same for the layout of a store */
+static inline u32 clfb_records(const struct crab_geometry *geo)
+{
+	if (clfb_is_bare(geo))
+		return clfb_room_bare(geo->leaf_bytes);
+	return geo->layout == CLFB_LAYOUT_ENCODED ? clfb_room_encoded(geo->leaf_bytes) :
+						    clfb_room(geo->leaf_bytes);
 }
 
 #endif /* CRABTREE_ENGINES_CLFB_FORMAT_H */

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares access to the records of a leaf on the media.
+ * This file declares access to the records of a leaf on the media. Each function leads to the one
+ * of the store's layout (leaf_layouts.h).
  *
- * Invariant: the slots and bitmaps of leaves are read and written by these functions only.
+ * Slots are numbers below clfb_tree.room. A slot is that of a record until the next write to the
+ * leaf.
+ *
+ * Invariant: the records of leaves are read and written by these functions only.
  *
  * Locking: clfb_tree.lock.
  */
@@ -12,6 +16,15 @@
 #include "clfb.h"
 
 #define CLFB_SLOT_NONE	(~0U)
+
+/**
+ * crab_clfb_leaf_holds() - whether a leaf can be decoded
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * Context: clfb_tree.lock, or attach.
+ * Return: true if so.
+ */
+bool crab_clfb_leaf_holds(const struct clfb_tree *tree, u64 leaf);
 
 /**
  * crab_clfb_leaf_find() - find the slot of a key
@@ -43,13 +56,13 @@ u64 crab_clfb_leaf_value(const struct clfb_tree *tree, u64 leaf, u32 slot);
 u32 crab_clfb_leaf_count(const struct clfb_tree *tree, u64 leaf);
 
 /**
- * crab_clfb_leaf_free_slot() - find a slot for a record
+ * crab_clfb_leaf_low() - a key that was in the range of a leaf when that was written
  * @tree: the tree
  * @leaf: number of the leaf
  * Context: as crab_clfb_leaf_find().
- * Return: the lowest free slot, or CLFB_SLOT_NONE.
+ * Return: the key.
  */
-u32 crab_clfb_leaf_free_slot(const struct clfb_tree *tree, u64 leaf);
+u64 crab_clfb_leaf_low(const struct clfb_tree *tree, u64 leaf);
 
 /**
  * crab_clfb_leaf_near() - find the record nearest to a key
@@ -87,15 +100,14 @@ const char *crab_clfb_leaf_fault(const struct clfb_tree *tree, const struct clfb
 				 struct crab_record *records, u32 *count);
 
 /**
- * crab_clfb_leaf_add() - add a record to a free slot (P11, P6)
+ * crab_clfb_leaf_add() - add a record (P6; before it P11, but in `encoded`)
  * @write: the write
  * @leaf: number of the leaf
- * @slot: the slot
- * @record: the record
+ * @record: the record; its key is new
  * Context: clfb_tree.lock for writing, pinned.
+ * Return: false with nothing changed: it has no room.
  */
-void crab_clfb_leaf_add(struct clfb_write *write, u64 leaf, u32 slot,
-			const struct crab_record *record);
+bool crab_clfb_leaf_add(struct clfb_write *write, u64 leaf, const struct crab_record *record);
 
 /**
  * crab_clfb_leaf_set() - replace the value of a record (P6)

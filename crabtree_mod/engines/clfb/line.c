@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements node lines in memory (Kim et al. 2018, clfB-tree, section 2.1).
+ * This file implements lines of the media, and node lines in memory (Kim et al. 2018, clfB-tree,
+ * section 2.1).
  *
  * Invariant: a difference of references is a number of 40 bits modulo 2^40, stored in as few bytes
  * as reproduce it with its sign. So 5 bytes are always enough. A difference of keys is positive.
@@ -13,6 +14,7 @@
 
 #include "media/crc.h"
 #include "media/persist.h"
+#include "media/swap.h"
 #include "line.h"
 
 #define REF_MASK	CLFB_ROOT_MASK
@@ -38,6 +40,27 @@ void crab_clfb_line_put(u8 *to, u64 value, u32 n)
 {
 	for (; n--; value >>= 8)
 		*to++ = value;
+}
+
+void crab_clfb_line_load(const struct crab_media *media, const __le64 *from,
+			 struct clfb_line *line)
+{
+	u32 i;
+
+	for (i = 0; i < CLFB_LINE_WORDS; i++)
+		crab_clfb_line_put(line->byte + i * sizeof(u64), crab_load(media, from + i),
+				   sizeof(u64));
+}
+
+void crab_clfb_line_replace(struct crab_flow *flow, __le64 *to, const struct clfb_line *line)
+{
+	u64 words[CLFB_LINE_WORDS];
+	u32 i;
+
+	for (i = 0; i < CLFB_LINE_WORDS; i++)
+		words[i] = crab_clfb_line_word(line, i);
+	crab_store_line(flow, to, words);
+	crab_clean(flow, to, CRAB_LINE);
 }
 
 u32 crab_clfb_line_crc(const struct clfb_line *line, u32 store_id, u64 number, bool sequence)

@@ -10,6 +10,9 @@
 
 #include "format.h"
 
+struct crab_flow;
+struct crab_media;
+
 /*
  * Nodes that replace one: any 5 children fit with any widths (4 references of 5 bytes, 3 keys of
  * 8), and 6 nodes of 5 hold the children of a full node, one of which 6 nodes replace
@@ -56,6 +59,37 @@ u64 crab_clfb_line_get(const u8 *from, u32 n);
  * Context: any.
  */
 void crab_clfb_line_put(u8 *to, u64 value, u32 n);
+
+/**
+ * crab_clfb_line_load() - load a line of the media, word by word
+ * @media: the media
+ * @from: the line
+ * @line: out
+ * Context: any.
+ */
+void crab_clfb_line_load(const struct crab_media *media, const __le64 *from,
+			 struct clfb_line *line);
+
+/**
+ * crab_clfb_line_replace() - store a whole line, and clean it
+ * @flow: the caller's flow
+ * @to: the line
+ * @line: its new content
+ * Context: the caller fences.
+ */
+void crab_clfb_line_replace(struct crab_flow *flow, __le64 *to, const struct clfb_line *line);
+
+/**
+ * crab_clfb_line_word() - a word of a line
+ * @line: the line
+ * @i: which one
+ * Context: any.
+ * Return: the word in the CPU's byte order.
+ */
+static inline u64 crab_clfb_line_word(const struct clfb_line *line, u32 i)
+{
+	return crab_clfb_line_get(line->byte + i * sizeof(u64), sizeof(u64));
+}
 
 /**
  * crab_clfb_line_crc() - the crc of a node line

@@ -11,7 +11,7 @@
  *   `inplace`   the old line to the log, P17; valid = 0, P18; words 1 to 7, P19; word 0 with
  *               valid = 1, P13
  *   `twin`      the whole new line, with the next sequence, over the line that does not count, P13
- *   `atomic`    the whole new line, by one store (section 3.1, as published), P13
+ *   `atomic`    the whole new line, by one store (section 3.1, as published), P13; `encoded` too
  *
  * `inplace`: there is one log line. A node with valid = 0 is restored from the log if the log has
  * the crc of this node, which the number of the node seeds: the log is written again only after
@@ -55,26 +55,13 @@ static __le64 *node_media(const struct clfb_tree *tree, u64 number, u32 copy)
 	       copy * CLFB_LINE_WORDS;
 }
 
-static void line_load(const struct crab_media *media, const __le64 *from, struct clfb_line *line)
-{
-	u32 i;
-
-	for (i = 0; i < CLFB_LINE_WORDS; i++)
-		crab_clfb_line_put(line->byte + i * WORD, crab_load(media, from + i), WORD);
-}
-
-static u64 line_word(const struct clfb_line *line, u32 i)
-{
-	return crab_clfb_line_get(line->byte + i * WORD, WORD);
-}
-
 /* Words from @first on; the caller cleans */
 static void line_store(struct crab_flow *flow, __le64 *to, const struct clfb_line *line, u32 first)
 {
 	u32 i;
 
 	for (i = first; i < CLFB_LINE_WORDS; i++)
-		crab_store(flow, to + i, line_word(line, i));
+		crab_store(flow, to + i, crab_clfb_line_word(line, i));
 }
 
 bool crab_clfb_node_whole(const struct clfb_tree *tree, u64 number, const struct clfb_line *line)
@@ -91,11 +78,11 @@ bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, struct clfb_l
 	if (unlikely(tree->broken) && tree->broken_node == number)
 		*line = tree->log;
 	else
-		line_load(tree->base.media, node_media(tree, number, copy), line);
+		crab_clfb_line_load(tree->base.media, node_media(tree, number, copy), line);
 	return crab_clfb_line_holds(line);
 }
 
-/* Would @a count beside @b, if both were whole? */
+/* If both lines were whole, would @a count? */
 static bool is_newer(const struct clfb_line *a, const struct clfb_line *b)
 {
 	return (s8)(a->byte[CLFB_MARK] - b->byte[CLFB_MARK]) > 0;
@@ -106,8 +93,8 @@ static const char *open_twin(struct clfb_tree *tree, u64 number, struct clfb_lin
 	struct clfb_line second;
 	bool first_whole;
 
-	line_load(tree->base.media, node_media(tree, number, 0), line);
-	line_load(tree->base.media, node_media(tree, number, 1), &second);
+	crab_clfb_line_load(tree->base.media, node_media(tree, number, 0), line);
+	crab_clfb_line_load(tree->base.media, node_media(tree, number, 1), &second);
 	first_whole = crab_clfb_node_whole(tree, number, line);
 	if (!crab_clfb_node_whole(tree, number, &second))
 		return first_whole ? NULL : "neither line is whole";
@@ -120,14 +107,14 @@ static const char *open_twin(struct clfb_tree *tree, u64 number, struct clfb_lin
 
 static const char *open_inplace(struct clfb_tree *tree, u64 number, struct clfb_line *line)
 {
-	line_load(tree->base.media, node_media(tree, number, 0), line);
+	crab_clfb_line_load(tree->base.media, node_media(tree, number, 0), line);
 	if (line->byte[CLFB_MARK] == 1)
 		return crab_clfb_node_whole(tree, number, line) ? NULL : "its line is not whole";
 	if (line->byte[CLFB_MARK])
 		return "its line is neither valid nor invalid";
 	if (tree->base.clean)
 		return "its line is invalid, and no update was cut";
-	line_load(tree->base.media, log_media(tree->base.media), line);
+	crab_clfb_line_load(tree->base.media, log_media(tree->base.media), line);
 	if (tree->broken || line->byte[CLFB_MARK] != 1 || !crab_clfb_node_whole(tree, number, line))
 		return "its line is invalid, and the log is not that of this node";
 	tree->broken = true;
@@ -166,7 +153,7 @@ void crab_clfb_node_seal(const struct clfb_tree *tree, u64 number, struct clfb_l
 
 	line->byte[CLFB_MARK] = 1;
 	if (is_twin(tree)) {
-		line_load(tree->base.media, node_media(tree, number, 1), &other);
+		crab_clfb_line_load(tree->base.media, node_media(tree, number, 1), &other);
 		line->byte[CLFB_MARK] = other.byte[CLFB_MARK] + 1;
 	}
 	crab_clfb_line_put(line->byte + CLFB_CRC,
@@ -197,7 +184,7 @@ static void update_twin(struct clfb_write *write, u64 number, struct clfb_line *
 	u32 copy = other_copy(tree, number);
 	struct clfb_line old;
 
-	line_load(tree->base.media, node_media(tree, number, !copy), &old);
+	crab_clfb_line_load(tree->base.media, node_media(tree, number, !copy), &old);
 	line->byte[CLFB_MARK] = old.byte[CLFB_MARK] + 1;
 	crab_clfb_line_put(line->byte + CLFB_CRC,
 			   crab_clfb_line_crc(line, tree->base.geo.store_id, number, true),
@@ -219,7 +206,7 @@ static void line_rewrite(struct crab_flow *flow, __le64 *to, const struct clfb_l
 	crab_clean(flow, to, CRAB_LINE);
 	/* P19: words 1 to 7 are durable before word 0 marks them as valid */
 	crab_fence(flow, CRAB_P19_REWRITTEN);
-	crab_store(flow, to, line_word(line, 0));
+	crab_store(flow, to, crab_clfb_line_word(line, 0));
 	crab_clean_word(flow, to);
 }
 
@@ -231,13 +218,13 @@ static void update_inplace(struct clfb_write *write, u64 number, struct clfb_lin
 	struct clfb_line old;
 
 	crab_clfb_node_seal(tree, number, line);
-	line_load(flow->media, to, &old);
+	crab_clfb_line_load(flow->media, to, &old);
 	line_store(flow, log, &old, 0);
 	crab_clean(flow, log, CRAB_LINE);
 	/* P17: the log holds the old line before the node is invalid */
 	crab_fence(flow, CRAB_P17_LOGGED);
 	old.byte[CLFB_MARK] = 0;
-	crab_store(flow, to, line_word(&old, 0));
+	crab_store(flow, to, crab_clfb_line_word(&old, 0));
 	crab_clean_word(flow, to);
 	/* P18: the node is invalid before any other word of it changes */
 	crab_fence(flow, CRAB_P18_INVALID);
@@ -248,15 +235,8 @@ static void update_inplace(struct clfb_write *write, u64 number, struct clfb_lin
 
 static void update_atomic(struct clfb_write *write, u64 number, struct clfb_line *line)
 {
-	__le64 *to = node_media(write->tree, number, 0);
-	u64 words[CLFB_LINE_WORDS];
-	u32 i;
-
 	crab_clfb_node_seal(write->tree, number, line);
-	for (i = 0; i < CLFB_LINE_WORDS; i++)
-		words[i] = line_word(line, i);
-	crab_store_line(write->flow, to, words);
-	crab_clean(write->flow, to, CRAB_LINE);
+	crab_clfb_line_replace(write->flow, node_media(write->tree, number, 0), line);
 	/* P13: the line is durable, as a whole (model A) */
 	crab_fence(write->flow, CRAB_P13_PARENT);
 }
@@ -265,7 +245,7 @@ void crab_clfb_node_update(struct clfb_write *write, u64 number, struct clfb_lin
 {
 	if (is_twin(write->tree))
 		update_twin(write, number, line);
-	else if (write->tree->base.geo.layout == CLFB_LAYOUT_ATOMIC)
+	else if (clfb_is_atomic(&write->tree->base.geo))
 		update_atomic(write, number, line);
 	else
 		update_inplace(write, number, line);
@@ -284,7 +264,7 @@ void crab_clfb_node_restore(struct clfb_tree *tree, struct crab_flow *flow)
 static bool is_torn(const struct clfb_tree *tree, u64 number, const struct clfb_line *line,
 		    const struct clfb_line *other)
 {
-	return line_word(other, 0) && is_newer(other, line) &&
+	return crab_clfb_line_word(other, 0) && is_newer(other, line) &&
 	       !crab_clfb_node_whole(tree, number, other);
 }
 
@@ -293,8 +273,8 @@ static void void_torn(const struct clfb_tree *tree, struct crab_flow *flow, u64 
 	u32 copy = other_copy(tree, number);
 	struct clfb_line line, other;
 
-	line_load(tree->base.media, node_media(tree, number, !copy), &line);
-	line_load(tree->base.media, node_media(tree, number, copy), &other);
+	crab_clfb_line_load(tree->base.media, node_media(tree, number, !copy), &line);
+	crab_clfb_line_load(tree->base.media, node_media(tree, number, copy), &other);
 	if (!is_torn(tree, number, &line, &other))
 		return;
 	crab_store(flow, node_media(tree, number, copy), 0);

@@ -35,16 +35,14 @@ static int put_old(struct clfb_write *write, const struct clfb_place *place, u32
 static int put_new(struct clfb_write *write, const struct clfb_place *place, u64 key, u64 value)
 {
 	struct crab_record record = { .key = key, .value = value };
-	u32 slot = crab_clfb_leaf_free_slot(write->tree, place->leaf);
+	bool added;
 	int err = 0;
 
-	if (slot == CLFB_SLOT_NONE) {
+	crab_flow_pin();
+	added = crab_clfb_leaf_add(write, place->leaf, &record);
+	crab_flow_unpin();
+	if (!added)
 		err = crab_clfb_smo_split(write, place, &record);
-	} else {
-		crab_flow_pin();
-		crab_clfb_leaf_add(write, place->leaf, slot, &record);
-		crab_flow_unpin();
-	}
 	if (!err)
 		crab_count_settled(&write->tree->base, inserts, write->flow, 0);
 	return err;
@@ -168,6 +166,11 @@ static const struct crab_layout clfb_layouts[] = {
 		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = CLFB_LEAF_BYTES_MAX,
 		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .records = clfb_room,
 		.before_pool = area_inplace,
+	},
+	{
+		.name = "encoded", .id = CLFB_LAYOUT_ENCODED, .needs = CRAB_MODEL_WHOLE_LINE,
+		.leaf_min = CRAB_LINE, .leaf_max = CRAB_LINE, .leaf_default = CRAB_LINE,
+		.records = clfb_room_encoded, .before_pool = area_inplace,
 	},
 #ifdef CRAB_CLFB_BARE
 	{

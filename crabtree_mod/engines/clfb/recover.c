@@ -208,7 +208,7 @@ static int tree_init(struct clfb_tree *tree, struct crab_media *media,
 		     const struct crab_geometry *geo, const struct crab_attach_how *how)
 {
 	init_rwsem(&tree->lock);
-	tree->room = (clfb_is_bare(geo) ? clfb_room_bare : clfb_room)(geo->leaf_bytes);
+	tree->room = clfb_records(geo);
 	tree->copies = geo->layout == CLFB_LAYOUT_TWIN ? 2 : 1;
 	tree->scratch = kvmalloc_array(tree->room + 1, sizeof(*tree->scratch), CLFB_GFP_ATTACH);
 	tree->second = bits_alloc(geo->leaves);
@@ -260,7 +260,7 @@ struct crab_engine *crab_clfb_attach(struct crab_media *media, const struct crab
 }
 
 static void settle_path(struct clfb_tree *tree, struct crab_flow *flow,
-		       const struct clfb_place *place)
+			const struct clfb_place *place)
 {
 	u32 level;
 

@@ -212,10 +212,8 @@ struct split {
 /* The leaf keeps its header, so the lowest key there must be below the new end of its range */
 static bool split_appends(const struct clfb_tree *tree, const struct clfb_place *place, u64 key)
 {
-	const struct clfb_dleaf *d = clfb_leaf_media(tree, place->leaf);
-
 	return place->high == CRAB_KEY_EMPTY && !clfb_is_bare(&tree->base.geo) &&
-	       crab_load(tree->base.media, &d->head.low) < key;
+	       crab_clfb_leaf_low(tree, place->leaf) < key;
 }
 
 /* The records of the leaf, and the new one, in clfb_tree.scratch; and which of them go where */

@@ -29,7 +29,7 @@ import source
 MODULE = os.path.join(ROOT, "crabtree_mod")
 
 # Effects of the primitives of L1
-EFFECTS = {"crab_store": {"store"}, "crab_store_pair": {"store"}, "crab_clean": {"clean"},
+EFFECTS = {"crab_store": {"store"}, "crab_store_pair": {"store"}, "crab_store_line": {"store"}, "crab_clean": {"clean"},
            "crab_clean_word": {"clean"}, "crab_order": {"order"}, "crab_fence": {"fence"},
            "crab_cas": {"store", "order"}, "crab_cas_pair": {"store", "order"}}
 # Functions that report whether they swapped: expressions, not statements

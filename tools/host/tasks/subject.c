@@ -54,6 +54,7 @@ const struct subject subjects[SUBJECTS] = {
 	{ "fastfair, hardly any space", "fastfair", "shift", 128, 3, 6, 12, 3, false, { { 0 } }, false },
 	{ "clfb", "clfb", "inplace", 128, 3, 20, 16, 3, false, { { 0 } }, false },
 	{ "clfb, two lines", "clfb", "twin", 128, 3, 20, 16, 3, false, { { 0 } }, false },
+	{ "clfb, leaves of a line", "clfb", "encoded", 64, 2, 20, 16, 3, false, { { 0 } }, false },
 	{ "clfb, hardly any space", "clfb", "twin", 128, 3, 6, 12, 3, false, { { 0 } }, false },
 	{ "nbtree", "nbtree", "adr", 128, 3, 16, 16, 3, false, { { 0 } }, false },
 	{ "nbtree, leaves of 512 bytes", "nbtree", "adr", 512, 0, 8, 48, 3, false, { { 0 } }, false },

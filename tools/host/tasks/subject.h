@@ -46,7 +46,7 @@ struct subject {
 	bool adds;
 };
 
-#define SUBJECTS	41	/* at most */
+#define SUBJECTS	42	/* at most */
 
 /* All subjects, ended by one without a name */
 extern const struct subject subjects[SUBJECTS];

@@ -77,6 +77,7 @@ static const struct config {
 	{ "nbtree", "eadr", LEAF_BYTES, 0, false, BIT(SPLIT) },
 	{ "fastfair", "shift", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(LATER) },
 	{ "clfb", "inplace", LEAF_BYTES, 0, false, 0 }, { "clfb", "twin", LEAF_BYTES, 0, false, 0 },
+	{ "clfb", "encoded", 64, 0, false, 0 },
 };
 
 void fail_begin(long n)

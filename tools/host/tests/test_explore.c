@@ -137,6 +137,7 @@ int main(void)
 	test_fault("sorted-sip-survive", CRAB_P4_FOUND);
 	test_weaker("fastfair-2x3x3", CRAB_SHADOW_MODEL_WORD);
 	test_weaker("clfb-atomic", CRAB_SHADOW_MODEL_WORD);
+	test_weaker("clfb-encoded", CRAB_SHADOW_MODEL_WORD);
 	test_weaker("nbtree-2x3x3", CRAB_SHADOW_MODEL_WORD);
 	test_weaker("eadr-2x7x3", CRAB_SHADOW_MODEL_WORD);
 	test_weaker("eadr-2x7x3", CRAB_SHADOW_MODEL_LINE);

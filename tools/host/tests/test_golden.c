@@ -138,6 +138,9 @@ static const struct golden goldens[] = {
 	COMMITS("commits/eadr-list", 75, "nbtree", NULL, 512),
 	BLOBS("blobs/eadr", BLOBS_STATE, "nbtree", "eadr", 512),
 	NAMES("names/eadr", BLOBS_STATE, "nbtree", "eadr", 512),
+	FORMATTED("clfb/formatted-encoded", "clfb", "encoded", 64, SMALL(64)),
+	STATE_OF("clfb/encoded-many", 82, "clfb", 64),
+	STATE_OF("clfb/encoded-full", 83, "clfb", 64),
 };
 
 static struct crab_hostile hostile;

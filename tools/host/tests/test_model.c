@@ -401,7 +401,7 @@ static void run_one(const struct crab_engine_ops *ops, const struct crab_layout 
 		.ops = ops, .leaf_bytes = leaf_bytes, .seed = seed,
 		.leaves = rounds == 1 && leaf_bytes >= 2048 ? LEAVES_LARGE : LEAVES,
 	};
-	u32 capacity = run.leaves * crab_leaf_slots(leaf_bytes);
+	u32 capacity = run.leaves * max(crab_leaf_slots(leaf_bytes), layout->records(leaf_bytes));
 	struct crab_store_info info;
 
 	crab_host_seed(seed);
@@ -431,7 +431,8 @@ int main(int argc, char **argv)
 		return 2;
 	for (ops = crab_engines; *ops; ops++)
 		for (layout = (*ops)->layouts; layout->name; layout++)
-			for (leaf_bytes = 512; leaf_bytes <= min(layout->leaf_max, CRAB_LEAF_BYTES_MAX);
+			for (leaf_bytes = min(512U, layout->leaf_max);
+			     leaf_bytes <= min(layout->leaf_max, CRAB_LEAF_BYTES_MAX);
 			     leaf_bytes *= 2)
 				for (kind = 0; kind < MODEL_KINDS; kind++)
 					run_one(*ops, layout, leaf_bytes, kind, rounds, ++seed);

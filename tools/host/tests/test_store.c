@@ -169,7 +169,7 @@ static void test_growth(const struct crab_engine_ops *ops, const struct crab_lay
 
 	memset(media.base, 0xa5, media.size);
 	media.size = 1 << 16;
-	store = store_format_attach(&media, ops->name, layout->name, 512);
+	store = store_format_attach(&media, ops->name, layout->name, min(512U, layout->leaf_max));
 	n = fill(store, 0);
 	for (size = 1 << 17; size <= 1 << 20; size <<= 3) {
 		crab_store_abandon(store);

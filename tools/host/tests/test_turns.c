@@ -43,7 +43,7 @@ static const struct subject {
 	{ "nbtree", "adr", 512, true }, { "nbtree", "adr", 1024, false },
 	{ "nbtree", "eadr", 512, true }, { "nbtree", "eadr", 1024, false },
 	{ "clfb", "inplace", 512, true }, { "clfb", "inplace", 2048, false },
-	{ "clfb", "twin", 512, false },
+	{ "clfb", "twin", 512, false }, { "clfb", "encoded", 64, false },
 };
 
 /* The flag of CHECK's lock while it runs; its current turn, the last look at the scheduler */

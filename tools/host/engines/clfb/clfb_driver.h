@@ -13,6 +13,7 @@
 
 /* A store; fills a struct space, a crash_setup or a part of one */
 #define INPLACE(bytes)	.driver = &host_driver_clfb, .layout = "inplace", .leaf_bytes = bytes
+#define ENCODED		.driver = &host_driver_clfb, .layout = "encoded", .leaf_bytes = 64
 #define ATOMIC(bytes)	.driver = &host_driver_clfb, .layout = "atomic", .leaf_bytes = bytes
 #define TWIN(bytes)	.driver = &host_driver_clfb, .layout = "twin", .leaf_bytes = bytes
 

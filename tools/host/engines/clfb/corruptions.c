@@ -51,27 +51,78 @@ static bool flip(__le64 *word)
 	return true;
 }
 
+static bool is_encoded(struct clfb_tree *tree)
+{
+	return tree->base.geo.layout == CLFB_LAYOUT_ENCODED;
+}
+
+/* The same in leaves of a line; @slot: out: which record of the leaf */
+static u8 *encoded_at(struct clfb_tree *tree, u32 n, u32 *slot)
+{
+	struct clfb_place leaf;
+	u32 nth;
+	u8 *d;
+
+	for (nth = 0; leaf_at(tree, nth, &leaf); nth++) {
+		d = (u8 *)clfb_leaf_media(tree, leaf.leaf);
+		if (n < d[CLFB_LEAF_COUNT]) {
+			*slot = n;
+			return d;
+		}
+		n -= d[CLFB_LEAF_COUNT];
+	}
+	return NULL;
+}
+
 static bool value_changed(struct crab_store *store, u32 n)
 {
+	struct clfb_tree *tree = clfb_tree_of(store->engine);
+	struct clfb_dleaf *d;
 	u32 slot;
-	struct clfb_dleaf *d = record_at(clfb_tree_of(store->engine), n, &slot);
+	u8 *line;
 
+	if (is_encoded(tree)) {
+		line = encoded_at(tree, n, &slot);
+		return line && flip((__le64 *)(line + CLFB_LEAF_PAYLOAD) + slot);
+	}
+	d = record_at(tree, n, &slot);
 	return d && flip(&d->slot[slot].value);
 }
 
 static bool key_changed(struct crab_store *store, u32 n)
 {
-	u32 slot;
-	struct clfb_dleaf *d = record_at(clfb_tree_of(store->engine), n, &slot);
+	struct clfb_tree *tree = clfb_tree_of(store->engine);
+	struct clfb_dleaf *d;
+	u32 slot, at = CLFB_LEAF_KEY;
+	u8 *line;
 
+	if (is_encoded(tree)) {
+		line = encoded_at(tree, n, &slot);
+		if (line && slot)
+			at = CLFB_LEAF_PAYLOAD + 8 * line[CLFB_LEAF_COUNT] +
+			     (slot - 1) * line[CLFB_LEAF_WIDTH];
+		if (line)
+			line[at] ^= 1;
+		return line;
+	}
+	d = record_at(tree, n, &slot);
 	return d && flip(&d->slot[slot].key);
 }
 
 static bool record_gone(struct crab_store *store, u32 n)
 {
+	struct clfb_tree *tree = clfb_tree_of(store->engine);
+	struct clfb_dleaf *d;
 	u32 slot;
-	struct clfb_dleaf *d = record_at(clfb_tree_of(store->engine), n, &slot);
+	u8 *line;
 
+	if (is_encoded(tree)) {
+		line = encoded_at(tree, n, &slot);
+		if (line)
+			line[CLFB_LEAF_COUNT]--;
+		return line;
+	}
+	d = record_at(tree, n, &slot);
 	if (d)
 		d->valid[slot / 64] ^= cpu_to_le64(1ULL << slot % 64);
 	return d;
@@ -119,8 +170,12 @@ static bool low_changed(struct crab_store *store, u32 n)
 {
 	struct clfb_tree *tree = clfb_tree_of(store->engine);
 	struct clfb_place leaf;
+	__le64 *words;
 
-	return leaf_at(tree, n, &leaf) && flip(&clfb_leaf_media(tree, leaf.leaf)->head.low);
+	if (!leaf_at(tree, n, &leaf))
+		return false;
+	words = (__le64 *)clfb_leaf_media(tree, leaf.leaf);
+	return flip(words + (is_encoded(tree) ? CLFB_LEAF_KEY : offsetof(struct clfb_dleaf, head.low)) / 8);
 }
 
 static bool leaf_free(struct crab_store *store, u32 n)

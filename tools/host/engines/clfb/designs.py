@@ -3,7 +3,8 @@
 
 from design import Design, Edit
 
-LEAF = "engines/clfb/leaf.c"
+LEAF = "engines/clfb/leaf_append.c"
+ENCODED = "engines/clfb/leaf_encoded.c"
 LINE = "engines/clfb/line.c"
 NODE = "engines/clfb/node.c"
 SMO = "engines/clfb/smo.c"
@@ -15,6 +16,18 @@ DESIGNS = [
              "leaf_mark(write, leaf, slot); crab_store(write->flow, &d->key, record->key)"),
         Edit(LEAF, "crab_fence(write->flow, CRAB_P11_APPENDED);\n\tleaf_mark(write, leaf, slot);",
              "crab_fence(write->flow, CRAB_P11_APPENDED)"),
+    ]),
+    Design("clfb, encoded: a key wider than the others does not widen them", [
+        Edit(ENCODED, "return r->count > 1 ? key_bytes(r->at[r->count - 1].key - r->at[0].key) : 1;",
+             "return r->count > 1 ? key_bytes(r->at[1].key - r->at[0].key) : 1"),
+    ]),
+    Design("clfb, encoded: attach believes a leaf with a wrong crc", [
+        Edit(ENCODED, "crab_clfb_line_get(line.byte + CLFB_LEAF_CRC, sizeof(u32)) !=\n"
+             "\t    line_crc(&line, geo, place->leaf)", "false"),
+    ]),
+    Design("clfb, encoded: a line is stored word by word", [
+        Edit(LINE, "crab_store_line(flow, to, words);",
+             "for (i = 0; i < CLFB_LINE_WORDS; i++) crab_store(flow, to + i, words[i])"),
     ]),
     Design("clfb: the line above the fresh leaves is written before them", [
         Edit(SMO, "split_write(write, place, &s);\n\tplan_commit(write);",
@@ -31,7 +44,7 @@ DESIGNS = [
     ]),
     Design("clfb, inplace: the log is written after the node is invalid", [
         Edit(NODE, "line_store(flow, log, &old, 0);",
-             "old.byte[CLFB_MARK] = 0; crab_store(flow, to, line_word(&old, 0)); crab_clean_word(flow, to); "
+             "old.byte[CLFB_MARK] = 0; crab_store(flow, to, crab_clfb_line_word(&old, 0)); crab_clean_word(flow, to); "
              "crab_fence(flow, CRAB_P18_INVALID); old.byte[CLFB_MARK] = 1; line_store(flow, log, &old, 0)"),
     ]),
     Design("clfb, inplace: a node becomes valid together with its other words", [

@@ -34,7 +34,7 @@ static bool is_full(struct crab_store *store, u32 ops)
 	return tree->pool.free < 2 + ops || tree->nodes.free < 2 * tree->levels + 1 + 3 * ops;
 }
 
-/* The root word; of each leaf the header after its first word, and the bitmap */
+/* The root word; of each leaf the first line after its first word: header and bitmap, or all */
 static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 {
 	struct clfb_tree *tree = clfb_tree_of(store->engine);
@@ -62,6 +62,8 @@ static const struct space clfb_spaces[] = {
 	  .tier = SPACE_TINY },
 	{ "clfb-atomic", ATOMIC(128), .slots = 1, .leaves = 5, .keys = 3, .survive = true,
 	  .tier = SPACE_TINY },
+	{ "clfb-encoded", ENCODED, .slots = 2, .leaves = 5, .keys = 3, .survive = true,
+	  .tier = SPACE_TINY },
 	{ "clfb-blobs", INPLACE(128), .slots = 2, .leaves = 10, .keys = 2, .blobs = true,
 	  .tier = SPACE_QUICK },
 	{ "clfb-blob-commits", INPLACE(128), .slots = 2, .leaves = 16, .keys = 2, .commits = 2, .blobs = true,
@@ -71,6 +73,8 @@ static const struct space clfb_spaces[] = {
 	{ "clfb-twin-commits", TWIN(128), .slots = 1, .leaves = 12, .keys = 3, .commits = 2,
 	  .tier = SPACE_QUICK },
 	{ "clfb-full", INPLACE(128), .slots = 1, .leaves = 4, .keys = 4, .modify = true,
+	  .tier = SPACE_QUICK },
+	{ "clfb-encoded-full", ENCODED, .slots = 2, .leaves = 3, .keys = 4, .modify = true,
 	  .tier = SPACE_QUICK },
 	{ "clfb-twin-full", TWIN(128), .slots = 2, .leaves = 3, .keys = 4, .ranges = true,
 	  .tier = SPACE_QUICK },
@@ -95,6 +99,7 @@ static const struct workload clfb_workloads[] = {
 	{ "clfb", { INPLACE(128), .slots = 2 }, .steps = 500 },
 	{ "clfb, two lines", { TWIN(128), .slots = 2 }, .steps = 500 },
 	{ "clfb, whole lines", { ATOMIC(128), .slots = 2 }, .steps = 500 },
+	{ "clfb, leaves of a line", { ENCODED }, .steps = 500 },
 	{ "clfb, formatted", { INPLACE(128) }, .steps = 300, .leaves = 8, .format_every = 8 },
 	{ "clfb, survives", { INPLACE(128), .slots = 1, .keys = 6 }, .steps = 600,
 	  .often = CRASH_SURVIVE, .often_every = 3 },
@@ -104,15 +109,18 @@ static const struct workload clfb_workloads[] = {
 	{ "clfb, two lines, cut again", { TWIN(128), .slots = 1 }, .steps = 200, .depth = 2 },
 	{ "clfb, damaged", { INPLACE(128) }, .steps = 30, .damage = true },
 	{ "clfb, two lines, damaged", { TWIN(128) }, .steps = 30, .damage = true },
+	{ "clfb, leaves of a line, damaged", { ENCODED }, .steps = 30, .damage = true },
 	{ "clfb, closed", .space = "clfb-2x4x3" },
 	{ "clfb, two lines, closed", .space = "clfb-twin" },
 	{ "clfb, whole lines, closed", .space = "clfb-atomic" },
+	{ "clfb, leaves of a line, closed", .space = "clfb-encoded" },
 	{ }
 };
 
 static const struct crash_setup clfb_setups[] = {
 	{ INPLACE(128) },
 	{ TWIN(128) },
+	{ ENCODED },
 	{ }
 };
 

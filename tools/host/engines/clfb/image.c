@@ -47,6 +47,12 @@
 #define AT_KEY		12
 #define AT_PAYLOAD	20
 
+/* Bytes of a leaf of `encoded` */
+#define LEAF_RECORDS	4
+#define LEAF_WIDTH	5
+#define LEAF_KEY	8
+#define LEAF_PAYLOAD	16
+
 /* Words of a leaf */
 #define WORD_LOW	3
 #define WORD_BITS	6
@@ -84,6 +90,11 @@ static bool is_twin(const struct space *space)
 	return !strcmp(space->layout, "twin");
 }
 
+static bool is_encoded(const struct space *space)
+{
+	return !strcmp(space->layout, "encoded");
+}
+
 static __le64 *line_at(const struct crab_media *media, const struct space *space, u64 node,
 		       u32 copy)
 {
@@ -105,19 +116,32 @@ static u64 number(const u8 *from, u32 n)
 	return le64_to_cpu(value);
 }
 
-/* Over the line, the number of the node and the store; the crc is 0; `inplace`: the mark is 1 */
-static u32 seal(const struct walk *w, const struct bytes *line, u64 node)
+/* Over the line, a number and the store; the crc is 0 */
+static u32 seal_all(const struct walk *w, const struct bytes *line, u64 number)
 {
 	u8 all[80] = { };
-	u64 at = cpu_to_le64(node);
+	u64 at = cpu_to_le64(number);
 	u32 store = cpu_to_le32(w->geo->store_id);
 
 	memcpy(all + 4, line->byte + 4, 60);
-	if (!is_twin(w->space))
-		all[AT_MARK] = 1;
 	memcpy(all + 64, &at, sizeof(at));
 	memcpy(all + 72, &store, sizeof(store));
 	return ~crab_crc32c(~0U, all, sizeof(all));
+}
+
+/* The crc of a node; `inplace`: with the mark 1 */
+static u32 seal(const struct walk *w, const struct bytes *line, u64 node)
+{
+	struct bytes all = *line;
+
+	if (!is_twin(w->space))
+		all.byte[AT_MARK] = 1;
+	return seal_all(w, &all, node);
+}
+
+static u32 seal_leaf(const struct walk *w, const struct bytes *line, u64 leaf)
+{
+	return seal_all(w, line, leaf | 1ULL << 63);
 }
 
 static void load(const struct crab_media *media, const __le64 *from, struct bytes *line)
@@ -213,19 +237,56 @@ static u32 records_read(const struct walk *w, u64 leaf, u64 bits, struct crab_re
 	return count;
 }
 
+/* The records of a leaf that is a line: their keys ascend */
+static const char *encoded_read(const struct walk *w, u64 leaf, struct crab_record *records,
+				u32 *n, u64 *first)
+{
+	struct bytes line;
+	u32 width, i;
+
+	load(w->media, leaf_word(w, leaf, 0), &line);
+	width = line.byte[LEAF_WIDTH];
+	*n = line.byte[LEAF_RECORDS];
+	*first = number(line.byte + LEAF_KEY, 8);
+	if (number(line.byte, 4) != seal_leaf(w, &line, leaf) || *n > w->space->slots)
+		return "a leaf that is not whole";
+	for (i = 0; i < *n; i++) {
+		records[i].value = number(line.byte + LEAF_PAYLOAD + 8 * i, 8);
+		records[i].key = *first;
+		if (i)
+			records[i].key += number(line.byte + LEAF_PAYLOAD + 8 * *n + (i - 1) * width, width);
+		if (i && records[i].key <= records[i - 1].key)
+			return "keys that do not ascend";
+	}
+	return NULL;
+}
+
+static const char *append_read(const struct walk *w, u64 leaf, struct crab_record *records,
+			       u32 *n, u64 *first)
+{
+	u64 bits = crab_load(w->media, leaf_word(w, leaf, WORD_BITS));
+
+	*first = crab_load(w->media, leaf_word(w, leaf, WORD_LOW));
+	if (bits >> w->space->slots)
+		return "a bit of no slot";
+	*n = records_read(w, leaf, bits, records);
+	return NULL;
+}
+
 static const char *leaf_read(struct walk *w, u64 leaf, u64 low, u64 high)
 {
 	struct crab_record records[8];
-	u64 bits = crab_load(w->media, leaf_word(w, leaf, WORD_BITS));
-	u64 first = crab_load(w->media, leaf_word(w, leaf, WORD_LOW));
-	const char *what = NULL;
+	const char *what;
+	u64 first;
 	u32 n, i;
 
-	if (bits >> w->space->slots || w->space->slots > ARRAY_SIZE(records))
-		return "a bit of no slot";
+	if (w->space->slots > ARRAY_SIZE(records))
+		return "more slots than the decoder knows";
+	what = (is_encoded(w->space) ? encoded_read : append_read)(w, leaf, records, &n, &first);
+	if (what)
+		return what;
 	if (first < low || first >= high)
 		return "a lowest key out of the range";
-	n = records_read(w, leaf, bits, records);
 	state_add(w->state, state_key_index(w->space, first));
 	state_add(w->state, n);
 	for (i = 0; i < n && !what; i++) {
@@ -346,6 +407,29 @@ static void node_write(struct walk *w, u64 node, struct bytes *line, u8 codes)
 	}
 }
 
+/* A free leaf has a record that the code must not read */
+static void encoded_write(struct walk *w, u64 leaf, const u8 *at)
+{
+	u32 n = at ? at[1] : 1, i, crc;
+	u64 first = at ? state_key(w->space, n ? at[2] : at[0]) : 0;
+	struct bytes line = { };
+	u64 key, value;
+
+	line.byte[LEAF_RECORDS] = n;
+	line.byte[LEAF_WIDTH] = 8;
+	memcpy(line.byte + LEAF_KEY, &(u64){ cpu_to_le64(first) }, 8);
+	for (i = 0; i < n; i++) {
+		key = cpu_to_le64((at ? state_key(w->space, at[2 + 2 * i]) : 0) - first);
+		value = cpu_to_le64(at ? at[3 + 2 * i] + 1 : STATE_STALE);
+		memcpy(line.byte + LEAF_PAYLOAD + 8 * i, &value, 8);
+		if (i)
+			memcpy(line.byte + LEAF_PAYLOAD + 8 * (n + i - 1), &key, 8);
+	}
+	crc = cpu_to_le32(seal_leaf(w, &line, leaf));
+	memcpy(line.byte, &crc, sizeof(crc));
+	line_write(w, leaf_word(w, leaf, 0), &line);
+}
+
 /* A leaf; @at: of the state, NULL: a free one, with records that the code must not read */
 static void leaf_write(struct walk *w, u64 leaf, const u8 *at)
 {
@@ -355,6 +439,8 @@ static void leaf_write(struct walk *w, u64 leaf, const u8 *at)
 	u32 count = at ? at[1] : 0, i;
 	u64 key, value;
 
+	if (is_encoded(w->space))
+		return encoded_write(w, leaf, at);
 	crab_head_store(&w->flow, w->geo->store_id, &head);
 	crab_store(&w->flow, leaf_word(w, leaf, WORD_BITS), at ? (1ULL << count) - 1 : 1);
 	crab_store(&w->flow, leaf_word(w, leaf, WORD_BITS + 1), 0);

@@ -4,7 +4,7 @@
 from design import Design, Edit
 
 FIND = "engines/clfb/find.c"
-LEAF = "engines/clfb/leaf.c"
+LEAF = "engines/clfb/leaf_append.c"
 OPS = "engines/clfb/ops.c"
 
 RACES = [

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements leaves with a slot for each record, of all layouts but `encoded`.
+ */
+
+/**
+ * DOC: leaf with slots of clfb
+ *
+ * A record counts if the bit of its slot is set. Slots are in no order (Kim et al. 2018, sections
+ * 2.2 and 7.2):
+ *
+ *   insert    the slot, P11, its bit, P6
+ *   update    the value, P6
+ *   delete    the bit, P6
+ *
+ * Each last store is one word, so that a cut leaves the record or the value before or after it. A
+ * free slot is written only after the store that cleared its bit is durable (P6).
+ *
+ * Locking: clfb_tree.lock.
+ */
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+
+#include "leaf_layouts.h"
+
+#define WORD_BITS	64U
+
+/* The valid slots of a leaf, whose bits outside of the leaf are ignored */
+struct leaf_bits {
+	u64 word[CLFB_BITMAP_WORDS];
+};
+
+static u64 word_mask(u32 room, u32 word)
+{
+	u32 from = word * WORD_BITS;
+
+	if (room <= from)
+		return 0;
+	return room - from >= WORD_BITS ? ~0ULL : (1ULL << (room - from)) - 1;
+}
+
+bool crab_clfb_append_holds(const struct clfb_tree *tree, u64 leaf)
+{
+	return true;
+}
+
+static u32 bitmap_words(const struct crab_geometry *geo)
+{
+	return clfb_is_bare(geo) ? 1 : CLFB_BITMAP_WORDS;
+}
+
+static __le64 *leaf_valid(const struct crab_media *media, const struct crab_geometry *geo,
+			  u64 leaf)
+{
+	u64 at = clfb_is_bare(geo) ? 0 : offsetof(struct clfb_dleaf, valid);
+
+	return (__le64 *)(media->base + crab_leaf_offset(geo, leaf) + at);
+}
+
+static struct clfb_dslot *leaf_slots(const struct crab_media *media,
+				     const struct crab_geometry *geo, u64 leaf)
+{
+	return (struct clfb_dslot *)(leaf_valid(media, geo, leaf) + bitmap_words(geo));
+}
+
+static struct clfb_dslot *slot_media(const struct clfb_tree *tree, u64 leaf, u32 slot)
+{
+	return leaf_slots(tree->base.media, &tree->base.geo, leaf) + slot;
+}
+
+static struct leaf_bits bits_read(const struct clfb_tree *tree, u64 leaf)
+{
+	const __le64 *valid = leaf_valid(tree->base.media, &tree->base.geo, leaf);
+	struct leaf_bits bits = { };
+	u32 i;
+
+	for (i = 0; i < bitmap_words(&tree->base.geo); i++)
+		bits.word[i] = crab_load(tree->base.media, valid + i) & word_mask(tree->room, i);
+	return bits;
+}
+
+/* Takes the lowest slot out of the set; CLFB_SLOT_NONE: it is empty */
+static u32 bits_next(struct leaf_bits *bits)
+{
+	u32 i, slot;
+
+	for (i = 0; i < CLFB_BITMAP_WORDS; i++) {
+		if (!bits->word[i])
+			continue;
+		slot = i * WORD_BITS + __ffs64(bits->word[i]);
+		bits->word[i] &= bits->word[i] - 1;
+		return slot;
+	}
+	return CLFB_SLOT_NONE;
+}
+
+static u64 slot_key(const struct clfb_tree *tree, u64 leaf, u32 slot)
+{
+	return crab_load(tree->base.media, &slot_media(tree, leaf, slot)->key);
+}
+
+u64 crab_clfb_append_value(const struct clfb_tree *tree, u64 leaf, u32 slot)
+{
+	return crab_load(tree->base.media, &slot_media(tree, leaf, slot)->value);
+}
+
+u32 crab_clfb_append_find(const struct clfb_tree *tree, u64 leaf, u64 key)
+{
+	struct leaf_bits bits = bits_read(tree, leaf);
+	u32 slot;
+
+	do
+		slot = bits_next(&bits);
+	while (slot != CLFB_SLOT_NONE && slot_key(tree, leaf, slot) != key);
+	return slot;
+}
+
+u32 crab_clfb_append_count(const struct clfb_tree *tree, u64 leaf)
+{
+	struct leaf_bits bits = bits_read(tree, leaf);
+
+	return hweight64(bits.word[0]) + hweight64(bits.word[1]);
+}
+
+u64 crab_clfb_append_low(const struct clfb_tree *tree, u64 leaf)
+{
+	return crab_load(tree->base.media, &clfb_leaf_media(tree, leaf)->head.low);
+}
+
+/* The lowest free slot, or CLFB_SLOT_NONE */
+static u32 free_slot(const struct clfb_tree *tree, u64 leaf)
+{
+	struct leaf_bits bits = bits_read(tree, leaf);
+	u32 i;
+
+	for (i = 0; i < CLFB_BITMAP_WORDS; i++)
+		bits.word[i] = ~bits.word[i] & word_mask(tree->room, i);
+	return bits_next(&bits);
+}
+
+bool crab_clfb_append_near(const struct clfb_tree *tree, u64 leaf, u64 key,
+			   enum crab_seek_dir dir, struct crab_record *record)
+{
+	struct leaf_bits bits = bits_read(tree, leaf);
+	u32 slot, best = CLFB_SLOT_NONE;
+	u64 at;
+
+	while ((slot = bits_next(&bits)) != CLFB_SLOT_NONE) {
+		at = slot_key(tree, leaf, slot);
+		if (dir == CRAB_SEEK_GE ? at < key : at > key)
+			continue;
+		if (best != CLFB_SLOT_NONE &&
+		    (dir == CRAB_SEEK_GE ? at >= record->key : at <= record->key))
+			continue;
+		best = slot;
+		record->key = at;
+	}
+	if (best == CLFB_SLOT_NONE)
+		return false;
+	record->value = crab_clfb_append_value(tree, leaf, best);
+	return true;
+}
+
+u32 crab_clfb_append_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_record *records)
+{
+	struct leaf_bits bits = bits_read(tree, leaf);
+	struct crab_record r;
+	u32 slot, count = 0, i;
+
+	while ((slot = bits_next(&bits)) != CLFB_SLOT_NONE) {
+		r.key = slot_key(tree, leaf, slot);
+		r.value = crab_clfb_append_value(tree, leaf, slot);
+		for (i = count++; i && records[i - 1].key > r.key; i--)
+			records[i] = records[i - 1];
+		records[i] = r;
+	}
+	return count;
+}
+
+/* A header of this place and store; its lowest key was in the range when the leaf was written */
+static const char *header_fault(const struct clfb_tree *tree, const struct clfb_place *place)
+{
+	const struct crab_geometry *geo = &tree->base.geo;
+	struct crab_head head;
+
+	if (clfb_is_bare(geo))
+		return NULL;
+	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, place->leaf), geo->store_id,
+			    &head))
+		return "no valid header";
+	if (head.low < place->low || head.low >= place->high)
+		return "its lowest key is out of its range";
+	return NULL;
+}
+
+const char *crab_clfb_append_fault(const struct clfb_tree *tree, const struct clfb_place *place,
+				   struct crab_record *records, u32 *count)
+{
+	const __le64 *valid = leaf_valid(tree->base.media, &tree->base.geo, place->leaf);
+	const char *fault = header_fault(tree, place);
+	u32 i;
+
+	*count = 0;
+	if (fault)
+		return fault;
+	for (i = 0; i < bitmap_words(&tree->base.geo); i++)
+		if (crab_load(tree->base.media, valid + i) & ~word_mask(tree->room, i))
+			return "a bit of no slot is set";
+	*count = crab_clfb_append_sorted(tree, place->leaf, records);
+	for (i = 0; i < *count; i++) {
+		if (records[i].key < place->low || records[i].key >= place->high)
+			return "a key is out of its range";
+		if (i && records[i].key == records[i - 1].key)
+			return "a key occurs twice";
+	}
+	return NULL;
+}
+
+/* Sets or clears the bit of a slot, durably */
+static void leaf_mark(struct clfb_write *write, u64 leaf, u32 slot)
+{
+	const struct clfb_tree *tree = write->tree;
+	__le64 *word = leaf_valid(tree->base.media, &tree->base.geo, leaf) + slot / WORD_BITS;
+
+	crab_store(write->flow, word,
+		   crab_load(write->flow->media, word) ^ 1ULL << slot % WORD_BITS);
+	crab_clean_word(write->flow, word);
+	/* P6: the bit is durable: the record counts, or its slot is free */
+	crab_fence(write->flow, CRAB_P6_RECORD);
+}
+
+bool crab_clfb_append_add(struct clfb_write *write, u64 leaf, const struct crab_record *record)
+{
+	u32 slot = free_slot(write->tree, leaf);
+	struct clfb_dslot *d = slot_media(write->tree, leaf, slot);
+
+	if (slot == CLFB_SLOT_NONE)
+		return false;
+	crab_store(write->flow, &d->key, record->key);
+	crab_store(write->flow, &d->value, record->value);
+	crab_clean_word(write->flow, &d->key);
+	/* P11: the slot is whole before its bit reveals it */
+	crab_fence(write->flow, CRAB_P11_APPENDED);
+	leaf_mark(write, leaf, slot);
+	return true;
+}
+
+void crab_clfb_append_set(struct clfb_write *write, u64 leaf, u32 slot, u64 value)
+{
+	__le64 *word = &slot_media(write->tree, leaf, slot)->value;
+
+	crab_store(write->flow, word, value);
+	crab_clean_word(write->flow, word);
+	/* P6: the value is durable */
+	crab_fence(write->flow, CRAB_P6_RECORD);
+}
+
+void crab_clfb_append_drop(struct clfb_write *write, u64 leaf, u32 slot)
+{
+	leaf_mark(write, leaf, slot);
+}
+
+void crab_clfb_append_fresh(struct crab_flow *flow, const struct crab_geometry *geo, u64 leaf,
+			    u64 low, const struct crab_record *records, u32 count)
+{
+	struct crab_head head = { .self = crab_leaf_offset(geo, leaf), .low = low };
+	__le64 *valid = leaf_valid(flow->media, geo, leaf);
+	struct clfb_dslot *slots = leaf_slots(flow->media, geo, leaf);
+	u8 *base = flow->media->base + head.self;
+	u32 i;
+
+	if (!clfb_is_bare(geo))
+		crab_head_store(flow, geo->store_id, &head);
+	for (i = 0; i < bitmap_words(geo); i++)
+		crab_store(flow, valid + i, word_mask(count, i));
+	for (i = 0; i < count; i++) {
+		crab_store(flow, &slots[i].key, records[i].key);
+		crab_store(flow, &slots[i].value, records[i].value);
+	}
+	/* The published leaf is flushed whole */
+	crab_clean(flow, base, clfb_is_bare(geo) ? geo->leaf_bytes : (u8 *)(slots + count) - base);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements leaves of one line, of the layout `encoded`.
+ */
+
+/**
+ * DOC: leaf of one line of clfb
+ *
+ * A leaf is one line (Kim et al. 2018, section 2.2): its records in the order of keys, of which all
+ * but the first have their difference from it, with as few bytes as the largest needs. So it holds
+ * three to five records. Each write is one store of the new line, P6: model A.
+ *
+ * Values have all of their bytes, unlike in the paper: an update always fits, and never splits a
+ * leaf. A store that is full can therefore be updated.
+ *
+ * The crc covers the number of the leaf and the store. It is verified by attach and CHECK; other
+ * reads verify that the line can be decoded.
+ *
+ * Locking: clfb_tree.lock.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "leaf_layouts.h"
+
+#define NUMBER_OF_LEAF	(1ULL << 63)	/* the crc of a node has numbers without this bit */
+
+/* The records of a leaf, in the order of keys */
+struct leaf_records {
+	u64 low;	/* without records: a key of the range */
+	u32 count;
+	struct crab_record at[CLFB_LEAF_RECORDS_MAX + 1];
+};
+
+static __le64 *leaf_media(const struct crab_media *media, const struct crab_geometry *geo, u64 leaf)
+{
+	return (__le64 *)(media->base + crab_leaf_offset(geo, leaf));
+}
+
+static u32 key_bytes(u64 difference)
+{
+	u32 bytes = 1;
+
+	while (difference >>= 8)
+		bytes++;
+	return bytes;
+}
+
+static bool bytes_fit(u32 count, u32 width)
+{
+	return CLFB_LEAF_PAYLOAD + count * sizeof(u64) + (max(count, 1U) - 1) * width <= CRAB_LINE;
+}
+
+static u32 records_width(const struct leaf_records *r)
+{
+	return r->count > 1 ? key_bytes(r->at[r->count - 1].key - r->at[0].key) : 1;
+}
+
+/* Numbers that agree with the size of a line, so that it can be decoded */
+static bool line_holds(const struct clfb_line *line)
+{
+	u32 count = line->byte[CLFB_LEAF_COUNT], width = line->byte[CLFB_LEAF_WIDTH];
+
+	return count <= CLFB_LEAF_RECORDS_MAX && width && width <= sizeof(u64) &&
+	       bytes_fit(count, width);
+}
+
+static u32 line_crc(const struct clfb_line *line, const struct crab_geometry *geo, u64 leaf)
+{
+	return crab_clfb_line_crc(line, geo->store_id, leaf | NUMBER_OF_LEAF, true);
+}
+
+static void line_decode(const struct clfb_line *line, struct leaf_records *r)
+{
+	u32 width = line->byte[CLFB_LEAF_WIDTH], i;
+	const u8 *value = line->byte + CLFB_LEAF_PAYLOAD, *key;
+
+	r->low = crab_clfb_line_get(line->byte + CLFB_LEAF_KEY, sizeof(u64));
+	r->count = line->byte[CLFB_LEAF_COUNT];
+	key = value + r->count * sizeof(u64);
+	for (i = 0; i < r->count; i++) {
+		r->at[i].value = crab_clfb_line_get(value + i * sizeof(u64), sizeof(u64));
+		r->at[i].key = r->low;
+		if (i)
+			r->at[i].key += crab_clfb_line_get(key + (i - 1) * width, width);
+	}
+}
+
+static void line_encode(struct clfb_line *line, const struct leaf_records *r,
+			const struct crab_geometry *geo, u64 leaf)
+{
+	u32 width = records_width(r), i;
+	u8 *to = line->byte + CLFB_LEAF_PAYLOAD;
+
+	memset(line, 0, sizeof(*line));
+	line->byte[CLFB_LEAF_COUNT] = r->count;
+	line->byte[CLFB_LEAF_WIDTH] = width;
+	crab_clfb_line_put(line->byte + CLFB_LEAF_KEY, r->count ? r->at[0].key : r->low,
+			   sizeof(u64));
+	for (i = 0; i < r->count; i++, to += sizeof(u64))
+		crab_clfb_line_put(to, r->at[i].value, sizeof(u64));
+	for (i = 1; i < r->count; i++, to += width)
+		crab_clfb_line_put(to, r->at[i].key - r->at[0].key, width);
+	crab_clfb_line_put(line->byte + CLFB_LEAF_CRC, line_crc(line, geo, leaf), sizeof(u32));
+}
+
+/* No records if the line cannot be decoded: it has changed since the leaf was found */
+static void records_read(const struct clfb_tree *tree, u64 leaf, struct leaf_records *r)
+{
+	struct clfb_line line;
+
+	crab_clfb_line_load(tree->base.media, leaf_media(tree->base.media, &tree->base.geo, leaf),
+			    &line);
+	r->count = 0;
+	r->low = 0;
+	if (line_holds(&line))
+		line_decode(&line, r);
+}
+
+/* Replaces the line of a leaf, durably */
+static void records_write(struct clfb_write *write, u64 leaf, const struct leaf_records *r)
+{
+	const struct crab_geometry *geo = &write->tree->base.geo;
+	struct clfb_line line;
+
+	line_encode(&line, r, geo, leaf);
+	crab_clfb_line_replace(write->flow, leaf_media(write->flow->media, geo, leaf), &line);
+	/* P6: the line is durable, as a whole (model A) */
+	crab_fence(write->flow, CRAB_P6_RECORD);
+}
+
+bool crab_clfb_encoded_holds(const struct clfb_tree *tree, u64 leaf)
+{
+	struct clfb_line line;
+
+	crab_clfb_line_load(tree->base.media, leaf_media(tree->base.media, &tree->base.geo, leaf),
+			    &line);
+	return line_holds(&line);
+}
+
+u32 crab_clfb_encoded_find(const struct clfb_tree *tree, u64 leaf, u64 key)
+{
+	struct leaf_records r;
+	u32 i;
+
+	records_read(tree, leaf, &r);
+	for (i = 0; i < r.count; i++)
+		if (r.at[i].key == key)
+			return i;
+	return CLFB_SLOT_NONE;
+}
+
+u64 crab_clfb_encoded_value(const struct clfb_tree *tree, u64 leaf, u32 slot)
+{
+	const __le64 *line = leaf_media(tree->base.media, &tree->base.geo, leaf);
+
+	return crab_load(tree->base.media, line + CLFB_LEAF_PAYLOAD / sizeof(*line) + slot);
+}
+
+u32 crab_clfb_encoded_count(const struct clfb_tree *tree, u64 leaf)
+{
+	struct leaf_records r;
+
+	records_read(tree, leaf, &r);
+	return r.count;
+}
+
+u64 crab_clfb_encoded_low(const struct clfb_tree *tree, u64 leaf)
+{
+	const __le64 *line = leaf_media(tree->base.media, &tree->base.geo, leaf);
+
+	return crab_load(tree->base.media, line + CLFB_LEAF_KEY / sizeof(*line));
+}
+
+bool crab_clfb_encoded_near(const struct clfb_tree *tree, u64 leaf, u64 key,
+			    enum crab_seek_dir dir, struct crab_record *record)
+{
+	struct leaf_records r;
+	u32 below = 0;
+
+	records_read(tree, leaf, &r);
+	while (below < r.count && (dir == CRAB_SEEK_GE ? r.at[below].key < key :
+							 r.at[below].key <= key))
+		below++;
+	if (dir == CRAB_SEEK_GE ? below == r.count : !below)
+		return false;
+	*record = r.at[dir == CRAB_SEEK_GE ? below : below - 1];
+	return true;
+}
+
+u32 crab_clfb_encoded_sorted(const struct clfb_tree *tree, u64 leaf,
+			     struct crab_record *records)
+{
+	struct leaf_records r;
+
+	records_read(tree, leaf, &r);
+	r.count = min(r.count, tree->room);
+	memcpy(records, r.at, r.count * sizeof(*records));
+	return r.count;
+}
+
+static const char *records_fault(const struct leaf_records *r, const struct clfb_place *place)
+{
+	u32 i;
+
+	if (r->low < place->low || r->low >= place->high)
+		return "its lowest key is out of its range";
+	for (i = 1; i < r->count; i++)
+		if (r->at[i].key <= r->at[i - 1].key || r->at[i].key >= place->high)
+			return "a key is out of its range or order";
+	return NULL;
+}
+
+const char *crab_clfb_encoded_fault(const struct clfb_tree *tree,
+				    const struct clfb_place *place, struct crab_record *records,
+				    u32 *count)
+{
+	const struct crab_geometry *geo = &tree->base.geo;
+	const struct crab_media *media = tree->base.media;
+	struct leaf_records r;
+	struct clfb_line line;
+
+	*count = 0;
+	crab_clfb_line_load(media, leaf_media(media, geo, place->leaf), &line);
+	if (crab_clfb_line_get(line.byte + CLFB_LEAF_CRC, sizeof(u32)) !=
+	    line_crc(&line, geo, place->leaf))
+		return "its crc is wrong";
+	if (!line_holds(&line) || line.byte[CLFB_LEAF_COUNT] > tree->room)
+		return "it cannot be decoded";
+	line_decode(&line, &r);
+	*count = r.count;
+	memcpy(records, r.at, r.count * sizeof(*records));
+	return records_fault(&r, place);
+}
+
+bool crab_clfb_encoded_add(struct clfb_write *write, u64 leaf, const struct crab_record *record)
+{
+	struct leaf_records r;
+	u32 i;
+
+	records_read(write->tree, leaf, &r);
+	for (i = r.count++; i && r.at[i - 1].key > record->key; i--)
+		r.at[i] = r.at[i - 1];
+	r.at[i] = *record;
+	if (r.count > write->tree->room || !bytes_fit(r.count, records_width(&r)))
+		return false;
+	records_write(write, leaf, &r);
+	return true;
+}
+
+void crab_clfb_encoded_set(struct clfb_write *write, u64 leaf, u32 slot, u64 value)
+{
+	struct leaf_records r;
+
+	records_read(write->tree, leaf, &r);
+	if (slot >= r.count)	/* the line has changed since */
+		return;
+	r.at[slot].value = value;
+	records_write(write, leaf, &r);
+}
+
+void crab_clfb_encoded_drop(struct clfb_write *write, u64 leaf, u32 slot)
+{
+	struct leaf_records r;
+
+	records_read(write->tree, leaf, &r);
+	if (slot >= r.count)
+		return;
+	memmove(r.at + slot, r.at + slot + 1, (--r.count - slot) * sizeof(r.at[0]));
+	records_write(write, leaf, &r);
+}
+
+void crab_clfb_encoded_fresh(struct crab_flow *flow, const struct crab_geometry *geo, u64 leaf,
+			     u64 low, const struct crab_record *records, u32 count)
+{
+	struct leaf_records r = { .low = low, .count = count };
+	struct clfb_line line;
+
+	if (count)
+		memcpy(r.at, records, count * sizeof(*records));
+	line_encode(&line, &r, geo, leaf);
+	crab_clfb_line_replace(flow, leaf_media(flow->media, geo, leaf), &line);
+}
