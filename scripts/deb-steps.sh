@@ -48,11 +48,12 @@ dependencies() {
 }
 
 # All files but caches, logs, temporary files, backups, and the key that DKMS makes once
+# Without those of depmod: where no kernel is installed, dkms of sid removes them with the last module
 files() {
 	find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /carry \
 		-o -path /var/cache -o -path /var/lib/apt -o -path /var/log -o -path /debs -o -path /root \) \
 		-prune -o -print |
-		grep -vE '^/(log|before|after|upgrade|script)$|^/upgrade/|^/var/lib/dkms/mok\.|-old$|^/etc/g?shadow-$|^/etc/group-$' |
+		grep -vE '^/(log|before|after|upgrade|script)$|^/upgrade/|^/var/lib/dkms/mok\.|-old$|^/etc/g?shadow-$|^/etc/group-$|/modules/[^/]*/modules\.' |
 		sort
 }
 
