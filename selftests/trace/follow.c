@@ -120,6 +120,10 @@ void crab_shadow_store_line(struct crab_media *m, const __le64 *p, const u64 *va
 		crab_shadow_store(m, p + i, values[i]);
 }
 
+void crab_shadow_refused_pair(struct crab_media *m, const __le64 *p)
+{
+}
+
 void crab_shadow_clean(struct crab_media *m, const void *p, u64 len)
 {
 	u64 line = round_down(offset_of(p), CRAB_LINE), end = offset_of(p) + len;
