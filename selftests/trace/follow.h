@@ -22,6 +22,7 @@ struct crab_shadow {
  * @maintaining: it works; @preparing: on a free leaf
  * @prepared: leaves prepared; @merged: pairs of leaves merged; @moved: blobs moved
  * @within: times that it worked within an operation
+ * @move: a blob that is durable in its new place, whose key does not have the new word yet
  */
 struct follow_worker {
 	bool maintaining;
@@ -30,6 +31,12 @@ struct follow_worker {
 	u64 merged;
 	u64 moved;
 	u64 within;
+	struct {
+		bool runs;
+		u64 key;
+		u64 word;
+		u64 from;	/* its old extent */
+	} move;
 };
 
 extern struct crab_shadow follow;

@@ -128,8 +128,8 @@ static bool blob_moves(struct crab_blob_read *get, u64 *word)
 	       !crab_blob_load(store->blobs, *word, get) && get->version == e[1].value[0];
 }
 
-/* As blob_move() of store/evacuate.c; false: the extent is not free yet */
-static bool blob_move(const struct crab_blob_read *get, u64 from)
+/* As blob_move() of store/evacuate.c, until the blob is durable; false: the extent is not free */
+static bool move_begins(const struct crab_blob_read *get, u64 from)
 {
 	struct crab_flow flow = { .media = store->media };
 	struct crab_blobs *blobs = store->blobs;
@@ -138,28 +138,55 @@ static bool blob_move(const struct crab_blob_read *get, u64 from)
 	};
 	u64 line = (follow.next->offset - store->engine->geo.pool_offset) / CRAB_LINE;
 	u64 to = line << CRAB_PLACE_CLASS_BITS | from % (1U << CRAB_PLACE_CLASS_BITS);
-	struct crab_old old;
 
 	if (crab_extents_mark(&blobs->extents, to))
 		return false;
 	crab_blob_store(blobs, &flow, to, get->version, &put);
 	crab_fence(&flow, CRAB_P15_BLOB);
-	blobs->raw->insert(store->engine, &flow, get->key,
-			   crab_blob_word(blobs, to, get->version), CRAB_INSERT_EITHER, &old);
-	crab_extents_free(&blobs->extents, from);
 	crab_count_prepare(store->engine, &flow);
+	worker.move.runs = true;
+	worker.move.key = get->key;
+	worker.move.word = crab_blob_word(blobs, to, get->version);
+	worker.move.from = from;
 	return true;
 }
 
-static void moves_as_logged(void)
+/* The update may sleep before its store, so operations can come in between */
+static bool move_ends(void)
+{
+	struct crab_flow flow = { .media = store->media };
+	struct crab_blobs *blobs = store->blobs;
+	struct crab_old old;
+
+	if (!is_store_at(follow.next, follow.next->offset) ||
+	    follow.next->value[0] != worker.move.word)
+		return false;
+	blobs->raw->insert(store->engine, &flow, worker.move.key, worker.move.word,
+			   CRAB_INSERT_EITHER, &old);
+	crab_extents_free(&blobs->extents, worker.move.from);
+	crab_count_prepare(store->engine, &flow);
+	worker.move.runs = false;
+	worker.moved++;
+	return true;
+}
+
+/* One step of a move, if the log has it next */
+static bool move_step(void)
 {
 	u8 value[BLOB_VALUE_MAX];
 	struct crab_blob_read get = { .buffer = value, .capacity = sizeof(value) };
 	u64 word;
 
+	if (worker.move.runs)
+		return move_ends();
+	return blob_moves(&get, &word) && move_begins(&get, word & CRAB_PLACE_MASK);
+}
+
+static void moves_as_logged(void)
+{
 	worker.maintaining = true;
-	while (blob_moves(&get, &word) && blob_move(&get, word & CRAB_PLACE_MASK))
-		worker.moved++;
+	while (move_step())
+		;
 	worker.maintaining = false;
 }
 
