@@ -66,7 +66,8 @@ struct crab_store *crab_device_get_store(struct crab_device *device)
 {
 	int err;
 
-	while (unlikely(!percpu_ref_tryget_live(&device->calls))) {
+	/* percpu_ref_tryget_live() reads a flag of an ending count without READ_ONCE() */
+	while (unlikely(!data_race(percpu_ref_tryget_live(&device->calls)))) {
 		err = device_wait(device);
 		if (err)
 			return ERR_PTR(err);
