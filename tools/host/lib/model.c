@@ -7,6 +7,7 @@
 
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/sort.h>
 #include <linux/string.h>
 
@@ -258,6 +259,13 @@ struct crab_store *store_attach(struct crab_media *media)
 	if (report.verdict != CRAB_VERDICT_GOOD || report.reason[0])
 		tap_fail("attach: verdict %d, %s", report.verdict, report.reason);
 	return store;
+}
+
+u32 leaf_bytes_of(const char *engine, const char *layout)
+{
+	const struct crab_layout *found = crab_layout_by_name(crab_engine_by_name(engine), layout);
+
+	return clamp(512U, found->leaf_min, found->leaf_max);
 }
 
 struct crab_store *store_format_attach(struct crab_media *media, const char *engine,

@@ -102,6 +102,15 @@ struct crab_media media_create(u64 size);
 void media_destroy(struct crab_media *media);
 
 /**
+ * leaf_bytes_of() - size of leaves for a test
+ * @engine: name of the engine
+ * @layout: name of the layout; "": its default
+ *
+ * Return: 512, or the size that is nearest to it.
+ */
+u32 leaf_bytes_of(const char *engine, const char *layout);
+
+/**
  * store_format_attach() - format a region and attach the store
  * @media: the region
  * @engine: name of the engine

@@ -48,7 +48,7 @@ static u8 buffer[LONGEST], value[LONGEST];
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "nbtree", "" }, { "nbtree", "eadr" },
+	{ "clfb", "" }, { "clfb", "encoded" }, { "nbtree", "" }, { "nbtree", "eadr" },
 };
 
 /* Keys at both ends of the range, and the lowest ones */
@@ -78,13 +78,15 @@ static u32 random_bytes(struct run *r)
 static void run_format(struct run *r, const char *engine, const char *layout, u32 leaves)
 {
 	struct crab_format_options options = {
-		.leaf_bytes = 512, .engine = engine, .layout = layout, .label = "blobs",
-		.blobs = true,
+		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
+		.label = "blobs", .blobs = true,
 	};
+	/* Nodes take as much of the region as leaves of one line */
+	u32 nodes = options.leaf_bytes == 64 ? leaves * 512 : 0;
 	char reason[CRAB_REASON_LEN];
 
 	memset(r, 0, sizeof(*r));
-	r->media = media_create(CRAB_POOL_OFFSET + leaves * 512);
+	r->media = media_create(CRAB_POOL_OFFSET + leaves * 512 + nodes);
 	r->seed = 7;
 	if (crab_store_format(&r->media, &options, reason)) {
 		printf("Bail out! format: %s\n", reason);

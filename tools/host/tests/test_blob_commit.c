@@ -56,7 +56,7 @@ static u8 values[CRAB_COMMIT_MAX][LONGEST], buffer[LONGEST];
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "nbtree", "" }, { "nbtree", "eadr" },
+	{ "clfb", "" }, { "clfb", "encoded" }, { "nbtree", "" }, { "nbtree", "eadr" },
 };
 
 /* No reader waits */
@@ -77,8 +77,8 @@ static void value_make(u8 *to, u32 key, u32 generation, u32 bytes)
 static void run_format(struct run *r, const char *engine, const char *layout, bool names, u32 leaves)
 {
 	struct crab_format_options options = {
-		.leaf_bytes = 512, .engine = engine, .layout = layout, .label = "values",
-		.blobs = true, .names = names, .commits = true,
+		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
+		.label = "values", .blobs = true, .names = names, .commits = true,
 	};
 	char reason[CRAB_REASON_LEN];
 	u32 i;

@@ -67,7 +67,7 @@ static struct crab_change_name names[2];
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "nbtree", "" },
+	{ "clfb", "" }, { "clfb", "encoded" }, { "nbtree", "" },
 };
 
 /* In the order of the keys: "k00", "k01", ... */
@@ -304,8 +304,8 @@ static void world_format(struct world *w, const char *engine, const char *layout
 			 u32 leaves)
 {
 	struct crab_format_options options = {
-		.leaf_bytes = 512, .engine = engine, .layout = layout, .label = "",
-		.blobs = !named, .names = named,
+		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
+		.label = "", .blobs = !named, .names = named,
 	};
 	char reason[CRAB_REASON_LEN];
 

@@ -29,7 +29,8 @@
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "clfb", "twin" }, { "nbtree", "" }, { "nbtree", "eadr" },
+	{ "clfb", "" }, { "clfb", "twin" }, { "clfb", "encoded" }, { "nbtree", "" },
+	{ "nbtree", "eadr" },
 	{ "volatile", "" },
 };
 
@@ -53,8 +54,8 @@ static void wake(void *arg)
 static void run_format(struct run *r, const char *engine, const char *layout, u32 leaves)
 {
 	struct crab_format_options options = {
-		.leaf_bytes = strcmp(engine, "volatile") ? 512 : 0, .engine = engine,
-		.layout = layout, .label = "commits", .commits = true,
+		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
+		.label = "commits", .commits = true,
 	};
 	char reason[CRAB_REASON_LEN];
 

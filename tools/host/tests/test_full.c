@@ -47,7 +47,7 @@ static const struct subject {
 	const char *layout;
 } subjects[] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "fastfair", "shift" }, { "clfb", "twin" },
-	{ "nbtree", "adr" }, { "nvtree", "append" },
+	{ "clfb", "encoded" }, { "nbtree", "adr" }, { "nvtree", "append" },
 };
 
 #define NVTREE	(ARRAY_SIZE(subjects) - 1)
@@ -99,7 +99,8 @@ static void full_begin(struct full *f, const struct subject *subject, u64 leaves
 {
 	*f = (struct full){ .seed = 99 };
 	f->media = media_create(CRAB_POOL_OFFSET * 2 + leaves * LEAF_BYTES);
-	f->store = store_format_attach(&f->media, subject->engine, subject->layout, LEAF_BYTES);
+	f->store = store_format_attach(&f->media, subject->engine, subject->layout,
+				       leaf_bytes_of(subject->engine, subject->layout));
 	f->keys = calloc(leaves * LEAF_BYTES / 16, sizeof(*f->keys));
 	fill(f);
 }

@@ -48,7 +48,7 @@ static u8 buffer[LONGEST], value[LONGEST];
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "nbtree", "" }, { "nbtree", "eadr" },
+	{ "clfb", "" }, { "clfb", "encoded" }, { "nbtree", "" }, { "nbtree", "eadr" },
 };
 
 static int known_compare(const void *a, const void *b)
@@ -89,8 +89,8 @@ static void value_make(u8 *to, const struct known *k, u32 generation, u32 bytes)
 static void run_format(struct run *r, const char *engine, const char *layout)
 {
 	struct crab_format_options options = {
-		.leaf_bytes = 512, .engine = engine, .layout = layout, .label = "names",
-		.names = true,
+		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
+		.label = "names", .names = true,
 	};
 	char reason[CRAB_REASON_LEN];
 

@@ -30,7 +30,7 @@ static const struct kind {
 	const char *layout;
 } kinds[] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
-	{ "volatile", "" }, { "clfb", "twin" }, { "nbtree", "adr" },
+	{ "volatile", "" }, { "clfb", "twin" }, { "clfb", "encoded" }, { "nbtree", "adr" },
 	{ "nbtree", "eadr" },
 };
 
@@ -244,8 +244,10 @@ static void finish(struct world *world)
 static void test_random(const struct kind *kind, u64 bytes, u32 rounds)
 {
 	struct crab_media media = media_create(1 << 18);
-	struct world world = { .store = store_format_attach(&media, kind->engine, kind->layout, 512) };
-	u32 i;
+	u32 leaf_bytes = leaf_bytes_of(kind->engine, kind->layout), i;
+	struct world world = {
+		.store = store_format_attach(&media, kind->engine, kind->layout, leaf_bytes),
+	};
 
 	world.store->options.snapshot_bytes = bytes;
 	for (i = 0; i < rounds; i++)
