@@ -228,6 +228,7 @@ static void run_rounds(int fd, u32 keys, bool adds)
 	printf("# %llu operations, %llu concurrent\n", (unsigned long long)counts.ops,
 	       (unsigned long long)counts.beside);
 	history_destroy(run.history);
+	close(fd);
 }
 
 TEST(slotted, "answers to four threads fit together: slotted leaves that split and empty")
@@ -258,6 +259,7 @@ TEST(fastfair, "the same of the engine fastfair")
 TEST(clfb, "the same of the engine clfb")
 {
 	run_rounds(fresh_store_of("clfb", "twin", 512), 200, false);
+	run_rounds(fresh_store_of("clfb", "encoded", 64), 200, false);
 }
 
 TEST(nbtree, "the same of the engine nbtree")

@@ -504,8 +504,7 @@ static u64 model_scan(int fd, u64 start, u64 end)
 			continue;
 		REQUIRE_TRUE(i < s.count);
 		EXPECT(r[i].key, key);
-		EXPECT(r[i].value, model_value[key]);
-		i++;
+		EXPECT(r[i++].value, model_value[key]);
 	}
 	EXPECT(s.count, i);
 	return i;
@@ -583,9 +582,10 @@ TEST(model_clfb, "20000 random operations against a model, engine clfb, layout i
 	model_test("clfb", "inplace", 512);
 }
 
-TEST(model_clfb_twin, "20000 random operations against a model, engine clfb, two lines")
+TEST(model_clfb_lines, "20000 random operations against a model, engine clfb, twin and encoded")
 {
 	model_test("clfb", "twin", 512);
+	model_test("clfb", "encoded", 64);
 }
 
 TEST(model_nbtree, "20000 random operations against a model, engine nbtree, both layouts")

@@ -419,9 +419,13 @@ static void encoded_write(struct walk *w, u64 leaf, const u8 *at)
 	line.byte[LEAF_WIDTH] = 8;
 	memcpy(line.byte + LEAF_KEY, &(u64){ cpu_to_le64(first) }, 8);
 	for (i = 0; i < n; i++) {
-		key = cpu_to_le64((at ? state_key(w->space, at[2 + 2 * i]) : 0) - first);
-		value = cpu_to_le64(at ? at[3 + 2 * i] + 1 : STATE_STALE);
+		key = at ? state_key(w->space, at[2 + 2 * i]) : 0;
+		value = at ? at[3 + 2 * i] + 1 : STATE_STALE;
+		if (at && w->space->blobs)
+			value = blobs_encode(w->geo, key, value);
+		value = cpu_to_le64(value);
 		memcpy(line.byte + LEAF_PAYLOAD + 8 * i, &value, 8);
+		key = cpu_to_le64(key - first);
 		if (i)
 			memcpy(line.byte + LEAF_PAYLOAD + 8 * (n + i - 1), &key, 8);
 	}
