@@ -582,7 +582,7 @@ TEST(model_clfb, "20000 random operations against a model, engine clfb, layout i
 	model_test("clfb", "inplace", 512);
 }
 
-TEST(model_clfb_lines, "20000 random operations against a model, engine clfb, twin and encoded")
+TEST(model_clfb_lines, "20000 random operations against a model, engine clfb, two lines, and leaves of one")
 {
 	model_test("clfb", "twin", 512);
 	model_test("clfb", "encoded", 64);
