@@ -249,6 +249,9 @@ static void detach(void)
 {
 	struct crab_store_info info;
 
+	if (worker.move.runs)
+		differ("a blob has moved, and its key has the old word", NULL, NULL);
+	worker.move.runs = false;
 	if (store) {
 		crab_store_info(store, &info);
 		splits += info.stats.splits;
