@@ -82,7 +82,7 @@ static void run_format(struct run *r, const char *engine, const char *layout, u3
 		.label = "blobs", .blobs = true,
 	};
 	/* Nodes take as much of the region as leaves of one line */
-	u32 nodes = options.leaf_bytes == 64 ? leaves * 512 : 0;
+	u32 nodes = options.leaf_bytes == CRAB_LINE ? leaves * 512 : 0;
 	char reason[CRAB_REASON_LEN];
 
 	memset(r, 0, sizeof(*r));

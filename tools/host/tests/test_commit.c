@@ -30,8 +30,7 @@
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
 	{ "clfb", "" }, { "clfb", "twin" }, { "clfb", "encoded" }, { "nbtree", "" },
-	{ "nbtree", "eadr" },
-	{ "volatile", "" },
+	{ "nbtree", "eadr" }, { "volatile", "" },
 };
 
 struct run {
