@@ -18,11 +18,12 @@ if [ "$BOOT" = 2 ]; then
 	exit 1
 fi
 
-# Stores one record after the other, and notes every error
+# Stores one record after the other, and notes each next key and every error.  A line is appended at
+# once: a file that is written anew is empty for an instant
 write() {
 	local key=1000000 said=
 	while [ ! -e /tmp/enough ]; do
-		said=$(store /dev/crab0 put $key $key) && key=$((key + 1)) && echo $key >/tmp/key
+		said=$(store /dev/crab0 put $key $key) && key=$((key + 1)) && echo $key >>/tmp/keys
 		[ -z "$said" ] || echo "$said" >>/tmp/said
 	done
 }
@@ -35,14 +36,14 @@ swapon /dev/pmem0
 write &
 sleep 1
 echo shutdown >/sys/power/disk
-until [ -s /tmp/key ]; do sleep 0.1; done
-before=$(cat /tmp/key)
+until [ -s /tmp/keys ]; do sleep 0.1; done
+before=$(tail -n 1 /tmp/keys)
 echo disk >/sys/power/state
 echo "ok 1 resumed, with $((before - 1000000)) records more"
 sleep 1
 touch /tmp/enough
 wait
-after=$(cat /tmp/key)
+after=$(tail -n 1 /tmp/keys)
 [ "$after" -gt "$before" ]
 touch /tmp/said
 if grep -v EBUSY /tmp/said; then exit 1; fi
