@@ -32,6 +32,23 @@ END = re.compile(r"=== CRABTREE END (\d+) ===")
 RACE = re.compile(r"^BUG: KCSAN: ")
 RACE_END = re.compile(r"^={60,}$")
 OURS = "[crabtree"
+WHERE = re.compile(r"(?:RIP: [0-9a-f]+:|pc : )(\S+)")
+# The last byte before the instruction pointer, which is in angle brackets
+BREAKPOINT = re.compile(r"\bint3: 0000 \[#")
+CODE = re.compile(r"Code: .*\b([0-9a-f]{2}) <[0-9a-f]{2}>")
+INT3 = "cc"
+
+
+def stale_breakpoint(text):
+    """True if a kernel died of a breakpoint that its memory no longer held.
+
+    An x86 kernel patches a jump under a breakpoint, and takes that away when all processors have seen
+    the patch.  QEMU before 8.1 may execute its translation of the breakpoint even then, in a boot of
+    some hundreds.  The code that the kernel prints tells: the byte that it executed is another one.
+    """
+    death = BREAKPOINT.search(text)
+    code = CODE.search(text, death.end()) if death else None
+    return bool(code) and code.group(1) != INT3
 
 
 class Races:
@@ -62,7 +79,7 @@ class Verdict:
 
     def __init__(self, text):
         self.passed, self.failed, self.skipped = [], [], []
-        self.splats = []
+        self.splats, self.where = [], ""
         self.races = Races()
         self.begun = False
         self.status = None
@@ -81,6 +98,8 @@ class Verdict:
             self.result(line, result)
         elif not self.races.line(line) and SPLAT.search(line):
             self.splats.append(line)
+        elif self.splats and not self.where and WHERE.search(line):
+            self.where = " at " + WHERE.search(line).group(1)
         end = END.search(line)
         if end:
             self.status = int(end.group(1))
@@ -107,7 +126,7 @@ class Verdict:
         """Everything wrong with the run, worst first; empty when it is good."""
         found = []
         if self.splats:
-            found.append(f"{len(self.splats)} kernel complaints, the first: {self.splats[0]}")
+            found.append(f"{len(self.splats)} kernel complaints, the first: {self.splats[0]}{self.where}")
         if self.races.ours:
             found.append(f"{len(self.races.ours)} data races")
             found += sorted({report[0] for report in self.races.ours})
