@@ -196,17 +196,16 @@ static void hurt_unlink(struct crab_hostile *h)
 		leaf->slots[i].key = cpu_to_le64(CRAB_KEY_EMPTY);
 }
 
-/* eadr: inserts were cut between their two swaps; the second one has a key that a record has */
-static void hurt_pending(struct crab_hostile *h)
+/* eadr: a record was deleted, its key inserted again; earlier versions were cut in an insert */
+static void hurt_again(struct crab_hostile *h)
 {
 	struct crab_dleaf *leaf = leaf_with_room(h);
-	u64 key = le64_to_cpu(leaf->slots[0].key) & EA_KEY_BITS;
 	u32 count = sorted_count(h, leaf);
 
-	leaf->slots[count].key = cpu_to_le64(EA_PENDING | (key + 1));
-	leaf->slots[count].value = cpu_to_le64(77);
-	leaf->slots[count + 1].key = cpu_to_le64(EA_PENDING | key);
-	leaf->slots[count + 1].value = cpu_to_le64(78);
+	leaf->slots[count].key = leaf->slots[0].key;
+	leaf->slots[count].value = cpu_to_le64(78);
+	leaf->slots[count + 1].key = leaf->slots[0].key & cpu_to_le64(EA_KEY_BITS);
+	leaf->slots[0].key = cpu_to_le64(EA_DEAD);
 }
 
 /* eadr: the move of a leaf was cut: its records and its link are frozen */
@@ -321,8 +320,8 @@ static const struct crab_hostile_seed eadrs[] = {
 	{ .name = "eadr, some", .engine = "nbtree", .layout = "eadr", .make = make_few,
 	  .cut = true },
 	{ .name = "eadr, many leaves", .engine = "nbtree", .layout = "eadr", .make = make_many },
-	{ .name = "eadr, cut inserts", .engine = "nbtree", .layout = "eadr", .make = make_many,
-	  .hurt = hurt_pending, .cut = true },
+	{ .name = "eadr, a cut insert", .engine = "nbtree", .layout = "eadr", .make = make_many,
+	  .hurt = hurt_again, .cut = true },
 	{ .name = "eadr, a cut move", .engine = "nbtree", .layout = "eadr", .make = make_many,
 	  .hurt = hurt_frozen, .cut = true },
 	{ .name = "eadr, full", .engine = "nbtree", .layout = "eadr", .make = make_full },

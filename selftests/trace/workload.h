@@ -126,8 +126,8 @@ int perform_unload(void);
  * @n: how many
  *
  * The detach before was cut: the store counts as attached. A delete of each of the keys
- * was cut after its first store, in the layout eadr an insert: the keys are absent, and attach has
- * to repair their slots.
+ * was cut after its first store; in the layout eadr that is the last one, and then a move of the leaf
+ * was cut: the keys are absent, and attach has to repair their slots or their leaves.
  */
 int perform_tear(const uint32_t *index, uint32_t n);
 

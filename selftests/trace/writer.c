@@ -36,7 +36,10 @@
 #define LEAF_HEAD	48
 #define SLOT		16
 #define KEY_FREE	(~0ULL)
-#define EADR_LIVE	(1ULL << 62)	/* with a key below 2^62; without this bit, the record is pending */
+#define EADR_STATE	62		/* from here on, the state of a slot; the keys are below 2^62 */
+#define EADR_LIVE	1ULL
+#define EADR_FROZEN	2ULL
+#define EADR_DEAD	(KEY_FREE - 1)
 
 /* Without pauses it is a matter of luck whether the worker finds a sparse leaf before it is empty */
 #define PAUSE_EVERY	512		/* operations */
@@ -133,27 +136,54 @@ static void tear_detach(volatile void *memory)
 		*b -= 2;
 }
 
-/* The word that a slot with a key has after the first store of its delete, or of its insert */
+static bool is_eadr(void)
+{
+	return !strcmp(formatted->layout, "eadr");
+}
+
+/* The word that a slot with a key has after the first store of its delete */
 static uint64_t torn_word(volatile void *memory, uint64_t slot, uint64_t end)
 {
-	if (!strcmp(formatted->layout, "eadr"))
-		return *word(memory, slot) & ~EADR_LIVE;
+	if (is_eadr())
+		return EADR_DEAD;
 	if (!strcmp(formatted->layout, "sorted") && slot + SLOT < end)
 		return *word(memory, slot + SLOT);
 	return KEY_FREE;
 }
 
-/* Slots of free leaves may have the key too: no matter */
+/* Deletes the key if the leaf has it; true if so */
+static bool tear_record(volatile void *memory, uint64_t leaf, uint64_t end, uint64_t key)
+{
+	uint64_t found = is_eadr() ? key | EADR_LIVE << EADR_STATE : key, slot;
+
+	for (slot = leaf + LEAF_HEAD; slot < end; slot += SLOT) {
+		if (*word(memory, slot) != found)
+			continue;
+		*word(memory, slot) = torn_word(memory, slot, end);
+		return true;
+	}
+	return false;
+}
+
+/* The records of a leaf of eadr are frozen, its link is not yet */
+static void tear_move(volatile void *memory, uint64_t leaf, uint64_t end)
+{
+	uint64_t slot;
+
+	for (slot = leaf + LEAF_HEAD; slot < end; slot += SLOT)
+		if (*word(memory, slot) >> EADR_STATE == EADR_LIVE)
+			*word(memory, slot) ^= (EADR_LIVE ^ EADR_FROZEN) << EADR_STATE;
+}
+
+/* Free leaves may have the key too: no matter */
 static void tear_key(volatile void *memory, uint64_t key)
 {
-	uint64_t found = !strcmp(formatted->layout, "eadr") ? key | EADR_LIVE : key;
-	uint64_t leaf, slot, end;
+	uint64_t leaf, end;
 
-	for (leaf = POOL; leaf < region_bytes; leaf += formatted->leaf_bytes) {
+	for (leaf = POOL; leaf < region_bytes; leaf = end) {
 		end = leaf + formatted->leaf_bytes;
-		for (slot = leaf + LEAF_HEAD; slot < end; slot += SLOT)
-			if (*word(memory, slot) == found)
-				*word(memory, slot) = torn_word(memory, slot, end);
+		if (tear_record(memory, leaf, end, key) && is_eadr())
+			tear_move(memory, leaf, end);
 	}
 }
 

@@ -25,9 +25,11 @@
 /* The media determines the amount of memory: an allocation fails before it kills a process */
 #define NB_GFP_ATTACH	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
+/* Fingerprints are also read by whole words */
+#define NB_FP_WORDS	DIV_ROUND_UP(NB_SLOTS_MAX, sizeof(__le64))
+
 /**
  * struct nb_leaf - a leaf in DRAM
- * @rcu: to free it after the last reader
  * @number: its number on the media, or NB_NOWHERE; constant
  * @birth: its birth; constant
  * @low: lowest key of its range; constant
@@ -37,10 +39,13 @@
  * @live: one bit for each slot: it has a record
  * @stale: one bit for each slot: it has a key that moved to a later leaf
  * @quarantined: every access to the range returns -EUCLEAN
+ * @used: layout eadr: free slots below it count as dead; constant
+ * @gone: layout eadr: the list on the media does not have the leaf any more; no lock
  * @fp: fingerprint of the key of each live slot
+ * @fp_words: the same, by eight
+ * @rcu: to free it after the last reader
  */
 struct nb_leaf {
-	struct rcu_head rcu;
 	u64 number;
 	u64 birth;
 	u64 low;
@@ -50,7 +55,13 @@ struct nb_leaf {
 	u64 live;
 	u64 stale;
 	bool quarantined;
-	u8 fp[NB_SLOTS_MAX];
+	u8 used;
+	u32 gone;
+	union {
+		u8 fp[NB_FP_WORDS * sizeof(__le64)];
+		__le64 fp_words[NB_FP_WORDS];
+	};
+	struct rcu_head rcu;
 };
 
 struct nb_tree;

@@ -395,8 +395,8 @@ CLAIMS = [
           Two deletes of one record both succeed.""",
           [History("two-inserts", "Inserts of 2 and of 3 return, then a delete; a search finds 2"),
            History("two-deletes", "One record, two deletes, and both report that they found it")],
-          """An insert makes its slot pending, and settles all pending ones up to it, in their order: a key
-          that a lower slot has is killed. A delete is a swap from the record that it found."""),
+          """An insert swaps the lowest free slot, below which it has not found its key: slots fill in their
+          order, so no other one can get the key. A delete is a swap from the record that it found."""),
     Claim("nbtree-stalled", "nbtree", "sections IV-B and V-B, Algorithms 3 and 4", "an update reaches the new leaf",
           """An update that operates on a leaf which is being replaced repeats its change in the copy.""",
           FAILS,

@@ -31,14 +31,14 @@
 #define PLACES_MAX	2000	/* that one operation may pass; measured: 824 */
 
 enum phase {
-	PHASE_BEFORE, PHASE_POOL, PHASE_PENDING, PHASE_DELETED, PHASE_TAKEN, PHASE_CLOSING, PHASE_PUBLISHED,
+	PHASE_BEFORE, PHASE_POOL, PHASE_USED, PHASE_DELETED, PHASE_TAKEN, PHASE_CLOSING, PHASE_PUBLISHED,
 	PHASE_FREEZING, PHASE_FROZEN, PHASE_MARKED, PHASE_COPYING, PHASE_COPIED, PHASE_LINKED,
 	PHASE_GONE, PHASE_QUEUED, PHASE_INDEX, PHASE_RETIRED, PHASES,
 };
 
 static const char * const phase_names[PHASES] = {
-	"before it changes anything", "in the pool", "with a pending slot", "with its record deleted",
-	"with fresh leaves", "while it kills free slots", "with its modification published",
+	"before it changes anything", "in the pool", "with its slot used", "with its record deleted",
+	"with fresh leaves", "while it makes free slots dead", "with its modification published",
 	"with one record frozen", "with all records frozen", "with the link frozen",
 	"with a part copied", "with all copied", "with the list changed", "with the leaf gone",
 	"with the leaf queued", "while it changes the index", "with the leaf retired",
@@ -56,7 +56,7 @@ static const struct scenario {
 	{ "an insert that splits a leaf", 0x1df, HISTORY_INSERT, 5, 0,
 	  BIT(PHASE_BEFORE) | BIT(PHASE_POOL) | BIT(PHASE_TAKEN) | BIT(PHASE_PUBLISHED) | BIT(PHASE_FREEZING) |
 	  BIT(PHASE_FROZEN) | BIT(PHASE_MARKED) | BIT(PHASE_COPYING) | BIT(PHASE_COPIED) |
-	  BIT(PHASE_LINKED) | BIT(PHASE_GONE) | BIT(PHASE_QUEUED) | BIT(PHASE_PENDING) |
+	  BIT(PHASE_LINKED) | BIT(PHASE_GONE) | BIT(PHASE_QUEUED) | BIT(PHASE_USED) |
 	  BIT(PHASE_INDEX) | BIT(PHASE_RETIRED) },
 	{ "a delete that unlinks a leaf", 0x1f, HISTORY_DELETE, 4, 0,
 	  BIT(PHASE_BEFORE) | BIT(PHASE_DELETED) | BIT(PHASE_CLOSING) | BIT(PHASE_PUBLISHED) |
@@ -134,19 +134,23 @@ static bool is_taken(u64 word)
 	return word != EA_FREE;
 }
 
-static bool is_killed(u64 word)
+static bool is_dead(u64 word)
 {
-	return word == EA_KILLED || word == EA_DELETED;
+	return word == EA_DEAD;
+}
+
+/* Slots of the fresh leaves that are not free */
+static u32 count_fresh(struct ea_tree *tree, struct ea_leaf *leaf)
+{
+	return count(tree, leaf->smo->fresh[0], is_taken) + count(tree, leaf->smo->fresh[1], is_taken);
 }
 
 /* While the leaf moves: the list does not have the fresh leaves yet */
 static enum phase phase_moving(struct ea_tree *tree, struct ea_leaf *leaf)
 {
-	u32 frozen = count(tree, leaf, ea_is_frozen), copied;
+	u32 frozen = count(tree, leaf, ea_is_frozen), copied = count_fresh(tree, leaf);
 	u64 link = le64_to_cpu(nb_leaf_media(&tree->nb, &leaf->nb)->head.next);
 
-	copied = count(tree, leaf->smo->fresh[0], is_taken) +
-		 count(tree, leaf->smo->fresh[1], is_taken);
 	if (!(link & EA_LINK_MARK))
 		return !frozen ? PHASE_PUBLISHED : frozen < tree->nb.room ? PHASE_FREEZING : PHASE_FROZEN;
 	if (!copied)
@@ -183,18 +187,17 @@ static enum phase phase_of(struct run *run, struct ea_tree *tree)
 		return PHASE_RETIRED;
 	if (leaf->smo && leaf->smo->fresh[0] && tree->nb.smo_lock.held)
 		return PHASE_INDEX;
-	if (leaf->smo && (count(tree, leaf->smo->fresh[0], ea_is_pending) ||
-			  count(tree, leaf->smo->fresh[1], ea_is_pending)))
-		return PHASE_PENDING;
+	if (leaf->smo && count_fresh(tree, leaf) > count(tree, leaf, ea_is_frozen))
+		return PHASE_USED;
 	if (leaf->queued)
 		return PHASE_QUEUED;
-	if (leaf->gone)
+	if (leaf->nb.gone)
 		return PHASE_GONE;
 	if (leaf->smo)
 		return is_linked(tree, leaf) ? phase_moving(tree, leaf) : PHASE_LINKED;
 	if (tree->unlinking)
 		return PHASE_CLOSING;
-	if (count(tree, leaf, is_killed))
+	if (count(tree, leaf, is_dead))
 		return PHASE_DELETED;
 	return (u64)atomic64_read(&tree->begun) != run->begun ? PHASE_TAKEN : PHASE_BEFORE;
 }

@@ -24,15 +24,16 @@
  * of the key space, so that the two highest bits of a key are those of the leaf.
  */
 #define EA_STATE_SHIFT	62
-#define EA_PENDING	(0ULL << EA_STATE_SHIFT)	/* not yet a record */
 #define EA_LIVE		(1ULL << EA_STATE_SHIFT)
 #define EA_FROZEN	(2ULL << EA_STATE_SHIFT)	/* a record that moves to a fresh leaf */
-#define EA_NONE		(3ULL << EA_STATE_SHIFT)	/* no key: one of the three words below */
 #define EA_KEY_BITS	(EA_LIVE - 1)
 
+/*
+ * The words of a slot without a key. The word EA_DEAD - 1, and those whose two highest bits are 0,
+ * count as dead as well: stores of earlier versions have them.
+ */
 #define EA_FREE		CRAB_KEY_EMPTY
-#define EA_DELETED	(CRAB_KEY_EMPTY - 1)	/* it was a record */
-#define EA_KILLED	(CRAB_KEY_EMPTY - 2)	/* it was never one */
+#define EA_DEAD		(CRAB_KEY_EMPTY - 1)	/* it never gets one */
 
 #define EA_QUARTERS	4U
 
@@ -66,8 +67,6 @@ struct ea_smo {
  *	the leaf; @fp is 0 until the key of the slot is known; @lock, @seq, @live and @stale are
  *	not used
  * @smo: the leaf freezes, or has moved; NULL before that; then constant
- * @settled: no slot below is pending, and no insert claims one; it grows
- * @gone: the list on the media does not have the leaf any more
  * @queued: it is in ea_tree.queue, or was, or will be
  * @applied: the index does not lead to it; under nb_tree.smo_lock
  * @before: the leaf that it replaces, until that one is @applied; under nb_tree.smo_lock
@@ -76,8 +75,6 @@ struct ea_smo {
 struct ea_leaf {
 	struct nb_leaf nb;
 	struct ea_smo *smo;
-	u32 settled;
-	u32 gone;
 	u32 queued;
 	bool applied;
 	struct ea_leaf *before;
@@ -117,9 +114,10 @@ struct ea_tree {
 #define EA_COUNT_ENDED	own[1]
 
 /**
- * struct ea_slot - a slot that was found
- * @number: its number, or NB_SLOT_NONE
- * @word: its key word
+ * struct ea_slot - where the search for a key has ended
+ * @number: of the slot that has the record; otherwise of the lowest free one, or the number of
+ *	slots that were searched
+ * @word: the key word of the record, or EA_FREE
  */
 struct ea_slot {
 	u32 number;
@@ -166,9 +164,9 @@ static inline bool ea_is_record(u64 word)
 	       word >> EA_STATE_SHIFT == EA_FROZEN >> EA_STATE_SHIFT;
 }
 
-static inline bool ea_is_pending(u64 word)
+static inline bool ea_is_dead(u64 word)
 {
-	return word >> EA_STATE_SHIFT == EA_PENDING >> EA_STATE_SHIFT;
+	return word == EA_DEAD || word == EA_DEAD - 1 || word <= EA_KEY_BITS;
 }
 
 static inline bool ea_is_frozen(u64 word)

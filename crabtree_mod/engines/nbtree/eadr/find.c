@@ -58,7 +58,7 @@ static int body_lookup(const struct ea_tree *tree, const struct ea_leaf *leaf, s
 {
 	struct ea_slot slot = crab_ea_find(tree, leaf, read->key, tree->nb.room);
 
-	if (slot.number == NB_SLOT_NONE)
+	if (!ea_is_record(slot.word))
 		return -ENOENT;
 	read->records->value = ea_value(tree, leaf, slot.number);
 	return 0;

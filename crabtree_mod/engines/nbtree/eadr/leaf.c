@@ -9,25 +9,25 @@
  * A slot is a key word and a value, which change together: 16 bytes, by compare-and-swap. The two
  * highest bits of the key word are the state of the slot, and it only goes forward:
  *
- *   free      pending    an insert, in the lowest free slot
- *   pending   live       if no lower slot has a record with the key: the insert took effect
- *   pending   killed     if one has: the insert begins again. Or if the leaf freezes
+ *   free      live       an insert, in the lowest free slot
  *   live      live       an update: another value
- *   live      deleted    a delete
- *   free      killed     the leaf is empty and to be unlinked
+ *   live      dead       a delete
+ *   free      dead       the leaf is empty and to be unlinked
  *   live      frozen     the leaf freezes; the record moves to a fresh leaf
  *
- * An insert *settles* the pending slots from the lowest one up to its own, those of others too: it
- * never waits for their owners. A slot is settled after all lower ones, so a key has one record.
- * Zhang et al. 2024 claim slots by a counter; here the swap from free to pending is the claim, so
- * that slots fill without gaps.
+ * Slots fill in their order: who uses one has seen that all lower ones are not free any more, and
+ * none of them gets another key. So an insert that has not found its key below a free slot, and
+ * swaps just that slot, makes the only record of the key. If the swap fails, another task has used
+ * the slot, and the insert begins again. Zhang et al. 2024 claim slots by a counter, and commit
+ * them later, in any order.
  *
- * A reader stores nothing. It takes the slots in their order, up to the first one that is free, and
- * passes pending ones over. A power cut can leave a free slot below one in use, if no CPU had read
- * it: it counts as killed. A record that was found is read by a load of its value: the value of a
- * slot does not change after the slot is deleted or frozen.
+ * A reader stores nothing. It takes the slots in their order, up to the first one that is free. A
+ * record that was found is read by a load of its value: the value of a slot does not change after
+ * the slot is dead or frozen. A power cut can leave a free slot below one in use, if no CPU had
+ * read it: the fingerprint told that it is in use. From attach on, it counts as dead.
  *
- * DRAM has a fingerprint for each slot, 0 until it is known. It is noted before the slot is live.
+ * DRAM has a fingerprint for each slot, 0 until it is known. The insert that has used a slot notes
+ * it: before the swap, another one might note the key that it does not get in there.
  *
  * An operation has taken effect with its swap. Caches persist (model E), so a value that another
  * CPU has seen is durable. The fence P6 makes the swap durable before the operation returns. No
@@ -38,10 +38,16 @@
  *
  * Locking: none; RCU keeps the leaf.
  */
+#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 
 #include "slots.h"
+
+#define FP_BITS		8U
+#define FP_BYTES	((u32)sizeof(__le64))
+#define FP_EACH		0x0101010101010101ULL	/* 1 in each byte */
+#define FP_TOP		(FP_EACH << 7)
 
 #define FIND_BACK	16ULL	/* factor from one step back in the index to the next */
 #define FIND_STEPS	1000U	/* along the list, more than it is long: it may change meanwhile */
@@ -60,7 +66,7 @@ void crab_ea_note_key(struct ea_leaf *leaf, u32 slot, u64 key)
 static struct ea_leaf *leaf_onward(struct ea_leaf *leaf, u64 key)
 {
 	/* Pairs with smp_store_release() in smo_gone(): the fresh leaves are whole */
-	while (leaf && unlikely(smp_load_acquire(&leaf->gone)))
+	while (leaf && unlikely(smp_load_acquire(&leaf->nb.gone)))
 		leaf = ea_smo(leaf)->fresh[key >= ea_smo(leaf)->split];
 	return leaf;
 }
@@ -106,7 +112,7 @@ static struct ea_leaf *leaf_unlinking(const struct ea_tree *tree, u64 key)
 	if (!leaf || key < leaf->nb.low || key >= crab_ea_high(tree, leaf))
 		return NULL;
 	/* Pairs with smp_store_release() in smo_gone() */
-	return smp_load_acquire(&leaf->gone) ? NULL : leaf;
+	return smp_load_acquire(&leaf->nb.gone) ? NULL : leaf;
 }
 
 /* As crab_ea_leaf_of(), by the list: the index may be stale, or a task may be changing it */
@@ -157,24 +163,48 @@ u64 crab_ea_high(const struct ea_tree *tree, const struct ea_leaf *leaf)
 	return crab_load(media, &head->low);
 }
 
+/* The highest bit of each byte that is 0, and of some above one that is */
+static u64 bytes_zero(u64 word)
+{
+	return (word - FP_EACH) & ~word & FP_TOP;
+}
+
+/* The slots of a word of fingerprints that can have the key, or whose key is not known */
+static u64 slots_likely(const struct ea_leaf *leaf, u32 word, u64 key)
+{
+	u64 fps = le64_to_cpu(READ_ONCE(leaf->nb.fp_words[word]));
+
+	return bytes_zero(fps) | bytes_zero(fps ^ FP_EACH * fingerprint(key));
+}
+
+/* Searches the slots of a word of fingerprints, from @first on; true: the search has ended */
+static __always_inline bool word_find(const struct ea_tree *tree, const struct ea_leaf *leaf,
+				      u64 key, u32 first, u32 end, struct ea_slot *found)
+{
+	u64 likely = slots_likely(leaf, first / FP_BYTES, key);
+
+	for (; likely; likely &= likely - 1) {
+		found->number = first + __ffs64(likely) / FP_BITS;
+		if (found->number >= end)
+			return false;
+		found->word = ea_word(tree, leaf, found->number);
+		if (found->word == EA_FREE ? found->number >= leaf->nb.used :
+		    ea_is_record(found->word) && ea_key(leaf, found->word) == key)
+			return true;
+	}
+	return false;
+}
+
 struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
 			    u32 end)
 {
 	struct ea_slot found;
-	u8 fp;
+	u32 first;
 
-	for (found.number = 0; found.number < end; found.number++) {
-		fp = READ_ONCE(leaf->nb.fp[found.number]);
-		if (fp && fp != fingerprint(key))
-			continue;
-		found.word = ea_word(tree, leaf, found.number);
-		if (found.word == EA_FREE && found.number >= READ_ONCE(leaf->settled))
-			break;
-		if (ea_is_record(found.word) && ea_key(leaf, found.word) == key)
+	for (first = 0; first < end; first += FP_BYTES)
+		if (word_find(tree, leaf, key, first, end, &found))
 			return found;
-	}
-	found.number = NB_SLOT_NONE;
-	return found;
+	return (struct ea_slot) { .number = end, .word = EA_FREE };
 }
 
 bool crab_ea_swap(struct nb_write *write, const struct ea_leaf *leaf, u32 slot, u64 word, u64 value,
@@ -186,83 +216,49 @@ bool crab_ea_swap(struct nb_write *write, const struct ea_leaf *leaf, u32 slot, 
 			     old, to, new_value);
 }
 
-/* Makes a pending slot live, or kills it; all lower ones are settled */
-static void slot_settle(struct nb_write *write, struct ea_leaf *leaf, u32 slot)
+int crab_ea_add(struct nb_write *write, struct ea_leaf *leaf, u32 slot,
+		const struct crab_record *record)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	u64 word = ea_word(tree, leaf, slot), value, key;
-	bool twice;
 
-	if (!ea_is_pending(word))
-		return;
-	value = ea_value(tree, leaf, slot);
-	key = ea_key(leaf, word);
-	twice = crab_ea_find(tree, leaf, key, slot).number != NB_SLOT_NONE;
-	crab_ea_note_key(leaf, slot, key);
-	crab_ea_swap(write, leaf, slot, word, value,
-		     twice ? EA_KILLED : EA_LIVE | (key & EA_KEY_BITS), value);
-}
-
-static void leaf_settle(struct nb_write *write, struct ea_leaf *leaf, u32 end)
-{
-	u32 slot;
-
-	for (slot = READ_ONCE(leaf->settled); slot < end; slot++)
-		slot_settle(write, leaf, slot);
-	if (READ_ONCE(leaf->settled) < end)
-		WRITE_ONCE(leaf->settled, end);
-}
-
-/* Puts a record into the lowest free slot, as pending; or NB_SLOT_NONE */
-static u32 slot_claim(struct nb_write *write, struct ea_leaf *leaf,
-		      const struct crab_record *record)
-{
-	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	u32 slot;
-
-	for (slot = READ_ONCE(leaf->settled); slot < tree->nb.room; slot++)
-		if (ea_word(tree, leaf, slot) == EA_FREE &&
-		    crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),
-				 EA_PENDING | (record->key & EA_KEY_BITS), record->value))
-			return slot;
-	return NB_SLOT_NONE;
-}
-
-int crab_ea_add(struct nb_write *write, struct ea_leaf *leaf, const struct crab_record *record)
-{
-	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	u32 slot = slot_claim(write, leaf, record);
-
-	if (slot == NB_SLOT_NONE)
+	if (slot == tree->nb.room)
 		return -ENOSPC;
-	leaf_settle(write, leaf, slot + 1);
-	return ea_word(tree, leaf, slot) == EA_KILLED ? -EAGAIN : 0;
+	if (!crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),
+			  EA_LIVE | (record->key & EA_KEY_BITS), record->value))
+		return -EAGAIN;
+	crab_ea_note_key(leaf, slot, record->key);
+	return 0;
 }
 
-bool crab_ea_is_empty(const struct ea_tree *tree, const struct ea_leaf *leaf)
+bool crab_ea_is_empty(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 from)
 {
-	u32 slot;
+	u32 i;
 
-	for (slot = 0; slot < tree->nb.room; slot++)
-		if (ea_is_record(ea_word(tree, leaf, slot)))
+	for (i = 0; i < tree->nb.room; i++)
+		if (ea_is_record(ea_word(tree, leaf, (from + i) % tree->nb.room)))
 			return false;
 	return true;
+}
+
+u32 crab_ea_count(const struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	u32 slot, count = 0;
+
+	for (slot = 0; slot < tree->nb.room; slot++)
+		count += ea_is_record(ea_word(tree, leaf, slot));
+	return count;
 }
 
 bool crab_ea_close(struct nb_write *write, struct ea_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	u32 slot;
-	u64 word;
 
 	for (slot = 0; slot < tree->nb.room; slot++) {
-		word = ea_word(tree, leaf, slot);
-		if (word == EA_FREE)
+		if (ea_word(tree, leaf, slot) == EA_FREE)
 			crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),
-				     EA_KILLED, 0);
-		else if (word >> EA_STATE_SHIFT == EA_NONE >> EA_STATE_SHIFT)
-			continue;
-		if (ea_word(tree, leaf, slot) != EA_KILLED)
+				     EA_DEAD, 0);
+		if (!ea_is_dead(ea_word(tree, leaf, slot)))
 			return false;
 	}
 	return true;
@@ -271,7 +267,7 @@ bool crab_ea_close(struct nb_write *write, struct ea_leaf *leaf)
 /* How far a slot has gone: a sum over all slots that did not change means that no key did */
 static u32 slot_rank(u64 word)
 {
-	return word == EA_FREE ? 0 : ea_is_pending(word) ? 1 : ea_is_record(word) ? 2 : 3;
+	return word == EA_FREE ? 0 : ea_is_record(word) ? 1 : 2;
 }
 
 static u32 leaf_rank(const struct ea_tree *tree, const struct ea_leaf *leaf)
@@ -364,13 +360,13 @@ static const char *word_fault(const struct ea_tree *tree, const struct ea_leaf *
 	u8 fp = READ_ONCE(leaf->nb.fp[slot]);
 	u64 key = ea_key(leaf, word);
 
-	if (word >> EA_STATE_SHIFT == EA_NONE >> EA_STATE_SHIFT)
-		return word < EA_KILLED ? "a slot has an unknown state" : NULL;
+	if (!ea_is_record(word))
+		return word == EA_FREE || ea_is_dead(word) ? NULL : "a slot has an unknown state";
 	if (key < leaf->nb.low || key >= crab_ea_high(tree, leaf))
 		return "a key is out of its range";
 	if (fp && fp != fingerprint(key))
 		return "a key does not have its fingerprint";
-	if (ea_is_record(word) && crab_ea_find(tree, leaf, key, slot).number != NB_SLOT_NONE)
+	if (ea_is_record(crab_ea_find(tree, leaf, key, slot).word))
 		return "a key occurs twice";
 	return NULL;
 }
@@ -392,7 +388,7 @@ static const char *fault_once(const struct ea_tree *tree, const struct ea_leaf *
 		fault = fault ?: word_fault(tree, leaf, slot, word);
 		if (end && word != EA_FREE)
 			fault = fault ?: "a slot in use follows a free one";
-		end = word == EA_FREE && slot >= READ_ONCE(leaf->settled);
+		end = word == EA_FREE && slot >= leaf->nb.used;
 	}
 	return fault;
 }

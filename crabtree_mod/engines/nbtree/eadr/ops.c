@@ -51,7 +51,7 @@ static int leaf_put(struct nb_write *write, struct ea_leaf *leaf, struct crab_re
 	struct ea_slot slot = crab_ea_find(tree, leaf, record.key, tree->nb.room);
 	int err;
 
-	old->existed = slot.number != NB_SLOT_NONE;
+	old->existed = ea_is_record(slot.word);
 	if (old->existed) {
 		old->value = ea_value(tree, leaf, slot.number);
 		return crab_insert_decide(mode, old, &record.value) ?:
@@ -59,7 +59,7 @@ static int leaf_put(struct nb_write *write, struct ea_leaf *leaf, struct crab_re
 	}
 	if (mode & CRAB_INSERT_NEEDS)
 		return -ENOENT;
-	err = crab_ea_add(write, leaf, &record);
+	err = crab_ea_add(write, leaf, slot.number, &record);
 	if (err)
 		return err == -ENOSPC && ea_smo(leaf) ? -EBUSY : err;
 	write_settle(write);
@@ -74,16 +74,16 @@ static int leaf_drop(struct nb_write *write, struct ea_leaf *leaf, u64 key, stru
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct ea_slot slot = crab_ea_find(tree, leaf, key, tree->nb.room);
 
-	old->existed = slot.number != NB_SLOT_NONE;
+	old->existed = ea_is_record(slot.word);
 	if (!old->existed)
 		return -ENOENT;
 	if (ea_is_frozen(slot.word))
 		return -EBUSY;
 	old->value = ea_value(tree, leaf, slot.number);
-	if (!crab_ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DELETED, old->value))
+	if (!crab_ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DEAD, old->value))
 		return -EAGAIN;
 	write_settle(write);
-	*empty = leaf->nb.low & EA_KEY_BITS && crab_ea_is_empty(tree, leaf);
+	*empty = leaf->nb.low & EA_KEY_BITS && crab_ea_is_empty(tree, leaf, slot.number);
 	write->structure |= *empty;
 	write_count(write, deletes);
 	return 0;

@@ -14,13 +14,11 @@
  * frozen link does not count. A read-only attach leaves it at that. Otherwise repair removes these
  * traces of a power cut, before the first operation:
  *
- *   pending   killed: the insert did not return. A leaf with a pending slot is not unlinked
  *   frozen    live: the fresh leaves, if there are any, are not in the list
  *   mark      erased, so that the link can change
  *
- * A free slot below one in use stays as it is: no insert claims it, because it is below the settled
- * ones. Each of these is one store, and each state in between is one that attach takes in the same
- * way.
+ * A free slot below one in use stays as it is, and counts as dead. Each of these is one store, and
+ * each state in between is one that attach takes in the same way.
  *
  * Locking: attach, repair and detach have the region to themselves.
  */
@@ -52,19 +50,18 @@ int crab_ea_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	return 0;
 }
 
-/* A slot without a key has a fingerprint, too, so that the search does not read it */
+/* A slot below one in use has a fingerprint also without a key: the search does not read it */
 static void slot_open(struct ea_tree *tree, struct ea_leaf *leaf, u32 slot)
 {
 	u64 word = ea_word(tree, leaf, slot);
 
 	if (word == EA_FREE)
 		return;
-	if (word >> EA_STATE_SHIFT == EA_NONE >> EA_STATE_SHIFT)
-		leaf->nb.fp[slot] = 1;
-	else
+	while (leaf->nb.used <= slot)
+		leaf->nb.fp[leaf->nb.used++] = 1;
+	if (ea_is_record(word))
 		crab_ea_note_key(leaf, slot, ea_key(leaf, word));
-	leaf->settled = slot + 1;
-	tree->torn |= ea_is_pending(word) || ea_is_frozen(word);
+	tree->torn |= ea_is_frozen(word);
 }
 
 static bool link_is_frozen(const struct ea_tree *tree, const struct ea_leaf *leaf)
@@ -98,10 +95,9 @@ static void slot_repair(struct ea_tree *tree, struct crab_flow *flow, struct ea_
 {
 	u64 word = ea_word(tree, leaf, slot);
 
-	if (!ea_is_pending(word) && !ea_is_frozen(word))
+	if (!ea_is_frozen(word))
 		return;
-	crab_store(flow, &ea_slot_at(tree, leaf, slot)->key,
-		   ea_is_frozen(word) ? EA_LIVE | (word & EA_KEY_BITS) : EA_KILLED);
+	crab_store(flow, &ea_slot_at(tree, leaf, slot)->key, EA_LIVE | (word & EA_KEY_BITS));
 	/* The order alone keeps the states of a cut few: any of them would do */
 	crab_order(flow);
 	tree->repairs++;

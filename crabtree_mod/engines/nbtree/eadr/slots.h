@@ -32,10 +32,20 @@ u64 crab_ea_high(const struct ea_tree *tree, const struct ea_leaf *leaf);
  * crab_ea_is_empty() - whether a leaf has no record
  * @tree: the tree
  * @leaf: the leaf
+ * @from: where to begin: the slots of its line are in the cache
  * Context: RCU.
  * Return: true if it had none at a time during the call.
  */
-bool crab_ea_is_empty(const struct ea_tree *tree, const struct ea_leaf *leaf);
+bool crab_ea_is_empty(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 from);
+
+/**
+ * crab_ea_count() - count the records of a leaf
+ * @tree: the tree
+ * @leaf: the leaf
+ * Context: RCU.
+ * Return: their number, exact only if no task changes the leaf.
+ */
+u32 crab_ea_count(const struct ea_tree *tree, const struct ea_leaf *leaf);
 
 /**
  * crab_ea_close() - take the free slots of a leaf away; it gets no record any more
@@ -53,7 +63,8 @@ bool crab_ea_close(struct nb_write *write, struct ea_leaf *leaf);
  * @key: a key of its range
  * @end: number of slots to search
  * Context: RCU.
- * Return: the slot, if one had a record with the key during the call.
+ * Return: the slot, if one had a record with the key during the call. Otherwise none had one
+ * when the slot was free that is returned; nor can one get it while that slot is free.
  */
 struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
 			    u32 end);
@@ -77,14 +88,16 @@ bool crab_ea_swap(struct nb_write *write, const struct ea_leaf *leaf, u32 slot, 
  * crab_ea_add() - insert a record that was not found
  * @write: the write
  * @leaf: the leaf
+ * @slot: where the search has ended
  * @record: the record
  * Context: RCU.
- * Return: 0; -EAGAIN if another task inserted the key; -ENOSPC if no slot is free.
+ * Return: 0; -EAGAIN if another task was faster; -ENOSPC if no slot is free.
  */
-int crab_ea_add(struct nb_write *write, struct ea_leaf *leaf, const struct crab_record *record);
+int crab_ea_add(struct nb_write *write, struct ea_leaf *leaf, u32 slot,
+		const struct crab_record *record);
 
 /**
- * crab_ea_note_key() - note the fingerprint of a key that a slot has, or will have
+ * crab_ea_note_key() - note the fingerprint of the key that a slot has
  * @leaf: the leaf
  * @slot: of the leaf
  * @key: the key

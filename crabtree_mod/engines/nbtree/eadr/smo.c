@@ -12,8 +12,8 @@
  *   begin    the task that needs room takes the fresh leaves, chooses the key at which the second
  *            one begins, and writes both without records (P5). One swap of ea_leaf.smo publishes
  *            them; a task that loses the race frees its leaves
- *   freeze   each slot: pending to killed, live to frozen; then the link, by a mark. No insert
- *            claims a slot: the leaf was full before, or its free slots were killed
+ *   freeze   each slot: live to frozen; then the link, by a mark. No insert uses a slot: the
+ *            leaf was full before, or its free slots are dead
  *   copy     each frozen record to the slot of a fresh leaf that its place among them determines;
  *            the link of the old leaf to the last fresh one (P7)
  *   link     the link of the leaf before: from the old leaf to the first fresh one (P8)
@@ -24,7 +24,7 @@
  * writer that meets a frozen record, or a full leaf, completes the steps and goes on in the fresh
  * leaf. It needs no memory for that, and waits for no other task.
  *
- * No task stores to a fresh leaf, except to copy, before the link to it is durable: ea_leaf.gone is
+ * No task stores to a fresh leaf, except to copy, before the link to it is durable: nb_leaf.gone is
  * set after that. A reader of the old leaf is right until then, because the fresh ones have equal
  * content.
  *
@@ -33,7 +33,7 @@
  * second list in DRAM can disagree with the one on the media (Zhang et al. 2024 have two).
  *
  * A leaf without records is *unlinked*, unless it is the first one of its quarter: its free slots
- * are killed, so that it never gets a record again; its link freezes; the link of the leaf before
+ * become dead, so that it never gets a record again; its link freezes; the link of the leaf before
  * it goes to the leaf after it (P8). No fresh leaf is needed. Its range then belongs to the leaf
  * before it, which a search finds by the list. Only the holder of nb_tree.smo_lock
  * begins to unlink, once the index follows the list: so the index has one such leaf at most.
@@ -71,6 +71,12 @@ static bool leaf_ends_quarter(const struct ea_tree *tree, const struct ea_leaf *
 	return high == CRAB_KEY_EMPTY || !(high & EA_KEY_BITS);
 }
 
+/* How many fresh leaves hold so many records */
+static u32 leaves_for(const struct ea_tree *tree, u32 count)
+{
+	return 2 * count <= tree->nb.room ? 1 : 2;
+}
+
 /* One fresh leaf or two: how many, and where the second one begins */
 static u32 smo_plan(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
 		    struct crab_record *records, u64 *split)
@@ -78,7 +84,7 @@ static u32 smo_plan(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 
 	u32 count = crab_ea_sorted(tree, leaf, records);
 
 	*split = CRAB_KEY_EMPTY;
-	if (2 * count <= tree->nb.room)
+	if (leaves_for(tree, count) == 1)
 		return 1;
 	/* Ascending keys fill their leaves */
 	*split = leaf_ends_quarter(tree, leaf) && key > records[count - 1].key ?
@@ -214,8 +220,12 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 		return -EUCLEAN;
 	if (ea_smo(leaf) || !leaf_is_full(tree, leaf))
 		return 0;
+	if (!*smo) {
+		*n = leaves_for(tree, crab_ea_count(tree, leaf));
+		return -EAGAIN;
+	}
 	needs = smo_plan(tree, leaf, key, records, &split);
-	if (!*smo || needs != *n) {
+	if (needs != *n) {
 		*n = needs;
 		return -EAGAIN;
 	}
@@ -260,7 +270,7 @@ static bool unlink_once(struct nb_write *write, u64 key, struct ea_smo *smo)
 
 	/* The first leaf of a quarter stays, and one to which the index does not lead by itself */
 	if (!leaf || !(leaf->nb.low & EA_KEY_BITS) || leaf->before || ea_smo(leaf) ||
-	    !crab_ea_is_empty(tree, leaf))
+	    !crab_ea_is_empty(tree, leaf, 0))
 		return false;
 	/* Pairs with smp_load_acquire() in leaf_unlinking(); before the link bypasses the leaf */
 	smp_store_release(&tree->unlinking, leaf);
@@ -293,18 +303,15 @@ void crab_ea_smo_unlink(struct nb_write *write, u64 key)
 static void slot_freeze(struct nb_write *write, struct ea_leaf *leaf, u32 slot)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	u64 word, value, to;
+	u64 word, value;
 
 	do {
 		word = ea_word(tree, leaf, slot);
-		if (ea_is_pending(word))
-			to = EA_KILLED;
-		else if (word >> EA_STATE_SHIFT == EA_LIVE >> EA_STATE_SHIFT)
-			to = EA_FROZEN | (word & EA_KEY_BITS);
-		else
+		if (word >> EA_STATE_SHIFT != EA_LIVE >> EA_STATE_SHIFT)
 			return;
 		value = ea_value(tree, leaf, slot);
-	} while (!crab_ea_swap(write, leaf, slot, word, value, to, value));
+	} while (!crab_ea_swap(write, leaf, slot, word, value, EA_FROZEN | (word & EA_KEY_BITS),
+			       value));
 }
 
 /* Returns the link of the frozen leaf, without its mark */
@@ -397,7 +404,7 @@ static void smo_copy(struct nb_write *write, struct ea_leaf *leaf)
 static void smo_gone(struct ea_tree *tree, struct ea_leaf *leaf)
 {
 	/* Pairs with smp_load_acquire() in crab_ea_leaf_of() */
-	smp_store_release(&leaf->gone, 1);
+	smp_store_release(&leaf->nb.gone, 1);
 	if (!READ_ONCE(leaf->queued) && !cmpxchg(&leaf->queued, 0, 1))
 		llist_add(&leaf->node, &tree->queue);
 }
@@ -447,7 +454,7 @@ bool crab_ea_smo_finish(struct nb_write *write, struct ea_leaf *leaf)
 	struct ea_leaf *at = leaf;
 
 	write->structure = true;
-	while (!READ_ONCE(leaf->gone)) {
+	while (!READ_ONCE(leaf->nb.gone)) {
 		smo_copy(write, at);
 		at = smo_bypass(write, at);
 		if (IS_ERR(at))

@@ -3,7 +3,7 @@
  * This file implements how the index follows the list of leaves, and when replaced leaves are free.
  *
  * Invariant: the index leads to a leaf of the list, or to one that leads to the leaf of the list by
- * ea_leaf.gone. A leaf is freed after the index leads past it and to the leaves that replaced it.
+ * nb_leaf.gone. A leaf is freed after the index leads past it and to the leaves that replaced it.
  *
  * Locking: nb_tree.smo_lock. If it is held, its holder, a later operation or maintain does the
  * work. An operation waits for it only if no leaf is free.
@@ -76,7 +76,7 @@ static struct ea_leaf *gone_after(struct ea_tree *tree, struct ea_leaf *leaf)
 		return NULL;
 	next = ea_leaf_of(crab_index_find(&tree->nb.index, leaf->nb.high));
 	/* Pairs with smp_store_release() in smo_gone() */
-	return smp_load_acquire(&next->gone) ? next : NULL;
+	return smp_load_acquire(&next->nb.gone) ? next : NULL;
 }
 
 /*

@@ -84,7 +84,7 @@ static bool record_gone(struct crab_store *store, u32 n)
 	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, true);
 
 	if (d)
-		d->key = cpu_to_le64(is_eadr(nb_tree_of(store->engine)) ? EA_DELETED : CRAB_KEY_EMPTY);
+		d->key = cpu_to_le64(is_eadr(nb_tree_of(store->engine)) ? EA_DEAD : CRAB_KEY_EMPTY);
 	return d;
 }
 

@@ -56,11 +56,13 @@ DESIGNS = [
     Design("nbtree: repair cleans no leaf", [
         Edit(RECOVER, "crab_clean(flow, nb_leaf_media(tree, leaf), engine->geo.leaf_bytes);", ";"),
     ]),
-    Design("eadr: an insert makes its slot live at once, with the value of the slot's earlier state", [
+    Design("eadr: an insert swaps the key only, and stores the value afterwards", [
         Edit(EADR_LEAF, "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),\n"
-             "\t\t\t\t EA_PENDING | (record->key & EA_KEY_BITS), record->value)",
+             "\t\t\t  EA_LIVE | (record->key & EA_KEY_BITS), record->value)",
              "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), "
-             "EA_LIVE | (record->key & EA_KEY_BITS), ea_value(tree, leaf, slot))"),
+             "EA_LIVE | (record->key & EA_KEY_BITS), ea_value(tree, leaf, slot)) && "
+             "crab_ea_swap(write, leaf, slot, EA_LIVE | (record->key & EA_KEY_BITS), "
+             "ea_value(tree, leaf, slot), EA_LIVE | (record->key & EA_KEY_BITS), record->value)"),
     ]),
     Design("eadr: the list has the fresh leaves before they have the records", [
         Edit(EADR_SMO, "smo_copy(write, at);\n\t\tat = smo_bypass(write, at);",
@@ -74,8 +76,8 @@ DESIGNS = [
         Edit(EADR_SMO, "return link_for(tree, before, next);",
              "return crab_ea_smo_link(tree, leaf)"),
     ]),
-    Design("eadr: repair takes frozen records for killed ones", [
-        Edit(EADR_RECOVER, "ea_is_frozen(word) ? EA_LIVE | (word & EA_KEY_BITS) : EA_KILLED", "EA_KILLED"),
+    Design("eadr: repair removes frozen records", [
+        Edit(EADR_RECOVER, "EA_LIVE | (word & EA_KEY_BITS)", "EA_DEAD"),
     ]),
     Design("eadr: births begin anew at each attach", [
         Edit(EADR_RECOVER, "max_t(u64, atomic64_read(&tree->births), leaf->nb.birth)", "1"),
@@ -101,14 +103,13 @@ HARMLESS = [
     ("smo_copy", "records_copy(write, leaf, smo) / fresh_join(write, smo, next)", "exchanged",
      "P7 makes both durable, in either order"),
     ("link_freeze", "crab_cas(write->flow, at, word, word | EA_LINK_MARK)", "left out", EADR_MARK),
-    ("crab_ea_close", "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), EA_KILLED, 0)",
+    ("crab_ea_close", "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), EA_DEAD, 0)",
      "left out", EADR_STAYS),
     ("unlink_once", "crab_ea_smo_finish(write, leaf)", "left out", EADR_LATER),
     ("write_loop", "crab_ea_unlink(write, this->key)", "left out", EADR_STAYS),
     ("crab_ea_unlink", "crab_ea_smo_unlink(write, key)", "left out", EADR_STAYS),
     ("slot_repair", "crab_store(flow, &ea_slot_at(tree, leaf, slot)->key, "
-     "ea_is_frozen(word) ? EA_LIVE | (word & EA_KEY_BITS) : EA_KILLED) / crab_order(flow)", "exchanged",
-     EADR_REPAIR),
+     "EA_LIVE | (word & EA_KEY_BITS)) / crab_order(flow)", "exchanged", EADR_REPAIR),
     ("slot_repair", "crab_order(flow)", "left out", EADR_REPAIR),
     ("nb_remove", "crab_nb_smo_unlink(&write, key)", "left out",
      "the empty leaf stays in the list, and later inserts use it"),

@@ -10,8 +10,7 @@
  * its state: with key and value if it is a record. It has the omissions of `adr`, and the
  * following, because the code does not depend on it:
  *
- *   dead      A slot that is deleted or killed has no other use of the word.
- *   pending   The key and the value: attach kills the slot.
+ *   dead   A slot without a record has no use of its value.
  *
  * Locking: one thread.
  */
@@ -30,12 +29,11 @@
 
 #define CODE_QUARTER	0x10	/* a lowest key: of a quarter */
 #define CODE_FREE	0x20
-#define CODE_PENDING	0x21
-#define CODE_DEAD	0x22
+#define CODE_DEAD	0x21
 #define CODE_FROZEN	0x40	/* with the number of a key */
 #define CODE_MARK	0x80	/* with a lowest key */
 
-enum { PENDING, LIVE, FROZEN, NONE };
+enum { LIVE = 1, FROZEN };
 
 static u8 low_code(const struct space *space, u64 low)
 {
@@ -57,16 +55,14 @@ static const char *slot_read(const struct space *space, const struct crab_geomet
 	const char *fault;
 	u32 at;
 
-	if (STATE_OF(word) == NONE && word < ~0ULL - 2)
-		return "an unknown state";
-	if (STATE_OF(word) == NONE)
+	if (word >= ~0ULL - 1) {
 		state_add(state, word == ~0ULL ? CODE_FREE : CODE_DEAD);
-	else if (r.key < low || r.key >= high)
-		return "a key out of its leaf";
-	else if (STATE_OF(word) == PENDING)
-		state_add(state, CODE_PENDING);
-	if (STATE_OF(word) == NONE || STATE_OF(word) == PENDING)
 		return NULL;
+	}
+	if (STATE_OF(word) != LIVE && STATE_OF(word) != FROZEN)
+		return "an unknown state";
+	if (r.key < low || r.key >= high)
+		return "a key out of its leaf";
 	r.value = crab_load(media, nbtree_word(media, geo, leaf, NBTREE_WORD_SLOTS + 2 * i + 1));
 	at = state->len;
 	fault = nbtree_record_read(space, geo, media, &r, content, state);
@@ -123,9 +119,8 @@ static const u8 *slot_write(struct crab_flow *flow, const struct space *space,
 	u64 key, value;
 
 	if (code >= CODE_FREE && code < CODE_FROZEN) {
-		nbtree_slot_write(flow, geo, leaf, i,
-				  code == CODE_FREE ? ~0ULL :
-				  code == CODE_DEAD ? ~0ULL - 1 : low & KEY_BITS, STATE_STALE);
+		nbtree_slot_write(flow, geo, leaf, i, code == CODE_FREE ? ~0ULL : ~0ULL - 1,
+				  STATE_STALE);
 		return at;
 	}
 	key = state_key(space, code & ~CODE_FROZEN);
