@@ -54,12 +54,16 @@ renumber() {
 	{ print /^#/ ? $0 : "# " $0; fflush() }'
 }
 
+seconds() { cut -d. -f1 /proc/uptime; }
+
 run_all() {
-	local name
+	local name start
 	: >"$RESULTS"
 	for name in $WANTED; do
+		start=$(seconds)
 		run_one "$name" 2>&1 | renumber "$name" "$(grep -cE '^(not )?ok ' "$RESULTS")" |
 			tee -a "$RESULTS"
+		echo "# $name: $(($(seconds) - start)) s"
 	done
 }
 

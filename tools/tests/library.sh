@@ -12,7 +12,7 @@ number=$calls
 map=$2/../libcrabtree/libcrabtree.map
 nm -D --defined-only "$out/libcrabtree.so" | sed -n 's/.* T \([^@]*\).*/\1/p' | sort > exported
 sed -n 's/^\t\(crabtree_.*\);$/\1/p' "$map" | sort > listed
-sed -n 's/^[a-z].*[ *]\(crabtree_[a-z_]*\)(.*/\1/p' "$2"/../libcrabtree/crabtree{,_blob,_names}.h |
+sed -n 's/^[a-z].*[ *]\(crabtree_[a-z_]*\)(.*/\1/p' "$2"/../libcrabtree/crabtree{,_blob,_names,_scan}.h |
 	sort > declared
 same "the shared object exports the names that the version script lists" listed exported
 same "and the header declares the same" listed declared
@@ -21,7 +21,7 @@ t "soname" 0 'SONAME.*\[libcrabtree.so.0\]' '' readelf -d "$out/libcrabtree.so"
 
 truth "install" make -s -C "$2/.." install OUT="$out" DESTDIR="$tmp/root" PREFIX=/usr
 for file in bin/crabctl include/crabtree.h include/crabtree_blob.h include/crabtree_names.h include/linux/crabtree.h \
-	include/linux/crabtree_blob.h include/linux/crabtree_observe.h lib/libcrabtree.a \
+	include/linux/crabtree_blob.h include/linux/crabtree_observe.h include/linux/crabtree_store.h include/crabtree_scan.h lib/libcrabtree.a \
 	lib/libcrabtree.so lib/libcrabtree.so.0 lib/libcrabtree-image.so.0 lib/pkgconfig/libcrabtree.pc \
 	share/man/man1/crabctl.1 share/man/man3/libcrabtree.3 \
 	share/man/man1/crabctl-doctor.1 share/man/man3/crabtree_open.3 \
