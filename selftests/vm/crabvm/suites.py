@@ -209,9 +209,9 @@ CPU_TESTS = "operations concurrency sample.sh"
 # Tests that need neither a physical region nor 32-bit programs, under every checker.
 UML_TESTS = ("abi operations blobs names commits values modify range observe limits permissions bad_input unfinished copies signals faults concurrency "
              "linear control sample.sh tuning.sh events.sh tracing.sh")
-# Tests that sleep, are preempted or run on two processors, under every checker: user-mode
-# Linux has one processor and no preemption.
-DEBUG_TESTS = "signals unfinished faults commits values observe concurrency control sample.sh events.sh"
+# Tests of threads and of signals under every checker, on two processors and with preemption:
+# user-mode Linux has neither, and all other tests.
+DEBUG_TESTS = "signals commits values observe concurrency sample.sh"
 SILENCE = "400"     # of the slowest test, with a reserve
 STRESS_SECONDS = 3  # on each store; make kcsan takes longer
 DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod")
