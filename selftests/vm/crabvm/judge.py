@@ -43,8 +43,8 @@ def stale_breakpoint(text):
     """True if a kernel died of a breakpoint that its memory no longer held.
 
     An x86 kernel patches a jump under a breakpoint, and takes that away when all processors have seen
-    the patch.  QEMU before 8.1 may execute its translation of the breakpoint even then, in a boot of
-    some hundreds.  The code that the kernel prints tells: the byte that it executed is another one.
+    the patch.  QEMU before 8.1 may execute its translation of the breakpoint even then, in one boot of
+    some hundreds.  In that case, the code that the kernel prints has another byte at that place.
     """
     death = BREAKPOINT.search(text)
     code = CODE.search(text, death.end()) if death else None

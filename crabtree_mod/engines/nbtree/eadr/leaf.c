@@ -23,8 +23,9 @@
  *
  * A reader stores nothing. It takes the slots in their order, up to the first one that is free. A
  * record that was found is read by a load of its value: the value of a slot does not change after
- * the slot is dead or frozen. A power cut can leave a free slot below one in use, if no CPU had
- * read it: the fingerprint told that it is in use. From attach on, it counts as dead.
+ * the slot is dead or frozen. A power cut can leave a free slot below one in use, if the insert of
+ * the latter found the former in use by its fingerprint and did not read it. From attach on, such
+ * a slot counts as dead.
  *
  * DRAM has a fingerprint for each slot, 0 until it is known. The insert that has used a slot notes
  * it: before the swap, another one might note the key that it does not get in there.
