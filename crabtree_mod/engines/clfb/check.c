@@ -62,7 +62,7 @@ static void check_node(struct clfb_check *c, u64 number, u32 level, const struct
 	struct clfb_tree *tree = c->tree;
 	u64 offset = crab_clfb_node_offset(tree, number);
 	unsigned long long n = number;
-	struct clfb_line line;
+	union clfb_line line;
 	const char *fault = NULL;
 
 	c->nodes++;
@@ -114,7 +114,7 @@ static u64 check_path(struct clfb_check *c, u64 key)
 	struct clfb_tree *tree = c->tree;
 	struct clfb_place place = { .high = CRAB_KEY_EMPTY };
 	u64 number = tree->root;
-	struct clfb_line line;
+	union clfb_line line;
 	u32 level;
 
 	for (level = tree->levels; level && !tree->lost; level--) {

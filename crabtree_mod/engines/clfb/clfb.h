@@ -36,7 +36,7 @@ enum clfb_counter {
  */
 struct clfb_fresh {
 	u64 number;
-	struct clfb_line line;
+	union clfb_line line;
 };
 
 /**
@@ -56,7 +56,7 @@ struct clfb_plan {
 	u32 count;
 	struct clfb_list list;
 	struct clfb_list pieces;
-	struct clfb_line line;
+	union clfb_line line;
 	bool new_root;
 	u64 number;
 	u32 level;
@@ -108,14 +108,14 @@ struct clfb_tree {
 	unsigned long *bad_node;
 	bool broken;
 	u64 broken_node;
-	struct clfb_line log;
+	union clfb_line log;
 	struct crab_record *scratch;
 	struct clfb_plan plan;
 };
 
 /**
  * struct clfb_place - a leaf that was found, its range, and the path to it
- * @low: lowest key of the range
+ * @low: lowest key of the range; crab_clfb_find_leaf() leaves both ends of it unknown
  * @high: one past the highest
  * @leaf: number of the leaf
  * @level: the level that was reached: 0 unless @bad
@@ -173,7 +173,7 @@ static inline bool clfb_breathe(const struct clfb_tree *tree)
 }
 
 /**
- * crab_clfb_find() - find the leaf whose range holds a key
+ * crab_clfb_find() - find the leaf whose range holds a key, and that range
  * @tree: the tree
  * @key: any
  * @place: out
@@ -182,8 +182,37 @@ static inline bool clfb_breathe(const struct clfb_tree *tree)
 void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *place);
 
 /**
- * clfb_enter() - narrow a range to that of one child
- * @place: out: range, and the step of @level
+ * crab_clfb_find_leaf() - find the leaf whose range holds a key
+ * @tree: the tree
+ * @key: any
+ * @place: out: without the range
+ * Context: clfb_tree.lock.
+ */
+void crab_clfb_find_leaf(const struct clfb_tree *tree, u64 key, struct clfb_place *place);
+
+/**
+ * clfb_step() - note the step from a node to one child
+ * @place: out: the step of @level
+ * @level: level of the node
+ * @node: number of the node
+ * @line: its content
+ * @key: a key of the child
+ * Context: any.
+ * Return: number of the child.
+ */
+static inline u64 clfb_step(struct clfb_place *place, u32 level, u64 node,
+			    const union clfb_line *line, u64 key)
+{
+	u32 at = crab_clfb_line_find(line, key);
+
+	place->step[level].node = node;
+	place->step[level].at = at;
+	return crab_clfb_line_ref(line, at);
+}
+
+/**
+ * clfb_enter() - the same, and narrow the range to that of the child
+ * @place: out: the step of @level; range
  * @level: level of the node
  * @node: number of the node
  * @line: its content
@@ -192,17 +221,16 @@ void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *pl
  * Return: number of the child.
  */
 static inline u64 clfb_enter(struct clfb_place *place, u32 level, u64 node,
-			     const struct clfb_line *line, u64 key)
+			     const union clfb_line *line, u64 key)
 {
-	u32 at = crab_clfb_line_find(line, key);
+	u64 child = clfb_step(place, level, node, line, key);
+	u32 at = place->step[level].at;
 
-	place->step[level].node = node;
-	place->step[level].at = at;
 	if (at)
 		place->low = crab_clfb_line_key(line, at);
 	if (at + 1 < crab_clfb_line_count(line))
 		place->high = crab_clfb_line_key(line, at + 1);
-	return crab_clfb_line_ref(line, at);
+	return child;
 }
 
 /* Functions of struct crab_engine_ops, which documents them */

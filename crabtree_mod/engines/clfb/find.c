@@ -16,10 +16,11 @@
 #include "leaf.h"
 #include "node.h"
 
-void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *place)
+static __always_inline void find(const struct clfb_tree *tree, u64 key, struct clfb_place *place,
+				 bool range)
 {
 	u64 number = tree->root;
-	struct clfb_line line;
+	union clfb_line line;
 
 	place->low = 0;
 	place->high = CRAB_KEY_EMPTY;
@@ -29,12 +30,23 @@ void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *pl
 			     !crab_clfb_node_read(tree, number, &line);
 		if (place->bad)
 			return;
-		number = clfb_enter(place, place->level, number, &line, key);
+		number = range ? clfb_enter(place, place->level, number, &line, key) :
+				 clfb_step(place, place->level, number, &line, key);
 	}
 	place->leaf = number;
 	place->bad = place->bad || number >= tree->base.geo.leaves ||
 		     test_bit(number, tree->bad_leaf) ||
 		     !crab_clfb_leaf_holds(tree, number);
+}
+
+void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *place)
+{
+	find(tree, key, place, true);
+}
+
+void crab_clfb_find_leaf(const struct clfb_tree *tree, u64 key, struct clfb_place *place)
+{
+	find(tree, key, place, false);
 }
 
 int crab_clfb_lookup(struct crab_engine *engine, u64 key, u64 *value)
@@ -45,7 +57,7 @@ int crab_clfb_lookup(struct crab_engine *engine, u64 key, u64 *value)
 	u32 slot;
 
 	down_read(&tree->lock);
-	crab_clfb_find(tree, key, &place);
+	crab_clfb_find_leaf(tree, key, &place);
 	if (!place.bad) {
 		slot = crab_clfb_leaf_find(tree, place.leaf, key);
 		err = slot == CLFB_SLOT_NONE ? -ENOENT : 0;

@@ -104,15 +104,31 @@ u64 crab_clfb_append_value(const struct clfb_tree *tree, u64 leaf, u32 slot)
 	return crab_load(tree->base.media, &slot_media(tree, leaf, slot)->value);
 }
 
+/* One past the highest slot in the set */
+static u32 bits_end(const struct leaf_bits *bits)
+{
+	return bits->word[1] ? WORD_BITS + fls64(bits->word[1]) : fls64(bits->word[0]);
+}
+
+static bool bits_test(const struct leaf_bits *bits, u32 slot)
+{
+	return bits->word[slot / WORD_BITS] >> slot % WORD_BITS & 1;
+}
+
 u32 crab_clfb_append_find(const struct clfb_tree *tree, u64 leaf, u64 key)
 {
-	struct leaf_bits bits = bits_read(tree, leaf);
-	u32 slot;
+	const struct clfb_dslot *slots = slot_media(tree, leaf, 0);
+	struct leaf_bits bits;
+	u32 slot, end;
 
-	do
-		slot = bits_next(&bits);
-	while (slot != CLFB_SLOT_NONE && slot_key(tree, leaf, slot) != key);
-	return slot;
+	/* All lines at once: the bitmap, which tells the lines in use, is waited for as well */
+	crab_prefetch_range(slots, tree->room * sizeof(*slots));
+	bits = bits_read(tree, leaf);
+	end = bits_end(&bits);
+	for (slot = 0; slot < end; slot++)
+		if (crab_load(tree->base.media, &slots[slot].key) == key && bits_test(&bits, slot))
+			return slot;
+	return CLFB_SLOT_NONE;
 }
 
 u32 crab_clfb_append_count(const struct clfb_tree *tree, u64 leaf)

@@ -58,7 +58,7 @@ static u32 records_width(const struct leaf_records *r)
 }
 
 /* Numbers that agree with the size of a line, so that it can be decoded */
-static bool line_holds(const struct clfb_line *line)
+static bool line_holds(const union clfb_line *line)
 {
 	u32 count = line->byte[CLFB_LEAF_COUNT], width = line->byte[CLFB_LEAF_WIDTH];
 
@@ -66,28 +66,27 @@ static bool line_holds(const struct clfb_line *line)
 	       bytes_fit(count, width);
 }
 
-static u32 line_crc(const struct clfb_line *line, const struct crab_geometry *geo, u64 leaf)
+static u32 line_crc(const union clfb_line *line, const struct crab_geometry *geo, u64 leaf)
 {
 	return crab_clfb_line_crc(line, geo->store_id, leaf | NUMBER_OF_LEAF, true);
 }
 
-static void line_decode(const struct clfb_line *line, struct leaf_records *r)
+static void line_decode(const union clfb_line *line, struct leaf_records *r)
 {
-	u32 width = line->byte[CLFB_LEAF_WIDTH], i;
-	const u8 *value = line->byte + CLFB_LEAF_PAYLOAD, *key;
+	u32 width = line->byte[CLFB_LEAF_WIDTH], value = CLFB_LEAF_PAYLOAD, key, i;
 
-	r->low = crab_clfb_line_get(line->byte + CLFB_LEAF_KEY, sizeof(u64));
+	r->low = crab_clfb_line_get(line, CLFB_LEAF_KEY, sizeof(u64));
 	r->count = line->byte[CLFB_LEAF_COUNT];
 	key = value + r->count * sizeof(u64);
 	for (i = 0; i < r->count; i++) {
-		r->at[i].value = crab_clfb_line_get(value + i * sizeof(u64), sizeof(u64));
+		r->at[i].value = crab_clfb_line_get(line, value + i * sizeof(u64), sizeof(u64));
 		r->at[i].key = r->low;
 		if (i)
-			r->at[i].key += crab_clfb_line_get(key + (i - 1) * width, width);
+			r->at[i].key += crab_clfb_line_get(line, key + (i - 1) * width, width);
 	}
 }
 
-static void line_encode(struct clfb_line *line, const struct leaf_records *r,
+static void line_encode(union clfb_line *line, const struct leaf_records *r,
 			const struct crab_geometry *geo, u64 leaf)
 {
 	u32 width = records_width(r), i;
@@ -108,7 +107,7 @@ static void line_encode(struct clfb_line *line, const struct leaf_records *r,
 /* No records if the line cannot be decoded: it has changed since the leaf was found */
 static void records_read(const struct clfb_tree *tree, u64 leaf, struct leaf_records *r)
 {
-	struct clfb_line line;
+	union clfb_line line;
 
 	crab_clfb_line_load(tree->base.media, leaf_media(tree->base.media, &tree->base.geo, leaf),
 			    &line);
@@ -122,7 +121,7 @@ static void records_read(const struct clfb_tree *tree, u64 leaf, struct leaf_rec
 static void records_write(struct clfb_write *write, u64 leaf, const struct leaf_records *r)
 {
 	const struct crab_geometry *geo = &write->tree->base.geo;
-	struct clfb_line line;
+	union clfb_line line;
 
 	line_encode(&line, r, geo, leaf);
 	crab_clfb_line_replace(write->flow, leaf_media(write->flow->media, geo, leaf), &line);
@@ -132,7 +131,7 @@ static void records_write(struct clfb_write *write, u64 leaf, const struct leaf_
 
 bool crab_clfb_encoded_holds(const struct clfb_tree *tree, u64 leaf)
 {
-	struct clfb_line line;
+	union clfb_line line;
 
 	crab_clfb_line_load(tree->base.media, leaf_media(tree->base.media, &tree->base.geo, leaf),
 			    &line);
@@ -219,11 +218,11 @@ const char *crab_clfb_encoded_fault(const struct clfb_tree *tree,
 	const struct crab_geometry *geo = &tree->base.geo;
 	const struct crab_media *media = tree->base.media;
 	struct leaf_records r;
-	struct clfb_line line;
+	union clfb_line line;
 
 	*count = 0;
 	crab_clfb_line_load(media, leaf_media(media, geo, place->leaf), &line);
-	if (crab_clfb_line_get(line.byte + CLFB_LEAF_CRC, sizeof(u32)) !=
+	if ((u32)crab_clfb_line_word(&line, CLFB_LEAF_CRC) !=
 	    line_crc(&line, geo, place->leaf))
 		return "its crc is wrong";
 	if (!line_holds(&line) || line.byte[CLFB_LEAF_COUNT] > tree->room)
@@ -275,7 +274,7 @@ void crab_clfb_encoded_fresh(struct crab_flow *flow, const struct crab_geometry 
 			     u64 low, const struct crab_record *records, u32 count)
 {
 	struct leaf_records r = { .low = low, .count = count };
-	struct clfb_line line;
+	union clfb_line line;
 
 	if (count)
 		memcpy(r.at, records, count * sizeof(*records));

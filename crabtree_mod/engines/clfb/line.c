@@ -13,7 +13,6 @@
 #include <linux/string.h>
 
 #include "media/crc.h"
-#include "media/persist.h"
 #include "media/swap.h"
 #include "line.h"
 
@@ -21,20 +20,11 @@
 
 /* The bytes under the crc */
 struct line_sealed {
-	struct clfb_line line;
+	union clfb_line line;
 	__le64 number;
 	__le32 store_id;
 	__le32 pad;
 };
-
-u64 crab_clfb_line_get(const u8 *from, u32 n)
-{
-	u64 value = 0;
-
-	while (n--)
-		value = value << 8 | from[n];
-	return value;
-}
 
 void crab_clfb_line_put(u8 *to, u64 value, u32 n)
 {
@@ -43,16 +33,15 @@ void crab_clfb_line_put(u8 *to, u64 value, u32 n)
 }
 
 void crab_clfb_line_load(const struct crab_media *media, const __le64 *from,
-			 struct clfb_line *line)
+			 union clfb_line *line)
 {
 	u32 i;
 
 	for (i = 0; i < CLFB_LINE_WORDS; i++)
-		crab_clfb_line_put(line->byte + i * sizeof(u64), crab_load(media, from + i),
-				   sizeof(u64));
+		line->word[i] = cpu_to_le64(crab_load(media, from + i));
 }
 
-void crab_clfb_line_replace(struct crab_flow *flow, __le64 *to, const struct clfb_line *line)
+void crab_clfb_line_replace(struct crab_flow *flow, __le64 *to, const union clfb_line *line)
 {
 	u64 words[CLFB_LINE_WORDS];
 	u32 i;
@@ -63,7 +52,7 @@ void crab_clfb_line_replace(struct crab_flow *flow, __le64 *to, const struct clf
 	crab_clean(flow, to, CRAB_LINE);
 }
 
-u32 crab_clfb_line_crc(const struct clfb_line *line, u32 store_id, u64 number, bool sequence)
+u32 crab_clfb_line_crc(const union clfb_line *line, u32 store_id, u64 number, bool sequence)
 {
 	struct line_sealed s = {
 		.line = *line,
@@ -136,7 +125,7 @@ bool crab_clfb_line_fits(const struct clfb_list *list)
 	return widths_fit(list->count, refs, keys);
 }
 
-void crab_clfb_line_encode(struct clfb_line *line, const struct clfb_list *list)
+void crab_clfb_line_encode(union clfb_line *line, const struct clfb_list *list)
 {
 	u32 refs, keys, i;
 	u8 *to = line->byte + CLFB_PAYLOAD;
@@ -153,17 +142,17 @@ void crab_clfb_line_encode(struct clfb_line *line, const struct clfb_list *list)
 		crab_clfb_line_put(to, list->key[i] - list->key[1], keys);
 }
 
-static u32 line_refs(const struct clfb_line *line)
+static u32 line_refs(const union clfb_line *line)
 {
 	return line->byte[CLFB_WIDTHS] >> 4;
 }
 
-static u32 line_keys(const struct clfb_line *line)
+static u32 line_keys(const union clfb_line *line)
 {
 	return line->byte[CLFB_WIDTHS] & 15;
 }
 
-bool crab_clfb_line_holds(const struct clfb_line *line)
+bool crab_clfb_line_holds(const union clfb_line *line)
 {
 	u32 count = crab_clfb_line_count(line), refs = line_refs(line), keys = line_keys(line);
 
@@ -171,37 +160,48 @@ bool crab_clfb_line_holds(const struct clfb_line *line)
 	       keys <= sizeof(u64) && widths_fit(count, refs, keys);
 }
 
-u64 crab_clfb_line_ref(const struct clfb_line *line, u32 i)
+u64 crab_clfb_line_ref(const union clfb_line *line, u32 i)
 {
-	u64 first = crab_clfb_line_get(line->byte + CLFB_REF, CLFB_REF_BYTES);
+	u64 first = crab_clfb_line_get(line, CLFB_REF, CLFB_REF_BYTES);
 	u32 refs = line_refs(line);
 	u64 difference;
 
 	if (!i)
 		return first;
-	difference = crab_clfb_line_get(line->byte + CLFB_PAYLOAD + (i - 1) * refs, refs);
+	difference = crab_clfb_line_get(line, CLFB_PAYLOAD + (i - 1) * refs, refs);
 	return (first + ref_extend(difference, refs)) & REF_MASK;
 }
 
-u64 crab_clfb_line_key(const struct clfb_line *line, u32 i)
+/* Where the differences of keys begin */
+static u32 line_keys_at(const union clfb_line *line)
 {
-	u64 first = crab_clfb_line_get(line->byte + CLFB_KEY, sizeof(u64));
-	u32 at = CLFB_PAYLOAD + (crab_clfb_line_count(line) - 1) * line_refs(line);
+	return CLFB_PAYLOAD + (crab_clfb_line_count(line) - 1) * line_refs(line);
+}
+
+u64 crab_clfb_line_key(const union clfb_line *line, u32 i)
+{
+	u64 first = crab_clfb_line_get(line, CLFB_KEY, sizeof(u64));
 	u32 keys = line_keys(line);
 
-	return i == 1 ? first : first + crab_clfb_line_get(line->byte + at + (i - 2) * keys, keys);
+	if (i == 1)
+		return first;
+	return first + crab_clfb_line_get(line, line_keys_at(line) + (i - 2) * keys, keys);
 }
 
-u32 crab_clfb_line_find(const struct clfb_line *line, u64 key)
+u32 crab_clfb_line_find(const union clfb_line *line, u64 key)
 {
-	u32 count = crab_clfb_line_count(line), i = 1;
+	u64 first = crab_clfb_line_get(line, CLFB_KEY, sizeof(u64));
+	u32 at = line_keys_at(line), keys = line_keys(line), i, found = 1;
 
-	while (i < count && crab_clfb_line_key(line, i) <= key)
-		i++;
-	return i - 1;
+	if (crab_clfb_line_count(line) == 1 || key < first)
+		return 0;
+	/* All of them are compared: a branch that ends the loop early is hard to predict */
+	for (i = crab_clfb_line_count(line) - 2; i--; at += keys)
+		found += crab_clfb_line_get(line, at, keys) <= key - first;
+	return found;
 }
 
-void crab_clfb_line_decode(const struct clfb_line *line, struct clfb_list *list)
+void crab_clfb_line_decode(const union clfb_line *line, struct clfb_list *list)
 {
 	u32 i;
 

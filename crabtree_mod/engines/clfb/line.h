@@ -8,10 +8,10 @@
 #ifndef CRABTREE_ENGINES_CLFB_LINE_H
 #define CRABTREE_ENGINES_CLFB_LINE_H
 
-#include "format.h"
+#include <linux/string.h>
 
-struct crab_flow;
-struct crab_media;
+#include "media/persist.h"
+#include "format.h"
 
 /*
  * Nodes that replace one: any 5 children fit with any widths (4 references of 5 bytes, 3 keys of
@@ -21,11 +21,13 @@ struct crab_media;
 #define CLFB_LIST_MAX	(CLFB_CHILDREN_MAX - 1 + CLFB_PIECES_MAX)
 
 /**
- * struct clfb_line - a node line, as on the media
+ * union clfb_line - a node line, as on the media
  * @byte: its bytes
+ * @word: its words
  */
-struct clfb_line {
+union clfb_line {
 	u8 byte[CRAB_LINE];
+	__le64 word[CLFB_LINE_WORDS];
 };
 
 /**
@@ -43,13 +45,21 @@ struct clfb_list {
 };
 
 /**
- * crab_clfb_line_get() - read a number
- * @from: its bytes, lowest first
- * @n: how many, at most 8
+ * crab_clfb_line_get() - read a number of a line
+ * @line: the line
+ * @at: byte of the line at which it begins; it ends at byte 8 or beyond
+ * @n: how many bytes, 1 to 8, the lowest first
  * Context: any.
  * Return: the number.
  */
-u64 crab_clfb_line_get(const u8 *from, u32 n);
+static inline u64 crab_clfb_line_get(const union clfb_line *line, u32 at, u32 n)
+{
+	__le64 word;
+
+	/* The word that ends with it; one that began with it could end after the line */
+	memcpy(&word, line->byte + at + n - sizeof(word), sizeof(word));
+	return le64_to_cpu(word) >> (64 - 8 * n);
+}
 
 /**
  * crab_clfb_line_put() - write a number
@@ -68,7 +78,7 @@ void crab_clfb_line_put(u8 *to, u64 value, u32 n);
  * Context: any.
  */
 void crab_clfb_line_load(const struct crab_media *media, const __le64 *from,
-			 struct clfb_line *line);
+			 union clfb_line *line);
 
 /**
  * crab_clfb_line_replace() - store a whole line, and clean it
@@ -77,7 +87,7 @@ void crab_clfb_line_load(const struct crab_media *media, const __le64 *from,
  * @line: its new content
  * Context: the caller fences.
  */
-void crab_clfb_line_replace(struct crab_flow *flow, __le64 *to, const struct clfb_line *line);
+void crab_clfb_line_replace(struct crab_flow *flow, __le64 *to, const union clfb_line *line);
 
 /**
  * crab_clfb_line_word() - a word of a line
@@ -86,9 +96,9 @@ void crab_clfb_line_replace(struct crab_flow *flow, __le64 *to, const struct clf
  * Context: any.
  * Return: the word in the CPU's byte order.
  */
-static inline u64 crab_clfb_line_word(const struct clfb_line *line, u32 i)
+static inline u64 crab_clfb_line_word(const union clfb_line *line, u32 i)
 {
-	return crab_clfb_line_get(line->byte + i * sizeof(u64), sizeof(u64));
+	return le64_to_cpu(line->word[i]);
 }
 
 /**
@@ -100,7 +110,7 @@ static inline u64 crab_clfb_line_word(const struct clfb_line *line, u32 i)
  * Context: any.
  * Return: the crc.
  */
-u32 crab_clfb_line_crc(const struct clfb_line *line, u32 store_id, u64 number, bool sequence);
+u32 crab_clfb_line_crc(const union clfb_line *line, u32 store_id, u64 number, bool sequence);
 
 /**
  * crab_clfb_line_fits() - whether a line can hold children, by bytes
@@ -116,7 +126,7 @@ bool crab_clfb_line_fits(const struct clfb_list *list);
  * @list: children that fit
  * Context: any.
  */
-void crab_clfb_line_encode(struct clfb_line *line, const struct clfb_list *list);
+void crab_clfb_line_encode(union clfb_line *line, const struct clfb_list *list);
 
 /**
  * crab_clfb_line_holds() - whether the numbers in a line agree with its size
@@ -124,7 +134,7 @@ void crab_clfb_line_encode(struct clfb_line *line, const struct clfb_list *list)
  * Context: any.
  * Return: false if it cannot be decoded.
  */
-bool crab_clfb_line_holds(const struct clfb_line *line);
+bool crab_clfb_line_holds(const union clfb_line *line);
 
 /**
  * crab_clfb_line_count() - number of children
@@ -132,7 +142,7 @@ bool crab_clfb_line_holds(const struct clfb_line *line);
  * Context: any.
  * Return: the number.
  */
-static inline u32 crab_clfb_line_count(const struct clfb_line *line)
+static inline u32 crab_clfb_line_count(const union clfb_line *line)
 {
 	return line->byte[CLFB_COUNT] & ~CLFB_OF_LEAVES;
 }
@@ -144,7 +154,7 @@ static inline u32 crab_clfb_line_count(const struct clfb_line *line)
  * Context: any.
  * Return: the number; any 40 bits.
  */
-u64 crab_clfb_line_ref(const struct clfb_line *line, u32 i);
+u64 crab_clfb_line_ref(const union clfb_line *line, u32 i);
 
 /**
  * crab_clfb_line_key() - the lowest key of a child
@@ -153,7 +163,7 @@ u64 crab_clfb_line_ref(const struct clfb_line *line, u32 i);
  * Context: any.
  * Return: the key.
  */
-u64 crab_clfb_line_key(const struct clfb_line *line, u32 i);
+u64 crab_clfb_line_key(const union clfb_line *line, u32 i);
 
 /**
  * crab_clfb_line_find() - find the child whose range holds a key
@@ -162,7 +172,7 @@ u64 crab_clfb_line_key(const struct clfb_line *line, u32 i);
  * Context: any.
  * Return: which one.
  */
-u32 crab_clfb_line_find(const struct clfb_line *line, u64 key);
+u32 crab_clfb_line_find(const union clfb_line *line, u64 key);
 
 /**
  * crab_clfb_line_decode() - all children
@@ -170,6 +180,6 @@ u32 crab_clfb_line_find(const struct clfb_line *line, u64 key);
  * @list: out
  * Context: any.
  */
-void crab_clfb_line_decode(const struct clfb_line *line, struct clfb_list *list);
+void crab_clfb_line_decode(const union clfb_line *line, struct clfb_list *list);
 
 #endif /* CRABTREE_ENGINES_CLFB_LINE_H */

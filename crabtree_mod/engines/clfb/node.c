@@ -56,7 +56,7 @@ static __le64 *node_media(const struct clfb_tree *tree, u64 number, u32 copy)
 }
 
 /* Words from @first on; the caller cleans */
-static void line_store(struct crab_flow *flow, __le64 *to, const struct clfb_line *line, u32 first)
+static void line_store(struct crab_flow *flow, __le64 *to, const union clfb_line *line, u32 first)
 {
 	u32 i;
 
@@ -64,14 +64,14 @@ static void line_store(struct crab_flow *flow, __le64 *to, const struct clfb_lin
 		crab_store(flow, to + i, crab_clfb_line_word(line, i));
 }
 
-bool crab_clfb_node_whole(const struct clfb_tree *tree, u64 number, const struct clfb_line *line)
+bool crab_clfb_node_whole(const struct clfb_tree *tree, u64 number, const union clfb_line *line)
 {
-	return crab_clfb_line_get(line->byte + CLFB_CRC, sizeof(u32)) ==
+	return (u32)crab_clfb_line_word(line, CLFB_CRC) ==
 	       crab_clfb_line_crc(line, tree->base.geo.store_id, number, is_twin(tree)) &&
 	       crab_clfb_line_holds(line);
 }
 
-bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, struct clfb_line *line)
+bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
 	u32 copy = is_twin(tree) && test_bit(number, tree->second);
 
@@ -83,14 +83,14 @@ bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, struct clfb_l
 }
 
 /* If both lines were whole, would @a count? */
-static bool is_newer(const struct clfb_line *a, const struct clfb_line *b)
+static bool is_newer(const union clfb_line *a, const union clfb_line *b)
 {
 	return (s8)(a->byte[CLFB_MARK] - b->byte[CLFB_MARK]) > 0;
 }
 
-static const char *open_twin(struct clfb_tree *tree, u64 number, struct clfb_line *line)
+static const char *open_twin(struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
-	struct clfb_line second;
+	union clfb_line second;
 	bool first_whole;
 
 	crab_clfb_line_load(tree->base.media, node_media(tree, number, 0), line);
@@ -105,7 +105,7 @@ static const char *open_twin(struct clfb_tree *tree, u64 number, struct clfb_lin
 	return NULL;
 }
 
-static const char *open_inplace(struct clfb_tree *tree, u64 number, struct clfb_line *line)
+static const char *open_inplace(struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
 	crab_clfb_line_load(tree->base.media, node_media(tree, number, 0), line);
 	if (line->byte[CLFB_MARK] == 1)
@@ -123,12 +123,12 @@ static const char *open_inplace(struct clfb_tree *tree, u64 number, struct clfb_
 	return NULL;
 }
 
-const char *crab_clfb_node_open(struct clfb_tree *tree, u64 number, struct clfb_line *line)
+const char *crab_clfb_node_open(struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
 	return is_twin(tree) ? open_twin(tree, number, line) : open_inplace(tree, number, line);
 }
 
-const char *crab_clfb_node_fault(const struct clfb_tree *tree, const struct clfb_line *line,
+const char *crab_clfb_node_fault(const struct clfb_tree *tree, const union clfb_line *line,
 				 u32 level, const struct clfb_place *place)
 {
 	u32 count = crab_clfb_line_count(line), i;
@@ -147,9 +147,9 @@ const char *crab_clfb_node_fault(const struct clfb_tree *tree, const struct clfb
 	return NULL;
 }
 
-void crab_clfb_node_seal(const struct clfb_tree *tree, u64 number, struct clfb_line *line)
+void crab_clfb_node_seal(const struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
-	struct clfb_line other;
+	union clfb_line other;
 
 	line->byte[CLFB_MARK] = 1;
 	if (is_twin(tree)) {
@@ -161,7 +161,7 @@ void crab_clfb_node_seal(const struct clfb_tree *tree, u64 number, struct clfb_l
 			   sizeof(u32));
 }
 
-void crab_clfb_node_fresh(struct clfb_write *write, u64 number, const struct clfb_line *line)
+void crab_clfb_node_fresh(struct clfb_write *write, u64 number, const union clfb_line *line)
 {
 	__le64 *to = node_media(write->tree, number, 0);
 
@@ -178,11 +178,11 @@ static u32 other_copy(const struct clfb_tree *tree, u64 number)
 	return !test_bit(number, tree->second);
 }
 
-static void update_twin(struct clfb_write *write, u64 number, struct clfb_line *line)
+static void update_twin(struct clfb_write *write, u64 number, union clfb_line *line)
 {
 	struct clfb_tree *tree = write->tree;
 	u32 copy = other_copy(tree, number);
-	struct clfb_line old;
+	union clfb_line old;
 
 	crab_clfb_line_load(tree->base.media, node_media(tree, number, !copy), &old);
 	line->byte[CLFB_MARK] = old.byte[CLFB_MARK] + 1;
@@ -200,7 +200,7 @@ static void update_twin(struct clfb_write *write, u64 number, struct clfb_line *
 }
 
 /* Words 1 to 7, and then word 0 with valid = 1 */
-static void line_rewrite(struct crab_flow *flow, __le64 *to, const struct clfb_line *line)
+static void line_rewrite(struct crab_flow *flow, __le64 *to, const union clfb_line *line)
 {
 	line_store(flow, to, line, 1);
 	crab_clean(flow, to, CRAB_LINE);
@@ -210,12 +210,12 @@ static void line_rewrite(struct crab_flow *flow, __le64 *to, const struct clfb_l
 	crab_clean_word(flow, to);
 }
 
-static void update_inplace(struct clfb_write *write, u64 number, struct clfb_line *line)
+static void update_inplace(struct clfb_write *write, u64 number, union clfb_line *line)
 {
 	struct clfb_tree *tree = write->tree;
 	struct crab_flow *flow = write->flow;
 	__le64 *to = node_media(tree, number, 0), *log = log_media(flow->media);
-	struct clfb_line old;
+	union clfb_line old;
 
 	crab_clfb_node_seal(tree, number, line);
 	crab_clfb_line_load(flow->media, to, &old);
@@ -233,7 +233,7 @@ static void update_inplace(struct clfb_write *write, u64 number, struct clfb_lin
 	crab_fence(flow, CRAB_P13_PARENT);
 }
 
-static void update_atomic(struct clfb_write *write, u64 number, struct clfb_line *line)
+static void update_atomic(struct clfb_write *write, u64 number, union clfb_line *line)
 {
 	crab_clfb_node_seal(write->tree, number, line);
 	crab_clfb_line_replace(write->flow, node_media(write->tree, number, 0), line);
@@ -241,7 +241,7 @@ static void update_atomic(struct clfb_write *write, u64 number, struct clfb_line
 	crab_fence(write->flow, CRAB_P13_PARENT);
 }
 
-void crab_clfb_node_update(struct clfb_write *write, u64 number, struct clfb_line *line)
+void crab_clfb_node_update(struct clfb_write *write, u64 number, union clfb_line *line)
 {
 	if (is_twin(write->tree))
 		update_twin(write, number, line);
@@ -261,8 +261,8 @@ void crab_clfb_node_restore(struct clfb_tree *tree, struct crab_flow *flow)
 }
 
 /* Is the line that does not count torn? A void one is not: no crc of it is left */
-static bool is_torn(const struct clfb_tree *tree, u64 number, const struct clfb_line *line,
-		    const struct clfb_line *other)
+static bool is_torn(const struct clfb_tree *tree, u64 number, const union clfb_line *line,
+		    const union clfb_line *other)
 {
 	return crab_clfb_line_word(other, 0) && is_newer(other, line) &&
 	       !crab_clfb_node_whole(tree, number, other);
@@ -271,7 +271,7 @@ static bool is_torn(const struct clfb_tree *tree, u64 number, const struct clfb_
 static void void_torn(const struct clfb_tree *tree, struct crab_flow *flow, u64 number)
 {
 	u32 copy = other_copy(tree, number);
-	struct clfb_line line, other;
+	union clfb_line line, other;
 
 	crab_clfb_line_load(tree->base.media, node_media(tree, number, !copy), &line);
 	crab_clfb_line_load(tree->base.media, node_media(tree, number, copy), &other);

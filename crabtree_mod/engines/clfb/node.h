@@ -40,7 +40,7 @@ u64 crab_clfb_node_offset(const struct clfb_tree *tree, u64 number);
  * Context: clfb_tree.lock, or attach.
  * Return: false if it cannot be decoded.
  */
-bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, struct clfb_line *line);
+bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, union clfb_line *line);
 
 /**
  * crab_clfb_node_whole() - verify the crc of a line
@@ -50,7 +50,7 @@ bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, struct clfb_l
  * Context: any.
  * Return: true if it is a line of this node.
  */
-bool crab_clfb_node_whole(const struct clfb_tree *tree, u64 number, const struct clfb_line *line);
+bool crab_clfb_node_whole(const struct clfb_tree *tree, u64 number, const union clfb_line *line);
 
 /**
  * crab_clfb_node_open() - attach: find the line of a node that counts, and verify its crc
@@ -63,7 +63,7 @@ bool crab_clfb_node_whole(const struct clfb_tree *tree, u64 number, const struct
  * Context: attach; the memory of the node can be read.
  * Return: NULL, or a description of the damage.
  */
-const char *crab_clfb_node_open(struct clfb_tree *tree, u64 number, struct clfb_line *line);
+const char *crab_clfb_node_open(struct clfb_tree *tree, u64 number, union clfb_line *line);
 
 /**
  * crab_clfb_node_fault() - verify a node line against its place in the tree
@@ -74,7 +74,7 @@ const char *crab_clfb_node_open(struct clfb_tree *tree, u64 number, struct clfb_
  * Context: any.
  * Return: NULL, or a description of the damage.
  */
-const char *crab_clfb_node_fault(const struct clfb_tree *tree, const struct clfb_line *line,
+const char *crab_clfb_node_fault(const struct clfb_tree *tree, const union clfb_line *line,
 				 u32 level, const struct clfb_place *place);
 
 /**
@@ -84,7 +84,7 @@ const char *crab_clfb_node_fault(const struct clfb_tree *tree, const struct clfb
  * @line: the line
  * Context: as crab_clfb_node_read().
  */
-void crab_clfb_node_seal(const struct clfb_tree *tree, u64 number, struct clfb_line *line);
+void crab_clfb_node_seal(const struct clfb_tree *tree, u64 number, union clfb_line *line);
 
 /**
  * crab_clfb_node_fresh() - write a node that nothing names yet
@@ -93,7 +93,7 @@ void crab_clfb_node_seal(const struct clfb_tree *tree, u64 number, struct clfb_l
  * @line: of crab_clfb_node_seal()
  * Context: clfb_tree.lock for writing, pinned; the caller fences.
  */
-void crab_clfb_node_fresh(struct clfb_write *write, u64 number, const struct clfb_line *line);
+void crab_clfb_node_fresh(struct clfb_write *write, u64 number, const union clfb_line *line);
 
 /**
  * crab_clfb_node_update() - replace the line of a node in use (P13)
@@ -102,7 +102,7 @@ void crab_clfb_node_fresh(struct clfb_write *write, u64 number, const struct clf
  * @line: its new content
  * Context: clfb_tree.lock for writing, pinned.
  */
-void crab_clfb_node_update(struct clfb_write *write, u64 number, struct clfb_line *line);
+void crab_clfb_node_update(struct clfb_write *write, u64 number, union clfb_line *line);
 
 /**
  * crab_clfb_node_restore() - repair: write the node back whose update was interrupted

@@ -16,23 +16,31 @@
 #include "smo.h"
 
 /* Updates the value in a slot */
-static int put_old(struct clfb_write *write, const struct clfb_place *place, u32 slot, u64 value,
+static int put_old(struct clfb_write *write, u64 leaf, u32 slot, u64 value,
 		   enum crab_insert_mode mode, struct crab_old *old)
 {
 	int err;
 
-	old->value = crab_clfb_leaf_value(write->tree, place->leaf, slot);
+	old->value = crab_clfb_leaf_value(write->tree, leaf, slot);
 	err = crab_insert_decide(mode, old, &value);
 	if (err)
 		return err;
 	crab_flow_pin();
-	crab_clfb_leaf_set(write, place->leaf, slot, value);
+	crab_clfb_leaf_set(write, leaf, slot, value);
 	crab_flow_unpin();
 	crab_count_settled(&write->tree->base, updates, write->flow, 0);
 	return 0;
 }
 
-static int put_new(struct clfb_write *write, const struct clfb_place *place, u64 key, u64 value)
+/* Splits the full leaf of a new record; only this needs the range of the leaf */
+static int put_split(struct clfb_write *write, struct clfb_place *place,
+		     const struct crab_record *record)
+{
+	crab_clfb_find(write->tree, record->key, place);
+	return place->bad ? -EUCLEAN : crab_clfb_smo_split(write, place, record);
+}
+
+static int put_new(struct clfb_write *write, struct clfb_place *place, u64 key, u64 value)
 {
 	struct crab_record record = { .key = key, .value = value };
 	bool added;
@@ -42,7 +50,7 @@ static int put_new(struct clfb_write *write, const struct clfb_place *place, u64
 	added = crab_clfb_leaf_add(write, place->leaf, &record);
 	crab_flow_unpin();
 	if (!added)
-		err = crab_clfb_smo_split(write, place, &record);
+		err = put_split(write, place, &record);
 	if (!err)
 		crab_count_settled(&write->tree->base, inserts, write->flow, 0);
 	return err;
@@ -54,13 +62,13 @@ static int put(struct clfb_write *write, u64 key, u64 value, enum crab_insert_mo
 	struct clfb_place place;
 	u32 slot;
 
-	crab_clfb_find(write->tree, key, &place);
+	crab_clfb_find_leaf(write->tree, key, &place);
 	if (place.bad)
 		return -EUCLEAN;
 	slot = crab_clfb_leaf_find(write->tree, place.leaf, key);
 	old->existed = slot != CLFB_SLOT_NONE;
 	if (old->existed)
-		return put_old(write, &place, slot, value, mode, old);
+		return put_old(write, place.leaf, slot, value, mode, old);
 	return mode & CRAB_INSERT_NEEDS ? -ENOENT : put_new(write, &place, key, value);
 }
 
@@ -82,7 +90,7 @@ static int take(struct clfb_write *write, u64 key, struct crab_old *old)
 	struct clfb_place place;
 	u32 slot;
 
-	crab_clfb_find(tree, key, &place);
+	crab_clfb_find_leaf(tree, key, &place);
 	if (place.bad)
 		return -EUCLEAN;
 	slot = crab_clfb_leaf_find(tree, place.leaf, key);

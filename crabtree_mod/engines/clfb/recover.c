@@ -44,7 +44,7 @@
  * @open: the node is whole
  */
 struct clfb_open {
-	struct clfb_line line;
+	union clfb_line line;
 	u64 node;
 	u64 low;
 	bool open;
@@ -80,7 +80,7 @@ static void recover_bad(struct clfb_tree *tree, unsigned long *bad, u64 number, 
 
 /* Opens the node of a place; returns NULL, or a description of the damage */
 static const char *node_enter(struct clfb_tree *tree, u64 number, u32 level,
-			      const struct clfb_place *place, struct clfb_line *line)
+			      const struct clfb_place *place, union clfb_line *line)
 {
 	const char *fault;
 

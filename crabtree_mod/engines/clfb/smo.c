@@ -119,7 +119,7 @@ static void plan_splice(struct clfb_plan *plan, u32 at)
 /* The children of a node on the path, as they are now */
 static int plan_load(struct clfb_tree *tree, u64 node)
 {
-	struct clfb_line line;
+	union clfb_line line;
 
 	if (!crab_clfb_node_read(tree, node, &line))
 		return crab_engine_damaged(&tree->base, crab_clfb_node_offset(tree, node),

@@ -9,10 +9,12 @@
 #include <linux/crc32.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "engines/clfb/line.h"
 #include "media/badmem.h"
 #include "media/crc.h"
 #include "model.h"
@@ -280,6 +282,61 @@ static void test_badmem_exact(u64 seed)
 	tap_ok(true, "badmem: a list is exact while it has room");
 }
 
+/* Children at random distances, as many of them as fit into a line */
+static void random_list(u64 *seed, struct clfb_list *list)
+{
+	u32 bits = rng(seed) % 64, i;
+	u64 key = rng(seed) % 1000;
+
+	list->leaves = false;
+	list->count = 1 + rng(seed) % CLFB_CHILDREN_MAX;
+	for (i = 0; i < list->count; i++, key += 1 + (rng(seed) & ((1ULL << bits) - 1)) / 32) {
+		list->ref[i] = rng(seed) & ((1ULL << bits / 2) - 1);
+		list->key[i] = i ? key : 0;
+	}
+	while (!crab_clfb_line_fits(list))
+		list->count--;
+}
+
+/* The child whose range holds a key */
+static u32 list_find(const struct clfb_list *list, u64 key)
+{
+	u32 i = list->count - 1;
+
+	while (i && list->key[i] > key)
+		i--;
+	return i;
+}
+
+static bool line_has(const union clfb_line *line, const struct clfb_list *list, u32 i)
+{
+	u64 key = list->key[i];
+
+	if (crab_clfb_line_ref(line, i) != list->ref[i] || (i && crab_clfb_line_key(line, i) != key))
+		return false;
+	return crab_clfb_line_find(line, key) == list_find(list, key) &&
+	       crab_clfb_line_find(line, key - 1) == list_find(list, key - 1);
+}
+
+static void test_clfb_line(u64 seed)
+{
+	u32 turn, i, most = 0, wide = 0;
+	union clfb_line line;
+	struct clfb_list list;
+
+	for (turn = 0; turn < 20000; turn++) {
+		random_list(&seed, &list);
+		crab_clfb_line_encode(&line, &list);
+		tap_check(crab_clfb_line_holds(&line), "line %u cannot be decoded", turn);
+		for (i = 0; i < list.count; i++)
+			tap_check(line_has(&line, &list, i), "line %u, child %u", turn, i);
+		most = max(most, list.count);
+		wide += list.count > 2 && list.key[list.count - 1] - list.key[1] > U32_MAX;
+	}
+	tap_ok(most > 15 && wide > 1000, "clfb: lines of up to %u children, %u of them with wide keys: "
+	       "each child is found", most, wide);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -294,6 +351,7 @@ int main(void)
 	test_persist(true);
 	test_persist(false);
 	test_crc();
+	test_clfb_line(1);
 	test_badmem(1);
 	test_badmem_exact(2);
 	return tap_done();
