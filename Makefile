@@ -6,7 +6,8 @@
 #   make demo	a real arm64 kernel loses power while it writes, and no data
 #   make demo-reboot	a Debian 13 machine reboots in three ways, and all records are there; as root
 #   make break [AT=FILE:LINE]	leaves a fence out, and shows a power cut that notices it
-#   make check	every test there is; ends in one line "N passed, N failed"
+#   make check	all tests; ends in one line "N passed, N failed"
+#   make check-long		the same at length: larger state spaces, more rounds, more power cuts; hours
 #   make quick	the checks before each commit, in a minute
 #
 #   make modules [KERNEL=host]	crabtree.ko for a kernel (selftests/vm/kernel lists them)
@@ -75,6 +76,11 @@ break: setup-host
 check:
 	@scripts/setup
 	@scripts/check $(OPTIONS)
+
+check-long: setup-host setup-vm
+	@scripts/crash
+	@$(MAKE) -C tools/host OUT=$(OUT)/host check-long
+	@selftests/vm/check long kcsan
 
 quick: setup-tools setup-metrics setup-host setup-counts setup-style setup-docs
 	@scripts/check quick
@@ -194,4 +200,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo demo-reboot break check quick modules modules_install tools raft-test host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-values bench-ycsb bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean
+.PHONY: help demo demo-reboot break check check-long quick modules modules_install tools raft-test host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-values bench-ycsb bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean

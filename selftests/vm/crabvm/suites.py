@@ -4,7 +4,7 @@
 A suite is a command whose result is judged by its exit status and the counts of its last
 line.  Suites that boot a machine do so through run; a power cut counts as one test, and so
 does the demo.  The file `expected` holds the number of tests that must pass in each suite.
-Long suites run only where they are named.
+Long suites run only where they, or their groups, are named.
 """
 
 import os
@@ -49,14 +49,14 @@ def device_files(tool, kernel):
             f"{programs}/device:/device"]
 
 
-def device(kernel, *args, cpu=None, tests="", pmem=("--pmem", "64M")):
-    """The kselftests over the loaded module."""
+def device(kernel, *args, cpu=None, tests="", pmem=("--pmem", "64M"), stress=1):
+    """The kselftests over the loaded module; STRESS: seconds on each store, of the test of that name."""
     def build(tool, name, scratch):
         files = device_files(tool, kernel)
         region = [] if kernel == "uml" else \
             ["--region", os.path.join(scratch, "media"), *pmem]
         return machine(name, kernel, "device.sh", *files, *region, "--timeout", SILENCE,
-                       "--env", f"TESTS={tests}", f"CRABTREE_STRESS_SECONDS={STRESS_SECONDS}",
+                       "--env", f"TESTS={tests}", f"CRABTREE_STRESS_SECONDS={stress}",
                        *(["--cpu", cpu] if cpu else []), *args)
     return build
 
@@ -194,11 +194,12 @@ def dkms(tool, name, scratch):
 # the time of one with one processor, even where the second one idles: the two wait for each
 # other whenever the kernel changes a mapping.
 #
-# Tests whose subject depends on the architecture run on one processor of each: arm64-6.12 and
-# amd64-6.1.  The other kernel of the architecture runs on two processors the tests that depend
-# on either: the ABI, services of the kernel (loading, regions, devices, events, signals), and
-# threads.  The content of images, limits, rights, loads that fail late and tuning depend on
-# nothing of these: amd64-6.1 runs them, and user-mode Linux most of them under every checker.
+# Tests whose subject depends on the architecture run on arm64-6.12 and amd64-6.1.  The other
+# kernel of the architecture runs the tests that depend on the kernel: the ABI, and its services
+# (loading, regions, devices, events, signals).  Threads run on two processors of arm64-6.12, and
+# of the real-time kernels.  The content of images, limits, rights, loads that fail late and
+# tuning depend on nothing of these: amd64-6.1 runs them, and user-mode Linux most of them under
+# every checker.
 ARCH_TESTS = ("abi abi32 operations operations32 blobs names commits values modify range observe bad_input copies signals concurrency linear regions.sh "
               "control providers.sh reload.sh sample.sh events.sh tracing.sh power.sh")
 KERNEL_TESTS = ("abi operations blobs names commits values modify range observe permissions copies signals concurrency linear regions.sh providers.sh reload.sh "
@@ -206,14 +207,15 @@ KERNEL_TESTS = ("abi operations blobs names commits values modify range observe 
 # Tests that depend on the type of the processor, which decides the clean, the fence and the
 # 16-byte store.
 CPU_TESTS = "operations concurrency sample.sh"
+# The same, and those of threads.
+THREAD_TESTS = CPU_TESTS + " observe linear"
 # Tests that need neither a physical region nor 32-bit programs, under every checker.
 UML_TESTS = ("abi operations blobs names commits values modify range observe limits permissions bad_input unfinished copies signals faults concurrency "
              "linear control sample.sh tuning.sh events.sh tracing.sh")
-# Tests of threads and of signals under every checker, on two processors and with preemption:
-# user-mode Linux has neither, and all other tests.
-DEBUG_TESTS = "signals commits values observe concurrency sample.sh"
+# Tests of threads under every checker, on two processors and with preemption: user-mode Linux
+# has neither, and all other tests.
+DEBUG_TESTS = "commits values observe concurrency"
 SILENCE = "400"     # of the slowest test, with a reserve
-STRESS_SECONDS = 3  # on each store; make kcsan takes longer
 DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod")
 # In place of reserved memory a DIMM that the firmware describes. The kernel passes a machine check
 # on to its driver only on a processor of Intel's
@@ -222,7 +224,7 @@ NVDIMM = ("--nvdimm", "64M", "--modules", "nfit", "nd_pmem", "dm-mod", "--monito
 # Memory that the kernel reserves by name (6.12 and newer)
 RESERVE = ("--append", "reserve_mem=1M:4096:crab")
 # Tests that depend on PREEMPT_RT: locks, and preemption under them.
-RT_TESTS = "commits values observe concurrency linear sample.sh stress"
+RT_TESTS = "commits values observe concurrency sample.sh stress"
 KCSAN_TESTS = "stress commits values observe concurrency linear sample.sh"
 
 SUITES = [
@@ -234,24 +236,26 @@ SUITES = [
     Suite("linked-uml", "device", linked, 20),
     Suite("device-arm64-debug", "device", device("arm64-debug", tests=DEBUG_TESTS), 70, 2),
     Suite("device-arm64-6.1-a53", "device", device("arm64-6.1", "--smp", "1", cpu="cortex-a53", tests=CPU_TESTS), 12),
-    Suite("device-arm64-6.1-n1", "device", device("arm64-6.1", cpu="neoverse-n1", tests=KERNEL_TESTS), 62, 2),
-    Suite("device-arm64-6.12-max", "device", device("arm64-6.12", cpu="max", tests=CPU_TESTS), 31, 2),
+    Suite("device-arm64-6.1-n1", "device",
+          device("arm64-6.1", "--smp", "1", cpu="neoverse-n1", tests=KERNEL_TESTS), 50),
+    Suite("device-arm64-6.12-max", "device", device("arm64-6.12", cpu="max", tests=THREAD_TESTS), 40, 2),
     Suite("device-arm64-6.12", "device",
           device("arm64-6.12", "--modules", "of_pmem", "nd_pmem", "dm-mod", "--smp", "1",
                  *RESERVE, cpu="neoverse-n1", tests=ARCH_TESTS), 60),
     Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX, "--smp", "1"), 53),
-    Suite("device-amd64-6.12", "device", device("amd64-6.12", *NVDIMM, *RESERVE, pmem=(), tests=KERNEL_TESTS), 55, 2),
+    Suite("device-amd64-6.12", "device",
+          device("amd64-6.12", *NVDIMM, *RESERVE, "--smp", "1", pmem=(), tests=KERNEL_TESTS), 50),
     Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_TESTS), 35, 2),
     Suite("device-amd64-6.1-rt", "device", device("amd64-6.1-rt", tests=RT_TESTS), 22, 2),
     Suite("secure-boot-amd64-6.1", "device", secure_boot("amd64-6.1"), 30),
     Suite("counts-arm64-6.1", "device", counts, 11),
     Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 15),
     Suite("hibernate-amd64-6.1", "power", hibernation("amd64-6.1"), 25),
-    Suite("powercut-uml", "power", powercuts("uml", 188), 73),
-    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 12, "--writers", "4"), 50, 2),
+    Suite("powercut-uml", "power", powercuts("uml", 96), 40),
+    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 6, "--writers", "4"), 25, 2),
     Suite("scans-uml", "power", scans("uml", 12), 6),
     Suite("scans-amd64-6.1", "power", scans("amd64-6.1", 2, "--beside"), 15),
-    Suite("restores-amd64-6.1", "power", restores("amd64-6.1", 3), 40),
+    Suite("restores-amd64-6.1", "power", restores("amd64-6.1", 2), 25),
     Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 4000), 30, 2),
     Suite("boots", "power", boots, 1),
     Suite("verifier", "power", verifier, 3),
@@ -264,6 +268,16 @@ SUITES = [
     Suite("trace-amd64", "trace", traced("amd64-6.1", "amd64", "amd64-caches", "--part", "3/3"), 45),
     Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 25),
     Suite("dkms", "dkms", dkms, 13),
+    # `make check-long`: the same tests on more processors and for longer, and more cuts
+    Suite("long-arm64-debug", "long", device("arm64-debug", tests="signals sample.sh", stress=3), 60, 2, long=True),
+    Suite("long-arm64-6.1-n1", "long", device("arm64-6.1", cpu="neoverse-n1", tests=KERNEL_TESTS), 80, 2, long=True),
+    Suite("long-amd64-6.12", "long",
+          device("amd64-6.12", *NVDIMM, *RESERVE, pmem=(), tests=KERNEL_TESTS), 100, 2, long=True),
+    Suite("long-arm64-6.1-rt", "long", device("arm64-6.1-rt", tests="linear stress", stress=10), 120, 2, long=True),
+    Suite("long-amd64-6.1-rt", "long", device("amd64-6.1-rt", tests="linear stress", stress=10), 100, 2, long=True),
+    Suite("long-powercut-uml", "long", powercuts("uml", 384), 300, long=True),
+    Suite("long-powercut-arm64-6.1", "long", powercuts("arm64-6.1", 24, "--writers", "4"), 230, 2, long=True),
+    Suite("long-restores-amd64-6.1", "long", restores("amd64-6.1", 6), 80, long=True),
     # The newest kernel needs a root of Debian's unstable suite, to build the module in
     Suite("device-amd64-sid", "sid", device("amd64-sid", *DAX, *RESERVE, tests=KERNEL_TESTS), 60, 2, long=True),
     Suite("kcsan-arm64", "kcsan", kcsan, 150, 2, long=True),

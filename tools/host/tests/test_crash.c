@@ -14,6 +14,7 @@
 #include "tap.h"
 
 #define STEPS	200
+#define STEPS_QUICK	120	/* with one round */
 #define BLOB_LEAVES	24
 #define COMMIT_LEAVES	30
 #define COMMIT_MOST	2U
@@ -60,8 +61,8 @@ static void run_driver(const struct host_driver *driver, u32 rounds, u64 seed)
 
 	for (i = 0; i < 12 * rounds; i++) {
 		setup = driver->sample(i);
-		run_workload(&setup, 8 + i / 3 % 3 * 2, seed + i, false, STEPS,
-			     rounds > 1 ? 2 : 1 + i % 2);
+		run_workload(&setup, 8 + i / 3 % 3 * 2, seed + i, false,
+			     rounds > 1 ? STEPS : STEPS_QUICK, rounds > 1 ? 2 : 1 + i % 2);
 	}
 	for (i = 0; i < rounds; i++)
 		run_workload(&driver->setups[0], 8, seed + i, true, rounds > 1 ? STEPS : 48,

@@ -119,14 +119,27 @@ static void test_cache(const char *name, enum crab_shadow_fault fault)
 	explore_end(&x);
 }
 
+/* Whether it is the first tiny one of its layout */
+static bool is_first(const struct space *space)
+{
+	const struct space *other;
+
+	for_each_space(other)
+		if (other->tier == SPACE_TINY && other->driver == space->driver &&
+		    !strcmp(other->layout, space->layout))
+			return other == space;
+	return false;
+}
+
 int main(void)
 {
 	const struct space *space;
 
 	if (crab_persist_init())
 		return 2;
+	/* One space of each layout: the shortcuts do not depend on what is stored */
 	for_each_space(space)
-		if (space->tier == SPACE_TINY)
+		if (is_first(space))
 			test_shortcuts(space);
 	test_fault("sorted-sip-5x3x3", CRAB_P3_SUPER);
 	test_fault("slotted-2x5x3", CRAB_P6_RECORD);

@@ -258,7 +258,7 @@ static void run_attach(void)
 
 int main(int argc, char **argv)
 {
-	u32 rounds = argc > 1 ? atoi(argv[1]) : 8, i;
+	u32 rounds = argc > 1 ? atoi(argv[1]) : 4, i;
 	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 	const char *only = argc > 3 ? argv[3] : NULL;
 

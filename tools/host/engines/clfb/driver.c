@@ -94,9 +94,9 @@ static const struct space clfb_spaces[] = {
 #define FILLED		.changes = true, .inserts = 900
 
 static const struct load clfb_loads[] = {
-	{ "load-clfb-512", { INPLACE(512), .keys = 1024, FILLED }, .leaves = 60, .steps = 1000,
+	{ "load-clfb-512", { INPLACE(512), .keys = 1024, FILLED }, .leaves = 60, .steps = 6000,
 	  .tier = SPACE_QUICK },
-	{ "load-clfb-twin", { TWIN(512), .keys = 512 }, .leaves = 30, .steps = 1000,
+	{ "load-clfb-twin", { TWIN(512), .keys = 512 }, .leaves = 30, .steps = 2000,
 	  .tier = SPACE_QUICK },
 	{ }
 };

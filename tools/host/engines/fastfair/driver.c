@@ -87,9 +87,9 @@ static const struct space fastfair_spaces[] = {
 
 static const struct load fastfair_loads[] = {
 	{ "load-fastfair-512", { FASTFAIR(512), .keys = 256 },
-	  .leaves = 12, .steps = 1000, .tier = SPACE_QUICK },
+	  .leaves = 12, .steps = 500, .tier = SPACE_QUICK },
 	{ "load-fastfair-256", { FASTFAIR(256), .keys = 128 },
-	  .leaves = 12, .steps = 200, .depth = 2, .tier = SPACE_QUICK },
+	  .leaves = 12, .steps = 120, .depth = 2, .tier = SPACE_QUICK },
 	{ "long-fastfair-256", { FASTFAIR(256), .keys = 256 },
 	  .leaves = 40, .steps = 2000, .depth = 2, .tier = SPACE_FULL },
 	{ }

@@ -137,6 +137,8 @@ RACES = [
 ]
 
 SUBJECTS = {
+    "nbtree: readers see a record before it is durable": ("nbtree", 30),
+    "nbtree: compare-and-swap: the lock is released after the comparison": ("nbtree, leaves of 512 bytes", 59),
     "eadr: an insert whose slot another task has used takes the next one": ("eadr", 19),
     "eadr: an insert notes its key before it has the slot": ("eadr", 96),
     "eadr: a search does not follow a leaf that is gone": ("eadr", 1),

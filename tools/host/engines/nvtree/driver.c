@@ -105,13 +105,13 @@ static const struct space nvtree_spaces[] = {
 #define FILLED		.changes = true, .inserts = 900
 
 static const struct load nvtree_loads[] = {
-	{ "load-nvtree-512", { NVTREE(512), .keys = 128 }, .leaves = 12, .steps = 3000, .depth = 2,
+	{ "load-nvtree-512", { NVTREE(512), .keys = 128 }, .leaves = 12, .steps = 1500, .depth = 2,
 	  .tier = SPACE_QUICK },
 	{ "load-nvtree-pairs", { NVTREE(512, .pairs = true), .keys = 128 }, .leaves = 12,
-	  .steps = 3000, .tier = SPACE_QUICK },
+	  .steps = 1500, .tier = SPACE_QUICK },
 	{ "load-nvtree-4096", { NVTREE(4096), FILLED, .keys = 1024 }, .leaves = 12, .steps = 6000,
 	  .tier = SPACE_QUICK },
-	{ "load-nvtree-full", { NVTREE(512), FILLED, .keys = 1024 }, .leaves = 40, .steps = 4000,
+	{ "load-nvtree-full", { NVTREE(512), FILLED, .keys = 1024 }, .leaves = 40, .steps = 2500,
 	  .tier = SPACE_QUICK },
 	{ }
 };
