@@ -22,7 +22,7 @@ DESIGNS = [
              "return r->count > 1 ? key_bytes(r->at[1].key - r->at[0].key) : 1"),
     ]),
     Design("clfb, encoded: attach believes a leaf with a wrong crc", [
-        Edit(ENCODED, "crab_clfb_line_get(line.byte + CLFB_LEAF_CRC, sizeof(u32)) !=\n"
+        Edit(ENCODED, "(u32)crab_clfb_line_word(&line, CLFB_LEAF_CRC) !=\n"
              "\t    line_crc(&line, geo, place->leaf)", "false"),
     ]),
     Design("clfb, encoded: a line is stored word by word", [
