@@ -195,7 +195,7 @@ u32 crab_clfb_line_find(const union clfb_line *line, u64 key)
 
 	if (crab_clfb_line_count(line) == 1 || key < first)
 		return 0;
-	/* All of them are compared: a branch that ends the loop early is hard to predict */
+	/* All keys are compared: a branch that ends the loop early is hard to predict */
 	for (i = crab_clfb_line_count(line) - 2; i--; at += keys)
 		found += crab_clfb_line_get(line, at, keys) <= key - first;
 	return found;
