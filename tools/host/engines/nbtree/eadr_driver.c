@@ -73,7 +73,7 @@ static const struct space eadr_spaces[] = {
 #define FILLED		.changes = true, .inserts = 900
 
 static const struct load eadr_loads[] = {
-	{ "load-eadr-512", { EADR(512), .keys = 256 }, .leaves = 24, .steps = 1000, .depth = 2,
+	{ "load-eadr-512", { EADR(512), .keys = 256 }, .leaves = 24, .steps = 1600, .depth = 2,
 	  .tier = SPACE_QUICK },
 	{ "load-eadr-1024", { EADR(1024), FILLED, .keys = 1024 }, .leaves = 60, .steps = 2000,
 	  .tier = SPACE_QUICK },
