@@ -79,7 +79,7 @@ const struct space crab_spaces[] = {
 	{ "sorted-auto-5x3x6", SORTED(AUTO, .probe = true, .pair = true), .leaves = 3, .keys = 6,
 	  .format = true, .tier = SPACE_QUICK },
 	{ "sorted-demand-5x4x6", SORTED(COW, .on_demand = true), .leaves = 4, .keys = 6,
-	  .tier = SPACE_QUICK },
+	  .tier = SPACE_LONG },
 	{ "sorted-batch", SORTED(SIP), .leaves = 4, .keys = 3, .survive = true, .batch = 2,
 	  .tier = SPACE_QUICK },
 	{ "sorted-batch-of-3", SORTED(SIP), .leaves = 4, .keys = 3, .survive = true, .batch = 3,

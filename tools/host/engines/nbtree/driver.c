@@ -67,7 +67,7 @@ static const struct space nbtree_spaces[] = {
 	  .tier = SPACE_QUICK },
 	{ "nbtree-2x4x4", ADR(128), .slots = 2, .leaves = 4, .keys = 4, .tier = SPACE_QUICK },
 	{ "nbtree-full", ADR(128), .slots = 2, .leaves = 3, .keys = 5, .tier = SPACE_FULL },
-	{ "nbtree-3x3x4", ADR(128), .slots = 3, .leaves = 3, .keys = 4, .tier = SPACE_QUICK },
+	{ "nbtree-3x3x4", ADR(128), .slots = 3, .leaves = 3, .keys = 4, .tier = SPACE_LONG },
 	{ "nbtree-batch", ADR(128), .slots = 2, .leaves = 3, .keys = 3, .batch = 2,
 	  .tier = SPACE_QUICK },
 	{ }
