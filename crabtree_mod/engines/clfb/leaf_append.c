@@ -121,7 +121,7 @@ u32 crab_clfb_append_find(const struct clfb_tree *tree, u64 leaf, u64 key)
 	struct leaf_bits bits;
 	u32 slot, end;
 
-	/* All lines at once: the bitmap, which tells the lines in use, is waited for as well */
+	/* All lines, not only those in use: the bitmap shows these once its own line is there */
 	crab_prefetch_range(slots, tree->room * sizeof(*slots));
 	bits = bits_read(tree, leaf);
 	end = bits_end(&bits);
