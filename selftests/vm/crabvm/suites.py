@@ -269,7 +269,7 @@ SUITES = [
     Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 25),
     Suite("dkms", "dkms", dkms, 13),
     # `make check-long`: the same tests on more processors and for longer, and more cuts
-    Suite("long-arm64-debug", "long", device("arm64-debug", tests="signals sample.sh", stress=3), 60, 2, long=True),
+    Suite("long-arm64-debug", "long", device("arm64-debug", tests="signals sample.sh"), 60, 2, long=True),
     Suite("long-arm64-6.1-n1", "long", device("arm64-6.1", cpu="neoverse-n1", tests=KERNEL_TESTS), 80, 2, long=True),
     Suite("long-amd64-6.12", "long",
           device("amd64-6.12", *NVDIMM, *RESERVE, pmem=(), tests=KERNEL_TESTS), 100, 2, long=True),

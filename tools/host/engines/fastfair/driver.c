@@ -69,7 +69,7 @@ static const struct space fastfair_spaces[] = {
 	{ "fastfair-halves", FASTFAIR(128, .binary = true), .slots = 2, .leaves = 6, .keys = 4,
 	  .tier = SPACE_QUICK },
 	{ "fastfair-lazy", FASTFAIR(128, .lazy = true), .slots = 2, .leaves = 5, .keys = 3, .lives = 2,
-	  .tier = SPACE_LONG },
+	  .tier = SPACE_QUICK },
 	{ "fastfair-2x3x4", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 4, .tier = SPACE_QUICK },
 	{ "fastfair-2x6x4", FASTFAIR(128), .slots = 2, .leaves = 6, .keys = 4, .tier = SPACE_LONG },
 	{ "fastfair-5x3x5", FASTFAIR(256), .slots = 5, .leaves = 3, .keys = 5, .tier = SPACE_QUICK },
