@@ -327,6 +327,7 @@ static void changing_media(struct kunit *test)
 	struct changing *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	u32 run, i;
 
+	crab_test_long(test);
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	KUNIT_ASSERT_EQ(test, crab_persist_init(), 0);
 	for (run = 1; run <= RUNS; run++) {

@@ -172,6 +172,7 @@ static void parked_damaged(struct kunit *test)
 	u32 blocks = 0, word;
 	__le64 link;
 
+	crab_test_long(test);
 	parked_fill(test);
 	parked_detach(test);
 	for (link = parked_super(test, true)->engine_root; le64_to_cpu(link) & CRAB_LINK_MASK;

@@ -279,9 +279,11 @@ static struct crab_crash *sorted_begin(struct kunit *test, const struct sorted_w
 
 static void sorted_sound(struct kunit *test, const struct sorted_way *way)
 {
-	struct crab_crash *c = sorted_begin(test, way);
 	struct crab_test *t = test->priv;
+	struct crab_crash *c;
 
+	crab_test_long(test);
+	c = sorted_begin(test, way);
 	way->history(c);
 	KUNIT_EXPECT_EQ(test, c->bad, 0U);
 	KUNIT_EXPECT_GT(test, c->images, 100U);
@@ -375,6 +377,7 @@ static void sorted_ended_fence_lost(struct kunit *test)
 /* Detected only if the first of the appended records has a line of its own */
 static void sorted_appended_fence_lost(struct kunit *test)
 {
+	crab_test_long(test);
 	sorted_fault(test, &sorted_long_way, CRAB_P11_APPENDED);
 }
 

@@ -39,7 +39,8 @@ contains the reason for keeping it.
 ``make mutants`` repeats the run, for each mutant with the workload of this page first, and compares the page;
 ``make mutants-page`` writes it. The implementation is in
 ``tools/host/mutants/``. Harmless mistakes and the reasons are in ``HARMLESS`` of ``tools/host/engines/*/designs.py``: the run fails if such a mutant is
-killed, if another one survives, or if no workload reaches a mutant.
+killed, if another one survives, or if no workload reaches a mutant. In ``make check`` a harmless mutant runs only in
+the first workload that reaches it.
 
 The points of a table are those of the next fences after the statement in the runs
 (`persist-points.rst <persist-points.rst>`_).

@@ -38,6 +38,6 @@ DESIGNS = shared.DESIGNS + [design for of in _DESIGNS.values()
                             for design in of.DESIGNS + getattr(of, "PUBLISHED", [])]
 HARMLESS = shared.HARMLESS + [entry for of in _DESIGNS.values() for entry in getattr(of, "HARMLESS", [])]
 RACES = shared.RACES + [race for of in _RACES.values() for race in of.RACES]
-SUBJECTS = {what: subject for of in _RACES.values()
+SUBJECTS = {what: subject for of in (shared, *_RACES.values())
             for what, subject in getattr(of, "SUBJECTS", {}).items()}
 ENGINES = {race.what: engine for engine, of in _RACES.items() for race in of.RACES}

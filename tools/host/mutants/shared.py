@@ -221,6 +221,10 @@ HARMLESS = [
     ("births_raise", "crab_fence(flow, CRAB_P15_BLOB)", "a store barrier instead", BIRTHS),
 ]
 
+SUBJECTS = {
+    "index: a node is freed while readers are in it": ("slotted, a high index", 1),
+}
+
 RACES = [
     Design("index: a node is freed while readers are in it", [
         Edit(INDEX, "kfree_rcu(node, rcu);", "kfree(node)"),

@@ -2,14 +2,15 @@
 /*
  * This file runs every mutant until a workload kills it, and reports which one did.
  *
- *   test_mutants [-j JOBS] [-k KILLERS] [-t TABLE] [FIRST [LAST]]
+ *   test_mutants [-q] [-j JOBS] [-k KILLERS] [-t TABLE] [FIRST [LAST]]
  *
  * First each workload runs without a mistake, and must succeed; the mutants that it reaches are
  * counted, so that a mutant runs only where it makes a difference. A mutant that no workload
  * reaches is a failure: it was not tested. The workload that KILLERS (matrix.py --killers) names for
  * a mutant runs first, all others in their order. A survivor is a failure unless the mutant is listed as
- * harmless; a harmless mutant that is killed is a failure, too. A run that died of a signal, or did
- * not end, is a kill; a run with more images than can be tried is not.
+ * harmless; a harmless mutant that is killed is a failure, too. With -q only the first workload that
+ * reaches a harmless mutant runs. A run that died of a signal, or did not end, is a kill; a run with
+ * more images than can be tried is not.
  *
  * Invariant: each run is a process of its own, and the same in every run.
  */
@@ -55,6 +56,7 @@ static struct shared {
 } *shared;
 
 static u32 mutants, killed, justified;
+static bool quick;
 
 /* By mutant: the workload that runs first; or none */
 static u32 killers[CRAB_MUTANTS_MAX];
@@ -138,8 +140,6 @@ static bool mutant_killed(u32 mutant, u32 workload)
 {
 	enum workload_end end;
 
-	if (!meets(workload, mutant))
-		return false;
 	shared->killer[mutant] = workload;
 	end = workload_run(workloads[workload], shared->said[mutant]);
 	shared->gave_up[mutant] |= end == WORKLOAD_GAVE_UP;
@@ -151,11 +151,16 @@ static void mutant_job(u32 mutant)
 	u32 n, first = killers[mutant];
 
 	crab_mutant = mutant;
-	if (first < workloads_count && mutant_killed(mutant, first))
+	if (first < workloads_count && meets(first, mutant) && mutant_killed(mutant, first))
 		return;
-	for (n = 0; n < workloads_count; n++)
-		if (n != first && mutant_killed(mutant, n))
+	for (n = 0; n < workloads_count; n++) {
+		if (n == first || !meets(n, mutant))
+			continue;
+		if (mutant_killed(mutant, n))
 			return;
+		if (quick && rows[mutant].why)
+			break;
+	}
 	shared->killer[mutant] = is_met(mutant) ? SURVIVES : UNMET;
 }
 
@@ -260,8 +265,10 @@ int main(int argc, char **argv)
 
 	workloads_init();
 	memset(killers, 0xff, sizeof(killers));
-	while ((c = getopt(argc, argv, "j:k:t:")) != -1) {
-		if (c == 'j')
+	while ((c = getopt(argc, argv, "qj:k:t:")) != -1) {
+		if (c == 'q')
+			quick = true;
+		else if (c == 'j')
 			jobs = atoi(optarg);
 		else if (c == 'k' && killers_read(optarg))
 			continue;

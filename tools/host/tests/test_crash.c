@@ -14,7 +14,7 @@
 #include "tap.h"
 
 #define STEPS	200
-#define STEPS_QUICK	120	/* with one round */
+#define STEPS_QUICK	80	/* with one round */
 #define BLOB_LEAVES	24
 #define COMMIT_LEAVES	30
 #define COMMIT_MOST	2U

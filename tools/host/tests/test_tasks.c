@@ -67,7 +67,7 @@ static void tell(const struct subject *subject, const struct trial_totals *t)
 
 int main(int argc, char **argv)
 {
-	u32 stores = argc > 1 ? atoi(argv[1]) : 60, i;
+	u32 stores = argc > 1 ? atoi(argv[1]) : 40, i;
 	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 
 	signal(SIGABRT, on_abort);
