@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The evaluation of NBTree (Zhang et al. 2024, section VI): tables I and IV, figures 6 to 9, 11, 14, 17 and 18."""
+"""The evaluation of NBTree (Zhang et al. 2024, section VI): tables I and IV, figures 6 to 11, 14, 17 and 18."""
 
 from papers import runs
 from papers.runs import Figure, System, Verdict, cell, highest, lowest, over, panel
@@ -32,12 +32,14 @@ OPS = ("insert", "search", "update", "delete")
 WRITES = ("insert", "update", "delete")
 SKEWS, SHARES = (50, 60, 70, 80, 90, 99), (0, 20, 50, 80, 100)
 SKEWED, UPDATES, SEARCHES = "zipf-99-50", "zipf-99-100", "zipf-99-0"
+MIXES = {SEARCHES: "searches", SKEWED: "half updates", UPDATES: "updates"}
 
 # Numbers of the paper. Table I: flushes of an insert, an update and a delete
 PAPER_FLUSHES = {ADR: (1, 1, 1), FASTFAIR: ("O(n)", 1, "O(n)"), NVTREE: (2, 2, 2)}
 PAPER_BYTES, PAPER_DRAM = 22.3, 0.125   # table IV: of a key; DRAM in the media's
 PAPER_RECOVERY = 20                     # ns a key: 16 million in 0.32 s
 PAPER_FASTER = {SKEWED: 6.0, UPDATES: 11}   # times the others' throughput, 56 threads
+PAPER_TAIL = {SKEWED: 32, UPDATES: 43}      # the others' 99 % latency in NBTree's, 56 threads
 
 
 def figures(_):
@@ -49,7 +51,8 @@ def figures(_):
             Figure("7", PERSISTENT, OPS, (NODE,), threads=2, timed=True),
             Figure("8", (EADR, *CLEANED), ("insert", "cut"), LEAVES),
             *[Figure(f"9-{threads}", (*PERSISTENT, *CLEANED), ("insert", *zipfs), (NODE,), threads=threads, timed=True)
-              for threads in (1, 2)]]
+              for threads in (1, 2)],
+            Figure("9-tail", (*PERSISTENT, *CLEANED), ("insert", *MIXES), (NODE,), threads=2, timed=True, alone=True)]
 
 
 def get(run, figure, system, phase, what="ns", leaf=NODE):
@@ -159,6 +162,23 @@ def page_9(run):
     return "\n".join(parts)
 
 
+def conflicts(run, system):
+    """Updates that waited for the other thread or began again, of a million of hot keys by two threads."""
+    waits, again, count = (get(run, "9-2", system, UPDATES, what) for what in ("waits", "writes_again", "count"))
+    return None if waits is None else 1e6 * (waits + (again or 0)) / count
+
+
+def page_10(run):
+    """Tail latencies, and figure 10."""
+    if not run.systems("9-tail"):
+        return "Not recorded.\n"
+    rows = [[system.label, mode(system),
+             *[cell(get(run, "9-tail", system, phase, what)) for phase in MIXES for what in ("p50", "p99", "p999")],
+             cell(conflicts(run, system))] for system in (*PERSISTENT, *CLEANED)]
+    return table(["tree", "mode", *[f"{mix}: {what}" for mix in MIXES.values() for what in ("50 %", "99 %", "99.9 %")],
+                  "conflicts"], rows)
+
+
 def verdicts_of_counts(run):
     """Tables I and IV."""
     for what, bound in (("lines", 1.6), ("fences", 1.2)):
@@ -210,6 +230,13 @@ def verdicts_of_threads(run):
     for phase, what, paper in ((UPDATES, "updates", "5.5, over NBTree-W"), (SEARCHES, "searches", "1.8, of W over WR")):
         yield Verdict(f"Figure 14, two threads, {what}: throughput of NBTree in NBTree-WR's (the paper's, 56 threads: {paper})",
                       run.ratio("9-2", WR.name, EADR.name, NODE, phase, "ns_wall"), 1, True)
+    for phase, what in ((SKEWED, "Figure 9, skew 0.99"), (UPDATES, "Figure 11d, updates only")):
+        yield Verdict(f"{what}, two threads: 99 % latency of NBTree in the lowest of the other trees (the paper's, 56 threads: "
+                      f"1 / {PAPER_TAIL[phase]})", in_lowest(run, "9-tail", EADR, OTHERS, phase, "p99"), 1)
+    yield Verdict("Figure 14, two threads, updates: 99 % latency of NBTree in NBTree-WR's (the paper's, 56 threads: 1 / 48.6, "
+                  "in NBTree-W's)", in_lowest(run, "9-tail", EADR, (WR,), UPDATES, "p99"), 1)
+    yield Verdict("Figure 10, two threads: conflicts of NBTree in the fewest of the other trees",
+                  over(conflicts(run, EADR), lowest(conflicts(run, other) for other in OTHERS)), 1)
     gains = [gain(run, "9-2", pair, SKEWED, "ns_wall") for pair in MODES if pair[0] is not WR]
     yield Verdict("Figure 18: NBTree's throughput in eADR mode in ADR mode, in the most of the other trees'",
                   over(gains[0], highest(gains[1:3])), 1, True)
@@ -231,7 +258,7 @@ The evaluation of NBTree
 ========================
 
 Section VI of *Revisiting PM-Based B+-Tree With Persistent CPU Cache* (Zhang et al., 2024), repeated with the
-engine ``nbtree``: Tables I and IV, Figures 6 to 9, 11, 14, 17 and 18.
+engine ``nbtree``: Tables I and IV, Figures 6 to 11, 14, 17 and 18.
 
 {keys} and {many} uniform, unique keys; persistent memory is DRAM; {repeats}.
 
@@ -278,12 +305,18 @@ Figures 9, 11, 14 and 18: skewed keys
 Searches and updates of {keys} keys by Zipf's distribution, nodes of 1 KiB. Time of the machine for one operation.
 
 {figure9}
+Figures 9 to 11 and 14: tail latencies, and conflicts
+=====================================================
+
+Searches and updates of {keys} keys by Zipf's distribution, skew 0.99, two threads, nodes of 1 KiB. Each operation is
+measured: ns of the median, and what 99 % and 99.9 % of the operations do not exceed. A conflict is an
+update that waits for the other thread, or that loses its swap and begins again: of a million updates.
+
+{figure10}
 Not reproduced
 ==============
 
 * WB+-tree, FPTree, RNTree, BzTree, uTree, in all figures; Masstree and BwTree, Figure 19: they are not built here.
-* 99 % tail latencies of Figures 9, 11 and 14; Figure 10, conflicts of leaves: this program measures no single
-  operation, and two CPUs meet seldom.
 * Figure 12, large keys and values: a store of words has none.
 * Figure 13, metadata in the leaf: this tree has no such layout.
 * Figure 15, allocators: the pool of all engines needs no store to allocate a leaf. Figure 16, two NUMA nodes.
@@ -303,7 +336,7 @@ def page(run, note):
     return PAGE_TEXT.format(
         recorded=runs.recorded(run, NAME, note), keys=runs.keys_of(run), many=runs.keys_of(run, True),
         repeats=runs.repeats(run), absent=runs.absent(run), verdicts=runs.verdict_table(verdicts(run)),
-        tables=page_t(run), figure6=page_6(run), figure7=page_7(run), figure8=page_8(run), figure9=page_9(run))
+        tables=page_t(run), figure6=page_6(run), figure7=page_7(run), figure8=page_8(run), figure9=page_9(run), figure10=page_10(run))
 
 
 def by_phase(run, figure, systems, phases, heads, title):

@@ -70,7 +70,8 @@ class System:
 class Figure:
     """Bars that are compared with each other, which run in turn, round after round.
 
-    @many: with the greater number of keys. @once: one round. @timed: nothing that is counted."""
+    @many: with the greater number of keys. @once: one round. @timed: nothing that is counted. @alone: each
+    operation is measured, for its percentiles."""
 
     number: str
     systems: tuple
@@ -80,6 +81,7 @@ class Figure:
     once: bool = False
     timed: bool = False
     threads: int = 1
+    alone: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -244,6 +246,8 @@ class Piece:
                      "--keys", str(self.keys), "--threads", str(figure.threads)]
         if bench.counted:
             arguments.append("--counted")
+        if figure.alone:
+            arguments.append("--alone")
         if bench.size.name == TINY.name:
             arguments.append("--no-floor")
         phases = [phase for phase in figure.phases if not (bench.counted and phase in UNCOUNTED)]

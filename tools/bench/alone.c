@@ -15,6 +15,7 @@
 
 #include "alone.h"
 #include "rig.h"
+#include "team.h"
 
 #define CALIBRATE_NS	20000000U
 #define LOOP_STEPS	100000U
@@ -100,29 +101,54 @@ static void summarize(float *ns, u64 n, double loop, struct alone_time *time)
 	time->worst = ns[n - 1] - loop;
 }
 
-int alone_run(const struct peer *peer, void *map, const struct crab_bench_work *work,
-	      struct alone_time *time)
+/* A map that keeps the time of each operation of a work whose first key is at @keys */
+struct timed {
+	const struct peer *peer;
+	void *map;
+	const u64 *keys;
+	float *ns;
+};
+
+static int timed_run(void *map, struct crab_bench_work *work)
 {
-	struct crab_media media = rig_region(work->n * sizeof(float));
-	float *ns = (float *)media.base;
+	const struct timed *timed = map;
+	float *ns = timed->ns + (work->keys - timed->keys);
 	struct crab_bench_work one = *work;
-	double loop;
 	int err = 0;
 	u64 i;
+
+	one.n = 1;
+	for (i = 0; i < work->n && !err; i++, one.keys++, one.ops += !!one.ops) {
+		one.prepare_ns = 0;
+		err = measure_one(timed->peer->run, timed->map, &one, &ns[i]);
+		ns[i] -= one.prepare_ns;
+		work->prepare_ns += one.prepare_ns;
+	}
+	return err;
+}
+
+int alone_run(const struct peer *peer, void *map, const struct crab_bench_work *work, u32 threads,
+	      struct alone_time *time)
+{
+	static const struct peer timed_peer = { .run = timed_run };
+	struct crab_media media = rig_region(work->n * sizeof(float));
+	struct timed timed = { peer, map, work->keys, (float *)media.base };
+	struct crab_bench_work here = *work;
+	struct team_time team;
+	double loop;
+	int err;
 
 	*time = (struct alone_time) { };
 	if (!step_ns)
 		calibrate();
-	loop = loop_ns(work, ns);
-	one.n = 1;
-	for (i = 0; i < work->n && !err; i++, one.keys++) {
-		one.prepare_ns = 0;
-		err = measure_one(peer->run, map, &one, &ns[i]);
-		ns[i] -= one.prepare_ns;
-		time->prepare_ns += one.prepare_ns;
-	}
+	loop = loop_ns(work, timed.ns);
+	if (threads == 1)
+		err = timed_run(&timed, &here);
+	else
+		err = team_run(&timed_peer, &timed, work, threads, &team);
 	if (!err)
-		summarize(ns, work->n, loop, time);
+		summarize(timed.ns, work->n, loop, time);
+	time->prepare_ns = threads == 1 ? here.prepare_ns : team.prepare_ns;
 	rig_region_free(&media);
 	return err;
 }

@@ -28,14 +28,16 @@ struct alone_time {
 };
 
 /**
- * alone_run() - execute the operations of a work one by one, alone, on the CPU of this thread
+ * alone_run() - execute the operations of a work one by one, alone
  * @peer: kind of map
  * @map: the map
  * @work: the operations
+ * @threads: 1: this thread, on its CPU; more: each does one share, pinned to its own CPU, and
+ *	overlaps nothing with its own operations
  * @time: out: the time of the loop and of the clock is subtracted
  * Return: 0, or the first error.
  */
-int alone_run(const struct peer *peer, void *map, const struct crab_bench_work *work,
+int alone_run(const struct peer *peer, void *map, const struct crab_bench_work *work, u32 threads,
 	      struct alone_time *time);
 
 #endif /* CRAB_BENCH_ALONE_H */

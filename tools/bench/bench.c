@@ -157,7 +157,7 @@ static void phase_alone(const char *name, enum crab_bench_op op, u64 count)
 	rig_pin(0);
 	add_floor(row);
 	before = get_counts();
-	err = alone_run(peer, map, &work, &time);
+	err = alone_run(peer, map, &work, 1, &time);
 	if (err)
 		rig_fail(name, err);
 	add(row, "ns_cpu", time.mean);

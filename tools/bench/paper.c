@@ -4,7 +4,7 @@
  * figures; it runs this program once for each bar and round.
  *
  *   paper [--engine NAME] [--layout NAME] [--option NAME=VALUE]... [--leaf N] [--keys N]
- *	   [--threads N] [--bits N] [--counted] [--no-cleans] [--no-floor] PHASE...
+ *	   [--threads N] [--bits N] [--counted] [--alone] [--no-cleans] [--no-floor] PHASE...
  *		-> JSON on standard output
  *   paper --list		the engines and layouts of the store
  *   paper --floor		the floor, and what the engines think that operations cost
@@ -18,7 +18,8 @@
  *
  * Threads are pinned. Time is the CPU time of all threads, maintenance included, and the elapsed
  * time. With --counted nothing is measured, lines are not cleaned, and the costs of operations are
- * fixed: the counts are the same on every machine. --no-cleans measures as with persistent caches.
+ * fixed: the counts are the same on every machine. With --alone the time of each operation is measured,
+ * and percentiles are printed. --no-cleans measures as with persistent caches.
  * --no-floor leaves out the floor, which takes longer than a short test.
  */
 #include <errno.h>
@@ -33,6 +34,7 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
+#include "alone.h"
 #include "bench/floor.h"
 #include "bench/loop.h"
 #include "engines/crab/sorted/tuning.h"
@@ -52,7 +54,7 @@
 static const char *engine = "crab", *layout = "";
 static u64 n = 1000000;
 static u32 threads = 1, leaf_bytes, bits;
-static bool counted, floor_only, no_floor;
+static bool counted, alone, floor_only, no_floor;
 
 static const struct peer *peer;
 static void *map;
@@ -135,21 +137,40 @@ static struct json_object *add_phase(const char *name, u64 count)
 	return row;
 }
 
-/* Does @work. Results are those of one of @count units, operations or transactions */
-static struct json_object *run_work(const char *name, const struct crab_bench_work *work, u64 count)
+static int run_together(struct json_object *row, const struct crab_bench_work *work, u64 count)
 {
-	struct json_object *row = add_phase(name, count);
-	struct peer_counts before = get_counts();
 	struct team_time time;
 	int err = team_run(peer, map, work, threads, &time);
 
-	if (err)
-		rig_fail(name, err);
 	if (!counted) {
 		add(row, "ns", (double)(time.cpu_ns + time.prepare_ns) / count);
 		add(row, "prepare_ns", (double)time.prepare_ns / count);
 		add(row, "ns_wall", (double)time.wall_ns / count);
 	}
+	add_int(row, "waits", time.waits);
+	return err;
+}
+
+static int run_alone(struct json_object *row, const struct crab_bench_work *work)
+{
+	struct alone_time time;
+	int err = alone_run(peer, map, work, threads, &time);
+
+	add(row, "p50", time.p50);
+	add(row, "p99", time.p99);
+	add(row, "p999", time.p999);
+	return err;
+}
+
+/* Does @work. Results are those of one of @count units, operations or transactions */
+static struct json_object *run_work(const char *name, const struct crab_bench_work *work, u64 count)
+{
+	struct json_object *row = add_phase(name, count);
+	struct peer_counts before = get_counts();
+	int err = alone ? run_alone(row, work) : run_together(row, work, count);
+
+	if (err)
+		rig_fail(name, err);
 	add_counts(row, &before, count);
 	return row;
 }
@@ -390,6 +411,9 @@ static void option(int c)
 		counted = true;
 		peer_fence_only = true;
 		break;
+	case 'a':
+		alone = true;
+		break;
 	case 'n':
 		peer_fence_only = true;
 		break;
@@ -418,6 +442,7 @@ static void options(int argc, char **argv)
 		{ "threads", required_argument, NULL, 't' },
 		{ "bits", required_argument, NULL, 'B' },
 		{ "counted", no_argument, NULL, 'c' },
+		{ "alone", no_argument, NULL, 'a' },
 		{ "no-cleans", no_argument, NULL, 'n' },
 		{ "floor", no_argument, NULL, 'f' },
 		{ "no-floor", no_argument, NULL, 'F' },

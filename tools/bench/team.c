@@ -12,6 +12,8 @@
 #include <linux/ktime.h>
 #include <linux/smp.h>
 
+#include <asm/processor.h>
+
 #include "rig.h"
 #include "team.h"
 
@@ -25,6 +27,7 @@ struct member {
 	u64 cpu_ns;
 	u64 began;
 	u64 ended;
+	u64 waits;
 	int err;
 };
 
@@ -40,6 +43,7 @@ static void *member_main(void *arg)
 	m->err = m->peer->run(m->map, &m->work);
 	m->cpu_ns = rig_cpu_ns() - cpu;
 	m->ended = ktime_get_ns();
+	m->waits = crab_host_waits;
 	return NULL;
 }
 
@@ -75,6 +79,7 @@ static int team_end(struct member *members, u32 threads, struct team_time *time)
 		pthread_join(m->thread, NULL);
 		time->cpu_ns += m->cpu_ns - m->work.prepare_ns;
 		time->prepare_ns += m->work.prepare_ns;
+		time->waits += m->waits;
 		began = min(began, m->began);
 		ended = max(ended, m->ended);
 		err = err ?: m->err;

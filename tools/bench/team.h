@@ -14,11 +14,13 @@
  * @cpu_ns: of all threads, without @prepare_ns
  * @prepare_ns: CPU time of maintenance
  * @wall_ns: from the first begin to the last end
+ * @waits: of a thread for another one, which had a lock or was in the section of a writer
  */
 struct team_time {
 	u64 cpu_ns;
 	u64 prepare_ns;
 	u64 wall_ns;
+	u64 waits;
 };
 
 /**

@@ -247,7 +247,7 @@ static void measure(struct json_object *row, u64 *keys)
 	int err;
 
 	crab_store_info(store, &a);
-	err = alone_run(&peer, NULL, &work, &time);
+	err = alone_run(&peer, NULL, &work, 1, &time);
 	if (err)
 		rig_fail(now->name, err);
 	crab_store_info(store, &b);

@@ -17,6 +17,7 @@
 _Static_assert(CRAB_HOST_THREADS == 64, "one bit a thread");
 
 __thread unsigned int crab_host_thread;
+__thread unsigned long crab_host_waits;
 
 #ifdef __SANITIZE_THREAD__
 char crab_host_rcu;

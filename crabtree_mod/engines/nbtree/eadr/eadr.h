@@ -109,9 +109,13 @@ struct ea_tree {
 	u64 repairs;
 };
 
-/* Its own counts: CHECK compares sums only while no write is under way */
+/*
+ * Its own counts. CHECK compares sums only while no write is under way. A write begins again if its
+ * swap was lost, or if its leaf freezes or is full.
+ */
 #define EA_COUNT_BEGUN	own[0]
 #define EA_COUNT_ENDED	own[1]
+#define EA_COUNT_AGAIN	own[2]
 
 /**
  * struct ea_slot - where the search for a key has ended

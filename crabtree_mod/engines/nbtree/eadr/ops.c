@@ -128,11 +128,14 @@ static int write_loop(struct nb_write *write, struct ea_try *this, struct crab_o
 	int err;
 
 	crab_count(&tree->nb.base, EA_COUNT_BEGUN, 1);
-	do {
+	for (;;) {
 		err = write_once(write, this, old);
 		if (err == -ENOSPC)
 			err = crab_ea_smo_begin(write, this->key) ?: -EAGAIN;
-	} while (err == -EAGAIN);
+		if (err != -EAGAIN)
+			break;
+		crab_count(&tree->nb.base, EA_COUNT_AGAIN, 1);
+	}
 	crab_count(&tree->nb.base, EA_COUNT_ENDED, 1);
 	if (this->empty)
 		crab_ea_unlink(write, this->key);
@@ -193,10 +196,15 @@ static bool ea_wants(struct crab_engine *engine)
 	return crab_ea_is_behind(ea_tree_of(engine));
 }
 
+static const char * const ea_counters[] = {
+	"writes_begun", "writes_ended", "writes_again", NULL
+};
+
 static const struct crab_engine_ops ea_ops = {
 	.name = "nbtree",
 	.id = 6,
 	.layouts = crab_nb_layouts,
+	.counters = ea_counters,
 	.repair = crab_ea_repair,
 	.detach = crab_ea_detach,
 	.lookup = crab_ea_lookup,

@@ -15,12 +15,19 @@
 void crab_task_wait(void);
 #endif
 
+#ifdef CRABTREE_HOST_THREADS
+extern __thread unsigned long crab_host_waits;	/* of this thread for another one */
+#endif
+
 /* One iteration of a wait for another thread, which may have lost its CPU */
 static inline void crab_host_turn(unsigned int *turns)
 {
 #ifdef CRABTREE_HOST_TASKS
 	crab_task_wait();
 #else
+#ifdef CRABTREE_HOST_THREADS
+	crab_host_waits += !*turns;
+#endif
 	if (++*turns % 128)
 		cpu_relax();
 	else
