@@ -71,13 +71,17 @@ noinline int crab_slotted_find_further(const struct crab_tree *tree, const struc
 
 /*
  * The slot that most likely has a key, among at least one slot of the first group: one in a home
- * line if there is any. Without a branch, which would be unpredictable.
+ * line if there is any. Mostly there is one slot; the choice among several has no branch, which
+ * would be unpredictable.
  */
 static __always_inline u32 likely_slot(const struct crab_tree *tree, u64 hash, u64 slots)
 {
-	u64 near = slots & (line_slots(crab_home_front(&tree->homes, hash)) |
-			    line_slots(crab_home_back(&tree->homes, hash)));
+	u64 near;
 
+	if (likely(!(slots & (slots - 1))))
+		return __ffs64(slots);
+	near = slots & (line_slots(crab_home_front(&tree->homes, hash)) |
+			line_slots(crab_home_back(&tree->homes, hash)));
 	OPTIMIZER_HIDE_VAR(near);	/* or compilers create a branch */
 	return __ffs64(near | (-(u64)!near & slots));
 }
@@ -189,7 +193,7 @@ struct crab_place crab_slotted_place(const struct crab_tree *tree, const struct 
 		return (struct crab_place) { .slot = slot, .found = true };
 	slot = leaf_free(tree, leaf, key);
 	if (likely(slot < tree->slots))
-		crab_prefetchw_range(&slots[slot], sizeof(slots[slot]));
+		prefetchw(&slots[slot]);
 	else	/* it will be split */
 		crab_prefetch_range(slots, tree->slots * sizeof(*slots));
 	return (struct crab_place) { .slot = slot };

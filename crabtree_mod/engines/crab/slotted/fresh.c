@@ -68,10 +68,10 @@ bool crab_slotted_prepare(struct crab_tree *tree)
 
 static bool records_have_value(const struct crab_record *records, u32 count, u64 value)
 {
-	u32 i;
+	const struct crab_record *end = records + count;
 
-	for (i = 0; i < count; i++)
-		if (records[i].value == value)
+	for (; records < end; records++)
+		if (records->value == value)
 			return true;
 	return false;
 }
@@ -157,10 +157,10 @@ static void fresh_fill(struct fresh *fresh, struct crab_dslot *slots,
 static void fresh_clean(const struct fresh *fresh, const struct crab_tree *tree,
 			struct crab_dleaf *d)
 {
-	u32 line;
+	u32 lines = tree->base.geo.leaf_bytes / CRAB_LINE - 1, line;
 
 	crab_clean(fresh->flow, d, CRAB_LINE);
-	for (line = 0; crab_home_slot(line) < tree->slots; line++)
+	for (line = 0; line < lines; line++)
 		if (fresh->taken[line])
 			crab_clean_word(fresh->flow, &d->slots[crab_home_slot(line)].key);
 }
