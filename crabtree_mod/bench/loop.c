@@ -43,11 +43,13 @@ static int bench_search(struct crab_store *store, u64 key)
 	return err ?: crab_bench_value_ok(key, value) ? 0 : -EIO;
 }
 
-static int bench_update(struct crab_store *store, u64 key)
+/* Operation @i. Updates of a key have different values: a swap of equal ones would never fail */
+static int bench_update(struct crab_store *store, u64 key, u64 i)
 {
+	const u64 value = crab_bench_value(key, i % CRAB_BENCH_VERSIONS + 1);
 	struct crab_old old;
 
-	return crab_store_insert(store, key, crab_bench_value(key, 1), CRAB_INSERT_REPLACE, &old);
+	return crab_store_insert(store, key, value, CRAB_INSERT_REPLACE, &old);
 }
 
 static int bench_scan(struct crab_store *store, u64 key, u32 n)
@@ -81,9 +83,9 @@ static __always_inline int bench_one(struct crab_store *store, const struct crab
 	case CRAB_BENCH_SEARCH:
 		return bench_search(store, key);
 	case CRAB_BENCH_UPDATE:
-		return bench_update(store, key);
+		return bench_update(store, key, i);
 	case CRAB_BENCH_MODIFY:
-		return bench_search(store, key) ?: bench_update(store, key);
+		return bench_search(store, key) ?: bench_update(store, key, i);
 	case CRAB_BENCH_DELETE:
 		return crab_store_delete(store, key, &old);
 	default:

@@ -56,7 +56,9 @@ static inline u64 crab_bench_key(u64 i)
 	return i + 1 ? i : 0;
 }
 
-/* Value of a key: after an insert with @version 0, after an update with 1 */
+#define CRAB_BENCH_VERSIONS	(1U << 16)
+
+/* Value of a key: after an insert with @version 0, after an update with 1 to CRAB_BENCH_VERSIONS */
 static inline u64 crab_bench_value(u64 key, u32 version)
 {
 	return ~key ^ version;
@@ -64,7 +66,7 @@ static inline u64 crab_bench_value(u64 key, u32 version)
 
 static inline bool crab_bench_value_ok(u64 key, u64 value)
 {
-	return (value ^ ~key) <= 1;
+	return (value ^ ~key) <= CRAB_BENCH_VERSIONS;
 }
 
 /* Records that operation @i reads, a scan of the kind @op */
