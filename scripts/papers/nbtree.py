@@ -309,8 +309,8 @@ Figures 9 to 11 and 14: tail latencies, and conflicts
 =====================================================
 
 Searches and updates of {keys} keys by Zipf's distribution, skew 0.99, two threads, nodes of 1 KiB. Each operation is
-measured: ns of the median, and what 99 % and 99.9 % of the operations do not exceed. A conflict is an
-update that waits for the other thread, or that loses its swap and begins again: of a million updates.
+measured: ns of the median, and the times that 99 % and 99.9 % of the operations do not exceed. The last column
+counts the conflicts in a million updates: one waits for the other thread, or loses its swap and begins again.
 
 {figure10}
 Not reproduced

@@ -271,6 +271,7 @@ SUITES = [
     Suite("trace-self-test", "trace", traced("arm64-6.1", "--self-test"), 25),
     Suite("dkms", "dkms", dkms, 13),
     # `make check-long`: the same tests on more processors and for longer, and more cuts
+    Suite("long-kunit-arm64", "long", kunit("arm64-debug", "--smp", "1"), 110, long=True),
     Suite("long-arm64-debug", "long", device("arm64-debug", tests="observe values signals sample.sh"), 120, 2, long=True),
     Suite("long-arm64-6.1-n1", "long",
           device("arm64-6.1", cpu="neoverse-n1", tests=f"{KERNEL_TESTS} {STORE_TESTS}"), 80, 2, long=True),
