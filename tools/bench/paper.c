@@ -458,6 +458,8 @@ static void options(int argc, char **argv)
 	peer = peer_find(engine, layout);
 	if (!peer)
 		rig_fail("no such engine or layout", -EINVAL);
+	if (alone && counted)
+		rig_fail("--alone measures times, --counted does not", -EINVAL);
 	if (threads > 1 && !peer->threads)
 		rig_fail("this engine has no locks", -EINVAL);
 }

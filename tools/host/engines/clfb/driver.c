@@ -132,9 +132,18 @@ static const struct crash_setup clfb_setups[] = {
 
 static struct crash_setup sample(u32 i)
 {
-	if (i % 2)
-		return (struct crash_setup) { TWIN(i / 2 % 2 ? 256 : 128) };
-	return (struct crash_setup) { INPLACE(i / 2 % 2 ? 256 : 128) };
+	const u32 leaf_bytes = i / 4 % 2 ? 256 : 128;
+
+	switch (i % 4) {
+	case 0:
+		return (struct crash_setup) { INPLACE(leaf_bytes) };
+	case 1:
+		return (struct crash_setup) { TWIN(leaf_bytes) };
+	case 2:
+		return (struct crash_setup) { ATOMIC(leaf_bytes) };
+	default:
+		return (struct crash_setup) { ENCODED };
+	}
 }
 
 const struct host_driver host_driver_clfb = {
