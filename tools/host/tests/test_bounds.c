@@ -117,10 +117,11 @@ void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 
 void __wrap_crab_host_free(const void *p)
 {
-	const struct allocation *a = (const struct allocation *)p - 1;
+	const struct allocation *a;
 
 	if (!p)
 		return;
+	a = (const struct allocation *)p - 1;
 	memory -= a->bytes;
 	__real_crab_host_free((const u8 *)p - a->offset);
 }

@@ -28,8 +28,17 @@ struct rw_semaphore {
 };
 
 #define init_rwsem(l)		((l)->held = 0, pthread_rwlock_init(&(l)->lock, NULL))
-#define down_read(l)		pthread_rwlock_rdlock(&(l)->lock)
-#define down_write(l)		(pthread_rwlock_wrlock(&(l)->lock), (l)->held = 1)
+#define down_read(l)							\
+	do {								\
+		might_sleep();						\
+		pthread_rwlock_rdlock(&(l)->lock);			\
+	} while (0)
+#define down_write(l)							\
+	do {								\
+		might_sleep();						\
+		pthread_rwlock_wrlock(&(l)->lock);			\
+		(l)->held = 1;						\
+	} while (0)
 #define up_read(l)		pthread_rwlock_unlock(&(l)->lock)
 #define up_write(l)		((l)->held = 0, pthread_rwlock_unlock(&(l)->lock))
 
