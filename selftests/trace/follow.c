@@ -84,8 +84,8 @@ static bool is_next(const struct log_event *host)
 
 /*
  * Compares the next event of the host build; skips the logged event if it is of the same kind.
- * The machine may have slept where the host build does not: it had to allocate what the host build
- * had free again. Then the worker's work comes first.
+ * The machine may have slept where the host build does not: it had to allocate memory that the host
+ * build had free again. Then the work of the worker comes first.
  */
 static void expect(const struct log_event *host)
 {

@@ -282,6 +282,7 @@ SUITES = [
     Suite("long-powercut-uml", "long", powercuts("uml", 384), 300, long=True),
     Suite("long-powercut-arm64-6.1", "long", powercuts("arm64-6.1", 24, "--writers", "4"), 230, 2, long=True),
     Suite("long-restores-amd64-6.1", "long", restores("amd64-6.1", 6), 80, long=True),
+    Suite("long-trace-sleeps", "long", traced("amd64-6.1", "amd64", "--sleeps", "--part", "1/3"), 110, long=True),
     Suite("long-trace-arm64", "long", traced("arm64-6.1", "arm64-n1", "arm64-a53", "--operations", "40000"), 90, long=True),
     # The newest kernel needs a root of Debian's unstable suite, to build the module in
     Suite("device-amd64-sid", "sid", device("amd64-sid", *DAX, *RESERVE, tests=KERNEL_TESTS), 60, 2, long=True),
