@@ -27,6 +27,7 @@ import mistakes
 import source
 
 MODULE = os.path.join(ROOT, "crabtree_mod")
+FROM_HOST = os.path.relpath(MODULE, os.path.join(ROOT, "tools/host"))   # where they are compiled
 
 # Effects of the primitives of L1
 EFFECTS = {"crab_store": {"store"}, "crab_store_pair": {"store"}, "crab_store_line": {"store"}, "crab_clean": {"clean"},
@@ -264,7 +265,7 @@ class File:
             marks.append((begin, 1, -size, order, before))
             marks.append((end, 0, size, -order, behind))
         marks.sort()
-        parts, at = [f'#include "mutant.h"\n#undef pr_fmt\n#line 1 "{os.path.join(MODULE, self.path)}"\n'], 0
+        parts, at = [f'#include "mutant.h"\n#undef pr_fmt\n#line 1 "{FROM_HOST}/{self.path}"\n'], 0
         for where, _, _, _, code in marks:
             parts += [self.text[at:where], code]
             at = where
