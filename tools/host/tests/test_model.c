@@ -20,7 +20,7 @@
 #include "tap.h"
 
 #define LEAVES		64
-#define LEAVES_LARGE	16	/* of 2 KiB and more: one round fills and empties each store */
+#define LEAVES_LARGE	10	/* of 2 KiB and more: one round fills and empties each store */
 #define OPS		12000	/* of the mixed phases, a round */
 #define BATCH		40	/* operations of a batch: more than one group */
 
