@@ -17,7 +17,7 @@
 #include "module.h"
 #include "uevent.h"
 
-#define LOADS		20
+#define LOADS		10
 #define STATIC_NODE	"/tmp/crab0"
 
 static char module[256];

@@ -225,8 +225,9 @@ NVDIMM = ("--nvdimm", "64M", "--modules", "nfit", "nd_pmem", "dm-mod", "--monito
           "--cpu", "max,vendor=GenuineIntel", "--env", "NVDIMM=1", "PMEM_DOMAIN=cpu_cache")
 # Memory that the kernel reserves by name (6.12 and newer)
 RESERVE = ("--append", "reserve_mem=1M:4096:crab")
-# Tests that depend on PREEMPT_RT: locks, and preemption under them.
-RT_TESTS = "commits values observe concurrency sample.sh stress"
+# Tests that depend on PREEMPT_RT: locks, and preemption under them; the first of each architecture.
+RT_STRESS = "commits concurrency stress"
+RT_TESTS = RT_STRESS + " values observe sample.sh"
 KCSAN_TESTS = "stress commits values observe concurrency linear sample.sh"
 
 SUITES = [
@@ -247,7 +248,7 @@ SUITES = [
     Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX, "--smp", "1"), 53),
     Suite("device-amd64-6.12", "device",
           device("amd64-6.12", *NVDIMM, *RESERVE, "--smp", "1", pmem=(), tests=KERNEL_TESTS), 50),
-    Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_TESTS), 35, 2),
+    Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", tests=RT_STRESS), 22, 2),
     Suite("device-amd64-6.1-rt", "device", device("amd64-6.1-rt", tests=RT_TESTS), 22, 2),
     Suite("secure-boot-amd64-6.1", "device", secure_boot("amd64-6.1"), 30),
     Suite("counts-arm64-6.1", "device", counts, 11),
@@ -277,7 +278,7 @@ SUITES = [
           device("arm64-6.1", cpu="neoverse-n1", tests=f"{KERNEL_TESTS} {STORE_TESTS}"), 80, 2, long=True),
     Suite("long-amd64-6.12", "long",
           device("amd64-6.12", *NVDIMM, *RESERVE, pmem=(), tests=f"{KERNEL_TESTS} {STORE_TESTS}"), 100, 2, long=True),
-    Suite("long-arm64-6.1-rt", "long", device("arm64-6.1-rt", tests="linear stress", stress=10), 120, 2, long=True),
+    Suite("long-arm64-6.1-rt", "long", device("arm64-6.1-rt", tests=f"linear {RT_TESTS}", stress=10), 130, 2, long=True),
     Suite("long-amd64-6.1-rt", "long", device("amd64-6.1-rt", tests="linear stress", stress=10), 100, 2, long=True),
     Suite("long-powercut-uml", "long", powercuts("uml", 384), 300, long=True),
     Suite("long-powercut-arm64-6.1", "long", powercuts("arm64-6.1", 24, "--writers", "4"), 230, 2, long=True),
