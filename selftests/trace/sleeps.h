@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file makes the worker of a module sleep for a tick, at every fourth place where it may: writers find it halfway
- * through its work, and it comes in between wherever they sleep. For a copy of the module; the
- * shipped one has nothing of this.
+ * This file makes the worker of a module sleep for a tick, at one in four places where it may:
+ * writers find it halfway through its work, and it comes in between wherever they sleep. For a copy
+ * of the module; the shipped one has nothing of this.
  */
 #ifndef TRACE_SLEEPS_H
 #define TRACE_SLEEPS_H
@@ -32,7 +32,7 @@ static inline void trace_sleep(void)
 #define kvmalloc(...)		({ trace_sleep(); (kvmalloc)(__VA_ARGS__); })
 #define mutex_lock(lock)	({ trace_sleep(); mutex_lock(lock); })
 
-/* The sources have their own */
+/* These headers define it, and so do sources of the module */
 #undef pr_fmt
 
 #endif /* TRACE_SLEEPS_H */
