@@ -180,17 +180,15 @@ static inline void crab_layout_prefetch_scan(const struct crab_tree *tree,
 }
 
 /**
- * crab_layout_prefetches_blind() - test whether a scan prefetches a leaf before it knows its
- *	records
+ * crab_layout_blind() - number of leaves that a scan prefetches before it knows their records
  * @tree: the tree
- * @i: number of leaves before it in the scan, each full to 3/4
  * @cap: room for records
  * Context: any.
- * Return: true if so.
+ * Return: the number: that of leaves full to 3/4, and the first one.
  */
-static inline bool crab_layout_prefetches_blind(const struct crab_tree *tree, u32 i, u32 cap)
+static inline u32 crab_layout_blind(const struct crab_tree *tree, u32 cap)
 {
-	return !tree->sorted && i * tree->slots * 3 / 4 <= cap;
+	return tree->sorted ? 0 : 1 + cap / max(tree->slots * 3 / 4, 1U);
 }
 
 #endif /* CRABTREE_ENGINES_CRAB_LAYOUT_READ_H */

@@ -107,9 +107,10 @@ static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab
 		leaves[i] = crab_leaf_of(tree, children[i]);
 		crab_prefetch_range(leaves[i], bytes);
 	}
-	for (blind = 0; blind < n && crab_layout_prefetches_blind(tree, blind, cap); blind++)
-		crab_layout_prefetch_scan(tree, leaves[blind],
-					  crab_leaf_of_media(tree, children[blind]), 0);
+	blind = min(n, crab_layout_blind(tree, cap));
+	for (i = 0; i < blind; i++)
+		crab_layout_prefetch_scan(tree, leaves[i],
+					  crab_leaf_of_media(tree, children[i]), 0);
 	for (i = 0; i < n && cap; i++) {
 		count = READ_ONCE(leaves[i]->count);
 		if (i >= blind)
