@@ -141,10 +141,12 @@ def apart(plants):
     lists = []
     for plant in plants:
         files = {plant.path, plant.where}
-        free = [each for each in lists if not any(files & {p.path, p.where} for p in each)]
-        if not free:
-            lists.append([])
-        (free or lists[-1:])[0].append(plant)
+        for each in lists:
+            if not any(files & {other.path, other.where} for other in each):
+                each.append(plant)
+                break
+        else:
+            lists.append([plant])
     return lists
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file makes the worker of a module sleep for a tick, at one in four places where it may:
- * writers find it halfway through its work, and it comes in between wherever they sleep. For a copy
- * of the module; the shipped one has nothing of this.
+ * writers find it halfway through its work, and it comes in between wherever they sleep. Only a
+ * copy of the module is compiled with it, never the shipped one.
  */
 #ifndef TRACE_SLEEPS_H
 #define TRACE_SLEEPS_H

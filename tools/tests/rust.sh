@@ -7,7 +7,8 @@
 crate=$2/../rust
 suite 9
 export PATH=/usr/bin:$PATH CARGO_TARGET_DIR=$out/rust CARGO_HOME=$out/rust/home
-export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CRABTREE_LIB_DIR=$out LD_LIBRARY_PATH=$out RUSTFLAGS='-D warnings' TMPDIR=$tmp
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
+export CRABTREE_LIB_DIR=$out LD_LIBRARY_PATH=$out RUSTFLAGS='-D warnings' TMPDIR=$tmp
 options=(--offline --locked --quiet --manifest-path "$crate/Cargo.toml")
 
 t "the structures are those of the library, and its changes are read" 0 '4 passed; 0 failed' - cargo test "${options[@]}" --lib

@@ -428,7 +428,8 @@ def properties(engine, layout, base=Machine, what="a dict whose keys ascend"):
     machine = type(f"Machine_{engine}_{layout}", (base,), {"engine": engine, "layout": layout})
     try:
         run_state_machine_as_test(machine, settings=settings(
-            max_examples=30 if (engine, layout) == ENGINES[0] else 8, stateful_step_count=25, deadline=None, derandomize=True, database=None))
+            max_examples=30 if (engine, layout) == ENGINES[0] else 8,
+            stateful_step_count=25, deadline=None, derandomize=True, database=None))
     except Exception as error:  # pylint: disable=broad-except
         return tap.ok(False, f"{engine} {layout}", [repr(error)])
     return tap.ok(True, f"a store of {engine} {layout} is {what}")

@@ -184,7 +184,7 @@ static inline void crab_layout_prefetch_scan(const struct crab_tree *tree,
  * @tree: the tree
  * @cap: room for records
  * Context: any.
- * Return: the number: that of leaves full to 3/4, and the first one.
+ * Return: as many leaves, each full to 3/4, as have no more than @cap records, and one more.
  */
 static inline u32 crab_layout_blind(const struct crab_tree *tree, u32 cap)
 {

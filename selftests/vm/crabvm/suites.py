@@ -225,7 +225,7 @@ NVDIMM = ("--nvdimm", "64M", "--modules", "nfit", "nd_pmem", "dm-mod", "--monito
           "--cpu", "max,vendor=GenuineIntel", "--env", "NVDIMM=1", "PMEM_DOMAIN=cpu_cache")
 # Memory that the kernel reserves by name (6.12 and newer)
 RESERVE = ("--append", "reserve_mem=1M:4096:crab")
-# Tests that depend on PREEMPT_RT: locks, and preemption under them; the first of each architecture.
+# Tests that depend on PREEMPT_RT: locks, and preemption under them; RT_STRESS on both architectures.
 RT_STRESS = "commits concurrency stress"
 RT_TESTS = RT_STRESS + " values observe sample.sh"
 KCSAN_TESTS = "stress commits values observe concurrency linear sample.sh"

@@ -162,7 +162,7 @@ int main(int argc, char **argv)
 	test_cache("slotted-2x5x3", CRAB_SHADOW_CLEANS_LOST);
 	test_cache("slotted-2x5x3", CRAB_SHADOW_FENCE_LOST);
 	test_cache("sorted-sip-5x3x3", CRAB_SHADOW_CLEANS_LOST);
-	test_cache("nvtree-survive", CRAB_SHADOW_CLEANS_LOST);
+	test_cache("nvtree-2x4x3", CRAB_SHADOW_CLEANS_LOST);
 	test_cache("fastfair-2x3x3", CRAB_SHADOW_CLEANS_LOST);
 	test_cache("clfb-2x4x3", CRAB_SHADOW_CLEANS_LOST);
 	test_cache("nbtree-2x3x3", CRAB_SHADOW_CLEANS_LOST);
