@@ -76,6 +76,15 @@ static void reader_look_ahead(struct reader *reader, const struct trace_record *
 	}
 }
 
+/* After an unload the addresses are free: stacks of new processes come there, and are zeroed */
+static void reader_forget(struct reader *reader, const struct trace_record *r)
+{
+	if (r->type != TRACE_MARK || r->address != TRACE_RETURN || r->value[0] != WORKLOAD_UNLOAD)
+		return;
+	reader->mapped = 0;
+	reader->code_bytes = 0;
+}
+
 static bool by_module(const struct reader *reader, const struct trace_record *r)
 {
 	return r->pc - reader->code < reader->code_bytes;
@@ -197,6 +206,7 @@ struct log log_read(const char *path, uint64_t region_bytes, bool swaps)
 			reader_look_ahead(&reader, r);
 		if (r->type == TRACE_MAP)
 			reader.mapped = r->address;
+		reader_forget(&reader, r);
 		add_order(&reader, r, &log);
 		e = &log.events[log.count];
 		if (!record_event(&reader, r, e) || is_idle_order(&reader, e))
