@@ -245,7 +245,7 @@ static void *bank_move(void *arg)
 	struct crabtree_batch_op op[2];
 	u32 done, i;
 
-	for (i = 0; i < 2000; i++) {
+	for (i = 0; i < 1000; i++) {
 		u64 from = rng_below(&seed, ACCOUNTS), amount = rng_below(&seed, 50);
 		u64 to = (from + 1 + rng_below(&seed, ACCOUNTS - 1)) % ACCOUNTS;
 

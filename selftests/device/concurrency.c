@@ -15,6 +15,7 @@
 
 #define THREADS		4
 #define SHARED_KEYS	64
+#define OWN_KEYS	600	/* of each thread */
 
 static int shared_fd;
 static atomic_bool stop;
@@ -52,7 +53,7 @@ static void *own_keys(void *arg)
 	u64 base = (u64)(long)arg, key, got = 0, old = 0;
 	u32 i;
 
-	for (i = 0; i < 1500; i++) {
+	for (i = 0; i < OWN_KEYS; i++) {
 		key = (u64)i * THREADS + base;
 		REQUIRE(dev_put(shared_fd, key, value_make(key, 1)), 0);
 		REQUIRE(dev_get(shared_fd, key, &got), 0);
@@ -74,12 +75,12 @@ TEST(disjoint, "writers on keys of their own in shared leaves")
 
 	shared_fd = fresh_store(512);
 	threads_run(run);
-	for (key = 0; key < 1500 * THREADS; key++) {
+	for (key = 0; key < OWN_KEYS * THREADS; key++) {
 		REQUIRE(dev_get(shared_fd, key, &got), key / THREADS % 3 ? 0 : -ENOENT);
 		if (key / THREADS % 3)
 			REQUIRE(value_version(key, got), 2);
 	}
-	expect_sound(shared_fd, 1000 * THREADS);
+	expect_sound(shared_fd, OWN_KEYS * 2 / 3 * THREADS);
 }
 
 /* Raises the versions of every second key; the only writer of those */

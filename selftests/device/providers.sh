@@ -139,7 +139,7 @@ pmem_parts_unbind() {
 	namespace=$(basename "$(readlink /sys/block/pmem0/device)")
 	crabtree ram=64K
 	a=$(add pmem=/dev/pmem0,0,1M)
-	b=$(add pmem=/dev/pmem0,1M,32M)
+	b=$(add pmem=/dev/pmem0,1M,8M)
 	must store "$a" format force
 	must store "$a" fill 500
 	CRABTREE_DEV=$b CRABTREE_DRIVER=/sys/bus/nd/drivers/nd_pmem \
@@ -148,7 +148,7 @@ pmem_parts_unbind() {
 	refused "remove ${b#/dev/}" "no such device"
 	echo "$namespace" >/sys/bus/nd/drivers/nd_pmem/bind
 	a=$(add pmem=/dev/pmem0,0,1M)
-	b=$(add pmem=/dev/pmem0,1M,32M)
+	b=$(add pmem=/dev/pmem0,1M,8M)
 	must store "$a" verify 500
 	[ "$(store "$b" info records)" -gt 0 ] || fail "no records"
 }

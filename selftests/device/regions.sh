@@ -280,7 +280,7 @@ pmem_mapped() {
 	local node
 	need_pmem
 	[ -c /dev/mapper/control ] || skip "no device mapper in this machine"
-	node=$(mapped create crabtest /dev/pmem0 65536) || fail "no volume over /dev/pmem0"
+	node=$(mapped create crabtest /dev/pmem0 16384) || fail "no volume over /dev/pmem0"
 	(bad ENXIO "pmem=$node: not a device of libnvdimm" "pmem=$node") || node=
 	mapped remove crabtest
 	[ -n "$node" ]
@@ -362,7 +362,7 @@ pmem_badblocks_free() {
 	local dev namespace
 	need_pmem
 	namespace=$(basename "$(readlink /sys/block/pmem0/device)")
-	echo "65536 8" >/sys/block/pmem0/badblocks
+	echo "16384 8" >/sys/block/pmem0/badblocks
 	(
 		set -e
 		crabtree pmem=/dev/pmem0
