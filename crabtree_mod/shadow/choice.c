@@ -238,7 +238,7 @@ static void shadow_decide(struct crab_shadow *shadow, u32 word)
 }
 
 /* A load of a word with values in its list */
-static noinline void shadow_load_open(struct crab_shadow *shadow, u32 word)
+static noinline u64 shadow_load_open(struct crab_shadow *shadow, const __le64 *p, u32 word)
 {
 	const struct shadow_node *last = word_last(shadow->now, word);
 
@@ -246,6 +246,7 @@ static noinline void shadow_load_open(struct crab_shadow *shadow, u32 word)
 		shadow_decide(shadow, word);
 	else if (last->cpu != shadow->cpu && shadow->model == CRAB_SHADOW_MODEL_CACHE)
 		crab_shadow_observe(shadow, word);
+	return le64_to_cpu(*p);
 }
 
 /* Its words are those that the swap has read: no other task runs between the two */
@@ -254,29 +255,43 @@ void crab_shadow_refused_pair(struct crab_media *media, const __le64 *p)
 	struct crab_shadow *shadow = media->hooks.shadow;
 	u32 word, i;
 
-	if (!shadow_word(shadow, p, "load", &word))
+	if (!shadow_word(media, p, "load", &word))
 		return;
 	for (i = 0; i < 2; i++)
 		if (shadow->now->first[word + i])
-			shadow_load_open(shadow, word + i);
+			shadow_load_open(shadow, p + i, word + i);
 }
 
-/* The explorer spends a fifth of its time here: the cases that are rare are calls */
+static u64 shadow_load(struct crab_shadow *shadow, const __le64 *p, u32 word)
+{
+	if (shadow->reads)
+		shadow->reads[word] = true;
+	/* Another task may run here, and not between the decision and the load that follows it */
+	(void)READ_ONCE(*p);
+	if (unlikely(shadow->now->first[word]))
+		return shadow_load_open(shadow, p, word);
+	return le64_to_cpu(*p);
+}
+
+/* A load of media that change by themselves */
+static noinline u64 shadow_load_changing(struct crab_shadow *shadow, const __le64 *p, u32 word)
+{
+	shadow->loading(shadow, word);
+	return shadow_load(shadow, p, word);
+}
+
+/* The explorer spends a fifth of its time here: each rare case is a call, and the last one, so that
+ * no register has to be saved
+ */
 u64 crab_shadow_load(const struct crab_media *media, const __le64 *p)
 {
 	struct crab_shadow *shadow = media->hooks.shadow;
 	u32 word;
 
 	shadow->loads++;
-	if (!shadow_word(shadow, p, "load", &word))
+	if (!shadow_word(media, p, "load", &word))
 		return 0;
 	if (unlikely(shadow->loading))
-		shadow->loading(shadow, word);
-	if (shadow->reads)
-		shadow->reads[word] = true;
-	/* Another task may run here, and not between the decision and the load that follows it */
-	(void)READ_ONCE(*p);
-	if (unlikely(shadow->now->first[word]))
-		shadow_load_open(shadow, word);
-	return le64_to_cpu(*p);
+		return shadow_load_changing(shadow, p, word);
+	return shadow_load(shadow, p, word);
 }

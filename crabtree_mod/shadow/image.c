@@ -116,11 +116,12 @@ void crab_shadow_restore(struct crab_shadow *shadow, const struct crab_shadow_im
 	}
 }
 
-static void line_crash(struct crab_shadow *shadow, u32 line)
+/* Returns the number of pending stores in the line */
+static u32 line_crash(struct crab_shadow *shadow, u32 line)
 {
 	struct crab_shadow_image *now = shadow->now;
 	struct shadow_node *node;
-	u32 word;
+	u32 word, n = 0;
 
 	for (word = line_begin(line); word < line_end(now, line); word++) {
 		if (!now->first[word])
@@ -128,17 +129,20 @@ static void line_crash(struct crab_shadow *shadow, u32 line)
 		for (node = node_at(now, now->first[word]); node; node = node_at(now, node->next)) {
 			node->stored = false;
 			node->cleaned = 0;
+			n++;
 		}
 		((__le64 *)shadow->media->base)[word] = cpu_to_le64(SHADOW_POISON);
 	}
+	return n;
 }
 
+/* Lines that were touched last are the most likely to have pending stores */
 void crab_shadow_crash(struct crab_shadow *shadow)
 {
-	u32 i;
+	u32 i, left = shadow->now->pending;
 
-	for (i = 0; i < shadow->touched_count && shadow->now->pending; i++)
-		line_crash(shadow, shadow->touched[i]);
+	for (i = shadow->touched_count; i && left; i--)
+		left -= line_crash(shadow, shadow->touched[i - 1]);
 	shadow->now->lines = 0;
 	shadow->now->life++;
 }

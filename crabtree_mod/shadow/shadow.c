@@ -127,7 +127,7 @@ void crab_shadow_store(struct crab_media *media, const __le64 *p, u64 value)
 	struct crab_shadow *shadow = media->hooks.shadow;
 	u32 pending = shadow->now->pending, word;
 
-	if (!shadow_word(shadow, p, "store", &word))
+	if (!shadow_word(media, p, "store", &word))
 		return;
 	line_check_pair(shadow, word, false);
 	word_store(shadow, word, value, false);
@@ -140,7 +140,7 @@ void crab_shadow_store_pair(struct crab_media *media, const __le64 *p, u64 first
 	struct crab_shadow *shadow = media->hooks.shadow;
 	u32 word;
 
-	if (!shadow_word(shadow, p, "store", &word))
+	if (!shadow_word(media, p, "store", &word))
 		return;
 	if (word % 2)
 		crab_shadow_error(shadow, "word %u: a pair that is not aligned", word);
@@ -160,7 +160,7 @@ void crab_shadow_store_line(struct crab_media *media, const __le64 *p, const u64
 	bool whole = shadow->model == CRAB_SHADOW_MODEL_WHOLE_LINE;
 	u32 word, i;
 
-	if (!shadow_word(shadow, p, "store", &word))
+	if (!shadow_word(media, p, "store", &word))
 		return;
 	if (word % LINE_WORDS)
 		crab_shadow_error(shadow, "word %u: a line that is not aligned", word);
@@ -344,7 +344,7 @@ void crab_shadow_open(struct crab_shadow *shadow, const __le64 *p, const u64 *va
 	struct crab_shadow_image *now = shadow->now;
 	u32 word, i;
 
-	if (!shadow_word(shadow, p, "open", &word))
+	if (!shadow_word(shadow->media, p, "open", &word))
 		return;
 	while (now->first[word])
 		word_pop(now, word);

@@ -148,16 +148,16 @@ __printf(2, 3)
 void crab_shadow_error(struct crab_shadow *shadow, const char *fmt, ...);
 
 /* Index of the word at @p; if the media has none there: false, and an error of the access @what */
-static inline bool shadow_word(struct crab_shadow *shadow, const void *p, const char *what,
+static inline bool shadow_word(const struct crab_media *media, const void *p, const char *what,
 			       u32 *word)
 {
-	u64 offset = (const u8 *)p - shadow->media->base;
+	u64 offset = (const u8 *)p - media->base;
 
 	*word = offset / sizeof(__le64);
-	if (likely(offset < shadow->media->size && offset % sizeof(__le64) == 0))
+	if (likely(offset < media->size && offset % sizeof(__le64) == 0))
 		return true;
-	crab_shadow_error(shadow, "%s at offset %lld: outside the media or unaligned", what,
-			  (long long)offset);
+	crab_shadow_error(media->hooks.shadow, "%s at offset %lld: outside the media or unaligned",
+			  what, (long long)offset);
 	return false;
 }
 
