@@ -48,7 +48,8 @@ def kselftests(directory, tests):
     names = tests.split()
     if not names or any(name.endswith(".sh") for name in names):
         return [f"{directory}:/device"]
-    return [f"{directory}/{name}:/device/{name}" for name in ("run_all.sh", "lib.sh", "load", "store", *names)]
+    return [f"{directory}/{name}:/device/{name}"
+            for name in sorted({"run_all.sh", "lib.sh", "load", "store", *names})]
 
 
 def device_files(tool, kernel, tests=""):
