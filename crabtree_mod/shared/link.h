@@ -9,6 +9,7 @@
 #ifndef CRABTREE_LINK_H
 #define CRABTREE_LINK_H
 
+#include <linux/prefetch.h>
 #include <linux/types.h>
 
 #include "geometry.h"
@@ -132,5 +133,26 @@ void crab_list_format(struct crab_flow *flow, const struct crab_geometry *geo);
  */
 const char *crab_link_doubt(const struct crab_media *media, const struct crab_geometry *geo,
 			    u64 link, const unsigned long *used, struct crab_head *head);
+
+/**
+ * crab_link_prefetch() - attach: announce a leaf that will be read after the one before it
+ * @media: the region
+ * @geo: the geometry
+ * @leaf: its number, which crab_link_doubt() has verified
+ * @link: its link; any value. The header to which it leads is announced as well
+ *
+ * GCC removes the call of a function that only prefetches; so this one is always inlined.
+ *
+ * Context: any.
+ */
+static __always_inline void crab_link_prefetch(const struct crab_media *media,
+					       const struct crab_geometry *geo, u64 leaf, u64 link)
+{
+	u64 next = (link & CRAB_LINK_MASK) - 1;
+
+	if (next < geo->leaves)
+		prefetch(media->base + crab_leaf_offset(geo, next));
+	crab_prefetch_range(media->base + crab_leaf_offset(geo, leaf), geo->leaf_bytes);
+}
 
 #endif /* CRABTREE_LINK_H */

@@ -27,7 +27,7 @@
 
 static u8 fingerprint(u64 key)
 {
-	return key * 0x9e3779b97f4a7c15ULL >> 56;
+	return nb_hash(key, NB_FP_BITS);
 }
 
 static u64 room_mask(const struct nb_tree *tree)
@@ -160,22 +160,36 @@ const char *crab_nb_leaf_fault(const struct nb_tree *tree, const struct nb_leaf 
 	return records_fault(leaf, records, *count);
 }
 
+/* Finds a record or a stale key in a slot; @seen: the hashes of the keys of lower slots */
+static const char *slot_open(const struct nb_tree *tree, struct nb_leaf *leaf, u32 slot,
+			     unsigned long *seen)
+{
+	u64 key = slot_key(tree, leaf, slot);
+
+	leaf->fp[slot] = fingerprint(key);
+	if (key < leaf->low)
+		return "a key is out of its range";
+	if (key < leaf->high) {
+		if (nb_seen(seen, key) && crab_nb_leaf_find(tree, leaf, key) != NB_SLOT_NONE)
+			return "a key occurs twice";
+		leaf->live |= 1ULL << slot;
+	} else if (key != CRAB_KEY_EMPTY) {
+		leaf->stale |= 1ULL << slot;
+	}
+	return NULL;
+}
+
 const char *crab_nb_leaf_open(struct nb_tree *tree, struct nb_leaf *leaf)
 {
-	u32 slot, count;
-	u64 key;
+	unsigned long seen[NB_SEEN_LONGS] = { };
+	const char *fault = NULL;
+	u32 slot;
 
-	for (slot = 0; slot < tree->room; slot++) {
-		key = slot_key(tree, leaf, slot);
-		if (key < leaf->high)
-			leaf->live |= 1ULL << slot;
-		else if (key != CRAB_KEY_EMPTY)
-			leaf->stale |= 1ULL << slot;
-		leaf->fp[slot] = fingerprint(key);
-	}
-	tree->records += nb_live(leaf);
-	count = crab_nb_leaf_sorted(tree, leaf, tree->scratch);
-	return records_fault(leaf, tree->scratch, count);
+	for (slot = 0; slot < tree->room && !fault; slot++)
+		fault = slot_open(tree, leaf, slot, seen);
+	if (!fault)
+		tree->records += nb_live(leaf);
+	return fault;
 }
 
 /* Completes a store to one slot: its line, and the fence */

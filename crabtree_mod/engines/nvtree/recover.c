@@ -76,7 +76,8 @@ int crab_nv_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	struct crab_head head = { .self = crab_leaf_offset(geo, 0), .birth = 1 };
 
 	head.next = crab_link_end(geo->store_id, head.self, head.birth);
-	crab_nv_leaf_fresh(flow, geo, &head, NULL, 0);	crab_list_format(flow, geo);
+	crab_nv_leaf_fresh(flow, geo, &head, NULL, 0);
+	crab_list_format(flow, geo);
 	return 0;
 }
 
@@ -215,10 +216,14 @@ static bool recover_bridge(const struct nv_recover *r, u64 *word, struct crab_he
 static int recover_enter(struct nv_recover *r, u64 word, const struct crab_head *head)
 {
 	struct nv_tree *tree = r->tree;
-	u64 above;
-	int err = r->pending ? recover_leaf(r, head->low, &above) : 0;
+	u64 leaf = (word & CRAB_LINK_MASK) - 1, above;
+	int err = 0;
 
-	r->leaf = (word & CRAB_LINK_MASK) - 1;
+	/* They arrive while the leaf before is read */
+	crab_link_prefetch(tree->base.media, &tree->base.geo, leaf, head->next);
+	if (r->pending)
+		err = recover_leaf(r, head->low, &above);
+	r->leaf = leaf;
 	r->low = head->low;
 	r->birth = head->birth;
 	r->pending = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests FORMAT and attach: the errors of FORMAT, a read-only attach, and the
- * search of the pool and of the list of leaves by several CPUs.
+ * This file tests FORMAT and attach: the errors of FORMAT, a read-only attach, the search of the
+ * pool and of the list of leaves by several CPUs, and keys that occur twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 
 #include "engines/crab/crab.h"
 #include "engines/crab/recover.h"
+#include "engines/nbtree/eadr/eadr.h"
 #include "model.h"
 #include "store/store_priv.h"
 #include "tap.h"
@@ -295,6 +296,64 @@ static void test_homes(u32 leaf_bytes)
 	media_destroy(&media);
 }
 
+/*
+ * A key that occurs twice in a leaf of nbtree is damage, in any two slots. All keys have the same
+ * hash, by which attach first compares them: that alone is no damage.
+ */
+
+#define TWICE_LEAVES	8
+#define TWICE_KEYS	10
+
+/* The @i-th key that is in the first quarter, where both layouts have one leaf, and has the hash 0 */
+static u64 twice_key(u32 i)
+{
+	u64 inverse = 1, factor = nb_hash(1, 64), hash = 0, key;
+
+	while (inverse * factor != 1)
+		inverse *= 2 - factor * inverse;
+	do {
+		key = ++hash * inverse;
+		i -= !(key >> EA_STATE_SHIFT);
+	} while (i != ~0U);
+	return key;
+}
+
+static void twice_attach(struct crab_media *media, u64 bad)
+{
+	struct crab_store_info info = { };
+
+	parts_attach(media, 1, &info);
+	tap_check(info.stats.leaves_bad == bad && info.stats.records == (bad ? 0 : TWICE_KEYS),
+		  "%llu leaves bad, %llu records", info.stats.leaves_bad, info.stats.records);
+	tap_check(!bad || strstr(info.reason, "twice"), "reason: %s", info.reason);
+}
+
+static void test_twice(const char *layout)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + TWICE_LEAVES * 1024);
+	struct crab_store *store = store_format_attach(&media, "nbtree", layout, 1024);
+	struct nb_tree *tree = nb_tree_of(store->engine);
+	struct nb_dslot *slot = nb_leaf_media(tree, crab_index_find(&tree->index, 0))->slot;
+	struct crab_old old;
+	__le64 key;
+	u32 a, b;
+
+	for (a = 0; a < TWICE_KEYS; a++)
+		crab_store_insert(store, twice_key(a), a, CRAB_INSERT_CREATE, &old);
+	crab_store_detach(store);
+	twice_attach(&media, 0);
+	for (a = 0; a < TWICE_KEYS; a++) {
+		for (b = 0; b < TWICE_KEYS; b++) {
+			key = slot[b].key;
+			slot[b].key = slot[a].key;
+			twice_attach(&media, a != b);
+			slot[b].key = key;
+		}
+	}
+	tap_ok(true, "attach: nbtree, %s, a key twice in any two slots", layout);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -309,5 +368,7 @@ int main(void)
 	test_homes(4096);
 	test_walk("slotted");
 	test_walk("sorted");
+	test_twice("adr");
+	test_twice("eadr");
 	return tap_done();
 }

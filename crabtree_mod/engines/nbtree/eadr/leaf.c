@@ -45,7 +45,6 @@
 
 #include "slots.h"
 
-#define FP_BITS		8U
 #define FP_BYTES	((u32)sizeof(__le64))
 #define FP_EACH		0x0101010101010101ULL	/* 1 in each byte */
 #define FP_TOP		(FP_EACH << 7)
@@ -55,7 +54,7 @@
 
 static u8 fingerprint(u64 key)
 {
-	return key * 0x9e3779b97f4a7c15ULL >> 56 ?: 1;
+	return nb_hash(key, NB_FP_BITS) ?: 1;
 }
 
 void crab_ea_note_key(struct ea_leaf *leaf, u32 slot, u64 key)
@@ -185,7 +184,7 @@ static __always_inline bool word_find(const struct ea_tree *tree, const struct e
 	u64 likely = slots_likely(leaf, first / FP_BYTES, key);
 
 	for (; likely; likely &= likely - 1) {
-		found->number = first + __ffs64(likely) / FP_BITS;
+		found->number = first + __ffs64(likely) / NB_FP_BITS;
 		if (found->number >= end)
 			return false;
 		found->word = ea_word(tree, leaf, found->number);
@@ -355,19 +354,20 @@ u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
 	return count;
 }
 
-static const char *word_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot,
-			      u64 word)
+const char *crab_ea_word_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot,
+			       u64 word, struct ea_pass *pass)
 {
 	u8 fp = READ_ONCE(leaf->nb.fp[slot]);
 	u64 key = ea_key(leaf, word);
 
 	if (!ea_is_record(word))
 		return word == EA_FREE || ea_is_dead(word) ? NULL : "a slot has an unknown state";
-	if (key < leaf->nb.low || key >= crab_ea_high(tree, leaf))
+	/* The range may have grown */
+	if (key < leaf->nb.low || (key >= pass->high && key >= crab_ea_high(tree, leaf)))
 		return "a key is out of its range";
 	if (fp && fp != fingerprint(key))
 		return "a key does not have its fingerprint";
-	if (ea_is_record(crab_ea_find(tree, leaf, key, slot).word))
+	if (nb_seen(pass->seen, key) && ea_is_record(crab_ea_find(tree, leaf, key, slot).word))
 		return "a key occurs twice";
 	return NULL;
 }
@@ -375,6 +375,7 @@ static const char *word_fault(const struct ea_tree *tree, const struct ea_leaf *
 static const char *fault_once(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 *count,
 			      u32 *rank)
 {
+	struct ea_pass pass = { .high = crab_ea_high(tree, leaf) };
 	const char *fault = NULL;
 	bool end = false;
 	u64 word;
@@ -386,7 +387,7 @@ static const char *fault_once(const struct ea_tree *tree, const struct ea_leaf *
 		word = ea_word(tree, leaf, slot);
 		*rank += slot_rank(word);
 		*count += ea_is_record(word);
-		fault = fault ?: word_fault(tree, leaf, slot, word);
+		fault = fault ?: crab_ea_word_fault(tree, leaf, slot, word, &pass);
 		if (end && word != EA_FREE)
 			fault = fault ?: "a slot in use follows a free one";
 		end = word == EA_FREE && slot >= leaf->nb.used;

@@ -130,11 +130,36 @@ u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
 		   struct crab_record *records);
 
 /**
+ * struct ea_pass - a pass over the slots of a leaf, in their order
+ * @high: the end of the range of the leaf, read before the slots
+ * @records: records so far; attach counts them
+ * @seen: for nb_seen()
+ */
+struct ea_pass {
+	u64 high;
+	u32 records;
+	unsigned long seen[NB_SEEN_LONGS];
+};
+
+/**
+ * crab_ea_word_fault() - verify a slot of a leaf
+ * @tree: the tree
+ * @leaf: the leaf
+ * @slot: the slot
+ * @word: its key word
+ * @pass: the pass over the slots
+ * Context: RCU; or attach.
+ * Return: NULL, or a description of the damage.
+ */
+const char *crab_ea_word_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot,
+			       u64 word, struct ea_pass *pass);
+
+/**
  * crab_ea_fault() - verify the slots of a leaf
  * @tree: the tree
  * @leaf: the leaf
  * @count: out: its records
- * Context: RCU; or attach.
+ * Context: RCU.
  * Return: NULL, or a description of the damage.
  */
 const char *crab_ea_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 *count);

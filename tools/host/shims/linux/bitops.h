@@ -40,6 +40,14 @@ static inline void __set_bit(unsigned long n, volatile unsigned long *p)
 	p[BIT_WORD(n)] |= BIT_MASK(n);
 }
 
+static inline bool __test_and_set_bit(unsigned long n, volatile unsigned long *p)
+{
+	bool old = test_bit(n, p);
+
+	__set_bit(n, p);
+	return old;
+}
+
 static inline void __clear_bit(unsigned long n, volatile unsigned long *p)
 {
 	p[BIT_WORD(n)] &= ~BIT_MASK(n);
