@@ -79,6 +79,16 @@ static void part_read(const struct ff *ff, const struct ff_node *leaf, struct pa
 		part_read_all(ff, leaf->number, end, part);
 }
 
+/* The records of the next leaf that may still be wanted arrive while the one before is read */
+static __always_inline void part_prefetch(const struct ff *ff, const struct part *part,
+					  const struct ff_node *right)
+{
+	u32 bytes = min(part->cap, ff->slots) * sizeof(struct ff_dslot);
+
+	if (part->high != CRAB_KEY_EMPTY && part->high <= part->end)
+		crab_prefetch_range(ff_media(ff, right->number), bytes);
+}
+
 /* The leaf of @find without a lock; 1: the next one, now in @find, is it; -EAGAIN: not valid */
 static int part_one(const struct ff *ff, struct ff_find *find, u64 key, struct part *part)
 {
@@ -90,6 +100,7 @@ static int part_one(const struct ff *ff, struct ff_find *find, u64 key, struct p
 	if (READ_ONCE(side->flags) & (FF_DEAD | FF_BAD) ||
 	    crab_ff_high(ff, find, &right, &part->high, false))
 		return -EAGAIN;
+	part_prefetch(ff, part, &right);
 	here = key < part->high;
 	if (here)
 		part_read(ff, &find->node, part);
