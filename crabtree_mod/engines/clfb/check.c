@@ -85,7 +85,7 @@ static void check_leaf(const struct clfb_check *c, const struct clfb_place *plac
 	const char *fault;
 	u32 count;
 
-	fault = crab_clfb_leaf_fault(tree, place, tree->scratch, &count);
+	fault = crab_clfb_leaf_fault(tree, place, &count);
 	check_that(c, !fault, offset, "leaf %llu: %s", n, fault);
 	check_that(c, crab_pool_uses(&tree->pool, n), offset, "leaf %llu: in the tree and free", n);
 	c->report->records += count;

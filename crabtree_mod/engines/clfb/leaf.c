@@ -56,10 +56,10 @@ u32 crab_clfb_leaf_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_re
 }
 
 const char *crab_clfb_leaf_fault(const struct clfb_tree *tree, const struct clfb_place *place,
-				 struct crab_record *records, u32 *count)
+				 u32 *count)
 {
-	return is_encoded(tree) ? crab_clfb_encoded_fault(tree, place, records, count) :
-				  crab_clfb_append_fault(tree, place, records, count);
+	return is_encoded(tree) ? crab_clfb_encoded_fault(tree, place, count) :
+				  crab_clfb_append_fault(tree, place, count);
 }
 
 bool crab_clfb_leaf_add(struct clfb_write *write, u64 leaf, const struct crab_record *record)

@@ -91,13 +91,12 @@ u32 crab_clfb_leaf_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_re
  * crab_clfb_leaf_fault() - verify a leaf against its place in the tree
  * @tree: the tree
  * @place: the leaf and its range
- * @records: out: as crab_clfb_leaf_sorted()
  * @count: out: number of records
  * Context: as crab_clfb_leaf_find().
  * Return: NULL, or a description of the damage.
  */
 const char *crab_clfb_leaf_fault(const struct clfb_tree *tree, const struct clfb_place *place,
-				 struct crab_record *records, u32 *count);
+				 u32 *count);
 
 /**
  * crab_clfb_leaf_add() - add a record (P6; before it P11, but in `encoded`)

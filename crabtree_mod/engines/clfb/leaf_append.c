@@ -21,6 +21,7 @@
 #include <linux/bitops.h>
 #include <linux/kernel.h>
 
+#include "shared/seen.h"
 #include "leaf_layouts.h"
 
 #define WORD_BITS	64U
@@ -209,8 +210,36 @@ static const char *header_fault(const struct clfb_tree *tree, const struct clfb_
 	return NULL;
 }
 
+/* Has a record in a slot below @slot the key? */
+static bool is_below(const struct clfb_tree *tree, u64 leaf, const struct leaf_bits *bits, u32 slot,
+		     u64 key)
+{
+	while (slot--)
+		if (slot_key(tree, leaf, slot) == key && bits_test(bits, slot))
+			return true;
+	return false;
+}
+
+static const char *records_fault(const struct clfb_tree *tree, const struct clfb_place *place)
+{
+	const struct leaf_bits bits = bits_read(tree, place->leaf);
+	struct leaf_bits rest = bits;
+	struct crab_seen seen = { };
+	u32 slot;
+	u64 key;
+
+	while ((slot = bits_next(&rest)) != CLFB_SLOT_NONE) {
+		key = slot_key(tree, place->leaf, slot);
+		if (key < place->low || key >= place->high)
+			return "a key is out of its range";
+		if (crab_seen(&seen, key) && is_below(tree, place->leaf, &bits, slot, key))
+			return "a key occurs twice";
+	}
+	return NULL;
+}
+
 const char *crab_clfb_append_fault(const struct clfb_tree *tree, const struct clfb_place *place,
-				   struct crab_record *records, u32 *count)
+				   u32 *count)
 {
 	const __le64 *valid = leaf_valid(tree->base.media, &tree->base.geo, place->leaf);
 	const char *fault = header_fault(tree, place);
@@ -222,14 +251,8 @@ const char *crab_clfb_append_fault(const struct clfb_tree *tree, const struct cl
 	for (i = 0; i < bitmap_words(&tree->base.geo); i++)
 		if (crab_load(tree->base.media, valid + i) & ~word_mask(tree->room, i))
 			return "a bit of no slot is set";
-	*count = crab_clfb_append_sorted(tree, place->leaf, records);
-	for (i = 0; i < *count; i++) {
-		if (records[i].key < place->low || records[i].key >= place->high)
-			return "a key is out of its range";
-		if (i && records[i].key == records[i - 1].key)
-			return "a key occurs twice";
-	}
-	return NULL;
+	*count = crab_clfb_append_count(tree, place->leaf);
+	return records_fault(tree, place);
 }
 
 /* Sets or clears the bit of a slot, durably */

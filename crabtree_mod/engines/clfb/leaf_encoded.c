@@ -212,8 +212,7 @@ static const char *records_fault(const struct leaf_records *r, const struct clfb
 }
 
 const char *crab_clfb_encoded_fault(const struct clfb_tree *tree,
-				    const struct clfb_place *place, struct crab_record *records,
-				    u32 *count)
+				    const struct clfb_place *place, u32 *count)
 {
 	const struct crab_geometry *geo = &tree->base.geo;
 	const struct crab_media *media = tree->base.media;
@@ -229,7 +228,6 @@ const char *crab_clfb_encoded_fault(const struct clfb_tree *tree,
 		return "it cannot be decoded";
 	line_decode(&line, &r);
 	*count = r.count;
-	memcpy(records, r.at, r.count * sizeof(*records));
 	return records_fault(&r, place);
 }
 

@@ -21,7 +21,7 @@ bool crab_clfb_##layout##_near(const struct clfb_tree *tree, u64 leaf, u64 key,	
 u32 crab_clfb_##layout##_sorted(const struct clfb_tree *tree, u64 leaf,				\
 	struct crab_record *records);								\
 const char *crab_clfb_##layout##_fault(const struct clfb_tree *tree,				\
-	const struct clfb_place *place, struct crab_record *records, u32 *count);		\
+	const struct clfb_place *place, u32 *count);						\
 bool crab_clfb_##layout##_add(struct clfb_write *write, u64 leaf,				\
 	const struct crab_record *record);							\
 void crab_clfb_##layout##_set(struct clfb_write *write, u64 leaf, u32 slot, u64 value);		\

@@ -124,13 +124,28 @@ static void recover_leaf(struct clfb_tree *tree, const struct clfb_place *place)
 	else if (!crab_badmem_probe(tree->base.media, offset, tree->base.geo.leaf_bytes))
 		fault = "uncorrectable memory";
 	else
-		fault = crab_clfb_leaf_fault(tree, place, tree->scratch, &count);
+		fault = crab_clfb_leaf_fault(tree, place, &count);
 	if (fault) {
 		recover_bad(tree, tree->bad_leaf, place->leaf, offset, "leaf", fault);
 		return;
 	}
 	tree->records += count;
 	tree->leaves++;
+}
+
+/* The next leaf of a node arrives while the one before is read */
+static __always_inline void recover_prefetch(const struct clfb_tree *tree,
+					     const union clfb_line *line, u32 at)
+{
+	const struct crab_geometry *geo = &tree->base.geo;
+	u64 next;
+
+	if (at + 1 >= crab_clfb_line_count(line))
+		return;
+	next = crab_clfb_line_ref(line, at + 1);
+	if (next < geo->leaves)
+		crab_prefetch_range(tree->base.media->base + crab_leaf_offset(geo, next),
+				    geo->leaf_bytes);
 }
 
 /* Reads the leaf of a key, and the nodes above it that were not read before; @place: its range */
@@ -147,6 +162,8 @@ static void recover_path(struct clfb_recover *r, u64 key, struct clfb_place *pla
 			return;
 		number = clfb_enter(place, level, number, &r->level[level].line, key);
 	}
+	if (tree->levels)
+		recover_prefetch(tree, &r->level[1].line, place->step[1].at);
 	place->leaf = number;
 	recover_leaf(tree, place);
 }

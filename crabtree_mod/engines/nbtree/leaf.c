@@ -23,11 +23,12 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 
+#include "shared/seen.h"
 #include "leaf.h"
 
 static u8 fingerprint(u64 key)
 {
-	return nb_hash(key, NB_FP_BITS);
+	return key * 0x9e3779b97f4a7c15ULL >> 56;
 }
 
 static u64 room_mask(const struct nb_tree *tree)
@@ -160,9 +161,9 @@ const char *crab_nb_leaf_fault(const struct nb_tree *tree, const struct nb_leaf 
 	return records_fault(leaf, records, *count);
 }
 
-/* Finds a record or a stale key in a slot; @seen: the hashes of the keys of lower slots */
+/* Finds a record or a stale key in a slot; @seen: the keys of lower slots */
 static const char *slot_open(const struct nb_tree *tree, struct nb_leaf *leaf, u32 slot,
-			     unsigned long *seen)
+			     struct crab_seen *seen)
 {
 	u64 key = slot_key(tree, leaf, slot);
 
@@ -170,7 +171,7 @@ static const char *slot_open(const struct nb_tree *tree, struct nb_leaf *leaf, u
 	if (key < leaf->low)
 		return "a key is out of its range";
 	if (key < leaf->high) {
-		if (nb_seen(seen, key) && crab_nb_leaf_find(tree, leaf, key) != NB_SLOT_NONE)
+		if (crab_seen(seen, key) && crab_nb_leaf_find(tree, leaf, key) != NB_SLOT_NONE)
 			return "a key occurs twice";
 		leaf->live |= 1ULL << slot;
 	} else if (key != CRAB_KEY_EMPTY) {
@@ -181,12 +182,12 @@ static const char *slot_open(const struct nb_tree *tree, struct nb_leaf *leaf, u
 
 const char *crab_nb_leaf_open(struct nb_tree *tree, struct nb_leaf *leaf)
 {
-	unsigned long seen[NB_SEEN_LONGS] = { };
+	struct crab_seen seen = { };
 	const char *fault = NULL;
 	u32 slot;
 
 	for (slot = 0; slot < tree->room && !fault; slot++)
-		fault = slot_open(tree, leaf, slot, seen);
+		fault = slot_open(tree, leaf, slot, &seen);
 	if (!fault)
 		tree->records += nb_live(leaf);
 	return fault;

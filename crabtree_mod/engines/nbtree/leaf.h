@@ -9,39 +9,9 @@
 #ifndef CRABTREE_ENGINES_NBTREE_LEAF_H
 #define CRABTREE_ENGINES_NBTREE_LEAF_H
 
-#include <linux/bitops.h>
-
 #include "nbtree.h"
 
 #define NB_SLOT_NONE	(~0U)
-
-#define NB_FP_BITS	8U
-#define NB_SEEN_BITS	10U	/* with these, one pair in a full leaf has the same hash */
-#define NB_SEEN_LONGS	BITS_TO_LONGS(1U << NB_SEEN_BITS)
-
-/**
- * nb_hash() - hash a key
- * @key: the key
- * @bits: of the hash, 1 to 64
- * Context: any.
- * Return: the hash.
- */
-static inline u64 nb_hash(u64 key, u32 bits)
-{
-	return key * 0x9e3779b97f4a7c15ULL >> (64 - bits);
-}
-
-/**
- * nb_seen() - add a key to those that a pass over a leaf has seen
- * @seen: the set, NB_SEEN_LONGS words; 0 at first
- * @key: the key
- * Context: any.
- * Return: false if the key was not in it; true if it may have been.
- */
-static inline bool nb_seen(unsigned long *seen, u64 key)
-{
-	return __test_and_set_bit(nb_hash(key, NB_SEEN_BITS), seen);
-}
 
 /**
  * nb_live() - live records of a leaf

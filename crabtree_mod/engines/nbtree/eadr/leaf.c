@@ -45,6 +45,7 @@
 
 #include "slots.h"
 
+#define FP_BITS		8U
 #define FP_BYTES	((u32)sizeof(__le64))
 #define FP_EACH		0x0101010101010101ULL	/* 1 in each byte */
 #define FP_TOP		(FP_EACH << 7)
@@ -54,7 +55,7 @@
 
 static u8 fingerprint(u64 key)
 {
-	return nb_hash(key, NB_FP_BITS) ?: 1;
+	return key * 0x9e3779b97f4a7c15ULL >> 56 ?: 1;
 }
 
 void crab_ea_note_key(struct ea_leaf *leaf, u32 slot, u64 key)
@@ -184,7 +185,7 @@ static __always_inline bool word_find(const struct ea_tree *tree, const struct e
 	u64 likely = slots_likely(leaf, first / FP_BYTES, key);
 
 	for (; likely; likely &= likely - 1) {
-		found->number = first + __ffs64(likely) / NB_FP_BITS;
+		found->number = first + __ffs64(likely) / FP_BITS;
 		if (found->number >= end)
 			return false;
 		found->word = ea_word(tree, leaf, found->number);
@@ -367,7 +368,7 @@ const char *crab_ea_word_fault(const struct ea_tree *tree, const struct ea_leaf 
 		return "a key is out of its range";
 	if (fp && fp != fingerprint(key))
 		return "a key does not have its fingerprint";
-	if (nb_seen(pass->seen, key) && ea_is_record(crab_ea_find(tree, leaf, key, slot).word))
+	if (crab_seen(&pass->seen, key) && ea_is_record(crab_ea_find(tree, leaf, key, slot).word))
 		return "a key occurs twice";
 	return NULL;
 }

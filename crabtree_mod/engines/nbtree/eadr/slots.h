@@ -7,6 +7,7 @@
 #ifndef CRABTREE_ENGINES_NBTREE_EADR_SLOTS_H
 #define CRABTREE_ENGINES_NBTREE_EADR_SLOTS_H
 
+#include "shared/seen.h"
 #include "eadr.h"
 
 /**
@@ -133,12 +134,12 @@ u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
  * struct ea_pass - a pass over the slots of a leaf, in their order
  * @high: the end of the range of the leaf, read before the slots
  * @records: records so far; attach counts them
- * @seen: for nb_seen()
+ * @seen: their keys
  */
 struct ea_pass {
 	u64 high;
 	u32 records;
-	unsigned long seen[NB_SEEN_LONGS];
+	struct crab_seen seen;
 };
 
 /**
