@@ -159,7 +159,7 @@ static void check_pause(struct ea_tree *tree)
 
 static int check_leaves(struct ea_tree *tree, struct crab_check_report *report)
 {
-	/* A leaf takes twice the time of those of `adr`: the key of each slot is searched for */
+	/* The slots of a leaf are read twice */
 	u32 turn = crab_check_turn(2 * tree->nb.room), done = 0;
 	u64 key = 0;
 

@@ -43,6 +43,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 
+#include "shared/seen.h"
 #include "slots.h"
 
 #define FP_BITS		8U
@@ -355,22 +356,38 @@ u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
 	return count;
 }
 
-const char *crab_ea_word_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot,
-			       u64 word, struct ea_pass *pass)
+/**
+ * struct ea_pass - a pass over the slots of a leaf, in their order
+ * @high: the end of the range of the leaf, read before the slots
+ * @seen: their keys
+ */
+struct ea_pass {
+	u64 high;
+	struct crab_seen seen;
+};
+
+static const char *key_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot,
+			     u64 key, struct ea_pass *pass)
+{
+	/* The range may have grown */
+	if (key < leaf->nb.low || (key >= pass->high && key >= crab_ea_high(tree, leaf)))
+		return "a key is out of its range";
+	if (crab_seen(&pass->seen, key) && ea_is_record(crab_ea_find(tree, leaf, key, slot).word))
+		return "a key occurs twice";
+	return NULL;
+}
+
+static const char *word_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot,
+			      u64 word, struct ea_pass *pass)
 {
 	u8 fp = READ_ONCE(leaf->nb.fp[slot]);
 	u64 key = ea_key(leaf, word);
 
 	if (!ea_is_record(word))
 		return word == EA_FREE || ea_is_dead(word) ? NULL : "a slot has an unknown state";
-	/* The range may have grown */
-	if (key < leaf->nb.low || (key >= pass->high && key >= crab_ea_high(tree, leaf)))
-		return "a key is out of its range";
 	if (fp && fp != fingerprint(key))
 		return "a key does not have its fingerprint";
-	if (crab_seen(&pass->seen, key) && ea_is_record(crab_ea_find(tree, leaf, key, slot).word))
-		return "a key occurs twice";
-	return NULL;
+	return key_fault(tree, leaf, slot, key, pass);
 }
 
 static const char *fault_once(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 *count,
@@ -388,7 +405,7 @@ static const char *fault_once(const struct ea_tree *tree, const struct ea_leaf *
 		word = ea_word(tree, leaf, slot);
 		*rank += slot_rank(word);
 		*count += ea_is_record(word);
-		fault = fault ?: crab_ea_word_fault(tree, leaf, slot, word, &pass);
+		fault = fault ?: word_fault(tree, leaf, slot, word, &pass);
 		if (end && word != EA_FREE)
 			fault = fault ?: "a slot in use follows a free one";
 		end = word == EA_FREE && slot >= leaf->nb.used;
@@ -404,5 +421,39 @@ const char *crab_ea_fault(const struct ea_tree *tree, const struct ea_leaf *leaf
 	do
 		fault = fault_once(tree, leaf, count, &rank);
 	while (leaf_rank(tree, leaf) != rank);
+	return fault;
+}
+
+/* A slot below one in use has a fingerprint also without a key: the search does not read it */
+static const char *slot_open(struct ea_tree *tree, struct ea_leaf *leaf, u32 slot, u64 word,
+			     struct ea_pass *pass)
+{
+	u64 key = ea_key(leaf, word);
+
+	while (leaf->nb.used <= slot)
+		leaf->nb.fp[leaf->nb.used++] = 1;
+	if (!ea_is_record(word))
+		return ea_is_dead(word) ? NULL : "a slot has an unknown state";
+	leaf->nb.fp[slot] = fingerprint(key);
+	tree->torn |= ea_is_frozen(word);
+	return key_fault(tree, leaf, slot, key, pass);
+}
+
+const char *crab_ea_open_slots(struct ea_tree *tree, struct ea_leaf *leaf)
+{
+	struct ea_pass pass = { .high = leaf->nb.high };
+	const char *fault = NULL;
+	u32 slot, count = 0;
+	u64 word;
+
+	for (slot = 0; slot < tree->nb.room && !fault; slot++) {
+		word = ea_word(tree, leaf, slot);
+		if (word == EA_FREE)
+			continue;
+		count += ea_is_record(word);
+		fault = slot_open(tree, leaf, slot, word, &pass);
+	}
+	if (!fault)
+		tree->nb.records += count;
 	return fault;
 }

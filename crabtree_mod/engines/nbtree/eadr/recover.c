@@ -50,24 +50,6 @@ int crab_ea_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	return 0;
 }
 
-/* A slot below one in use has a fingerprint also without a key: the search does not read it */
-static const char *slot_open(struct ea_tree *tree, struct ea_leaf *leaf, u32 slot,
-			     struct ea_pass *pass)
-{
-	u64 word = ea_word(tree, leaf, slot);
-
-	if (word == EA_FREE)
-		return NULL;
-	while (leaf->nb.used <= slot)
-		leaf->nb.fp[leaf->nb.used++] = 1;
-	if (ea_is_record(word)) {
-		crab_ea_note_key(leaf, slot, ea_key(leaf, word));
-		tree->torn |= ea_is_frozen(word);
-		pass->records++;
-	}
-	return crab_ea_word_fault(tree, leaf, slot, word, pass);
-}
-
 static bool link_is_frozen(const struct ea_tree *tree, const struct ea_leaf *leaf)
 {
 	return crab_load(tree->nb.base.media, &nb_leaf_media(&tree->nb, &leaf->nb)->head.next) &
@@ -78,20 +60,15 @@ const char *crab_ea_open(struct nb_tree *nb, struct nb_leaf *nb_leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&nb->base);
 	struct ea_leaf *leaf = ea_leaf_of(nb_leaf);
-	struct ea_pass pass = { .high = nb_leaf->high };
-	const char *fault = NULL;
-	u32 slot;
+	const char *fault;
 
 	atomic64_set(&tree->births, max_t(u64, atomic64_read(&tree->births), leaf->nb.birth));
 	if ((leaf->nb.low ^ (leaf->nb.high - 1)) & ~EA_KEY_BITS)
 		return "its range spans a quarter of the key space";
-	for (slot = 0; slot < nb->room && !fault; slot++)
-		fault = slot_open(tree, leaf, slot, &pass);
-	if (fault)
-		return fault;
-	tree->torn |= link_is_frozen(tree, leaf);
-	nb->records += pass.records;
-	return NULL;
+	fault = crab_ea_open_slots(tree, leaf);
+	if (!fault)
+		tree->torn |= link_is_frozen(tree, leaf);
+	return fault;
 }
 
 static void slot_repair(struct ea_tree *tree, struct crab_flow *flow, struct ea_leaf *leaf,

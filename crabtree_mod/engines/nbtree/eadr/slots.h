@@ -7,7 +7,6 @@
 #ifndef CRABTREE_ENGINES_NBTREE_EADR_SLOTS_H
 #define CRABTREE_ENGINES_NBTREE_EADR_SLOTS_H
 
-#include "shared/seen.h"
 #include "eadr.h"
 
 /**
@@ -131,31 +130,6 @@ u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
 		   struct crab_record *records);
 
 /**
- * struct ea_pass - a pass over the slots of a leaf, in their order
- * @high: the end of the range of the leaf, read before the slots
- * @records: records so far; attach counts them
- * @seen: their keys
- */
-struct ea_pass {
-	u64 high;
-	u32 records;
-	struct crab_seen seen;
-};
-
-/**
- * crab_ea_word_fault() - verify a slot of a leaf
- * @tree: the tree
- * @leaf: the leaf
- * @slot: the slot
- * @word: its key word
- * @pass: the pass over the slots
- * Context: RCU; or attach.
- * Return: NULL, or a description of the damage.
- */
-const char *crab_ea_word_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot,
-			       u64 word, struct ea_pass *pass);
-
-/**
  * crab_ea_fault() - verify the slots of a leaf
  * @tree: the tree
  * @leaf: the leaf
@@ -164,5 +138,14 @@ const char *crab_ea_word_fault(const struct ea_tree *tree, const struct ea_leaf 
  * Return: NULL, or a description of the damage.
  */
 const char *crab_ea_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 *count);
+
+/**
+ * crab_ea_open_slots() - find the records of a leaf at attach
+ * @tree: the tree, whose nb_tree.records and ea_tree.torn follow
+ * @leaf: the leaf, whose range is known
+ * Context: attach.
+ * Return: NULL, or a description of the damage.
+ */
+const char *crab_ea_open_slots(struct ea_tree *tree, struct ea_leaf *leaf);
 
 #endif /* CRABTREE_ENGINES_NBTREE_EADR_SLOTS_H */
