@@ -21,7 +21,7 @@
 #include <linux/bitops.h>
 #include <linux/kernel.h>
 
-#include "shared/seen.h"
+#include "shared/keyset.h"
 #include "leaf_layouts.h"
 
 #define WORD_BITS	64U
@@ -224,7 +224,7 @@ static const char *records_fault(const struct clfb_tree *tree, const struct clfb
 {
 	const struct leaf_bits bits = bits_read(tree, place->leaf);
 	struct leaf_bits rest = bits;
-	struct crab_seen seen = { };
+	struct crab_keyset seen = { };
 	u32 slot;
 	u64 key;
 
@@ -232,7 +232,7 @@ static const char *records_fault(const struct clfb_tree *tree, const struct clfb
 		key = slot_key(tree, place->leaf, slot);
 		if (key < place->low || key >= place->high)
 			return "a key is out of its range";
-		if (crab_seen(&seen, key) && is_below(tree, place->leaf, &bits, slot, key))
+		if (crab_keyset_add(&seen, key) && is_below(tree, place->leaf, &bits, slot, key))
 			return "a key occurs twice";
 	}
 	return NULL;

@@ -23,7 +23,7 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 
-#include "shared/seen.h"
+#include "shared/keyset.h"
 #include "leaf.h"
 
 static u8 fingerprint(u64 key)
@@ -163,7 +163,7 @@ const char *crab_nb_leaf_fault(const struct nb_tree *tree, const struct nb_leaf 
 
 /* Finds a record or a stale key in a slot; @seen: the keys of lower slots */
 static const char *slot_open(const struct nb_tree *tree, struct nb_leaf *leaf, u32 slot,
-			     struct crab_seen *seen)
+			     struct crab_keyset *seen)
 {
 	u64 key = slot_key(tree, leaf, slot);
 
@@ -171,7 +171,8 @@ static const char *slot_open(const struct nb_tree *tree, struct nb_leaf *leaf, u
 	if (key < leaf->low)
 		return "a key is out of its range";
 	if (key < leaf->high) {
-		if (crab_seen(seen, key) && crab_nb_leaf_find(tree, leaf, key) != NB_SLOT_NONE)
+		if (crab_keyset_add(seen, key) &&
+		    crab_nb_leaf_find(tree, leaf, key) != NB_SLOT_NONE)
 			return "a key occurs twice";
 		leaf->live |= 1ULL << slot;
 	} else if (key != CRAB_KEY_EMPTY) {
@@ -182,7 +183,7 @@ static const char *slot_open(const struct nb_tree *tree, struct nb_leaf *leaf, u
 
 const char *crab_nb_leaf_open(struct nb_tree *tree, struct nb_leaf *leaf)
 {
-	struct crab_seen seen = { };
+	struct crab_keyset seen = { };
 	const char *fault = NULL;
 	u32 slot;
 

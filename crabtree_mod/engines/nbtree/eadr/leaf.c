@@ -43,7 +43,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 
-#include "shared/seen.h"
+#include "shared/keyset.h"
 #include "slots.h"
 
 #define FP_BITS		8U
@@ -363,7 +363,7 @@ u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
  */
 struct ea_pass {
 	u64 high;
-	struct crab_seen seen;
+	struct crab_keyset seen;
 };
 
 static const char *key_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot,
@@ -372,7 +372,8 @@ static const char *key_fault(const struct ea_tree *tree, const struct ea_leaf *l
 	/* The range may have grown */
 	if (key < leaf->nb.low || (key >= pass->high && key >= crab_ea_high(tree, leaf)))
 		return "a key is out of its range";
-	if (crab_seen(&pass->seen, key) && ea_is_record(crab_ea_find(tree, leaf, key, slot).word))
+	if (crab_keyset_add(&pass->seen, key) &&
+	    ea_is_record(crab_ea_find(tree, leaf, key, slot).word))
 		return "a key occurs twice";
 	return NULL;
 }
