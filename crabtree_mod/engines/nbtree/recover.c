@@ -112,7 +112,7 @@ static int recover_enter(struct nb_tree *tree, u64 word, const struct crab_head 
 	u64 number = (word & CRAB_LINK_MASK) - 1;
 	struct nb_leaf *before = *leaf;
 
-	/* They arrive while the leaf before is read */
+	/* Its slots and the next header arrive while the leaf before is read */
 	crab_link_prefetch(tree->base.media, &tree->base.geo, number,
 			   head->next & tree->kind->link_bits);
 	if (recover_push(tree, number, head, leaf))

@@ -219,7 +219,7 @@ static int recover_enter(struct nv_recover *r, u64 word, const struct crab_head 
 	u64 leaf = (word & CRAB_LINK_MASK) - 1, above;
 	int err = 0;
 
-	/* They arrive while the leaf before is read */
+	/* Its slots and the next header arrive while the leaf before is read */
 	crab_link_prefetch(tree->base.media, &tree->base.geo, leaf, head->next);
 	if (r->pending)
 		err = recover_leaf(r, head->low, &above);
