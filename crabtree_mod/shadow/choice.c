@@ -280,7 +280,8 @@ static noinline u64 shadow_load_changing(struct crab_shadow *shadow, const __le6
 	return shadow_load(shadow, p, word);
 }
 
-/* The explorer spends a fifth of its time here: each rare case is a call, and the last one, so that
+/*
+ * The explorer spends a fifth of its time here: each rare case is a call, and the last one, so that
  * no register has to be saved
  */
 u64 crab_shadow_load(const struct crab_media *media, const __le64 *p)
