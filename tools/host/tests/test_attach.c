@@ -324,9 +324,12 @@ static u64 twice_key(u32 i)
 static __le64 *twice_word(const struct crab_media *media, u32 i)
 {
 	__le64 *word = (__le64 *)(media->base + CRAB_POOL_OFFSET);
+	__le64 *end = (__le64 *)(media->base + media->size);
 
-	while (*word != cpu_to_le64(TWICE_VALUE + i))
+	while (word < end && *word != cpu_to_le64(TWICE_VALUE + i))
 		word++;
+	if (word == end)
+		abort();		/* no such record: @media is not as made */
 	return word - 1;
 }
 
