@@ -39,12 +39,6 @@ static u32 head_crc(u32 store_id, const struct crab_head *head)
 	return ~crab_crc32c(~0U, &w, offsetof(struct head_words, pad));
 }
 
-/* @store_id and @crc share the last word of the header */
-static __le64 *head_seal(struct crab_dhead *d)
-{
-	return (__le64 *)&d->store_id;
-}
-
 bool crab_head_load(const struct crab_media *media, u64 offset, u32 store_id,
 		    struct crab_head *head)
 {
@@ -56,7 +50,7 @@ bool crab_head_load(const struct crab_media *media, u64 offset, u32 store_id,
 	head->self = crab_load(media, &d->self);
 	if (head->self != offset)
 		return false;
-	seal = crab_load(media, head_seal(d));
+	seal = crab_load(media, crab_head_seal(d));
 	if ((u32)seal != store_id)
 		return false;
 	head->birth = crab_load(media, &d->birth);
@@ -77,15 +71,7 @@ void crab_head_store(struct crab_flow *flow, u32 store_id, const struct crab_hea
 	crab_store(flow, &d->birth, head->birth);
 	crab_store(flow, &d->low, head->low);
 	crab_store(flow, &d->own, head->own);
-	crab_store(flow, head_seal(d), (u64)head_crc(store_id, head) << 32 | store_id);
-}
-
-u64 crab_link_check(u32 store_id, u64 offset, u64 birth)
-{
-	u64 h = (offset ^ (u64)store_id << 32) * 0x9e3779b97f4a7c15ULL;
-
-	h = (h ^ h >> 32 ^ birth) * 0xd6e8feb86659fd93ULL;
-	return h >> CRAB_LINK_BITS << CRAB_LINK_BITS;
+	crab_store(flow, crab_head_seal(d), (u64)head_crc(store_id, head) << 32 | store_id);
 }
 
 u64 crab_link_to(const struct crab_geometry *geo, u64 number, u64 birth)
@@ -96,20 +82,6 @@ u64 crab_link_to(const struct crab_geometry *geo, u64 number, u64 birth)
 u64 crab_link_end(u32 store_id, u64 offset, u64 birth)
 {
 	return crab_link_check(store_id, offset, birth);
-}
-
-bool crab_link_holds(const struct crab_media *media, const struct crab_geometry *geo, u64 link)
-{
-	u64 number = (link & CRAB_LINK_MASK) - 1, offset;
-	struct crab_dhead *d;
-
-	if (number >= geo->leaves)
-		return false;
-	offset = crab_leaf_offset(geo, number);
-	d = (struct crab_dhead *)(media->base + offset);
-	return crab_load(media, &d->self) == offset &&
-	       (u32)crab_load(media, head_seal(d)) == geo->store_id &&
-	       link == crab_link_to(geo, number, crab_load(media, &d->birth));
 }
 
 void crab_list_format(struct crab_flow *flow, const struct crab_geometry *geo)

@@ -40,6 +40,12 @@ struct crab_head {
 	u64 own;
 };
 
+/* @store_id and @crc share the last word of the header */
+static inline __le64 *crab_head_seal(struct crab_dhead *d)
+{
+	return (__le64 *)&d->store_id;
+}
+
 /**
  * crab_head_load() - read a header
  * @media: the region
@@ -72,7 +78,13 @@ void crab_head_store(struct crab_flow *flow, u32 store_id, const struct crab_hea
  * Context: any.
  * Return: the check bits, at their place in the link word.
  */
-u64 crab_link_check(u32 store_id, u64 offset, u64 birth);
+static inline u64 crab_link_check(u32 store_id, u64 offset, u64 birth)
+{
+	u64 h = (offset ^ (u64)store_id << 32) * 0x9e3779b97f4a7c15ULL;
+
+	h = (h ^ h >> 32 ^ birth) * 0xd6e8feb86659fd93ULL;
+	return h >> CRAB_LINK_BITS << CRAB_LINK_BITS;
+}
 
 /**
  * crab_link_to() - link word to a leaf
@@ -105,7 +117,21 @@ u64 crab_link_end(u32 store_id, u64 offset, u64 birth);
  * Context: any; the memory of all leaves in use can be read.
  * Return: false if the word names no leaf of the pool, or if the check bits differ.
  */
-bool crab_link_holds(const struct crab_media *media, const struct crab_geometry *geo, u64 link);
+static __always_inline bool crab_link_holds(const struct crab_media *media,
+					    const struct crab_geometry *geo, u64 link)
+{
+	u64 number = (link & CRAB_LINK_MASK) - 1, offset;
+	struct crab_dhead *d;
+
+	if (number >= geo->leaves)
+		return false;
+	offset = crab_leaf_offset(geo, number);
+	d = (struct crab_dhead *)(media->base + offset);
+	return crab_load(media, &d->self) == offset &&
+	       (u32)crab_load(media, crab_head_seal(d)) == geo->store_id &&
+	       (link & ~CRAB_LINK_MASK) ==
+	       crab_link_check(geo->store_id, offset, crab_load(media, &d->birth));
+}
 
 /**
  * crab_list_format() - end FORMAT: the head of a list of one leaf, which is leaf 0 with birth 1

@@ -35,7 +35,9 @@
 #define FIND_HOPS	64U	/* steps without the lock, at most */
 #define FIND_TRIES	4U	/* leaves that are looked for without ff.structure */
 
-int crab_ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_node *node)
+/* As crab_ff_enter() */
+static __always_inline int find_enter(const struct ff *ff, u64 link, u32 level, u64 low,
+				      struct ff_node *node)
 {
 	const struct crab_media *media = ff->base.media;
 	u64 number = (link & CRAB_LINK_MASK) - 1;
@@ -57,6 +59,11 @@ int crab_ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_n
 		.side = side, .number = number, .link = link, .level = level, .low = lowest,
 	};
 	return 0;
+}
+
+int crab_ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_node *node)
+{
+	return find_enter(ff, link, level, low, node);
 }
 
 int crab_ff_root(const struct ff *ff, struct ff_node *node)
@@ -186,7 +193,7 @@ static int find_down(const struct ff *ff, u64 key, struct ff_find *find, bool ex
 		if (find->node.number != was)
 			return --*hops ? 0 : -EAGAIN;
 	}
-	return crab_ff_enter(ff, link, find->node.level - 1, key, &find->node);
+	return find_enter(ff, link, find->node.level - 1, key, &find->node);
 }
 
 static int find_node(const struct ff *ff, u64 key, u32 level, struct ff_find *find, bool exact,
