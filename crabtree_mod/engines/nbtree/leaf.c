@@ -24,12 +24,8 @@
 #include <linux/slab.h>
 
 #include "shared/keyset.h"
+#include "fingerprint.h"
 #include "leaf.h"
-
-static u8 fingerprint(u64 key)
-{
-	return key * 0x9e3779b97f4a7c15ULL >> 56;
-}
 
 static u64 room_mask(const struct nb_tree *tree)
 {
@@ -62,14 +58,17 @@ u64 crab_nb_leaf_value(const struct nb_tree *tree, const struct nb_leaf *leaf, u
 
 u32 crab_nb_leaf_find(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 key)
 {
-	u64 bits = READ_ONCE(leaf->live);
-	u8 fp = fingerprint(key);
-	u32 slot;
+	u64 live = READ_ONCE(leaf->live), likely;
+	u8 fp = nb_fingerprint(key);
+	u32 first, slot;
 
-	while (bits) {
-		slot = bits_take(&bits);
-		if (READ_ONCE(leaf->fp[slot]) == fp && slot_key(tree, leaf, slot) == key)
-			return slot;
+	for (first = 0; first < NB_SLOTS_MAX && live >> first; first += NB_FP_BYTES) {
+		likely = nb_fp_equal(nb_fp_load(leaf, first), fp);
+		for (; likely; likely &= likely - 1) {
+			slot = first + __ffs64(likely) / NB_FP_BITS;
+			if (live >> slot & 1 && slot_key(tree, leaf, slot) == key)
+				return slot;
+		}
 	}
 	return NB_SLOT_NONE;
 }
@@ -155,7 +154,7 @@ const char *crab_nb_leaf_fault(const struct nb_tree *tree, const struct nb_leaf 
 		if (!(leaf->live >> slot & 1) && !slot_is_void(tree, leaf, slot))
 			return "a slot without a record has a key";
 		if (leaf->live >> slot & 1 &&
-		    leaf->fp[slot] != fingerprint(slot_key(tree, leaf, slot)))
+		    leaf->fp[slot] != nb_fingerprint(slot_key(tree, leaf, slot)))
 			return "a key does not have its fingerprint";
 	}
 	return records_fault(leaf, records, *count);
@@ -167,7 +166,7 @@ static const char *slot_open(const struct nb_tree *tree, struct nb_leaf *leaf, u
 {
 	u64 key = slot_key(tree, leaf, slot);
 
-	leaf->fp[slot] = fingerprint(key);
+	leaf->fp[slot] = nb_fingerprint(key);
 	if (key < leaf->low)
 		return "a key is out of its range";
 	if (key < leaf->high) {
@@ -213,7 +212,7 @@ void crab_nb_leaf_add(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 	crab_store(write->flow, &d->key, record->key);
 	slot_settle(write, d);
 	nb_change_begin(leaf);
-	WRITE_ONCE(leaf->fp[slot], fingerprint(record->key));
+	WRITE_ONCE(leaf->fp[slot], nb_fingerprint(record->key));
 	WRITE_ONCE(leaf->live, leaf->live | 1ULL << slot);
 	leaf->stale &= ~(1ULL << slot);
 	nb_change_end(leaf);
@@ -308,6 +307,6 @@ void crab_nb_leaf_fill(struct nb_leaf *leaf, const struct crab_record *records, 
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		leaf->fp[i] = fingerprint(records[i].key);
+		leaf->fp[i] = nb_fingerprint(records[i].key);
 	leaf->live = (1ULL << count) - 1;
 }

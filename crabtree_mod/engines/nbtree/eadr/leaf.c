@@ -43,20 +43,16 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 
+#include "engines/nbtree/fingerprint.h"
 #include "shared/keyset.h"
 #include "slots.h"
-
-#define FP_BITS		8U
-#define FP_BYTES	((u32)sizeof(__le64))
-#define FP_EACH		0x0101010101010101ULL	/* 1 in each byte */
-#define FP_TOP		(FP_EACH << 7)
 
 #define FIND_BACK	16ULL	/* factor from one step back in the index to the next */
 #define FIND_STEPS	1000U	/* along the list, more than it is long: it may change meanwhile */
 
 static u8 fingerprint(u64 key)
 {
-	return key * 0x9e3779b97f4a7c15ULL >> 56 ?: 1;
+	return nb_fingerprint(key) ?: 1;
 }
 
 void crab_ea_note_key(struct ea_leaf *leaf, u32 slot, u64 key)
@@ -165,28 +161,18 @@ u64 crab_ea_high(const struct ea_tree *tree, const struct ea_leaf *leaf)
 	return crab_load(media, &head->low);
 }
 
-/* The highest bit of each byte that is 0, and of some above one that is */
-static u64 bytes_zero(u64 word)
-{
-	return (word - FP_EACH) & ~word & FP_TOP;
-}
-
-/* The slots of a word of fingerprints that can have the key, or whose key is not known */
-static u64 slots_likely(const struct ea_leaf *leaf, u32 word, u64 key)
-{
-	u64 fps = le64_to_cpu(READ_ONCE(leaf->nb.fp_words[word]));
-
-	return bytes_zero(fps) | bytes_zero(fps ^ FP_EACH * fingerprint(key));
-}
-
-/* Searches the slots of a word of fingerprints, from @first on; true: the search has ended */
+/*
+ * Searches the slots of a word of fingerprints, from @first on, and reads those whose key is not
+ * known; true: the search has ended
+ */
 static __always_inline bool word_find(const struct ea_tree *tree, const struct ea_leaf *leaf,
 				      u64 key, u32 first, u32 end, struct ea_slot *found)
 {
-	u64 likely = slots_likely(leaf, first / FP_BYTES, key);
+	u64 fps = nb_fp_load(&leaf->nb, first);
+	u64 likely = nb_fp_equal(fps, 0) | nb_fp_equal(fps, fingerprint(key));
 
 	for (; likely; likely &= likely - 1) {
-		found->number = first + __ffs64(likely) / FP_BITS;
+		found->number = first + __ffs64(likely) / NB_FP_BITS;
 		if (found->number >= end)
 			return false;
 		found->word = ea_word(tree, leaf, found->number);
@@ -203,7 +189,7 @@ struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct ea_leaf *le
 	struct ea_slot found;
 	u32 first;
 
-	for (first = 0; first < end; first += FP_BYTES)
+	for (first = 0; first < end; first += NB_FP_BYTES)
 		if (word_find(tree, leaf, key, first, end, &found))
 			return found;
 	return (struct ea_slot) { .number = end, .word = EA_FREE };
