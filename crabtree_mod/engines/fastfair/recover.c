@@ -210,6 +210,12 @@ static void traces_free(struct ff *ff)
 	}
 }
 
+static bool repair_is_stopped(const struct ff *ff)
+{
+	cond_resched();
+	return crab_engine_is_stopped(&ff->base);
+}
+
 /* The list of traces ends with those of the highest level */
 int crab_ff_repair(struct crab_engine *engine, struct crab_flow *flow)
 {
@@ -225,12 +231,14 @@ int crab_ff_repair(struct crab_engine *engine, struct crab_flow *flow)
 		crab_ff_trace_slots(&op, trace);
 	ff->torn = false;
 	ff->locked = ff->tuning.leaf_locks;
-	for (trace = ff->traces; trace; trace = trace->next)
+	for (trace = ff->traces; trace && !err; trace = trace->next) {
 		if (!trace->has_entry)
 			ff->repairs += crab_ff_adopt(&op, &trace->node);
+		err = repair_is_stopped(ff) ? -EINTR : 0;
+	}
 	crab_ff_op_end(&op);
 	traces_free(ff);
-	return 0;
+	return err;
 }
 
 void crab_ff_detach(struct crab_engine *engine)

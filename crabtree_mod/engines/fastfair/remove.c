@@ -138,11 +138,21 @@ static bool merge_locked(struct ff_op *op, const struct ff_node *left, const str
 	return true;
 }
 
+/* The lowest key fell between two searches: the node was found as its own left neighbour */
+static bool is_itself(struct ff *ff, const struct ff_node *left, const struct ff_node *node)
+{
+	return left->number == node->number &&
+	       crab_ff_damaged(ff, node->number, "its lowest key has changed");
+}
+
 static bool merge(struct ff_op *op, const struct ff_node *left, const struct ff_node *right)
 {
-	struct crab_later *later = later_alloc();
+	struct crab_later *later;
 	bool done;
 
+	if (is_itself(op->ff, left, right))
+		return false;
+	later = later_alloc();
 	if (!later)
 		return false;
 	crab_lock(&left->side->lock);
@@ -164,7 +174,8 @@ static bool remove_one(struct ff_op *op, const struct ff_node *node, struct crab
 	u64 word;
 
 	if (entry_find(ff, node, &entry) || entry.is_first ||
-	    crab_ff_find_exact(ff, node->low - 1, node->level, &left))
+	    crab_ff_find_exact(ff, node->low - 1, node->level, &left) ||
+	    is_itself(ff, &left.node, node))
 		return false;
 	word = bypass_word(ff, &left.node, node);
 	if (!word)

@@ -195,7 +195,10 @@ static bool part_is_left(const struct part *part)
 	return part->cap && part->start <= part->end && part->start != CRAB_KEY_EMPTY;
 }
 
-/* Reads consecutive leaves along their list without a lock; -EAGAIN: not the next one */
+/*
+ * Reads consecutive leaves along their list without a lock; -EAGAIN: not the next one, perhaps
+ * because it is too far from where the way ends
+ */
 static int scan_run(struct ff *ff, struct part *part)
 {
 	u32 hops = SCAN_LEAVES;
@@ -210,7 +213,7 @@ static int scan_run(struct ff *ff, struct part *part)
 			part_advance(part);
 	}
 	crab_rcu_leave();
-	return err;
+	return err > 0 ? -EAGAIN : err;
 }
 
 int crab_ff_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,

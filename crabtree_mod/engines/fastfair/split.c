@@ -183,7 +183,8 @@ int crab_ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key
 
 	err = crab_ff_next(op->ff, node, &right);
 	high = err ? CRAB_KEY_EMPTY : right.low;
-	if ((err && err != -ENOENT) || low <= node->low || key >= high)
+	/* @pos is of an earlier reading */
+	if ((err && err != -ENOENT) || low <= node->low || key >= high || rides != (pos > keep))
 		return crab_ff_damaged(op->ff, node->number, "the range of a full node has changed");
 	if (crab_ff_verify(op->ff, node, high))
 		return -EUCLEAN;
