@@ -50,6 +50,7 @@ static struct crab_gate *gate_alloc(struct crab_store *store)
 	INIT_LIST_HEAD(&gate->snaps);
 	INIT_LIST_HEAD(&gate->watches);
 	gate->store = store;
+	atomic_set(&gate->refs, 1);
 	gate->seed = get_random_u64();
 	gate->most = max_t(u64, (store->options.snapshot_bytes ?: GATE_NOTES) / CRAB_NOTE_BYTES, 1);
 	return gate;
@@ -63,6 +64,7 @@ int crab_store_observe(struct crab_store *store)
 		store->gate = gate_alloc(store);
 	if (!store->gate)
 		return -ENOMEM;
+	atomic_inc(&store->gate->refs);
 	mutex_lock(&store->gate->lock);
 	first = !store->gate->users++;
 	if (first)
@@ -71,18 +73,19 @@ int crab_store_observe(struct crab_store *store)
 	return first;
 }
 
+static void gate_put(struct crab_gate *gate)
+{
+	if (atomic_dec_and_test(&gate->refs))
+		kvfree(gate);
+}
+
 void crab_gate_drop(struct crab_gate *gate)
 {
-	bool unused;
-
 	mutex_lock(&gate->lock);
-	unused = !--gate->users;
-	if (unused && gate->store)
+	if (!--gate->users && gate->store)
 		crab_store_set_gated(gate->store, false);
-	unused &= !gate->store;
 	mutex_unlock(&gate->lock);
-	if (unused)
-		kvfree(gate);
+	gate_put(gate);
 }
 
 void crab_store_unobserve(struct crab_store *store)
@@ -93,7 +96,6 @@ void crab_store_unobserve(struct crab_store *store)
 void crab_gate_end(struct crab_store *store)
 {
 	struct crab_gate *gate = store->gate;
-	bool unused;
 
 	if (!gate)
 		return;
@@ -101,10 +103,8 @@ void crab_gate_end(struct crab_store *store)
 	crab_snap_end_all(gate, -ENODEV);
 	mutex_lock(&gate->lock);
 	gate->store = NULL;
-	unused = !gate->users;
 	mutex_unlock(&gate->lock);
-	if (unused)
-		kvfree(gate);
+	gate_put(gate);
 }
 
 void crab_gate_stop(struct crab_gate *gate)

@@ -11,6 +11,7 @@
 #ifndef CRABTREE_GATE_H
 #define CRABTREE_GATE_H
 
+#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -26,7 +27,9 @@
  * struct crab_gate - the gate of a store
  * @lock: protects @store and @users
  * @store: the store; NULL once it is detached
- * @users: observers. With none and without @store the gate is freed
+ * @users: observers
+ * @refs: the store, until it is detached, and @users; the last one frees the gate once it has
+ *	released @lock
  * @many: held by a task that takes more than one stripe, until it has released them
  * @stripes: a write holds that of its key from before its note until after its report
  * @count: number of stripes
@@ -45,6 +48,7 @@ struct crab_gate {
 	struct mutex lock;
 	struct crab_store *store;
 	u32 users;
+	atomic_t refs;
 	struct mutex many;
 	struct mutex *stripes;
 	u32 count;

@@ -186,11 +186,12 @@ int crab_snap_state(struct crab_snap *snap)
 
 bool crab_snap_any(const struct crab_store *store)
 {
-	struct crab_gate *gate = store->gate;
+	struct crab_gate *gate;
 	bool any;
 
 	if (!crab_store_is_gated(store))
 		return false;
+	gate = store->gate;	/* before, there may be none yet */
 	spin_lock(&gate->notes_lock);
 	any = !list_empty(&gate->snaps);
 	spin_unlock(&gate->notes_lock);

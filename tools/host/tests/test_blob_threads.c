@@ -254,10 +254,49 @@ static void test_engine(const char *engine, u32 number)
 	media_destroy(&media);
 }
 
+static void *any_run(void *arg)
+{
+	while (__atomic_load_n(&running, __ATOMIC_RELAXED)) {
+		crab_snap_any(store);
+		__atomic_add_fetch(&rounds, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void any_wait(void)
+{
+	u32 from = __atomic_load_n(&rounds, __ATOMIC_RELAXED);
+
+	while (__atomic_load_n(&rounds, __ATOMIC_RELAXED) - from < ROUNDS)
+		;
+}
+
+/* The calls that run while the gate is made; ThreadSanitizer sees a pointer that is read too early */
+static void test_first(void)
+{
+	struct crab_media media = media_create(1 << 20);
+	pthread_t thread;
+	int first;
+
+	store = format(&media, "crab");
+	running = 1;
+	pthread_create(&thread, NULL, any_run, NULL);
+	any_wait();
+	first = crab_store_observe(store);
+	any_wait();
+	__atomic_store_n(&running, 0, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	crab_store_unobserve(store);
+	tap_ok(first == 1, "the first observer of a store comes while calls ask for snapshots");
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
 		return 2;
+	test_first();
 	test_engine("crab", 4);
 	test_engine("crab", KEYS);
 	test_engine("nvtree", 4);
