@@ -23,10 +23,10 @@
 /* 6.14: on x86-64, too, the kernel's function uses the instruction of the CPU */
 #define CRAB_CRC32C_LIB_FAST	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0))
 
-/* 6.14: crc32c() moved to linux/crc32.h and no longer allocates a transform */
+/* 6.15: crc32c() moved to linux/crc32.h, in place of __crc32c_le() */
 static inline u32 crab_crc32c_lib(u32 seed, const void *data, size_t size)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 	return __crc32c_le(seed, data, size);
 #else
 	return crc32c(seed, data, size);
