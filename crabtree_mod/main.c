@@ -166,19 +166,28 @@ static void crab_end(void)
 /* Register for events, then publish the devices: after that, no step of the load can fail */
 static int crab_begin(void)
 {
+	int err = crab_region_of_register(&crab_device_events);
+
+	if (err)
+		return err;
+	err = crab_devices_publish();
+	if (err)
+		crab_region_of_unregister();
+	return err;
+}
+
+/* Hibernation and shutdown are heard before the first store is attached */
+static int __init crab_serve(void)
+{
 	int err = crab_power_init();
 
 	if (err)
 		return err;
-	err = crab_region_of_register(&crab_device_events);
-	if (err)
-		goto err_power;
-	err = crab_devices_publish();
+	err = crab_add_all();
 	if (!err)
-		return 0;
-	crab_region_of_unregister();
-err_power:
-	crab_power_exit();
+		err = crab_begin();
+	if (err)
+		crab_power_exit();
 	return err;
 }
 
@@ -193,17 +202,11 @@ static int __init crab_init(void)
 	err = crab_devices_init(crab_region_readonly);
 	if (err)
 		return err;
-	err = crab_add_all();
+	err = crab_serve();
 	if (err)
-		goto err_end;
-	err = crab_begin();
-	if (err)
-		goto err_end;
-	pr_info("version %s, cleans by %s\n", CRAB_VERSION, crab_persist_method());
-	return 0;
-
-err_end:
-	crab_end();
+		crab_end();
+	else
+		pr_info("version %s, cleans by %s\n", CRAB_VERSION, crab_persist_method());
 	return err;
 }
 

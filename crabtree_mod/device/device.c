@@ -148,12 +148,13 @@ static void device_kick(void *arg)
 	queue_work(crab_workqueue, &device->maintain);
 }
 
-/* True if the store is about to be detached, or if a fatal signal is pending */
+/* True if the store is about to be detached, or if a fatal signal is pending that counts */
 static bool device_interrupted(void *arg)
 {
 	struct crab_device *device = arg;
 
-	return READ_ONCE(device->ending) || fatal_signal_pending(current);
+	return READ_ONCE(device->ending) ||
+	       (!device->unkillable && fatal_signal_pending(current));
 }
 
 int crab_device_interruption(struct crab_device *device)
@@ -228,8 +229,9 @@ static void device_calls_drain(struct crab_device *device)
 	wake_up_all(&device->resumed);
 }
 
-/* A kick before the calls are live has no effect, so another one follows */
-void crab_device_attach_store(struct crab_device *device, const struct crab_super *unfinished)
+/* Attaches the store, unless @parked. A kick before the calls are live has no effect */
+static void device_attach_unless(struct crab_device *device, const struct crab_super *unfinished,
+				 int parked)
 {
 	struct crab_attach_options options = {
 		.readonly	= device->readonly,
@@ -240,7 +242,6 @@ void crab_device_attach_store(struct crab_device *device, const struct crab_supe
 		.unfinished	= unfinished,
 	};
 	struct crab_attach_report report = { };
-	int parked = READ_ONCE(crab_parked);
 	struct crab_store *store;
 
 	lockdep_assert_held(&device->change);
@@ -256,12 +257,23 @@ void crab_device_attach_store(struct crab_device *device, const struct crab_supe
 		device_kick(device);
 }
 
-void crab_device_begin(struct crab_device *device)
+void crab_device_attach_store(struct crab_device *device, const struct crab_super *unfinished)
 {
+	device->unkillable = true;
+	device_attach_unless(device, unfinished, 0);
+	device->unkillable = false;
+}
+
+int crab_device_begin(struct crab_device *device, int parked)
+{
+	int err;
+
 	mutex_lock(&device->change);
-	crab_device_attach_store(device, NULL);
+	device_attach_unless(device, NULL, parked);
+	err = !device->store && device->error == -EINTR ? -EINTR : 0;
 	mutex_unlock(&device->change);
 	device_trace(device);
+	return err;
 }
 
 void crab_device_end(struct crab_device *device)
@@ -362,14 +374,17 @@ static void device_log(struct crab_device *device, const struct crab_device_info
 		pr_warn("%s: %s: %s\n", name, crab_device_state_name(info->state), info->reason);
 }
 
-static void device_notify(const struct crab_device_info *info, unsigned long event)
+/* Notifies of a device that is published: an event of power can come before that */
+static void device_notify(struct crab_device *device, const struct crab_device_info *info,
+			  unsigned long event)
 {
 	struct crabtree_identity identity = {
 		.label	= info->store.super.label,
 		.uuid	= (const uuid_t *)info->store.super.uuid,
 	};
 
-	if (info->serving && !info->store.unfinished)
+	if (device_is_registered(&device->dev) && info->serving &&
+	    !info->store.unfinished)
 		blocking_notifier_call_chain(&crab_device_notifier, event, &identity);
 }
 
@@ -379,7 +394,7 @@ void crab_device_announce(struct crab_device *device)
 
 	crab_device_info(device, &info);
 	device_log(device, &info);
-	device_notify(&info, CRABTREE_CAME);
+	device_notify(device, &info, CRABTREE_CAME);
 }
 
 void crab_device_warn(struct crab_device *device)
@@ -387,7 +402,7 @@ void crab_device_warn(struct crab_device *device)
 	struct crab_device_info info;
 
 	crab_device_info(device, &info);
-	device_notify(&info, CRABTREE_GOING);
+	device_notify(device, &info, CRABTREE_GOING);
 }
 
 static int device_open_locked(struct crab_device *device)
@@ -403,6 +418,18 @@ static int device_open_locked(struct crab_device *device)
 	return 0;
 }
 
+static int device_open(struct crab_device *device)
+{
+	int err;
+
+	lockdep_assert_held(&device->change);
+
+	mutex_lock(&device->lock);
+	err = device_open_locked(device);
+	mutex_unlock(&device->lock);
+	return err;
+}
+
 /* Waits for a FORMAT or an attach that is in progress */
 int crab_device_open(struct crab_device *device)
 {
@@ -410,9 +437,7 @@ int crab_device_open(struct crab_device *device)
 
 	if (mutex_lock_interruptible(&device->change))
 		return -ERESTARTSYS;
-	mutex_lock(&device->lock);
-	err = device_open_locked(device);
-	mutex_unlock(&device->lock);
+	err = device_open(device);
 	mutex_unlock(&device->change);
 	return err;
 }
@@ -424,23 +449,33 @@ static int device_observe(struct crab_device *device,
 
 	lockdep_assert_held(&device->change);
 
-	if (!device->store)
-		return device->error;
-	if (crab_store_is_unfinished(device->store))
-		return -EBUSY;
 	err = crab_store_observe(device->store);
 	if (err < 0)
 		return err;
 	if (err)
 		device_calls_drain(device);
 	err = open(device->store, arg);
-	if (err) {
+	if (err)
 		crab_store_unobserve(device->store);
+	return err;
+}
+
+/* Nothing may fail once @open has made a watch or a snapshot, so the user is counted before */
+static int device_observe_as_user(struct crab_device *device,
+				  int (*open)(struct crab_store *store, void *arg), void *arg)
+{
+	int err;
+
+	lockdep_assert_held(&device->change);
+
+	if (!device->store)
+		return device->error;
+	err = device_open(device);
+	if (err)
 		return err;
-	}
-	mutex_lock(&device->lock);
-	err = device_open_locked(device);
-	mutex_unlock(&device->lock);
+	err = device_observe(device, open, arg);
+	if (err)
+		crab_device_close(device);
 	return err;
 }
 
@@ -452,7 +487,7 @@ int crab_device_observe(struct crab_device *device,
 	if (down_write_killable(&device->checks))
 		return err;
 	if (!mutex_lock_killable(&device->change)) {
-		err = device_observe(device, open, arg);
+		err = device_observe_as_user(device, open, arg);
 		mutex_unlock(&device->change);
 	}
 	up_write(&device->checks);
@@ -504,21 +539,28 @@ void crab_device_fail(struct crab_device *device, u64 offset, u64 len)
 	crab_device_put_store(device);
 }
 
+static void device_park(struct crab_device *device, int error)
+{
+	lockdep_assert_held(&device->change);
+
+	mutex_lock(&device->lock);
+	crab_device_stop_locked(device, error);
+	mutex_unlock(&device->lock);
+	crab_device_detach_store(device, CRAB_PARKED_REASON);
+	crab_device_changed(device);
+}
+
 void crab_device_park(struct crab_device *device)
 {
-	int error = READ_ONCE(crab_parked);
+	int ending = READ_ONCE(crab_parked), parked;
 
 	crab_device_warn(device);
-	cmpxchg(&device->ending, 0, error);
+	cmpxchg(&device->ending, 0, ending);
 	mutex_lock(&device->change);
-	if (device->region) {
-		mutex_lock(&device->lock);
-		crab_device_stop_locked(device, error);
-		mutex_unlock(&device->lock);
-		crab_device_detach_store(device, CRAB_PARKED_REASON);
-		crab_device_changed(device);
-	}
-	cmpxchg(&device->ending, error, 0);
+	parked = READ_ONCE(crab_parked);	/* it may have ended since */
+	if (device->region && parked)
+		device_park(device, parked);
+	cmpxchg(&device->ending, ending, 0);
 	mutex_unlock(&device->change);
 }
 
@@ -527,7 +569,7 @@ void crab_device_unpark(struct crab_device *device)
 	bool back;
 
 	mutex_lock(&device->change);
-	back = device->region;
+	back = device->region && !device->store && !READ_ONCE(crab_parked);
 	if (back) {
 		crab_device_attach_store(device, NULL);
 		crab_device_changed(device);

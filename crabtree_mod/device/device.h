@@ -52,6 +52,7 @@ extern unsigned long long crab_snapshot_bytes;
  * @report: of the last attach; @lock
  * @error: the error that calls return while there is no store; never 0
  * @ending: 0, or, if the store is to be detached, the error that ends a CHECK in progress
+ * @unkillable: no fatal signal ends the attach that is in progress; @change
  * @calls: calls in the store; dead while there is none
  * @idle: completed when @calls reaches zero
  * @resumed: calls that wait because crab_device_observe() waits for the calls that run
@@ -74,6 +75,7 @@ struct crab_device {
 	struct crab_attach_report report;
 	int error;
 	int ending;
+	bool unkillable;
 	struct percpu_ref calls;
 	struct completion idle;
 	wait_queue_head_t resumed;

@@ -164,34 +164,51 @@ static int device_add_locked(struct crab_device *device)
 	return err;
 }
 
-static int device_added(struct crab_region *region)
+/* Enters an attached device. @parked: crab_parked of the attach; out: that of now */
+static int device_enter(struct crab_device *device, int *parked)
 {
-	struct crab_device *device = device_alloc(region);
-	bool published;
-	unsigned int minor;
 	int err = 0;
 
-	if (IS_ERR(device))
-		return PTR_ERR(device);
-	minor = MINOR(device->dev.devt);	/* @device may be removed at once */
-	crab_device_begin(device);
 	mutex_lock(&crab_devices_lock);
-	published = crab_published;
-	if (published)
+	if (crab_published)
 		err = device_add_locked(device);
 	if (!err)
 		list_add_tail(&device->list, &crab_devices);
+	*parked = crab_parked;
 	mutex_unlock(&crab_devices_lock);
-	if (err)
-		goto err_end;
-	crab_control_answer("crab%u", minor);
-	if (published)
-		crab_device_announce(device);
-	return 0;
+	return err;
+}
 
-err_end:
-	crab_device_end(device);
-	device_unname(device);
+/* The attach saw crab_parked as @was. Later changes of it than @now find the device in the table */
+static void device_settle(struct crab_device *device, int was, int now)
+{
+	if (now == was)
+		crab_device_announce(device);
+	else if (now)
+		crab_device_park(device);
+	else
+		crab_device_unpark(device);
+}
+
+static int device_added(struct crab_region *region)
+{
+	struct crab_device *device = device_alloc(region);
+	int was = READ_ONCE(crab_parked), now, err;
+
+	if (IS_ERR(device))
+		return PTR_ERR(device);
+	err = crab_device_begin(device, was);
+	get_device(&device->dev);	/* once it is in the table, it may be removed */
+	if (!err)
+		err = device_enter(device, &now);
+	if (err) {
+		crab_device_end(device);
+		device_unname(device);
+	} else {
+		crab_control_answer("crab%u", MINOR(device->dev.devt));
+		device_settle(device, was, now);
+	}
+	put_device(&device->dev);
 	return err;
 }
 
@@ -400,15 +417,22 @@ int crab_devices_publish(void)
 	return 0;
 }
 
+static void devices_set_parked(int error)
+{
+	mutex_lock(&crab_devices_lock);
+	WRITE_ONCE(crab_parked, error);
+	mutex_unlock(&crab_devices_lock);
+}
+
 void crab_devices_park(int error)
 {
-	WRITE_ONCE(crab_parked, error);
+	devices_set_parked(error);
 	devices_each(crab_device_park);
 }
 
 void crab_devices_unpark(void)
 {
-	WRITE_ONCE(crab_parked, 0);
+	devices_set_parked(0);
 	devices_each(crab_device_unpark);
 }
 

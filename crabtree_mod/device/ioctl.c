@@ -168,6 +168,8 @@ static int ioctl_batch(struct crab_device *device, struct crabtree_batch *batch,
 	struct crabtree_batch_op *ops;
 	int err;
 
+	/* Before the first operation: none was done, and none is to blame */
+	batch->done = batch->flags & CRABTREE_BATCH_ATOMIC ? batch->count : 0;
 	if (batch->count > CRABTREE_BATCH_MAX)
 		return -EINVAL;
 	ops = kvmalloc(bytes ?: 1, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);

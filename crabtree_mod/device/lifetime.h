@@ -12,7 +12,10 @@
 /* Set by devices.c before the first device exists */
 extern struct workqueue_struct *crab_workqueue;
 
-/* 0, or the error of calls while every store is detached: set before device->change is taken */
+/*
+ * 0, or the error of calls while every store is detached; crab_devices_lock. It is set before the
+ * devices of the table are parked or unparked
+ */
 extern int crab_parked;
 
 /* Callbacks of the structure, which devices.c fills */
@@ -23,6 +26,9 @@ void crab_device_maintain(struct work_struct *work);
  * crab_device_attach_store() - attach the store in the region, and serve it
  * @device: the device, without a store
  * @unfinished: superblock of an unfinished store, or NULL
+ *
+ * A fatal signal does not end it: the store was served before, or is new. If crab_parked is set
+ * meanwhile, crab_device_park() waits for device->change and detaches it again.
  *
  * Context: may sleep; under device->change.
  */
@@ -57,10 +63,13 @@ void crab_device_changed(struct crab_device *device);
 /**
  * crab_device_begin() - attach the store in the region, if there is one
  * @device: the device
+ * @parked: 0, or the error of calls, because no store may be attached now
  *
  * Context: may sleep; takes device->change.
+ * Return: 0, also if the store cannot be attached; -EINTR for a fatal signal: the caller removes
+ * the device, because the store may be whole.
  */
-void crab_device_begin(struct crab_device *device);
+int crab_device_begin(struct crab_device *device, int parked);
 
 /**
  * crab_device_end() - detach the store

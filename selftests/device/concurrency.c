@@ -355,3 +355,39 @@ TEST(writer_killed, "writers killed in the middle: the store is sound, the devic
 	format_args(&f, CRABTREE_FORMAT_FORCE, 0);
 	EXPECT(call(fd, CRABTREE_FORMAT, &f), 0);
 }
+
+/* A child formats without end, until it is killed after so many ms */
+static void format_until_killed(int ms)
+{
+	struct crabtree_format f;
+	pid_t pid = fork();
+	int fd;
+
+	if (!pid) {
+		fd = device_open(O_RDWR);
+		for (;;) {
+			format_args(&f, CRABTREE_FORMAT_FORCE, 0);
+			call(fd, CRABTREE_FORMAT, &f);
+		}
+	}
+	REQUIRE_TRUE(pid > 0);
+	usleep(ms * 1000);
+	REQUIRE(kill(pid, SIGKILL), 0);
+	REQUIRE(waitpid(pid, NULL, 0), pid);
+}
+
+TEST(format_killed, "FORMAT whose program is killed: the store is empty, and served")
+{
+	struct crabtree_info info;
+	int fd, ms;
+
+	for (ms = 5; ms < 60; ms += 6) {
+		close(fresh_store(0));
+		format_until_killed(ms);
+		fd = device_open(O_RDWR);
+		REQUIRE(dev_info(fd, &info), 0);
+		EXPECT(info.state, CRABTREE_STATE_READY);
+		REQUIRE(dev_put(fd, 1, 1), 0);
+		close(fd);
+	}
+}

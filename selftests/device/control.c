@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <linux/capability.h>
 
-#include "device.h"
+#include "observe.h"
 
 #define CONTROL		"/dev/crabtree-control"
 #define LIMIT		64	/* regions */
@@ -370,6 +370,57 @@ TEST(contended, "two threads add regions that two others remove: each is removed
 	together(run);
 	remover(NULL);		/* the rest */
 	EXPECT(acknowledged, 2 * ROUNDS);
+	expect_sound(fd, 0);
+}
+
+struct opening {
+	unsigned long verb;
+	int fd;
+	int rc;
+};
+
+/* Opens a watch or a snapshot: the first one waits until calls that run have returned */
+static void *observer(void *arg)
+{
+	struct opening *o = arg;
+	struct crabtree_snapshot s;
+	struct crabtree_watch w;
+
+	poison(&s, sizeof(s));
+	s.reserved = 0;
+	o->rc = o->verb == CRABTREE_WATCH ? dev_watch(o->fd, 0, ~0ULL, 0, &w) :
+					    call(o->fd, CRABTREE_SNAPSHOT, &s);
+	if (!o->rc)
+		close(o->verb == CRABTREE_WATCH ? w.fd : s.fd);
+	return NULL;
+}
+
+static void observed_until_removed(unsigned long verb, u32 us)
+{
+	struct opening o = { .verb = verb };
+	char path[32], answer[256];
+	pthread_t thread;
+
+	add("ram=64K", path);
+	o.fd = open_formatted(path);
+	REQUIRE(pthread_create(&thread, NULL, observer, &o), 0);
+	usleep(us);
+	REQUIRE(drop(path, " force", answer), 0);
+	REQUIRE(pthread_join(thread, NULL), 0);
+	EXPECT_TRUE(!o.rc || o.rc == -ENODEV);
+	close(o.fd);
+}
+
+/* Memory that is used after it was freed, and memory that is not freed, is for the kernel to find */
+TEST(observed, "a region is removed by force while its first watch or snapshot is opened")
+{
+	int fd = fresh_store(0);
+	u32 us;
+
+	for (us = 0; us < 8000; us = 2 * us + 250) {
+		observed_until_removed(CRABTREE_WATCH, us);
+		observed_until_removed(CRABTREE_SNAPSHOT, us);
+	}
 	expect_sound(fd, 0);
 }
 

@@ -8,6 +8,8 @@
 # shellcheck disable=SC3043,SC2317,SC2329
 . "$(dirname "$0")/lib.sh"
 
+LONG_REGION=16M
+
 need_snapshot() { [ -c /dev/snapshot ] || skip "this kernel cannot hibernate"; }
 
 # detached MODE: by an open of /dev/snapshot, attached again by its close
@@ -33,9 +35,50 @@ detached() {
 	must store "$dev" fill 2000
 }
 
+# The module is loaded after the kernel has notified its drivers: it gets the end alone
+loaded_between() {
+	need_snapshot
+	need_scratch
+	must media zero "$BASE" 1048576
+	exec 3</dev/snapshot
+	crabtree "region=$BASE,1M"
+	dev=$(device "phys:*")
+	must store "$dev" format
+	must store "$dev" fill 1000
+	exec 3>&-
+	equal "$(store "$dev" info state)" 1 state
+	must store "$dev" verify 1000
+	must load -r crabtree
+}
+
+# The attach of a region is long enough to meet the notification
+added_meanwhile() {
+	local pause
+	need_snapshot
+	need_scratch
+	must media zero "$BASE" 1048576
+	crabtree "region=$BASE,$LONG_REGION"
+	must store "$(device "phys:*")" format
+	load -r crabtree
+	crabtree ram=64K
+	for pause in 0 0.01 0.02 0.05 0.1; do
+		(echo "add region=$BASE,$LONG_REGION" >/dev/crabtree-control) &
+		sleep "$pause"
+		exec 3</dev/snapshot
+		wait
+		dev=$(device "phys:*")
+		equal "$(store "$dev" info state)" 3 "state after $pause s"
+		exec 3>&-
+		equal "$(store "$dev" info state)" 1 "state in the end"
+		echo "remove ${dev#/dev/}" >/dev/crabtree-control
+	done
+}
+
 tests() {
 	it detached "an image is to be made: stores are detached; EBUSY until it is" make
 	it detached "an image is to replace this kernel: stores are detached; EBUSY" restore
+	it loaded_between "the module is loaded before an image is made: its stores are attached once"
+	it added_meanwhile "a region is added before an image is made: its store is detached until it is"
 }
 
 main "$@"

@@ -67,6 +67,26 @@ larger() {
 	must store "$(device "phys:*")" verify 3000
 }
 
+# A load that is killed is complete or nothing; the next one serves the store
+killed() {
+	local pause pid
+	fresh
+	must store "$dev" fill 20000
+	load -r crabtree
+	for pause in 0.05 0.1 0.15 0.2 0.3; do
+		load "$CRAB_MODULES/crabtree.ko" "region=$BASE,1M" &
+		pid=$!
+		sleep "$pause"
+		kill -9 "$pid" 2>/dev/null || true
+		wait "$pid" || true
+		loaded crabtree || crabtree "region=$BASE,1M"
+		dev=$(device "phys:*")
+		equal "$(store "$dev" info state)" 1 "state after $pause s"
+		must store "$dev" verify 20000
+		must load -r crabtree
+	done
+}
+
 in_use() {
 	fresh
 	exec 3<"$dev"
@@ -94,6 +114,7 @@ tests() {
 	it reload_often "ten times put, unload, load"
 	it moved "a region that came back at another address"
 	it larger "a store in a region larger than it was made for"
+	it killed "a load that is killed: the store is served then, or by the next load"
 	it in_use "a module whose device is open stays"
 	it unbind_of "unbind under a scan and a writer, bind: all is there" "bind: all"
 	it unbind_of "unbind under a CHECK that runs" CHECK
