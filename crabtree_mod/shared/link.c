@@ -109,7 +109,7 @@ const char *crab_link_doubt(const struct crab_media *media, const struct crab_ge
 			"link to a leaf without a valid header";
 	if (test_bit(n, used))
 		return "link to a leaf that is in the list already";
-	if (link != crab_link_to(geo, n, head->birth) || crab_birth_is_forged(head->birth))
+	if (link != crab_link_to(geo, n, head->birth))
 		return "link to a leaf of another birth";
 	return NULL;
 }

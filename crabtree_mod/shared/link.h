@@ -15,11 +15,15 @@
 #include "geometry.h"
 #include "media/persist.h"
 
-/* Only a forged header reaches it: such a store has no births left */
+/* The last birth. A header with a higher one is not valid */
 #define CRAB_BIRTH_MAX		(1ULL << 62)
 
-/* An attach that refuses the upper half has births for more operations than a life can have */
-static inline bool crab_birth_is_forged(u64 birth)
+/*
+ * Half of the births are enough for the operations of any life: who begins in the lower half never
+ * reaches the last one. So a high birth counts only in the list: elsewhere, the bytes of a header
+ * may be those of a user.
+ */
+static inline bool crab_birth_is_high(u64 birth)
 {
 	return birth > CRAB_BIRTH_MAX / 2;
 }

@@ -132,6 +132,7 @@ static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n,
 	leaf->high = at->high;
 	leaf->void_value = crab_load(tree->base.media, &crab_leaf_media(tree, n)->head.own);
 	recover_read_leaf(tree, leaf, seen, &part->damage);
+	part->birth = max(part->birth, at->birth);
 	part->records += leaf->count;
 	part->torn += leaf->torn;
 	return leaf;

@@ -67,7 +67,7 @@ static bool part_room(struct recover_part *part, u64 leaves)
 
 /*
  * False: the leaf has no valid header. A leaf that was lent has the bytes of a user, in which a
- * header may be forged, and its birth would leave none to others.
+ * header may be forged: a high birth counts only if the leaf is in the list (pass 3).
  */
 static bool recover_header(struct recover_part *part, u64 n, struct recover_leaf *at)
 {
@@ -75,8 +75,7 @@ static bool recover_header(struct recover_part *part, u64 n, struct recover_leaf
 	const struct crab_geometry *geo = &tree->base.geo;
 	struct crab_head head;
 
-	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, n), geo->store_id, &head) ||
-	    crab_birth_is_forged(head.birth))
+	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, n), geo->store_id, &head))
 		return false;
 	*at = (struct recover_leaf) {
 		.next = head.next,
@@ -84,7 +83,8 @@ static bool recover_header(struct recover_part *part, u64 n, struct recover_leaf
 		.birth = head.birth,
 		.first = !head.low,
 	};
-	part->birth = max(part->birth, head.birth);
+	if (!crab_birth_is_high(head.birth))
+		part->birth = max(part->birth, head.birth);
 	part->extent = n + 1;
 	return true;
 }

@@ -171,7 +171,7 @@ static bool node_load(struct ff_walk *walk, u64 link, u32 level, struct ff_node 
 	if (number >= geo->leaves || is_bad(walk->ff, number))
 		return false;
 	if (!crab_head_load(walk->ff->base.media, crab_leaf_offset(geo, number), geo->store_id,
-			    &head) || crab_birth_is_forged(head.birth)) {
+			    &head)) {
 		walk_bad(walk, number, crab_badmem_hits(walk->ff->base.media,
 							crab_leaf_offset(geo, number), CRAB_LINE) ?
 			 "its header is in uncorrectable memory" : "its header is damaged");
@@ -467,8 +467,7 @@ static bool walk_root(struct ff_walk *walk, u32 *level)
 	number = (head.next & CRAB_LINK_MASK) - 1;
 	if (number >= geo->leaves || is_bad(walk->ff, number) ||
 	    !crab_head_load(walk->ff->base.media, crab_leaf_offset(geo, number), geo->store_id,
-			    &root) || root.own >= FF_LEVELS || root.low ||
-	    crab_birth_is_forged(root.birth))
+			    &root) || root.own >= FF_LEVELS || root.low)
 		return false;
 	*level = root.own;
 	walk->more = false;

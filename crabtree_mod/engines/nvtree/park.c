@@ -231,7 +231,6 @@ static bool unpark_head(const struct nv_park *p, u64 link, struct crab_head *hea
 	       crab_badmem_probe(tree->base.media, offset, geo->leaf_bytes) &&
 	       crab_head_load(tree->base.media, offset, geo->store_id, head) &&
 	       link == crab_link_to(geo, block, head->birth) &&
-	       !crab_birth_is_forged(head->birth) &&
 	       (!p->birth || head->birth == p->birth + 1);
 }
 

@@ -75,8 +75,7 @@ static u64 toy_birth(const struct crab_media *media, const struct crab_geometry 
 
 	return leaf <= 1 && crab_badmem_probe(media, geo->pool_offset, 2 * geo->leaf_bytes) &&
 	       crab_head_load(media, crab_leaf_offset(geo, leaf), geo->store_id, &head) &&
-	       link == crab_link_to(geo, head.birth % 2, head.birth) &&
-	       !crab_birth_is_forged(head.birth) ? head.birth : 0;
+	       link == crab_link_to(geo, head.birth % 2, head.birth) ? head.birth : 0;
 }
 
 static struct crab_engine *toy_attach(struct crab_media *media, const struct crab_geometry *geo,
@@ -142,6 +141,7 @@ static int toy_insert(struct crab_engine *engine, struct crab_flow *flow, u64 ke
 		if (mode != CRAB_INSERT_NOTHING)
 			crab_array_insert(&toy->array, at, key, value);
 		toy->array.records[toy->array.count].key = CRAB_KEY_EMPTY;
+		toy->birth %= CRAB_BIRTH_MAX;	/* after the last one comes the first */
 		crab_flow_pin();
 		toy_write(flow, &engine->geo, ++toy->birth, toy->array.records, toy->array.count);
 		crab_flow_unpin();

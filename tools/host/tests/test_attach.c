@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests FORMAT and attach: the errors of FORMAT, a read-only attach, the search of the
- * pool and of the list of leaves by several CPUs, and keys that occur twice.
+ * pool and of the list of leaves by several CPUs, keys that occur twice, and births.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -368,6 +368,118 @@ static void test_twice(const char *engine, const char *layout)
 	media_destroy(&media);
 }
 
+#define BIRTH_LEAVES	64U
+#define BIRTH_BYTES	512U
+#define BIRTH_KEYS	(BIRTH_LEAVES * 12)
+
+/* Births that no life of operations reaches, in the list and outside it */
+static struct crab_media birth_format(const char *engine, const char *layout,
+				      struct crab_geometry *geo)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + BIRTH_LEAVES * BIRTH_BYTES);
+	struct crab_store *store = store_format_attach(&media, engine, layout, BIRTH_BYTES);
+
+	*geo = store->engine->geo;
+	crab_store_detach(store);
+	return media;
+}
+
+static void birth_forge(struct crab_media *media, const struct crab_geometry *geo, u64 leaf,
+			u64 birth)
+{
+	struct crab_flow flow = { .media = media };
+	struct crab_head head = { .self = crab_leaf_offset(geo, leaf), .birth = birth, .low = 77 };
+
+	crab_head_store(&flow, geo->store_id, &head);
+}
+
+/* The last leaf of the list gets another birth */
+static void birth_raise(struct crab_media *media, const struct crab_geometry *geo, u64 birth)
+{
+	struct crab_dhead *before = (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
+	struct crab_flow flow = { .media = media };
+	struct crab_head head;
+	u64 leaf;
+
+	for (;;) {
+		leaf = (le64_to_cpu(before->next) & CRAB_LINK_MASK) - 1;
+		if (!crab_head_load(media, crab_leaf_offset(geo, leaf), geo->store_id, &head) ||
+		    !crab_link_holds(media, geo, head.next))
+			break;
+		before = (struct crab_dhead *)(media->base + head.self);
+	}
+	head.birth = birth;
+	head.next = crab_link_end(geo->store_id, head.self, birth);
+	crab_head_store(&flow, geo->store_id, &head);
+	before->next = cpu_to_le64(crab_link_to(geo, leaf, birth));
+}
+
+/* It may be read-only */
+static struct crab_store *birth_attach(struct crab_media *media)
+{
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+
+	return crab_store_attach(media, &options, &report);
+}
+
+/* Inserts half of the keys, if there is room; each that was inserted is found */
+static void birth_fill(struct crab_media *media, bool *in, u32 half)
+{
+	struct crab_store *store = birth_attach(media);
+	struct crab_old old;
+	u32 i, missed = 0;
+	u64 value;
+
+	for (i = half; i < BIRTH_KEYS; i += 2)
+		in[i] |= !crab_store_insert(store, i * 3, i, CRAB_INSERT_CREATE, &old);
+	crab_store_detach(store);
+	store = birth_attach(media);
+	for (i = 0; i < BIRTH_KEYS; i++)
+		missed += in[i] != (!crab_store_search(store, i * 3, &value) && value == i);
+	tap_check(!missed, "%u keys are missing", missed);
+	crab_store_detach(store);
+}
+
+/* A header outside the list, as the bytes of a blob may be */
+static void test_forged(const char *layout)
+{
+	static const u64 births[] = { CRAB_BIRTH_MAX / 2, CRAB_BIRTH_MAX / 2 + 1, CRAB_BIRTH_MAX };
+	struct crab_geometry geo;
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(births); i++) {
+		struct crab_media media = birth_format("crab", layout, &geo);
+		bool in[BIRTH_KEYS] = { };
+
+		birth_forge(&media, &geo, BIRTH_LEAVES - 1, births[i]);
+		birth_fill(&media, in, 0);
+		birth_fill(&media, in, 1);
+		for (n = 0; n < BIRTH_KEYS; n++)
+			tap_check(in[n], "key %u was refused", n);
+		media_destroy(&media);
+	}
+	tap_ok(true, "attach: %s, a forged header outside the list takes no births", layout);
+}
+
+static void test_births(const char *engine, const char *layout)
+{
+	static const u64 births[] = { CRAB_BIRTH_MAX / 2 - 1, CRAB_BIRTH_MAX - 1 };
+	struct crab_geometry geo;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(births); i++) {
+		struct crab_media media = birth_format(engine, layout, &geo);
+		bool in[BIRTH_KEYS] = { };
+
+		birth_raise(&media, &geo, births[i]);
+		birth_fill(&media, in, 0);
+		birth_fill(&media, in, 1);
+		media_destroy(&media);
+	}
+	tap_ok(true, "attach: %s, %s, high births of the list", engine, layout);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -385,5 +497,14 @@ int main(void)
 	test_twice("nbtree", "adr");
 	test_twice("nbtree", "eadr");
 	test_twice("clfb", "inplace");
+	test_forged("slotted");
+	test_forged("sorted");
+	test_births("crab", "slotted");
+	test_births("crab", "sorted");
+	test_births("nbtree", "adr");
+	test_births("nbtree", "eadr");
+	test_births("nvtree", "append");
+	test_births("fastfair", "shift");
+	test_births("toy", "array");
 	return tap_done();
 }
