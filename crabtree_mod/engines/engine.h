@@ -160,8 +160,8 @@ struct crab_engine_stats {
  * @batch: several of lookup, insert and remove; those of one key in their order; all durable on
  *	return, with fewer fences. Not atomic: a power cut leaves each key in any of its states.
  *	Or NULL: the store calls them one by one
- * @quarantine: the bytes [@from, @to) cannot be read any more: quarantine the leaves there.
- *	Returns their number. The store is already read-only. Or NULL: it reads no media
+ * @quarantine: the bytes [@from, @to) cannot be accessed any more: quarantine the leaves there.
+ *	Returns their number. Writes that found the store writable may follow. Or NULL: no media
  * @check: read the media again and verify every invariant; -EINTR if it was stopped
  * @stats: fill in the statistics
  * @maintain: do one bounded piece of work off the write path; true if more is due. Or NULL

@@ -146,9 +146,20 @@ bool crab_pool_lend(struct crab_pool *pool, u64 first, u32 n, const struct crab_
 /**
  * crab_pool_close() - allocate nothing from now on
  * @pool: the pool
- * Context: any but interrupts; takes crab_pool.lock.
+ * Context: attach; or under the engine's lock of structure modifications. Takes crab_pool.lock.
  */
 void crab_pool_close(struct crab_pool *pool);
+
+/**
+ * crab_pool_is_closed() - whether crab_pool_close() was called
+ * @pool: the pool
+ * Context: under the engine's lock that crab_pool_close() is called under.
+ * Return: true if so.
+ */
+static inline bool crab_pool_is_closed(const struct crab_pool *pool)
+{
+	return pool->closed;
+}
 
 /**
  * crab_pool_next() - the leaf that crab_pool_alloc() may return next

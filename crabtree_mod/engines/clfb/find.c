@@ -200,6 +200,7 @@ u64 crab_clfb_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	u64 lines = crab_clfb_node_offset(tree, 0), hit, bytes = CRAB_LINE * tree->copies;
 
 	down_write(&tree->lock);
+	crab_pool_close(&tree->pool);
 	hit = pieces_mark(&tree->pool, tree->bad_leaf,
 			  pieces_first(geo->pool_offset, geo->leaf_bytes, geo->leaves, from),
 			  pieces_end(geo->pool_offset, geo->leaf_bytes, geo->leaves, to));
@@ -208,6 +209,5 @@ u64 crab_clfb_quarantine(struct crab_engine *engine, u64 from, u64 to)
 			   pieces_end(lines, bytes, geo->leaves, to));
 	tree->quarantined += hit;
 	up_write(&tree->lock);
-	crab_pool_close(&tree->pool);
 	return hit;
 }

@@ -121,10 +121,10 @@ struct crab_leaf *crab_leaf_lock_again(struct crab_write *write, u64 key, struct
 			return NULL;
 		}
 		crab_lock(&leaf->lock);
-		if (crab_leaf_holds(leaf, key))
+		if (crab_leaf_holds(leaf, key) && !leaf->quarantined)
 			break;
 		crab_leaf_unlock(leaf);
-		if (write->structure)	/* no leaf holds the key */
+		if (write->structure)	/* no leaf holds the key, or its memory failed meanwhile */
 			return NULL;
 	}
 	*place = crab_layout_place(write, leaf, key);

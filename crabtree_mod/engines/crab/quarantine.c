@@ -5,6 +5,10 @@
  * Invariant: on return no new access to the range of such a leaf begins. An access that is
  * under way ends as if the failure had come after it. Nothing here reads the media.
  *
+ * A write that passed the store's test for read-only may begin later. It finds its own leaf
+ * quarantined. If it is to change the structure, it finds the pool closed, also where only the head
+ * of the list has failed: a change would read and write the links of neighbours.
+ *
  * Locking: takes crab_tree.smo_lock, under which the list does not change, then one leaf at
  * a time.
  */
@@ -31,6 +35,7 @@ u64 crab_tree_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	u64 hit = 0, offset;
 
 	mutex_lock(&tree->smo_lock);
+	crab_pool_close(&tree->pool);	/* before a change that waits for smo_lock */
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		cond_resched();
 		offset = crab_leaf_offset(geo, leaf->number);
@@ -41,6 +46,5 @@ u64 crab_tree_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	}
 	WRITE_ONCE(tree->quarantined, tree->quarantined + hit);
 	mutex_unlock(&tree->smo_lock);
-	crab_pool_close(&tree->pool);
 	return hit;
 }

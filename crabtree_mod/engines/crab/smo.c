@@ -92,9 +92,12 @@ void crab_smo_number(struct crab_write *write, struct crab_smo *smo)
 int crab_smo_take(struct crab_tree *tree, struct crab_smo *smo, const struct crab_leaf *tail,
 		  u32 leave)
 {
-	lockdep_assert_held(&tree->smo_lock);
-	if (tail->next && crab_smo_verify_next(tree, tail, &smo->after))
-		return -EUCLEAN;
+	int err = crab_smo_verify_memory(tree);
+
+	if (!err && tail->next)
+		err = crab_smo_verify_next(tree, tail, &smo->after);
+	if (err)
+		return err;
 	tree->wanted = smo->n + leave;
 	if (tree->birth > CRAB_BIRTH_MAX - smo->n)
 		return -ENOSPC;

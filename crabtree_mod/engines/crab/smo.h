@@ -57,7 +57,7 @@ int crab_smo_reserve(struct crab_tree *tree);
  * @leave: free leaves that must remain
  *
  * Context: under crab_tree.smo_lock; @tail is locked.
- * Return: 0, -ENOSPC, or -EUCLEAN with damage noted.
+ * Return: 0, -ENOSPC, or -EUCLEAN as of verify.h.
  */
 int crab_smo_take(struct crab_tree *tree, struct crab_smo *smo, const struct crab_leaf *tail,
 		  u32 leave);

@@ -13,7 +13,10 @@
  * value that is used. If it does not fit, the operation returns -EUCLEAN with nothing stored, and
  * the store turns read-only.
  *
- * Invariant: a function here that returns an error has noted damage, and nothing was stored.
+ * Memory that is known to have failed must not be accessed at all. From then on no change begins.
+ *
+ * Invariant: a function here that returns an error has noted damage, or the store is read-only
+ * already; and nothing was stored.
  *
  * Locking: crab_tree.smo_lock and the leaf, or attach; so one CPU at a time notes damage.
  */
@@ -25,6 +28,12 @@
 #include "layout.h"
 #include "shared/link.h"
 #include "verify.h"
+
+int crab_smo_verify_memory(const struct crab_tree *tree)
+{
+	lockdep_assert_held(&tree->smo_lock);
+	return unlikely(crab_pool_is_closed(&tree->pool)) ? -EUCLEAN : 0;
+}
 
 noinline int crab_smo_verify_failed(struct crab_tree *tree, const struct crab_leaf *leaf,
 				    const char *what)
@@ -66,8 +75,10 @@ int crab_smo_verify_unlink(struct crab_tree *tree, const struct crab_leaf *leaf,
 	const struct crab_geometry *geo = &tree->base.geo;
 	const struct crab_leaf *pred = leaf->prev;
 	struct crab_head head;
+	int err = crab_smo_verify_memory(tree);
 
-	lockdep_assert_held(&tree->smo_lock);
+	if (err)
+		return err;
 	if (leaf->next)
 		return crab_smo_verify_next(tree, leaf, word);
 	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, pred->number), geo->store_id,

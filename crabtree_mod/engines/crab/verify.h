@@ -10,6 +10,18 @@
 #include "leaf.h"
 
 /**
+ * crab_smo_verify_memory() - verify that no memory has failed under the attached store
+ * @tree: the tree
+ *
+ * A change uses the links of leaves that it does not replace; they may be in that memory. No damage
+ * is noted: the store is read-only already (quarantine.c).
+ *
+ * Context: under crab_tree.smo_lock, before the first access of a change.
+ * Return: 0 or -EUCLEAN.
+ */
+int crab_smo_verify_memory(const struct crab_tree *tree);
+
+/**
  * crab_smo_verify_failed() - note damage of a leaf
  * @tree: the tree
  * @leaf: the leaf

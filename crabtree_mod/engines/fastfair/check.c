@@ -144,6 +144,7 @@ u64 crab_ff_quarantine(struct crab_engine *engine, u64 from, u64 to)
 
 	mutex_lock(&ff->structure);
 	ff->changes++;
+	crab_pool_close(&ff->pool);
 	if (from < CRAB_HEAD_OFFSET + sizeof(struct crab_dhead) && to > CRAB_HEAD_OFFSET)
 		WRITE_ONCE(ff->headless, true);
 	n = from <= geo->pool_offset ? 0 : div_u64(from - geo->pool_offset, geo->leaf_bytes);
@@ -155,6 +156,5 @@ u64 crab_ff_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	}
 	WRITE_ONCE(ff->quarantined, ff->quarantined + hit);
 	mutex_unlock(&ff->structure);
-	crab_pool_close(&ff->pool);
 	return hit;
 }

@@ -140,6 +140,7 @@ u64 crab_nb_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	u64 hit = 0, key, offset;
 
 	mutex_lock(&tree->smo_lock);
+	crab_pool_close(&tree->pool);
 	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf->high) {
 		cond_resched();
 		leaf = crab_index_find(&tree->index, key);
@@ -150,6 +151,5 @@ u64 crab_nb_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	}
 	tree->quarantined += hit;
 	mutex_unlock(&tree->smo_lock);
-	crab_pool_close(&tree->pool);
 	return hit;
 }

@@ -124,6 +124,8 @@ static int compact_leaf(struct nv_write *write, u64 number)
 	struct nv_place leaf;
 	int err;
 
+	if (crab_pool_is_closed(&tree->pool))	/* the header may be in memory that failed */
+		return -EUCLEAN;
 	crab_nv_find(tree, crab_load(tree->base.media, &nv_leaf_media(tree, number)->head.low),
 		     &leaf);
 	if (leaf.leaf != number)

@@ -5,6 +5,9 @@
  * Invariant: on return no new access to the range of such a leaf begins. An access that is
  * under way ends as if the failure had come after it. Nothing here reads the media.
  *
+ * A write that passed the store's test for read-only may begin later. It finds its own leaf
+ * quarantined. If it is to change the structure, or to look for room, it finds the pool closed.
+ *
  * Locking: takes nv_tree.smo_lock, under which no leaf is replaced, then one leaf at a time.
  */
 #include <linux/kernel.h>
@@ -29,6 +32,7 @@ u64 crab_nv_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	u64 hit = 0, key, offset;
 
 	mutex_lock(&tree->smo_lock);
+	crab_pool_close(&tree->pool);
 	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf.high) {
 		cond_resched();
 		crab_nv_look(tree, key, &leaf, &leaf.high);
@@ -40,6 +44,5 @@ u64 crab_nv_quarantine(struct crab_engine *engine, u64 from, u64 to)
 		hit++;
 	}
 	mutex_unlock(&tree->smo_lock);
-	crab_pool_close(&tree->pool);
 	return hit;
 }

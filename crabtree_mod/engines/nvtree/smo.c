@@ -83,7 +83,7 @@ static void smo_give_back(struct nv_change *c, u32 from)
 		crab_pool_free(&c->write->tree->pool, c->spare[from].leaf);
 }
 
-/* Free leaves, as many as there are, their sides, and room for an entry; or -ENOMEM */
+/* Free leaves, as many as there are, their sides, and room for an entry; or -ENOMEM, -EUCLEAN */
 static int smo_reserve(struct nv_change *c, bool entry)
 {
 	struct nv_tree *tree = c->write->tree;
@@ -91,6 +91,8 @@ static int smo_reserve(struct nv_change *c, bool entry)
 	u32 i;
 
 	lockdep_assert_held(&tree->smo_lock);
+	if (crab_pool_is_closed(&tree->pool))	/* see quarantine.c */
+		return -EUCLEAN;
 	for (c->spares = NV_SPARES; c->spares; c->spares--)
 		if (!crab_pool_alloc(&tree->pool, c->spare, c->spares, 0))
 			break;
@@ -401,7 +403,7 @@ int crab_nv_smo_unlink(struct nv_write *write, const struct nv_place *leaf)
 	u64 word;
 	int err;
 
-	if (!before)
+	if (!before || crab_pool_is_closed(&tree->pool))
 		return -EUCLEAN;
 	crab_nv_find_range(tree, leaf->low, &whole);
 	err = smo_unlink_word(tree, &whole, before, &word);

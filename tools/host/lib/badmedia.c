@@ -105,6 +105,32 @@ u32 badmedia_scan(struct crab_store *store)
 	return count;
 }
 
+/* Is the result of a late write valid? Counts those that are refused */
+static void late(u64 key, int err, u32 *refused)
+{
+	tap_check(!err || err == -EUCLEAN || err == -ENOSPC || err == -ENOENT,
+		  "late write of %llu: %d", (unsigned long long)key, err);
+	*refused += err == -EUCLEAN;
+}
+
+u32 badmedia_late(struct crab_store *store)
+{
+	const struct crab_engine_ops *ops = store->engine->ops;
+	struct crab_flow flow = { .media = &badmedia };
+	struct crab_old old;
+	u32 refused = 0, i;
+	u64 key;
+
+	for (key = 1; key < 2 * BAD_KEYS; key += 2)
+		late(key, ops->insert(store->engine, &flow, key, key, CRAB_INSERT_EITHER, &old),
+		     &refused);
+	for (key = 0; key < 2 * BAD_KEYS; key++)
+		late(key, ops->remove(store->engine, &flow, key, &old), &refused);
+	for (i = 0; ops->maintain && i < BAD_KEYS; i++)
+		ops->maintain(store->engine);
+	return refused;
+}
+
 u64 badmedia_errors(struct crab_store *store)
 {
 	struct crab_check_report report = { };

@@ -62,6 +62,14 @@ u32 badmedia_search(struct crab_store *store, u64 *first, u64 *last);
 /* A scan across quarantined ranges, up and down in turns: returns the number of records */
 u32 badmedia_scan(struct crab_store *store);
 
+/**
+ * badmedia_late() - write through the engine, as calls that found the store writable before memory
+ *	failed: inserts, deletes of all records, maintenance
+ * @store: the store
+ * Return: number of writes that were refused with -EUCLEAN.
+ */
+u32 badmedia_late(struct crab_store *store);
+
 /* Damage that CHECK finds */
 u64 badmedia_errors(struct crab_store *store);
 

@@ -445,6 +445,47 @@ static void test_runtime(const struct subject *s, u32 leaf_bytes)
 	badmedia_end();
 }
 
+/* The memory that fails while writes are under way that have not entered the engine yet */
+enum late {
+	LATE_HEAD,
+	LATE_LEAF,
+	LATE_THIN,	/* a leaf; before it, deletes left leaves that can be merged, or are free */
+	LATES,
+};
+
+static void late_one(const struct subject *s, u32 leaf_bytes, enum late what)
+{
+	struct crab_attach_report report;
+	struct crab_geometry geo;
+	struct crab_store *store;
+	u64 page = CRAB_HEAD_OFFSET, key;
+	struct crab_old old;
+	u32 refused;
+
+	badmedia_begin();
+	badmedia_fill(s->engine, s->layout, leaf_bytes, &geo);
+	store = badmedia_attach(&report);
+	if (what != LATE_HEAD)
+		page = round_down(crab_leaf_offset(&geo, leaf_nth(s, &geo, 5)), BAD_PAGE);
+	for (key = 0; what == LATE_THIN && key < 2 * BAD_KEYS; key += 2)
+		tap_check(key % 16 == 0 || !crab_store_delete(store, key, &old), "delete");
+	badmedia_fail(page, BAD_PAGE);
+	crab_store_fail(store, page, BAD_PAGE);
+	refused = badmedia_late(store);
+	tap_check(refused || what != LATE_LEAF, "no late write is refused");
+	crab_store_detach(store);
+	badmedia_end();
+}
+
+static void test_late(const struct subject *s, u32 leaf_bytes)
+{
+	enum late what;
+
+	for (what = 0; what < LATES; what++)
+		late_one(s, leaf_bytes, what);
+	tap_ok(true, "badmem: %s/%u: late writes do not touch memory that failed", s->layout, leaf_bytes);
+}
+
 int main(void)
 {
 	const struct subject *s;
@@ -459,6 +500,7 @@ int main(void)
 		test_free(s, 1024, false, CRAB_LINE);
 		test_free(s, 1024, true, CRAB_LINE);
 		test_runtime(s, 1024);
+		test_late(s, 1024);
 		if (!strcmp(s->engine, "nbtree"))
 			continue;	/* no leaf is larger */
 		test_body(s);

@@ -111,6 +111,27 @@ static void test_free(const char *layout, u32 leaf_bytes)
 	badmedia_end();
 }
 
+/* Writes under way that have not entered the engine yet when a page of leaves, or of nodes, fails */
+static void test_late(const char *layout, bool nodes)
+{
+	struct crab_attach_report report;
+	struct crab_geometry geo;
+	struct crab_store *store;
+	u64 page;
+
+	badmedia_begin();
+	badmedia_fill("clfb", layout, 512, &geo);
+	store = badmedia_attach(&report);
+	page = nodes ? CRAB_AREA_OFFSET : geo.pool_offset + 8 * BAD_PAGE;
+	badmedia_fail(page, BAD_PAGE);
+	crab_store_fail(store, page, BAD_PAGE);
+	tap_check(badmedia_late(store), "no late write is refused");
+	crab_store_detach(store);
+	tap_ok(true, "badmem: clfb, %s: late writes do not touch a page of %s that failed", layout,
+	       nodes ? "nodes" : "leaves");
+	badmedia_end();
+}
+
 int main(void)
 {
 	u32 i;
@@ -121,6 +142,8 @@ int main(void)
 		test_page(layouts[i], 1024, 0, 4 * 64, "leaves");
 		test_page(layouts[i], 2048, 0, 2 * 128, "leaves");
 		test_page(layouts[i], 512, CRAB_AREA_OFFSET, BAD_KEYS, "nodes");
+		test_late(layouts[i], false);
+		test_late(layouts[i], true);
 		test_root(layouts[i]);
 		test_free(layouts[i], 1024);
 		test_free(layouts[i], 512);

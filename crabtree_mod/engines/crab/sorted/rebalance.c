@@ -153,7 +153,7 @@ void crab_sorted_rebalance(struct crab_write *write, u64 key)
 	lockdep_assert_held(&tree->smo_lock);
 	left = leaf->prev;
 	right = leaf->next;
-	if (crab_smo_reserve(tree))
+	if (crab_smo_verify_memory(tree) || crab_smo_reserve(tree))
 		return;
 	if (left && fit_in_one(tree, left, leaf))
 		rebalance_pair(write, left, true);

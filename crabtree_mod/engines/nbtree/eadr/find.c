@@ -187,6 +187,7 @@ u64 crab_ea_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	u64 hit = 0, key;
 
 	crab_ea_lock(tree);
+	crab_pool_close(&tree->nb.pool);
 	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf->high) {
 		cond_resched();
 		leaf = crab_index_find(&tree->nb.index, key);
@@ -194,6 +195,5 @@ u64 crab_ea_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	}
 	tree->nb.quarantined += hit;
 	mutex_unlock(&tree->nb.smo_lock);
-	crab_pool_close(&tree->nb.pool);
 	return hit;
 }

@@ -92,6 +92,13 @@ static u32 smo_plan(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 
 	return 2;
 }
 
+/* A write may begin after crab_ea_quarantine(), and complete the steps of others then */
+static bool is_failed(const struct ea_leaf *leaf)
+{
+	/* Set once: an access after a stale value was under way when the memory failed */
+	return data_race(leaf->nb.quarantined);
+}
+
 static void fresh_free(struct ea_tree *tree, struct ea_leaf *leaf)
 {
 	if (!leaf)
@@ -216,7 +223,7 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 	u32 needs;
 	u64 split;
 
-	if (!leaf)
+	if (!leaf || is_failed(leaf))
 		return -EUCLEAN;
 	if (ea_smo(leaf) || !leaf_is_full(tree, leaf))
 		return 0;
@@ -270,7 +277,7 @@ static bool unlink_once(struct nb_write *write, u64 key, struct ea_smo *smo)
 
 	/* The first leaf of a quarter stays, and one to which the index does not lead by itself */
 	if (!leaf || !(leaf->nb.low & EA_KEY_BITS) || leaf->before || ea_smo(leaf) ||
-	    !crab_ea_is_empty(tree, leaf, 0))
+	    is_failed(leaf) || !crab_ea_is_empty(tree, leaf, 0))
 		return false;
 	/* Pairs with smp_load_acquire() in leaf_unlinking(); before the link bypasses the leaf */
 	smp_store_release(&tree->unlinking, leaf);
@@ -435,7 +442,7 @@ static struct ea_leaf *smo_bypass(struct nb_write *write, struct ea_leaf *leaf)
 
 	if (leaf->nb.low) {
 		before = crab_ea_leaf_of(tree, leaf->nb.low - 1);
-		if (!before)
+		if (!before || is_failed(before))
 			return ERR_PTR(-EUCLEAN);
 		at = link_of(tree, before);
 	}
@@ -455,6 +462,8 @@ bool crab_ea_smo_finish(struct nb_write *write, struct ea_leaf *leaf)
 
 	write->structure = true;
 	while (!READ_ONCE(leaf->nb.gone)) {
+		if (is_failed(at))
+			return false;
 		smo_copy(write, at);
 		at = smo_bypass(write, at);
 		if (IS_ERR(at))
