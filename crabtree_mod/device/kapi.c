@@ -190,7 +190,8 @@ static int kapi_insert(struct crabtree *tree, u64 key, u64 value, u32 flags,
  *
  * Context: process; may sleep.
  * Return: 0, -EEXIST or -ENOENT by @flags, -ENOSPC, -EROFS, -EINVAL for the
- * reserved key or an unknown flag, -EUCLEAN, -ENOMEM, -ENODEV.
+ * reserved key or an unknown flag, -EUCLEAN, -ENOMEM, -ENODEV; -EINTR if the calling task was
+ * killed, or the store is to be detached, while a full store was searched for room.
  */
 int crabtree_insert(struct crabtree *tree, u64 key, u64 value, unsigned int flags, u64 *old)
 {
@@ -440,7 +441,8 @@ CRAB_EXPORT_SYMBOL(crabtree_scan);
  *
  * Context: process; may sleep.
  * Return: 0, -EOPNOTSUPP if it is no store of names, -EINVAL for a name, or for a length that is
- * not that of the type, -EMSGSIZE, -ENOSPC, -EROFS, -EUCLEAN, -ENOMEM, -ENODEV.
+ * not that of the type, -EMSGSIZE, -ENOSPC, -EROFS, -EUCLEAN, -ENOMEM, -ENODEV, or -EINTR as
+ * crabtree_insert().
  */
 int crabtree_var_set(struct crabtree *tree, const char *name, enum crabtree_type type,
 		     const void *value, u32 bytes)

@@ -154,7 +154,7 @@ struct crab_engine_stats {
  *	which begins there, returns -EUCLEAN
  * @scan_back: as @scan, in descending order from @end. Or NULL: the store seeks each record
  * @beyond: the key after the first quarantined range from @key on, or the reserved key
- * @insert: durable on return. -ENOSPC, -EEXIST, -ENOENT and -ESTALE before the first store. The old
+ * @insert: durable on return. -ENOSPC, -EINTR, -EEXIST, -ENOENT, -ESTALE: nothing stored. The old
  *	record is read and replaced under one lock, which is held until the new one is durable
  * @remove: durable on return, or -ENOENT
  * @batch: several of lookup, insert and remove; those of one key in their order; all durable on

@@ -24,8 +24,8 @@ struct crab_store;
  * @readonly: write nothing to the media
  * @kick: called, in any context, when crab_store_maintain() has work, and when the store
  *	turned read-only; or NULL
- * @interrupted: called between two leaves by attach, crab_store_check() and
- *	crab_store_seek(): true ends them with -EINTR; or NULL
+ * @interrupted: called between two leaves by attach, crab_store_check(), crab_store_seek() and
+ *	writes that search a full store for room: true ends them with -EINTR; or NULL
  * @arg: argument of @kick and @interrupted
  * @tuning: the engine's structure of options, copied; NULL: its defaults
  * @snapshot_bytes: memory for snapshots, of all that are open; 0: 64 MiB
@@ -156,7 +156,8 @@ int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
  * durable, also after an error: a power cut does not take it back.
  *
  * Context: may sleep.
- * Return: 0, -EEXIST, -ENOENT, -ESTALE, -ENOSPC, -EROFS, -EINVAL, -EUCLEAN, -ENOMEM.
+ * Return: 0, -EEXIST, -ENOENT, -ESTALE, -ENOSPC, -EROFS, -EINVAL, -EUCLEAN, -ENOMEM; -EINTR if
+ * crab_attach_options.interrupted returned true while a full store was searched for room.
  */
 int crab_store_insert(struct crab_store *store, u64 key, u64 value,
 		      enum crab_insert_mode mode, struct crab_old *old);

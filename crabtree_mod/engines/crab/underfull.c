@@ -28,6 +28,10 @@
  * that no two neighbours can be merged, and costs no walk. A note that is lost ends the watch,
  * and the next insert that lacks leaves walks again.
  *
+ * Other tasks may delete so fast that notes are lost again and again. So one search ends after
+ * three walks, with -ENOSPC: no two neighbours could be merged all the time. It also ends if the
+ * store is to be detached, or the task was killed.
+ *
  * Invariant: while crab_tree.watched is set, each pair of neighbours that can be merged has a
  * note, or lies on the stretch that the walk has yet to pass. An unlinked leaf needs no note: if
  * its neighbours can be merged, each of them could be merged with it. The note of that pair then
@@ -225,29 +229,46 @@ bool crab_underfull_merge(struct crab_tree *tree)
 	return true;
 }
 
-/* Lets writers that wait for the structure run */
-static void underfull_breathe(struct crab_write *write)
+/* Lets writers that wait for the structure run; -EINTR: the search is to end */
+static int underfull_breathe(struct crab_write *write)
 {
-	mutex_unlock(&write->tree->smo_lock);
-	cond_resched();
-	mutex_lock(&write->tree->smo_lock);
+	struct crab_tree *tree = write->tree;
+	bool stopped;
+
+	mutex_unlock(&tree->smo_lock);
+	stopped = crab_tree_breathe(tree);
+	mutex_lock(&tree->smo_lock);
+	return stopped ? -EINTR : 0;
 }
 
-/* The next place where there may be room; -EAGAIN: not here, -ENOSPC: nowhere */
-static int compact_step(struct crab_write *write)
+/* Looks at the notes, to the first merge; those that writers add meanwhile may remain */
+static int compact_notes(struct crab_write *write, u32 most)
+{
+	struct crab_tree *tree = write->tree;
+	int err = -EAGAIN;
+	u32 notes;
+	u64 key;
+
+	for (notes = 0; err == -EAGAIN && notes < CRAB_UNDERFULL_NOTES; notes++) {
+		if (!underfull_take(&tree->underfull, &key))
+			break;
+		err = underfull_look(write, key, most);
+	}
+	if (err && err != -EAGAIN)	/* it can be merged, but not now */
+		underfull_put(tree, key);
+	return err;
+}
+
+/* The next places where there may be room; -EAGAIN: not there, -ENOSPC: nowhere */
+static int compact_turn(struct crab_write *write)
 {
 	struct crab_tree *tree = write->tree;
 	struct crab_walk *walk = &tree->underfull.compact;
 	u32 most = underfull_most(tree);
-	u64 key;
-	int err;
+	int err = compact_notes(write, most);
 
-	if (underfull_take(&tree->underfull, &key)) {
-		err = underfull_look(write, key, most);
-		if (err && err != -EAGAIN)	/* it can be merged, but not now */
-			underfull_put(tree, key);
+	if (err != -EAGAIN)
 		return err;
-	}
 	if (walk->passed >= tree->leaves) {
 		if (READ_ONCE(tree->watched))
 			return -ENOSPC;
@@ -257,22 +278,31 @@ static int compact_step(struct crab_write *write)
 	err = underfull_walk(write, walk, most);
 	if (!err && !READ_ONCE(tree->watched))
 		walk->passed = 0;
-	if (err == -EAGAIN)
-		underfull_breathe(write);
 	return err;
+}
+
+/*
+ * Turns that are enough while no other task writes: three times around the list, to the last merge,
+ * to the begin of the watch and to its end; three merges, for one leaf at least was free and four
+ * are wanted at most; and the turn that returns -ENOSPC.
+ */
+static u64 compact_turns(const struct crab_tree *tree)
+{
+	return 3 * DIV_ROUND_UP_ULL(tree->leaves, CRAB_UNDERFULL_STEPS) + 4;
 }
 
 int crab_underfull_compact(struct crab_write *write)
 {
 	struct crab_tree *tree = write->tree;
+	u64 turns = compact_turns(tree);
 	u32 wanted = tree->wanted;	/* merges change it */
 	int err = 0;
 
 	lockdep_assert_held(&tree->smo_lock);
 	while (!err && !crab_pool_has(&tree->pool, wanted)) {
-		err = compact_step(write);
+		err = turns-- ? compact_turn(write) : -ENOSPC;
 		if (err == -EAGAIN)
-			err = 0;
+			err = underfull_breathe(write);
 	}
 	return err;
 }

@@ -97,7 +97,8 @@ bool crab_underfull_merge(struct crab_tree *tree);
  * crab_underfull_compact() - merge neighbours until a change that lacked free leaves can go on
  * @write: the write that got -ENOSPC; it has no leaf locked
  * Context: may sleep; releases crab_tree.smo_lock and takes it again.
- * Return: 0 if there is room now; -ENOSPC: no two neighbours can be merged; -ENOMEM.
+ * Return: 0 if there is room now; -ENOSPC: no two neighbours can be merged, or other tasks deleted
+ * records all the time; -EINTR if it was stopped; -ENOMEM; -EUCLEAN.
  */
 int crab_underfull_compact(struct crab_write *write);
 
