@@ -58,26 +58,16 @@ bool crab_sorted_is_known(const struct crab_tree *tree, const struct crab_leaf *
 	return crab_sorted_firsts(leaf)[piece] == (piece ? key : 0);
 }
 
-void crab_sorted_firsts_copied(const struct crab_tree *tree, struct crab_leaf *leaf, u64 number,
-			       u32 slot, const struct crab_record *extra)
+void crab_sorted_firsts_fill(const struct crab_tree *tree, struct crab_leaf *leaf,
+			     const struct crab_record *records, u32 count)
 {
-	u32 count = extra ? leaf->count + 1 : leaf->count - 1, piece, at;
-	u64 key;
+	u32 piece, slot;
 
-	for (piece = tree->pieces - 1; piece; piece--) {
-		at = piece_slot(tree, piece);
-		if (at < slot)
-			break;
-		if (at >= count)
-			key = CRAB_KEY_EMPTY;
-		else if (extra)
-			key = at == slot ? extra->key : crab_leaf_key(tree, leaf, at - 1);
-		else
-			key = crab_leaf_key(tree, leaf, at + 1);
-		WRITE_ONCE(crab_sorted_firsts(leaf)[piece], key);
+	for (piece = 1; piece < tree->pieces; piece++) {
+		slot = piece_slot(tree, piece);
+		WRITE_ONCE(crab_sorted_firsts(leaf)[piece],
+			   slot < count ? records[slot].key : CRAB_KEY_EMPTY);
 	}
-	WRITE_ONCE(leaf->count, count);
-	WRITE_ONCE(leaf->number, number);
 }
 
 /* The last piece whose first key is not above @key */

@@ -36,41 +36,25 @@ static void fresh_end(struct crab_write *write, struct crab_dleaf *d, u32 slot)
 	crab_clean(write->flow, &d->slots[slot].key, sizeof(d->slots[slot].key));
 }
 
-void crab_sorted_fresh(struct crab_write *write, const struct crab_spare *spare,
-		       struct crab_head *head, const struct crab_record *records, u32 count,
-		       struct crab_leaf *leaf)
-{
-	const struct crab_tree *tree = write->tree;
-	struct crab_dleaf *d = crab_leaf_media(tree, spare->leaf);
-	struct crab_flow *flow = write->flow;
-	u32 i;
-
-	crab_head_store(flow, tree->base.geo.store_id, head);
-	for (i = 0; i < count; i++) {
-		fresh_store(flow, &d->slots[i], records[i]);
-		crab_sorted_first_set(tree, leaf, i, records[i].key);
-	}
-	fresh_end(write, d, count);
-	leaf->count = count;
-}
-
-void crab_sorted_copy(struct crab_write *write, const struct crab_leaf *leaf,
-		      const struct crab_head *head, u64 number, u32 slot,
-		      const struct crab_record *extra)
+void crab_sorted_store(struct crab_write *write, u64 number, const struct crab_head *head,
+		       const struct crab_record *records, u32 count)
 {
 	const struct crab_tree *tree = write->tree;
 	struct crab_dleaf *d = crab_leaf_media(tree, number);
 	struct crab_flow *flow = write->flow;
-	u32 from, to = 0;
+	u32 i;
 
 	crab_head_store(flow, tree->base.geo.store_id, head);
-	for (from = 0; from < slot; from++)
-		fresh_store(flow, &d->slots[to++], crab_leaf_record(tree, leaf, from));
-	if (extra)
-		fresh_store(flow, &d->slots[to++], *extra);
-	else
-		from++;
-	for (; from < leaf->count; from++)
-		fresh_store(flow, &d->slots[to++], crab_leaf_record(tree, leaf, from));
-	fresh_end(write, d, to);
+	for (i = 0; i < count; i++)
+		fresh_store(flow, &d->slots[i], records[i]);
+	fresh_end(write, d, count);
+}
+
+void crab_sorted_fresh(struct crab_write *write, const struct crab_spare *spare,
+		       struct crab_head *head, const struct crab_record *records, u32 count,
+		       struct crab_leaf *leaf)
+{
+	crab_sorted_store(write, spare->leaf, head, records, count);
+	crab_sorted_firsts_fill(write->tree, leaf, records, count);
+	leaf->count = count;
 }

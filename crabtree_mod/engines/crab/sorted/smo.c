@@ -8,6 +8,7 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/math.h>
 #include <linux/string.h>
 
 #include "engines/crab/access.h"
@@ -16,6 +17,22 @@
 #include "engines/crab/verify.h"
 #include "smo.h"
 
+/* Reads the records of @leaf into scratch, with @extra before @slot, or without @slot */
+static u32 collect_changed(struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot,
+			   const struct crab_record *extra)
+{
+	struct crab_record *at = tree->scratch + slot;
+	u32 count = crab_layout_collect(tree, leaf, tree->scratch);
+
+	if (!extra) {
+		memmove(at, at + 1, (count - slot - 1) * sizeof(*at));
+		return count - 1;
+	}
+	memmove(at + 1, at, (count - slot) * sizeof(*at));
+	*at = *extra;
+	return count + 1;
+}
+
 int crab_sorted_copy_leaf(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 			  const struct crab_record *extra) __must_hold(&leaf->lock)
 {
@@ -23,19 +40,28 @@ int crab_sorted_copy_leaf(struct crab_write *write, struct crab_leaf *leaf, u32 
 	struct crab_smo smo = { .n = 1 };
 	u64 old = leaf->number;
 	int err = crab_smo_take(tree, &smo, leaf, 0);
+	u32 count;
 
 	if (err)
 		return err;
+	count = collect_changed(tree, leaf, slot, extra);
+	err = crab_smo_verify_records(tree, leaf, leaf->high, tree->scratch, count, tree->slots);
+	if (err) {
+		crab_pool_free(&tree->pool, smo.spare[0].leaf);
+		return err;
+	}
 	crab_smo_number(write, &smo);
 	smo.head[0].self = crab_leaf_offset(&tree->base.geo, smo.spare[0].leaf);
 	smo.head[0].low = leaf->low;
 	smo.head[0].next = crab_smo_last_word(tree, &smo, leaf);
-	crab_sorted_copy(write, leaf, &smo.head[0], smo.spare[0].leaf, slot, extra);
+	crab_sorted_store(write, smo.spare[0].leaf, &smo.head[0], tree->scratch, count);
 	/* P7: the copy is whole before P8 links it */
 	crab_fence(write->flow, CRAB_P7_FRESH);
 	crab_smo_link(write, leaf->prev, crab_smo_first_word(tree, &smo));
 	crab_leaf_begin(leaf);
-	crab_sorted_firsts_copied(tree, leaf, smo.spare[0].leaf, slot, extra);
+	crab_sorted_firsts_fill(tree, leaf, tree->scratch, count);
+	WRITE_ONCE(leaf->count, count);
+	WRITE_ONCE(leaf->number, smo.spare[0].leaf);
 	crab_leaf_end(leaf);
 	crab_smo_release(write, old);
 	return 0;
@@ -141,4 +167,19 @@ int crab_sorted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64
 	if (count && (records[0].key < leaf->low || records[count - 1].key >= high))
 		return crab_smo_verify_failed(tree, leaf, "key outside its range");
 	return 0;
+}
+
+int crab_sorted_verify_shift(struct crab_write *write, const struct crab_leaf *leaf, u32 slot)
+	__must_hold(&leaf->lock)
+{
+	u32 at = slot + CRAB_SORTED_HEADER, end = leaf->count + CRAB_SORTED_HEADER;
+
+	while (at < end && crab_leaf_holds(leaf, crab_leaf_key(write->tree, leaf,
+							       at - CRAB_SORTED_HEADER)))
+		at = round_down(at + CRAB_SORTED_LINE, CRAB_SORTED_LINE);
+	if (likely(at >= end))
+		return 0;
+	if (!crab_write_try_structure(write))
+		return -EAGAIN;
+	return crab_smo_verify_failed(write->tree, leaf, "key outside its range");
 }

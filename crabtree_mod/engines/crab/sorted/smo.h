@@ -22,6 +22,19 @@
 void crab_sorted_format(struct crab_flow *flow, struct crab_dleaf *dleaf);
 
 /**
+ * crab_sorted_store() - write the media of a fresh leaf
+ * @write: the write
+ * @number: number of the leaf
+ * @head: header
+ * @records: the records, in order
+ * @count: number of records
+ *
+ * Context: under crab_tree.smo_lock; the caller fences (P7).
+ */
+void crab_sorted_store(struct crab_write *write, u64 number, const struct crab_head *head,
+		       const struct crab_record *records, u32 count);
+
+/**
  * crab_sorted_fresh() - crab_leaf_fresh() of a sorted leaf
  * @write: the write
  * @spare: the leaf of the pool
@@ -35,21 +48,6 @@ void crab_sorted_format(struct crab_flow *flow, struct crab_dleaf *dleaf);
 void crab_sorted_fresh(struct crab_write *write, const struct crab_spare *spare,
 		       struct crab_head *head, const struct crab_record *records, u32 count,
 		       struct crab_leaf *leaf);
-
-/**
- * crab_sorted_copy() - write a fresh leaf: the records of another one, with one change
- * @write: the write
- * @leaf: the other leaf
- * @head: header of the fresh leaf
- * @number: number of the fresh leaf
- * @slot: slot of the change
- * @extra: record that goes before @slot; NULL: @slot is left out
- *
- * Context: the other leaf is locked; the caller fences (P7).
- */
-void crab_sorted_copy(struct crab_write *write, const struct crab_leaf *leaf,
-		      const struct crab_head *head, u64 number, u32 slot,
-		      const struct crab_record *extra);
 
 /* smo.c: under crab_tree.smo_lock; the leaf is locked */
 
@@ -119,6 +117,21 @@ u32 crab_sorted_split(struct crab_tree *tree, const struct crab_leaf *leaf,
  */
 int crab_sorted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
 		       const struct crab_record *records, u32 count) __must_hold(&leaf->lock);
+
+/**
+ * crab_sorted_verify_shift() - verify the lines of a leaf whose records will move in place
+ * @write: the write
+ * @leaf: the leaf
+ * @slot: the first slot that will move
+ *
+ * Memory answers line by line, so one key of each line is compared with the range of the leaf.
+ *
+ * Context: the leaf is locked.
+ * Return: 0; or with nothing changed -EAGAIN: the write needs crab_tree.smo_lock to note damage;
+ * -EUCLEAN.
+ */
+int crab_sorted_verify_shift(struct crab_write *write, const struct crab_leaf *leaf, u32 slot)
+	__must_hold(&leaf->lock);
 
 /* read.c: attach */
 

@@ -83,16 +83,15 @@ void crab_sorted_desc_init(const struct crab_tree *tree, struct crab_leaf *leaf)
 void crab_sorted_firsts_end(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot);
 
 /**
- * crab_sorted_firsts_copied() - update the first keys in DRAM: a copy takes the place of a leaf
+ * crab_sorted_firsts_fill() - set the first keys in DRAM of a leaf that was written whole
  * @tree: the tree
- * @leaf: descriptor, which stays
- * @number: the copy
- * @slot: slot of the change
- * @extra: as for crab_sorted_copy()
- * Context: the leaf is locked and in a write section.
+ * @leaf: the leaf
+ * @records: its records, in order
+ * @count: number of records
+ * Context: the leaf is locked and in a write section, or no other CPU has it.
  */
-void crab_sorted_firsts_copied(const struct crab_tree *tree, struct crab_leaf *leaf, u64 number,
-			       u32 slot, const struct crab_record *extra);
+void crab_sorted_firsts_fill(const struct crab_tree *tree, struct crab_leaf *leaf,
+			     const struct crab_record *records, u32 count);
 
 /**
  * crab_sorted_is_known() - test whether the first key of a piece is the one in DRAM
@@ -234,7 +233,7 @@ int crab_sorted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slo
  * @leaf: the leaf
  * @slot: slot of the key
  * Context: the leaf is locked.
- * Return: 0 when durable; -EAGAIN: the write needs crab_tree.smo_lock.
+ * Return: 0 when durable; -EAGAIN: the write needs crab_tree.smo_lock; -EUCLEAN.
  */
 int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 	__must_hold(&leaf->lock);

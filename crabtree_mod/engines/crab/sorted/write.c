@@ -52,7 +52,10 @@ static void tally(const struct crab_write *write, const struct crab_flow *before
 static int write_sip(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
 {
 	struct crab_flow before = *write->flow;
+	int err = crab_sorted_verify_shift(write, leaf, pos);
 
+	if (err)
+		return err;
 	crab_leaf_begin(leaf);
 	crab_sorted_shift_in(write, leaf, pos, key, value);
 	crab_leaf_end(leaf);
@@ -161,23 +164,36 @@ static bool remove_copies(const struct crab_tree *tree, const struct crab_leaf *
 	       (probe_says_cow(tree, leaf, slot) || !crab_strategy_is_sip(tree, sip, cow));
 }
 
+static int remove_sip(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
+{
+	struct crab_flow before = *write->flow;
+	int err = crab_sorted_verify_shift(write, leaf, slot + 1);
+
+	if (err)
+		return err;
+	crab_leaf_begin(leaf);
+	crab_sorted_shift_out(write, leaf, slot);
+	crab_leaf_end(leaf);
+	tally(write, &before, CRAB_SORTED_SIPS);
+	return 0;
+}
+
 int crab_sorted_remove(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 	__must_hold(&leaf->lock)
 {
 	const struct crab_tree *tree = write->tree;
 	bool copies = remove_copies(tree, leaf, slot), underfull = leaf->count <= tree->slots / 2;
-	struct crab_flow before = *write->flow;
+	int err = -ENOSPC;
 
 	if ((copies || underfull) && !crab_write_try_structure(write))
 		return -EAGAIN;
+	if (copies)
+		err = write_cow(write, leaf, slot, NULL);
+	if (err == -ENOSPC)	/* no copy, or no leaf is free for one */
+		err = remove_sip(write, leaf, slot);
+	if (err)
+		return err;
 	write->underfull = underfull;
-	/* An error: no leaf is free for a copy */
-	if (!copies || write_cow(write, leaf, slot, NULL)) {
-		crab_leaf_begin(leaf);
-		crab_sorted_shift_out(write, leaf, slot);
-		crab_leaf_end(leaf);
-		tally(write, &before, CRAB_SORTED_SIPS);
-	}
 	crab_underfull_note(write->tree, leaf);
 	if (underfull)		/* not settled: a rebalance is due */
 		crab_count(&tree->base, deletes, 1);

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests that a change of the structure, or a shift, notices memory that reads all ones:
+ * it returns -EUCLEAN, the store turns read-only, and no record is lost once the memory answers
+ * again.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "engines/crab/crab.h"
+#include "model.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define POOL_BYTES	(64 * 1024)
+#define KEYS		256U
+#define FIRST		1000U	/* the lowest key; the others follow in steps of 10 */
+
+static struct crab_media media;
+static struct crab_store *store;
+static bool there[KEYS];
+
+/* Memory that reads all ones for a while */
+static struct {
+	u64 *at;
+	u32 words;
+	u64 saved[CRAB_LEAF_BYTES_MAX / sizeof(u64)];
+} blind;
+
+static u64 key_of(u64 nth)
+{
+	return FIRST + nth * 10;
+}
+
+static int put(u64 key, u64 value)
+{
+	struct crab_old old;
+
+	return crab_store_insert(store, key, value, CRAB_INSERT_EITHER, &old);
+}
+
+static int drop(u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_delete(store, key, &old);
+}
+
+static void begin(const char *engine, const char *layout, u32 leaf_bytes, u64 count)
+{
+	u64 i;
+
+	media = media_create(CRAB_POOL_OFFSET + POOL_BYTES);
+	store = store_format_attach(&media, engine, layout, leaf_bytes);
+	memset(there, 0, sizeof(there));
+	for (i = 0; i < count; i++) {
+		tap_check(!put(key_of(i), i), "insert %llu", i);
+		there[i] = true;
+	}
+}
+
+/* Lines [@from, @from + @lines) of a leaf read all ones */
+static void hide(u64 leaf, u32 from, u32 lines)
+{
+	const struct crab_geometry *geo = &store->engine->geo;
+
+	blind.at = (u64 *)(media.base + crab_leaf_offset(geo, leaf) + from * CRAB_LINE);
+	blind.words = lines * CRAB_LINE / sizeof(u64);
+	memcpy(blind.saved, blind.at, lines * CRAB_LINE);
+	memset(blind.at, 0xff, lines * CRAB_LINE);
+}
+
+/* The memory answers again: words that were stored meanwhile, and the others as before */
+static void show(void)
+{
+	u32 i;
+
+	for (i = 0; i < blind.words; i++)
+		if (blind.at[i] == ~0ULL)
+			blind.at[i] = blind.saved[i];
+	blind.words = 0;
+}
+
+static void expect_all(const char *when)
+{
+	struct crab_check_report report;
+	u64 i, value, count = 0, found = 0;
+
+	for (i = 0; i < KEYS; i++) {
+		count += there[i];
+		found += there[i] && !crab_store_search(store, key_of(i), &value) && value == i;
+	}
+	tap_check(found == count, "%s: %llu of %llu records", when, found, count);
+	crab_store_check(store, &report);
+	tap_check(report.records == count, "%s: check finds %llu records, not %llu", when,
+		  report.records, count);
+}
+
+/* @err: of the operation that met the memory */
+static void refused(int err, const char *name)
+{
+	struct crab_check_report report;
+
+	tap_check(err == -EUCLEAN, "%d", err);
+	tap_check(READ_ONCE(store->readonly), "the store is writable");
+	show();
+	expect_all("afterwards");
+	crab_store_detach(store);
+	store = store_attach(&media);
+	expect_all("the next attach");
+	crab_store_check(store, &report);
+	tap_check(!report.damage.count, "%s", report.damage.what);
+	crab_store_detach(store);
+	media_destroy(&media);
+	tap_ok(true, "%s", name);
+}
+
+/* Sorted: a leaf of 61 slots, all ones in part or as a whole */
+
+static void sorted_begin(enum crab_strategy strategy, u64 count)
+{
+	begin("crab", "sorted", 1024, count);
+	crab_tree_of(store->engine)->tuning.strategy = strategy;
+}
+
+static void test_sorted_copy(void)
+{
+	sorted_begin(CRAB_STRATEGY_AUTO, 40);
+	hide(crab_tree_of(store->engine)->last->number, 0, 1024 / CRAB_LINE);
+	refused(put(5, 5), "sorted: an insert copies the last leaf");
+	sorted_begin(CRAB_STRATEGY_COW, 40);
+	hide(crab_tree_of(store->engine)->last->number, 8, 1);
+	refused(drop(FIRST), "sorted: a delete copies the last leaf");
+}
+
+static void test_sorted_shift(void)
+{
+	sorted_begin(CRAB_STRATEGY_SIP, 40);
+	hide(crab_tree_of(store->engine)->last->number, 8, 1);
+	refused(put(5, 5), "sorted: an insert shifts");
+	sorted_begin(CRAB_STRATEGY_SIP, 40);
+	hide(crab_tree_of(store->engine)->last->number, 10, 1);
+	refused(drop(FIRST), "sorted: a delete shifts the line of the last record");
+}
+
+static void test_sorted_link(void)
+{
+	struct crab_leaf *leaf;
+	u64 *next;
+
+	sorted_begin(CRAB_STRATEGY_COW, 200);
+	leaf = crab_tree_of(store->engine)->first->next;
+	next = (u64 *)&crab_leaf_media(crab_tree_of(store->engine), leaf->number)->head.next;
+	*next ^= 3;
+	tap_check(drop(crab_leaf_key(crab_tree_of(store->engine), leaf, 5)) == -EUCLEAN, "delete");
+	*next ^= 3;
+	refused(-EUCLEAN, "sorted: a delete copies a leaf whose link has changed");
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	test_sorted_copy();
+	test_sorted_shift();
+	test_sorted_link();
+	return tap_done();
+}
