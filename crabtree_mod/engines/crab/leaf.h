@@ -185,7 +185,8 @@ static inline bool crab_leaf_holds(const struct crab_leaf *leaf, u64 key)
  * This is one instruction a key; a comparison with both ends is three.
  *
  * Context: the leaf is locked.
- * Return: false if a key has a bit that no key of the range has, as all ones nearly always do.
+ * Return: false if a key has a bit that no key of the range has, as all ones nearly always do; for
+ * other ranges see crab_slotted_may_have().
  */
 static inline bool crab_leaf_may_have(const struct crab_leaf *leaf, u64 high, u64 keys)
 	__must_hold(&leaf->lock)

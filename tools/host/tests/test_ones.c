@@ -18,6 +18,8 @@
 
 #define POOL_BYTES	(64 * 1024)
 #define KEYS		256U
+#define HIGH		(KEYS - 1)	/* its key is above the middle of all keys */
+#define SLOTS		29U	/* of a slotted leaf of 512 bytes */
 #define FIRST		1000U	/* the lowest key; the others follow in steps of 10 */
 
 static struct crab_media media;
@@ -33,7 +35,7 @@ static struct {
 
 static u64 key_of(u64 nth)
 {
-	return FIRST + nth * 10;
+	return nth == HIGH ? 3ULL << 62 : FIRST + nth * 10;
 }
 
 static int put(u64 key, u64 value)
@@ -161,6 +163,51 @@ static void test_sorted_link(void)
 	refused(-EUCLEAN, "sorted: a delete copies a leaf whose link has changed");
 }
 
+/* Slotted: the last leaf has no link to compare, and its range includes high keys */
+
+static void slotted_begin(u64 count)
+{
+	begin("crab", "slotted", 512, count);
+	while (crab_store_maintain(store))
+		;
+}
+
+static u64 last_leaf(void)
+{
+	return crab_tree_of(store->engine)->last->number;
+}
+
+static void test_slotted_merge(void)
+{
+	u64 i;
+
+	slotted_begin(SLOTS + 4);
+	for (i = 4; i < SLOTS; i++) {
+		tap_check(!drop(key_of(i)), "delete");
+		there[i] = false;
+	}
+	hide(last_leaf(), 0, 512 / CRAB_LINE);
+	while (crab_store_maintain(store))
+		;
+	refused(-EUCLEAN, "slotted: a merge of the last two leaves");
+}
+
+static void test_slotted_rewrite(void)
+{
+	slotted_begin(SLOTS - 5);
+	hide(last_leaf(), 3, 1);
+	refused(put(5, crab_tree_of(store->engine)->last->void_value),
+		"slotted: the last leaf gets another void");
+}
+
+static void test_slotted_split(void)
+{
+	slotted_begin(SLOTS - 1);
+	there[HIGH] = !put(key_of(HIGH), HIGH);
+	hide(last_leaf(), 3, 1);
+	refused(put(key_of(9) + 5, 5), "slotted: a split of the last leaf");
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -168,5 +215,8 @@ int main(void)
 	test_sorted_copy();
 	test_sorted_shift();
 	test_sorted_link();
+	test_slotted_merge();
+	test_slotted_rewrite();
+	test_slotted_split();
 	return tap_done();
 }

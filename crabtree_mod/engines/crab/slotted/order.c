@@ -389,7 +389,8 @@ static u32 order_part(const struct crab_tree *tree, const struct crab_leaf *leaf
 		below += key < middle;
 	}
 	records[below] = *extra;
-	*low = likely(crab_leaf_may_have(leaf, leaf->high, seen)) ? middle + above : CRAB_KEY_EMPTY;
+	*low = likely(crab_slotted_may_have(leaf, leaf->high, seen, records, last + 1)) ?
+	       middle + above : CRAB_KEY_EMPTY;
 	return below + (extra->key < middle);
 }
 

@@ -32,6 +32,13 @@ bool crab_slotted_is_append(const struct crab_tree *tree, const struct crab_leaf
 	return true;
 }
 
+bool crab_slotted_has_empty(const struct crab_record *records, u32 count)
+{
+	while (count && records[count - 1].key != CRAB_KEY_EMPTY)
+		count--;
+	return count;
+}
+
 int crab_slotted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
 			const struct crab_record *records, u32 count) __must_hold(&leaf->lock)
 {
@@ -40,7 +47,7 @@ int crab_slotted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u6
 
 	for (i = 0; i < count; i++)
 		seen |= records[i].key;
-	if (likely(crab_leaf_may_have(leaf, high, seen)))
+	if (likely(crab_slotted_may_have(leaf, high, seen, records, count)))
 		return 0;
 	return crab_smo_verify_failed(tree, leaf, "key outside its range");
 }

@@ -109,6 +109,37 @@ int crab_slotted_rewrite(struct crab_write *write, struct crab_leaf *leaf, u64 k
 	__must_hold(&leaf->lock);
 
 /**
+ * crab_slotted_has_empty() - test whether the key of a record is the reserved key
+ * @records: the records
+ * @count: number of records
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool crab_slotted_has_empty(const struct crab_record *records, u32 count);
+
+/**
+ * crab_slotted_may_have() - test whether collected records can be those of a leaf
+ * @leaf: the leaf
+ * @high: end of the range, which may be that of a later leaf
+ * @keys: all keys, combined by bitwise or
+ * @records: the records
+ * @count: number of records
+ *
+ * crab_leaf_may_have() accepts all ones in the last leaf, and where the range has no common bits.
+ *
+ * Context: the leaf is locked.
+ * Return: false if a key has a bit that no key of the range has, or is all ones.
+ */
+static inline bool crab_slotted_may_have(const struct crab_leaf *leaf, u64 high, u64 keys,
+					 const struct crab_record *records, u32 count)
+	__must_hold(&leaf->lock)
+{
+	return crab_leaf_may_have(leaf, high, keys) &&
+	       (keys != CRAB_KEY_EMPTY || !crab_slotted_has_empty(records, count));
+}
+
+/**
  * crab_slotted_verify() - verify the keys of records that were collected
  * @tree: the tree
  * @leaf: first leaf of the records
