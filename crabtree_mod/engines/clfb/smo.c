@@ -24,6 +24,9 @@
  * leaf remains, empty, if it is the only one, or if the line without it would be longer than 64
  * bytes: all references may be wider if their first one goes.
  *
+ * The keys of a leaf that is split are compared with its range before the first store: media may
+ * change under an attached store (engines/crab/verify.c).
+ *
  * Invariant: all numbers, and the whole content of nodes, are determined before the first store;
  * without enough leaves or nodes nothing changes.
  *
@@ -230,6 +233,22 @@ static void split_records(struct clfb_tree *tree, const struct clfb_place *place
 	s->keep = s->n == 1 ? count : s->count / 2;
 }
 
+/* The lowest key of the right leaf ends a range: the keys that were read must be in the old one */
+static int split_verify(struct clfb_tree *tree, const struct clfb_place *place,
+			const struct split *s)
+{
+	const struct crab_record *r = tree->scratch;
+	u32 i = 1;
+
+	while (i < s->count && r[i].key > r[i - 1].key)
+		i++;
+	if (likely(i == s->count && r[0].key >= place->low && r[i - 1].key < place->high))
+		return 0;
+	return crab_engine_damaged(&tree->base, crab_leaf_offset(&tree->base.geo, place->leaf),
+				   "leaf %llu: a key is out of its range or order",
+				   (unsigned long long)place->leaf);
+}
+
 static void split_write(struct clfb_write *write, const struct clfb_place *place,
 			const struct split *s)
 {
@@ -276,6 +295,9 @@ int crab_clfb_smo_split(struct clfb_write *write, const struct clfb_place *place
 	u32 i;
 
 	split_records(tree, place, record, &s);
+	err = split_verify(tree, place, &s);
+	if (err)
+		return err;
 	if (crab_pool_alloc(&tree->pool, s.spare, s.n, 0))
 		return -ENOSPC;
 	err = split_plan(tree, place, &s);

@@ -208,6 +208,18 @@ static void test_slotted_split(void)
 	refused(put(key_of(9) + 5, 5), "slotted: a split of the last leaf");
 }
 
+/* The first leaf of other engines is the first one of the pool */
+
+static void test_clfb_split(const char *layout)
+{
+	char name[32];
+
+	begin("clfb", layout, 512, 20);
+	hide(0, 0, 512 / CRAB_LINE);
+	snprintf(name, sizeof(name), "clfb %s: a split", layout);
+	refused(put(5, 5), name);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -218,5 +230,7 @@ int main(void)
 	test_slotted_merge();
 	test_slotted_rewrite();
 	test_slotted_split();
+	test_clfb_split("inplace");
+	test_clfb_split("twin");
 	return tap_done();
 }
