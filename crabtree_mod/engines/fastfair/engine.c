@@ -141,10 +141,13 @@ static int ff_lookup(struct crab_engine *engine, u64 key, u64 *value)
 static int leaf_add(struct ff_op *op, u32 slot, u64 key, u64 value, struct ff_node *sibling)
 {
 	struct crab_side *side = op->find.node.side;
-	int err = 0;
+	int err;
 
 	if (side->count == op->ff->slots && op->fresh == FF_NONE)
 		return -EAGAIN;
+	err = crab_ff_verify_shift(op->ff, &op->find.node, slot);
+	if (err)
+		return err;
 	crab_side_begin(side);
 	if (side->count < op->ff->slots)
 		crab_ff_shift_in(op, &op->find.node, slot, key, value);
@@ -241,12 +244,16 @@ static int leaf_remove(struct ff_op *op, u64 key, struct crab_old *old, bool *sp
 {
 	const struct ff_node *leaf = &op->find.node;
 	u32 slot;
+	int err;
 
 	old->existed = crab_ff_slot_of(op->ff, leaf, key, &slot);
 	if (!old->existed)
 		return -ENOENT;
 	if (unlikely(slot >= leaf->side->count))
 		return crab_ff_damaged(op->ff, leaf->number, "its slots do not end where they did");
+	err = crab_ff_verify_shift(op->ff, leaf, slot + 1);
+	if (err)
+		return err;
 	old->value = ff_value(op->ff, leaf->number, slot);
 	crab_side_begin(leaf->side);
 	crab_ff_shift_out(op, leaf, slot);

@@ -59,6 +59,8 @@ static int entry_find(struct ff *ff, const struct ff_node *node, struct entry *e
 			crab_ff_slot_of(ff, &entry->above.node, node->low, &entry->pos);
 	if (entry->exists && entry->pos >= entry->above.node.side->count)
 		return crab_ff_damaged(ff, node->number, "its entry is after the end of the slots");
+	if (entry->exists)
+		return crab_ff_verify_shift(ff, &entry->above.node, entry->pos + 1);
 	return err == -ENOENT ? 0 : err;
 }
 

@@ -26,6 +26,9 @@
  * So any cut leaves at most one void slot of R1 in one node. Attach serves it as it is, and repair
  * closes the gap.
  *
+ * Before a write shifts, crab_ff_verify_shift() reads a key of each line that will move, for memory
+ * that reads all ones would end the slots there.
+ *
  * Invariant: crab_side.count is the number of slots before the end.
  *
  * Locking: the node is locked and in a write section, or it is an inner one under ff.structure.

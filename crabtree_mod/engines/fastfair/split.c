@@ -37,6 +37,7 @@
 #include <linux/errno.h>
 #include <linux/gfp.h>
 #include <linux/kernel.h>
+#include <linux/math.h>
 
 #include "shared/lock.h"
 #include "tree.h"
@@ -155,6 +156,17 @@ int crab_ff_verify(struct ff *ff, const struct ff_node *node, u64 high)
 	return 0;
 }
 
+int crab_ff_verify_shift(struct ff *ff, const struct ff_node *node, u32 pos)
+{
+	u32 count = node->side->count;
+
+	while (pos < count && ff_key(ff, node->number, pos) != CRAB_KEY_EMPTY)
+		pos = round_down(pos + FF_LINE_SLOTS, FF_LINE_SLOTS);
+	if (likely(pos >= count))
+		return 0;
+	return crab_ff_damaged(ff, node->number, "its slots do not end where they did");
+}
+
 /* Copies the slots of @node from @from on, and the new one if @rides */
 static void split_copy(struct ff_op *op, const struct ff_node *node, u32 from, bool rides, u32 pos,
 		       u64 key, u64 value, const struct ff_node *sibling)
@@ -244,8 +256,10 @@ static int adopt_at(struct ff_op *op, const struct ff_find *find, struct ff_node
 	if (pos > above->side->count)
 		return crab_ff_damaged(op->ff, above->number, "its slots do not end where they did");
 	if (above->side->count < op->ff->slots) {
-		crab_ff_shift_in(op, above, pos, node->low, node->link);
-		return 0;
+		err = crab_ff_verify_shift(op->ff, above, pos);
+		if (!err)
+			crab_ff_shift_in(op, above, pos, node->low, node->link);
+		return err;
 	}
 	op->fresh = fresh_alloc(op->ff, 0, &err);
 	if (!err)

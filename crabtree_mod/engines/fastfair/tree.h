@@ -222,6 +222,20 @@ int crab_ff_op_reserve(struct ff_op *op, u64 key);
 int crab_ff_verify(struct ff *ff, const struct ff_node *node, u64 high);
 
 /**
+ * crab_ff_verify_shift() - verify that the slots of a node that will move have keys
+ * @ff: the store
+ * @node: the node
+ * @pos: the first slot that will move
+ *
+ * Memory may read all ones, which would end the slots. It answers line by line, so one key of each
+ * line is read.
+ *
+ * Context: as crab_ff_verify().
+ * Return: 0; or -EUCLEAN with damage noted.
+ */
+int crab_ff_verify_shift(struct ff *ff, const struct ff_node *node, u32 pos);
+
+/**
  * crab_ff_split() - split a full node and insert a slot (P7, P8, P10, P6 or P13)
  * @op: a write that holds ff.structure and has a fresh block
  * @find: the node

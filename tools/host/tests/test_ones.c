@@ -220,6 +220,16 @@ static void test_clfb_split(const char *layout)
 	refused(put(5, 5), name);
 }
 
+static void test_fastfair_shift(void)
+{
+	begin("fastfair", "shift", 512, 20);
+	hide(0, 3, 1);
+	refused(put(5, 5), "fastfair: an insert shifts");
+	begin("fastfair", "shift", 512, 20);
+	hide(0, 3, 1);
+	refused(drop(FIRST), "fastfair: a delete shifts");
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -232,5 +242,6 @@ int main(void)
 	test_slotted_split();
 	test_clfb_split("inplace");
 	test_clfb_split("twin");
+	test_fastfair_shift();
 	return tap_done();
 }
