@@ -243,6 +243,19 @@ static u64 pool_find_run(const struct crab_pool *pool, u32 n, u64 end)
 	return pool->leaves;
 }
 
+/* The same in the whole pool, from the last run on; leaves that wait for readers break runs up */
+static u64 pool_next_run(struct crab_pool *pool, u32 n)
+{
+	u64 leaf = pool_find_run(pool, n, pool->run);
+
+	if (leaf == pool->leaves)
+		leaf = pool_find_run(pool, n, pool->leaves);
+	if (leaf < pool->leaves || !pool->waiting)
+		return leaf;
+	pool_settle(pool);
+	return pool_find_run(pool, n, pool->leaves);
+}
+
 int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u32 leave, u64 *first)
 {
 	u64 leaf = pool->leaves;
@@ -252,9 +265,7 @@ int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u32 leave, u64 *first)
 	spin_lock(&pool->lock);
 	err = pool_admit(pool, n, leave);
 	if (!err)
-		leaf = pool_find_run(pool, n, pool->run);
-	if (!err && leaf == pool->leaves)
-		leaf = pool_find_run(pool, n, pool->leaves);
+		leaf = pool_next_run(pool, n);
 	if (leaf == pool->leaves) {
 		err = -ENOSPC;
 		goto out;
@@ -309,10 +320,39 @@ bool crab_pool_needs_refill(const struct crab_pool *pool)
 	return data_race(pool_is_low(pool));
 }
 
-bool crab_pool_has(const struct crab_pool *pool, u64 n)
+static bool pool_has(const struct crab_pool *pool, u64 n)
 {
 	/* The number may change meanwhile: the caller tries, and tests again if that fails */
 	return data_race(pool->free + pool->raw) >= n;
+}
+
+static bool pool_waits(const struct crab_pool *pool)
+{
+	/* What is handed over meanwhile waits for the next call */
+	return data_race(pool->waiting);
+}
+
+static void pool_look(struct crab_pool *pool)
+{
+	spin_lock(&pool->lock);
+	pool_settle(pool);
+	spin_unlock(&pool->lock);
+}
+
+bool crab_pool_has(struct crab_pool *pool, u64 n)
+{
+	if (!pool_has(pool, n) && pool_waits(pool))
+		pool_look(pool);
+	return pool_has(pool, n);
+}
+
+bool crab_pool_wait(struct crab_pool *pool)
+{
+	if (!pool_waits(pool))
+		return false;
+	synchronize_rcu();
+	pool_look(pool);
+	return true;
 }
 
 bool crab_pool_uses(struct crab_pool *pool, u64 leaf)

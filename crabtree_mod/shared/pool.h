@@ -225,10 +225,22 @@ bool crab_pool_needs_refill(const struct crab_pool *pool);
  * crab_pool_has() - whether crab_pool_alloc() would find enough leaves
  * @pool: the pool
  * @n: how many, with no reserve
- * Context: any; takes no lock: the result is a hint.
+ *
+ * As an allocation, it looks for ended grace periods before it answers that there are too few.
+ *
+ * Context: any but interrupts; may take crab_pool.lock. The result is a hint, unless the caller
+ * keeps others from allocating.
  * Return: true if so.
  */
-bool crab_pool_has(const struct crab_pool *pool, u64 n);
+bool crab_pool_has(struct crab_pool *pool, u64 n);
+
+/**
+ * crab_pool_wait() - wait until the leaves that wait for readers are free
+ * @pool: the pool
+ * Context: may sleep, outside of RCU read-side sections; takes crab_pool.lock.
+ * Return: false, at once, if no leaf waits.
+ */
+bool crab_pool_wait(struct crab_pool *pool);
 
 /**
  * crab_pool_uses() - whether a leaf is not free
@@ -270,8 +282,8 @@ void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n);
  * @pool: the pool
  * @later: memory from kmalloc() with @leaf set; the pool's from now on
  *
- * The leaf is free after a grace period of RCU. An allocation that finds too few leaves then
- * looks for ended grace periods; no callback runs, so the lock is never taken in interrupts.
+ * The leaf is free after a grace period of RCU. An allocation or a test that finds too few leaves
+ * then looks for ended grace periods; no callback runs, so the lock is never taken in interrupts.
  *
  * Context: any but interrupts; takes crab_pool.lock.
  */

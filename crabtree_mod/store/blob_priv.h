@@ -229,10 +229,11 @@ bool crab_blobs_maintain(struct crab_store *store);
  * @store: a store of blobs
  * @flow: the caller's flow
  *
- * Ends snapshots first, the oldest one before all; then a sparse slab is emptied.
+ * Waits for the readers of leaves that are to be free, if any; else ends snapshots, the oldest one
+ * before all; then a sparse slab is emptied.
  *
  * Context: may sleep; no stripe is held.
- * Return: true if an extent or a slab is free now.
+ * Return: true if an extent, a slab or a leaf is free now.
  */
 bool crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow);
 

@@ -166,7 +166,11 @@ static void list_fill(struct crab_commit_list *list, const struct crab_commit *c
 /* No other write takes leaves meanwhile, none is being prepared, and slabs leave so many */
 static bool has_room(const struct crab_engine *engine, u32 writes)
 {
-	return !engine->pool || crab_pool_has(engine->pool, crab_commit_leaves(writes));
+	struct crab_pool *pool = engine->pool;
+	u32 leaves = crab_commit_leaves(writes);
+
+	return !pool || crab_pool_has(pool, leaves) ||
+	       (crab_pool_wait(pool) && crab_pool_has(pool, leaves));
 }
 
 static void apply_once(struct crab_engine *engine, struct crab_flow *flow,

@@ -144,7 +144,8 @@ bool crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow)
 	struct crab_blobs *blobs = store->blobs;
 	u64 freed = READ_ONCE(blobs->evac.freed), slab;
 
-	if (crab_store_is_gated(store) && crab_snap_give(store->gate))
+	if (crab_pool_wait(store->engine->pool) ||
+	    (crab_store_is_gated(store) && crab_snap_give(store->gate)))
 		return true;
 	if (crab_snap_any(store) && crab_extents_sparse(&blobs->extents, true, &slab))
 		crab_snap_end_all(store->gate, -ESTALE);

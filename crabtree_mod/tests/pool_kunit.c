@@ -163,6 +163,15 @@ static void pool_runs(struct kunit *test)
 	}
 }
 
+static struct crab_later *later_make(struct kunit *test, u64 leaf)
+{
+	struct crab_later *later = kzalloc(sizeof(*later), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, later);
+	later->leaf = leaf;
+	return later;
+}
+
 static void pool_later(struct kunit *test)
 {
 	struct crab_later *later = kzalloc(sizeof(*later), GFP_KERNEL);
@@ -185,6 +194,33 @@ static void pool_later(struct kunit *test)
 	crab_pool_free_later(&p->pool, left);
 }
 
+/* Only a leaf that waits for readers breaks the one run up; tests for space and waits free it */
+static void pool_later_run(struct kunit *test)
+{
+	struct crab_later *later[] = { later_make(test, 3), later_make(test, 61) };
+	struct pool_test *p = test->priv;
+	u64 leaf, first;
+
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc(&p->pool, p->spares, POOL_LEAVES, 0), 0);
+	for (leaf = 0; leaf < 8; leaf++)
+		crab_pool_free(&p->pool, leaf == 3 ? 60 : leaf);
+	KUNIT_EXPECT_FALSE(test, crab_pool_wait(&p->pool));
+	crab_pool_free_later(&p->pool, later[0]);
+	synchronize_rcu();
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 8, 0, &first), 0);
+	KUNIT_EXPECT_EQ(test, first, 0ULL);
+	rcu_read_lock();
+	crab_pool_free_later(&p->pool, later[1]);
+	KUNIT_EXPECT_FALSE(test, crab_pool_has(&p->pool, 2));
+	rcu_read_unlock();
+	synchronize_rcu();
+	KUNIT_EXPECT_TRUE(test, crab_pool_has(&p->pool, 2));
+	crab_pool_free_later(&p->pool, later_make(test, 62));
+	KUNIT_EXPECT_TRUE(test, crab_pool_wait(&p->pool));
+	KUNIT_EXPECT_EQ(test, p->pool.free, 3ULL);
+	KUNIT_EXPECT_FALSE(test, crab_pool_wait(&p->pool));
+}
+
 static struct kunit_case pool_cases[] = {
 	KUNIT_CASE(pool_take),
 	KUNIT_CASE(pool_stock),
@@ -192,6 +228,7 @@ static struct kunit_case pool_cases[] = {
 	KUNIT_CASE(pool_lend),
 	KUNIT_CASE(pool_runs),
 	KUNIT_CASE(pool_later),
+	KUNIT_CASE(pool_later_run),
 	{}
 };
 

@@ -359,7 +359,6 @@ static void test_full(const char *engine, const char *layout)
 		crab_store_delete(r.store, --key, &old);
 	while (crab_store_maintain(r.store))
 		;
-	restart(&r);
 	commit.n = 8;
 	err = crab_store_commit(r.store, &commit);
 	tap_ok(!err, "%s %s: full, and then not", engine, layout);
