@@ -278,16 +278,30 @@ static int guard_remove(struct crab_engine *engine, struct crab_flow *flow, u64 
 	return err;
 }
 
+/* A batch while the list stays in force: its searches */
+static void batch_view(struct crab_engine *engine, struct crab_batch_op *ops, u32 n)
+{
+	struct view view = { };
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		view.key = ops[i].key;
+		view.value = &ops[i].value;
+		if (!ops[i].status)
+			ops[i].status = ops[i].verb == CRAB_VERB_SEARCH ?
+					view_lookup(engine, &view, true) : -EROFS;
+	}
+}
+
 static void guard_batch(struct crab_engine *engine, struct crab_flow *flow,
 			struct crab_batch_op *ops, u32 n)
 {
 	struct crab_commits *commits = commits_of(engine);
-	bool begun = write_begin(commits);
-	u32 i;
 
-	for (i = 0; i < n && !begun; i++)
-		ops[i].status = ops[i].status ?: -EROFS;
-	engine->own->batch(engine, flow, ops, n);
+	if (write_begin(commits))
+		engine->own->batch(engine, flow, ops, n);
+	else
+		batch_view(engine, ops, n);
 	write_end(commits);
 }
 

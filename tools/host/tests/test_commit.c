@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests stores of commits, with every engine: random commits and single writes against a
- * model, concurrent with snapshots and watches; conditions, bad input, a full store; lists on the
- * media that a power cut could leave, in stores attached read-only and writable; lists that were
- * damaged or forged; lines and fences.
+ * model, concurrent with snapshots and watches; conditions, bad input; lists on the media that a
+ * power cut could leave, in stores attached read-only and writable; lists that were damaged or
+ * forged; lines and fences.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -334,37 +334,6 @@ static void test_bad(void)
 	tap_ok(true, "bad operands are refused");
 }
 
-/* A full store: refused before the list is written; deletes make room again */
-static void test_full(const char *engine, const char *layout)
-{
-	struct crab_old old;
-	struct run r;
-	u64 key, value;
-	u32 i;
-	int err;
-
-	run_format(&r, engine, layout, 40);
-	for (key = 0; key < 100000; key++)
-		if (crab_store_insert(r.store, key, 1, CRAB_INSERT_EITHER, &old))
-			break;
-	commit.n = 0;
-	for (i = 0; i < CRAB_COMMIT_MAX; i++)
-		add(CRAB_VERB_INSERT, key + i, 2, CRAB_WHEN_ANY, 0);
-	err = crab_store_commit(r.store, &commit);
-	tap_check(err == -ENOSPC, "full: %d", err);
-	for (i = 0; i < CRAB_COMMIT_MAX; i++)
-		tap_check(crab_store_search(r.store, key + i, &value) == -ENOENT, "key %u is there", i);
-	tap_check(!crab_store_is_readonly(r.store), "read-only");
-	while (key)
-		crab_store_delete(r.store, --key, &old);
-	while (crab_store_maintain(r.store))
-		;
-	commit.n = 8;
-	err = crab_store_commit(r.store, &commit);
-	tap_ok(!err, "%s %s: full, and then not", engine, layout);
-	run_end(&r);
-}
-
 /* Lists on the media */
 
 static struct crab_flow flow_of(struct run *r)
@@ -417,6 +386,23 @@ static void compare_reads(struct run *r, struct crab_store *store)
 	}
 }
 
+/* All keys in one batch of searches */
+static void compare_batch(struct run *r, struct crab_store *store)
+{
+	static struct crab_batch_op ops[KEYS];
+	u32 i;
+
+	for (i = 0; i < KEYS; i++)
+		ops[i] = (struct crab_batch_op){
+			.verb = CRAB_VERB_SEARCH, .key = r->model->keys[i],
+		};
+	crab_store_batch(store, ops, KEYS);
+	for (i = 0; i < KEYS; i++)
+		tap_check(ops[i].status == (r->model->there[i] ? 0 : -ENOENT) &&
+			  (ops[i].status || ops[i].value == r->model->values[i]),
+			  "a search in a batch: %d", ops[i].status);
+}
+
 /* A power cut left a list: a reader has all of it, and so has the next attach */
 static void test_left(const char *engine, const char *layout)
 {
@@ -444,6 +430,7 @@ static void test_left(const char *engine, const char *layout)
 		}
 		reader = attach_readonly(&r, &report);
 		compare_reads(&r, reader);
+		compare_batch(&r, reader);
 		crab_store_abandon(reader);
 		r.store = store_attach(&r.media);
 		model_compare(r.model, r.store);
@@ -587,7 +574,6 @@ int main(void)
 		if (!kept)
 			continue;
 		test_random(engine, layout, FEW_LEAVES);
-		test_full(engine, layout);
 		test_left(engine, layout);
 		test_counts(engine, layout);
 	}
