@@ -4,7 +4,8 @@
  *
  * Invariants: a slab is lent by the pool as long as it is in the table; its bitmap has each extent
  * that a word names or a writer has allocated; it is in the list of its class if and only if one
- * of its extents is free. A slab without an extent in use goes back to the pool.
+ * of its extents is free. A slab without an extent in use goes back to the pool, but not one with
+ * a page that cannot be written: no leaf and no other slab is ever there.
  *
  * Locking: crab_extents.lock, a mutex, because a slab is allocated under it. crab_pool.lock is
  * inside.
@@ -134,13 +135,17 @@ static u64 slab_place(const struct crab_extents *extents, const struct crab_slab
 	return line << CRAB_PLACE_CLASS_BITS | slab->class;
 }
 
-/* Is a part of an extent in a page that cannot be written? */
+/* Is a part of a range in a page that cannot be written? */
+static bool range_is_bad(const struct crab_extents *extents, u64 offset, u64 bytes)
+{
+	u64 from, to;
+
+	return crab_badmem_next_page(extents->media, offset, &from, &to) && from < offset + bytes;
+}
+
 static bool extent_is_bad(const struct crab_extents *extents, u64 place)
 {
-	u64 offset = crab_extent_offset(extents, place), from, to;
-
-	return crab_badmem_next_page(extents->media, offset, &from, &to) &&
-	       from < offset + crab_extent_bytes(place);
+	return range_is_bad(extents, crab_extent_offset(extents, place), crab_extent_bytes(place));
 }
 
 static void slab_take(struct crab_extents *extents, struct crab_slab *slab, u32 index)
@@ -152,12 +157,15 @@ static void slab_take(struct crab_extents *extents, struct crab_slab *slab, u32 
 		list_del(&slab->room);
 }
 
-/* Extents in bad pages are never free: a slab that has one stays */
+/* Attach: a slab with a bad page stays, and its extents in such pages are never free */
 static void slab_spoil(struct crab_extents *extents, struct crab_slab *slab)
 {
+	u64 first = crab_extent_offset(extents, slab_place(extents, slab, 0));
 	u32 i;
 
-	for (i = 0; i < slab->total; i++)
+	slab->spoilt = range_is_bad(extents, first, extents->slab_lines * CRAB_LINE);
+	slab->stuck = slab->spoilt;
+	for (i = 0; slab->spoilt && i < slab->total; i++)
 		if (extent_is_bad(extents, slab_place(extents, slab, i)))
 			slab_take(extents, slab, i);
 }
@@ -349,12 +357,12 @@ void crab_extents_free(struct crab_extents *extents, u64 place)
 		__clear_bit(place_index(extents, place), slab->map);
 		extents->lines -= class_lines[slab->class];
 		extents->free[slab->class]++;
-		slab->stuck = false;
+		slab->stuck = slab->spoilt;
 		if (class_is_sparse(extents, slab->class, false))
 			WRITE_ONCE(extents->sparse, true);
 		if (slab->used-- == slab->total)
 			room_add(extents, slab);
-		if (!slab->used)
+		if (!slab->used && !slab->spoilt)
 			slab_return(extents, slab);
 	}
 	mutex_unlock(&extents->lock);

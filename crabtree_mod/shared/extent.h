@@ -31,7 +31,8 @@
  * @class: of its extents
  * @total: number of extents
  * @used: of these in use
- * @stuck: an evacuation has left some of them: do not choose it again
+ * @stuck: an evacuation has left some of them, or @spoilt: do not choose it again
+ * @spoilt: a page of it, perhaps after the last extent, cannot be written: it stays
  * @map: one bit for each extent; set: in use, or in memory that cannot be read
  */
 struct crab_slab {
@@ -41,6 +42,7 @@ struct crab_slab {
 	u32 total;
 	u32 used;
 	bool stuck;
+	bool spoilt;
 	unsigned long map[];
 };
 
