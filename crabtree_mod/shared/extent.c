@@ -26,6 +26,8 @@
 #define EXTENT_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 #define EXTENT_PARTS	32	/* slabs in a pool that is large enough */
 #define EXTENT_KEPT	4	/* leaves that remain for the engine: a split and its reserve */
+/* Lines that a place can name */
+#define EXTENT_LINES	((CRAB_PLACE_MASK >> CRAB_PLACE_CLASS_BITS) + 1)
 
 /* Lines of an extent of each class; at most a third of a longer one remains unused */
 static const u16 class_lines[CRAB_EXTENT_CLASSES] = {
@@ -91,7 +93,8 @@ int crab_extents_init(struct crab_extents *extents, struct crab_pool *pool,
 	    slab_bytes > CRAB_SLAB_BYTES_MAX)
 		return -EUCLEAN;
 	extents->slab_lines = slab_bytes / CRAB_LINE;
-	extents->slabs_max = div_u64(geo->leaves, slab_leaves(extents));
+	extents->slabs_max = min(div_u64(geo->leaves, slab_leaves(extents)),
+				 div_u64(EXTENT_LINES, extents->slab_lines));
 	extents->slabs = kvcalloc(extents->slabs_max + 1, sizeof(*extents->slabs), EXTENT_GFP);
 	return extents->slabs ? 0 : -ENOMEM;
 }
@@ -271,7 +274,8 @@ static int slab_with_room(struct crab_extents *extents, u32 class, struct crab_s
 	*slab = slab_alloc(extents, class);
 	if (!*slab)
 		return -ENOMEM;
-	err = crab_pool_alloc_run(extents->pool, leaves, extents->kept, &first);
+	err = crab_pool_alloc_run(extents->pool, leaves, extents->slabs_max * leaves, extents->kept,
+				  &first);
 	if (err) {
 		kvfree(*slab);
 		return err;

@@ -53,7 +53,7 @@ struct crab_slab {
  * @media: the region
  * @geo: where the leaves are
  * @slab_lines: cache lines of a slab
- * @slabs_max: number of slabs that the pool could lend
+ * @slabs_max: number of slabs that the pool could lend, and that places can name
  * @slabs: by number; NULL: not lent
  * @lent: number of slabs
  * @lines: lines of the extents in use

@@ -243,20 +243,20 @@ static u64 pool_find_run(const struct crab_pool *pool, u32 n, u64 end)
 	return pool->leaves;
 }
 
-/* The same in the whole pool, from the last run on; leaves that wait for readers break runs up */
-static u64 pool_next_run(struct crab_pool *pool, u32 n)
+/* As pool_find_run(), from the last run on first; leaves that wait for readers break runs up */
+static u64 pool_next_run(struct crab_pool *pool, u32 n, u64 end)
 {
-	u64 leaf = pool_find_run(pool, n, pool->run);
+	u64 leaf = pool_find_run(pool, n, min(pool->run, end));
 
 	if (leaf == pool->leaves)
-		leaf = pool_find_run(pool, n, pool->leaves);
+		leaf = pool_find_run(pool, n, end);
 	if (leaf < pool->leaves || !pool->waiting)
 		return leaf;
 	pool_settle(pool);
-	return pool_find_run(pool, n, pool->leaves);
+	return pool_find_run(pool, n, end);
 }
 
-int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u32 leave, u64 *first)
+int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *first)
 {
 	u64 leaf = pool->leaves;
 	int err;
@@ -265,7 +265,7 @@ int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u32 leave, u64 *first)
 	spin_lock(&pool->lock);
 	err = pool_admit(pool, n, leave);
 	if (!err)
-		leaf = pool_next_run(pool, n);
+		leaf = pool_next_run(pool, n, end);
 	if (leaf == pool->leaves) {
 		err = -ENOSPC;
 		goto out;

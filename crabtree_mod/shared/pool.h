@@ -184,17 +184,18 @@ int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u3
  * crab_pool_alloc_run() - lend neighbouring leaves
  * @pool: the pool
  * @n: how many, at least one
+ * @end: all of them are below this number, at most the number of leaves
  * @leave: as of crab_pool_alloc()
  * @first: out: the lowest number of the run, a multiple of @n
  *
- * Runs come from the top end of the pool. Single leaves come from the bottom upwards, so that
+ * Runs come from the top, below @end. Single leaves come from the bottom upwards, so that
  * they break runs up late. The search reads each word of the bitmap a few times at most, and
  * begins where the last one ended.
  *
  * Context: any but interrupts; takes crab_pool.lock.
  * Return: 0, or -ENOSPC with nothing allocated.
  */
-int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u32 leave, u64 *first);
+int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *first);
 
 /**
  * crab_pool_prepare_begin() - allocate one leaf to prepare it

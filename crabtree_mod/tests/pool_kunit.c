@@ -2,6 +2,7 @@
 /*
  * This suite tests the pool by itself.
  */
+#include <linux/minmax.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
@@ -86,22 +87,22 @@ static void pool_run(struct kunit *test)
 
 	crab_pool_mark(&p->pool, 60);
 	crab_pool_mark(&p->pool, 66);
-	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, 0, &first), 0);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, POOL_LEAVES, 0, &first), 0);
 	KUNIT_EXPECT_EQ(test, first, 55ULL);
-	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, 0, &first), 0);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, POOL_LEAVES, 0, &first), 0);
 	KUNIT_EXPECT_EQ(test, first, 50ULL);
-	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 3, 0, &first), 0);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 3, POOL_LEAVES, 0, &first), 0);
 	KUNIT_EXPECT_EQ(test, first, 45ULL);
 	KUNIT_EXPECT_EQ(test, p->pool.free, 55ULL);
 	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), 68ULL);
-	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 45, 11, &first), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 56, 0, &first), -ENOSPC);
-	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 45, 10, &first), 0);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 45, POOL_LEAVES, 11, &first), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 56, POOL_LEAVES, 0, &first), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 45, POOL_LEAVES, 10, &first), 0);
 	KUNIT_EXPECT_EQ(test, first, 0ULL);
 	crab_pool_free_run(&p->pool, 55, 5);
 	KUNIT_EXPECT_EQ(test, p->pool.free, 15ULL);
-	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 6, 0, &first), -ENOSPC);
-	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, 0, &first), 0);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, 6, POOL_LEAVES, 0, &first), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, POOL_LEAVES, 0, &first), 0);
 	KUNIT_EXPECT_EQ(test, first, 55ULL);
 	KUNIT_ASSERT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 10, 0), 0);
 	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), 58ULL);
@@ -137,11 +138,11 @@ static u64 pool_slow_run(const struct crab_pool *pool, u32 n, u64 end)
 	return pool->leaves;
 }
 
-/* Runs of all lengths, in pools that are full to a different part */
+/* Runs of all lengths below different ends, in pools that are full to a different part */
 static void pool_runs(struct kunit *test)
 {
 	struct pool_test *p = test->priv;
-	u64 seed = 1, first, want;
+	u64 seed = 1, first, want, end;
 	u32 round, i, n;
 
 	for (round = 0; round < 200; round++) {
@@ -150,11 +151,12 @@ static void pool_runs(struct kunit *test)
 		for (i = rng_below(&seed, 40); i; i--)
 			crab_pool_mark(&p->pool, rng_below(&seed, POOL_LEAVES));
 		for (n = 1; n <= POOL_LEAVES; n += 1 + rng_below(&seed, 4)) {
-			want = pool_slow_run(&p->pool, n, p->pool.run);
+			end = POOL_LEAVES - round % 8;
+			want = pool_slow_run(&p->pool, n, min(p->pool.run, end));
 			if (want == POOL_LEAVES)
-				want = pool_slow_run(&p->pool, n, POOL_LEAVES);
+				want = pool_slow_run(&p->pool, n, end);
 			first = POOL_LEAVES;
-			KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, n, 0, &first),
+			KUNIT_EXPECT_EQ(test, crab_pool_alloc_run(&p->pool, n, end, 0, &first),
 					want == POOL_LEAVES ? -ENOSPC : 0);
 			KUNIT_EXPECT_EQ_MSG(test, first, want, "round %u, %u leaves", round, n);
 			if (first < POOL_LEAVES)

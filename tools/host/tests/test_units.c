@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests the parts of a store, each alone: the index, the pool, the list of
- * bad memory, the access to the media and the crc.
+ * This file tests the parts of a store, each alone: the index, the pool, extents,
+ * the list of bad memory, the access to the media and the crc.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 #include "media/badmem.h"
 #include "media/crc.h"
 #include "model.h"
+#include "shared/extent.h"
 #include "shared/index.h"
 #include "shared/pool.h"
 #include "tap.h"
@@ -337,6 +338,34 @@ static void test_clfb_line(u64 seed)
 	       "each child is found", most, wide);
 }
 
+/* A pool of 3 TiB: a place has bits for the lines of the first 2 TiB only */
+static void test_extents(void)
+{
+	struct crab_geometry geo = { .leaf_bytes = CRAB_SLAB_BYTES_MAX, .leaves = 3 << 23 };
+	struct crab_media media = { .size = geo.leaves * geo.leaf_bytes };
+	struct crab_extents extents = { };
+	struct crab_pool pool = { };
+	u64 place = 0, last = 0;
+
+	if (crab_pool_init(&pool, geo.leaves) ||
+	    crab_extents_init(&extents, &pool, &media, &geo, CRAB_SLAB_BYTES_MAX)) {
+		printf("Bail out! no memory\n");
+		exit(2);
+	}
+	tap_check(!crab_extents_alloc(&extents, CRAB_SLAB_BYTES_MAX, &place) &&
+		  !crab_extents_alloc(&extents, CRAB_LINE, &last), "alloc");
+	tap_check(place <= CRAB_PLACE_MASK && crab_extent_is_place(&extents, place) &&
+		  crab_extents_holds(&extents, place), "place 0x%llx", place);
+	tap_check(crab_extent_offset(&extents, place) == (2ULL << 40) - CRAB_SLAB_BYTES_MAX &&
+		  crab_extent_offset(&extents, last) == (2ULL << 40) - 2 * CRAB_SLAB_BYTES_MAX,
+		  "offset 0x%llx", crab_extent_offset(&extents, place));
+	crab_extents_free(&extents, place);
+	tap_check(pool.free == geo.leaves - 1, "the slab has not returned");
+	crab_extents_destroy(&extents);
+	crab_pool_destroy(&pool);
+	tap_ok(true, "extents: those of a pool of 3 TiB are in the 2 TiB that a place can name");
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -352,6 +381,7 @@ int main(void)
 	test_persist(false);
 	test_crc();
 	test_clfb_line(1);
+	test_extents();
 	test_badmem(1);
 	test_badmem_exact(2);
 	return tap_done();
