@@ -16,6 +16,7 @@
 #include <linux/vmalloc.h>
 
 #include "engines/crab/crab.h"
+#include "engines/nbtree/eadr/eadr.h"
 #include "media/format.h"
 #include "kunit.h"
 #include "rng.h"
@@ -56,6 +57,9 @@ static const struct kind kinds[] = {
 						 .on_demand = true } },
 	{ "sorted, 512 bytes", "sorted", 512, 20, { .strategy = CRAB_STRATEGY_AUTO, .pair = true,
 						    .probe = true } },
+	{ "adr", "adr", 128, 60, { } },
+	{ "eadr, 128 bytes", "eadr", 128, 60, { } },
+	{ "eadr, 512 bytes", "eadr", 512, 20, { } },
 };
 
 /**
@@ -292,12 +296,27 @@ static void changing_life(struct changing *c)
 	over(c, "detach", 0);
 }
 
+/* The engine that has the layout */
+static const struct crab_engine_ops *engine_of(const char *layout)
+{
+	u32 i = 0;
+
+	while (!crab_layout_by_name(crab_engines[i], layout))
+		i++;
+	return crab_engines[i];
+}
+
+static enum crab_model needs_of(const char *layout)
+{
+	return crab_layout_by_name(engine_of(layout), layout)->needs;
+}
+
 /* Fills a store; then attaches and uses it twice while the media changes */
 static void changing_run(struct changing *c)
 {
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = c->kind->leaf_bytes, .layout = c->kind->layout,
-		.engine = "", .label = "kunit",
+		.engine = engine_of(c->kind->layout)->name, .label = "kunit",
 	};
 	struct crab_shadow *shadow = crab_shadow_create(&c->media, NODES);
 	char reason[CRAB_REASON_LEN];
@@ -305,6 +324,7 @@ static void changing_run(struct changing *c)
 
 	KUNIT_ASSERT_NOT_NULL(c->test, shadow);
 	shadow->hook_arg = c;
+	shadow->model = crab_shadow_model_of(needs_of(c->kind->layout));
 	KUNIT_EXPECT_EQ(c->test, crab_store_format(&c->media, &options, reason), 0);
 	store = changing_attach(c);
 	if (!IS_ERR(store)) {
@@ -340,6 +360,7 @@ static void changing_media(struct kunit *test)
 			c->media.size = 2 * CRAB_POOL_OFFSET +
 					kinds[i].leaves * kinds[i].leaf_bytes;
 			c->media.durability = CRAB_DURABILITY_POP;
+			c->media.fence_only = needs_of(kinds[i].layout) == CRAB_MODEL_CACHE;
 			c->media.base = vzalloc(c->media.size);
 			KUNIT_ASSERT_NOT_NULL(test, c->media.base);
 			changing_run(c);
@@ -461,6 +482,30 @@ static void changing_link(struct kunit *test)
 	crab_test_exit(test);
 }
 
+/* A full leaf of eadr with the keys 0, 10, 20, ..., a slot of which has changed */
+static void change_eadr(struct kunit *test, u32 slot, u64 word)
+{
+	struct nb_dleaf *leaf;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, crab_test_init(test), 0);
+	crab_test_format(test, "nbtree", "eadr", CRAB_TEST_LEAF);
+	for (i = 0; i < CRAB_TEST_SLOTS; i++)
+		KUNIT_EXPECT_EQ(test, crab_test_put(test, 10 * i, i), 0);
+	leaf = (struct nb_dleaf *)crab_test_leaf(test, 0);
+	leaf->slot[slot].key = cpu_to_le64(word);
+}
+
+static void changing_eadr(struct kunit *test)
+{
+	change_eadr(test, CRAB_TEST_SLOTS - 1, EA_FREE);
+	expect_damage(test, crab_test_put(test, 15, 1), "leaf 0: a slot in use is free");
+	crab_test_exit(test);
+	change_eadr(test, 3, EA_FROZEN | 30);
+	expect_damage(test, crab_test_del(test, 30), "leaf 0: a record is frozen, but not");
+	crab_test_exit(test);
+}
+
 static struct kunit_case changing_cases[] = {
 	KUNIT_CASE(changing_media),
 	KUNIT_CASE(changing_split),
@@ -468,6 +513,7 @@ static struct kunit_case changing_cases[] = {
 	KUNIT_CASE(changing_order),
 	KUNIT_CASE(changing_rewrite),
 	KUNIT_CASE(changing_link),
+	KUNIT_CASE(changing_eadr),
 	{}
 };
 

@@ -94,6 +94,7 @@ struct ea_leaf {
  * @queue: leaves that are gone, and that the index may still lead to
  * @torn: attach found traces of a power cut
  * @repairs: slots and links that attach repaired
+ * @damaged: an operation has found damage, and describes it
  */
 struct ea_tree {
 	struct nb_tree nb;
@@ -107,6 +108,7 @@ struct ea_tree {
 	struct llist_head queue;
 	bool torn;
 	u64 repairs;
+	u32 damaged;
 };
 
 /*

@@ -370,6 +370,8 @@ static const char *word_fault(const struct ea_tree *tree, const struct ea_leaf *
 	u8 fp = READ_ONCE(leaf->nb.fp[slot]);
 	u64 key = ea_key(leaf, word);
 
+	if (word == EA_FREE && fp && slot >= leaf->nb.used)
+		return "a slot in use is free";
 	if (!ea_is_record(word))
 		return word == EA_FREE || ea_is_dead(word) ? NULL : "a slot has an unknown state";
 	if (fp && fp != fingerprint(key))
@@ -409,6 +411,17 @@ const char *crab_ea_fault(const struct ea_tree *tree, const struct ea_leaf *leaf
 		fault = fault_once(tree, leaf, count, &rank);
 	while (leaf_rank(tree, leaf) != rank);
 	return fault;
+}
+
+int crab_ea_damaged(struct ea_tree *tree, const struct ea_leaf *leaf, const char *what)
+{
+	u64 n = leaf->nb.number;
+
+	/* One task describes it */
+	if (!READ_ONCE(tree->damaged) && !cmpxchg(&tree->damaged, 0, 1))
+		crab_engine_damaged(&tree->nb.base, crab_leaf_offset(&tree->nb.base.geo, n),
+				    "leaf %llu: %s", (unsigned long long)n, what);
+	return -EUCLEAN;
 }
 
 /* A slot below one in use has a fingerprint also without a key: the search does not read it */

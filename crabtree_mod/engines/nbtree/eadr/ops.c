@@ -30,12 +30,19 @@ static void write_settle(struct nb_write *write)
 	crab_fence(write->flow, CRAB_P6_RECORD);
 }
 
+/* A frozen record was found: -EBUSY if its leaf freezes; otherwise no task has frozen it */
+static int met_frozen(struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	return ea_smo(leaf) ? -EBUSY :
+	       crab_ea_damaged(tree, leaf, "a record is frozen, but not its leaf");
+}
+
 /* Replaces a record that was found; -EBUSY: its leaf freezes; -EAGAIN: it changed */
 static int record_set(struct nb_write *write, struct ea_leaf *leaf, const struct ea_slot *slot,
 		      u64 value, const struct crab_old *old)
 {
 	if (ea_is_frozen(slot->word))
-		return -EBUSY;
+		return met_frozen(ea_tree_of(&write->tree->base), leaf);
 	if (!crab_ea_swap(write, leaf, slot->number, slot->word, old->value, slot->word, value))
 		return -EAGAIN;
 	write_settle(write);
@@ -78,7 +85,7 @@ static int leaf_drop(struct nb_write *write, struct ea_leaf *leaf, u64 key, stru
 	if (!old->existed)
 		return -ENOENT;
 	if (ea_is_frozen(slot.word))
-		return -EBUSY;
+		return met_frozen(tree, leaf);
 	old->value = ea_value(tree, leaf, slot.number);
 	if (!crab_ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DEAD, old->value))
 		return -EAGAIN;

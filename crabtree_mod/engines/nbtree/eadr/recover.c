@@ -156,9 +156,11 @@ void crab_ea_detach(struct crab_engine *engine)
 
 	crab_ea_lock(tree);
 	mutex_unlock(&tree->nb.smo_lock);
-	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf->nb.high) {
+	for (key = 0; key != CRAB_KEY_EMPTY; ) {
 		leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
 		leaf_free_fresh(leaf);
+		/* As in crab_nb_detach() */
+		key = leaf->nb.high > key ? leaf->nb.high : CRAB_KEY_EMPTY;
 	}
 	crab_nb_detach(engine);
 }

@@ -134,10 +134,20 @@ u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
  * @tree: the tree
  * @leaf: the leaf
  * @count: out: its records
- * Context: RCU.
+ * Context: RCU. The slots and the range may change meanwhile.
  * Return: NULL, or a description of the damage.
  */
 const char *crab_ea_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 *count);
+
+/**
+ * crab_ea_damaged() - the media of a leaf has changed under the store
+ * @tree: the tree
+ * @leaf: the leaf
+ * @what: description
+ * Context: any; waits for no other task.
+ * Return: -EUCLEAN.
+ */
+int crab_ea_damaged(struct ea_tree *tree, const struct ea_leaf *leaf, const char *what);
 
 /**
  * crab_ea_open_slots() - find the records of a leaf at attach

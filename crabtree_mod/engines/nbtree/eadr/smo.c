@@ -41,6 +41,9 @@
  * The old leaf is freed when the index does not lead to it any more, and after a grace period: a
  * swap that was delayed cannot hit a leaf with a new use.
  *
+ * Media that changes under an attached store is compared with memory, as far as that knows it,
+ * before a leaf moves. A leaf never moves because of a frozen record: without ea_leaf.smo it is damage.
+ *
  * Locking: none; RCU keeps the leaves.
  */
 #include <linux/err.h>
@@ -63,11 +66,36 @@ static __le64 *link_of(const struct ea_tree *tree, const struct ea_leaf *leaf)
 
 /* Begin */
 
-/* Is it the last leaf of its quarter? */
-static bool leaf_ends_quarter(const struct ea_tree *tree, const struct ea_leaf *leaf)
+/* The end of the range of a leaf with the link @word; 0: that leads to no leaf */
+static u64 high_by_link(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 word)
 {
-	u64 high = crab_ea_high(tree, leaf);
+	const struct crab_geometry *geo = &tree->nb.base.geo;
+	u64 number = (word & CRAB_LINK_MASK) - 1;
+	struct nb_leaf *next;
 
+	if (word == crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->nb.number),
+				  leaf->nb.birth))
+		return CRAB_KEY_EMPTY;
+	next = number < geo->leaves ? READ_ONCE(tree->nb.by_number[number]) : NULL;
+	return next && word == crab_ea_smo_link(tree, ea_leaf_of(next)) ? next->low : 0;
+}
+
+/* As crab_ea_high(), but 0 if the link leads to no leaf: it is damaged, or @leaf moves */
+static u64 leaf_high(const struct ea_tree *tree, const struct ea_leaf *leaf)
+{
+	__le64 *at = link_of(tree, leaf);
+	u64 word, high;
+
+	do {	/* Again if the leaf after it was replaced in between */
+		word = crab_load_acquire(tree->nb.base.media, at);
+		high = high_by_link(tree, leaf, word & ~EA_LINK_MARK);
+	} while (!high && crab_load_acquire(tree->nb.base.media, at) != word);
+	return high;
+}
+
+/* Does a leaf whose range ends at @high end a quarter? */
+static bool high_ends_quarter(u64 high)
+{
 	return high == CRAB_KEY_EMPTY || !(high & EA_KEY_BITS);
 }
 
@@ -77,18 +105,29 @@ static u32 leaves_for(const struct ea_tree *tree, u32 count)
 	return 2 * count <= tree->nb.room ? 1 : 2;
 }
 
-/* One fresh leaf or two: how many, and where the second one begins */
-static u32 smo_plan(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
-		    struct crab_record *records, u64 *split)
+/*
+ * One fresh leaf or two: how many, and where the second one begins. The media may have changed
+ * under the store: the list never gets a leaf that begins outside the range of the old one.
+ */
+static int smo_plan(struct ea_tree *tree, const struct ea_leaf *leaf, u64 key, u64 *split)
 {
-	u32 count = crab_ea_sorted(tree, leaf, records);
+	struct crab_record records[NB_SLOTS_MAX];
+	u64 high = leaf_high(tree, leaf);
+	const char *fault;
+	u32 count;
 
 	*split = CRAB_KEY_EMPTY;
+	fault = high ? crab_ea_fault(tree, leaf, &count) : "link does not lead to the next leaf";
+	if (fault)
+		return ea_smo(leaf) ? 1 : crab_ea_damaged(tree, leaf, fault);
+	count = crab_ea_sorted(tree, leaf, records);
 	if (leaves_for(tree, count) == 1)
 		return 1;
 	/* Ascending keys fill their leaves */
-	*split = leaf_ends_quarter(tree, leaf) && key > records[count - 1].key ?
+	*split = high_ends_quarter(high) && key > records[count - 1].key ?
 		 key : records[count / 2].key;
+	if (*split <= leaf->nb.low || *split >= high)
+		return crab_ea_damaged(tree, leaf, "a key that splits it is out of its range");
 	return 2;
 }
 
@@ -200,9 +239,11 @@ static void smo_prepare(struct nb_write *write, struct ea_leaf *leaf, struct ea_
 	crab_fence(write->flow, CRAB_P5_PREPARED);
 }
 
+/* As crab_ea_find() has it: a slot in use counts, even if the media has it free */
 static bool leaf_is_full(const struct ea_tree *tree, const struct ea_leaf *leaf)
 {
-	return ea_word(tree, leaf, tree->nb.room - 1) != EA_FREE;
+	return READ_ONCE(leaf->nb.fp[tree->nb.room - 1]) ||
+	       ea_word(tree, leaf, tree->nb.room - 1) != EA_FREE;
 }
 
 /* Begins to move or unlink the leaf, unless another task does; false: the caller discards @smo */
@@ -219,9 +260,8 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct ea_leaf *leaf = crab_ea_leaf_of(tree, key);
-	struct crab_record records[NB_SLOTS_MAX];
-	u32 needs;
 	u64 split;
+	int needs;
 
 	if (!leaf || is_failed(leaf))
 		return -EUCLEAN;
@@ -231,7 +271,9 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 		*n = leaves_for(tree, crab_ea_count(tree, leaf));
 		return -EAGAIN;
 	}
-	needs = smo_plan(tree, leaf, key, records, &split);
+	needs = smo_plan(tree, leaf, key, &split);
+	if (needs < 0)
+		return needs;
 	if (needs != *n) {
 		*n = needs;
 		return -EAGAIN;
@@ -367,7 +409,7 @@ static void records_copy(struct nb_write *write, struct ea_leaf *leaf, const str
 		if (!ea_is_frozen(word))
 			continue;
 		key = ea_key(leaf, word);
-		which = key >= smo->split;
+		which = smo->fresh[1] && key >= smo->split;
 		slot_copy(write, smo->fresh[which], count[which]++, key,
 			  ea_value(tree, leaf, slot));
 	}
