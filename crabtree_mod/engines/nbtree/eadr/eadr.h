@@ -90,7 +90,7 @@ struct ea_leaf {
  * @retired: leaves that were replaced, and handed over to the pool
  * @synced: how many of them no reader can have any more
  * @freed: moves after leaves became free that were retired, or allocated for nothing
- * @unlinking: the leaf that is being unlinked, from before that until it is gone; or NULL
+ * @unlinking: the leaf that is being unlinked, from before that until the index follows; or NULL
  * @queue: leaves that are gone, and that the index may still lead to
  * @torn: attach found traces of a power cut
  * @repairs: slots and links that attach repaired

@@ -326,8 +326,8 @@ static bool unlink_once(struct nb_write *write, u64 key, struct ea_smo *smo)
 	done = crab_ea_close(write, leaf) && smo_publish(write, leaf, smo);
 	if (done)
 		crab_ea_smo_finish(write, leaf);
-	/* The leaf is gone, or stays */
-	smp_store_release(&tree->unlinking, NULL);
+	else	/* It stays. Otherwise index_forget() does this, also if a late task is to queue it */
+		smp_store_release(&tree->unlinking, NULL);
 	return done;
 }
 

@@ -29,6 +29,7 @@ static void index_forget(struct ea_tree *tree, struct ea_leaf *leaf)
 
 	WRITE_ONCE(before->high, leaf->nb.high);
 	crab_index_remove(index, leaf->nb.low);
+	WRITE_ONCE(tree->unlinking, NULL);
 	WRITE_ONCE(tree->nb.leaves, tree->nb.leaves - 1);
 	WRITE_ONCE(tree->nb.unlinks, tree->nb.unlinks + 1);
 }
@@ -112,12 +113,19 @@ static void leaf_retire(struct ea_tree *tree, struct ea_leaf *leaf)
 	atomic64_inc(&tree->ended);
 }
 
+/*
+ * First the unlinked leaf: the task that is to queue it may be late, and a search by the list finds
+ * it neither there nor replaced by another one. It is retired once it is in the queue.
+ */
 static void queue_apply(struct ea_tree *tree)
 {
+	struct ea_leaf *leaf = tree->unlinking;
 	struct llist_node *node, *next;
-	struct ea_leaf *leaf;
 
 	lockdep_assert_held(&tree->nb.smo_lock);
+	/* Pairs with smp_store_release() in smo_gone() */
+	if (leaf && smp_load_acquire(&leaf->nb.gone))
+		leaf_follow(tree, leaf);
 	for (node = llist_del_all(&tree->queue); node; node = next) {
 		next = node->next;
 		leaf = container_of(node, struct ea_leaf, node);
@@ -164,7 +172,7 @@ void crab_ea_unlink(struct nb_write *write, u64 key)
 	if (!mutex_trylock(&tree->nb.smo_lock))
 		return;
 	queue_apply(tree);
-	if (!crab_ea_is_behind(tree))
+	if (!crab_ea_is_behind(tree) && !tree->unlinking)
 		crab_ea_smo_unlink(write, key);
 	queue_apply(tree);
 	mutex_unlock(&tree->nb.smo_lock);
