@@ -69,7 +69,7 @@ struct ea_smo {
  * @smo: the leaf freezes, or has moved; NULL before that; then constant
  * @queued: it is in ea_tree.queue, or was, or will be
  * @applied: the index does not lead to it; under nb_tree.smo_lock
- * @before: the leaf that it replaces, until that one is @applied; under nb_tree.smo_lock
+ * @before: the leaf that it replaces, until that one is @applied; changes under nb_tree.smo_lock
  * @node: in ea_tree.queue
  */
 struct ea_leaf {

@@ -36,6 +36,8 @@
  *
  * A search uses the index. If that does not lead to the leaf, because the index is stale or a task
  * is changing it, the search goes on along the list on the media: it never waits for the task.
+ * A leaf counts until it is gone, also if the list already has its fresh leaves: then searches by
+ * the index and by the list lead to the same one.
  *
  * Locking: none; RCU keeps the leaf.
  */
@@ -113,6 +115,18 @@ static struct ea_leaf *leaf_unlinking(const struct ea_tree *tree, u64 key)
 	return smp_load_acquire(&leaf->nb.gone) ? NULL : leaf;
 }
 
+/*
+ * The list has a fresh leaf before the old one is gone. Until then the old one counts, because
+ * searches by the index lead to it: a store to the fresh one would be invisible to them.
+ */
+static struct ea_leaf *leaf_counts(struct ea_leaf *leaf)
+{
+	struct ea_leaf *before = leaf ? READ_ONCE(leaf->before) : NULL;
+
+	/* Pairs with smp_store_release() in smo_gone() */
+	return before && !smp_load_acquire(&before->nb.gone) ? before : leaf;
+}
+
 /* As crab_ea_leaf_of(), by the list: the index may be stale, or a task may be changing it */
 static noinline struct ea_leaf *leaf_by_list(const struct ea_tree *tree, u64 key)
 {
@@ -128,7 +142,7 @@ static noinline struct ea_leaf *leaf_by_list(const struct ea_tree *tree, u64 key
 		if (!link || (next && key < next->nb.low))
 			return leaf_unlinking(tree, key) ?: leaf;
 		/* Begin again if the next leaf is not in the list any more */
-		leaf = leaf_onward(next, key);
+		leaf = leaf_onward(leaf_counts(next), key);
 	}
 	return NULL;
 }

@@ -43,12 +43,12 @@ static void leaf_replace(struct ea_tree *tree, struct ea_leaf *leaf)
 	/* Never more than the end of the range: readers compare keys with it at any time */
 	WRITE_ONCE(smo->fresh[0]->nb.high, min(leaf->nb.high, smo->split));
 	crab_index_replace(index, leaf->nb.low, smo->fresh[0]);
-	smo->fresh[0]->before = NULL;
+	WRITE_ONCE(smo->fresh[0]->before, NULL);
 	if (!smo->fresh[1])
 		return;
 	WRITE_ONCE(smo->fresh[1]->nb.high, leaf->nb.high);
 	crab_index_insert(index, smo->split, smo->fresh[1]);
-	smo->fresh[1]->before = NULL;
+	WRITE_ONCE(smo->fresh[1]->before, NULL);
 	WRITE_ONCE(tree->nb.leaves, tree->nb.leaves + 1);
 	WRITE_ONCE(tree->nb.splits, tree->nb.splits + 1);
 }
