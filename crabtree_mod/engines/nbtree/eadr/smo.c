@@ -138,12 +138,19 @@ static bool is_failed(const struct ea_leaf *leaf)
 	return data_race(leaf->nb.quarantined);
 }
 
+/* A task that has found no leaf meanwhile tries again */
+static void number_free(struct ea_tree *tree, u64 number)
+{
+	crab_pool_free(&tree->nb.pool, number);
+	atomic64_inc(&tree->freed);
+}
+
 static void fresh_free(struct ea_tree *tree, struct ea_leaf *leaf)
 {
 	if (!leaf)
 		return;
 	WRITE_ONCE(tree->nb.by_number[leaf->nb.number], NULL);
-	crab_pool_free(&tree->nb.pool, leaf->nb.number);
+	number_free(tree, leaf->nb.number);
 	kfree_rcu(leaf, nb.rcu);
 }
 
@@ -157,24 +164,35 @@ static void smo_discard(struct ea_tree *tree, struct ea_smo *smo)
 	atomic64_inc(&tree->ended);
 }
 
-static int fresh_take(struct ea_tree *tree, struct ea_leaf **fresh, u32 leave)
+static int fresh_make(struct ea_tree *tree, u64 number, struct ea_leaf **fresh)
 {
-	struct crab_spare spare;
-	struct nb_leaf *leaf;
+	struct nb_leaf *leaf = crab_nb_leaf_make(&tree->nb, number, 0, 0, GFP_NOIO);
 
-	if (crab_pool_alloc(&tree->nb.pool, &spare, 1, leave))
-		return -ENOSPC;
-	leaf = crab_nb_leaf_make(&tree->nb, spare.leaf, 0, 0, GFP_NOIO);
 	if (!leaf) {
-		crab_pool_free(&tree->nb.pool, spare.leaf);
+		number_free(tree, number);
 		return -ENOMEM;
 	}
-	WRITE_ONCE(tree->nb.by_number[spare.leaf], leaf);
+	WRITE_ONCE(tree->nb.by_number[number], leaf);
 	*fresh = ea_leaf_of(leaf);
 	return 0;
 }
 
-/* Takes @n leaves, or nothing; they leave one for a leaf that needs no second one */
+/* All @n leaves at once: two tasks that take one each would both fail */
+static int fresh_take(struct ea_tree *tree, struct ea_leaf **fresh, u32 n)
+{
+	struct crab_spare spares[2];
+	int err = 0;
+	u32 i;
+
+	/* They leave one for a leaf that needs no second one */
+	if (crab_pool_alloc(&tree->nb.pool, spares, n, n == 2))
+		return -ENOSPC;
+	for (i = 0; i < n; i++)
+		err = fresh_make(tree, spares[i].leaf, &fresh[i]) ?: err;
+	return err;
+}
+
+/* Takes @n leaves, or nothing */
 static int smo_take(struct ea_tree *tree, u32 n, struct ea_smo **taken)
 {
 	struct ea_smo *smo = kzalloc(sizeof(*smo), GFP_NOIO);
@@ -185,9 +203,7 @@ static int smo_take(struct ea_tree *tree, u32 n, struct ea_smo **taken)
 	atomic64_inc(&tree->begun);
 	smo->later = kmalloc(sizeof(*smo->later), GFP_NOIO);
 	if (smo->later)
-		err = n ? fresh_take(tree, &smo->fresh[0], n == 2) : 0;
-	if (!err && n == 2)
-		err = fresh_take(tree, &smo->fresh[1], 1);
+		err = n ? fresh_take(tree, smo->fresh, n) : 0;
 	if (err)
 		smo_discard(tree, smo);
 	*taken = smo;
@@ -298,10 +314,8 @@ int crab_ea_smo_begin(struct nb_write *write, u64 key)
 		err = begin_once(write, key, &smo, &n);
 		crab_rcu_leave();
 		crab_flow_unpin();
-		if (smo) {
+		if (smo)
 			smo_discard(tree, smo);
-			atomic64_inc(&tree->freed);
-		}
 		smo = NULL;
 		if (err != -EAGAIN)
 			return err;

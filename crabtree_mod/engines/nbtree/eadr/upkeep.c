@@ -157,11 +157,14 @@ bool crab_ea_reclaim(struct ea_tree *tree)
 	crab_ea_lock(tree);
 	mutex_unlock(&tree->nb.smo_lock);
 	retired = atomic64_read(&tree->retired);
-	if (retired == atomic64_read(&tree->synced))
+	if (retired == atomic64_read(&tree->synced)) {
+		smp_rmb();	/* Pairs with smp_wmb() below: the caller reads ea_tree.freed */
 		return false;
+	}
 	synchronize_rcu();
-	atomic64_set(&tree->synced, retired);
 	atomic64_inc(&tree->freed);
+	smp_wmb();	/* a task that has nothing to wait for sees that leaves became free */
+	atomic64_set(&tree->synced, retired);
 	return true;
 }
 
