@@ -104,13 +104,13 @@ CAUSE(readonly_newer, WARNING, "read-only: unknown feature",
       "use that module to write")
 CAUSE(super_half_bad, PROBLEM, "read-only: the other superblock",
       "one superblock is in memory that cannot be read: the store is read-only",
-      "crabctl dump, clear the bad blocks, format, load")
+      "crabctl snapshot, clear the bad blocks, crabctl restore")
 CAUSE(damaged, PROBLEM, "damaged at offset",
       "the store is damaged, which no power cut does: it is read-only",
-      "crabctl dump what is available, then format and load")
+      "crabctl dump, or of blobs and names fsck of a copy of the region; format, load")
 CAUSE(memory_failed, PROBLEM, "memory at offset",
       "memory failed while the store was in use: it is read-only",
-      "crabctl dump what is available, replace the memory, format, load")
+      "crabctl dump, or of blobs and names fsck of a copy of the region; replace the memory, format, load")
 
 /* Gone */
 CAUSE(region_gone, PROBLEM, "the region was taken away",
@@ -120,7 +120,7 @@ CAUSE(region_gone, PROBLEM, "the region was taken away",
 /* Served, but */
 CAUSE(quarantine, PROBLEM, "",
       "leaves are quarantined: keys in their ranges return EUCLEAN",
-      "crabctl dump names the ranges and writes the rest; then format and load")
+      "crabctl dump, or of blobs and names fsck of a copy of the region, names what is lost; format, load")
 CAUSE(full, PROBLEM, "",
       "the store is full: inserts return ENOSPC, updates and deletes work",
       "delete records, or enlarge the region: the store grows at the next attach")

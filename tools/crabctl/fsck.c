@@ -114,8 +114,9 @@ static int copy_blobs(struct args *args)
 		got = crabtree_list(args->target->ct, &cursor, &entry, 1);
 		if (!got)
 			return 0;
-		if (got == -EUCLEAN && cursor.next > from) {
-			lose(args, from, cursor.next - 1);
+		/* The last range of all moves the cursor to its end */
+		if (got == -EUCLEAN && (cursor.done || cursor.next > from)) {
+			lose(args, from, (cursor.done ? CRABTREE_KEY_RESERVED : cursor.next) - 1);
 			continue;
 		}
 		err = got < 0 ? got : copy_blob(args, &entry);

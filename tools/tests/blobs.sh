@@ -4,7 +4,8 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 40
+here=$2
+suite 43
 c()
 {
 	"$crabctl" --image b.img "$@"
@@ -71,3 +72,25 @@ t "fsck: the damaged key is not there" 1 '' 'no such key' "$crabctl" --image cop
 truth "fsck: the values are the same" sh -c "'$crabctl' --image copy.img cat 3 | cmp - zeros"
 run "$crabctl" --image plain.img format --size 1M
 t "set in a store of records" 3 '' 'another kind' "$crabctl" --image plain.img set 1 x
+
+# A damaged leaf: the first, or the last, whose range has no end
+"$crabctl" --image leaves.img format --size 256K --blobs --leaf-size 512 > made
+for ((i = 1; i <= 60; i++)); do
+	"$crabctl" --image leaves.img set "$i" "$i"
+done
+"$crabctl" --image leaves.img tree --leaves 100 -j > tree
+# damage N: the Nth leaf of leaves.img
+damage()
+{
+	cp leaves.img leaf.img
+	python3 "$here/doctor.py" FLIP leaf.img "$(python3 -c 'import json, sys
+print(24 + json.load(open("tree"))["list"][int(sys.argv[1])]["offset"])' "$1")"
+	rm -f copy3.img
+}
+damage 0
+t "fsck: the first keys are lost" 1 '^lost: all keys from 0 to [0-9]+$' '' \
+	"$crabctl" --image leaf.img fsck copy3.img
+damage -1
+t "fsck: the last keys are lost" 1 '^lost: all keys from [0-9]+ to 18446744073709551614$' '' \
+	"$crabctl" --image leaf.img fsck copy3.img
+t "fsck: the others are there" 0 '^1$' '' "$crabctl" --image copy3.img cat 1
