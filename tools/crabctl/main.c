@@ -6,8 +6,10 @@
 #include "crabctl.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct verb {
 	const char *name;
@@ -166,6 +168,20 @@ static int close_stdout(int code)
 	return code == EXIT_OK ? EXIT_FAILED : code;
 }
 
+/*
+ * The file of a store must not get one of the descriptors 0 to 2: what is printed would overwrite
+ * it. A closed one is opened in the wrong direction, so that its use remains an error.
+ */
+static bool keep_standard(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+			return false;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	const char *device = getenv("CRABTREE_DEVICE");
@@ -175,6 +191,8 @@ int main(int argc, char **argv)
 	};
 	char name[32];
 
+	if (!keep_standard())
+		return EXIT_FAILED;
 	argp_err_exit_status = EXIT_USAGE;
 	if (refuse_negative(argc, argv))
 		return EXIT_USAGE;

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 40
+suite 45
 c()
 {
 	"$crabctl" --image c.img "$@"
@@ -73,3 +73,14 @@ printf 'put 1 1\n' > lines
 t "a store without commits" 3 '' 'another kind' "$crabctl" --image plain.img commit lines
 t "a store that is full" 3 '' 'no space|full' sh -c "'$crabctl' --image small.img format --size 24K --commits > format.out &&
 	seq -f 'put %g 1' 1 30 > lines && '$crabctl' --image small.img commit lines"
+
+# A closed descriptor is not that of the image
+seq -f 'put %.0f 1' 1000000000 1000000063 > lines
+for fd in 0 1 2; do
+	rm -f closed.img
+	"$crabctl" --image closed.img format --size 1M --commits > format.out
+	eval "'$crabctl' --image closed.img commit lines --json $fd>&-" > commit.out 2>&1
+	truth "descriptor $fd closed: the image has no output" sh -c '! grep -q operation closed.img'
+done
+t "an output that is closed is an error" 3 '' 'Bad file descriptor' sh -c "'$crabctl' --image closed.img get 1000000000 >&-"
+t "and so is an input" 3 '' 'Bad file descriptor' sh -c "'$crabctl' --image closed.img commit - <&-"
