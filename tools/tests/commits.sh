@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 45
+suite 47
 c()
 {
 	"$crabctl" --image c.img "$@"
@@ -62,6 +62,11 @@ seq -f 'put %g 1' 200 263 > lines
 t "64 operations" 0 '' '' c commit lines
 printf 'put 1 1\0\n' > lines
 t "a zero byte" 3 '' 'lines:1: not text' c commit lines
+printf 'put 300 1\n' > long
+truncate -s 64M long
+t "a line for which there is no memory" 3 '' 'long:2: a line of 256 KiB or more' \
+	sh -c "ulimit -v 65536; '$crabctl' --image c.img commit long"
+t "and nothing is done" 1 '' 'no such key' c get 300
 t "a file that is not there" 3 '' 'No such file' c commit none
 t "no file" 2 '' 'FILE is missing' c commit
 t "two files" 2 '' 'one argument too many' c commit lines lines

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 50
+suite 52
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -55,6 +55,12 @@ fresh
 printf '1 1\n2 \0 2\n3 3\n' > zero
 t "malformed: a zero byte" 3 '' 'zero:2: not text' c load zero
 holds "malformed: a zero byte: nothing after" '1 1,'
+fresh
+printf '1 1\n2 2\n' > long
+truncate -s 64M long
+t "malformed: a line for which there is no memory" 3 '' 'long:3: a line of 256 KiB or more' \
+	sh -c "ulimit -v 65536; '$crabctl' --image i.img load long"
+holds "malformed: a long line: the lines before it are stored" '1 1,2 2,'
 t "malformed on standard input" 3 '' 'standard input:1: not of the form' sh -c "echo x | $crabctl --image i.img load -"
 
 fresh

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
-suite 44
+suite 45
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -109,3 +109,7 @@ t "a file that is not there" 1 '' 'none.conf: open: No such file' c load none.co
 printf "\nram=64K\n" > r.conf
 FAKE_REFUSE=64K t "a refusal of the module names file and line" 1 '' 'r.conf:2: ram=64K: refused by the module' \
 	c load r.conf
+printf 'ram=64K\n' > long
+truncate -s 64M long
+t "load: a line for which there is no memory" 1 '^ram=64K$' 'long:2: a line of 256 KiB or more' \
+	sh -c "ulimit -v 65536; '$out/tests/crabctl-fakedev' region load --dry-run long"

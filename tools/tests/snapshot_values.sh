@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 52
+suite 56
 c()
 {
 	"$crabctl" "$@"
@@ -76,7 +76,16 @@ t "a kind that is unknown" 3 '' ':5: not a kind' c --image b restore --force bad
 # Load: into a device, too
 t "load into a store of another kind" 3 '' 'tiny has blobs, the store r has records: format it with --blobs' \
 	c --image r load tiny
-t "load from standard input" 3 '' 'give its file, not standard input' sh -c "'$crabctl' --image r load - < tiny"
+c --image pipe format --size 64K --blobs > made
+t "load from standard input" 0 '^2 blobs stored$' '' sh -c "cat tiny | '$crabctl' --image pipe load -"
+t "which has the same values then" 0 '' '' c diff tiny file:pipe
+c --image r put 7 70
+run c --image r snapshot records
+sed 's/^7 70$/7 71/' records > bad
+t "a damaged snapshot on standard input" 3 '' 'standard input:6: .*nothing was changed' \
+	sh -c "'$crabctl' --image r load - < bad"
+t "nothing of it is stored" 0 '^70$' '' c --image r get 7
+t "a good one" 0 '^1 records stored$' '' sh -c "cat records | '$crabctl' --image r load -"
 t "load with --ack" 2 '' '--ack is for lines of records' c --image small load --ack x tiny
 c --image d format --size 1M --blobs > made
 FAKE_IMAGE=$tmp/d t "load into a device" 0 '^394 blobs stored$' '' fake load s
