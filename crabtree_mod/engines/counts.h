@@ -7,6 +7,7 @@
 #ifndef CRABTREE_COUNTS_H
 #define CRABTREE_COUNTS_H
 
+#include <linux/minmax.h>
 #include <linux/percpu.h>
 
 #include "engine.h"
@@ -19,8 +20,8 @@
  * @fences: their fences
  * @orders: stores that they kept in order
  * @searches: lookups and seeks
- * @inserts: new keys, counted by the engine with the record's leaf locked
- * @deletes: deleted keys, in the same way
+ * @deletes: deleted keys, counted by the engine with the record's leaf locked
+ * @inserts: new keys, in the same way
  * @updates: replaced values
  * @own: counters of the engine, named by crab_engine_ops.counters
  */
@@ -29,8 +30,8 @@ struct crab_counts {
 	u64 fences;
 	u64 orders;
 	u64 searches;
-	u64 inserts;
 	u64 deletes;
+	u64 inserts;
 	u64 updates;
 	u64 own[CRAB_OWN_COUNTERS];
 };
@@ -112,8 +113,29 @@ static inline void crab_count_prepare(struct crab_engine *engine, const struct c
  * crab_counts_sum() - sum the counts of all CPUs
  * @engine: the engine
  * @sum: out
+ *
+ * Deletes are summed before inserts: of a record that was inserted on one CPU and deleted on
+ * another one, the insert is not missed.
+ *
  * Context: any; CPUs continue to count meanwhile.
  */
 void crab_counts_sum(const struct crab_engine *engine, struct crab_counts *sum);
+
+/**
+ * crab_counts_records() - number of records
+ * @sum: of crab_counts_sum()
+ * @found: number of records that attach found
+ *
+ * An insert into a fresh leaf is counted after others can delete its record.
+ *
+ * Context: any.
+ * Return: the number; while CPUs count, about so many, and never less than 0.
+ */
+static inline u64 crab_counts_records(const struct crab_counts *sum, u64 found)
+{
+	u64 records = found + sum->inserts;
+
+	return records - min(records, sum->deletes);
+}
 
 #endif /* CRABTREE_COUNTS_H */

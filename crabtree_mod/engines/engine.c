@@ -92,18 +92,20 @@ void crab_engine_exit(struct crab_engine *engine)
 	free_percpu(engine->counts);
 }
 
+static_assert(offsetof(struct crab_counts, deletes) < offsetof(struct crab_counts, inserts));
+
 void crab_counts_sum(const struct crab_engine *engine, struct crab_counts *sum)
 {
-	const u64 *from;
 	u64 *to = (u64 *)sum;
 	unsigned int cpu;
 	u32 i;
 
 	memset(sum, 0, sizeof(*sum));
-	for_each_possible_cpu(cpu) {
-		from = (const u64 *)per_cpu_ptr(engine->counts, cpu);
-		for (i = 0; i < sizeof(*sum) / sizeof(*to); i++)
-			to[i] += READ_ONCE(from[i]);
+	for (i = 0; i < sizeof(*sum) / sizeof(*to); i++) {
+		for_each_possible_cpu(cpu)
+			to[i] += READ_ONCE(((const u64 *)per_cpu_ptr(engine->counts, cpu))[i]);
+		/* A delete that was summed comes after its insert: the lock of the leaf */
+		smp_rmb();
 	}
 }
 

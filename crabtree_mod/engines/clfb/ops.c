@@ -129,7 +129,7 @@ static void clfb_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	*stats = (struct crab_engine_stats) {
 		.leaves_used = tree->leaves,
 		.leaves_bad = tree->quarantined + tree->pool.spoilt,
-		.records = tree->records + counts.inserts - counts.deletes,
+		.records = crab_counts_records(&counts, tree->records),
 		.capacity = engine->geo.leaves * tree->room,
 		.dram_bytes = sizeof(*tree) + 5 * engine->geo.leaves / 8 +
 			      (tree->room + 1) * sizeof(*tree->scratch),

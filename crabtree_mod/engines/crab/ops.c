@@ -212,7 +212,7 @@ u64 crab_tree_records(const struct crab_tree *tree)
 	struct crab_counts counts;
 
 	crab_counts_sum(&tree->base, &counts);
-	return tree->records + counts.inserts - counts.deletes;
+	return crab_counts_records(&counts, tree->records);
 }
 
 static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *stats)

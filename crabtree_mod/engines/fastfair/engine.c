@@ -306,7 +306,7 @@ static void ff_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 	crab_counts_sum(engine, &counts);
 	stats->leaves_used = READ_ONCE(ff->nodes);
 	stats->leaves_bad = READ_ONCE(ff->quarantined) + ff->pool.spoilt;
-	stats->records = ff->records + counts.inserts - counts.deletes;
+	stats->records = crab_counts_records(&counts, ff->records);
 	stats->capacity = engine->geo.leaves * ff->slots;
 	stats->dram_bytes = crab_sides_bytes(&ff->sides) + engine->geo.leaves / 8;
 	stats->splits = READ_ONCE(ff->splits);

@@ -123,7 +123,7 @@ static u64 nb_records(const struct nb_tree *tree)
 	struct crab_counts counts;
 
 	crab_counts_sum(&tree->base, &counts);
-	return tree->records + counts.inserts - counts.deletes;
+	return crab_counts_records(&counts, tree->records);
 }
 
 static void nb_stats(struct crab_engine *engine, struct crab_engine_stats *stats)

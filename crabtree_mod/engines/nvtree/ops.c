@@ -194,7 +194,7 @@ static u64 nv_records(const struct nv_tree *tree)
 	struct crab_counts counts;
 
 	crab_counts_sum(&tree->base, &counts);
-	return tree->records + counts.inserts - counts.deletes;
+	return crab_counts_records(&counts, tree->records);
 }
 
 static u64 inner_bytes(const struct nv_tree *tree)

@@ -286,6 +286,31 @@ static void test_no_swap(void)
 
 #endif
 
+/* A delete that is counted, of a record whose insert is not counted yet */
+static void test_counts(void)
+{
+	const struct crab_engine_ops * const *ops;
+	const struct crab_layout *layout;
+	struct crab_store_info info;
+	struct crab_store *store;
+	struct crab_media media;
+
+	for (ops = crab_engines; *ops; ops++) {
+		for (layout = (*ops)->layouts; layout->name; layout++) {
+			media = media_create(1 << 16);
+			store = store_format_attach(&media, (*ops)->name, layout->name,
+						    layout->leaf_min);
+			crab_count(store->engine, deletes, 1);
+			crab_store_info(store, &info);
+			tap_check(!info.stats.records, "%s/%s: %llu records", (*ops)->name,
+				  layout->name, info.stats.records);
+			crab_store_detach(store);
+			media_destroy(&media);
+		}
+	}
+	tap_ok(true, "a delete that is counted before its insert: no record");
+}
+
 int main(void)
 {
 	const struct crab_engine_ops * const *ops;
@@ -307,5 +332,6 @@ int main(void)
 	test_bound("sorted", CRAB_STRATEGY_SIP, true, 1);
 	test_bound("sorted", CRAB_STRATEGY_COW, true, 2);
 	test_no_swap();
+	test_counts();
 	return tap_done();
 }

@@ -181,7 +181,7 @@ static void ea_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 	*stats = (struct crab_engine_stats) {
 		.leaves_used = leaves,
 		.leaves_bad = READ_ONCE(tree->nb.quarantined) + tree->nb.pool.spoilt,
-		.records = tree->nb.records + counts.inserts - counts.deletes,
+		.records = crab_counts_records(&counts, tree->nb.records),
 		.capacity = engine->geo.leaves * tree->nb.room,
 		.dram_bytes = READ_ONCE(tree->nb.index.nodes) * sizeof(struct crab_index_node) +
 			      leaves * sizeof(struct ea_leaf) + engine->geo.leaves / 8 +
