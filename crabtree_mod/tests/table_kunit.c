@@ -105,7 +105,7 @@ static void table_reuse(struct kunit *test)
 			if (rng_mix(i ^ round) % 3 == 0 || i / 500 == round)
 				table_free(test, i);
 		synchronize_rcu();
-		crab_leaf_table_settle(&t->table);
+		crab_leaf_table_settle(&t->table, TABLE_LEAVES);
 		table_compare(test);
 		/* Later the descriptors of a range are no longer neighbours */
 		KUNIT_EXPECT_TRUE(test, round || crab_leaf_table_chunks(&t->table) < end);
@@ -121,15 +121,16 @@ static void table_reuse(struct kunit *test)
 static void table_dead(struct kunit *test)
 {
 	struct table_test *t = test->priv;
-	struct crab_leaf *leaf;
+	struct crab_leaf *leaf, *third;
 	u32 i;
 
 	for (i = 0; i < TABLE_LEAVES; i++)
 		table_alloc(test, i, NULL);
 	leaf = t->leaf[7];
+	third = t->leaf[1];
 	rcu_read_lock();
 	table_free(test, 7);
-	crab_leaf_table_settle(&t->table);
+	crab_leaf_table_settle(&t->table, TABLE_LEAVES);
 	KUNIT_EXPECT_EQ(test, leaf->number, 7ULL);
 	KUNIT_EXPECT_PTR_EQ(test, t->table.dead, leaf);
 	rcu_read_unlock();
@@ -137,7 +138,9 @@ static void table_dead(struct kunit *test)
 		if (t->leaf[i])
 			table_free(test, i);
 	synchronize_rcu();
-	crab_leaf_table_settle(&t->table);
+	crab_leaf_table_settle(&t->table, 2);
+	KUNIT_EXPECT_PTR_EQ(test, t->table.dead, third);
+	crab_leaf_table_settle(&t->table, TABLE_LEAVES);
 	KUNIT_EXPECT_EQ(test, crab_leaf_table_chunks(&t->table), 0U);
 	table_alloc(test, 0, NULL);
 	table_compare(test);

@@ -226,11 +226,11 @@ void crab_leaf_table_free_later(struct crab_leaf_table *table, struct crab_leaf 
 	table->dead_end = &leaf->dead.next;
 }
 
-void crab_leaf_table_settle(struct crab_leaf_table *table)
+void crab_leaf_table_settle(struct crab_leaf_table *table, u32 most)
 {
 	struct crab_leaf *leaf;
 
-	while ((leaf = table->dead) && poll_state_synchronize_rcu(leaf->dead.cookie)) {
+	while (most-- && (leaf = table->dead) && poll_state_synchronize_rcu(leaf->dead.cookie)) {
 		table->dead = leaf->dead.next;
 		if (!table->dead)
 			table->dead_end = &table->dead;

@@ -126,11 +126,12 @@ void crab_leaf_table_give(struct crab_leaf_table *table, struct crab_leaf_chunk 
 void crab_leaf_table_free_later(struct crab_leaf_table *table, struct crab_leaf *leaf);
 
 /**
- * crab_leaf_table_settle() - free the dead descriptors whose grace period has ended
+ * crab_leaf_table_settle() - free dead descriptors whose grace period has ended
  * @table: the table
+ * @most: how many at most
  * Context: under crab_tree.smo_lock; the caller uses no dead leaf.
  */
-void crab_leaf_table_settle(struct crab_leaf_table *table);
+void crab_leaf_table_settle(struct crab_leaf_table *table, u32 most);
 
 /**
  * crab_leaf_table_place() - the 32 bits that identify a descriptor

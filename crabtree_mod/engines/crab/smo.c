@@ -38,6 +38,12 @@
 #include "smo.h"
 #include "verify.h"
 
+/*
+ * Dead descriptors that are freed at a time. A change retires two at most, so those whose grace
+ * period has ended become fewer with each change.
+ */
+#define SMO_SETTLE	4
+
 static struct crab_dhead *smo_dhead(const struct crab_tree *tree, const struct crab_leaf *pred)
 {
 	return pred ? &crab_leaf_media(tree, pred->number)->head :
@@ -55,10 +61,9 @@ bool crab_smo_is_reserved(const struct crab_tree *tree)
 	return crab_index_is_reserved(&tree->index);
 }
 
-/* A descriptor for the next change; before that, dead ones are freed. No leaf is locked. */
+/* A descriptor for the next change. No leaf is locked. */
 static struct crab_leaf *smo_desc(struct crab_tree *tree)
 {
-	crab_leaf_table_settle(&tree->table);
 	if (crab_leaf_table_reserve(&tree->table, 1, GFP_NOIO))
 		return NULL;
 	return crab_leaf_alloc(tree, NULL, GFP_NOIO);
@@ -69,6 +74,7 @@ int crab_smo_reserve(struct crab_tree *tree)
 	u32 i;
 
 	lockdep_assert_held(&tree->smo_lock);
+	crab_leaf_table_settle(&tree->table, SMO_SETTLE);
 	for (i = 0; i < CRAB_SMO_FRESH; i++) {
 		if (!tree->fresh[i])
 			tree->fresh[i] = smo_desc(tree);

@@ -42,6 +42,8 @@ bool crab_smo_is_reserved(const struct crab_tree *tree);
  * crab_smo_reserve() - allocate the memory that the next change needs, but for free leaves
  * @tree: the tree
  *
+ * Before that, some descriptors of earlier changes are freed.
+ *
  * Context: may sleep; under crab_tree.smo_lock, no leaf is locked.
  * Return: 0 or -ENOMEM.
  */

@@ -311,6 +311,46 @@ static void test_counts(void)
 	tap_ok(true, "a delete that is counted before its insert: no record");
 }
 
+/* Descriptors that wait for readers, after each delete */
+static u64 most_dead(struct crab_store *store, u64 keys)
+{
+	const struct crab_leaf *leaf;
+	struct crab_old old;
+	u64 key, dead, most = 0;
+
+	for (key = 0; key < keys; key++) {
+		crab_store_delete(store, key, &old);
+		dead = 0;
+		for (leaf = crab_tree_of(store->engine)->table.dead; leaf; leaf = leaf->dead.next)
+			dead++;
+		most = max(most, dead);
+	}
+	return most;
+}
+
+/* The memory of the leaves that a delete unlinks is freed by the deletes after it */
+static void test_dead(const char *layout)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, "crab", layout, 512);
+	struct crab_store_info before, full, after;
+	u64 keys, dead;
+
+	crab_store_info(store, &before);
+	keys = fill(store, 0);
+	crab_store_info(store, &full);
+	dead = most_dead(store, keys);
+	crab_store_info(store, &after);
+	tap_check(dead <= 4, "%llu dead descriptors", dead);
+	tap_check(full.stats.leaves_used > 200, "%llu leaves", full.stats.leaves_used);
+	tap_check((after.stats.dram_bytes - before.stats.dram_bytes) * 10 <
+		  full.stats.dram_bytes - before.stats.dram_bytes, "%llu bytes, then %llu, then %llu",
+		  before.stats.dram_bytes, full.stats.dram_bytes, after.stats.dram_bytes);
+	tap_ok(true, "%s: deletes free the memory of leaves", layout);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	const struct crab_engine_ops * const *ops;
@@ -333,5 +373,7 @@ int main(void)
 	test_bound("sorted", CRAB_STRATEGY_COW, true, 2);
 	test_no_swap();
 	test_counts();
+	test_dead("slotted");
+	test_dead("sorted");
 	return tap_done();
 }
