@@ -3,7 +3,7 @@
  * This file implements extents: their classes, slabs and bitmaps, all of them in DRAM.
  *
  * Invariants: a slab is lent by the pool as long as it is in the table; its bitmap has each extent
- * that a word names or a writer has allocated; it is in the list of its class if and only if one
+ * that a word names or a writer has allocated; it is in the set of its class if and only if one
  * of its extents is free. A slab without an extent in use goes back to the pool, but not one with
  * a page that cannot be written: no leaf and no other slab is ever there.
  *
@@ -75,11 +75,45 @@ u32 crab_extent_slab_bytes(const struct crab_geometry *geo)
 	return pool < least ? least : rounddown_pow_of_two((u32)pool);
 }
 
+/* The number in front of the slabs of a class in the set; it is never there */
+static u64 room_edge(const struct crab_extents *extents, u32 class)
+{
+	return class * (extents->slabs_max + 1);
+}
+
+static u64 room_number(const struct crab_extents *extents, const struct crab_slab *slab)
+{
+	return room_edge(extents, slab->class) + 1 + slab->number;
+}
+
+/* The slab of a class with the lowest number among those with a free extent, or NULL */
+static struct crab_slab *room_first(const struct crab_extents *extents, u32 class)
+{
+	u64 edge = room_edge(extents, class), n = crab_numset_after(&extents->room, edge);
+
+	return n > edge && n < room_edge(extents, class + 1) ? extents->slabs[n - edge - 1] : NULL;
+}
+
+/* The one with the highest number that may be chosen, or NULL */
+static struct crab_slab *room_last(const struct crab_extents *extents, u32 class)
+{
+	u64 edge = room_edge(extents, class), at = room_edge(extents, class + 1), n;
+	struct crab_slab *slab;
+
+	while ((n = crab_numset_before(&extents->room, at)) > edge && n < at) {
+		slab = extents->slabs[n - edge - 1];
+		if (!slab->stuck)
+			return slab;
+		at = n;
+	}
+	return NULL;
+}
+
 int crab_extents_init(struct crab_extents *extents, struct crab_pool *pool,
 		      const struct crab_media *media, const struct crab_geometry *geo,
 		      u32 slab_bytes)
 {
-	u32 class;
+	int err;
 
 	mutex_init(&extents->lock);
 	extents->pool = pool;
@@ -87,14 +121,15 @@ int crab_extents_init(struct crab_extents *extents, struct crab_pool *pool,
 	extents->geo = *geo;
 	extents->kept = EXTENT_KEPT;
 	extents->slab_lines = 1;	/* until it is known: no number is a place */
-	for (class = 0; class < CRAB_EXTENT_CLASSES; class++)
-		INIT_LIST_HEAD(&extents->room[class]);
 	if (!is_power_of_2(slab_bytes) || slab_bytes < geo->leaf_bytes ||
 	    slab_bytes > CRAB_SLAB_BYTES_MAX)
 		return -EUCLEAN;
 	extents->slab_lines = slab_bytes / CRAB_LINE;
 	extents->slabs_max = min(div_u64(geo->leaves, slab_leaves(extents)),
 				 div_u64(EXTENT_LINES, extents->slab_lines));
+	err = crab_numset_init(&extents->room, room_edge(extents, CRAB_EXTENT_CLASSES) + 1);
+	if (err)
+		return err;
 	extents->slabs = kvcalloc(extents->slabs_max + 1, sizeof(*extents->slabs), EXTENT_GFP);
 	return extents->slabs ? 0 : -ENOMEM;
 }
@@ -107,6 +142,7 @@ void crab_extents_destroy(struct crab_extents *extents)
 		kvfree(extents->slabs[n]);
 	kvfree(extents->slabs);
 	extents->slabs = NULL;
+	crab_numset_destroy(&extents->room);
 }
 
 bool crab_extent_is_place(const struct crab_extents *extents, u64 place)
@@ -157,7 +193,7 @@ static void slab_take(struct crab_extents *extents, struct crab_slab *slab, u32 
 	extents->lines += class_lines[slab->class];
 	extents->free[slab->class]--;
 	if (++slab->used == slab->total)
-		list_del(&slab->room);
+		crab_numset_remove(&extents->room, room_number(extents, slab));
 }
 
 /* Attach: a slab with a bad page stays, and its extents in such pages are never free */
@@ -186,17 +222,6 @@ static struct crab_slab *slab_alloc(const struct crab_extents *extents, u32 clas
 	return slab;
 }
 
-/* Keeps the list in the order of the numbers: blobs gather in the lowest slabs */
-static void room_add(struct crab_extents *extents, struct crab_slab *slab)
-{
-	struct crab_slab *at;
-
-	list_for_each_entry(at, &extents->room[slab->class], room)
-		if (at->number > slab->number)
-			break;
-	list_add_tail(&slab->room, &at->room);
-}
-
 /* The pool has lent the slab's leaves */
 static void slab_enter(struct crab_extents *extents, struct crab_slab *slab, u64 number)
 {
@@ -205,7 +230,7 @@ static void slab_enter(struct crab_extents *extents, struct crab_slab *slab, u64
 	extents->lent++;
 	extents->total[slab->class] += slab->total;
 	extents->free[slab->class] += slab->total;
-	room_add(extents, slab);
+	crab_numset_add(&extents->room, room_number(extents, slab));
 }
 
 /* Attach: the slab of a place, new if no word named one of its extents before */
@@ -260,17 +285,16 @@ static u32 class_for(const struct crab_extents *extents, u32 bytes)
 	return class;
 }
 
-/* A slab of a class with a free extent; one more is borrowed if there is none */
+/* The lowest slab of a class with a free extent; one more is borrowed if there is none */
 static int slab_with_room(struct crab_extents *extents, u32 class, struct crab_slab **slab)
 {
 	u32 leaves = slab_leaves(extents);
 	u64 first;
 	int err;
 
-	if (!list_empty(&extents->room[class])) {
-		*slab = list_first_entry(&extents->room[class], struct crab_slab, room);
+	*slab = room_first(extents, class);
+	if (*slab)
 		return 0;
-	}
 	*slab = slab_alloc(extents, class);
 	if (!*slab)
 		return -ENOMEM;
@@ -320,7 +344,7 @@ static void slab_return(struct crab_extents *extents, struct crab_slab *slab)
 {
 	u32 leaves = slab_leaves(extents);
 
-	list_del(&slab->room);
+	crab_numset_remove(&extents->room, room_number(extents, slab));
 	extents->slabs[slab->number] = NULL;
 	extents->lent--;
 	extents->total[slab->class] -= slab->total;
@@ -365,7 +389,7 @@ void crab_extents_free(struct crab_extents *extents, u64 place)
 		if (class_is_sparse(extents, slab->class, false))
 			WRITE_ONCE(extents->sparse, true);
 		if (slab->used-- == slab->total)
-			room_add(extents, slab);
+			crab_numset_add(&extents->room, room_number(extents, slab));
 		if (!slab->used && !slab->spoilt)
 			slab_return(extents, slab);
 	}
@@ -382,17 +406,6 @@ bool crab_extents_holds(struct crab_extents *extents, u64 place)
 	return holds;
 }
 
-/* The slab of a class with the highest number among those with a free extent, or NULL */
-static struct crab_slab *class_last(const struct crab_extents *extents, u32 class)
-{
-	struct crab_slab *slab, *last = NULL;
-
-	list_for_each_entry(slab, &extents->room[class], room)
-		if (!slab->stuck)
-			last = slab;
-	return last;
-}
-
 bool crab_extents_sparse(struct crab_extents *extents, bool urgent, u64 *slab)
 {
 	struct crab_slab *last = NULL;
@@ -401,7 +414,7 @@ bool crab_extents_sparse(struct crab_extents *extents, bool urgent, u64 *slab)
 	mutex_lock(&extents->lock);
 	for (class = 0; class < CRAB_EXTENT_CLASSES && !last; class++)
 		if (class_is_sparse(extents, class, urgent))
-			last = class_last(extents, class);
+			last = room_last(extents, class);
 	if (last)
 		*slab = last->number;
 	else if (!urgent)
@@ -432,15 +445,12 @@ bool crab_extents_next(struct crab_extents *extents, u64 slab, u32 *from, u64 *p
 bool crab_extents_alloc_below(struct crab_extents *extents, u64 from, u64 *place)
 {
 	u64 number = place_slab(extents, from);
-	struct list_head *room = &extents->room[place_class(from)];
 	struct crab_slab *below;
-	bool found = false;
+	bool found;
 
 	mutex_lock(&extents->lock);
-	if (!list_empty(room)) {
-		below = list_first_entry(room, struct crab_slab, room);
-		found = below->number < number;
-	}
+	below = room_first(extents, place_class(from));
+	found = below && below->number < number;
 	if (found)
 		*place = slab_alloc_extent(extents, below);
 	mutex_unlock(&extents->lock);

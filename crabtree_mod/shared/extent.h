@@ -14,19 +14,18 @@
 #ifndef CRABTREE_EXTENT_H
 #define CRABTREE_EXTENT_H
 
-#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
 
 #include "geometry.h"
 #include "media/media.h"
+#include "numset.h"
 #include "pool.h"
 
 #define CRAB_EXTENT_CLASSES	21U
 
 /**
  * struct crab_slab - a run of leaves with extents of one class
- * @room: in the list of its class, if not all of its extents are in use
  * @number: of the slab: it begins at this multiple of the slab's size
  * @class: of its extents
  * @total: number of extents
@@ -36,7 +35,6 @@
  * @map: one bit for each extent; set: in use, or in memory that cannot be read
  */
 struct crab_slab {
-	struct list_head room;
 	u64 number;
 	u32 class;
 	u32 total;
@@ -48,7 +46,7 @@ struct crab_slab {
 
 /**
  * struct crab_extents - the extents of a store
- * @lock: protects the slabs and the lists
+ * @lock: protects the slabs and the set
  * @pool: lends the slabs
  * @media: the region
  * @geo: where the leaves are
@@ -57,7 +55,7 @@ struct crab_slab {
  * @slabs: by number; NULL: not lent
  * @lent: number of slabs
  * @lines: lines of the extents in use
- * @room: by class: slabs with a free extent, in the order of their numbers
+ * @room: slabs with a free extent: class by class, by their numbers; blobs gather in the lowest
  * @total: by class: extents of its slabs
  * @free: by class: of these free
  * @sparse: a slab could perhaps be emptied into others; read without the lock
@@ -73,7 +71,7 @@ struct crab_extents {
 	struct crab_slab **slabs;
 	u64 lent;
 	u64 lines;
-	struct list_head room[CRAB_EXTENT_CLASSES];
+	struct crab_numset room;
 	u64 total[CRAB_EXTENT_CLASSES];
 	u64 free[CRAB_EXTENT_CLASSES];
 	bool sparse;

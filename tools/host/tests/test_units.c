@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests the parts of a store, each alone: the index, the pool, extents,
- * the list of bad memory, the access to the media and the crc.
+ * This file tests the parts of a store, each alone: the index, the pool, extents, sets
+ * of numbers, the list of bad memory, the access to the media and the crc.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@
 #include "model.h"
 #include "shared/extent.h"
 #include "shared/index.h"
+#include "shared/numset.h"
 #include "shared/pool.h"
 #include "tap.h"
 
@@ -366,6 +367,48 @@ static void test_extents(void)
 	tap_ok(true, "extents: those of a pool of 3 TiB are in the 2 TiB that a place can name");
 }
 
+static void numset_change(struct crab_numset *set, bool *there, u64 n, bool add)
+{
+	(add ? crab_numset_add : crab_numset_remove)(set, n);
+	there[n] = add;
+}
+
+/* The numbers after and before @n, by comparison with all of them */
+static void numset_expect(const struct crab_numset *set, const bool *there, u64 n, u64 bound)
+{
+	u64 after = n + 1, before = n;
+
+	while (after < bound && !there[after])
+		after++;
+	while (before && !there[before - 1])
+		before--;
+	tap_check(crab_numset_after(set, n) == (after < bound ? after : n), "after %llu", n);
+	tap_check(crab_numset_before(set, n) == (before ? before - 1 : n), "before %llu", n);
+}
+
+/* Sets that are empty, sparse, dense and full in turn */
+static void test_numset(u64 seed, u64 bound)
+{
+	bool *there = calloc(bound, sizeof(*there));
+	struct crab_numset set;
+	u32 turn;
+
+	tap_check(there && !crab_numset_init(&set, bound), "no memory");
+	for (turn = 0; turn < 16 * bound; turn++) {
+		numset_change(&set, there, rng(&seed) % bound, rng(&seed) % 64 < turn * 64 / (16 * bound));
+		if (turn % 61 == 0)
+			numset_expect(&set, there, rng(&seed) % bound, bound);
+	}
+	for (turn = 0; turn < 8 * bound; turn++) {
+		numset_change(&set, there, rng(&seed) % bound, false);
+		if (turn % 61 == 0)
+			numset_expect(&set, there, rng(&seed) % bound, bound);
+	}
+	crab_numset_destroy(&set);
+	free(there);
+	tap_ok(true, "numset: the next of %llu numbers, up and down", bound);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -382,6 +425,8 @@ int main(void)
 	test_crc();
 	test_clfb_line(1);
 	test_extents();
+	test_numset(3, 64);
+	test_numset(4, 5000);
 	test_badmem(1);
 	test_badmem_exact(2);
 	return tap_done();
