@@ -191,6 +191,15 @@ void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *pl
 void crab_clfb_find_leaf(const struct clfb_tree *tree, u64 key, struct clfb_place *place);
 
 /**
+ * crab_clfb_changed() - nodes have changed since they were read: note it as damage
+ * @tree: the tree
+ * @key: the key to which they led
+ * Context: clfb_tree.lock for writing, or attach.
+ * Return: -EUCLEAN.
+ */
+int crab_clfb_changed(struct clfb_tree *tree, u64 key);
+
+/**
  * clfb_step() - note the step from a node to one child
  * @place: out: the step of @level
  * @level: level of the node

@@ -49,6 +49,13 @@ void crab_clfb_find_leaf(const struct clfb_tree *tree, u64 key, struct clfb_plac
 	find(tree, key, place, false);
 }
 
+int crab_clfb_changed(struct clfb_tree *tree, u64 key)
+{
+	return crab_engine_damaged(&tree->base, CRAB_AREA_OFFSET,
+				   "the nodes that lead to key %llu have changed",
+				   (unsigned long long)key);
+}
+
 int crab_clfb_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
 	struct clfb_tree *tree = clfb_tree_of(engine);

@@ -37,7 +37,9 @@ static int put_split(struct clfb_write *write, struct clfb_place *place,
 		     const struct crab_record *record)
 {
 	crab_clfb_find(write->tree, record->key, place);
-	return place->bad ? -EUCLEAN : crab_clfb_smo_split(write, place, record);
+	if (place->bad)		/* it was not, when the leaf was found */
+		return crab_clfb_changed(write->tree, record->key);
+	return crab_clfb_smo_split(write, place, record);
 }
 
 static int put_new(struct clfb_write *write, struct clfb_place *place, u64 key, u64 value)
@@ -88,6 +90,7 @@ static int take(struct clfb_write *write, u64 key, struct crab_old *old)
 {
 	struct clfb_tree *tree = write->tree;
 	struct clfb_place place;
+	int err = -EBUSY;
 	u32 slot;
 
 	crab_clfb_find_leaf(tree, key, &place);
@@ -98,13 +101,17 @@ static int take(struct clfb_write *write, u64 key, struct crab_old *old)
 	if (!old->existed)
 		return -ENOENT;
 	old->value = crab_clfb_leaf_value(tree, place.leaf, slot);
-	if (crab_clfb_leaf_count(tree, place.leaf) > 1 || !crab_clfb_smo_unlink(write, &place)) {
+	if (crab_clfb_leaf_count(tree, place.leaf) == 1)
+		err = crab_clfb_smo_unlink(write, &place);
+	if (err == -EBUSY) {
 		crab_flow_pin();
 		crab_clfb_leaf_drop(write, place.leaf, slot);
 		crab_flow_unpin();
+		err = 0;
 	}
-	crab_count_settled(&tree->base, deletes, write->flow, 0);
-	return 0;
+	if (!err)
+		crab_count_settled(&tree->base, deletes, write->flow, 0);
+	return err;
 }
 
 static int clfb_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,

@@ -287,7 +287,11 @@ static void settle_path(struct clfb_tree *tree, struct crab_flow *flow,
 		crab_clfb_node_settle(tree, flow, place->step[level].node);
 }
 
-/* The fence of the superblock completes the cleans; the store has cleaned the root word (P4) */
+/*
+ * The fence of the superblock completes the cleans; the store has cleaned the root word (P4). A
+ * store with damage is not repaired, so a place is bad only if a node has changed since the walk:
+ * the store is read-only then
+ */
 static int repair_settle(struct clfb_tree *tree, struct crab_flow *flow)
 {
 	struct clfb_place place;
@@ -295,6 +299,10 @@ static int repair_settle(struct clfb_tree *tree, struct crab_flow *flow)
 
 	for (key = 0; key != CRAB_KEY_EMPTY; key = place.high) {
 		crab_clfb_find(tree, key, &place);
+		if (place.bad) {
+			crab_clfb_changed(tree, key);
+			return 0;
+		}
 		settle_path(tree, flow, &place);
 		if (clfb_breathe(tree))
 			return -EINTR;

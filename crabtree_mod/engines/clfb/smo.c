@@ -28,7 +28,9 @@
  * change under an attached store (engines/crab/verify.c).
  *
  * Invariant: all numbers, and the whole content of nodes, are determined before the first store;
- * without enough leaves or nodes nothing changes.
+ * without enough leaves or nodes nothing changes. Nor does anything if a node of the path, or the
+ * full leaf, has changed since attach or the last write: this is damage, -EUCLEAN, and the store is
+ * read-only from then on. So no children of a line with a wrong crc get into one with a good crc.
  *
  * Locking: clfb_tree.lock for writing.
  */
@@ -119,17 +121,39 @@ static void plan_splice(struct clfb_plan *plan, u32 at)
 	list->count += more;
 }
 
-/* The children of a node on the path, as they are now */
-static int plan_load(struct clfb_tree *tree, u64 node)
+/* NULL, or why the plan cannot use the line of a node, whose child @at is on the path */
+static const char *plan_fault(const struct clfb_tree *tree, u32 level, u64 node, u32 at,
+			      union clfb_line *line)
+{
+	static const struct clfb_place all = { .high = CRAB_KEY_EMPTY };
+
+	if (!crab_clfb_node_read(tree, node, line) || !crab_clfb_node_whole(tree, node, line))
+		return "its line has changed";
+	if (at >= crab_clfb_line_count(line))
+		return "it has lost a child";
+	return crab_clfb_node_fault(tree, line, level, &all);
+}
+
+/*
+ * The children of a node, as they are now. @node is in the pool: find() has tested that, or it is a
+ * child of the node that was loaded before
+ */
+static int plan_load(struct clfb_tree *tree, u32 level, u64 node, u32 at)
 {
 	union clfb_line line;
+	const char *fault = plan_fault(tree, level, node, at, &line);
 
-	if (!crab_clfb_node_read(tree, node, &line))
+	if (fault)
 		return crab_engine_damaged(&tree->base, crab_clfb_node_offset(tree, node),
-					   "node %llu: its line has changed",
-					   (unsigned long long)node);
+					   "node %llu: %s", (unsigned long long)node, fault);
 	crab_clfb_line_decode(&line, &tree->plan.list);
 	return 0;
+}
+
+/* Those of the node of a level on the path */
+static int plan_step(struct clfb_tree *tree, const struct clfb_place *place, u32 level)
+{
+	return plan_load(tree, level, place->step[level].node, place->step[level].at);
 }
 
 /* Plans the nodes above the plan's pieces, up to the line or word that commits the change */
@@ -140,7 +164,7 @@ static int plan_up(struct clfb_tree *tree, const struct clfb_place *place)
 
 	for (plan->level = 0; plan->level < tree->levels; plan->level++) {
 		plan->number = place->step[plan->level + 1].node;
-		err = plan_load(tree, plan->number);
+		err = plan_step(tree, place, plan->level + 1);
 		if (err)
 			return err;
 		plan_splice(plan, place->step[plan->level + 1].at);
@@ -217,6 +241,20 @@ static bool split_appends(const struct clfb_tree *tree, const struct clfb_place 
 {
 	return place->high == CRAB_KEY_EMPTY && !clfb_is_bare(&tree->base.geo) &&
 	       crab_clfb_leaf_low(tree, place->leaf) < key;
+}
+
+/* A full leaf, with the keys of its range; so the fresh leaves have them, too */
+static int split_verify(struct clfb_tree *tree, const struct clfb_place *place,
+			const struct split *s)
+{
+	const struct crab_record *r = tree->scratch;
+
+	if (s->keep && r[0].key >= place->low && r[s->keep].key > place->low &&
+	    r[s->count - 1].key < place->high)
+		return 0;
+	return crab_engine_damaged(&tree->base, crab_leaf_offset(&tree->base.geo, place->leaf),
+				   "leaf %llu: a key is out of its range",
+				   (unsigned long long)place->leaf);
 }
 
 /* The records of the leaf, and the new one, in clfb_tree.scratch; and which of them go where */
@@ -317,15 +355,17 @@ int crab_clfb_smo_split(struct clfb_write *write, const struct clfb_place *place
 	return 0;
 }
 
-/* The lowest level above the leaf whose node on the path has two children; 0: none */
-static u32 unlink_level(struct clfb_tree *tree, const struct clfb_place *place)
+/* Loads the lowest node of the path that has two children; -EBUSY: none */
+static int unlink_level(struct clfb_tree *tree, const struct clfb_place *place, u32 *level)
 {
-	u32 level;
+	int err;
 
-	for (level = 1; level <= tree->levels; level++)
-		if (plan_load(tree, place->step[level].node) || tree->plan.list.count > 1)
-			break;
-	return level <= tree->levels && tree->plan.list.count > 1 ? level : 0;
+	for (*level = 1; *level <= tree->levels; ++*level) {
+		err = plan_step(tree, place, *level);
+		if (err || tree->plan.list.count > 1)
+			return err;
+	}
+	return -EBUSY;
 }
 
 /* Removes child @at. Its range goes to the one before it, that of the first to the second */
@@ -339,32 +379,35 @@ static void plan_cut(struct clfb_list *list, u32 at)
 }
 
 /* The root is the highest node below it with two children; those with one are noted as replaced */
-static bool plan_lower(struct clfb_tree *tree)
+static int plan_lower(struct clfb_tree *tree)
 {
 	struct clfb_plan *plan = &tree->plan;
+	int err;
 
 	plan->new_root = true;
 	plan->number = plan->list.ref[0];
 	for (plan->levels = tree->levels - 1; plan->levels; plan->levels--) {
-		if (plan_load(tree, plan->number))
-			return false;
+		err = plan_load(tree, plan->levels, plan->number, 0);
+		if (err)
+			return err;
 		if (plan->list.count > 1)
 			break;
 		plan->fresh[plan->count++].number = plan->number;
 		plan->number = plan->list.ref[0];
 	}
-	return true;
+	return 0;
 }
 
-/* Plans the line or word without the leaf */
-static bool unlink_plan(struct clfb_tree *tree, const struct clfb_place *place)
+/* Plans the line or word without the leaf; -EBUSY: there is none */
+static int unlink_plan(struct clfb_tree *tree, const struct clfb_place *place)
 {
 	struct clfb_plan *plan = &tree->plan;
-	u32 level = unlink_level(tree, place);
+	u32 level;
+	int err = unlink_level(tree, place, &level);
 
+	if (err)
+		return err;
 	plan_begin(plan);
-	if (!level)
-		return false;
 	plan_cut(&plan->list, place->step[level].at);
 	plan->number = place->step[level].node;
 	plan->level = level - 1;
@@ -373,17 +416,18 @@ static bool unlink_plan(struct clfb_tree *tree, const struct clfb_place *place)
 		return plan_lower(tree);
 	}
 	if (!crab_clfb_line_fits(&plan->list))
-		return false;
+		return -EBUSY;
 	crab_clfb_line_encode(&plan->line, &plan->list);
-	return true;
+	return 0;
 }
 
-bool crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *place)
+int crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *place)
 {
 	struct clfb_tree *tree = write->tree;
+	int err = unlink_plan(tree, place);
 
-	if (!unlink_plan(tree, place))
-		return false;
+	if (err)
+		return err;
 	crab_flow_pin();
 	plan_commit(write);
 	crab_flow_unpin();
@@ -392,7 +436,7 @@ bool crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *pla
 	crab_pool_free(&tree->pool, place->leaf);
 	tree->leaves--;
 	tree->unlinks++;
-	return true;
+	return 0;
 }
 
 u64 crab_clfb_smo_bound(const struct clfb_tree *tree)

@@ -15,7 +15,7 @@
  * @place: the leaf
  * @record: the record; its key is new
  * Context: clfb_tree.lock for writing.
- * Return: 0, or -ENOSPC with nothing changed.
+ * Return: 0; or with nothing changed -ENOSPC, or -EUCLEAN: damage.
  */
 int crab_clfb_smo_split(struct clfb_write *write, const struct clfb_place *place,
 			const struct crab_record *record);
@@ -25,9 +25,9 @@ int crab_clfb_smo_split(struct clfb_write *write, const struct clfb_place *place
  * @write: the write
  * @place: the leaf
  * Context: clfb_tree.lock for writing.
- * Return: false with nothing changed: the leaf remains.
+ * Return: 0; or with nothing changed -EBUSY: the leaf remains, or -EUCLEAN: damage.
  */
-bool crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *place);
+int crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *place);
 
 /**
  * crab_clfb_smo_bound() - bound the lines that one operation cleans

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests the engine clfb on media that changes after attach has read it: lines of nodes and
+ * leaves that attach would call damaged. No access may leave the region or the memory of the engine,
+ * and a write that would build on such a line returns -EUCLEAN; the store is
+ * read-only from then on. crabtree_changing makes any changes; these are the narrow ones.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/bitops.h>
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "engines/clfb/clfb.h"
+#include "engines/clfb/node.h"
+#include "model.h"
+#include "shadow/shadow.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define LEAVES		300U
+#define LEAF_BYTES	512U
+#define RECORDS		28U	/* of a full leaf */
+#define WIDE		(1ULL << 48)	/* between keys: five children of a node at most */
+#define NODES		8192U
+
+static const char * const layouts[] = { "inplace", "twin", "atomic" };
+
+static struct crab_media media;
+static struct crab_store *store;
+static struct clfb_tree *tree;
+
+static int put(u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+}
+
+static int del(u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_delete(store, key, &old);
+}
+
+/* A store of @n records, whose keys are @step apart */
+static void fill(const char *layout, u32 leaf_bytes, u32 n, u64 step)
+{
+	u32 i;
+
+	media = media_create(CRAB_POOL_OFFSET + 64 * 1024 + LEAVES * leaf_bytes);
+	store = store_format_attach(&media, "clfb", layout, leaf_bytes);
+	tree = clfb_tree_of(store->engine);
+	for (i = 0; i < n; i++)
+		tap_check(!put(i * step), "%u", i);
+}
+
+static void end(void)
+{
+	crab_store_abandon(store);
+	media_destroy(&media);
+}
+
+/* The line of a node that counts, on the media */
+static union clfb_line *line_of(u64 number)
+{
+	bool second = tree->copies > 1 && test_bit(number, tree->second);
+
+	return (union clfb_line *)(media.base + crab_clfb_node_offset(tree, number)) + second;
+}
+
+static u32 children(u64 number)
+{
+	return crab_clfb_line_count(line_of(number));
+}
+
+/* Other children for a node, with a crc that is right */
+static void rewrite(u64 number, const struct clfb_list *list)
+{
+	union clfb_line line, *to = line_of(number);
+
+	crab_clfb_line_encode(&line, list);
+	line.byte[CLFB_MARK] = to->byte[CLFB_MARK];
+	crab_clfb_line_put(line.byte + CLFB_CRC,
+			   crab_clfb_line_crc(&line, tree->base.geo.store_id, number, tree->copies > 1),
+			   sizeof(u32));
+	*to = line;
+}
+
+/* A write that meets damage: one -EUCLEAN, and read-only from then on */
+static void expect_damage(int err, const char *what)
+{
+	static struct crab_store_info info;
+
+	crab_store_info(store, &info);
+	tap_check(err == -EUCLEAN, "%s: %d", what, err);
+	tap_check(info.readonly && strstr(info.reason, what), "%s: %s", what, info.reason);
+	tap_check(put(1) == -EROFS, "%s", what);
+}
+
+/* Deletes all below a key; returns the first error */
+static int clear(u64 high)
+{
+	struct crab_record r[64];
+	struct crab_cursor c;
+	int n, i, err = 0;
+
+	do {
+		crab_cursor_init(&c, 0, high - 1);
+		n = crab_cursor_read(store, &c, r, ARRAY_SIZE(r));
+		for (i = 0; i < n && !err; i++)
+			err = del(r[i].key);
+	} while (n > 0 && !err);
+	return err ?: n;
+}
+
+/* The first child of the root is emptied, so that the other one would become the root */
+static void test_lower(const char *layout, bool far)
+{
+	struct clfb_list list;
+	u64 key = 0;
+
+	fill(layout, LEAF_BYTES, 0, 0);
+	while (tree->levels < 2)
+		tap_check(!put(key++ * WIDE), "%llu", key);
+	tap_check(children(tree->root) == 2, "%u", children(tree->root));
+	crab_clfb_line_decode(line_of(tree->root), &list);
+	list.ref[1] = far ? 1ULL << 39 : tree->base.geo.leaves;
+	rewrite(tree->root, &list);
+	expect_damage(clear(list.key[1]), "a reference out of the pool");
+	tap_ok(true, "clfb, %s: no node %s out of the pool becomes the root", layout,
+	       far ? "far" : "just");
+	end();
+}
+
+/* A split has no node of a line whose crc is wrong */
+static void test_crc(const char *layout)
+{
+	u64 key = RECORDS * 2 * 1000;
+	int err = 0;
+	u32 i;
+
+	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
+	line_of(tree->root)->byte[CLFB_CRC] ^= 1;
+	for (i = 1; i <= RECORDS && !err; i++)
+		err = put(key + i);
+	expect_damage(err, "its line has changed");
+	tap_ok(true, "clfb, %s: a split has no children of a line with a wrong crc", layout);
+	end();
+}
+
+/* Before load @at of the first word of a line its node loses all children but @children */
+static union clfb_line *losing;
+static u32 losing_loads, losing_at, losing_children;
+
+static void losing_loading(struct crab_shadow *shadow, u32 word)
+{
+	if ((__le64 *)media.base + word != losing->word || ++losing_loads != losing_at)
+		return;
+	losing->byte[CLFB_COUNT] = (losing->byte[CLFB_COUNT] & CLFB_OF_LEAVES) | losing_children;
+}
+
+static struct crab_shadow *losing_begin(u32 at, u32 left)
+{
+	struct crab_shadow *shadow = crab_shadow_create(&media, NODES);
+
+	losing = line_of(tree->root);
+	losing_loads = 0;
+	losing_at = at;
+	losing_children = left;
+	shadow->loading = losing_loading;
+	return shadow;
+}
+
+static void losing_end(struct crab_shadow *shadow)
+{
+	tap_check(!shadow->errors, "%s", shadow->error);
+	crab_shadow_destroy(shadow);
+}
+
+/* The line of the root changes between a descent and the split that it is for */
+static void test_splice(const char *layout)
+{
+	u64 key = RECORDS * 2 * 1000;
+	struct crab_shadow *shadow;
+	int err = 0;
+	u32 i;
+
+	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
+	shadow = losing_begin(3, 1);
+	for (i = 1; i <= RECORDS && !err; i++) {
+		losing_loads = 0;
+		err = put(key + i);
+	}
+	expect_damage(err, "its line has changed");
+	losing_end(shadow);
+	tap_ok(true, "clfb, %s: a node that has lost children since the descent is not split", layout);
+	end();
+}
+
+/* The same before an unlink: the last record of the third leaf */
+static void test_cut(const char *layout)
+{
+	u64 key = RECORDS * 2 * 1000;
+	struct crab_shadow *shadow;
+	int err = 0;
+	u32 i;
+
+	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
+	shadow = losing_begin(2, 2);
+	for (i = 0; i < RECORDS && !err; i++) {
+		losing_loads = 0;
+		err = del(key + i * 1000);
+	}
+	expect_damage(err, "its line has changed");
+	losing_end(shadow);
+	tap_ok(true, "clfb, %s: a node that has lost children since the descent loses no other", layout);
+	end();
+}
+
+/* The line of the root changes between the walk of an attach and its repair */
+static void test_settle(const char *layout)
+{
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	struct crab_shadow *shadow;
+
+	fill(layout, LEAF_BYTES, RECORDS * 5, 1000);
+	shadow = losing_begin(2, 0);
+	crab_store_abandon(store);
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%d", report.verdict);
+	tap_check(strstr(report.reason, "key 0 have changed"), "%s", report.reason);
+	losing_end(shadow);
+	tap_ok(true, "clfb, %s: repair cleans nothing that a changed line names", layout);
+	end();
+}
+
+/* A leaf gets a key that is not of its range, and then one record more than it holds */
+static void test_split(const char *layout)
+{
+	struct clfb_place place;
+	struct clfb_dleaf *leaf;
+	struct crab_check_report report;
+	u64 key = RECORDS * 2 * 1000;
+	__le64 was;
+	int err = 0;
+	u32 i;
+
+	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
+	crab_clfb_find(tree, key, &place);
+	leaf = clfb_leaf_media(tree, place.leaf);
+	was = leaf->slot[5].key;
+	leaf->slot[5].key = cpu_to_le64(7);
+	for (i = 1; i <= RECORDS && !err; i++)
+		err = put(key + i);
+	expect_damage(err, "a key is out of its range");
+	leaf->slot[5].key = was;
+	crab_store_check(store, &report);
+	tap_check(!report.damage.count, "%s", report.damage.what);
+	tap_ok(true, "clfb, %s: a split moves no key out of its range, and loses no leaf", layout);
+	end();
+}
+
+int main(void)
+{
+	u32 i;
+
+	if (crab_persist_init())
+		return 2;
+	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
+		test_lower(layouts[i], false);
+		test_lower(layouts[i], true);
+		test_crc(layouts[i]);
+		test_splice(layouts[i]);
+		test_cut(layouts[i]);
+		test_settle(layouts[i]);
+		test_split(layouts[i]);
+	}
+	return tap_done();
+}
