@@ -175,8 +175,9 @@ static inline bool clfb_breathe(const struct clfb_tree *tree)
 /**
  * crab_clfb_find() - find the leaf whose range holds a key, and that range
  * @tree: the tree
- * @key: any
- * @place: out
+ * @key: any but the reserved key
+ * @place: out: the range holds the key. If nodes that changed since attach lead to another range,
+ *	it is that of all keys, and bad
  * Context: clfb_tree.lock.
  */
 void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *place);

@@ -3,7 +3,8 @@
  * This file implements the descent to a leaf and all reads; and quarantine at run time, when
  * memory under an attached store has failed.
  *
- * Invariant: the records returned from one leaf belong to one state of it.
+ * Invariant: the records returned from one leaf belong to one state of it. The range that a descent
+ * returns holds its key, even if nodes have changed: each step of a walk leads on.
  *
  * Locking: takes clfb_tree.lock: readers share it, and release it between two leaves.
  */
@@ -42,6 +43,12 @@ static __always_inline void find(const struct clfb_tree *tree, u64 key, struct c
 void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *place)
 {
 	find(tree, key, place, true);
+	if (likely(key >= place->low && key < place->high))
+		return;
+	/* Keys of a node that has changed do not ascend any more: a walk must end nevertheless */
+	place->bad = true;
+	place->low = 0;
+	place->high = CRAB_KEY_EMPTY;
 }
 
 void crab_clfb_find_leaf(const struct clfb_tree *tree, u64 key, struct clfb_place *place)

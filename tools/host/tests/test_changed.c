@@ -2,11 +2,12 @@
 /*
  * This file tests the engine clfb on media that changes after attach has read it: lines of nodes and
  * leaves that attach would call damaged. No access may leave the region or the memory of the engine,
- * and a write that would build on such a line returns -EUCLEAN; the store is
+ * each walk must end, and a write that would build on such a line returns -EUCLEAN; the store is
  * read-only from then on. crabtree_changing makes any changes; these are the narrow ones.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <linux/bitops.h>
 #include <linux/err.h>
@@ -26,6 +27,7 @@
 #define RECORDS		28U	/* of a full leaf */
 #define WIDE		(1ULL << 48)	/* between keys: five children of a node at most */
 #define NODES		8192U
+#define ENDLESS		60U	/* seconds */
 
 static const char * const layouts[] = { "inplace", "twin", "atomic" };
 
@@ -153,6 +155,62 @@ static void test_crc(const char *layout)
 	end();
 }
 
+/* A root of five children; its keys do not ascend any more, and half of its children are not there */
+static void twist(const char *layout, u32 levels, struct clfb_list *list)
+{
+	u64 key = 0, third;
+
+	fill(layout, LEAF_BYTES, 0, 0);
+	while (tree->levels < levels || children(tree->root) < 5)
+		tap_check(!put(key++ * WIDE), "%llu", key);
+	crab_clfb_line_decode(line_of(tree->root), list);
+	third = list->key[2];
+	list->key[2] = list->key[3];
+	list->key[3] = third;
+	list->ref[2] = list->ref[4] = tree->base.geo.leaves;
+	rewrite(tree->root, list);
+}
+
+/* Walks to an end of the store; returns how many ranges were bad */
+static u32 walk(u64 from, bool back)
+{
+	struct crab_record r[64];
+	struct crab_cursor c;
+	u32 bad = 0;
+	int n;
+
+	n = crab_store_seek(store, from, back ? CRAB_SEEK_LE : CRAB_SEEK_GE, r);
+	tap_check(!n || n == -ENOENT || n == -EUCLEAN, "%llu: %d", from, n);
+	if (back)
+		crab_cursor_init_back(&c, 0, from);
+	else
+		crab_cursor_init(&c, from, CRAB_KEY_EMPTY - 1);
+	while (!c.done) {
+		n = crab_cursor_read(store, &c, r, ARRAY_SIZE(r));
+		if (n < 0)
+			crab_cursor_skip(store, &c);
+		bad += n == -EUCLEAN;
+	}
+	return bad;
+}
+
+/* Each walk ends, from any key, and meets bad ranges */
+static void test_order(const char *layout, u32 levels)
+{
+	struct clfb_list list;
+	u32 i, bad = 0;
+
+	twist(layout, levels, &list);
+	for (i = 0; i < 3 * list.count; i++) {
+		bad += walk(list.key[i / 3] + i % 3, false);
+		bad += walk(list.key[i / 3] + i % 3, true);
+	}
+	tap_check(bad >= 3 * list.count, "%u", bad);
+	tap_ok(true, "clfb, %s, %u levels: a walk ends that meets keys which do not ascend", layout,
+	       levels);
+	end();
+}
+
 /* Before load @at of the first word of a line its node loses all children but @children */
 static union clfb_line *losing;
 static u32 losing_loads, losing_at, losing_children;
@@ -272,10 +330,13 @@ int main(void)
 
 	if (crab_persist_init())
 		return 2;
+	alarm(ENDLESS);
 	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
 		test_lower(layouts[i], false);
 		test_lower(layouts[i], true);
 		test_crc(layouts[i]);
+		test_order(layouts[i], 1);
+		test_order(layouts[i], 2);
 		test_splice(layouts[i]);
 		test_cut(layouts[i]);
 		test_settle(layouts[i]);
