@@ -138,10 +138,12 @@ struct clfb_place {
  * struct clfb_write - a write under way
  * @tree: the tree
  * @flow: stores, cleans and fences of the write
+ * @err: -EUCLEAN: the leaf has changed since it was found: damage, and nothing was written
  */
 struct clfb_write {
 	struct clfb_tree *tree;
 	struct crab_flow *flow;
+	int err;
 };
 
 static inline struct clfb_tree *clfb_tree_of(struct crab_engine *engine)

@@ -104,7 +104,7 @@ const char *crab_clfb_leaf_fault(const struct clfb_tree *tree, const struct clfb
  * @leaf: number of the leaf
  * @record: the record; its key is new
  * Context: clfb_tree.lock for writing, pinned.
- * Return: false with nothing changed: it has no room.
+ * Return: false with nothing changed: it has no room, or clfb_write.err is set.
  */
 bool crab_clfb_leaf_add(struct clfb_write *write, u64 leaf, const struct crab_record *record);
 
@@ -114,6 +114,9 @@ bool crab_clfb_leaf_add(struct clfb_write *write, u64 leaf, const struct crab_re
  * @leaf: number of the leaf
  * @slot: slot of the record
  * @value: the value
+ *
+ * May set clfb_write.err.
+ *
  * Context: as crab_clfb_leaf_add().
  */
 void crab_clfb_leaf_set(struct clfb_write *write, u64 leaf, u32 slot, u64 value);
@@ -123,6 +126,9 @@ void crab_clfb_leaf_set(struct clfb_write *write, u64 leaf, u32 slot, u64 value)
  * @write: the write
  * @leaf: number of the leaf
  * @slot: slot of the record
+ *
+ * May set clfb_write.err.
+ *
  * Context: as crab_clfb_leaf_add().
  */
 void crab_clfb_leaf_drop(struct clfb_write *write, u64 leaf, u32 slot);

@@ -14,7 +14,7 @@
  * leaf. A store that is full can therefore be updated.
  *
  * The crc covers the number of the leaf and the store. It is verified by attach and CHECK; other
- * reads verify that the line can be decoded.
+ * reads verify that the line can be decoded, and writes that its records ascend, too.
  *
  * Locking: clfb_tree.lock.
  */
@@ -104,8 +104,8 @@ static void line_encode(union clfb_line *line, const struct leaf_records *r,
 	crab_clfb_line_put(line->byte + CLFB_LEAF_CRC, line_crc(line, geo, leaf), sizeof(u32));
 }
 
-/* No records if the line cannot be decoded: it has changed since the leaf was found */
-static void records_read(const struct clfb_tree *tree, u64 leaf, struct leaf_records *r)
+/* No records, and false, if the line cannot be decoded: it has changed since the leaf was found */
+static bool records_read(const struct clfb_tree *tree, u64 leaf, struct leaf_records *r)
 {
 	union clfb_line line;
 
@@ -113,8 +113,36 @@ static void records_read(const struct clfb_tree *tree, u64 leaf, struct leaf_rec
 			    &line);
 	r->count = 0;
 	r->low = 0;
-	if (line_holds(&line))
-		line_decode(&line, r);
+	if (!line_holds(&line))
+		return false;
+	line_decode(&line, r);
+	return true;
+}
+
+static bool records_ascend(const struct leaf_records *r)
+{
+	u32 i;
+
+	for (i = 1; i < r->count; i++)
+		if (r->at[i].key <= r->at[i - 1].key)
+			return false;
+	return true;
+}
+
+/*
+ * The records for a write: @least of them at least. Only of records that ascend is the last
+ * difference the largest, and does a line without one of them fit
+ */
+static bool records_open(struct clfb_write *write, u64 leaf, u32 least, struct leaf_records *r)
+{
+	struct crab_engine *engine = &write->tree->base;
+
+	if (records_read(write->tree, leaf, r) && r->count >= least && records_ascend(r))
+		return true;
+	write->err = crab_engine_damaged(engine, crab_leaf_offset(&engine->geo, leaf),
+					 "leaf %llu: its line has changed",
+					 (unsigned long long)leaf);
+	return false;
 }
 
 /* Replaces the line of a leaf, durably */
@@ -236,7 +264,8 @@ bool crab_clfb_encoded_add(struct clfb_write *write, u64 leaf, const struct crab
 	struct leaf_records r;
 	u32 i;
 
-	records_read(write->tree, leaf, &r);
+	if (!records_open(write, leaf, 0, &r))
+		return false;
 	for (i = r.count++; i && r.at[i - 1].key > record->key; i--)
 		r.at[i] = r.at[i - 1];
 	r.at[i] = *record;
@@ -250,8 +279,7 @@ void crab_clfb_encoded_set(struct clfb_write *write, u64 leaf, u32 slot, u64 val
 {
 	struct leaf_records r;
 
-	records_read(write->tree, leaf, &r);
-	if (slot >= r.count)	/* the line has changed since */
+	if (!records_open(write, leaf, slot + 1, &r))
 		return;
 	r.at[slot].value = value;
 	records_write(write, leaf, &r);
@@ -261,8 +289,7 @@ void crab_clfb_encoded_drop(struct clfb_write *write, u64 leaf, u32 slot)
 {
 	struct leaf_records r;
 
-	records_read(write->tree, leaf, &r);
-	if (slot >= r.count)
+	if (!records_open(write, leaf, slot + 1, &r))
 		return;
 	memmove(r.at + slot, r.at + slot + 1, (--r.count - slot) * sizeof(r.at[0]));
 	records_write(write, leaf, &r);

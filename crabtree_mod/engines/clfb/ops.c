@@ -28,6 +28,8 @@ static int put_old(struct clfb_write *write, u64 leaf, u32 slot, u64 value,
 	crab_flow_pin();
 	crab_clfb_leaf_set(write, leaf, slot, value);
 	crab_flow_unpin();
+	if (write->err)
+		return write->err;
 	crab_count_settled(&write->tree->base, updates, write->flow, 0);
 	return 0;
 }
@@ -52,7 +54,7 @@ static int put_new(struct clfb_write *write, struct clfb_place *place, u64 key, 
 	added = crab_clfb_leaf_add(write, place->leaf, &record);
 	crab_flow_unpin();
 	if (!added)
-		err = put_split(write, place, &record);
+		err = write->err ?: put_split(write, place, &record);
 	if (!err)
 		crab_count_settled(&write->tree->base, inserts, write->flow, 0);
 	return err;
@@ -107,7 +109,7 @@ static int take(struct clfb_write *write, u64 key, struct crab_old *old)
 		crab_flow_pin();
 		crab_clfb_leaf_drop(write, place.leaf, slot);
 		crab_flow_unpin();
-		err = 0;
+		err = write->err;
 	}
 	if (!err)
 		crab_count_settled(&tree->base, deletes, write->flow, 0);

@@ -324,6 +324,25 @@ static void test_split(const char *layout)
 	end();
 }
 
+/* Without its first record the line would need 72 bytes: its last key is not the highest */
+static void test_encoded(void)
+{
+	static const u64 keys[] = { 1000, 1010, 1020, 1300 };
+	u8 *line;
+	u32 i;
+
+	fill("encoded", CRAB_LINE, 0, 0);
+	for (i = 0; i < ARRAY_SIZE(keys); i++)
+		tap_check(!put(keys[i]), "%u", i);
+	tap_check(!put(1030), "1030");
+	line = (u8 *)clfb_leaf_media(tree, tree->root);
+	tap_check(line[CLFB_LEAF_COUNT] == 5 && line[CLFB_LEAF_WIDTH] == 2, "%u", line[CLFB_LEAF_COUNT]);
+	crab_clfb_line_put(line + CRAB_LINE - 2, 5, 2);
+	expect_damage(del(1000), "its line has changed");
+	tap_ok(true, "clfb, encoded: no write of records that do not ascend");
+	end();
+}
+
 int main(void)
 {
 	u32 i;
@@ -342,5 +361,6 @@ int main(void)
 		test_settle(layouts[i]);
 		test_split(layouts[i]);
 	}
+	test_encoded();
 	return tap_done();
 }
