@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This suite changes the media under a store: a word, a line, a leaf or all of it, to ones, to
- * zeros or to anything, before any load of attach, of an operation, of CHECK or of detach. Half of
- * the changes are of the very word that is about to be loaded: two loads of one word differ.
+ * zeros, to other words of it or to anything, before any load of attach, of an operation, of CHECK
+ * or of detach. Half of the changes are of the very word that is about to be loaded: two loads of
+ * one word differ.
  *
  * The records may then have any content. The suite checks that no access leaves the region (by
  * the shadow of the media) or the kernel's own tables (by KASAN), that each operation ends with a
@@ -37,10 +38,11 @@
 #define NODES		8192
 
 /* The value that a change stores in a word */
-enum fill { FILL_ONES, FILL_ZEROS, FILL_RANDOM, FILL_FLIP, FILLS };
+enum fill { FILL_ONES, FILL_ZEROS, FILL_RANDOM, FILL_COPY, FILL_FLIP, FILLS };
 
 struct kind {
 	const char *name;
+	const char *engine;
 	const char *layout;
 	u32 leaf_bytes;
 	u32 leaves;
@@ -49,17 +51,21 @@ struct kind {
 
 /* CRAB_LEAF_BYTES_MIN is smaller in a build with the shadow */
 static const struct kind kinds[] = {
-	{ "slotted, 128 bytes", "slotted", 128, 60, { } },
-	{ "slotted, 1 KiB", "slotted", 1024, 12, { } },
-	{ "slotted, 8 KiB", "slotted", 8192, 6, { } },
-	{ "sorted, shifted", "sorted", 128, 60, { .strategy = CRAB_STRATEGY_SIP } },
-	{ "sorted, copied", "sorted", 128, 60, { .strategy = CRAB_STRATEGY_COW,
-						 .on_demand = true } },
-	{ "sorted, 512 bytes", "sorted", 512, 20, { .strategy = CRAB_STRATEGY_AUTO, .pair = true,
-						    .probe = true } },
-	{ "adr", "adr", 128, 60, { } },
-	{ "eadr, 128 bytes", "eadr", 128, 60, { } },
-	{ "eadr, 512 bytes", "eadr", 512, 20, { } },
+	{ "slotted, 128 bytes", "crab", "slotted", 128, 60, { } },
+	{ "slotted, 1 KiB", "crab", "slotted", 1024, 12, { } },
+	{ "slotted, 8 KiB", "crab", "slotted", 8192, 6, { } },
+	{ "sorted, shifted", "crab", "sorted", 128, 60, { .strategy = CRAB_STRATEGY_SIP } },
+	{ "sorted, copied", "crab", "sorted", 128, 60, { .strategy = CRAB_STRATEGY_COW,
+							 .on_demand = true } },
+	{ "sorted, 512 bytes", "crab", "sorted", 512, 20, { .strategy = CRAB_STRATEGY_AUTO,
+							    .pair = true, .probe = true } },
+	{ "adr", "nbtree", "adr", 128, 60, { } },
+	{ "eadr, 128 bytes", "nbtree", "eadr", 128, 60, { } },
+	{ "eadr, 512 bytes", "nbtree", "eadr", 512, 20, { } },
+	{ "clfb, inplace", "clfb", "inplace", 128, 60, { } },
+	{ "clfb, twin", "clfb", "twin", 128, 60, { } },
+	{ "clfb, atomic", "clfb", "atomic", 256, 30, { } },
+	{ "clfb, encoded", "clfb", "encoded", 64, 120, { } },
 };
 
 /**
@@ -99,6 +105,9 @@ static void change_words(struct changing *c, u32 from, u32 n, enum fill fill)
 			break;
 		case FILL_RANDOM:
 			words[i] = cpu_to_le64(rng(&c->seed));
+			break;
+		case FILL_COPY:
+			words[i] = words[rng_below(&c->seed, c->media.size / sizeof(*words))];
 			break;
 		default:
 			words[i] ^= cpu_to_le64(1ULL << rng_below(&c->seed, 64));
@@ -316,7 +325,7 @@ static void changing_run(struct changing *c)
 {
 	struct crab_format_options options = {
 		.force = true, .leaf_bytes = c->kind->leaf_bytes, .layout = c->kind->layout,
-		.engine = engine_of(c->kind->layout)->name, .label = "kunit",
+		.engine = c->kind->engine, .label = "kunit",
 	};
 	struct crab_shadow *shadow = crab_shadow_create(&c->media, NODES);
 	char reason[CRAB_REASON_LEN];
