@@ -305,7 +305,7 @@ int crab_ea_smo_begin(struct nb_write *write, u64 key)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct ea_smo *smo = NULL;
-	u32 n;
+	u32 n = 0;
 	int err;
 
 	do {
