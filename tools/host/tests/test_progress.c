@@ -10,7 +10,7 @@
  *
  * There is one exception: an operation that needs a free leaf waits for the task if that holds the
  * lock of the pool; and if no leaf is free, also if it holds nb_tree.smo_lock or is in an RCU
- * section. The test expects that, too.
+ * section. The test expects that, too. Of two inserts that need the last leaves, one gets them.
  *
  *   test_progress [OPERATIONS]	of each other task at every place; default 20
  */
@@ -21,6 +21,7 @@
 #include <linux/kernel.h>
 
 #include "engines/nbtree/eadr/eadr.h"
+#include "model.h"
 #include "store/store_priv.h"
 #include "tap.h"
 #include "trial.h"
@@ -28,6 +29,7 @@
 #define OTHERS		2
 #define OPS		500	/* of each of the others, in a phase: 1,000 together */
 #define OPS_WITHOUT	2000	/* with few leaves */
+#define RIVALS		400	/* seeds; with leaves taken one by one, both fail with 3 of them */
 #define PLACES_MAX	2000	/* that one operation may pass; measured: 784 */
 
 enum phase {
@@ -285,6 +287,58 @@ static void run_few(const struct scenario *scenario, const u32 *first)
 	       scenario->name, waits, ends);
 }
 
+/* Two inserts into full leaves, while three leaves are free: each needs two */
+
+struct rivals {
+	struct crab_store *store;
+	int err[2];
+};
+
+static int rival_put(struct crab_store *store, u64 rival, u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_insert(store, (rival << EA_STATE_SHIFT) + key, 1, CRAB_INSERT_CREATE, &old);
+}
+
+static struct rivals rivals;
+
+static void rival(void *arg)
+{
+	u64 n = (unsigned long)arg;
+
+	rivals.err[n] = rival_put(rivals.store, n, 25);
+}
+
+static bool rivals_both_fail(u64 seed)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + (EA_QUARTERS + 3) * 128);
+	struct tasks_plan plan = { .seed = seed * 7919, .pace = 1 + seed % 60 };
+	u64 key;
+
+	rivals.store = store_format_attach(&media, "nbtree", "eadr", 128);
+	for (key = 10; key <= 50; key += 10)
+		tap_check(!rival_put(rivals.store, 0, key) && !rival_put(rivals.store, 1, key),
+			  "insert of %llu", key);
+	tasks_add(rival, (void *)0);
+	tasks_add(rival, (void *)1);
+	tap_check(tasks_run(&plan) == TASKS_DONE, "seed %llu: the tasks come to no end", seed);
+	crab_store_detach(rivals.store);
+	media_destroy(&media);
+	return rivals.err[0] && rivals.err[1];
+}
+
+static void run_rivals(void)
+{
+	u64 seed;
+
+	crab_tiny_slots = 0;
+	for (seed = 1; seed <= RIVALS; seed++)
+		tap_check(!rivals_both_fail(seed), "seed %llu: %d and %d", seed, rivals.err[0],
+			  rivals.err[1]);
+	tap_ok(true, "two inserts need the last leaves: one of them gets what it needs, %u times", RIVALS);
+}
+
 int main(int argc, char **argv)
 {
 	u32 ops = argc > 1 ? atoi(argv[1]) : 20, phase, i;
@@ -304,5 +358,6 @@ int main(int argc, char **argv)
 		}
 		run_few(&scenarios[i], first);
 	}
+	run_rivals();
 	return tap_done();
 }
