@@ -35,6 +35,8 @@
 #define EA_FREE		CRAB_KEY_EMPTY
 #define EA_DEAD		(CRAB_KEY_EMPTY - 1)	/* it never gets one */
 
+#define EA_FP_HOLE	1U	/* fingerprint of a slot that attach found free below one in use */
+
 #define EA_QUARTERS	4U
 
 /* A bit of the number in a link: the leaf that holds the link is frozen, and so is the link */

@@ -445,7 +445,7 @@ static const char *slot_open(struct ea_tree *tree, struct ea_leaf *leaf, u32 slo
 	u64 key = ea_key(leaf, word);
 
 	while (leaf->nb.used <= slot)
-		leaf->nb.fp[leaf->nb.used++] = 1;
+		leaf->nb.fp[leaf->nb.used++] = EA_FP_HOLE;
 	if (!ea_is_record(word))
 		return ea_is_dead(word) ? NULL : "a slot has an unknown state";
 	leaf->nb.fp[slot] = fingerprint(key);

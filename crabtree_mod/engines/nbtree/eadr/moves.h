@@ -40,7 +40,7 @@ void crab_ea_smo_unlink(struct nb_write *write, u64 key);
  * @write: the write
  * @leaf: the leaf, whose @smo is set
  * Context: RCU.
- * Return: false if crab_ea_leaf_of() returned NULL.
+ * Return: false if crab_ea_leaf_of() returned NULL, or if a record of the leaf cannot be read.
  */
 bool crab_ea_smo_finish(struct nb_write *write, struct ea_leaf *leaf);
 

@@ -38,6 +38,10 @@
  * before it, which a search finds by the list. Only the holder of nb_tree.smo_lock
  * begins to unlink, once the index follows the list: so the index has one such leaf at most.
  *
+ * Memory that reads all ones looks like free slots, which a frozen leaf does not have. A task that
+ * reads one links nothing, and its write returns -EUCLEAN; there is no lock to note damage. A later
+ * one completes the steps if the memory answers again.
+ *
  * The old leaf is freed when the index does not lead to it any more, and after a grace period: a
  * swap that was delayed cannot hit a leaf with a new use.
  *
@@ -412,7 +416,18 @@ static void slot_copy(struct nb_write *write, struct ea_leaf *to, u32 at, u64 ke
 			     EA_LIVE | (key & EA_KEY_BITS), value);
 }
 
-static void records_copy(struct nb_write *write, struct ea_leaf *leaf, const struct ea_smo *smo)
+/*
+ * A slot of a frozen leaf has no record if it is dead, or was free below one in use at attach. Any
+ * other slot that reads as free is memory that reads all ones
+ */
+static bool slot_is_void(const struct ea_leaf *leaf, u32 slot, u64 word)
+{
+	return ea_is_dead(word) || (word == EA_FREE && slot < leaf->nb.used &&
+				    READ_ONCE(leaf->nb.fp[slot]) == EA_FP_HOLE);
+}
+
+/* False: a slot cannot be read. The slots before it are copied as any other task copies them */
+static bool records_copy(struct nb_write *write, struct ea_leaf *leaf, const struct ea_smo *smo)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	u32 slot, count[2] = { }, which;
@@ -420,6 +435,8 @@ static void records_copy(struct nb_write *write, struct ea_leaf *leaf, const str
 
 	for (slot = 0; slot < tree->nb.room; slot++) {
 		word = ea_word(tree, leaf, slot);
+		if (!ea_is_frozen(word) && !slot_is_void(leaf, slot, word))
+			return false;
 		if (!ea_is_frozen(word))
 			continue;
 		key = ea_key(leaf, word);
@@ -427,6 +444,7 @@ static void records_copy(struct nb_write *write, struct ea_leaf *leaf, const str
 		slot_copy(write, smo->fresh[which], count[which]++, key,
 			  ea_value(tree, leaf, slot));
 	}
+	return true;
 }
 
 /* The last fresh leaf gets the link of the old one */
@@ -438,7 +456,8 @@ static void fresh_join(struct nb_write *write, const struct ea_smo *smo, u64 nex
 	crab_cas(write->flow, link_of(tree, last), 0, link_for(tree, last, next));
 }
 
-static void smo_copy(struct nb_write *write, struct ea_leaf *leaf)
+/* False: the leaf cannot be read, and nothing links to its fresh leaves */
+static bool smo_copy(struct nb_write *write, struct ea_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct ea_smo *smo = ea_smo(leaf);
@@ -447,18 +466,19 @@ static void smo_copy(struct nb_write *write, struct ea_leaf *leaf)
 
 	/* Pairs with smp_store_release() below */
 	if (smp_load_acquire(&smo->copied))
-		return;
+		return true;
 	for (slot = 0; slot < tree->nb.room; slot++)
 		slot_freeze(write, leaf, slot);
 	next = link_freeze(write, leaf);
-	if (smo->fresh[0]) {
-		records_copy(write, leaf, smo);
+	if (smo->fresh[0] && !records_copy(write, leaf, smo))
+		return false;
+	if (smo->fresh[0])
 		fresh_join(write, smo, next);
-	}
 	/* P7: the fresh leaves are whole before P8 links them */
 	crab_fence(write->flow, CRAB_P7_FRESH);
 	/* Pairs with smp_load_acquire() above */
 	smp_store_release(&smo->copied, 1);
+	return true;
 }
 
 /* Link */
@@ -518,9 +538,8 @@ bool crab_ea_smo_finish(struct nb_write *write, struct ea_leaf *leaf)
 
 	write->structure = true;
 	while (!READ_ONCE(leaf->nb.gone)) {
-		if (is_failed(at))
+		if (is_failed(at) || !smo_copy(write, at))
 			return false;
-		smo_copy(write, at);
 		at = smo_bypass(write, at);
 		if (IS_ERR(at))
 			return false;

@@ -65,7 +65,7 @@ DESIGNS = [
              "ea_value(tree, leaf, slot), EA_LIVE | (record->key & EA_KEY_BITS), record->value)"),
     ]),
     Design("eadr: the list has the fresh leaves before they have the records", [
-        Edit(EADR_SMO, "smo_copy(write, at);\n\t\tat = smo_bypass(write, at);",
+        Edit(EADR_SMO, "if (!smo_copy(write, at))\n\t\t\treturn false;\n\t\tat = smo_bypass(write, at);",
              "struct ea_leaf *was = at; at = smo_bypass(write, at); smo_copy(write, was)"),
     ]),
     Design("eadr: the first fresh leaf has no link to the second one", [
@@ -100,8 +100,6 @@ HARMLESS = [
       for kind in ("left out", "a store barrier instead")],
     ("smo_prepare", "fresh_prepare(write, smo->fresh[0], leaf->nb.low, min(high, smo->split), next) / "
      "crab_fence(write->flow, CRAB_P5_PREPARED)", "exchanged", EADR_CPUS),
-    ("smo_copy", "records_copy(write, leaf, smo) / fresh_join(write, smo, next)", "exchanged",
-     "P7 makes both durable, in either order"),
     ("link_freeze", "crab_cas(write->flow, at, word, word | EA_LINK_MARK)", "left out", EADR_MARK),
     ("crab_ea_close", "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), EA_DEAD, 0)",
      "left out", EADR_STAYS),
