@@ -170,6 +170,8 @@ static const char *line_read(struct commit_file *file, char *text, size_t len, c
 {
 	file->line++;
 	file->label[0] = '\0';
+	if (len == LINE_ROOM)
+		return LINE_LONG;
 	if (strlen(text) != len)
 		return "not text: it holds a zero byte";
 	text += strspn(text, BLANKS);
@@ -178,16 +180,16 @@ static const char *line_read(struct commit_file *file, char *text, size_t len, c
 
 static int lines_read(struct commit_file *file, FILE *from, commit_line_fn *add, void *arg)
 {
+	static char text[LINE_ROOM];
 	const char *wrong = NULL;
-	char *text = NULL;
-	size_t size = 0;
-	ssize_t len;
+	size_t len;
+	int got;
 
-	while (!wrong && (len = getline(&text, &size, from)) >= 0)
-		wrong = line_read(file, text, len, add, arg);
-	free(text);
-	if (!wrong && ferror(from))
-		return fail_file(file->name, -errno, "read");
+	while (!wrong && (got = line_next(from, text, &len))) {
+		if (got < 0 && got != -EMSGSIZE)
+			return fail_file(file->name, got, "read");
+		wrong = line_read(file, text, got < 0 ? LINE_ROOM : len, add, arg);
+	}
 	if (!wrong && !file->count)
 		wrong = "no operation";
 	if (!wrong)

@@ -73,6 +73,19 @@ uint64_t size_arg(struct argp_state *state, const char *what, const char *text);
 bool uuid_parse(const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
 void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
 
+/* line.c */
+#define LINE_ROOM	(256U << 10)
+#define LINE_LONG	"a line of 256 KiB or more"
+
+/**
+ * line_next() - read the next line of a text file
+ * @file: the file
+ * @text: out: the line, its line feed if there is one, and a NUL
+ * @len: out: length of the line
+ * Return: 1, 0 at the end of the file, -EMSGSIZE: it has no room, or another negative errno.
+ */
+int line_next(FILE *file, char text[LINE_ROOM], size_t *len);
+
 /* output.c */
 #define UUID_TEXT_LEN	37
 

@@ -34,6 +34,9 @@ struct args {
  * @args: the command line
  * @target: the store
  * @file: the lines
+ * @text: the line read last, or ahead
+ * @len: its length
+ * @got: of it, as of line_next()
  * @name: of the file, for messages
  * @stream: the file, if it is a snapshot
  * @kind: of its items
@@ -49,6 +52,9 @@ struct load {
 	const struct args *args;
 	struct target *target;
 	FILE *file;
+	char text[LINE_ROOM];
+	size_t len;
+	int got;
 	const char *name;
 	struct stream stream;
 	enum item_kind kind;
@@ -261,15 +267,15 @@ static int malformed(struct load *load, const char *wrong)
 	return EXIT_FAILED;
 }
 
-static int load_line(struct load *load, char *text, ssize_t len)
+static int load_line(struct load *load)
 {
 	struct crabtree_batch_op *op = &load->ops[load->count];
-	const char *wrong = strlen(text) == (size_t)len ? NULL : "not text: it holds a zero byte";
+	const char *wrong = load->got > 0 ? NULL : LINE_LONG;
 
-	if (!wrong && load->line == 1 && stream_has_values(text))
-		wrong = "a snapshot of values: give its file, not standard input";
+	if (!wrong && strlen(load->text) != load->len)
+		wrong = "not text: it holds a zero byte";
 	if (!wrong)
-		wrong = parse_line(text, op);
+		wrong = parse_line(load->text, op);
 	if (wrong)
 		return malformed(load, wrong);
 	if (!op->verb)
@@ -279,26 +285,26 @@ static int load_line(struct load *load, char *text, ssize_t len)
 	return load->count == load->args->batch ? submit(load) : EXIT_OK;
 }
 
+static void line_ahead(struct load *load)
+{
+	load->got = line_next(load->file, load->text, &load->len);
+}
+
 static int load_lines(struct load *load)
 {
-	char *text = NULL;
-	size_t size = 0;
-	ssize_t len;
-	int err, code = EXIT_OK;
+	int code = EXIT_OK;
 
-	while (!code && (len = getline(&text, &size, load->file)) >= 0) {
+	while (!code && (load->got > 0 || load->got == -EMSGSIZE)) {
 		load->line++;
-		code = load_line(load, text, len);
+		code = load_line(load);
 		if (!load->count)
 			progress_show(load->stored, ftello(load->file));
+		if (!code)
+			line_ahead(load);
 	}
-	free(text);
-	if (!code && ferror(load->file)) {
-		err = -errno;
-		submit(load);
-		return fail_file(load->name, err, "read");
-	}
-	return code ? code : submit(load);
+	if (!code)
+		code = submit(load);
+	return !code && load->got < 0 ? fail_file(load->name, load->got, "read") : code;
 }
 
 /* The values of a snapshot, in a store of its kind */
@@ -339,28 +345,51 @@ static int report(const struct load *load)
 	return json_print(json);
 }
 
+static bool is_regular(FILE *file, struct stat *st)
+{
+	return !fstat(fileno(file), st) && S_ISREG(st->st_mode);
+}
+
 static uint64_t file_size(FILE *file)
 {
 	struct stat st;
 
-	return !fstat(fileno(file), &st) && S_ISREG(st.st_mode) ? st.st_size : 0;
+	return is_regular(file, &st) ? st.st_size : 0;
 }
 
-/* A file that begins like a snapshot is verified to its last line before a record is stored */
+/* A snapshot from a pipe is copied; an exit code, after a message */
+static int spool(struct load *load)
+{
+	FILE *copy = stream_spool(load->file, load->text);
+
+	if (!copy)
+		return fail_file(load->name, -errno, "load: no copy of it in $TMPDIR or /tmp");
+	if (load->file != stdin)
+		fclose(load->file);
+	load->file = copy;
+	return EXIT_OK;
+}
+
+/* Lines that begin like a snapshot are verified to the last one before a record is stored */
 static int verify_snapshot(struct load *load)
 {
-	int code = EXIT_OK;
+	struct stat st;
+	int code;
 
-	if (load->file == stdin || !file_size(load->file))
+	line_ahead(load);
+	if (load->got <= 0 || !stream_begins(load->text))
 		return EXIT_OK;
-	if (stream_is(load->file)) {
-		rewind(load->file);
-		stream_open(&load->stream, load->file, load->name);
-		code = stream_verify(&load->stream);
-		load->kind = load->stream.kind;
-	}
-	if (load->kind == ITEM_RECORD)
-		rewind(load->file);
+	code = load->file == stdin || !is_regular(load->file, &st) ? spool(load) : EXIT_OK;
+	if (code)
+		return code;
+	rewind(load->file);
+	stream_open(&load->stream, load->file, load->name);
+	code = stream_verify(&load->stream);
+	load->kind = load->stream.kind;
+	if (load->kind != ITEM_RECORD)
+		return code;
+	rewind(load->file);
+	line_ahead(load);
 	return code;
 }
 

@@ -183,23 +183,26 @@ static void load_file(struct region_load *load, const char *path)
 {
 	struct place place = { .load = load, .path = path };
 	FILE *file = fopen(path, "r");
-	char *text = NULL;
-	size_t len = 0;
+	static char text[LINE_ROOM];
+	size_t len;
+	int got;
 
 	if (!file) {
 		fail_file(path, -errno, "open");
 		load->bad++;
 		return;
 	}
-	while (getline(&text, &len, file) >= 0) {
+	while ((got = line_next(file, text, &len)) > 0) {
 		place.number++;
 		load_line(&place, text);
 	}
-	if (ferror(file)) {
-		fail_file(path, -EIO, "read");
+	if (got == -EMSGSIZE) {
+		place.number++;
+		refuse(&place, LINE_LONG);
+	} else if (got) {
+		fail_file(path, got, "read");
 		load->bad++;
 	}
-	free(text);
 	fclose(file);
 }
 

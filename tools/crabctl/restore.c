@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define BATCH	1024
 
@@ -200,34 +199,6 @@ static int report(const struct restore *restore, const struct stream *stream)
 	return json_print(json);
 }
 
-/* A pipe cannot be read twice: copies it to a file without a name */
-static FILE *spool(FILE *from)
-{
-	const char *dir = getenv("TMPDIR");
-	char path[4096], block[65536];
-	FILE *to = NULL;
-	size_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/crabctl.XXXXXX", dir && *dir ? dir : "/tmp");
-	fd = mkstemp(path);
-	if (fd >= 0) {
-		unlink(path);
-		to = fdopen(fd, "w+e");
-	}
-	while (to && (n = fread(block, 1, sizeof(block), from)) > 0) {
-		if (fwrite(block, 1, n, to) < n)
-			break;
-	}
-	if (to && (ferror(from) || fflush(to) || ferror(to))) {
-		fclose(to);
-		return NULL;
-	}
-	if (to)
-		rewind(to);
-	return to;
-}
-
 /* The snapshot, at its beginning, in a file that can be read twice; NULL after a message */
 static FILE *open_stream(const char *path, const char *name)
 {
@@ -240,7 +211,7 @@ static FILE *open_stream(const char *path, const char *name)
 	}
 	if (!fstat(fileno(file), &st) && S_ISREG(st.st_mode) && file != stdin)
 		return file;
-	spooled = spool(file);
+	spooled = stream_spool(file, "");
 	if (!spooled)
 		fail_file(name, -errno, "restore: no copy of it in $TMPDIR or /tmp");
 	if (file != stdin)

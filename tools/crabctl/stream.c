@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STREAM_FIRST	"# crabtree snapshot 1\n"
 #define STREAM_VALUES	"# crabtree snapshot 2\n"
@@ -164,20 +165,45 @@ static int is_line(struct stream *stream, const char *line, const char *want)
 	return 0;
 }
 
-bool stream_has_values(const char *line)
+bool stream_begins(const char *line)
 {
-	return !strcmp(line, STREAM_VALUES);
+	return !strcmp(line, STREAM_FIRST) || !strcmp(line, STREAM_VALUES);
 }
 
-bool stream_is(FILE *file)
+/* A file without a name */
+static FILE *spool_open(void)
 {
-	char line[STREAM_LINE];
-	bool is = fgets(line, sizeof(line), file) &&
-		  (!strcmp(line, STREAM_FIRST) || stream_has_values(line));
+	const char *dir = getenv("TMPDIR");
+	char path[4096];
+	int fd;
 
-	if (!is)
-		rewind(file);
-	return is;
+	snprintf(path, sizeof(path), "%s/crabctl.XXXXXX", dir && *dir ? dir : "/tmp");
+	fd = mkstemp(path);
+	if (fd < 0)
+		return NULL;
+	unlink(path);
+	return fdopen(fd, "w+e");
+}
+
+FILE *stream_spool(FILE *from, const char *line)
+{
+	FILE *to = spool_open();
+	char block[65536];
+	size_t n;
+
+	if (to)
+		fputs(line, to);
+	while (to && (n = fread(block, 1, sizeof(block), from)) > 0) {
+		if (fwrite(block, 1, n, to) < n)
+			break;
+	}
+	if (to && (ferror(from) || fflush(to) || ferror(to))) {
+		fclose(to);
+		return NULL;
+	}
+	if (to)
+		rewind(to);
+	return to;
 }
 
 /* The rest of a line of the header, after @name, or NULL */
@@ -197,11 +223,10 @@ static int read_first(struct stream *stream)
 {
 	char line[STREAM_LINE];
 
-	if (!fgets(line, sizeof(line), stream->file) ||
-	    (strcmp(line, STREAM_FIRST) && !stream_has_values(line)))
+	if (!fgets(line, sizeof(line), stream->file) || !stream_begins(line))
 		return wrong(stream, "not a snapshot");
 	take_line(stream, line);
-	stream->kind = stream_has_values(line) ? ITEM_BLOB : ITEM_RECORD;
+	stream->kind = !strcmp(line, STREAM_VALUES) ? ITEM_BLOB : ITEM_RECORD;
 	return 0;
 }
 

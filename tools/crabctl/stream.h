@@ -63,11 +63,16 @@ void stream_begin(struct stream *stream, const struct crabtree_info *info);
 void stream_put(struct stream *stream, const struct item *item);
 void stream_end(struct stream *stream);
 
-/* Is it a file that begins like a stream? It is then at its second line, else at its beginning */
-bool stream_is(FILE *file);
+/* Is it the first line of a stream? */
+bool stream_begins(const char *line);
 
-/* Is it the first line of a stream of blobs or of names? */
-bool stream_has_values(const char *line);
+/**
+ * stream_spool() - copy a pipe, which cannot be read twice, to a file without a name
+ * @from: the pipe
+ * @line: what was read of it
+ * Return: the copy, at its beginning, or NULL with errno.
+ */
+FILE *stream_spool(FILE *from, const char *line);
 
 /**
  * stream_open() - begin to read

@@ -78,13 +78,13 @@ t "set in a store of records" 3 '' 'another kind' "$crabctl" --image plain.img s
 for ((i = 1; i <= 60; i++)); do
 	"$crabctl" --image leaves.img set "$i" "$i"
 done
-"$crabctl" --image leaves.img tree --leaves 100 -j > tree
+"$crabctl" --image leaves.img tree --leaves 100 -j > leaves.json
 # damage N: the Nth leaf of leaves.img
 damage()
 {
 	cp leaves.img leaf.img
 	python3 "$here/doctor.py" FLIP leaf.img "$(python3 -c 'import json, sys
-print(24 + json.load(open("tree"))["list"][int(sys.argv[1])]["offset"])' "$1")"
+print(24 + json.load(open("leaves.json"))["list"][int(sys.argv[1])]["offset"])' "$1")"
 	rm -f copy3.img
 }
 damage 0
