@@ -213,7 +213,8 @@ int crab_verbs_names_chunk(struct crab_store *store, struct crab_snap *snap,
 		names->count++;
 	}
 	names->more = got > 0;
-	return got < 0 ? got : used;
+	/* The next call has the error again */
+	return used ? used : min(got, 0);
 }
 
 /* Bytes of the change of a name, with a NUL after it */

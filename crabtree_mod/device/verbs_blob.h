@@ -145,8 +145,8 @@ int crab_verbs_names_begin(struct crabtree_names *names, const char *start, cons
  * @capacity: bytes of room
  *
  * Context: may sleep.
- * Return: bytes of the entries, 0 at the end or if the argument's room is used up, or an error of
- * crab_named_next() or crab_snap_named_next().
+ * Return: bytes of the entries; if there is none 0 at the end or if the argument's room is used up,
+ * or an error of crab_named_next() or crab_snap_named_next().
  */
 int crab_verbs_names_chunk(struct crab_store *store, struct crab_snap *snap,
 			   struct crabtree_names *names, struct crab_named_cursor *cursor,

@@ -159,5 +159,5 @@ int crab_snap_named_next(struct crab_store *store, struct crab_snap *snap,
 		}
 		return snap_result(snap, 0) ?: 1;
 	}
-	return snap_result(snap, 0);
+	return snap_result(snap, store->blobs->unnamed ? -EUCLEAN : 0);
 }

@@ -292,7 +292,7 @@ int crab_named_next(struct crab_store *store, struct crab_named_cursor *cursor,
 	if (name)
 		entry_fill(store, name, entry);
 	up_read(&blobs->names_lock);
-	return !!name;
+	return name ? 1 : blobs->unnamed ? -EUCLEAN : 0;
 }
 
 u64 crab_names_dram(struct crab_store *store)

@@ -117,7 +117,8 @@ void crab_named_cursor_prefix(struct crab_named_cursor *cursor);
  * during a list may be in it or not.
  *
  * Context: may sleep.
- * Return: 1; 0 at the end; or -EOPNOTSUPP.
+ * Return: 1; 0 at the end, or -EUCLEAN there: attach could not read some name, which may be one of
+ * those wanted; or -EOPNOTSUPP.
  */
 int crab_named_next(struct crab_store *store, struct crab_named_cursor *cursor,
 		    struct crab_named_entry *entry);

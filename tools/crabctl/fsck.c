@@ -149,7 +149,7 @@ static int copy_name(const struct crabtree_name *name, void *arg)
 	return err;
 }
 
-/* A value that attach found without a name is in no list */
+/* A value that attach found without a name is in no list: -EUCLEAN at its end */
 static int copy_names(struct args *args, const struct crabtree_info *info)
 {
 	struct crabtree_names all = { .flags = 0 };
@@ -158,7 +158,7 @@ static int copy_names(struct args *args, const struct crabtree_info *info)
 
 	args->nameless = info->records > listed ? info->records - listed : 0;
 	args->leaves = info->leaves_bad;
-	return err;
+	return err == -EUCLEAN ? 0 : err;
 }
 
 static int format_copy(struct args *args, const struct crabtree_info *info)

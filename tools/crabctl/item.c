@@ -169,7 +169,8 @@ static int names_ahead(struct items *items)
 	items->first = 0;
 	items->count = 0;
 	err = crabtree_names(items->ct, &range, name_keep, items);
-	return err < 0 ? err : (int)items->count;
+	/* After those ahead, the next call has the error again */
+	return items->count ? (int)items->count : err;
 }
 
 /* The value of the next name ahead */
@@ -198,8 +199,10 @@ static int next_named(struct items *items, struct item *item)
 
 	do {
 		got = items->first < items->count ? 1 : names_ahead(items);
-		if (got <= 0)
+		if (got <= 0) {
+			item->name_bytes = 0;	/* an error is about an unknown one */
 			return got;
+		}
 		err = name_read(items, item);
 	} while (err == -ENOENT);
 	return err ? err : 1;

@@ -6,6 +6,7 @@
 #include "named.h"
 #include "typed.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -196,8 +197,12 @@ int named_ls(struct target *target, const char *prefix)
 	};
 	int err = crabtree_names(target->ct, &range, ls_name, array);
 
-	if (!err)
-		return array ? json_print(array) : EXIT_OK;
-	json_object_put(array);
-	return fail(target, err, "ls");
+	int code = EXIT_OK;
+
+	/* Damage of a name is known at the end of the list, which is good */
+	if (array && (!err || err == -EUCLEAN))
+		code = json_print(array);
+	else
+		json_object_put(array);
+	return err ? fail(target, err, "ls") : code;
 }

@@ -22,6 +22,8 @@ static const char doc[] =
 static int walk_end(struct target *target, const struct stream *stream, const struct item *item,
 		    int err)
 {
+	bool known = stream->kind == ITEM_NAMED ? item->name_bytes :
+						  stream->kind == ITEM_BLOB && stream->count;
 	char label[ITEM_LABEL];
 
 	if (err == -ESTALE) {
@@ -30,7 +32,7 @@ static int walk_end(struct target *target, const struct stream *stream, const st
 			"used up\n", target_path(target), stream->count, item_kind_name(stream->kind));
 		return EXIT_FAILED;
 	}
-	if (err && stream->kind != ITEM_RECORD && stream->count)
+	if (err && known)
 		return fail(target, err, "snapshot, at %s",
 			    item_label(stream->kind, item, label));
 	if (err)

@@ -82,7 +82,8 @@ typedef int (*crabtree_names_fn)(const struct crabtree_name *name, void *arg);
  * @each: is called for each name
  * @arg: for @each
  *
- * Return: 0 at the end; the value of @each that ended the list; or a negative errno.
+ * Return: 0 at the end; the value of @each that ended the list; or a negative errno. -EUCLEAN: it was
+ * the end, and @each was called for each name but those that are damaged.
  */
 int crabtree_names(struct crabtree *ct, const struct crabtree_names *range, crabtree_names_fn each,
 		   void *arg);

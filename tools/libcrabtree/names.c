@@ -89,7 +89,7 @@ int crabtree_names(struct crabtree *ct, const struct crabtree_names *range, crab
 	const struct crabtree_name *last = NULL;
 	char start[CRABTREE_NAME_MAX];
 	struct crabtree_names names;
-	int err;
+	int err, stop;
 
 	do {
 		names = (struct crabtree_names){
@@ -109,8 +109,9 @@ int crabtree_names(struct crabtree *ct, const struct crabtree_names *range, crab
 			last = NULL;
 		}
 		err = ct->backend->call(ct, CRABTREE_NAMES, &names);
-		if (!err)
-			err = names_deliver(room, &names, each, arg, &last);
+		/* The last entries of a list that lacks a name come with an error */
+		stop = !err || err == -EUCLEAN ? names_deliver(room, &names, each, arg, &last) : 0;
+		err = stop ? stop : err;
 	} while (!err && names.more && last);
 	return err;
 }

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 69
+suite 77
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -94,6 +94,16 @@ PYTHON
 t "a damaged name: the value may be the one that is asked for" 3 '' 'damaged' "$crabctl" --image good.img get plc/line1/state
 t "a name that is not there may be the damaged one, too" 3 '' 'damaged' "$crabctl" --image good.img get plc
 t "a set is refused" 3 '' 'read-only' "$crabctl" --image good.img set plc x
+t "ls has the others, and fails" 3 '^plc/motor.hours u32 4 ' 'ls: .*damaged at offset' "$crabctl" --image good.img ls
+t "ls of a prefix, too" 3 '^plc/motor.hours u32 4 ' 'ls: .*damaged at offset' "$crabctl" --image good.img ls plc/
+t "ls --json, too" 3 '"plc/motor.hours"' 'ls: .*damaged' "$crabctl" --image good.img ls --json
+echo before > s
+t "snapshot fails" 3 '' 'snapshot, after 4 names: .*damaged' "$crabctl" --image good.img snapshot s
+truth "and leaves the file" grep -qx before s
+t "snapshot over a device fails, too" 3 '' 'snapshot, after 4 names: .*damaged' \
+	env FAKE_IMAGE="$PWD/good.img" "$out/tests/crabctl-fakedev" -d /dev/zero snapshot s
+t "diff fails" 3 '' 'good.img: diff: ' "$crabctl" diff file:copy.img file:good.img
+t "diff fails: the older one" 3 '' 'good.img: diff: ' "$crabctl" diff file:good.img file:copy.img
 t "fsck: a value without a name" 1 '^lost: 1 values whose names are damaged$' '' "$crabctl" --image good.img fsck copy2.img
 t "a type in a store of blobs" 2 '' 'stores of names' sh -c "'$crabctl' --image b.img format --size 1M --blobs > f.out &&
 	'$crabctl' --image b.img set --type=u8 1 1"

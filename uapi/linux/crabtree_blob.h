@@ -189,7 +189,8 @@ struct crabtree_name {
  *
  * Names are compared byte by byte, as unsigned numbers; a name comes before those that it is a
  * prefix of. Each name existed at some time during the call; names ascend strictly, across calls
- * as well.
+ * as well. If attach could not read some name, the end of each list is -EUCLEAN in place of 0, with
+ * the entries and @more = 0: the list may lack that name.
  */
 struct crabtree_names {
 	__u32 size;

@@ -14,6 +14,7 @@
 #include <linux/string.h>
 
 #include "model.h"
+#include "store/blob_snap.h"
 #include "store/named_priv.h"
 #include "store/named.h"
 #include "store/store_priv.h"
@@ -405,6 +406,31 @@ static u64 blob_offset(struct run *r, const char *name)
 	return crab_extent_offset(&r->store->blobs->extents, word & CRAB_PLACE_MASK);
 }
 
+/* A list of now, or of a snapshot, has the name "b"; how does it end? */
+static int list_end(struct run *r, struct crab_snap *snap)
+{
+	struct crab_named_cursor cursor = { .bytes = 0 };
+	struct crab_named_entry entry;
+	bool found = false;
+	int got;
+
+	while ((got = snap ? crab_snap_named_next(r->store, snap, &cursor, &entry) :
+			     crab_named_next(r->store, &cursor, &entry)) > 0)
+		found |= entry.name_bytes == 1 && *entry.text == 'b' && !entry.err;
+	tap_check(found, "a list without the other name");
+	return got;
+}
+
+/* A list may lack the name that is damaged */
+static void lists_end(struct run *r, int want)
+{
+	struct crab_snap *snap = crab_store_observe(r->store) < 0 ? NULL : crab_snap_open(r->store);
+
+	tap_check(list_end(r, NULL) == want, "the end of a list");
+	tap_check(snap && list_end(r, snap) == want, "the end of a list of a snapshot");
+	crab_snap_close(snap);
+}
+
 /* Attaches a store that is damaged; the name "b" must be served. Is it read-only? */
 static bool attach_readonly(struct run *r)
 {
@@ -415,6 +441,7 @@ static bool attach_readonly(struct run *r)
 	r->store = crab_store_attach(&r->media, &options, &report);
 	tap_check(!IS_ERR(r->store), "attach: %s", report.reason);
 	tap_check(has_value(r, "b", 1, "two"), "the other name");
+	lists_end(r, report.verdict == CRAB_VERDICT_RO ? -EUCLEAN : 0);
 	err = put_text(r, "b", 1, "two");
 	tap_check(err == (report.verdict == CRAB_VERDICT_RO ? -EROFS : 0), "put: %d", err);
 	return report.verdict == CRAB_VERDICT_RO;
