@@ -102,7 +102,10 @@ void crab_leaf_table_destroy(struct crab_leaf_table *table)
 	atomic_set(&table->end, 0);
 }
 
-/* Readers may use the shorter directory until their section ends */
+/*
+ * Readers may use the shorter directory until their section ends: they load it and the place in any
+ * order. So none of them is left when a chunk gets a number beyond its end.
+ */
 static int table_extend(struct crab_leaf_table *table, u64 room, gfp_t gfp)
 {
 	struct crab_leaf_dir *old = table_dir(table), *dir;
@@ -117,7 +120,8 @@ static int table_extend(struct crab_leaf_table *table, u64 room, gfp_t gfp)
 	/* Pairs with crab_leaf_table_at(): the chunks are in it */
 	smp_store_release(&table->chunks, dir->chunks);
 	if (old)
-		kvfree_rcu(old, rcu);
+		synchronize_rcu();
+	kvfree(old);
 	return 0;
 }
 

@@ -39,12 +39,10 @@ struct crab_leaf_chunk {
 
 /**
  * struct crab_leaf_dir - the directory of a table
- * @rcu: of a directory that a longer one has replaced
  * @room: length of @chunks
  * @chunks: the chunks by number; crab_leaf_table.hole links the numbers that have none
  */
 struct crab_leaf_dir {
-	struct rcu_head rcu;
 	u32 room;
 	struct crab_leaf_chunk *chunks[];
 };
@@ -93,7 +91,10 @@ void crab_leaf_table_destroy(struct crab_leaf_table *table);
  * @table: the table
  * @chunks: number of chunks that are added before the next call
  * @gfp: flags of the allocation
- * Context: may sleep, as @gfp permits; attach, or under crab_tree.smo_lock.
+ *
+ * If there is no room, it waits for all readers.
+ *
+ * Context: may sleep; attach, or under crab_tree.smo_lock.
  * Return: 0 or -ENOMEM.
  */
 int crab_leaf_table_reserve(struct crab_leaf_table *table, u64 chunks, gfp_t gfp);
