@@ -116,10 +116,8 @@ void crab_engine_exit(struct crab_engine *engine);
  * @lines_bound: lines that one operation cleans at most; 0: not known
  */
 struct crab_engine_stats {
-	u64 leaves_used;
-	u64 leaves_bad;
-	u64 records;
-	u64 capacity;
+	u64 leaves_used, leaves_bad;
+	u64 records, capacity;
 	u64 dram_bytes;
 	u64 splits, unlinks;
 	u64 repairs;
@@ -160,8 +158,10 @@ struct crab_engine_stats {
  * @batch: several of lookup, insert and remove; those of one key in their order; all durable on
  *	return, with fewer fences. Not atomic: a power cut leaves each key in any of its states.
  *	Or NULL: the store calls them one by one
+ * @takes: leaves that each of the next @writes writes may take; a commit reckons with two at least.
+ *	-ENOSPC: one of them could fail for want of other space. No write runs. Or NULL
  * @quarantine: the bytes [@from, @to) cannot be accessed any more: quarantine the leaves there.
- *	Returns their number. Writes that found the store writable may follow. Or NULL: no media
+ *	Returns their number. Writes that found the store writable may follow. NULL: it has no media
  * @check: read the media again and verify every invariant; -EINTR if it was stopped
  * @stats: fill in the statistics
  * @maintain: do one bounded piece of work off the write path; true if more is due. Or NULL
@@ -201,6 +201,7 @@ struct crab_engine_ops {
 		      struct crab_old *old);
 	void (*batch)(struct crab_engine *engine, struct crab_flow *flow,
 		      struct crab_batch_op *ops, u32 n);
+	int (*takes)(struct crab_engine *engine, u32 writes);
 
 	u64 (*quarantine)(struct crab_engine *engine, u64 from, u64 to);
 	int (*check)(struct crab_engine *engine, struct crab_check_report *report);
@@ -228,8 +229,7 @@ struct crab_layout {
 	u16 id;
 	enum crab_model needs;
 	bool swaps;
-	u32 leaf_min, leaf_max;
-	u32 leaf_default;
+	u32 leaf_min, leaf_max, leaf_default;
 	u32 (*records)(u32 leaf_bytes);
 	u64 (*before_pool)(u64 leaves, u32 leaf_bytes);
 };

@@ -179,8 +179,6 @@ static int attach_features(struct crab_store *store)
 		err = crab_commits_attach(store);
 	if (!err && features & CRAB_INCOMPAT_BLOBS)
 		err = crab_blobs_attach(store);
-	if (!err)
-		crab_commits_fit(store);
 	return err;
 }
 

@@ -8,8 +8,8 @@
  * Invariants: the list of the words is durable only when all blobs are (P15, then P21). The
  * stripes of all keys are held from before the conditions until the list has been cleared (P22), so
  * no put, no evacuation and no snapshot comes in between, and the extents of the list are not freed
- * while it could be redone. While the commit runs no slab takes the leaves that its writes could
- * need: crab_extents_keep().
+ * while it could be redone. While the list is in force no slab takes the leaves that its writes
+ * could need: crab_extents_keep(), in commit.c.
  *
  * Attach reads the records as the list leaves them, and so marks the extents of the list and not
  * those of the words that it replaces.
@@ -233,18 +233,14 @@ static void commit_done(struct crab_store *store, struct crab_blob_commit *commi
 static int commit_write(struct crab_store *store, struct crab_blob_commit *commit,
 			struct crab_flow *flow)
 {
-	struct crab_extents *extents = &store->blobs->extents;
 	int err = commit_alloc(store, commit);
 
 	if (err)
 		return err;
 	commit_store(store, commit, flow);
 	words_fill(store, commit);
-	if (commit->words.n) {
-		crab_extents_keep(extents, crab_commit_leaves(commit->words.n));
+	if (commit->words.n)
 		err = crab_commit_words(store, &commit->words, flow);
-		crab_extents_keep(extents, 0);
-	}
 	if (err)
 		commit_free(store, commit, commit->n);
 	else

@@ -18,6 +18,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 
+#include "blob_priv.h"
 #include "commit_priv.h"
 #include "engines/counts.h"
 #include "gate.h"
@@ -25,6 +26,8 @@
 #include "store_priv.h"
 
 #define COMMIT_TRIES	16U	/* of a write that finds no memory, after the list is durable */
+#define COMMIT_TAKES	2	/* leaves of a write: two fresh ones replace a full one */
+#define COMMIT_LEAVES	4	/* that remain: the reserves of the engines, and new levels */
 
 /* Valid operands, before the store is touched */
 
@@ -163,14 +166,25 @@ static void list_fill(struct crab_commit_list *list, const struct crab_commit *c
 	WRITE_ONCE(list->n, n);
 }
 
-/* No other write takes leaves meanwhile, none is being prepared, and slabs leave so many */
-static bool has_room(const struct crab_engine *engine, u32 writes)
+/* From now on a new slab leaves so many leaves to the writes */
+static void leaves_keep(struct crab_store *store, u32 leaves)
 {
-	struct crab_pool *pool = engine->pool;
-	u32 leaves = crab_commit_leaves(writes);
+	if (store->blobs)
+		crab_extents_keep(&store->blobs->extents, leaves);
+}
 
-	return !pool || crab_pool_has(pool, leaves) ||
-	       (crab_pool_wait(pool) && crab_pool_has(pool, leaves));
+/* No other write takes leaves meanwhile, none is being prepared, and slabs leave so many */
+static bool has_room(struct crab_store *store, u32 writes)
+{
+	struct crab_engine *engine = store->engine;
+	struct crab_pool *pool = engine->pool;
+	int takes = engine->own->takes ? engine->own->takes(engine, writes) : 0;
+	u32 leaves = max(takes, COMMIT_TAKES) * writes + COMMIT_LEAVES;
+
+	if (takes < 0 || !pool)
+		return takes >= 0;
+	leaves_keep(store, leaves);
+	return crab_pool_has(pool, leaves) || (crab_pool_wait(pool) && crab_pool_has(pool, leaves));
 }
 
 static void apply_once(struct crab_engine *engine, struct crab_flow *flow,
@@ -304,12 +318,15 @@ static int commit_locked(struct crab_store *store, struct crab_commit *commit,
 		return err;
 	if (crab_commits_in_force(store->commits))
 		return -EROFS;
-	if (!has_room(store->engine, writes))
-		return -ENOSPC;
-	commit_sums(commit);
-	list_fill(&store->commits->list, commit);
-	commit_write(store, commit, flow);
-	return 0;
+	if (has_room(store, writes)) {
+		commit_sums(commit);
+		list_fill(&store->commits->list, commit);
+		commit_write(store, commit, flow);
+	} else {
+		err = -ENOSPC;
+	}
+	leaves_keep(store, 0);
+	return err;
 }
 
 /* The result of each operation, for the caller and for watches */

@@ -25,33 +25,6 @@
 
 #define ATTACH_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-/* Writes of the list that the engine does not have yet */
-static u32 list_pending(struct crab_engine *engine, const struct crab_commit_list *list)
-{
-	u32 i, pending = 0;
-	u64 value;
-
-	for (i = 0; i < list->n; i++) {
-		int err = engine->own->lookup(engine, list->record[i].key, &value);
-
-		if (list->removes >> i & 1)
-			pending += err != -ENOENT;
-		else
-			pending += err || value != list->record[i].value;
-	}
-	return pending;
-}
-
-/*
- * A commit began with CRAB_WRITE_LEAVES free leaves for each of its writes, and
- * CRAB_COMMIT_LEAVES. At the cut these may be in use, and so may those of one pending write.
- */
-static bool list_fits(struct crab_engine *engine, const struct crab_commit_list *list)
-{
-	return !engine->pool || engine->pool->free + CRAB_WRITE_LEAVES >=
-				CRAB_WRITE_LEAVES * list_pending(engine, list);
-}
-
 static void list_damaged(struct crab_store *store, const char *what)
 {
 	store->commits->damage = what;
@@ -73,17 +46,6 @@ static void attach_load(struct crab_store *store)
 		list_damaged(store, "the list of a commit is damaged");
 	else if (found > 0)
 		crab_commits_turn(commits);
-}
-
-void crab_commits_fit(struct crab_store *store)
-{
-	struct crab_commits *commits = store->commits;
-
-	if (!commits || !crab_commits_in_force(commits) ||
-	    list_fits(store->engine, &commits->list))
-		return;
-	crab_commits_turn(commits);
-	list_damaged(store, "the list of a commit needs more leaves than are free");
 }
 
 int crab_commits_attach(struct crab_store *store)

@@ -9,24 +9,6 @@
 
 #include "commit.h"
 
-/*
- * Leaves that a write may take: two fresh ones replace a full one, and upper levels take no more
- * than the leaves below them. CRAB_COMMIT_LEAVES remain: the reserves of the engines, and new
- * levels.
- */
-#define CRAB_WRITE_LEAVES	2U
-#define CRAB_COMMIT_LEAVES	4U
-
-/**
- * crab_commit_leaves() - leaves that must be free before the writes of a commit
- * @writes: how many
- * Context: any.
- */
-static inline u32 crab_commit_leaves(u32 writes)
-{
-	return CRAB_WRITE_LEAVES * writes + CRAB_COMMIT_LEAVES;
-}
-
 /**
  * struct crab_commit_list - the writes of a commit
  * @n: how many
@@ -75,16 +57,6 @@ static inline bool crab_commits_in_force(const struct crab_commits *commits)
  * Return: 0, or -ENOMEM.
  */
 int crab_commits_attach(struct crab_store *store);
-
-/**
- * crab_commits_fit() - attach: are there leaves for the list that is in force?
- * @store: any store; the extents of its blobs are marked
- *
- * If not it is damage, and no longer in force: no commit wrote such a list.
- *
- * Context: may sleep.
- */
-void crab_commits_fit(struct crab_store *store);
 
 /**
  * crab_commits_prepare() - attach: the list of the media before the superblock is written

@@ -198,7 +198,8 @@ struct crabtree_batch_op {
  * return. With it, each is on another key: if the call returns 0, all conditions held and all
  * writes are durable; if it returns an error other than -EFAULT, none was done. No power cut leaves
  * a part of it, and no reader sees a part. SEARCH and DELETE of a missing key are no error: the
- * status is -ENOENT, and the rest is done. -ENOSPC unless 2 leaves a write, + 4, are free.
+ * status is -ENOENT, and the rest is done. -ENOSPC unless 2 leaves a write, + 4, are free; fastfair
+ * may need more (Documentation/design/protocols-commits.rst).
  */
 struct crabtree_batch {
 	__u32 size;

@@ -253,7 +253,8 @@ struct crabtree_commit_op {
  * CRABTREE_BATCH_ATOMIC. If the call returns 0, all conditions held and all writes are durable; if
  * it returns an error other than -EFAULT, none was done. No power cut leaves a part of it, and no
  * reader sees a part. ERASE of a missing key is no error: the status is -ENOENT, and the rest is
- * done. -ENOSPC unless the values fit, and 2 leaves a write, + 4, are free then.
+ * done. -ENOSPC unless the values fit, and 2 leaves a write, + 4, are free then; fastfair may need
+ * more.
  */
 struct crabtree_commit {
 	__u32 size;

@@ -128,6 +128,17 @@ static int clfb_remove(struct crab_engine *engine, struct crab_flow *flow, u64 k
 	return err;
 }
 
+static int clfb_takes(struct crab_engine *engine, u32 writes)
+{
+	struct clfb_tree *tree = clfb_tree_of(engine);
+	u64 nodes;
+
+	down_read(&tree->lock);
+	nodes = crab_clfb_smo_nodes(tree, writes);
+	up_read(&tree->lock);
+	return crab_pool_has(&tree->nodes, nodes) ? 0 : -ENOSPC;
+}
+
 static void clfb_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
 {
 	struct clfb_tree *tree = clfb_tree_of(engine);
@@ -215,6 +226,7 @@ const struct crab_engine_ops crab_engine_clfb = {
 	.beyond = crab_clfb_beyond,
 	.insert = clfb_insert,
 	.remove = clfb_remove,
+	.takes = clfb_takes,
 	.quarantine = crab_clfb_quarantine,
 	.check = crab_clfb_check,
 	.stats = clfb_stats,

@@ -36,6 +36,7 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "leaf.h"
@@ -443,4 +444,19 @@ u64 crab_clfb_smo_bound(const struct clfb_tree *tree)
 {
 	return 2 * tree->base.geo.leaf_bytes / CRAB_LINE +
 	       CLFB_PIECES_MAX * (READ_ONCE(tree->levels) + 1) + 4;
+}
+
+/*
+ * A write replaces one node of each level, by CLFB_PIECES_MAX at most. The levels above the present
+ * root have no more nodes than that together, since each node there has two children; and those of
+ * one path, which are free only after the write.
+ *
+ * Or, in a small tree: a fresh node has three children, or is the root. So there are never more
+ * fresh ones than half of the leaves; and as many again that the write under way replaces.
+ */
+u64 crab_clfb_smo_nodes(const struct clfb_tree *tree, u32 writes)
+{
+	u64 paths = (u64)CLFB_PIECES_MAX * writes * (tree->levels + 1) + CLFB_LEVELS_MAX;
+
+	return min(paths, tree->leaves + writes);
 }

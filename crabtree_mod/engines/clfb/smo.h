@@ -37,4 +37,13 @@ int crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *plac
  */
 u64 crab_clfb_smo_bound(const struct clfb_tree *tree);
 
+/**
+ * crab_clfb_smo_nodes() - bound the nodes that writes take
+ * @tree: the tree
+ * @writes: how many
+ * Context: clfb_tree.lock.
+ * Return: nodes: if so many are free now, none of the writes fails for want of one.
+ */
+u64 crab_clfb_smo_nodes(const struct clfb_tree *tree, u32 writes);
+
 #endif /* CRABTREE_ENGINES_CLFB_SMO_H */

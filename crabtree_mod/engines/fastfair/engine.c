@@ -290,6 +290,12 @@ static int ff_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key
 	return err;
 }
 
+/* A node of each level; a root grows rarely enough for the few leaves of CRAB_COMMIT_LEAVES */
+static int ff_takes(struct crab_engine *engine, u32 writes)
+{
+	return READ_ONCE(ff_of(engine)->levels);
+}
+
 /* A delete that removes one node on each level and shrinks the root; an insert costs less */
 static u64 lines_bound(const struct ff *ff)
 {
@@ -356,6 +362,7 @@ const struct crab_engine_ops crab_engine_fastfair = {
 	.beyond = crab_ff_beyond,
 	.insert = ff_insert,
 	.remove = ff_remove,
+	.takes = ff_takes,
 	.quarantine = crab_ff_quarantine,
 	.check = crab_ff_check,
 	.stats = ff_stats,

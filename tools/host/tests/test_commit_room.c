@@ -11,10 +11,17 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "engines/clfb/clfb.h"
+#include "engines/fastfair/tree.h"
 #include "model.h"
-#include "store/commit.h"
+#include "store/commit_priv.h"
 #include "store/store_priv.h"
 #include "tap.h"
+#include "tests/rng.h"
+
+#define DEEP		3U	/* highest level of the deep tree */
+#define PATHS		7U	/* full paths in it: so many splits leave a root that is half full */
+#define DEEP_STEP	(1ULL << 44)
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
@@ -87,13 +94,202 @@ static void test_full(const char *engine, const char *layout)
 	unmake(store, &media);
 }
 
+/* A list that finds too few leaves stays in force, until the store has grown */
+
+static u64 new_key(u32 i)
+{
+	return 1000ULL * (i + 1) + 500;
+}
+
+static void list_leave(struct crab_store *store, struct crab_media *media)
+{
+	struct crab_commit_list list = { .n = CRAB_COMMIT_MAX };
+	struct crab_flow flow = { .media = media };
+	u32 i;
+
+	for (i = 0; i < list.n; i++)
+		list.record[i] = (struct crab_record){ new_key(i), i };
+	crab_commit_store(&flow, store->super.store_id, &list);
+	crab_store_abandon(store);
+}
+
+static void expect_list(struct crab_store *store, const char *when)
+{
+	u64 value;
+	u32 i;
+
+	for (i = 0; i < CRAB_COMMIT_MAX; i++)
+		tap_check(!crab_store_search(store, new_key(i), &value) && value == i,
+			  "%s: key %u", when, i);
+}
+
+static void test_left(const char *engine, const char *layout)
+{
+	u32 leaf_bytes = leaf_bytes_of(engine, layout), turn;
+	struct crab_store *store;
+	struct crab_media media;
+	struct crab_old old;
+	u64 key;
+
+	store = make(&media, engine, layout, leaf_bytes, 40 * 2048);
+	for (key = 0; !crab_store_insert(store, key * 1000, 1, CRAB_INSERT_EITHER, &old); key++)
+		;
+	/* The leaves of the keys of the list are full, too */
+	for (key = 1001; key < 66000; key += key % 1000 < 40 ? 1 : 960)
+		crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old);
+	list_leave(store, &media);
+	for (turn = 0; turn < 2; turn++) {
+		struct crab_attach_options options = { };
+		struct crab_attach_report report;
+
+		store = crab_store_attach(&media, &options, &report);
+		tap_check(report.verdict == CRAB_VERDICT_RO, "not read-only");
+		expect_list(store, "too few leaves");
+		crab_store_detach(store);
+	}
+	tap_ok(true, "%s %s: a list that finds too few leaves stays in force", engine, layout);
+	media_destroy(&media);
+}
+
+/* fastfair: splits of several levels in one commit */
+
+static void deep_node(struct ff *ff, u64 key, u32 level, struct ff_find *find, u64 *high)
+{
+	struct ff_node right;
+
+	find->node = (struct ff_node){ };
+	mutex_lock(&ff->structure);
+	if (!crab_ff_find_exact(ff, key, level, find))
+		*high = crab_ff_next(ff, &find->node, &right) ? CRAB_KEY_EMPTY : right.low;
+	mutex_unlock(&ff->structure);
+}
+
+static bool deep_is_full(struct ff *ff, u64 key, u32 level, struct ff_find *find, u64 *high)
+{
+	deep_node(ff, key, level, find, high);
+	return find->node.side && find->node.side->count == ff->slots;
+}
+
+static void deep_insert(struct crab_store *store, u64 key)
+{
+	struct crab_old old;
+	int err = crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old);
+
+	tap_check(!err, "deep: insert %d", err);
+}
+
+/* Fills the node of a level that covers @at; a key of its range that is new */
+static u64 deep_fill(struct crab_store *store, u64 *seed, u64 at, u32 level)
+{
+	struct ff *ff = ff_of(store->engine);
+	struct ff_find find;
+	u64 high, wide = (u64)rng_below(seed, 1U << 31) << 31;
+
+	while (!deep_is_full(ff, at, level, &find, &high)) {
+		at = find.node.low;
+		deep_insert(store, at + 1 + wide % (high - at - 1));
+		wide = (u64)rng_below(seed, 1U << 31) << 31 | rng_below(seed, 1U << 31);
+	}
+	return find.node.low + 1 + wide % (high - find.node.low - 1);
+}
+
+/* A tree with a full root, and PATHS keys whose nodes below it are full, on all levels */
+static void deep_build(struct crab_store *store, u64 *keys)
+{
+	struct ff *ff = ff_of(store->engine);
+	u64 i, high, seed = 3;
+	struct ff_find find;
+	u32 path, level;
+
+	for (i = 1; !deep_is_full(ff, 0, DEEP, &find, &high); i++)
+		deep_insert(store, i * DEEP_STEP);
+	for (path = 0; path < PATHS; path++) {
+		keys[path] = i * (2 * path + 1) / (2 * PATHS) * DEEP_STEP;
+		for (level = DEEP; level--;)
+			keys[path] = deep_fill(store, &seed, keys[path], level);
+	}
+}
+
+/* Refused, or done */
+static int deep_commit(u64 bytes, u64 *used)
+{
+	u64 keys[PATHS], value;
+	struct crab_store *store;
+	struct crab_media media;
+	u32 i;
+	int err;
+
+	store = make(&media, "fastfair", "", 256, bytes);
+	deep_build(store, keys);
+	*used = store->engine->pool->leaves - store->engine->pool->free;
+	commit.n = 0;
+	for (i = 0; i < PATHS; i++)
+		add(keys[i], 5);
+	err = crab_store_commit(store, &commit);
+	tap_check(!crab_store_is_readonly(store), "deep: read-only");
+	crab_store_abandon(store);
+	store = store_attach(&media);
+	for (i = 0; i < PATHS; i++)
+		tap_check(crab_store_search(store, keys[i], &value) == (err ? -ENOENT : 0),
+			  "deep: key %u", i);
+	unmake(store, &media);
+	return err;
+}
+
+static void test_deep(void)
+{
+	u64 used, again, more;
+	u32 refused = 0;
+
+	tap_check(!deep_commit(CRAB_POOL_OFFSET + 4096 * 256, &used), "deep: refused");
+	for (more = 2 * PATHS; more < 5 * PATHS; more++)
+		refused += deep_commit(CRAB_POOL_OFFSET + (used + more) * 256, &again) == -ENOSPC;
+	tap_ok(refused && refused < 3 * PATHS && used == again,
+	       "fastfair: a commit that splits %u paths is done or refused", PATHS);
+}
+
+/* clfb: leaves are free, and no nodes: deletes have left one leaf in 25, each with nodes of its own */
+static void test_nodes(const char *layout)
+{
+	u32 leaf_bytes = leaf_bytes_of("clfb", layout), round;
+	struct crab_store *store;
+	struct clfb_tree *tree;
+	struct crab_media media;
+	struct crab_old old;
+	u64 key = 1, from;
+	int err = 0;
+
+	store = make(&media, "clfb", layout, leaf_bytes, CRAB_POOL_OFFSET + 300 * (leaf_bytes + 128));
+	tree = clfb_tree_of(store->engine);
+	for (round = 0; round < 400 && !err; round++) {
+		for (from = key; !err && tree->pool.free > 20; key++)
+			err = crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+		for (; from < key && !err; from++)
+			if (from % (leaf_bytes / 16 * 25))
+				crab_store_delete(store, from, &old);
+	}
+	tap_check(err == -ENOSPC && tree->pool.free > 6, "no free leaves: %d", err);
+	commit.n = 0;
+	add(key - 1, 5);
+	err = crab_store_commit(store, &commit);
+	tap_ok(err == -ENOSPC && !crab_store_is_readonly(store), "clfb %s: no free node: %d, %u rounds",
+	       layout, err, round);
+	unmake(store, &media);
+}
+
 int main(void)
 {
 	u32 i;
 
 	if (crab_persist_init())
 		return 2;
-	for (i = 0; i < ARRAY_SIZE(engines); i++)
+	for (i = 0; i < ARRAY_SIZE(engines); i++) {
 		test_full(engines[i][0], engines[i][1]);
+		test_left(engines[i][0], engines[i][1]);
+	}
+	test_deep();
+	for (i = 0; i < ARRAY_SIZE(engines); i++)
+		if (!strcmp(engines[i][0], "clfb"))
+			test_nodes(engines[i][1]);
 	return tap_done();
 }
