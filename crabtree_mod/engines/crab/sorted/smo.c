@@ -17,20 +17,30 @@
 #include "engines/crab/verify.h"
 #include "smo.h"
 
+/* Reads the records in slots [@from, @end); returns the end of the records */
+static struct crab_record *slots_read(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				      u32 from, u32 end, struct crab_record *to)
+{
+	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0), *last = d + end;
+
+	for (d += from; d < last; d++, to++) {
+		to->key = crab_load(tree->base.media, &d->key);
+		to->value = crab_load(tree->base.media, &d->value);
+	}
+	return to;
+}
+
 /* Reads the records of @leaf into scratch, with @extra before @slot, or without @slot */
 static u32 collect_changed(struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot,
 			   const struct crab_record *extra)
 {
-	struct crab_record *at = tree->scratch + slot;
-	u32 count = crab_layout_collect(tree, leaf, tree->scratch);
+	struct crab_record *to = slots_read(tree, leaf, 0, slot, tree->scratch);
 
-	if (!extra) {
-		memmove(at, at + 1, (count - slot - 1) * sizeof(*at));
-		return count - 1;
-	}
-	memmove(at + 1, at, (count - slot) * sizeof(*at));
-	*at = *extra;
-	return count + 1;
+	if (extra)
+		*to++ = *extra;
+	else
+		slot++;
+	return slots_read(tree, leaf, slot, leaf->count, to) - tree->scratch;
 }
 
 int crab_sorted_copy_leaf(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
