@@ -131,6 +131,12 @@ RACES = [
     Design("eadr: a search along the list forgets the leaf that is being unlinked", [
         Edit(EADR_LEAF, "leaf_unlinking(tree, key) ?: leaf", "leaf"),
     ]),
+    Design("eadr: a search along the list takes a fresh leaf before the old one is gone", [
+        Edit(EADR_LEAF, "leaf_onward(leaf_counts(next), key)", "leaf_onward(next, key)"),
+    ]),
+    Design("eadr: an unlinked leaf stays in the index until a late task queues it", [
+        Edit(EADR_UPKEEP, "leaf && smp_load_acquire(&leaf->nb.gone)", "false"),
+    ]),
     Design("eadr: the index follows a leaf before the unlinked one after it", [
         Edit(EADR_UPKEEP, "while ((next = gone_after(tree, first)))\n\t\t\tfirst = next;", ""),
     ]),
@@ -139,10 +145,10 @@ RACES = [
 SUBJECTS = {
     "nbtree: readers see a record before it is durable": ("nbtree", 30),
     "nbtree: compare-and-swap: the lock is released after the comparison": ("nbtree, leaves of 512 bytes", 59),
-    "eadr: an insert whose slot another task has used takes the next one": ("eadr", 19),
+    "eadr: an insert whose slot another task has used takes the next one": ("eadr", 123),
     "eadr: an insert notes its key before it has the slot": ("eadr", 96),
     "eadr: a search does not follow a leaf that is gone": ("eadr", 1),
-    "eadr: an update compares the key, but not the value": ("eadr", 31),
+    "eadr: an update compares the key, but not the value": ("eadr", 120),
     "eadr: two deletes of a record both succeed": ("eadr", 93),
     "eadr: the link of a leaf does not freeze": ("eadr", 25),
     "eadr: the fresh leaf gets the mark of the frozen link": ("eadr", 9),
@@ -150,9 +156,9 @@ SUBJECTS = {
     "eadr: a leaf is gone before the list has its fresh leaves": ("eadr", 37),
     "eadr: a leaf is gone although the leaf before it, which freezes, still links it": ("eadr", 37),
     "eadr: the free slots of a fresh leaf are not durable when another CPU copies (P5)": ("eadr", 18),
-    "eadr: a copy is not durable when another CPU links it (P7)": ("eadr", 11),
-    "eadr: a link is not durable when another CPU changes the fresh leaf (P8)": ("eadr", 66),
-    "eadr: a replaced leaf is free at once": ("eadr, hardly any space", 97),
+    "eadr: a copy is not durable when another CPU links it (P7)": ("eadr", 144),
+    "eadr: a link is not durable when another CPU changes the fresh leaf (P8)": ("eadr", 154),
+    "eadr: a replaced leaf is free at once": ("eadr, hardly any space", 162),
     "eadr: the index follows a leaf before the one that it replaces": ("eadr", 2),
     "eadr: a search along the list forgets the leaf that is being unlinked": ("eadr, leaves of two", 38740),
     "eadr: the index follows a leaf before the unlinked one after it": ("eadr", 3395),
