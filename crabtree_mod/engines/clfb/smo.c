@@ -244,20 +244,6 @@ static bool split_appends(const struct clfb_tree *tree, const struct clfb_place 
 	       crab_clfb_leaf_low(tree, place->leaf) < key;
 }
 
-/* A full leaf, with the keys of its range; so the fresh leaves have them, too */
-static int split_verify(struct clfb_tree *tree, const struct clfb_place *place,
-			const struct split *s)
-{
-	const struct crab_record *r = tree->scratch;
-
-	if (s->keep && r[0].key >= place->low && r[s->keep].key > place->low &&
-	    r[s->count - 1].key < place->high)
-		return 0;
-	return crab_engine_damaged(&tree->base, crab_leaf_offset(&tree->base.geo, place->leaf),
-				   "leaf %llu: a key is out of its range",
-				   (unsigned long long)place->leaf);
-}
-
 /* The records of the leaf, and the new one, in clfb_tree.scratch; and which of them go where */
 static void split_records(struct clfb_tree *tree, const struct clfb_place *place,
 			  const struct crab_record *record, struct split *s)
@@ -281,7 +267,8 @@ static int split_verify(struct clfb_tree *tree, const struct clfb_place *place,
 
 	while (i < s->count && r[i].key > r[i - 1].key)
 		i++;
-	if (likely(i == s->count && r[0].key >= place->low && r[i - 1].key < place->high))
+	if (likely(s->keep && i == s->count && r[0].key >= place->low &&
+		   r[i - 1].key < place->high))
 		return 0;
 	return crab_engine_damaged(&tree->base, crab_leaf_offset(&tree->base.geo, place->leaf),
 				   "leaf %llu: a key is out of its range or order",
