@@ -328,7 +328,7 @@ static bool pool_has(const struct crab_pool *pool, u64 n)
 
 static bool pool_waits(const struct crab_pool *pool)
 {
-	/* What is handed over meanwhile waits for the next call */
+	/* A leaf that is handed over meanwhile waits for the next call */
 	return data_race(pool->waiting);
 }
 
