@@ -157,9 +157,10 @@ static void deep_node(struct ff *ff, u64 key, u32 level, struct ff_find *find, u
 {
 	struct ff_node right;
 
-	find->node = (struct ff_node){ };
 	mutex_lock(&ff->structure);
-	if (!crab_ff_find_exact(ff, key, level, find))
+	if (crab_ff_find_exact(ff, key, level, find))
+		find->node.side = NULL;		/* the root is below the level */
+	else
 		*high = crab_ff_next(ff, &find->node, &right) ? CRAB_KEY_EMPTY : right.low;
 	mutex_unlock(&ff->structure);
 }
