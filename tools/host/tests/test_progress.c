@@ -12,6 +12,8 @@
  * lock of the pool; and if no leaf is free, also if it holds nb_tree.smo_lock or is in an RCU
  * section. The test expects that, too. Of two inserts that need the last leaves, one gets them.
  *
+ * Two tasks that are late with an unlink make neither CHECK nor a search wrong.
+ *
  *   test_progress [OPERATIONS]	of each other task at every place; default 20
  */
 #include <stdio.h>
@@ -30,6 +32,7 @@
 #define OPS		500	/* of each of the others, in a phase: 1,000 together */
 #define OPS_WITHOUT	2000	/* with few leaves */
 #define RIVALS		400	/* seeds; with leaves taken one by one, both fail with 3 of them */
+#define LATE		5	/* seeds of the orders of three tasks */
 #define PLACES_MAX	2000	/* that one operation may pass; measured: 784 */
 
 enum phase {
@@ -339,6 +342,151 @@ static void run_rivals(void)
 	tap_ok(true, "two inserts need the last leaves: one of them gets what it needs, %u times", RIVALS);
 }
 
+/*
+ * The first task unlinks a leaf, the second one completes that. Each stays at a place of its own until
+ * the third one has used the keys around.
+ */
+
+void __real_crab_task_switch(void);
+void __wrap_crab_task_switch(void);
+void crab_task_wait(void);
+unsigned int crab_host_this_cpu(void);
+
+static struct late {
+	struct crab_store *store;
+	bool running;
+	bool (*stays[2])(struct ea_tree *tree);	/* has the task come to its place? */
+	bool there[2], passed[2];
+	bool ended;				/* the first one */
+} late;
+
+/* Called at each place of a task */
+void __wrap_crab_task_switch(void)
+{
+	u32 task = crab_host_this_cpu();
+
+	if (late.running && task < 2 && !late.there[task] &&
+	    late.stays[task](ea_tree_of(late.store->engine))) {
+		late.there[task] = true;
+		while (!late.passed[task])
+			crab_task_wait();
+	}
+	__real_crab_task_switch();
+	if (late.running)
+		crab_task_left = 1;	/* the next place counts as well */
+}
+
+static bool is_published(struct ea_tree *tree)
+{
+	return tree->unlinking && tree->unlinking->smo;
+}
+
+static bool is_gone(struct ea_tree *tree)
+{
+	return tree->unlinking && tree->unlinking->nb.gone;
+}
+
+/* The list has bypassed the leaf, which is not gone yet */
+static bool is_bypassed(struct ea_tree *tree)
+{
+	return is_published(tree) && !is_gone(tree) && !is_linked(tree, tree->unlinking);
+}
+
+/* The same for the leaf before it, which a split replaces */
+static bool is_split(struct ea_tree *tree)
+{
+	struct ea_leaf *leaf = ea_leaf_of(crab_index_find(&tree->nb.index, 10));
+
+	return leaf->smo && !leaf->nb.gone && !is_linked(tree, leaf);
+}
+
+static void late_wait(const bool *flag)
+{
+	while (!*(const volatile bool *)flag)
+		crab_task_wait();
+}
+
+static void late_unlink(void *arg)
+{
+	struct crab_old old;
+
+	crab_store_delete(late.store, 13, &old);
+	late.ended = true;
+}
+
+static void late_help(void *arg)
+{
+	late_wait(&late.there[0]);
+	rival_put(late.store, 0, 11);
+}
+
+static void late_check(void *arg)
+{
+	struct crab_check_report report;
+
+	late_wait(&late.there[1]);
+	late.passed[0] = true;
+	crab_store_check(late.store, &report);
+	tap_check(!report.damage.count, "CHECK: %s", report.damage.what);
+	late.passed[1] = true;
+}
+
+static void late_insert(void *arg)
+{
+	u64 value = 0;
+
+	late_wait(&late.there[1]);
+	tap_check(!rival_put(late.store, 0, 12), "insert");
+	late.passed[0] = true;
+	late_wait(&late.ended);
+	tap_check(!crab_store_search(late.store, 12, &value) && value == 1, "search");
+	late.passed[1] = true;
+}
+
+/* The leaf of 13 has only this key */
+static void late_run(u64 seed, void (*third)(void *arg))
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 60 * 128);
+	struct tasks_plan plan = { .seed = seed, .pace = 1 };
+	struct crab_old old;
+	u64 key;
+
+	late.store = store_format_attach(&media, "nbtree", "eadr", 128);
+	for (key = 1; key <= 16; key++)
+		rival_put(late.store, 0, key);
+	for (key = 11; key <= 15; key++)
+		if (key != 13)
+			crab_store_delete(late.store, key, &old);
+	tasks_add(late_unlink, NULL);
+	tasks_add(late_help, NULL);
+	tasks_add(third, NULL);
+	late.running = true;
+	tap_check(tasks_run(&plan) == TASKS_DONE, "the tasks come to no end");
+	late.running = false;
+	tap_check(late.there[0] && late.there[1], "a task has not come to its place");
+	crab_store_detach(late.store);
+	media_destroy(&media);
+	late = (struct late) { };
+}
+
+static void run_late(void)
+{
+	u64 seed;
+
+	for (seed = 1; seed <= LATE; seed++) {
+		late.stays[0] = is_published;
+		late.stays[1] = is_gone;
+		late_run(seed, late_check);
+	}
+	tap_ok(true, "CHECK finds no damage while the task that is to queue an unlinked leaf is late");
+	for (seed = 1; seed <= LATE; seed++) {
+		late.stays[0] = is_bypassed;
+		late.stays[1] = is_split;
+		late_run(seed, late_insert);
+	}
+	tap_ok(true, "a search finds an insert that has returned, while the leaf of the key moves");
+}
+
 int main(int argc, char **argv)
 {
 	u32 ops = argc > 1 ? atoi(argv[1]) : 20, phase, i;
@@ -359,5 +507,6 @@ int main(int argc, char **argv)
 		run_few(&scenarios[i], first);
 	}
 	run_rivals();
+	run_late();
 	return tap_done();
 }

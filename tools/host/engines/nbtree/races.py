@@ -131,10 +131,10 @@ RACES = [
     Design("eadr: a search along the list forgets the leaf that is being unlinked", [
         Edit(EADR_LEAF, "leaf_unlinking(tree, key) ?: leaf", "leaf"),
     ]),
-    Design("eadr: a search along the list takes a fresh leaf before the old one is gone", [
+    Design("test_progress: a search along the list takes a fresh leaf before the old one is gone", [
         Edit(EADR_LEAF, "leaf_onward(leaf_counts(next), key)", "leaf_onward(next, key)"),
     ]),
-    Design("eadr: an unlinked leaf stays in the index until a late task queues it", [
+    Design("test_progress: an unlinked leaf stays in the index until a late task queues it", [
         Edit(EADR_UPKEEP, "leaf && smp_load_acquire(&leaf->nb.gone)", "false"),
     ]),
     Design("eadr: the index follows a leaf before the unlinked one after it", [
