@@ -10,7 +10,7 @@
  *
  * There is one exception: an operation that needs a free leaf waits for the task if that holds the
  * lock of the pool; and if no leaf is free, also if it holds nb_tree.smo_lock or is in an RCU
- * section. The test expects that, too. Of two inserts that need the last leaves, one gets them.
+ * section. The test expects that, too. One of two inserts that need the last leaves gets them.
  *
  * Two tasks that are late with an unlink make neither CHECK nor a search wrong.
  *
@@ -339,7 +339,7 @@ static void run_rivals(void)
 	for (seed = 1; seed <= RIVALS; seed++)
 		tap_check(!rivals_both_fail(seed), "seed %llu: %d and %d", seed, rivals.err[0],
 			  rivals.err[1]);
-	tap_ok(true, "two inserts need the last leaves: one of them gets what it needs, %u times", RIVALS);
+	tap_ok(true, "two inserts need the last leaves: one of them gets its own, %u times", RIVALS);
 }
 
 /*

@@ -46,7 +46,7 @@
  * swap that was delayed cannot hit a leaf with a new use.
  *
  * Media that changes under an attached store is compared with memory, as far as that knows it,
- * before a leaf moves. A leaf never moves because of a frozen record: without ea_leaf.smo it is damage.
+ * before a leaf moves. A record that is frozen in a leaf without ea_leaf.smo is damage, too.
  *
  * Locking: none; RCU keeps the leaves.
  */
@@ -344,7 +344,7 @@ static bool unlink_once(struct nb_write *write, u64 key, struct ea_smo *smo)
 	done = crab_ea_close(write, leaf) && smo_publish(write, leaf, smo);
 	if (done)
 		crab_ea_smo_finish(write, leaf);
-	else	/* It stays. Otherwise index_forget() does this, also if a late task is to queue it */
+	else	/* It stays. Otherwise index_forget() does this, also if the queue is late */
 		smp_store_release(&tree->unlinking, NULL);
 	return done;
 }
