@@ -3,8 +3,12 @@
  * This file is a plugin of the OpenPLC runtime: its RETAIN variables in a store of names. The runtime
  * hands over all of them after each scan, and asks for them once at its start.
  *
- * Each save is durable when it has returned, and whole or not at all after a power cut. It does not
- * wait for a disk, so it may run in the scan. The store wears nothing out: there is no interval.
+ * Each save is durable when it has returned, and whole or not at all after a power cut. On a device it
+ * does not wait for a disk, so it may run in the scan; it does with file:PATH. The memory does not
+ * wear out: there is no interval.
+ *
+ * Invariant: a value that was not loaded is not replaced: the runtime saves also after a load that
+ * failed, and has only initial values then.
  *
  * Environment: CRABTREE_DEVICE, a device or file:PATH (/dev/crab0 without it); CRABTREE_RETAIN, the
  * name of the value (openplc/retain).
@@ -15,6 +19,7 @@
 #include <crabtree_names.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +35,7 @@ int retain_clear(void);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct crabtree *store;
 static const char *name;
+static bool loaded;	/* the value, or there is none */
 static int reported;	/* the last error, so that a scan does not repeat it */
 
 static const char *setting(const char *variable, const char *otherwise)
@@ -81,7 +87,20 @@ void cleanup(void)
 	if (store)
 		crabtree_close(store);
 	store = NULL;
+	loaded = false;
 	pthread_mutex_unlock(&lock);
+}
+
+/* Before a save without a load: is there a value? */
+static int retain_absent(void)
+{
+	struct crabtree_named named = { .name = name, .name_bytes = strlen(name) };
+	int err = crabtree_get_named(store, &named);
+
+	loaded = err == -ENOENT || (!err && !named.bytes);
+	if (loaded)
+		return 0;
+	return !err || err == -EMSGSIZE ? -EEXIST : err;
 }
 
 int retain_save(const uint8_t *blob, uint16_t len)
@@ -93,8 +112,12 @@ int retain_save(const uint8_t *blob, uint16_t len)
 
 	pthread_mutex_lock(&lock);
 	err = retain_open();
+	if (!err && !loaded)
+		err = retain_absent();
 	if (!err)
 		err = crabtree_put_named(store, &named, 0);
+	if (!err)
+		err = crabtree_sync(store);
 	err = retain_result("save", err);
 	pthread_mutex_unlock(&lock);
 	return err;
@@ -113,6 +136,7 @@ int retain_load(uint8_t *out, uint16_t cap, uint16_t *out_len)
 	if (!err)
 		err = crabtree_get_named(store, &named);
 	*out_len = err ? 0 : named.bytes;
+	loaded = store && (!err || err == -ENOENT);
 	err = retain_result("load", store && err == -ENOENT ? 0 : err);
 	pthread_mutex_unlock(&lock);
 	return err;
@@ -126,6 +150,10 @@ int retain_clear(void)
 	err = retain_open();
 	if (!err)
 		err = crabtree_erase_named(store, name, strlen(name), NULL);
+	if (!err)
+		err = crabtree_sync(store);
+	if (store && (!err || err == -ENOENT))
+		loaded = true;
 	err = retain_result("clear", store && err == -ENOENT ? 0 : err);
 	pthread_mutex_unlock(&lock);
 	return err;

@@ -55,6 +55,16 @@ def main():
     ok(runtime.plugin.retain_clear() == 0 and runtime.load() == b"", "a cold reset")
     ok(runtime.plugin.retain_clear() == 0, "a second one")
     ok(runtime.save(b"") == 0 and runtime.load() == b"", "no byte")
+    runtime.save(scan(7, 54))
+    runtime.plugin.cleanup()
+    with subprocess.Popen([CRABCTL, "--image", IMAGE, "top"], stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        ok(runtime.load() == -1, "another program has the store: the load fails")
+        other.kill()
+    ok(runtime.save(scan(0, 54)) == -1, "a save without a load does not replace the value")
+    ok(runtime.load() == scan(7, 54) and runtime.save(scan(8, 54)) == 0, "after a load it does")
+    ok(runtime.load(53) == -1 and runtime.save(scan(0, 53)) == -1, "a load without room is none")
+    ok(runtime.plugin.retain_clear() == 0 and runtime.save(scan(9, 53)) == 0, "after a cold reset it does")
     runtime.plugin.cleanup()
 
 
