@@ -65,14 +65,26 @@ static void print_event(struct args *args, const char *device, const char *from,
 	args->printed++;
 }
 
-/* Reads the state again, from the same open file: the next poll() waits for the next change */
+static void end(struct args *args, struct watch *watch)
+{
+	print_event(args, watch->device, watch->state, "removed");
+	fclose(watch->file);
+	watch->file = NULL;
+}
+
+/*
+ * Reads the state again, from the same open file: the next poll() waits for the next change. The
+ * file of a device that is gone is of no use, also if there is another device of its name.
+ */
 static void look(struct args *args, struct watch *watch)
 {
 	char now[sizeof(watch->state)] = "";
 
 	rewind(watch->file);
-	if (!fgets(now, sizeof(now), watch->file))
-		strcpy(now, "removed");
+	if (!fgets(now, sizeof(now), watch->file)) {
+		end(args, watch);
+		return;
+	}
 	now[strcspn(now, "\n")] = '\0';
 	if (!strcmp(now, watch->state))
 		return;
@@ -101,13 +113,6 @@ static void begin(struct args *args, const char *device)
 	free_one->state[0] = '\0';
 	free_one->present = true;
 	look(args, free_one);
-}
-
-static void end(struct args *args, struct watch *watch)
-{
-	print_event(args, watch->device, watch->state, "removed");
-	fclose(watch->file);
-	watch->file = NULL;
 }
 
 static void look_round(struct args *args)

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 20
+suite 21
 c()
 {
 	"$out/tests/crabctl-fakedev" "$@"
@@ -49,6 +49,11 @@ cp out first
 truth "with the reason" grep -q 'crab1 rejected: both superblocks are damaged$' first
 (sleep 0.3; echo readonly > "$class/crab0/state"; echo "damaged at offset 1" > "$class/crab0/reason") &
 t "events: a change" 0 'crab0 ready -> readonly: damaged at offset 1$' '' c events --count 3
+wait
+# The file of a device that is gone cannot be read
+(sleep 0.3; : > "$class/crab1/state"; rm -r "$class/crab1"; device crab1 state=rejected reason=) &
+t "events: a device that goes and comes back" 0 'crab1 rejected$' '' \
+	timeout 9 "$out/tests/crabctl-fakedev" events --count 4
 wait
 (sleep 0.3; rm -r "$class/crab1") &
 t "events: a device that goes" 0 'crab1 rejected -> removed$' '' c events --count 3
