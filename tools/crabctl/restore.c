@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BATCH	1024
+#define BATCH		1024
+#define VOLATILE	"volatile"	/* an engine without a store */
 
 enum { OPT_ENGINE = 0x2000, OPT_LAYOUT, OPT_LEAF_SIZE, OPT_SIZE, OPT_FORCE, OPT_YES, OPT_COMMITS };
 
@@ -43,6 +44,8 @@ static void parse_end(struct argp_state *state, const struct restore *restore)
 		argp_error(state, "FILE is missing (- for standard input)");
 	else if (restore->size && !restore->target->image)
 		argp_error(state, "--size is for --image: a device has the size that it has");
+	else if (restore->target->image && !strcmp(restore->format.engine, VOLATILE))
+		argp_error(state, "--engine " VOLATILE " keeps nothing in an image");
 }
 
 static error_t parse_rest(int key, char *arg, struct argp_state *state)
@@ -106,15 +109,27 @@ static const struct argp argp = {
 	.children = target_child,
 };
 
-/* Label and identity are those of the snapshot, and the engine if none was asked for */
+/* The engine of the snapshot, if none was asked for; but the default for one that keeps nothing */
+static void choose_engine(struct crabtree_format *format, const struct stream *stream)
+{
+	if (*format->engine)
+		return;
+	if (!strcmp(stream->info.engine, VOLATILE)) {
+		fprintf(stderr, "crabctl: restore: %s is of the engine " VOLATILE
+			", which keeps nothing: the default is used\n", stream->name);
+		return;
+	}
+	if (!*format->layout)
+		memcpy(format->layout, stream->info.layout, sizeof(format->layout));
+	memcpy(format->engine, stream->info.engine, sizeof(format->engine));
+}
+
+/* Label and identity are those of the snapshot */
 int restore_format(struct restore *restore, const struct stream *stream)
 {
 	struct crabtree_format *format = &restore->format;
 
-	if (!*format->engine && !*format->layout)
-		memcpy(format->layout, stream->info.layout, sizeof(format->layout));
-	if (!*format->engine)
-		memcpy(format->engine, stream->info.engine, sizeof(format->engine));
+	choose_engine(format, stream);
 	memcpy(format->label, stream->info.label, sizeof(format->label));
 	memcpy(format->uuid, stream->info.uuid, sizeof(format->uuid));
 	format->flags |= item_format_flags(stream->kind);

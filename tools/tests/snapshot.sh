@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 68
+suite 73
 c()
 {
 	"$crabctl" "$@"
@@ -152,3 +152,24 @@ c --image b snapshot s.old 2> /dev/null
 cp b old
 kill_all s > found 2>&1
 truth "killed before each call: $(< found)" grep -Eqx 'O+-+N' found
+
+# The engine volatile keeps nothing
+python3 - << 'PYTHON' > volatile.s
+import sys
+text = b"# crabtree snapshot 1\n# uuid 00112233-4455-6677-8899-aabbccddeeff\n# engine volatile sorted 1024\n# label v\n5 50\n"
+crc = 0xFFFFFFFF
+for byte in text:
+    crc ^= byte
+    for _ in range(8):
+        crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+sys.stdout.buffer.write(text + b"# end 1 %08x\n" % (crc ^ 0xFFFFFFFF))
+PYTHON
+t "a snapshot of the engine volatile" 0 '1 records restored' 'the default is used' \
+	"$crabctl" --image v.img restore --size 256K volatile.s
+t "becomes a store that stays" 0 '^50$' '' "$crabctl" --image v.img get 5
+"$crabctl" --image w.img format --size 256K > made
+t "on a device, too" 0 '1 records restored' 'the default is used' env FAKE_IMAGE="$PWD/w.img" \
+	"$out/tests/crabctl-fakedev" -d /dev/zero restore --force --yes volatile.s
+t "where it stays, too" 0 '^50$' '' "$crabctl" --image w.img get 5
+t "--engine volatile for an image" 2 '' 'keeps nothing' \
+	"$crabctl" --image v.img restore --engine volatile --force volatile.s
