@@ -236,12 +236,12 @@ int crab_store_check(struct crab_store *store, struct crab_check_report *report)
 	err = store->engine->ops->check(store->engine, report);
 	if (report->damage.count)
 		crab_store_damaged(store, &report->damage);
-	else
-		report->damage = store->engine->damage;
 	crab_commits_check(store, report);
 	/* A damaged blob is the damage of one key: the store remains writable */
 	if (!err && store->blobs)
 		err = crab_blobs_check(store, report);
+	if (!report->damage.count)
+		report->damage = store->engine->damage;
 	return err;
 }
 
