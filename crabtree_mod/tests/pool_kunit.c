@@ -209,7 +209,7 @@ static void pool_later_run(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, crab_pool_wait(&p->pool));
 	crab_pool_free_later(&p->pool, later[0]);
 	synchronize_rcu();
-	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 8, 0, &first), 0);
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 8, POOL_LEAVES, 0, &first), 0);
 	KUNIT_EXPECT_EQ(test, first, 0ULL);
 	rcu_read_lock();
 	crab_pool_free_later(&p->pool, later[1]);
