@@ -24,7 +24,7 @@ RACES = [
     Design("nbtree: readers see a record before it is durable", [
         Edit(LEAF, "crab_store(write->flow, &d->key, record->key);",
              "crab_store(write->flow, &d->key, record->key); "
-             "WRITE_ONCE(leaf->fp[slot], fingerprint(record->key)); "
+             "WRITE_ONCE(leaf->fp[slot], nb_fingerprint(record->key)); "
              "WRITE_ONCE(leaf->live, leaf->live | 1ULL << slot)"),
     ]),
     Design("nbtree: a scan returns what a leaf holds below the key, after its range grew", [
