@@ -128,17 +128,11 @@ RACES = [
              "do leaf = leaf_onward(ea_leaf_of(crab_index_find(&tree->nb.index, key)), key); "
              "while (!leaf || key < leaf->nb.low || key >= READ_ONCE(leaf->nb.high)); return leaf"),
     ]),
-    Design("eadr: a search along the list forgets the leaf that is being unlinked", [
-        Edit(EADR_LEAF, "leaf_unlinking(tree, key) ?: leaf", "leaf"),
-    ]),
     Design("test_progress: a search along the list takes a fresh leaf before the old one is gone", [
         Edit(EADR_LEAF, "leaf_onward(leaf_counts(next), key)", "leaf_onward(next, key)"),
     ]),
     Design("test_progress: an unlinked leaf stays in the index until a late task queues it", [
         Edit(EADR_UPKEEP, "leaf && smp_load_acquire(&leaf->nb.gone)", "false"),
-    ]),
-    Design("eadr: the index follows a leaf before the unlinked one after it", [
-        Edit(EADR_UPKEEP, "while ((next = gone_after(tree, first)))\n\t\t\tfirst = next;", ""),
     ]),
 ]
 
@@ -160,6 +154,4 @@ SUBJECTS = {
     "eadr: a link is not durable when another CPU changes the fresh leaf (P8)": ("eadr", 154),
     "eadr: a replaced leaf is free at once": ("eadr, hardly any space", 162),
     "eadr: the index follows a leaf before the one that it replaces": ("eadr", 2),
-    "eadr: a search along the list forgets the leaf that is being unlinked": ("eadr, leaves of two", 38740),
-    "eadr: the index follows a leaf before the unlinked one after it": ("eadr", 3395),
 }
