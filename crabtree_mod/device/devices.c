@@ -19,6 +19,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/idr.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -164,27 +165,26 @@ static int device_add_locked(struct crab_device *device)
 	return err;
 }
 
-/* Enters an attached device. @parked: crab_parked of the attach; out: that of now */
+/* Enters an attached device. @parked: out: crab_parked. Returns an error, or: is it published? */
 static int device_enter(struct crab_device *device, int *parked)
 {
-	int err = 0;
+	int err = 0, published;
 
 	mutex_lock(&crab_devices_lock);
-	if (crab_published)
+	published = crab_published;
+	if (published)
 		err = device_add_locked(device);
 	if (!err)
 		list_add_tail(&device->list, &crab_devices);
 	*parked = crab_parked;
 	mutex_unlock(&crab_devices_lock);
-	return err;
+	return err ?: published;
 }
 
-/* The attach saw crab_parked as @was. Later changes of it than @now find the device in the table */
-static void device_settle(struct crab_device *device, int was, int now)
+/* A later change of crab_parked finds the device in the table */
+static void device_settle(struct crab_device *device, int parked)
 {
-	if (now == was)
-		crab_device_announce(device);
-	else if (now)
+	if (parked)
 		crab_device_park(device);
 	else
 		crab_device_unpark(device);
@@ -193,23 +193,26 @@ static void device_settle(struct crab_device *device, int was, int now)
 static int device_added(struct crab_region *region)
 {
 	struct crab_device *device = device_alloc(region);
-	int was = READ_ONCE(crab_parked), now, err;
+	int was = READ_ONCE(crab_parked), now, rc;
 
 	if (IS_ERR(device))
 		return PTR_ERR(device);
-	err = crab_device_begin(device, was);
+	rc = crab_device_begin(device, was);
 	get_device(&device->dev);	/* once it is in the table, it may be removed */
-	if (!err)
-		err = device_enter(device, &now);
-	if (err) {
+	if (!rc)
+		rc = device_enter(device, &now);
+	if (rc < 0) {
 		crab_device_end(device);
 		device_unname(device);
 	} else {
 		crab_control_answer("crab%u", MINOR(device->dev.devt));
-		device_settle(device, was, now);
+		if (now != was)
+			device_settle(device, now);
+		else if (rc)	/* others are announced when they are published */
+			crab_device_announce(device);
 	}
 	put_device(&device->dev);
-	return err;
+	return min(rc, 0);
 }
 
 /* @device is off the list; only this task removed it */

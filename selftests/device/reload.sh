@@ -27,7 +27,9 @@ reload() {
 	fresh
 	must store "$dev" fill 20000
 	uuid=$(store "$dev" info uuid)
+	log_mark
 	again
+	equal "$(dmesg | grep -c "crabtree: .*: phys region .* attached in")" 1 "lines in the log"
 	equal "$(store "$dev" info state)" 1 state
 	equal "$(store "$dev" info uuid)" "$uuid" uuid
 	equal "$(store "$dev" info records)" 20000 records
