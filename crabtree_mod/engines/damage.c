@@ -10,6 +10,8 @@
 #include <linux/kernel.h>
 #include <linux/stdarg.h>
 
+#include "media/format.h"
+#include "shared/link.h"
 #include "damage.h"
 
 __printf(3, 0)
@@ -28,6 +30,12 @@ void crab_damage_note(struct crab_damage *damage, u64 offset, const char *fmt, .
 	va_start(args, fmt);
 	damage_describe(damage, offset, fmt, args);
 	va_end(args);
+}
+
+void crab_damage_note_births(struct crab_damage *damage, u64 birth)
+{
+	if (crab_birth_is_high(birth))
+		crab_damage_note(damage, CRAB_HEAD_OFFSET, "hardly any births are left");
 }
 
 void crab_damage_publish(struct crab_damage *damage, u64 offset, const char *fmt, va_list args)

@@ -35,6 +35,14 @@ __printf(3, 4)
 void crab_damage_note(struct crab_damage *damage, u64 offset, const char *fmt, ...);
 
 /**
+ * crab_damage_note_births() - attach: note a list whose births come near their end
+ * @damage: the description
+ * @birth: the highest birth in the list
+ * Context: attach.
+ */
+void crab_damage_note_births(struct crab_damage *damage, u64 birth);
+
+/**
  * crab_damage_publish() - add a broken invariant to a description that others read
  * @damage: the description; keeps the first
  * @offset: where on the media

@@ -4,8 +4,8 @@
  *
  * Invariants: a slab is lent by the pool as long as it is in the table; its bitmap has each extent
  * that a word names or a writer has allocated; it is in the set of its class if and only if one
- * of its extents is free. A slab without an extent in use goes back to the pool, but not one with
- * a page that cannot be written: no leaf and no other slab is ever there.
+ * of its extents is free. A slab without an extent in use goes back to the pool, unless a page of
+ * it cannot be written: then no leaf and no other slab gets the place.
  *
  * Locking: crab_extents.lock, a mutex, because a slab is allocated under it. crab_pool.lock is
  * inside.

@@ -24,9 +24,6 @@
  * leaf remains, empty, if it is the only one, or if the line without it would be longer than 64
  * bytes: all references may be wider if their first one goes.
  *
- * The keys of a leaf that is split are compared with its range before the first store: media may
- * change under an attached store (engines/crab/verify.c).
- *
  * Invariant: all numbers, and the whole content of nodes, are determined before the first store;
  * without enough leaves or nodes nothing changes. Nor does anything if a node of the path, or the
  * full leaf, has changed since attach or the last write: this is damage, -EUCLEAN, and the store is

@@ -6,8 +6,8 @@
  * under way ends as if the failure had come after it. Nothing here reads the media.
  *
  * A write that passed the store's test for read-only may begin later. It finds its own leaf
- * quarantined. If it is to change the structure, it finds the pool closed, also where only the head
- * of the list has failed: a change would read and write the links of neighbours.
+ * quarantined. If it is to change the structure, it finds the pool closed, even if the head of the
+ * list alone has failed: a change would read and write the links of neighbours.
  *
  * Locking: takes crab_tree.smo_lock, under which the list does not change, then one leaf at
  * a time.

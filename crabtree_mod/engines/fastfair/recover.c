@@ -131,8 +131,7 @@ static int attach_read(struct ff *ff)
 	ff->headless = !crab_head_load(ff->base.media, CRAB_HEAD_OFFSET, ff->base.geo.store_id,
 				       &head);
 	crab_pool_spoil_bad(&ff->pool, ff->base.media, &ff->base.geo);
-	if (crab_birth_is_high(ff->birth))
-		crab_damage_note(&ff->base.damage, CRAB_HEAD_OFFSET, "hardly any births are left");
+	crab_damage_note_births(&ff->base.damage, ff->birth);
 	if (ff->base.damage.count)
 		crab_pool_close(&ff->pool);
 	return 0;

@@ -207,8 +207,7 @@ struct crab_engine *crab_nb_attach(const struct nb_kind *kind, struct crab_media
 	}
 	crab_index_set_lock(&tree->index, &tree->smo_lock);
 	crab_pool_spoil_bad(&tree->pool, media, geo);
-	if (crab_birth_is_high(tree->birth))
-		crab_damage_note(&tree->base.damage, CRAB_HEAD_OFFSET, "hardly any births are left");
+	crab_damage_note_births(&tree->base.damage, tree->birth);
 	if (tree->base.damage.count)
 		crab_pool_close(&tree->pool);
 	return &tree->base;

@@ -388,8 +388,7 @@ struct crab_engine *crab_nv_attach(struct crab_media *media, const struct crab_g
 		return ERR_PTR(err);
 	}
 	crab_pool_spoil_bad(&tree->pool, media, geo);
-	if (crab_birth_is_high(tree->birth))
-		crab_damage_note(&tree->base.damage, CRAB_HEAD_OFFSET, "hardly any births are left");
+	crab_damage_note_births(&tree->base.damage, tree->birth);
 	if (tree->base.damage.count)
 		crab_pool_close(&tree->pool);
 	return &tree->base;

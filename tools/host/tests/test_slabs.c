@@ -13,8 +13,8 @@
 #include "tap.h"
 
 #define LIMIT		2.6	/* times the work for twice the slabs */
-#define EXTENT_LINES	1024	/* two extents in a slab ... */
-#define EXTENT_CLASS	19	/* ... of this class */
+#define EXTENT_CLASS	19	/* a slab has two extents */
+#define EXTENT_LINES	1024	/* of an extent of this class */
 #define SLABS_APART	40503	/* from one slab to the next that attach meets; odd */
 
 /* Work: the compiler inserts a call of this function into each basic block */
