@@ -3,9 +3,9 @@
  * scan load | scan run ACKS FIRST - the calls of a PLC runtime on the plugin of tools/openplc.
  *
  * load prints `LENGTH SCAN` of the retained variables, `LENGTH torn` if their words are not all of one
- * scan, or `0 0` if there are none. run saves all of them after each scan, every PERIOD, from scan
- * FIRST on, and writes a line `C SCAN` to ACKS when the save has returned. It does not end unless a
- * save fails. CRABTREE_DEVICE is the device.
+ * scan, or `0 0` if there are none. run loads them, then saves all of them after each scan, every
+ * PERIOD, from scan FIRST on, and writes a line `C SCAN` to ACKS when the save has returned. It does
+ * not end unless a call fails. CRABTREE_DEVICE is the device.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -55,9 +55,12 @@ static int run(const char *path, uint64_t scan)
 {
 	int acks = open(path, O_WRONLY | O_APPEND);
 	struct timespec next;
+	uint16_t bytes;
 	char line[32];
 	int n;
 
+	if (retain_load(variables, sizeof(variables), &bytes))
+		return 1;
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (; acks >= 0; scan++) {
 		fill(variables, scan);
