@@ -19,6 +19,7 @@
 #include "engines/crab/crab.h"
 #include "follow.h"
 #include "store/blob_priv.h"
+#include "store/commit_priv.h"
 #include "store/store_priv.h"
 #include "tests/blob_value.h"
 
@@ -151,7 +152,10 @@ static bool move_begins(const struct crab_blob_read *get, u64 from)
 	return true;
 }
 
-/* The update may sleep before its store, so operations can come in between */
+/*
+ * The update may sleep before its store, so operations can come in between. It waits for the end of
+ * a commit, although the log has nothing of that end.
+ */
 static bool move_ends(void)
 {
 	struct crab_flow flow = { .media = store->media };
@@ -159,7 +163,8 @@ static bool move_ends(void)
 	struct crab_old old;
 
 	if (!is_store_at(follow.next, follow.next->offset) ||
-	    follow.next->value[0] != worker.move.word)
+	    follow.next->value[0] != worker.move.word ||
+	    (store->commits && store->commits->lock.held))
 		return false;
 	blobs->raw->insert(store->engine, &flow, worker.move.key, worker.move.word,
 			   CRAB_INSERT_EITHER, &old);

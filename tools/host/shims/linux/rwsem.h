@@ -3,6 +3,7 @@
 #define CRAB_SHIM_LINUX_RWSEM_H
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
@@ -28,15 +29,18 @@ struct rw_semaphore {
 };
 
 #define init_rwsem(l)		((l)->held = 0, pthread_rwlock_init(&(l)->lock, NULL))
+/* A task that has the lock for writing gets an error */
 #define down_read(l)							\
 	do {								\
 		might_sleep();						\
-		pthread_rwlock_rdlock(&(l)->lock);			\
+		if (pthread_rwlock_rdlock(&(l)->lock))			\
+			abort();					\
 	} while (0)
 #define down_write(l)							\
 	do {								\
 		might_sleep();						\
-		pthread_rwlock_wrlock(&(l)->lock);			\
+		if (pthread_rwlock_wrlock(&(l)->lock))			\
+			abort();					\
 		(l)->held = 1;						\
 	} while (0)
 #define up_read(l)		pthread_rwlock_unlock(&(l)->lock)
