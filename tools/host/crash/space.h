@@ -34,7 +34,7 @@ enum space_tier {
  * @specials: puts also store the values that host_driver.special returns
  * @modify: operations are compare-and-swaps and adds, too
  * @prepare: operations also follow the preparation of a leaf
- * @sparse: a delete is also followed by all maintenance, which merges sparse leaves
+ * @sparse: a delete is also followed by all maintenance, which merges or unlinks sparse leaves
  * @format: FORMAT is an operation, too
  * @survive: at each crash point the kernel also stops while the caches survive
  * @batch: records of one batch at most; from 2 on, each sequence of so many records is

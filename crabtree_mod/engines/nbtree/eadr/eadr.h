@@ -94,6 +94,8 @@ struct ea_leaf {
  * @freed: moves after leaves became free that were retired, or allocated for nothing
  * @unlinking: the leaf that is being unlinked, from before that until the index follows; or NULL
  * @queue: leaves that are gone, and that the index may still lead to
+ * @skipped: leaves without records that may have stayed in the list since the last sweep began
+ * @sweep: a key of the leaf at which maintain goes on with its sweep, or 0; under nb_tree.smo_lock
  * @torn: attach found traces of a power cut
  * @repairs: slots and links that attach repaired
  * @damaged: an operation has found damage, and describes it
@@ -108,6 +110,8 @@ struct ea_tree {
 	atomic64_t freed;
 	struct ea_leaf *unlinking;
 	struct llist_head queue;
+	atomic_t skipped;
+	u64 sweep;
 	bool torn;
 	u64 repairs;
 	u32 damaged;
@@ -220,6 +224,26 @@ void crab_ea_lock(struct ea_tree *tree);
  * Context: may sleep; not in an RCU section.
  */
 void crab_ea_unlink(struct nb_write *write, u64 key);
+
+/**
+ * crab_ea_sweep() - maintain: unlink those of some leaves that have no record
+ * @tree: the tree
+ *
+ * A delete leaves an empty leaf in the list while another task changes the index, and so does a
+ * power cut. A sweep looks at all leaves, once there may be one such leaf in EA_SKIPPED_SHARE.
+ *
+ * Context: may sleep; not in an RCU section; one call at a time.
+ * Return: true if more leaves are to be looked at.
+ */
+bool crab_ea_sweep(struct ea_tree *tree);
+
+/**
+ * crab_ea_sweep_is_due() - whether there is something to sweep
+ * @tree: the tree
+ * Context: any; a hint.
+ * Return: true if so.
+ */
+bool crab_ea_sweep_is_due(const struct ea_tree *tree);
 
 /**
  * crab_ea_is_behind() - whether the index leads to leaves that are gone

@@ -469,5 +469,7 @@ const char *crab_ea_open_slots(struct ea_tree *tree, struct ea_leaf *leaf)
 	}
 	if (!fault)
 		tree->nb.records += count;
+	if (!count && leaf->nb.low & EA_KEY_BITS)
+		atomic_inc(&tree->skipped);
 	return fault;
 }

@@ -32,8 +32,9 @@ int crab_ea_smo_begin(struct nb_write *write, u64 key);
  * @write: the write
  * @key: a key of the leaf
  * Context: may sleep; not in an RCU section; under nb_tree.smo_lock; the index follows the list.
+ * Return: false if it stays.
  */
-void crab_ea_smo_unlink(struct nb_write *write, u64 key);
+bool crab_ea_smo_unlink(struct nb_write *write, u64 key);
 
 /**
  * crab_ea_smo_finish() - complete the structure modification of a leaf (P7, P8)

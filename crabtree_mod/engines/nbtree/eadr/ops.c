@@ -194,13 +194,17 @@ static void ea_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 
 static bool ea_maintain(struct crab_engine *engine)
 {
-	crab_ea_upkeep(ea_tree_of(engine));
-	return false;
+	struct ea_tree *tree = ea_tree_of(engine);
+
+	crab_ea_upkeep(tree);
+	return crab_ea_sweep(tree);
 }
 
 static bool ea_wants(struct crab_engine *engine)
 {
-	return crab_ea_is_behind(ea_tree_of(engine));
+	const struct ea_tree *tree = ea_tree_of(engine);
+
+	return crab_ea_is_behind(tree) || crab_ea_sweep_is_due(tree);
 }
 
 static const char * const ea_counters[] = {

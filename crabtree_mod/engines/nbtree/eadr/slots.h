@@ -151,7 +151,7 @@ int crab_ea_damaged(struct ea_tree *tree, const struct ea_leaf *leaf, const char
 
 /**
  * crab_ea_open_slots() - find the records of a leaf at attach
- * @tree: the tree, whose nb_tree.records and ea_tree.torn follow
+ * @tree: the tree, whose nb_tree.records, ea_tree.torn and skipped follow
  * @leaf: the leaf, whose range is known
  * Context: attach.
  * Return: NULL, or a description of the damage.

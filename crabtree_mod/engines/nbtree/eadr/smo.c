@@ -349,20 +349,21 @@ static bool unlink_once(struct nb_write *write, u64 key, struct ea_smo *smo)
 	return done;
 }
 
-void crab_ea_smo_unlink(struct nb_write *write, u64 key)
+bool crab_ea_smo_unlink(struct nb_write *write, u64 key)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct ea_smo *smo;
 	bool done;
 
 	if (smo_take(tree, 0, &smo))
-		return;
+		return false;
 	smo->split = CRAB_KEY_EMPTY;
 	crab_rcu_enter();
 	done = unlink_once(write, key, smo);
 	crab_rcu_leave();
 	if (!done)
 		smo_discard(tree, smo);
+	return done;
 }
 
 /* Freeze */

@@ -15,6 +15,10 @@
 #include <linux/slab.h>
 
 #include "moves.h"
+#include "slots.h"
+
+#define EA_SKIPPED_SHARE	1024
+#define EA_SWEEP_LEAVES		16	/* under the lock at a time */
 
 bool crab_ea_is_behind(const struct ea_tree *tree)
 {
@@ -168,15 +172,74 @@ bool crab_ea_reclaim(struct ea_tree *tree)
 	return true;
 }
 
+/* Unlinks the leaf of a key, if it has no record; false if it stays */
+static bool leaf_unlink(struct nb_write *write, u64 key)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	bool done;
+
+	queue_apply(tree);
+	done = !crab_ea_is_behind(tree) && !tree->unlinking && crab_ea_smo_unlink(write, key);
+	queue_apply(tree);
+	return done;
+}
+
 void crab_ea_unlink(struct nb_write *write, u64 key)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	bool done = false;
 
-	if (!mutex_trylock(&tree->nb.smo_lock))
-		return;
-	queue_apply(tree);
-	if (!crab_ea_is_behind(tree) && !tree->unlinking)
-		crab_ea_smo_unlink(write, key);
-	queue_apply(tree);
+	if (mutex_trylock(&tree->nb.smo_lock)) {
+		done = leaf_unlink(write, key);
+		mutex_unlock(&tree->nb.smo_lock);
+	}
+	if (!done)
+		atomic_inc(&tree->skipped);
+}
+
+bool crab_ea_sweep_is_due(const struct ea_tree *tree)
+{
+	return READ_ONCE(tree->sweep) ||
+	       (u64)atomic_read(&tree->skipped) * EA_SKIPPED_SHARE > READ_ONCE(tree->nb.leaves);
+}
+
+/* Looks at one leaf, and goes on to the next one. A leaf that stays now is not swept for again */
+static void sweep_leaf(struct nb_write *write)
+{
+	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	const struct ea_leaf *leaf;
+	u64 low, high;
+	bool empty;
+
+	crab_rcu_enter();
+	leaf = ea_leaf_of(crab_index_find(&tree->nb.index, tree->sweep));
+	low = leaf->nb.low;
+	high = leaf->nb.high;
+	/* The first leaf of a quarter stays */
+	empty = low & EA_KEY_BITS && !READ_ONCE(leaf->nb.quarantined) &&
+		crab_ea_is_empty(tree, leaf, 0);
+	crab_rcu_leave();
+	if (empty)
+		leaf_unlink(write, low);
+	WRITE_ONCE(tree->sweep, high == CRAB_KEY_EMPTY ? 0 : high);
+}
+
+bool crab_ea_sweep(struct ea_tree *tree)
+{
+	struct crab_flow flow = { .media = tree->nb.base.media };
+	struct nb_write write = { .tree = &tree->nb, .flow = &flow };
+	u32 i;
+
+	if (!crab_ea_sweep_is_due(tree))
+		return false;
+	crab_ea_lock(tree);
+	if (!tree->sweep) {
+		atomic_set(&tree->skipped, 0);
+		WRITE_ONCE(tree->sweep, 1);	/* the first leaf stays */
+	}
+	for (i = 0; i < EA_SWEEP_LEAVES && tree->sweep; i++)
+		sweep_leaf(&write);
 	mutex_unlock(&tree->nb.smo_lock);
+	crab_count_prepare(&tree->nb.base, &flow);
+	return tree->sweep;
 }

@@ -45,7 +45,8 @@ static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 
 static const struct space eadr_spaces[] = {
 	{ "eadr-2x7x3", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .tier = SPACE_TINY },
-	{ "eadr-2x8x4", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .tier = SPACE_LONG },
+	{ "eadr-2x8x4", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .sparse = true,
+	  .tier = SPACE_LONG },
 	{ "eadr-2x5x4", EADR(128), .slots = 2, .leaves = 5, .keys = 4, .tier = SPACE_QUICK },
 	{ "eadr-format", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .format = true,
 	  .tier = SPACE_QUICK },
@@ -85,6 +86,8 @@ static const struct workload eadr_workloads[] = {
 	{ "eadr, formatted", { EADR(128), .slots = 2 }, .steps = 80, .leaves = 12, .format_every = 8 },
 	{ "eadr, survives", { EADR(128), .slots = 2, .keys = 6 }, .steps = 150, .leaves = 16,
 	  .often = CRASH_SURVIVE, .often_every = 3 },
+	{ "eadr, swept", { EADR(128), .slots = 2, .keys = 8 }, .steps = 800, .leaves = 16,
+	  .often = CRASH_CUT, .often_every = 2 },
 	{ "eadr, cut again", { EADR(128), .slots = 3 }, .steps = 60, .leaves = 16, .depth = 2 },
 	{ "eadr, damaged", { EADR(128) }, .steps = 30, .leaves = 16, .damage = true },
 	{ }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests that leaves without records leave the list of the layout `eadr` in the end, if
+ * the delete of their last record found the lock taken, or was cut.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/mutex.h>
+
+#include "engines/nbtree/eadr/eadr.h"
+#include "model.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define SIZE	(1U << 20)
+#define KEYS	20000U
+#define STEP	(1ULL << 40)	/* keys in two quarters */
+#define ALONE	1000U		/* a key that stays */
+
+static struct crab_media media;
+static struct crab_store *store;
+
+static struct ea_tree *tree(void)
+{
+	return ea_tree_of(store->engine);
+}
+
+static void maintain(void)
+{
+	u32 i;
+
+	for (i = 0; crab_store_maintain(store); i++)
+		tap_check(i < KEYS, "maintain does not end");
+}
+
+static void fill(void)
+{
+	struct crab_old old;
+	u64 i;
+
+	for (i = 0; i < KEYS; i++)
+		tap_check(!crab_store_insert(store, i * STEP, i, CRAB_INSERT_CREATE, &old),
+			  "insert %llu", i);
+}
+
+/* Deletes all but one while another task has the lock */
+static void empty(void)
+{
+	struct crab_old old;
+	u64 i;
+
+	mutex_lock(&tree()->nb.smo_lock);
+	for (i = 0; i < KEYS; i++)
+		tap_check(i == ALONE || !crab_store_delete(store, i * STEP, &old), "delete %llu", i);
+	mutex_unlock(&tree()->nb.smo_lock);
+}
+
+static void judge(u64 leaves, const char *what)
+{
+	struct crab_check_report report;
+	u64 value = 0;
+	int err = crab_store_check(store, &report);
+
+	tap_check(!crab_store_search(store, ALONE * STEP, &value) && value == ALONE, "search");
+	tap_ok(!err && !report.damage.count && report.records == 1 && report.leaves == leaves,
+	       "eadr: %s: %llu leaves are left of %llu; %d, %s", what, report.leaves, leaves, err,
+	       report.damage.what);
+}
+
+/* Leaves without records are in the list, and a sweep unlinks them */
+static void sweep(const char *what)
+{
+	u64 leaves = tree()->nb.leaves;
+
+	tap_check(leaves > KEYS / 31, "%s: only %llu leaves are in the list", what, leaves);
+	tap_check(store->engine->ops->wants(store->engine), "%s: maintain is not due", what);
+	maintain();
+	tap_check(!store->engine->ops->wants(store->engine), "%s: maintain is due again", what);
+	judge(EA_QUARTERS + 1, what);
+}
+
+static void test_sweep(void)
+{
+	struct crab_media cut = media_create(SIZE);
+
+	media = media_create(SIZE);
+	store = store_format_attach(&media, "nbtree", "eadr", 512);
+	fill();
+	empty();
+	memcpy(cut.base, media.base, SIZE);
+	sweep("deletes found the lock taken");
+	crab_store_detach(store);
+	store = store_attach(&cut);
+	sweep("a power cut came before their leaves were unlinked");
+	crab_store_detach(store);
+	media_destroy(&media);
+	media_destroy(&cut);
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	test_sweep();
+	return tap_done();
+}
