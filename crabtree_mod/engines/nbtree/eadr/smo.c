@@ -39,8 +39,7 @@
  * begins to unlink, once the index follows the list: so the index has one such leaf at most.
  *
  * Memory that reads all ones looks like free slots, which a frozen leaf does not have. A task that
- * reads one links nothing, and its write returns -EUCLEAN; there is no lock to note damage. A later
- * one completes the steps if the memory answers again.
+ * reads one links nothing and notes damage, and its write returns -EUCLEAN.
  *
  * The old leaf is freed when the index does not lead to it any more, and after a grace period: a
  * swap that was delayed cannot hit a leaf with a new use.
@@ -471,8 +470,10 @@ static bool smo_copy(struct nb_write *write, struct ea_leaf *leaf)
 	for (slot = 0; slot < tree->nb.room; slot++)
 		slot_freeze(write, leaf, slot);
 	next = link_freeze(write, leaf);
-	if (smo->fresh[0] && !records_copy(write, leaf, smo))
+	if (smo->fresh[0] && !records_copy(write, leaf, smo)) {
+		crab_ea_damaged(tree, leaf, "a slot of a frozen leaf reads as free");
 		return false;
+	}
 	if (smo->fresh[0])
 		fresh_join(write, smo, next);
 	/* P7: the fresh leaves are whole before P8 links them */
