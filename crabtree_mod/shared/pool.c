@@ -23,6 +23,7 @@
 #include "pool.h"
 
 #define POOL_BREATHE	1023	/* leaves between two cond_resched(), as a mask */
+#define POOL_SETTLES	64	/* leaves that become free between two looks at what is needed */
 
 int crab_pool_init(struct crab_pool *pool, u64 leaves)
 {
@@ -177,13 +178,16 @@ static void pool_put(struct crab_pool *pool, u64 leaf)
 	WRITE_ONCE(pool->freed, pool->freed + 1);
 }
 
-/* Frees the leaves whose grace period has ended */
-static void pool_settle(struct crab_pool *pool)
+/* Frees up to @most leaves whose grace period has ended; true if that were so many */
+static bool pool_settle(struct crab_pool *pool, u32 most)
 {
 	struct crab_later *later;
 
 	lockdep_assert_held(&pool->lock);
-	while ((later = pool->later) && poll_state_synchronize_rcu(later->cookie)) {
+	for (; most; most--) {
+		later = pool->later;
+		if (!later || !poll_state_synchronize_rcu(later->cookie))
+			return false;
 		pool->later = later->next;
 		if (!pool->later)
 			pool->later_end = &pool->later;
@@ -191,6 +195,7 @@ static void pool_settle(struct crab_pool *pool)
 		pool_put(pool, later->leaf);
 		kfree(later);
 	}
+	return true;
 }
 
 /* Are there @n leaves, and @leave more? One that is being prepared will be free soon */
@@ -202,8 +207,8 @@ static bool pool_is_enough(const struct crab_pool *pool, u32 n, u32 leave)
 static int pool_admit(struct crab_pool *pool, u32 n, u32 leave)
 {
 	lockdep_assert_held(&pool->lock);
-	if (!pool_is_enough(pool, n, leave))
-		pool_settle(pool);
+	while (!pool_is_enough(pool, n, leave) && pool_settle(pool, POOL_SETTLES))
+		;
 	return pool->closed || !pool_is_enough(pool, n, leave) ? -ENOSPC : 0;
 }
 
@@ -243,20 +248,16 @@ static u64 pool_find_run(const struct crab_pool *pool, u32 n, u64 end)
 	return pool->leaves;
 }
 
-/* As pool_find_run(), from the last run on first; leaves that wait for readers break runs up */
-static u64 pool_next_run(struct crab_pool *pool, u32 n, u64 end)
+/* As pool_find_run(), from the last run on first */
+static u64 pool_next_run(const struct crab_pool *pool, u32 n, u64 end)
 {
 	u64 leaf = pool_find_run(pool, n, min(pool->run, end));
 
-	if (leaf == pool->leaves)
-		leaf = pool_find_run(pool, n, end);
-	if (leaf < pool->leaves || !pool->waiting)
-		return leaf;
-	pool_settle(pool);
-	return pool_find_run(pool, n, end);
+	return leaf < pool->leaves ? leaf : pool_find_run(pool, n, end);
 }
 
-int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *first)
+/* -EAGAIN: leaves that wait for readers may break runs up */
+static int pool_lend_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *first)
 {
 	u64 leaf = pool->leaves;
 	int err;
@@ -267,7 +268,7 @@ int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *
 	if (!err)
 		leaf = pool_next_run(pool, n, end);
 	if (leaf == pool->leaves) {
-		err = -ENOSPC;
+		err = err ?: pool->waiting ? -EAGAIN : -ENOSPC;
 		goto out;
 	}
 	for (i = 0; i < n; i++)
@@ -279,6 +280,29 @@ int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *
 out:
 	spin_unlock(&pool->lock);
 	return err;
+}
+
+/* Frees all leaves whose grace period has ended */
+static void pool_look(struct crab_pool *pool)
+{
+	bool more;
+
+	do {
+		spin_lock(&pool->lock);
+		more = pool_settle(pool, POOL_SETTLES);
+		spin_unlock(&pool->lock);
+	} while (more);
+}
+
+int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *first)
+{
+	int err = pool_lend_run(pool, n, end, leave, first);
+
+	if (err == -EAGAIN) {
+		pool_look(pool);
+		err = pool_lend_run(pool, n, end, leave, first);
+	}
+	return err == -EAGAIN ? -ENOSPC : err;
 }
 
 bool crab_pool_prepare_begin(struct crab_pool *pool, struct crab_spare *spare)
@@ -330,13 +354,6 @@ static bool pool_waits(const struct crab_pool *pool)
 {
 	/* A leaf that is handed over meanwhile waits for the next call */
 	return data_race(pool->waiting);
-}
-
-static void pool_look(struct crab_pool *pool)
-{
-	spin_lock(&pool->lock);
-	pool_settle(pool);
-	spin_unlock(&pool->lock);
 }
 
 bool crab_pool_has(struct crab_pool *pool, u64 n)
@@ -403,5 +420,8 @@ void crab_pool_free_later(struct crab_pool *pool, struct crab_later *later)
 	*pool->later_end = later;
 	pool->later_end = &later->next;
 	pool->waiting++;
+	/* Two for one: so all but so many are free soon after their grace period */
+	if (pool->waiting > CRAB_POOL_WAITING)
+		pool_settle(pool, 2);
 	spin_unlock(&pool->lock);
 }

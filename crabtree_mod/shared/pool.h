@@ -19,6 +19,7 @@
 
 #define CRAB_POOL_RECENT	16	/* leaves freed last, remembered to be allocated first */
 #define CRAB_POOL_READY		32	/* prepared leaves that the stock holds */
+#define CRAB_POOL_WAITING	256	/* leaves that wait although their grace period has ended */
 
 /**
  * struct crab_spare - an allocated leaf
@@ -284,7 +285,8 @@ void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n);
  * @later: memory from kmalloc() with @leaf set; the pool's from now on
  *
  * The leaf is free after a grace period of RCU. An allocation or a test that finds too few leaves
- * then looks for ended grace periods; no callback runs, so the lock is never taken in interrupts.
+ * then looks for ended grace periods, and so does this function once more than CRAB_POOL_WAITING
+ * leaves wait; no callback runs, so the lock is never taken in interrupts.
  *
  * Context: any but interrupts; takes crab_pool.lock.
  */

@@ -11,6 +11,7 @@
 #include "rng.h"
 
 #define POOL_LEAVES	70
+#define MANY		(4 * CRAB_POOL_WAITING)
 
 struct pool_test {
 	struct crab_pool pool;
@@ -223,6 +224,30 @@ static void pool_later_run(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, crab_pool_wait(&p->pool));
 }
 
+/* Few leaves wait if none is allocated, and an allocation frees few of them at once */
+static void pool_later_many(struct kunit *test)
+{
+	struct pool_test *p = test->priv;
+	u32 i;
+
+	crab_pool_destroy(&p->pool);
+	KUNIT_ASSERT_EQ(test, crab_pool_init(&p->pool, MANY), 0);
+	for (i = 0; i < MANY; i++)
+		crab_pool_mark(&p->pool, i);
+	for (i = 0; i < MANY; i++) {
+		crab_pool_free_later(&p->pool, later_make(test, i));
+		if (i % (MANY / 4) == MANY / 4 - 1)
+			synchronize_rcu();
+	}
+	KUNIT_EXPECT_GE(test, CRAB_POOL_WAITING + MANY / 4, p->pool.waiting);
+	KUNIT_EXPECT_EQ(test, p->pool.free + p->pool.waiting, (u64)MANY);
+	while (p->pool.free)
+		KUNIT_ASSERT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 1, 0), 0);
+	i = p->pool.waiting;
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 2, 0), 0);
+	KUNIT_EXPECT_GE(test, p->pool.waiting, (u64)i - 64);
+}
+
 static struct kunit_case pool_cases[] = {
 	KUNIT_CASE(pool_take),
 	KUNIT_CASE(pool_stock),
@@ -231,6 +256,7 @@ static struct kunit_case pool_cases[] = {
 	KUNIT_CASE(pool_runs),
 	KUNIT_CASE(pool_later),
 	KUNIT_CASE(pool_later_run),
+	KUNIT_CASE(pool_later_many),
 	{}
 };
 
