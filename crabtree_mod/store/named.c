@@ -136,11 +136,14 @@ void crab_name_erased(struct crab_store *store, struct crab_name *name)
 	crab_names_remove(&store->blobs->names, name);
 	if (!crab_snap_any(store) || crab_names_find(erased, name->text, name->bytes)) {
 		kfree(name);
-		return;
+	} else {
+		crab_names_add(erased, name);
+		if (erased->dram > store->gate->most * CRAB_NOTE_BYTES)
+			crab_snap_end_all(store->gate, -ESTALE);
 	}
-	crab_names_add(erased, name);
-	if (erased->dram > store->gate->most * CRAB_NOTE_BYTES)
-		crab_snap_end_all(store->gate, -ESTALE);
+	/* A snapshot that is opened meanwhile is younger than all of these */
+	if (!crab_snap_any(store))
+		crab_names_destroy(erased);
 }
 
 int crab_named_erase(struct crab_store *store, struct crab_blob_write *erase)

@@ -459,8 +459,11 @@ static void test_erased(void)
 	for (i = 0; i < 3; i++)
 		tap_check(erase_long(&w, 'x' + i), "three long names fit");
 	tap_check(!erase_long(&w, '0'), "the limit");
+	snap_open(&w, &w.open[1]);
+	erase_long(&w, '1');
+	tap_check(!crab_snap_state(w.open[1].snap), "names of a snapshot that has ended count");
 	finish(&w);
-	tap_ok(true, "erased names: listed by a snapshot, forgotten with it");
+	tap_ok(true, "erased names: listed by a snapshot, forgotten when it ends");
 }
 
 /* A detach ends snapshots that hold extents; they are closed after it */
