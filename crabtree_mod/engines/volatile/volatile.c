@@ -358,6 +358,12 @@ static void vol_stats(struct crab_engine *engine, struct crab_engine_stats *stat
 	up_read(&tree->lock);
 }
 
+/* No leaf of a pool; a split takes one of those that the region would have */
+static int vol_takes(struct crab_engine *engine, u32 writes)
+{
+	return vol_of(engine)->leaves + writes <= engine->geo.leaves ? 0 : -ENOSPC;
+}
+
 static const struct crab_layout vol_layouts[] = {
 	{
 		.name = "sorted", .id = 1, .needs = CRAB_MODEL_NONE,
@@ -380,6 +386,7 @@ const struct crab_engine_ops crab_engine_volatile = {
 	.beyond = crab_engine_beyond,
 	.insert = vol_insert,
 	.remove = vol_remove,
+	.takes = vol_takes,
 	.check = vol_check,
 	.stats = vol_stats,
 };

@@ -288,6 +288,7 @@ int main(void)
 		test_full(engines[i][0], engines[i][1]);
 		test_left(engines[i][0], engines[i][1]);
 	}
+	test_full("volatile", "");
 	test_deep();
 	for (i = 0; i < ARRAY_SIZE(engines); i++)
 		if (!strcmp(engines[i][0], "clfb"))
