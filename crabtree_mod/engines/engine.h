@@ -278,8 +278,8 @@ const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u
  * @engine: the engine; the caller excludes others that call this
  * @offset: where on the media
  * @fmt: description
- * Keeps the first. The store looks for damage after a write whose flow is not settled, after a
- * batch and after maintain, and turns read-only.
+ * Keeps the first. The store looks for damage after a write whose flow is not settled, a batch,
+ * maintain, and a read that returns -EUCLEAN; and turns read-only.
  * Context: any.
  * Return: -EUCLEAN.
  */

@@ -92,6 +92,14 @@ static int store_key_ok(u64 key)
 	return key == CRAB_KEY_EMPTY ? -EINVAL : 0;
 }
 
+/* Returns @err, the result of a read: it may have found damage */
+static int store_read_end(struct crab_store *store, int err)
+{
+	if (unlikely(err == -EUCLEAN))
+		crab_store_look(store);
+	return err;
+}
+
 int crab_store_search(struct crab_store *store, u64 key, u64 *value)
 {
 	int err = store_key_ok(key);
@@ -99,7 +107,7 @@ int crab_store_search(struct crab_store *store, u64 key, u64 *value)
 	if (err)
 		return err;
 	crab_count(store->engine, searches, 1);
-	return store->engine->ops->lookup(store->engine, key, value);
+	return store_read_end(store, store->engine->ops->lookup(store->engine, key, value));
 }
 
 int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
@@ -110,7 +118,7 @@ int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
 	if (err)
 		return err;
 	crab_count(store->engine, searches, 1);
-	return store->engine->ops->seek(store->engine, key, dir, record);
+	return store_read_end(store, store->engine->ops->seek(store->engine, key, dir, record));
 }
 
 /* A write of a store that is read-only, or whose writes pass its gate */

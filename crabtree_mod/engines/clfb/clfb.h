@@ -12,6 +12,7 @@
 #include <linux/kernel.h>
 #include <linux/rwsem.h>
 #include <linux/sched.h>
+#include <linux/spinlock.h>
 
 #include "engines/counts.h"
 #include "shared/link.h"
@@ -67,6 +68,7 @@ struct clfb_plan {
  * struct clfb_tree - an attached store
  * @base: head that all engines have
  * @lock: protects all that follows, and the media
+ * @noting: serialises the notes of damage of readers, which share @lock; innermost
  * @room: records that a leaf holds
  * @copies: lines of a node: 2 in the layout `twin`
  * @root: number of the root
@@ -91,6 +93,7 @@ struct clfb_plan {
 struct clfb_tree {
 	struct crab_engine base;
 	struct rw_semaphore lock;
+	spinlock_t noting;
 	u32 room;
 	u32 copies;
 	u64 root;
@@ -194,13 +197,17 @@ void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *pl
 void crab_clfb_find_leaf(const struct clfb_tree *tree, u64 key, struct clfb_place *place);
 
 /**
- * crab_clfb_changed() - nodes have changed since they were read: note it as damage
+ * crab_clfb_refused() - refuse the access to a range that is bad
  * @tree: the tree
- * @key: the key to which they led
- * Context: clfb_tree.lock for writing, or attach.
+ * @key: a key of the range
+ *
+ * If nothing is quarantined, a line has changed since attach or the last write: this is noted as
+ * damage.
+ *
+ * Context: clfb_tree.lock, or attach; takes clfb_tree.noting.
  * Return: -EUCLEAN.
  */
-int crab_clfb_changed(struct clfb_tree *tree, u64 key);
+int crab_clfb_refused(struct clfb_tree *tree, u64 key);
 
 /**
  * clfb_step() - note the step from a node to one child

@@ -56,23 +56,29 @@ void crab_clfb_find_leaf(const struct clfb_tree *tree, u64 key, struct clfb_plac
 	find(tree, key, place, false);
 }
 
-int crab_clfb_changed(struct clfb_tree *tree, u64 key)
+int crab_clfb_refused(struct clfb_tree *tree, u64 key)
 {
-	return crab_engine_damaged(&tree->base, CRAB_AREA_OFFSET,
-				   "the nodes that lead to key %llu have changed",
-				   (unsigned long long)key);
+	spin_lock(&tree->noting);
+	if (!tree->quarantined)
+		crab_engine_damaged(&tree->base, CRAB_AREA_OFFSET,
+				    "the nodes or the leaf of key %llu have changed",
+				    (unsigned long long)key);
+	spin_unlock(&tree->noting);
+	return -EUCLEAN;
 }
 
 int crab_clfb_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
 	struct clfb_tree *tree = clfb_tree_of(engine);
 	struct clfb_place place;
-	int err = -EUCLEAN;
+	int err;
 	u32 slot;
 
 	down_read(&tree->lock);
 	crab_clfb_find_leaf(tree, key, &place);
-	if (!place.bad) {
+	if (place.bad) {
+		err = crab_clfb_refused(tree, key);
+	} else {
 		slot = crab_clfb_leaf_find(tree, place.leaf, key);
 		err = slot == CLFB_SLOT_NONE ? -ENOENT : 0;
 		if (!err)
@@ -90,11 +96,13 @@ static int seek_leaf(struct clfb_tree *tree, u64 *at, enum crab_seek_dir dir,
 		     struct crab_record *record)
 {
 	struct clfb_place place;
-	int err = -EUCLEAN;
+	int err;
 
 	down_read(&tree->lock);
 	crab_clfb_find(tree, *at, &place);
-	if (!place.bad)
+	if (place.bad)
+		err = crab_clfb_refused(tree, *at);
+	else
 		err = crab_clfb_leaf_near(tree, place.leaf, *at, dir, record) ? 0 : -ENOENT;
 	up_read(&tree->lock);
 	*at = dir == CRAB_SEEK_GE ? place.high : place.low - 1;
@@ -120,11 +128,13 @@ int crab_clfb_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 static int read_leaf(struct clfb_tree *tree, u64 *at, struct crab_record *records)
 {
 	struct clfb_place place;
-	int count = -EUCLEAN;
+	int count;
 
 	down_read(&tree->lock);
 	crab_clfb_find(tree, *at, &place);
-	if (!place.bad)
+	if (place.bad)
+		count = crab_clfb_refused(tree, *at);
+	else
 		count = crab_clfb_leaf_sorted(tree, place.leaf, records);
 	up_read(&tree->lock);
 	*at = place.high;

@@ -40,7 +40,7 @@ static int put_split(struct clfb_write *write, struct clfb_place *place,
 {
 	crab_clfb_find(write->tree, record->key, place);
 	if (place->bad)		/* it was not, when the leaf was found */
-		return crab_clfb_changed(write->tree, record->key);
+		return crab_clfb_refused(write->tree, record->key);
 	return crab_clfb_smo_split(write, place, record);
 }
 
@@ -68,7 +68,7 @@ static int put(struct clfb_write *write, u64 key, u64 value, enum crab_insert_mo
 
 	crab_clfb_find_leaf(write->tree, key, &place);
 	if (place.bad)
-		return -EUCLEAN;
+		return crab_clfb_refused(write->tree, key);
 	slot = crab_clfb_leaf_find(write->tree, place.leaf, key);
 	old->existed = slot != CLFB_SLOT_NONE;
 	if (old->existed)
@@ -97,7 +97,7 @@ static int take(struct clfb_write *write, u64 key, struct crab_old *old)
 
 	crab_clfb_find_leaf(tree, key, &place);
 	if (place.bad)
-		return -EUCLEAN;
+		return crab_clfb_refused(tree, key);
 	slot = crab_clfb_leaf_find(tree, place.leaf, key);
 	old->existed = slot != CLFB_SLOT_NONE;
 	if (!old->existed)

@@ -225,6 +225,7 @@ static int tree_init(struct clfb_tree *tree, struct crab_media *media,
 		     const struct crab_geometry *geo, const struct crab_attach_how *how)
 {
 	init_rwsem(&tree->lock);
+	spin_lock_init(&tree->noting);
 	tree->room = clfb_records(geo);
 	tree->copies = geo->layout == CLFB_LAYOUT_TWIN ? 2 : 1;
 	tree->scratch = kvmalloc_array(tree->room + 1, sizeof(*tree->scratch), CLFB_GFP_ATTACH);
@@ -300,7 +301,7 @@ static int repair_settle(struct clfb_tree *tree, struct crab_flow *flow)
 	for (key = 0; key != CRAB_KEY_EMPTY; key = place.high) {
 		crab_clfb_find(tree, key, &place);
 		if (place.bad) {
-			crab_clfb_changed(tree, key);
+			crab_clfb_refused(tree, key);
 			return 0;
 		}
 		settle_path(tree, flow, &place);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests that a change of the structure, or a shift, notices memory that reads all ones:
- * it returns -EUCLEAN, the store turns read-only, and no record is lost once the memory answers
- * again.
+ * This file tests that a change of the structure, a shift, or an access that cannot decode a line
+ * notices memory that reads all ones: it returns -EUCLEAN, the store turns read-only, and no record
+ * is lost once the memory answers again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "engines/clfb/node.h"
 #include "engines/crab/crab.h"
 #include "model.h"
 #include "store/store_priv.h"
@@ -65,15 +66,19 @@ static void begin(const char *engine, const char *layout, u32 leaf_bytes, u64 co
 	}
 }
 
-/* Lines [@from, @from + @lines) of a leaf read all ones */
-static void hide(u64 leaf, u32 from, u32 lines)
+/* Lines from an offset on read all ones */
+static void hide_at(u64 offset, u32 lines)
 {
-	const struct crab_geometry *geo = &store->engine->geo;
-
-	blind.at = (u64 *)(media.base + crab_leaf_offset(geo, leaf) + from * CRAB_LINE);
+	blind.at = (u64 *)(media.base + offset);
 	blind.words = lines * CRAB_LINE / sizeof(u64);
 	memcpy(blind.saved, blind.at, lines * CRAB_LINE);
 	memset(blind.at, 0xff, lines * CRAB_LINE);
+}
+
+/* Lines [@from, @from + @lines) of a leaf read all ones */
+static void hide(u64 leaf, u32 from, u32 lines)
+{
+	hide_at(crab_leaf_offset(&store->engine->geo, leaf) + from * CRAB_LINE, lines);
 }
 
 /* The memory answers again: words that were stored meanwhile, and the others as before */
@@ -225,6 +230,58 @@ static void test_clfb_split(const char *layout)
 	refused(put(5, 5), name);
 }
 
+/* Verbs that only find a leaf */
+enum verb { SEARCH, SEEK, SCAN, INSERT, DELETE, VERBS };
+
+static const char * const verbs[VERBS] = { "search", "seek", "scan", "insert", "delete" };
+
+static int call(enum verb verb)
+{
+	struct crab_record record;
+	struct crab_cursor cursor;
+	u64 value;
+
+	switch (verb) {
+	case SEARCH:
+		return crab_store_search(store, FIRST, &value);
+	case SEEK:
+		return crab_store_seek(store, FIRST, CRAB_SEEK_GE, &record);
+	case SCAN:
+		crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+		return crab_cursor_read(store, &cursor, &record, 1);
+	case INSERT:
+		return put(FIRST, 0);
+	default:
+		return drop(FIRST);
+	}
+}
+
+/* The line of the root cannot be decoded: of a node, or of the only leaf of `encoded` */
+static void test_clfb_line(const char *layout, enum verb verb)
+{
+	bool encoded = !strcmp(layout, "encoded");
+	struct clfb_tree *tree;
+	char name[48];
+
+	begin("clfb", layout, encoded ? CRAB_LINE : 512, encoded ? 3 : 2 * SLOTS);
+	tree = clfb_tree_of(store->engine);
+	tap_check(!tree->levels == encoded, "%u levels", tree->levels);
+	if (encoded)
+		hide(tree->root, 0, 1);
+	else
+		hide_at(crab_clfb_node_offset(tree, tree->root), tree->copies);
+	snprintf(name, sizeof(name), "clfb %s: %s: a line that is none", layout, verbs[verb]);
+	refused(call(verb), name);
+}
+
+static void test_clfb_lines(const char *layout)
+{
+	enum verb verb;
+
+	for (verb = 0; verb < VERBS; verb++)
+		test_clfb_line(layout, verb);
+}
+
 static void test_fastfair_shift(void)
 {
 	begin("fastfair", "shift", 512, 20);
@@ -254,6 +311,9 @@ int main(void)
 	test_slotted_split();
 	test_clfb_split("inplace");
 	test_clfb_split("twin");
+	test_clfb_lines("inplace");
+	test_clfb_lines("twin");
+	test_clfb_lines("encoded");
 	test_fastfair_shift();
 	test_eadr_move();
 	return tap_done();
