@@ -42,6 +42,8 @@ static int scan_chunk(struct crab_device *device, struct crab_snap *snap,
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	got = crab_verbs_scan_chunk(store, snap, scan, cursor, records);
+	if (unlikely(got == -EINTR))
+		got = crab_device_interruption(device);
 	crab_device_put_store(device);
 	return got;
 }

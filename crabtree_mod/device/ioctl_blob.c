@@ -123,6 +123,8 @@ static int list_chunk(struct crab_device *device, struct crab_snap *snap,
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	got = crab_verbs_list_chunk(store, snap, list, cursor, entries);
+	if (unlikely(got == -EINTR))
+		got = crab_device_interruption(device);
 	crab_device_put_store(device);
 	return got;
 }

@@ -401,7 +401,7 @@ CRAB_EXPORT_SYMBOL(crabtree_commit_values);
  *
  * Context: process; may sleep.
  * Return: number of records, 0 at the end, -EUCLEAN at a quarantined range,
- * -ENOMEM, -ENODEV.
+ * -ENOMEM, -ENODEV; -EINTR if the calling task was killed on the way over many empty leaves.
  */
 int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 		  struct crabtree_record *records, u32 capacity)

@@ -25,7 +25,7 @@
  * @clean: the superblock has the state "clean": all that the media holds is durable
  * @readonly: no operation that writes to the media will be called
  * @root: the word that settle returned at the clean detach before this attach; else 0
- * @stop: how to end the attach early, and later check and seek
+ * @stop: how to end the attach early, and later check, seek and scan
  * @tuning: the engine's own structure of options; NULL: its defaults
  */
 struct crab_attach_how {
@@ -148,8 +148,8 @@ struct crab_engine_stats {
  * @lookup: find the value of a key, or -ENOENT
  * @seek: find the nearest record in a direction, or -ENOENT; -EINTR if it was stopped
  * @scan: read the records in [@start, @end] in ascending order, at most @cap. Returns their
- *	number: 0 only at the end of the range. Stops before a quarantined leaf; the next call,
- *	which begins there, returns -EUCLEAN
+ *	number: 0 only at the end of the range; -EINTR: stopped before the first one. Ends before a
+ *	quarantined leaf; the next call, which begins there, returns -EUCLEAN
  * @scan_back: as @scan, in descending order from @end. Or NULL: the store seeks each record
  * @beyond: the key after the first quarantined range from @key on, or the reserved key
  * @insert: durable on return. -ENOSPC, -EINTR, -EEXIST, -ENOENT, -ESTALE: nothing stored. The old

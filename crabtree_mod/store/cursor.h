@@ -51,7 +51,7 @@ void crab_cursor_init_back(struct crab_cursor *cursor, u64 start, u64 end);
  * @cap: room for records, at most S32_MAX
  * Context: may sleep.
  * Return: number of records; 0 at the end; -ENOMEM; -EUCLEAN at a quarantined range, at which
- * the cursor stays.
+ * the cursor stays; -EINTR if crab_attach_options.interrupted returned true and there are none yet.
  */
 int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
 		     struct crab_record *records, u32 cap);

@@ -24,8 +24,8 @@ struct crab_store;
  * @readonly: write nothing to the media
  * @kick: called, in any context, when crab_store_maintain() has work, and when the store
  *	turned read-only; or NULL
- * @interrupted: called between two leaves by attach, crab_store_check(), crab_store_seek() and
- *	writes that search a full store for room: true ends them with -EINTR; or NULL
+ * @interrupted: called between two leaves by attach, crab_store_check(), crab_store_seek(), scans
+ *	and writes that search a full store for room: true ends them with -EINTR; or NULL
  * @arg: argument of @kick and @interrupted
  * @tuning: the engine's structure of options, copied; NULL: its defaults
  * @snapshot_bytes: memory for snapshots, of all that are open; 0: 64 MiB

@@ -157,7 +157,8 @@ static int scan_range(struct clfb_tree *tree, struct crab_record *leaf, u64 star
 		for (i = 0; i < got && count < cap; i++)
 			if (leaf[i].key >= from && leaf[i].key <= end)
 				records[count++] = leaf[i];
-		cond_resched();
+		if (clfb_breathe(tree))
+			return count ?: -EINTR;
 	}
 	return count;
 }

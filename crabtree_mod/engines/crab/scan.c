@@ -205,12 +205,13 @@ int crab_tree_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_r
 			room = kmalloc(2 * crab_order_bytes(tree), GFP_NOIO);
 			got = room ? 0 : -ENOMEM;
 		}
+		if (got >= 0 && crab_tree_breathe(tree))
+			got = -EINTR;
 		if (got < 0)
 			break;
-		cond_resched();
 	}
 	kfree(room);
-	if (got == -EUCLEAN && count)
+	if ((got == -EUCLEAN || got == -EINTR) && count)
 		return count;	/* the next call begins here and returns it */
 	return got < 0 ? got : (int)count;
 }

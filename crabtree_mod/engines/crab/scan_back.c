@@ -148,10 +148,11 @@ int crab_tree_scan_back(struct crab_engine *engine, u64 start, u64 end,
 			back.room = kmalloc(2 * crab_order_bytes(tree), GFP_NOIO);
 			got = back.room ? 0 : -ENOMEM;
 		}
-		cond_resched();
+		if (crab_tree_breathe(tree) && got >= 0)
+			got = -EINTR;
 	}
 	kfree(back.room);
-	if (got == -EUCLEAN && back.cap < cap)
+	if ((got == -EUCLEAN || got == -EINTR) && back.cap < cap)
 		return cap - back.cap;	/* the next call begins here and returns it */
 	return got < 0 ? got : (int)(cap - back.cap);
 }

@@ -233,8 +233,12 @@ int crab_ff_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_rec
 		if (err < 0)
 			break;
 		cond_resched();
+		if (crab_engine_is_stopped(engine)) {
+			err = -EINTR;
+			break;
+		}
 	}
-	if (err == -EUCLEAN && part.cap < cap)
+	if ((err == -EUCLEAN || err == -EINTR) && part.cap < cap)
 		return cap - part.cap;	/* the next call begins here and returns it */
 	return err < 0 ? err : (int)(cap - part.cap);
 }

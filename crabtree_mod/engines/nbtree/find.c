@@ -78,7 +78,8 @@ static int scan_range(struct nb_tree *tree, struct nb_read *read, u64 start, u64
 			/* The leaf may begin before the key: a range has grown since */
 			if (read->records[i].key >= read->key && read->records[i].key <= end)
 				records[count++] = read->records[i];
-		cond_resched();
+		if (nb_breathe(tree))
+			return count ?: -EINTR;
 	}
 	return count;
 }

@@ -138,7 +138,8 @@ static int scan_range(struct nv_tree *tree, const struct nv_room_for *room, u64 
 		if (got < 0)		/* the next call begins here and returns it */
 			return count ? count : got;
 		count += got;
-		cond_resched();
+		if (nv_breathe(tree))
+			return count ?: -EINTR;
 	}
 	return count;
 }

@@ -124,7 +124,8 @@ static int scan_range(struct ea_tree *tree, struct nb_read *read, u64 start, u64
 		for (i = 0; i < got && count < cap; i++)
 			if (range_has(read, read->records[i].key) && read->records[i].key <= end)
 				records[count++] = read->records[i];
-		cond_resched();
+		if (nb_breathe(&tree->nb))
+			return count ?: -EINTR;
 	}
 	return count;
 }
