@@ -144,6 +144,7 @@ struct ff_find {
  * @flow: of a write; or NULL
  * @tries: how often a leaf was looked for
  * @structure: the operation holds ff.structure
+ * @missing: a node remains without an entry
  * @fresh: an allocated block for a split, or FF_NONE
  * @find: the leaf
  */
@@ -152,6 +153,7 @@ struct ff_op {
 	struct crab_flow *flow;
 	u32 tries;
 	bool structure;
+	bool missing;
 	u64 fresh;
 	struct ff_find find;
 };

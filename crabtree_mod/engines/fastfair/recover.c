@@ -12,13 +12,18 @@
  *   1. makes durable all that attach read, unless the store was detached (P4)
  *   2. ends the nodes with a tail that is void by R2 (P10), and closes the gap over a slot that is
  *      void by R1 (P9, P6 or P13)
- *   3. adds the entry of each node that has none, from the leaves upwards (P13), and grows a root
- *      that has siblings
+ *   3. adds the entry of each node that has none (P13), and grows a root that has siblings: level
+ *      by level from the root down
  *
  * Step 2 comes first: an entry that step 3 adds may change the node that the void slots of its
  * neighbour are compared with. Each step preserves the content, and after a cut in it the next
  * attach begins again. The publication repairs lazily, in later writes, as the option `lazy` of
  * test builds does (lazy.c); the pool needs the full read in any case.
+ *
+ * For any content of the media step 3 is linear in the nodes: all nodes above a level have their
+ * entries when it begins, and each of its descents follows entries. If a node above remains
+ * without an entry, because no block is free, step 3 ends after that node's level. The nodes below
+ * are found by their neighbours, as before the attach.
  *
  * A read-only attach serves the traces as they are: searches apply R1 and R2 then.
  *
@@ -217,7 +222,31 @@ static bool repair_is_stopped(const struct ff *ff)
 	return crab_engine_is_stopped(&ff->base);
 }
 
-/* The list of traces ends with those of the highest level */
+static int repair_level(struct ff_op *op, u32 level)
+{
+	const struct ff_trace *trace;
+	struct ff *ff = op->ff;
+	int err = 0;
+
+	for (trace = ff->traces; trace && !err; trace = trace->next) {
+		if (trace->node.level == level && !trace->has_entry)
+			ff->repairs += crab_ff_adopt(op, &trace->node);
+		err = repair_is_stopped(ff) ? -EINTR : 0;
+	}
+	return err;
+}
+
+/* Adds missing entries, from the highest level down as long as the levels above are complete */
+static int repair_entries(struct ff_op *op)
+{
+	u32 level = op->ff->traces ? op->ff->levels : 0;
+	int err = 0;
+
+	while (level && !err && !op->missing)
+		err = repair_level(op, --level);
+	return err;
+}
+
 int crab_ff_repair(struct crab_engine *engine, struct crab_flow *flow)
 {
 	struct ff *ff = ff_of(engine);
@@ -232,11 +261,7 @@ int crab_ff_repair(struct crab_engine *engine, struct crab_flow *flow)
 		crab_ff_trace_slots(&op, trace);
 	ff->torn = false;
 	ff->locked = ff->tuning.leaf_locks;
-	for (trace = ff->traces; trace && !err; trace = trace->next) {
-		if (!trace->has_entry)
-			ff->repairs += crab_ff_adopt(&op, &trace->node);
-		err = repair_is_stopped(ff) ? -EINTR : 0;
-	}
+	err = repair_entries(&op);
 	crab_ff_op_end(&op);
 	traces_free(ff);
 	return err;

@@ -255,7 +255,7 @@ int crab_ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key
  * @node: the node; it is not the first of its level
  *
  * Splits the levels above and grows the root as needed. If no block is free, a node stays without
- * an entry: it is found by its neighbour to the left.
+ * an entry: it is found by its neighbour to the left, and @op->missing is set.
  *
  * Context: may sleep; no leaf is locked.
  * Return: true if it has the entry now and had none.

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file bounds the work on stores whose inner nodes are as far from their usual state as a media
+ * can make them: the repair of fastfair adds entries to levels that have none. It measures no time:
+ * it counts the basic blocks of the module's code that run.
+ *
+ *   test_crafted [NODES]
+ */
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "engines/fastfair/fastfair.h"
+#include "model.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define LIMIT		2.6	/* times the blocks for twice the nodes */
+#define NODE_BYTES	256U
+#define STEP		10U	/* between two keys */
+
+/* Work: the compiler inserts a call of this function into each basic block */
+
+static u64 blocks;
+
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void)
+{
+	blocks++;
+}
+
+static struct crab_media media;
+
+/* fastfair: nodes written by hand */
+
+static struct crab_geometry geo;
+
+/* A list of nodes of one level, in blocks that follow each other */
+struct list {
+	u64 level;
+	u64 block;		/* of the first node */
+	u64 nodes;
+	u64 step;		/* between the lowest keys of two nodes */
+	u64 below;		/* block of the first node of the level below */
+	u64 every;		/* a node there for each of so many has a node here */
+};
+
+static u64 link_of(u64 block)
+{
+	return crab_link_to(&geo, block, block + 1);
+}
+
+static void node_write(const struct list *list, u64 nth)
+{
+	u64 block = list->block + nth;
+	struct ff_dnode *d = (struct ff_dnode *)(media.base + crab_leaf_offset(&geo, block));
+	struct crab_head head = {
+		.self = crab_leaf_offset(&geo, block), .birth = block + 1,
+		.low = nth * list->step, .own = list->level,
+	};
+	struct crab_flow flow = { .media = &media };
+
+	head.next = nth + 1 < list->nodes ? link_of(block + 1) :
+					    crab_link_end(geo.store_id, head.self, head.birth);
+	memset(d, 0xff, NODE_BYTES);
+	crab_head_store(&flow, geo.store_id, &head);
+	d->first = list->level ? cpu_to_le64(link_of(list->below + nth * list->every)) : 0;
+	d->zero = 0;
+	if (list->level)
+		return;
+	d->slot[0].key = cpu_to_le64(head.low);
+	d->slot[0].value = cpu_to_le64(nth);
+}
+
+static void list_write(const struct list *list)
+{
+	u64 i;
+
+	for (i = 0; i < list->nodes; i++)
+		node_write(list, i);
+}
+
+static void root_write(u64 block)
+{
+	struct crab_head head = { .self = CRAB_HEAD_OFFSET, .next = link_of(block) };
+	struct crab_flow flow = { .media = &media };
+
+	crab_head_store(&flow, geo.store_id, &head);
+}
+
+/*
+ * A store of @n blocks at least. Only every other leaf is named by the level above it, whose nodes
+ * no level names but the first. @full: no block is free; else a third of them, for a root and more
+ */
+static u64 tree_write(u64 n, bool full)
+{
+	struct crab_store *store;
+	struct list leaves, above;
+
+	media = media_create(CRAB_POOL_OFFSET * 2 + n * NODE_BYTES);
+	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	geo = store->engine->geo;
+	crab_store_detach(store);
+	above = (struct list){ .level = 1, .nodes = geo.leaves / (full ? 3 : 6), .step = 2 * STEP,
+			       .every = 2 };
+	leaves = (struct list){ .nodes = full ? geo.leaves - above.nodes : 2 * above.nodes,
+				.step = STEP };
+	above.block = leaves.nodes;
+	list_write(&leaves);
+	list_write(&above);
+	root_write(above.block);
+	if (!full) {
+		struct list root = { .level = 2, .block = above.block + above.nodes, .nodes = 1,
+				     .below = above.block, .every = 1 };
+
+		list_write(&root);
+		root_write(root.block);
+	}
+	return leaves.nodes;
+}
+
+/* Blocks for an attach with its repair */
+static u64 repair_cost(u64 n, bool full)
+{
+	struct crab_attach_options options = { };
+	struct crab_check_report check;
+	struct crab_attach_report report;
+	u64 leaves = tree_write(n, full), cost, value, i;
+	struct crab_store *store;
+
+	blocks = 0;
+	store = crab_store_attach(&media, &options, &report);
+	cost = blocks;
+	tap_check(!IS_ERR(store) && !report.reason[0], "attach: %s", report.reason);
+	tap_check(full || ff_of(store->engine)->repairs >= leaves / 2, "%llu repairs",
+		  ff_of(store->engine)->repairs);
+	tap_check(!crab_store_check(store, &check) && !check.damage.count, "%s", check.damage.what);
+	tap_check(check.records == leaves, "%llu records", check.records);
+	for (i = 0; i < leaves; i += leaves / 16)
+		tap_check(!crab_store_search(store, i * STEP, &value) && value == i, "%llu", i);
+	crab_store_detach(store);
+	media_destroy(&media);
+	return cost;
+}
+
+static void test_repair(u64 n, bool full)
+{
+	u64 one = repair_cost(n, full), two = repair_cost(2 * n, full);
+
+	tap_ok(two <= LIMIT * one,
+	       "fastfair, %s: attach and repair run %llu blocks for a node without entries, %llu in twice the nodes",
+	       full ? "full" : "room", one / n, two / 2 / n);
+}
+
+int main(int argc, char **argv)
+{
+	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 4096;
+
+	if (crab_persist_init())
+		return 2;
+	crab_host_seed(1);
+	test_repair(n, false);
+	test_repair(n, true);
+	return tap_done();
+}
