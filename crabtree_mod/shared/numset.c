@@ -13,7 +13,7 @@
 
 #include "numset.h"
 
-int crab_numset_init(struct crab_numset *set, u64 bound)
+u64 crab_numset_plan(struct crab_numset *set, u64 bound)
 {
 	u64 words = 0, n = bound;
 
@@ -23,6 +23,13 @@ int crab_numset_init(struct crab_numset *set, u64 bound)
 		set->first[set->levels++] = words;
 		words += n;
 	} while (n > 1);
+	return words;
+}
+
+int crab_numset_init(struct crab_numset *set, u64 bound)
+{
+	u64 words = crab_numset_plan(set, bound);
+
 	set->words = kvcalloc(words, sizeof(long),
 			      GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	return set->words ? 0 : -ENOMEM;
@@ -81,8 +88,12 @@ u64 crab_numset_after(const struct crab_numset *set, u64 n)
 	if (!bits)
 		return n;
 	at = round_down(at, BITS_PER_LONG) + __ffs(bits);
-	while (level--)
-		at = at * BITS_PER_LONG + __ffs(set->words[set->first[level] + at]);
+	while (level--) {
+		bits = set->words[set->first[level] + at];
+		if (unlikely(!bits))	/* a number was removed meanwhile */
+			return n;
+		at = at * BITS_PER_LONG + __ffs(bits);
+	}
 	return at;
 }
 
@@ -100,7 +111,11 @@ u64 crab_numset_before(const struct crab_numset *set, u64 n)
 	if (!bits)
 		return n;
 	at = round_down(at, BITS_PER_LONG) + __fls(bits);
-	while (level--)
-		at = at * BITS_PER_LONG + __fls(set->words[set->first[level] + at]);
+	while (level--) {
+		bits = set->words[set->first[level] + at];
+		if (unlikely(!bits))	/* a number was removed meanwhile */
+			return n;
+		at = at * BITS_PER_LONG + __fls(bits);
+	}
 	return at;
 }

@@ -28,6 +28,15 @@ struct crab_numset {
 };
 
 /**
+ * crab_numset_plan() - plan a set whose memory belongs to its user
+ * @set: out: all but @words, which the user sets; the words must be zeroed
+ * @bound: as of crab_numset_init()
+ * Context: any.
+ * Return: number of words.
+ */
+u64 crab_numset_plan(struct crab_numset *set, u64 bound);
+
+/**
  * crab_numset_init() - make an empty set
  * @set: out
  * @bound: all numbers are below it; at most 2^40
@@ -63,7 +72,7 @@ void crab_numset_remove(struct crab_numset *set, u64 n);
  * crab_numset_after() - find the next number
  * @set: the set
  * @n: any number below the bound
- * Context: any.
+ * Context: any. If numbers are removed meanwhile, the result may be any number of the set, or @n.
  * Return: the lowest number of the set above @n, or @n if there is none.
  */
 u64 crab_numset_after(const struct crab_numset *set, u64 n);
@@ -72,7 +81,7 @@ u64 crab_numset_after(const struct crab_numset *set, u64 n);
  * crab_numset_before() - find the previous number
  * @set: the set
  * @n: any number below the bound
- * Context: any.
+ * Context: as crab_numset_after().
  * Return: the highest number of the set below @n, or @n if there is none.
  */
 u64 crab_numset_before(const struct crab_numset *set, u64 n);

@@ -21,7 +21,9 @@
  * Removed entries can leave a parent node empty, or without an entry for the lowest keys that lead
  * to it. The last entry before it then counts: the leaf that it names may be split there, so that
  * an earlier parent node has entries above the lowest key that leads to a later one. A reader that
- * goes back validates by nv_inner.seq, any other by the sequence count of the parent node.
+ * goes back validates by nv_inner.seq, any other by the sequence count of the parent node. After
+ * many deletes most parent nodes can be empty: a search passes a few of them one by one, and the
+ * others by nv_inner.busy.
  *
  * Invariants: the entries of all parent nodes ascend; the lowest one is never removed; an entry
  * names a leaf in use, or a gap in a damaged list.
@@ -41,6 +43,7 @@
 #include "inner.h"
 
 #define INNER_BREATHE	1023	/* entries between two cond_resched(), as a mask */
+#define INNER_NEAR	8U	/* parent nodes that a search passes one by one */
 
 /* The first of the keys from @from to @to that is above @key */
 static u64 key_above(const u64 *keys, u64 from, u64 to, u64 key)
@@ -93,20 +96,48 @@ static u32 parent_search(const struct nv_inner *inner, u64 n, u64 key)
 	return from;
 }
 
+/* The parent node before @n, which is not the first. Past some of them, empty ones are left out */
+static u64 parent_before(const struct nv_inner *inner, u64 n, u32 passed)
+{
+	u64 before;
+
+	if (likely(passed < INNER_NEAR))
+		return n - 1;
+	/* The caller validates by nv_inner.seq */
+	before = data_race(crab_numset_before(&inner->busy, n));
+	return min(before, n - 1);
+}
+
+/* The one after @n, in the same way; the number of parent nodes: there is none */
+static u64 parent_after(const struct nv_inner *inner, u64 n, u32 passed)
+{
+	u64 after;
+
+	if (likely(passed < INNER_NEAR))
+		return n + 1;
+	/* The caller validates by nv_inner.seq */
+	after = data_race(crab_numset_after(&inner->busy, n));
+	return after > n ? after : inner->nodes[0];
+}
+
 /* As parent_search(); goes back to an earlier parent node if there is no such entry */
 static u32 inner_search(const struct nv_inner *inner, u64 *n, u64 key)
 {
-	u32 pos = parent_search(inner, *n, key);
+	u32 pos = parent_search(inner, *n, key), passed = 0;
 
-	while (unlikely(!pos && *n))
-		pos = parent_search(inner, --*n, key);
+	while (unlikely(!pos && *n)) {
+		*n = parent_before(inner, *n, passed++);
+		pos = parent_search(inner, *n, key);
+	}
 	return pos;
 }
 
 /* The key of the first entry from @pos on, or the reserved key */
 static u64 inner_high(const struct nv_inner *inner, u64 n, u32 pos)
 {
-	for (; n < inner->nodes[0]; n++, pos = 0)
+	u32 passed = 0;
+
+	for (; n < inner->nodes[0]; n = parent_after(inner, n, passed++), pos = 0)
 		if (pos < parent_count(inner, n))
 			return READ_ONCE(nv_parent(inner, n)->entry[pos].low);
 	return CRAB_KEY_EMPTY;
@@ -221,6 +252,14 @@ void crab_nv_inner_replace(struct nv_tree *tree, u64 low, u64 leaf, const struct
 	inner_end(tree, inner, parent);
 }
 
+/* A parent node without entries gets none before the next rebuild */
+static void parent_emptied(struct nv_inner *inner, const struct nv_parent *parent)
+{
+	size_t offset = (const u8 *)parent - (const u8 *)nv_parent(inner, 0);
+
+	crab_numset_remove(&inner->busy, offset / inner->stride);
+}
+
 void crab_nv_inner_remove(struct nv_tree *tree, u64 low)
 {
 	struct nv_inner *inner;
@@ -231,6 +270,8 @@ void crab_nv_inner_remove(struct nv_tree *tree, u64 low)
 	for (i = pos; i < parent->count; i++)
 		entry_put(&parent->entry[i - 1], parent->entry[i].low, parent->entry[i].leaf);
 	WRITE_ONCE(parent->count, parent->count - 1);
+	if (!parent->count)
+		parent_emptied(inner, parent);
 	inner_cost(tree, parent->count - pos + 1);
 	inner_end(tree, inner, parent);
 }
@@ -243,7 +284,7 @@ static u32 inner_entries(const struct nv_tree *tree)
 /* Sets the geometry; returns the bytes */
 static size_t inner_plan(struct nv_inner *inner, const struct nv_tree *tree, u64 count, u32 pack)
 {
-	u64 keys = 0;
+	u64 keys = 0, words;
 	u32 level;
 
 	memset(inner, 0, sizeof(*inner));
@@ -258,7 +299,8 @@ static size_t inner_plan(struct nv_inner *inner, const struct nv_tree *tree, u64
 	inner->levels = level;
 	inner->stride = round_up(offsetof(struct nv_parent, entry[inner->entries]), CRAB_LINE);
 	inner->parents = round_up(offsetof(struct nv_inner, key) + keys * sizeof(u64), CRAB_LINE);
-	inner->bytes = inner->parents + inner->nodes[0] * inner->stride;
+	words = crab_numset_plan(&inner->busy, inner->nodes[0]);
+	inner->bytes = inner->parents + inner->nodes[0] * inner->stride + words * sizeof(long);
 	return inner->bytes;
 }
 
@@ -291,6 +333,13 @@ static void inner_fill_keys(struct nv_inner *inner)
 	}
 }
 
+/* An empty set of parent nodes, in the words after them */
+static void inner_clear(struct nv_inner *inner)
+{
+	inner->busy.words = (unsigned long *)nv_parent(inner, inner->nodes[0]);
+	memset(inner->busy.words, 0, (u8 *)inner + inner->bytes - (u8 *)inner->busy.words);
+}
+
 static void inner_fill(struct nv_tree *tree, struct nv_inner *inner, struct nv_list *list, u32 pack)
 {
 	struct nv_parent *parent;
@@ -301,6 +350,7 @@ static void inner_fill(struct nv_tree *tree, struct nv_inner *inner, struct nv_l
 		parent = nv_parent(inner, n);
 		seqcount_spinlock_init(&parent->seq, &tree->inner_lock);
 		parent->count = min_t(u64, left, pack);
+		crab_numset_add(&inner->busy, n);
 		for (i = 0; i < parent->count; i++)
 			parent->entry[i] = *list_next(list);
 		left -= parent->count;
@@ -322,6 +372,7 @@ struct nv_inner *crab_nv_inner_build(struct nv_tree *tree, struct nv_list *list,
 		return NULL;
 	memcpy(inner, &plan, sizeof(plan));
 	seqcount_spinlock_init(&inner->seq, &tree->inner_lock);
+	inner_clear(inner);
 	inner_fill(tree, inner, list, pack);
 	return inner;
 }

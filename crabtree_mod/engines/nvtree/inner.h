@@ -11,6 +11,7 @@
 #include <linux/rcupdate.h>
 #include <linux/seqlock.h>
 
+#include "shared/numset.h"
 #include "nvtree.h"
 
 /* Entries of a parent node, and children of a node above: an inner node is as large as a leaf */
@@ -47,6 +48,7 @@ struct nv_parent {
  * @fanout: children of a node above the parent nodes
  * @stride: bytes from one parent node to the next
  * @parents: offset of the first parent node
+ * @busy: parent nodes that have entries; its words follow the parent nodes
  * @levels: levels above the parent nodes
  * @nodes: number of nodes of each level; [0]: parent nodes
  * @keys: of each level from 1 on: where the lowest keys of the nodes of the level below are, as
@@ -61,6 +63,7 @@ struct nv_inner {
 	u32 fanout;
 	size_t stride;
 	size_t parents;
+	struct crab_numset busy;
 	u32 levels;
 	u64 nodes[NV_LEVELS + 1];
 	u64 keys[NV_LEVELS + 1];

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file bounds the work on stores whose inner nodes are as far from their usual state as a media
- * can make them: the repair of fastfair adds entries to levels that have none. It measures no time:
- * it counts the basic blocks of the module's code that run.
+ * This file bounds the work on stores whose inner nodes are as far from their usual state as a media,
+ * or deletes, can make them: the repair of fastfair adds entries to levels that have none, and
+ * nvtree searches among parent nodes that deletes have emptied. It measures no time: it counts the
+ * basic blocks of the module's code that run.
  *
  *   test_crafted [NODES]
  */
 #include <stdlib.h>
 
 #include <linux/err.h>
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/random.h>
 #include <linux/string.h>
 
 #include "engines/fastfair/fastfair.h"
+#include "engines/nvtree/inner.h"
 #include "model.h"
 #include "store/store_priv.h"
 #include "tap.h"
 
 #define LIMIT		2.6	/* times the blocks for twice the nodes */
 #define NODE_BYTES	256U
+#define LEAF_BYTES	512U
 #define STEP		10U	/* between two keys */
+#define TIMES		8U	/* as many leaves in the larger store of nvtree */
 
 /* Work: the compiler inserts a call of this function into each basic block */
 
@@ -155,6 +160,56 @@ static void test_repair(u64 n, bool full)
 	       full ? "full" : "room", one / n, two / 2 / n);
 }
 
+/* nvtree */
+
+static u64 emptied(const struct nv_tree *tree)
+{
+	const struct nv_inner *inner = rcu_dereference_raw(tree->inner);
+	u64 n, count = 0;
+
+	for (n = 0; n < inner->nodes[0]; n++)
+		count += !nv_parent(inner, n)->count;
+	return count;
+}
+
+/* Blocks for searches of keys whose parent nodes are empty; @at_least: of these nodes */
+static u64 search_cost(u64 leaves, u64 at_least)
+{
+	u64 keys = leaves * 20, i, value, before;
+	struct crab_record record;
+	struct crab_store *store;
+	struct crab_old old;
+
+	media = media_create(CRAB_POOL_OFFSET * 2 + leaves * 4 * LEAF_BYTES);
+	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
+	for (i = 0; i < keys; i++)
+		tap_check(!crab_store_insert(store, i * STEP, i, CRAB_INSERT_CREATE, &old), "insert");
+	crab_store_detach(store);
+	store = store_attach(&media);
+	for (i = keys / 16; i < keys / 16 * 15; i++)
+		tap_check(!crab_store_delete(store, i * STEP, &old), "delete");
+	tap_check(emptied(nv_tree_of(store->engine)) >= at_least, "%llu empty parent nodes",
+		  emptied(nv_tree_of(store->engine)));
+	before = blocks;
+	tap_check(crab_store_search(store, keys / 2 * STEP, &value) == -ENOENT, "search");
+	tap_check(!crab_store_seek(store, keys / 2 * STEP, CRAB_SEEK_GE, &record), "seek up");
+	tap_check(record.value >= keys / 16 * 15, "seek up: %llu", record.value);
+	tap_check(!crab_store_seek(store, keys / 2 * STEP, CRAB_SEEK_LE, &record), "seek down");
+	tap_check(record.value == keys / 16 - 1, "seek down: %llu", record.value);
+	before = blocks - before;
+	crab_store_detach(store);
+	media_destroy(&media);
+	return before;
+}
+
+static void test_search(u64 leaves)
+{
+	u64 few = search_cost(leaves, 20), many = search_cost(TIMES * leaves, TIMES * 20);
+
+	tap_ok(many <= few * 1.5, "nvtree: searches among emptied parent nodes run %llu blocks, %llu in %u times the leaves",
+	       few, many, TIMES);
+}
+
 int main(int argc, char **argv)
 {
 	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 4096;
@@ -164,5 +219,6 @@ int main(int argc, char **argv)
 	crab_host_seed(1);
 	test_repair(n, false);
 	test_repair(n, true);
+	test_search(n / 8);
 	return tap_done();
 }
