@@ -238,6 +238,7 @@ static int slab_found(struct crab_extents *extents, u64 place, struct crab_slab 
 {
 	u64 number = place_slab(extents, place);
 	u32 leaves = slab_leaves(extents);
+	int err;
 
 	*slab = extents->slabs[number];
 	if (*slab)
@@ -245,10 +246,10 @@ static int slab_found(struct crab_extents *extents, u64 place, struct crab_slab 
 	*slab = slab_alloc(extents, place_class(place));
 	if (!*slab)
 		return -ENOMEM;
-	if (!crab_pool_lend(extents->pool, number * leaves, leaves, extents->media,
-			    &extents->geo)) {
+	err = crab_pool_lend(extents->pool, number * leaves, leaves);
+	if (err) {
 		kvfree(*slab);
-		return -EUCLEAN;
+		return err;
 	}
 	slab_enter(extents, *slab, number);
 	slab_spoil(extents, *slab);

@@ -41,6 +41,7 @@ int crab_pool_init(struct crab_pool *pool, u64 leaves)
 	pool->stocked = 0;
 	pool->raw = 0;
 	pool->spoilt = 0;
+	pool->bad = NULL;
 	pool->lent = 0;
 	pool->run = leaves;
 	pool->later = NULL;
@@ -60,6 +61,8 @@ void crab_pool_destroy(struct crab_pool *pool)
 	}
 	kvfree(pool->used);
 	pool->used = NULL;
+	kvfree(pool->bad);
+	pool->bad = NULL;
 }
 
 bool crab_pool_mark(struct crab_pool *pool, u64 leaf)
@@ -73,7 +76,11 @@ bool crab_pool_mark(struct crab_pool *pool, u64 leaf)
 
 void crab_pool_spoil(struct crab_pool *pool, u64 leaf)
 {
-	pool->spoilt += crab_pool_mark(pool, leaf);
+	if (!crab_pool_mark(pool, leaf))
+		return;
+	pool->spoilt++;
+	if (pool->bad)
+		__set_bit(leaf, pool->bad);
 }
 
 void crab_pool_spoil_bad(struct crab_pool *pool, const struct crab_media *media,
@@ -81,6 +88,9 @@ void crab_pool_spoil_bad(struct crab_pool *pool, const struct crab_media *media,
 {
 	u64 from, to, n, end, offset = geo->pool_offset;
 
+	if (crab_badmem_next_page(media, offset, &from, &to))
+		pool->bad = kvcalloc(BITS_TO_LONGS(pool->leaves), sizeof(long),
+				     GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	while (crab_badmem_next_page(media, offset, &from, &to)) {
 		end = min(geo->leaves,
 			  div_u64(to - geo->pool_offset + geo->leaf_bytes - 1, geo->leaf_bytes));
@@ -93,28 +103,37 @@ void crab_pool_spoil_bad(struct crab_pool *pool, const struct crab_media *media,
 	}
 }
 
-/* Is a leaf of the bitmap one that the list does not reach, in a bad page? */
-static bool pool_is_spoilt(const struct crab_pool *pool, u64 leaf, const struct crab_media *media,
-			   const struct crab_geometry *geo)
+/* May a leaf be lent? It shares a bad page with others, which may be in use */
+static int pool_lends(const struct crab_pool *pool, u64 leaf)
 {
-	u64 offset = crab_leaf_offset(geo, leaf), from, to;
-
-	return pool->spoilt && crab_badmem_next_page(media, offset, &from, &to) &&
-	       from < offset + geo->leaf_bytes;
+	if (!test_bit(leaf, pool->used))
+		return 0;
+	if (pool->bad)
+		return test_bit(leaf, pool->bad) ? 0 : -EUCLEAN;
+	return pool->spoilt ? -ENOMEM : -EUCLEAN;
 }
 
-bool crab_pool_lend(struct crab_pool *pool, u64 first, u32 n, const struct crab_media *media,
-		    const struct crab_geometry *geo)
+static void pool_borrow(struct crab_pool *pool, u64 leaf)
 {
+	if (crab_pool_mark(pool, leaf))
+		return;
+	__clear_bit(leaf, pool->bad);
+	pool->spoilt--;
+}
+
+int crab_pool_lend(struct crab_pool *pool, u64 first, u32 n)
+{
+	int err = 0;
 	u64 leaf;
 
+	for (leaf = first; leaf < first + n && !err; leaf++)
+		err = pool_lends(pool, leaf);
+	if (err)
+		return err;
 	for (leaf = first; leaf < first + n; leaf++)
-		if (test_bit(leaf, pool->used) && !pool_is_spoilt(pool, leaf, media, geo))
-			return false;
-	for (leaf = first; leaf < first + n; leaf++)
-		pool->spoilt -= !crab_pool_mark(pool, leaf);
+		pool_borrow(pool, leaf);
 	pool->lent += n;
-	return true;
+	return 0;
 }
 
 void crab_pool_close(struct crab_pool *pool)

@@ -58,6 +58,8 @@ struct crab_later {
  * @stocked: number of entries in @stock
  * @raw: leaves that are being prepared: one or none
  * @spoilt: free leaves whose memory cannot be read: set in @used, never allocated
+ * @bad: one bit for each leaf; set: it is one of @spoilt. NULL where no page of the pool is bad, or
+ *	without memory
  * @lent: leaves of runs, which belong to a layer above the engine: set in @used
  * @run: leaf below which the search for a run begins
  * @later: leaves that wait for readers, in the order in which they were handed over
@@ -77,6 +79,7 @@ struct crab_pool {
 	u32 stocked;
 	u32 raw;
 	u64 spoilt;
+	unsigned long *bad;
 	u64 lent;
 	u64 run;
 	struct crab_later *later;
@@ -133,16 +136,14 @@ void crab_pool_spoil_bad(struct crab_pool *pool, const struct crab_media *media,
  * @pool: the pool
  * @first: the lowest number of the run
  * @n: how many
- * @media: the region
- * @geo: where the leaves are
  *
  * Leaves that crab_pool_spoil_bad() spoilt may be in the run.
  *
  * Context: as crab_pool_spoil(), after crab_pool_spoil_bad(), before any allocation.
- * Return: false if the engine uses one of them, or if one was lent before: then nothing was done.
+ * Return: 0; or with nothing done -EUCLEAN: the engine uses one of them, or one was lent before;
+ * or -ENOMEM: crab_pool_spoil_bad() had no memory to tell that.
  */
-bool crab_pool_lend(struct crab_pool *pool, u64 first, u32 n, const struct crab_media *media,
-		    const struct crab_geometry *geo);
+int crab_pool_lend(struct crab_pool *pool, u64 first, u32 n);
 
 /**
  * crab_pool_close() - allocate nothing from now on

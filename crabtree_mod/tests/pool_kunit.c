@@ -6,6 +6,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
+#include "media/badmem.h"
 #include "shared/pool.h"
 #include "kunit.h"
 #include "rng.h"
@@ -109,19 +110,40 @@ static void pool_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), 58ULL);
 }
 
-/* Attach lends runs again: not twice, and none with a leaf in use */
-static void pool_lend(struct kunit *test)
+/* The leaves 16 to 19, and 24 to 27, are in pages with a bad line; 17 of them is in use */
+static void pool_spoil(struct kunit *test)
 {
 	struct crab_geometry geo = { .leaves = POOL_LEAVES, .leaf_bytes = 1024 };
-	struct crab_media media = { .size = POOL_LEAVES * 1024 };
+	struct crab_badmem *bad = kunit_kzalloc(test, sizeof(*bad), GFP_KERNEL);
+	struct crab_media media = { .size = POOL_LEAVES * 1024, .bad = bad };
+	struct pool_test *p = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, bad);
+	crab_badmem_init(bad);
+	crab_badmem_add(bad, 18 * 1024, 64);
+	crab_badmem_add(bad, 25 * 1024, 64);
+	crab_pool_spoil_bad(&p->pool, &media, &geo);
+}
+
+/* Attach lends runs again: not twice, and none with a leaf in use, also next to a bad line */
+static void pool_lend(struct kunit *test)
+{
 	struct pool_test *p = test->priv;
 
 	crab_pool_mark(&p->pool, 17);
-	KUNIT_EXPECT_TRUE(test, crab_pool_lend(&p->pool, 8, 8, &media, &geo));
-	KUNIT_EXPECT_FALSE(test, crab_pool_lend(&p->pool, 8, 8, &media, &geo));
-	KUNIT_EXPECT_FALSE(test, crab_pool_lend(&p->pool, 16, 8, &media, &geo));
-	KUNIT_EXPECT_EQ(test, p->pool.free, (u64)POOL_LEAVES - 9);
+	pool_spoil(test);
+	KUNIT_EXPECT_EQ(test, p->pool.spoilt, 7ULL);
+	KUNIT_EXPECT_EQ(test, crab_pool_lend(&p->pool, 8, 8), 0);
+	KUNIT_EXPECT_EQ(test, crab_pool_lend(&p->pool, 8, 8), -EUCLEAN);
+	KUNIT_EXPECT_EQ(test, crab_pool_lend(&p->pool, 16, 8), -EUCLEAN);
+	KUNIT_EXPECT_EQ(test, crab_pool_lend(&p->pool, 24, 8), 0);
+	KUNIT_EXPECT_EQ(test, crab_pool_lend(&p->pool, 24, 8), -EUCLEAN);
+	KUNIT_EXPECT_EQ(test, p->pool.spoilt, 3ULL);
+	KUNIT_EXPECT_EQ(test, p->pool.free, (u64)POOL_LEAVES - 20);
 	KUNIT_EXPECT_EQ(test, crab_pool_unlisted(&p->pool), (u64)POOL_LEAVES - 1);
+	kvfree(p->pool.bad);
+	p->pool.bad = NULL;
+	KUNIT_EXPECT_EQ(test, crab_pool_lend(&p->pool, 16, 8), -ENOMEM);
 }
 
 /* The highest run that ends at @end or below it, leaf by leaf */

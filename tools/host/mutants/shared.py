@@ -106,7 +106,7 @@ DESIGNS = [
         Edit(BLOB_ATTACH, "crab_extents_mark(extents, place)", "0"),
     ]),
     Design("blobs: attach does not borrow the slabs from the pool", [
-        Edit("shared/pool.c", "pool->spoilt -= !crab_pool_mark(pool, leaf);", ""),
+        Edit("shared/pool.c", "pool_borrow(pool, leaf);", ""),
     ]),
     Design("blobs: the crc is not compared", [
         Edit(BLOB_MEDIA, "(u32)~crc != head[HEAD_SEAL] >> 32", "false && crc"),

@@ -10,10 +10,12 @@
 #include <linux/kernel.h>
 
 #include "alloc.h"
+#include "media/badmem.h"
 #include "model.h"
 #include "store/blob_priv.h"
 #include "store/named.h"
 #include "store/snap.h"
+#include "store/store_priv.h"
 #include "store/watch.h"
 #include "tap.h"
 
@@ -96,6 +98,24 @@ static void names_observed(struct crab_store *store)
 	crab_snap_close(snap);
 }
 
+/* Attaches a store of names, in which a slab has a bad line from now on */
+static u32 names_spoilt(struct crab_media *media)
+{
+	static struct crab_badmem bad;
+	struct crab_store *store = store_attach(media);
+	struct crab_record record;
+	u32 failed = 0;
+
+	store->blobs->raw->seek(store->engine, 0, CRAB_SEEK_GE, &record);
+	crab_badmem_init(&bad);
+	crab_badmem_add(&bad, crab_extent_offset(&store->blobs->extents,
+						 record.value & CRAB_PLACE_MASK), CRAB_LINE);
+	crab_store_detach(store);
+	media->bad = &bad;
+	crab_store_detach(layer_attach(media, &failed));
+	return failed;
+}
+
 void alloc_test_names(void)
 {
 	struct crab_media media;
@@ -113,6 +133,7 @@ void alloc_test_names(void)
 	tap_check(!crab_blobs_maintain(store) && fail_end(), "evacuation without memory");
 	crab_store_detach(store);
 	crab_store_detach(layer_attach(&media, &attaches));
+	attaches += names_spoilt(&media);
 	tap_ok(puts > 10 && attaches > 10, "names: failed %u puts, %u attaches", puts, attaches);
 	media_destroy(&media);
 }

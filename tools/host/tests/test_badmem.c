@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests memory that cannot be read: stores whose leaves are a list, and blobs.
+ * This file tests memory that cannot be read: stores whose leaves are a list.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,6 @@
 #include "engines/crab/format.h"
 #include "engines/fastfair/tree.h"
 #include "model.h"
-#include "store/blob_priv.h"
 #include "tap.h"
 
 static const struct subject {
@@ -487,59 +486,6 @@ static void test_late(const struct subject *s, u32 leaf_bytes)
 	tap_ok(true, "badmem: %s/%u: late writes do not touch memory that failed", s->layout, leaf_bytes);
 }
 
-static u8 blob[10000];
-
-/* A store with one blob, detached; returns the end of the slab, whose last pages are in no extent */
-static u64 fill_slab(struct crab_geometry *geo)
-{
-	struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 1024, .label = "", .blobs = true,
-	};
-	struct crab_blob_write put = { .key = 1, .bytes = sizeof(blob), .data = blob };
-	struct crab_attach_report report;
-	char reason[CRAB_REASON_LEN];
-	struct crab_store *store;
-	u64 word, offset;
-	u32 slab;
-
-	tap_check(!crab_store_format(&badmedia, &options, reason), "%s", reason);
-	store = badmedia_attach(&report);
-	tap_check(!crab_blob_put(store, &put), "put");
-	store->blobs->raw->lookup(store->engine, 1, &word);
-	offset = crab_extent_offset(&store->blobs->extents, word & CRAB_PLACE_MASK);
-	*geo = store->engine->geo;
-	slab = crab_extent_slab_bytes(geo);
-	tap_check(slab % crab_extent_bytes(word) >= BAD_PAGE, "extents fill the slab");
-	crab_store_detach(store);
-	return geo->pool_offset + round_down(offset - geo->pool_offset, slab) + slab;
-}
-
-/* A bad page of a slab that is in no extent: it is not written once the slab is empty */
-static void test_slab(void)
-{
-	struct crab_blob_write put = { .key = 1 };
-	struct crab_attach_report report;
-	struct crab_geometry geo;
-	struct crab_store *store;
-	u64 page;
-
-	badmedia_begin();
-	page = fill_slab(&geo) - BAD_PAGE;
-	badmedia_fail(page, BAD_PAGE);
-	store = badmedia_attach(&report);
-	tap_check(!IS_ERR(store), "attach: %ld", PTR_ERR(store));
-	tap_check(!crab_blob_erase(store, &put), "erase");
-	if (!crab_pool_uses(store->engine->pool, (page - geo.pool_offset) / geo.leaf_bytes))
-		tap_fail("leaves of the bad page are free");
-	else
-		for (put.data = blob, put.bytes = 40; !crab_blob_put(store, &put); put.key++)
-			;
-	tap_check(crab_blob_put(store, &put) == -ENOSPC && !badmedia_errors(store), "the store is not full");
-	crab_store_detach(store);
-	tap_ok(true, "badmem: the rest of a slab, in a bad page, is not used after an erase");
-	badmedia_end();
-}
-
 int main(void)
 {
 	const struct subject *s;
@@ -572,6 +518,5 @@ int main(void)
 	test_head();
 	test_bitmap();
 	test_format();
-	test_slab();
 	return tap_done();
 }
