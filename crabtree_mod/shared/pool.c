@@ -23,7 +23,7 @@
 #include "pool.h"
 
 #define POOL_BREATHE	1023	/* leaves between two cond_resched(), as a mask */
-#define POOL_SETTLES	64	/* leaves that become free between two looks at what is needed */
+#define POOL_SETTLES	64	/* leaves that become free at once */
 
 int crab_pool_init(struct crab_pool *pool, u64 leaves)
 {
