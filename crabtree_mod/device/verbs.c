@@ -23,6 +23,8 @@ static_assert(CRABTREE_COUNTERS == CRAB_OWN_COUNTERS);
 static_assert(CRABTREE_OPTIONS_LEN == CRAB_OPTIONS_TEXT);
 static_assert(CRABTREE_UUID_LEN == CRAB_UUID_LEN);
 static_assert(CRABTREE_KEY_RESERVED == CRAB_KEY_EMPTY);
+static_assert(CRABTREE_SNAPSHOTS_MAX == CRAB_SNAPS_MAX);
+static_assert(CRABTREE_WATCHES_MAX == CRAB_WATCHES_MAX);
 static_assert(sizeof(struct crabtree_record) == sizeof(struct crab_record));
 static_assert(offsetof(struct crabtree_record, key) == offsetof(struct crab_record, key));
 static_assert(offsetof(struct crabtree_record, value) == offsetof(struct crab_record, value));

@@ -34,15 +34,17 @@
  * @stripes: a write holds that of its key from before its note until after its report
  * @count: number of stripes
  * @own: @stripes, unless it is a store of blobs
- * @notes_lock: protects @snaps, @notes, @owned and @spare
+ * @notes_lock: protects @snaps, @notes, @owned, @spare and @snaps_open
  * @snaps: snapshots with a table, oldest first; the first one is open
  * @notes: notes in all tables and in @spare
  * @owned: notes that own the extent of a blob
  * @most: value of @notes that ends the oldest snapshot
  * @seed: of the notes' priorities; constant
  * @spare: notes of ended snapshots, which the next notes replace
- * @watch_lock: protects @watches and their rings
+ * @snaps_open: snapshots that are not closed, also those that have ended
+ * @watch_lock: protects @watches and their rings, and @watching
  * @watches: all watches
+ * @watching: how many
  */
 struct crab_gate {
 	struct mutex lock;
@@ -60,8 +62,10 @@ struct crab_gate {
 	u64 most;
 	u64 seed;
 	struct crab_notes spare;
+	u32 snaps_open;
 	spinlock_t watch_lock;
 	struct list_head watches;
+	u32 watching;
 };
 
 /**

@@ -3,8 +3,9 @@
  * This file implements notes as a treap: a search tree by key that is a heap by priority. The
  * priorities are pseudo-random, so its height is logarithmic for any order of the keys.
  *
- * Invariant: the keys below child[0] are lower and those below child[1] higher than a note's own
- * (not in a set from which notes are taken).
+ * Invariant: the keys below child[0] are lower and those below child[1] higher than a note's own,
+ * except in a set that crab_notes_join() filled. A set from which notes are taken has this order,
+ * but is no heap: its height at most doubles.
  *
  * Locking: the caller's.
  */
@@ -78,6 +79,21 @@ struct crab_note *crab_notes_take(struct crab_notes *notes)
 	}
 	notes->root = note->child[1];
 	return note;
+}
+
+bool crab_notes_fold(struct crab_notes *to, struct crab_notes *from, struct crab_notes *spare)
+{
+	struct crab_notes one = { .root = crab_notes_take(from) };
+
+	if (!one.root)
+		return false;
+	if (crab_notes_find(to, one.root->key)) {
+		one.root->child[1] = NULL;
+		crab_notes_join(spare, &one);
+	} else {
+		crab_notes_add(to, one.root);
+	}
+	return true;
 }
 
 void crab_notes_join(struct crab_notes *to, struct crab_notes *from)

@@ -64,7 +64,7 @@ void crab_notes_add(struct crab_notes *notes, struct crab_note *note);
 
 /**
  * crab_notes_take() - take any note out
- * @notes: the set; afterwards it is only good for more of these calls and for crab_notes_join()
+ * @notes: the set; afterwards no note may be added, nor found if crab_notes_join() filled it
  * Context: any.
  * Return: a note, or NULL if the set is empty.
  */
@@ -77,5 +77,15 @@ struct crab_note *crab_notes_take(struct crab_notes *notes);
  * Context: any.
  */
 void crab_notes_join(struct crab_notes *to, struct crab_notes *from);
+
+/**
+ * crab_notes_fold() - move a note to the set of an older snapshot
+ * @to: the older set
+ * @from: the set; as after crab_notes_take()
+ * @spare: gets the note if @to has one of its key; as after crab_notes_take()
+ * Context: any.
+ * Return: false if @from is empty.
+ */
+bool crab_notes_fold(struct crab_notes *to, struct crab_notes *from, struct crab_notes *spare);
 
 #endif /* CRABTREE_NOTES_H */

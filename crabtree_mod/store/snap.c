@@ -11,8 +11,8 @@
  * the word of a key is constant in a snapshot.
  *
  * Invariants: a write that began after the opening of a snapshot is preceded by a note in its table
- * or a later one, or the snapshot has ended; the first snapshot in the list is open, so no table
- * is kept without a reader.
+ * or a later one, or the snapshot has ended; the first snapshot in the list is open, and the tables
+ * of closed ones are folded into those before (snap_fold.c): there is at most one without a reader.
  *
  * Locks: gate.h. The opening of a snapshot is a section in which its opener holds all stripes.
  */
@@ -25,36 +25,32 @@
 #include "named_priv.h"
 #include "engines/counts.h"
 #include "gate.h"
-#include "snap.h"
+#include "snap_priv.h"
 #include "store_priv.h"
 
-#define SNAP_CHUNK	128U	/* records that a scan reads from the engine at once */
 #define SNAP_GIVE	64U	/* notes that a write without memory frees at once */
-
-/**
- * struct crab_snap - a snapshot
- * @list: in crab_gate.snaps, until it has ended; crab_gate.notes_lock
- * @gate: constant
- * @notes: values that keys had; crab_gate.notes_lock
- * @closed: it has no reader, but older snapshots need @notes; crab_gate.notes_lock
- * @ended: 0, or the error of its reads: it is in no list; crab_gate.notes_lock
- * @lock: protects @chunk
- * @chunk: records of the engine
- */
-struct crab_snap {
-	struct list_head list;
-	struct crab_gate *gate;
-	struct crab_notes notes;
-	bool closed;
-	int ended;
-	struct mutex lock;
-	struct crab_record chunk[SNAP_CHUNK];
-};
 
 /* The verbs that read the words of blobs, or the values of any other store */
 static const struct crab_engine_ops *snap_ops(const struct crab_store *store)
 {
 	return store->blobs ? store->blobs->raw : store->engine->ops;
+}
+
+/* Adds a snapshot, unless as many are open as there may be */
+static bool snap_enter(struct crab_gate *gate, struct crab_snap *snap)
+{
+	bool room;
+
+	crab_gate_stop(gate);
+	spin_lock(&gate->notes_lock);
+	room = gate->snaps_open < CRAB_SNAPS_MAX;
+	if (room) {
+		gate->snaps_open++;
+		list_add_tail(&snap->list, &gate->snaps);
+	}
+	spin_unlock(&gate->notes_lock);
+	crab_gate_resume(gate);
+	return room;
 }
 
 struct crab_snap *crab_snap_open(struct crab_store *store)
@@ -66,12 +62,12 @@ struct crab_snap *crab_snap_open(struct crab_store *store)
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&snap->lock);
 	snap->gate = gate;
-	crab_gate_stop(gate);
-	spin_lock(&gate->notes_lock);
-	list_add_tail(&snap->list, &gate->snaps);
-	spin_unlock(&gate->notes_lock);
-	crab_gate_resume(gate);
-	return snap;
+	if (snap_enter(gate, snap)) {
+		crab_snap_fold(gate);
+		return snap;
+	}
+	kfree(snap);
+	return ERR_PTR(-EMFILE);
 }
 
 /* Takes closed snapshots off the front: no older one needs their notes */
@@ -151,12 +147,14 @@ void crab_snap_close(struct crab_snap *snap)
 	struct crab_gate *gate = snap->gate;
 
 	spin_lock(&gate->notes_lock);
+	gate->snaps_open--;
 	if (snap->ended)
 		kfree(snap);
 	else
 		snap->closed = true;
 	snap_trim_locked(gate);
 	spin_unlock(&gate->notes_lock);
+	crab_snap_fold(gate);
 	mutex_lock(&gate->lock);
 	snap_free_spare(gate);
 	if (gate->store)
@@ -509,7 +507,7 @@ static int snap_read_some(struct crab_store *store, struct crab_snap *snap,
 {
 	struct merge m = { .from = snap->chunk, .to = records, .cap = cap, .next = cursor->next };
 	int n = snap_ops(store)->scan(store->engine, cursor->next, cursor->end, snap->chunk,
-				      min(cap, SNAP_CHUNK));
+				      min(cap, CRAB_SNAP_CHUNK));
 	int err = 0;
 
 	lockdep_assert_held(&snap->lock);

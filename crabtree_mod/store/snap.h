@@ -14,6 +14,9 @@
 struct crab_gate;
 struct crab_snap;
 
+/* Snapshots of a store. Reads of the oldest one may search the notes of all of them */
+#define CRAB_SNAPS_MAX	64U
+
 /**
  * crab_snap_open() - open a snapshot
  * @store: the store; crab_store_observe() was called for this snapshot, and no write runs that
@@ -23,7 +26,7 @@ struct crab_snap;
  * concurrent writes those that precede one point in time of the call.
  *
  * Context: may sleep; waits for the writes that run.
- * Return: the snapshot, or ERR_PTR(-ENOMEM).
+ * Return: the snapshot, or ERR_PTR: -ENOMEM, or -EMFILE if CRAB_SNAPS_MAX are not closed.
  */
 struct crab_snap *crab_snap_open(struct crab_store *store);
 

@@ -73,6 +73,27 @@ static struct crab_watch *watch_alloc(const struct crab_store *store, u32 entrie
 	return NULL;
 }
 
+static void watch_free(struct crab_watch *watch)
+{
+	kvfree(watch->names);
+	kvfree(watch);
+}
+
+/* Adds a watch, unless there are as many as there may be */
+static bool watch_enter(struct crab_gate *gate, struct crab_watch *watch)
+{
+	bool room;
+
+	spin_lock(&gate->watch_lock);
+	room = gate->watching < CRAB_WATCHES_MAX;
+	if (room) {
+		gate->watching++;
+		list_add_tail(&watch->list, &gate->watches);
+	}
+	spin_unlock(&gate->watch_lock);
+	return room;
+}
+
 struct crab_watch *crab_watch_open(struct crab_store *store,
 				   const struct crab_watch_options *options)
 {
@@ -90,10 +111,10 @@ struct crab_watch *crab_watch_open(struct crab_store *store,
 	watch->entries = options->entries;
 	watch->wake = options->wake;
 	watch->arg = options->arg;
-	spin_lock(&gate->watch_lock);
-	list_add_tail(&watch->list, &gate->watches);
-	spin_unlock(&gate->watch_lock);
-	return watch;
+	if (watch_enter(gate, watch))
+		return watch;
+	watch_free(watch);
+	return ERR_PTR(-EMFILE);
 }
 
 void crab_watch_close(struct crab_watch *watch)
@@ -102,9 +123,9 @@ void crab_watch_close(struct crab_watch *watch)
 
 	spin_lock(&gate->watch_lock);
 	list_del(&watch->list);
+	gate->watching--;
 	spin_unlock(&gate->watch_lock);
-	kvfree(watch->names);
-	kvfree(watch);
+	watch_free(watch);
 	crab_gate_drop(gate);
 }
 

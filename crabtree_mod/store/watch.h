@@ -15,6 +15,9 @@ struct crab_gate;
 struct crab_store;
 struct crab_watch;
 
+/* Watches of a store. Each write asks all of them, under one lock */
+#define CRAB_WATCHES_MAX	64U
+
 #define CRAB_CHANGE_EXISTED	(1U << 0)	/* the key existed before: @old is its value */
 #define CRAB_CHANGE_LOST	(1U << 1)	/* @value changes were dropped, up to number @seq */
 
@@ -76,7 +79,7 @@ struct crab_watch_options {
  * @options: the operands
  *
  * Context: may sleep.
- * Return: the watch, or ERR_PTR(-ENOMEM).
+ * Return: the watch, or ERR_PTR: -ENOMEM, or -EMFILE if the store has CRAB_WATCHES_MAX.
  */
 struct crab_watch *crab_watch_open(struct crab_store *store,
 				   const struct crab_watch_options *options);

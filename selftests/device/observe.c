@@ -140,6 +140,73 @@ TEST(format, "FORMAT: EBUSY while a watch or a snapshot is open")
 	EXPECT(call(fd, CRABTREE_FORMAT, &f), 0);
 }
 
+/* Opens watches and snapshots until one is refused: @open returns 0 or an error; returns how many */
+static u32 open_many(int fd, int (*open)(int fd, int *got), int *got, u32 most)
+{
+	u32 n;
+	int err = 0;
+
+	for (n = 0; n <= most && !err; n++)
+		err = open(fd, &got[n]);
+	REQUIRE(err, -EMFILE);
+	return n - 1;
+}
+
+static int one_watch(int fd, int *got)
+{
+	struct crabtree_watch w;
+	int err = dev_watch(fd, 0, ~0ULL, 1, &w);
+
+	*got = err ? -1 : w.fd;
+	return err;
+}
+
+static int one_snapshot(int fd, int *got)
+{
+	struct crabtree_snapshot s;
+	int err;
+
+	poison(&s, sizeof(s));
+	s.reserved = 0;
+	err = call(fd, CRABTREE_SNAPSHOT, &s);
+	*got = err ? -1 : s.fd;
+	return err;
+}
+
+TEST(many, "WATCH, SNAPSHOT: a device has 64 of each, EMFILE; a close makes room")
+{
+	int watches[CRABTREE_WATCHES_MAX + 1], snaps[CRABTREE_SNAPSHOTS_MAX + 1];
+	int fd = fresh_store(0), more = device_open(O_RDWR), refused;
+	u64 got = 0;
+	u32 i;
+
+	REQUIRE(dev_put(fd, 1, 10), 0);
+	EXPECT(open_many(fd, one_watch, watches, CRABTREE_WATCHES_MAX), CRABTREE_WATCHES_MAX);
+	EXPECT(open_many(more, one_snapshot, snaps, CRABTREE_SNAPSHOTS_MAX), CRABTREE_SNAPSHOTS_MAX);
+	REQUIRE(dev_put(fd, 1, 11), 0);
+	EXPECT(one_watch(more, &refused), -EMFILE);
+	close(watches[1]);
+	EXPECT(one_watch(more, &watches[1]), 0);
+	close(snaps[0]);
+	EXPECT(one_snapshot(fd, &snaps[0]), 0);
+	EXPECT(dev_get(snaps[0], 1, &got), 0);
+	EXPECT(got, 11);
+	/* Snapshots that come and go while others stay open */
+	for (i = 0; i < 300; i++) {
+		close(snaps[0]);
+		REQUIRE(dev_put(fd, i % 5, i), 0);
+		REQUIRE(one_snapshot(fd, &snaps[0]), 0);
+	}
+	EXPECT(dev_get(snaps[1], 1, &got), 0);
+	EXPECT(got, 10);
+	for (i = 0; i < CRABTREE_SNAPSHOTS_MAX; i++)
+		close(snaps[i]);
+	for (i = 0; i < CRABTREE_WATCHES_MAX; i++)
+		close(watches[i]);
+	close(more);
+	expect_sound(fd, 5);
+}
+
 /* Two writers of the same keys */
 static void *writer(void *arg)
 {

@@ -8,6 +8,8 @@
 
 #include <linux/types.h>
 
+#define CRABTREE_SNAPSHOTS_MAX	64U	/* open snapshots of a device */
+
 /**
  * struct crabtree_snapshot - SNAPSHOT: read the store as of one point in time, while writers go on
  * @size: sizeof(struct crabtree_snapshot)
@@ -23,7 +25,7 @@
  *
  * Old values of any length (crabtree_blob.h) stay in the region: a PUT that finds no memory ends
  * the oldest snapshots. Names that were erased meanwhile take as much memory as snapshot_bytes, at
- * most.
+ * most. -EMFILE: the device has CRABTREE_SNAPSHOTS_MAX, or the program has too many descriptors.
  */
 struct crabtree_snapshot {
 	__u32 size;
@@ -33,6 +35,7 @@ struct crabtree_snapshot {
 };
 
 #define CRABTREE_WATCH_ENTRIES_MAX	65536U
+#define CRABTREE_WATCHES_MAX		64U	/* open watches of a device */
 
 /**
  * struct crabtree_watch - WATCH: report the changes of a range of keys, or of names
@@ -49,7 +52,8 @@ struct crabtree_snapshot {
  * read() returns whole struct crabtree_change, in a store of names struct crabtree_name_change, in
  * the order of the changes of each key; without one it waits, or returns -EAGAIN with O_NONBLOCK.
  * A reported change is durable: a power cut does not take it back. Once the store is detached, and
- * all changes were read, read() returns -ENODEV, and poll() reports POLLHUP.
+ * all changes were read, read() returns -ENODEV, and poll() reports POLLHUP. WATCH returns -EMFILE
+ * if the device has CRABTREE_WATCHES_MAX, or the program too many descriptors.
  */
 struct crabtree_watch {
 	__u32 size;

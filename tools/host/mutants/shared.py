@@ -13,6 +13,7 @@ EVACUATE = "store/evacuate.c"
 BLOB_SNAP = "store/blob_snap.c"
 NAMED = "store/named.c"
 SNAP = "store/snap.c"
+NOTES = "store/notes.c"
 
 COMMIT = "store/commit.c"
 BLOB_COMMIT = "store/blob_commit.c"
@@ -264,6 +265,12 @@ RACES = [
         Edit(SNAP, "while (end && !gate->spare.root && gate->owned && !list_empty(&gate->snaps))\n"
                    "\t\tsnap_end_locked(gate, -ESTALE);",
              "while (end && gate->owned && !list_empty(&gate->snaps)) snap_end_locked(gate, -ESTALE)"),
+    ]),
+    Design("test_blob_snap: the notes of a closed snapshot are lost to an older one", [
+        Edit(NOTES, "crab_notes_find(to, one.root->key)", "one.root"),
+    ]),
+    Design("test_blob_snap: a note of a closed snapshot hides that of an older one", [
+        Edit(NOTES, "crab_notes_find(to, one.root->key)", "NULL"),
     ]),
     Design("test_blob_snap: a name that is erased is in no list of a snapshot", [
         Edit(NAMED, "!crab_snap_any(store) || crab_names_find(erased, name->text, name->bytes)", "true"),

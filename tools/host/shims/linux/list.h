@@ -20,6 +20,11 @@ static inline bool list_empty(const struct list_head *head)
 	return head->next == head;
 }
 
+static inline bool list_is_last(const struct list_head *item, const struct list_head *head)
+{
+	return item->next == head;
+}
+
 static inline void crab_list_link(struct list_head *item, struct list_head *prev,
 				  struct list_head *next)
 {
@@ -49,6 +54,7 @@ static inline void list_del(struct list_head *item)
 #define list_first_entry(head, type, member)	list_entry((head)->next, type, member)
 #define list_last_entry(head, type, member)	list_entry((head)->prev, type, member)
 #define list_next_entry(p, member)	list_entry((p)->member.next, __typeof__(*(p)), member)
+#define list_prev_entry(p, member)	list_entry((p)->member.prev, __typeof__(*(p)), member)
 #define list_for_each_entry(p, head, member) \
 	for (p = list_first_entry(head, __typeof__(*p), member); &p->member != (head); \
 	     p = list_next_entry(p, member))
