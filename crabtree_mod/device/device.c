@@ -253,8 +253,10 @@ static void device_attach_unless(struct crab_device *device, const struct crab_s
 		store = crab_store_attach(&device->region->media, &options, &report);
 	}
 	device_calls_start(device, store, &report);
-	if (!IS_ERR(store))
-		device_kick(device);
+	if (IS_ERR(store))
+		return;
+	crab_store_catch_up(store);
+	device_kick(device);
 }
 
 void crab_device_attach_store(struct crab_device *device, const struct crab_super *unfinished)
@@ -537,6 +539,14 @@ void crab_device_fail(struct crab_device *device, u64 offset, u64 len)
 		return;
 	crab_store_fail(store, offset, len);
 	crab_device_put_store(device);
+}
+
+void crab_device_catch_up(struct crab_device *device)
+{
+	mutex_lock(&device->change);
+	if (device->store)
+		crab_store_catch_up(device->store);
+	mutex_unlock(&device->change);
 }
 
 static void device_park(struct crab_device *device, int error)

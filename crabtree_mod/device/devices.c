@@ -205,6 +205,7 @@ static int device_added(struct crab_region *region)
 		crab_device_end(device);
 		device_unname(device);
 	} else {
+		crab_device_catch_up(device);
 		crab_control_answer("crab%u", MINOR(device->dev.devt));
 		if (now != was)
 			device_settle(device, now);

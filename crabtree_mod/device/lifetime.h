@@ -116,6 +116,14 @@ void crab_device_warn(struct crab_device *device);
 void crab_device_fail(struct crab_device *device, u64 offset, u64 len);
 
 /**
+ * crab_device_catch_up() - the same for all that failed before crab_device_fail() found the device
+ * @device: the device, which is in the table
+ *
+ * Context: may sleep; takes device->change.
+ */
+void crab_device_catch_up(struct crab_device *device);
+
+/**
  * crab_device_park() - detach the store; calls get crab_parked
  * @device: the device
  *

@@ -16,6 +16,7 @@ void crab_badmem_init(struct crab_badmem *bad)
 {
 	spin_lock_init(&bad->lock);
 	bad->count = 0;
+	bad->added = 0;
 }
 
 /* The first range that ends at @offset or after it */
@@ -48,6 +49,7 @@ static void badmem_replace(struct crab_badmem *bad, u32 i, u32 end, u64 from, u6
 		(bad->count - end) * sizeof(bad->range[0]));
 	bad->range[i].from = from;
 	bad->range[i].to = to;
+	bad->range[i].when = ++bad->added;
 	WRITE_ONCE(bad->count, bad->count + 1 - (end - i));
 }
 
@@ -79,6 +81,40 @@ bool crab_badmem_next(const struct crab_media *media, u64 offset, u64 *from, u64
 	found = i < bad->count;
 	if (found) {
 		*from = max(offset, bad->range[i].from);
+		*to = bad->range[i].to;
+	}
+	spin_unlock(&bad->lock);
+	return found;
+}
+
+u32 crab_badmem_added(const struct crab_media *media)
+{
+	struct crab_badmem *bad = media->bad;
+	u32 added;
+
+	if (!bad)
+		return 0;
+	spin_lock(&bad->lock);
+	added = bad->added;
+	spin_unlock(&bad->lock);
+	return added;
+}
+
+bool crab_badmem_since(const struct crab_media *media, u32 added, u64 offset, u64 *from, u64 *to)
+{
+	struct crab_badmem *bad = media->bad;
+	bool found;
+	u32 i;
+
+	if (!bad)
+		return false;
+	spin_lock(&bad->lock);
+	i = badmem_find(bad, offset + 1);
+	while (i < bad->count && bad->range[i].when <= added)
+		i++;
+	found = i < bad->count;
+	if (found) {
+		*from = bad->range[i].from;
 		*to = bad->range[i].to;
 	}
 	spin_unlock(&bad->lock);

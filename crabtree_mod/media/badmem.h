@@ -22,14 +22,17 @@
  * struct crab_badmem - the ranges of a region that cannot be read
  * @lock: protects the other fields; innermost
  * @count: number of ranges; read without the lock to see that there is none
- * @range: sorted; they neither overlap nor touch
+ * @added: number of additions so far
+ * @range: sorted; they neither overlap nor touch; when: the addition that made or enlarged it
  */
 struct crab_badmem {
 	spinlock_t lock;
 	u32 count;
+	u32 added;
 	struct {
 		u64 from;
 		u64 to;
+		u32 when;
 	} range[CRAB_BADMEM_MAX];
 };
 
@@ -59,6 +62,29 @@ void crab_badmem_add(struct crab_badmem *bad, u64 from, u64 len);
  * Return: false if there is none.
  */
 bool crab_badmem_next(const struct crab_media *media, u64 offset, u64 *from, u64 *to);
+
+/**
+ * crab_badmem_added() - the number of additions so far
+ * @media: the region
+ *
+ * All of them are in the list, for lookups after this call.
+ *
+ * Context: process context.
+ * Return: their number.
+ */
+u32 crab_badmem_added(const struct crab_media *media);
+
+/**
+ * crab_badmem_since() - the first bad range from an offset on that was added, or enlarged, later
+ * @media: the region
+ * @added: from crab_badmem_added()
+ * @offset: where to begin
+ * @from: out: its offset
+ * @to: out: the offset after it
+ * Context: process context.
+ * Return: false if there is none.
+ */
+bool crab_badmem_since(const struct crab_media *media, u32 added, u64 offset, u64 *from, u64 *to);
 
 /**
  * crab_badmem_next_page() - crab_badmem_next(), of whole pages

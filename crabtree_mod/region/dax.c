@@ -15,8 +15,8 @@
  * Locks: dax_lock protects the list of holds and the number of users of a disk; claims are
  * serialised by the caller. A notification of bad memory holds dax_notices for reading. The
  * provider's device lock, under which its driver is unbound, is held while a region is set up, so
- * that no notification sees an incomplete region. Before a released hold is freed, dax_reap() takes
- * and releases both, so that no notification still uses it.
+ * that no notification of an unbind sees an incomplete region. Before a released hold is freed,
+ * dax_reap() takes and releases both, so that no notification still uses it.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -427,6 +427,15 @@ static int dax_hold(struct crab_dax_disk *disk, const char *path)
 	return -ENXIO;
 }
 
+/* From now on a notification of bad memory finds the hold; no later step of the claim fails */
+static void dax_list_add(struct crab_dax *dax, u64 id)
+{
+	mutex_lock(&dax_lock);
+	dax->id = id;
+	list_add(&dax->list, &dax_list);
+	mutex_unlock(&dax_lock);
+}
+
 static int dax_claim(struct crab_dax *dax, struct crab_region *region,
 		     const struct crab_region_request *request)
 {
@@ -442,6 +451,7 @@ static int dax_claim(struct crab_dax *dax, struct crab_region *region,
 	err = dax_map(dax, media);
 	if (err)
 		return err;
+	dax_list_add(dax, region->id);
 	dax_badblocks(dax);
 	media->bad = &dax->bad;
 	dax_durability(disk, region);
@@ -449,7 +459,6 @@ static int dax_claim(struct crab_dax *dax, struct crab_region *region,
 	crab_region_seal(region, virt_to_phys(media->base));
 	region->parent = dax->provider;
 	region->priv = dax;
-	dax->id = region->id;
 	return 0;
 }
 
@@ -468,9 +477,6 @@ static int dax_give(struct crab_dax *dax, struct crab_region *region,
 		kfree(region);
 		return err;
 	}
-	mutex_lock(&dax_lock);
-	list_add(&dax->list, &dax_list);
-	mutex_unlock(&dax_lock);
 	err = crab_region_give(region, dax->events);
 	device_unlock(dax->provider);
 	return err;

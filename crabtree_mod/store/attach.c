@@ -24,6 +24,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "media/badmem.h"
 #include "media/swap.h"
 #include "blob_priv.h"
 #include "commit_priv.h"
@@ -292,6 +293,7 @@ struct crab_store *crab_store_attach(struct crab_media *media,
 	mutex_init(&store->lock);
 	store->media = media;
 	store->options = *options;
+	store->bad_added = crab_badmem_added(media);
 	report->verdict = attach_super(store, report->reason);
 	err = attach_error(report->verdict);
 	if (!err)

@@ -16,6 +16,7 @@
 #include <linux/printk.h>
 #include <linux/string.h>
 
+#include "media/badmem.h"
 #include "named_priv.h"
 #include "commit_priv.h"
 #include "gate.h"
@@ -266,6 +267,16 @@ void crab_store_fail(struct crab_store *store, u64 offset, u64 len)
 	       store->super.store_id, reason, len,
 	       offset < store->super.pool_offset ? " (superblocks or head of the list)" : "",
 	       leaves);
+}
+
+void crab_store_catch_up(struct crab_store *store)
+{
+	u32 added = crab_badmem_added(store->media);
+	u64 from, to = 0;
+
+	while (crab_badmem_since(store->media, store->bad_added, to, &from, &to))
+		crab_store_fail(store, from, to - from);
+	store->bad_added = added;
 }
 
 void crab_store_info(struct crab_store *store, struct crab_store_info *info)

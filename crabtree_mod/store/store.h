@@ -229,6 +229,17 @@ int crab_store_check(struct crab_store *store, struct crab_check_report *report)
 void crab_store_fail(struct crab_store *store, u64 offset, u64 len);
 
 /**
+ * crab_store_catch_up() - crab_store_fail() for all that failed since attach began to read
+ * @store: the store
+ *
+ * Attach may have read memory before it was added to the list of bad memory, and crab_store_fail()
+ * had no store then. The owner calls this function once the store is where a failure finds it.
+ *
+ * Context: may sleep; one call at a time.
+ */
+void crab_store_catch_up(struct crab_store *store);
+
+/**
  * crab_store_is_readonly() - whether writes return -EROFS
  * @store: the store
  * Context: any.

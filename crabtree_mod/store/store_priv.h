@@ -29,6 +29,8 @@ struct crab_gate;
  * @reason: why @readonly is set; written before it
  * @durability: class of durability that a returned write has
  * @attach_ns: duration of the attach
+ * @bad_added: additions to the list of bad memory that this store knows; written by attach, and by
+ *	crab_store_catch_up()
  * @blobs: the blobs, of a store of blobs; else NULL
  * @commits: the commits, of a store of commits; else NULL
  */
@@ -47,6 +49,7 @@ struct crab_store {
 	char reason[CRAB_REASON_LEN];
 	enum crab_durability durability;
 	u64 attach_ns;
+	u32 bad_added;
 	struct crab_blobs *blobs;
 	struct crab_commits *commits;
 };
