@@ -75,6 +75,8 @@ static int get_value(struct crab_device *device, struct crab_snap *snap, struct 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_verbs_get(store, snap, get, name, value, capacity);
+	if (unlikely(err == -EINTR))
+		err = crab_device_interruption(device);
 	crab_device_put_store(device);
 	return err;
 }

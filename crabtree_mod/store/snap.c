@@ -430,6 +430,13 @@ static bool snap_is_nearer(const struct crab_note *note, enum crab_seek_dir dir,
 	return err || (dir == CRAB_SEEK_GE ? note->key <= found->key : note->key >= found->key);
 }
 
+/* After a note of a key that the snapshot does not have: there may be millions of them */
+static int snap_pause(const struct crab_store *store)
+{
+	cond_resched();
+	return crab_engine_is_stopped(store->engine) ? -EINTR : 0;
+}
+
 int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 		   enum crab_seek_dir dir, struct crab_record *record)
 {
@@ -452,7 +459,9 @@ int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 		if (!note.absent)
 			return 0;
 		key = dir == CRAB_SEEK_GE ? note.key + 1 : note.key - 1;
-		cond_resched();
+		err = snap_pause(store);
+		if (err)
+			return err;
 	} while (note.key != (dir == CRAB_SEEK_GE ? CRAB_KEY_EMPTY - 1 : 0));
 	return -ENOENT;
 }
@@ -509,6 +518,7 @@ static int snap_read_some(struct crab_store *store, struct crab_snap *snap,
 	int n = snap_ops(store)->scan(store->engine, cursor->next, cursor->end, snap->chunk,
 				      min(cap, CRAB_SNAP_CHUNK));
 	int err = 0;
+	u32 had;
 
 	lockdep_assert_held(&snap->lock);
 
@@ -519,8 +529,12 @@ static int snap_read_some(struct crab_store *store, struct crab_snap *snap,
 	/* The media changed under the store. A cursor that goes back would never end */
 	if (unlikely(m.last < cursor->next || m.last > cursor->end))
 		return -EUCLEAN;
-	while (!err && m.count < m.cap && m.next <= m.last)
+	while (!err && m.count < m.cap && m.next <= m.last) {
+		had = m.count;
 		err = merge_one(snap, &m);
+		if (!err && m.count == had)
+			err = snap_pause(store);
+	}
 	if (err)
 		return err;
 	cursor->done = m.next > cursor->end;

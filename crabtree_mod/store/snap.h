@@ -38,7 +38,7 @@ struct crab_snap *crab_snap_open(struct crab_store *store);
  * @value: out
  * Context: may sleep.
  * Return: 0, -ENOENT, -EINVAL, -EUCLEAN; -ESTALE if the notes of the snapshot took too much memory
- * and it has ended; -ENODEV if the store was detached.
+ * and it has ended; -ENODEV if the store was detached; -EINTR as a seek of the engine.
  */
 int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, u64 *value);
 

@@ -373,6 +373,42 @@ static void test_many(void)
 	media_destroy(&media);
 }
 
+static bool asked(void *arg)
+{
+	return !--*(u32 *)arg;
+}
+
+/* Keys that were stored and removed since: no read of the snapshot passes all of their notes unasked */
+static void test_absent(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
+	struct world world = { .store = store };
+	struct crab_record found[4];
+	struct crab_cursor cursor;
+	u32 questions = 100, back;
+	struct crab_old old;
+	u64 key;
+
+	snap_open(&world, &world.open[0]);
+	for (key = 0; key < 1000; key++)
+		tap_check(!crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old), "insert");
+	for (key = 0; key < 1000; key += key % 2 + 1)
+		crab_store_delete(store, key, &old);
+	store->engine->stop = (struct crab_stop){ .asked = asked, .arg = &questions };
+	for (back = 0; back < 2; back++, questions = 100) {
+		(back ? crab_cursor_init_back : crab_cursor_init)(&cursor, 0, ~0ULL);
+		tap_check(crab_snap_read(store, world.open[0].snap, &cursor, found, 4) == -EINTR,
+			  "a read that passes all of them");
+	}
+	store->engine->stop.asked = NULL;
+	check_all(&world, &world.open[0]);
+	finish(&world);
+	crab_store_detach(store);
+	tap_ok(true, "a read asks, among notes of absent keys, whether it is to end");
+	media_destroy(&media);
+}
+
 int main(int argc, char **argv)
 {
 	u32 rounds = argc > 1 ? atoi(argv[1]) : 20000, i;
@@ -388,5 +424,6 @@ int main(int argc, char **argv)
 	test_end();
 	test_folded();
 	test_many();
+	test_absent();
 	return tap_done();
 }
