@@ -53,8 +53,11 @@ void crab_device_idle(struct percpu_ref *calls)
 /* There is no store: 0 if the call is to try again, after crab_device_observe() */
 static noinline int device_wait(struct crab_device *device)
 {
-	int err = READ_ONCE(device->error);
+	int err;
 
+	/* Pairs with smp_wmb() in crab_device_stop_locked(): dead calls come with their error */
+	smp_rmb();
+	err = READ_ONCE(device->error);
 	if (err != DEVICE_RESUMES)
 		return err;
 	wait_event(device->resumed, !percpu_ref_is_dying(&device->calls) ||
@@ -171,6 +174,8 @@ void crab_device_stop_locked(struct crab_device *device, int error)
 	WRITE_ONCE(device->error, error);
 	if (!device->store)
 		return;
+	/* Pairs with smp_rmb() in device_wait() */
+	smp_wmb();
 	reinit_completion(&device->idle);
 	percpu_ref_kill(&device->calls);
 }
