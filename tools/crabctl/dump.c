@@ -3,14 +3,14 @@
  * This file implements `crabctl dump`: all records as `crabctl load` reads them.
  *
  * Invariant: a file named on the command line has its old content or the complete
- * new one: the dump goes to FILE.partial, is made durable and then renamed. If a
- * quarantined range was left out, the dump remains in FILE.partial.
+ * new one: the dump goes to a partial file, is made durable and then renamed. If a
+ * quarantined range was left out, it becomes FILE.partial.
  */
 #include "crabctl.h"
+#include "partial.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,40 +102,43 @@ int file_settle(FILE *file, const char *path)
 	return err ? fail_file(path, err, "write") : EXIT_OK;
 }
 
-static int dump_to(struct target *target, const char *path, struct record_writer *writer)
+static int dump_to(struct target *target, FILE *file, const char *path,
+		   struct record_writer *writer)
 {
 	int code, settled;
 
-	writer->file = fopen(path, "we");
-	if (!writer->file)
+	writer->file = file;
+	if (!file)
 		return fail_file(path, -errno, "open");
 	code = write_records(target, writer);
-	settled = file_settle(writer->file, path);
+	settled = file_settle(file, path);
 	return code ? code : settled;
+}
+
+static int dump_partial(struct target *target, const char *path, struct record_writer *writer)
+{
+	struct partial partial;
+	int err, code = dump_to(target, partial_open(&partial, path), path, writer);
+
+	if (!code) {
+		err = writer->gaps ? partial_keep(&partial) : partial_place(&partial, true);
+		code = err ? fail_file(path, err, "rename") :
+			     finish(target, writer->gaps ? partial.to : path, writer);
+	}
+	partial_end(&partial);
+	return code;
 }
 
 static int dump_file(struct target *target, const struct args *args)
 {
 	struct record_writer writer = { .hex = args->hex };
-	char *partial = NULL;
 	struct stat st;
 	int code;
 
-	if (!stat(args->path, &st) && !S_ISREG(st.st_mode)) {
-		code = dump_to(target, args->path, &writer);
-		return code ? code : finish(target, args->path, &writer);
-	}
-	if (asprintf(&partial, "%s.partial", args->path) < 0)
-		return fail_file(args->path, -ENOMEM, "open");
-	code = dump_to(target, partial, &writer);
-	if (!code && !writer.gaps && rename(partial, args->path))
-		code = fail_file(args->path, -errno, "rename");
-	if (code)
-		unlink(partial);
-	else
-		code = finish(target, writer.gaps ? partial : args->path, &writer);
-	free(partial);
-	return code;
+	if (stat(args->path, &st) || S_ISREG(st.st_mode))
+		return dump_partial(target, args->path, &writer);
+	code = dump_to(target, fopen(args->path, "we"), args->path, &writer);
+	return code ? code : finish(target, args->path, &writer);
 }
 
 static int dump_stdout(struct target *target, const struct args *args)

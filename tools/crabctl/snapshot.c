@@ -5,6 +5,7 @@
  * Invariant: a file named on the command line has its old content or the complete new one, as of
  * `crabctl dump`.
  */
+#include "partial.h"
 #include "stream.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static const char doc[] =
 	"Write all records, blobs or named values as of one point in time, while others write to the "
@@ -99,23 +99,20 @@ static int write_snapshot(struct target *target, struct stream *stream)
 
 static int write_file(struct target *target, const char *path, struct stream *stream)
 {
-	char *partial;
-	int code;
+	struct partial partial;
+	int code, err;
 
-	if (asprintf(&partial, "%s.partial", path) < 0)
-		return fail_file(path, -ENOMEM, "open");
-	stream->file = fopen(partial, "we");
-	code = stream->file ? write_snapshot(target, stream) : fail_file(partial, -errno, "open");
-	if (stream->file && file_settle(stream->file, partial) && !code)
+	stream->file = partial_open(&partial, path);
+	code = stream->file ? write_snapshot(target, stream) : fail_file(path, -errno, "open");
+	if (stream->file && file_settle(stream->file, path) && !code)
 		code = EXIT_FAILED;
-	if (!code && rename(partial, path))
-		code = fail_file(path, -errno, "rename");
-	if (code)
-		unlink(partial);
-	else
+	err = code ? 0 : partial_place(&partial, true);
+	if (err)
+		code = fail_file(path, err, "rename");
+	if (!code)
 		fprintf(stderr, "%" PRIu64 " %s written to %s\n", stream->count,
 			item_kind_name(stream->kind), path);
-	free(partial);
+	partial_end(&partial);
 	return code;
 }
 

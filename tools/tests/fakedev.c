@@ -19,6 +19,9 @@
  * gets crabN; those that contain $FAKE_REFUSE are refused.
  * A snapshot is the image itself, and the changes of a watch are the content of $FAKE_CHANGES.
  *
+ * $FAKE_LOCK is a command that runs before the first flock(), and $FAKE_RENAME one before the first
+ * rename.
+ *
  * $FAKE_INFO replaces fields of INFO: "name=number name=number"; "name=+number" adds number with
  * each call.
  */
@@ -47,11 +50,17 @@ int __real_close(int fd);
 int __real_ioctl(int fd, unsigned long cmd, void *arg);
 int __real_msync(void *base, size_t len, int flags);
 ssize_t __real_write(int fd, const void *buf, size_t len);
+int __real_flock(int fd, int operation);
+int __real_rename(const char *from, const char *to);
+int __real_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags);
 int __wrap_close(int fd);
 int __wrap_ioctl(int fd, unsigned long cmd, ...);
 int __wrap_msync(void *base, size_t len, int flags);
 ssize_t __wrap_write(int fd, const void *buf, size_t len);
 int __wrap_control_command(const char *command, char *answer);
+int __wrap_flock(int fd, int operation);
+int __wrap_rename(const char *from, const char *to);
+int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags);
 
 static struct crabtree *image;
 static int device = -1;
@@ -87,6 +96,38 @@ ssize_t __wrap_write(int fd, const void *buf, size_t len)
 	if (len > 2 && !memcmp(buf, "A ", 2))
 		note("ack");
 	return __real_write(fd, buf, len);
+}
+
+/* Its exit status is of no interest: the command writes its result into a file */
+static void run_once(const char *name)
+{
+	const char *text = getenv(name);
+	char command[512];
+
+	if (!text)
+		return;
+	snprintf(command, sizeof(command), "%s", text);
+	unsetenv(name);
+	if (system(command) < 0)
+		abort();
+}
+
+int __wrap_flock(int fd, int operation)
+{
+	run_once("FAKE_LOCK");
+	return __real_flock(fd, operation);
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+	run_once("FAKE_RENAME");
+	return __real_rename(from, to);
+}
+
+int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
+{
+	run_once("FAKE_RENAME");
+	return __real_renameat2(from_dir, from, to_dir, to, flags);
 }
 
 int __wrap_control_command(const char *command, char *answer)

@@ -60,7 +60,7 @@ same "verbs that read change nothing" good i.img
 t "a format that is refused" 3 '' 'the region is not empty' c format
 same "changes nothing either" good i.img
 t "a put that is refused" 3 '' 'the key is there already' c put --create 5 6
-t "dump to a directory that is not there" 3 '' 'nodir/d.partial: open: No such file' c dump nodir/d
+t "dump to a directory that is not there" 3 '' 'nodir/d: open: No such file' c dump nodir/d
 t "dump to a full disk" 3 '' '/dev/full: write: No space left on device' c dump /dev/full
 t "full standard output" 3 - 'standard output: No space left' \
 	sh -c "exec $crabctl --image i.img scan > /dev/full"

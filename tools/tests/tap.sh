@@ -100,6 +100,12 @@ same()
 	result "$1" "$(cmp "$2" "$3" 2>&1)"
 }
 
+# no_partial NAME: no file remains that was to take the place of another one
+no_partial()
+{
+	result "$1" "$(find . -name '*.partial')"
+}
+
 # truth NAME COMMAND...
 truth()
 {
