@@ -2,9 +2,11 @@
 /*
  * This file implements `crabctl restore` of an image file.
  *
- * Invariant: the image has its old content or the complete new one, because it is made under
- * another name, written to its disk, checked and then renamed.
+ * Invariants: the image has its old content or the complete new one, because it is made under
+ * another name, written to its disk, checked and then renamed. The lock of the old file is held
+ * until then, so that no program has the file open that is replaced.
  */
+#include "partial.h"
 #include "restore.h"
 
 #include <errno.h>
@@ -16,6 +18,8 @@
 #ifdef CRABCTL_IMAGE
 #include <crabtree_image.h>
 
+#define PAGE	4096U
+
 static int sync_path(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
@@ -26,13 +30,18 @@ static int sync_path(const char *path)
 	return err;
 }
 
-static int make_image(struct restore *restore, struct stream *stream, const char *partial)
+/* Closes the file, which is empty */
+static int make_room(FILE *file, uint64_t size)
 {
-	int closed, err = crabtree_create_image(partial, restore->size);
+	int err = size % PAGE ? -EINVAL : -posix_fallocate(fileno(file), 0, size);
 
-	if (err)
-		return err;
-	err = crabtree_open_image(&restore->ct, partial, 0);
+	return fclose(file) && !err ? -errno : err;
+}
+
+static int make_image(struct restore *restore, struct stream *stream, const char *path)
+{
+	int closed, err = crabtree_open_image(&restore->ct, path, 0);
+
 	if (err)
 		return err;
 	err = restore_format(restore, stream);
@@ -42,25 +51,25 @@ static int make_image(struct restore *restore, struct stream *stream, const char
 		err = restore_check(restore, stream);
 	closed = crabtree_close(restore->ct);
 	err = err ? err : closed;
-	return err ? err : sync_path(partial);
+	return err ? err : sync_path(path);
 }
 
-/* The stream is good. The renamed file is durable once its directory is, which the caller owns */
+/*
+ * The stream is good, and the file that is there is locked. The renamed file is durable once its
+ * directory is, which the caller owns.
+ */
 static int replace(struct restore *restore, struct stream *stream)
 {
 	const char *image = restore->target->image;
-	char *partial;
-	int err;
+	struct partial partial;
+	FILE *file = partial_open(&partial, image);
+	int err = file ? make_room(file, restore->size) : -errno;
 
-	if (asprintf(&partial, "%s.partial", image) < 0)
-		return fail_file(image, -ENOMEM, "restore");
-	unlink(partial);
-	err = make_image(restore, stream, partial);
-	if (!err && rename(partial, image))
-		err = -errno;
-	if (err)
-		unlink(partial);
-	free(partial);
+	if (!err)
+		err = make_image(restore, stream, partial.path);
+	if (!err)
+		err = partial_place(&partial, restore->target->ct);
+	partial_end(&partial);
 	if (err)
 		return fail_file(image, err, "restore%s",
 				 err == -ENOSPC || err == -EMSGSIZE ? " (give a larger --size)" : "");
@@ -68,11 +77,9 @@ static int replace(struct restore *restore, struct stream *stream)
 }
 
 /* An image that is there is replaced only with --force, and only if no program has it open */
-static int check_old(struct restore *restore)
+static int lock_old(struct restore *restore)
 {
-	struct crabtree *old;
 	struct stat st;
-	int err;
 
 	if (stat(restore->target->image, &st)) {
 		if (!restore->size)
@@ -83,19 +90,17 @@ static int check_old(struct restore *restore)
 	if (!restore->force)
 		return fail_file(restore->target->image, -EEXIST, "restore (--force replaces it)");
 	if (!restore->size)
-		restore->size = st.st_size;
-	err = crabtree_open_image(&old, restore->target->image, 0);
-	if (err)
-		return fail_file(restore->target->image, err, "restore");
-	crabtree_close(old);
-	return EXIT_OK;
+		restore->size = st.st_size - st.st_size % PAGE;
+	return target_open(restore->target, 0);
 }
 
 int restore_image(struct restore *restore, struct stream *stream)
 {
-	int code = check_old(restore);
+	int code = lock_old(restore);
 
-	return code ? code : replace(restore, stream);
+	if (!code)
+		code = replace(restore, stream);
+	return target_end(restore->target, code);
 }
 #else
 int restore_image(struct restore *restore, struct stream *stream)

@@ -2,10 +2,10 @@
 /*
  * This file implements the file of an image: locked, mapped, written back.
  *
- * Invariants: one writer or any number of readers have the file (flock); a
- * mapping for reading cannot be written, so a read-only handle changes nothing.
- * msync() makes writes durable: the memory here is the page cache, so the lines
- * are counted but not cleaned.
+ * Invariants: one writer or any number of readers have the file (flock), and the path names
+ * the file that was locked; a mapping for reading cannot be written, so a read-only handle
+ * changes nothing. msync() makes writes durable: the memory here is the page cache, so the
+ * lines are counted but not cleaned.
  *
  * Locking: image_lock serialises all calls, for the engines are built without threads.
  */
@@ -84,6 +84,33 @@ static int lock_file(struct image *image)
 	return 0;
 }
 
+/* Was another file, with another lock, given the path before this one was locked? */
+static bool is_replaced(const struct image *image, const char *path)
+{
+	struct stat ours, named;
+
+	return fstat(image->fd, &ours) || stat(path, &named) || ours.st_ino != named.st_ino ||
+	       ours.st_dev != named.st_dev;
+}
+
+/* On an error, the file is closed */
+static int open_file(struct image *image, const char *path)
+{
+	int mode = (image->readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK, err;
+	bool again;
+
+	do {
+		image->fd = open(path, mode);
+		if (image->fd < 0)
+			return -errno;
+		err = lock_file(image);
+		again = !err && is_replaced(image, path);
+		if (err || again)
+			close(image->fd);
+	} while (again);
+	return err;
+}
+
 static int image_map(struct image *image)
 {
 	int prot = image->readonly ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -148,13 +175,9 @@ int crabtree_open_image(struct crabtree **ct, const char *path, unsigned int fla
 	image->ct.backend = &image_backend;
 	image->readonly = flags & CRABTREE_OPEN_READONLY;
 	image_name(image, path);
-	image->fd = open(path, (image->readonly ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
-	err = image->fd < 0 ? -errno : 0;
+	err = open_file(image, path);
 	if (err)
 		goto err_free;
-	err = lock_file(image);
-	if (err)
-		goto err_close;
 	err = image_map(image);
 	if (err)
 		goto err_close;

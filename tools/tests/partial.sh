@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Files that take the place of others: dump and snapshot. The command of FAKE_RENAME runs
-# concurrently with them.
+# Files that take the place of others: dump, snapshot and restore of an image. The commands of
+# FAKE_LOCK and FAKE_RENAME run concurrently with them.
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 20
+suite 40
 c()
 {
 	"$crabctl" "$@"
@@ -15,13 +15,47 @@ during()
 {
 	FAKE_RENAME=$1 "$out/tests/crabctl-fakedev" "${@:2}"
 }
+in_use='another program has this image open'
 
 c --image a format --size 128K > made
 seq 1 700 | awk '{ print 3 * $1, $1 }' > lines
 run c --image a load lines
+run c --image a snapshot s
+c --image small format --size 64K > made
+c --image small put 1 2
+run c --image small snapshot s2
+
+# Restore: the old image is locked until the new one is in its place
+cp a b
+t "restore, and a put into the old image meanwhile" 0 '700 records restored' '' \
+	during "'$crabctl' --image b put 7 7 2> other" --image b restore --force s
+truth "which is refused" grep -q "$in_use" other
+t "restore, and another restore meanwhile" 0 '700 records restored' '' \
+	during "'$crabctl' --image b restore --force s2 2> other" --image b restore --force s
+truth "which is refused" grep -q "$in_use" other
+t "the image is that of the first" 0 '' '' c diff s file:b
+t "restore to a new image, and another one meanwhile" 3 '' 'new: restore: File exists' \
+	during "'$crabctl' --image new restore --size 64K s2 > other" --image new restore --size 128K s
+t "the one that was there first stays" 0 '' '' c diff s2 file:new
+no_partial "no partial file is left"
+t "a file is replaced before it is locked: the new one is changed" 0 '' '' \
+	env FAKE_LOCK='cp b c && mv c b' "$out/tests/crabctl-fakedev" --image b put 8 9
+t "and has the record" 0 '^9$' '' c --image b get 8
+t "a file is removed before it is locked" 3 '' 'no such file' \
+	env FAKE_LOCK='rm c2' sh -c "cp b c2 && '$out/tests/crabctl-fakedev' --image c2 put 8 9"
 
 # Mode and links
 ln -s loop loop
+chmod 640 b
+ln -s b link
+t "restore of a link" 0 - '' c --image link restore --force s
+truth "which remains a link" [ -L link ]
+t "to the image that was restored" 0 '' '' c diff s file:b
+truth "with its mode" [ "$(stat -c %a b)" = 640 ]
+(umask 027 && c --image m restore --size 128K s > made)
+truth "a new image has the mode of any new file" [ "$(stat -c %a m)" = 640 ]
+head -c 100000 /dev/zero > odd
+t "restore to a file whose size is no multiple of a page" 0 - '' c --image odd restore --force s
 for verb in dump snapshot; do
 	echo old > "$verb"
 	chmod 604 "$verb"
@@ -44,3 +78,7 @@ for verb in dump snapshot; do
 	truth "$verb: the file is not there" [ ! -e ended ]
 	no_partial "$verb: nor a part of it"
 done
+cp b before
+t "restore, ended by a signal" 143 '' - during "kill -TERM \$PPID" --image b restore --force s2
+same "leaves the old image" before b
+no_partial "and no other file"
