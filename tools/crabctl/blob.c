@@ -15,6 +15,7 @@
 
 struct args {
 	struct target *target;
+	const char *verb;
 	const char *file;
 	const char *text;
 	const char *name;	/* the key as text */
@@ -271,12 +272,17 @@ static int with_target(struct target *target, unsigned int flags, struct args *a
 {
 	int code = target_open(target, flags);
 
-	return code ? code : target_end(target, run(target, args));
+	if (code)
+		return code;
+	code = target_store(target, args->verb, args->name);
+	return target_end(target, code ? code : run(target, args));
 }
 
 int verb_set(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .type = -1, .least = 1, .most = 2 };
+	struct args args = {
+		.target = target, .verb = "set", .type = -1, .least = 1, .most = 2,
+	};
 
 	verb_parse(&set_argp, argc, argv, &args);
 	if (!args.text == !args.file) {
@@ -288,7 +294,9 @@ int verb_set(struct target *target, int argc, char **argv)
 
 int verb_cat(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .type = -1, .least = 1, .most = 1 };
+	struct args args = {
+		.target = target, .verb = "cat", .type = -1, .least = 1, .most = 1,
+	};
 
 	verb_parse(&cat_argp, argc, argv, &args);
 	return with_target(target, CRABTREE_OPEN_READONLY, &args, cat);
@@ -296,7 +304,9 @@ int verb_cat(struct target *target, int argc, char **argv)
 
 int verb_rm(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .type = -1, .least = 1, .most = 1 };
+	struct args args = {
+		.target = target, .verb = "rm", .type = -1, .least = 1, .most = 1,
+	};
 
 	verb_parse(&rm_argp, argc, argv, &args);
 	return with_target(target, 0, &args, rm);
@@ -319,7 +329,7 @@ int verb_ls(struct target *target, int argc, char **argv)
 		.doc = "List the keys of a store of blobs: key, bytes, version; "
 		       "or the names of a store of names: name, type, bytes, version.",
 	};
-	struct args args = { .target = target, .most = 1 };
+	struct args args = { .target = target, .verb = "ls", .most = 1 };
 
 	verb_parse(&argp, argc, argv, &args);
 	return with_target(target, CRABTREE_OPEN_READONLY, &args, ls_run);

@@ -269,15 +269,15 @@ static int commit_records(struct target *target, const char *path)
 static int commit(struct target *target, const char *path)
 {
 	struct crabtree_info info;
-	int err = crabtree_info(target->ct, &info, sizeof(info));
-	enum item_kind kind = err ? ITEM_RECORD : item_kind(&info);
-	uint64_t value;
+	int err, code = target_store(target, "commit", NULL);
+	enum item_kind kind;
 
-	/* Without a store there is no kind: a read has the error */
-	if (!err && info.state != CRABTREE_STATE_READY && info.state != CRABTREE_STATE_READONLY)
-		err = crabtree_search(target->ct, 0, &value);
+	if (code)
+		return code;
+	err = crabtree_info(target->ct, &info, sizeof(info));
 	if (err)
 		return fail(target, err, "commit");
+	kind = item_kind(&info);
 	return kind == ITEM_RECORD ? commit_records(target, path) :
 				     commit_values(target, path, kind == ITEM_NAMED);
 }

@@ -46,6 +46,8 @@ extern const struct argp target_argp;
 extern const struct argp_child target_child[];
 const char *target_path(const struct target *target);
 int target_open(struct target *target, unsigned int flags);
+/* Is there a store, which has a kind? EXIT_OK, or the error of a read; @name: for messages, or NULL */
+int target_store(struct target *target, const char *verb, const char *name);
 int target_close(struct target *target);
 int target_end(struct target *target, int code);
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);

@@ -312,8 +312,11 @@ static int load_values(struct load *load)
 {
 	struct crabtree_info info = { 0 };
 	char label[ITEM_LABEL];
-	int err = crabtree_info(load->target->ct, &info, sizeof(info));
+	int err, code = target_store(load->target, "load", load->name);
 
+	if (code)
+		return code;
+	err = crabtree_info(load->target->ct, &info, sizeof(info));
 	if (!err && item_kind(&info) != load->kind) {
 		fprintf(stderr, "crabctl: load: %s has %s, the store %s has %s: format it with --%s\n",
 			load->name, item_kind_name(load->kind), target_path(load->target),

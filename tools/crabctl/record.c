@@ -137,9 +137,11 @@ static struct json_object *record_json(const struct args *args)
 
 static int get(struct target *target, struct args *args)
 {
+	int err = target_store(target, "get", args->name);
 	struct json_object *json;
-	int err;
 
+	if (err)
+		return err;
 	if (has_names(target))
 		return named_get(target, args->name, args->hex);
 	err = key_read("get", args->name, &args->key);

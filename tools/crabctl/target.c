@@ -177,6 +177,19 @@ int target_open(struct target *target, unsigned int flags)
 	return EXIT_FAILED;
 }
 
+int target_store(struct target *target, const char *verb, const char *name)
+{
+	struct crabtree_info info = { 0 };
+	int err = crabtree_info(target->ct, &info, sizeof(info));
+	uint64_t value;
+
+	if (!err && info.state != CRABTREE_STATE_READY && info.state != CRABTREE_STATE_READONLY)
+		err = crabtree_search(target->ct, 0, &value);
+	if (!err)
+		return EXIT_OK;
+	return fail(target, err, "%s%s%s", verb, name ? " " : "", name ? name : "");
+}
+
 int target_close(struct target *target)
 {
 	int err = crabtree_close(target->ct);

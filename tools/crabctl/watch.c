@@ -230,7 +230,9 @@ int verb_watch(struct target *target, int argc, char **argv)
 	code = target_open(target, CRABTREE_OPEN_READONLY);
 	if (code)
 		return code;
-	code = has_names(target) ? watch_names(&args) : watch_keys(&args);
+	code = target_store(target, "watch", args.from);
+	if (!code)
+		code = has_names(target) ? watch_names(&args) : watch_keys(&args);
 	target_close(target);
 	return code;
 }

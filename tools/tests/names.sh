@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 77
+suite 87
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -108,3 +108,18 @@ t "fsck: a value without a name" 1 '^lost: 1 values whose names are damaged$' ''
 t "a type in a store of blobs" 2 '' 'stores of names' sh -c "'$crabctl' --image b.img format --size 1M --blobs > f.out &&
 	'$crabctl' --image b.img set --type=u8 1 1"
 t "a prefix in a store of blobs" 2 '' 'store of names' "$crabctl" --image b.img ls x
+
+# Without a store
+truncate -s 64K blank.img
+yes 0123456 | head -c 65536 > foreign.img
+"$crabctl" --image copy.img snapshot names 2> /dev/null
+for verb in "get a/b" "set a/b x" "cat a/b" "rm a/b" "ls a/" "watch a/" "load names"; do
+	# shellcheck disable=SC2086	# verb and arguments
+	t "$verb: not formatted" 3 '' "blank.img: ${verb% x}: the region is not formatted \(no store" \
+		"$crabctl" --image blank.img $verb
+done
+t "get of a name in other data" 3 '' 'get a/b: the region holds other data' \
+	"$crabctl" --image foreign.img get a/b
+t "get of a name in a device without a store" 3 '' 'get a/b: the region is not formatted' \
+	env FAKE_IMAGE="$PWD/blank.img" "$out/tests/crabctl-fakedev" -d /dev/zero get a/b
+t "a name in a store of blobs" 2 '' 'not a number' "$crabctl" --image b.img cat a/b
