@@ -13,10 +13,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /**
  * struct side - one of the two
- * @path: a device, file:IMAGE, or the file of a snapshot
+ * @path: a device, file:IMAGE, or the file or pipe of a snapshot
  * @ct: the store, or NULL
  * @reader: the handle that is read: @ct or a snapshot of it
  * @kind: of the store
@@ -69,8 +70,8 @@ static const struct argp argp = {
 	.args_doc = "OLD NEW",
 	.doc = "Print the records in which two stores differ: `- key value' of OLD, `+ key value' of "
 	       "NEW; of blobs `key length checksum', of names `name type value', or a length and a "
-	       "checksum of a value that is no number. Each is a device, file:IMAGE, or the file of a "
-	       "snapshot.",
+	       "checksum of a value that is no number. Each is a device, file:IMAGE, or the file or "
+	       "pipe of a snapshot.",
 	.children = target_child,
 };
 
@@ -109,16 +110,26 @@ static int open_store(struct side *side)
 	return err ? side_failed(side, err) : next(side);
 }
 
+/* A file or a pipe, in any directory: a store is a device or the image in a file */
+static bool is_snapshot(const char *path)
+{
+	struct stat st;
+
+	return strncmp(path, "file:", 5) && !stat(path, &st) &&
+	       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode));
+}
+
 static int open_side(struct side *side)
 {
 	int code, err = item_init(&side->item);
 
 	if (err)
 		return side_failed(side, err);
-	side->stream.file = strncmp(side->path, "file:", 5) && strncmp(side->path, "/dev/", 5) ?
-			    fopen(side->path, "re") : NULL;
-	if (!side->stream.file)
+	if (!is_snapshot(side->path))
 		return open_store(side);
+	side->stream.file = stream_file(side->path, side->path, "diff");
+	if (!side->stream.file)
+		return EXIT_FAILED;
 	stream_open(&side->stream, side->stream.file, side->path);
 	code = stream_verify(&side->stream);
 	side->kind = side->stream.kind;

@@ -214,26 +214,6 @@ static int report(const struct restore *restore, const struct stream *stream)
 	return json_print(json);
 }
 
-/* The snapshot, at its beginning, in a file that can be read twice; NULL after a message */
-static FILE *open_stream(const char *path, const char *name)
-{
-	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin, *spooled;
-	struct stat st;
-
-	if (!file) {
-		fail_file(name, -errno, "open");
-		return NULL;
-	}
-	if (!fstat(fileno(file), &st) && S_ISREG(st.st_mode) && file != stdin)
-		return file;
-	spooled = stream_spool(file, "");
-	if (!spooled)
-		fail_file(name, -errno, "restore: no copy of it in $TMPDIR or /tmp");
-	if (file != stdin)
-		fclose(file);
-	return spooled;
-}
-
 int verb_restore(struct target *target, int argc, char **argv)
 {
 	struct restore restore = { .target = target };
@@ -244,7 +224,7 @@ int verb_restore(struct target *target, int argc, char **argv)
 
 	verb_parse(&argp, argc, argv, &restore);
 	name = strcmp(restore.path, "-") ? restore.path : "standard input";
-	file = open_stream(restore.path, name);
+	file = stream_file(restore.path, name, "restore");
 	if (!file)
 		return EXIT_FAILED;
 	stream_open(&stream, file, name);

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define STREAM_FIRST	"# crabtree snapshot 1\n"
@@ -204,6 +205,25 @@ FILE *stream_spool(FILE *from, const char *line)
 	if (to)
 		rewind(to);
 	return to;
+}
+
+FILE *stream_file(const char *path, const char *name, const char *verb)
+{
+	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin, *spooled;
+	struct stat st;
+
+	if (!file) {
+		fail_file(name, -errno, "open");
+		return NULL;
+	}
+	if (!fstat(fileno(file), &st) && S_ISREG(st.st_mode) && file != stdin)
+		return file;
+	spooled = stream_spool(file, "");
+	if (!spooled)
+		fail_file(name, -errno, "%s: no copy of it in $TMPDIR or /tmp", verb);
+	if (file != stdin)
+		fclose(file);
+	return spooled;
 }
 
 /* The rest of a line of the header, after @name, or NULL */

@@ -74,6 +74,9 @@ bool stream_begins(const char *line);
  */
 FILE *stream_spool(FILE *from, const char *line);
 
+/* A file that can be read twice: a copy of @path, if that is a pipe or "-"; NULL after a message */
+FILE *stream_file(const char *path, const char *name, const char *verb);
+
 /**
  * stream_open() - begin to read
  * @stream: out

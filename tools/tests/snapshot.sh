@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 73
+suite 76
 c()
 {
 	"$crabctl" "$@"
@@ -74,6 +74,10 @@ t "diff" 1 '^- 6 2$' '' c diff s file:b
 same "shows each record that differs" out want
 t "diff of a store with itself" 0 '' '' c diff file:b file:b
 t "diff with a damaged snapshot" 3 '' 'checksum differs|truncated' c diff torn file:b
+exec 9< s
+t "diff of a snapshot below /dev" 1 '^- 6 2$' '' c diff /dev/fd/9 file:b
+exec 9<&-
+t "diff of a pipe" 1 '^- 6 2$' '' c diff <(cat s) file:b
 t "diff needs two" 2 '' 'needs two' c diff s
 
 # Over a device
@@ -87,6 +91,8 @@ import struct, sys
 for change in ((1, 5, 50, 0, 1, 0), (2, 5, 60, 50, 1, 1), (3, 5, 0, 60, 3, 1), (10, 0, 7, 0, 0, 2)):
     sys.stdout.buffer.write(struct.pack("<4Q2I", *change))
 END
+ln -s /dev/zero node
+t "diff of a device in another directory" 0 '' '' "$out/tests/crabctl-fakedev" diff node s
 export FAKE_CHANGES=$tmp/changes
 printf '%s\n' 'put 5 50' 'put 5 60' 'del 5' 'lost 7' > want
 run fake watch
