@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <iconv.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,11 +83,15 @@ static const char *signed_parse(const char *text, void *value)
 
 static const char *float_parse(const char *text, void *value)
 {
+	double number;
 	char *end;
-	double number = strtod(text, &end);
 
+	errno = 0;
+	number = strtod(text, &end);
 	if (end == text || *end)
 		return "not a number";
+	if (errno == ERANGE && isinf(number))
+		return "beyond the numbers of f64; infinity is inf";
 	memcpy(value, &number, sizeof(number));
 	return NULL;
 }
@@ -120,11 +125,13 @@ const char *typed_parse(unsigned int type, const char *text, void *value, uint32
 	}
 }
 
-/* The shortest text that is this number again */
+/* The shortest text that is this number again. There is one "nan", of any sign */
 static const char *float_text(double number, char *text, size_t len)
 {
 	int digits = 15;
 
+	if (isnan(number))
+		return strcpy(text, "nan");
 	do
 		snprintf(text, len, "%.*g", digits, number);
 	while (strtod(text, NULL) != number && ++digits <= 17);
@@ -206,7 +213,8 @@ static struct json_object *number_json(unsigned int type, const void *value, uin
 		return json_object_new_int64((int64_t)number);
 	if (type != CRABTREE_TYPE_F64)
 		return json_object_new_uint64(number);
-	return json_object_new_double_s(real, float_text(real, text, sizeof(text)));
+	float_text(real, text, sizeof(text));
+	return isfinite(real) ? json_object_new_double_s(real, text) : json_object_new_string(text);
 }
 
 struct json_object *typed_json(unsigned int type, const void *value, uint32_t bytes)

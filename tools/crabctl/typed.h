@@ -32,7 +32,7 @@ const char *typed_parse(unsigned int type, const char *text, void *value, uint32
 /* Prints a value: a number in decimal or, with @hex, in hexadecimal; a text as it is; bytes in hexadecimal */
 void typed_print(unsigned int type, const void *value, uint32_t bytes, bool hex);
 
-/* A value for JSON: bytes as a string of hexadecimal digits */
+/* A value for JSON: bytes as a string of hexadecimal digits; nan, inf and -inf are strings, too */
 struct json_object *typed_json(unsigned int type, const void *value, uint32_t bytes);
 
 bool is_utf8(const char *text, size_t bytes);

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 87
+suite 97
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -38,12 +38,19 @@ typed u64 18446744073709551615
 typed i64 -9223372036854775808
 typed f64 0.1
 typed f64 -1e300 '-1e\+300'
+typed f64 inf
+json "f64: inf is a string of JSON" "x['value'] == 'inf'" c get v --json
+typed f64 -inf
+json "f64: -inf, too" "x['value'] == '-inf'" c get v --json
+typed f64 -nan nan
+json "f64: nan, too" "x['value'] == 'nan'" c get v --json
 typed text 'größer'
 typed bytes ab 6162
 wrong u8 256 'too large'
 wrong u32 x 'not a number'
 wrong i64 9223372036854775808 'beyond'
 wrong f64 1,5 'not a number'
+wrong f64 -1e999 'beyond the numbers of f64'
 wrong bool yes 'neither true nor false'
 wrong text $'\xff' 'not UTF-8'
 wrong u128 1 'not one of bytes'
