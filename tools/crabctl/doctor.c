@@ -8,6 +8,7 @@
 #include "doctor.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef CRABCTL_IMAGE
@@ -223,15 +224,26 @@ static int report_image(struct target *target, struct json_object *rows)
 }
 #endif
 
+/* The name of a device by any path: below /dev/crabtree are symbolic links */
+static void device_name(const char *path, char name[SYSFS_TEXT])
+{
+	char *real = realpath(path, NULL);
+	const char *node = real ? real : path, *slash = strrchr(node, '/');
+
+	snprintf(name, SYSFS_TEXT, "%s", slash ? slash + 1 : node);
+	free(real);
+}
+
 static int report_named(struct target *target, struct json_object *rows)
 {
-	const char *slash = strrchr(target->device, '/');
 	struct crabtree_info info;
+	char name[SYSFS_TEXT];
 
 	if (target->image)
 		return report_image(target, rows);
-	if (sysfs_info(slash ? slash + 1 : target->device, &info))
-		return report_device(slash ? slash + 1 : target->device, rows);
+	device_name(target->device, name);
+	if (sysfs_info(name, &info))
+		return report_device(name, rows);
 	fprintf(stderr, "crabctl: %s: doctor: sysfs has no such device\n", target->device);
 	return report_devices(rows);
 }

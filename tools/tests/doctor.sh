@@ -15,7 +15,7 @@ export FAKE_ROOT=$PWD/root FAKE_IMAGE=$PWD/fake.img
 "$crabctl" doctor --causes --json > causes.json
 names=$(python3 -c 'import json; print(*(c["cause"] for c in json.load(open("causes.json"))))')
 CAUSES=43	# how many are planted
-suite $((CAUSES + 8))
+suite $((CAUSES + 9))
 
 doctor()
 {
@@ -187,5 +187,8 @@ device crab1
 device crab10 state=rejected label=x "reason=both superblocks are damaged"
 t "all devices are shown, and one problem is enough" 1 '^/dev/crab10: rejected' '' doctor
 t "a named device alone" 0 '^/dev/crab1: ready' '' doctor -d /dev/crab1
+mkdir -p root/dev/crabtree/by-label
+ln -s ../../crab1 root/dev/crabtree/by-label/retain
+t "a device by its label" 0 '^/dev/crab1: ready' '' doctor -d root/dev/crabtree/by-label/retain
 t "a file that is not there" 3 '' 'nofile: no such file' doctor --image nofile
 if [ -n "${RECORD:-}" ]; then cp transcripts "$golden"; fi
