@@ -21,7 +21,7 @@ enum { OPT_ENGINE = 0x2000, OPT_LAYOUT, OPT_LEAF_SIZE, OPT_SIZE, OPT_FORCE, OPT_
 static const struct argp_option options[] = {
 	{ "engine", OPT_ENGINE, "NAME", 0, "the engine [that of the snapshot]", 0 },
 	{ "layout", OPT_LAYOUT, "NAME", 0, "its leaf layout [that of the snapshot, or of --engine]", 0 },
-	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "size of a leaf [the layout's default]", 0 },
+	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "size of a leaf [that of the snapshot, or of --layout]", 0 },
 	{ "size", OPT_SIZE, "BYTES", 0, "size of the image [that of the old file]", 0 },
 	{ "commits", OPT_COMMITS, NULL, 0, "a store of commits, of any kind", 0 },
 	{ "force", OPT_FORCE, NULL, 0, "replace the file of --image, or the store of the device", 0 },
@@ -119,8 +119,11 @@ static void choose_engine(struct crabtree_format *format, const struct stream *s
 			", which keeps nothing: the default is used\n", stream->name);
 		return;
 	}
-	if (!*format->layout)
+	if (!*format->layout) {
 		memcpy(format->layout, stream->info.layout, sizeof(format->layout));
+		if (!format->leaf_bytes)
+			format->leaf_bytes = stream->info.leaf_bytes;
+	}
 	memcpy(format->engine, stream->info.engine, sizeof(format->engine));
 }
 

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 76
+suite 78
 c()
 {
 	"$crabctl" "$@"
@@ -35,6 +35,13 @@ for to in "crab slotted 512K" "crab sorted 128K" "nvtree append 512K" "fastfair 
 	t "$engine/$layout has the same records" 0 '' '' c diff s file:b
 done
 json "label and uuid are kept" "x['label'] == 'my store'" c --image b info -j
+c --image b format --leaf-size 512 --force --yes > made
+run c --image b snapshot leaves
+run c --image b restore --force leaves
+json "the size of leaves, too" "x['leaf_bytes'] == 512" c --image b info -j
+run c --image b restore --force --layout sorted leaves
+json "but not for another layout" "x['leaf_bytes'] == 1024" c --image b info -j
+run c --image b restore --force s
 t "restore without --size" 2 '' 'give --size' c --image new restore s
 t "restore over an image" 3 '' '--force replaces it' c --image b restore s
 cp b before
