@@ -30,6 +30,8 @@ struct args {
 	struct target *target;
 	const char *to;
 	struct crabtree *copy;
+	uint64_t part, parts;		/* a pass copies every item whose number has this remainder */
+	uint64_t seen;			/* items so far */
 	uint64_t records;
 	struct json_object *names;	/* damaged values; NULL: it is no store of names */
 	uint64_t nameless;		/* values whose names are damaged */
@@ -43,21 +45,26 @@ static bool is_of_blobs(const struct crabtree_info *info)
 	return info->feature_incompat & CRABTREE_INCOMPAT_BLOBS;
 }
 
+/* The first pass reports them all */
 static void lose(struct args *args, uint64_t from, uint64_t to)
 {
+	if (args->part)
+		return;
 	if (args->ranges < MOST_LOST)
 		args->lost[args->ranges] = (struct range){ from, to };
 	args->ranges++;
 }
 
-/*
- * Copies until the end; a quarantined range moves the iterator and is lost. If there are two
- * passes, the first one copies every second record and the last one the others.
- */
-static int copy_records(struct args *args, struct crabtree_iter *iter, int pass, int passes)
+static bool is_of_pass(struct args *args)
+{
+	return args->seen++ % args->parts == args->part;
+}
+
+/* Copies until the end; a quarantined range moves the iterator and is lost */
+static int copy_records(struct args *args, struct crabtree_iter *iter)
 {
 	struct crabtree_record record;
-	uint64_t from, n = 0;
+	uint64_t from;
 	int got, err;
 
 	for (;;) {
@@ -66,13 +73,12 @@ static int copy_records(struct args *args, struct crabtree_iter *iter, int pass,
 		if (!got)
 			return 0;
 		if (got == -EUCLEAN && crabtree_iter_tell(iter) > from) {
-			if (!pass)
-				lose(args, from, crabtree_iter_tell(iter) - 1);
+			lose(args, from, crabtree_iter_tell(iter) - 1);
 			continue;
 		}
 		if (got < 0)
 			return got;
-		if (n++ % passes != (uint64_t)pass)
+		if (!is_of_pass(args))
 			continue;
 		err = crabtree_insert(args->copy, record.key, record.value,
 				      CRABTREE_INSERT_CREATE, NULL, NULL);
@@ -95,6 +101,8 @@ static int copy_blob(struct args *args, const struct crabtree_entry *entry)
 		lose(args, entry->key, entry->key);
 		return 0;
 	}
+	if (!err && !is_of_pass(args))
+		return 0;
 	if (!err)
 		err = crabtree_put(args->copy, entry->key, value, bytes, CRABTREE_PUT_CREATE, NULL);
 	args->records += !err;
@@ -139,10 +147,14 @@ static int copy_name(const struct crabtree_name *name, void *arg)
 
 	if (!err)
 		err = crabtree_get_named(args->target->ct, &named);
+	if (err == -EUCLEAN && args->part)
+		return 0;
 	if (err == -EUCLEAN) {
 		name_text(name->name, name->name_bytes, text);
 		return json_object_array_add(args->names, json_object_new_string(text));
 	}
+	if (!err && !is_of_pass(args))
+		return 0;
 	if (!err)
 		err = crabtree_put_named(args->copy, &named, CRABTREE_PUT_CREATE);
 	args->records += !err;
@@ -154,7 +166,7 @@ static int copy_names(struct args *args, const struct crabtree_info *info)
 {
 	struct crabtree_names all = { .flags = 0 };
 	int err = crabtree_names(args->target->ct, &all, copy_name, args);
-	uint64_t listed = args->records + json_object_array_length(args->names);
+	uint64_t listed = args->seen + json_object_array_length(args->names);
 
 	args->nameless = info->records > listed ? info->records - listed : 0;
 	args->leaves = info->leaves_bad;
@@ -191,31 +203,37 @@ static int check_copy(struct args *args)
 	return err;
 }
 
-static int copy_pass(struct args *args, int pass, int passes)
+static int copy_pass(struct args *args, const struct crabtree_info *info)
 {
 	struct crabtree_iter *iter;
-	int err = crabtree_iter_new(args->target->ct, 0, CRABTREE_KEY_RESERVED - 1, &iter);
+	int err;
 
+	args->seen = 0;
+	if (args->names)
+		return copy_names(args, info);
+	if (is_of_blobs(info))
+		return copy_blobs(args);
+	err = crabtree_iter_new(args->target->ct, 0, CRABTREE_KEY_RESERVED - 1, &iter);
 	if (err)
 		return err;
-	err = copy_records(args, iter, pass, passes);
+	err = copy_records(args, iter);
 	crabtree_iter_free(iter);
 	return err;
 }
 
-static int fill_copy(struct args *args, const struct crabtree_info *info, int passes)
+static int fill_copy(struct args *args, const struct crabtree_info *info, uint64_t parts)
 {
-	int pass, err = format_copy(args, info);
+	int err = format_copy(args, info);
 
+	if (args->names) {
+		json_object_put(args->names);
+		args->names = json_object_new_array();
+	}
 	args->records = 0;
 	args->ranges = 0;
-	if (!err && args->names)
-		err = copy_names(args, info);
-	else if (!err && is_of_blobs(info))
-		err = copy_blobs(args);
-	else
-		for (pass = 0; pass < passes && !err; pass++)
-			err = copy_pass(args, pass, passes);
+	args->parts = parts;
+	for (args->part = 0; args->part < parts && !err; args->part++)
+		err = copy_pass(args, info);
 	return err ? err : check_copy(args);
 }
 
@@ -227,7 +245,7 @@ static int fill_and_check(struct args *args, const struct crabtree_info *info)
 {
 	int err = fill_copy(args, info, 1);
 
-	return err == -ENOSPC && !is_of_blobs(info) ? fill_copy(args, info, 2) : err;
+	return err == -ENOSPC ? fill_copy(args, info, 2) : err;
 }
 
 static int make_copy(struct args *args, const struct crabtree_info *info)

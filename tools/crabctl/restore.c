@@ -179,18 +179,34 @@ static int fill_records(struct restore *restore, struct stream *stream)
 	return err ? err : got;
 }
 
-int restore_fill(struct restore *restore, struct stream *stream)
+static int fill(struct restore *restore, struct stream *stream, uint32_t parts)
 {
+	uint32_t part;
 	uint64_t stored;
 	struct stat st;
-	int err;
+	int err = 0;
 
 	progress_begin(item_kind_name(stream->kind),
 		       fstat(fileno(stream->file), &st) ? 0 : st.st_size);
-	err = stream->kind == ITEM_RECORD ? fill_records(restore, stream) :
-	      stream_store(stream, restore->ct, CRABTREE_PUT_CREATE, &stored);
+	for (part = 0; part < parts && !err; part++) {
+		stream_begin_part(stream, part, parts);
+		err = stream->kind == ITEM_RECORD ? fill_records(restore, stream) :
+		      stream_store(stream, restore->ct, CRABTREE_PUT_CREATE, &stored);
+	}
 	progress_clear();
 	return err;
+}
+
+/* As of fsck: in leaves that ascending keys fill by half, a second pass fills the other half */
+int restore_fill(struct restore *restore, struct stream *stream)
+{
+	int err = fill(restore, stream, 1);
+
+	if (err != -ENOSPC)
+		return err;
+	restore->format.flags |= CRABTREE_FORMAT_FORCE;
+	err = crabtree_format(restore->ct, &restore->format, sizeof(restore->format));
+	return err ? err : fill(restore, stream, 2);
 }
 
 int restore_check(struct restore *restore, const struct stream *stream)

@@ -393,7 +393,7 @@ static int read_item(struct stream *stream, const char *line, struct item *item)
 	return stream->kind == ITEM_RECORD ? 0 : read_value(stream, item);
 }
 
-int stream_next(struct stream *stream, struct item *item)
+static int next_item(struct stream *stream, struct item *item)
 {
 	char line[STREAM_LINE];
 	int got;
@@ -410,6 +410,24 @@ int stream_next(struct stream *stream, struct item *item)
 	return stream->count % STREAM_BLOCK == 0 && read_sum(stream) ? -EINVAL : 1;
 }
 
+int stream_next(struct stream *stream, struct item *item)
+{
+	int got;
+
+	do
+		got = next_item(stream, item);
+	while (got > 0 && stream->parts && (stream->count - 1) % stream->parts != stream->part);
+	return got;
+}
+
+void stream_begin_part(struct stream *stream, uint32_t part, uint32_t parts)
+{
+	rewind(stream->file);
+	stream_open(stream, stream->file, stream->name);
+	stream->part = part;
+	stream->parts = parts;
+}
+
 int stream_verify(struct stream *stream)
 {
 	struct item item;
@@ -422,8 +440,7 @@ int stream_verify(struct stream *stream)
 	while (got > 0);
 	free(item.data);
 	if (!got) {
-		rewind(stream->file);
-		stream_open(stream, stream->file, stream->name);
+		stream_begin_part(stream, 0, 1);
 		return EXIT_OK;
 	}
 	fprintf(stderr, "crabctl: %s:%" PRIu64 ": %s (good up to line %" PRIu64

@@ -38,6 +38,8 @@
  * @count: items so far
  * @last: the last one, without a value
  * @ended: the last line was read
+ * @part: of @parts: stream_next() returns each item whose number has this remainder
+ * @parts: 0: all items
  * @info: the store that it came from: uuid, engine, layout, leaf_bytes, label
  * @why: out, on error: the error in the line @line
  */
@@ -51,6 +53,8 @@ struct stream {
 	uint64_t count;
 	struct item last;
 	bool ended;
+	uint32_t part;
+	uint32_t parts;
 	struct crabtree_info info;
 	const char *why;
 };
@@ -103,6 +107,9 @@ int stream_next(struct stream *stream, struct item *item);
  * Return: EXIT_OK, or EXIT_FAILED after a message with place and cause.
  */
 int stream_verify(struct stream *stream);
+
+/* Begins again, with every @parts-th item alone, from the one with the number @part on */
+void stream_begin_part(struct stream *stream, uint32_t part, uint32_t parts);
 
 /**
  * stream_store() - store the rest of a stream of blobs or of names

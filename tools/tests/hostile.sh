@@ -10,7 +10,7 @@ mkdir images
 "$hostile" make images || exit 1
 cd images || exit 1
 mapfile -t groups < <(printf '%s\n' *.img | sed 's/-[0-9]*\.img$//' | sort -u)
-suite $((${#groups[@]} + 13))
+suite $((${#groups[@]} + 33))
 
 repaired=0 lost=0 refused=0
 # repair IMAGE [WHOLE]: prints the fault, if there is one
@@ -68,6 +68,31 @@ for layout in crab/slotted crab/sorted nvtree/append fastfair/shift clfb/inplace
 	"$crabctl" --image full.img load --batch 1 records > /dev/null 2>&1
 	t "$layout: all records of a full store" 0 ' records, sound$' '' \
 		"$crabctl" --image full.img fsck full
+	run "$crabctl" --image full.img snapshot full.s
+	rm -f full
+	t "$layout: they are restored to its size" 0 ' records restored$' '' \
+		"$crabctl" --image full restore --size 64K full.s
+	head -c 64K /dev/zero > device
+	FAKE_IMAGE=$PWD/device t "$layout: in a device, too" 0 ' records restored$' '' \
+		"$out/tests/crabctl-fakedev" -d /dev/zero restore full.s
 done
+
+# full KIND ENGINE: the same, of values
+full()
+{
+	local n=0
+
+	rm -f full.img full
+	run "$crabctl" --image full.img format --size 128K "--$1" --engine "$2" --leaf-size 512
+	while "$crabctl" --image full.img set $((++n * 7919 % 10007)) "$(printf %060d 0)" 2> err; do
+		:
+	done
+	run "$crabctl" --image full.img snapshot full.s
+}
+full blobs fastfair
+t "all blobs of a full store" 0 ' records, sound$' '' "$crabctl" --image full.img fsck full
+t "they are restored to its size" 0 ' blobs restored$' '' \
+	"$crabctl" --image full restore --force full.s
+
 truth "some lose ranges, and some lose nothing" [ "$((repaired > 50 && lost > 50))" = 1 ]
 truth "few are refused" [ "$((refused * 4 < repaired + lost))" = 1 ]
