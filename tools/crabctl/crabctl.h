@@ -75,6 +75,14 @@ uint64_t size_arg(struct argp_state *state, const char *what, const char *text);
 bool uuid_parse(const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
 void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
 
+#define SIZE_TRIALS	10
+
+/* The size of an image that is tried after @n others were too small: 1/16 more, 3/16, 7/16 ... */
+static inline uint64_t size_larger(uint64_t size, unsigned int n)
+{
+	return size + ((size / 16 | 4095) + 1) * ((2ULL << n) - 1);
+}
+
 /* line.c */
 #define LINE_ROOM	(256U << 10)
 #define LINE_LONG	"a line of 256 KiB or more"

@@ -29,6 +29,7 @@ struct range {
 struct args {
 	struct target *target;
 	const char *to;
+	uint64_t size;			/* of the new image; 0: that of the old one */
 	struct crabtree *copy;
 	uint64_t part, parts;		/* a pass copies every item whose number has this remainder */
 	uint64_t seen;			/* items so far */
@@ -250,7 +251,7 @@ static int fill_and_check(struct args *args, const struct crabtree_info *info)
 
 static int make_copy(struct args *args, const struct crabtree_info *info)
 {
-	int closed, err = crabtree_create_image(args->to, info->region_bytes);
+	int closed, err = crabtree_create_image(args->to, args->size);
 
 	if (err)
 		return err;
@@ -263,6 +264,25 @@ static int make_copy(struct args *args, const struct crabtree_info *info)
 	if (err)
 		unlink(args->to);
 	return err;
+}
+
+/* A size that is enough, after that of @args was not: found by trial */
+static int refuse_small(struct args *args, const struct crabtree_info *info)
+{
+	uint64_t given = args->size;
+	int err = -ENOSPC;
+	unsigned int n;
+
+	for (n = 0; err == -ENOSPC && n < SIZE_TRIALS; n++) {
+		args->size = size_larger(given, n);
+		err = make_copy(args, info);
+	}
+	if (err)
+		return fail_file(args->to, err, "fsck, with %" PRIu64 " bytes", given);
+	unlink(args->to);
+	fprintf(stderr, "crabctl: %s: fsck: %" PRIu64 " bytes are too few; --size=%" PRIu64
+		" is enough\n", args->to, given, args->size);
+	return EXIT_FAILED;
 }
 
 static int report_json(const struct args *args)
@@ -330,8 +350,12 @@ static int fsck(struct args *args)
 		return fail(args->target, -EUCLEAN, "fsck: no store that can be read");
 	if (has_names(args->target))
 		args->names = json_object_new_array();
+	if (!args->size)
+		args->size = info.region_bytes;
 	if (!err)
 		err = make_copy(args, &info);
+	if (err == -ENOSPC)
+		return refuse_small(args, &info);
 	if (err)
 		return fail_file(args->to, err, "fsck");
 	if (args->target->json)
@@ -341,6 +365,13 @@ static int fsck(struct args *args)
 	return is_complete(args) ? EXIT_OK : EXIT_NOT_FOUND;
 }
 
+enum { OPT_SIZE = 0x2000 };
+
+static const struct argp_option options[] = {
+	{ "size", OPT_SIZE, "BYTES", 0, "size of the new image [that of the damaged one]", 0 },
+	{ 0 }
+};
+
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
@@ -348,6 +379,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = args->target;
+		return 0;
+	case OPT_SIZE:
+		args->size = size_arg(state, "--size", arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->to)
@@ -364,6 +398,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
+	.options = options,
 	.parser = parse_opt,
 	.args_doc = "NEW",
 	.doc = "Copy all records that a damaged --image still serves into the image NEW, and report "

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,12 +31,14 @@ static int sync_path(const char *path)
 	return err;
 }
 
-/* Closes the file, which is empty */
-static int make_room(FILE *file, uint64_t size)
+static int make_room(const char *path, uint64_t size)
 {
-	int err = size % PAGE ? -EINVAL : -posix_fallocate(fileno(file), 0, size);
+	int fd = open(path, O_RDWR | O_CLOEXEC), err;
 
-	return fclose(file) && !err ? -errno : err;
+	if (fd < 0)
+		return -errno;
+	err = size % PAGE ? -EINVAL : -posix_fallocate(fd, 0, size);
+	return close(fd) && !err ? -errno : err;
 }
 
 static int make_image(struct restore *restore, struct stream *stream, const char *path)
@@ -54,6 +57,45 @@ static int make_image(struct restore *restore, struct stream *stream, const char
 	return err ? err : sync_path(path);
 }
 
+static bool is_small(int err)
+{
+	return err == -ENOSPC || err == -EMSGSIZE;
+}
+
+/* The image was too small: finds a size that is not, by trial, and reports it */
+static int refuse_small(struct restore *restore, struct stream *stream, const char *path)
+{
+	const char *image = restore->target->image;
+	uint64_t given = restore->size;
+	int err = -ENOSPC, n;
+
+	restore->format.flags |= CRABTREE_FORMAT_FORCE;
+	for (n = 0; is_small(err) && n < SIZE_TRIALS; n++) {
+		restore->size = size_larger(given, n);
+		if (make_room(path, restore->size))
+			break;
+		err = make_image(restore, stream, path);
+	}
+	fprintf(stderr, "crabctl: %s: restore: %" PRIu64 " bytes are too few", image, given);
+	if (err)
+		fprintf(stderr, ": give a larger --size\n");
+	else
+		fprintf(stderr, "; --size=%" PRIu64 " is enough\n", restore->size);
+	return EXIT_FAILED;
+}
+
+static int make(struct restore *restore, struct stream *stream, const char *path)
+{
+	int err = make_room(path, restore->size);
+
+	if (err)
+		return fail_file(restore->target->image, err, "restore");
+	err = make_image(restore, stream, path);
+	if (is_small(err))
+		return refuse_small(restore, stream, path);
+	return err ? fail_file(restore->target->image, err, "restore") : EXIT_OK;
+}
+
 /*
  * The stream is good, and the file that is there is locked. The renamed file is durable once its
  * directory is, which the caller owns.
@@ -63,17 +105,17 @@ static int replace(struct restore *restore, struct stream *stream)
 	const char *image = restore->target->image;
 	struct partial partial;
 	FILE *file = partial_open(&partial, image);
-	int err = file ? make_room(file, restore->size) : -errno;
+	int code = file ? EXIT_OK : fail_file(image, -errno, "restore"), err;
 
-	if (!err)
-		err = make_image(restore, stream, partial.path);
-	if (!err)
-		err = partial_place(&partial, restore->target->ct);
-	partial_end(&partial);
+	if (file)
+		fclose(file);
+	if (!code)
+		code = make(restore, stream, partial.path);
+	err = code ? 0 : partial_place(&partial, restore->target->ct);
 	if (err)
-		return fail_file(image, err, "restore%s",
-				 err == -ENOSPC || err == -EMSGSIZE ? " (give a larger --size)" : "");
-	return EXIT_OK;
+		code = fail_file(image, err, "restore");
+	partial_end(&partial);
+	return code;
 }
 
 /* An image that is there is replaced only with --force, and only if no program has it open */

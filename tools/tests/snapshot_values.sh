@@ -46,7 +46,7 @@ run c --image b cat 3
 same "a long value" out v3
 run c --image b cat 2
 same "a value with line feeds and zeros" out v2
-t "restore to an image that is too small" 3 '' 'give a larger --size' c --image b restore --size 48K --force s
+t "restore to an image that is too small" 3 '' '49152 bytes are too few; --size=[0-9]+ is enough' c --image b restore --size 48K --force s
 
 # Differences
 c --image b set 2 two > /dev/null
