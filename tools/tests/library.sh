@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 calls=165
-suite $((calls + 15))
+suite $((calls + 17))
 "$out/tests/library"
 number=$calls
 
@@ -20,6 +20,10 @@ t "versions are attached" 0 'crabtree_open@@LIBCRABTREE_0' '' nm -D "$out/libcra
 t "soname" 0 'SONAME.*\[libcrabtree.so.0\]' '' readelf -d "$out/libcrabtree.so"
 
 truth "install" make -s -C "$2/.." install OUT="$out" DESTDIR="$tmp/root" PREFIX=/usr
+make -n -C "$2/.." install OUT="$out" > steps
+truth "which refreshes the cache of the dynamic linker" grep -q ' ldconfig ' steps
+make -n -C "$2/.." install OUT="$out" DESTDIR=/root > steps
+truth "but not that of another root" sh -c '! grep ldconfig steps'
 for file in bin/crabctl include/crabtree.h include/crabtree_blob.h include/crabtree_names.h include/linux/crabtree.h \
 	include/linux/crabtree_blob.h include/linux/crabtree_observe.h include/linux/crabtree_store.h include/crabtree_scan.h lib/libcrabtree.a \
 	lib/libcrabtree.so lib/libcrabtree.so.0 lib/libcrabtree-image.so.0 lib/pkgconfig/libcrabtree.pc \
