@@ -127,4 +127,15 @@ void crab_host_quiescent(void)
 	crab_host_enter();
 	crab_urcu(quiescent_state)();
 }
+
+void crab_host_sleeps(void)
+{
+	crab_host_enter();
+	crab_urcu(thread_offline)();
+}
+
+void crab_host_wakes(void)
+{
+	crab_urcu(thread_online)();
+}
 #endif

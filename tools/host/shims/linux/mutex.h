@@ -17,6 +17,15 @@ struct mutex {
 
 #define mutex_lock_killable(l)	({ mutex_lock(l); 0; })
 
+/* Around a wait for a lock: a grace period does not wait for a task that sleeps */
+#ifdef CRABTREE_HOST_QSBR
+void crab_host_sleeps(void);
+void crab_host_wakes(void);
+#else
+#define crab_host_sleeps()	((void)0)
+#define crab_host_wakes()	((void)0)
+#endif
+
 #ifdef CRABTREE_HOST_THREADS
 
 #define DEFINE_MUTEX(x)		struct mutex x = { .lock = PTHREAD_MUTEX_INITIALIZER }
@@ -44,7 +53,9 @@ static inline void mutex_lock(struct mutex *mutex)
 			return;
 		cpu_relax();
 	}
+	crab_host_sleeps();
 	pthread_mutex_lock(&mutex->lock);
+	crab_host_wakes();
 	WRITE_ONCE(mutex->held, 1);
 }
 

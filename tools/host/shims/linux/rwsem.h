@@ -30,17 +30,20 @@ struct rw_semaphore {
 
 #define init_rwsem(l)		((l)->held = 0, pthread_rwlock_init(&(l)->lock, NULL))
 /* A task that has the lock for writing gets an error */
-#define down_read(l)							\
+#define crab_host_rwlock(kind, l)					\
 	do {								\
 		might_sleep();						\
-		if (pthread_rwlock_rdlock(&(l)->lock))			\
+		if (!pthread_rwlock_try##kind(&(l)->lock))		\
+			break;						\
+		crab_host_sleeps();					\
+		if (pthread_rwlock_##kind(&(l)->lock))			\
 			abort();					\
+		crab_host_wakes();					\
 	} while (0)
+#define down_read(l)		crab_host_rwlock(rdlock, l)
 #define down_write(l)							\
 	do {								\
-		might_sleep();						\
-		if (pthread_rwlock_wrlock(&(l)->lock))			\
-			abort();					\
+		crab_host_rwlock(wrlock, l);				\
 		(l)->held = 1;						\
 	} while (0)
 #define up_read(l)		pthread_rwlock_unlock(&(l)->lock)
