@@ -12,7 +12,8 @@
  *
  * Invariants: a write that began after the opening of a snapshot is preceded by a note in its table
  * or a later one, or the snapshot has ended; the first snapshot in the list is open, and the tables
- * of closed ones are folded into those before (snap_fold.c), so that at most one table has no reader.
+ * of closed ones are folded into those before (snap_fold.c), so that one table at most has no
+ * reader.
  *
  * Locks: gate.h. The opening of a snapshot is a section in which its opener holds all stripes.
  */
