@@ -11,9 +11,8 @@
  * the word of a key is constant in a snapshot.
  *
  * Invariants: a write that began after the opening of a snapshot is preceded by a note in its table
- * or a later one, or the snapshot has ended; the first snapshot in the list is open, and the tables
- * of closed ones are folded into those before (snap_fold.c), so that one table at most has no
- * reader.
+ * or a later one, or the snapshot has ended; the first snapshot in the list is open. The table of a
+ * closed one is folded into the table before it (snap_fold.c), unless it is the newest.
  *
  * Locks: gate.h. The opening of a snapshot is a section in which its opener holds all stripes.
  */

@@ -205,6 +205,7 @@ int crab_tree_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_r
 			room = kmalloc(2 * crab_order_bytes(tree), GFP_NOIO);
 			got = room ? 0 : -ENOMEM;
 		}
+		/* Between two leaves, not after the last one */
 		if (got >= 0 && count < cap && start <= end && crab_tree_breathe(tree))
 			got = -EINTR;
 		if (got < 0)

@@ -18,7 +18,7 @@
 
 #define SIZE	(1U << 20)
 #define KEYS	20000U
-#define STEP	(1ULL << 40)	/* keys in two quarters */
+#define STEP	(1ULL << 48)	/* keys in two quarters */
 #define ALONE	1000U		/* a key that stays */
 
 static struct crab_media media;
@@ -67,7 +67,7 @@ static void judge(u64 leaves, const char *what)
 
 	tap_check(!crab_store_search(store, ALONE * STEP, &value) && value == ALONE, "search");
 	tap_ok(!err && !report.damage.count && report.records == 1 && report.leaves == leaves,
-	       "eadr: %s: %llu leaves are left of %llu; %d, %s", what, report.leaves, leaves, err,
+	       "eadr: %s: %llu leaves are left, %llu wanted; %d, %s", what, report.leaves, leaves, err,
 	       report.damage.what);
 }
 
