@@ -154,8 +154,8 @@ def start_twice(options, command, log, pass_fds):
     """Run the machine, and once more if it hung or died before our init ran."""
     run = start(options, command, log, pass_fds)
     if run.unbooted:
-        print(f"    {options.name or options.kernel}: did not boot, after {run.elapsed():.0f} s; "
-              "trying once more", flush=True)
+        print(f"    {options.name or options.kernel}: did not boot, after {run.elapsed():.1f} s (status "
+              f"{run.process.returncode}, said {run.last_words()}); trying once more", flush=True)
         run = start(options, command, log, pass_fds)
     return run
 

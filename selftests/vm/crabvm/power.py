@@ -78,6 +78,11 @@ class Run:
                 self.begun = b"CRABTREE BEGIN" in f.read()
         return self.begun
 
+    def last_words(self):
+        """The end of the console, in one line."""
+        with open(self.log, encoding="utf-8", errors="replace") as f:
+            return " / ".join(line.strip() for line in f.read().splitlines()[-4:])[-400:] or "nothing"
+
     def is_over(self, watch, boot_seconds):
         """Whether it is hung, the reason being kept, or has had its time to boot."""
         self.hung = watch.hung()
