@@ -155,7 +155,7 @@ def start_twice(options, command, log, pass_fds):
     run = start(options, command, log, pass_fds)
     if run.unbooted:
         print(f"    {options.name or options.kernel}: did not boot, after {run.elapsed():.1f} s (status "
-              f"{run.process.returncode}, said {run.last_words()}); trying once more", flush=True)
+              f"{run.process.returncode}: {run.last_words()}); trying once more", flush=True)
         run = start(options, command, log, pass_fds)
     return run
 
