@@ -42,19 +42,24 @@ static void table_exit(struct kunit *test)
 }
 
 /* All bytes of a new descriptor are zero; then it gets a pattern and its number */
-static void table_alloc(struct kunit *test, u32 i, struct crab_leaf_chunk **own)
+static void table_alloc_as(struct kunit *test, u32 i, struct crab_leaf_chunk **own, gfp_t gfp)
 {
 	struct table_test *t = test->priv;
 	struct crab_leaf *leaf;
 
-	KUNIT_ASSERT_EQ(test, crab_leaf_table_reserve(&t->table, 1, GFP_KERNEL), 0);
-	leaf = crab_leaf_table_alloc(&t->table, own, GFP_KERNEL);
+	KUNIT_ASSERT_EQ(test, crab_leaf_table_reserve(&t->table, 1, gfp), 0);
+	leaf = crab_leaf_table_alloc(&t->table, own, gfp);
 	KUNIT_ASSERT_NOT_NULL(test, leaf);
 	KUNIT_EXPECT_TRUE(test, !memchr_inv(leaf, 0, TABLE_BYTES));
 	memset(leaf, 0xff, TABLE_BYTES);
 	leaf->number = i;
 	t->leaf[i] = leaf;
 	t->place[i] = crab_leaf_table_place(&t->table, leaf);
+}
+
+static void table_alloc(struct kunit *test, u32 i, struct crab_leaf_chunk **own)
+{
+	table_alloc_as(test, i, own, GFP_KERNEL);
 }
 
 static void table_free(struct kunit *test, u32 i)
@@ -146,10 +151,41 @@ static void table_dead(struct kunit *test)
 	table_compare(test);
 }
 
+/*
+ * A longer directory is made before it is needed: the test may not wait, because it is a reader.
+ * Until its section ends, chunks are in the directory that it had, too.
+ */
+static void table_ahead(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	struct crab_leaf_chunk **chunks;
+	u32 i = 0, room, wrong = 0;
+
+	table_alloc(test, i++, NULL);
+	chunks = t->table.chunks;
+	room = container_of(chunks, struct crab_leaf_dir, chunks[0])->room;
+	while ((u32)atomic_read(&t->table.end) < room / 2)
+		table_alloc(test, i++, NULL);
+	rcu_read_lock();
+	while (crab_leaf_table_chunks(&t->table) < room) {
+		table_alloc_as(test, i, NULL, GFP_ATOMIC);
+		wrong += !chunks[t->place[i++] >> CRAB_LEAF_LINE_SHIFT];
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+	rcu_read_unlock();
+	KUNIT_ASSERT_NOT_NULL(test, t->table.before);
+	KUNIT_EXPECT_PTR_EQ(test, t->table.before->chunks, chunks);
+	while (crab_leaf_table_chunks(&t->table) <= room)
+		table_alloc(test, i++, NULL);
+	KUNIT_EXPECT_TRUE(test, !t->table.before);
+	table_compare(test);
+}
+
 static struct kunit_case table_cases[] = {
 	KUNIT_CASE(table_places),
 	KUNIT_CASE(table_reuse),
 	KUNIT_CASE(table_dead),
+	KUNIT_CASE(table_ahead),
 	{}
 };
 

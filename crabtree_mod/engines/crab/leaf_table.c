@@ -35,6 +35,7 @@
 
 #define CHUNKS_MAX	(1U << (32 - CRAB_LEAF_LINE_SHIFT))
 #define DIR_ROOM	64U	/* entries of the first directory */
+#define DIR_ENOUGH(room)	((room) / 4 * 3)	/* a longer one is made ahead of its need */
 #define NO_HOLE		(~0U)
 
 static_assert(sizeof(struct crab_leaf_chunk) == 1 << CRAB_LEAF_LINE_SHIFT);
@@ -98,14 +99,30 @@ void crab_leaf_table_destroy(struct crab_leaf_table *table)
 		cond_resched();
 	}
 	kvfree(table_dir(table));
+	kvfree(table->before);
 	table->chunks = NULL;
+	table->before = NULL;
 	atomic_set(&table->end, 0);
 }
 
 /*
- * Readers may use the shorter directory until their section ends: they load it and the place in any
- * order. So none of them is left when a chunk gets a number beyond its end.
+ * Readers may use the directory before this one until their section ends: they load it and the
+ * place in any order. So a new chunk is in both, and none of the readers is left when a chunk gets
+ * a number beyond its end, below @room. Until then, nobody waits for them.
  */
+static void table_await(struct crab_leaf_table *table, u64 room)
+{
+	if (!table->before)
+		return;
+	if (!poll_state_synchronize_rcu(table->cookie)) {
+		if (room <= table->before->room)
+			return;
+		synchronize_rcu();
+	}
+	kvfree(table->before);
+	table->before = NULL;
+}
+
 static int table_extend(struct crab_leaf_table *table, u64 room, gfp_t gfp)
 {
 	struct crab_leaf_dir *old = table_dir(table), *dir;
@@ -119,17 +136,24 @@ static int table_extend(struct crab_leaf_table *table, u64 room, gfp_t gfp)
 		memcpy(dir->chunks, old->chunks, table_end(table) * sizeof(*dir->chunks));
 	/* Pairs with crab_leaf_table_at(): the chunks are in it */
 	smp_store_release(&table->chunks, dir->chunks);
-	if (old)
-		synchronize_rcu();
-	kvfree(old);
+	table->before = old;
+	table->cookie = start_poll_synchronize_rcu();
 	return 0;
 }
 
 int crab_leaf_table_reserve(struct crab_leaf_table *table, u64 chunks, gfp_t gfp)
 {
 	u64 room = table_end(table) + chunks - min_t(u64, chunks, table->holes);
+	const struct crab_leaf_dir *dir = table_dir(table);
+	bool fits = dir && room <= dir->room;
 
-	return table->chunks && room <= table_dir(table)->room ? 0 : table_extend(table, room, gfp);
+	table_await(table, room);
+	if (fits && (table->before || room <= DIR_ENOUGH(dir->room)))
+		return 0;
+	if (table_extend(table, fits ? dir->room + 1 : room, fits ? gfp | __GFP_NOWARN : gfp))
+		return fits ? 0 : -ENOMEM;
+	table_await(table, room);
+	return 0;
 }
 
 /* A number for a chunk; crab_leaf_table_reserve() made room for it. In attach there are no holes */
@@ -144,6 +168,8 @@ static void table_number(struct crab_leaf_table *table, struct crab_leaf_chunk *
 	}
 	/* Pairs with crab_leaf_table_at() */
 	smp_store_release(&table->chunks[chunk->number], chunk);
+	if (table->before)	/* Pairs with crab_leaf_table_at() as well */
+		smp_store_release(&table->before->chunks[chunk->number], chunk);
 }
 
 static struct crab_leaf_chunk *chunk_alloc(struct crab_leaf_table *table, gfp_t gfp)

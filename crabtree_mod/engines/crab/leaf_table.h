@@ -58,6 +58,8 @@ struct crab_leaf_dir {
  * @spare: chunks with a free descriptor
  * @dead: descriptors that wait for readers, in the order in which they were handed over
  * @dead_end: the NULL pointer that ends @dead
+ * @before: the directory before that of @chunks, while readers may use it; or NULL
+ * @cookie: of the grace period after which none does
  */
 struct crab_leaf_table {
 	struct crab_leaf_chunk **chunks;
@@ -69,6 +71,8 @@ struct crab_leaf_table {
 	struct list_head spare;
 	struct crab_leaf *dead;
 	struct crab_leaf **dead_end;
+	struct crab_leaf_dir *before;
+	unsigned long cookie;
 };
 
 /**
@@ -92,7 +96,8 @@ void crab_leaf_table_destroy(struct crab_leaf_table *table);
  * @chunks: number of chunks that are added before the next call
  * @gfp: flags of the allocation
  *
- * If there is no room, it waits for all readers.
+ * A longer directory is made when a quarter of this one is left. It waits for readers only if that
+ * quarter is used up before they end.
  *
  * Context: may sleep; attach, or under crab_tree.smo_lock.
  * Return: 0 or -ENOMEM.
