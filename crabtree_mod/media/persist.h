@@ -158,7 +158,11 @@ static __always_inline void crab_prefetch_range(const void *p, u64 len)
 {
 	const u8 *line = p, *end = line + len;
 
-	for (; line < end; line += CRAB_LINE)
+	for (; line + CRAB_LINE < end; line += 2 * CRAB_LINE) {
+		__builtin_prefetch(line, 0, 2);
+		__builtin_prefetch(line + CRAB_LINE, 0, 2);
+	}
+	if (line < end)
 		__builtin_prefetch(line, 0, 2);
 }
 
