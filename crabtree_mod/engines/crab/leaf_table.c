@@ -106,9 +106,9 @@ void crab_leaf_table_destroy(struct crab_leaf_table *table)
 }
 
 /*
- * Readers may use the directory before this one until their section ends: they load it and the
- * place in any order. So a new chunk is in both, and none of the readers is left when a chunk gets
- * a number beyond its end, below @room. Until then, nobody waits for them.
+ * Frees the directory before this one once no reader uses it; waits for its readers only if it has
+ * not @room entries. They load the directory and the place in any order: so a new chunk is in both,
+ * and no such reader is left when a chunk gets a number beyond its end.
  */
 static void table_await(struct crab_leaf_table *table, u64 room)
 {

@@ -6,8 +6,8 @@
 
 #define GFP_KERNEL		0x1U
 #define GFP_NOIO		0x8U
-#define GFP_ATOMIC		0x20U
 #define GFP_NOFS		0x10U
+#define GFP_ATOMIC		0x20U
 #define __GFP_ZERO		0x100U
 #define __GFP_NOWARN		0x200U
 #define __GFP_NORETRY		0x400U
