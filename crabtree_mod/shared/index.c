@@ -29,16 +29,11 @@
 #include <linux/string.h>
 
 #include "index.h"
+#include "shortcut.h"
 
 #define INDEX_LINE	64	/* bytes between two prefetches */
 /* With more nodes than a second-level cache holds, the last level comes from memory */
 #define INDEX_NEAR	((1U << 20) / sizeof(struct crab_index_node))
-
-/* Path of a search: the node of each level and the entry taken in it */
-struct index_path {
-	struct crab_index_node *node[CRAB_INDEX_HEIGHT];
-	u32 pos[CRAB_INDEX_HEIGHT];
-};
 
 static struct crab_index_node *node_alloc(struct crab_index *index)
 {
@@ -178,6 +173,7 @@ void crab_index_destroy(struct crab_index *index)
 {
 	struct crab_index_node *node;
 
+	crab_shortcut_destroy(index);
 	index_free_nodes(index);
 	while ((node = index->stash)) {
 		index->stash = node->children[0];
@@ -201,6 +197,7 @@ int crab_index_reserve(struct crab_index *index)
 {
 	struct crab_index_node *node;
 
+	crab_shortcut_step(index);
 	while (!crab_index_is_reserved(index)) {
 		node = node_alloc(index);
 		if (!node)
@@ -256,6 +253,7 @@ int crab_index_append(struct crab_index *index, u64 low, void *leaf)
 
 	if (crab_index_reserve(index))
 		return -ENOMEM;
+	index->entries++;
 	for (level = 0; ; level++) {
 		if (!index->right[level])
 			index_append_root(index, level);
@@ -370,8 +368,7 @@ static void index_assert_locked(const struct crab_index *index)
 #endif
 }
 
-/* The path to a key that the caller will change */
-static void index_walk(struct crab_index *index, u64 key, struct index_path *path)
+void crab_index_walk(const struct crab_index *index, u64 key, struct crab_index_path *path)
 {
 	struct crab_index_node *node = index->root;
 	u32 level;
@@ -385,6 +382,22 @@ static void index_walk(struct crab_index *index, u64 key, struct index_path *pat
 			return;
 		node = node->children[path->pos[level]];
 	}
+}
+
+bool crab_index_next(const struct crab_index *index, struct crab_index_path *path)
+{
+	u32 level = 0;
+
+	while (++path->pos[level] == path->node[level]->count) {
+		if (path->node[level] == index->root)
+			return false;
+		level++;
+	}
+	for (; level; level--) {
+		path->node[level - 1] = path->node[level]->children[path->pos[level]];
+		path->pos[level - 1] = 0;
+	}
+	return true;
 }
 
 /* Moves the upper half of a full node to a new right sibling */
@@ -411,14 +424,14 @@ static void index_grow(struct crab_index *index, struct crab_index_node *right)
 	index_set_root(index, root);
 }
 
-void crab_index_insert(struct crab_index *index, u64 low, void *leaf)
+static void index_insert(struct crab_index *index, u64 low, void *leaf)
 {
 	struct crab_index_node *node, *right;
-	struct index_path path;
+	struct crab_index_path path;
 	void *child = leaf;
 	u32 level, pos;
 
-	index_walk(index, low, &path);
+	crab_index_walk(index, low, &path);
 	for (level = 0; ; level++) {
 		node = path.node[level];
 		pos = path.pos[level] + 1;
@@ -440,16 +453,24 @@ void crab_index_insert(struct crab_index *index, u64 low, void *leaf)
 	}
 }
 
+void crab_index_insert(struct crab_index *index, u64 low, void *leaf)
+{
+	index_insert(index, low, leaf);
+	index->entries++;
+	crab_shortcut_update(index, low);
+}
+
 void crab_index_replace(struct crab_index *index, u64 low, void *leaf)
 {
-	struct index_path path;
+	struct crab_index_path path;
 
-	index_walk(index, low, &path);
+	crab_index_walk(index, low, &path);
 	node_put(path.node[0], path.pos[0], path.node[0]->keys[path.pos[0]], leaf);
+	crab_shortcut_update(index, low);
 }
 
 /* The first key of a node changed: change the entries that name it */
-static void index_rename_first(struct crab_index *index, struct index_path *path, u32 level)
+static void index_rename_first(struct crab_index *index, struct crab_index_path *path, u32 level)
 {
 	u64 key = path->node[level]->keys[0];
 
@@ -464,10 +485,10 @@ static void index_rename_first(struct crab_index *index, struct index_path *path
 void crab_index_remove(struct crab_index *index, u64 low)
 {
 	struct crab_index_node *node;
-	struct index_path path;
+	struct crab_index_path path;
 	u32 level, emptied;
 
-	index_walk(index, low, &path);
+	crab_index_walk(index, low, &path);
 	for (level = 0; ; level++) {
 		node = path.node[level];
 		node_remove_at(node, path.pos[level]);
@@ -487,4 +508,6 @@ void crab_index_remove(struct crab_index *index, u64 low)
 		index_set_root(index, node->children[0]);
 		node_retire(index, node);
 	}
+	index->entries--;
+	crab_shortcut_update(index, low);
 }

@@ -49,17 +49,39 @@ struct crab_index_node {
  * @stash: nodes held for the next insert, so that it cannot fail, linked by
  *	children[0]
  * @stashed: number of nodes in @stash
+ * @entries: number of leaves
+ * @shortcuts: a table of shortcut.h; or NULL
+ * @before: the table before @shortcuts, while readers may use it; or NULL
+ * @cookie: of the grace period after which none does
+ * @table_bytes: memory of both tables
+ * @shortens: crab_shortcut_build() was called
  * @lock: the owner's lock that excludes changes; NULL until crab_index_set_lock()
  */
 struct crab_index {
 	struct crab_index_node *root;
+	struct crab_shortcuts *shortcuts;
 	u64 nodes;
+	u64 entries;
+	struct crab_shortcuts *before;
+	unsigned long cookie;
+	u64 table_bytes;
+	bool shortens;
 	struct crab_index_node *right[CRAB_INDEX_HEIGHT];
 	struct crab_index_node *stash;
 	u32 stashed;
 #ifdef CONFIG_LOCKDEP
 	const struct lockdep_map *lock;
 #endif
+};
+
+/**
+ * struct crab_index_path - path of a search
+ * @node: the node of each level
+ * @pos: the entry taken in it
+ */
+struct crab_index_path {
+	struct crab_index_node *node[CRAB_INDEX_HEIGHT];
+	u32 pos[CRAB_INDEX_HEIGHT];
 };
 
 #ifdef CONFIG_LOCKDEP
@@ -137,6 +159,46 @@ u32 crab_index_find_run(const struct crab_index *index, u64 key, u32 n, void **f
  * Context: as crab_index_find().
  */
 void crab_index_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found);
+
+/**
+ * crab_index_walk() - find the path to the child with the highest low <= @key
+ * @index: an index that is not empty
+ * @key: any but CRAB_INDEX_PAD
+ * @path: out: the path
+ * Context: changes are excluded.
+ */
+void crab_index_walk(const struct crab_index *index, u64 key, struct crab_index_path *path);
+
+/**
+ * crab_index_next() - go on to the next child
+ * @index: the index
+ * @path: of crab_index_walk(), with no change since
+ * Context: changes are excluded.
+ * Return: false if there is none; then the path is not to be used any more.
+ */
+bool crab_index_next(const struct crab_index *index, struct crab_index_path *path);
+
+/**
+ * crab_index_low() - the key of the entry at the end of a path
+ * @path: the path
+ * Context: changes are excluded.
+ * Return: the key.
+ */
+static inline u64 crab_index_low(const struct crab_index_path *path)
+{
+	return path->node[0]->keys[path->pos[0]];
+}
+
+/**
+ * crab_index_child() - the child of the entry at the end of a path
+ * @path: the path
+ * Context: changes are excluded.
+ * Return: the child.
+ */
+static inline void *crab_index_child(const struct crab_index_path *path)
+{
+	return path->node[0]->children[path->pos[0]];
+}
 
 /**
  * crab_index_is_reserved() - whether the next insert needs no memory

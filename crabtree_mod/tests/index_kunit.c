@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 
 #include "shared/index.h"
+#include "shared/shortcut.h"
 #include "kunit.h"
 
 #define INDEX_LEAVES	1200	/* three levels */
@@ -85,9 +86,110 @@ static void index_change(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, index.nodes, 0ULL);
 }
 
+/* Ways in which keys can be spread; each ascends with @i, by two at least */
+enum index_spread { SPREAD_DENSE, SPREAD_EVEN, SPREAD_CLUSTERS, SPREAD_DOUBLES, SPREADS };
+
+static u64 index_spread_key(enum index_spread spread, u64 i)
+{
+	switch (spread) {
+	case SPREAD_DENSE:
+		return i * 2;
+	case SPREAD_EVEN:
+		return i * (~0ULL / INDEX_LEAVES);
+	case SPREAD_CLUSTERS:
+		return (i / 100 << 58) + i % 100 * 2;
+	default:
+		return (i + 1) * 2 + (i ? 1ULL << (i / 20) : 0);
+	}
+}
+
+/*
+ * Compares the shortcuts with the index, which must be exact while nothing changes. Returns for how
+ * many keys of a hundred there was one.
+ */
+static u32 index_compare_shortcuts(struct kunit *test, const struct crab_index *index,
+				   enum index_spread spread)
+{
+	u32 i, found = 0, wrong = 0;
+	void *child;
+	u64 key;
+
+	for (i = 0; i < INDEX_LEAVES * 2; i++) {
+		key = index_spread_key(spread, i / 2) + (i & 1);
+		child = crab_shortcut_find(index, key);
+		found += !!child;
+		wrong += child && child != crab_index_find(index, key);
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+	return found * 50 / INDEX_LEAVES;
+}
+
+/* Adds, replaces and removes leaves, so that half of them are there */
+static void index_shortcuts_change(struct kunit *test, struct crab_index *index, u8 *there,
+				   enum index_spread spread)
+{
+	u32 at = 1, i;
+	u64 low;
+
+	for (i = 0; i < INDEX_LEAVES * 8; i++) {
+		at = 1 + (at + 743) % (INDEX_LEAVES - 1);
+		low = index_spread_key(spread, at);
+		KUNIT_ASSERT_EQ(test, crab_index_reserve(index), 0);
+		if (!there[at])
+			crab_index_insert(index, low, index_leaf(low));
+		else if (i % 3)
+			crab_index_remove(index, low);
+		else
+			crab_index_replace(index, low, index_leaf(low + i));
+		there[at] = !there[at] || i % 3 == 0;
+		if (i % 97 == 0)
+			index_compare_shortcuts(test, index, spread);
+	}
+}
+
+static void index_shortcuts_with(struct kunit *test, enum index_spread spread, u32 n, u32 wanted)
+{
+	u8 *there = kunit_kzalloc(test, INDEX_LEAVES, GFP_KERNEL);
+	struct crab_index index;
+	u64 low;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, there);
+	crab_index_init(&index);
+	for (i = 0; i < n; i++) {
+		low = index_spread_key(spread, i);
+		KUNIT_ASSERT_EQ(test, crab_index_append(&index, low, index_leaf(low)), 0);
+		there[i] = 1;
+	}
+	crab_shortcut_build(&index);
+	if (n == INDEX_LEAVES)
+		KUNIT_EXPECT_GE(test, index_compare_shortcuts(test, &index, spread), wanted);
+	index_shortcuts_change(test, &index, there, spread);
+	for (i = 1; i < INDEX_LEAVES; i++)
+		if (there[i])
+			crab_index_remove(&index, index_spread_key(spread, i));
+	index_compare_shortcuts(test, &index, spread);
+	crab_index_destroy(&index);
+	KUNIT_EXPECT_EQ(test, index.table_bytes, 0ULL);
+}
+
+static void index_shortcuts(struct kunit *test)
+{
+	static const u32 wanted[SPREADS] = {
+		[SPREAD_DENSE] = 70, [SPREAD_EVEN] = 70,
+	};
+	enum index_spread spread;
+
+	for (spread = 0; spread < SPREADS; spread++) {
+		index_shortcuts_with(test, spread, 1, wanted[spread]);
+		index_shortcuts_with(test, spread, INDEX_LEAVES, wanted[spread]);
+	}
+}
+
 static struct kunit_case index_cases[] = {
 	KUNIT_CASE(index_bulk),
 	KUNIT_CASE(index_change),
+	KUNIT_CASE(index_shortcuts),
 	{}
 };
 

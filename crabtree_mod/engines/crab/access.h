@@ -194,7 +194,7 @@ static __always_inline struct crab_leaf *crab_leaf_lock_first(struct crab_write 
 	unsigned int seq;
 
 	crab_rcu_enter();
-	child = crab_index_find(&tree->index, key);
+	child = crab_leaf_guess(tree, key);
 	if (likely(child))
 		crab_layout_prefetch_home(tree, crab_leaf_of_media(tree, child), key);
 	leaf = crab_leaf_of(tree, child);

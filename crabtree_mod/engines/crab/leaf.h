@@ -16,6 +16,7 @@
 #include <linux/spinlock.h>
 
 #include "shared/link.h"
+#include "shared/shortcut.h"
 #include "tree.h"
 
 /**
@@ -131,6 +132,21 @@ static __always_inline const void *crab_leaf_of_media(const struct crab_tree *tr
 						      const void *child)
 {
 	return tree->region + ((unsigned long)child >> 32) * CRAB_LEAF_BYTES_MIN;
+}
+
+/**
+ * crab_leaf_guess() - find the word in the index of the leaf whose range most likely holds a key
+ * @tree: the tree
+ * @key: any but the reserved key
+ * Context: as crab_index_find(): the caller compares @key with the range of the leaf, and asks the
+ *	index if it is another one.
+ * Return: the word, or NULL if the index is empty.
+ */
+static __always_inline const void *crab_leaf_guess(const struct crab_tree *tree, u64 key)
+{
+	const void *child = crab_shortcut_find(&tree->index, key);
+
+	return likely(child) ? child : crab_index_find(&tree->index, key);
 }
 
 /**

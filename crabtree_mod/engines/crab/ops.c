@@ -56,7 +56,7 @@ int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
 	int err = -EAGAIN;
 
 	crab_rcu_enter();
-	child = crab_index_find(&tree->index, key);
+	child = crab_leaf_guess(tree, key);
 	if (likely(child)) {
 		crab_layout_prefetch_home(tree, crab_leaf_of_media(tree, child), key);
 		err = lookup_try(tree, crab_leaf_of(tree, child), key, value);
@@ -226,6 +226,7 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	stats->dram_bytes = crab_leaf_table_bytes(&tree->table,
 						  crab_leaf_table_chunks(&tree->table)) +
 			    READ_ONCE(tree->index.nodes) * sizeof(struct crab_index_node) +
+			    READ_ONCE(tree->index.table_bytes) +
 			    engine->geo.leaves / 8;
 	stats->splits = READ_ONCE(tree->splits);
 	stats->unlinks = READ_ONCE(tree->unlinks);

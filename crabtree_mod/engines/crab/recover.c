@@ -510,6 +510,9 @@ struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab
 	crab_pool_spoil_bad(&tree->pool, media, geo);
 	if (tree->base.damage.count)
 		crab_pool_close(&tree->pool);
+	mutex_lock(&tree->smo_lock);	/* free; changes of the index expect it */
+	crab_shortcut_build(&tree->index);
+	mutex_unlock(&tree->smo_lock);
 	return &tree->base;
 }
 

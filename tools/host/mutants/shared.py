@@ -4,6 +4,7 @@
 from design import Design, Edit
 
 INDEX = "shared/index.c"
+SHORTCUT = "shared/shortcut.c"
 
 BLOB = "store/blob.c"
 BLOB_MEDIA = "store/blob_media.c"
@@ -236,6 +237,20 @@ RACES = [
              if (!node->count && node != index->root) node_retire(index, node)"""),
         Edit(INDEX, "for (emptied = 0; emptied < level; emptied++)\n\t\tnode_retire(index, path.node[emptied]);",
              ""),
+    ]),
+    Design("test_index: a shortcut to a leaf stays when the index has it no more", [
+        Edit(INDEX, "index->entries--;\n\tcrab_shortcut_update(index, low);", "index->entries--"),
+    ]),
+    Design("test_index: a shortcut to a leaf stays when another one replaces it", [
+        Edit(INDEX, "node_put(path.node[0], path.pos[0], path.node[0]->keys[path.pos[0]], leaf);\n"
+                    "\tcrab_shortcut_update(index, low);",
+             "node_put(path.node[0], path.pos[0], path.node[0]->keys[path.pos[0]], leaf)"),
+    ]),
+    Design("test_index: a change is followed in one bucket only", [
+        Edit(SHORTCUT, "++bucket < end && !walk_begins(&walk, bucket)", "false"),
+    ]),
+    Design("test_index: a table of shortcuts is freed while readers are in it", [
+        Edit(SHORTCUT, "poll_state_synchronize_rcu(index->cookie)", "true"),
     ]),
     Design("index: a key is stored before its child", [
         Edit(INDEX, "smp_store_release(&node->children[pos], child);",

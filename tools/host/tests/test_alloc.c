@@ -20,6 +20,7 @@
 #include "engines/nvtree/tuning.h"
 #include "engines/crab/sorted/tuning.h"
 #include "model.h"
+#include "shared/shortcut.h"
 #include "tap.h"
 
 #define LEAVES		64
@@ -471,6 +472,29 @@ static void test_costs(void)
 	tap_ok(!crab_costs_measure(&costs), "costs: -ENOMEM, then measured");
 }
 
+/* Without memory, an index has no table of shortcuts, or a part of it; later it has */
+static void test_shortcuts(void)
+{
+	struct crab_index index;
+	u64 low;
+
+	crab_index_init(&index);
+	for (low = 0; low < CRAB_SHORTCUT_LEAST; low++)
+		tap_check(!crab_index_append(&index, low, (void *)(unsigned long)(low + 1)), "append");
+	fail_begin(0);
+	crab_shortcut_build(&index);
+	tap_check(fail_end() && !index.shortcuts, "a table without memory");
+	fail_begin(1);
+	crab_shortcut_build(&index);
+	tap_check(fail_end() && index.shortcuts && !crab_shortcut_find(&index, 2), "a chunk without memory");
+	for (; low < 3 * CRAB_SHORTCUT_LEAST; low++) {
+		tap_check(!crab_index_reserve(&index), "reserve");
+		crab_index_insert(&index, low, (void *)(unsigned long)(low + 1));
+	}
+	tap_ok(crab_shortcut_find(&index, 2) == (void *)3, "shortcuts: none without memory, and later some");
+	crab_index_destroy(&index);
+}
+
 static void test_sites(void)
 {
 	u32 failures = 0;
@@ -501,6 +525,7 @@ int main(void)
 	alloc_test_names();
 	alloc_test_observers();
 	test_costs();
+	test_shortcuts();
 	test_sites();
 	return tap_done();
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests the index alone: readers that search it while its nodes split, empty, merge
- * into fewer levels and are freed.
+ * This file tests the index alone, with its shortcuts: readers that search it while its nodes split,
+ * empty, merge into fewer levels and are freed, and so do tables of shortcuts and leaves.
  *
  *   test_index [RUNS [SEED]]
  *
- * AddressSanitizer reports a reader that uses a freed node. Each search must return a leaf,
- * and must return the right one if no change is in progress.
+ * AddressSanitizer reports a reader that uses a freed node, table or leaf. Each search must return a
+ * leaf, and must return the right one if no change is in progress.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,9 +16,10 @@
 #include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/rcupdate.h>
-#include <linux/string.h>
+#include <linux/slab.h>
 
 #include "shared/index.h"
+#include "shared/shortcut.h"
 #include "lives.h"
 #include "model.h"
 #include "tap.h"
@@ -29,9 +30,14 @@
 #define MANY	8
 #define ROUNDS	4
 
+struct leaf {
+	u64 low;
+	struct rcu_head rcu;
+};
+
 static struct crab_index tree;
-static u8 leaves[LEAVES];
-static bool running, there[LEAVES];
+static struct leaf *leaves[LEAVES];	/* NULL: not there */
+static bool running;
 static u64 seed, run;
 
 static u64 low_of(u32 i)
@@ -39,30 +45,54 @@ static u64 low_of(u32 i)
 	return 10ULL * i;
 }
 
-static bool is_leaf(const void *found)
+static bool is_leaf(const struct leaf *found)
 {
-	return (const u8 *)found >= leaves && (const u8 *)found < leaves + LEAVES;
+	return found->low < low_of(LEAVES);
+}
+
+static struct leaf *leaf_alloc(u32 i)
+{
+	struct leaf *leaf = kmalloc(sizeof(*leaf), GFP_KERNEL);
+
+	if (!leaf)
+		tap_fail("run %llu: no memory", run);
+	leaf->low = low_of(i);
+	return leaf;
 }
 
 static void add(u32 i)
 {
-	if (there[i])
+	if (leaves[i])
 		return;
 	if (crab_index_reserve(&tree))
 		tap_fail("run %llu: no memory", run);
-	crab_index_insert(&tree, low_of(i), &leaves[i]);
-	there[i] = true;
+	leaves[i] = leaf_alloc(i);
+	crab_index_insert(&tree, low_of(i), leaves[i]);
+}
+
+static void replace(u32 i)
+{
+	struct leaf *before = leaves[i];
+
+	if (!before)
+		return;
+	leaves[i] = leaf_alloc(i);
+	crab_index_replace(&tree, low_of(i), leaves[i]);
+	kfree_rcu(before, rcu);
 }
 
 static void take(u32 i)
 {
-	if (!i || !there[i])
+	struct leaf *leaf = leaves[i];
+
+	if (!i || !leaf)
 		return;
 	crab_index_remove(&tree, low_of(i));
-	there[i] = false;
+	leaves[i] = NULL;
+	kfree_rcu(leaf, rcu);
 }
 
-/* Fills the index in some order, then removes all leaves except that of low 0 */
+/* Fills the index in some order, replaces leaves, then removes all except that of low 0 */
 static void change(void *arg)
 {
 	u64 state = seed;
@@ -72,6 +102,8 @@ static void change(void *arg)
 		step = 2 * (rng(&state) >> 58) + 1;	/* odd: the loop reaches every leaf */
 		for (i = 0; i < LEAVES; i++)
 			add(i * step % LEAVES);
+		for (i = 0; i < LEAVES; i += 3)
+			replace(i);
 		step = rng(&state) >> 63 ? 1 : LEAVES - 1;
 		for (i = 0; i < LEAVES; i++)
 			take(i * step % LEAVES);
@@ -98,6 +130,10 @@ static void look(void *arg)
 		case 1:
 			n = crab_index_find_run(&tree, keys[0], MANY, found);
 			break;
+		case 2:
+			found[0] = crab_shortcut_find(&tree, keys[0]);
+			n = !!found[0];
+			break;
 		default:
 			found[0] = crab_index_find(&tree, keys[0]);
 		}
@@ -111,10 +147,13 @@ static void look(void *arg)
 static void compare(void)
 {
 	u32 i, last = 0;
+	void *found;
 
 	for (i = 0; i < LEAVES; i++) {
-		last = there[i] ? i : last;
-		tap_check(crab_index_find(&tree, low_of(i) + 5) == &leaves[last], "key %u", i);
+		last = leaves[i] ? i : last;
+		found = crab_shortcut_find(&tree, low_of(i) + 5);
+		tap_check(!found || found == leaves[last], "shortcut of key %u", i);
+		tap_check(crab_index_find(&tree, low_of(i) + 5) == leaves[last], "key %u", i);
 	}
 }
 
@@ -125,10 +164,10 @@ static void run_one(void)
 
 	lives_begin();
 	crab_index_init(&tree);
-	memset(there, 0, sizeof(there));
-	if (crab_index_append(&tree, 0, &leaves[0]))
+	leaves[0] = leaf_alloc(0);
+	if (crab_index_append(&tree, 0, leaves[0]))
 		tap_fail("run %llu: no memory", run);
-	there[0] = true;
+	crab_shortcut_build(&tree);
 	running = true;
 	for (i = 1; i <= READERS; i++)
 		tasks_add(look, (void *)i);
@@ -137,6 +176,8 @@ static void run_one(void)
 		tap_fail("run %llu: the tasks come to no end", run);
 	compare();
 	crab_index_destroy(&tree);
+	kfree(leaves[0]);
+	leaves[0] = NULL;
 	if (lives_end())
 		tap_fail("run %llu: nodes are left", run);
 }

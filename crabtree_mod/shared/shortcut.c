@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file implements the shortcuts. They are not in the paper (Wang et al. 2020). As in a learned
+ * index, the place of an entry is computed from the key.
+ *
+ * A search does not depend on them: the range of the leaf decides, and if it has not the key, the
+ * index is asked. So a wrong entry costs time, but not the result.
+ *
+ * Invariants, while changes are excluded: an entry of a filled chunk is as in shortcut.h. A child
+ * that the index has no more is in no entry.
+ *
+ * A change of the index is followed at once, in the bucket of the changed entry and in those after
+ * it in which no leaf begins, CRAB_SHORTCUT_REACH at most. A leaf with more buckets has PAD in the
+ * others. So one change costs a bounded number of stores, however the keys are spread.
+ *
+ * Locking: see shortcut.h. A reader may see an entry of which one word is old and one new; both
+ * words lead to a child that the index had when the reader began, or later.
+ */
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/math.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "shortcut.h"
+
+#define SHORTCUT_GFP	(GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN)
+#define SHORTCUT_CHUNK_BYTES	(CRAB_SHORTCUT_CHUNK * sizeof(struct crab_shortcut))
+#define SHORTCUT_MAX	(1U << 30)	/* buckets */
+#define SHORTCUT_FREED	4U		/* chunks of the table before that a step frees */
+
+/* A walk over the leaves of the index, from one bucket to the next */
+struct shortcut_walk {
+	const struct crab_shortcuts *table;
+	const struct crab_index *index;
+	struct crab_index_path path;	/* of the first leaf that is not in @child yet */
+	bool more;			/* there is one */
+	void *child;			/* the last leaf before it */
+	u32 bucket;			/* in which that one begins */
+};
+
+/* The lowest key of a bucket; after the last one, the first key beyond the span */
+static u64 shortcut_start(const struct crab_shortcuts *table, u32 bucket)
+{
+	if (bucket == table->buckets)
+		return table->base + table->span + 1;
+	return table->base +
+	       (DIV_ROUND_UP_ULL((u64)bucket << 32, table->scale) << table->shift);
+}
+
+static u32 shortcut_chunks(const struct crab_shortcuts *table)
+{
+	return DIV_ROUND_UP(table->buckets, CRAB_SHORTCUT_CHUNK);
+}
+
+static bool shortcut_is_whole(const struct crab_shortcuts *table)
+{
+	return table->filled == shortcut_chunks(table);
+}
+
+static size_t shortcut_bytes(const struct crab_shortcuts *table)
+{
+	return struct_size(table, chunks, shortcut_chunks(table));
+}
+
+/* INFO reads the sum without a lock */
+static void shortcut_account(struct crab_index *index, long bytes)
+{
+	WRITE_ONCE(index->table_bytes, index->table_bytes + bytes);
+}
+
+/* A leaf that begins below the first bucket counts for that one */
+static u32 shortcut_bucket(const struct crab_shortcuts *table, u64 low)
+{
+	return low < table->base ? 0 : crab_shortcut_bucket(table, low);
+}
+
+/* Takes the leaf of @walk->path */
+static void walk_take(struct shortcut_walk *walk)
+{
+	walk->child = crab_index_child(&walk->path);
+	walk->bucket = shortcut_bucket(walk->table, crab_index_low(&walk->path));
+	walk->more = crab_index_next(walk->index, &walk->path);
+}
+
+/* Takes the last leaf that begins before a bucket */
+static void walk_before(struct shortcut_walk *walk, u32 bucket)
+{
+	crab_index_walk(walk->index, shortcut_start(walk->table, bucket) - 1, &walk->path);
+	walk_take(walk);
+}
+
+static bool walk_begins(const struct shortcut_walk *walk, u32 bucket)
+{
+	u64 low;
+
+	if (!walk->more)
+		return false;
+	low = crab_index_low(&walk->path);
+	/* Leaves may have been added beyond the span */
+	return low - walk->table->base <= walk->table->span &&
+	       crab_shortcut_bucket(walk->table, low) == bucket;
+}
+
+/* The entry of the next bucket */
+static struct crab_shortcut walk_entry(struct shortcut_walk *walk, u32 bucket)
+{
+	struct crab_shortcut entry = { .first = 0 };
+
+	if (walk_begins(walk, bucket)) {
+		entry.first = crab_index_low(&walk->path);
+		walk_take(walk);
+		if (walk_begins(walk, bucket)) {
+			entry.first = CRAB_INDEX_PAD;
+			walk_before(walk, bucket + 1);
+		}
+		if (!(bucket % CRAB_SHORTCUT_CHUNK))
+			entry.first = CRAB_INDEX_PAD;
+	} else if (bucket - walk->bucket > CRAB_SHORTCUT_REACH) {
+		return (struct crab_shortcut){ .first = CRAB_INDEX_PAD };
+	}
+	entry.child = walk->child;
+	return entry;
+}
+
+static void shortcut_put(struct crab_shortcut *at, struct crab_shortcut entry)
+{
+	/* Pairs with crab_shortcut_find(): the child's content is visible */
+	smp_store_release(&at->child, entry.child);
+	WRITE_ONCE(at->first, entry.first);
+}
+
+void crab_shortcut_update(struct crab_index *index, u64 low)
+{
+	const struct crab_shortcuts *table = index->shortcuts;
+	struct shortcut_walk walk = { .table = table, .index = index };
+	struct crab_shortcut *chunk, entry;
+	u32 bucket, end;
+
+	if (!table || (low > table->base && low - table->base > table->span))
+		return;
+	bucket = shortcut_bucket(table, low);
+	end = min(bucket + CRAB_SHORTCUT_REACH + 1, table->buckets);
+	walk_before(&walk, bucket);
+	do {
+		entry = walk_entry(&walk, bucket);
+		chunk = table->chunks[bucket / CRAB_SHORTCUT_CHUNK];
+		if (chunk)
+			shortcut_put(&chunk[bucket % CRAB_SHORTCUT_CHUNK], entry);
+	} while (++bucket < end && !walk_begins(&walk, bucket));
+}
+
+/* Where most keys would be looked up in the index, there is no chunk */
+static void shortcut_fill(struct crab_index *index, struct crab_shortcuts *table)
+{
+	struct crab_shortcut *chunk = kmalloc_array(CRAB_SHORTCUT_CHUNK, sizeof(*chunk),
+						    SHORTCUT_GFP);
+	struct shortcut_walk walk = { .table = table, .index = index };
+	u32 bucket = table->filled * CRAB_SHORTCUT_CHUNK, useless = 0, i;
+
+	if (!chunk)
+		goto none;
+	walk_before(&walk, bucket);
+	for (i = 0; i < CRAB_SHORTCUT_CHUNK; i++) {
+		chunk[i] = walk_entry(&walk, bucket + i);
+		useless += chunk[i].first == CRAB_INDEX_PAD;
+	}
+	if (useless > CRAB_SHORTCUT_CHUNK / 2) {
+		kfree(chunk);
+		chunk = NULL;
+	} else {
+		shortcut_account(index, SHORTCUT_CHUNK_BYTES);
+	}
+none:
+	/* Pairs with crab_shortcut_find() */
+	smp_store_release(&table->chunks[table->filled], chunk);
+	table->filled++;
+}
+
+/* Five buckets for four leaves, but none without a key; NULL: no memory, or one leaf only */
+static struct crab_shortcuts *shortcut_alloc(const struct crab_index *index)
+{
+	struct crab_shortcuts *table, plan = { .leaves = index->entries };
+	struct crab_index_path first, last;
+	u64 most;
+
+	crab_index_walk(index, 0, &first);
+	crab_index_walk(index, CRAB_INDEX_PAD - 1, &last);
+	if (!crab_index_next(index, &first))
+		return NULL;
+	plan.base = crab_index_low(&first);
+	plan.span = crab_index_low(&last) - plan.base;
+	plan.shift = plan.span >> 32 ? ilog2(plan.span >> 32) + 1 : 0;
+	most = (plan.span >> plan.shift) + 1;
+	plan.buckets = min_t(u64, min(plan.leaves + plan.leaves / 4, most), SHORTCUT_MAX);
+	plan.scale = ((u64)plan.buckets << 32) / most;
+	table = kvzalloc(shortcut_bytes(&plan), SHORTCUT_GFP);
+	if (table)
+		*table = plan;
+	return table;
+}
+
+static bool shortcut_is_due(const struct crab_index *index)
+{
+	const struct crab_shortcuts *table = index->shortcuts;
+
+	if (!index->shortens || index->before || index->entries < CRAB_SHORTCUT_LEAST)
+		return false;
+	return !table || index->entries > table->leaves + table->leaves / 4 ||
+	       index->entries < table->leaves / 2;
+}
+
+/* Replaces the table; the one before is freed once no reader uses it */
+static void shortcut_renew(struct crab_index *index)
+{
+	struct crab_shortcuts *table = shortcut_alloc(index);
+
+	if (!table)
+		return;
+	shortcut_account(index, shortcut_bytes(table));
+	index->before = index->shortcuts;
+	/* Pairs with crab_shortcut_find() */
+	smp_store_release(&index->shortcuts, table);
+	if (index->before)
+		index->cookie = start_poll_synchronize_rcu();
+}
+
+/* Frees some chunks of a table that has no readers, and then the table; true: it is gone */
+static bool shortcut_free(struct crab_index *index, struct crab_shortcuts *table, u32 most)
+{
+	struct crab_shortcut *chunk;
+
+	while (most-- && table->filled) {
+		chunk = table->chunks[--table->filled];
+		if (chunk)
+			shortcut_account(index, -(long)SHORTCUT_CHUNK_BYTES);
+		kfree(chunk);
+	}
+	if (table->filled)
+		return false;
+	shortcut_account(index, -(long)shortcut_bytes(table));
+	kvfree(table);
+	return true;
+}
+
+void crab_shortcut_step(struct crab_index *index)
+{
+	struct crab_shortcuts *table = index->shortcuts;
+
+	if (index->before && poll_state_synchronize_rcu(index->cookie) &&
+	    shortcut_free(index, index->before, SHORTCUT_FREED))
+		index->before = NULL;
+	if (shortcut_is_due(index))
+		shortcut_renew(index);
+	else if (table && !shortcut_is_whole(table))
+		shortcut_fill(index, table);
+}
+
+void crab_shortcut_build(struct crab_index *index)
+{
+	index->shortens = true;
+	crab_shortcut_step(index);
+	while (index->shortcuts && !shortcut_is_whole(index->shortcuts)) {
+		shortcut_fill(index, index->shortcuts);
+		cond_resched();
+	}
+}
+
+static void shortcut_free_all(struct crab_index *index, struct crab_shortcuts *table)
+{
+	while (table && !shortcut_free(index, table, SHORTCUT_FREED))
+		cond_resched();
+}
+
+void crab_shortcut_destroy(struct crab_index *index)
+{
+	shortcut_free_all(index, index->before);
+	shortcut_free_all(index, index->shortcuts);
+}

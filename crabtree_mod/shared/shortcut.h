@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares shortcuts: a table by which most searches reach their leaf with one load
+ * instead of a descent through the index.
+ *
+ * The keys from the lowest one of the second leaf to that of the last leaf are divided into buckets
+ * of equal width, five for four leaves. Where keys are spread evenly, one leaf at most begins in a
+ * bucket, whose entry then tells the leaf of each key. Elsewhere the index is asked. The table
+ * needs up to 20 bytes a leaf.
+ *
+ * Layer L3: it includes index.h only; shared/, engines/ and tests include it.
+ *
+ * Locking: readers take no lock (RCU). Changes are under the lock of crab_index_set_lock().
+ */
+#ifndef CRABTREE_SHORTCUT_H
+#define CRABTREE_SHORTCUT_H
+
+#include <linux/compiler.h>
+#include <linux/rcupdate.h>
+#include <linux/types.h>
+
+#include "index.h"
+
+#ifndef CRAB_SHORTCUT_CHUNK		/* test builds: shadow/test_config.h */
+#define CRAB_SHORTCUT_CHUNK	256U	/* entries that are allocated together, a page */
+#define CRAB_SHORTCUT_REACH	8U	/* further buckets of a leaf that lead to it */
+#define CRAB_SHORTCUT_LEAST	256U	/* leaves from which on there is a table */
+#endif
+
+/**
+ * struct crab_shortcut - the entry of a bucket
+ * @first: CRAB_INDEX_PAD: the index is asked for the bucket's keys. Any other: keys of the bucket
+ *	from this one on are in @child, and those below in the child of the entry before
+ * @child: the child in which the bucket's highest key is; or NULL, with CRAB_INDEX_PAD only
+ *
+ * The first entry of a chunk has 0 or CRAB_INDEX_PAD.
+ */
+struct crab_shortcut {
+	u64 first;
+	void *child;
+};
+
+/**
+ * struct crab_shortcuts - a table
+ * @base: lowest key of the first bucket
+ * @span: keys above @base + @span have no bucket
+ * @shift: a key's distance from @base is taken without its lowest @shift bits
+ * @scale: ... then multiplied by this, without the lowest 32 bits: the bucket
+ * @buckets: number of buckets
+ * @leaves: leaves of the index when the table was made
+ * @filled: chunks that were filled; those after them are NULL
+ * @chunks: entries by CRAB_SHORTCUT_CHUNK; NULL: the index is asked
+ */
+struct crab_shortcuts {
+	u64 base;
+	u64 span;
+	u64 scale;
+	u32 shift;
+	u32 buckets;
+	u64 leaves;
+	u32 filled;
+	struct crab_shortcut *chunks[];
+};
+
+/**
+ * crab_shortcut_bucket() - the bucket of a key
+ * @table: the table
+ * @key: a key from @table->base to @table->base + @table->span
+ * Context: any.
+ * Return: its number.
+ */
+static __always_inline u32 crab_shortcut_bucket(const struct crab_shortcuts *table, u64 key)
+{
+	return (((key - table->base) >> table->shift) * table->scale) >> 32;
+}
+
+/**
+ * crab_shortcut_find() - find the child of a key without the index
+ * @index: the index
+ * @key: any but CRAB_INDEX_PAD
+ *
+ * Context: as crab_index_find(), also as to a concurrent change.
+ * Return: the child; or NULL if crab_index_find() is to be called.
+ */
+static __always_inline void *crab_shortcut_find(const struct crab_index *index, u64 key)
+{
+	const struct crab_shortcuts *table = rcu_dereference_raw(index->shortcuts);
+	const struct crab_shortcut *at;
+	u32 bucket;
+	u64 first;
+
+	if (unlikely(!table || key - table->base > table->span))
+		return NULL;
+	bucket = crab_shortcut_bucket(table, key);
+	at = rcu_dereference_raw(table->chunks[bucket / CRAB_SHORTCUT_CHUNK]);
+	if (unlikely(!at))
+		return NULL;
+	at += bucket % CRAB_SHORTCUT_CHUNK;
+	first = READ_ONCE(at->first);
+	if (unlikely(first == CRAB_INDEX_PAD))
+		return NULL;
+	at -= key < first;	/* no branch: either is as likely */
+	return rcu_dereference_raw(at->child);
+}
+
+/**
+ * crab_shortcut_build() - make the table of an index that attach has built
+ * @index: the index, which has a table from now on while it has enough leaves
+ *
+ * Without memory the index has none, or less of it.
+ *
+ * Context: may sleep; attach, with changes excluded.
+ */
+void crab_shortcut_build(struct crab_index *index);
+
+/**
+ * crab_shortcut_step() - do a step of the table's growth
+ * @index: the index
+ *
+ * A table is made when the leaves are a quarter more, or half as many. Its chunks are filled one by
+ * one, so that no step takes long.
+ *
+ * Context: may sleep; changes are excluded.
+ */
+void crab_shortcut_step(struct crab_index *index);
+
+/**
+ * crab_shortcut_update() - follow a change of the index
+ * @index: the index
+ * @low: key of the entry that was added, replaced or removed
+ * Context: changes are excluded.
+ */
+void crab_shortcut_update(struct crab_index *index, u64 low);
+
+/**
+ * crab_shortcut_destroy() - free the table
+ * @index: the index
+ * Context: may sleep; no reader is left.
+ */
+void crab_shortcut_destroy(struct crab_index *index);
+
+#endif /* CRABTREE_SHORTCUT_H */
