@@ -113,18 +113,18 @@ def with_maintenance(run, op):
 
 
 def figures_of_time(run):
-    """One thread, one million keys: against the floor, against absl."""
-    slotted = SLOTTED
-    for op, what, name, bound in (
-            ("insert", "per_floor", "insert, in floors", 1.5),
-            ("insert", "per_absl", "insert, in absl's inserts", 1.0),
-            ("delete", "per_floor", "delete, in floors", 1.3),
-            ("update", "per_floor", "update, in floors", 1.3),
-            ("search", "per_absl", "search, in absl's", 0.7),
-            ("scan", "per_absl", "scan of 100, in absl's", 0.45)):
-        note = with_maintenance(run, op) if what == "per_floor" else ""
-        row = run.row(slotted, "uniform", op, run.few)
-        yield Figure(name, row.get(what), bound, command(op, keys=run.few), note,
+    """One thread, operations back to back: against the floor, against absl."""
+    for keys, op, what, bound in (
+            (run.few, "insert", "per_floor", 1.4), (run.few, "insert", "per_absl", 1.0),
+            (run.few, "delete", "per_floor", 1.12), (run.few, "update", "per_floor", 1.12),
+            (run.few, "search", "per_absl", 0.45), (run.few, "scan", "per_absl", 0.28),
+            (run.many, "insert", "per_absl", 0.68), (run.many, "search", "per_absl", 0.46),
+            (run.many, "update", "per_absl", 0.53), (run.many, "scan", "per_absl", 0.36),
+            (run.many, "delete", "per_absl", 0.53)):
+        against = "in absl's" if what == "per_absl" else "in floors"
+        row = run.row(SLOTTED, "uniform", op, keys)
+        yield Figure(f"{op}, {grouped(keys)} keys, {against}", row.get(what), bound, command(op, keys=keys),
+                     with_maintenance(run, op) if what == "per_floor" else "",
                      rounds=row.get(f"{what}_rounds"))
 
 
@@ -142,21 +142,29 @@ def figures_of_alone(run):
 
 def figures_of_batches(run):
     """Batches of sixteen, against absl's operations one by one."""
-    slotted = SLOTTED
-    for op, what, name, bound in (("search", "per_absl", "in absl's searches", 0.3),
-                                  ("insert", "per_floor", "in floors", 0.9)):
-        row = run.row(slotted, "uniform", op, run.few, batch=BATCH)
-        yield Figure(f"{op} in batches of {BATCH}, {name}", row.get(what), bound, command(op, keys=run.few),
-                     rounds=row.get(f"{what}_rounds"))
+    for keys, op, what, name, bound in ((run.few, "search", "per_absl", "in absl's", 0.22),
+                                        (run.many, "search", "per_absl", "in absl's", 0.17),
+                                        (run.few, "insert", "per_floor", "in floors", 0.75)):
+        row = run.row(SLOTTED, "uniform", op, keys, batch=BATCH)
+        yield Figure(f"{op} in batches of {BATCH}, {grouped(keys)} keys, {name}", row.get(what), bound,
+                     command(op, keys=keys), rounds=row.get(f"{what}_rounds"))
 
 
 def figures_of_counts(run):
     """Lines and fences between a call and its return, splits included."""
     row = run.row(SLOTTED, "uniform", "insert", run.few)
-    for what, bound in (("lines", 1.6), ("fences", 1.1)):
+    for what, bound in (("lines", 1.5), ("fences", 1.02)):
         note = f"and {row[f'prepare_{what}']:.2f} off the write path" if row else ""
         yield Figure(f"{what} of an insert on the write path", row.get(what), bound,
                      command("insert", keys=run.few), note)
+
+
+def figures_of_memory(run):
+    """DRAM for descriptors, index and shortcuts."""
+    for keys in (run.few, run.many):
+        yield Figure(f"DRAM, {grouped(keys)} keys, bytes a key",
+                     over(run.get("dram", SLOTTED, "uniform", "insert", keys), keys), 4.5,
+                     command("insert", keys=keys))
 
 
 def figure_of_threads(run):
@@ -180,7 +188,7 @@ def figures_of_size(run):
     what = command("attach", workload="attach", keys=run.many)
     yield Figure("attach, in readings of the region", over(attach, region), 3, what,
                  f"{over(attach, used):.2f} of the leaves in use" if used else "")
-    yield Figure("attach, ns a key", attach, 10, what)
+    yield Figure("attach, ns a key", attach, 4, what)
     worst, op = run.worst(lambda op: over(run.get("ns_cpu", slotted, "uniform", op, run.many),
                                           run.get("ns_cpu", slotted, "uniform", op, run.few)), OPS)
     yield Figure("ten times the keys, in times of the operation", worst, 2.2,
@@ -201,5 +209,5 @@ def figures_of_sorted(run):
 
 def figures(run):
     """All of them."""
-    return [*figures_of_time(run), *figures_of_alone(run), *figures_of_batches(run), *figures_of_counts(run), figure_of_threads(run),
-            *figures_of_size(run), *figures_of_sorted(run)]
+    return [*figures_of_time(run), *figures_of_alone(run), *figures_of_batches(run), *figures_of_counts(run), *figures_of_memory(run),
+            figure_of_threads(run), *figures_of_size(run), *figures_of_sorted(run)]

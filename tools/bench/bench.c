@@ -116,6 +116,7 @@ static void add_counts(struct json_object *row, const struct peer_counts *before
 	add(row, "fences", (double)(now.fences - before->fences) / count);
 	add(row, "prepare_lines", (double)(now.prepare_lines - before->prepare_lines) / count);
 	add(row, "prepare_fences", (double)(now.prepare_fences - before->prepare_fences) / count);
+	add(row, "dram", now.dram);
 }
 
 /* @count operations: @op on each of the keys, or @ops */
