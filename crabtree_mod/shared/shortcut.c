@@ -21,6 +21,7 @@
 #include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
+#include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -130,6 +131,31 @@ static void shortcut_put(struct crab_shortcut *at, struct crab_shortcut entry)
 	/* Pairs with crab_shortcut_find(): the child's content is visible */
 	smp_store_release(&at->child, entry.child);
 	WRITE_ONCE(at->first, entry.first);
+}
+
+/* All entries are asked for before the first is read */
+void crab_shortcut_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found)
+{
+	const struct crab_shortcut *at[CRAB_SHORTCUT_MANY];
+	void *children[CRAB_SHORTCUT_MANY];
+	u64 others[CRAB_SHORTCUT_MANY];
+	u32 i, count = 0;
+
+	for (i = 0; i < n; i++) {
+		at[i] = crab_shortcut_at(index, keys[i]);
+		prefetch(at[i]);
+	}
+	for (i = 0; i < n; i++) {
+		found[i] = at[i] ? crab_shortcut_child(at[i], keys[i]) : NULL;
+		if (!found[i])
+			others[count++] = keys[i];
+	}
+	if (!count)
+		return;
+	crab_index_find_many(index, others, count, children);
+	while (n--)
+		if (!found[n])
+			found[n] = children[--count];
 }
 
 void crab_shortcut_update(struct crab_index *index, u64 low)

@@ -21,6 +21,8 @@
 
 #include "index.h"
 
+#define CRAB_SHORTCUT_MANY	16U
+
 #ifndef CRAB_SHORTCUT_CHUNK		/* test builds: shadow/test_config.h */
 #define CRAB_SHORTCUT_CHUNK	256U	/* entries that are allocated together, a page */
 #define CRAB_SHORTCUT_REACH	8U	/* further buckets of a leaf that lead to it */
@@ -75,6 +77,44 @@ static __always_inline u32 crab_shortcut_bucket(const struct crab_shortcuts *tab
 }
 
 /**
+ * crab_shortcut_at() - find the entry of a key
+ * @index: the index
+ * @key: any but CRAB_INDEX_PAD
+ * Context: as crab_shortcut_find().
+ * Return: the entry, or NULL if there is none.
+ */
+static __always_inline const struct crab_shortcut *
+crab_shortcut_at(const struct crab_index *index, u64 key)
+{
+	const struct crab_shortcuts *table = rcu_dereference_raw(index->shortcuts);
+	const struct crab_shortcut *chunk;
+	u32 bucket;
+
+	if (unlikely(!table || key - table->base > table->span))
+		return NULL;
+	bucket = crab_shortcut_bucket(table, key);
+	chunk = rcu_dereference_raw(table->chunks[bucket / CRAB_SHORTCUT_CHUNK]);
+	return likely(chunk) ? &chunk[bucket % CRAB_SHORTCUT_CHUNK] : NULL;
+}
+
+/**
+ * crab_shortcut_child() - find the child of a key by its entry
+ * @at: of crab_shortcut_at()
+ * @key: its key
+ * Context: as crab_shortcut_find().
+ * Return: as crab_shortcut_find().
+ */
+static __always_inline void *crab_shortcut_child(const struct crab_shortcut *at, u64 key)
+{
+	u64 first = READ_ONCE(at->first);
+
+	if (unlikely(first == CRAB_INDEX_PAD))
+		return NULL;
+	at -= key < first;	/* no branch: either is as likely */
+	return rcu_dereference_raw(at->child);
+}
+
+/**
  * crab_shortcut_find() - find the child of a key without the index
  * @index: the index
  * @key: any but CRAB_INDEX_PAD
@@ -84,24 +124,20 @@ static __always_inline u32 crab_shortcut_bucket(const struct crab_shortcuts *tab
  */
 static __always_inline void *crab_shortcut_find(const struct crab_index *index, u64 key)
 {
-	const struct crab_shortcuts *table = rcu_dereference_raw(index->shortcuts);
-	const struct crab_shortcut *at;
-	u32 bucket;
-	u64 first;
+	const struct crab_shortcut *at = crab_shortcut_at(index, key);
 
-	if (unlikely(!table || key - table->base > table->span))
-		return NULL;
-	bucket = crab_shortcut_bucket(table, key);
-	at = rcu_dereference_raw(table->chunks[bucket / CRAB_SHORTCUT_CHUNK]);
-	if (unlikely(!at))
-		return NULL;
-	at += bucket % CRAB_SHORTCUT_CHUNK;
-	first = READ_ONCE(at->first);
-	if (unlikely(first == CRAB_INDEX_PAD))
-		return NULL;
-	at -= key < first;	/* no branch: either is as likely */
-	return rcu_dereference_raw(at->child);
+	return likely(at) ? crab_shortcut_child(at, key) : NULL;
 }
+
+/**
+ * crab_shortcut_find_many() - find the children of several keys, by shortcuts or by the index
+ * @index: the index
+ * @keys: any but CRAB_INDEX_PAD
+ * @n: how many, CRAB_SHORTCUT_MANY at most
+ * @found: out: one child for each key
+ * Context: as crab_index_find().
+ */
+void crab_shortcut_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found);
 
 /**
  * crab_shortcut_build() - make the table of an index that attach has built

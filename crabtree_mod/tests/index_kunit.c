@@ -110,15 +110,21 @@ static u64 index_spread_key(enum index_spread spread, u64 i)
 static u32 index_compare_shortcuts(struct kunit *test, const struct crab_index *index,
 				   enum index_spread spread)
 {
-	u32 i, found = 0, wrong = 0;
-	void *child;
-	u64 key;
+	void *child, *many[CRAB_SHORTCUT_MANY];
+	u32 i, found = 0, wrong = 0, at;
+	u64 keys[CRAB_SHORTCUT_MANY];
 
 	for (i = 0; i < INDEX_LEAVES * 2; i++) {
-		key = index_spread_key(spread, i / 2) + (i & 1);
-		child = crab_shortcut_find(index, key);
+		at = i % CRAB_SHORTCUT_MANY;
+		keys[at] = index_spread_key(spread, i / 2) + (i & 1);
+		child = crab_shortcut_find(index, keys[at]);
 		found += !!child;
-		wrong += child && child != crab_index_find(index, key);
+		wrong += child && child != crab_index_find(index, keys[at]);
+		if (at < CRAB_SHORTCUT_MANY - 1)
+			continue;
+		crab_shortcut_find_many(index, keys, CRAB_SHORTCUT_MANY, many);
+		for (at = 0; at < CRAB_SHORTCUT_MANY; at++)
+			wrong += many[at] != crab_index_find(index, keys[at]);
 	}
 	KUNIT_EXPECT_EQ(test, wrong, 0U);
 	return found * 50 / INDEX_LEAVES;

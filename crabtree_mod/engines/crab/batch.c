@@ -31,6 +31,7 @@
  *
  * Locking: see access.c.
  */
+#include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -296,9 +297,10 @@ static void batch_find(struct batch *b, u32 from, u32 end)
 	u64 keys[BATCH_GROUP];
 	u32 i;
 
+	BUILD_BUG_ON(BATCH_GROUP > CRAB_SHORTCUT_MANY);
 	for (i = from; i < end; i++)
 		keys[i] = b->ops[i].status ? 0 : b->ops[i].key;
-	crab_index_find_many(&tree->index, keys + from, end - from, (void **)b->found + from);
+	crab_shortcut_find_many(&tree->index, keys + from, end - from, (void **)b->found + from);
 	for (i = from; i < end; i++) {
 		b->found[i] = crab_leaf_of(tree, b->found[i]);
 		crab_prefetch_range(b->found[i], 2 * CRAB_LINE);

@@ -131,8 +131,7 @@ static void look(void *arg)
 			n = crab_index_find_run(&tree, keys[0], MANY, found);
 			break;
 		case 2:
-			found[0] = crab_shortcut_find(&tree, keys[0]);
-			n = !!found[0];
+			crab_shortcut_find_many(&tree, keys, n = MANY, found);
 			break;
 		default:
 			found[0] = crab_index_find(&tree, keys[0]);
