@@ -32,14 +32,16 @@
 #define SHORTCUT_MAX	(1U << 30)	/* buckets */
 #define SHORTCUT_FREED	4U		/* chunks of the table before that a step frees */
 
+#define SHORTCUT_NONE	(~0U)		/* no bucket */
+
 /* A walk over the leaves of the index, from one bucket to the next */
 struct shortcut_walk {
 	const struct crab_shortcuts *table;
 	const struct crab_index *index;
-	struct crab_index_path path;	/* of the first leaf that is not in @child yet */
-	bool more;			/* there is one */
-	void *child;			/* the last leaf before it */
-	u32 bucket;			/* in which that one begins */
+	void *child;			/* the leaf that was taken last */
+	u32 bucket;			/* in which it begins */
+	u32 next;			/* in which the leaf after it begins, or SHORTCUT_NONE */
+	struct crab_index_path path;	/* of that leaf, if there is one */
 };
 
 /* The lowest key of a bucket; after the last one, the first key beyond the span */
@@ -78,52 +80,51 @@ static u32 shortcut_bucket(const struct crab_shortcuts *table, u64 low)
 	return low < table->base ? 0 : crab_shortcut_bucket(table, low);
 }
 
-/* Takes the leaf of @walk->path */
+/* Takes the next leaf, which there is */
 static void walk_take(struct shortcut_walk *walk)
 {
+	const struct crab_shortcuts *table = walk->table;
+
 	walk->child = crab_index_child(&walk->path);
-	walk->bucket = shortcut_bucket(walk->table, crab_index_low(&walk->path));
-	walk->more = crab_index_next(walk->index, &walk->path);
+	walk->bucket = walk->next;
+	walk->next = SHORTCUT_NONE;
+	/* Leaves may have been added beyond the span */
+	if (crab_index_next(walk->index, &walk->path) &&
+	    crab_index_low(&walk->path) - table->base <= table->span)
+		walk->next = crab_shortcut_bucket(table, crab_index_low(&walk->path));
 }
 
 /* Takes the last leaf that begins before a bucket */
 static void walk_before(struct shortcut_walk *walk, u32 bucket)
 {
 	crab_index_walk(walk->index, shortcut_start(walk->table, bucket) - 1, &walk->path);
+	walk->next = shortcut_bucket(walk->table, crab_index_low(&walk->path));
 	walk_take(walk);
 }
 
-static bool walk_begins(const struct shortcut_walk *walk, u32 bucket)
+/* Takes the leaves that begin in a bucket, of which there is one at least; returns its @first */
+static u64 walk_through(struct shortcut_walk *walk, u32 bucket)
 {
-	u64 low;
+	u64 low = crab_index_low(&walk->path);
 
-	if (!walk->more)
-		return false;
-	low = crab_index_low(&walk->path);
-	/* Leaves may have been added beyond the span */
-	return low - walk->table->base <= walk->table->span &&
-	       crab_shortcut_bucket(walk->table, low) == bucket;
+	walk_take(walk);
+	if (walk->next == bucket) {
+		walk_before(walk, bucket + 1);
+		return CRAB_INDEX_PAD;
+	}
+	return bucket % CRAB_SHORTCUT_CHUNK ? low : CRAB_INDEX_PAD;
 }
 
-/* The entry of the next bucket */
+/* The entry of a bucket, all before which were passed */
 static struct crab_shortcut walk_entry(struct shortcut_walk *walk, u32 bucket)
 {
-	struct crab_shortcut entry = { .first = 0 };
+	u64 first = 0;
 
-	if (walk_begins(walk, bucket)) {
-		entry.first = crab_index_low(&walk->path);
-		walk_take(walk);
-		if (walk_begins(walk, bucket)) {
-			entry.first = CRAB_INDEX_PAD;
-			walk_before(walk, bucket + 1);
-		}
-		if (!(bucket % CRAB_SHORTCUT_CHUNK))
-			entry.first = CRAB_INDEX_PAD;
-	} else if (bucket - walk->bucket > CRAB_SHORTCUT_REACH) {
+	if (walk->next == bucket)
+		first = walk_through(walk, bucket);
+	else if (bucket - walk->bucket > CRAB_SHORTCUT_REACH)
 		return (struct crab_shortcut){ .first = CRAB_INDEX_PAD };
-	}
-	entry.child = walk->child;
-	return entry;
+	return (struct crab_shortcut){ .first = first, .child = walk->child };
 }
 
 static void shortcut_put(struct crab_shortcut *at, struct crab_shortcut entry)
@@ -175,7 +176,7 @@ void crab_shortcut_update(struct crab_index *index, u64 low)
 		chunk = table->chunks[bucket / CRAB_SHORTCUT_CHUNK];
 		if (chunk)
 			shortcut_put(&chunk[bucket % CRAB_SHORTCUT_CHUNK], entry);
-	} while (++bucket < end && !walk_begins(&walk, bucket));
+	} while (++bucket < end && walk.next != bucket);
 }
 
 /* Where most keys would be looked up in the index, there is no chunk */
