@@ -3,7 +3,7 @@
  * This file implements the shortcuts. They are not in the paper (Wang et al. 2020). As in a learned
  * index, the place of an entry is computed from the key.
  *
- * A search does not depend on them: the range of the leaf decides, and if it has not the key, the
+ * A search does not depend on them: the range of the leaf decides, and if the key is not in it, the
  * index is asked. So a wrong entry costs time, but not the result.
  *
  * Invariants, while changes are excluded: an entry of a filled chunk is as in shortcut.h. A child
@@ -31,7 +31,6 @@
 #define SHORTCUT_CHUNK_BYTES	(CRAB_SHORTCUT_CHUNK * sizeof(struct crab_shortcut))
 #define SHORTCUT_MAX	(1U << 30)	/* buckets */
 #define SHORTCUT_FREED	4U		/* chunks of the table before that a step frees */
-
 #define SHORTCUT_NONE	(~0U)		/* no bucket */
 
 /* A walk over the leaves of the index, from one bucket to the next */
@@ -129,7 +128,7 @@ static struct crab_shortcut walk_entry(struct shortcut_walk *walk, u32 bucket)
 
 static void shortcut_put(struct crab_shortcut *at, struct crab_shortcut entry)
 {
-	/* Pairs with crab_shortcut_find(): the child's content is visible */
+	/* Pairs with crab_shortcut_child(): the child's content is visible */
 	smp_store_release(&at->child, entry.child);
 	WRITE_ONCE(at->first, entry.first);
 }
@@ -179,29 +178,36 @@ void crab_shortcut_update(struct crab_index *index, u64 low)
 	} while (++bucket < end && walk.next != bucket);
 }
 
-/* Where most keys would be looked up in the index, there is no chunk */
-static void shortcut_fill(struct crab_index *index, struct crab_shortcuts *table)
+/* The next chunk; NULL without memory, or if most of its keys would be looked up in the index */
+static struct crab_shortcut *shortcut_chunk(const struct crab_index *index,
+					    const struct crab_shortcuts *table)
 {
 	struct crab_shortcut *chunk = kmalloc_array(CRAB_SHORTCUT_CHUNK, sizeof(*chunk),
 						    SHORTCUT_GFP);
-	struct shortcut_walk walk = { .table = table, .index = index };
 	u32 bucket = table->filled * CRAB_SHORTCUT_CHUNK, useless = 0, i;
+	u32 n = min(table->buckets - bucket, CRAB_SHORTCUT_CHUNK);
+	struct shortcut_walk walk = { .table = table, .index = index };
 
 	if (!chunk)
-		goto none;
+		return NULL;
 	walk_before(&walk, bucket);
-	for (i = 0; i < CRAB_SHORTCUT_CHUNK; i++) {
+	for (i = 0; i < n; i++) {
 		chunk[i] = walk_entry(&walk, bucket + i);
 		useless += chunk[i].first == CRAB_INDEX_PAD;
 	}
-	if (useless > CRAB_SHORTCUT_CHUNK / 2) {
-		kfree(chunk);
-		chunk = NULL;
-	} else {
+	if (useless <= n / 2)
+		return chunk;
+	kfree(chunk);
+	return NULL;
+}
+
+static void shortcut_fill(struct crab_index *index, struct crab_shortcuts *table)
+{
+	struct crab_shortcut *chunk = shortcut_chunk(index, table);
+
+	if (chunk)
 		shortcut_account(index, SHORTCUT_CHUNK_BYTES);
-	}
-none:
-	/* Pairs with crab_shortcut_find() */
+	/* Pairs with crab_shortcut_at() */
 	smp_store_release(&table->chunks[table->filled], chunk);
 	table->filled++;
 }
@@ -248,7 +254,7 @@ static void shortcut_renew(struct crab_index *index)
 		return;
 	shortcut_account(index, shortcut_bytes(table));
 	index->before = index->shortcuts;
-	/* Pairs with crab_shortcut_find() */
+	/* Pairs with crab_shortcut_at() */
 	smp_store_release(&index->shortcuts, table);
 	if (index->before)
 		index->cookie = start_poll_synchronize_rcu();
