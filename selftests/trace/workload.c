@@ -37,11 +37,13 @@ static const struct workload_store stores[] = {
 	{ .engine = "fastfair", .layout = "shift", .leaf_bytes = 2048, .share = 1 },
 	{ .engine = "clfb", .layout = "inplace", .leaf_bytes = 512, .share = 1 },
 	{ .engine = "clfb", .layout = "twin", .leaf_bytes = 1024, .share = 1 },
+	{ .engine = "clfb", .layout = "atomic", .leaf_bytes = 512, .share = 1 },
+	{ .engine = "clfb", .layout = "encoded", .leaf_bytes = 64, .share = 1 },
 	{ .engine = "nbtree", .layout = "adr", .leaf_bytes = 512, .share = 3 },
 };
 
 #define STORES	(sizeof(stores) / sizeof(stores[0]))
-#define SHARES	17	/* of all of them */
+#define SHARES	19	/* of all of them */
 
 /* The region of this one has caches that persist */
 static const struct workload_store eadr = {
