@@ -4,9 +4,9 @@
  * instead of a descent through the index.
  *
  * The keys from the lowest one of the second leaf to that of the last leaf are divided into buckets
- * of equal width, five for four leaves. Where keys are spread evenly, one leaf at most begins in a
- * bucket, whose entry then tells the leaf of each key. Elsewhere the index is asked. The table
- * needs up to 20 bytes a leaf.
+ * of equal width. There are five buckets for four leaves. Where keys are spread evenly, at most one
+ * leaf begins in a bucket, and the bucket's entry is enough to find the leaf of each of its keys.
+ * Other keys are looked up in the index. The table needs up to 20 bytes a leaf.
  *
  * Layer L3: it includes index.h only; shared/, engines/ and tests include it.
  *
@@ -21,7 +21,7 @@
 
 #include "index.h"
 
-#define CRAB_SHORTCUT_MANY	16U
+#define CRAB_SHORTCUT_MANY	16U	/* keys of crab_shortcut_find_many(), at most */
 
 #ifndef CRAB_SHORTCUT_CHUNK		/* test builds: shadow/test_config.h */
 #define CRAB_SHORTCUT_CHUNK	256U	/* entries that are allocated together, a page */
@@ -47,7 +47,7 @@ struct crab_shortcut {
  * @base: lowest key of the first bucket
  * @span: keys above @base + @span have no bucket
  * @shift: a key's distance from @base is taken without its lowest @shift bits
- * @scale: ... then multiplied by this, without the lowest 32 bits: the bucket
+ * @scale: ... and multiplied by this; the product without its lowest 32 bits is the bucket
  * @buckets: number of buckets
  * @leaves: leaves of the index when the table was made
  * @filled: chunks that were filled; those after them are NULL
