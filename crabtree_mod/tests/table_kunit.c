@@ -7,12 +7,14 @@
 #include <linux/string.h>
 
 #include "engines/crab/leaf.h"
+#include "engines/crab/leaf_order.h"
 #include "kunit.h"
 #include "rng.h"
 
 #define TABLE_LEAVES	3000	/* more than the entries of the first directory, in any build */
 #define TABLE_ROUNDS	4
 #define TABLE_BYTES	200	/* no multiple of a line */
+#define TABLE_ORDER_BYTES 24
 
 struct table_test {
 	struct crab_leaf_table table;
@@ -28,7 +30,7 @@ static int table_init(struct kunit *test)
 	test->priv = t;
 	if (!t)
 		return -ENOMEM;
-	crab_leaf_table_init(&t->table, TABLE_BYTES);
+	crab_leaf_table_init(&t->table, TABLE_BYTES, TABLE_ORDER_BYTES);
 	return 0;
 }
 
@@ -158,27 +160,93 @@ static void table_dead(struct kunit *test)
 static void table_ahead(struct kunit *test)
 {
 	struct table_test *t = test->priv;
-	struct crab_leaf_chunk **chunks;
+	struct crab_leaf_entry *entries;
 	u32 i = 0, room, wrong = 0;
 
 	table_alloc(test, i++, NULL);
-	chunks = t->table.chunks;
-	room = container_of(chunks, struct crab_leaf_dir, chunks[0])->room;
+	entries = t->table.entries;
+	room = container_of(entries, struct crab_leaf_dir, entries[0])->room;
 	while ((u32)atomic_read(&t->table.end) < room / 2)
 		table_alloc(test, i++, NULL);
 	rcu_read_lock();
 	while (crab_leaf_table_chunks(&t->table) < room) {
 		table_alloc_as(test, i, NULL, GFP_ATOMIC);
-		wrong += !chunks[t->place[i++] >> CRAB_LEAF_LINE_SHIFT];
+		wrong += !entries[t->place[i++] >> CRAB_LEAF_LINE_SHIFT].chunk;
 	}
 	KUNIT_EXPECT_EQ(test, wrong, 0U);
 	rcu_read_unlock();
 	KUNIT_ASSERT_NOT_NULL(test, t->table.before);
-	KUNIT_EXPECT_TRUE(test, t->table.before->chunks == chunks);
+	KUNIT_EXPECT_TRUE(test, t->table.before->entries == entries);
 	while (crab_leaf_table_chunks(&t->table) <= room)
 		table_alloc(test, i++, NULL);
 	KUNIT_EXPECT_TRUE(test, !t->table.before);
 	table_compare(test);
+}
+
+/* Each order has memory of its own, which is zeroed at first, and freed with the chunk */
+static void table_orders(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	u32 i, wrong = 0, kept = 0;
+	u64 *order;
+
+	for (i = 0; i < TABLE_LEAVES; i++)
+		table_alloc(test, i, NULL);
+	for (i = 0; i < TABLE_LEAVES; i++)
+		kept += !!crab_leaf_order(&t->table, t->leaf[i]);
+	KUNIT_EXPECT_EQ(test, kept, 0U);
+	KUNIT_EXPECT_EQ(test, crab_leaf_orders_bytes(&t->table), 0ULL);
+	for (i = 0; i < TABLE_LEAVES; i++) {
+		order = crab_leaf_order_make(&t->table, t->leaf[i]);
+		KUNIT_ASSERT_NOT_NULL(test, order);
+		wrong += !!memchr_inv(order, 0, TABLE_ORDER_BYTES);
+		memset(order, i, TABLE_ORDER_BYTES);
+	}
+	for (i = 0; i < TABLE_LEAVES; i++) {
+		order = crab_leaf_order(&t->table, t->leaf[i]);
+		wrong += order != crab_leaf_order_at(&t->table, t->place[i]) ||
+			 !order || memchr_inv(order, (u8)i, TABLE_ORDER_BYTES);
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+	KUNIT_EXPECT_GE(test, crab_leaf_orders_bytes(&t->table),
+			(u64)TABLE_LEAVES * TABLE_ORDER_BYTES);
+	for (i = 0; i < TABLE_LEAVES; i++)
+		table_free(test, i);
+	synchronize_rcu();
+	crab_leaf_table_settle(&t->table, TABLE_LEAVES);
+	KUNIT_EXPECT_EQ(test, crab_leaf_orders_bytes(&t->table), 0ULL);
+}
+
+/* A chunk has no orders in any directory if it gets the number of one that had orders */
+static void table_orders_reuse(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	u32 i, chunk, room;
+
+	rcu_read_lock();
+	for (i = 0; !t->table.before; i++) {
+		table_alloc_as(test, i, NULL, GFP_ATOMIC);
+		KUNIT_ASSERT_NOT_NULL(test, crab_leaf_order_make(&t->table, t->leaf[i]));
+	}
+	rcu_read_unlock();
+	room = i;
+	chunk = t->place[0] >> CRAB_LEAF_LINE_SHIFT;
+	KUNIT_EXPECT_TRUE(test, !!t->table.before->entries[chunk].orders);
+	for (i = 0; i < room; i++)
+		if (t->place[i] >> CRAB_LEAF_LINE_SHIFT == chunk)
+			table_free(test, i);
+	synchronize_rcu();
+	crab_leaf_table_settle(&t->table, room);
+	do {
+		t->leaf[0] = crab_leaf_table_alloc(&t->table, NULL, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, t->leaf[0]);
+		t->leaf[0]->number = 0;
+		t->place[0] = crab_leaf_table_place(&t->table, t->leaf[0]);
+	} while (t->place[0] >> CRAB_LEAF_LINE_SHIFT != chunk);
+	KUNIT_EXPECT_TRUE(test, !crab_leaf_order(&t->table, t->leaf[0]));
+	KUNIT_EXPECT_TRUE(test, !crab_leaf_order_at(&t->table, t->place[0]));
+	KUNIT_ASSERT_NOT_NULL(test, t->table.before);
+	KUNIT_EXPECT_TRUE(test, !t->table.before->entries[chunk].orders);
 }
 
 static struct kunit_case table_cases[] = {
@@ -186,6 +254,8 @@ static struct kunit_case table_cases[] = {
 	KUNIT_CASE(table_reuse),
 	KUNIT_CASE(table_dead),
 	KUNIT_CASE(table_ahead),
+	KUNIT_CASE(table_orders),
+	KUNIT_CASE(table_orders_reuse),
 	{}
 };
 

@@ -48,6 +48,18 @@ static inline size_t crab_layout_desc_bytes(const struct crab_tree *tree)
 }
 
 /**
+ * crab_layout_order_bytes() - size of the order that scans cache for a leaf
+ * @tree: the tree
+ *
+ * Context: any.
+ * Return: bytes; 0: none.
+ */
+static inline size_t crab_layout_order_bytes(const struct crab_tree *tree)
+{
+	return tree->sorted ? 0 : crab_order_bytes(tree);
+}
+
+/**
  * crab_layout_desc_init() - initialise the part of a descriptor that the layout owns
  * @tree: the tree
  * @leaf: the descriptor; zero

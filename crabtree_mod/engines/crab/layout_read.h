@@ -180,6 +180,25 @@ static inline void crab_layout_prefetch_scan(const struct crab_tree *tree,
 }
 
 /**
+ * crab_layout_reader() - prepare to scan a leaf, and prefetch its descriptor
+ * @tree: the tree
+ * @child: of the index, not NULL
+ * Context: RCU read-side section in which the index returned the word.
+ * Return: the reader; crab_leaf_read_begin() begins the read.
+ */
+static __always_inline struct crab_reader crab_layout_reader(struct crab_tree *tree,
+							     const void *child)
+{
+	struct crab_reader reader = { .tree = tree, .leaf = crab_leaf_of(tree, child) };
+
+	if (tree->sorted)
+		crab_prefetch_range(reader.leaf, crab_sorted_desc_bytes(tree));
+	else
+		reader.order = crab_slotted_prefetch_desc(tree, child, reader.leaf);
+	return reader;
+}
+
+/**
  * crab_layout_blind() - number of leaves that a scan prefetches before it knows their records
  * @tree: the tree
  * @cap: room for records

@@ -34,13 +34,13 @@
  * @torn: slots that a power cut left torn, and that repair completes
  * @duplicate: sorted: the slot that is void because the next one has the same key, or
  *	CRAB_LEAF_NO_DUPLICATE; there is none once repaired
- * @ordered: slotted: number of records whose order is stored (order.c), all of them, or 0
+ * @ordered: slotted: number of records whose order is cached (order.c), all of them, or 0
  * @quarantined: every access to the range returns -EUCLEAN; never cleared
  * @misplaced_key: a key of the range is in a leaf that must not hold it: a lookup that fails
  *	returns -EUCLEAN, not -ENOENT
  * @fps: slotted: CRAB_SLOTTED_PLANES words for each group of slots. Bit s of word b is bit b of the
- *	fingerprint of the key in slot s, and 0 in all words if the slot is free. The order of the
- *	records follows. Sorted: crab_sorted_firsts()
+ *	fingerprint of the key in slot s, and 0 in all words if the slot is free. Sorted:
+ *	crab_sorted_firsts()
  *
  * Everything before @fps fits in one cache line (without lock debugging).
  */

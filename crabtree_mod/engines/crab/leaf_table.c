@@ -7,7 +7,6 @@
  *
  * Locking: see leaf_table.h.
  */
-#include <linux/align.h>
 #include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/kernel.h>
@@ -22,17 +21,6 @@
 #include "leaf.h"
 #include "leaf_table.h"
 
-/*
- * Bytes of a chunk, whose last line then has the number 63. Where accesses to freed memory are
- * detected, each descriptor has a chunk of its own.
- */
-#ifdef CONFIG_KASAN
-#define CRAB_LEAF_CHUNK	0U
-#endif
-#ifndef CRAB_LEAF_CHUNK		/* test builds: tools/host/Makefile */
-#define CRAB_LEAF_CHUNK	4096U
-#endif
-
 #define CHUNKS_MAX	(1U << (32 - CRAB_LEAF_LINE_SHIFT))
 #define DIR_ROOM	64U	/* entries of the first directory */
 #define DIR_ENOUGH(room)	((room) / 4 * 3)	/* a longer one is made ahead of its need */
@@ -40,15 +28,20 @@
 
 static_assert(sizeof(struct crab_leaf_chunk) == 1 << CRAB_LEAF_LINE_SHIFT);
 
-void crab_leaf_table_init(struct crab_leaf_table *table, size_t bytes)
+void crab_leaf_table_init(struct crab_leaf_table *table, size_t bytes, size_t order_bytes)
 {
 	*table = (struct crab_leaf_table) {
 		.bytes = ALIGN(bytes, 1 << CRAB_LEAF_LINE_SHIFT),
+		.order_bytes = order_bytes,
 		.hole = NO_HOLE,
 	};
 	/* A chunk with one descriptor is as large as it must be */
 	table->per = max_t(int, (int)(CRAB_LEAF_CHUNK - sizeof(struct crab_leaf_chunk)) /
 				(int)table->bytes, 1);
+	/* Rounded up, it is exact: no offset in a chunk of several exceeds 1 << the shift */
+	table->order_scale = DIV_ROUND_UP((u32)(order_bytes / sizeof(u64)) << CRAB_LEAF_SCALE_SHIFT,
+					  table->bytes);
+	atomic_set(&table->ordered, 0);
 	atomic_set(&table->end, 0);
 	INIT_LIST_HEAD(&table->spare);
 	table->dead_end = &table->dead;
@@ -64,17 +57,6 @@ static u64 chunk_all(const struct crab_leaf_table *table)
 	return ~0ULL >> (64 - table->per);
 }
 
-/* A chunk of several descriptors begins at a multiple of its size, as kmalloc() guarantees */
-static struct crab_leaf_chunk *chunk_of(const struct crab_leaf_table *table,
-					const struct crab_leaf *leaf)
-{
-	u8 *at = (u8 *)leaf;
-
-	if (table->per == 1)
-		return (struct crab_leaf_chunk *)(at - sizeof(struct crab_leaf_chunk));
-	return (struct crab_leaf_chunk *)PTR_ALIGN_DOWN(at, CRAB_LEAF_CHUNK);
-}
-
 static u32 table_end(const struct crab_leaf_table *table)
 {
 	return atomic_read(&table->end);
@@ -82,25 +64,30 @@ static u32 table_end(const struct crab_leaf_table *table)
 
 static struct crab_leaf_dir *table_dir(const struct crab_leaf_table *table)
 {
-	return table->chunks ? container_of(table->chunks, struct crab_leaf_dir, chunks[0]) : NULL;
+	return table->entries ? container_of(table->entries, struct crab_leaf_dir, entries[0]) :
+			       NULL;
 }
 
 void crab_leaf_table_destroy(struct crab_leaf_table *table)
 {
 	u32 end = table_end(table), i, next;
+	struct crab_leaf_chunk *chunk;
 
 	/* Holes are no chunks */
 	for (; table->hole < end; table->hole = next) {
-		next = (unsigned long)table->chunks[table->hole];
-		table->chunks[table->hole] = NULL;
+		next = (unsigned long)table->entries[table->hole].chunk;
+		table->entries[table->hole].chunk = NULL;
 	}
 	for (i = 0; i < end; i++) {
-		kfree(table->chunks[i]);
+		chunk = table->entries[i].chunk;
+		if (chunk)
+			kfree(chunk->orders);
+		kfree(chunk);
 		cond_resched();
 	}
 	kvfree(table_dir(table));
 	kvfree(table->before);
-	table->chunks = NULL;
+	table->entries = NULL;
 	table->before = NULL;
 	atomic_set(&table->end, 0);
 }
@@ -126,16 +113,20 @@ static void table_await(struct crab_leaf_table *table, u64 room)
 static int table_extend(struct crab_leaf_table *table, u64 room, gfp_t gfp)
 {
 	struct crab_leaf_dir *old = table_dir(table), *dir;
+	u32 i;
 
 	room = roundup_pow_of_two(max_t(u64, room, DIR_ROOM));
-	dir = room > CHUNKS_MAX ? NULL : kvzalloc(struct_size(dir, chunks, room), gfp);
+	dir = room > CHUNKS_MAX ? NULL : kvzalloc(struct_size(dir, entries, room), gfp);
 	if (!dir)
 		return -ENOMEM;
 	dir->room = room;
-	if (old)
-		memcpy(dir->chunks, old->chunks, table_end(table) * sizeof(*dir->chunks));
+	for (i = 0; old && i < table_end(table); i++) {
+		dir->entries[i].chunk = old->entries[i].chunk;
+		/* Orders that are made meanwhile are not in it */
+		dir->entries[i].orders = READ_ONCE(old->entries[i].orders);
+	}
 	/* Pairs with crab_leaf_table_at(): the chunks are in it */
-	smp_store_release(&table->chunks, dir->chunks);
+	smp_store_release(&table->entries, dir->entries);
 	table->before = old;
 	table->cookie = start_poll_synchronize_rcu();
 	return 0;
@@ -156,6 +147,14 @@ int crab_leaf_table_reserve(struct crab_leaf_table *table, u64 chunks, gfp_t gfp
 	return 0;
 }
 
+static void entry_set(struct crab_leaf_entry *entry, struct crab_leaf_chunk *chunk)
+{
+	/* Those of a chunk that had this number before */
+	WRITE_ONCE(entry->orders, NULL);
+	/* Pairs with crab_leaf_table_at() */
+	smp_store_release(&entry->chunk, chunk);
+}
+
 /* A number for a chunk; crab_leaf_table_reserve() made room for it. In attach there are no holes */
 static void table_number(struct crab_leaf_table *table, struct crab_leaf_chunk *chunk)
 {
@@ -163,13 +162,12 @@ static void table_number(struct crab_leaf_table *table, struct crab_leaf_chunk *
 		chunk->number = atomic_inc_return(&table->end) - 1;
 	} else {
 		chunk->number = table->hole;
-		table->hole = (unsigned long)table->chunks[chunk->number];
+		table->hole = (unsigned long)table->entries[chunk->number].chunk;
 		WRITE_ONCE(table->holes, table->holes - 1);
 	}
-	/* Pairs with crab_leaf_table_at() */
-	smp_store_release(&table->chunks[chunk->number], chunk);
-	if (table->before)	/* Pairs with crab_leaf_table_at() as well */
-		smp_store_release(&table->before->chunks[chunk->number], chunk);
+	entry_set(&table->entries[chunk->number], chunk);
+	if (table->before)
+		entry_set(&table->before->entries[chunk->number], chunk);
 }
 
 static struct crab_leaf_chunk *chunk_alloc(struct crab_leaf_table *table, gfp_t gfp)
@@ -179,6 +177,7 @@ static struct crab_leaf_chunk *chunk_alloc(struct crab_leaf_table *table, gfp_t 
 	if (!chunk)
 		return NULL;
 	chunk->free = chunk_all(table);
+	chunk->orders = NULL;
 	table_number(table, chunk);
 	return chunk;
 }
@@ -231,14 +230,17 @@ static void chunk_free(struct crab_leaf_table *table, struct crab_leaf_chunk *ch
 {
 	list_del(&chunk->spare);
 	WRITE_ONCE(table->holes, table->holes + 1);
-	table->chunks[chunk->number] = (void *)(unsigned long)table->hole;
+	table->entries[chunk->number].chunk = (void *)(unsigned long)table->hole;
 	table->hole = chunk->number;
+	if (chunk->orders)
+		atomic_dec(&table->ordered);
+	kfree(chunk->orders);
 	kfree(chunk);
 }
 
 static void table_free(struct crab_leaf_table *table, struct crab_leaf *leaf)
 {
-	struct crab_leaf_chunk *chunk = chunk_of(table, leaf);
+	struct crab_leaf_chunk *chunk = crab_leaf_chunk_of(table, leaf);
 	u32 i = (u32)((u8 *)leaf - chunk->memory) / table->bytes;
 
 	if (!chunk->free)
@@ -270,7 +272,7 @@ void crab_leaf_table_settle(struct crab_leaf_table *table, u32 most)
 
 u32 crab_leaf_table_place(const struct crab_leaf_table *table, const struct crab_leaf *leaf)
 {
-	const struct crab_leaf_chunk *chunk = chunk_of(table, leaf);
+	const struct crab_leaf_chunk *chunk = crab_leaf_chunk_of(table, leaf);
 	u32 line = (u32)((const u8 *)leaf - (const u8 *)chunk) >> CRAB_LEAF_LINE_SHIFT;
 
 	return chunk->number << CRAB_LEAF_LINE_SHIFT | line;
@@ -288,5 +290,5 @@ u32 crab_leaf_table_chunks(const struct crab_leaf_table *table)
 
 u64 crab_leaf_table_bytes(const struct crab_leaf_table *table, u64 chunks)
 {
-	return chunks * (roundup_pow_of_two(chunk_bytes(table)) + sizeof(struct crab_leaf_chunk *));
+	return chunks * (roundup_pow_of_two(chunk_bytes(table)) + sizeof(struct crab_leaf_entry));
 }

@@ -7,12 +7,14 @@
  * number in the pool. So a reader knows both addresses as soon as it has the word, and a node of
  * the index is a kilobyte.
  *
- * Locking: crab_tree.smo_lock protects all fields. Readers take no lock (RCU). The CPUs of attach
- * take no lock either: each has a chunk of its own, and numbers are atomic.
+ * Locking: crab_tree.smo_lock protects all fields but those of the orders (leaf_order.h). Readers
+ * take no lock (RCU). The CPUs of attach take no lock either: each has a chunk of its own, and
+ * numbers are atomic.
  */
 #ifndef CRABTREE_ENGINES_CRAB_LEAF_TABLE_H
 #define CRABTREE_ENGINES_CRAB_LEAF_TABLE_H
 
+#include <linux/align.h>
 #include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/rcupdate.h>
@@ -22,49 +24,79 @@ struct crab_leaf;
 
 #define CRAB_LEAF_LINE_SHIFT	6	/* descriptors begin at a multiple of 64 bytes */
 #define CRAB_LEAF_LINE_MASK	63U
+#define CRAB_LEAF_SCALE_SHIFT	13	/* of crab_leaf_table.order_scale */
+
+/*
+ * Bytes of a chunk, whose last line then has the number 63. Where accesses to freed memory are
+ * detected, each descriptor has a chunk of its own.
+ */
+#ifdef CONFIG_KASAN
+#define CRAB_LEAF_CHUNK	0U
+#endif
+#ifndef CRAB_LEAF_CHUNK		/* test builds: tools/host/Makefile */
+#define CRAB_LEAF_CHUNK	4096U
+#endif
 
 /**
  * struct crab_leaf_chunk - memory of some descriptors
  * @spare: in crab_leaf_table.spare, if a descriptor is free and no CPU owns the chunk
  * @free: one bit for each descriptor; set: free
- * @number: place in crab_leaf_dir.chunks
+ * @number: place in crab_leaf_dir.entries
+ * @orders: memory for the orders of the descriptors, or NULL; as long as the chunk
  * @memory: the descriptors
  */
 struct crab_leaf_chunk {
 	struct list_head spare;
 	u64 free;
 	u32 number;
+	u64 *orders;
 	u8 memory[] __aligned(1 << CRAB_LEAF_LINE_SHIFT);
 };
 
 /**
+ * struct crab_leaf_entry - a number of a chunk
+ * @chunk: the chunk; crab_leaf_table.hole links the numbers that have none
+ * @orders: crab_leaf_chunk.orders, without a load of the chunk; NULL: see there
+ */
+struct crab_leaf_entry {
+	struct crab_leaf_chunk *chunk;
+	u64 *orders;
+};
+
+/**
  * struct crab_leaf_dir - the directory of a table
- * @room: length of @chunks
- * @chunks: the chunks by number; crab_leaf_table.hole links the numbers that have none
+ * @room: length of @entries
+ * @entries: by number of the chunk
  */
 struct crab_leaf_dir {
 	u32 room;
-	struct crab_leaf_chunk *chunks[];
+	struct crab_leaf_entry entries[];
 };
 
 /**
  * struct crab_leaf_table - the descriptors of a tree
- * @chunks: crab_leaf_dir.chunks of the directory, or NULL before the first chunk
+ * @entries: those of the directory, or NULL before the first chunk
  * @bytes: size of a descriptor, a multiple of 64
+ * @order_bytes: size of the order of a descriptor, a multiple of 8
+ * @order_scale: words of an order ÷ @bytes
  * @per: descriptors of a chunk
+ * @ordered: count of the chunks that have orders
  * @end: numbers below this one were used
  * @hole: number that no chunk has any more, or ~0: all below @end have one
  * @holes: count of these numbers
  * @spare: chunks with a free descriptor
  * @dead: descriptors that wait for readers, in the order in which they were handed over
  * @dead_end: the NULL pointer that ends @dead
- * @before: the directory before that of @chunks, while readers may use it; or NULL
+ * @before: the directory before that of @entries, while readers may use it; or NULL
  * @cookie: of the grace period after which none does
  */
 struct crab_leaf_table {
-	struct crab_leaf_chunk **chunks;
+	struct crab_leaf_entry *entries;
 	u32 bytes;
+	u32 order_bytes;
+	u32 order_scale;
 	u32 per;
+	atomic_t ordered;
 	atomic_t end;
 	u32 hole;
 	u32 holes;
@@ -79,9 +111,10 @@ struct crab_leaf_table {
  * crab_leaf_table_init() - make an empty table
  * @table: the table
  * @bytes: size of a descriptor
+ * @order_bytes: size of the order of a descriptor; 0: no descriptor has one
  * Context: any.
  */
-void crab_leaf_table_init(struct crab_leaf_table *table, size_t bytes);
+void crab_leaf_table_init(struct crab_leaf_table *table, size_t bytes, size_t order_bytes);
 
 /**
  * crab_leaf_table_destroy() - free the memory of all descriptors
@@ -158,12 +191,32 @@ u32 crab_leaf_table_place(const struct crab_leaf_table *table, const struct crab
 static __always_inline struct crab_leaf *crab_leaf_table_at(const struct crab_leaf_table *table,
 							    u32 place)
 {
-	struct crab_leaf_chunk **chunks = rcu_dereference_raw(table->chunks);
+	struct crab_leaf_entry *entries = rcu_dereference_raw(table->entries);
 	const struct crab_leaf_chunk *chunk =
-		rcu_dereference_raw(chunks[place >> CRAB_LEAF_LINE_SHIFT]);
+		rcu_dereference_raw(entries[place >> CRAB_LEAF_LINE_SHIFT].chunk);
 
 	return (struct crab_leaf *)((const u8 *)chunk +
 				    ((place & CRAB_LEAF_LINE_MASK) << CRAB_LEAF_LINE_SHIFT));
+}
+
+/**
+ * crab_leaf_chunk_of() - the chunk of a descriptor
+ * @table: the table
+ * @leaf: its descriptor
+ *
+ * A chunk of several descriptors begins at a multiple of its size, as kmalloc() guarantees.
+ *
+ * Context: as crab_leaf_table_at(); for prefetches: any.
+ * Return: the chunk.
+ */
+static __always_inline struct crab_leaf_chunk *
+crab_leaf_chunk_of(const struct crab_leaf_table *table, const struct crab_leaf *leaf)
+{
+	u8 *at = (u8 *)leaf;
+
+	if (unlikely(table->per == 1))
+		return (struct crab_leaf_chunk *)(at - sizeof(struct crab_leaf_chunk));
+	return (struct crab_leaf_chunk *)PTR_ALIGN_DOWN(at, CRAB_LEAF_CHUNK);
 }
 
 /**

@@ -15,6 +15,7 @@
 
 #include "access.h"
 #include "layout.h"
+#include "leaf_order.h"
 #include "smo.h"
 #include "tree.h"
 #include "verify.h"
@@ -225,6 +226,7 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	stats->capacity = engine->geo.leaves * tree->slots;
 	stats->dram_bytes = crab_leaf_table_bytes(&tree->table,
 						  crab_leaf_table_chunks(&tree->table)) +
+			    crab_leaf_orders_bytes(&tree->table) +
 			    READ_ONCE(tree->index.nodes) * sizeof(struct crab_index_node) +
 			    READ_ONCE(tree->index.table_bytes) +
 			    engine->geo.leaves / 8;

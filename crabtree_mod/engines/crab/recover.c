@@ -475,7 +475,8 @@ static int tree_init(struct crab_tree *tree, struct crab_media *media,
 	crab_layout_init(tree);
 	tree->slots = crab_leaf_slots(geo->leaf_bytes);
 	crab_underfull_init(tree);
-	crab_leaf_table_init(&tree->table, crab_layout_desc_bytes(tree));
+	crab_leaf_table_init(&tree->table, crab_layout_desc_bytes(tree),
+			     crab_layout_order_bytes(tree));
 	crab_index_init(&tree->index);
 	crab_index_set_lock(&tree->index, &tree->smo_lock);
 	tree->scratch = kvmalloc_array(2 * tree->slots + 1, sizeof(*tree->scratch), RECOVER_GFP);

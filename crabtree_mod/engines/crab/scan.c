@@ -96,45 +96,42 @@ static u32 scan_share(const struct crab_leaf *leaf, u32 count, u64 at)
  * Prefetches the leaves that hold the next @cap records; returns their number. The index returns
  * their places, so that the first ones need not wait for their descriptors.
  */
-static u32 scan_fetch(const struct crab_tree *tree, u64 at, u32 cap, struct crab_leaf **leaves)
+static u32 scan_fetch(struct crab_tree *tree, u64 at, u32 cap, struct crab_reader *readers)
 {
-	const size_t bytes = crab_layout_desc_bytes(tree);
 	void *children[SCAN_AHEAD];
 	u32 n, i, count, blind;
 
 	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, children);
-	for (i = 0; i < n; i++) {
-		leaves[i] = crab_leaf_of(tree, children[i]);
-		crab_prefetch_range(leaves[i], bytes);
-	}
+	for (i = 0; i < n; i++)
+		readers[i] = crab_layout_reader(tree, children[i]);
 	blind = min(n, crab_layout_blind(tree, cap));
 	for (i = 0; i < blind; i++)
-		crab_layout_prefetch_scan(tree, leaves[i],
+		crab_layout_prefetch_scan(tree, readers[i].leaf,
 					  crab_leaf_of_media(tree, children[i]), 0);
 	for (i = 0; i < n && cap; i++) {
-		count = READ_ONCE(leaves[i]->count);
+		count = READ_ONCE(readers[i].leaf->count);
 		if (i >= blind)
-			crab_layout_prefetch_scan(tree, leaves[i],
+			crab_layout_prefetch_scan(tree, readers[i].leaf,
 						  crab_leaf_of_media(tree, children[i]),
 						  min(count, SCAN_SLOTS));
-		cap -= min(cap, i ? count : scan_share(leaves[i], count, at));
+		cap -= min(cap, i ? count : scan_share(readers[i].leaf, count, at));
 	}
 	return i;
 }
 
-/* As scan_leaf(), of a leaf that the index returned; it does not sleep. -EAGAIN: not valid */
-static int scan_try(struct crab_tree *tree, struct crab_leaf *leaf, u64 *at, u64 end,
-		    struct crab_record *records, u32 cap, u16 *room)
+/* As scan_leaf(), of a leaf that scan_fetch() returned; it does not sleep. -EAGAIN: not valid */
+static int scan_try(struct crab_reader *reader, u64 *at, u64 end, struct crab_record *records,
+		    u32 cap, u16 *room)
 {
-	struct crab_reader reader = { .tree = tree, .leaf = leaf };
+	struct crab_leaf *leaf = reader->leaf;
 	u64 high;
 	int got;
 
-	if (!crab_leaf_read_begin(leaf, *at, &reader.seq))
+	if (!crab_leaf_read_begin(leaf, *at, &reader->seq))
 		return -EAGAIN;
-	got = crab_layout_scan(&reader, *at, end, records, cap, room);
+	got = crab_layout_scan(reader, *at, end, records, cap, room);
 	high = READ_ONCE(leaf->high);
-	if (!crab_leaf_read_valid(leaf, reader.seq))
+	if (!crab_leaf_read_valid(leaf, reader->seq))
 		return -EAGAIN;
 	if (got >= 0)
 		*at = high;
@@ -171,14 +168,14 @@ static int scan_leaf(struct crab_tree *tree, u64 *at, u64 end, struct crab_recor
 static int scan_run(struct crab_tree *tree, u64 *at, u64 end, struct crab_record *records, u32 cap,
 		    u16 *room, u32 *count)
 {
-	struct crab_leaf *leaves[SCAN_AHEAD];
+	struct crab_reader readers[SCAN_AHEAD];
 	int got = -EAGAIN;
 	u32 n, i;
 
 	crab_rcu_enter();
-	n = scan_fetch(tree, *at, cap - *count, leaves);
+	n = scan_fetch(tree, *at, cap - *count, readers);
 	for (i = 0; i < n && *count < cap && *at <= end; i++) {
-		got = scan_try(tree, leaves[i], at, end, records + *count, cap - *count, room);
+		got = scan_try(&readers[i], at, end, records + *count, cap - *count, room);
 		if (got < 0)
 			break;
 		*count += got;

@@ -50,38 +50,42 @@ static void back_advance(struct back *back, u32 got, u64 low)
 	back->at = low - 1;
 }
 
-/*
- * The leaf below @above, prefetched while the caller copies that one; NULL: the scan most likely
- * ends there
- */
-static struct crab_leaf *back_fetch(const struct crab_tree *tree, const struct back *back,
-				    const struct crab_leaf *above, u64 low)
+/* To read the leaf that most likely holds a key, prefetched; without a leaf: there is none */
+static struct crab_reader back_find(struct crab_tree *tree, u64 key)
 {
-	struct crab_leaf *leaf;
-	const void *child;
+	const void *child = crab_index_find(&tree->index, key);
+	struct crab_reader reader = { };
 
+	if (!child)
+		return reader;
+	reader = crab_layout_reader(tree, child);
+	crab_layout_prefetch_scan(tree, reader.leaf, crab_leaf_of_media(tree, child), tree->slots);
+	return reader;
+}
+
+/*
+ * To read the leaf below @above, prefetched while the caller copies that one; without a leaf: the
+ * scan most likely ends there
+ */
+static struct crab_reader back_fetch(struct crab_tree *tree, const struct back *back,
+				     const struct crab_leaf *above, u64 low)
+{
 	if (low <= back->start || back->cap <= READ_ONCE(above->count))
-		return NULL;
-	child = crab_index_find(&tree->index, low - 1);
-	leaf = crab_leaf_of(tree, child);
-	if (leaf) {
-		crab_prefetch_range(leaf, crab_layout_desc_bytes(tree));
-		crab_layout_prefetch_scan(tree, leaf, crab_leaf_of_media(tree, child), tree->slots);
-	}
-	return leaf;
+		return (struct crab_reader) { };
+	return back_find(tree, low - 1);
 }
 
 /* Reads a leaf that the index returned, without a lock; -EAGAIN: not valid */
-static int back_try(struct crab_tree *tree, struct crab_leaf *leaf, u64 low, struct back *back)
+static int back_try(struct crab_reader *reader, u64 low, struct back *back)
 {
-	struct crab_reader reader = { .tree = tree, .leaf = leaf };
+	struct crab_leaf *leaf = reader->leaf;
 	int got;
 
-	if (!crab_leaf_read_begin(leaf, back->at, &reader.seq) || READ_ONCE(leaf->low) != low)
+	if (!crab_leaf_read_begin(leaf, back->at, &reader->seq) || READ_ONCE(leaf->low) != low)
 		return -EAGAIN;
-	got = crab_layout_scan_back(&reader, back->start, back->at, back->records, back->cap,
+	got = crab_layout_scan_back(reader, back->start, back->at, back->records, back->cap,
 				    back->room);
-	if (!crab_leaf_read_valid(leaf, reader.seq))
+	if (!crab_leaf_read_valid(leaf, reader->seq))
 		return -EAGAIN;
 	if (got >= 0)
 		back_advance(back, got, low);
@@ -91,20 +95,20 @@ static int back_try(struct crab_tree *tree, struct crab_leaf *leaf, u64 low, str
 /* Reads consecutive leaves, as far as possible; -EAGAIN, -ENOBUFS: as of scan_run() */
 static int back_run(struct crab_tree *tree, struct back *back)
 {
-	struct crab_leaf *leaf, *previous;
+	struct crab_reader reader, previous;
 	u32 leaves = BACK_RUN;
 	int got = -EAGAIN;
 	u64 low;
 
 	crab_rcu_enter();
-	leaf = crab_leaf_find(tree, back->at);
-	while (leaf && leaves-- && back_is_left(back)) {
-		low = READ_ONCE(leaf->low);
-		previous = back_fetch(tree, back, leaf, low);
-		got = back_try(tree, leaf, low, back);
+	reader = back_find(tree, back->at);
+	while (reader.leaf && leaves-- && back_is_left(back)) {
+		low = READ_ONCE(reader.leaf->low);
+		previous = back_fetch(tree, back, reader.leaf, low);
+		got = back_try(&reader, low, back);
 		if (got < 0)
 			break;
-		leaf = previous;
+		reader = previous;
 	}
 	crab_rcu_leave();
 	return got;

@@ -107,6 +107,7 @@ struct crab_tree {
  * struct crab_reader - a read under way
  * @tree: the tree
  * @leaf: leaf that is being read, or NULL
+ * @order: slotted: memory for the order of @leaf, if a scan found it together with the leaf
  * @seq: sequence count of @leaf at the begin of the read
  * @tries: attempts so far
  * @locked: the reader holds crab_tree.smo_lock and the lock of @leaf
@@ -115,6 +116,7 @@ struct crab_tree {
 struct crab_reader {
 	struct crab_tree *tree;
 	struct crab_leaf *leaf;
+	const u64 *order;
 	unsigned int seq;
 	u32 tries;
 	bool locked;

@@ -457,6 +457,7 @@ static void test_stop(const struct content *content, u64 n)
 struct use {
 	u64 stays;
 	u64 temporary;
+	u64 orders;	/* after a scan of all leaves */
 };
 
 static struct use memory_measure(const char *layout, u32 leaf_bytes, u64 pool, u64 list,
@@ -473,6 +474,9 @@ static struct use memory_measure(const char *layout, u32 leaf_bytes, u64 pool, u
 	store = attach(true, &content);
 	use.stays = memory - before;
 	use.temporary = memory_peak - memory;
+	before = memory;
+	scan(store, false);
+	use.orders = memory - before;
 	crab_store_detach(store);
 	media_destroy(&media);
 	return use;
@@ -488,8 +492,9 @@ static void test_memory(const char *layout, u32 leaf_bytes, u64 n)
 	tap_check(full.temporary <= none.temporary + n * TEMPORARY, "full: %llu", full.temporary);
 	tap_check(tenth.temporary <= none.temporary + n / 10 * TEMPORARY + CHUNK, "a tenth: %llu",
 		  tenth.temporary);
-	tap_ok(true, "memory: %s, %u: a leaf in use %llu bytes, %llu more while attach runs; a leaf of old %llu while it runs",
-	       layout, leaf_bytes, (full.stays - none.stays) / n,
+	tap_check(!strcmp(layout, "sorted") == !full.orders, "orders: %llu", full.orders);
+	tap_ok(true, "memory: %s, %u: a leaf in use %llu bytes, %llu more after a scan, %llu more while attach runs; a leaf of old %llu while it runs",
+	       layout, leaf_bytes, (full.stays - none.stays) / n, full.orders / n,
 	       (full.temporary - none.temporary) / n,
 	       (stale.temporary - none.temporary) / n);
 }

@@ -8,9 +8,9 @@
  * DOC: the order of a slotted leaf
  *
  * Records are in any slot. A scan that finds no cached order of a leaf sorts its records, and
- * caches the slots' numbers in that order after the fingerprints, in DRAM, for the next scan, if
- * the leaf is not locked. An insert or a delete invalidates the order by crab_leaf.ordered, which
- * is in a line that it writes anyway.
+ * caches the slots' numbers in that order for the next scan, if the leaf is not locked and there is
+ * memory (leaf_order.h). An insert or a delete invalidates the order by crab_leaf.ordered, which is
+ * in a line that it writes anyway.
  *
  * Invariant: if crab_leaf.ordered is not 0, it is the number of records, and as many slots are in
  * order.
@@ -51,11 +51,6 @@ static bool order_is_wide(const struct crab_tree *tree)
 size_t crab_order_bytes(const struct crab_tree *tree)
 {
 	return ALIGN(tree->slots, sizeof(u64)) * (order_is_wide(tree) ? sizeof(u16) : sizeof(u8));
-}
-
-static u64 *order_of(const struct crab_tree *tree, struct crab_leaf *leaf)
-{
-	return leaf->fps + crab_slotted_fps_bytes(tree) / sizeof(u64);
 }
 
 static __always_inline u32 order_get(const void *order, bool wide, u32 i)
@@ -191,10 +186,13 @@ static __always_inline u32 order_make(const struct crab_tree *tree, const struct
 static void order_keep(struct crab_reader *reader, const u64 *order, u32 count)
 {
 	struct crab_leaf *leaf = reader->leaf;
-	u64 *kept = order_of(reader->tree, leaf);
+	u64 *kept;
 	u32 i;
 
-	if (reader->locked || !spin_trylock(&leaf->lock))
+	if (reader->locked)
+		return;
+	kept = crab_leaf_order_make(&reader->tree->table, leaf);
+	if (!kept || !spin_trylock(&leaf->lock))
 		return;
 	if (!leaf->ordered && !read_seqcount_retry(&leaf->seq, reader->seq)) {
 		for (i = 0; i < crab_order_bytes(reader->tree) / sizeof(u64); i++)
@@ -333,9 +331,12 @@ int crab_slotted_scan(struct crab_reader *reader, u64 start, u64 end,
 	struct crab_leaf *leaf = reader->leaf;
 	/* Pairs with order_keep() */
 	u32 count = smp_load_acquire(&leaf->ordered);
+	const u64 *order;
 
-	if (count)
-		return order_scan(reader, order_of(tree, leaf), count, start, end, records, cap);
+	if (count) {
+		order = reader->order ?: crab_leaf_order(&tree->table, leaf);
+		return order_scan(reader, order, count, start, end, records, cap);
+	}
 	if (!READ_ONCE(leaf->count))
 		return 0;
 	if (!order_is_wide(tree))

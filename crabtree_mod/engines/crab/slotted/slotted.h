@@ -9,6 +9,7 @@
 #define CRABTREE_ENGINES_CRAB_SLOTTED_H
 
 #include "engines/crab/leaf.h"
+#include "engines/crab/leaf_order.h"
 
 struct crab_check;
 
@@ -48,6 +49,21 @@ static inline void crab_slotted_prefetch(const struct crab_tree *tree,
 					 const struct crab_dleaf *dleaf)
 {
 	crab_prefetch_range(&dleaf->slots[0], min(tree->slots, 256U) * sizeof(struct crab_dslot));
+}
+
+/* A hint: a leaf will be read in order. Returns crab_reader.order */
+static inline const u64 *crab_slotted_prefetch_desc(const struct crab_tree *tree,
+						    const void *child,
+						    const struct crab_leaf *leaf)
+{
+	const u64 *order = crab_leaf_order_at(&tree->table, (u32)(unsigned long)child);
+
+	prefetch(leaf);
+	if (likely(order))
+		crab_prefetch_range(order, tree->table.order_bytes);
+	else
+		crab_prefetch_range(leaf->fps, crab_slotted_fps_bytes(tree));
+	return order;
 }
 
 /* find.c */
@@ -216,7 +232,7 @@ bool crab_slotted_keeps_empty(const struct crab_tree *tree, const struct crab_le
 /* order.c */
 
 /**
- * crab_order_bytes() - size of the stored order of a leaf
+ * crab_order_bytes() - size of the cached order of a leaf
  * @tree: the tree
  *
  * Context: any.
@@ -256,7 +272,7 @@ int crab_slotted_scan_back(struct crab_reader *reader, u64 start, u64 end,
 
 static inline size_t crab_slotted_desc_bytes(const struct crab_tree *tree)
 {
-	return sizeof(struct crab_leaf) + crab_slotted_fps_bytes(tree) + crab_order_bytes(tree);
+	return sizeof(struct crab_leaf) + crab_slotted_fps_bytes(tree);
 }
 
 #endif /* CRABTREE_ENGINES_CRAB_SLOTTED_H */

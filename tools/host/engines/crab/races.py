@@ -23,15 +23,19 @@ ANY_COUNT = "reader.seq = READ_ONCE(leaf->seq.sequence)"
 # Readers see the store before it is durable
 SHOW = "crab_leaf_end(leaf); crab_fence(write->flow, CRAB_P6_RECORD); crab_leaf_begin(leaf)"
 
+# The read of one of several leaves
+SCAN_TRY = """got = crab_layout_scan(reader, *at, end, records, cap, room);
+\thigh = READ_ONCE(leaf->high);"""
+
 # A second look at a leaf, from the key after the first record on
-TWO_MOMENTS = """got = crab_layout_scan(&reader, *at, end, records, min(cap, 1U), room);
+TWO_MOMENTS = """got = crab_layout_scan(reader, *at, end, records, min(cap, 1U), room);
                  if (got == 1 && cap > 1) {
                          int i, more;
-                         if (read_seqcount_retry(&leaf->seq, reader.seq)) return -EAGAIN;
+                         if (read_seqcount_retry(&leaf->seq, reader->seq)) return -EAGAIN;
                          for (i = 0; i < 8; i++)
                                  (void)READ_ONCE(leaf->count);
-                         reader.seq = read_seqcount_begin(&leaf->seq);
-                         more = crab_layout_scan(&reader, records[0].key + 1, end, records + 1, cap - 1, room);
+                         reader->seq = read_seqcount_begin(&leaf->seq);
+                         more = crab_layout_scan(reader, records[0].key + 1, end, records + 1, cap - 1, room);
                          got = more < 0 ? more : more + 1;
                  }
                  high = READ_ONCE(leaf->high)"""
@@ -48,13 +52,11 @@ RACES = [
         Edit(SCAN, "next = READ_ONCE(leaf->high);", f"next = READ_ONCE(leaf->high); {ANY_COUNT}"),
     ]),
     Design("scan of several leaves: returns records although the leaf changed meanwhile", [
-        Edit(SCAN, "got = crab_layout_scan(&reader, *at, end, records, cap, room);\n"
-             "\thigh = READ_ONCE(leaf->high);", "got = crab_layout_scan(&reader, *at, end, records, "
-             f"cap, room); high = READ_ONCE(leaf->high); {ANY_COUNT}"),
+        Edit(SCAN, SCAN_TRY, f"{SCAN_TRY} reader->seq = READ_ONCE(leaf->seq.sequence)"),
     ]),
     Design("scan of several leaves: believes that they are the ones it looked up", [
-        Edit(SCAN, "!crab_leaf_read_begin(leaf, *at, &reader.seq)",
-             "(reader.seq = raw_seqcount_begin(&leaf->seq), leaf->quarantined)"),
+        Edit(SCAN, "!crab_leaf_read_begin(leaf, *at, &reader->seq)",
+             "(reader->seq = raw_seqcount_begin(&leaf->seq), leaf->quarantined)"),
     ]),
     Design("insert: readers see the record before it is durable", [
         Edit(SLOTTED, "crab_count_settled(&tree->base, inserts, flow, 1);",
@@ -131,8 +133,7 @@ RACES = [
         Edit(ORDER, "memset(room, 0, crab_order_bytes(tree));", ""),
     ]),
     Design("scan: the first record of a leaf is of another state than the others", [
-        Edit(SCAN, "got = crab_layout_scan(&reader, *at, end, records, cap, room);\n"
-             "\thigh = READ_ONCE(leaf->high);", TWO_MOMENTS),
+        Edit(SCAN, SCAN_TRY, TWO_MOMENTS),
     ]),
     Design("merge: the right leaf is not locked", [
         Edit(MERGE, "crab_leaf_lock_pair(write, leaf, right);", "crab_rcu_enter(); crab_lock(&leaf->lock); (void)right"),

@@ -9,6 +9,7 @@
 #define atomic_add(n, a)	((void)__atomic_fetch_add(&(a)->counter, n, __ATOMIC_RELAXED))
 #define atomic_inc_return(a)	__atomic_add_fetch(&(a)->counter, 1, __ATOMIC_SEQ_CST)
 #define atomic_inc(a)		atomic_add(1, a)
+#define atomic_dec(a)		atomic_add(-1, a)
 #define atomic_dec_and_test(a)	(!__atomic_sub_fetch(&(a)->counter, 1, __ATOMIC_SEQ_CST))
 #define atomic64_read(a)	atomic_read(a)
 #define atomic64_set(a, n)	atomic_set(a, n)

@@ -8,6 +8,7 @@
 #define GFP_NOIO		0x8U
 #define GFP_NOFS		0x10U
 #define GFP_ATOMIC		0x20U
+#define GFP_NOWAIT		0x40U
 #define __GFP_ZERO		0x100U
 #define __GFP_NOWARN		0x200U
 #define __GFP_NORETRY		0x400U
