@@ -286,10 +286,16 @@ void crab_nb_leaf_fresh(struct crab_flow *flow, const struct crab_geometry *geo,
 	crab_clean(flow, d, offsetof(struct nb_dleaf, slot[room]));
 }
 
+void crab_nb_leaf_init(struct nb_leaf *leaf)
+{
+	spin_lock_init(&leaf->lock);
+	seqcount_spinlock_init(&leaf->seq, &leaf->lock);
+}
+
 struct nb_leaf *crab_nb_leaf_make(const struct nb_tree *tree, u64 number, u64 birth, u64 low,
 				  gfp_t gfp)
 {
-	struct nb_leaf *leaf = kzalloc(tree->kind->leaf_bytes, gfp);
+	struct nb_leaf *leaf = kzalloc(sizeof(*leaf), gfp);
 
 	if (!leaf)
 		return NULL;
@@ -297,8 +303,8 @@ struct nb_leaf *crab_nb_leaf_make(const struct nb_tree *tree, u64 number, u64 bi
 	leaf->birth = birth;
 	leaf->low = low;
 	leaf->high = low;
-	spin_lock_init(&leaf->lock);
-	seqcount_spinlock_init(&leaf->seq, &leaf->lock);
+	if (tree->kind->init)
+		tree->kind->init(leaf);
 	return leaf;
 }
 

@@ -151,6 +151,9 @@ void crab_nb_leaf_cut(const struct nb_tree *tree, struct nb_leaf *leaf, u64 high
 void crab_nb_leaf_fresh(struct crab_flow *flow, const struct crab_geometry *geo,
 			const struct crab_head *head, const struct crab_record *records, u32 count);
 
+/* nb_kind.init of the layout adr */
+void crab_nb_leaf_init(struct nb_leaf *leaf);
+
 /**
  * crab_nb_leaf_make() - make a leaf in DRAM
  * @tree: the tree

@@ -9,6 +9,7 @@
 #define CRABTREE_ENGINES_NBTREE_H
 
 #include <linux/kernel.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/seqlock.h>
@@ -33,15 +34,24 @@
  * @number: its number on the media, or NB_NOWHERE; constant
  * @birth: its birth; constant
  * @low: lowest key of its range; constant
- * @lock: excludes writers; protects the media of the leaf, except its link, and all that follows
- * @seq: changes whenever a field after it does, or the record of a live slot
- * @high: one past the highest key of its range; @low: the leaf is not in use any more
- * @live: one bit for each slot: it has a record
- * @stale: one bit for each slot: it has a key that moved to a later leaf
+ * @high: one past the highest key of its range. Adr: @low: the leaf is not in use any more. Eadr:
+ *	or less, since the range may have grown; set under nb_tree.smo_lock once the index leads to
+ *	the leaf
  * @quarantined: every access to the range returns -EUCLEAN
- * @used: layout eadr: free slots below it count as dead; constant
- * @gone: layout eadr: the list on the media does not have the leaf any more; no lock
- * @fp: fingerprint of the key of each live slot
+ * @used: eadr: free slots below it count as dead; constant
+ * @applied: eadr: the index does not lead to it; under nb_tree.smo_lock
+ * @gone: eadr: the list on the media does not have the leaf any more; no lock
+ * @queued: eadr: it is in ea_tree.queue, or was, or will be
+ * @lock: adr: excludes writers; protects the media of the leaf, except its link, and the fields
+ *	that change
+ * @seq: adr: changes whenever such a field does, or the record of a live slot
+ * @live: adr: one bit for each slot: it has a record
+ * @stale: adr: one bit for each slot: it has a key that moved to a later leaf
+ * @smo: eadr: the leaf freezes, or has moved; NULL before that; then constant
+ * @before: eadr: the leaf that it replaces, until that one is @applied; changes under
+ *	nb_tree.smo_lock
+ * @node: eadr: in ea_tree.queue
+ * @fp: fingerprint of the key of each live slot; eadr: 0 until the key of the slot is known
  * @fp_words: the same, by eight
  * @rcu: to free it after the last reader
  */
@@ -49,14 +59,25 @@ struct nb_leaf {
 	u64 number;
 	u64 birth;
 	u64 low;
-	spinlock_t lock;
-	seqcount_spinlock_t seq;
 	u64 high;
-	u64 live;
-	u64 stale;
 	bool quarantined;
 	u8 used;
-	u32 gone;
+	bool applied;
+	u8 gone;
+	u32 queued;
+	union {
+		struct {
+			spinlock_t lock;
+			seqcount_spinlock_t seq;
+			u64 live;
+			u64 stale;
+		};
+		struct {
+			struct ea_smo *smo;
+			struct nb_leaf *before;
+			struct llist_node node;
+		};
+	};
 	union {
 		u8 fp[NB_FP_WORDS * sizeof(__le64)];
 		__le64 fp_words[NB_FP_WORDS];
@@ -64,13 +85,14 @@ struct nb_leaf {
 	struct rcu_head rcu;
 };
 
+struct ea_smo;
 struct nb_tree;
 
 /**
  * struct nb_kind - the part of a layout that attach knows
  * @ops: the operations of an attached store
  * @tree_bytes: size of the structure that begins with a struct nb_tree
- * @leaf_bytes: size of the structure that begins with a struct nb_leaf
+ * @init: prepare the fields of the layout in a leaf that is zeroed, or NULL
  * @link_bits: bits of a link on the media that name the next leaf
  * @numbered: the tree has nb_tree.by_number
  * @format: as crab_engine_ops.format
@@ -80,7 +102,7 @@ struct nb_tree;
 struct nb_kind {
 	const struct crab_engine_ops *ops;
 	size_t tree_bytes;
-	size_t leaf_bytes;
+	void (*init)(struct nb_leaf *leaf);
 	u64 link_bits;
 	bool numbered;
 	int (*format)(struct crab_flow *flow, const struct crab_geometry *geo);

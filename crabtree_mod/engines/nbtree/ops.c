@@ -147,7 +147,7 @@ static void nb_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 static const struct nb_kind nb_adr = {
 	.ops = &crab_engine_nbtree,
 	.tree_bytes = sizeof(struct nb_tree),
-	.leaf_bytes = sizeof(struct nb_leaf),
+	.init = crab_nb_leaf_init,
 	.link_bits = ~0ULL,
 	.format = crab_nb_format,
 	.open = crab_nb_leaf_open,

@@ -96,7 +96,7 @@ static const struct subject subject_few = {
 struct run {
 	struct trial_parked parked;
 	const struct scenario *scenario;
-	struct ea_leaf *leaf;
+	struct nb_leaf *leaf;
 	u64 retired;
 	u64 begun;
 	enum phase phase;
@@ -114,18 +114,18 @@ static void prepare(struct trial_parked *parked, struct crab_store *store, const
 		if (run->scenario->keys >> i & 1)
 			tap_check(!crab_store_insert(store, keys[i], 1 + i, CRAB_INSERT_CREATE, &old),
 				  "insert %u", i);
-	run->leaf = ea_leaf_of(crab_index_find(&tree->nb.index, keys[run->scenario->key]));
+	run->leaf = crab_index_find(&tree->nb.index, keys[run->scenario->key]);
 	run->retired = atomic64_read(&tree->retired);
 	run->begun = atomic64_read(&tree->begun);
 }
 
 /* Without a place at which another task could run */
-static u64 word(struct ea_tree *tree, struct ea_leaf *leaf, u32 slot)
+static u64 word(struct ea_tree *tree, struct nb_leaf *leaf, u32 slot)
 {
-	return le64_to_cpu(nb_leaf_media(&tree->nb, &leaf->nb)->slot[slot].key);
+	return le64_to_cpu(nb_leaf_media(&tree->nb, leaf)->slot[slot].key);
 }
 
-static u32 count(struct ea_tree *tree, struct ea_leaf *leaf, bool (*is)(u64 word))
+static u32 count(struct ea_tree *tree, struct nb_leaf *leaf, bool (*is)(u64 word))
 {
 	u32 slot, n = 0;
 
@@ -145,16 +145,16 @@ static bool is_dead(u64 word)
 }
 
 /* Slots of the fresh leaves that are not free */
-static u32 count_fresh(struct ea_tree *tree, struct ea_leaf *leaf)
+static u32 count_fresh(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	return count(tree, leaf->smo->fresh[0], is_taken) + count(tree, leaf->smo->fresh[1], is_taken);
 }
 
 /* While the leaf moves: the list does not have the fresh leaves yet */
-static enum phase phase_moving(struct ea_tree *tree, struct ea_leaf *leaf)
+static enum phase phase_moving(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	u32 frozen = count(tree, leaf, ea_is_frozen), copied = count_fresh(tree, leaf);
-	u64 link = le64_to_cpu(nb_leaf_media(&tree->nb, &leaf->nb)->head.next);
+	u64 link = le64_to_cpu(nb_leaf_media(&tree->nb, leaf)->head.next);
 
 	if (!(link & EA_LINK_MARK))
 		return !frozen ? PHASE_PUBLISHED : frozen < tree->nb.room ? PHASE_FREEZING : PHASE_FROZEN;
@@ -163,13 +163,13 @@ static enum phase phase_moving(struct ea_tree *tree, struct ea_leaf *leaf)
 	return copied < frozen ? PHASE_COPYING : PHASE_COPIED;
 }
 
-static bool leads_to(const __le64 *link, const struct ea_leaf *leaf)
+static bool leads_to(const __le64 *link, const struct nb_leaf *leaf)
 {
-	return (le64_to_cpu(*link) & CRAB_LINK_MASK & ~EA_LINK_MARK) == leaf->nb.number + 1;
+	return (le64_to_cpu(*link) & CRAB_LINK_MASK & ~EA_LINK_MARK) == leaf->number + 1;
 }
 
 /* Does a link of the list lead to the leaf? */
-static bool is_linked(struct ea_tree *tree, struct ea_leaf *leaf)
+static bool is_linked(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	const struct nb_leaf *other;
 	u64 i;
@@ -184,7 +184,7 @@ static bool is_linked(struct ea_tree *tree, struct ea_leaf *leaf)
 
 static enum phase phase_of(struct run *run, struct ea_tree *tree)
 {
-	struct ea_leaf *leaf = run->leaf;
+	struct nb_leaf *leaf = run->leaf;
 
 	if (tree->nb.pool.lock.held)
 		return PHASE_POOL;
@@ -196,7 +196,7 @@ static enum phase phase_of(struct run *run, struct ea_tree *tree)
 		return PHASE_USED;
 	if (leaf->queued)
 		return PHASE_QUEUED;
-	if (leaf->nb.gone)
+	if (leaf->gone)
 		return PHASE_GONE;
 	if (leaf->smo)
 		return is_linked(tree, leaf) ? phase_moving(tree, leaf) : PHASE_LINKED;
@@ -383,7 +383,7 @@ static bool is_published(struct ea_tree *tree)
 
 static bool is_gone(struct ea_tree *tree)
 {
-	return tree->unlinking && tree->unlinking->nb.gone;
+	return tree->unlinking && tree->unlinking->gone;
 }
 
 /* The list has bypassed the leaf, which is not gone yet */
@@ -395,9 +395,9 @@ static bool is_bypassed(struct ea_tree *tree)
 /* The same for the leaf before it, which a split replaces */
 static bool is_split(struct ea_tree *tree)
 {
-	struct ea_leaf *leaf = ea_leaf_of(crab_index_find(&tree->nb.index, 10));
+	struct nb_leaf *leaf = crab_index_find(&tree->nb.index, 10);
 
-	return leaf->smo && !leaf->nb.gone && !is_linked(tree, leaf);
+	return leaf->smo && !leaf->gone && !is_linked(tree, leaf);
 }
 
 static void late_wait(const bool *flag)

@@ -39,31 +39,31 @@ static void state_read(struct ea_tree *tree, struct ea_state *state)
 	state->begun = atomic64_read(&tree->begun);
 }
 
-static void note(struct ea_tree *tree, struct crab_check_report *report, const struct ea_leaf *leaf,
+static void note(struct ea_tree *tree, struct crab_check_report *report, const struct nb_leaf *leaf,
 		 const char *what)
 {
-	unsigned long long n = leaf->nb.number;
+	unsigned long long n = leaf->number;
 
 	crab_damage_note(&report->damage, crab_leaf_offset(&tree->nb.base.geo, n), "leaf %llu: %s",
 			 n, what);
 }
 
 /* May the link of @leaf lead elsewhere than to @next, because one of them moves? */
-static bool is_moving(const struct ea_leaf *leaf, const struct ea_leaf *next)
+static bool is_moving(const struct nb_leaf *leaf, const struct nb_leaf *next)
 {
 	return (leaf && ea_smo(leaf)) || (next && ea_smo(next));
 }
 
 /* Does a link, read before, lead to the leaf that begins at @high? @leaf: NULL: the head */
-static bool link_fits(struct ea_tree *tree, const struct ea_leaf *leaf, u64 high, u64 word)
+static bool link_fits(struct ea_tree *tree, const struct nb_leaf *leaf, u64 high, u64 word)
 {
 	const struct crab_geometry *geo = &tree->nb.base.geo;
-	struct ea_leaf *next = NULL;
+	struct nb_leaf *next = NULL;
 	u64 right;
 
 	if (high == CRAB_KEY_EMPTY) {
-		right = crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->nb.number),
-				      leaf->nb.birth);
+		right = crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->number),
+				      leaf->birth);
 	} else {
 		next = crab_ea_leaf_of(tree, high);
 		if (!next)
@@ -74,7 +74,7 @@ static bool link_fits(struct ea_tree *tree, const struct ea_leaf *leaf, u64 high
 }
 
 /* Reads the link again if the leaf after it was replaced in between */
-static bool link_is_right(struct ea_tree *tree, const struct ea_leaf *leaf, u64 high,
+static bool link_is_right(struct ea_tree *tree, const struct nb_leaf *leaf, u64 high,
 			  const __le64 *link)
 {
 	u64 word;
@@ -87,21 +87,20 @@ static bool link_is_right(struct ea_tree *tree, const struct ea_leaf *leaf, u64 
 	return false;
 }
 
-static const char *header_fault(struct ea_tree *tree, const struct ea_leaf *leaf, u64 high)
+static const char *header_fault(struct ea_tree *tree, const struct nb_leaf *leaf, u64 high)
 {
-	u64 offset = crab_leaf_offset(&tree->nb.base.geo, leaf->nb.number);
+	u64 offset = crab_leaf_offset(&tree->nb.base.geo, leaf->number);
 	struct crab_head head;
 
 	if (!crab_head_load(tree->nb.base.media, offset, tree->nb.base.geo.store_id, &head))
 		return "header damaged";
-	if (head.birth != leaf->nb.birth || head.birth > atomic64_read(&tree->births))
+	if (head.birth != leaf->birth || head.birth > atomic64_read(&tree->births))
 		return "its birth has changed";
-	if (head.low != leaf->nb.low)
+	if (head.low != leaf->low)
 		return "its lowest key has changed";
-	if (!link_is_right(tree, leaf, high,
-			   &nb_leaf_media(&tree->nb, &leaf->nb)->head.next))
+	if (!link_is_right(tree, leaf, high, &nb_leaf_media(&tree->nb, leaf)->head.next))
 		return "link does not lead to the next leaf";
-	if (!crab_pool_uses(&tree->nb.pool, leaf->nb.number))
+	if (!crab_pool_uses(&tree->nb.pool, leaf->number))
 		return "in the list and free";
 	return NULL;
 }
@@ -109,7 +108,7 @@ static const char *header_fault(struct ea_tree *tree, const struct ea_leaf *leaf
 /* Checks the leaf of a key; the key after its range */
 static u64 check_leaf(struct ea_tree *tree, struct crab_check_report *report, u64 key)
 {
-	struct ea_leaf *leaf = crab_ea_leaf_of(tree, key);
+	struct nb_leaf *leaf = crab_ea_leaf_of(tree, key);
 	const char *fault;
 	u32 count = 0;
 	u64 high;
@@ -119,9 +118,9 @@ static u64 check_leaf(struct ea_tree *tree, struct crab_check_report *report, u6
 				 "neither index nor list lead to the leaf of a key");
 		return CRAB_KEY_EMPTY;
 	}
-	high = leaf->nb.high;
-	if (READ_ONCE(leaf->nb.quarantined)) {
-		crab_engine_check_bad(&tree->nb.base, report, leaf->nb.number);
+	high = leaf->high;
+	if (READ_ONCE(leaf->quarantined)) {
+		crab_engine_check_bad(&tree->nb.base, report, leaf->number);
 		return max(high, key + 1);
 	}
 	/* The index does not lead to it yet: its range may have grown */

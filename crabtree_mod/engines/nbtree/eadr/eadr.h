@@ -51,36 +51,15 @@
  * @later: to free the old leaf
  * @copied: the fresh leaves are whole, and durable
  *
- * All but @copied is constant once ea_leaf.smo leads here, so that any task can complete it
+ * All but @copied is constant once nb_leaf.smo leads here, so that any task can complete it
  * without memory.
  */
 struct ea_smo {
 	struct rcu_head rcu;
-	struct ea_leaf *fresh[2];
+	struct nb_leaf *fresh[2];
 	u64 split;
 	struct crab_later *later;
 	u32 copied;
-};
-
-/**
- * struct ea_leaf - a leaf in DRAM
- * @nb: of all layouts: @number, @birth and @low are constant; @high is the end of the range, or
- *	less, since the range may have grown; set under nb_tree.smo_lock once the index leads to
- *	the leaf; @fp is 0 until the key of the slot is known; @lock, @seq, @live and @stale are
- *	not used
- * @smo: the leaf freezes, or has moved; NULL before that; then constant
- * @queued: it is in ea_tree.queue, or was, or will be
- * @applied: the index does not lead to it; under nb_tree.smo_lock
- * @before: the leaf that it replaces, until that one is @applied; changes under nb_tree.smo_lock
- * @node: in ea_tree.queue
- */
-struct ea_leaf {
-	struct nb_leaf nb;
-	struct ea_smo *smo;
-	u32 queued;
-	bool applied;
-	struct ea_leaf *before;
-	struct llist_node node;
 };
 
 /**
@@ -108,7 +87,7 @@ struct ea_tree {
 	atomic64_t retired;
 	atomic64_t synced;
 	atomic64_t freed;
-	struct ea_leaf *unlinking;
+	struct nb_leaf *unlinking;
 	struct llist_head queue;
 	atomic_t skipped;
 	u64 sweep;
@@ -141,30 +120,25 @@ static inline struct ea_tree *ea_tree_of(struct crab_engine *engine)
 	return container_of(engine, struct ea_tree, nb.base);
 }
 
-static inline struct ea_leaf *ea_leaf_of(struct nb_leaf *leaf)
-{
-	return container_of(leaf, struct ea_leaf, nb);
-}
-
 /* The structure modification of a leaf that freezes or has moved, or NULL */
-static inline struct ea_smo *ea_smo(const struct ea_leaf *leaf)
+static inline struct ea_smo *ea_smo(const struct nb_leaf *leaf)
 {
 	/* Pairs with cmpxchg() in smo_publish() */
 	return smp_load_acquire(&leaf->smo);
 }
 
-static inline struct nb_dslot *ea_slot_at(const struct ea_tree *tree, const struct ea_leaf *leaf,
+static inline struct nb_dslot *ea_slot_at(const struct ea_tree *tree, const struct nb_leaf *leaf,
 					  u32 slot)
 {
-	return &nb_leaf_media(&tree->nb, &leaf->nb)->slot[slot];
+	return &nb_leaf_media(&tree->nb, leaf)->slot[slot];
 }
 
-static inline u64 ea_word(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot)
+static inline u64 ea_word(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 slot)
 {
 	return crab_load_acquire(tree->nb.base.media, &ea_slot_at(tree, leaf, slot)->key);
 }
 
-static inline u64 ea_value(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot)
+static inline u64 ea_value(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 slot)
 {
 	return crab_load(tree->nb.base.media, &ea_slot_at(tree, leaf, slot)->value);
 }
@@ -187,9 +161,9 @@ static inline bool ea_is_frozen(u64 word)
 }
 
 /* The key of a key word with a key */
-static inline u64 ea_key(const struct ea_leaf *leaf, u64 word)
+static inline u64 ea_key(const struct nb_leaf *leaf, u64 word)
 {
-	return (leaf->nb.low & ~EA_KEY_BITS) | (word & EA_KEY_BITS);
+	return (leaf->low & ~EA_KEY_BITS) | (word & EA_KEY_BITS);
 }
 
 /* upkeep.c */

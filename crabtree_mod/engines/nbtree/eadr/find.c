@@ -16,10 +16,10 @@
 
 /* A read of one leaf, if there is one for the key */
 static int read_once(const struct ea_tree *tree, struct nb_read *read,
-		     int (*body)(const struct ea_tree *tree, const struct ea_leaf *leaf,
+		     int (*body)(const struct ea_tree *tree, const struct nb_leaf *leaf,
 				 struct nb_read *read))
 {
-	struct ea_leaf *leaf;
+	struct nb_leaf *leaf;
 	int got = -EUCLEAN;
 
 	crab_rcu_enter();
@@ -27,11 +27,11 @@ static int read_once(const struct ea_tree *tree, struct nb_read *read,
 	if (!leaf)
 		goto out;
 	/* Before the slots: the range may grow */
-	read->low = leaf->nb.low;
-	read->high = READ_ONCE(leaf->nb.high);
+	read->low = leaf->low;
+	read->high = READ_ONCE(leaf->high);
 	if (read->high <= read->key)
 		read->high = crab_ea_high(tree, leaf);
-	if (read->high > read->key && !READ_ONCE(leaf->nb.quarantined))
+	if (read->high > read->key && !READ_ONCE(leaf->quarantined))
 		got = body(tree, leaf, read);
 out:
 	crab_rcu_leave();
@@ -40,7 +40,7 @@ out:
 
 /* A read of one leaf; its range is in @read, also if the leaf is quarantined */
 static int leaf_read(struct ea_tree *tree, struct nb_read *read,
-		     int (*body)(const struct ea_tree *tree, const struct ea_leaf *leaf,
+		     int (*body)(const struct ea_tree *tree, const struct nb_leaf *leaf,
 				 struct nb_read *read))
 {
 	int got;
@@ -54,7 +54,7 @@ static int leaf_read(struct ea_tree *tree, struct nb_read *read,
 	return got;
 }
 
-static int body_lookup(const struct ea_tree *tree, const struct ea_leaf *leaf, struct nb_read *read)
+static int body_lookup(const struct ea_tree *tree, const struct nb_leaf *leaf, struct nb_read *read)
 {
 	struct ea_slot slot = crab_ea_find(tree, leaf, read->key, tree->nb.room);
 
@@ -75,7 +75,7 @@ int crab_ea_lookup(struct crab_engine *engine, u64 key, u64 *value)
 	return err;
 }
 
-static int body_seek(const struct ea_tree *tree, const struct ea_leaf *leaf, struct nb_read *read)
+static int body_seek(const struct ea_tree *tree, const struct nb_leaf *leaf, struct nb_read *read)
 {
 	return crab_ea_near(tree, leaf, read->key, read->dir, read->records) ? 0 : -ENOENT;
 }
@@ -98,7 +98,7 @@ int crab_ea_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 	}
 }
 
-static int body_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf, struct nb_read *read)
+static int body_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf, struct nb_read *read)
 {
 	return crab_ea_sorted(tree, leaf, read->records);
 }
@@ -143,7 +143,7 @@ int crab_ea_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_rec
 	return got;
 }
 
-static int body_nothing(const struct ea_tree *tree, const struct ea_leaf *leaf,
+static int body_nothing(const struct ea_tree *tree, const struct nb_leaf *leaf,
 			struct nb_read *read)
 {
 	return 0;

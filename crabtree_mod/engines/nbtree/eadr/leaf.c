@@ -57,16 +57,16 @@ static u8 fingerprint(u64 key)
 	return nb_fingerprint(key) ?: 1;
 }
 
-void crab_ea_note_key(struct ea_leaf *leaf, u32 slot, u64 key)
+void crab_ea_note_key(struct nb_leaf *leaf, u32 slot, u64 key)
 {
-	WRITE_ONCE(leaf->nb.fp[slot], fingerprint(key));
+	WRITE_ONCE(leaf->fp[slot], fingerprint(key));
 }
 
 /* From a leaf that is gone to one that is not; NULL: it was unlinked */
-static struct ea_leaf *leaf_onward(struct ea_leaf *leaf, u64 key)
+static struct nb_leaf *leaf_onward(struct nb_leaf *leaf, u64 key)
 {
 	/* Pairs with smp_store_release() in smo_gone(): the fresh leaves are whole */
-	while (leaf && unlikely(smp_load_acquire(&leaf->nb.gone)))
+	while (leaf && unlikely(smp_load_acquire(&leaf->gone)))
 		leaf = ea_smo(leaf)->fresh[key >= ea_smo(leaf)->split];
 	return leaf;
 }
@@ -76,14 +76,14 @@ static struct ea_leaf *leaf_onward(struct ea_leaf *leaf, u64 key)
  * go on: then a search can lead to a neighbour of the leaf, each time. A search for a lower key
  * leads elsewhere; in the end it leads to the first leaf, whose entry only changes its child.
  */
-static struct ea_leaf *leaf_below(const struct ea_tree *tree, u64 key)
+static struct nb_leaf *leaf_below(const struct ea_tree *tree, u64 key)
 {
 	u64 from = key, back = FIND_BACK;
-	struct ea_leaf *leaf;
+	struct nb_leaf *leaf;
 
 	for (;;) {
-		leaf = leaf_onward(ea_leaf_of(crab_index_find(&tree->nb.index, from)), key);
-		if ((leaf && leaf->nb.low <= key) || !from)
+		leaf = leaf_onward(crab_index_find(&tree->nb.index, from), key);
+		if ((leaf && leaf->low <= key) || !from)
 			return leaf;
 		from = back && key > back ? key - back : 0;
 		back *= FIND_BACK;	/* 0 in the end */
@@ -91,10 +91,10 @@ static struct ea_leaf *leaf_below(const struct ea_tree *tree, u64 key)
 }
 
 /* The number of the next leaf in the list, plus one; 0: none */
-static u64 leaf_link(const struct ea_tree *tree, const struct ea_leaf *leaf)
+static u64 leaf_link(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
 	const struct crab_media *media = tree->nb.base.media;
-	u64 next = crab_load_acquire(media, &nb_leaf_media(&tree->nb, &leaf->nb)->head.next);
+	u64 next = crab_load_acquire(media, &nb_leaf_media(&tree->nb, leaf)->head.next);
 
 	next = next & CRAB_LINK_MASK & ~EA_LINK_MARK;
 	return next > tree->nb.base.geo.leaves ? 0 : next;
@@ -104,42 +104,42 @@ static u64 leaf_link(const struct ea_tree *tree, const struct ea_leaf *leaf)
  * By the list, a leaf has the range of an unlinked one before that one is gone. Until then the
  * unlinked leaf counts, because other searches lead to it.
  */
-static struct ea_leaf *leaf_unlinking(const struct ea_tree *tree, u64 key)
+static struct nb_leaf *leaf_unlinking(const struct ea_tree *tree, u64 key)
 {
 	/* Pairs with smp_store_release() in unlink_once() */
-	struct ea_leaf *leaf = smp_load_acquire(&tree->unlinking);
+	struct nb_leaf *leaf = smp_load_acquire(&tree->unlinking);
 
-	if (!leaf || key < leaf->nb.low || key >= crab_ea_high(tree, leaf))
+	if (!leaf || key < leaf->low || key >= crab_ea_high(tree, leaf))
 		return NULL;
 	/* Pairs with smp_store_release() in smo_gone() */
-	return smp_load_acquire(&leaf->nb.gone) ? NULL : leaf;
+	return smp_load_acquire(&leaf->gone) ? NULL : leaf;
 }
 
 /*
  * The list has a fresh leaf before the old one is gone. Until then the old one counts, because
  * searches by the index lead to it: a store to the fresh one would be invisible to them.
  */
-static struct ea_leaf *leaf_counts(struct ea_leaf *leaf)
+static struct nb_leaf *leaf_counts(struct nb_leaf *leaf)
 {
-	struct ea_leaf *before = leaf ? READ_ONCE(leaf->before) : NULL;
+	struct nb_leaf *before = leaf ? READ_ONCE(leaf->before) : NULL;
 
 	/* Pairs with smp_store_release() in smo_gone() */
-	return before && !smp_load_acquire(&before->nb.gone) ? before : leaf;
+	return before && !smp_load_acquire(&before->gone) ? before : leaf;
 }
 
 /* As crab_ea_leaf_of(), by the list: the index may be stale, or a task may be changing it */
-static noinline struct ea_leaf *leaf_by_list(const struct ea_tree *tree, u64 key)
+static noinline struct nb_leaf *leaf_by_list(const struct ea_tree *tree, u64 key)
 {
-	struct ea_leaf *leaf = NULL, *next;
+	struct nb_leaf *leaf = NULL, *next;
 	u64 steps = FIND_STEPS + 2 * tree->nb.base.geo.leaves, link;
 
 	while (steps--) {
 		leaf = leaf ?: leaf_below(tree, key);
-		if (!leaf || key < READ_ONCE(leaf->nb.high))
+		if (!leaf || key < READ_ONCE(leaf->high))
 			return leaf;
 		link = leaf_link(tree, leaf);
-		next = link ? ea_leaf_of(READ_ONCE(tree->nb.by_number[link - 1])) : NULL;
-		if (!link || (next && key < next->nb.low))
+		next = link ? READ_ONCE(tree->nb.by_number[link - 1]) : NULL;
+		if (!link || (next && key < next->low))
 			return leaf_unlinking(tree, key) ?: leaf;
 		/* Begin again if the next leaf is not in the list any more */
 		leaf = leaf_onward(leaf_counts(next), key);
@@ -147,17 +147,17 @@ static noinline struct ea_leaf *leaf_by_list(const struct ea_tree *tree, u64 key
 	return NULL;
 }
 
-struct ea_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key)
+struct nb_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key)
 {
-	struct ea_leaf *leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
+	struct nb_leaf *leaf = crab_index_find(&tree->nb.index, key);
 
 	leaf = leaf_onward(leaf, key);
-	if (likely(leaf && key >= leaf->nb.low && key < READ_ONCE(leaf->nb.high)))
+	if (likely(leaf && key >= leaf->low && key < READ_ONCE(leaf->high)))
 		return leaf;
 	return leaf_by_list(tree, key);
 }
 
-u64 crab_ea_high(const struct ea_tree *tree, const struct ea_leaf *leaf)
+u64 crab_ea_high(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
 	const struct crab_media *media = tree->nb.base.media;
 	const struct crab_dhead *head;
@@ -179,10 +179,10 @@ u64 crab_ea_high(const struct ea_tree *tree, const struct ea_leaf *leaf)
  * Searches the slots of a word of fingerprints, from @first on, and reads those whose key is not
  * known; true: the search has ended
  */
-static __always_inline bool word_find(const struct ea_tree *tree, const struct ea_leaf *leaf,
+static __always_inline bool word_find(const struct ea_tree *tree, const struct nb_leaf *leaf,
 				      u64 key, u32 first, u32 end, struct ea_slot *found)
 {
-	u64 fps = nb_fp_load(&leaf->nb, first);
+	u64 fps = nb_fp_load(leaf, first);
 	u64 likely = nb_fp_equal(fps, 0) | nb_fp_equal(fps, fingerprint(key));
 
 	for (; likely; likely &= likely - 1) {
@@ -190,14 +190,14 @@ static __always_inline bool word_find(const struct ea_tree *tree, const struct e
 		if (found->number >= end)
 			return false;
 		found->word = ea_word(tree, leaf, found->number);
-		if (found->word == EA_FREE ? found->number >= leaf->nb.used :
+		if (found->word == EA_FREE ? found->number >= leaf->used :
 		    ea_is_record(found->word) && ea_key(leaf, found->word) == key)
 			return true;
 	}
 	return false;
 }
 
-struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
+struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key,
 			    u32 end)
 {
 	struct ea_slot found;
@@ -209,16 +209,16 @@ struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct ea_leaf *le
 	return (struct ea_slot) { .number = end, .word = EA_FREE };
 }
 
-bool crab_ea_swap(struct nb_write *write, const struct ea_leaf *leaf, u32 slot, u64 word, u64 value,
+bool crab_ea_swap(struct nb_write *write, const struct nb_leaf *leaf, u32 slot, u64 word, u64 value,
 		  u64 to, u64 new_value)
 {
 	u64 old[2] = { word, value };
 
-	return crab_cas_pair(write->flow, &nb_leaf_media(write->tree, &leaf->nb)->slot[slot].key,
+	return crab_cas_pair(write->flow, &nb_leaf_media(write->tree, leaf)->slot[slot].key,
 			     old, to, new_value);
 }
 
-int crab_ea_add(struct nb_write *write, struct ea_leaf *leaf, u32 slot,
+int crab_ea_add(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 		const struct crab_record *record)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
@@ -232,7 +232,7 @@ int crab_ea_add(struct nb_write *write, struct ea_leaf *leaf, u32 slot,
 	return 0;
 }
 
-bool crab_ea_is_empty(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 from)
+bool crab_ea_is_empty(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 from)
 {
 	u32 i;
 
@@ -242,7 +242,7 @@ bool crab_ea_is_empty(const struct ea_tree *tree, const struct ea_leaf *leaf, u3
 	return true;
 }
 
-u32 crab_ea_count(const struct ea_tree *tree, const struct ea_leaf *leaf)
+u32 crab_ea_count(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
 	u32 slot, count = 0;
 
@@ -251,7 +251,7 @@ u32 crab_ea_count(const struct ea_tree *tree, const struct ea_leaf *leaf)
 	return count;
 }
 
-bool crab_ea_close(struct nb_write *write, struct ea_leaf *leaf)
+bool crab_ea_close(struct nb_write *write, struct nb_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	u32 slot;
@@ -272,7 +272,7 @@ static u32 slot_rank(u64 word)
 	return word == EA_FREE ? 0 : ea_is_record(word) ? 1 : 2;
 }
 
-static u32 leaf_rank(const struct ea_tree *tree, const struct ea_leaf *leaf)
+static u32 leaf_rank(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
 	u32 slot, sum = 0;
 
@@ -290,7 +290,7 @@ static bool is_nearer(u64 key, u64 from, enum crab_seek_dir dir, bool any, u64 b
 }
 
 /* One reading of all slots; returns their rank. @best: out: the slot, or NB_SLOT_NONE */
-static u32 near_once(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 from,
+static u32 near_once(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 from,
 		     enum crab_seek_dir dir, struct crab_record *record, u32 *best)
 {
 	u32 slot, sum = 0;
@@ -310,7 +310,7 @@ static u32 near_once(const struct ea_tree *tree, const struct ea_leaf *leaf, u64
 	return sum;
 }
 
-bool crab_ea_near(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
+bool crab_ea_near(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key,
 		  enum crab_seek_dir dir, struct crab_record *record)
 {
 	u32 best, rank;
@@ -323,7 +323,7 @@ bool crab_ea_near(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 ke
 	return best != NB_SLOT_NONE;
 }
 
-static u32 sorted_once(const struct ea_tree *tree, const struct ea_leaf *leaf,
+static u32 sorted_once(const struct ea_tree *tree, const struct nb_leaf *leaf,
 		       struct crab_record *records, u32 *rank)
 {
 	u32 slot, count = 0, i;
@@ -345,7 +345,7 @@ static u32 sorted_once(const struct ea_tree *tree, const struct ea_leaf *leaf,
 	return count;
 }
 
-u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
+u32 crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf,
 		   struct crab_record *records)
 {
 	u32 count, rank;
@@ -366,11 +366,11 @@ struct ea_pass {
 	struct crab_keyset seen;
 };
 
-static const char *key_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot,
+static const char *key_fault(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 slot,
 			     u64 key, struct ea_pass *pass)
 {
 	/* The range may have grown */
-	if (key < leaf->nb.low || (key >= pass->high && key >= crab_ea_high(tree, leaf)))
+	if (key < leaf->low || (key >= pass->high && key >= crab_ea_high(tree, leaf)))
 		return "a key is out of its range";
 	if (crab_keyset_add(&pass->seen, key) &&
 	    ea_is_record(crab_ea_find(tree, leaf, key, slot).word))
@@ -378,13 +378,13 @@ static const char *key_fault(const struct ea_tree *tree, const struct ea_leaf *l
 	return NULL;
 }
 
-static const char *word_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 slot,
+static const char *word_fault(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 slot,
 			      u64 word, struct ea_pass *pass)
 {
-	u8 fp = READ_ONCE(leaf->nb.fp[slot]);
+	u8 fp = READ_ONCE(leaf->fp[slot]);
 	u64 key = ea_key(leaf, word);
 
-	if (word == EA_FREE && fp && slot >= leaf->nb.used)
+	if (word == EA_FREE && fp && slot >= leaf->used)
 		return "a slot in use is free";
 	if (!ea_is_record(word))
 		return word == EA_FREE || ea_is_dead(word) ? NULL : "a slot has an unknown state";
@@ -393,7 +393,7 @@ static const char *word_fault(const struct ea_tree *tree, const struct ea_leaf *
 	return key_fault(tree, leaf, slot, key, pass);
 }
 
-static const char *fault_once(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 *count,
+static const char *fault_once(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 *count,
 			      u32 *rank)
 {
 	struct ea_pass pass = { .high = crab_ea_high(tree, leaf) };
@@ -411,12 +411,12 @@ static const char *fault_once(const struct ea_tree *tree, const struct ea_leaf *
 		fault = fault ?: word_fault(tree, leaf, slot, word, &pass);
 		if (end && word != EA_FREE)
 			fault = fault ?: "a slot in use follows a free one";
-		end = word == EA_FREE && slot >= leaf->nb.used;
+		end = word == EA_FREE && slot >= leaf->used;
 	}
 	return fault;
 }
 
-const char *crab_ea_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 *count)
+const char *crab_ea_fault(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 *count)
 {
 	const char *fault;
 	u32 rank;
@@ -427,9 +427,9 @@ const char *crab_ea_fault(const struct ea_tree *tree, const struct ea_leaf *leaf
 	return fault;
 }
 
-int crab_ea_damaged(struct ea_tree *tree, const struct ea_leaf *leaf, const char *what)
+int crab_ea_damaged(struct ea_tree *tree, const struct nb_leaf *leaf, const char *what)
 {
-	u64 n = leaf->nb.number;
+	u64 n = leaf->number;
 
 	/* One task describes it */
 	if (!READ_ONCE(tree->damaged) && !cmpxchg(&tree->damaged, 0, 1))
@@ -439,23 +439,23 @@ int crab_ea_damaged(struct ea_tree *tree, const struct ea_leaf *leaf, const char
 }
 
 /* A slot below one in use has a fingerprint also without a key: the search does not read it */
-static const char *slot_open(struct ea_tree *tree, struct ea_leaf *leaf, u32 slot, u64 word,
+static const char *slot_open(struct ea_tree *tree, struct nb_leaf *leaf, u32 slot, u64 word,
 			     struct ea_pass *pass)
 {
 	u64 key = ea_key(leaf, word);
 
-	while (leaf->nb.used <= slot)
-		leaf->nb.fp[leaf->nb.used++] = EA_FP_HOLE;
+	while (leaf->used <= slot)
+		leaf->fp[leaf->used++] = EA_FP_HOLE;
 	if (!ea_is_record(word))
 		return ea_is_dead(word) ? NULL : "a slot has an unknown state";
-	leaf->nb.fp[slot] = fingerprint(key);
+	leaf->fp[slot] = fingerprint(key);
 	tree->torn |= ea_is_frozen(word);
 	return key_fault(tree, leaf, slot, key, pass);
 }
 
-const char *crab_ea_open_slots(struct ea_tree *tree, struct ea_leaf *leaf)
+const char *crab_ea_open_slots(struct ea_tree *tree, struct nb_leaf *leaf)
 {
-	struct ea_pass pass = { .high = leaf->nb.high };
+	struct ea_pass pass = { .high = leaf->high };
 	const char *fault = NULL;
 	u32 slot, count = 0;
 	u64 word;
@@ -469,7 +469,7 @@ const char *crab_ea_open_slots(struct ea_tree *tree, struct ea_leaf *leaf)
 	}
 	if (!fault)
 		tree->nb.records += count;
-	if (!count && leaf->nb.low & EA_KEY_BITS)
+	if (!count && leaf->low & EA_KEY_BITS)
 		atomic_inc(&tree->skipped);
 	return fault;
 }

@@ -16,7 +16,7 @@
  * Context: any.
  * Return: the word.
  */
-u64 crab_ea_smo_link(const struct ea_tree *tree, const struct ea_leaf *leaf);
+u64 crab_ea_smo_link(const struct ea_tree *tree, const struct nb_leaf *leaf);
 
 /**
  * crab_ea_smo_begin() - begin to move a full leaf to fresh ones (P5)
@@ -43,6 +43,6 @@ bool crab_ea_smo_unlink(struct nb_write *write, u64 key);
  * Context: RCU.
  * Return: false if crab_ea_leaf_of() returned NULL, or if a record of the leaf cannot be read.
  */
-bool crab_ea_smo_finish(struct nb_write *write, struct ea_leaf *leaf);
+bool crab_ea_smo_finish(struct nb_write *write, struct nb_leaf *leaf);
 
 #endif /* CRABTREE_ENGINES_NBTREE_EADR_MOVES_H */

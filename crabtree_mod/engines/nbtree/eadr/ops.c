@@ -31,14 +31,14 @@ static void write_settle(struct nb_write *write)
 }
 
 /* A frozen record was found: -EBUSY if its leaf freezes; otherwise no task has frozen it */
-static int met_frozen(struct ea_tree *tree, const struct ea_leaf *leaf)
+static int met_frozen(struct ea_tree *tree, const struct nb_leaf *leaf)
 {
 	return ea_smo(leaf) ? -EBUSY :
 	       crab_ea_damaged(tree, leaf, "a record is frozen, but not its leaf");
 }
 
 /* Replaces a record that was found; -EBUSY: its leaf freezes; -EAGAIN: it changed */
-static int record_set(struct nb_write *write, struct ea_leaf *leaf, const struct ea_slot *slot,
+static int record_set(struct nb_write *write, struct nb_leaf *leaf, const struct ea_slot *slot,
 		      u64 value, const struct crab_old *old)
 {
 	if (ea_is_frozen(slot->word))
@@ -51,7 +51,7 @@ static int record_set(struct nb_write *write, struct ea_leaf *leaf, const struct
 }
 
 /* -EBUSY: the leaf freezes; -EAGAIN: another task was faster; -ENOSPC: it is full */
-static int leaf_put(struct nb_write *write, struct ea_leaf *leaf, struct crab_record record,
+static int leaf_put(struct nb_write *write, struct nb_leaf *leaf, struct crab_record record,
 		    enum crab_insert_mode mode, struct crab_old *old)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
@@ -75,7 +75,7 @@ static int leaf_put(struct nb_write *write, struct ea_leaf *leaf, struct crab_re
 }
 
 /* @empty: as of struct ea_try */
-static int leaf_drop(struct nb_write *write, struct ea_leaf *leaf, u64 key, struct crab_old *old,
+static int leaf_drop(struct nb_write *write, struct nb_leaf *leaf, u64 key, struct crab_old *old,
 		     bool *empty)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
@@ -90,7 +90,7 @@ static int leaf_drop(struct nb_write *write, struct ea_leaf *leaf, u64 key, stru
 	if (!crab_ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DEAD, old->value))
 		return -EAGAIN;
 	write_settle(write);
-	*empty = leaf->nb.low & EA_KEY_BITS && crab_ea_is_empty(tree, leaf, slot.number);
+	*empty = leaf->low & EA_KEY_BITS && crab_ea_is_empty(tree, leaf, slot.number);
 	write->structure |= *empty;
 	write_count(write, deletes);
 	return 0;
@@ -113,12 +113,12 @@ struct ea_try {
 /* -EAGAIN: begin again */
 static int write_once(struct nb_write *write, struct ea_try *this, struct crab_old *old)
 {
-	struct ea_leaf *leaf;
+	struct nb_leaf *leaf;
 	int err;
 
 	crab_rcu_enter();
 	leaf = crab_ea_leaf_of(ea_tree_of(&write->tree->base), this->key);
-	if (!leaf || READ_ONCE(leaf->nb.quarantined))
+	if (!leaf || READ_ONCE(leaf->quarantined))
 		err = -EUCLEAN;
 	else
 		err = this->record ? leaf_put(write, leaf, *this->record, this->mode, old) :
@@ -184,7 +184,7 @@ static void ea_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 		.records = crab_counts_records(&counts, tree->nb.records),
 		.capacity = engine->geo.leaves * tree->nb.room,
 		.dram_bytes = READ_ONCE(tree->nb.index.nodes) * sizeof(struct crab_index_node) +
-			      leaves * sizeof(struct ea_leaf) + engine->geo.leaves / 8 +
+			      leaves * sizeof(struct nb_leaf) + engine->geo.leaves / 8 +
 			      engine->geo.leaves * sizeof(struct nb_leaf *),
 		.splits = READ_ONCE(tree->nb.splits),
 		.unlinks = READ_ONCE(tree->nb.unlinks),
@@ -234,7 +234,6 @@ static const struct crab_engine_ops ea_ops = {
 const struct nb_kind crab_ea_kind = {
 	.ops = &ea_ops,
 	.tree_bytes = sizeof(struct ea_tree),
-	.leaf_bytes = sizeof(struct ea_leaf),
 	.link_bits = ~EA_LINK_MARK,
 	.numbered = true,
 	.format = crab_ea_format,

@@ -50,20 +50,19 @@ int crab_ea_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	return 0;
 }
 
-static bool link_is_frozen(const struct ea_tree *tree, const struct ea_leaf *leaf)
+static bool link_is_frozen(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
-	return crab_load(tree->nb.base.media, &nb_leaf_media(&tree->nb, &leaf->nb)->head.next) &
+	return crab_load(tree->nb.base.media, &nb_leaf_media(&tree->nb, leaf)->head.next) &
 	       EA_LINK_MARK;
 }
 
-const char *crab_ea_open(struct nb_tree *nb, struct nb_leaf *nb_leaf)
+const char *crab_ea_open(struct nb_tree *nb, struct nb_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&nb->base);
-	struct ea_leaf *leaf = ea_leaf_of(nb_leaf);
 	const char *fault;
 
-	atomic64_set(&tree->births, max_t(u64, atomic64_read(&tree->births), leaf->nb.birth));
-	if ((leaf->nb.low ^ (leaf->nb.high - 1)) & ~EA_KEY_BITS)
+	atomic64_set(&tree->births, max_t(u64, atomic64_read(&tree->births), leaf->birth));
+	if ((leaf->low ^ (leaf->high - 1)) & ~EA_KEY_BITS)
 		return "its range spans a quarter of the key space";
 	fault = crab_ea_open_slots(tree, leaf);
 	if (!fault)
@@ -71,7 +70,7 @@ const char *crab_ea_open(struct nb_tree *nb, struct nb_leaf *nb_leaf)
 	return fault;
 }
 
-static void slot_repair(struct ea_tree *tree, struct crab_flow *flow, struct ea_leaf *leaf,
+static void slot_repair(struct ea_tree *tree, struct crab_flow *flow, struct nb_leaf *leaf,
 			u32 slot)
 {
 	u64 word = ea_word(tree, leaf, slot);
@@ -84,9 +83,9 @@ static void slot_repair(struct ea_tree *tree, struct crab_flow *flow, struct ea_
 	tree->repairs++;
 }
 
-static void leaf_repair(struct ea_tree *tree, struct crab_flow *flow, struct ea_leaf *leaf)
+static void leaf_repair(struct ea_tree *tree, struct crab_flow *flow, struct nb_leaf *leaf)
 {
-	__le64 *link = &nb_leaf_media(&tree->nb, &leaf->nb)->head.next;
+	__le64 *link = &nb_leaf_media(&tree->nb, leaf)->head.next;
 	u32 slot;
 
 	for (slot = 0; slot < tree->nb.room; slot++)
@@ -104,11 +103,11 @@ static void leaf_repair(struct ea_tree *tree, struct crab_flow *flow, struct ea_
 int crab_ea_repair(struct crab_engine *engine, struct crab_flow *flow)
 {
 	struct ea_tree *tree = ea_tree_of(engine);
-	struct ea_leaf *leaf;
+	struct nb_leaf *leaf;
 	u64 key;
 
-	for (key = 0; key != CRAB_KEY_EMPTY && tree->torn; key = leaf->nb.high) {
-		leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
+	for (key = 0; key != CRAB_KEY_EMPTY && tree->torn; key = leaf->high) {
+		leaf = crab_index_find(&tree->nb.index, key);
 		leaf_repair(tree, flow, leaf);
 		if (nb_breathe(&tree->nb))
 			return -EINTR;
@@ -117,7 +116,7 @@ int crab_ea_repair(struct crab_engine *engine, struct crab_flow *flow)
 }
 
 /* Adds the leaves that replace a leaf to a list, and frees its structure modification */
-static struct ea_leaf *leaf_unfold(struct ea_leaf *leaf, struct ea_leaf *list)
+static struct nb_leaf *leaf_unfold(struct nb_leaf *leaf, struct nb_leaf *list)
 {
 	struct ea_smo *smo = ea_smo(leaf);
 	u32 i;
@@ -135,9 +134,9 @@ static struct ea_leaf *leaf_unfold(struct ea_leaf *leaf, struct ea_leaf *list)
 }
 
 /* Frees the leaves to which the index does not lead: it has the one that they replace */
-static void leaf_free_fresh(struct ea_leaf *leaf)
+static void leaf_free_fresh(struct nb_leaf *leaf)
 {
-	struct ea_leaf *list, *first;
+	struct nb_leaf *list, *first;
 
 	if (!leaf->smo)
 		return;
@@ -151,16 +150,16 @@ static void leaf_free_fresh(struct ea_leaf *leaf)
 void crab_ea_detach(struct crab_engine *engine)
 {
 	struct ea_tree *tree = ea_tree_of(engine);
-	struct ea_leaf *leaf;
+	struct nb_leaf *leaf;
 	u64 key;
 
 	crab_ea_lock(tree);
 	mutex_unlock(&tree->nb.smo_lock);
 	for (key = 0; key != CRAB_KEY_EMPTY; ) {
-		leaf = ea_leaf_of(crab_index_find(&tree->nb.index, key));
+		leaf = crab_index_find(&tree->nb.index, key);
 		leaf_free_fresh(leaf);
 		/* As in crab_nb_detach() */
-		key = leaf->nb.high > key ? leaf->nb.high : CRAB_KEY_EMPTY;
+		key = leaf->high > key ? leaf->high : CRAB_KEY_EMPTY;
 	}
 	crab_nb_detach(engine);
 }

@@ -17,7 +17,7 @@
  * Return: a leaf that was in the list, with the key in its range, after the call began; or NULL:
  * the media has changed under the store.
  */
-struct ea_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key);
+struct nb_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key);
 
 /**
  * crab_ea_high() - the end of the range of a leaf, by the list
@@ -26,7 +26,7 @@ struct ea_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key);
  * Context: RCU; or attach. Read it before the slots: the range may grow.
  * Return: one past the highest key.
  */
-u64 crab_ea_high(const struct ea_tree *tree, const struct ea_leaf *leaf);
+u64 crab_ea_high(const struct ea_tree *tree, const struct nb_leaf *leaf);
 
 /**
  * crab_ea_is_empty() - whether a leaf has no record
@@ -36,7 +36,7 @@ u64 crab_ea_high(const struct ea_tree *tree, const struct ea_leaf *leaf);
  * Context: RCU.
  * Return: true if it had none at a time during the call.
  */
-bool crab_ea_is_empty(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 from);
+bool crab_ea_is_empty(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 from);
 
 /**
  * crab_ea_count() - count the records of a leaf
@@ -45,7 +45,7 @@ bool crab_ea_is_empty(const struct ea_tree *tree, const struct ea_leaf *leaf, u3
  * Context: RCU.
  * Return: their number, exact only if no task changes the leaf.
  */
-u32 crab_ea_count(const struct ea_tree *tree, const struct ea_leaf *leaf);
+u32 crab_ea_count(const struct ea_tree *tree, const struct nb_leaf *leaf);
 
 /**
  * crab_ea_close() - take the free slots of a leaf away; it gets no record any more
@@ -54,7 +54,7 @@ u32 crab_ea_count(const struct ea_tree *tree, const struct ea_leaf *leaf);
  * Context: RCU.
  * Return: true if it has no record, and never gets one.
  */
-bool crab_ea_close(struct nb_write *write, struct ea_leaf *leaf);
+bool crab_ea_close(struct nb_write *write, struct nb_leaf *leaf);
 
 /**
  * crab_ea_find() - find the slot of a key
@@ -66,7 +66,7 @@ bool crab_ea_close(struct nb_write *write, struct ea_leaf *leaf);
  * Return: the slot, if one had a record with the key during the call. Otherwise none had one
  * when the slot was free that is returned; nor can one get it while that slot is free.
  */
-struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
+struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key,
 			    u32 end);
 
 /**
@@ -81,7 +81,7 @@ struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct ea_leaf *le
  * Context: RCU.
  * Return: false, with nothing changed, if one of them was another one.
  */
-bool crab_ea_swap(struct nb_write *write, const struct ea_leaf *leaf, u32 slot, u64 word, u64 value,
+bool crab_ea_swap(struct nb_write *write, const struct nb_leaf *leaf, u32 slot, u64 word, u64 value,
 		  u64 to, u64 new_value);
 
 /**
@@ -93,7 +93,7 @@ bool crab_ea_swap(struct nb_write *write, const struct ea_leaf *leaf, u32 slot, 
  * Context: RCU.
  * Return: 0; -EAGAIN if another task was faster; -ENOSPC if no slot is free.
  */
-int crab_ea_add(struct nb_write *write, struct ea_leaf *leaf, u32 slot,
+int crab_ea_add(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 		const struct crab_record *record);
 
 /**
@@ -103,7 +103,7 @@ int crab_ea_add(struct nb_write *write, struct ea_leaf *leaf, u32 slot,
  * @key: the key
  * Context: any.
  */
-void crab_ea_note_key(struct ea_leaf *leaf, u32 slot, u64 key);
+void crab_ea_note_key(struct nb_leaf *leaf, u32 slot, u64 key);
 
 /**
  * crab_ea_near() - find the record nearest to a key
@@ -115,7 +115,7 @@ void crab_ea_note_key(struct ea_leaf *leaf, u32 slot, u64 key);
  * Context: RCU.
  * Return: false if the leaf had none in this direction at a time during the call.
  */
-bool crab_ea_near(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 key,
+bool crab_ea_near(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key,
 		  enum crab_seek_dir dir, struct crab_record *record);
 
 /**
@@ -126,7 +126,7 @@ bool crab_ea_near(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 ke
  * Context: RCU.
  * Return: their number.
  */
-u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
+u32 crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf,
 		   struct crab_record *records);
 
 /**
@@ -137,7 +137,7 @@ u32 crab_ea_sorted(const struct ea_tree *tree, const struct ea_leaf *leaf,
  * Context: RCU. The slots and the range may change meanwhile.
  * Return: NULL, or a description of the damage.
  */
-const char *crab_ea_fault(const struct ea_tree *tree, const struct ea_leaf *leaf, u32 *count);
+const char *crab_ea_fault(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 *count);
 
 /**
  * crab_ea_damaged() - the media of a leaf has changed under the store
@@ -147,7 +147,7 @@ const char *crab_ea_fault(const struct ea_tree *tree, const struct ea_leaf *leaf
  * Context: any; waits for no other task.
  * Return: -EUCLEAN.
  */
-int crab_ea_damaged(struct ea_tree *tree, const struct ea_leaf *leaf, const char *what);
+int crab_ea_damaged(struct ea_tree *tree, const struct nb_leaf *leaf, const char *what);
 
 /**
  * crab_ea_open_slots() - find the records of a leaf at attach
@@ -156,6 +156,6 @@ int crab_ea_damaged(struct ea_tree *tree, const struct ea_leaf *leaf, const char
  * Context: attach.
  * Return: NULL, or a description of the damage.
  */
-const char *crab_ea_open_slots(struct ea_tree *tree, struct ea_leaf *leaf);
+const char *crab_ea_open_slots(struct ea_tree *tree, struct nb_leaf *leaf);
 
 #endif /* CRABTREE_ENGINES_NBTREE_EADR_SLOTS_H */

@@ -10,7 +10,7 @@
  * if more than half of its slots have records:
  *
  *   begin    the task that needs room takes the fresh leaves, chooses the key at which the second
- *            one begins, and writes both without records (P5). One swap of ea_leaf.smo publishes
+ *            one begins, and writes both without records (P5). One swap of nb_leaf.smo publishes
  *            them; a task that loses the race frees its leaves
  *   freeze   each slot: live to frozen; then the link, by a mark. No insert uses a slot: the
  *            leaf was full before, or its free slots are dead
@@ -45,7 +45,7 @@
  * swap that was delayed cannot hit a leaf with a new use.
  *
  * Media that changes under an attached store is compared with memory, as far as that knows it,
- * before a leaf moves. A record that is frozen in a leaf without ea_leaf.smo is damage, too.
+ * before a leaf moves. A record that is frozen in a leaf without nb_leaf.smo is damage, too.
  *
  * Locking: none; RCU keeps the leaves.
  */
@@ -57,34 +57,33 @@
 #include "moves.h"
 #include "slots.h"
 
-u64 crab_ea_smo_link(const struct ea_tree *tree, const struct ea_leaf *leaf)
+u64 crab_ea_smo_link(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
-	return crab_link_to(&tree->nb.base.geo, leaf->nb.number, leaf->nb.birth);
+	return crab_link_to(&tree->nb.base.geo, leaf->number, leaf->birth);
 }
 
-static __le64 *link_of(const struct ea_tree *tree, const struct ea_leaf *leaf)
+static __le64 *link_of(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
-	return &nb_leaf_media(&tree->nb, &leaf->nb)->head.next;
+	return &nb_leaf_media(&tree->nb, leaf)->head.next;
 }
 
 /* Begin */
 
 /* The end of the range of a leaf with the link @word; 0: that leads to no leaf */
-static u64 high_by_link(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 word)
+static u64 high_by_link(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 word)
 {
 	const struct crab_geometry *geo = &tree->nb.base.geo;
 	u64 number = (word & CRAB_LINK_MASK) - 1;
 	struct nb_leaf *next;
 
-	if (word == crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->nb.number),
-				  leaf->nb.birth))
+	if (word == crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->number), leaf->birth))
 		return CRAB_KEY_EMPTY;
 	next = number < geo->leaves ? READ_ONCE(tree->nb.by_number[number]) : NULL;
-	return next && word == crab_ea_smo_link(tree, ea_leaf_of(next)) ? next->low : 0;
+	return next && word == crab_ea_smo_link(tree, next) ? next->low : 0;
 }
 
 /* As crab_ea_high(), but 0 if the link leads to no leaf: it is damaged, or @leaf moves */
-static u64 leaf_high(const struct ea_tree *tree, const struct ea_leaf *leaf)
+static u64 leaf_high(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
 	__le64 *at = link_of(tree, leaf);
 	u64 word, high;
@@ -112,7 +111,7 @@ static u32 leaves_for(const struct ea_tree *tree, u32 count)
  * One fresh leaf or two: how many, and where the second one begins. The media may have changed
  * under the store: the list never gets a leaf that begins outside the range of the old one.
  */
-static int smo_plan(struct ea_tree *tree, const struct ea_leaf *leaf, u64 key, u64 *split)
+static int smo_plan(struct ea_tree *tree, const struct nb_leaf *leaf, u64 key, u64 *split)
 {
 	struct crab_record records[NB_SLOTS_MAX];
 	u64 high = leaf_high(tree, leaf);
@@ -129,16 +128,16 @@ static int smo_plan(struct ea_tree *tree, const struct ea_leaf *leaf, u64 key, u
 	/* Ascending keys fill their leaves */
 	*split = high_ends_quarter(high) && key > records[count - 1].key ?
 		 key : records[count / 2].key;
-	if (*split <= leaf->nb.low || *split >= high)
+	if (*split <= leaf->low || *split >= high)
 		return crab_ea_damaged(tree, leaf, "a key that splits it is out of its range");
 	return 2;
 }
 
 /* A write may begin after crab_ea_quarantine(), and complete the steps of others then */
-static bool is_failed(const struct ea_leaf *leaf)
+static bool is_failed(const struct nb_leaf *leaf)
 {
 	/* Set once: an access after a stale value was under way when the memory failed */
-	return data_race(leaf->nb.quarantined);
+	return data_race(leaf->quarantined);
 }
 
 /* A task that has found no leaf meanwhile tries again */
@@ -148,13 +147,13 @@ static void number_free(struct ea_tree *tree, u64 number)
 	atomic64_inc(&tree->freed);
 }
 
-static void fresh_free(struct ea_tree *tree, struct ea_leaf *leaf)
+static void fresh_free(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	if (!leaf)
 		return;
-	WRITE_ONCE(tree->nb.by_number[leaf->nb.number], NULL);
-	number_free(tree, leaf->nb.number);
-	kfree_rcu(leaf, nb.rcu);
+	WRITE_ONCE(tree->nb.by_number[leaf->number], NULL);
+	number_free(tree, leaf->number);
+	kfree_rcu(leaf, rcu);
 }
 
 /* Frees leaves that no other task has seen */
@@ -167,7 +166,7 @@ static void smo_discard(struct ea_tree *tree, struct ea_smo *smo)
 	atomic64_inc(&tree->ended);
 }
 
-static int fresh_make(struct ea_tree *tree, u64 number, struct ea_leaf **fresh)
+static int fresh_make(struct ea_tree *tree, u64 number, struct nb_leaf **fresh)
 {
 	struct nb_leaf *leaf = crab_nb_leaf_make(&tree->nb, number, 0, 0, GFP_NOIO);
 
@@ -176,12 +175,12 @@ static int fresh_make(struct ea_tree *tree, u64 number, struct ea_leaf **fresh)
 		return -ENOMEM;
 	}
 	WRITE_ONCE(tree->nb.by_number[number], leaf);
-	*fresh = ea_leaf_of(leaf);
+	*fresh = leaf;
 	return 0;
 }
 
 /* All @n leaves at once: two tasks that take one each would both fail */
-static int fresh_take(struct ea_tree *tree, struct ea_leaf **fresh, u32 n)
+static int fresh_take(struct ea_tree *tree, struct nb_leaf **fresh, u32 n)
 {
 	struct crab_spare spares[2];
 	int err = 0;
@@ -227,48 +226,48 @@ static int smo_wait(struct ea_tree *tree, u32 n, struct ea_smo **taken)
 }
 
 /* A fresh leaf for [@low, @high) without records. Link 0: it gets that of the old leaf later */
-static void fresh_prepare(struct nb_write *write, struct ea_leaf *leaf, u64 low, u64 high, u64 next)
+static void fresh_prepare(struct nb_write *write, struct nb_leaf *leaf, u64 low, u64 high, u64 next)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	const struct crab_geometry *geo = &tree->nb.base.geo;
 	struct crab_head head = {
-		.self = crab_leaf_offset(geo, leaf->nb.number), .low = low, .next = next,
+		.self = crab_leaf_offset(geo, leaf->number), .low = low, .next = next,
 		.birth = atomic64_inc_return(&tree->births),
 	};
 
-	leaf->nb.birth = head.birth;
-	leaf->nb.low = low;
-	leaf->nb.high = high;
+	leaf->birth = head.birth;
+	leaf->low = low;
+	leaf->high = high;
 	crab_nb_leaf_fresh(write->flow, geo, &head, NULL, 0);
 }
 
 /* Writes the fresh leaves; the caller is on one CPU */
-static void smo_prepare(struct nb_write *write, struct ea_leaf *leaf, struct ea_smo *smo)
+static void smo_prepare(struct nb_write *write, struct nb_leaf *leaf, struct ea_smo *smo)
 {
-	u64 next = 0, high = READ_ONCE(leaf->nb.high);
+	u64 next = 0, high = READ_ONCE(leaf->high);
 
 	if (smo->fresh[1]) {
 		fresh_prepare(write, smo->fresh[1], smo->split, high, 0);
 		smo->fresh[1]->before = leaf;
 		next = crab_ea_smo_link(ea_tree_of(&write->tree->base), smo->fresh[1]);
 	}
-	fresh_prepare(write, smo->fresh[0], leaf->nb.low, min(high, smo->split), next);
+	fresh_prepare(write, smo->fresh[0], leaf->low, min(high, smo->split), next);
 	smo->fresh[0]->before = leaf;
 	/* P5: the free slots are durable before a record can be copied to one */
 	crab_fence(write->flow, CRAB_P5_PREPARED);
 }
 
 /* As crab_ea_find() has it: a slot in use counts, even if the media has it free */
-static bool leaf_is_full(const struct ea_tree *tree, const struct ea_leaf *leaf)
+static bool leaf_is_full(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
-	return READ_ONCE(leaf->nb.fp[tree->nb.room - 1]) ||
+	return READ_ONCE(leaf->fp[tree->nb.room - 1]) ||
 	       ea_word(tree, leaf, tree->nb.room - 1) != EA_FREE;
 }
 
 /* Begins to move or unlink the leaf, unless another task does; false: the caller discards @smo */
-static bool smo_publish(struct nb_write *write, struct ea_leaf *leaf, struct ea_smo *smo)
+static bool smo_publish(struct nb_write *write, struct nb_leaf *leaf, struct ea_smo *smo)
 {
-	smo->later->leaf = leaf->nb.number;
+	smo->later->leaf = leaf->number;
 	if (smo->fresh[0])
 		smo_prepare(write, leaf, smo);
 	return !cmpxchg(&leaf->smo, NULL, smo);
@@ -278,7 +277,7 @@ static bool smo_publish(struct nb_write *write, struct ea_leaf *leaf, struct ea_
 static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 *n)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	struct ea_leaf *leaf = crab_ea_leaf_of(tree, key);
+	struct nb_leaf *leaf = crab_ea_leaf_of(tree, key);
 	u64 split;
 	int needs;
 
@@ -331,11 +330,11 @@ int crab_ea_smo_begin(struct nb_write *write, u64 key)
 static bool unlink_once(struct nb_write *write, u64 key, struct ea_smo *smo)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	struct ea_leaf *leaf = crab_ea_leaf_of(tree, key);
+	struct nb_leaf *leaf = crab_ea_leaf_of(tree, key);
 	bool done;
 
 	/* The first leaf of a quarter stays, and one to which the index does not lead by itself */
-	if (!leaf || !(leaf->nb.low & EA_KEY_BITS) || leaf->before || ea_smo(leaf) ||
+	if (!leaf || !(leaf->low & EA_KEY_BITS) || leaf->before || ea_smo(leaf) ||
 	    is_failed(leaf) || !crab_ea_is_empty(tree, leaf, 0))
 		return false;
 	/* Pairs with smp_load_acquire() in leaf_unlinking(); before the link bypasses the leaf */
@@ -367,7 +366,7 @@ bool crab_ea_smo_unlink(struct nb_write *write, u64 key)
 
 /* Freeze */
 
-static void slot_freeze(struct nb_write *write, struct ea_leaf *leaf, u32 slot)
+static void slot_freeze(struct nb_write *write, struct nb_leaf *leaf, u32 slot)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	u64 word, value;
@@ -382,7 +381,7 @@ static void slot_freeze(struct nb_write *write, struct ea_leaf *leaf, u32 slot)
 }
 
 /* Returns the link of the frozen leaf, without its mark */
-static u64 link_freeze(struct nb_write *write, struct ea_leaf *leaf)
+static u64 link_freeze(struct nb_write *write, struct nb_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	__le64 *at = link_of(tree, leaf);
@@ -396,17 +395,17 @@ static u64 link_freeze(struct nb_write *write, struct ea_leaf *leaf)
 }
 
 /* The word by which @leaf has the same next leaf as a frozen one with the link @next */
-static u64 link_for(const struct ea_tree *tree, const struct ea_leaf *leaf, u64 next)
+static u64 link_for(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 next)
 {
 	const struct crab_geometry *geo = &tree->nb.base.geo;
 
 	return next & CRAB_LINK_MASK ? next :
-	       crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->nb.number), leaf->nb.birth);
+	       crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->number), leaf->birth);
 }
 
 /* Copy */
 
-static void slot_copy(struct nb_write *write, struct ea_leaf *to, u32 at, u64 key, u64 value)
+static void slot_copy(struct nb_write *write, struct nb_leaf *to, u32 at, u64 key, u64 value)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 
@@ -420,14 +419,14 @@ static void slot_copy(struct nb_write *write, struct ea_leaf *to, u32 at, u64 ke
  * A slot of a frozen leaf has no record if it is dead, or was free below one in use at attach. Any
  * other slot that reads as free is memory that reads all ones
  */
-static bool slot_is_void(const struct ea_leaf *leaf, u32 slot, u64 word)
+static bool slot_is_void(const struct nb_leaf *leaf, u32 slot, u64 word)
 {
-	return ea_is_dead(word) || (word == EA_FREE && slot < leaf->nb.used &&
-				    READ_ONCE(leaf->nb.fp[slot]) == EA_FP_HOLE);
+	return ea_is_dead(word) || (word == EA_FREE && slot < leaf->used &&
+				    READ_ONCE(leaf->fp[slot]) == EA_FP_HOLE);
 }
 
 /* False: a slot cannot be read. The slots before it are copied as any other task copies them */
-static bool records_copy(struct nb_write *write, struct ea_leaf *leaf, const struct ea_smo *smo)
+static bool records_copy(struct nb_write *write, struct nb_leaf *leaf, const struct ea_smo *smo)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	u32 slot, count[2] = { }, which;
@@ -451,13 +450,13 @@ static bool records_copy(struct nb_write *write, struct ea_leaf *leaf, const str
 static void fresh_join(struct nb_write *write, const struct ea_smo *smo, u64 next)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	struct ea_leaf *last = smo->fresh[!!smo->fresh[1]];
+	struct nb_leaf *last = smo->fresh[!!smo->fresh[1]];
 
 	crab_cas(write->flow, link_of(tree, last), 0, link_for(tree, last, next));
 }
 
 /* False: the leaf cannot be read, and nothing links to its fresh leaves */
-static bool smo_copy(struct nb_write *write, struct ea_leaf *leaf)
+static bool smo_copy(struct nb_write *write, struct nb_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct ea_smo *smo = ea_smo(leaf);
@@ -486,17 +485,17 @@ static bool smo_copy(struct nb_write *write, struct ea_leaf *leaf)
 /* Link */
 
 /* The leaf leads to its fresh leaves from now on; one task queues it */
-static void smo_gone(struct ea_tree *tree, struct ea_leaf *leaf)
+static void smo_gone(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	/* Pairs with smp_load_acquire() in crab_ea_leaf_of() */
-	smp_store_release(&leaf->nb.gone, 1);
+	smp_store_release(&leaf->gone, 1);
 	if (!READ_ONCE(leaf->queued) && !cmpxchg(&leaf->queued, 0, 1))
 		llist_add(&leaf->node, &tree->queue);
 }
 
 /* The word by which the leaf before @leaf bypasses it */
-static u64 smo_target(const struct ea_tree *tree, const struct ea_leaf *leaf,
-		      const struct ea_leaf *before)
+static u64 smo_target(const struct ea_tree *tree, const struct nb_leaf *leaf,
+		      const struct nb_leaf *before)
 {
 	u64 next;
 
@@ -510,16 +509,16 @@ static u64 smo_target(const struct ea_tree *tree, const struct ea_leaf *leaf,
  * Returns a leaf to be completed first, or NULL: the leaf is not in the list any more; or an error:
  * the media has changed under the store
  */
-static struct ea_leaf *smo_bypass(struct nb_write *write, struct ea_leaf *leaf)
+static struct nb_leaf *smo_bypass(struct nb_write *write, struct nb_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	__le64 *at = &nb_list_head(tree->nb.base.media)->next;
 	u64 old = crab_ea_smo_link(tree, leaf);
-	struct ea_leaf *before = NULL;
+	struct nb_leaf *before = NULL;
 	bool done;
 
-	if (leaf->nb.low) {
-		before = crab_ea_leaf_of(tree, leaf->nb.low - 1);
+	if (leaf->low) {
+		before = crab_ea_leaf_of(tree, leaf->low - 1);
 		if (!before || is_failed(before))
 			return ERR_PTR(-EUCLEAN);
 		at = link_of(tree, before);
@@ -534,12 +533,12 @@ static struct ea_leaf *smo_bypass(struct nb_write *write, struct ea_leaf *leaf)
 	return NULL;
 }
 
-bool crab_ea_smo_finish(struct nb_write *write, struct ea_leaf *leaf)
+bool crab_ea_smo_finish(struct nb_write *write, struct nb_leaf *leaf)
 {
-	struct ea_leaf *at = leaf;
+	struct nb_leaf *at = leaf;
 
 	write->structure = true;
-	while (!READ_ONCE(leaf->nb.gone)) {
+	while (!READ_ONCE(leaf->gone)) {
 		if (is_failed(at) || !smo_copy(write, at))
 			return false;
 		at = smo_bypass(write, at);

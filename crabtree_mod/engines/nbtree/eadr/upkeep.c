@@ -26,31 +26,31 @@ bool crab_ea_is_behind(const struct ea_tree *tree)
 }
 
 /* Removes the entry of an unlinked leaf */
-static void index_forget(struct ea_tree *tree, struct ea_leaf *leaf)
+static void index_forget(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	struct crab_index *index = &tree->nb.index;
-	struct nb_leaf *before = crab_index_find(index, leaf->nb.low - 1);
+	struct nb_leaf *before = crab_index_find(index, leaf->low - 1);
 
-	WRITE_ONCE(before->high, leaf->nb.high);
-	crab_index_remove(index, leaf->nb.low);
+	WRITE_ONCE(before->high, leaf->high);
+	crab_index_remove(index, leaf->low);
 	WRITE_ONCE(tree->unlinking, NULL);
 	WRITE_ONCE(tree->nb.leaves, tree->nb.leaves - 1);
 	WRITE_ONCE(tree->nb.unlinks, tree->nb.unlinks + 1);
 }
 
 /* Enters the leaves that replace a leaf */
-static void leaf_replace(struct ea_tree *tree, struct ea_leaf *leaf)
+static void leaf_replace(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	struct crab_index *index = &tree->nb.index;
 	struct ea_smo *smo = ea_smo(leaf);
 
 	/* Never more than the end of the range: readers compare keys with it at any time */
-	WRITE_ONCE(smo->fresh[0]->nb.high, min(leaf->nb.high, smo->split));
-	crab_index_replace(index, leaf->nb.low, smo->fresh[0]);
+	WRITE_ONCE(smo->fresh[0]->high, min(leaf->high, smo->split));
+	crab_index_replace(index, leaf->low, smo->fresh[0]);
 	WRITE_ONCE(smo->fresh[0]->before, NULL);
 	if (!smo->fresh[1])
 		return;
-	WRITE_ONCE(smo->fresh[1]->nb.high, leaf->nb.high);
+	WRITE_ONCE(smo->fresh[1]->high, leaf->high);
 	crab_index_insert(index, smo->split, smo->fresh[1]);
 	WRITE_ONCE(smo->fresh[1]->before, NULL);
 	WRITE_ONCE(tree->nb.leaves, tree->nb.leaves + 1);
@@ -58,7 +58,7 @@ static void leaf_replace(struct ea_tree *tree, struct ea_leaf *leaf)
 }
 
 /* The index follows the change of a leaf to which it leads; false without memory */
-static bool leaf_apply(struct ea_tree *tree, struct ea_leaf *leaf)
+static bool leaf_apply(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	struct crab_index *index = &tree->nb.index;
 
@@ -73,15 +73,15 @@ static bool leaf_apply(struct ea_tree *tree, struct ea_leaf *leaf)
 }
 
 /* The leaf after @leaf in the index, if it is gone */
-static struct ea_leaf *gone_after(struct ea_tree *tree, struct ea_leaf *leaf)
+static struct nb_leaf *gone_after(struct ea_tree *tree, struct nb_leaf *leaf)
 {
-	struct ea_leaf *next;
+	struct nb_leaf *next;
 
-	if (leaf->nb.high == CRAB_KEY_EMPTY)
+	if (leaf->high == CRAB_KEY_EMPTY)
 		return NULL;
-	next = ea_leaf_of(crab_index_find(&tree->nb.index, leaf->nb.high));
+	next = crab_index_find(&tree->nb.index, leaf->high);
 	/* Pairs with smp_store_release() in smo_gone() */
-	return smp_load_acquire(&next->nb.gone) ? next : NULL;
+	return smp_load_acquire(&next->gone) ? next : NULL;
 }
 
 /*
@@ -89,9 +89,9 @@ static struct ea_leaf *gone_after(struct ea_tree *tree, struct ea_leaf *leaf)
  * the leaves after it in the list: the range of one that was unlinked may belong to @leaf. The
  * task that is to queue one of those may be late.
  */
-static bool leaf_follow(struct ea_tree *tree, struct ea_leaf *leaf)
+static bool leaf_follow(struct ea_tree *tree, struct nb_leaf *leaf)
 {
-	struct ea_leaf *first, *next;
+	struct nb_leaf *first, *next;
 
 	while (!leaf->applied) {
 		for (first = leaf; first->before; first = first->before)
@@ -104,16 +104,16 @@ static bool leaf_follow(struct ea_tree *tree, struct ea_leaf *leaf)
 	return true;
 }
 
-static void leaf_retire(struct ea_tree *tree, struct ea_leaf *leaf)
+static void leaf_retire(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	struct ea_smo *smo = ea_smo(leaf);
 
 	/* A search that goes along the list begins again */
-	WRITE_ONCE(tree->nb.by_number[leaf->nb.number], NULL);
+	WRITE_ONCE(tree->nb.by_number[leaf->number], NULL);
 	crab_pool_free_later(&tree->nb.pool, smo->later);
 	atomic64_inc(&tree->retired);
 	kfree_rcu(smo, rcu);
-	kfree_rcu(leaf, nb.rcu);
+	kfree_rcu(leaf, rcu);
 	atomic64_inc(&tree->ended);
 }
 
@@ -123,16 +123,16 @@ static void leaf_retire(struct ea_tree *tree, struct ea_leaf *leaf)
  */
 static void queue_apply(struct ea_tree *tree)
 {
-	struct ea_leaf *leaf = tree->unlinking;
+	struct nb_leaf *leaf = tree->unlinking;
 	struct llist_node *node, *next;
 
 	lockdep_assert_held(&tree->nb.smo_lock);
 	/* Pairs with smp_store_release() in smo_gone() */
-	if (leaf && smp_load_acquire(&leaf->nb.gone))
+	if (leaf && smp_load_acquire(&leaf->gone))
 		leaf_follow(tree, leaf);
 	for (node = llist_del_all(&tree->queue); node; node = next) {
 		next = node->next;
-		leaf = container_of(node, struct ea_leaf, node);
+		leaf = container_of(node, struct nb_leaf, node);
 		if (leaf_follow(tree, leaf))
 			leaf_retire(tree, leaf);
 		else
@@ -207,16 +207,16 @@ bool crab_ea_sweep_is_due(const struct ea_tree *tree)
 static void sweep_leaf(struct nb_write *write)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	const struct ea_leaf *leaf;
+	const struct nb_leaf *leaf;
 	u64 low, high;
 	bool empty;
 
 	crab_rcu_enter();
-	leaf = ea_leaf_of(crab_index_find(&tree->nb.index, tree->sweep));
-	low = leaf->nb.low;
-	high = leaf->nb.high;
+	leaf = crab_index_find(&tree->nb.index, tree->sweep);
+	low = leaf->low;
+	high = leaf->high;
 	/* The first leaf of a quarter stays */
-	empty = low & EA_KEY_BITS && !READ_ONCE(leaf->nb.quarantined) &&
+	empty = low & EA_KEY_BITS && !READ_ONCE(leaf->quarantined) &&
 		crab_ea_is_empty(tree, leaf, 0);
 	crab_rcu_leave();
 	if (empty)

@@ -66,7 +66,7 @@ DESIGNS = [
     ]),
     Design("eadr: the list has the fresh leaves before they have the records", [
         Edit(EADR_SMO, "if (is_failed(at) || !smo_copy(write, at))\n\t\t\treturn false;\n\t\tat = smo_bypass(write, at);",
-             "struct ea_leaf *was = at; at = smo_bypass(write, at); smo_copy(write, was)"),
+             "struct nb_leaf *was = at; at = smo_bypass(write, at); smo_copy(write, was)"),
     ]),
     Design("eadr: the first fresh leaf has no link to the second one", [
         Edit(EADR_SMO, "next = crab_ea_smo_link(ea_tree_of(&write->tree->base), smo->fresh[1]);",
@@ -80,7 +80,7 @@ DESIGNS = [
         Edit(EADR_RECOVER, "EA_LIVE | (word & EA_KEY_BITS)", "EA_DEAD"),
     ]),
     Design("eadr: births begin anew at each attach", [
-        Edit(EADR_RECOVER, "max_t(u64, atomic64_read(&tree->births), leaf->nb.birth)", "1"),
+        Edit(EADR_RECOVER, "max_t(u64, atomic64_read(&tree->births), leaf->birth)", "1"),
     ]),
 ]
 
@@ -99,7 +99,7 @@ EADR_FENCES = [("smo_prepare", "crab_fence(write->flow, CRAB_P5_PREPARED)"),
 HARMLESS = [
     *[(function, text, kind, EADR_CPUS) for function, text in EADR_FENCES
       for kind in ("left out", "a store barrier instead")],
-    ("smo_prepare", "fresh_prepare(write, smo->fresh[0], leaf->nb.low, min(high, smo->split), next) / "
+    ("smo_prepare", "fresh_prepare(write, smo->fresh[0], leaf->low, min(high, smo->split), next) / "
      "crab_fence(write->flow, CRAB_P5_PREPARED)", "exchanged", EADR_CPUS),
     ("link_freeze", "crab_cas(write->flow, at, word, word | EA_LINK_MARK)", "left out", EADR_MARK),
     ("crab_ea_close", "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), EA_DEAD, 0)",

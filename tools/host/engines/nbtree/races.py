@@ -60,8 +60,8 @@ RACES = [
         Edit(EADR_LEAF, "crab_ea_note_key(leaf, slot, record->key);\n\treturn 0;", "return 0"),
     ]),
     Design("eadr: a search does not follow a leaf that is gone", [
-        Edit(EADR_LEAF, "leaf && unlikely(smp_load_acquire(&leaf->nb.gone))",
-             "leaf && smp_load_acquire(&leaf->nb.gone) && !ea_smo(leaf)->fresh[0]"),
+        Edit(EADR_LEAF, "leaf && unlikely(smp_load_acquire(&leaf->gone))",
+             "leaf && smp_load_acquire(&leaf->gone) && !ea_smo(leaf)->fresh[0]"),
     ]),
     Design("eadr: an update compares the key, but not the value", [
         Edit(EADR_OPS, "crab_ea_swap(write, leaf, slot->number, slot->word, old->value, slot->word, value)",
@@ -100,7 +100,7 @@ RACES = [
     ]),
     Design("eadr: a replaced leaf is free at once", [
         Edit(EADR_UPKEEP, "crab_pool_free_later(&tree->nb.pool, smo->later);",
-             "crab_pool_free(&tree->nb.pool, leaf->nb.number); kfree(smo->later)"),
+             "crab_pool_free(&tree->nb.pool, leaf->number); kfree(smo->later)"),
     ]),
     Design("eadr: the index follows a leaf before the one that it replaces", [
         Edit(EADR_UPKEEP, "for (first = leaf; first->before; first = first->before)\n\t\t\t;", "first = leaf"),
@@ -117,7 +117,7 @@ RACES = [
         Edit(EADR_LEAF, "if (slot == tree->nb.room)\n\t\treturn -ENOSPC;",
              "if (slot == tree->nb.room) return -ENOSPC; "
              "for (u32 i = 0; i < slot; i++) "
-             "while (!READ_ONCE(leaf->nb.fp[i]) && ea_word(tree, leaf, i) != EA_FREE)"),
+             "while (!READ_ONCE(leaf->fp[i]) && ea_word(tree, leaf, i) != EA_FREE)"),
     ]),
     Design("test_progress: an operation waits for the task that changes the index", [
         Edit(EADR_UPKEEP, "!crab_ea_is_behind(tree) || !mutex_trylock(&tree->nb.smo_lock)",
@@ -125,14 +125,14 @@ RACES = [
     ]),
     Design("test_progress: a search waits until the index leads to the leaf", [
         Edit(EADR_LEAF, "return leaf_by_list(tree, key);",
-             "do leaf = leaf_onward(ea_leaf_of(crab_index_find(&tree->nb.index, key)), key); "
-             "while (!leaf || key < leaf->nb.low || key >= READ_ONCE(leaf->nb.high)); return leaf"),
+             "do leaf = leaf_onward(crab_index_find(&tree->nb.index, key), key); "
+             "while (!leaf || key < leaf->low || key >= READ_ONCE(leaf->high)); return leaf"),
     ]),
     Design("test_progress: a search along the list takes a fresh leaf before the old one is gone", [
         Edit(EADR_LEAF, "leaf_onward(leaf_counts(next), key)", "leaf_onward(next, key)"),
     ]),
     Design("test_progress: an unlinked leaf stays in the index until a late task queues it", [
-        Edit(EADR_UPKEEP, "leaf && smp_load_acquire(&leaf->nb.gone)", "false"),
+        Edit(EADR_UPKEEP, "leaf && smp_load_acquire(&leaf->gone)", "false"),
     ]),
 ]
 
