@@ -7,8 +7,8 @@
  * Invariant: crab_leaf_chunk.orders changes once. Its copy in a directory is NULL until then, and
  * stays NULL in a longer one that is made at the same time.
  *
- * Locking: none; the callers are readers (RCU). Of two tasks that allocate the orders of a chunk,
- * one frees its own.
+ * Locking: none; the callers are readers (RCU). If two tasks allocate the orders of a chunk at the
+ * same time, one frees its own.
  */
 #ifndef CRABTREE_ENGINES_CRAB_LEAF_ORDER_H
 #define CRABTREE_ENGINES_CRAB_LEAF_ORDER_H

@@ -49,23 +49,39 @@ static void named_erase(struct crab_store *store, u64 key)
 	tap_check(!crab_named_erase(store, &erase), "erase of %s", name);
 }
 
-/* An attach does without memory for the orders of leaves */
+static u64 layer_contents(struct crab_store *store)
+{
+	struct crab_store_info info;
+
+	crab_store_info(store, &info);
+	return info.stats.records + (store->blobs ? store->blobs->names.count << 32 : 0);
+}
+
+/* An attach succeeds without memory for the orders of leaves, and finds the same */
 static struct crab_store *layer_attach(struct crab_media *media, u32 *failed)
 {
 	const struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *store;
+	u64 found = 0;
+	bool again = false;
 
 	for (;; (*failed)++) {
 		fail_begin(*failed);
 		store = crab_store_attach(media, &options, &report);
 		if (!fail_end())
-			return store;
-		if (!IS_ERR(store))
-			crab_store_detach(store);
-		else
+			break;
+		if (IS_ERR(store)) {
 			tap_check(PTR_ERR(store) == -ENOMEM, "attach: %ld", PTR_ERR(store));
+			continue;
+		}
+		tap_check(!again || layer_contents(store) == found, "attach without orders");
+		found = layer_contents(store);
+		again = true;
+		crab_store_detach(store);
 	}
+	tap_check(!again || layer_contents(store) == found, "attach without orders");
+	return store;
 }
 
 static struct crab_store *layer_format(struct crab_media *media, bool names)
