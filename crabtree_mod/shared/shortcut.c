@@ -19,6 +19,7 @@
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/math.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/prefetch.h>
@@ -46,10 +47,12 @@ struct shortcut_walk {
 /* The lowest key of a bucket; after the last one, the first key beyond the span */
 static u64 shortcut_start(const struct crab_shortcuts *table, u32 bucket)
 {
+	u64 scaled = (u64)bucket << 32;
+
 	if (bucket == table->buckets)
 		return table->base + table->span + 1;
-	return table->base +
-	       (DIV_ROUND_UP_ULL((u64)bucket << 32, table->scale) << table->shift);
+	/* DIV_ROUND_UP_ULL() has divisors of 32 bits; @scale is 2^32 at most */
+	return table->base + (div64_u64(scaled + table->scale - 1, table->scale) << table->shift);
 }
 
 static u32 shortcut_chunks(const struct crab_shortcuts *table)
@@ -229,6 +232,7 @@ static struct crab_shortcuts *shortcut_alloc(const struct crab_index *index)
 	most = (plan.span >> plan.shift) + 1;
 	plan.buckets = min_t(u64, min(plan.leaves + plan.leaves / 4, most), SHORTCUT_MAX);
 	plan.scale = ((u64)plan.buckets << 32) / most;
+	plan.buckets = crab_shortcut_bucket(&plan, plan.base + plan.span) + 1;
 	table = kvzalloc(shortcut_bytes(&plan), SHORTCUT_GFP);
 	if (table)
 		*table = plan;

@@ -86,12 +86,14 @@ static void index_change(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, index.nodes, 0ULL);
 }
 
-/* Ways in which keys can be spread; each ascends with @i, by two at least */
-enum index_spread { SPREAD_DENSE, SPREAD_EVEN, SPREAD_CLUSTERS, SPREAD_DOUBLES, SPREADS };
+/* Ways in which keys can be spread; each ascends with @i */
+enum index_spread { SPREAD_SINGLE, SPREAD_DENSE, SPREAD_EVEN, SPREAD_CLUSTERS, SPREAD_DOUBLES, SPREADS };
 
 static u64 index_spread_key(enum index_spread spread, u64 i)
 {
 	switch (spread) {
+	case SPREAD_SINGLE:
+		return i;
 	case SPREAD_DENSE:
 		return i * 2;
 	case SPREAD_EVEN:
@@ -182,7 +184,7 @@ static void index_shortcuts_with(struct kunit *test, enum index_spread spread, u
 static void index_shortcuts(struct kunit *test)
 {
 	static const u32 wanted[SPREADS] = {
-		[SPREAD_DENSE] = 70, [SPREAD_EVEN] = 70,
+		[SPREAD_SINGLE] = 70, [SPREAD_DENSE] = 70, [SPREAD_EVEN] = 70,
 	};
 	enum index_spread spread;
 

@@ -10,6 +10,11 @@ static inline u64 div_u64(u64 n, u32 d)
 	return n / d;
 }
 
+static inline u64 div64_u64(u64 n, u64 d)
+{
+	return n / d;
+}
+
 static inline u64 div64_u64_rem(u64 n, u64 d, u64 *rem)
 {
 	*rem = n % d;
