@@ -198,11 +198,16 @@ static __always_inline struct crab_leaf *crab_leaf_lock_first(struct crab_write 
 	if (likely(child))
 		crab_layout_prefetch_home(tree, crab_leaf_of_media(tree, child), key);
 	leaf = crab_leaf_of(tree, child);
-	if (unlikely(!leaf || READ_ONCE(leaf->quarantined))) {
+	if (unlikely(!leaf)) {
 		crab_rcu_leave();
 		return NULL;
 	}
 	seq = raw_seqcount_begin(&leaf->seq);
+	/* In this order: a quarantine that is not seen here is a later write section */
+	if (unlikely(READ_ONCE(leaf->quarantined))) {
+		crab_rcu_leave();
+		return crab_leaf_lock_again(write, key, place);
+	}
 	*place = crab_layout_place(write, leaf, key);
 	crab_lock(&leaf->lock);
 	if (likely(crab_leaf_holds(leaf, key) && crab_leaf_read_valid(leaf, seq))) {

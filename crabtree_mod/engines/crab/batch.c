@@ -179,7 +179,7 @@ static int batch_search(struct batch *b, u32 i)
 		return crab_leaf_holds(leaf, key) ? batch_lookup(b, i) : -EAGAIN;
 	if (!crab_trylock(&leaf->lock))
 		return -EAGAIN;
-	err = crab_leaf_holds(leaf, key) ? batch_lookup(b, i) : -EAGAIN;
+	err = crab_leaf_holds(leaf, key) && !leaf->quarantined ? batch_lookup(b, i) : -EAGAIN;
 	crab_unlock(&leaf->lock);
 	return err;
 }

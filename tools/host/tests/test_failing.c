@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file fails the memory of all leaves while another task writes. Once the quarantine has
+ * returned, no store reaches a leaf: the failed memory could not hold what a write acknowledges.
+ *
+ *   test_failing [RUNS [SEED]]
+ */
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "shadow/shadow.h"
+#include "tap.h"
+#include "tasks.h"
+
+#define NODES	2048
+#define LEAVES	16U
+#define KEYS	12U
+
+static const char * const engines[][2] = {
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
+	{ "clfb", "inplace" }, { "nbtree", "adr" },
+};
+
+static struct crab_media media;
+static struct crab_store *store;
+static struct crab_shadow *shadow;
+static u8 *then;		/* the region when the quarantine had returned */
+static u32 done, refused;
+static u64 seed;
+
+static void writer(void *arg)
+{
+	u64 key = rng_below(&seed, KEYS);
+	bool removes = rng_below(&seed, 3) == 0;
+	struct crab_old old;
+	int err;
+
+	err = removes ? crab_store_delete(store, key, &old) :
+			crab_store_insert(store, key, seed, CRAB_INSERT_EITHER, &old);
+	if (!err)
+		done++;
+	else if (err == -EROFS || err == -EUCLEAN)
+		refused++;
+	else
+		tap_check(removes && err == -ENOENT, "key %llu: error %d", key, err);
+}
+
+static void failer(void *arg)
+{
+	crab_store_fail(store, CRAB_POOL_OFFSET, media.size - CRAB_POOL_OFFSET);
+	memcpy(then, media.base, media.size);
+}
+
+static void quiet(char level, const char *line)
+{
+}
+
+static void on_turn(void *arg, u32 task)
+{
+	shadow->cpu = task;
+}
+
+static void run_one(const char *engine, const char *layout)
+{
+	struct tasks_plan plan = { .pace = 1 + rng_below(&seed, 60), .turn = on_turn };
+	struct crab_old old;
+	u64 key;
+
+	media = media_create(CRAB_POOL_OFFSET + (u64)LEAVES * 1024);
+	shadow = crab_shadow_create(&media, NODES);
+	store = store_format_attach(&media, engine, layout, leaf_bytes_of(engine, layout));
+	for (key = 0; key < KEYS; key += 2)
+		crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old);
+	then = malloc(media.size);
+	plan.seed = rng(&seed) | 1;
+	tasks_add(writer, NULL);
+	tasks_add(failer, NULL);
+	tap_check(tasks_run(&plan) == TASKS_DONE, "the tasks come to no end");
+	tap_check(!memcmp(then + CRAB_POOL_OFFSET, media.base + CRAB_POOL_OFFSET, media.size - CRAB_POOL_OFFSET),
+		  "%s %s: seed %llu: a store into memory that has failed", engine, layout, plan.seed);
+	free(then);
+	crab_store_detach(store);
+	crab_shadow_destroy(shadow);
+	media_destroy(&media);
+}
+
+int main(int argc, char **argv)
+{
+	u64 runs = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000, run;
+	u64 first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+	u32 i;
+
+	if (crab_persist_init())
+		return 2;
+	crab_host_cpus = 1;
+	crab_host_log = quiet;
+	for (i = 0; i < ARRAY_SIZE(engines); i++) {
+		done = refused = 0;
+		seed = first * 0x9e3779b97f4a7c15ULL | 1;
+		for (run = 0; run < runs && !tap_faults; run++)
+			run_one(engines[i][0], engines[i][1]);
+		tap_ok(done > runs / 10 && refused > runs / 10, "%s %s: %u writes done, %u refused", engines[i][0], engines[i][1],
+		       done, refused);
+	}
+	return tap_done();
+}
