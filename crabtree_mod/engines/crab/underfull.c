@@ -63,12 +63,20 @@ static u32 underfull_most(const struct crab_tree *tree)
 }
 
 /* Which leaves a delete notes: all that can be merged, or those that are worth it */
-static void underfull_watch(struct crab_tree *tree, bool on)
+static void underfull_watch_locked(struct crab_tree *tree, bool on)
 {
 	u32 third = crab_layout_maintains(tree) ? tree->slots / 3 : 0;
 
+	lockdep_assert_held(&tree->underfull.lock);
 	WRITE_ONCE(tree->noted, on ? underfull_most(tree) : third);
 	WRITE_ONCE(tree->watched, on);
+}
+
+static void underfull_watch(struct crab_tree *tree, bool on)
+{
+	spin_lock(&tree->underfull.lock);
+	underfull_watch_locked(tree, on);
+	spin_unlock(&tree->underfull.lock);
 }
 
 void crab_underfull_init(struct crab_tree *tree)
@@ -91,7 +99,7 @@ static noinline void underfull_put(struct crab_tree *tree, u64 key)
 	if (underfull->noted - underfull->seen > CRAB_UNDERFULL_NOTES) {
 		WRITE_ONCE(underfull->seen, underfull->seen + 1);
 		WRITE_ONCE(underfull->lost, crab_layout_maintains(tree));
-		underfull_watch(tree, false);
+		underfull_watch_locked(tree, false);
 	}
 out:
 	spin_unlock(&underfull->lock);
@@ -168,8 +176,11 @@ static int underfull_walk(struct crab_write *write, struct crab_walk *walk, u32 
 
 	for (steps = 0; steps < CRAB_UNDERFULL_STEPS; steps++) {
 		tree->underfull.looked++;
-		if (READ_ONCE(tree->watched))
+		if (READ_ONCE(tree->watched)) {
 			underfull_settle(leaf);
+			if (leaf->next)
+				underfull_settle(leaf->next);
+		}
 		err = crab_smo_may_merge(leaf, most) ? crab_smo_merge(write, leaf, most) : -EAGAIN;
 		if (err != -EAGAIN)
 			return err;

@@ -29,7 +29,7 @@ struct crab_walk {
 
 /**
  * struct crab_underfull - where neighbours may be sparse enough for a merge
- * @lock: of @keys, @noted and @seen; innermost
+ * @lock: of @keys, @noted and @seen, and of crab_tree.noted and crab_tree.watched; innermost
  * @keys: lowest keys of leaves, as a ring: hints, which maintain verifies
  * @noted: how many were noted
  * @seen: how many of those were looked at, or lost
