@@ -577,6 +577,8 @@ void crab_device_park(struct crab_device *device)
 		device_park(device, parked);
 	cmpxchg(&device->ending, ending, 0);
 	mutex_unlock(&device->change);
+	if (!parked)	/* @ending may have ended the attach of crab_device_unpark() */
+		crab_device_unpark(device);
 }
 
 void crab_device_unpark(struct crab_device *device)

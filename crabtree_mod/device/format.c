@@ -20,15 +20,17 @@
 static int device_format_check_locked(struct crab_device *device,
 				      const struct crab_format_options *options, char *reason)
 {
+	int parked = READ_ONCE(crab_parked);
+
 	lockdep_assert_held(&device->lock);
 
 	if (!device->region) {
 		strscpy(reason, "the region was taken away", CRAB_REASON_LEN);
 		return -ENODEV;
 	}
-	if (READ_ONCE(crab_parked)) {
+	if (parked) {
 		strscpy(reason, CRAB_PARKED_REASON, CRAB_REASON_LEN);
-		return crab_parked;
+		return parked;
 	}
 	if (device->readonly) {
 		strscpy(reason, "the region is read-only", CRAB_REASON_LEN);

@@ -127,6 +127,8 @@ void crab_device_catch_up(struct crab_device *device);
  * crab_device_park() - detach the store; calls get crab_parked
  * @device: the device
  *
+ * If crab_parked is 0 again, the store is attached.
+ *
  * Context: may sleep; waits for the calls that run.
  */
 void crab_device_park(struct crab_device *device);
