@@ -83,7 +83,7 @@ static int device_uevent(crab_uevent_device *dev, struct kobj_uevent_env *env)
 
 	crab_device_info(to_crab(dev), &info);
 	err = add_uevent_var(env, "CRABTREE_STATE=%s", crab_device_state_name(info.state));
-	if (err || !info.serving)
+	if (err || !info.serving || info.store.unfinished)
 		return err;
 	err = add_uevent_var(env, "CRABTREE_UUID=%pUb", info.store.super.uuid);
 	return err ?: uevent_label(env, info.store.super.label);

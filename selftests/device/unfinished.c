@@ -75,13 +75,33 @@ TEST(alone, "an unfinished store: its descriptor alone can use it, INFO has unfo
 	expect_none();
 }
 
-TEST(finish, "FINISH makes it a store, once")
+/* Do the variables of uevents, by which udev makes links, name the store? */
+static bool is_named(void)
+{
+	char path[128], text[4096];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/class/crabtree/%s/uevent",
+		 strrchr(device_path(), '/') + 1);
+	fd = open(path, O_RDONLY);
+	REQUIRE(fd < 0, 0);
+	n = read(fd, text, sizeof(text) - 1);
+	REQUIRE(n <= 0, 0);
+	text[n] = '\0';
+	close(fd);
+	return strstr(text, "CRABTREE_LABEL") || strstr(text, "CRABTREE_UUID");
+}
+
+TEST(finish, "FINISH makes it a store, once, and only then uevents name it")
 {
 	int fd = begin(0), other;
 	u64 value;
 
 	fill(fd);
+	EXPECT(is_named(), 0);
 	EXPECT(dev_finish(fd), 0);
+	EXPECT(is_named(), 1);
 	EXPECT(state_of(fd), CRABTREE_STATE_READY);
 	EXPECT(dev_finish(fd), -ENODATA);
 	EXPECT(dev_put(fd, KEYS, 1), 0);
