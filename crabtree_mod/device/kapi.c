@@ -319,7 +319,9 @@ CRAB_EXPORT_SYMBOL(crabtree_delete_range);
  * @failed: out: after an error, number of the operation that it is about, or @count; or NULL
  *
  * As BATCH with CRABTREE_BATCH_ATOMIC. All is durable when it returns 0. Nothing was done when it
- * returns an error; a power cut during the call leaves all of the writes or none.
+ * returns an error; @status is then -ECANCELED, or the error for the operation that is the cause.
+ * It is not written if @count is impossible, without memory, and without a store. A power cut
+ * during the call leaves all of the writes or none.
  *
  * Context: process; may sleep.
  * Return: 0; -EEXIST, -ENOENT or -ESTALE by a condition; -EOPNOTSUPP if it is no store of commits;

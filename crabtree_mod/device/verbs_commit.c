@@ -88,6 +88,7 @@ int crab_verbs_commit(struct crab_store *store, struct crabtree_batch *batch,
 
 	if (!batch->count || batch->count > CRAB_COMMIT_MAX)
 		return -EINVAL;
+	crab_verbs_batch_begin(ops, batch->count, true);
 	err = commit_ask_all(batch, ops, commit) ?: crab_store_commit(store, commit);
 	batch->done = commit->failed;
 	if (err) {

@@ -19,8 +19,8 @@
  * crab_verbs_commit() - run all operations, or none
  * @store: the store
  * @batch: the argument; its answers are filled in
- * @ops: its operations, in kernel memory, after crab_verbs_batch_begin(); their answers are
- *	filled in
+ * @ops: its operations, in kernel memory; their answers are filled in, -ECANCELED if another one
+ *	is the cause that none was done
  * @commit: room; its content does not matter
  *
  * Context: may sleep.
