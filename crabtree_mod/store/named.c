@@ -300,15 +300,12 @@ int crab_named_next(struct crab_store *store, struct crab_named_cursor *cursor,
 
 u64 crab_names_dram(struct crab_store *store)
 {
-	struct crab_blobs *blobs = store->blobs;
-	u64 bytes;
+	const struct crab_blobs *blobs = store->blobs;
 
 	if (!crab_store_has_names(store))
 		return 0;
-	down_read(&blobs->names_lock);
-	bytes = blobs->names.dram + blobs->erased.dram;
-	up_read(&blobs->names_lock);
-	return bytes;
+	/* Without names_lock: a writer may hold it for long, and callers may hold locks */
+	return READ_ONCE(blobs->names.dram) + READ_ONCE(blobs->erased.dram);
 }
 
 /* Notes the damage of a record: some name is unknown from now on */

@@ -55,7 +55,7 @@ void crab_names_forget(struct crab_store *store);
 /**
  * crab_names_dram() - the memory of the table of names
  * @store: any store
- * Context: may sleep.
+ * Context: any.
  * Return: bytes; 0 if it is no store of names.
  */
 u64 crab_names_dram(struct crab_store *store);

@@ -98,7 +98,7 @@ void crab_names_add(struct crab_names *names, struct crab_name *name)
 	names_split(*place, name, &name->child[0], &name->child[1]);
 	*place = name;
 	names->count++;
-	names->dram += name_size(name->bytes);
+	WRITE_ONCE(names->dram, names->dram + name_size(name->bytes));
 }
 
 /* One tree of two, of which all names of @low are before those of @high */
@@ -126,7 +126,7 @@ void crab_names_remove(struct crab_names *names, struct crab_name *name)
 		place = &(*place)->child[crab_name_compare(*place, name->text, name->bytes) > 0];
 	names_join(place, name->child[0], name->child[1]);
 	names->count--;
-	names->dram -= name_size(name->bytes);
+	WRITE_ONCE(names->dram, names->dram - name_size(name->bytes));
 }
 
 void crab_names_destroy(struct crab_names *names)
