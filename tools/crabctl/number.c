@@ -108,6 +108,15 @@ uint64_t size_arg(struct argp_state *state, const char *what, const char *text)
 	return number << shift;
 }
 
+uint32_t leaf_arg(struct argp_state *state, const char *text)
+{
+	uint64_t bytes = size_arg(state, "--leaf-size", text);
+
+	if (bytes < 64 || bytes > 8192 || bytes & (bytes - 1))
+		argp_error(state, "--leaf-size %s: a power of two, 64 to 8192", text);
+	return bytes;
+}
+
 static const char uuid_form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 
 bool uuid_parse(const char *text, uint8_t uuid[CRABTREE_UUID_LEN])

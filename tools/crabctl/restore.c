@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
 	{ "layout", OPT_LAYOUT, "NAME", 0, "its leaf layout [that of the snapshot, or of --engine]", 0 },
 	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "size of a leaf [that of the snapshot, or of --layout]", 0 },
 	{ "size", OPT_SIZE, "BYTES", 0, "size of the image [that of the old file]", 0 },
-	{ "commits", OPT_COMMITS, NULL, 0, "a store of commits, of any kind", 0 },
+	{ "commits", OPT_COMMITS, NULL, 0, "a store of commits, also if the snapshot is of none", 0 },
 	{ "force", OPT_FORCE, NULL, 0, "replace the file of --image, or the store of the device", 0 },
 	{ "yes", OPT_YES, NULL, 0, "do not ask before a device is overwritten", 0 },
 	{ 0 }
@@ -87,7 +87,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		name_arg(state, "--layout", arg, restore->format.layout);
 		return 0;
 	case OPT_LEAF_SIZE:
-		restore->format.leaf_bytes = size_arg(state, "--leaf-size", arg);
+		restore->format.leaf_bytes = leaf_arg(state, arg);
 		return 0;
 	case OPT_SIZE:
 		restore->size = size_arg(state, "--size", arg);
@@ -127,7 +127,7 @@ static void choose_engine(struct crabtree_format *format, const struct stream *s
 	memcpy(format->engine, stream->info.engine, sizeof(format->engine));
 }
 
-/* Label and identity are those of the snapshot */
+/* Label, identity and commits are those of the snapshot */
 int restore_format(struct restore *restore, const struct stream *stream)
 {
 	struct crabtree_format *format = &restore->format;
@@ -136,6 +136,8 @@ int restore_format(struct restore *restore, const struct stream *stream)
 	memcpy(format->label, stream->info.label, sizeof(format->label));
 	memcpy(format->uuid, stream->info.uuid, sizeof(format->uuid));
 	format->flags |= item_format_flags(stream->kind);
+	if (stream->info.feature_incompat & CRABTREE_INCOMPAT_COMMITS)
+		format->flags |= CRABTREE_FORMAT_COMMITS;
 	return crabtree_format(restore->ct, format, sizeof(*format));
 }
 

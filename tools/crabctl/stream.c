@@ -18,6 +18,7 @@
 
 #define STREAM_FIRST	"# crabtree snapshot 1\n"
 #define STREAM_VALUES	"# crabtree snapshot 2\n"
+#define STREAM_COMMITS	"# commits\n"
 #define STREAM_BLOCK	256	/* items before a checksum */
 #define STREAM_LINE	1024	/* bytes of a line, at most */
 
@@ -71,6 +72,8 @@ void stream_begin(struct stream *stream, const struct crabtree_info *info)
 	put_line(stream, "# label %s\n", info->label);
 	if (stream->kind != ITEM_RECORD)
 		put_line(stream, "# kind %s\n", item_kind_name(stream->kind));
+	if (info->feature_incompat & CRABTREE_INCOMPAT_COMMITS)
+		put_line(stream, STREAM_COMMITS);
 }
 
 static void put_sum(struct stream *stream)
@@ -261,6 +264,21 @@ static int read_kind(struct stream *stream)
 	return 0;
 }
 
+/* The last line of the header, which not every stream has */
+static int read_commits(struct stream *stream)
+{
+	off_t at = ftello(stream->file);
+	char line[STREAM_LINE];
+
+	if (get_line(stream, line) > 0 && !strcmp(line, STREAM_COMMITS)) {
+		take_line(stream, line);
+		stream->info.feature_incompat = CRABTREE_INCOMPAT_COMMITS;
+		return 0;
+	}
+	stream->line--;
+	return fseeko(stream->file, at, SEEK_SET) ? wrong(stream, "it cannot be read again") : 0;
+}
+
 int stream_open(struct stream *stream, FILE *file, const char *name)
 {
 	char line[STREAM_LINE], *value;
@@ -281,7 +299,9 @@ int stream_open(struct stream *stream, FILE *file, const char *name)
 	if (!value || strlen(value) >= sizeof(info->label))
 		return wrong(stream, "not a label");
 	strcpy(info->label, value);
-	return stream->kind == ITEM_RECORD ? 0 : read_kind(stream);
+	if (stream->kind != ITEM_RECORD && read_kind(stream))
+		return -EINVAL;
+	return read_commits(stream);
 }
 
 static int read_sum(struct stream *stream)

@@ -21,6 +21,10 @@
  *
  *	u64 8 plc/motor.hours		type, length, name; in it \xNN is one byte
  *	........
+ *
+ * The header of a store of commits ends with one more:
+ *
+ *	# commits
  */
 #ifndef CRABCTL_STREAM_H
 #define CRABCTL_STREAM_H
@@ -40,7 +44,8 @@
  * @ended: the last line was read
  * @part: of @parts: stream_next() returns each item whose number has this remainder
  * @parts: 0: all items
- * @info: the store that it came from: uuid, engine, layout, leaf_bytes, label
+ * @info: the store that it came from: uuid, engine, layout, leaf_bytes, label, and of
+ *	feature_incompat whether it is a store of commits
  * @why: out, on error: the error in the line @line
  */
 struct stream {

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 84
+suite 85
 c()
 {
 	"$crabctl" --image v.img "$@"
@@ -101,12 +101,16 @@ t "fsck" 0 - '' c fsck copy.img
 json "its copy is of names and of commits" "x['feature_incompat'] == 7" "$crabctl" --image copy.img info --json
 t "diff of the copy" 0 '' '' c diff file:v.img file:copy.img
 t "snapshot" 0 '' '70 names written' c snapshot s
-t "restore --commits" 0 '70 names restored' '' "$crabctl" --image r.img restore --commits --size 8M s
+t "restore" 0 '70 names restored' '' "$crabctl" --image r.img restore --size 8M s
 json "which is of names and of commits" "x['feature_incompat'] == 7" "$crabctl" --image r.img info --json
 printf 'set new u8 5\ntest new exists\n' > lines
 t "and does a commit" 0 '' '' "$crabctl" --image r.img commit lines
-t "restore without it" 0 '70 names restored' '' "$crabctl" --image plain.img restore --size 8M s
+run "$crabctl" --image plain.img format --size 8M --names
 t "a store of names without commits" 3 '' 'another kind' "$crabctl" --image plain.img commit lines
+run "$crabctl" --image plain.img snapshot plain
+t "restore --commits" 0 '0 names restored' '' "$crabctl" --image plain.img restore --commits --force plain
+echo 'set new u8 5' > lines
+t "makes it one of commits" 0 '' '' "$crabctl" --image plain.img commit lines
 
 t "format --blobs --commits" 0 - - c format --force --yes --blobs --commits
 t "info: both kinds of it" 0 '^format .* a store of blobs and of commits$' '' c info

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 78
+suite 80
 c()
 {
 	"$crabctl" "$@"
@@ -41,6 +41,12 @@ run c --image b restore --force leaves
 json "the size of leaves, too" "x['leaf_bytes'] == 512" c --image b info -j
 run c --image b restore --force --layout sorted leaves
 json "but not for another layout" "x['leaf_bytes'] == 1024" c --image b info -j
+run c --image b format --commits --force --yes
+run c --image b snapshot commits
+run c --image b restore --force commits
+json "commits, too, in a store without records" "x['feature_incompat'] == 2" c --image b info -j
+t "restore --leaf-size 4G" 2 '' '--leaf-size 4G: a power of two, 64 to 8192' \
+	c --image b restore --force --leaf-size 4G s
 run c --image b restore --force s
 t "restore without --size" 2 '' 'give --size' c --image new restore s
 t "restore over an image" 3 '' '--force replaces it' c --image b restore s
