@@ -308,6 +308,8 @@ static int ioctl_info(struct crab_device *device, void __user *user, u32 size)
 	if (err)
 		goto out;
 	crab_device_info(device, &room->from);
+	if (!ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
+		room->from.region[0] = '\0';	/* as sysfs: it may be a physical address */
 	crab_verbs_info(&room->info, &room->from);
 	room->info.size = size;
 	if (copy_to_user(user, &room->info, min(size, verb->size)))

@@ -431,6 +431,16 @@ void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n)
 	spin_unlock(&pool->lock);
 }
 
+u64 crab_pool_lent(struct crab_pool *pool)
+{
+	u64 lent;
+
+	spin_lock(&pool->lock);
+	lent = pool->lent;
+	spin_unlock(&pool->lock);
+	return lent;
+}
+
 void crab_pool_free_later(struct crab_pool *pool, struct crab_later *later)
 {
 	later->next = NULL;

@@ -281,6 +281,14 @@ void crab_pool_free(struct crab_pool *pool, u64 leaf);
 void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n);
 
 /**
+ * crab_pool_lent() - how many leaves are lent
+ * @pool: the pool
+ * Context: as crab_pool_free().
+ * Return: leaves of runs that were not taken back.
+ */
+u64 crab_pool_lent(struct crab_pool *pool);
+
+/**
  * crab_pool_free_later() - free a leaf once the current readers are gone
  * @pool: the pool
  * @later: memory from kmalloc() with @leaf set; the pool's from now on

@@ -187,13 +187,13 @@ static int attach_features(struct crab_store *store)
 static int attach_possible(struct crab_store *store, struct crab_attach_report *report)
 {
 	u64 features = store->super.feature_incompat;
+	bool blobs = features & CRAB_INCOMPAT_BLOBS, names = features & CRAB_INCOMPAT_NAMES;
+	char why[CRAB_REASON_LEN] = "names without blobs";
 
-	if (features & CRAB_INCOMPAT_NAMES && !(features & CRAB_INCOMPAT_BLOBS))
-		strscpy(report->reason, "the superblock claims names without blobs",
-			sizeof(report->reason));
-	else if (!(features & CRAB_INCOMPAT_BLOBS) ||
-		 !crab_blobs_permitted(store->engine, report->reason))
+	if (blobs ? !crab_blobs_permitted(store->engine, why) : !names)
 		return 0;
+	snprintf(report->reason, sizeof(report->reason), "superblock at %llu: %.90s",
+		 store->super.copy * CRAB_SUPER_STRIDE, why);
 	report->verdict = CRAB_VERDICT_DAMAGED;
 	return attach_error(report->verdict);
 }

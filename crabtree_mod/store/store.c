@@ -302,6 +302,8 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 		strscpy(info->reason, "a store is filled here: it is none before it is complete",
 			sizeof(info->reason));
 	engine->ops->stats(store->engine, &info->stats);
+	if (engine->pool)
+		info->stats.leaves_used += crab_pool_lent(engine->pool);
 	info->stats.dram_bytes += crab_names_dram(store);
 	crab_counts_sum(engine, &info->counts);
 	info->attach_ns = store->attach_ns;

@@ -99,14 +99,19 @@ static void drop_capability(int cap)
 	REQUIRE(syscall(SYS_capset, &head, data), 0);
 }
 
-TEST(format_capability, "FORMAT without CAP_SYS_ADMIN returns EPERM, forced or not")
+TEST(format_capability, "without CAP_SYS_ADMIN FORMAT returns EPERM, and INFO has no region")
 {
 	struct crabtree_format f;
+	struct crabtree_info info;
 	int fd;
 
 	one_record();
 	fd = device_open(O_RDWR);
+	EXPECT(dev_info(fd, &info), 0);
+	EXPECT_TRUE(info.region[0]);
 	drop_capability(CAP_SYS_ADMIN);
+	EXPECT(dev_info(fd, &info), 0);
+	EXPECT_TRUE(!info.region[0]);
 	format_args(&f, CRABTREE_FORMAT_FORCE, 0);
 	EXPECT(call(fd, CRABTREE_FORMAT, &f), -EPERM);
 	format_args(&f, 0, 0);

@@ -47,6 +47,9 @@ CAUSE(blank, PROBLEM, "no store: the region is blank",
 CAUSE(format_cut, PROBLEM, "a FORMAT began here and did not end",
       "power failed during a FORMAT: there is no store yet",
       "crabctl format")
+CAUSE(unfinished, NOTE, "a store is filled here",
+      "a store is filled here, as by crabctl restore: it is none before it is complete",
+      "wait for the program that fills it")
 
 /* Rejected */
 CAUSE(foreign_data, PROBLEM, "not a crabtree store",
@@ -95,6 +98,10 @@ CAUSE(attach_failed, PROBLEM, "attach failed",
       "the engine could not attach the store",
       "save a copy of the region; the kernel's log has more")
 
+CAUSE(parked, NOTE, "detached for hibernation or shutdown",
+      "the store was detached because the machine hibernates or shuts down",
+      "nothing: the machine attaches it again when it runs")
+
 /* Read-only */
 CAUSE(readonly_asked, WARNING, "attached read-only",
       "the store is read-only because readonly=1 or the device tree says so",
@@ -107,10 +114,18 @@ CAUSE(super_half_bad, PROBLEM, "read-only: the other superblock",
       "crabctl snapshot, clear the bad blocks, crabctl restore")
 CAUSE(damaged, PROBLEM, "damaged at offset",
       "the store is damaged, which no power cut does: it is read-only",
-      "crabctl dump, or of blobs and names fsck of a copy of the region; format, load")
+      "crabctl dump, or of blobs and names fsck of a copy of the region; format with the same label, load")
 CAUSE(memory_failed, PROBLEM, "memory at offset",
       "memory failed while the store was in use: it is read-only",
-      "crabctl dump, or of blobs and names fsck of a copy of the region; replace the memory, format, load")
+      "crabctl dump, or of blobs and names fsck of a copy of the region; replace the memory, format with the same label, load")
+CAUSE(commit_waits, PROBLEM, "a commit waits for the next attach",
+      "a commit is durable but could not be applied in full: the store is read-only",
+      "free memory and load the module again: attach applies the rest")
+
+/* Rejected or read-only */
+CAUSE(other_reason, PROBLEM, "",
+      "the store is not served, or only read, for a reason that doctor does not know",
+      "the reason above and the kernel's log have more; a newer crabctl may know it")
 
 /* Gone */
 CAUSE(region_gone, PROBLEM, "the region was taken away",
@@ -120,9 +135,9 @@ CAUSE(region_gone, PROBLEM, "the region was taken away",
 /* Served, but */
 CAUSE(quarantine, PROBLEM, "",
       "leaves are quarantined: keys in their ranges return EUCLEAN",
-      "crabctl dump, or of blobs and names fsck of a copy of the region, names what is lost; format, load")
+      "crabctl dump, or of blobs and names fsck of a copy of the region, names what is lost; format with the same label, load")
 CAUSE(full, PROBLEM, "",
-      "the store is full: inserts return ENOSPC, updates and deletes work",
+      "the store is full: inserts, and all new values of blobs and names, return ENOSPC; deletes work",
       "delete records, or enlarge the region: the store grows at the next attach")
 CAUSE(nearly_full, WARNING, "",
       "more than nine in ten leaves are in use",

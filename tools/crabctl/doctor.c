@@ -245,7 +245,7 @@ static int report_named(struct target *target, struct json_object *rows)
 	if (sysfs_info(name, &info))
 		return report_device(name, rows);
 	fprintf(stderr, "crabctl: %s: doctor: sysfs has no such device\n", target->device);
-	return report_devices(rows);
+	return report_devices(rows) | EXIT_NOT_FOUND;
 }
 
 static int print_causes(bool json)

@@ -76,9 +76,10 @@ void find_machine(struct findings *findings)
 		add(findings, CAUSE_lockdown);
 }
 
-/* The first line of causes.h whose reason begins the module's */
+/* The first line of causes.h whose reason begins the module's; a state that nothing explains */
 static void find_reason(struct patient *patient)
 {
+	uint32_t state = patient->info.state;
 	size_t i;
 
 	for (i = 0; i < CAUSES; i++) {
@@ -88,6 +89,8 @@ static void find_reason(struct patient *patient)
 			return;
 		}
 	}
+	if (state == CRABTREE_STATE_REJECTED || state == CRABTREE_STATE_READONLY)
+		add(&patient->findings, CAUSE_other_reason);
 }
 
 static void find_durability(struct patient *patient)
@@ -109,14 +112,34 @@ static void find_durability(struct patient *patient)
 		add(&patient->findings, CAUSE_model_unproven);
 }
 
-/* Two leaves are kept for splits: a store with fewer is full */
+/* Leaves that a store of blobs takes at once for values: a 32nd of them, 4 KiB to 128 KiB */
+static uint64_t slab_leaves(const struct crabtree_info *info)
+{
+	uint64_t bytes = info->leaves * info->leaf_bytes / 32;
+
+	if (bytes < 4096)
+		bytes = 4096;
+	else if (bytes > 131072)
+		bytes = 131072;
+	return info->leaf_bytes ? bytes / info->leaf_bytes : 0;
+}
+
+/* Two leaves are kept for splits; four while values need some */
+static bool is_full(const struct crabtree_info *info)
+{
+	bool blobs = info->feature_incompat & CRABTREE_INCOMPAT_BLOBS;
+	uint64_t kept = blobs ? 4 + slab_leaves(info) : 2;
+
+	return info->leaves_used + kept >= info->leaves;
+}
+
 static void find_fill(struct patient *patient)
 {
 	const struct crabtree_info *info = &patient->info;
 
 	if (info->leaves_bad)
 		add(&patient->findings, CAUSE_quarantine);
-	if (info->leaves_used + 2 >= info->leaves)
+	if (is_full(info))
 		add(&patient->findings, CAUSE_full);
 	else if (info->leaves_used > info->leaves / 10 * 9)
 		add(&patient->findings, CAUSE_nearly_full);
@@ -184,18 +207,23 @@ static bool pmem_is_declared(void)
 	return at && memchr(at, '!', strcspn(at, " "));
 }
 
+/* The module cannot know whether memory keeps its content, unless the pmem driver says so */
 static struct safety safety_of_clean(const struct patient *patient)
 {
+	bool keeps = !strcmp(patient->provider, "dax") && !pmem_is_declared();
+	const char *reset = keeps ? "yes" : "ask";
+
 	if (patient->info.durability == CRABTREE_DURABILITY_POC)
-		return (struct safety){ "yes", "ask",
+		return (struct safety){ reset, "ask",
 			"is there a buffer between coherency and the memory?" };
 	if (patient->info.durability == CRABTREE_DURABILITY_CACHE)
-		return (struct safety){ "yes", "ask", "does a battery cover the caches?" };
+		return (struct safety){ reset, "ask", "does a battery cover the caches?" };
 	if (patient->info.keeps == CRABTREE_KEEPS_UNPROVEN)
-		return (struct safety){ "yes", "ask", "does the hardware keep the media model?" };
-	if (!strcmp(patient->provider, "dax") && !pmem_is_declared())
+		return (struct safety){ reset, "ask", "does the hardware keep the media model?" };
+	if (keeps)
 		return (struct safety){ "yes", "yes", "as the pmem driver declares" };
-	return (struct safety){ "yes", "ask", "does the memory keep its content without power?" };
+	return (struct safety){ "ask", "ask",
+		"does the memory keep its content, and does the firmware leave it alone?" };
 }
 
 struct safety safety_of(const struct patient *patient)

@@ -53,15 +53,6 @@ static void text_arg(struct argp_state *state, const char *what, const char *tex
 		strcpy(field, text);
 }
 
-static uint32_t leaf_arg(struct argp_state *state, const char *text)
-{
-	uint64_t bytes = size_arg(state, "--leaf-size", text);
-
-	if (bytes < 64 || bytes > 8192 || bytes & (bytes - 1))
-		argp_error(state, "--leaf-size %s: a power of two, 64 to 8192", text);
-	return bytes;
-}
-
 static void parse_end(struct argp_state *state, const struct args *args)
 {
 	if (args->size && !args->target->image)
@@ -249,6 +240,17 @@ int format_refused(struct target *target, int err, const char *verb)
 	return EXIT_FAILED;
 }
 
+/* How many blobs there is room for depends on their lengths */
+static void print_room(const struct target *target, const struct crabtree_info *info)
+{
+	printf("%s: %" PRIu64 " leaves of %" PRIu64 " bytes", target_path(target),
+	       (uint64_t)info->leaves, (uint64_t)info->leaf_bytes);
+	if (info->feature_incompat & CRABTREE_INCOMPAT_BLOBS)
+		puts(" for values and their index");
+	else
+		printf(", room for %" PRIu64 " records\n", (uint64_t)info->capacity);
+}
+
 static int format(struct target *target, struct args *args)
 {
 	struct crabtree_info info;
@@ -266,9 +268,7 @@ static int format(struct target *target, struct args *args)
 		return fail(target, err, "info");
 	if (target->json)
 		return json_print(info_json(target, &info));
-	printf("%s: %" PRIu64 " leaves of %" PRIu64 " bytes, room for %" PRIu64 " records\n",
-	       target_path(target), (uint64_t)info.leaves, (uint64_t)info.leaf_bytes,
-	       (uint64_t)info.capacity);
+	print_room(target, &info);
 	return EXIT_OK;
 }
 

@@ -66,7 +66,8 @@ static void print_state(const struct target *target, const struct crabtree_info 
 	row("state", "%s", crabtree_state_name(info->state));
 	if (info->reason[0])
 		row("reason", "%.*s", (int)sizeof(info->reason), info->reason);
-	row("region", "%.*s, %s", (int)sizeof(info->region), info->region, bytes);
+	row("region", "%.*s%s%s", (int)sizeof(info->region), info->region,
+	    info->region[0] ? ", " : "", bytes);
 }
 
 /* The kind of a store, by its features */
@@ -122,8 +123,11 @@ static void print_fill(const struct crabtree_info *info)
 	char dram[32];
 
 	bytes_text(info->dram_bytes, dram, sizeof(dram));
-	row("records", "%" PRIu64 " of %" PRIu64 " (%.1f %%)", (uint64_t)info->records,
-	    (uint64_t)info->capacity, percent(info->records, info->capacity));
+	if (info->feature_incompat & CRABTREE_INCOMPAT_BLOBS)	/* the leaves are for values, too */
+		row("records", "%" PRIu64, (uint64_t)info->records);
+	else
+		row("records", "%" PRIu64 " of %" PRIu64 " (%.1f %%)", (uint64_t)info->records,
+		    (uint64_t)info->capacity, percent(info->records, info->capacity));
 	row("leaves", "%" PRIu64 " of %" PRIu64 " in use (%.1f %%), %" PRIu64 " quarantined",
 	    (uint64_t)info->leaves_used, (uint64_t)info->leaves,
 	    percent(info->leaves_used, info->leaves), (uint64_t)info->leaves_bad);

@@ -41,7 +41,7 @@ struct metric {
 static const struct metric metrics[] = {
 	GAUGE("region_bytes", region_bytes, "Size of the region."),
 	GAUGE("leaves", leaves, "Leaves in the region."),
-	GAUGE("leaves_used", leaves_used, "Leaves that hold records."),
+	GAUGE("leaves_used", leaves_used, "Leaves that hold records or values."),
 	GAUGE("leaves_quarantined", leaves_bad, "Leaves that are damaged or cannot be read."),
 	GAUGE("records", records, "Live records."),
 	GAUGE("records_capacity", capacity, "Records that all leaves could hold."),

@@ -14,8 +14,8 @@ export FAKE_ROOT=$PWD/root FAKE_IMAGE=$PWD/fake.img
 : > transcripts
 "$crabctl" doctor --causes --json > causes.json
 names=$(python3 -c 'import json; print(*(c["cause"] for c in json.load(open("causes.json"))))')
-CAUSES=43	# how many are planted
-suite $((CAUSES + 9))
+CAUSES=47	# how many are planted
+suite $((CAUSES + 13))
 
 doctor()
 {
@@ -127,6 +127,8 @@ unformatted="state=unformatted durability=pop label="
 {
 	attribute blank $unformatted "reason=no store: the region is blank"
 	attribute format_cut $unformatted "reason=a FORMAT began here and did not end: format again"
+	attribute unfinished $unformatted \
+		"reason=a store is filled here: it is none before it is complete"
 	attribute super_unreadable state=rejected label= \
 		"reason=no superblock: uncorrectable memory at offset 0"
 }
@@ -155,6 +157,8 @@ rejected="state=rejected label="
 	attribute no_memory $rejected "reason=attach failed: error -12"
 	attribute no_memory_store $rejected "reason=attach failed: no memory"
 	attribute attach_failed $rejected "reason=attach failed: error -22"
+	attribute parked $rejected "reason=detached for hibernation or shutdown"
+	attribute other_reason $rejected "reason=a reason that a later module has"
 	attribute region_gone state=gone label= "reason=the region was taken away"
 }
 attribute readonly_asked state=readonly "reason=attached read-only"
@@ -162,6 +166,7 @@ attribute super_half_bad state=readonly \
 	"reason=read-only: the other superblock, at 4096, is in uncorrectable memory"
 attribute memory_failed state=readonly leaves_bad=1 \
 	"reason=memory at offset 20480 became uncorrectable"
+attribute commit_waits state=readonly "reason=a commit waits for the next attach: error -12"
 attribute full leaves_used=1006
 attribute nearly_full leaves_used=950
 attribute repaired repairs=3
@@ -182,13 +187,21 @@ device crab0 provider=dax
 t "pmem is safe against a power cut, as its driver declares" 0 \
 	'reset yes, power cut yes \(as the pmem driver declares\)' '' doctor
 echo 'quiet memmap=16M!0x90000000 panic=1' > root/proc/cmdline
-t "but not if the command line made it so" 0 'reset yes, power cut ask' '' doctor
+t "but not if the command line made it so" 0 'reset ask, power cut ask' '' doctor
+device crab0 provider=reserve
+t "firmware may clear reserved memory" 0 'reset ask, power cut ask' '' doctor
+device crab0 feature_incompat=0x5 leaves_used=973
+t "a store of names without room for a slab is full" 1 'the store is full' '' doctor
+device crab0 feature_incompat=0x5 leaves_used=970
+t "and one with it is not" 0 'nine in ten leaves' '' doctor
 device crab1
 device crab10 state=rejected label=x "reason=both superblocks are damaged"
 t "all devices are shown, and one problem is enough" 1 '^/dev/crab10: rejected' '' doctor
 t "a named device alone" 0 '^/dev/crab1: ready' '' doctor -d /dev/crab1
 mkdir -p root/dev/crabtree/by-label
 ln -s ../../crab1 root/dev/crabtree/by-label/retain
+t "a named device that is not there, beside a good one" 1 '^/dev/crab1: ready' 'no such device' \
+	doctor -d /dev/crab7
 t "a device by its label" 0 '^/dev/crab1: ready' '' doctor -d root/dev/crabtree/by-label/retain
 t "a file that is not there" 3 '' 'nofile: no such file' doctor --image nofile
 if [ -n "${RECORD:-}" ]; then cp transcripts "$golden"; fi

@@ -10,7 +10,7 @@ mkdir images
 "$hostile" make images || exit 1
 cd images || exit 1
 mapfile -t groups < <(printf '%s\n' *.img | sed 's/-[0-9]*\.img$//' | sort -u)
-suite $((${#groups[@]} + 39))
+suite $((${#groups[@]} + 41))
 
 repaired=0 lost=0 refused=0
 # repair IMAGE [WHOLE]: prints the fault, if there is one
@@ -96,6 +96,8 @@ t "they are restored to its size" 0 ' blobs restored$' '' \
 
 # Where slabs and leaves of the index alternate in another order, slabs do not find as much memory
 full names crab
+t "doctor reports a full store of names" 1 'the store is full' '' "$crabctl" --image full.img doctor
+json "whose leaves are in use" "x['leaves_used'] > x['leaves'] * 9 // 10" "$crabctl" --image full.img info --json
 few='131072 bytes are too few; --size=[0-9]+ is enough$'
 t "fsck into an image that is too small" 3 '' "$few" "$crabctl" --image full.img fsck full
 size=$(sed -n 's/.*--size=\([0-9]*\) is enough/\1/p' "$tmp/err")

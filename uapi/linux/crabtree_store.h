@@ -72,12 +72,12 @@ struct crabtree_counter {
  * @label: its label
  * @engine: name of the engine
  * @layout: name of the leaf layout
- * @region: name of the region as its provider calls it
+ * @region: name of the region as its provider calls it; empty without CAP_SYS_ADMIN
  * @reason: cause of the state; empty when ready
  * @region_bytes: size of the region
  * @leaf_bytes: size of a leaf
  * @leaves: leaves in the region
- * @leaves_used: leaves that hold records
+ * @leaves_used: leaves that hold records, or the values of blobs and names
  * @leaves_bad: quarantined leaves: keys in their range get -EUCLEAN; and free leaves that are
  *	not used because their memory cannot be read
  * @records: live records
