@@ -281,10 +281,10 @@ void crab_pool_free(struct crab_pool *pool, u64 leaf);
 void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n);
 
 /**
- * crab_pool_lent() - how many leaves are lent
+ * crab_pool_lent() - count the leaves of runs that are lent
  * @pool: the pool
  * Context: as crab_pool_free().
- * Return: leaves of runs that were not taken back.
+ * Return: their number.
  */
 u64 crab_pool_lent(struct crab_pool *pool);
 
@@ -293,10 +293,8 @@ u64 crab_pool_lent(struct crab_pool *pool);
  * @pool: the pool
  * @later: memory from kmalloc() with @leaf set; the pool's from now on
  *
- * The leaf is free after a grace period of RCU. An allocation or a test that finds too few leaves
- * then looks for ended grace periods, and so does this function once more than CRAB_POOL_WAITING
- * leaves wait; no callback runs, so the lock is never taken in interrupts.
- *
+ * The leaf is free after a grace period of RCU. No callback runs: an allocation or a test that finds
+ * too few leaves looks for ended ones, and so does this function if many leaves wait.
  * Context: any but interrupts; takes crab_pool.lock.
  */
 void crab_pool_free_later(struct crab_pool *pool, struct crab_later *later);

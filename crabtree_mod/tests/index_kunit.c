@@ -87,7 +87,9 @@ static void index_change(struct kunit *test)
 }
 
 /* Ways in which keys can be spread; each ascends with @i */
-enum index_spread { SPREAD_SINGLE, SPREAD_DENSE, SPREAD_EVEN, SPREAD_CLUSTERS, SPREAD_DOUBLES, SPREADS };
+enum index_spread {
+	SPREAD_SINGLE, SPREAD_DENSE, SPREAD_EVEN, SPREAD_CLUSTERS, SPREAD_DOUBLES, SPREADS
+};
 
 static u64 index_spread_key(enum index_spread spread, u64 i)
 {

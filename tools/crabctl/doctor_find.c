@@ -207,7 +207,7 @@ static bool pmem_is_declared(void)
 	return at && memchr(at, '!', strcspn(at, " "));
 }
 
-/* The module cannot know whether memory keeps its content, unless the pmem driver says so */
+/* The module cannot know whether memory keeps its content, unless the pmem driver declares it */
 static struct safety safety_of_clean(const struct patient *patient)
 {
 	bool keeps = !strcmp(patient->provider, "dax") && !pmem_is_declared();

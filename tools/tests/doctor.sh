@@ -200,7 +200,7 @@ t "all devices are shown, and one problem is enough" 1 '^/dev/crab10: rejected' 
 t "a named device alone" 0 '^/dev/crab1: ready' '' doctor -d /dev/crab1
 mkdir -p root/dev/crabtree/by-label
 ln -s ../../crab1 root/dev/crabtree/by-label/retain
-t "a named device that is not there, beside a good one" 1 '^/dev/crab1: ready' 'no such device' \
+t "a named device that is not there, and a good one" 1 '^/dev/crab1: ready' 'no such device' \
 	doctor -d /dev/crab7
 t "a device by its label" 0 '^/dev/crab1: ready' '' doctor -d root/dev/crabtree/by-label/retain
 t "a file that is not there" 3 '' 'nofile: no such file' doctor --image nofile

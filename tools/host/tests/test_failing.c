@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file fails the memory of all leaves while another task writes. Once the quarantine has
- * returned, no store reaches a leaf: the failed memory could not hold what a write acknowledges.
+ * returned, no store reaches a leaf: failed memory could not hold an acknowledged write.
  *
  *   test_failing [RUNS [SEED]]
  */
