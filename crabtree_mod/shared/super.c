@@ -7,8 +7,8 @@
  * it leaves the other one whole; each number from the media is checked against its range before
  * it is used.
  *
- * The engine root of a copy counts only if the other copy is valid, too: if that was newer and is
- * damaged now, the store was in use since the root was stored.
+ * The state "clean" and the engine root of a copy count only if the other copy is valid, too: if that
+ * was newer and is damaged now, the store has been in use since.
  *
  * Crash table of an update (P3): any subset of the new words in the copy that is not in use ->
  * its crc fails, or it is the old or the new copy as a whole -> the store has the old or the
@@ -288,10 +288,12 @@ enum crab_verdict crab_super_read(const struct crab_media *media, struct crab_su
 	if (!found)
 		return super_unknown(media, reason);
 	super_decode(&d[copy], copy, super);
-	if (found < CRAB_SUPER_COPIES)	/* the other one may have been written since */
-		super->engine_root = 0;
 	super->unwritten = found == CRAB_SUPER_COPIES && super_is_unwritten(d);
 	verdict = super_judge(media, super, reason);
+	if (found < CRAB_SUPER_COPIES) {	/* the other one may have been written since */
+		super->state = CRAB_SUPER_STATE_ATTACHED;
+		super->engine_root = 0;
+	}
 	if (verdict != CRAB_VERDICT_GOOD || bad == NONE_BAD)
 		return verdict;
 	snprintf(reason, CRAB_REASON_LEN,

@@ -41,7 +41,7 @@ enum crab_verdict {
  * @region_bytes: size of the region at FORMAT, or when the store grew last
  * @pool_offset: offset of leaf 0
  * @leaves: leaves in the pool
- * @state: CRAB_SUPER_STATE_*
+ * @state: CRAB_SUPER_STATE_*; "attached" if this copy alone is valid
  * @store_id: random, in the header of every leaf since this FORMAT
  * @formatted_at: seconds since 1970
  * @engine_root: word that the engine returned at a clean detach; 0 in a store that is attached

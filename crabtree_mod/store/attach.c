@@ -10,7 +10,8 @@
  * Crash table: a cut before the fence of the superblock (P3) leaves the old superblock; a cut
  * after it leaves the new one. "Attached" found at attach means that the last writer did not
  * detach: all that attach reads is cleaned before repair builds on it. "Clean" is believed,
- * and so is the engine root: all but the superblock was durable before it was written.
+ * and so is the engine root: all but the superblock was durable before it was written. One copy
+ * alone is never "clean" (super.c).
  *
  * Locking: the caller has the region to itself.
  */

@@ -40,7 +40,8 @@ int crabtree_create_image(const char *path, uint64_t size);
 /**
  * struct crabtree_image_supers - the superblocks of an image
  * @valid: copies that are valid, 0 to 2
- * @detached: the last writer detached; true if no copy is valid
+ * @detached: attach finds that the last writer detached: not by one copy alone;
+ * true if no copy is valid
  */
 struct crabtree_image_supers {
 	unsigned int valid;

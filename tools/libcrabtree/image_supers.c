@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file examines the superblocks of an image, each copy by itself: the module's own code
- * reads a private mapping in which the other copy is void.
+ * reads a private mapping in which the other copy is void. Then it reads both, as attach does.
  *
  * Invariant: the file does not change.
  */
@@ -15,10 +15,11 @@
 
 #include "media/format.h"
 
-static bool copy_is_valid(const struct image *image, unsigned int copy, struct crab_super *super)
+static bool copy_is_valid(const struct image *image, unsigned int copy)
 {
 	struct crab_media media = image->media;
 	char reason[CRAB_REASON_LEN];
+	struct crab_super super;
 	void *map = mmap(NULL, media.size, PROT_READ | PROT_WRITE, MAP_PRIVATE, image->fd, 0);
 	enum crab_verdict verdict;
 
@@ -26,7 +27,7 @@ static bool copy_is_valid(const struct image *image, unsigned int copy, struct c
 		return false;
 	media.base = map;
 	memset(map + !copy * CRAB_SUPER_STRIDE, 0, CRAB_SUPER_STRIDE);
-	verdict = crab_super_read(&media, super, reason);
+	verdict = crab_super_read(&media, &super, reason);
 	munmap(map, media.size);
 	return verdict == CRAB_VERDICT_GOOD || verdict == CRAB_VERDICT_RO ||
 	       verdict == CRAB_VERDICT_NEWER || verdict == CRAB_VERDICT_MISFIT;
@@ -35,16 +36,15 @@ static bool copy_is_valid(const struct image *image, unsigned int copy, struct c
 int crabtree_image_supers(struct crabtree *ct, struct crabtree_image_supers *supers)
 {
 	struct image *image = (struct image *)ct;
-	struct crab_super super, newest = { .state = CRAB_SUPER_STATE_CLEAN };
+	struct crab_super super = { .state = CRAB_SUPER_STATE_CLEAN };
+	char reason[CRAB_REASON_LEN];
 	unsigned int copy;
 
 	supers->valid = 0;
-	for (copy = 0; copy < 2 && image->media.size >= 2 * CRAB_SUPER_STRIDE; copy++) {
-		if (!copy_is_valid(image, copy, &super))
-			continue;
-		if (!supers->valid++ || super.sequence > newest.sequence)
-			newest = super;
-	}
-	supers->detached = newest.state == CRAB_SUPER_STATE_CLEAN;
+	for (copy = 0; copy < 2 && image->media.size >= 2 * CRAB_SUPER_STRIDE; copy++)
+		supers->valid += copy_is_valid(image, copy);
+	/* As attach will see it */
+	crab_super_read(&image->media, &super, reason);
+	supers->detached = !supers->valid || super.state == CRAB_SUPER_STATE_CLEAN;
 	return 0;
 }

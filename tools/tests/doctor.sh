@@ -145,7 +145,8 @@ image region_too_small truncate -s 8K i.img
 image readonly_newer python3 "$here/doctor.py" SUPER i.img ro_compat=1
 image damaged python3 "$here/doctor.py" FLIP i.img $((16384 + 2 * 1024 + 24))
 image quarantine python3 "$here/doctor.py" FLIP i.img $((16384 + 2 * 1024 + 24)) $((16384 + 5 * 1024 + 24))
-image one_superblock python3 "$here/doctor.py" FLIP i.img 100
+# the copy that remains has the state "clean"
+image one_superblock python3 "$here/doctor.py" FLIP i.img 4196
 image not_detached python3 "$here/doctor.py" SUPER i.img state=2 engine_root=0
 
 rejected="state=rejected label="

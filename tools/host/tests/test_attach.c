@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests FORMAT and attach: the errors of FORMAT, a read-only attach, the search of the
- * pool and of the list of leaves by several CPUs, keys that occur twice, and births.
+ * This file tests FORMAT and attach: the errors of FORMAT, a read-only attach, one superblock that
+ * remains, the search of the pool and of the list of leaves by several CPUs, keys that occur twice,
+ * and births.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
+#include "engines/clfb/node.h"
 #include "engines/crab/crab.h"
 #include "engines/crab/recover.h"
 #include "engines/nbtree/eadr/eadr.h"
@@ -107,6 +109,46 @@ static void test_readonly(void)
 	tap_check(!memcmp(before, media.base, media.size), "media changed");
 	tap_ok(true, "attach: read-only changes nothing; the reserved key is refused");
 	free(before);
+	media_destroy(&media);
+}
+
+#define LONE_KEYS	100U
+
+/* As a power cut after P18 leaves the root of `inplace`: the old line is in the log */
+static void lone_cut(struct crab_media *media, const struct clfb_tree *tree)
+{
+	u8 *root = media->base + crab_clfb_node_offset(tree, tree->root);
+
+	memcpy(media->base + CRAB_AREA_OFFSET, root, CRAB_LINE);
+	root[CLFB_MARK] = 0;
+	memset(root + CRAB_LINE / 2, 0x5a, CRAB_LINE / 2);
+}
+
+/* A writer was attached, and its superblock is damaged: the other copy has the state "clean" */
+static void test_lone(void)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 128 * 1024);
+	struct crab_store *store = store_format_attach(&media, "clfb", "inplace", 512);
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	struct crab_old old;
+	u32 i, found = 0;
+	u64 value;
+
+	for (i = 0; i < LONE_KEYS; i++)
+		crab_store_insert(store, i, i, CRAB_INSERT_EITHER, &old);
+	lone_cut(&media, clfb_tree_of(store->engine));
+	media.base[store->super.copy * CRAB_SUPER_STRIDE + 100] ^= 1;
+	crab_store_abandon(store);
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_GOOD, "%d: %s", report.verdict,
+		  report.reason);
+	for (i = 0; i < LONE_KEYS; i++)
+		found += !crab_store_search(store, i, &value) && value == i;
+	tap_check(found == LONE_KEYS, "%u of %u keys", found, LONE_KEYS);
+	tap_check(!crab_store_insert(store, i, i, CRAB_INSERT_EITHER, &old), "insert");
+	crab_store_detach(store);
+	tap_ok(true, "attach: one superblock that is \"clean\" does not hide a cut");
 	media_destroy(&media);
 }
 
@@ -487,6 +529,7 @@ int main(void)
 	crab_host_seed(1);
 	test_format();
 	test_readonly();
+	test_lone();
 	test_parts("slotted");
 	test_parts("sorted");
 	test_homes(512);
