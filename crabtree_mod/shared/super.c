@@ -330,7 +330,7 @@ void crab_super_flush(struct crab_flow *flow)
 	crab_clean(flow, flow->media->base + CRAB_HEAD_OFFSET, sizeof(struct crab_dhead));
 	for (i = 0; i < CRAB_SUPER_COPIES; i++)
 		crab_clean(flow, super_at(flow->media, i), sizeof(struct crab_dsuper));
-	/* P4: the copy that was read, before the other one is overwritten; and the head */
+	/* P4: the copy that was read, before the other one is overwritten; the head, and a list */
 	crab_fence(flow, CRAB_P4_FOUND);
 }
 

@@ -92,7 +92,7 @@ void crab_super_clear(struct crab_flow *flow);
 
 /**
  * crab_super_flush() - make both copies and the engine's head durable as they were read (P4)
- * @flow: the caller's flow
+ * @flow: the caller's flow; all that it cleaned before is durable as well
  * Context: pinned; the caller owns the superblocks.
  */
 void crab_super_flush(struct crab_flow *flow);

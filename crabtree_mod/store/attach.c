@@ -151,6 +151,7 @@ static int attach_write(struct crab_store *store)
 
 	if (store->readonly)
 		return 0;
+	crab_commits_prepare(store, &flow);
 	crab_super_flush(&flow);
 	crab_store_grow(store, &flow);
 	err = engine->ops->repair ? engine->ops->repair(engine, &flow) : 0;
@@ -159,7 +160,6 @@ static int attach_write(struct crab_store *store)
 	crab_store_look(store);
 	if (store->readonly)
 		return 0;
-	crab_commits_prepare(store, &flow);
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
 	store->super.engine_root = 0;
 	if (!store->unfinished)

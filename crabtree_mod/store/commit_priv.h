@@ -59,13 +59,13 @@ static inline bool crab_commits_in_force(const struct crab_commits *commits)
 int crab_commits_attach(struct crab_store *store);
 
 /**
- * crab_commits_prepare() - attach: the list of the media before the superblock is written
+ * crab_commits_prepare() - attach: the list of the media, before any other write
  * @store: the store
  * @flow: the caller's flow
  *
  * Cleans the list if it counts: the caches of a kernel that stopped may hold a list that is not
- * durable. Otherwise makes sure that no part of it will count. The fence of the superblock (P3)
- * makes either durable.
+ * durable. Otherwise makes sure that no part of it will count. crab_super_flush() makes either
+ * durable (P4): repair may write to leaves that are free only because the list is in force.
  *
  * Context: pinned.
  */

@@ -31,7 +31,6 @@ DESIGNS = [
 	crab_store_look(store);
 	if (store->readonly)
 		return 0;
-	crab_commits_prepare(store, &flow);
 	store->super.state = CRAB_SUPER_STATE_ATTACHED;
 	store->super.engine_root = 0;
 	if (!store->unfinished)

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests the engine fastfair where only directed content and directed changes of the media
- * lead: leaves that no entry names, and words that change between two readings of an operation.
+ * lead: leaves that no entry names, words that change between two readings of an operation, and a
+ * repair while the list of a commit is in force.
  *
  * Invariant: the operation ends; it stores nothing outside its nodes, and damage is noted.
  */
 #include <stdlib.h>
 
 #include <linux/err.h>
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "engines/fastfair/tree.h"
 #include "model.h"
 #include "shadow/shadow.h"
+#include "store/blob_priv.h"
+#include "store/commit_priv.h"
 #include "store/store_priv.h"
 #include "tap.h"
 
@@ -174,6 +178,110 @@ static void test_merge(void)
 	tap_ok(true, "a lowest key that changes during a delete: no leaf is its own neighbour");
 }
 
+/* The media as the caches have it when a kernel stops in the first split: the root has no parent */
+
+#define STOP_BYTES	(CRAB_POOL_OFFSET + 256 * NODE_BYTES)
+
+static struct {
+	bool stopped;
+	u8 media[STOP_BYTES];
+	struct crab_shadow_image *fresh;	/* attach: before the first fence of a fresh node */
+} stop;
+
+static void stop_at_split(struct crab_shadow *shadow, enum crab_shadow_event event,
+			  enum crab_point point)
+{
+	if (event != CRAB_SHADOW_FENCING || point != CRAB_P8_LINKED || stop.stopped)
+		return;
+	memcpy(stop.media, shadow->media->base, STOP_BYTES);
+	stop.stopped = true;
+}
+
+static void stop_at_fresh(struct crab_shadow *shadow, enum crab_shadow_event event,
+			  enum crab_point point)
+{
+	if (event == CRAB_SHADOW_FENCING && point == CRAB_P7_FRESH && !stop.fresh)
+		stop.fresh = crab_shadow_capture(shadow);
+}
+
+static struct crab_shadow *stop_shadow(struct crab_media *media, crab_shadow_hook hook)
+{
+	struct crab_shadow *shadow = crab_shadow_create(media, 8192);
+
+	shadow->model = CRAB_SHADOW_MODEL_LINE;
+	shadow->hook = hook;
+	return shadow;
+}
+
+/* Leaves stop.media; returns the id of the store */
+static u32 stop_fill(struct crab_media *media)
+{
+	struct crab_format_options options = {
+		.engine = "fastfair", .layout = "", .label = "", .leaf_bytes = NODE_BYTES,
+		.blobs = true, .commits = true,
+	};
+	struct crab_shadow *shadow = stop_shadow(media, stop_at_split);
+	struct crab_blob_write put = { .data = "value", .bytes = 5 };
+	char reason[CRAB_REASON_LEN];
+	struct crab_store *store;
+	u32 id;
+
+	tap_check(!crab_store_format(media, &options, reason), "%s", reason);
+	store = store_attach(media);
+	id = store->super.store_id;
+	for (; !stop.stopped && put.key < 100; put.key++)
+		tap_check(!crab_blob_put(store, &put), "put");
+	crab_store_abandon(store);
+	crab_shadow_destroy(shadow);
+	memcpy(media->base, stop.media, STOP_BYTES);
+	return id;
+}
+
+/* A list that only the caches have: the kernel stopped before P21 */
+static void stop_list(struct crab_shadow *shadow, u32 id)
+{
+	static const struct crab_commit_list list = { .n = 1, .removes = 1, .record[0].key = 3 };
+	struct crab_flow flow = { .media = shadow->media };
+
+	shadow->fault = CRAB_SHADOW_CLEANS_LOST;
+	shadow->fault_point = CRAB_P21_LISTED;
+	crab_flow_pin();
+	crab_commit_store(&flow, id, &list);
+	crab_flow_unpin();
+	shadow->fault = CRAB_SHADOW_SOUND;
+}
+
+static int list_counts(struct crab_shadow *shadow, void *id)
+{
+	struct crab_commit_list list;
+
+	return crab_commit_load(shadow->media, *(u32 *)id, &list) == 1 ? 0 : -EUCLEAN;
+}
+
+/* The extent of the value that the list removes is free: a fresh node of the repair may be there */
+static void test_listed(void)
+{
+	struct crab_media media = media_create(STOP_BYTES);
+	u32 id = stop_fill(&media);
+	struct crab_shadow *shadow = stop_shadow(&media, stop_at_fresh);
+	struct crab_blob_read get = { .key = 3 };
+	struct crab_store *store;
+	int err;
+
+	stop_list(shadow, id);
+	store = store_attach(&media);
+	tap_check(crab_blob_get(store, &get) == -ENOENT, "the list is in force");
+	crab_store_abandon(store);
+	tap_check(stop.stopped && stop.fresh, "the repair has made no node");
+	err = stop.fresh ? crab_shadow_explore(shadow, stop.fresh, list_counts, &id, 1000) : 0;
+	tap_check(!err, "a power cut takes the list back: %d", err);
+	tap_check(!shadow->errors, "%s", shadow->error);
+	tap_ok(true, "a list in force is durable before repair makes the first node");
+	crab_shadow_release(stop.fresh);
+	crab_shadow_destroy(shadow);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -181,5 +289,6 @@ int main(void)
 	test_chain();
 	test_split();
 	test_merge();
+	test_listed();
 	return tap_done();
 }
