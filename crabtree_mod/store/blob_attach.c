@@ -212,6 +212,7 @@ static int attach_blobs(struct crab_store *store)
 				slab_bytes);
 	if (err != -EUCLEAN)
 		return err ?: attach_scan(store);
+	blobs->unnamed = true;
 	slab_damage(&engine->damage);
 	return 0;
 }

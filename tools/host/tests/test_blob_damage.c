@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests damage to the words of a store of blobs: of the numbers in the page of the head,
+ * in a store of names.
+ *
+ * Invariant: no name that exists is reported as missing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "store/blob_snap.h"
+#include "store/named_priv.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define LEAVES		512U
+
+static struct crab_media media;
+static struct crab_store *store;
+
+static void begin(const char *engine, const char *layout, bool names)
+{
+	struct crab_format_options options = {
+		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
+		.label = "damage", .names = names, .blobs = true, .commits = true,
+	};
+	char reason[CRAB_REASON_LEN];
+
+	media = media_create(CRAB_POOL_OFFSET + 2 * LEAVES * 512);
+	if (crab_store_format(&media, &options, reason)) {
+		printf("Bail out! format: %s\n", reason);
+		exit(2);
+	}
+	store = store_attach(&media);
+}
+
+static void end(void)
+{
+	crab_store_abandon(store);
+	media_destroy(&media);
+}
+
+/* Attaches a store that may be damaged; is it read-only? */
+static bool attach_readonly(void)
+{
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(!IS_ERR(store), "attach: %s", report.reason);
+	return report.verdict == CRAB_VERDICT_RO;
+}
+
+/* Names, and their values */
+
+static u32 name_make(char name[16], u32 i)
+{
+	return snprintf(name, 16, "name %u", i);
+}
+
+static void names_put(u32 n)
+{
+	char name[16];
+	struct crab_blob_write put = { .name = name, .data = name };
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		put.name_bytes = put.bytes = name_make(name, i);
+		tap_check(!crab_named_put(store, &put), "put %u", i);
+	}
+}
+
+static int name_get(u32 i)
+{
+	char name[16], value[16] = "";
+	struct crab_blob_read get = { .buffer = value, .capacity = sizeof(value) };
+	u32 bytes = name_make(name, i);
+	int err = crab_named_get(store, name, bytes, &get);
+
+	tap_check(err || (get.bytes == bytes && !memcmp(name, value, bytes)), "value of name %u", i);
+	return err;
+}
+
+/* Counts the names of a list, of now or of a snapshot; returns how it ends */
+static int list_end(struct crab_snap *snap, u32 *names)
+{
+	struct crab_named_cursor cursor = { .bytes = 0 };
+	struct crab_named_entry entry;
+	int got;
+
+	for (*names = 0; ; ++*names) {
+		got = snap ? crab_snap_named_next(store, snap, &cursor, &entry) :
+			     crab_named_next(store, &cursor, &entry);
+		if (got <= 0)
+			return got;
+	}
+}
+
+static void list_is_true(struct crab_snap *snap, u32 n, const char *what)
+{
+	u32 listed;
+	int err = list_end(snap, &listed);
+
+	tap_check(err == -EUCLEAN || (!err && listed == n), "a list %s of %u names ends: %d", what,
+		  listed, err);
+}
+
+/* Each list has all names, or ends with an error; each name is there, or damaged */
+static u32 names_are_true(u32 n)
+{
+	struct crab_snap *snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	u32 i, served = 0;
+	int err;
+
+	for (i = 0; i < n; i++) {
+		err = name_get(i);
+		tap_check(!err || err == -EUCLEAN, "name %u: %d", i, err);
+		served += !err;
+	}
+	list_is_true(NULL, n, "of now");
+	list_is_true(snap, n, "of a snapshot");
+	crab_snap_close(snap);
+	return served;
+}
+
+/* Each bit of both numbers. Without the size of slabs no name is known */
+static void test_numbers(void)
+{
+	u32 bit, bits = sizeof(struct crab_dblobs) * 8, served, lost = 0;
+
+	begin("crab", "slotted", true);
+	names_put(2);
+	crab_store_detach(store);
+	for (bit = 0; bit < bits; bit++) {
+		media.base[CRAB_BLOBS_OFFSET + bit / 8] ^= 1 << bit % 8;
+		tap_check(attach_readonly(), "bit %u", bit);
+		served = names_are_true(2);
+		tap_check(name_get(3) == (served ? -ENOENT : -EUCLEAN), "bit %u: an unknown name", bit);
+		lost += !served;
+		crab_store_abandon(store);
+		media.base[CRAB_BLOBS_OFFSET + bit / 8] ^= 1 << bit % 8;
+	}
+	tap_check(lost == bits / 2, "%u sizes of slabs", lost);
+	store = store_attach(&media);
+	tap_ok(true, "names: each of %u bits of the numbers, flipped: no name is missing", bits);
+	end();
+}
+
+/* Damage is planted, and reported in the log */
+static void no_log(char level, const char *line)
+{
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	crab_host_log = no_log;
+	test_numbers();
+	return tap_done();
+}
