@@ -4,7 +4,9 @@
  *
  * Invariants: a record's value is the word of its blob. The engine commits a put and an erase by
  * its own protocol for one record. An extent is free again only when the engine has returned: no
- * power cut can make a record name it from then on.
+ * power cut can make a record name it from then on. And only if the blob in it is the one that the
+ * old word names: a word that has changed on the media may name the extent of another key. Then no
+ * extent is free before the next attach.
  *
  * Readers take no lock. They load the word again after the blob: if it is the same, the blob was
  * not overwritten meanwhile, since no two blobs have the same birth, and a blob that moves never
@@ -108,34 +110,33 @@ void crab_blob_note(struct crab_store *store, u64 key)
 		crab_snap_note(store->gate, key);
 }
 
-/* For watches: the values of a change are versions */
+/* For watches: the values of a change are versions; @was: that of the old blob, or 0 */
 static void write_report(struct crab_store *store, enum crab_verb verb,
-			 const struct crab_blob_write *write, const struct crab_old *old)
+			 const struct crab_blob_write *write, u64 was)
 {
-	struct crab_blob_read get = { .key = write->key };
 	struct crab_change change = {
 		.key = write->key, .verb = verb, .type = write->type,
-		.value = verb == CRAB_VERB_INSERT ? write->version : 0,
+		.value = verb == CRAB_VERB_INSERT ? write->version : 0, .old = was,
 		.name = write->name, .name_bytes = write->name_bytes,
-		.flags = old->existed ? CRAB_CHANGE_EXISTED : 0,
+		.flags = write->existed ? CRAB_CHANGE_EXISTED : 0,
 	};
 
-	if (old->existed && !crab_blob_load_head(store->blobs, old->value, &get))
-		change.old = get.version;
 	crab_watch_report_one(store->gate, &change);
 }
 
 void crab_blob_done(struct crab_store *store, enum crab_verb verb,
 		    struct crab_blob_write *write, const struct crab_old *old)
 {
-	bool kept = false;
+	struct crab_blob_read was = { .key = write->key };
+	bool kept = false, own;
 
+	own = old->existed && !crab_blob_load_head(store->blobs, old->value, &was);
 	write->existed = old->existed;
 	if (unlikely(crab_store_is_gated(store))) {
-		write_report(store, verb, write, old);
-		kept = old->existed && crab_snap_keep(store->gate, write->key, old->value);
+		write_report(store, verb, write, was.version);
+		kept = own && crab_snap_keep(store->gate, write->key, old->value);
 	}
-	if (old->existed && !kept)
+	if (own && !kept)
 		crab_extents_free(&store->blobs->extents, old->value & CRAB_PLACE_MASK);
 }
 

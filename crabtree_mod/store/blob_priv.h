@@ -270,7 +270,7 @@ void crab_blob_note(struct crab_store *store, u64 key);
  * @store: a store of blobs
  * @verb: CRAB_VERB_INSERT or CRAB_VERB_DELETE
  * @write: the write
- * @old: the old word, whose extent is freed, unless a snapshot has it
+ * @old: the old word, whose extent is freed, unless a snapshot has it, or another blob is there
  * Context: may sleep; the stripe is still locked.
  */
 void crab_blob_done(struct crab_store *store, enum crab_verb verb,

@@ -256,7 +256,7 @@ RACES = [
              "smp_store_release(&node->keys[pos], key); smp_store_release(&node->children[pos], child)"),
     ]),
     Design("test_blob_snap: the extent of an old blob is free at once", [
-        Edit(BLOB, "kept = old->existed && crab_snap_keep(store->gate, write->key, old->value);",
+        Edit(BLOB, "kept = own && crab_snap_keep(store->gate, write->key, old->value);",
              "kept = false"),
     ]),
     Design("test_blob_snap: an erase notes no old blob", [
