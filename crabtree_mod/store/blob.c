@@ -367,6 +367,17 @@ static void check_some(struct crab_store *store, const struct crab_record *recor
 	up_read(&blobs->names_lock);
 }
 
+/* The engine has reported quarantined ranges. Another range that cannot be read is damage, too */
+static void check_skip(struct crab_store *store, struct crab_cursor *cursor,
+		       struct crab_check_report *report)
+{
+	if (!report->damage.count)
+		crab_damage_note(&report->damage, store->engine->geo.pool_offset,
+				 "the records from key 0x%llx on cannot be read",
+				 (unsigned long long)cursor->next);
+	crab_cursor_skip(store, cursor);
+}
+
 int crab_blobs_check(struct crab_store *store, struct crab_check_report *report)
 {
 	struct crab_blobs *blobs = store->blobs;
@@ -380,7 +391,7 @@ int crab_blobs_check(struct crab_store *store, struct crab_check_report *report)
 		if (n < 0 && n != -EUCLEAN)
 			return n;
 		if (n < 0)
-			crab_cursor_skip(store, &cursor);
+			check_skip(store, &cursor, report);
 		check_some(store, records, max(n, 0), report);
 		if (crab_engine_is_stopped(store->engine))
 			return -EINTR;

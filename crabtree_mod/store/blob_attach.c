@@ -5,18 +5,21 @@
  * Invariants: attach marks each extent that a word names before the engine can allocate a leaf; an
  * extent that no word names is free. Attach writes nothing, so a cut during it changes nothing. Two
  * words that name the same memory, and a word that names none, are damage, and the store is
- * read-only then.
+ * read-only then. Attach reads the records after the engine: another number than the engine's is
+ * damage, too.
  *
  * Locking: the caller has the region to itself.
  */
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "commit_priv.h"
 #include "named_priv.h"
 #include "store_priv.h"
 #include "media/badmem.h"
@@ -130,8 +133,8 @@ static int attach_mark(struct crab_store *store, const struct crab_record *r)
 	return 0;
 }
 
-/* Marks the extents of all records. Quarantined ranges are damage already */
-static int attach_scan(struct crab_store *store)
+/* Marks the extents of all records, and counts these. Quarantined ranges are damage already */
+static int attach_scan(struct crab_store *store, u64 *marked)
 {
 	const struct crab_engine_ops *raw = store->blobs->raw;
 	struct crab_record records[ATTACH_CHUNK];
@@ -151,10 +154,35 @@ static int attach_scan(struct crab_store *store)
 			if (err)
 				return err;
 		}
+		*marked += max(n, 0);
 		cond_resched();
 		if (crab_engine_is_stopped(store->engine))
 			return -EINTR;
 	}
+	return 0;
+}
+
+/*
+ * The engine has read all leaves before, and the media may have changed since: the extents of
+ * records that this scan did not find would be free
+ */
+static int attach_records(struct crab_store *store)
+{
+	struct crab_engine *engine = store->engine;
+	struct crab_engine_stats stats = { };
+	u64 marked = 0;
+	int err = attach_scan(store, &marked);
+
+	if (err)
+		return err;
+	engine->own->stats(engine, &stats);
+	stats.records += crab_commits_gain(store);
+	if (marked != stats.records)
+		store->blobs->unnamed = true;
+	if (store->blobs->unnamed && !engine->damage.count)
+		crab_damage_note(&engine->damage, engine->geo.pool_offset,
+				 "%llu records in the leaves, and %llu when they were read again",
+				 (unsigned long long)stats.records, (unsigned long long)marked);
 	return 0;
 }
 
@@ -211,7 +239,7 @@ static int attach_blobs(struct crab_store *store)
 	err = crab_extents_init(&blobs->extents, engine->pool, blobs->media, &engine->geo,
 				slab_bytes);
 	if (err != -EUCLEAN)
-		return err ?: attach_scan(store);
+		return err ?: attach_records(store);
 	blobs->unnamed = true;
 	slab_damage(&engine->damage);
 	return 0;

@@ -61,6 +61,22 @@ int crab_commits_attach(struct crab_store *store)
 	return 0;
 }
 
+s64 crab_commits_gain(const struct crab_store *store)
+{
+	const struct crab_commits *commits = store->commits;
+	struct crab_engine *engine = store->engine;
+	u64 value;
+	s64 gain = 0;
+	u32 i;
+
+	if (!commits || !crab_commits_in_force(commits))
+		return 0;
+	for (i = 0; i < commits->list.n; i++)
+		gain += !(commits->list.removes >> i & 1) -
+			!engine->own->lookup(engine, commits->list.record[i].key, &value);
+	return gain;
+}
+
 void crab_commits_prepare(struct crab_store *store, struct crab_flow *flow)
 {
 	struct crab_commits *commits = store->commits;

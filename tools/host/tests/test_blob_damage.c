@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests damage to the words of a store of blobs: of the numbers in the page of the head,
- * in a store of names; and of the word of a record, while the store is attached.
+ * in a store of names; of the word of a record, while the store is attached; and leaves that read
+ * all ones when blobs are read, and not before.
  *
  * Invariant: no value is overwritten, and no name that exists is reported as missing.
  */
@@ -14,6 +15,7 @@
 #include <linux/string.h>
 
 #include "model.h"
+#include "shadow/shadow.h"
 #include "store/blob_commit.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
@@ -22,6 +24,9 @@
 #include "tests/rng.h"
 
 #define LEAVES		512U
+#define NAMES		120U
+#define NODES		8192U
+#define SLAB_WORD	((CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, slab_bytes)) / sizeof(u64))
 
 /* The crc of a leaf of `encoded` covers its words */
 static const char * const engines[][2] = {
@@ -281,6 +286,120 @@ static void test_stray(const char *engine, const char *layout)
 	       layout);
 }
 
+/* From the load of the size of slabs on, a leaf reads all ones */
+
+static struct {
+	u8 *leaf;
+	u32 bytes;
+	u8 was[4096];
+	bool now;
+} blind;
+
+static void blind_loading(struct crab_shadow *shadow, u32 word)
+{
+	if (word != SLAB_WORD || blind.now)
+		return;
+	memcpy(blind.was, blind.leaf, blind.bytes);
+	memset(blind.leaf, 0xff, blind.bytes);
+	blind.now = true;
+}
+
+static struct crab_shadow *blind_begin(u64 leaf)
+{
+	struct crab_shadow *shadow = crab_shadow_create(&media, NODES);
+	const struct crab_layout *layout = crab_layout_by_id(store->engine->own, store->super.layout);
+
+	shadow->model = crab_shadow_model_of(layout->needs);
+	blind.bytes = store->super.leaf_bytes;
+	blind.leaf = media.base + crab_leaf_offset(&store->engine->geo, leaf);
+	blind.now = false;
+	shadow->loading = blind_loading;
+	return shadow;
+}
+
+static void blind_end(struct crab_shadow *shadow)
+{
+	tap_check(blind.now, "the leaf was not hidden");
+	memcpy(blind.leaf, blind.was, blind.bytes);
+	tap_check(!shadow->errors, "%s", shadow->error);
+	crab_shadow_destroy(shadow);
+}
+
+/* Is it a leaf, or a node in a leaf, and no extent? */
+static bool is_leaf(u64 n)
+{
+	u64 bytes = store->engine->geo.leaf_bytes;
+	const struct crab_extents *extents = &store->blobs->extents;
+
+	return crab_pool_uses(store->engine->pool, n) &&
+	       !extents->slabs[n * bytes / (extents->slab_lines * CRAB_LINE)];
+}
+
+/* Attaches with a hidden leaf: all extents are in use afterwards, or no write comes */
+static bool blind_attach(u64 leaf, u64 lines)
+{
+	struct crab_shadow *shadow = blind_begin(leaf);
+	bool readonly;
+
+	crab_store_abandon(store);
+	readonly = attach_readonly();
+	blind_end(shadow);
+	tap_check(readonly || store->blobs->extents.lines == lines, "leaf %llu: %llu of %llu lines",
+		  leaf, store->blobs->extents.lines, lines);
+	names_are_true(NAMES);
+	return readonly;
+}
+
+static void test_blind(const char *engine, const char *layout)
+{
+	u32 hidden = 0, found = 0;
+	u64 n, lines;
+
+	begin(engine, layout, true);
+	names_put(NAMES);
+	crab_store_detach(store);
+	store = store_attach(&media);
+	lines = store->blobs->extents.lines;
+	for (n = 0; n < store->engine->geo.leaves; n++) {
+		if (!is_leaf(n))
+			continue;
+		hidden++;
+		found += blind_attach(n, lines);
+		crab_store_abandon(store);
+		store = store_attach(&media);
+	}
+	tap_check(found > 1, "%u leaves are noticed", found);
+	tap_ok(true, "%s %s: attach notices %u of %u leaves that read ones when their blobs are marked",
+	       engine, layout, found, hidden);
+	end();
+}
+
+/* A hidden leaf whose lines have a crc: the engine has verified it just before */
+static void test_check(void)
+{
+	struct crab_check_report report;
+	struct crab_shadow *shadow;
+	u32 hidden = 0, found = 0;
+	u64 n;
+
+	begin("clfb", "encoded", true);
+	names_put(NAMES);
+	for (n = 0; n < store->engine->geo.leaves; n++) {
+		if (!is_leaf(n))
+			continue;
+		hidden++;
+		shadow = blind_begin(n);
+		tap_check(!crab_store_check(store, &report), "check");
+		found += !!report.damage.count;
+		blind_end(shadow);
+	}
+	crab_store_check(store, &report);
+	tap_check(!report.damage.count, "%s", report.damage.what);
+	tap_check(hidden > 1 && found == hidden, "%u of %u leaves", found, hidden);
+	tap_ok(true, "clfb encoded: CHECK reports each of %u leaves that it cannot read again", hidden);
+	end();
+}
+
 /* Damage is planted, and reported in the log */
 static void no_log(char level, const char *line)
 {
@@ -299,5 +418,8 @@ int main(void)
 	test_numbers();
 	for (i = 0; i < PLAIN; i++)
 		test_stray(engines[i][0], engines[i][1]);
+	for (i = 0; i < ARRAY_SIZE(engines); i++)
+		test_blind(engines[i][0], engines[i][1]);
+	test_check();
 	return tap_done();
 }
