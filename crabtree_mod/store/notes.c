@@ -10,6 +10,7 @@
  * Locking: the caller's.
  */
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 
 #include "notes.h"
 
@@ -100,6 +101,11 @@ void crab_notes_join(struct crab_notes *to, struct crab_notes *from)
 {
 	struct crab_note **place = &from->root;
 
+	/* crab_notes_fold() makes a chain of the notes that it spares: it goes to an empty set */
+	if (!to->root) {
+		swap(*to, *from);
+		return;
+	}
 	while (*place)
 		place = &(*place)->child[1];
 	*place = to->root;

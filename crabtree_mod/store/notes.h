@@ -73,7 +73,10 @@ struct crab_note *crab_notes_take(struct crab_notes *notes);
 /**
  * crab_notes_join() - move all notes of one set into another one
  * @to: as after crab_notes_take()
- * @from: out: empty
+ * @from: out: empty. If crab_notes_fold() added spare notes to it, @to is empty before
+ *
+ * It takes one step for each level of @from, or none if @to is empty.
+ *
  * Context: any.
  */
 void crab_notes_join(struct crab_notes *to, struct crab_notes *from);
