@@ -187,6 +187,8 @@ static int names_chunk(struct crab_device *device, struct crab_snap *snap,
 		return PTR_ERR(store);
 	got = crab_verbs_names_chunk(store, snap, names, &room->cursor, room->entries,
 				     sizeof(room->entries));
+	if (unlikely(got == -EINTR))
+		got = crab_device_interruption(device);
 	crab_device_put_store(device);
 	return got;
 }

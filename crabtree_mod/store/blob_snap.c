@@ -17,6 +17,7 @@
 
 #include "named_priv.h"
 #include "blob_snap.h"
+#include "snap_priv.h"
 #include "store_priv.h"
 
 #define LIST_CHUNK	32	/* records of one read */
@@ -136,28 +137,41 @@ static bool next_candidate(struct crab_blobs *blobs, struct crab_named_cursor *c
 	return name;
 }
 
+static void entry_fill(const struct crab_blob_read *get, int err, struct crab_named_entry *entry)
+{
+	entry->err = err;
+	if (err)
+		return;
+	entry->type = get->type;
+	entry->bytes = get->bytes;
+	entry->version = get->version;
+}
+
 int crab_snap_named_next(struct crab_store *store, struct crab_snap *snap,
 			 struct crab_named_cursor *cursor, struct crab_named_entry *entry)
 {
 	char text[CRAB_NAME_MAX];
 	struct crab_blob_read get;
 	u64 word;
+	int err;
 
 	if (!crab_store_has_names(store))
 		return -EOPNOTSUPP;
 	while (next_candidate(store->blobs, cursor, entry)) {
 		get = (struct crab_blob_read){ .name = text };
-		entry->err = word_find(store, snap, entry->text, entry->name_bytes, &get, &word);
-		if (entry->err == -ENOENT) {
-			cond_resched();
-			continue;
+		err = word_find(store, snap, entry->text, entry->name_bytes, &get, &word);
+		if (!err || err == -EUCLEAN) {
+			entry_fill(&get, err, entry);
+			return snap_result(snap, 0) ?: 1;
 		}
-		if (!entry->err) {
-			entry->type = get.type;
-			entry->bytes = get.bytes;
-			entry->version = get.version;
+		if (err == -ENOENT) {
+			err = crab_snap_pause(store);
+		} else {
+			/* The next call begins with this name */
+			cursor->after = false;
 		}
-		return snap_result(snap, 0) ?: 1;
+		if (err)
+			return snap_result(snap, err);
 	}
 	return snap_result(snap, store->blobs->unnamed ? -EUCLEAN : 0);
 }

@@ -430,8 +430,7 @@ static bool snap_is_nearer(const struct crab_note *note, enum crab_seek_dir dir,
 	return err || (dir == CRAB_SEEK_GE ? note->key <= found->key : note->key >= found->key);
 }
 
-/* After a note of a key that the snapshot does not have: there may be millions of them */
-static int snap_pause(const struct crab_store *store)
+int crab_snap_pause(const struct crab_store *store)
 {
 	cond_resched();
 	return crab_engine_is_stopped(store->engine) ? -EINTR : 0;
@@ -459,7 +458,7 @@ int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 		if (!note.absent)
 			return 0;
 		key = dir == CRAB_SEEK_GE ? note.key + 1 : note.key - 1;
-		err = snap_pause(store);
+		err = crab_snap_pause(store);
 		if (err)
 			return err;
 	} while (note.key != (dir == CRAB_SEEK_GE ? CRAB_KEY_EMPTY - 1 : 0));
@@ -533,7 +532,7 @@ static int snap_read_some(struct crab_store *store, struct crab_snap *snap,
 		had = m.count;
 		err = merge_one(snap, &m);
 		if (!err && m.count == had)
-			err = snap_pause(store);
+			err = crab_snap_pause(store);
 	}
 	if (err)
 		return err;

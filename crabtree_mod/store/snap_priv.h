@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the inside of a snapshot, for snap.c and snap_fold.c.
+ * This file declares the inside of a snapshot, for snap.c, snap_fold.c and blob_snap.c.
  *
  * Locking: crab_gate.notes_lock, for the fields that name it.
  */
@@ -43,5 +43,13 @@ struct crab_snap {
  * closed snapshot.
  */
 void crab_snap_fold(struct crab_gate *gate);
+
+/**
+ * crab_snap_pause() - after a key that the snapshot does not have: there may be millions of them
+ * @store: the store
+ * Context: may sleep.
+ * Return: 0, or -EINTR if the read is to end.
+ */
+int crab_snap_pause(const struct crab_store *store);
 
 #endif /* CRABTREE_SNAP_PRIV_H */

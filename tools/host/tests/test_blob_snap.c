@@ -19,6 +19,7 @@
 #include <linux/string.h>
 
 #include "model.h"
+#include "same_crc.h"
 #include "store/blob_priv.h"
 #include "store/blob_snap.h"
 #include "store/gate.h"
@@ -490,6 +491,92 @@ static void test_detach(void)
 	tap_ok(true, "a detach ends the snapshots of names; they are closed after it");
 }
 
+/* Names that have the same crc; the type of a value tells which one it is */
+
+static void same_put(struct world *w, u32 n, u8 type)
+{
+	char text[SAME_CRC_BYTES];
+	struct crab_blob_write put = {
+		.name = text, .name_bytes = sizeof(text), .type = type, .data = value, .bytes = 1,
+	};
+
+	same_crc(n, text);
+	tap_check(!crab_named_put(w->store, &put), "put of name %u", n);
+}
+
+static void same_erase(struct world *w, u32 n)
+{
+	char text[SAME_CRC_BYTES];
+	struct crab_blob_write erase = { .name = text, .name_bytes = sizeof(text) };
+
+	same_crc(n, text);
+	tap_check(!crab_named_erase(w->store, &erase), "erase of name %u", n);
+}
+
+/* The type of the value in a snapshot, or an error */
+static int same_get(struct world *w, const struct open *open, u32 n)
+{
+	struct crab_blob_read get = { .buffer = buffer, .capacity = 1 };
+	char text[SAME_CRC_BYTES];
+	int err;
+
+	same_crc(n, text);
+	err = crab_snap_named_get(w->store, open->snap, text, sizeof(text), &get);
+	return err ?: get.type;
+}
+
+static bool stopped(void *arg)
+{
+	return true;
+}
+
+/* A list of this one name that is stopped and goes on; returns the type, or an error */
+static int same_list(struct world *w, const struct open *open, u32 n)
+{
+	char text[SAME_CRC_BYTES];
+	struct crab_named_cursor cursor;
+	struct crab_named_entry entry;
+	int got;
+
+	same_crc(n, text);
+	crab_named_cursor_init(&cursor, text, sizeof(text), text, sizeof(text));
+	w->store->engine->stop.asked = stopped;
+	got = crab_snap_named_next(w->store, open->snap, &cursor, &entry);
+	tap_check(got == -EINTR, "a list that is stopped: %d", got);
+	tap_check(same_get(w, open, n) == -EINTR, "a read that is stopped");
+	w->store->engine->stop.asked = NULL;
+	got = crab_snap_named_next(w->store, open->snap, &cursor, &entry);
+	return got == 1 ? entry.err ?: entry.type : got;
+}
+
+/* Name 2 gets three keys, one after the other; the snapshots have the first and the second */
+static void test_same_crc(void)
+{
+	struct world w;
+
+	world_format(&w, "crab", "", true, LEAVES);
+	same_put(&w, 1, 10);
+	same_put(&w, 2, 20);
+	same_erase(&w, 1);
+	snap_open(&w, &w.open[0]);
+	same_erase(&w, 2);
+	same_put(&w, 1, 11);
+	same_put(&w, 3, 30);
+	same_put(&w, 2, 21);
+	snap_open(&w, &w.open[1]);
+	same_erase(&w, 2);
+	same_put(&w, 4, 40);
+	same_put(&w, 2, 22);
+	tap_check(same_list(&w, &w.open[0], 2) == 20, "the list of the older snapshot");
+	tap_check(same_get(&w, &w.open[0], 2) == 20 && same_get(&w, &w.open[1], 2) == 21, "name 2");
+	tap_check(same_get(&w, &w.open[0], 1) == -ENOENT && same_get(&w, &w.open[1], 1) == 11, "name 1");
+	tap_check(same_get(&w, &w.open[0], 3) == -ENOENT && same_get(&w, &w.open[1], 3) == 30, "name 3");
+	tap_check(same_get(&w, &w.open[1], 4) == -ENOENT && same_get(&w, &w.open[1], 5) == -ENOENT,
+		  "names that came later, or never");
+	finish(&w);
+	tap_ok(true, "names with the same crc: stored again under other keys; a list stops and goes on");
+}
+
 int main(int argc, char **argv)
 {
 	u32 rounds = argc > 1 ? atoi(argv[1]) : 6000, i;
@@ -507,5 +594,6 @@ int main(int argc, char **argv)
 	test_too_full();
 	test_erased();
 	test_detach();
+	test_same_crc();
 	return tap_done();
 }
