@@ -48,7 +48,8 @@ struct crab_evac {
  * @named: it is a store of names; constant
  * @names_lock: protects @names; before a stripe
  * @names: the names of all blobs
- * @erased: names that were erased, and that a snapshot may have; @names_lock
+ * @erased: names that were erased, and that a snapshot may have; the key of one that was erased
+ *	under several is CRAB_KEY_EMPTY; @names_lock
  * @unnamed: some blob has no readable name, or is in a quarantined range; constant: such a store is
  *	read-only
  */

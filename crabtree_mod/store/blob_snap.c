@@ -4,8 +4,8 @@
  *
  * Invariants: while a snapshot holds, the word of a key is constant in it, and the extent that the
  * word names is not free (snap.c). So a blob that was read is right if the snapshot still holds
- * afterwards. Every name of the snapshot is in one of the two tables of names; the blobs that the
- * snapshot has show whether it has the name.
+ * afterwards. Every name of the snapshot is in one of the two tables of names, with its key, unless
+ * it was erased under several keys; the blobs that the snapshot has show whether it has the name.
  *
  * Locking: crab_blobs.names_lock, for reading, while a name of the tables is used.
  */
@@ -68,38 +68,96 @@ int crab_snap_list(struct crab_store *store, struct crab_snap *snap, struct crab
 	return snap_result(snap, n);
 }
 
-/* Is it the blob of the name? A blob that cannot be read may be, which @damaged notes */
-static bool name_is(const struct crab_blobs *blobs, const struct crab_record *record,
-		    const char *name, u32 name_bytes, struct crab_blob_read *get, bool *damaged)
+/* 0 if it is the blob of the name, else -ENOENT. -EUCLEAN: it cannot be read, so it may be */
+static int name_compare(const struct crab_blobs *blobs, u64 word, const char *name,
+			u32 name_bytes, struct crab_blob_read *get)
 {
-	get->key = record->key;
-	if (crab_blob_load_name(blobs, record->value, get)) {
-		*damaged = true;
-		return false;
+	int err = crab_blob_load_name(blobs, word, get);
+
+	if (err)
+		return err;
+	return get->name_bytes == name_bytes && !memcmp(get->name, name, name_bytes) ? 0 : -ENOENT;
+}
+
+/* word_find() under one key; CRAB_KEY_EMPTY: none */
+static int word_at(struct crab_store *store, struct crab_snap *snap, u64 key, const char *name,
+		   u32 name_bytes, struct crab_blob_read *get, u64 *word)
+{
+	int err;
+
+	if (key == CRAB_KEY_EMPTY)
+		return -ENOENT;
+	get->key = key;
+	err = crab_snap_search(store, snap, key, word);
+	return err ?: name_compare(store->blobs, *word, name, name_bytes, get);
+}
+
+/* word_find() among all keys that the name can have */
+static int word_search(struct crab_store *store, struct crab_snap *snap, const char *name,
+		       u32 name_bytes, struct crab_blob_read *get, u64 *word)
+{
+	u64 key = crab_name_key(name, name_bytes), last = key | U32_MAX;
+	struct crab_record record = { };
+	int err = 0, result = -ENOENT;
+
+	while (!err && record.key != last && key != CRAB_KEY_EMPTY) {
+		err = crab_snap_seek(store, snap, key, CRAB_SEEK_GE, &record);
+		if (err || record.key > last)
+			break;
+		get->key = record.key;
+		*word = record.value;
+		err = name_compare(store->blobs, *word, name, name_bytes, get);
+		if (!err)
+			return 0;
+		if (err != -ENOENT)
+			result = err;
+		key = record.key + 1;
+		err = crab_snap_pause(store);
 	}
-	return get->name_bytes == name_bytes && !memcmp(get->name, name, name_bytes);
+	return err && err != -ENOENT ? err : result;
+}
+
+/**
+ * struct keys - the keys that a name has in the snapshots that are open
+ * @now: that of its value, or CRAB_KEY_EMPTY
+ * @erased: that under which it was erased, or CRAB_KEY_EMPTY
+ * @several: it was erased under several keys
+ */
+struct keys {
+	u64 now;
+	u64 erased;
+	bool several;
+};
+
+static struct keys keys_of(struct crab_blobs *blobs, const char *name, u32 name_bytes)
+{
+	const struct crab_name *now, *erased;
+	struct keys keys;
+
+	down_read(&blobs->names_lock);
+	now = crab_names_find(&blobs->names, name, name_bytes);
+	erased = crab_names_find(&blobs->erased, name, name_bytes);
+	keys.now = now ? now->key : CRAB_KEY_EMPTY;
+	keys.erased = erased ? erased->key : CRAB_KEY_EMPTY;
+	keys.several = erased && erased->key == CRAB_KEY_EMPTY;
+	up_read(&blobs->names_lock);
+	return keys;
 }
 
 /* The word that a name had; @get: out: its key, and the header of its blob */
 static int word_find(struct crab_store *store, struct crab_snap *snap, const char *name,
 		     u32 name_bytes, struct crab_blob_read *get, u64 *word)
 {
-	u64 key = crab_name_key(name, name_bytes), last = key | U32_MAX;
-	bool damaged = store->blobs->unnamed;
-	struct crab_record record = { };
-	int err = 0;
+	const struct keys keys = keys_of(store->blobs, name, name_bytes);
+	int err = word_at(store, snap, keys.now, name, name_bytes, get, word), before;
 
-	while (!err && record.key != last && key != CRAB_KEY_EMPTY) {
-		err = crab_snap_seek(store, snap, key, CRAB_SEEK_GE, &record);
-		if (err || record.key > last)
-			break;
-		if (name_is(store->blobs, &record, name, name_bytes, get, &damaged)) {
-			*word = record.value;
-			return 0;
-		}
-		key = record.key + 1;
-	}
-	return err && err != -ENOENT ? err : damaged ? -EUCLEAN : -ENOENT;
+	if (err != -ENOENT && err != -EUCLEAN)
+		return err;
+	before = keys.several ? word_search(store, snap, name, name_bytes, get, word) :
+		 word_at(store, snap, keys.erased, name, name_bytes, get, word);
+	if (before != -ENOENT)
+		return before;
+	return store->blobs->unnamed ? -EUCLEAN : err;
 }
 
 int crab_snap_named_get(struct crab_store *store, struct crab_snap *snap, const char *name,

@@ -132,9 +132,13 @@ int crab_named_put(struct crab_store *store, struct crab_blob_write *put)
 void crab_name_erased(struct crab_store *store, struct crab_name *name)
 {
 	struct crab_names *erased = &store->blobs->erased;
+	struct crab_name *before;
 
 	crab_names_remove(&store->blobs->names, name);
-	if (!crab_snap_any(store) || crab_names_find(erased, name->text, name->bytes)) {
+	before = crab_names_find(erased, name->text, name->bytes);
+	if (before && before->key != name->key)
+		before->key = CRAB_KEY_EMPTY;
+	if (!crab_snap_any(store) || before) {
 		kfree(name);
 	} else {
 		crab_names_add(erased, name);

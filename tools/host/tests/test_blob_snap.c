@@ -567,7 +567,7 @@ static void test_same_crc(void)
 	same_erase(&w, 2);
 	same_put(&w, 4, 40);
 	same_put(&w, 2, 22);
-	tap_check(same_list(&w, &w.open[0], 2) == 20, "the list of the older snapshot");
+	tap_check(same_list(&w, &w.open[0], 2) == 20 && same_list(&w, &w.open[1], 2) == 21, "lists");
 	tap_check(same_get(&w, &w.open[0], 2) == 20 && same_get(&w, &w.open[1], 2) == 21, "name 2");
 	tap_check(same_get(&w, &w.open[0], 1) == -ENOENT && same_get(&w, &w.open[1], 1) == 11, "name 1");
 	tap_check(same_get(&w, &w.open[0], 3) == -ENOENT && same_get(&w, &w.open[1], 3) == 30, "name 3");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file bounds the work under spinlocks that writes wait for. It must not grow with the number of
- * keys. The test measures no time: it counts the basic blocks of the module's code that run.
+ * This file bounds the work under spinlocks that writes wait for, which must not grow with the
+ * number of keys, and the work of a list of names that have the same crc. It measures no time: it
+ * counts the basic blocks of the module's code that run.
  *
  *   test_holds [KEYS]
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/err.h>
@@ -13,16 +15,19 @@
 #include <linux/random.h>
 
 #include "model.h"
+#include "same_crc.h"
+#include "store/blob_snap.h"
 #include "store/gate.h"
 #include "store/snap.h"
 #include "store/store_priv.h"
 #include "tap.h"
 
 #define SAME	1.5	/* times the work under a lock for twice the keys */
+#define LINEAR	2.6	/* times the work of a list for twice the names */
 
-/* The flag of a lock, and the blocks that run while it is held once */
+/* The flag of a lock, and the blocks that run while it is held once; all blocks */
 static const u32 *watched;
-static u64 held, longest;
+static u64 held, longest, blocks;
 
 /* Work: the compiler inserts a call of this function into each basic block */
 void __sanitizer_cov_trace_pc(void);
@@ -30,6 +35,7 @@ void __sanitizer_cov_trace_pc(void)
 {
 	held = watched && *watched ? held + 1 : 0;
 	longest = max(longest, held);
+	blocks++;
 }
 
 static void watch(const spinlock_t *lock)
@@ -84,8 +90,81 @@ static void test_spare(u64 n)
 {
 	u64 one = spare_hold(n), two = spare_hold(2 * n);
 
-	tap_ok(two <= SAME * one, "snapshots: %llu blocks at once under the lock of notes, %llu with twice the keys",
+	tap_ok(two <= SAME * one,
+	       "snapshots: %llu blocks at once under the lock of notes, %llu with twice the keys",
 	       one, two);
+}
+
+static struct crab_store *names_begin(struct crab_media *media, u64 n)
+{
+	struct crab_format_options options = {
+		.engine = "crab", .layout = "", .leaf_bytes = 512, .label = "", .names = true,
+	};
+	char reason[CRAB_REASON_LEN];
+
+	*media = media_create(CRAB_POOL_OFFSET * 2 + n * 512);
+	if (crab_store_format(media, &options, reason)) {
+		printf("Bail out! format: %s\n", reason);
+		exit(2);
+	}
+	return store_attach(media);
+}
+
+static void names_put(struct crab_store *store, u64 from, u64 to)
+{
+	char text[SAME_CRC_BYTES];
+	struct crab_blob_write put = { .name = text, .name_bytes = sizeof(text), .data = text };
+
+	for (; from < to; from++) {
+		same_crc(from, text);
+		tap_check(!crab_named_put(store, &put), "put of name %llu", from);
+	}
+}
+
+static void names_erase(struct crab_store *store, u64 from, u64 to)
+{
+	char text[SAME_CRC_BYTES];
+	struct crab_blob_write erase = { .name = text, .name_bytes = sizeof(text) };
+
+	for (; from < to; from++) {
+		same_crc(from, text);
+		tap_check(!crab_named_erase(store, &erase), "erase of name %llu", from);
+	}
+}
+
+/* Blocks for a list of a snapshot of @n names: half of them, and half of later ones, are erased */
+static u64 list_cost(u64 n)
+{
+	struct crab_named_entry entry;
+	struct crab_named_cursor cursor;
+	struct crab_media media;
+	struct crab_store *store = names_begin(&media, 4 * n);
+	struct crab_snap *snap;
+	u64 listed = 0, cost;
+
+	names_put(store, 0, n);
+	snap = snap_open(store);
+	names_put(store, n, 3 * n);
+	names_erase(store, n / 2, n + n / 2);
+	crab_named_cursor_init(&cursor, "", 0, "", 0);
+	cost = blocks;
+	while (crab_snap_named_next(store, snap, &cursor, &entry) == 1)
+		listed += !entry.err;
+	cost = blocks - cost;
+	tap_check(listed == n, "%llu names, not %llu", listed, n);
+	crab_snap_close(snap);
+	crab_store_detach(store);
+	media_destroy(&media);
+	return cost;
+}
+
+static void test_names(u64 n)
+{
+	u64 one = list_cost(n), two = list_cost(2 * n);
+
+	tap_ok(two <= LINEAR * one,
+	       "names with the same crc: a list runs %llu blocks for one, %llu among twice as many",
+	       one / n, two / 2 / n);
 }
 
 int main(int argc, char **argv)
@@ -96,5 +175,6 @@ int main(int argc, char **argv)
 		return 2;
 	crab_host_seed(1);
 	test_spare(n);
+	test_names(n / 16);
 	return tap_done();
 }
