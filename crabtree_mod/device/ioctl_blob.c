@@ -45,6 +45,8 @@ static int put_value(struct crab_device *device, struct crabtree_put *put, const
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_verbs_put(store, put, name, value);
+	if (unlikely(err == -EINTR))
+		err = crab_device_interruption(device);
 	crab_device_put_store(device);
 	return err;
 }

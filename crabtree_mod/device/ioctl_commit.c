@@ -106,6 +106,8 @@ static int commit_run(struct crab_device *device, struct crabtree_commit *arg, b
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_verbs_commit_values(store, arg, room->ops, writable, &room->commit);
+	if (unlikely(err == -EINTR))
+		err = crab_device_interruption(device);
 	crab_device_put_store(device);
 	answers_copy(room->ops, room->user, arg->count);
 	return err;

@@ -365,7 +365,7 @@ CRAB_EXPORT_SYMBOL(crabtree_commit);
  * Context: process; may sleep.
  * Return: 0; -EEXIST, -ENOENT or -ESTALE by a condition; -EOPNOTSUPP if it is no such store;
  * -EINVAL for a number of operations, a verb, flags, a name, a type, or a key that occurs twice;
- * -EMSGSIZE, -ENOSPC, -EROFS, -EUCLEAN, -ENOMEM, -ENODEV.
+ * -EMSGSIZE, -ENOSPC, -EROFS, -EUCLEAN, -ENOMEM, -ENODEV, or -EINTR as crabtree_insert().
  */
 int crabtree_commit_values(struct crabtree *tree, struct crabtree_commit_op *ops, u32 count,
 			   u32 *failed)

@@ -175,6 +175,7 @@ int crab_blob_put(struct crab_store *store, struct crab_blob_write *put)
 	struct crab_flow flow = { .media = store->media };
 	int err = write_begin(store, put);
 	struct mutex *stripe;
+	bool waited = false;
 
 	if (err)
 		return err;
@@ -185,7 +186,9 @@ int crab_blob_put(struct crab_store *store, struct crab_blob_write *put)
 		mutex_lock(stripe);
 		err = put_locked(store, put, &flow);
 		mutex_unlock(stripe);
-	} while (err == -ENOSPC && crab_blobs_make_room(store, &flow));
+		if (err == -ENOSPC)
+			err = crab_blobs_make_room(store, &flow, &waited);
+	} while (err == -EAGAIN);
 	crab_store_settle(store, &flow);
 	return err;
 }

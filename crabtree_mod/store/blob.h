@@ -111,8 +111,9 @@ u32 crab_blob_most(const struct crab_store *store, u32 name_bytes);
  * Context: may sleep.
  * Return: 0; -EOPNOTSUPP if it is no store of blobs; -EINVAL, -EROFS; -EMSGSIZE if the value is
  * longer than crab_blob_most(); -EEXIST, -ENOENT by the mode; -ESTALE for another version; -ENOSPC;
- * -ENOMEM; -EUCLEAN in a quarantined range, or if the version of a damaged blob is asked for. After
- * an error the old value remains.
+ * -ENOMEM; -EUCLEAN in a quarantined range, or if the version of a damaged blob is asked for;
+ * -EINTR if crab_attach_options.interrupted returned true while a full store was searched for
+ * room. After an error the old value remains.
  */
 int crab_blob_put(struct crab_store *store, struct crab_blob_write *put);
 

@@ -253,6 +253,7 @@ int crab_blob_commit_keys(struct crab_store *store, struct crab_blob_commit *com
 	DECLARE_BITMAP(stripes, CRAB_BLOB_STRIPES) = { };
 	struct crab_flow flow = { .media = store->media };
 	struct crab_blobs *blobs = store->blobs;
+	bool waited = false;
 	int err;
 
 	stripes_of(blobs, commit, stripes);
@@ -262,7 +263,9 @@ int crab_blob_commit_keys(struct crab_store *store, struct crab_blob_commit *com
 		if (!err && commit_writes(commit))
 			err = commit_write(store, commit, &flow);
 		crab_stripes_unlock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES);
-	} while (err == -ENOSPC && crab_blobs_make_room(store, &flow));
+		if (err == -ENOSPC)
+			err = crab_blobs_make_room(store, &flow, &waited);
+	} while (err == -EAGAIN);
 	crab_store_settle(store, &flow);
 	return err;
 }

@@ -64,8 +64,8 @@ struct crab_blob_commit {
  * Return: 0; -EOPNOTSUPP if it is no such store; -EINVAL for a number of operations, a verb, the
  * reserved key, or a key that occurs twice; -EEXIST, -ENOENT, -ESTALE by a condition; -EMSGSIZE for
  * a value that is longer than crab_blob_most(); -ENOSPC for want of memory for the values, or if
- * fewer leaves are free then than the writes could need; -ENOMEM; -EROFS for a write; -EUCLEAN.
- * After an error no write was done.
+ * fewer leaves are free then than the writes could need; -EINTR as crab_blob_put(); -ENOMEM; -EROFS
+ * for a write; -EUCLEAN. After an error no write was done.
  */
 int crab_blob_commit(struct crab_store *store, struct crab_blob_commit *commit);
 

@@ -229,14 +229,16 @@ bool crab_blobs_maintain(struct crab_store *store);
  * crab_blobs_make_room() - find memory for a put that had none
  * @store: a store of blobs
  * @flow: the caller's flow
+ * @waited: of the caller; false before the first call for its put
  *
- * Waits for the readers of leaves that are to be free, if any; else ends snapshots, the oldest one
- * before all; then a sparse slab is emptied.
+ * Waits once for the readers of leaves that are to be free, if any; else ends snapshots, the oldest
+ * one before all; then a sparse slab is emptied.
  *
  * Context: may sleep; no stripe is held.
- * Return: true if an extent, a slab or a leaf is free now.
+ * Return: -EAGAIN if an extent, a slab or a leaf is free now; -ENOSPC; -EINTR if
+ * crab_attach_options.interrupted returned true.
  */
-bool crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow);
+int crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow, bool *waited);
 
 /* blob.c */
 

@@ -14,6 +14,7 @@
  *
  * Locking: crab_blobs.evac_lock; within it the stripe of the key, then the locks of extents.
  */
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -139,18 +140,32 @@ bool crab_blobs_maintain(struct crab_store *store)
 	return more;
 }
 
-bool crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow)
+/* Not again: other writes may hand over leaves all the time, and none of them helps this one */
+static bool wait_once(struct crab_pool *pool, bool *waited)
+{
+	if (*waited)
+		return false;
+	*waited = crab_pool_wait(pool);
+	return *waited;
+}
+
+int crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow, bool *waited)
 {
 	struct crab_blobs *blobs = store->blobs;
 	u64 freed = READ_ONCE(blobs->evac.freed), slab;
 
-	if (crab_pool_wait(store->engine->pool) ||
+	if (crab_engine_is_stopped(store->engine))
+		return -EINTR;
+	if (wait_once(store->engine->pool, waited) ||
 	    (crab_store_is_gated(store) && crab_snap_give(store->gate)))
-		return true;
+		return -EAGAIN;
 	if (crab_snap_any(store) && crab_extents_sparse(&blobs->extents, true, &slab))
 		crab_snap_end_all(store->gate, -ESTALE);
-	while (READ_ONCE(blobs->evac.freed) == freed)
+	while (READ_ONCE(blobs->evac.freed) == freed) {
 		if (!evacuate(store, flow, true, U32_MAX))
-			return false;
-	return true;
+			return -ENOSPC;
+		if (crab_engine_is_stopped(store->engine))
+			return -EINTR;
+	}
+	return -EAGAIN;
 }

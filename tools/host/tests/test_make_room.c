@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests puts and commits of values that find no room, with the engines whose leaves wait
+ * for readers before they are free: they end, though other writes hand over leaves all the time,
+ * and they end early if they are to stop.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+
+#include "model.h"
+#include "shared/pool.h"
+#include "store/blob_commit.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define LEAVES	300U
+#define BYTES	3000U
+#define FEW	3U	/* leaves that are handed over during a write: one for each try */
+#define MANY	100U	/* then the test hands over no more, so that it ends if the write does not */
+
+static const char * const engines[][2] = { { "fastfair", "" }, { "nbtree", "eadr" } };
+
+static struct crab_media media;
+static struct crab_store *store;
+static struct crab_blob_commit commit;	/* too large for a stack */
+static u8 value[BYTES];
+static u64 keys;		/* in the store */
+
+/* Another write makes a leaf wait, unless one waits; @given: how many so far, MANY: no more */
+static u32 given = MANY;
+
+static void hand_over(struct crab_pool *pool)
+{
+	struct crab_later *later;
+	struct crab_spare spare;
+
+	if (pool->lock.held || pool->waiting || crab_pool_alloc(pool, &spare, 1, 0))
+		return;
+	given++;
+	later = kmalloc(sizeof(*later), GFP_KERNEL);
+	later->leaf = spare.leaf;
+	crab_pool_free_later(pool, later);
+}
+
+/* Called after a try: it frees the memory for a slab that the pool does not have */
+void __real_crab_host_free(const void *p);
+void __wrap_crab_host_free(const void *p);
+void __wrap_crab_host_free(const void *p)
+{
+	__real_crab_host_free(p);
+	if (given < MANY)
+		hand_over(store->engine->pool);
+}
+
+static int put(u64 key)
+{
+	struct crab_blob_write write = { .key = key, .data = value, .bytes = BYTES };
+
+	return crab_blob_put(store, &write);
+}
+
+static int put_by_commit(u64 key)
+{
+	commit.n = 1;
+	commit.ops[0] = (struct crab_blob_op){
+		.verb = CRAB_VERB_INSERT,
+		.write = { .key = key, .data = value, .bytes = BYTES },
+	};
+	return crab_blob_commit(store, &commit);
+}
+
+static const struct verb {
+	const char *name;
+	int (*put)(u64 key);
+} verbs[] = { { "put", put }, { "commit", put_by_commit } };
+
+/* A full store */
+static void begin(const char *engine, const char *layout)
+{
+	u32 leaf_bytes = leaf_bytes_of(engine, layout);
+	struct crab_format_options options = {
+		.leaf_bytes = leaf_bytes, .engine = engine, .layout = layout, .label = "",
+		.blobs = true, .commits = true,
+	};
+	char reason[CRAB_REASON_LEN];
+
+	media = media_create(CRAB_POOL_OFFSET + LEAVES * leaf_bytes);
+	if (crab_store_format(&media, &options, reason)) {
+		printf("Bail out! format: %s\n", reason);
+		exit(2);
+	}
+	store = store_attach(&media);
+	for (keys = 0; !put(keys); keys++)
+		;
+	tap_check(keys > 5, "%llu keys", keys);
+}
+
+/* A refused write has done nothing, and one is possible once there is room */
+static void end(const struct verb *verb)
+{
+	struct crab_blob_read get = { .key = keys };
+	struct crab_blob_write erase = { .key = 0 };
+
+	tap_check(crab_blob_get(store, &get) == -ENOENT, "the key is there");
+	tap_check(!crab_blob_erase(store, &erase) && !verb->put(keys), "%s in place of another",
+		  verb->name);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+static void test_waits(const char *const *engine, const struct verb *verb)
+{
+	int err;
+
+	begin(engine[0], engine[1]);
+	given = 0;
+	err = verb->put(keys);
+	tap_ok(err == -ENOSPC && given && given <= FEW,
+	       "%s %s: a %s ends, though a leaf waits after each try: %d, %u leaves", engine[0],
+	       engine[1], verb->name, err, given);
+	given = MANY;
+	end(verb);
+}
+
+static bool stopped(void *arg)
+{
+	return true;
+}
+
+static void test_stop(const char *const *engine, const struct verb *verb)
+{
+	int err;
+
+	begin(engine[0], engine[1]);
+	store->engine->stop.asked = stopped;
+	err = verb->put(keys);
+	store->engine->stop.asked = NULL;
+	tap_ok(err == -EINTR, "%s %s: a %s stops before it searches for room: %d", engine[0], engine[1],
+	       verb->name, err);
+	end(verb);
+}
+
+int main(void)
+{
+	u32 i, verb;
+
+	if (crab_persist_init())
+		return 2;
+	for (i = 0; i < ARRAY_SIZE(engines); i++)
+		for (verb = 0; verb < ARRAY_SIZE(verbs); verb++) {
+			test_waits(engines[i], &verbs[verb]);
+			test_stop(engines[i], &verbs[verb]);
+		}
+	return tap_done();
+}
