@@ -254,15 +254,20 @@ out:
 	return err;
 }
 
-/* The highest run of @n clear bits at a multiple of @n, all of it below @end; or @leaves */
-static u64 pool_find_run(const struct crab_pool *pool, u32 n, u64 end)
+/*
+ * The highest run of @n clear bits at a multiple of @n, below @end and not all of it below @from;
+ * or @leaves. It may read the whole bitmap, and so takes no lock: leaves come and go meanwhile.
+ */
+static u64 pool_find_run(const struct crab_pool *pool, u32 n, u64 from, u64 end)
 {
 	u64 first;
 
-	for (end -= end % n; end; end = first) {
+	for (end -= end % n; end > from; end = first) {
 		first = end - n;
-		if (find_next_bit(pool->used, end, first) >= end)
+		if (data_race(find_next_bit(pool->used, end, first)) >= end)
 			return first;
+		if ((first & POOL_BREATHE) < n)
+			cond_resched();
 	}
 	return pool->leaves;
 }
@@ -270,32 +275,29 @@ static u64 pool_find_run(const struct crab_pool *pool, u32 n, u64 end)
 /* As pool_find_run(), from the last run on first */
 static u64 pool_next_run(const struct crab_pool *pool, u32 n, u64 end)
 {
-	u64 leaf = pool_find_run(pool, n, min(pool->run, end));
+	u64 run = min(READ_ONCE(pool->run), end);
+	u64 leaf = pool_find_run(pool, n, 0, run);
 
-	return leaf < pool->leaves ? leaf : pool_find_run(pool, n, end);
+	return leaf < pool->leaves ? leaf : pool_find_run(pool, n, run, end);
 }
 
-/* -EAGAIN: leaves that wait for readers may break runs up */
-static int pool_lend_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *first)
+/* -EAGAIN: a leaf of the run was allocated since it was found */
+static int pool_lend_run(struct crab_pool *pool, u64 first, u32 n, u32 leave)
 {
-	u64 leaf = pool->leaves;
 	int err;
 	u32 i;
 
 	spin_lock(&pool->lock);
 	err = pool_admit(pool, n, leave);
-	if (!err)
-		leaf = pool_next_run(pool, n, end);
-	if (leaf == pool->leaves) {
-		err = err ?: pool->waiting ? -EAGAIN : -ENOSPC;
+	if (!err && find_next_bit(pool->used, first + n, first) < first + n)
+		err = -EAGAIN;
+	if (err)
 		goto out;
-	}
 	for (i = 0; i < n; i++)
-		__set_bit(leaf + i, pool->used);
+		__set_bit(first + i, pool->used);
 	pool->free -= n;
 	pool->lent += n;
-	pool->run = leaf;
-	*first = leaf;
+	WRITE_ONCE(pool->run, first);
 out:
 	spin_unlock(&pool->lock);
 	return err;
@@ -313,15 +315,37 @@ static void pool_look(struct crab_pool *pool)
 	} while (more);
 }
 
+static bool pool_has(const struct crab_pool *pool, u64 n)
+{
+	/* The number may change meanwhile: the caller tries, and tests again if that fails */
+	return data_race(pool->free + pool->raw) >= n;
+}
+
+static bool pool_waits(const struct crab_pool *pool)
+{
+	/* A leaf that is handed over meanwhile waits for the next call */
+	return data_race(pool->waiting);
+}
+
 int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *first)
 {
-	int err = pool_lend_run(pool, n, end, leave, first);
+	u64 leaf;
+	int err;
 
-	if (err == -EAGAIN) {
+	/* Leaves that wait for readers may break runs up */
+	if (pool_waits(pool))
 		pool_look(pool);
-		err = pool_lend_run(pool, n, end, leave, first);
-	}
-	return err == -EAGAIN ? -ENOSPC : err;
+	do {
+		if (!pool_has(pool, (u64)n + leave))
+			return -ENOSPC;
+		leaf = pool_next_run(pool, n, end);
+		if (leaf == pool->leaves)
+			return -ENOSPC;
+		err = pool_lend_run(pool, leaf, n, leave);
+	} while (err == -EAGAIN);
+	if (!err)
+		*first = leaf;
+	return err;
 }
 
 bool crab_pool_prepare_begin(struct crab_pool *pool, struct crab_spare *spare)
@@ -361,18 +385,6 @@ bool crab_pool_needs_refill(const struct crab_pool *pool)
 {
 	/* A worker that is woken too often finds nothing to do */
 	return data_race(pool_is_low(pool));
-}
-
-static bool pool_has(const struct crab_pool *pool, u64 n)
-{
-	/* The number may change meanwhile: the caller tries, and tests again if that fails */
-	return data_race(pool->free + pool->raw) >= n;
-}
-
-static bool pool_waits(const struct crab_pool *pool)
-{
-	/* A leaf that is handed over meanwhile waits for the next call */
-	return data_race(pool->waiting);
 }
 
 bool crab_pool_has(struct crab_pool *pool, u64 n)
@@ -427,7 +439,7 @@ void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n)
 		__clear_bit(first + i, pool->used);
 	pool->free += n;
 	pool->lent -= n;
-	pool->run = max(pool->run, first + n);
+	WRITE_ONCE(pool->run, max(pool->run, first + n));
 	spin_unlock(&pool->lock);
 }
 

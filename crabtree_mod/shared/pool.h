@@ -191,10 +191,11 @@ int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u3
  * @first: out: the lowest number of the run, a multiple of @n
  *
  * Runs come from the top, below @end. Single leaves come from the bottom upwards, so that
- * they break runs up late. The search reads each word of the bitmap a few times at most, and
- * begins where the last one ended.
+ * they break runs up late. The search begins where the last one ended, and reads the bitmap once
+ * at most, without crab_pool.lock; it begins again if a leaf of the run that it found is allocated
+ * meanwhile.
  *
- * Context: any but interrupts; takes crab_pool.lock.
+ * Context: may sleep; takes crab_pool.lock.
  * Return: 0, or -ENOSPC with nothing allocated.
  */
 int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *first);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -16,6 +17,7 @@
 
 #include "model.h"
 #include "same_crc.h"
+#include "shared/pool.h"
 #include "store/blob_snap.h"
 #include "store/gate.h"
 #include "store/snap.h"
@@ -24,10 +26,25 @@
 
 #define SAME	1.5	/* times the work under a lock for twice the keys */
 #define LINEAR	2.6	/* times the work of a list for twice the names */
+#define RUN	64U	/* leaves of a run */
 
 /* The flag of a lock, and the blocks that run while it is held once; all blocks */
 static const u32 *watched;
 static u64 held, longest, blocks;
+
+/* At this block another task allocates a leaf of a pool, if the leaf and the lock are free */
+static struct crab_pool *robbed;
+static u64 rob_at, rob_leaf;
+static bool robs;
+
+static void rob(void)
+{
+	if (robbed->lock.held || test_bit(rob_leaf, robbed->used))
+		return;
+	__set_bit(rob_leaf, robbed->used);
+	robbed->free--;
+	robs = true;
+}
 
 /* Work: the compiler inserts a call of this function into each basic block */
 void __sanitizer_cov_trace_pc(void);
@@ -36,6 +53,8 @@ void __sanitizer_cov_trace_pc(void)
 	held = watched && *watched ? held + 1 : 0;
 	longest = max(longest, held);
 	blocks++;
+	if (robbed && blocks == rob_at)
+		rob();
 }
 
 static void watch(const spinlock_t *lock)
@@ -167,6 +186,80 @@ static void test_names(u64 n)
 	       one / n, two / 2 / n);
 }
 
+/* Runs of leaves: one leaf of each is in use, or none of the lowest run */
+
+static void pool_begin(struct crab_pool *pool, u64 runs)
+{
+	u64 i;
+
+	tap_check(!crab_pool_init(pool, runs * RUN), "no memory");
+	for (i = 0; i < runs; i++)
+		crab_pool_mark(pool, i * RUN + i % RUN);
+	watch(&pool->lock);
+}
+
+/* Blocks for a search that finds the lowest run, or nothing */
+static u64 run_cost(u64 runs, bool lowest)
+{
+	struct crab_pool pool;
+	u64 first = 1, cost;
+	int err;
+
+	pool_begin(&pool, runs);
+	if (lowest)
+		crab_pool_free(&pool, 0);
+	cost = blocks;
+	err = crab_pool_alloc_run(&pool, RUN, pool.leaves, 0, &first);
+	cost = blocks - cost;
+	tap_check(lowest ? !err && !first : err == -ENOSPC, "run: %d", err);
+	watched = NULL;
+	crab_pool_destroy(&pool);
+	return cost;
+}
+
+static void test_runs(u64 n)
+{
+	u64 cost = run_cost(n, true), one = longest, none;
+
+	run_cost(2 * n, true);
+	tap_ok(one && longest <= SAME * one,
+	       "pool: a search for a run executes %llu blocks under the lock, %llu in twice the leaves",
+	       one, longest);
+	none = run_cost(n, false);
+	tap_ok(none <= SAME * cost,
+	       "pool: a search reads the bitmap once: %llu blocks to find the last run, %llu to find none",
+	       cost, none);
+}
+
+/* Two of four runs are free. At each block in turn a leaf of the upper one is allocated */
+static void test_robbed(void)
+{
+	struct crab_pool pool;
+	u64 first, step, end;
+	u32 robberies = 0;
+
+	for (step = 1, end = 1; step <= end; step++) {
+		pool_begin(&pool, 4);
+		crab_pool_free(&pool, RUN + 1);
+		crab_pool_free(&pool, 3 * RUN + 3);
+		robs = false;
+		robbed = &pool;
+		rob_leaf = 4 * RUN - 1;
+		rob_at = blocks + step;
+		tap_check(!crab_pool_alloc_run(&pool, RUN, pool.leaves, 0, &first), "no run");
+		robbed = NULL;
+		end = blocks - rob_at + step;
+		robberies += robs;
+		tap_check(first == (robs ? RUN : 3 * RUN), "block %llu: the run at %llu", step, first);
+		tap_check(pool.free == 3 * RUN - 2 - robs && pool.lent == RUN, "%llu leaves are free",
+			  pool.free);
+		watched = NULL;
+		crab_pool_destroy(&pool);
+	}
+	tap_ok(robberies > 5, "pool: a leaf that is allocated during a search is not lent: %u times",
+	       robberies);
+}
+
 int main(int argc, char **argv)
 {
 	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 16384;
@@ -176,5 +269,7 @@ int main(int argc, char **argv)
 	crab_host_seed(1);
 	test_spare(n);
 	test_names(n / 16);
+	test_runs(n);
+	test_robbed();
 	return tap_done();
 }
