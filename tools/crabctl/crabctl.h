@@ -102,8 +102,22 @@ int line_next(FILE *file, char text[LINE_ROOM], size_t *len);
 
 void uuid_text(const uint8_t uuid[CRABTREE_UUID_LEN], char text[UUID_TEXT_LEN]);
 void bytes_text(uint64_t bytes, char *text, size_t len);
+
+static inline bool is_control(unsigned char c)
+{
+	return c < ' ' || c == 0x7f;
+}
+
+/*
+ * Any bytes as UTF-8: control characters, and all bytes above 0x7f of a text that is not UTF-8, as
+ * \xNN; @room: 4 bytes for each, and a NUL. Returns @room.
+ */
+const char *text_escape(const char *text, size_t bytes, char *room);
+
 void json_u64(struct json_object *object, const char *name, uint64_t value);
 void json_text(struct json_object *object, const char *name, const char *text);
+/* ... of a field of @len bytes, which may lack the NUL */
+void json_field(struct json_object *object, const char *name, const char *text, size_t len);
 int json_print(struct json_object *object);
 
 /**

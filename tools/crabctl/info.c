@@ -174,13 +174,6 @@ static int print_info(const struct target *target, const struct crabtree_info *i
 	return EXIT_OK;
 }
 
-/* A string of the kernel ends within its field even without a NUL */
-static void json_field(struct json_object *object, const char *name, const char *text, size_t len)
-{
-	json_object_object_add(object, name,
-			       json_object_new_string_len(text, strnlen(text, len)));
-}
-
 static void json_identity(struct json_object *json, const struct crabtree_info *info)
 {
 	char uuid[UUID_TEXT_LEN];

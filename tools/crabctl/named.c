@@ -32,11 +32,6 @@ int key_read(const char *verb, const char *text, uint64_t *key)
 	return EXIT_USAGE;
 }
 
-static bool is_control(unsigned char c)
-{
-	return c < ' ' || c == 0x7f;
-}
-
 static bool has_control(const char *text)
 {
 	while (*text && !is_control(*text))
@@ -70,20 +65,7 @@ static int name_check(const char *verb, const char *name)
 
 const char *name_text(const char *name, uint32_t bytes, char text[NAME_TEXT])
 {
-	bool valid = is_utf8(name, bytes);
-	char *to = text;
-	unsigned char c;
-	uint32_t i;
-
-	for (i = 0; i < bytes; i++) {
-		c = name[i];
-		if (is_control(c) || (c >= 0x80 && !valid))
-			to += sprintf(to, "\\x%02x", c);
-		else
-			*to++ = c;
-	}
-	*to = '\0';
-	return text;
+	return text_escape(name, bytes, text);
 }
 
 int named_set(struct target *target, const char *name, struct crabtree_named *named,

@@ -6,6 +6,10 @@
 #include "crabctl.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "typed.h"
 
 void uuid_text(const uint8_t uuid[CRABTREE_UUID_LEN], char text[UUID_TEXT_LEN])
 {
@@ -39,9 +43,48 @@ void json_u64(struct json_object *object, const char *name, uint64_t value)
 	json_object_object_add(object, name, json_object_new_uint64(value));
 }
 
+const char *text_escape(const char *text, size_t bytes, char *room)
+{
+	bool valid = is_utf8(text, bytes);
+	char *to = room;
+	unsigned char c;
+	size_t i;
+
+	for (i = 0; i < bytes; i++) {
+		c = text[i];
+		if (is_control(c) || (c >= 0x80 && !valid))
+			to += sprintf(to, "\\x%02x", c);
+		else
+			*to++ = c;
+	}
+	*to = '\0';
+	return room;
+}
+
+/* JSON is UTF-8, but labels and paths may have any bytes */
+static struct json_object *text_json(const char *text, size_t len)
+{
+	struct json_object *string;
+	char *room;
+
+	if (is_utf8(text, len))
+		return json_object_new_string_len(text, len);
+	room = malloc(4 * len + 1);
+	if (!room)
+		return NULL;
+	string = json_object_new_string(text_escape(text, len, room));
+	free(room);
+	return string;
+}
+
+void json_field(struct json_object *object, const char *name, const char *text, size_t len)
+{
+	json_object_object_add(object, name, text_json(text, strnlen(text, len)));
+}
+
 void json_text(struct json_object *object, const char *name, const char *text)
 {
-	json_object_object_add(object, name, json_object_new_string(text));
+	json_object_object_add(object, name, text_json(text, strlen(text)));
 }
 
 /* Prints and frees @object */

@@ -74,8 +74,8 @@ judge_text()
 	esac
 }
 
-# json NAME EXPRESSION COMMAND...: the output is JSON, and a Python expression
-# over it (x) is true
+# json NAME EXPRESSION COMMAND...: the output is JSON in strict UTF-8, and a Python
+# expression over it (x) is true
 json()
 {
 	local name=$1 expression=$2 wrong=
@@ -87,7 +87,7 @@ json()
 	elif ! python3 -m json.tool < "$tmp/out" > /dev/null 2> "$tmp/err"; then
 		wrong="not JSON"
 	elif ! python3 -c 'import json, sys
-x = json.load(open(sys.argv[1]))
+x = json.load(open(sys.argv[1], encoding="utf-8"))
 sys.exit(not eval("(" + sys.argv[2] + ")"))' "$tmp/out" "$expression" 2> "$tmp/err"; then
 		wrong="not true: $expression"
 	fi

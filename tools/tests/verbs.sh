@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 79
+suite 84
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -118,3 +118,20 @@ t "check" 0 'i.img: [0-9]+ leaves, 2000 records: sound' '' c check
 json "check --json" "x['errors'] == 0 and x['records'] == 2000 and 'first' not in x" \
 	c check --json
 json "list --json" "isinstance(x, list)" "$crabctl" list --json
+
+# Labels, paths and names are any bytes, and JSON is UTF-8
+l()
+{
+	"$crabctl" --image $'\xfc.img' "$@"
+}
+l format --size 64K --label $'M\xfcller' > /dev/null
+json "info --json: a label and a path that are not UTF-8" \
+	"x['label'] == r'M\\xfcller' and x['image'] == r'\\xfc.img'" l info --json
+json "doctor --json, too" "x[0]['label'] == r'M\\xfcller'" l doctor --json
+l format --label $'M\xc3\xbcller' --force --yes > /dev/null
+json "a label of UTF-8 is as it is" "x['label'] == 'M\\u00fcller'" l info --json
+l format --label $'\xf4\x90\x80\x80' --force --yes > /dev/null
+json "a number above those of Unicode is not UTF-8" "x['label'] == r'\\xf4\\x90\\x80\\x80'" l info --json
+l format --label $'\xed\xa0\x80 \xc1\x81 \xe4' --force --yes > /dev/null
+json "nor a surrogate, a longer form, or a part" \
+	"x['label'] == r'\\xed\\xa0\\x80 \\xc1\\x81 \\xe4'" l info --json
