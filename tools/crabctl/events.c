@@ -49,11 +49,19 @@ static void print_json(const char *time, const char *device, const char *from, c
 	json_object_put(json);
 }
 
+static bool is_complete(const struct args *args)
+{
+	return args->count && args->printed >= args->count;
+}
+
+/* Nothing after the last line that was asked for, also in the middle of a round */
 static void print_event(struct args *args, const char *device, const char *from, const char *to)
 {
 	char time_text[32], reason[SYSFS_TEXT];
 	time_t now = time(NULL);
 
+	if (is_complete(args))
+		return;
 	strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
 	sysfs_text(device, "reason", reason, sizeof(reason));
 	if (args->target->json)
@@ -189,7 +197,7 @@ int verb_events(struct target *target, int argc, char **argv)
 	verb_parse(&argp, argc, argv, &args);
 	for (;;) {
 		look_round(&args);
-		if (args.count && args.printed >= args.count)
+		if (is_complete(&args))
 			return EXIT_OK;
 		if (ferror(stdout))
 			return EXIT_FAILED;
