@@ -5,7 +5,8 @@
  * nothing but itself.
  *
  * /run/crabtree/crabN has the line of a device that was added: udev reads group and mode from it,
- * and a second load finds that the region is there.
+ * and a second load finds that the region is there. Another device may have the number meanwhile,
+ * so the file also has the region's name in sysfs.
  */
 #include <errno.h>
 #include <glob.h>
@@ -22,6 +23,10 @@
 #include "sysfs.h"
 
 #define WAIT_MS	100
+
+/* Keys in the file of a device */
+#define SPEC	"CRABTREE_REGION="
+#define NAME	"CRABTREE_REGION_NAME="
 
 /* The place of a line, for messages */
 struct place {
@@ -55,15 +60,16 @@ void region_forget(const char *device)
 /* udev applies group and mode at each event, so that one event more is enough */
 static void remember(const struct place *place, const char *device, const struct region_line *line)
 {
-	char path[64], uevent[64];
+	char path[64], uevent[64], region[SYSFS_TEXT];
 	FILE *file;
 
+	sysfs_text(device, "region", region, sizeof(region));
 	snprintf(path, sizeof(path), REGION_RUN "/%.31s", device);
 	snprintf(uevent, sizeof(uevent), "/sys/class/crabtree/%.31s/uevent", device);
 	mkdir(REGION_RUN, 0755);
 	file = fopen(path, "w");
 	if (file) {
-		fprintf(file, "CRABTREE_REGION=%s\n", line->spec);
+		fprintf(file, SPEC "%s\n" NAME "%s\n", line->spec, region);
 		if (line->group[0])
 			fprintf(file, "CRABTREE_GROUP=%s\n", line->group);
 		if (line->mode[0])
@@ -78,15 +84,33 @@ static void remember(const struct place *place, const char *device, const struct
 	fclose(file);
 }
 
-/* Is the region of @spec that of a device which is still there? */
+/* The value of a key in the file of a device; "" if it has none */
+static void recall(const char *path, const char *key, char *text, size_t len)
+{
+	FILE *file = fopen(path, "r");
+	size_t skip = strlen(key);
+	bool found = false;
+
+	while (file && !found && fgets(text, len, file))
+		found = !strncmp(text, key, skip);
+	if (file)
+		fclose(file);
+	if (found)
+		memmove(text, text + skip, strlen(text + skip) + 1);
+	text[found ? strcspn(text, "\n") : 0] = '\0';
+}
+
+/* Is the device of a file still there, and still the region of @spec? */
 static bool is_remembered(const char *path, const char *spec)
 {
-	const char *device = strrchr(path, '/') + 1;
-	char text[REGION_SPEC + 32], state[SYSFS_TEXT];
+	char text[REGION_SPEC + 32], region[SYSFS_TEXT];
 
-	sysfs_text(device, "state", state, sizeof(state));
-	return state[0] && sysfs_line(path, text, sizeof(text)) &&
-	       !strncmp(text, "CRABTREE_REGION=", 16) && !strcmp(text + 16, spec);
+	recall(path, SPEC, text, sizeof(text));
+	if (strcmp(text, spec))
+		return false;
+	recall(path, NAME, text, sizeof(text));
+	sysfs_text(strrchr(path, '/') + 1, "region", region, sizeof(region));
+	return region[0] && !strcmp(text, region);
 }
 
 static bool is_added(const char *spec)

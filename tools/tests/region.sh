@@ -5,7 +5,8 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
-suite 45
+here=$2
+suite 48
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -57,6 +58,9 @@ echo unformatted > "$class/crab0/state"
 echo ready > "$class/crab1/state"
 echo ready > "$class/crab2/state"
 echo "two words" > "$class/crab2/label"
+for device in crab0 crab1 crab2; do
+	echo "region of $device" > "$class/$device/region"
+done
 
 # bad LINE WORDS: the line was refused for this reason
 bad()
@@ -89,6 +93,12 @@ truth "an event makes udev read them" grep -q change "$class/crab1/uevent"
 : > log
 t "a second load adds nothing" 0 'already added' - c load conf/10-good.conf
 truth "and sends nothing" [ ! -s log ]
+echo "another region" > "$class/crab1/region"
+t "the number has become that of another region: the line is added again" 0 '^crab0: ram=64K,cache,readonly$' - \
+	c load conf/10-good.conf
+truth "and no other line" [ "$(cat log)" = "add ram=64K,cache,readonly" ]
+truth "a late removal leaves the settings of a new device of the same name" \
+	grep -q '^ACTION=="remove", TEST!="/sys/class/crabtree/%k", RUN+=' "$here/../udev/60-crabtree.rules"
 echo other > "$class/crab0/label"
 echo ready > "$class/crab0/state"
 echo "ram=96K label=retain" > other.conf
