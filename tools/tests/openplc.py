@@ -3,10 +3,12 @@
 
 import ctypes
 import os
+import re
 import subprocess
 import sys
 
 IMAGE = "retain.img"
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Documentation/admin-guide/openplc.rst")
 CRABCTL = os.environ["CRABCTL"]
 
 
@@ -18,6 +20,12 @@ def ok(good, name):
 def scan(number, size):
     """The retained variables of a scan."""
     return number.to_bytes(4, "little") * (size // 4) + b"x" * (size % 4)
+
+
+def least():
+    """The size of the smallest region, as the page documents it."""
+    with open(PAGE, encoding="utf-8") as f:
+        return re.search(r"in a region of at least (\d+) MiB", f.read()).group(1) + "M"
 
 
 class Runtime:
@@ -44,10 +52,10 @@ def main():
     runtime = Runtime(sys.argv[1])
     ok(runtime.started, "without a store the plugin reports a failure")
     ok(runtime.save(scan(1, 54)) == -1 and runtime.load() == -1, "... and so do save and load")
-    subprocess.run([CRABCTL, "--image", IMAGE, "format", "--size=8M", "--names"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([CRABCTL, "--image", IMAGE, "format", f"--size={least()}", "--names"], check=True, stdout=subprocess.DEVNULL)
     ok(runtime.load() == b"", "the store has come: nothing was saved yet")
     ok(runtime.save(scan(1, 54)) == 0 and runtime.load() == scan(1, 54), "54 bytes")
-    ok(all(runtime.save(scan(number, 65535)) == 0 for number in range(200)), "200 scans of 65535 bytes")
+    ok(all(runtime.save(scan(number, 65535)) == 0 for number in range(200)), "200 scans of 65535 bytes in the smallest region")
     ok(runtime.load() == scan(199, 65535), "the last one is there")
     ok(runtime.load(65534) == -1, "a program with fewer variables does not get a part")
     runtime.plugin.cleanup()
