@@ -4,10 +4,15 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 80
+here=$2
+suite 81
 c()
 {
 	"$crabctl" "$@"
+}
+uuid_of()
+{
+	"$crabctl" --image "$1" info | sed -n 's/^uuid *//p'
 }
 fake()
 {
@@ -47,6 +52,12 @@ run c --image b restore --force commits
 json "commits, too, in a store without records" "x['feature_incompat'] == 2" c --image b info -j
 t "restore --leaf-size 4G" 2 '' '--leaf-size 4G: a power of two, 64 to 8192' \
 	c --image b restore --force --leaf-size 4G s
+run c --image b restore --force s
+sed -n "/^Convert to another leaf size/,/^\.Ed/s|^# crabctl|'$crabctl' --image b|p" "$here/../man/crabctl.1" > convert
+run sh -e convert
+json "the manual's conversion to another size of leaves keeps label, uuid and records" \
+	"x['label'] == 'my store' and x['leaf_bytes'] == 4096 and x['uuid'] == '$(uuid_of a)' and x['records'] == 700" \
+	c --image b info -j
 run c --image b restore --force s
 t "restore without --size" 2 '' 'give --size' c --image new restore s
 t "restore over an image" 3 '' '--force replaces it' c --image b restore s
