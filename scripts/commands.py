@@ -60,7 +60,7 @@ NOT_RUN = {
 LOAD = "insmod out/build/host/crabtree_mod/crabtree.ko ram=16M"
 MACHINE = {
     LOAD: "",
-    "crabctl list": f"{LOAD}; export PATH=$PWD/out/tools:$PATH; echo 1 100 >records.txt; "
+    "crabctl list": f"{LOAD}; export PATH=$PWD/out/tools:$PATH; crabctl format --label=try; echo 1 100 >records.txt; "
                     "mkdir -p /dev/crabtree/by-label; ln -s /dev/crab0 /dev/crabtree/by-label/retain",
 }
 # The root runs the commands of such a block that come before LOAD, and these
