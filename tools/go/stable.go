@@ -3,7 +3,8 @@
 // This file has named values of any length over a store: the StableStore of hashicorp/raft.
 //
 // Invariant: the root of a name is a single record that selects one of two halves. Set writes the
-// half that is not selected, then the root: after a power cut the value is the old one or the new one.
+// half that is not selected, then the root: on a device, after a power cut the value is the old one
+// or the new one. A power cut may damage an image that is open.
 
 package crabtree
 
@@ -121,7 +122,8 @@ func (s *StableStore) write(root, half uint64, content []byte) error {
 	return s.store.Sync()
 }
 
-// Set stores a value of up to 200 KiB under a name. It is durable when Set has returned.
+// Set stores a value of up to 200 KiB under a name. It is durable when Set has returned; in
+// an image, until the next write.
 func (s *StableStore) Set(name, value []byte) error {
 	content := append(prefixOf(name), value...)
 	if len(content) > valueBytes {

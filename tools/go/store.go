@@ -3,7 +3,7 @@
 // Package crabtree is an ordered index of 64-bit keys to 64-bit values in persistent memory, over
 // libcrabtree.
 //
-//	store, err := crabtree.Open("/dev/crab0") // or file:PATH, without root and without the module
+//	store, err := crabtree.Open("/dev/crab0") // or file:PATH, for trials: durable after Close
 //	err = store.Insert(16, 42)                // durable when it has returned
 //	value, err := store.Search(16)
 //
@@ -159,7 +159,7 @@ func (s *Store) AtOrBelow(key uint64) (Record, error) {
 	return s.seek(key, C.CRABTREE_SEARCH_LE)
 }
 
-// Sync writes an image to its file. A device needs no sync.
+// Sync writes an image to its file: durable until the next write. A device needs no sync.
 func (s *Store) Sync() error {
 	return check(C.crabtree_sync(s.handle))
 }

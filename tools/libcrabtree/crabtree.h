@@ -5,7 +5,8 @@
  * Every function returns 0 (or a count where documented), or a negative errno;
  * crabtree_strerror() describes it. The structures are those of the kernel,
  * <linux/crabtree.h>; the library fills in their size words. A write that
- * returned 0 is durable to the degree that crabtree_info.durability reports.
+ * returned 0 is durable to the degree that crabtree_info.durability reports; for
+ * an image see crabtree_open().
  *
  * A handle holds no position: threads may share it.
  */
@@ -35,9 +36,14 @@ struct crabtree;
  * @flags: CRABTREE_OPEN_*
  *
  * An image needs neither root nor the module. A file of zeros is an image without a store, which
- * crabtree_format() makes one. Writes to an image are in the file after crabtree_sync() or
- * crabtree_close(). The shared library loads libcrabtree-image.so.0 for it, which holds the
- * engines and is GPL-2.0; a static program links libcrabtree-image.a.
+ * crabtree_format() makes one. The shared library loads libcrabtree-image.so.0 for it, which holds
+ * the engines and is GPL-2.0; a program that links libcrabtree.a opens devices only.
+ *
+ * An image is durable after crabtree_close(), or after crabtree_sync() until the next write. Before
+ * that, the kernel writes its pages in any order: a power cut while it is open for writing may
+ * damage the store, old records included. The end of a program does not. Images are for trials,
+ * tools and transport.
+ *
  * Return: 0; -ENOTTY if @path is not a crabtree device, or not a regular file; -EOPNOTSUPP
  * without libcrabtree-image; -EWOULDBLOCK if another program has the image; an errno of open(2).
  */
@@ -54,7 +60,8 @@ int crabtree_close(struct crabtree *ct);
  * crabtree_sync() - write all changes to the file of an image
  * @ct: the handle
  *
- * For a device there is nothing to do: a write that returned is durable.
+ * For a device there is nothing to do: a write that returned is durable. An image is durable then,
+ * until the next write.
  * Return: 0 or an errno of msync(2).
  */
 int crabtree_sync(struct crabtree *ct);

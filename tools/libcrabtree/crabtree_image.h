@@ -19,9 +19,9 @@
  *
  * The first call that needs the store attaches it. With CRABTREE_OPEN_READONLY
  * no byte of the file changes, and other programs may read it at the same time;
- * a writer locks the file exclusively. Writes are in the file after
- * crabtree_sync() or crabtree_close(). One call at a time runs in a process, on
- * whichever image.
+ * a writer locks the file exclusively. Writes are durable after crabtree_close(),
+ * or after crabtree_sync() until the next one; a power cut before may damage the
+ * store. One call at a time runs in a process, on whichever image.
  *
  * Return: 0; -EWOULDBLOCK if another program has it; -ENOTTY if it is not a
  * regular file; -EINVAL if it is smaller than a page; an errno of open(2).

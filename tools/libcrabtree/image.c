@@ -5,7 +5,8 @@
  * Invariants: one writer or any number of readers have the file (flock), and the path names
  * the file that was locked; a mapping for reading cannot be written, so a read-only handle
  * changes nothing. msync() makes writes durable: the memory here is the page cache, so the
- * lines are counted but not cleaned.
+ * lines are counted but not cleaned. Before msync() the pages reach the disk in any order: a power
+ * cut may then damage the store, but the end of the program cannot.
  *
  * Locking: image_lock serialises all calls, for the engines are built without threads.
  */

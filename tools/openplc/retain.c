@@ -3,9 +3,9 @@
  * This file is a plugin of the OpenPLC runtime: its RETAIN variables in a store of names. The runtime
  * hands over all of them after each scan, and asks for them once at its start.
  *
- * Each save is durable when it has returned, and whole or not at all after a power cut. On a device it
- * does not wait for a disk, so it may run in the scan; it does with file:PATH. The memory does not
- * wear out: there is no interval.
+ * On a device each save is durable when it has returned, and whole or not at all after a power cut.
+ * It does not wait for a disk, so it may run in the scan. The memory does not wear out: there is no
+ * interval. With file:PATH, for trials, it waits for the disk, and a power cut may damage it.
  *
  * Invariant: a value that was not loaded is not replaced: the runtime saves also after a load that
  * failed, and has only initial values then.

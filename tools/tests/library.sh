@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 calls=165
-suite $((calls + 17))
+suite $((calls + 18))
 "$out/tests/library"
 number=$calls
 
@@ -64,6 +64,9 @@ truth "a program builds by pkg-config" \
 LD_LIBRARY_PATH=root/usr/lib t "and runs with the shared object" 0 'not a crabtree device' '' ./user
 "$crabctl" --image image format --size 64K > /dev/null
 LD_LIBRARY_PATH=root/usr/lib t "it opens an image" 0 '^Success$' '' ./user file:image
+cc -Iroot/usr/include -o user-static user.c root/usr/lib/libcrabtree.a
+t "a program with the installed static library opens devices only" 0 \
+	'image files need libcrabtree-image' '' ./user-static file:image
 rm root/usr/lib/libcrabtree-image.so.*
 LD_LIBRARY_PATH=root/usr/lib t "but not without the library of the engines" 0 \
 	'image files need libcrabtree-image' '' ./user file:image

@@ -7,11 +7,14 @@
         store[0x10] = 42                # durable when it has returned
         print(store[0x10], list(store[0x10:0x20]))
 
-"file:PATH" opens an image in a file, without root and without the kernel module. Keys are integers
-from 0 to 2**64 - 2, values from 0 to 2**64 - 1. A store is a collections.abc.MutableMapping whose
-keys ascend; a slice of it yields (key, value) of the keys from its start up to, and without, its
-end, with the step -1 down to it; reversed() yields the keys from the highest. A missing key is a KeyError, all other failures are crabtree.Error with an errno. Threads may
-share a store; close() must come after their last call.
+"file:PATH" opens an image in a file, without root and without the kernel module. It is durable
+after close(), or after sync() until the next write; a power cut before may damage it.
+
+Keys are integers from 0 to 2**64 - 2, values from 0 to 2**64 - 1. A store is a
+collections.abc.MutableMapping whose keys ascend; a slice of it yields (key, value) of the keys from
+its start up to, and without, its end, with the step -1 down to it; reversed() yields the keys from
+the highest. A missing key is a KeyError, all other failures are crabtree.Error with an errno.
+Threads may share a store; close() must come after their last call.
 """
 
 import collections.abc
@@ -366,7 +369,7 @@ class Store(collections.abc.MutableMapping):
     # The store as a whole
 
     def sync(self):
-        """Write an image to its file. A device needs no sync."""
+        """Write an image to its file: durable until the next write. A device needs no sync."""
         _check(self._call("sync"))
 
     def reason(self):

@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(&path, vec![0; 1 << 20])?;
     let store = Store::open(format!("file:{path}"))?;
     store.format(&FormatOptions { label: "first", ..Default::default() })?;
-    store.insert(16, 42)?; // durable when it has returned
+    store.insert(16, 42)?; // on a device: durable on return
     let mut ops = [Op::insert(17, 1), Op::search(16), Op::delete(17)];
     store.batch(&mut ops)?;
     println!("{:?} {:?}", store.search(16)?, ops[1].result()?);

@@ -4,7 +4,7 @@
 use crabtree::{FormatOptions, Store};
 
 fn run(store: &Store) -> crabtree::Result<()> {
-    let version = store.set("motor.hours", 12u32)?; // durable when it has returned
+    let version = store.set("motor.hours", 12u32)?; // on a device: durable on return
     store.set_if("motor.hours", 13u32, version)?; // ESTALE if it has changed
     store.set("line1/state", "running")?;
     println!("{:?}", store.variable("motor.hours")?.map(|hours| hours.value));

@@ -2,7 +2,7 @@
 //! An ordered index of 64-bit keys to 64-bit values in persistent memory, over libcrabtree.
 //!
 //! ```no_run
-//! let store = crabtree::Store::open("/dev/crab0")?; // or file:PATH, without root and module
+//! let store = crabtree::Store::open("/dev/crab0")?; // file:PATH: durable after close()
 //! store.insert(16, 42)?; // durable when it has returned
 //! assert_eq!(store.search(16)?, Some(42));
 //! for record in store.range(16..=32) {
@@ -232,7 +232,7 @@ impl Store {
             .map_err(|error| (failed as usize, error))
     }
 
-    /// Write an image to its file. A device needs no sync.
+    /// Write an image to its file: durable until the next write. A device needs no sync.
     pub fn sync(&self) -> Result<()> {
         // SAFETY: the handle is valid
         check(unsafe { ffi::crabtree_sync(self.handle) }).map(|_| ())

@@ -22,7 +22,7 @@ func run(path string) error {
 	if err := store.Format(crabtree.FormatOptions{Label: "first"}); err != nil {
 		return err
 	}
-	if err := store.Insert(16, 42); err != nil { // durable when it has returned
+	if err := store.Insert(16, 42); err != nil { // on a device: durable on return
 		return err
 	}
 	ops := []crabtree.Op{crabtree.InsertOp(17, 1), crabtree.SearchOp(16), crabtree.DeleteOp(17)}

@@ -11,7 +11,7 @@ import (
 )
 
 func run(store *crabtree.Store) error {
-	version, err := store.Set("motor.hours", uint32(12)) // durable when it has returned
+	version, err := store.Set("motor.hours", uint32(12)) // on a device: durable on return
 	if err != nil {
 		return err
 	}
