@@ -166,7 +166,8 @@ int crabtree_delete_range(struct crabtree *ct, uint64_t start, uint64_t end, uin
  * @ct: the handle
  * @ops: the operations; @status, @value and @old_value are written
  * @count: how many, at most CRABTREE_BATCH_MAX
- * @done: out: how many were tried: fewer than @count after a signal; may be NULL
+ * @done: out: how many were tried; may be NULL. Fewer than @count only if the store was detached
+ *	meanwhile: the @status of the others is -ECANCELED
  * Return: 0 even if single operations failed: see their @status.
  */
 int crabtree_batch(struct crabtree *ct, struct crabtree_batch_op *ops, uint32_t count,

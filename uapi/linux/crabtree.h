@@ -191,8 +191,9 @@ struct crabtree_batch_op {
  * @flags: CRABTREE_BATCH_ATOMIC or 0
  * @ops: address of an array of struct crabtree_batch_op
  * @count: number of operations, at most CRABTREE_BATCH_MAX; atomic: 1 to CRABTREE_COMMIT_MAX
- * @done: out: number of operations tried; after a signal fewer than @count. Atomic, after an
- *	error: number of the operation that it is about, from 0; or @count
+ * @done: out: number of operations tried; fewer than @count only if the store was detached
+ *	meanwhile. Atomic, after an error: number of the operation that it is about, from 0; or
+ *	@count
  *
  * Without ATOMIC, operations on one key keep their order, and those with status 0 are durable on
  * return. With it, each is on another key: if the call returns 0, all conditions held and all
