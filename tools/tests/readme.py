@@ -3,9 +3,9 @@
 """readme.py TOP DIR - take the examples of the documentation apart, into files of a folder.
 
 terminal.sh has the commands of the README's terminal, terminal.out their output; minute.sh those of
-its first minute, for an image, minute.out the first line of each output; example.c a program
-of its lines in C, example.py those in Python; page.* are the examples of the page of languages. An
-example that is not there is an error.
+its first minute, for an image, minute.out the first line of each output; example.c a program of its
+lines in C, example.py those in Python; page.* are the examples of the page of languages; info.out
+is the output of info that getting started shows. An example that is not there is an error.
 """
 
 import os
@@ -13,6 +13,7 @@ import re
 import sys
 
 README, PAGE = "README.md", "Documentation/userspace-api/languages.rst"
+STARTED = "Documentation/admin-guide/getting-started.rst"
 
 
 def block(page, start):
@@ -45,6 +46,7 @@ def main():
         "example.c": ["#include <stdio.h>", code[0], "int main(void)", "{", *code[1:],
                       'printf("%lu\\n", value);', "return crabtree_close(ct);", "}"],
         "example.py": block(README, "import crabtree"),
+        "info.out": block(STARTED, "device       /dev/crab0"),
         "page.py": block(PAGE, "import crabtree"),
         "names.py": ["import crabtree", *block(PAGE, 'with crabtree.create("plc.img"')],
         "page.rs": block(PAGE, "use crabtree"),

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 top=$2/../..
-suite 13
+suite 14
 export PYTHONDONTWRITEBYTECODE=1 PATH=$out:$PATH LD_LIBRARY_PATH=$out PYTHONPATH=$2/../python
 
 truth "the examples are there" /usr/bin/python3 "$2/readme.py" "$top" .
@@ -16,6 +16,17 @@ same "the terminal shows its output" terminal.out shown
 run sh -e minute.sh
 cp out shown
 same "the first minute shows its output" minute.out shown
+# A command attaches the image, info read-only, so that the counters since attach are others
+truncate -s 16M info.img
+for command in "format --label=try" "put 1 100" "get 1" info; do
+	# shellcheck disable=SC2086	# several words
+	FAKE_IMAGE=info.img run "$out/tests/crabctl-fakedev" -d /dev/zero $command
+done
+for text in info.out out; do
+	sed -E '/^reason /d; s/^(device|state|region|uuid|DRAM|attach|since attach|per write) .*/\1/' \
+		"$text" > "$text.rows"
+done
+same "getting started shows each row of info" info.out.rows out.rows
 truth "the lines in C are a program" \
 	cc -Wall -Wextra -Werror -I"$top/tools/libcrabtree" -I"$top/uapi" -o example example.c -L"$out" -lcrabtree
 t "which reads its value" 0 '^43$' '' ./example
