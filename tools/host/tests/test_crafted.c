@@ -2,8 +2,9 @@
 /*
  * This file bounds the work on stores whose inner nodes are as far from their usual state as a media,
  * or deletes, can make them: the repair of fastfair adds entries to levels that have none, and
- * nvtree searches among parent nodes that deletes have emptied. It measures no time: it counts the
- * basic blocks of the module's code that run.
+ * nvtree searches among parent nodes that deletes have emptied. The index of the layout eadr of nbtree
+ * catches up with leaves that were replaced while another task had its lock. It measures no time: it
+ * counts the basic blocks of the module's code that run.
  *
  *   test_crafted [NODES]
  */
@@ -16,6 +17,7 @@
 #include <linux/string.h>
 
 #include "engines/fastfair/fastfair.h"
+#include "engines/nbtree/eadr/eadr.h"
 #include "engines/nvtree/inner.h"
 #include "model.h"
 #include "store/store_priv.h"
@@ -26,15 +28,24 @@
 #define LEAF_BYTES	512U
 #define STEP		10U	/* between two keys */
 #define TIMES		8U	/* as many leaves in the larger store of nvtree */
+#define TURN_BLOCKS	20000	/* between two points that may reschedule */
 
 /* Work: the compiler inserts a call of this function into each basic block */
 
-static u64 blocks;
+static u64 blocks, turn_begin, turn_longest;
 
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
 {
 	blocks++;
+}
+
+/* Called at every point that may reschedule */
+void __wrap_crab_host_may_sleep(void);
+void __wrap_crab_host_may_sleep(void)
+{
+	turn_longest = max(turn_longest, blocks - turn_begin);
+	turn_begin = blocks;
 }
 
 static struct crab_media media;
@@ -210,9 +221,78 @@ static void test_search(u64 leaves)
 	       few, many, TIMES);
 }
 
+/* nbtree, eadr */
+
+/* The order of the leaves that split while the lock is held */
+enum order {
+	ORDER_DOWN,
+	ORDER_UP,
+	ORDER_END,	/* the last one, and then always the new last one */
+	ORDERS,
+};
+
+static const char * const order_names[ORDERS] = { "downwards", "upwards", "at the end" };
+
+static void put(struct crab_store *store, u64 key)
+{
+	struct crab_old old;
+
+	tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old), "insert %llu", key);
+}
+
+/* Splits @n leaves. Ascending keys have filled as many */
+static void split(struct crab_store *store, u64 n, enum order order)
+{
+	u64 room = nb_tree_of(store->engine)->room, i;
+
+	for (i = 0; order != ORDER_END && i < n; i++)
+		put(store, (order == ORDER_UP ? i : n - 1 - i) * room * STEP + 1);
+	for (i = n * room; order == ORDER_END && i < 2 * n * room; i++)
+		put(store, i * STEP);
+}
+
+/* Blocks in which the index follows @n splits */
+static u64 follow_cost(u64 n, enum order order)
+{
+	struct crab_store *store;
+	struct ea_tree *tree;
+	u64 cost, i;
+
+	media = media_create(CRAB_POOL_OFFSET * 2 + 4 * n * LEAF_BYTES);
+	store = store_format_attach(&media, "nbtree", "eadr", LEAF_BYTES);
+	tree = ea_tree_of(store->engine);
+	for (i = 0; i < n * tree->nb.room; i++)
+		put(store, i * STEP);
+	mutex_lock(&tree->nb.smo_lock);
+	split(store, n, order);
+	tap_check(tree->nb.leaves == n + EA_QUARTERS - 1, "%llu leaves", tree->nb.leaves);
+	mutex_unlock(&tree->nb.smo_lock);
+	turn_longest = 0;
+	turn_begin = blocks;
+	cost = blocks;
+	crab_ea_upkeep(tree);
+	cost = blocks - cost;
+	tap_check(tree->nb.leaves == 2 * n + EA_QUARTERS - 1, "%llu leaves", tree->nb.leaves);
+	tap_check(turn_longest <= TURN_BLOCKS && blocks - turn_begin <= TURN_BLOCKS,
+		  "%llu blocks without a chance to reschedule", max(turn_longest, blocks - turn_begin));
+	crab_store_detach(store);
+	media_destroy(&media);
+	return cost;
+}
+
+static void test_follow(u64 n, enum order order)
+{
+	u64 one = follow_cost(n, order), two = follow_cost(2 * n, order);
+
+	tap_ok(two <= LIMIT * one,
+	       "nbtree, eadr: the index follows a split %s in %llu blocks, in %llu if there are twice as many",
+	       order_names[order], one / n, two / 2 / n);
+}
+
 int main(int argc, char **argv)
 {
 	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 4096;
+	enum order order;
 
 	if (crab_persist_init())
 		return 2;
@@ -220,5 +300,7 @@ int main(int argc, char **argv)
 	test_repair(n, false);
 	test_repair(n, true);
 	test_search(n / 8);
+	for (order = 0; order < ORDERS; order++)
+		test_follow(n / 4, order);
 	return tap_done();
 }

@@ -12,6 +12,7 @@
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "moves.h"
@@ -72,8 +73,8 @@ static bool leaf_apply(struct ea_tree *tree, struct nb_leaf *leaf)
 	return true;
 }
 
-/* The leaf after @leaf in the index, if it is gone */
-static struct nb_leaf *gone_after(struct ea_tree *tree, struct nb_leaf *leaf)
+/* The leaf after @leaf in the index, if it was unlinked */
+static struct nb_leaf *unlinked_after(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	struct nb_leaf *next;
 
@@ -81,13 +82,13 @@ static struct nb_leaf *gone_after(struct ea_tree *tree, struct nb_leaf *leaf)
 		return NULL;
 	next = crab_index_find(&tree->nb.index, leaf->high);
 	/* Pairs with smp_store_release() in smo_gone() */
-	return smp_load_acquire(&next->gone) ? next : NULL;
+	return smp_load_acquire(&next->gone) && !ea_smo(next)->fresh[0] ? next : NULL;
 }
 
 /*
  * The index follows the change of a leaf, but first those of the leaves before it in time, and of
- * the leaves after it in the list: the range of one that was unlinked may belong to @leaf. The
- * task that is to queue one of those may be late.
+ * an unlinked leaf after it in the list, whose range may belong to @leaf. The task that is to queue
+ * one of those may be late.
  */
 static bool leaf_follow(struct ea_tree *tree, struct nb_leaf *leaf)
 {
@@ -96,7 +97,7 @@ static bool leaf_follow(struct ea_tree *tree, struct nb_leaf *leaf)
 	while (!leaf->applied) {
 		for (first = leaf; first->before; first = first->before)
 			;
-		while ((next = gone_after(tree, first)))
+		while ((next = unlinked_after(tree, first)))
 			first = next;
 		if (!leaf_apply(tree, first))
 			return false;
@@ -130,7 +131,9 @@ static void queue_apply(struct ea_tree *tree)
 	/* Pairs with smp_store_release() in smo_gone() */
 	if (leaf && smp_load_acquire(&leaf->gone))
 		leaf_follow(tree, leaf);
-	for (node = llist_del_all(&tree->queue); node; node = next) {
+	/* The oldest first: the index has followed those before it in time, unless a task is late */
+	for (node = llist_reverse_order(llist_del_all(&tree->queue)); node; node = next) {
+		cond_resched();
 		next = node->next;
 		leaf = container_of(node, struct nb_leaf, node);
 		if (leaf_follow(tree, leaf))

@@ -41,4 +41,16 @@ static inline struct llist_node *llist_del_all(struct llist_head *list)
 	return first;
 }
 
+static inline struct llist_node *llist_reverse_order(struct llist_node *head)
+{
+	struct llist_node *reversed = NULL, *node;
+
+	while ((node = head)) {
+		head = node->next;
+		node->next = reversed;
+		reversed = node;
+	}
+	return reversed;
+}
+
 #endif /* CRAB_SHIM_LINUX_LLIST_H */
