@@ -69,7 +69,11 @@ static int nb_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key
 		err = insert_once(&write, record, mode, old);
 		if (err != -EAGAIN)
 			break;
-		crab_nb_lock_structure(&write);
+		if (!write.structure) {
+			/* Another task may have made room before this one has the lock */
+			crab_nb_lock_structure(&write);
+			continue;
+		}
 		err = crab_nb_smo_split(&write, key);
 		if (err)
 			break;

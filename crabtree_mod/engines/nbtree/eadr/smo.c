@@ -303,27 +303,35 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 	return 0;
 }
 
+/* The same; discards @smo unless it is in use */
+static int begin_try(struct nb_write *write, u64 key, struct ea_smo *smo, u32 *n)
+{
+	int err;
+
+	crab_flow_pin();
+	crab_rcu_enter();
+	err = begin_once(write, key, &smo, n);
+	crab_rcu_leave();
+	crab_flow_unpin();
+	if (smo)
+		smo_discard(ea_tree_of(&write->tree->base), smo);
+	return err;
+}
+
 int crab_ea_smo_begin(struct nb_write *write, u64 key)
 {
-	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct ea_smo *smo = NULL;
 	u32 n = 0;
 	int err;
 
 	do {
-		crab_flow_pin();
-		crab_rcu_enter();
-		err = begin_once(write, key, &smo, &n);
-		crab_rcu_leave();
-		crab_flow_unpin();
-		if (smo)
-			smo_discard(tree, smo);
-		smo = NULL;
+		err = begin_try(write, key, smo, &n);
 		if (err != -EAGAIN)
 			return err;
-		err = smo_wait(tree, n, &smo);
+		err = smo_wait(ea_tree_of(&write->tree->base), n, &smo);
 	} while (!err);
-	return err;
+	/* Another task may move the leaf, perhaps to the last free ones */
+	return begin_try(write, key, NULL, &n) ? err : 0;
 }
 
 /* True if @smo is in use */

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests two inserts into one full leaf of nbtree, while the pool has just the leaves for one
+ * split: an insert returns -ENOSPC only if its leaf is full and no task moves it.
+ *
+ * With the layout `adr` both succeed in any order of the tasks. With `eadr` one exception is
+ * permitted: while the other task has taken the leaves and has not begun to move the leaf yet, no free
+ * leaf is left and the leaf is full; an insert does not wait for that task.
+ *
+ *   test_lastleaf
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+
+#include "engines/nbtree/eadr/eadr.h"
+#include "model.h"
+#include "store/store_priv.h"
+#include "tap.h"
+#include "tasks.h"
+
+#define LEAF_BYTES	128U	/* five slots */
+#define SEEDS		400
+
+static struct {
+	struct crab_store *store;
+	struct nb_leaf *leaf;	/* the full one */
+	u64 free;		/* leaves, before */
+	u32 refused;		/* inserts while the other task had the leaves */
+	int err[2];
+} last;
+
+static int put(u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_insert(last.store, key, key, CRAB_INSERT_CREATE, &old);
+}
+
+/* A store with a full leaf, and @free free leaves */
+static void last_begin(struct crab_media *media, const char *layout, u64 free)
+{
+	struct crab_spare spare;
+	struct nb_tree *tree;
+	u64 key;
+
+	*media = media_create(CRAB_POOL_OFFSET + 20 * LEAF_BYTES);
+	last.store = store_format_attach(media, "nbtree", layout, LEAF_BYTES);
+	tree = nb_tree_of(last.store->engine);
+	for (key = 10; key <= 50; key += 10)
+		tap_check(!put(key), "insert of %llu", key);
+	while (tree->pool.free > free && !crab_pool_alloc(&tree->pool, &spare, 1, 0))
+		;
+	last.free = tree->pool.free;
+	tap_check(last.free == free, "%llu free leaves", last.free);
+	last.leaf = crab_index_find(&tree->index, 25);
+}
+
+static void last_end(struct crab_media *media, const struct tasks_plan *plan)
+{
+	u64 value, i;
+
+	tap_check(tasks_run(plan) == TASKS_DONE, "the tasks come to no end");
+	for (i = 0; i < 2; i++)
+		tap_check(crab_store_search(last.store, 25 + 10 * i, &value) == (last.err[i] ? -ENOENT : 0),
+			  "search after %d", last.err[i]);
+	crab_store_detach(last.store);
+	media_destroy(media);
+}
+
+static void insert(void *arg)
+{
+	u64 n = (unsigned long)arg;
+
+	last.err[n] = put(25 + 10 * n);
+}
+
+static void run_adr(void)
+{
+	struct crab_media media;
+	u64 seed;
+
+	for (seed = 1; seed <= SEEDS; seed++) {
+		struct tasks_plan plan = { .seed = seed * 7919, .pace = 1 + seed % 60 };
+
+		last_begin(&media, "adr", 1);
+		tasks_add(insert, (void *)0);
+		tasks_add(insert, (void *)1);
+		last_end(&media, &plan);
+		tap_check(!last.err[0] && !last.err[1], "seed %llu: %d and %d", seed, last.err[0],
+			  last.err[1]);
+	}
+	tap_ok(true, "adr: two inserts into a full leaf, and one free leaf: both succeed, with %u seeds",
+	       SEEDS);
+}
+
+/* Has the first task, which stays where it is, taken the leaves, and not begun to move the leaf? */
+static bool has_taken(void)
+{
+	struct ea_tree *tree = ea_tree_of(last.store->engine);
+
+	return !atomic64_read(&tree->retired) && !last.leaf->smo && tree->nb.pool.free < last.free;
+}
+
+/* The lock of the pool is the only thing for which this task would wait */
+static void insert_beside(void *arg)
+{
+	bool taken = has_taken();
+
+	last.err[1] = -ENOENT;
+	if (nb_tree_of(last.store->engine)->pool.lock.held)
+		return;
+	insert(arg);
+	tap_check(last.err[1] == (taken ? -ENOSPC : 0), "error %d%s", last.err[1],
+		  taken ? " without a free leaf" : "");
+	last.refused += taken;
+}
+
+/* The first task stays at each of its places in turn, until the second one has ended */
+static void run_eadr(void)
+{
+	struct crab_media media;
+	u32 place = 0;
+
+	do {
+		struct tasks_plan plan = { .seed = 1, .pace = 1, .park = ++place };
+
+		last_begin(&media, "eadr", 3);
+		tasks_add(insert, (void *)0);
+		tasks_add(insert_beside, (void *)1);
+		last_end(&media, &plan);
+		tap_check(!last.err[0], "place %u: error %d", place, last.err[0]);
+	} while (tasks_parked());
+	tap_ok(last.refused && last.refused < place,
+	       "eadr: an insert stays at each of %u places, and another one into the leaf is refused at %u only",
+	       place - 1, last.refused);
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	crab_host_cpus = 1;
+	run_adr();
+	run_eadr();
+	return tap_done();
+}
