@@ -139,7 +139,7 @@ int crab_pool_lend(struct crab_pool *pool, u64 first, u32 n)
 void crab_pool_close(struct crab_pool *pool)
 {
 	spin_lock(&pool->lock);
-	pool->closed = true;
+	WRITE_ONCE(pool->closed, true);
 	spin_unlock(&pool->lock);
 }
 

@@ -10,6 +10,9 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "slots.h"
@@ -167,32 +170,41 @@ u64 crab_ea_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 	return key;
 }
 
-/* Quarantines a leaf to which the index leads, if it is in [@from, @to) */
-static bool leaf_quarantine(struct ea_tree *tree, struct nb_leaf *leaf, u64 from, u64 to)
+/* Quarantines the leaf of a number, if there is one */
+static bool leaf_quarantine(struct ea_tree *tree, u64 number)
 {
-	const struct crab_geometry *geo = &tree->nb.base.geo;
-	u64 offset = crab_leaf_offset(geo, leaf->number);
+	struct nb_leaf *leaf;
+	bool hit;
 
-	if (leaf->number == NB_NOWHERE || offset >= to || offset + geo->leaf_bytes <= from ||
-	    leaf->quarantined)
-		return false;
-	WRITE_ONCE(leaf->quarantined, true);
-	return true;
+	crab_rcu_enter();
+	leaf = READ_ONCE(tree->nb.by_number[number]);
+	hit = leaf && !leaf->quarantined;
+	if (hit)
+		WRITE_ONCE(leaf->quarantined, true);
+	crab_rcu_leave();
+	return hit;
 }
 
-/* The store is read-only: the index follows all changes, and then none begins */
+/*
+ * Also the leaves to which the index does not lead: those that replace others are in use already,
+ * or tasks fill them
+ */
 u64 crab_ea_quarantine(struct crab_engine *engine, u64 from, u64 to)
 {
+	const struct crab_geometry *geo = &engine->geo;
 	struct ea_tree *tree = ea_tree_of(engine);
-	struct nb_leaf *leaf;
-	u64 hit = 0, key;
+	u64 hit = 0, number, end;
 
+	from = max(from, geo->pool_offset) - geo->pool_offset;
+	to = max(to, geo->pool_offset) - geo->pool_offset;
+	end = min(geo->leaves, div_u64(to + geo->leaf_bytes - 1, geo->leaf_bytes));
 	crab_ea_lock(tree);
 	crab_pool_close(&tree->nb.pool);
-	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf->high) {
+	/* Pairs with smp_mb() in begin_once(): its leaves are seen below, or not used */
+	smp_mb();
+	for (number = div_u64(from, geo->leaf_bytes); number < end; number++) {
 		cond_resched();
-		leaf = crab_index_find(&tree->nb.index, key);
-		hit += leaf_quarantine(tree, leaf, from, to);
+		hit += leaf_quarantine(tree, number);
 	}
 	tree->nb.quarantined += hit;
 	mutex_unlock(&tree->nb.smo_lock);

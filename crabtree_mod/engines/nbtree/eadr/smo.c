@@ -44,6 +44,9 @@
  * The old leaf is freed when the index does not lead to it any more, and after a grace period: a
  * swap that was delayed cannot hit a leaf with a new use.
  *
+ * If the memory of a fresh leaf fails before the list has it, no task completes the steps, and the old
+ * leaf keeps its range. No leaf begins to move after memory has failed.
+ *
  * Media that changes under an attached store is compared with memory, as far as that knows it,
  * before a leaf moves. A record that is frozen in a leaf without nb_leaf.smo is damage, too.
  *
@@ -138,6 +141,13 @@ static bool is_failed(const struct nb_leaf *leaf)
 {
 	/* Set once: an access after a stale value was under way when the memory failed */
 	return data_race(leaf->quarantined);
+}
+
+/* The same of the leaves that replace one */
+static bool fresh_is_failed(const struct ea_smo *smo)
+{
+	return (smo->fresh[0] && is_failed(smo->fresh[0])) ||
+	       (smo->fresh[1] && is_failed(smo->fresh[1]));
 }
 
 /* A task that has found no leaf meanwhile tries again */
@@ -289,6 +299,10 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 		*n = leaves_for(tree, crab_ea_count(tree, leaf));
 		return -EAGAIN;
 	}
+	/* Pairs with smp_mb() in crab_ea_quarantine(), which may not have seen the fresh leaves */
+	smp_mb();
+	if (READ_ONCE(tree->nb.pool.closed))
+		return -ENOSPC;
 	needs = smo_plan(tree, leaf, key, &split);
 	if (needs < 0)
 		return needs;
@@ -463,7 +477,7 @@ static void fresh_join(struct nb_write *write, const struct ea_smo *smo, u64 nex
 	crab_cas(write->flow, link_of(tree, last), 0, link_for(tree, last, next));
 }
 
-/* False: the leaf cannot be read, and nothing links to its fresh leaves */
+/* False: the leaf cannot be read, or a fresh one has failed: the caller links nothing */
 static bool smo_copy(struct nb_write *write, struct nb_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
@@ -471,6 +485,8 @@ static bool smo_copy(struct nb_write *write, struct nb_leaf *leaf)
 	u64 next;
 	u32 slot;
 
+	if (fresh_is_failed(smo))
+		return false;
 	/* Pairs with smp_store_release() below */
 	if (smp_load_acquire(&smo->copied))
 		return true;
