@@ -122,6 +122,9 @@ static int part_locked(struct ff *ff, u64 key, struct part *part)
 		if (err)
 			break;
 		err = crab_ff_high(ff, &op.find, &right, &part->high, op.structure);
+		if (!err && part->high <= key)
+			err = crab_ff_damaged(ff, op.find.node.number,
+					      "its range ends below a key of it");
 		if (!err) {
 			/* keys from the next entry on may belong to a quarantined inner node */
 			part->high = min(part->high, op.find.high);

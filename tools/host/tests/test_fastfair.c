@@ -282,6 +282,58 @@ static void test_listed(void)
 	media_destroy(&media);
 }
 
+static u32 asked;
+
+static bool stop_soon(void *arg)
+{
+	return ++asked > 1000;
+}
+
+/* Reads lock the leaf; the lowest key of the second leaf falls below the last key of the first one */
+static struct crab_store *overlapped(struct crab_media *media, u64 *key)
+{
+	struct crab_attach_options options = { .tuning = &(struct ff_tuning){ .leaf_locks = true } };
+	struct crab_store *store = fresh(media, 64, 60);
+	struct crab_attach_report report;
+	struct ff_node second;
+	struct ff_find find;
+	struct ff *ff;
+
+	crab_store_detach(store);
+	store = crab_store_attach(media, &options, &report);
+	tap_check(!IS_ERR(store), "attach: %s", report.reason);
+	ff = ff_of(store->engine);
+	tap_check(!crab_ff_find_exact(ff, 0, 0, &find) && !crab_ff_next(ff, &find.node, &second),
+		  "two leaves");
+	*key = second.low - 20;
+	ff_media(ff, second.number)->head.low = cpu_to_le64(second.low - 25);
+	asked = 0;
+	store->engine->stop.asked = stop_soon;
+	return store;
+}
+
+static void test_overlap(void)
+{
+	struct crab_record record[4];
+	struct crab_cursor cursor;
+	struct crab_media media;
+	struct crab_store *store;
+	u64 key;
+	int err;
+
+	store = overlapped(&media, &key);
+	err = crab_store_seek(store, key, CRAB_SEEK_GE, record);
+	tap_ok(err == -EUCLEAN, "a seek ends in a leaf whose range ends below its keys: %d", err);
+	crab_store_detach(store);
+	media_destroy(&media);
+	store = overlapped(&media, &key);
+	crab_cursor_init(&cursor, key, CRAB_KEY_EMPTY - 1);
+	err = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
+	tap_ok(err == -EUCLEAN, "a scan ends in a leaf whose range ends below its keys: %d", err);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -290,5 +342,6 @@ int main(void)
 	test_split();
 	test_merge();
 	test_listed();
+	test_overlap();
 	return tap_done();
 }
