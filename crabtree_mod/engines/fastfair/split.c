@@ -77,15 +77,17 @@ static int split_needs(struct ff *ff, u64 key, u32 *blocks)
 
 int crab_ff_op_reserve(struct ff_op *op, u64 key)
 {
+	bool newly = !op->structure;
 	u32 above;
 	int err;
 
 	crab_ff_op_lock(op);
-	if (op->fresh != FF_NONE)
+	if (newly || op->fresh != FF_NONE)
 		return 0;
 	err = split_needs(op->ff, key, &above);
-	if (!err)
-		op->fresh = fresh_alloc(op->ff, above, &err);
+	if (err)
+		return err;
+	op->fresh = fresh_alloc(op->ff, above, &err);
 	return err;
 }
 
