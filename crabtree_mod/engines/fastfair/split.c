@@ -26,9 +26,10 @@
  * A root with a sibling grows: a fresh root without entries (P7), then the word in the head, which
  * is durable with the entry of the sibling (P13). Until then the head may name the old root, whose
  * level is complete. A leaf splits only if the pool has the blocks for all levels that split with
- * it, so that a full store, too, has an entry for each node. Without memory for the side of a fresh
- * inner node, the node below remains without an entry until the next attach, and is found all the
- * same.
+ * it, so that a full store, too, has an entry for each node. An insert that finds fewer blocks waits
+ * for the readers of removed nodes; no other task removes nodes meanwhile. Without memory for the
+ * side of a fresh inner node, the node below remains without an entry until the next attach, and is
+ * found all the same.
  *
  * Invariant: a node is complete and durable before any word names it.
  *
@@ -41,6 +42,9 @@
 
 #include "shared/lock.h"
 #include "tree.h"
+
+/* One is enough, but polling may overlook the end of an expedited grace period */
+#define RESERVE_WAITS	3
 
 /* Allocates a block and its side, and leaves @leave; FF_NONE: no block, or no memory */
 static u64 fresh_alloc(struct ff *ff, u32 leave, int *err)
@@ -77,8 +81,9 @@ static int split_needs(struct ff *ff, u64 key, u32 *blocks)
 
 int crab_ff_op_reserve(struct ff_op *op, u64 key)
 {
+	struct crab_pool *pool = &op->ff->pool;
 	bool newly = !op->structure;
-	u32 above;
+	u32 above, waits;
 	int err;
 
 	crab_ff_op_lock(op);
@@ -88,6 +93,8 @@ int crab_ff_op_reserve(struct ff_op *op, u64 key)
 	if (err)
 		return err;
 	op->fresh = fresh_alloc(op->ff, above, &err);
+	for (waits = 0; err == -ENOSPC && waits < RESERVE_WAITS && crab_pool_wait(pool); waits++)
+		op->fresh = fresh_alloc(op->ff, above, &err);
 	return err;
 }
 

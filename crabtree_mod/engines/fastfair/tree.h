@@ -207,7 +207,7 @@ void crab_ff_link(struct ff_op *op, const struct ff_node *node, u64 link);
  * If the write does not hold ff.structure yet, the function only takes it: another task may have
  * split the leaf meanwhile. The pool keeps the blocks of the levels above that split with the leaf.
  *
- * Context: may sleep; no leaf is locked. Takes ff.structure.
+ * Context: may sleep, also for a grace period; no leaf is locked. Takes ff.structure.
  * Return: 0: try again; -ENOSPC, -ENOMEM or -EUCLEAN.
  */
 int crab_ff_op_reserve(struct ff_op *op, u64 key);

@@ -17,6 +17,7 @@
 #define BLOCKS		40U
 #define STEP		10U	/* between two keys */
 #define SEEDS		400U
+#define LINGER		2000U	/* places that a reader passes after the insert has begun */
 
 static struct crab_media media;
 static struct crab_store *store;
@@ -95,11 +96,67 @@ static void test_rivals(void)
 	tap_ok(true, "two inserts into a full leaf and one free block: both succeed, %u times", SEEDS);
 }
 
+/* An insert while the free blocks wait for a reader */
+
+static bool reading, inserting, left;
+
+static void reader(void *arg)
+{
+	u32 i;
+
+	crab_rcu_enter();
+	reading = true;
+	while (!READ_ONCE(inserting))
+		;
+	for (i = 0; i < LINGER; i++)
+		crab_task_point();
+	left = true;
+	crab_rcu_leave();
+}
+
+static void writer(void *arg)
+{
+	struct crab_old old;
+	u64 key;
+
+	while (!READ_ONCE(reading))
+		;
+	for (key = 0; key < end / 2; key += STEP)
+		tap_check(!crab_store_delete(store, key, &old), "delete of %llu", key);
+	tap_check(ff->pool.waiting > 2 && !left, "%llu blocks wait", ff->pool.waiting);
+	WRITE_ONCE(inserting, true);
+	errs[0] = put(end);
+	tap_check(left, "the insert has not waited");
+}
+
+static int insert_waits(u64 seed)
+{
+	reading = inserting = left = false;
+	begin();
+	while (!put(end))
+		end += STEP;
+	tasks_add(writer, NULL);
+	tasks_add(reader, NULL);
+	run(seed);
+	finish();
+	return errs[0];
+}
+
+static void test_waits(void)
+{
+	u64 seed;
+
+	for (seed = 1; seed <= SEEDS; seed++)
+		tap_check(!insert_waits(seed), "seed %llu: %d", seed, errs[0]);
+	tap_ok(true, "an insert waits for the reader of removed leaves, and succeeds, %u times", SEEDS);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
 		return 2;
 	crab_host_cpus = 1;
 	test_rivals();
+	test_waits();
 	return tap_done();
 }
