@@ -14,10 +14,11 @@
  *
  * Any state that a power cut cannot leave is damage: its offset is noted, the leaf or the gap in
  * the list is quarantined, everything else stays available read-only, the pool is closed and
- * nothing is repaired. A gap begins after the highest key of the leaf before it. It ends at the
- * leaf to which the link of the damaged one leads, if that is a valid one. A key of a quarantined
- * leaf may belong into the range of another one, where a failed lookup then returns -EUCLEAN.
- * Attach does not read memory that is known to be unreadable (badmem.c).
+ * nothing is repaired. A gap begins after the highest key of the leaf before it, or at key 0 if the
+ * first leaf is damaged. It ends at the leaf to which the link of the damaged one leads, if that is
+ * a valid one. A key of a quarantined leaf may belong into the range of another one, where a failed
+ * lookup then returns -EUCLEAN. Attach does not read memory that is known to be unreadable
+ * (badmem.c).
  *
  * A power cut leaves nothing to repair. After an attach that was not cleanly ended, repair cleans
  * the line of each link and count, because the caches of a machine that survived may have words
@@ -184,6 +185,12 @@ static int recover_gap(struct nv_recover *r, u64 high)
 	return recover_push(r, above, NV_LEAF_NOWHERE);
 }
 
+/* Is a lowest key above that of the last leaf, or above 0 if there is none? */
+static bool recover_ascends(const struct nv_recover *r, u64 low)
+{
+	return low > r->low && low != CRAB_KEY_EMPTY;
+}
+
 /* The error of the leaf that a link names, or NULL */
 static const char *recover_doubt(const struct nv_recover *r, u64 word, struct crab_head *head)
 {
@@ -193,7 +200,7 @@ static const char *recover_doubt(const struct nv_recover *r, u64 word, struct cr
 
 	if (what)
 		return what;
-	if (r->count || r->pending ? head->low <= r->low || head->low == CRAB_KEY_EMPTY : head->low)
+	if (r->count || r->pending ? !recover_ascends(r, head->low) : head->low)
 		return "least keys of leaves do not ascend";
 	return NULL;
 }
@@ -210,7 +217,9 @@ static bool recover_bridge(const struct nv_recover *r, u64 *word, struct crab_he
 	    !crab_badmem_probe(tree->base.media, offset, CRAB_LINE))
 		return false;
 	*word = crab_load(tree->base.media, &nv_leaf_media(tree, n)->head.next);
-	return *word & CRAB_LINK_MASK && !recover_doubt(r, *word, head);
+	return *word & CRAB_LINK_MASK &&
+	       !crab_link_doubt(tree->base.media, &tree->base.geo, *word, tree->pool.used, head) &&
+	       recover_ascends(r, head->low);
 }
 
 static int recover_enter(struct nv_recover *r, u64 word, const struct crab_head *head)

@@ -2,7 +2,7 @@
 /*
  * This file tests FORMAT and attach: the errors of FORMAT, a read-only attach, one superblock that
  * remains, the search of the pool and of the list of leaves by several CPUs, keys that occur twice,
- * and births.
+ * births, and a damaged first leaf.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 #include "engines/crab/crab.h"
 #include "engines/crab/recover.h"
 #include "engines/nbtree/eadr/eadr.h"
+#include "engines/nvtree/nvtree.h"
 #include "model.h"
 #include "store/store_priv.h"
 #include "tap.h"
@@ -522,6 +523,36 @@ static void test_births(const char *engine, const char *layout)
 	tap_ok(true, "attach: %s, %s, high births of the list", engine, layout);
 }
 
+/* Without the header of the first leaf only its keys are lost */
+static void test_first(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, "nvtree", "", 512);
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	u32 key, keys = 1000, lost = 0;
+	struct nv_place first;
+	struct crab_old old;
+	u64 value;
+	int err;
+
+	for (key = 0; key < keys; key++)
+		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old), "%u", key);
+	crab_nv_find_range(nv_tree_of(store->engine), 0, &first);
+	nv_leaf_media(nv_tree_of(store->engine), first.leaf)->head.crc ^= cpu_to_le32(1);
+	crab_store_detach(store);
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%s", report.reason);
+	for (key = 0; key < keys; key++) {
+		err = crab_store_search(store, key, &value);
+		lost += err == -EUCLEAN;
+		tap_check(key < first.high ? err == -EUCLEAN : !err && value == key, "%u: %d", key, err);
+	}
+	tap_ok(lost == first.high, "first leaf: %u of %u keys are lost with its header", lost, keys);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -549,5 +580,6 @@ int main(void)
 	test_births("nvtree", "append");
 	test_births("fastfair", "shift");
 	test_births("toy", "array");
+	test_first();
 	return tap_done();
 }
