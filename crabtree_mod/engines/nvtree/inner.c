@@ -16,7 +16,8 @@
  * The levels above the parent nodes never change. A split adds an entry to a parent node. If that
  * is full, new inner nodes are built from the entries of the old ones, with room in every parent
  * node, before the first store of the insert, and replace the old ones by RCU. Writers append to
- * leaves meanwhile.
+ * leaves meanwhile. Parent nodes with one entry each, as published, take as much memory as the
+ * leaves. A rebuild that finds too little of it makes fewer ones, with more entries.
  *
  * Removed entries can leave a parent node empty, or without an entry for the lowest keys that lead
  * to it. The last entry before it then counts: the leaf that it names may be split there, so that
@@ -44,6 +45,9 @@
 
 #define INNER_BREATHE	1023	/* entries between two cond_resched(), as a mask */
 #define INNER_NEAR	8U	/* parent nodes that a search passes one by one */
+
+/* A rebuild allocates as much as all leaves have: it fails before it takes the last free pages */
+#define INNER_GFP	(GFP_NOIO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /* The first of the keys from @from to @to that is above @key */
 static u64 key_above(const u64 *keys, u64 from, u64 to, u64 key)
@@ -395,6 +399,18 @@ static u64 inner_count(const struct nv_inner *inner)
 	return count;
 }
 
+/* Without memory for so many parent nodes, as many as after attach; else the fewest with room */
+static struct nv_inner *inner_build(struct nv_tree *tree, struct nv_list *list, u32 pack)
+{
+	u32 entries = inner_entries(tree), i;
+	const u32 packs[] = { pack, max(pack, entries / 4), entries - 1 };
+	struct nv_inner *inner = NULL;
+
+	for (i = 0; i < ARRAY_SIZE(packs) && !inner; i++)
+		inner = crab_nv_inner_build(tree, list, packs[i], INNER_GFP);
+	return inner;
+}
+
 int crab_nv_inner_rebuild(struct nv_tree *tree)
 {
 	struct nv_inner *old = inner_of(tree);
@@ -403,7 +419,7 @@ int crab_nv_inner_rebuild(struct nv_tree *tree)
 	struct nv_inner *inner;
 	u64 began = ktime_get_ns();
 
-	inner = crab_nv_inner_build(tree, &list, pack, GFP_NOIO | __GFP_NOWARN);
+	inner = inner_build(tree, &list, pack);
 	if (!inner)
 		return -ENOMEM;
 	rcu_assign_pointer(tree->inner, inner);

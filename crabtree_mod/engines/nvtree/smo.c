@@ -19,7 +19,7 @@
  * the change, and room for r elements:
  *
  *   n > r / 2      a split into two leaves. A delete, and an insert that finds only one free leaf,
- *                  replace the leaf if n <= r
+ *                  or no memory for the entry of a second one, replace the leaf if n <= r
  *   n <= r / 2     a merge with the next leaf if the two fill three quarters of one, else a
  *                  replacement: the elements that do not count any more are dropped
  *   n = 0          an unlink: no fresh leaf. The first leaf of the list is replaced
@@ -56,6 +56,7 @@
  * @right: the next leaf, which is replaced, too, locked; its @side is NULL if there is none
  * @spare: free leaves
  * @spares: their number
+ * @full: the parent node has no room for an entry, and there is no memory for one that has
  * @count: records in nv_tree.scratch
  */
 struct nv_change {
@@ -64,6 +65,7 @@ struct nv_change {
 	struct nv_place right;
 	struct crab_spare spare[NV_SPARES];
 	u32 spares;
+	bool full;
 	u32 count;
 };
 
@@ -83,7 +85,7 @@ static void smo_give_back(struct nv_change *c, u32 from)
 		crab_pool_free(&c->write->tree->pool, c->spare[from].leaf);
 }
 
-/* Free leaves, as many as there are, their sides, and room for an entry; or -ENOMEM, -EUCLEAN */
+/* Free leaves, as many as there are, their sides, and if possible room for an entry */
 static int smo_reserve(struct nv_change *c, bool entry)
 {
 	struct nv_tree *tree = c->write->tree;
@@ -100,7 +102,7 @@ static int smo_reserve(struct nv_change *c, bool entry)
 		if (!crab_side_make(&tree->sides, c->spare[i].leaf, GFP_NOIO))
 			err = -ENOMEM;
 	if (!err && entry && !crab_nv_inner_has_room(tree, c->leaf.low))
-		err = crab_nv_inner_rebuild(tree);
+		c->full = crab_nv_inner_rebuild(tree);
 	if (err)
 		smo_give_back(c, 0);
 	return err;
@@ -341,10 +343,12 @@ static int smo_choose(struct nv_change *c, u64 key, bool delete, u32 *used)
 	int err = 0;
 
 	*used = 1;
-	if (c->count > room / 2 && c->spares == NV_SPARES && !delete) {
+	if (c->count > room / 2 && c->spares == NV_SPARES && !delete && !c->full) {
 		*used = 2;
 		return smo_split(c, key);
 	}
+	if (c->count > room && c->full)
+		return -ENOMEM;
 	if (c->count > room || !c->spares)
 		return -ENOSPC;
 	if (c->count <= room / 2)

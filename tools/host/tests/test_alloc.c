@@ -36,7 +36,7 @@ enum outcome {
 	SPLIT,		/* refused, then succeeded with a split */
 	REPLACED,	/* refused, then succeeded without a split */
 	MERGED,		/* refused after neighbours were merged to make room */
-	LATER,		/* succeeded; a change that only saves space is left for later */
+	LATER,		/* succeeded; a change that only saves space is left for later, or took less memory */
 	UNMERGED,	/* maintain left sparse neighbours as they are */
 	UNORDERED,	/* a scan succeeded; the next one has to sort the leaf again */
 	OUTCOMES
@@ -74,7 +74,7 @@ static const struct config {
 	{ "crab", "sorted", LEAF_BYTES, CRAB_STRATEGY_COW, false, BIT(SPLIT) | BIT(LATER) },
 	{ "crab", "sorted", LEAF_BYTES, CRAB_STRATEGY_SIP, true, BIT(SPLIT) | BIT(LATER) },
 	{ "crab", "sorted", LEAF_BYTES, CRAB_STRATEGY_COW, true, BIT(SPLIT) | BIT(LATER) },
-	{ "nvtree", "append", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(SPLIT) },
+	{ "nvtree", "append", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(LATER) },
 	{ "volatile", "sorted", LEAF_BYTES, 0, false, BIT(SPLIT) }, { "nbtree", "adr", LEAF_BYTES, 0, false, BIT(SPLIT) },
 	{ "nbtree", "eadr", LEAF_BYTES, 0, false, BIT(SPLIT) },
 	{ "fastfair", "shift", LEAF_BYTES, CRAB_STRATEGY_AUTO, false, BIT(LATER) },
