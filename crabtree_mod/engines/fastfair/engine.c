@@ -314,7 +314,8 @@ static void ff_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 	stats->leaves_bad = READ_ONCE(ff->quarantined) + ff->pool.spoilt;
 	stats->records = crab_counts_records(&counts, ff->records);
 	stats->capacity = engine->geo.leaves * ff->slots;
-	stats->dram_bytes = crab_sides_bytes(&ff->sides) + engine->geo.leaves / 8;
+	stats->dram_bytes = crab_sides_bytes(&ff->sides) + engine->geo.leaves / 8 +
+			    READ_ONCE(ff->extras) * sizeof(*ff->extra);
 	stats->splits = READ_ONCE(ff->splits);
 	stats->unlinks = READ_ONCE(ff->unlinks);
 	stats->repairs = ff->repairs;

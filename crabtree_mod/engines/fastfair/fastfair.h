@@ -61,6 +61,18 @@ static_assert(sizeof(struct ff_dslot) * FF_LINE_SLOTS == CRAB_LINE);
 struct ff_trace;
 
 /**
+ * struct ff_extra - an entry in memory, of a node that has none on the media
+ * @low: lowest key of the node
+ * @link: the word that links it
+ * @level: its level
+ */
+struct ff_extra {
+	u64 low;
+	u64 link;
+	u32 level;
+};
+
+/**
  * struct ff - an attached store
  * @base: the head
  * @structure: serialises splits, entries, removals, growth and shrinking of the root
@@ -71,6 +83,8 @@ struct ff_trace;
  * @changes: how often @structure was taken for a change
  * @tuning: its options
  * @locked: reads lock the leaf: because of @torn, or of the option `leaf_locks`
+ * @extras: number of entries in @extra
+ * @extra: of ascending levels, and there of descending keys; only attach and repair write it
  * @birth: the highest one
  * @records: that attach found
  * @nodes: in use
@@ -93,6 +107,8 @@ struct ff {
 	u64 changes;
 	struct ff_tuning tuning;
 	bool locked;
+	u64 extras;
+	struct ff_extra *extra;
 	u64 birth;
 	u64 records;
 	u64 nodes;

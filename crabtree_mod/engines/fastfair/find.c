@@ -17,6 +17,12 @@
  * again. Later it takes ff.structure, under which inner nodes do not change; there a link that
  * leads nowhere is damage.
  *
+ * Attach can find any number of nodes in a row that have no entry. It puts their entries into an
+ * array in memory (ff.extra). A search that has entered a node continues at the last node of that
+ * level whose entry there is not above the key, if it is further right; so its work does not grow
+ * with the number of such nodes. It enters that node as by a link, and not if the node was removed
+ * meanwhile. Repair frees the array when all nodes have entries on the media.
+ *
  * RCU keeps the block of a removed node free until all searches have left it. Its entries and its
  * link to the right remain, and lead to nodes that were in the lists when the search began.
  *
@@ -196,6 +202,43 @@ static int find_down(const struct ff *ff, u64 key, struct ff_find *find, bool ex
 	return find_enter(ff, link, find->node.level - 1, key, &find->node);
 }
 
+/* The first entry in memory of @level that is not above @key, or where it would be */
+static u64 extra_at(const struct ff *ff, u64 key, u32 level)
+{
+	u64 from = 0, to = ff->extras, mid;
+	const struct ff_extra *extra;
+
+	while (from < to) {
+		mid = from + (to - from) / 2;
+		extra = &ff->extra[mid];
+		if (extra->level < level || (extra->level == level && extra->low > key))
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+/* Goes to the right as far as the entries in memory lead; they may name nodes that were removed */
+static noinline void find_extra(const struct ff *ff, u64 key, struct ff_find *find)
+{
+	u64 i = extra_at(ff, key, find->node.level), low = find->node.low;
+	const struct ff_extra *extra;
+	struct ff_node node;
+
+	for (; i < ff->extras; i++) {
+		extra = &ff->extra[i];
+		if (extra->level != find->node.level || extra->low <= low)
+			return;
+		if (find_enter(ff, extra->link, extra->level, key, &node) ||
+		    node.low != extra->low || READ_ONCE(node.side->flags) & FF_DEAD)
+			continue;
+		find->node = node;
+		find->left = 0;
+		return;
+	}
+}
+
 static int find_node(const struct ff *ff, u64 key, u32 level, struct ff_find *find, bool exact,
 		     u64 *hops)
 {
@@ -207,8 +250,13 @@ static int find_node(const struct ff *ff, u64 key, u32 level, struct ff_find *fi
 	err = crab_ff_root(ff, &find->node);
 	if (!err && find->node.level < level)
 		return -ENOENT;
-	while (!err && find->node.level > level)
+	while (!err) {
+		if (unlikely(ff->extras))
+			find_extra(ff, key, find);
+		if (find->node.level == level)
+			break;
 		err = find_down(ff, key, find, exact, hops);
+	}
 	return err;
 }
 

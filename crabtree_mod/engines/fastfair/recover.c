@@ -23,7 +23,7 @@
  * For any content of the media step 3 is linear in the nodes: all nodes above a level have their
  * entries when it begins, and each of its descents follows entries. If a node above remains
  * without an entry, because no block is free, step 3 ends after that node's level. The nodes below
- * are found by their neighbours, as before the attach.
+ * are found by their entries in memory (find.c), as before the repair.
  *
  * A read-only attach serves the traces as they are: searches apply R1 and R2 then.
  *
@@ -122,6 +122,30 @@ static void attach_bad(struct ff_walk *walk, u64 number)
 		side->flags |= FF_BAD;
 }
 
+/* The traces are of ascending levels, and there of descending keys. Writes of lazy.c follow the list */
+static int attach_extras(struct ff *ff)
+{
+	const struct ff_trace *trace;
+	u64 n = 0;
+
+	for (trace = ff_is_lazy(ff) ? NULL : ff->traces; trace; trace = trace->next)
+		n += !trace->has_entry;
+	if (!n)
+		return 0;
+	ff->extra = kvmalloc_array(n, sizeof(*ff->extra), FF_WALK_GFP);
+	if (!ff->extra)
+		return -ENOMEM;
+	for (trace = ff->traces; trace; trace = trace->next) {
+		if (!trace->has_entry)
+			ff->extra[ff->extras++] = (struct ff_extra) {
+				.low = trace->node.low, .link = trace->node.link,
+				.level = trace->node.level,
+			};
+		cond_resched();
+	}
+	return 0;
+}
+
 static int attach_read(struct ff *ff)
 {
 	struct ff_walk walk = {
@@ -129,7 +153,7 @@ static int attach_read(struct ff *ff)
 		.visit = attach_visit, .bad = attach_bad,
 	};
 	struct crab_head head;
-	int err = crab_ff_walk(&walk);
+	int err = crab_ff_walk(&walk) ?: attach_extras(ff);
 
 	if (err)
 		return err;
@@ -216,6 +240,13 @@ static void traces_free(struct ff *ff)
 	}
 }
 
+static void extras_free(struct ff *ff)
+{
+	ff->extras = 0;
+	kvfree(ff->extra);
+	ff->extra = NULL;
+}
+
 static bool repair_is_stopped(const struct ff *ff)
 {
 	cond_resched();
@@ -262,6 +293,8 @@ int crab_ff_repair(struct crab_engine *engine, struct crab_flow *flow)
 	ff->torn = false;
 	ff->locked = ff->tuning.leaf_locks;
 	err = repair_entries(&op);
+	if (!op.missing)
+		extras_free(ff);
 	crab_ff_op_end(&op);
 	traces_free(ff);
 	return err;
@@ -272,6 +305,7 @@ void crab_ff_detach(struct crab_engine *engine)
 	struct ff *ff = ff_of(engine);
 
 	traces_free(ff);
+	extras_free(ff);
 	crab_sides_destroy(&ff->sides);
 	crab_pool_destroy(&ff->pool);
 	crab_engine_exit(&ff->base);

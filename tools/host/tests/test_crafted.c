@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file bounds the work on stores whose inner nodes are as far from their usual state as a media,
- * or deletes, can make them: the repair of fastfair adds entries to levels that have none, and
- * nvtree searches among parent nodes that deletes have emptied. The index of the layout eadr of nbtree
- * catches up with leaves that were replaced while another task had its lock. It measures no time: it
- * counts the basic blocks of the module's code that run.
+ * or deletes, can make them: the repair of fastfair adds entries to levels that have none, fastfair
+ * reads leaves that have none, and nvtree searches among parent nodes that deletes have emptied. The
+ * index of the layout eadr of nbtree catches up with leaves that were replaced while another task had
+ * its lock. It measures no time: it counts the basic blocks of the module's code that run.
  *
  *   test_crafted [NODES]
  */
@@ -62,6 +62,7 @@ struct list {
 	u64 step;		/* between the lowest keys of two nodes */
 	u64 below;		/* block of the first node of the level below */
 	u64 every;		/* a node there for each of so many has a node here */
+	bool empty;		/* leaves without records */
 };
 
 static u64 link_of(u64 block)
@@ -85,7 +86,7 @@ static void node_write(const struct list *list, u64 nth)
 	crab_head_store(&flow, geo.store_id, &head);
 	d->first = list->level ? cpu_to_le64(link_of(list->below + nth * list->every)) : 0;
 	d->zero = 0;
-	if (list->level)
+	if (list->level || list->empty)
 		return;
 	d->slot[0].key = cpu_to_le64(head.low);
 	d->slot[0].value = cpu_to_le64(nth);
@@ -169,6 +170,111 @@ static void test_repair(u64 n, bool full)
 	tap_ok(two <= LIMIT * one,
 	       "fastfair, %s: attach and repair run %llu blocks for a node without entries, %llu in twice the nodes",
 	       full ? "full" : "room", one / n, two / 2 / n);
+}
+
+/* fastfair: leaves of which no entry names any but the first */
+
+static struct crab_store *store;
+
+static void attach(bool readonly)
+{
+	struct crab_attach_options options = { .readonly = readonly };
+	struct crab_attach_report report;
+
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(!IS_ERR(store) && store->readonly == readonly, "attach: %s", report.reason);
+}
+
+/* @blobs: a store of blobs, which has none */
+static void bare_write(u64 n, bool blobs)
+{
+	struct crab_format_options options = {
+		.leaf_bytes = NODE_BYTES, .engine = "fastfair", .layout = "", .label = "",
+		.blobs = blobs,
+	};
+	struct list leaves = { .nodes = n, .step = STEP, .empty = blobs };
+	struct list above = { .level = 1, .block = n, .nodes = 1, .step = STEP, .every = 1 };
+	char reason[CRAB_REASON_LEN];
+
+	media = media_create(CRAB_POOL_OFFSET * 2 + 2 * n * NODE_BYTES);
+	tap_check(!crab_store_format(&media, &options, reason), "%s", reason);
+	attach(false);
+	geo = store->engine->geo;
+	crab_store_detach(store);
+	list_write(&leaves);
+	list_write(&above);
+	root_write(above.block);
+}
+
+static u64 end(u64 before)
+{
+	u64 cost = blocks - before;
+
+	crab_store_detach(store);
+	media_destroy(&media);
+	return cost;
+}
+
+/* Blocks for searches of all keys */
+static u64 searches(u64 leaves)
+{
+	u64 before = blocks, value, i;
+
+	for (i = 0; i < leaves; i++)
+		tap_check(!crab_store_search(store, i * STEP, &value) && value == i, "%llu", i);
+	return end(before);
+}
+
+static u64 bare_search(u64 n)
+{
+	bare_write(n, false);
+	attach(true);
+	return searches(n);
+}
+
+/* The same if repair found no block for an entry */
+static u64 full_search(u64 n)
+{
+	u64 leaves = tree_write(n, true);
+
+	attach(false);
+	return searches(leaves);
+}
+
+static u64 bare_read(u64 n)
+{
+	struct crab_record records[64];
+	struct crab_cursor cursor;
+	u64 before, read = 0;
+	int got;
+
+	bare_write(n, false);
+	attach(true);
+	before = blocks;
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY - 1);
+	while ((got = crab_cursor_read(store, &cursor, records, ARRAY_SIZE(records))) > 0)
+		read += got;
+	tap_check(!got && read == n, "%d, %llu records", got, read);
+	return end(before);
+}
+
+static u64 bare_blobs(u64 n)
+{
+	u64 before;
+
+	bare_write(n, true);
+	before = blocks;
+	attach(false);
+	return end(before);
+}
+
+static void test_bare(u64 n, const char *what, u64 (*cost)(u64 n))
+{
+	u64 one = cost(n), two = cost(2 * n);
+
+	tap_ok(two <= LIMIT * one,
+	       "fastfair, no entries: %s run %llu blocks for a leaf, %llu in twice the leaves", what,
+	       one / n, two / 2 / n);
 }
 
 /* nvtree */
@@ -299,6 +405,10 @@ int main(int argc, char **argv)
 	crab_host_seed(1);
 	test_repair(n, false);
 	test_repair(n, true);
+	test_bare(n, "searches, read-only,", bare_search);
+	test_bare(n, "searches after a repair without free blocks", full_search);
+	test_bare(n, "reads of all records, read-only,", bare_read);
+	test_bare(n, "an attach of a store of blobs and its end", bare_blobs);
 	test_search(n / 8);
 	for (order = 0; order < ORDERS; order++)
 		test_follow(n / 4, order);
