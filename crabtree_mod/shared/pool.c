@@ -264,6 +264,7 @@ static u64 pool_find_run(const struct crab_pool *pool, u32 n, u64 from, u64 end)
 
 	for (end -= end % n; end > from; end = first) {
 		first = end - n;
+		/* pool_lend_run() tests the run again, under the lock */
 		if (data_race(find_next_bit(pool->used, end, first)) >= end)
 			return first;
 		if ((first & POOL_BREATHE) < n)

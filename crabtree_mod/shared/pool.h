@@ -190,11 +190,9 @@ int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u3
  * @leave: as of crab_pool_alloc()
  * @first: out: the lowest number of the run, a multiple of @n
  *
- * Runs come from the top, below @end. Single leaves come from the bottom upwards, so that
- * they break runs up late. The search begins where the last one ended, and reads the bitmap once
- * at most, without crab_pool.lock; it begins again if a leaf of the run that it found is allocated
- * meanwhile.
- *
+ * Runs come from the top, below @end, and single leaves from the bottom, so that they break runs up
+ * late. The search begins where the last one ended, and reads the bitmap once, without the lock;
+ * and again if a leaf of the run that it found is allocated meanwhile.
  * Context: may sleep; takes crab_pool.lock.
  * Return: 0, or -ENOSPC with nothing allocated.
  */
@@ -231,7 +229,6 @@ bool crab_pool_needs_refill(const struct crab_pool *pool);
  * @n: how many, with no reserve
  *
  * As an allocation, it looks for ended grace periods before it answers that there are too few.
- *
  * Context: any but interrupts; may take crab_pool.lock. The result is a hint, unless the caller
  * keeps others from allocating.
  * Return: true if so.
@@ -294,8 +291,8 @@ u64 crab_pool_lent(struct crab_pool *pool);
  * @pool: the pool
  * @later: memory from kmalloc() with @leaf set; the pool's from now on
  *
- * The leaf is free after a grace period of RCU. No callback runs: an allocation or a test that finds
- * too few leaves looks for ended ones, and so does this function if many leaves wait.
+ * The leaf is free after a grace period of RCU. No callback runs: an allocation or a test that
+ * finds too few leaves looks for ended ones, and so does this function if many leaves wait.
  * Context: any but interrupts; takes crab_pool.lock.
  */
 void crab_pool_free_later(struct crab_pool *pool, struct crab_later *later);

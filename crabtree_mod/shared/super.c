@@ -7,8 +7,8 @@
  * it leaves the other one whole; each number from the media is checked against its range before
  * it is used.
  *
- * The state "clean" and the engine root of a copy count only if the other copy is valid, too: if that
- * was newer and is damaged now, the store has been in use since.
+ * The state "clean" and the engine root of a copy count only if the other copy is valid, too: if
+ * that was newer and is damaged now, the store has been in use since.
  *
  * Crash table of an update (P3): any subset of the new words in the copy that is not in use ->
  * its crc fails, or it is the old or the new copy as a whole -> the store has the old or the

@@ -2,10 +2,10 @@
 /*
  * This file implements attach of a store of commits.
  *
- * Invariants: a list that counts is durable (P4) before attach writes anything else, since the caches
- * of a kernel that stopped may hold one that is not; it counts until all of its writes are durable. A
- * list that does not count never will: its check is 0, durably (P4), before the first operation. In a
- * store that is read-only the list remains in force, and readers see its writes.
+ * Invariants: a list that counts is durable (P4) before attach writes anything else, since the
+ * caches of a kernel that stopped may hold one that is not; it counts until all of its writes are
+ * durable. A list that does not count never will: its check is 0, durably (P4), before the first
+ * operation. In a store that is read-only the list remains in force, and readers see its writes.
  *
  * Attach looks at no condition again: they held when the list was written.
  *

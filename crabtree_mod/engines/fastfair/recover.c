@@ -122,7 +122,7 @@ static void attach_bad(struct ff_walk *walk, u64 number)
 		side->flags |= FF_BAD;
 }
 
-/* The traces are of ascending levels, and there of descending keys. Writes of lazy.c follow the list */
+/* Traces are of ascending levels, and there of descending keys. Writes of lazy.c follow the list */
 static int attach_extras(struct ff *ff)
 {
 	const struct ff_trace *trace;

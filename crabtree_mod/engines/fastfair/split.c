@@ -26,9 +26,9 @@
  * A root with a sibling grows: a fresh root without entries (P7), then the word in the head, which
  * is durable with the entry of the sibling (P13). Until then the head may name the old root, whose
  * level is complete. A leaf splits only if the pool has the blocks for all levels that split with
- * it, so that a full store, too, has an entry for each node. An insert that finds fewer blocks waits
- * for the readers of removed nodes; no other task removes nodes meanwhile. Without memory for the
- * side of a fresh inner node, the node below remains without an entry until the next attach, and is
+ * it, so that a full store, too, has an entry for each node. An insert that finds fewer waits for
+ * the readers of removed nodes; no other task removes nodes meanwhile. Without memory for the side
+ * of a fresh inner node, the node below remains without an entry until the next attach, and is
  * found all the same.
  *
  * Invariant: a node is complete and durable before any word names it.

@@ -41,8 +41,8 @@ bool crab_ea_smo_unlink(struct nb_write *write, u64 key);
  * @write: the write
  * @leaf: the leaf, whose @smo is set
  * Context: RCU.
- * Return: false if crab_ea_leaf_of() returned NULL, if a record of the leaf cannot be read, or if the
- * memory of a leaf has failed.
+ * Return: false if crab_ea_leaf_of() returned NULL, if a record of the leaf cannot be read, or if
+ * the memory of a leaf has failed.
  */
 bool crab_ea_smo_finish(struct nb_write *write, struct nb_leaf *leaf);
 

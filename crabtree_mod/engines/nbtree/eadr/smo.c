@@ -44,8 +44,8 @@
  * The old leaf is freed when the index does not lead to it any more, and after a grace period: a
  * swap that was delayed cannot hit a leaf with a new use.
  *
- * If the memory of a fresh leaf fails before the list has it, no task completes the steps, and the old
- * leaf keeps its range. No leaf begins to move after memory has failed.
+ * If the memory of a fresh leaf fails before the list has it, no task completes the steps, and the
+ * old leaf keeps its range. No leaf begins to move after memory has failed.
  *
  * Media that changes under an attached store is compared with memory, as far as that knows it,
  * before a leaf moves. A record that is frozen in a leaf without nb_leaf.smo is damage, too.

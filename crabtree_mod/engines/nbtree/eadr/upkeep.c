@@ -131,7 +131,7 @@ static void queue_apply(struct ea_tree *tree)
 	/* Pairs with smp_store_release() in smo_gone() */
 	if (leaf && smp_load_acquire(&leaf->gone))
 		leaf_follow(tree, leaf);
-	/* The oldest first: the index has followed those before it in time, unless a task is late */
+	/* The oldest first: the index has followed those before it, unless a task is late */
 	for (node = llist_reverse_order(llist_del_all(&tree->queue)); node; node = next) {
 		cond_resched();
 		next = node->next;
