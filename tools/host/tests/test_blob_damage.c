@@ -26,7 +26,7 @@
 #define LEAVES		512U
 #define NAMES		120U
 #define NODES		8192U
-#define SLAB_WORD	((CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, slab_bytes)) / sizeof(u64))
+#define SLAB_OFFSET	(CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, slab_bytes))
 
 /* The crc of a leaf of `encoded` covers its words */
 static const char * const engines[][2] = {
@@ -98,7 +98,7 @@ static int name_get(u32 i)
 	u32 bytes = name_make(name, i);
 	int err = crab_named_get(store, name, bytes, &get);
 
-	tap_check(err || (get.bytes == bytes && !memcmp(name, value, bytes)), "value of name %u", i);
+	tap_check(err || (get.bytes == bytes && !memcmp(name, value, bytes)), "value of %u", i);
 	return err;
 }
 
@@ -156,7 +156,7 @@ static void test_numbers(void)
 		media.base[CRAB_BLOBS_OFFSET + bit / 8] ^= 1 << bit % 8;
 		tap_check(attach_readonly(), "bit %u", bit);
 		served = names_are_true(2);
-		tap_check(name_get(3) == (served ? -ENOENT : -EUCLEAN), "bit %u: an unknown name", bit);
+		tap_check(name_get(3) == (served ? -ENOENT : -EUCLEAN), "bit %u: a new name", bit);
 		lost += !served;
 		crab_store_abandon(store);
 		media.base[CRAB_BLOBS_OFFSET + bit / 8] ^= 1 << bit % 8;
@@ -235,7 +235,7 @@ static const struct {
 	const char *name;
 	int (*write)(u64 key);
 } writes[] = {
-	{ "put", put }, { "erase", erase }, { "commit", commit }, { "put with a snapshot", put_noted },
+	{ "put", put }, { "erase", erase }, { "commit", commit }, { "noted put", put_noted },
 };
 
 static int get(u64 key)
@@ -244,7 +244,7 @@ static int get(u64 key)
 	struct crab_blob_read read = { .key = key, .buffer = value, .capacity = sizeof(value) };
 	int err = crab_blob_get(store, &read);
 
-	tap_check(err || !memcmp(value, values[key], sizeof(value)), "another value of key %llu", key);
+	tap_check(err || !memcmp(value, values[key], sizeof(value)), "value of key %llu", key);
 	return err;
 }
 
@@ -297,7 +297,7 @@ static struct {
 
 static void blind_loading(struct crab_shadow *shadow, u32 word)
 {
-	if (word != SLAB_WORD || blind.now)
+	if (word != SLAB_OFFSET / sizeof(u64) || blind.now)
 		return;
 	memcpy(blind.was, blind.leaf, blind.bytes);
 	memset(blind.leaf, 0xff, blind.bytes);
@@ -307,8 +307,9 @@ static void blind_loading(struct crab_shadow *shadow, u32 word)
 static struct crab_shadow *blind_begin(u64 leaf)
 {
 	struct crab_shadow *shadow = crab_shadow_create(&media, NODES);
-	const struct crab_layout *layout = crab_layout_by_id(store->engine->own, store->super.layout);
+	const struct crab_layout *layout;
 
+	layout = crab_layout_by_id(store->engine->own, store->super.layout);
 	shadow->model = crab_shadow_model_of(layout->needs);
 	blind.bytes = store->super.leaf_bytes;
 	blind.leaf = media.base + crab_leaf_offset(&store->engine->geo, leaf);
@@ -369,7 +370,7 @@ static void test_blind(const char *engine, const char *layout)
 		store = store_attach(&media);
 	}
 	tap_check(found > 1, "%u leaves are noticed", found);
-	tap_ok(true, "%s %s: attach notices %u of %u leaves that read ones when their blobs are marked",
+	tap_ok(true, "%s %s: attach notices %u of %u leaves that read ones when blobs are marked",
 	       engine, layout, found, hidden);
 	end();
 }
@@ -396,7 +397,7 @@ static void test_check(void)
 	crab_store_check(store, &report);
 	tap_check(!report.damage.count, "%s", report.damage.what);
 	tap_check(hidden > 1 && found == hidden, "%u of %u leaves", found, hidden);
-	tap_ok(true, "clfb encoded: CHECK reports each of %u leaves that it cannot read again", hidden);
+	tap_ok(true, "clfb encoded: CHECK reports each of %u leaves that it cannot read", hidden);
 	end();
 }
 
