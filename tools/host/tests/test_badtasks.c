@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests memory that fails under the layout `eadr` of nbtree while an insert splits a leaf: the
- * insert stays at each of its places in turn, and the memory of the fresh leaves fails.
+ * This file tests memory that fails under the layout `eadr` of nbtree while an insert splits a leaf:
+ * the insert stays at each of its places in turn, and the memory of the fresh leaves fails.
  *
- * Then no other task accesses that memory, whether the index leads to the leaves already or not. The
- * insert does not, either, when it goes on, unless it was in an RCU section: then its access was under
- * way. As long as the old leaf is not gone, it serves its records.
+ * Then no other task accesses that memory, whether the index leads to the leaves already or not.
+ * The insert does not, either, when it goes on, unless it was in an RCU section: then its access
+ * was under way. As long as the old leaf is not gone, it serves its records.
  *
  *   test_badtasks
  */
@@ -171,7 +171,7 @@ int main(void)
 	while (tasks_parked());
 	for (phase = 0; phase < PHASES; phase++)
 		tap_check(bad.seen[phase], "the insert never stays in phase %u", phase);
-	tap_ok(true, "eadr: memory of fresh leaves fails at each of %u places of an insert, and is not accessed since",
+	tap_ok(true, "eadr: memory of fresh leaves fails at each of %u places of an insert: no access since",
 	       place - 1);
 	return tap_done();
 }

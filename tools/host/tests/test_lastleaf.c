@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests two inserts into one full leaf of nbtree, while the pool has just the leaves for one
- * split: an insert returns -ENOSPC only if its leaf is full and no task moves it.
+ * This file tests two inserts into one full leaf of nbtree, while the pool has just the leaves for
+ * one split: an insert returns -ENOSPC only if its leaf is full and no task moves it.
  *
  * With the layout `adr` both succeed in any order of the tasks. With `eadr` one exception is
- * permitted: while the other task has taken the leaves and has not begun to move the leaf yet, no free
- * leaf is left and the leaf is full; an insert does not wait for that task.
+ * permitted: while the other task has taken the leaves and has not begun to move the leaf yet, no
+ * free leaf is left and the leaf is full; an insert does not wait for that task.
  *
  *   test_lastleaf
  */
@@ -131,7 +131,7 @@ static void run_eadr(void)
 		tap_check(!last.err[0], "place %u: error %d", place, last.err[0]);
 	} while (tasks_parked());
 	tap_ok(last.refused && last.refused < place,
-	       "eadr: an insert stays at each of %u places, and another one into the leaf is refused at %u only",
+	       "eadr: an insert stays at each of %u places, another one is refused at %u of them",
 	       place - 1, last.refused);
 }
 
