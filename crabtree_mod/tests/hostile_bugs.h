@@ -47,3 +47,5 @@
 "3510002a9fe5497a0000b54423d905cebcfc85f60859bc6f13da",
 /* the judge wanted a store of eadr to be writable in a region whose caches do not persist */
 "cfc9087c2118431608306a5866f308dcfdfc1a3201d7e0aae1b6080d163f571f000b54940100",
+/* fastfair: a search found leaves after a quarantined one that scans passed over */
+"19e006048857ec5604152ede0bcd01e3ea36c50a",

@@ -17,11 +17,12 @@
  * again. Later it takes ff.structure, under which inner nodes do not change; there a link that
  * leads nowhere is damage.
  *
- * Attach can find any number of nodes in a row that have no entry. It puts their entries into an
- * array in memory (ff.extra). A search that has entered a node continues at the last node of that
- * level whose entry there is not above the key, if it is further right; so its work does not grow
- * with the number of such nodes. It enters that node as by a link, and not if the node was removed
- * meanwhile. Repair frees the array when all nodes have entries on the media.
+ * Attach can find any number of nodes in a row that have no entry. If it finds no damage, it puts
+ * their entries into an array in memory (ff.extra). A search that has entered a node continues at
+ * the last node of that level whose entry there is not above the key, if it is further right; so
+ * its work does not grow with the number of such nodes. It enters that node as by a link, and not
+ * if the node was removed meanwhile. Repair frees the array when all nodes have entries on the
+ * media.
  *
  * RCU keeps the block of a removed node free until all searches have left it. Its entries and its
  * link to the right remain, and lead to nodes that were in the lists when the search began.

@@ -122,13 +122,18 @@ static void attach_bad(struct ff_walk *walk, u64 number)
 		side->flags |= FF_BAD;
 }
 
-/* Traces are of ascending levels, and there of descending keys. Writes of lazy.c follow the list */
+/*
+ * Traces are of ascending levels, and there of descending keys. Writes of lazy.c follow the list.
+ * With damage searches do so, too: as scans do, they end at a node that is quarantined
+ */
 static int attach_extras(struct ff *ff)
 {
 	const struct ff_trace *trace;
 	u64 n = 0;
 
-	for (trace = ff_is_lazy(ff) ? NULL : ff->traces; trace; trace = trace->next)
+	if (ff_is_lazy(ff) || ff->base.damage.count)
+		return 0;
+	for (trace = ff->traces; trace; trace = trace->next)
 		n += !trace->has_entry;
 	if (!n)
 		return 0;
