@@ -116,7 +116,7 @@ const char *text_escape(const char *text, size_t bytes, char *room);
 
 void json_u64(struct json_object *object, const char *name, uint64_t value);
 void json_text(struct json_object *object, const char *name, const char *text);
-/* ... of a field of @len bytes, which may lack the NUL */
+/* As json_text(); a field of @len bytes may end without a NUL */
 void json_field(struct json_object *object, const char *name, const char *text, size_t len);
 int json_print(struct json_object *object);
 

@@ -7,6 +7,7 @@
 #include "crabctl.h"
 
 #include <errno.h>
+#include <iconv.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -234,34 +235,22 @@ struct json_object *typed_json(unsigned int type, const void *value, uint32_t by
 	return json;
 }
 
-/* Length of the first character; 0: it is not one of Unicode, or not in its shortest form */
-static size_t utf8_length(const unsigned char *text, size_t bytes)
-{
-	static const uint32_t lowest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t length = text[0] >> 5 == 0x6 ? 2 : text[0] >> 4 == 0xe ? 3 : text[0] >> 3 == 0x1e ? 4 : 0;
-	uint32_t code = text[0] & (0x7f >> length);
-	size_t i;
-
-	if (text[0] < 0x80)
-		return 1;
-	if (!length || length > bytes)
-		return 0;
-	for (i = 1; i < length; i++) {
-		if (text[i] >> 6 != 2)
-			return 0;
-		code = code << 6 | (text[i] & 0x3f);
-	}
-	return code >= lowest[length] && code <= 0x10ffff && code >> 11 != 0x1b ? length : 0;
-}
-
+/* UTF-16 has exactly the characters of Unicode */
 bool is_utf8(const char *text, size_t bytes)
 {
-	size_t length;
+	char room[256], *to, *from = (char *)text;
+	iconv_t check = iconv_open("UTF-16LE", "UTF-8");
+	size_t left = sizeof(room), n = 0;
 
-	for (; bytes; text += length, bytes -= length) {
-		length = utf8_length((const unsigned char *)text, bytes);
-		if (!length)
-			return false;
+	if (check == (iconv_t)-1)
+		return true;
+	while (bytes) {
+		to = room;
+		left = sizeof(room);
+		n = iconv(check, &from, &bytes, &to, &left);
+		if (n == (size_t)-1 && errno != E2BIG)
+			break;
 	}
-	return true;
+	iconv_close(check);
+	return !bytes;
 }

@@ -28,8 +28,8 @@
  * level is complete. A leaf splits only if the pool has the blocks for all levels that split with
  * it, so that a full store, too, has an entry for each node. An insert that finds fewer waits for
  * the readers of removed nodes; no other task removes nodes meanwhile. Without memory for the side
- * of a fresh inner node, the node below remains without an entry until the next attach, and is
- * found all the same.
+ * of a fresh inner node, the next attach adds the entry of the node under it. Searches find that
+ * node by its left neighbour.
  *
  * Invariant: a node is complete and durable before any word names it.
  *

@@ -491,7 +491,7 @@ static void test_detach(void)
 	tap_ok(true, "a detach ends the snapshots of names; they are closed after it");
 }
 
-/* Names that have the same crc; the type of a value tells which one it is */
+/* Names that have the same crc; the type of a value is the number of its name */
 
 static void same_put(struct world *w, u32 n, u8 type)
 {
