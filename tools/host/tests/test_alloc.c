@@ -17,6 +17,7 @@
 
 #include "alloc.h"
 #include "engines/crab/format.h"
+#include "engines/fastfair/tree.h"
 #include "engines/nvtree/tuning.h"
 #include "engines/crab/sorted/tuning.h"
 #include "model.h"
@@ -347,15 +348,30 @@ static void run_attach_torn(struct run *run)
 	for (i = 0; i < LEAVES; i++) {
 		if (!strcmp(run->config->layout, "sorted"))
 			tear_sorted(run_leaf(run, i), slots);
-		else if (!strcmp(run->config->layout, "shift"))	/* its slots begin later */
-			tear_sorted((void *)run_leaf(run, i) + sizeof(struct crab_dslot),
-				    slots - 1);
 		else
 			tear_slotted(run_leaf(run, i), slots);
 	}
 	run_attach(run, false);
 	crab_store_info(run->store, &info);
 	tap_check(info.stats.repairs, "nothing was torn");
+	model_compare(run->model, run->store);
+}
+
+/* Removes the last entry of the root of fastfair, as a cut before its store leaves it */
+static void run_attach_no_entry(struct run *run)
+{
+	u64 link = le64_to_cpu(ff_head(&run->media)->next);
+	struct ff_dnode *root = (void *)run_leaf(run, (link & CRAB_LINK_MASK) - 1);
+	u32 slots = crab_ff_slots(run->config->leaf_bytes), end = 0;
+	struct crab_store_info info;
+
+	while (end < slots && root->slot[end].key != cpu_to_le64(CRAB_KEY_EMPTY))
+		end++;
+	tap_check(root->head.own && end, "a root without entries");
+	root->slot[end - 1].key = cpu_to_le64(CRAB_KEY_EMPTY);
+	run_attach(run, false);
+	crab_store_info(run->store, &info);
+	tap_check(info.stats.repairs, "no entry was missing");
 	model_compare(run->model, run->store);
 }
 
@@ -390,8 +406,12 @@ static void run_attaches(struct run *run)
 		return;
 	model_compare(run->model, run->store);
 	run_end(run, false);
-	if (!strcmp(run->config->engine, "crab")) {	/* others leave nothing torn */
+	if (!strcmp(run->config->engine, "crab")) {
 		run_attach_torn(run);
+		run_end(run, false);
+	}
+	if (!strcmp(run->config->engine, "fastfair")) {
+		run_attach_no_entry(run);
 		run_end(run, false);
 	}
 	run_attach_damaged(run);
