@@ -42,7 +42,8 @@ TRACE_EVENT(crabtree_op,
 				   { 0x23, "DELETE" }, { 0x24, "SCAN" }, { 0x25, "BATCH" },
 				   { 0x26, "CHECK" }, { 0x27, "FORMAT" },
 				   { 0x28, "DELETE_RANGE" }, { 0x2b, "PUT" },
-				   { 0x2c, "GET" }, { 0x2d, "ERASE" }, { 0x2e, "LIST" }),
+				   { 0x2c, "GET" }, { 0x2d, "ERASE" }, { 0x2e, "LIST" },
+				   { 0x2f, "NAMES" }, { 0x30, "COMMIT" }),
 		  __entry->flags, __entry->key, __entry->count, __entry->result)
 );
 
