@@ -10,6 +10,7 @@
 #include <linux/string.h>
 
 #include "blob_value.h"
+#include "engines/crab/sorted/tuning.h"
 #include "kunit.h"
 #include "store/blob.h"
 
@@ -172,8 +173,8 @@ static void unfinished_format(struct unfinished *u)
 		.force = true, .leaf_bytes = 512, .engine = u->engine, .layout = u->layout,
 		.label = "new", .blobs = u->blobs, .unfinished = &super,
 	};
-	const struct crab_attach_options options = { .unfinished = &super };
 	struct crab_test *t = u->test->priv;
+	const struct crab_attach_options options = { .unfinished = &super, .tuning = t->tuning };
 	char reason[CRAB_REASON_LEN];
 
 	KUNIT_ASSERT_EQ(u->test, crab_store_format(&t->media, &format, reason), 0);
@@ -220,9 +221,12 @@ static void unfinished_finish(struct unfinished *u)
 static void unfinished_cut(struct kunit *test, const char *engine, const char *layout, bool blobs)
 {
 	struct unfinished *u = unfinished_begin(test, engine, layout, blobs);
+	struct crab_test *t = test->priv;
 
 	step_begin(u);
 	unfinished_format(u);
+	/* the writes that follow may run on another CPU, whose fences do not cover these cleans */
+	KUNIT_EXPECT_EQ(test, crab_shadow_pending(t->shadow), 0U);
 	step_end(u, OLD | NONE, NONE);
 	KUNIT_EXPECT_EQ(test, u->found, (u32)(OLD | NONE));
 	unfinished_fill(u);
@@ -238,6 +242,12 @@ static void unfinished_slotted(struct kunit *test)
 
 static void unfinished_sorted(struct kunit *test)
 {
+	static const struct crab_tuning tuning = {
+		.strategy = CRAB_STRATEGY_COW, .on_demand = true,
+	};
+	struct crab_test *t = test->priv;
+
+	t->tuning = &tuning;
 	unfinished_cut(test, "crab", "sorted", false);
 }
 

@@ -16,6 +16,9 @@
  * Each last store is one word, so that a cut leaves the record or the value before or after it. A
  * free slot is written only after the store that cleared its bit is durable (P6).
  *
+ * In the layout `bare`, which begins with one word, every fourth slot lies in two lines. As the
+ * publication counts, an insert cleans one of them: a cut may lose the value.
+ *
  * Locking: clfb_tree.lock.
  */
 #include <linux/bitops.h>

@@ -53,4 +53,6 @@ void crab_bitmap_rebuild(struct crab_write *write)
 		cond_resched();
 	}
 	crab_clean(write->flow, bitmap_word(tree, 0), words * sizeof(__le64));
+	/* P12: the bitmap is that of this attach; an unfinished store has no superblock to fence */
+	crab_fence(write->flow, CRAB_P12_ALLOCATED);
 }
