@@ -21,6 +21,7 @@
 #include <linux/idr.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
+#include <linux/pm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -89,8 +90,20 @@ static int device_uevent(crab_uevent_device *dev, struct kobj_uevent_env *env)
 	return err ?: uevent_label(env, info.store.super.label);
 }
 
+/* Processes are frozen. If the module was loaded since the notifiers ran, nothing is parked yet */
+static int device_freeze(struct device *dev)
+{
+	crab_devices_park(-EBUSY);
+	return 0;
+}
+
+static const struct dev_pm_ops crab_device_pm = {
+	.freeze		= device_freeze,
+};
+
 static struct class crab_class = {
 	.name		= "crabtree",
+	.pm		= &crab_device_pm,
 	.dev_groups	= crab_device_groups,
 	.dev_uevent	= device_uevent,
 	.dev_release	= device_free,

@@ -35,7 +35,8 @@ detached() {
 	must store "$dev" fill 2000
 }
 
-# The module is loaded after the kernel has notified its drivers: it gets the end alone
+# The module is loaded after the kernel has notified its drivers: its store is detached when all
+# processes are frozen, and attached by the end
 loaded_between() {
 	need_snapshot
 	need_scratch
@@ -45,6 +46,8 @@ loaded_between() {
 	dev=$(device "phys:*")
 	must store "$dev" format
 	must store "$dev" fill 1000
+	equal "$(store "$dev" info state)" 1 "state before the image"
+	equal "$(image "$dev" <&3)" 3 "state in the image"
 	exec 3>&-
 	equal "$(store "$dev" info state)" 1 state
 	must store "$dev" verify 1000
@@ -77,7 +80,7 @@ added_meanwhile() {
 tests() {
 	it detached "an image is to be made: stores are detached; EBUSY until it is" make
 	it detached "an image is to replace this kernel: stores are detached; EBUSY" restore
-	it loaded_between "the module is loaded before an image is made: its stores are attached once"
+	it loaded_between "the module is loaded before an image is made: its stores are detached in it"
 	it added_meanwhile "a region is added before an image is made: its store is detached until it is"
 }
 
