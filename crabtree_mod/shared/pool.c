@@ -47,6 +47,7 @@ int crab_pool_init(struct crab_pool *pool, u64 leaves)
 	pool->later = NULL;
 	pool->later_end = &pool->later;
 	pool->waiting = 0;
+	pool->settled = 0;
 	pool->closed = false;
 	return 0;
 }
@@ -197,22 +198,32 @@ static void pool_put(struct crab_pool *pool, u64 leaf)
 	WRITE_ONCE(pool->freed, pool->freed + 1);
 }
 
-/* Frees up to @most leaves whose grace period has ended; true if that were so many */
-static bool pool_settle(struct crab_pool *pool, u32 most)
+/* Frees the leaf that has waited longest */
+static void pool_settle_one(struct crab_pool *pool)
 {
-	struct crab_later *later;
+	struct crab_later *later = pool->later;
 
+	pool->later = later->next;
+	if (!pool->later)
+		pool->later_end = &pool->later;
+	pool->waiting--;
+	pool->settled++;
+	pool_put(pool, later->leaf);
+	kfree(later);
+}
+
+/*
+ * Frees up to @most leaves whose grace period has ended, or that were handed over before @until;
+ * true if that were so many
+ */
+static bool pool_settle(struct crab_pool *pool, u32 most, u64 until)
+{
 	lockdep_assert_held(&pool->lock);
 	for (; most; most--) {
-		later = pool->later;
-		if (!later || !poll_state_synchronize_rcu(later->cookie))
+		if (!pool->later || (pool->settled >= until &&
+				     !poll_state_synchronize_rcu(pool->later->cookie)))
 			return false;
-		pool->later = later->next;
-		if (!pool->later)
-			pool->later_end = &pool->later;
-		pool->waiting--;
-		pool_put(pool, later->leaf);
-		kfree(later);
+		pool_settle_one(pool);
 	}
 	return true;
 }
@@ -226,7 +237,7 @@ static bool pool_is_enough(const struct crab_pool *pool, u32 n, u32 leave)
 static int pool_admit(struct crab_pool *pool, u32 n, u32 leave)
 {
 	lockdep_assert_held(&pool->lock);
-	while (!pool_is_enough(pool, n, leave) && pool_settle(pool, POOL_SETTLES))
+	while (!pool_is_enough(pool, n, leave) && pool_settle(pool, POOL_SETTLES, 0))
 		;
 	return pool->closed || !pool_is_enough(pool, n, leave) ? -ENOSPC : 0;
 }
@@ -304,14 +315,14 @@ out:
 	return err;
 }
 
-/* Frees all leaves whose grace period has ended */
-static void pool_look(struct crab_pool *pool)
+/* Frees all leaves whose grace period has ended, or that were handed over before @until */
+static void pool_look(struct crab_pool *pool, u64 until)
 {
 	bool more;
 
 	do {
 		spin_lock(&pool->lock);
-		more = pool_settle(pool, POOL_SETTLES);
+		more = pool_settle(pool, POOL_SETTLES, until);
 		spin_unlock(&pool->lock);
 	} while (more);
 }
@@ -335,7 +346,7 @@ int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *
 
 	/* Leaves that wait for readers may break runs up */
 	if (pool_waits(pool))
-		pool_look(pool);
+		pool_look(pool, 0);
 	do {
 		if (!pool_has(pool, (u64)n + leave))
 			return -ENOSPC;
@@ -391,16 +402,30 @@ bool crab_pool_needs_refill(const struct crab_pool *pool)
 bool crab_pool_has(struct crab_pool *pool, u64 n)
 {
 	if (!pool_has(pool, n) && pool_waits(pool))
-		pool_look(pool);
+		pool_look(pool, 0);
 	return pool_has(pool, n);
+}
+
+/* Number of leaves that were ever handed over to wait for readers */
+static u64 pool_handed(struct crab_pool *pool)
+{
+	u64 handed;
+
+	spin_lock(&pool->lock);
+	handed = pool->settled + pool->waiting;
+	spin_unlock(&pool->lock);
+	return handed;
 }
 
 bool crab_pool_wait(struct crab_pool *pool)
 {
+	u64 until = pool_handed(pool);
+
 	if (!pool_waits(pool))
 		return false;
+	/* Polling overlooks the end of a grace period that an expedited one began before */
 	synchronize_rcu();
-	pool_look(pool);
+	pool_look(pool, until);
 	return true;
 }
 
@@ -464,6 +489,6 @@ void crab_pool_free_later(struct crab_pool *pool, struct crab_later *later)
 	pool->waiting++;
 	/* Two for one: so all but so many are free soon after their grace period */
 	if (pool->waiting > CRAB_POOL_WAITING)
-		pool_settle(pool, 2);
+		pool_settle(pool, 2, 0);
 	spin_unlock(&pool->lock);
 }

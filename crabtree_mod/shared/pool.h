@@ -58,12 +58,12 @@ struct crab_later {
  * @stocked: number of entries in @stock
  * @raw: leaves that are being prepared: one or none
  * @spoilt: free leaves whose memory cannot be read: set in @used, never allocated
- * @bad: one bit for each leaf; set: it is one of @spoilt. NULL where no page of the pool is bad, or
- *	without memory
+ * @bad: one bit for each leaf; set: it is one of @spoilt. NULL if none is, or without memory
  * @lent: leaves of runs, which belong to a layer above the engine: set in @used
  * @run: leaf below which the search for a run begins
  * @later: leaves that wait for readers, in the order in which they were handed over
  * @waiting: number of leaves in @later
+ * @settled: number of leaves that have left @later, and are free
  * @later_end: the NULL pointer that ends @later
  * @closed: nothing can be allocated: the engine does not know all leaves in use
  */
@@ -85,6 +85,7 @@ struct crab_pool {
 	struct crab_later *later;
 	struct crab_later **later_end;
 	u64 waiting;
+	u64 settled;
 	bool closed;
 };
 
@@ -229,8 +230,7 @@ bool crab_pool_needs_refill(const struct crab_pool *pool);
  * @n: how many, with no reserve
  *
  * As an allocation, it looks for ended grace periods before it answers that there are too few.
- * Context: any but interrupts; may take crab_pool.lock. The result is a hint, unless the caller
- * keeps others from allocating.
+ * Context: any but interrupts; may take crab_pool.lock. A hint, unless no other task allocates.
  * Return: true if so.
  */
 bool crab_pool_has(struct crab_pool *pool, u64 n);

@@ -43,9 +43,6 @@
 #include "shared/lock.h"
 #include "tree.h"
 
-/* One is enough, but polling may overlook the end of an expedited grace period */
-#define RESERVE_WAITS	3
-
 /* Allocates a block and its side, and leaves @leave; FF_NONE: no block, or no memory */
 static u64 fresh_alloc(struct ff *ff, u32 leave, int *err)
 {
@@ -83,7 +80,7 @@ int crab_ff_op_reserve(struct ff_op *op, u64 key)
 {
 	struct crab_pool *pool = &op->ff->pool;
 	bool newly = !op->structure;
-	u32 above, waits;
+	u32 above;
 	int err;
 
 	crab_ff_op_lock(op);
@@ -93,7 +90,7 @@ int crab_ff_op_reserve(struct ff_op *op, u64 key)
 	if (err)
 		return err;
 	op->fresh = fresh_alloc(op->ff, above, &err);
-	for (waits = 0; err == -ENOSPC && waits < RESERVE_WAITS && crab_pool_wait(pool); waits++)
+	if (err == -ENOSPC && crab_pool_wait(pool))
 		op->fresh = fresh_alloc(op->ff, above, &err);
 	return err;
 }

@@ -59,6 +59,7 @@ long crab_host_pages = LONG_MAX;
 __thread unsigned int crab_host_rcu_depth;
 __thread const void *crab_host_rcu_freed[40];
 __thread unsigned int crab_host_rcu_count;
+bool crab_host_poll_late;
 
 #endif
 

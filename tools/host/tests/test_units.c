@@ -186,6 +186,23 @@ static void test_pool_stock(void)
 	crab_pool_destroy(&pool);
 }
 
+/* A leaf is free after a wait, also if polling overlooks the end of the grace period */
+static void test_pool_wait(void)
+{
+	struct crab_later *later = kmalloc(sizeof(*later), GFP_KERNEL);
+	struct crab_pool pool;
+
+	tap_check(later && !crab_pool_init(&pool, 70) && crab_pool_mark(&pool, 7), "init");
+	later->leaf = 7;
+	crab_host_poll_late = true;
+	crab_pool_free_later(&pool, later);
+	tap_check(!crab_pool_has(&pool, 70), "free too early");
+	tap_ok(crab_pool_wait(&pool) && crab_pool_has(&pool, 70) && !crab_pool_wait(&pool),
+	       "pool: a wait frees leaves that polling overlooks");
+	crab_host_poll_late = false;
+	crab_pool_destroy(&pool);
+}
+
 /* L1: stored words are on the media, and counted */
 static void test_persist(bool fence_only)
 {
@@ -420,6 +437,7 @@ int main(void)
 	test_index_random(3, 5000, 2500);
 	test_pool();
 	test_pool_stock();
+	test_pool_wait();
 	test_persist(true);
 	test_persist(false);
 	test_crc();

@@ -168,7 +168,7 @@ bool crab_ea_reclaim(struct ea_tree *tree)
 		smp_rmb();	/* Pairs with smp_wmb() below: the caller reads ea_tree.freed */
 		return false;
 	}
-	synchronize_rcu();
+	crab_pool_wait(&tree->nb.pool);
 	atomic64_inc(&tree->freed);
 	smp_wmb();	/* a task that has nothing to wait for sees that leaves became free */
 	atomic64_set(&tree->synced, retired);

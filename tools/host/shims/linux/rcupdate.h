@@ -107,6 +107,7 @@ void synchronize_rcu(void);
 extern __thread unsigned int crab_host_rcu_depth;
 extern __thread const void *crab_host_rcu_freed[40];
 extern __thread unsigned int crab_host_rcu_count;
+extern bool crab_host_poll_late;	/* polling overlooks the ends of grace periods */
 
 static inline void rcu_read_lock(void)
 {
@@ -147,7 +148,7 @@ static inline void synchronize_rcu(void)
 /* The only reader is this thread */
 static inline bool poll_state_synchronize_rcu(unsigned long cookie)
 {
-	return !rcu_read_lock_held();
+	return !crab_host_poll_late && !rcu_read_lock_held();
 }
 
 #endif
