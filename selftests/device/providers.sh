@@ -234,6 +234,12 @@ reserve() {
 	must store "$dev" verify 1000
 	equal "$(store "$dev" info uuid)" "$uuid" uuid
 	refuses EROFS store "$dev" put 1 1
+	load -r crabtree
+	crabtree reserve=crab,readonly
+	dev=$(device reserve:crab)
+	sealed 1048576
+	must store "$dev" verify 1000
+	refuses EROFS store "$dev" put 1 1
 }
 
 reserve_parts() {
@@ -280,7 +286,7 @@ tests() {
 	it pmem_parts_badblocks "a bad block belongs to the part that it lies in"
 	it control_of "a region of the device tree is not removed"
 	it control_unload "an open control node keeps the module loaded"
-	it reserve "reserve=: format, put, reload, all is there; claimed once"
+	it reserve "reserve=: format, put, reload, all is there; claimed once; served read-only"
 	it reserve_parts "reserve=NAME,OFFSET,SIZE: several stores in one reservation"
 	it reserve_wrong "reserve= of no such name, or on a kernel before 6.12"
 }

@@ -98,8 +98,10 @@ claim_at() {
 	equal "$(find /sys/class/crabtree -name "crab[0-9]*" | wc -l)" "$((2 + $(of_count)))" devices
 }
 
+# readonly_load OPTION PARAMETER... : an option of the region, or parameters of the module
 readonly_load() {
-	local dev
+	local option="$1" dev
+	shift
 	need_scratch
 	must media zero "$BASE" 65536
 	crabtree "region=$BASE,64K"
@@ -108,7 +110,7 @@ readonly_load() {
 	must store "$dev" fill 300
 	load -r crabtree
 	must media get "$BASE" 65536 /tmp/before
-	crabtree "region=$BASE,64K" readonly=1
+	crabtree "region=$BASE,64K$option" "$@"
 	dev=$(device "phys:*")
 	equal "$(store "$dev" info state)" 2 state
 	sealed 65536
@@ -510,7 +512,8 @@ tests() {
 	it wrong_pmem "pmem= of a character device" ENOTBLK /dev/null
 	it claim "region= is claimed, in /proc/iomem, and let go"
 	it claim_at "region= takes both spellings, and many"
-	it readonly_load "readonly=1 serves, refuses writes, writes nothing"
+	it readonly_load "readonly=1 serves, refuses writes, writes nothing" "" readonly=1
+	it readonly_load "region=START,SIZE,readonly does so for one region" ,readonly
 	it readonly_blank "readonly=1 over a blank region: FORMAT refused, nothing written"
 	it of_region "the device tree's region: format, put, reload, all is there"
 }

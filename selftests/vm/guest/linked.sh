@@ -11,6 +11,13 @@ region() {
 	echo "/dev/$(basename "$(dirname "$(grep -lx "$1" /sys/class/crabtree/crab*/region)")")"
 }
 
+# control COMMAND... : fails if the command does
+control() {
+	exec 3<>/dev/crabtree-control
+	echo "$*" >&3
+	exec 3<&-
+}
+
 [ ! -e /proc/modules ]
 echo "ok 1 this kernel has no modules"
 dmesg | grep -q "crabtree: version [0-9]"
@@ -25,3 +32,10 @@ store "$(region "$UML_FILE")" format
 store "$(region "$UML_FILE")" fill 5000
 store "$(region "$UML_FILE")" verify 5000
 echo "ok 4 format, fill, verify, CHECK"
+file=$(region "$UML_FILE")
+control "remove ${file#/dev/}"
+control "add uml=$UML_FILE,readonly"
+file=$(region "$UML_FILE")
+store "$file" verify 5000
+[ "$(store "$file" put 1 1 || true)" = EROFS ]
+echo "ok 5 the file once more, as a region that is read-only"
