@@ -217,3 +217,23 @@ anew() {
 	echo "$1" >/sys/bus/nd/drivers/nd_pmem/unbind
 	echo "$1" >/sys/bus/nd/drivers/nd_pmem/bind
 }
+
+# pmem_page OFFSET: the physical address of that byte of /dev/pmem0
+pmem_page() {
+	local namespace
+	namespace=$(basename "$(readlink /sys/block/pmem0/device)")
+	echo $(($(cat "/sys/bus/nd/devices/$namespace/resource") + $1))
+}
+
+# the file that makes memory fail at an address
+FAILURE=/sys/devices/system/memory/hard_offline_page
+need_failure() { [ -e "$FAILURE" ] || skip "no hard_offline_page"; }
+
+# sees LINE...: the last command's notifications, neither more nor less
+sees() {
+	local line
+	for line in "$@"; do
+		grep -qxF "$line" /tmp/seen || fail "no '$line' in: $(cat /tmp/seen)"
+	done
+	equal "$(wc -l </tmp/seen)" $# "notifications"
+}

@@ -380,18 +380,19 @@ pmem_badblocks_free() {
 	case $namespace in *failed) return 1 ;; esac
 }
 
-# memory_failure() of a page with leaves 20 to 23, under a store that is served
+# memory_failure() of a page with leaves 20 to 23, under a store that is served: user space is told
 pmem_failure() {
-	local dev at
+	local dev
 	need_pmem
-	[ -e /sys/devices/system/memory/hard_offline_page ] || skip "no hard_offline_page"
+	need_failure
 	crabtree pmem=/dev/pmem0
 	dev=$(device /dev/pmem0)
 	must store "$dev" format force slotted 1024
 	must store "$dev" fill 3000
-	at=$(cat "/sys/bus/nd/devices/$(basename "$(readlink /sys/block/pmem0/device)")/resource")
 	log_mark
-	echo $((at + 36864)) >/sys/devices/system/memory/hard_offline_page
+	events "$dev" sh -c "echo $(pmem_page 36864) >$FAILURE" >/tmp/seen
+	sees "poll readonly" "uevent change readonly selftest"
+	equal "$(cat "/sys/class/crabtree/${dev##*/}/state")" readonly state
 	log_has "memory at offset 36864 became uncorrectable"
 	equal "$(store "$dev" info leaves_bad)" 4 "bad leaves"
 	quarantined "$dev" 244
@@ -404,15 +405,14 @@ pmem_failure() {
 # A machine check that reports the line of leaf 20 at the next scrubbing of the memory. Status:
 # valid, uncorrected, enabled, with address and unit, signalled; the unit is a line
 pmem_machine_check() {
-	local dev at
+	local dev
 	need_pmem
 	crabtree pmem=/dev/pmem0
 	dev=$(device /dev/pmem0)
 	must store "$dev" format force slotted 1024
 	must store "$dev" fill 3000
-	at=$(cat "/sys/bus/nd/devices/$(basename "$(readlink /sys/block/pmem0/device)")/resource")
 	log_mark
-	echo "mce -b 0 4 0xbd000000000000c0 5 $((at + 36864)) 0x86" >"$CRAB_MONITOR"
+	echo "mce -b 0 4 0xbd000000000000c0 5 $(pmem_page 36864) 0x86" >"$CRAB_MONITOR"
 	log_comes "memory at offset 36864 became uncorrectable"
 	equal "$(store "$dev" info leaves_bad)" 4 "bad leaves"
 	quarantined "$dev" 244
