@@ -179,6 +179,30 @@ pmem_parts_badblocks() {
 	case $namespace in *failed) return 1 ;; esac
 }
 
+# memory that fails under two stores is in the list of the one that it belongs to, at its offset there
+pmem_parts_failure() {
+	local a b
+	need_pmem
+	need_failure
+	crabtree pmem=/dev/pmem0,0,1M,/dev/pmem0,1M,1M
+	a=$(device /dev/pmem0,0,1048576)
+	b=$(device /dev/pmem0,1048576,1048576)
+	must store "$a" format force slotted 1024
+	must store "$b" format force slotted 1024
+	must store "$a" fill 3000
+	must store "$b" fill 3000
+	log_mark
+	pmem_page $((1048576 + 36864)) >"$FAILURE"
+	log_has "memory at offset 36864 became uncorrectable"
+	equal "$(store "$a" info leaves_bad)" 0 "bad leaves of the other part"
+	must store "$a" verify 3000
+	equal "$(store "$b" info leaves_bad)" 4 "bad leaves"
+	equal "$(store "$b" info state)" 2 state
+	load -r crabtree
+	crabtree pmem=/dev/pmem0,1M,1M
+	must store "$(device "/dev/pmem0,*")" verify 3000
+}
+
 control_pmem_unbind() {
 	local namespace dev
 	need_pmem
@@ -284,6 +308,7 @@ tests() {
 	it pmem_parts_wrong "parts of a device that overlap, leave it or are not whole pages are refused"
 	it pmem_parts_unbind "the driver of two parts unbound: both regions end, both stores return"
 	it pmem_parts_badblocks "a bad block belongs to the part that it lies in"
+	it pmem_parts_failure "memory that fails belongs to the part that it lies in"
 	it control_of "a region of the device tree is not removed"
 	it control_unload "an open control node keeps the module loaded"
 	it reserve "reserve=: format, put, reload, all is there; claimed once; served read-only"
