@@ -203,6 +203,24 @@ pmem_parts_failure() {
 	must store "$(device "/dev/pmem0,*")" verify 3000
 }
 
+# a region of a partition begins where the partition does, not the disk
+pmem_partition() {
+	local dev
+	need_pmem
+	head -c 1048576 /dev/pmem0 >/tmp/front
+	must partition /dev/pmem0 1 1048576 8388608
+	crabtree pmem=/dev/pmem0p1
+	dev=$(device /dev/pmem0p1)
+	equal "$(store "$dev" info bytes)" 8388608 bytes
+	must store "$dev" format force
+	must store "$dev" fill 500
+	load -r crabtree
+	must partition /dev/pmem0 1
+	head -c 1048576 /dev/pmem0 | must cmp - /tmp/front
+	crabtree pmem=/dev/pmem0,1M,8M,readonly
+	must store "$(device "/dev/pmem0,*")" verify 500
+}
+
 control_pmem_unbind() {
 	local namespace dev
 	need_pmem
@@ -309,6 +327,7 @@ tests() {
 	it pmem_parts_unbind "the driver of two parts unbound: both regions end, both stores return"
 	it pmem_parts_badblocks "a bad block belongs to the part that it lies in"
 	it pmem_parts_failure "memory that fails belongs to the part that it lies in"
+	it pmem_partition "a partition: nothing before it is written, its store is where it lies"
 	it control_of "a region of the device tree is not removed"
 	it control_unload "an open control node keeps the module loaded"
 	it reserve "reserve=: format, put, reload, all is there; claimed once; served read-only"
