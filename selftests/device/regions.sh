@@ -8,6 +8,8 @@
 # shellcheck disable=SC3043,SC2317,SC2329,SC2016
 . "$(dirname "$0")/lib.sh"
 
+OF_DRIVER=/sys/bus/platform/drivers/crabtree
+
 # the same with BASE in the parameters, once it is known
 bad_region() {
 	local error="$1" log="$2" params
@@ -213,6 +215,45 @@ of_region() {
 	must store "$dev" verify 1000
 	equal "$(store "$dev" info repairs)" 0 repairs
 	of_forget
+}
+
+# bind NODE: the driver takes a node that is not compatible
+bind() {
+	echo crabtree >"/sys/bus/platform/devices/$1/driver_override"
+	echo "$1" >"$OF_DRIVER/bind"
+}
+
+# a node that is read-only, over the memory of the compatible one
+of_readonly() {
+	local dev bound
+	[ "$(of_count)" != 0 ] || skip "no device tree, or no region in it"
+	crabtree
+	dev=$(device "*$(of_node)*")
+	must store "$dev" format force
+	must store "$dev" fill 300
+	bound=$(basename "$(find "$OF_DRIVER" -type l -name 'crabtree*' | head -n1)")
+	echo "$bound" >"$OF_DRIVER/unbind"
+	must media get "$(of_address)" 65536 /tmp/before
+	bind selftest-readonly
+	dev=$(device shown)
+	equal "$(store "$dev" info state)" 2 state
+	must store "$dev" verify 300
+	refuses EROFS store "$dev" put 1 1
+	refuses EROFS store "$dev" format force
+	echo selftest-readonly >"$OF_DRIVER/unbind"
+	must media same "$(of_address)" /tmp/before
+	of_forget
+}
+
+of_wrong() {
+	[ "$(of_count)" != 0 ] || skip "no device tree, or no region in it"
+	crabtree
+	log_mark
+	! bind selftest-lost 2>/dev/null || fail "a node without memory is bound"
+	log_has "/selftest-lost: no memory-region"
+	! bind selftest-nowhere 2>/dev/null || fail "a node of memory without an address is bound"
+	log_has "/selftest-nowhere: no address in /selftest-nowhere"
+	equal "$(find /sys/class/crabtree -name "crab[0-9]*" | wc -l)" "$(of_count)" devices
 }
 
 pmem() {
@@ -516,6 +557,8 @@ tests() {
 	it readonly_load "region=START,SIZE,readonly does so for one region" ,readonly
 	it readonly_blank "readonly=1 over a blank region: FORMAT refused, nothing written"
 	it of_region "the device tree's region: format, put, reload, all is there"
+	it of_readonly "a node that is read-only: served under its label, not a byte is written"
+	it of_wrong "a node without memory, or of memory without an address, is refused"
 }
 
 main "$@"

@@ -39,6 +39,20 @@ NODES = """
 		memory-region = <&crabtree_memory>;
 		{caches}
 	}};
+	/* Not compatible: a test binds the driver to one of them */
+	selftest-readonly {{
+		compatible = "selftest,region";
+		memory-region = <&crabtree_memory>;
+		label = "shown";
+		read-only;
+	}};
+	selftest-lost {{
+		compatible = "selftest,region";
+	}};
+	nowhere: selftest-nowhere {{
+		compatible = "selftest,region";
+		memory-region = <&nowhere>;
+	}};
 }};
 """
 PMEM_NODE = '{name}@{at:x} {{ compatible = "pmem-region"; reg = <0x0 {at:#x} 0x0 {size:#x}>; {more} }};'
