@@ -13,6 +13,7 @@
  *   verify N		exactly these are there, and CHECK finds nothing
  *   lost N		prints how many of them give EUCLEAN; the others are there
  *   put KEY VALUE, get KEY
+ *   snapshot N		the value of key 0 in a snapshot, after keys 0 .. N - 1 were changed
  *
  * Invariant: an empty answer is an answer; silence with status 0 is none.
  */
@@ -208,6 +209,22 @@ static int verb_var(int fd, char **arg)
 	return 0;
 }
 
+/* The value of key 0 in a snapshot after which this many keys were changed */
+static int verb_snapshot(int fd, char **arg)
+{
+	struct crabtree_snapshot s = { .size = sizeof(s) };
+	u64 key, value, count = strtoull(*arg, NULL, 0);
+	int rc = call(fd, CRABTREE_SNAPSHOT, &s);
+
+	for (key = 0; key < count && !rc; key++)
+		rc = dev_put(fd, key, value_of(key) + 1);
+	rc = rc ?: dev_get(s.fd, 0, &value);
+	if (rc)
+		return fail(rc);
+	printf("%llu\n", (unsigned long long)value);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int args;
@@ -216,6 +233,7 @@ static const struct {
 	{ "format", 0, verb_format }, { "commits", 0, verb_commits }, { "names", 0, verb_names },
 	{ "info", 0, verb_info }, { "fill", 1, verb_fill }, { "var", 1, verb_var },
 	{ "verify", 1, verb_verify }, { "lost", 1, verb_lost }, { "put", 2, verb_put }, { "get", 1, verb_get },
+	{ "snapshot", 1, verb_snapshot },
 };
 
 int main(int argc, char **argv)

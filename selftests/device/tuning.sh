@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of the parameters for writes to sorted leaves: they reach the
+# Tests of the parameters for writes to sorted leaves, and of that for snapshots: they reach the
 # store, are shown by the module and by the device, and a bad one fails the load.
 #
 # shellcheck disable=SC3043,SC2317,SC2329
@@ -99,6 +99,16 @@ folders() {
 	[ ! -e "$root" ] || fail "$root stayed: $(ls "$root")"
 }
 
+# 64 notes of a key each: a snapshot that needs more ends
+snapshots() {
+	crabtree ram=1M snapshot_bytes=4096
+	dev=$(device "ram:*")
+	must store "$dev" format
+	must store "$dev" fill 300
+	equal "$(store "$dev" snapshot 60)" 1 "value in the snapshot"
+	refuses ESTALE store "$dev" snapshot 70
+}
+
 tests() {
 	it defaults "defaults: auto, with measured costs"
 	it given "a value that is set is used and shown"
@@ -106,6 +116,7 @@ tests() {
 	it forced "forced copying never shifts" cow cows sips
 	it chosen "the same costs make the same choices"
 	it slotted "slotted leaves have nothing to choose"
+	it snapshots "snapshot_bytes=: a snapshot that needs more memory ends"
 	it folders "a folder in debugfs for each device, and none after unload"
 	it bad "an unknown strategy fails the load" "strategy=fast: not one of" strategy=fast
 	it bad "a cost that is no number fails the load" cost_round cost_round=much
