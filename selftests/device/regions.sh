@@ -304,19 +304,33 @@ pmem_domain() {
 	[ "$domain" = cpu_cache ] || [ "$class" -lt 5 ]
 }
 
-pmem_volatile() {
+# not_durable REASON: of /dev/pmem1
+not_durable() {
 	local dev
-	need_pmem
-	[ -e /dev/pmem1 ] || skip "no volatile pmem-region on this machine"
-	grep -q nd_volatile "$(readlink -f /sys/block/pmem1/device)/../devtype"
 	log_mark
 	crabtree pmem=/dev/pmem1
-	log_has "pmem=/dev/pmem1: a volatile region"
+	log_has "pmem=/dev/pmem1: $1"
 	dev=$(device /dev/pmem1)
 	must store "$dev" format force
 	equal "$(store "$dev" info durability)" 0 durability
 	must store "$dev" fill 500
 	must store "$dev" verify 500
+}
+
+pmem_volatile() {
+	need_pmem
+	grep -qs nd_volatile /sys/block/pmem1/device/../devtype ||
+		skip "no volatile pmem-region on this machine"
+	not_durable "a volatile region"
+}
+
+pmem_flushed() {
+	need_pmem
+	case $(readlink /sys/block/pmem1) in
+	*/virtio*)	;;
+	*)		skip "no virtio-pmem on this machine" ;;
+	esac
+	not_durable "flushed by its host only"
 }
 
 pmem_mapped() {
@@ -495,6 +509,7 @@ tests_of_pmem() {
 	it pmem_write_cache "a disabled write cache does not make pmem's class cache"
 	it pmem_domain "pmem's class is cache where the platform says so"
 	it pmem_volatile "a volatile pmem-region is of class none"
+	it pmem_flushed "memory that only its host flushes is of class none"
 	it pmem_mapped "a volume of the device mapper is refused"
 	it pmem_protected "a write-protected pmem device is served read-only"
 	it pmem_badblocks "a bad block in a leaf: the leaf is quarantined, the rest is served"

@@ -159,6 +159,16 @@ sysfs() {
 	equal "$(tr -d - </sys/class/crabtree/"$dev"/uuid)" "$(store "/dev/$dev" info uuid)" uuid
 }
 
+# how far a fenced clean reaches on this CPU, and the instruction that cleans
+clean() {
+	local dir
+	# shellcheck disable=SC2086
+	crabtree $CRAB_PARAMS
+	for dir in /sys/class/crabtree/crab*; do
+		equal "$(cat "$dir/durability") $(cat "$dir/clean_method")" "$CLEAN" "durability and clean"
+	done
+}
+
 uevent() {
 	local dev
 	crabtree ram=64K
@@ -178,6 +188,7 @@ tests() {
 	it busy "a store that the kernel uses: no unload, no FORMAT"
 	it goes "a region that goes and comes while the kernel uses its store"
 	it sysfs "sysfs: one value a file, no data where there is no store"
+	[ -z "$CLEAN" ] || it clean "durability and clean_method are those of this CPU"
 	it uevent "uevents carry state, label and uuid"
 }
 

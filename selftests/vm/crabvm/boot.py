@@ -45,6 +45,8 @@ def parser(description):
     p.add_argument("--disk", help="host file that is /dev/vda; not in user-mode Linux")
     p.add_argument("--nvdimm", type=size, default=0,
                    help="amd64: size of an NVDIMM whose platform flushes the caches")
+    p.add_argument("--virtio-pmem", type=size, default=0,
+                   help="amd64: size of persistent memory that the host flushes on request")
     p.add_argument("--root", metavar="CPIO",
                    help="a system with systemd, which runs the script in place of busybox and init")
     p.add_argument("--init", default=os.path.join(HERE, "init"), help="the first program")

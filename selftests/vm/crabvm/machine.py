@@ -274,7 +274,7 @@ class Amd64(Machine):
             append += f" memmap={o.pmem:#x}!{X86_REGION:#x}"
         if o.region and o.size > o.pmem:
             append += " memmap=0x%x$0x%x" % tuple(reversed(self.reserved()))
-        return self.qemu(image, initrd, append, *self.nvdimm(), *self.firmware())
+        return self.qemu(image, initrd, append, *self.nvdimm(), *self.virtio_pmem(), *self.firmware())
 
     def firmware(self):
         """UEFI in flash that only its code in SMM writes, as Secure Boot requires."""
@@ -293,9 +293,17 @@ class Amd64(Machine):
                 "-object", f"memory-backend-ram,id=nvdimm,size={self.options.nvdimm}",
                 "-device", "nvdimm,memdev=nvdimm"]
 
+    def virtio_pmem(self):
+        """Memory of the host, which flushes it on request only."""
+        if not self.options.virtio_pmem:
+            return []
+        return ["-object", f"memory-backend-ram,id=flushed,size={self.options.virtio_pmem}",
+                "-device", "virtio-pmem-pci,memdev=flushed"]
+
     def memory_size(self, size):
-        """-m: with a place for the DIMM, if there is one."""
-        return super().memory_size(size) + (",slots=1,maxmem=4G" if self.options.nvdimm else "")
+        """-m: with a place for the DIMM or the host's memory, if there is one."""
+        more = self.options.nvdimm or self.options.virtio_pmem
+        return super().memory_size(size) + (",slots=1,maxmem=4G" if more else "")
 
 
 class Uml(Machine):

@@ -61,6 +61,11 @@ def device_files(tool, kernel, tests=""):
             *kselftests(f"{programs}/device", tests)]
 
 
+# The class of durability, and the instruction that cleans a line, of a processor or of "max"
+CLEANS = {"cortex-a53": "poc dc cvac", "neoverse-n1": "pop dc cvap", "arm64": "podp dc cvadp",
+          "amd64": "pop clwb", "uml": ""}
+
+
 def device(kernel, *args, cpu=None, tests="", pmem=("--pmem", "16M"), stress=1):
     """The kselftests over the loaded module; STRESS: seconds on each store, of the test of that name.
 
@@ -72,6 +77,7 @@ def device(kernel, *args, cpu=None, tests="", pmem=("--pmem", "16M"), stress=1):
             ["--region", os.path.join(scratch, "media"), "--size", "36M", *pmem]
         return machine(name, kernel, "device.sh", *files, *region, "--timeout", SILENCE,
                        "--env", f"TESTS={tests}", f"CRABTREE_STRESS_SECONDS={stress}",
+                       f"CLEAN={CLEANS[cpu if cpu in CLEANS else kernel.split('-', maxsplit=1)[0]]}",
                        *(["--cpu", cpu] if cpu else []), *args)
     return build
 
@@ -235,6 +241,8 @@ UML_TESTS = ("abi operations blobs names commits values modify range observe lim
 DEBUG_TESTS = "commits concurrency"
 SILENCE = "400"     # of the slowest test, with a reserve
 DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod")
+# The same, and memory that the host flushes
+FLUSHED = ("--virtio-pmem", "16M", "--modules", "virtio_pci", "virtio_pmem")
 # In place of reserved memory a DIMM that the firmware describes. The kernel passes a machine check
 # on to its driver only on a processor of Intel's
 NVDIMM = ("--nvdimm", "16M", "--modules", "nfit", "nd_pmem", "dm-mod", "--monitor",
@@ -261,7 +269,7 @@ SUITES = [
     Suite("device-arm64-6.12", "device",
           device("arm64-6.12", "--modules", "of_pmem", "nd_pmem", "dm-mod", "--smp", "1",
                  *RESERVE, cpu="neoverse-n1", tests=ARCH_TESTS), 60),
-    Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX, "--smp", "1"), 53),
+    Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX, *FLUSHED, "--smp", "1"), 53),
     Suite("device-amd64-6.12", "device",
           device("amd64-6.12", *NVDIMM, *RESERVE, "--smp", "1", pmem=(), tests=KERNEL_TESTS), 50),
     Suite("device-arm64-6.1-rt", "device", device("arm64-6.1-rt", cpu="neoverse-n1", tests=RT_STRESS), 22, 2),
