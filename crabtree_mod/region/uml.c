@@ -33,11 +33,19 @@ long syscall(long number, ...);
 #define HOST_PROT_RW		3L
 #define HOST_MAP_SHARED		1L
 #define HOST_LOCK_EX_NB		6L
+#define HOST_LOCK_UN		8L
+
+/* The host's processes of user space have copies of the descriptor, which would keep the lock */
+static void uml_close(long fd)
+{
+	syscall(HOST_FLOCK, fd, HOST_LOCK_UN);
+	syscall(HOST_CLOSE, fd);
+}
 
 static void uml_release(struct crab_region *region)
 {
 	syscall(HOST_MUNMAP, region->media.base, region->media.size);
-	syscall(HOST_CLOSE, (long)region->priv);
+	uml_close((long)region->priv);
 }
 
 static const struct crab_region_ops uml_ops = {
@@ -88,7 +96,7 @@ static struct crab_region *uml_open(const char *path)
 	err = uml_map(region, fd);
 	if (!err)
 		return region;
-	syscall(HOST_CLOSE, fd);
+	uml_close(fd);
 err_free:
 	kfree(region);
 	return ERR_PTR(err);
