@@ -237,3 +237,20 @@ sees() {
 	done
 	equal "$(wc -l </tmp/seen)" $# "notifications"
 }
+
+# trace events
+TRACING=/sys/kernel/tracing
+
+need_tracing() {
+	[ -d "$TRACING" ] || skip "this kernel traces nothing"
+	[ -e "$TRACING/trace" ] || mount -t tracefs tracefs "$TRACING" 2>/dev/null || skip "no tracefs"
+}
+
+# tracing is on for all later tests of the machine only if a test fails in between
+events_set() {
+	echo "$1" >"$TRACING/events/crabtree/enable"
+	[ "$1" = 0 ] || { echo 1 >"$TRACING/tracing_on"; echo >"$TRACING/trace"; }
+}
+
+# recorded TEXT: how many events have it
+recorded() { grep -cF -- "$1" "$TRACING/trace" || true; }

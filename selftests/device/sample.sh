@@ -45,12 +45,19 @@ counts() {
 }
 
 commits() {
+	local dev
 	need_sample
+	need_tracing
 	crabtree ram=64K
-	must store "$(device ram:65536)" commits
+	dev=$(device ram:65536)
+	must store "$dev" commits
+	events_set 1
 	counter 1
 	counter 2
-	equal "$(store "$(device ram:65536)" get 0)" 2 "the counter as the device shows it"
+	events_set 0
+	equal "$(recorded "crabtree_op: ${dev##*/} BATCH flags=0x0 key=0 count=2 result=0")" 2 commits
+	equal "$(recorded "crabtree_op: ${dev##*/} INSERT")" 0 "single inserts"
+	equal "$(store "$dev" get 0)" 2 "the counter as the device shows it"
 }
 
 names() {

@@ -7,12 +7,9 @@
 # shellcheck disable=SC3043,SC2317,SC2329
 . "$(dirname "$0")/lib.sh"
 
-TRACING=/sys/kernel/tracing
-
 # a fresh store, with the events on
 traced_store() {
-	[ -d "$TRACING" ] || skip "this kernel traces nothing"
-	[ -e "$TRACING/trace" ] || mount -t tracefs tracefs "$TRACING" 2>/dev/null || skip "no tracefs"
+	need_tracing
 	crabtree ram=64K
 	[ -d "$TRACING/events/crabtree" ] || fail "no events of crabtree"
 	dev=$(device ram:65536)
@@ -20,15 +17,6 @@ traced_store() {
 	must store "$dev" format
 	events_set 1
 }
-
-# tracing is on for all later tests of the machine only if a test fails in between
-events_set() {
-	echo "$1" >"$TRACING/events/crabtree/enable"
-	[ "$1" = 0 ] || { echo 1 >"$TRACING/tracing_on"; echo >"$TRACING/trace"; }
-}
-
-# recorded TEXT: how many events have it
-recorded() { grep -cF -- "$1" "$TRACING/trace" || true; }
 
 operations() {
 	traced_store
