@@ -55,6 +55,7 @@ loaded() { [ -d "/sys/module/$1" ]; }
 
 unload() {
 	! loaded crabtree_sample || load -r crabtree_sample
+	! loaded crabtree_kapi || load -r crabtree_kapi
 	! loaded crabtree || load -r crabtree
 }
 

@@ -11,7 +11,7 @@
 . "$(dirname "$0")/lib.sh"
 
 PROGRAMS="abi abi32 operations operations32 blobs names commits values modify range observe limits permissions bad_input unfinished copies signals publish concurrency linear control"
-SCRIPTS="regions.sh providers.sh reload.sh hostile.sh sample.sh tuning.sh events.sh tracing.sh power.sh"
+SCRIPTS="regions.sh providers.sh reload.sh hostile.sh sample.sh kapi.sh tuning.sh events.sh tracing.sh power.sh"
 RESULTS=/tmp/crab-results.$$
 
 # Programs that exist and that this machine can execute: 32-bit programs need compat. TOTAL: their

@@ -5,7 +5,8 @@
  * as its name; exit status 1 for an error, 2 for a wrong answer.
  *
  *   format [FORCE [[ENGINE/]LAYOUT [BYTES [LABEL]]]]	an empty store, of 512-byte leaves
- *   commits, names	an empty store of commits, or of names, over any other
+ *   commits [KIND], names	an empty store of commits, of KIND names or values if given, or of
+ *				names, over any other
  *   var NAME		the number in a u64
  *   info FIELD		state, reason, region, records, durability, repairs, leaves_bad, uuid,
  *				fences, prepare_fences
@@ -63,8 +64,9 @@ static int format_kind(int fd, u32 kind)
 
 static int verb_commits(int fd, char **arg)
 {
-	(void)arg;
-	return format_kind(fd, CRABTREE_FORMAT_COMMITS);
+	u32 kind = !*arg ? 0 : strcmp(*arg, "names") ? CRABTREE_FORMAT_BLOBS : CRABTREE_FORMAT_NAMES;
+
+	return format_kind(fd, CRABTREE_FORMAT_COMMITS | kind);
 }
 
 static int verb_names(int fd, char **arg)

@@ -53,11 +53,12 @@ def kselftests(directory, tests):
 
 
 def device_files(tool, kernel, tests=""):
-    """The module, its sample and the kselftests, as run wants them."""
+    """The module, its two users and the kselftests, as run wants them."""
     module = tool("module", kernel) + "/crabtree_mod"
     programs = tool("programs", arch_of(kernel))
     return ["--files", f"{module}/crabtree.ko:/crabtree.ko",
             f"{module}/sample/crabtree_sample.ko:/crabtree_sample.ko",
+            f"{module}/tests/kapi/crabtree_kapi.ko:/crabtree_kapi.ko",
             *kselftests(f"{programs}/device", tests)]
 
 
@@ -223,9 +224,9 @@ def dkms(tool, name, scratch):
 # tuning depend on nothing of these: amd64-6.1 runs them, and user-mode Linux most of them under
 # every checker.
 ARCH_TESTS = ("abi abi32 operations operations32 blobs names commits values modify range observe bad_input copies signals concurrency linear regions.sh "
-              "control providers.sh reload.sh sample.sh events.sh tracing.sh power.sh")
+              "control providers.sh reload.sh sample.sh kapi.sh events.sh tracing.sh power.sh")
 KERNEL_TESTS = ("abi operations observe permissions signals concurrency regions.sh providers.sh reload.sh control "
-                "sample.sh events.sh tracing.sh power.sh")
+                "sample.sh kapi.sh events.sh tracing.sh power.sh")
 # Tests of stores, which depend on the architecture only: on the other kernel they run in the group long
 STORE_TESTS = "blobs names commits values modify range copies linear"
 # Tests that depend on the type of the processor, which decides the clean, the fence and the
@@ -235,7 +236,7 @@ CPU_TESTS = "operations concurrency sample.sh"
 THREAD_TESTS = CPU_TESTS + " observe linear"
 # Tests that need neither a physical region nor 32-bit programs, under every checker.
 UML_TESTS = ("abi operations blobs names commits values modify range observe limits permissions bad_input unfinished copies signals faults concurrency "
-             "linear control sample.sh tuning.sh events.sh tracing.sh")
+             "linear control sample.sh kapi.sh tuning.sh events.sh tracing.sh")
 # Tests of threads under every checker, on two processors and with preemption: user-mode Linux
 # has neither, and all other tests.
 DEBUG_TESTS = "commits concurrency"

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file declares the tests of the in-kernel interface, and how they compare. The folder
+ * includes <linux/crabtree.h> only, as other kernel code does.
+ */
+#ifndef CRABTREE_TESTS_KAPI_H
+#define CRABTREE_TESTS_KAPI_H
+
+#include <linux/crabtree.h>
+#include <linux/types.h>
+
+#define KAPI_POISON	0xA5A5A5A5A5A5A5A5ULL	/* in an answer before its call */
+
+/* A value that is not the expected one is logged and counted; the test goes on */
+#define EXPECT(got, want) \
+	kapi_expect(KBUILD_BASENAME, __LINE__, #got, (s64)(got), (s64)(want))
+
+void kapi_expect(const char *file, int line, const char *text, s64 got, s64 want);
+
+/* The value of a key that is there; else KAPI_POISON */
+u64 kapi_value(struct crabtree *tree, u64 key);
+
+/* Tests: each begins with an empty store of its kind */
+void kapi_opens(struct crabtree *tree);
+void kapi_records(struct crabtree *tree);
+void kapi_ranges(struct crabtree *tree);
+void kapi_commits(struct crabtree *tree);
+void kapi_commit_values(struct crabtree *tree);
+void kapi_commit_names(struct crabtree *tree);
+void kapi_names(struct crabtree *tree);
+
+/* The store is read-only, with the records of "store fill" */
+void kapi_readonly(struct crabtree *tree);
+
+/* All calls on a tree, but open and close, return an error. Nothing is written by them */
+void kapi_all_refused(struct crabtree *tree, int err);
+
+/* The store is to go: from here on it is watched, until kapi_goes_end() */
+void kapi_goes(struct crabtree *tree);
+void kapi_goes_end(struct crabtree *tree);
+
+/* Parameters of the module */
+extern char *kapi_label;
+extern uuid_t kapi_identity;	/* of the parameter uuid */
+extern unsigned int kapi_last;
+extern int kapi_error;
+
+#endif /* CRABTREE_TESTS_KAPI_H */

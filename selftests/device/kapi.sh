@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests of the in-kernel interface: crabtree_kapi calls each of its functions in a store, and
+# compares the answers; here its stores are made, taken away, and read through the device.
+#
+# shellcheck disable=SC3043,SC2317,SC2329
+. "$(dirname "$0")/lib.sh"
+
+need_kapi() {
+	[ -e "$CRAB_MODULES/crabtree_kapi.ko" ] || skip "crabtree_kapi.ko was not given"
+}
+
+# kapi_begin TEST PARAMETER..., kapi_end: its answers are in the log
+kapi_begin() {
+	local test="$1"
+	shift
+	log_mark
+	must load "$CRAB_MODULES/crabtree_kapi.ko" "test=$test" "$@"
+}
+
+kapi_end() {
+	must load -r crabtree_kapi
+	dmesg | sed -n 's/^.*crabtree_kapi: /# /p'
+	dmesg | grep -q "crabtree_kapi: [a-z_]*: [1-9][0-9]* answers as expected, 0 not" ||
+		fail "not all answers are as expected"
+}
+
+kapi() {
+	kapi_begin "$@"
+	kapi_end
+}
+
+# identity DEVICE: the parameter
+identity() { echo "uuid=$(cat "/sys/class/crabtree/${1##*/}/uuid")"; }
+
+# answers TEST BYTES VERB...: in a store that this verb of the program store makes
+answers() {
+	local test="$1" bytes="$2"
+	shift 2
+	need_kapi
+	crabtree "ram=$bytes"
+	must store "$(device "ram:$bytes")" "$@"
+	kapi "$test"
+}
+
+# of two stores with one label, the first is opened by it, and each by its identity
+opens() {
+	local a b
+	need_kapi
+	crabtree ram=64K,128K
+	a=$(device ram:65536)
+	b=$(device ram:131072)
+	must store "$a" format
+	must store "$b" format
+	kapi opens "$(identity "$b")"
+	refuses ENOENT store "$a" get 1
+	equal "$(store "$b" get 1)" 10 "the record in the store of that identity"
+	kapi opens "$(identity "$a")"
+	equal "$(store "$a" get 1)" 10 "the record in the other store"
+}
+
+readonly_store() {
+	need_kapi
+	need_scratch
+	must media zero "$BASE" 65536
+	crabtree "region=$BASE,64K"
+	must store "$(device "phys:*")" format
+	must store "$(device "phys:*")" fill 100
+	load -r crabtree
+	crabtree "region=$BASE,64K" readonly=1
+	kapi readonly
+	must store "$(device "phys:*")" verify 100
+}
+
+# goes_begin DEVICE ERROR: the user of a store is to get ERROR when that has gone
+goes_begin() {
+	must store "$1" format force
+	must store "$1" fill 99
+	kapi_begin goes last=99 "error=$2" "$(identity "$1")"
+}
+
+removed() {
+	local dev
+	need_kapi
+	crabtree ram=64K
+	dev=$(device ram:65536)
+	goes_begin "$dev" -19	# ENODEV
+	! echo "remove ${dev##*/}" 2>/dev/null >/dev/crabtree-control || fail "removed in use"
+	echo "remove ${dev##*/} force" >/dev/crabtree-control
+	kapi_end
+}
+
+hibernates() {
+	local dev
+	need_kapi
+	[ -c /dev/snapshot ] || skip "this kernel cannot hibernate"
+	crabtree ram=64K
+	dev=$(device ram:65536)
+	goes_begin "$dev" -16	# EBUSY
+	exec 3</dev/snapshot
+	kapi_end
+	exec 3<&-
+	must store "$dev" verify 100
+}
+
+tests() {
+	it opens "kernel: a store is opened by its label, or by its identity"
+	it answers "kernel: each call on one record" records 65536 format
+	it answers "kernel: seek, scan and delete_range" ranges 65536 format
+	it answers "kernel: commits of records" commits 524288 commits
+	it answers "kernel: commits of values" commit_values 524288 commits values
+	it answers "kernel: commits of variables" commit_names 524288 commits names
+	it answers "kernel: variables" names 16777216 names
+	it readonly_store "kernel: a read-only store: EROFS"
+	it removed "kernel: a store that is removed: a last record, then ENODEV"
+	it hibernates "kernel: a hibernation image is to be made: a last record, then EBUSY"
+}
+
+main "$@"
