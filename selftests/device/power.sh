@@ -77,10 +77,28 @@ added_meanwhile() {
 	done
 }
 
+# GOING and CAME: a kernel user closes its store, and counts once more when it is back
+kernel_user() {
+	[ -e "$CRAB_MODULES/crabtree_sample.ko" ] || skip "crabtree_sample.ko was not given"
+	need_snapshot
+	crabtree ram=64K
+	dev=$(device ram:65536)
+	must store "$dev" format
+	must load "$CRAB_MODULES/crabtree_sample.ko" label=selftest
+	log_mark
+	exec 3</dev/snapshot
+	! dmesg | grep -q "crabtree_sample: boots" || fail "counted without a store"
+	exec 3<&-
+	dmesg | grep -q "crabtree_sample: boots 2, events 2" || fail "did not count twice"
+	must load -r crabtree_sample
+	equal "$(store "$dev" get 0)" 2 "the counter as the device shows it"
+}
+
 tests() {
 	it detached "an image is to be made: stores are detached; EBUSY until it is" make
 	it detached "an image is to replace this kernel: stores are detached; EBUSY" restore
 	it loaded_between "the module is loaded before an image is made: its stores are detached in it"
+	it kernel_user "a kernel user closes its store, and has it back"
 	it added_meanwhile "a region is added before an image is made: its store is detached until it is"
 }
 
