@@ -36,6 +36,19 @@ refused() {
 
 loads() { insmod /modules/enrolled "$1"; }
 
+# The node of a module that is loaded refuses it as well
+node_refuses() {
+	exec 3<>/dev/crabtree-control
+	! echo add region=0x10000000,1M >&3 || return 1
+	read -r line <&3
+	exec 3<&-
+	echo "$line"
+	[ "$line" = "region=0x10000000,1M: physical addresses are refused: the kernel is locked down" ]
+}
+
+# but memory of the kernel's own
+node_adds() { echo add ram=64K >/dev/crabtree-control && [ -c /dev/crab1 ]; }
+
 store_works() {
 	store /dev/crab0 format && store /dev/crab0 fill 500 && store /dev/crab0 verify 500 &&
 		rmmod crabtree
@@ -47,6 +60,8 @@ it "a module without a signature is refused" \
 it "so is one whose key is not enrolled" \
 	refused unknown "Key was rejected by service" "Loading of module with unavailable key is rejected" ram=1M
 it "one whose key is enrolled is loaded" loads ram=1M
+it "region= is refused at its control node" node_refuses
+it "ram= is not" node_adds
 it "and it works" store_works
 it "region= is refused" refused enrolled "Operation not permitted" \
 	"Lockdown: insmod: unsafe module parameters is restricted" region=0x10000000,1M
