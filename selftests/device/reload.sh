@@ -122,6 +122,7 @@ tests() {
 	it unbind_of "unbind under a CHECK that runs" CHECK
 	it unbind_of "unbind and bind twenty times, descriptors left open" twenty
 	it unbind_of "unbind under a watch and a snapshot" watch
+	it unbind_of "unbind under a BATCH" BATCH
 }
 
 main "$@"

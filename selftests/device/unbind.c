@@ -191,6 +191,70 @@ TEST(again, "unbind and bind twenty times with a descriptor left open each time"
 	expect_sound(fd, 40);
 }
 
+#define BATCH_ROUNDS	60	/* until a batch is met in its middle */
+#define BATCH_STEP_US	200	/* by which each round waits longer */
+
+static struct crabtree_batch_op batch_ops[CRABTREE_BATCH_MAX];
+static struct crabtree_batch batch_result;
+static atomic_int batch_rc;
+
+/* Overwrites all records with the number of the round */
+static void *batcher(void *arg)
+{
+	u64 round = (uintptr_t)arg;
+	u32 i;
+
+	for (i = 0; i < CRABTREE_BATCH_MAX; i++)
+		dev_op(&batch_ops[i], CRABTREE_BATCH_INSERT, i, round);
+	batch_rc = dev_batch(shared_fd, batch_ops, CRABTREE_BATCH_MAX, &batch_result);
+	return NULL;
+}
+
+/* The first operations were done, and no other; returns their number */
+static u32 expect_prefix(int fd, u64 round)
+{
+	u32 i, done = batch_rc ? 0 : batch_result.done;
+	u64 got = 0;
+
+	for (i = 0; i < CRABTREE_BATCH_MAX; i++) {
+		REQUIRE(dev_get(fd, i, &got), 0);
+		REQUIRE(got, i < done ? round : round - 1);
+		REQUIRE(batch_ops[i].status, i < done ? 0 : -ECANCELED);
+	}
+	return done;
+}
+
+/* One batch, and an unbind that comes later in each round, until it meets the batch */
+static u32 batch_taken(u64 round)
+{
+	pthread_t thread;
+	u32 done;
+
+	batcher((void *)(uintptr_t)(round - 1));
+	REQUIRE(batch_rc, 0);
+	REQUIRE(pthread_create(&thread, NULL, batcher, (void *)(uintptr_t)round), 0);
+	usleep(round / 2 * BATCH_STEP_US);
+	REQUIRE(driver_write("unbind"), 0);
+	REQUIRE(pthread_join(thread, NULL), 0);
+	REQUIRE_TRUE(!batch_rc || batch_rc == -ENODEV);
+	REQUIRE(driver_write("bind"), 0);
+	shared_fd = open_again(shared_fd);
+	done = expect_prefix(shared_fd, round);
+	return done == CRABTREE_BATCH_MAX ? 0 : done;
+}
+
+TEST(batch, "unbind under a BATCH: it returns how many operations it has done")
+{
+	u32 done = 0, round;
+
+	require_driver();
+	shared_fd = open_store();
+	for (round = 2; !done && round < 2 * BATCH_ROUNDS; round += 2)
+		done = batch_taken(round);
+	printf("# %u operations of %u, in round %u\n", done, CRABTREE_BATCH_MAX, round / 2 - 1);
+	EXPECT_TRUE(done > 0);
+}
+
 #define CHECK_US	100000	/* a CHECK that takes so long can be met in its middle */
 
 static atomic_int check_rc;
