@@ -89,7 +89,7 @@ pmem_parts() {
 	crabtree pmem=/dev/pmem0,0,1M,/dev/pmem0,1M,0x20000
 	a=$(device /dev/pmem0,0,1048576)
 	b=$(device /dev/pmem0,1048576,131072)
-	equal "$(store "$b" info bytes)" 131072 bytes
+	equal "$(store "$b" info region_bytes)" 131072 bytes
 	must store "$a" format force
 	must store "$b" format force
 	must store "$a" put 1 10
@@ -264,7 +264,7 @@ reserve() {
 	need_reserve
 	crabtree reserve=crab
 	dev=$(device reserve:crab)
-	equal "$(store "$dev" info bytes)" 1048576 bytes
+	equal "$(store "$dev" info region_bytes)" 1048576 bytes
 	must store "$dev" format force
 	must store "$dev" fill 1000
 	uuid=$(store "$dev" info uuid)

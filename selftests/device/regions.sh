@@ -47,7 +47,7 @@ ram() {
 	crabtree ram=64K
 	dev=$(device ram:65536)
 	equal "$(store "$dev" info state)" 0 state
-	equal "$(store "$dev" info bytes)" 65536 bytes
+	equal "$(store "$dev" info region_bytes)" 65536 bytes
 	equal "$(store "$dev" info durability)" 0 durability
 	must store "$dev" format
 	must store "$dev" fill 500

@@ -176,6 +176,53 @@ clean() {
 	done
 }
 
+# word FIELD WORD...: the name of a number of INFO
+word() {
+	local number
+	number=$(store "$dev" info "$1")
+	shift $((number + 1))
+	echo "$1"
+}
+
+# agrees: each file of the device shows its field of INFO
+agrees() {
+	local name files="/sys/class/crabtree/${dev##*/}"
+	for name in region_bytes version leaf_bytes attach_ns capacity deletes dram_bytes inserts leaves \
+		leaves_bad leaves_used records repairs searches updates region label engine layout; do
+		equal "$(cat "$files/$name")" "$(store "$dev" info "$name")" "$name"
+	done
+	for name in feature_compat feature_ro_compat feature_incompat; do
+		equal "$(($(cat "$files/$name")))" "$(store "$dev" info "$name")" "$name"
+	done
+	equal "$(cat "$files/state")" "$(word state unformatted ready readonly rejected)" state
+	equal "$(cat "$files/durability")" "$(word durability none unproven poc pop podp cache)" class
+	equal "$(cat "$files/model")" "$(word model none word line cache whole-line)" model
+	equal "$(cat "$files/model_kept")" "$(word keeps unknown yes unproven)" model_kept
+}
+
+# With different numbers; then, with a region, a page of leaves is damaged
+agreement() {
+	local dev spec=ram=64K name=ram:65536
+	if BASE=$(scratch); then
+		spec=region=$BASE,64K name="phys:*"
+		must media zero "$BASE" 65536
+	fi
+	crabtree "$spec"
+	dev=$(device "$name")
+	must store "$dev" format
+	must store "$dev" fill 700
+	must store "$dev" fill 300
+	must store "$dev" verify 700
+	agrees
+	[ "$name" != ram:65536 ] || return 0
+	load -r crabtree
+	must media zero $((BASE + 24576)) 4096
+	crabtree "$spec"
+	dev=$(device "$name")
+	[ "$(store "$dev" info leaves_bad)" != 0 ] || fail "no leaf is damaged"
+	agrees
+}
+
 uevent() {
 	local dev
 	crabtree ram=64K
@@ -196,6 +243,7 @@ tests() {
 	it goes "a region that goes and comes while the kernel uses its store"
 	it sysfs "sysfs: one value a file, no data where there is no store"
 	[ -z "$CLEAN" ] || it clean "durability and clean_method are those of this CPU"
+	it agreement "sysfs: each file shows its field of INFO"
 	it uevent "uevents carry state, label and uuid"
 }
 

@@ -8,8 +8,7 @@
  *   commits [KIND], names	an empty store of commits, of KIND names or values if given, or of
  *				names, over any other
  *   var NAME		the number in a u64
- *   info FIELD		state, reason, region, records, durability, repairs, leaves_bad, uuid,
- *				fences, prepare_fences
+ *   info FIELD		a text or a number of struct crabtree_info, by its name
  *   fill N		keys 0 .. N - 1, each with a value that follows from it
  *   verify N		exactly these are there, and CHECK finds nothing
  *   lost N		prints how many of them give EUCLEAN; the others are there
@@ -18,6 +17,8 @@
  *
  * Invariant: an empty answer is an answer; silence with status 0 is none.
  */
+#include <stddef.h>
+
 #define TEST_NO_MAIN
 #include "device.h"
 
@@ -84,36 +85,60 @@ static void print_uuid(const unsigned char *uuid)
 	putchar('\n');
 }
 
+#define INFO_FIELD(field) { #field, offsetof(struct crabtree_info, field), \
+			    sizeof(((struct crabtree_info *)0)->field) }
+
+/* The numbers of INFO; the machines are little-endian */
+static const struct {
+	const char *name;
+	size_t offset, bytes;
+} info_fields[] = {
+	INFO_FIELD(state), INFO_FIELD(durability), INFO_FIELD(model), INFO_FIELD(version),
+	INFO_FIELD(keeps), INFO_FIELD(region_bytes), INFO_FIELD(leaf_bytes), INFO_FIELD(leaves),
+	INFO_FIELD(leaves_used), INFO_FIELD(leaves_bad), INFO_FIELD(records), INFO_FIELD(capacity),
+	INFO_FIELD(feature_compat), INFO_FIELD(feature_ro_compat), INFO_FIELD(feature_incompat),
+	INFO_FIELD(dram_bytes), INFO_FIELD(attach_ns), INFO_FIELD(fences),
+	INFO_FIELD(prepare_fences), INFO_FIELD(inserts), INFO_FIELD(updates), INFO_FIELD(deletes),
+	INFO_FIELD(searches), INFO_FIELD(repairs),
+};
+
+static int print_number(const struct crabtree_info *info, const char *field)
+{
+	u64 value = 0;
+	u32 i;
+
+	for (i = 0; i < sizeof(info_fields) / sizeof(*info_fields); i++) {
+		if (strcmp(field, info_fields[i].name))
+			continue;
+		memcpy(&value, (const char *)info + info_fields[i].offset, info_fields[i].bytes);
+		printf("%llu\n", (unsigned long long)value);
+		return 0;
+	}
+	fprintf(stderr, "store: INFO has no number %s\n", field);
+	return 1;
+}
+
 static int verb_info(int fd, char **arg)
 {
 	struct crabtree_info info;
-	const char *field = *arg ? *arg : "state";
 	int rc = dev_info(fd, &info);
 
 	if (rc)
 		return fail(rc);
-	if (!strcmp(field, "reason"))
-		printf("%.128s\n", info.reason);
-	else if (!strcmp(field, "region"))
-		printf("%.64s\n", info.region);
-	else if (!strcmp(field, "uuid"))
+	if (!strcmp(*arg, "uuid"))
 		print_uuid(info.uuid);
-	else if (!strcmp(field, "records"))
-		printf("%llu\n", (unsigned long long)info.records);
-	else if (!strcmp(field, "bytes"))
-		printf("%llu\n", (unsigned long long)info.region_bytes);
-	else if (!strcmp(field, "fences"))
-		printf("%llu\n", (unsigned long long)info.fences);
-	else if (!strcmp(field, "prepare_fences"))
-		printf("%llu\n", (unsigned long long)info.prepare_fences);
-	else if (!strcmp(field, "repairs"))
-		printf("%llu\n", (unsigned long long)info.repairs);
-	else if (!strcmp(field, "leaves_bad"))
-		printf("%llu\n", (unsigned long long)info.leaves_bad);
-	else if (!strcmp(field, "durability"))
-		printf("%u\n", info.durability);
+	else if (!strcmp(*arg, "reason"))
+		printf("%.128s\n", info.reason);
+	else if (!strcmp(*arg, "region"))
+		printf("%.64s\n", info.region);
+	else if (!strcmp(*arg, "label"))
+		printf("%.32s\n", info.label);
+	else if (!strcmp(*arg, "engine"))
+		printf("%.16s\n", info.engine);
+	else if (!strcmp(*arg, "layout"))
+		printf("%.16s\n", info.layout);
 	else
-		printf("%u\n", info.state);
+		return print_number(&info, *arg);
 	return 0;
 }
 
@@ -233,7 +258,7 @@ static const struct {
 	int (*run)(int fd, char **arg);
 } verbs[] = {
 	{ "format", 0, verb_format }, { "commits", 0, verb_commits }, { "names", 0, verb_names },
-	{ "info", 0, verb_info }, { "fill", 1, verb_fill }, { "var", 1, verb_var },
+	{ "info", 1, verb_info }, { "fill", 1, verb_fill }, { "var", 1, verb_var },
 	{ "verify", 1, verb_verify }, { "lost", 1, verb_lost }, { "put", 2, verb_put }, { "get", 1, verb_get },
 	{ "snapshot", 1, verb_snapshot },
 };
