@@ -509,6 +509,21 @@ static int merge_one(struct crab_snap *snap, struct merge *m)
 	return 0;
 }
 
+/*
+ * Do the keys of a chunk ascend within the scan? If not, the media changed under the store. To
+ * merge it would leave out the records behind a key that is too high, and a cursor that goes back
+ * would never end
+ */
+static bool chunk_ascends(const struct crab_record *chunk, u32 n, const struct crab_cursor *cursor)
+{
+	u32 i;
+
+	for (i = 1; i < n; i++)
+		if (chunk[i].key <= chunk[i - 1].key)
+			return false;
+	return !n || (chunk[0].key >= cursor->next && chunk[n - 1].key <= cursor->end);
+}
+
 /* Reads a part of the range: afterwards the cursor is past it, or @records are full */
 static int snap_read_some(struct crab_store *store, struct crab_snap *snap,
 			  struct crab_cursor *cursor, struct crab_record *records, u32 cap)
@@ -523,11 +538,10 @@ static int snap_read_some(struct crab_store *store, struct crab_snap *snap,
 
 	if (n < 0)
 		return n;
+	if (unlikely(!chunk_ascends(snap->chunk, n, cursor)))
+		return -EUCLEAN;
 	m.n = n;
 	m.last = n ? snap->chunk[n - 1].key : cursor->end;
-	/* The media changed under the store. A cursor that goes back would never end */
-	if (unlikely(m.last < cursor->next || m.last > cursor->end))
-		return -EUCLEAN;
 	while (!err && m.count < m.cap && m.next <= m.last) {
 		had = m.count;
 		err = merge_one(snap, &m);

@@ -63,7 +63,8 @@ int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
  * @records: out
  * @cap: room
  * Context: may sleep.
- * Return: as crab_cursor_read() and crab_snap_search().
+ * Return: as crab_cursor_read() and crab_snap_search(); -EUCLEAN, too, if the keys that the engine
+ * returned do not ascend, because the media changed under the store.
  */
 int crab_snap_read(struct crab_store *store, struct crab_snap *snap, struct crab_cursor *cursor,
 		   struct crab_record *records, u32 cap);
