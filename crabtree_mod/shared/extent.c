@@ -66,10 +66,16 @@ static u32 slab_leaves(const struct crab_extents *extents)
 	return extents->slab_lines * CRAB_LINE / extents->geo.leaf_bytes;
 }
 
+/* A smaller size, from the media, would need much more DRAM for the tables */
+static u32 slab_bytes_least(const struct crab_geometry *geo)
+{
+	return max(CRAB_SLAB_BYTES_MIN, geo->leaf_bytes);
+}
+
 u32 crab_extent_slab_bytes(const struct crab_geometry *geo)
 {
 	u64 pool = geo->leaves * geo->leaf_bytes;
-	u32 least = max(CRAB_SLAB_BYTES_MIN, geo->leaf_bytes);
+	u32 least = slab_bytes_least(geo);
 
 	pool = min_t(u64, div_u64(pool, EXTENT_PARTS), CRAB_SLAB_BYTES_MAX);
 	return pool < least ? least : rounddown_pow_of_two((u32)pool);
@@ -121,7 +127,7 @@ int crab_extents_init(struct crab_extents *extents, struct crab_pool *pool,
 	extents->geo = *geo;
 	extents->kept = EXTENT_KEPT;
 	extents->slab_lines = 1;	/* until it is known: no number is a place */
-	if (!is_power_of_2(slab_bytes) || slab_bytes < geo->leaf_bytes ||
+	if (!is_power_of_2(slab_bytes) || slab_bytes < slab_bytes_least(geo) ||
 	    slab_bytes > CRAB_SLAB_BYTES_MAX)
 		return -EUCLEAN;
 	extents->slab_lines = slab_bytes / CRAB_LINE;

@@ -167,6 +167,25 @@ static void test_numbers(void)
 	end();
 }
 
+/* Sizes with their right check: attach makes tables for none that FORMAT does not choose */
+static void test_sizes(void)
+{
+	u64 bytes;
+
+	begin("clfb", "encoded", false);
+	for (bytes = CRAB_LINE / 2; bytes <= 2 * CRAB_SLAB_BYTES_MAX; bytes *= 2) {
+		if (bytes >= CRAB_SLAB_BYTES_MIN && bytes <= CRAB_SLAB_BYTES_MAX)
+			continue;
+		*(__le64 *)(media.base + SLAB_OFFSET) =
+			crab_blob_number(store->super.store_id, SLAB_OFFSET, bytes);
+		crab_store_abandon(store);
+		tap_check(attach_readonly(), "slabs of %llu bytes", bytes);
+		tap_check(!store->blobs->extents.slabs, "a table of slabs of %llu bytes", bytes);
+	}
+	tap_ok(true, "slabs that are smaller or larger than FORMAT makes them are damage");
+	end();
+}
+
 /* The word of key 1 is made to name the extent of key 2 */
 
 static u64 word_of(u64 key)
@@ -417,6 +436,7 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(values); i++)
 		rng_fill((u8 *)values[i], seed + i, sizeof(values[i]));
 	test_numbers();
+	test_sizes();
 	for (i = 0; i < PLAIN; i++)
 		test_stray(engines[i][0], engines[i][1]);
 	for (i = 0; i < ARRAY_SIZE(engines); i++)
