@@ -309,7 +309,7 @@ int crab_blob_list(struct crab_store *store, struct crab_cursor *cursor,
 		   struct crab_blob_entry *entries, u32 cap)
 {
 	struct crab_record records[BLOB_CHUNK];
-	int i, n, listed = 0;
+	int i, n, err, listed = 0;
 
 	if (!store->blobs)
 		return -EOPNOTSUPP;
@@ -318,8 +318,11 @@ int crab_blob_list(struct crab_store *store, struct crab_cursor *cursor,
 				     min_t(u32, cap, BLOB_CHUNK));
 		for (i = 0; i < n; i++)
 			listed += list_one(store, &records[i], &entries[listed]);
-	} while (n > 0 && !listed);
-	return n < 0 ? n : listed;
+		if (n <= 0 || listed)
+			return n < 0 ? n : listed;
+		err = crab_store_pause(store);
+	} while (!err);
+	return err;
 }
 
 /* Is the name in the blob the one of the table? No name is added or removed meanwhile */

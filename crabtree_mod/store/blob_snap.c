@@ -112,7 +112,7 @@ static int word_search(struct crab_store *store, struct crab_snap *snap, const c
 		if (err != -ENOENT)
 			result = err;
 		key = record.key + 1;
-		err = crab_snap_pause(store);
+		err = crab_store_pause(store);
 	}
 	return err && err != -ENOENT ? err : result;
 }
@@ -223,7 +223,7 @@ int crab_snap_named_next(struct crab_store *store, struct crab_snap *snap,
 			return snap_result(snap, 0) ?: 1;
 		}
 		if (err == -ENOENT) {
-			err = crab_snap_pause(store);
+			err = crab_store_pause(store);
 		} else {
 			/* The next call begins with this name */
 			cursor->after = false;

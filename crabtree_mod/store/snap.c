@@ -430,12 +430,6 @@ static bool snap_is_nearer(const struct crab_note *note, enum crab_seek_dir dir,
 	return err || (dir == CRAB_SEEK_GE ? note->key <= found->key : note->key >= found->key);
 }
 
-int crab_snap_pause(const struct crab_store *store)
-{
-	cond_resched();
-	return crab_engine_is_stopped(store->engine) ? -EINTR : 0;
-}
-
 int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 		   enum crab_seek_dir dir, struct crab_record *record)
 {
@@ -458,7 +452,7 @@ int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 		if (!note.absent)
 			return 0;
 		key = dir == CRAB_SEEK_GE ? note.key + 1 : note.key - 1;
-		err = crab_snap_pause(store);
+		err = crab_store_pause(store);
 		if (err)
 			return err;
 	} while (note.key != (dir == CRAB_SEEK_GE ? CRAB_KEY_EMPTY - 1 : 0));
@@ -511,7 +505,7 @@ static int merge_one(struct crab_snap *snap, struct merge *m)
 
 /*
  * Do the keys of a chunk ascend within the scan? If not, the media changed under the store. To
- * merge it would leave out the records behind a key that is too high, and a cursor that goes back
+ * merge it would leave out the records after a key that is too high, and a cursor that goes back
  * would never end
  */
 static bool chunk_ascends(const struct crab_record *chunk, u32 n, const struct crab_cursor *cursor)
@@ -546,7 +540,7 @@ static int snap_read_some(struct crab_store *store, struct crab_snap *snap,
 		had = m.count;
 		err = merge_one(snap, &m);
 		if (!err && m.count == had)
-			err = crab_snap_pause(store);
+			err = crab_store_pause(store);
 	}
 	if (err)
 		return err;

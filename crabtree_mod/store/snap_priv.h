@@ -44,12 +44,4 @@ struct crab_snap {
  */
 void crab_snap_fold(struct crab_gate *gate);
 
-/**
- * crab_snap_pause() - after a key that the snapshot does not have: there may be millions of them
- * @store: the store
- * Context: may sleep.
- * Return: 0, or -EINTR if the read is to end.
- */
-int crab_snap_pause(const struct crab_store *store);
-
 #endif /* CRABTREE_SNAP_PRIV_H */

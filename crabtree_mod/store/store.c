@@ -14,6 +14,7 @@
 #include <linux/kernel.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 
 #include "media/badmem.h"
@@ -62,6 +63,12 @@ void crab_store_look(struct crab_store *store)
 {
 	if (unlikely(crab_engine_is_damaged(store->engine)) && !READ_ONCE(store->readonly))
 		crab_store_damaged(store, &store->engine->found);
+}
+
+int crab_store_pause(const struct crab_store *store)
+{
+	cond_resched();
+	return crab_engine_is_stopped(store->engine) ? -EINTR : 0;
 }
 
 void crab_store_kick(struct crab_store *store)

@@ -159,6 +159,14 @@ void crab_store_damaged(struct crab_store *store, const struct crab_damage *dama
 void crab_store_look(struct crab_store *store);
 
 /**
+ * crab_store_pause() - after keys that a read leaves out: there may be millions of them
+ * @store: the store
+ * Context: may sleep.
+ * Return: 0, or -EINTR if the read is to end.
+ */
+int crab_store_pause(const struct crab_store *store);
+
+/**
  * crab_store_settle() - end a batch, or a write whose flow is not settled
  * @store: the store
  * @flow: of the write

@@ -305,6 +305,38 @@ static void test_stray(const char *engine, const char *layout)
 	       layout);
 }
 
+static bool asked(void *arg)
+{
+	++*(u32 *)arg;
+	return false;
+}
+
+/* Scans find each key, changed on the media, and no lookup does: its fingerprint is the old one */
+static void test_unlisted(void)
+{
+	struct crab_blob_entry entry[1];
+	struct crab_cursor cursor;
+	u32 questions = 0;
+	u64 key, word, i;
+	__le64 *at;
+
+	begin("crab", "slotted", false);
+	at = (__le64 *)media.base;
+	for (key = 1; key < 8; key++)
+		tap_check(!put(key), "put");
+	for (key = 1; key < 8; key++)
+		for (word = word_of(key), i = 1; i < media.size / sizeof(*at); i++)
+			if (at[i] == cpu_to_le64(word))
+				at[i - 1] = cpu_to_le64(key + 1000);
+	store->engine->stop = (struct crab_stop){ .asked = asked, .arg = &questions };
+	crab_cursor_init(&cursor, 0, 1007);
+	tap_check(!crab_blob_list(store, &cursor, entry, 1) && cursor.done, "a list");
+	tap_ok(questions >= 7, "a list asks %u times, at keys that it leaves out, whether it is to end",
+	       questions);
+	store->engine->stop.asked = NULL;
+	end();
+}
+
 /* From the load of the size of slabs on, a leaf reads all ones */
 
 static struct {
@@ -441,6 +473,7 @@ int main(void)
 		test_stray(engines[i][0], engines[i][1]);
 	for (i = 0; i < ARRAY_SIZE(engines); i++)
 		test_blind(engines[i][0], engines[i][1]);
+	test_unlisted();
 	test_check();
 	return tap_done();
 }

@@ -409,7 +409,7 @@ static void test_absent(void)
 	media_destroy(&media);
 }
 
-/* The word of a key on the media, with its value behind it */
+/* The word of a key on the media, which its value follows */
 static u64 *word_of(const struct crab_media *media, u64 key, u64 value)
 {
 	u64 *word = (u64 *)media->base, *end = word + media->size / sizeof(*word) - 1;
