@@ -67,16 +67,16 @@ static void watch_wake(void *arg)
 static int watch_open(struct crab_store *store, void *arg)
 {
 	struct watch_file *file = arg;
-
+	const struct crab_watch_options *options = file->options;
 	bool names = crab_store_has_names(store);
 
-	if (!names && file->options->prefix_bytes)
+	if (!names && (options->prefix_bytes || options->start > options->end))
 		return -EINVAL;
 	if (names)
 		file->names = kmalloc(sizeof(*file->names), GFP_KERNEL_ACCOUNT);
 	if (names && !file->names)
 		return -ENOMEM;
-	file->watch = crab_watch_open(store, file->options);
+	file->watch = crab_watch_open(store, options);
 	return PTR_ERR_OR_ZERO(file->watch);
 }
 
@@ -230,8 +230,7 @@ struct file *crab_watch_file(struct crab_device *device, const struct crabtree_w
 	};
 	struct file *filp;
 
-	if (watch->start > watch->end || watch->entries > CRABTREE_WATCH_ENTRIES_MAX ||
-	    watch->prefix_bytes > sizeof(prefix))
+	if (watch->entries > CRABTREE_WATCH_ENTRIES_MAX || watch->prefix_bytes > sizeof(prefix))
 		return ERR_PTR(-EINVAL);
 	if (copy_from_user(prefix, u64_to_user_ptr(watch->prefix), watch->prefix_bytes))
 		return ERR_PTR(-EFAULT);

@@ -288,7 +288,7 @@ TEST(snapshot, "SNAPSHOT of a store of names: GET and NAMES as of its time, also
 static int watch_names(int fd, const void *prefix, u32 prefix_bytes, struct crabtree_watch *w)
 {
 	poison(w, sizeof(*w));
-	w->start = 0;
+	w->start = 1;		/* unused, and no range of keys */
 	w->end = 0;
 	w->entries = 4;
 	w->prefix = (uintptr_t)prefix;
@@ -336,6 +336,8 @@ TEST(watch, "WATCH of a store of names: names with the prefix, their versions an
 	close(fd);
 	fd = fresh_store(0);
 	EXPECT(watch_names(fd, "plc/", 4, &w), -EINVAL);
+	w.start = 0;
+	EXPECT(call(fd, CRABTREE_WATCH, &w), -EINVAL);
 	expect_sound(fd, 0);
 }
 
