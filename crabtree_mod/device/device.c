@@ -12,8 +12,10 @@
 #define pr_fmt(fmt) "crabtree: " fmt
 
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/kdev_t.h>
 #include <linux/kobject.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -25,6 +27,7 @@
 #include "trace/events.h"
 
 #define DEVICE_RESUMES	(-ERESTART)	/* device->error: no error, calls resume soon */
+#define DEVICE_PAUSE	(HZ / 50)	/* for so long at most; a usual call takes microseconds */
 
 BLOCKING_NOTIFIER_HEAD(crab_device_notifier);
 
@@ -217,21 +220,40 @@ static void device_calls_start(struct crab_device *device, struct crab_store *st
 }
 
 /*
- * Waits until all calls that run have returned; later ones wait until then. The grace period that
- * the count needs passes before, while calls go on.
+ * Keeps later calls waiting until all calls that run have returned, or for DEVICE_PAUSE. The grace
+ * period that the count needs passes before, while calls go on. True if all have returned
  */
-static void device_calls_drain(struct crab_device *device)
+static bool device_calls_pause(struct crab_device *device)
 {
+	bool idle;
+
 	lockdep_assert_held(&device->change);
 
 	percpu_ref_switch_to_atomic_sync(&device->calls);
 	mutex_lock(&device->lock);
 	crab_device_stop_locked(device, DEVICE_RESUMES);
 	mutex_unlock(&device->lock);
-	wait_for_completion(&device->idle);
-	percpu_ref_reinit(&device->calls);
+	idle = wait_for_completion_timeout(&device->idle, DEVICE_PAUSE);
+	percpu_ref_resurrect(&device->calls);
 	percpu_ref_switch_to_percpu(&device->calls);
 	wake_up_all(&device->resumed);
+	return idle;
+}
+
+/*
+ * Waits until no call runs. A call can be long, because a search passes any number of leaves
+ * without records. Others wait for it no longer than DEVICE_PAUSE at a time
+ */
+static int device_calls_drain(struct crab_device *device)
+{
+	while (!device_calls_pause(device)) {
+		/* The last call may be about to complete @idle, which the next stop must not see */
+		synchronize_rcu();
+		schedule_timeout_killable(5 * DEVICE_PAUSE);
+		if (fatal_signal_pending(current))
+			return -ERESTARTSYS;
+	}
+	return 0;
 }
 
 /* Attaches the store, unless @parked. A kick before the calls are live has no effect */
@@ -460,8 +482,8 @@ static int device_observe(struct crab_device *device,
 	if (err < 0)
 		return err;
 	if (err)
-		device_calls_drain(device);
-	err = open(device->store, arg);
+		err = device_calls_drain(device);
+	err = err ?: open(device->store, arg);
 	if (err)
 		crab_store_unobserve(device->store);
 	return err;
@@ -552,46 +574,4 @@ void crab_device_catch_up(struct crab_device *device)
 	if (device->store)
 		crab_store_catch_up(device->store);
 	mutex_unlock(&device->change);
-}
-
-static void device_park(struct crab_device *device, int error)
-{
-	lockdep_assert_held(&device->change);
-
-	mutex_lock(&device->lock);
-	crab_device_stop_locked(device, error);
-	mutex_unlock(&device->lock);
-	crab_device_detach_store(device, CRAB_PARKED_REASON);
-	crab_device_changed(device);
-}
-
-void crab_device_park(struct crab_device *device)
-{
-	int ending = READ_ONCE(crab_parked), parked;
-
-	crab_device_warn(device);
-	cmpxchg(&device->ending, 0, ending);
-	mutex_lock(&device->change);
-	parked = READ_ONCE(crab_parked);	/* it may have ended since */
-	if (device->region && parked)
-		device_park(device, parked);
-	cmpxchg(&device->ending, ending, 0);
-	mutex_unlock(&device->change);
-	if (!parked)	/* @ending may have ended the attach of crab_device_unpark() */
-		crab_device_unpark(device);
-}
-
-void crab_device_unpark(struct crab_device *device)
-{
-	bool back;
-
-	mutex_lock(&device->change);
-	back = device->region && !device->store && !READ_ONCE(crab_parked);
-	if (back) {
-		crab_device_attach_store(device, NULL);
-		crab_device_changed(device);
-	}
-	mutex_unlock(&device->change);
-	if (back)
-		crab_device_announce(device);
 }

@@ -164,8 +164,8 @@ void crab_device_drop_unfinished(struct crab_device *device);
  * @open: opens it, for which crab_store_observe() was called; returns 0 or an error
  * @arg: argument of @open
  *
- * If the store had no observer, this function waits for a CHECK that runs, and then keeps new
- * calls waiting until all calls that run have returned.
+ * If the store had no observer, this function waits for a CHECK that runs, and then until no call
+ * runs. It keeps new calls waiting for a part of this time, and for 20 ms at most at a time.
  *
  * Return: 0, -ERESTARTSYS for a fatal signal, the error of a call that finds no store, the error of
  * crab_store_observe(), or that of @open.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the steps of a device's life (device.c), which the table of devices calls.
+ * This file declares the steps of a device's life (device.c, power.c), which the table of
+ * devices calls.
  *
  * Locking: device->change, which each function takes itself.
  */

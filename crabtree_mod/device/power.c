@@ -11,10 +11,11 @@
  * Invariant: durability does not depend on this file. A panic, a reset and a power
  * cut call no notifier.
  *
- * No lock of its own; the callers are serialised by the kernel.
+ * Locking: device->change, for the store of one device. The kernel serialises the callers.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
+#include <linux/atomic.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/notifier.h>
@@ -22,6 +23,49 @@
 #include <linux/suspend.h>
 
 #include "devices.h"
+#include "lifetime.h"
+
+static void device_park(struct crab_device *device, int error)
+{
+	lockdep_assert_held(&device->change);
+
+	mutex_lock(&device->lock);
+	crab_device_stop_locked(device, error);
+	mutex_unlock(&device->lock);
+	crab_device_detach_store(device, CRAB_PARKED_REASON);
+	crab_device_changed(device);
+}
+
+void crab_device_park(struct crab_device *device)
+{
+	int ending = READ_ONCE(crab_parked), parked;
+
+	crab_device_warn(device);
+	cmpxchg(&device->ending, 0, ending);
+	mutex_lock(&device->change);
+	parked = READ_ONCE(crab_parked);	/* it may have ended since */
+	if (device->region && parked)
+		device_park(device, parked);
+	cmpxchg(&device->ending, ending, 0);
+	mutex_unlock(&device->change);
+	if (!parked)	/* @ending may have ended the attach of crab_device_unpark() */
+		crab_device_unpark(device);
+}
+
+void crab_device_unpark(struct crab_device *device)
+{
+	bool back;
+
+	mutex_lock(&device->change);
+	back = device->region && !device->store && !READ_ONCE(crab_parked);
+	if (back) {
+		crab_device_attach_store(device, NULL);
+		crab_device_changed(device);
+	}
+	mutex_unlock(&device->change);
+	if (back)
+		crab_device_announce(device);
+}
 
 /* New calls return -ESHUTDOWN; calls that run are waited for */
 static int power_reboot(struct notifier_block *nb, unsigned long event, void *data)
