@@ -13,6 +13,19 @@
 # An architecture may be followed by "-src" or "-sid": see apt_sources_of().
 
 BASE=bookworm
+OFFLINE=69	# EX_UNAVAILABLE: the status of fetch if no mirror can be reached
+UNREACHABLE='resolv|[Cc]ould not connect|[Uu]nable to connect|timed out|[Nn]etwork is unreachable'
+
+# apt_or_die MESSAGE COMMAND...: run it quietly; a failure of the network has a status of its own
+apt_or_die() {
+	local message=$1 text
+	shift
+	text=$("$@" 2>&1 >/dev/null) && return
+	say "$text"
+	say "$message"
+	! grep -qE "$UNREACHABLE" <<<"$text" || exit $OFFLINE
+	exit 1
+}
 
 # apt_sources: one line for each suite of BASE, and its backports.
 apt_sources() {
@@ -70,8 +83,9 @@ apt_update() {
 	fi
 	apt_config "$1"
 	say "reading the package lists of $1"
-	APT_CONFIG=$dir/conf apt-get -qq update ||
-		die "apt-get update for $1 failed"
+	# A mirror that cannot be reached is a warning in the other mode
+	APT_CONFIG=$dir/conf apt_or_die "apt-get update for $1 failed" \
+		apt-get -qq -o APT::Update::Error-Mode=any update
 	touch "$dir/updated"
 }
 
@@ -87,9 +101,8 @@ apt_depends() {
 download() {
 	local arch=$1 suite=$2 package=$3 dir=$4
 	apt_update "$arch"
-	( cd "$dir" && APT_CONFIG=$CACHE/apt/$arch/conf \
-		apt-get -qq ${suite:+-t "$suite"} download "$package" ) ||
-		die "could not download $package"
+	( cd "$dir" && APT_CONFIG=$CACHE/apt/$arch/conf apt_or_die "could not download $package" \
+		apt-get -qq ${suite:+-t "$suite"} download "$package" )
 }
 
 # apt_unpack ARCH SUITE PACKAGE DIR TAR-ARGS...: unpack all or some of it
@@ -107,9 +120,8 @@ apt_unpack() {
 # download_source PACKAGE DIR: the source of a package in the backports
 download_source() {
 	apt_update amd64-src
-	( cd "$2" && APT_CONFIG=$CACHE/apt/amd64-src/conf \
-		apt-get -qq source --download-only --tar-only "$1" ) ||
-		die "could not download the source of $1"
+	( cd "$2" && APT_CONFIG=$CACHE/apt/amd64-src/conf apt_or_die "could not download the source of $1" \
+		apt-get -qq source --download-only --tar-only "$1" )
 }
 
 # apt_source PACKAGE DIR FILE: one file out of the source, FILE as tar's pattern
