@@ -32,6 +32,33 @@ def guest_files(kernel):
             f"{programs}/tools/crabctl:/bin/crabctl", f"{programs}/churn:/bin/churn"]
 
 
+class Cuts:
+    """Power cuts, and those after which a later run had its content judged.
+
+    @amid: of them, those within the work that a cut may tear; one in SHARE must be"""
+
+    SHARE = 6
+
+    def __init__(self):
+        self.made = self.judged = self.amid = 0
+
+    def add(self, amid):
+        """One more."""
+        self.made += 1
+        self.amid += amid
+
+    def judge(self):
+        """The content after all of them so far is one of those that may be."""
+        self.judged = self.made
+
+    def require(self, wanted):
+        """Raise Failed unless it judged all that were wanted, and one in SHARE was within the work."""
+        if self.judged != wanted:
+            raise Failed(f"{self.judged} of {wanted} power cuts were judged")
+        if self.amid < wanted // self.SHARE:
+            raise Failed(f"{self.amid} of {wanted} power cuts came within the work")
+
+
 def read_text(path):
     """A file's text."""
     with open(path, encoding="utf-8", errors="replace") as f:
