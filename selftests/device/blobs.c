@@ -7,6 +7,7 @@
  */
 #include <sys/mman.h>
 
+#include "blob.h"
 #include "observe.h"
 
 #define LONGEST		8152	/* bytes, in the region of 512 KiB that run_all.sh loads */
@@ -17,59 +18,6 @@ static unsigned char value[65537], room[65537];
 static void value_make(u64 key, u32 bytes)
 {
 	rng_fill(value, key, bytes);
-}
-
-static int put(int fd, u64 key, const void *from, u32 bytes, u32 flags, u64 *version)
-{
-	struct crabtree_put p;
-	int err;
-
-	poison(&p, sizeof(p));
-	p.flags = flags;
-	p.key = key;
-	p.value = (uintptr_t)from;
-	p.bytes = bytes;
-	p.version = *version;
-	p.name_bytes = 0;
-	p.type = 0;
-	err = call(fd, CRABTREE_PUT, &p);
-	*version = p.version;
-	return err;
-}
-
-static int get(int fd, u64 key, void *to, u32 capacity, struct crabtree_get *g)
-{
-	poison(g, sizeof(*g));
-	g->key = key;
-	g->value = (uintptr_t)to;
-	g->capacity = capacity;
-	g->name_bytes = 0;
-	return call(fd, CRABTREE_GET, g);
-}
-
-static int erase(int fd, u64 key, u32 flags, u64 version)
-{
-	struct crabtree_erase e;
-
-	poison(&e, sizeof(e));
-	e.flags = flags;
-	e.key = key;
-	e.version = version;
-	e.name_bytes = 0;
-	e.reserved = 0;
-	return call(fd, CRABTREE_ERASE, &e);
-}
-
-static int list(int fd, u64 start, struct crabtree_entry *entries, u32 capacity,
-		struct crabtree_list *l)
-{
-	poison(l, sizeof(*l));
-	l->start = start;
-	l->end = ~0ULL;
-	l->entries = (uintptr_t)entries;
-	l->capacity = capacity;
-	l->reserved = 0;
-	return call(fd, CRABTREE_LIST, l);
 }
 
 TEST(lengths, "PUT and GET: every length near a class, and the longest")

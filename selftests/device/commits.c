@@ -13,9 +13,11 @@
 
 #define ACCOUNTS	8
 #define SUM		8000
+#define READS		10	/* of all accounts, while amounts move */
 
 static int bank_fd;
 static atomic_bool stop;
+static atomic_int reads;
 
 static int commit(int fd, struct crabtree_batch_op *ops, u32 count, u32 *done)
 {
@@ -238,14 +240,14 @@ TEST(observed, "a snapshot has none of a later commit; a watch reports all of it
 	EXPECT(change[1].value, 20);
 }
 
-/* Moves amounts between two accounts; a commit that adds to both */
+/* Moves amounts between two accounts, until readers have seen some; a commit that adds to both */
 static void *bank_move(void *arg)
 {
 	unsigned long long seed = (long)arg;
 	struct crabtree_batch_op op[2];
 	u32 done, i;
 
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < 1000 || atomic_load(&reads) < READS; i++) {
 		u64 from = rng_below(&seed, ACCOUNTS), amount = rng_below(&seed, 50);
 		u64 to = (from + 1 + rng_below(&seed, ACCOUNTS - 1)) % ACCOUNTS;
 
@@ -280,6 +282,7 @@ static void *bank_read(void *arg)
 		}
 		REQUIRE(sum, SUM);
 		REQUIRE(scanned, SUM);
+		atomic_fetch_add(&reads, 1);
 	}
 	return NULL;
 }

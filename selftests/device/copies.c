@@ -66,7 +66,9 @@ static int some_records(void)
 
 static const unsigned long requests[] = {
 	CRABTREE_INFO, CRABTREE_INSERT, CRABTREE_SEARCH, CRABTREE_DELETE, CRABTREE_SCAN,
-	CRABTREE_BATCH, CRABTREE_CHECK, CRABTREE_FORMAT,
+	CRABTREE_BATCH, CRABTREE_CHECK, CRABTREE_FORMAT, CRABTREE_DELETE_RANGE, CRABTREE_SNAPSHOT,
+	CRABTREE_WATCH, CRABTREE_PUT, CRABTREE_GET, CRABTREE_ERASE, CRABTREE_LIST, CRABTREE_NAMES,
+	CRABTREE_COMMIT,
 };
 
 #define REQUESTS	(sizeof(requests) / sizeof(*requests))
@@ -292,6 +294,30 @@ TEST(out_batch_array, "out: BATCH whose statuses cannot be written: EFAULT, and 
 	for (i = 0; i < 20; i++)
 		EXPECT(dev_get(fd, i % 2 ? 2 * i : 2 * i + 1, &got), i % 2 ? -ENOENT : 0);
 	expect_sound(fd, RECORDS);
+}
+
+TEST(out_open, "out: WATCH and SNAPSHOT whose answer cannot be written: EFAULT, and nothing is open")
+{
+	struct crabtree_snapshot *snapshot;
+	struct crabtree_watch *watch;
+	struct crabtree_format f;
+	int fd = some_records(), next = dup(fd);
+
+	close(next);
+	snapshot = half_written(sizeof(*snapshot));
+	snapshot->reserved = 0;
+	second(PROT_READ);
+	EXPECT(call(fd, CRABTREE_SNAPSHOT, snapshot), -EFAULT);
+	watch = half_written(sizeof(*watch));
+	memset(watch, 0, sizeof(*watch));
+	watch->size = sizeof(*watch);
+	second(PROT_READ);
+	EXPECT(call(fd, CRABTREE_WATCH, watch), -EFAULT);
+	EXPECT(dup(fd), next);
+	close(next);
+	format_args(&f, CRABTREE_FORMAT_FORCE, 0);
+	EXPECT(call(fd, CRABTREE_FORMAT, &f), 0);
+	expect_sound(fd, 0);
 }
 
 TEST(format, "FORMAT has nothing to write: a structure in read-only memory will do")

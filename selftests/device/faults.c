@@ -13,25 +13,11 @@
 #include "faults.h"
 #include "uevent.h"
 
-static void sound(int fd)
-{
-	struct crabtree_check c;
-
-	REQUIRE(dev_check(fd, &c), 0);
-	REQUIRE(c.errors, 0);
-}
-
 /* Reading calls: no failure changes the store */
 
 #define RECORDS		700
 
 static struct crabtree_record records[RECORDS + 1];
-
-static void judge_read(struct trial *trial, int rc)
-{
-	(void)rc;
-	expect_sound(trial->fd, RECORDS);
-}
 
 static int run_info(struct trial *trial)
 {
@@ -93,7 +79,9 @@ static void reading(const char *engine, const char *layout)
 	int (* const runs[])(struct trial *) = {
 		run_info, run_search, run_scan, run_check, run_open,
 	};
-	struct trial trial = { .judge = judge_read, .fd = some_records(engine, layout) };
+	struct trial trial = {
+		.judge = judge_read, .fd = some_records(engine, layout), .value = RECORDS,
+	};
 	u32 i;
 
 	for (i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
@@ -151,40 +139,17 @@ static void judge_write(struct trial *trial, int rc)
 	u64 got = 0;
 	int found = dev_get(trial->fd, trial->key, &got);
 
-	if (found)
-		REQUIRE(found, -ENOENT);
-	else
+	if (!found)
 		REQUIRE(got, trial->value);
-	if (!rc)
-		REQUIRE(!found, trial->put);
-	else if (rc != -EFAULT)
-		REQUIRE(!found, trial->there);
-	trial->there = !found;
-	sound(trial->fd);
+	judge_key(trial, rc, found);
 }
 
-/* Each key put and some deleted again, so that leaves split and empty */
 static void writing(const char *engine, const char *layout)
 {
 	struct trial trial = { .run = run_write, .judge = judge_write };
-	u32 i, count = 0;
-	int rc;
 
 	trial.fd = fresh_store_of(engine, layout, 512);
-	faults_init();
-	for (i = 0; i < 300; i++) {
-		trial.put = i < 150;
-		trial.key = (i % 150 * 31 + 7) % 150;
-		trial.value = trial.key * 3;
-		trial.there = !trial.put;
-		trial.repeated = trial.put ? 0 : -ENOENT;
-		rc = trial_run(&trial);
-		if (rc)
-			REQUIRE(rc, trial.repeated);
-		count += trial.put ? 1 : -1;
-		expect_sound(trial.fd, count);
-	}
-	told();
+	write_all(&trial);
 }
 
 TEST(write_slotted, "faults: INSERT and DELETE, slotted leaves")
@@ -268,6 +233,66 @@ TEST(batch, "faults: BATCH: each operation matches its status")
 	trial.fd = fresh_store(512);
 	faults_init();
 	EXPECT(trial_run(&trial), 0);
+	told();
+}
+
+static int run_atomic(struct trial *trial)
+{
+	struct crabtree_batch b = {
+		.size = sizeof(b), .flags = CRABTREE_BATCH_ATOMIC, .ops = (uintptr_t)ops, .count = 2,
+	};
+
+	dev_op(&ops[0], CRABTREE_BATCH_INSERT, 1, 10);
+	dev_op(&ops[1], CRABTREE_BATCH_INSERT, 2, 20);
+	return call(trial->fd, CRABTREE_BATCH, &b);
+}
+
+static void judge_atomic(struct trial *trial, int rc)
+{
+	judge_both(trial->fd, rc);
+	dev_delete(trial->fd, 1, NULL);
+	dev_delete(trial->fd, 2, NULL);
+	expect_sound(trial->fd, 0);
+}
+
+TEST(atomic, "faults: BATCH with ATOMIC: all of it or nothing")
+{
+	struct trial trial = { .run = run_atomic, .judge = judge_atomic };
+
+	trial.fd = fresh_store_kind("", CRABTREE_FORMAT_COMMITS);
+	faults_init();
+	EXPECT(trial_run(&trial), 0);
+	told();
+}
+
+static int run_range(struct trial *trial)
+{
+	struct crabtree_delete_range range;
+
+	return dev_delete_range(trial->fd, 0, 299, &range);
+}
+
+static void judge_range(struct trial *trial, int rc)
+{
+	struct crabtree_check c;
+	u64 key;
+
+	REQUIRE(dev_check(trial->fd, &c), 0);
+	REQUIRE(c.errors, 0);
+	if (rc == -ENOMEM)
+		REQUIRE(c.records, RECORDS);
+	for (key = 0; key < 300; key++)
+		REQUIRE(dev_put(trial->fd, key, key), 0);
+	expect_sound(trial->fd, RECORDS);
+}
+
+TEST(range, "faults: DELETE_RANGE")
+{
+	struct trial trial = { .run = run_range, .judge = judge_range };
+
+	trial.fd = some_records("", "");
+	EXPECT(trial_run(&trial), 0);
+	expect_sound(trial.fd, RECORDS - 300);
 	told();
 }
 
@@ -357,7 +382,7 @@ static int run_attribute(struct trial *trial)
 
 TEST(sysfs, "faults: each file of the device in sysfs")
 {
-	struct trial trial = { .run = run_attribute, .judge = judge_read };
+	struct trial trial = { .run = run_attribute, .judge = judge_read, .value = RECORDS };
 	struct dirent *entry;
 	struct stat st;
 	u32 files = 0;

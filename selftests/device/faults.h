@@ -115,4 +115,66 @@ static inline void told(void)
 	EXPECT_TRUE(refused > 0);
 }
 
+static inline void sound(int fd)
+{
+	struct crabtree_check c;
+
+	REQUIRE(dev_check(fd, &c), 0);
+	REQUIRE(c.errors, 0);
+}
+
+/* No failure changes the @value records of the store */
+static inline void judge_read(struct trial *trial, int rc)
+{
+	(void)rc;
+	expect_sound(trial->fd, trial->value);
+}
+
+/* @found: 0 or an error */
+static inline void judge_key(struct trial *trial, int rc, int found)
+{
+	if (found)
+		REQUIRE(found, -ENOENT);
+	if (!rc)
+		REQUIRE(!found, trial->put);
+	else if (rc != -EFAULT)
+		REQUIRE(!found, trial->there);
+	trial->there = !found;
+	sound(trial->fd);
+}
+
+/* Both or none of the two records are there */
+static inline void judge_both(int fd, int rc)
+{
+	struct crabtree_check c;
+
+	REQUIRE(dev_check(fd, &c), 0);
+	REQUIRE(c.errors, 0);
+	REQUIRE_TRUE(c.records == 0 || c.records == 2);
+	if (rc != -EFAULT)
+		REQUIRE(c.records, rc ? 0 : 2);
+}
+
+/* Each key put and some deleted again, so that leaves split and empty */
+static inline void write_all(struct trial *trial)
+{
+	u32 i, count = 0;
+	int rc;
+
+	faults_init();
+	for (i = 0; i < 300; i++) {
+		trial->put = i < 150;
+		trial->key = (i % 150 * 31 + 7) % 150;
+		trial->value = trial->key * 3;
+		trial->there = !trial->put;
+		trial->repeated = trial->put ? 0 : -ENOENT;
+		rc = trial_run(trial);
+		if (rc)
+			REQUIRE(rc, trial->repeated);
+		count += trial->put ? 1 : -1;
+		expect_sound(trial->fd, count);
+	}
+	told();
+}
+
 #endif /* SELFTEST_FAULTS_H */

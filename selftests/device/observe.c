@@ -13,6 +13,7 @@
 #include <sys/time.h>
 
 #include "observe.h"
+#include "slow_page.h"
 
 #define KEYS	64
 #define WRITES	6000	/* of a thread; each takes a millisecond in a kernel with every checker */
@@ -382,6 +383,52 @@ TEST(waits, "WATCH: read() and epoll wait for a change; a signal ends read()")
 	EXPECT(read_changes(w, c, 4), -EINTR);
 	close(ep);
 	close(w);
+}
+
+/* The first change is on its way into the slow page; now another reader comes, and then another change */
+static void *read_beside(void *arg)
+{
+	struct crabtree_change c = { 0 };
+
+	REQUIRE(read_changes((intptr_t)arg, &c, 1), 1);
+	return (void *)(uintptr_t)c.seq;
+}
+
+struct beside {
+	int watch;
+	pthread_t thread;
+};
+
+static void come_beside(void *arg)
+{
+	struct beside *beside = arg;
+
+	REQUIRE(dev_put(shared_fd, 1, 2), 0);
+	REQUIRE(pthread_create(&beside->thread, NULL, read_beside, (void *)(intptr_t)beside->watch), 0);
+	usleep(200000);		/* it has seen a change, and waits for the other reader */
+}
+
+TEST(readers, "WATCH: two readers of a descriptor: each change is read once, none is an end of file")
+{
+	struct beside beside;
+	struct crabtree_change *c;
+	struct slow_page page;
+	void *seq;
+
+	shared_fd = fresh_store(0);
+	beside.watch = open_watch(shared_fd, 0, ~0ULL, 0);
+	slow_page_init(&page, come_beside, &beside);
+	c = (struct crabtree_change *)page.at;
+	REQUIRE(dev_put(shared_fd, 1, 1), 0);
+	REQUIRE(read_changes(beside.watch, c, 2), 2);
+	EXPECT(c[0].seq, 1);
+	EXPECT(c[0].value, 1);
+	EXPECT(c[1].seq, 2);
+	EXPECT(c[1].value, 2);
+	REQUIRE(dev_put(shared_fd, 1, 3), 0);
+	REQUIRE(pthread_join(beside.thread, &seq), 0);
+	EXPECT((uintptr_t)seq, 3);
+	close(beside.watch);
 }
 
 /* Each writer writes its two keys with one value: a snapshot sees both keys equal, or one step apart */

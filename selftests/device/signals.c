@@ -9,7 +9,6 @@
  *
  * Invariant: CHECK passes after each.
  */
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,6 +18,7 @@
 #include <time.h>
 
 #include "device.h"
+#include "slow_page.h"
 
 #define TRIES		60
 
@@ -40,49 +40,14 @@ static void signals_init(void)
 }
 
 /* A page that is mapped on the kernel's first access, after the signal was sent */
-
-struct page {
-	char *at;
-	char *content;
-	size_t size;
-	int fd;
-	pid_t victim;
-};
-
-static void *page_serve(void *arg)
+static void page_signals(void *victim)
 {
-	struct page *page = arg;
-	struct uffdio_copy copy = { .len = page->size };
-	struct uffd_msg msg;
-
-	REQUIRE(read(page->fd, &msg, sizeof(msg)), sizeof(msg));
-	REQUIRE(syscall(SYS_tgkill, getpid(), page->victim, SIGUSR1), 0);
-	copy.dst = (uintptr_t)page->at;
-	copy.src = (uintptr_t)page->content;
-	REQUIRE(ioctl(page->fd, UFFDIO_COPY, &copy), 0);
-	return NULL;
+	REQUIRE(syscall(SYS_tgkill, getpid(), (intptr_t)victim, SIGUSR1), 0);
 }
 
-static void page_init(struct page *page)
+static void page_init(struct slow_page *page)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	pthread_t thread;
-
-	page->size = sysconf(_SC_PAGESIZE);
-	page->victim = syscall(SYS_gettid);
-	page->content = calloc(1, page->size);
-	page->at = mmap(NULL, page->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			-1, 0);
-	REQUIRE_TRUE(page->content && page->at != MAP_FAILED);
-	page->fd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	if (page->fd < 0)
-		TEST_SKIP("userfaultfd: %s", strerror(errno));
-	REQUIRE(ioctl(page->fd, UFFDIO_API, &api), 0);
-	range.range.start = (uintptr_t)page->at;
-	range.range.len = page->size;
-	REQUIRE(ioctl(page->fd, UFFDIO_REGISTER, &range), 0);
-	REQUIRE(pthread_create(&thread, NULL, page_serve, page), 0);
+	slow_page_init(page, page_signals, (void *)syscall(SYS_gettid));
 }
 
 TEST(batch_pending, "BATCH with a signal before its first operation: all is done, once")
@@ -90,7 +55,7 @@ TEST(batch_pending, "BATCH with a signal before its first operation: all is done
 	struct crabtree_batch_op *op;
 	struct crabtree_batch b;
 	int fd = fresh_store(0), i;
-	struct page page;
+	struct slow_page page;
 
 	signals_init();
 	page_init(&page);
@@ -109,7 +74,7 @@ TEST(scan_pending, "SCAN with a signal pending that does not kill: all is given"
 {
 	int fd = fresh_store(0);
 	struct crabtree_scan s;
-	struct page page;
+	struct slow_page page;
 	u64 key;
 
 	for (key = 0; key < 1000; key++)
@@ -498,7 +463,7 @@ TEST(open_signal, "open that waits for FORMAT: a signal ends it with EINTR")
 	}
 	printf("# interrupted in try %d\n", i);
 	EXPECT(rc, -EINTR);
-	REQUIRE(time_of(long_check, shared_fd) > 0, 1);
+	long_check(shared_fd);
 }
 
 static int sysfs_state(void)

@@ -16,6 +16,7 @@
 #define NAMES		(CRABTREE_FORMAT_COMMITS | CRABTREE_FORMAT_NAMES)
 #define ACCOUNTS	8
 #define SUM		8000
+#define READS		10	/* of all accounts, while amounts move */
 #define TEXT		3	/* bytes of a name: its number */
 
 static char text[100][TEXT + 1];
@@ -23,6 +24,7 @@ static u64 room[8192];
 static int bank_fd;
 static bool bank_names;
 static atomic_bool stop;
+static atomic_int reads;
 
 /* @key: the key, or the number that is the name */
 static void key_set(bool names, u64 key, __u64 *to, __u32 *name_bytes)
@@ -398,7 +400,7 @@ TEST(observed, "a snapshot has none of a later commit; a watch reports all of it
 	expect_sound(fd, 2);
 }
 
-/* Moves amounts between two accounts; if another thread was first, again */
+/* Moves amounts between two accounts, until a reader has seen some; if another thread was first, again */
 static void *bank_move(void *arg)
 {
 	unsigned long long seed = (long)arg;
@@ -408,7 +410,7 @@ static void *bank_move(void *arg)
 	u32 failed, i, k;
 	int err;
 
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 100 || atomic_load(&reads) < READS; i++) {
 		account[0] = rng_below(&seed, ACCOUNTS);
 		account[1] = (account[0] + 1 + rng_below(&seed, ACCOUNTS - 1)) % ACCOUNTS;
 		amount = rng_below(&seed, 50);
@@ -451,6 +453,7 @@ static void *bank_read(void *arg)
 		}
 		REQUIRE(sum, SUM);
 		close(snapshot);
+		atomic_fetch_add(&reads, 1);
 	}
 	return NULL;
 }
@@ -466,6 +469,7 @@ static void bank_of(bool names)
 	bank_names = names;
 	bank_fd = fresh_store_kind("", names ? NAMES : BLOBS);
 	atomic_store(&stop, false);
+	atomic_store(&reads, 0);
 	for (i = 0; i < ACCOUNTS; i++)
 		op_set(&op[i], names, CRABTREE_COMMIT_PUT, i, &balance, 8);
 	REQUIRE(commit(bank_fd, op, ACCOUNTS, &failed), 0);
