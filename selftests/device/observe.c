@@ -425,6 +425,7 @@ TEST(readers, "WATCH: two readers of a descriptor: each change is read once, non
 	EXPECT(c[0].value, 1);
 	EXPECT(c[1].seq, 2);
 	EXPECT(c[1].value, 2);
+	usleep(200000);		/* the other one finds none, and waits again */
 	REQUIRE(dev_put(shared_fd, 1, 3), 0);
 	REQUIRE(pthread_join(beside.thread, &seq), 0);
 	EXPECT((uintptr_t)seq, 3);
