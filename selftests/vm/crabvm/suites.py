@@ -241,8 +241,9 @@ UML_TESTS = ("abi operations blobs names commits values modify range observe lim
 # has neither, and all other tests.
 DEBUG_TESTS = "commits concurrency"
 SILENCE = "400"     # of the slowest test, with a reserve
-DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod")
-# The same, and memory that the host flushes
+DAX = ("--modules", "nd_e820", "nd_pmem", "dm-mod", "--env", "PMEM_DOMAIN=none")
+OF_DAX = ("--modules", "of_pmem", "nd_pmem", "dm-mod", "--env", "PMEM_DOMAIN=memory_controller")
+# Memory that the host flushes
 FLUSHED = ("--virtio-pmem", "16M", "--modules", "virtio_pci", "virtio_pmem")
 # In place of reserved memory a DIMM that the firmware describes. The kernel passes a machine check
 # on to its driver only on a processor of Intel's
@@ -268,8 +269,7 @@ SUITES = [
           device("arm64-6.1", "--smp", "1", cpu="neoverse-n1", tests=KERNEL_TESTS), 50),
     Suite("device-arm64-6.12-max", "device", device("arm64-6.12", cpu="max", tests=THREAD_TESTS), 40, 2),
     Suite("device-arm64-6.12", "device",
-          device("arm64-6.12", "--modules", "of_pmem", "nd_pmem", "dm-mod", "--smp", "1",
-                 *RESERVE, cpu="neoverse-n1", tests=ARCH_TESTS), 60),
+          device("arm64-6.12", *OF_DAX, "--smp", "1", *RESERVE, cpu="neoverse-n1", tests=ARCH_TESTS), 60),
     Suite("device-amd64-6.1", "device", device("amd64-6.1", *DAX, *FLUSHED, "--smp", "1"), 53),
     Suite("device-amd64-6.12", "device",
           device("amd64-6.12", *NVDIMM, *RESERVE, "--smp", "1", pmem=(), tests=KERNEL_TESTS), 50),
