@@ -79,6 +79,7 @@ check:
 
 check-long: setup-host setup-vm
 	@scripts/crash
+	@scripts/coverage
 	@$(MAKE) -C tools/host OUT=$(OUT)/host check-long
 	@selftests/vm/check long kcsan
 
