@@ -161,6 +161,13 @@ def leaks(tool, name, scratch):
     return [os.path.join(HERE, "leaks")]
 
 
+def drain(tool, name, scratch):
+    """The first snapshot waits for writes that have begun."""
+    tool("kernel", "uml")
+    tool("programs", "amd64")
+    return [os.path.join(HERE, "drain")]
+
+
 def secure_boot(kernel):
     """The module under Secure Boot."""
     def build(tool, name, scratch):
@@ -261,6 +268,7 @@ SUITES = [
     Suite("kunit-arm64", "kunit", kunit("arm64-debug", "--smp", "1", tests="brief"), 20),
     Suite("device-uml", "device", device("uml", "--leaks", tests=UML_TESTS), 60),
     Suite("leaks-uml", "device", leaks, 35),
+    Suite("drain-uml", "device", drain, 20),
     Suite("loading-uml", "device", device("uml", tests="loading publish"), 5),
     Suite("linked-uml", "device", linked, 20),
     Suite("device-arm64-debug", "device", device("arm64-debug", tests=DEBUG_TESTS), 70, 2),
