@@ -2,12 +2,14 @@
 /*
  * This file implements partial files.
  *
- * Invariant: the file that is replaced has its old content or the complete new one.
+ * Invariants: the file that is replaced has its old content or the complete new one; the new one is
+ * on the disk, under its name, before a command succeeds.
  */
 #include "partial.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -129,12 +131,25 @@ static int move_to_new(const char *path, const char *to)
 	return rename(path, to);
 }
 
+/* A new name is on the disk once its directory is; not all file systems can do that, or need it */
+static int sync_directory(const char *path)
+{
+	char *copy = strdup(path);
+	int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	int err = fd < 0 || fsync(fd) ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	free(copy);
+	return err == -EINVAL || err == -ENOTSUP ? 0 : err;
+}
+
 int partial_place(struct partial *partial, bool replace)
 {
 	if (replace ? rename(partial->path, partial->to) : move_to_new(partial->path, partial->to))
 		return -errno;
 	forget(partial);
-	return 0;
+	return sync_directory(partial->to);
 }
 
 int partial_keep(struct partial *partial)
@@ -152,7 +167,7 @@ int partial_keep(struct partial *partial)
 	forget(partial);
 	free(partial->to);
 	partial->to = kept;
-	return 0;
+	return sync_directory(kept);
 }
 
 void partial_end(struct partial *partial)

@@ -34,7 +34,7 @@ FILE *partial_open(struct partial *partial, const char *path);
  * partial_place() - put a complete file in its place
  * @partial: the file
  * @replace: a file that is there is replaced; otherwise -EEXIST
- * Return: 0 or a negative errno.
+ * Its name is durable then. Return: 0 or a negative errno; the file may have its name despite it.
  */
 int partial_place(struct partial *partial, bool replace);
 

@@ -96,10 +96,7 @@ static int make(struct restore *restore, struct stream *stream, const char *path
 	return err ? fail_file(restore->target->image, err, "restore") : EXIT_OK;
 }
 
-/*
- * The stream is good, and the file that is there is locked. The renamed file is durable once its
- * directory is, which the caller owns.
- */
+/* The stream is good, and the file that is there is locked */
 static int replace(struct restore *restore, struct stream *stream)
 {
 	const char *image = restore->target->image;

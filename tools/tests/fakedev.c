@@ -4,8 +4,8 @@
  * --wrap=close finds the store of the image file $FAKE_IMAGE in any character
  * device. The path over the device can therefore be tested without the module.
  *
- * $FAKE_LOG gets a line for each batch, each msync() and each acknowledgement, in
- * their order.
+ * $FAKE_LOG gets a line for each batch, each msync(), each acknowledgement, each rename and each
+ * fsync() of a directory, in their order.
  *
  * With $FAKE_ROOT the nodes of /dev are those below that directory, and so are /sys, /proc, /run
  * and /lib. None of the nodes may be opened, except with $FAKE_OPEN: then all have the store of
@@ -37,6 +37,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "../libcrabtree/backend.h"
 
@@ -53,7 +55,9 @@ ssize_t __real_write(int fd, const void *buf, size_t len);
 int __real_flock(int fd, int operation);
 int __real_rename(const char *from, const char *to);
 int __real_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags);
+int __real_fsync(int fd);
 int __wrap_close(int fd);
+int __wrap_fsync(int fd);
 int __wrap_ioctl(int fd, unsigned long cmd, ...);
 int __wrap_msync(void *base, size_t len, int flags);
 ssize_t __wrap_write(int fd, const void *buf, size_t len);
@@ -121,13 +125,24 @@ int __wrap_flock(int fd, int operation)
 int __wrap_rename(const char *from, const char *to)
 {
 	run_once("FAKE_RENAME");
+	note("rename");
 	return __real_rename(from, to);
 }
 
 int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
 {
 	run_once("FAKE_RENAME");
+	note("rename");
 	return __real_renameat2(from_dir, from, to_dir, to, flags);
+}
+
+int __wrap_fsync(int fd)
+{
+	struct stat st;
+
+	if (!fstat(fd, &st) && S_ISDIR(st.st_mode))
+		note("fsync of a directory");
+	return __real_fsync(fd);
 }
 
 int __wrap_control_command(const char *command, char *answer)

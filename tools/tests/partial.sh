@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 40
+suite 44
 c()
 {
 	"$crabctl" "$@"
@@ -82,3 +82,15 @@ cp b before
 t "restore, ended by a signal" 143 '' - during "kill -TERM \$PPID" --image b restore --force s2
 same "leaves the old image" before b
 no_partial "and no other file"
+
+# After a power cut the new name is there: its directory was written after the last rename
+durable()
+{
+	rm -f log
+	FAKE_LOG=log run "$out/tests/crabctl-fakedev" "${@:2}"
+	truth "the name is durable: $1" [ "$(grep -v msync log | tr '\n' ,)" = "rename,fsync of a directory," ]
+}
+durable dump --image a dump named
+durable snapshot --image a snapshot named
+durable restore --image b restore --force "$PWD/s"
+durable "restore to a new image" --image in.dump/image restore --size 128K s
