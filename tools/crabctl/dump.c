@@ -133,8 +133,10 @@ static int dump_file(struct target *target, const struct args *args)
 {
 	struct record_writer writer = { .hex = args->hex };
 	struct stat st;
-	int code;
+	int code = target_spare(target, args->path);
 
+	if (code)
+		return code;
 	if (stat(args->path, &st) || S_ISREG(st.st_mode))
 		return dump_partial(target, args->path, &writer);
 	code = dump_to(target, fopen(args->path, "we"), args->path, &writer);

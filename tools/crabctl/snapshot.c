@@ -99,9 +99,11 @@ static int write_snapshot(struct target *target, struct stream *stream)
 
 static int write_file(struct target *target, const char *path, struct stream *stream)
 {
+	int code = target_spare(target, path), err;
 	struct partial partial;
-	int code, err;
 
+	if (code)
+		return code;
 	stream->file = partial_open(&partial, path);
 	code = stream->file ? write_snapshot(target, stream) : fail_file(path, -errno, "open");
 	if (stream->file && file_settle(stream->file, path) && !code)

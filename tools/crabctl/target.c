@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #ifdef CRABCTL_IMAGE
 #include <crabtree_image.h>
@@ -174,6 +175,17 @@ int target_open(struct target *target, unsigned int flags)
 		return EXIT_OK;
 	target->ct = NULL;
 	fprintf(stderr, "crabctl: %s: %s\n", target_path(target), open_error(target, err));
+	return EXIT_FAILED;
+}
+
+int target_spare(const struct target *target, const char *path)
+{
+	struct stat image, file;
+
+	if (!target->image || stat(target->image, &image) || stat(path, &file) ||
+	    image.st_dev != file.st_dev || image.st_ino != file.st_ino)
+		return EXIT_OK;
+	fprintf(stderr, "crabctl: %s: that is the image itself\n", path);
 	return EXIT_FAILED;
 }
 

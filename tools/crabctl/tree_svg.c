@@ -3,14 +3,16 @@
  * This file draws the picture of `crabctl tree`: the levels, the leaves in the order of keys
  * coloured by their fill, the histogram, and one leaf.
  *
- * Invariant: the picture has a bounded number of elements. If there are more nodes than cells,
- * a cell is the mean of several.
+ * Invariants: the picture has a bounded number of elements: if there are more nodes than cells, a
+ * cell is the mean of several. Its file has the old content or the complete new one.
  */
 #ifdef CRABCTL_IMAGE
+#include "partial.h"
 #include "tree.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #define WIDTH		960
 #define LEFT		130
@@ -130,15 +132,35 @@ static void draw(FILE *file, const struct tree *tree)
 	fputs("</svg>\n", file);
 }
 
-int tree_draw(const struct tree *tree)
+static int draw_to(const struct tree *tree, FILE *file)
 {
-	FILE *file = fopen(tree->svg, "w");
-
 	if (!file)
 		return fail_file(tree->svg, -errno, "open");
 	draw(file, tree);
-	if (ferror(file) | fclose(file))
-		return fail_file(tree->svg, errno ? -errno : -EIO, "write");
-	return EXIT_OK;
+	return file_settle(file, tree->svg);
+}
+
+static int draw_partial(const struct tree *tree)
+{
+	struct partial partial;
+	int code = draw_to(tree, partial_open(&partial, tree->svg));
+	int err = code ? 0 : partial_place(&partial, true);
+
+	if (err)
+		code = fail_file(tree->svg, err, "rename");
+	partial_end(&partial);
+	return code;
+}
+
+int tree_draw(const struct tree *tree)
+{
+	int code = target_spare(tree->target, tree->svg);
+	struct stat st;
+
+	if (code)
+		return code;
+	if (stat(tree->svg, &st) || S_ISREG(st.st_mode))
+		return draw_partial(tree);
+	return draw_to(tree, fopen(tree->svg, "we"));
 }
 #endif

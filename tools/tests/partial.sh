@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 44
+suite 48
 c()
 {
 	"$crabctl" "$@"
@@ -69,6 +69,10 @@ for verb in dump snapshot; do
 	run c --image a "$verb" "in.$verb/none"
 	same "$verb: a link to no file makes it" "$verb" "in.$verb/new"
 	t "$verb to a link to itself" 3 '' 'open: Too many levels' c --image a "$verb" loop
+
+	ln a "a.$verb"
+	t "$verb over the image" 3 '' "crabctl: a.$verb: that is the image itself" c --image a "$verb" "a.$verb"
+	truth "which is there still" [ a -ef "a.$verb" ]
 
 	# Two at once, and one that ends early
 	t "$verb, and the same meanwhile" 0 '' '700 records' \

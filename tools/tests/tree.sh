@@ -12,7 +12,7 @@ goldens=("$golden"/*.gz "$golden"/nvtree/*.gz "$golden"/fastfair/*.gz "$golden"/
 	"$golden"/nbtree/*.gz)
 layouts=(crab/slotted crab/sorted nvtree/append fastfair/shift clfb/inplace clfb/twin clfb/encoded nbtree/adr \
 	nbtree/eadr)
-suite $((6 * ${#layouts[@]} + ${#goldens[@]} + 19))
+suite $((6 * ${#layouts[@]} + ${#goldens[@]} + 23))
 
 # fresh FILE ENGINE/LAYOUT: 2000 records with every third key
 fresh()
@@ -108,6 +108,13 @@ t "an argument" 2 '' 'tree takes only options' "$crabctl" --image i.img tree x
 t "a file that cannot be written" 3 '' 'nodir/x.svg: open: No such' \
 	"$crabctl" --image i.img tree --svg nodir/x.svg
 t "a full disk" 3 '' '/dev/full: write: No space' "$crabctl" --image i.img tree --svg /dev/full
+cp i.img before.img
+t "a picture over the image" 3 '' 'crabctl: i.img: that is the image itself' "$crabctl" --image i.img tree --svg i.img
+same "which is unchanged" before.img i.img
+cp tree.svg old.svg
+t "a picture for which there is no room" 3 '' 'old.svg: write: File too large' \
+	sh -c "trap '' XFSZ; ulimit -f 1; exec '$crabctl' --image i.img tree --svg old.svg"
+same "leaves the old one" tree.svg old.svg
 t "a device" 2 '' 'crabctl --image FILE tree' "$crabctl" tree
 truncate -s 64K blank.img
 t "no store" 3 '' 'tree: no store that can be read' "$crabctl" --image blank.img tree
