@@ -21,6 +21,7 @@ package crabtree
 import "C"
 
 import (
+	"strings"
 	"syscall"
 	"unsafe"
 )
@@ -58,6 +59,9 @@ type Store struct {
 }
 
 func open(path string, flags C.uint) (*Store, error) {
+	if strings.IndexByte(path, 0) >= 0 {
+		return nil, Error(syscall.EINVAL)
+	}
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	store := &Store{}
@@ -235,10 +239,10 @@ type FormatOptions struct {
 }
 
 func set(field []C.char, text string) error {
-	if len(text) >= len(field) {
+	if len(text) >= len(field) || strings.IndexByte(text, 0) >= 0 {
 		return Error(syscall.EINVAL)
 	}
-	for i := range text {
+	for i := 0; i < len(text); i++ {
 		field[i] = C.char(text[i])
 	}
 	return nil

@@ -216,6 +216,20 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestTexts(t *testing.T) {
+	store, path := newStore(t, FormatOptions{Label: "Größe"})
+	if info, err := store.Info(); err != nil || info.Label != "Größe" {
+		t.Fatal(info.Label, err)
+	}
+	if err := store.Format(FormatOptions{Label: "a\x00b", Force: true}); !errors.Is(err, syscall.EINVAL) {
+		t.Fatal("a label is cut", err)
+	}
+	must(t, store.Close())
+	if _, err := Open(path + "\x00junk"); !errors.Is(err, syscall.EINVAL) {
+		t.Fatal("a path is cut", err)
+	}
+}
+
 func TestGoroutines(t *testing.T) {
 	store, _ := newStore(t, FormatOptions{})
 	defer store.Close()
