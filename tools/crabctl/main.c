@@ -159,13 +159,13 @@ static bool refuse_negative(int argc, char **argv)
 	return false;
 }
 
-/* Report an error if stdout is a file on a full disk */
+/* On a full disk, the differences or errors that were found are not all of them */
 static int close_stdout(int code)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return code;
 	perror("crabctl: standard output");
-	return code == EXIT_OK ? EXIT_FAILED : code;
+	return code == EXIT_USAGE ? code : EXIT_FAILED;
 }
 
 /*

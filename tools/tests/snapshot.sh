@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 81
+suite 82
 c()
 {
 	"$crabctl" "$@"
@@ -96,6 +96,7 @@ c --image b put 9 1
 printf '%s\n' '+ 5 5' '- 6 2' '- 9 3' '+ 9 1' > want
 t "diff" 1 '^- 6 2$' '' c diff s file:b
 same "shows each record that differs" out want
+t "diff to a full disk" 3 '' 'standard output: No space' sh -c "'$crabctl' diff s file:b > /dev/full"
 t "diff of a store with itself" 0 '' '' c diff file:b file:b
 t "diff with a damaged snapshot" 3 '' 'checksum differs|truncated' c diff torn file:b
 exec 9< s
