@@ -468,6 +468,11 @@ def files():
     tap.ok(raises(FileExistsError, crabtree.create, "limits.img", 64 << 10), "create over a file")
     tap.ok(raises(crabtree.Error, crabtree.create, "small.img", 8192) and not os.path.exists("small.img"),
            "an image that is too small leaves no file")
+    for size, kind in ((100, crabtree.Error), (2 ** 62, OSError), (2 ** 64, OverflowError)):
+        tap.ok(raises(kind, crabtree.create, "odd.img", size) and not os.path.exists("odd.img"),
+               f"an image of {size} bytes leaves no file")
+    crabtree.create(b"\xff.img", 64 << 10).close()
+    tap.ok(os.path.getsize(b"\xff.img") == 64 << 10, "a path of bytes")
     tap.ok("No such file" in raises(crabtree.Error, crabtree.open, "file:none"), "no such image")
     tap.ok("not a crabtree device" in raises(crabtree.Error, crabtree.open, "/dev/null"), "no such device")
     store = crabtree.open("file:limits.img")

@@ -443,17 +443,23 @@ def open(path, readonly=False):  # pylint: disable=redefined-builtin
 
 def create(path, size, label="", **options):
     """Make a file of `size` bytes, an image with an empty store, and open it. `options` are those of format()."""
-    with _new_file(path) as file:
-        os.posix_fallocate(file.fileno(), 0, size)
-    store = Store(f"file:{os.fspath(path)}")
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
-        store.format(label, **options)
-    except Exception:
-        store.close()
+        return _fill_file(file, path, size, label, options)
+    except BaseException:
         os.unlink(path)
         raise
+
+
+def _fill_file(file, path, size, label, options):
+    try:
+        os.posix_fallocate(file, 0, size)
+    finally:
+        os.close(file)
+    store = Store("file:" + os.fsdecode(path))
+    try:
+        store.format(label, **options)
+    except BaseException:
+        store.close()
+        raise
     return store
-
-
-def _new_file(path):
-    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "rb+")
