@@ -15,26 +15,27 @@
 
 struct parse {
 	struct region_line *line;
+	char *rest;	/* of the text */
+	bool quoted;	/* the line ends within quotes */
 	bool readonly;
 	char *cause;
 	size_t len;
 };
 
 /* The next word, with its quotes removed; NULL at the end of the line, or in a comment */
-static char *next_word(char **rest)
+static char *next_word(struct parse *p)
 {
-	char *from = *rest + strspn(*rest, " \t\r\n"), *word = from, *to = from;
-	bool quoted = false;
+	char *from = p->rest + strspn(p->rest, " \t\r\n"), *word = from, *to = from;
 
 	if (!*from || *from == '#')
 		return NULL;
-	for (; *from && (quoted || !isspace((unsigned char)*from)); from++) {
+	for (; *from && *from != '\n' && (p->quoted || !isspace((unsigned char)*from)); from++) {
 		if (*from == '"')
-			quoted = !quoted;
+			p->quoted = !p->quoted;
 		else
 			*to++ = *from;
 	}
-	*rest = *from ? from + 1 : from;
+	p->rest = *from ? from + 1 : from;
 	*to = '\0';
 	return word;
 }
@@ -105,6 +106,8 @@ static bool take_word(struct parse *p, const char *word)
 	size_t len = strcspn(word, "=");
 	const char *value = word + len + 1;
 
+	if (p->quoted)
+		return refuse(p, word, "a quote is not closed");
 	if (!word[len])
 		return refuse(p, word, "not KEY=VALUE");
 	if (is_provider(word, len))
@@ -122,14 +125,14 @@ static bool take_word(struct parse *p, const char *word)
 
 bool region_line_parse(char *text, struct region_line *line, char *cause, size_t len)
 {
-	struct parse p = { .line = line, .cause = cause, .len = len };
+	struct parse p = { .line = line, .rest = text, .cause = cause, .len = len };
 	char *word;
 
 	memset(line, 0, sizeof(*line));
-	word = next_word(&text);
+	word = next_word(&p);
 	if (!word)
 		return true;
-	for (; word; word = next_word(&text))
+	for (; word; word = next_word(&p))
 		if (!take_word(&p, word))
 			return false;
 	if (!line->spec[0]) {

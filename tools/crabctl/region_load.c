@@ -218,7 +218,10 @@ static void load_file(struct region_load *load, const char *path)
 	}
 	while ((got = line_next(file, text, &len)) > 0) {
 		place.number++;
-		load_line(&place, text);
+		if (strlen(text) < len)
+			refuse(&place, "not text: it holds a zero byte");
+		else
+			load_line(&place, text);
 	}
 	if (got == -EMSGSIZE) {
 		place.number++;

@@ -6,7 +6,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 48
+suite 51
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -115,6 +115,17 @@ truth "the region stays" [ "$(grep -c remove log)" = 0 ]
 : > log
 t "--dry-run: the causes" 1 '^reserve=crab$' ':1: colour=red' c load --dry-run conf
 truth "sends nothing" [ ! -s log ]
+# An attach writes to the region, so that a readonly= that is overlooked does harm
+{
+	echo 'ram=1M # "a quote in a comment'
+	printf 'ram=1M label="plc data readonly=1\n'
+	printf 'ram=1M\0 readonly=1\n'
+} > odd.conf
+t "a quote that is not closed" 1 '^ram=1M$' 'odd.conf:2: label=plc data readonly=1: a quote is not closed' \
+	c load --dry-run odd.conf
+cp err err.load
+truth "neither line is obeyed in part" [ "$(wc -l < out)" = 1 ]
+truth "a zero byte" grep -q 'odd.conf:3: not text: it holds a zero byte' err.load
 t "a file that is not there" 1 '' 'none.conf: open: No such file' c load none.conf
 printf "\nram=64K\n" > r.conf
 FAKE_REFUSE=64K t "a refusal of the module names file and line" 1 '' 'r.conf:2: ram=64K: refused by the module' \
