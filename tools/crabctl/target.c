@@ -160,6 +160,7 @@ static const char *open_error(const struct target *target, int err)
 		return target->image ? "too small to be an image of a region" : strerror(EINVAL);
 	case -EACCES:
 	case -EPERM:
+	case -ENOSPC:
 		return strerror(-err);
 	default:
 		return crabtree_strerror(err);

@@ -45,7 +45,8 @@ struct crabtree;
  * tools and transport.
  *
  * Return: 0; -ENOTTY if @path is not a crabtree device, or not a regular file; -EOPNOTSUPP
- * without libcrabtree-image; -EWOULDBLOCK if another program has the image; an errno of open(2).
+ * without libcrabtree-image; -EWOULDBLOCK if another program has the image; -ENOSPC if the disk has
+ * no room for the holes of an image, which are filled; an errno of open(2).
  */
 int crabtree_open(struct crabtree **ct, const char *path, unsigned int flags);
 

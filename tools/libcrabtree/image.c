@@ -112,11 +112,20 @@ static int open_file(struct image *image, const char *path)
 	return err;
 }
 
+/* A write to a hole for which the disk has no room is SIGBUS. Not all file systems can fill one. */
+static int fill_holes(const struct image *image)
+{
+	if (image->readonly || !fallocate(image->fd, 0, 0, image->media.size))
+		return 0;
+	return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : -errno;
+}
+
 static int image_map(struct image *image)
 {
 	int prot = image->readonly ? PROT_READ : PROT_READ | PROT_WRITE;
 	struct stat st;
 	void *base;
+	int err;
 
 	if (fstat(image->fd, &st) < 0)
 		return -errno;
@@ -125,6 +134,9 @@ static int image_map(struct image *image)
 	image->media.size = st.st_size & ~(IMAGE_PAGE - 1ULL);
 	if (!image->media.size)
 		return -EINVAL;
+	err = fill_holes(image);
+	if (err)
+		return err;
 	base = mmap(NULL, image->media.size, prot, MAP_SHARED, image->fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 82
+suite 83
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -209,3 +209,14 @@ t "all of them are there" 0 '5000 records: sound' '' "$crabctl" --image grow.img
 truncate -s 64K grow.img
 t "an image that was cut off is refused" 3 '' 'store of 262144 bytes in a region of 65536' \
 	"$crabctl" --image grow.img get 1
+
+# A write to a hole of a file on a full disk would end the program by a signal
+mkdir disk
+cat > sparse << 'END'
+mount -t tmpfs -o size=512k tmpfs disk || exit 0
+truncate -s 4M disk/i.img
+"$1" --image disk/i.img format
+[ $? = 3 ] && head -c 4M /dev/zero | cmp - disk/i.img && "$1" --image disk/i.img info | grep -q unformatted
+END
+unshare -rm true && space='disk/i.img: No space left on device' || space=-
+t "an image with holes on a full disk is not opened for writing" 0 '' "$space" unshare -rm sh sparse "$crabctl"
