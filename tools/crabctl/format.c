@@ -129,19 +129,19 @@ static const struct argp argp = {
 	.children = target_child,
 };
 
+/* Standard output is for the result */
 static bool ask(const struct target *target, const struct crabtree_info *info, const char *verb)
 {
 	char answer[16] = "";
 
 	if (info->state == CRABTREE_STATE_READY || info->state == CRABTREE_STATE_READONLY)
-		printf("%s holds the store \"%.*s\" with %" PRIu64 " records.\n",
-		       target_path(target), (int)sizeof(info->label), info->label,
-		       (uint64_t)info->records);
+		fprintf(stderr, "%s holds the store \"%.*s\" with %" PRIu64 " records.\n",
+			target_path(target), (int)sizeof(info->label), info->label,
+			(uint64_t)info->records);
 	else
-		printf("%s is not empty: %.*s\n", target_path(target),
-		       (int)sizeof(info->reason), info->reason);
-	printf("All of it will be lost. Type \"yes\" to %s: ", verb);
-	fflush(stdout);
+		fprintf(stderr, "%s is not empty: %.*s\n", target_path(target),
+			(int)sizeof(info->reason), info->reason);
+	fprintf(stderr, "All of it will be lost. Type \"yes\" to %s: ", verb);
 	return fgets(answer, sizeof(answer), stdin) && !strcmp(answer, "yes\n");
 }
 

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 83
+suite 85
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -196,6 +196,9 @@ same "format asks; no: nothing was changed" good ask.img
 truth "and reports the loss" grep -q 'with 500 records' asked
 echo yes | script -qec "$ask" /dev/null > asked 2>&1
 t "format asks; yes" 0 '^records +0 of' '' "$crabctl" --image ask.img info
+echo yes | script -qec "$ask --json > ask.json" /dev/null > asked 2>&1
+truth "the question is no part of the output" grep -q 'Type "yes"' asked
+json "which is JSON" "x['records'] == 0" cat ask.json
 
 # A store in an image that has grown
 run "$crabctl" --image grow.img format --size 64K --leaf-size 512
