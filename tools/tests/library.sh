@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 calls=165
-suite $((calls + 18))
+suite $((calls + 19))
 "$out/tests/library"
 number=$calls
 
@@ -24,6 +24,12 @@ make -n -C "$2/.." install OUT="$out" > steps
 truth "which refreshes the cache of the dynamic linker" grep -q ' ldconfig ' steps
 make -n -C "$2/.." install OUT="$out" DESTDIR=/root > steps
 truth "but not that of another root" sh -c '! grep ldconfig steps'
+mkdir bin
+printf '#!/bin/sh\nexit 127\n' > bin/python3
+chmod +x bin/python3
+PATH=$PWD/bin:$PATH run make -s -C "$2/.." install OUT="$out" DESTDIR="$tmp/root2" PREFIX=/usr
+truth "without python3 there is no package for it, and no file elsewhere" \
+	[ "$(echo root2/*)" = "root2/etc root2/lib root2/usr" ]
 for file in bin/crabctl include/crabtree.h include/crabtree_blob.h include/crabtree_names.h include/linux/crabtree.h \
 	include/linux/crabtree_blob.h include/linux/crabtree_observe.h include/linux/crabtree_store.h include/crabtree_scan.h lib/libcrabtree.a \
 	lib/libcrabtree.so lib/libcrabtree.so.0 lib/libcrabtree-image.so.0 lib/pkgconfig/libcrabtree.pc \
