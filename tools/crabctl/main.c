@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -193,6 +194,7 @@ int main(int argc, char **argv)
 
 	if (!keep_standard())
 		return EXIT_FAILED;
+	signal(SIGXFSZ, SIG_IGN);	/* a write above the limit is an error, as on a full disk */
 	argp_err_exit_status = EXIT_USAGE;
 	if (refuse_negative(argc, argv))
 		return EXIT_USAGE;

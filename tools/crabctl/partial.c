@@ -33,7 +33,8 @@ static void remove_doomed(int number)
 static void remove_on_signal(const char *path)
 {
 	const struct sigaction once = { .sa_handler = remove_doomed, .sa_flags = SA_RESETHAND };
-	static const int numbers[] = { SIGHUP, SIGINT, SIGTERM };
+	static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1,
+				       SIGUSR2, SIGXCPU };
 	struct sigaction old;
 	size_t i;
 

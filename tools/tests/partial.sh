@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 48
+suite 55
 c()
 {
 	"$crabctl" "$@"
@@ -82,6 +82,12 @@ for verb in dump snapshot; do
 	truth "$verb: the file is not there" [ ! -e ended ]
 	no_partial "$verb: nor a part of it"
 done
+for signal in PIPE ALRM USR1 USR2 XCPU; do
+	t "dump, ended by SIG$signal" $((128 + $(kill -l $signal))) '' - during "kill -$signal \$PPID" --image a dump ended
+done
+t "dump, and a limit of the size of files" 3 '' 'ended: write: File too large' \
+	sh -c "ulimit -f 2; exec '$crabctl' --image a dump ended"
+no_partial "none leaves a part of a file"
 cp b before
 t "restore, ended by a signal" 143 '' - during "kill -TERM \$PPID" --image b restore --force s2
 same "leaves the old image" before b
