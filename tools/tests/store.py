@@ -454,6 +454,9 @@ def limits():
         tap.ok("Invalid" in raises(crabtree.Error, store.insert, 2 ** 64 - 1, 0), "the reserved key")
         tap.ok(raises(ValueError, store.__getitem__, slice(0, 9, 2)), "a slice with a step")
         tap.ok(raises(ValueError, store.format, "x" * 32), "a label that is too long")
+        tap.ok(raises(ValueError, store.format, "a\0b", force=True), "a label that C would cut")
+        tap.ok(raises(ValueError, store.format, force=True, leaf_bytes=2 ** 32 + 512), "a number that C would cut")
+        tap.ok(raises(ValueError, store.watch, entries=-1), "... of a watch")
         tap.ok("force=True" in raises(crabtree.Error, store.format), "format over a store, and the reason")
         store.format("again", force=True, leaf_bytes=512)
         tap.ok(store.info()["label"] == "again" and store.info()["leaf_bytes"] == 512, "format with force")
@@ -474,6 +477,7 @@ def files():
     crabtree.create(b"\xff.img", 64 << 10).close()
     tap.ok(os.path.getsize(b"\xff.img") == 64 << 10, "a path of bytes")
     tap.ok("No such file" in raises(crabtree.Error, crabtree.open, "file:none"), "no such image")
+    tap.ok(raises(ValueError, crabtree.open, "file:limits.img\0x"), "a path that C would cut")
     tap.ok("not a crabtree device" in raises(crabtree.Error, crabtree.open, "/dev/null"), "no such device")
     store = crabtree.open("file:limits.img")
     tap.ok(raises(crabtree.Error, crabtree.open, "file:limits.img"), "a second writer")
@@ -520,6 +524,7 @@ def observers():
                                (9, "lost", None, None, 6, None)], "the iterator of changes of names")
     with crabtree.create("named.img", 64 << 10, names=True) as store:
         tap.ok(raises(crabtree.Error, store.variables.watch, "plc/"), "a watch of names of an image")
+        tap.ok(raises(ValueError, store.variables.watch, "plc/", 2 ** 32), "... with a number that C would cut")
 
 
 def main():

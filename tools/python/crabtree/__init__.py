@@ -112,7 +112,8 @@ class Store(collections.abc.MutableMapping):
     def __init__(self, path, readonly=False):
         self._handle = None
         handle = ctypes.c_void_p()
-        err = _lib.crabtree_open(ctypes.byref(handle), os.fsencode(path), _READONLY if readonly else 0)
+        err = _lib.crabtree_open(ctypes.byref(handle), _library.c_text(os.fsencode(path)),
+                                 _READONLY if readonly else 0)
         if err == -errno.ENOENT:    # in all other calls it is a missing key
             raise Error(-err, os.strerror(-err), path)
         _check(err, path)
@@ -303,7 +304,7 @@ class Store(collections.abc.MutableMapping):
         """The changes of the keys from start to end, as an iterator, once each one is durable.
 
         It ends when the store is detached. `entries` changes wait for the reader at most, 1024 for 0."""
-        return Watch(_check(self._call("watch", _u64(start), _u64(end), entries)))
+        return Watch(_check(self._call("watch", _u64(start), _u64(end), _library.u32(entries))))
 
     def snapshot(self):
         """The store as of now, for reading, while others write to it; to be closed. Not of an image."""
@@ -406,11 +407,11 @@ class Store(collections.abc.MutableMapping):
         options = _library.Format()
         options.flags = (_FORCE if force else 0) | (_BLOBS if blobs else 0) | (_COMMITS if commits else 0) | \
             (_NAMES if names else 0)
-        options.leaf_bytes = leaf_bytes
+        options.leaf_bytes = _library.u32(leaf_bytes)
         for name, text in (("label", label), ("engine", engine), ("layout", layout)):
             if len(text.encode()) >= getattr(_library.Format, name).size:
                 raise ValueError(f"{name} is too long: {text!r}")
-            setattr(options, name, text.encode())
+            setattr(options, name, _library.c_text(text.encode()))
         if uuid:
             options.uuid[:] = uuid.bytes
         err = self._call("format", ctypes.byref(options), ctypes.sizeof(options))

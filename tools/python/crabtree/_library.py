@@ -146,12 +146,29 @@ CALLS = [
 ]
 
 
-def u64(number):
+def _number(number, bits):
     """An integer that fits; ctypes would cut it."""
     number = operator.index(number)
-    if not 0 <= number < 2 ** 64:
-        raise ValueError(f"{number} is not between 0 and 2**64 - 1")
+    if not 0 <= number < 2 ** bits:
+        raise ValueError(f"{number} is not between 0 and 2**{bits} - 1")
     return number
+
+
+def u64(number):
+    """A key, a value or a version."""
+    return _number(number, 64)
+
+
+def u32(number):
+    """A count or a size."""
+    return _number(number, 32)
+
+
+def c_text(data):
+    """Bytes of which C reads all."""
+    if b"\0" in data:
+        raise ValueError(f"a zero byte in {data!r}")
+    return data
 
 
 def load():

@@ -183,7 +183,7 @@ class Variables(collections.abc.MutableMapping):
 
         It ends when the store is detached. `entries` changes wait for the reader at most, 1024 for 0."""
         text = _encode_text(prefix)
-        return NameWatch(self._call(prefix, "watch_names", text, len(text), entries))
+        return NameWatch(self._call(prefix, "watch_names", text, len(text), _library.u32(entries)))
 
     def __getitem__(self, name):
         return self.get_variable(name).value
