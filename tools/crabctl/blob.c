@@ -125,8 +125,11 @@ static const struct argp rm_argp = {
 
 int value_read(FILE *from, void *room, size_t most, size_t *bytes)
 {
+	errno = 0;
 	*bytes = fread(room, 1, most, from);
-	return ferror(from) ? -EIO : 0;
+	if (!ferror(from))
+		return 0;
+	return errno ? -errno : -EIO;
 }
 
 /* Reads the value into @value; EXIT_OK or an exit code */

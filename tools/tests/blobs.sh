@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 43
+suite 44
 c()
 {
 	"$crabctl" --image b.img "$@"
@@ -27,6 +27,7 @@ t "set a file of 64 KiB" 0 '' '' c set 0x10 --file long
 truth "cat writes the same 64 KiB" same 0x10 long
 printf 'x' >> long
 t "one byte more is refused" 3 '' 'too long' c set 0x11 --file long
+t "a directory" 3 '' '\.: set: Is a directory' c set 0x11 --file .
 t "a file that is not there" 3 '' 'No such file' c set 0x11 --file none
 head -c 5000 /dev/zero > zeros
 truth "set from standard input" sh -c "'$crabctl' --image b.img set 3 --file=- < zeros"
