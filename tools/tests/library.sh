@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 calls=165
-suite $((calls + 19))
+suite $((calls + 20))
 "$out/tests/library"
 number=$calls
 
@@ -40,6 +40,9 @@ for file in bin/crabctl include/crabtree.h include/crabtree_blob.h include/crabt
 	[ -e "root/usr/$file" ] || echo "$file"
 done > missing
 truth "everything is installed" [ ! -s missing ]
+
+truth "the service of regions needs the file system that crabctl is on" \
+	grep -qx 'RequiresMountsFor=/usr/bin' root/lib/systemd/system/crabtree-regions.service
 
 for verb in $("$crabctl" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
 	page=root/usr/share/man/man1/crabctl-$verb.1
