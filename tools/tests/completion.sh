@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 29
+suite 32
 
 mkdir bin
 ln -s "$crabctl" bin/crabctl
@@ -59,6 +59,16 @@ for shell in bash zsh; do
 	for option in engine layout leaf-size; do
 		truth "$shell: each $option exists" [ "$(offers_$shell crabctl format --$option '')" ]
 	done
+done
+# Nodes by their paths, wherever the shell is
+mkdir -p dev/crabtree/by-label
+: > dev/crab7
+ln -s ../../crab7 dev/crabtree/by-label/plc
+export _crabctl_dev=$PWD/dev
+printf '%s\n' "$PWD/dev/crab7" "$PWD/dev/crabtree/by-label/plc" > nodes
+for words in -d --device "region remove"; do
+	# shellcheck disable=SC2086	# two words
+	truth "zsh: the nodes after $words" [ "$(offers_zsh crabctl $words '')" = "$(cat nodes)" ]
 done
 # Each engine that bash offers can be made, and zsh offers the same
 for engine in $(offers_bash crabctl format --engine ''); do
