@@ -302,7 +302,8 @@ int verb_cat(struct target *target, int argc, char **argv)
 	};
 
 	verb_parse(&cat_argp, argc, argv, &args);
-	return with_target(target, CRABTREE_OPEN_READONLY, &args, cat);
+	return target_no_json(target, "cat") ?:
+	       with_target(target, CRABTREE_OPEN_READONLY, &args, cat);
 }
 
 int verb_rm(struct target *target, int argc, char **argv)
@@ -312,7 +313,7 @@ int verb_rm(struct target *target, int argc, char **argv)
 	};
 
 	verb_parse(&rm_argp, argc, argv, &args);
-	return with_target(target, 0, &args, rm);
+	return target_no_json(target, "rm") ?: with_target(target, 0, &args, rm);
 }
 
 static int ls_run(struct target *target, struct args *args)

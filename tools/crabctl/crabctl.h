@@ -52,6 +52,8 @@ int target_spare(const struct target *target, const char *path);
 int target_store(struct target *target, const char *verb, const char *name);
 int target_close(struct target *target);
 int target_end(struct target *target, int code);
+/* Is JSON wanted of @verb, which prints none? EXIT_OK, or EXIT_USAGE after a message */
+int target_no_json(const struct target *target, const char *verb);
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
 /* ... of a verb whose only argument is the target */
 void verb_parse_bare(struct target *target, const char *doc, int argc, char **argv);

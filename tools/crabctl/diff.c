@@ -41,6 +41,7 @@ struct args {
 	struct target *target;
 	struct side side[2];
 	uint64_t differ;
+	uint64_t printed;	/* objects of JSON */
 };
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
@@ -147,13 +148,16 @@ static void close_side(struct side *side)
 		fclose(side->stream.file);
 }
 
+static bool is_number(enum item_kind kind, const struct item *item)
+{
+	return kind == ITEM_NAMED && item->type != CRABTREE_TYPE_BYTES &&
+	       item->type != CRABTREE_TYPE_TEXT;
+}
+
 /* A number, or the length and the checksum of anything else */
 static void print_value(enum item_kind kind, const struct item *item)
 {
-	bool number = kind == ITEM_NAMED && item->type != CRABTREE_TYPE_BYTES &&
-		      item->type != CRABTREE_TYPE_TEXT;
-
-	if (number)
+	if (is_number(kind, item))
 		typed_print(item->type, item->data, item->bytes, false);
 	else
 		printf("%" PRIu32 " %08" PRIx32 "\n", item->bytes,
@@ -179,6 +183,49 @@ static void print(char mark, enum item_kind kind, const struct item *item)
 	print_value(kind, item);
 }
 
+static void add_value(struct json_object *json, enum item_kind kind, const struct item *item)
+{
+	char sum[9];
+
+	if (kind == ITEM_RECORD) {
+		json_u64(json, "value", item->value);
+	} else if (is_number(kind, item)) {
+		json_object_object_add(json, "value", typed_json(item->type, item->data, item->bytes));
+	} else {
+		snprintf(sum, sizeof(sum), "%08" PRIx32, crc32c(0, item->data, item->bytes));
+		json_u64(json, "bytes", item->bytes);
+		json_text(json, "checksum", sum);
+	}
+}
+
+/* One element of an array, which is printed as it comes */
+static void print_json(struct args *args, char mark, enum item_kind kind, const struct item *item)
+{
+	struct json_object *json = json_object_new_object();
+	char text[NAME_TEXT];
+
+	json_text(json, "side", mark == '-' ? "old" : "new");
+	if (kind == ITEM_NAMED) {
+		json_text(json, "name", name_text(item->name, item->name_bytes, text));
+		json_text(json, "type", type_name(item->type));
+	} else {
+		json_u64(json, "key", item->key);
+	}
+	add_value(json, kind, item);
+	printf("%s\n  %s", args->printed++ ? "," : "[",
+	       json_object_to_json_string_ext(json, JSON_C_TO_STRING_SPACED |
+					      JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(json);
+}
+
+static void print_one(struct args *args, char mark, const struct side *side)
+{
+	if (args->target->json)
+		print_json(args, mark, side->kind, &side->item);
+	else
+		print(mark, side->kind, &side->item);
+}
+
 /* Prints the lowest of both, if they differ in it, and goes on after it */
 static int step(struct args *args)
 {
@@ -190,9 +237,9 @@ static int step(struct args *args)
 	int code = EXIT_OK;
 
 	if (of_old && !same)
-		print('-', old->kind, &old->item);
+		print_one(args, '-', old);
 	if (of_new && !same)
-		print('+', new->kind, &new->item);
+		print_one(args, '+', new);
 	args->differ += !same;
 	if (of_old)
 		code = next(old);
@@ -224,6 +271,8 @@ int verb_diff(struct target *target, int argc, char **argv)
 		code = same_kind(&args.side[0], &args.side[1]);
 	while (!code && (args.side[0].more || args.side[1].more) && !ferror(stdout))
 		code = step(&args);
+	if (!code && target->json)
+		puts(args.printed ? "\n]" : "[]");
 	close_side(&args.side[0]);
 	close_side(&args.side[1]);
 	return code ? code : args.differ ? EXIT_NOT_FOUND : EXIT_OK;

@@ -342,7 +342,7 @@ static int report(const struct load *load)
 	}
 	json = json_object_new_object();
 	json_text(json, "file", load->name);
-	json_u64(json, "lines", load->line);
+	json_u64(json, "lines", load->kind == ITEM_RECORD ? load->line : load->stream.line);
 	json_u64(json, "records", load->stored);
 	json_u64(json, "batches", load->batches);
 	return json_print(json);

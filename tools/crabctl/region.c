@@ -156,9 +156,15 @@ static const struct argp argp = {
 
 int verb_region(struct target *target, int argc, char **argv)
 {
+	const struct action *action;
 	static struct args args;
+	char verb[32];
 
 	args.target = target;
 	verb_parse(&argp, argc, argv, &args);
-	return action_find(&args)->run(&args);
+	action = action_find(&args);
+	snprintf(verb, sizeof(verb), "region %s", action->name);
+	if (action->run != list && target_no_json(target, verb))
+		return EXIT_USAGE;
+	return action->run(&args);
 }

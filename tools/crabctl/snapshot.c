@@ -97,6 +97,22 @@ static int write_snapshot(struct target *target, struct stream *stream)
 	return code;
 }
 
+static void report(const struct target *target, const char *path, const struct stream *stream)
+{
+	struct json_object *json;
+
+	if (!target->json) {
+		fprintf(stderr, "%" PRIu64 " %s written to %s\n", stream->count,
+			item_kind_name(stream->kind), path);
+		return;
+	}
+	json = json_object_new_object();
+	json_text(json, "file", path);
+	json_text(json, "kind", item_kind_name(stream->kind));
+	json_u64(json, "written", stream->count);
+	json_print(json);
+}
+
 static int write_file(struct target *target, const char *path, struct stream *stream)
 {
 	int code = target_spare(target, path), err;
@@ -112,8 +128,7 @@ static int write_file(struct target *target, const char *path, struct stream *st
 	if (err)
 		code = fail_file(path, err, "rename");
 	if (!code)
-		fprintf(stderr, "%" PRIu64 " %s written to %s\n", stream->count,
-			item_kind_name(stream->kind), path);
+		report(target, path, stream);
 	partial_end(&partial);
 	return code;
 }
@@ -126,7 +141,9 @@ int verb_snapshot(struct target *target, int argc, char **argv)
 	int code;
 
 	path = verb_parse_file(target, doc, "standard output", argc, argv);
-	code = target_open(target, CRABTREE_OPEN_READONLY);
+	code = strcmp(path, "-") ? EXIT_OK : target_no_json(target, "snapshot to standard output");
+	if (!code)
+		code = target_open(target, CRABTREE_OPEN_READONLY);
 	if (code)
 		return code;
 	if (!strcmp(path, "-"))

@@ -190,6 +190,14 @@ int target_spare(const struct target *target, const char *path)
 	return EXIT_FAILED;
 }
 
+int target_no_json(const struct target *target, const char *verb)
+{
+	if (!target->json)
+		return EXIT_OK;
+	fprintf(stderr, "crabctl: -j: %s prints no JSON\n", verb);
+	return EXIT_USAGE;
+}
+
 int target_store(struct target *target, const char *verb, const char *name)
 {
 	struct crabtree_info info = { 0 };

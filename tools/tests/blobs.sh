@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 44
+suite 46
 c()
 {
 	"$crabctl" --image b.img "$@"
@@ -48,6 +48,9 @@ t "cat of a key that is gone" 1 '' 'no such key' c cat 5
 t "rm of a key that is gone" 1 '' 'no such key' c rm 5
 t "cat of two keys" 2 '' '2: one argument too many' c cat 1 2
 t "rm of two keys: none is removed" 2 '' '2: one argument too many' c rm 1 2
+for verb in cat rm; do
+	t "$verb --json" 2 '' "-j: $verb prints no JSON" c $verb 3 --json
+done
 t "neither text nor file" 2 '' 'either TEXT or --file' c set 5
 t "both text and file" 2 '' 'either TEXT or --file' c set 5 x --file zeros
 t "the reserved key" 2 '' 'reserved' c set 0xffffffffffffffff x

@@ -6,7 +6,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 51
+suite 54
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -29,6 +29,10 @@ t "an action that does not exist" 2 '' 'want add REGION' c move crab0
 t "add without a region" 2 '' 'want add REGION' c add
 t "remove of two" 2 '' 'want add REGION' c remove crab0 crab1
 t "a wait of a day" 2 '' '0 to 3600 seconds' c load --wait 86400
+for words in "add ram=64K" "remove crab0" "load conf"; do
+	# shellcheck disable=SC2086	# two words
+	t "${words% *} --json" 2 '' "-j: region ${words% *} prints no JSON" c $words --json
+done
 t "list" 0 '' 'no crabtree devices' c list
 
 : > log

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 82
+suite 86
 c()
 {
 	"$crabctl" "$@"
@@ -25,6 +25,9 @@ run c --image a load lines
 t "snapshot" 0 '' '^700 records written to s$' c --image a snapshot s
 t "snapshot to standard output" 0 '^# end 700 [0-9a-f]{8}$' '' c --image a snapshot -
 same "which has the same bytes" s out
+json "snapshot --json" "x == {'file': 's2', 'kind': 'records', 'written': 700}" c --image a snapshot s2 --json
+rm s2
+t "snapshot --json to standard output" 2 '' '-j: snapshot to standard output prints no JSON' c --image a snapshot -j -
 grep -v '^#' s > records
 same "the records of a snapshot are those of a dump" records lines
 t "snapshot needs a regular file" 3 '' 'not a regular file' c --image a snapshot /dev/null
@@ -96,6 +99,11 @@ c --image b put 9 1
 printf '%s\n' '+ 5 5' '- 6 2' '- 9 3' '+ 9 1' > want
 t "diff" 1 '^- 6 2$' '' c diff s file:b
 same "shows each record that differs" out want
+run c diff --json s file:b
+cp out diff.json
+json "diff --json" "x == [{'side': 'new', 'key': 5, 'value': 5}, {'side': 'old', 'key': 6, 'value': 2},
+	{'side': 'old', 'key': 9, 'value': 3}, {'side': 'new', 'key': 9, 'value': 1}]" cat diff.json
+json "diff --json of a store with itself" "x == []" c diff -j file:b file:b
 t "diff to a full disk" 3 '' 'standard output: No space' sh -c "'$crabctl' diff s file:b > /dev/full"
 t "diff of a store with itself" 0 '' '' c diff file:b file:b
 t "diff with a damaged snapshot" 3 '' 'checksum differs|truncated' c diff torn file:b

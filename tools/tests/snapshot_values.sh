@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 56
+suite 59
 c()
 {
 	"$crabctl" "$@"
@@ -54,6 +54,10 @@ c --image b rm 4
 c --image b set 5 five > /dev/null
 t "diff of blobs" 1 '^- 4 15 [0-9a-f]{8}$' '' c diff s file:b
 truth "shows each that differs" [ "$(cut -d' ' -f1,2 out | tr '\n' ' ')" = '- 2 + 2 - 4 + 5 ' ]
+run c diff -j s file:b
+cp out diff.json
+json "diff --json of blobs" "x[2]['side'] == 'old' and x[2]['key'] == 4 and x[2]['bytes'] == 15 and
+	len(x[2]['checksum']) == 8 and len(x[2]) == 4" cat diff.json
 c --image r format --size 256K > made
 t "diff of two kinds" 3 '' 's has blobs, file:r has records' c diff s file:r
 
@@ -90,6 +94,7 @@ t "load with --ack" 2 '' '--ack is for lines of records' c --image small load --
 c --image d format --size 1M --blobs > made
 FAKE_IMAGE=$tmp/d t "load into a device" 0 '^394 blobs stored$' '' fake load s
 t "which has the same values then" 0 '' '' c diff s file:d
+json "load --json: the lines of the file" "x['lines'] == 11 and x['records'] == 2" c --image pipe load tiny -j
 t "load --create of a key that is there" 3 '' 'load tiny:[0-9]+, key 1: ' c --image small load --create tiny
 
 # Names
@@ -112,6 +117,11 @@ printf '%s\n' '+ new text 5 ' '- plc/hours u32 12' '+ plc/hours u32 13' '- plc/o
 run c diff sn file:m
 sed -i 's/\(text 5 \).*/\1/' out
 same "diff of names" out want
+run c diff -j sn file:m
+cp out diff.json
+json "diff --json of names" "x[0]['name'] == 'new' and x[0]['bytes'] == 5 and x[1:3] == [
+	{'side': 'old', 'name': 'plc/hours', 'type': 'u32', 'value': 12},
+	{'side': 'new', 'name': 'plc/hours', 'type': 'u32', 'value': 13}]" cat diff.json
 FAKE_IMAGE=$tmp/n t "snapshot of names over a device" 0 '' '^4 names' fake snapshot sd
 same "has the same bytes" sn sd
 python3 - > changes << 'END'
