@@ -36,6 +36,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct crabtree *store;
 static const char *name;
 static bool loaded;	/* the value, or there is none */
+static uint8_t uuid[CRABTREE_UUID_LEN];	/* of the store that was opened last */
 static int reported;	/* the last error, so that a scan does not repeat it */
 
 static const char *setting(const char *variable, const char *otherwise)
@@ -53,10 +54,25 @@ static int report(const char *what, int err)
 	return err ? -1 : 0;
 }
 
-/* A store that comes later, or that comes back, is opened by the next call */
+/*
+ * A store that comes later, or that comes back, is opened by the next call. The device may have become
+ * another store, whose value was not loaded.
+ */
 static int retain_open(void)
 {
-	return store ? 0 : crabtree_open(&store, setting("CRABTREE_DEVICE", "/dev/crab0"), 0);
+	struct crabtree_info info = { 0 };
+	int err;
+
+	if (store)
+		return 0;
+	err = crabtree_open(&store, setting("CRABTREE_DEVICE", "/dev/crab0"), 0);
+	if (err)
+		return err;
+	err = crabtree_info(store, &info, sizeof(info));
+	if (err || memcmp(uuid, info.uuid, sizeof(uuid)))
+		loaded = false;
+	memcpy(uuid, info.uuid, sizeof(uuid));
+	return err;
 }
 
 /* After the region was taken away, the handle is of no use */

@@ -46,6 +46,21 @@ class Runtime:
         return err or out.raw[:size.value]
 
 
+def taken_away(runtime):
+    """The region is removed with force, and its number becomes that of the same region, or of another one."""
+    runtime.save(scan(1, 54))
+    with open("gone", "w", encoding="utf-8"):
+        ok(runtime.save(scan(2, 54)) == -1, "the region was taken away: the save fails")
+    ok(runtime.save(scan(3, 54)) == 0 and runtime.load() == scan(3, 54), "it is there again: the next one does not")
+    subprocess.run([CRABCTL, "--image", "other.img", "format", f"--size={least()}", "--names"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([CRABCTL, "--image", "other.img", "set", "openplc/retain", "other"], check=True)
+    with open("gone", "w", encoding="utf-8"):
+        runtime.save(scan(4, 54))
+    os.replace("other.img", IMAGE)
+    ok(runtime.save(scan(5, 54)) == -1 and runtime.load() == b"other", "another store keeps its value")
+    ok(runtime.save(scan(6, 54)) == 0, "... until it was loaded")
+
+
 def main():
     """All tests."""
     os.environ["CRABTREE_DEVICE"] = "file:" + IMAGE
@@ -73,6 +88,7 @@ def main():
     ok(runtime.load() == scan(7, 54) and runtime.save(scan(8, 54)) == 0, "after a load it does")
     ok(runtime.load(53) == -1 and runtime.save(scan(0, 53)) == -1, "a load without room is none")
     ok(runtime.plugin.retain_clear() == 0 and runtime.save(scan(9, 53)) == 0, "after a cold reset it does")
+    taken_away(runtime)
     runtime.plugin.cleanup()
 
 
