@@ -36,12 +36,12 @@
  * struct control - an open descriptor
  * @lock: protects the other fields
  * @answer: to the last command
- * @unread: no read() has returned it yet
+ * @unread: bytes at its end, with the newline, that no read() has returned yet
  */
 struct control {
 	struct mutex lock;
 	char answer[CRAB_REGION_REASON_LEN];
-	bool unread;
+	size_t unread;
 };
 
 static DEFINE_MUTEX(control_lock);
@@ -132,7 +132,7 @@ static int control_command(struct control *control, char *command)
 	crab_control_answer("%s", err ? "no memory" : "removed");
 	control_listen(NULL);
 	mutex_unlock(&control_lock);
-	control->unread = true;
+	control->unread = strlen(control->answer) + 1;
 	return err;
 }
 
@@ -159,22 +159,21 @@ out:
 	return err ?: count;
 }
 
-/* One line, once: the next read() returns 0 */
+/* One line, once, in pieces of any size: a shell reads byte by byte */
 static ssize_t control_read(struct file *file, char __user *user, size_t count, loff_t *pos)
 {
 	struct control *control = file->private_data;
 	char line[CRAB_REGION_REASON_LEN + 1];
-	size_t len = 0;
+	size_t len, from;
 	int err = mutex_lock_killable(&control->lock);
 
 	if (err)
 		return err;
-	if (control->unread)
-		len = scnprintf(line, sizeof(line), "%s\n", control->answer);
-	control->unread &= !count;
+	from = scnprintf(line, sizeof(line), "%s\n", control->answer) - control->unread;
+	len = min(control->unread, count);
+	control->unread -= len;
 	mutex_unlock(&control->lock);
-	len = min(len, count);
-	return copy_to_user(user, line, len) ? -EFAULT : len;
+	return copy_to_user(user, line + from, len) ? -EFAULT : len;
 }
 
 static int control_release(struct inode *inode, struct file *file)

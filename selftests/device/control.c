@@ -171,6 +171,12 @@ TEST(answers, "an answer belongs to its descriptor and is read once")
 	EXPECT(read(b, text, sizeof(text)), 0);
 	EXPECT(read(a, text, sizeof(text)), (ssize_t)strlen("crab63: no such device\n"));
 	EXPECT(read(a, text, sizeof(text)), 0);
+	EXPECT(write(b, "remove crab63", 13), -1);
+	EXPECT(read(b, text, 0), 0);
+	EXPECT(read(b, text, 7), 7);
+	EXPECT(read(b, text + 7, sizeof(text) - 7), (ssize_t)strlen(" no such device\n"));
+	EXPECT(memcmp(text, "crab63: no such device\n", 23), 0);
+	EXPECT(read(b, text, sizeof(text)), 0);
 }
 
 TEST(readonly, "a region of its own readonly: FORMAT and writes are refused")
