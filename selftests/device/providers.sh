@@ -184,30 +184,31 @@ pmem_parts_failure() {
 	local a b
 	need_pmem
 	need_failure
-	crabtree pmem=/dev/pmem0,0,1M,/dev/pmem0,1M,1M
-	a=$(device /dev/pmem0,0,1048576)
-	b=$(device /dev/pmem0,1048576,1048576)
+	crabtree pmem=/dev/pmem0,2M,1M,/dev/pmem0,3M,1M
+	a=$(device /dev/pmem0,2097152,1048576)
+	b=$(device /dev/pmem0,3145728,1048576)
 	must store "$a" format force slotted 1024
 	must store "$b" format force slotted 1024
 	must store "$a" fill 3000
 	must store "$b" fill 3000
 	log_mark
-	pmem_page $((1048576 + 36864)) >"$FAILURE"
+	pmem_page $((3145728 + 36864)) >"$FAILURE"
 	log_has "memory at offset 36864 became uncorrectable"
 	equal "$(store "$a" info leaves_bad)" 0 "bad leaves of the other part"
 	must store "$a" verify 3000
 	equal "$(store "$b" info leaves_bad)" 4 "bad leaves"
 	equal "$(store "$b" info state)" 2 state
 	load -r crabtree
-	crabtree pmem=/dev/pmem0,1M,1M
+	crabtree pmem=/dev/pmem0,3M,1M
 	must store "$(device "/dev/pmem0,*")" verify 3000
 }
 
-# a region of a partition begins where the partition does, not the disk
+# A region of a partition begins where the partition does, not the disk, whose first pages have no
+# bad block of an earlier test
 pmem_partition() {
 	local dev
 	need_pmem
-	head -c 1048576 /dev/pmem0 >/tmp/front
+	head -c 32768 /dev/pmem0 >/tmp/front
 	must partition /dev/pmem0 1 1048576 8388608
 	crabtree pmem=/dev/pmem0p1
 	dev=$(device /dev/pmem0p1)
@@ -216,7 +217,7 @@ pmem_partition() {
 	must store "$dev" fill 500
 	load -r crabtree
 	must partition /dev/pmem0 1
-	head -c 1048576 /dev/pmem0 | must cmp - /tmp/front
+	head -c 32768 /dev/pmem0 | must cmp - /tmp/front
 	crabtree pmem=/dev/pmem0,1M,8M,readonly
 	must store "$(device "/dev/pmem0,*")" verify 500
 }
