@@ -189,10 +189,14 @@ static u64 pool_pick(struct crab_pool *pool)
 	return leaf;
 }
 
+/* A leaf that is free already would be allocated twice: nothing is allocated from then on */
 static void pool_put(struct crab_pool *pool, u64 leaf)
 {
 	lockdep_assert_held(&pool->lock);
-	__clear_bit(leaf, pool->used);
+	if (unlikely(!__test_and_clear_bit(leaf, pool->used))) {
+		WRITE_ONCE(pool->closed, true);
+		return;
+	}
 	pool->free++;
 	pool->recent[pool->freed % CRAB_POOL_RECENT] = leaf;
 	WRITE_ONCE(pool->freed, pool->freed + 1);
@@ -462,8 +466,7 @@ void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n)
 
 	spin_lock(&pool->lock);
 	for (i = 0; i < n; i++)
-		__clear_bit(first + i, pool->used);
-	pool->free += n;
+		pool->free += __test_and_clear_bit(first + i, pool->used);
 	pool->lent -= n;
 	WRITE_ONCE(pool->run, max(pool->run, first + n));
 	spin_unlock(&pool->lock);

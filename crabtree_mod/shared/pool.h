@@ -263,7 +263,7 @@ u64 crab_pool_unlisted(struct crab_pool *pool);
 /**
  * crab_pool_free() - free a leaf
  * @pool: the pool
- * @leaf: its number; no power cut can make the media reach it again
+ * @leaf: its number; no power cut can make the media reach it again. If it is free, the pool closes
  * Context: any but interrupts; takes crab_pool.lock. The leaf may be allocated at once: its
  * engine's readers detect a stale leaf. Otherwise: crab_pool_free_later().
  */

@@ -81,6 +81,31 @@ static void pool_stock(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, crab_pool_prepare_begin(&p->pool, &spare));
 }
 
+/* A leaf that is freed twice is not counted twice: no number out of the pool is allocated */
+static void pool_twice(struct kunit *test)
+{
+	struct pool_test *p = test->priv;
+
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc(&p->pool, p->spares, POOL_LEAVES, 0), 0);
+	crab_pool_free(&p->pool, 17);
+	crab_pool_free(&p->pool, 17);
+	KUNIT_EXPECT_EQ(test, p->pool.free, 1ULL);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 2, 0), -ENOSPC);
+	KUNIT_EXPECT_TRUE(test, crab_pool_is_closed(&p->pool));
+}
+
+/* So is a leaf of a run that was freed by itself */
+static void pool_twice_run(struct kunit *test)
+{
+	struct pool_test *p = test->priv;
+	u64 first;
+
+	KUNIT_ASSERT_EQ(test, crab_pool_alloc_run(&p->pool, 5, POOL_LEAVES, 0, &first), 0);
+	crab_pool_free(&p->pool, first + 1);
+	crab_pool_free_run(&p->pool, first, 5);
+	KUNIT_EXPECT_EQ(test, p->pool.free, (u64)POOL_LEAVES);
+}
+
 /* Leaves 60 and 66 are in use: runs of five begin at 50 and 45, for they begin at a multiple */
 static void pool_run(struct kunit *test)
 {
@@ -273,6 +298,8 @@ static void pool_later_many(struct kunit *test)
 static struct kunit_case pool_cases[] = {
 	KUNIT_CASE(pool_take),
 	KUNIT_CASE(pool_stock),
+	KUNIT_CASE(pool_twice),
+	KUNIT_CASE(pool_twice_run),
 	KUNIT_CASE(pool_run),
 	KUNIT_CASE(pool_lend),
 	KUNIT_CASE(pool_runs),

@@ -92,7 +92,10 @@ static void check_leaf(const struct clfb_check *c, const struct clfb_place *plac
 	c->report->leaves++;
 }
 
-/* Notes the first damage that attach found; or a node or leaf whose memory failed since */
+/*
+ * Notes the first damage that attach found; or a node or leaf whose memory failed since, or that is
+ * not in the tree
+ */
 static void check_bad(const struct clfb_check *c, const struct clfb_place *place, u64 number,
 		      u32 level)
 {
@@ -104,8 +107,9 @@ static void check_bad(const struct clfb_check *c, const struct clfb_place *place
 	else
 		crab_damage_note(&c->report->damage, level ? crab_clfb_node_offset(tree, number) :
 				 crab_leaf_offset(&tree->base.geo, number),
-				 "keys from %llu: uncorrectable memory",
-				 (unsigned long long)place->low);
+				 "keys from %llu: %s", (unsigned long long)place->low,
+				 tree->quarantined ? "uncorrectable memory" :
+						     "it is not in the tree");
 }
 
 /* The path to a key: the nodes of which it is the first key, and the leaf; returns the next key */
@@ -118,7 +122,7 @@ static u64 check_path(struct clfb_check *c, u64 key)
 	u32 level;
 
 	for (level = tree->levels; level && !tree->lost; level--) {
-		if (number >= tree->base.geo.leaves || test_bit(number, tree->bad_node))
+		if (number >= tree->base.geo.leaves || !test_bit(number, tree->node_live))
 			break;
 		if (place.low == key)
 			check_node(c, number, level, &place);
@@ -128,7 +132,7 @@ static u64 check_path(struct clfb_check *c, u64 key)
 	}
 	place.leaf = number;
 	if (level || tree->lost || number >= tree->base.geo.leaves ||
-	    test_bit(number, tree->bad_leaf))
+	    !test_bit(number, tree->leaf_live))
 		check_bad(c, &place, number, level);
 	else
 		check_leaf(c, &place);

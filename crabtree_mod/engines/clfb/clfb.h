@@ -82,8 +82,8 @@ struct clfb_plan {
  * @pool: free leaves
  * @nodes: free nodes
  * @second: `twin`: one bit for each node: its second line counts
- * @bad_leaf: one bit for each leaf: it is quarantined
- * @bad_node: one bit for each node: so is its range
+ * @leaf_live: one bit for each leaf: it is in the tree, and not quarantined
+ * @node_live: one bit for each node: so is the node
  * @broken: attach found a node that the log replaces
  * @broken_node: its number
  * @log: its content
@@ -107,8 +107,8 @@ struct clfb_tree {
 	struct crab_pool pool;
 	struct crab_pool nodes;
 	unsigned long *second;
-	unsigned long *bad_leaf;
-	unsigned long *bad_node;
+	unsigned long *leaf_live;
+	unsigned long *node_live;
 	bool broken;
 	u64 broken_node;
 	union clfb_line log;

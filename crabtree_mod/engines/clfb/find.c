@@ -27,7 +27,8 @@ static __always_inline void find(const struct clfb_tree *tree, u64 key, struct c
 	place->high = CRAB_KEY_EMPTY;
 	place->bad = tree->lost;
 	for (place->level = tree->levels; place->level && !place->bad; place->level--) {
-		place->bad = number >= tree->base.geo.leaves || test_bit(number, tree->bad_node) ||
+		place->bad = number >= tree->base.geo.leaves ||
+			     !test_bit(number, tree->node_live) ||
 			     !crab_clfb_node_read(tree, number, &line);
 		if (place->bad)
 			return;
@@ -36,7 +37,7 @@ static __always_inline void find(const struct clfb_tree *tree, u64 key, struct c
 	}
 	place->leaf = number;
 	place->bad = place->bad || number >= tree->base.geo.leaves ||
-		     test_bit(number, tree->bad_leaf) ||
+		     !test_bit(number, tree->leaf_live) ||
 		     !crab_clfb_leaf_holds(tree, number);
 }
 
@@ -204,16 +205,13 @@ static u64 pieces_end(u64 base, u64 bytes, u64 n, u64 to)
 	return to <= base ? 0 : min((to - base + bytes - 1) / bytes, n);
 }
 
-static u64 pieces_mark(struct crab_pool *pool, unsigned long *bad, u64 first, u64 end)
+static u64 pieces_mark(unsigned long *live, u64 first, u64 end)
 {
 	u64 hit = 0;
 
 	for (; first < end; first++) {
 		cond_resched();
-		if (!crab_pool_uses(pool, first) || test_bit(first, bad))
-			continue;
-		__set_bit(first, bad);
-		hit++;
+		hit += __test_and_clear_bit(first, live);
 	}
 	return hit;
 }
@@ -226,10 +224,10 @@ u64 crab_clfb_quarantine(struct crab_engine *engine, u64 from, u64 to)
 
 	down_write(&tree->lock);
 	crab_pool_close(&tree->pool);
-	hit = pieces_mark(&tree->pool, tree->bad_leaf,
+	hit = pieces_mark(tree->leaf_live,
 			  pieces_first(geo->pool_offset, geo->leaf_bytes, geo->leaves, from),
 			  pieces_end(geo->pool_offset, geo->leaf_bytes, geo->leaves, to));
-	hit += pieces_mark(&tree->nodes, tree->bad_node,
+	hit += pieces_mark(tree->node_live,
 			   pieces_first(lines, bytes, geo->leaves, from),
 			   pieces_end(lines, bytes, geo->leaves, to));
 	tree->quarantined += hit;

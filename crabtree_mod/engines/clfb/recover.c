@@ -69,12 +69,12 @@ int crab_clfb_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	return 0;
 }
 
-static void recover_bad(struct clfb_tree *tree, unsigned long *bad, u64 number, u64 offset,
+static void recover_bad(struct clfb_tree *tree, unsigned long *live, u64 number, u64 offset,
 			const char *kind, const char *what)
 {
 	crab_damage_note(&tree->base.damage, offset, "%s %llu: %s", kind,
 			 (unsigned long long)number, what);
-	__set_bit(number, bad);
+	__clear_bit(number, live);	/* set if it is in the tree twice */
 	tree->quarantined++;
 }
 
@@ -108,8 +108,10 @@ static bool recover_node(struct clfb_recover *r, u64 number, u32 level,
 	r->level[level].node = number;
 	r->level[level].low = place->low;
 	if (fault)
-		recover_bad(tree, tree->bad_node, number, crab_clfb_node_offset(tree, number),
+		recover_bad(tree, tree->node_live, number, crab_clfb_node_offset(tree, number),
 			    "node", fault);
+	else
+		__set_bit(number, tree->node_live);
 	return !fault;
 }
 
@@ -126,9 +128,10 @@ static void recover_leaf(struct clfb_tree *tree, const struct clfb_place *place)
 	else
 		fault = crab_clfb_leaf_fault(tree, place, &count);
 	if (fault) {
-		recover_bad(tree, tree->bad_leaf, place->leaf, offset, "leaf", fault);
+		recover_bad(tree, tree->leaf_live, place->leaf, offset, "leaf", fault);
 		return;
 	}
+	__set_bit(place->leaf, tree->leaf_live);
 	tree->records += count;
 	tree->leaves++;
 }
@@ -230,10 +233,10 @@ static int tree_init(struct clfb_tree *tree, struct crab_media *media,
 	tree->copies = geo->layout == CLFB_LAYOUT_TWIN ? 2 : 1;
 	tree->scratch = kvmalloc_array(tree->room + 1, sizeof(*tree->scratch), CLFB_GFP_ATTACH);
 	tree->second = bits_alloc(geo->leaves);
-	tree->bad_leaf = bits_alloc(geo->leaves);
-	tree->bad_node = bits_alloc(geo->leaves);
+	tree->leaf_live = bits_alloc(geo->leaves);
+	tree->node_live = bits_alloc(geo->leaves);
 	if (crab_engine_init(&tree->base, &crab_engine_clfb, media, geo, how) || !tree->scratch ||
-	    !tree->second || !tree->bad_leaf || !tree->bad_node)
+	    !tree->second || !tree->leaf_live || !tree->node_live)
 		return -ENOMEM;
 	tree->base.pool = &tree->pool;
 	return crab_pool_init(&tree->pool, geo->leaves) ?:
@@ -329,8 +332,8 @@ void crab_clfb_detach(struct crab_engine *engine)
 	crab_pool_destroy(&tree->nodes);
 	kvfree(tree->scratch);
 	kvfree(tree->second);
-	kvfree(tree->bad_leaf);
-	kvfree(tree->bad_node);
+	kvfree(tree->leaf_live);
+	kvfree(tree->node_live);
 	crab_engine_exit(&tree->base);
 	kvfree(tree);
 }

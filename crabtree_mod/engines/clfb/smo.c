@@ -27,7 +27,9 @@
  * Invariant: all numbers, and the whole content of nodes, are determined before the first store;
  * without enough leaves or nodes nothing changes. Nor does anything if a node of the path, or the
  * full leaf, has changed since attach or the last write: this is damage, -EUCLEAN, and the store is
- * read-only from then on. So no children of a line with a wrong crc get into one with a good crc.
+ * read-only from then on. So no children of a line with a wrong crc get into one with a good crc. A
+ * line that reads as it did earlier is whole; it names leaves or nodes that were freed since, and
+ * these are neither read nor freed again (clfb_tree.leaf_live, node_live).
  *
  * Locking: clfb_tree.lock for writing.
  */
@@ -40,10 +42,22 @@
 #include "node.h"
 #include "smo.h"
 
+static void node_free(struct clfb_tree *tree, u64 node)
+{
+	__clear_bit(node, tree->node_live);
+	crab_pool_free(&tree->nodes, node);
+}
+
+static void leaf_free(struct clfb_tree *tree, u64 leaf)
+{
+	__clear_bit(leaf, tree->leaf_live);
+	crab_pool_free(&tree->pool, leaf);
+}
+
 static void plan_drop(struct clfb_tree *tree)
 {
 	while (tree->plan.count)
-		crab_pool_free(&tree->nodes, tree->plan.fresh[--tree->plan.count].number);
+		node_free(tree, tree->plan.fresh[--tree->plan.count].number);
 }
 
 /* A fresh node with @n of the children of the plan's list from @from on */
@@ -119,21 +133,37 @@ static void plan_splice(struct clfb_plan *plan, u32 at)
 	list->count += more;
 }
 
+/* A stale line, which is whole, names leaves or nodes that were freed since */
+static bool plan_is_stale(const struct clfb_tree *tree, const union clfb_line *line, u32 level)
+{
+	const unsigned long *live = level > 1 ? tree->node_live : tree->leaf_live;
+	u32 i;
+
+	for (i = 0; i < crab_clfb_line_count(line); i++)
+		if (!test_bit(crab_clfb_line_ref(line, i), live))
+			return true;
+	return false;
+}
+
 /* NULL, or why the plan cannot use the line of a node, whose child @at is on the path */
 static const char *plan_fault(const struct clfb_tree *tree, u32 level, u64 node, u32 at,
 			      union clfb_line *line)
 {
 	static const struct clfb_place all = { .high = CRAB_KEY_EMPTY };
+	const char *fault;
 
 	if (!crab_clfb_node_read(tree, node, line) || !crab_clfb_node_whole(tree, node, line))
 		return "its line has changed";
 	if (at >= crab_clfb_line_count(line))
 		return "it has lost a child";
-	return crab_clfb_node_fault(tree, line, level, &all);
+	fault = crab_clfb_node_fault(tree, line, level, &all);
+	if (fault)
+		return fault;
+	return plan_is_stale(tree, line, level) ? "it has a child that is not in the tree" : NULL;
 }
 
 /*
- * The children of a node, as they are now. @node is in the pool: find() has tested that, or it is a
+ * The children of a node, as they are now. @node is in the tree: find() has tested that, or it is a
  * child of the node that was loaded before
  */
 static int plan_load(struct clfb_tree *tree, u32 level, u64 node, u32 at)
@@ -200,7 +230,7 @@ static void plan_free(struct clfb_tree *tree, const struct clfb_place *place)
 	u32 level;
 
 	for (level = 1; level <= tree->plan.level; level++)
-		crab_pool_free(&tree->nodes, place->step[level].node);
+		node_free(tree, place->step[level].node);
 }
 
 /* The one line, or word, that commits the change */
@@ -285,8 +315,12 @@ static void split_write(struct clfb_write *write, const struct clfb_place *place
 				     s->keep);
 	crab_clfb_leaf_fresh(write->flow, geo, s->spare[0].leaf, right->key, right,
 			     s->count - s->keep);
-	for (i = 0; i < tree->plan.count; i++)
+	for (i = 0; i < tree->plan.count; i++) {
 		crab_clfb_node_fresh(write, tree->plan.fresh[i].number, &tree->plan.fresh[i].line);
+		__set_bit(tree->plan.fresh[i].number, tree->node_live);
+	}
+	for (i = 0; i < s->n; i++)
+		__set_bit(s->spare[i].leaf, tree->leaf_live);
 	/* P7: fresh leaves and nodes are whole before anything leads to them */
 	crab_fence(write->flow, CRAB_P7_FRESH);
 }
@@ -325,7 +359,7 @@ int crab_clfb_smo_split(struct clfb_write *write, const struct clfb_place *place
 		return -ENOSPC;
 	err = split_plan(tree, place, &s);
 	for (i = 0; err && i < s.n; i++)
-		crab_pool_free(&tree->pool, s.spare[i].leaf);
+		leaf_free(tree, s.spare[i].leaf);
 	if (err)
 		return err;
 	crab_flow_pin();
@@ -334,7 +368,7 @@ int crab_clfb_smo_split(struct clfb_write *write, const struct clfb_place *place
 	crab_flow_unpin();
 	plan_free(tree, place);
 	if (s.n == 2)
-		crab_pool_free(&tree->pool, place->leaf);
+		leaf_free(tree, place->leaf);
 	tree->leaves++;
 	tree->splits++;
 	return 0;
@@ -418,7 +452,7 @@ int crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *plac
 	crab_flow_unpin();
 	plan_drop(tree);
 	plan_free(tree, place);
-	crab_pool_free(&tree->pool, place->leaf);
+	leaf_free(tree, place->leaf);
 	tree->leaves--;
 	tree->unlinks++;
 	return 0;

@@ -10,12 +10,12 @@
  * section IV, count the direction of shifts; that is not needed here). It reads the slots of a
  * node in ascending order while a writer may shift them. So it may take the key of one entry and
  * the link of another, or pass an entry. Each link leads to a node of the level below, however. A
- * node is entered only if its header matches the check bits of the link and its lowest key is not
- * above the key. Such a node covers the key, or a node to the right of it does: the lists of
+ * node is entered only if a list has it, its header matches the check bits of the link, and its
+ * lowest key is not above the key: a link may read as it did before its node was removed, whose
+ * header remains. Such a node covers the key, or a node to the right of it does: the lists of
  * siblings complete the search: also that of the option `binary`, which reads the slots in any
- * order. A search that cannot enter a node, or takes too many steps, begins
- * again. Later it takes ff.structure, under which inner nodes do not change; there a link that
- * leads nowhere is damage.
+ * order. A search that cannot enter a node, or takes too many steps, begins again. Later it takes
+ * ff.structure, under which inner nodes do not change; there a link that leads nowhere is damage.
  *
  * Attach can find any number of nodes in a row that have no entry. If it finds no damage, it puts
  * their entries into an array in memory (ff.extra). A search that has entered a node continues at
@@ -42,6 +42,12 @@
 #define FIND_HOPS	64U	/* steps without the lock, at most */
 #define FIND_TRIES	4U	/* leaves that are looked for without ff.structure */
 
+/* Why a side has other flags than those of a node in a list */
+static noinline int find_unused(const struct crab_side *side)
+{
+	return READ_ONCE(side->flags) & FF_BAD ? -EUCLEAN : -EAGAIN;
+}
+
 /* As crab_ff_enter() */
 static __always_inline int find_enter(const struct ff *ff, u64 link, u32 level, u64 low,
 				      struct ff_node *node)
@@ -54,8 +60,8 @@ static __always_inline int find_enter(const struct ff *ff, u64 link, u32 level, 
 
 	if (unlikely(!side))
 		return -EAGAIN;
-	if (unlikely(READ_ONCE(side->flags) & FF_BAD))
-		return -EUCLEAN;
+	if (unlikely(READ_ONCE(side->flags) != FF_USED))
+		return find_unused(side);
 	if (unlikely(!crab_link_holds(media, &ff->base.geo, link)))
 		return -EAGAIN;
 	d = ff_media(ff, number);
@@ -232,7 +238,7 @@ static noinline void find_extra(const struct ff *ff, u64 key, struct ff_find *fi
 		if (extra->level != find->node.level || extra->low <= low)
 			return;
 		if (find_enter(ff, extra->link, extra->level, key, &node) ||
-		    node.low != extra->low || READ_ONCE(node.side->flags) & FF_DEAD)
+		    node.low != extra->low)
 			continue;
 		find->node = node;
 		find->left = 0;
@@ -276,7 +282,9 @@ int crab_ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find)
 	err = find_node(ff, key, level, find, true, &hops);
 	if (!err)
 		err = find_right(ff, key, find, true, &hops);
-	return err == -EAGAIN ? crab_ff_damaged(ff, 0, "a link does not lead to its node") : err;
+	if (err && err != -ENOENT)
+		return crab_ff_damaged(ff, 0, "a link does not lead to its node");
+	return err;
 }
 
 void crab_ff_op_lock(struct ff_op *op)

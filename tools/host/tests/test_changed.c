@@ -298,6 +298,71 @@ static void test_settle(const char *layout)
 	end();
 }
 
+static int del_all(u64 first, u64 end)
+{
+	int err = 0;
+
+	for (; first < end && !err; first++)
+		err = del(first * 1000);
+	return err;
+}
+
+static bool pool_counts(const struct crab_pool *pool)
+{
+	u64 leaf, free = 0;
+
+	for (leaf = 0; leaf < pool->leaves; leaf++)
+		free += !test_bit(leaf, pool->used);
+	return pool->free == free;
+}
+
+/* The line of the root reads as it did before the second leaf was unlinked, with its last record */
+static void stale(const char *layout)
+{
+	struct clfb_list list;
+
+	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
+	tap_check(!del_all(RECORDS, RECORDS * 2 - 1), "second leaf");
+	crab_clfb_line_decode(line_of(tree->root), &list);
+	tap_check(!del_all(RECORDS * 2 - 1, RECORDS * 2), "its last record");
+	rewrite(tree->root, &list);
+}
+
+static void test_stale(const char *layout)
+{
+	stale(layout);
+	expect_damage(del_all(RECORDS * 2 - 1, RECORDS * 2), "have changed");
+	tap_check(pool_counts(&tree->pool), "leaves");
+	tap_ok(true, "clfb, %s: a leaf that an earlier line names is not freed twice", layout);
+	end();
+	stale(layout);
+	expect_damage(put(RECORDS * 1000), "have changed");
+	tap_ok(true, "clfb, %s: no record goes to a free leaf that an earlier line names", layout);
+	end();
+	stale(layout);
+	expect_damage(del_all(RECORDS * 2, RECORDS * 3), "not in the tree");
+	tap_ok(true, "clfb, %s: an unlink keeps no child that is not in the tree", layout);
+	end();
+}
+
+/* The same of the root above nodes: the first one was freed with its last leaf */
+static void test_stale_node(const char *layout)
+{
+	struct clfb_list list;
+	u64 key = 0;
+
+	fill(layout, LEAF_BYTES, 0, 0);
+	while (tree->levels < 2 || children(tree->root) < 3)
+		tap_check(!put(key++ * WIDE), "%llu", key);
+	crab_clfb_line_decode(line_of(tree->root), &list);
+	tap_check(!clear(list.key[1]) && children(tree->root) == 2, "the first node");
+	rewrite(tree->root, &list);
+	expect_damage(del(list.key[1] - WIDE), "have changed");
+	tap_check(pool_counts(&tree->nodes) && pool_counts(&tree->pool), "pools");
+	tap_ok(true, "clfb, %s: a node that is not in the tree is not freed twice", layout);
+	end();
+}
+
 /* A leaf gets a key that is not of its range, and then one record more than it holds */
 static void test_split(const char *layout)
 {
@@ -360,6 +425,8 @@ int main(void)
 		test_cut(layouts[i]);
 		test_settle(layouts[i]);
 		test_split(layouts[i]);
+		test_stale(layouts[i]);
+		test_stale_node(layouts[i]);
 	}
 	test_encoded();
 	return tap_done();

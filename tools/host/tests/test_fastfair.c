@@ -334,6 +334,83 @@ static void test_overlap(void)
 	media_destroy(&media);
 }
 
+/* Inserts, or deletes, each tenth key below @end from @key on; returns the first error */
+static int change_keys(struct crab_store *store, u64 key, u64 end, bool insert)
+{
+	struct crab_old old;
+	int err = 0;
+
+	for (; key < end && !err; key += 10)
+		err = insert ? crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old) :
+			       crab_store_delete(store, key, &old);
+	return err;
+}
+
+/* Three leaves in a row; the first and the third have too many records to be merged with others */
+static void stale_leaves(struct crab_store *store, struct ff_node *leaf)
+{
+	struct ff *ff = ff_of(store->engine);
+	struct ff_find find;
+
+	tap_check(!crab_ff_find_exact(ff, 0, 0, &find), "find");
+	leaf[0] = find.node;
+	tap_check(!crab_ff_next(ff, &leaf[0], &leaf[1]) && !crab_ff_next(ff, &leaf[1], &leaf[2]),
+		  "three leaves");
+	tap_check(!change_keys(store, 5, 5 + 80, true), "first");
+	tap_check(!change_keys(store, leaf[2].low + 5, leaf[2].low + 5 + 80, true), "third");
+}
+
+static void stale_expect(struct crab_store *store, int err)
+{
+	struct crab_pool *pool = &ff_of(store->engine)->pool;
+	static struct crab_store_info info;
+	u64 n, free = 0;
+
+	crab_store_info(store, &info);
+	tap_check(err == -EUCLEAN && info.readonly, "%d: %s", err, info.reason);
+	crab_pool_wait(pool);
+	for (n = 0; n < pool->leaves; n++)
+		free += !test_bit(n, pool->used);
+	tap_check(pool->free == free, "%llu free nodes of %llu", pool->free, free);
+}
+
+/* A link reads as it did before its leaf was removed, whose header remains */
+static void test_stale_link(void)
+{
+	struct crab_media media;
+	struct crab_store *store = fresh(&media, 64, 60);
+	struct ff_node leaf[3];
+	__le64 *word, was;
+	int err;
+
+	stale_leaves(store, leaf);
+	word = &ff_media(ff_of(store->engine), leaf[0].number)->head.next;
+	was = *word;
+	tap_check(!change_keys(store, leaf[1].low, leaf[2].low, false) && *word != was, "removed");
+	*word = was;
+	err = change_keys(store, 0, leaf[1].low, false) ?: change_keys(store, 5, 5 + 80, false);
+	stale_expect(store, err);
+	tap_ok(true, "a leaf that an earlier link names is not removed twice");
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+/* The same of the head and a root that has shrunk */
+static void test_stale_head(void)
+{
+	struct crab_media media;
+	struct crab_store *store = fresh(&media, 64, 60);
+	struct ff *ff = ff_of(store->engine);
+	__le64 was = ff_head(&media)->next;
+
+	tap_check(!change_keys(store, 0, 600, false) && ff->levels == 1, "%u levels", ff->levels);
+	ff_head(&media)->next = was;
+	stale_expect(store, change_keys(store, 0, 10, true));
+	tap_ok(true, "a root that an earlier head names is not entered");
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -343,5 +420,7 @@ int main(void)
 	test_merge();
 	test_listed();
 	test_overlap();
+	test_stale_link();
+	test_stale_head();
 	return tap_done();
 }

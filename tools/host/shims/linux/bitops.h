@@ -53,4 +53,12 @@ static inline void __clear_bit(unsigned long n, volatile unsigned long *p)
 	p[BIT_WORD(n)] &= ~BIT_MASK(n);
 }
 
+static inline bool __test_and_clear_bit(unsigned long n, volatile unsigned long *p)
+{
+	bool old = test_bit(n, p);
+
+	__clear_bit(n, p);
+	return old;
+}
+
 #endif /* CRAB_SHIM_LINUX_BITOPS_H */
