@@ -28,6 +28,7 @@
 #include <linux/bitops.h>
 #include <linux/kernel.h>
 
+#include "media/badmem.h"
 #include "media/swap.h"
 #include "node.h"
 
@@ -105,6 +106,18 @@ static const char *open_twin(struct clfb_tree *tree, u64 number, union clfb_line
 	return NULL;
 }
 
+bool crab_clfb_log_holds(const struct clfb_tree *tree)
+{
+	const struct crab_media *media = tree->base.media;
+	u64 from, to;
+
+	if (is_twin(tree) || clfb_is_atomic(&tree->base.geo))
+		return true;
+	if (crab_badmem_next_page(media, CRAB_AREA_OFFSET, &from, &to) && from == CRAB_AREA_OFFSET)
+		return false;
+	return crab_badmem_probe(media, CRAB_AREA_OFFSET, CRAB_LINE);
+}
+
 static const char *open_inplace(struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
 	crab_clfb_line_load(tree->base.media, node_media(tree, number, 0), line);
@@ -114,6 +127,8 @@ static const char *open_inplace(struct clfb_tree *tree, u64 number, union clfb_l
 		return "its line is neither valid nor invalid";
 	if (tree->base.clean)
 		return "its line is invalid, and no update was cut";
+	if (!crab_clfb_log_holds(tree))
+		return "its line is invalid, and the log is in uncorrectable memory";
 	crab_clfb_line_load(tree->base.media, log_media(tree->base.media), line);
 	if (tree->broken || line->byte[CLFB_MARK] != 1 || !crab_clfb_node_whole(tree, number, line))
 		return "its line is invalid, and the log is not that of this node";

@@ -105,6 +105,14 @@ void crab_clfb_node_fresh(struct clfb_write *write, u64 number, const union clfb
 void crab_clfb_node_update(struct clfb_write *write, u64 number, union clfb_line *line);
 
 /**
+ * crab_clfb_log_holds() - whether the log line can be read and written
+ * @tree: the tree
+ * Context: attach.
+ * Return: true if so, or if the layout has none.
+ */
+bool crab_clfb_log_holds(const struct clfb_tree *tree);
+
+/**
  * crab_clfb_node_restore() - repair: write the node back whose update was interrupted
  * @tree: the tree
  * @flow: the caller's flow

@@ -269,6 +269,9 @@ struct crab_engine *crab_clfb_attach(struct crab_media *media, const struct crab
 	err = tree_init(tree, media, geo, how);
 	if (!err)
 		err = recover_tree(tree);
+	if (!err && !crab_clfb_log_holds(tree))
+		crab_damage_note(&tree->base.damage, CRAB_AREA_OFFSET,
+				 "the log is in uncorrectable memory");
 	if (err) {
 		crab_clfb_detach(&tree->base);
 		return ERR_PTR(err);

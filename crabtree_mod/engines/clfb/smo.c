@@ -443,8 +443,11 @@ static int unlink_plan(struct clfb_tree *tree, const struct clfb_place *place)
 int crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *place)
 {
 	struct clfb_tree *tree = write->tree;
-	int err = unlink_plan(tree, place);
+	int err;
 
+	if (crab_pool_is_closed(&tree->pool))	/* also since memory has failed */
+		return -EUCLEAN;
+	err = unlink_plan(tree, place);
 	if (err)
 		return err;
 	crab_flow_pin();

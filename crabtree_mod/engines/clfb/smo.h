@@ -25,7 +25,7 @@ int crab_clfb_smo_split(struct clfb_write *write, const struct clfb_place *place
  * @write: the write
  * @place: the leaf
  * Context: clfb_tree.lock for writing.
- * Return: 0; or with nothing changed -EBUSY: the leaf remains, or -EUCLEAN: damage.
+ * Return: 0; or with nothing changed -EBUSY: the leaf remains, or -EUCLEAN: damage, or bad memory.
  */
 int crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *place);
 

@@ -132,6 +132,73 @@ static void test_late(const char *layout, bool nodes)
 	badmedia_end();
 }
 
+/* The same if the log line alone fails: all nodes can be read, and no late delete writes the log */
+static void test_late_log(void)
+{
+	struct crab_attach_report report;
+	struct crab_geometry geo;
+	struct crab_store *store;
+
+	badmedia_begin();
+	badmedia_fill("clfb", "inplace", 512, &geo);
+	store = badmedia_attach(&report);
+	badmedia_fail_listed(CRAB_AREA_OFFSET, BAD_PAGE, CRAB_LINE);
+	crab_store_fail(store, CRAB_AREA_OFFSET, CRAB_LINE);
+	tap_check(badmedia_late(store), "no late write is refused");
+	crab_store_detach(store);
+	tap_ok(true, "badmem: clfb, inplace: late writes do not touch the log line that failed");
+	badmedia_end();
+}
+
+/* The page of the log line, or a line there; no node is in use */
+static void test_log(u64 listed)
+{
+	struct crab_attach_report report;
+	struct crab_store *store;
+	struct crab_old old;
+	u64 value;
+
+	badmedia_begin();
+	store = store_format_attach(&badmedia, "clfb", "inplace", 512);
+	tap_check(!crab_store_insert(store, 1, 2, CRAB_INSERT_CREATE, &old), "insert");
+	crab_store_detach(store);
+	badmedia_fail_listed(CRAB_AREA_OFFSET, BAD_PAGE, listed);
+	store = badmedia_attach(&report);
+	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "attach: %d", report.verdict);
+	tap_check(strstr(report.reason, "the log is in uncorrectable memory"), "%s", report.reason);
+	tap_check(!crab_store_search(store, 1, &value) && value == 2, "search");
+	tap_check(badmedia_errors(store), "check found nothing");
+	crab_store_detach(store);
+	tap_ok(true, "badmem: clfb, inplace: read-only without the log, %llu bytes bad", listed);
+	badmedia_end();
+}
+
+/* The root is invalid, as a cut in its update leaves it, and the log line is bad */
+static void test_cut(void)
+{
+	struct crab_attach_report report;
+	struct crab_geometry geo;
+	struct crab_store *store;
+	union clfb_line *line;
+	u64 first, last;
+
+	badmedia_begin();
+	badmedia_fill("clfb", "inplace", 512, &geo);
+	store = badmedia_attach(&report);
+	line = (void *)badmedia.base +
+	       crab_clfb_node_offset(clfb_tree_of(store->engine), clfb_tree_of(store->engine)->root);
+	crab_store_abandon(store);
+	memcpy(badmedia.base + CRAB_AREA_OFFSET, line, sizeof(*line));
+	line->byte[CLFB_MARK] = 0;
+	badmedia_fail_listed(CRAB_AREA_OFFSET, BAD_PAGE, CRAB_LINE);
+	store = badmedia_attach(&report);
+	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "attach: %d", report.verdict);
+	tap_check(badmedia_search(store, &first, &last) == BAD_KEYS, "keys without a root");
+	crab_store_detach(store);
+	tap_ok(true, "badmem: clfb, inplace: a node is not restored from a log in bad memory");
+	badmedia_end();
+}
+
 int main(void)
 {
 	u32 i;
@@ -148,5 +215,9 @@ int main(void)
 		test_free(layouts[i], 1024);
 		test_free(layouts[i], 512);
 	}
+	test_log(BAD_PAGE);
+	test_log(CRAB_LINE);
+	test_cut();
+	test_late_log();
 	return tap_done();
 }
