@@ -13,6 +13,8 @@
 
 #include "leaf.h"
 
+#define SEEK_TRIES	4U	/* deleted keys that a seek passes before it sorts the leaf */
+
 /* The key nearest to @key among all elements of a leaf; false if none lies in the direction */
 static bool leaf_near(const struct nv_tree *tree, const struct nv_place *place, u32 count,
 		      u64 key, enum crab_seek_dir dir, u64 *best)
@@ -34,62 +36,115 @@ static bool leaf_near(const struct nv_tree *tree, const struct nv_place *place, 
 	return found;
 }
 
-/* The record nearest to @key in a leaf: its key is one of @count at most, some of them deleted */
-static bool leaf_seek(const struct nv_tree *tree, const struct nv_place *place, u32 count,
-		      u64 key, enum crab_seek_dir dir, struct crab_record *record)
-{
-	u32 tries;
+/**
+ * struct nv_seek - a seek under way
+ * @tree: the tree
+ * @at: where it begins; then the nearest key of the next leaf
+ * @dir: the direction
+ * @record: out
+ * @elements: memory for those of a leaf, once it is needed
+ */
+struct nv_seek {
+	struct nv_tree *tree;
+	u64 at;
+	enum crab_seek_dir dir;
+	struct crab_record *record;
+	struct nv_element *elements;
+};
 
-	for (tries = 0; tries < count; tries++) {
-		if (!leaf_near(tree, place, count, key, dir, &record->key))
-			return false;
-		if (crab_nv_leaf_get(tree, place->leaf, count, record->key, &record->value))
-			return true;
-		key = dir == CRAB_SEEK_GE ? record->key + 1 : record->key - 1;
-		if (dir == CRAB_SEEK_GE ? !key : key == CRAB_KEY_EMPTY)
-			return false;
+/* The nearest record in a leaf; -EAGAIN: so many keys before it are deleted */
+static int leaf_seek(const struct nv_seek *seek, const struct nv_place *place, u32 count, u32 tries)
+{
+	struct crab_record *record = seek->record;
+	u64 key = seek->at;
+
+	for (; tries; tries--) {
+		if (!leaf_near(seek->tree, place, count, key, seek->dir, &record->key))
+			return -ENOENT;
+		if (crab_nv_leaf_get(seek->tree, place->leaf, count, record->key, &record->value))
+			return 0;
+		key = seek->dir == CRAB_SEEK_GE ? record->key + 1 : record->key - 1;
+		if (seek->dir == CRAB_SEEK_GE ? !key : key == CRAB_KEY_EMPTY)
+			return -ENOENT;
 	}
-	return false;
+	return -EAGAIN;
 }
 
-/*
- * The record nearest to @at in the leaf that holds it; -ENOENT: go on at @at, which is then
- * the nearest key of the neighbour's, unless @end
- */
-static int seek_leaf(struct nv_tree *tree, u64 *at, enum crab_seek_dir dir,
-		     struct crab_record *record, bool *end)
+/* The nearest record among the elements of a leaf, in @seek->elements */
+static int elements_seek(const struct nv_seek *seek, const struct nv_place *place, u32 count)
+{
+	u64 low = seek->dir == CRAB_SEEK_GE ? seek->at : place->low;
+	u64 high = seek->dir == CRAB_SEEK_GE ? place->high - 1 : seek->at;
+	const struct nv_element *e = seek->elements;
+	int err = -ENOENT;
+	u32 i;
+
+	for (i = 0; i < count && (err || seek->dir == CRAB_SEEK_LE); i++) {
+		if (e[i].negative || e[i].key < low || e[i].key > high ||
+		    (i + 1 < count && e[i + 1].key == e[i].key))
+			continue;
+		*seek->record = (struct crab_record){ .key = e[i].key, .value = e[i].value };
+		err = 0;
+	}
+	return err;
+}
+
+/* As leaf_seek(). With memory its work does not grow as the square of the deleted keys */
+static noinline int leaf_seek_far(struct nv_seek *seek, const struct nv_place *place, u32 count)
+{
+	u32 room = seek->tree->room;
+
+	if (!seek->elements)
+		seek->elements = kmalloc_array(room, sizeof(*seek->elements),
+					       GFP_NOIO | __GFP_NOWARN);
+	if (!seek->elements)
+		return leaf_seek(seek, place, count, count) ? -ENOENT : 0;
+	crab_nv_leaf_read(seek->tree, place->leaf, count, seek->elements);
+	return elements_seek(seek, place, count);
+}
+
+/* The nearest record in the leaf of @seek->at; -ENOENT: go on in the next one, unless @end */
+static int seek_leaf(struct nv_seek *seek, bool *end)
 {
 	struct nv_place place;
 	u32 count;
 	int err;
 
 	do {
-		crab_nv_find_range(tree, *at, &place);
+		crab_nv_find_range(seek->tree, seek->at, &place);
 		if (nv_is_quarantined(&place))
 			return -EUCLEAN;
 		/* Pairs with crab_nv_leaf_append() */
 		count = smp_load_acquire(&place.side->count);
-		err = leaf_seek(tree, &place, count, *at, dir, record) ? 0 : -ENOENT;
+		err = leaf_seek(seek, &place, count, SEEK_TRIES);
+		if (unlikely(err == -EAGAIN))
+			err = leaf_seek_far(seek, &place, count);
 	} while (!crab_nv_holds(&place));
-	*at = dir == CRAB_SEEK_GE ? place.high : place.low - 1;
-	*end = *at == CRAB_KEY_EMPTY;		/* also below the lowest key */
+	seek->at = seek->dir == CRAB_SEEK_GE ? place.high : place.low - 1;
+	*end = seek->at == CRAB_KEY_EMPTY;		/* also below the lowest key */
 	return err;
 }
 
 int crab_nv_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		 struct crab_record *record)
 {
-	struct nv_tree *tree = nv_tree_of(engine);
+	struct nv_seek seek = {
+		.tree = nv_tree_of(engine), .at = key, .dir = dir, .record = record,
+	};
 	bool end;
 	int err;
 
 	for (;;) {
-		err = seek_leaf(tree, &key, dir, record, &end);
+		err = seek_leaf(&seek, &end);
 		if (err != -ENOENT || end)
-			return err;
-		if (nv_breathe(tree))
-			return -EINTR;
+			break;
+		if (nv_breathe(seek.tree)) {
+			err = -EINTR;
+			break;
+		}
 	}
+	kfree(seek.elements);
+	return err;
 }
 
 /**

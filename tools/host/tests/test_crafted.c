@@ -2,9 +2,10 @@
 /*
  * This file bounds the work on stores whose inner nodes are as far from their usual state as a media,
  * or deletes, can make them: the repair of fastfair adds entries to levels that have none, fastfair
- * reads leaves that have none, and nvtree searches among parent nodes that deletes have emptied. The
- * index of the layout eadr of nbtree catches up with leaves that were replaced while another task had
- * its lock. It measures no time: it counts the basic blocks of the module's code that run.
+ * reads leaves that have none, and nvtree searches among parent nodes that deletes have emptied, and
+ * over deleted keys. The index of the layout eadr of nbtree catches up with leaves that were replaced
+ * while another task had its lock. It measures no time: it counts the basic blocks of the module's
+ * code that run.
  *
  *   test_crafted [NODES]
  */
@@ -327,6 +328,41 @@ static void test_search(u64 leaves)
 	       few, many, TIMES);
 }
 
+/* Blocks for seeks, up and down, over a leaf of @n keys that were inserted and then deleted */
+static u64 deleted_cost(u64 n)
+{
+	u64 bytes = roundup_pow_of_two(n * 64), before, i;
+	struct crab_record record;
+	struct crab_store *store;
+	struct crab_old old;
+	struct nv_tree *tree;
+
+	media = media_create(CRAB_POOL_OFFSET * 2 + 16 * bytes);
+	store = store_format_attach(&media, "nvtree", "", bytes);
+	tree = nv_tree_of(store->engine);
+	for (i = 0; i <= n; i++)
+		tap_check(!crab_store_insert(store, i * STEP, i, CRAB_INSERT_CREATE, &old), "insert");
+	for (i = 0; i < n; i++)
+		tap_check(!crab_store_delete(store, i * STEP, &old), "delete");
+	tap_check(tree->leaves == 1 && !tree->appends, "%llu leaves", tree->leaves);
+	before = blocks;
+	tap_check(!crab_store_seek(store, 0, CRAB_SEEK_GE, &record) && record.value == n, "up");
+	tap_check(crab_store_seek(store, n * STEP - 1, CRAB_SEEK_LE, &record) == -ENOENT, "down");
+	before = blocks - before;
+	crab_store_detach(store);
+	media_destroy(&media);
+	return before;
+}
+
+static void test_deleted(u64 n)
+{
+	u64 one = deleted_cost(n), two = deleted_cost(2 * n);
+
+	tap_ok(two <= LIMIT * one,
+	       "nvtree: seeks over a leaf of deleted keys run %llu blocks for a key, %llu for twice as many",
+	       one / n, two / 2 / n);
+}
+
 /* nbtree, eadr */
 
 /* The order of the leaves that split while the lock is held */
@@ -410,6 +446,7 @@ int main(int argc, char **argv)
 	test_bare(n, "reads of all records, read-only,", bare_read);
 	test_bare(n, "an attach of a store of blobs and its end", bare_blobs);
 	test_search(n / 8);
+	test_deleted(n / 64);
 	for (order = 0; order < ORDERS; order++)
 		test_follow(n / 4, order);
 	return tap_done();
