@@ -94,6 +94,7 @@ struct ff_extra {
  * @repairs: nodes that attach repaired
  * @quarantined: number of nodes with FF_BAD
  * @headless: the head cannot be read
+ * @gaps: many nodes in a row may have no entry
  * @torn: nodes may have slots that a power cut left void
  * @traces: found by attach, for repair
  */
@@ -118,6 +119,7 @@ struct ff {
 	u64 repairs;
 	u64 quarantined;
 	bool headless;
+	bool gaps;
 	bool torn;
 	struct ff_trace *traces;
 };

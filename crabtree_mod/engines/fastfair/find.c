@@ -15,7 +15,9 @@
  * header remains. Such a node covers the key, or a node to the right of it does: the lists of
  * siblings complete the search: also that of the option `binary`, which reads the slots in any
  * order. A search that cannot enter a node, or takes too many steps, begins again. Later it takes
- * ff.structure, under which inner nodes do not change; there a link that leads nowhere is damage.
+ * ff.structure, under which inner nodes do not change; there a link that leads nowhere is damage. So
+ * are many steps to the right, unless attach found nodes without entries, or there was no memory for
+ * an entry.
  *
  * Attach can find any number of nodes in a row that have no entry. If it finds no damage, it puts
  * their entries into an array in memory (ff.extra). A search that has entered a node continues at
@@ -255,6 +257,8 @@ static int find_node(const struct ff *ff, u64 key, u32 level, struct ff_find *fi
 	find->after = 0;
 	find->left = 0;
 	err = crab_ff_root(ff, &find->node);
+	if (exact && !err && find->node.level + 1 != ff->levels)
+		return -EAGAIN;
 	if (!err && find->node.level < level)
 		return -ENOENT;
 	while (!err) {
@@ -274,9 +278,15 @@ int crab_ff_find(const struct ff *ff, u64 key, u32 level, struct ff_find *find)
 	return find_node(ff, key, level, find, false, &hops);
 }
 
+/* Steps to the right under ff.structure, at most: few if each node has its entry */
+static u64 exact_hops(const struct ff *ff)
+{
+	return ff->gaps ? ff->nodes + FIND_HOPS : FIND_HOPS;
+}
+
 int crab_ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find)
 {
-	u64 hops = ff->nodes + FIND_HOPS;
+	u64 hops = exact_hops(ff);
 	int err;
 
 	err = find_node(ff, key, level, find, true, &hops);
@@ -338,7 +348,7 @@ static int leaf_lock_one(struct ff_op *op, u64 key)
 
 static int leaf_lock_from(struct ff_op *op, u64 key)
 {
-	u64 hops = op->structure ? op->ff->nodes + FIND_HOPS : FIND_HOPS;
+	u64 hops = op->structure ? exact_hops(op->ff) : FIND_HOPS;
 	int err = 1;
 
 	while (err == 1 && hops--)

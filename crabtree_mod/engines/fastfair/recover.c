@@ -168,6 +168,7 @@ static int attach_read(struct ff *ff)
 	crab_damage_note_births(&ff->base.damage, ff->birth);
 	if (ff->base.damage.count)
 		crab_pool_close(&ff->pool);
+	ff->gaps = ff->base.damage.count || ff->traces;
 	return 0;
 }
 
@@ -298,6 +299,7 @@ int crab_ff_repair(struct crab_engine *engine, struct crab_flow *flow)
 	ff->torn = false;
 	ff->locked = ff->tuning.leaf_locks;
 	err = repair_entries(&op);
+	ff->gaps = op.missing;
 	if (!op.missing)
 		extras_free(ff);
 	crab_ff_op_end(&op);

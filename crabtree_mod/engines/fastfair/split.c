@@ -296,6 +296,9 @@ bool crab_ff_adopt(struct ff_op *op, const struct ff_node *of)
 		added |= err >= 0;
 	} while (err == 1);
 	crab_flow_unpin();
-	op->missing |= err && err != -EEXIST;
+	if (err && err != -EEXIST) {
+		op->missing = true;
+		op->ff->gaps = true;
+	}
 	return added;
 }

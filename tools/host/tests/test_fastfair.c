@@ -60,17 +60,22 @@ static void changing_begin(struct crab_media *media, __le64 *word, u64 then, u32
 	changing.shadow->loading = changing_load;
 }
 
-static struct crab_store *fresh(struct crab_media *media, u32 blocks, u32 records)
+static struct crab_store *fresh_of(struct crab_media *media, u32 bytes, u32 blocks, u32 records)
 {
 	struct crab_store *store;
 	struct crab_old old;
 	u32 i;
 
-	*media = media_create(CRAB_POOL_OFFSET + (u64)blocks * NODE_BYTES);
-	store = store_format_attach(media, "fastfair", "", NODE_BYTES);
+	*media = media_create(CRAB_POOL_OFFSET + (u64)blocks * bytes);
+	store = store_format_attach(media, "fastfair", "", bytes);
 	for (i = 0; i < records; i++)
 		crab_store_insert(store, i * 10, i, CRAB_INSERT_EITHER, &old);
 	return store;
+}
+
+static struct crab_store *fresh(struct crab_media *media, u32 blocks, u32 records)
+{
+	return fresh_of(media, NODE_BYTES, blocks, records);
 }
 
 static void end(struct crab_media *media, struct crab_store *store)
@@ -411,6 +416,43 @@ static void test_stale_head(void)
 	media_destroy(&media);
 }
 
+#define FAR_LEAVES	100U	/* more than a search passes where each leaf has its entry */
+
+/* The entries of the root end at once: a search would follow the list of leaves */
+static void test_far(void)
+{
+	struct crab_media media;
+	struct crab_store *store = fresh_of(&media, CRAB_LEAF_BYTES_MAX, 2 * FAR_LEAVES,
+					    FAR_LEAVES * CRAB_LEAF_BYTES_MAX / 32);
+	struct ff *ff = ff_of(store->engine);
+	struct ff_node root;
+	u64 value;
+
+	tap_check(!crab_ff_root(ff, &root) && root.level == 1 && root.side->count > 64, "root");
+	ff_slot(ff, root.number, 0)->key = cpu_to_le64(CRAB_KEY_EMPTY);
+	stale_expect(store, crab_store_search(store, FAR_LEAVES * CRAB_LEAF_BYTES_MAX / 4, &value));
+	tap_ok(true, "a search does not follow the list of leaves from a root without entries");
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+/* The head reads as it did when the first leaf was the root */
+static void test_low_head(void)
+{
+	struct crab_media media;
+	struct crab_store *store = fresh(&media, 64, 20);
+	__le64 was = ff_head(&media)->next;
+	int err;
+
+	tap_check(!change_keys(store, 0, 600, true) && ff_of(store->engine)->levels == 2, "levels");
+	ff_head(&media)->next = was;
+	err = change_keys(store, 5, 100, true) ?: change_keys(store, 7, 100, true);
+	stale_expect(store, err);
+	tap_ok(true, "no leaf that an earlier head names becomes the root again");
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -422,5 +464,7 @@ int main(void)
 	test_overlap();
 	test_stale_link();
 	test_stale_head();
+	test_far();
+	test_low_head();
 	return tap_done();
 }
