@@ -15,9 +15,9 @@
  * header remains. Such a node covers the key, or a node to the right of it does: the lists of
  * siblings complete the search: also that of the option `binary`, which reads the slots in any
  * order. A search that cannot enter a node, or takes too many steps, begins again. Later it takes
- * ff.structure, under which inner nodes do not change; there a link that leads nowhere is damage. So
- * are many steps to the right, unless attach found nodes without entries, or there was no memory for
- * an entry.
+ * ff.structure, under which inner nodes do not change; there a link that leads nowhere is damage.
+ * Many steps to the right are damage, too, unless attach found nodes without entries, or there was
+ * no memory for an entry.
  *
  * Attach can find any number of nodes in a row that have no entry. If it finds no damage, it puts
  * their entries into an array in memory (ff.extra). A search that has entered a node continues at
@@ -185,6 +185,8 @@ static u64 find_child(const struct ff *ff, u64 key, struct ff_find *find, bool *
 	u32 i = unlikely(ff->tuning.binary) ? crab_ff_halve(ff, number, key + 1, &at) :
 					      ff_scan(ff, number, key + 1, &at, true);
 
+	if (unlikely(ff->tuning.binary))
+		smp_rmb();	/* as the acquire loads of ff_scan(): the keys before the link */
 	*last = i == ff->slots || at == CRAB_KEY_EMPTY;
 	if (!*last && at <= find->high) {
 		find->high = at;
@@ -228,7 +230,21 @@ static u64 extra_at(const struct ff *ff, u64 key, u32 level)
 	return from;
 }
 
-/* Goes to the right as far as the entries in memory lead; they may name nodes that were removed */
+/*
+ * Enters the node of an entry in memory. If the node was removed before this search began, no grace
+ * period protects its block, which may become another node now
+ */
+static bool extra_enter(const struct ff *ff, const struct ff_extra *extra, u64 key,
+			struct ff_node *node)
+{
+	if (find_enter(ff, extra->link, extra->level, key, node) || node->low != extra->low)
+		return false;
+	/* Pairs with smp_store_release() in fresh_begin(): it was in use, as which node? */
+	smp_rmb();
+	return crab_link_holds(ff->base.media, &ff->base.geo, extra->link);
+}
+
+/* Goes to the right as far as the entries in memory lead */
 static noinline void find_extra(const struct ff *ff, u64 key, struct ff_find *find)
 {
 	u64 i = extra_at(ff, key, find->node.level), low = find->node.low;
@@ -239,8 +255,7 @@ static noinline void find_extra(const struct ff *ff, u64 key, struct ff_find *fi
 		extra = &ff->extra[i];
 		if (extra->level != find->node.level || extra->low <= low)
 			return;
-		if (find_enter(ff, extra->link, extra->level, key, &node) ||
-		    node.low != extra->low)
+		if (!extra_enter(ff, extra, key, &node))
 			continue;
 		find->node = node;
 		find->left = 0;

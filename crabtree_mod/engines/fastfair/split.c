@@ -118,7 +118,8 @@ static void fresh_begin(struct ff_op *op, u64 number, u64 low, u32 level, u64 fi
 		.level = level, .link = crab_link_to(geo, number, head.birth),
 	};
 	WRITE_ONCE(node->side->count, 0);
-	WRITE_ONCE(node->side->flags, FF_USED);
+	/* Pairs with smp_rmb() in find_extra(): whoever finds the block in use sees this header */
+	smp_store_release(&node->side->flags, FF_USED);
 }
 
 static void fresh_add(struct ff_op *op, const struct ff_node *node, u64 key, u64 value)
