@@ -281,6 +281,22 @@ static u32 leaf_rank(const struct ea_tree *tree, const struct nb_leaf *leaf)
 	return sum;
 }
 
+/* The rank of a leaf rises so often, at most: to 2 for each slot */
+static u32 most_ranks(const struct ea_tree *tree)
+{
+	return 2 * tree->nb.room;
+}
+
+/*
+ * Has a write changed a leaf since a reading of all slots? After @readings the media changes by
+ * itself, and any reading is as good
+ */
+static bool is_disturbed(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 rank,
+			 u32 *readings)
+{
+	return leaf_rank(tree, leaf) != rank && ++*readings <= most_ranks(tree);
+}
+
 /* Is a key nearer to the begin of a seek, in its direction, than the best one so far? */
 static bool is_nearer(u64 key, u64 from, enum crab_seek_dir dir, bool any, u64 best)
 {
@@ -313,13 +329,13 @@ static u32 near_once(const struct ea_tree *tree, const struct nb_leaf *leaf, u64
 bool crab_ea_near(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key,
 		  enum crab_seek_dir dir, struct crab_record *record)
 {
-	u32 best, rank;
+	u32 best, rank, readings = 0;
 
 	do {
 		rank = near_once(tree, leaf, key, dir, record, &best);
 		if (best != NB_SLOT_NONE)
 			record->value = ea_value(tree, leaf, best);
-	} while (leaf_rank(tree, leaf) != rank);
+	} while (is_disturbed(tree, leaf, rank, &readings));
 	return best != NB_SLOT_NONE;
 }
 
@@ -348,11 +364,11 @@ static u32 sorted_once(const struct ea_tree *tree, const struct nb_leaf *leaf,
 u32 crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf,
 		   struct crab_record *records)
 {
-	u32 count, rank;
+	u32 count, rank, readings = 0;
 
 	do
 		count = sorted_once(tree, leaf, records, &rank);
-	while (leaf_rank(tree, leaf) != rank);
+	while (is_disturbed(tree, leaf, rank, &readings));
 	return count;
 }
 
@@ -418,13 +434,13 @@ static const char *fault_once(const struct ea_tree *tree, const struct nb_leaf *
 
 const char *crab_ea_fault(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 *count)
 {
+	u32 rank, readings = 0;
 	const char *fault;
-	u32 rank;
 
 	do
 		fault = fault_once(tree, leaf, count, &rank);
-	while (leaf_rank(tree, leaf) != rank);
-	return fault;
+	while (is_disturbed(tree, leaf, rank, &readings));
+	return readings > most_ranks(tree) ? "its slots change without a write" : fault;
 }
 
 int crab_ea_damaged(struct ea_tree *tree, const struct nb_leaf *leaf, const char *what)
