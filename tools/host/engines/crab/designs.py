@@ -129,6 +129,7 @@ PUBLISHED = [
     ]),
 ]
 
+PENDING = "the superblock's fence follows; that of an unfinished store does not, which KUnit tests (unfinished_sorted)"
 SPARSE = "a leaf that stays sparse keeps its records; the next delete tries again"
 
 # (function, statement, kind of mutant, why it does no harm)
@@ -143,6 +144,10 @@ HARMLESS = [
     ("crab_underfull_merge", "underfull_sweep(&write, most)", "left out", SPARSE),
     ("crab_sorted_repair", "crab_smo_bypass(write, leaf, word)", "left out",
      "no cut leaves an empty leaf after another one, only a foreign image has such leaves"),
+    ("crab_bitmap_rebuild", "crab_fence(write->flow, CRAB_P12_ALLOCATED)", "left out", PENDING),
+    ("crab_bitmap_rebuild", "crab_fence(write->flow, CRAB_P12_ALLOCATED)", "a store barrier instead", PENDING),
+    ("crab_bitmap_rebuild", "crab_clean(write->flow, bitmap_word(tree, 0), words * sizeof(__le64)) / "
+     "crab_fence(write->flow, CRAB_P12_ALLOCATED)", "exchanged", PENDING),
     ("crab_smo_abort", "crab_smo_release(write, smo->spare[i].leaf)", "left out",
      "no cut leads there, only media that changes: the store is read-only then (crabtree_changing)"),
 ]
