@@ -212,7 +212,7 @@ pmem_partition() {
 	must partition /dev/pmem0 1 1048576 8388608
 	crabtree pmem=/dev/pmem0p1
 	dev=$(device /dev/pmem0p1)
-	equal "$(store "$dev" info bytes)" 8388608 bytes
+	equal "$(store "$dev" info region_bytes)" 8388608 bytes
 	must store "$dev" format force
 	must store "$dev" fill 500
 	load -r crabtree
