@@ -4,7 +4,7 @@
  * instead of a descent through the index.
  *
  * The keys from the lowest one of the second leaf to that of the last leaf are divided into buckets
- * of equal width. A table has five buckets for four leaves. If keys are spread evenly, at most one
+ * of equal width, five of them for four leaves. If the keys are evenly distributed, at most one
  * leaf begins in a bucket, and the bucket's entry is enough to find the leaf of each of its keys.
  * Other keys are looked up in the index. The table needs up to 20 bytes a leaf.
  *

@@ -386,7 +386,7 @@ TEST(waits, "WATCH: read() and epoll wait for a change; a signal ends read()")
 }
 
 /* The first change is on its way into the slow page; now another reader comes, and then another change */
-static void *read_beside(void *arg)
+static void *reader_main(void *arg)
 {
 	struct crabtree_change c = { 0 };
 
@@ -394,42 +394,42 @@ static void *read_beside(void *arg)
 	return (void *)(uintptr_t)c.seq;
 }
 
-struct beside {
+struct reader {
 	int watch;
 	pthread_t thread;
 };
 
-static void come_beside(void *arg)
+static void reader_begin(void *arg)
 {
-	struct beside *beside = arg;
+	struct reader *reader = arg;
 
 	REQUIRE(dev_put(shared_fd, 1, 2), 0);
-	REQUIRE(pthread_create(&beside->thread, NULL, read_beside, (void *)(intptr_t)beside->watch), 0);
+	REQUIRE(pthread_create(&reader->thread, NULL, reader_main, (void *)(intptr_t)reader->watch), 0);
 	usleep(200000);		/* it has seen a change, and waits for the other reader */
 }
 
 TEST(readers, "WATCH: two readers of a descriptor: each change is read once, none is an end of file")
 {
-	struct beside beside;
+	struct reader reader;
 	struct crabtree_change *c;
 	struct slow_page page;
 	void *seq;
 
 	shared_fd = fresh_store(0);
-	beside.watch = open_watch(shared_fd, 0, ~0ULL, 0);
-	slow_page_init(&page, come_beside, &beside);
+	reader.watch = open_watch(shared_fd, 0, ~0ULL, 0);
+	slow_page_init(&page, reader_begin, &reader);
 	c = (struct crabtree_change *)page.at;
 	REQUIRE(dev_put(shared_fd, 1, 1), 0);
-	REQUIRE(read_changes(beside.watch, c, 2), 2);
+	REQUIRE(read_changes(reader.watch, c, 2), 2);
 	EXPECT(c[0].seq, 1);
 	EXPECT(c[0].value, 1);
 	EXPECT(c[1].seq, 2);
 	EXPECT(c[1].value, 2);
 	usleep(200000);		/* the other one finds none, and waits again */
 	REQUIRE(dev_put(shared_fd, 1, 3), 0);
-	REQUIRE(pthread_join(beside.thread, &seq), 0);
+	REQUIRE(pthread_join(reader.thread, &seq), 0);
 	EXPECT((uintptr_t)seq, 3);
-	close(beside.watch);
+	close(reader.watch);
 }
 
 /* Each writer writes its two keys with one value: a snapshot sees both keys equal, or one step apart */

@@ -216,10 +216,11 @@ t "an image that was cut off is refused" 3 '' 'store of 262144 bytes in a region
 # A write to a hole of a file on a full disk would end the program by a signal
 mkdir disk
 cat > sparse << 'END'
-mount -t tmpfs -o size=512k tmpfs disk || exit 0
+mount -t tmpfs -o size=512k tmpfs disk || exit 1
 truncate -s 4M disk/i.img
 "$1" --image disk/i.img format
 [ $? = 3 ] && head -c 4M /dev/zero | cmp - disk/i.img && "$1" --image disk/i.img info | grep -q unformatted
 END
-unshare -rm true && space='disk/i.img: No space left on device' || space=-
-t "an image with holes on a full disk is not opened for writing" 0 '' "$space" unshare -rm sh sparse "$crabctl"
+[ "$(id -u)" = 0 ] && as=-m || as=-rm	# root mounts without a user namespace
+t "an image with holes on a full disk is not opened for writing" 0 '' 'disk/i.img: No space left on device' \
+	unshare "$as" sh sparse "$crabctl"

@@ -239,7 +239,7 @@ static bool extra_enter(const struct ff *ff, const struct ff_extra *extra, u64 k
 {
 	if (find_enter(ff, extra->link, extra->level, key, node) || node->low != extra->low)
 		return false;
-	/* Pairs with smp_store_release() in fresh_begin(): it was in use, as which node? */
+	/* Pairs with smp_store_release() in fresh_begin(): the flags may be of another node */
 	smp_rmb();
 	return crab_link_holds(ff->base.media, &ff->base.geo, extra->link);
 }

@@ -27,9 +27,9 @@
  * is durable with the entry of the sibling (P13). Until then the head may name the old root, whose
  * level is complete. A leaf splits only if the pool has the blocks for all levels that split with
  * it, so that a full store, too, has an entry for each node. An insert that finds fewer waits for
- * the readers of removed nodes; no other task removes nodes meanwhile. Without memory for the side
- * of a fresh inner node, the next attach adds the entry of the node under it. Searches find that
- * node by its left neighbour.
+ * the readers of removed nodes; no other task removes nodes meanwhile. If there is no memory for
+ * the side of a fresh inner node, the node below has no entry until the next attach adds it.
+ * Searches find it by its left neighbour.
  *
  * Invariant: a node is complete and durable before any word names it.
  *
@@ -118,7 +118,7 @@ static void fresh_begin(struct ff_op *op, u64 number, u64 low, u32 level, u64 fi
 		.level = level, .link = crab_link_to(geo, number, head.birth),
 	};
 	WRITE_ONCE(node->side->count, 0);
-	/* Pairs with smp_rmb() in find_extra(): whoever finds the block in use sees this header */
+	/* Pairs with smp_rmb() in extra_enter(): a search that sees these flags sees the header */
 	smp_store_release(&node->side->flags, FF_USED);
 }
 
