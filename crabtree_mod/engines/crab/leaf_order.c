@@ -36,7 +36,8 @@ u64 *crab_leaf_order_make(struct crab_leaf_table *table, struct crab_leaf *leaf)
 {
 	struct crab_leaf_chunk *chunk = crab_leaf_chunk_of(table, leaf);
 	struct crab_leaf_entry *entry = &rcu_dereference_raw(table->entries)[chunk->number];
-	u64 *orders = READ_ONCE(chunk->orders) ?: orders_make(table, chunk);
+	/* Pairs with orders_make(), as crab_leaf_order() does */
+	u64 *orders = rcu_dereference_raw(chunk->orders) ?: orders_make(table, chunk);
 
 	if (READ_ONCE(entry->orders) != orders)
 		/* Pairs with crab_leaf_order_at(): the memory is zeroed */

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <libgen.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,6 +36,8 @@
 #define TSAN_EADR	4
 #define ATTACH_LEAVES	32768	/* worth four CPUs */
 #define ATTACH_KEYS	20000
+#define SCANS		2	/* threads */
+#define SCAN_STEP	16	/* keys, more than a leaf of 128 bytes has */
 
 /**
  * struct run - one subject
@@ -65,6 +68,19 @@ struct run {
 struct worker {
 	struct run *run;
 	u32 number;
+	pthread_t thread;
+};
+
+/**
+ * struct scanner - a thread that scans
+ * @store: the store
+ * @from: its first key
+ * @met: of all of them: how many scans they have begun
+ */
+struct scanner {
+	struct crab_store *store;
+	u64 from;
+	u32 *met;
 	pthread_t thread;
 };
 
@@ -238,6 +254,48 @@ static u32 subject_rounds(const struct subject *subject, u32 rounds)
 	return rounds;
 }
 
+/* They meet before each scan, without an order for the memory that they read */
+static void scanners_meet(u32 *met, u32 all)
+{
+	__atomic_add_fetch(met, 1, __ATOMIC_RELAXED);
+	while (__atomic_load_n(met, __ATOMIC_RELAXED) < all)
+		sched_yield();
+}
+
+/* No thread reads a leaf that another one has read */
+static void *run_scan(void *arg)
+{
+	const struct scanner *scanner = arg;
+	struct crab_record record;
+	struct crab_cursor cursor;
+	uintptr_t found = 0;
+	u32 i;
+
+	for (i = 0; i < ATTACH_KEYS / SCAN_STEP / SCANS; i++) {
+		crab_cursor_init(&cursor, scanner->from + i * SCANS * SCAN_STEP, U64_MAX);
+		scanners_meet(scanner->met, (i + 1) * SCANS);
+		found += crab_cursor_read(scanner->store, &cursor, &record, 1) == 1;
+	}
+	return (void *)found;
+}
+
+/* A thread keeps an order in memory that another one has just allocated for it */
+static uintptr_t run_scans(struct crab_store *store)
+{
+	struct scanner scanner[SCANS];
+	void *found = NULL;
+	uintptr_t all = 0;
+	u32 i, met = 0;
+
+	for (i = 0; i < SCANS; i++) {
+		scanner[i] = (struct scanner) { .store = store, .from = i * SCAN_STEP, .met = &met };
+		tap_check(!pthread_create(&scanner[i].thread, NULL, run_scan, &scanner[i]), "no thread");
+	}
+	for (i = 0; i < SCANS; i++, all += (uintptr_t)found)
+		pthread_join(scanner[i].thread, &found);
+	return all;
+}
+
 /* Attach reads a large pool in several threads */
 static void run_attach(void)
 {
@@ -255,6 +313,7 @@ static void run_attach(void)
 	crab_store_abandon(store);
 	crab_host_cpus = 4;
 	store = store_attach(&media);
+	tap_check(run_scans(store) == ATTACH_KEYS / SCAN_STEP, "a scan finds no record");
 	crab_store_info(store, &info);
 	tap_ok(info.stats.records == ATTACH_KEYS, "attach with 4 CPUs: %llu leaves, %llu records",
 	       info.super.leaves, info.stats.records);

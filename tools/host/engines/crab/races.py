@@ -7,6 +7,7 @@ BATCH = "engines/crab/batch.c"
 CHECK = "engines/crab/check.c"
 ACCESS = "engines/crab/access.h"
 LEAF = "engines/crab/leaf.c"
+LEAF_ORDER = "engines/crab/leaf_order.c"
 MERGE = "engines/crab/merge.c"
 OPS = "engines/crab/ops.c"
 ORDER = "engines/crab/slotted/order.c"
@@ -172,6 +173,10 @@ RACES = [
              """err = mode == CRAB_INSERT_ADD && !crab_tree_lookup(engine, key, &old->value) ?
              insert_once(&write, key, value + old->value, CRAB_INSERT_REPLACE, old) :
              insert_once(&write, key, value, mode, old)"""),
+    ]),
+    Design("ThreadSanitizer: a scan does not see the orders that another one has zeroed", [
+        Edit(LEAF_ORDER, "rcu_dereference_raw(chunk->orders) ?: orders_make(table, chunk)",
+             "READ_ONCE(chunk->orders) ?: orders_make(table, chunk)"),
     ]),
 ]
 
