@@ -9,7 +9,6 @@
 #include "mutant.h"
 
 u32 crab_mutant;
-u64 crab_mutant_struck;
 struct crab_mutant_census *crab_mutant_census;
 
 static unsigned long line_of(const void *p)

@@ -30,7 +30,6 @@ struct crab_mutant_census {
 
 /* The mistake that is made; 0: none */
 extern u32 crab_mutant;
-extern u64 crab_mutant_struck;
 
 /* Counters of reached mutants, or NULL */
 extern struct crab_mutant_census *crab_mutant_census;
@@ -44,10 +43,7 @@ static inline u32 crab_mutant_at(u32 first, u32 count)
 {
 	if (unlikely(crab_mutant_census))
 		crab_mutant_meet(first, count);
-	if (likely(crab_mutant - first >= count))
-		return 0;
-	crab_mutant_struck++;
-	return crab_mutant - first + 1;
+	return likely(crab_mutant - first >= count) ? 0 : crab_mutant - first + 1;
 }
 
 static inline void crab_mutant_lines(u32 first, u32 count, const void *p, u64 len)
