@@ -93,7 +93,9 @@ class Figure:
 
     def cells(self):
         """A row of the table."""
-        value = num(self.value, "{:.2f}") + (f" ({self.note})" if self.note and self.value else "")
+        near = self.verdict() == "not reached" and round(self.value, 2) == self.bound
+        value = num(self.value, "{:.3f}" if near else "{:.2f}")
+        value += f" ({self.note})" if self.note and self.value else ""
         rounds = "{:.2f} to {:.2f}".format(*self.rounds) if self.rounds else "–"
         return [self.name, value, rounds, f"{'>=' if self.least else '<='} {self.bound:.2f}", self.verdict()]
 
