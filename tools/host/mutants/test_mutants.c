@@ -9,11 +9,12 @@
  * reaches is a failure: it was not tested. The workload that KILLERS (matrix.py --killers) names for
  * a mutant runs first, all others in their order. A survivor is a failure unless the mutant is listed as
  * harmless; a harmless mutant that is killed is a failure, too. With -q only the first workload that
- * reaches a harmless mutant runs. A run that died of a signal, or did not end, is a kill; a run with
- * more images than can be tried is not.
+ * reaches a harmless mutant runs. A run that died of a signal, or did not go on, is a kill; a run with
+ * more images than can be tried is not, nor one that the limit of CPU time ended.
  *
  * Invariant: each run is a process of its own, and the same in every run.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@
 #include "mutant.h"
 #include "workload.h"
 
-#define JOB_SECONDS	120
+#define JOB_SECONDS	120	/* of CPU time. A run that does not go on ends long before: workload.c */
 #define JOB_BYTES	(8UL << 30)	/* a mutant may allocate without an end */
 #define NAME_LEN	512
 #define SURVIVES	(-1)
@@ -51,7 +52,7 @@ static struct shared {
 	double sound_seconds[WORKLOADS_MAX];
 	int killer[CRAB_MUTANTS_MAX];
 	bool gave_up[CRAB_MUTANTS_MAX];
-	bool died[CRAB_MUTANTS_MAX];
+	int ends[CRAB_MUTANTS_MAX];
 	char said[CRAB_MUTANTS_MAX][CRASH_SAID];
 } *shared;
 
@@ -61,10 +62,11 @@ static bool quick;
 /* By mutant: the workload that runs first; or none */
 static u32 killers[CRAB_MUTANTS_MAX];
 
-/* Runs @job for each number of [first, end), at most @at_once concurrently */
-static void run_jobs(u32 first, u32 end, u32 at_once, void (*job)(u32 n), bool *died)
+/* Runs @job for each number of [first, end), at most @at_once concurrently; @ends: wait(2) */
+static void run_jobs(u32 first, u32 end, u32 at_once, void (*job)(u32 n), int *ends)
 {
-	const struct rlimit time = { JOB_SECONDS, JOB_SECONDS }, memory = { JOB_BYTES, JOB_BYTES };
+	/* The hard limit would end it by SIGKILL, as workload.c does */
+	const struct rlimit time = { JOB_SECONDS, 2 * JOB_SECONDS }, memory = { JOB_BYTES, JOB_BYTES };
 	pid_t pids[CRAB_MUTANTS_MAX] = { }, pid;
 	u32 running = 0, next = first, n;
 	int status;
@@ -87,7 +89,7 @@ static void run_jobs(u32 first, u32 end, u32 at_once, void (*job)(u32 n), bool *
 		running--;
 		for (n = first; pids[n] != pid; n++)
 			;
-		died[n] = !WIFEXITED(status);
+		ends[n] = status;
 	}
 }
 
@@ -105,12 +107,13 @@ static void sound_job(u32 n)
 
 static bool sound_runs(u32 jobs)
 {
-	bool died[WORKLOADS_MAX] = { }, ok = true;
+	int ends[WORKLOADS_MAX] = { };
+	bool ok = true;
 	u32 n;
 
-	run_jobs(0, workloads_count, jobs, sound_job, died);
+	run_jobs(0, workloads_count, jobs, sound_job, ends);
 	for (n = 0; n < workloads_count; n++)
-		ok &= tap_ok(!died[n] && shared->sound[n] == WORKLOAD_SOUND,
+		ok &= tap_ok(WIFEXITED(ends[n]) && shared->sound[n] == WORKLOAD_SOUND,
 			     "without a mistake: %s%s%s, %.2f s", workloads[n]->name,
 			     shared->sound_said[n][0] ? ": " : "", shared->sound_said[n],
 			     shared->sound_seconds[n]);
@@ -162,6 +165,17 @@ static void mutant_job(u32 mutant)
 			break;
 	}
 	shared->killer[mutant] = is_met(mutant) ? SURVIVES : UNMET;
+}
+
+/* A run that was too long has shown nothing */
+static void mutants_limited(u32 first, u32 last)
+{
+	for (; first <= last; first++) {
+		if (!WIFSIGNALED(shared->ends[first]) || WTERMSIG(shared->ends[first]) != SIGXCPU)
+			continue;
+		shared->killer[first] = SURVIVES;
+		shared->gave_up[first] = true;
+	}
 }
 
 /* The killer of all mutants of this name; no workload if two of a name have different ones */
@@ -239,7 +253,7 @@ static void mutant_tell(u32 n)
 	justified += !dead && row->why;
 	if (dead)
 		tap_ok(!row->why, "%s: killed by %s: %s%.80s%s", mutant_name(n, name),
-		       workloads[killer]->name, shared->died[n] ? "it died: " : "",
+		       workloads[killer]->name, WIFSIGNALED(shared->ends[n]) ? "it died: " : "",
 		       shared->said[n], row->why ? ", though it should do no harm" : "");
 	else
 		tap_ok(row->why && !shared->gave_up[n], "%s: %s: %s", mutant_name(n, name),
@@ -286,7 +300,8 @@ int main(int argc, char **argv)
 	if (shared == MAP_FAILED || crab_persist_init() || last >= CRAB_MUTANTS_MAX ||
 	    !sound_runs(jobs))
 		return 2;
-	run_jobs(first, last + 1, jobs, mutant_job, shared->died);
+	run_jobs(first, last + 1, jobs, mutant_job, shared->ends);
+	mutants_limited(first, last);
 	for (n = 0; table && n < workloads_count; n++)
 		fprintf(table, "%s\n", workloads[n]->name);
 	for (n = first; n <= last; n++) {
