@@ -90,7 +90,8 @@ int crab_nv_lock(struct nv_tree *tree, u64 key, struct nv_place *place)
 		if (nv_is_quarantined(place))
 			return -EUCLEAN;
 		crab_lock(&place->side->lock);
-		if (crab_nv_holds(place)) {
+		/* A quarantine may have come before the lock: the leaf stays in use */
+		if (crab_nv_holds(place) && !nv_is_quarantined(place)) {
 			__release(&place->side->lock);	/* sparse: the caller shows it */
 			return 0;
 		}

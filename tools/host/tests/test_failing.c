@@ -92,7 +92,7 @@ static void run_one(const char *engine, const char *layout)
 
 int main(int argc, char **argv)
 {
-	u64 runs = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000, run;
+	u64 runs = argc > 1 ? strtoull(argv[1], NULL, 0) : 3000, run;
 	u64 first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 	u32 i;
 
