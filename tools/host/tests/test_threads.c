@@ -36,7 +36,9 @@
 #define TSAN_EADR	4
 #define ATTACH_LEAVES	32768	/* worth four CPUs */
 #define ATTACH_KEYS	20000
+#define ATTACHES	10	/* one in two shows a race of the scans */
 #define SCANS		2	/* threads */
+#define SPINS		1000	/* before a thread yields its CPU */
 #define SCAN_STEP	16	/* keys, more than a leaf of 128 bytes has */
 
 /**
@@ -76,6 +78,7 @@ struct worker {
  * @store: the store
  * @from: its first key
  * @met: of all of them: how many scans they have begun
+ * @thread: its thread
  */
 struct scanner {
 	struct crab_store *store;
@@ -134,9 +137,9 @@ static void *run_snap(void *arg)
 	return NULL;
 }
 
-static void start(struct worker *worker, void *(*run)(void *arg))
+static void start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
-	if (!pthread_create(&worker->thread, NULL, run, worker))
+	if (!pthread_create(thread, NULL, run, arg))
 		return;
 	printf("Bail out! no thread\n");
 	exit(2);
@@ -154,8 +157,8 @@ static void round_threads(struct run *run, bool observed)
 		exit(2);
 	for (i = 0; i < all; i++) {
 		worker[i] = (struct worker) { .run = run, .number = i };
-		start(&worker[i], i < threads ? run_actor : i == threads && observed ? run_snap :
-						run_keeper);
+		start(&worker[i].thread, i < threads ? run_actor : i == threads && observed ? run_snap :
+		      run_keeper, &worker[i]);
 	}
 	for (i = 0; i < all; i++)
 		pthread_join(worker[i].thread, NULL);
@@ -257,9 +260,12 @@ static u32 subject_rounds(const struct subject *subject, u32 rounds)
 /* They meet before each scan, without an order for the memory that they read */
 static void scanners_meet(u32 *met, u32 all)
 {
+	u32 spins = 0;
+
 	__atomic_add_fetch(met, 1, __ATOMIC_RELAXED);
 	while (__atomic_load_n(met, __ATOMIC_RELAXED) < all)
-		sched_yield();
+		if (++spins % SPINS == 0)
+			sched_yield();
 }
 
 /* No thread reads a leaf that another one has read */
@@ -289,7 +295,7 @@ static uintptr_t run_scans(struct crab_store *store)
 
 	for (i = 0; i < SCANS; i++) {
 		scanner[i] = (struct scanner) { .store = store, .from = i * SCAN_STEP, .met = &met };
-		tap_check(!pthread_create(&scanner[i].thread, NULL, run_scan, &scanner[i]), "no thread");
+		start(&scanner[i].thread, run_scan, &scanner[i]);
 	}
 	for (i = 0; i < SCANS; i++, all += (uintptr_t)found)
 		pthread_join(scanner[i].thread, &found);
@@ -304,16 +310,19 @@ static void run_attach(void)
 	struct crab_store_info info;
 	struct crab_old old;
 	u64 key;
+	u32 i;
 
 	crab_tiny_slots = 0;
 	store = store_format_attach(&media, "", "", 128);
 	for (key = 0; key < ATTACH_KEYS; key++)
 		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old),
 			  "key %llu", key);
-	crab_store_abandon(store);
 	crab_host_cpus = 4;
-	store = store_attach(&media);
-	tap_check(run_scans(store) == ATTACH_KEYS / SCAN_STEP, "a scan finds no record");
+	for (i = 0; i < ATTACHES; i++) {
+		crab_store_abandon(store);
+		store = store_attach(&media);
+		tap_check(run_scans(store) == ATTACH_KEYS / SCAN_STEP, "a scan finds no record");
+	}
 	crab_store_info(store, &info);
 	tap_ok(info.stats.records == ATTACH_KEYS, "attach with 4 CPUs: %llu leaves, %llu records",
 	       info.super.leaves, info.stats.records);
