@@ -158,6 +158,8 @@ static __always_inline void crab_prefetch_range(const void *p, u64 len)
 {
 	const u8 *line = p, *end = line + len;
 
+	/* Without it the compiler deletes the call of a function that does only this */
+	asm volatile("");
 	for (; line + CRAB_LINE < end; line += 2 * CRAB_LINE) {
 		__builtin_prefetch(line, 0, 2);
 		__builtin_prefetch(line + CRAB_LINE, 0, 2);
