@@ -241,12 +241,12 @@ static __always_inline void order_copy_one(const struct crab_media *media,
 
 static __always_inline void order_copy_four(const struct crab_media *media,
 					    const struct crab_dslot *slots, const void *order,
-					    bool wide, u32 from, struct crab_record *records)
+					    bool wide, struct crab_record *records)
 {
-	order_copy_one(media, &slots[order_get(order, wide, from)], &records[0]);
-	order_copy_one(media, &slots[order_get(order, wide, from + 1)], &records[1]);
-	order_copy_one(media, &slots[order_get(order, wide, from + 2)], &records[2]);
-	order_copy_one(media, &slots[order_get(order, wide, from + 3)], &records[3]);
+	order_copy_one(media, &slots[order_get(order, wide, 0)], &records[0]);
+	order_copy_one(media, &slots[order_get(order, wide, 1)], &records[1]);
+	order_copy_one(media, &slots[order_get(order, wide, 2)], &records[2]);
+	order_copy_one(media, &slots[order_get(order, wide, 3)], &records[3]);
 }
 
 /*
@@ -259,18 +259,19 @@ static __always_inline void order_copy(const struct crab_tree *tree, const struc
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	const struct crab_media *media = tree->base.media;
+	const u32 bytes = wide ? sizeof(u16) : sizeof(u8);
 	u32 i;
 
+	order += from * bytes;
 	if (count < 4) {
 		for (i = 0; i < count; i++)
-			order_copy_one(media, &slots[order_get(order, wide, from + i)],
-				       &records[i]);
+			order_copy_one(media, &slots[order_get(order, wide, i)], &records[i]);
 		return;
 	}
-	for (i = 0; i < count - 4; i += 4)
-		order_copy_four(media, slots, order, wide, from + i, &records[i]);
-	i = count - 4;
-	order_copy_four(media, slots, order, wide, from + i, &records[i]);
+	for (i = 4; i < count; i += 4, order += 4 * bytes, records += 4)
+		order_copy_four(media, slots, order, wide, records);
+	i -= count;
+	order_copy_four(media, slots, order - i * bytes, wide, records - i);
 }
 
 /* The leaf's range shows whether a limit is inside it */
