@@ -10,6 +10,7 @@
 #include <linux/math.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "numset.h"
 
@@ -45,6 +46,18 @@ void crab_numset_destroy(struct crab_numset *set)
 static unsigned long *numset_word(const struct crab_numset *set, u32 level, u64 n)
 {
 	return &set->words[set->first[level] + n / BITS_PER_LONG];
+}
+
+void crab_numset_fill(struct crab_numset *set, u64 n)
+{
+	u32 level;
+
+	for (level = 0; level < set->levels; level++) {
+		memset(numset_word(set, level, 0), 0xff, n / BITS_PER_LONG * sizeof(long));
+		if (n % BITS_PER_LONG)
+			*numset_word(set, level, n) = BIT_MASK(n) - 1;
+		n = DIV_ROUND_UP_ULL(n, BITS_PER_LONG);
+	}
 }
 
 void crab_numset_add(struct crab_numset *set, u64 n)

@@ -53,6 +53,14 @@ int crab_numset_init(struct crab_numset *set, u64 bound);
 void crab_numset_destroy(struct crab_numset *set);
 
 /**
+ * crab_numset_fill() - add the lowest numbers to an empty set
+ * @set: the set
+ * @n: how many
+ * Context: any.
+ */
+void crab_numset_fill(struct crab_numset *set, u64 n);
+
+/**
  * crab_numset_add() - add a number
  * @set: the set
  * @n: the number; it may be there

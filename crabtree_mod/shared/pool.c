@@ -4,14 +4,16 @@
  *
  * Invariant: a set bit in @used is a leaf that the media reaches, that is in stock, that waits
  * for readers, that is lent, or that one caller has allocated; @free counts the clear bits and
- * the stock. At most one leaf is being prepared, so a reserve of two leaves has one that is
- * free. A leaf is freed only after the fence that made its unlinking durable: no list that a
- * power cut could bring back reaches a leaf that is allocated again.
+ * the stock, and @room has the numbers of the words with a clear bit. At most one leaf is being
+ * prepared, so a reserve of two leaves has one that is free. A leaf is freed only after the fence
+ * that made its unlinking durable: no list that a power cut could bring back reaches a leaf that
+ * is allocated again.
  *
  * Locking: crab_pool.lock, taken inside; innermost of all.
  */
 #include <linux/bitops.h>
 #include <linux/errno.h>
+#include <linux/math.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
@@ -27,12 +29,20 @@
 
 int crab_pool_init(struct crab_pool *pool, u64 leaves)
 {
+	const u64 words = BITS_TO_LONGS(leaves);
+
 	if (leaves > LONG_MAX)
 		return -ENOMEM;
-	pool->used = kvcalloc(BITS_TO_LONGS(leaves), sizeof(long),
+	pool->used = kvcalloc(words, sizeof(long),
 			      GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (!pool->used)
 		return -ENOMEM;
+	if (crab_numset_init(&pool->room, words)) {
+		kvfree(pool->used);
+		pool->used = NULL;
+		return -ENOMEM;
+	}
+	crab_numset_fill(&pool->room, words);
 	spin_lock_init(&pool->lock);
 	pool->leaves = leaves;
 	pool->free = leaves;
@@ -60,18 +70,60 @@ void crab_pool_destroy(struct crab_pool *pool)
 		pool->later = later->next;
 		kfree(later);
 	}
+	crab_numset_destroy(&pool->room);
 	kvfree(pool->used);
 	pool->used = NULL;
 	kvfree(pool->bad);
 	pool->bad = NULL;
 }
 
+/* The first free leaf from @from on in the word of @from, or @leaves */
+static u64 pool_in_word(const struct crab_pool *pool, u64 from)
+{
+	u64 end = min(round_down(from, BITS_PER_LONG) + BITS_PER_LONG, pool->leaves);
+	u64 leaf = find_next_zero_bit(pool->used, end, from);
+
+	return leaf < end ? leaf : pool->leaves;
+}
+
+/* The first free leaf from @from on, or @leaves */
+static u64 pool_search(const struct crab_pool *pool, u64 from)
+{
+	u64 leaf, word;
+
+	if (from >= pool->leaves)
+		return pool->leaves;
+	leaf = pool_in_word(pool, from);
+	word = crab_numset_after(&pool->room, BIT_WORD(from));
+	if (leaf < pool->leaves || word == BIT_WORD(from))
+		return leaf;
+	return pool_in_word(pool, word * BITS_PER_LONG);
+}
+
+/* Sets a clear bit */
+static void pool_take(struct crab_pool *pool, u64 leaf)
+{
+	__set_bit(leaf, pool->used);
+	pool->free--;
+	if (pool_in_word(pool, round_down(leaf, BITS_PER_LONG)) >= pool->leaves)
+		crab_numset_remove(&pool->room, BIT_WORD(leaf));
+}
+
+/* Clears a bit; false: it was clear */
+static bool pool_give(struct crab_pool *pool, u64 leaf)
+{
+	if (!__test_and_clear_bit(leaf, pool->used))
+		return false;
+	pool->free++;
+	crab_numset_add(&pool->room, BIT_WORD(leaf));
+	return true;
+}
+
 bool crab_pool_mark(struct crab_pool *pool, u64 leaf)
 {
 	if (test_bit(leaf, pool->used))
 		return false;
-	__set_bit(leaf, pool->used);
-	pool->free--;
+	pool_take(pool, leaf);
 	return true;
 }
 
@@ -162,7 +214,7 @@ static u64 pool_next(const struct crab_pool *pool)
 
 	if (leaf < pool->leaves)
 		return leaf;
-	return find_next_zero_bit(pool->used, pool->leaves, min(cursor, pool->leaves));
+	return pool_search(pool, cursor);
 }
 
 u64 crab_pool_next(const struct crab_pool *pool)
@@ -179,13 +231,12 @@ static u64 pool_pick(struct crab_pool *pool)
 	lockdep_assert_held(&pool->lock);
 	leaf = pool_recent(pool);
 	if (leaf >= pool->leaves) {
-		leaf = find_next_zero_bit(pool->used, pool->leaves, pool->cursor);
+		leaf = pool_search(pool, pool->cursor);
 		if (leaf >= pool->leaves)
-			leaf = find_first_zero_bit(pool->used, pool->leaves);
+			leaf = pool_search(pool, 0);
 		pool->cursor = leaf + 1;
 	}
-	__set_bit(leaf, pool->used);
-	pool->free--;
+	pool_take(pool, leaf);
 	return leaf;
 }
 
@@ -193,11 +244,10 @@ static u64 pool_pick(struct crab_pool *pool)
 static void pool_put(struct crab_pool *pool, u64 leaf)
 {
 	lockdep_assert_held(&pool->lock);
-	if (unlikely(!__test_and_clear_bit(leaf, pool->used))) {
+	if (unlikely(!pool_give(pool, leaf))) {
 		WRITE_ONCE(pool->closed, true);
 		return;
 	}
-	pool->free++;
 	pool->recent[pool->freed % CRAB_POOL_RECENT] = leaf;
 	WRITE_ONCE(pool->freed, pool->freed + 1);
 }
@@ -310,8 +360,7 @@ static int pool_lend_run(struct crab_pool *pool, u64 first, u32 n, u32 leave)
 	if (err)
 		goto out;
 	for (i = 0; i < n; i++)
-		__set_bit(first + i, pool->used);
-	pool->free -= n;
+		pool_take(pool, first + i);
 	pool->lent += n;
 	WRITE_ONCE(pool->run, first);
 out:
@@ -466,7 +515,7 @@ void crab_pool_free_run(struct crab_pool *pool, u64 first, u32 n)
 
 	spin_lock(&pool->lock);
 	for (i = 0; i < n; i++)
-		pool->free += __test_and_clear_bit(first + i, pool->used);
+		pool_give(pool, first + i);
 	pool->lent -= n;
 	WRITE_ONCE(pool->run, max(pool->run, first + n));
 	spin_unlock(&pool->lock);

@@ -2,11 +2,10 @@
 /*
  * This file declares the pool of leaves.
  *
- * Layer L3: it includes media/ only; engines/, store/ and tests include it.
+ * Layer L3: it includes media/ and numset.h; engines/, store/ and tests include it.
  *
  * A leaf is free unless the engine, or a layer above it, reaches it from the media. The pool
- * stores nothing on the media, so it cannot leak. In DRAM it has one bit for each leaf, and a
- * stock of prepared leaves, whose content is durable before they are allocated.
+ * stores nothing there, so it cannot leak. The content of the leaves in stock is durable.
  */
 #ifndef CRABTREE_POOL_H
 #define CRABTREE_POOL_H
@@ -16,6 +15,7 @@
 
 #include "geometry.h"
 #include "media/media.h"
+#include "numset.h"
 
 #define CRAB_POOL_RECENT	16	/* leaves freed last, remembered to be allocated first */
 #define CRAB_POOL_READY		32	/* prepared leaves that the stock holds */
@@ -50,6 +50,7 @@ struct crab_later {
  * @lock: protects all other fields
  * @leaves: number of leaves, free or not
  * @used: one bit for each leaf; set: reached from the media, in stock, waiting, or allocated
+ * @room: numbers of the words of @used that have a clear bit
  * @free: leaves that can be allocated, including those in stock
  * @cursor: leaf at which the search for a free leaf continues
  * @recent: leaves freed last, as a ring. They are hints: @used decides
@@ -71,6 +72,7 @@ struct crab_pool {
 	spinlock_t lock;
 	u64 leaves;
 	unsigned long *used;
+	struct crab_numset room;
 	u64 free;
 	u64 cursor;
 	u64 recent[CRAB_POOL_RECENT];
@@ -191,9 +193,8 @@ int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u3
  * @leave: as of crab_pool_alloc()
  * @first: out: the lowest number of the run, a multiple of @n
  *
- * Runs come from the top, below @end, and single leaves from the bottom, so that they break runs up
- * late. The search begins where the last one ended, and reads the bitmap once, without the lock;
- * and again if a leaf of the run that it found is allocated meanwhile.
+ * Runs come from the top, single leaves from the bottom. The search begins where the last one ended
+ * and reads the bitmap once, without the lock; again if a leaf of its run is allocated meanwhile.
  * Context: may sleep; takes crab_pool.lock.
  * Return: 0, or -ENOSPC with nothing allocated.
  */
@@ -264,8 +265,7 @@ u64 crab_pool_unlisted(struct crab_pool *pool);
  * crab_pool_free() - free a leaf
  * @pool: the pool
  * @leaf: its number; no power cut can make the media reach it again. If it is free, the pool closes
- * Context: any but interrupts; takes crab_pool.lock. The leaf may be allocated at once: its
- * engine's readers detect a stale leaf. Otherwise: crab_pool_free_later().
+ * Context: as crab_pool_alloc(). If readers cannot detect a stale leaf: crab_pool_free_later().
  */
 void crab_pool_free(struct crab_pool *pool, u64 leaf);
 

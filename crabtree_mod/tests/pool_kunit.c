@@ -55,9 +55,9 @@ static void pool_take(struct kunit *test)
 		p->seen[leaf] = true;
 	}
 	KUNIT_EXPECT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 1, 0), -ENOSPC);
-	crab_pool_free(&p->pool, 17);
+	crab_pool_free(&p->pool, 66);
 	KUNIT_EXPECT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 1, 0), 0);
-	KUNIT_EXPECT_EQ(test, p->spares[0].leaf, 17ULL);
+	KUNIT_EXPECT_EQ(test, p->spares[0].leaf, 66ULL);
 }
 
 static void pool_stock(struct kunit *test)

@@ -66,7 +66,7 @@ DESIGNS = [
         Edit("shared/super.c", "super->sequence++;", ""),
     ]),
     Design("pool: a leaf is handed out without being marked as taken", [
-        Edit("shared/pool.c", "__set_bit(leaf, pool->used);\n\tpool->free--;\n\treturn leaf;",
+        Edit("shared/pool.c", "pool_take(pool, leaf);\n\treturn leaf;",
              "pool->free--; return leaf"),
     ]),
     Design("blobs: the word is stored before the blob", [

@@ -33,7 +33,7 @@
 #define TURN_LEAVES	512
 #define TEMPORARY	64	/* bytes for each leaf in use that attach allocates and frees */
 #define CHUNK		(16 * 1024)	/* bytes that it allocates at a time */
-#define FREE_BITS	4	/* bits for each leaf that is not in use */
+#define FREE_BITS	4.1	/* bits for each leaf that is not in use */
 #define FIXED		(64 * 1024)	/* bytes for a store of any size */
 
 /* Work: the compiler inserts a call of this function into each basic block */

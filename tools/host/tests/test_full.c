@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file bounds the work of inserts and deletes in a store that has no free leaf, for each
- * layout: it must not grow with the store. It measures no time: it counts the basic blocks of the
+ * layout, and of an allocation from a pool with one free leaf: it must not grow with the store. It measures no time: it counts the basic blocks of the
  * module's code that run.
  *
  *   test_full [LEAVES]
@@ -241,6 +241,38 @@ static void test_cost(const struct subject *subject, u64 leaves)
 	       subject->layout, turns[0], turns[1], TIMES, burst[0], burst[1]);
 }
 
+/* Blocks to find the only free leaf, wherever it is */
+static u64 pool_cost(u64 leaves)
+{
+	const u64 left[] = { leaves - 1, leaves / 2, 1 };
+	struct crab_spare spare;
+	struct crab_pool pool;
+	u64 before, leaf, cost = 0;
+	u32 i;
+
+	tap_check(!crab_pool_init(&pool, leaves), "init");
+	for (leaf = 0; leaf < leaves; leaf++)
+		crab_pool_mark(&pool, leaf);
+	for (i = 0; i < ARRAY_SIZE(left); i++) {
+		crab_pool_free(&pool, left[i]);
+		before = blocks;
+		tap_check(!crab_pool_alloc(&pool, &spare, 1, 0) && spare.leaf == left[i],
+			  "leaf %llu, not %llu", spare.leaf, left[i]);
+		cost = max(cost, blocks - before);
+	}
+	crab_pool_destroy(&pool);
+	return cost;
+}
+
+static void test_pool(u64 leaves)
+{
+	u64 few = pool_cost(leaves), many = pool_cost(leaves * TIMES);
+
+	tap_check(many <= few * LIMIT, "%llu blocks, %llu in %u times the leaves", few, many, TIMES);
+	tap_ok(true, "full: the only free leaf of %llu is found by %llu blocks, of %u times as many by %llu",
+	       leaves, few, TIMES, many);
+}
+
 int main(int argc, char **argv)
 {
 	u64 leaves = argc > 1 ? strtoull(argv[1], NULL, 0) : 500;
@@ -252,5 +284,6 @@ int main(int argc, char **argv)
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_cost(&subjects[i], leaves);
 	test_truth(&subjects[NVTREE]);
+	test_pool(leaves * 1000 + 7);
 	return tap_done();
 }
