@@ -20,7 +20,7 @@
  * A snapshot is the image itself, and the changes of a watch are the content of $FAKE_CHANGES.
  *
  * $FAKE_LOCK is a command that runs before the first flock(), and $FAKE_RENAME one before the first
- * rename.
+ * rename. With $FAKE_SIGNAL=N the process gets that signal before each rename.
  *
  * $FAKE_INFO replaces fields of INFO: "name=number name=number"; "name=+number" adds number with
  * each call.
@@ -122,17 +122,22 @@ int __wrap_flock(int fd, int operation)
 	return __real_flock(fd, operation);
 }
 
-int __wrap_rename(const char *from, const char *to)
+static void before_rename(void)
 {
 	run_once("FAKE_RENAME");
+	raise(env_number("FAKE_SIGNAL"));
 	note("rename");
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+	before_rename();
 	return __real_rename(from, to);
 }
 
 int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
 {
-	run_once("FAKE_RENAME");
-	note("rename");
+	before_rename();
 	return __real_renameat2(from_dir, from, to_dir, to, flags);
 }
 

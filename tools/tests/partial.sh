@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 55
+suite 58
 c()
 {
 	"$crabctl" "$@"
@@ -82,8 +82,10 @@ for verb in dump snapshot; do
 	truth "$verb: the file is not there" [ ! -e ended ]
 	no_partial "$verb: nor a part of it"
 done
-for signal in PIPE ALRM USR1 USR2 XCPU; do
-	t "dump, ended by SIG$signal" $((128 + $(kill -l $signal))) '' - during "kill -$signal \$PPID" --image a dump ended
+# A suite in the background ignores the signals of the keyboard, and crabctl leaves it at that
+for signal in HUP INT QUIT PIPE ALRM USR1 USR2 XCPU; do
+	t "dump, ended by SIG$signal" $((128 + $(kill -l $signal))) '' - \
+		env --default-signal FAKE_SIGNAL="$(kill -l $signal)" "$out/tests/crabctl-fakedev" --image a dump ended
 done
 t "dump, and a limit of the size of files" 3 '' 'ended: write: File too large' \
 	sh -c "ulimit -f 2; exec '$crabctl' --image a dump ended"
