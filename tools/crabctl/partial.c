@@ -9,13 +9,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <new_name.h>
 
 #define SUFFIX	".partial"
 #define LINKS	40	/* symbolic links in a row, at most, as of the kernel */
@@ -92,22 +93,23 @@ static void take_mode(int fd, const char *to)
 
 FILE *partial_open(struct partial *partial, const char *path)
 {
-	int fd;
+	int stream;
 
-	*partial = (struct partial){ .to = follow(path) };
+	*partial = (struct partial){ .to = follow(path), .file = -1 };
 	if (!partial->to || asprintf(&partial->path, "%s.XXXXXX" SUFFIX, partial->to) < 0) {
 		partial->path = NULL;
 		return NULL;
 	}
-	fd = mkostemps(partial->path, strlen(SUFFIX), O_CLOEXEC);
-	if (fd < 0) {
+	partial->file = mkostemps(partial->path, strlen(SUFFIX), O_CLOEXEC);
+	if (partial->file < 0) {
 		free(partial->path);
 		partial->path = NULL;
 		return NULL;
 	}
 	remove_on_signal(partial->path);
-	take_mode(fd, partial->to);
-	return fdopen(fd, "w");
+	take_mode(partial->file, partial->to);
+	stream = fcntl(partial->file, F_DUPFD_CLOEXEC, 0);
+	return stream < 0 ? NULL : fdopen(stream, "w");
 }
 
 /* The file is no longer this program's to remove */
@@ -132,25 +134,12 @@ static int move_to_new(const char *path, const char *to)
 	return rename(path, to);
 }
 
-/* A new name is on the disk once its directory is; not all file systems can do that, or need it */
-static int sync_directory(const char *path)
-{
-	char *copy = strdup(path);
-	int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	int err = fd < 0 || fsync(fd) ? -errno : 0;
-
-	if (fd >= 0)
-		close(fd);
-	free(copy);
-	return err == -EINVAL || err == -ENOTSUP ? 0 : err;
-}
-
 int partial_place(struct partial *partial, bool replace)
 {
 	if (replace ? rename(partial->path, partial->to) : move_to_new(partial->path, partial->to))
 		return -errno;
 	forget(partial);
-	return sync_directory(partial->to);
+	return new_name_sync(partial->to, partial->file);
 }
 
 int partial_keep(struct partial *partial)
@@ -168,7 +157,7 @@ int partial_keep(struct partial *partial)
 	forget(partial);
 	free(partial->to);
 	partial->to = kept;
-	return sync_directory(kept);
+	return new_name_sync(kept, partial->file);
 }
 
 void partial_end(struct partial *partial)
@@ -179,6 +168,8 @@ void partial_end(struct partial *partial)
 		unlink(partial->path);
 		forget(partial);
 	}
+	if (partial->file >= 0)
+		close(partial->file);
 	free(partial->to);
 	errno = err;
 }

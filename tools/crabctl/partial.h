@@ -13,10 +13,12 @@
  * struct partial - a file that is being written
  * @to: the file that it replaces, after all symbolic links
  * @path: its own name, in the same directory; NULL once it was placed or kept
+ * @file: it is open until partial_end(), for new_name_sync()
  */
 struct partial {
 	char *to;
 	char *path;
+	int file;
 };
 
 /**

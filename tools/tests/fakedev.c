@@ -4,8 +4,8 @@
  * --wrap=close finds the store of the image file $FAKE_IMAGE in any character
  * device. The path over the device can therefore be tested without the module.
  *
- * $FAKE_LOG gets a line for each batch, each msync(), each acknowledgement, each rename and each
- * fsync() of a directory, in their order.
+ * $FAKE_LOG gets a line for each batch, each msync(), each acknowledgement, each rename, each
+ * syncfs() and each fsync() of a directory, in their order.
  *
  * With $FAKE_ROOT the nodes of /dev are those below that directory, and so are /sys, /proc, /run
  * and /lib. None of the nodes may be opened, except with $FAKE_OPEN: then all have the store of
@@ -56,8 +56,10 @@ int __real_flock(int fd, int operation);
 int __real_rename(const char *from, const char *to);
 int __real_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags);
 int __real_fsync(int fd);
+int __real_syncfs(int fd);
 int __wrap_close(int fd);
 int __wrap_fsync(int fd);
+int __wrap_syncfs(int fd);
 int __wrap_ioctl(int fd, unsigned long cmd, ...);
 int __wrap_msync(void *base, size_t len, int flags);
 ssize_t __wrap_write(int fd, const void *buf, size_t len);
@@ -148,6 +150,12 @@ int __wrap_fsync(int fd)
 	if (!fstat(fd, &st) && S_ISDIR(st.st_mode))
 		note("fsync of a directory");
 	return __real_fsync(fd);
+}
+
+int __wrap_syncfs(int fd)
+{
+	note("syncfs");
+	return __real_syncfs(fd);
 }
 
 int __wrap_control_command(const char *command, char *answer)

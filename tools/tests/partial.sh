@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 58
+suite 67
 c()
 {
 	"$crabctl" "$@"
@@ -96,13 +96,41 @@ same "leaves the old image" before b
 no_partial "and no other file"
 
 # After a power cut the new name is there: its directory was written after the last rename
-durable()
+fake=$out/tests/crabctl-fakedev
+# steps NAME STEPS COMMAND...: the steps that make the name durable
+steps()
 {
 	rm -f log
-	FAKE_LOG=log run "$out/tests/crabctl-fakedev" "${@:2}"
-	truth "the name is durable: $1" [ "$(grep -v msync log | tr '\n' ,)" = "rename,fsync of a directory," ]
+	FAKE_LOG=log run "${@:3}"
+	truth "the name is durable: $1" [ "$(grep -v msync log | tr '\n' ,)" = "$2" ]
+}
+durable()
+{
+	steps "$1" "rename,fsync of a directory," "$fake" "${@:2}"
 }
 durable dump --image a dump named
 durable snapshot --image a snapshot named
 durable restore --image b restore --force "$PWD/s"
 durable "restore to a new image" --image in.dump/image restore --size 128K s
+
+# A directory that may not be read; root would read it all the same
+mkdir blind
+chmod 300 blind
+blindly()
+{
+	if [ "$(id -u)" = 0 ]; then
+		set -- setpriv --bounding-set=-dac_override,-dac_read_search \
+			--inh-caps=-dac_override,-dac_read_search "$@"
+	fi
+	"$@"
+}
+t "a directory that cannot be read: dump" 0 '' '700 records' blindly "$crabctl" --image a dump blind/dump
+t "snapshot" 0 '' '700 records' blindly "$crabctl" --image a snapshot blind/snapshot
+t "restore" 0 '700 records' '' blindly "$crabctl" --image blind/b restore --size 128K s
+same "the dump is complete" dump blind/dump
+same "and the snapshot" s blind/snapshot
+t "and the image" 0 '' '' c diff s file:blind/b
+steps "with all of its file system" "rename,syncfs," blindly "$fake" --image a dump blind/dump
+t "tree --svg" 0 - '' blindly "$crabctl" --image a tree --svg=blind/svg
+chmod 700 blind
+no_partial "no partial file is there"
