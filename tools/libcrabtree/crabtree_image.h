@@ -32,8 +32,11 @@ int crabtree_open_image(struct crabtree **ct, const char *path, unsigned int fla
  * crabtree_create_image() - create a file of zeros
  * @path: its name; the file must not exist
  * @size: bytes
+ *
+ * Its name is durable then; the writes to it once it is closed, as of any image.
+ *
  * Return: 0, -EEXIST, -EINVAL for less than a page or not a multiple of one, or
- * an errno of open(2) or posix_fallocate(3).
+ * an errno of open(2), posix_fallocate(3) or fsync(2): then there is no file.
  */
 int crabtree_create_image(const char *path, uint64_t size);
 

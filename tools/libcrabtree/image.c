@@ -12,6 +12,7 @@
  */
 #include "crabtree_image.h"
 #include "image.h"
+#include "new_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -214,6 +215,8 @@ int crabtree_create_image(const char *path, uint64_t size)
 	if (fd < 0)
 		return -errno;
 	err = -posix_fallocate(fd, 0, size);
+	if (!err)
+		err = new_name_sync(path, fd);
 	if (close(fd) < 0 && !err)
 		err = -errno;
 	if (err)

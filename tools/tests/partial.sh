@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 67
+suite 70
 c()
 {
 	"$crabctl" "$@"
@@ -112,6 +112,8 @@ durable dump --image a dump named
 durable snapshot --image a snapshot named
 durable restore --image b restore --force "$PWD/s"
 durable "restore to a new image" --image in.dump/image restore --size 128K s
+steps format "fsync of a directory," "$fake" --image made.img format --size 64K
+steps fsck "fsync of a directory," "$fake" --image a fsck made2.img
 
 # A directory that may not be read; root would read it all the same
 mkdir blind
@@ -131,6 +133,7 @@ same "the dump is complete" dump blind/dump
 same "and the snapshot" s blind/snapshot
 t "and the image" 0 '' '' c diff s file:blind/b
 steps "with all of its file system" "rename,syncfs," blindly "$fake" --image a dump blind/dump
+steps "of format, too" "syncfs," blindly "$fake" --image blind/made format --size 64K
 t "tree --svg" 0 - '' blindly "$crabctl" --image a tree --svg=blind/svg
 chmod 700 blind
 no_partial "no partial file is there"
