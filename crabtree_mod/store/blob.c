@@ -25,6 +25,7 @@
 #include <linux/string.h>
 
 #include "blob_priv.h"
+#include "commit_priv.h"
 #include "gate.h"
 #include "snap.h"
 #include "store_priv.h"
@@ -149,7 +150,7 @@ static int put_locked(struct crab_store *store, struct crab_blob_write *put, str
 	int err = crab_blob_permitted(store, put);
 
 	if (!err)
-		err = crab_extents_alloc(&blobs->extents, crab_blob_size(put), &place);
+		err = crab_commit_extent(store, crab_blob_size(put), &place);
 	if (err)
 		return err;
 	crab_flow_pin();

@@ -156,8 +156,7 @@ static int commit_alloc(struct crab_store *store, struct crab_blob_commit *commi
 
 		if (op->verb != CRAB_VERB_INSERT)
 			continue;
-		err = crab_extents_alloc(&store->blobs->extents, crab_blob_size(&op->write),
-					 &op->place);
+		err = crab_commit_extent(store, crab_blob_size(&op->write), &op->place);
 		if (err) {
 			commit_free(store, commit, i);
 			return err;

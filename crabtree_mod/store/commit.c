@@ -11,7 +11,8 @@
  * writes are durable, and no other write begins before the clearing is durable: or attach would
  * undo that write.
  *
- * Locking: crab_commits.lock, for writing. One commit at a time is in progress.
+ * Locking: crab_commits.lock, for writing. One commit at a time is in progress. A put without room
+ * takes it for reading, and crab_extents.lock within it.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -171,6 +172,24 @@ static void leaves_keep(struct crab_store *store, u32 leaves)
 {
 	if (store->blobs)
 		crab_extents_keep(&store->blobs->extents, leaves);
+}
+
+/* While this lock is held no commit keeps leaves: one that did has ended, and its rest is free */
+static int extent_alone(struct crab_store *store, u32 bytes, u64 *place)
+{
+	int err;
+
+	down_read(&store->commits->lock);
+	err = crab_extents_alloc(&store->blobs->extents, bytes, place);
+	up_read(&store->commits->lock);
+	return err;
+}
+
+int crab_commit_extent(struct crab_store *store, u32 bytes, u64 *place)
+{
+	int err = crab_extents_alloc(&store->blobs->extents, bytes, place);
+
+	return err == -ENOSPC && store->commits ? extent_alone(store, bytes, place) : err;
 }
 
 /* No other write takes leaves meanwhile, none is being prepared, and slabs leave so many */

@@ -172,6 +172,20 @@ int crab_commit_apply(struct crab_engine *engine, struct crab_flow *flow,
 		      struct crab_batch_op *ops, u32 n);
 
 /**
+ * crab_commit_extent() - allocate an extent for a blob, in a store with commits or without
+ * @store: a store of blobs
+ * @bytes: its content
+ * @place: out
+ *
+ * A commit in progress keeps more leaves than it may take. Without them there is -ENOSPC only when
+ * no commit is in progress: this waits for one.
+ *
+ * Context: may sleep; stripes may be locked, crab_commits.lock is not held.
+ * Return: as crab_extents_alloc().
+ */
+int crab_commit_extent(struct crab_store *store, u32 bytes, u64 *place);
+
+/**
  * crab_commit_words() - do a commit whose operands are valid
  * @store: the store; it may be one of blobs
  * @commit: the commit; the status of each operation is 0

@@ -86,10 +86,10 @@ DESIGNS = [
              crab_flow_unpin()"""),
     ]),
     Design("blobs: the old extent is free before the engine has replaced its word", [
-        Edit(BLOB, """crab_extents_alloc(&blobs->extents, crab_blob_size(put), &place)""",
+        Edit(BLOB, """crab_commit_extent(store, crab_blob_size(put), &place)""",
              """({ if (!blobs->raw->lookup(store->engine, put->key, &birth))
                      crab_extents_free(&blobs->extents, birth & CRAB_PLACE_MASK);
-                 crab_extents_alloc(&blobs->extents, crab_blob_size(put), &place); })"""),
+                 crab_commit_extent(store, crab_blob_size(put), &place); })"""),
         Edit(BLOB, "crab_blob_done(store, CRAB_VERB_INSERT, put, &old);",
              "put->existed = old.existed"),
     ]),
@@ -186,12 +186,11 @@ DESIGNS = [
         Edit(COMMIT, "return op_condition(&op->old, when);", "return 0"),
     ]),
     Design("commits of values: an old extent is free before the list replaces its word", [
-        Edit(BLOB_COMMIT, "crab_extents_alloc(&store->blobs->extents, crab_blob_size(&op->write),\n"
-                          "\t\t\t\t\t &op->place)",
+        Edit(BLOB_COMMIT, "crab_commit_extent(store, crab_blob_size(&op->write), &op->place)",
              """({ u64 word;
                 if (!store->blobs->raw->lookup(store->engine, op->write.key, &word))
                     crab_extents_free(&store->blobs->extents, word & CRAB_PLACE_MASK);
-                crab_extents_alloc(&store->blobs->extents, crab_blob_size(&op->write), &op->place); })"""),
+                crab_commit_extent(store, crab_blob_size(&op->write), &op->place); })"""),
         Edit(BLOB_COMMIT, "crab_blob_done(store, op->verb, &op->write, &word->old);", ""),
     ]),
     Design("commits of values: attach marks the extents that the list replaces, and not those of the list", [

@@ -20,7 +20,7 @@
 
 #define LEAVES	300U
 #define BYTES	3000U
-#define FEW	3U	/* leaves that are handed over during a write: one for each try */
+#define FEW	4U	/* leaves that are handed over during a write: two for each try */
 #define MANY	100U	/* then the test hands over no more, so that it ends if the write does not */
 
 static const char * const engines[][2] = { { "fastfair", "" }, { "nbtree", "eadr" } };
