@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares the inside of a snapshot, for snap.c, snap_fold.c and blob_snap.c.
+ * This file declares the inside of a snapshot, for snap.c, snap_read.c, snap_fold.c and
+ * blob_snap.c.
  *
  * Locking: crab_gate.notes_lock, for the fields that name it.
  */
@@ -34,6 +35,14 @@ struct crab_snap {
 	struct mutex lock;
 	struct crab_record chunk[CRAB_SNAP_CHUNK];
 };
+
+/**
+ * crab_snap_ops() - the verbs whose values snapshots have
+ * @store: any store
+ * Context: any.
+ * Return: those that read the words of blobs, or the values of any other store.
+ */
+const struct crab_engine_ops *crab_snap_ops(const struct crab_store *store);
 
 /**
  * crab_snap_fold() - merge the tables of closed snapshots with those of older ones
