@@ -64,7 +64,9 @@ int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
  * @cap: room
  * Context: may sleep.
  * Return: as crab_cursor_read() and crab_snap_search(); -EUCLEAN, too, if the keys that the engine
- * returned do not ascend, because the media changed under the store.
+ * returned do not ascend, because the media changed under the store: crab_cursor_skip() then goes
+ * on after the next quarantined range, or ends the scan. Records in front of a quarantined range
+ * come first, also those that were removed since; crab_snap_search() finds such ones in it, too.
  */
 int crab_snap_read(struct crab_store *store, struct crab_snap *snap, struct crab_cursor *cursor,
 		   struct crab_record *records, u32 cap);

@@ -4,6 +4,9 @@
  * then looks for a note in the table of its own snapshot and in those of later ones; the first note
  * that it finds is right, and without one the engine's value.
  *
+ * In a quarantined range only notes are known. Those of keys in front of the range are returned
+ * before -EUCLEAN is.
+ *
  * Locks: gate.h; crab_snap.lock around a scan in ascending order.
  */
 #include <linux/errno.h>
@@ -85,6 +88,15 @@ int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, 
 	return note.absent ? -ENOENT : 0;
 }
 
+/* Can the engine read the keys from @key up, or down, to the note, and has no record there? */
+static bool snap_is_ahead(struct crab_store *store, u64 key, const struct crab_note *note)
+{
+	struct crab_record found;
+
+	return !crab_snap_ops(store)->scan(store->engine, min(key, note->key), max(key, note->key),
+					   &found, 1);
+}
+
 /* Is the note at least as near as the record of the engine, which exists if @err is 0? */
 static bool snap_is_nearer(const struct crab_note *note, enum crab_seek_dir dir, int err,
 			   const struct crab_record *found)
@@ -103,11 +115,13 @@ int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 	do {
 		crab_count(store->engine, searches, 1);
 		err = crab_snap_ops(store)->seek(store->engine, key, dir, record);
-		if (err && err != -ENOENT)
-			return err;
 		noted = snap_copy(snap, key, dir, false, &note);
 		if (noted < 0)
 			return noted;
+		if (err == -EUCLEAN && noted && snap_is_ahead(store, key, &note))
+			err = -ENOENT;
+		if (err && err != -ENOENT)
+			return err;
 		if (!noted || !snap_is_nearer(&note, dir, err, record))
 			return err;
 		*record = (struct crab_record){ note.key, note.value };
@@ -180,6 +194,25 @@ static bool chunk_ascends(const struct crab_record *chunk, u32 n, const struct c
 	return !n || (chunk[0].key >= cursor->next && chunk[n - 1].key <= cursor->end);
 }
 
+/* The engine met a quarantined range: the next note in front of it, if there is one */
+static int snap_read_ahead(struct crab_store *store, struct crab_snap *snap,
+			   struct crab_cursor *cursor, struct crab_record *record)
+{
+	struct crab_note note = { };
+	int noted = snap_copy(snap, cursor->next, CRAB_SEEK_GE, false, &note);
+
+	if (noted < 0)
+		return noted;
+	if (!noted || note.key > cursor->end || !snap_is_ahead(store, cursor->next, &note))
+		return -EUCLEAN;
+	cursor->done = note.key == cursor->end;
+	cursor->next = note.key + 1;
+	if (note.absent)
+		return crab_store_pause(store);
+	*record = (struct crab_record){ note.key, note.value };
+	return 1;
+}
+
 /* Reads a part of the range: afterwards the cursor is past it, or @records are full */
 static int snap_read_some(struct crab_store *store, struct crab_snap *snap,
 			  struct crab_cursor *cursor, struct crab_record *records, u32 cap)
@@ -192,10 +225,12 @@ static int snap_read_some(struct crab_store *store, struct crab_snap *snap,
 
 	lockdep_assert_held(&snap->lock);
 
+	if (n == -EUCLEAN)
+		return snap_read_ahead(store, snap, cursor, records);
+	if (n >= 0 && unlikely(!chunk_ascends(snap->chunk, n, cursor)))
+		n = -EUCLEAN;
 	if (n < 0)
-		return n;
-	if (unlikely(!chunk_ascends(snap->chunk, n, cursor)))
-		return -EUCLEAN;
+		return crab_snap_state(snap) ?: n;
 	m.n = n;
 	m.last = n ? snap->chunk[n - 1].key : cursor->end;
 	while (!err && m.count < m.cap && m.next <= m.last) {

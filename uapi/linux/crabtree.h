@@ -134,7 +134,9 @@ struct crabtree_record {
  *
  * -EUCLEAN: @start is in a quarantined range; if @more, @next is the first key
  * after it. Records before such a range are returned first, without an error. With
- * CRABTREE_SCAN_REVERSE, @end is in such a range, and @next is the first key below it.
+ * CRABTREE_SCAN_REVERSE, @end is in such a range, and @next is the first key below it. -EUCLEAN,
+ * too, if the keys do not ascend, because the memory was changed by others: no record in front of
+ * @next, or without @more no further one, is returned.
  *
  * Each record existed at some time during the call; a scan is not a snapshot.
  * Keys ascend strictly, across calls as well; with CRABTREE_SCAN_REVERSE they descend.
