@@ -4,14 +4,17 @@
  * serves, in a new image, and the ranges of keys, or the names, that are lost.
  *
  * Invariants: the damaged image is opened for reading only and does not change. The new image
- * must not exist; it stays only if CHECK finds it sound.
+ * must not exist; it is made under another name, and gets its own only if CHECK finds it sound and
+ * its disk has it.
  */
 #include "named.h"
+#include "partial.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef CRABCTL_IMAGE
@@ -29,7 +32,8 @@ struct range {
 struct args {
 	struct target *target;
 	const char *to;
-	uint64_t size;			/* of the new image; 0: that of the old one */
+	struct partial partial;		/* the new image, until it gets the name @to */
+	uint64_t size;			/* of it; 0: that of the old one */
 	struct crabtree *copy;
 	uint64_t part, parts;		/* a pass copies every item whose number has this remainder */
 	uint64_t seen;			/* items so far */
@@ -251,19 +255,16 @@ static int fill_and_check(struct args *args, const struct crabtree_info *info)
 
 static int make_copy(struct args *args, const struct crabtree_info *info)
 {
-	int closed, err = crabtree_create_image(args->to, args->size);
+	int closed, err = partial_room(&args->partial, args->size);
 
+	if (!err)
+		err = crabtree_open_image(&args->copy, args->partial.path, 0);
 	if (err)
 		return err;
-	err = crabtree_open_image(&args->copy, args->to, 0);
-	if (!err) {
-		err = fill_and_check(args, info);
-		closed = crabtree_close(args->copy);
-		err = err ? err : closed;
-	}
-	if (err)
-		unlink(args->to);
-	return err;
+	err = fill_and_check(args, info);
+	closed = crabtree_close(args->copy);
+	err = err ? err : closed;
+	return !err && fsync(args->partial.file) ? -errno : err;
 }
 
 /* A size that is enough, after that of @args was not: found by trial */
@@ -279,10 +280,39 @@ static int refuse_small(struct args *args, const struct crabtree_info *info)
 	}
 	if (err)
 		return fail_file(args->to, err, "fsck, with %" PRIu64 " bytes", given);
-	unlink(args->to);
 	fprintf(stderr, "crabctl: %s: fsck: %" PRIu64 " bytes are too few; --size=%" PRIu64
 		" is enough\n", args->to, given, args->size);
 	return EXIT_FAILED;
+}
+
+static int make_and_place(struct args *args, const struct crabtree_info *info)
+{
+	int err = make_copy(args, info);
+
+	if (err == -ENOSPC)
+		return refuse_small(args, info);
+	if (!err)
+		err = partial_place(&args->partial, false);
+	return err ? fail_file(args->to, err, "fsck") : EXIT_OK;
+}
+
+/* A link to no file is refused, too */
+static int make_new(struct args *args, const struct crabtree_info *info)
+{
+	struct stat st;
+	FILE *file;
+	int code;
+
+	if (!lstat(args->to, &st))
+		return fail_file(args->to, -EEXIST, "fsck");
+	file = partial_open(&args->partial, args->to);
+	code = file ? EXIT_OK : fail_file(args->to, -errno, "fsck");
+	if (file)
+		fclose(file);
+	if (!code)
+		code = make_and_place(args, info);
+	partial_end(&args->partial);
+	return code;
 }
 
 static int report_json(const struct args *args)
@@ -344,7 +374,7 @@ static void report(const struct args *args)
 static int fsck(struct args *args)
 {
 	struct crabtree_info info;
-	int err = crabtree_info(args->target->ct, &info, sizeof(info));
+	int code, err = crabtree_info(args->target->ct, &info, sizeof(info));
 
 	if (!err && info.state != CRABTREE_STATE_READY && info.state != CRABTREE_STATE_READONLY)
 		return fail(args->target, -EUCLEAN, "fsck: no store that can be read");
@@ -352,12 +382,9 @@ static int fsck(struct args *args)
 		args->names = json_object_new_array();
 	if (!args->size)
 		args->size = info.region_bytes;
-	if (!err)
-		err = make_copy(args, &info);
-	if (err == -ENOSPC)
-		return refuse_small(args, &info);
-	if (err)
-		return fail_file(args->to, err, "fsck");
+	code = err ? fail_file(args->to, err, "fsck") : make_new(args, &info);
+	if (code)
+		return code;
 	if (args->target->json)
 		report_json(args);
 	else

@@ -112,6 +112,11 @@ FILE *partial_open(struct partial *partial, const char *path)
 	return stream < 0 ? NULL : fdopen(stream, "w");
 }
 
+int partial_room(const struct partial *partial, uint64_t size)
+{
+	return size % IMAGE_PAGE ? -EINVAL : -posix_fallocate(partial->file, 0, size);
+}
+
 /* The file is no longer this program's to remove */
 static void forget(struct partial *partial)
 {

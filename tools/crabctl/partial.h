@@ -7,13 +7,16 @@
 #define CRABCTL_PARTIAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+
+#define IMAGE_PAGE	4096U	/* the size of an image is a multiple of it */
 
 /**
  * struct partial - a file that is being written
  * @to: the file that it replaces, after all symbolic links
  * @path: its own name, in the same directory; NULL once it was placed or kept
- * @file: it is open until partial_end(), for new_name_sync()
+ * @file: it is open until partial_end(), to be synced
  */
 struct partial {
 	char *to;
@@ -31,6 +34,9 @@ struct partial {
  * Return: the file, which the caller closes, or NULL with errno. Call partial_end() in any case.
  */
 FILE *partial_open(struct partial *partial, const char *path);
+
+/* Sets the size to that of an image, or later to a larger one; 0 or a negative errno */
+int partial_room(const struct partial *partial, uint64_t size);
 
 /**
  * partial_place() - put a complete file in its place

@@ -10,7 +10,6 @@
 #include "restore.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -19,31 +18,10 @@
 #ifdef CRABCTL_IMAGE
 #include <crabtree_image.h>
 
-#define PAGE	4096U
-
-static int sync_path(const char *path)
+static int make_image(struct restore *restore, struct stream *stream,
+		      const struct partial *partial)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
-
-	err = fd < 0 || fsync(fd) ? -errno : 0;
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-static int make_room(const char *path, uint64_t size)
-{
-	int fd = open(path, O_RDWR | O_CLOEXEC), err;
-
-	if (fd < 0)
-		return -errno;
-	err = size % PAGE ? -EINVAL : -posix_fallocate(fd, 0, size);
-	return close(fd) && !err ? -errno : err;
-}
-
-static int make_image(struct restore *restore, struct stream *stream, const char *path)
-{
-	int closed, err = crabtree_open_image(&restore->ct, path, 0);
+	int closed, err = crabtree_open_image(&restore->ct, partial->path, 0);
 
 	if (err)
 		return err;
@@ -54,7 +32,7 @@ static int make_image(struct restore *restore, struct stream *stream, const char
 		err = restore_check(restore, stream);
 	closed = crabtree_close(restore->ct);
 	err = err ? err : closed;
-	return err ? err : sync_path(path);
+	return !err && fsync(partial->file) ? -errno : err;
 }
 
 static bool is_small(int err)
@@ -63,7 +41,8 @@ static bool is_small(int err)
 }
 
 /* The image was too small: finds a size that is not, by trial, and reports it */
-static int refuse_small(struct restore *restore, struct stream *stream, const char *path)
+static int refuse_small(struct restore *restore, struct stream *stream,
+			const struct partial *partial)
 {
 	const char *image = restore->target->image;
 	uint64_t given = restore->size;
@@ -72,9 +51,9 @@ static int refuse_small(struct restore *restore, struct stream *stream, const ch
 	restore->format.flags |= CRABTREE_FORMAT_FORCE;
 	for (n = 0; is_small(err) && n < SIZE_TRIALS; n++) {
 		restore->size = size_larger(given, n);
-		if (make_room(path, restore->size))
+		if (partial_room(partial, restore->size))
 			break;
-		err = make_image(restore, stream, path);
+		err = make_image(restore, stream, partial);
 	}
 	fprintf(stderr, "crabctl: %s: restore: %" PRIu64 " bytes are too few", image, given);
 	if (err)
@@ -84,15 +63,15 @@ static int refuse_small(struct restore *restore, struct stream *stream, const ch
 	return EXIT_FAILED;
 }
 
-static int make(struct restore *restore, struct stream *stream, const char *path)
+static int make(struct restore *restore, struct stream *stream, const struct partial *partial)
 {
-	int err = make_room(path, restore->size);
+	int err = partial_room(partial, restore->size);
 
 	if (err)
 		return fail_file(restore->target->image, err, "restore");
-	err = make_image(restore, stream, path);
+	err = make_image(restore, stream, partial);
 	if (is_small(err))
-		return refuse_small(restore, stream, path);
+		return refuse_small(restore, stream, partial);
 	return err ? fail_file(restore->target->image, err, "restore") : EXIT_OK;
 }
 
@@ -107,7 +86,7 @@ static int replace(struct restore *restore, struct stream *stream)
 	if (file)
 		fclose(file);
 	if (!code)
-		code = make(restore, stream, partial.path);
+		code = make(restore, stream, &partial);
 	err = code ? 0 : partial_place(&partial, restore->target->ct);
 	if (err)
 		code = fail_file(image, err, "restore");
@@ -129,7 +108,7 @@ static int lock_old(struct restore *restore)
 	if (!restore->force)
 		return fail_file(restore->target->image, -EEXIST, "restore (--force replaces it)");
 	if (!restore->size)
-		restore->size = st.st_size - st.st_size % PAGE;
+		restore->size = st.st_size - st.st_size % IMAGE_PAGE;
 	return target_open(restore->target, 0);
 }
 

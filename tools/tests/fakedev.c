@@ -20,7 +20,7 @@
  * A snapshot is the image itself, and the changes of a watch are the content of $FAKE_CHANGES.
  *
  * $FAKE_LOCK is a command that runs before the first flock(), and $FAKE_RENAME one before the first
- * rename. With $FAKE_SIGNAL=N the process gets that signal before each rename.
+ * rename. With $FAKE_SIGNAL=N the process gets that signal before each rename and msync().
  *
  * $FAKE_INFO replaces fields of INFO: "name=number name=number"; "name=+number" adds number with
  * each call.
@@ -91,8 +91,10 @@ static void note(const char *what)
 
 int __wrap_msync(void *base, size_t len, int flags)
 {
-	int err = __real_msync(base, len, flags);
+	int err;
 
+	raise(env_number("FAKE_SIGNAL"));
+	err = __real_msync(base, len, flags);
 	note("msync");
 	return err;
 }

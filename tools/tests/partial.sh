@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Files that take the place of others: dump, snapshot and restore of an image. The commands of
+# Files that are made under another name: dump, snapshot, fsck, and restore of an image. The commands of
 # FAKE_LOCK and FAKE_RENAME run concurrently with them.
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 70
+suite 84
 c()
 {
 	"$crabctl" "$@"
@@ -95,6 +95,24 @@ t "restore, ended by a signal" 143 '' - during "kill -TERM \$PPID" --image b res
 same "leaves the old image" before b
 no_partial "and no other file"
 
+# Fsck makes a new file only. The signals come before its image is on the disk
+for signal in HUP INT QUIT TERM; do
+	t "fsck, ended by SIG$signal" $((128 + $(kill -l $signal))) '' - \
+		env --default-signal FAKE_SIGNAL="$(kill -l $signal)" "$out/tests/crabctl-fakedev" --image a fsck ended
+	truth "leaves no image" [ ! -e ended ]
+	rm -f ended
+done
+t "fsck, and a limit of the size of files" 3 '' 'ended: fsck: File too large' \
+	sh -c "ulimit -f 2; exec '$crabctl' --image a fsck ended"
+t "fsck, and a file of that name meanwhile" 3 '' 'theirs: fsck: File exists' \
+	during "cp s theirs" --image a fsck theirs
+same "which stays" s theirs
+ln -s none nowhere
+t "fsck to a link to no file" 3 '' 'nowhere: fsck: File exists' c --image a fsck nowhere
+(umask 027 && c --image a fsck m2 > made)
+truth "its image has the mode of any new file" [ "$(stat -c %a m2)" = 640 ]
+no_partial "and no part of one is left"
+
 # After a power cut the new name is there: its directory was written after the last rename
 fake=$out/tests/crabctl-fakedev
 # steps NAME STEPS COMMAND...: the steps that make the name durable
@@ -113,7 +131,7 @@ durable snapshot --image a snapshot named
 durable restore --image b restore --force "$PWD/s"
 durable "restore to a new image" --image in.dump/image restore --size 128K s
 steps format "fsync of a directory," "$fake" --image made.img format --size 64K
-steps fsck "fsync of a directory," "$fake" --image a fsck made2.img
+durable fsck --image a fsck made2.img
 
 # A directory that may not be read; root would read it all the same
 mkdir blind
