@@ -3,9 +3,10 @@
  * This file implements `crabctl format`: make an empty store.
  *
  * Invariant: a region that is not blank is overwritten only with --force, and
- * only after --yes or a "yes" typed on a terminal.
+ * only after --yes or a "yes" typed on a terminal. A new image has its name once it is a store.
  */
 #include "crabctl.h"
+#include "partial.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -179,27 +180,6 @@ static int confirm(struct target *target, const struct args *args)
 	return format_ask(target, &info, "format");
 }
 
-#ifdef CRABCTL_IMAGE
-static int create(struct target *target, uint64_t size)
-{
-	int err = crabtree_create_image(target->image, size);
-
-	if (err == -EEXIST) {
-		fprintf(stderr, "crabctl: %s: format: the file is there already; "
-			"leave out --size\n", target->image);
-		return EXIT_FAILED;
-	}
-	return err ? fail_file(target->image, err, "create") : EXIT_OK;
-}
-#else
-static int create(struct target *target, uint64_t size)
-{
-	(void)target;
-	(void)size;
-	return EXIT_OK;	/* target_open() reports that --image is missing */
-}
-#endif
-
 static const char *refusal(int err)
 {
 	switch (err) {
@@ -272,22 +252,57 @@ static int format(struct target *target, struct args *args)
 	return EXIT_OK;
 }
 
+#ifdef CRABCTL_IMAGE
+static int fail_create(const struct target *target, int err)
+{
+	if (err != -EEXIST)
+		return fail_file(target->image, err, "create");
+	fprintf(stderr, "crabctl: %s: format: the file is there already; leave out --size\n",
+		target->image);
+	return EXIT_FAILED;
+}
+
+static int format_new(struct target *target, struct args *args)
+{
+	struct partial partial;
+	int code = EXIT_OK, err = partial_new(&partial, target->image);
+
+	if (!err)
+		err = partial_room(&partial, args->size);
+	if (!err)
+		err = crabtree_open_image(&target->ct, partial.path, 0);
+	if (!err)
+		code = target_end(target, format(target, args));
+	if (!err && !code)
+		err = fsync(partial.file) ? -errno : partial_place(&partial, false);
+	if (err)
+		code = fail_create(target, err);
+	partial_end(&partial);
+	return code;
+}
+#else
+static int format_new(struct target *target, struct args *args)
+{
+	(void)args;
+	return target_open(target, 0);	/* reports that --image is missing */
+}
+#endif
+
+static int format_old(struct target *target, struct args *args)
+{
+	int code = target_open(target, 0);
+
+	return code ? code : target_end(target, format(target, args));
+}
+
 int verb_format(struct target *target, int argc, char **argv)
 {
 	struct args args = { .target = target };
-	int code, closed;
+	int code;
 
 	verb_parse(&argp, argc, argv, &args);
 	code = confirm(target, &args);
-	if (!code && args.size)
-		code = create(target, args.size);
-	if (!code)
-		code = target_open(target, 0);
 	if (code)
 		return code;
-	code = format(target, &args);
-	closed = target_close(target);
-	if (code && args.size)
-		unlink(target->image);
-	return code ? code : closed;
+	return args.size ? format_new(target, &args) : format_old(target, &args);
 }

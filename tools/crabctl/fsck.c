@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef CRABCTL_IMAGE
@@ -296,21 +295,11 @@ static int make_and_place(struct args *args, const struct crabtree_info *info)
 	return err ? fail_file(args->to, err, "fsck") : EXIT_OK;
 }
 
-/* A link to no file is refused, too */
 static int make_new(struct args *args, const struct crabtree_info *info)
 {
-	struct stat st;
-	FILE *file;
-	int code;
+	int err = partial_new(&args->partial, args->to);
+	int code = err ? fail_file(args->to, err, "fsck") : make_and_place(args, info);
 
-	if (!lstat(args->to, &st))
-		return fail_file(args->to, -EEXIST, "fsck");
-	file = partial_open(&args->partial, args->to);
-	code = file ? EXIT_OK : fail_file(args->to, -errno, "fsck");
-	if (file)
-		fclose(file);
-	if (!code)
-		code = make_and_place(args, info);
 	partial_end(&args->partial);
 	return code;
 }

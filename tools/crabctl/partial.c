@@ -112,6 +112,18 @@ FILE *partial_open(struct partial *partial, const char *path)
 	return stream < 0 ? NULL : fdopen(stream, "w");
 }
 
+int partial_new(struct partial *partial, const char *path)
+{
+	struct stat st;
+	FILE *file;
+
+	*partial = (struct partial){ .file = -1 };
+	if (!lstat(path, &st))
+		return -EEXIST;
+	file = partial_open(partial, path);
+	return file && !fclose(file) ? 0 : -errno;
+}
+
 int partial_room(const struct partial *partial, uint64_t size)
 {
 	return size % IMAGE_PAGE ? -EINVAL : -posix_fallocate(partial->file, 0, size);

@@ -35,6 +35,9 @@ struct partial {
  */
 FILE *partial_open(struct partial *partial, const char *path);
 
+/* The same for a file that replaces none: 0, -EEXIST or another negative errno. A link is one, too */
+int partial_new(struct partial *partial, const char *path);
+
 /* Sets the size to that of an image, or later to a larger one; 0 or a negative errno */
 int partial_room(const struct partial *partial, uint64_t size);
 

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Files that are made under another name: dump, snapshot, fsck, and restore of an image. The commands of
+# Files that are made under another name: dump, snapshot, fsck, restore and format of an image. The commands of
 # FAKE_LOCK and FAKE_RENAME run concurrently with them.
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 84
+suite 88
 c()
 {
 	"$crabctl" "$@"
@@ -111,6 +111,12 @@ ln -s none nowhere
 t "fsck to a link to no file" 3 '' 'nowhere: fsck: File exists' c --image a fsck nowhere
 (umask 027 && c --image a fsck m2 > made)
 truth "its image has the mode of any new file" [ "$(stat -c %a m2)" = 640 ]
+t "format --size, ended by a signal" 143 '' - \
+	env FAKE_SIGNAL=15 "$out/tests/crabctl-fakedev" --image ended format --size 64K
+truth "leaves no image, either" [ ! -e ended ]
+t "format --size, and a file of that name meanwhile" 3 - 'theirs2: format: the file is there already' \
+	during "cp s theirs2" --image theirs2 format --size 64K
+same "which stays, too" s theirs2
 no_partial "and no part of one is left"
 
 # After a power cut the new name is there: its directory was written after the last rename
@@ -130,7 +136,7 @@ durable dump --image a dump named
 durable snapshot --image a snapshot named
 durable restore --image b restore --force "$PWD/s"
 durable "restore to a new image" --image in.dump/image restore --size 128K s
-steps format "fsync of a directory," "$fake" --image made.img format --size 64K
+durable format --image made.img format --size 64K
 durable fsck --image a fsck made2.img
 
 # A directory that may not be read; root would read it all the same
@@ -151,7 +157,7 @@ same "the dump is complete" dump blind/dump
 same "and the snapshot" s blind/snapshot
 t "and the image" 0 '' '' c diff s file:blind/b
 steps "with all of its file system" "rename,syncfs," blindly "$fake" --image a dump blind/dump
-steps "of format, too" "syncfs," blindly "$fake" --image blind/made format --size 64K
+steps "of format, too" "rename,syncfs," blindly "$fake" --image blind/made format --size 64K
 t "tree --svg" 0 - '' blindly "$crabctl" --image a tree --svg=blind/svg
 chmod 700 blind
 no_partial "no partial file is there"
