@@ -249,19 +249,20 @@ static bool shortcut_is_due(const struct crab_index *index)
 	       index->entries < table->leaves / 2;
 }
 
-/* Replaces the table; the one before is freed once no reader uses it */
-static void shortcut_renew(struct crab_index *index)
+/* Replaces the table; the one before is freed once no reader uses it. False: there is no memory */
+static bool shortcut_renew(struct crab_index *index)
 {
 	struct crab_shortcuts *table = shortcut_alloc(index);
 
 	if (!table)
-		return;
+		return false;
 	shortcut_account(index, shortcut_bytes(table));
 	index->before = index->shortcuts;
 	/* Pairs with crab_shortcut_at() */
 	smp_store_release(&index->shortcuts, table);
 	if (index->before)
 		index->cookie = start_poll_synchronize_rcu();
+	return true;
 }
 
 /* Frees some chunks of a table that has no readers, and then the table; true: it is gone */
@@ -282,7 +283,7 @@ static bool shortcut_free(struct crab_index *index, struct crab_shortcuts *table
 	return true;
 }
 
-void crab_shortcut_step(struct crab_index *index)
+bool crab_shortcut_step(struct crab_index *index)
 {
 	struct crab_shortcuts *table = index->shortcuts;
 
@@ -290,9 +291,11 @@ void crab_shortcut_step(struct crab_index *index)
 	    shortcut_free(index, index->before, SHORTCUT_FREED))
 		index->before = NULL;
 	if (shortcut_is_due(index))
-		shortcut_renew(index);
-	else if (table && !shortcut_is_whole(table))
-		shortcut_fill(index, table);
+		return shortcut_renew(index);
+	if (!table || shortcut_is_whole(table))
+		return false;
+	shortcut_fill(index, table);
+	return true;
 }
 
 void crab_shortcut_build(struct crab_index *index)

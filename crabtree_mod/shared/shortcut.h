@@ -157,8 +157,9 @@ void crab_shortcut_build(struct crab_index *index);
  * one, so that no step takes long.
  *
  * Context: may sleep; changes are excluded.
+ * Return: true if a table was made, or a chunk filled.
  */
-void crab_shortcut_step(struct crab_index *index);
+bool crab_shortcut_step(struct crab_index *index);
 
 /**
  * crab_shortcut_update() - follow a change of the index

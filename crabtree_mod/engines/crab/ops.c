@@ -12,10 +12,12 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/mutex.h>
 
 #include "access.h"
 #include "layout.h"
 #include "leaf_order.h"
+#include "shared/shortcut.h"
 #include "smo.h"
 #include "tree.h"
 #include "verify.h"
@@ -236,12 +238,23 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	stats->lines_bound = crab_smo_bound(tree);
 }
 
+/* Each split does such a step, too, but a table can be new when there are no more */
+static bool tree_shorten(struct crab_tree *tree)
+{
+	bool more;
+
+	mutex_lock(&tree->smo_lock);
+	more = crab_shortcut_step(&tree->index);
+	mutex_unlock(&tree->smo_lock);
+	return more;
+}
+
 static bool tree_maintain(struct crab_engine *engine)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 
 	return crab_layout_maintains(tree) &&
-	       (crab_slotted_prepare(tree) || crab_underfull_merge(tree));
+	       (crab_slotted_prepare(tree) || crab_underfull_merge(tree) || tree_shorten(tree));
 }
 
 static bool tree_wants(struct crab_engine *engine)

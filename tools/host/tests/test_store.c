@@ -15,6 +15,7 @@
 
 #include "engines/crab/crab.h"
 #include "model.h"
+#include "shared/shortcut.h"
 #include "store/store_priv.h"
 #include "tap.h"
 
@@ -351,6 +352,34 @@ static void test_dead(const char *layout)
 	media_destroy(&media);
 }
 
+/* Maintenance completes a table of shortcuts that a split has made, without another split */
+static void test_shortcuts(void)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 2048 * 512);
+	struct crab_store *store = store_format_attach(&media, "crab", "slotted", 512);
+	const struct crab_index *index = &crab_tree_of(store->engine)->index;
+	const struct crab_shortcuts *table;
+	struct crab_old old;
+	u64 n, seed = 7;
+	u32 tables = 0;
+
+	for (n = 0; n < 20000; n++) {
+		table = index->shortcuts;
+		crab_store_insert(store, rng(&seed) >> 1, n, CRAB_INSERT_EITHER, &old);
+		if (index->shortcuts == table)
+			continue;
+		while (crab_store_maintain(store))
+			;
+		table = index->shortcuts;
+		tap_check(table->filled == DIV_ROUND_UP(table->buckets, CRAB_SHORTCUT_CHUNK),
+			  "%u chunks of %u buckets", table->filled, table->buckets);
+		tables++;
+	}
+	tap_ok(tables > 1, "crab: maintenance completes a table of shortcuts, %u times", tables);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	const struct crab_engine_ops * const *ops;
@@ -375,5 +404,6 @@ int main(void)
 	test_counts();
 	test_dead("slotted");
 	test_dead("sorted");
+	test_shortcuts();
 	return tap_done();
 }
