@@ -26,6 +26,8 @@ enum { OLD = 1, NONE = 2, NEW = 4, WRONG = 8 };
  * @layout: of the new store; the old one is slotted
  * @engine: of the new store
  * @blobs: it is a store of blobs
+ * @formatted_at: of both stores: with another time each superblock has one word more that a cut
+ *	leaves open, and two of them with a lost fence have four times as many images
  * @points: crash points of the current step
  * @allowed: contents that an image may have
  * @found: contents that images had
@@ -37,6 +39,7 @@ struct unfinished {
 	const char *engine;
 	const char *layout;
 	bool blobs;
+	u64 formatted_at;
 	struct crab_crash_points *points;
 	u32 allowed;
 	u32 found;
@@ -160,6 +163,8 @@ static struct unfinished *unfinished_begin(struct kunit *test, const char *engin
 	crab_test_shadow(test);
 	crab_test_format(test, "crab", "slotted", 512);
 	KUNIT_EXPECT_EQ(test, crab_test_put(test, OLD_KEY, 2 * OLD_KEY), 0);
+	crab_store_info(t->store, &u->info);
+	u->formatted_at = u->info.super.formatted_at;
 	crab_store_detach(t->store);
 	t->store = NULL;
 	return u;
@@ -178,6 +183,7 @@ static void unfinished_format(struct unfinished *u)
 	char reason[CRAB_REASON_LEN];
 
 	KUNIT_ASSERT_EQ(u->test, crab_store_format(&t->media, &format, reason), 0);
+	super.formatted_at = u->formatted_at;
 	t->store = crab_store_attach(&t->media, &options, &t->report);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(u->test, t->store);
 }

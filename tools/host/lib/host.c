@@ -74,9 +74,13 @@ void crab_host_seed(u64 seed)
 	random_seeded = true;
 }
 
+u64 crab_host_tick;
+
 u64 ktime_get_real_seconds(void)
 {
-	return random_seeded ? 1700000000 : time(NULL);
+	static u64 seconds = 1700000000;
+
+	return random_seeded ? (seconds += crab_host_tick) : time(NULL);
 }
 
 bool (*crab_host_random)(u64 *x);

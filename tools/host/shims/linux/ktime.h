@@ -20,7 +20,9 @@ static inline u64 ktime_get_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* Constant after crab_host_seed() was called */
+/* After crab_host_seed() was called, a reading is so many seconds after the one before */
+extern u64 crab_host_tick;
+
 u64 ktime_get_real_seconds(void);
 
 #endif /* CRAB_SHIM_LINUX_KTIME_H */
