@@ -81,22 +81,27 @@ int crab_ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_n
 	return find_enter(ff, link, level, low, node);
 }
 
+/* As crab_ff_enter(), to a node of any level */
+static __always_inline int enter_any(const struct ff *ff, u64 link, u64 low, struct ff_node *node)
+{
+	u64 number = (link & CRAB_LINK_MASK) - 1, level;
+	const struct crab_side *side = crab_side(&ff->sides, number);
+
+	if (unlikely(!side))
+		return -EAGAIN;
+	if (unlikely(READ_ONCE(side->flags) != FF_USED))
+		return find_unused(side);
+	level = crab_load(ff->base.media, &ff_media(ff, number)->head.own);
+	return level < FF_LEVELS ? crab_ff_enter(ff, link, level, low, node) : -EAGAIN;
+}
+
 int crab_ff_root(const struct ff *ff, struct ff_node *node)
 {
 	const struct crab_media *media = ff->base.media;
-	const struct crab_side *side;
-	u64 link, level;
 
 	if (unlikely(READ_ONCE(ff->headless)))
 		return -EUCLEAN;
-	link = crab_load_acquire(media, &ff_head(media)->next);
-	side = crab_side(&ff->sides, (link & CRAB_LINK_MASK) - 1);
-	if (unlikely(!side))
-		return -EAGAIN;
-	if (unlikely(READ_ONCE(side->flags) & FF_BAD))
-		return -EUCLEAN;
-	level = crab_load(media, &ff_media(ff, (link & CRAB_LINK_MASK) - 1)->head.own);
-	return level < FF_LEVELS ? crab_ff_enter(ff, link, level, 0, node) : -EAGAIN;
+	return enter_any(ff, crab_load_acquire(media, &ff_head(media)->next), 0, node);
 }
 
 int crab_ff_next(const struct ff *ff, const struct ff_node *node, struct ff_node *right)
@@ -111,10 +116,33 @@ int crab_ff_next(const struct ff *ff, const struct ff_node *node, struct ff_node
 	return err ?: right->low > node->low ? 0 : -EAGAIN;
 }
 
+/*
+ * Does the node of @find link the node that begins at find->high? An entry above names that, or the
+ * first one of the nodes above it
+ */
+static noinline bool links_to_high(const struct ff *ff, const struct ff_find *find)
+{
+	const struct crab_media *media = ff->base.media;
+	u64 link = crab_load(media, &ff_media(ff, find->node.number)->head.next);
+	u64 at = find->after;
+	struct ff_node node;
+	int err;
+
+	if (at == link)
+		return true;
+	err = enter_any(ff, at, find->high, &node);
+	while (!err && node.low == find->high && node.level > find->node.level) {
+		at = crab_load(media, &ff_media(ff, node.number)->first);
+		if (at == link)
+			return true;
+		err = crab_ff_enter(ff, at, node.level - 1, find->high, &node);
+	}
+	return false;
+}
+
 int crab_ff_high(const struct ff *ff, const struct ff_find *find, struct ff_node *right, u64 *high,
 		 bool exact)
 {
-	const struct crab_media *media = ff->base.media;
 	int err = crab_ff_next(ff, &find->node, right);
 
 	*high = err ? CRAB_KEY_EMPTY : right->low;
@@ -122,9 +150,8 @@ int crab_ff_high(const struct ff *ff, const struct ff_find *find, struct ff_node
 		return 0;
 	if (!exact)
 		return -EAGAIN;
-	*high = find->high;	/* the entry of the next node, if that cannot be read */
-	return crab_load(media, &ff_media(ff, find->node.number)->head.next) == find->after ? 0 :
-	       -EUCLEAN;
+	*high = find->high;	/* from above the next node, if that cannot be read */
+	return links_to_high(ff, find) ? 0 : -EUCLEAN;
 }
 
 /* Follows the level of @find to the right as long as @key is there; -EAGAIN: too far */

@@ -16,6 +16,10 @@
  *   key is the end of its range
  *   an inner node with an entry that names no node of the list is quarantined, with all below it
  *
+ * An operation that cannot enter the next node takes the end of a range from above, too: from the
+ * entry of that node, or of the node above that begins with it. If neither can be read, the keys of
+ * the range return -EUCLEAN as those of the next node do.
+ *
  * Void slots are traces of a power cut: at most one of R1 in a node, or else a tail of R2 whose
  * slots are in the next node, too. (They may be found below a superblock with the state "clean":
  * that of an earlier detach, if a FORMAT was cut.)

@@ -60,6 +60,21 @@ static u64 leaf_nth(const struct subject *s, const struct crab_geometry *geo, u3
 	return number;
 }
 
+static const struct ff_dnode *node_of(const struct crab_geometry *geo, const void *word)
+{
+	return (void *)(badmedia.base + crab_leaf_offset(geo, link_number(word)));
+}
+
+/* The first node of a level below the second child of the root of fastfair */
+static const struct ff_dnode *node_second(const struct crab_geometry *geo, u64 level)
+{
+	const struct ff_dnode *node = node_of(geo, badmedia.base + CRAB_HEAD_OFFSET);
+
+	for (node = node_of(geo, &node->slot[0].value); node->head.own > level; )
+		node = node_of(geo, &node->first);
+	return node;
+}
+
 /* A store, detached; returns the number of leaf @nth of the list */
 static u64 fill(const struct subject *s, u32 leaf_bytes, u32 nth, struct crab_geometry *geo)
 {
@@ -445,6 +460,44 @@ static void test_runtime(const struct subject *s, u32 leaf_bytes)
 	badmedia_end();
 }
 
+/* The keys of a range are lost, and no others, for searches and for scans up and down */
+static void range_is_lost(struct crab_store *store, u64 low, u64 high)
+{
+	u64 first = 0, last = 0;
+	u32 lost = badmedia_search(store, &first, &last), turn;
+
+	tap_check(first == low && last + 2 == high && lost == (high - low) / 2,
+		  "%u keys lost, from %llu to %llu", lost, first, last);
+	for (turn = 0; turn < 2; turn++)
+		tap_check(badmedia_scan(store) == BAD_KEYS - lost, "scan: a range of another size");
+}
+
+/* The node to the left of the one that fails has another parent */
+static void test_first(u32 leaf_bytes, u64 level)
+{
+	struct crab_attach_report report;
+	const struct ff_dnode *node;
+	struct crab_geometry geo;
+	struct crab_store *store;
+	u64 low, high;
+
+	badmedia_begin();
+	badmedia_fill("fastfair", "shift", leaf_bytes, &geo);
+	node = node_second(&geo, level);
+	low = le64_to_cpu(node->head.low);
+	high = le64_to_cpu(node_of(&geo, node)->head.low);
+	store = badmedia_attach(&report);
+	crab_badmem_add(&badmedia_list, (u8 *)node - badmedia.base, leaf_bytes);
+	crab_store_fail(store, (u8 *)node - badmedia.base, leaf_bytes);
+	range_is_lost(store, low, high);
+	crab_store_detach(store);
+	store = badmedia_attach(&report);
+	range_is_lost(store, low, high);
+	crab_store_detach(store);
+	tap_ok(true, "badmem: shift/%u: the first node of level %llu below another one fails", leaf_bytes, level);
+	badmedia_end();
+}
+
 /* The memory that fails while writes are under way that have not entered the engine yet */
 enum late {
 	LATE_HEAD,
@@ -510,6 +563,9 @@ int main(void)
 	}
 	test_header(&subjects[3], 512, true);
 	test_header(&subjects[3], 1024, true);
+	test_first(1024, 0);
+	test_first(512, 0);
+	test_first(512, 1);
 	test_tail();
 	test_overlap();
 	test_twins(&subjects[0]);
