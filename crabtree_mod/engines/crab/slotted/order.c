@@ -203,50 +203,67 @@ static void order_keep(struct crab_reader *reader, const u64 *order, u32 count)
 	spin_unlock(&leaf->lock);
 }
 
-/* Among each @step-th record after @from and before @end, the number of records below @key */
-static __always_inline u32 order_below(const struct crab_media *media,
-				       const struct crab_dslot *slots, const void *order,
-				       bool wide, u32 from, u32 step, u32 end, u64 key)
+/* Is the key of the @i-th record below @key? @last stands for the records after it */
+static __always_inline u32 order_less(const struct crab_media *media,
+				      const struct crab_dslot *slots, const void *order,
+				      bool wide, u32 i, u32 last, u64 key)
 {
-	u32 i, below = 0;
-
-	for (i = from + step - 1; i < end; i += step)
-		below += order_key(media, slots, order, wide, i) < key ? step : 0;
-	return below;
+	return order_key(media, slots, order, wide, min(i, last)) < key;
 }
 
 /*
- * The first record in order with a key not below @key. It takes few steps of up to seven
- * independent loads each; no branch depends on a key
+ * Among each @step-th record from @from on, seven of them, the number of records below @key. No
+ * branch depends on a record or on their number
  */
-static u32 order_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
-		      const void *order, u32 count, u64 key)
+static __always_inline u32 order_below(const struct crab_media *media,
+				       const struct crab_dslot *slots, const void *order,
+				       bool wide, u32 from, u32 step, u32 last, u64 key)
 {
-	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
-	const bool wide = order_is_wide(tree);
-	u32 from = 0, step;
+	const u32 at = from - 1;
 
-	for (step = ORDER_STEP * ORDER_STEP; step; step /= ORDER_STEP)
-		from += order_below(tree->base.media, slots, order, wide, from, step,
-				    min(count, from + ORDER_STEP * step - 1), key);
-	return from;
+	static_assert(ORDER_STEP == 8);
+	return step * (order_less(media, slots, order, wide, at + step, last, key) +
+		       order_less(media, slots, order, wide, at + 2 * step, last, key) +
+		       order_less(media, slots, order, wide, at + 3 * step, last, key) +
+		       order_less(media, slots, order, wide, at + 4 * step, last, key) +
+		       order_less(media, slots, order, wide, at + 5 * step, last, key) +
+		       order_less(media, slots, order, wide, at + 6 * step, last, key) +
+		       order_less(media, slots, order, wide, at + 7 * step, last, key));
 }
 
-static __always_inline void order_copy_one(const struct crab_media *media,
-					   const struct crab_dslot *d, struct crab_record *record)
+/*
+ * The first record in order with a key not below @key. It takes few steps of seven independent
+ * loads each
+ */
+static __always_inline u32 order_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				      const void *order, bool wide, u32 count, u64 key)
 {
-	record->key = crab_load(media, &d->key);
-	record->value = crab_load(media, &d->value);
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	const u32 most = ORDER_STEP * ORDER_STEP;
+	u32 from = 0, step = count < most ? ORDER_STEP : most;
+
+	for (; step; step /= ORDER_STEP)
+		from += order_below(tree->base.media, slots, order, wide, from, step,
+				    max(count, 1U) - 1, key);
+	return min(from, count);	/* more, if all are below */
+}
+
+/* By words: a factor of 8 is part of an address, one of 16 is an instruction of its own */
+static __always_inline void order_copy_one(const struct crab_media *media, const __le64 *words,
+					   u64 slot, struct crab_record *record)
+{
+	record->key = crab_load(media, &words[2 * slot]);
+	record->value = crab_load(media, &words[2 * slot + 1]);
 }
 
 static __always_inline void order_copy_four(const struct crab_media *media,
-					    const struct crab_dslot *slots, const void *order,
-					    bool wide, struct crab_record *records)
+					    const __le64 *words, const void *order, bool wide,
+					    struct crab_record *records)
 {
-	order_copy_one(media, &slots[order_get(order, wide, 0)], &records[0]);
-	order_copy_one(media, &slots[order_get(order, wide, 1)], &records[1]);
-	order_copy_one(media, &slots[order_get(order, wide, 2)], &records[2]);
-	order_copy_one(media, &slots[order_get(order, wide, 3)], &records[3]);
+	order_copy_one(media, words, order_get(order, wide, 0), &records[0]);
+	order_copy_one(media, words, order_get(order, wide, 1), &records[1]);
+	order_copy_one(media, words, order_get(order, wide, 2), &records[2]);
+	order_copy_one(media, words, order_get(order, wide, 3), &records[3]);
 }
 
 /*
@@ -257,7 +274,7 @@ static __always_inline void order_copy(const struct crab_tree *tree, const struc
 				       const void *order, bool wide, u32 from, u32 count,
 				       struct crab_record *records)
 {
-	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	const __le64 *words = &crab_leaf_slot(tree, leaf, 0)->key;
 	const struct crab_media *media = tree->base.media;
 	const u32 bytes = wide ? sizeof(u16) : sizeof(u8);
 	u32 i;
@@ -265,36 +282,42 @@ static __always_inline void order_copy(const struct crab_tree *tree, const struc
 	order += from * bytes;
 	if (count < 4) {
 		for (i = 0; i < count; i++)
-			order_copy_one(media, &slots[order_get(order, wide, i)], &records[i]);
+			order_copy_one(media, words, order_get(order, wide, i), &records[i]);
 		return;
 	}
 	for (i = 4; i < count; i += 4, order += 4 * bytes, records += 4)
-		order_copy_four(media, slots, order, wide, records);
+		order_copy_four(media, words, order, wide, records);
 	i -= count;
-	order_copy_four(media, slots, order - i * bytes, wide, records - i);
+	order_copy_four(media, words, order - i * bytes, wide, records - i);
 }
 
 /* The leaf's range shows whether a limit is inside it */
-static u32 order_scan(const struct crab_reader *reader, const void *order, u32 count, u64 start,
-		      u64 end, struct crab_record *records, u32 cap)
+static __always_inline u32 order_read(const struct crab_reader *reader, const void *order,
+				      bool wide, u32 count, u64 start, u64 end,
+				      struct crab_record *records, u32 cap)
 {
 	const struct crab_tree *tree = reader->tree;
 	const struct crab_leaf *leaf = reader->leaf;
 	u32 from = 0, to = count;
 
 	if (start > READ_ONCE(leaf->low))
-		from = order_find(tree, leaf, order, count, start);
+		from = order_find(tree, leaf, order, wide, count, start);
 	if (end < READ_ONCE(leaf->high) - 1)
-		to = order_find(tree, leaf, order, count, end + 1);
+		to = order_find(tree, leaf, order, wide, count, end + 1);
 	to = max(from, to);
 	count = min(to - from, cap);
 	if (reader->last)
 		from = to - count;
-	if (order_is_wide(tree))
-		order_copy(tree, leaf, order, true, from, count, records);
-	else
-		order_copy(tree, leaf, order, false, from, count, records);
+	order_copy(tree, leaf, order, wide, from, count, records);
 	return count;
+}
+
+static u32 order_scan(const struct crab_reader *reader, const void *order, u32 count, u64 start,
+		      u64 end, struct crab_record *records, u32 cap)
+{
+	if (order_is_wide(reader->tree))
+		return order_read(reader, order, true, count, start, end, records, cap);
+	return order_read(reader, order, false, count, start, end, records, cap);
 }
 
 /* For few slots, which fit on the stack */
