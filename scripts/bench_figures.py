@@ -9,6 +9,8 @@ LEAF, BATCH = 1024, 16
 OPS = ("insert", "search", "update", "scan", "delete")
 MIXES = tuple(f"ycsb-{c}" for c in "abcdef")
 SLOTTED, SORTED = ("crab", "slotted"), ("crab", "sorted")    # those with figures to reach
+# Where the caches persist, and no line is cleaned
+CACHES = (("crab", "slotted caches"), ("nbtree", "eadr caches"))
 ABSL, LMDB = ("absl", ""), ("lmdb", "")
 PEERS = (ABSL, LMDB)
 # Workload -> its rows
@@ -23,7 +25,8 @@ WORKLOADS = {
     "alone": [("alone", op) for op in OPS if op != "scan"],
 }
 LABEL = {SLOTTED: "slotted", SORTED: "sorted", ABSL: "absl::btree_map", LMDB: "LMDB",
-         **{("clfb", layout): f"clfb {layout}" for layout in ("inplace", "twin", "atomic")}}
+         **{("clfb", layout): f"clfb {layout}" for layout in ("inplace", "twin", "atomic")},
+         CACHES[0]: "slotted, caches persist", CACHES[1]: "nbtree eadr, caches persist"}
 
 # Fields of every row, in this order; more may follow
 FIELDS = ("engine", "layout", "workload", "op", "keys", "threads", "batch", "ns_cpu", "lines", "fences",
@@ -53,8 +56,8 @@ class Run:
         self.at = {identity(row): row for row in rows if row["engine"] != "floor"}
         self.floor = {row["workload"]: row["ns_cpu"] for row in rows if row["engine"] == "floor"}
         found = list(dict.fromkeys(key[:2] for key in self.at if key[2] != "apart"))
-        self.stores = [SLOTTED, *[system for system in found if system not in (SLOTTED, *PEERS)]]
-        self.systems = [*self.stores, *PEERS]
+        self.stores = [SLOTTED, *[system for system in found if system not in (SLOTTED, *PEERS, *CACHES)]]
+        self.systems = [*self.stores, *CACHES, *PEERS]
 
     def row(self, system, workload, op, keys, threads=1, batch=1, leaf=LEAF):
         """One row, or an empty one."""

@@ -4,15 +4,16 @@
  * and prints a row of JSON for each. scripts/bench does rounds, ratios and pages.
  *
  *   bench [--engine NAME] [--layout NAME] [--workload NAME] [--keys N] [--threads N]
- *	   [--batch N] [--leaf N] [--op NAME]... [--floor-once]
+ *	   [--batch N] [--leaf N] [--op NAME]... [--caches] [--floor-once]
  *   bench --list	the engines and layouts of the store that scripts/bench measures
  *
  * A workload is uniform, alone, sequential, zipfian, sparse, ycsb, attach or apart. `alone` is uniform,
  * but each operation begins after all earlier loads and stores are complete (alone.h). `apart` is
  * uniform while another process does the same concurrently, phase by phase, with its own store on
  * another CPU: the limit of two CPUs that share only the memory. --op, which may be repeated, selects
- * operations; the others are left out, except those that insert the keys. --floor-once: the floor of
- * the first phase is that of all, for tests of the programs.
+ * operations; the others are left out, except those that insert the keys. --caches: the caches persist, so no
+ * line is cleaned; the rows have this after the name of the layout. --floor-once: the floor of the first
+ * phase is that of all, for tests of the programs.
  *
  * The keys of a phase are computed before the phase, and the floor is measured immediately before
  * it. Threads are pinned, one to a CPU, and begin together. Time is reported twice: the CPU time
@@ -75,9 +76,12 @@ static void add(struct json_object *row, const char *name, double value)
 static struct json_object *add_row(const char *named, const char *op)
 {
 	struct json_object *row = json_object_new_object();
+	char layout_text[64];
 
+	snprintf(layout_text, sizeof(layout_text), "%s%s", peer->layout,
+		 peer_fence_only ? " caches" : "");
 	json_object_object_add(row, "engine", json_object_new_string(peer->engine));
-	json_object_object_add(row, "layout", json_object_new_string(peer->layout));
+	json_object_object_add(row, "layout", json_object_new_string(layout_text));
 	json_object_object_add(row, "workload", json_object_new_string(named));
 	json_object_object_add(row, "op", json_object_new_string(op));
 	json_object_object_add(row, "keys", json_object_new_uint64(n));
@@ -153,6 +157,7 @@ static void phase_alone(const char *name, enum crab_bench_op op, u64 count)
 	struct json_object *row = add_row(workload, name);
 	struct peer_counts before;
 	struct alone_time time;
+	bool cleans;
 	int err;
 
 	rig_pin(0);
@@ -167,8 +172,8 @@ static void phase_alone(const char *name, enum crab_bench_op op, u64 count)
 	add(row, "p999", time.p999);
 	add(row, "worst", time.worst);
 	add(row, "prepare_ns", (double)time.prepare_ns / count);
-	add(row, "loads", (time.mean * 1000 - (get_counts().lines > before.lines ? floor.line : 0)) /
-			  floor.load);
+	cleans = !peer_fence_only && get_counts().lines > before.lines;
+	add(row, "loads", (time.mean * 1000 - (cleans ? floor.line : 0)) / floor.load);
 	add_counts(row, &before, count);
 }
 
@@ -415,6 +420,9 @@ static void option(int c)
 		if (only_count < ONLY_MAX)
 			only[only_count++] = optarg;
 		break;
+	case 'c':
+		peer_fence_only = true;
+		break;
 	case 'f':
 		floor_once = true;
 		break;
@@ -437,6 +445,7 @@ static void options(int argc, char **argv)
 		{ "batch", required_argument, NULL, 'n' },
 		{ "leaf", required_argument, NULL, 'b' },
 		{ "op", required_argument, NULL, 'o' },
+		{ "caches", no_argument, NULL, 'c' },
 		{ "floor-once", no_argument, NULL, 'f' },
 		{ "list", no_argument, NULL, 'L' },
 		{ }
