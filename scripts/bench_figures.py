@@ -186,14 +186,14 @@ def figure_of_threads(run):
 
 
 def figures_of_size(run):
-    """Ten million keys."""
+    """Ten million keys and more."""
     slotted = SLOTTED
-    attach, region, used = (run.get("ns_wall", slotted, "attach", op, run.many)
-                            for _, op in WORKLOADS["attach"])
-    what = command("attach", workload="attach", keys=run.many)
-    yield Figure("attach, in readings of the region", over(attach, region), 3, what,
-                 f"{over(attach, used):.2f} of the leaves in use" if used else "")
-    yield Figure("attach, ns a key", attach, 4, what)
+    for keys in [keys for keys in run.alone if keys >= run.many]:
+        attach, region, used = (run.get("ns_wall", slotted, "attach", op, keys) for _, op in WORKLOADS["attach"])
+        what = command("attach", workload="attach", keys=keys)
+        yield Figure(f"attach, {grouped(keys)} keys, in readings of the region", over(attach, region), 3, what,
+                     f"{over(attach, used):.2f} of the leaves in use" if used else "")
+        yield Figure(f"attach, {grouped(keys)} keys, ns a key", attach, 4, what)
     worst, op = run.worst(lambda op: over(run.get("ns_cpu", slotted, "uniform", op, run.many),
                                           run.get("ns_cpu", slotted, "uniform", op, run.few)), OPS)
     yield Figure("ten times the keys, in times of the operation", worst, 2.2,
