@@ -185,6 +185,20 @@ def figure_of_threads(run):
                   rounds=run.get("per_one_rounds", SLOTTED, *name, run.few, threads=2) if name else None)
 
 
+def figure_of_stores(run):
+    """Two threads with one store against two processes with a store each, whose times are of both: the operation
+    that loses most."""
+    def loss(op):
+        two, apart = (run.get("ns_wall", SLOTTED, *key, run.few, threads=n)
+                      for key, n in ((("uniform", op), 2), (("apart", op), 1)))
+        value = over(apart, two)
+        return None if value is None else -value / 2
+    worst, op = run.worst(loss, OPS)
+    return Figure("two threads, in throughputs of two stores", None if worst is None else -worst, 0.95,
+                  f"scripts/bench --engine slotted --workload uniform --workload apart --keys {run.few}",
+                  f"lowest: {op}" if op else "", least=True)
+
+
 def figures_of_size(run):
     """Ten million keys and more."""
     slotted = SLOTTED
@@ -215,4 +229,4 @@ def figures_of_sorted(run):
 def figures(run):
     """All of them."""
     return [*figures_of_time(run), *figures_of_alone(run), *figures_of_batches(run), *figures_of_counts(run), *figures_of_memory(run),
-            figure_of_threads(run), *figures_of_size(run), *figures_of_sorted(run)]
+            figure_of_threads(run), figure_of_stores(run), *figures_of_size(run), *figures_of_sorted(run)]
