@@ -11,6 +11,7 @@
 #ifndef CRABTREE_INDEX_H
 #define CRABTREE_INDEX_H
 
+#include <linux/cache.h>
 #include <linux/lockdep.h>
 #include <linux/rcupdate.h>
 #include <linux/types.h>
@@ -44,34 +45,36 @@ struct crab_index_node {
 /**
  * struct crab_index - internal nodes of one tree
  * @root: NULL when empty
- * @nodes: number of nodes, including those in the stash
- * @right: rightmost node of each level, while entries are appended
- * @stash: nodes held for the next insert, so that it cannot fail, linked by
- *	children[0]
- * @stashed: number of nodes in @stash
- * @entries: number of leaves
  * @shortcuts: a table of shortcut.h; or NULL
+ * @nodes: number of nodes, including those in the stash
  * @before: the table before @shortcuts, while readers may use it; or NULL
  * @cookie: of the grace period after which none does
  * @table_bytes: memory of both tables
  * @shortens: crab_shortcut_build() was called
+ * @right: rightmost node of each level, while entries are appended
  * @lock: the owner's lock that excludes changes; NULL until crab_index_set_lock()
+ * @entries: number of leaves
+ * @stash: nodes held for the next insert, so that it cannot fail, linked by
+ *	children[0]
+ * @stashed: number of nodes in @stash
+ *
+ * Each split of a leaf writes @entries and the fields after it; they are in no line of readers.
  */
 struct crab_index {
 	struct crab_index_node *root;
 	struct crab_shortcuts *shortcuts;
 	u64 nodes;
-	u64 entries;
 	struct crab_shortcuts *before;
 	unsigned long cookie;
 	u64 table_bytes;
 	bool shortens;
 	struct crab_index_node *right[CRAB_INDEX_HEIGHT];
-	struct crab_index_node *stash;
-	u32 stashed;
 #ifdef CONFIG_LOCKDEP
 	const struct lockdep_map *lock;
 #endif
+	u64 entries ____cacheline_aligned_in_smp;
+	struct crab_index_node *stash;
+	u32 stashed;
 };
 
 /**

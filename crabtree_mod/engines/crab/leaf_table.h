@@ -16,6 +16,7 @@
 
 #include <linux/align.h>
 #include <linux/atomic.h>
+#include <linux/cache.h>
 #include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/types.h>
@@ -89,6 +90,8 @@ struct crab_leaf_dir {
  * @dead_end: the NULL pointer that ends @dead
  * @before: the directory before that of @entries, while readers may use it; or NULL
  * @cookie: of the grace period after which none does
+ *
+ * Changes of the structure write @end and the fields after it; they are in no line of readers.
  */
 struct crab_leaf_table {
 	struct crab_leaf_entry *entries;
@@ -97,7 +100,7 @@ struct crab_leaf_table {
 	u32 order_scale;
 	u32 per;
 	atomic_t ordered;
-	atomic_t end;
+	atomic_t end ____cacheline_aligned_in_smp;
 	u32 hole;
 	u32 holes;
 	struct list_head spare;

@@ -8,6 +8,7 @@
 #ifndef CRABTREE_ENGINES_CRAB_TREE_H
 #define CRABTREE_ENGINES_CRAB_TREE_H
 
+#include <linux/cache.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 
@@ -92,8 +93,8 @@ struct crab_tree {
 	struct crab_leaf_table table;
 	struct crab_pool pool;
 	struct crab_underfull underfull;
-	struct mutex smo_lock;
-	struct crab_leaf *first;
+	struct mutex smo_lock ____cacheline_aligned_in_smp;
+	struct crab_leaf *first ____cacheline_aligned_in_smp;
 	struct crab_leaf *last;
 	u64 birth;
 	u64 leaves;
