@@ -12,6 +12,7 @@
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -208,5 +209,7 @@ u64 crab_ea_quarantine(struct crab_engine *engine, u64 from, u64 to)
 	}
 	tree->nb.quarantined += hit;
 	mutex_unlock(&tree->nb.smo_lock);
+	/* No store of a write that has not seen this comes later: it is in an RCU section */
+	synchronize_rcu();
 	return hit;
 }
