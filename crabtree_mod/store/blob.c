@@ -266,13 +266,29 @@ int crab_blob_get(struct crab_store *store, struct crab_blob_read *get)
 	return err;
 }
 
+/* No put comes in between: the words differ only if the media changes by itself */
+static int head_locked(struct crab_store *store, struct crab_blob_read *get)
+{
+	struct mutex *stripe = crab_blob_stripe(store->blobs, get->key);
+	u64 word;
+	int err;
+
+	mutex_lock(stripe);
+	err = store->blobs->raw->lookup(store->engine, get->key, &word);
+	if (!err)
+		err = crab_blob_load_head(store->blobs, word, get);
+	mutex_unlock(stripe);
+	return err;
+}
+
 /* Loads the header of the blob that @word named: -ENOENT if its key was erased meanwhile */
 static int head_follow(struct crab_store *store, u64 word, struct crab_blob_read *get)
 {
+	u32 tries;
 	u64 again;
 	int err, gone;
 
-	for (;;) {
+	for (tries = 0; tries < BLOB_TRIES; tries++) {
 		err = crab_blob_load_head(store->blobs, word, get);
 		/* As in get_once() */
 		smp_rmb();
@@ -281,6 +297,7 @@ static int head_follow(struct crab_store *store, u64 word, struct crab_blob_read
 			return gone == -ENOENT ? gone : err;
 		word = again;
 	}
+	return head_locked(store, get);
 }
 
 int crab_blob_head(struct crab_store *store, struct crab_blob_read *get)

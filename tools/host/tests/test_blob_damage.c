@@ -337,6 +337,54 @@ static void test_unlisted(void)
 	end();
 }
 
+/* The word of key 1 is another one at each load: a list and a get of it end */
+
+#define ENDLESS		100000U	/* loads after which it rests: the test has failed */
+
+static __le64 *restless;
+static u32 restless_left;
+
+static void restless_loading(struct crab_shadow *shadow, u32 word)
+{
+	if ((__le64 *)media.base + word != restless || !restless_left)
+		return;
+	*restless = cpu_to_le64(le64_to_cpu(*restless) + (1ULL << 60));
+	restless_left--;
+}
+
+static struct crab_shadow *restless_begin(void)
+{
+	struct crab_shadow *shadow = crab_shadow_create(&media, NODES);
+	u64 word = word_of(1);
+
+	restless = (__le64 *)media.base;
+	while (*restless != cpu_to_le64(word))
+		restless++;
+	restless_left = ENDLESS;
+	shadow->loading = restless_loading;
+	return shadow;
+}
+
+static void test_restless(const char *engine, const char *layout)
+{
+	struct crab_blob_entry entry[2];
+	struct crab_shadow *shadow;
+	struct crab_cursor cursor;
+
+	begin(engine, layout, false);
+	tap_check(!put(1) && !put(2), "put");
+	shadow = restless_begin();
+	crab_cursor_init(&cursor, 0, 2);
+	tap_check(crab_blob_list(store, &cursor, entry, 2) == 2, "a list");
+	tap_check(entry[0].err == -EUCLEAN && !entry[1].err, "%d, %d", entry[0].err, entry[1].err);
+	tap_check(get(1) == -EUCLEAN && !get(2), "get");
+	crab_shadow_destroy(shadow);
+	tap_ok(restless_left && restless_left < ENDLESS,
+	       "%s %s: the word of a blob is another one at each load: %u loads", engine, layout,
+	       ENDLESS - restless_left);
+	end();
+}
+
 /* From the load of the size of slabs on, a leaf reads all ones */
 
 static struct {
@@ -473,6 +521,8 @@ int main(void)
 		test_stray(engines[i][0], engines[i][1]);
 	for (i = 0; i < ARRAY_SIZE(engines); i++)
 		test_blind(engines[i][0], engines[i][1]);
+	for (i = 0; i < PLAIN; i++)
+		test_restless(engines[i][0], engines[i][1]);
 	test_unlisted();
 	test_check();
 	return tap_done();
