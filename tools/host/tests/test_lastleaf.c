@@ -7,10 +7,14 @@
  * permitted: while the other task has taken the leaves and has not begun to move the leaf yet, no
  * free leaf is left and the leaf is full; an insert does not wait for that task.
  *
+ * If both take leaves, and more are free, one of them has taken its own for nothing. They return to
+ * the pool; and after a power cut the next attach has them free.
+ *
  *   test_lastleaf
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/string.h>
 
 #include "engines/nbtree/eadr/eadr.h"
 #include "model.h"
@@ -19,6 +23,7 @@
 #include "tasks.h"
 
 #define LEAF_BYTES	128U	/* five slots */
+#define LEAVES		20U
 #define SEEDS		400
 
 static struct {
@@ -27,6 +32,8 @@ static struct {
 	u64 free;		/* leaves, before */
 	u32 refused;		/* inserts while the other task had the leaves */
 	int err[2];
+	const struct crab_media *media;
+	struct crab_media then;	/* when the second task had ended */
 } last;
 
 static int put(u64 key)
@@ -43,7 +50,7 @@ static void last_begin(struct crab_media *media, const char *layout, u64 free)
 	struct nb_tree *tree;
 	u64 key;
 
-	*media = media_create(CRAB_POOL_OFFSET + 20 * LEAF_BYTES);
+	*media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
 	last.store = store_format_attach(media, "nbtree", layout, LEAF_BYTES);
 	tree = nb_tree_of(last.store->engine);
 	for (key = 10; key <= 50; key += 10)
@@ -55,7 +62,7 @@ static void last_begin(struct crab_media *media, const char *layout, u64 free)
 	last.leaf = crab_index_find(&tree->index, 25);
 }
 
-static void last_end(struct crab_media *media, const struct tasks_plan *plan)
+static void last_run(const struct tasks_plan *plan)
 {
 	u64 value, i;
 
@@ -63,6 +70,10 @@ static void last_end(struct crab_media *media, const struct tasks_plan *plan)
 	for (i = 0; i < 2; i++)
 		tap_check(crab_store_search(last.store, 25 + 10 * i, &value) == (last.err[i] ? -ENOENT : 0),
 			  "search after %d", last.err[i]);
+}
+
+static void last_end(struct crab_media *media)
+{
 	crab_store_detach(last.store);
 	media_destroy(media);
 }
@@ -85,7 +96,8 @@ static void run_adr(void)
 		last_begin(&media, "adr", 1);
 		tasks_add(insert, (void *)0);
 		tasks_add(insert, (void *)1);
-		last_end(&media, &plan);
+		last_run(&plan);
+		last_end(&media);
 		tap_check(!last.err[0] && !last.err[1], "seed %llu: %d and %d", seed, last.err[0],
 			  last.err[1]);
 	}
@@ -127,12 +139,62 @@ static void run_eadr(void)
 		last_begin(&media, "eadr", 3);
 		tasks_add(insert, (void *)0);
 		tasks_add(insert_beside, (void *)1);
-		last_end(&media, &plan);
+		last_run(&plan);
+		last_end(&media);
 		tap_check(!last.err[0], "place %u: error %d", place, last.err[0]);
 	} while (tasks_parked());
 	tap_ok(last.refused && last.refused < place,
 	       "eadr: an insert stays at each of %u places, another one is refused at %u of them",
 	       place - 1, last.refused);
+}
+
+/* Each leaf is in the list or in the pool; returns the modifications that took leaves for nothing */
+static u64 count_leaves(struct crab_store *store, const char *when, u32 place)
+{
+	struct ea_tree *tree = ea_tree_of(store->engine);
+	u64 unlisted;
+
+	crab_ea_upkeep(tree);
+	unlisted = crab_pool_unlisted(&tree->nb.pool);
+	tap_check(tree->nb.leaves + unlisted == LEAVES, "place %u, %s: %llu leaves in the list, %llu not",
+		  place, when, tree->nb.leaves, unlisted);
+	return atomic64_read(&tree->begun) - tree->nb.splits;
+}
+
+static void insert_and_cut(void *arg)
+{
+	last.err[1] = -ENOENT;
+	if (!nb_tree_of(last.store->engine)->pool.lock.held)
+		insert(arg);
+	memcpy(last.then.base, last.media->base, last.media->size);
+}
+
+/* The first task stays at each of its places, the second one has leaves enough */
+static void run_losers(void)
+{
+	u32 place = 0, losers = 0;
+	struct crab_media media;
+	struct crab_store *cut;
+
+	do {
+		struct tasks_plan plan = { .seed = 1, .pace = 1, .park = ++place };
+
+		last_begin(&media, "eadr", LEAVES - EA_QUARTERS);
+		last.media = &media;
+		last.then = media_create(media.size);
+		tasks_add(insert, (void *)0);
+		tasks_add(insert_and_cut, (void *)1);
+		last_run(&plan);
+		losers += count_leaves(last.store, "in the end", place);
+		cut = store_attach(&last.then);
+		count_leaves(cut, "after a cut", place);
+		crab_store_detach(cut);
+		media_destroy(&last.then);
+		last_end(&media);
+	} while (tasks_parked());
+	tap_ok(losers && losers < place,
+	       "eadr: at %u of %u places an insert takes leaves for nothing: they return to the pool",
+	       losers, place - 1);
 }
 
 int main(void)
@@ -142,5 +204,6 @@ int main(void)
 	crab_host_cpus = 1;
 	run_adr();
 	run_eadr();
+	run_losers();
 	return tap_done();
 }
