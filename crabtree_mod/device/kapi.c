@@ -191,7 +191,8 @@ static int kapi_insert(struct crabtree *tree, u64 key, u64 value, u32 flags,
  * Context: process; may sleep.
  * Return: 0, -EEXIST or -ENOENT by @flags, -ENOSPC, -EROFS, -EINVAL for the
  * reserved key or an unknown flag, -EUCLEAN, -ENOMEM, -ENODEV; -EINTR if the calling task was
- * killed, or the store is to be detached, while a full store was searched for room.
+ * killed, or the store is to be detached, while a full store was searched for room, or while
+ * other writes overtook this one again and again.
  */
 int crabtree_insert(struct crabtree *tree, u64 key, u64 value, unsigned int flags, u64 *old)
 {
@@ -258,7 +259,8 @@ CRAB_EXPORT_SYMBOL(crabtree_add);
  * Durable when it returns 0.
  *
  * Context: process; may sleep.
- * Return: 0, -ENOENT, -EROFS, -EINVAL for the reserved key, -EUCLEAN, -ENODEV.
+ * Return: 0, -ENOENT, -EROFS, -EINVAL for the reserved key, -EUCLEAN, -ENODEV; -EINTR as
+ * crabtree_insert().
  */
 int crabtree_delete(struct crabtree *tree, u64 key, u64 *old)
 {

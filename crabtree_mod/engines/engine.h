@@ -154,7 +154,7 @@ struct crab_engine_stats {
  * @beyond: the key after the first quarantined range from @key on, or the reserved key
  * @insert: durable on return. -ENOSPC, -EINTR, -EEXIST, -ENOENT, -ESTALE: nothing stored. The old
  *	record is read and replaced under one lock, which is held until the new one is durable
- * @remove: durable on return, or -ENOENT
+ * @remove: durable on return, or -ENOENT; -EINTR as @insert
  * @batch: several of lookup, insert and remove; those of one key in their order; all durable on
  *	return, with fewer fences. Not atomic: a power cut leaves each key in any of its states.
  *	Or NULL: the store calls them one by one

@@ -103,8 +103,8 @@ struct crab_batch_op {
 
 /**
  * struct crab_stop - how to end long work early
- * @asked: called between two leaves; true ends attach, seek, check and the search of an insert for
- *	room with -EINTR. Or NULL
+ * @asked: called between two leaves; true ends attach, seek, check, the search of an insert for
+ *	room, and a write without locks that others overtake too often, with -EINTR. Or NULL
  * @arg: argument of @asked
  */
 struct crab_stop {

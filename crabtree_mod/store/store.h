@@ -25,7 +25,8 @@ struct crab_store;
  * @kick: called, in any context, when crab_store_maintain() has work, and when the store
  *	turned read-only; or NULL
  * @interrupted: called between two leaves by attach, crab_store_check(), crab_store_seek(), scans
- *	and writes that search a full store for room: true ends them with -EINTR; or NULL
+ *	and writes that search a full store for room, or that others overtake again and again: true
+ *	ends them with -EINTR; or NULL
  * @arg: argument of @kick and @interrupted
  * @tuning: the engine's structure of options, copied; NULL: its defaults
  * @snapshot_bytes: memory for snapshots, of all that are open; 0: 64 MiB
@@ -157,7 +158,8 @@ int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
  *
  * Context: may sleep.
  * Return: 0, -EEXIST, -ENOENT, -ESTALE, -ENOSPC, -EROFS, -EINVAL, -EUCLEAN, -ENOMEM; -EINTR if
- * crab_attach_options.interrupted returned true while a full store was searched for room.
+ * crab_attach_options.interrupted returned true while a full store was searched for room, or
+ * while other writes of the key overtook this one.
  */
 int crab_store_insert(struct crab_store *store, u64 key, u64 value,
 		      enum crab_insert_mode mode, struct crab_old *old);
@@ -168,7 +170,7 @@ int crab_store_insert(struct crab_store *store, u64 key, u64 value,
  * @key: any but the reserved one
  * @old: out: the record before
  * Context: may sleep.
- * Return: 0, -ENOENT, -EROFS, -EINVAL, -EUCLEAN.
+ * Return: 0, -ENOENT, -EROFS, -EINVAL, -EUCLEAN; -EINTR as crab_store_insert().
  */
 int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old);
 

@@ -515,36 +515,6 @@ static void changing_eadr(struct kunit *test)
 	crab_test_exit(test);
 }
 
-/* Each load of a slot's key finds it free or in use, in turns */
-static void restless_loading(struct crab_shadow *shadow, u32 word)
-{
-	__le64 *slot = shadow->hook_arg;
-
-	if ((__le64 *)shadow->media->base + word == slot)
-		*slot = cpu_to_le64(le64_to_cpu(*slot) == EA_FREE ? EA_LIVE | 30 : EA_FREE);
-}
-
-static void changing_restless(struct kunit *test)
-{
-	struct crab_check_report report;
-	struct crab_record record[8];
-	struct crab_test *t;
-	struct crab_cursor c;
-
-	change_eadr(test, 3, EA_LIVE | 30);
-	t = test->priv;
-	crab_test_shadow(test);
-	t->shadow->hook_arg = &((struct nb_dleaf *)crab_test_leaf(test, 0))->slot[3].key;
-	t->shadow->loading = restless_loading;
-	KUNIT_EXPECT_EQ(test, crab_store_seek(t->store, 5, CRAB_SEEK_GE, record), 0);
-	crab_cursor_init(&c, 0, CRAB_KEY_EMPTY - 1);
-	KUNIT_EXPECT_GE(test, crab_cursor_read(t->store, &c, record, ARRAY_SIZE(record)), 1);
-	KUNIT_EXPECT_EQ(test, crab_store_check(t->store, &report), 0);
-	KUNIT_EXPECT_TRUE_MSG(test, strstr(report.damage.what, "change without a write"), "%s",
-			      report.damage.what);
-	crab_test_exit(test);
-}
-
 static struct kunit_case changing_cases[] = {
 	KUNIT_CASE(changing_media),
 	KUNIT_CASE(changing_split),
@@ -553,7 +523,6 @@ static struct kunit_case changing_cases[] = {
 	KUNIT_CASE(changing_rewrite),
 	KUNIT_CASE(changing_link),
 	KUNIT_CASE(changing_eadr),
-	KUNIT_CASE(changing_restless),
 	{}
 };
 

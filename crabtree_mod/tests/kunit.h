@@ -124,5 +124,6 @@ extern struct kunit_suite crab_hostile_suite;
 extern struct kunit_suite crab_changing_suite;
 extern struct kunit_suite crab_parked_suite;
 extern struct kunit_suite crab_unfinished_suite;
+extern struct kunit_suite crab_restless_suite;
 
 #endif /* CRABTREE_TESTS_KUNIT_H */

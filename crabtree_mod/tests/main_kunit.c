@@ -173,7 +173,8 @@ kunit_test_suites(&crab_format_suite, &crab_persist_suite, &crab_index_suite, &c
 		  &crab_engine_suite, &crab_leaf_suite, &crab_smo_suite, &crab_attach_suite,
 		  &crab_conformance_suite, &crab_crash_suite, &crab_strategy_suite,
 		  &crab_sorted_suite, &crab_hostile_suite, &crab_changing_suite,
-		  &crab_parked_suite, &crab_table_suite, &crab_unfinished_suite);
+		  &crab_parked_suite, &crab_table_suite, &crab_unfinished_suite,
+		  &crab_restless_suite);
 
 MODULE_DESCRIPTION("crabtree KUnit suites");
 MODULE_LICENSE("GPL");

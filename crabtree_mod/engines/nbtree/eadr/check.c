@@ -77,13 +77,14 @@ static bool link_fits(struct ea_tree *tree, const struct nb_leaf *leaf, u64 high
 static bool link_is_right(struct ea_tree *tree, const struct nb_leaf *leaf, u64 high,
 			  const __le64 *link)
 {
+	u32 tries = EA_LINK_TRIES;
 	u64 word;
 
 	do {
 		word = crab_load_acquire(tree->nb.base.media, link);
 		if (link_fits(tree, leaf, high, word))
 			return true;
-	} while (crab_load_acquire(tree->nb.base.media, link) != word);
+	} while (crab_load_acquire(tree->nb.base.media, link) != word && --tries);
 	return false;
 }
 

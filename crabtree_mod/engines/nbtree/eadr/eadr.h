@@ -39,6 +39,12 @@
 
 #define EA_QUARTERS	4U
 
+/*
+ * So often a link is loaded that is another one at each time. In one RCU section other tasks would
+ * have to replace so many neighbours of a leaf, each between two loads: the media changes by itself
+ */
+#define EA_LINK_TRIES	1000U
+
 /* A bit of the number in a link: the leaf that holds the link is frozen, and so is the link */
 #define EA_LINK_MARK	(1ULL << (CRAB_LINK_BITS - 1))
 

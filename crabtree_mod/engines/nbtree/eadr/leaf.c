@@ -13,7 +13,8 @@
  *   live      live       an update: another value
  *   live      dead       a delete
  *   free      dead       the leaf is empty and to be unlinked
- *   live      frozen     the leaf freezes; the record moves to a fresh leaf
+ *   live      frozen     the leaf freezes; the record moves to a fresh leaf. This swap is one of
+ *                        the key word alone, with any value
  *
  * Slots fill in their order: who uses one has seen that all lower ones are not free any more, and
  * none of them gets another key. So an insert that has not found its key below a free slot, and

@@ -14,6 +14,8 @@
 #include "moves.h"
 #include "slots.h"
 
+#define WRITE_BREATHE	1024U	/* attempts of a write between two looks whether it is to end */
+
 /* Counts a write that took effect */
 #define write_count(write, what)							\
 	do {										\
@@ -132,6 +134,7 @@ static int write_once(struct nb_write *write, struct ea_try *this, struct crab_o
 static int write_loop(struct nb_write *write, struct ea_try *this, struct crab_old *old)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	u32 tries = 0;
 	int err;
 
 	crab_count(&tree->nb.base, EA_COUNT_BEGUN, 1);
@@ -142,6 +145,11 @@ static int write_loop(struct nb_write *write, struct ea_try *this, struct crab_o
 		if (err != -EAGAIN)
 			break;
 		crab_count(&tree->nb.base, EA_COUNT_AGAIN, 1);
+		/* Others may overtake it any number of times, and media that changes does */
+		if (++tries % WRITE_BREATHE == 0 && nb_breathe(&tree->nb)) {
+			err = -EINTR;
+			break;
+		}
 	}
 	crab_count(&tree->nb.base, EA_COUNT_ENDED, 1);
 	if (this->empty)

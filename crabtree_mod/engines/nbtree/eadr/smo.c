@@ -13,7 +13,8 @@
  *            one begins, and writes both without records (P5). One swap of nb_leaf.smo publishes
  *            them; a task that loses the race frees its leaves
  *   freeze   each slot: live to frozen; then the link, by a mark. No insert uses a slot: the
- *            leaf was full before, or its free slots are dead
+ *            leaf was full before, or its free slots are dead. Updates cannot make the swap of
+ *            a slot fail, because it is one of its key word alone
  *   copy     each frozen record to the slot of a fresh leaf that its place among them determines;
  *            the link of the old leaf to the last fresh one (P7)
  *   link     the link of the leaf before: from the old leaf to the first fresh one (P8)
@@ -48,7 +49,8 @@
  * old leaf keeps its range. No leaf begins to move after memory has failed.
  *
  * Media that changes under an attached store is compared with memory, as far as that knows it,
- * before a leaf moves. A record that is frozen in a leaf without nb_leaf.smo is damage, too.
+ * before a leaf moves. A record that is frozen in a leaf without nb_leaf.smo is damage, too; so is
+ * a leaf that does not freeze, because its words change more often than tasks can change them.
  *
  * Locking: none; RCU keeps the leaves.
  */
@@ -59,6 +61,8 @@
 
 #include "moves.h"
 #include "slots.h"
+
+#define FREEZE_TRIES	2U	/* of a slot; by the second one it is frozen or dead */
 
 u64 crab_ea_smo_link(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
@@ -89,12 +93,13 @@ static u64 high_by_link(const struct ea_tree *tree, const struct nb_leaf *leaf, 
 static u64 leaf_high(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
 	__le64 *at = link_of(tree, leaf);
+	u32 tries = EA_LINK_TRIES;
 	u64 word, high;
 
 	do {	/* Again if the leaf after it was replaced in between */
 		word = crab_load_acquire(tree->nb.base.media, at);
 		high = high_by_link(tree, leaf, word & ~EA_LINK_MARK);
-	} while (!high && crab_load_acquire(tree->nb.base.media, at) != word);
+	} while (!high && crab_load_acquire(tree->nb.base.media, at) != word && --tries);
 	return high;
 }
 
@@ -283,7 +288,10 @@ static bool smo_publish(struct nb_write *write, struct nb_leaf *leaf, struct ea_
 	return !cmpxchg(&leaf->smo, NULL, smo);
 }
 
-/* 0: the leaf begins to move, or needs no room any more; -EAGAIN: it takes @n leaves */
+/*
+ * 0: the leaf begins to move, or needs no room any more; -EAGAIN: it takes @n leaves, or @smo has
+ * another number of them than it takes now
+ */
 static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 *n)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
@@ -306,10 +314,8 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 	needs = smo_plan(tree, leaf, key, &split);
 	if (needs < 0)
 		return needs;
-	if (needs != *n) {
-		*n = needs;
+	if (needs != *n)
 		return -EAGAIN;
-	}
 	(*smo)->split = split;
 	/* The caller tries its write again, meets the leaf, and completes the steps */
 	if (smo_publish(write, leaf, *smo))
@@ -334,18 +340,19 @@ static int begin_try(struct nb_write *write, u64 key, struct ea_smo *smo, u32 *n
 
 int crab_ea_smo_begin(struct nb_write *write, u64 key)
 {
-	struct ea_smo *smo = NULL;
+	struct ea_smo *smo;
 	u32 n = 0;
-	int err;
+	int err = begin_try(write, key, NULL, &n);
 
-	do {
-		err = begin_try(write, key, smo, &n);
-		if (err != -EAGAIN)
-			return err;
-		err = smo_wait(ea_tree_of(&write->tree->base), n, &smo);
-	} while (!err);
+	if (err != -EAGAIN)
+		return err;
+	err = smo_wait(ea_tree_of(&write->tree->base), n, &smo);
 	/* Another task may move the leaf, perhaps to the last free ones */
-	return begin_try(write, key, NULL, &n) ? err : 0;
+	if (err)
+		return begin_try(write, key, NULL, &n) ? err : 0;
+	err = begin_try(write, key, smo, &n);
+	/* Records were deleted since: if its write still needs room, the caller begins again */
+	return err == -EAGAIN ? 0 : err;
 }
 
 /* True if @smo is in use */
@@ -388,18 +395,19 @@ bool crab_ea_smo_unlink(struct nb_write *write, u64 key)
 
 /* Freeze */
 
-static void slot_freeze(struct nb_write *write, struct nb_leaf *leaf, u32 slot)
+/* False: the media changes by itself. Other tasks freeze or delete a record only once */
+static bool slot_freeze(struct nb_write *write, struct nb_leaf *leaf, u32 slot)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	u64 word, value;
+	u32 tries = FREEZE_TRIES;
+	u64 word;
 
-	do {
+	do
 		word = ea_word(tree, leaf, slot);
-		if (word >> EA_STATE_SHIFT != EA_LIVE >> EA_STATE_SHIFT)
-			return;
-		value = ea_value(tree, leaf, slot);
-	} while (!crab_ea_swap(write, leaf, slot, word, value, EA_FROZEN | (word & EA_KEY_BITS),
-			       value));
+	while (word >> EA_STATE_SHIFT == EA_LIVE >> EA_STATE_SHIFT &&
+	       crab_cas(write->flow, &ea_slot_at(tree, leaf, slot)->key, word,
+			EA_FROZEN | (word & EA_KEY_BITS)) != word && --tries);
+	return tries;
 }
 
 /* Returns the link of the frozen leaf, without its mark */
@@ -407,13 +415,25 @@ static u64 link_freeze(struct nb_write *write, struct nb_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	__le64 *at = link_of(tree, leaf);
+	u32 tries = EA_LINK_TRIES;
 	u64 word;
 
 	do
 		word = crab_load_acquire(tree->nb.base.media, at);
 	while (!(word & EA_LINK_MARK) &&
-	       crab_cas(write->flow, at, word, word | EA_LINK_MARK) != word);
-	return word & ~EA_LINK_MARK;
+	       crab_cas(write->flow, at, word, word | EA_LINK_MARK) != word && --tries);
+	return tries ? word & ~EA_LINK_MARK : 0;
+}
+
+/* Returns the link of the frozen leaf, without its mark; 0: the media changes by itself */
+static u64 smo_freeze(struct nb_write *write, struct nb_leaf *leaf)
+{
+	u32 slot;
+
+	for (slot = 0; slot < write->tree->room; slot++)
+		if (!slot_freeze(write, leaf, slot))
+			return 0;
+	return link_freeze(write, leaf);
 }
 
 /* The word by which @leaf has the same next leaf as a frozen one with the link @next */
@@ -483,16 +503,17 @@ static bool smo_copy(struct nb_write *write, struct nb_leaf *leaf)
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct ea_smo *smo = ea_smo(leaf);
 	u64 next;
-	u32 slot;
 
 	if (fresh_is_failed(smo))
 		return false;
 	/* Pairs with smp_store_release() below */
 	if (smp_load_acquire(&smo->copied))
 		return true;
-	for (slot = 0; slot < tree->nb.room; slot++)
-		slot_freeze(write, leaf, slot);
-	next = link_freeze(write, leaf);
+	next = smo_freeze(write, leaf);
+	if (!next) {
+		crab_ea_damaged(tree, leaf, "it does not freeze");
+		return false;
+	}
 	if (smo->fresh[0] && !records_copy(write, leaf, smo)) {
 		crab_ea_damaged(tree, leaf, "a slot of a frozen leaf reads as free");
 		return false;
