@@ -355,7 +355,7 @@ static u32 op_count(unsigned int nr, const union crab_verb_arg *arg, int err)
 	case _IOC_NR(CRABTREE_SCAN):
 		return arg->scan.count;
 	case _IOC_NR(CRABTREE_BATCH):
-		return arg->batch.done;
+		return err && arg->batch.flags & CRABTREE_BATCH_ATOMIC ? 0 : arg->batch.done;
 	case _IOC_NR(CRABTREE_COMMIT):
 		return err ? 0 : arg->commit.count;
 	case _IOC_NR(CRABTREE_DELETE_RANGE):

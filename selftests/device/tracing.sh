@@ -30,6 +30,15 @@ operations() {
 	equal "$(recorded "crabtree_op: ")" 7 "operations"
 }
 
+# a commit that is refused has done no operation; the number in the answer is that of the cause
+commits_refused() {
+	traced_store
+	CRABTREE_DEV=$dev nested commits --only "a condition that does not hold"
+	events_set 0
+	equal "$(recorded "BATCH flags=0x1 key=0 count=3 result=0")" 1 "commits"
+	equal "$(recorded "BATCH flags=0x1 key=0 count=0 result=-")" 9 "refused commits, with no operation"
+}
+
 # each fence that INFO counts, of operations and off the write path, is an event
 points() {
 	local before after
@@ -79,6 +88,7 @@ off() {
 
 tests() {
 	it operations "trace: one event for each operation, with its key and result"
+	it commits_refused "trace: a commit that is refused counts no operation"
 	it points "trace: one event for each durability fence, with its persist point"
 	it states "trace: a change of a state"
 	it kernel_user "trace: operations of kernel code"
