@@ -6,6 +6,7 @@
  * Invariant: after each test the only region is that of CRABTREE_DEV, and its store is as it was.
  * The tests use volatile regions; regions.sh has those of the other providers.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 
 #define CONTROL		"/dev/crabtree-control"
 #define LIMIT		64	/* regions */
+#define LOADS		4	/* threads that use a region while it is removed */
 
 /* One command on a descriptor of its own; 0 or a negative errno. @answer: its first line */
 static int control(const char *command, char answer[256])
@@ -193,18 +195,33 @@ TEST(readonly, "a region of its own readonly: FORMAT and writes are refused")
 	must_drop(path);
 }
 
+/* The last change of a store that has gone, then the end, for which no reader waits */
+static void expect_last_change(int watch)
+{
+	struct pollfd p = { .fd = watch, .events = POLLIN | POLLRDNORM };
+	struct crabtree_change c[2];
+
+	EXPECT(read_changes(watch, c, 2), 1);
+	EXPECT(poll(&p, 1, 0), 1);
+	EXPECT(p.revents, POLLIN | POLLRDNORM | POLLHUP);
+	EXPECT(read_changes(watch, c, 2), -ENODEV);
+	close(watch);
+}
+
 TEST(busy, "a region in use is not removed, unless by force: then its users get ENODEV")
 {
 	char path[32], answer[256];
 	struct crabtree_info info;
-	int fd;
+	int fd, watch;
 
 	add("ram=64K", path);
 	fd = open_formatted(path);
+	watch = open_watch(fd, 0, ~0ULL, 0);
 	EXPECT(drop(path, "", answer), -EBUSY);
-	EXPECT_TRUE(strstr(answer, "in use by 1"));
+	EXPECT_TRUE(strstr(answer, "in use by 2"));
 	EXPECT(dev_put(fd, 1, 1), 0);
 	EXPECT(drop(path, " force", answer), 0);
+	expect_last_change(watch);
 	EXPECT(dev_put(fd, 1, 1), -ENODEV);
 	EXPECT(dev_info(fd, &info), 0);
 	EXPECT(info.state, CRABTREE_STATE_GONE);
@@ -215,7 +232,7 @@ TEST(busy, "a region in use is not removed, unless by force: then its users get 
 }
 
 static atomic_ullong acknowledged;
-static int shared_fd;
+static int shared_fd, shared_watch;
 
 static void *writer(void *arg)
 {
@@ -244,24 +261,58 @@ static void *scanner(void *arg)
 	return NULL;
 }
 
-TEST(load, "removal by force under a writer and a scan: both end with ENODEV")
+/* Each batch returns the number of operations that it has done, or an error if none was done */
+static void *batcher(void *arg)
 {
+	static struct crabtree_batch_op op[CRABTREE_BATCH_MAX];
+	struct crabtree_batch b;
+	u32 i, done;
+	int rc;
+
+	(void)arg;
+	do {
+		for (i = 0; i < CRABTREE_BATCH_MAX; i++)
+			dev_op(&op[i], CRABTREE_BATCH_INSERT, i % 1000, i);
+		rc = dev_batch(shared_fd, op, CRABTREE_BATCH_MAX, &b);
+		done = rc ? 0 : b.done;
+		for (i = 0; i < CRABTREE_BATCH_MAX; i++)
+			REQUIRE(op[i].status, i < done ? 0 : -ECANCELED);
+	} while (!rc);
+	REQUIRE(rc, -ENODEV);
+	return NULL;
+}
+
+/* No change comes to the watch */
+static void *reader(void *arg)
+{
+	struct crabtree_change c;
+
+	(void)arg;
+	REQUIRE(read_changes(shared_watch, &c, 1), -ENODEV);
+	return NULL;
+}
+
+TEST(load, "removal by force under writers, a scan and a watch: they end with ENODEV")
+{
+	void *(* const run[LOADS])(void *) = { writer, scanner, batcher, reader };
 	char path[32], answer[256];
-	pthread_t thread[2];
-	int round;
+	pthread_t thread[LOADS];
+	int round, i;
 
 	for (round = 0; round < 10; round++) {
 		add("ram=128K", path);
 		shared_fd = open_formatted(path);
+		shared_watch = open_watch(shared_fd, 1000, ~0ULL, 0);
 		acknowledged = 0;
-		REQUIRE(pthread_create(&thread[0], NULL, writer, NULL), 0);
-		REQUIRE(pthread_create(&thread[1], NULL, scanner, NULL), 0);
+		for (i = 0; i < LOADS; i++)
+			REQUIRE(pthread_create(&thread[i], NULL, run[i], NULL), 0);
 		while (acknowledged < 100)
 			usleep(1000);
 		REQUIRE(drop(path, "", answer), -EBUSY);
 		REQUIRE(drop(path, " force", answer), 0);
-		REQUIRE(pthread_join(thread[0], NULL), 0);
-		REQUIRE(pthread_join(thread[1], NULL), 0);
+		for (i = 0; i < LOADS; i++)
+			REQUIRE(pthread_join(thread[i], NULL), 0);
+		close(shared_watch);
 		close(shared_fd);
 	}
 }
