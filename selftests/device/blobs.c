@@ -47,7 +47,7 @@ TEST(lengths, "PUT and GET: every length near a class, and the longest")
 	expect_sound(fd, 13);
 }
 
-TEST(short_room, "GET: EMSGSIZE returns the length, and copies nothing")
+TEST(short_room, "GET: EMSGSIZE returns the length, and copies nothing; room of any size")
 {
 	struct crabtree_get g;
 	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS);
@@ -61,6 +61,9 @@ TEST(short_room, "GET: EMSGSIZE returns the length, and copies nothing")
 	EXPECT(g.version, version);
 	EXPECT(room[0], POISON);
 	EXPECT(get(fd, 1, NULL, 0, &g), -EMSGSIZE);
+	EXPECT(get(fd, 1, room, ~0U, &g), 0);
+	EXPECT(memcmp(room, value, 100), 0);
+	EXPECT(room[100], POISON);
 	EXPECT(get(fd, 2, room, 99, &g), -ENOENT);
 	EXPECT(g.bytes, 0);
 }
@@ -165,6 +168,8 @@ TEST(kinds, "the calls on records in a store of blobs, and the other way round: 
 TEST(snapshot, "SNAPSHOT of a store of blobs: GET and LIST as of its time, while keys are written")
 {
 	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS), snap;
+	struct crabtree_record record[3];
+	struct crabtree_scan scan;
 	struct crabtree_entry e[3];
 	struct crabtree_get g;
 	struct crabtree_list l;
@@ -187,6 +192,7 @@ TEST(snapshot, "SNAPSHOT of a store of blobs: GET and LIST as of its time, while
 	EXPECT(e[0].version, version[0]);
 	EXPECT(e[1].version, version[1]);
 	EXPECT(dev_get(snap, 1, &old), -EOPNOTSUPP);
+	EXPECT(dev_scan(snap, 0, ~0ULL, record, 3, &scan), -EOPNOTSUPP);
 	EXPECT(put(snap, 1, "x", 1, 0, &old), -ENOTTY);
 	EXPECT(erase(snap, 1, 0, 0), -ENOTTY);
 	close(snap);

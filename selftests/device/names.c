@@ -129,10 +129,12 @@ TEST(values, "PUT, GET, ERASE by name: values, versions, names of 1 to 240 bytes
 TEST(lengths, "names of 0 and of more than 240 bytes, and a store of another kind: refused")
 {
 	static const char name[300] = "n";
+	char longer[CRABTREE_NAME_MAX + 2] = "";
 	struct crabtree_names n;
 	struct crabtree_get g;
 	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES);
 
+	memset(longer, 'n', CRABTREE_NAME_MAX + 1);
 	EXPECT(put_typed(fd, name, 0, 0, "x", 1), -EINVAL);
 	EXPECT(put_typed(fd, name, 241, 0, "x", 1), -EINVAL);
 	EXPECT(put_typed(fd, name, ~0U, 0, "x", 1), -EINVAL);
@@ -140,6 +142,8 @@ TEST(lengths, "names of 0 and of more than 240 bytes, and a store of another kin
 	EXPECT(get_any(fd, name, 241, room, 1, &g), -EINVAL);
 	EXPECT(names(fd, "", "", 0, CRABTREE_NAME_ENTRY_MAX - 1, &n), -EMSGSIZE);
 	EXPECT(names(fd, "", "", 4, sizeof(entries), &n), -EINVAL);
+	EXPECT(names(fd, longer, "", 0, sizeof(entries), &n), -EINVAL);
+	EXPECT(names(fd, "", longer, 0, sizeof(entries), &n), -EINVAL);
 	expect_sound(fd, 0);
 	close(fd);
 	fd = fresh_store(0);

@@ -95,6 +95,14 @@ TEST(delete_range, "WATCH, SNAPSHOT: each record of DELETE_RANGE")
 
 TEST(arguments, "WATCH, SNAPSHOT: impossible arguments, and verbs of a snapshot")
 {
+	static u64 room[64];
+	struct crabtree_get get = { .size = sizeof(get), .value = (uintptr_t)room, .capacity = 8 };
+	struct crabtree_list list = {
+		.size = sizeof(list), .end = 9, .entries = (uintptr_t)room, .capacity = 1,
+	};
+	struct crabtree_names names = {
+		.size = sizeof(names), .buffer = (uintptr_t)room, .capacity = sizeof(room),
+	};
 	struct crabtree_snapshot s;
 	struct crabtree_insert in;
 	struct crabtree_change c;
@@ -121,6 +129,9 @@ TEST(arguments, "WATCH, SNAPSHOT: impossible arguments, and verbs of a snapshot"
 	EXPECT(dev_insert(snap, 1, 1, 0, &in), -ENOTTY);
 	EXPECT(dev_delete(snap, 1, NULL), -ENOTTY);
 	EXPECT(call(snap, CRABTREE_SNAPSHOT, &s), -ENOTTY);
+	EXPECT(call(snap, CRABTREE_GET, &get), -EOPNOTSUPP);
+	EXPECT(call(snap, CRABTREE_LIST, &list), -EOPNOTSUPP);
+	EXPECT(call(snap, CRABTREE_NAMES, &names), -EOPNOTSUPP);
 	close(snap);
 	close(watch);
 	expect_sound(fd, 1);

@@ -232,6 +232,8 @@ TEST(bad_input, "COMMIT: numbers, verbs, flags, keys, names and types that are r
 	op[0].type = 0;
 	op[0].bytes = CRABTREE_BLOB_MAX + 1;
 	refused(fd, false, &op[0], -EMSGSIZE);
+	op[0].bytes = ~0U;
+	refused(fd, false, &op[0], -EMSGSIZE);
 	op_set(&op[0], true, CRABTREE_COMMIT_ERASE, 1, NULL, 0);
 	refused(fd, false, &op[0], -EINVAL);
 	for (i = 0; i < 65; i++)
