@@ -88,7 +88,9 @@ TEST(conditions, "PUT and ERASE: CREATE, REPLACE, IF_VERSION; no version comes a
 	old = version;
 	EXPECT(put(fd, 1, "d", 1, 0, &version), 0);
 	EXPECT_TRUE(version > old);
-	expect_sound(fd, 1);
+	EXPECT(put(fd, 1, "e", 1, CRABTREE_PUT_CREATE | CRABTREE_PUT_REPLACE, &version), 0);
+	EXPECT(put(fd, 2, "f", 1, CRABTREE_PUT_CREATE | CRABTREE_PUT_REPLACE, &version), 0);
+	expect_sound(fd, 2);
 }
 
 TEST(lists, "LIST: in parts, in order, with lengths and versions")

@@ -294,7 +294,7 @@ static int watch_names(int fd, const void *prefix, u32 prefix_bytes, struct crab
 	poison(w, sizeof(*w));
 	w->start = 1;		/* unused, and no range of keys */
 	w->end = 0;
-	w->entries = 4;
+	w->entries = 12;
 	w->prefix = (uintptr_t)prefix;
 	w->prefix_bytes = prefix_bytes;
 	w->reserved = 0;
@@ -328,13 +328,14 @@ TEST(watch, "WATCH of a store of names: names with the prefix, their versions an
 	EXPECT(c->verb, CRABTREE_BATCH_DELETE);
 	EXPECT(c->flags, CRABTREE_CHANGE_EXISTED);
 	EXPECT_TRUE(c->old > 0);
-	for (i = 0; i < 6; i++)
+	for (i = 0; i < 14; i++)
 		REQUIRE(put(fd, "plc/a", "x"), 0);
-	EXPECT(read(w.fd, entries, sizeof(entries)), 4 * 48 + 40);
-	c = (void *)((char *)entries + 4 * 48);
+	EXPECT(read(w.fd, entries, sizeof(entries)), 12 * 48 + 40);
+	for (i = 0; i < 12; i++, c = (void *)((char *)c + 48))
+		EXPECT(strcmp(c->name, "plc/a"), 0);
 	EXPECT(c->flags, CRABTREE_CHANGE_LOST);
 	EXPECT(c->value, 2);
-	EXPECT(c->seq, 8);
+	EXPECT(c->seq, 16);
 	EXPECT(c->name_bytes, 0);
 	close(w.fd);
 	close(fd);

@@ -27,6 +27,23 @@ static void nonblock(int fd)
 	REQUIRE(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 }
 
+/* A batch that writes one key so often that the last 6 changes are lost */
+static void expect_entries(int fd, int w, u32 entries)
+{
+	static struct crabtree_batch_op op[CRABTREE_BATCH_MAX];
+	static struct crabtree_change c[CRABTREE_BATCH_MAX];
+	struct crabtree_batch b;
+	u32 i;
+
+	for (i = 0; i < entries + 6; i++)
+		dev_op(&op[i], CRABTREE_BATCH_INSERT, 6, i);
+	REQUIRE(dev_batch(fd, op, entries + 6, &b), 0);
+	REQUIRE(read_changes(w, c, CRABTREE_BATCH_MAX), entries + 1);
+	EXPECT(c[entries - 1].value, entries - 1);
+	EXPECT(c[entries].flags, CRABTREE_CHANGE_LOST);
+	EXPECT(c[entries].value, 6);
+}
+
 TEST(verbs, "WATCH: INSERT, DELETE, swap, add and BATCH, within the range only")
 {
 	struct crabtree_batch_op op[3];
@@ -62,6 +79,7 @@ TEST(verbs, "WATCH: INSERT, DELETE, swap, add and BATCH, within the range only")
 	EXPECT(c[4].old, 60);
 	EXPECT(c[4].seq, 5);
 	EXPECT(read_changes(w, c, 16), -EAGAIN);
+	expect_entries(fd, w, 1024);
 	close(w);
 	expect_sound(fd, 2);
 }

@@ -140,6 +140,7 @@ static void results_of(const char *engine, bool names)
 	EXPECT(op[1].existed, 0);
 	EXPECT_TRUE(op[1].version > op[0].version);
 	EXPECT(op[2].status, 0);
+	EXPECT(op[2].existed, 0);
 	EXPECT(op[3].status, -ENOENT);
 	EXPECT(op[4].status, 0);
 	EXPECT_TRUE(has(fd, names, 1, "uno"));
@@ -252,6 +253,8 @@ TEST(bad_input, "COMMIT: numbers, verbs, flags, keys, names and types that are r
 	refused(fd, true, &op[0], -EINVAL);
 	op_set(&op[0], true, CRABTREE_COMMIT_PUT, 1, "", 0);
 	op[0].name_bytes = CRABTREE_NAME_MAX + 1;
+	refused(fd, true, &op[0], -EINVAL);
+	op[0].name_bytes = ~0U;
 	refused(fd, true, &op[0], -EINVAL);
 	op_set(&op[0], true, CRABTREE_COMMIT_PUT, 1, "12", 2);
 	op[0].type = CRABTREE_TYPE_U32;
