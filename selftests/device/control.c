@@ -173,6 +173,9 @@ TEST(answers, "an answer belongs to its descriptor and is read once")
 	EXPECT(read(b, text, sizeof(text)), 0);
 	EXPECT(read(a, text, sizeof(text)), (ssize_t)strlen("crab63: no such device\n"));
 	EXPECT(read(a, text, sizeof(text)), 0);
+	EXPECT(write(a, "remove crab62", 13), -1);
+	EXPECT(read(a, text, 7), 7);
+	EXPECT(memcmp(text, "crab62:", 7), 0);
 	EXPECT(write(b, "remove crab63", 13), -1);
 	EXPECT(read(b, text, 0), 0);
 	EXPECT(read(b, text, 7), 7);

@@ -334,6 +334,7 @@ TEST(watch, "WATCH of a store of names: names with the prefix, their versions an
 	for (i = 0; i < 12; i++, c = (void *)((char *)c + 48))
 		EXPECT(strcmp(c->name, "plc/a"), 0);
 	EXPECT(c->flags, CRABTREE_CHANGE_LOST);
+	EXPECT(c->verb, 0);
 	EXPECT(c->value, 2);
 	EXPECT(c->seq, 16);
 	EXPECT(c->name_bytes, 0);

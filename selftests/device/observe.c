@@ -42,6 +42,9 @@ static void expect_entries(int fd, int w, u32 entries)
 	EXPECT(c[entries - 1].value, entries - 1);
 	EXPECT(c[entries].flags, CRABTREE_CHANGE_LOST);
 	EXPECT(c[entries].value, 6);
+	EXPECT(c[entries].verb, 0);
+	EXPECT(c[entries].key, 0);
+	EXPECT(c[entries].old, 0);
 }
 
 TEST(verbs, "WATCH: INSERT, DELETE, swap, add and BATCH, within the range only")
