@@ -452,6 +452,9 @@ pmem_failure() {
 	equal "$(store "$dev" info leaves_bad)" 4 "bad leaves"
 	quarantined "$dev" 244
 	must store "$dev" get 2999
+	events "$dev" sh -c "echo $(pmem_page 40960) >$FAILURE" >/tmp/seen
+	sees	# it was read-only before
+	equal "$(store "$dev" info leaves_bad)" 8 "bad leaves"
 	load -r crabtree
 	crabtree pmem=/dev/pmem0
 	must store "$(device /dev/pmem0)" verify 3000
