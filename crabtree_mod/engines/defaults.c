@@ -75,6 +75,9 @@ int crab_engine_scan_back(struct crab_engine *engine, u64 start, u64 end,
 		if (end < start || end == CRAB_KEY_EMPTY)	/* below the lowest key */
 			break;
 	}
+	/* A seek that finds no record from @start on goes on to a range that is below @start */
+	if (!n && err == -EUCLEAN && !engine->own->scan(engine, start, end, records, 1))
+		return 0;
 	return n || err == -ENOENT ? n : err;
 }
 

@@ -42,6 +42,12 @@ void badmedia_fail(u64 offset, u64 len)
 	badmedia_fail_listed(offset, len, BAD_PAGE);
 }
 
+void badmedia_heal(void)
+{
+	mprotect(badmedia.base, BAD_SIZE, PROT_READ | PROT_WRITE);
+	crab_badmem_init(&badmedia_list);
+}
+
 struct crab_store *badmedia_attach(struct crab_attach_report *report)
 {
 	struct crab_attach_options options = { };

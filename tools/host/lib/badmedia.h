@@ -37,6 +37,9 @@ void badmedia_fail(u64 offset, u64 len);
  */
 void badmedia_fail_listed(u64 offset, u64 len, u64 listed);
 
+/* All pages can be read again, and have their content */
+void badmedia_heal(void);
+
 /**
  * badmedia_fill() - FORMAT, and BAD_KEYS records; detached
  * @engine: of the store

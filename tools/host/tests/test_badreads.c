@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests that all reads agree on the keys that are lost with a page that cannot be read:
+ * searches decide, and seeks, scans and cursors that skip a range are compared with them. Each page
+ * of a small store fails in turn, under the attached store and before the next attach.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+
+#include "badmedia.h"
+#include "model.h"
+#include "tap.h"
+
+#define RECORDS		1200U
+#define KEYS		(2 * RECORDS)	/* records have the odd ones */
+#define AROUND		2U		/* keys on each side of a border that are tried */
+
+enum state {
+	ABSENT,
+	PRESENT,
+	LOST,
+};
+
+static const char * const subjects[][2] = {
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
+	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
+	{ "nbtree", "adr" }, { "nbtree", "eadr" },
+};
+
+static struct crab_store *store;
+static bool there[KEYS];
+static enum state states[KEYS];	/* as searches find them */
+
+/* Inserts in any order, and then most records of each second run of keys are deleted */
+static void fill(const char *const *subject)
+{
+	unsigned long long seed = 1;
+	struct crab_old old;
+	u32 i, key;
+
+	store = store_format_attach(&badmedia, subject[0], subject[1],
+				    leaf_bytes_of(subject[0], subject[1]));
+	memset(there, 0, sizeof(there));
+	for (i = 0; i < RECORDS; i++) {
+		key = i * 7919 % RECORDS * 2 + 1;
+		there[key] = !crab_store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE, &old);
+	}
+	for (key = 1; key < KEYS; key += 2)
+		if (key / 256 % 2 && rng_below(&seed, 8) && !crab_store_delete(store, key, &old))
+			there[key] = false;
+	while (crab_store_maintain(store))
+		;
+	crab_store_detach(store);
+}
+
+/* Returns the number of lost keys */
+static u32 search_all(void)
+{
+	u32 key, lost = 0;
+	u64 value;
+	int err;
+
+	for (key = 0; key < KEYS; key++) {
+		err = crab_store_search(store, key, &value);
+		states[key] = !err ? PRESENT : err == -ENOENT ? ABSENT : LOST;
+		lost += states[key] == LOST;
+		tap_check(err == -EUCLEAN || (there[key] ? !err && value == BAD_VALUE(key) :
+				err == -ENOENT), "search %u: %d", key, err);
+	}
+	return lost;
+}
+
+/* The nearest key from @key on that is not absent; beyond @end: the next one beyond it */
+static u64 nearest(u64 key, u64 end, bool back)
+{
+	while (key != end && states[key] == ABSENT)
+		key += back ? -1 : 1;
+	return states[key] == ABSENT ? key + (back ? -1 : 1) : key;
+}
+
+static void seek(u64 key, bool back)
+{
+	u64 end = back ? 0 : KEYS - 1, want = nearest(key, end, back);
+	struct crab_record record = { };
+	int err = crab_store_seek(store, key, back ? CRAB_SEEK_LE : CRAB_SEEK_GE, &record);
+
+	if (want >= KEYS)		/* beyond the keys that are known */
+		tap_check(err == -ENOENT || (!back && err == -EUCLEAN), "seek %llu: %d", key, err);
+	else if (states[want] == LOST)
+		tap_check(err == -EUCLEAN, "seek %llu passes %llu: %d", key, want, err);
+	else
+		tap_check(!err && record.key == want, "seek %llu: %d, %llu, not %llu", key, err,
+			  record.key, want);
+}
+
+/* Skips a range in which all keys are lost */
+static void skip(struct crab_cursor *cursor)
+{
+	u64 from = cursor->next, end = cursor->end, key = nearest(from, end, cursor->back);
+	u64 to;
+
+	tap_check(states[key] == LOST, "a scan lost %llu", key);
+	crab_cursor_skip(store, cursor);
+	to = cursor->done ? end : cursor->next + (cursor->back ? 1 : -1);
+	tap_check(cursor->back ? to <= key : to >= key, "skip from %llu to %llu", from, to);
+	while (key != to && states[key] != PRESENT)
+		key += cursor->back ? -1 : 1;
+	tap_check(states[key] != PRESENT, "a skip from %llu passes %llu", from, key);
+}
+
+/* The records that a scan returned from @key on */
+static void scanned(const struct crab_record *record, int n, u32 cap, u64 key, u64 end, bool back)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		key = nearest(key, end, back);
+		tap_check(record[i].key == key && states[key] == PRESENT, "scan: %llu, not %llu",
+			  record[i].key, key);
+		if (key == end)
+			return;
+		key += back ? -1 : 1;
+	}
+	key = nearest(key, end, back);
+	tap_check(n == cap || (back ? key + 1 <= end : key > end) || (n && states[key] == LOST),
+		  "scan: %d records before %llu", n, key);
+}
+
+static void scan(u64 start, u64 end, u32 cap, bool back)
+{
+	struct crab_record record[64];
+	struct crab_cursor cursor;
+	u32 turns = 0;
+	u64 from;
+	int n;
+
+	(back ? crab_cursor_init_back : crab_cursor_init)(&cursor, start, end);
+	while (!cursor.done && turns++ < 2 * KEYS) {
+		from = cursor.next;
+		n = crab_cursor_read(store, &cursor, record, cap);
+		if (n == -EUCLEAN)
+			skip(&cursor);
+		else
+			scanned(record, n, cap, from, cursor.end, back);
+	}
+	tap_check(cursor.done, "an endless scan");
+}
+
+/* Reads that begin or end next to @key */
+static void around(u32 key)
+{
+	u32 low = max(key, AROUND) - AROUND, high = min(key + AROUND, KEYS - 1), at;
+
+	for (at = low; at <= high; at++) {
+		seek(at, false);
+		seek(at, true);
+		scan(key, at, 64, false);
+		scan(key, at, 64, true);
+	}
+}
+
+/* Returns the number of lost keys */
+static u32 compare(void)
+{
+	u32 lost = search_all(), key;
+
+	for (key = 1; key < KEYS; key++)
+		if (states[key] != states[key - 1] && (states[key] == LOST || states[key - 1] == LOST))
+			around(key);
+	for (key = 0; key < 4; key++)
+		scan(0, KEYS - 1, key & 1 ? 64 : 3, key & 2);
+	return lost;
+}
+
+static u32 attached(bool fails, u64 page)
+{
+	struct crab_attach_report report;
+	u32 lost = 0;
+
+	store = badmedia_attach(&report);
+	if (IS_ERR(store))
+		return 0;
+	if (fails) {
+		badmedia_fail(page, BAD_PAGE);
+		crab_store_fail(store, page, BAD_PAGE);
+	}
+	lost = compare();
+	crab_store_detach(store);
+	return lost;
+}
+
+/* Every page of the store fails, under an attached store and then before the next attach */
+static void test_pages(const char *const *subject)
+{
+	static u8 zero[BAD_PAGE];
+	u32 lost = 0, ranges = 0;
+	u64 page;
+
+	badmedia_begin();
+	fill(subject);
+	for (page = CRAB_HEAD_OFFSET; page < BAD_SIZE; page += BAD_PAGE) {
+		if (!memcmp(badmedia.base + page, zero, BAD_PAGE))
+			continue;
+		lost = attached(true, page);
+		ranges += !!lost + !!attached(false, page);
+		badmedia_heal();
+	}
+	tap_ok(ranges > 8, "badmem: %s: all reads lose the same keys, in %u states", subject[1], ranges);
+	badmedia_end();
+}
+
+int main(void)
+{
+	u32 i;
+
+	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+		return 2;
+	crab_host_seed(1);
+	for (i = 0; i < ARRAY_SIZE(subjects); i++)
+		test_pages(subjects[i]);
+	return tap_done();
+}
