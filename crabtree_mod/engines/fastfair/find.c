@@ -128,6 +128,8 @@ static noinline bool links_to_high(const struct ff *ff, const struct ff_find *fi
 	struct ff_node node;
 	int err;
 
+	if (!(link & CRAB_LINK_MASK))	/* it names none, as find->after if no entry is there */
+		return false;
 	if (at == link)
 		return true;
 	err = enter_any(ff, at, find->high, &node);

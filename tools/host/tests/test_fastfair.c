@@ -453,6 +453,22 @@ static void test_low_head(void)
 	media_destroy(&media);
 }
 
+/* The link of the last leaf, to whose right no entry is, reads 0 */
+static void test_last_link(u32 records)
+{
+	struct crab_media media;
+	struct crab_store *store = fresh(&media, 64, records);
+	struct ff *ff = ff_of(store->engine);
+	struct ff_find find;
+
+	tap_check(!crab_ff_find_exact(ff, records * 10, 0, &find), "find");
+	ff_media(ff, find.node.number)->head.next = 0;
+	stale_expect(store, change_keys(store, records * 10, records * 10 + 10, true));
+	tap_ok(true, "a link of 0 does not end the list of %u levels", ff->levels);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -466,5 +482,7 @@ int main(void)
 	test_stale_head();
 	test_far();
 	test_low_head();
+	test_last_link(20);
+	test_last_link(60);
 	return tap_done();
 }
