@@ -104,7 +104,9 @@ static int seek_leaf(struct clfb_tree *tree, u64 *at, enum crab_seek_dir dir,
 	if (place.bad)
 		err = crab_clfb_refused(tree, *at);
 	else
-		err = crab_clfb_leaf_near(tree, place.leaf, *at, dir, record) ? 0 : -ENOENT;
+		/* A key outside the range: the media has changed */
+		err = crab_clfb_leaf_near(tree, place.leaf, *at, dir, record) &&
+		      record->key >= place.low && record->key < place.high ? 0 : -ENOENT;
 	up_read(&tree->lock);
 	*at = dir == CRAB_SEEK_GE ? place.high : place.low - 1;
 	return err;

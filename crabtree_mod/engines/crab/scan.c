@@ -57,7 +57,8 @@ static int seek_leaf(struct crab_tree *tree, u64 *at, enum crab_seek_dir dir,
 		err = PTR_ERR_OR_ZERO(leaf);
 		if (err)
 			continue;
-		if (!leaf_seek(tree, leaf, *at, dir, record))
+		/* A key outside the range: the media has changed */
+		if (!leaf_seek(tree, leaf, *at, dir, record) || !crab_leaf_holds(leaf, record->key))
 			err = -ENOENT;
 		next = dir == CRAB_SEEK_GE ? READ_ONCE(leaf->high) : READ_ONCE(leaf->low) - 1;
 	} while (!crab_reader_leave(&reader));

@@ -37,8 +37,8 @@ static void part_read_last(const struct ff *ff, u64 number, u64 end, struct part
 	u64 at;
 	u32 i = ff_first(ff, number, end + 1, &at);
 
-	part->n = !!i;
-	if (i)
+	part->n = i && ff_key(ff, number, i - 1) >= part->low;	/* else the media has changed */
+	if (part->n)
 		*part->records = (struct crab_record) {
 			.key = ff_key(ff, number, i - 1), .value = ff_value(ff, number, i - 1),
 		};

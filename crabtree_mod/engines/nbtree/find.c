@@ -36,7 +36,12 @@ int crab_nb_lookup(struct crab_engine *engine, u64 key, u64 *value)
 
 static int body_seek(const struct nb_tree *tree, const struct nb_leaf *leaf, struct nb_read *read)
 {
-	return crab_nb_leaf_near(tree, leaf, read->key, read->dir, read->records) ? 0 : -ENOENT;
+	const struct crab_record *found = read->records;
+
+	if (!crab_nb_leaf_near(tree, leaf, read->key, read->dir, read->records))
+		return -ENOENT;
+	/* Outside the range: the media has changed */
+	return found->key >= read->low && found->key < read->high ? 0 : -ENOENT;
 }
 
 int crab_nb_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
