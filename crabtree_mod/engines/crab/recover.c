@@ -25,6 +25,10 @@
  * distinguished from a later leaf of the list (power-fail.rst has the proof). Leaves that are
  * unreadable and not in the list are kept from the pool, and are no damage.
  *
+ * A quarantined leaf may have a key of the range of another leaf. A search that finds no record in
+ * that leaf returns -EUCLEAN, because the record may be lost; a scan returns the others, and only
+ * the quarantined leaf is an error.
+ *
  * Any state that a power cut cannot leave is damage: its offset is noted, the leaf or the gap in
  * the list is quarantined, everything else stays available read-only, the pool is closed and
  * nothing is repaired. Without damage the second pass repairs half-set slots and torn shifts,

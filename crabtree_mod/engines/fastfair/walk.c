@@ -17,8 +17,13 @@
  *   an inner node with an entry that names no node of the list is quarantined, with all below it
  *
  * An operation that cannot enter the next node takes the end of a range from above, too: from the
- * entry of that node, or of the node above that begins with it. If neither can be read, the keys of
- * the range return -EUCLEAN as those of the next node do.
+ * entry of that node, or of the node above that begins with it. If neither can be read, or the link
+ * has changed, the keys of the range return -EUCLEAN as those of the next node do. But a search for
+ * a key up to the last one of a leaf needs no end and finds it, where a scan passes the range.
+ *
+ * Leaves below a quarantined inner node are read by attach, for their blocks; so INFO counts their
+ * records, which no read returns. CHECK follows the links of the level above: it counts records up
+ * to such a node only.
  *
  * Void slots are traces of a power cut: at most one of R1 in a node, or else a tail of R2 whose
  * slots are in the next node, too. (They may be found below a superblock with the state "clean":
