@@ -145,7 +145,7 @@ struct ff_node {
 /**
  * struct ff_find - the way to a node
  * @node: the node
- * @high: lowest key of an entry to the right of the way; the reserved key: none
+ * @high: lowest key of an entry or a node to the right of the way; the reserved key: none
  * @after: link of the node that belongs to this key
  * @left: link of the neighbour to the left, if the same node has an entry for it; else 0
  */

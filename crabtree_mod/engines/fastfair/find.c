@@ -174,7 +174,10 @@ static int find_right(const struct ff *ff, u64 key, struct ff_find *find, bool e
 		find->node = right;
 		find->left = 0;
 	}
-	find->high = min(find->high, high);
+	if (high < find->high) {
+		find->high = high;
+		find->after = right.link;
+	}
 	return 0;
 }
 

@@ -498,6 +498,26 @@ static void test_first(u32 leaf_bytes, u64 level)
 	badmedia_end();
 }
 
+/* The root was split and has not grown yet: no entry names the parent of the leaf that fails */
+static void test_sibling(u32 leaf_bytes)
+{
+	struct crab_attach_report report;
+	const struct ff_dnode *node;
+	struct crab_geometry geo;
+	struct crab_store *store;
+
+	badmedia_begin();
+	badmedia_fill("fastfair", "shift", leaf_bytes, &geo);
+	node = node_second(&geo, 0);
+	ff_head(&badmedia)->next = node_of(&geo, ff_head(&badmedia))->first;
+	crab_badmem_add(&badmedia_list, (u8 *)node - badmedia.base, leaf_bytes);
+	store = badmedia_attach(&report);
+	range_is_lost(store, le64_to_cpu(node->head.low), le64_to_cpu(node_of(&geo, node)->head.low));
+	crab_store_detach(store);
+	tap_ok(true, "badmem: shift/%u: the first leaf below a node without an entry fails", leaf_bytes);
+	badmedia_end();
+}
+
 /* The memory that fails while writes are under way that have not entered the engine yet */
 enum late {
 	LATE_HEAD,
@@ -566,6 +586,8 @@ int main(void)
 	test_first(1024, 0);
 	test_first(512, 0);
 	test_first(512, 1);
+	test_sibling(1024);
+	test_sibling(512);
 	test_tail();
 	test_overlap();
 	test_twins(&subjects[0]);
