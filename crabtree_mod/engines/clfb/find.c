@@ -147,7 +147,7 @@ static int read_leaf(struct clfb_tree *tree, u64 *at, struct crab_record *record
 static int scan_range(struct clfb_tree *tree, struct crab_record *leaf, u64 start, u64 end,
 		      struct crab_record *records, u32 cap)
 {
-	u64 at = start, from;
+	u64 at = start, from, last;
 	u32 count = 0;
 	int got, i;
 
@@ -156,9 +156,10 @@ static int scan_range(struct clfb_tree *tree, struct crab_record *leaf, u64 star
 		got = read_leaf(tree, &at, leaf);
 		if (got < 0)		/* the next call begins here and returns it */
 			return count ? count : got;
+		last = min(end, at - 1);
 		/* The leaf begins below @from if the one before it was unlinked since */
 		for (i = 0; i < got && count < cap; i++)
-			if (leaf[i].key >= from && leaf[i].key <= end)
+			if (leaf[i].key >= from && leaf[i].key <= last)
 				records[count++] = leaf[i];
 		if (clfb_breathe(tree))
 			return count ?: -EINTR;

@@ -9,6 +9,7 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
 
 #include "leaf.h"
@@ -72,6 +73,7 @@ static int scan_range(struct nb_tree *tree, struct nb_read *read, u64 start, u64
 {
 	u32 count = 0;
 	int got, i;
+	u64 last;
 
 	read->high = start;
 	while (count < cap && read->high <= end && read->high != CRAB_KEY_EMPTY) {
@@ -79,9 +81,10 @@ static int scan_range(struct nb_tree *tree, struct nb_read *read, u64 start, u64
 		got = crab_nb_read(tree, read, body_sorted);
 		if (got < 0)		/* the next call begins here and returns it */
 			return count ? count : got;
+		last = min(end, read->high - 1);
 		for (i = 0; i < got && count < cap; i++)
 			/* The leaf may begin before the key: a range has grown since */
-			if (read->records[i].key >= read->key && read->records[i].key <= end)
+			if (read->records[i].key >= read->key && read->records[i].key <= last)
 				records[count++] = read->records[i];
 		if (nb_breathe(tree))
 			return count ?: -EINTR;

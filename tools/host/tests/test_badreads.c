@@ -20,6 +20,7 @@
 #define RECORDS		1200U
 #define KEYS		(2 * RECORDS)	/* records have the odd ones */
 #define AROUND		2U		/* keys on each side of a border that are tried */
+#define MOVED		1200U		/* how far a key moves */
 
 enum state {
 	ABSENT,
@@ -31,6 +32,12 @@ static const char * const subjects[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
 	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
 	{ "nbtree", "adr" }, { "nbtree", "eadr" },
+};
+
+/* Those whose scans compare each key with the range of its leaf, and where a word is a key */
+static const char * const bounded[][2] = {
+	{ "nvtree", "append" }, { "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" },
+	{ "nbtree", "adr" },
 };
 
 static struct crab_store *store;
@@ -273,6 +280,46 @@ static void test_changed(const char *const *subject)
 	badmedia_end();
 }
 
+/* The word of the media that holds a record's key, which searches do not find without it */
+static __le64 *key_word(u64 key)
+{
+	__le64 *word = (void *)badmedia.base, *end = word + BAD_SIZE / sizeof(*word);
+	u64 value;
+
+	for (; word < end; word++) {
+		if (*word != cpu_to_le64(key))
+			continue;
+		*word = cpu_to_le64(key + MOVED);
+		if (crab_store_search(store, key, &value) == -ENOENT)
+			return word;
+		*word = cpu_to_le64(key);
+	}
+	return NULL;
+}
+
+/* A key turns into one that another leaf may hold: a scan goes on after its leaf nevertheless */
+static void test_moved(const char *const *subject)
+{
+	struct crab_attach_report report;
+	struct crab_record record;
+	struct crab_cursor cursor;
+	u32 all = 0, got = 0, key;
+
+	badmedia_begin();
+	fill(subject);
+	for (key = 0; key < KEYS; key++)
+		all += there[key];
+	store = badmedia_attach(&report);
+	tap_check(there[MOVED / 2 + 1] && key_word(MOVED / 2 + 1), "no key");
+	crab_cursor_init(&cursor, 0, KEYS - 1);
+	while (!cursor.done && crab_cursor_read(store, &cursor, &record, 1) > 0)
+		got++;
+	tap_ok(got == all - 1, "badmem: %s: a key that moves ends no scan: %u of %u records",
+	       subject[1], got, all);
+	crab_store_detach(store);
+	badmedia_end();
+}
+
 int main(void)
 {
 	u32 i;
@@ -284,5 +331,7 @@ int main(void)
 		test_pages(subjects[i]);
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_changed(subjects[i]);
+	for (i = 0; i < ARRAY_SIZE(bounded); i++)
+		test_moved(bounded[i]);
 	return tap_done();
 }
