@@ -418,6 +418,7 @@ def blobs():
         tap.ok(store.blob(1).value == b"z" * 65536, "a value of 64 KiB")
         tap.ok("too long" in raises(crabtree.Error, store.put, 1, bytes(65537)), "one byte more")
         tap.ok(raises(TypeError, store.put, 1, "text"), "a text that is not encoded")
+        tap.ok(raises(TypeError, store.put, 1, 5) and store.blob(1).value[:1] == b"z", "a number is not so many zeros")
         tap.ok("another kind" in raises(crabtree.Error, store.insert, 1, 1), "insert in a store of blobs")
     with crabtree.create("records.img", 64 << 10) as store:
         tap.ok("another kind" in raises(crabtree.Error, store.put, 1, b""), "put in a store of records")

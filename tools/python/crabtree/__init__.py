@@ -257,7 +257,7 @@ class Store(collections.abc.MutableMapping):
         """Store bytes, up to 64 KiB; with `create` only if the key is absent, with `replace` only if it is there.
 
         With `version` only if the present value has it, else ESTALE. Returns the new version."""
-        value = bytes(value)
+        value = bytes(memoryview(value))    # of a number, bytes() would make so many NULs
         new = ctypes.c_uint64(0 if version is None else _u64(version))
         flags = _flags(create, replace) | (0 if version is None else _IF_VERSION)
         _check_key(self._call("put", _u64(key), value, len(value), flags, ctypes.byref(new)), key)
