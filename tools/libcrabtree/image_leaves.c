@@ -17,6 +17,8 @@
 
 #include "engines/nbtree/eadr/eadr.h"
 #include "media/format.h"
+#include "store/blob_priv.h"
+#include "store/store_priv.h"
 
 #define LEVELS_MAX	16
 #define RECORDS		64	/* that one scan returns */
@@ -76,16 +78,18 @@ static bool is_last(const struct walk *walk, const struct node *node)
 						node->head.birth);
 }
 
-/* Records of a leaf; or it is quarantined */
+/* Records of a leaf; or it is quarantined. Those of blobs and names are words, which no verb of the store reads */
 static void count_records(const struct walk *walk, struct crabtree_image_leaf *leaf)
 {
+	struct crab_engine *engine = walk->store->engine;
+	const struct crab_engine_ops *ops = walk->store->blobs ? walk->store->blobs->raw : engine->ops;
 	struct crab_record records[RECORDS];
 	struct crab_cursor cursor;
 	int got = 1;
 
 	crab_cursor_init(&cursor, leaf->low, leaf->high);
 	while (got > 0 && !cursor.done) {
-		got = crab_cursor_read(walk->store, &cursor, records, RECORDS);
+		got = crab_cursor_scan(engine, ops, &cursor, records, RECORDS);
 		leaf->records += got > 0 ? got : 0;
 	}
 	leaf->quarantined = got < 0;

@@ -12,7 +12,7 @@ goldens=("$golden"/*.gz "$golden"/nvtree/*.gz "$golden"/fastfair/*.gz "$golden"/
 	"$golden"/nbtree/*.gz)
 layouts=(crab/slotted crab/sorted nvtree/append fastfair/shift clfb/inplace clfb/twin clfb/encoded nbtree/adr \
 	nbtree/eadr)
-suite $((6 * ${#layouts[@]} + ${#goldens[@]} + 23))
+suite $((6 * ${#layouts[@]} + ${#goldens[@]} + 25))
 
 # fresh FILE ENGINE/LAYOUT: 2000 records with every third key
 fresh()
@@ -120,6 +120,14 @@ truncate -s 64K blank.img
 t "no store" 3 '' 'tree: no store that can be read' "$crabctl" --image blank.img tree
 "$crabctl" --image v.img format --size 64K --engine volatile > /dev/null
 t "an engine without a tree on the media" 0 '^leaves    0 of ' '' "$crabctl" --image v.img tree
+
+for kind in blobs names; do
+	rm -f k.img
+	"$crabctl" --image k.img format --size 1M --$kind > /dev/null
+	"$crabctl" --image k.img set 1 x
+	"$crabctl" --image k.img set 2 y
+	t "a sound store of $kind" 0 '^records   2, ' '' "$crabctl" --image k.img tree
+done
 
 poke()
 {
