@@ -236,11 +236,12 @@ static int rm(struct target *target, struct args *args)
 	return err ? fail(target, err, "rm %" PRIu64, args->key) : EXIT_OK;
 }
 
-static void ls_entry(const struct crabtree_entry *entry, struct json_object *array)
+/* @count: elements of JSON, or NULL */
+static void ls_entry(const struct crabtree_entry *entry, uint64_t *count)
 {
 	struct json_object *json;
 
-	if (!array) {
+	if (!count) {
 		printf("%" PRIu64 " %" PRIu32 " %" PRIu64 "%s\n", (uint64_t)entry->key, entry->bytes,
 		       (uint64_t)entry->version, entry->status ? " damaged" : "");
 		return;
@@ -250,24 +251,50 @@ static void ls_entry(const struct crabtree_entry *entry, struct json_object *arr
 	json_u64(json, "bytes", entry->bytes);
 	json_u64(json, "version", entry->version);
 	json_object_object_add(json, "damaged", json_object_new_boolean(entry->status != 0));
-	json_object_array_add(array, json);
+	json_element(json, count);
+}
+
+/* As of scan: a quarantined range, from @from to the cursor, is reported, and the list goes on after it */
+static int ls_damaged(struct target *target, const struct crabtree_cursor *cursor, uint64_t from)
+{
+	uint64_t to = cursor->done ? CRABTREE_KEY_RESERVED : cursor->next;
+
+	if (to <= from)
+		return fail(target, -EUCLEAN, "ls");
+	fail(target, -EUCLEAN, "ls: keys %" PRIu64 " to %" PRIu64 " left out", from, to - 1);
+	return EXIT_OK;
+}
+
+/* The error that ends the list, as an exit code; @gaps: are ranges left out? */
+static int ls_entries(struct target *target, uint64_t *count, bool *gaps)
+{
+	struct crabtree_entry entry[LIST_CHUNK];
+	struct crabtree_cursor cursor;
+	int i, n, code = EXIT_OK;
+	uint64_t from;
+
+	crabtree_cursor_init(&cursor, 0, CRABTREE_KEY_RESERVED - 1);
+	do {
+		from = cursor.next;
+		n = crabtree_list(target->ct, &cursor, entry, LIST_CHUNK);
+		for (i = 0; i < n; i++)
+			ls_entry(&entry[i], count);
+		*gaps |= n == -EUCLEAN;
+		if (n < 0)
+			code = n == -EUCLEAN ? ls_damaged(target, &cursor, from) : fail(target, n, "ls");
+	} while (n && !code);
+	return code;
 }
 
 static int ls(struct target *target)
 {
-	struct json_object *array = target->json ? json_object_new_array() : NULL;
-	struct crabtree_entry entry[LIST_CHUNK];
-	struct crabtree_cursor cursor;
-	int i, n;
+	uint64_t count = 0;
+	bool gaps = false;
+	int code = ls_entries(target, target->json ? &count : NULL, &gaps);
 
-	crabtree_cursor_init(&cursor, 0, CRABTREE_KEY_RESERVED - 1);
-	while ((n = crabtree_list(target->ct, &cursor, entry, LIST_CHUNK)) > 0)
-		for (i = 0; i < n; i++)
-			ls_entry(&entry[i], array);
-	if (!n)
-		return array ? json_print(array) : EXIT_OK;
-	json_object_put(array);
-	return fail(target, n, "ls");
+	if (target->json)
+		json_elements_end(count);
+	return gaps ? EXIT_FAILED : code;
 }
 
 static int with_target(struct target *target, unsigned int flags, struct args *args,

@@ -123,6 +123,9 @@ void json_text(struct json_object *object, const char *name, const char *text);
 /* As json_text(); a field of @len bytes may end without a NUL */
 void json_field(struct json_object *object, const char *name, const char *text, size_t len);
 int json_print(struct json_object *object);
+/* An array that is printed as it comes, so that any length needs no memory; @count: its elements so far */
+void json_element(struct json_object *object, uint64_t *count);
+void json_elements_end(uint64_t count);
 
 /**
  * struct record_writer - records as lines or as a JSON array

@@ -198,7 +198,6 @@ static void add_value(struct json_object *json, enum item_kind kind, const struc
 	}
 }
 
-/* One element of an array, which is printed as it comes */
 static void print_json(struct args *args, char mark, enum item_kind kind, const struct item *item)
 {
 	struct json_object *json = json_object_new_object();
@@ -212,10 +211,7 @@ static void print_json(struct args *args, char mark, enum item_kind kind, const 
 		json_u64(json, "key", item->key);
 	}
 	add_value(json, kind, item);
-	printf("%s\n  %s", args->printed++ ? "," : "[",
-	       json_object_to_json_string_ext(json, JSON_C_TO_STRING_SPACED |
-					      JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(json);
+	json_element(json, &args->printed);
 }
 
 static void print_one(struct args *args, char mark, const struct side *side)
@@ -272,7 +268,7 @@ int verb_diff(struct target *target, int argc, char **argv)
 	while (!code && (args.side[0].more || args.side[1].more) && !ferror(stdout))
 		code = step(&args);
 	if (!code && target->json)
-		puts(args.printed ? "\n]" : "[]");
+		json_elements_end(args.printed);
 	close_side(&args.side[0]);
 	close_side(&args.side[1]);
 	return code ? code : args.differ ? EXIT_NOT_FOUND : EXIT_OK;

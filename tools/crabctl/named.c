@@ -146,14 +146,19 @@ int named_rm(struct target *target, const char *name, const uint64_t *version)
 	return err ? fail(target, err, "rm %s", name) : EXIT_OK;
 }
 
-/* @arg: the array of JSON, or NULL */
+struct ls {
+	bool json;
+	uint64_t count;		/* elements of JSON */
+};
+
 static int ls_name(const struct crabtree_name *name, void *arg)
 {
-	struct json_object *array = arg, *json;
+	struct json_object *json;
+	struct ls *ls = arg;
 	char text[NAME_TEXT];
 
 	name_text(name->name, name->name_bytes, text);
-	if (!array) {
+	if (!ls->json) {
 		printf("%s %s %" PRIu32 " %" PRIu64 "%s\n", text, type_name(name->type),
 		       (uint32_t)name->bytes, (uint64_t)name->version,
 		       name->status ? " damaged" : "");
@@ -165,26 +170,21 @@ static int ls_name(const struct crabtree_name *name, void *arg)
 	json_u64(json, "bytes", name->bytes);
 	json_u64(json, "version", name->version);
 	json_object_object_add(json, "damaged", json_object_new_boolean(name->status != 0));
-	json_object_array_add(array, json);
+	json_element(json, &ls->count);
 	return 0;
 }
 
 int named_ls(struct target *target, const char *prefix)
 {
-	struct json_object *array = target->json ? json_object_new_array() : NULL;
+	struct ls ls = { .json = target->json };
 	struct crabtree_names range = {
 		.flags = prefix ? CRABTREE_NAMES_PREFIX : 0,
 		.end = (uintptr_t)prefix,
 		.end_bytes = prefix ? strlen(prefix) : 0,
 	};
-	int err = crabtree_names(target->ct, &range, ls_name, array);
+	int err = crabtree_names(target->ct, &range, ls_name, &ls);
 
-	int code = EXIT_OK;
-
-	/* Damage of a name is known at the end of the list, which is good */
-	if (array && (!err || err == -EUCLEAN))
-		code = json_print(array);
-	else
-		json_object_put(array);
-	return err ? fail(target, err, "ls") : code;
+	if (ls.json)
+		json_elements_end(ls.count);
+	return err ? fail(target, err, "ls") : EXIT_OK;
 }

@@ -97,6 +97,20 @@ int json_print(struct json_object *object)
 	return EXIT_OK;
 }
 
+/* Prints and frees @object */
+void json_element(struct json_object *object, uint64_t *count)
+{
+	printf("%s\n  %s", (*count)++ ? "," : "[",
+	       json_object_to_json_string_ext(object, JSON_C_TO_STRING_SPACED |
+					      JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(object);
+}
+
+void json_elements_end(uint64_t count)
+{
+	puts(count ? "\n]" : "[]");
+}
+
 void record_begin(struct record_writer *writer)
 {
 	writer->count = 0;

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 46
+suite 50
 c()
 {
 	"$crabctl" --image b.img "$@"
@@ -92,9 +92,17 @@ print(24 + json.load(open("leaves.json"))["list"][int(sys.argv[1])]["offset"])' 
 	rm -f copy3.img
 }
 damage 0
+t "ls has the keys after them, and fails" 3 '^60 2 [0-9]+$' 'ls: keys 0 to [0-9]+ left out: the media is damaged' \
+	"$crabctl" --image leaf.img ls
+"$crabctl" --image leaf.img ls --json > ls.json 2> err
+truth "ls --json, too" python3 -c 'import json
+assert [e["key"] for e in json.load(open("ls.json"))][-1] == 60'
 t "fsck: the first keys are lost" 1 '^lost: all keys from 0 to [0-9]+$' '' \
 	"$crabctl" --image leaf.img fsck copy3.img
 damage -1
+t "ls of a store whose last leaf is damaged" 3 '^1 1 [0-9]+$' 'ls: keys [0-9]+ to 18446744073709551614 left out' \
+	"$crabctl" --image leaf.img ls
+t "tree: this leaf alone is quarantined" 1 '^leaves .* 1 quarantined$' '' "$crabctl" --image leaf.img tree
 t "fsck: the last keys are lost" 1 '^lost: all keys from [0-9]+ to 18446744073709551614$' '' \
 	"$crabctl" --image leaf.img fsck copy3.img
 t "fsck: the others are there" 0 '^1$' '' "$crabctl" --image copy3.img cat 1

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 97
+suite 98
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -115,6 +115,33 @@ t "fsck: a value without a name" 1 '^lost: 1 values whose names are damaged$' ''
 t "a type in a store of blobs" 2 '' 'stores of names' sh -c "'$crabctl' --image b.img format --size 1M --blobs > f.out &&
 	'$crabctl' --image b.img set --type=u8 1 1"
 t "a prefix in a store of blobs" 2 '' 'store of names' "$crabctl" --image b.img ls x
+
+# The list is printed as it comes
+python3 - "$crabctl" <<'PYTHON'
+import itertools, subprocess, sys
+table = list(itertools.accumulate(range(8), lambda row, _: [c >> 1 ^ (c & 1) * 0x82F63B78 for c in row], initial=range(256)))[8]
+text, crc = bytearray(), 0xffffffff
+def add(line):
+    global crc
+    text.extend(line)
+    for byte in line:
+        crc = crc >> 8 ^ table[(crc ^ byte) & 255]
+add(b"# crabtree snapshot 2\n# uuid 00112233-4455-6677-8899-aabbccddeeff\n# engine crab slotted 1024\n# label n\n# kind names\n")
+for number in range(1, 20001):
+    add(b"u8 1 n/%08d\n\1\n" % number)
+    if number % 256 == 0:
+        add(b"# sum %08x\n" % (crc ^ 0xffffffff))
+add(b"# end 20000 %08x\n" % (crc ^ 0xffffffff))
+subprocess.run([sys.argv[1], "--image", "many.img", "restore", "--size=8M", "-"], input=text, stdout=subprocess.DEVNULL)
+PYTHON
+# most OPTION...: memory of ls, in KiB
+most()
+{
+	python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$crabctl" --image many.img ls "$@"
+}
+truth "ls --json of 20,000 names needs no more memory than ls" [ "$(most --json)" -lt "$(($(most) + 4096))" ]
 
 # Without a store
 truncate -s 64K blank.img
