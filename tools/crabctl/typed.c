@@ -7,7 +7,6 @@
 #include "crabctl.h"
 
 #include <errno.h>
-#include <iconv.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -235,22 +234,47 @@ struct json_object *typed_json(unsigned int type, const void *value, uint32_t by
 	return json;
 }
 
-/* UTF-16 has exactly the characters of Unicode */
+/* Bytes of a character, by its first one; 0: none begins so */
+static size_t utf8_lead(unsigned char c)
+{
+	if (c < 0xc0)
+		return c < 0x80;
+	if (c < 0xe0)
+		return 2;
+	if (c < 0xf0)
+		return 3;
+	return c < 0xf8 ? 4 : 0;
+}
+
+/* Bytes of the character at @text, of which @bytes are there; 0: it is none */
+static size_t utf8_length(const unsigned char *text, size_t bytes)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t i, n = utf8_lead(*text);
+	uint32_t code = *text & (0xff >> n);
+
+	if (n > bytes)
+		return 0;
+	for (i = 1; i < n; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (text[i] & 0x3f);
+	}
+	if (code < least[n] || code > 0x10ffff || (code & ~0x7ffU) == 0xd800)
+		return 0;
+	return n;
+}
+
+/* Not by iconv(), whose tables small systems leave out: a snapshot must be the same on all */
 bool is_utf8(const char *text, size_t bytes)
 {
-	char room[256], *to, *from = (char *)text;
-	iconv_t check = iconv_open("UTF-16LE", "UTF-8");
-	size_t left = sizeof(room), n = 0;
+	size_t at = 0, n;
 
-	if (check == (iconv_t)-1)
-		return true;
-	while (bytes) {
-		to = room;
-		left = sizeof(room);
-		n = iconv(check, &from, &bytes, &to, &left);
-		if (n == (size_t)-1 && errno != E2BIG)
-			break;
+	while (at < bytes) {
+		n = utf8_length((const unsigned char *)text + at, bytes - at);
+		if (!n)
+			return false;
+		at += n;
 	}
-	iconv_close(check);
-	return !bytes;
+	return true;
 }

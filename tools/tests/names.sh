@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 98
+suite 105
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -45,6 +45,7 @@ json "f64: -inf, too" "x['value'] == '-inf'" c get v --json
 typed f64 -nan nan
 json "f64: nan, too" "x['value'] == 'nan'" c get v --json
 typed text 'größer'
+typed text $'\xf4\x8f\xbf\xbf'
 typed bytes ab 6162
 wrong u8 256 'too large'
 wrong u32 x 'not a number'
@@ -53,6 +54,11 @@ wrong f64 1,5 'not a number'
 wrong f64 -1e999 'beyond the numbers of f64'
 wrong bool yes 'neither true nor false'
 wrong text $'\xff' 'not UTF-8'
+wrong text $'\xc1\xbf' 'not UTF-8'
+wrong text $'a\xed\xa0\x80' 'not UTF-8'
+wrong text $'\xf4\x90\x80\x80' 'not UTF-8'
+wrong text $'\xe2\x82' 'not UTF-8'
+truth "no table of the C library is needed for this" sh -c "! nm -D --undefined-only '$crabctl' | grep iconv"
 wrong u128 1 'not one of bytes'
 t "set --type=u32 motor" 0 '' '' c set --type=u32 plc/motor.hours 12
 t "get --hex" 0 '^0xc$' '' c get -x plc/motor.hours
