@@ -163,12 +163,13 @@ static int set_named(struct target *target, struct args *args, uint32_t bytes)
 	};
 	const char *wrong = NULL;
 
-	if (!args->file && bytes < sizeof(value))
-		wrong = typed_parse(named.type, args->text, value, &named.bytes);
+	if (bytes < sizeof(value))
+		wrong = args->file ? typed_wrong(named.type, value, bytes) :
+				     typed_parse(named.type, args->text, value, &named.bytes);
 	if (!wrong)
 		return named_set(target, args->name, &named, args->flags);
-	fprintf(stderr, "crabctl: set: %s: %s\n", args->text, wrong);
-	return EXIT_USAGE;
+	fprintf(stderr, "crabctl: set: %s: %s\n", args->file ? args->file : args->text, wrong);
+	return args->file ? EXIT_FAILED : EXIT_USAGE;
 }
 
 static int set_blob(struct target *target, struct args *args, uint32_t bytes)

@@ -153,8 +153,8 @@ static bool refuse_negative(int argc, char **argv)
 	for (i = 1; i < argc && strcmp(argv[i], "--"); i++) {
 		if (!is_negative(argv[i]))
 			continue;
-		fprintf(stderr, "crabctl: %s: a negative number; keys and values are 0 to 2^64-1\n",
-			argv[i]);
+		fprintf(stderr, "crabctl: %s: a negative number; keys and values are 0 to 2^64-1 (for a "
+			"value of i64 or f64, put -- before its name)\n", argv[i]);
 		return true;
 	}
 	return false;

@@ -6,6 +6,7 @@
 #include "typed.h"
 #include "crabctl.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -65,6 +66,12 @@ static const char *unsigned_parse(const char *text, uint32_t bytes, void *value)
 	return NULL;
 }
 
+/* The functions of the C library skip blanks before a number */
+static bool is_bare(const char *text, const char *end)
+{
+	return end > text && !*end && !isspace((unsigned char)*text);
+}
+
 static const char *signed_parse(const char *text, void *value)
 {
 	int64_t number;
@@ -72,7 +79,7 @@ static const char *signed_parse(const char *text, void *value)
 
 	errno = 0;
 	number = strtoll(text, &end, 10);
-	if (end == text || *end)
+	if (!is_bare(text, end))
 		return "not a number";
 	if (errno)
 		return "beyond -2^63 to 2^63-1";
@@ -87,7 +94,7 @@ static const char *float_parse(const char *text, void *value)
 
 	errno = 0;
 	number = strtod(text, &end);
-	if (end == text || *end)
+	if (!is_bare(text, end))
 		return "not a number";
 	if (errno == ERANGE && isinf(number))
 		return "beyond the numbers of f64; infinity is inf";
@@ -184,6 +191,14 @@ static bool is_number(unsigned int type, uint32_t bytes)
 	if (type == CRABTREE_TYPE_I64 || type == CRABTREE_TYPE_F64)
 		return bytes == 8;
 	return bytes && bytes == unsigned_bytes(type);
+}
+
+const char *typed_wrong(unsigned int type, const void *value, uint32_t bytes)
+{
+	if (type == CRABTREE_TYPE_TEXT)
+		return is_utf8(value, bytes) ? NULL : "not UTF-8";
+	return type == CRABTREE_TYPE_BYTES || is_number(type, bytes) ? NULL :
+	       "not of the length of its type";
 }
 
 void typed_print(unsigned int type, const void *value, uint32_t bytes, bool hex)

@@ -29,6 +29,9 @@ const char *type_name(unsigned int type);
  */
 const char *typed_parse(unsigned int type, const char *text, void *value, uint32_t *bytes);
 
+/* NULL, or the error in bytes that are to be a value of a type */
+const char *typed_wrong(unsigned int type, const void *value, uint32_t bytes);
+
 /* Prints a value: a number in decimal or, with @hex, in hexadecimal; a text as it is; bytes in hexadecimal */
 void typed_print(unsigned int type, const void *value, uint32_t bytes, bool hex);
 

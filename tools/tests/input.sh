@@ -52,7 +52,7 @@ usage "key: fraction" 'key 1.5: not a number' get 1.5
 usage "key: exponent" 'key 1e3: not a number' get 1e3
 usage "key: negative" '-5: a negative number; keys and values are 0 to' get -5
 usage "key: negative behind --" 'key -5: a negative number' get -- -5
-usage "value: negative" '-1: a negative number' put 1 -1
+usage "value: negative" '-1: a negative number.* put -- before its name' put 1 -1
 usage "value: negative hexadecimal" '-0x1: a negative number' put 1 -0x1
 usage "key: too large" 'key 18446744073709551616: larger than 2\^64-1' get 18446744073709551616
 usage "key: far too large" 'larger than 2\^64-1' get 99999999999999999999999999

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 105
+suite 109
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -50,6 +50,8 @@ typed bytes ab 6162
 wrong u8 256 'too large'
 wrong u32 x 'not a number'
 wrong i64 9223372036854775808 'beyond'
+wrong i64 ' 5' 'not a number'
+wrong f64 ' 5' 'not a number'
 wrong f64 1,5 'not a number'
 wrong f64 -1e999 'beyond the numbers of f64'
 wrong bool yes 'neither true nor false'
@@ -60,6 +62,9 @@ wrong text $'\xf4\x90\x80\x80' 'not UTF-8'
 wrong text $'\xe2\x82' 'not UTF-8'
 truth "no table of the C library is needed for this" sh -c "! nm -D --undefined-only '$crabctl' | grep iconv"
 wrong u128 1 'not one of bytes'
+printf 'a\377' > two
+t "a text that is not UTF-8, of a file" 3 '' 'two: not UTF-8' c set --type=text --file two v
+t "a number of another length, of a file" 3 '' 'two: not of the length' c set --type=u32 --file two v
 t "set --type=u32 motor" 0 '' '' c set --type=u32 plc/motor.hours 12
 t "get --hex" 0 '^0xc$' '' c get -x plc/motor.hours
 json "get --json" "x['type'] == 'u32' and x['value'] == 12" c get plc/motor.hours --json
