@@ -75,7 +75,7 @@ int format_refused(struct target *target, int err, const char *verb);
 const char *number_parse(const char *text, uint64_t *number);
 uint64_t number_arg(struct argp_state *state, const char *what, const char *text);
 uint64_t key_arg(struct argp_state *state, const char *text);
-uint64_t size_arg(struct argp_state *state, const char *what, const char *text);
+uint64_t image_size_arg(struct argp_state *state, const char *text);
 uint32_t leaf_arg(struct argp_state *state, const char *text);
 bool uuid_parse(const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
 void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);

@@ -116,7 +116,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		uuid_arg(state, arg, format->uuid);
 		return 0;
 	case OPT_SIZE:
-		args->size = size_arg(state, "--size", arg);
+		args->size = image_size_arg(state, arg);
 		return 0;
 	default:
 		return parse_rest(key, arg, state);

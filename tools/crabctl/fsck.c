@@ -397,7 +397,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = args->target;
 		return 0;
 	case OPT_SIZE:
-		args->size = size_arg(state, "--size", arg);
+		args->size = image_size_arg(state, arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->to)

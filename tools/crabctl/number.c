@@ -4,6 +4,7 @@
  * hexadecimal, without blanks. A leading zero does not mean octal.
  */
 #include "crabctl.h"
+#include "partial.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -94,7 +95,7 @@ static unsigned int suffix_shift(char suffix)
 }
 
 /* A number of bytes: 4096, 16K, 16M, 1G */
-uint64_t size_arg(struct argp_state *state, const char *what, const char *text)
+static uint64_t size_arg(struct argp_state *state, const char *what, const char *text)
 {
 	size_t len = strlen(text);
 	unsigned int shift = len ? suffix_shift(text[len - 1]) : 0;
@@ -106,6 +107,15 @@ uint64_t size_arg(struct argp_state *state, const char *what, const char *text)
 	if (wrong)
 		argp_error(state, "%s %s: %s", what, text, wrong);
 	return number << shift;
+}
+
+uint64_t image_size_arg(struct argp_state *state, const char *text)
+{
+	uint64_t bytes = size_arg(state, "--size", text);
+
+	if (!bytes || bytes % IMAGE_PAGE)
+		argp_error(state, "--size %s: not a multiple of %u", text, IMAGE_PAGE);
+	return bytes;
 }
 
 uint32_t leaf_arg(struct argp_state *state, const char *text)

@@ -90,7 +90,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		restore->format.leaf_bytes = leaf_arg(state, arg);
 		return 0;
 	case OPT_SIZE:
-		restore->size = size_arg(state, "--size", arg);
+		restore->size = image_size_arg(state, arg);
 		return 0;
 	case OPT_COMMITS:
 		restore->format.flags |= CRABTREE_FORMAT_COMMITS;

@@ -35,7 +35,7 @@ CRABTREE_DEVICE=nodev2 t "-d goes before CRABTREE_DEVICE" 3 '' 'nodev3: no such'
 
 t "format --size too small" 3 '' 'the region is too small' "$crabctl" --image s format --size 16K
 truth "leaves no file" [ ! -e s ]
-t "format --size not a multiple of a page" 3 '' 'create: Invalid argument' \
+t "format --size not a multiple of a page" 2 '' 'not a multiple of 4096' \
 	"$crabctl" --image s format --size 100001
 t "format: unknown engine" 3 '' "unknown engine 'foo'" \
 	"$crabctl" --image s format --size 1M --engine foo

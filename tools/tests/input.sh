@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 45
+suite 49
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -67,6 +67,11 @@ usage "load --batch too large" '--batch 4097: 1 to 4096' load --batch 4097 -
 usage "leaf size not a power of two" '--leaf-size 1000: a power of two' format --leaf-size 1000
 usage "leaf size too large" '--leaf-size 16K: a power of two' format --leaf-size 16K
 usage "label too long" 'longer than 31 bytes' format --label "$(printf '%032d' 0)"
+for verb in format "restore x" "fsck x"; do
+	# shellcheck disable=SC2086	# verb and argument
+	usage "${verb% x}: a size of no whole pages" '--size 10000: not a multiple of 4096' $verb --size 10000
+done
+usage "no size" '--size 0: not a multiple of 4096' format --size 0
 usage "uuid malformed" 'uuid 1234: not of the form' format --uuid 1234
 t "--size without --image" 2 '' '--size is for --image' "$crabctl" format --size 1M
 same "the image was not touched" before i.img
