@@ -10,6 +10,7 @@
 #define CRABCTL_H
 
 #include <argp.h>
+#include <errno.h>
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,6 +82,12 @@ bool uuid_parse(const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
 void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
 
 #define SIZE_TRIALS	10
+
+/* Is it the error of an image that is too small: for all, or for one value? */
+static inline bool is_too_small(int err)
+{
+	return err == -ENOSPC || err == -EMSGSIZE;
+}
 
 /* The size of an image that is tried after @n others were too small: 1/16 more, 3/16, 7/16 ... */
 static inline uint64_t size_larger(uint64_t size, unsigned int n)

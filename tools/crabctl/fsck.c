@@ -273,7 +273,7 @@ static int refuse_small(struct args *args, const struct crabtree_info *info)
 	int err = -ENOSPC;
 	unsigned int n;
 
-	for (n = 0; err == -ENOSPC && n < SIZE_TRIALS; n++) {
+	for (n = 0; is_too_small(err) && n < SIZE_TRIALS; n++) {
 		args->size = size_larger(given, n);
 		err = make_copy(args, info);
 	}
@@ -288,7 +288,7 @@ static int make_and_place(struct args *args, const struct crabtree_info *info)
 {
 	int err = make_copy(args, info);
 
-	if (err == -ENOSPC)
+	if (is_too_small(err))
 		return refuse_small(args, info);
 	if (!err)
 		err = partial_place(&args->partial, false);

@@ -35,11 +35,6 @@ static int make_image(struct restore *restore, struct stream *stream,
 	return !err && fsync(partial->file) ? -errno : err;
 }
 
-static bool is_small(int err)
-{
-	return err == -ENOSPC || err == -EMSGSIZE;
-}
-
 /* The image was too small: finds a size that is not, by trial, and reports it */
 static int refuse_small(struct restore *restore, struct stream *stream,
 			const struct partial *partial)
@@ -49,7 +44,7 @@ static int refuse_small(struct restore *restore, struct stream *stream,
 	int err = -ENOSPC, n;
 
 	restore->format.flags |= CRABTREE_FORMAT_FORCE;
-	for (n = 0; is_small(err) && n < SIZE_TRIALS; n++) {
+	for (n = 0; is_too_small(err) && n < SIZE_TRIALS; n++) {
 		restore->size = size_larger(given, n);
 		if (partial_room(partial, restore->size))
 			break;
@@ -70,7 +65,7 @@ static int make(struct restore *restore, struct stream *stream, const struct par
 	if (err)
 		return fail_file(restore->target->image, err, "restore");
 	err = make_image(restore, stream, partial);
-	if (is_small(err))
+	if (is_too_small(err))
 		return refuse_small(restore, stream, partial);
 	return err ? fail_file(restore->target->image, err, "restore") : EXIT_OK;
 }

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 50
+suite 51
 c()
 {
 	"$crabctl" --image b.img "$@"
@@ -58,6 +58,8 @@ t "put is refused" 3 '' 'another kind' c put 1 2
 t "get is refused" 3 '' 'another kind' c get 1
 t "scan is refused" 3 - 'another kind' c scan
 t "check" 0 - - c check
+t "fsck into an image whose values are shorter" 3 '' 'fsck: 1048576 bytes are too few; --size=[0-9]+ is enough' \
+	c fsck --size 1M short.img
 python3 - b.img <<'PYTHON'
 import sys
 data = bytearray(open(sys.argv[1], "rb").read())
