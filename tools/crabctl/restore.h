@@ -16,6 +16,7 @@
  * @yes: do not ask
  * @format: engine, layout, size of leaves and flags that were asked for
  * @ct: the store that is filled
+ * @reason: of the image: why its format was refused
  */
 struct restore {
 	struct target *target;
@@ -25,6 +26,7 @@ struct restore {
 	bool yes;
 	struct crabtree_format format;
 	struct crabtree *ct;
+	char reason[128];
 };
 
 /* The steps, on @restore->ct; 0 or a negative errno. The check compares the number of items, too */

@@ -26,6 +26,8 @@ static int make_image(struct restore *restore, struct stream *stream,
 	if (err)
 		return err;
 	err = restore_format(restore, stream);
+	if (err)
+		crabtree_reason(restore->ct, restore->reason, sizeof(restore->reason));
 	if (!err)
 		err = restore_fill(restore, stream);
 	if (!err)
@@ -67,7 +69,11 @@ static int make(struct restore *restore, struct stream *stream, const struct par
 	err = make_image(restore, stream, partial);
 	if (is_too_small(err))
 		return refuse_small(restore, stream, partial);
-	return err ? fail_file(restore->target->image, err, "restore") : EXIT_OK;
+	if (!err)
+		return EXIT_OK;
+	if (*restore->reason)
+		return fail_file(restore->target->image, err, "restore (%s)", restore->reason);
+	return fail_file(restore->target->image, err, "restore, %s:%" PRIu64, stream->name, stream->line);
 }
 
 /* The stream is good, and the file that is there is locked */

@@ -158,6 +158,8 @@ static const char *open_error(const struct target *target, int err)
 		return "this crabctl was built without support for image files";
 	case -EINVAL:
 		return target->image ? "too small to be an image of a region" : strerror(EINVAL);
+	case -EROFS:	/* of an image, the file system */
+		return target->image ? strerror(EROFS) : crabtree_strerror(err);
 	case -EACCES:
 	case -EPERM:
 	case -ENOSPC:

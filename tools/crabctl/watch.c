@@ -221,6 +221,19 @@ static int watch_names(struct args *args)
 						       args->entries), true);
 }
 
+static int watch(struct args *args)
+{
+	struct target *target = args->target;
+	int code = target_store(target, "watch", args->from);
+
+	if (code)
+		return code;
+	if (!target->image)
+		return has_names(target) ? watch_names(args) : watch_keys(args);
+	fprintf(stderr, "crabctl: %s: watch: an image has no other writer\n", target->image);
+	return EXIT_FAILED;
+}
+
 int verb_watch(struct target *target, int argc, char **argv)
 {
 	struct args args = { .target = target };
@@ -230,9 +243,7 @@ int verb_watch(struct target *target, int argc, char **argv)
 	code = target_open(target, CRABTREE_OPEN_READONLY);
 	if (code)
 		return code;
-	code = target_store(target, "watch", args.from);
-	if (!code)
-		code = has_names(target) ? watch_names(&args) : watch_keys(&args);
+	code = watch(&args);
 	target_close(target);
 	return code;
 }

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 85
+suite 86
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -224,3 +224,11 @@ END
 [ "$(id -u)" = 0 ] && as=-m || as=-rm	# root mounts without a user namespace
 t "an image with holes on a full disk is not opened for writing" 0 '' 'disk/i.img: No space left on device' \
 	unshare "$as" sh sparse "$crabctl"
+cat > rofs << 'END'
+mount -t tmpfs tmpfs disk || exit 1
+cp i.img disk
+mount -o remount,ro disk
+exec "$1" --image disk/i.img put 1 1
+END
+t "a file system that is read-only, not a store" 3 '' 'disk/i.img: Read-only file system' \
+	unshare "$as" sh rofs "$crabctl"

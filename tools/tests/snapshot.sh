@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 86
+suite 88
 c()
 {
 	"$crabctl" "$@"
@@ -203,6 +203,10 @@ for byte in text:
         crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
 sys.stdout.buffer.write(text + b"# end 1 %08x\n" % (crc ^ 0xFFFFFFFF))
 PYTHON
+t "an unknown engine for an image" 3 '' "new.img: restore \(unknown engine 'none'\): Invalid argument" \
+	"$crabctl" --image new.img restore --engine none --size 64K s
+t "a leaf size that the layout cannot have" 3 '' 'new.img: restore \(leaf size 64 is not' \
+	"$crabctl" --image new.img restore --leaf-size 64 --size 64K s
 t "a snapshot of the engine volatile" 0 '1 records restored' 'the default is used' \
 	"$crabctl" --image v.img restore --size 256K volatile.s
 t "becomes a store that stays" 0 '^50$' '' "$crabctl" --image v.img get 5

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 84
+suite 85
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -135,3 +135,4 @@ json "a number above those of Unicode is not UTF-8" "x['label'] == r'\\xf4\\x90\
 l format --label $'\xed\xa0\x80 \xc1\x81 \xe4' --force --yes > /dev/null
 json "nor a surrogate, a longer form, or a part" \
 	"x['label'] == r'\\xed\\xa0\\x80 \\xc1\\x81 \\xe4'" l info --json
+t "watch of an image" 3 '' ': watch: an image has no other writer$' l watch
