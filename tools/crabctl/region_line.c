@@ -58,8 +58,10 @@ static bool take_text(struct parse *p, const char *word, const char *value, char
 	return true;
 }
 
-static bool take_spec(struct parse *p, const char *word)
+static bool take_spec(struct parse *p, const char *word, const char *value)
 {
+	if (!*value)
+		return refuse(p, word, "a value is missing");
 	if (p->line->spec[0])
 		return refuse(p, word, "a second region; each has its own line");
 	return take_text(p, word, word, p->line->spec, REGION_SPEC - sizeof(",readonly"));
@@ -111,7 +113,7 @@ static bool take_word(struct parse *p, const char *word)
 	if (!word[len])
 		return refuse(p, word, "not KEY=VALUE");
 	if (is_provider(word, len))
-		return take_spec(p, word);
+		return take_spec(p, word, value);
 	if (is_key(word, len, "label"))
 		return take_text(p, word, value, p->line->label, sizeof(p->line->label));
 	if (is_key(word, len, "group"))

@@ -8,8 +8,10 @@
  * and a second load finds that the region is there. Another device may have the number meanwhile,
  * so the file also has the region's name in sysfs.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,21 +235,38 @@ static void load_file(struct region_load *load, const char *path)
 	fclose(file);
 }
 
-void region_load_path(struct region_load *load, const char *path)
+static int is_conf(const struct dirent *entry)
 {
-	char pattern[4096];
-	struct stat st;
-	glob_t found;
-	size_t i;
+	const char *end = strrchr(entry->d_name, '.');
 
-	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
-		load_file(load, path);
+	return *entry->d_name != '.' && end && !strcmp(end, ".conf");
+}
+
+static void load_directory(struct region_load *load, const char *directory)
+{
+	struct dirent **files;
+	char path[PATH_MAX];
+	int i, n = scandir(directory, &files, is_conf, alphasort);
+
+	if (n < 0) {
+		fail_file(directory, -errno, "open");
+		load->bad++;
 		return;
 	}
-	snprintf(pattern, sizeof(pattern), "%s/*.conf", path);
-	memset(&found, 0, sizeof(found));
-	glob(pattern, 0, NULL, &found);
-	for (i = 0; i < found.gl_pathc; i++)
-		load_file(load, found.gl_pathv[i]);
-	globfree(&found);
+	for (i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, files[i]->d_name);
+		load_file(load, path);
+		free(files[i]);
+	}
+	free(files);
+}
+
+void region_load_path(struct region_load *load, const char *path)
+{
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		load_directory(load, path);
+	else
+		load_file(load, path);
 }

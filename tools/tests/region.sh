@@ -6,7 +6,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 54
+suite 57
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -117,6 +117,18 @@ t "content that is rejected: the cause" 1 '^crab0: ram=96K' \
 	'other.conf:1: ram=96K: no store "retain" here: not a crabtree store' c load other.conf
 truth "the region stays" [ "$(grep -c remove log)" = 0 ]
 : > log
+mkdir 'a[1]'
+echo ram=64K > 'a[1]/a.conf'
+t "a directory whose name is a pattern" 0 '^ram=64K$' '' c load --dry-run 'a[1]'
+mkdir noread
+chmod 0 noread
+cp "$crabctl" other	# root may read all
+chmod a+rx .
+as=$([ "$(id -u)" != 0 ] || echo setpriv --reuid 65534 --clear-groups)
+# shellcheck disable=SC2086	# words, or none
+t "a directory that may not be read" 1 '' 'noread: open: Permission denied' $as ./other region load --dry-run noread
+echo ram= > novalue
+t "a region without a value" 1 '' 'novalue:1: ram=: a value is missing' c load --dry-run novalue
 t "--dry-run: the causes" 1 '^reserve=crab$' ':1: colour=red' c load --dry-run conf
 truth "sends nothing" [ ! -s log ]
 # An attach writes to the region, so that a readonly= that is overlooked does harm
