@@ -12,6 +12,7 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/random.h>
 #include <linux/string.h>
 
 #include "model.h"
@@ -320,6 +321,7 @@ static void test_unlisted(void)
 	u64 key, word, i;
 	__le64 *at;
 
+	crab_host_seed(1);	/* with one in eighty two of the keys have one fingerprint */
 	begin("crab", "slotted", false);
 	at = (__le64 *)media.base;
 	for (key = 1; key < 8; key++)
