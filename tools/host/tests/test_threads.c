@@ -339,9 +339,9 @@ int main(int argc, char **argv)
 	directory = dirname(argv[0]);
 	if (crab_persist_init())
 		return 2;
+	run_attach();
 	for (i = 0; subjects[i].name; i++)
 		if (!only || !strcmp(subjects[i].layout, only))
 			run_subject(&subjects[i], subject_rounds(&subjects[i], rounds), seed + i);
-	run_attach();
 	return tap_done();
 }
