@@ -34,7 +34,7 @@
 #   make bench-ycsb	YCSB with LMDB, SQLite and Redis, into the documentation; some minutes
 #   make bench-profile	in which functions its operations spend that, into the documentation; some minutes
 #   make paper [PAPER=crab|nvtree|fastfair|clfb|nbtree]	a paper's evaluation, into the documentation; about an hour
-#   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, next to user space
+#   make bench-kernel [KEYS=1000000]	the benchmark's loop in a kernel, next to user space; calls of a device
 #   make style | docs		the checks of the sources and of the documentation
 #   make html			the documentation with a search, into out/html
 #   make newcomer	every command of README.md and of the first manual page, in bare Debians 12 and 13

@@ -204,10 +204,10 @@ def figures_of_size(run):
     slotted = SLOTTED
     for keys in [keys for keys in run.alone if keys >= run.many]:
         attach, region, used = (run.get("ns_wall", slotted, "attach", op, keys) for _, op in WORKLOADS["attach"])
-        what = command("attach", workload="attach", keys=keys)
-        yield Figure(f"attach, {grouped(keys)} keys, in readings of the region", over(attach, region), 3, what,
+        measured_by = command("attach", workload="attach", keys=keys)
+        yield Figure(f"attach, {grouped(keys)} keys, in readings of the region", over(attach, region), 3, measured_by,
                      f"{over(attach, used):.2f} of the leaves in use" if used else "")
-        yield Figure(f"attach, {grouped(keys)} keys, ns a key", attach, 4, what)
+        yield Figure(f"attach, {grouped(keys)} keys, ns a key", attach, 4, measured_by)
     worst, op = run.worst(lambda op: over(run.get("ns_cpu", slotted, "uniform", op, run.many),
                                           run.get("ns_cpu", slotted, "uniform", op, run.few)), OPS)
     yield Figure("ten times the keys, in times of the operation", worst, 2.2,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests that all reads agree on the keys that are lost with a page that cannot be read:
- * searches decide, and seeks, scans and cursors that skip a range are compared with them. Each page
- * of a small store fails in turn, under the attached store and before the next attach. Then each page
- * of leaves reads as other memory under the attached store, and seeks are tried.
+ * searches decide, and seeks, scans and cursors that skip a range are compared with them. The pages
+ * of a small store fail one after the other, under the attached store and before the next attach.
+ * Then they turn into other memory under the attached store, and seeks must keep to the ranges.
  */
 #include <string.h>
 #include <unistd.h>
