@@ -205,6 +205,8 @@ def figures_of_size(run):
     for keys in [keys for keys in run.alone if keys >= run.many]:
         attach, region, used = (run.get("ns_wall", slotted, "attach", op, keys) for _, op in WORKLOADS["attach"])
         measured_by = command("attach", workload="attach", keys=keys)
+        if keys > run.many:
+            measured_by += " --large"
         yield Figure(f"attach, {grouped(keys)} keys, in readings of the region", over(attach, region), 3, measured_by,
                      f"{over(attach, used):.2f} of the leaves in use" if used else "")
         yield Figure(f"attach, {grouped(keys)} keys, ns a key", attach, 4, measured_by)
