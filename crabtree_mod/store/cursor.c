@@ -104,10 +104,26 @@ static int cursor_answer(const struct crab_batch_op *ops, int n, struct crab_cur
 	return err;
 }
 
+/* Does no key leave the range of @from, the scan before it found them, or the order? */
+static bool cursor_is_in_order(const struct crab_cursor *from, const struct crab_record *found,
+			       int n)
+{
+	u64 least = from->next;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		if (found[i].key < least || found[i].key > from->end)
+			return false;
+		least = found[i].key + 1;
+	}
+	return true;
+}
+
 int crab_cursor_delete(struct crab_store *store, struct crab_cursor *cursor, u32 cap, u64 *deleted)
 {
 	struct crab_record found[CRAB_BATCH_CHUNK];
 	struct crab_batch_op ops[CRAB_BATCH_CHUNK];
+	struct crab_cursor from = *cursor;
 	int i, got;
 
 	if (crab_store_is_readonly(store))
@@ -115,6 +131,11 @@ int crab_cursor_delete(struct crab_store *store, struct crab_cursor *cursor, u32
 	got = crab_cursor_read(store, cursor, found, min(cap, CRAB_BATCH_CHUNK));
 	if (got <= 0)
 		return got;
+	/* A key that has changed on the media may be that of a record outside the range */
+	if (unlikely(!cursor_is_in_order(&from, found, got))) {
+		*cursor = from;
+		return -EUCLEAN;
+	}
 	for (i = 0; i < got; i++)
 		ops[i] = (struct crab_batch_op){ .verb = CRAB_VERB_DELETE, .key = found[i].key };
 	crab_store_batch(store, ops, got);

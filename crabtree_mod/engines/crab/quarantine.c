@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements quarantine at run time: memory under an attached store has failed.
+ * This file implements quarantine at run time: memory under an attached store has failed, or a read
+ * has found a key there that cannot be in its place.
  *
  * Invariant: on return no new access to the range of such a leaf begins. An access that is
- * under way ends as if the failure had come after it. Nothing here reads the media.
+ * under way ends as if the failure had come after it. Memory that has failed is not read here.
  *
  * A write that passed the store's test for read-only may begin later. It finds its own leaf
  * quarantined. If it is to change the structure, it finds the pool closed, even if the head of the
@@ -16,15 +17,14 @@
 #include <linux/sched.h>
 
 #include "access.h"
+#include "verify.h"
 
 /* Readers that are in the leaf begin again, and find it quarantined */
-static void leaf_quarantine(struct crab_leaf *leaf)
+static void leaf_quarantine(struct crab_leaf *leaf) __must_hold(&leaf->lock)
 {
-	crab_lock(&leaf->lock);
 	crab_leaf_begin(leaf);
 	WRITE_ONCE(leaf->quarantined, true);
 	crab_leaf_end(leaf);
-	crab_unlock(&leaf->lock);
 }
 
 u64 crab_tree_quarantine(struct crab_engine *engine, u64 from, u64 to)
@@ -41,10 +41,30 @@ u64 crab_tree_quarantine(struct crab_engine *engine, u64 from, u64 to)
 		offset = crab_leaf_offset(geo, leaf->number);
 		if (leaf->quarantined || offset >= to || offset + geo->leaf_bytes <= from)
 			continue;
+		crab_lock(&leaf->lock);
 		leaf_quarantine(leaf);
+		crab_unlock(&leaf->lock);
 		hit++;
 	}
 	WRITE_ONCE(tree->quarantined, tree->quarantined + hit);
 	mutex_unlock(&tree->smo_lock);
 	return hit;
+}
+
+int crab_tree_doubt(struct crab_tree *tree, u64 key)
+{
+	struct crab_leaf *leaf;
+
+	mutex_lock(&tree->smo_lock);
+	leaf = crab_leaf_find(tree, key);
+	crab_lock(&leaf->lock);
+	if (!leaf->quarantined) {
+		crab_pool_close(&tree->pool);
+		leaf_quarantine(leaf);
+		WRITE_ONCE(tree->quarantined, tree->quarantined + 1);
+		crab_smo_verify_failed(tree, leaf, "a key is out of order");
+	}
+	crab_unlock(&leaf->lock);
+	mutex_unlock(&tree->smo_lock);
+	return -EUCLEAN;
 }

@@ -42,7 +42,7 @@ static bool leaf_seek(const struct crab_tree *tree, const struct crab_leaf *leaf
 
 /*
  * The record nearest to @at in the leaf that holds it; -ENOENT: go on at @at, which is then
- * the nearest key of the neighbour's, unless @end
+ * the nearest key of the neighbour's, unless @end; -ERANGE: it is outside the range of the leaf
  */
 static int seek_leaf(struct crab_tree *tree, u64 *at, enum crab_seek_dir dir,
 		     struct crab_record *record, bool *end)
@@ -57,12 +57,15 @@ static int seek_leaf(struct crab_tree *tree, u64 *at, enum crab_seek_dir dir,
 		err = PTR_ERR_OR_ZERO(leaf);
 		if (err)
 			continue;
-		/* A key outside the range: the media has changed */
-		if (!leaf_seek(tree, leaf, *at, dir, record) || !crab_leaf_holds(leaf, record->key))
+		if (!leaf_seek(tree, leaf, *at, dir, record))
 			err = -ENOENT;
+		else if (!crab_leaf_holds(leaf, record->key))
+			err = -ERANGE;
 		next = dir == CRAB_SEEK_GE ? READ_ONCE(leaf->high) : READ_ONCE(leaf->low) - 1;
 	} while (!crab_reader_leave(&reader));
 	crab_reader_end(&reader);
+	if (err == -ERANGE)
+		return crab_tree_doubt(tree, *at);
 	*at = next;
 	*end = next == CRAB_KEY_EMPTY;		/* also below the lowest key */
 	return err;
@@ -157,6 +160,8 @@ static int scan_leaf(struct crab_tree *tree, u64 *at, u64 end, struct crab_recor
 		next = READ_ONCE(leaf->high);
 	} while (!crab_reader_leave(&reader));
 	crab_reader_end(&reader);
+	if (got == -EAGAIN)
+		return crab_tree_doubt(tree, *at);
 	if (got >= 0)
 		*at = next;
 	return got;

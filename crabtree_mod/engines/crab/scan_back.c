@@ -132,6 +132,8 @@ static int back_leaf(struct crab_tree *tree, struct back *back)
 					    back->cap, back->room);
 	} while (!crab_reader_leave(&reader));
 	crab_reader_end(&reader);
+	if (got == -EAGAIN)
+		return crab_tree_doubt(tree, back->at);
 	if (got >= 0)
 		back_advance(back, got, low);
 	return got;

@@ -180,6 +180,19 @@ static inline bool crab_tree_breathe(const struct crab_tree *tree)
  */
 u64 crab_tree_records(const struct crab_tree *tree);
 
+/**
+ * crab_tree_doubt() - quarantine a leaf: its content on the media has changed
+ * @tree: the tree
+ * @key: a key of the range, where a valid read found a record that cannot be in its place
+ *
+ * If the leaf is split meanwhile, the half with @key is quarantined, and another read finds the
+ * other.
+ *
+ * Context: may sleep; no lock.
+ * Return: -EUCLEAN; damage is noted.
+ */
+int crab_tree_doubt(struct crab_tree *tree, u64 key);
+
 /* Functions of struct crab_engine_ops, which documents them */
 int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo);
 struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab_geometry *geo,

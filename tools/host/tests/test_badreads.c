@@ -3,7 +3,8 @@
  * This file tests that all reads agree on the keys that are lost with a page that cannot be read:
  * searches decide, and seeks, scans and cursors that skip a range are compared with them. The pages
  * of a small store fail one after the other, under the attached store and before the next attach.
- * Then they turn into other memory under the attached store, and seeks must keep to the ranges.
+ * Then they turn into other memory under the attached store: seeks must keep to the ranges, and scans
+ * must not pass a leaf silently.
  */
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #define KEYS		(2 * RECORDS)	/* records have the odd ones */
 #define AROUND		2U		/* keys on each side of a border that are tried */
 #define MOVED		1200U		/* how far a key moves */
+#define VICTIM		549U		/* moves to a key that is another's */
 
 enum state {
 	ABSENT,
@@ -39,6 +41,9 @@ static const char * const bounded[][2] = {
 	{ "nvtree", "append" }, { "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" },
 	{ "nbtree", "adr" },
 };
+
+/* Those that know without the media how many records a leaf has */
+static const char * const counted[][2] = { { "crab", "slotted" }, { "crab", "sorted" } };
 
 static struct crab_store *store;
 static bool there[KEYS];
@@ -320,6 +325,96 @@ static void test_moved(const char *const *subject)
 	badmedia_end();
 }
 
+/* Removes the records up to @end; returns the first error */
+static int delete_to(u64 end, u64 *deleted)
+{
+	struct crab_cursor cursor;
+	int err = 0;
+
+	crab_cursor_init(&cursor, 0, end);
+	while (!cursor.done && !err)
+		err = crab_cursor_delete(store, &cursor, 64, deleted);
+	return err;
+}
+
+/* Returns the number of records that a scan finds which goes on after errors; @errors: of those */
+static u32 count_all(bool back, u32 *errors)
+{
+	struct crab_record record;
+	struct crab_cursor cursor;
+	u32 got = 0;
+	int n;
+
+	*errors = 0;
+	(back ? crab_cursor_init_back : crab_cursor_init)(&cursor, 0, KEYS - 1);
+	while (!cursor.done && *errors < KEYS) {
+		n = crab_cursor_read(store, &cursor, &record, 1);
+		got += max(n, 0);
+		*errors += n < 0;
+		if (n < 0)
+			crab_cursor_skip(store, &cursor);
+	}
+	return got;
+}
+
+/* A key turns into one of another leaf: a scan passes its leaf with one error, as all reads do */
+static void test_misplaced(const char *const *subject)
+{
+	struct crab_attach_report report;
+	u32 all, left, errors;
+	u64 deleted = 0, value;
+
+	badmedia_begin();
+	fill(subject);
+	store = badmedia_attach(&report);
+	all = count_all(false, &errors);
+	tap_check(!errors && there[VICTIM] && there[VICTIM + MOVED] && key_word(VICTIM), "no key");
+	tap_check(delete_to(VICTIM + MOVED / 2, &deleted), "the delete did not fail");
+	tap_check(!crab_store_search(store, VICTIM + MOVED, &value) &&
+		  value == BAD_VALUE(VICTIM + MOVED), "the record of another range is deleted");
+	left = count_all(false, &errors);
+	tap_ok(errors == 1 && left + deleted < all && left + deleted + 64 > all &&
+	       crab_store_is_readonly(store), "badmem: %s: a key out of place: %u errors, %u of %u left",
+	       subject[1], errors, left, all);
+	crab_store_detach(store);
+	badmedia_end();
+}
+
+/* All ones, but in the lines of the headers: under a sorted leaf they look like its end */
+static void scan_page(const char *const *subject, u64 page, bool back)
+{
+	const u32 leaf_bytes = leaf_bytes_of(subject[0], subject[1]);
+	struct crab_attach_report report;
+	u32 all, got, errors;
+	u64 at;
+
+	store = badmedia_attach(&report);
+	all = count_all(back, &errors);
+	for (at = page; at < page + BAD_PAGE; at += leaf_bytes)
+		memset(badmedia.base + at + CRAB_LINE, 0xff, leaf_bytes - CRAB_LINE);
+	got = count_all(back, &errors);
+	tap_check(errors || got == all, "page %llu: %u of %u records", page, got, all);
+	crab_store_detach(store);
+}
+
+/* Records turn into all ones: a scan returns all, or an error */
+static void test_ones(const char *const *subject)
+{
+	u64 page;
+	int back;
+
+	badmedia_begin();
+	page = round_up(fill(subject), BAD_PAGE);
+	for (; page < BAD_SIZE; page += BAD_PAGE) {
+		for (back = 0; back < 2 && is_used(page); back++) {
+			scan_page(subject, page, back);
+			fill(subject);
+		}
+	}
+	tap_ok(true, "badmem: %s: a scan of all ones fails", subject[1]);
+	badmedia_end();
+}
+
 int main(void)
 {
 	u32 i;
@@ -333,5 +428,9 @@ int main(void)
 		test_changed(subjects[i]);
 	for (i = 0; i < ARRAY_SIZE(bounded); i++)
 		test_moved(bounded[i]);
+	for (i = 0; i < ARRAY_SIZE(counted); i++)
+		test_misplaced(counted[i]);
+	for (i = 0; i < ARRAY_SIZE(counted); i++)
+		test_ones(counted[i]);
 	return tap_done();
 }

@@ -291,28 +291,38 @@ static __always_inline void order_copy(const struct crab_tree *tree, const struc
 	order_copy_four(media, words, order - i * bytes, wide, records - i);
 }
 
-/* The leaf's range shows whether a limit is inside it */
-static __always_inline u32 order_read(const struct crab_reader *reader, const void *order,
+/*
+ * The leaf's range shows whether a limit is inside it. The media may have changed: not each key is
+ * compared, for there are many, but the last one, after which the scan continues
+ */
+static __always_inline int order_read(const struct crab_reader *reader, const void *order,
 				      bool wide, u32 count, u64 start, u64 end,
 				      struct crab_record *records, u32 cap)
 {
 	const struct crab_tree *tree = reader->tree;
 	const struct crab_leaf *leaf = reader->leaf;
+	u64 low = READ_ONCE(leaf->low), high = READ_ONCE(leaf->high) - 1;
 	u32 from = 0, to = count;
 
-	if (start > READ_ONCE(leaf->low))
+	if (start > low) {
 		from = order_find(tree, leaf, order, wide, count, start);
-	if (end < READ_ONCE(leaf->high) - 1)
+		low = start;
+	}
+	if (end < high) {
 		to = order_find(tree, leaf, order, wide, count, end + 1);
+		high = end;
+	}
 	to = max(from, to);
 	count = min(to - from, cap);
 	if (reader->last)
 		from = to - count;
 	order_copy(tree, leaf, order, wide, from, count, records);
+	if (unlikely(count && records[reader->last ? 0 : count - 1].key - low > high - low))
+		return -EAGAIN;
 	return count;
 }
 
-static u32 order_scan(const struct crab_reader *reader, const void *order, u32 count, u64 start,
+static int order_scan(const struct crab_reader *reader, const void *order, u32 count, u64 start,
 		      u64 end, struct crab_record *records, u32 cap)
 {
 	if (order_is_wide(reader->tree))
@@ -321,7 +331,7 @@ static u32 order_scan(const struct crab_reader *reader, const void *order, u32 c
 }
 
 /* For few slots, which fit on the stack */
-static noinline u32 order_scan_narrow(struct crab_reader *reader, u64 start, u64 end,
+static noinline int order_scan_narrow(struct crab_reader *reader, u64 start, u64 end,
 				      struct crab_record *records, u32 cap)
 {
 	const struct crab_tree *tree = reader->tree;
@@ -335,7 +345,7 @@ static noinline u32 order_scan_narrow(struct crab_reader *reader, u64 start, u64
 	return order_scan(reader, order, count, start, end, records, cap);
 }
 
-static noinline u32 order_scan_wide(struct crab_reader *reader, u64 start, u64 end,
+static noinline int order_scan_wide(struct crab_reader *reader, u64 start, u64 end,
 				    struct crab_record *records, u32 cap, u16 *room)
 {
 	const struct crab_tree *tree = reader->tree;

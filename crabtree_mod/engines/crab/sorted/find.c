@@ -177,6 +177,15 @@ bool crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *le
 	return true;
 }
 
+/* The result of a scan: the media may have changed, so the last key is compared */
+static int scan_end(const struct crab_leaf *leaf, u64 start, u64 end,
+		    const struct crab_record *records, u32 count)
+{
+	u64 low = max(start, READ_ONCE(leaf->low)), high = min(end, READ_ONCE(leaf->high) - 1);
+
+	return count && records[count - 1].key - low > high - low ? -EAGAIN : (int)count;
+}
+
 int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start, u64 end,
 		     struct crab_record *records, u32 cap)
 {
@@ -191,7 +200,9 @@ int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		if (slot != leaf->duplicate)
 			records[count++] = record;
 	}
-	return count;
+	if (slot < extent && count < cap && record.key >= READ_ONCE(leaf->high))
+		return -EAGAIN;
+	return scan_end(leaf, start, end, records, count);
 }
 
 int crab_sorted_scan_back(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start,
@@ -203,7 +214,7 @@ int crab_sorted_scan_back(const struct crab_tree *tree, const struct crab_leaf *
 	while (slot > first && count < cap)
 		if (--slot != leaf->duplicate)
 			records[count++] = crab_leaf_record(tree, leaf, slot);
-	return count;
+	return scan_end(leaf, start, end, records, count);
 }
 
 u32 crab_sorted_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,
