@@ -104,17 +104,18 @@ static int cursor_answer(const struct crab_batch_op *ops, int n, struct crab_cur
 	return err;
 }
 
-/* Does no key leave the range of @from, the scan before it found them, or the order? */
+/* Are the keys that a scan found on from @from in its range, and in its order? */
 static bool cursor_is_in_order(const struct crab_cursor *from, const struct crab_record *found,
 			       int n)
 {
-	u64 least = from->next;
+	u64 at = from->next;
 	int i;
 
 	for (i = 0; i < n; i++) {
-		if (found[i].key < least || found[i].key > from->end)
+		if (cursor_is_past(from, at, found[i].key) ||
+		    cursor_is_past(from, found[i].key, from->end))
 			return false;
-		least = found[i].key + 1;
+		at = found[i].key;
 	}
 	return true;
 }
