@@ -25,6 +25,7 @@
 
 #include "engines/crab/access.h"
 #include "engines/crab/run.h"
+#include "engines/select.h"
 #include "smo.h"
 
 #define ORDER_BITS	7
@@ -380,14 +381,6 @@ int crab_slotted_scan(struct crab_reader *reader, u64 start, u64 end,
 	return order_scan_wide(reader, start, end, records, cap, room);
 }
 
-static void records_swap(struct crab_record *records, u32 a, u32 b)
-{
-	struct crab_record record = records[a];
-
-	records[a] = records[b];
-	records[b] = record;
-}
-
 int crab_slotted_scan_back(struct crab_reader *reader, u64 start, u64 end,
 			   struct crab_record *records, u32 cap, u16 *room)
 {
@@ -396,7 +389,7 @@ int crab_slotted_scan_back(struct crab_reader *reader, u64 start, u64 end,
 	reader->last = true;
 	got = crab_slotted_scan(reader, start, end, records, cap, room);
 	for (i = 0; i < got / 2; i++)
-		records_swap(records, i, got - 1 - i);
+		swap(records[i], records[got - 1 - i]);
 	return got;
 }
 
@@ -429,38 +422,6 @@ static u32 order_part(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return below + (extra->key < middle);
 }
 
-/* Partitions [@from, @to): keys below a pivot, the pivot, the others; returns the pivot's place */
-static u32 records_part(struct crab_record *records, u32 from, u32 to)
-{
-	u32 at = from, i, last = to - 1;
-	u64 key;
-
-	records_swap(records, from + (to - from) / 2, last);
-	key = records[last].key;
-	for (i = from; i < last; i++) {
-		records_swap(records, i, at);
-		at += records[at].key < key;
-	}
-	records_swap(records, at, last);
-	return at;
-}
-
-/* Hoare's selection: keys are unique */
-void crab_order_halve(struct crab_record *records, u32 count, u32 keep)
-{
-	u32 from = 0, to = count, at;
-
-	while (to - from > 1) {
-		at = records_part(records, from, to);
-		if (at == keep)
-			return;
-		if (at < keep)
-			from = at + 1;
-		else
-			to = at;
-	}
-}
-
 /* crab_run_split() for unordered records, one of which has @key */
 static u32 order_run(const struct crab_leaf *leaf, u64 key, const struct crab_record *records,
 		     u32 count)
@@ -489,7 +450,7 @@ u32 crab_slotted_split(const struct crab_tree *tree, const struct crab_leaf *lea
 	if (min(below, count - below) >= count / 2 - count / 8 || unlikely(*low == CRAB_KEY_EMPTY))
 		return below;
 	keep = order_run(leaf, extra->key, records, count) ?: keep;
-	crab_order_halve(records, count, keep);
+	crab_select(records, count, keep);
 	*low = records[keep].key;
 	return keep;
 }

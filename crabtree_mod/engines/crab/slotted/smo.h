@@ -174,16 +174,6 @@ u32 crab_slotted_split(const struct crab_tree *tree, const struct crab_leaf *lea
 		       const struct crab_record *extra, struct crab_record *records, u64 *low)
 	__must_hold(&leaf->lock);
 
-/**
- * crab_order_halve() - select the records with the lowest keys
- * @records: the records
- * @count: number of records
- * @keep: number of records that go to the front; the next key is at @keep
- *
- * Context: any.
- */
-void crab_order_halve(struct crab_record *records, u32 count, u32 keep);
-
 /* check.c */
 
 /**

@@ -340,26 +340,43 @@ bool crab_ea_near(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 ke
 	return best != NB_SLOT_NONE;
 }
 
-static u32 sorted_once(const struct ea_tree *tree, const struct nb_leaf *leaf,
-		       struct crab_record *records, u32 *rank)
+/* One reading of all records, in the order of their slots; @rank: out: of the leaf */
+static u32 records_once(const struct ea_tree *tree, const struct nb_leaf *leaf,
+			struct crab_record *records, u32 *rank)
 {
-	u32 slot, count = 0, i;
-	struct crab_record r;
+	u32 slot, count = 0;
 	u64 word;
 
 	*rank = 0;
 	for (slot = 0; slot < tree->nb.room; slot++) {
 		word = ea_word(tree, leaf, slot);
 		*rank += slot_rank(word);
-		if (!ea_is_record(word))
-			continue;
-		r.key = ea_key(leaf, word);
-		r.value = ea_value(tree, leaf, slot);
-		for (i = count++; i && records[i - 1].key > r.key; i--)
-			records[i] = records[i - 1];
-		records[i] = r;
+		records[count].key = ea_key(leaf, word);
+		records[count].value = ea_value(tree, leaf, slot);
+		count += ea_is_record(word);
 	}
 	return count;
+}
+
+u32 crab_ea_records(const struct ea_tree *tree, const struct nb_leaf *leaf,
+		    struct crab_record *records)
+{
+	u32 rank;
+
+	return records_once(tree, leaf, records, &rank);
+}
+
+static void records_sort(struct crab_record *records, u32 count)
+{
+	struct crab_record r;
+	u32 i, at;
+
+	for (i = 1; i < count; i++) {
+		r = records[i];
+		for (at = i; at && records[at - 1].key > r.key; at--)
+			records[at] = records[at - 1];
+		records[at] = r;
+	}
 }
 
 u32 crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf,
@@ -368,8 +385,9 @@ u32 crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf,
 	u32 count, rank, readings = 0;
 
 	do
-		count = sorted_once(tree, leaf, records, &rank);
+		count = records_once(tree, leaf, records, &rank);
 	while (is_disturbed(tree, leaf, rank, &readings));
+	records_sort(records, count);
 	return count;
 }
 

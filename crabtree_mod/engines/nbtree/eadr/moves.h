@@ -18,6 +18,28 @@
  */
 u64 crab_ea_smo_link(const struct ea_tree *tree, const struct nb_leaf *leaf);
 
+static inline __le64 *ea_link_at(const struct ea_tree *tree, const struct nb_leaf *leaf)
+{
+	return &nb_leaf_media(&tree->nb, leaf)->head.next;
+}
+
+/* How many fresh leaves hold so many records */
+static inline u32 ea_leaves_for(const struct ea_tree *tree, u32 count)
+{
+	return 2 * count <= tree->nb.room ? 1 : 2;
+}
+
+/**
+ * crab_ea_plan() - choose how many fresh leaves replace a leaf, and where the second one begins
+ * @tree: the tree
+ * @leaf: a full leaf
+ * @key: the key that needs room
+ * @split: out: the lowest key of the second one; the reserved key: there is none
+ * Context: RCU.
+ * Return: the number of leaves; or -EUCLEAN: the media has changed under the store.
+ */
+int crab_ea_plan(struct ea_tree *tree, const struct nb_leaf *leaf, u64 key, u64 *split);
+
 /**
  * crab_ea_smo_begin() - begin to move a full leaf to fresh ones (P5)
  * @write: the write

@@ -119,6 +119,17 @@ bool crab_ea_near(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 ke
 		  enum crab_seek_dir dir, struct crab_record *record);
 
 /**
+ * crab_ea_records() - read the records of a leaf while others may change it
+ * @tree: the tree
+ * @leaf: the leaf
+ * @records: out: in the order of their slots, each as it was during the call; room for a full leaf
+ * Context: RCU.
+ * Return: their number.
+ */
+u32 crab_ea_records(const struct ea_tree *tree, const struct nb_leaf *leaf,
+		    struct crab_record *records);
+
+/**
  * crab_ea_sorted() - read the records of a leaf
  * @tree: the tree
  * @leaf: the leaf

@@ -69,77 +69,7 @@ u64 crab_ea_smo_link(const struct ea_tree *tree, const struct nb_leaf *leaf)
 	return crab_link_to(&tree->nb.base.geo, leaf->number, leaf->birth);
 }
 
-static __le64 *link_of(const struct ea_tree *tree, const struct nb_leaf *leaf)
-{
-	return &nb_leaf_media(&tree->nb, leaf)->head.next;
-}
-
 /* Begin */
-
-/* The end of the range of a leaf with the link @word; 0: that leads to no leaf */
-static u64 high_by_link(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 word)
-{
-	const struct crab_geometry *geo = &tree->nb.base.geo;
-	u64 number = (word & CRAB_LINK_MASK) - 1;
-	struct nb_leaf *next;
-
-	if (word == crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->number), leaf->birth))
-		return CRAB_KEY_EMPTY;
-	next = number < geo->leaves ? READ_ONCE(tree->nb.by_number[number]) : NULL;
-	return next && word == crab_ea_smo_link(tree, next) ? next->low : 0;
-}
-
-/* As crab_ea_high(), but 0 if the link leads to no leaf: it is damaged, or @leaf moves */
-static u64 leaf_high(const struct ea_tree *tree, const struct nb_leaf *leaf)
-{
-	__le64 *at = link_of(tree, leaf);
-	u32 tries = EA_LINK_TRIES;
-	u64 word, high;
-
-	do {	/* Again if the leaf after it was replaced in between */
-		word = crab_load_acquire(tree->nb.base.media, at);
-		high = high_by_link(tree, leaf, word & ~EA_LINK_MARK);
-	} while (!high && crab_load_acquire(tree->nb.base.media, at) != word && --tries);
-	return high;
-}
-
-/* Does a leaf whose range ends at @high end a quarter? */
-static bool high_ends_quarter(u64 high)
-{
-	return high == CRAB_KEY_EMPTY || !(high & EA_KEY_BITS);
-}
-
-/* How many fresh leaves hold so many records */
-static u32 leaves_for(const struct ea_tree *tree, u32 count)
-{
-	return 2 * count <= tree->nb.room ? 1 : 2;
-}
-
-/*
- * One fresh leaf or two: how many, and where the second one begins. The media may have changed
- * under the store: the list never gets a leaf that begins outside the range of the old one.
- */
-static int smo_plan(struct ea_tree *tree, const struct nb_leaf *leaf, u64 key, u64 *split)
-{
-	struct crab_record records[NB_SLOTS_MAX];
-	u64 high = leaf_high(tree, leaf);
-	const char *fault;
-	u32 count;
-
-	*split = CRAB_KEY_EMPTY;
-	fault = high ? crab_ea_fault(tree, leaf, &count) : "link does not lead to the next leaf";
-	if (fault)
-		return ea_smo(leaf) ? 1 : crab_ea_damaged(tree, leaf, fault);
-	count = crab_ea_sorted(tree, leaf, records);
-	if (leaves_for(tree, count) == 1)
-		return 1;
-	/* Ascending keys fill their leaves */
-	*split = high_ends_quarter(high) && key > records[count - 1].key ?
-		 key : records[count / 2].key;
-	if (*split <= leaf->low || *split >= high)
-		return crab_ea_damaged(tree, leaf, "a key that splits it is out of its range");
-	return 2;
-}
 
 /* A write may begin after crab_ea_quarantine(), and complete the steps of others then */
 static bool is_failed(const struct nb_leaf *leaf)
@@ -304,14 +234,14 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 	if (ea_smo(leaf) || !leaf_is_full(tree, leaf))
 		return 0;
 	if (!*smo) {
-		*n = leaves_for(tree, crab_ea_count(tree, leaf));
+		*n = ea_leaves_for(tree, crab_ea_count(tree, leaf));
 		return -EAGAIN;
 	}
 	/* Pairs with smp_mb() in crab_ea_quarantine(), which may not have seen the fresh leaves */
 	smp_mb();
 	if (READ_ONCE(tree->nb.pool.closed))
 		return -ENOSPC;
-	needs = smo_plan(tree, leaf, key, &split);
+	needs = crab_ea_plan(tree, leaf, key, &split);
 	if (needs < 0)
 		return needs;
 	if (needs != *n)
@@ -414,7 +344,7 @@ static bool slot_freeze(struct nb_write *write, struct nb_leaf *leaf, u32 slot)
 static u64 link_freeze(struct nb_write *write, struct nb_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	__le64 *at = link_of(tree, leaf);
+	__le64 *at = ea_link_at(tree, leaf);
 	u32 tries = EA_LINK_TRIES;
 	u64 word;
 
@@ -494,7 +424,7 @@ static void fresh_join(struct nb_write *write, const struct ea_smo *smo, u64 nex
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct nb_leaf *last = smo->fresh[!!smo->fresh[1]];
 
-	crab_cas(write->flow, link_of(tree, last), 0, link_for(tree, last, next));
+	crab_cas(write->flow, ea_link_at(tree, last), 0, link_for(tree, last, next));
 }
 
 /* False: the leaf cannot be read, or a fresh one has failed: the caller links nothing */
@@ -546,7 +476,7 @@ static u64 smo_target(const struct ea_tree *tree, const struct nb_leaf *leaf,
 
 	if (ea_smo(leaf)->fresh[0])
 		return crab_ea_smo_link(tree, ea_smo(leaf)->fresh[0]);
-	next = crab_load(tree->nb.base.media, link_of(tree, leaf)) & ~EA_LINK_MARK;
+	next = crab_load(tree->nb.base.media, ea_link_at(tree, leaf)) & ~EA_LINK_MARK;
 	return link_for(tree, before, next);
 }
 
@@ -566,7 +496,7 @@ static struct nb_leaf *smo_bypass(struct nb_write *write, struct nb_leaf *leaf)
 		before = crab_ea_leaf_of(tree, leaf->low - 1);
 		if (!before || is_failed(before))
 			return ERR_PTR(-EUCLEAN);
-		at = link_of(tree, before);
+		at = ea_link_at(tree, before);
 	}
 	done = crab_cas(write->flow, at, old, smo_target(tree, leaf, before)) == old;
 	/* Otherwise the link was another one: the leaf before, while in the list, bypasses @leaf */

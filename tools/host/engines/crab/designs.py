@@ -21,7 +21,7 @@ SPLIT_LEAVES_BEHIND = """
     if (err) return err;
     count = crab_layout_collect(tree, leaf, tree->scratch);
     tree->scratch[count++] = extra;
-    crab_order_halve(tree->scratch, count, tree->slots / 2);
+    crab_select(tree->scratch, count, tree->slots / 2);
     count -= tree->slots / 2;
     crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);
     crab_smo_link(write, leaf, crab_smo_first_word(tree, &smo));
@@ -56,6 +56,7 @@ DESIGNS = [
 	crab_smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;""", SPLIT_LEAVES_BEHIND),
+        Edit(SPLIT, '#include "access.h"', '#include "access.h"\n#include "engines/select.h"'),
         Edit("engines/crab/slotted/read.c", "unlikely(value == void_value)",
              "unlikely(value == void_value || key - low >= span)"),
         Edit("engines/crab/slotted/check.c", "r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value",
