@@ -181,7 +181,7 @@ void crab_names_forget(struct crab_store *store)
 	down_write(&blobs->names_lock);
 	if (!crab_snap_any(store)) {
 		erased = blobs->erased;
-		blobs->erased = (struct crab_names){ };
+		crab_names_clear(&blobs->erased);
 	}
 	up_write(&blobs->names_lock);
 	crab_names_destroy(&erased);

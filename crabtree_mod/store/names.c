@@ -129,6 +129,13 @@ void crab_names_remove(struct crab_names *names, struct crab_name *name)
 	WRITE_ONCE(names->dram, names->dram - name_size(name->bytes));
 }
 
+void crab_names_clear(struct crab_names *names)
+{
+	names->root = NULL;
+	names->count = 0;
+	WRITE_ONCE(names->dram, 0);
+}
+
 void crab_names_destroy(struct crab_names *names)
 {
 	struct crab_name *name, *low;
@@ -143,5 +150,5 @@ void crab_names_destroy(struct crab_names *names)
 		kfree(name);
 		cond_resched();
 	}
-	*names = (struct crab_names){ };
+	crab_names_clear(names);
 }

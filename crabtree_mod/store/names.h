@@ -32,7 +32,7 @@ struct crab_name {
  * struct crab_names - the table
  * @root: a name, or NULL
  * @count: number of names
- * @dram: bytes of memory that they take
+ * @dram: bytes of memory that they take; read without the caller's lock
  */
 struct crab_names {
 	struct crab_name *root;
@@ -97,6 +97,13 @@ void crab_names_add(struct crab_names *names, struct crab_name *name);
  * Context: any.
  */
 void crab_names_remove(struct crab_names *names, struct crab_name *name);
+
+/**
+ * crab_names_clear() - make a table empty whose names are in another one now
+ * @names: out: empty
+ * Context: any.
+ */
+void crab_names_clear(struct crab_names *names);
 
 /**
  * crab_names_destroy() - free all names
