@@ -201,6 +201,12 @@ void crab_device_detach_store(struct crab_device *device, const char *reason)
 	crab_store_detach(store);
 }
 
+/* The error of calls after an attach that failed: a removal may have ended it, without a signal */
+static int device_attach_error(struct crab_device *device, int err)
+{
+	return err == -EINTR ? crab_device_interruption(device) : err;
+}
+
 /* Serves the store that attach returned, or makes calls return its error */
 static void device_calls_start(struct crab_device *device, struct crab_store *store,
 			       const struct crab_attach_report *report)
@@ -208,7 +214,7 @@ static void device_calls_start(struct crab_device *device, struct crab_store *st
 	mutex_lock(&device->lock);
 	device->report = *report;
 	if (IS_ERR(store)) {
-		WRITE_ONCE(device->error, PTR_ERR(store));
+		WRITE_ONCE(device->error, device_attach_error(device, PTR_ERR(store)));
 	} else {
 		device->store = store;
 		device->shown_readonly = crab_store_is_readonly(store);

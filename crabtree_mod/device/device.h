@@ -106,7 +106,7 @@ struct crab_store *crab_device_get_store(struct crab_device *device);
 void crab_device_put_store(struct crab_device *device);
 
 /**
- * crab_device_interruption() - the error of a call that was interrupted
+ * crab_device_interruption() - the error of a call, or an attach, that was interrupted
  * @device: the device; the call has not left it yet
  * Return: the error of later calls if the store is to be detached, else -EINTR: a fatal signal.
  */

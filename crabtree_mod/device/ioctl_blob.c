@@ -111,6 +111,8 @@ int crab_ioctl_erase(struct crab_device *device, const struct crabtree_erase *er
 	err = PTR_ERR_OR_ZERO(store);
 	if (!err) {
 		err = crab_verbs_erase(store, erase, name);
+		if (unlikely(err == -EINTR))
+			err = crab_device_interruption(device);
 		crab_device_put_store(device);
 	}
 	kvfree(name);

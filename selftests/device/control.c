@@ -484,6 +484,43 @@ TEST(observed, "a region is removed by force while its first watch or snapshot i
 	expect_sound(fd, 0);
 }
 
+/* Formats again and again until an error */
+static void *formatter(void *arg)
+{
+	struct crabtree_format f;
+	int rc;
+
+	(void)arg;
+	do {
+		format_args(&f, CRABTREE_FORMAT_FORCE, 0);
+		rc = call(shared_fd, CRABTREE_FORMAT, &f);
+		acknowledged += !rc;
+	} while (!rc);
+	REQUIRE(rc, -ENODEV);
+	return NULL;
+}
+
+/* The removal ends the attach within a FORMAT early */
+TEST(formatted, "a region is removed by force during a FORMAT, which ends with ENODEV")
+{
+	char path[32], answer[256];
+	pthread_t thread;
+	u32 round;
+
+	for (round = 0; round < 10; round++) {
+		add("ram=64K", path);
+		shared_fd = open_formatted(path);
+		acknowledged = 0;
+		REQUIRE(pthread_create(&thread, NULL, formatter, NULL), 0);
+		while (!acknowledged)
+			usleep(100);
+		usleep(500 * round);
+		REQUIRE(drop(path, " force", answer), 0);
+		REQUIRE(pthread_join(thread, NULL), 0);
+		close(shared_fd);
+	}
+}
+
 /* A child, because it cannot take the capability back */
 static int open_without(void (*lose)(void))
 {
