@@ -54,8 +54,9 @@ void crab_store_damaged(struct crab_store *store, const struct crab_damage *dama
 
 	snprintf(reason, sizeof(reason), "damaged at offset %llu: %s",
 		 damage->offset, damage->what);
+	/* Operations may find more meanwhile, and count it */
 	pr_err_ratelimited("store %08x: %s (%llu in all); read-only from now on\n",
-			   store->super.store_id, reason, damage->count);
+			   store->super.store_id, reason, READ_ONCE(damage->count));
 	crab_store_set_readonly(store, reason);
 }
 

@@ -22,6 +22,7 @@
 
 #include "linear.h"
 #include "model.h"
+#include "store/store_priv.h"
 #include "subject.h"
 #include "tap.h"
 
@@ -330,6 +331,37 @@ static void run_attach(void)
 	media_destroy(&media);
 }
 
+static bool damaging;
+
+static void *damage_run(void *arg)
+{
+	struct crab_store *store = arg;
+
+	while (__atomic_load_n(&damaging, __ATOMIC_RELAXED))
+		crab_engine_damaged(store->engine, 0, "a test");
+	return NULL;
+}
+
+/* A store turns read-only while more damage is found; ThreadSanitizer sees a plain load of its count */
+static void run_damage(void)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + ATTACH_LEAVES * 128);
+	struct crab_store *store;
+	pthread_t thread;
+
+	store = store_format_attach(&media, "", "", 128);
+	damaging = true;
+	pthread_create(&thread, NULL, damage_run, store);
+	while (!crab_store_is_readonly(store))
+		crab_store_look(store);
+	sched_yield();
+	__atomic_store_n(&damaging, false, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	tap_ok(crab_store_is_readonly(store), "a store turns read-only while more damage is found");
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(int argc, char **argv)
 {
 	u32 rounds = argc > 1 ? atoi(argv[1]) : ROUNDS, i;
@@ -340,6 +372,7 @@ int main(int argc, char **argv)
 	if (crab_persist_init())
 		return 2;
 	run_attach();
+	run_damage();
 	for (i = 0; subjects[i].name; i++)
 		if (!only || !strcmp(subjects[i].layout, only))
 			run_subject(&subjects[i], subject_rounds(&subjects[i], rounds), seed + i);
