@@ -29,7 +29,7 @@ struct watch {
 
 struct args {
 	struct target *target;
-	uint64_t count;		/* lines to print; 0: no end */
+	uint64_t count;		/* lines to print */
 	uint64_t printed;
 	struct watch watches[WATCHED];
 };
@@ -51,7 +51,7 @@ static void print_json(const char *time, const char *device, const char *from, c
 
 static bool is_complete(const struct args *args)
 {
-	return args->count && args->printed >= args->count;
+	return args->printed >= args->count;
 }
 
 /* Nothing after the last line that was asked for, also in the middle of a round */
@@ -191,7 +191,7 @@ static const struct argp argp = {
 
 int verb_events(struct target *target, int argc, char **argv)
 {
-	static struct args args;
+	static struct args args = { .count = UINT64_MAX };
 
 	args.target = target;
 	verb_parse(&argp, argc, argv, &args);

@@ -19,7 +19,7 @@ struct args {
 	struct target *target;
 	const char *from;	/* or the prefix of names */
 	const char *to;
-	uint64_t count;		/* changes to print; 0: no end */
+	uint64_t count;		/* changes to print */
 	uint64_t entries;
 	uint64_t printed;
 };
@@ -107,7 +107,7 @@ static void print_text(const struct crabtree_change *change)
 
 static bool is_done(const struct args *args)
 {
-	return ferror(stdout) || (args->count && args->printed >= args->count);
+	return ferror(stdout) || args->printed >= args->count;
 }
 
 static int read_changes(struct args *args, int fd)
@@ -236,7 +236,7 @@ static int watch(struct args *args)
 
 int verb_watch(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target };
+	struct args args = { .target = target, .count = UINT64_MAX };
 	int code;
 
 	verb_parse(&argp, argc, argv, &args);

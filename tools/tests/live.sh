@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 22
+suite 23
 c()
 {
 	"$out/tests/crabctl-fakedev" "$@"
@@ -46,6 +46,7 @@ json "metrics --json" "len(x) == 2 and x[0]['device'] == 'crab0' and x[1]['state
 
 t "events: the states first" 0 'Z crab0 ready$' '' c events --count 2
 cp out first
+t "events: none if none is asked for" 0 '' '' timeout 9 "$out/tests/crabctl-fakedev" events --count 0
 truth "and no more lines than asked for" [ "$(c events --count 1 | wc -l)" = 1 ]
 truth "with the reason" grep -q 'crab1 rejected: both superblocks are damaged$' first
 (sleep 0.3; echo readonly > "$class/crab0/state"; echo "damaged at offset 1" > "$class/crab0/reason") &

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 88
+suite 89
 c()
 {
 	"$crabctl" "$@"
@@ -132,6 +132,7 @@ run fake watch
 same "watch" out want
 run fake watch -n 2 5 6
 truth "watch -n" [ "$(wc -l < out)" = 2 ]
+t "watch -n 0 prints none" 0 '' '' fake watch -n 0
 fake watch -j > changes.json
 truth "watch --json" python3 -c 'import json
 x = [json.loads(line) for line in open("changes.json")]
