@@ -253,6 +253,18 @@ static int same_kind(const struct side *old, const struct side *new)
 	return EXIT_FAILED;
 }
 
+/* Also after an error, the array of JSON has an end */
+static int differences(struct args *args)
+{
+	int code = EXIT_OK;
+
+	while (!code && (args->side[0].more || args->side[1].more) && !ferror(stdout))
+		code = step(args);
+	if (args->target->json)
+		json_elements_end(args->printed);
+	return code;
+}
+
 int verb_diff(struct target *target, int argc, char **argv)
 {
 	static struct args args;
@@ -265,10 +277,8 @@ int verb_diff(struct target *target, int argc, char **argv)
 		code = open_side(&args.side[1]);
 	if (!code)
 		code = same_kind(&args.side[0], &args.side[1]);
-	while (!code && (args.side[0].more || args.side[1].more) && !ferror(stdout))
-		code = step(&args);
-	if (!code && target->json)
-		json_elements_end(args.printed);
+	if (!code)
+		code = differences(&args);
 	close_side(&args.side[0]);
 	close_side(&args.side[1]);
 	return code ? code : args.differ ? EXIT_NOT_FOUND : EXIT_OK;

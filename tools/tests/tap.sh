@@ -78,11 +78,17 @@ judge_text()
 # expression over it (x) is true
 json()
 {
-	local name=$1 expression=$2 wrong=
+	json_after 0 "$@"
+}
 
-	shift 2
+# json_after CODE NAME EXPRESSION COMMAND...: the same after an error
+json_after()
+{
+	local want=$1 name=$2 expression=$3 wrong=
+
+	shift 3
 	run "$@"
-	if [ "$code" != 0 ]; then
+	if [ "$code" != "$want" ]; then
 		wrong="exit code $code"
 	elif ! python3 -m json.tool < "$tmp/out" > /dev/null 2> "$tmp/err"; then
 		wrong="not JSON"
