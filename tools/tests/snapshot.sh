@@ -111,13 +111,14 @@ exec 9< s
 t "diff of a snapshot below /dev" 1 '^- 6 2$' '' c diff /dev/fd/9 file:b
 exec 9<&-
 t "diff of a pipe" 1 '^- 6 2$' '' c diff <(cat s) file:b
-# After an error in the middle, what is printed is still JSON
+# After an error in the middle, the output is still JSON
 cp b harmed
 offset=$(c --image harmed tree -j | python3 -c 'import json, sys; print(json.load(sys.stdin)["list"][-1]["offset"])')
 printf '!' | dd of=harmed bs=1 seek=$((offset + 24)) conv=notrunc 2> made
 json_after 3 "diff --json ends its array" "x[0] == {'side': 'new', 'key': 5, 'value': 5} and len(x) == 4" \
 	c diff -j s file:harmed
 for verb in scan "scan -r" dump; do
+	# shellcheck disable=SC2086	# several words
 	json_after 3 "$verb --json, too" "0 < len(x) < 700" c --image harmed $verb -j
 done
 json_after 3 "an array without elements" "x == []" c diff -j file:harmed file:harmed
