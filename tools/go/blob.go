@@ -90,20 +90,16 @@ type Entry struct {
 }
 
 // List calls fn for the keys from start to end, both included, in ascending order, until fn returns
-// false. It is not a snapshot.
+// false. It is not a snapshot. After a damaged range it goes on, and its error is a DamagedError.
 func (s *Store) List(start, end uint64, fn func(Entry) bool) error {
 	var cursor C.struct_crabtree_cursor
 	var entries [scanRecords]C.struct_crabtree_entry
 	C.crabtree_cursor_init(&cursor, C.uint64_t(start), C.uint64_t(end))
-	for {
-		count := C.crabtree_list(s.handle, &cursor, &entries[0], scanRecords)
-		if count <= 0 {
-			return check(count)
-		}
-		for _, one := range entries[:count] {
-			if !fn(Entry{uint64(one.key), uint64(one.version), uint32(one.bytes), one.status != 0}) {
-				return nil
-			}
-		}
+	read := func() C.int {
+		return C.crabtree_list(s.handle, &cursor, &entries[0], scanRecords)
 	}
+	return walk(&cursor, read, func(i C.int) bool {
+		one := &entries[i]
+		return fn(Entry{uint64(one.key), uint64(one.version), uint32(one.bytes), one.status != 0})
+	})
 }

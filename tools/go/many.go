@@ -10,7 +10,7 @@ import "C"
 const scanRecords = 256
 
 // Scan calls fn for the records from start to end, both included, in the order of their keys, until fn
-// returns false. It is not a snapshot.
+// returns false. It is not a snapshot. After a damaged range it goes on, and its error is a DamagedError.
 func (s *Store) Scan(start, end uint64, fn func(Record) bool) error {
 	var cursor C.struct_crabtree_cursor
 	C.crabtree_cursor_init(&cursor, C.uint64_t(start), C.uint64_t(end))
@@ -26,17 +26,12 @@ func (s *Store) ScanReverse(start, end uint64, fn func(Record) bool) error {
 
 func (s *Store) scan(cursor *C.struct_crabtree_cursor, fn func(Record) bool) error {
 	var records [scanRecords]C.struct_crabtree_record
-	for {
-		count := C.crabtree_cursor_read(s.handle, cursor, &records[0], scanRecords)
-		if count <= 0 {
-			return check(count)
-		}
-		for _, record := range records[:count] {
-			if !fn(Record{uint64(record.key), uint64(record.value)}) {
-				return nil
-			}
-		}
+	read := func() C.int {
+		return C.crabtree_cursor_read(s.handle, cursor, &records[0], scanRecords)
 	}
+	return walk(cursor, read, func(i C.int) bool {
+		return fn(Record{uint64(records[i].key), uint64(records[i].value)})
+	})
 }
 
 // Op is an operation of a batch, and its result afterwards.

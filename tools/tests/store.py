@@ -487,6 +487,50 @@ def files():
     tap.ok(raises(ValueError, store.search, 1), "a store that is closed")
 
 
+def walk_on(walk):
+    """All that a walk has, and the ranges that it left out."""
+    items, ranges = [], []
+    while True:
+        try:
+            for item in walk:
+                items.append(item)
+            return items, ranges
+        except crabtree.Error as error:
+            assert error.errno == errno.EUCLEAN
+            ranges.append(error.damaged)
+
+
+def spoil(path):
+    """Two leaves, each of which others follow."""
+    with open(path, "r+b") as image:
+        for leaf in (4, 8):
+            image.seek(16384 + leaf * 1024 + 24)
+            image.write(b"!")
+
+
+def damaged():
+    """Walks over damaged ranges have all that is not in them."""
+    with crabtree.create("spoilt.img", 1 << 20) as store:
+        store.update({key: key for key in range(3000)})
+    spoil("spoilt.img")
+    with crabtree.open("file:spoilt.img", readonly=True) as store:
+        items, ranges = walk_on(store.scan())
+        tap.ok(len(ranges) == 2 and [key for key, _ in items] ==
+               [key for key in range(3000) if not any(low <= key <= high for low, high in ranges)], "after damaged ranges")
+        down = walk_on(store.scan(reverse=True))
+        tap.ok(down[0] == items[::-1] and down[1] == ranges[::-1], "and in descending order")
+        tap.ok(walk_on(store.scan(0, ranges[0][0])) == (items[:ranges[0][0]], [(ranges[0][0],) * 2]), "up to the first one")
+        tap.ok(outcome(list, store) == (crabtree.Error, errno.EUCLEAN), "a list of all keys is an error")
+    with crabtree.create("spoilt_blobs.img", 1 << 20, blobs=True) as store:
+        for key in range(1000):
+            store.put(key, b"")
+    spoil("spoilt_blobs.img")
+    with crabtree.open("file:spoilt_blobs.img", readonly=True) as store:
+        items, ranges = walk_on(store.blobs())
+        tap.ok(ranges and [one.key for one in items] ==
+               [key for key in range(1000) if not any(low <= key <= high for low, high in ranges)], "of blobs, too")
+
+
 def threads():
     """Calls run concurrently with each other."""
     with crabtree.create("threads.img", 1 << 20) as store:
@@ -537,6 +581,7 @@ def main():
     blob_commits()
     limits()
     files()
+    damaged()
     threads()
     observers()
     sys.exit(tap.done())

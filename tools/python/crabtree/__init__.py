@@ -20,6 +20,7 @@ Threads may share a store; close() must come after their last call.
 import collections.abc
 import ctypes
 import errno
+import functools
 import os
 import uuid as uuids
 
@@ -28,6 +29,7 @@ from ._library import Error, check as _check, lib as _lib, u64 as _u64  # noqa: 
 from ._values import Committed, ValueOp, erase, put, test  # noqa: F401 pylint: disable=unused-import
 from ._variables import (NameChange, NameEntry, NameWatch, Variable,  # noqa: F401 pylint: disable=unused-import
                          Variables)
+from ._walk import Walk  # noqa: F401
 from ._watch import Change, Watch  # noqa: F401 pylint: disable=unused-import
 
 KEY_MAX = 2 ** 64 - 2
@@ -208,18 +210,15 @@ class Store(collections.abc.MutableMapping):
     # Many records
 
     def scan(self, start=0, end=KEY_MAX, reverse=False):
-        """Yield (key, value) of the keys from start to end, both included; with `reverse` from end to start.
+        """The (key, value) of the keys from start to end, both included; with `reverse` from end to start.
 
-        Not a snapshot."""
+        Not a snapshot. It is an iterator: after an Error about a damaged range, whose lowest and highest key are
+        `damaged` of the Error, it goes on after that range."""
         cursor = _library.Cursor()
         records = (_library.Record * _SCAN_RECORDS)()
         begin = _lib.crabtree_cursor_init_reverse if reverse else _lib.crabtree_cursor_init
         begin(ctypes.byref(cursor), _u64(start), _u64(end))
-        while True:
-            count = _check(self._call("cursor_read", ctypes.byref(cursor), records, len(records)))
-            if not count:
-                return
-            yield from [(record.key, record.value) for record in records[:count]]
+        return Walk(functools.partial(self._call, "cursor_read"), records, cursor, lambda one: (one.key, one.value))
 
     def batch(self, operations):
         """Do insert(), search() and delete() of this module; yields none of them before all are done.
@@ -279,15 +278,12 @@ class Store(collections.abc.MutableMapping):
         _check_key(self._call("erase", _u64(key), old), key)
 
     def blobs(self, start=0, end=KEY_MAX):
-        """Yield an Entry for each key from start to end, both included. Not a snapshot."""
+        """An Entry for each key from start to end, both included. Not a snapshot. An iterator as that of scan()."""
         cursor = _library.Cursor()
         entries = (_library.Entry * _SCAN_RECORDS)()
         _lib.crabtree_cursor_init(ctypes.byref(cursor), _u64(start), _u64(end))
-        while True:
-            count = _check(self._call("list", ctypes.byref(cursor), entries, len(entries)))
-            if not count:
-                return
-            yield from [Entry(one.key, one.bytes, one.version, one.status != 0) for one in entries[:count]]
+        return Walk(functools.partial(self._call, "list"), entries, cursor,
+                    lambda one: Entry(one.key, one.bytes, one.version, one.status != 0))
 
     @property
     def variables(self):

@@ -185,9 +185,10 @@ lib = load()
 
 class Error(OSError):
     """A call that failed; with its `errno`. After a commit `failed` is the number of the operation that the
-    error is about, from 0, or None."""
+    error is about, from 0, or None. `damaged` is the lowest and the highest key that a walk left out, or None."""
 
     failed = None
+    damaged = None
 
 
 def check(err, detail=""):

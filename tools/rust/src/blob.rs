@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //! This file has the calls for blobs: values of up to 64 KiB, in a store that was formatted for them.
 
-use crate::{check, ffi, found, Error, Result, Store, CREATE, ENOENT, REPLACE};
+use crate::{check, ffi, found, range, Error, Result, Store, CREATE, ENOENT, REPLACE};
 use std::ops::RangeInclusive;
 
 pub(crate) const IF_VERSION: u32 = 4;
@@ -26,12 +26,14 @@ pub struct Entry {
     pub damaged: bool,
 }
 
-/// The keys of a range in ascending order. Not a snapshot.
+/// The keys of a range in ascending order. Not a snapshot. After an EUCLEAN the iteration goes on after the range
+/// that [`Entries::damaged`] has.
 pub struct Entries<'a> {
     store: &'a Store,
     cursor: ffi::Cursor,
     read: Vec<ffi::Entry>,
     at: usize,
+    damaged: Option<RangeInclusive<u64>>,
 }
 
 impl Store {
@@ -107,11 +109,16 @@ impl Store {
         let mut cursor = ffi::Cursor::default();
         // SAFETY: the pointer is valid during the call
         unsafe { ffi::crabtree_cursor_init(&mut cursor, *keys.start(), *keys.end()) };
-        Entries { store: self, cursor, read: Vec::new(), at: 0 }
+        Entries { store: self, cursor, read: Vec::new(), at: 0, damaged: None }
     }
 }
 
 impl Entries<'_> {
+    /// The keys that the last error is about, from the lowest to the highest; none if it was not EUCLEAN.
+    pub fn damaged(&self) -> Option<RangeInclusive<u64>> {
+        self.damaged.clone()
+    }
+
     fn read(&mut self) -> Result<()> {
         let before = self.cursor.next;
         self.read.resize(ENTRIES, ffi::Entry::default());
@@ -121,8 +128,9 @@ impl Entries<'_> {
             ffi::crabtree_list(self.store.handle, &mut self.cursor, self.read.as_mut_ptr(), ENTRIES as u32)
         });
         self.read.truncate(count.unwrap_or(0) as usize);
-        if count.is_err() {
-            self.cursor.done |= self.cursor.next == before; // else it goes on, behind the damaged range
+        if let Err(error) = count {
+            self.damaged = range::left_out(&self.cursor, before, error);
+            self.cursor.done |= self.damaged.is_none();
         }
         count.map(|_| ())
     }

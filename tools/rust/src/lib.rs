@@ -44,6 +44,7 @@ const LE: u32 = 2;
 
 pub const ENOENT: i32 = 2;
 pub const ESTALE: i32 = 116;
+pub const EUCLEAN: i32 = 117;
 const EINVAL: i32 = 22;
 
 /// The highest key that can be stored.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //! This file iterates over a range of keys.
 //!
-//! Invariant: keys ascend strictly, from the back they descend, until both meet. After an error the iteration goes on, behind the damaged range if
-//! the library knows its end; otherwise it ends.
+//! Invariant: keys ascend strictly, from the back they descend, until both meet. After an error about a damaged range
+//! the iteration goes on after that range; after any other error it ends.
 
-use crate::{check, ffi, Error, Result, Store};
+use crate::{check, ffi, Error, Result, Store, EUCLEAN};
 use std::ops::{Bound, RangeBounds, RangeInclusive};
 
 const RECORDS: usize = 256;
@@ -14,14 +14,30 @@ struct End {
     cursor: ffi::Cursor,
     records: Vec<ffi::Record>,
     at: usize,
+    damaged: Option<RangeInclusive<u64>>,
 }
 
-/// The records of a range, in the order of their keys; `rev()` reverses it. Not a snapshot.
+/// The records of a range, in the order of their keys; `rev()` reverses it. Not a snapshot. After an EUCLEAN
+/// the iteration goes on after the range that [`Range::damaged`] has.
 pub struct Range<'a> {
     store: &'a Store,
     left: RangeInclusive<u64>,
     front: End,
     back: End,
+    damaged: Option<RangeInclusive<u64>>,
+}
+
+/// The keys that a cursor left out after an error, from `before` on; none if it did not move.
+pub(crate) fn left_out(cursor: &ffi::Cursor, before: u64, error: Error) -> Option<RangeInclusive<u64>> {
+    if error != Error(EUCLEAN) || (cursor.next == before && !cursor.done) {
+        return None;
+    }
+    Some(match (cursor.reverse, cursor.done) {
+        (false, true) => before..=cursor.end,
+        (false, false) => before..=cursor.next - 1,
+        (true, true) => cursor.end..=before,
+        (true, false) => cursor.next + 1..=before,
+    })
 }
 
 fn between(start: Option<u64>, end: Option<u64>) -> RangeInclusive<u64> {
@@ -44,7 +60,7 @@ impl Store {
         };
         let left = between(start, end);
         let (front, back) = (End::new(ffi::crabtree_cursor_init, &left), End::new(ffi::crabtree_cursor_init_reverse, &left));
-        Range { store: self, left, front, back }
+        Range { store: self, left, front, back, damaged: None }
     }
 }
 
@@ -53,7 +69,7 @@ impl End {
         let mut cursor = ffi::Cursor::default();
         // SAFETY: the pointer is valid during the call
         unsafe { init(&mut cursor, *keys.start(), *keys.end()) };
-        End { cursor, records: Vec::new(), at: 0 }
+        End { cursor, records: Vec::new(), at: 0, damaged: None }
     }
 
     fn read(&mut self, store: &Store) -> Result<()> {
@@ -70,7 +86,8 @@ impl End {
     fn read_or_end(&mut self, store: &Store) -> Result<()> {
         let before = self.cursor.next;
         self.read(store).map_err(|error: Error| {
-            self.cursor.done |= self.cursor.next == before;
+            self.damaged = left_out(&self.cursor, before, error);
+            self.cursor.done |= self.damaged.is_none();
             error
         })
     }
@@ -87,6 +104,13 @@ impl End {
     }
 }
 
+impl Range<'_> {
+    /// The keys that the last error is about, from the lowest to the highest; none if it was not EUCLEAN.
+    pub fn damaged(&self) -> Option<RangeInclusive<u64>> {
+        self.damaged.clone()
+    }
+}
+
 impl Iterator for Range<'_> {
     type Item = Result<(u64, u64)>;
 
@@ -97,6 +121,8 @@ impl Iterator for Range<'_> {
                 return None;
             }
             self.left = between(key.checked_add(1), Some(*self.left.end()));
+        } else {
+            self.damaged = self.front.damaged.take();
         }
         Some(found)
     }
@@ -110,6 +136,8 @@ impl DoubleEndedIterator for Range<'_> {
                 return None;
             }
             self.left = between(Some(*self.left.start()), key.checked_sub(1));
+        } else {
+            self.damaged = self.back.damaged.take();
         }
         Some(found)
     }

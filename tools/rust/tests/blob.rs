@@ -77,6 +77,25 @@ fn a_store_of_blobs_is_a_map() {
 }
 
 #[test]
+fn a_list_goes_on_after_damage() {
+    let path = image("damaged", 1 << 20);
+    let store = store(&path, "", true);
+    for key in 0..1000 {
+        store.put(key, &[]).unwrap();
+    }
+    store.close().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[16384 + 4 * 1024 + 24] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let store = Store::open_readonly(format!("file:{}", path.display())).unwrap();
+    let mut list = store.list(0..=KEY_MAX);
+    let keys: Vec<_> = list.by_ref().filter_map(Result::ok).map(|one| one.key).collect();
+    let damaged = list.damaged().unwrap();
+    assert!(keys.into_iter().eq((0..1000).filter(|key| !damaged.contains(key))));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn lengths_and_kinds() {
     let path = image("lengths", 8 << 20);
     let blobs = store(&path, "", true);

@@ -163,6 +163,41 @@ fn a_range_ends_where_both_ends_meet() {
 }
 
 #[test]
+fn a_range_goes_on_after_damage() {
+    let image = Image::new("damaged");
+    let store = image.store("", "");
+    for key in 0..3000 {
+        store.insert(key, key).unwrap();
+    }
+    store.close().unwrap();
+    let mut bytes = std::fs::read(&image.0).unwrap();
+    for leaf in [4, 8] {
+        bytes[16384 + leaf * 1024 + 24] ^= 1;
+    }
+    std::fs::write(&image.0, bytes).unwrap();
+    let store = Store::open_readonly(image.url()).unwrap();
+    let (mut range, mut keys, mut damaged) = (store.range(..), Vec::new(), Vec::new());
+    while let Some(found) = range.next() {
+        match found {
+            Ok((key, _)) => keys.push(key),
+            Err(error) => {
+                assert_eq!(error, Error(crabtree::EUCLEAN));
+                damaged.push(range.damaged().unwrap());
+            }
+        }
+    }
+    assert_eq!(damaged.len(), 2);
+    assert!(keys.iter().copied().eq((0..3000).filter(|key| !damaged.iter().any(|out| out.contains(key)))));
+    let mut range = store.range(..).rev();
+    assert_eq!(range.by_ref().filter_map(Result::ok).map(|(key, _)| key).collect::<Vec<_>>(), keys.into_iter().rev().collect::<Vec<_>>());
+    let mut back = store.range(..);
+    while back.damaged().is_none() {
+        back.next_back();
+    }
+    assert_eq!(back.damaged().as_ref(), damaged.last());
+}
+
+#[test]
 fn conditions_and_errors() {
     let image = Image::new("errors");
     let store = image.store("", "");

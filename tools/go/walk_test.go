@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// This file tests walks over damaged ranges.
+
+package crabtree
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Two damaged leaves, each of which others follow
+func spoil(t *testing.T, path string) *Store {
+	t.Helper()
+	name := strings.TrimPrefix(path, "file:")
+	data, err := os.ReadFile(name)
+	must(t, err)
+	for _, leaf := range []int{4, 8} {
+		data[16384+leaf*1024+24] ^= 1
+	}
+	must(t, os.WriteFile(name, data, 0o666))
+	store, err := OpenReadonly(path)
+	must(t, err)
+	return store
+}
+
+func isIn(ranges []KeyRange, key uint64) bool {
+	for _, one := range ranges {
+		if one.First <= key && key <= one.Last {
+			return true
+		}
+	}
+	return false
+}
+
+// The keys that a walk returned are those of 0 to count - 1 that are not in its damaged ranges
+func leftOut(t *testing.T, keys []uint64, count uint64, err error) {
+	t.Helper()
+	var damaged *DamagedError
+	if !errors.As(err, &damaged) || !errors.Is(err, syscall.EUCLEAN) || len(damaged.Ranges) == 0 {
+		t.Fatal(err)
+	}
+	for key := uint64(0); key < count; key++ {
+		if isIn(damaged.Ranges, key) {
+			continue
+		}
+		if len(keys) == 0 || keys[0] != key {
+			t.Fatalf("%d is missing: %v", key, err)
+		}
+		keys = keys[1:]
+	}
+	if len(keys) != 0 {
+		t.Fatal(keys, err)
+	}
+}
+
+func TestScanAfterDamage(t *testing.T) {
+	store, path := newStore(t, FormatOptions{})
+	for key := uint64(0); key < 3000; key++ {
+		must(t, store.Insert(key, key))
+	}
+	must(t, store.Close())
+	store = spoil(t, path)
+	defer store.Close()
+	var up, down []uint64
+	err := store.Scan(0, KeyMax, func(record Record) bool {
+		up = append(up, record.Key)
+		return true
+	})
+	leftOut(t, up, 3000, err)
+	err = store.ScanReverse(0, KeyMax, func(record Record) bool {
+		down = append([]uint64{record.Key}, down...)
+		return true
+	})
+	leftOut(t, down, 3000, err)
+	if err := store.Scan(0, KeyMax, func(Record) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestListAfterDamage(t *testing.T) {
+	store, path := newStoreOf(t, FormatOptions{Blobs: true}, 1<<20)
+	for key := uint64(0); key < 1000; key++ {
+		_, err := store.Put(key, nil)
+		must(t, err)
+	}
+	must(t, store.Close())
+	store = spoil(t, path)
+	defer store.Close()
+	var keys []uint64
+	err := store.List(0, KeyMax, func(entry Entry) bool {
+		keys = append(keys, entry.Key)
+		return true
+	})
+	leftOut(t, keys, 1000, err)
+}
