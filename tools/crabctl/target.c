@@ -138,7 +138,7 @@ static int open_image(struct target *target, unsigned int flags)
 {
 	(void)target;
 	(void)flags;
-	return -EOPNOTSUPP;
+	return -ELIBACC;
 }
 #endif
 
@@ -154,7 +154,7 @@ static const char *open_error(const struct target *target, int err)
 			"not a crabtree device (an image file is opened by --image)";
 	case -EWOULDBLOCK:
 		return "another program has this image open";
-	case -EOPNOTSUPP:
+	case -ELIBACC:
 		return "this crabctl was built without support for image files";
 	case -EINVAL:
 		return target->image ? "too small to be an image of a region" : strerror(EINVAL);

@@ -21,6 +21,6 @@ int crabtree_open(struct crabtree **ct, const char *path, unsigned int flags)
 	if (strncmp(path, FILE_PREFIX, strlen(FILE_PREFIX)))
 		return crabtree_open_device(ct, path, flags);
 	if (!crabtree_open_image)
-		return -EOPNOTSUPP;
+		return -ELIBACC;
 	return crabtree_open_image(ct, path + strlen(FILE_PREFIX), flags);
 }

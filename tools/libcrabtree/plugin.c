@@ -19,8 +19,8 @@ int crabtree_open_image(struct crabtree **ct, const char *path, unsigned int fla
 	void *plugin = dlopen(PLUGIN, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
 	if (!plugin)
-		return -EOPNOTSUPP;
+		return -ELIBACC;
 	plugin_open = dlsym(plugin, "crabtree_open_image");
 	dlclose(plugin);
-	return plugin_open ? plugin_open(ct, path, flags) : -EOPNOTSUPP;
+	return plugin_open ? plugin_open(ct, path, flags) : -ELIBACC;
 }

@@ -75,10 +75,10 @@ LD_LIBRARY_PATH=root/usr/lib t "and runs with the shared object" 0 'not a crabtr
 LD_LIBRARY_PATH=root/usr/lib t "it opens an image" 0 '^Success$' '' ./user file:image
 cc -Iroot/usr/include -o user-static user.c root/usr/lib/libcrabtree.a
 t "a program with the installed static library opens devices only" 0 \
-	'image files need libcrabtree-image' '' ./user-static file:image
+	'^image files need libcrabtree-image$' '' ./user-static file:image
 rm root/usr/lib/libcrabtree-image.so.*
 LD_LIBRARY_PATH=root/usr/lib t "but not without the library of the engines" 0 \
-	'image files need libcrabtree-image' '' ./user file:image
+	'^image files need libcrabtree-image$' '' ./user file:image
 truth "which exports no function of an engine" \
 	sh -c "! nm -D --defined-only '$out/libcrabtree-image.so.0' | grep ' crab_'"
 truth "the header is C++ as well" c++ -Wall -Wextra -Werror -Iroot/usr/include -x c++ \
