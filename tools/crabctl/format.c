@@ -231,9 +231,17 @@ static void print_room(const struct target *target, const struct crabtree_info *
 		printf(", room for %" PRIu64 " records\n", (uint64_t)info->capacity);
 }
 
-static int format(struct target *target, struct args *args)
+static int print_result(const struct target *target, const struct crabtree_info *info)
 {
-	struct crabtree_info info;
+	if (target->json)
+		return json_print(info_json(target, info));
+	print_room(target, info);
+	return EXIT_OK;
+}
+
+/* @info: out: of the new store */
+static int format(struct target *target, struct args *args, struct crabtree_info *info)
+{
 	int err;
 
 	if (isatty(STDERR_FILENO))
@@ -243,13 +251,8 @@ static int format(struct target *target, struct args *args)
 		fprintf(stderr, err ? "\n" : " done\n");
 	if (err)
 		return format_refused(target, err, "format");
-	err = crabtree_info(target->ct, &info, sizeof(info));
-	if (err)
-		return fail(target, err, "info");
-	if (target->json)
-		return json_print(info_json(target, &info));
-	print_room(target, &info);
-	return EXIT_OK;
+	err = crabtree_info(target->ct, info, sizeof(*info));
+	return err ? fail(target, err, "info") : EXIT_OK;
 }
 
 #ifdef CRABCTL_IMAGE
@@ -262,7 +265,7 @@ static int fail_create(const struct target *target, int err)
 	return EXIT_FAILED;
 }
 
-static int format_new(struct target *target, struct args *args)
+static int format_new(struct target *target, struct args *args, struct crabtree_info *info)
 {
 	struct partial partial;
 	int code = EXIT_OK, err = partial_new(&partial, target->image);
@@ -272,7 +275,7 @@ static int format_new(struct target *target, struct args *args)
 	if (!err)
 		err = crabtree_open_image(&target->ct, partial.path, 0);
 	if (!err)
-		code = target_end(target, format(target, args));
+		code = target_end(target, format(target, args, info));
 	if (!err && !code)
 		err = fsync(partial.file) ? -errno : partial_place(&partial, false);
 	if (err)
@@ -281,28 +284,30 @@ static int format_new(struct target *target, struct args *args)
 	return code;
 }
 #else
-static int format_new(struct target *target, struct args *args)
+static int format_new(struct target *target, struct args *args, struct crabtree_info *info)
 {
 	(void)args;
+	(void)info;
 	return target_open(target, 0);	/* reports that --image is missing */
 }
 #endif
 
-static int format_old(struct target *target, struct args *args)
+static int format_old(struct target *target, struct args *args, struct crabtree_info *info)
 {
 	int code = target_open(target, 0);
 
-	return code ? code : target_end(target, format(target, args));
+	return code ? code : target_end(target, format(target, args, info));
 }
 
 int verb_format(struct target *target, int argc, char **argv)
 {
 	struct args args = { .target = target };
+	struct crabtree_info info;
 	int code;
 
 	verb_parse(&argp, argc, argv, &args);
 	code = confirm(target, &args);
-	if (code)
-		return code;
-	return args.size ? format_new(target, &args) : format_old(target, &args);
+	if (!code)
+		code = args.size ? format_new(target, &args, &info) : format_old(target, &args, &info);
+	return code ? code : print_result(target, &info);	/* once it is complete under its name */
 }

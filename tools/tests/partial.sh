@@ -114,7 +114,7 @@ truth "its image has the mode of any new file" [ "$(stat -c %a m2)" = 640 ]
 t "format --size, ended by a signal" 143 '' - \
 	env FAKE_SIGNAL=15 "$out/tests/crabctl-fakedev" --image ended format --size 64K
 truth "leaves no image, either" [ ! -e ended ]
-t "format --size, and a file of that name meanwhile" 3 - 'theirs2: format: the file is there already' \
+t "format --size, and a file of that name meanwhile" 3 '' 'theirs2: format: the file is there already' \
 	during "cp s theirs2" --image theirs2 format --size 64K
 same "which stays, too" s theirs2
 no_partial "and no part of one is left"
