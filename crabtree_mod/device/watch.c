@@ -64,14 +64,35 @@ static void watch_wake(void *arg)
 	wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 }
 
+static int watch_valid(const struct crab_store *store, const struct crab_watch_options *options)
+{
+	if (crab_store_has_names(store))
+		return 0;
+	return options->prefix_bytes || options->start > options->end ? -EINVAL : 0;
+}
+
+/* watch_open() runs once all calls have ended: a watch that is refused must not wait for them */
+static int watch_valid_now(struct crab_device *device, const struct crab_watch_options *options)
+{
+	struct crab_store *store = crab_device_get_store(device);
+	int err;
+
+	if (IS_ERR(store))
+		return PTR_ERR(store);
+	err = watch_valid(store, options);
+	crab_device_put_store(device);
+	return err;
+}
+
 static int watch_open(struct crab_store *store, void *arg)
 {
 	struct watch_file *file = arg;
 	const struct crab_watch_options *options = file->options;
 	bool names = crab_store_has_names(store);
+	int err = watch_valid(store, options);	/* it may be another store than before */
 
-	if (!names && (options->prefix_bytes || options->start > options->end))
-		return -EINVAL;
+	if (err)
+		return err;
 	if (names)
 		file->names = kmalloc(sizeof(*file->names), GFP_KERNEL_ACCOUNT);
 	if (names && !file->names)
@@ -229,11 +250,15 @@ struct file *crab_watch_file(struct crab_device *device, const struct crabtree_w
 		.wake = watch_wake,
 	};
 	struct file *filp;
+	int err;
 
 	if (watch->entries > CRABTREE_WATCH_ENTRIES_MAX || watch->prefix_bytes > sizeof(prefix))
 		return ERR_PTR(-EINVAL);
 	if (copy_from_user(prefix, u64_to_user_ptr(watch->prefix), watch->prefix_bytes))
 		return ERR_PTR(-EFAULT);
+	err = watch_valid_now(device, &options);
+	if (err)
+		return ERR_PTR(err);
 	options.arg = watch_alloc(device);
 	if (!options.arg)
 		return ERR_PTR(-ENOMEM);
