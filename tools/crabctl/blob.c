@@ -168,7 +168,7 @@ static int set_named(struct target *target, struct args *args, uint32_t bytes)
 				     typed_parse(named.type, args->text, value, &named.bytes);
 	if (!wrong)
 		return named_set(target, args->name, &named, args->flags);
-	fprintf(stderr, "crabctl: set: %s: %s\n", args->file ? args->file : args->text, wrong);
+	message("set: %s: %s", args->file ? args->file : args->text, wrong);
 	return args->file ? EXIT_FAILED : EXIT_USAGE;
 }
 
@@ -350,7 +350,7 @@ static int ls_run(struct target *target, struct args *args)
 		return named_ls(target, args->name);
 	if (!args->name)
 		return ls(target);
-	fprintf(stderr, "crabctl: ls: %s: only the list of a store of names has a PREFIX\n", args->name);
+	message("ls: %s: only the list of a store of names has a PREFIX", args->name);
 	return EXIT_USAGE;
 }
 

@@ -194,7 +194,7 @@ static int lines_read(struct commit_file *file, FILE *from, commit_line_fn *add,
 		wrong = "no operation";
 	if (!wrong)
 		return EXIT_OK;
-	fprintf(stderr, "crabctl: %s:%" PRIu64 ": %s%s%s\n", file->name, file->line, file->label,
+	message("%s:%" PRIu64 ": %s%s%s", file->name, file->line, file->label,
 		file->label[0] ? ": " : "", wrong);
 	return EXIT_FAILED;
 }

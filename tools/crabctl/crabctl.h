@@ -62,7 +62,8 @@ void verb_parse_bare(struct target *target, const char *doc, int argc, char **ar
 const char *verb_parse_file(struct target *target, const char *doc, const char *stands_for,
 			    int argc, char **argv);
 
-/* error.c */
+/* error.c: one line on stderr, without control characters; then with an exit code */
+void message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int fail(struct target *target, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int fail_file(const char *path, int err, const char *fmt, ...)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void full_detail(struct crabtree *ct, char *buf, size_t len)
@@ -44,17 +45,37 @@ static void detail(struct target *target, int err, char *buf, size_t len)
 	crabtree_reason(target->ct, buf, len);
 }
 
+static char *text_of(const char *fmt, va_list args)
+{
+	char *text;
+
+	return vasprintf(&text, fmt, args) < 0 ? NULL : text;
+}
+
+/* The words of a command line, a file or a store may have control characters, also a line feed */
+void message(const char *fmt, ...)
+{
+	char *text, *room;
+	va_list args;
+
+	va_start(args, fmt);
+	text = text_of(fmt, args);
+	va_end(args);
+	room = text ? malloc(4 * strlen(text) + 1) : NULL;
+	fprintf(stderr, "crabctl: %s\n", room ? text_escape(text, strlen(text), room) : "no memory");
+	free(room);
+	free(text);
+}
+
 static void say(const char *path, const char *fmt, va_list args, const char *why,
 		const char *more)
 {
+	char *text = text_of(fmt, args);
+
 	fflush(stdout);
 	progress_clear();
-	fprintf(stderr, "crabctl: %s: ", path);
-	vfprintf(stderr, fmt, args);
-	fprintf(stderr, ": %s", why);
-	if (*more)
-		fprintf(stderr, " (%s)", more);
-	fputc('\n', stderr);
+	message(*more ? "%s: %s: %s (%s)" : "%s: %s: %s", path, text ? text : "", why, more);
+	free(text);
 }
 
 int fail(struct target *target, int err, const char *fmt, ...)

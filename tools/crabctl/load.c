@@ -263,7 +263,7 @@ static int malformed(struct load *load, const char *wrong)
 	if (code)
 		return code;
 	progress_clear();
-	fprintf(stderr, "crabctl: %s:%" PRIu64 ": %s\n", load->name, load->line, wrong);
+	message("%s:%" PRIu64 ": %s", load->name, load->line, wrong);
 	return EXIT_FAILED;
 }
 

@@ -28,7 +28,7 @@ int key_read(const char *verb, const char *text, uint64_t *key)
 		wrong = "reserved, it marks a free slot";
 	if (!wrong)
 		return EXIT_OK;
-	fprintf(stderr, "crabctl: %s: key %s: %s\n", verb, text, wrong);
+	message("%s: key %s: %s", verb, text, wrong);
 	return EXIT_USAGE;
 }
 
@@ -59,7 +59,7 @@ static int name_check(const char *verb, const char *name)
 
 	if (!wrong)
 		return EXIT_OK;
-	fprintf(stderr, "crabctl: %s: name \"%s\": %s\n", verb, name, wrong);
+	message("%s: name \"%s\": %s", verb, name, wrong);
 	return EXIT_USAGE;
 }
 

@@ -177,7 +177,7 @@ int target_open(struct target *target, unsigned int flags)
 	if (!err)
 		return EXIT_OK;
 	target->ct = NULL;
-	fprintf(stderr, "crabctl: %s: %s\n", target_path(target), open_error(target, err));
+	message("%s: %s", target_path(target), open_error(target, err));
 	return EXIT_FAILED;
 }
 

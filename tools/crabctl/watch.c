@@ -213,8 +213,7 @@ static int watch_names(struct args *args)
 	const char *prefix = args->from ? args->from : "";
 
 	if (args->to) {
-		fprintf(stderr, "crabctl: watch: %s: a store of names has one argument, PREFIX\n",
-			args->to);
+		message("watch: %s: a store of names has one argument, PREFIX", args->to);
 		return EXIT_USAGE;
 	}
 	return follow_watch(args, crabtree_watch_names(args->target->ct, prefix, strlen(prefix),

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 49
+suite 51
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -75,3 +75,7 @@ usage "no size" '--size 0: not a multiple of 4096' format --size 0
 usage "uuid malformed" 'uuid 1234: not of the form' format --uuid 1234
 t "--size without --image" 2 '' '--size is for --image' "$crabctl" format --size 1M
 same "the image was not touched" before i.img
+
+# A message is one line, and cannot command the terminal
+t "a key with control characters" 2 '' '^crabctl: get: key 1.x0a.x1b: not a number' "$crabctl" --image i.img get $'1\n\e'
+t "a path with them" 3 '' '^crabctl: no.x0a.x1b: no such file$' "$crabctl" --image $'no\n\e' get 1

@@ -80,7 +80,7 @@ t "an empty name" 2 '' 'name "": empty' c set '' x
 t "a name of 241 bytes" 2 '' 'longer than 240' c set "$(printf '%0241d' 0)" x
 t "a name of 240 bytes" 0 '' '' c set "$(printf '%0240d' 0)" x
 t "a name that is not UTF-8" 2 '' 'not UTF-8' c set $'a\xff' x
-t "a name with a control character" 2 '' 'control character' c set $'a\nb' x
+t "a name with a control character" 2 '' '^crabctl: set: name "a.x0ab.x1b": it has a control character$' c set $'a\nb\e' x
 t "--create of a name that is there" 3 '' 'there already' c set v x --create
 t "--replace of a name that is not" 1 '' 'no such key' c set w x --replace
 t "rm --if-version of another version" 1 '' 'another one' c rm v --if-version 1
