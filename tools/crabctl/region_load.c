@@ -51,23 +51,36 @@ static void refuse(const struct place *place, const char *fmt, ...)
 	place->load->bad++;
 }
 
+/* udev applies group and mode at each event, so that one event more is enough */
+static void apply(const char *device)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/crabtree/%.31s/uevent", device);
+	file = fopen(path, "w");
+	if (!file)
+		return;
+	fputs("change", file);
+	fclose(file);
+}
+
 void region_forget(const char *device)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), REGION_RUN "/%.31s", device);
-	unlink(path);
+	if (!unlink(path))
+		apply(device);
 }
 
-/* udev applies group and mode at each event, so that one event more is enough */
 static void remember(const struct place *place, const char *device, const struct region_line *line)
 {
-	char path[64], uevent[64], region[SYSFS_TEXT];
+	char path[64], region[SYSFS_TEXT];
 	FILE *file;
 
 	sysfs_text(device, "region", region, sizeof(region));
 	snprintf(path, sizeof(path), REGION_RUN "/%.31s", device);
-	snprintf(uevent, sizeof(uevent), "/sys/class/crabtree/%.31s/uevent", device);
 	mkdir(REGION_RUN, 0755);
 	file = fopen(path, "w");
 	if (file) {
@@ -79,11 +92,7 @@ static void remember(const struct place *place, const char *device, const struct
 	}
 	if (!file || fclose(file))
 		refuse(place, "%s: group and mode cannot be stored", path);
-	file = fopen(uevent, "w");
-	if (!file)
-		return;
-	fputs("change", file);
-	fclose(file);
+	apply(device);
 }
 
 /* The value of a key in the file of a device; "" if it has none */

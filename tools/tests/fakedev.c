@@ -47,6 +47,8 @@ int __real_glob64(const char *pattern, int flags, int (*error)(const char *, int
 int __real_crabtree_open(struct crabtree **ct, const char *path, unsigned int flags);
 FILE *__wrap_fopen64(const char *path, const char *mode);
 int __wrap_glob64(const char *pattern, int flags, int (*error)(const char *, int), glob_t *found);
+int __real_unlink(const char *path);
+int __wrap_unlink(const char *path);
 int __wrap_crabtree_open(struct crabtree **ct, const char *path, unsigned int flags);
 int __real_close(int fd);
 int __real_ioctl(int fd, unsigned long cmd, void *arg);
@@ -194,6 +196,11 @@ static const char *below_root(const char *path)
 FILE *__wrap_fopen64(const char *path, const char *mode)
 {
 	return __real_fopen64(below_root(path), mode);
+}
+
+int __wrap_unlink(const char *path)
+{
+	return __real_unlink(below_root(path));
 }
 
 int __wrap_glob64(const char *pattern, int flags, int (*error)(const char *, int), glob_t *found)

@@ -6,7 +6,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 57
+suite 59
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -16,6 +16,12 @@ class=root/sys/class/crabtree
 mkdir -p root/run/crabtree "$class"/crab{0,1,2} conf
 
 t "add prints the device" 0 '^crab0$' '' c add ram=64K
+echo CRABTREE_GROUP=plc > root/run/crabtree/crab0	# of a region that had the number before
+run c add ram=64K
+result "a region that is added has no settings of an earlier one" "$(ls root/run/crabtree)"
+truth "an event makes udev forget them" grep -q change "$class/crab0/uevent"
+rm "$class/crab0/uevent"
+sed -i '$d' log
 t "and sends the region as it is" 0 '^add ram=64K$' '' cat log
 t "remove" 0 '' '' c remove crab1
 truth "sends the name" grep -qx 'remove crab1' log
