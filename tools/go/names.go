@@ -265,15 +265,12 @@ type NameEntry struct {
 }
 
 // Names calls fn for the names that begin with a prefix, in ascending order of their bytes, until fn
-// returns false. It is not a snapshot.
+// returns false. It is not a snapshot. EUCLEAN: fn was called for all names but those that are damaged.
 func (s *Store) Names(prefix string, fn func(NameEntry) bool) error {
 	var page C.struct_names_page
 	after := ""
 	for {
 		more := C.names_page(s.handle, prefix, after, &page)
-		if more < 0 {
-			return check(more)
-		}
 		for at := C.uint32_t(0); at < page.used; {
 			one := (*C.struct_crabtree_name)(unsafe.Pointer(&page.entries[at]))
 			after = C.GoStringN(&one.name[0], C.int(one.name_bytes))
@@ -282,8 +279,8 @@ func (s *Store) Names(prefix string, fn func(NameEntry) bool) error {
 				return nil
 			}
 		}
-		if more == 0 {
-			return nil
+		if more <= 0 {
+			return check(more)
 		}
 	}
 }

@@ -5,6 +5,7 @@
 package crabtree
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"strings"
@@ -96,4 +97,28 @@ func TestListAfterDamage(t *testing.T) {
 		return true
 	})
 	leftOut(t, keys, 1000, err)
+}
+
+func TestNamesWithoutADamagedOne(t *testing.T) {
+	store, path := newStoreOf(t, FormatOptions{Names: true}, 1<<20)
+	for _, name := range []string{"first", "second", "third"} {
+		_, err := store.Set(name, true)
+		must(t, err)
+	}
+	must(t, store.Close())
+	data, err := os.ReadFile(strings.TrimPrefix(path, "file:"))
+	must(t, err)
+	data[bytes.Index(data, []byte("second"))] ^= 1
+	must(t, os.WriteFile(strings.TrimPrefix(path, "file:"), data, 0o666))
+	store, err = OpenReadonly(path)
+	must(t, err)
+	defer store.Close()
+	var names []string
+	err = store.Names("", func(entry NameEntry) bool {
+		names = append(names, entry.Name)
+		return true
+	})
+	if !errors.Is(err, syscall.EUCLEAN) || strings.Join(names, " ") != "first third" {
+		t.Fatal(names, err)
+	}
 }
