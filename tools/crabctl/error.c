@@ -4,6 +4,7 @@
  * in plain words and, if the store reports it, the detail; and the exit code.
  */
 #include "crabctl.h"
+#include "item.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,16 @@ static void full_detail(struct crabtree *ct, char *buf, size_t len)
 			 (uint64_t)info.leaves_used, (uint64_t)info.leaves);
 }
 
+static void kind_detail(struct crabtree *ct, char *buf, size_t len)
+{
+	struct crabtree_info info;
+
+	if (crabtree_info(ct, &info, sizeof(info)))
+		return;
+	snprintf(buf, len, "it has %s%s", item_kind_name(item_kind(&info)),
+		 info.feature_incompat & CRABTREE_INCOMPAT_COMMITS ? "" : ", and no commits");
+}
+
 static void detail(struct target *target, int err, char *buf, size_t len)
 {
 	buf[0] = '\0';
@@ -35,6 +46,9 @@ static void detail(struct target *target, int err, char *buf, size_t len)
 		if (buf[0])
 			return;
 		break;
+	case -EOPNOTSUPP:
+		kind_detail(target->ct, buf, len);
+		return;
 	case -ENOENT:
 	case -EEXIST:
 	case -ESTALE:

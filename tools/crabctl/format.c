@@ -193,7 +193,6 @@ static const char *refusal(int err)
 		return "the layout needs another region or CPU, or the engine has no such stores";
 	case -EPERM:
 	case -EACCES:
-	case -EBUSY:
 		return strerror(-err);
 	default:
 		return crabtree_strerror(err);
@@ -206,7 +205,7 @@ static void refusal_detail(struct target *target, int err, char *reason, size_t 
 	reason[0] = '\0';
 	if (target->image || err == -EEXIST)
 		crabtree_reason(target->ct, reason, len);
-	else if (err == -EINVAL || err == -ENOSPC || err == -EOPNOTSUPP)
+	else if (err == -EINVAL || err == -ENOSPC || err == -EOPNOTSUPP || err == -EBUSY)
 		snprintf(reason, len, "the kernel's log has the reason");
 }
 
