@@ -26,10 +26,10 @@ CAUSE(module_not_loaded, PROBLEM, "",
       "modprobe crabtree with a region, for example ram=16M; the kernel's log has the reason if it fails")
 CAUSE(no_region, PROBLEM, "",
       "the module has no region",
-      "load it with region=, pmem= or ram=, or name the memory in the device tree")
+      "crabctl region add, for example ram=16M, or name the memory in the device tree")
 CAUSE(lockdown, WARNING, "",
       "the kernel is locked down (Secure Boot), which forbids region=",
-      "use pmem= or the device tree")
+      "use pmem=, reserve= or the device tree")
 CAUSE(node_missing, PROBLEM, "",
       "the kernel has the device, but its node in /dev is missing",
       "udevadm trigger; in a container, pass the device to it")
