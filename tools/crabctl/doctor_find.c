@@ -173,7 +173,7 @@ static bool label_is_shared(const char *device, const char *label)
 	sysfs_glob("/sys/class/crabtree/crab[0-9]*", &found);
 	for (i = 0; i < found.gl_pathc; i++) {
 		name = strrchr(found.gl_pathv[i], '/') + 1;
-		sysfs_text(name, "label", other, sizeof(other));
+		sysfs_label(name, other, sizeof(other));
 		shared |= strcmp(name, device) && !strcmp(other, label);
 	}
 	globfree(&found);

@@ -188,7 +188,7 @@ static const char *refusal(int err)
 	case -ENOSPC:
 		return "the region is too small";
 	case -EINVAL:
-		return "unknown engine or layout, a leaf size that it cannot have, or a label with '/'";
+		return "unknown engine or layout, a leaf size that it cannot have, or a label with '/' or a control character";
 	case -EOPNOTSUPP:
 		return "the layout needs another region or CPU, or the engine has no such stores";
 	case -EPERM:

@@ -54,6 +54,44 @@ void sysfs_text(const char *device, const char *name, char *text, size_t len)
 	sysfs_line(path, text, len);
 }
 
+#define LABEL_ENC	"CRABTREE_LABEL_ENC="
+
+/* A byte of @from, which may be \xNN */
+static size_t decode_byte(const char *from, char *byte)
+{
+	unsigned int number;
+
+	*byte = *from;
+	if (sscanf(from, "\\x%2x", &number) != 1)
+		return 1;
+	*byte = number;
+	return 4;
+}
+
+static void decode(const char *from, char *to, size_t len)
+{
+	char *end = to + len - 1;
+
+	while (*from && *from != '\n' && to < end)
+		from += decode_byte(from, to++);
+	*to = '\0';
+}
+
+void sysfs_label(const char *device, char *label, size_t len)
+{
+	char line[SYSFS_TEXT];
+	FILE *file;
+
+	sysfs_text(device, "label", label, len);
+	snprintf(line, sizeof(line), SYSFS "/%s/uevent", device);
+	file = fopen(line, "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, LABEL_ENC, strlen(LABEL_ENC)))
+			decode(line + strlen(LABEL_ENC), label, len);
+	if (file)
+		fclose(file);
+}
+
 /* The names of states in sysfs, which differ from the printed names */
 static const char * const states[] = {
 	[CRABTREE_STATE_UNFORMATTED]	= "unformatted",
@@ -133,7 +171,7 @@ bool sysfs_info(const char *device, struct crabtree_info *info)
 		return false;
 	read_words(device, info);
 	read_numbers(device, info);
-	sysfs_text(device, "label", info->label, sizeof(info->label));
+	sysfs_label(device, info->label, sizeof(info->label));
 	sysfs_text(device, "region", info->region, sizeof(info->region));
 	sysfs_text(device, "reason", info->reason, sizeof(info->reason));
 	sysfs_text(device, "engine", info->engine, sizeof(info->engine));

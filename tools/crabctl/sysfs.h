@@ -23,6 +23,9 @@ bool sysfs_line(const char *path, char *text, size_t len);
 /* One attribute of @device, a name such as crab0; "" if it does not exist, as without a store */
 void sysfs_text(const char *device, const char *name, char *text, size_t len);
 
+/* Its label. The attribute escapes bytes of UTF-8; the uevent has a form that can be read back */
+void sysfs_label(const char *device, char *label, size_t len);
+
 /* The fields that sysfs has; false if it does not have the device */
 bool sysfs_info(const char *device, struct crabtree_info *info);
 

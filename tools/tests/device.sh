@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 44
+suite 45
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -92,6 +92,9 @@ for attribute in state=readonly region_bytes=1048576 records=5 label=retain regi
 done
 export FAKE_ROOT=$PWD/root
 t "list without root: from sysfs" 0 'crab0 +read-only +1 MiB +retain +5 /memory$' '' c list
+printf 'DEVNAME=crab0\nCRABTREE_LABEL=Gr\303\\237e\nCRABTREE_LABEL_ENC=Gr\\xc3\\xb6\\xc3\\x9fe\\x20\\x5c\n' \
+	> root/sys/class/crabtree/crab0/uevent
+t "its label is not escaped" 0 'crab0 +read-only +1 MiB +Größe \\ +5' '' c list
 t "a device that is not there either" 0 'crab1 +.*ermission' '' c list
 json "list --json: the columns, and the error" \
 	"x[0]['state'] == 'read-only' and x[0]['records'] == 5 and 'ermission' in x[0]['error']" c list --json

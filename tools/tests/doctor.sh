@@ -118,7 +118,8 @@ rm root/dev/crab0
 found node_missing
 touch root/dev/crab0
 found no_permission
-device crab1 label=crab0
+device crab1 label=escaped
+printf '%s\n' 'CRABTREE_LABEL_ENC=crab\x30' > $class/crab1/uevent
 export FAKE_OPEN=1
 found label_twice
 

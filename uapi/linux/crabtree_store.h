@@ -168,7 +168,7 @@ struct crabtree_info {
  * @reserved: 0
  * @engine: name; empty: "crab"
  * @layout: name; empty: the default layout of the engine
- * @label: NUL-terminated
+ * @label: NUL-terminated; -EINVAL if it has a '/' or a control character
  * @uuid: identity; all zero: a random one
  *
  * -EEXIST if the region holds a store or a foreign signature and
