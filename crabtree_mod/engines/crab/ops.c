@@ -238,6 +238,12 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	stats->lines_bound = crab_smo_bound(tree);
 }
 
+/* Two leaves, as in most engines. Each fresh one takes a birth: an image may leave too few */
+static int tree_takes(struct crab_engine *engine, u32 writes)
+{
+	return crab_tree_of(engine)->birth > CRAB_BIRTH_MAX - 2ULL * writes ? -ENOSPC : 0;
+}
+
 /* Each split does such a step, too, but a table can be new when there are no more */
 static bool tree_shorten(struct crab_tree *tree)
 {
@@ -299,6 +305,7 @@ const struct crab_engine_ops crab_engine_crab = {
 	.insert = crab_tree_insert,
 	.remove = crab_tree_remove,
 	.batch = crab_tree_batch,
+	.takes = tree_takes,
 	.quarantine = crab_tree_quarantine,
 	.check = crab_tree_check,
 	.stats = tree_stats,

@@ -12,6 +12,7 @@
 #include <linux/string.h>
 
 #include "engines/clfb/clfb.h"
+#include "engines/crab/crab.h"
 #include "engines/fastfair/tree.h"
 #include "model.h"
 #include "store/commit_priv.h"
@@ -278,6 +279,28 @@ static void test_nodes(const char *layout)
 	unmake(store, &media);
 }
 
+/* crab: leaves are free, and no births, as an image can have it: nothing can be split */
+static void test_births(const char *layout)
+{
+	struct crab_store *store;
+	struct crab_media media;
+	struct crab_old old;
+	u64 key = 0, value;
+	int err;
+
+	store = make(&media, "crab", layout, 512, 40 * 2048);
+	crab_tree_of(store->engine)->birth = CRAB_BIRTH_MAX;
+	while (!crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old))
+		key++;
+	commit.n = 0;
+	add(key, 5);
+	err = crab_store_commit(store, &commit);
+	tap_check(crab_store_search(store, key, &value) == -ENOENT, "key %llu is there", key);
+	tap_ok(err == -ENOSPC && !crab_store_is_readonly(store), "crab %s: no birth is left: %d", layout,
+	       err);
+	unmake(store, &media);
+}
+
 int main(void)
 {
 	u32 i;
@@ -290,6 +313,8 @@ int main(void)
 	}
 	test_full("volatile", "");
 	test_deep();
+	test_births("slotted");
+	test_births("sorted");
 	for (i = 0; i < ARRAY_SIZE(engines); i++)
 		if (!strcmp(engines[i][0], "clfb"))
 			test_nodes(engines[i][1]);
