@@ -107,7 +107,7 @@ void crab_engine_exit(struct crab_engine *engine);
  * struct crab_engine_stats - state of an engine
  * @leaves_used: leaves that hold records; in crab_store_info also those that hold values
  * @leaves_bad: quarantined leaves, and free leaves whose memory cannot be read
- * @records: live records
+ * @records: live records; in crab_store_info of a read-only store as a list in force leaves them
  * @capacity: records that all leaves together could hold
  * @dram_bytes: memory of descriptors and index
  * @splits: splits since attach

@@ -59,9 +59,9 @@ static inline bool crab_commits_in_force(const struct crab_commits *commits)
 int crab_commits_attach(struct crab_store *store);
 
 /**
- * crab_commits_gain() - attach: how many records the list in force adds to those of the engine
+ * crab_commits_gain() - how many records the list in force adds to those of the engine
  * @store: any store; its engine is attached
- * Context: may sleep.
+ * Context: may sleep; attach, or a store that is read-only.
  * Return: the records that it adds, less those that it removes; 0 if no list is in force.
  */
 s64 crab_commits_gain(const struct crab_store *store);

@@ -310,6 +310,8 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 		strscpy(info->reason, "a store is filled here: it is none before it is complete",
 			sizeof(info->reason));
 	engine->ops->stats(store->engine, &info->stats);
+	if (info->readonly)	/* a list may be in force, and readers have its records */
+		info->stats.records += crab_commits_gain(store);
 	if (engine->pool)
 		info->stats.leaves_used += crab_pool_lent(engine->pool);
 	info->stats.dram_bytes += crab_names_dram(store);

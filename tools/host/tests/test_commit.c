@@ -386,6 +386,16 @@ static void compare_reads(struct run *r, struct crab_store *store)
 	}
 }
 
+/* The records that are counted are those that a scan finds */
+static void compare_count(const struct run *r, struct crab_store *store)
+{
+	struct crab_store_info info;
+
+	crab_store_info(store, &info);
+	tap_check(info.stats.records == r->model->count, "%llu records, not %u", info.stats.records,
+		  r->model->count);
+}
+
 /* All keys in one batch of searches */
 static void compare_batch(struct run *r, struct crab_store *store)
 {
@@ -431,6 +441,7 @@ static void test_left(const char *engine, const char *layout)
 		reader = attach_readonly(&r, &report);
 		compare_reads(&r, reader);
 		compare_batch(&r, reader);
+		compare_count(&r, reader);
 		crab_store_abandon(reader);
 		r.store = store_attach(&r.media);
 		model_compare(r.model, r.store);
