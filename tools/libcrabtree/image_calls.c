@@ -199,6 +199,12 @@ static int call_finish(struct image *image)
 	return err ? err : crab_store_finish(image->store);
 }
 
+/* Nothing on the media names such a store: once it is detached it is gone */
+static bool has_unfinished(const struct image *image)
+{
+	return image->unfinished || (image->store && crab_store_is_unfinished(image->store));
+}
+
 static int call_format(struct image *image, const struct crabtree_format *format)
 {
 	struct crab_format_options options;
@@ -207,6 +213,8 @@ static int call_format(struct image *image, const struct crabtree_format *format
 	if (err)
 		return err < 0 ? err : call_finish(image);
 	err = crab_verbs_format_options(format, &options, &image->super);
+	if (!err && has_unfinished(image))
+		err = crab_store_format_check(&image->media, &options, image->reason);
 	if (err)
 		return err;
 	detach(image);

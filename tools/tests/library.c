@@ -390,6 +390,24 @@ static void test_file(void)
 	ok(crabtree_open(&ct, "file:/dev/null", 0) == -ENOTTY, "open file:, a device");
 }
 
+/* A store that FORMAT has begun stays, before its first use and after it, if the next FORMAT is refused */
+static void test_unfinished(void)
+{
+	struct crabtree_format begin = { .flags = CRABTREE_FORMAT_FORCE | CRABTREE_FORMAT_UNFINISHED };
+	struct crabtree_format refused = { .flags = CRABTREE_FORMAT_FORCE, .leaf_bytes = 3 };
+	struct crabtree_format finish = { .flags = CRABTREE_FORMAT_FINISH };
+	struct crabtree *ct;
+	uint64_t value;
+
+	ok(!crabtree_open(&ct, "file:" IMAGE, 0) && !crabtree_format(ct, &begin, sizeof(begin)) &&
+	   crabtree_format(ct, &refused, sizeof(refused)) == -EINVAL &&
+	   !crabtree_insert(ct, 1, 2, 0, NULL, NULL), "an unfinished store, before its first use");
+	ok(crabtree_format(ct, &refused, sizeof(refused)) == -EINVAL &&
+	   !crabtree_format(ct, &finish, sizeof(finish)) &&
+	   !crabtree_search(ct, 1, &value) && value == 2, "and after it");
+	crabtree_close(ct);
+}
+
 struct worker {
 	struct crabtree *ct;
 	uint64_t first;
@@ -484,6 +502,7 @@ int main(void)
 	test_rules();
 	test_file();
 	test_quarantine();
+	test_unfinished();
 	test_threads();
 	test_commit();
 	test_values();
