@@ -546,6 +546,32 @@ def threads():
         tap.ok(store.info()["state"] == "ready" and store.info()["inserts"] == 2000, "info")
 
 
+class Later(crabtree.Snapshot):
+    """A snapshot whose store has changed since: an image has none, and stands for it."""
+
+    def info(self):
+        """INFO counts the records of the store."""
+        return dict(super().info(), records=99)
+
+
+def snapshots():
+    """The length of one of records, of blobs and of names."""
+    lengths = []
+    for options in ({}, {"blobs": True}, {"names": True}):
+        with crabtree.create("later.img", 64 << 10, **options) as store:
+            if "names" in options:
+                store.variables.update(a=1, b=2)
+            elif "blobs" in options:
+                store.put(1, b"a")
+            else:
+                store.update({1: 2, 3: 4, 5: 6})
+            later = Later(store._handle)  # pylint: disable=protected-access
+            lengths.append(len(later))
+            later._handle = None  # pylint: disable=protected-access
+        os.unlink("later.img")
+    tap.ok(lengths == [3, 1, 2], "the length of a snapshot")
+
+
 def observers():
     """Changes and snapshots need a device; the iterator of changes also reads any other descriptor."""
     with crabtree.create("observed.img", 64 << 10) as store:
@@ -583,6 +609,7 @@ def main():
     files()
     damaged()
     threads()
+    snapshots()
     observers()
     sys.exit(tap.done())
 

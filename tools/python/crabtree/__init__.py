@@ -39,6 +39,7 @@ _CREATE, _REPLACE, _SWAP, _ADD = 1, 2, 4, 8
 _GE, _LE = 1, 2
 _FORCE, _BLOBS, _COMMITS, _NAMES = 1, 2, 4, 8
 _IF_VERSION = 4
+_OF_BLOBS, _OF_NAMES = 1, 4       # bits of feature_incompat
 _BLOB_ROOM = 4096
 _BATCH_MAX = 4096
 _SCAN_RECORDS = 256
@@ -421,6 +422,13 @@ class Snapshot(Store):
 
     def __init__(self, handle):  # pylint: disable=super-init-not-called
         self._handle = handle
+
+    def __len__(self):
+        """By a list: info() counts the records that the store has now."""
+        features = self.info()["feature_incompat"]
+        if features & _OF_NAMES:
+            return len(self.variables)
+        return sum(1 for _ in (self.blobs() if features & _OF_BLOBS else self))
 
 
 class _Items(collections.abc.ItemsView):
