@@ -27,56 +27,119 @@ struct part {
 	struct crab_record *records;
 	u32 cap;
 	u32 n;				/* records read */
+	bool whole;			/* unless @last: all slots were read, the next is @high */
 	u64 low;			/* the range of the leaf */
 	u64 high;
 };
 
-/* Reads the last record of a leaf up to @end; of two slots with one key, the second (R1) */
-static void part_read_last(const struct ff *ff, u64 number, u64 end, struct part *part)
+/* The crc of the header, which covers the lowest key */
+static noinline bool low_holds(const struct ff *ff, const struct ff_node *leaf)
 {
-	u64 at;
-	u32 i = ff_first(ff, number, end + 1, &at);
+	struct crab_head head;
 
-	part->n = i && ff_key(ff, number, i - 1) >= part->low;	/* else the media has changed */
-	if (part->n)
-		*part->records = (struct crab_record) {
-			.key = ff_key(ff, number, i - 1), .value = ff_value(ff, number, i - 1),
-		};
+	return crab_head_load(ff->base.media, crab_leaf_offset(&ff->base.geo, leaf->number),
+			      ff->base.geo.store_id, &head) && head.low == leaf->low;
 }
 
-/* Reads the records of a leaf up to @end; of two slots with one key, the second (R1) */
-static void part_read_all(const struct ff *ff, u64 number, u64 end, struct part *part)
+/* Does the leaf begin at its lowest key? If that has changed, a read may pass keys below it */
+static inline bool leaf_begins(const struct ff *ff, const struct ff_node *leaf)
 {
-	struct crab_record *to = part->records, *full = to + part->cap;
-	const struct ff_dslot *slot = ff_slot(ff, number, 0);
-	const struct crab_media *media = ff->base.media;
-	const struct ff_dslot *behind = slot + ff->slots;
-	u64 next = part->start, key, at;
+	u64 first = ff_key(ff, leaf->number, 0);
 
-	for (slot += ff_first(ff, number, next, &at); slot < behind; slot++) {
+	return likely(first >= leaf->low && first != CRAB_KEY_EMPTY) || low_holds(ff, leaf);
+}
+
+/* May a leaf that ends at @high have a slot with @key there, or above? */
+static bool may_end(const struct ff *ff, u64 key, u64 high)
+{
+	return key < high || ff->torn;		/* R2 */
+}
+
+/*
+ * Reads the last record of a leaf up to @end; of two slots with one key, the second (R1). False:
+ * the media has changed
+ */
+static __always_inline bool part_read_last(const struct ff *ff, const struct ff_node *leaf, u64 end,
+					   struct part *part)
+{
+	u32 count = READ_ONCE(leaf->side->count), i;
+	u64 at = 0, key;
+
+	i = min(ff_first(ff, leaf->number, end + 1, &at), count);
+	part->n = 0;
+	if (i < count && unlikely(!may_end(ff, at, part->high)))
+		return false;
+	if (unlikely(!i))
+		return low_holds(ff, leaf);
+	part->n = 1;
+	key = ff_key(ff, leaf->number, i - 1);
+	*part->records = (struct crab_record) {
+		.key = key, .value = ff_value(ff, leaf->number, i - 1),
+	};
+	return key >= leaf->low && (i == 1 || ff_key(ff, leaf->number, i - 2) <= key);
+}
+
+/* The slot after the last one that was read may have the same key, and counts then (R1) */
+static noinline void part_read_twin(const struct ff *ff, const struct ff_dslot *slot,
+				    const struct part *part)
+{
+	struct crab_record *last = part->records + part->n - 1;
+
+	if (part->n && crab_load(ff->base.media, &slot->key) == last->key)
+		last->value = crab_load(ff->base.media, &slot->value);
+}
+
+/* The first slot whose key is not below @start */
+static __always_inline const struct ff_dslot *part_first(const struct ff *ff,
+							 const struct ff_node *leaf, u64 start)
+{
+	u64 at;
+	u32 i = start > leaf->low ? ff_first(ff, leaf->number, start, &at) : 0;
+
+	return ff_slot(ff, leaf->number, i);
+}
+
+/*
+ * Reads the records of a leaf up to @end; of two slots with one key, the second (R1). False: the
+ * media has changed
+ */
+static __always_inline bool part_read_all(const struct ff *ff, const struct ff_node *leaf, u64 end,
+					  struct part *part)
+{
+	const struct ff_dslot *behind = ff_slot(ff, leaf->number, READ_ONCE(leaf->side->count));
+	const struct ff_dslot *slot = part_first(ff, leaf, part->start), *stop;
+	const struct crab_media *media = ff->base.media;
+	struct crab_record *to = part->records;
+	u64 next = part->start, key = 0;
+
+	stop = behind - slot > (long)part->cap ? slot + part->cap : behind;
+	for (; slot < stop; slot++) {
 		key = crab_load(media, &slot->key);
-		if (unlikely(key < next) && to > part->records && key == to[-1].key)
+		if (unlikely(key < next) && to > part->records && key == to[-1].key) {
 			to--;		/* R1 */
-		else if (key < next || key > end || to == full)
+			stop += stop < behind;
+		} else if (key < next || key > end) {
 			break;
-		to->key = key;
-		to->value = crab_load(media, &slot->value);
-		to++;
+		}
+		*to++ = (struct crab_record){ key, crab_load(media, &slot->value) };
 		next = key + 1;
 	}
 	part->n = to - part->records;
+	part->whole = slot >= behind;
+	if (unlikely(ff->torn) && slot == stop && slot < behind)
+		part_read_twin(ff, slot, part);
+	return slot >= stop || (key > end && may_end(ff, key, part->high));
 }
 
-/* Reads the records of a leaf whose range is known */
-static void part_read(const struct ff *ff, const struct ff_node *leaf, struct part *part)
+/* Reads the records of a leaf below @high; false: the media has changed */
+static __always_inline bool part_read(const struct ff *ff, const struct ff_node *leaf, u64 high,
+				      struct part *part)
 {
-	u64 end = min(part->end, part->high - 1);
+	u64 end = min(part->end, high - 1);
 
 	part->low = leaf->low;
-	if (part->last)
-		part_read_last(ff, leaf->number, end, part);
-	else
-		part_read_all(ff, leaf->number, end, part);
+	return part->last ? part_read_last(ff, leaf, end, part) :
+			    part_read_all(ff, leaf, end, part);
 }
 
 /* The records of the next leaf that may still be wanted arrive while the one before is read */
@@ -87,6 +150,22 @@ static __always_inline void part_prefetch(const struct ff *ff, const struct part
 
 	if (part->high != CRAB_KEY_EMPTY && part->high <= part->end)
 		crab_prefetch_range(ff_media(ff, right->number), bytes);
+}
+
+/* Reads a leaf that ends where @right begins, if there is one; false: the media has changed */
+static bool part_here(const struct ff *ff, const struct ff_node *leaf, const struct ff_node *right,
+		      struct part *part)
+{
+	return part_read(ff, leaf, part->high, part) &&
+	       (!part->whole || part->high == CRAB_KEY_EMPTY || leaf_begins(ff, right));
+}
+
+/* Has the leaf no key from @high on? */
+static bool leaf_ends(const struct ff *ff, const struct ff_node *leaf, u64 high)
+{
+	u32 count = READ_ONCE(leaf->side->count);
+
+	return !count || may_end(ff, ff_key(ff, leaf->number, count - 1), high);
 }
 
 /* The leaf of @find without a lock; 1: the next one, now in @find, is it; -EAGAIN: not valid */
@@ -102,8 +181,9 @@ static int part_one(const struct ff *ff, struct ff_find *find, u64 key, struct p
 		return -EAGAIN;
 	part_prefetch(ff, part, &right);
 	here = key < part->high;
-	if (here)
-		part_read(ff, &find->node, part);
+	if (!(here ? part_here(ff, &find->node, &right, part) :
+		     leaf_ends(ff, &find->node, part->high)))
+		return -EAGAIN;
 	if (!crab_side_read_valid(side, seq))
 		return -EAGAIN;
 	if (part->high != CRAB_KEY_EMPTY)
@@ -111,25 +191,39 @@ static int part_one(const struct ff *ff, struct ff_find *find, u64 key, struct p
 	return !here;
 }
 
+/* Reads the leaf of an operation, which is locked */
+static int part_held(struct ff_op *op, u64 key, struct part *part)
+{
+	struct ff_node *leaf = &op->find.node, right = { };
+	struct ff *ff = op->ff;
+	u64 high;
+	int err = crab_ff_high(ff, &op->find, &right, &part->high, op->structure);
+
+	if (err)
+		return err;
+	if (part->high <= key)
+		return crab_ff_damaged(ff, leaf->number, "its range ends below a key of it");
+	/* keys from the next entry on may belong to a quarantined inner node */
+	high = min(part->high, op->find.high);
+	if (!part_read(ff, leaf, high, part))
+		return crab_ff_damaged(ff, leaf->number, "its keys have changed");
+	if (part->whole && high == part->high && high != CRAB_KEY_EMPTY && right.side &&
+	    !leaf_begins(ff, &right))
+		return crab_ff_damaged(ff, right.number, "its lowest key has changed");
+	part->high = high;
+	return 0;
+}
+
 static int part_locked(struct ff *ff, u64 key, struct part *part)
 {
 	struct ff_op op = { .ff = ff, .fresh = FF_NONE };
-	struct ff_node right;
 	int err;
 
 	for (;;) {
 		err = crab_ff_leaf_lock(&op, key);
 		if (err)
 			break;
-		err = crab_ff_high(ff, &op.find, &right, &part->high, op.structure);
-		if (!err && part->high <= key)
-			err = crab_ff_damaged(ff, op.find.node.number,
-					      "its range ends below a key of it");
-		if (!err) {
-			/* keys from the next entry on may belong to a quarantined inner node */
-			part->high = min(part->high, op.find.high);
-			part_read(ff, &op.find.node, part);
-		}
+		err = part_held(&op, key, part);
 		crab_ff_leaf_unlock(&op);
 		if (err != -EAGAIN)
 			break;
@@ -261,7 +355,22 @@ static u64 range_low(const struct ff *ff, const struct ff_find *find, u64 key)
 	return i ? ff_key(ff, find->node.number, i - 1) : find->node.low;
 }
 
-/* Is the leaf that covers @at quarantined? @at goes on to the next range */
+/* Could a scan read the leaf? */
+static bool leaf_is_sound(const struct ff *ff, const struct ff_find *find)
+{
+	const struct ff_node *leaf = &find->node;
+	u64 key, above = leaf->low;
+	u32 i;
+
+	for (i = 0; i < leaf->side->count; i++, above = key) {
+		key = ff_key(ff, leaf->number, i);
+		if (key < above || !may_end(ff, key, find->high))
+			return false;
+	}
+	return low_holds(ff, leaf);
+}
+
+/* Is the leaf that covers @at lost? @at goes on to the next range */
 static bool beyond_one(struct ff *ff, u64 *at, enum crab_seek_dir dir)
 {
 	struct ff_find find = { };
@@ -270,6 +379,11 @@ static bool beyond_one(struct ff *ff, u64 *at, enum crab_seek_dir dir)
 
 	mutex_lock(&ff->structure);
 	err = crab_ff_find_exact(ff, *at, 0, &find);
+	if (!err) {
+		crab_lock(&find.node.side->lock);
+		err = !leaf_is_sound(ff, &find);
+		crab_unlock(&find.node.side->lock);
+	}
 	low = range_low(ff, &find, *at);
 	mutex_unlock(&ff->structure);
 	if (dir == CRAB_SEEK_LE)

@@ -21,6 +21,11 @@
  * has changed, the keys of the range return -EUCLEAN as those of the next node do. But a search for
  * a key up to the last one of a leaf needs no end and finds it, where a scan passes the range.
  *
+ * Scans and seeks read words whose crc only attach has compared. If one has changed since, they
+ * pass no record that a search finds: the slots that they read ascend, from the lowest key of the
+ * leaf to that of the next leaf, and are as many as in memory; and the next leaf begins at its
+ * lowest key, or the crc of its header is right. Otherwise they return -EUCLEAN.
+ *
  * Leaves below a quarantined inner node are read by attach, for their blocks; so INFO counts their
  * records, which no read returns. CHECK follows the links of the level above: it counts records up
  * to such a node only.
