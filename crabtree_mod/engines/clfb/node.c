@@ -21,12 +21,14 @@
  * first line of a fresh node gets the sequence after the one in its second line, valid or not.
  * A cut may leave a torn line: some words of a line that would count. The next update goes over it,
  * and a cut of that update could supply just the missing words, if both lines have them in common.
- * So repair voids word 0 of a torn line, which has the crc, before any update.
+ * So repair voids word 0 of a torn line, which has the crc, before any update. Below a superblock
+ * with the state "clean", a line that is torn and newer is damage: the other one is out of date.
  *
  * Locking: clfb_tree.lock.
  */
 #include <linux/bitops.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 
 #include "media/badmem.h"
 #include "media/swap.h"
@@ -89,21 +91,38 @@ static bool is_newer(const union clfb_line *a, const union clfb_line *b)
 	return (s8)(a->byte[CLFB_MARK] - b->byte[CLFB_MARK]) > 0;
 }
 
+/* Is the line that does not count torn? A void one is not: no crc of it is left */
+static bool is_torn(const struct clfb_tree *tree, u64 number, const union clfb_line *line,
+		    const union clfb_line *other)
+{
+	return crab_clfb_line_word(other, 0) && is_newer(other, line) &&
+	       !crab_clfb_node_whole(tree, number, other);
+}
+
+/* The newer line of a node, which would count, is torn only if an update was cut */
+static const char *twin_fault(const struct clfb_tree *tree, u64 number,
+			      const union clfb_line *line, const union clfb_line *other)
+{
+	return tree->base.clean && is_torn(tree, number, line, other) ?
+	       "its newer line is not whole, and no update was cut" : NULL;
+}
+
 static const char *open_twin(struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
+	bool first_whole, second_whole;
 	union clfb_line second;
-	bool first_whole;
 
 	crab_clfb_line_load(tree->base.media, node_media(tree, number, 0), line);
 	crab_clfb_line_load(tree->base.media, node_media(tree, number, 1), &second);
 	first_whole = crab_clfb_node_whole(tree, number, line);
-	if (!crab_clfb_node_whole(tree, number, &second))
-		return first_whole ? NULL : "neither line is whole";
-	if (first_whole && is_newer(line, &second))
-		return NULL;
+	second_whole = crab_clfb_node_whole(tree, number, &second);
+	if (!first_whole && !second_whole)
+		return "neither line is whole";
+	if (!second_whole || (first_whole && is_newer(line, &second)))
+		return twin_fault(tree, number, line, &second);
 	__set_bit(number, tree->second);
-	*line = second;
-	return NULL;
+	swap(*line, second);
+	return twin_fault(tree, number, line, &second);
 }
 
 bool crab_clfb_log_holds(const struct clfb_tree *tree)
@@ -273,14 +292,6 @@ void crab_clfb_node_restore(struct clfb_tree *tree, struct crab_flow *flow)
 		return;
 	line_rewrite(flow, node_media(tree, tree->broken_node, 0), &tree->log);
 	tree->broken = false;
-}
-
-/* Is the line that does not count torn? A void one is not: no crc of it is left */
-static bool is_torn(const struct clfb_tree *tree, u64 number, const union clfb_line *line,
-		    const union clfb_line *other)
-{
-	return crab_clfb_line_word(other, 0) && is_newer(other, line) &&
-	       !crab_clfb_node_whole(tree, number, other);
 }
 
 static void void_torn(const struct clfb_tree *tree, struct crab_flow *flow, u64 number)
