@@ -203,27 +203,33 @@ u64 crab_clfb_encoded_low(const struct clfb_tree *tree, u64 leaf)
 bool crab_clfb_encoded_near(const struct clfb_tree *tree, u64 leaf, u64 key,
 			    enum crab_seek_dir dir, struct crab_record *record)
 {
+	const struct crab_record *best = NULL, *at;
 	struct leaf_records r;
-	u32 below = 0;
 
 	records_read(tree, leaf, &r);
-	while (below < r.count && (dir == CRAB_SEEK_GE ? r.at[below].key < key :
-							 r.at[below].key <= key))
-		below++;
-	if (dir == CRAB_SEEK_GE ? below == r.count : !below)
-		return false;
-	*record = r.at[dir == CRAB_SEEK_GE ? below : below - 1];
-	return true;
+	/* All of them: those of a line that has changed do not ascend */
+	for (at = r.at; at < r.at + r.count; at++)
+		if (dir == CRAB_SEEK_GE ? at->key >= key && (!best || at->key < best->key) :
+					  at->key <= key && (!best || at->key > best->key))
+			best = at;
+	if (best)
+		*record = *best;
+	return best;
 }
 
 u32 crab_clfb_encoded_sorted(const struct clfb_tree *tree, u64 leaf,
 			     struct crab_record *records)
 {
 	struct leaf_records r;
+	u32 n, i;
 
 	records_read(tree, leaf, &r);
 	r.count = min(r.count, tree->room);
-	memcpy(records, r.at, r.count * sizeof(*records));
+	for (n = 0; n < r.count; n++) {
+		for (i = n; i && records[i - 1].key > r.at[n].key; i--)
+			records[i] = records[i - 1];
+		records[i] = r.at[n];
+	}
 	return r.count;
 }
 
