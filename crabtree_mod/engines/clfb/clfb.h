@@ -242,14 +242,11 @@ static inline u64 clfb_step(struct clfb_place *place, u32 level, u64 node,
 static inline u64 clfb_enter(struct clfb_place *place, u32 level, u64 node,
 			     const union clfb_line *line, u64 key)
 {
-	u64 child = clfb_step(place, level, node, line, key);
-	u32 at = place->step[level].at;
+	u32 at = crab_clfb_line_range(line, key, &place->low, &place->high);
 
-	if (at)
-		place->low = crab_clfb_line_key(line, at);
-	if (at + 1 < crab_clfb_line_count(line))
-		place->high = crab_clfb_line_key(line, at + 1);
-	return child;
+	place->step[level].node = node;
+	place->step[level].at = at;
+	return crab_clfb_line_ref(line, at);
 }
 
 /* Functions of struct crab_engine_ops, which documents them */

@@ -4,7 +4,8 @@
  * memory under an attached store has failed.
  *
  * Invariant: the records returned from one leaf belong to one state of it. The range that a descent
- * returns holds its key, even if nodes have changed: each step of a walk leads on.
+ * returns holds its key, even if nodes have changed: each step of a walk leads on. All keys of the
+ * range lead to the same leaf, so that a walk passes none that a search finds.
  *
  * Locking: takes clfb_tree.lock: readers share it, and release it between two leaves.
  */
@@ -159,8 +160,10 @@ static int scan_range(struct clfb_tree *tree, struct crab_record *leaf, u64 star
 		last = min(end, at - 1);
 		/* The leaf begins below @from if the one before it was unlinked since */
 		for (i = 0; i < got && count < cap; i++)
-			if (leaf[i].key >= from && leaf[i].key <= last)
+			if (leaf[i].key >= from && leaf[i].key <= last) {
+				from = leaf[i].key + 1;	/* not twice: the media has changed */
 				records[count++] = leaf[i];
+			}
 		if (clfb_breathe(tree))
 			return count ?: -EINTR;
 	}

@@ -201,6 +201,31 @@ u32 crab_clfb_line_find(const union clfb_line *line, u64 key)
 	return found;
 }
 
+u32 crab_clfb_line_range(const union clfb_line *line, u64 key, u64 *low, u64 *high)
+{
+	u64 first = crab_clfb_line_get(line, CLFB_KEY, sizeof(u64)), above = ~0ULL, below = 0, at;
+	u32 from = line_keys_at(line), keys = line_keys(line), i, found = 1;
+
+	if (crab_clfb_line_count(line) == 1)
+		return 0;
+	if (key < first) {
+		*high = min(*high, first);
+		return 0;
+	}
+	for (i = crab_clfb_line_count(line) - 2; i--; from += keys) {
+		at = crab_clfb_line_get(line, from, keys);
+		found += at <= key - first;
+		if (at <= key - first)
+			below = max(below, at);
+		else
+			above = min(above, at);
+	}
+	*low = max(*low, first + below);
+	if (above < ~first)
+		*high = min(*high, first + above);
+	return found;
+}
+
 void crab_clfb_line_decode(const union clfb_line *line, struct clfb_list *list)
 {
 	u32 i;

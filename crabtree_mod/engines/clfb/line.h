@@ -175,6 +175,21 @@ u64 crab_clfb_line_key(const union clfb_line *line, u32 i);
 u32 crab_clfb_line_find(const union clfb_line *line, u64 key);
 
 /**
+ * crab_clfb_line_range() - the same, and narrow a range to the keys of that child
+ * @line: a line that crab_clfb_line_holds()
+ * @key: the key
+ * @low: in and out: lowest key of the range
+ * @high: in and out: one past the highest
+ *
+ * The keys of a line that has changed do not ascend any more. crab_clfb_line_find() finds the same
+ * child for all keys of the range nevertheless.
+ *
+ * Context: any.
+ * Return: which one.
+ */
+u32 crab_clfb_line_range(const union clfb_line *line, u64 key, u64 *low, u64 *high);
+
+/**
  * crab_clfb_line_decode() - all children
  * @line: a line that crab_clfb_line_holds()
  * @list: out
