@@ -71,25 +71,30 @@ static int body_sorted(const struct nb_tree *tree, const struct nb_leaf *leaf, s
 static int scan_range(struct nb_tree *tree, struct nb_read *read, u64 start, u64 end,
 		      struct crab_record *records, u32 cap)
 {
-	u32 count = 0;
-	int got, i;
-	u64 last;
+	struct crab_record *to = records, *full = to + cap;
+	const struct crab_record *r, *behind;
+	u64 last, from;
+	int got;
 
 	read->high = start;
-	while (count < cap && read->high <= end && read->high != CRAB_KEY_EMPTY) {
+	while (to < full && read->high <= end && read->high != CRAB_KEY_EMPTY) {
 		read->key = read->high;
 		got = crab_nb_read(tree, read, body_sorted);
 		if (got < 0)		/* the next call begins here and returns it */
-			return count ? count : got;
+			return to > records ? to - records : got;
 		last = min(end, read->high - 1);
-		for (i = 0; i < got && count < cap; i++)
-			/* The leaf may begin before the key: a range has grown since */
-			if (read->records[i].key >= read->key && read->records[i].key <= last)
-				records[count++] = read->records[i];
+		/* The leaf may begin before the key: a range has grown since */
+		from = read->key;
+		behind = read->records + got;
+		for (r = read->records; r < behind && to < full; r++)
+			if (r->key >= from && r->key <= last) {
+				from = r->key + 1;	/* not twice: the media has changed */
+				*to++ = *r;
+			}
 		if (nb_breathe(tree))
-			return count ?: -EINTR;
+			return to > records ? to - records : -EINTR;
 	}
-	return count;
+	return to - records;
 }
 
 int crab_nb_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,

@@ -81,7 +81,12 @@ int crab_ea_lookup(struct crab_engine *engine, u64 key, u64 *value)
 
 static int body_seek(const struct ea_tree *tree, const struct nb_leaf *leaf, struct nb_read *read)
 {
-	return crab_ea_near(tree, leaf, read->key, read->dir, read->records) ? 0 : -ENOENT;
+	const struct crab_record *found = read->records;
+
+	if (!crab_ea_near(tree, leaf, read->key, read->dir, read->records))
+		return -ENOENT;
+	/* Outside the range: that has grown, or the media has changed */
+	return found->key >= read->low && found->key < read->high ? 0 : -ENOENT;
 }
 
 int crab_ea_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
@@ -107,15 +112,11 @@ static int body_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf, s
 	return crab_ea_sorted(tree, leaf, read->records);
 }
 
-/* The range of the leaf may have grown on both sides; the next leaf repeats the upper part */
-static bool range_has(const struct nb_read *read, u64 key)
-{
-	return key >= read->key && key < read->high;
-}
-
 static int scan_range(struct ea_tree *tree, struct nb_read *read, u64 start, u64 end,
 		      struct crab_record *records, u32 cap)
 {
+	const struct crab_record *r = read->records;
+	u64 last, from;
 	u32 count = 0;
 	int got, i;
 
@@ -125,9 +126,14 @@ static int scan_range(struct ea_tree *tree, struct nb_read *read, u64 start, u64
 		got = leaf_read(tree, read, body_sorted);
 		if (got < 0)		/* the next call begins here and returns it */
 			return count ? count : got;
+		last = min(end, read->high - 1);
+		from = read->key;
 		for (i = 0; i < got && count < cap; i++)
-			if (range_has(read, read->records[i].key) && read->records[i].key <= end)
-				records[count++] = read->records[i];
+			/* It may have grown on both sides; the next leaf repeats the upper part */
+			if (r[i].key >= from && r[i].key <= last) {
+				from = r[i].key + 1;	/* not twice: the media has changed */
+				records[count++] = r[i];
+			}
 		if (nb_breathe(&tree->nb))
 			return count ?: -EINTR;
 	}
