@@ -403,14 +403,15 @@ int crab_nv_smo_unlink(struct nv_write *write, const struct nv_place *leaf)
 {
 	struct nv_tree *tree = write->tree;
 	struct crab_dhead *before = smo_before(tree, leaf);
-	struct nv_place whole;
+	struct nv_change c = { .write = write };
 	u64 word;
 	int err;
 
 	if (!before || crab_pool_is_closed(&tree->pool))
 		return -EUCLEAN;
-	crab_nv_find_range(tree, leaf->low, &whole);
-	err = smo_unlink_word(tree, &whole, before, &word);
+	crab_nv_find_range(tree, leaf->low, &c.leaf);
+	/* No record but the one that is deleted goes with the leaf */
+	err = smo_gather(&c, &c.leaf) ?: smo_unlink_word(tree, &c.leaf, before, &word);
 	if (err)
 		return err;
 	smo_link(write, before, word);
