@@ -291,9 +291,11 @@ static bool pool_is_enough(const struct crab_pool *pool, u32 n, u32 leave)
 static int pool_admit(struct crab_pool *pool, u32 n, u32 leave)
 {
 	lockdep_assert_held(&pool->lock);
+	if (unlikely(pool->closed))
+		return -EUCLEAN;
 	while (!pool_is_enough(pool, n, leave) && pool_settle(pool, POOL_SETTLES, 0))
 		;
-	return pool->closed || !pool_is_enough(pool, n, leave) ? -ENOSPC : 0;
+	return pool_is_enough(pool, n, leave) ? 0 : -ENOSPC;
 }
 
 int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave)

@@ -181,7 +181,7 @@ u64 crab_pool_next(const struct crab_pool *pool);
  * @n: how many, all or none
  * @leave: how many must remain, including one that is being prepared: the engine's reserve
  * Context: any but interrupts; takes crab_pool.lock.
- * Return: 0, or -ENOSPC with nothing allocated.
+ * Return: 0; or with nothing allocated -ENOSPC, or -EUCLEAN if the pool is closed.
  */
 int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u32 leave);
 
@@ -196,7 +196,7 @@ int crab_pool_alloc(struct crab_pool *pool, struct crab_spare *spares, u32 n, u3
  * Runs come from the top, single leaves from the bottom. The search begins where the last one ended
  * and reads the bitmap once, without the lock; again if a leaf of its run is allocated meanwhile.
  * Context: may sleep; takes crab_pool.lock.
- * Return: 0, or -ENOSPC with nothing allocated.
+ * Return: as crab_pool_alloc().
  */
 int crab_pool_alloc_run(struct crab_pool *pool, u32 n, u64 end, u32 leave, u64 *first);
 

@@ -77,7 +77,7 @@ static void pool_stock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 2, 0), 0);
 	KUNIT_EXPECT_TRUE(test, p->spares[0].prepared && p->spares[1].prepared);
 	crab_pool_close(&p->pool);
-	KUNIT_EXPECT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 1, 0), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 1, 0), -EUCLEAN);
 	KUNIT_EXPECT_FALSE(test, crab_pool_prepare_begin(&p->pool, &spare));
 }
 
@@ -90,7 +90,7 @@ static void pool_twice(struct kunit *test)
 	crab_pool_free(&p->pool, 17);
 	crab_pool_free(&p->pool, 17);
 	KUNIT_EXPECT_EQ(test, p->pool.free, 1ULL);
-	KUNIT_EXPECT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 2, 0), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, crab_pool_alloc(&p->pool, p->spares, 2, 0), -EUCLEAN);
 	KUNIT_EXPECT_TRUE(test, crab_pool_is_closed(&p->pool));
 }
 

@@ -67,9 +67,11 @@ static int plan_node(struct clfb_tree *tree, u32 from, u32 n, u64 *number)
 	struct clfb_fresh *fresh = &plan->fresh[plan->count];
 	struct clfb_list part = { .count = n, .leaves = plan->list.leaves };
 	struct crab_spare spare;
+	int err = plan->count == CLFB_FRESH_MAX ? -ENOSPC :
+		  crab_pool_alloc(&tree->nodes, &spare, 1, 0);
 
-	if (plan->count == CLFB_FRESH_MAX || crab_pool_alloc(&tree->nodes, &spare, 1, 0))
-		return -ENOSPC;
+	if (err)
+		return err;
 	plan->count++;
 	memcpy(part.ref, plan->list.ref + from, n * sizeof(part.ref[0]));
 	memcpy(part.key, plan->list.key + from, n * sizeof(part.key[0]));
@@ -352,11 +354,9 @@ int crab_clfb_smo_split(struct clfb_write *write, const struct clfb_place *place
 	u32 i;
 
 	split_records(tree, place, record, &s);
-	err = split_verify(tree, place, &s);
+	err = split_verify(tree, place, &s) ?: crab_pool_alloc(&tree->pool, s.spare, s.n, 0);
 	if (err)
 		return err;
-	if (crab_pool_alloc(&tree->pool, s.spare, s.n, 0))
-		return -ENOSPC;
 	err = split_plan(tree, place, &s);
 	for (i = 0; err && i < s.n; i++)
 		leaf_free(tree, s.spare[i].leaf);

@@ -132,12 +132,14 @@ static int split_leaf(struct nb_write *write, struct nb_leaf *leaf, struct nb_le
 static int split_reserve(struct nb_tree *tree, struct nb_leaf **fresh)
 {
 	struct crab_spare spare;
+	int err;
 
 	lockdep_assert_held(&tree->smo_lock);
 	if (!crab_index_is_reserved(&tree->index) && crab_index_reserve(&tree->index))
 		return -ENOMEM;
-	if (crab_pool_alloc(&tree->pool, &spare, 1, 0))
-		return -ENOSPC;
+	err = crab_pool_alloc(&tree->pool, &spare, 1, 0);
+	if (err)
+		return err;
 	*fresh = crab_nb_leaf_make(tree, spare.leaf, 0, 0, GFP_NOIO);
 	if (*fresh)
 		return 0;

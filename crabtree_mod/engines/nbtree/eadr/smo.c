@@ -128,12 +128,12 @@ static int fresh_make(struct ea_tree *tree, u64 number, struct nb_leaf **fresh)
 static int fresh_take(struct ea_tree *tree, struct nb_leaf **fresh, u32 n)
 {
 	struct crab_spare spares[2];
-	int err = 0;
+	/* They leave one for a leaf that needs no second one */
+	int err = crab_pool_alloc(&tree->nb.pool, spares, n, n == 2);
 	u32 i;
 
-	/* They leave one for a leaf that needs no second one */
-	if (crab_pool_alloc(&tree->nb.pool, spares, n, n == 2))
-		return -ENOSPC;
+	if (err)
+		return err;
 	for (i = 0; i < n; i++)
 		err = fresh_make(tree, spares[i].leaf, &fresh[i]) ?: err;
 	return err;
@@ -240,7 +240,7 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 	/* Pairs with smp_mb() in crab_ea_quarantine(), which may not have seen the fresh leaves */
 	smp_mb();
 	if (READ_ONCE(tree->nb.pool.closed))
-		return -ENOSPC;
+		return -EUCLEAN;
 	needs = crab_ea_plan(tree, leaf, key, &split);
 	if (needs < 0)
 		return needs;
