@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests memory that fails under the layout `eadr` of nbtree while an insert splits a leaf:
- * the insert stays at each of its places in turn, and the memory of the fresh leaves fails.
+ * This file tests memory that fails under the layout `eadr` of nbtree while a write changes the
+ * structure: the write stays at each of its places in turn, and the memory fails of the fresh leaves
+ * of a split, of the old one, of the one before it, or of a leaf that becomes empty.
  *
  * Then no other task accesses that memory, whether the index leads to the leaves already or not.
- * The insert does not, either, when it goes on: the quarantine waits for its RCU section, as
+ * The write does not, either, when it goes on: the quarantine waits for its RCU section, as
  * test_failing shows. As long as the old leaf is not gone, it serves its records.
  *
  *   test_badtasks
  */
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include <linux/errno.h>
@@ -25,6 +27,7 @@
 #define SLOTS		4U
 #define PAGE		4096U		/* FORMAT uses its four leaves, a split takes the next two */
 #define PAGES		4U
+#define QUARTER		(1ULL << EA_STATE_SHIFT)	/* the lowest key of the second one */
 
 /* Where the insert stays */
 enum phase {
@@ -36,11 +39,21 @@ enum phase {
 	PHASES,
 };
 
+/* A page fails, and a write stays at each of its places */
+struct scene {
+	const char *what;
+	u32 page;		/* of the pool */
+	void (*prepare)(void);
+	void (*write)(void *arg);
+	bool fresh;		/* the page has the fresh leaves alone */
+};
+
 static struct {
 	struct crab_media media;
 	struct crab_store *store;
+	const struct scene *scene;
 	struct nb_leaf *leaf;	/* the old one */
-	u64 page;		/* offset of the page of the fresh leaves */
+	u64 page;		/* offset of the page that fails */
 	bool failed;		/* the page has */
 	u32 faults;		/* accesses to it since */
 	u32 seen[PHASES];
@@ -75,12 +88,71 @@ static enum phase phase_of(struct ea_tree *tree)
 	return atomic64_read(&tree->begun) ? PHASE_TAKEN : PHASE_BEFORE;
 }
 
-static void split(void *arg)
+static int put(u64 key)
 {
 	struct crab_old old;
-	int err = crab_store_insert(bad.store, 25, 25, CRAB_INSERT_CREATE, &old);
 
-	tap_check(!err || err == -EUCLEAN || err == -ENOSPC || err == -EROFS, "insert: %d", err);
+	return crab_store_insert(bad.store, key, key, CRAB_INSERT_CREATE, &old);
+}
+
+static int del(u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_delete(bad.store, key, &old);
+}
+
+/* A full leaf */
+static void fill(u64 from)
+{
+	u64 key;
+
+	for (key = 10; key <= 10 * SLOTS; key += 10)
+		tap_check(!put(from + key), "insert of %llu", from + key);
+}
+
+/* The writes that stay at their places */
+static void ended(int err)
+{
+	tap_check(!err || err == -EUCLEAN || err == -EROFS, "the write: %d", err);
+}
+
+static void split(void *arg)
+{
+	ended(put(25));
+}
+
+static void split_second(void *arg)
+{
+	ended(put(QUARTER + 25));
+}
+
+static void empty(void *arg)
+{
+	ended(del(30));
+}
+
+static void prepare_full(void)
+{
+	fill(0);
+}
+
+/* The last leaf of a full quarter is in the second page, as are all before it that are not free */
+static void prepare_before(void)
+{
+	fill(0);
+	fill(2 * QUARTER);
+	tap_check(!put(25) && !put(2 * QUARTER + 25), "splits");
+	while (crab_store_maintain(bad.store))
+		;
+	fill(QUARTER);
+}
+
+/* A leaf with one record, 30, after another one */
+static void prepare_single(void)
+{
+	fill(0);
+	tap_check(!put(25) && !del(40), "the second leaf");
 }
 
 static void read_all(bool lost)
@@ -102,27 +174,58 @@ static void write_late(u64 key)
 	struct crab_old old;
 	int err = engine->ops->insert(engine, &flow, key + 1, key, CRAB_INSERT_EITHER, &old);
 
-	tap_check(err == -EUCLEAN || err == -ENOSPC, "late insert: %d", err);
+	tap_check(err == -EUCLEAN, "late insert: %d", err);
 	err = engine->ops->insert(engine, &flow, key, key, CRAB_INSERT_EITHER, &old);
 	tap_check(!err || err == -EUCLEAN, "late update: %d", err);
 }
 
-/* Not while the insert holds a lock or is in an RCU section, for which quarantine would wait */
+/* Any record may be lost with another page, or be changed by the write */
+static void access_all(void)
+{
+	struct crab_engine *engine = bad.store->engine;
+	struct crab_flow flow = { .media = &bad.media };
+	struct crab_record record;
+	struct crab_old old;
+	u64 key, value;
+	int err;
+
+	for (key = 5; key < 3 * QUARTER; key = key > 60 ? key + QUARTER - 60 : key + 5) {
+		err = crab_store_search(bad.store, key, &value);
+		tap_check(!err || err == -ENOENT || err == -EUCLEAN, "search of %llu: %d", key, err);
+		crab_store_seek(bad.store, key, CRAB_SEEK_GE, &record);
+		crab_store_seek(bad.store, key, CRAB_SEEK_LE, &record);
+		err = engine->ops->insert(engine, &flow, key, key, CRAB_INSERT_EITHER, &old);
+		tap_check(!err || err == -EUCLEAN, "late insert: %d", err);
+		err = engine->ops->remove(engine, &flow, key, &old);
+		tap_check(!err || err == -ENOENT || err == -EUCLEAN, "late delete: %d", err);
+	}
+}
+
+static void access_fresh(enum phase phase)
+{
+	u64 key;
+
+	read_all(phase >= PHASE_GONE);
+	for (key = 10; key <= 10 * SLOTS; key += 10)
+		write_late(key);
+}
+
+/* Not while the write holds a lock or is in an RCU section, for which quarantine would wait */
 static void fail(void *arg)
 {
 	struct ea_tree *tree = ea_tree_of(bad.store->engine);
 	struct crab_check_report report;
 	enum phase phase = phase_of(tree);
-	u64 key;
 
 	if (tree->nb.smo_lock.held || tree->nb.pool.lock.held || tasks_parked_reads())
 		return;
 	bad.seen[phase]++;
 	crab_store_fail(bad.store, bad.page, PAGE);
 	page_protect(PROT_NONE);
-	read_all(phase >= PHASE_GONE);
-	for (key = 10; key <= 10 * SLOTS; key += 10)
-		write_late(key);
+	if (bad.scene->fresh)
+		access_fresh(phase);
+	else
+		access_all();
 	crab_store_maintain(bad.store);
 	crab_store_check(bad.store, &report);
 }
@@ -130,17 +233,14 @@ static void fail(void *arg)
 static void run_place(u32 place)
 {
 	struct tasks_plan plan = { .seed = 1, .pace = 1, .park = place };
-	struct crab_old old;
-	u64 key;
 
 	bad.media = media_create(CRAB_POOL_OFFSET + PAGES * PAGE);
 	bad.store = store_format_attach(&bad.media, "nbtree", "eadr", LEAF_BYTES);
-	bad.page = crab_leaf_offset(&bad.store->engine->geo, EA_QUARTERS);
-	for (key = 10; key <= 10 * SLOTS; key += 10)
-		tap_check(!crab_store_insert(bad.store, key, key, CRAB_INSERT_CREATE, &old), "insert");
+	bad.page = crab_leaf_offset(&bad.store->engine->geo, bad.scene->page * EA_QUARTERS);
+	bad.scene->prepare();
 	bad.leaf = crab_index_find(&nb_tree_of(bad.store->engine)->index, 25);
 	bad.faults = 0;
-	tasks_add(split, NULL);
+	tasks_add(bad.scene->write, NULL);
 	tasks_add(fail, NULL);
 	tap_check(tasks_run(&plan) == TASKS_DONE, "place %u: the tasks come to no end", place);
 	tap_check(!bad.faults, "place %u: memory that failed is accessed", place);
@@ -149,6 +249,30 @@ static void run_place(u32 place)
 	media_destroy(&bad.media);
 }
 
+static void run_scene(const struct scene *scene)
+{
+	u32 place = 0, phase, seen = 0;
+
+	bad.scene = scene;
+	memset(bad.seen, 0, sizeof(bad.seen));
+	do
+		run_place(++place);
+	while (tasks_parked());
+	for (phase = 0; phase < PHASES; phase++) {
+		tap_check(bad.seen[phase] || !scene->fresh, "the write never stays in phase %u", phase);
+		seen += bad.seen[phase];
+	}
+	tap_ok(seen > 10, "eadr: memory of %s fails at each of %u places of a write: no access since",
+	       scene->what, place - 1);
+}
+
+static const struct scene scenes[] = {
+	{ "fresh leaves", 1, prepare_full, split, true },
+	{ "the old leaf", 0, prepare_full, split, false },
+	{ "the leaf before", 1, prepare_before, split_second, false },
+	{ "a leaf that gets empty", 1, prepare_single, empty, false },
+};
+
 static void quiet(char level, const char *line)
 {
 }
@@ -156,7 +280,7 @@ static void quiet(char level, const char *line)
 int main(void)
 {
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
-	u32 place = 0, phase;
+	u32 i;
 
 	if (crab_persist_init())
 		return 2;
@@ -164,12 +288,7 @@ int main(void)
 	crab_host_log = quiet;
 	crab_host_cpus = 1;
 	crab_tiny_slots = SLOTS;
-	do
-		run_place(++place);
-	while (tasks_parked());
-	for (phase = 0; phase < PHASES; phase++)
-		tap_check(bad.seen[phase], "the insert never stays in phase %u", phase);
-	tap_ok(true, "eadr: memory of fresh leaves fails at each of %u places of an insert: no access since",
-	       place - 1);
+	for (i = 0; i < ARRAY_SIZE(scenes); i++)
+		run_scene(&scenes[i]);
 	return tap_done();
 }

@@ -514,7 +514,7 @@ bool crab_ea_smo_finish(struct nb_write *write, struct nb_leaf *leaf)
 
 	write->structure = true;
 	while (!READ_ONCE(leaf->gone)) {
-		if (is_failed(at) || !smo_copy(write, at))
+		if (!smo_copy(write, at))
 			return false;
 		at = smo_bypass(write, at);
 		if (IS_ERR(at))

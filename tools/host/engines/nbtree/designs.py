@@ -65,7 +65,7 @@ DESIGNS = [
              "ea_value(tree, leaf, slot), EA_LIVE | (record->key & EA_KEY_BITS), record->value)"),
     ]),
     Design("eadr: the list has the fresh leaves before they have the records", [
-        Edit(EADR_SMO, "if (is_failed(at) || !smo_copy(write, at))\n\t\t\treturn false;\n\t\tat = smo_bypass(write, at);",
+        Edit(EADR_SMO, "if (!smo_copy(write, at))\n\t\t\treturn false;\n\t\tat = smo_bypass(write, at);",
              "struct nb_leaf *was = at; at = smo_bypass(write, at); smo_copy(write, was)"),
     ]),
     Design("eadr: the first fresh leaf has no link to the second one", [
