@@ -66,6 +66,8 @@ static const struct kind kinds[] = {
 	{ "clfb, twin", "clfb", "twin", 128, 60, { } },
 	{ "clfb, atomic", "clfb", "atomic", 256, 30, { } },
 	{ "clfb, encoded", "clfb", "encoded", 64, 120, { } },
+	{ "nvtree", "nvtree", "append", 256, 30, { } },
+	{ "fastfair", "fastfair", "shift", 256, 60, { } },
 };
 
 /**
