@@ -21,21 +21,16 @@ void crab_bench_kick(void *bench)
 	WRITE_ONCE(((struct crab_bench *)bench)->kicked, true);
 }
 
-/* One step, so that threads share the steps; or all at the end of a work */
-static void bench_prepare(struct crab_bench *bench, struct crab_bench_work *work, bool all)
+static void bench_prepare(struct crab_bench *bench, struct crab_bench_work *work)
 {
-	bool more;
 	u64 began;
 
 	if (!mutex_trylock(&bench->preparing))
 		return;
 	began = bench->clock();
 	WRITE_ONCE(bench->kicked, false);
-	do
-		more = crab_store_maintain(bench->store);
-	while (more && all);
-	if (more)
-		crab_bench_kick(bench);
+	while (crab_store_maintain(bench->store))
+		;
 	work->prepare_ns += bench->clock() - began;
 	mutex_unlock(&bench->preparing);
 }
@@ -145,15 +140,9 @@ static __always_inline void bench_pause(struct crab_bench *bench, struct crab_be
 					u64 i)
 {
 	if (unlikely(READ_ONCE(bench->kicked)))
-		bench_prepare(bench, work, false);
+		bench_prepare(bench, work);
 	if (!(i & 4095))
 		cond_resched();
-}
-
-static void bench_end(struct crab_bench *bench, struct crab_bench_work *work)
-{
-	if (READ_ONCE(bench->kicked))
-		bench_prepare(bench, work, true);
 }
 
 static int bench_batches(struct crab_bench *bench, struct crab_bench_work *work,
@@ -168,7 +157,6 @@ static int bench_batches(struct crab_bench *bench, struct crab_bench_work *work,
 			return err;
 		bench_pause(bench, work, i);
 	}
-	bench_end(bench, work);
 	return 0;
 }
 
@@ -185,7 +173,6 @@ static __always_inline int bench_each(struct crab_bench *bench, struct crab_benc
 			return err;
 		bench_pause(bench, work, i);
 	}
-	bench_end(bench, work);
 	return 0;
 }
 
