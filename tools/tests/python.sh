@@ -8,7 +8,7 @@ tests=$2
 calls=123
 suite $((calls + 4))
 export PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$out PYTHONPATH=$tests/../python
-for part in store variables; do
+for part in store cases variables; do
 	/usr/bin/python3 "$tests/$part.py" | sed -nE 's/^((not )?ok) [0-9]+ /\1 - /; /^(not ok|ok|#)/p'
 done
 number=$calls

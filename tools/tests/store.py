@@ -3,14 +3,12 @@
 """store.py - the Python package on images, in the current folder: TAP.
 
 Hypothesis does operations in any order on a store of each engine and on a dict, and compares all
-results; then come the cases that a dict does not have. The examples are the same in each run.
+results. The examples are the same in each run. cases.py has the cases that a dict does not have.
 """
 
 import errno
 import os
-import struct
 import sys
-import threading
 
 sys.dont_write_bytecode = True  # nothing is written into the source tree
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts"))
@@ -445,159 +443,6 @@ def raises(kind, call, *arguments, **options):
     return False
 
 
-def limits():
-    """Numbers and texts that do not fit."""
-    with crabtree.create("limits.img", 64 << 10, "limits") as store:
-        for wrong in (-1, 2 ** 64):
-            tap.ok(raises(ValueError, store.insert, wrong, 0), f"key {wrong}")
-            tap.ok(raises(ValueError, store.insert, 0, wrong), f"value {wrong}")
-        tap.ok(raises(TypeError, store.insert, 1.5, 0), "a key that is no integer")
-        tap.ok("Invalid" in raises(crabtree.Error, store.insert, 2 ** 64 - 1, 0), "the reserved key")
-        tap.ok(raises(ValueError, store.__getitem__, slice(0, 9, 2)), "a slice with a step")
-        tap.ok(raises(ValueError, store.format, "x" * 32), "a label that is too long")
-        tap.ok(raises(ValueError, store.format, "a\0b", force=True), "a label that C would cut")
-        tap.ok(raises(ValueError, store.format, force=True, leaf_bytes=2 ** 32 + 512), "a number that C would cut")
-        tap.ok(raises(ValueError, store.watch, entries=-1), "... of a watch")
-        tap.ok("force=True" in raises(crabtree.Error, store.format), "format over a store, and the reason")
-        store.format("again", force=True, leaf_bytes=512)
-        tap.ok(store.info()["label"] == "again" and store.info()["leaf_bytes"] == 512, "format with force")
-        batch = store.batch(crabtree.insert(key, key) for key in range(5000))
-        tap.ok(batch[-1].status == -errno.ENOSPC and batch[0].status == 0, "a batch that fills the store")
-        tap.ok(raises(crabtree.Error, store.update, {10 ** 9: 1}), "an update of a full store")
-        tap.ok(len(list(store.items())) == len(store) == len(set(store)), "its records")
-
-
-def files():
-    """Images that are not there, in use or closed."""
-    tap.ok(raises(FileExistsError, crabtree.create, "limits.img", 64 << 10), "create over a file")
-    tap.ok(raises(crabtree.Error, crabtree.create, "small.img", 8192) and not os.path.exists("small.img"),
-           "an image that is too small leaves no file")
-    for size, kind in ((100, crabtree.Error), (2 ** 62, OSError), (2 ** 64, OverflowError)):
-        tap.ok(raises(kind, crabtree.create, "odd.img", size) and not os.path.exists("odd.img"),
-               f"an image of {size} bytes leaves no file")
-    crabtree.create(b"\xff.img", 64 << 10).close()
-    tap.ok(os.path.getsize(b"\xff.img") == 64 << 10, "a path of bytes")
-    tap.ok("No such file" in raises(crabtree.Error, crabtree.open, "file:none"), "no such image")
-    tap.ok(raises(ValueError, crabtree.open, "file:limits.img\0x"), "a path that C would cut")
-    tap.ok("not a crabtree device" in raises(crabtree.Error, crabtree.open, "/dev/null"), "no such device")
-    store = crabtree.open("file:limits.img")
-    tap.ok(raises(crabtree.Error, crabtree.open, "file:limits.img"), "a second writer")
-    store.close()
-    store.close()
-    tap.ok(raises(ValueError, store.search, 1), "a store that is closed")
-
-
-def walk_on(walk):
-    """All that a walk has, and the ranges that it left out."""
-    items, ranges = [], []
-    while True:
-        try:
-            for item in walk:
-                items.append(item)
-            return items, ranges
-        except crabtree.Error as error:
-            assert error.errno == errno.EUCLEAN
-            ranges.append(error.damaged)
-
-
-def spoil(path):
-    """Two leaves, each of which others follow."""
-    with open(path, "r+b") as image:
-        for leaf in (4, 8):
-            image.seek(16384 + leaf * 1024 + 24)
-            image.write(b"!")
-
-
-def damaged():
-    """Walks over damaged ranges have all that is not in them."""
-    with crabtree.create("spoilt.img", 1 << 20) as store:
-        store.update({key: key for key in range(3000)})
-    spoil("spoilt.img")
-    with crabtree.open("file:spoilt.img", readonly=True) as store:
-        items, ranges = walk_on(store.scan())
-        tap.ok(len(ranges) == 2 and [key for key, _ in items] ==
-               [key for key in range(3000) if not any(low <= key <= high for low, high in ranges)], "after damaged ranges")
-        down = walk_on(store.scan(reverse=True))
-        tap.ok(down[0] == items[::-1] and down[1] == ranges[::-1], "and in descending order")
-        tap.ok(walk_on(store.scan(0, ranges[0][0])) == (items[:ranges[0][0]], [(ranges[0][0],) * 2]), "up to the first one")
-        tap.ok(outcome(list, store) == (crabtree.Error, errno.EUCLEAN), "a list of all keys is an error")
-    with crabtree.create("spoilt_blobs.img", 1 << 20, blobs=True) as store:
-        for key in range(1000):
-            store.put(key, b"")
-    spoil("spoilt_blobs.img")
-    with crabtree.open("file:spoilt_blobs.img", readonly=True) as store:
-        items, ranges = walk_on(store.blobs())
-        tap.ok(ranges and [one.key for one in items] ==
-               [key for key in range(1000) if not any(low <= key <= high for low, high in ranges)], "of blobs, too")
-
-
-def threads():
-    """Calls run concurrently with each other."""
-    with crabtree.create("threads.img", 1 << 20) as store:
-        def work(first):
-            for key in range(first, first + 500):
-                store[key] = first
-        workers = [threading.Thread(target=work, args=(1000 * n,)) for n in range(4)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        tap.ok(len(store) == 2000 and store.check() is None, "four threads")
-        tap.ok(store.info()["state"] == "ready" and store.info()["inserts"] == 2000, "info")
-
-
-class Later(crabtree.Snapshot):
-    """A snapshot whose store has changed since: an image has none, and stands for it."""
-
-    def info(self):
-        """INFO counts the records of the store."""
-        return dict(super().info(), records=99)
-
-
-def snapshots():
-    """The length of one of records, of blobs and of names."""
-    lengths = []
-    for options in ({}, {"blobs": True}, {"names": True}):
-        with crabtree.create("later.img", 64 << 10, **options) as store:
-            if "names" in options:
-                store.variables.update(a=1, b=2)
-            elif "blobs" in options:
-                store.put(1, b"a")
-            else:
-                store.update({1: 2, 3: 4, 5: 6})
-            later = Later(store._handle)  # pylint: disable=protected-access
-            lengths.append(len(later))
-            later._handle = None  # pylint: disable=protected-access
-        os.unlink("later.img")
-    tap.ok(lengths == [3, 1, 2], "the length of a snapshot")
-
-
-def observers():
-    """Changes and snapshots need a device; the iterator of changes also reads any other descriptor."""
-    with crabtree.create("observed.img", 64 << 10) as store:
-        tap.ok(raises(crabtree.Error, store.watch), "a watch of an image")
-        tap.ok(raises(crabtree.Error, store.snapshot), "a snapshot of an image")
-    get, put = os.pipe()
-    for change in ((1, 5, 50, 0, 1, 0), (2, 5, 60, 50, 1, 1), (3, 5, 0, 60, 3, 1), (9, 0, 6, 0, 0, 2)):
-        os.write(put, struct.pack("<4Q2I", *change))
-    os.close(put)
-    with crabtree.Watch(get) as watch:
-        tap.ok(list(watch) == [(1, "insert", 5, 50, None), (2, "insert", 5, 60, 50), (3, "delete", 5, None, 60),
-                               (9, "lost", None, 6, None)], "the iterator of changes")
-    get, put = os.pipe()
-    for change in ((1, 7, 0, 1, 0, 5, b"plc/a"), (2, 0, 7, 3, 1, 0, b"plc/a"), (9, 6, 0, 0, 2, 0, b"")):
-        *head, name = change
-        size = (36 + len(name) + 8) // 8 * 8
-        os.write(put, struct.pack("<3Q2IHBB", *head[:5], size, len(name), head[5]) + name.ljust(size - 36, b"\0"))
-    os.close(put)
-    with crabtree.NameWatch(get) as watch:
-        tap.ok(list(watch) == [(1, "set", "plc/a", "u32", 7, None), (2, "remove", "plc/a", None, None, 7),
-                               (9, "lost", None, None, 6, None)], "the iterator of changes of names")
-    with crabtree.create("named.img", 64 << 10, names=True) as store:
-        tap.ok(raises(crabtree.Error, store.variables.watch, "plc/"), "a watch of names of an image")
-        tap.ok(raises(ValueError, store.variables.watch, "plc/", 2 ** 32), "... with a number that C would cut")
-
-
 def main():
     """All of it."""
     for engine, layout in ENGINES:
@@ -605,12 +450,6 @@ def main():
     commits()
     blobs()
     blob_commits()
-    limits()
-    files()
-    damaged()
-    threads()
-    snapshots()
-    observers()
     sys.exit(tap.done())
 
 
