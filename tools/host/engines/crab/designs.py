@@ -13,6 +13,7 @@ SORTED_READ = "engines/crab/sorted/read.c"
 
 # A split that leaves the old leaf in place, with the records that it moved to the fresh one
 SPLIT_LEAVES_BEHIND = """
+    void crab_select(struct crab_record *records, u32 count, u32 nth);
     const struct crab_record *moved = tree->scratch + tree->slots / 2;
     u32 slot;
     (void)split;
@@ -56,7 +57,6 @@ DESIGNS = [
 	crab_smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;""", SPLIT_LEAVES_BEHIND),
-        Edit(SPLIT, '#include "access.h"', '#include "access.h"\n#include "engines/select.h"'),
         Edit("engines/crab/slotted/read.c", "unlikely(value == void_value)",
              "unlikely(value == void_value || key - low >= span)"),
         Edit("engines/crab/slotted/check.c", "r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value",
