@@ -49,3 +49,5 @@
 "cfc9087c2118431608306a5866f308dcfdfc1a3201d7e0aae1b6080d163f571f000b54940100",
 /* fastfair: a search found leaves after a quarantined one that scans passed over */
 "19e006048857ec5604152ede0bcd01e3ea36c50a",
+/* fastfair: a scan down passed leaves with keys beyond an entry that names no node */
+"180206d4972e7a30055b78db0831d72108380b8427fb9ca3a7f4",

@@ -355,16 +355,19 @@ static u64 range_low(const struct ff *ff, const struct ff_find *find, u64 key)
 	return i ? ff_key(ff, find->node.number, i - 1) : find->node.low;
 }
 
-/* Could a scan read the leaf? */
-static bool leaf_is_sound(const struct ff *ff, const struct ff_find *find)
+/* Could a scan read the leaf? It may have keys beyond the next entry, if that leads nowhere */
+static bool leaf_is_sound(struct ff *ff, const struct ff_find *find)
 {
 	const struct ff_node *leaf = &find->node;
-	u64 key, above = leaf->low;
+	u64 key, high, above = leaf->low;
+	struct ff_node right;
 	u32 i;
 
+	if (crab_ff_high(ff, find, &right, &high, true))
+		return false;
 	for (i = 0; i < leaf->side->count; i++, above = key) {
 		key = ff_key(ff, leaf->number, i);
-		if (key < above || !may_end(ff, key, find->high))
+		if (key < above || !may_end(ff, key, high))
 			return false;
 	}
 	return low_holds(ff, leaf);
