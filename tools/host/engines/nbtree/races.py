@@ -153,5 +153,5 @@ SUBJECTS = {
     "eadr: a copy is not durable when another CPU links it (P7)": ("eadr", 246),
     "eadr: a link is not durable when another CPU changes the fresh leaf (P8)": ("eadr", 209),
     "eadr: a replaced leaf is free at once": ("eadr, hardly any space", 467),
-    "eadr: the index follows a leaf before the one that it replaces": ("eadr", 2),
+    "eadr: the index follows a leaf before the one that it replaces": ("eadr, leaves of two", 150),
 }
