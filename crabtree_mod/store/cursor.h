@@ -67,12 +67,13 @@ void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor);
 /**
  * crab_cursor_delete() - remove the next records of a scan
  * @store: the store
- * @cursor: the scan, in ascending order; after an error at the first record that was not removed
+ * @cursor: the scan; after an error at the first record that was not removed
  * @cap: records at most; at most CRAB_BATCH_CHUNK
  * @deleted: counts the records that were removed
  *
  * The records are one batch: a power cut during the call may have removed any of them. A record
- * that another writer removed first is not counted.
+ * that another writer removed first is not counted. If a key has changed on the media to one that
+ * cannot be there, no record is removed: it may be that of another record.
  *
  * Context: may sleep.
  * Return: 0; -EROFS, also in a store with a quarantined range; or an error of crab_cursor_read() or

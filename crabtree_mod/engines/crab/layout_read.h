@@ -132,8 +132,8 @@ static __always_inline int crab_layout_lookup(const struct crab_tree *tree,
  * @cap: room in @records
  * @room: twice crab_order_bytes(), or NULL
  * Context: a read of the leaf is under way.
- * Return: the number of records; -ENOBUFS: @room is needed; -EAGAIN: a key is out
- * of order, if the read is valid.
+ * Return: the number of records; -ENOBUFS: @room is needed; -EAGAIN: if the read is valid, the
+ * media has changed.
  */
 static inline int crab_layout_scan(struct crab_reader *reader, u64 start, u64 end,
 				   struct crab_record *records, u32 cap, u16 *room)

@@ -48,6 +48,28 @@ void badmedia_heal(void)
 	crab_badmem_init(&badmedia_list);
 }
 
+struct crab_store *badmedia_fill_ragged(const char *const *subject, u32 records, u32 run,
+					bool *there)
+{
+	struct crab_store *store = store_format_attach(&badmedia, subject[0], subject[1],
+						       leaf_bytes_of(subject[0], subject[1]));
+	unsigned long long seed = 1;
+	struct crab_old old;
+	u32 i, key;
+
+	memset(there, 0, 2 * records * sizeof(*there));
+	for (i = 0; i < records; i++) {
+		key = i * 7919 % records * 2 + 1;
+		there[key] = !crab_store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE, &old);
+	}
+	for (key = 1; key < 2 * records; key += 2)
+		if (key / run % 2 && rng_below(&seed, 8) && !crab_store_delete(store, key, &old))
+			there[key] = false;
+	while (crab_store_maintain(store))
+		;
+	return store;
+}
+
 struct crab_store *badmedia_attach(struct crab_attach_report *report)
 {
 	struct crab_attach_options options = { };

@@ -50,6 +50,17 @@ void badmedia_heal(void);
 void badmedia_fill(const char *engine, const char *layout, u32 leaf_bytes,
 		   struct crab_geometry *geo);
 
+/**
+ * badmedia_fill_ragged() - FORMAT, and leaves of all degrees of filling; attached
+ * @subject: engine and layout
+ * @records: records with odd keys below twice as many, inserted in any order
+ * @run: of each second run of so many keys most are deleted
+ * @there: out: which keys have a record
+ * Return: the store.
+ */
+struct crab_store *badmedia_fill_ragged(const char *const *subject, u32 records, u32 run,
+					bool *there);
+
 /* Attaches; an error is an ERR_PTR() */
 struct crab_store *badmedia_attach(struct crab_attach_report *report);
 

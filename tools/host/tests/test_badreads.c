@@ -49,29 +49,12 @@ static struct crab_store *store;
 static bool there[KEYS];
 static enum state states[KEYS];	/* as searches find them */
 
-/*
- * Inserts in any order, and then most records of each second run of keys are deleted. Returns the
- * offset of the leaves
- */
+/* Returns the offset of the leaves */
 static u64 fill(const char *const *subject)
 {
-	unsigned long long seed = 1;
-	struct crab_old old;
 	u64 leaves;
-	u32 i, key;
 
-	store = store_format_attach(&badmedia, subject[0], subject[1],
-				    leaf_bytes_of(subject[0], subject[1]));
-	memset(there, 0, sizeof(there));
-	for (i = 0; i < RECORDS; i++) {
-		key = i * 7919 % RECORDS * 2 + 1;
-		there[key] = !crab_store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE, &old);
-	}
-	for (key = 1; key < KEYS; key += 2)
-		if (key / 256 % 2 && rng_below(&seed, 8) && !crab_store_delete(store, key, &old))
-			there[key] = false;
-	while (crab_store_maintain(store))
-		;
+	store = badmedia_fill_ragged(subject, RECORDS, 256, there);
 	leaves = store->engine->geo.pool_offset;
 	crab_store_detach(store);
 	return leaves;

@@ -41,7 +41,7 @@ static struct crab_geometry geo;
 static bool there[KEYS];
 static enum state states[KEYS];
 static bool passed[KEYS];	/* by a scan, as a record or with an error */
-static u8 image[BAD_SIZE];	/* of the store that nobody has changed */
+static u8 image[BAD_SIZE];	/* of the store before a word changes */
 static u64 changed;		/* offset of the word */
 
 static __le64 *word_at(u64 offset)
@@ -49,26 +49,11 @@ static __le64 *word_at(u64 offset)
 	return (__le64 *)(badmedia.base + offset);
 }
 
-/* A store with leaves of all degrees of filling; it is detached, and its image is kept */
+/* The store is detached, and its image is kept */
 static void fill(const char *const *subject)
 {
-	unsigned long long seed = 1;
-	struct crab_old old;
-	u32 i, key;
-
 	badmedia_begin();
-	store = store_format_attach(&badmedia, subject[0], subject[1],
-				    leaf_bytes_of(subject[0], subject[1]));
-	memset(there, 0, sizeof(there));
-	for (i = 0; i < RECORDS; i++) {
-		key = i * 7919 % RECORDS * 2 + 1;
-		there[key] = !crab_store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE, &old);
-	}
-	for (key = 1; key < KEYS; key += 2)
-		if (key / 128 % 2 && rng_below(&seed, 8) && !crab_store_delete(store, key, &old))
-			there[key] = false;
-	while (crab_store_maintain(store))
-		;
+	store = badmedia_fill_ragged(subject, RECORDS, 128, there);
 	geo = store->engine->geo;
 	crab_store_detach(store);
 	memcpy(image, badmedia.base, BAD_SIZE);
