@@ -128,7 +128,7 @@ static u64 check_leaf(struct ea_tree *tree, struct crab_check_report *report, u6
 	if (leaf->before)
 		high = crab_ea_high(tree, leaf);
 	high = max(high, key + 1);
-	fault = header_fault(tree, leaf, high) ?: crab_ea_fault(tree, leaf, &count);
+	fault = header_fault(tree, leaf, high) ?: crab_ea_fault(tree, leaf, NULL, &count);
 	if (fault)
 		note(tree, report, leaf, fault);
 	report->records += count;

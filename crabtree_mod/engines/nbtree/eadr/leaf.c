@@ -233,23 +233,21 @@ int crab_ea_add(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 	return 0;
 }
 
-bool crab_ea_is_empty(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 from)
+static bool has_record(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 from, u32 end)
 {
-	u32 i;
-
-	for (i = 0; i < tree->nb.room; i++)
-		if (ea_is_record(ea_word(tree, leaf, (from + i) % tree->nb.room)))
-			return false;
-	return true;
+	for (; from < end; from++)
+		if (ea_is_record(ea_word(tree, leaf, from)))
+			return true;
+	return false;
 }
 
-u32 crab_ea_count(const struct ea_tree *tree, const struct nb_leaf *leaf)
+bool crab_ea_is_empty(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 near)
 {
-	u32 slot, count = 0;
+	/* So many slots are before it in its line, or fewer: the header is in the first one */
+	u32 before = offsetof(struct nb_dleaf, slot[near]) % CRAB_LINE / sizeof(struct nb_dslot);
+	u32 from = near - min(near, before);
 
-	for (slot = 0; slot < tree->nb.room; slot++)
-		count += ea_is_record(ea_word(tree, leaf, slot));
-	return count;
+	return !has_record(tree, leaf, from, tree->nb.room) && !has_record(tree, leaf, 0, from);
 }
 
 bool crab_ea_close(struct nb_write *write, struct nb_leaf *leaf)
@@ -358,14 +356,6 @@ static u32 records_once(const struct ea_tree *tree, const struct nb_leaf *leaf,
 	return count;
 }
 
-u32 crab_ea_records(const struct ea_tree *tree, const struct nb_leaf *leaf,
-		    struct crab_record *records)
-{
-	u32 rank;
-
-	return records_once(tree, leaf, records, &rank);
-}
-
 static void records_sort(struct crab_record *records, u32 count)
 {
 	struct crab_record r;
@@ -428,8 +418,9 @@ static const char *word_fault(const struct ea_tree *tree, const struct nb_leaf *
 	return key_fault(tree, leaf, slot, key, pass);
 }
 
-static const char *fault_once(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 *count,
-			      u32 *rank)
+/* One reading of all slots; @rank: out: of the leaf */
+static const char *fault_once(const struct ea_tree *tree, const struct nb_leaf *leaf,
+			      struct crab_record *keys, u32 *count, u32 *rank)
 {
 	struct ea_pass pass = { .high = crab_ea_high(tree, leaf) };
 	const char *fault = NULL;
@@ -442,6 +433,8 @@ static const char *fault_once(const struct ea_tree *tree, const struct nb_leaf *
 	for (slot = 0; slot < tree->nb.room; slot++) {
 		word = ea_word(tree, leaf, slot);
 		*rank += slot_rank(word);
+		if (keys && ea_is_record(word))
+			keys[*count] = (struct crab_record) { .key = ea_key(leaf, word) };
 		*count += ea_is_record(word);
 		fault = fault ?: word_fault(tree, leaf, slot, word, &pass);
 		if (end && word != EA_FREE)
@@ -451,14 +444,15 @@ static const char *fault_once(const struct ea_tree *tree, const struct nb_leaf *
 	return fault;
 }
 
-const char *crab_ea_fault(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 *count)
+const char *crab_ea_fault(const struct ea_tree *tree, const struct nb_leaf *leaf,
+			  struct crab_record *keys, u32 *count)
 {
 	u32 rank, readings = 0;
 	const char *fault;
 
 	do
-		fault = fault_once(tree, leaf, count, &rank);
-	while (is_disturbed(tree, leaf, rank, &readings));
+		fault = fault_once(tree, leaf, keys, count, &rank);
+	while (fault && is_disturbed(tree, leaf, rank, &readings));
 	return readings > most_ranks(tree) ? "its slots change without a write" : fault;
 }
 

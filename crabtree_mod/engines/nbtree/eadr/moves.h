@@ -23,22 +23,28 @@ static inline __le64 *ea_link_at(const struct ea_tree *tree, const struct nb_lea
 	return &nb_leaf_media(&tree->nb, leaf)->head.next;
 }
 
-/* How many fresh leaves hold so many records */
-static inline u32 ea_leaves_for(const struct ea_tree *tree, u32 count)
-{
-	return 2 * count <= tree->nb.room ? 1 : 2;
-}
+/**
+ * struct ea_plan - how a full leaf moves; it counts until the leaf moves
+ * @birth: birth of the leaf
+ * @split: lowest key of the second fresh leaf, or CRAB_KEY_EMPTY
+ * @leaves: fresh leaves
+ */
+struct ea_plan {
+	u64 birth;
+	u64 split;
+	u32 leaves;
+};
 
 /**
  * crab_ea_plan() - choose how many fresh leaves replace a leaf, and where the second one begins
  * @tree: the tree
  * @leaf: a full leaf
  * @key: the key that needs room
- * @split: out: the lowest key of the second one; the reserved key: there is none
+ * @plan: out; it does not matter once the leaf moves
  * Context: RCU.
- * Return: the number of leaves; or -EUCLEAN: the media has changed under the store.
+ * Return: 0; or -EUCLEAN: the media has changed under the store.
  */
-int crab_ea_plan(struct ea_tree *tree, const struct nb_leaf *leaf, u64 key, u64 *split);
+int crab_ea_plan(struct ea_tree *tree, const struct nb_leaf *leaf, u64 key, struct ea_plan *plan);
 
 /**
  * crab_ea_smo_begin() - begin to move a full leaf to fresh ones (P5)

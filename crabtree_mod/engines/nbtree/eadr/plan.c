@@ -5,7 +5,7 @@
  *
  * Invariant: the media may have changed under the store. A plan compares its words with memory, so
  * the list never gets a leaf that begins outside the range of the old one. Records may change
- * meanwhile: any key of the range is a valid border.
+ * meanwhile, and later: any key of the range is a valid border, and a full leaf gets no record.
  *
  * Locking: none; RCU keeps the leaf.
  */
@@ -51,39 +51,40 @@ static bool high_ends_quarter(u64 high)
 }
 
 /* Ascending keys fill their leaves */
-static bool is_above(u64 key, const struct crab_record *records, u32 count)
+static bool is_above(u64 key, const struct crab_record *keys, u32 count)
 {
 	u64 most = 0;
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		most = max(most, records[i].key);
+		most = max(most, keys[i].key);
 	return key > most;
 }
 
-static u64 records_middle(struct crab_record *records, u32 count)
+static u64 keys_middle(struct crab_record *keys, u32 count)
 {
-	crab_select(records, count, count / 2);
-	return records[count / 2].key;
+	crab_select(keys, count, count / 2);
+	return keys[count / 2].key;
 }
 
-int crab_ea_plan(struct ea_tree *tree, const struct nb_leaf *leaf, u64 key, u64 *split)
+int crab_ea_plan(struct ea_tree *tree, const struct nb_leaf *leaf, u64 key, struct ea_plan *plan)
 {
-	struct crab_record records[NB_SLOTS_MAX];
+	struct crab_record keys[NB_SLOTS_MAX];
 	u64 high = leaf_high(tree, leaf);
 	const char *fault;
 	u32 count;
 
-	*split = CRAB_KEY_EMPTY;
-	fault = high ? crab_ea_fault(tree, leaf, &count) : "link does not lead to the next leaf";
+	*plan = (struct ea_plan) { .birth = leaf->birth, .leaves = 1, .split = CRAB_KEY_EMPTY };
+	fault = high ? crab_ea_fault(tree, leaf, keys, &count) :
+		       "link does not lead to the next leaf";
 	if (fault)
-		return ea_smo(leaf) ? 1 : crab_ea_damaged(tree, leaf, fault);
-	count = crab_ea_records(tree, leaf, records);
-	if (ea_leaves_for(tree, count) == 1)
-		return 1;
-	*split = high_ends_quarter(high) && is_above(key, records, count) ?
-		 key : records_middle(records, count);
-	if (*split <= leaf->low || *split >= high)
+		return ea_smo(leaf) ? 0 : crab_ea_damaged(tree, leaf, fault);
+	if (2 * count <= tree->nb.room)
+		return 0;
+	plan->leaves = 2;
+	plan->split = high_ends_quarter(high) && is_above(key, keys, count) ?
+		      key : keys_middle(keys, count);
+	if (plan->split <= leaf->low || plan->split >= high)
 		return crab_ea_damaged(tree, leaf, "a key that splits it is out of its range");
-	return 2;
+	return 0;
 }

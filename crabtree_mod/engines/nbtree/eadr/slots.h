@@ -32,20 +32,11 @@ u64 crab_ea_high(const struct ea_tree *tree, const struct nb_leaf *leaf);
  * crab_ea_is_empty() - whether a leaf has no record
  * @tree: the tree
  * @leaf: the leaf
- * @from: where to begin: the slots of its line are in the cache
+ * @near: a slot whose line is in the cache: its slots are read first
  * Context: RCU.
  * Return: true if it had none at a time during the call.
  */
-bool crab_ea_is_empty(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 from);
-
-/**
- * crab_ea_count() - count the records of a leaf
- * @tree: the tree
- * @leaf: the leaf
- * Context: RCU.
- * Return: their number, exact only if no task changes the leaf.
- */
-u32 crab_ea_count(const struct ea_tree *tree, const struct nb_leaf *leaf);
+bool crab_ea_is_empty(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 near);
 
 /**
  * crab_ea_close() - take the free slots of a leaf away; it gets no record any more
@@ -119,17 +110,6 @@ bool crab_ea_near(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 ke
 		  enum crab_seek_dir dir, struct crab_record *record);
 
 /**
- * crab_ea_records() - read the records of a leaf while others may change it
- * @tree: the tree
- * @leaf: the leaf
- * @records: out: in the order of their slots, each as it was during the call; room for a full leaf
- * Context: RCU.
- * Return: their number.
- */
-u32 crab_ea_records(const struct ea_tree *tree, const struct nb_leaf *leaf,
-		    struct crab_record *records);
-
-/**
  * crab_ea_sorted() - read the records of a leaf
  * @tree: the tree
  * @leaf: the leaf
@@ -144,11 +124,14 @@ u32 crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf,
  * crab_ea_fault() - verify the slots of a leaf
  * @tree: the tree
  * @leaf: the leaf
- * @count: out: its records
+ * @keys: out: its keys, in the order of their slots, each as it was during the call; room for a
+ *	full leaf. Or NULL
+ * @count: out: their number, exact only if no task changes the leaf
  * Context: RCU. The slots and the range may change meanwhile.
  * Return: NULL, or a description of the damage.
  */
-const char *crab_ea_fault(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 *count);
+const char *crab_ea_fault(const struct ea_tree *tree, const struct nb_leaf *leaf,
+			  struct crab_record *keys, u32 *count);
 
 /**
  * crab_ea_damaged() - the media of a leaf has changed under the store

@@ -9,9 +9,9 @@
  * A full leaf never gets room again. It freezes, and its records move to one fresh leaf, or to two
  * if more than half of its slots have records:
  *
- *   begin    the task that needs room takes the fresh leaves, chooses the key at which the second
- *            one begins, and writes both without records (P5). One swap of nb_leaf.smo publishes
- *            them; a task that loses the race frees its leaves
+ *   begin    the task that needs room chooses the key at which the second fresh leaf begins, takes
+ *            the fresh leaves, and writes them without records (P5). One swap of nb_leaf.smo
+ *            publishes them; a task that loses the race frees its leaves
  *   freeze   each slot: live to frozen; then the link, by a mark. No insert uses a slot: the
  *            leaf was full before, or its free slots are dead. Updates cannot make the swap of
  *            a slot fail, because it is one of its key word alone
@@ -219,34 +219,27 @@ static bool smo_publish(struct nb_write *write, struct nb_leaf *leaf, struct ea_
 }
 
 /*
- * 0: the leaf begins to move, or needs no room any more; -EAGAIN: it takes @n leaves, or @smo has
- * another number of them than it takes now
+ * 0: the leaf begins to move, or needs no room any more; -EAGAIN: it takes the leaves of @plan, or
+ * @smo is for another leaf
  */
-static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 *n)
+static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, struct ea_plan *plan)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct nb_leaf *leaf = crab_ea_leaf_of(tree, key);
-	u64 split;
-	int needs;
 
 	if (!leaf || is_failed(leaf))
 		return -EUCLEAN;
 	if (ea_smo(leaf) || !leaf_is_full(tree, leaf))
 		return 0;
-	if (!*smo) {
-		*n = ea_leaves_for(tree, crab_ea_count(tree, leaf));
-		return -EAGAIN;
-	}
+	if (!*smo)
+		return crab_ea_plan(tree, leaf, key, plan) ?: -EAGAIN;
 	/* Pairs with smp_mb() in crab_ea_quarantine(), which may not have seen the fresh leaves */
 	smp_mb();
 	if (READ_ONCE(tree->nb.pool.closed))
 		return -EUCLEAN;
-	needs = crab_ea_plan(tree, leaf, key, &split);
-	if (needs < 0)
-		return needs;
-	if (needs != *n)
+	if (leaf->birth != plan->birth)
 		return -EAGAIN;
-	(*smo)->split = split;
+	(*smo)->split = plan->split;
 	/* The caller tries its write again, meets the leaf, and completes the steps */
 	if (smo_publish(write, leaf, *smo))
 		*smo = NULL;
@@ -254,13 +247,13 @@ static int begin_once(struct nb_write *write, u64 key, struct ea_smo **smo, u32 
 }
 
 /* The same; discards @smo unless it is in use */
-static int begin_try(struct nb_write *write, u64 key, struct ea_smo *smo, u32 *n)
+static int begin_try(struct nb_write *write, u64 key, struct ea_smo *smo, struct ea_plan *plan)
 {
 	int err;
 
 	crab_flow_pin();
 	crab_rcu_enter();
-	err = begin_once(write, key, &smo, n);
+	err = begin_once(write, key, &smo, plan);
 	crab_rcu_leave();
 	crab_flow_unpin();
 	if (smo)
@@ -270,18 +263,18 @@ static int begin_try(struct nb_write *write, u64 key, struct ea_smo *smo, u32 *n
 
 int crab_ea_smo_begin(struct nb_write *write, u64 key)
 {
+	struct ea_plan plan;
 	struct ea_smo *smo;
-	u32 n = 0;
-	int err = begin_try(write, key, NULL, &n);
+	int err = begin_try(write, key, NULL, &plan);
 
 	if (err != -EAGAIN)
 		return err;
-	err = smo_wait(ea_tree_of(&write->tree->base), n, &smo);
+	err = smo_wait(ea_tree_of(&write->tree->base), plan.leaves, &smo);
 	/* Another task may move the leaf, perhaps to the last free ones */
 	if (err)
-		return begin_try(write, key, NULL, &n) ? err : 0;
-	err = begin_try(write, key, smo, &n);
-	/* Records were deleted since: if its write still needs room, the caller begins again */
+		return begin_try(write, key, NULL, &plan) ? err : 0;
+	err = begin_try(write, key, smo, &plan);
+	/* Others have moved the leaf: if its write still needs room, the caller begins again */
 	return err == -EAGAIN ? 0 : err;
 }
 

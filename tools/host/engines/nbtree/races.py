@@ -72,6 +72,9 @@ RACES = [
         Edit(EADR_OPS, "crab_ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DEAD, old->value)",
              "(crab_ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DEAD, old->value), true)"),
     ]),
+    Design("eadr: a leaf moves by the plan for the leaf that it has replaced", [
+        Edit(EADR_SMO, "leaf->birth != plan->birth", "false"),
+    ]),
     Design("eadr: the link of a leaf does not freeze", [
         Edit(EADR_SMO, "crab_cas(write->flow, at, word, word | EA_LINK_MARK) != word", "false"),
     ]),
