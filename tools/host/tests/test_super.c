@@ -44,6 +44,7 @@ static void super_engine(void)		{ both(d, d->engine = cpu_to_le16(77)); }
 static void super_layout(void)		{ both(d, d->layout = cpu_to_le16(9)); }
 static void super_larger(void)		{ both(d, d->region_bytes = cpu_to_le64(1 << 30)); }
 static void super_leaf_odd(void)	{ both(d, d->leaf_bytes = cpu_to_le32(1000)); }
+static void super_leaf_small(void)	{ both(d, d->leaf_bytes = cpu_to_le32(256)); }
 static void super_leaf_zero(void)	{ both(d, d->leaf_bytes = 0); }
 static void super_leaf_huge(void)	{ both(d, d->leaf_bytes = cpu_to_le32(1U << 31)); }
 static void super_pool_low(void)	{ both(d, d->pool_offset = cpu_to_le64(4096)); }
@@ -72,6 +73,7 @@ static const struct super_case super_cases[] = {
 	{ "region smaller than the store", super_larger, MISFIT, "region of" },
 	{ "region smaller than any store", super_small, MISFIT, "too small" },
 	{ "leaf size not a power of two", super_leaf_odd, DAMAGED, "leaf size" },
+	{ "leaf size below those of the layout", super_leaf_small, DAMAGED, "leaf size" },
 	{ "leaf size 0", super_leaf_zero, DAMAGED, "leaf size" },
 	{ "leaf size 2 GiB", super_leaf_huge, DAMAGED, "leaf size" },
 	{ "pool over the superblocks", super_pool_low, DAMAGED, "pool offset" },

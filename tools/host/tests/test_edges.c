@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests values at the edge of those that the parts of a store accept: numbers with the
+ * right check that no store writes, the least memory for snapshots, an operand of a batch that is
+ * wrong for two reasons.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "media/badmem.h"
+#include "shared/link.h"
+#include "store/blob_commit.h"
+#include "store/blob_priv.h"
+#include "store/commit_priv.h"
+#include "store/snap.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define BIRTHS_OFFSET	(CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, births))
+
+static struct crab_media media;
+static struct crab_store *store;
+
+static void begin(bool blobs, bool commits)
+{
+	const struct crab_format_options options = {
+		.engine = "crab", .layout = "", .label = "edges", .leaf_bytes = 512, .blobs = blobs,
+		.commits = commits,
+	};
+	char reason[CRAB_REASON_LEN];
+
+	media = media_create(CRAB_POOL_OFFSET + 256 * 512);
+	if (crab_store_format(&media, &options, reason)) {
+		printf("Bail out! format: %s\n", reason);
+		exit(2);
+	}
+	store = store_attach(&media);
+}
+
+static void end(void)
+{
+	crab_store_abandon(store);
+	media_destroy(&media);
+}
+
+/* Attaches again; whether the store is damaged, and can only be read */
+static bool attach_finds_damage(void)
+{
+	const struct crab_attach_options options = { };
+	struct crab_attach_report report;
+
+	crab_store_abandon(store);
+	store = crab_store_attach(&media, &options, &report);
+	return !IS_ERR(store) && report.verdict == CRAB_VERDICT_RO;
+}
+
+/* Births from there on could come to the end of their numbers, and begin again */
+static void test_births(void)
+{
+	u64 births;
+
+	begin(true, false);
+	for (births = CRAB_LINK_MASK / 2 - 1; births < CRAB_LINK_MASK / 2 + 3; births++) {
+		*(__le64 *)(media.base + BIRTHS_OFFSET) = cpu_to_le64(
+			crab_blob_number(store->super.store_id, BIRTHS_OFFSET, births));
+		tap_check(attach_finds_damage() == (births > CRAB_LINK_MASK / 2), "%llu", births);
+	}
+	tap_ok(true, "more births than a store can have had are damage");
+	end();
+}
+
+/* Another blob could overwrite the value */
+static void test_free_extent(void)
+{
+	struct crab_blob_write put = { .key = 5, .bytes = 3, .data = "abc" };
+	struct crab_check_report report;
+	u64 word = 0;
+
+	begin(true, false);
+	tap_check(!crab_blob_put(store, &put), "put");
+	store->blobs->raw->lookup(store->engine, put.key, &word);
+	crab_extents_free(&store->blobs->extents, word & CRAB_PLACE_MASK);
+	crab_store_check(store, &report);
+	tap_check(strstr(report.damage.what, "is free"), "%s", report.damage.what);
+	tap_ok(true, "CHECK reports the extent of a value that is free");
+	end();
+}
+
+static int insert(u64 key, u64 value)
+{
+	struct crab_old old;
+
+	return crab_store_insert(store, key, value, CRAB_INSERT_EITHER, &old);
+}
+
+/* The first changed key is kept, however little memory there may be; the second one is too many */
+static void test_least_memory(void)
+{
+	struct crab_snap *snap;
+	u64 value = 0;
+
+	begin(false, false);
+	store->options.snapshot_bytes = 1;
+	insert(1, 10);
+	insert(2, 20);
+	tap_check(crab_store_observe(store) >= 0, "observe");
+	snap = crab_snap_open(store);
+	insert(1, 11);
+	tap_check(!crab_snap_search(store, snap, 1, &value) && value == 10, "%llu", value);
+	insert(2, 21);
+	tap_check(crab_snap_search(store, snap, 1, &value) == -ESTALE, "a second key fits");
+	crab_snap_close(snap);
+	tap_ok(true, "a snapshot keeps one key in any memory");
+	end();
+}
+
+/* The operand is wrong in any store: it is no matter of this one */
+static void test_two_reasons(void)
+{
+	struct crab_batch_op ops[] = {
+		{ .verb = CRAB_VERB_INSERT, .key = CRAB_KEY_EMPTY },
+		{ .verb = CRAB_VERB_DELETE, .key = 1 },
+		{ .verb = CRAB_VERB_DELETE, .key = 1, .status = -EINVAL },
+	};
+
+	begin(false, false);
+	crab_store_set_readonly(store, "edges");
+	crab_store_batch(store, ops, ARRAY_SIZE(ops));
+	tap_check(ops[0].status == -EINVAL, "the reserved key: %d", ops[0].status);
+	tap_check(ops[1].status == -EROFS, "a delete: %d", ops[1].status);
+	tap_check(ops[2].status == -EINVAL, "a delete that was refused: %d", ops[2].status);
+	tap_ok(true, "a batch in a store that is read-only names wrong operands first");
+	end();
+}
+
+/* The list is full, and memory after all of its ranges fails */
+static void test_full_list(void)
+{
+	struct crab_badmem *bad = malloc(sizeof(*bad));
+	struct crab_media bare = { .bad = bad };
+	u64 i, from, to;
+
+	crab_badmem_init(bad);
+	for (i = 0; i <= CRAB_BADMEM_MAX; i++)
+		crab_badmem_add(bad, i * 1000, 64);
+	tap_check(bad->count == CRAB_BADMEM_MAX, "%u ranges", bad->count);
+	for (i = 0; i <= CRAB_BADMEM_MAX; i++)
+		tap_check(crab_badmem_hits(&bare, i * 1000, 1), "range %llu is forgotten", i);
+	tap_check(crab_badmem_next(&bare, CRAB_BADMEM_MAX * 1000ULL, &from, &to) &&
+		  to == CRAB_BADMEM_MAX * 1000ULL + 64, "the end is %llu", to);
+	tap_ok(true, "a full list of bad memory takes a range after the last one");
+	free(bad);
+}
+
+/* The memory after the last leaf is not the region's */
+static void test_link_after(void)
+{
+	unsigned long used[8] = { };
+	struct crab_geometry geo;
+	struct crab_head head;
+	const char *doubt;
+
+	begin(false, false);
+	crab_store_geometry(&store->super, &geo);
+	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, geo.leaves, 1), used, &head);
+	tap_check(doubt && strstr(doubt, "out of the pool"), "%s", doubt);
+	tap_ok(true, "a link to the leaf after the last one is not followed");
+	end();
+}
+
+/* Lengths at the limit of the store */
+static void test_longest_commit(void)
+{
+	static struct crab_blob_commit commit;
+	struct crab_blob_op *op = &commit.ops[0];
+	static u8 value[CRAB_BLOB_BYTES_MAX];
+	int err;
+
+	begin(true, true);
+	commit.n = 1;
+	op->verb = CRAB_VERB_INSERT;
+	op->write = (struct crab_blob_write){
+		.key = 1, .data = value, .bytes = crab_blob_most(store, 0),
+	};
+	err = crab_blob_commit(store, &commit);
+	tap_check(!err, "the longest value: %d", err);
+	op->write.bytes++;
+	err = crab_blob_commit(store, &commit);
+	tap_check(err == -EMSGSIZE && !commit.failed, "one byte more: %d", err);
+	tap_ok(true, "a commit has values as long as a put has them");
+	end();
+}
+
+/* Operations of the engine that others replace */
+static struct crab_engine_ops ops;
+static const struct crab_engine_ops *own;
+
+/* Another task deletes the first record that the scan found */
+static int scan_and_lose(struct crab_engine *engine, u64 start, u64 end,
+			 struct crab_record *records, u32 cap)
+{
+	struct crab_flow flow = { .media = &media };
+	int n = own->scan(engine, start, end, records, cap);
+	struct crab_old old;
+
+	if (n > 0)
+		own->remove(engine, &flow, records[0].key, &old);
+	return n;
+}
+
+static void test_lost_race(void)
+{
+	struct crab_cursor cursor;
+	u64 deleted = 0;
+	int err;
+
+	begin(false, false);
+	insert(1, 10);
+	insert(2, 20);
+	own = store->engine->ops;
+	ops = *own;
+	ops.scan = scan_and_lose;
+	store->engine->ops = &ops;
+	crab_cursor_init(&cursor, 0, 100);
+	err = crab_cursor_delete(store, &cursor, 100, &deleted);
+	store->engine->ops = own;
+	tap_check(!err && deleted == 1, "%d, %llu deleted", err, deleted);
+	tap_ok(true, "DELETE_RANGE goes on after a record that another task has deleted");
+	end();
+}
+
+/* A quarantined range from key 40 to 99 */
+static int lost_lookup(struct crab_engine *engine, u64 key, u64 *value)
+{
+	return key >= 40 && key < 100 ? -EUCLEAN : -ENOENT;
+}
+
+static int lost_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		     struct crab_record *record)
+{
+	return lost_lookup(engine, key, NULL);
+}
+
+static u64 lost_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
+{
+	return 100;
+}
+
+/* The write of a list that is in force is known in a quarantined range, and no other record is */
+static void test_listed_in_range(void)
+{
+	struct crab_record found = { };
+	struct crab_cursor cursor;
+	int err;
+
+	begin(false, true);
+	own = store->engine->own;
+	ops = *own;
+	ops.lookup = lost_lookup;
+	ops.seek = lost_seek;
+	ops.beyond = lost_beyond;
+	store->engine->own = &ops;
+	store->commits->list = (struct crab_commit_list){ .n = 1, .record[0] = { 50, 500 } };
+	crab_commits_turn(store->commits);
+	err = crab_store_seek(store, 45, CRAB_SEEK_GE, &found);
+	tap_check(err == -EUCLEAN, "seek over unknown records: %d", err);
+	err = crab_store_seek(store, 50, CRAB_SEEK_GE, &found);
+	tap_check(!err && found.value == 500, "seek of the listed key: %d", err);
+	crab_cursor_init(&cursor, 45, 1000);
+	crab_cursor_skip(store, &cursor);
+	tap_check(cursor.next == 50, "a scan goes on at %llu", cursor.next);
+	crab_cursor_init(&cursor, 50, 1000);
+	crab_cursor_skip(store, &cursor);
+	tap_check(cursor.next == 100, "a scan goes on at %llu", cursor.next);
+	crab_commits_turn(store->commits);
+	store->engine->own = own;
+	tap_ok(true, "in a quarantined range only the writes of a list in force are known");
+	end();
+}
+
+/* Planted damage is reported in the log */
+static void no_log(char level, const char *line)
+{
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	crab_host_log = no_log;
+	test_births();
+	test_free_extent();
+	test_least_memory();
+	test_two_reasons();
+	test_full_list();
+	test_link_after();
+	test_longest_commit();
+	test_lost_race();
+	test_listed_in_range();
+	return tap_done();
+}
