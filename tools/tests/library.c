@@ -508,5 +508,6 @@ int main(void)
 	test_values();
 	test_sizes();
 	test_words();
+	test_info();
 	return 0;
 }

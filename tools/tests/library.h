@@ -15,4 +15,7 @@ static inline void ok(bool good, const char *name)
 /* library_values.c */
 void test_values(void);
 
+/* library_info.c */
+void test_info(void);
+
 #endif /* CRABTREE_TESTS_LIBRARY_H */
