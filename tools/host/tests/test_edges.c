@@ -2,7 +2,7 @@
 /*
  * This file tests values at the edge of those that the parts of a store accept: numbers with the
  * right check that no store writes, the least memory for snapshots, an operand of a batch that is
- * wrong for two reasons.
+ * wrong for two reasons, lengths and numbers at a limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include <linux/string.h>
 
 #include "model.h"
+#include "same_crc.h"
 #include "media/badmem.h"
 #include "shared/link.h"
 #include "store/blob_commit.h"
@@ -20,6 +21,7 @@
 #include "store/commit_priv.h"
 #include "store/snap.h"
 #include "store/store_priv.h"
+#include "store/watch.h"
 #include "tap.h"
 
 #define BIRTHS_OFFSET	(CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, births))
@@ -27,11 +29,13 @@
 static struct crab_media media;
 static struct crab_store *store;
 
-static void begin(bool blobs, bool commits)
+enum kind { RECORDS, BLOBS, NAMES };
+
+static void begin(enum kind kind, bool commits)
 {
 	const struct crab_format_options options = {
-		.engine = "crab", .layout = "", .label = "edges", .leaf_bytes = 512, .blobs = blobs,
-		.commits = commits,
+		.engine = "crab", .layout = "", .label = "edges", .leaf_bytes = 512,
+		.blobs = kind == BLOBS, .names = kind == NAMES, .commits = commits,
 	};
 	char reason[CRAB_REASON_LEN];
 
@@ -65,7 +69,7 @@ static void test_births(void)
 {
 	u64 births;
 
-	begin(true, false);
+	begin(BLOBS, false);
 	for (births = CRAB_LINK_MASK / 2 - 1; births < CRAB_LINK_MASK / 2 + 3; births++) {
 		*(__le64 *)(media.base + BIRTHS_OFFSET) = cpu_to_le64(
 			crab_blob_number(store->super.store_id, BIRTHS_OFFSET, births));
@@ -82,9 +86,12 @@ static void test_free_extent(void)
 	struct crab_check_report report;
 	u64 word = 0;
 
-	begin(true, false);
+	begin(BLOBS, false);
 	tap_check(!crab_blob_put(store, &put), "put");
 	store->blobs->raw->lookup(store->engine, put.key, &word);
+	tap_check(crab_extents_holds(&store->blobs->extents, word & CRAB_PLACE_MASK), "held");
+	tap_check(!crab_extents_holds(&store->blobs->extents, (word & CRAB_PLACE_MASK) + 1),
+		  "an extent of another class, at the same place");
 	crab_extents_free(&store->blobs->extents, word & CRAB_PLACE_MASK);
 	crab_store_check(store, &report);
 	tap_check(strstr(report.damage.what, "is free"), "%s", report.damage.what);
@@ -105,7 +112,7 @@ static void test_least_memory(void)
 	struct crab_snap *snap;
 	u64 value = 0;
 
-	begin(false, false);
+	begin(RECORDS, false);
 	store->options.snapshot_bytes = 1;
 	insert(1, 10);
 	insert(2, 20);
@@ -129,7 +136,7 @@ static void test_two_reasons(void)
 		{ .verb = CRAB_VERB_DELETE, .key = 1, .status = -EINVAL },
 	};
 
-	begin(false, false);
+	begin(RECORDS, false);
 	crab_store_set_readonly(store, "edges");
 	crab_store_batch(store, ops, ARRAY_SIZE(ops));
 	tap_check(ops[0].status == -EINVAL, "the reserved key: %d", ops[0].status);
@@ -166,7 +173,7 @@ static void test_link_after(void)
 	struct crab_head head;
 	const char *doubt;
 
-	begin(false, false);
+	begin(RECORDS, false);
 	crab_store_geometry(&store->super, &geo);
 	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, geo.leaves, 1), used, &head);
 	tap_check(doubt && strstr(doubt, "out of the pool"), "%s", doubt);
@@ -182,7 +189,7 @@ static void test_longest_commit(void)
 	static u8 value[CRAB_BLOB_BYTES_MAX];
 	int err;
 
-	begin(true, true);
+	begin(BLOBS, true);
 	commit.n = 1;
 	op->verb = CRAB_VERB_INSERT;
 	op->write = (struct crab_blob_write){
@@ -220,7 +227,7 @@ static void test_lost_race(void)
 	u64 deleted = 0;
 	int err;
 
-	begin(false, false);
+	begin(RECORDS, false);
 	insert(1, 10);
 	insert(2, 20);
 	own = store->engine->ops;
@@ -256,10 +263,11 @@ static u64 lost_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir d
 static void test_listed_in_range(void)
 {
 	struct crab_record found = { };
+	struct crab_batch_op batch[3];
 	struct crab_cursor cursor;
 	int err;
 
-	begin(false, true);
+	begin(RECORDS, true);
 	own = store->engine->own;
 	ops = *own;
 	ops.lookup = lost_lookup;
@@ -278,10 +286,147 @@ static void test_listed_in_range(void)
 	crab_cursor_init(&cursor, 50, 1000);
 	crab_cursor_skip(store, &cursor);
 	tap_check(cursor.next == 100, "a scan goes on at %llu", cursor.next);
+	batch[0] = (struct crab_batch_op){ .verb = CRAB_VERB_SEARCH, .key = 50 };
+	batch[1] = (struct crab_batch_op){ .verb = CRAB_VERB_DELETE, .key = 1, .status = -EINVAL };
+	batch[2] = (struct crab_batch_op){ .verb = CRAB_VERB_DELETE, .key = 1 };
+	crab_store_batch(store, batch, 3);
+	tap_check(!batch[0].status && batch[0].value == 500, "a search: %d", batch[0].status);
+	tap_check(batch[1].status == -EINVAL, "a wrong operand: %d", batch[1].status);
+	tap_check(batch[2].status == -EROFS, "a delete: %d", batch[2].status);
 	crab_commits_turn(store->commits);
 	store->engine->own = own;
 	tap_ok(true, "in a quarantined range only the writes of a list in force are known");
 	end();
+}
+
+/* Only the first leaf of the run is free to be lent */
+static void test_run_in_use(void)
+{
+	struct crab_pool pool;
+	u64 leaf;
+
+	tap_check(!crab_pool_init(&pool, 64), "memory");
+	for (leaf = 0; leaf < 4; leaf++) {
+		tap_check(crab_pool_mark(&pool, leaf), "leaf %llu", leaf);
+		tap_check(crab_pool_lend(&pool, 0, 4) == -EUCLEAN, "leaf %llu is lent", leaf);
+		tap_check(!pool.lent && pool.free == 63, "%llu free", pool.free);
+		crab_pool_free(&pool, leaf);
+	}
+	tap_check(!crab_pool_lend(&pool, 0, 4) && pool.free == 60, "%llu free", pool.free);
+	tap_ok(true, "no run of leaves is lent if one of them is in use");
+	crab_pool_destroy(&pool);
+}
+
+static int put_name(const char *name, u32 bytes)
+{
+	struct crab_blob_write put = { .name = name, .name_bytes = bytes };
+
+	return crab_named_put(store, &put);
+}
+
+static void no_wake(void *arg)
+{
+}
+
+static void test_whole_prefix(void)
+{
+	const struct crab_watch_options options = {
+		.prefix = "abc", .prefix_bytes = 3, .entries = 8, .wake = no_wake,
+	};
+	struct crab_change_name names[8];
+	struct crab_change changes[8];
+	struct crab_watch *watch;
+	int n;
+
+	begin(NAMES, false);
+	tap_check(crab_store_observe(store) >= 0, "observe");
+	watch = crab_watch_open(store, &options);
+	tap_check(!put_name("ab", 2) && !put_name("abc", 3) && !put_name("abcd", 4), "put");
+	n = crab_watch_read(watch, changes, names, 8);
+	tap_check(n == 2 && changes[0].name_bytes == 3 && changes[1].name_bytes == 4, "%d", n);
+	crab_watch_close(watch);
+	tap_ok(true, "a watch reports the name that is its prefix");
+	end();
+}
+
+/* Their keys are neighbours, and so are those that the table of names has after the next attach */
+static void test_twins_in_commit(void)
+{
+	static struct crab_blob_commit commit;
+	char name[3][SAME_CRC_BYTES];
+	u32 i;
+	int err;
+
+	begin(NAMES, true);
+	commit.n = 3;
+	for (i = 0; i < 3; i++) {
+		same_crc(i + 1, name[i]);
+		commit.ops[i].verb = CRAB_VERB_INSERT;
+		commit.ops[i].write = (struct crab_blob_write){
+			.name = name[i], .name_bytes = SAME_CRC_BYTES, .data = &i, .bytes = i,
+		};
+	}
+	err = crab_named_commit(store, &commit);
+	tap_check(!err, "commit: %d", err);
+	tap_check(!attach_finds_damage(), "damage");
+	for (i = 0; i < 3; i++) {
+		struct crab_blob_read get = { };
+
+		err = crab_named_get(store, name[i], SAME_CRC_BYTES, &get);
+		tap_check(err == (i ? -EMSGSIZE : 0) && get.bytes == i, "name %u: %d", i, err);
+	}
+	tap_ok(true, "new names of one commit that have the same crc get different keys");
+	end();
+}
+
+/* A snapshot needs the name: its memory is not free yet */
+static void test_erased_dram(void)
+{
+	struct crab_blob_write erase = { .name = "abc", .name_bytes = 3 };
+	struct crab_store_info before, erased, after;
+	struct crab_snap *snap;
+
+	begin(NAMES, false);
+	put_name("abc", 3);
+	tap_check(crab_store_observe(store) >= 0, "observe");
+	snap = crab_snap_open(store);
+	crab_store_info(store, &before);
+	tap_check(!crab_named_erase(store, &erase), "erase");
+	crab_store_info(store, &erased);
+	crab_snap_close(snap);
+	crab_store_info(store, &after);
+	tap_check(erased.stats.dram_bytes == before.stats.dram_bytes, "before the end of the snapshot");
+	tap_check(after.stats.dram_bytes < before.stats.dram_bytes, "after it");
+	tap_ok(true, "INFO counts the memory of erased names that a snapshot needs");
+	end();
+}
+
+/* A store that only reads breaks no promise if the caches lose stores */
+static void test_read_anywhere(void)
+{
+	const struct crab_format_options format = {
+		.engine = "nbtree", .layout = "eadr", .label = "edges",
+	};
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	char reason[CRAB_REASON_LEN];
+
+	media = media_create(1 << 18);
+	media.durability = CRAB_DURABILITY_CACHE;
+	media.fence_only = true;
+	tap_check(!crab_store_format(&media, &format, reason), "%s", reason);
+	media.durability = CRAB_DURABILITY_POP;
+	media.fence_only = false;
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(PTR_ERR(store) == -EOPNOTSUPP && report.verdict == CRAB_VERDICT_MISFIT, "%s",
+		  report.reason);
+	options.readonly = true;
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%s", report.reason);
+	tap_ok(true, "a layout that needs persistent caches can be read without them");
+	if (!IS_ERR(store))
+		crab_store_abandon(store);
+	media_destroy(&media);
 }
 
 /* Planted damage is reported in the log */
@@ -303,5 +448,10 @@ int main(void)
 	test_longest_commit();
 	test_lost_race();
 	test_listed_in_range();
+	test_run_in_use();
+	test_whole_prefix();
+	test_twins_in_commit();
+	test_erased_dram();
+	test_read_anywhere();
 	return tap_done();
 }
