@@ -99,7 +99,8 @@ static const struct {
 	INFO_FIELD(feature_compat), INFO_FIELD(feature_ro_compat), INFO_FIELD(feature_incompat),
 	INFO_FIELD(dram_bytes), INFO_FIELD(attach_ns), INFO_FIELD(fences),
 	INFO_FIELD(prepare_fences), INFO_FIELD(inserts), INFO_FIELD(updates), INFO_FIELD(deletes),
-	INFO_FIELD(searches), INFO_FIELD(repairs),
+	INFO_FIELD(searches), INFO_FIELD(repairs), INFO_FIELD(lines), INFO_FIELD(orders),
+	INFO_FIELD(prepare_lines), INFO_FIELD(lines_bound), INFO_FIELD(splits), INFO_FIELD(unlinks),
 };
 
 static int print_number(const struct crabtree_info *info, const char *field)

@@ -18,7 +18,7 @@ traced_store() {
 	events_set 1
 }
 
-operations() {
+each_operation() {
 	traced_store
 	for i in 1 2 3 4 5; do must store "$dev" put 7 "$i"; done
 	must store "$dev" get 7
@@ -28,6 +28,19 @@ operations() {
 	equal "$(recorded "crabtree_op: $name SEARCH flags=0x0 key=7 count=1 result=0")" 1 "searches"
 	equal "$(recorded "crabtree_op: $name SEARCH flags=0x0 key=8 count=0 result=-2")" 1 "misses"
 	equal "$(recorded "crabtree_op: ")" 7 "operations"
+	ranges
+}
+
+# the lowest key, and how many records
+ranges() {
+	events_set 1
+	CRABTREE_DEV=$dev nested operations --only "SCAN: order"
+	CRABTREE_DEV=$dev nested range --only "DELETE_RANGE: these records"
+	events_set 0
+	equal "$(recorded "SCAN flags=0x0 key=500 count=21 result=0")" 1 "scans of records"
+	equal "$(recorded "SCAN flags=0x0 key=501 count=0 result=0")" 1 "empty scans"
+	equal "$(recorded "DELETE_RANGE flags=0x0 key=1000 count=401 result=0")" 1 "ranges"
+	equal "$(recorded "DELETE_RANGE flags=0x0 key=1000 count=0 result=0")" 1 "empty ranges"
 }
 
 # a commit that is refused has done no operation; the number in the answer is that of the cause
@@ -37,6 +50,11 @@ commits_refused() {
 	events_set 0
 	equal "$(recorded "BATCH flags=0x1 key=0 count=3 result=0")" 1 "commits"
 	equal "$(recorded "BATCH flags=0x1 key=0 count=0 result=-")" 9 "refused commits, with no operation"
+	events_set 1
+	CRABTREE_DEV=$dev nested values --only "a condition that does not hold"
+	events_set 0
+	equal "$(recorded "COMMIT flags=0x0 key=0 count=2 result=0")" 2 "commits of values"
+	equal "$(recorded "COMMIT flags=0x0 key=0 count=0 result=-")" 20 "refused commits of values"
 }
 
 # each fence that INFO counts, of operations and off the write path, is an event
@@ -87,7 +105,7 @@ off() {
 }
 
 tests() {
-	it operations "trace: one event for each operation, with its key and result"
+	it each_operation "trace: one event for each operation, with its key and result"
 	it commits_refused "trace: a commit that is refused counts no operation"
 	it points "trace: one event for each durability fence, with its persist point"
 	it states "trace: a change of a state"

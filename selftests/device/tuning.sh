@@ -39,6 +39,15 @@ defaults() {
 		[ "$(parameter "cost_$cost")" -gt 0 ] || fail "cost_$cost was not measured"
 	done
 	equal $(($(counter sips) + $(counter cows) > 0)) 1 "writes by either way"
+	agrees
+}
+
+# debugfs and INFO show the same numbers
+agrees() {
+	local name
+	for name in lines fences orders prepare_lines prepare_fences lines_bound splits unlinks; do
+		equal "$(counter "$name")" "$(store "$dev" info "$name")" "$name"
+	done
 }
 
 given() {
@@ -92,6 +101,7 @@ folders() {
 	for at in "$(device ram:65536)" "$(device ram:131072)"; do
 		[ -f "$root/${at##*/}/counters" ] || fail "no counters of $at"
 		[ -f "$root/${at##*/}/options" ] || fail "no options of $at"
+		! cat "$root/${at##*/}/counters" 2>/dev/null || fail "counters of no store"
 	done
 	equal "$(find "$root" -mindepth 1 -maxdepth 1 | wc -l)" \
 		"$(find /sys/class/crabtree -name "crab[0-9]*" | wc -l)" folders
