@@ -264,6 +264,7 @@ static void test_listed_in_range(void)
 {
 	struct crab_record found = { };
 	struct crab_batch_op batch[3];
+	struct crab_store_info info;
 	struct crab_cursor cursor;
 	int err;
 
@@ -293,6 +294,9 @@ static void test_listed_in_range(void)
 	tap_check(!batch[0].status && batch[0].value == 500, "a search: %d", batch[0].status);
 	tap_check(batch[1].status == -EINVAL, "a wrong operand: %d", batch[1].status);
 	tap_check(batch[2].status == -EROFS, "a delete: %d", batch[2].status);
+	crab_store_set_readonly(store, "edges");
+	crab_store_info(store, &info);
+	tap_check(info.stats.records == 1, "INFO: %llu records", info.stats.records);
 	crab_commits_turn(store->commits);
 	store->engine->own = own;
 	tap_ok(true, "in a quarantined range only the writes of a list in force are known");
@@ -429,6 +433,55 @@ static void test_read_anywhere(void)
 	media_destroy(&media);
 }
 
+/* Bytes above 0x7f are those of UTF-8 */
+static void test_label(void)
+{
+	static const struct {
+		const char *label;
+		int err;
+	} cases[] = {
+		{ "gr\xc3\xb6\xc3\x9f" "e", 0 }, { " ", 0 }, { "~", 0 }, { "\x7f", -EINVAL },
+		{ "a\x1f", -EINVAL }, { "a/b", -EINVAL },
+	};
+	struct crab_format_options options = { .engine = "crab", .layout = "" };
+	char reason[CRAB_REASON_LEN];
+	u32 i;
+	int err;
+
+	media = media_create(CRAB_POOL_OFFSET + 256 * 512);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		options.label = cases[i].label;
+		err = crab_store_format_check(&media, &options, reason);
+		tap_check(err == cases[i].err, "label %u: %d", i, err);
+	}
+	tap_ok(true, "a label has any characters but '/' and those that move a cursor");
+	media_destroy(&media);
+}
+
+/* A slab is sparse, but the store can only be read since */
+static void test_maintained(void)
+{
+	static u8 value[480], before[CRAB_POOL_OFFSET + 256 * 512];
+	struct crab_blob_write write = { .bytes = sizeof(value), .data = value };
+	u32 rounds = 0;
+
+	begin(BLOBS, false);
+	for (write.key = 0; write.key < 60; write.key++)
+		crab_blob_put(store, &write);
+	for (write.key = 0; write.key < 60; write.key++)
+		if (write.key % 5)
+			crab_blob_erase(store, &write);
+	tap_check(crab_blobs_want(store), "nothing to do");
+	crab_store_set_readonly(store, "edges");
+	memcpy(before, media.base, sizeof(before));
+	while (crab_store_maintain(store) && rounds < 100)
+		rounds++;
+	tap_check(!memcmp(before, media.base, sizeof(before)), "the media changed");
+	tap_check(!rounds, "%u rounds", rounds);
+	tap_ok(true, "no maintenance writes to a store that is read-only");
+	end();
+}
+
 /* Planted damage is reported in the log */
 static void no_log(char level, const char *line)
 {
@@ -453,5 +506,7 @@ int main(void)
 	test_twins_in_commit();
 	test_erased_dram();
 	test_read_anywhere();
+	test_label();
+	test_maintained();
 	return tap_done();
 }
