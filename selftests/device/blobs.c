@@ -68,6 +68,20 @@ TEST(short_room, "GET: EMSGSIZE returns the length, and copies nothing; room of 
 	EXPECT(g.bytes, 0);
 }
 
+static u32 put_existed(int fd, u64 key)
+{
+	struct crabtree_put p;
+
+	poison(&p, sizeof(p));
+	p.flags = 0;
+	p.key = key;
+	p.bytes = 0;
+	p.name_bytes = 0;
+	p.type = 0;
+	EXPECT(call(fd, CRABTREE_PUT, &p), 0);
+	return p.existed;
+}
+
 TEST(conditions, "PUT and ERASE: CREATE, REPLACE, IF_VERSION; no version comes again")
 {
 	int fd = fresh_store_kind("", CRABTREE_FORMAT_BLOBS);
@@ -90,7 +104,9 @@ TEST(conditions, "PUT and ERASE: CREATE, REPLACE, IF_VERSION; no version comes a
 	EXPECT_TRUE(version > old);
 	EXPECT(put(fd, 1, "e", 1, CRABTREE_PUT_CREATE | CRABTREE_PUT_REPLACE, &version), 0);
 	EXPECT(put(fd, 2, "f", 1, CRABTREE_PUT_CREATE | CRABTREE_PUT_REPLACE, &version), 0);
-	expect_sound(fd, 2);
+	EXPECT(put_existed(fd, 3), 0);
+	EXPECT(put_existed(fd, 3), 1);
+	expect_sound(fd, 3);
 }
 
 TEST(lists, "LIST: in parts, in order, with lengths and versions")

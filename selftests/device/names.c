@@ -309,6 +309,8 @@ TEST(watch, "WATCH of a store of names: names with the prefix, their versions an
 
 	EXPECT(watch_names(fd, NULL, CRABTREE_NAME_MAX + 1, &w), -EINVAL);
 	EXPECT(watch_names(fd, (void *)8, 1, &w), -EFAULT);
+	REQUIRE(watch_names(fd, entries, CRABTREE_NAME_MAX, &w), 0);
+	close(w.fd);
 	REQUIRE(watch_names(fd, "plc/", 4, &w), 0);
 	REQUIRE(put(fd, "plc", "0"), 0);
 	REQUIRE(put(fd, "plc/motor", "12"), 0);

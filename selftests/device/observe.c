@@ -114,6 +114,15 @@ TEST(delete_range, "WATCH, SNAPSHOT: each record of DELETE_RANGE")
 	expect_sound(fd, 20);
 }
 
+/* The number of the next descriptor */
+static int first_free(int fd)
+{
+	int copy = dup(fd);
+
+	close(copy);
+	return copy;
+}
+
 TEST(arguments, "WATCH, SNAPSHOT: impossible arguments, and verbs of a snapshot")
 {
 	static u64 room[64];
@@ -129,10 +138,16 @@ TEST(arguments, "WATCH, SNAPSHOT: impossible arguments, and verbs of a snapshot"
 	struct crabtree_change c;
 	struct crabtree_watch w;
 	void *hole = mmap(NULL, sizeof(c), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int fd = fresh_store(0), snap, watch;
+	int fd = fresh_store(0), next = first_free(fd), snap, watch;
 
 	EXPECT(dev_watch(fd, 6, 5, 0, &w), -EINVAL);
+	REQUIRE(dev_watch(fd, 5, 5, 0, &w), 0);
+	close(w.fd);
+	w.prefix = (uintptr_t)room;
+	w.prefix_bytes = 1;
+	EXPECT(call(fd, CRABTREE_WATCH, &w), -EINVAL);
 	EXPECT(dev_watch(fd, 0, 5, CRABTREE_WATCH_ENTRIES_MAX + 1, &w), -EINVAL);
+	EXPECT(first_free(fd), next);
 	poison(&w, sizeof(w));
 	w.flags = 1;
 	EXPECT(call(fd, CRABTREE_WATCH, &w), -EINVAL);

@@ -210,6 +210,7 @@ TEST(conditions, "COMMIT: a condition that does not hold: nothing is done")
 TEST(bad_input, "COMMIT: numbers, verbs, flags, keys, names and types that are refused")
 {
 	static struct crabtree_commit_op op[65];
+	char longest[CRABTREE_NAME_MAX];
 	int fd = fresh_store_kind("", BLOBS);
 	u32 failed, i;
 
@@ -240,8 +241,11 @@ TEST(bad_input, "COMMIT: numbers, verbs, flags, keys, names and types that are r
 	for (i = 0; i < 65; i++)
 		op_set(&op[i], false, CRABTREE_COMMIT_PUT, i, "v", 1);
 	EXPECT(commit(fd, op, 0, &failed), -EINVAL);
+	EXPECT(failed, 0);
 	EXPECT(commit(fd, op, 65, &failed), -EINVAL);
+	EXPECT(failed, 65);
 	EXPECT(commit(fd, op, ~0U, &failed), -EINVAL);
+	EXPECT(failed, ~0U);
 	expect_sound(fd, 0);
 	EXPECT(commit(fd, op, 64, &failed), 0);
 	expect_sound(fd, 64);
@@ -263,6 +267,12 @@ TEST(bad_input, "COMMIT: numbers, verbs, flags, keys, names and types that are r
 	op[0].type = CRABTREE_TYPE_BOOL;
 	refused(fd, true, &op[0], -EINVAL);
 	expect_sound(fd, 0);
+	memset(longest, 'n', sizeof(longest));
+	op[0].type = 0;
+	op[0].key = (uintptr_t)longest;
+	op[0].name_bytes = sizeof(longest);
+	EXPECT(commit(fd, op, 1, &failed), 0);
+	expect_sound(fd, 1);
 }
 
 TEST(not_put, "COMMIT: TEST and ERASE with a value, a length or a type: EINVAL")
