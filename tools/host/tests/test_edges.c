@@ -83,11 +83,16 @@ static void test_births(void)
 static void test_free_extent(void)
 {
 	struct crab_blob_write put = { .key = 5, .bytes = 3, .data = "abc" };
+	struct crab_store_info before, info;
 	struct crab_check_report report;
 	u64 word = 0;
 
 	begin(BLOBS, false);
+	crab_store_info(store, &before);
 	tap_check(!crab_blob_put(store, &put), "put");
+	crab_store_info(store, &info);
+	tap_check(info.stats.leaves_used >= before.stats.leaves_used + CRAB_SLAB_BYTES_MIN / 512,
+		  "%llu leaves in use", info.stats.leaves_used);
 	store->blobs->raw->lookup(store->engine, put.key, &word);
 	tap_check(crab_extents_holds(&store->blobs->extents, word & CRAB_PLACE_MASK), "held");
 	tap_check(!crab_extents_holds(&store->blobs->extents, (word & CRAB_PLACE_MASK) + 1),
@@ -201,6 +206,28 @@ static void test_longest_commit(void)
 	err = crab_blob_commit(store, &commit);
 	tap_check(err == -EMSGSIZE && !commit.failed, "one byte more: %d", err);
 	tap_ok(true, "a commit has values as long as a put has them");
+	end();
+}
+
+/* A power cut left the list of as many writes as a commit can have */
+static void test_longest_list(void)
+{
+	static struct crab_commit_list list = { .n = CRAB_COMMIT_MAX };
+	struct crab_flow flow = { .media = &media };
+	u64 value = 0;
+	u32 i;
+
+	begin(RECORDS, true);
+	for (i = 0; i < list.n; i++)
+		list.record[i] = (struct crab_record){ 1000 + i, i };
+	crab_flow_pin();
+	crab_commit_store(&flow, store->super.store_id, &list);
+	crab_flow_unpin();
+	crab_store_abandon(store);
+	store = store_attach(&media);
+	for (i = 0; i < list.n; i++)
+		tap_check(!crab_store_search(store, 1000 + i, &value) && value == i, "key %u", i);
+	tap_ok(true, "attach does all %u writes of the longest list", list.n);
 	end();
 }
 
@@ -499,6 +526,7 @@ int main(void)
 	test_full_list();
 	test_link_after();
 	test_longest_commit();
+	test_longest_list();
 	test_lost_race();
 	test_listed_in_range();
 	test_run_in_use();
