@@ -25,18 +25,6 @@ struct crab_leaf *crab_leaf_alloc(struct crab_tree *tree, struct crab_leaf_chunk
 	return leaf;
 }
 
-struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct crab_leaf *leaf,
-				    u32 slot)
-{
-	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
-	struct crab_record record = {
-		.key = crab_load(tree->base.media, &d->key),
-		.value = crab_load(tree->base.media, &d->value),
-	};
-
-	return record;
-}
-
 static __always_inline void slot_store_value(struct crab_write *write, struct crab_dslot *d,
 					     u64 value)
 {

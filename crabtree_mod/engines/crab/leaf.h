@@ -233,8 +233,16 @@ struct crab_leaf *crab_leaf_alloc(struct crab_tree *tree, struct crab_leaf_chunk
  * Context: a read of the leaf is under way, or the leaf is locked.
  * Return: the record.
  */
-struct crab_record crab_leaf_record(const struct crab_tree *tree, const struct crab_leaf *leaf,
-				    u32 slot);
+static inline struct crab_record crab_leaf_record(const struct crab_tree *tree,
+						  const struct crab_leaf *leaf, u32 slot)
+{
+	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, slot);
+
+	return (struct crab_record) {
+		.key = crab_load(tree->base.media, &d->key),
+		.value = crab_load(tree->base.media, &d->value),
+	};
+}
 
 /**
  * crab_leaf_update() - store a value in place (P6)

@@ -16,7 +16,7 @@
  * Memory that is known to have failed must not be accessed at all. From then on no change begins.
  *
  * A shift within a sorted leaf reads twice, for it has no room for the records. Before its first
- * store it compares a key of each line that it will move. Then it moves the lines, most likely from
+ * store it compares the order of all keys that it will move. Then it moves them, most likely from
  * the CPU's cache.
  *
  * Invariant: a function here that returns an error has noted damage, or the store is read-only

@@ -32,8 +32,9 @@ enum state {
 };
 
 static const char * const subjects[][2] = {
-	{ "nvtree", "append" }, { "fastfair", "shift" }, { "clfb", "inplace" }, { "clfb", "twin" },
-	{ "clfb", "atomic" }, { "clfb", "encoded" }, { "nbtree", "adr" }, { "nbtree", "eadr" },
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
+	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
+	{ "nbtree", "adr" }, { "nbtree", "eadr" },
 };
 
 static struct crab_store *store;
@@ -43,6 +44,7 @@ static enum state states[KEYS];
 static bool passed[KEYS];	/* by a scan, as a record or with an error */
 static u8 image[BAD_SIZE];	/* of the store before a word changes */
 static u64 changed;		/* offset of the word */
+static bool slotted;		/* the layout of the store */
 
 static __le64 *word_at(u64 offset)
 {
@@ -52,6 +54,7 @@ static __le64 *word_at(u64 offset)
 /* The store is detached, and its image is kept */
 static void fill(const char *const *subject)
 {
+	slotted = !strcmp(subject[1], "slotted");
 	badmedia_begin();
 	store = badmedia_fill_ragged(subject, RECORDS, 128, there);
 	geo = store->engine->geo;
@@ -72,6 +75,15 @@ static bool line_is_used(u64 offset)
 	static const u8 zero[CRAB_LINE];
 
 	return memcmp(image + offset / CRAB_LINE * CRAB_LINE, zero, CRAB_LINE);
+}
+
+/*
+ * Has a key of a slotted leaf turned into this one? Then only ECC detects it: a scan may return
+ * it in its old place, and a split may let it replace the record that had this key
+ */
+static bool is_turned(u64 key)
+{
+	return slotted && key == le64_to_cpu(*word_at(changed));
 }
 
 /* Another value for a word: one of six kinds, by turns */
@@ -126,10 +138,12 @@ static void returned(const struct crab_record *record, int n, bool back, u64 *la
 	int i;
 
 	for (i = 0; i < n; i++) {
+		passed[min_t(u64, record[i].key, KEYS - 1)] = true;
+		if (is_turned(record[i].key))
+			continue;
 		tap_check(back ? record[i].key < *last : record[i].key + 1 > *last + 1,
 			  "@%llu: %llu after %llu", changed, record[i].key, *last);
 		*last = record[i].key;
-		passed[min_t(u64, *last, KEYS - 1)] = true;
 	}
 }
 
@@ -248,7 +262,7 @@ static void keep_all(void)
 	int err;
 
 	for (key = 0; key < KEYS; key++) {
-		if (states[key] != PRESENT)
+		if (states[key] != PRESENT || is_turned(key))
 			continue;
 		err = crab_store_search(store, key, &value);
 		tap_check(err == -EUCLEAN || (!err && value == BAD_VALUE(key)),

@@ -293,8 +293,27 @@ static __always_inline void order_copy(const struct crab_tree *tree, const struc
 }
 
 /*
+ * order_find() of a key inside the leaf's range, [@low, @high]; -EAGAIN: a record next to the place
+ * is outside of the range or on the wrong side, so the search may have been misled
+ */
+static __always_inline int order_divide(const struct crab_tree *tree, const struct crab_leaf *leaf,
+					const void *order, bool wide, u32 count, u64 low, u64 high,
+					u64 key)
+{
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	const struct crab_media *media = tree->base.media;
+	u32 at = order_find(tree, leaf, order, wide, count, key);
+
+	if (unlikely(at && order_key(media, slots, order, wide, at - 1) - low >= key - low))
+		return -EAGAIN;
+	if (unlikely(at < count && order_key(media, slots, order, wide, at) - key > high - key))
+		return -EAGAIN;
+	return at;
+}
+
+/*
  * The leaf's range shows whether a limit is inside it. The media may have changed: not each key is
- * compared, for there are many, but the last one, after which the scan continues
+ * compared, for there are many, but those at both ends, where the scan continues
  */
 static __always_inline int order_read(const struct crab_reader *reader, const void *order,
 				      bool wide, u32 count, u64 start, u64 end,
@@ -303,22 +322,26 @@ static __always_inline int order_read(const struct crab_reader *reader, const vo
 	const struct crab_tree *tree = reader->tree;
 	const struct crab_leaf *leaf = reader->leaf;
 	u64 low = READ_ONCE(leaf->low), high = READ_ONCE(leaf->high) - 1;
-	u32 from = 0, to = count;
+	u64 first = low, last = high;
+	int from = 0, to = count;
 
 	if (start > low) {
-		from = order_find(tree, leaf, order, wide, count, start);
-		low = start;
+		from = order_divide(tree, leaf, order, wide, count, low, high, start);
+		first = start;
 	}
 	if (end < high) {
-		to = order_find(tree, leaf, order, wide, count, end + 1);
-		high = end;
+		to = order_divide(tree, leaf, order, wide, count, low, high, end + 1);
+		last = end;
 	}
+	if (unlikely((from | to) < 0))
+		return -EAGAIN;
 	to = max(from, to);
-	count = min(to - from, cap);
+	count = min((u32)(to - from), cap);
 	if (reader->last)
 		from = to - count;
 	order_copy(tree, leaf, order, wide, from, count, records);
-	if (unlikely(count && records[reader->last ? 0 : count - 1].key - low > high - low))
+	if (unlikely(count && (records[0].key - first > last - first ||
+			       records[count - 1].key - first > last - first)))
 		return -EAGAIN;
 	return count;
 }

@@ -19,7 +19,7 @@
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 
-#include "sorted.h"
+#include "smo.h"
 
 u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
 {
@@ -177,44 +177,87 @@ bool crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *le
 	return true;
 }
 
-/* The result of a scan: the media may have changed, so the last key is compared */
-static int scan_end(const struct crab_leaf *leaf, u64 start, u64 end,
-		    const struct crab_record *records, u32 count)
+bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
+			u32 to, u64 low, u64 high)
 {
-	u64 low = max(start, READ_ONCE(leaf->low)), high = min(end, READ_ONCE(leaf->high) - 1);
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	u64 key;
 
-	return count && records[count - 1].key - low > high - low ? -EAGAIN : (int)count;
+	for (; from < to; from++) {
+		if (from == leaf->duplicate)
+			continue;
+		key = crab_load(tree->base.media, &slots[from].key);
+		if (key < low || key >= high)
+			return false;
+		low = key + 1;
+	}
+	return true;
 }
+
+/*
+ * The media may have changed: the order of the records is compared, and two more keys beyond each
+ * end, so that no key that turned into another one leads a search or the end of the scan astray
+ */
+#define SCAN_BEYOND	2U
 
 int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start, u64 end,
 		     struct crab_record *records, u32 cap)
 {
-	u32 extent = crab_sorted_extent(leaf), slot, count = 0;
-	struct crab_record record;
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	u64 low = READ_ONCE(leaf->low), high = READ_ONCE(leaf->high), key;
+	u32 extent = crab_sorted_extent(leaf), slot = 0, count = 0;
 
-	slot = start ? crab_sorted_above(tree, leaf, start - 1) : 0;
-	for (; slot < extent && count < cap; slot++) {
-		record = crab_leaf_record(tree, leaf, slot);
-		if (record.key > end)
-			break;
-		if (slot != leaf->duplicate)
-			records[count++] = record;
+	if (start > low) {
+		slot = crab_sorted_above(tree, leaf, start - 1);
+		if (!crab_sorted_ascend(tree, leaf, slot - min(slot, SCAN_BEYOND), slot, low,
+					start))
+			return -EAGAIN;
+		low = start;
 	}
-	if (slot < extent && count < cap && record.key >= READ_ONCE(leaf->high))
+	end = min(end, high - 1);
+	for (; slot < extent && count < cap; slot++) {
+		if (slot == leaf->duplicate)
+			continue;
+		key = crab_load(tree->base.media, &slots[slot].key);
+		if (key < low || key > end)
+			break;
+		records[count].key = key;
+		records[count++].value = crab_load(tree->base.media, &slots[slot].value);
+		low = key + 1;
+	}
+	if (!crab_sorted_ascend(tree, leaf, slot, min(slot + SCAN_BEYOND, extent), low, high))
 		return -EAGAIN;
-	return scan_end(leaf, start, end, records, count);
+	return count;
 }
 
 int crab_sorted_scan_back(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start,
 			  u64 end, struct crab_record *records, u32 cap)
 {
-	u32 first = start ? crab_sorted_above(tree, leaf, start - 1) : 0, count = 0;
-	u32 slot = crab_sorted_above(tree, leaf, end);
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	u64 low = READ_ONCE(leaf->low), high = READ_ONCE(leaf->high), key;
+	u32 extent = crab_sorted_extent(leaf), slot = extent, count = 0;
 
-	while (slot > first && count < cap)
-		if (--slot != leaf->duplicate)
-			records[count++] = crab_leaf_record(tree, leaf, slot);
-	return scan_end(leaf, start, end, records, count);
+	if (end < high - 1) {
+		slot = crab_sorted_above(tree, leaf, end);
+		if (!crab_sorted_ascend(tree, leaf, slot, min(slot + SCAN_BEYOND, extent), end + 1,
+					high))
+			return -EAGAIN;
+		high = end + 1;
+	}
+	start = max(start, low);
+	for (; slot && count < cap; slot--) {
+		if (slot - 1 == leaf->duplicate)
+			continue;
+		key = crab_load(tree->base.media, &slots[slot - 1].key);
+		if (key < start || key >= high)
+			break;
+		records[count].key = key;
+		records[count++].value = crab_load(tree->base.media, &slots[slot - 1].value);
+		high = key;
+	}
+	if (!crab_sorted_ascend(tree, leaf, slot - min(slot, SCAN_BEYOND), slot, low, high))
+		return -EAGAIN;
+	return count;
 }
 
 u32 crab_sorted_collect(const struct crab_tree *tree, const struct crab_leaf *leaf,

@@ -34,6 +34,7 @@ static int merge(struct crab_write *write, struct crab_leaf *left, struct crab_l
 		return crab_smo_balance(write, left, 1);
 	count = crab_sorted_collect(tree, right, tree->scratch);
 	err = crab_smo_verify_unlink(tree, right, &word) ?:
+	      crab_sorted_verify_shift(write, left, left->count) ?:
 	      crab_smo_verify_records(tree, right, right->high, tree->scratch, count,
 				      tree->slots - left->count);
 	if (err)
@@ -87,6 +88,7 @@ static int move_record(struct crab_write *write, struct crab_leaf *left, bool to
 	struct crab_record record = crab_leaf_record(tree, rich, to_right ? left->count - 1 : 0);
 	u64 low = to_right ? record.key : crab_leaf_key(tree, right, 1);
 	int err = crab_smo_verify_low(tree, rich, rich->high, low) ?:
+		  crab_sorted_verify_shift(write, left, left->count - 1) ?:
 		  crab_sorted_verify_shift(write, right, 0);
 
 	if (err)

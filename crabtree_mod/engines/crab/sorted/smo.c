@@ -182,14 +182,12 @@ int crab_sorted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64
 int crab_sorted_verify_shift(struct crab_write *write, const struct crab_leaf *leaf, u32 slot)
 	__must_hold(&leaf->lock)
 {
-	u32 at = slot + CRAB_SORTED_HEADER, end = leaf->count + CRAB_SORTED_HEADER;
+	u32 from = round_down(slot + CRAB_SORTED_HEADER, write->tree->piece_slots);
 
-	while (at < end && crab_leaf_holds(leaf, crab_leaf_key(write->tree, leaf,
-							       at - CRAB_SORTED_HEADER)))
-		at = round_down(at + CRAB_SORTED_LINE, CRAB_SORTED_LINE);
-	if (likely(at >= end))
+	from -= min(from, CRAB_SORTED_HEADER);
+	if (likely(crab_sorted_ascend(write->tree, leaf, from, leaf->count, leaf->low, leaf->high)))
 		return 0;
 	if (!crab_write_try_structure(write))
 		return -EAGAIN;
-	return crab_smo_verify_failed(write->tree, leaf, "key outside its range");
+	return crab_smo_verify_failed(write->tree, leaf, "keys do not ascend");
 }

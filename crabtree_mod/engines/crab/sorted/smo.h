@@ -119,12 +119,27 @@ int crab_sorted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64
 		       const struct crab_record *records, u32 count) __must_hold(&leaf->lock);
 
 /**
- * crab_sorted_verify_shift() - verify the lines of a leaf whose records will move in place
+ * crab_sorted_ascend() - test whether the keys in some slots ascend, and are in a range
+ * @tree: the tree
+ * @leaf: the leaf
+ * @from: first slot
+ * @to: end of the slots
+ * @low: lowest key of the range
+ * @high: end of the range
+ * Context: any.
+ * Return: true if so; a duplicate is passed.
+ */
+bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
+			u32 to, u64 low, u64 high);
+
+/**
+ * crab_sorted_verify_shift() - verify the keys of a leaf whose records will move in place
  * @write: the write
  * @leaf: the leaf
- * @slot: the first slot that will move
+ * @slot: slot of the record that is put or removed
  *
- * Memory answers line by line, so one key of each line is compared with the range of the leaf.
+ * A search compares other keys once a record has moved: one that turned into another key of the
+ * leaf and hid no record would then hide some. All of the piece are compared, and all after it.
  *
  * Context: the leaf is locked.
  * Return: 0; or with nothing changed -EAGAIN: the write needs crab_tree.smo_lock to note damage;

@@ -189,7 +189,7 @@ void crab_sorted_prefetch(const struct crab_tree *tree, const struct crab_leaf *
  * @records: out: the records
  * @cap: room in @records
  * Context: a read of the leaf is under way.
- * Return: the number of records; -EAGAIN: a key is outside the leaf's range.
+ * Return: the number of records; -EAGAIN: keys do not ascend, or not within the leaf's range.
  */
 int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start,
 		     u64 end, struct crab_record *records, u32 cap);
@@ -203,7 +203,7 @@ int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
  * @records: out: the records
  * @cap: room in @records
  * Context: a read of the leaf is under way.
- * Return: the number of records.
+ * Return: as crab_sorted_scan().
  */
 int crab_sorted_scan_back(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start,
 			  u64 end, struct crab_record *records, u32 cap);

@@ -167,7 +167,7 @@ static bool remove_copies(const struct crab_tree *tree, const struct crab_leaf *
 static int remove_sip(struct crab_write *write, struct crab_leaf *leaf, u32 slot)
 {
 	struct crab_flow before = *write->flow;
-	int err = crab_sorted_verify_shift(write, leaf, slot + 1);
+	int err = crab_sorted_verify_shift(write, leaf, slot);
 
 	if (err)
 		return err;
