@@ -258,14 +258,14 @@ const char *crab_clfb_append_fault(const struct clfb_tree *tree, const struct cl
 	return records_fault(tree, place);
 }
 
-/* Sets or clears the bit of a slot, durably */
-static void leaf_mark(struct clfb_write *write, u64 leaf, u32 slot)
+/* Sets or clears the bit of a slot, durably; the media may have changed since the bit was read */
+static void leaf_mark(struct clfb_write *write, u64 leaf, u32 slot, bool counts)
 {
 	const struct clfb_tree *tree = write->tree;
 	__le64 *word = leaf_valid(tree->base.media, &tree->base.geo, leaf) + slot / WORD_BITS;
+	u64 bit = 1ULL << slot % WORD_BITS, others = crab_load(write->flow->media, word) & ~bit;
 
-	crab_store(write->flow, word,
-		   crab_load(write->flow->media, word) ^ 1ULL << slot % WORD_BITS);
+	crab_store(write->flow, word, counts ? others | bit : others);
 	crab_clean_word(write->flow, word);
 	/* P6: the bit is durable: the record counts, or its slot is free */
 	crab_fence(write->flow, CRAB_P6_RECORD);
@@ -283,7 +283,7 @@ bool crab_clfb_append_add(struct clfb_write *write, u64 leaf, const struct crab_
 	crab_clean_word(write->flow, &d->key);
 	/* P11: the slot is whole before its bit reveals it */
 	crab_fence(write->flow, CRAB_P11_APPENDED);
-	leaf_mark(write, leaf, slot);
+	leaf_mark(write, leaf, slot, true);
 	return true;
 }
 
@@ -299,7 +299,7 @@ void crab_clfb_append_set(struct clfb_write *write, u64 leaf, u32 slot, u64 valu
 
 void crab_clfb_append_drop(struct clfb_write *write, u64 leaf, u32 slot)
 {
-	leaf_mark(write, leaf, slot);
+	leaf_mark(write, leaf, slot, false);
 }
 
 void crab_clfb_append_fresh(struct crab_flow *flow, const struct crab_geometry *geo, u64 leaf,

@@ -12,8 +12,8 @@ RACES = [
         Edit(FIND, "leaf[i].key >= from", "leaf[i].key >= start"),
     ]),
     Design("clfb: a reader sees a record before it is durable", [
-        Edit(LEAF, "crab_store(write->flow, word,\n\t\t   crab_load(write->flow->media, word) ^ 1ULL << slot % WORD_BITS);",
-             "crab_store(write->flow, word, crab_load(write->flow->media, word) ^ 1ULL << slot % WORD_BITS); "
+        Edit(LEAF, "crab_store(write->flow, word, counts ? others | bit : others);",
+             "crab_store(write->flow, word, counts ? others | bit : others); "
              "crab_clean_word(write->flow, word); up_write(&write->tree->lock); "
              "crab_fence(write->flow, CRAB_P6_RECORD); down_write(&write->tree->lock)"),
     ]),
