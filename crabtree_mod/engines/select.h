@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file declares selection among records without order, by which a split finds its border.
+ * This file declares selection among records without order, by which a split finds its border, and
+ * the order of those of a leaf, for a scan.
  *
  * No lock: the records are the caller's.
  */
@@ -18,5 +19,14 @@
  * Context: any.
  */
 void crab_select(struct crab_record *records, u32 count, u32 nth);
+
+/**
+ * crab_sort() - put the records of a leaf in ascending order
+ * @records: the records
+ * @count: number of records
+ *
+ * Context: any.
+ */
+void crab_sort(struct crab_record *records, u32 count);
 
 #endif /* CRABTREE_SELECT_H */

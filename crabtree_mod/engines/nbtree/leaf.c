@@ -23,6 +23,7 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 
+#include "engines/select.h"
 #include "shared/keyset.h"
 #include "fingerprint.h"
 #include "leaf.h"
@@ -107,17 +108,14 @@ u32 crab_nb_leaf_sorted(const struct nb_tree *tree, const struct nb_leaf *leaf,
 			struct crab_record *records)
 {
 	u64 bits = READ_ONCE(leaf->live);
-	struct crab_record r;
-	u32 slot, count = 0, i;
+	u32 slot, count = 0;
 
 	while (bits) {
 		slot = bits_take(&bits);
-		r.key = slot_key(tree, leaf, slot);
-		r.value = crab_nb_leaf_value(tree, leaf, slot);
-		for (i = count++; i && records[i - 1].key > r.key; i--)
-			records[i] = records[i - 1];
-		records[i] = r;
+		records[count].key = slot_key(tree, leaf, slot);
+		records[count++].value = crab_nb_leaf_value(tree, leaf, slot);
 	}
+	crab_sort(records, count);
 	return count;
 }
 

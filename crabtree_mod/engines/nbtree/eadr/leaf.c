@@ -47,6 +47,7 @@
 #include <linux/kernel.h>
 
 #include "engines/nbtree/fingerprint.h"
+#include "engines/select.h"
 #include "shared/keyset.h"
 #include "slots.h"
 
@@ -356,19 +357,6 @@ static u32 records_once(const struct ea_tree *tree, const struct nb_leaf *leaf,
 	return count;
 }
 
-static void records_sort(struct crab_record *records, u32 count)
-{
-	struct crab_record r;
-	u32 i, at;
-
-	for (i = 1; i < count; i++) {
-		r = records[i];
-		for (at = i; at && records[at - 1].key > r.key; at--)
-			records[at] = records[at - 1];
-		records[at] = r;
-	}
-}
-
 u32 crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf,
 		   struct crab_record *records)
 {
@@ -377,7 +365,7 @@ u32 crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf,
 	do
 		count = records_once(tree, leaf, records, &rank);
 	while (is_disturbed(tree, leaf, rank, &readings));
-	records_sort(records, count);
+	crab_sort(records, count);
 	return count;
 }
 
