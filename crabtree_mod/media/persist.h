@@ -41,7 +41,7 @@
 #elif defined(__x86_64__)
 #include "persist_x86.h"
 #else
-#error "crabtree: no persistence primitives for this architecture"
+#error "crabtree: this architecture needs primitives: Documentation/design/media-model.rst"
 #endif
 
 /**
