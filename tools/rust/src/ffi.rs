@@ -245,4 +245,5 @@ extern "C" {
     pub fn crabtree_strerror(err: c_int) -> *const c_char;
     pub fn crabtree_state_name(state: u32) -> *const c_char;
     pub fn crabtree_durability_name(durability: u32) -> *const c_char;
+    pub fn crabtree_model_name(model: u32) -> *const c_char;
 }

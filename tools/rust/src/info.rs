@@ -6,11 +6,12 @@ use std::ffi::CStr;
 use std::mem::size_of;
 use std::os::raw::c_char;
 
-/// Properties of a store, and its counters since attach. The fields are those of struct crabtree_info.
+/// Properties of a store, and its counters since attach. The fields are some of struct crabtree_info.
 #[derive(Clone, Debug)]
 pub struct Info {
     pub state: String,
     pub durability: String,
+    pub model: String,
     pub uuid: [u8; 16],
     pub label: String,
     pub engine: String,
@@ -90,9 +91,10 @@ impl Store {
     pub fn info(&self) -> Result<Info> {
         let raw = self.info_raw()?;
         Ok(Info {
-            // SAFETY: both functions take any number
+            // SAFETY: these functions take any number
             state: name(unsafe { ffi::crabtree_state_name(raw.state) }),
             durability: name(unsafe { ffi::crabtree_durability_name(raw.durability) }),
+            model: name(unsafe { ffi::crabtree_model_name(raw.model) }),
             uuid: raw.uuid,
             label: text(&raw.label),
             engine: text(&raw.engine),

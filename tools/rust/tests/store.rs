@@ -235,4 +235,5 @@ fn threads_share_a_store() {
     });
     assert_eq!(store.info().unwrap().records, 2000);
     assert_eq!(store.info().unwrap().state, "ready");
+    assert_eq!(store.info().unwrap().model, "word");
 }
