@@ -396,9 +396,13 @@ int crab_verbs_format_options(const struct crabtree_format *format,
 	return 0;
 }
 
+/* The ioctls read the argument into a union, that of INFO into a room of its own */
 #define VERB(ioctl, type, last, ...)						\
 	[CRAB_VERB_INDEX(ioctl)] = {						\
-		.size		= sizeof(struct type),				\
+		.size		= sizeof(struct type) +				\
+				  BUILD_BUG_ON_ZERO((ioctl) != CRABTREE_INFO &&	\
+						    sizeof(struct type) >	\
+						    sizeof(union crab_verb_arg)), \
 		.min_size	= offsetofend(struct type, last),		\
 		__VA_ARGS__							\
 	}

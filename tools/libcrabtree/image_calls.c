@@ -278,7 +278,7 @@ static int run(struct image *image, const struct crab_verb_desc *verb, union roo
 		return call_commit_values(image, &room->arg.commit);
 	if (verb == &crab_verbs[CRAB_VERB_INDEX(CRABTREE_NAMES)])
 		return call_names(image, &room->arg.names);
-	return verb->run(image->store, &room->arg);
+	return verb->run ? verb->run(image->store, &room->arg) : -ENOTTY;
 }
 
 int image_call(struct crabtree *ct, unsigned long cmd, void *arg)
