@@ -99,7 +99,8 @@ int fail(struct target *target, int err, const char *fmt, ...)
 
 	detail(target, err, more, sizeof(more));
 	va_start(args, fmt);
-	say(target_path(target), fmt, args, crabtree_strerror(err), more);
+	say(target_path(target), fmt, args,
+	    err == -ENOENT ? "no such key" : crabtree_strerror(err), more);
 	va_end(args);
 	return err == -ENOENT || err == -ESTALE ? EXIT_NOT_FOUND : EXIT_FAILED;
 }

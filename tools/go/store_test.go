@@ -192,7 +192,7 @@ func TestErrors(t *testing.T) {
 	if record, err := store.AtOrAbove(10); err != nil || record != (Record{20, 1}) {
 		t.Fatal(record, err)
 	}
-	if _, err := store.AtOrBelow(10); !errors.Is(err, syscall.ENOENT) || err.Error() != "no such key" {
+	if _, err := store.AtOrBelow(10); !errors.Is(err, syscall.ENOENT) || err.Error() != "no such key, device or file" {
 		t.Fatal(err)
 	}
 	if err := store.Format(FormatOptions{}); !errors.Is(err, syscall.EEXIST) || store.Reason() == "" {

@@ -13,7 +13,7 @@ struct word {
 };
 
 static const struct word errors[] = {
-	{ ENOENT,	"no such key" },
+	{ ENOENT,	"no such key, device or file" },
 	{ EEXIST,	"the key is there already" },
 	{ ESTALE,	"the value is another one" },
 	{ ENOSPC,	"no space left in the store" },

@@ -470,8 +470,10 @@ static void test_sizes(void)
 
 static void test_words(void)
 {
-	ok(!strcmp(crabtree_strerror(-ENOENT), "no such key"), "words for a negative errno");
-	ok(!strcmp(crabtree_strerror(ENOENT), "no such key"), "words for a positive errno");
+	ok(!strcmp(crabtree_strerror(-ENOENT), "no such key, device or file"),
+	   "words for a negative errno");
+	ok(!strcmp(crabtree_strerror(ENOENT), "no such key, device or file"),
+	   "words for a positive errno");
 	ok(!strcmp(crabtree_strerror(EINVAL), strerror(EINVAL)), "words for any other");
 	ok(!strcmp(crabtree_state_name(CRABTREE_STATE_GONE), "gone"), "name of a state");
 	ok(!strcmp(crabtree_state_name(99), "unknown"), "name of an unknown state");
