@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include <linux/kernel.h>
+#include <linux/string.h>
 
 #include "crash.h"
 #include "host_driver.h"
@@ -111,6 +112,26 @@ static void run_coverage(void)
 	tap_ok(true, "every verb, every structure change and every persist point was met");
 }
 
+static bool has_driver(const struct crab_engine_ops *ops)
+{
+	const struct host_driver * const *driver;
+
+	for (driver = host_drivers; *driver; driver++)
+		if (!strcmp((*driver)->engine, ops->name))
+			return true;
+	return ops->flags & CRAB_ENGINE_VOLATILE;
+}
+
+/* Nothing cuts an engine without a driver, and no mutant is made of it */
+static void run_table(void)
+{
+	const struct crab_engine_ops * const *ops;
+
+	for (ops = crab_engines; *ops; ops++)
+		tap_check(has_driver(*ops), "the engine %s has no driver", (*ops)->name);
+	tap_ok(true, "every engine of the table has a driver");
+}
+
 int main(int argc, char **argv)
 {
 	u32 rounds = argc > 1 ? atoi(argv[1]) : 1;
@@ -135,5 +156,6 @@ int main(int argc, char **argv)
 	printf("# %llu recoveries, %llu repairs; %llu splits, %llu unlinks, %llu times full\n",
 	       total.recoveries, total.repairs, total.splits, total.unlinks, total.full);
 	run_coverage();
+	run_table();
 	return tap_done();
 }

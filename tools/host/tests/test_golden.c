@@ -476,6 +476,30 @@ static void test(const struct golden *g)
 	media_destroy(&hostile.media);
 }
 
+static bool has_image(const struct crab_engine_ops *ops, const struct crab_layout *layout)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(goldens); i++)
+		if (goldens[i].layout && !strcmp(goldens[i].engine, ops->name) &&
+		    !strcmp(goldens[i].layout, layout->name))
+			return true;
+	return false;
+}
+
+/* Without an image, nothing notices a change of the format */
+static void test_table(void)
+{
+	const struct crab_engine_ops * const *ops;
+	const struct crab_layout *layout;
+
+	for (ops = crab_engines; *ops; ops++)
+		for (layout = (*ops)->layouts; layout->name; layout++)
+			tap_check(has_image(*ops, layout), "%s/%s has no image", (*ops)->name,
+				  layout->name);
+	tap_ok(true, "every layout of the table has an image");
+}
+
 int main(int argc, char **argv)
 {
 	bool making = argc > 2 && !strcmp(argv[1], "--make");
@@ -486,5 +510,7 @@ int main(int argc, char **argv)
 	dir = argv[argc - 1];
 	for (i = 0; i < ARRAY_SIZE(goldens); i++)
 		(making ? make : test)(&goldens[i]);
+	if (!making)
+		test_table();
 	return tap_done();
 }
