@@ -103,7 +103,7 @@ class Machine(RuleBasedStateMachine):
                  one.version, False)
                 for name, one in sorted(self.model.items(), key=lambda item: utf8(item[0]))
                 if utf8(name).startswith(utf8(prefix))]
-        assert self.variables.entries(prefix) == want
+        assert list(self.variables.entries(prefix)) == want
 
     @rule()
     def mapping(self):
@@ -203,6 +203,17 @@ def damaged():
     with open("damaged.img", "r+b") as image:
         image.seek(image.read().index(b"running"))
         image.write(b"R")
+    names = ["a", "b", "c"]
+    with crabtree.create("damaged_name.img", 1 << 20, names=True) as store:
+        store.variables.update(dict.fromkeys(names + ["a name"], True))
+    with open("damaged_name.img", "r+b") as image:
+        image.seek(image.read().index(b"a name"))
+        image.write(b"A")
+    with crabtree.open("file:damaged_name.img", readonly=True) as store:
+        walk = iter(store.variables)
+        tap.ok([next(walk) for _ in names] == names and outcome(next, walk) == (crabtree.Error, errno.EUCLEAN) and
+               next(walk, None) is None, "a damaged name: the others, then an error")
+        tap.ok(outcome(len, store.variables) == (crabtree.Error, errno.EUCLEAN), "their number is an error")
     with crabtree.open("file:damaged.img") as store:
         tap.ok(outcome(store.variables.get_variable, "spoilt") == (crabtree.Error, errno.EUCLEAN) and
                store.variables["good"] == 1, "a damaged value is an error, the other is whole")
@@ -216,7 +227,7 @@ def damaged():
             each[0](ctypes.pointer(entry), None)
     one = crabtree.Variables(newer)
     tap.ok(one.get_variable("x") == (bytes(3), "?", 0), "a type that this version does not know")
-    tap.ok(one.entries() == [("abc", "?", 0, 0, True)], "a list with it, and with a damaged value")
+    tap.ok(list(one.entries()) == [("abc", "?", 0, 0, True)], "a list with it, and with a damaged value")
 
 
 def main():

@@ -4,6 +4,7 @@
 import collections
 import collections.abc
 import ctypes
+import errno
 import struct
 
 from . import _library, _values
@@ -87,6 +88,12 @@ def _encode_operation(operation):
     return 0, name, kind, data
 
 
+def _before(found, error):
+    """Yields all that was found, then raises the error."""
+    yield from found
+    raise error
+
+
 def _name_change(raw):
     if raw.flags & 2:
         return NameChange(raw.seq, "lost", None, None, raw.value, None)
@@ -164,7 +171,9 @@ class Variables(collections.abc.MutableMapping):
         return _values.commit(self._call_store, list(operations), _encode_operation)
 
     def entries(self, prefix=""):
-        """A list of a NameEntry for each name that begins with `prefix`. Not a snapshot."""
+        """A NameEntry for each name that begins with `prefix`. Not a snapshot.
+
+        An iterator. If names are damaged, which may be any, it has the others, then an Error with EUCLEAN."""
         text, found = _encode_text(prefix), []
 
         def each(name, _):
@@ -175,8 +184,13 @@ class Variables(collections.abc.MutableMapping):
             return 0
 
         names = _library.Names(flags=_PREFIX, end=ctypes.cast(text, ctypes.c_void_p).value, end_bytes=len(text))
-        self._call(prefix, "names", ctypes.byref(names), _library.EACH_NAME(each), None)
-        return found
+        try:
+            self._call(prefix, "names", ctypes.byref(names), _library.EACH_NAME(each), None)
+        except _library.Error as error:
+            if error.errno != errno.EUCLEAN:
+                raise
+            return _before(found, error)
+        return iter(found)
 
     def watch(self, prefix="", entries=0):
         """The changes of names that begin with `prefix`, as an iterator, once each one is durable.
@@ -202,10 +216,10 @@ class Variables(collections.abc.MutableMapping):
         return True
 
     def __iter__(self):
-        return iter([entry.name for entry in self.entries()])
+        return (entry.name for entry in self.entries())
 
     def __len__(self):
-        return len(self.entries())
+        return sum(1 for _ in self.entries())
 
     def clear(self):
         """Remove all variables, after one list of them."""

@@ -8,7 +8,8 @@ fn run(store: &Store) -> crabtree::Result<()> {
     store.set_if("motor.hours", 13u32, version)?; // ESTALE if it has changed
     store.set("line1/state", "running")?;
     println!("{:?}", store.variable("motor.hours")?.map(|hours| hours.value));
-    for entry in store.names("line1/")? {
+    for entry in store.names("line1/") {
+        let entry = entry?;
         println!("{} {:?} {}", String::from_utf8_lossy(&entry.name), entry.kind, entry.bytes);
     }
     Ok(())

@@ -25,7 +25,7 @@ mod watch;
 
 pub use blob::{Blob, Entries, Entry};
 pub use info::{Damage, FormatOptions, Info};
-pub use names::{NameEntry, Type, Value, Variable};
+pub use names::{NameEntry, Names, Type, Value, Variable};
 pub use ops::Op;
 pub use range::Range;
 pub use values::ValueOp;

@@ -146,6 +146,12 @@ pub struct NameEntry {
     pub damaged: bool,
 }
 
+/// The names of a list. If names are damaged, which may be any, it has the others, then an EUCLEAN.
+pub struct Names {
+    list: std::vec::IntoIter<NameEntry>,
+    error: Option<Error>,
+}
+
 /// Adds an entry to the list.
 extern "C" fn collect(name: *const ffi::Name, list: *mut c_void) -> c_int {
     // SAFETY: the library calls this with an entry, which has the bytes of its name, and with the list of names()
@@ -239,14 +245,22 @@ impl Store {
     }
 
     /// The names that begin with a prefix, in ascending order of their bytes. Not a snapshot.
-    pub fn names(&self, prefix: impl AsRef<[u8]>) -> Result<Vec<NameEntry>> {
+    pub fn names(&self, prefix: impl AsRef<[u8]>) -> Names {
         let (prefix, mut list) = (prefix.as_ref(), Vec::<NameEntry>::new());
         let range = ffi::Names {
             flags: PREFIX, end: prefix.as_ptr() as u64, end_bytes: prefix.len() as u32, ..ffi::zeroed()
         };
         // SAFETY: all pointers are valid during the call, and collect() is of this list
-        check(unsafe { ffi::crabtree_names(self.handle, &range, collect, ptr::addr_of_mut!(list).cast()) })?;
-        Ok(list)
+        let err = unsafe { ffi::crabtree_names(self.handle, &range, collect, ptr::addr_of_mut!(list).cast()) };
+        Names { list: list.into_iter(), error: check(err).err() }
+    }
+}
+
+impl Iterator for Names {
+    type Item = Result<NameEntry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.list.next().map(Ok).or_else(|| self.error.take().map(Err))
     }
 }
 

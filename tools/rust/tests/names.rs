@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //! This file tests variables on images of two engines, next to a BTreeMap.
 
-use crabtree::{Error, FormatOptions, NameEntry, Store, Type, Value, Variable, ENOENT, ESTALE};
+use crabtree::{Error, FormatOptions, NameEntry, Store, Type, Value, Variable, ENOENT, ESTALE, EUCLEAN};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ fn same(store: &Store, model: &Model, prefix: &str) {
         want.push(NameEntry { name: name.clone(), kind, bytes: *bytes, version, damaged: false });
         assert_eq!(store.variable(name).unwrap().as_ref(), Some(one));
     }
-    assert_eq!(store.names(prefix), Ok(want));
+    assert_eq!(store.names(prefix).collect::<Result<Vec<_>, _>>(), Ok(want));
 }
 
 fn name(number: u64) -> Vec<u8> {
@@ -118,8 +118,26 @@ fn many_names_are_listed() {
     for name in names.iter().rev() {
         store.set(name, name.as_str()).unwrap();
     }
-    let listed: Vec<_> = store.names("00").unwrap().into_iter().map(|one| String::from_utf8(one.name).unwrap()).collect();
+    let listed: Vec<_> = store.names("00").map(|one| String::from_utf8(one.unwrap().name).unwrap()).collect();
     assert_eq!(listed, names);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_list_has_all_but_a_damaged_name() {
+    let path = image("damaged");
+    let names = store(&path, "", true);
+    for name in ["first", "second", "third"] {
+        names.set(name, true).unwrap();
+    }
+    names.close().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(6).position(|part| part == b"second").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let names = Store::open_readonly(format!("file:{}", path.display())).unwrap();
+    let listed: Vec<_> = names.names("").map(|one| one.map(|entry| entry.name)).collect();
+    assert_eq!(listed, [Ok(b"first".to_vec()), Ok(b"third".to_vec()), Err(Error(EUCLEAN))]);
     std::fs::remove_file(path).unwrap();
 }
 
@@ -144,6 +162,6 @@ fn limits_and_kinds() {
     let path = image("blobs");
     let blobs = store(&path, "", false);
     assert_eq!(blobs.set("x", 1u8), Err(Error(EINVAL)));
-    assert_eq!(blobs.names(""), Err(Error(EOPNOTSUPP)));
+    assert!(blobs.names("").eq([Err(Error(EOPNOTSUPP))]));
     std::fs::remove_file(path).unwrap();
 }
