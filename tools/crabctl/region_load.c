@@ -40,14 +40,14 @@ struct place {
 __attribute__((format(printf, 2, 3)))
 static void refuse(const struct place *place, const char *fmt, ...)
 {
+	char why[REGION_SPEC + 512];
 	va_list args;
 
-	fflush(stdout);
-	fprintf(stderr, "crabctl: %s:%u: ", place->path, place->number);
 	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
+	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
-	fputc('\n', stderr);
+	fflush(stdout);
+	message("%s:%u: %s", place->path, place->number, why);
 	place->load->bad++;
 }
 
@@ -165,8 +165,8 @@ static bool check_label(const struct place *place, const char *device,
 	if (!line->label[0] || !store_info(device, &info, &full))
 		return true;
 	if (info.state == CRABTREE_STATE_UNFORMATTED) {
-		fprintf(stderr, "crabctl: %s:%u: %s has no store: crabctl -d /dev/%s format --label \"%s\"\n",
-			place->path, place->number, line->spec, device, line->label);
+		message("%s:%u: %s has no store: crabctl -d /dev/%s format --label \"%s\"", place->path,
+			place->number, line->spec, device, line->label);
 		return true;
 	}
 	if (info.state == CRABTREE_STATE_REJECTED)

@@ -6,7 +6,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 59
+suite 61
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -29,6 +29,8 @@ ln -s /dev/null store
 t "remove of a link names the node" 0 '' '' c remove --force ./store
 truth "and passes the force on" grep -qx 'remove null force' log
 FAKE_REFUSE=64K t "the module's reason is shown" 3 '' '^crabctl: ram=64K: refused by the module$' c add ram=64K
+t "a message cannot command the terminal" 3 '' '^crabctl: ram=.x1b.2J: refused by the module$' \
+	env FAKE_REFUSE=ram "$out/tests/crabctl-fakedev" region add $'ram=\e[2J'
 t "without the module" 3 '' 'is crabtree.ko loaded' "$crabctl" region add ram=64K
 t "no action" 2 '' 'want add REGION' c
 t "an action that does not exist" 2 '' 'want add REGION' c move crab0
@@ -148,6 +150,9 @@ t "a quote that is not closed" 1 '^ram=1M$' 'odd.conf:2: label=plc data readonly
 cp err err.load
 truth "neither line is obeyed in part" [ "$(wc -l < out)" = 1 ]
 truth "a zero byte" grep -q 'odd.conf:3: not text: it holds a zero byte' err.load
+printf 'ram=1M \033[2J=1\n' > escape.conf
+t "a line cannot command the terminal" 1 '' '^crabctl: escape.conf:1: .x1b.2J=1: no such key$' \
+	c load --dry-run escape.conf
 t "a file that is not there" 1 '' 'none.conf: open: No such file' c load none.conf
 printf "\nram=64K\n" > r.conf
 FAKE_REFUSE=64K t "a refusal of the module names file and line" 1 '' 'r.conf:2: ram=64K: refused by the module' \
