@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 45
+suite 46
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -34,6 +34,13 @@ same "dump" lines out
 run c scan --from 2 --to 4
 truth "scan" [ "$(tr '\n' , < out)" = "2 2,3 3,4 4," ]
 t "check" 0 '3000 records: sound' '' c check
+truth "a signal leaves the array of JSON open: no reader takes a part for all" python3 -c 'import subprocess, sys
+scan = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
+text = scan.stdout.read(1)
+scan.terminate()
+text += scan.stdout.read()
+assert scan.wait() == -15 and text[:1] == b"[" and b"]" not in text' \
+	"$out/tests/crabctl-fakedev" -d /dev/zero scan --json
 
 run c format --force --yes
 FAKE_SHORT=7 t "load goes on where a signal cut a batch short" 0 '^3000 records' '' \
