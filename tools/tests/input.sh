@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 51
+suite 53
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -72,6 +72,8 @@ for verb in format "restore x" "fsck x"; do
 	usage "${verb% x}: a size of no whole pages" '--size 10000: not a multiple of 4096' $verb --size 10000
 done
 usage "no size" '--size 0: not a multiple of 4096' format --size 0
+usage "a size beyond 64 bits" '--size 17179869185G: larger than 2\^64-1' format --size 17179869185G
+usage "uuid too long" 'not of the form' format --uuid 00112233-4455-6677-8899-aabbccddeeff0
 usage "uuid malformed" 'uuid 1234: not of the form' format --uuid 1234
 t "--size without --image" 2 '' '--size is for --image' "$crabctl" format --size 1M
 same "the image was not touched" before i.img

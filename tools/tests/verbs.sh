@@ -32,7 +32,7 @@ json "format --json" "x['state'] == 'ready' and x['leaf_bytes'] == 4096" \
 t "format refuses a store without --force" 3 '' 'not empty; --force' c format
 t "format --force asks; without a terminal it needs --yes" 2 '' 'say --yes' c format --force
 t "every leaf size: 512" 0 'leaves of 512 ' - c format --leaf-size 512 --force --yes
-t "every leaf size: 8192" 0 'leaves of 8192 ' - c format --leaf-size 8192 --force --yes
+t "every leaf size: 8k" 0 'leaves of 8192 ' - c format --leaf-size 8k --force --yes
 t "format without --label has no label" 0 '^label +-$' '' c info
 t "format by engine and layout" 0 'leaves of 1024 ' - \
 	c format --engine crab --layout slotted --force --yes
