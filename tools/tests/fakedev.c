@@ -5,7 +5,7 @@
  * device. The path over the device can therefore be tested without the module.
  *
  * $FAKE_LOG gets a line for each batch, each msync(), each acknowledgement, each rename, each
- * syncfs() and each fsync() of a directory, in their order.
+ * syncfs(), each fsync() of a directory and each watch of keys, in their order.
  *
  * With $FAKE_ROOT the nodes of /dev are those below that directory, and so are /sys, /proc, /run
  * and /lib. None of the nodes may be opened, except with $FAKE_OPEN: then all have the store of
@@ -283,6 +283,14 @@ static int fake_info(struct crabtree_info *info)
 	return err;
 }
 
+static void note_watch(const struct crabtree_watch *watch)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "watch %llu %llu %u", watch->start, watch->end, watch->entries);
+	note(text);
+}
+
 static int fake_open(unsigned long cmd, void *arg)
 {
 	int fd = cmd == CRABTREE_WATCH ? open(getenv("FAKE_CHANGES"), O_RDONLY | O_CLOEXEC) :
@@ -290,6 +298,8 @@ static int fake_open(unsigned long cmd, void *arg)
 
 	if (fd < 0)
 		return -errno;
+	if (cmd == CRABTREE_WATCH)
+		note_watch(arg);
 	if (cmd == CRABTREE_WATCH)
 		((struct crabtree_watch *)arg)->fd = fd;
 	else

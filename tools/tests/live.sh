@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 23
+suite 26
 c()
 {
 	"$out/tests/crabctl-fakedev" "$@"
@@ -35,9 +35,10 @@ c metrics > samples
 t "metrics without permission: the format is strict" 0 '^38$' '' strict
 truth "and has the values of sysfs" grep -qx 'crabtree_inserts_total{device="crab0",label="x"} 7' samples
 truth "but no lines" bash -c '! grep -q ^crabtree_lines_total samples'
-FAKE_OPEN=1 FAKE_INFO="lines=3 inserts=2" c metrics > samples
+FAKE_OPEN=1 FAKE_INFO="lines=3 inserts=2 attach_ns=1500000" c metrics > samples
 t "metrics of INFO: the format is strict" 0 '^50$' '' strict
 truth "the label is escaped" grep -Fqx 'crabtree_lines_total{device="crab0",label="a\"b\\c"} 3' samples
+truth "the attach took seconds" grep -q '^crabtree_attach_seconds{device="crab0",.*} 0.001500000$' samples
 truth "one state is 1" [ "$(grep -c '^crabtree_state.* 1$' samples)" = 2 ]
 /usr/bin/python3 "$here/prometheus.py" < samples > parsed
 truth "Prometheus' Python client reads the same samples" [ "$(head -n 1 parsed)" = 50 ]
@@ -60,21 +61,26 @@ wait
 (sleep 0.3; rm -r "$class/crab1") &
 t "events: a device that goes" 0 'crab1 rejected -> removed$' '' c events --count 3
 wait
-(sleep 0.3; device crab2 state=ready reason=) &
-c events --count 2 --json > changes
+(sleep 0.3; device crab2 state=ready reason=; echo ready > "$class/crab0/state") &
+c events --count 3 --json > changes
 wait
 truth "events --json: an object on each line" python3 -c 'import json
 rows = [json.loads(line) for line in open("changes")]
-assert [(r["device"], r["state"]) for r in rows] == [("crab0", "readonly"), ("crab2", "ready")], rows'
+assert [(r["device"], r["state"], r.get("from")) for r in rows] == [
+	("crab0", "readonly", None), ("crab2", "ready", None), ("crab0", "ready", "readonly")], rows'
+t "events that nobody gets end" 3 '' 'standard output: No space left' \
+	sh -c "timeout 9 '$out/tests/crabctl-fakedev' events > /dev/full"
 t "events takes no argument" 2 '' 'events takes only options' c events x
 
 unset FAKE_ROOT
-export FAKE_INFO="inserts=+100 deletes=+100 lines=+250 fences=+200 searches=+5"
+export FAKE_INFO="inserts=+100 deletes=+100 lines=+250 fences=+200 searches=+5 leaves_used=3"
 t "top: lines and fences of a write" 0 ' 1\.25 +1\.00$' '' c -d /dev/zero top --once --interval 10
 t "top: a header" 0 'RECORDS +INSERT/S' '' c -d /dev/zero top --once --interval 10
 json "top --json: the counts of the interval" \
-	"x['inserts'] == 100 and x['lines'] == 250 and x['seconds'] >= 0.01" \
+	"x['inserts'] == 100 and x['lines'] == 250 and x['seconds'] >= 0.01 and x['leaves_used'] == 3" \
 	c -d /dev/zero top --once --interval 10 --json
+FAKE_INFO="inserts=+100 lines=+18446744073709551615" json "top: no counts if they began again" \
+	"x['inserts'] == 0 and x['lines'] == 0" c -d /dev/zero top --once --interval 10 --json
 t "top: an interval of 0" 2 '' '1 to 3600000 ms' c top --interval 0
 unset FAKE_INFO
 t "top of an image" 0 '^read-only +0 ' '' "$crabctl" --image i.img top --once --interval 1

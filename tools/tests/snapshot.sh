@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 94
+suite 97
 c()
 {
 	"$crabctl" "$@"
@@ -141,8 +141,20 @@ export FAKE_CHANGES=$tmp/changes
 printf '%s\n' 'put 5 50' 'put 5 60' 'del 5' 'lost 7' > want
 run fake watch
 same "watch" out want
-run fake watch -n 2 5 6
+FAKE_LOG=log run fake watch -n 2 5 6 --entries 65536
 truth "watch -n" [ "$(wc -l < out)" = 2 ]
+truth "watch of a range, and with the most entries" grep -qx 'watch 5 6 65536' log
+t "watch with more" 2 '' '--entries 65537: 1 to 65536' fake watch --entries 65537
+mkfifo pipe
+FAKE_CHANGES=pipe fake watch > seen &
+exec 9> pipe
+cat changes >&9
+for ((i = 0; i < 200 && $(wc -l < seen) < 4; i++)); do
+	sleep 0.05
+done
+same "each change is printed at once" want seen
+exec 9>&-
+wait
 t "watch -n 0 prints none" 0 '' '' fake watch -n 0
 fake watch -j > changes.json
 truth "watch --json" python3 -c 'import json
