@@ -7,6 +7,7 @@ package crabtree
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -79,6 +80,35 @@ func TestScanAfterDamage(t *testing.T) {
 	leftOut(t, down, 3000, err)
 	if err := store.Scan(0, KeyMax, func(Record) bool { return false }); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Properties before and after damage, its reason, and the first error that Check finds.
+func TestDamage(t *testing.T) {
+	store, path := newStoreOf(t, FormatOptions{LeafBytes: 512}, 1<<20)
+	for key := uint64(0); key < 1000; key++ {
+		must(t, store.Insert(key, key))
+	}
+	info, err := store.Info()
+	must(t, err)
+	if info.LeafBytes != 512 || info.LeavesBad != 0 || info.Lines <= info.Fences || info.Fences < 1000 {
+		t.Fatal(info)
+	}
+	must(t, store.Close())
+	store = spoil(t, path)
+	defer store.Close()
+	info, err = store.Info()
+	must(t, err)
+	if info.LeavesBad != 2 || info.Reason != store.Reason() {
+		t.Fatal(info, store.Reason())
+	}
+	damage, err := store.Check()
+	must(t, err)
+	info, err = store.Info()
+	must(t, err)
+	first := fmt.Sprintf("offset %d: %s", damage.FirstOffset, damage.First)
+	if !strings.Contains(info.Reason, first) || damage.Errors == 0 || damage.Errors >= damage.FirstOffset {
+		t.Fatal(damage, info.Reason)
 	}
 }
 

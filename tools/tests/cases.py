@@ -7,8 +7,10 @@ import os
 import struct
 import sys
 import threading
+import uuid
 
 import crabtree
+from crabtree._library import Cursor
 from store import outcome, raises, tap
 
 
@@ -42,7 +44,9 @@ def files():
     for size, kind in ((100, crabtree.Error), (2 ** 62, OSError), (2 ** 64, OverflowError)):
         tap.ok(raises(kind, crabtree.create, "odd.img", size) and not os.path.exists("odd.img"),
                f"an image of {size} bytes leaves no file")
-    crabtree.create(b"\xff.img", 64 << 10).close()
+    identity = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
+    with crabtree.create(b"\xff.img", 64 << 10, uuid=identity) as store:
+        tap.ok(store.info()["uuid"] == identity, "the identity asked for")
     tap.ok(os.path.getsize(b"\xff.img") == 64 << 10, "a path of bytes")
     tap.ok("No such file" in raises(crabtree.Error, crabtree.open, "file:none"), "no such image")
     tap.ok(raises(ValueError, crabtree.open, "file:limits.img\0x"), "a path that C would cut")
@@ -88,6 +92,9 @@ def damaged():
         tap.ok(down[0] == items[::-1] and down[1] == ranges[::-1], "and in descending order")
         tap.ok(walk_on(store.scan(0, ranges[0][0])) == (items[:ranges[0][0]], [(ranges[0][0],) * 2]), "up to the first one")
         tap.ok(outcome(list, store) == (crabtree.Error, errno.EUCLEAN), "a list of all keys is an error")
+        tap.ok(store.reason() == store.info()["reason"] and "valid header" in store.reason(), "the reason")
+        errors, offset, text = store.check()
+        tap.ok(f"offset {offset}: {text}" in store.info()["reason"] and errors < offset, "what check found")
     with crabtree.create("spoilt_blobs.img", 1 << 20, blobs=True) as store:
         for key in range(1000):
             store.put(key, b"")
@@ -96,6 +103,13 @@ def damaged():
         items, ranges = walk_on(store.blobs())
         tap.ok(ranges and [one.key for one in items] ==
                [key for key in range(1000) if not any(low <= key <= high for low, high in ranges)], "of blobs, too")
+
+
+def walks_end():
+    """After an error that no range explains nothing follows."""
+    cursor = Cursor()
+    walk = crabtree.Walk(lambda _, *room: 0 if cursor.done else -errno.EIO, [], cursor, None)
+    tap.ok(outcome(next, walk) == (crabtree.Error, errno.EIO) and list(walk) == [], "a walk ends after an error")
 
 
 def threads():
@@ -145,11 +159,11 @@ def observers():
         tap.ok(raises(crabtree.Error, store.watch), "a watch of an image")
         tap.ok(raises(crabtree.Error, store.snapshot), "a snapshot of an image")
     get, put = os.pipe()
-    for change in ((1, 5, 50, 0, 1, 0), (2, 5, 60, 50, 1, 1), (3, 5, 0, 60, 3, 1), (9, 0, 6, 0, 0, 2)):
+    for change in ((1, 5, 0, 0, 1, 0), (2, 5, 60, 0, 1, 1), (3, 5, 0, 60, 3, 1), (9, 0, 6, 0, 0, 2)):
         os.write(put, struct.pack("<4Q2I", *change))
     os.close(put)
     with crabtree.Watch(get) as watch:
-        tap.ok(list(watch) == [(1, "insert", 5, 50, None), (2, "insert", 5, 60, 50), (3, "delete", 5, None, 60),
+        tap.ok(list(watch) == [(1, "insert", 5, 0, None), (2, "insert", 5, 60, 0), (3, "delete", 5, None, 60),
                                (9, "lost", None, 6, None)], "the iterator of changes")
     get, put = os.pipe()
     for change in ((1, 7, 0, 1, 0, 5, b"plc/a"), (2, 0, 7, 3, 1, 0, b"plc/a"), (9, 6, 0, 0, 2, 0, b"")):
@@ -160,6 +174,10 @@ def observers():
     with crabtree.NameWatch(get) as watch:
         tap.ok(list(watch) == [(1, "set", "plc/a", "u32", 7, None), (2, "remove", "plc/a", None, None, 7),
                                (9, "lost", None, None, 6, None)], "the iterator of changes of names")
+    reads = [-errno.ENODEV, 1, -errno.EINTR]
+    wait = crabtree.Watch._wait  # pylint: disable=protected-access
+    tap.ok(wait(reads.pop) is None and reads == [-errno.ENODEV], "a signal does not end a watch")
+    tap.ok(raises(StopIteration, wait, reads.pop) is not None, "the end of the store does")
     with crabtree.create("named.img", 64 << 10, names=True) as store:
         tap.ok(raises(crabtree.Error, store.variables.watch, "plc/"), "a watch of names of an image")
         tap.ok(raises(ValueError, store.variables.watch, "plc/", 2 ** 32), "... with a number that C would cut")
@@ -170,6 +188,7 @@ def main():
     limits()
     files()
     damaged()
+    walks_end()
     threads()
     snapshots()
     observers()

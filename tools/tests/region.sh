@@ -6,7 +6,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 61
+suite 63
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -23,8 +23,10 @@ truth "an event makes udev forget them" grep -q change "$class/crab0/uevent"
 rm "$class/crab0/uevent"
 sed -i '$d' log
 t "and sends the region as it is" 0 '^add ram=64K$' '' cat log
+touch root/run/crabtree/crab1
 t "remove" 0 '' '' c remove crab1
 truth "sends the name" grep -qx 'remove crab1' log
+result "and the settings of the device are gone" "$(ls root/run/crabtree)"
 ln -s /dev/null store
 t "remove of a link names the node" 0 '' '' c remove --force ./store
 truth "and passes the force on" grep -qx 'remove null force' log
@@ -65,7 +67,7 @@ cat > conf/20-bad.conf <<-'END'
 	ram=64K label=0123456789012345678901234567890123456789
 	reserve=crab
 END
-echo "ram=1G" > conf/ignored.txt
+echo "ram=1G" | tee conf/ignored.txt conf/.hidden.conf > /dev/null
 echo unformatted > "$class/crab0/state"
 echo ready > "$class/crab1/state"
 echo ready > "$class/crab2/state"
@@ -126,8 +128,8 @@ t "content that is rejected: the cause" 1 '^crab0: ram=96K' \
 truth "the region stays" [ "$(grep -c remove log)" = 0 ]
 : > log
 mkdir 'a[1]'
-echo ram=64K > 'a[1]/a.conf'
-t "a directory whose name is a pattern" 0 '^ram=64K$' '' c load --dry-run 'a[1]'
+echo ram=64K mode=0777 > 'a[1]/a.conf'
+t "a directory whose name is a pattern" 0 '^ram=64K$' '' c load --dry-run --wait 3600 'a[1]'
 mkdir noread
 chmod 0 noread
 cp "$crabctl" other	# root may read all
@@ -159,5 +161,13 @@ FAKE_REFUSE=64K t "a refusal of the module names file and line" 1 '' 'r.conf:2: 
 	c load r.conf
 printf 'ram=64K\n' > long
 truncate -s 64M long
+echo "pmem=$PWD/late" > late.conf
+: > log
+(sleep 0.4; echo appears >> log; : > late) &
+run c load --wait 60 late.conf
+wait
+truth "--wait: the path of pmem= appears before the region is added" \
+	[ "$(cat log)" = "appears
+add pmem=$PWD/late" ]
 t "load: a line for which there is no memory" 1 '^ram=64K$' 'long:2: a line of 256 KiB or more' \
 	sh -c "ulimit -v 65536; '$out/tests/crabctl-fakedev' region load --dry-run long"

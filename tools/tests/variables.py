@@ -92,7 +92,8 @@ class Machine(RuleBasedStateMachine):
     def remove(self, name, stale):
         """A name."""
         if stale and name in self.model:
-            assert outcome(self.variables.remove, name, 2 ** 64 - 1) == (crabtree.Error, errno.ESTALE)
+            for version in (0, 2 ** 64 - 1):
+                assert outcome(self.variables.remove, name, version) == (crabtree.Error, errno.ESTALE)
         old = self.model.pop(name, None)
         assert outcome(self.variables.remove, name, old and old.version) == (None if old else (KeyError, None))
 

@@ -206,4 +206,11 @@ mod tests {
         ];
         assert_eq!(watch.map(Result::unwrap).collect::<Vec<_>>(), want);
     }
+
+    #[test]
+    fn a_signal_does_not_end_a_watch_and_the_end_of_the_store_does() {
+        let mut reads = [-EINTR, 3, -ENODEV].into_iter();
+        assert_eq!(wait(|| reads.next().unwrap()), Ok(3));
+        assert_eq!(wait(|| reads.next().unwrap()), Ok(0));
+    }
 }

@@ -103,6 +103,7 @@ fn lengths_and_kinds() {
     assert_eq!(blobs.put(1, &[0; 65537]), Err(Error(EMSGSIZE)));
     assert_eq!(blobs.get(1).unwrap().unwrap().value.len(), 65536);
     assert_eq!(blobs.insert(1, 1), Err(Error(EOPNOTSUPP)));
+    assert!(blobs.range(..).eq([Err(Error(EOPNOTSUPP))]));
     assert_eq!(blobs.watch(0..=KEY_MAX, 0).err(), Some(Error(EOPNOTSUPP)));
     assert_eq!(blobs.snapshot().err(), Some(Error(EOPNOTSUPP)));
     blobs.close().unwrap();

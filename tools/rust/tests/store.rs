@@ -163,6 +163,29 @@ fn a_range_ends_where_both_ends_meet() {
 }
 
 #[test]
+fn properties_and_damage() {
+    let image = Image::new("properties");
+    let store = image.store("", "");
+    store.format(&FormatOptions { leaf_bytes: 512, force: true, ..Default::default() }).unwrap();
+    for key in 0..1000 {
+        store.insert(key, key).unwrap();
+    }
+    let info = store.info().unwrap();
+    assert_eq!((info.leaf_bytes, info.records, info.leaves_bad), (512, 1000, 0));
+    assert!(info.lines > info.fences && info.fences >= 1000 && info.leaves > info.leaves_used);
+    store.close().unwrap();
+    let mut bytes = std::fs::read(&image.0).unwrap();
+    bytes[16384 + 4 * 512 + 24] ^= 1;
+    std::fs::write(&image.0, bytes).unwrap();
+    let store = Store::open_readonly(image.url()).unwrap();
+    let info = store.info().unwrap();
+    assert_eq!((info.leaves_bad, info.reason), (1, store.reason()));
+    let damage = store.check().unwrap().unwrap();
+    assert!(store.info().unwrap().reason.contains(&format!("offset {}: {}", damage.first_offset, damage.first)));
+    assert!(damage.errors < damage.first_offset);
+}
+
+#[test]
 fn a_range_goes_on_after_damage() {
     let image = Image::new("damaged");
     let store = image.store("", "");
