@@ -152,9 +152,9 @@ func TestManyNames(t *testing.T) {
 	count := 0
 	must(t, store.Names("", func(NameEntry) bool {
 		count++
-		return count < 200
+		return count < 100
 	}))
-	if count != 200 {
+	if count != 100 {
 		t.Fatal(count)
 	}
 }

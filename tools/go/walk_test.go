@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// Two damaged leaves, each of which others follow
+// Two damaged leaves, each of which others follow, and the words before a value
 func spoil(t *testing.T, path string) *Store {
 	t.Helper()
 	name := strings.TrimPrefix(path, "file:")
@@ -22,6 +22,9 @@ func spoil(t *testing.T, path string) *Store {
 	must(t, err)
 	for _, leaf := range []int{4, 8} {
 		data[16384+leaf*1024+24] ^= 1
+	}
+	if at := bytes.Index(data, []byte("spoilt")); at > 0 {
+		data[at-8] ^= 1
 	}
 	must(t, os.WriteFile(name, data, 0o666))
 	store, err := OpenReadonly(path)
@@ -78,8 +81,13 @@ func TestScanAfterDamage(t *testing.T) {
 		return true
 	})
 	leftOut(t, down, 3000, err)
-	if err := store.Scan(0, KeyMax, func(Record) bool { return false }); err != nil {
-		t.Fatal(err)
+	calls := 0
+	must(t, store.Scan(0, KeyMax, func(Record) bool {
+		calls++
+		return false
+	}))
+	if calls != 1 {
+		t.Fatal(calls, "calls after the first one returned false")
 	}
 }
 
@@ -118,11 +126,16 @@ func TestListAfterDamage(t *testing.T) {
 		_, err := store.Put(key, nil)
 		must(t, err)
 	}
+	_, err := store.Put(999, []byte("spoilt"))
+	must(t, err)
 	must(t, store.Close())
 	store = spoil(t, path)
 	defer store.Close()
 	var keys []uint64
-	err := store.List(0, KeyMax, func(entry Entry) bool {
+	err = store.List(0, KeyMax, func(entry Entry) bool {
+		if entry.Damaged != (entry.Key == 999) {
+			t.Fatal(entry)
+		}
 		keys = append(keys, entry.Key)
 		return true
 	})

@@ -55,16 +55,18 @@ func TestNameWatch(t *testing.T) {
 		Verb, Flags     uint32
 		Bytes           uint16
 		Length, Type    uint8
-		Name            [12]byte
+		Name            [28]byte
 	}
+	changes := []raw{{1, 7, 0, 1, 0, 64, 5, 5, [28]byte{'p', 'l', 'c', '/', 'a'}},
+		{2, 0, 7, 3, 1, 64, 1, 0, [28]byte{'b'}}, {9, 6, 0, 0, 2, 64, 0, 0, [28]byte{}}}
+	var want []NameChange
 	var file bytes.Buffer
-	for _, change := range []raw{{1, 7, 0, 1, 0, 48, 5, 5, [12]byte{'p', 'l', 'c', '/', 'a'}},
-		{2, 0, 7, 3, 1, 48, 1, 0, [12]byte{'b'}}, {9, 6, 0, 0, 2, 48, 0, 0, [12]byte{}}} {
-		must(t, binary.Write(&file, binary.LittleEndian, change))
+	for i := 0; i < 100; i++ { // more than one read has
+		want = append(want, NameChange{Seq: 1, Name: "plc/a", Type: TypeU32, Version: 7},
+			NameChange{Seq: 2, Name: "b", Old: 7, Existed: true, Removed: true}, NameChange{Seq: 9, Lost: 6})
+		must(t, binary.Write(&file, binary.LittleEndian, changes))
 	}
 	watch := NameWatch{Watch: Watch{openChanges(t, file.Bytes())}}
-	want := []NameChange{{Seq: 1, Name: "plc/a", Type: TypeU32, Version: 7},
-		{Seq: 2, Name: "b", Old: 7, Existed: true, Removed: true}, {Seq: 9, Lost: 6}}
 	expectChanges(t, watch.Next, want)
 	must(t, watch.Close())
 }

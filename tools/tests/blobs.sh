@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 51
+suite 53
 c()
 {
 	"$crabctl" --image b.img "$@"
@@ -76,6 +76,14 @@ t "fsck: the copy is a store of blobs, and sound" 0 '3 records: sound' '' \
 	"$crabctl" --image copy.img check
 t "fsck: the damaged key is not there" 1 '' 'no such key' "$crabctl" --image copy.img cat 1
 truth "fsck: the values are the same" sh -c "'$crabctl' --image copy.img cat 3 | cmp - zeros"
+python3 - b.img <<'PYTHON'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[data.index(b"ello, world") - 9] ^= 1	# in the words before the value
+open(sys.argv[1], "wb").write(data)
+PYTHON
+t "ls of a value whose length is damaged" 0 '^1 0 0 damaged$' '' c ls
+json "ls --json of it" "[(e['key'], e['damaged']) for e in x if not e['version']] == [(1, True)]" c ls --json
 run "$crabctl" --image plain.img format --size 1M
 t "set in a store of records" 3 '' 'another kind' "$crabctl" --image plain.img set 1 x
 

@@ -71,9 +71,12 @@ def walk_on(walk):
             ranges.append(error.damaged)
 
 
-def spoil(path):
-    """Two leaves, each of which others follow."""
+def spoil(path, value=None):
+    """Two leaves, each of which others follow, and the words before a value."""
     with open(path, "r+b") as image:
+        if value:
+            image.seek(image.read().index(value) - 8)
+            image.write(b"!")
         for leaf in (4, 8):
             image.seek(16384 + leaf * 1024 + 24)
             image.write(b"!")
@@ -97,12 +100,13 @@ def damaged():
         tap.ok(f"offset {offset}: {text}" in store.info()["reason"] and errors < offset, "what check found")
     with crabtree.create("spoilt_blobs.img", 1 << 20, blobs=True) as store:
         for key in range(1000):
-            store.put(key, b"")
-    spoil("spoilt_blobs.img")
+            store.put(key, b"spoilt" if key == 999 else b"")
+    spoil("spoilt_blobs.img", b"spoilt")
     with crabtree.open("file:spoilt_blobs.img", readonly=True) as store:
         items, ranges = walk_on(store.blobs())
         tap.ok(ranges and [one.key for one in items] ==
                [key for key in range(1000) if not any(low <= key <= high for low, high in ranges)], "of blobs, too")
+        tap.ok([one for one in items if one.damaged] == [(999, 0, 0, True)], "a damaged value in a list")
 
 
 def walks_end():

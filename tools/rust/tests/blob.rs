@@ -106,6 +106,15 @@ fn lengths_and_kinds() {
     assert!(blobs.range(..).eq([Err(Error(EOPNOTSUPP))]));
     assert_eq!(blobs.watch(0..=KEY_MAX, 0).err(), Some(Error(EOPNOTSUPP)));
     assert_eq!(blobs.snapshot().err(), Some(Error(EOPNOTSUPP)));
+    blobs.put(2, b"damaged").unwrap();
+    blobs.close().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(7).position(|part| part == b"damaged").unwrap();
+    bytes[at - 8] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let blobs = Store::open_readonly(format!("file:{}", path.display())).unwrap();
+    let listed: Vec<_> = blobs.list(0..=KEY_MAX).map(|one| one.map(|entry| (entry.bytes, entry.damaged))).collect();
+    assert_eq!(listed, [Ok((65536, false)), Ok((0, true))]);
     blobs.close().unwrap();
     let path = {
         std::fs::remove_file(path).unwrap();
