@@ -46,9 +46,11 @@ t "the type is the new one" 0 '^recipe/n u16 2 [0-9]+$' '' c ls recipe/n
 t "the name is removed" 1 '' 'no such key' c get raw
 json "commit --json" "[(o['operation'], o['name'], o['existed'], 'version' in o) for o in x] ==
 	[('set', 'new', True, True), ('rm', 'gone', False, False), ('test', 'none', False, False),
-	('test', 'empty', True, False), ('rm', 'empty2', True, False)] and x[0]['version'] > 1" \
+	('test', 'empty', True, False), ('rm', 'empty2', True, False), ('test', 'recipe/t', True, False)] and
+	x[0]['version'] > 1" \
 	sh -c "'$crabctl' --image v.img set empty2 x; printf '%s\n' 'set new u8 3' 'rm gone' 'test none absent' \
-		'test empty exists' 'rm empty2' | '$crabctl' --image v.img commit - --json"
+		'test empty exists' 'rm empty2' 'test recipe/t version $(version recipe/t)' |
+		'$crabctl' --image v.img commit - --json"
 t "standard input, of a line without its end" 0 '' '' sh -c "printf 'set new u8 4' | '$crabctl' --image v.img commit -"
 first='set first u8 1'
 t "a name that should be absent" 3 '' 'commit lines:3, name new: .*there already' commit "$first" 'set new u8 9' 'test new absent'

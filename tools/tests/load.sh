@@ -31,7 +31,7 @@ json "load --json" "x == {'file': 'mixed', 'lines': 8, 'records': 4, 'batches': 
 	c load mixed --json
 t "from standard input" 0 '^2 records stored$' '' sh -c "printf '7 7\n8 8\n' | $crabctl --image i.img load -"
 : > nothing
-t "an empty file" 0 '^0 records stored$' '' c load nothing
+t "an empty file, and the largest batch" 0 '^0 records stored$' '' c load --batch 4096 nothing
 t "no such file" 3 '' 'nofile: open: No such file' c load nofile
 t "a directory" 3 '' '\.: read: Is a directory' c load .
 

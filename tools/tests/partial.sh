@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 88
+suite 89
 c()
 {
 	"$crabctl" "$@"
@@ -87,6 +87,8 @@ for signal in HUP INT QUIT PIPE ALRM USR1 USR2 XCPU; do
 	t "dump, ended by SIG$signal" $((128 + $(kill -l $signal))) '' - \
 		env --default-signal FAKE_SIGNAL="$(kill -l $signal)" "$out/tests/crabctl-fakedev" --image a dump ended
 done
+t "dump, and a signal that is ignored" 0 '' '700 records' \
+	env --ignore-signal=HUP FAKE_SIGNAL=1 "$out/tests/crabctl-fakedev" --image a dump kept
 t "dump, and a limit of the size of files" 3 '' 'ended: write: File too large' \
 	sh -c "ulimit -f 2; exec '$crabctl' --image a dump ended"
 no_partial "none leaves a part of a file"
