@@ -97,12 +97,12 @@ func (w *Watch) Close() error {
 }
 
 // Reads until changes are there; false once the store is detached and all were read
-func watchWait(read func() C.int) (bool, error) {
+func watchWait(read func() int) (bool, error) {
 	count := read()
-	for count == -C.int(syscall.EINTR) {
+	for count == -int(syscall.EINTR) {
 		count = read()
 	}
-	err := check(count)
+	err := check(C.int(count))
 	if count == 0 || errors.Is(err, syscall.ENODEV) {
 		return false, nil
 	}
@@ -112,7 +112,7 @@ func watchWait(read func() C.int) (bool, error) {
 // Next waits for the next change. The error is io.EOF once the store is detached and all were read.
 func (w *Watch) Next() (Change, error) {
 	var raw C.struct_crabtree_change
-	more, err := watchWait(func() C.int { return C.crabtree_watch_read(C.int(w.fd), &raw, 1) })
+	more, err := watchWait(func() int { return int(C.crabtree_watch_read(C.int(w.fd), &raw, 1)) })
 	if err != nil {
 		return Change{}, err
 	}
@@ -159,7 +159,7 @@ func (s *Store) WatchNames(prefix string, entries uint32) (*NameWatch, error) {
 func (w *NameWatch) Next() (NameChange, error) {
 	if w.at == w.page.used {
 		w.at = 0
-		more, err := watchWait(func() C.int { return C.watch_names_read(C.int(w.fd), &w.page) })
+		more, err := watchWait(func() int { return int(C.watch_names_read(C.int(w.fd), &w.page)) })
 		if err != nil {
 			return NameChange{}, err
 		}

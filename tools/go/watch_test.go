@@ -86,3 +86,18 @@ func TestWatch(t *testing.T) {
 	expectChanges(t, watch.Next, want)
 	must(t, watch.Close())
 }
+
+// A signal does not end a watch, and the end of the store does.
+func TestWatchEnd(t *testing.T) {
+	reads := []int{-int(syscall.EINTR), 3, -int(syscall.ENODEV)}
+	for _, want := range []bool{true, false} {
+		more, err := watchWait(func() int {
+			one := reads[0]
+			reads = reads[1:]
+			return one
+		})
+		if err != nil || more != want {
+			t.Fatal(more, err)
+		}
+	}
+}
