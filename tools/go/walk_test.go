@@ -115,7 +115,8 @@ func TestDamage(t *testing.T) {
 	info, err = store.Info()
 	must(t, err)
 	first := fmt.Sprintf("offset %d: %s", damage.FirstOffset, damage.First)
-	if !strings.Contains(info.Reason, first) || damage.Errors == 0 || damage.Errors >= damage.FirstOffset {
+	if !strings.Contains(info.Reason, first) || damage.First == "" || damage.Errors == 0 ||
+		damage.Errors >= damage.FirstOffset {
 		t.Fatal(damage, info.Reason)
 	}
 }

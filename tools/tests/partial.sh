@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 89
+suite 91
 c()
 {
 	"$crabctl" "$@"
@@ -91,6 +91,9 @@ t "dump, and a signal that is ignored" 0 '' '700 records' \
 	env --ignore-signal=HUP FAKE_SIGNAL=1 "$out/tests/crabctl-fakedev" --image a dump kept
 t "dump, and a limit of the size of files" 3 '' 'ended: write: File too large' \
 	sh -c "ulimit -f 2; exec '$crabctl' --image a dump ended"
+t "snapshot, and such a limit" 3 '' 'ended: write: File too large' \
+	sh -c "ulimit -f 2; exec '$crabctl' --image a snapshot ended"
+truth "neither is there" [ ! -e ended ]
 no_partial "none leaves a part of a file"
 cp b before
 t "restore, ended by a signal" 143 '' - during "kill -TERM \$PPID" --image b restore --force s2

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 97
+suite 98
 c()
 {
 	"$crabctl" "$@"
@@ -128,7 +128,9 @@ t "diff needs two" 2 '' 'needs two' c diff s
 export FAKE_IMAGE=$tmp/a
 t "snapshot of a device" 0 '' '^700 records' fake snapshot d
 same "has the same records" s d
-FAKE_ERRNO=5 t "a snapshot that fails" 3 '' 'snapshot: ' fake snapshot e
+FAKE_ERRNO=5 t "a snapshot that fails" 3 '' 'snapshot, after 0 records: ' fake snapshot e
+FAKE_ERRNO=116 t "a snapshot without memory for old values" 3 '' \
+	'snapshot: ended after 0 records: others wrote so much meanwhile' fake snapshot e
 result "leaves no file" "$(find . -name 'e' -o -name 'e.*')"
 python3 - > changes << 'END'
 import struct, sys

@@ -219,15 +219,17 @@ def damaged():
         tap.ok(outcome(store.variables.get_variable, "spoilt") == (crabtree.Error, errno.EUCLEAN) and
                store.variables["good"] == 1, "a damaged value is an error, the other is whole")
 
-    def newer(_name, call, argument, *each):
+    def newer(name, call, argument, *each):
         """A library of a newer version."""
         if call == "get_named":
-            argument._obj.type, argument._obj.bytes = 9, 3      # pylint: disable=protected-access
+            kind = 5 if name == "u32" else 9
+            argument._obj.type, argument._obj.bytes = kind, 3      # pylint: disable=protected-access
         else:
             entry = NameOfLibrary(status=-errno.EUCLEAN, name_bytes=3, type=9, name=b"abc")
             each[0](ctypes.pointer(entry), None)
     one = crabtree.Variables(newer)
     tap.ok(one.get_variable("x") == (bytes(3), "?", 0), "a type that this version does not know")
+    tap.ok(one.get_variable("u32") == (bytes(3), "u32", 0), "a number of a length that this version does not know")
     tap.ok(list(one.entries()) == [("abc", "?", 0, 0, True)], "a list with it, and with a damaged value")
 
 

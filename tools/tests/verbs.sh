@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 85
+suite 88
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -31,6 +31,18 @@ json "format --json" "x['state'] == 'ready' and x['leaf_bytes'] == 4096" \
 	c -j format --leaf-size 4K --force --yes
 t "format refuses a store without --force" 3 '' 'not empty; --force' c format
 t "format --force asks; without a terminal it needs --yes" 2 '' 'say --yes' c format --force
+# on_terminal ANSWER ARGUMENT...: standard input is a terminal
+on_terminal()
+{
+	python3 -c 'import os, pty, subprocess, sys
+terminal, end = pty.openpty()
+os.write(terminal, sys.argv[1].encode() + b"\n")
+sys.exit(subprocess.run(sys.argv[2:], stdin=end).returncode)' "$1" "$crabctl" --image i.img "${@:2}"
+}
+t "on a terminal: y is not yes" 3 '' 'not confirmed, nothing was changed' on_terminal y format --force
+t "on a terminal: yes" 0 'leaves of' 'i.img holds the store "" with 0 records' on_terminal yes format --force
+truncate -s 64K blank.img
+t "a blank region needs no answer" 0 'leaves of' '' "$crabctl" --image blank.img format --force
 t "every leaf size: 512" 0 'leaves of 512 ' - c format --leaf-size 512 --force --yes
 t "every leaf size: 8k" 0 'leaves of 8192 ' - c format --leaf-size 8k --force --yes
 t "format without --label has no label" 0 '^label +-$' '' c info
