@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 53
+suite 54
 c()
 {
 	"$crabctl" --image b.img "$@"
@@ -39,6 +39,7 @@ t "--create of a key that is there" 3 '' 'there already' c set 1 x --create
 t "--replace of a key that is not" 1 '' 'no such key' c set 4 x --replace
 c set 5 first --json > set.json
 version=$(sed -n 's/.*"version": *\([0-9]*\).*/\1/p' set.json)
+json "ls --json: the version" "[e['version'] for e in x if e['key'] == 5] == [$version]" c ls --json
 t "set --if-version" 0 '' '' c set 5 second --if-version "$version"
 t "the same version again" 1 '' 'another one' c set 5 third --if-version "$version"
 t "the value is the second one" 0 '^second$' '' c cat 5

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 32
+suite 46
 
 mkdir bin
 ln -s "$crabctl" bin/crabctl
@@ -51,9 +51,10 @@ for shell in bash zsh; do
 	truth "$shell: an option after another" \
 		[ "$(offers_$shell crabctl --image x format --force --lab)" = --label ]
 	truth "$shell: a file after --image" [ "$(offers_$shell crabctl --image '')" = FILES ]
-	for verb in load commit; do
+	for verb in load commit fsck dump snapshot restore diff; do
 		truth "$shell: a file after $verb" [ "$(offers_$shell crabctl $verb '')" = FILES ]
 	done
+	truth "$shell: what region does" [ "$(offers_$shell crabctl region '' | xargs)" = "add list load remove" ]
 	truth "$shell: no file as a label" [ -z "$(offers_$shell crabctl format --label '')" ]
 	truth "$shell: no verb after a verb" [ -z "$(offers_$shell crabctl put '')" ]
 	for option in engine layout leaf-size; do
@@ -65,6 +66,8 @@ mkdir -p dev/crabtree/by-label
 : > dev/crab7
 ln -s ../../crab7 dev/crabtree/by-label/plc
 export _crabctl_dev=$PWD/dev
+truth "bash: a node after -d" [ "$(offers_bash crabctl -d "$PWD/dev/crab7")" = "$PWD/dev/crab7" ]
+truth "bash: the kinds of a region" [ "$(offers_bash crabctl region add '' | xargs)" = "pmem= ram= region= reserve=" ]
 printf '%s\n' "$PWD/dev/crab7" "$PWD/dev/crabtree/by-label/plc" > nodes
 for words in -d --device "region remove"; do
 	# shellcheck disable=SC2086	# two words

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 46
+suite 50
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -91,6 +91,10 @@ FAKE_ERRNO=16 t "EBUSY" 3 '' 'format: another user has it open \(the kernel' c f
 FAKE_ERRNO=19 t "ENODEV" 3 '' 'scan, after 0 records: the region was taken away' c scan
 t "a label that is no name of a file" 3 '' "a label with '/'" c format --label a/b --force --yes
 
+FAKE_MSYNC=5 t "an image that is not written back" 3 '' 'i.img: close: Input/output error' \
+	"$out/tests/crabctl-fakedev" --image i.img put 1 1
+t "the last target counts" 0 '^device +/dev/zero$' '' "$out/tests/crabctl-fakedev" --image none -d /dev/zero info
+
 # Without root: the nodes exist but cannot be opened, sysfs can be read
 mkdir -p root/dev root/sys/class/crabtree/crab0
 touch root/dev/crab0 root/dev/crab1
@@ -106,3 +110,7 @@ t "a device that is not there either" 0 'crab1 +.*ermission' '' c list
 json "list --json: the columns, and the error" \
 	"x[0]['state'] == 'read-only' and x[0]['records'] == 5 and 'ermission' in x[0]['error']" c list --json
 json "and the error alone" "'state' not in x[1] and 'ermission' in x[1]['error']" c list --json
+for device in "" /dev/crab1; do
+	t "\$CRABTREE_DEVICE is \"$device\"" 3 '' "^crabctl: ${device:-/dev/crab0}: Permission denied" \
+		env CRABTREE_DEVICE="$device" "$out/tests/crabctl-fakedev" info
+done

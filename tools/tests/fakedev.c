@@ -13,7 +13,7 @@
  *
  * With $FAKE_SHORT a BATCH executes at most that many operations, and a signal
  * interrupts every other one before its first operation. All calls except INFO and SNAPSHOT return
- * $FAKE_ERRNO. With $FAKE_KILL=N the process is killed before the N-th of these calls.
+ * $FAKE_ERRNO, and msync() fails with $FAKE_MSYNC. With $FAKE_KILL=N the process is killed before the N-th of these calls.
  *
  * Commands that add or remove a region are noted in $FAKE_LOG. The n-th one that adds a region
  * gets crabN; those that contain $FAKE_REFUSE are refused.
@@ -98,7 +98,8 @@ int __wrap_msync(void *base, size_t len, int flags)
 	raise(env_number("FAKE_SIGNAL"));
 	err = __real_msync(base, len, flags);
 	note("msync");
-	return err;
+	errno = env_number("FAKE_MSYNC") ?: errno;
+	return env_number("FAKE_MSYNC") ? -1 : err;
 }
 
 ssize_t __wrap_write(int fd, const void *buf, size_t len)

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 109
+suite 114
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -30,13 +30,16 @@ t "cat writes it" 0 '^running$' '' c cat plc/line1/state
 t "a name that is a number" 0 '' '' c set 12 x
 t "get of it" 0 '^x$' '' c get 12
 typed bool true
+json "bool in JSON" "x['value'] is True" c get v --json
 typed bool 0 false
 typed u8 255
 typed u16 65535
 typed u32 0xffffffff 4294967295
 typed u64 18446744073709551615
 typed i64 -9223372036854775808
+json "i64 in JSON" "x['value'] == -2**63" c get v --json
 typed f64 0.1
+typed f64 0.30000000000000004
 typed f64 -1e300 '-1e\+300'
 typed f64 inf
 json "f64: inf is a string of JSON" "x['value'] == 'inf'" c get v --json
@@ -47,6 +50,7 @@ json "f64: nan, too" "x['value'] == 'nan'" c get v --json
 typed text 'größer'
 typed text $'\xf4\x8f\xbf\xbf'
 typed bytes ab 6162
+json "bytes in JSON" "x['value'] == '6162'" c get v --json
 wrong u8 256 'too large'
 wrong u32 x 'not a number'
 wrong i64 9223372036854775808 'beyond'
