@@ -9,6 +9,7 @@
 #define CRABTREE_DEFAULTS_H
 
 #include <linux/minmax.h>
+#include <linux/sched.h>
 
 #include "engine.h"
 
@@ -27,6 +28,18 @@
 static inline u32 crab_check_turn(u32 slots)
 {
 	return clamp(CRAB_CHECK_SLOTS / slots, 1U, CRAB_CHECK_LEAVES);
+}
+
+/**
+ * crab_engine_breathe() - let other tasks run, between two leaves of a long walk
+ * @engine: the engine
+ * Context: may sleep; no leaf is locked.
+ * Return: true if the walk is to end with -EINTR.
+ */
+static inline bool crab_engine_breathe(const struct crab_engine *engine)
+{
+	cond_resched();
+	return crab_engine_is_stopped(engine);
 }
 
 /**

@@ -15,13 +15,13 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "commit_priv.h"
 #include "named_priv.h"
 #include "store_priv.h"
+#include "engines/defaults.h"
 #include "media/badmem.h"
 
 #define ATTACH_CHUNK	64	/* records of one scan */
@@ -155,8 +155,7 @@ static int attach_scan(struct crab_store *store, u64 *marked)
 				return err;
 		}
 		*marked += max(n, 0);
-		cond_resched();
-		if (crab_engine_is_stopped(store->engine))
+		if (crab_engine_breathe(store->engine))
 			return -EINTR;
 	}
 	return 0;

@@ -14,9 +14,9 @@
 #include <linux/kernel.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
-#include <linux/sched.h>
 #include <linux/string.h>
 
+#include "engines/defaults.h"
 #include "media/badmem.h"
 #include "named_priv.h"
 #include "commit_priv.h"
@@ -68,8 +68,7 @@ void crab_store_look(struct crab_store *store)
 
 int crab_store_pause(const struct crab_store *store)
 {
-	cond_resched();
-	return crab_engine_is_stopped(store->engine) ? -EINTR : 0;
+	return crab_engine_breathe(store->engine) ? -EINTR : 0;
 }
 
 void crab_store_kick(struct crab_store *store)

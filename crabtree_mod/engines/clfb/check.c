@@ -166,7 +166,7 @@ static int check_leaves(struct clfb_check *c)
 
 	check_root(c);
 	while (key != CRAB_KEY_EMPTY) {
-		if (clfb_breathe(c->tree))
+		if (crab_engine_breathe(&c->tree->base))
 			return -EINTR;
 		key = check_path(c, key);
 		if (++done % turn == 0)

@@ -11,10 +11,10 @@
 
 #include <linux/kernel.h>
 #include <linux/rwsem.h>
-#include <linux/sched.h>
 #include <linux/spinlock.h>
 
 #include "engines/counts.h"
+#include "engines/defaults.h"
 #include "shared/link.h"
 #include "shared/pool.h"
 #include "line.h"
@@ -163,18 +163,6 @@ static inline struct clfb_dleaf *clfb_leaf_media(const struct clfb_tree *tree, u
 static inline __le64 *clfb_root_media(const struct crab_media *media)
 {
 	return (__le64 *)(media->base + CRAB_HEAD_OFFSET);
-}
-
-/**
- * clfb_breathe() - let other tasks run, between two leaves of a long walk
- * @tree: the tree
- * Context: may sleep.
- * Return: true if the walk is to end with -EINTR.
- */
-static inline bool clfb_breathe(const struct clfb_tree *tree)
-{
-	cond_resched();
-	return crab_engine_is_stopped(&tree->base);
 }
 
 /**

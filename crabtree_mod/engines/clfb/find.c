@@ -123,7 +123,7 @@ int crab_clfb_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		err = seek_leaf(tree, &key, dir, record);
 		if (err != -ENOENT || key == CRAB_KEY_EMPTY)
 			return err;
-		if (clfb_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return -EINTR;
 	}
 }
@@ -164,7 +164,7 @@ static int scan_range(struct clfb_tree *tree, struct crab_record *leaf, u64 star
 				from = leaf[i].key + 1;	/* not twice: the media has changed */
 				records[count++] = leaf[i];
 			}
-		if (clfb_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return count ?: -EINTR;
 	}
 	return count;
@@ -196,7 +196,7 @@ u64 crab_clfb_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir
 			return key;
 		bad = place.bad;
 		key = dir == CRAB_SEEK_GE ? place.high : place.low - 1;
-	} while (key != CRAB_KEY_EMPTY && !clfb_breathe(tree));
+	} while (key != CRAB_KEY_EMPTY && !crab_engine_breathe(&tree->base));
 	return key;
 }
 

@@ -192,7 +192,7 @@ static int recover_walk(struct clfb_tree *tree, struct clfb_recover *r)
 	u64 key;
 
 	for (key = 0; key != CRAB_KEY_EMPTY; key = place.high) {
-		if (clfb_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return -EINTR;
 		recover_path(r, key, &place);
 	}
@@ -311,7 +311,7 @@ static int repair_settle(struct clfb_tree *tree, struct crab_flow *flow)
 			return 0;
 		}
 		settle_path(tree, flow, &place);
-		if (clfb_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return -EINTR;
 	}
 	return 0;

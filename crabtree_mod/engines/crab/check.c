@@ -155,7 +155,7 @@ static int check_tree(struct crab_check *c)
 
 	check_head(c);
 	for (leaf = c->tree->first; leaf; ) {
-		if (crab_tree_breathe(c->tree))
+		if (crab_engine_breathe(&c->tree->base))
 			return -EINTR;
 		check_one(c, leaf);
 		leaf = leaf->next;

@@ -528,7 +528,7 @@ static int repair_clean(const struct crab_tree *tree, struct crab_flow *flow)
 
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		crab_clean(flow, crab_leaf_media(tree, leaf->number), tree->base.geo.leaf_bytes);
-		if (crab_tree_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return -EINTR;
 	}
 	/* P4: the words read are durable before attach depends on them */

@@ -34,7 +34,7 @@ static_assert(sizeof(struct recover_leaf) == 32);
 
 bool crab_recover_breathe(struct recover *r)
 {
-	if (crab_tree_breathe(r->tree))
+	if (crab_engine_breathe(&r->tree->base))
 		WRITE_ONCE(r->stopped, true);
 	return READ_ONCE(r->stopped);
 }

@@ -10,7 +10,6 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "access.h"
@@ -82,7 +81,7 @@ int crab_tree_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		err = seek_leaf(tree, &key, dir, record, &end);
 		if (err != -ENOENT || end)
 			return err;
-		if (crab_tree_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return -EINTR;
 	}
 }
@@ -209,7 +208,7 @@ int crab_tree_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_r
 			got = room ? 0 : -ENOMEM;
 		}
 		/* Between two leaves, not after the last one */
-		if (got >= 0 && count < cap && start <= end && crab_tree_breathe(tree))
+		if (got >= 0 && count < cap && start <= end && crab_engine_breathe(&tree->base))
 			got = -EINTR;
 		if (got < 0)
 			break;
@@ -263,6 +262,6 @@ u64 crab_tree_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir
 			bad = true;
 		else if (bad)
 			return key;
-	} while (at != CRAB_KEY_EMPTY && !crab_tree_breathe(tree));
+	} while (at != CRAB_KEY_EMPTY && !crab_engine_breathe(&tree->base));
 	return at;
 }

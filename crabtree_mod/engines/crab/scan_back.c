@@ -12,7 +12,6 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "access.h"
@@ -154,7 +153,7 @@ int crab_tree_scan_back(struct crab_engine *engine, u64 start, u64 end,
 			back.room = kmalloc(2 * crab_order_bytes(tree), GFP_NOIO);
 			got = back.room ? 0 : -ENOMEM;
 		}
-		if (crab_tree_breathe(tree) && got >= 0)
+		if (crab_engine_breathe(&tree->base) && got >= 0)
 			got = -EINTR;
 	}
 	kfree(back.room);

@@ -10,9 +10,9 @@
 
 #include <linux/cache.h>
 #include <linux/mutex.h>
-#include <linux/sched.h>
 
 #include "engines/counts.h"
+#include "engines/defaults.h"
 #include "shared/index.h"
 #include "shared/pool.h"
 #include "format.h"
@@ -156,19 +156,6 @@ struct crab_place {
 static inline struct crab_tree *crab_tree_of(struct crab_engine *engine)
 {
 	return container_of(engine, struct crab_tree, base);
-}
-
-/**
- * crab_tree_breathe() - let other tasks run, between two leaves of a long walk
- * @tree: the tree
- *
- * Context: may sleep; no leaf is locked.
- * Return: true if the walk is to end with -EINTR.
- */
-static inline bool crab_tree_breathe(const struct crab_tree *tree)
-{
-	cond_resched();
-	return crab_engine_is_stopped(&tree->base);
 }
 
 /**

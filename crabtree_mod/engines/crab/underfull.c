@@ -44,7 +44,6 @@
 #include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/mutex.h>
-#include <linux/sched.h>
 
 #include "access.h"
 #include "layout.h"
@@ -247,7 +246,7 @@ static int underfull_breathe(struct crab_write *write)
 	bool stopped;
 
 	mutex_unlock(&tree->smo_lock);
-	stopped = crab_tree_breathe(tree);
+	stopped = crab_engine_breathe(&tree->base);
 	mutex_lock(&tree->smo_lock);
 	return stopped ? -EINTR : 0;
 }

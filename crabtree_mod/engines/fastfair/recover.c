@@ -38,6 +38,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "engines/defaults.h"
 #include "lazy.h"
 
 #define REPAIR_BREATHE	1023	/* nodes between two cond_resched(), as a mask */
@@ -214,8 +215,7 @@ static int repair_clean(struct ff *ff, struct crab_flow *flow)
 			crab_clean(flow, ff_media(ff, n), ff->base.geo.leaf_bytes);
 		if (n & REPAIR_BREATHE)
 			continue;
-		cond_resched();
-		if (crab_engine_is_stopped(&ff->base))
+		if (crab_engine_breathe(&ff->base))
 			return -EINTR;
 	}
 	/* P4: the words read are durable before attach depends on them */
@@ -253,12 +253,6 @@ static void extras_free(struct ff *ff)
 	ff->extra = NULL;
 }
 
-static bool repair_is_stopped(const struct ff *ff)
-{
-	cond_resched();
-	return crab_engine_is_stopped(&ff->base);
-}
-
 static int repair_level(struct ff_op *op, u32 level)
 {
 	const struct ff_trace *trace;
@@ -268,7 +262,7 @@ static int repair_level(struct ff_op *op, u32 level)
 	for (trace = ff->traces; trace && !err; trace = trace->next) {
 		if (trace->node.level == level && !trace->has_entry)
 			ff->repairs += crab_ff_adopt(op, &trace->node);
-		err = repair_is_stopped(ff) ? -EINTR : 0;
+		err = crab_engine_breathe(&ff->base) ? -EINTR : 0;
 	}
 	return err;
 }

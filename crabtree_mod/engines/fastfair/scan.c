@@ -11,9 +11,9 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/sched.h>
 
 #include "engines/counts.h"
+#include "engines/defaults.h"
 #include "shared/lock.h"
 #include "tree.h"
 
@@ -273,9 +273,8 @@ int crab_ff_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		if (dir == CRAB_SEEK_GE ? part.high == CRAB_KEY_EMPTY : !part.low)
 			return -ENOENT;
 		key = dir == CRAB_SEEK_GE ? part.high : part.low - 1;
-		if (crab_engine_is_stopped(engine))
+		if (crab_engine_breathe(engine))
 			return -EINTR;
-		cond_resched();
 	}
 }
 
@@ -329,8 +328,7 @@ int crab_ff_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_rec
 		}
 		if (err < 0)
 			break;
-		cond_resched();
-		if (crab_engine_is_stopped(engine)) {
+		if (crab_engine_breathe(engine)) {
 			err = -EINTR;
 			break;
 		}
@@ -409,7 +407,6 @@ u64 crab_ff_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 			bad = true;
 		else if (bad)
 			return key;
-		cond_resched();
-	} while (at != CRAB_KEY_EMPTY && !crab_engine_is_stopped(&ff->base));
+	} while (at != CRAB_KEY_EMPTY && !crab_engine_breathe(&ff->base));
 	return at;
 }

@@ -48,6 +48,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "engines/defaults.h"
 #include "media/badmem.h"
 #include "shared/lock.h"
 #include "tree.h"
@@ -444,9 +445,8 @@ static int walk_level(struct ff_walk *walk, u32 level)
 
 	walk->first = more ? node.link : 0;
 	while (more && !walk->err) {
-		if (crab_engine_is_stopped(&walk->ff->base))
+		if (crab_engine_breathe(&walk->ff->base))
 			return -EINTR;
-		cond_resched();
 		more = walk_node(walk, &node);
 		walk->nodes++;
 		if (more && walk->turn && !(walk->nodes % walk->turn))

@@ -159,7 +159,7 @@ static int check_leaves(const struct nv_check *c)
 
 	check_head(c);
 	for (;;) {
-		if (nv_breathe(c->tree))
+		if (crab_engine_breathe(&c->tree->base))
 			return -EINTR;
 		crab_nv_find_range(c->tree, key, &leaf);
 		check_leaf(c, &leaf);

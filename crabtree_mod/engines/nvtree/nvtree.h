@@ -10,9 +10,9 @@
 
 #include <linux/kernel.h>
 #include <linux/mutex.h>
-#include <linux/sched.h>
 
 #include "engines/counts.h"
+#include "engines/defaults.h"
 #include "shared/link.h"
 #include "shared/pool.h"
 #include "shared/side.h"
@@ -177,19 +177,6 @@ static inline struct nv_dleaf *nv_leaf_media(const struct nv_tree *tree, u64 lea
 static inline struct crab_dhead *nv_list_head(const struct crab_media *media)
 {
 	return (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
-}
-
-/**
- * nv_breathe() - let other tasks run, between two leaves of a long walk
- * @tree: the tree
- *
- * Context: may sleep; no leaf is locked.
- * Return: true if the walk is to end with -EINTR.
- */
-static inline bool nv_breathe(const struct nv_tree *tree)
-{
-	cond_resched();
-	return crab_engine_is_stopped(&tree->base);
 }
 
 /**

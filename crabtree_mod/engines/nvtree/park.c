@@ -299,7 +299,7 @@ static int unpark_leaf(struct nv_park *p, u64 at)
 	side->flags = NV_UNREAD;
 	crab_nv_note(&tree->notes, leaf);
 	entry->leaf = leaf;
-	return nv_breathe(tree) ? -EINTR : 0;
+	return crab_engine_breathe(&tree->base) ? -EINTR : 0;
 }
 
 static int unpark_list(struct nv_park *p)

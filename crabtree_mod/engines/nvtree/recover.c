@@ -272,7 +272,7 @@ static int recover_list(struct nv_recover *r, u64 word)
 	int err = 0;
 
 	while (!err) {
-		if (nv_breathe(r->tree))
+		if (crab_engine_breathe(&r->tree->base))
 			return -EINTR;
 		if (recover_is_end(r, word))
 			return recover_leaf(r, CRAB_KEY_EMPTY, &above);
@@ -311,7 +311,7 @@ static int recover_all_misplaced(struct nv_tree *tree)
 	u64 key;
 
 	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf.high) {
-		if (nv_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return -EINTR;
 		crab_nv_find_range(tree, key, &leaf);
 		if (leaf.side && nv_is_quarantined(&leaf))
@@ -415,7 +415,7 @@ static int repair_clean(struct nv_tree *tree, struct crab_flow *flow)
 	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf.high) {
 		crab_nv_find_range(tree, key, &leaf);
 		crab_clean(flow, &nv_leaf_media(tree, leaf.leaf)->count, sizeof(__le64));
-		if (nv_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return -EINTR;
 	}
 	return 0;

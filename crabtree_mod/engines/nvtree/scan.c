@@ -138,7 +138,7 @@ int crab_nv_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		err = seek_leaf(&seek, &end);
 		if (err != -ENOENT || end)
 			break;
-		if (nv_breathe(seek.tree)) {
+		if (crab_engine_breathe(&seek.tree->base)) {
 			err = -EINTR;
 			break;
 		}
@@ -193,7 +193,7 @@ static int scan_range(struct nv_tree *tree, const struct nv_room_for *room, u64 
 		if (got < 0)		/* the next call begins here and returns it */
 			return count ? count : got;
 		count += got;
-		if (nv_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return count ?: -EINTR;
 	}
 	return count;
@@ -230,6 +230,6 @@ u64 crab_nv_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 		else if (bad)
 			return key;
 		key = dir == CRAB_SEEK_GE ? place.high : place.low - 1;
-	} while (key != CRAB_KEY_EMPTY && !nv_breathe(tree));
+	} while (key != CRAB_KEY_EMPTY && !crab_engine_breathe(&tree->base));
 	return key;
 }

@@ -184,7 +184,7 @@ int crab_slotted_repair(struct crab_write *write)
 	for (leaf = tree->torn ? tree->first : NULL; leaf; leaf = leaf->next) {
 		if (leaf->torn)
 			leaf_repair(write, leaf);
-		if (crab_tree_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return -EINTR;
 	}
 	return 0;

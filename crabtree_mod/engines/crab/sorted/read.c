@@ -104,7 +104,7 @@ int crab_sorted_repair(struct crab_write *write)
 			leaf_complete(write, leaf);
 		if (!leaf->count && prev && !crab_smo_verify_unlink(write->tree, leaf, &word))
 			crab_smo_bypass(write, leaf, word);
-		if (crab_tree_breathe(write->tree))
+		if (crab_engine_breathe(&write->tree->base))
 			return -EINTR;
 	}
 	return 0;
