@@ -151,6 +151,20 @@ int crab_engine_admit(struct crab_engine *engine, enum crab_insert_mode mode,
 		      const struct crab_old *old, bool full, u64 *value);
 
 /**
+ * crab_check_that() - for check: note damage unless a condition holds
+ * @c: the structure of a check, whose @report is its &struct crab_check_report
+ * @cond: the condition
+ * @offset: where on the media
+ * @fmt: description
+ * Context: any.
+ */
+#define crab_check_that(c, cond, offset, fmt, ...)					\
+	do {										\
+		if (!(cond))								\
+			crab_damage_note(&(c)->report->damage, offset, fmt, ##__VA_ARGS__);	\
+	} while (0)
+
+/**
  * crab_engine_expect() - for check: words of the media must have these values
  * @engine: the engine
  * @report: notes the place of each word that has another one

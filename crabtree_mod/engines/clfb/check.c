@@ -35,13 +35,6 @@ struct clfb_check {
 	u64 nodes;
 };
 
-/* Notes damage unless a condition holds */
-#define check_that(c, cond, offset, fmt, ...)						\
-	do {										\
-		if (!(cond))								\
-			crab_damage_note(&(c)->report->damage, offset, fmt, ##__VA_ARGS__);	\
-	} while (0)
-
 static void check_root(const struct clfb_check *c)
 {
 	const struct clfb_tree *tree = c->tree;
@@ -52,8 +45,8 @@ static void check_root(const struct clfb_check *c)
 		crab_damage_note(&c->report->damage, CRAB_HEAD_OFFSET,
 				 "the root word: uncorrectable memory");
 	else
-		check_that(c, tree->lost || crab_load(media, clfb_root_media(media)) == word,
-			   CRAB_HEAD_OFFSET, "the root word has changed");
+		crab_check_that(c, tree->lost || crab_load(media, clfb_root_media(media)) == word,
+				CRAB_HEAD_OFFSET, "the root word has changed");
 }
 
 /* A node of the path, when its first child is entered */
@@ -72,9 +65,9 @@ static void check_node(struct clfb_check *c, u64 number, u32 level, const struct
 		fault = "its crc is wrong";
 	else
 		fault = crab_clfb_node_fault(tree, &line, level, place);
-	check_that(c, !fault, offset, "node %llu: %s", n, fault);
-	check_that(c, crab_pool_uses(&tree->nodes, n), offset,
-		   "node %llu: in the tree and free", n);
+	crab_check_that(c, !fault, offset, "node %llu: %s", n, fault);
+	crab_check_that(c, crab_pool_uses(&tree->nodes, n), offset,
+			"node %llu: in the tree and free", n);
 }
 
 static void check_leaf(const struct clfb_check *c, const struct clfb_place *place)
@@ -86,8 +79,9 @@ static void check_leaf(const struct clfb_check *c, const struct clfb_place *plac
 	u32 count;
 
 	fault = crab_clfb_leaf_fault(tree, place, &count);
-	check_that(c, !fault, offset, "leaf %llu: %s", n, fault);
-	check_that(c, crab_pool_uses(&tree->pool, n), offset, "leaf %llu: in the tree and free", n);
+	crab_check_that(c, !fault, offset, "leaf %llu: %s", n, fault);
+	crab_check_that(c, crab_pool_uses(&tree->pool, n), offset,
+			"leaf %llu: in the tree and free", n);
 	c->report->records += count;
 	c->report->leaves++;
 }
@@ -146,9 +140,9 @@ static void check_pools(const struct clfb_check *c)
 	u64 nodes = crab_pool_unlisted(&tree->nodes);
 
 	crab_engine_check_pool(&tree->base, c->report, tree->leaves);
-	check_that(c, c->nodes + nodes == tree->base.geo.leaves, CRAB_AREA_OFFSET,
-		   "%llu nodes in the tree and %llu free ones are not all",
-		   (unsigned long long)c->nodes, (unsigned long long)nodes);
+	crab_check_that(c, c->nodes + nodes == tree->base.geo.leaves, CRAB_AREA_OFFSET,
+			"%llu nodes in the tree and %llu free ones are not all",
+			(unsigned long long)c->nodes, (unsigned long long)nodes);
 }
 
 /* Lets readers and writers in */

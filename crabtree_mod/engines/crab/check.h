@@ -7,6 +7,7 @@
 #ifndef CRABTREE_ENGINES_CRAB_CHECK_H
 #define CRABTREE_ENGINES_CRAB_CHECK_H
 
+#include "engines/defaults.h"
 #include "leaf.h"
 
 /**
@@ -20,13 +21,6 @@ struct crab_check {
 	struct crab_check_report *report;
 	u64 high;
 };
-
-/* Notes damage unless a condition holds */
-#define crab_check_that(c, cond, offset, fmt, ...)					\
-	do {										\
-		if (!(cond))								\
-			crab_damage_note(&(c)->report->damage, offset, fmt, ##__VA_ARGS__);	\
-	} while (0)
 
 /**
  * crab_check_record() - verify that a record is in the range of its leaf, and is found

@@ -24,13 +24,6 @@ struct nb_check {
 	struct crab_check_report *report;
 };
 
-/* Notes damage unless a condition holds */
-#define check_that(c, cond, offset, fmt, ...)						\
-	do {										\
-		if (!(cond))								\
-			crab_damage_note(&(c)->report->damage, offset, fmt, ##__VA_ARGS__);	\
-	} while (0)
-
 static void check_header(const struct nb_check *c, const struct nb_leaf *leaf, u64 offset)
 {
 	struct nb_tree *tree = c->tree;
@@ -41,12 +34,14 @@ static void check_header(const struct nb_check *c, const struct nb_leaf *leaf, u
 		crab_damage_note(&c->report->damage, offset, "leaf %llu: header damaged", n);
 		return;
 	}
-	check_that(c, head.birth == leaf->birth && head.birth <= tree->birth, offset,
-		   "leaf %llu: its birth has changed", n);
-	check_that(c, head.low == leaf->low, offset, "leaf %llu: its lowest key has changed", n);
-	check_that(c, head.next == crab_nb_smo_word(tree, offset, leaf->birth, leaf->high), offset,
-		   "leaf %llu: link does not lead to the next leaf", n);
-	check_that(c, crab_pool_uses(&tree->pool, n), offset, "leaf %llu: in the list and free", n);
+	crab_check_that(c, head.birth == leaf->birth && head.birth <= tree->birth, offset,
+			"leaf %llu: its birth has changed", n);
+	crab_check_that(c, head.low == leaf->low, offset,
+			"leaf %llu: its lowest key has changed", n);
+	crab_check_that(c, head.next == crab_nb_smo_word(tree, offset, leaf->birth, leaf->high),
+			offset, "leaf %llu: link does not lead to the next leaf", n);
+	crab_check_that(c, crab_pool_uses(&tree->pool, n), offset,
+			"leaf %llu: in the list and free", n);
 }
 
 static void check_leaf(const struct nb_check *c, struct nb_leaf *leaf)
@@ -64,7 +59,8 @@ static void check_leaf(const struct nb_check *c, struct nb_leaf *leaf)
 	check_header(c, leaf, offset);
 	fault = crab_nb_leaf_fault(tree, leaf, tree->scratch, &count);
 	crab_unlock(&leaf->lock);
-	check_that(c, !fault, offset, "leaf %llu: %s", (unsigned long long)leaf->number, fault);
+	crab_check_that(c, !fault, offset,
+			"leaf %llu: %s", (unsigned long long)leaf->number, fault);
 	c->report->records += count;
 	c->report->leaves++;
 }
@@ -75,8 +71,8 @@ static void check_head(const struct nb_check *c)
 	struct crab_head head;
 
 	if (crab_head_load(tree->base.media, CRAB_HEAD_OFFSET, tree->base.geo.store_id, &head))
-		check_that(c, head.next == crab_nb_smo_word(tree, 0, 0, 0), CRAB_HEAD_OFFSET,
-			   "the head does not lead to the first leaf");
+		crab_check_that(c, head.next == crab_nb_smo_word(tree, 0, 0, 0), CRAB_HEAD_OFFSET,
+				"the head does not lead to the first leaf");
 	else
 		crab_damage_note(&c->report->damage, CRAB_HEAD_OFFSET,
 				 "the head of the leaf list is damaged");

@@ -29,13 +29,6 @@ struct nv_check {
 	struct crab_check_report *report;
 };
 
-/* Notes damage unless a condition holds */
-#define check_that(c, cond, offset, fmt, ...)						\
-	do {										\
-		if (!(cond))								\
-			crab_damage_note(&(c)->report->damage, offset, fmt, ##__VA_ARGS__);	\
-	} while (0)
-
 /* The link word that a leaf must have if the range after it begins at @high */
 static u64 check_word(const struct nv_check *c, u64 high, const struct crab_head *head)
 {
@@ -64,13 +57,14 @@ static void check_header(const struct nv_check *c, const struct nv_place *leaf, 
 		crab_damage_note(&c->report->damage, offset, "leaf %llu: header damaged", n);
 		return;
 	}
-	check_that(c, head.birth <= c->tree->birth, offset, "leaf %llu: born in the future", n);
-	check_that(c, head.low == leaf->low, offset,
-		   "leaf %llu: the inner nodes lead to it by another key", n);
-	check_that(c, head.next == check_word(c, leaf->high, &head), offset,
-		   "leaf %llu: link does not lead to the next leaf", n);
-	check_that(c, crab_pool_uses(&c->tree->pool, n), offset,
-		   "leaf %llu: in the list and free", n);
+	crab_check_that(c, head.birth <= c->tree->birth, offset,
+			"leaf %llu: born in the future", n);
+	crab_check_that(c, head.low == leaf->low, offset,
+			"leaf %llu: the inner nodes lead to it by another key", n);
+	crab_check_that(c, head.next == check_word(c, leaf->high, &head), offset,
+			"leaf %llu: link does not lead to the next leaf", n);
+	crab_check_that(c, crab_pool_uses(&c->tree->pool, n), offset,
+			"leaf %llu: in the list and free", n);
 }
 
 static void check_elements(const struct nv_check *c, const struct nv_place *leaf, u64 offset)
@@ -80,14 +74,14 @@ static void check_elements(const struct nv_check *c, const struct nv_place *leaf
 	u32 count = leaf->side->count, live;
 	const char *fault;
 
-	check_that(c, crab_load(tree->base.media, &nv_leaf_media(tree, n)->count) == count, offset,
-		   "leaf %llu: its count has changed", n);
+	crab_check_that(c, crab_load(tree->base.media, &nv_leaf_media(tree, n)->count) == count,
+			offset, "leaf %llu: its count has changed", n);
 	crab_nv_leaf_read(tree, n, count, tree->elements);
 	fault = crab_nv_leaf_fault(tree->elements, count, leaf->low, leaf->high);
-	check_that(c, !fault, offset, "leaf %llu: %s", n, fault);
+	crab_check_that(c, !fault, offset, "leaf %llu: %s", n, fault);
 	live = crab_nv_leaf_records(tree->elements, count, tree->scratch);
-	check_that(c, live == nv_live(leaf->side), offset,
-		   "leaf %llu: %u records, DRAM counts %u", n, live, nv_live(leaf->side));
+	crab_check_that(c, live == nv_live(leaf->side), offset,
+			"leaf %llu: %u records, DRAM counts %u", n, live, nv_live(leaf->side));
 	c->report->records += live;
 }
 
@@ -129,8 +123,8 @@ static void check_head(const struct nv_check *c)
 	struct crab_head head;
 
 	if (crab_head_load(c->tree->base.media, CRAB_HEAD_OFFSET, geo->store_id, &head))
-		check_that(c, head.next == check_word(c, 0, &head), CRAB_HEAD_OFFSET,
-			   "the head does not lead to the first leaf");
+		crab_check_that(c, head.next == check_word(c, 0, &head), CRAB_HEAD_OFFSET,
+				"the head does not lead to the first leaf");
 	else
 		crab_damage_note(&c->report->damage, CRAB_HEAD_OFFSET,
 				 "the head of the leaf list is damaged");
