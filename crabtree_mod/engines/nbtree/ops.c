@@ -121,24 +121,17 @@ static int nb_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key
 	return err;
 }
 
-/* Exact only while no write is under way */
-static u64 nb_records(const struct nb_tree *tree)
-{
-	struct crab_counts counts;
-
-	crab_counts_sum(&tree->base, &counts);
-	return crab_counts_records(&counts, tree->records);
-}
-
 static void nb_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
 {
 	const struct nb_tree *tree = nb_tree_of(engine);
 	u64 leaves = READ_ONCE(tree->leaves);
+	struct crab_counts counts;
 
+	crab_counts_sum(engine, &counts);
 	*stats = (struct crab_engine_stats) {
 		.leaves_used = leaves,
 		.leaves_bad = READ_ONCE(tree->quarantined) + tree->pool.spoilt,
-		.records = nb_records(tree),
+		.records = crab_counts_records(&counts, tree->records),
 		.capacity = engine->geo.leaves * tree->room,
 		.dram_bytes = READ_ONCE(tree->index.nodes) * sizeof(struct crab_index_node) +
 			      leaves * sizeof(struct nb_leaf) + engine->geo.leaves / 8,

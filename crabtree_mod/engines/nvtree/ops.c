@@ -188,15 +188,6 @@ static int nv_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key
 	return err;
 }
 
-/* Exact only while no write is under way */
-static u64 nv_records(const struct nv_tree *tree)
-{
-	struct crab_counts counts;
-
-	crab_counts_sum(&tree->base, &counts);
-	return crab_counts_records(&counts, tree->records);
-}
-
 static u64 inner_bytes(const struct nv_tree *tree)
 {
 	u64 bytes;
@@ -210,11 +201,13 @@ static u64 inner_bytes(const struct nv_tree *tree)
 static void nv_stats(struct crab_engine *engine, struct crab_engine_stats *stats)
 {
 	const struct nv_tree *tree = nv_tree_of(engine);
+	struct crab_counts counts;
 
+	crab_counts_sum(engine, &counts);
 	*stats = (struct crab_engine_stats) {
 		.leaves_used = READ_ONCE(tree->leaves),
 		.leaves_bad = READ_ONCE(tree->quarantined) + tree->pool.spoilt,
-		.records = nv_records(tree),
+		.records = crab_counts_records(&counts, tree->records),
 		.capacity = engine->geo.leaves * tree->room,
 		.dram_bytes = inner_bytes(tree) + crab_sides_bytes(&tree->sides) +
 			      engine->geo.leaves / 8 + crab_nv_notes_bytes(&tree->notes),
