@@ -163,9 +163,19 @@ static bool device_interrupted(void *arg)
 	       (!device->unkillable && fatal_signal_pending(current));
 }
 
-int crab_device_interruption(struct crab_device *device)
+/* A detach may have ended a call, or an attach, without a signal: the error of later calls then */
+static int device_result(const struct crab_device *device, int ret)
 {
-	return READ_ONCE(device->ending) ?: -EINTR;
+	if (likely(ret != -EINTR))
+		return ret;
+	return READ_ONCE(device->ending) ?: ret;
+}
+
+int crab_device_end_call(struct crab_device *device, int ret)
+{
+	ret = device_result(device, ret);
+	crab_device_put_store(device);
+	return ret;
 }
 
 /* Later calls do not enter the store: they return @error */
@@ -201,12 +211,6 @@ void crab_device_detach_store(struct crab_device *device, const char *reason)
 	crab_store_detach(store);
 }
 
-/* The error of calls after an attach that failed: a removal may have ended it, without a signal */
-static int device_attach_error(struct crab_device *device, int err)
-{
-	return err == -EINTR ? crab_device_interruption(device) : err;
-}
-
 /* Serves the store that attach returned, or makes calls return its error */
 static void device_calls_start(struct crab_device *device, struct crab_store *store,
 			       const struct crab_attach_report *report)
@@ -214,7 +218,7 @@ static void device_calls_start(struct crab_device *device, struct crab_store *st
 	mutex_lock(&device->lock);
 	device->report = *report;
 	if (IS_ERR(store)) {
-		WRITE_ONCE(device->error, device_attach_error(device, PTR_ERR(store)));
+		WRITE_ONCE(device->error, device_result(device, PTR_ERR(store)));
 	} else {
 		device->store = store;
 		device->shown_readonly = crab_store_is_readonly(store);

@@ -106,11 +106,14 @@ struct crab_store *crab_device_get_store(struct crab_device *device);
 void crab_device_put_store(struct crab_device *device);
 
 /**
- * crab_device_interruption() - the error of a call, or an attach, that was interrupted
- * @device: the device; the call has not left it yet
- * Return: the error of later calls if the store is to be detached, else -EINTR: a fatal signal.
+ * crab_device_end_call() - end a call on the store that may have been interrupted
+ * @device: the device
+ * @ret: result of the call
+ *
+ * Context: as crab_device_put_store().
+ * Return: @ret; but the error of later calls instead of -EINTR if the store is to be detached.
  */
-int crab_device_interruption(struct crab_device *device);
+int crab_device_end_call(struct crab_device *device, int ret);
 
 /**
  * crab_device_open() - add a user

@@ -42,10 +42,7 @@ static int scan_chunk(struct crab_device *device, struct crab_snap *snap,
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	got = crab_verbs_scan_chunk(store, snap, scan, cursor, records);
-	if (unlikely(got == -EINTR))
-		got = crab_device_interruption(device);
-	crab_device_put_store(device);
-	return got;
+	return crab_device_end_call(device, got);
 }
 
 /* Fill the user's array; on an error @scan->count is the number of records there */
@@ -213,15 +210,10 @@ static int ioctl_run(struct crab_device *device, const struct crab_verb_desc *ve
 		     union crab_verb_arg *arg)
 {
 	struct crab_store *store = crab_device_get_store(device);
-	int err;
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	err = verb->run(store, arg);
-	if (unlikely(err == -EINTR))
-		err = crab_device_interruption(device);
-	crab_device_put_store(device);
-	return err;
+	return crab_device_end_call(device, verb->run(store, arg));
 }
 
 /* Not while crab_device_observe() waits for the calls that run */
@@ -423,15 +415,10 @@ static int snapshot_search(struct crab_device *device, struct crab_snap *snap,
 			   struct crabtree_search *search)
 {
 	struct crab_store *store = crab_device_get_store(device);
-	int err;
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	err = crab_verbs_search_snap(store, snap, search);
-	if (unlikely(err == -EINTR))
-		err = crab_device_interruption(device);
-	crab_device_put_store(device);
-	return err;
+	return crab_device_end_call(device, crab_verbs_search_snap(store, snap, search));
 }
 
 static int snapshot_run(struct crab_device *device, struct crab_snap *snap, unsigned int index,

@@ -40,15 +40,10 @@ static int put_value(struct crab_device *device, struct crabtree_put *put, const
 		     const void *value)
 {
 	struct crab_store *store = crab_device_get_store(device);
-	int err;
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	err = crab_verbs_put(store, put, name, value);
-	if (unlikely(err == -EINTR))
-		err = crab_device_interruption(device);
-	crab_device_put_store(device);
-	return err;
+	return crab_device_end_call(device, crab_verbs_put(store, put, name, value));
 }
 
 int crab_ioctl_put(struct crab_device *device, struct crabtree_put *put)
@@ -77,10 +72,7 @@ static int get_value(struct crab_device *device, struct crab_snap *snap, struct 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_verbs_get(store, snap, get, name, value, capacity);
-	if (unlikely(err == -EINTR))
-		err = crab_device_interruption(device);
-	crab_device_put_store(device);
-	return err;
+	return crab_device_end_call(device, err);
 }
 
 int crab_ioctl_get(struct crab_device *device, struct crab_snap *snap, struct crabtree_get *get)
@@ -110,10 +102,7 @@ int crab_ioctl_erase(struct crab_device *device, const struct crabtree_erase *er
 	store = crab_device_get_store(device);
 	err = PTR_ERR_OR_ZERO(store);
 	if (!err) {
-		err = crab_verbs_erase(store, erase, name);
-		if (unlikely(err == -EINTR))
-			err = crab_device_interruption(device);
-		crab_device_put_store(device);
+		err = crab_device_end_call(device, crab_verbs_erase(store, erase, name));
 	}
 	kvfree(name);
 	return err;
@@ -129,10 +118,7 @@ static int list_chunk(struct crab_device *device, struct crab_snap *snap,
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	got = crab_verbs_list_chunk(store, snap, list, cursor, entries);
-	if (unlikely(got == -EINTR))
-		got = crab_device_interruption(device);
-	crab_device_put_store(device);
-	return got;
+	return crab_device_end_call(device, got);
 }
 
 /* Into kernel memory first: a copy to user memory may wait for user space */
@@ -191,10 +177,7 @@ static int names_chunk(struct crab_device *device, struct crab_snap *snap,
 		return PTR_ERR(store);
 	got = crab_verbs_names_chunk(store, snap, names, &room->cursor, room->entries,
 				     sizeof(room->entries));
-	if (unlikely(got == -EINTR))
-		got = crab_device_interruption(device);
-	crab_device_put_store(device);
-	return got;
+	return crab_device_end_call(device, got);
 }
 
 static int names_fill(struct crab_device *device, struct crab_snap *snap,

@@ -106,9 +106,7 @@ static int commit_run(struct crab_device *device, struct crabtree_commit *arg, b
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_verbs_commit_values(store, arg, room->ops, writable, &room->commit);
-	if (unlikely(err == -EINTR))
-		err = crab_device_interruption(device);
-	crab_device_put_store(device);
+	err = crab_device_end_call(device, err);
 	answers_copy(room->ops, room->user, arg->count);
 	return err;
 }

@@ -21,10 +21,7 @@ static int range_chunk(struct crab_device *device, struct crab_cursor *cursor, u
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_cursor_delete(store, cursor, CRAB_BATCH_CHUNK, deleted);
-	if (unlikely(err == -EINTR))
-		err = crab_device_interruption(device);
-	crab_device_put_store(device);
-	return err;
+	return crab_device_end_call(device, err);
 }
 
 int crab_device_delete_range(struct crab_device *device, struct crab_cursor *cursor, u64 *deleted)
