@@ -78,7 +78,8 @@ static bool region_option(char **spec, const char *option)
 	return true;
 }
 
-int crab_region_path(char **spec, struct crab_region_request *request)
+/* A name, for a provider whose regions are whole files */
+static int parse_path(char **spec, struct crab_region_request *request)
 {
 	request->name = strsep(spec, ",");
 	if (*request->name)
@@ -87,9 +88,10 @@ int crab_region_path(char **spec, struct crab_region_request *request)
 	return -EINVAL;
 }
 
-int crab_region_parse_part(char **spec, struct crab_region_request *request)
+/* NAME[,OFFSET,SIZE]. A number after a name is an offset: a name that is a number comes first */
+static int parse_part(char **spec, struct crab_region_request *request)
 {
-	int err = crab_region_path(spec, request);
+	int err = parse_path(spec, request);
 
 	if (err || !*spec || !isdigit(**spec))
 		return err;
@@ -139,16 +141,16 @@ static const struct crab_provider crab_providers[] = {
 	}, {
 		.name		= "reserve",
 		.caches		= true,
-		.parse		= crab_region_parse_part,
+		.parse		= parse_part,
 		.add		= crab_region_reserve_add,
 	}, {
 		.name		= "pmem",
-		.parse		= crab_region_parse_part,
+		.parse		= parse_part,
 		.add		= crab_region_dax_add,
 #ifdef CONFIG_UML
 	}, {
 		.name		= "uml",
-		.parse		= crab_region_path,
+		.parse		= parse_path,
 		.add		= crab_region_uml_add,
 #endif
 	},

@@ -95,28 +95,6 @@ int crab_region_part(const char *provider, const struct crab_region_request *req
 		     u64 *size);
 
 /**
- * crab_region_path() - parse a path, for a provider whose regions are whole files
- * @spec: rest of the parameter; advanced past the next comma
- * @request: out: the name
- *
- * Context: any.
- * Return: 0, or -EINVAL, with the reason in the log.
- */
-int crab_region_path(char **spec, struct crab_region_request *request);
-
-/**
- * crab_region_parse_part() - parse NAME[,OFFSET,SIZE]
- * @spec: rest of the parameter; advanced past the items
- * @request: out
- *
- * A number after a name is an offset: a name that is a number must come first.
- *
- * Context: any.
- * Return: 0, or -EINVAL, with the reason in the log.
- */
-int crab_region_parse_part(char **spec, struct crab_region_request *request);
-
-/**
  * crab_region_size() - parse the next size in a module parameter
  * @spec: rest of the parameter; advanced past the next comma
  * @size: out
