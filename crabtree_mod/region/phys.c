@@ -23,17 +23,28 @@
 #include "provider.h"
 
 /**
- * crab_region_phys_release() - unmap the memory and release the claim
- * @region: from crab_region_phys_claim()
+ * crab_region_phys_unmap() - unmap the memory
+ * @region: from crab_region_phys_map()
  *
  * Context: may sleep; no CPU accesses the memory.
  */
-void crab_region_phys_release(struct crab_region *region)
+void crab_region_phys_unmap(struct crab_region *region)
 {
 	if (region->sealed)
 		vunmap(region->media.base);
 	else
 		memunmap(region->media.base);
+}
+
+/**
+ * crab_region_phys_release() - unmap the memory and release the claim
+ * @region: from crab_region_phys_claim()
+ *
+ * Context: as crab_region_phys_unmap().
+ */
+void crab_region_phys_release(struct crab_region *region)
+{
+	crab_region_phys_unmap(region);
 	release_mem_region(region->phys, region->media.size);
 }
 
@@ -87,6 +98,29 @@ void crab_region_seal(struct crab_region *region, phys_addr_t start)
 }
 
 /**
+ * crab_region_phys_map() - map physical memory that the caller has claimed
+ * @region: the region; its @readonly is set
+ * @start: first byte
+ * @size: bytes
+ *
+ * Context: may sleep.
+ * Return: 0, or -ENOMEM, with the reason in the log.
+ */
+int crab_region_phys_map(struct crab_region *region, u64 start, u64 size)
+{
+	region->phys = start;
+	region->media.size = size;
+	region->media.durability = crab_persist_class();
+	crab_region_seal(region, start);
+	if (!region->sealed)
+		region->media.base = memremap(start, size, MEMREMAP_WB);
+	if (region->media.base)
+		return 0;
+	crab_region_refuse("%s: cannot map %#llx bytes at %#llx", region->name, size, start);
+	return -ENOMEM;
+}
+
+/**
  * crab_region_phys_claim() - claim and map physical memory
  * @ops: the provider; its release ends with crab_region_phys_release()
  * @name: of the region
@@ -101,24 +135,17 @@ struct crab_region *crab_region_phys_claim(const struct crab_region_ops *ops, co
 					   u64 start, u64 size, bool readonly)
 {
 	struct crab_region *region = crab_region_alloc(ops, "%s", name);
-	int err = -ENOMEM;
+	int err;
 
 	if (!region)
 		return ERR_PTR(-ENOMEM);
 	err = phys_claim(name, start, size);
 	if (err)
 		goto err_free;
-	region->phys = start;
-	region->media.size = size;
-	region->media.durability = crab_persist_class();
 	region->readonly = readonly;
-	crab_region_seal(region, start);
-	if (!region->sealed)
-		region->media.base = memremap(start, size, MEMREMAP_WB);
-	if (region->media.base)
+	err = crab_region_phys_map(region, start, size);
+	if (!err)
 		return region;
-	crab_region_refuse("%s: cannot map %#llx bytes at %#llx", name, size, start);
-	err = -ENOMEM;
 	release_mem_region(start, size);
 err_free:
 	kfree(region);

@@ -148,6 +148,8 @@ void *crab_region_map_readonly(phys_addr_t start, u64 size);
 void crab_region_seal(struct crab_region *region, phys_addr_t start);
 struct crab_region *crab_region_phys_claim(const struct crab_region_ops *ops, const char *name,
 					   u64 start, u64 size, bool readonly);
+int crab_region_phys_map(struct crab_region *region, u64 start, u64 size);
+void crab_region_phys_unmap(struct crab_region *region);
 void crab_region_phys_release(struct crab_region *region);
 #endif
 

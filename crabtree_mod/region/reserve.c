@@ -15,14 +15,12 @@
 #define pr_fmt(fmt) "crabtree: " fmt
 
 #include <linux/err.h>
-#include <linux/io.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/utsname.h>
-#include <linux/vmalloc.h>
 
 #include "provider.h"
 
@@ -77,10 +75,7 @@ static void reserve_unclaim(struct crab_reserve *claim)
 
 static void reserve_release(struct crab_region *region)
 {
-	if (region->sealed)
-		vunmap(region->media.base);
-	else
-		memunmap(region->media.base);
+	crab_region_phys_unmap(region);
 	reserve_unclaim(region->priv);
 }
 
@@ -88,21 +83,6 @@ static const struct crab_region_ops reserve_ops = {
 	.provider	= "reserve",
 	.release	= reserve_release,
 };
-
-static int reserve_map(struct crab_region *region, const struct crab_reserve *claim)
-{
-	region->phys = claim->start;
-	region->media.size = claim->size;
-	region->media.durability = crab_persist_class();
-	crab_region_seal(region, claim->start);
-	if (!region->sealed)
-		region->media.base = memremap(claim->start, claim->size, MEMREMAP_WB);
-	if (region->media.base)
-		return 0;
-	crab_region_refuse("%s: cannot map %llu bytes at %#llx", region->name, claim->size,
-			   claim->start);
-	return -ENOMEM;
-}
 
 /* On an error nothing stays claimed */
 static int reserve_open(struct crab_region *region, struct crab_reserve *claim,
@@ -116,7 +96,7 @@ static int reserve_open(struct crab_region *region, struct crab_reserve *claim,
 		goto err_free;
 	region->readonly = request->readonly;
 	region->priv = claim;
-	err = reserve_map(region, claim);
+	err = crab_region_phys_map(region, claim->start, claim->size);
 	if (!err)
 		return 0;
 	reserve_unclaim(claim);
