@@ -129,6 +129,41 @@ int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
 	return store_read_end(store, store->engine->ops->seek(store->engine, key, dir, record));
 }
 
+static void store_one(struct crab_store *store, struct crab_flow *flow, struct crab_batch_op *op)
+{
+	const struct crab_engine_ops *ops = store->engine->ops;
+
+	switch (op->verb) {
+	case CRAB_VERB_SEARCH:
+		op->status = ops->lookup(store->engine, op->key, &op->value);
+		break;
+	case CRAB_VERB_INSERT:
+		op->status = ops->insert(store->engine, flow, op->key, op->value, op->mode,
+					 &op->old);
+		break;
+	case CRAB_VERB_DELETE:
+		op->status = ops->remove(store->engine, flow, op->key, &op->old);
+		break;
+	}
+	crab_count_flow(store->engine, flow);
+}
+
+/* Does operations by the engine; those whose status is not 0 are skipped */
+static void store_run(struct crab_store *store, struct crab_batch_op *ops, u32 n)
+{
+	struct crab_flow flow = { .media = store->media };
+	u32 i;
+
+	if (store->engine->ops->batch && n > 1) {
+		store->engine->ops->batch(store->engine, &flow, ops, n);
+	} else {
+		for (i = 0; i < n; i++)
+			if (!ops[i].status)
+				store_one(store, &flow, &ops[i]);
+	}
+	crab_store_settle(store, &flow);
+}
+
 /* A write of a store that is read-only, or whose writes pass its gate */
 static noinline int store_aside(struct crab_store *store, struct crab_batch_op *op,
 				struct crab_old *old)
@@ -137,9 +172,9 @@ static noinline int store_aside(struct crab_store *store, struct crab_batch_op *
 		return -EROFS;
 	op->old = *old;
 	if (crab_store_is_gated(store))
-		crab_gate_run(store, op, 1, crab_store_run);
+		crab_gate_run(store, op, 1, store_run);
 	else
-		crab_store_run(store, op, 1);
+		store_run(store, op, 1);
 	*old = op->old;
 	return op->status;
 }
@@ -184,40 +219,6 @@ int crab_store_delete(struct crab_store *store, u64 key, struct crab_old *old)
 	return store_write_end(store, &flow, err);
 }
 
-static void store_one(struct crab_store *store, struct crab_flow *flow, struct crab_batch_op *op)
-{
-	const struct crab_engine_ops *ops = store->engine->ops;
-
-	switch (op->verb) {
-	case CRAB_VERB_SEARCH:
-		op->status = ops->lookup(store->engine, op->key, &op->value);
-		break;
-	case CRAB_VERB_INSERT:
-		op->status = ops->insert(store->engine, flow, op->key, op->value, op->mode,
-					 &op->old);
-		break;
-	case CRAB_VERB_DELETE:
-		op->status = ops->remove(store->engine, flow, op->key, &op->old);
-		break;
-	}
-	crab_count_flow(store->engine, flow);
-}
-
-void crab_store_run(struct crab_store *store, struct crab_batch_op *ops, u32 n)
-{
-	struct crab_flow flow = { .media = store->media };
-	u32 i;
-
-	if (store->engine->ops->batch && n > 1) {
-		store->engine->ops->batch(store->engine, &flow, ops, n);
-	} else {
-		for (i = 0; i < n; i++)
-			if (!ops[i].status)
-				store_one(store, &flow, &ops[i]);
-	}
-	crab_store_settle(store, &flow);
-}
-
 /* Sets the status of operations that cannot be done; returns the number of searches */
 static u32 store_batch_begin(struct crab_store *store, struct crab_batch_op *ops, u32 n)
 {
@@ -239,9 +240,9 @@ void crab_store_batch(struct crab_store *store, struct crab_batch_op *ops, u32 n
 {
 	crab_count(store->engine, searches, store_batch_begin(store, ops, n));
 	if (unlikely(crab_store_is_gated(store)))
-		crab_gate_run(store, ops, n, crab_store_run);
+		crab_gate_run(store, ops, n, store_run);
 	else
-		crab_store_run(store, ops, n);
+		store_run(store, ops, n);
 }
 
 int crab_store_check(struct crab_store *store, struct crab_check_report *report)

@@ -135,15 +135,6 @@ static inline bool crab_store_is_gated(const struct crab_store *store)
 }
 
 /**
- * crab_store_run() - do operations by the engine
- * @store: the store
- * @ops: the operations; those whose status is not 0 are skipped
- * @n: number of operations
- * Context: may sleep.
- */
-void crab_store_run(struct crab_store *store, struct crab_batch_op *ops, u32 n);
-
-/**
  * crab_store_damaged() - report damage and turn the store read-only
  * @store: the store
  * @damage: a complete description
