@@ -47,11 +47,9 @@ static void entry_load(const struct crab_blobs *blobs, const struct crab_record 
 	struct crab_blob_read get = { .key = record->key };
 	int err = crab_blob_load_head(blobs, record->value, &get);
 
-	*entry = (struct crab_blob_entry){ .key = record->key, .err = err };
-	if (err)
-		return;
-	entry->bytes = get.bytes;
-	entry->version = get.version;
+	*entry = (struct crab_blob_entry){
+		.key = record->key, .version = get.version, .bytes = get.bytes, .err = err,
+	};
 }
 
 int crab_snap_list(struct crab_store *store, struct crab_snap *snap, struct crab_cursor *cursor,
