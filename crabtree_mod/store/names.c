@@ -97,7 +97,6 @@ void crab_names_add(struct crab_names *names, struct crab_name *name)
 		place = &(*place)->child[crab_name_compare(*place, name->text, name->bytes) > 0];
 	names_split(*place, name, &name->child[0], &name->child[1]);
 	*place = name;
-	names->count++;
 	WRITE_ONCE(names->dram, names->dram + name_size(name->bytes));
 }
 
@@ -125,14 +124,12 @@ void crab_names_remove(struct crab_names *names, struct crab_name *name)
 	while (*place != name)
 		place = &(*place)->child[crab_name_compare(*place, name->text, name->bytes) > 0];
 	names_join(place, name->child[0], name->child[1]);
-	names->count--;
 	WRITE_ONCE(names->dram, names->dram - name_size(name->bytes));
 }
 
 void crab_names_clear(struct crab_names *names)
 {
 	names->root = NULL;
-	names->count = 0;
 	WRITE_ONCE(names->dram, 0);
 }
 

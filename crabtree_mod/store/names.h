@@ -31,12 +31,10 @@ struct crab_name {
 /**
  * struct crab_names - the table
  * @root: a name, or NULL
- * @count: number of names
  * @dram: bytes of memory that they take; read without the caller's lock
  */
 struct crab_names {
 	struct crab_name *root;
-	u64 count;
 	u64 dram;
 };
 

@@ -54,7 +54,7 @@ static u64 layer_contents(struct crab_store *store)
 	struct crab_store_info info;
 
 	crab_store_info(store, &info);
-	return info.stats.records + (store->blobs ? store->blobs->names.count << 32 : 0);
+	return info.stats.records + (store->blobs ? store->blobs->names.dram << 32 : 0);
 }
 
 /* An attach succeeds without memory for the orders of leaves, and finds the same */

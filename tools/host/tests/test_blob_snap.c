@@ -358,7 +358,7 @@ static void finish(struct world *w)
 		crab_watch_close(w->watch);
 	tap_check(!w->store->aside, "the gate is still on");
 	tap_check(!gate || (!gate->notes && !gate->owned), "notes are left");
-	tap_check(!w->store->blobs->erased.count, "erased names are left");
+	tap_check(!w->store->blobs->erased.root, "erased names are left");
 	lines_are_right(w);
 	crab_store_detach(w->store);
 	media_destroy(&w->media);
