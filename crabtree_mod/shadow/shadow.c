@@ -224,7 +224,6 @@ void crab_shadow_clean(struct crab_media *media, const void *p, u64 len)
 		return;
 	}
 	for (line = offset / CRAB_LINE; line * CRAB_LINE < end; line++) {
-		shadow->counts.cleans++;
 		if (line_clean(shadow->now, line, shadow->cpu))
 			lines_add(shadow, line);
 		else

@@ -94,8 +94,7 @@ struct crab_shadow_path {
 
 struct crab_shadow_counts {
 	u64 stores;
-	u64 cleans;		/* lines */
-	u64 idle_cleans;	/* lines without anything to clean */
+	u64 idle_cleans;	/* of lines without anything to clean */
 	u64 fences[CRAB_POINTS];
 	u64 images;		/* that explorations tried */
 };
