@@ -154,20 +154,14 @@ static void image_name(struct image *image, const char *path)
 	snprintf(image->name, sizeof(image->name), "%s", slash ? slash + 1 : path);
 }
 
-/* Errors are returned as an errno and a reason; the caller prints them */
-static void no_log(char level, const char *line)
-{
-	(void)level;
-	(void)line;
-}
-
 /* A file needs no clean: lines may be shorter, as the 32 bytes of QEMU's user emulation are */
 static int prepare(void)
 {
 	int err;
 
 	pthread_mutex_lock(&image_lock);
-	crab_host_log = no_log;
+	/* Errors are returned as an errno and a reason; the caller prints them */
+	crab_host_log = NULL;
 	err = crab_persist_init();
 	pthread_mutex_unlock(&image_lock);
 	return err == -EOPNOTSUPP ? 0 : err;

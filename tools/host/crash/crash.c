@@ -437,11 +437,6 @@ bool crash_run(struct crash *c, u32 steps, u32 depth)
 	return true;
 }
 
-/* The oracle reports the relevant lines of the log */
-static void crash_log(char level, const char *line)
-{
-}
-
 static void crash_keys(struct crash *c)
 {
 	u32 i;
@@ -484,7 +479,7 @@ bool crash_begin(struct crash *c, const struct crash_setup *setup, u32 leaves, u
 	memset(c, 0, sizeof(*c));
 	c->setup = *setup;
 	c->setup.keys = setup->keys ?: CRASH_KEYS_DEFAULT;
-	crab_host_log = crash_log;
+	crab_host_log = NULL;	/* the oracle reports what matters of it */
 	c->seed = seed;
 	c->format_every = 128;
 	crab_tiny_slots = setup->slots;

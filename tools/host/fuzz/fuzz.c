@@ -176,10 +176,6 @@ struct image {
 static struct crab_hostile hostile;
 static struct image *images;
 
-static void quiet(char level, const char *line)
-{
-}
-
 const char *__asan_default_options(void)
 {
 	return "detect_leaks=0:handle_abort=1:malloc_context_size=2:"
@@ -209,7 +205,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	if (crab_persist_init())
 		abort();
 	ASAN_POISON_MEMORY_REGION(arena, sizeof(arena));
-	crab_host_log = quiet;
+	crab_host_log = NULL;
 	crab_host_cpus = 1;
 	hostile.media = (struct crab_media){
 		.base = region, .durability = CRAB_DURABILITY_POP, .fence_only = true,

@@ -225,7 +225,8 @@ void crab_host_printk(char level, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
-	crab_host_log(level, line);
+	if (crab_host_log)
+		crab_host_log(level, line);
 }
 
 int vscnprintf(char *to, size_t size, const char *fmt, va_list args)

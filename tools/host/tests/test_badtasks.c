@@ -273,10 +273,6 @@ static const struct scene scenes[] = {
 	{ "a leaf that gets empty", 1, prepare_single, empty, false },
 };
 
-static void quiet(char level, const char *line)
-{
-}
-
 int main(void)
 {
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
@@ -285,7 +281,7 @@ int main(void)
 	if (crab_persist_init())
 		return 2;
 	sigaction(SIGSEGV, &action, NULL);
-	crab_host_log = quiet;
+	crab_host_log = NULL;
 	crab_host_cpus = 1;
 	crab_tiny_slots = SLOTS;
 	for (i = 0; i < ARRAY_SIZE(scenes); i++)

@@ -555,10 +555,6 @@ static void test_format(u64 n)
 	tap_ok(two <= one + one / 10, "FORMAT: %llu blocks, %llu for twice the leaves", one, two);
 }
 
-static void quiet(char level, const char *line)
-{
-}
-
 int main(int argc, char **argv)
 {
 	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 8192;
@@ -567,7 +563,7 @@ int main(int argc, char **argv)
 	if (crab_persist_init())
 		return 2;
 	crab_host_seed(1);
-	crab_host_log = quiet;
+	crab_host_log = NULL;
 	crab_host_cpus = 1;
 	for (layout = 0; layout < 2; layout++) {
 		sorted = layout;

@@ -59,10 +59,6 @@ static void failer(void *arg)
 	memcpy(then, media.base, media.size);
 }
 
-static void quiet(char level, const char *line)
-{
-}
-
 static void on_turn(void *arg, u32 task)
 {
 	shadow->cpu = task;
@@ -114,7 +110,7 @@ int main(int argc, char **argv)
 	if (crab_persist_init())
 		return 2;
 	crab_host_cpus = 1;
-	crab_host_log = quiet;
+	crab_host_log = NULL;
 	for (i = 0; i < ARRAY_SIZE(engines); i++)
 		run_many(engines[i][0], engines[i][1], leaf_bytes_of(engines[i][0], engines[i][1]),
 			 runs, first);

@@ -4,7 +4,7 @@
 
 /*
  * The kernel's log: lines go to crab_host_log, which writes to stderr unless a
- * test or a tool put its own function there.
+ * test or a tool put its own function there; NULL: they are formatted, and dropped.
  */
 #include <linux/compiler.h>
 #include <stdarg.h>
