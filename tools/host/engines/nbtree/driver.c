@@ -15,8 +15,6 @@
 #include "nbtree_driver.h"
 #include "store/store_priv.h"
 
-#define SEALED_BIT	(1ULL << 50)	/* of a link: in its check */
-
 static u64 shape(struct crab_store *store)
 {
 	const struct nb_tree *tree = nb_tree_of(store->engine);
@@ -30,8 +28,7 @@ static bool is_full(struct crab_store *store, u32 ops)
 	return nb_tree_of(store->engine)->pool.free < 1 + ops;
 }
 
-/* The link of the head and those of all leaves */
-static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
+u32 nbtree_sealed(struct crab_store *store, __le64 **words, u32 room)
 {
 	struct nb_tree *tree = nb_tree_of(store->engine);
 	struct nb_leaf *leaf;
@@ -116,7 +113,7 @@ const struct host_driver host_driver_nbtree = {
 	.write = nbtree_image_write,
 	.shape = shape,
 	.is_full = is_full,
-	.sealed = sealed,
-	.sealed_bit = SEALED_BIT,
+	.sealed = nbtree_sealed,
+	.sealed_bit = NBTREE_SEALED_BIT,
 	.sample = sample,
 };

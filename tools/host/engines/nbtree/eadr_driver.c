@@ -14,8 +14,6 @@
 #include "nbtree_driver.h"
 #include "store/store_priv.h"
 
-#define SEALED_BIT	(1ULL << 50)	/* of a link: in its check */
-
 static u64 shape(struct crab_store *store)
 {
 	return atomic64_read(&ea_tree_of(store->engine)->ended);
@@ -25,22 +23,6 @@ static u64 shape(struct crab_store *store)
 static bool is_full(struct crab_store *store, u32 ops)
 {
 	return ea_tree_of(store->engine)->nb.pool.free < 3 + ops;
-}
-
-/* The link of the head and those of all leaves */
-static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
-{
-	struct nb_tree *tree = nb_tree_of(store->engine);
-	struct nb_leaf *leaf;
-	u32 n = 0;
-	u64 key;
-
-	words[n++] = &nb_list_head(tree->base.media)->next;
-	for (key = 0; key != CRAB_KEY_EMPTY && n < room; key = leaf->high) {
-		leaf = crab_index_find(&tree->index, key);
-		words[n++] = &nb_leaf_media(tree, leaf)->head.next;
-	}
-	return n;
 }
 
 static const struct space eadr_spaces[] = {
@@ -115,7 +97,7 @@ const struct host_driver host_driver_eadr = {
 	.write = eadr_image_write,
 	.shape = shape,
 	.is_full = is_full,
-	.sealed = sealed,
-	.sealed_bit = SEALED_BIT,
+	.sealed = nbtree_sealed,
+	.sealed_bit = NBTREE_SEALED_BIT,
 	.sample = sample,
 };

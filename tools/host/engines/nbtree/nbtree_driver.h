@@ -43,6 +43,11 @@ void nbtree_header_write(struct crab_flow *flow, const struct crab_geometry *geo
 void nbtree_slot_write(struct crab_flow *flow, const struct crab_geometry *geo, u64 leaf, u32 i,
 		       u64 key, u64 value);
 
+#define NBTREE_SEALED_BIT	(1ULL << 50)	/* of a link: in its check */
+
+/* As host_driver.sealed: the link of the head and those of all leaves */
+u32 nbtree_sealed(struct crab_store *store, __le64 **words, u32 room);
+
 /* As host_driver.read */
 const char *nbtree_image_read(const struct space *space, const struct crab_geometry *geo,
 			      const struct crab_media *media, struct content *content,
