@@ -27,6 +27,13 @@ struct corruption {
 	bool (*plant)(struct crab_store *store, u32 n);
 };
 
+/* Changes a bit of a word; returns true, for @plant */
+static inline bool corruption_flip(__le64 *word)
+{
+	*word ^= cpu_to_le64(1ULL << 21);
+	return true;
+}
+
 /**
  * struct host_driver - one engine, as the tests know it
  * @engine: name of the engine in the engine table

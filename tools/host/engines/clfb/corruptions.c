@@ -45,12 +45,6 @@ static struct clfb_dleaf *record_at(struct clfb_tree *tree, u32 n, u32 *slot)
 	return NULL;
 }
 
-static bool flip(__le64 *word)
-{
-	*word ^= cpu_to_le64(1ULL << 21);
-	return true;
-}
-
 static bool is_encoded(struct clfb_tree *tree)
 {
 	return tree->base.geo.layout == CLFB_LAYOUT_ENCODED;
@@ -83,10 +77,10 @@ static bool value_changed(struct crab_store *store, u32 n)
 
 	if (is_encoded(tree)) {
 		line = encoded_at(tree, n, &slot);
-		return line && flip((__le64 *)(line + CLFB_LEAF_PAYLOAD) + slot);
+		return line && corruption_flip((__le64 *)(line + CLFB_LEAF_PAYLOAD) + slot);
 	}
 	d = record_at(tree, n, &slot);
-	return d && flip(&d->slot[slot].value);
+	return d && corruption_flip(&d->slot[slot].value);
 }
 
 static bool key_changed(struct crab_store *store, u32 n)
@@ -106,7 +100,7 @@ static bool key_changed(struct crab_store *store, u32 n)
 		return line;
 	}
 	d = record_at(tree, n, &slot);
-	return d && flip(&d->slot[slot].key);
+	return d && corruption_flip(&d->slot[slot].key);
 }
 
 static bool record_gone(struct crab_store *store, u32 n)
@@ -175,7 +169,7 @@ static bool low_changed(struct crab_store *store, u32 n)
 	if (!leaf_at(tree, n, &leaf))
 		return false;
 	words = (__le64 *)clfb_leaf_media(tree, leaf.leaf);
-	return flip(words + (is_encoded(tree) ? CLFB_LEAF_KEY : offsetof(struct clfb_dleaf, head.low)) / 8);
+	return corruption_flip(words + (is_encoded(tree) ? CLFB_LEAF_KEY : offsetof(struct clfb_dleaf, head.low)) / 8);
 }
 
 static bool leaf_free(struct crab_store *store, u32 n)

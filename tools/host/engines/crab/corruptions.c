@@ -41,18 +41,12 @@ static struct crab_dslot *record_at(struct crab_tree *tree, u32 n)
 	return NULL;
 }
 
-static bool flip(__le64 *word)
-{
-	*word ^= cpu_to_le64(1ULL << 21);
-	return true;
-}
-
 static bool value_changed(struct crab_store *store, u32 n)
 {
 	struct crab_tree *tree = crab_tree_of(store->engine);
 	struct crab_dslot *d = record_at(tree, n);
 
-	return d && flip(&d->value);
+	return d && corruption_flip(&d->value);
 }
 
 static bool key_changed(struct crab_store *store, u32 n)
@@ -60,7 +54,7 @@ static bool key_changed(struct crab_store *store, u32 n)
 	struct crab_tree *tree = crab_tree_of(store->engine);
 	struct crab_dslot *d = record_at(tree, n);
 
-	return d && flip(&d->key);
+	return d && corruption_flip(&d->key);
 }
 
 static bool record_gone(struct crab_store *store, u32 n)
@@ -98,7 +92,7 @@ static bool link_changed(struct crab_store *store, u32 n)
 	struct crab_tree *tree = crab_tree_of(store->engine);
 	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
 
-	return head && flip(&head->next);
+	return head && corruption_flip(&head->next);
 }
 
 static bool link_skips(struct crab_store *store, u32 n)
@@ -117,7 +111,7 @@ static bool birth_changed(struct crab_store *store, u32 n)
 	struct crab_tree *tree = crab_tree_of(store->engine);
 	struct crab_dhead *head = head_at(tree, n);
 
-	return head && flip(&head->birth);
+	return head && corruption_flip(&head->birth);
 }
 
 static bool low_changed(struct crab_store *store, u32 n)
@@ -125,7 +119,7 @@ static bool low_changed(struct crab_store *store, u32 n)
 	struct crab_tree *tree = crab_tree_of(store->engine);
 	struct crab_dhead *head = head_at(tree, n);
 
-	return head && flip(&head->low);
+	return head && corruption_flip(&head->low);
 }
 
 static bool leaf_forgotten(struct crab_store *store, u32 n)

@@ -74,24 +74,18 @@ static struct ff_dslot *entry_at(struct ff *ff, u32 n)
 	return slot;
 }
 
-static bool flip(__le64 *word)
-{
-	*word ^= cpu_to_le64(1ULL << 21);
-	return true;
-}
-
 static bool value_changed(struct crab_store *store, u32 n)
 {
 	struct ff_dslot *d = record_at(ff_of(store->engine), n);
 
-	return d && flip(&d->value);
+	return d && corruption_flip(&d->value);
 }
 
 static bool key_changed(struct crab_store *store, u32 n)
 {
 	struct ff_dslot *d = record_at(ff_of(store->engine), n);
 
-	return d && flip(&d->key);
+	return d && corruption_flip(&d->key);
 }
 
 static bool record_gone(struct crab_store *store, u32 n)
@@ -128,7 +122,7 @@ static bool link_changed(struct crab_store *store, u32 n)
 	struct ff *ff = ff_of(store->engine);
 	struct ff_dnode *d = n ? node_at(ff, n - 1) : NULL;
 
-	return n ? d && flip(&d->head.next) : flip(&ff_head(ff->base.media)->next);
+	return n ? d && corruption_flip(&d->head.next) : corruption_flip(&ff_head(ff->base.media)->next);
 }
 
 static bool link_skips(struct crab_store *store, u32 n)
@@ -149,42 +143,42 @@ static bool birth_changed(struct crab_store *store, u32 n)
 {
 	struct ff_dnode *d = node_at(ff_of(store->engine), n);
 
-	return d && flip(&d->head.birth);
+	return d && corruption_flip(&d->head.birth);
 }
 
 static bool low_changed(struct crab_store *store, u32 n)
 {
 	struct ff_dnode *d = node_at(ff_of(store->engine), n);
 
-	return d && flip(&d->head.low);
+	return d && corruption_flip(&d->head.low);
 }
 
 static bool level_changed(struct crab_store *store, u32 n)
 {
 	struct ff_dnode *d = node_at(ff_of(store->engine), n);
 
-	return d && flip(&d->head.own);
+	return d && corruption_flip(&d->head.own);
 }
 
 static bool first_changed(struct crab_store *store, u32 n)
 {
 	struct ff_dnode *d = node_at(ff_of(store->engine), n);
 
-	return d && flip(&d->first);
+	return d && corruption_flip(&d->first);
 }
 
 static bool entry_key_changed(struct crab_store *store, u32 n)
 {
 	struct ff_dslot *d = entry_at(ff_of(store->engine), n);
 
-	return d && flip(&d->key);
+	return d && corruption_flip(&d->key);
 }
 
 static bool entry_link_changed(struct crab_store *store, u32 n)
 {
 	struct ff_dslot *d = entry_at(ff_of(store->engine), n);
 
-	return d && flip(&d->value);
+	return d && corruption_flip(&d->value);
 }
 
 static u64 number_of(struct ff *ff, const struct ff_dnode *d)

@@ -59,24 +59,18 @@ static struct nb_dslot *slot_at(struct nb_tree *tree, u32 n, bool live)
 	return NULL;
 }
 
-static bool flip(__le64 *word)
-{
-	*word ^= cpu_to_le64(1ULL << 21);
-	return true;
-}
-
 static bool value_changed(struct crab_store *store, u32 n)
 {
 	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, true);
 
-	return d && flip(&d->value);
+	return d && corruption_flip(&d->value);
 }
 
 static bool key_changed(struct crab_store *store, u32 n)
 {
 	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, true);
 
-	return d && flip(&d->key);
+	return d && corruption_flip(&d->key);
 }
 
 static bool record_gone(struct crab_store *store, u32 n)
@@ -102,7 +96,7 @@ static bool link_changed(struct crab_store *store, u32 n)
 	struct nb_tree *tree = nb_tree_of(store->engine);
 	struct crab_dhead *head = n ? head_at(tree, n - 1) : nb_list_head(tree->base.media);
 
-	return head && flip(&head->next);
+	return head && corruption_flip(&head->next);
 }
 
 static bool link_skips(struct crab_store *store, u32 n)
@@ -120,14 +114,14 @@ static bool birth_changed(struct crab_store *store, u32 n)
 {
 	struct crab_dhead *head = head_at(nb_tree_of(store->engine), n);
 
-	return head && flip(&head->birth);
+	return head && corruption_flip(&head->birth);
 }
 
 static bool low_changed(struct crab_store *store, u32 n)
 {
 	struct crab_dhead *head = head_at(nb_tree_of(store->engine), n);
 
-	return head && flip(&head->low);
+	return head && corruption_flip(&head->low);
 }
 
 /* The fingerprint of the first record of a leaf, or NULL */

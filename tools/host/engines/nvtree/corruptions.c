@@ -60,12 +60,6 @@ static struct nv_dline *element_at(struct nv_tree *tree, u32 n, u32 *at)
 	return NULL;
 }
 
-static bool flip(__le64 *word)
-{
-	*word ^= cpu_to_le64(1ULL << 21);
-	return true;
-}
-
 static bool value_changed(struct crab_store *store, u32 n)
 {
 	struct nv_tree *tree = nv_tree_of(store->engine);
@@ -75,7 +69,7 @@ static bool value_changed(struct crab_store *store, u32 n)
 	do
 		line = element_at(tree, n++, &at);
 	while (line && le64_to_cpu(line->sign) >> at % NV_LINE_SLOTS & 1);
-	return line && flip(&line->slot[at % NV_LINE_SLOTS].value);
+	return line && corruption_flip(&line->slot[at % NV_LINE_SLOTS].value);
 }
 
 static bool key_changed(struct crab_store *store, u32 n)
@@ -83,7 +77,7 @@ static bool key_changed(struct crab_store *store, u32 n)
 	u32 at;
 	struct nv_dline *line = element_at(nv_tree_of(store->engine), n, &at);
 
-	return line && flip(&line->slot[at % NV_LINE_SLOTS].key);
+	return line && corruption_flip(&line->slot[at % NV_LINE_SLOTS].key);
 }
 
 static bool sign_changed(struct crab_store *store, u32 n)
@@ -112,7 +106,7 @@ static bool link_changed(struct crab_store *store, u32 n)
 	struct nv_tree *tree = nv_tree_of(store->engine);
 	struct crab_dhead *head = n ? head_at(tree, n - 1) : nv_list_head(tree->base.media);
 
-	return head && flip(&head->next);
+	return head && corruption_flip(&head->next);
 }
 
 static bool link_skips(struct crab_store *store, u32 n)
@@ -130,14 +124,14 @@ static bool birth_changed(struct crab_store *store, u32 n)
 {
 	struct crab_dhead *head = head_at(nv_tree_of(store->engine), n);
 
-	return head && flip(&head->birth);
+	return head && corruption_flip(&head->birth);
 }
 
 static bool low_changed(struct crab_store *store, u32 n)
 {
 	struct crab_dhead *head = head_at(nv_tree_of(store->engine), n);
 
-	return head && flip(&head->low);
+	return head && corruption_flip(&head->low);
 }
 
 /* The media holds the only copy of the entry's lowest key */
