@@ -13,8 +13,6 @@
 static inline unsigned long __ffs(unsigned long w)	{ return __builtin_ctzl(w); }
 static inline unsigned int __ffs64(u64 w)		{ return __builtin_ctzll(w); }
 static inline unsigned long __fls(unsigned long w)	{ return 63 - __builtin_clzl(w); }
-static inline unsigned long ffz(unsigned long w)	{ return __builtin_ctzl(~w); }
-static inline int fls(unsigned int w)			{ return w ? 32 - __builtin_clz(w) : 0; }
 static inline u64 rol64(u64 word, unsigned int shift)
 {
 	return word << (shift & 63) | word >> (-shift & 63);
@@ -26,9 +24,7 @@ static inline u64 ror64(u64 word, unsigned int shift)
 }
 
 static inline int fls64(u64 w)				{ return w ? 64 - __builtin_clzll(w) : 0; }
-static inline unsigned int hweight32(u32 w)		{ return __builtin_popcount(w); }
 static inline unsigned long hweight64(u64 w)		{ return __builtin_popcountll(w); }
-static inline unsigned long hweight_long(unsigned long w)	{ return __builtin_popcountl(w); }
 
 static inline bool test_bit(unsigned long n, const volatile unsigned long *p)
 {

@@ -58,8 +58,5 @@ static inline void list_del(struct list_head *item)
 #define list_for_each_entry(p, head, member) \
 	for (p = list_first_entry(head, __typeof__(*p), member); &p->member != (head); \
 	     p = list_next_entry(p, member))
-#define list_for_each_entry_safe(p, n, head, member) \
-	for (p = list_first_entry(head, __typeof__(*p), member), n = list_next_entry(p, member); \
-	     &p->member != (head); p = n, n = list_next_entry(n, member))
 
 #endif /* CRAB_SHIM_LINUX_LIST_H */

@@ -12,6 +12,5 @@
 #define DIV_ROUND_UP_ULL(n, d)	(((unsigned long long)(n) + (d) - 1) / (uint32_t)(d))
 #define round_up(x, y)		ALIGN(x, y)
 #define round_down(x, y)	ALIGN_DOWN(x, y)
-#define abs(x)			({ __typeof__(x) _x = (x); _x < 0 ? -_x : _x; })
 
 #endif /* CRAB_SHIM_LINUX_MATH_H */

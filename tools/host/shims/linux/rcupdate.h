@@ -157,8 +157,6 @@ static inline bool poll_state_synchronize_rcu(unsigned long cookie)
 
 #define kvfree_rcu(p, field)		kfree_rcu(p, field)
 #define rcu_dereference_raw(p)		smp_load_acquire(&(p))
-#define rcu_dereference(p) \
-	({ BUG_ON(!rcu_read_lock_held()); rcu_dereference_raw(p); })
 #define rcu_dereference_protected(p, c)	({ BUG_ON(!(c)); READ_ONCE(p); })
 #define rcu_access_pointer(p)		READ_ONCE(p)
 #define rcu_assign_pointer(p, v)	smp_store_release(&(p), v)
