@@ -20,7 +20,6 @@
 #define RECORDS		10000
 #define TRANSACTIONS	2000
 #define ROOM		(1 << 17)
-#define TABLES		16
 
 /* Inserts, searches, scans, deletes */
 static const u64 known[TPCC_MIXES][4] = {

@@ -35,11 +35,11 @@ static void cliff_attach(struct cliff *c, struct crab_store *store)
 	c->tree = crab_tree_of(store->engine);
 }
 
-static void cliff_begin(struct cliff *c, const char *layout, u64 leaves, u32 leaf_bytes)
+static void cliff_begin(struct cliff *c, const char *layout, u64 leaves)
 {
 	c->seed = 99;
-	c->media = media_create(CRAB_POOL_OFFSET + leaves * leaf_bytes);
-	cliff_attach(c, store_format_attach(&c->media, "crab", layout, leaf_bytes));
+	c->media = media_create(CRAB_POOL_OFFSET + leaves * LEAF_BYTES);
+	cliff_attach(c, store_format_attach(&c->media, "crab", layout, LEAF_BYTES));
 }
 
 static void cliff_end(struct cliff *c)
@@ -140,7 +140,7 @@ static u64 full_cost(u64 leaves)
 	u64 n, i, looked, splits;
 	struct cliff c;
 
-	cliff_begin(&c, "slotted", leaves, LEAF_BYTES);
+	cliff_begin(&c, "slotted", leaves);
 	n = fill(&c, keys);
 	for (i = n / 2; i; i--)
 		del(&c, keys[--n]);
@@ -178,7 +178,7 @@ static u64 far_begin(struct cliff *c, u64 leaves)
 	u32 slots = crab_leaf_slots(LEAF_BYTES);
 	u64 n, i;
 
-	cliff_begin(c, "slotted", leaves, LEAF_BYTES);
+	cliff_begin(c, "slotted", leaves);
 	for (n = 0; !put(c, n * FAR_STEP); n++)
 		;
 	for (i = n - n / 5; i < n; i++)
@@ -256,7 +256,7 @@ static void test_truth(const char *layout)
 	u64 above = 1ULL << 63, i, refused = 0;
 	struct cliff c;
 
-	cliff_begin(&c, layout, 400, LEAF_BYTES);
+	cliff_begin(&c, layout, 400);
 	for (i = 0; i < 30000; i++) {
 		if (!put(&c, random_key(&c)))
 			continue;
@@ -283,7 +283,7 @@ static void test_again(void)
 	u64 looked, refused = 0, i;
 	struct cliff c;
 
-	cliff_begin(&c, "slotted", 400, LEAF_BYTES);
+	cliff_begin(&c, "slotted", 400);
 	fill(&c, keys);
 	looked = c.tree->underfull.looked;
 	for (i = 0; i < 1000; i++)
@@ -302,7 +302,7 @@ static void test_watch(void)
 	u64 *keys = calloc(1000 * crab_leaf_slots(LEAF_BYTES), sizeof(*keys)), n, i;
 	struct cliff c;
 
-	cliff_begin(&c, "slotted", 1000, LEAF_BYTES);
+	cliff_begin(&c, "slotted", 1000);
 	n = fill(&c, keys);
 	tap_check(c.tree->watched, "a store is full, and deletes are not watched");
 	for (i = 0; i < 2000; i++)
@@ -324,7 +324,7 @@ static struct crab_leaf *notes_begin(struct cliff *c, const char *layout, const 
 	struct crab_leaf *leaf, *at;
 	u64 key = 0;
 
-	cliff_begin(c, layout, 200, LEAF_BYTES);
+	cliff_begin(c, layout, 200);
 	while (!put(c, key += FAR_STEP))
 		;
 	leaf = crab_leaf_find(c->tree, key / 2);
@@ -414,7 +414,7 @@ static void test_raw(void)
 	struct cliff c;
 	u64 i;
 
-	cliff_begin(&c, "slotted", 64, LEAF_BYTES);
+	cliff_begin(&c, "slotted", 64);
 	while (c.tree->pool.free > 4)
 		put(&c, random_key(&c));
 	while (c.tree->first->count < c.tree->slots)
@@ -452,7 +452,7 @@ static u64 border_begin(struct cliff *c, const char *layout, u64 *middle)
 {
 	u64 n, i;
 
-	cliff_begin(c, layout, 100, LEAF_BYTES);
+	cliff_begin(c, layout, 100);
 	n = 20 * c->tree->slots;
 	for (i = 0; i < n - n / 40; i++)
 		put(c, i * FAR_STEP);
@@ -509,7 +509,7 @@ static u64 thin_out(struct cliff *c, u64 records, bool kicked)
 {
 	u64 *keys = calloc(records, sizeof(*keys)), i;
 
-	cliff_begin(c, "slotted", records / 8, LEAF_BYTES);
+	cliff_begin(c, "slotted", records / 8);
 	for (i = 0; i < records; i++) {
 		put(c, keys[i] = random_key(c));
 		cliff_idle(c);

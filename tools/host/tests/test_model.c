@@ -289,13 +289,13 @@ static void run_reattach(struct run *run)
 	tap_check(!info.stats.repairs, "%llu repairs", info.stats.repairs);
 }
 
-static void run_mix(struct run *run, u32 ops)
+static void run_mix(struct run *run)
 {
 	static const u32 bias[] = { 14, 8, 3, 8 };
 	u32 i, phase;
 
 	for (phase = 0; phase < ARRAY_SIZE(bias); phase++) {
-		for (i = 0; i < ops / ARRAY_SIZE(bias); i++)
+		for (i = 0; i < OPS / ARRAY_SIZE(bias); i++)
 			run_step(run, bias[phase]);
 		model_compare(run->model, run->store);
 	}
@@ -378,7 +378,7 @@ static void run_phases(struct run *run, u32 rounds)
 	u32 i;
 
 	for (i = 0; i < rounds; i++) {
-		run_mix(run, OPS);
+		run_mix(run);
 		run_reattach(run);
 		run_fill(run, i % 2);
 		model_compare(run->model, run->store);
