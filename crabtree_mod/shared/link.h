@@ -137,6 +137,12 @@ static __always_inline bool crab_link_holds(const struct crab_media *media,
 	       crab_link_check(geo->store_id, offset, crab_load(media, &d->birth));
 }
 
+/* The header at the head of the list of leaves */
+static inline struct crab_dhead *crab_list_head(const struct crab_media *media)
+{
+	return (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
+}
+
 /**
  * crab_list_format() - end FORMAT: the head of a list of one leaf, which is leaf 0 with birth 1
  * @flow: the caller's flow, which has cleaned the leaf

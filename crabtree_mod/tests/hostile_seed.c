@@ -85,7 +85,7 @@ struct crab_dsuper *crab_hostile_super(struct crab_hostile *h, u32 copy)
 
 struct crab_dhead *crab_hostile_list(struct crab_hostile *h)
 {
-	return (struct crab_dhead *)(h->media.base + CRAB_HEAD_OFFSET);
+	return crab_list_head(&h->media);
 }
 
 struct crab_dleaf *crab_hostile_leaf(struct crab_hostile *h, u32 number)

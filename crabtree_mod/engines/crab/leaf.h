@@ -81,11 +81,6 @@ static inline struct crab_dleaf *crab_leaf_media(const struct crab_tree *tree, u
 				     crab_leaf_offset(&tree->base.geo, number));
 }
 
-static inline struct crab_dhead *crab_list_head(const struct crab_media *media)
-{
-	return (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
-}
-
 /**
  * crab_leaf_child() - the word for a leaf in the index
  * @tree: the tree

@@ -174,11 +174,6 @@ static inline struct nv_dleaf *nv_leaf_media(const struct nv_tree *tree, u64 lea
 				   crab_leaf_offset(&tree->base.geo, leaf));
 }
 
-static inline struct crab_dhead *nv_list_head(const struct crab_media *media)
-{
-	return (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
-}
-
 /**
  * nv_live() - live records of a leaf
  * @side: of the leaf

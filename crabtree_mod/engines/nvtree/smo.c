@@ -171,7 +171,7 @@ static struct crab_dhead *smo_before(struct nv_tree *tree, const struct nv_place
 	struct nv_place before;
 
 	if (!leaf->low)
-		return nv_list_head(tree->base.media);
+		return crab_list_head(tree->base.media);
 	crab_nv_find(tree, leaf->low - 1, &before);
 	return nv_is_quarantined(&before) ? NULL : &nv_leaf_media(tree, before.leaf)->head;
 }

@@ -125,7 +125,7 @@ void target_make(bool sorted, u64 seed)
 	target.geo.pool_offset = CRAB_POOL_OFFSET;
 	target.geo.leaf_bytes = TARGET_LEAF_BYTES;
 	target.geo.store_id = le32_to_cpu(target_super(0)->store_id);
-	word = le64_to_cpu(((struct crab_dhead *)(target.media.base + CRAB_HEAD_OFFSET))->next);
+	word = le64_to_cpu(crab_list_head(&target.media)->next);
 	for (i = 0; word & CRAB_LINK_MASK; word = le64_to_cpu(target_leaf(i++)->head.next))
 		target.order[i] = (word & CRAB_LINK_MASK) - 1;
 	target.leaves = i;

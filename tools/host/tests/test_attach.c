@@ -439,7 +439,7 @@ static void birth_forge(struct crab_media *media, const struct crab_geometry *ge
 /* The last leaf of the list gets another birth */
 static void birth_raise(struct crab_media *media, const struct crab_geometry *geo, u64 birth)
 {
-	struct crab_dhead *before = (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
+	struct crab_dhead *before = crab_list_head(media);
 	struct crab_flow flow = { .media = media };
 	struct crab_head head;
 	u64 leaf;

@@ -371,7 +371,7 @@ static void sorted_good_cases(u64 seed)
 
 static void head_cases(void)
 {
-	struct crab_dhead *head = (struct crab_dhead *)(target.media.base + CRAB_HEAD_OFFSET);
+	struct crab_dhead *head = crab_list_head(&target.media);
 	u32 home[TARGET_KEYS];
 
 	homes(home);

@@ -104,7 +104,7 @@ static bool count_changed(struct crab_store *store, u32 n)
 static bool link_changed(struct crab_store *store, u32 n)
 {
 	struct nv_tree *tree = nv_tree_of(store->engine);
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : nv_list_head(tree->base.media);
+	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
 
 	return head && corruption_flip(&head->next);
 }
@@ -112,7 +112,7 @@ static bool link_changed(struct crab_store *store, u32 n)
 static bool link_skips(struct crab_store *store, u32 n)
 {
 	struct nv_tree *tree = nv_tree_of(store->engine);
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : nv_list_head(tree->base.media);
+	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
 	struct crab_dhead *over = head_at(tree, n);
 
 	if (over)
