@@ -31,6 +31,9 @@ int crab_pool_init(struct crab_pool *pool, u64 leaves)
 {
 	const u64 words = BITS_TO_LONGS(leaves);
 
+	*pool = (struct crab_pool){
+		.leaves = leaves, .free = leaves, .run = leaves, .later_end = &pool->later,
+	};
 	if (leaves > LONG_MAX)
 		return -ENOMEM;
 	pool->used = kvcalloc(words, sizeof(long),
@@ -44,21 +47,6 @@ int crab_pool_init(struct crab_pool *pool, u64 leaves)
 	}
 	crab_numset_fill(&pool->room, words);
 	spin_lock_init(&pool->lock);
-	pool->leaves = leaves;
-	pool->free = leaves;
-	pool->cursor = 0;
-	pool->freed = 0;
-	pool->stocked = 0;
-	pool->raw = 0;
-	pool->spoilt = 0;
-	pool->bad = NULL;
-	pool->lent = 0;
-	pool->run = leaves;
-	pool->later = NULL;
-	pool->later_end = &pool->later;
-	pool->waiting = 0;
-	pool->settled = 0;
-	pool->closed = false;
 	return 0;
 }
 
