@@ -266,11 +266,12 @@ static bool shortcut_renew(struct crab_index *index)
 }
 
 /* Frees some chunks of a table that has no readers, and then the table; true: it is gone */
-static bool shortcut_free(struct crab_index *index, struct crab_shortcuts *table, u32 most)
+static bool shortcut_free(struct crab_index *index, struct crab_shortcuts *table)
 {
 	struct crab_shortcut *chunk;
+	u32 i;
 
-	while (most-- && table->filled) {
+	for (i = 0; i < SHORTCUT_FREED && table->filled; i++) {
 		chunk = table->chunks[--table->filled];
 		if (chunk)
 			shortcut_account(index, -(long)SHORTCUT_CHUNK_BYTES);
@@ -288,7 +289,7 @@ bool crab_shortcut_step(struct crab_index *index)
 	struct crab_shortcuts *table = index->shortcuts;
 
 	if (index->before && poll_state_synchronize_rcu(index->cookie) &&
-	    shortcut_free(index, index->before, SHORTCUT_FREED))
+	    shortcut_free(index, index->before))
 		index->before = NULL;
 	if (shortcut_is_due(index))
 		return shortcut_renew(index);
@@ -310,7 +311,7 @@ void crab_shortcut_build(struct crab_index *index)
 
 static void shortcut_free_all(struct crab_index *index, struct crab_shortcuts *table)
 {
-	while (table && !shortcut_free(index, table, SHORTCUT_FREED))
+	while (table && !shortcut_free(index, table))
 		cond_resched();
 }
 
