@@ -134,7 +134,7 @@ u64 crab_nb_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 	return key;
 }
 
-static bool leaf_quarantine(struct nb_tree *tree, struct nb_leaf *leaf)
+static bool leaf_quarantine(struct nb_leaf *leaf)
 {
 	bool was;
 
@@ -161,7 +161,7 @@ u64 crab_nb_quarantine(struct crab_engine *engine, u64 from, u64 to)
 		offset = crab_leaf_offset(&engine->geo, leaf->number);
 		if (leaf->number != NB_NOWHERE && offset < to &&
 		    offset + engine->geo.leaf_bytes > from)
-			hit += leaf_quarantine(tree, leaf);
+			hit += leaf_quarantine(leaf);
 	}
 	tree->quarantined += hit;
 	mutex_unlock(&tree->smo_lock);

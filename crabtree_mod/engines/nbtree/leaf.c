@@ -187,7 +187,7 @@ const char *crab_nb_leaf_open(struct nb_tree *tree, struct nb_leaf *leaf)
 	for (slot = 0; slot < tree->room && !fault; slot++)
 		fault = slot_open(tree, leaf, slot, &seen);
 	if (!fault)
-		tree->records += nb_live(leaf);
+		tree->records += hweight64(leaf->live);
 	return fault;
 }
 

@@ -14,17 +14,6 @@
 #define NB_SLOT_NONE	(~0U)
 
 /**
- * nb_live() - live records of a leaf
- * @leaf: the leaf
- * Context: readable.
- * Return: their number.
- */
-static inline u32 nb_live(const struct nb_leaf *leaf)
-{
-	return hweight64(READ_ONCE(leaf->live));
-}
-
-/**
  * crab_nb_leaf_find() - find the slot of a key
  * @tree: the tree
  * @leaf: the leaf
