@@ -279,7 +279,8 @@ static void word_reach(struct crab_shadow_image *now, u32 word, u32 cpu, u32 bef
 		word_pop(now, word);
 }
 
-void crab_shadow_reach(struct crab_shadow *shadow, u32 cpu, u32 before)
+/* Completes the stores of a CPU before epoch @before, as far as the caches persist: model E */
+static void shadow_reach(struct crab_shadow *shadow, u32 cpu, u32 before)
 {
 	struct crab_shadow_image *now = shadow->now;
 	u32 i, word;
@@ -296,7 +297,7 @@ void crab_shadow_observe(struct crab_shadow *shadow, u32 word)
 	u32 cpu = last->cpu, epoch = last->epoch;
 	bool pair = last->pair;
 
-	crab_shadow_reach(shadow, cpu, epoch);
+	shadow_reach(shadow, cpu, epoch);
 	word_reach(shadow->now, word, cpu, epoch + 1);
 	if (pair)		/* one event: the other word, too */
 		word_reach(shadow->now, word ^ 1, cpu, epoch + 1);
@@ -323,7 +324,7 @@ void crab_shadow_fence(struct crab_media *media, enum crab_point point)
 	if (shadow->fault == CRAB_SHADOW_FENCE_LOST && shadow_loses(shadow, point, 0))
 		return;
 	if (shadow->model == CRAB_SHADOW_MODEL_CACHE)
-		crab_shadow_reach(shadow, shadow->cpu, U32_MAX);
+		shadow_reach(shadow, shadow->cpu, U32_MAX);
 	for (i = 0; i < now->lines; i++) {
 		if (now->line[i].cpu == shadow->cpu)
 			line_complete(now, &now->line[i], shadow_loses(shadow, point, nth++));

@@ -120,15 +120,6 @@ static inline u32 epoch_now(const struct crab_shadow *shadow)
 }
 
 /**
- * crab_shadow_reach() - complete the stores of a CPU, as far as the caches persist
- * @shadow: the shadow, under model E
- * @cpu: the CPU
- * @before: the first epoch that is not complete
- * Context: any.
- */
-void crab_shadow_reach(struct crab_shadow *shadow, u32 cpu, u32 before);
-
-/**
  * crab_shadow_observe() - another CPU than that which stored a word loads it
  * @shadow: the shadow, under model E
  * @word: the word

@@ -32,9 +32,6 @@ void kapi_names(struct crabtree *tree);
 /* The store is read-only, with the records of "store fill" */
 void kapi_readonly(struct crabtree *tree);
 
-/* All calls on a tree, but open and close, return an error. Nothing is written by them */
-void kapi_all_refused(struct crabtree *tree, int err);
-
 /* The store is to go: from here on it is watched, until kapi_goes_end() */
 void kapi_goes(struct crabtree *tree);
 void kapi_goes_end(struct crabtree *tree);

@@ -66,7 +66,8 @@ static void refused_commits(struct crabtree *tree, int err)
 	EXPECT(value.status, 99);
 }
 
-void kapi_all_refused(struct crabtree *tree, int err)
+/* All calls on a tree, but open and close, return an error. Nothing is written by them */
+static void refused_all(struct crabtree *tree, int err)
 {
 	u32 word = 1;
 
@@ -122,7 +123,7 @@ static int refused_reboot(struct notifier_block *nb, unsigned long event, void *
 static int refused_reboot_after(struct notifier_block *nb, unsigned long event, void *data)
 {
 	EXPECT(refused_going, 1);
-	kapi_all_refused(refused_tree, -ESHUTDOWN);
+	refused_all(refused_tree, -ESHUTDOWN);
 	return NOTIFY_DONE;
 }
 
@@ -149,5 +150,5 @@ void kapi_goes_end(struct crabtree *tree)
 	unregister_pm_notifier(&refused_sleep_nb);
 	EXPECT(crabtree_unregister_notifier(&refused_nb), 0);
 	EXPECT(refused_going, 1);
-	kapi_all_refused(tree, kapi_error);
+	refused_all(tree, kapi_error);
 }

@@ -293,7 +293,8 @@ void subject_act(const struct subject *subject, struct actor *actor, bool grow)
 
 /* The leaves, for the checks of the actors */
 
-bool subject_is_roomy(const struct subject *subject)
+/* Does the pool always have leaves for a split? */
+static bool is_roomy(const struct subject *subject)
 {
 	/* All leaves except the first and the last have a record; a split needs the free ones */
 	return subject->leaves >= subject->keys + 2 + CRAB_SMO_FRESH + CRAB_POOL_RESERVE;
@@ -362,7 +363,7 @@ struct actor_store subject_calls(const struct subject *subject, struct crab_stor
 		.arg = store,
 	};
 
-	if (subject_is_roomy(subject))
+	if (is_roomy(subject))
 		calls.full = call_full_never;
 	if (subject->single) {
 		calls.shape = call_shape_single;

@@ -85,14 +85,6 @@ struct crab_store *subject_attach(const struct subject *subject, struct crab_med
 				  struct crab_attach_report *report);
 
 /**
- * subject_is_roomy() - test whether the pool always has leaves for a split
- * @subject: the subject
- *
- * Return: true if no operation of the actors can run out of leaves.
- */
-bool subject_is_roomy(const struct subject *subject);
-
-/**
  * subject_act() - do one random operation of a kind that the subject is for
  * @subject: the subject
  * @actor: the actor
