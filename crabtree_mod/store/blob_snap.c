@@ -66,51 +66,69 @@ int crab_snap_list(struct crab_store *store, struct crab_snap *snap, struct crab
 	return snap_result(snap, n);
 }
 
-/* 0 if it is the blob of the name, else -ENOENT. -EUCLEAN: it cannot be read, so it may be */
-static int name_compare(const struct crab_blobs *blobs, u64 word, const char *name,
-			u32 name_bytes, struct crab_blob_read *get)
-{
-	int err = crab_blob_load_name(blobs, word, get);
+/**
+ * struct search - a search for the blob that a name had in a snapshot
+ * @store: the store
+ * @snap: the snapshot
+ * @name: the name
+ * @name_bytes: its length
+ * @get: out: its key, and the header of its blob
+ * @word: out: the word that names the blob
+ */
+struct search {
+	struct crab_store *store;
+	struct crab_snap *snap;
+	const char *name;
+	u32 name_bytes;
+	struct crab_blob_read *get;
+	u64 word;
+};
 
+/* 0 if it is the blob of the name, else -ENOENT. -EUCLEAN: it cannot be read, so it may be */
+static int name_compare(struct search *search, u64 word)
+{
+	struct crab_blob_read *get = search->get;
+	int err = crab_blob_load_name(search->store->blobs, word, get);
+
+	search->word = word;
 	if (err)
 		return err;
-	return get->name_bytes == name_bytes && !memcmp(get->name, name, name_bytes) ? 0 : -ENOENT;
+	return get->name_bytes == search->name_bytes &&
+	       !memcmp(get->name, search->name, search->name_bytes) ? 0 : -ENOENT;
 }
 
 /* word_find() under one key; CRAB_KEY_EMPTY: none */
-static int word_at(struct crab_store *store, struct crab_snap *snap, u64 key, const char *name,
-		   u32 name_bytes, struct crab_blob_read *get, u64 *word)
+static int word_at(struct search *search, u64 key)
 {
+	u64 word;
 	int err;
 
 	if (key == CRAB_KEY_EMPTY)
 		return -ENOENT;
-	get->key = key;
-	err = crab_snap_search(store, snap, key, word);
-	return err ?: name_compare(store->blobs, *word, name, name_bytes, get);
+	search->get->key = key;
+	err = crab_snap_search(search->store, search->snap, key, &word);
+	return err ?: name_compare(search, word);
 }
 
 /* word_find() among all keys that the name can have */
-static int word_search(struct crab_store *store, struct crab_snap *snap, const char *name,
-		       u32 name_bytes, struct crab_blob_read *get, u64 *word)
+static int word_search(struct search *search)
 {
-	u64 key = crab_name_key(name, name_bytes), last = key | U32_MAX;
+	u64 key = crab_name_key(search->name, search->name_bytes), last = key | U32_MAX;
 	struct crab_record record = { };
 	int err = 0, result = -ENOENT;
 
 	while (!err && record.key != last && key != CRAB_KEY_EMPTY) {
-		err = crab_snap_seek(store, snap, key, CRAB_SEEK_GE, &record);
+		err = crab_snap_seek(search->store, search->snap, key, CRAB_SEEK_GE, &record);
 		if (err || record.key > last)
 			break;
-		get->key = record.key;
-		*word = record.value;
-		err = name_compare(store->blobs, *word, name, name_bytes, get);
+		search->get->key = record.key;
+		err = name_compare(search, record.value);
 		if (!err)
 			return 0;
 		if (err != -ENOENT)
 			result = err;
 		key = record.key + 1;
-		err = crab_store_pause(store);
+		err = crab_store_pause(search->store);
 	}
 	return err && err != -ENOENT ? err : result;
 }
@@ -142,27 +160,28 @@ static struct keys keys_of(struct crab_blobs *blobs, const char *name, u32 name_
 	return keys;
 }
 
-/* The word that a name had; @get: out: its key, and the header of its blob */
-static int word_find(struct crab_store *store, struct crab_snap *snap, const char *name,
-		     u32 name_bytes, struct crab_blob_read *get, u64 *word)
+/* The word that a name had */
+static int word_find(struct search *search)
 {
-	const struct keys keys = keys_of(store->blobs, name, name_bytes);
-	int err = word_at(store, snap, keys.now, name, name_bytes, get, word), before;
+	struct crab_blobs *blobs = search->store->blobs;
+	const struct keys keys = keys_of(blobs, search->name, search->name_bytes);
+	int err = word_at(search, keys.now), before;
 
 	if (err != -ENOENT && err != -EUCLEAN)
 		return err;
-	before = keys.several ? word_search(store, snap, name, name_bytes, get, word) :
-		 word_at(store, snap, keys.erased, name, name_bytes, get, word);
+	before = keys.several ? word_search(search) : word_at(search, keys.erased);
 	if (before != -ENOENT)
 		return before;
-	return store->blobs->unnamed ? -EUCLEAN : err;
+	return blobs->unnamed ? -EUCLEAN : err;
 }
 
 int crab_snap_named_get(struct crab_store *store, struct crab_snap *snap, const char *name,
 			u32 name_bytes, struct crab_blob_read *get)
 {
+	struct search search = {
+		.store = store, .snap = snap, .name = name, .name_bytes = name_bytes, .get = get,
+	};
 	char text[CRAB_NAME_MAX];
-	u64 word;
 	int err;
 
 	if (!crab_store_has_names(store))
@@ -170,9 +189,9 @@ int crab_snap_named_get(struct crab_store *store, struct crab_snap *snap, const 
 	if (!name_bytes || name_bytes > CRAB_NAME_MAX)
 		return -EINVAL;
 	get->name = text;
-	err = word_find(store, snap, name, name_bytes, get, &word);
+	err = word_find(&search);
 	if (!err)
-		err = crab_blob_load(store->blobs, word, get);
+		err = crab_blob_load(store->blobs, search.word, get);
 	get->name = NULL;
 	return snap_result(snap, err);
 }
@@ -208,14 +227,17 @@ int crab_snap_named_next(struct crab_store *store, struct crab_snap *snap,
 {
 	char text[CRAB_NAME_MAX];
 	struct crab_blob_read get;
-	u64 word;
+	struct search search = {
+		.store = store, .snap = snap, .name = entry->text, .get = &get,
+	};
 	int err;
 
 	if (!crab_store_has_names(store))
 		return -EOPNOTSUPP;
 	while (next_candidate(store->blobs, cursor, entry)) {
 		get = (struct crab_blob_read){ .name = text };
-		err = word_find(store, snap, entry->text, entry->name_bytes, &get, &word);
+		search.name_bytes = entry->name_bytes;
+		err = word_find(&search);
 		if (!err || err == -EUCLEAN) {
 			entry_fill(&get, err, entry);
 			return snap_result(snap, 0) ?: 1;
