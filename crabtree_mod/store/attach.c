@@ -174,7 +174,6 @@ static int attach_write(struct crab_store *store)
 static int attach_features(struct crab_store *store)
 {
 	u64 features = store->super.feature_incompat;
-
 	int err = 0;
 
 	if (features & CRAB_INCOMPAT_COMMITS)
