@@ -101,9 +101,8 @@ int crab_ioctl_erase(struct crab_device *device, const struct crabtree_erase *er
 		return PTR_ERR(name);
 	store = crab_device_get_store(device);
 	err = PTR_ERR_OR_ZERO(store);
-	if (!err) {
+	if (!err)
 		err = crab_device_end_call(device, crab_verbs_erase(store, erase, name));
-	}
 	kvfree(name);
 	return err;
 }

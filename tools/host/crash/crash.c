@@ -479,7 +479,7 @@ bool crash_begin(struct crash *c, const struct crash_setup *setup, u32 leaves, u
 	memset(c, 0, sizeof(*c));
 	c->setup = *setup;
 	c->setup.keys = setup->keys ?: CRASH_KEYS_DEFAULT;
-	crab_host_log = NULL;	/* the oracle reports what matters of it */
+	crab_host_log = NULL;	/* the oracle reports its relevant lines */
 	c->seed = seed;
 	c->format_every = 128;
 	crab_tiny_slots = setup->slots;

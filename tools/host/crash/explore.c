@@ -371,7 +371,7 @@ bool explore_begin(struct explore *x, const struct space *space)
 	x->space = space;
 	x->limit = U32_MAX;
 	x->points = crab_crash_points_alloc(EXPLORE_POINTS, true);
-	crab_host_log = NULL;	/* the oracle reports what matters of it */
+	crab_host_log = NULL;	/* the oracle reports its relevant lines */
 	crab_tiny_slots = space->slots;
 	crab_host_seed(EXPLORE_SEED);
 	explore_keys(x);
