@@ -268,6 +268,18 @@ u32 leaf_bytes_of(const char *engine, const char *layout)
 	return clamp(512U, found->leaf_min, found->leaf_max);
 }
 
+struct crab_store *store_make(struct crab_media *media, const struct crab_format_options *options)
+{
+	char reason[CRAB_REASON_LEN];
+	int err = crab_store_format(media, options, reason);
+
+	if (err) {
+		printf("Bail out! format: %d %s\n", err, reason);
+		exit(2);
+	}
+	return store_attach(media);
+}
+
 struct crab_store *store_format_attach(struct crab_media *media, const char *engine,
 				       const char *layout, u32 leaf_bytes)
 {
@@ -275,12 +287,6 @@ struct crab_store *store_format_attach(struct crab_media *media, const char *eng
 		.force = true, .leaf_bytes = leaf_bytes, .engine = engine, .layout = layout,
 		.label = "test",
 	};
-	char reason[CRAB_REASON_LEN];
-	int err = crab_store_format(media, &options, reason);
 
-	if (err) {
-		printf("Bail out! format: %d %s\n", err, reason);
-		exit(2);
-	}
-	return store_attach(media);
+	return store_make(media, &options);
 }

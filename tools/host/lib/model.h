@@ -111,7 +111,16 @@ void media_destroy(struct crab_media *media);
 u32 leaf_bytes_of(const char *engine, const char *layout);
 
 /**
- * store_format_attach() - format a region and attach the store
+ * store_make() - format a region and attach the store
+ * @media: the region
+ * @options: of FORMAT
+ *
+ * Return: the store; an error ends the program.
+ */
+struct crab_store *store_make(struct crab_media *media, const struct crab_format_options *options);
+
+/**
+ * store_format_attach() - store_make() for an engine
  * @media: the region
  * @engine: name of the engine
  * @layout: name of the layout
@@ -121,6 +130,7 @@ u32 leaf_bytes_of(const char *engine, const char *layout);
  */
 struct crab_store *store_format_attach(struct crab_media *media, const char *engine,
 				       const char *layout, u32 leaf_bytes);
+
 /**
  * store_attach() - attach a store
  * @media: the region

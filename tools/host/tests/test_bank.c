@@ -8,7 +8,6 @@
  */
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -213,15 +212,10 @@ static void bank_open(struct crab_media *media, const char *engine)
 	};
 	static char name[ACCOUNTS][NAME];
 	static u64 value[ACCOUNTS][1];
-	char reason[CRAB_REASON_LEN];
 	u32 i;
 
 	*media = media_create(2 * CRAB_POOL_OFFSET + 256 * 512);
-	if (crab_store_format(media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	store = store_attach(media);
+	store = store_make(media, &options);
 	first.commit.n = ACCOUNTS;
 	for (i = 0; i < ACCOUNTS; i++) {
 		first.commit.ops[i].verb = CRAB_VERB_INSERT;

@@ -83,16 +83,11 @@ static void run_format(struct run *r, const char *engine, const char *layout, u3
 	};
 	/* Nodes take as much of the region as leaves of one line */
 	u32 nodes = options.leaf_bytes == CRAB_LINE ? leaves * 512 : 0;
-	char reason[CRAB_REASON_LEN];
 
 	memset(r, 0, sizeof(*r));
 	r->media = media_create(CRAB_POOL_OFFSET + leaves * 512 + nodes);
 	r->seed = 7;
-	if (crab_store_format(&r->media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	r->store = store_attach(&r->media);
+	r->store = store_make(&r->media, &options);
 }
 
 static void run_end(struct run *r)

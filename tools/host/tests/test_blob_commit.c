@@ -80,7 +80,6 @@ static void run_format(struct run *r, const char *engine, const char *layout, bo
 		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
 		.label = "values", .blobs = true, .names = names, .commits = true,
 	};
-	char reason[CRAB_REASON_LEN];
 	u32 i;
 
 	memset(r, 0, sizeof(*r));
@@ -89,11 +88,7 @@ static void run_format(struct run *r, const char *engine, const char *layout, bo
 	r->names = names;
 	for (i = 0; i < KEYS; i++)
 		memcpy(r->name[i], (char [NAME]){ 'v', 'a' + i / 10, '0' + i % 10 }, NAME);
-	if (crab_store_format(&r->media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	r->store = store_attach(&r->media);
+	r->store = store_make(&r->media, &options);
 }
 
 static void run_end(struct run *r)

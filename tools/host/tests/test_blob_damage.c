@@ -46,14 +46,9 @@ static void begin(const char *engine, const char *layout, bool names)
 		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
 		.label = "damage", .names = names, .blobs = true, .commits = true,
 	};
-	char reason[CRAB_REASON_LEN];
 
 	media = media_create(CRAB_POOL_OFFSET + 2 * LEAVES * 512);
-	if (crab_store_format(&media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	store = store_attach(&media);
+	store = store_make(&media, &options);
 }
 
 static void end(void)

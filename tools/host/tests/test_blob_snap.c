@@ -308,15 +308,10 @@ static void world_format(struct world *w, const char *engine, const char *layout
 		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
 		.label = "", .blobs = !named, .names = named,
 	};
-	char reason[CRAB_REASON_LEN];
 
 	*w = (struct world){ .named = named };
 	w->media = media_create(CRAB_POOL_OFFSET + leaves * 512);
-	if (crab_store_format(&w->media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	w->store = store_attach(&w->media);
+	w->store = store_make(&w->media, &options);
 }
 
 static void world_watch(struct world *w)

@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -218,14 +217,9 @@ static struct crab_store *format(struct crab_media *media, const char *engine, b
 		.leaf_bytes = 512, .engine = engine, .layout = "", .label = "", .blobs = true,
 		.names = names,
 	};
-	char reason[CRAB_REASON_LEN];
 
 	*media = media_create(2 * CRAB_POOL_OFFSET + 128 * 512);
-	if (crab_store_format(media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	return store_attach(media);
+	return store_make(media, &options);
 }
 
 /* With many keys slabs become sparse, and are emptied */

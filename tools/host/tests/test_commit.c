@@ -5,8 +5,6 @@
  * power cut could leave, in stores attached read-only and writable; lists that were damaged or
  * forged; lines and fences.
  */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -56,15 +54,10 @@ static void run_format(struct run *r, const char *engine, const char *layout, u3
 		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
 		.label = "commits", .commits = true,
 	};
-	char reason[CRAB_REASON_LEN];
 
 	*r = (struct run){ .seed = 7, .media = media_create((u64)leaves * 2048) };
 	r->model = model_create(KEYS, MODEL_UNIFORM, 3);
-	if (crab_store_format(&r->media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	r->store = store_attach(&r->media);
+	r->store = store_make(&r->media, &options);
 }
 
 static void run_end(struct run *r)

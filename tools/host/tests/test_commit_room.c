@@ -3,7 +3,6 @@
  * This file tests stores of commits, with every engine, that are full: a commit is refused before its
  * list is written, or all of it is done.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/err.h>
@@ -39,14 +38,9 @@ static struct crab_store *make(struct crab_media *media, const char *engine, con
 		.leaf_bytes = leaf_bytes, .engine = engine, .layout = layout, .label = "room",
 		.commits = true,
 	};
-	char reason[CRAB_REASON_LEN];
 
 	*media = media_create(bytes);
-	if (crab_store_format(media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	return store_attach(media);
+	return store_make(media, &options);
 }
 
 static void unmake(struct crab_store *store, struct crab_media *media)

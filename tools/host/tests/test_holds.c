@@ -6,7 +6,6 @@
  *
  *   test_holds [KEYS]
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/bitops.h>
@@ -119,14 +118,9 @@ static struct crab_store *names_begin(struct crab_media *media, u64 n)
 	struct crab_format_options options = {
 		.engine = "crab", .layout = "", .leaf_bytes = 512, .label = "", .names = true,
 	};
-	char reason[CRAB_REASON_LEN];
 
 	*media = media_create(CRAB_POOL_OFFSET * 2 + n * 512);
-	if (crab_store_format(media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	return store_attach(media);
+	return store_make(media, &options);
 }
 
 static void names_put(struct crab_store *store, u64 from, u64 to)

@@ -87,14 +87,9 @@ static void begin(const char *engine, const char *layout)
 		.leaf_bytes = leaf_bytes, .engine = engine, .layout = layout, .label = "",
 		.blobs = true, .commits = true,
 	};
-	char reason[CRAB_REASON_LEN];
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * leaf_bytes);
-	if (crab_store_format(&media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	store = store_attach(&media);
+	store = store_make(&media, &options);
 	for (keys = 0; !put(keys); keys++)
 		;
 	tap_check(keys > 5, "%llu keys", keys);

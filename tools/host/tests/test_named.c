@@ -93,17 +93,12 @@ static void run_format(struct run *r, const char *engine, const char *layout)
 		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
 		.label = "names", .names = true,
 	};
-	char reason[CRAB_REASON_LEN];
 
 	memset(r, 0, sizeof(*r));
 	r->media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
 	r->seed = 11;
 	names_make(r);
-	if (crab_store_format(&r->media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	r->store = store_attach(&r->media);
+	r->store = store_make(&r->media, &options);
 }
 
 static void run_end(struct run *r)

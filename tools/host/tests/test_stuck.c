@@ -3,8 +3,6 @@
  * This file tests a commit whose writes find no memory, however often they are repeated, once its list
  * is durable: it returns 0, readers see its writes, and the next attach does them.
  */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include <linux/err.h>
 #include <linux/kernel.h>
@@ -44,14 +42,9 @@ static struct crab_store *make(struct crab_media *media)
 		.leaf_bytes = 512, .engine = "crab", .layout = "slotted", .label = "stuck",
 		.commits = true,
 	};
-	char reason[CRAB_REASON_LEN];
 
 	*media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	if (crab_store_format(media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
-	return store_attach(media);
+	return store_make(media, &options);
 }
 
 static void expect(struct crab_store *store, u64 key, int err, u64 value, const char *when)
