@@ -26,7 +26,6 @@
 
 #include "blob_priv.h"
 #include "commit_priv.h"
-#include "gate.h"
 #include "snap.h"
 #include "store_priv.h"
 #include "watch.h"

@@ -20,7 +20,6 @@
 
 #include "commit_priv.h"
 #include "media/badmem.h"
-#include "shared/pool.h"
 #include "store_priv.h"
 
 #define ATTACH_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)

@@ -12,7 +12,6 @@
 #include <linux/random.h>
 
 #include "badmedia.h"
-#include "model.h"
 #include "tap.h"
 
 #define KNOWN	(BAD_SIZE - 2 * BAD_PAGE)	/* a free page that failed before */

@@ -14,7 +14,6 @@
 #include "badmedia.h"
 #include "engines/crab/format.h"
 #include "engines/fastfair/tree.h"
-#include "model.h"
 #include "tap.h"
 
 static const struct subject {

@@ -12,7 +12,6 @@
 #include <linux/string.h>
 
 #include "badmedia.h"
-#include "model.h"
 #include "store/blob_priv.h"
 #include "tap.h"
 

@@ -10,8 +10,6 @@
 #include <linux/random.h>
 
 #include "badmedia.h"
-#include "model.h"
-#include "store/gate.h"
 #include "store/snap.h"
 #include "tap.h"
 

@@ -17,7 +17,6 @@
 #include "model.h"
 #include "store/blob_snap.h"
 #include "store/commit_priv.h"
-#include "store/gate.h"
 #include "store/named_priv.h"
 #include "store/store_priv.h"
 #include "store/watch.h"

@@ -13,7 +13,6 @@
 
 #include "model.h"
 #include "store/commit_priv.h"
-#include "store/gate.h"
 #include "store/snap.h"
 #include "store/store_priv.h"
 #include "store/watch.h"

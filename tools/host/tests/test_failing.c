@@ -15,7 +15,6 @@
 
 #include "model.h"
 #include "shadow/shadow.h"
-#include "shared/pool.h"
 #include "store/store_priv.h"
 #include "tap.h"
 #include "tasks.h"

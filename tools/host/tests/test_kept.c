@@ -15,7 +15,6 @@
 #include "model.h"
 #include "shared/pool.h"
 #include "store/blob_commit.h"
-#include "store/gate.h"
 #include "store/snap.h"
 #include "store/store_priv.h"
 #include "tap.h"

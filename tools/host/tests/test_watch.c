@@ -11,7 +11,6 @@
 #include <linux/string.h>
 
 #include "model.h"
-#include "store/gate.h"
 #include "store/store_priv.h"
 #include "store/watch.h"
 #include "tap.h"
