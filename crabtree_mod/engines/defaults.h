@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares operations that an engine may name in its table instead of its own, and
- * helpers for attach and check. A small engine needs few operations beyond these.
+ * helpers for attach, check and long walks. A small engine needs few operations beyond these.
  *
  * No lock: a default calls other operations of the engine, which take theirs.
  */
