@@ -145,8 +145,10 @@ void crab_engine_check_pool(const struct crab_engine *engine, struct crab_check_
 void crab_engine_check_bad(const struct crab_engine *engine, struct crab_check_report *report,
 			   u64 leaf)
 {
-	if (engine->damage.count)
-		crab_damage_note(&report->damage, engine->damage.offset, "%s", engine->damage.what);
+	const struct crab_damage *damage = engine->damage.count ? &engine->damage : &engine->found;
+
+	if (crab_damage_is_published(damage))
+		crab_damage_note(&report->damage, damage->offset, "%s", damage->what);
 	else
 		crab_damage_note(&report->damage, crab_leaf_offset(&engine->geo, leaf),
 				 "leaf %llu: uncorrectable memory", (unsigned long long)leaf);

@@ -189,7 +189,8 @@ void crab_engine_check_pool(const struct crab_engine *engine, struct crab_check_
 /**
  * crab_engine_check_bad() - for check: notes why a leaf is quarantined
  * @engine: the engine
- * @report: notes the first damage that attach found; or else the leaf, whose memory failed since
+ * @report: notes the first damage that attach or, without any, an operation has found; or else the
+ *	leaf, whose memory failed since
  * @leaf: number of the leaf
  * Context: any.
  */

@@ -85,28 +85,13 @@ static void check_elements(const struct nv_check *c, const struct nv_place *leaf
 	c->report->records += live;
 }
 
-/* Notes the first damage that attach or a read found; or the leaf, whose memory failed since */
-static void check_quarantined(const struct nv_check *c, const struct nv_place *leaf)
-{
-	const struct crab_damage *damage = &c->tree->base.damage;
-
-	if (!damage->count)
-		damage = &c->tree->base.found;
-	if (crab_damage_is_published(damage))
-		crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
-	else
-		crab_damage_note(&c->report->damage,
-				 crab_leaf_offset(&c->tree->base.geo, leaf->leaf),
-				 "leaf %llu: uncorrectable memory", (unsigned long long)leaf->leaf);
-}
-
 /* One leaf; the structure is held */
 static void check_leaf(const struct nv_check *c, const struct nv_place *leaf)
 {
 	u64 offset;
 
 	if (nv_is_quarantined(leaf)) {
-		check_quarantined(c, leaf);
+		crab_engine_check_bad(&c->tree->base, c->report, leaf->leaf);
 		return;
 	}
 	offset = crab_leaf_offset(&c->tree->base.geo, leaf->leaf);

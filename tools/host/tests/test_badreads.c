@@ -343,6 +343,7 @@ static u32 count_all(bool back, u32 *errors)
 /* A key turns into one of another leaf: a scan passes its leaf with one error, as all reads do */
 static void test_misplaced(const char *const *subject)
 {
+	struct crab_check_report check;
 	struct crab_attach_report report;
 	u32 all, left, errors;
 	u64 deleted = 0, value;
@@ -359,6 +360,8 @@ static void test_misplaced(const char *const *subject)
 	tap_ok(errors == 1 && left + deleted < all && left + deleted + 64 > all &&
 	       crab_store_is_readonly(store), "badmem: %s: a key out of place: %u errors, %u of %u left",
 	       subject[1], errors, left, all);
+	tap_check(!crab_store_check(store, &check) && check.damage.count &&
+		  !strstr(check.damage.what, "uncorrectable"), "CHECK: %s", check.damage.what);
 	crab_store_detach(store);
 	badmedia_end();
 }
