@@ -6,7 +6,10 @@
  * Searches decide which records can be read. A scan or a seek passes none of them without an error,
  * nor a key for which the search returns one; scans ascend or descend strictly, and end. Writes lose
  * no record that a search finds; CHECK counts those that are lost.
+ *
+ *   test_flips [SEED]	of the other values
  */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,6 +48,7 @@ static bool passed[KEYS];	/* by a scan, as a record or with an error */
 static u8 image[BAD_SIZE];	/* of the store before a word changes */
 static u64 changed;		/* offset of the word */
 static bool slotted;		/* the layout of the store */
+static u32 strangers;		/* keys without a record that a search finds */
 
 static __le64 *word_at(u64 offset)
 {
@@ -86,11 +90,11 @@ static bool is_turned(u64 key)
 	return slotted && key == le64_to_cpu(*word_at(changed));
 }
 
+static unsigned long long seed = 1, turn;	/* of the values of words */
+
 /* Another value for a word: one of six kinds, by turns */
 static u64 value_for(u64 offset, u64 was)
 {
-	static unsigned long long seed = 1, turn;
-
 	switch (turn++ % 6) {
 	case 0:
 		return 0;
@@ -113,8 +117,10 @@ static void search_all(void)
 	u64 value;
 	int err;
 
+	strangers = 0;
 	for (key = 0; key < KEYS; key++) {
 		err = crab_store_search(store, key, &value);
+		strangers += !err && !there[key];
 		states[key] = err == -EUCLEAN ? LOST :
 			      !err && there[key] && value == BAD_VALUE(key) ? PRESENT : ABSENT;
 	}
@@ -200,7 +206,10 @@ static void read_all(void)
 	}
 }
 
-/* A key that turns into another one of its leaf is as good; so one record may be lost */
+/*
+ * A key that turns into another one of its leaf is as good; so one record may be lost. A bitmap that
+ * brings as many deleted records back as it loses is as good, too
+ */
 static void check_lost(void)
 {
 	struct crab_check_report report;
@@ -209,7 +218,7 @@ static void check_lost(void)
 	for (key = 0; key < KEYS; key++)
 		lost += there[key] && states[key] == ABSENT;
 	tap_check(!crab_store_check(store, &report), "@%llu: CHECK", changed);
-	tap_check(lost < 2 || report.damage.count, "@%llu: CHECK misses %u records", changed, lost);
+	tap_check(lost < 2 + strangers || report.damage.count, "@%llu: CHECK misses %u records", changed, lost);
 }
 
 /* Reads store nothing, so that one attach is enough */
@@ -285,7 +294,10 @@ static int delete_range(u64 from, u64 end, bool back)
 	return n;
 }
 
-/* No record of the range is left, unless there was an error; all others are */
+/*
+ * No record of the range is left, unless there was an error; all others are. Two may have one key
+ * since a word changed: one of them may be left
+ */
 static void test_range(unsigned long long *seed)
 {
 	u32 from = rng_below(seed, KEYS), end = min_t(u32, from + rng_below(seed, 200), KEYS - 1);
@@ -295,6 +307,7 @@ static void test_range(unsigned long long *seed)
 
 	for (key = from; key <= end; key++) {
 		tap_check(n < 0 || states[key] != PRESENT ||
+			  key == le64_to_cpu(*word_at(changed)) ||
 			  crab_store_search(store, key, &value), "@%llu: %u is left", changed, key);
 		states[key] = ABSENT;
 	}
@@ -394,9 +407,12 @@ static void test_unlink(void)
 	badmedia_end();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	u32 i;
+
+	if (argc > 1)
+		seed = turn = strtoull(argv[1], NULL, 0);
 
 	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
 		return 2;

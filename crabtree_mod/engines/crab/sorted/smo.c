@@ -184,7 +184,7 @@ int crab_sorted_verify_shift(struct crab_write *write, const struct crab_leaf *l
 {
 	u32 from = round_down(slot + CRAB_SORTED_HEADER, write->tree->piece_slots);
 
-	from -= min(from, CRAB_SORTED_HEADER);
+	from -= min(from, CRAB_SORTED_HEADER + 1);
 	if (likely(crab_sorted_ascend(write->tree, leaf, from, leaf->count, leaf->low, leaf->high)))
 		return 0;
 	if (!crab_write_try_structure(write))

@@ -139,7 +139,8 @@ bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *le
  * @slot: slot of the record that is put or removed
  *
  * A search compares other keys once a record has moved: one that turned into another key of the
- * leaf and hid no record would then hide some. All of the piece are compared, and all after it.
+ * leaf and hid no record would then hide some. All of the piece are compared, the one before it,
+ * and all after it.
  *
  * Context: the leaf is locked.
  * Return: 0; or with nothing changed -EAGAIN: the write needs crab_tree.smo_lock to note damage;
