@@ -293,8 +293,9 @@ static __always_inline void order_copy(const struct crab_tree *tree, const struc
 }
 
 /*
- * order_find() of a key inside the leaf's range, [@low, @high]; -EAGAIN: a record next to the place
- * is outside of the range or on the wrong side, so the search may have been misled
+ * order_find() of a key inside the leaf's range, [@low, @high]; -EAGAIN: a record near the place is
+ * outside of the range or on the wrong side, so the search may have been misled. Two on each side
+ * are compared, for one of them may be the one that misled it
  */
 static __always_inline int order_divide(const struct crab_tree *tree, const struct crab_leaf *leaf,
 					const void *order, bool wide, u32 count, u64 low, u64 high,
@@ -302,12 +303,14 @@ static __always_inline int order_divide(const struct crab_tree *tree, const stru
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	const struct crab_media *media = tree->base.media;
-	u32 at = order_find(tree, leaf, order, wide, count, key);
+	u32 at = order_find(tree, leaf, order, wide, count, key), i;
 
-	if (unlikely(at && order_key(media, slots, order, wide, at - 1) - low >= key - low))
-		return -EAGAIN;
-	if (unlikely(at < count && order_key(media, slots, order, wide, at) - key > high - key))
-		return -EAGAIN;
+	for (i = at - min(at, 2U); i < at; i++)
+		if (unlikely(order_key(media, slots, order, wide, i) - low >= key - low))
+			return -EAGAIN;
+	for (; i < min(at + 2, count); i++)
+		if (unlikely(order_key(media, slots, order, wide, i) - key > high - key))
+			return -EAGAIN;
 	return at;
 }
 
