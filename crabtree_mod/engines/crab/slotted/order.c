@@ -314,9 +314,22 @@ static __always_inline int order_divide(const struct crab_tree *tree, const stru
 	return at;
 }
 
+/* Is the key of a record between those of its neighbours? */
+static __always_inline bool order_is_placed(const struct crab_tree *tree,
+					    const struct crab_leaf *leaf, const void *order,
+					    bool wide, u32 count, u32 at)
+{
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	const struct crab_media *media = tree->base.media;
+	u64 key = order_key(media, slots, order, wide, at);
+
+	return (!at || order_key(media, slots, order, wide, at - 1) < key) &&
+	       (at + 1 == count || order_key(media, slots, order, wide, at + 1) > key);
+}
+
 /*
  * The leaf's range shows whether a limit is inside it. The media may have changed: not each key is
- * compared, for there are many, but those at both ends, where the scan continues
+ * compared, for there are many, but those at both ends, and the one after which the scan continues
  */
 static __always_inline int order_read(const struct crab_reader *reader, const void *order,
 				      bool wide, u32 count, u64 start, u64 end,
@@ -326,7 +339,7 @@ static __always_inline int order_read(const struct crab_reader *reader, const vo
 	const struct crab_leaf *leaf = reader->leaf;
 	u64 low = READ_ONCE(leaf->low), high = READ_ONCE(leaf->high) - 1;
 	u64 first = low, last = high;
-	int from = 0, to = count;
+	int from = 0, to = count, got;
 
 	if (start > low) {
 		from = order_divide(tree, leaf, order, wide, count, low, high, start);
@@ -338,15 +351,17 @@ static __always_inline int order_read(const struct crab_reader *reader, const vo
 	}
 	if (unlikely((from | to) < 0))
 		return -EAGAIN;
-	to = max(from, to);
-	count = min((u32)(to - from), cap);
-	if (reader->last)
-		from = to - count;
-	order_copy(tree, leaf, order, wide, from, count, records);
-	if (unlikely(count && (records[0].key - first > last - first ||
-			       records[count - 1].key - first > last - first)))
+	got = min_t(u32, max(to - from, 0), cap);
+	if (got < to - from && !order_is_placed(tree, leaf, order, wide, count,
+						reader->last ? to - got : from + got - 1))
 		return -EAGAIN;
-	return count;
+	if (reader->last)
+		from = to - got;
+	order_copy(tree, leaf, order, wide, from, got, records);
+	if (unlikely(got && (records[0].key - first > last - first ||
+			     records[got - 1].key - first > last - first)))
+		return -EAGAIN;
+	return got;
 }
 
 static int order_scan(const struct crab_reader *reader, const void *order, u32 count, u64 start,
