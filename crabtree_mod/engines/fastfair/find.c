@@ -385,6 +385,8 @@ static int leaf_lock_one(struct ff_op *op, u64 key)
 		__release(&node->side->lock);	/* for sparse: see crab_ff_leaf_unlock() */
 		return 0;
 	}
+	if (!err && unlikely(leaf_has_above(op->ff, node, high - 1)))
+		err = crab_ff_damaged(op->ff, right.number, "its lowest key has changed");
 	crab_unlock(&node->side->lock);
 	if (err)
 		return err;
