@@ -7,7 +7,7 @@
  * nor a key for which the search returns one; scans ascend or descend strictly, and end. Writes lose
  * no record that a search finds; CHECK counts those that are lost.
  *
- *   test_flips [SEED]	of the other values
+ *   test_flips [SEED [LAYOUT]]
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +34,15 @@ enum state {
 	LOST,
 };
 
-static const char * const subjects[][2] = {
-	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
-	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
-	{ "nbtree", "adr" }, { "nbtree", "eadr" },
+static const struct run {
+	const char *names[2];
+	u32 seed;		/* of the other values */
+} runs[] = {
+	{ { "crab", "slotted" }, 1 }, { { "crab", "sorted" }, 1 }, { { "nvtree", "append" }, 1 },
+	{ { "fastfair", "shift" }, 1 }, { { "clfb", "inplace" }, 1 }, { { "clfb", "twin" }, 1 },
+	{ { "clfb", "atomic" }, 1 }, { { "clfb", "encoded" }, 1 }, { { "nbtree", "adr" }, 1 },
+	{ { "nbtree", "eadr" }, 1 },
+	{ { "crab", "slotted" }, 15 }, { { "crab", "sorted" }, 2 },
 };
 
 static struct crab_store *store;
@@ -90,24 +95,24 @@ static bool is_turned(u64 key)
 	return slotted && key == le64_to_cpu(*word_at(changed));
 }
 
-static unsigned long long seed = 1, turn;	/* of the values of words */
+static unsigned long long value_seed, value_turn;
 
 /* Another value for a word: one of six kinds, by turns */
 static u64 value_for(u64 offset, u64 was)
 {
-	switch (turn++ % 6) {
+	switch (value_turn++ % 6) {
 	case 0:
 		return 0;
 	case 1:
 		return ~0ULL;
 	case 2:
-		return rng(&seed);
+		return rng(&value_seed);
 	case 3:
-		return was ^ 1ULL << rng_below(&seed, 12);
+		return was ^ 1ULL << rng_below(&value_seed, 12);
 	case 4:
-		return was ^ 1ULL << rng_below(&seed, 64);
+		return was ^ 1ULL << rng_below(&value_seed, 64);
 	default:
-		return was + 2 * rng_below(&seed, KEYS) - KEYS;
+		return was + 2 * rng_below(&value_seed, KEYS) - KEYS;
 	}
 }
 
@@ -407,24 +412,28 @@ static void test_unlink(void)
 	badmedia_end();
 }
 
+static void test_run(const char *const *names, u32 seed)
+{
+	value_seed = value_turn = seed;
+	fill(names);
+	test_reads(names[1]);
+	test_writes(names[1]);
+	if (!strcmp(names[0], "clfb"))
+		test_nodes(names[1]);
+	badmedia_end();
+}
+
 int main(int argc, char **argv)
 {
 	u32 i;
 
-	if (argc > 1)
-		seed = turn = strtoull(argv[1], NULL, 0);
-
 	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
 		return 2;
 	crab_host_seed(1);
-	for (i = 0; i < ARRAY_SIZE(subjects); i++) {
-		fill(subjects[i]);
-		test_reads(subjects[i][1]);
-		test_writes(subjects[i][1]);
-		if (!strcmp(subjects[i][0], "clfb"))
-			test_nodes(subjects[i][1]);
-		badmedia_end();
-	}
+	for (i = 0; i < ARRAY_SIZE(runs); i++)
+		if (argc < 3 || !strcmp(argv[2], runs[i].names[1]))
+			test_run(runs[i].names,
+				 argc > 1 ? strtoul(argv[1], NULL, 0) : runs[i].seed);
 	test_unlink();
 	return tap_done();
 }
