@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 46
+suite 47
 
 mkdir bin
 ln -s "$crabctl" bin/crabctl
@@ -35,7 +35,7 @@ offers_zsh()
 		words=("$@") CURRENT=$#
 		mine() { [[ $1 == ${words[CURRENT]}* ]] && print -r -- $1 || true }
 		_describe() { for offer in ${(P)@[-1]}; do mine ${offer%%:*}; done }
-		compadd() { for offer in $@; do mine $offer; done }
+		compadd() { [[ $1 == -S ]] && shift 2; for offer in $@; do mine $offer; done }
 		_files() { print FILES }
 		. $completion/_crabctl' offers "$completion" "$@" | sort
 }
@@ -55,6 +55,8 @@ for shell in bash zsh; do
 		truth "$shell: a file after $verb" [ "$(offers_$shell crabctl $verb '')" = FILES ]
 	done
 	truth "$shell: what region does" [ "$(offers_$shell crabctl region '' | xargs)" = "add list load remove" ]
+	truth "$shell: the kinds of a region" \
+		[ "$(offers_$shell crabctl region add '' | xargs)" = "pmem= ram= region= reserve=" ]
 	truth "$shell: no file as a label" [ -z "$(offers_$shell crabctl format --label '')" ]
 	truth "$shell: no verb after a verb" [ -z "$(offers_$shell crabctl put '')" ]
 	for option in engine layout leaf-size; do
@@ -67,7 +69,6 @@ mkdir -p dev/crabtree/by-label
 ln -s ../../crab7 dev/crabtree/by-label/plc
 export _crabctl_dev=$PWD/dev
 truth "bash: a node after -d" [ "$(offers_bash crabctl -d "$PWD/dev/crab7")" = "$PWD/dev/crab7" ]
-truth "bash: the kinds of a region" [ "$(offers_bash crabctl region add '' | xargs)" = "pmem= ram= region= reserve=" ]
 printf '%s\n' "$PWD/dev/crab7" "$PWD/dev/crabtree/by-label/plc" > nodes
 for words in -d --device "region remove"; do
 	# shellcheck disable=SC2086	# two words
