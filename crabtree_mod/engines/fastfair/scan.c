@@ -69,8 +69,6 @@ static __always_inline bool part_read_last(const struct ff *ff, const struct ff_
 	part->n = 0;
 	if (i < count && unlikely(!may_end(ff, at, part->high)))
 		return false;
-	if (i + 1 < count && unlikely(ff_key(ff, leaf->number, i + 1) <= end))
-		return false;	/* the key in slot @i has misled the search */
 	if (unlikely(!i))
 		return low_holds(ff, leaf);
 	part->n = 1;
@@ -91,15 +89,13 @@ static noinline void part_read_twin(const struct ff *ff, const struct ff_dslot *
 		last->value = crab_load(ff->base.media, &slot->value);
 }
 
-/* The first slot whose key is not below @start; NULL: the media has changed */
+/* The first slot whose key is not below @start */
 static __always_inline const struct ff_dslot *part_first(const struct ff *ff,
 							 const struct ff_node *leaf, u64 start)
 {
 	u64 at;
 	u32 i = start > leaf->low ? ff_first(ff, leaf->number, start, &at) : 0;
 
-	if (i > 1 && unlikely(ff_key(ff, leaf->number, i - 2) >= start))
-		return NULL;	/* the key in slot @i - 1 has misled the search */
 	return ff_slot(ff, leaf->number, i);
 }
 
@@ -116,8 +112,6 @@ static __always_inline bool part_read_all(const struct ff *ff, const struct ff_n
 	struct crab_record *to = part->records;
 	u64 next = part->start, key = 0;
 
-	if (unlikely(!slot))
-		return false;
 	stop = behind - slot > (long)part->cap ? slot + part->cap : behind;
 	for (; slot < stop; slot++) {
 		key = crab_load(media, &slot->key);
@@ -134,9 +128,7 @@ static __always_inline bool part_read_all(const struct ff *ff, const struct ff_n
 	part->whole = slot >= behind;
 	if (unlikely(ff->torn) && slot == stop && slot < behind)
 		part_read_twin(ff, slot, part);
-	if (slot < stop)
-		return key > end && may_end(ff, key, part->high);
-	return slot >= behind || crab_load(media, &slot->key) >= key;
+	return slot >= stop || (key > end && may_end(ff, key, part->high));
 }
 
 /* Reads the records of a leaf below @high; false: the media has changed */

@@ -42,7 +42,7 @@ static const struct run {
 	{ { "fastfair", "shift" }, 1 }, { { "clfb", "inplace" }, 1 }, { { "clfb", "twin" }, 1 },
 	{ { "clfb", "atomic" }, 1 }, { { "clfb", "encoded" }, 1 }, { { "nbtree", "adr" }, 1 },
 	{ { "nbtree", "eadr" }, 1 },
-	{ { "crab", "slotted" }, 15 }, { { "crab", "sorted" }, 2 },
+	{ { "crab", "slotted" }, 15 }, { { "crab", "slotted" }, 47 }, { { "crab", "sorted" }, 2 },
 };
 
 static struct crab_store *store;
