@@ -68,7 +68,7 @@ truth "events --json: an object on each line" python3 -c 'import json
 rows = [json.loads(line) for line in open("changes")]
 assert [(r["device"], r["state"], r.get("from")) for r in rows] == [
 	("crab0", "readonly", None), ("crab2", "ready", None), ("crab0", "ready", "readonly")], rows'
-t "events that nobody gets end" 3 '' 'standard output: No space left' \
+t "events ends if its output cannot be written" 3 '' 'standard output: No space left' \
 	sh -c "timeout 9 '$out/tests/crabctl-fakedev' events > /dev/full"
 t "events takes no argument" 2 '' 'events takes only options' c events x
 

@@ -182,11 +182,6 @@ static inline struct nb_dleaf *nb_leaf_media(const struct nb_tree *tree, const s
 				   crab_leaf_offset(&tree->base.geo, leaf->number));
 }
 
-static inline struct crab_dhead *nb_list_head(const struct crab_media *media)
-{
-	return (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
-}
-
 /**
  * nb_breathe() - let other tasks run, between two leaves of a long walk
  * @tree: the tree

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests values at the edge of those that the parts of a store accept: numbers with the
- * right check that no store writes, the least memory for snapshots, an operand of a batch that is
- * wrong for two reasons, lengths and numbers at a limit.
+ * This file tests values at the edge of those that the parts of a store accept: numbers that
+ * no store writes, though their check bits are right; the least memory for snapshots; an operand of
+ * a batch that is wrong for two reasons; lengths and numbers at a limit.
  */
 #include <stdio.h>
 #include <stdlib.h>

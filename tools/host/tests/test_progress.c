@@ -179,7 +179,7 @@ static bool is_linked(struct ea_tree *tree, struct nb_leaf *leaf)
 		if (other && leads_to(&nb_leaf_media(&tree->nb, other)->head.next, leaf))
 			return true;
 	}
-	return leads_to(&nb_list_head(tree->nb.base.media)->next, leaf);
+	return leads_to(&crab_list_head(tree->nb.base.media)->next, leaf);
 }
 
 static enum phase phase_of(struct run *run, struct ea_tree *tree)

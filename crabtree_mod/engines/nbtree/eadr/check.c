@@ -144,7 +144,7 @@ static void check_head(struct ea_tree *tree, struct crab_check_report *report)
 	if (!crab_head_load(media, CRAB_HEAD_OFFSET, tree->nb.base.geo.store_id, &head))
 		crab_damage_note(&report->damage, CRAB_HEAD_OFFSET,
 				 "the head of the leaf list is damaged");
-	else if (!link_is_right(tree, NULL, 0, &nb_list_head(media)->next))
+	else if (!link_is_right(tree, NULL, 0, &crab_list_head(media)->next))
 		crab_damage_note(&report->damage, CRAB_HEAD_OFFSET,
 				 "the head does not lead to the first leaf");
 }

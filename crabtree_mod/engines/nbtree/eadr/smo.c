@@ -480,7 +480,7 @@ static u64 smo_target(const struct ea_tree *tree, const struct nb_leaf *leaf,
 static struct nb_leaf *smo_bypass(struct nb_write *write, struct nb_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	__le64 *at = &nb_list_head(tree->nb.base.media)->next;
+	__le64 *at = &crab_list_head(tree->nb.base.media)->next;
 	u64 old = crab_ea_smo_link(tree, leaf);
 	struct nb_leaf *before = NULL;
 	bool done;

@@ -94,7 +94,7 @@ static bool record_appears(struct crab_store *store, u32 n)
 static bool link_changed(struct crab_store *store, u32 n)
 {
 	struct nb_tree *tree = nb_tree_of(store->engine);
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : nb_list_head(tree->base.media);
+	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
 
 	return head && corruption_flip(&head->next);
 }
@@ -102,7 +102,7 @@ static bool link_changed(struct crab_store *store, u32 n)
 static bool link_skips(struct crab_store *store, u32 n)
 {
 	struct nb_tree *tree = nb_tree_of(store->engine);
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : nb_list_head(tree->base.media);
+	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
 	struct crab_dhead *over = head_at(tree, n);
 
 	if (over)

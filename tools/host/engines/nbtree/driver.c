@@ -35,7 +35,7 @@ u32 nbtree_sealed(struct crab_store *store, __le64 **words, u32 room)
 	u32 n = 0;
 	u64 key;
 
-	words[n++] = &nb_list_head(tree->base.media)->next;
+	words[n++] = &crab_list_head(tree->base.media)->next;
 	for (key = 0; key != CRAB_KEY_EMPTY && n < room; key = leaf->high) {
 		leaf = crab_index_find(&tree->index, key);
 		words[n++] = &nb_leaf_media(tree, leaf)->head.next;
