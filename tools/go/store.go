@@ -177,14 +177,21 @@ func (s *Store) Reason() string {
 
 // Info has properties of a store, and its counters since attach: struct crabtree_info.
 type Info struct {
-	State, Durability, Model              string
-	UUID                                  [16]byte
-	Label, Engine, Layout, Region, Reason string
-	RegionBytes, LeafBytes                uint64
-	Leaves, LeavesUsed, LeavesBad         uint64
-	Records, Capacity                     uint64
-	Lines, Fences                         uint64
-	Counters                              map[string]uint64
+	State, Durability, Model                        string
+	Keeps                                           uint32 // enum crabtree_keeps: whether the region keeps the model
+	Version                                         uint32 // of the media format
+	UUID                                            [16]byte
+	Label, Engine, Layout, Region, Reason           string
+	RegionBytes, LeafBytes                          uint64
+	Leaves, LeavesUsed, LeavesBad                   uint64
+	Records, Capacity                               uint64
+	FeatureCompat, FeatureROCompat, FeatureIncompat uint64
+	DRAMBytes, AttachNS                             uint64
+	Lines, Fences, PrepareLines, PrepareFences      uint64
+	Inserts, Updates, Deletes, Searches             uint64
+	Splits, Unlinks, Repairs, Orders, LinesBound    uint64
+	Counters                                        map[string]uint64 // those of the engine itself
+	Options                                         string            // of the engine: "name=value name=value"
 }
 
 // Info returns properties and counters.
@@ -197,15 +204,25 @@ func (s *Store) Info() (Info, error) {
 		State:      C.GoString(C.crabtree_state_name(raw.state)),
 		Durability: C.GoString(C.crabtree_durability_name(raw.durability)),
 		Model:      C.GoString(C.crabtree_model_name(raw.model)),
-		UUID:       *(*[16]byte)(unsafe.Pointer(&raw.uuid)),
-		Label:      C.GoString(&raw.label[0]), Engine: C.GoString(&raw.engine[0]),
+		Keeps:      uint32(raw.keeps), Version: uint32(raw.version),
+		UUID:  *(*[16]byte)(unsafe.Pointer(&raw.uuid)),
+		Label: C.GoString(&raw.label[0]), Engine: C.GoString(&raw.engine[0]),
 		Layout: C.GoString(&raw.layout[0]), Region: C.GoString(&raw.region[0]),
 		Reason:      C.GoString(&raw.reason[0]),
 		RegionBytes: uint64(raw.region_bytes), LeafBytes: uint64(raw.leaf_bytes),
 		Leaves: uint64(raw.leaves), LeavesUsed: uint64(raw.leaves_used), LeavesBad: uint64(raw.leaves_bad),
 		Records: uint64(raw.records), Capacity: uint64(raw.capacity),
+		FeatureCompat:   uint64(raw.feature_compat),
+		FeatureROCompat: uint64(raw.feature_ro_compat),
+		FeatureIncompat: uint64(raw.feature_incompat),
+		DRAMBytes:       uint64(raw.dram_bytes), AttachNS: uint64(raw.attach_ns),
 		Lines: uint64(raw.lines), Fences: uint64(raw.fences),
-		Counters: map[string]uint64{},
+		PrepareLines: uint64(raw.prepare_lines), PrepareFences: uint64(raw.prepare_fences),
+		Inserts: uint64(raw.inserts), Updates: uint64(raw.updates),
+		Deletes: uint64(raw.deletes), Searches: uint64(raw.searches),
+		Splits: uint64(raw.splits), Unlinks: uint64(raw.unlinks), Repairs: uint64(raw.repairs),
+		Orders: uint64(raw.orders), LinesBound: uint64(raw.lines_bound),
+		Counters: map[string]uint64{}, Options: C.GoString(&raw.options[0]),
 	}
 	for i := range raw.counters {
 		if name := C.GoString(&raw.counters[i].name[0]); name != "" {

@@ -246,7 +246,15 @@ func TestGoroutines(t *testing.T) {
 		}(first)
 	}
 	group.Wait()
-	if info, err := store.Info(); err != nil || info.Records != 2000 {
-		t.Fatal(info, err)
+	info, err := store.Info()
+	must(t, err)
+	if info.Records != 2000 || info.Inserts != 2000 || info.Updates+info.Deletes+info.Repairs != 0 {
+		t.Fatal(info)
+	}
+	if info.Splits == 0 || info.DRAMBytes == 0 || info.AttachNS == 0 || info.LinesBound < 2 {
+		t.Fatal(info)
+	}
+	if info.Version != 1 || info.Keeps != 1 || info.FeatureIncompat != 0 || info.Options != "" {
+		t.Fatal(info)
 	}
 }

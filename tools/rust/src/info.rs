@@ -6,12 +6,16 @@ use std::ffi::CStr;
 use std::mem::size_of;
 use std::os::raw::c_char;
 
-/// Properties of a store, and its counters since attach. The fields are some of struct crabtree_info.
+/// Properties of a store, and its counters since attach: the fields of struct crabtree_info.
 #[derive(Clone, Debug)]
 pub struct Info {
     pub state: String,
     pub durability: String,
     pub model: String,
+    /// Enum crabtree_keeps: whether the region keeps the model
+    pub keeps: u32,
+    /// Of the media format
+    pub version: u32,
     pub uuid: [u8; 16],
     pub label: String,
     pub engine: String,
@@ -25,9 +29,28 @@ pub struct Info {
     pub leaves_bad: u64,
     pub records: u64,
     pub capacity: u64,
+    pub feature_compat: u64,
+    pub feature_ro_compat: u64,
+    pub feature_incompat: u64,
+    pub dram_bytes: u64,
+    pub attach_ns: u64,
     pub lines: u64,
     pub fences: u64,
+    pub prepare_lines: u64,
+    pub prepare_fences: u64,
+    pub inserts: u64,
+    pub updates: u64,
+    pub deletes: u64,
+    pub searches: u64,
+    pub splits: u64,
+    pub unlinks: u64,
+    pub repairs: u64,
+    pub orders: u64,
+    pub lines_bound: u64,
+    /// Those of the engine itself
     pub counters: Vec<(String, u64)>,
+    /// Of the engine: "name=value name=value"
+    pub options: String,
 }
 
 /// What CHECK found: broken invariants, and the first of them.
@@ -95,6 +118,8 @@ impl Store {
             state: name(unsafe { ffi::crabtree_state_name(raw.state) }),
             durability: name(unsafe { ffi::crabtree_durability_name(raw.durability) }),
             model: name(unsafe { ffi::crabtree_model_name(raw.model) }),
+            keeps: raw.keeps,
+            version: raw.version,
             uuid: raw.uuid,
             label: text(&raw.label),
             engine: text(&raw.engine),
@@ -108,9 +133,26 @@ impl Store {
             leaves_bad: raw.leaves_bad,
             records: raw.records,
             capacity: raw.capacity,
+            feature_compat: raw.feature_compat,
+            feature_ro_compat: raw.feature_ro_compat,
+            feature_incompat: raw.feature_incompat,
+            dram_bytes: raw.dram_bytes,
+            attach_ns: raw.attach_ns,
             lines: raw.lines,
             fences: raw.fences,
+            prepare_lines: raw.prepare_lines,
+            prepare_fences: raw.prepare_fences,
+            inserts: raw.inserts,
+            updates: raw.updates,
+            deletes: raw.deletes,
+            searches: raw.searches,
+            splits: raw.splits,
+            unlinks: raw.unlinks,
+            repairs: raw.repairs,
+            orders: raw.orders,
+            lines_bound: raw.lines_bound,
             counters: raw.counters.iter().map(|c| (text(&c.name), c.value)).filter(|c| !c.0.is_empty()).collect(),
+            options: text(&raw.options),
         })
     }
 

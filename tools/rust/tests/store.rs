@@ -173,6 +173,9 @@ fn properties_and_damage() {
     let info = store.info().unwrap();
     assert_eq!((info.leaf_bytes, info.records, info.leaves_bad), (512, 1000, 0));
     assert!(info.lines > info.fences && info.fences >= 1000 && info.leaves > info.leaves_used);
+    assert_eq!((info.inserts, info.updates, info.deletes, info.repairs, info.version), (1000, 0, 0, 0, 1));
+    assert!(info.splits > 0 && info.dram_bytes > 0 && info.attach_ns > 0 && info.lines_bound > 1);
+    assert_eq!((info.options.as_str(), info.feature_incompat, info.keeps), ("", 0, 1));
     store.close().unwrap();
     let mut bytes = std::fs::read(&image.0).unwrap();
     bytes[16384 + 4 * 512 + 24] ^= 1;
