@@ -142,14 +142,20 @@ void crab_engine_check_pool(const struct crab_engine *engine, struct crab_check_
 				 (unsigned long long)engine->geo.leaves);
 }
 
+bool crab_engine_check_known(const struct crab_engine *engine, struct crab_check_report *report)
+{
+	const struct crab_damage *damage = engine->damage.count ? &engine->damage : &engine->found;
+	bool known = crab_damage_is_published(damage);
+
+	if (known)
+		crab_damage_note(&report->damage, damage->offset, "%s", damage->what);
+	return known;
+}
+
 void crab_engine_check_bad(const struct crab_engine *engine, struct crab_check_report *report,
 			   u64 leaf)
 {
-	const struct crab_damage *damage = engine->damage.count ? &engine->damage : &engine->found;
-
-	if (crab_damage_is_published(damage))
-		crab_damage_note(&report->damage, damage->offset, "%s", damage->what);
-	else
+	if (!crab_engine_check_known(engine, report))
 		crab_damage_note(&report->damage, crab_leaf_offset(&engine->geo, leaf),
 				 "leaf %llu: uncorrectable memory", (unsigned long long)leaf);
 }

@@ -187,10 +187,18 @@ void crab_engine_check_pool(const struct crab_engine *engine, struct crab_check_
 			    u64 leaves);
 
 /**
+ * crab_engine_check_known() - for check: notes the damage that is known
+ * @engine: the engine
+ * @report: notes the first damage that attach or, without any, an operation has found
+ * Context: any.
+ * Return: false if neither has found any.
+ */
+bool crab_engine_check_known(const struct crab_engine *engine, struct crab_check_report *report);
+
+/**
  * crab_engine_check_bad() - for check: notes why a leaf is quarantined
  * @engine: the engine
- * @report: notes the first damage that attach or, without any, an operation has found; or else the
- *	leaf, whose memory failed since
+ * @report: as of crab_engine_check_known(); or else the leaf, whose memory failed since
  * @leaf: number of the leaf
  * Context: any.
  */

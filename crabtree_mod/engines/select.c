@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements selection among records without order, and puts them in order.
+ * This file implements selection among records without order, puts them in order, verifies it, and
+ * copies a part.
  *
  * Invariant: none.
  *
@@ -76,4 +77,29 @@ void crab_sort(struct crab_record *records, u32 count)
 		}
 	}
 	sort_few(records, count);
+}
+
+const char *crab_records_fault(const struct crab_record *records, u32 count, u64 low, u64 high)
+{
+	u32 i;
+
+	if (count && (records[0].key < low || records[count - 1].key >= high))
+		return "a key is out of its range";
+	for (i = 1; i < count; i++)
+		if (records[i].key == records[i - 1].key)
+			return "a key occurs twice";
+	return NULL;
+}
+
+u32 crab_records_take(const struct crab_record *records, u32 count, u64 from, u64 last,
+		      struct crab_record *to, u32 cap)
+{
+	u32 i = 0, n = 0;
+
+	while (i < count && records[i].key < from)
+		i++;
+	count = min(count - i, cap);
+	for (; n < count && records[i].key <= last; n++)
+		to[n] = records[i++];
+	return n;
 }

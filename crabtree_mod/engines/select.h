@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares selection among records without order, by which a split finds its border, and
- * the order of those of a leaf, for a scan.
+ * the order of those of a leaf, which a scan verifies and copies in part.
  *
  * No lock: the records are the caller's.
  */
@@ -28,5 +28,32 @@ void crab_select(struct crab_record *records, u32 count, u32 nth);
  * Context: any.
  */
 void crab_sort(struct crab_record *records, u32 count);
+
+/**
+ * crab_records_fault() - verify the keys of a leaf
+ * @records: its records, of which no key is below the one before it
+ * @count: number of records
+ * @low: lowest key of its range
+ * @high: one past the highest
+ *
+ * Context: any.
+ * Return: NULL, or a description of the damage.
+ */
+const char *crab_records_fault(const struct crab_record *records, u32 count, u64 low, u64 high);
+
+/**
+ * crab_records_take() - copy the records that a scan wants
+ * @records: ascending
+ * @count: number of records
+ * @from: lowest key
+ * @last: highest key
+ * @to: out
+ * @cap: room there
+ *
+ * Context: any.
+ * Return: number of records copied.
+ */
+u32 crab_records_take(const struct crab_record *records, u32 count, u64 from, u64 last,
+		      struct crab_record *to, u32 cap);
 
 #endif /* CRABTREE_SELECT_H */

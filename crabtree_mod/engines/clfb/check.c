@@ -87,18 +87,15 @@ static void check_leaf(const struct clfb_check *c, const struct clfb_place *plac
 }
 
 /*
- * Notes the first damage that attach found; or a node or leaf whose memory failed since, or that is
- * not in the tree
+ * Notes the damage that is known; or else a node or leaf whose memory failed since, or that is not
+ * in the tree
  */
 static void check_bad(const struct clfb_check *c, const struct clfb_place *place, u64 number,
 		      u32 level)
 {
 	const struct clfb_tree *tree = c->tree;
-	const struct crab_damage *damage = &tree->base.damage;
 
-	if (damage->count)
-		crab_damage_note(&c->report->damage, damage->offset, "%s", damage->what);
-	else
+	if (!crab_engine_check_known(&tree->base, c->report))
 		crab_damage_note(&c->report->damage, level ? crab_clfb_node_offset(tree, number) :
 				 crab_leaf_offset(&tree->base.geo, number),
 				 "keys from %llu: %s", (unsigned long long)place->low,

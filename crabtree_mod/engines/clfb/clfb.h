@@ -198,6 +198,18 @@ void crab_clfb_find_leaf(const struct clfb_tree *tree, u64 key, struct clfb_plac
 int crab_clfb_refused(struct clfb_tree *tree, u64 key);
 
 /**
+ * crab_clfb_doubt() - quarantine a leaf: its content on the media has changed
+ * @tree: the tree
+ * @key: a key of the range, where a read found a key that cannot be in its place
+ *
+ * If the leaf is split meanwhile: its half with @key. Another read finds the other one.
+ *
+ * Context: may sleep; no lock.
+ * Return: -EUCLEAN; damage is noted.
+ */
+int crab_clfb_doubt(struct clfb_tree *tree, u64 key);
+
+/**
  * clfb_step() - note the step from a node to one child
  * @place: out: the step of @level
  * @level: level of the node

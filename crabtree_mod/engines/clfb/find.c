@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements the descent to a leaf and all reads; and quarantine at run time, when
- * memory under an attached store has failed.
+ * This file implements the descent to a leaf and all reads.
  *
  * Invariant: the records returned from one leaf belong to one state of it. The range that a descent
  * returns holds its key, even if nodes have changed: each step of a walk leads on. All keys of the
@@ -12,9 +11,9 @@
 #include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/minmax.h>
 #include <linux/slab.h>
 
+#include "engines/select.h"
 #include "leaf.h"
 #include "node.h"
 
@@ -105,10 +104,10 @@ static int seek_leaf(struct clfb_tree *tree, u64 *at, enum crab_seek_dir dir,
 	if (place.bad)
 		err = crab_clfb_refused(tree, *at);
 	else
-		/* A key outside the range: the media has changed */
-		err = crab_clfb_leaf_near(tree, place.leaf, *at, dir, record) &&
-		      record->key >= place.low && record->key < place.high ? 0 : -ENOENT;
+		err = crab_clfb_leaf_near(tree, &place, *at, dir, record);
 	up_read(&tree->lock);
+	if (unlikely(err == -ERANGE))
+		return crab_clfb_doubt(tree, *at);
 	*at = dir == CRAB_SEEK_GE ? place.high : place.low - 1;
 	return err;
 }
@@ -141,6 +140,8 @@ static int read_leaf(struct clfb_tree *tree, u64 *at, struct crab_record *record
 	else
 		count = crab_clfb_leaf_sorted(tree, place.leaf, records);
 	up_read(&tree->lock);
+	if (count > 0 && unlikely(crab_records_fault(records, count, place.low, place.high)))
+		return crab_clfb_doubt(tree, *at);
 	*at = place.high;
 	return count;
 }
@@ -148,22 +149,17 @@ static int read_leaf(struct clfb_tree *tree, u64 *at, struct crab_record *record
 static int scan_range(struct clfb_tree *tree, struct crab_record *leaf, u64 start, u64 end,
 		      struct crab_record *records, u32 cap)
 {
-	u64 at = start, from, last;
+	u64 at = start, from;
 	u32 count = 0;
-	int got, i;
+	int got;
 
 	while (count < cap && at <= end && at != CRAB_KEY_EMPTY) {
 		from = at;
 		got = read_leaf(tree, &at, leaf);
 		if (got < 0)		/* the next call begins here and returns it */
 			return count ? count : got;
-		last = min(end, at - 1);
 		/* The leaf begins below @from if the one before it was unlinked since */
-		for (i = 0; i < got && count < cap; i++)
-			if (leaf[i].key >= from && leaf[i].key <= last) {
-				from = leaf[i].key + 1;	/* not twice: the media has changed */
-				records[count++] = leaf[i];
-			}
+		count += crab_records_take(leaf, got, from, end, records + count, cap - count);
 		if (crab_engine_breathe(&tree->base))
 			return count ?: -EINTR;
 	}
@@ -198,45 +194,4 @@ u64 crab_clfb_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir
 		key = dir == CRAB_SEEK_GE ? place.high : place.low - 1;
 	} while (key != CRAB_KEY_EMPTY && !crab_engine_breathe(&tree->base));
 	return key;
-}
-
-/* Those of @n pieces of @bytes from @base on that overlap [@from, @to): the first, and one past */
-static u64 pieces_first(u64 base, u64 bytes, u64 n, u64 from)
-{
-	return from <= base ? 0 : min((from - base) / bytes, n);
-}
-
-static u64 pieces_end(u64 base, u64 bytes, u64 n, u64 to)
-{
-	return to <= base ? 0 : min((to - base + bytes - 1) / bytes, n);
-}
-
-static u64 pieces_mark(unsigned long *live, u64 first, u64 end)
-{
-	u64 hit = 0;
-
-	for (; first < end; first++) {
-		cond_resched();
-		hit += __test_and_clear_bit(first, live);
-	}
-	return hit;
-}
-
-u64 crab_clfb_quarantine(struct crab_engine *engine, u64 from, u64 to)
-{
-	struct clfb_tree *tree = clfb_tree_of(engine);
-	const struct crab_geometry *geo = &engine->geo;
-	u64 lines = crab_clfb_node_offset(tree, 0), hit, bytes = CRAB_LINE * tree->copies;
-
-	down_write(&tree->lock);
-	crab_pool_close(&tree->pool);
-	hit = pieces_mark(tree->leaf_live,
-			  pieces_first(geo->pool_offset, geo->leaf_bytes, geo->leaves, from),
-			  pieces_end(geo->pool_offset, geo->leaf_bytes, geo->leaves, to));
-	hit += pieces_mark(tree->node_live,
-			   pieces_first(lines, bytes, geo->leaves, from),
-			   pieces_end(lines, bytes, geo->leaves, to));
-	tree->quarantined += hit;
-	up_write(&tree->lock);
-	return hit;
 }

@@ -42,11 +42,11 @@ u64 crab_clfb_leaf_low(const struct clfb_tree *tree, u64 leaf)
 				  crab_clfb_append_low(tree, leaf);
 }
 
-bool crab_clfb_leaf_near(const struct clfb_tree *tree, u64 leaf, u64 key,
-			 enum crab_seek_dir dir, struct crab_record *record)
+int crab_clfb_leaf_near(const struct clfb_tree *tree, const struct clfb_place *place, u64 key,
+			enum crab_seek_dir dir, struct crab_record *record)
 {
-	return is_encoded(tree) ? crab_clfb_encoded_near(tree, leaf, key, dir, record) :
-				  crab_clfb_append_near(tree, leaf, key, dir, record);
+	return is_encoded(tree) ? crab_clfb_encoded_near(tree, place, key, dir, record) :
+				  crab_clfb_append_near(tree, place, key, dir, record);
 }
 
 u32 crab_clfb_leaf_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_record *records)

@@ -67,15 +67,15 @@ u64 crab_clfb_leaf_low(const struct clfb_tree *tree, u64 leaf);
 /**
  * crab_clfb_leaf_near() - find the record nearest to a key
  * @tree: the tree
- * @leaf: number of the leaf
+ * @place: the leaf and its range
  * @key: the key
  * @dir: the direction
  * @record: out
  * Context: as crab_clfb_leaf_find().
- * Return: false if there is none.
+ * Return: 0; -ENOENT if there is none; -ERANGE if a key is not of the range.
  */
-bool crab_clfb_leaf_near(const struct clfb_tree *tree, u64 leaf, u64 key, enum crab_seek_dir dir,
-			 struct crab_record *record);
+int crab_clfb_leaf_near(const struct clfb_tree *tree, const struct clfb_place *place, u64 key,
+			enum crab_seek_dir dir, struct crab_record *record);
 
 /**
  * crab_clfb_leaf_sorted() - read the records of a leaf

@@ -22,6 +22,7 @@
  * Locking: clfb_tree.lock.
  */
 #include <linux/bitops.h>
+#include <linux/errno.h>
 #include <linux/kernel.h>
 
 #include "shared/keyset.h"
@@ -158,15 +159,17 @@ static u32 free_slot(const struct clfb_tree *tree, u64 leaf)
 	return bits_next(&bits);
 }
 
-bool crab_clfb_append_near(const struct clfb_tree *tree, u64 leaf, u64 key,
-			   enum crab_seek_dir dir, struct crab_record *record)
+int crab_clfb_append_near(const struct clfb_tree *tree, const struct clfb_place *place, u64 key,
+			  enum crab_seek_dir dir, struct crab_record *record)
 {
-	struct leaf_bits bits = bits_read(tree, leaf);
+	struct leaf_bits bits = bits_read(tree, place->leaf);
 	u32 slot, best = CLFB_SLOT_NONE;
 	u64 at;
 
 	while ((slot = bits_next(&bits)) != CLFB_SLOT_NONE) {
-		at = slot_key(tree, leaf, slot);
+		at = slot_key(tree, place->leaf, slot);
+		if (at < place->low || at >= place->high)
+			return -ERANGE;
 		if (dir == CRAB_SEEK_GE ? at < key : at > key)
 			continue;
 		if (best != CLFB_SLOT_NONE &&
@@ -176,9 +179,9 @@ bool crab_clfb_append_near(const struct clfb_tree *tree, u64 leaf, u64 key,
 		record->key = at;
 	}
 	if (best == CLFB_SLOT_NONE)
-		return false;
-	record->value = crab_clfb_append_value(tree, leaf, best);
-	return true;
+		return -ENOENT;
+	record->value = crab_clfb_append_value(tree, place->leaf, best);
+	return 0;
 }
 
 u32 crab_clfb_append_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_record *records)

@@ -18,6 +18,7 @@
  *
  * Locking: clfb_tree.lock.
  */
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -200,21 +201,25 @@ u64 crab_clfb_encoded_low(const struct clfb_tree *tree, u64 leaf)
 	return crab_load(tree->base.media, line + CLFB_LEAF_KEY / sizeof(*line));
 }
 
-bool crab_clfb_encoded_near(const struct clfb_tree *tree, u64 leaf, u64 key,
-			    enum crab_seek_dir dir, struct crab_record *record)
+int crab_clfb_encoded_near(const struct clfb_tree *tree, const struct clfb_place *place, u64 key,
+			   enum crab_seek_dir dir, struct crab_record *record)
 {
 	const struct crab_record *best = NULL, *at;
 	struct leaf_records r;
 
-	records_read(tree, leaf, &r);
+	records_read(tree, place->leaf, &r);
 	/* All of them: those of a line that has changed do not ascend */
-	for (at = r.at; at < r.at + r.count; at++)
+	for (at = r.at; at < r.at + r.count; at++) {
+		if (at->key < place->low || at->key >= place->high)
+			return -ERANGE;
 		if (dir == CRAB_SEEK_GE ? at->key >= key && (!best || at->key < best->key) :
 					  at->key <= key && (!best || at->key > best->key))
 			best = at;
-	if (best)
-		*record = *best;
-	return best;
+	}
+	if (!best)
+		return -ENOENT;
+	*record = *best;
+	return 0;
 }
 
 u32 crab_clfb_encoded_sorted(const struct clfb_tree *tree, u64 leaf,

@@ -16,8 +16,8 @@ u32 crab_clfb_##layout##_find(const struct clfb_tree *tree, u64 leaf, u64 key);	
 u64 crab_clfb_##layout##_value(const struct clfb_tree *tree, u64 leaf, u32 slot);		\
 u32 crab_clfb_##layout##_count(const struct clfb_tree *tree, u64 leaf);				\
 u64 crab_clfb_##layout##_low(const struct clfb_tree *tree, u64 leaf);				\
-bool crab_clfb_##layout##_near(const struct clfb_tree *tree, u64 leaf, u64 key,			\
-	enum crab_seek_dir dir, struct crab_record *record);					\
+int crab_clfb_##layout##_near(const struct clfb_tree *tree, const struct clfb_place *place,	\
+	u64 key, enum crab_seek_dir dir, struct crab_record *record);				\
 u32 crab_clfb_##layout##_sorted(const struct clfb_tree *tree, u64 leaf,				\
 	struct crab_record *records);								\
 const char *crab_clfb_##layout##_fault(const struct clfb_tree *tree,				\

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements all reads; and quarantine at run time, when memory under an attached store
- * has failed.
+ * This file implements all reads.
  *
  * Invariant: the records returned from one leaf belong to one state of it.
  *
@@ -9,10 +8,20 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/minmax.h>
 #include <linux/slab.h>
 
+#include "engines/select.h"
 #include "leaf.h"
+
+/* As crab_nb_read(). @body returns -ERANGE if the leaf has a wrong key: it is quarantined */
+static int leaf_read(struct nb_tree *tree, struct nb_read *read,
+		     int (*body)(const struct nb_tree *tree, const struct nb_leaf *leaf,
+				 struct nb_read *read))
+{
+	int got = crab_nb_read(tree, read, body);
+
+	return unlikely(got == -ERANGE) ? crab_nb_doubt(tree, read->key) : got;
+}
 
 static int body_lookup(const struct nb_tree *tree, const struct nb_leaf *leaf, struct nb_read *read)
 {
@@ -37,12 +46,7 @@ int crab_nb_lookup(struct crab_engine *engine, u64 key, u64 *value)
 
 static int body_seek(const struct nb_tree *tree, const struct nb_leaf *leaf, struct nb_read *read)
 {
-	const struct crab_record *found = read->records;
-
-	if (!crab_nb_leaf_near(tree, leaf, read->key, read->dir, read->records))
-		return -ENOENT;
-	/* Outside the range: the media has changed */
-	return found->key >= read->low && found->key < read->high ? 0 : -ENOENT;
+	return crab_nb_leaf_near(tree, leaf, read->key, read->dir, read->records);
 }
 
 int crab_nb_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
@@ -53,7 +57,7 @@ int crab_nb_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 	int err;
 
 	for (;;) {
-		err = crab_nb_read(tree, &read, body_seek);
+		err = leaf_read(tree, &read, body_seek);
 		/* Below the lowest key is the reserved one, too */
 		read.key = dir == CRAB_SEEK_GE ? read.high : read.low - 1;
 		if (err != -ENOENT || read.key == CRAB_KEY_EMPTY)
@@ -65,36 +69,30 @@ int crab_nb_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 
 static int body_sorted(const struct nb_tree *tree, const struct nb_leaf *leaf, struct nb_read *read)
 {
-	return crab_nb_leaf_sorted(tree, leaf, read->records);
+	u32 count = crab_nb_leaf_sorted(tree, leaf, read->records);
+
+	return crab_records_fault(read->records, count, read->low, read->high) ? -ERANGE : count;
 }
 
 static int scan_range(struct nb_tree *tree, struct nb_read *read, u64 start, u64 end,
 		      struct crab_record *records, u32 cap)
 {
-	struct crab_record *to = records, *full = to + cap;
-	const struct crab_record *r, *behind;
-	u64 last, from;
+	u32 count = 0;
 	int got;
 
 	read->high = start;
-	while (to < full && read->high <= end && read->high != CRAB_KEY_EMPTY) {
+	while (count < cap && read->high <= end && read->high != CRAB_KEY_EMPTY) {
 		read->key = read->high;
-		got = crab_nb_read(tree, read, body_sorted);
+		got = leaf_read(tree, read, body_sorted);
 		if (got < 0)		/* the next call begins here and returns it */
-			return to > records ? to - records : got;
-		last = min(end, read->high - 1);
+			return count ? count : got;
 		/* The leaf may begin before the key: a range has grown since */
-		from = read->key;
-		behind = read->records + got;
-		for (r = read->records; r < behind && to < full; r++)
-			if (r->key >= from && r->key <= last) {
-				from = r->key + 1;	/* not twice: the media has changed */
-				*to++ = *r;
-			}
+		count += crab_records_take(read->records, got, read->key, end, records + count,
+					   cap - count);
 		if (nb_breathe(tree))
-			return to > records ? to - records : -EINTR;
+			return count ?: -EINTR;
 	}
-	return to - records;
+	return count;
 }
 
 int crab_nb_scan(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
@@ -132,38 +130,4 @@ u64 crab_nb_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 		key = dir == CRAB_SEEK_GE ? read.high : read.low - 1;
 	} while (key != CRAB_KEY_EMPTY && !nb_breathe(tree));
 	return key;
-}
-
-static bool leaf_quarantine(struct nb_leaf *leaf)
-{
-	bool was;
-
-	crab_lock(&leaf->lock);
-	nb_change_begin(leaf);
-	was = leaf->quarantined;
-	WRITE_ONCE(leaf->quarantined, true);
-	nb_change_end(leaf);
-	crab_unlock(&leaf->lock);
-	return !was;
-}
-
-u64 crab_nb_quarantine(struct crab_engine *engine, u64 from, u64 to)
-{
-	struct nb_tree *tree = nb_tree_of(engine);
-	struct nb_leaf *leaf;
-	u64 hit = 0, key, offset;
-
-	mutex_lock(&tree->smo_lock);
-	crab_pool_close(&tree->pool);
-	for (key = 0; key != CRAB_KEY_EMPTY; key = leaf->high) {
-		cond_resched();
-		leaf = crab_index_find(&tree->index, key);
-		offset = crab_leaf_offset(&engine->geo, leaf->number);
-		if (leaf->number != NB_NOWHERE && offset < to &&
-		    offset + engine->geo.leaf_bytes > from)
-			hit += leaf_quarantine(leaf);
-	}
-	tree->quarantined += hit;
-	mutex_unlock(&tree->smo_lock);
-	return hit;
 }

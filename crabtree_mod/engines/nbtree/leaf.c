@@ -20,6 +20,7 @@
  * Locking: access.c documents it.
  */
 #include <linux/bitops.h>
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/slab.h>
 
@@ -81,15 +82,17 @@ u32 crab_nb_leaf_free_slot(const struct nb_tree *tree, const struct nb_leaf *lea
 	return bits ? __ffs64(bits) : NB_SLOT_NONE;
 }
 
-bool crab_nb_leaf_near(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 key,
-		       enum crab_seek_dir dir, struct crab_record *record)
+int crab_nb_leaf_near(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 key,
+		      enum crab_seek_dir dir, struct crab_record *record)
 {
-	u64 bits = READ_ONCE(leaf->live), at;
+	u64 bits = READ_ONCE(leaf->live), high = READ_ONCE(leaf->high), at;
 	u32 slot, best = NB_SLOT_NONE;
 
 	while (bits) {
 		slot = bits_take(&bits);
 		at = slot_key(tree, leaf, slot);
+		if (at < leaf->low || at >= high)
+			return -ERANGE;
 		if (dir == CRAB_SEEK_GE ? at < key : at > key)
 			continue;
 		if (best != NB_SLOT_NONE &&
@@ -99,9 +102,9 @@ bool crab_nb_leaf_near(const struct nb_tree *tree, const struct nb_leaf *leaf, u
 		record->key = at;
 	}
 	if (best == NB_SLOT_NONE)
-		return false;
+		return -ENOENT;
 	record->value = crab_nb_leaf_value(tree, leaf, best);
-	return true;
+	return 0;
 }
 
 u32 crab_nb_leaf_sorted(const struct nb_tree *tree, const struct nb_leaf *leaf,
@@ -117,20 +120,6 @@ u32 crab_nb_leaf_sorted(const struct nb_tree *tree, const struct nb_leaf *leaf,
 	}
 	crab_sort(records, count);
 	return count;
-}
-
-static const char *records_fault(const struct nb_leaf *leaf, const struct crab_record *records,
-				 u32 count)
-{
-	u32 i;
-
-	for (i = 0; i < count; i++) {
-		if (records[i].key < leaf->low || records[i].key >= leaf->high)
-			return "a key is out of its range";
-		if (i && records[i].key == records[i - 1].key)
-			return "a key occurs twice";
-	}
-	return NULL;
 }
 
 /* A slot without a record: its key is free, or stale by DRAM's bitmap */
@@ -155,7 +144,7 @@ const char *crab_nb_leaf_fault(const struct nb_tree *tree, const struct nb_leaf 
 		    leaf->fp[slot] != nb_fingerprint(slot_key(tree, leaf, slot)))
 			return "a key does not have its fingerprint";
 	}
-	return records_fault(leaf, records, *count);
+	return crab_records_fault(records, *count, leaf->low, leaf->high);
 }
 
 /* Finds a record or a stale key in a slot; @seen: the keys of lower slots */

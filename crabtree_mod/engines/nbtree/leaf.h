@@ -50,10 +50,10 @@ u32 crab_nb_leaf_free_slot(const struct nb_tree *tree, const struct nb_leaf *lea
  * @dir: the direction
  * @record: out
  * Context: readable.
- * Return: false if the leaf has none in this direction.
+ * Return: 0; -ENOENT if the leaf has none in this direction; -ERANGE if a key is not of its range.
  */
-bool crab_nb_leaf_near(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 key,
-		       enum crab_seek_dir dir, struct crab_record *record);
+int crab_nb_leaf_near(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 key,
+		      enum crab_seek_dir dir, struct crab_record *record);
 
 /**
  * crab_nb_leaf_sorted() - read the records of a leaf

@@ -240,6 +240,20 @@ void crab_nb_lock_structure(struct nb_write *write);
  */
 void crab_nb_end(struct nb_write *write);
 
+/* quarantine.c */
+
+/**
+ * crab_nb_doubt() - quarantine a leaf: its content on the media has changed
+ * @tree: the tree
+ * @key: a key of the range, where a valid read found a key that cannot be in its place
+ *
+ * If the leaf is split meanwhile: its half with @key. Another read finds the other one.
+ *
+ * Context: may sleep; no lock.
+ * Return: -EUCLEAN; damage is noted.
+ */
+int crab_nb_doubt(struct nb_tree *tree, u64 key);
+
 /**
  * nb_change_begin() - begin a change of a leaf: readers wait for its end
  * @leaf: the leaf

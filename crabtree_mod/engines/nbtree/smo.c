@@ -37,8 +37,9 @@
 #include "leaf.h"
 #include "smo.h"
 
-static int smo_damaged(struct nb_tree *tree, const struct nb_leaf *leaf, const char *what)
+int crab_nb_damaged(struct nb_tree *tree, const struct nb_leaf *leaf, const char *what)
 {
+	lockdep_assert_held(&tree->smo_lock);
 	return crab_engine_damaged(&tree->base, crab_leaf_offset(&tree->base.geo, leaf->number),
 				   "leaf %llu: %s", (unsigned long long)leaf->number, what);
 }
@@ -116,7 +117,7 @@ static int split_leaf(struct nb_write *write, struct nb_leaf *leaf, struct nb_le
 	if (!fault && !smo_is_linked(tree, leaf))
 		fault = "link does not lead to the next leaf";
 	if (fault)
-		return smo_damaged(tree, leaf, fault);
+		return crab_nb_damaged(tree, leaf, fault);
 	split = count / 2;
 	fresh->low = tree->scratch[split].key;
 	if (leaf->high == CRAB_KEY_EMPTY && key > tree->scratch[count - 1].key) {
@@ -173,7 +174,7 @@ static bool unlink_leaf(struct nb_write *write, struct nb_leaf *before, struct n
 	if (leaf->live || before->quarantined || leaf->quarantined)
 		return false;
 	if (!smo_is_linked(tree, before) || !smo_is_linked(tree, leaf)) {
-		smo_damaged(tree, leaf, "links do not lead to it and to the next leaf");
+		crab_nb_damaged(tree, leaf, "links do not lead to it and to the next leaf");
 		return false;
 	}
 	crab_nb_leaf_erase(write, before);

@@ -10,6 +10,16 @@
 #include "nbtree.h"
 
 /**
+ * crab_nb_damaged() - the media of a leaf has changed under the store
+ * @tree: the tree
+ * @leaf: the leaf
+ * @what: description
+ * Context: under nb_tree.smo_lock.
+ * Return: -EUCLEAN.
+ */
+int crab_nb_damaged(struct nb_tree *tree, const struct nb_leaf *leaf, const char *what);
+
+/**
  * crab_nb_smo_word() - the link from a leaf to the one after it
  * @tree: the tree
  * @self: offset of the header that has the link

@@ -261,6 +261,21 @@ int crab_nv_lock(struct nv_tree *tree, u64 key, struct nv_place *place);
  */
 void crab_nv_kill(struct crab_side *side);
 
+/* quarantine.c */
+
+/**
+ * crab_nv_doubt() - verify a leaf in which a read found a key outside of its range
+ * @tree: the tree
+ * @key: a key of the range
+ *
+ * If the leaf is split meanwhile: its half with @key. Another read finds the other one.
+ *
+ * Context: may sleep; no lock.
+ * Return: 0: the range has grown. -EUCLEAN: the media has changed; damage is noted, and the leaf is
+ * quarantined.
+ */
+int crab_nv_doubt(struct nv_tree *tree, u64 key);
+
 /* Functions of struct crab_engine_ops, which documents them */
 int crab_nv_format(struct crab_flow *flow, const struct crab_geometry *geo);
 struct crab_engine *crab_nv_attach(struct crab_media *media, const struct crab_geometry *geo,

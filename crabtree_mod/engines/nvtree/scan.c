@@ -9,32 +9,13 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
 
+#include "engines/select.h"
 #include "leaf.h"
 
 #define SEEK_TRIES	4U	/* deleted keys that a seek passes before it sorts the leaf */
-
-/* The key nearest to @key among all elements of a leaf; false if none lies in the direction */
-static bool leaf_near(const struct nv_tree *tree, const struct nv_place *place, u32 count,
-		      u64 key, enum crab_seek_dir dir, u64 *best)
-{
-	bool found = false;
-	u64 at;
-	u32 i;
-
-	for (i = 0; i < count; i++) {
-		at = crab_nv_leaf_key(tree, place->leaf, i);
-		if (dir == CRAB_SEEK_GE ? at < key || at >= place->high :
-					  at > key || at < place->low)
-			continue;
-		if (found && (dir == CRAB_SEEK_GE ? at >= *best : at <= *best))
-			continue;
-		*best = at;
-		found = true;
-	}
-	return found;
-}
 
 /**
  * struct nv_seek - a seek under way
@@ -43,6 +24,7 @@ static bool leaf_near(const struct nv_tree *tree, const struct nv_place *place, 
  * @dir: the direction
  * @record: out
  * @elements: memory for those of a leaf, once it is needed
+ * @outside: a key of the leaf was not in the range: that has grown, or the media has changed
  */
 struct nv_seek {
 	struct nv_tree *tree;
@@ -50,16 +32,39 @@ struct nv_seek {
 	enum crab_seek_dir dir;
 	struct crab_record *record;
 	struct nv_element *elements;
+	bool outside;
 };
 
+/* The key nearest to @key among all elements of a leaf; false if none lies in the direction */
+static bool leaf_near(struct nv_seek *seek, const struct nv_place *place, u32 count, u64 key,
+		      u64 *best)
+{
+	bool up = seek->dir == CRAB_SEEK_GE, found = false;
+	u64 at;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		at = crab_nv_leaf_key(seek->tree, place->leaf, i);
+		if (at < place->low || at >= place->high) {
+			seek->outside = true;
+			continue;
+		}
+		if ((up ? at < key : at > key) || (found && (up ? at >= *best : at <= *best)))
+			continue;
+		*best = at;
+		found = true;
+	}
+	return found;
+}
+
 /* The nearest record in a leaf; -EAGAIN: so many keys before it are deleted */
-static int leaf_seek(const struct nv_seek *seek, const struct nv_place *place, u32 count, u32 tries)
+static int leaf_seek(struct nv_seek *seek, const struct nv_place *place, u32 count, u32 tries)
 {
 	struct crab_record *record = seek->record;
 	u64 key = seek->at;
 
 	for (; tries; tries--) {
-		if (!leaf_near(seek->tree, place, count, key, seek->dir, &record->key))
+		if (!leaf_near(seek, place, count, key, &record->key))
 			return -ENOENT;
 		if (crab_nv_leaf_get(seek->tree, place->leaf, count, record->key, &record->value))
 			return 0;
@@ -114,12 +119,15 @@ static int seek_leaf(struct nv_seek *seek, bool *end)
 		crab_nv_find_range(seek->tree, seek->at, &place);
 		if (nv_is_quarantined(&place))
 			return -EUCLEAN;
+		seek->outside = false;
 		/* Pairs with crab_nv_leaf_append() */
 		count = smp_load_acquire(&place.side->count);
 		err = leaf_seek(seek, &place, count, SEEK_TRIES);
 		if (unlikely(err == -EAGAIN))
 			err = leaf_seek_far(seek, &place, count);
 	} while (!crab_nv_holds(&place));
+	if (unlikely(seek->outside) && crab_nv_doubt(seek->tree, seek->at))
+		return -EUCLEAN;
 	seek->at = seek->dir == CRAB_SEEK_GE ? place.high : place.low - 1;
 	*end = seek->at == CRAB_KEY_EMPTY;		/* also below the lowest key */
 	return err;
@@ -161,9 +169,10 @@ struct nv_room_for {
 static int scan_leaf(struct nv_tree *tree, const struct nv_room_for *room, u64 *at, u64 end,
 		     struct crab_record *to, u32 cap)
 {
-	const struct crab_record *r = room->records;
+	const struct nv_element *e = room->elements;
 	struct nv_place place;
-	u32 count, i, n = 0;
+	u64 from = *at;
+	u32 count;
 
 	do {
 		crab_nv_find_range(tree, *at, &place);
@@ -173,13 +182,13 @@ static int scan_leaf(struct nv_tree *tree, const struct nv_room_for *room, u64 *
 		count = smp_load_acquire(&place.side->count);
 		crab_nv_leaf_read(tree, place.leaf, count, room->elements);
 	} while (!crab_nv_holds(&place));
+	/* The range may have grown since it was found, or the media has changed */
+	if (count && unlikely(e[0].key < place.low || e[count - 1].key >= place.high) &&
+	    crab_nv_doubt(tree, from))
+		return -EUCLEAN;
 	count = crab_nv_leaf_records(room->elements, count, room->records);
-	/* The range may have grown since it was found */
-	for (i = 0; i < count && n < cap; i++)
-		if (r[i].key >= *at && r[i].key <= end && r[i].key < place.high)
-			to[n++] = r[i];
 	*at = place.high;
-	return n;
+	return crab_records_take(room->records, count, from, min(end, place.high - 1), to, cap);
 }
 
 static int scan_range(struct nv_tree *tree, const struct nv_room_for *room, u64 start, u64 end,

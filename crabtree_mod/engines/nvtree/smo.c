@@ -69,7 +69,7 @@ struct nv_change {
 	u32 count;
 };
 
-static int smo_damaged(struct nv_tree *tree, u64 leaf, const char *what)
+int crab_nv_damaged(struct nv_tree *tree, u64 leaf, const char *what)
 {
 	crab_nv_first_begin(tree);
 	crab_engine_damaged(&tree->base, crab_leaf_offset(&tree->base.geo, leaf), "leaf %llu: %s",
@@ -119,10 +119,10 @@ static int smo_gather(struct nv_change *c, const struct nv_place *leaf)
 	crab_nv_leaf_read(tree, leaf->leaf, count, tree->elements);
 	fault = crab_nv_leaf_fault(tree->elements, count, leaf->low, leaf->high);
 	if (fault)
-		return smo_damaged(tree, leaf->leaf, fault);
+		return crab_nv_damaged(tree, leaf->leaf, fault);
 	n = crab_nv_leaf_records(tree->elements, count, tree->scratch + c->count);
 	if (n != nv_live(leaf->side))
-		return smo_damaged(tree, leaf->leaf, "records have appeared or vanished");
+		return crab_nv_damaged(tree, leaf->leaf, "records have appeared or vanished");
 	c->count += n;
 	return 0;
 }
@@ -162,7 +162,7 @@ static int smo_after(struct nv_tree *tree, const struct nv_place *last, u64 end,
 	*word = crab_load(tree->base.media, &nv_leaf_media(tree, last->leaf)->head.next);
 	if (likely((*word & CRAB_LINK_MASK) == next.leaf + 1 && !nv_is_quarantined(&next)))
 		return 0;
-	return smo_damaged(tree, last->leaf, "link does not lead to the next leaf");
+	return crab_nv_damaged(tree, last->leaf, "link does not lead to the next leaf");
 }
 
 /* The header whose link names a leaf; NULL: it is damaged */
@@ -395,7 +395,7 @@ static int smo_unlink_word(struct nv_tree *tree, const struct nv_place *leaf,
 	struct crab_head head;
 
 	if (!crab_head_load(media, (u8 *)before - media->base, store_id, &head))
-		return smo_damaged(tree, leaf->leaf, "the header before it is damaged");
+		return crab_nv_damaged(tree, leaf->leaf, "the header before it is damaged");
 	return smo_after(tree, leaf, crab_link_end(store_id, head.self, head.birth), word);
 }
 

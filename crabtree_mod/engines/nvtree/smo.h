@@ -10,6 +10,16 @@
 #include "nvtree.h"
 
 /**
+ * crab_nv_damaged() - the media of a leaf has changed under the store
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * @what: description
+ * Context: under nv_tree.smo_lock.
+ * Return: -EUCLEAN.
+ */
+int crab_nv_damaged(struct nv_tree *tree, u64 leaf, const char *what);
+
+/**
  * crab_nv_smo_change() - insert, update or delete a key whose leaf has no room for an append
  * @write: the write
  * @key: the key

@@ -233,6 +233,20 @@ bool crab_ea_sweep_is_due(const struct ea_tree *tree);
  */
 bool crab_ea_is_behind(const struct ea_tree *tree);
 
+/* quarantine.c */
+
+/**
+ * crab_ea_doubt() - quarantine a leaf: its content on the media has changed
+ * @tree: the tree
+ * @key: a key of the range, where a read found a key that cannot be in its place
+ *
+ * If the leaf is replaced meanwhile: the fresh one with @key. Another read finds another one.
+ *
+ * Context: may sleep; not in an RCU section.
+ * Return: -EUCLEAN; damage is noted.
+ */
+int crab_ea_doubt(struct ea_tree *tree, u64 key);
+
 /* As in struct nb_kind */
 int crab_ea_format(struct crab_flow *flow, const struct crab_geometry *geo);
 const char *crab_ea_open(struct nb_tree *tree, struct nb_leaf *leaf);

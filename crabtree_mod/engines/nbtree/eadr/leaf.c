@@ -45,6 +45,7 @@
 #include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 
 #include "engines/nbtree/fingerprint.h"
 #include "engines/select.h"
@@ -54,9 +55,10 @@
 #define FIND_BACK	16ULL	/* factor from one step back in the index to the next */
 #define FIND_STEPS	1000U	/* along the list, more than it is long: it may change meanwhile */
 
+/* Neither 0, if the key is not known, nor EA_FP_HOLE */
 static u8 fingerprint(u64 key)
 {
-	return nb_fingerprint(key) ?: 1;
+	return max_t(u8, nb_fingerprint(key), EA_FP_HOLE + 1);
 }
 
 void crab_ea_note_key(struct nb_leaf *leaf, u32 slot, u64 key)
@@ -297,6 +299,22 @@ static bool is_disturbed(const struct ea_tree *tree, const struct nb_leaf *leaf,
 	return leaf_rank(tree, leaf) != rank && ++*readings <= most_ranks(tree);
 }
 
+/* The range may have grown since its end was read */
+static bool is_outside(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key, u64 high)
+{
+	return key < leaf->low || (key >= high && key >= crab_ea_high(tree, leaf));
+}
+
+/* A slot never returns to an earlier state. True also if an insert uses the slot meanwhile */
+static bool is_free_again(const struct nb_leaf *leaf, u32 slot, u64 word)
+{
+	if (likely(word != EA_FREE || READ_ONCE(leaf->fp[slot]) <= EA_FP_HOLE))
+		return false;
+	/* Pairs with the swap before crab_ea_note_key(): the next rank has the insert */
+	smp_rmb();
+	return true;
+}
+
 /* Is a key nearer to the begin of a seek, in its direction, than the best one so far? */
 static bool is_nearer(u64 key, u64 from, enum crab_seek_dir dir, bool any, u64 best)
 {
@@ -305,68 +323,80 @@ static bool is_nearer(u64 key, u64 from, enum crab_seek_dir dir, bool any, u64 b
 	return key <= from && (!any || key > best);
 }
 
-/* One reading of all slots; returns their rank. @best: out: the slot, or NB_SLOT_NONE */
-static u32 near_once(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 from,
-		     enum crab_seek_dir dir, struct crab_record *record, u32 *best)
+/* One reading of all slots; returns the result of crab_ea_near(). @rank: out: of the leaf */
+static int near_once(const struct ea_tree *tree, const struct nb_leaf *leaf,
+		     const struct nb_read *read, u32 *rank)
 {
-	u32 slot, sum = 0;
+	struct crab_record *record = read->records;
+	int err = -ENOENT;
 	u64 word, key;
-
-	*best = NB_SLOT_NONE;
-	for (slot = 0; slot < tree->nb.room; slot++) {
-		word = ea_word(tree, leaf, slot);
-		sum += slot_rank(word);
-		key = ea_key(leaf, word);
-		if (!ea_is_record(word) ||
-		    !is_nearer(key, from, dir, *best != NB_SLOT_NONE, record->key))
-			continue;
-		*best = slot;
-		record->key = key;
-	}
-	return sum;
-}
-
-bool crab_ea_near(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key,
-		  enum crab_seek_dir dir, struct crab_record *record)
-{
-	u32 best, rank, readings = 0;
-
-	do {
-		rank = near_once(tree, leaf, key, dir, record, &best);
-		if (best != NB_SLOT_NONE)
-			record->value = ea_value(tree, leaf, best);
-	} while (is_disturbed(tree, leaf, rank, &readings));
-	return best != NB_SLOT_NONE;
-}
-
-/* One reading of all records, in the order of their slots; @rank: out: of the leaf */
-static u32 records_once(const struct ea_tree *tree, const struct nb_leaf *leaf,
-			struct crab_record *records, u32 *rank)
-{
-	u32 slot, count = 0;
-	u64 word;
+	u32 slot;
 
 	*rank = 0;
 	for (slot = 0; slot < tree->nb.room; slot++) {
 		word = ea_word(tree, leaf, slot);
 		*rank += slot_rank(word);
-		records[count].key = ea_key(leaf, word);
-		records[count].value = ea_value(tree, leaf, slot);
-		count += ea_is_record(word);
+		key = ea_key(leaf, word);
+		if (is_free_again(leaf, slot, word) ||
+		    (ea_is_record(word) && is_outside(tree, leaf, key, read->high)))
+			err = -ERANGE;
+		if (err == -ERANGE || !ea_is_record(word) ||
+		    !is_nearer(key, read->key, read->dir, !err, record->key))
+			continue;
+		record->key = key;
+		record->value = ea_value(tree, leaf, slot);
+		err = 0;
 	}
-	return count;
+	return err;
 }
 
-u32 crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf,
-		   struct crab_record *records)
+int crab_ea_near(const struct ea_tree *tree, const struct nb_leaf *leaf,
+		 const struct nb_read *read)
 {
-	u32 count, rank, readings = 0;
+	u32 rank, readings = 0;
+	int err;
 
 	do
-		count = records_once(tree, leaf, records, &rank);
+		err = near_once(tree, leaf, read, &rank);
 	while (is_disturbed(tree, leaf, rank, &readings));
+	return err;
+}
+
+/* One reading of all records, in the order of their slots; returns the rank. @count: or -ERANGE */
+static u32 records_once(const struct ea_tree *tree, const struct nb_leaf *leaf,
+			struct crab_record *records, int *count)
+{
+	u32 slot, sum = 0, n = 0;
+	bool freed = false;
+	u64 word;
+
+	for (slot = 0; slot < tree->nb.room; slot++) {
+		word = ea_word(tree, leaf, slot);
+		sum += slot_rank(word);
+		freed |= is_free_again(leaf, slot, word);
+		records[n].key = ea_key(leaf, word);
+		records[n].value = ea_value(tree, leaf, slot);
+		n += ea_is_record(word);
+	}
+	*count = freed ? -ERANGE : (int)n;
+	return sum;
+}
+
+int crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 high,
+		   struct crab_record *records)
+{
+	u32 rank, readings = 0;
+	int count;
+
+	do
+		rank = records_once(tree, leaf, records, &count);
+	while (is_disturbed(tree, leaf, rank, &readings));
+	if (count <= 0)
+		return count;
 	crab_sort(records, count);
-	return count;
+	if (records[count - 1].key >= high)	/* the range may have grown */
+		high = crab_ea_high(tree, leaf);
+	return crab_records_fault(records, count, leaf->low, high) ? -ERANGE : count;
 }
 
 /**
@@ -382,8 +412,7 @@ struct ea_pass {
 static const char *key_fault(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 slot,
 			     u64 key, struct ea_pass *pass)
 {
-	/* The range may have grown */
-	if (key < leaf->low || (key >= pass->high && key >= crab_ea_high(tree, leaf)))
+	if (is_outside(tree, leaf, key, pass->high))
 		return "a key is out of its range";
 	if (crab_keyset_add(&pass->seen, key) &&
 	    ea_is_record(crab_ea_find(tree, leaf, key, slot).word))
@@ -397,7 +426,7 @@ static const char *word_fault(const struct ea_tree *tree, const struct nb_leaf *
 	u8 fp = READ_ONCE(leaf->fp[slot]);
 	u64 key = ea_key(leaf, word);
 
-	if (word == EA_FREE && fp && slot >= leaf->used)
+	if (is_free_again(leaf, slot, word))
 		return "a slot in use is free";
 	if (!ea_is_record(word))
 		return word == EA_FREE || ea_is_dead(word) ? NULL : "a slot has an unknown state";

@@ -100,24 +100,24 @@ void crab_ea_note_key(struct nb_leaf *leaf, u32 slot, u64 key);
  * crab_ea_near() - find the record nearest to a key
  * @tree: the tree
  * @leaf: the leaf
- * @key: the key
- * @dir: the direction
- * @record: out
+ * @read: the seek. Its @records: out: one
  * Context: RCU.
- * Return: false if the leaf had none in this direction at a time during the call.
+ * Return: 0; -ENOENT if the leaf had none in this direction at a time during the call; -ERANGE if
+ * the media has changed: a slot in use is free, or its key is not of the range.
  */
-bool crab_ea_near(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key,
-		  enum crab_seek_dir dir, struct crab_record *record);
+int crab_ea_near(const struct ea_tree *tree, const struct nb_leaf *leaf,
+		 const struct nb_read *read);
 
 /**
  * crab_ea_sorted() - read the records of a leaf
  * @tree: the tree
  * @leaf: the leaf
+ * @high: the end of its range, read before
  * @records: out: by key. The leaf had these keys at one time during the call
  * Context: RCU.
- * Return: their number.
+ * Return: their number; or -ERANGE as crab_ea_near(), also if a key occurs twice.
  */
-u32 crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf,
+int crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 high,
 		   struct crab_record *records);
 
 /**

@@ -386,8 +386,8 @@ static void slot_copy(struct nb_write *write, struct nb_leaf *to, u32 at, u64 ke
  */
 static bool slot_is_void(const struct nb_leaf *leaf, u32 slot, u64 word)
 {
-	return ea_is_dead(word) || (word == EA_FREE && slot < leaf->used &&
-				    READ_ONCE(leaf->fp[slot]) == EA_FP_HOLE);
+	return ea_is_dead(word) ||
+	       (word == EA_FREE && READ_ONCE(leaf->fp[slot]) == EA_FP_HOLE);
 }
 
 /* False: a slot cannot be read. The slots before it are copied as any other task copies them */

@@ -9,7 +9,7 @@ OPS = "engines/clfb/ops.c"
 
 RACES = [
     Design("clfb: a scan takes keys of the next leaf that are below the end of the previous one", [
-        Edit(FIND, "leaf[i].key >= from", "leaf[i].key >= start"),
+        Edit(FIND, "leaf, got, from,", "leaf, got, start,"),
     ]),
     Design("clfb: a reader sees a record before it is durable", [
         Edit(LEAF, "crab_store(write->flow, word, counts ? others | bit : others);",

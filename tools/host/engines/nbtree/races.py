@@ -28,7 +28,7 @@ RACES = [
              "WRITE_ONCE(leaf->live, leaf->live | 1ULL << slot)"),
     ]),
     Design("nbtree: a scan returns what a leaf holds below the key, after its range grew", [
-        Edit(FIND, "from = read->key;", "from = start"),
+        Edit(FIND, "got, read->key,", "got, start,"),
     ]),
     Design("nbtree: a leaf is unlinked although a record was inserted into it since", [
         Edit(SMO, "leaf->live || before->quarantined || leaf->quarantined", "before->quarantined"),
