@@ -9,7 +9,7 @@ OPS = "engines/clfb/ops.c"
 
 RACES = [
     Design("clfb: a scan takes keys of the next leaf that are below the end of the previous one", [
-        Edit(FIND, "leaf, got, from,", "leaf, got, start,"),
+        Edit(FIND, "from = at;", "from = start;"),
     ]),
     Design("clfb: a reader sees a record before it is durable", [
         Edit(LEAF, "crab_store(write->flow, word, counts ? others | bit : others);",
