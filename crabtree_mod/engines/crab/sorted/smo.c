@@ -183,9 +183,10 @@ int crab_sorted_verify_shift(struct crab_write *write, const struct crab_leaf *l
 	__must_hold(&leaf->lock)
 {
 	u32 from = round_down(slot + CRAB_SORTED_HEADER, write->tree->piece_slots);
+	u64 high = READ_ONCE(leaf->high);	/* a change of the next leaf may set it meanwhile */
 
 	from -= min(from, CRAB_SORTED_HEADER + 1);
-	if (likely(crab_sorted_ascend(write->tree, leaf, from, leaf->count, leaf->low, leaf->high)))
+	if (likely(crab_sorted_ascend(write->tree, leaf, from, leaf->count, leaf->low, high)))
 		return 0;
 	if (!crab_write_try_structure(write))
 		return -EAGAIN;
