@@ -271,11 +271,6 @@ static inline u32 ff_first(const struct ff *ff, u64 number, u64 key, u64 *at)
 	return ff_scan(ff, number, key, at, false);
 }
 
-static inline struct crab_dhead *ff_head(const struct crab_media *media)
-{
-	return (struct crab_dhead *)(media->base + CRAB_HEAD_OFFSET);
-}
-
 static inline bool ff_begins_line(const struct ff_dslot *slot)
 {
 	return !((unsigned long)slot % CRAB_LINE);

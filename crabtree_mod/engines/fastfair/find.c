@@ -101,7 +101,7 @@ int crab_ff_root(const struct ff *ff, struct ff_node *node)
 
 	if (unlikely(READ_ONCE(ff->headless)))
 		return -EUCLEAN;
-	return enter_any(ff, crab_load_acquire(media, &ff_head(media)->next), 0, node);
+	return enter_any(ff, crab_load_acquire(media, &crab_list_head(media)->next), 0, node);
 }
 
 int crab_ff_next(const struct ff *ff, const struct ff_node *node, struct ff_node *right)

@@ -59,7 +59,7 @@ int crab_ff_format(struct crab_flow *flow, const struct crab_geometry *geo)
 		.self = CRAB_HEAD_OFFSET, .next = crab_link_to(geo, 0, 1),
 	};
 	crab_head_store(flow, geo->store_id, &head);
-	crab_clean(flow, ff_head(flow->media), sizeof(struct crab_dhead));
+	crab_clean(flow, crab_list_head(flow->media), sizeof(struct crab_dhead));
 	/* P2: the body is whole before a superblock names it */
 	crab_fence(flow, CRAB_P2_BODY);
 	return 0;

@@ -289,8 +289,8 @@ static bool root_shrink(struct ff_op *op)
 	later = later_alloc();
 	if (!later)
 		return false;
-	crab_store(op->flow, &ff_head(media)->next, child.link);
-	crab_clean(op->flow, &ff_head(media)->next, sizeof(__le64));
+	crab_store(op->flow, &crab_list_head(media)->next, child.link);
+	crab_clean(op->flow, &crab_list_head(media)->next, sizeof(__le64));
 	/* P14: the head names the child, before the old root is free */
 	crab_fence(op->flow, CRAB_P14_ROOT);
 	WRITE_ONCE(root.side->flags, FF_DEAD);

@@ -239,8 +239,8 @@ static bool root_grow(struct ff_op *op)
 		return false;
 	fresh_begin(op, number, 0, root.level + 1, root.link, 0, &fresh);
 	fresh_done(op, &fresh);
-	crab_store(op->flow, &ff_head(media)->next, fresh.link);
-	crab_clean(op->flow, &ff_head(media)->next, sizeof(__le64));
+	crab_store(op->flow, &crab_list_head(media)->next, fresh.link);
+	crab_clean(op->flow, &crab_list_head(media)->next, sizeof(__le64));
 	WRITE_ONCE(ff->levels, fresh.level + 1);
 	return true;
 }

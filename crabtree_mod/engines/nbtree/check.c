@@ -9,8 +9,8 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
+#include <linux/sched.h>
 
-#include "engines/defaults.h"
 #include "leaf.h"
 #include "smo.h"
 
@@ -101,7 +101,7 @@ static int check_leaves(const struct nb_check *c)
 
 	check_head(c);
 	while (key != CRAB_KEY_EMPTY) {
-		if (nb_breathe(c->tree))
+		if (crab_engine_breathe(&c->tree->base))
 			return -EINTR;
 		leaf = crab_index_find(&c->tree->index, key);
 		/* It may begin before the key: its range has grown since */

@@ -62,7 +62,7 @@ int crab_nb_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		read.key = dir == CRAB_SEEK_GE ? read.high : read.low - 1;
 		if (err != -ENOENT || read.key == CRAB_KEY_EMPTY)
 			return err;
-		if (nb_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return -EINTR;
 	}
 }
@@ -89,7 +89,7 @@ static int scan_range(struct nb_tree *tree, struct nb_read *read, u64 start, u64
 		/* The leaf may begin before the key: a range has grown since */
 		count += crab_records_take(read->records, got, read->key, end, records + count,
 					   cap - count);
-		if (nb_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return count ?: -EINTR;
 	}
 	return count;
@@ -128,6 +128,6 @@ u64 crab_nb_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 		if (was && !bad)
 			return key;
 		key = dir == CRAB_SEEK_GE ? read.high : read.low - 1;
-	} while (key != CRAB_KEY_EMPTY && !nb_breathe(tree));
+	} while (key != CRAB_KEY_EMPTY && !crab_engine_breathe(&tree->base));
 	return key;
 }

@@ -11,10 +11,10 @@
 #include <linux/kernel.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
-#include <linux/sched.h>
 #include <linux/seqlock.h>
 
 #include "engines/counts.h"
+#include "engines/defaults.h"
 #include "shared/index.h"
 #include "shared/link.h"
 #include "shared/lock.h"
@@ -180,18 +180,6 @@ static inline struct nb_dleaf *nb_leaf_media(const struct nb_tree *tree, const s
 {
 	return (struct nb_dleaf *)(tree->base.media->base +
 				   crab_leaf_offset(&tree->base.geo, leaf->number));
-}
-
-/**
- * nb_breathe() - let other tasks run, between two leaves of a long walk
- * @tree: the tree
- * Context: may sleep; no leaf is locked.
- * Return: true if the walk is to end with -EINTR.
- */
-static inline bool nb_breathe(const struct nb_tree *tree)
-{
-	cond_resched();
-	return crab_engine_is_stopped(&tree->base);
 }
 
 /* access.c */

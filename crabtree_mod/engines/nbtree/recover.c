@@ -142,7 +142,7 @@ static int recover_list(struct nb_tree *tree, u64 word)
 	int err;
 
 	for (;;) {
-		if (nb_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return -EINTR;
 		if (leaf && word == recover_last(geo, leaf))
 			break;
@@ -223,7 +223,7 @@ int crab_nb_repair(struct crab_engine *engine, struct crab_flow *flow)
 	for (key = 0; key != CRAB_KEY_EMPTY && !engine->clean; key = leaf->high) {
 		leaf = crab_index_find(&tree->index, key);
 		crab_clean(flow, nb_leaf_media(tree, leaf), engine->geo.leaf_bytes);
-		if (nb_breathe(tree))
+		if (crab_engine_breathe(&tree->base))
 			return -EINTR;
 	}
 	return 0;

@@ -360,7 +360,7 @@ static void run_attach_torn(struct run *run)
 /* Removes the last entry of the root of fastfair, as a cut before its store leaves it */
 static void run_attach_no_entry(struct run *run)
 {
-	u64 link = le64_to_cpu(ff_head(&run->media)->next);
+	u64 link = le64_to_cpu(crab_list_head(&run->media)->next);
 	struct ff_dnode *root = (void *)run_leaf(run, (link & CRAB_LINK_MASK) - 1);
 	u32 slots = crab_ff_slots(run->config->leaf_bytes), end = 0;
 	struct crab_store_info info;

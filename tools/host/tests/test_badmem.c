@@ -508,7 +508,7 @@ static void test_sibling(u32 leaf_bytes)
 	badmedia_begin();
 	badmedia_fill("fastfair", "shift", leaf_bytes, &geo);
 	node = node_second(&geo, 0);
-	ff_head(&badmedia)->next = node_of(&geo, ff_head(&badmedia))->first;
+	crab_list_head(&badmedia)->next = node_of(&geo, crab_list_head(&badmedia))->first;
 	crab_badmem_add(&badmedia_list, (u8 *)node - badmedia.base, leaf_bytes);
 	store = badmedia_attach(&report);
 	range_is_lost(store, le64_to_cpu(node->head.low), le64_to_cpu(node_of(&geo, node)->head.low));

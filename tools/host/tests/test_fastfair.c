@@ -406,10 +406,10 @@ static void test_stale_head(void)
 	struct crab_media media;
 	struct crab_store *store = fresh(&media, 64, 60);
 	struct ff *ff = ff_of(store->engine);
-	__le64 was = ff_head(&media)->next;
+	__le64 was = crab_list_head(&media)->next;
 
 	tap_check(!change_keys(store, 0, 600, false) && ff->levels == 1, "%u levels", ff->levels);
-	ff_head(&media)->next = was;
+	crab_list_head(&media)->next = was;
 	stale_expect(store, change_keys(store, 0, 10, true));
 	tap_ok(true, "a root that an earlier head names is not entered");
 	crab_store_detach(store);
@@ -441,11 +441,11 @@ static void test_low_head(void)
 {
 	struct crab_media media;
 	struct crab_store *store = fresh(&media, 64, 20);
-	__le64 was = ff_head(&media)->next;
+	__le64 was = crab_list_head(&media)->next;
 	int err;
 
 	tap_check(!change_keys(store, 0, 600, true) && ff_of(store->engine)->levels == 2, "levels");
-	ff_head(&media)->next = was;
+	crab_list_head(&media)->next = was;
 	err = change_keys(store, 5, 100, true) ?: change_keys(store, 7, 100, true);
 	stale_expect(store, err);
 	tap_ok(true, "no leaf that an earlier head names becomes the root again");

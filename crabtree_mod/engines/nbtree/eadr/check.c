@@ -14,7 +14,6 @@
 #include <linux/mutex.h>
 #include <linux/sched.h>
 
-#include "engines/defaults.h"
 #include "moves.h"
 #include "slots.h"
 
@@ -167,7 +166,7 @@ static int check_leaves(struct ea_tree *tree, struct crab_check_report *report)
 	check_head(tree, report);
 	crab_rcu_leave();
 	while (key != CRAB_KEY_EMPTY) {
-		if (nb_breathe(&tree->nb))
+		if (crab_engine_breathe(&tree->nb.base))
 			return -EINTR;
 		crab_rcu_enter();
 		key = check_leaf(tree, report, key);

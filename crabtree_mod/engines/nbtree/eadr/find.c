@@ -101,7 +101,7 @@ int crab_ea_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
 		read.key = dir == CRAB_SEEK_GE ? read.high : read.low - 1;
 		if (err != -ENOENT || read.key == CRAB_KEY_EMPTY)
 			return err;
-		if (nb_breathe(&tree->nb))
+		if (crab_engine_breathe(&tree->nb.base))
 			return -EINTR;
 	}
 }
@@ -126,7 +126,7 @@ static int scan_range(struct ea_tree *tree, struct nb_read *read, u64 start, u64
 		/* It may have grown on both sides; the next leaf repeats the upper part */
 		count += crab_records_take(read->records, got, read->key, min(end, read->high - 1),
 					   records + count, cap - count);
-		if (nb_breathe(&tree->nb))
+		if (crab_engine_breathe(&tree->nb.base))
 			return count ?: -EINTR;
 	}
 	return count;
@@ -165,6 +165,6 @@ u64 crab_ea_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 		if (was && !bad)
 			return key;
 		key = dir == CRAB_SEEK_GE ? read.high : read.low - 1;
-	} while (key != CRAB_KEY_EMPTY && !nb_breathe(&tree->nb));
+	} while (key != CRAB_KEY_EMPTY && !crab_engine_breathe(&tree->nb.base));
 	return key;
 }

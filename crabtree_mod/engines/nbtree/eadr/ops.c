@@ -146,7 +146,7 @@ static int write_loop(struct nb_write *write, struct ea_try *this, struct crab_o
 			break;
 		crab_count(&tree->nb.base, EA_COUNT_AGAIN, 1);
 		/* Others may overtake it any number of times, and media that changes does */
-		if (++tries % WRITE_BREATHE == 0 && nb_breathe(&tree->nb)) {
+		if (++tries % WRITE_BREATHE == 0 && crab_engine_breathe(&tree->nb.base)) {
 			err = -EINTR;
 			break;
 		}

@@ -109,7 +109,7 @@ int crab_ea_repair(struct crab_engine *engine, struct crab_flow *flow)
 	for (key = 0; key != CRAB_KEY_EMPTY && tree->torn; key = leaf->high) {
 		leaf = crab_index_find(&tree->nb.index, key);
 		leaf_repair(tree, flow, leaf);
-		if (nb_breathe(&tree->nb))
+		if (crab_engine_breathe(&tree->nb.base))
 			return -EINTR;
 	}
 	return 0;

@@ -24,7 +24,7 @@ static struct ff_dnode *node_at(struct ff *ff, u32 n)
 {
 	struct ff_dnode *first, *d;
 
-	for (first = target(ff, ff_head(ff->base.media)->next); first;
+	for (first = target(ff, crab_list_head(ff->base.media)->next); first;
 	     first = target(ff, first->first))
 		for (d = first; d; d = target(ff, d->head.next))
 			if (!n--)
@@ -34,7 +34,7 @@ static struct ff_dnode *node_at(struct ff *ff, u32 n)
 
 static struct ff_dnode *leaf_first(struct ff *ff)
 {
-	struct ff_dnode *d = target(ff, ff_head(ff->base.media)->next);
+	struct ff_dnode *d = target(ff, crab_list_head(ff->base.media)->next);
 
 	while (d->head.own)
 		d = target(ff, d->first);
@@ -122,7 +122,7 @@ static bool link_changed(struct crab_store *store, u32 n)
 	struct ff *ff = ff_of(store->engine);
 	struct ff_dnode *d = n ? node_at(ff, n - 1) : NULL;
 
-	return n ? d && corruption_flip(&d->head.next) : corruption_flip(&ff_head(ff->base.media)->next);
+	return n ? d && corruption_flip(&d->head.next) : corruption_flip(&crab_list_head(ff->base.media)->next);
 }
 
 static bool link_skips(struct crab_store *store, u32 n)

@@ -106,7 +106,7 @@ HARMLESS = [
     ("crab_ff_end", "crab_fence(op->flow, CRAB_P10_ENDED)", "a store barrier instead", ENTRY),
     ("crab_ff_end", "crab_clean(op->flow, &slot->key, sizeof(slot->key)) / crab_fence(op->flow, CRAB_P10_ENDED)",
      "exchanged", ENTRY),
-    ("root_grow", "crab_store(op->flow, &ff_head(media)->next, fresh.link) / "
-     "crab_clean(op->flow, &ff_head(media)->next, sizeof(__le64))", "exchanged",
+    ("root_grow", "crab_store(op->flow, &crab_list_head(media)->next, fresh.link) / "
+     "crab_clean(op->flow, &crab_list_head(media)->next, sizeof(__le64))", "exchanged",
      "the level of the old root is complete: the next attach grows the root again"),
 ]

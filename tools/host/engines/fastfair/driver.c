@@ -41,7 +41,7 @@ static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 	const struct crab_side *side;
 	u32 n = 0, i;
 
-	words[n++] = &ff_head(ff->base.media)->next;
+	words[n++] = &crab_list_head(ff->base.media)->next;
 	for (i = 0; i < ff->base.geo.leaves && n + 1 < room; i++) {
 		side = crab_side(&ff->sides, i);
 		if (!side || !(side->flags & FF_USED))
