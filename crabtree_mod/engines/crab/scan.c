@@ -19,29 +19,32 @@
 #define SCAN_AHEAD	4U	/* leaves that a scan prefetches at a time */
 #define SCAN_SLOTS	256U	/* slots of each, at most */
 
-/* The record nearest to @key in one leaf; false if none lies in the direction */
-static bool leaf_seek(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-		      enum crab_seek_dir dir, struct crab_record *best)
+/* The record nearest to @key in one leaf; -ENOENT, or -ERANGE if a key is not of the range */
+static int leaf_seek(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+		     enum crab_seek_dir dir, struct crab_record *best)
 {
+	u64 low = READ_ONCE(leaf->low), span = READ_ONCE(leaf->high) - low;
 	struct crab_record r;
-	bool found = false;
+	int err = -ENOENT;
 	u32 slot;
 
 	crab_leaf_for_each(tree, leaf, slot) {
 		r = crab_leaf_record(tree, leaf, slot);
+		if (r.key - low >= span)
+			return -ERANGE;
 		if (dir == CRAB_SEEK_GE ? r.key < key : r.key > key)
 			continue;
-		if (found && (dir == CRAB_SEEK_GE ? r.key > best->key : r.key < best->key))
+		if (!err && (dir == CRAB_SEEK_GE ? r.key > best->key : r.key < best->key))
 			continue;
 		*best = r;
-		found = true;
+		err = 0;
 	}
-	return found;
+	return err;
 }
 
 /*
  * The record nearest to @at in the leaf that holds it; -ENOENT: go on at @at, which is then
- * the nearest key of the neighbour's, unless @end; -ERANGE: it is outside the range of the leaf
+ * the nearest key of the neighbour's, unless @end
  */
 static int seek_leaf(struct crab_tree *tree, u64 *at, enum crab_seek_dir dir,
 		     struct crab_record *record, bool *end)
@@ -56,10 +59,7 @@ static int seek_leaf(struct crab_tree *tree, u64 *at, enum crab_seek_dir dir,
 		err = PTR_ERR_OR_ZERO(leaf);
 		if (err)
 			continue;
-		if (!leaf_seek(tree, leaf, *at, dir, record))
-			err = -ENOENT;
-		else if (!crab_leaf_holds(leaf, record->key))
-			err = -ERANGE;
+		err = leaf_seek(tree, leaf, *at, dir, record);
 		next = dir == CRAB_SEEK_GE ? READ_ONCE(leaf->high) : READ_ONCE(leaf->low) - 1;
 	} while (!crab_reader_leave(&reader));
 	crab_reader_end(&reader);

@@ -343,8 +343,26 @@ static void test_misplaced(const char *const *subject)
 	badmedia_end();
 }
 
+/* The same by seeks, up to the first error */
+static u32 seek_each(bool back, u32 *errors)
+{
+	struct crab_record record = { .key = back ? CRAB_KEY_EMPTY : ~0ULL };
+	u32 got = 0;
+	int err = 0;
+
+	while (!(back && got && !record.key)) {
+		err = crab_store_seek(store, record.key + (back ? -1 : 1),
+				      back ? CRAB_SEEK_LE : CRAB_SEEK_GE, &record);
+		if (err)
+			break;
+		got++;
+	}
+	*errors = err == -EUCLEAN;
+	return got;
+}
+
 /* All ones, but in the lines of the headers: under a sorted leaf they look like its end */
-static void scan_page(const char *const *subject, u64 page, bool back)
+static void scan_page(const char *const *subject, u64 page, bool back, bool seeks)
 {
 	const u32 leaf_bytes = leaf_bytes_of(subject[0], subject[1]);
 	struct crab_attach_report report;
@@ -355,26 +373,26 @@ static void scan_page(const char *const *subject, u64 page, bool back)
 	all = count_all(back, &errors);
 	for (at = page; at < page + BAD_PAGE; at += leaf_bytes)
 		memset(badmedia.base + at + CRAB_LINE, 0xff, leaf_bytes - CRAB_LINE);
-	got = count_all(back, &errors);
+	got = seeks ? seek_each(back, &errors) : count_all(back, &errors);
 	tap_check(errors || got == all, "page %llu: %u of %u records", page, got, all);
 	crab_store_detach(store);
 }
 
-/* Records turn into all ones: a scan returns all, or an error */
+/* Records turn into all ones: scans and seeks return all, or an error */
 static void test_ones(const char *const *subject)
 {
 	u64 page;
-	int back;
+	int how;
 
 	badmedia_begin();
 	page = round_up(fill(subject), BAD_PAGE);
 	for (; page < BAD_SIZE; page += BAD_PAGE) {
-		for (back = 0; back < 2 && is_used(page); back++) {
-			scan_page(subject, page, back);
+		for (how = 0; how < 4 && is_used(page); how++) {
+			scan_page(subject, page, how & 1, how & 2);
 			fill(subject);
 		}
 	}
-	tap_ok(true, "badmem: %s: a scan of all ones fails", subject[1]);
+	tap_ok(true, "badmem: %s: a scan or a seek of all ones fails", subject[1]);
 	badmedia_end();
 }
 
