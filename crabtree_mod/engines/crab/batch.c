@@ -152,10 +152,12 @@ static int batch_lookup(struct batch *b, u32 i)
 	const struct crab_tree *tree = b->write.tree;
 	struct crab_leaf *leaf = b->found[i];
 	u64 key = b->ops[i].key, *value = &b->ops[i].value;
+	int err;
 
 	if (crab_layout_lookup_at(tree, leaf, b->slot[i], key, value))
 		return 0;
-	return crab_layout_lookup(tree, leaf, key, value);
+	err = crab_layout_lookup(tree, leaf, key, value);
+	return err == -ERANGE ? -EAGAIN : err;		/* alone it quarantines the leaf */
 }
 
 /*
@@ -202,6 +204,12 @@ static int batch_update(struct batch *b, struct crab_leaf *leaf, u32 slot,
 	return 0;
 }
 
+/* As batch_lookup() */
+static int batch_missing(struct batch *b, const struct crab_leaf *leaf, u64 key)
+{
+	return crab_leaf_missing(b->write.tree, leaf, key) == -ERANGE ? -EAGAIN : -ENOENT;
+}
+
 static int batch_insert(struct batch *b, u32 which, struct crab_place place,
 			struct crab_batch_op *op)
 {
@@ -211,7 +219,7 @@ static int batch_insert(struct batch *b, u32 which, struct crab_place place,
 	if (place.found)
 		return batch_update(b, leaf, place.slot, op);
 	if (op->mode & CRAB_INSERT_NEEDS)
-		return -ENOENT;
+		return batch_missing(b, leaf, op->key);
 	if (place.slot == b->write.tree->slots || op->value == leaf->void_value)
 		return -EAGAIN;
 	if (b->lost[which]) {	/* perhaps the same slot; the leaves stay locked */
@@ -230,7 +238,7 @@ static int batch_delete(struct batch *b, u32 which, struct crab_place place,
 
 	op->old.existed = place.found;
 	if (!place.found)
-		return -ENOENT;
+		return batch_missing(b, leaf, op->key);
 	op->old.value = crab_leaf_value(b->write.tree, leaf, place.slot);
 	if (leaf->count == 1 && leaf->low)
 		return -EAGAIN;

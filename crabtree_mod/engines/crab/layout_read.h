@@ -112,15 +112,18 @@ static inline int crab_layout_find(const struct crab_tree *tree, const struct cr
  * @key: the key
  * @value: out: the value
  * Context: a read of the leaf is under way, or it is locked.
- * Return: 0, -ENOENT, or -EUCLEAN if a record of the leaf is misplaced.
+ * Return: 0, -ENOENT, or -EUCLEAN if a record of the leaf is misplaced; -ERANGE: if the read is
+ * valid, the media has changed.
  */
 static __always_inline int crab_layout_lookup(const struct crab_tree *tree,
 					      const struct crab_leaf *leaf, u64 key, u64 *value)
 {
-	bool found = tree->sorted ? crab_sorted_lookup(tree, leaf, key, value) :
-				    crab_slotted_lookup(tree, leaf, key, value);
+	int err = tree->sorted ? crab_sorted_lookup(tree, leaf, key, value) :
+				 crab_slotted_lookup(tree, leaf, key, value);
 
-	return likely(found) ? 0 : leaf->misplaced_key ? -EUCLEAN : -ENOENT;
+	if (likely(!err))
+		return 0;
+	return leaf->misplaced_key ? -EUCLEAN : err;
 }
 
 /**

@@ -22,7 +22,7 @@
 #include "tree.h"
 #include "verify.h"
 
-/* Without waiting; -EAGAIN: the read is not valid */
+/* Without waiting; below -ENOENT: it does not count */
 static int lookup_try(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 		      u64 *value)
 {
@@ -35,7 +35,7 @@ static int lookup_try(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return crab_leaf_read_valid(leaf, seq) ? err : -EAGAIN;
 }
 
-/* The lookup if a writer or a change runs concurrently, or if the leaf is quarantined */
+/* The lookup during a write or a change, or in a leaf that is quarantined, or is to be */
 static noinline int tree_lookup_again(struct crab_tree *tree, u64 key, u64 *value)
 {
 	struct crab_reader reader = { .tree = tree };
@@ -49,7 +49,7 @@ static noinline int tree_lookup_again(struct crab_tree *tree, u64 key, u64 *valu
 			err = crab_layout_lookup(tree, leaf, key, value);
 	} while (!crab_reader_leave(&reader));
 	crab_reader_end(&reader);
-	return err;
+	return err == -ERANGE ? crab_tree_doubt(tree, key) : err;
 }
 
 int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
@@ -65,7 +65,9 @@ int crab_tree_lookup(struct crab_engine *engine, u64 key, u64 *value)
 		err = lookup_try(tree, crab_leaf_of(tree, child), key, value);
 	}
 	crab_rcu_leave();
-	return unlikely(err == -EAGAIN) ? tree_lookup_again(tree, key, value) : err;
+	if (likely(!err))
+		return 0;
+	return err == -ENOENT ? err : tree_lookup_again(tree, key, value);
 }
 
 /* A put over an existing record, whose value decides; apart, so that the other puts stay short */
@@ -90,7 +92,7 @@ static __always_inline int leaf_put(struct crab_write *write, struct crab_leaf *
 
 	old->existed = place.found;
 	if (!place.found)
-		return mode & CRAB_INSERT_NEEDS ? -ENOENT :
+		return mode & CRAB_INSERT_NEEDS ? crab_leaf_missing(write->tree, leaf, key) :
 		       crab_layout_insert(write, leaf, place.slot, key, value);
 	if (unlikely(mode & CRAB_INSERT_DECIDES))
 		return leaf_decide(write, leaf, place.slot,
@@ -141,7 +143,7 @@ int crab_tree_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key
 		err = insert_once(&write, key, value, mode, old);
 	} while (insert_again(&write, &err));
 	crab_write_end(&write);
-	return err;
+	return unlikely(err == -ERANGE) ? crab_tree_doubt(write.tree, key) : err;
 }
 
 /* Removes the last record of a leaf, and mostly the leaf; -EAGAIN: the write needs smo_lock */
@@ -171,11 +173,11 @@ static noinline int leaf_remove_last(struct crab_write *write, struct crab_leaf 
 
 /* Removes a record from its leaf, which is locked; -EAGAIN: the write needs smo_lock */
 static __always_inline int leaf_remove(struct crab_write *write, struct crab_leaf *leaf,
-				       struct crab_place place, struct crab_old *old)
+				       struct crab_place place, u64 key, struct crab_old *old)
 {
 	old->existed = place.found;
 	if (!place.found)
-		return -ENOENT;
+		return crab_leaf_missing(write->tree, leaf, key);
 	old->value = crab_leaf_value(write->tree, leaf, place.slot);
 	if (likely(leaf->count > 1 || !leaf->low))	/* the first leaf stays */
 		return crab_layout_remove(write, leaf, place.slot);
@@ -191,7 +193,7 @@ static int remove_once(struct crab_write *write, u64 key, struct crab_old *old)
 	leaf = crab_leaf_lock(write, key, &place);
 	if (!leaf)
 		return -EUCLEAN;
-	err = leaf_remove(write, leaf, place, old);
+	err = leaf_remove(write, leaf, place, key, old);
 	crab_leaf_unlock(leaf);
 	return err;
 }
@@ -207,7 +209,7 @@ int crab_tree_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key
 	if (write.underfull)
 		crab_layout_rebalance(&write, key);
 	crab_write_end(&write);
-	return err;
+	return unlikely(err == -ERANGE) ? crab_tree_doubt(write.tree, key) : err;
 }
 
 u64 crab_tree_records(const struct crab_tree *tree)

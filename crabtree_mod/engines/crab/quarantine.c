@@ -13,10 +13,12 @@
  * Locking: takes crab_tree.smo_lock, under which the list does not change, then one leaf at
  * a time.
  */
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/sched.h>
 
 #include "access.h"
+#include "layout.h"
 #include "verify.h"
 
 /* Readers that are in the leaf begin again, and find it quarantined */
@@ -67,4 +69,12 @@ int crab_tree_doubt(struct crab_tree *tree, u64 key)
 	crab_unlock(&leaf->lock);
 	mutex_unlock(&tree->smo_lock);
 	return -EUCLEAN;
+}
+
+int crab_leaf_missing(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
+	__must_hold(&leaf->lock)
+{
+	u64 value;
+
+	return crab_layout_lookup(tree, leaf, key, &value) == -ERANGE ? -ERANGE : -ENOENT;
 }

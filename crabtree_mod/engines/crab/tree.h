@@ -180,6 +180,16 @@ u64 crab_tree_records(const struct crab_tree *tree);
  */
 int crab_tree_doubt(struct crab_tree *tree, u64 key);
 
+/**
+ * crab_leaf_missing() - why a write does not find a key
+ * @tree: the tree
+ * @leaf: the leaf that has it in its range
+ * @key: the key
+ * Context: the leaf is locked.
+ * Return: -ENOENT; or -ERANGE if its record reads all ones: crab_tree_doubt() follows.
+ */
+int crab_leaf_missing(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
+
 /* Functions of struct crab_engine_ops, which documents them */
 int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo);
 struct crab_engine *crab_tree_attach(struct crab_media *media, const struct crab_geometry *geo,

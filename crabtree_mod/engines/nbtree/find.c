@@ -27,8 +27,8 @@ static int body_lookup(const struct nb_tree *tree, const struct nb_leaf *leaf, s
 {
 	u32 slot = crab_nb_leaf_find(tree, leaf, read->key);
 
-	if (slot == NB_SLOT_NONE)
-		return -ENOENT;
+	if (slot >= NB_SLOT_BLANK)
+		return slot == NB_SLOT_BLANK ? -ERANGE : -ENOENT;
 	read->records->value = crab_nb_leaf_value(tree, leaf, slot);
 	return 0;
 }
@@ -37,7 +37,7 @@ int crab_nb_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
 	struct crab_record record = { };
 	struct nb_read read = { .key = key, .records = &record };
-	int err = crab_nb_read(nb_tree_of(engine), &read, body_lookup);
+	int err = leaf_read(nb_tree_of(engine), &read, body_lookup);
 
 	if (!err)
 		*value = record.value;

@@ -60,7 +60,7 @@ u64 crab_nb_leaf_value(const struct nb_tree *tree, const struct nb_leaf *leaf, u
 
 u32 crab_nb_leaf_find(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 key)
 {
-	u64 live = READ_ONCE(leaf->live), likely;
+	u64 live = READ_ONCE(leaf->live), likely, at;
 	u8 fp = nb_fingerprint(key);
 	u32 first, slot;
 
@@ -68,8 +68,13 @@ u32 crab_nb_leaf_find(const struct nb_tree *tree, const struct nb_leaf *leaf, u6
 		likely = nb_fp_equal(nb_fp_load(leaf, first), fp);
 		for (; likely; likely &= likely - 1) {
 			slot = first + __ffs64(likely) / NB_FP_BITS;
-			if (live >> slot & 1 && slot_key(tree, leaf, slot) == key)
+			if (!(live >> slot & 1))
+				continue;
+			at = slot_key(tree, leaf, slot);
+			if (at == key)
 				return slot;
+			if (unlikely(at == CRAB_KEY_EMPTY))
+				return NB_SLOT_BLANK;
 		}
 	}
 	return NB_SLOT_NONE;

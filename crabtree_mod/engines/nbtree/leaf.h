@@ -12,6 +12,7 @@
 #include "nbtree.h"
 
 #define NB_SLOT_NONE	(~0U)
+#define NB_SLOT_BLANK	(~1U)	/* a slot with the key's fingerprint reads all ones */
 
 /**
  * crab_nb_leaf_find() - find the slot of a key
@@ -19,7 +20,7 @@
  * @leaf: the leaf
  * @key: the key
  * Context: readable.
- * Return: its number, or NB_SLOT_NONE.
+ * Return: its number, or NB_SLOT_NONE; NB_SLOT_BLANK: if the read is valid, the media has changed.
  */
 u32 crab_nb_leaf_find(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 key);
 

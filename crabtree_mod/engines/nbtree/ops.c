@@ -33,7 +33,7 @@ static int leaf_put(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 	return 0;
 }
 
-/* -EAGAIN: the leaf has no room */
+/* -EAGAIN: the leaf has no room; -ERANGE: the media has changed */
 static int insert_once(struct nb_write *write, struct crab_record record,
 		       enum crab_insert_mode mode, struct crab_old *old)
 {
@@ -45,10 +45,12 @@ static int insert_once(struct nb_write *write, struct crab_record record,
 	if (!leaf)
 		return -EUCLEAN;
 	slot = crab_nb_leaf_find(tree, leaf, record.key);
-	old->existed = slot != NB_SLOT_NONE;
+	old->existed = slot < NB_SLOT_BLANK;
 	if (old->existed) {
 		old->value = crab_nb_leaf_value(tree, leaf, slot);
 		err = crab_insert_decide(mode, old, &record.value);
+	} else if (unlikely(slot == NB_SLOT_BLANK)) {
+		err = -ERANGE;
 	} else if (mode & CRAB_INSERT_NEEDS) {
 		err = -ENOENT;
 	}
@@ -79,10 +81,10 @@ static int nb_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key
 			break;
 	}
 	crab_nb_end(&write);
-	return err;
+	return unlikely(err == -ERANGE) ? crab_nb_doubt(write.tree, key) : err;
 }
 
-/* @empty: out: the leaf has no records left, and is not the first one */
+/* As insert_once(). @empty: out: the leaf has no records left, and is not the first one */
 static int remove_once(struct nb_write *write, u64 key, struct crab_old *old, bool *empty)
 {
 	struct nb_tree *tree = write->tree;
@@ -92,7 +94,7 @@ static int remove_once(struct nb_write *write, u64 key, struct crab_old *old, bo
 	if (!leaf)
 		return -EUCLEAN;
 	slot = crab_nb_leaf_find(tree, leaf, key);
-	old->existed = slot != NB_SLOT_NONE;
+	old->existed = slot < NB_SLOT_BLANK;
 	if (old->existed) {
 		old->value = crab_nb_leaf_value(tree, leaf, slot);
 		crab_nb_leaf_drop(write, leaf, slot);
@@ -103,7 +105,7 @@ static int remove_once(struct nb_write *write, u64 key, struct crab_old *old, bo
 			crab_count_settled(&tree->base, deletes, write->flow, 0);
 	}
 	crab_nb_unlock(leaf);
-	return old->existed ? 0 : -ENOENT;
+	return old->existed ? 0 : slot == NB_SLOT_BLANK ? -ERANGE : -ENOENT;
 }
 
 static int nb_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key,
@@ -118,7 +120,7 @@ static int nb_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key
 		crab_nb_smo_unlink(&write, key);
 	}
 	crab_nb_end(&write);
-	return err;
+	return unlikely(err == -ERANGE) ? crab_nb_doubt(write.tree, key) : err;
 }
 
 static void nb_stats(struct crab_engine *engine, struct crab_engine_stats *stats)

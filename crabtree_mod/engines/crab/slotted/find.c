@@ -7,6 +7,7 @@
  * Locking: access.c documents it. A reader is bounded by the slots of the leaf.
  */
 #include <linux/bitops.h>
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
@@ -51,20 +52,27 @@ static __always_inline u64 line_slots(u32 slot)
 	return ((1ULL << CRAB_SLOTTED_LINE) - 1) << slot % CRAB_SLOTTED_GROUP;
 }
 
+#define SLOT_NONE	(-1)	/* no slot has the key */
+#define SLOT_BLANK	(-2)	/* one with its fingerprint reads all ones: the media has changed */
+
 noinline int crab_slotted_find_further(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				       u64 key, u64 mask)
 {
 	const u8 fp = crab_fp(tree, key);
 	u32 group = 0, slot;
+	u64 at;
 
 	for (;;) {
 		for (; mask; mask &= mask - 1) {
 			slot = group * CRAB_SLOTTED_GROUP + __ffs64(mask);
-			if (crab_leaf_key(tree, leaf, slot) == key)
+			at = crab_leaf_key(tree, leaf, slot);
+			if (at == key)
 				return slot;
+			if (unlikely(at == CRAB_KEY_EMPTY))
+				return SLOT_BLANK;
 		}
 		if (++group * CRAB_SLOTTED_GROUP >= tree->slots)
-			return -1;
+			return SLOT_NONE;
 		mask = crab_planes_match(leaf, group, fp);
 	}
 }
@@ -97,10 +105,9 @@ static __always_inline int slotted_find(const struct crab_tree *tree, const stru
 		slot = likely_slot(tree, crab_hash(key), mask);
 		if (likely(crab_load(tree->base.media, &slots[slot].key) == key))
 			return slot;
-		mask &= ~(1ULL << slot);
+	} else if (likely(tree->slots <= CRAB_SLOTTED_GROUP)) {
+		return SLOT_NONE;
 	}
-	if (likely(!mask && tree->slots <= CRAB_SLOTTED_GROUP))
-		return -1;
 	return crab_slotted_find_further(tree, leaf, key, mask);
 }
 
@@ -109,16 +116,16 @@ int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf
 	return slotted_find(tree, leaf, crab_leaf_slot(tree, leaf, 0), key);
 }
 
-bool crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-			 u64 *value)
+int crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			u64 *value)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	int slot = slotted_find(tree, leaf, slots, key);
 
 	if (slot < 0)
-		return false;
+		return slot == SLOT_BLANK ? -ERANGE : -ENOENT;
 	*value = crab_load(tree->base.media, &slots[slot].value);
-	return true;
+	return 0;
 }
 
 /*

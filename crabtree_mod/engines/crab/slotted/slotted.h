@@ -110,10 +110,11 @@ int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf
  * @value: out: the value
  *
  * Context: any.
- * Return: false if the leaf does not have the key.
+ * Return: 0; -ENOENT if the leaf does not have the key; -ERANGE: if the read is valid, the media
+ * has changed.
  */
-bool crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-			 u64 *value);
+int crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			u64 *value);
 
 /**
  * crab_slotted_likely_slot() - guess the slot of a key, and prefetch it

@@ -15,6 +15,7 @@
  *
  * Locking: access.c documents it. A reader is bounded for any values that it reads.
  */
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
@@ -165,16 +166,28 @@ struct crab_place crab_sorted_place(const struct crab_tree *tree, const struct c
 	return (struct crab_place) { .slot = above - found, .found = found };
 }
 
-bool crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-			u64 *value)
+/* -ENOENT; or -ERANGE if a record reads all ones where the search for a key has ended */
+static noinline int sorted_missing(const struct crab_tree *tree, const struct crab_leaf *leaf,
+				   const struct crab_dslot *places, u32 at)
+{
+	u32 end = crab_sorted_extent(leaf) + CRAB_SORTED_HEADER, last = at + 1;
+
+	for (at = max(at, CRAB_SORTED_HEADER); at < end && at <= last; at++)
+		if (crab_load(tree->base.media, &places[at].key) == CRAB_KEY_EMPTY)
+			return -ERANGE;
+	return -ENOENT;
+}
+
+int crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+		       u64 *value)
 {
 	const struct crab_dslot *places = leaf_places(tree, leaf);
 	u32 at = sorted_last(tree, leaf, places, key);
 
 	if (at < CRAB_SORTED_HEADER || crab_load(tree->base.media, &places[at].key) != key)
-		return false;
+		return sorted_missing(tree, leaf, places, at);
 	*value = crab_load(tree->base.media, &places[at].value);
-	return true;
+	return 0;
 }
 
 bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,

@@ -151,10 +151,10 @@ int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
  * @key: the key
  * @value: out: the value
  * Context: any.
- * Return: false if the leaf does not have the key.
+ * Return: as crab_slotted_lookup().
  */
-bool crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-			u64 *value);
+int crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+		       u64 *value);
 
 /**
  * crab_sorted_place() - find the place of a key for a write

@@ -213,6 +213,37 @@ struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct nb_leaf *le
 	return (struct ea_slot) { .number = end, .word = EA_FREE };
 }
 
+/* Does one of these slots, which have the fingerprint of a key, read as free? */
+static bool any_lost(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 first, u64 equal)
+{
+	u32 slot;
+
+	for (; equal; equal &= equal - 1) {
+		slot = first + __ffs64(equal) / NB_FP_BITS;
+		if (READ_ONCE(leaf->fp[slot]) <= EA_FP_HOLE)
+			continue;
+		/* Pairs with the swap before crab_ea_note_key(): the slot has a key since then */
+		smp_rmb();
+		if (ea_word(tree, leaf, slot) == EA_FREE)
+			return true;
+	}
+	return false;
+}
+
+int crab_ea_missing(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key)
+{
+	u8 fp = fingerprint(key);
+	u64 equal;
+	u32 first;
+
+	for (first = 0; first < tree->nb.room; first += NB_FP_BYTES) {
+		equal = nb_fp_equal(nb_fp_load(leaf, first), fp);
+		if (equal && any_lost(tree, leaf, first, equal))
+			return -ERANGE;
+	}
+	return -ENOENT;
+}
+
 bool crab_ea_swap(struct nb_write *write, const struct nb_leaf *leaf, u32 slot, u64 word, u64 value,
 		  u64 to, u64 new_value)
 {

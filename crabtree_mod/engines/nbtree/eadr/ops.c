@@ -52,7 +52,10 @@ static int record_set(struct nb_write *write, struct nb_leaf *leaf, const struct
 	return 0;
 }
 
-/* -EBUSY: the leaf freezes; -EAGAIN: another task was faster; -ENOSPC: it is full */
+/*
+ * -EBUSY: the leaf freezes; -EAGAIN: another task was faster; -ENOSPC: it is full; -ERANGE: the
+ * media has changed
+ */
 static int leaf_put(struct nb_write *write, struct nb_leaf *leaf, struct crab_record record,
 		    enum crab_insert_mode mode, struct crab_old *old)
 {
@@ -67,7 +70,7 @@ static int leaf_put(struct nb_write *write, struct nb_leaf *leaf, struct crab_re
 		       record_set(write, leaf, &slot, record.value, old);
 	}
 	if (mode & CRAB_INSERT_NEEDS)
-		return -ENOENT;
+		return crab_ea_missing(tree, leaf, record.key);
 	err = crab_ea_add(write, leaf, slot.number, &record);
 	if (err)
 		return err == -ENOSPC && ea_smo(leaf) ? -EBUSY : err;
@@ -85,7 +88,7 @@ static int leaf_drop(struct nb_write *write, struct nb_leaf *leaf, u64 key, stru
 
 	old->existed = ea_is_record(slot.word);
 	if (!old->existed)
-		return -ENOENT;
+		return crab_ea_missing(tree, leaf, key);
 	if (ea_is_frozen(slot.word))
 		return met_frozen(tree, leaf);
 	old->value = ea_value(tree, leaf, slot.number);
@@ -152,6 +155,8 @@ static int write_loop(struct nb_write *write, struct ea_try *this, struct crab_o
 		}
 	}
 	crab_count(&tree->nb.base, EA_COUNT_ENDED, 1);
+	if (unlikely(err == -ERANGE))
+		err = crab_ea_doubt(tree, this->key);
 	if (this->empty)
 		crab_ea_unlink(write, this->key);
 	if (!err)		/* maintain does it otherwise */

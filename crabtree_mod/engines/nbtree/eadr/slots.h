@@ -61,6 +61,16 @@ struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct nb_leaf *le
 			    u32 end);
 
 /**
+ * crab_ea_missing() - why a search does not find a key
+ * @tree: the tree
+ * @leaf: the leaf
+ * @key: the key
+ * Context: RCU.
+ * Return: -ENOENT; or -ERANGE if a slot that had it, or a key with its fingerprint, reads as free.
+ */
+int crab_ea_missing(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key);
+
+/**
  * crab_ea_swap() - replace the key word and the value of a slot
  * @write: the write
  * @leaf: the leaf
