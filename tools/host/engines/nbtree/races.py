@@ -28,7 +28,9 @@ RACES = [
              "WRITE_ONCE(leaf->live, leaf->live | 1ULL << slot)"),
     ]),
     Design("nbtree: a scan returns what a leaf holds below the key, after its range grew", [
-        Edit(FIND, "got, read->key,", "got, start,"),
+        Edit(FIND, "count += crab_records_take(read->records, got, read->key, end, records + count,\n"
+             "\t\t\t\t\t   cap - count);",
+             "count += crab_records_take(read->records, got, start, end, records + count, cap - count);"),
     ]),
     Design("nbtree: a leaf is unlinked although a record was inserted into it since", [
         Edit(SMO, "leaf->live || before->quarantined || leaf->quarantined", "before->quarantined"),
