@@ -448,6 +448,26 @@ static void test_threads(void)
 	crabtree_close(ct);
 }
 
+/* A newer program that uses a field which this version does not know; a page is the most */
+static void test_tails(struct crabtree *ct)
+{
+	static _Alignas(8) char room[4097];
+	struct crabtree_search *search = (void *)room;
+	const size_t ends[] = { sizeof(*search), 4095 };
+	int i, good = 0;
+
+	for (i = 0; i < 2; i++) {
+		*search = (struct crabtree_search){ .size = 4096, .key = 1000000, .value = 77 };
+		room[ends[i]] = 1;
+		good += call(ct, CRABTREE_SEARCH, room) == -E2BIG && search->value == 77;
+		room[ends[i]] = 0;
+	}
+	ok(good == 2, "a tail that is not zero, from its first byte to its last");
+	ok(!call(ct, CRABTREE_SEARCH, room) && !search->value, "one of zeros, up to a page");
+	search->size = 4097;
+	ok(call(ct, CRABTREE_SEARCH, room) == -E2BIG, "and no more than a page");
+}
+
 /* Programs of an older and of a newer version: with less, and with more, after the structure */
 static void test_sizes(void)
 {
@@ -465,6 +485,7 @@ static void test_sizes(void)
 	ok(!crabtree_info(ct, &room.info, sizeof(room)) && !room.after &&
 	   room.info.size == sizeof(room), "and zeros where a newer one has more");
 	ok(crabtree_info(ct, &room.info, first - 1) == -EINVAL, "a size before the first version");
+	test_tails(ct);
 	crabtree_close(ct);
 }
 
@@ -508,6 +529,7 @@ int main(void)
 	test_threads();
 	test_commit();
 	test_values();
+	test_device();
 	test_sizes();
 	test_words();
 	test_info();

@@ -15,6 +15,9 @@ static inline void ok(bool good, const char *name)
 /* library_values.c */
 void test_values(void);
 
+/* library_device.c */
+void test_device(void);
+
 /* library_info.c */
 void test_info(void);
 

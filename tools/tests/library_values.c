@@ -209,6 +209,50 @@ static void test_names(void)
 	crabtree_close(ct);
 }
 
+/* In a store of blobs, the address of a name without bytes would be the key */
+static void test_names_empty(void)
+{
+	struct crabtree *ct = open_values(CRABTREE_FORMAT_BLOBS);
+	char room[4] = "y";
+	struct crabtree_named named = { .name = "", .value = room, .bytes = 1, .capacity = sizeof(room) };
+	uint64_t version = 0;
+
+	ok(ct && !crabtree_put(ct, (uintptr_t)named.name, "x", 1, 0, &version) &&
+	   crabtree_put_named(ct, &named, 0) == -EINVAL && crabtree_get_named(ct, &named) == -EINVAL &&
+	   crabtree_erase_named(ct, named.name, 0, NULL) == -EINVAL &&
+	   has_blob(ct, (uintptr_t)named.name, "x", version), "names: without bytes, in a store of blobs");
+	ok(ct && crabtree_put(ct, 1, "x", 1, CRABTREE_IF_VERSION, NULL) == -EINVAL,
+	   "values: put, if the version is none");
+	crabtree_close(ct);
+}
+
+static int name_count(const struct crabtree_name *name, void *arg)
+{
+	(void)name;
+	++*(int *)arg;
+	return 0;
+}
+
+static void test_names_limits(void)
+{
+	static const char longest[CRABTREE_NAME_MAX + 1] = { 'z' };
+	struct crabtree *ct = open_values(CRABTREE_FORMAT_NAMES | CRABTREE_FORMAT_COMMITS);
+	struct crabtree_commit_op op = SET("a", 1);
+	struct crabtree_names range = { .end = (uintptr_t)longest, .end_bytes = sizeof(longest) };
+	int count = 0;
+
+	ok(ct && !crabtree_commit_values(ct, &op, 1, NULL) &&
+	   crabtree_names(ct, &range, name_count, &count) == -EINVAL, "names: an end of 241 bytes");
+	range.flags = CRABTREE_NAMES_PREFIX;
+	ok(ct && crabtree_names(ct, &range, name_count, &count) == -EINVAL, "names: a prefix of 241 bytes");
+	range = (struct crabtree_names){ .start = (uintptr_t)longest, .start_bytes = sizeof(longest) };
+	ok(ct && crabtree_names(ct, &range, name_count, &count) == -EINVAL && !count,
+	   "names: a start of 241 bytes");
+	range = (struct crabtree_names){ .end = (uintptr_t)longest, .end_bytes = CRABTREE_NAME_MAX };
+	ok(ct && !crabtree_names(ct, &range, name_count, &count) && count == 1, "names: an end of 240 bytes");
+	crabtree_close(ct);
+}
+
 /* Stores that are not of commits, or not of values */
 static void test_values_kinds(void)
 {
@@ -265,5 +309,7 @@ void test_values(void)
 	test_values_reserved();
 	test_blobs();
 	test_names();
+	test_names_empty();
+	test_names_limits();
 	test_values_kinds();
 }
