@@ -75,7 +75,7 @@ static const struct argp_option options[] = {
 	{ "ack", OPT_ACK, "FILE", 0,
 	  "append `A LINE' to FILE for each record once it is durable", 0 },
 	{ "batch", OPT_BATCH, "N", 0,
-	  "store N records by one call, 1 to 4096 [1024; 64 at most with --ack]", 0 },
+	  "store N records by one call, 1 to 4096 [1024]; with --ack 1 to 64 [64]", 0 },
 	{ 0 }
 };
 
@@ -86,6 +86,15 @@ static uint32_t batch_arg(struct argp_state *state, const char *arg)
 	if (!batch || batch > CRABTREE_BATCH_MAX)
 		argp_error(state, "--batch %s: 1 to %u", arg, CRABTREE_BATCH_MAX);
 	return batch;
+}
+
+/* --batch may come before --ack: its limit is known once all arguments are */
+static void batch_end(struct argp_state *state, struct args *args)
+{
+	if (args->ack && args->batch > BATCH_ACK)
+		argp_error(state, "--batch %" PRIu32 ": 1 to %u with --ack", args->batch, BATCH_ACK);
+	if (!args->batch)
+		args->batch = args->ack ? BATCH_ACK : BATCH_DEFAULT;
 }
 
 static error_t parse_args(int key, char *arg, struct argp_state *state)
@@ -103,6 +112,9 @@ static error_t parse_args(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "FILE is missing (- for standard input)");
+		return 0;
+	case ARGP_KEY_END:
+		batch_end(state, args);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -435,13 +447,11 @@ static int close_all(struct load *load, int code)
 
 int verb_load(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .batch = BATCH_DEFAULT };
+	struct args args = { .target = target };
 	static struct load load;
 	int code;
 
 	verb_parse(&argp, argc, argv, &args);
-	if (args.ack && args.batch > BATCH_ACK)
-		args.batch = BATCH_ACK;
 	load.args = &args;
 	load.target = target;
 	load.ack = -1;

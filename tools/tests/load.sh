@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 52
+suite 55
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -96,6 +96,9 @@ same "acknowledged are the numbers of lines" want acks2
 run c load three --ack acks2
 printf 'A 1\nA 2\nA 3\n' >> want
 same "acknowledgements are appended" want acks2
+t "the largest batch with --ack" 0 '^3 records stored$' '' c load --ack acks3 --batch 64 three
+t "and one more" 2 '' 'batch 65: 1 to 64 with --ack' c load --batch 65 three --ack acks4
+truth "which is refused before anything is done" [ ! -e acks4 ]
 t "the file of --ack cannot be opened" 3 '' 'nodir/ack: open: No such file' \
 	c load three --ack nodir/ack
 t "the file of --ack cannot be written" 3 '' '/dev/full: acknowledge: No space' \
