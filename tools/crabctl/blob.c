@@ -266,8 +266,8 @@ static int ls_damaged(struct target *target, const struct crabtree_cursor *curso
 	return EXIT_OK;
 }
 
-/* The error that ends the list, as an exit code; @gaps: are ranges left out? */
-static int ls_entries(struct target *target, uint64_t *count, bool *gaps)
+/* The error that ends the list, as an exit code; @damaged: are ranges left out, or values damaged? */
+static int ls_entries(struct target *target, uint64_t *count, bool *damaged)
 {
 	struct crabtree_entry entry[LIST_CHUNK];
 	struct crabtree_cursor cursor;
@@ -278,9 +278,13 @@ static int ls_entries(struct target *target, uint64_t *count, bool *gaps)
 	do {
 		from = cursor.next;
 		n = crabtree_list(target->ct, &cursor, entry, LIST_CHUNK);
-		for (i = 0; i < n; i++)
+		for (i = 0; i < n; i++) {
 			ls_entry(&entry[i], count);
-		*gaps |= n == -EUCLEAN;
+			*damaged |= entry[i].status;
+			if (entry[i].status)
+				fail(target, entry[i].status, "ls: value of key %" PRIu64, (uint64_t)entry[i].key);
+		}
+		*damaged |= n == -EUCLEAN;
 		if (n < 0)
 			code = n == -EUCLEAN ? ls_damaged(target, &cursor, from) : fail(target, n, "ls");
 	} while (n && !code);
@@ -290,12 +294,12 @@ static int ls_entries(struct target *target, uint64_t *count, bool *gaps)
 static int ls(struct target *target)
 {
 	uint64_t count = 0;
-	bool gaps = false;
-	int code = ls_entries(target, target->json ? &count : NULL, &gaps);
+	bool damaged = false;
+	int code = ls_entries(target, target->json ? &count : NULL, &damaged);
 
 	if (target->json)
 		json_elements_end(count);
-	return gaps ? EXIT_FAILED : code;
+	return damaged ? EXIT_FAILED : code;
 }
 
 static int with_target(struct target *target, unsigned int flags, struct args *args,

@@ -147,36 +147,44 @@ int named_rm(struct target *target, const char *name, const uint64_t *version)
 }
 
 struct ls {
-	bool json;
+	struct target *target;
 	uint64_t count;		/* elements of JSON */
+	bool damaged;
 };
 
-static int ls_name(const struct crabtree_name *name, void *arg)
+static void ls_json(struct ls *ls, const struct crabtree_name *name, const char *text)
 {
-	struct json_object *json;
-	struct ls *ls = arg;
-	char text[NAME_TEXT];
+	struct json_object *json = json_object_new_object();
 
-	name_text(name->name, name->name_bytes, text);
-	if (!ls->json) {
-		printf("%s %s %" PRIu32 " %" PRIu64 "%s\n", text, type_name(name->type),
-		       (uint32_t)name->bytes, (uint64_t)name->version,
-		       name->status ? " damaged" : "");
-		return 0;
-	}
-	json = json_object_new_object();
 	json_text(json, "name", text);
 	json_text(json, "type", type_name(name->type));
 	json_u64(json, "bytes", name->bytes);
 	json_u64(json, "version", name->version);
 	json_object_object_add(json, "damaged", json_object_new_boolean(name->status != 0));
 	json_element(json, &ls->count);
+}
+
+static int ls_name(const struct crabtree_name *name, void *arg)
+{
+	struct ls *ls = arg;
+	char text[NAME_TEXT];
+
+	name_text(name->name, name->name_bytes, text);
+	if (ls->target->json)
+		ls_json(ls, name, text);
+	else
+		printf("%s %s %" PRIu32 " %" PRIu64 "%s\n", text, type_name(name->type),
+		       (uint32_t)name->bytes, (uint64_t)name->version,
+		       name->status ? " damaged" : "");
+	if (name->status)
+		fail(ls->target, name->status, "ls: value of %s", text);
+	ls->damaged |= name->status;
 	return 0;
 }
 
 int named_ls(struct target *target, const char *prefix)
 {
-	struct ls ls = { .json = target->json };
+	struct ls ls = { .target = target };
 	struct crabtree_names range = {
 		.flags = prefix ? CRABTREE_NAMES_PREFIX : 0,
 		.end = (uintptr_t)prefix,
@@ -184,7 +192,9 @@ int named_ls(struct target *target, const char *prefix)
 	};
 	int err = crabtree_names(target->ct, &range, ls_name, &ls);
 
-	if (ls.json)
+	if (target->json)
 		json_elements_end(ls.count);
-	return err ? fail(target, err, "ls") : EXIT_OK;
+	if (err)
+		return fail(target, err, "ls");
+	return ls.damaged ? EXIT_FAILED : EXIT_OK;
 }

@@ -83,8 +83,9 @@ data = bytearray(open(sys.argv[1], "rb").read())
 data[data.index(b"ello, world") - 9] ^= 1	# in the words before the value
 open(sys.argv[1], "wb").write(data)
 PYTHON
-t "ls of a value whose length is damaged" 0 '^1 0 0 damaged$' '' c ls
-json "ls --json of it" "[(e['key'], e['damaged']) for e in x if not e['version']] == [(1, True)]" c ls --json
+t "ls of a value whose length is damaged: the others, too, and it fails" 3 '^1 0 0 damaged$' \
+	'b.img: ls: value of key 1: the media is damaged' c ls
+json_after 3 "ls --json of it" "[(e['key'], e['damaged']) for e in x if not e['version']] == [(1, True)]" c ls --json
 run "$crabctl" --image plain.img format --size 1M
 t "set in a store of records" 3 '' 'another kind' "$crabctl" --image plain.img set 1 x
 

@@ -19,8 +19,9 @@
  * gets crabN; those that contain $FAKE_REFUSE are refused.
  * A snapshot is the image itself, and the changes of a watch are the content of $FAKE_CHANGES.
  *
- * $FAKE_LOCK is a command that runs before the first flock(), and $FAKE_RENAME one before the first
- * rename. With $FAKE_SIGNAL=N the process gets that signal before each rename and msync().
+ * $FAKE_LOCK is a command that runs before the first flock(), $FAKE_RENAME one before the first
+ * rename, and $FAKE_CALL one before the first call except INFO, when the store is attached. With
+ * $FAKE_SIGNAL=N the process gets that signal before each rename and msync().
  *
  * $FAKE_INFO replaces fields of INFO: "name=number name=number"; "name=+number" adds number with
  * each call.
@@ -317,6 +318,7 @@ static int call(unsigned long cmd, void *arg)
 		return fake_info(arg);
 	if (fault && cmd != CRABTREE_SNAPSHOT)
 		return -fault;
+	run_once("FAKE_CALL");
 	if (++calls == env_number("FAKE_KILL"))
 		raise(SIGKILL);
 	if (cmd == CRABTREE_WATCH || cmd == CRABTREE_SNAPSHOT)

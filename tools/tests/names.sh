@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 114
+suite 116
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -93,6 +93,15 @@ t "rm again" 1 '' 'no such key' c rm v
 t "put is refused" 3 '' 'another kind' c put 1 2
 t "check" 0 - - c check
 cp n.img good.img
+# The value that another program damages once the store is attached
+cp good.img live.img
+flip="python3 '$2/doctor.py' FLIP live.img $(($(grep -abo running live.img | head -1 | cut -d : -f 1) - 24))"
+FAKE_IMAGE=$PWD/live.img FAKE_CALL=$flip t "ls of a value that is damaged: the others, too, and it fails" 3 \
+	'^plc/line1/state bytes 0 0 damaged$' 'ls: value of plc/line1/state: the media is damaged' \
+	"$out/tests/crabctl-fakedev" -d /dev/zero ls
+cp good.img live.img
+FAKE_IMAGE=$PWD/live.img FAKE_CALL=$flip json_after 3 "ls --json of it" "[e['name'] for e in x if e['damaged']] ==
+	['plc/line1/state'] and len(x) > 1" "$out/tests/crabctl-fakedev" -d /dev/zero ls --json
 python3 - n.img <<'PYTHON'
 import sys
 data = bytearray(open(sys.argv[1], "rb").read())
