@@ -243,6 +243,7 @@ static void ls_entry(const struct crabtree_entry *entry, uint64_t *count)
 	struct json_object *json;
 
 	if (!count) {
+		line_begin(stdout, LINE_NUMBERS);
 		printf("%" PRIu64 " %" PRIu32 " %" PRIu64 "%s\n", (uint64_t)entry->key, entry->bytes,
 		       (uint64_t)entry->version, entry->status ? " damaged" : "");
 		return;

@@ -126,6 +126,12 @@ static inline bool is_control(unsigned char c)
  */
 const char *text_escape(const char *text, size_t bytes, char *room);
 
+#define LINE_NUMBERS	192	/* bytes of a line without names, at most */
+#define LINE_NAME	2048	/* of one with a name */
+
+/* Before a line of at most @bytes: makes room in the buffer, so that a signal leaves whole lines */
+void line_begin(FILE *file, size_t bytes);
+
 void json_u64(struct json_object *object, const char *name, uint64_t value);
 void json_text(struct json_object *object, const char *name, const char *text);
 /* As json_text(); a field of @len bytes may end without a NUL */

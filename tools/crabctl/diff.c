@@ -168,6 +168,7 @@ static void print(char mark, enum item_kind kind, const struct item *item)
 {
 	char text[NAME_TEXT];
 
+	line_begin(stdout, LINE_NAME);
 	switch (kind) {
 	case ITEM_RECORD:
 		printf("%c %" PRIu64 " %" PRIu64 "\n", mark, item->key, item->value);

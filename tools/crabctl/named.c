@@ -164,6 +164,13 @@ static void ls_json(struct ls *ls, const struct crabtree_name *name, const char 
 	json_element(json, &ls->count);
 }
 
+static void ls_line(const struct crabtree_name *name, const char *text)
+{
+	line_begin(stdout, LINE_NAME);
+	printf("%s %s %" PRIu32 " %" PRIu64 "%s\n", text, type_name(name->type), (uint32_t)name->bytes,
+	       (uint64_t)name->version, name->status ? " damaged" : "");
+}
+
 static int ls_name(const struct crabtree_name *name, void *arg)
 {
 	struct ls *ls = arg;
@@ -173,9 +180,7 @@ static int ls_name(const struct crabtree_name *name, void *arg)
 	if (ls->target->json)
 		ls_json(ls, name, text);
 	else
-		printf("%s %s %" PRIu32 " %" PRIu64 "%s\n", text, type_name(name->type),
-		       (uint32_t)name->bytes, (uint64_t)name->version,
-		       name->status ? " damaged" : "");
+		ls_line(name, text);
 	if (name->status)
 		fail(ls->target, name->status, "ls: value of %s", text);
 	ls->damaged |= name->status;

@@ -6,6 +6,7 @@
 #include "crabctl.h"
 
 #include <inttypes.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,12 @@ void bytes_text(uint64_t bytes, char *text, size_t len)
 	else
 		snprintf(text, len, "%.*f %ciB", value == (uint64_t)value ? 0 : 1, value,
 			 units[unit]);
+}
+
+void line_begin(FILE *file, size_t bytes)
+{
+	if (__fbufsize(file) - __fpending(file) < bytes)
+		fflush(file);
 }
 
 void json_u64(struct json_object *object, const char *name, uint64_t value)
@@ -100,6 +107,7 @@ int json_print(struct json_object *object)
 /* Prints and frees @object */
 void json_element(struct json_object *object, uint64_t *count)
 {
+	line_begin(stdout, LINE_NAME);
 	printf("%s\n  %s", (*count)++ ? "," : "[",
 	       json_object_to_json_string_ext(object, JSON_C_TO_STRING_SPACED |
 					      JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -123,6 +131,7 @@ void record_put(struct record_writer *writer, const struct crabtree_record *reco
 	const char *fmt = writer->hex ? "0x%" PRIx64 " 0x%" PRIx64 "\n" :
 					"%" PRIu64 " %" PRIu64 "\n";
 
+	line_begin(writer->file, LINE_NUMBERS);
 	if (writer->json)	/* numbers only: nothing here needs escaping */
 		fprintf(writer->file, "%s\n  { \"key\": %" PRIu64 ", \"value\": %" PRIu64 " }",
 			writer->count ? "," : "", (uint64_t)record->key, (uint64_t)record->value);

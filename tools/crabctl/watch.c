@@ -116,6 +116,7 @@ static int read_changes(struct args *args, int fd)
 	int n = crabtree_watch_read(fd, changes, CHANGES), i;
 
 	for (i = 0; i < n && !is_done(args); i++, args->printed++) {
+		line_begin(stdout, LINE_NUMBERS);
 		if (args->target->json)
 			print_json(&changes[i]);
 		else
@@ -159,6 +160,7 @@ static void name_print(const struct crabtree_name_change *change, void *arg)
 	if (is_done(args))
 		return;
 	args->printed++;
+	line_begin(stdout, LINE_NAME);
 	name_text(change->name, change->name_bytes, name);
 	if ((change->flags & CRABTREE_CHANGE_LOST) && args->target->json)
 		print_json(&lost);

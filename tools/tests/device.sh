@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 50
+suite 53
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -34,6 +34,9 @@ same "dump" lines out
 run c scan --from 2 --to 4
 truth "scan" [ "$(tr '\n' , < out)" = "2 2,3 3,4 4," ]
 t "check" 0 '3000 records: sound' '' c check
+truth "a signal leaves whole lines of scan" whole 6 '' c scan
+truth "of dump" whole 6 '' c dump
+truth "and whole elements of JSON" whole 6 '}' c scan --json
 truth "a signal leaves the array of JSON open: no reader takes a part for all" python3 -c 'import subprocess, sys
 scan = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
 text = scan.stdout.read(1)

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 116
+suite 117
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -166,6 +166,7 @@ subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$crabctl" --image many.img ls "$@"
 }
 truth "ls --json of 20,000 names needs no more memory than ls" [ "$(most --json)" -lt "$(($(most) + 4096))" ]
+FAKE_IMAGE=$PWD/many.img truth "a signal leaves whole lines of ls" whole 9 '' "$out/tests/crabctl-fakedev" -d /dev/zero ls
 
 # Without a store
 truncate -s 64K blank.img

@@ -106,6 +106,15 @@ same()
 	result "$1" "$(cmp "$2" "$3" 2>&1)"
 }
 
+# whole CALL END COMMAND...: a command that fakedev.c kills before a call has printed whole lines; END: the last byte
+whole()
+{
+	local killed=0
+
+	FAKE_KILL=$1 "${@:3}" > part || killed=$?
+	[ "$killed" = 137 ] && [ -s part ] && [ "$(tail -c 1 part)" = "$2" ]
+}
+
 # no_partial NAME: no file remains that was to take the place of another one
 no_partial()
 {
