@@ -160,6 +160,12 @@ static int call_list(struct image *image, struct crabtree_list *list)
 	return crab_verbs_list_end(list, &cursor, min(got, 0));
 }
 
+/* An address for memcpy(), also if there are no bytes */
+static const char *name_at(u64 address, u32 bytes)
+{
+	return bytes ? pointer(address) : "";
+}
+
 static int call_names(struct image *image, struct crabtree_names *names)
 {
 	struct crab_named_cursor cursor;
@@ -167,7 +173,8 @@ static int call_names(struct image *image, struct crabtree_names *names)
 
 	if (max(names->start_bytes, names->end_bytes) > CRABTREE_NAME_MAX)
 		return -EINVAL;
-	got = crab_verbs_names_begin(names, pointer(names->start), pointer(names->end), &cursor);
+	got = crab_verbs_names_begin(names, name_at(names->start, names->start_bytes),
+				     name_at(names->end, names->end_bytes), &cursor);
 	if (got)
 		return got;
 	do {
