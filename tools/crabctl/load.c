@@ -324,11 +324,8 @@ static int load_values(struct load *load)
 {
 	struct crabtree_info info = { 0 };
 	char label[ITEM_LABEL];
-	int err, code = target_store(load->target, "load", load->name);
+	int err = crabtree_info(load->target->ct, &info, sizeof(info));
 
-	if (code)
-		return code;
-	err = crabtree_info(load->target->ct, &info, sizeof(info));
 	if (!err && item_kind(&info) != load->kind) {
 		fprintf(stderr, "crabctl: load: %s has %s, the store %s has %s: format it with --%s\n",
 			load->name, item_kind_name(load->kind), target_path(load->target),
@@ -426,12 +423,15 @@ static int open_all(struct load *load)
 		fprintf(stderr, "crabctl: load: --ack is for lines of records\n");
 		return EXIT_USAGE;
 	}
+	if (args->ack && target_spare(load->target, args->ack))
+		return EXIT_FAILED;
 	if (args->ack) {
 		load->ack = open(args->ack, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 		if (load->ack < 0)
 			return fail_file(args->ack, -errno, "open");
 	}
-	return target_open(load->target, 0);
+	code = target_open(load->target, 0);
+	return code ? code : target_store(load->target, "load", load->name);
 }
 
 static int close_all(struct load *load, int code)
