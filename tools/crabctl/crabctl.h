@@ -47,6 +47,8 @@ extern const struct argp target_argp;
 extern const struct argp_child target_child[];
 const char *target_path(const struct target *target);
 int target_open(struct target *target, unsigned int flags);
+/* The meaning of an errno of an open */
+const char *target_error(const struct target *target, int err);
 /* Is @path not the image, which output would destroy? EXIT_OK, or EXIT_FAILED after a message */
 int target_spare(const struct target *target, const char *path);
 /* Is there a store, which has a kind? EXIT_OK, or the error of a read; @name: for messages, or NULL */

@@ -76,9 +76,29 @@ static const struct argp argp = {
 	.children = target_child,
 };
 
+static bool is_image(const char *path)
+{
+	return !strncmp(path, "file:", 5);
+}
+
+/* Never 1, which would be a difference */
 static int side_failed(const struct side *side, int err)
 {
-	return fail_file(side->path, err, "diff");
+	struct target target = { .device = side->path, .ct = side->ct };
+
+	fail(&target, err, "diff");
+	return EXIT_FAILED;
+}
+
+static int open_failed(const struct side *side, int err)
+{
+	const struct target target = {
+		.device = side->path, .image = is_image(side->path) ? side->path : NULL,
+	};
+
+	message("%s: diff: %s", side->path,
+		err == -ENOTTY ? "neither a store nor a snapshot" : target_error(&target, err));
+	return EXIT_FAILED;
 }
 
 static int next(struct side *side)
@@ -96,8 +116,9 @@ static int open_store(struct side *side)
 	int err = crabtree_open(&side->ct, side->path, CRABTREE_OPEN_READONLY);
 	struct crabtree_info info = { 0 };
 
-	if (!err)
-		err = crabtree_info(side->ct, &info, sizeof(info));
+	if (err)
+		return open_failed(side, err);
+	err = crabtree_info(side->ct, &info, sizeof(info));
 	if (err)
 		return side_failed(side, err);
 	side->kind = item_kind(&info);
@@ -116,7 +137,7 @@ static bool is_snapshot(const char *path)
 {
 	struct stat st;
 
-	return strncmp(path, "file:", 5) && !stat(path, &st) &&
+	return !is_image(path) && !stat(path, &st) &&
 	       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode));
 }
 

@@ -197,7 +197,7 @@ FILE *stream_spool(FILE *from, const char *line)
 
 	if (to)
 		fputs(line, to);
-	while (to && (n = fread(block, 1, sizeof(block), from)) > 0) {
+	while (to && stream_begins(line) && (n = fread(block, 1, sizeof(block), from)) > 0) {
 		if (fwrite(block, 1, n, to) < n)
 			break;
 	}
@@ -208,6 +208,21 @@ FILE *stream_spool(FILE *from, const char *line)
 	if (to)
 		rewind(to);
 	return to;
+}
+
+static FILE *copy_pipe(FILE *file, const char *name, const char *verb)
+{
+	char line[STREAM_LINE] = "";
+	FILE *copy;
+
+	if (!fgets(line, sizeof(line), file) && ferror(file)) {
+		fail_file(name, -errno, "%s", verb);
+		return NULL;
+	}
+	copy = stream_spool(file, line);
+	if (!copy)
+		fail_file(name, -errno, "%s: no copy of it in $TMPDIR or /tmp", verb);
+	return copy;
 }
 
 FILE *stream_file(const char *path, const char *name, const char *verb)
@@ -221,9 +236,7 @@ FILE *stream_file(const char *path, const char *name, const char *verb)
 	}
 	if (!fstat(fileno(file), &st) && S_ISREG(st.st_mode) && file != stdin)
 		return file;
-	spooled = stream_spool(file, "");
-	if (!spooled)
-		fail_file(name, -errno, "%s: no copy of it in $TMPDIR or /tmp", verb);
+	spooled = copy_pipe(file, name, verb);
 	if (file != stdin)
 		fclose(file);
 	return spooled;

@@ -143,7 +143,7 @@ static int open_image(struct target *target, unsigned int flags)
 #endif
 
 /* Meaning of an errno of open; the messages of the library are about keys */
-static const char *open_error(const struct target *target, int err)
+const char *target_error(const struct target *target, int err)
 {
 	switch (err) {
 	case -ENOENT:
@@ -177,7 +177,7 @@ int target_open(struct target *target, unsigned int flags)
 	if (!err)
 		return EXIT_OK;
 	target->ct = NULL;
-	message("%s: %s", target_path(target), open_error(target, err));
+	message("%s: %s", target_path(target), target_error(target, err));
 	return EXIT_FAILED;
 }
 

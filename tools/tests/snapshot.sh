@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 98
+suite 103
 c()
 {
 	"$crabctl" "$@"
@@ -81,6 +81,14 @@ t "load refuses it, too" 3 '' 'truncated.*nothing was changed' c --image b load 
 t "with bytes after its last line" 3 '' 'bytes after the last line' c --image b restore --force torn
 sed '300,320d' s > torn
 t "with lines left out" 3 '' 'checksum differs' c --image b restore --force torn
+t "a directory is none" 3 '' '^crabctl: [.]: restore: Is a directory' c --image b restore --force .
+t "other data without an end: they are not copied" 3 '' 'standard input:1: not a snapshot' \
+	sh -c "ulimit -f 8; yes | '$crabctl' --image new restore --size=64K -"
+t "diff of a device that has no store" 3 '' '/dev/null: diff: neither a store nor a snapshot' c diff s /dev/null
+: > tiny
+t "diff of an image that is too small" 3 '' 'file:tiny: diff: too small to be an image' c diff s file:tiny
+truncate -s 64K blank
+t "diff of an image without a store" 3 '' 'file:blank: diff: the region is not formatted' c diff file:blank file:b
 t "a dump is no snapshot" 3 '' 'not a snapshot' c --image b restore --force lines
 
 # Every bit of a small snapshot, and every length
