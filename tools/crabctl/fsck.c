@@ -365,8 +365,8 @@ static int fsck(struct args *args)
 	struct crabtree_info info;
 	int code, err = crabtree_info(args->target->ct, &info, sizeof(info));
 
-	if (!err && info.state != CRABTREE_STATE_READY && info.state != CRABTREE_STATE_READONLY)
-		return fail(args->target, -EUCLEAN, "fsck: no store that can be read");
+	if (target_store(args->target, "fsck", NULL))
+		return EXIT_FAILED;
 	if (has_names(args->target))
 		args->names = json_object_new_array();
 	if (!args->size)

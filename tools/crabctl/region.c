@@ -121,7 +121,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case 'w':
 		seconds = number_arg(state, "--wait", arg);
 		if (seconds > 3600)
-			argp_error(state, "--wait: 0 to 3600 seconds");
+			argp_error(state, "--wait %s: 0 to 3600 seconds", arg);
 		args->load.wait_ms = seconds * 1000;
 		return 0;
 	case ARGP_KEY_ARG:

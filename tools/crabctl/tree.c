@@ -59,9 +59,8 @@ static int collect(struct tree *tree)
 {
 	int err = crabtree_info(tree->target->ct, &tree->info, sizeof(tree->info));
 
-	if (!err && tree->info.state != CRABTREE_STATE_READY &&
-	    tree->info.state != CRABTREE_STATE_READONLY)
-		return fail(tree->target, -EUCLEAN, "tree: no store that can be read");
+	if (target_store(tree->target, "tree", NULL))
+		return EXIT_FAILED;
 	if (err || !tree->info.leaves)
 		return fail(tree->target, err ? err : -EUCLEAN, "tree");
 	tree->slots = tree->info.capacity / tree->info.leaves;
@@ -112,7 +111,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_LEAVES:
 		tree->limit = number_arg(state, "number of leaves", arg);
 		if (tree->limit > LISTED_MAX)
-			argp_error(state, "tree lists at most %d leaves", LISTED_MAX);
+			argp_error(state, "number of leaves %s: 0 to %d", arg, LISTED_MAX);
 		return 0;
 	case OPT_LEAF:
 		tree->wanted = number_arg(state, "number of a leaf", arg);

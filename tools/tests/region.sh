@@ -38,7 +38,7 @@ t "no action" 2 '' 'want add REGION' c
 t "an action that does not exist" 2 '' 'want add REGION' c move crab0
 t "add without a region" 2 '' 'want add REGION' c add
 t "remove of two" 2 '' 'want add REGION' c remove crab0 crab1
-t "a wait of a day" 2 '' '0 to 3600 seconds' c load --wait 86400
+t "a wait of a day" 2 '' 'wait 86400: 0 to 3600 seconds' c load --wait 86400
 for words in "add ram=64K" "remove crab0" "load conf"; do
 	# shellcheck disable=SC2086	# two words
 	t "${words% *} --json" 2 '' "-j: region ${words% *} prints no JSON" c $words --json

@@ -12,7 +12,7 @@ goldens=("$golden"/*.gz "$golden"/nvtree/*.gz "$golden"/fastfair/*.gz "$golden"/
 	"$golden"/nbtree/*.gz)
 layouts=(crab/slotted crab/sorted nvtree/append fastfair/shift clfb/inplace clfb/twin clfb/encoded nbtree/adr \
 	nbtree/eadr)
-suite $((6 * ${#layouts[@]} + ${#goldens[@]} + 25))
+suite $((6 * ${#layouts[@]} + ${#goldens[@]} + 26))
 
 # fresh FILE ENGINE/LAYOUT: 2000 records with every third key
 fresh()
@@ -103,7 +103,7 @@ t "no list" 0 - '' "$crabctl" --image i.img tree --leaves 0
 truth "but the histogram" [ "$(grep -c ' to [0-9]' out)" = 0 ]
 
 t "a leaf that is not in use" 3 '' 'leaf 90 is not in the tree' "$crabctl" --image i.img tree --leaf 90
-t "too many leaves" 2 '' 'at most 1000000 leaves' "$crabctl" --image i.img tree --leaves 1000001
+t "too many leaves" 2 '' 'number of leaves 1000001: 0 to 1000000' "$crabctl" --image i.img tree --leaves 1000001
 t "an argument" 2 '' 'tree takes only options' "$crabctl" --image i.img tree x
 t "a file that cannot be written" 3 '' 'nodir/x.svg: open: No such' \
 	"$crabctl" --image i.img tree --svg nodir/x.svg
@@ -117,7 +117,8 @@ t "a picture for which there is no room" 3 '' 'old.svg: write: File too large' \
 same "leaves the old one" tree.svg old.svg
 t "a device" 2 '' 'crabctl --image FILE tree' "$crabctl" tree
 truncate -s 64K blank.img
-t "no store" 3 '' 'tree: no store that can be read' "$crabctl" --image blank.img tree
+t "no store" 3 '' 'tree: the region is not formatted' "$crabctl" --image blank.img tree
+t "fsck of no store" 3 '' 'fsck: the region is not formatted' "$crabctl" --image blank.img fsck new.img
 "$crabctl" --image v.img format --size 64K --engine volatile > /dev/null
 t "an engine without a tree on the media" 0 '^leaves    0 of ' '' "$crabctl" --image v.img tree
 
