@@ -81,6 +81,7 @@ static int finish(struct target *target, const char *path, const struct record_w
 		json = json_object_new_object();
 		json_text(json, "file", path);
 		json_u64(json, "records", writer->count);
+		json_u64(json, "left_out", writer->gaps);
 		json_print(json);
 	} else {
 		fprintf(stderr, "%" PRIu64 " records written to %s\n", writer->count, path);

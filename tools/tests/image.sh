@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 86
+suite 87
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -141,6 +141,8 @@ echo old > d
 t "quarantine: dump reports the skipped range" 3 '' "dump: keys 306 to 366 $left" h dump d
 truth "quarantine: dump does not take the place of a whole one" [ "$(cat d)" = old ]
 same "quarantine: but keeps all the rest" rest d.partial
+json_after 3 "quarantine: dump --json counts the ranges that it left out" "x == {'file': 'dj.partial', 'records': 378,
+	'left_out': 2}" h dump dj --json
 t "quarantine: and says where" 3 '' '378 records written to d.partial' h dump d
 cp good holes.img
 poke holes.img $((16384 + 8 * 1024 + 24))

@@ -100,7 +100,7 @@ run c dump
 same "dump to standard output" records out
 run c dump -x
 truth "dump --hex" [ "$(sed -n 2p out)" = "0x14 0x2" ]
-json "dump --json FILE" "x == {'file': 'copy2', 'records': 2000}" c dump copy2 --json
+json "dump --json FILE" "x == {'file': 'copy2', 'records': 2000, 'left_out': 0}" c dump copy2 --json
 json "dump --json" "len(x) == 2000 and x[0] == {'key': 10, 'value': 1}" c dump --json
 run c scan
 same "scan is everything in order" records out
