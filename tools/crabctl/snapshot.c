@@ -23,7 +23,7 @@ static int walk_end(struct target *target, const struct stream *stream, const st
 		    int err)
 {
 	bool known = stream->kind == ITEM_NAMED ? item->name_bytes :
-						  stream->kind == ITEM_BLOB && stream->count;
+			stream->kind == ITEM_BLOB && item->key != CRABTREE_KEY_RESERVED;
 	char label[ITEM_LABEL];
 
 	if (err == -ESTALE) {
@@ -67,6 +67,7 @@ static int write_all(struct target *target, struct crabtree *from, struct stream
 	err = crabtree_info(from, &info, sizeof(info));
 	if (!err)
 		err = item_init(&item);
+	item.key = CRABTREE_KEY_RESERVED;	/* none yet */
 	if (!err)
 		err = items_open(&items, from, item_kind(&info));
 	if (err) {

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 54
+suite 55
 c()
 {
 	"$crabctl" --image b.img "$@"
@@ -70,6 +70,7 @@ open(sys.argv[1], "wb").write(data)
 PYTHON
 t "a damaged value" 3 '' 'damaged' c cat 1
 truth "another one is whole" same 3 zeros
+t "snapshot fails, and names it: it is the first" 3 '' 'snapshot, at key 1: the media is damaged' c snapshot s
 t "check finds it" 1 - - c check
 t "fsck copies the others, and names the damaged one" 1 '^lost: all keys from 1 to 1$' '' \
 	c fsck copy.img
