@@ -280,6 +280,17 @@ static int head_locked(struct crab_store *store, struct crab_blob_read *get)
 	return err;
 }
 
+/*
+ * The word of a key that a scan has found. In a slotted leaf that has changed on the media this may
+ * be the reserved key, which no engine looks up
+ */
+static int lookup_scanned(const struct crab_store *store, u64 key, u64 *word)
+{
+	if (unlikely(key == CRAB_KEY_EMPTY))
+		return -EUCLEAN;
+	return store->blobs->raw->lookup(store->engine, key, word);
+}
+
 /* Loads the header of the blob that @word named: -ENOENT if its key was erased meanwhile */
 static int head_follow(struct crab_store *store, u64 word, struct crab_blob_read *get)
 {
@@ -291,7 +302,7 @@ static int head_follow(struct crab_store *store, u64 word, struct crab_blob_read
 		err = crab_blob_load_head(store->blobs, word, get);
 		/* As in get_once() */
 		smp_rmb();
-		gone = store->blobs->raw->lookup(store->engine, get->key, &again);
+		gone = lookup_scanned(store, get->key, &again);
 		if (gone || again == word)
 			return gone == -ENOENT ? gone : err;
 		word = again;
@@ -361,7 +372,7 @@ static void check_one(struct crab_store *store, u64 key, struct crab_check_repor
 	struct crab_blob_read get = { .key = key, .name = name };
 	u64 word, offset;
 
-	if (blobs->raw->lookup(store->engine, key, &word))
+	if (lookup_scanned(store, key, &word))
 		return;		/* erased meanwhile, or quarantined, which the engine reports */
 	offset = crab_extent_offset(&blobs->extents, word & CRAB_PLACE_MASK);
 	if (!crab_extents_holds(&blobs->extents, word & CRAB_PLACE_MASK))

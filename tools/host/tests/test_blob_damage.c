@@ -334,6 +334,32 @@ static void test_unlisted(void)
 	end();
 }
 
+/* A key in the middle of a leaf becomes the reserved one, which no engine looks up */
+static void test_reserved(void)
+{
+	struct crab_check_report report;
+	struct crab_blob_entry entry[3];
+	struct crab_cursor cursor;
+	u64 key;
+	__le64 *at;
+
+	begin("crab", "slotted", false);
+	for (key = 1; key < 4; key++)
+		tap_check(!put(key), "put");
+	at = (__le64 *)media.base;
+	while (at[1] != cpu_to_le64(word_of(2)))
+		at++;
+	for (key = 0; key < 2; key++) {	/* in the order that the first list has kept */
+		crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+		tap_check(crab_blob_list(store, &cursor, entry, 3) == 3, "a list");
+		*at = cpu_to_le64(CRAB_KEY_EMPTY);
+	}
+	tap_check(!entry[0].err && entry[1].err == -EUCLEAN && !entry[2].err, "%d", entry[1].err);
+	tap_ok(!crab_store_check(store, &report) && report.damage.count,
+	       "a key becomes the reserved one: a list and CHECK do not look it up");
+	end();
+}
+
 /* The word of key 1 is another one at each load: a list and a get of it end */
 
 #define ENDLESS		100000U	/* loads after which it rests: the test has failed */
@@ -516,6 +542,7 @@ int main(void)
 	for (i = 0; i < PLAIN; i++)
 		test_restless(engines[i][0], engines[i][1]);
 	test_unlisted();
+	test_reserved();
 	test_check();
 	return tap_done();
 }
