@@ -60,19 +60,30 @@ int crab_commits_attach(struct crab_store *store)
 	return 0;
 }
 
-s64 crab_commits_gain(const struct crab_store *store)
+static s64 list_gain(struct crab_engine *engine, const struct crab_commit_list *list)
 {
-	const struct crab_commits *commits = store->commits;
-	struct crab_engine *engine = store->engine;
 	u64 value;
 	s64 gain = 0;
 	u32 i;
 
-	if (!commits || !crab_commits_in_force(commits))
+	for (i = 0; i < list->n; i++)
+		gain += !(list->removes >> i & 1) -
+			!engine->own->lookup(engine, list->record[i].key, &value);
+	return gain;
+}
+
+s64 crab_commits_gain(const struct crab_store *store)
+{
+	struct crab_commits *commits = store->commits;
+	s64 gain = 0;
+
+	if (!commits)
 		return 0;
-	for (i = 0; i < commits->list.n; i++)
-		gain += !(commits->list.removes >> i & 1) -
-			!engine->own->lookup(engine, commits->list.record[i].key, &value);
+	/* A commit may have begun before the store turned read-only */
+	down_read(&commits->lock);
+	if (crab_commits_in_force(commits))
+		gain = list_gain(store->engine, &commits->list);
+	up_read(&commits->lock);
 	return gain;
 }
 

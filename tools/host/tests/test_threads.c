@@ -22,6 +22,7 @@
 
 #include "linear.h"
 #include "model.h"
+#include "store/commit_priv.h"
 #include "store/store_priv.h"
 #include "subject.h"
 #include "tap.h"
@@ -38,6 +39,7 @@
 #define ATTACH_LEAVES	32768	/* worth four CPUs */
 #define ATTACH_KEYS	20000
 #define ATTACHES	10	/* one in two shows a race of the scans */
+#define INFOS		2000
 #define SCANS		2	/* threads */
 #define SPINS		1000	/* before a thread yields its CPU */
 #define SCAN_STEP	16	/* keys, more than a leaf of 128 bytes has */
@@ -362,6 +364,45 @@ static void run_damage(void)
 	media_destroy(&media);
 }
 
+static void *commits_run(void *arg)
+{
+	struct crab_commit *commit = calloc(1, sizeof(*commit));
+	struct crab_store *store = arg;
+	struct crab_flow flow = { .media = store->media };
+
+	while (__atomic_load_n(&damaging, __ATOMIC_RELAXED)) {
+		commit->n = 1;
+		commit->ops[0] = (struct crab_batch_op){ .verb = CRAB_VERB_INSERT, .key = 1 };
+		crab_commit_words(store, commit, &flow);
+	}
+	free(commit);
+	return NULL;
+}
+
+/* INFO of a store that has turned read-only, while commits run that began before */
+static void run_commits(void)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + ATTACH_LEAVES * 128);
+	struct crab_format_options options = {
+		.leaf_bytes = 128, .engine = "", .layout = "", .label = "", .commits = true,
+	};
+	struct crab_store *store = store_make(&media, &options);
+	struct crab_store_info info;
+	pthread_t thread;
+	u32 i;
+
+	crab_store_set_readonly(store, "a test");
+	damaging = true;
+	pthread_create(&thread, NULL, commits_run, store);
+	for (i = 0; i < INFOS; i++)
+		crab_store_info(store, &info);
+	__atomic_store_n(&damaging, false, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	tap_ok(info.stats.records <= 1, "INFO of a read-only store while a commit ends");
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(int argc, char **argv)
 {
 	u32 rounds = argc > 1 ? atoi(argv[1]) : ROUNDS, i;
@@ -373,6 +414,7 @@ int main(int argc, char **argv)
 		return 2;
 	run_attach();
 	run_damage();
+	run_commits();
 	for (i = 0; subjects[i].name; i++)
 		if (!only || !strcmp(subjects[i].layout, only))
 			run_subject(&subjects[i], subject_rounds(&subjects[i], rounds), seed + i);
