@@ -40,14 +40,15 @@
 #define FILL		120U	/* calls before the media changes, at most */
 #define LEAVES		128U
 #define GUARD		(64ULL << 30)	/* bytes before and after the media that cannot be accessed */
+#define TRIES		8U	/* to find a word that is in use */
 #define FEW		4U
 #define BACK		8U	/* changes that are taken back later, at a time */
 #define PATIENCE	600U	/* seconds of a run */
 
 #ifdef CRABTREE_HOST_TASKS
-#define RUNS		15U	/* of each kind of store, by default */
-#define STEPS		30U	/* calls of a user after one attach */
-#define PACES		14U	/* the mean time between two changes is below 2 to the power of this */
+#define RUNS		12U	/* of each kind of store, by default */
+#define STEPS		40U	/* calls of a user after one attach */
+#define PACES		10U	/* the mean time between two changes is below 2 to the power of this */
 #else
 #ifdef __SANITIZE_THREAD__
 #define RUNS		3U
@@ -109,8 +110,8 @@ static __le64 *word_at(u64 number)
 	return (__le64 *)c.media.base + number;
 }
 
-/* Mostly of the leaves, which are used from the first one on */
-u64 changing_word(unsigned long long *seed)
+/* Mostly of the leaves */
+static u64 word_any(unsigned long long *seed)
 {
 	u64 pool = CRAB_POOL_OFFSET / sizeof(u64), all = c.media.size / sizeof(u64);
 
@@ -124,6 +125,18 @@ u64 changing_word(unsigned long long *seed)
 	default:
 		return pool + rng_below(seed, all - pool);
 	}
+}
+
+/* Leaves that were not used yet are zeros */
+u64 changing_word(unsigned long long *seed)
+{
+	u32 tries = TRIES;
+	u64 at;
+
+	do
+		at = word_any(seed);
+	while (!READ_ONCE(*word_at(at)) && --tries);
+	return at;
 }
 
 static u64 word_value(unsigned long long *seed, u64 at, u64 was)
