@@ -24,7 +24,7 @@ struct crab_commit_list {
 /**
  * struct crab_commits - the commits of a store
  * @guard: the verbs of the engine, in which commits are one step: crab_engine.ops
- * @lock: held by a commit as a writer, by other writes and by maintenance as readers
+ * @lock: held by a commit as a writer; by other writes, maintenance and INFO as readers
  * @turn: odd while @list is in force: it is durable, and the engine may hold any of its writes.
  *	Changes under @lock
  * @list: of the commit in progress. Changes under @lock, while @turn is even
@@ -61,7 +61,7 @@ int crab_commits_attach(struct crab_store *store);
 /**
  * crab_commits_gain() - how many records the list in force adds to those of the engine
  * @store: any store; its engine is attached
- * Context: may sleep; attach, or a store that is read-only.
+ * Context: may sleep; attach, or a store that is read-only; takes crab_commits.lock for reading.
  * Return: the records that it adds, less those that it removes; 0 if no list is in force.
  */
 s64 crab_commits_gain(const struct crab_store *store);

@@ -391,19 +391,19 @@ static void call_rare(struct user *user)
 	struct crab_store_info info;
 
 	switch (rng_below(&user->seed, 16)) {
-	case 0 ... 3:
+	case 0:
 		WRITE_ONCE(user->call, "check");
 		over(user, crab_store_check(c.store, &report));
 		break;
-	case 4 ... 8:
+	case 1 ... 6:
 		WRITE_ONCE(user->call, "maintain");
 		crab_store_maintain(c.store);
 		break;
-	case 9 ... 11:
+	case 7 ... 9:
 		WRITE_ONCE(user->call, "info");
 		crab_store_info(c.store, &info);
 		break;
-	case 12:
+	case 10:
 		WRITE_ONCE(user->call, "fail");
 		if (!rng_below(&user->seed, 8))
 			crab_store_fail(c.store, round_down(changing_word(&user->seed) * 8, FAILS), FAILS);

@@ -110,20 +110,18 @@ static __le64 *word_at(u64 number)
 	return (__le64 *)c.media.base + number;
 }
 
-/* Mostly of the leaves */
+/* Mostly of the leaves and nodes: a changed head of their list makes the store read-only soon */
 static u64 word_any(unsigned long long *seed)
 {
-	u64 pool = CRAB_POOL_OFFSET / sizeof(u64), all = c.media.size / sizeof(u64);
+	u64 area = CRAB_AREA_OFFSET / sizeof(u64), all = c.media.size / sizeof(u64);
 
-	switch (rng_below(seed, 16)) {
+	switch (rng_below(seed, 64)) {
 	case 0:
-		return rng_below(seed, pool);
+		return rng_below(seed, area);
 	case 1:
 		return CRAB_HEAD_OFFSET / sizeof(u64) + rng_below(seed, 8);
-	case 2 ... 8:
-		return pool + rng_below(seed, 256);
 	default:
-		return pool + rng_below(seed, all - pool);
+		return area + rng_below(seed, all - area);
 	}
 }
 
