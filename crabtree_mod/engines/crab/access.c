@@ -66,8 +66,10 @@ struct crab_leaf *crab_reader_again(struct crab_reader *reader, u64 key) __acqui
 			reader_lock_leaf(leaf);
 		/* The slow path waits for a writer */
 		reader->seq = read_seqcount_begin(&leaf->seq);
-		if (crab_leaf_holds(leaf, key))
-			return leaf->quarantined ? ERR_PTR(-EUCLEAN) : leaf;
+		if (crab_leaf_holds(leaf, key)) {
+			/* A quarantine is a write section, so crab_reader_leave() finds it */
+			return data_race(leaf->quarantined) ? ERR_PTR(-EUCLEAN) : leaf;
+		}
 		if (reader->locked)	/* no leaf holds the key */
 			return ERR_PTR(-EUCLEAN);
 		crab_reader_leave(reader);

@@ -128,7 +128,8 @@ static u32 batch_hold(struct batch *b, u32 from, u32 end)
 		leaf = b->found[i];
 		if (b->ops[i].status || b->ops[i].verb == CRAB_VERB_SEARCH)
 			continue;
-		if (!leaf || leaf->quarantined)
+		/* Never cleared, and batch_one() reads it again under the lock */
+		if (!leaf || data_race(leaf->quarantined))
 			continue;
 		b->which[i] = batch_which(b, leaf);
 		if (b->which[i] < BATCH_GROUP)
@@ -265,7 +266,8 @@ static int batch_one(struct batch *b, u32 i)
 {
 	struct crab_leaf *leaf = b->found[i];
 
-	if (!leaf || leaf->quarantined)
+	/* A write has the lock; batch_search() reads it again */
+	if (!leaf || data_race(leaf->quarantined))
 		return -EAGAIN;
 	return b->ops[i].verb == CRAB_VERB_SEARCH ? batch_search(b, i) :
 						    batch_write(b, leaf, i);

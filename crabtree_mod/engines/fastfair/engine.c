@@ -51,7 +51,7 @@ struct ff_tuning crab_ff_tuning_default;
 int crab_ff_damaged(struct ff *ff, u64 number, const char *what)
 {
 	spin_lock(&ff->noting);
-	if (!ff->base.damage.count && !ff->quarantined && !ff->headless)
+	if (!ff->base.damage.count && !READ_ONCE(ff->quarantined) && !READ_ONCE(ff->headless))
 		crab_engine_damaged(&ff->base, crab_leaf_offset(&ff->base.geo, number),
 				    "node %llu: %s", (unsigned long long)number, what);
 	spin_unlock(&ff->noting);

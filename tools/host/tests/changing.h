@@ -56,6 +56,7 @@ struct user {
  * @began: it was writable after attach
  * @observed: there is an observer: snapshots may be opened
  * @opening: held by a call that opens one
+ * @working: held by maintenance, which has one caller at a time
  * @refused: results that report damage
  * @done: calls that succeeded
  */
@@ -68,6 +69,7 @@ struct changing {
 	bool began;
 	bool observed;
 	struct mutex opening;
+	struct mutex working;
 	u64 refused;
 	u64 done;
 };

@@ -316,8 +316,11 @@ static void write_late(struct user *user)
 	else
 		err = engine->ops->remove(engine, &flow, key, &old);
 	over(user, err);
-	if (!rng_below(&user->seed, 16) && engine->ops->maintain)
-		engine->ops->maintain(engine);
+	if (rng_below(&user->seed, 16) || !engine->ops->maintain)
+		return;
+	mutex_lock(&c.working);
+	engine->ops->maintain(engine);
+	mutex_unlock(&c.working);
 }
 
 static void write_number(struct user *user)
@@ -397,7 +400,9 @@ static void call_rare(struct user *user)
 		break;
 	case 1 ... 6:
 		WRITE_ONCE(user->call, "maintain");
+		mutex_lock(&c.working);
 		crab_store_maintain(c.store);
+		mutex_unlock(&c.working);
 		break;
 	case 7 ... 9:
 		WRITE_ONCE(user->call, "info");

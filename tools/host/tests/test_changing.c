@@ -417,6 +417,7 @@ static void run_kind(const struct kind *kind, u32 runs, unsigned long long seed)
 {
 	memset(&c, 0, sizeof(c));
 	mutex_init(&c.opening);
+	mutex_init(&c.working);
 	c.kind = kind;
 	crab_tiny_slots = kind->slots;
 	media_make(2 * CRAB_POOL_OFFSET + LEAVES * kind->leaf_bytes);
