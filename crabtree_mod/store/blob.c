@@ -96,6 +96,7 @@ int crab_blob_permitted(struct crab_store *store, struct crab_blob_write *write)
 	if (write->mode == CRAB_INSERT_EITHER && !write->checked)
 		return 0;
 	err = blobs->raw->lookup(store->engine, write->key, &word);
+	err = crab_store_listed(write->listed, err);
 	write->existed = !err;
 	if (err == -ENOENT)
 		return write->checked || write->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
@@ -104,10 +105,11 @@ int crab_blob_permitted(struct crab_store *store, struct crab_blob_write *write)
 	return err || !write->checked ? err : version_is(blobs, word, write);
 }
 
-void crab_blob_note(struct crab_store *store, u64 key)
+int crab_blob_note(struct crab_store *store, const struct crab_blob_write *write)
 {
-	if (unlikely(crab_store_is_gated(store)))
-		crab_snap_note(store->gate, key);
+	if (likely(!crab_store_is_gated(store)))
+		return 0;
+	return crab_snap_note(store->gate, write->key, write->listed);
 }
 
 /* For watches: the values of a change are versions; @was: that of the old blob, or 0 */
@@ -158,8 +160,8 @@ static int put_locked(struct crab_store *store, struct crab_blob_write *put, str
 	/* P15: the blob is whole before a word names it */
 	crab_fence(flow, CRAB_P15_BLOB);
 	crab_flow_unpin();
-	crab_blob_note(store, put->key);
-	err = blobs->raw->insert(store->engine, flow, put->key,
+	err = crab_blob_note(store, put) ?:
+	      blobs->raw->insert(store->engine, flow, put->key,
 				 crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);
 	if (err) {
 		crab_extents_free(&blobs->extents, place);
@@ -199,10 +201,11 @@ static int erase_locked(struct crab_store *store, struct crab_blob_write *erase,
 	struct crab_old old = { .existed = false };
 	int err = crab_blob_permitted(store, erase);
 
+	err = err ?: crab_blob_note(store, erase);
 	if (err)
 		return err;
-	crab_blob_note(store, erase->key);
 	err = store->blobs->raw->remove(store->engine, flow, erase->key, &old);
+	err = crab_store_listed(erase->listed, err);
 	if (!err)
 		crab_blob_done(store, CRAB_VERB_DELETE, erase, &old);
 	return err;
@@ -244,12 +247,12 @@ static int get_once(struct crab_store *store, struct crab_blob_read *get, bool *
 	return err;
 }
 
-int crab_blob_get(struct crab_store *store, struct crab_blob_read *get)
+static int blob_get(struct crab_store *store, struct crab_blob_read *get)
 {
-	int err = blob_begin(store, get->key);
 	struct mutex *stripe;
 	bool moved = true;
 	u32 tries;
+	int err = 0;
 
 	for (tries = 0; !err && moved && tries < BLOB_TRIES; tries++) {
 		err = get_once(store, get, &moved);
@@ -265,6 +268,24 @@ int crab_blob_get(struct crab_store *store, struct crab_blob_read *get)
 	return err;
 }
 
+int crab_blob_get(struct crab_store *store, struct crab_blob_read *get)
+{
+	int err = blob_begin(store, get->key);
+
+	return err ?: crab_store_read_end(store, blob_get(store, get));
+}
+
+/*
+ * The word of a key that a scan has found. In a slotted leaf that has changed on the media this may
+ * be the reserved key, which no engine looks up
+ */
+static int word_found(struct crab_store *store, u64 key, u64 *word)
+{
+	if (unlikely(key == CRAB_KEY_EMPTY))
+		return -EUCLEAN;
+	return store->blobs->raw->lookup(store->engine, key, word);
+}
+
 /* No put comes in between: the words differ only if the media changes by itself */
 static int head_locked(struct crab_store *store, struct crab_blob_read *get)
 {
@@ -273,22 +294,11 @@ static int head_locked(struct crab_store *store, struct crab_blob_read *get)
 	int err;
 
 	mutex_lock(stripe);
-	err = store->blobs->raw->lookup(store->engine, get->key, &word);
+	err = word_found(store, get->key, &word);
 	if (!err)
 		err = crab_blob_load_head(store->blobs, word, get);
 	mutex_unlock(stripe);
 	return err;
-}
-
-/*
- * The word of a key that a scan has found. In a slotted leaf that has changed on the media this may
- * be the reserved key, which no engine looks up
- */
-static int lookup_scanned(const struct crab_store *store, u64 key, u64 *word)
-{
-	if (unlikely(key == CRAB_KEY_EMPTY))
-		return -EUCLEAN;
-	return store->blobs->raw->lookup(store->engine, key, word);
 }
 
 /* Loads the header of the blob that @word named: -ENOENT if its key was erased meanwhile */
@@ -302,7 +312,7 @@ static int head_follow(struct crab_store *store, u64 word, struct crab_blob_read
 		err = crab_blob_load_head(store->blobs, word, get);
 		/* As in get_once() */
 		smp_rmb();
-		gone = lookup_scanned(store, get->key, &again);
+		gone = word_found(store, get->key, &again);
 		if (gone || again == word)
 			return gone == -ENOENT ? gone : err;
 		word = again;
@@ -315,7 +325,7 @@ int crab_blob_head(struct crab_store *store, struct crab_blob_read *get)
 	u64 word;
 	int err = store->blobs->raw->lookup(store->engine, get->key, &word);
 
-	return err ?: head_follow(store, word, get);
+	return crab_store_read_end(store, err ?: head_follow(store, word, get));
 }
 
 /* Lists one record; a key that another one has erased meanwhile is left out */
@@ -323,7 +333,7 @@ static bool list_one(struct crab_store *store, const struct crab_record *record,
 		     struct crab_blob_entry *entry)
 {
 	struct crab_blob_read get = { .key = record->key };
-	int err = head_follow(store, record->value, &get);
+	int err = crab_store_read_end(store, head_follow(store, record->value, &get));
 
 	*entry = (struct crab_blob_entry){ .key = record->key, .err = err };
 	if (!err) {
@@ -347,7 +357,7 @@ int crab_blob_list(struct crab_store *store, struct crab_cursor *cursor,
 		for (i = 0; i < n; i++)
 			listed += list_one(store, &records[i], &entries[listed]);
 		if (n <= 0 || listed)
-			return n < 0 ? n : listed;
+			return n < 0 ? crab_store_read_end(store, n) : listed;
 		err = crab_store_pause(store);
 	} while (!err);
 	return err;
@@ -372,7 +382,7 @@ static void check_one(struct crab_store *store, u64 key, struct crab_check_repor
 	struct crab_blob_read get = { .key = key, .name = name };
 	u64 word, offset;
 
-	if (lookup_scanned(store, key, &word))
+	if (word_found(store, key, &word))
 		return;		/* erased meanwhile, or quarantined, which the engine reports */
 	offset = crab_extent_offset(&blobs->extents, word & CRAB_PLACE_MASK);
 	if (!crab_extents_holds(&blobs->extents, word & CRAB_PLACE_MASK))

@@ -24,6 +24,7 @@
  * @checked: write only if @version is the version of the blob; the key must exist
  * @version: in: if @checked, the expected version. Out: put: the version of the new blob
  * @existed: out: the key had a blob
+ * @listed: inside: @name is in the table of names, so @key has a record
  */
 struct crab_blob_write {
 	u64 key;
@@ -36,6 +37,7 @@ struct crab_blob_write {
 	bool checked;
 	u64 version;
 	bool existed;
+	bool listed;
 };
 
 /**

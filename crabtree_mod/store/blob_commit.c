@@ -188,13 +188,14 @@ static void commit_store(struct crab_store *store, struct crab_blob_commit *comm
 }
 
 /* The commit of the words */
-static void words_fill(struct crab_store *store, struct crab_blob_commit *commit)
+static int words_fill(struct crab_store *store, struct crab_blob_commit *commit)
 {
 	struct crab_commit *words = &commit->words;
+	int err = 0;
 	u32 i;
 
 	words->n = 0;
-	for (i = 0; i < commit->n; i++) {
+	for (i = 0; i < commit->n && !err; i++) {
 		const struct crab_blob_op *op = &commit->ops[i];
 
 		if (!op_writes(op))
@@ -205,8 +206,9 @@ static void words_fill(struct crab_store *store, struct crab_blob_commit *commit
 			.value = op->verb != CRAB_VERB_INSERT ? 0 :
 				 crab_blob_word(store->blobs, op->place, op->birth),
 		};
-		crab_blob_note(store, op->write.key);
+		err = crab_blob_note(store, &op->write);
 	}
+	return err;
 }
 
 static void commit_done(struct crab_store *store, struct crab_blob_commit *commit)
@@ -237,8 +239,8 @@ static int commit_write(struct crab_store *store, struct crab_blob_commit *commi
 	if (err)
 		return err;
 	commit_store(store, commit, flow);
-	words_fill(store, commit);
-	if (commit->words.n)
+	err = words_fill(store, commit);
+	if (!err && commit->words.n)
 		err = crab_commit_words(store, &commit->words, flow);
 	if (err)
 		commit_free(store, commit, commit->n);

@@ -263,10 +263,10 @@ int crab_blob_permitted(struct crab_store *store, struct crab_blob_write *write)
 /**
  * crab_blob_note() - before the engine replaces the word of a key: for snapshots
  * @store: a store of blobs
- * @key: the key
- * Context: may sleep; the stripe is locked.
+ * @write: the write
+ * Context, Return: as crab_snap_note(); the stripe is locked.
  */
-void crab_blob_note(struct crab_store *store, u64 key);
+int crab_blob_note(struct crab_store *store, const struct crab_blob_write *write);
 
 /**
  * crab_blob_done() - the engine has returned: no power cut can bring the old word back

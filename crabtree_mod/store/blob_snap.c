@@ -167,6 +167,10 @@ static int word_find(struct search *search)
 	const struct keys keys = keys_of(blobs, search->name, search->name_bytes);
 	int err = word_at(search, keys.now), before;
 
+	/* A name that no write has added since has a record, unless the media has changed */
+	if (err == -ENOENT && keys.now != CRAB_KEY_EMPTY &&
+	    !crab_snap_is_noted(search->snap, keys.now))
+		return -EUCLEAN;
 	if (err != -ENOENT && err != -EUCLEAN)
 		return err;
 	before = keys.several ? word_search(search) : word_at(search, keys.erased);

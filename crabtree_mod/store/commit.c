@@ -375,12 +375,26 @@ int crab_commit_words(struct crab_store *store, struct crab_commit *commit,
 	return err;
 }
 
+/* The error of a write whose old record cannot be noted for snapshots */
+static int commit_noted(struct crab_commit *commit)
+{
+	u32 i;
+
+	for (i = 0; i < commit->n; i++) {
+		if (!commit->ops[i].status)
+			continue;
+		commit->failed = i;
+		return commit->ops[i].status;
+	}
+	return 0;
+}
+
 static void commit_run(struct crab_store *store, struct crab_batch_op *ops, u32 n)
 {
 	struct crab_commit *commit = container_of(ops, struct crab_commit, ops[0]);
 	struct crab_flow flow = { .media = store->media };
 
-	commit->err = crab_commit_words(store, commit, &flow);
+	commit->err = commit_noted(commit) ?: crab_commit_words(store, commit, &flow);
 	commit_results(commit);
 	crab_store_settle(store, &flow);
 }

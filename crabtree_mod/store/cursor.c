@@ -72,11 +72,8 @@ int crab_cursor_scan(struct crab_engine *engine, const struct crab_engine_ops *o
 int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
 		     struct crab_record *records, u32 cap)
 {
-	int n = crab_cursor_scan(store->engine, store->engine->ops, cursor, records, cap);
-
-	if (unlikely(n == -EUCLEAN))
-		crab_store_look(store);
-	return n;
+	return crab_store_read_end(store, crab_cursor_scan(store->engine, store->engine->ops,
+							   cursor, records, cap));
 }
 
 void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor)

@@ -150,13 +150,13 @@ void crab_stripes_unlock(struct mutex *many, struct mutex *stripes, const unsign
 	mutex_unlock(many);
 }
 
-static void gate_note(struct crab_gate *gate, const struct crab_batch_op *ops, u32 n)
+static void gate_note(struct crab_gate *gate, struct crab_batch_op *ops, u32 n)
 {
 	u32 i;
 
 	for (i = 0; i < n; i++)
 		if (op_writes(&ops[i]))
-			crab_snap_note(gate, ops[i].key);
+			ops[i].status = crab_snap_note(gate, ops[i].key, false);
 }
 
 void crab_gate_run(struct crab_store *store, struct crab_batch_op *ops, u32 n,

@@ -62,7 +62,8 @@ int crab_name_choose(struct crab_store *store, struct crab_name *name)
 	struct crab_record record;
 	int err;
 
-	err = store->blobs->raw->seek(store->engine, last, CRAB_SEEK_LE, &record);
+	err = crab_store_read_end(store, store->blobs->raw->seek(store->engine, last, CRAB_SEEK_LE,
+								 &record));
 	if (err && err != -ENOENT)
 		return err;
 	name->key = low;
@@ -79,14 +80,18 @@ static int put_known(struct crab_store *store, const struct crab_name *name,
 		     struct crab_blob_write *put)
 {
 	put->key = name->key;
+	put->listed = true;
 	return crab_blob_put(store, put);
 }
 
 /* The first value of @name, which is in the table if 0 is returned */
 static int put_first(struct crab_store *store, struct crab_name *name, struct crab_blob_write *put)
 {
-	int err = crab_name_choose(store, name) ?: put_known(store, name, put);
+	int err = crab_name_choose(store, name);
 
+	put->key = name->key;
+	put->listed = false;
+	err = err ?: crab_blob_put(store, put);
 	if (!err)
 		crab_names_add(&store->blobs->names, name);
 	return err;
@@ -163,6 +168,7 @@ int crab_named_erase(struct crab_store *store, struct crab_blob_write *erase)
 	err = -ENOENT;
 	if (name) {
 		erase->key = name->key;
+		erase->listed = true;
 		err = crab_blob_erase(store, erase);
 	}
 	if (!err)
@@ -208,7 +214,7 @@ int crab_named_get(struct crab_store *store, const char *name, u32 name_bytes,
 	known = crab_names_find(&blobs->names, name, name_bytes);
 	if (known) {
 		get->key = known->key;
-		err = crab_blob_get(store, get);
+		err = crab_store_listed(true, crab_blob_get(store, get));
 		if ((!err || err == -EMSGSIZE) && name_differs(known, get))
 			err = -EUCLEAN;
 	} else {
@@ -260,7 +266,7 @@ static void entry_fill(struct crab_store *store, const struct crab_name *name,
 
 	*entry = (struct crab_named_entry){ .name_bytes = name->bytes };
 	memcpy(entry->text, name->text, name->bytes);
-	entry->err = crab_blob_head(store, &get);
+	entry->err = crab_store_listed(true, crab_blob_head(store, &get));
 	if (entry->err)
 		return;
 	entry->type = get.type;

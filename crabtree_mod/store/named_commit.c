@@ -92,6 +92,7 @@ static int op_resolve(struct crab_store *store, struct crab_blob_commit *commit,
 
 	op->name = crab_names_find(&store->blobs->names, op->write.name, op->write.name_bytes);
 	op->known = op->name;
+	op->write.listed = op->name;
 	if (op->name) {
 		op->write.key = op->name->key;
 		return 0;

@@ -322,7 +322,7 @@ static void snap_note_put(struct crab_gate *gate, struct crab_note *note)
 	kfree(note);
 }
 
-void crab_snap_note(struct crab_gate *gate, u64 key)
+int crab_snap_note(struct crab_gate *gate, u64 key, bool listed)
 {
 	struct crab_store *store = gate->store;
 	struct crab_note *note;
@@ -334,16 +334,17 @@ void crab_snap_note(struct crab_gate *gate, u64 key)
 	wanted = snap_wants_locked(gate, key);
 	spin_unlock(&gate->notes_lock);
 	if (!wanted)
-		return;
+		return 0;
 	err = crab_snap_ops(store)->lookup(store->engine, key, &value);
-	/* A quarantined range: the write fails, too */
+	err = crab_store_listed(listed, err);
 	if (err && err != -ENOENT)
-		return;
+		return err;
 	note = snap_note_get(gate);
 	if (!note)
-		return;
+		return 0;
 	*note = (struct crab_note){
 		.key = key, .value = value, .absent = err, .priority = snap_priority(gate, key),
 	};
 	snap_note_put(gate, note);
+	return 0;
 }

@@ -123,12 +123,15 @@ void crab_snap_close(struct crab_snap *snap);
  * crab_snap_note() - note a key for the snapshots that are open
  * @gate: the gate; the caller holds the stripe of @key and has not written yet
  * @key: the key that will be written
+ * @listed: it has a record, unless the media has changed: then -EUCLEAN
  *
  * Ends the oldest snapshots if there is no memory for the note.
  *
  * Context: may sleep.
+ * Return: 0; or the error of the engine, -EUCLEAN in a quarantined range: the snapshots would see
+ * the write. A commit could do it, and wait for the next attach.
  */
-void crab_snap_note(struct crab_gate *gate, u64 key);
+int crab_snap_note(struct crab_gate *gate, u64 key, bool listed);
 
 /**
  * crab_snap_end_all() - end all snapshots

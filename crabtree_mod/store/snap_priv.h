@@ -45,6 +45,15 @@ struct crab_snap {
 const struct crab_engine_ops *crab_snap_ops(const struct crab_store *store);
 
 /**
+ * crab_snap_is_noted() - whether a key was written since a snapshot was opened
+ * @snap: the snapshot
+ * @key: any
+ * Context: any.
+ * Return: true if so, or if the snapshot has ended.
+ */
+bool crab_snap_is_noted(struct crab_snap *snap, u64 key);
+
+/**
  * crab_snap_fold() - merge the tables of closed snapshots with those of older ones
  * @gate: the gate
  *

@@ -70,6 +70,13 @@ static int snap_copy(struct crab_snap *snap, u64 key, enum crab_seek_dir dir, bo
 	return ended ?: !!note;
 }
 
+bool crab_snap_is_noted(struct crab_snap *snap, u64 key)
+{
+	struct crab_note note;
+
+	return snap_copy(snap, key, CRAB_SEEK_GE, true, &note);
+}
+
 int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, u64 *value)
 {
 	struct crab_note note;
@@ -78,7 +85,7 @@ int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, 
 	if (key == CRAB_KEY_EMPTY)
 		return -EINVAL;
 	crab_count(store->engine, searches, 1);
-	err = crab_snap_ops(store)->lookup(store->engine, key, value);
+	err = crab_store_read_end(store, crab_snap_ops(store)->lookup(store->engine, key, value));
 	noted = snap_copy(snap, key, CRAB_SEEK_GE, true, &note);
 	if (noted < 0)
 		return noted;
@@ -115,6 +122,7 @@ int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 	do {
 		crab_count(store->engine, searches, 1);
 		err = crab_snap_ops(store)->seek(store->engine, key, dir, record);
+		crab_store_read_end(store, err);
 		noted = snap_copy(snap, key, dir, false, &note);
 		if (noted < 0)
 			return noted;
@@ -225,6 +233,7 @@ static int snap_read_some(struct crab_store *store, struct crab_snap *snap,
 
 	lockdep_assert_held(&snap->lock);
 
+	crab_store_read_end(store, n);
 	if (n == -EUCLEAN)
 		return snap_read_ahead(store, snap, cursor, records);
 	if (n >= 0 && unlikely(!chunk_ascends(snap->chunk, n, cursor)))

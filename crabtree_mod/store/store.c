@@ -100,14 +100,6 @@ static int store_key_ok(u64 key)
 	return key == CRAB_KEY_EMPTY ? -EINVAL : 0;
 }
 
-/* Returns @err, the result of a read: it may have found damage */
-static int store_read_end(struct crab_store *store, int err)
-{
-	if (unlikely(err == -EUCLEAN))
-		crab_store_look(store);
-	return err;
-}
-
 int crab_store_search(struct crab_store *store, u64 key, u64 *value)
 {
 	int err = store_key_ok(key);
@@ -115,7 +107,7 @@ int crab_store_search(struct crab_store *store, u64 key, u64 *value)
 	if (err)
 		return err;
 	crab_count(store->engine, searches, 1);
-	return store_read_end(store, store->engine->ops->lookup(store->engine, key, value));
+	return crab_store_read_end(store, store->engine->ops->lookup(store->engine, key, value));
 }
 
 int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
@@ -126,7 +118,8 @@ int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
 	if (err)
 		return err;
 	crab_count(store->engine, searches, 1);
-	return store_read_end(store, store->engine->ops->seek(store->engine, key, dir, record));
+	err = store->engine->ops->seek(store->engine, key, dir, record);
+	return crab_store_read_end(store, err);
 }
 
 static void store_one(struct crab_store *store, struct crab_flow *flow, struct crab_batch_op *op)
@@ -257,6 +250,7 @@ int crab_store_check(struct crab_store *store, struct crab_check_report *report)
 	/* A damaged blob is the damage of one key: the store remains writable */
 	if (!err && store->blobs)
 		err = crab_blobs_check(store, report);
+	crab_store_look(store);
 	if (!report->damage.count)
 		report->damage = store->engine->damage;
 	return err;

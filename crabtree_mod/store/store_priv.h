@@ -150,6 +150,26 @@ void crab_store_damaged(struct crab_store *store, const struct crab_damage *dama
 void crab_store_look(struct crab_store *store);
 
 /**
+ * crab_store_read_end() - end a read, which may have found damage
+ * @store: the store
+ * @err: the result of the engine
+ * Context: may sleep; takes crab_store.lock.
+ * Return: @err.
+ */
+static inline int crab_store_read_end(struct crab_store *store, int err)
+{
+	if (unlikely(err == -EUCLEAN))
+		crab_store_look(store);
+	return err;
+}
+
+/* The result of the engine: a key that is @listed has a record, unless the media has changed */
+static inline int crab_store_listed(bool listed, int err)
+{
+	return listed && err == -ENOENT ? -EUCLEAN : err;
+}
+
+/**
  * crab_store_pause() - after keys that a read leaves out: there may be millions of them
  * @store: the store
  * Context: may sleep.

@@ -74,8 +74,8 @@ DESIGNS = [
 	/* P15: the blob is whole before a word names it */
 	crab_fence(flow, CRAB_P15_BLOB);
 	crab_flow_unpin();
-	crab_blob_note(store, put->key);
-	err = blobs->raw->insert(store->engine, flow, put->key,
+	err = crab_blob_note(store, put) ?:
+	      blobs->raw->insert(store->engine, flow, put->key,
 				 crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);""",
              """crab_flow_unpin();
              err = blobs->raw->insert(store->engine, flow, put->key,
@@ -262,7 +262,7 @@ RACES = [
              "kept = false"),
     ]),
     Design("test_blob_snap: an erase notes no old blob", [
-        Edit(BLOB, "crab_blob_note(store, erase->key);", ""),
+        Edit(BLOB, "crab_blob_note(store, erase)", "0"),
     ]),
     Design("test_blob_snap: a note is no owner", [
         Edit(SNAP, "note->owns = true;", ""),
@@ -334,7 +334,7 @@ RACES = [
         Edit(BLOB_COMMIT, "err = commit_permitted(store, commit);", ""),
     ]),
     Design("test_bank: a commit of values notes no old blob", [
-        Edit(BLOB_COMMIT, "crab_blob_note(store, op->write.key);", ""),
+        Edit(BLOB_COMMIT, "crab_blob_note(store, &op->write)", "0"),
     ]),
     Design("test_bank: a commit of names does not exclude the readers and writers of names", [
         Edit(NAMED_COMMIT, "down_write(&store->blobs->names_lock);", ""),

@@ -19,6 +19,7 @@
 #include <linux/random.h>
 
 #include "badmedia.h"
+#include "flip.h"
 #include "model.h"
 #include "tap.h"
 
@@ -96,25 +97,6 @@ static bool is_turned(u64 key)
 }
 
 static unsigned long long value_seed, value_turn;
-
-/* Another value for a word: one of six kinds, by turns */
-static u64 value_for(u64 offset, u64 was)
-{
-	switch (value_turn++ % 6) {
-	case 0:
-		return 0;
-	case 1:
-		return ~0ULL;
-	case 2:
-		return rng(&value_seed);
-	case 3:
-		return was ^ 1ULL << rng_below(&value_seed, 12);
-	case 4:
-		return was ^ 1ULL << rng_below(&value_seed, 64);
-	default:
-		return was + 2 * rng_below(&value_seed, KEYS) - KEYS;
-	}
-}
 
 static void search_all(void)
 {
@@ -237,7 +219,7 @@ static void test_reads(const char *layout)
 		if (!line_is_used(changed))
 			continue;
 		was = le64_to_cpu(*word_at(changed));
-		*word_at(changed) = cpu_to_le64(value_for(changed, was));
+		*word_at(changed) = cpu_to_le64(flip_value(&value_seed, value_turn++, was, KEYS));
 		read_all();
 		check_lost();
 		*word_at(changed) = cpu_to_le64(was);
@@ -340,7 +322,8 @@ static void test_writes(const char *layout)
 	for (changed = CRAB_HEAD_OFFSET; changed < BAD_SIZE && tap_faults < 5; changed += 8 * SPARSE) {
 		if (!line_is_used(changed))
 			continue;
-		value = value_for(changed, le64_to_cpu(*(__le64 *)(image + changed)));
+		value = flip_value(&value_seed, value_turn++,
+				   le64_to_cpu(*(__le64 *)(image + changed)), KEYS);
 		change(value);
 		done += write_some(&seed);
 		keep_all();
