@@ -16,6 +16,7 @@
 
 #include "badmedia.h"
 #include "model.h"
+#include "shared/pool.h"
 #include "tap.h"
 
 #define RECORDS		1200U
@@ -47,6 +48,12 @@ static const char * const plain[][2] = {
 /* Those with fingerprints or lowest keys of pieces in memory: a search knows of its record */
 static const char * const knowing[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nbtree", "adr" }, { "nbtree", "eadr" },
+};
+
+/* Those that compare each key with the range of its leaf, and quarantine the leaf */
+static const char * const ranged[][2] = {
+	{ "nvtree", "append" }, { "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" },
+	{ "clfb", "encoded" }, { "nbtree", "adr" }, { "nbtree", "eadr" },
 };
 
 static struct crab_store *store;
@@ -366,6 +373,160 @@ static u32 seek_each(bool back, u32 *errors)
 	return got;
 }
 
+static u8 image[BAD_SIZE];	/* of the store before a key moves */
+
+/*
+ * A leaf with keys in [@low, @high). @word is the key of the record @victim; @span: in the layout
+ * `encoded` the first one, and all others keep their distance to it, the last one this
+ */
+struct leaf {
+	__le64 *word;
+	u64 victim;
+	u64 low;
+	u64 high;
+	u64 span;
+};
+
+static void leaf_range(struct leaf *leaf, bool encoded)
+{
+	u64 last = leaf->victim, key;
+
+	leaf->low = leaf->victim;
+	while (leaf->low && states[leaf->low - 1] == LOST)
+		leaf->low--;
+	for (key = leaf->victim; key < KEYS && states[key] == LOST; key++)
+		if (there[key])
+			last = key;
+	leaf->high = key;
+	leaf->span = encoded ? last - leaf->victim : 0;
+}
+
+/* Fills a store, finds a leaf, and detaches the store */
+static void leaf_find(const char *const *subject, struct leaf *leaf)
+{
+	struct crab_attach_report report;
+	u32 errors;
+
+	fill(subject);
+	memcpy(image, badmedia.base, BAD_SIZE);
+	store = badmedia_attach(&report);
+	leaf->word = NULL;
+	for (leaf->victim = VICTIM - 1; !leaf->word; )
+		if (there[++leaf->victim])
+			leaf->word = key_word(leaf->victim);
+	count_all(false, &errors);
+	search_all();
+	leaf_range(leaf, !strcmp(subject[1], "encoded"));
+	tap_check(errors == 1 && leaf->low && leaf->high > leaf->victim + 1 &&
+		  leaf->high < KEYS - 1, "the leaf of %llu: %llu to %llu", leaf->victim, leaf->low,
+		  leaf->high);
+	crab_store_detach(store);
+}
+
+/* The store as it was filled; then the victim's key moves to @to */
+static void leaf_attach(const struct leaf *leaf, u64 to)
+{
+	struct crab_attach_report report;
+
+	memcpy(badmedia.base, image, BAD_SIZE);
+	store = badmedia_attach(&report);
+	*leaf->word = cpu_to_le64(le64_to_cpu(*leaf->word) - leaf->victim + to);
+}
+
+/* Reads all records of the leaf, or the first one; @back: or the last one */
+static int leaf_read(const struct leaf *leaf, bool scan, bool back, struct crab_record *record)
+{
+	struct crab_cursor cursor;
+	int n = 0;
+
+	if (!scan)
+		return crab_store_seek(store, back ? leaf->high - 1 : leaf->low,
+				       back ? CRAB_SEEK_LE : CRAB_SEEK_GE, record);
+	(back ? crab_cursor_init_back : crab_cursor_init)(&cursor, leaf->low, leaf->high - 1);
+	while (!cursor.done && n >= 0)
+		n = crab_cursor_read(store, &cursor, record, 1);
+	return n;
+}
+
+/* The leaf is in quarantine, and no other one; all that reports damage names it */
+static bool leaf_is_quarantined(const struct leaf *leaf)
+{
+	struct crab_check_report check;
+	char reason[CRAB_REASON_LEN];
+	struct crab_geometry *geo = &store->engine->geo;
+	u64 value, offset;
+
+	if (!crab_store_is_readonly(store) || !crab_pool_is_closed(store->engine->pool) ||
+	    badmedia_leaves(store, reason) != 1 || crab_store_check(store, &check))
+		return false;
+	offset = check.damage.offset - geo->pool_offset;
+	return check.damage.count == 1 && !strstr(check.damage.what, "uncorrectable") &&
+	       offset % geo->leaf_bytes == 0 && offset / geo->leaf_bytes ==
+	       ((u8 *)leaf->word - badmedia.base - geo->pool_offset) / geo->leaf_bytes &&
+	       strstr(reason, check.damage.what) &&
+	       crab_store_search(store, leaf->low, &value) == -EUCLEAN &&
+	       crab_store_search(store, leaf->high - 1, &value) == -EUCLEAN &&
+	       crab_store_search(store, leaf->low - 1, &value) != -EUCLEAN &&
+	       crab_store_search(store, leaf->high, &value) != -EUCLEAN;
+}
+
+/* A key that moves out of the leaf; or @twin: to another record's, which only a scan up notices */
+static void test_outside(const struct leaf *leaf, u64 to, bool twin)
+{
+	struct crab_record record;
+	int mode, err;
+
+	for (mode = 0; mode < 4; mode++) {
+		if (twin && mode != 1)
+			continue;
+		leaf_attach(leaf, to);
+		err = leaf_read(leaf, mode & 1, mode & 2, &record);
+		tap_check(err == -EUCLEAN && leaf_is_quarantined(leaf), "to %llu of %llu to %llu: "
+			  "mode %d: %d", to, leaf->low, leaf->high, mode, err);
+		crab_store_detach(store);
+	}
+}
+
+/* A key that moves within the leaf: no read is the wiser */
+static void test_inside(const struct leaf *leaf, u64 to)
+{
+	struct crab_record record;
+	int mode, err;
+
+	for (mode = 0; mode < 4; mode++) {
+		leaf_attach(leaf, to);
+		err = leaf_read(leaf, mode & 1, mode & 2, &record);
+		tap_check(err >= 0 && !crab_store_is_readonly(store), "to %llu, mode %d: %d", to,
+			  mode, err);
+		tap_check(mode != 2 || (record.key == to + leaf->span &&
+					record.value == BAD_VALUE(leaf->victim + leaf->span)),
+			  "seek: %llu, %llu", record.key, record.value);
+		crab_store_detach(store);
+	}
+}
+
+/* Reads notice a key that has left the range of its leaf, if only by one, and any of two that are equal */
+static void test_border(const char *const *subject)
+{
+	struct leaf leaf;
+	u64 twin;
+
+	badmedia_begin();
+	leaf_find(subject, &leaf);
+	test_outside(&leaf, leaf.low - 1, false);
+	test_outside(&leaf, leaf.high - leaf.span, false);
+	for (twin = leaf.low; !there[twin] || twin == leaf.victim; twin++)
+		;
+	/* In nvtree it is another element of the same key */
+	if (!leaf.span && strcmp(subject[0], "nvtree"))
+		test_outside(&leaf, twin, true);
+	if (!there[leaf.high - 1])
+		test_inside(&leaf, leaf.high - 1 - leaf.span);
+	tap_ok(true, "badmem: %s: a key leaves the leaf of %llu to %llu", subject[1], leaf.low,
+	       leaf.high);
+	badmedia_end();
+}
+
 /* All ones, but in the lines of the headers: under a sorted leaf they look like its end */
 static void page_dies(const char *const *subject, u64 page)
 {
@@ -479,6 +640,8 @@ int main(void)
 		test_changed(subjects[i]);
 	for (i = 0; i < ARRAY_SIZE(plain); i++)
 		test_misplaced(plain[i]);
+	for (i = 0; i < ARRAY_SIZE(ranged); i++)
+		test_border(ranged[i]);
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_ones(subjects[i]);
 	for (i = 0; i < ARRAY_SIZE(knowing); i++)

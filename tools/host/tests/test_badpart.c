@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests memory that fails under the first or the last line of a leaf, or under all of it:
+ * each time this leaf is quarantined, once, and none next to it.
+ */
+#include <unistd.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+
+#include "badmedia.h"
+#include "model.h"
+#include "shared/pool.h"
+#include "tap.h"
+
+#define RECORDS	1200U
+#define KEYS	(2 * RECORDS)
+#define LEAVES	128U	/* among which those in use fail, one after the other */
+#define USED	12U	/* of them are enough */
+
+static const char * const subjects[][2] = {
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
+	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
+	{ "nbtree", "adr" }, { "nbtree", "eadr" },
+};
+
+static bool there[KEYS];
+
+static u32 lost_keys(struct crab_store *store)
+{
+	u32 key, lost = 0;
+	u64 value;
+
+	for (key = 0; key < KEYS; key++)
+		lost += crab_store_search(store, key, &value) == -EUCLEAN;
+	return lost;
+}
+
+/* Returns the number of keys that are lost with a part of the memory; @leaves: out: of leaves */
+static u32 part_fails(u64 offset, u64 bytes, u64 *leaves)
+{
+	struct crab_attach_report report;
+	struct crab_store *store = badmedia_attach(&report);
+	char reason[CRAB_REASON_LEN];
+	u32 lost;
+
+	tap_check(!badmedia_leaves(store, reason), "attach quarantines a leaf");
+	crab_store_fail(store, offset, bytes);
+	*leaves = badmedia_leaves(store, reason);
+	crab_store_fail(store, offset, bytes);
+	tap_check(badmedia_leaves(store, reason) == *leaves, "the second time: %llu leaves, not %llu",
+		  badmedia_leaves(store, reason), *leaves);
+	tap_check(crab_store_is_readonly(store) && crab_pool_is_closed(store->engine->pool), "writable");
+	tap_check(!!badmedia_errors(store) == !!*leaves, "CHECK: %llu", badmedia_errors(store));
+	lost = lost_keys(store);
+	crab_store_detach(store);
+	return lost;
+}
+
+/* Returns whether a leaf is in use */
+static bool leaf_fails(const struct crab_geometry *geo, u64 leaf)
+{
+	u64 offset = crab_leaf_offset(geo, leaf), first, last, all;
+	u32 lost = part_fails(offset, geo->leaf_bytes, &all);
+
+	/* An empty store of `eadr` has four leaves, three of them for higher keys */
+	tap_check(all == !!lost || (all == 1 && leaf < 4), "leaf %llu: %llu, %u keys", leaf, all, lost);
+	if (!all)
+		return false;
+	tap_check(part_fails(offset, CRAB_LINE, &first) == lost && first == all,
+		  "first line of leaf %llu: %llu, not %llu", leaf, first, all);
+	offset += geo->leaf_bytes - CRAB_LINE;
+	tap_check(part_fails(offset, CRAB_LINE, &last) == lost && last == all,
+		  "last line of leaf %llu: %llu, not %llu", leaf, last, all);
+	return true;
+}
+
+static void test_parts(const char *const *subject)
+{
+	struct crab_store *store;
+	struct crab_geometry geo;
+	u32 used = 0;
+	u64 leaf, leaves;
+
+	badmedia_begin();
+	store = badmedia_fill_ragged(subject, RECORDS, 256, there);
+	geo = store->engine->geo;
+	crab_store_detach(store);
+	for (leaf = 0; leaf < LEAVES && used < USED; leaf++)
+		used += leaf_fails(&geo, leaf);
+	part_fails(geo.pool_offset - CRAB_LINE, 2 * CRAB_LINE, &leaves);
+	tap_check(leaves == leaf_fails(&geo, 0), "the border of the pool: %llu", leaves);
+	tap_ok(used > USED / 2, "badmem: %s: the parts of %u leaves", subject[1], used);
+	badmedia_end();
+}
+
+int main(void)
+{
+	u32 i;
+
+	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+		return 2;
+	crab_host_seed(1);
+	for (i = 0; i < ARRAY_SIZE(subjects); i++)
+		test_parts(subjects[i]);
+	return tap_done();
+}
