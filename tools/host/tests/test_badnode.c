@@ -209,7 +209,6 @@ int main(void)
 		test_page(layouts[i], 1024, 0, 4 * 64, "leaves");
 		test_page(layouts[i], 2048, 0, 2 * 128, "leaves");
 		test_page(layouts[i], 512, CRAB_AREA_OFFSET, BAD_KEYS, "nodes");
-		test_page(layouts[i], 512, CRAB_AREA_OFFSET + BAD_PAGE, BAD_KEYS, "later nodes");
 		test_late(layouts[i], false);
 		test_late(layouts[i], true);
 		test_root(layouts[i]);

@@ -3,6 +3,8 @@
  * This file tests memory that fails under the first or the last line of a leaf, or under all of it:
  * each time this leaf is quarantined, once, and none next to it.
  */
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <linux/err.h>
@@ -11,6 +13,7 @@
 #include <linux/random.h>
 
 #include "badmedia.h"
+#include "engines/clfb/node.h"
 #include "model.h"
 #include "shared/pool.h"
 #include "tap.h"
@@ -18,11 +21,18 @@
 #define RECORDS	1200U
 #define KEYS	(2 * RECORDS)
 #define LEAVES	128U	/* among which those in use fail, one after the other */
+#define NODES	32U	/* the same */
 #define USED	12U	/* of them are enough */
 
 static const char * const subjects[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
 	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
+	{ "nbtree", "adr" }, { "nbtree", "eadr" },
+};
+
+/* Those whose first leaf is at the start of the pool, and that use the last one, too */
+static const char * const whole[][2] = {
+	{ "nvtree", "append" }, { "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" },
 	{ "nbtree", "adr" }, { "nbtree", "eadr" },
 };
 
@@ -38,6 +48,22 @@ static u32 lost_keys(struct crab_store *store)
 	return lost;
 }
 
+static char logged[256];	/* the last line of the log */
+
+static void log_keep(char level, const char *line)
+{
+	snprintf(logged, sizeof(logged), "%s", line);
+}
+
+/* Does the log name the number of leaves? Those of its lines that damage follows are not kept */
+static bool log_names(u64 leaves)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), ", %llu leaves quarantined", (unsigned long long)leaves);
+	return strstr(logged, text);
+}
+
 /* Returns the number of keys that are lost with a part of the memory; @leaves: out: of leaves */
 static u32 part_fails(u64 offset, u64 bytes, u64 *leaves)
 {
@@ -49,8 +75,9 @@ static u32 part_fails(u64 offset, u64 bytes, u64 *leaves)
 	tap_check(!badmedia_leaves(store, reason), "attach quarantines a leaf");
 	crab_store_fail(store, offset, bytes);
 	*leaves = badmedia_leaves(store, reason);
+	tap_check(log_names(*leaves), "log: %s, not %llu", logged, *leaves);
 	crab_store_fail(store, offset, bytes);
-	tap_check(badmedia_leaves(store, reason) == *leaves, "the second time: %llu leaves, not %llu",
+	tap_check(log_names(0) && badmedia_leaves(store, reason) == *leaves, "the second time: %llu leaves, not %llu",
 		  badmedia_leaves(store, reason), *leaves);
 	tap_check(crab_store_is_readonly(store) && crab_pool_is_closed(store->engine->pool), "writable");
 	tap_check(!!badmedia_errors(store) == !!*leaves, "CHECK: %llu", badmedia_errors(store));
@@ -82,7 +109,7 @@ static void test_parts(const char *const *subject)
 	struct crab_store *store;
 	struct crab_geometry geo;
 	u32 used = 0;
-	u64 leaf, leaves;
+	u64 leaf;
 
 	badmedia_begin();
 	store = badmedia_fill_ragged(subject, RECORDS, 256, there);
@@ -90,9 +117,53 @@ static void test_parts(const char *const *subject)
 	crab_store_detach(store);
 	for (leaf = 0; leaf < LEAVES && used < USED; leaf++)
 		used += leaf_fails(&geo, leaf);
-	part_fails(geo.pool_offset - CRAB_LINE, 2 * CRAB_LINE, &leaves);
-	tap_check(leaves == leaf_fails(&geo, 0), "the border of the pool: %llu", leaves);
 	tap_ok(used > USED / 2, "badmem: %s: the parts of %u leaves", subject[1], used);
+	badmedia_end();
+}
+
+/* The first leaf, with memory in front of the pool; and the last one, in a full store */
+static void test_ends(const char *const *subject)
+{
+	struct crab_store *store;
+	struct crab_geometry geo;
+	struct crab_old old;
+	u64 leaves, first, key = KEYS;
+
+	badmedia_begin();
+	store = badmedia_fill_ragged(subject, 8, 256, there);
+	geo = store->engine->geo;
+	crab_store_detach(store);
+	part_fails(geo.pool_offset - CRAB_LINE, 2 * CRAB_LINE, &first);
+	store = badmedia_attach(&(struct crab_attach_report){ });
+	while (!crab_store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE, &old))
+		key++;
+	crab_store_detach(store);
+	part_fails(crab_leaf_offset(&geo, geo.leaves) - CRAB_LINE, 2 * CRAB_LINE, &leaves);
+	tap_ok(first == 1 && leaves == 1, "badmem: %s: the first leaf of all, and the last one: %llu, %llu",
+	       subject[1], (unsigned long long)first, (unsigned long long)leaves);
+	badmedia_end();
+}
+
+/* A node of `twin` has two lines: with either of them the same keys are lost */
+static void test_nodes(void)
+{
+	const char * const twin[] = { "clfb", "twin" };
+	struct crab_store *store;
+	u64 leaves, second, node;
+	u32 n, lost, used = 0;
+
+	badmedia_begin();
+	store = badmedia_fill_ragged(twin, RECORDS, 256, there);
+	node = crab_clfb_node_offset(clfb_tree_of(store->engine), 0);
+	crab_store_detach(store);
+	for (n = 0; n < NODES; n++, node += 2 * CRAB_LINE) {
+		lost = part_fails(node, CRAB_LINE, &leaves);
+		tap_check(part_fails(node + CRAB_LINE, CRAB_LINE, &second) == lost &&
+			  second == leaves && leaves == !!lost, "node %u: %llu, %llu", n, leaves,
+			  second);
+		used += leaves;
+	}
+	tap_ok(used > 3, "badmem: clfb: nodes of two lines: %u", used);
 	badmedia_end();
 }
 
@@ -103,7 +174,11 @@ int main(void)
 	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
 		return 2;
 	crab_host_seed(1);
+	crab_host_log = log_keep;
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_parts(subjects[i]);
+	for (i = 0; i < ARRAY_SIZE(whole); i++)
+		test_ends(whole[i]);
+	test_nodes();
 	return tap_done();
 }

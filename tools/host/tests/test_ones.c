@@ -2,7 +2,7 @@
 /*
  * This file tests that a change of the structure, a shift, or an access that cannot decode a line
  * notices memory that reads all ones: it returns -EUCLEAN, the store turns read-only, and no record
- * is lost once the memory answers again.
+ * is lost once the memory answers again. Reads of `eadr` notice a slot that is free again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 
 #include "engines/clfb/node.h"
 #include "engines/crab/crab.h"
+#include "engines/nbtree/fingerprint.h"
 #include "model.h"
 #include "store/store_priv.h"
 #include "tap.h"
@@ -299,8 +300,74 @@ static void test_eadr_move(void)
 	refused(put(5, 5), "nbtree eadr: a full leaf moves");
 }
 
+/* The slot of a record: its key and two bits, then its value */
+static u64 *slot_of(u64 key, u64 value)
+{
+	u64 *slot = (u64 *)media.base;
+
+	while ((slot[0] & ~0ULL >> 2) != key || slot[1] != value)
+		slot += 2;
+	return slot;
+}
+
+/* Reads all records, by a scan or one seek; returns their number, or the error */
+static int read_all(bool scan)
+{
+	struct crab_record records[SLOTS];
+	struct crab_cursor cursor;
+	int err;
+
+	if (scan) {
+		crab_cursor_init(&cursor, 0, KEYS);
+		return crab_cursor_read(store, &cursor, records, SLOTS);
+	}
+	err = crab_store_seek(store, 0, CRAB_SEEK_GE, records);
+	return err ?: 1;
+}
+
+/* A slot in use is free again. The fingerprints 0 and 1 have a meaning of their own in DRAM */
+static void test_eadr_freed(u32 fingerprint, bool scan)
+{
+	struct crab_check_report report;
+	u64 key = 1;
+	int got;
+
+	begin("nbtree", "eadr", 512, 0);
+	while (nb_fingerprint(key) != fingerprint)
+		key++;
+	tap_check(key < KEYS && !put(key, 77) && !put(KEYS, 78), "insert");
+	memset(slot_of(key, 77), 0xff, 2 * sizeof(u64));
+	got = read_all(scan);
+	tap_check(!crab_store_check(store, &report) && report.damage.count, "CHECK");
+	tap_ok(got == -EUCLEAN && crab_store_is_readonly(store),
+	       "nbtree eadr: a %s notices a free slot, fingerprint %u", scan ? "scan" : "seek",
+	       fingerprint);
+	crab_store_abandon(store);
+	media_destroy(&media);
+}
+
+/* A free slot below one in use, as a power cut leaves it, is no damage */
+static void test_eadr_hole(void)
+{
+	struct crab_check_report report;
+
+	begin("nbtree", "eadr", 512, 0);
+	tap_check(!put(1, 77) && !put(2, 78), "insert");
+	crab_store_detach(store);
+	memset(slot_of(1, 77), 0xff, 2 * sizeof(u64));
+	store = store_attach(&media);
+	tap_check(!crab_store_check(store, &report) && !report.damage.count, "CHECK: %s",
+		  report.damage.what);
+	tap_ok(read_all(true) == 1 && read_all(false) == 1 && !put(1, 77) && read_all(true) == 2,
+	       "nbtree eadr: a hole is no damage");
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
+	u32 i;
+
 	if (crab_persist_init())
 		return 2;
 	test_sorted_copy();
@@ -316,5 +383,8 @@ int main(void)
 	test_clfb_lines("encoded");
 	test_fastfair_shift();
 	test_eadr_move();
+	for (i = 0; i < 6; i++)
+		test_eadr_freed(i / 2, i % 2);
+	test_eadr_hole();
 	return tap_done();
 }
