@@ -506,6 +506,21 @@ static void test_inside(const struct leaf *leaf, u64 to)
 	}
 }
 
+/* The next attach finds the key outside, and CHECK names the damage that attach found */
+static void test_found(const struct leaf *leaf, u64 to)
+{
+	struct crab_attach_report report;
+	struct crab_check_report check;
+
+	memcpy(badmedia.base, image, BAD_SIZE);
+	*leaf->word = cpu_to_le64(le64_to_cpu(*leaf->word) - leaf->victim + to);
+	store = badmedia_attach(&report);
+	tap_check(!crab_store_check(store, &check) && check.damage.count &&
+		  strstr(report.reason, check.damage.what), "attach: %s, CHECK: %s", report.reason,
+		  check.damage.what);
+	crab_store_detach(store);
+}
+
 /* Reads notice a key that has left the range of its leaf, if only by one, and any of two that are equal */
 static void test_border(const char *const *subject)
 {
@@ -517,6 +532,7 @@ static void test_border(const char *const *subject)
 	leaf_find(subject, &leaf);
 	test_outside(&leaf, leaf.low - 1, up);
 	test_outside(&leaf, leaf.high - leaf.span, up);
+	test_found(&leaf, leaf.low - 1);
 	for (twin = leaf.low; !there[twin] || twin == leaf.victim; twin++)
 		;
 	/* In nvtree it is another element of the same key; crab does not compare all keys */

@@ -114,6 +114,40 @@ static void test_slab_leaf(void)
 	badmedia_end();
 }
 
+/* A page that is one extent is bad: its neighbours on both sides are not */
+static void test_neighbours(void)
+{
+	struct crab_format_options options = {
+		.engine = "crab", .layout = "slotted", .leaf_bytes = 1024, .label = "", .blobs = true,
+	};
+	struct crab_blob_write put = { .key = 1, .bytes = BAD_PAGE - CRAB_LINE, .data = blob };
+	struct crab_attach_report report;
+	char reason[CRAB_REASON_LEN];
+	struct crab_extents *extents;
+	struct crab_store *store;
+	u64 word, offset;
+	u32 class;
+
+	badmedia_begin();
+	tap_check(!crab_store_format(&badmedia, &options, reason), "%s", reason);
+	store = badmedia_attach(&report);
+	tap_check(!crab_blob_put(store, &put), "put");
+	store->blobs->raw->lookup(store->engine, 1, &word);
+	offset = crab_extent_offset(&store->blobs->extents, word & CRAB_PLACE_MASK);
+	crab_store_detach(store);
+	badmedia_fail(offset + 2 * BAD_PAGE, BAD_PAGE);
+	store = badmedia_attach(&report);
+	extents = &store->blobs->extents;
+	class = word & ((1 << CRAB_PLACE_CLASS_BITS) - 1);
+	tap_check(crab_extent_bytes(word) == BAD_PAGE && !(offset % BAD_PAGE), "%u bytes at %llu",
+		  crab_extent_bytes(word), offset);
+	tap_ok(extents->total[class] - extents->free[class] == 2,
+	       "badmem: one extent in a bad page is not free: %llu of %llu are",
+	       (unsigned long long)extents->free[class], (unsigned long long)extents->total[class]);
+	crab_store_detach(store);
+	badmedia_end();
+}
+
 int main(void)
 {
 	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
@@ -121,5 +155,6 @@ int main(void)
 	crab_host_seed(1);
 	test_slab();
 	test_slab_leaf();
+	test_neighbours();
 	return tap_done();
 }

@@ -166,6 +166,7 @@ static void test_numbers(void)
 /* Sizes with their right check: attach makes tables for none that FORMAT does not choose */
 static void test_sizes(void)
 {
+	struct crab_check_report report;
 	u64 bytes;
 
 	begin("clfb", "encoded", false);
@@ -177,8 +178,26 @@ static void test_sizes(void)
 		crab_store_abandon(store);
 		tap_check(attach_readonly(), "slabs of %llu bytes", bytes);
 		tap_check(!store->blobs->extents.slabs, "a table of slabs of %llu bytes", bytes);
+		tap_check(!crab_store_check(store, &report) && report.damage.offset == SLAB_OFFSET,
+			  "CHECK, slabs of %llu bytes: %s", bytes, report.damage.what);
 	}
 	tap_ok(true, "slabs that are smaller or larger than FORMAT makes them are damage");
+	end();
+}
+
+/* The size of slabs changes under the store, to another one that FORMAT could choose */
+static void test_changed_size(void)
+{
+	struct crab_check_report report;
+	u64 bytes;
+
+	begin("crab", "slotted", false);
+	bytes = (u64)store->blobs->extents.slab_lines * CRAB_LINE;
+	*(__le64 *)(media.base + SLAB_OFFSET) =
+		crab_blob_number(store->super.store_id, SLAB_OFFSET, 2 * bytes);
+	tap_check(!crab_store_check(store, &report), "check");
+	tap_ok(report.damage.count == 1 && report.damage.offset == SLAB_OFFSET,
+	       "CHECK notices another size of slabs: %s", report.damage.what);
 	end();
 }
 
@@ -261,6 +280,50 @@ static int get(u64 key)
 
 	tap_check(err || !memcmp(value, values[key], sizeof(value)), "value of key %llu", key);
 	return err;
+}
+
+#define MANY	200U	/* values in several slabs */
+
+static u64 place_of(u64 key)
+{
+	return word_of(key) & CRAB_PLACE_MASK;
+}
+
+/* Every eighth value remains, and these two */
+static void make_sparse(u64 lowest, u64 last)
+{
+	u64 key;
+
+	for (key = 1; key <= MANY; key++)
+		if (key % 8 && key != lowest && key != last)
+			tap_check(!erase(key), "erase %llu", key);
+}
+
+/* Evacuation moves no value that is damaged: a new crc would hide it */
+static void test_sparse(void)
+{
+	u64 key, last = 1, lowest = 1, word, rounds = 0;
+
+	begin("crab", "slotted", false);
+	for (key = 1; key <= MANY; key++) {
+		struct crab_blob_write write = { .key = key, .data = values[0], .bytes = 64 };
+
+		tap_check(!crab_blob_put(store, &write), "put %llu", key);
+		if (place_of(key) > place_of(last))
+			last = key;
+		if (place_of(key) < place_of(lowest))
+			lowest = key;
+	}
+	make_sparse(lowest, last);
+	word = word_of(last);
+	media.base[crab_extent_offset(&store->blobs->extents, place_of(last)) + 80] ^= 1;
+	tap_check(crab_blobs_want(store) && get(last) == -EUCLEAN, "get: %d", get(last));
+	while (crab_blobs_maintain(store))
+		rounds++;
+	tap_check(!crab_blobs_want(store), "maintenance has no end");
+	tap_ok(rounds && word_of(last) == word && get(last) == -EUCLEAN,
+	       "a damaged value stays in its slab: %llu rounds", rounds);
+	end();
 }
 
 static void stray_write(const char *name, int (*write)(u64 key))
@@ -535,6 +598,8 @@ int main(void)
 		rng_fill((u8 *)values[i], seed + i, sizeof(values[i]));
 	test_numbers();
 	test_sizes();
+	test_changed_size();
+	test_sparse();
 	for (i = 0; i < PLAIN; i++)
 		test_stray(engines[i][0], engines[i][1]);
 	for (i = 0; i < ARRAY_SIZE(engines); i++)

@@ -348,6 +348,23 @@ static void test_run_in_use(void)
 	crab_pool_destroy(&pool);
 }
 
+/* The words of values may be in memory that cannot be written; a leaf of it is lent once */
+static void test_spoilt_run(void)
+{
+	struct crab_pool pool;
+	u64 leaf;
+
+	tap_check(!crab_pool_init(&pool, 64), "memory");
+	pool.bad = kvcalloc(1, sizeof(long), GFP_KERNEL);
+	for (leaf = 8; leaf < 12; leaf++)
+		crab_pool_spoil(&pool, leaf);
+	tap_check(pool.spoilt == 4 && crab_pool_unlisted(&pool) == 64, "%llu spoilt", pool.spoilt);
+	tap_check(!crab_pool_lend(&pool, 8, 4), "it is not lent");
+	tap_check(!pool.spoilt && crab_pool_unlisted(&pool) == 64, "%llu spoilt", pool.spoilt);
+	tap_ok(crab_pool_lend(&pool, 8, 4) == -EUCLEAN, "no run of spoilt leaves is lent twice");
+	crab_pool_destroy(&pool);
+}
+
 static int put_name(const char *name, u32 bytes)
 {
 	struct crab_blob_write put = { .name = name, .name_bytes = bytes };
@@ -530,6 +547,7 @@ int main(void)
 	test_lost_race();
 	test_listed_in_range();
 	test_run_in_use();
+	test_spoilt_run();
 	test_whole_prefix();
 	test_twins_in_commit();
 	test_erased_dram();

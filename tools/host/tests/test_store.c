@@ -159,6 +159,33 @@ static bool has_fixed_area(const struct crab_engine_ops *ops)
 	return !strcmp(ops->name, "clfb");
 }
 
+static void is_empty(struct crab_store *store, const char *name)
+{
+	struct crab_record record;
+	struct crab_cursor cursor;
+	int n;
+
+	crab_cursor_init(&cursor, 0, ~0ULL);
+	n = crab_cursor_read(store, &cursor, &record, 1);
+	tap_check(!n && cursor.done, "%s: scan: %d", name, n);
+	crab_cursor_init_back(&cursor, 0, ~0ULL);
+	n = crab_cursor_read(store, &cursor, &record, 1);
+	tap_check(!n && cursor.done, "%s: scan back: %d", name, n);
+	tap_check(crab_store_seek(store, 5, CRAB_SEEK_GE, &record) == -ENOENT &&
+		  crab_store_seek(store, 5, CRAB_SEEK_LE, &record) == -ENOENT, "%s: seek", name);
+}
+
+/* One leaf more has no room in the region, or in the engine's area before the pool */
+static bool is_largest(const struct crab_super *super, const struct crab_layout *layout, u64 size)
+{
+	u64 area = super->pool_offset - CRAB_AREA_OFFSET, leaf = super->leaf_bytes;
+
+	if (layout->before_pool && layout->before_pool(super->leaves, leaf) > area)
+		return false;
+	return super->pool_offset + (super->leaves + 1) * leaf > size ||
+	       (layout->before_pool && layout->before_pool(super->leaves + 1, leaf) > area);
+}
+
 /* A region grows twice under a full store; the new memory is full of a pattern */
 static void test_growth(const struct crab_engine_ops *ops, const struct crab_layout *layout)
 {
@@ -171,11 +198,14 @@ static void test_growth(const struct crab_engine_ops *ops, const struct crab_lay
 	memset(media.base, 0xa5, media.size);
 	media.size = 1 << 16;
 	store = store_format_attach(&media, ops->name, layout->name, min(512U, layout->leaf_max));
+	is_empty(store, ops->name);
 	n = fill(store, 0);
 	for (size = 1 << 17; size <= 1 << 20; size <<= 3) {
 		crab_store_abandon(store);
 		media.size = size;
 		store = crab_store_attach(&media, &options, &report);
+		tap_check(is_largest(&store->super, layout, size), "%s: %llu leaves in %llu bytes",
+			  ops->name, store->super.leaves, size);
 		if (ops->flags & CRAB_ENGINE_VOLATILE)
 			n = 0;
 		holds(store, ops->name, n);

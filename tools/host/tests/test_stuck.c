@@ -72,6 +72,26 @@ static void commit_fill(void)
 	commit.ops[2] = (struct crab_batch_op){ .verb = CRAB_VERB_INSERT, .key = 3, .value = 33 };
 }
 
+/* As calls that found the store writable before */
+static void expect_late(struct crab_store *store)
+{
+	struct crab_flow flow = { .media = store->media };
+	struct crab_engine *engine = store->engine;
+	struct crab_batch_op ops[] = {
+		{ .verb = CRAB_VERB_SEARCH, .key = 1 }, { .verb = CRAB_VERB_SEARCH, .key = 2 },
+		{ .verb = CRAB_VERB_INSERT, .key = 4, .value = 44 },
+		{ .verb = CRAB_VERB_SEARCH, .key = 1, .status = -EINVAL },
+	};
+	struct crab_old old;
+
+	tap_check(engine->ops->insert(engine, &flow, 4, 44, CRAB_INSERT_EITHER, &old) == -EROFS &&
+		  engine->ops->remove(engine, &flow, 1, &old) == -EROFS, "late writes");
+	engine->ops->batch(engine, &flow, ops, ARRAY_SIZE(ops));
+	tap_check(!ops[0].status && ops[0].value == 11 && ops[1].status == -ENOENT &&
+		  ops[2].status == -EROFS && ops[3].status == -EINVAL, "a late batch: %d %d %d %d",
+		  ops[0].status, ops[1].status, ops[2].status, ops[3].status);
+}
+
 static void test_stuck(u32 done)
 {
 	const struct crab_engine_ops *own;
@@ -95,6 +115,7 @@ static void test_stuck(u32 done)
 	tap_check(crab_store_is_readonly(store), "not read-only");
 	tap_check(crab_store_commit(store, &commit) == -EROFS, "another commit");
 	expect_all(store, "before");
+	expect_late(store);
 	store->engine->own = own;
 	crab_store_abandon(store);
 	store = store_attach(&media);

@@ -3,12 +3,14 @@
  * This file damages superblocks, one field at a time. Attach must return the exact error,
  * the verdict and a reason, and must not change the media.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "model.h"
 #include "tap.h"
 #include "target.h"
 #include "tests/seal.h"
@@ -52,6 +54,13 @@ static void super_pool_odd(void)	{ both(d, d->pool_offset = cpu_to_le64(16385));
 static void super_pool_huge(void)	{ both(d, d->pool_offset = cpu_to_le64(~0ULL << 14)); }
 static void super_leaves_many(void)	{ both(d, d->leaves = cpu_to_le64(TARGET_LEAVES + 1)); }
 static void super_leaves_huge(void)	{ both(d, d->leaves = cpu_to_le64(1ULL << 60)); }
+/* The region would be large enough */
+static void super_leaves_most(void)
+{
+	both(d, d->leaves = cpu_to_le64(CRAB_LEAVES_MAX + 1);
+	     d->region_bytes = cpu_to_le64(1ULL << 62));
+}
+
 static void super_leaves_none(void)	{ both(d, d->leaves = 0); }
 static void super_state(void)		{ both(d, d->state = cpu_to_le32(9)); }
 static void super_small(void)		{ target.media.size = 8192; }
@@ -76,6 +85,7 @@ static const struct super_case super_cases[] = {
 	{ "leaf size below those of the layout", super_leaf_small, DAMAGED, "leaf size" },
 	{ "leaf size 0", super_leaf_zero, DAMAGED, "leaf size" },
 	{ "leaf size 2 GiB", super_leaf_huge, DAMAGED, "leaf size" },
+	{ "more leaves than any store has", super_leaves_most, DAMAGED, "number of leaves" },
 	{ "pool over the superblocks", super_pool_low, DAMAGED, "pool offset" },
 	{ "pool unaligned", super_pool_odd, DAMAGED, "pool offset" },
 	{ "pool out of the region", super_pool_huge, DAMAGED, "pool offset" },
@@ -128,6 +138,34 @@ static void good_cases(void)
 	target_expect_good("unknown ro-compat bit", false);
 }
 
+/* Other data is searched at both ends of a large region */
+static void large_cases(void)
+{
+	static const struct {
+		u64 offset;
+		bool found;
+	} words[] = {
+		{ 8192, true }, { (256 << 10) - 8, true }, { 256 << 10, false },
+		{ (960 << 10) - 8, false }, { 960 << 10, true }, { (1 << 20) - 8, true },
+	};
+	struct crab_media media = media_create(1 << 20);
+	char reason[CRAB_REASON_LEN], text[32];
+	struct crab_super super;
+	enum crab_verdict verdict;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		media.base[words[i].offset] = 1;
+		verdict = crab_super_read(&media, &super, reason);
+		media.base[words[i].offset] = 0;
+		snprintf(text, sizeof(text), "offset %llu", (unsigned long long)words[i].offset);
+		tap_check(verdict == (words[i].found ? CRAB_VERDICT_FOREIGN : CRAB_VERDICT_BLANK) &&
+			  !!strstr(reason, text) == words[i].found, "%s: %s", text, reason);
+	}
+	tap_ok(true, "other data at both ends of a region is found");
+	media_destroy(&media);
+}
+
 static void layout_run(bool sorted)
 {
 	u32 i;
@@ -145,5 +183,6 @@ int main(void)
 		return 2;
 	layout_run(false);
 	layout_run(true);
+	large_cases();
 	return tap_done();
 }
