@@ -282,50 +282,6 @@ static int get(u64 key)
 	return err;
 }
 
-#define MANY	200U	/* values in several slabs */
-
-static u64 place_of(u64 key)
-{
-	return word_of(key) & CRAB_PLACE_MASK;
-}
-
-/* Every eighth value remains, and these two */
-static void make_sparse(u64 lowest, u64 last)
-{
-	u64 key;
-
-	for (key = 1; key <= MANY; key++)
-		if (key % 8 && key != lowest && key != last)
-			tap_check(!erase(key), "erase %llu", key);
-}
-
-/* Evacuation moves no value that is damaged: a new crc would hide it */
-static void test_sparse(void)
-{
-	u64 key, last = 1, lowest = 1, word, rounds = 0;
-
-	begin("crab", "slotted", false);
-	for (key = 1; key <= MANY; key++) {
-		struct crab_blob_write write = { .key = key, .data = values[0], .bytes = 64 };
-
-		tap_check(!crab_blob_put(store, &write), "put %llu", key);
-		if (place_of(key) > place_of(last))
-			last = key;
-		if (place_of(key) < place_of(lowest))
-			lowest = key;
-	}
-	make_sparse(lowest, last);
-	word = word_of(last);
-	media.base[crab_extent_offset(&store->blobs->extents, place_of(last)) + 80] ^= 1;
-	tap_check(crab_blobs_want(store) && get(last) == -EUCLEAN, "get: %d", get(last));
-	while (crab_blobs_maintain(store))
-		rounds++;
-	tap_check(!crab_blobs_want(store), "maintenance has no end");
-	tap_ok(rounds && word_of(last) == word && get(last) == -EUCLEAN,
-	       "a damaged value stays in its slab: %llu rounds", rounds);
-	end();
-}
-
 static void stray_write(const char *name, int (*write)(u64 key))
 {
 	struct crab_check_report report;
@@ -599,7 +555,6 @@ int main(void)
 	test_numbers();
 	test_sizes();
 	test_changed_size();
-	test_sparse();
 	for (i = 0; i < PLAIN; i++)
 		test_stray(engines[i][0], engines[i][1]);
 	for (i = 0; i < ARRAY_SIZE(engines); i++)

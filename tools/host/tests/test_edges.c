@@ -182,7 +182,11 @@ static void test_link_after(void)
 	crab_store_geometry(&store->super, &geo);
 	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, geo.leaves, 1), used, &head);
 	tap_check(doubt && strstr(doubt, "out of the pool"), "%s", doubt);
-	tap_ok(true, "a link to the leaf after the last one is not followed");
+	tap_check(crab_head_load(&media, crab_leaf_offset(&geo, 0), geo.store_id, &head), "a leaf");
+	memcpy(media.base + crab_leaf_offset(&geo, 5), media.base + crab_leaf_offset(&geo, 0),
+	       CRAB_LINE);
+	tap_check(!crab_head_load(&media, crab_leaf_offset(&geo, 5), geo.store_id, &head), "a copy");
+	tap_ok(true, "a link to the leaf after the last one is not followed, nor one to a copy");
 	end();
 }
 
@@ -269,6 +273,34 @@ static void test_lost_race(void)
 	end();
 }
 
+static void batch_but_last(struct crab_engine *engine, struct crab_flow *flow,
+			   struct crab_batch_op *batch, u32 n)
+{
+	own->batch(engine, flow, batch, n - 1);
+	batch[n - 1].status = -ENOMEM;
+}
+
+static void test_last_fails(void)
+{
+	struct crab_cursor cursor;
+	u64 deleted = 0;
+	int err;
+
+	begin(RECORDS, false);
+	insert(1, 10);
+	insert(2, 20);
+	own = store->engine->ops;
+	ops = *own;
+	ops.batch = batch_but_last;
+	store->engine->ops = &ops;
+	crab_cursor_init(&cursor, 0, 2);
+	err = crab_cursor_delete(store, &cursor, 100, &deleted);
+	store->engine->ops = own;
+	tap_ok(err == -ENOMEM && deleted == 1 && !cursor.done && cursor.next == 2,
+	       "DELETE_RANGE stays at a record that it could not delete: %d", err);
+	end();
+}
+
 /* A quarantined range from key 40 to 99 */
 static int lost_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
@@ -348,23 +380,6 @@ static void test_run_in_use(void)
 	crab_pool_destroy(&pool);
 }
 
-/* The words of values may be in memory that cannot be written; a leaf of it is lent once */
-static void test_spoilt_run(void)
-{
-	struct crab_pool pool;
-	u64 leaf;
-
-	tap_check(!crab_pool_init(&pool, 64), "memory");
-	pool.bad = kvcalloc(1, sizeof(long), GFP_KERNEL);
-	for (leaf = 8; leaf < 12; leaf++)
-		crab_pool_spoil(&pool, leaf);
-	tap_check(pool.spoilt == 4 && crab_pool_unlisted(&pool) == 64, "%llu spoilt", pool.spoilt);
-	tap_check(!crab_pool_lend(&pool, 8, 4), "it is not lent");
-	tap_check(!pool.spoilt && crab_pool_unlisted(&pool) == 64, "%llu spoilt", pool.spoilt);
-	tap_ok(crab_pool_lend(&pool, 8, 4) == -EUCLEAN, "no run of spoilt leaves is lent twice");
-	crab_pool_destroy(&pool);
-}
-
 static int put_name(const char *name, u32 bytes)
 {
 	struct crab_blob_write put = { .name = name, .name_bytes = bytes };
@@ -423,8 +438,30 @@ static void test_twins_in_commit(void)
 		err = crab_named_get(store, name[i], SAME_CRC_BYTES, &get);
 		tap_check(err == (i ? -EMSGSIZE : 0) && get.bytes == i, "name %u: %d", i, err);
 	}
+	commit.n = 1;
+	commit.ops[0].verb = CRAB_VERB_DELETE;
+	commit.ops[0].write = (struct crab_blob_write){
+		.name = "none", .name_bytes = 4, .existed = true,
+	};
+	tap_check(!crab_named_commit(store, &commit) && !commit.ops[0].write.existed, "no name");
 	tap_ok(true, "new names of one commit that have the same crc get different keys");
 	end();
+}
+
+static void test_least_region(void)
+{
+	const struct crab_format_options options = {
+		.engine = "crab", .layout = "", .label = "", .leaf_bytes = 512, .blobs = true,
+	};
+	char reason[CRAB_REASON_LEN];
+	struct crab_media region = media_create(CRAB_POOL_OFFSET + 4 * CRAB_SLAB_BYTES_MIN);
+
+	region.size -= options.leaf_bytes;
+	tap_check(crab_store_format(&region, &options, reason) == -ENOSPC, "smaller: %s", reason);
+	region.size += options.leaf_bytes;
+	tap_ok(!crab_store_format(&region, &options, reason), "a store of values has four slabs: %s",
+	       reason);
+	media_destroy(&region);
 }
 
 /* A snapshot needs the name: its memory is not free yet */
@@ -545,11 +582,12 @@ int main(void)
 	test_longest_commit();
 	test_longest_list();
 	test_lost_race();
+	test_last_fails();
 	test_listed_in_range();
 	test_run_in_use();
-	test_spoilt_run();
 	test_whole_prefix();
 	test_twins_in_commit();
+	test_least_region();
 	test_erased_dram();
 	test_read_anywhere();
 	test_label();

@@ -293,7 +293,8 @@ static void test_end(void)
 {
 	struct crab_media media = media_create(1 << 18);
 	struct world world = { .store = store_format_attach(&media, "crab", "", 512) };
-	u64 value;
+	struct crab_store_info info;
+	u64 value, searches;
 
 	write_one(&world);
 	snap_open(&world, &world.open[0]);
@@ -301,7 +302,15 @@ static void test_end(void)
 	write_one(&world);
 	crab_snap_end_all(world.store->gate, -ENODEV);
 	tap_check(crab_snap_search(world.store, world.open[0].snap, 0, &value) == -ENODEV, "search");
+	snap_open(&world, &world.open[2]);
+	crab_store_info(world.store, &info);
+	searches = info.counts.searches;
+	crab_snap_search(world.store, world.open[2].snap, 0, &value);
+	crab_store_info(world.store, &info);
+	tap_check(info.counts.searches == searches + 1, "the search is counted");
 	crab_store_detach(world.store);
+	tap_check(crab_snap_state(world.open[2].snap) == -ENODEV, "a snapshot that was open");
+	crab_snap_close(world.open[2].snap);
 	crab_snap_close(world.open[1].snap);
 	crab_snap_close(world.open[0].snap);
 	tap_ok(true, "a detach ends the snapshots; they are closed after it");

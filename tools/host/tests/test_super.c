@@ -11,6 +11,7 @@
 #include <linux/string.h>
 
 #include "model.h"
+#include "store/store_priv.h"
 #include "tap.h"
 #include "target.h"
 #include "tests/seal.h"
@@ -138,6 +139,60 @@ static void good_cases(void)
 	target_expect_good("unknown ro-compat bit", false);
 }
 
+static bool is_unwritten(void)
+{
+	char reason[CRAB_REASON_LEN];
+	struct crab_super super;
+
+	return crab_super_read(&target.media, &super, reason) == CRAB_VERDICT_GOOD && super.unwritten;
+}
+
+/* Only FORMAT leaves both copies clean, of one store, with its sequences */
+static void unwritten_cases(void)
+{
+	target_begin();
+	both(d, d->state = cpu_to_le32(CRAB_SUPER_STATE_CLEAN); d->sequence = cpu_to_le64(2 - _i));
+	tap_check(is_unwritten(), "as FORMAT");
+	target_super(0)->sequence = cpu_to_le64(4);
+	crab_seal_super(target_super(0));
+	tap_check(!is_unwritten(), "another sequence of the first copy");
+	target_super(0)->sequence = cpu_to_le64(2);
+	crab_seal_super(target_super(0));
+	target_super(1)->sequence = cpu_to_le64(3);
+	crab_seal_super(target_super(1));
+	tap_check(!is_unwritten(), "another sequence of the second copy");
+	target_super(1)->sequence = cpu_to_le64(1);
+	target_super(1)->store_id ^= 1;
+	crab_seal_super(target_super(1));
+	tap_check(!is_unwritten(), "another store");
+	tap_ok(true, "a store is unwritten as FORMAT left it");
+}
+
+/* An update writes all fields, those of a newer version, too */
+static void fields_case(void)
+{
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	struct crab_store *store;
+
+	target_begin();
+	both(d, d->feature_compat = cpu_to_le64(1); d->formatted_at = cpu_to_le64(77));
+	store = crab_store_attach(&target.media, &options, &report);
+	tap_check(store->super.formatted_at == 77, "%llu", store->super.formatted_at);
+	crab_store_detach(store);
+	tap_check(target_super(0)->feature_compat == cpu_to_le64(1) &&
+		  target_super(1)->feature_compat == cpu_to_le64(1), "the unknown bit");
+	tap_ok(target_super(0)->formatted_at == cpu_to_le64(77) &&
+	       target_super(1)->formatted_at == cpu_to_le64(77), "an update keeps all fields");
+	tap_ok(crab_super_geometry(1 << 24, CRAB_BLOCK_BYTES_MAX) &&
+	       !crab_super_geometry(1 << 24, 2 * CRAB_BLOCK_BYTES_MAX) &&
+	       crab_super_geometry(1 << 24, CRAB_BLOCK_BYTES_MIN) &&
+	       !crab_super_geometry(1 << 24, CRAB_BLOCK_BYTES_MIN / 2) &&
+	       crab_super_geometry(CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * 512, 512) &&
+	       !crab_super_geometry(CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * 512 - 1, 512),
+	       "leaves have the sizes between two limits");
+}
+
 /* Other data is searched at both ends of a large region */
 static void large_cases(void)
 {
@@ -174,6 +229,8 @@ static void layout_run(bool sorted)
 	for (i = 0; i < ARRAY_SIZE(super_cases); i++)
 		super_case_run(&super_cases[i]);
 	good_cases();
+	unwritten_cases();
+	fields_case();
 	target_destroy();
 }
 

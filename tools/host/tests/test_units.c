@@ -152,6 +152,23 @@ static void test_pool(void)
 	crab_pool_destroy(&pool);
 }
 
+/* The words of values may be in memory that cannot be written; a leaf of it is lent once */
+static void test_spoilt_run(void)
+{
+	struct crab_pool pool;
+	u64 leaf;
+
+	tap_check(!crab_pool_init(&pool, 64), "memory");
+	pool.bad = kvcalloc(1, sizeof(long), GFP_KERNEL);
+	for (leaf = 8; leaf < 12; leaf++)
+		crab_pool_spoil(&pool, leaf);
+	tap_check(pool.spoilt == 4 && crab_pool_unlisted(&pool) == 64, "%llu spoilt", pool.spoilt);
+	tap_check(!crab_pool_lend(&pool, 8, 4), "it is not lent");
+	tap_check(!pool.spoilt && crab_pool_unlisted(&pool) == 64, "%llu spoilt", pool.spoilt);
+	tap_ok(crab_pool_lend(&pool, 8, 4) == -EUCLEAN, "no run of spoilt leaves is lent twice");
+	crab_pool_destroy(&pool);
+}
+
 static void test_pool_stock(void)
 {
 	struct crab_spare spare, spares[4];
@@ -439,6 +456,7 @@ int main(void)
 	test_index_random(2, 3000, 1);
 	test_index_random(3, 5000, 2500);
 	test_pool();
+	test_spoilt_run();
 	test_pool_stock();
 	test_pool_wait();
 	test_persist(true);

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests the evacuation of sparse slabs: with a damaged value, with an engine that refuses the
+ * new word, and for a put that finds no room while a snapshot is open.
+ */
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+
+#include "model.h"
+#include "store/blob_priv.h"
+#include "store/snap.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define LEAVES	512U
+#define MANY	1500U	/* values in several slabs */
+#define BYTES	64U
+#define LARGE	4000U	/* bytes of a value that needs a slab of another size */
+
+static struct crab_media media;
+static struct crab_store *store;
+static u8 value[LARGE];
+static u64 lowest, last;	/* keys of the values in the first and the last extent */
+
+static int put(u64 key, u32 bytes)
+{
+	struct crab_blob_write write = { .key = key, .data = value, .bytes = bytes };
+
+	return crab_blob_put(store, &write);
+}
+
+static int get(u64 key)
+{
+	u8 buffer[BYTES];
+	struct crab_blob_read read = { .key = key, .buffer = buffer, .capacity = BYTES };
+
+	return crab_blob_get(store, &read);
+}
+
+static u64 word_of(u64 key)
+{
+	u64 word = 0;
+
+	tap_check(!store->blobs->raw->lookup(store->engine, key, &word), "key %llu", key);
+	return word;
+}
+
+static u64 place_of(u64 key)
+{
+	return word_of(key) & CRAB_PLACE_MASK;
+}
+
+/* Every eighth value remains, and two more; the store is full of values before, if @full */
+static u64 begin(bool full)
+{
+	const struct crab_format_options options = {
+		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "", .blobs = true,
+	};
+	u64 key, end;
+
+	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
+	store = store_make(&media, &options);
+	lowest = last = 1;
+	for (key = 1; (full || key <= MANY) && !put(key, BYTES); key++) {
+		if (place_of(key) > place_of(last))
+			last = key;
+		if (place_of(key) < place_of(lowest))
+			lowest = key;
+	}
+	end = key;
+	for (key = 1; key < end; key++) {
+		struct crab_blob_write write = { .key = key };
+
+		if (key % 8 && key != lowest && key != last)
+			tap_check(!crab_blob_erase(store, &write), "erase %llu", key);
+	}
+	return end;
+}
+
+static void end(void)
+{
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+/* A new crc would hide the damage */
+static void test_damaged(void)
+{
+	u64 word, rounds = 0;
+
+	begin(false);
+	word = word_of(last);
+	media.base[crab_extent_offset(&store->blobs->extents, place_of(last)) + 80] ^= 1;
+	tap_check(crab_blobs_want(store) && get(last) == -EUCLEAN, "get: %d", get(last));
+	while (crab_blobs_maintain(store))
+		rounds++;
+	tap_check(!crab_blobs_want(store), "maintenance has no end");
+	tap_ok(rounds && word_of(last) == word && get(last) == -EUCLEAN,
+	       "a damaged value stays in its slab: %llu rounds", rounds);
+	end();
+}
+
+static int insert_nothing(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 word,
+			  enum crab_insert_mode mode, struct crab_old *old)
+{
+	return -ENOSPC;
+}
+
+static void test_refused(void)
+{
+	const struct crab_engine_ops *raw;
+	struct crab_engine_ops ops;
+	u64 key, lines, n, got = 0;
+
+	n = begin(false);
+	raw = store->blobs->raw;
+	ops = *raw;
+	ops.insert = insert_nothing;
+	lines = store->blobs->extents.lines;
+	store->blobs->raw = &ops;
+	while (crab_blobs_maintain(store))
+		;
+	store->blobs->raw = raw;
+	tap_check(store->blobs->extents.lines == lines, "%llu lines, not %llu",
+		  store->blobs->extents.lines, lines);
+	for (key = 1; key < n; key++)
+		got += !get(key) && crab_extents_holds(&store->blobs->extents, place_of(key));
+	tap_ok(got && got * CRAB_LINE * 2 == lines * CRAB_LINE, "%llu values that cannot move stay", got);
+	end();
+}
+
+/* No snapshot has an extent to give, and no value moves while one is open */
+static void test_no_room(void)
+{
+	struct crab_snap *snap;
+	int err;
+
+	begin(true);
+	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	err = put(1ULL << 40, LARGE);
+	tap_ok(!err && crab_snap_state(snap) == -ESTALE, "a put without room ends a snapshot: %d, %d",
+	       err, crab_snap_state(snap));
+	crab_snap_close(snap);
+	end();
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	crab_host_log = NULL;	/* damage is planted, and reported in the log */
+	test_damaged();
+	test_refused();
+	test_no_room();
+	return tap_done();
+}
