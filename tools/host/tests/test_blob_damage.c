@@ -181,6 +181,10 @@ static void test_sizes(void)
 		tap_check(!crab_store_check(store, &report) && report.damage.offset == SLAB_OFFSET,
 			  "CHECK, slabs of %llu bytes: %s", bytes, report.damage.what);
 	}
+	*(__le64 *)(media.base + SLAB_OFFSET) =
+		crab_blob_number(store->super.store_id, SLAB_OFFSET, 3 * CRAB_SLAB_BYTES_MIN);
+	crab_store_abandon(store);
+	tap_check(attach_readonly(), "three times the least size");
 	tap_ok(true, "slabs that are smaller or larger than FORMAT makes them are damage");
 	end();
 }

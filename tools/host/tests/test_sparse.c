@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests the evacuation of sparse slabs: with a damaged value, with an engine that refuses the
- * new word, and for a put that finds no room while a snapshot is open.
+ * new word, and for a put that finds no room while a snapshot is open; and slabs of large leaves.
  */
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -87,15 +87,20 @@ static void end(void)
 /* A new crc would hide the damage */
 static void test_damaged(void)
 {
+	struct crab_store_info before, after;
 	u64 word, rounds = 0;
 
 	begin(false);
+	crab_store_info(store, &before);
 	word = word_of(last);
 	media.base[crab_extent_offset(&store->blobs->extents, place_of(last)) + 80] ^= 1;
 	tap_check(crab_blobs_want(store) && get(last) == -EUCLEAN, "get: %d", get(last));
 	while (crab_blobs_maintain(store))
 		rounds++;
 	tap_check(!crab_blobs_want(store), "maintenance has no end");
+	crab_store_info(store, &after);
+	tap_check(after.prepare_lines > before.prepare_lines &&
+		  after.prepare_fences > before.prepare_fences, "its work is not counted");
 	tap_ok(rounds && word_of(last) == word && get(last) == -EUCLEAN,
 	       "a damaged value stays in its slab: %llu rounds", rounds);
 	end();
@@ -145,6 +150,21 @@ static void test_no_room(void)
 	end();
 }
 
+/* A 32nd of the pool is less than a leaf */
+static void test_large_leaves(void)
+{
+	const struct crab_format_options options = {
+		.engine = "crab", .layout = "slotted", .leaf_bytes = 8192, .label = "", .blobs = true,
+	};
+
+	media = media_create(CRAB_POOL_OFFSET + 16 * 8192);
+	store = store_make(&media, &options);
+	tap_ok(!put(1, BYTES) && !get(1) &&
+	       store->blobs->extents.slab_lines * CRAB_LINE == options.leaf_bytes,
+	       "a slab has one leaf at least: %u lines", store->blobs->extents.slab_lines);
+	end();
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -153,5 +173,6 @@ int main(void)
 	test_damaged();
 	test_refused();
 	test_no_room();
+	test_large_leaves();
 	return tap_done();
 }

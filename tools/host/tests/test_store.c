@@ -410,6 +410,33 @@ static void test_shortcuts(void)
 	media_destroy(&media);
 }
 
+/* A store whose memory failed is not finished, and FINISH has an effect once */
+static void test_finish(bool fails)
+{
+	struct crab_super super;
+	const struct crab_format_options options = {
+		.engine = "crab", .layout = "", .leaf_bytes = 512, .label = "", .unfinished = &super,
+	};
+	const struct crab_attach_options attach = { .unfinished = &super };
+	struct crab_media media = media_create(1 << 18);
+	struct crab_attach_report report;
+	char reason[CRAB_REASON_LEN];
+	struct crab_store *store;
+	int err, again;
+
+	tap_check(!crab_store_format(&media, &options, reason), "%s", reason);
+	store = crab_store_attach(&media, &attach, &report);
+	if (fails)
+		crab_store_fail(store, media.size - 4096, 4096);
+	err = crab_store_finish(store);
+	again = crab_store_finish(store);
+	tap_ok(fails ? err == -EROFS && again == -EROFS && crab_store_is_unfinished(store) :
+		       !err && again == -ENODATA && !crab_store_is_unfinished(store),
+	       "FINISH%s: %d, then %d", fails ? " of a store that is read-only" : "", err, again);
+	crab_store_abandon(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	const struct crab_engine_ops * const *ops;
@@ -435,5 +462,7 @@ int main(void)
 	test_dead("slotted");
 	test_dead("sorted");
 	test_shortcuts();
+	test_finish(false);
+	test_finish(true);
 	return tap_done();
 }

@@ -22,6 +22,7 @@
 #include "shared/index.h"
 #include "shared/numset.h"
 #include "shared/pool.h"
+#include "shared/side.h"
 #include "tap.h"
 
 /* The index: lows are even numbers; a leaf is its low plus one */
@@ -146,6 +147,7 @@ static void test_pool(void)
 		seen[spares[i].leaf] = true;
 	}
 	tap_check(crab_pool_alloc(&pool, spares, 1, 0) == -ENOSPC, "one more");
+	tap_check(!crab_pool_needs_refill(&pool), "no leaf is free that could be prepared");
 	crab_pool_free(&pool, 66);
 	tap_check(!crab_pool_alloc(&pool, spares, 1, 0) && spares[0].leaf == 66, "one given");
 	tap_ok(true, "pool: take, give, mark, reserve");
@@ -446,6 +448,24 @@ static void test_numset(u64 seed, u64 bound)
 	tap_ok(true, "numset: the next of %llu numbers, up and down", bound);
 }
 
+/* Their memory: a table, and a chunk for each run of leaves that was in use */
+static void test_sides(void)
+{
+	const u64 chunk = CRAB_SIDE_CHUNK * sizeof(struct crab_side);
+	struct crab_sides sides;
+	u64 table;
+
+	tap_check(!crab_sides_init(&sides, 2 * CRAB_SIDE_CHUNK + 1), "init");
+	table = crab_sides_bytes(&sides);
+	tap_check(table == 3 * sizeof(*sides.chunks), "a table of %llu bytes", table);
+	tap_check(crab_side_make(&sides, 2 * CRAB_SIDE_CHUNK, GFP_KERNEL) &&
+		  crab_side_make(&sides, 0, GFP_KERNEL) == crab_side(&sides, 0), "make");
+	tap_check(crab_side_make(&sides, 1, GFP_KERNEL) == crab_side(&sides, 0) + 1, "the next one");
+	tap_ok(crab_sides_bytes(&sides) == table + 2 * chunk, "sides: %llu bytes",
+	       crab_sides_bytes(&sides));
+	crab_sides_destroy(&sides);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -457,6 +477,7 @@ int main(void)
 	test_index_random(3, 5000, 2500);
 	test_pool();
 	test_spoilt_run();
+	test_sides();
 	test_pool_stock();
 	test_pool_wait();
 	test_persist(true);
