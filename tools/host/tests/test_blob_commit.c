@@ -518,6 +518,34 @@ static void test_counts(const char *engine, const char *layout)
 	run_end(&r);
 }
 
+/* Names as long as they may be, and such that begin alike; the struct is used again */
+static void test_lengths(void)
+{
+	char name[CRAB_NAME_MAX + 1];
+	struct run r;
+	u32 i;
+
+	memset(name, 'n', sizeof(name));
+	run_format(&r, "crab", "slotted", true, LEAVES);
+	memset(&commit, 0, sizeof(commit));
+	commit.n = 3;
+	for (i = 0; i < 3; i++) {
+		commit.ops[i].verb = CRAB_VERB_INSERT;
+		commit.ops[i].write = (struct crab_blob_write){
+			.name = name, .name_bytes = CRAB_NAME_MAX - i, .data = name, .bytes = 8,
+		};
+	}
+	tap_check(!crab_named_commit(r.store, &commit) && commit.failed == 3, "failed: %u",
+		  commit.failed);
+	tap_check(!crab_named_commit(r.store, &commit) && commit.ops[2].write.existed, "again");
+	commit.ops[1].write.name_bytes = CRAB_NAME_MAX + 1;
+	tap_check(crab_named_commit(r.store, &commit) == -EINVAL && commit.failed == 1, "too long");
+	commit.ops[1].write.name_bytes = 0;
+	tap_ok(crab_named_commit(r.store, &commit) == -EINVAL && commit.failed == 1,
+	       "names of a commit are as long as those of a put");
+	run_end(&r);
+}
+
 int main(void)
 {
 	u32 i, names;
@@ -536,5 +564,6 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(engines); i++)
 		test_counts(engines[i][0], engines[i][1]);
 	test_kinds();
+	test_lengths();
 	return tap_done();
 }
