@@ -175,3 +175,29 @@ u64 badmedia_leaves(struct crab_store *store, char *reason)
 	strcpy(reason, info.reason);
 	return info.stats.leaves_bad;
 }
+
+bool badmedia_is_used(u64 page)
+{
+	static const u8 zero[BAD_PAGE];
+
+	return memcmp(badmedia.base + page, zero, BAD_PAGE);
+}
+
+u32 badmedia_count(struct crab_store *store, u64 last, bool back, u32 *errors)
+{
+	struct crab_record record;
+	struct crab_cursor cursor;
+	u32 got = 0;
+	int n;
+
+	*errors = 0;
+	(back ? crab_cursor_init_back : crab_cursor_init)(&cursor, 0, last);
+	while (!cursor.done && *errors < last) {
+		n = crab_cursor_read(store, &cursor, &record, 1);
+		got += max(n, 0);
+		*errors += n < 0;
+		if (n < 0)
+			crab_cursor_skip(store, &cursor);
+	}
+	return got;
+}

@@ -61,6 +61,19 @@ void badmedia_fill(const char *engine, const char *layout, u32 leaf_bytes,
 struct crab_store *badmedia_fill_ragged(const char *const *subject, u32 records, u32 run,
 					bool *there);
 
+/* Does a page of the region have any byte but 0? */
+bool badmedia_is_used(u64 page);
+
+/**
+ * badmedia_count() - count the records that a scan finds, which goes on after errors
+ * @store: the store
+ * @last: highest key
+ * @back: scan backwards
+ * @errors: out: their number
+ * Return: number of records.
+ */
+u32 badmedia_count(struct crab_store *store, u64 last, bool back, u32 *errors);
+
 /* Attaches; an error is an ERR_PTR() */
 struct crab_store *badmedia_attach(struct crab_attach_report *report);
 

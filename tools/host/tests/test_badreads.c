@@ -45,11 +45,6 @@ static const char * const plain[][2] = {
 	{ "nbtree", "adr" }, { "nbtree", "eadr" },
 };
 
-/* Those with fingerprints or lowest keys of pieces in memory: a search knows of its record */
-static const char * const knowing[][2] = {
-	{ "crab", "slotted" }, { "crab", "sorted" }, { "nbtree", "adr" }, { "nbtree", "eadr" },
-};
-
 /* Those that compare each key with the range of its leaf, and quarantine the leaf */
 static const char * const ranged[][2] = {
 	{ "nvtree", "append" }, { "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" },
@@ -70,13 +65,6 @@ static u64 fill(const char *const *subject)
 	leaves = store->engine->geo.pool_offset;
 	crab_store_detach(store);
 	return leaves;
-}
-
-static bool is_used(u64 page)
-{
-	static const u8 zero[BAD_PAGE];
-
-	return memcmp(badmedia.base + page, zero, BAD_PAGE);
 }
 
 /* Returns the number of lost keys */
@@ -224,7 +212,7 @@ static void test_pages(const char *const *subject)
 	badmedia_begin();
 	fill(subject);
 	for (page = CRAB_HEAD_OFFSET; page < BAD_SIZE; page += BAD_PAGE) {
-		if (!is_used(page))
+		if (!badmedia_is_used(page))
 			continue;
 		ranges += !!attached(true, page);
 		ranges += !!attached(false, page);
@@ -271,7 +259,7 @@ static void test_changed(const char *const *subject)
 	badmedia_begin();
 	page = round_up(fill(subject), BAD_PAGE);
 	for (; page < BAD_SIZE; page += BAD_PAGE) {
-		if (!is_used(page))
+		if (!badmedia_is_used(page))
 			continue;
 		page_reads(page, 0xff);
 		page_reads(page, 0);
@@ -310,26 +298,6 @@ static int delete_to(u64 end, u64 *deleted)
 	return err;
 }
 
-/* Returns the number of records that a scan finds which goes on after errors; @errors: of those */
-static u32 count_all(bool back, u32 *errors)
-{
-	struct crab_record record;
-	struct crab_cursor cursor;
-	u32 got = 0;
-	int n;
-
-	*errors = 0;
-	(back ? crab_cursor_init_back : crab_cursor_init)(&cursor, 0, KEYS - 1);
-	while (!cursor.done && *errors < KEYS) {
-		n = crab_cursor_read(store, &cursor, &record, 1);
-		got += max(n, 0);
-		*errors += n < 0;
-		if (n < 0)
-			crab_cursor_skip(store, &cursor);
-	}
-	return got;
-}
-
 /* A key turns into one of another leaf: a scan passes its leaf with one error, as all reads do */
 static void test_misplaced(const char *const *subject)
 {
@@ -341,12 +309,12 @@ static void test_misplaced(const char *const *subject)
 	badmedia_begin();
 	fill(subject);
 	store = badmedia_attach(&report);
-	all = count_all(false, &errors);
+	all = badmedia_count(store, KEYS - 1, false, &errors);
 	tap_check(!errors && there[VICTIM] && there[VICTIM + MOVED] && key_word(VICTIM), "no key");
 	tap_check(delete_to(VICTIM + MOVED / 2, &deleted), "the delete did not fail");
 	tap_check(!crab_store_search(store, VICTIM + MOVED, &value) &&
 		  value == BAD_VALUE(VICTIM + MOVED), "the record of another range is deleted");
-	left = count_all(false, &errors);
+	left = badmedia_count(store, KEYS - 1, false, &errors);
 	tap_ok(errors == 1 && left + deleted < all && left + deleted + 64 > all &&
 	       crab_store_is_readonly(store), "badmem: %s: a key out of place: %u errors, %u of %u left",
 	       subject[1], errors, left, all);
@@ -354,24 +322,6 @@ static void test_misplaced(const char *const *subject)
 		  !strstr(check.damage.what, "uncorrectable"), "CHECK: %s", check.damage.what);
 	crab_store_detach(store);
 	badmedia_end();
-}
-
-/* The same by seeks, up to the first error */
-static u32 seek_each(bool back, u32 *errors)
-{
-	struct crab_record record = { .key = back ? CRAB_KEY_EMPTY : ~0ULL };
-	u32 got = 0;
-	int err = 0;
-
-	while (!(back && got && !record.key)) {
-		err = crab_store_seek(store, record.key + (back ? -1 : 1),
-				      back ? CRAB_SEEK_LE : CRAB_SEEK_GE, &record);
-		if (err)
-			break;
-		got++;
-	}
-	*errors = err == -EUCLEAN;
-	return got;
 }
 
 static u8 image[BAD_SIZE];	/* of the store before a key moves */
@@ -415,7 +365,7 @@ static void leaf_find(const char *const *subject, struct leaf *leaf)
 	for (leaf->victim = VICTIM - 1; !leaf->word; )
 		if (there[++leaf->victim])
 			leaf->word = key_word(leaf->victim);
-	count_all(false, &errors);
+	badmedia_count(store, KEYS - 1, false, &errors);
 	search_all();
 	leaf_range(leaf, !strcmp(subject[1], "encoded"));
 	tap_check(errors == 1 && leaf->low && leaf->high > leaf->victim + 1 &&
@@ -546,106 +496,6 @@ static void test_border(const char *const *subject)
 	badmedia_end();
 }
 
-/* All ones, but in the lines of the headers: under a sorted leaf they look like its end */
-static void page_dies(const char *const *subject, u64 page)
-{
-	const u32 leaf_bytes = leaf_bytes_of(subject[0], subject[1]);
-	u64 at;
-
-	for (at = page; at < page + BAD_PAGE; at += leaf_bytes)
-		memset(badmedia.base + at + CRAB_LINE, 0xff, leaf_bytes - CRAB_LINE);
-}
-
-static void scan_page(const char *const *subject, u64 page, bool back, bool seeks)
-{
-	struct crab_attach_report report;
-	u32 all, got, errors;
-
-	store = badmedia_attach(&report);
-	all = count_all(back, &errors);
-	page_dies(subject, page);
-	got = seeks ? seek_each(back, &errors) : count_all(back, &errors);
-	tap_check(errors || got == all, "page %llu: %u of %u records", page, got, all);
-	crab_store_detach(store);
-}
-
-/* Records turn into all ones: scans and seeks return all, or an error */
-static void test_ones(const char *const *subject)
-{
-	u64 page;
-	int how;
-
-	badmedia_begin();
-	page = round_up(fill(subject), BAD_PAGE);
-	for (; page < BAD_SIZE; page += BAD_PAGE) {
-		for (how = 0; how < 4 && is_used(page); how++) {
-			scan_page(subject, page, how & 1, how & 2);
-			fill(subject);
-		}
-	}
-	tap_ok(true, "badmem: %s: a scan or a seek of all ones fails", subject[1]);
-	badmedia_end();
-}
-
-/* A call that needs the record of a key */
-static int call(u32 how, u64 key)
-{
-	struct crab_batch_op op = { .verb = CRAB_VERB_SEARCH, .key = key };
-	struct crab_old old;
-	u64 value;
-
-	switch (how) {
-	case 0:
-		return crab_store_search(store, key, &value);
-	case 1:
-		return crab_store_delete(store, key, &old);
-	case 2:
-		return crab_store_insert(store, key, 1, CRAB_INSERT_NEEDS, &old);
-	default:
-		crab_store_batch(store, &op, 1);
-		return op.status;
-	}
-}
-
-/* No call returns -ENOENT for a record that a dead page had */
-static u32 call_page(const char *const *subject, u64 page, u32 how)
-{
-	struct crab_attach_report report;
-	u32 key, errors = 0;
-	int err;
-
-	store = badmedia_attach(&report);
-	page_dies(subject, page);
-	for (key = 0; key < KEYS; key++) {
-		if (!there[key])
-			continue;
-		err = call(how, key);
-		errors += err == -EUCLEAN;
-		tap_check(!err || err == -EUCLEAN || err == -EROFS, "page %llu: call %u of %u: %d",
-			  page, how, key, err);
-	}
-	crab_store_detach(store);
-	return errors;
-}
-
-static void test_calls(const char *const *subject)
-{
-	u32 errors = 0, how;
-	u64 page;
-
-	badmedia_begin();
-	page = round_up(fill(subject), BAD_PAGE);
-	for (; page < BAD_SIZE; page += BAD_PAGE) {
-		for (how = 0; how < 4 && is_used(page); how++) {
-			errors += call_page(subject, page, how);
-			fill(subject);
-		}
-	}
-	tap_ok(errors, "badmem: %s: all ones are not taken for records that are missing: %u errors",
-	       subject[1], errors);
-	badmedia_end();
-}
-
 int main(void)
 {
 	u32 i;
@@ -661,9 +511,5 @@ int main(void)
 		test_misplaced(plain[i]);
 	for (i = 0; i < ARRAY_SIZE(ranged); i++)
 		test_border(ranged[i]);
-	for (i = 0; i < ARRAY_SIZE(subjects); i++)
-		test_ones(subjects[i]);
-	for (i = 0; i < ARRAY_SIZE(knowing); i++)
-		test_calls(knowing[i]);
 	return tap_done();
 }
