@@ -81,12 +81,12 @@ int crab_clfb_lookup(struct crab_engine *engine, u64 key, u64 *value)
 		err = crab_clfb_refused(tree, key);
 	} else {
 		slot = crab_clfb_leaf_find(tree, place.leaf, key);
-		err = slot == CLFB_SLOT_NONE ? -ENOENT : 0;
+		err = slot == CLFB_SLOT_NONE ? crab_clfb_leaf_missing(tree, place.leaf) : 0;
 		if (!err)
 			*value = crab_clfb_leaf_value(tree, place.leaf, slot);
 	}
 	up_read(&tree->lock);
-	return err;
+	return unlikely(err == -ERANGE) ? crab_clfb_doubt(tree, key) : err;
 }
 
 /*

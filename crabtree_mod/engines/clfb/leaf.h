@@ -37,6 +37,15 @@ bool crab_clfb_leaf_holds(const struct clfb_tree *tree, u64 leaf);
 u32 crab_clfb_leaf_find(const struct clfb_tree *tree, u64 leaf, u64 key);
 
 /**
+ * crab_clfb_leaf_missing() - why a leaf does not have a key
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * Context: as crab_clfb_leaf_find().
+ * Return: -ENOENT; or -ERANGE if a key reads all ones: crab_clfb_doubt() follows.
+ */
+int crab_clfb_leaf_missing(const struct clfb_tree *tree, u64 leaf);
+
+/**
  * crab_clfb_leaf_value() - read the value of a slot
  * @tree: the tree
  * @leaf: number of the leaf

@@ -136,6 +136,17 @@ u32 crab_clfb_append_find(const struct clfb_tree *tree, u64 leaf, u64 key)
 	return CLFB_SLOT_NONE;
 }
 
+int crab_clfb_append_missing(const struct clfb_tree *tree, u64 leaf)
+{
+	struct leaf_bits bits = bits_read(tree, leaf);
+	u32 slot;
+
+	while ((slot = bits_next(&bits)) != CLFB_SLOT_NONE)
+		if (slot_key(tree, leaf, slot) == CRAB_KEY_EMPTY)
+			return -ERANGE;
+	return -ENOENT;
+}
+
 u32 crab_clfb_append_count(const struct clfb_tree *tree, u64 leaf)
 {
 	struct leaf_bits bits = bits_read(tree, leaf);

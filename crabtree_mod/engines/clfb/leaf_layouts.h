@@ -31,5 +31,6 @@ void crab_clfb_##layout##_fresh(struct crab_flow *flow, const struct crab_geomet
 
 CLFB_LEAF_VERBS(append);
 CLFB_LEAF_VERBS(encoded);
+int crab_clfb_append_missing(const struct clfb_tree *tree, u64 leaf);
 
 #endif /* CRABTREE_ENGINES_CLFB_LEAF_LAYOUTS_H */

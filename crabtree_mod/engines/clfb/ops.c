@@ -73,7 +73,8 @@ static int put(struct clfb_write *write, u64 key, u64 value, enum crab_insert_mo
 	old->existed = slot != CLFB_SLOT_NONE;
 	if (old->existed)
 		return put_old(write, place.leaf, slot, value, mode, old);
-	return mode & CRAB_INSERT_NEEDS ? -ENOENT : put_new(write, &place, key, value);
+	return mode & CRAB_INSERT_NEEDS ? crab_clfb_leaf_missing(write->tree, place.leaf) :
+					  put_new(write, &place, key, value);
 }
 
 static int clfb_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
@@ -85,7 +86,7 @@ static int clfb_insert(struct crab_engine *engine, struct crab_flow *flow, u64 k
 	down_write(&write.tree->lock);
 	err = put(&write, key, value, mode, old);
 	up_write(&write.tree->lock);
-	return err;
+	return unlikely(err == -ERANGE) ? crab_clfb_doubt(write.tree, key) : err;
 }
 
 static int take(struct clfb_write *write, u64 key, struct crab_old *old)
@@ -101,7 +102,7 @@ static int take(struct clfb_write *write, u64 key, struct crab_old *old)
 	slot = crab_clfb_leaf_find(tree, place.leaf, key);
 	old->existed = slot != CLFB_SLOT_NONE;
 	if (!old->existed)
-		return -ENOENT;
+		return crab_clfb_leaf_missing(tree, place.leaf);
 	old->value = crab_clfb_leaf_value(tree, place.leaf, slot);
 	if (crab_clfb_leaf_count(tree, place.leaf) == 1)
 		err = crab_clfb_smo_unlink(write, &place);
@@ -125,7 +126,7 @@ static int clfb_remove(struct crab_engine *engine, struct crab_flow *flow, u64 k
 	down_write(&write.tree->lock);
 	err = take(&write, key, old);
 	up_write(&write.tree->lock);
-	return err;
+	return unlikely(err == -ERANGE) ? crab_clfb_doubt(write.tree, key) : err;
 }
 
 static int clfb_takes(struct crab_engine *engine, u32 writes)

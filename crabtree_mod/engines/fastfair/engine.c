@@ -58,14 +58,25 @@ int crab_ff_damaged(struct ff *ff, u64 number, const char *what)
 	return -EUCLEAN;
 }
 
-/* Reads @key in the leaf; -EBUSY: it may be in the next one */
+/* Why the leaf, which is locked, does not have a key, whose search has ended at @slot */
+static int leaf_missing(struct ff *ff, const struct ff_node *leaf, u32 slot)
+{
+	if (slot < leaf->side->count && ff_key(ff, leaf->number, slot) == CRAB_KEY_EMPTY)
+		return crab_ff_damaged(ff, leaf->number, "its keys have changed");
+	return -ENOENT;
+}
+
+/* Reads @key in the leaf; -EBUSY: it may be in the next one; -EAGAIN: not without the lock */
 static int leaf_lookup(const struct ff *ff, const struct ff_node *leaf, u64 key, u64 *value)
 {
 	u64 at = CRAB_KEY_EMPTY;
 	u32 i = ff_first(ff, leaf->number, key, &at);
 
-	if (at != key || i == ff->slots)
-		return at == CRAB_KEY_EMPTY || i == ff->slots ? -EBUSY : -ENOENT;
+	if (at != key || i == ff->slots) {
+		if (at != CRAB_KEY_EMPTY && i < ff->slots)
+			return -ENOENT;
+		return i < READ_ONCE(leaf->side->count) ? -EAGAIN : -EBUSY;
+	}
 	if (i + 1 < ff->slots && ff_key(ff, leaf->number, i + 1) == key)
 		i++;		/* R1 */
 	*value = ff_value(ff, leaf->number, i);
@@ -120,11 +131,10 @@ static noinline int lookup_locked(struct ff *ff, u64 key, u64 *value)
 	u32 slot;
 
 	if (!err) {
-		err = -ENOENT;
-		if (crab_ff_slot_of(ff, &op.find.node, key, &slot)) {
+		if (crab_ff_slot_of(ff, &op.find.node, key, &slot))
 			*value = ff_value(ff, op.find.node.number, slot);
-			err = 0;
-		}
+		else
+			err = leaf_missing(ff, &op.find.node, slot);
 		crab_ff_leaf_unlock(&op);
 	}
 	crab_ff_op_end(&op);
@@ -170,7 +180,7 @@ static int leaf_put(struct ff_op *op, u64 key, u64 value, enum crab_insert_mode 
 	if (unlikely(slot + old->existed > leaf->side->count))
 		return crab_ff_damaged(op->ff, leaf->number, "its slots do not end where they did");
 	if (!old->existed)
-		return mode & CRAB_INSERT_NEEDS ? -ENOENT :
+		return mode & CRAB_INSERT_NEEDS ? leaf_missing(op->ff, leaf, slot) :
 		       leaf_add(op, slot, key, value, sibling);
 	old->value = ff_value(op->ff, leaf->number, slot);
 	err = crab_insert_decide(mode, old, &value);
@@ -248,7 +258,7 @@ static int leaf_remove(struct ff_op *op, u64 key, struct crab_old *old, bool *sp
 
 	old->existed = crab_ff_slot_of(op->ff, leaf, key, &slot);
 	if (!old->existed)
-		return -ENOENT;
+		return leaf_missing(op->ff, leaf, slot);
 	if (unlikely(slot >= leaf->side->count))
 		return crab_ff_damaged(op->ff, leaf->number, "its slots do not end where they did");
 	err = crab_ff_verify_shift(op->ff, leaf, slot + 1);

@@ -27,6 +27,7 @@
  * Locking: access.c documents it. A function that readers call is bounded for any values that it
  * reads.
  */
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/math.h>
 #include <linux/sort.h>
@@ -68,6 +69,14 @@ bool crab_nv_leaf_get(const struct nv_tree *tree, u64 leaf, u32 count, u64 key, 
 		return true;
 	}
 	return false;
+}
+
+int crab_nv_leaf_missing(const struct nv_tree *tree, u64 leaf, u32 count)
+{
+	while (count--)
+		if (crab_nv_leaf_key(tree, leaf, count) == CRAB_KEY_EMPTY)
+			return -ERANGE;
+	return -ENOENT;
 }
 
 static int element_compare(const void *a, const void *b)

@@ -36,6 +36,17 @@ u64 crab_nv_leaf_key(const struct nv_tree *tree, u64 leaf, u32 at);
 bool crab_nv_leaf_get(const struct nv_tree *tree, u64 leaf, u32 count, u64 key, u64 *value);
 
 /**
+ * crab_nv_leaf_missing() - why a leaf does not have a key
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * @count: elements that it has
+ *
+ * Context: as crab_nv_leaf_get().
+ * Return: -ENOENT; or -ERANGE if a key reads all ones: crab_nv_doubt() follows.
+ */
+int crab_nv_leaf_missing(const struct nv_tree *tree, u64 leaf, u32 count);
+
+/**
  * crab_nv_leaf_read() - read elements of a leaf
  * @tree: the tree
  * @leaf: number of the leaf

@@ -40,6 +40,12 @@
 
 struct nv_tuning crab_nv_tuning_default;
 
+/* After -ERANGE the leaf of the key is verified */
+static int call_end(struct nv_tree *tree, u64 key, int err)
+{
+	return likely(err != -ERANGE) ? err : crab_nv_doubt(tree, key) ?: -ENOENT;
+}
+
 static int nv_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
 	struct nv_tree *tree = nv_tree_of(engine);
@@ -53,11 +59,12 @@ static int nv_lookup(struct crab_engine *engine, u64 key, u64 *value)
 			return -EUCLEAN;
 		/* Pairs with crab_nv_leaf_append(): the elements are visible, and durable */
 		count = smp_load_acquire(&place.side->count);
-		err = crab_nv_leaf_get(tree, place.leaf, count, key, value) ? 0 : -ENOENT;
+		err = crab_nv_leaf_get(tree, place.leaf, count, key, value) ? 0 :
+		      crab_nv_leaf_missing(tree, place.leaf, count);
 		if (err && READ_ONCE(place.side->flags) & NV_MISPLACED)
 			err = -EUCLEAN;
 	} while (!crab_nv_holds(&place));
-	return err;
+	return call_end(tree, key, err);
 }
 
 /* An insert or update by an append to the leaf, which is locked and has room */
@@ -98,7 +105,7 @@ static int insert_once(struct nv_write *write, u64 key, u64 value, enum crab_ins
 	if (old->existed)
 		err = crab_insert_decide(mode, old, &next);
 	else if (mode & CRAB_INSERT_NEEDS)
-		err = -ENOENT;
+		err = crab_nv_leaf_missing(tree, place.leaf, place.side->count);
 	if (!err && place.side->count + n > tree->room)
 		err = -EAGAIN;
 	if (!err)
@@ -114,7 +121,7 @@ static int nv_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key
 	int err = insert_once(&write, key, value, mode, old);
 
 	if (err != -EAGAIN)
-		return err;
+		return call_end(write.tree, key, err);
 	mutex_lock(&write.tree->smo_lock);
 	do {
 		/* Another task may have made room */
@@ -126,7 +133,7 @@ static int nv_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key
 		err = crab_nv_compact(&write);
 	} while (!err);
 	mutex_unlock(&write.tree->smo_lock);
-	return err;
+	return call_end(write.tree, key, err);
 }
 
 /* Appends the negative of a record to the leaf, which is locked and has room */
@@ -150,7 +157,7 @@ static int leaf_remove(struct nv_write *write, struct nv_place *place, u64 key, 
 
 	old->existed = crab_nv_leaf_get(tree, place->leaf, place->side->count, key, &old->value);
 	if (!old->existed)
-		return -ENOENT;
+		return crab_nv_leaf_missing(tree, place->leaf, place->side->count);
 	if (nv_live(place->side) == 1 && place->low)
 		return structure ? crab_nv_smo_unlink(write, place) : -EAGAIN;
 	if (place->side->count == tree->room)
@@ -179,13 +186,13 @@ static int nv_remove(struct crab_engine *engine, struct crab_flow *flow, u64 key
 	int err = remove_once(&write, key, false, old);
 
 	if (err != -EAGAIN)
-		return err;
+		return call_end(write.tree, key, err);
 	mutex_lock(&write.tree->smo_lock);
 	err = remove_once(&write, key, true, old);
 	if (err == -EAGAIN)
 		err = crab_nv_smo_change(&write, key, NULL, CRAB_INSERT_EITHER, old);
 	mutex_unlock(&write.tree->smo_lock);
-	return err;
+	return call_end(write.tree, key, err);
 }
 
 static u64 inner_bytes(const struct nv_tree *tree)
