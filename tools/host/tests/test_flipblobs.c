@@ -31,8 +31,8 @@
 #define LONGEST		800U
 #define WRITES		16U
 #define TURNS		64U		/* of maintenance */
-#define SPARSE		7U		/* words of slabs of which one changes */
-#define RESTLESS	5U		/* words of which one changes between two loads */
+#define SPARSE		13U		/* words of slabs of which one changes */
+#define RESTLESS	11U		/* words of which one changes between two loads */
 #define ENDLESS		100000U		/* changes after which it rests: the test has failed */
 #define NODES		8192U
 #define NAME_ROOM	16U
@@ -74,7 +74,7 @@ static u8 value[LONGEST], buffer[LONGEST];
 
 static struct {
 	u64 value[2];	/* of the word, before and after its change */
-	u32 period;	/* loads of one value */
+	u32 period;	/* loads of one value; 0: it rests, because a caller was killed */
 	u32 left;	/* loads until the word rests */
 	bool now;	/* it changes between two loads */
 } restless;
@@ -474,14 +474,15 @@ static void test_writes(bool observe)
 
 static void restless_loading(struct crab_shadow *shadow, u32 word)
 {
-	if (word == changed / 8 && restless.left)
+	if (word == changed / 8 && restless.left && restless.period)
 		word_set(restless.value[--restless.left / restless.period % 2]);
 }
 
 /* A write of eadr that others overtake again and again ends when its caller is killed */
 static bool restless_asked(void *arg)
 {
-	return restless.left < ENDLESS / 2;
+	restless.period = restless.left < ENDLESS / 2 ? 0 : restless.period;
+	return !restless.period;
 }
 
 /* The word changes after each load, or each second or third one */
