@@ -415,8 +415,8 @@ static void attach_again(void)
 	store = crab_store_attach(&media, &(struct crab_attach_options){ }, &report);
 	if (IS_ERR(store))
 		return;
-	/* A record that is gone when attach reads the leaves has no trace */
-	attached = report.verdict != CRAB_VERDICT_RO;
+	/* A record that is gone when attach reads the leaves has no trace, nor one that comes and goes */
+	attached = report.verdict != CRAB_VERDICT_RO || restless.now;
 	snap = NULL;
 	read_all();
 	crab_store_detach(store);
