@@ -82,6 +82,8 @@ void crab_cursor_skip(struct crab_store *store, struct crab_cursor *cursor)
 						  cursor->back ? CRAB_SEEK_LE : CRAB_SEEK_GE);
 	cursor->done = cursor->next == CRAB_KEY_EMPTY ||
 		       cursor_is_past(cursor, cursor->next, cursor->end);
+	/* The media may change by itself: then this is perhaps the first that meets the damage */
+	crab_store_look(store);
 }
 
 /* Counts the deletes that succeeded; returns the first error, with the cursor at its key */

@@ -591,7 +591,7 @@ int main(int argc, char **argv)
 	crab_host_seed(1);
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	for (run = runs; run < runs + ARRAY_SIZE(runs); run++) {
-		seed = value_seed = value_turn = argc > 1 ? strtoul(argv[1], NULL, 0) : 1;
+		seed = value_seed = value_turn = argc > 1 ? strtoul(argv[1], NULL, 0) : 4;
 		stamps = 0;
 		if (argc < 3 || !strcmp(argv[2], run->names[1]))
 			test_run();
