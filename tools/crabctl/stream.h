@@ -79,7 +79,7 @@ bool stream_begins(const char *line);
  * stream_spool() - copy a pipe, which cannot be read twice, to a file without a name
  * @from: the pipe
  * @line: its first line, or a part of it, which was read
- * Of a pipe without a stream, which may have no end, @line alone is copied.
+ * Of a pipe without a stream, which may have no end, only @line is copied.
  * Return: the copy, at its beginning, or NULL with errno.
  */
 FILE *stream_spool(FILE *from, const char *line);

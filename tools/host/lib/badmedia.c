@@ -3,9 +3,11 @@
  * This file implements a media with memory that cannot be read.
  */
 #include <string.h>
+#include <unistd.h>
 #include <sys/mman.h>
 
 #include <linux/errno.h>
+#include <linux/random.h>
 
 #include "badmedia.h"
 #include "model.h"
@@ -200,4 +202,12 @@ u32 badmedia_count(struct crab_store *store, u64 last, bool back, u32 *errors)
 			crab_cursor_skip(store, &cursor);
 	}
 	return got;
+}
+
+bool badmedia_ready(void)
+{
+	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+		return false;
+	crab_host_seed(1);
+	return true;
 }

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -115,9 +114,8 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+	if (!badmedia_ready())
 		return 2;
-	crab_host_seed(1);
 	test_nothing();
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_attach(subjects[i].engine, subjects[i].layout);

@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -562,9 +561,8 @@ int main(void)
 {
 	const struct subject *s;
 
-	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+	if (!badmedia_ready())
 		return 2;
-	crab_host_seed(1);
 	for (s = subjects; s < subjects + ARRAY_SIZE(subjects); s++) {
 		test_header(s, 1024, false);
 		test_free(s, 1024, false, BAD_PAGE);

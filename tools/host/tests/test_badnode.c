@@ -4,7 +4,6 @@
  * unreadable node, or in an unreadable leaf, are quarantined, and no others.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -203,7 +202,7 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+	if (!badmedia_ready())
 		return 2;
 	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
 		test_page(layouts[i], 1024, 0, 4 * 64, "leaves");

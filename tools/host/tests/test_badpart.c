@@ -5,7 +5,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -171,9 +170,8 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+	if (!badmedia_ready())
 		return 2;
-	crab_host_seed(1);
 	crab_host_log = log_keep;
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_parts(subjects[i]);

@@ -7,7 +7,6 @@
  * must not pass a leaf silently.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -500,9 +499,8 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+	if (!badmedia_ready())
 		return 2;
-	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_pages(subjects[i]);
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)

@@ -3,7 +3,6 @@
  * This file tests memory that cannot be read under slabs of blobs.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -150,9 +149,8 @@ static void test_neighbours(void)
 
 int main(void)
 {
-	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+	if (!badmedia_ready())
 		return 2;
-	crab_host_seed(1);
 	test_slab();
 	test_slab_leaf();
 	test_neighbours();

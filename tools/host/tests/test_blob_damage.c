@@ -184,7 +184,7 @@ static void test_sizes(void)
 	*(__le64 *)(media.base + SLAB_OFFSET) =
 		crab_blob_number(store->super.store_id, SLAB_OFFSET, 3 * CRAB_SLAB_BYTES_MIN);
 	crab_store_abandon(store);
-	tap_check(attach_readonly(), "three times the least size");
+	tap_check(attach_readonly(), "three times the smallest size");
 	tap_ok(true, "slabs that are smaller or larger than FORMAT makes them are damage");
 	end();
 }

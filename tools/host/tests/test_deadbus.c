@@ -4,7 +4,6 @@
  * seeks pass no record without an error, and no call takes a record for one that is missing.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -163,9 +162,8 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+	if (!badmedia_ready())
 		return 2;
-	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_ones(subjects[i]);
 	for (i = 0; i < SEARCHED; i++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests values at the edge of those that the parts of a store accept: numbers that
- * no store writes, though their check bits are right; the least memory for snapshots; an operand of
- * a batch that is wrong for two reasons; lengths and numbers at a limit.
+ * no store writes, though their check bits are right; the smallest memory of snapshots; an operation
+ * in a batch that is wrong for two reasons; lengths and numbers at a limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,23 +252,36 @@ static int scan_and_lose(struct crab_engine *engine, u64 start, u64 end,
 	return n;
 }
 
-static void test_lost_race(void)
+/* A store of two records, and the operations of its engine, of which a test replaces one */
+static void delete_begin(void)
 {
-	struct crab_cursor cursor;
-	u64 deleted = 0;
-	int err;
-
 	begin(RECORDS, false);
 	insert(1, 10);
 	insert(2, 20);
 	own = store->engine->ops;
 	ops = *own;
-	ops.scan = scan_and_lose;
+}
+
+/* DELETE_RANGE with them */
+static int delete_run(struct crab_cursor *cursor, u64 end, u64 *deleted)
+{
+	int err;
+
 	store->engine->ops = &ops;
-	crab_cursor_init(&cursor, 0, 100);
-	err = crab_cursor_delete(store, &cursor, 100, &deleted);
+	crab_cursor_init(cursor, 0, end);
+	err = crab_cursor_delete(store, cursor, 100, deleted);
 	store->engine->ops = own;
-	tap_check(!err && deleted == 1, "%d, %llu deleted", err, deleted);
+	return err;
+}
+
+static void test_lost_race(void)
+{
+	struct crab_cursor cursor;
+	u64 deleted = 0;
+
+	delete_begin();
+	ops.scan = scan_and_lose;
+	tap_check(!delete_run(&cursor, 100, &deleted) && deleted == 1, "%llu deleted", deleted);
 	tap_ok(true, "DELETE_RANGE goes on after a record that another task has deleted");
 	end();
 }
@@ -284,20 +297,11 @@ static void test_last_fails(void)
 {
 	struct crab_cursor cursor;
 	u64 deleted = 0;
-	int err;
 
-	begin(RECORDS, false);
-	insert(1, 10);
-	insert(2, 20);
-	own = store->engine->ops;
-	ops = *own;
+	delete_begin();
 	ops.batch = batch_but_last;
-	store->engine->ops = &ops;
-	crab_cursor_init(&cursor, 0, 2);
-	err = crab_cursor_delete(store, &cursor, 100, &deleted);
-	store->engine->ops = own;
-	tap_ok(err == -ENOMEM && deleted == 1 && !cursor.done && cursor.next == 2,
-	       "DELETE_RANGE stays at a record that it could not delete: %d", err);
+	tap_ok(delete_run(&cursor, 2, &deleted) == -ENOMEM && deleted == 1 && !cursor.done &&
+	       cursor.next == 2, "DELETE_RANGE stays at a record that it could not delete");
 	end();
 }
 

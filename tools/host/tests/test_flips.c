@@ -11,7 +11,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -410,9 +409,8 @@ int main(int argc, char **argv)
 {
 	u32 i;
 
-	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+	if (!badmedia_ready())
 		return 2;
-	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(runs); i++)
 		if (argc < 3 || !strcmp(argv[2], runs[i].names[1]))
 			test_run(runs[i].names,

@@ -6,7 +6,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -205,9 +204,8 @@ static void test_fail(void)
 
 int main(void)
 {
-	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+	if (!badmedia_ready())
 		return 2;
-	crab_host_seed(1);
 	test_others();
 	test_stop();
 	test_fail();
