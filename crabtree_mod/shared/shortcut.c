@@ -252,16 +252,19 @@ static bool shortcut_is_due(const struct crab_index *index)
 /* Replaces the table; the one before is freed once no reader uses it. False: there is no memory */
 static bool shortcut_renew(struct crab_index *index)
 {
-	struct crab_shortcuts *table = shortcut_alloc(index);
+	struct crab_shortcuts *table = shortcut_alloc(index), *before;
 
 	if (!table)
 		return false;
 	shortcut_account(index, shortcut_bytes(table));
-	index->before = index->shortcuts;
+	before = index->shortcuts;
 	/* Pairs with crab_shortcut_at() */
 	smp_store_release(&index->shortcuts, table);
-	if (index->before)
-		index->cookie = start_poll_synchronize_rcu();
+	if (!before)
+		return true;
+	WRITE_ONCE(index->cookie, start_poll_synchronize_rcu());
+	/* Pairs with crab_shortcut_wants(): the cookie is that of this table */
+	smp_store_release(&index->before, before);
 	return true;
 }
 
@@ -284,17 +287,24 @@ static bool shortcut_free(struct crab_index *index, struct crab_shortcuts *table
 	return true;
 }
 
+bool crab_shortcut_wants(const struct crab_index *index)
+{
+	/* Pairs with shortcut_renew() */
+	return smp_load_acquire(&index->before) &&
+	       poll_state_synchronize_rcu(READ_ONCE(index->cookie));
+}
+
 bool crab_shortcut_step(struct crab_index *index)
 {
 	struct crab_shortcuts *table = index->shortcuts;
+	bool frees = crab_shortcut_wants(index);
 
-	if (index->before && poll_state_synchronize_rcu(index->cookie) &&
-	    shortcut_free(index, index->before))
-		index->before = NULL;
+	if (frees && shortcut_free(index, index->before))
+		WRITE_ONCE(index->before, NULL);
 	if (shortcut_is_due(index))
 		return shortcut_renew(index);
 	if (!table || shortcut_is_whole(table))
-		return false;
+		return frees;
 	shortcut_fill(index, table);
 	return true;
 }

@@ -157,9 +157,17 @@ void crab_shortcut_build(struct crab_index *index);
  * one, so that no step takes long.
  *
  * Context: may sleep; changes are excluded.
- * Return: true if a table was made, or a chunk filled.
+ * Return: true if a table was made, or a chunk filled or freed.
  */
 bool crab_shortcut_step(struct crab_index *index);
+
+/**
+ * crab_shortcut_wants() - test whether a step would free memory
+ * @index: the index
+ * Context: any; while changes are not excluded, a hint.
+ * Return: true if no reader uses the table before the last one any more.
+ */
+bool crab_shortcut_wants(const struct crab_index *index);
 
 /**
  * crab_shortcut_update() - follow a change of the index

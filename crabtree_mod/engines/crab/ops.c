@@ -270,7 +270,8 @@ static bool tree_wants(struct crab_engine *engine)
 	struct crab_tree *tree = crab_tree_of(engine);
 
 	return crab_layout_maintains(tree) &&
-	       (crab_pool_needs_refill(&tree->pool) || crab_underfull_is_due(&tree->underfull));
+	       (crab_pool_needs_refill(&tree->pool) || crab_underfull_is_due(&tree->underfull) ||
+		crab_shortcut_wants(&tree->index));
 }
 
 static const struct crab_layout tree_layouts[] = {

@@ -251,7 +251,7 @@ RACES = [
         Edit(SHORTCUT, "++bucket < end && walk.next != bucket", "false"),
     ]),
     Design("test_index: a table of shortcuts is freed while readers are in it", [
-        Edit(SHORTCUT, "poll_state_synchronize_rcu(index->cookie)", "true"),
+        Edit(SHORTCUT, "poll_state_synchronize_rcu(READ_ONCE(index->cookie))", "true"),
     ]),
     Design("index: a key is stored before its child", [
         Edit(INDEX, "smp_store_release(&node->children[pos], child);",

@@ -382,6 +382,34 @@ static void test_dead(const char *layout)
 	media_destroy(&media);
 }
 
+/* A table of shortcuts that had readers until the last split is freed without another one */
+static void test_shortcuts_before(void)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 2048 * 512);
+	struct crab_store *store = store_format_attach(&media, "crab", "slotted", 512);
+	struct crab_index *index = &crab_tree_of(store->engine)->index;
+	u64 n, seed = 7, bytes;
+	struct crab_old old;
+
+	for (n = 0; !crab_host_poll_late || !index->before; n++) {
+		/* Of more chunks than a step frees */
+		crab_host_poll_late = index->shortcuts && index->shortcuts->filled > 5;
+		crab_store_insert(store, rng(&seed) >> 1, n, CRAB_INSERT_EITHER, &old);
+	}
+	while (crab_store_maintain(store))
+		;
+	tap_check(index->before && !store->engine->ops->wants(store->engine), "it has readers");
+	bytes = index->table_bytes;
+	crab_host_poll_late = false;
+	tap_check(store->engine->ops->wants(store->engine), "it has none");
+	while (crab_store_maintain(store))
+		;
+	tap_ok(!index->before && index->table_bytes < bytes,
+	       "crab: maintenance frees a table of shortcuts whose readers have ended");
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 /* Maintenance completes a table of shortcuts that a split has made, without another split */
 static void test_shortcuts(void)
 {
@@ -462,6 +490,7 @@ int main(void)
 	test_dead("slotted");
 	test_dead("sorted");
 	test_shortcuts();
+	test_shortcuts_before();
 	test_finish(false);
 	test_finish(true);
 	return tap_done();
