@@ -72,21 +72,16 @@ int crab_clfb_lookup(struct crab_engine *engine, u64 key, u64 *value)
 {
 	struct clfb_tree *tree = clfb_tree_of(engine);
 	struct clfb_place place;
-	int err;
-	u32 slot;
+	int slot;
 
 	down_read(&tree->lock);
 	crab_clfb_find_leaf(tree, key, &place);
-	if (place.bad) {
-		err = crab_clfb_refused(tree, key);
-	} else {
-		slot = crab_clfb_leaf_find(tree, place.leaf, key);
-		err = slot == CLFB_SLOT_NONE ? crab_clfb_leaf_missing(tree, place.leaf) : 0;
-		if (!err)
-			*value = crab_clfb_leaf_value(tree, place.leaf, slot);
-	}
+	slot = place.bad ? crab_clfb_refused(tree, key) :
+			   crab_clfb_leaf_find(tree, place.leaf, key);
+	if (slot >= 0)
+		*value = crab_clfb_leaf_value(tree, place.leaf, slot);
 	up_read(&tree->lock);
-	return unlikely(err == -ERANGE) ? crab_clfb_doubt(tree, key) : err;
+	return unlikely(slot == -ERANGE) ? crab_clfb_doubt(tree, key) : min(slot, 0);
 }
 
 /*

@@ -5,8 +5,6 @@
  *
  * Locking: as leaf.h.
  */
-#include <linux/errno.h>
-
 #include "leaf_layouts.h"
 
 static bool is_encoded(const struct clfb_tree *tree)
@@ -20,16 +18,10 @@ bool crab_clfb_leaf_holds(const struct clfb_tree *tree, u64 leaf)
 				  crab_clfb_append_holds(tree, leaf);
 }
 
-u32 crab_clfb_leaf_find(const struct clfb_tree *tree, u64 leaf, u64 key)
+int crab_clfb_leaf_find(const struct clfb_tree *tree, u64 leaf, u64 key)
 {
 	return is_encoded(tree) ? crab_clfb_encoded_find(tree, leaf, key) :
 				  crab_clfb_append_find(tree, leaf, key);
-}
-
-/* Lines of `encoded` have no key of their own */
-int crab_clfb_leaf_missing(const struct clfb_tree *tree, u64 leaf)
-{
-	return is_encoded(tree) ? -ENOENT : crab_clfb_append_missing(tree, leaf);
 }
 
 u64 crab_clfb_leaf_value(const struct clfb_tree *tree, u64 leaf, u32 slot)

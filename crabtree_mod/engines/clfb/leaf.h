@@ -15,8 +15,6 @@
 
 #include "clfb.h"
 
-#define CLFB_SLOT_NONE	(~0U)
-
 /**
  * crab_clfb_leaf_holds() - whether a leaf can be decoded
  * @tree: the tree
@@ -32,18 +30,10 @@ bool crab_clfb_leaf_holds(const struct clfb_tree *tree, u64 leaf);
  * @leaf: number of the leaf
  * @key: the key
  * Context: clfb_tree.lock, or attach.
- * Return: the slot, or CLFB_SLOT_NONE.
+ * Return: the slot; -ENOENT; or -ERANGE if a key reads all ones: crab_clfb_doubt() follows. Lines
+ * of `encoded` have no key that could.
  */
-u32 crab_clfb_leaf_find(const struct clfb_tree *tree, u64 leaf, u64 key);
-
-/**
- * crab_clfb_leaf_missing() - why a leaf does not have a key
- * @tree: the tree
- * @leaf: number of the leaf
- * Context: as crab_clfb_leaf_find().
- * Return: -ENOENT; or -ERANGE if a key reads all ones: crab_clfb_doubt() follows.
- */
-int crab_clfb_leaf_missing(const struct clfb_tree *tree, u64 leaf);
+int crab_clfb_leaf_find(const struct clfb_tree *tree, u64 leaf, u64 key);
 
 /**
  * crab_clfb_leaf_value() - read the value of a slot

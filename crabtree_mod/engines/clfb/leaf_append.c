@@ -29,6 +29,7 @@
 #include "leaf_layouts.h"
 
 #define WORD_BITS	64U
+#define SLOT_NONE	(~0U)
 
 /* The valid slots of a leaf, whose bits outside of the leaf are ignored */
 struct leaf_bits {
@@ -84,7 +85,7 @@ static struct leaf_bits bits_read(const struct clfb_tree *tree, u64 leaf)
 	return bits;
 }
 
-/* Takes the lowest slot out of the set; CLFB_SLOT_NONE: it is empty */
+/* Takes the lowest slot out of the set; SLOT_NONE: it is empty */
 static u32 bits_next(struct leaf_bits *bits)
 {
 	u32 i, slot;
@@ -96,7 +97,7 @@ static u32 bits_next(struct leaf_bits *bits)
 		bits->word[i] &= bits->word[i] - 1;
 		return slot;
 	}
-	return CLFB_SLOT_NONE;
+	return SLOT_NONE;
 }
 
 static u64 slot_key(const struct clfb_tree *tree, u64 leaf, u32 slot)
@@ -120,31 +121,25 @@ static bool bits_test(const struct leaf_bits *bits, u32 slot)
 	return bits->word[slot / WORD_BITS] >> slot % WORD_BITS & 1;
 }
 
-u32 crab_clfb_append_find(const struct clfb_tree *tree, u64 leaf, u64 key)
+int crab_clfb_append_find(const struct clfb_tree *tree, u64 leaf, u64 key)
 {
-	const struct clfb_dslot *slots = slot_media(tree, leaf, 0);
+	const struct clfb_dslot *slots = slot_media(tree, leaf, 0), *d, *end;
 	struct leaf_bits bits;
-	u32 slot, end;
+	int none = -ENOENT;
+	u64 at;
 
 	/* All lines, not only those in use: the bitmap shows these once its own line is there */
 	crab_prefetch_range(slots, tree->room * sizeof(*slots));
 	bits = bits_read(tree, leaf);
-	end = bits_end(&bits);
-	for (slot = 0; slot < end; slot++)
-		if (crab_load(tree->base.media, &slots[slot].key) == key && bits_test(&bits, slot))
-			return slot;
-	return CLFB_SLOT_NONE;
-}
-
-int crab_clfb_append_missing(const struct clfb_tree *tree, u64 leaf)
-{
-	struct leaf_bits bits = bits_read(tree, leaf);
-	u32 slot;
-
-	while ((slot = bits_next(&bits)) != CLFB_SLOT_NONE)
-		if (slot_key(tree, leaf, slot) == CRAB_KEY_EMPTY)
-			return -ERANGE;
-	return -ENOENT;
+	end = slots + bits_end(&bits);
+	for (d = slots; d < end; d++) {
+		at = crab_load(tree->base.media, &d->key);
+		if (at == key && bits_test(&bits, d - slots))
+			return d - slots;
+		if (unlikely(at == CRAB_KEY_EMPTY) && bits_test(&bits, d - slots))
+			none = -ERANGE;
+	}
+	return none;
 }
 
 u32 crab_clfb_append_count(const struct clfb_tree *tree, u64 leaf)
@@ -159,7 +154,7 @@ u64 crab_clfb_append_low(const struct clfb_tree *tree, u64 leaf)
 	return crab_load(tree->base.media, &clfb_leaf_media(tree, leaf)->head.low);
 }
 
-/* The lowest free slot, or CLFB_SLOT_NONE */
+/* The lowest free slot, or SLOT_NONE */
 static u32 free_slot(const struct clfb_tree *tree, u64 leaf)
 {
 	struct leaf_bits bits = bits_read(tree, leaf);
@@ -174,22 +169,22 @@ int crab_clfb_append_near(const struct clfb_tree *tree, const struct clfb_place 
 			  enum crab_seek_dir dir, struct crab_record *record)
 {
 	struct leaf_bits bits = bits_read(tree, place->leaf);
-	u32 slot, best = CLFB_SLOT_NONE;
+	u32 slot, best = SLOT_NONE;
 	u64 at;
 
-	while ((slot = bits_next(&bits)) != CLFB_SLOT_NONE) {
+	while ((slot = bits_next(&bits)) != SLOT_NONE) {
 		at = slot_key(tree, place->leaf, slot);
 		if (at < place->low || at >= place->high)
 			return -ERANGE;
 		if (dir == CRAB_SEEK_GE ? at < key : at > key)
 			continue;
-		if (best != CLFB_SLOT_NONE &&
+		if (best != SLOT_NONE &&
 		    (dir == CRAB_SEEK_GE ? at >= record->key : at <= record->key))
 			continue;
 		best = slot;
 		record->key = at;
 	}
-	if (best == CLFB_SLOT_NONE)
+	if (best == SLOT_NONE)
 		return -ENOENT;
 	record->value = crab_clfb_append_value(tree, place->leaf, best);
 	return 0;
@@ -201,7 +196,7 @@ u32 crab_clfb_append_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_
 	struct crab_record r;
 	u32 slot, count = 0, i;
 
-	while ((slot = bits_next(&bits)) != CLFB_SLOT_NONE) {
+	while ((slot = bits_next(&bits)) != SLOT_NONE) {
 		r.key = slot_key(tree, leaf, slot);
 		r.value = crab_clfb_append_value(tree, leaf, slot);
 		for (i = count++; i && records[i - 1].key > r.key; i--)
@@ -245,7 +240,7 @@ static const char *records_fault(const struct clfb_tree *tree, const struct clfb
 	u32 slot;
 	u64 key;
 
-	while ((slot = bits_next(&rest)) != CLFB_SLOT_NONE) {
+	while ((slot = bits_next(&rest)) != SLOT_NONE) {
 		key = slot_key(tree, place->leaf, slot);
 		if (key < place->low || key >= place->high)
 			return "a key is out of its range";
@@ -290,7 +285,7 @@ bool crab_clfb_append_add(struct clfb_write *write, u64 leaf, const struct crab_
 	u32 slot = free_slot(write->tree, leaf);
 	struct clfb_dslot *d = slot_media(write->tree, leaf, slot);
 
-	if (slot == CLFB_SLOT_NONE)
+	if (slot == SLOT_NONE)
 		return false;
 	crab_store(write->flow, &d->key, record->key);
 	crab_store(write->flow, &d->value, record->value);

@@ -167,7 +167,7 @@ bool crab_clfb_encoded_holds(const struct clfb_tree *tree, u64 leaf)
 	return line_holds(&line);
 }
 
-u32 crab_clfb_encoded_find(const struct clfb_tree *tree, u64 leaf, u64 key)
+int crab_clfb_encoded_find(const struct clfb_tree *tree, u64 leaf, u64 key)
 {
 	struct leaf_records r;
 	u32 i;
@@ -176,7 +176,7 @@ u32 crab_clfb_encoded_find(const struct clfb_tree *tree, u64 leaf, u64 key)
 	for (i = 0; i < r.count; i++)
 		if (r.at[i].key == key)
 			return i;
-	return CLFB_SLOT_NONE;
+	return -ENOENT;
 }
 
 u64 crab_clfb_encoded_value(const struct clfb_tree *tree, u64 leaf, u32 slot)

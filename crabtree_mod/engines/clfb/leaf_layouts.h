@@ -12,7 +12,7 @@
 
 #define CLFB_LEAF_VERBS(layout)									\
 bool crab_clfb_##layout##_holds(const struct clfb_tree *tree, u64 leaf);			\
-u32 crab_clfb_##layout##_find(const struct clfb_tree *tree, u64 leaf, u64 key);			\
+int crab_clfb_##layout##_find(const struct clfb_tree *tree, u64 leaf, u64 key);			\
 u64 crab_clfb_##layout##_value(const struct clfb_tree *tree, u64 leaf, u32 slot);		\
 u32 crab_clfb_##layout##_count(const struct clfb_tree *tree, u64 leaf);				\
 u64 crab_clfb_##layout##_low(const struct clfb_tree *tree, u64 leaf);				\
@@ -31,6 +31,5 @@ void crab_clfb_##layout##_fresh(struct crab_flow *flow, const struct crab_geomet
 
 CLFB_LEAF_VERBS(append);
 CLFB_LEAF_VERBS(encoded);
-int crab_clfb_append_missing(const struct clfb_tree *tree, u64 leaf);
 
 #endif /* CRABTREE_ENGINES_CLFB_LEAF_LAYOUTS_H */

@@ -64,17 +64,18 @@ static int put(struct clfb_write *write, u64 key, u64 value, enum crab_insert_mo
 	       struct crab_old *old)
 {
 	struct clfb_place place;
-	u32 slot;
+	int slot;
 
 	crab_clfb_find_leaf(write->tree, key, &place);
 	if (place.bad)
 		return crab_clfb_refused(write->tree, key);
 	slot = crab_clfb_leaf_find(write->tree, place.leaf, key);
-	old->existed = slot != CLFB_SLOT_NONE;
+	old->existed = slot >= 0;
 	if (old->existed)
 		return put_old(write, place.leaf, slot, value, mode, old);
-	return mode & CRAB_INSERT_NEEDS ? crab_clfb_leaf_missing(write->tree, place.leaf) :
-					  put_new(write, &place, key, value);
+	if (slot != -ENOENT || mode & CRAB_INSERT_NEEDS)
+		return slot;
+	return put_new(write, &place, key, value);
 }
 
 static int clfb_insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
@@ -93,16 +94,15 @@ static int take(struct clfb_write *write, u64 key, struct crab_old *old)
 {
 	struct clfb_tree *tree = write->tree;
 	struct clfb_place place;
-	int err = -EBUSY;
-	u32 slot;
+	int err = -EBUSY, slot;
 
 	crab_clfb_find_leaf(tree, key, &place);
 	if (place.bad)
 		return crab_clfb_refused(tree, key);
 	slot = crab_clfb_leaf_find(tree, place.leaf, key);
-	old->existed = slot != CLFB_SLOT_NONE;
+	old->existed = slot >= 0;
 	if (!old->existed)
-		return crab_clfb_leaf_missing(tree, place.leaf);
+		return slot;
 	old->value = crab_clfb_leaf_value(tree, place.leaf, slot);
 	if (crab_clfb_leaf_count(tree, place.leaf) == 1)
 		err = crab_clfb_smo_unlink(write, &place);

@@ -221,7 +221,7 @@ static int batch_insert(struct batch *b, u32 which, struct crab_place place,
 		return batch_update(b, leaf, place.slot, op);
 	if (op->mode & CRAB_INSERT_NEEDS)
 		return batch_missing(b, leaf, op->key);
-	if (place.slot == b->write.tree->slots || op->value == leaf->void_value)
+	if (place.slot >= b->write.tree->slots || op->value == leaf->void_value)
 		return -EAGAIN;
 	if (b->lost[which]) {	/* perhaps the same slot; the leaves stay locked */
 		batch_fence(b);

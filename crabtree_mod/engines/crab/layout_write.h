@@ -18,7 +18,7 @@
  * @leaf: the leaf
  * @key: the key
  * Context: RCU read-side section; the line of a free slot is prefetched.
- * Return: the slot of the key; else the free slot for it, or crab_tree.slots.
+ * Return: the slot of the key; else as struct crab_place.
  */
 static __always_inline struct crab_place crab_layout_place(const struct crab_write *write,
 							   const struct crab_leaf *leaf, u64 key)
@@ -40,7 +40,8 @@ static __always_inline struct crab_place crab_layout_place(const struct crab_wri
  * A full leaf is split.
  *
  * Context: the leaf is locked.
- * Return: 0 when durable; -EAGAIN: the write needs crab_tree.smo_lock or memory; -ENOSPC; -EUCLEAN.
+ * Return: 0 when durable; -EAGAIN: the write needs crab_tree.smo_lock or memory; -ENOSPC; -EUCLEAN;
+ * -ERANGE: crab_tree_doubt() follows.
  */
 static __always_inline int crab_layout_insert(struct crab_write *write, struct crab_leaf *leaf,
 					      u32 slot, u64 key, u64 value)

@@ -142,10 +142,13 @@ struct crab_write {
 	bool removes;
 };
 
+#define CRAB_SLOT_DOUBT		U32_MAX
+
 /**
  * struct crab_place - the slot of a key in a leaf
  * @slot: if @found, the slot that holds the key; else the slot into which the key goes, or the
- *	number of slots if the leaf is full
+ *	number of slots if the leaf is full, or %CRAB_SLOT_DOUBT if a slot that may have the key
+ *	reads all ones
  * @found: the leaf holds the key
  */
 struct crab_place {

@@ -56,27 +56,24 @@ u64 crab_nv_leaf_key(const struct nv_tree *tree, u64 leaf, u32 at)
 	return crab_load(tree->base.media, &leaf_slot(tree, leaf, at)->key);
 }
 
-bool crab_nv_leaf_get(const struct nv_tree *tree, u64 leaf, u32 count, u64 key, u64 *value)
+int crab_nv_leaf_get(const struct nv_tree *tree, u64 leaf, u32 count, u64 key, u64 *value)
 {
+	int none = -ENOENT;
 	u32 at = count;
+	u64 found;
 
 	while (at--) {
-		if (crab_nv_leaf_key(tree, leaf, at) != key)
-			continue;
-		if (leaf_is_negative(tree, leaf, at))
-			return false;
-		*value = crab_load(tree->base.media, &leaf_slot(tree, leaf, at)->value);
-		return true;
+		found = crab_nv_leaf_key(tree, leaf, at);
+		if (found == key) {
+			if (leaf_is_negative(tree, leaf, at))
+				return -ENOENT;
+			*value = crab_load(tree->base.media, &leaf_slot(tree, leaf, at)->value);
+			return 0;
+		}
+		if (unlikely(found == CRAB_KEY_EMPTY))
+			none = -ERANGE;
 	}
-	return false;
-}
-
-int crab_nv_leaf_missing(const struct nv_tree *tree, u64 leaf, u32 count)
-{
-	while (count--)
-		if (crab_nv_leaf_key(tree, leaf, count) == CRAB_KEY_EMPTY)
-			return -ERANGE;
-	return -ENOENT;
+	return none;
 }
 
 static int element_compare(const void *a, const void *b)

@@ -31,20 +31,10 @@ u64 crab_nv_leaf_key(const struct nv_tree *tree, u64 leaf, u32 at);
  * @value: out, if it is found
  *
  * Context: the leaf is locked, or the caller validates by crab_nv_holds().
- * Return: true if the last element of the key is not negative.
+ * Return: 0 if the last element of the key is not negative; -ENOENT; or -ERANGE if a key reads all
+ * ones: crab_nv_doubt() follows.
  */
-bool crab_nv_leaf_get(const struct nv_tree *tree, u64 leaf, u32 count, u64 key, u64 *value);
-
-/**
- * crab_nv_leaf_missing() - why a leaf does not have a key
- * @tree: the tree
- * @leaf: number of the leaf
- * @count: elements that it has
- *
- * Context: as crab_nv_leaf_get().
- * Return: -ENOENT; or -ERANGE if a key reads all ones: crab_nv_doubt() follows.
- */
-int crab_nv_leaf_missing(const struct nv_tree *tree, u64 leaf, u32 count);
+int crab_nv_leaf_get(const struct nv_tree *tree, u64 leaf, u32 count, u64 key, u64 *value);
 
 /**
  * crab_nv_leaf_read() - read elements of a leaf

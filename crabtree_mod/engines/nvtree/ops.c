@@ -40,10 +40,13 @@
 
 struct nv_tuning crab_nv_tuning_default;
 
-/* After -ERANGE the leaf of the key is verified */
+/*
+ * After -ERANGE the leaf of the key is verified. The element that read all ones may be that of the
+ * key, and read as before again
+ */
 static int call_end(struct nv_tree *tree, u64 key, int err)
 {
-	return likely(err != -ERANGE) ? err : crab_nv_doubt(tree, key) ?: -ENOENT;
+	return likely(err != -ERANGE) ? err : crab_nv_doubt(tree, key) ?: -EUCLEAN;
 }
 
 static int nv_lookup(struct crab_engine *engine, u64 key, u64 *value)
@@ -59,8 +62,7 @@ static int nv_lookup(struct crab_engine *engine, u64 key, u64 *value)
 			return -EUCLEAN;
 		/* Pairs with crab_nv_leaf_append(): the elements are visible, and durable */
 		count = smp_load_acquire(&place.side->count);
-		err = crab_nv_leaf_get(tree, place.leaf, count, key, value) ? 0 :
-		      crab_nv_leaf_missing(tree, place.leaf, count);
+		err = crab_nv_leaf_get(tree, place.leaf, count, key, value);
 		if (err && READ_ONCE(place.side->flags) & NV_MISPLACED)
 			err = -EUCLEAN;
 	} while (!crab_nv_holds(&place));
@@ -100,12 +102,13 @@ static int insert_once(struct nv_write *write, u64 key, u64 value, enum crab_ins
 	if (err)
 		return err;
 	__acquire(&place.side->lock);	/* hidden by crab_nv_lock() */
-	old->existed = crab_nv_leaf_get(tree, place.leaf, place.side->count, key, &old->value);
+	err = crab_nv_leaf_get(tree, place.leaf, place.side->count, key, &old->value);
+	old->existed = !err;
 	n = old->existed && tree->tuning.pairs ? PAIR : 1;
 	if (old->existed)
 		err = crab_insert_decide(mode, old, &next);
-	else if (mode & CRAB_INSERT_NEEDS)
-		err = crab_nv_leaf_missing(tree, place.leaf, place.side->count);
+	else if (err == -ENOENT && !(mode & CRAB_INSERT_NEEDS))
+		err = 0;
 	if (!err && place.side->count + n > tree->room)
 		err = -EAGAIN;
 	if (!err)
@@ -154,10 +157,12 @@ static int leaf_remove(struct nv_write *write, struct nv_place *place, u64 key, 
 		       struct crab_old *old)
 {
 	struct nv_tree *tree = write->tree;
+	int err;
 
-	old->existed = crab_nv_leaf_get(tree, place->leaf, place->side->count, key, &old->value);
-	if (!old->existed)
-		return crab_nv_leaf_missing(tree, place->leaf, place->side->count);
+	err = crab_nv_leaf_get(tree, place->leaf, place->side->count, key, &old->value);
+	old->existed = !err;
+	if (err)
+		return err;
 	if (nv_live(place->side) == 1 && place->low)
 		return structure ? crab_nv_smo_unlink(write, place) : -EAGAIN;
 	if (place->side->count == tree->room)

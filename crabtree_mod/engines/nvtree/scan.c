@@ -66,7 +66,7 @@ static int leaf_seek(struct nv_seek *seek, const struct nv_place *place, u32 cou
 	for (; tries; tries--) {
 		if (!leaf_near(seek, place, count, key, &record->key))
 			return -ENOENT;
-		if (crab_nv_leaf_get(seek->tree, place->leaf, count, record->key, &record->value))
+		if (!crab_nv_leaf_get(seek->tree, place->leaf, count, record->key, &record->value))
 			return 0;
 		key = seek->dir == CRAB_SEEK_GE ? record->key + 1 : record->key - 1;
 		if (seek->dir == CRAB_SEEK_GE ? !key : key == CRAB_KEY_EMPTY)

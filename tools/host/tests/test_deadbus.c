@@ -99,6 +99,25 @@ static void test_ones(const char *const *subject)
 	badmedia_end();
 }
 
+/* An insert of a key that is there; it may not add a second one */
+static int insert_over(u64 key)
+{
+	struct crab_old old;
+	int err = crab_store_insert(store, key, 1, 0, &old);
+
+	return err || old.existed ? err : -ENOENT;
+}
+
+static int batch_over(u64 key)
+{
+	struct crab_batch_op op = { .verb = CRAB_VERB_INSERT, .key = key, .value = 1 };
+
+	crab_store_batch(store, &op, 1);
+	return op.status || op.old.existed ? op.status : -ENOENT;
+}
+
+#define CALLS	6
+
 /* A call that needs the record of a key */
 static int call(u32 how, u64 key)
 {
@@ -113,6 +132,10 @@ static int call(u32 how, u64 key)
 		return crab_store_delete(store, key, &old);
 	case 2:
 		return crab_store_insert(store, key, 1, CRAB_INSERT_NEEDS, &old);
+	case 3:
+		return insert_over(key);
+	case 4:
+		return batch_over(key);
 	default:
 		crab_store_batch(store, &op, 1);
 		return op.status;
@@ -148,7 +171,7 @@ static void test_calls(const char *const *subject)
 	badmedia_begin();
 	page = round_up(fill(subject), BAD_PAGE);
 	for (; page < BAD_SIZE; page += BAD_PAGE) {
-		for (how = 0; how < 4 && badmedia_is_used(page); how++) {
+		for (how = 0; how < CALLS && badmedia_is_used(page); how++) {
 			errors += call_page(subject, page, how);
 			fill(subject);
 		}

@@ -198,6 +198,8 @@ struct crab_place crab_slotted_place(const struct crab_tree *tree, const struct 
 
 	if (slot >= 0)
 		return (struct crab_place) { .slot = slot, .found = true };
+	if (unlikely(slot == SLOT_BLANK))	/* it may be the record of the key */
+		return (struct crab_place) { .slot = CRAB_SLOT_DOUBT };
 	slot = leaf_free(tree, leaf, key);
 	if (likely(slot < tree->slots))
 		prefetchw(&slots[slot]);

@@ -148,7 +148,7 @@ bool crab_slotted_lookup_at(const struct crab_tree *tree, const struct crab_leaf
  * @key: the key
  *
  * Context: RCU read-side section; the line of a free slot is prefetched.
- * Return: the slot of the key; else the free slot for it, or crab_tree.slots.
+ * Return: the slot of the key; else the free slot for it, crab_tree.slots, or %CRAB_SLOT_DOUBT.
  */
 struct crab_place crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				     u64 key);
@@ -167,7 +167,7 @@ struct crab_place crab_slotted_place(const struct crab_tree *tree, const struct 
  *
  * Context: the leaf is locked.
  * Return: 0 when durable; -EAGAIN: the write needs crab_tree.smo_lock or memory; -ENOSPC;
- * -EUCLEAN.
+ * -EUCLEAN; -ERANGE for %CRAB_SLOT_DOUBT: crab_tree_doubt() follows.
  */
 int crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 slot, u64 key,
 			u64 value) __must_hold(&leaf->lock);

@@ -73,15 +73,17 @@ void crab_slotted_insert_nofence(struct crab_write *write, struct crab_leaf *lea
 }
 
 /* An insert that replaces the leaf: it is full, or the value is its void */
-static noinline int insert_by_smo(struct crab_write *write, struct crab_leaf *leaf, bool full,
+static noinline int insert_by_smo(struct crab_write *write, struct crab_leaf *leaf, u32 slot,
 				  u64 key, u64 value)
 {
 	int err;
 
+	if (slot == CRAB_SLOT_DOUBT)
+		return -ERANGE;
 	if (!crab_write_may_change(write))
 		return -EAGAIN;
-	err = full ? crab_smo_add(write, leaf, key, value) :
-		     crab_slotted_rewrite(write, leaf, key, value);
+	err = slot == write->tree->slots ? crab_smo_add(write, leaf, key, value) :
+					   crab_slotted_rewrite(write, leaf, key, value);
 	if (!err)
 		crab_count(&write->tree->base, inserts, 1);
 	return err;
@@ -92,10 +94,10 @@ int crab_slotted_insert(struct crab_write *write, struct crab_leaf *leaf, u32 sl
 {
 	struct crab_tree *tree = write->tree;
 	struct crab_flow *flow = write->flow;
-	bool full = slot == tree->slots, is_void = value == leaf->void_value;
+	bool none = slot >= tree->slots, is_void = value == leaf->void_value;
 
-	if (unlikely(full || is_void))
-		return insert_by_smo(write, leaf, full, key, value);
+	if (unlikely(none || is_void))
+		return insert_by_smo(write, leaf, slot, key, value);
 	crab_leaf_begin(leaf);
 	slot_set(flow, tree, leaf, slot, key, value);
 	crab_count_settled(&tree->base, inserts, flow, 1);

@@ -110,10 +110,13 @@ struct ea_tree {
 #define EA_COUNT_ENDED	own[1]
 #define EA_COUNT_AGAIN	own[2]
 
+#define EA_SLOT_LOST	U32_MAX
+
 /**
  * struct ea_slot - where the search for a key has ended
  * @number: of the slot that has the record; otherwise of the lowest free one, or the number of
- *	slots that were searched
+ *	slots that were searched, or %EA_SLOT_LOST if a slot that had the key, or one with its
+ *	fingerprint, reads as free: the media has changed
  * @word: the key word of the record, or EA_FREE
  */
 struct ea_slot {

@@ -64,7 +64,7 @@ static int body_lookup(const struct ea_tree *tree, const struct nb_leaf *leaf, s
 	struct ea_slot slot = crab_ea_find(tree, leaf, read->key, tree->nb.room);
 
 	if (!ea_is_record(slot.word))
-		return crab_ea_missing(tree, leaf, read->key);
+		return crab_ea_missing(&slot);
 	read->records->value = ea_value(tree, leaf, slot.number);
 	return 0;
 }

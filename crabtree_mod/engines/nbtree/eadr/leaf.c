@@ -179,6 +179,31 @@ u64 crab_ea_high(const struct ea_tree *tree, const struct nb_leaf *leaf)
 	return crab_load(media, &head->low);
 }
 
+/* A slot never returns to an earlier state. True also if an insert uses the slot meanwhile */
+static bool is_free_again(const struct nb_leaf *leaf, u32 slot, u64 word)
+{
+	if (likely(word != EA_FREE || READ_ONCE(leaf->fp[slot]) <= EA_FP_HOLE))
+		return false;
+	/* Pairs with the swap before crab_ea_note_key(): the next rank has the insert */
+	smp_rmb();
+	return true;
+}
+
+/*
+ * A free slot ends the search, but for one below others in use, which counts as dead. Apart, so
+ * that searches which find their key stay short
+ */
+static noinline bool free_ends(const struct ea_tree *tree, const struct nb_leaf *leaf,
+			       struct ea_slot *found)
+{
+	if (is_free_again(leaf, found->number, EA_FREE) &&
+	    ea_word(tree, leaf, found->number) == EA_FREE) {
+		found->number = EA_SLOT_LOST;
+		return true;
+	}
+	return found->number >= leaf->used;
+}
+
 /*
  * Searches the slots of a word of fingerprints, from @first on, and reads those whose key is not
  * known; true: the search has ended
@@ -194,7 +219,7 @@ static __always_inline bool word_find(const struct ea_tree *tree, const struct n
 		if (found->number >= end)
 			return false;
 		found->word = ea_word(tree, leaf, found->number);
-		if (found->word == EA_FREE ? found->number >= leaf->used :
+		if (found->word == EA_FREE ? free_ends(tree, leaf, found) :
 		    ea_is_record(found->word) && ea_key(leaf, found->word) == key)
 			return true;
 	}
@@ -213,37 +238,6 @@ struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct nb_leaf *le
 	return (struct ea_slot) { .number = end, .word = EA_FREE };
 }
 
-/* Does one of these slots, which have the fingerprint of a key, read as free? */
-static bool any_lost(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 first, u64 equal)
-{
-	u32 slot;
-
-	for (; equal; equal &= equal - 1) {
-		slot = first + __ffs64(equal) / NB_FP_BITS;
-		if (READ_ONCE(leaf->fp[slot]) <= EA_FP_HOLE)
-			continue;
-		/* Pairs with the swap before crab_ea_note_key(): the slot has a key since then */
-		smp_rmb();
-		if (ea_word(tree, leaf, slot) == EA_FREE)
-			return true;
-	}
-	return false;
-}
-
-int crab_ea_missing(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key)
-{
-	u8 fp = fingerprint(key);
-	u64 equal;
-	u32 first;
-
-	for (first = 0; first < tree->nb.room; first += NB_FP_BYTES) {
-		equal = nb_fp_equal(nb_fp_load(leaf, first), fp);
-		if (equal && any_lost(tree, leaf, first, equal))
-			return -ERANGE;
-	}
-	return -ENOENT;
-}
-
 bool crab_ea_swap(struct nb_write *write, const struct nb_leaf *leaf, u32 slot, u64 word, u64 value,
 		  u64 to, u64 new_value)
 {
@@ -258,8 +252,8 @@ int crab_ea_add(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 
-	if (slot == tree->nb.room)
-		return -ENOSPC;
+	if (slot >= tree->nb.room)
+		return slot == EA_SLOT_LOST ? -ERANGE : -ENOSPC;
 	if (!crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),
 			  EA_LIVE | (record->key & EA_KEY_BITS), record->value))
 		return -EAGAIN;
@@ -334,16 +328,6 @@ static bool is_disturbed(const struct ea_tree *tree, const struct nb_leaf *leaf,
 static bool is_outside(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key, u64 high)
 {
 	return key < leaf->low || (key >= high && key >= crab_ea_high(tree, leaf));
-}
-
-/* A slot never returns to an earlier state. True also if an insert uses the slot meanwhile */
-static bool is_free_again(const struct nb_leaf *leaf, u32 slot, u64 word)
-{
-	if (likely(word != EA_FREE || READ_ONCE(leaf->fp[slot]) <= EA_FP_HOLE))
-		return false;
-	/* Pairs with the swap before crab_ea_note_key(): the next rank has the insert */
-	smp_rmb();
-	return true;
 }
 
 /* Is a key nearer to the begin of a seek, in its direction, than the best one so far? */

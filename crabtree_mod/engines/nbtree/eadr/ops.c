@@ -70,7 +70,7 @@ static int leaf_put(struct nb_write *write, struct nb_leaf *leaf, struct crab_re
 		       record_set(write, leaf, &slot, record.value, old);
 	}
 	if (mode & CRAB_INSERT_NEEDS)
-		return crab_ea_missing(tree, leaf, record.key);
+		return crab_ea_missing(&slot);
 	err = crab_ea_add(write, leaf, slot.number, &record);
 	if (err)
 		return err == -ENOSPC && ea_smo(leaf) ? -EBUSY : err;
@@ -88,7 +88,7 @@ static int leaf_drop(struct nb_write *write, struct nb_leaf *leaf, u64 key, stru
 
 	old->existed = ea_is_record(slot.word);
 	if (!old->existed)
-		return crab_ea_missing(tree, leaf, key);
+		return crab_ea_missing(&slot);
 	if (ea_is_frozen(slot.word))
 		return met_frozen(tree, leaf);
 	old->value = ea_value(tree, leaf, slot.number);

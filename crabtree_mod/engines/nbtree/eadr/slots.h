@@ -55,20 +55,22 @@ bool crab_ea_close(struct nb_write *write, struct nb_leaf *leaf);
  * @end: number of slots to search
  * Context: RCU.
  * Return: the slot, if one had a record with the key during the call. Otherwise none had one
- * when the slot was free that is returned; nor can one get it while that slot is free.
+ * when the slot was free that is returned; nor can one get it while that slot is free. Its number
+ * is @end if there is none, or %EA_SLOT_LOST.
  */
 struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key,
 			    u32 end);
 
 /**
- * crab_ea_missing() - why a search does not find a key
- * @tree: the tree
- * @leaf: the leaf
- * @key: the key
- * Context: RCU.
- * Return: -ENOENT; or -ERANGE if a slot that had it, or a key with its fingerprint, reads as free.
+ * crab_ea_missing() - why a search did not find a key
+ * @slot: of crab_ea_find()
+ * Context: any.
+ * Return: -ENOENT; or -ERANGE: crab_ea_doubt() follows.
  */
-int crab_ea_missing(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key);
+static inline int crab_ea_missing(const struct ea_slot *slot)
+{
+	return slot->number == EA_SLOT_LOST ? -ERANGE : -ENOENT;
+}
 
 /**
  * crab_ea_swap() - replace the key word and the value of a slot
@@ -92,7 +94,8 @@ bool crab_ea_swap(struct nb_write *write, const struct nb_leaf *leaf, u32 slot, 
  * @slot: where the search has ended
  * @record: the record
  * Context: RCU.
- * Return: 0; -EAGAIN if another task was faster; -ENOSPC if no slot is free.
+ * Return: 0; -EAGAIN if another task was faster; -ENOSPC if no slot is free; -ERANGE for
+ * %EA_SLOT_LOST: crab_ea_doubt() follows.
  */
 int crab_ea_add(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 		const struct crab_record *record);

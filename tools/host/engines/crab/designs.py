@@ -80,11 +80,11 @@ DESIGNS = [
         Edit(BATCH, "b->lost[which] = true;", ""),
     ]),
     Design("batch: a value that is the leaf's void is stored in place", [
-        Edit(BATCH, "place.slot == b->write.tree->slots || op->value == leaf->void_value",
-             "place.slot == b->write.tree->slots"),
+        Edit(BATCH, "place.slot >= b->write.tree->slots || op->value == leaf->void_value",
+             "place.slot >= b->write.tree->slots"),
     ]),
     Design("insert or update: a value that is the leaf's void is stored in place", [
-        Edit(SLOTTED, "full || is_void", "full"),
+        Edit(SLOTTED, "none || is_void", "none"),
     ]),
     Design("shift: the left of two equal neighbouring keys is believed", [
         Edit(SORTED_READ, "leaf->duplicate = slot - 1;", "leaf->duplicate = slot"),

@@ -144,7 +144,7 @@ RACES = [
         Edit(SPLIT, "err = crab_smo_begin(write, &smo, leaf, 2, CRAB_POOL_RESERVE);", "err = -ENOSPC"),
     ]),
     Design("concurrent insert or update: a value that is the leaf's void is stored in place", [
-        Edit(SLOTTED, "full || is_void", "full"),
+        Edit(SLOTTED, "none || is_void", "none"),
     ]),
     Design("attach: the content that a crashed kernel left in caches is not made durable", [
         Edit(RECOVER, "engine->clean ? 0 : repair_clean(tree, flow)", "0"),

@@ -57,8 +57,8 @@ RACES = [
              "EA_LIVE | (record->key & EA_KEY_BITS), record->value))"),
     ]),
     Design("eadr: an insert notes its key before it has the slot", [
-        Edit(EADR_LEAF, "if (slot == tree->nb.room)\n\t\treturn -ENOSPC;",
-             "if (slot == tree->nb.room) return -ENOSPC; crab_ea_note_key(leaf, slot, record->key)"),
+        Edit(EADR_LEAF, "if (slot >= tree->nb.room)\n\t\treturn slot == EA_SLOT_LOST ? -ERANGE : -ENOSPC;",
+             "if (slot >= tree->nb.room) return -ENOSPC; crab_ea_note_key(leaf, slot, record->key)"),
         Edit(EADR_LEAF, "crab_ea_note_key(leaf, slot, record->key);\n\treturn 0;", "return 0"),
     ]),
     Design("eadr: a search does not follow a leaf that is gone", [
@@ -119,8 +119,8 @@ RACES = [
         Edit(EADR_SMO, "at = at ?: leaf;", "at = leaf"),
     ]),
     Design("test_progress: an insert waits until the keys of the slots below its own are known", [
-        Edit(EADR_LEAF, "if (slot == tree->nb.room)\n\t\treturn -ENOSPC;",
-             "if (slot == tree->nb.room) return -ENOSPC; "
+        Edit(EADR_LEAF, "if (slot >= tree->nb.room)\n\t\treturn slot == EA_SLOT_LOST ? -ERANGE : -ENOSPC;",
+             "if (slot >= tree->nb.room) return -ENOSPC; "
              "for (u32 i = 0; i < slot; i++) "
              "while (!READ_ONCE(leaf->fp[i]) && ea_word(tree, leaf, i) != EA_FREE)"),
     ]),
