@@ -392,7 +392,7 @@ static void test_shortcuts_before(void)
 	struct crab_old old;
 
 	for (n = 0; !crab_host_poll_late || !index->before; n++) {
-		/* Of more chunks than a step frees */
+		/* It has more chunks than a step frees */
 		crab_host_poll_late = index->shortcuts && index->shortcuts->filled > 5;
 		crab_store_insert(store, rng(&seed) >> 1, n, CRAB_INSERT_EITHER, &old);
 	}
