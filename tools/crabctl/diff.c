@@ -101,11 +101,28 @@ static int open_failed(const struct side *side, int err)
 	return EXIT_FAILED;
 }
 
+/* Of a store; a snapshot's file names its lines itself */
+static int next_of_store(struct side *side)
+{
+	struct target target = { .device = side->path, .ct = side->ct };
+	int got = items_next(&side->items, &side->item);
+	char label[ITEM_LABEL];
+
+	side->more = got > 0;
+	if (got >= 0)
+		return EXIT_OK;
+	if (!item_is_known(side->kind, &side->item))
+		return side_failed(side, got);
+	return fail(&target, got, "diff, at %s", item_label(side->kind, &side->item, label));
+}
+
 static int next(struct side *side)
 {
-	int got = side->ct ? items_next(&side->items, &side->item) :
-			     stream_next(&side->stream, &side->item);
+	int got;
 
+	if (side->ct)
+		return next_of_store(side);
+	got = stream_next(&side->stream, &side->item);
 	side->more = got > 0;
 	return got < 0 ? side_failed(side, got) : EXIT_OK;
 }

@@ -87,6 +87,12 @@ int item_put(struct crabtree *ct, enum item_kind kind, struct item *item, unsign
 	return crabtree_put(ct, item->key, item->data, item->bytes, flags, NULL);
 }
 
+bool item_is_known(enum item_kind kind, const struct item *item)
+{
+	return kind == ITEM_NAMED ? item->name_bytes :
+	       kind == ITEM_BLOB && item->key != CRABTREE_KEY_RESERVED;
+}
+
 const char *item_label(enum item_kind kind, const struct item *item, char label[ITEM_LABEL])
 {
 	char text[NAME_TEXT];

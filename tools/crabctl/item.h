@@ -54,6 +54,9 @@ bool item_same(enum item_kind kind, const struct item *a, const struct item *b);
 /* Stores a blob or a named value; @flags: CRABTREE_PUT_* */
 int item_put(struct crabtree *ct, enum item_kind kind, struct item *item, unsigned int flags);
 
+/* Is @item, with which items_next() returned an error, the one that the error is about? */
+bool item_is_known(enum item_kind kind, const struct item *item);
+
 /* "key 12", "name a/b", for messages */
 const char *item_label(enum item_kind kind, const struct item *item, char label[ITEM_LABEL]);
 

@@ -22,8 +22,6 @@ static const char doc[] =
 static int walk_end(struct target *target, const struct stream *stream, const struct item *item,
 		    int err)
 {
-	bool known = stream->kind == ITEM_NAMED ? item->name_bytes :
-			stream->kind == ITEM_BLOB && item->key != CRABTREE_KEY_RESERVED;
 	char label[ITEM_LABEL];
 
 	if (err == -ESTALE) {
@@ -32,7 +30,7 @@ static int walk_end(struct target *target, const struct stream *stream, const st
 			"used up\n", target_path(target), stream->count, item_kind_name(stream->kind));
 		return EXIT_FAILED;
 	}
-	if (err && known)
+	if (err && item_is_known(stream->kind, item))
 		return fail(target, err, "snapshot, at %s",
 			    item_label(stream->kind, item, label));
 	if (err)

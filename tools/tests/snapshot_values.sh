@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 59
+suite 60
 c()
 {
 	"$crabctl" "$@"
@@ -83,6 +83,10 @@ t "load into a store of another kind" 3 '' 'tiny has blobs, the store r has reco
 c --image pipe format --size 64K --blobs > made
 t "load from standard input" 0 '^2 blobs stored$' '' sh -c "cat tiny | '$crabctl' --image pipe load -"
 t "which has the same values then" 0 '' '' c diff tiny file:pipe
+printf needle > hay
+c --image pipe set 9 --file hay > /dev/null
+python3 "$2/doctor.py" FLIP pipe "$(grep -abo needle pipe | head -1 | cut -d : -f 1)"
+t "diff names a value that is damaged" 3 '' 'file:pipe: diff, at key 9: ' c diff tiny file:pipe
 c --image r put 7 70
 run c --image r snapshot records
 sed 's/^7 70$/7 71/' records > bad
