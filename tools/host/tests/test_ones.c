@@ -108,14 +108,12 @@ static void expect_all(const char *when)
 		  report.records, count);
 }
 
-/* @err: of the operation that met the memory */
-static void kept(int err, const char *name)
+/* All records are there after an attach. @err: of the operation that met the memory */
+static void kept_media(int err, const char *name)
 {
 	struct crab_check_report report;
 
 	tap_check(err == -EUCLEAN, "%d", err);
-	show();
-	expect_all("afterwards");
 	crab_store_detach(store);
 	store = store_attach(&media);
 	expect_all("the next attach");
@@ -124,6 +122,14 @@ static void kept(int err, const char *name)
 	crab_store_detach(store);
 	media_destroy(&media);
 	tap_ok(true, "%s", name);
+}
+
+/* And before: no leaf is quarantined */
+static void kept(int err, const char *name)
+{
+	show();
+	expect_all("afterwards");
+	kept_media(err, name);
 }
 
 static void refused(int err, const char *name)
@@ -226,9 +232,24 @@ static void test_clfb_split(const char *layout)
 	char name[32];
 
 	begin("clfb", layout, 512, 20);
-	hide(0, 0, 512 / CRAB_LINE);
+	hide(0, 0, 1);		/* all slots are in use */
 	snprintf(name, sizeof(name), "clfb %s: a split", layout);
 	refused(put(5, 5), name);
+}
+
+/* An insert in a leaf with a key of all ones, which may be its own: the leaf is quarantined */
+static void test_insert(const char *engine, const char *layout)
+{
+	char name[48];
+	int err;
+
+	begin(engine, layout, 512, 20);
+	hide(0, 0, 512 / CRAB_LINE);
+	snprintf(name, sizeof(name), "%s %s: an insert", engine, layout);
+	err = put(5, 5);
+	tap_check(READ_ONCE(store->readonly), "the store is writable");
+	show();
+	kept_media(err, name);
 }
 
 /* Verbs that only find a leaf */
@@ -378,6 +399,9 @@ int main(void)
 	test_slotted_split();
 	test_clfb_split("inplace");
 	test_clfb_split("twin");
+	test_insert("clfb", "inplace");
+	test_insert("clfb", "twin");
+	test_insert("nvtree", "append");
 	test_clfb_lines("inplace");
 	test_clfb_lines("twin");
 	test_clfb_lines("encoded");
