@@ -101,7 +101,7 @@ static int open_failed(const struct side *side, int err)
 	return EXIT_FAILED;
 }
 
-/* Of a store; a snapshot's file names its lines itself */
+/* The item of a store; a snapshot's file names its lines itself */
 static int next_of_store(struct side *side)
 {
 	struct target target = { .device = side->path, .ct = side->ct };
