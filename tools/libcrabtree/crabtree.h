@@ -44,6 +44,9 @@ struct crabtree;
  * damage the store, old records included. The end of a program does not. Images are for trials,
  * tools and transport.
  *
+ * A child of fork() shares the handle of a device with its parent. An image stays its parent's
+ * alone: the calls of the child return -EBUSY, and its crabtree_close() changes nothing.
+ *
  * Return: 0; -ENOTTY if @path is not a crabtree device, or not a regular file; -ELIBACC
  * without libcrabtree-image; -EWOULDBLOCK if another program has the image; -ENOSPC if the disk has
  * no room for the holes of an image, which are filled; an errno of open(2).

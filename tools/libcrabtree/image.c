@@ -8,7 +8,11 @@
  * lines are counted but not cleaned. Before msync() the pages reach the disk in any order: a power
  * cut may then damage the store, but the end of the program cannot.
  *
- * Locking: image_lock serialises all calls, for the engines are built without threads.
+ * A child of fork() has the mapping, the lock of the file and a copy of the store in memory, which
+ * its parent goes on to change. So it is refused: its handle is good for crabtree_close() only.
+ *
+ * Locking: image_lock serialises all calls, for the engines are built without threads. fork() takes
+ * it, too, so that the child has it in a known state.
  */
 #include "crabtree_image.h"
 #include "image.h"
@@ -27,13 +31,43 @@
 #include <unistd.h>
 
 static pthread_mutex_t image_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t image_once = PTHREAD_ONCE_INIT;
+static int image_atfork;		/* error of watch_forks() */
+static unsigned int image_forks;	/* since the first image; changes in a new child only */
+
+static void fork_begins(void)
+{
+	pthread_mutex_lock(&image_lock);
+}
+
+static void fork_ended(void)
+{
+	pthread_mutex_unlock(&image_lock);
+}
+
+static void fork_ended_in_child(void)
+{
+	image_forks++;
+	pthread_mutex_unlock(&image_lock);
+}
+
+static void watch_forks(void)
+{
+	image_atfork = -pthread_atfork(fork_begins, fork_ended, fork_ended_in_child);
+}
+
+/* Was it opened by this process, and not by its parent? */
+static bool is_own(const struct image *image)
+{
+	return image->forks == image_forks;
+}
 
 static int locked_call(struct crabtree *ct, unsigned long cmd, void *arg)
 {
 	int err;
 
 	pthread_mutex_lock(&image_lock);
-	err = image_call(ct, cmd, arg);
+	err = is_own((struct image *)ct) ? image_call(ct, cmd, arg) : -EBUSY;
 	pthread_mutex_unlock(&image_lock);
 	return err;
 }
@@ -42,6 +76,8 @@ static int image_sync(struct crabtree *ct)
 {
 	struct image *image = (struct image *)ct;
 
+	if (!is_own(image))
+		return -EBUSY;
 	if (image->readonly)
 		return 0;
 	return msync(image->media.base, image->media.size, MS_SYNC) < 0 ? -errno : 0;
@@ -56,20 +92,41 @@ static void image_reason(struct crabtree *ct, char *buf, size_t len)
 	pthread_mutex_unlock(&image_lock);
 }
 
+static int image_unmap(struct image *image)
+{
+	int err = 0;
+
+	munmap(image->media.base, image->media.size);
+	if (close(image->fd) < 0)
+		err = -errno;
+	free(image);
+	return err;
+}
+
+/* The end of a child's copy: nothing is written, and the parent keeps the lock of the file */
+static int image_drop(struct image *image)
+{
+	pthread_mutex_lock(&image_lock);
+	crab_store_abandon(image->store);
+	pthread_mutex_unlock(&image_lock);
+	return image_unmap(image);
+}
+
 static int image_close(struct crabtree *ct)
 {
 	struct image *image = (struct image *)ct;
-	int err;
+	int err, closed;
 
+	if (!is_own(image))
+		return image_drop(image);
 	pthread_mutex_lock(&image_lock);
 	crab_store_detach(image->store);
 	pthread_mutex_unlock(&image_lock);
 	err = image_sync(ct);
-	munmap(image->media.base, image->media.size);
-	if (close(image->fd) < 0 && !err)
-		err = -errno;
-	free(image);
-	return err;
+	/* Children that live have copies of the descriptor, which would keep the lock */
+	flock(image->fd, LOCK_UN);
+	closed = image_unmap(image);
+	return err ? err : closed;
 }
 
 static const struct crabtree_backend image_backend = {
@@ -159,6 +216,9 @@ static int prepare(void)
 {
 	int err;
 
+	pthread_once(&image_once, watch_forks);
+	if (image_atfork)
+		return image_atfork;
 	pthread_mutex_lock(&image_lock);
 	/* Errors are returned as an errno and a reason; the caller prints them */
 	crab_host_log = NULL;
@@ -181,6 +241,7 @@ int crabtree_open_image(struct crabtree **ct, const char *path, unsigned int fla
 	if (!image)
 		return -ENOMEM;
 	image->ct.backend = &image_backend;
+	image->forks = image_forks;
 	image->readonly = flags & CRABTREE_OPEN_READONLY;
 	image_name(image, path);
 	err = open_file(image, path);

@@ -15,6 +15,7 @@
 /**
  * struct image - an open image
  * @ct: the handle
+ * @forks: image_forks, when it was opened
  * @fd: the file, locked
  * @readonly: mapped for reading only
  * @media: the mapping
@@ -29,6 +30,7 @@
  */
 struct image {
 	struct crabtree ct;
+	unsigned int forks;
 	int fd;
 	bool readonly;
 	struct crab_media media;

@@ -533,5 +533,6 @@ int main(void)
 	test_sizes();
 	test_words();
 	test_info();
+	test_fork();
 	return 0;
 }

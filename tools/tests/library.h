@@ -21,4 +21,7 @@ void test_device(void);
 /* library_info.c */
 void test_info(void);
 
+/* library_fork.c */
+void test_fork(void);
+
 #endif /* CRABTREE_TESTS_LIBRARY_H */
