@@ -83,6 +83,8 @@ int crabtree_list(struct crabtree *ct, struct crabtree_cursor *cursor,
 		.end = cursor->end,
 		.entries = (uintptr_t)entries,
 		.capacity = capacity,
+		.more = true,			/* until the backend reports the end */
+		.next = cursor->next,
 	};
 	int err;
 
@@ -92,6 +94,9 @@ int crabtree_list(struct crabtree *ct, struct crabtree_cursor *cursor,
 		return -EINVAL;
 	err = ct->backend->call(ct, CRABTREE_LIST, &list);
 	if (err && err != -EUCLEAN)
+		return err;
+	/* A whole store that is damaged has no key where the list may go on */
+	if (err && list.more && list.next == cursor->next)
 		return err;
 	if (list.count > capacity || (list.more && list.next <= cursor->next))
 		return -EPROTO;

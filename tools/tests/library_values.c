@@ -8,6 +8,7 @@
 #include <crabtree_names.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -304,8 +305,38 @@ static void test_values_reserved(void)
 	crabtree_close(ct);
 }
 
+/* Writes over both superblocks, but not over their signatures */
+static bool damage(const char *path)
+{
+	static const char ones[64] = { 1, 1, 1 };
+	int fd = open(path, O_WRONLY);
+	bool good;
+
+	good = fd >= 0 && pwrite(fd, ones, sizeof(ones), 64) == sizeof(ones) &&
+	       pwrite(fd, ones, sizeof(ones), 4096 + 64) == sizeof(ones);
+	return !close(fd) && good;
+}
+
+/* Nothing of the store can be read: the list stays where it is, and has not come to its end */
+static void test_list_rejected(void)
+{
+	struct crabtree_format format = { .flags = CRABTREE_FORMAT_BLOBS };
+	struct crabtree_cursor cursor;
+	struct crabtree_entry entry;
+	struct crabtree *ct;
+
+	crabtree_cursor_init(&cursor, 5, 9);
+	ok(!crabtree_create_image("rejected.img", 1 << 20) && !crabtree_open(&ct, "file:rejected.img", 0) &&
+	   !crabtree_format(ct, &format, sizeof(format)) && !crabtree_put(ct, 6, "6", 1, 0, NULL) &&
+	   !crabtree_close(ct) && damage("rejected.img") && !crabtree_open(&ct, "file:rejected.img", 0) &&
+	   crabtree_list(ct, &cursor, &entry, 1) == -EUCLEAN && !cursor.done && cursor.next == 5 &&
+	   !crabtree_close(ct), "a list of a damaged store");
+	unlink("rejected.img");
+}
+
 void test_values(void)
 {
+	test_list_rejected();
 	test_values_reserved();
 	test_blobs();
 	test_names();
