@@ -6,6 +6,7 @@
 #include "backend.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,6 +62,12 @@ int crabtree_erase_named(struct crabtree *ct, const char *name, uint32_t name_by
 	return name_bytes ? ct->backend->call(ct, CRABTREE_ERASE, &erase) : -EINVAL;
 }
 
+/* Is an entry of @bytes bytes whole, in @room bytes, of which @head are those before its name? */
+static bool entry_is_whole(size_t room, size_t bytes, size_t head, size_t name_bytes)
+{
+	return bytes <= room && head + name_bytes < bytes && name_bytes <= CRABTREE_NAME_MAX;
+}
+
 /* Calls @each for the entries of one call; @last: out: the last of them */
 static int names_deliver(const char *room, const struct crabtree_names *names,
 			 crabtree_names_fn each, void *arg, const struct crabtree_name **last)
@@ -71,8 +78,9 @@ static int names_deliver(const char *room, const struct crabtree_names *names,
 
 	for (at = 0; at < names->used; at += name->entry_bytes) {
 		name = (const void *)(room + at);
-		if (names->used - at < sizeof(*name) || name->entry_bytes < sizeof(*name) ||
-		    name->entry_bytes > names->used - at)
+		if (names->used - at < sizeof(*name) ||
+		    !entry_is_whole(names->used - at, name->entry_bytes,
+				    offsetof(struct crabtree_name, name), name->name_bytes))
 			return -EPROTO;
 		*last = name;
 		stop = each(name, arg);
@@ -146,6 +154,10 @@ int crabtree_watch_names_read(int fd, crabtree_change_fn each, void *arg)
 		return -errno;
 	for (at = 0; at < n; at += change->entry_bytes, count++) {
 		change = (const void *)(room + at);
+		if (n - at < (ssize_t)sizeof(*change) ||
+		    !entry_is_whole(n - at, change->entry_bytes,
+				    offsetof(struct crabtree_name_change, name), change->name_bytes))
+			return -EPROTO;
 		each(change, arg);
 	}
 	return count;

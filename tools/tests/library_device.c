@@ -147,8 +147,47 @@ static void test_protocol(void)
 	ok(crabtree_names(&fake, &range, name_none, NULL) == -EPROTO, "a name whose entry has no length");
 }
 
+static void change_count(const struct crabtree_name_change *change, void *arg)
+{
+	(void)change;
+	++*(int *)arg;
+}
+
+/* The result of crabtree_watch_names_read() for @bytes bytes of @change; @count: out: the calls */
+static int read_change(const void *change, size_t bytes, int *count)
+{
+	int got, ends[2];
+
+	*count = 0;
+	if (pipe(ends))
+		return 0;
+	got = write(ends[1], change, bytes) == (ssize_t)bytes ?
+	      crabtree_watch_names_read(ends[0], change_count, count) : 0;
+	close(ends[0]);
+	close(ends[1]);
+	return got;
+}
+
+/* The descriptor may be that of a watch of another store: its changes have no length */
+static void test_changes(void)
+{
+	const struct crabtree_change record = {
+		.seq = 1, .key = 2, .value = 3, .verb = CRABTREE_BATCH_INSERT,
+	};
+	struct crabtree_name_change name = { .entry_bytes = sizeof(name), .name_bytes = 3 };
+	int count;
+
+	ok(read_change(&name, sizeof(name), &count) == 1 && count == 1, "a change of a name");
+	ok(read_change(&record, sizeof(record), &count) == -EPROTO && !count,
+	   "a change of a key, for a reader of names");
+	name.name_bytes = 5;
+	ok(read_change(&name, sizeof(name), &count) == -EPROTO && !count,
+	   "a change whose name is longer than its entry");
+}
+
 void test_device(void)
 {
+	test_changes();
 	test_probe();
 	test_done();
 	test_kind();
