@@ -119,6 +119,14 @@ static int watch_wait(struct watch_file *file, bool block)
 	return 1;
 }
 
+/* A reader holds the lock while the kernel maps its page: with O_NONBLOCK none waits for that */
+static int watch_lock(struct watch_file *file, bool block)
+{
+	if (!block)
+		return mutex_trylock(&file->reading) ? 0 : -EAGAIN;
+	return mutex_lock_interruptible(&file->reading) ? -ERESTARTSYS : 0;
+}
+
 /* Bytes of the longest change */
 static size_t change_most(const struct watch_file *file)
 {
@@ -162,6 +170,7 @@ static ssize_t watch_read_locked(struct watch_file *file, char __user *user, siz
 static ssize_t watch_read(struct file *filp, char __user *user, size_t size, loff_t *pos)
 {
 	struct watch_file *file = filp->private_data;
+	bool block = !(filp->f_flags & O_NONBLOCK);
 	ssize_t got;
 	int err;
 
@@ -169,11 +178,11 @@ static ssize_t watch_read(struct file *filp, char __user *user, size_t size, lof
 		return -EINVAL;
 	size = min_t(size_t, size, CRABTREE_WATCH_ENTRIES_MAX * sizeof(struct crabtree_change));
 	do {
-		err = watch_wait(file, !(filp->f_flags & O_NONBLOCK));
+		err = watch_wait(file, block);
+		if (err > 0)
+			err = watch_lock(file, block);
 		if (err < 0)
 			return err;
-		if (mutex_lock_interruptible(&file->reading))
-			return -ERESTARTSYS;
 		got = watch_read_locked(file, user, size);
 		mutex_unlock(&file->reading);
 	} while (!got);		/* another reader took them */

@@ -446,16 +446,28 @@ struct reader {
 	pthread_t thread;
 };
 
+/* The other reader holds the descriptor */
+static void reader_without_wait(int watch)
+{
+	int flags = fcntl(watch, F_GETFL);
+	struct crabtree_change c;
+
+	REQUIRE(fcntl(watch, F_SETFL, flags | O_NONBLOCK), 0);
+	EXPECT(read_changes(watch, &c, 1), -EAGAIN);
+	REQUIRE(fcntl(watch, F_SETFL, flags), 0);
+}
+
 static void reader_begin(void *arg)
 {
 	struct reader *reader = arg;
 
 	REQUIRE(dev_put(shared_fd, 1, 2), 0);
+	reader_without_wait(reader->watch);
 	REQUIRE(pthread_create(&reader->thread, NULL, reader_main, (void *)(intptr_t)reader->watch), 0);
 	usleep(200000);		/* it has seen a change, and waits for the other reader */
 }
 
-TEST(readers, "WATCH: two readers of a descriptor: each change is read once, none is an end of file")
+TEST(readers, "WATCH: two readers of a descriptor: each change is read once, none is an end of file; O_NONBLOCK")
 {
 	struct reader reader;
 	struct crabtree_change *c;
