@@ -27,9 +27,9 @@ static char *ram;
 module_param(ram, charp, 0444);
 MODULE_PARM_DESC(ram, "Volatile regions: SIZE[,cache][,SIZE...], e.g. 16M");
 
-/* Hardware parameter: refused under lockdown */
+/* Hardware parameter: refused under lockdown. Only root may read physical addresses */
 static char *region;
-module_param_hw(region, charp, iomem, 0444);
+module_param_hw(region, charp, iomem, 0400);
 MODULE_PARM_DESC(region, "Physical regions that are not System RAM: START,SIZE[,cache][,START,SIZE...] or SIZE@START");
 
 static char *reserve;

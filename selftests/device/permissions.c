@@ -121,7 +121,7 @@ TEST(format_capability, "without CAP_SYS_ADMIN FORMAT returns EPERM, and INFO ha
 	expect_one_record(fd);
 }
 
-TEST(node, "the device node is a character device of root alone")
+TEST(node, "the device node is a character device of root alone, who alone sees the addresses of regions")
 {
 	struct stat st;
 
@@ -130,6 +130,8 @@ TEST(node, "the device node is a character device of root alone")
 	EXPECT_TRUE(S_ISCHR(st.st_mode));
 	EXPECT(st.st_mode & 07777, 0600);
 	EXPECT(st.st_uid, 0);
+	REQUIRE(stat("/sys/module/crabtree/parameters/region", &st), 0);
+	EXPECT(st.st_mode & 07777, 0400);
 	REQUIRE(setuid(65534), 0);
 	EXPECT(open(device_path(), O_RDONLY), -1);
 	EXPECT(errno, EACCES);
