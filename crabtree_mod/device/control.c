@@ -4,7 +4,7 @@
  * loaded. A task writes one command, and reads the answer from the same descriptor:
  *
  *	add PROVIDER=REGION[,OPTION...]		the answer is the name of the device
- *	remove DEVICE [force]			the answer is the name of the device
+ *	remove DEVICE [force]			the answer is "removed"
  *
  * If write() returns an error, the answer is the reason in words. The log has it, too.
  *
