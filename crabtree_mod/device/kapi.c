@@ -404,8 +404,9 @@ CRAB_EXPORT_SYMBOL(crabtree_commit_values);
  * region cannot be removed during the call.
  *
  * Context: process; may sleep.
- * Return: number of records, 0 at the end, -EUCLEAN at a quarantined range,
- * -ENOMEM, -ENODEV; -EINTR if the calling task was killed on the way over many empty leaves.
+ * Return: number of records, 0 at the end, -ENOMEM, -ENODEV; -EUCLEAN at a quarantined range:
+ * @cursor is then after it, and the next call goes on there; -EINTR if the calling task was killed
+ * on the way over many empty leaves.
  */
 int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 		  struct crabtree_record *records, u32 capacity)
@@ -425,6 +426,8 @@ int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 		return PTR_ERR(store);
 	got = crab_cursor_read(store, &at, (struct crab_record *)records,
 			       min_t(u32, capacity, S32_MAX));
+	if (got == -EUCLEAN)
+		crab_cursor_skip(store, &at);
 	kapi_leave(tree, _IOC_NR(CRABTREE_SCAN), at.next, max(got, 0), min(got, 0));
 	cursor->next = at.next;
 	cursor->done = at.done;

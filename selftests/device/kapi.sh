@@ -73,6 +73,26 @@ readonly_store() {
 	must store "$(device "phys:*")" verify 100
 }
 
+# The second leaf, of 512 bytes, gets a wrong lowest key. The link of the first one is its number + 1
+damaged() {
+	local link
+	need_kapi
+	need_scratch
+	must media zero "$BASE" 65536
+	crabtree "region=$BASE,64K"
+	must store "$(device "phys:*")" format
+	must store "$(device "phys:*")" fill 1000
+	load -r crabtree
+	must media get "$(printf '%#x' $((BASE)))" 65536 /tmp/region
+	link=$(od -An -tu1 -j 16384 -N 1 /tmp/region)
+	printf '\377\377\377\377' |
+		dd of=/tmp/region bs=1 seek=$((16384 + (link - 1) * 512 + 24)) conv=notrunc 2>/dev/null
+	must media put "$(printf '%#x' $((BASE)))" /tmp/region
+	crabtree "region=$BASE,64K"
+	kapi damaged
+	equal "$(cat "/sys/class/crabtree/crab0/state")" readonly "the state of a damaged store"
+}
+
 # goes_begin DEVICE ERROR: the user of a store is to get ERROR when that has gone
 goes_begin() {
 	must store "$1" format force
@@ -113,6 +133,7 @@ tests() {
 	it answers "kernel: commits of variables" commit_names 524288 commits names
 	it answers "kernel: variables" names 16777216 names
 	it readonly_store "kernel: a read-only store: EROFS"
+	it damaged "kernel: a damaged store: scans go on after the quarantined range"
 	it removed "kernel: a store that is removed: a last record, then ENODEV"
 	it hibernates "kernel: a hibernation image is to be made: a last record, then EBUSY"
 }

@@ -53,6 +53,7 @@ static const struct kapi_test {
 	{ "commit_names", kapi_commit_names },
 	{ "names", kapi_names },
 	{ "readonly", kapi_readonly },
+	{ "damaged", kapi_damaged },
 	{ "goes", kapi_goes, kapi_goes_end },
 };
 

@@ -32,6 +32,10 @@ void kapi_names(struct crabtree *tree);
 /* The store is read-only, with the records of "store fill" */
 void kapi_readonly(struct crabtree *tree);
 
+/* The store has the keys 0 to KAPI_FILLED - 1, but those of a leaf in the midst are quarantined */
+#define KAPI_FILLED	1000
+void kapi_damaged(struct crabtree *tree);
+
 /* The store is to go: from here on it is watched, until kapi_goes_end() */
 void kapi_goes(struct crabtree *tree);
 void kapi_goes_end(struct crabtree *tree);

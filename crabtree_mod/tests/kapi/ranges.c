@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests the calls on ranges of records: seek, scan and delete_range, over the keys 0, 10,
- * 20, ..., 990, whose values are one more.
+ * 20, ..., 990, whose values are one more; and scans of a damaged store.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -139,4 +139,34 @@ void kapi_ranges(struct crabtree *tree)
 	ranges_scan_back(tree);
 	ranges_kept(tree);
 	ranges_delete(tree);
+}
+
+/* The number of records that a scan returns; @errors: out: how often it met a quarantined range */
+static int ranges_around(struct crabtree *tree, struct crabtree_cursor cursor, int *errors)
+{
+	struct crabtree_record records[RANGES_PIECE];
+	int got, sum = 0;
+
+	*errors = 0;
+	do {
+		got = crabtree_scan(tree, &cursor, records, RANGES_PIECE);
+		sum += max(got, 0);
+		*errors += got < 0;
+	} while (got > 0 || (got == -EUCLEAN && *errors < 9));
+	EXPECT(got, 0);
+	return sum;
+}
+
+void kapi_damaged(struct crabtree *tree)
+{
+	struct crabtree_cursor all = CRABTREE_CURSOR(0, U64_MAX);
+	struct crabtree_cursor back = CRABTREE_CURSOR_REVERSE(0, U64_MAX);
+	int errors, sum = ranges_around(tree, all, &errors);
+
+	EXPECT(errors, 1);
+	EXPECT(sum > 0 && sum < KAPI_FILLED, true);
+	EXPECT(ranges_around(tree, back, &errors), sum);
+	EXPECT(errors, 1);
+	EXPECT(kapi_value(tree, 0) != KAPI_POISON, true);
+	EXPECT(kapi_value(tree, KAPI_FILLED - 1) != KAPI_POISON, true);
 }
