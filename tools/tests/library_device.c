@@ -78,7 +78,7 @@ static unsigned long asked;
 
 static int fake_call(struct crabtree *ct, unsigned long cmd, void *arg)
 {
-	uint64_t buffer = ((struct crabtree_names *)arg)->buffer;
+	uint64_t buffer = cmd == CRABTREE_NAMES ? ((struct crabtree_names *)arg)->buffer : 0;
 
 	(void)ct;
 	asked = cmd;
