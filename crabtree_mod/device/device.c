@@ -160,7 +160,7 @@ static bool device_interrupted(void *arg)
 	struct crab_device *device = arg;
 
 	return READ_ONCE(device->ending) ||
-	       (!device->unkillable && fatal_signal_pending(current));
+	       (!READ_ONCE(device->unkillable) && fatal_signal_pending(current));
 }
 
 /* A detach may have ended a call, or an attach, without a signal: the error of later calls then */
@@ -298,9 +298,9 @@ static void device_attach_unless(struct crab_device *device, const struct crab_s
 
 void crab_device_attach_store(struct crab_device *device, const struct crab_super *unfinished)
 {
-	device->unkillable = true;
+	WRITE_ONCE(device->unkillable, true);
 	device_attach_unless(device, unfinished, 0);
-	device->unkillable = false;
+	WRITE_ONCE(device->unkillable, false);
 }
 
 int crab_device_begin(struct crab_device *device, int parked)
