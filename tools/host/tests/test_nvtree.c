@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests the engine nvtree where only directed changes of the media lead: signs that no
+ * append writes, lowest keys that do not ascend, and a gap without a range.
+ *
+ * Invariant: attach, or the read that meets the change, notes damage.
+ */
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "engines/nvtree/nvtree.h"
+#include "model.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define LEAF_BYTES	512U
+#define LEAVES		16U
+#define SOME		60U	/* records of three leaves */
+
+static struct crab_media media;
+static struct crab_store *store;
+static struct crab_geometry geo;
+
+static struct nv_tree *tree(void)
+{
+	return nv_tree_of(store->engine);
+}
+
+static struct nv_dleaf *leaf_media(u64 leaf)
+{
+	return (struct nv_dleaf *)(media.base + crab_leaf_offset(&geo, leaf));
+}
+
+/* A store with the keys 10, 20, ... */
+static void begin(u32 records)
+{
+	struct crab_old old;
+	u32 i;
+
+	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
+	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
+	geo = store->engine->geo;
+	for (i = 1; i <= records; i++)
+		crab_store_insert(store, i * 10, i, CRAB_INSERT_EITHER, &old);
+}
+
+static void attach_again(void)
+{
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+
+	crab_store_abandon(store);
+	store = crab_store_attach(&media, &options, &report);
+	if (IS_ERR(store))
+		exit(2);
+}
+
+static void end(void)
+{
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+static void element_set(u64 leaf, u32 at, u64 key, bool negative)
+{
+	struct nv_dline *line = &leaf_media(leaf)->line[at / NV_LINE_SLOTS];
+	u64 bit = 1ULL << at % NV_LINE_SLOTS, sign = le64_to_cpu(line->sign);
+
+	line->slot[at % NV_LINE_SLOTS].key = cpu_to_le64(key);
+	line->sign = cpu_to_le64(negative ? sign | bit : sign & ~bit);
+}
+
+/* An element of the only leaf, whose keys are 10, 20, 30, then 20 deleted, then 40 */
+static void sign_once(u32 at, u64 key, bool damage)
+{
+	struct crab_old old;
+	u64 value;
+	int err;
+
+	begin(3);
+	crab_store_delete(store, 20, &old);
+	crab_store_insert(store, 40, 4, CRAB_INSERT_EITHER, &old);
+	element_set(0, at, key, true);
+	attach_again();
+	err = crab_store_search(store, 10, &value);
+	tap_check(!!store->engine->damage.count == damage, "element %u deletes %llu: %s", at, key,
+		  damage ? "no damage" : store->engine->damage.what);
+	tap_check(!damage || err == -EUCLEAN, "element %u deletes %llu: a search returns %d", at, key,
+		  err);
+	end();
+}
+
+static void test_signs(void)
+{
+	sign_once(0, 10, true);		/* the first element of the leaf */
+	sign_once(4, 40, true);		/* the first one of its key */
+	sign_once(4, 20, true);		/* after another negative one */
+	sign_once(4, 30, false);
+	tap_ok(true, "an element that deletes what is not there is damage");
+}
+
+/* The memory of the only element of a leaf reads all ones */
+static void test_lone(void)
+{
+	u64 value;
+	int err;
+
+	begin(1);
+	memset(&leaf_media(0)->line[0].slot[0], 0xff, sizeof(struct nv_dslot));
+	err = crab_store_search(store, 5, &value);
+	tap_ok(err == -EUCLEAN, "a search doubts a leaf whose only element has changed: %d", err);
+	end();
+}
+
+/* The leaves in the order of their keys; returns their number */
+static u32 list(u64 *leaf)
+{
+	struct nv_place place;
+	u32 n = 0;
+	u64 key;
+
+	for (key = 0; key != CRAB_KEY_EMPTY; key = place.high) {
+		crab_nv_find_range(tree(), key, &place);
+		leaf[n++] = place.leaf;
+	}
+	return n;
+}
+
+static void head_low(u64 leaf, u64 low)
+{
+	struct crab_flow flow = { .media = &media };
+	struct crab_head head;
+
+	crab_head_load(&media, crab_leaf_offset(&geo, leaf), geo.store_id, &head);
+	head.low = low;
+	crab_head_store(&flow, geo.store_id, &head);
+}
+
+/* The second leaf begins where the first one does, which has no element that contradicts it */
+static void test_twice(void)
+{
+	u64 leaf[LEAVES];
+
+	begin(SOME);
+	tap_check(list(leaf) > 2, "no leaves");
+	leaf_media(leaf[0])->count = 0;
+	head_low(leaf[1], 0);
+	attach_again();
+	tap_ok(store->engine->damage.count, "two leaves with one lowest key are damage");
+	end();
+}
+
+/* The header of the second leaf is damaged; the third one begins after the last key of the first */
+static void test_no_gap(void)
+{
+	u64 leaf[LEAVES], last, value;
+	struct nv_place place;
+	int err;
+
+	begin(SOME);
+	tap_check(list(leaf) > 2, "no leaves");
+	crab_nv_find_range(tree(), 0, &place);
+	last = place.high - 10;
+	head_low(leaf[2], last + 1);
+	leaf_media(leaf[1])->head.birth ^= cpu_to_le64(1);
+	attach_again();
+	err = crab_store_search(store, last, &value);
+	tap_ok(err == -EUCLEAN, "a gap without a range: the leaf before it is quarantined: %d", err);
+	end();
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	crab_host_log = NULL;
+	crab_host_seed(1);
+	test_signs();
+	test_lone();
+	test_twice();
+	test_no_gap();
+	return tap_done();
+}
