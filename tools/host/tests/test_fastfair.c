@@ -144,7 +144,7 @@ static bool dying(void *arg)
 	return !looks;
 }
 
-/* Attach again and again, each time with a caller that lives a bit longer; returns the attaches */
+/* Attach again and again, each time with a caller that dies later; counts the attaches */
 static struct crab_store *chain_attach(struct crab_media *media, u32 *attaches)
 {
 	struct crab_attach_options options = { .interrupted = dying };

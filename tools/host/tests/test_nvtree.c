@@ -101,7 +101,7 @@ static void test_signs(void)
 	sign_once(4, 40, true);		/* the first one of its key */
 	sign_once(4, 20, true);		/* after another negative one */
 	sign_once(4, 30, false);
-	tap_ok(true, "an element that deletes what is not there is damage");
+	tap_ok(true, "an element that deletes an absent key is damage");
 }
 
 /* The memory of the only element of a leaf reads all ones */
@@ -159,6 +159,7 @@ static void test_twice(void)
 static void test_no_gap(void)
 {
 	u64 leaf[LEAVES], last, value;
+	struct crab_store_info info;
 	struct nv_place place;
 	int err;
 
@@ -170,8 +171,48 @@ static void test_no_gap(void)
 	leaf_media(leaf[1])->head.birth ^= cpu_to_le64(1);
 	attach_again();
 	err = crab_store_search(store, last, &value);
+	crab_store_info(store, &info);
+	tap_check(info.stats.records == SOME - 2 * nv_room(LEAF_BYTES), "%llu records are counted",
+		  info.stats.records);
 	tap_ok(err == -EUCLEAN, "a gap without a range: the leaf before it is quarantined: %d", err);
 	end();
+}
+
+static int search(u64 key)
+{
+	u64 value;
+
+	return crab_store_search(store, key, &value);
+}
+
+/* A quarantined leaf has a key of the leaf after it, which then may have lost it */
+static void misplaced_once(u32 at)
+{
+	u64 leaf[LEAVES], first, third;
+	struct nv_place place;
+
+	begin(SOME);
+	tap_check(list(leaf) > 2, "no leaves");
+	crab_nv_find_range(tree(), 0, &place);
+	first = place.low + 1;
+	crab_nv_find_range(tree(), place.high, &place);
+	third = place.high + 1;
+	element_set(leaf[1], at, third + 1, false);
+	attach_again();
+	tap_check(search(place.low) == -EUCLEAN, "element %u: the leaf is not quarantined", at);
+	tap_check(search(third) == -EUCLEAN, "element %u: a search for a key near it: %d", at,
+		  search(third));
+	tap_check(search(first) == -ENOENT, "element %u: a search elsewhere: %d", at, search(first));
+	end();
+}
+
+static void test_misplaced(void)
+{
+	u32 room = nv_room(LEAF_BYTES);
+
+	misplaced_once(0);
+	misplaced_once(room - 1);
+	tap_ok(true, "a key in a quarantined leaf: searches of its range are in doubt, no others");
 }
 
 int main(void)
@@ -184,5 +225,6 @@ int main(void)
 	test_lone();
 	test_twice();
 	test_no_gap();
+	test_misplaced();
 	return tap_done();
 }
