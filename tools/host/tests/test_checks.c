@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests CHECK of the engines nvtree and fastfair: one word of the media or of memory
- * changes under a store at a time, and CHECK describes that change.
+ * changes under a store at a time, and CHECK describes that change. It also tests which leaves are
+ * quarantined when memory fails.
  *
  * Invariant: a change is the first one that CHECK can meet, so the description is the one of it.
  */
@@ -212,24 +213,121 @@ static void second_find(const char *engine)
 	second = place.leaf;
 }
 
-static void test_change(const struct change *c)
+static void begin(const char *engine)
 {
-	struct crab_check_report report;
 	struct crab_old old;
 	u64 key;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_format_attach(&media, c->engine, "", LEAF_BYTES);
+	store = store_format_attach(&media, engine, "", LEAF_BYTES);
 	geo = store->engine->geo;
 	for (key = 1; key <= RECORDS; key++)
 		tap_check(!crab_store_insert(store, key * 10, key, CRAB_INSERT_EITHER, &old), "insert");
-	second_find(c->engine);
+	second_find(engine);
+}
+
+static void test_change(const struct change *c)
+{
+	struct crab_check_report report;
+
+	begin(c->engine);
 	tap_check(!crab_store_check(store, &report) && !report.damage.count &&
 		  report.records == RECORDS, "before: %s", report.damage.what);
 	c->make();
 	tap_check(!crab_store_check(store, &report), "check");
 	tap_ok(report.damage.count && strstr(report.damage.what, c->what),
 	       "%s: CHECK finds: %s", c->engine, report.damage.what);
+	crab_store_abandon(store);
+	media_destroy(&media);
+}
+
+static u64 quarantined(void)
+{
+	struct crab_store_info info;
+
+	crab_store_info(store, &info);
+	return info.stats.leaves_bad;
+}
+
+/* Whether a leaf is in use, and not quarantined yet */
+static bool in_use(u64 number)
+{
+	struct nv_place place;
+	u64 key;
+
+	if (!strcmp(store->engine->ops->name, "fastfair"))
+		return crab_side(&ff()->sides, number) &&
+		       crab_side(&ff()->sides, number)->flags == FF_USED;
+	for (key = 0; key != CRAB_KEY_EMPTY; key = place.high) {
+		crab_nv_find_range(nv(), key, &place);
+		if (place.leaf == number && !nv_is_quarantined(&place))
+			return true;
+	}
+	return false;
+}
+
+static u64 overlapped(u64 from, u64 to)
+{
+	u64 n, offset, hit = 0;
+
+	for (n = 0; n < geo.leaves; n++) {
+		offset = crab_leaf_offset(&geo, n);
+		hit += offset < to && offset + geo.leaf_bytes > from && in_use(n);
+	}
+	return hit;
+}
+
+/* The bytes of the second leaf from @from to @to fail */
+static void fail(const char *engine, s64 from, s64 to)
+{
+	u64 first, end, hit, bad;
+
+	begin(engine);
+	first = crab_leaf_offset(&geo, second) + from;
+	end = crab_leaf_offset(&geo, second) + to;
+	bad = overlapped(first, end);
+	hit = store->engine->ops->quarantine(store->engine, first, end);
+	tap_check(hit == bad && quarantined() == bad, "%s: %llu leaves hit, %llu quarantined, not %llu",
+		  engine, hit, quarantined(), bad);
+	tap_check(!store->engine->ops->quarantine(store->engine, first, end) && quarantined() == bad,
+		  "%s: hit twice", engine);
+	hit = overlapped(first + LEAF_BYTES, end + LEAF_BYTES);
+	tap_check(store->engine->ops->quarantine(store->engine, first + LEAF_BYTES, end + LEAF_BYTES) ==
+		  hit && quarantined() == bad + hit, "%s: %llu leaves in all", engine, quarantined());
+	tap_check(crab_pool_is_closed(store->engine->pool), "%s: the pool is open", engine);
+	crab_store_abandon(store);
+	media_destroy(&media);
+}
+
+static void test_quarantine(const char *engine)
+{
+	static const s64 bytes[][2] = {
+		{ 0, 1 }, { LEAF_BYTES - 1, LEAF_BYTES }, { 0, LEAF_BYTES }, { -1, 0 }, { -1, 1 },
+		{ -1, LEAF_BYTES }, { 0, 0 }, { LEAF_BYTES, LEAF_BYTES + 1 }, { 1, LEAVES * LEAF_BYTES },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bytes); i++)
+		fail(engine, bytes[i][0], bytes[i][1]);
+	tap_ok(true, "%s: memory that fails hits the leaves that it overlaps", engine);
+}
+
+/* Without its head a list is lost as a whole, and with the line before or after it nothing is */
+static void test_head(void)
+{
+	const u64 head = CRAB_HEAD_OFFSET, end = head + sizeof(struct crab_dhead);
+	u64 value;
+	int before, after, in;
+
+	begin("fastfair");
+	store->engine->ops->quarantine(store->engine, head - CRAB_LINE, head);
+	before = crab_store_search(store, 10, &value);
+	store->engine->ops->quarantine(store->engine, end, end + CRAB_LINE);
+	after = crab_store_search(store, 10, &value);
+	store->engine->ops->quarantine(store->engine, end - 1, end);
+	in = crab_store_search(store, 10, &value);
+	tap_ok(!before && !after && in == -EUCLEAN,
+	       "fastfair: the line of the head fails: %d, the ones around it: %d, %d", in, before, after);
 	crab_store_abandon(store);
 	media_destroy(&media);
 }
@@ -244,5 +342,8 @@ int main(void)
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(changes); i++)
 		test_change(&changes[i]);
+	test_quarantine("nvtree");
+	test_quarantine("fastfair");
+	test_head();
 	return tap_done();
 }
