@@ -215,6 +215,139 @@ static void test_misplaced(void)
 	tap_ok(true, "a key in a quarantined leaf: searches of its range are in doubt, no others");
 }
 
+/* A change of the media under the store, then a write that needs the structure */
+
+static u64 under[LEAVES];	/* the leaves, in the order of their keys */
+static u64 under_low;		/* of the second one */
+
+static void under_below(void)
+{
+	element_set(under[1], 1, 1, false);
+}
+
+/* Two records with one key are one record less */
+static void under_twin(void)
+{
+	element_set(under[1], 1, under_low, false);
+}
+
+static void under_link(void)
+{
+	leaf_media(under[1])->head.next = leaf_media(under[0])->head.next;
+}
+
+static void under_before(void)
+{
+	leaf_media(under[0])->head.birth ^= cpu_to_le64(1);
+}
+
+static int insert_there(void)
+{
+	struct crab_old old;
+
+	return crab_store_insert(store, under_low + 1, 1, CRAB_INSERT_EITHER, &old);
+}
+
+static int update_there(void)
+{
+	struct crab_old old;
+
+	return crab_store_insert(store, under_low + 20, 1, CRAB_INSERT_EITHER, &old);
+}
+
+static int delete_there(void)
+{
+	struct crab_old old;
+
+	return crab_store_delete(store, under_low + 20, &old);
+}
+
+/* Until the leaf goes */
+static int delete_all(void)
+{
+	struct crab_old old;
+	int err = 0;
+	u64 key;
+
+	for (key = under_low; !err && key < under_low + 10 * nv_room(LEAF_BYTES); key += 10)
+		err = crab_store_delete(store, key, &old);
+	return err;
+}
+
+/* The last record was deleted, and is there again */
+static void under_again(void)
+{
+	struct crab_side *side = crab_side(&tree()->sides, under[2]);
+	struct crab_old old;
+
+	crab_store_delete(store, SOME * 10, &old);
+	element_set(under[2], side->count - 1, SOME * 10, false);
+}
+
+static int insert_more(void)
+{
+	struct crab_old old;
+	int err = 0;
+	u64 key;
+
+	for (key = SOME * 10 + 1; !err && key < SOME * 20; key++)
+		err = crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old);
+	return err;
+}
+
+/* The last leaf has few records, so that the one before it may be merged with it */
+static void under_right(void)
+{
+	struct crab_old old;
+	struct nv_place place;
+	u64 key;
+
+	crab_nv_find_range(tree(), SOME * 10, &place);
+	for (key = SOME * 10; key > place.low + 20; key -= 10)
+		crab_store_delete(store, key, &old);
+	list(under);
+	element_set(under[2], 1, 1, false);
+}
+
+static void under_once(void (*change)(void), int (*write)(void), const char *what)
+{
+	const struct crab_damage *found;
+	struct nv_place place;
+	u64 head;
+	int err;
+
+	begin(SOME);
+	tap_check(list(under) > 2, "no leaves");
+	crab_nv_find_range(tree(), 0, &place);
+	under_low = place.high;
+	change();
+	head = crab_list_head(&media)->next;
+	err = write();
+	found = &store->engine->found;
+	tap_check(err == -EUCLEAN && strstr(found->what, what), "%d, not \"%s\": %s", err, what,
+		  found->what);
+	tap_check(crab_list_head(&media)->next == head && tree()->leaves == list(under),
+		  "the list has changed");
+	end();
+}
+
+static void test_under(void)
+{
+	static int (*const writes[])(void) = { insert_there, update_there, delete_there };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(writes); i++) {
+		under_once(under_below, writes[i], "key outside the leaf's range");
+		under_once(under_twin, writes[i], "records have appeared or vanished");
+		under_once(under_link, writes[i], "link does not lead to the next leaf");
+	}
+	under_once(under_link, delete_all, "link does not lead to the next leaf");
+	under_once(under_before, delete_all, "the header before it is damaged");
+	under_once(under_right, delete_all, "key outside the leaf's range");
+	under_once(under_again, insert_more, "records have appeared or vanished");
+	tap_ok(true, "a structure modification that meets a change of the media describes it");
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -226,5 +359,6 @@ int main(void)
 	test_twice();
 	test_no_gap();
 	test_misplaced();
+	test_under();
 	return tap_done();
 }
