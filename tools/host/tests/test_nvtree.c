@@ -21,6 +21,7 @@
 #define LEAF_BYTES	512U
 #define LEAVES		16U
 #define SOME		60U	/* records of three leaves */
+#define MANY		200U	/* leaves of a large store */
 
 static struct crab_media media;
 static struct crab_store *store;
@@ -348,6 +349,93 @@ static void test_under(void)
 	tap_ok(true, "a structure modification that meets a change of the media describes it");
 }
 
+/* The option sets the entries of each parent node, but one more fits */
+static void pack_once(u32 pack)
+{
+	const struct nv_tuning tuning = { .pack = pack };
+	struct crab_attach_options options = { .tuning = &tuning };
+	struct crab_attach_report report;
+	u32 i, errors = 0, lost = 0;
+	struct crab_old old;
+	u64 seed = 3, value;
+
+	media = media_create(CRAB_POOL_OFFSET + MANY * LEAF_BYTES);
+	crab_store_detach(store_format_attach(&media, "nvtree", "", LEAF_BYTES));
+	store = crab_store_attach(&media, &options, &report);
+	for (i = 0; i < 10 * MANY; i++)
+		errors += !!crab_store_insert(store, rng(&seed), i, CRAB_INSERT_EITHER, &old);
+	for (i = 0, seed = 3; i < 10 * MANY; i++)
+		lost += crab_store_search(store, rng(&seed), &value) || value != i;
+	tap_check(!errors && !lost, "pack=%u: %u errors, %u records lost", pack, errors, lost);
+	end();
+}
+
+static void test_pack(void)
+{
+	static const u32 packs[] = { 1, 2, 29, 30, 31, 32, 1000, U32_MAX };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(packs); i++)
+		pack_once(packs[i]);
+	tap_ok(true, "a parent node has room for an entry with any value of the option `pack`");
+}
+
+/* Deletes empty many parent nodes in a row; searches and seeks pass them */
+static void test_emptied(void)
+{
+	const struct nv_tuning tuning = { .pack = 1 };
+	struct crab_attach_options options = { .tuning = &tuning };
+	u64 key, from = MANY * 20, to = MANY * 70, last = MANY * 100, value;
+	struct crab_attach_report report;
+	struct crab_record up, down;
+	struct crab_old old;
+	u32 lost = 0;
+
+	media = media_create(CRAB_POOL_OFFSET + MANY * LEAF_BYTES);
+	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
+	for (key = 10; key <= last; key += 10)
+		crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+	crab_store_detach(store);
+	store = crab_store_attach(&media, &options, &report);
+	for (key = from; key <= to; key += 10)
+		tap_check(!crab_store_delete(store, key, &old), "delete %llu", key);
+	for (key = 10; key <= last; key += 10)
+		lost += (key < from || key > to) != !crab_store_search(store, key, &value);
+	for (key = from; key <= to; key += 10) {
+		tap_check(!crab_store_seek(store, key, CRAB_SEEK_GE, &up) && up.key == to + 10,
+			  "from %llu up: %llu", key, up.key);
+		tap_check(!crab_store_seek(store, key, CRAB_SEEK_LE, &down) && down.key == from - 10,
+			  "from %llu down: %llu", key, down.key);
+	}
+	for (key = from; key <= to; key += 10)
+		lost += crab_store_insert(store, key, 1, CRAB_INSERT_CREATE, &old) ||
+			crab_store_search(store, key, &value);
+	tap_ok(!lost && tree()->unlinks > 40, "%llu leaves are emptied: %u records are lost",
+	       tree()->unlinks, lost);
+	end();
+}
+
+/* A full store: one leaf is free, and a leaf with as many records as fit takes its place */
+static void test_last(void)
+{
+	u32 i, room = nv_room(LEAF_BYTES);
+	struct nv_place place;
+	struct crab_old old;
+	int err;
+
+	begin(room);
+	for (i = 0; !crab_store_insert(store, 10000 + i, 1, CRAB_INSERT_EITHER, &old); i++)
+		;
+	tap_check(tree()->leaves == LEAVES - 1, "%llu leaves", tree()->leaves);
+	tap_check(!crab_store_delete(store, 20, &old), "delete");
+	tap_check(!crab_store_insert(store, 10, 5, CRAB_INSERT_EITHER, &old), "update");
+	err = crab_store_insert(store, 15, 1, CRAB_INSERT_EITHER, &old);
+	crab_nv_find(tree(), 0, &place);
+	tap_ok(!err && nv_live(place.side) == room && place.side->count == room,
+	       "a leaf is replaced by one that is full: %d, %u", err, nv_live(place.side));
+	end();
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -360,5 +448,8 @@ int main(void)
 	test_no_gap();
 	test_misplaced();
 	test_under();
+	test_pack();
+	test_emptied();
+	test_last();
 	return tap_done();
 }

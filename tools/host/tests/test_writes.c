@@ -309,6 +309,99 @@ static void test_thin(void (*change)(void), bool merged, const char *what)
 	media_destroy(&media);
 }
 
+/*
+ * Fills a store in a random order, which is the same for all sizes, so that one of them is full when
+ * the root grows; each node has its entry, and few blocks are left
+ */
+static void fill_once(u32 nodes, u64 seed)
+{
+	struct crab_old old;
+	u32 levels;
+	int err;
+
+	media = media_create(CRAB_POOL_OFFSET + nodes * NODE_BYTES);
+	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	do {
+		levels = ff()->levels;
+		err = crab_store_insert(store, rng(&seed) >> 1, 1, CRAB_INSERT_EITHER, &old);
+		tap_check(!ff()->gaps && (!err || err == -ENOSPC), "%u nodes: %d%s", nodes, err,
+			  ff()->gaps ? ", a node has no entry" : "");
+	} while (!err && !tap_faults);
+	tap_check(ff()->nodes + levels + 1 > nodes, "%llu of %u nodes are in use", ff()->nodes, nodes);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+static void test_fill(void)
+{
+	u32 nodes;
+
+	for (nodes = 8; nodes < 100; nodes++)
+		fill_once(nodes, 7);
+	tap_ok(true, "a full store has an entry for each node");
+}
+
+/* Takes every second entry of a node away, or all of them */
+static void entries_drop(u64 number, bool all)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < SLOTS && ff_key(ff(), number, i) != CRAB_KEY_EMPTY; i++)
+		if (!all && i % 2)
+			*ff_slot(ff(), number, n++) = *ff_slot(ff(), number, i);
+	if (n < SLOTS)
+		word_set(&ff_slot(ff(), number, n)->key, CRAB_KEY_EMPTY);
+}
+
+static u32 records_lost(void)
+{
+	struct crab_record up, down;
+	u32 lost = 0;
+	u64 key;
+
+	for (key = 1; key <= RECORDS; key++) {
+		lost += !!search(key * 10) || search(key * 10 - 5) != -ENOENT;
+		lost += crab_store_seek(store, key * 10 - 5, CRAB_SEEK_GE, &up) || up.key != key * 10;
+		lost += crab_store_seek(store, key * 10 + 5, CRAB_SEEK_LE, &down) || down.key != key * 10;
+	}
+	return lost;
+}
+
+static void test_entries(bool all, bool readonly)
+{
+	struct crab_attach_options options = { .readonly = readonly };
+	struct crab_attach_report attached;
+	struct crab_check_report report;
+	struct ff_node right;
+	struct ff_find find;
+	u64 missing, lost;
+
+	begin(0);
+	tap_check(!crab_ff_find_exact(ff(), 0, 1, &find), "level 1");
+	do {
+		entries_drop(find.node.number, all);
+		if (crab_ff_next(ff(), &find.node, &right))
+			break;
+		find.node = right;
+	} while (true);
+	tap_check(!crab_ff_find_exact(ff(), 0, 2, &find), "level 2");
+	entries_drop(find.node.number, all);
+	crab_store_abandon(store);
+	store = crab_store_attach(&media, &options, &attached);
+	if (IS_ERR(store))
+		exit(2);
+	missing = ff()->extras;
+	lost = records_lost();
+	tap_check(!store->engine->damage.count && !store->engine->found.count, "damage: %s",
+		  store->engine->found.what);
+	tap_check(!crab_store_check(store, &report) && !report.damage.count &&
+		  report.records == RECORDS, "check: %s", report.damage.what);
+	tap_ok(!lost && !missing == !readonly, "without %s entry, %llu of them in memory: %llu are lost",
+	       all ? "an" : "every second", missing, lost);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	u32 i;
@@ -323,5 +416,10 @@ int main(void)
 	test_thin(first_order, true, "keys do not ascend in their range");
 	test_thin(next_link, false, NOWHERE);
 	test_thin(entry_ones, false, DIFFERS);
+	test_fill();
+	test_entries(false, true);
+	test_entries(true, true);
+	test_entries(false, false);
+	test_entries(true, false);
 	return tap_done();
 }
