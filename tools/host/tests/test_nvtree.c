@@ -415,6 +415,56 @@ static void test_emptied(void)
 	end();
 }
 
+/* So many deleted keys that a seek sorts the leaf, and one record at the end of its range */
+static void test_far(void)
+{
+	struct crab_record up, down;
+	struct crab_old old;
+	int err;
+	u64 key;
+
+	begin(0);
+	for (key = 0; key < SOME; key++)
+		crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+	for (key = 0; key < SOME; key++)
+		if ((key + 1) % nv_room(LEAF_BYTES))
+			crab_store_delete(store, key, &old);
+	for (key = 0; key < nv_room(LEAF_BYTES); key++) {
+		err = crab_store_seek(store, key, CRAB_SEEK_GE, &up) ?:
+		      crab_store_seek(store, SOME, CRAB_SEEK_LE, &down);
+		tap_check(!err && up.key == nv_room(LEAF_BYTES) - 1, "from %llu: %d, %llu", key, err,
+			  up.key);
+	}
+	tap_ok(down.key == 2 * nv_room(LEAF_BYTES) - 1, "a seek finds the last key of a range: %llu",
+	       down.key);
+	end();
+}
+
+static bool stop_now(void *arg)
+{
+	return true;
+}
+
+/* A scan that is stopped after a leaf without records has not ended */
+static void test_stopped(void)
+{
+	struct crab_record record[4];
+	struct crab_cursor cursor;
+	struct crab_old old;
+	u64 key;
+	int got;
+
+	begin(SOME);
+	for (key = 1; key <= nv_room(LEAF_BYTES); key++)
+		crab_store_delete(store, key * 10, &old);
+	store->engine->stop.asked = stop_now;
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	got = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
+	store->engine->stop.asked = NULL;
+	tap_ok(got == -EINTR && !cursor.done, "a scan that is stopped after an empty leaf: %d", got);
+	end();
+}
+
 /* A full store: one leaf is free, and a leaf with as many records as fit takes its place */
 static void test_last(void)
 {
@@ -451,5 +501,7 @@ int main(void)
 	test_pack();
 	test_emptied();
 	test_last();
+	test_far();
+	test_stopped();
 	return tap_done();
 }

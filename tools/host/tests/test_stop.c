@@ -87,12 +87,27 @@ static u32 scan(bool back)
 	return calls;
 }
 
+/* A call that is stopped after some leaves returns their records */
+static void scan_once(void)
+{
+	static struct crab_record records[KEYS];
+	struct crab_cursor cursor;
+	int n;
+
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	patience = 4;
+	n = crab_cursor_read(store, &cursor, records, KEYS);
+	patience = 0;
+	tap_check(n > 0 && n < KEYS && !cursor.done, "stopped: %d", n);
+}
+
 static void test_scan(const struct subject *s)
 {
 	u32 up, down;
 
 	begin(s);
 	attach();
+	scan_once();
 	up = scan(false);
 	tap_check(up > 3, "%u calls up", up);
 	down = scan(true);
