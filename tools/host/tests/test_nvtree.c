@@ -11,6 +11,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/random.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "engines/nvtree/nvtree.h"
@@ -415,13 +416,16 @@ static void test_emptied(void)
 	end();
 }
 
-/* So many deleted keys that a seek sorts the leaf, and one record at the end of its range */
-static void test_far(void)
+/*
+ * So many deleted keys that a seek sorts the leaf, unless the allocation @fail is refused, and one
+ * record at the end of its range
+ */
+static void test_far(long fail)
 {
+	u64 key, last = 2 * nv_room(LEAF_BYTES) - 1;	/* of the second leaf */
 	struct crab_record up, down;
 	struct crab_old old;
 	int err;
-	u64 key;
 
 	begin(0);
 	for (key = 0; key < SOME; key++)
@@ -430,13 +434,16 @@ static void test_far(void)
 		if ((key + 1) % nv_room(LEAF_BYTES))
 			crab_store_delete(store, key, &old);
 	for (key = 0; key < nv_room(LEAF_BYTES); key++) {
-		err = crab_store_seek(store, key, CRAB_SEEK_GE, &up) ?:
-		      crab_store_seek(store, SOME, CRAB_SEEK_LE, &down);
+		crab_host_fail_alloc = fail;
+		err = crab_store_seek(store, key, CRAB_SEEK_GE, &up);
+		crab_host_fail_alloc = fail;
+		err = err ?: crab_store_seek(store, last - 1, CRAB_SEEK_LE, &down);
+		crab_host_fail_alloc = -1;
 		tap_check(!err && up.key == nv_room(LEAF_BYTES) - 1, "from %llu: %d, %llu", key, err,
 			  up.key);
 	}
-	tap_ok(down.key == 2 * nv_room(LEAF_BYTES) - 1, "a seek finds the last key of a range: %llu",
-	       down.key);
+	tap_ok(down.key == nv_room(LEAF_BYTES) - 1, "a seek finds the last key of a range, %s memory: %llu",
+	       fail ? "with" : "without", down.key);
 	end();
 }
 
@@ -501,7 +508,8 @@ int main(void)
 	test_pack();
 	test_emptied();
 	test_last();
-	test_far();
+	test_far(-1);
+	test_far(0);
 	test_stopped();
 	return tap_done();
 }
