@@ -103,28 +103,92 @@ static void chain_leaf(struct crab_media *media, const struct crab_geometry *geo
 	d->slot[1].key = cpu_to_le64(CRAB_KEY_EMPTY);
 }
 
+/* A detached store of @blocks blocks, of which the leaves of the chain are the only nodes */
+static void chain(struct crab_media *media, u32 blocks)
+{
+	struct crab_store *store = fresh(media, blocks, 0);
+	struct crab_geometry geo = store->engine->geo;
+	u32 i;
+
+	crab_store_detach(store);
+	for (i = 0; i < CHAIN; i++)
+		chain_leaf(media, &geo, i);
+}
+
 static void test_chain(void)
 {
 	struct crab_attach_options options = { .readonly = true };
 	struct crab_attach_report report;
 	struct crab_record record[4];
 	struct crab_cursor cursor;
-	struct crab_geometry geo;
 	struct crab_media media;
-	struct crab_store *store = fresh(&media, CHAIN, 0);
+	struct crab_store *store;
 	int got;
-	u32 i;
 
-	geo = store->engine->geo;
-	crab_store_detach(store);
-	for (i = 0; i < CHAIN; i++)
-		chain_leaf(&media, &geo, i);
+	chain(&media, CHAIN);
 	store = crab_store_attach(&media, &options, &report);
 	tap_check(!IS_ERR(store), "attach: %s", report.reason);
 	crab_cursor_init(&cursor, (CHAIN - 10) * 10, CRAB_KEY_EMPTY - 1);
 	got = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
 	tap_ok(got == ARRAY_SIZE(record) && record[0].key == (CHAIN - 10) * 10,
 	       "a scan that begins beyond many leaves without entries ends: %d records", got);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+static u32 looks;		/* of repair, before its caller is dead */
+
+static bool dying(void *arg)
+{
+	looks -= !!looks;
+	return !looks;
+}
+
+/* Attach again and again, each time with a caller that dies later; counts the attaches */
+static struct crab_store *chain_attach(struct crab_media *media, u32 *attaches)
+{
+	struct crab_attach_options options = { .interrupted = dying };
+	struct crab_attach_report report;
+	struct crab_store *store;
+
+	for (*attaches = 1;; ++*attaches) {
+		looks = *attaches;
+		store = crab_store_attach(media, &options, &report);
+		if (looks)
+			break;
+		tap_check(PTR_ERR(store) == -EINTR, "attach %u goes on", *attaches);
+		if (!IS_ERR(store))
+			crab_store_abandon(store);
+	}
+	tap_check(!IS_ERR(store), "attach: %s", report.reason);
+	looks = U32_MAX;
+	return store;
+}
+
+/* Without a free block repair adds no entry, and attach keeps those in memory */
+static void test_repair(u32 blocks, bool all)
+{
+	struct crab_check_report report;
+	struct crab_store_info info;
+	struct crab_media media;
+	struct crab_store *store;
+	u32 attaches, i, lost = 0;
+	struct ff *ff;
+	u64 value;
+
+	chain(&media, blocks);
+	store = chain_attach(&media, &attaches);
+	ff = ff_of(store->engine);
+	crab_store_info(store, &info);
+	tap_check(ff->extras == (all ? 0 : CHAIN - 1) && !!ff->extra == !all, "%llu entries in memory",
+		  ff->extras);
+	tap_check(ff->gaps == !all && !ff->traces, "%s", ff->gaps ? "gaps" : "no gaps, or traces");
+	tap_check(!!info.stats.repairs == all, "%llu repairs", info.stats.repairs);
+	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
+	for (i = 0; i < CHAIN; i++)
+		lost += crab_store_search(store, i * 10, &value) || value != i;
+	tap_ok(!lost && attaches > (all ? 2 * CHAIN : CHAIN), "repair with %u blocks, in %u attaches: %u records are lost",
+	       blocks, attaches, lost);
 	crab_store_detach(store);
 	media_destroy(&media);
 }
@@ -474,6 +538,8 @@ int main(void)
 	if (crab_persist_init())
 		return 2;
 	test_chain();
+	test_repair(2 * CHAIN, true);
+	test_repair(CHAIN, false);
 	test_split();
 	test_merge();
 	test_listed();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests that a scan looks between two leaves whether its caller was killed: it returns
- * the records so far, or -EINTR if there are none, and can be continued.
+ * the records so far, or -EINTR if there are none, and can be continued. An attach returns -EINTR
+ * at each place where it looks, and the next one finds the same.
  */
 #include <string.h>
 
@@ -86,17 +87,90 @@ static u32 scan(bool back)
 	return calls;
 }
 
+/* A call that is stopped after some leaves returns their records */
+static void scan_once(void)
+{
+	static struct crab_record records[KEYS];
+	struct crab_cursor cursor;
+	int n;
+
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	patience = 4;
+	n = crab_cursor_read(store, &cursor, records, KEYS);
+	patience = 0;
+	tap_check(n > 0 && n < KEYS && !cursor.done, "stopped: %d", n);
+}
+
 static void test_scan(const struct subject *s)
 {
 	u32 up, down;
 
 	begin(s);
 	attach();
+	scan_once();
 	up = scan(false);
 	tap_check(up > 3, "%u calls up", up);
 	down = scan(true);
 	tap_ok(true, "%s %s: a scan that is stopped again and again has all records: %u calls, down %u",
 	       s->engine, s->layout, up, down);
+	end();
+}
+
+/* From some place on, where attach looks for it, the caller is dead */
+static u32 looks;		/* until then */
+static bool dead;
+
+static bool dying(void *arg)
+{
+	dead |= !looks;
+	looks -= !dead;
+	return dead;
+}
+
+/* Attaches with a caller that dies at one place after the other; returns their number */
+static u32 attach_killed(const char *state)
+{
+	struct crab_attach_options options = { .interrupted = dying };
+	struct crab_attach_report report;
+	u32 n = 0;
+
+	for (;; n++) {
+		looks = n;
+		dead = false;
+		store = crab_store_attach(&media, &options, &report);
+		if (!dead)
+			break;
+		tap_check(PTR_ERR(store) == -EINTR, "%s: at place %u attach goes on", state, n);
+		if (!IS_ERR(store))
+			crab_store_abandon(store);
+	}
+	tap_check(!IS_ERR(store), "%s: attach: %s", state, report.reason);
+	looks = U32_MAX;
+	return n;
+}
+
+static void test_attach(const struct subject *s)
+{
+	struct crab_store_info info;
+	u32 clean, unclean, damaged;
+	u64 offset;
+
+	begin(s);
+	clean = attach_killed("clean");
+	crab_store_info(store, &info);
+	tap_check(info.stats.records == KEYS, "clean: %llu records", info.stats.records);
+	crab_store_abandon(store);
+	unclean = attach_killed("unclean");
+	crab_store_info(store, &info);
+	tap_check(info.stats.records == KEYS, "unclean: %llu records", info.stats.records);
+	offset = crab_leaf_offset(&store->engine->geo, 3);
+	crab_store_abandon(store);
+	memset(media.base + offset, 0xff, CRAB_LINE);
+	damaged = attach_killed("damaged");
+	tap_check(store->engine->damage.count, "no damage");
+	tap_ok(clean && unclean >= clean && damaged,
+	       "%s %s: attach ends wherever its caller dies: %u places, unclean %u, damaged %u",
+	       s->engine, s->layout, clean, unclean, damaged);
 	end();
 }
 
@@ -141,6 +215,8 @@ int main(void)
 		return 2;
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_scan(&subjects[i]);
+	for (i = 0; i < ARRAY_SIZE(subjects); i++)
+		test_attach(&subjects[i]);
 	test_empty();
 	return tap_done();
 }

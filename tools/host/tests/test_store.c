@@ -14,6 +14,7 @@
 #include <linux/string.h>
 
 #include "engines/crab/crab.h"
+#include "engines/options.h"
 #include "model.h"
 #include "shared/shortcut.h"
 #include "store/store_priv.h"
@@ -465,6 +466,37 @@ static void test_finish(bool fails)
 	media_destroy(&media);
 }
 
+/* INFO reports each option that a store has, with the value in use; returns whether it has any */
+static bool reports(const struct crab_engine_ops *ops, const struct crab_layout *layout)
+{
+	struct crab_media media = media_create(1 << 16);
+	struct crab_store *store = store_format_attach(&media, ops->name, layout->name,
+						       layout->leaf_min);
+	const struct crab_option *option;
+	struct crab_store_info info;
+	char text[64], value[32];
+
+	crab_store_info(store, &info);
+	for (option = ops->options; *info.options && option->name; option++) {
+		crab_option_print(option, ops->tuning, value, sizeof(value));
+		snprintf(text, sizeof(text), "%s=%s", option->name, value);
+		tap_check(strstr(info.options, text), "%s is not in \"%s\"", text, info.options);
+	}
+	crab_store_detach(store);
+	media_destroy(&media);
+	return *info.options;
+}
+
+static void test_options(const struct crab_engine_ops *ops)
+{
+	const struct crab_layout *layout;
+	bool any = false;
+
+	for (layout = ops->layouts; layout->name; layout++)
+		any |= reports(ops, layout);
+	tap_ok(any || !ops->options, "%s: INFO reports the options of a store", ops->name);
+}
+
 int main(void)
 {
 	const struct crab_engine_ops * const *ops;
@@ -475,6 +507,7 @@ int main(void)
 	crab_host_seed(1);
 	for (ops = crab_engines; *ops; ops++) {
 		test_interrupted(*ops);
+		test_options(*ops);
 		/* All records of the toy are in one leaf */
 		for (layout = (*ops)->layouts; layout->name && strcmp((*ops)->name, "toy"); layout++)
 			test_growth(*ops, layout);
