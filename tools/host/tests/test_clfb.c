@@ -110,14 +110,12 @@ static union clfb_line *line_of(u64 number)
 	return (union clfb_line *)(media.base + crab_clfb_node_offset(tree, number)) + second;
 }
 
-/* Child 2 of a node is child 1 as well */
-static void double_child(u64 number, struct clfb_list *list)
+/* Other children for a node, with a crc that is right */
+static void rewrite(u64 number, const struct clfb_list *list)
 {
 	union clfb_line *line = line_of(number);
 	u8 mark = line->byte[CLFB_MARK];
 
-	crab_clfb_line_decode(line, list);
-	list->ref[2] = list->ref[1];
 	crab_clfb_line_encode(line, list);
 	line->byte[CLFB_MARK] = mark;
 	crab_clfb_line_put(line->byte + CLFB_CRC,
@@ -136,7 +134,9 @@ static void test_double(const char *layout, u32 levels)
 	fill(layout, 0, 0);
 	while (tree->levels < levels || crab_clfb_line_count(line_of(tree->root)) < 3)
 		tap_check(!put(key++ * WIDE), "%llu", key);
-	double_child(tree->root, &list);
+	crab_clfb_line_decode(line_of(tree->root), &list);
+	list.ref[2] = list.ref[1];
+	rewrite(tree->root, &list);
 	attach_again(&report);
 	crab_store_info(store, &info);
 	tap_check(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, "in the tree already"),
@@ -144,6 +144,25 @@ static void test_double(const char *layout, u32 levels)
 	tap_check(search(list.key[1]) == -EUCLEAN && search(list.key[2]) == -EUCLEAN, "it can be read");
 	tap_check(info.stats.leaves_bad == 1, "%llu bad leaves", info.stats.leaves_bad);
 	tap_ok(!search(0), "clfb, %s: a child of two places, level %u, is in none", layout, levels);
+	end();
+}
+
+/* A reference far out of the pool, under an attached store: neither memory nor the media is read there */
+static void test_far(const char *layout, u32 levels)
+{
+	struct crab_check_report report;
+	struct clfb_list list;
+	u64 key = 0;
+
+	fill(layout, 0, 0);
+	while (tree->levels < levels)
+		tap_check(!put(key++ * WIDE), "%llu", key);
+	crab_clfb_line_decode(line_of(tree->root), &list);
+	list.ref[1] = 1ULL << 39;
+	rewrite(tree->root, &list);
+	tap_check(!crab_store_check(store, &report) && report.damage.count, "CHECK");
+	tap_ok(search(list.key[1]) == -EUCLEAN && !search(0),
+	       "clfb, %s: a child far out of the pool, level %u", layout, levels);
 	end();
 }
 
@@ -202,6 +221,163 @@ static void test_ends(const char *layout)
 	end();
 }
 
+/* Numbers of a line of which one is wrong: none of them leads out of the line */
+static void test_numbers(void)
+{
+	static const struct {
+		u8 count, refs, keys;
+		bool holds;
+	} lines[] = {
+		{ 5, 1, 1, true }, { 5, 5, 8, true }, { 1, 5, 8, true }, { 23, 1, 1, true },
+		{ 0, 1, 1, false }, { 24, 1, 1, false }, { 6, 5, 8, false }, { 23, 1, 2, false },
+		{ 2, 0, 1, false }, { 2, 6, 1, false }, { 3, 1, 0, false }, { 3, 1, 9, false },
+		{ 2, 15, 1, false }, { 1, 1, 15, false },
+	};
+	union clfb_line line = { };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		line.byte[CLFB_COUNT] = lines[i].count;
+		line.byte[CLFB_WIDTHS] = lines[i].keys | lines[i].refs << 4;
+		tap_check(crab_clfb_line_holds(&line) == lines[i].holds, "%u children, %u and %u bytes",
+			  lines[i].count, lines[i].refs, lines[i].keys);
+	}
+	tap_ok(true, "clfb: lines of nodes that can be decoded, and others");
+}
+
+/* Layout encoded */
+
+static void encoded_begin(const struct crab_record *records, u32 n)
+{
+	struct crab_flow flow = { .media = &media };
+
+	media = media_create(CRAB_POOL_OFFSET + 64 * 1024);
+	store = store_format_attach(&media, "clfb", "encoded", CRAB_LINE);
+	tree = clfb_tree_of(store->engine);
+	crab_clfb_leaf_fresh(&flow, &tree->base.geo, tree->root, records[0].key, records, n);
+}
+
+/* The same of a leaf: its count, and the bytes of its keys */
+static void test_encoded_numbers(void)
+{
+	static const struct {
+		u8 count, width;
+		bool holds;
+	} lines[] = {
+		{ 0, 1, true }, { 5, 2, true }, { 3, 8, true }, { 4, 5, true }, { 1, 8, true },
+		{ 6, 1, false }, { 5, 3, false }, { 4, 6, false }, { 0, 0, false }, { 2, 0, false },
+		{ 2, 9, false }, { 255, 1, false },
+	};
+	static const struct crab_record one = { 1, 1 };
+	u8 *line;
+	u32 i;
+
+	encoded_begin(&one, 1);
+	line = (u8 *)clfb_leaf_media(tree, tree->root);
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		line[CLFB_LEAF_COUNT] = lines[i].count;
+		line[CLFB_LEAF_WIDTH] = lines[i].width;
+		tap_check(crab_clfb_leaf_holds(tree, tree->root) == lines[i].holds,
+			  "%u records, keys of %u bytes", lines[i].count, lines[i].width);
+	}
+	tap_ok(true, "clfb, encoded: lines that can be decoded, and others");
+	end();
+}
+
+/* Reads sort the records of a line that changed; writes refuse them */
+static void test_encoded_order(void)
+{
+	static const struct crab_record turned[] = { { 10, 0 }, { 30, 1 }, { 20, 2 } };
+	static const struct crab_record equal[] = { { 10, 0 }, { 20, 1 }, { 20, 2 } };
+	struct crab_record r[3];
+	struct crab_cursor c;
+	int n;
+
+	encoded_begin(turned, ARRAY_SIZE(turned));
+	crab_cursor_init(&c, 0, CRAB_KEY_EMPTY - 1);
+	n = crab_cursor_read(store, &c, r, ARRAY_SIZE(r));
+	tap_check(n == 3 && r[1].key == 20 && r[2].key == 30, "scan: %d", n);
+	tap_check(!crab_store_seek(store, 11, CRAB_SEEK_GE, r) && r[0].key == 20, "%llu", r[0].key);
+	tap_check(!crab_store_seek(store, 29, CRAB_SEEK_LE, r) && r[0].key == 20, "%llu", r[0].key);
+	tap_check(!crab_store_seek(store, 99, CRAB_SEEK_LE, r) && r[0].key == 30, "%llu", r[0].key);
+	tap_check(del(10) == -EUCLEAN, "delete");
+	end();
+	encoded_begin(equal, ARRAY_SIZE(equal));
+	n = put(30);
+	tap_ok(n == -EUCLEAN && crab_store_is_readonly(store),
+	       "clfb, encoded: records of a line in another order: %d", n);
+	end();
+}
+
+#define CHILDREN	20U
+#define EACH		5U	/* records of a child */
+
+/* The first child has a number in the middle: all others are one byte from it, and two from the second */
+static u64 wide_number(u32 child)
+{
+	return child ? 1 + (child - 1) * 13 : 128;
+}
+
+static void wide_build(const char *layout)
+{
+	struct crab_flow flow = { .media = &media };
+	struct crab_record r[EACH] = { };
+	struct clfb_list list = { .count = CHILDREN, .leaves = true };
+	const struct crab_geometry *geo = &tree->base.geo;
+	union clfb_line *line = line_of(0);
+	u32 i, at;
+
+	for (i = 0; i < CHILDREN; i++) {
+		list.ref[i] = wide_number(i);
+		list.key[i] = i * 10;
+		for (at = 0; at < EACH; at++)
+			r[at] = (struct crab_record){ i * 10 + at, i };
+		crab_clfb_leaf_fresh(&flow, geo, list.ref[i], list.key[i], r, EACH);
+	}
+	tap_check(crab_clfb_line_fits(&list), "%s: the children do not fit", layout);
+	crab_clfb_line_encode(line, &list);
+	crab_clfb_node_seal(tree, 0, line);
+	crab_clfb_root_store(&flow, geo->store_id, 0, 1);
+}
+
+/* The line without the first child would be longer than a line: the leaf remains, without records */
+static void test_wide(const char *layout)
+{
+	struct crab_check_report check;
+	struct crab_attach_report report;
+	u64 leaves;
+	u32 i;
+
+	fill(layout, 0, 0);
+	wide_build(layout);
+	attach_again(&report);
+	tap_check(report.verdict == CRAB_VERDICT_GOOD, "%s", report.reason);
+	leaves = tree->leaves;
+	for (i = 0; i < EACH; i++)
+		tap_check(!del(i), "%u", i);
+	tap_check(leaves == CHILDREN && tree->leaves == leaves, "%llu leaves", tree->leaves);
+	tap_check(search(1) == -ENOENT && !search(10) && !put(1) && !search(1), "search");
+	tap_check(!crab_store_check(store, &check) && !check.damage.count, "%s", check.damage.what);
+	for (i = 1; i < 3; i++)
+		tap_check(!del(10 * i), "%u", i);
+	tap_ok(check.records == (CHILDREN - 1) * EACH + 1,
+	       "clfb, %s: a leaf remains if the line without it would be too long", layout);
+	end();
+}
+
+/* Splits count the nodes that they write */
+static void test_counts(const char *layout)
+{
+	struct crab_counts counts;
+
+	fill(layout, RECORDS * 30, WIDE);
+	crab_counts_sum(store->engine, &counts);
+	tap_ok(counts.own[CLFB_NODE_UPDATES] > 20 && counts.own[CLFB_NODES_WRITTEN] > 5,
+	       "clfb, %s: %llu updates of nodes, %llu fresh ones", layout, counts.own[CLFB_NODE_UPDATES],
+	       counts.own[CLFB_NODES_WRITTEN]);
+	end();
+}
+
 int main(void)
 {
 	u32 i;
@@ -213,8 +389,15 @@ int main(void)
 		test_append(layouts[i]);
 		test_double(layouts[i], 1);
 		test_double(layouts[i], 2);
+		test_far(layouts[i], 1);
+		test_far(layouts[i], 2);
 		test_splits(layouts[i]);
 		test_ends(layouts[i]);
+		test_wide(layouts[i]);
+		test_counts(layouts[i]);
 	}
+	test_numbers();
+	test_encoded_numbers();
+	test_encoded_order();
 	return tap_done();
 }

@@ -249,6 +249,7 @@ static void test_deep(void)
 static void test_nodes(const char *layout)
 {
 	u32 leaf_bytes = leaf_bytes_of("clfb", layout), round;
+	struct crab_check_report report;
 	struct crab_store *store;
 	struct clfb_tree *tree;
 	struct crab_media media;
@@ -266,6 +267,7 @@ static void test_nodes(const char *layout)
 				crab_store_delete(store, from, &old);
 	}
 	tap_check(err == -ENOSPC && tree->pool.free > 6, "no free leaves: %d", err);
+	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
 	commit.n = 0;
 	add(key - 1, 5);
 	err = crab_store_commit(store, &commit);

@@ -119,6 +119,16 @@ static void node_equal(void)
 	clfb_rewrite(clfb()->root, &list);
 }
 
+static void clfb_free(void)
+{
+	crab_pool_free(&clfb()->pool, place.leaf);
+}
+
+static void node_free(void)
+{
+	crab_pool_free(&clfb()->nodes, clfb()->root);
+}
+
 static void root_word(void)
 {
 	flip(CRAB_HEAD_OFFSET + 7);
@@ -203,7 +213,7 @@ static void encoded_count(void)
 {
 	union clfb_line *line = (union clfb_line *)(media.base + crab_leaf_offset(&geo, place.leaf));
 
-	line->byte[CLFB_LEAF_COUNT] = CLFB_LEAF_RECORDS_MAX + 1;
+	line->byte[CLFB_LEAF_WIDTH] = sizeof(u64) + 1;
 	crab_clfb_line_put(line->byte + CLFB_LEAF_CRC,
 			   crab_clfb_line_crc(line, geo.store_id, place.leaf | 1ULL << 63, true),
 			   sizeof(u32));
@@ -412,6 +422,8 @@ static const struct fault {
 	{ "append", "a key above", clfb_above, "a key is out of its range", "a key is out of" },
 	{ "append", "a key below", clfb_below, "a key is out of its range", "a key is out of" },
 	{ "append", "a key twice", clfb_twice, "a key occurs twice", "a key occurs twice" },
+	{ "append", "a free leaf", clfb_free, "in the tree and free", NULL },
+	{ "append", "a free node", node_free, "in the tree and free", NULL },
 	{ "encoded", "a crc", encoded_crc, "its crc is wrong", "its crc is wrong" },
 	{ "encoded", "a key above", encoded_above, "a key is out of its range", "a key is out of" },
 	{ "encoded", "a lowest key above", encoded_low_above, "its lowest key is", "its lowest key" },

@@ -139,6 +139,8 @@ static void test_refused(const char *const *subject)
 			err = verb(i, key);
 			tap_check(err == -EUCLEAN, "verb %u, key %llu: %d", i, key, err);
 		}
+	err = crab_store_search(store, MIDDLE, &key);
+	tap_check(err == -EUCLEAN && !crab_store_is_readonly(store), "taken for new damage: %d", err);
 	/* A key of another leaf */
 	tap_check(!verb(0, STEP) && !verb(1, STEP) && !verb(3, STEP) && !verb(5, STEP), "refused");
 	tap_check(verb(4, STEP) == -EEXIST && verb(7, STEP) == 1 && !verb(2, STEP), "refused");
@@ -338,6 +340,31 @@ static void test_last(const char *layout)
 	end();
 }
 
+/* The last leaf has a birth that no store reaches: the next ones could begin again */
+static void test_births(const char *layout)
+{
+	const u64 birth = CRAB_BIRTH_MAX / 2 + 1;
+	struct crab_flow flow = { .media = &badmedia };
+	struct crab_attach_report report;
+	struct nb_leaf *last, *before;
+	struct crab_head head;
+	const struct crab_geometry *geo;
+
+	begin("nbtree", layout);
+	geo = &store->engine->geo;
+	last = crab_index_find(&nb()->index, CRAB_KEY_EMPTY - 1);
+	before = crab_index_find(&nb()->index, last->low - 1);
+	crab_head_load(&badmedia, crab_leaf_offset(geo, last->number), geo->store_id, &head);
+	head.birth = birth;
+	head.next = crab_link_end(geo->store_id, head.self, birth);
+	crab_head_store(&flow, geo->store_id, &head);
+	nb_leaf_media(nb(), before)->head.next = cpu_to_le64(crab_link_to(geo, last->number, birth));
+	attach_again(&report);
+	tap_ok(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, "hardly any births are left"),
+	       "%s: births that come to their end: %s", layout, report.reason);
+	end();
+}
+
 /* Memory in front of all leaves and nodes, and after them */
 static void test_outside(const char *const *subject)
 {
@@ -397,6 +424,8 @@ int main(void)
 	}
 	test_last("adr");
 	test_last("eadr");
+	test_births("adr");
+	test_births("eadr");
 	test_unlink(true);
 	test_unlink(false);
 	test_split();
