@@ -166,6 +166,62 @@ static void test_far(const char *layout, u32 levels)
 	end();
 }
 
+/* Layout inplace: the log line, from which attach restores a node whose update was cut */
+
+static void log_set(u64 number)
+{
+	memcpy(media.base + CRAB_AREA_OFFSET, line_of(number), CRAB_LINE);
+}
+
+/* Two nodes below the root: the first one is cut, and the log has a line of @logged with @mark */
+static void test_log(u32 logged, u8 mark, bool both)
+{
+	struct crab_attach_report report;
+	bool good = !logged && mark == 1 && !both;
+	struct clfb_list list;
+	u64 key = 0;
+
+	fill("inplace", 0, 0);
+	while (tree->levels < 2)
+		tap_check(!put(key++ * WIDE), "%llu", key);
+	crab_clfb_line_decode(line_of(tree->root), &list);
+	log_set(list.ref[logged]);
+	media.base[CRAB_AREA_OFFSET + CLFB_MARK] = mark;
+	line_of(list.ref[0])->byte[CLFB_MARK] = 0;
+	if (both)
+		line_of(list.ref[1])->byte[CLFB_MARK] = 0;
+	attach_again(&report);
+	tap_check((report.verdict == CRAB_VERDICT_GOOD) == good, "%s", report.reason);
+	tap_check(good || strstr(report.reason, "the log is not that of this node"), "%s", report.reason);
+	tap_check(search(0) == (logged || mark != 1 ? -EUCLEAN : 0), "%d", search(0));
+	tap_check(search(list.key[1]) == (both ? -EUCLEAN : 0), "%d", search(list.key[1]));
+	tap_ok(!good || (line_of(list.ref[0])->byte[CLFB_MARK] == 1 && !put(1) && !search(1)),
+	       "clfb, inplace: the log has node %u, mark %u: %s", logged, mark, report.reason);
+	end();
+}
+
+/* The log has the node, which counts for nothing: no update was cut, or none writes this mark */
+static void test_no_log(u8 mark, bool clean, const char *what)
+{
+	struct crab_attach_options options = { };
+	struct crab_attach_report report;
+	union clfb_line *line;
+
+	fill("inplace", RECORDS * 3, STEP);
+	log_set(tree->root);
+	line = line_of(tree->root);
+	if (clean)
+		crab_store_detach(store);
+	else
+		crab_store_abandon(store);
+	line->byte[CLFB_MARK] = mark;
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(!IS_ERR(store) && search(0) == -EUCLEAN, "the node is restored");
+	tap_ok(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, what), "clfb, inplace: %s: %s",
+	       what, report.reason);
+	end();
+}
+
 /* The slot of a key in a leaf */
 static struct clfb_dslot *slot_of(u64 key)
 {
@@ -243,6 +299,34 @@ static void test_numbers(void)
 			  lines[i].count, lines[i].refs, lines[i].keys);
 	}
 	tap_ok(true, "clfb: lines of nodes that can be decoded, and others");
+}
+
+/* The range of a child is within that of its node, though the keys of the node are not */
+static void test_range(void)
+{
+	static const struct {
+		u64 key, low, high;	/* of a range that begins at 150 and ends at 280 */
+		u32 child;
+	} ranges[] = {
+		{ 150, 150, 200, 1 }, { 199, 150, 200, 1 }, { 200, 200, 280, 2 }, { 279, 200, 280, 2 },
+		{ 99, 150, 100, 0 }, { 300, 300, 280, 3 },
+	};
+	struct clfb_list list = { .count = 4, .ref = { 1, 2, 3, 4 }, .key = { 0, 100, 200, 300 } };
+	union clfb_line line;
+	u64 low, high;
+	u32 i, child;
+
+	crab_clfb_line_encode(&line, &list);
+	for (i = 0; i < ARRAY_SIZE(ranges); i++) {
+		low = 150;
+		high = 280;
+		child = crab_clfb_line_range(&line, ranges[i].key, &low, &high);
+		tap_check(low == ranges[i].low && high == ranges[i].high, "key %llu: [%llu, %llu)",
+			  ranges[i].key, low, high);
+		tap_check(child == ranges[i].child && child == crab_clfb_line_find(&line, ranges[i].key),
+			  "key %llu: child %u", ranges[i].key, child);
+	}
+	tap_ok(true, "clfb: ranges of the children of a node");
 }
 
 /* Layout encoded */
@@ -396,7 +480,15 @@ int main(void)
 		test_wide(layouts[i]);
 		test_counts(layouts[i]);
 	}
+	test_log(0, 1, false);
+	test_log(0, 0, false);
+	test_log(0, 2, false);
+	test_log(1, 1, false);
+	test_log(0, 1, true);
+	test_no_log(2, false, "its line is neither valid nor invalid");
+	test_no_log(0, true, "its line is invalid, and no update was cut");
 	test_numbers();
+	test_range();
 	test_encoded_numbers();
 	test_encoded_order();
 	return tap_done();

@@ -384,6 +384,27 @@ static void test_outside(const char *const *subject)
 	end();
 }
 
+/* All memory fails: leaves and nodes that were freed count for nothing */
+static void test_all(const char *const *subject)
+{
+	struct crab_store_info info;
+	u64 i, hit, nodes = 0;
+
+	begin(subject[0], subject[1]);
+	for (i = 2; i <= RECORDS; i++)
+		tap_check(i == RECORDS / 2 || !del(i * STEP), "delete %llu", i);
+	if (!strcmp(subject[0], "clfb"))
+		nodes = store->engine->geo.leaves - clfb_tree_of(store->engine)->nodes.free;
+	while (crab_store_maintain(store))
+		;
+	crab_store_info(store, &info);
+	hit = store->engine->ops->quarantine(store->engine, 0, BAD_SIZE);
+	tap_check(info.stats.leaves_used <= 6, "%llu leaves in use", info.stats.leaves_used);
+	tap_ok(hit == info.stats.leaves_used + nodes, "%s: %llu leaves and nodes fail, %llu wanted", subject[1],
+	       (unsigned long long)hit, (unsigned long long)(info.stats.leaves_used + nodes));
+	end();
+}
+
 /* A leaf holds as many records as the layout promises; the one after them needs another leaf */
 static void test_room(const char *const *subject)
 {
@@ -419,6 +440,7 @@ int main(void)
 			test_blank(subjects[i], which);
 	for (i = 0; i < ARRAY_SIZE(subjects); i++) {
 		test_outside(subjects[i]);
+		test_all(subjects[i]);
 		if (strcmp(subjects[i][1], "encoded"))
 			test_room(subjects[i]);
 	}
