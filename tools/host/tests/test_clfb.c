@@ -166,6 +166,23 @@ static void test_far(const char *layout, u32 levels)
 	end();
 }
 
+/* The check bits of the root word are wrong: its number and level count for nothing */
+static void test_root(const char *layout)
+{
+	struct crab_attach_report report;
+	struct crab_store_info info;
+
+	fill(layout, RECORDS * 3, STEP);
+	media.base[CRAB_HEAD_OFFSET + 7] ^= 1;
+	attach_again(&report);
+	crab_store_info(store, &info);
+	tap_check(report.verdict == CRAB_VERDICT_RO && crab_pool_is_closed(&tree->pool), "%s",
+		  report.reason);
+	tap_ok(search(0) == -EUCLEAN && info.stats.leaves_bad == 1,
+	       "clfb, %s: no key is found by a root word that is damaged", layout);
+	end();
+}
+
 /* Layout inplace: the log line, from which attach restores a node whose update was cut */
 
 static void log_set(u64 number)
@@ -473,6 +490,7 @@ int main(void)
 		test_append(layouts[i]);
 		test_double(layouts[i], 1);
 		test_double(layouts[i], 2);
+		test_root(layouts[i]);
 		test_far(layouts[i], 1);
 		test_far(layouts[i], 2);
 		test_splits(layouts[i]);

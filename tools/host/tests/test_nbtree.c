@@ -24,7 +24,7 @@
 #define ROOM		29U	/* records of a leaf */
 #define STEP		10U	/* between keys */
 #define RECORDS		(6 * ROOM)
-#define MIDDLE		((RECORDS / 2 - 5) * STEP)	/* the next key is in the same leaf */
+#define MIDDLE		((RECORDS / 2 - 2) * STEP)	/* the next key is in the same leaf */
 
 static const char * const subjects[][2] = {
 	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
@@ -365,6 +365,46 @@ static void test_births(const char *layout)
 	end();
 }
 
+/* A link leads nowhere: the leaf that has it is lost, and those after it, and no others */
+static void test_broken(const char *layout)
+{
+	struct crab_attach_report report;
+	struct crab_store_info info;
+	struct nb_leaf *leaf;
+	u64 low;
+
+	begin("nbtree", layout);
+	leaf = crab_index_find(&nb()->index, MIDDLE);
+	low = leaf->low;
+	nb_leaf_media(nb(), leaf)->head.next ^= cpu_to_le64(1ULL << 63);
+	attach_again(&report);
+	crab_store_info(store, &info);
+	tap_check(report.verdict == CRAB_VERDICT_RO && crab_pool_is_closed(store->engine->pool), "%s",
+		  report.reason);
+	tap_check(verb(0, low) == -EUCLEAN && verb(0, RECORDS * STEP) == -EUCLEAN, "lookup");
+	tap_check(verb(0, low - 1) == -ENOENT && !verb(0, STEP), "lookup");
+	tap_ok(info.stats.leaves_bad == 1, "%s: a link leads nowhere: %llu", layout, info.stats.leaves_bad);
+	end();
+}
+
+/* eadr: the list passes over the first leaf of a quarter */
+static void test_quarter(void)
+{
+	const u64 quarter = 1ULL << EA_STATE_SHIFT;
+	struct crab_attach_report report;
+	struct nb_leaf *before, *after;
+
+	begin("nbtree", "eadr");
+	before = crab_index_find(&nb()->index, quarter - 1);
+	after = crab_index_find(&nb()->index, 2 * quarter);
+	nb_leaf_media(nb(), before)->head.next =
+		cpu_to_le64(crab_link_to(&store->engine->geo, after->number, after->birth));
+	attach_again(&report);
+	tap_ok(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, "spans a quarter"),
+	       "eadr: no leaf has keys of two quarters: %s", report.reason);
+	end();
+}
+
 /* Memory in front of all leaves and nodes, and after them */
 static void test_outside(const char *const *subject)
 {
@@ -399,6 +439,7 @@ static void test_all(const char *const *subject)
 		;
 	crab_store_info(store, &info);
 	hit = store->engine->ops->quarantine(store->engine, 0, BAD_SIZE);
+	tap_check(info.stats.splits && info.stats.unlinks, "%llu splits", info.stats.splits);
 	tap_check(info.stats.leaves_used <= 6, "%llu leaves in use", info.stats.leaves_used);
 	tap_ok(hit == info.stats.leaves_used + nodes, "%s: %llu leaves and nodes fail, %llu wanted", subject[1],
 	       (unsigned long long)hit, (unsigned long long)(info.stats.leaves_used + nodes));
@@ -448,6 +489,9 @@ int main(void)
 	test_last("eadr");
 	test_births("adr");
 	test_births("eadr");
+	test_broken("adr");
+	test_broken("eadr");
+	test_quarter();
 	test_unlink(true);
 	test_unlink(false);
 	test_split();
