@@ -158,19 +158,57 @@ static void expect_readonly(const char *what)
 	tap_check(info.readonly && strstr(info.reason, what), "%s", info.reason);
 }
 
-/* The key word of a record, which reads all ones from then on */
-static void blank(u64 key)
+/* The word of a record of @key in a leaf with slots; another key instead */
+static void rekey(u64 key, u64 to)
 {
-	u64 leaf = leaf_of(key), *word, live = key;
+	bool eadr = !strcmp(store->engine->ops->name, "nbtree") &&
+		    store->engine->geo.layout == NB_LAYOUT_EADR;
+	u64 *word = (u64 *)(badmedia.base + crab_leaf_offset(&store->engine->geo, leaf_of(key)));
+	u64 live = eadr ? EA_LIVE | key : key;
 	u32 i;
 
-	if (!strcmp(store->engine->ops->name, "nbtree") && store->engine->geo.layout == NB_LAYOUT_EADR)
-		live = EA_LIVE | key;
-	word = (u64 *)(badmedia.base + crab_leaf_offset(&store->engine->geo, leaf));
 	for (i = 6; i < LEAF_BYTES / sizeof(u64) && word[i] != live; i++)
 		;
 	tap_check(i < LEAF_BYTES / sizeof(u64), "no slot has the key %llu", key);
-	word[i] = ~0ULL;
+	word[i] = eadr && to != CRAB_KEY_EMPTY ? EA_LIVE | to : to;
+}
+
+static void blank(u64 key)
+{
+	rekey(key, CRAB_KEY_EMPTY);
+}
+
+/* The end of the range of a leaf, or its lowest key */
+static u64 border(u64 key, bool low)
+{
+	struct clfb_place place;
+	struct nb_leaf *leaf;
+
+	if (!strcmp(store->engine->ops->name, "clfb")) {
+		crab_clfb_find(clfb_tree_of(store->engine), key, &place);
+		return low ? place.low : place.high;
+	}
+	leaf = crab_index_find(&nb()->index, key);
+	return low ? leaf->low : leaf->high;
+}
+
+/* A key just outside of its leaf: reads of the leaf that do not look for it find it nevertheless */
+static void test_border(const char *const *subject, bool low, u32 which)
+{
+	u64 to;
+	int err;
+
+	begin(subject[0], subject[1]);
+	to = border(MIDDLE, low) - low;
+	rekey(MIDDLE, to);
+	/* Seeks of both directions; a scan reads the leaf from its begin */
+	if (which == 2)
+		err = verb(7, border(MIDDLE, true));
+	else
+		err = verb(5 + which, MIDDLE + 1);
+	tap_ok(err == -EUCLEAN, "%s: read %u finds the key %llu in another leaf: %d", subject[1], which,
+	       (unsigned long long)to, err);
+	end();
 }
 
 static int store_verb(u32 which, u64 key)
@@ -485,6 +523,9 @@ int main(void)
 		if (strcmp(subjects[i][1], "encoded"))
 			test_room(subjects[i]);
 	}
+	for (i = 0; i < ARRAY_SIZE(subjects); i++)
+		for (which = 0; which < 6 && strcmp(subjects[i][1], "encoded"); which++)
+			test_border(subjects[i], which % 2, which / 2);
 	test_last("adr");
 	test_last("eadr");
 	test_births("adr");
