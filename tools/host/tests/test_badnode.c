@@ -110,6 +110,51 @@ static void test_free(const char *layout, u32 leaf_bytes)
 	badmedia_end();
 }
 
+/* Those of the nodes that have bytes in a page */
+static u32 nodes_of(const struct clfb_tree *tree, u64 page)
+{
+	u64 n, at;
+	u32 count = 0;
+
+	for (n = 0; n < tree->base.geo.leaves; n++) {
+		at = crab_clfb_node_offset(tree, n);
+		count += at < page + BAD_PAGE && at + tree->copies * CRAB_LINE > page;
+	}
+	return count;
+}
+
+/* Free nodes with bad memory are not allocated, and no others: of each page, with one after it */
+static void test_free_nodes(const char *layout)
+{
+	struct crab_attach_report report;
+	struct crab_store *store;
+	struct clfb_tree *tree;
+	u64 page, end = CRAB_AREA_OFFSET + 3 * BAD_PAGE;
+	u32 all = 0, want;
+
+	badmedia_begin();
+	store = store_format_attach(&badmedia, "clfb", layout, 1024);
+	crab_store_detach(store);
+	for (page = CRAB_AREA_OFFSET; page + 2 * BAD_PAGE < end; page += BAD_PAGE) {
+		badmedia_fail(page, BAD_PAGE);
+		badmedia_fail(page + 2 * BAD_PAGE, BAD_PAGE);
+		store = badmedia_attach(&report);
+		tap_check(!IS_ERR(store), "attach: %ld", PTR_ERR(store));
+		tap_check((report.verdict == CRAB_VERDICT_GOOD) ==
+			  (page > CRAB_AREA_OFFSET || !strcmp(layout, "twin")), "%s", report.reason);
+		tree = clfb_tree_of(store->engine);
+		end = tree->base.geo.pool_offset;
+		want = nodes_of(tree, page) + nodes_of(tree, page + 2 * BAD_PAGE);
+		tap_check(tree->nodes.spoilt == want, "page %llu: %llu nodes, not %u", page,
+			  tree->nodes.spoilt, want);
+		all += want;
+		crab_store_detach(store);
+		badmedia_heal();
+	}
+	tap_ok(all > 1000, "badmem: clfb, %s: free nodes in bad memory are not used: %u", layout, all);
+	badmedia_end();
+}
+
 /* Writes under way that have not entered the engine yet when a page of leaves, or of nodes, fails */
 static void test_late(const char *layout, bool nodes)
 {
@@ -213,6 +258,7 @@ int main(void)
 		test_root(layouts[i]);
 		test_free(layouts[i], 1024);
 		test_free(layouts[i], 512);
+		test_free_nodes(layouts[i]);
 	}
 	test_log(BAD_PAGE);
 	test_log(CRAB_LINE);

@@ -260,7 +260,38 @@ static void test_splice(const char *layout)
 	end();
 }
 
-/* The same before an unlink: the last record of the third leaf */
+/* The line of the root is replaced by one that it had earlier, and that has one child less */
+static union clfb_line earlier;
+
+static void earlier_loading(struct crab_shadow *shadow, u32 word)
+{
+	if ((__le64 *)media.base + word == losing->word && ++losing_loads == losing_at)
+		*losing = earlier;
+}
+
+/* A key of the last child, which that line does not have, needs room */
+static void test_earlier(const char *layout)
+{
+	struct crab_shadow *shadow;
+	int err = 0;
+	u32 i;
+
+	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
+	earlier = *line_of(tree->root);
+	tap_check(!put(RECORDS * 4 * 1000), "put");
+	shadow = losing_begin(3, 0);
+	shadow->loading = earlier_loading;
+	for (i = 1; i <= RECORDS && !err; i++) {
+		losing_loads = 0;
+		err = put(RECORDS * 4 * 1000 + i);
+	}
+	expect_damage(err, "it has lost a child");
+	losing_end(shadow);
+	tap_ok(true, "clfb, %s: the earlier line of a node has no child that came later", layout);
+	end();
+}
+
+/* The line of the root changes before an unlink: the last record of the third leaf */
 static void test_cut(const char *layout)
 {
 	u64 key = RECORDS * 2 * 1000;
@@ -451,6 +482,7 @@ int main(void)
 		test_order(layouts[i], 1);
 		test_order(layouts[i], 2);
 		test_splice(layouts[i]);
+		test_earlier(layouts[i]);
 		test_cut(layouts[i]);
 		test_mark(layouts[i]);
 		test_settle(layouts[i]);

@@ -22,6 +22,7 @@
 #define DEEP		3U	/* highest level of the deep tree */
 #define PATHS		7U	/* full paths in it: so many splits leave a root that is half full */
 #define DEEP_STEP	(1ULL << 44)
+#define FEW		16U	/* writes of a commit into an empty store */
 
 static const char * const engines[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
@@ -248,6 +249,7 @@ static void test_deep(void)
 static void test_nodes(const char *layout)
 {
 	u32 leaf_bytes = leaf_bytes_of("clfb", layout), round;
+	struct crab_check_report report;
 	struct crab_store *store;
 	struct clfb_tree *tree;
 	struct crab_media media;
@@ -265,11 +267,33 @@ static void test_nodes(const char *layout)
 				crab_store_delete(store, from, &old);
 	}
 	tap_check(err == -ENOSPC && tree->pool.free > 6, "no free leaves: %d", err);
+	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
 	commit.n = 0;
 	add(key - 1, 5);
 	err = crab_store_commit(store, &commit);
 	tap_ok(err == -ENOSPC && !crab_store_is_readonly(store), "clfb %s: no free node: %d, %u rounds",
 	       layout, err, round);
+	unmake(store, &media);
+}
+
+/* clfb: a store with few nodes, of which a commit takes one for each leaf that splits */
+static void test_few(const char *layout)
+{
+	u32 leaf_bytes = leaf_bytes_of("clfb", layout), i;
+	struct crab_store *store;
+	struct crab_media media;
+	u64 value, nodes;
+	int err;
+
+	store = make(&media, "clfb", layout, leaf_bytes, CRAB_POOL_OFFSET + 60 * (leaf_bytes + 128));
+	nodes = clfb_tree_of(store->engine)->nodes.free;
+	commit.n = 0;
+	for (i = 0; i < FEW; i++)
+		add(i, i);
+	err = crab_store_commit(store, &commit);
+	for (i = 0; i < FEW; i++)
+		tap_check(!crab_store_search(store, i, &value) && value == i, "key %u", i);
+	tap_ok(!err, "clfb %s: a commit into an empty store with %llu nodes: %d", layout, nodes, err);
 	unmake(store, &media);
 }
 
@@ -310,7 +334,9 @@ int main(void)
 	test_births("slotted");
 	test_births("sorted");
 	for (i = 0; i < ARRAY_SIZE(engines); i++)
-		if (!strcmp(engines[i][0], "clfb"))
+		if (!strcmp(engines[i][0], "clfb")) {
 			test_nodes(engines[i][1]);
+			test_few(engines[i][1]);
+		}
 	return tap_done();
 }

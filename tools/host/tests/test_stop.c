@@ -79,7 +79,8 @@ static u32 scan(bool back)
 		patience = 3 + stops;
 		n = crab_cursor_read(store, &cursor, records, KEYS);
 		patience = 0;
-		tap_check(n >= 0 || n == -EINTR, "call %u: %d", calls, n);
+		/* A scan down may be of seeks; after the last record leaves of eadr have none */
+		tap_check(n >= 0 || (n == -EINTR && (back || found == KEYS)), "call %u: %d", calls, n);
 		stops += n == -EINTR;
 		found += max(n, 0);
 	}
