@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests rare states of the engine `crab`: the last births, a leaf without records next to
- * a damaged one, the costs of a batch.
+ * This file tests rare states of the engine `crab`: the last births, attach with gaps in the list and
+ * with torn leaves, requests for maintenance, leaves that change before they are merged, batches.
  */
 #include "small.h"
 
@@ -62,6 +62,31 @@ static void test_once(void)
 	end();
 }
 
+/* A birth of the list counts, however high it is: the last leaf gets another one */
+static void test_high(void)
+{
+	const u64 birth = CRAB_BIRTH_MAX / 2 + 1;
+	struct crab_flow flow = { .media = &media };
+	struct crab_head head = { };
+	const struct crab_leaf *leaf;
+	u64 n;
+
+	begin("slotted", LEAVES);
+	for (n = 0; tree->leaves < 3; n++)
+		put(n * STEP);
+	leaf = tree->last;
+	crab_head_load(&media, crab_leaf_offset(&tree->base.geo, leaf->number),
+		       tree->base.geo.store_id, &head);
+	head.birth = birth;
+	head.next = crab_link_end(tree->base.geo.store_id, head.self, birth);
+	crab_head_store(&flow, tree->base.geo.store_id, &head);
+	crab_leaf_media(tree, leaf->prev->number)->head.next =
+		cpu_to_le64(crab_link_to(&tree->base.geo, leaf->number, birth));
+	attach_again(false);
+	tap_ok(tree->birth == birth, "births: a high one of the list counts: %llu", tree->birth);
+	end();
+}
+
 /* The first leaf has no record, and the second one no header: the keys of both are in doubt */
 static void test_gap(void)
 {
@@ -81,6 +106,300 @@ static void test_gap(void)
 		tap_check(crab_store_search(store, key, &value) == -EUCLEAN, "key %llu", key / STEP);
 	tap_ok(!crab_store_search(store, beyond, &value) && value == beyond + 5,
 	       "attach: an empty leaf does not hide the damage of the next one");
+	end();
+}
+
+/* A record in the first leaf has the last key of the second one, whose header is damaged */
+static void test_holder(void)
+{
+	struct crab_dslot *slots;
+	u64 key, beyond, value;
+
+	begin("slotted", LEAVES);
+	for (key = 0; tree->leaves < 4; key++)
+		put(key * STEP);
+	beyond = tree->first->next->high;
+	slots = crab_leaf_media(tree, tree->first->number)->slots;
+	slots[tree->first->count - 1].key = cpu_to_le64(beyond - 1);
+	crab_leaf_media(tree, tree->first->next->number)->head.crc ^= cpu_to_le32(1);
+	attach_again(false);
+	for (key = 0; key < beyond; key += STEP)
+		tap_check(crab_store_search(store, key, &value) == -EUCLEAN, "key %llu", key / STEP);
+	tap_ok(!crab_store_search(store, beyond, &value),
+	       "attach: a record at the end of a damaged range does not stand for the others");
+	end();
+}
+
+/* Every other leaf has no valid header, from the first to the last */
+static void test_gaps(const char *layout)
+{
+	u64 key, lost = 0, value, last = 0;
+	const struct crab_leaf *leaf;
+	bool bad = false;
+	int err;
+
+	begin(layout, LEAVES);
+	for (key = 1; tree->leaves < 9; key++)
+		put(key * STEP);
+	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		bad = !bad;
+		if (bad)
+			crab_leaf_media(tree, leaf->number)->head.crc ^= cpu_to_le32(1);
+	}
+	attach_again(false);
+	tap_check(bad && tree->leaves == 4, "%llu leaves", tree->leaves);
+	for (last = key, key = 1; key < last; key++) {
+		err = crab_store_search(store, key * STEP, &value);
+		tap_check(err == -EUCLEAN || (!err && value == key * STEP + 5), "%llu: %d", key, err);
+		lost += !!err;
+	}
+	tap_ok(lost >= last / 2 && lost < last * 2 / 3, "attach: %s, gaps around each leaf hide %llu of %llu keys",
+	       layout, lost, last - 1);
+	end();
+}
+
+static u64 question, questions;	/* at which attach is to end, and all */
+
+static bool asked(void *arg)
+{
+	return questions++ == question;
+}
+
+static void torn(const struct crab_leaf *leaf, bool sorted)
+{
+	struct crab_dslot *slots = crab_leaf_media(tree, leaf->number)->slots;
+
+	slots[0].key = sorted ? slots[1].key : cpu_to_le64(CRAB_KEY_EMPTY);
+}
+
+/* Attach of a store that was not detached, with torn leaves; it may stop at each question */
+static void test_questions(const char *layout)
+{
+	struct crab_attach_options options = { .interrupted = asked };
+	struct crab_attach_report report;
+	const struct crab_leaf *leaf;
+	u64 key, size, leaves, stops;
+	u8 *copy;
+
+	begin(layout, LEAVES);
+	for (key = 1; tree->leaves < 20; key++)
+		put(key * STEP);
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		torn(leaf, !strcmp(layout, "sorted"));
+	leaves = tree->leaves;
+	size = media.size;
+	copy = malloc(size);
+	memcpy(copy, media.base, size);
+	crab_store_abandon(store);
+	for (question = 0; ; question++) {
+		memcpy(media.base, copy, size);
+		questions = 0;
+		store = crab_store_attach(&media, &options, &report);
+		if (!IS_ERR(store) && questions <= question)
+			break;
+		tap_check(PTR_ERR_OR_ZERO(store) == -EINTR, "question %llu: %d", question,
+			  PTR_ERR_OR_ZERO(store));
+		if (!IS_ERR(store))
+			crab_store_abandon(store);
+	}
+	stops = question;
+	free(copy);
+	tree = crab_tree_of(store->engine);
+	tap_check(tree->repairs >= leaves - 1, "%llu repairs", tree->repairs);
+	crab_store_detach(store);
+	questions = 0;
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(stops - questions >= leaves, "%llu questions without a repair", questions);
+	tap_ok(stops > 2 * leaves, "%s: attach of %llu leaves stops at each of %llu questions",
+	       layout, leaves, stops);
+	end();
+}
+
+static bool wants(void)
+{
+	return store->engine->ops->wants(store->engine);
+}
+
+static u64 kicks;
+
+static void kick(void *arg)
+{
+	kicks++;
+}
+
+static void attach_kicked(void)
+{
+	const struct crab_attach_options options = { .kick = kick };
+	struct crab_attach_report report;
+
+	crab_store_detach(store);
+	store = crab_store_attach(&media, &options, &report);
+	tree = crab_tree_of(store->engine);
+	while (crab_pool_needs_refill(&tree->pool))
+		crab_store_maintain(store);
+	tap_check(wants(), "no sweep after an attach");
+	while (crab_store_maintain(store))
+		;
+	kicks = 0;
+}
+
+/* Removes the highest records of a leaf until @keep are left */
+static void thin(const struct crab_leaf *leaf, u32 keep)
+{
+	u64 key = leaf->high;
+
+	while (leaf->count > keep) {
+		key -= STEP;
+		del(key);
+	}
+}
+
+/* Maintenance is requested by the 32nd note of a sparse leaf, and sweeps if one was lost */
+static void test_due(void)
+{
+	struct crab_leaf *leaf;
+	u64 n, notes = 0, leaves;
+	u32 keep;
+
+	begin("slotted", 512);
+	for (n = 0; tree->leaves < 400; n++)
+		put(n * STEP);
+	attach_kicked();
+	leaves = tree->leaves;
+	keep = tree->slots / 4;		/* a note at 8 records, and none after it */
+	for (leaf = tree->first; leaf->next && notes <= CRAB_UNDERFULL_NOTES; leaf = leaf->next) {
+		tap_check(wants() == (notes >= CRAB_UNDERFULL_DUE) &&
+			  !kicks == (notes < CRAB_UNDERFULL_DUE), "%llu notes, %llu kicks", notes,
+			  kicks);
+		tap_check(!tree->underfull.lost, "note %llu is lost", notes);
+		thin(leaf, keep);
+		notes++;
+	}
+	tap_check(tree->underfull.lost, "no note is lost");
+	while (crab_store_maintain(store))
+		;
+	tap_check(!wants() && tree->leaves < leaves - notes / 3, "%llu leaves, then %llu", leaves,
+		  tree->leaves);
+	tap_ok(true, "deletes: maintenance is requested after %u notes", CRAB_UNDERFULL_DUE);
+	end();
+}
+
+/* Four sorted leaves, which are changed in place */
+static void sorted_begin(void)
+{
+	u64 n;
+
+	begin("sorted", LEAVES);
+	tree->tuning.strategy = CRAB_STRATEGY_SIP;
+	for (n = 0; tree->leaves < 4; n++)
+		put(n * STEP);
+	tap_check(tree->first->count == tree->slots && tree->first->next->count == tree->slots,
+		  "no full leaves");
+}
+
+/* No record moves, and no leaf is unlinked, with the second leaf: the first one loses records */
+static void rebalance_fails(u32 keep, bool found)
+{
+	const struct crab_leaf *left = tree->first;
+	u32 count = left->next->count;
+	u64 key;
+	int err = 0;
+
+	for (key = (left->count - 1) * STEP; !err && left->count > keep; key -= STEP) {
+		struct crab_old old;
+
+		err = crab_store_delete(store, key, &old);
+	}
+	tap_check(left->count == keep && left->next->count == count && tree->leaves == 4,
+		  "%u and %u records, %llu leaves", left->count, left->next->count, tree->leaves);
+	tap_check(!!store->engine->found.count == found, "damage: %s", store->engine->found.what);
+}
+
+static void test_rebalance(void)
+{
+	struct crab_dleaf *d;
+	u32 half;
+
+	sorted_begin();
+	half = tree->slots / 2;
+	crab_pool_close(&tree->pool);	/* as if other memory had failed */
+	rebalance_fails(half - 1, false);
+	end();
+
+	sorted_begin();
+	d = crab_leaf_media(tree, tree->first->next->number);
+	d->slots[1].key = d->slots[2].key;
+	rebalance_fails(half - 1, true);
+	end();
+
+	sorted_begin();
+	d = crab_leaf_media(tree, tree->first->next->number);
+	d->head.next ^= cpu_to_le64(1ULL << 20);
+	thin(tree->first->next, half);
+	rebalance_fails(half - 1, true);
+	end();
+
+	sorted_begin();
+	d = crab_leaf_media(tree, tree->first->number);
+	d->slots[tree->slots - 1].key = cpu_to_le64(le64_to_cpu(d->slots[tree->slots - 3].key) + 1);
+	thin(tree->first->next, half);
+	del(tree->first->high);
+	tap_check(tree->first->count == tree->slots && tree->first->next->count == half - 1 &&
+		  store->engine->found.count, "%u and %u records", tree->first->count,
+		  tree->first->next->count);
+	end();
+	tap_ok(true, "sorted: nothing moves from a leaf, or into it, whose words have changed");
+}
+
+/* Maintenance does not merge leaves of which one has a key of another leaf; it keeps its memory */
+static void test_merge(void)
+{
+	const struct crab_leaf *leaf;
+	u64 n, free;
+
+	begin("slotted", LEAVES);
+	for (n = 0; tree->leaves < 6; n++)
+		put(n * STEP);
+	while (crab_store_maintain(store))
+		;
+	thin(tree->first, tree->slots / 4);
+	leaf = tree->first->next;
+	thin(leaf, tree->slots / 4);
+	crab_leaf_media(tree, leaf->number)->slots[crab_layout_next(tree, leaf, 0)].key =
+		cpu_to_le64(1ULL << 62);
+	mutex_lock(&tree->smo_lock);
+	tap_check(!crab_smo_reserve(tree), "no memory");
+	free = tree->pool.free;
+	mutex_unlock(&tree->smo_lock);
+	while (crab_store_maintain(store))
+		;
+	mutex_lock(&tree->smo_lock);
+	tap_check(crab_smo_is_reserved(tree), "a descriptor is lost");
+	mutex_unlock(&tree->smo_lock);
+	tap_ok(tree->leaves == 6 && tree->pool.free == free && store->engine->found.count,
+	       "slotted: leaves with a key of another one are not merged: %llu leaves, %llu of %llu free",
+	       tree->leaves, tree->pool.free, free);
+	end();
+}
+
+/* An operation with a wrong key, first in a batch and later in it, is not executed */
+static void test_wrong(const char *layout)
+{
+	struct crab_batch_op ops[4];
+	struct crab_check_report report;
+	u32 i, wrong = 0;
+
+	begin(layout, LEAVES);
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
+		ops[i] = (struct crab_batch_op){
+			.verb = CRAB_VERB_INSERT, .key = i % 2 ? i : CRAB_KEY_EMPTY, .value = 5,
+		};
+	crab_store_batch(store, ops, ARRAY_SIZE(ops));
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
+		wrong += ops[i].status == -EINVAL;
+	tap_check(!crab_store_check(store, &report) && !report.damage.count &&
+		  report.records == 2, "%llu records, %s", report.records, report.damage.what);
+	tap_ok(wrong == 2 && !ops[1].status && !ops[3].status, "%s: a batch skips a wrong key", layout);
 	end();
 }
 
@@ -139,7 +458,18 @@ int main(void)
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_births();
 	test_once();
+	test_high();
 	test_gap();
+	test_holder();
+	test_gaps("slotted");
+	test_gaps("sorted");
+	test_questions("slotted");
+	test_questions("sorted");
+	test_due();
+	test_rebalance();
+	test_merge();
+	test_wrong("slotted");
+	test_wrong("sorted");
 	test_batch();
 	return tap_done();
 }
