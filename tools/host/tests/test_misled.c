@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests scans of a leaf in which one key has changed on the media: a scan that is not
+ * refused returns all other records that it should, in order, and none that it should not.
+ */
+#include "small.h"
+
+#define WIDE	(STEP / 4)	/* a changed key is so far from its neighbour */
+
+static u64 keys[64];
+static u32 count;
+
+/**
+ * struct changed - a key that has changed
+ * @at: place in @keys of the record
+ * @key: the key that the media has now
+ */
+struct changed {
+	u32 at;
+	u64 key;
+};
+
+/* The next record of a scan, other than the changed one */
+static u32 next_at(const struct changed *changed, u32 at, bool back)
+{
+	do {
+		at += back ? -1 : 1;
+	} while (at == changed->at);
+	return at;
+}
+
+/* Are @got records those of a scan from @start to @end, apart from the changed one? */
+static bool is_right(const struct changed *changed, u32 start, u32 end, bool back,
+		     const struct crab_record *records, int got, u32 cap)
+{
+	u32 at = next_at(changed, back ? end + 1 : start - 1, back);
+	int i;
+
+	for (i = 0; i < got; i++) {
+		if (records[i].key == changed->key)
+			continue;
+		if (at - start > end - start || records[i].key != keys[at])
+			return false;
+		at = next_at(changed, at, back);
+	}
+	return got == cap || at - start > end - start;
+}
+
+/* The first record and the last one are of the range that the scan wants */
+static bool is_within(u32 start, u32 end, const struct crab_record *records, int got)
+{
+	return !got || (min(records[0].key, records[got - 1].key) >= keys[start] &&
+			max(records[0].key, records[got - 1].key) <= keys[end]);
+}
+
+/* A cursor goes on after the last record: it must neither skip others nor repeat them */
+static bool can_go_on(const struct changed *changed, u32 start, u32 end, bool back,
+		      const struct crab_record *records, int got)
+{
+	u32 at = back ? end + 1 : start - 1;
+	int i;
+
+	for (i = 0; i < got; i++)
+		if (records[i].key != changed->key)
+			at = next_at(changed, at, back);
+	if (at - start <= end - start &&
+	    (back ? records[got - 1].key > keys[at] : records[got - 1].key < keys[at]))
+		return false;
+	at = next_at(changed, at, back);
+	return at - start > end - start ||
+	       (back ? records[got - 1].key > keys[at] : records[got - 1].key < keys[at]);
+}
+
+static u64 wrong, refused, scans;
+
+static void scan(struct crab_leaf *leaf, const struct changed *changed, u32 start, u32 end, u32 cap,
+		 bool back)
+{
+	struct crab_reader reader = crab_layout_reader(tree, crab_leaf_child(tree, leaf));
+	struct crab_record records[64];
+	int got;
+
+	got = back ? crab_layout_scan_back(&reader, keys[start], keys[end], records, cap, NULL) :
+		     crab_layout_scan(&reader, keys[start], keys[end], records, cap, NULL);
+	scans++;
+	if (got == -EAGAIN) {
+		refused++;
+	} else if (got < 0 || !is_right(changed, start, end, back, records, got, cap) ||
+		   !is_within(start, end, records, got) ||
+		   (got == cap && !can_go_on(changed, start, end, back, records, got))) {
+		if (!wrong++)
+			tap_fail("key %u is %llu, scan of %u to %u, at most %u%s: %d", changed->at,
+				 changed->key / WIDE, start, end, cap, back ? ", down" : "", got);
+	}
+}
+
+static void scan_all(struct crab_leaf *leaf, const struct changed *changed)
+{
+	u32 start, cap;
+
+	for (start = 0; start < count; start++)
+		for (cap = 3; cap <= 64; cap += 61) {
+			scan(leaf, changed, start, count - 1, cap, false);
+			scan(leaf, changed, 0, start, cap, false);
+			scan(leaf, changed, start, count - 1, cap, true);
+			scan(leaf, changed, 0, start, cap, true);
+		}
+}
+
+static __le64 *word_of(struct crab_leaf *leaf, u64 key)
+{
+	return &crab_leaf_slot(tree, leaf, crab_layout_find(tree, leaf, key))->key;
+}
+
+static void test_misled(const char *layout)
+{
+	struct crab_record records[64];
+	struct crab_leaf *leaf;
+	struct changed changed;
+	__le64 *word;
+	u32 to;
+	u64 n;
+
+	begin(layout, LEAVES);
+	for (n = 1; tree->leaves < 4; n++)
+		put(n * STEP);
+	leaf = tree->first->next;
+	count = leaf->count;
+	wrong = 0;
+	refused = 0;
+	scans = 0;
+	tap_check(crab_tree_scan(store->engine, leaf->low, leaf->high - 1, records, 64) == count, "scan");
+	for (n = 0; n < count; n++)
+		keys[n] = records[n].key;
+	for (changed.at = 0; changed.at < count; changed.at++) {
+		word = word_of(leaf, keys[changed.at]);
+		for (to = 0; to < count; to++) {
+			changed.key = keys[to] + WIDE;
+			*word = cpu_to_le64(changed.key);
+			scan_all(leaf, &changed);
+		}
+		*word = cpu_to_le64(keys[changed.at]);
+	}
+	tap_ok(!wrong && refused, "%s: of %llu scans of a leaf with a changed key %llu are refused, %llu wrong",
+	       layout, scans, refused, wrong);
+	end();
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	test_misled("slotted");
+	test_misled("sorted");
+	return tap_done();
+}
