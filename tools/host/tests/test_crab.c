@@ -134,6 +134,7 @@ static void test_holder(void)
 static void test_gaps(const char *layout)
 {
 	u64 key, lost = 0, value, last = 0;
+	struct crab_record records[64];
 	const struct crab_leaf *leaf;
 	bool bad = false;
 	int err;
@@ -148,6 +149,10 @@ static void test_gaps(const char *layout)
 	}
 	attach_again(false);
 	tap_check(bad && tree->leaves == 4, "%llu leaves", tree->leaves);
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		tap_check(leaf->quarantined ||
+			  crab_tree_scan(store->engine, leaf->low, CRAB_KEY_EMPTY - 1, records,
+					 ARRAY_SIZE(records)) == leaf->count, "a scan passes a gap");
 	for (last = key, key = 1; key < last; key++) {
 		err = crab_store_search(store, key * STEP, &value);
 		tap_check(err == -EUCLEAN || (!err && value == key * STEP + 5), "%llu: %d", key, err);
@@ -176,6 +181,7 @@ static void torn(const struct crab_leaf *leaf, bool sorted)
 static void test_questions(const char *layout)
 {
 	struct crab_attach_options options = { .interrupted = asked };
+	bool sorted = !strcmp(layout, "sorted");
 	struct crab_attach_report report;
 	const struct crab_leaf *leaf;
 	u64 key, size, leaves, stops;
@@ -185,7 +191,7 @@ static void test_questions(const char *layout)
 	for (key = 1; tree->leaves < 20; key++)
 		put(key * STEP);
 	for (leaf = tree->first; leaf; leaf = leaf->next)
-		torn(leaf, !strcmp(layout, "sorted"));
+		torn(leaf, sorted);
 	leaves = tree->leaves;
 	size = media.size;
 	copy = malloc(size);
@@ -206,10 +212,16 @@ static void test_questions(const char *layout)
 	free(copy);
 	tree = crab_tree_of(store->engine);
 	tap_check(tree->repairs >= leaves - 1, "%llu repairs", tree->repairs);
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		tap_check(!leaf->torn, "leaf %llu is torn", leaf->number);
 	crab_store_detach(store);
 	questions = 0;
 	store = crab_store_attach(&media, &options, &report);
+	tree = crab_tree_of(store->engine);
 	tap_check(stops - questions >= leaves, "%llu questions without a repair", questions);
+	/* The last sorted leaf had one record */
+	tap_check(!tree->base.damage.count && tree->leaves == leaves - sorted, "%llu leaves, %s",
+		  tree->leaves, tree->base.damage.what);
 	tap_ok(stops > 2 * leaves, "%s: attach of %llu leaves stops at each of %llu questions",
 	       layout, leaves, stops);
 	end();
@@ -382,6 +394,89 @@ static void test_merge(void)
 	end();
 }
 
+/* A split whose leaf has two keys in another order, or one twice, is refused */
+static void test_split(void)
+{
+	struct crab_dslot *slots;
+	struct crab_leaf *leaf;
+	u32 twice;
+
+	for (twice = 0; twice < 2; twice++) {
+		sorted_begin();
+		tree->tuning.strategy = CRAB_STRATEGY_COW;
+		leaf = tree->first->next;
+		slots = crab_leaf_media(tree, leaf->number)->slots;
+		swap(slots[4], slots[5]);
+		slots[4] = slots[4 + twice];
+		tap_check(put(leaf->low + 20 * STEP + 1) == -EUCLEAN && tree->leaves == 4,
+			  "%llu leaves", tree->leaves);
+		tap_check(store->engine->found.count, "no damage");
+		end();
+	}
+	tap_ok(true, "sorted: a leaf whose keys do not ascend is not split");
+}
+
+/* A record of one leaf has a key of another one: that may be lost, and no other leaf is in doubt */
+static void test_misplaced(void)
+{
+	const struct crab_leaf *leaf;
+	u64 key, home, other, value;
+
+	begin("slotted", LEAVES);
+	for (key = 1; tree->leaves < 6; key++)
+		put(key * STEP);
+	leaf = tree->first->next;
+	home = leaf->next->low + 1;
+	other = leaf->next->next->low + 1;
+	crab_leaf_media(tree, leaf->number)->slots[0].key = cpu_to_le64(home);
+	attach_again(false);
+	tap_check(crab_store_search(store, home, &value) == -EUCLEAN, "a lost key is absent");
+	tap_check(!crab_store_search(store, home - 1, &value), "a key of the same leaf is lost");
+	tap_ok(crab_store_search(store, other, &value) == -ENOENT,
+	       "attach: a key that is in the wrong leaf is not absent");
+	end();
+}
+
+/* The bitmap of allocation on demand has a bit for each leaf of the list, and no other one */
+static void expect_bitmap(void)
+{
+	const __le64 *words = (__le64 *)(media.base + CRAB_BITMAP_OFFSET);
+	const struct crab_leaf *leaf;
+	u64 i, bits = 0;
+
+	for (leaf = tree->first; leaf; leaf = leaf->next)
+		tap_check(le64_to_cpu(words[leaf->number / 64]) >> leaf->number % 64 & 1,
+			  "leaf %llu is in use", leaf->number);
+	for (i = 0; i < DIV_ROUND_UP(tree->base.geo.leaves, 64); i++)
+		bits += hweight64(le64_to_cpu(words[i]));
+	tap_check(bits == tree->leaves, "%llu bits, %llu leaves", bits, tree->leaves);
+}
+
+static void test_bitmap(void)
+{
+	__le64 *words;
+	u64 n;
+
+	crab_tuning_default.on_demand = true;
+	crab_tuning_default.pair = CRAB_PAIR_NEVER;
+	begin("sorted", 100);
+	words = (__le64 *)(media.base + CRAB_BITMAP_OFFSET);
+	for (n = 0; tree->leaves < 80; n++)
+		put(n * STEP);
+	expect_bitmap();
+	for (; n > 900; n--)
+		del((n - 1) * STEP);
+	expect_bitmap();
+	memset(words, 0xff, DIV_ROUND_UP(tree->base.geo.leaves, 64) * sizeof(*words));
+	attach_again(false);
+	expect_bitmap();
+	tap_check(tree->tuning.pair == CRAB_PAIR_NEVER, "an option is overwritten");
+	crab_tuning_default.on_demand = false;
+	crab_tuning_default.pair = CRAB_PAIR_ALWAYS;
+	tap_ok(true, "on demand: the bitmap is that of the list, of %llu leaves", tree->leaves);
+	end();
+}
+
 /* An operation with a wrong key, first in a batch and later in it, is not executed */
 static void test_wrong(const char *layout)
 {
@@ -453,6 +548,9 @@ static void test_batch(void)
 
 int main(void)
 {
+	static const char * const layouts[] = { "slotted", "sorted" };
+	u32 i;
+
 	if (crab_persist_init())
 		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
@@ -461,15 +559,18 @@ int main(void)
 	test_high();
 	test_gap();
 	test_holder();
-	test_gaps("slotted");
-	test_gaps("sorted");
-	test_questions("slotted");
-	test_questions("sorted");
+	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
+		test_gaps(layouts[i]);
+		test_questions(layouts[i]);
+	}
 	test_due();
 	test_rebalance();
 	test_merge();
-	test_wrong("slotted");
-	test_wrong("sorted");
+	test_split();
+	test_misplaced();
+	test_bitmap();
+	for (i = 0; i < ARRAY_SIZE(layouts); i++)
+		test_wrong(layouts[i]);
 	test_batch();
 	return tap_done();
 }

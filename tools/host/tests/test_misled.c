@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests scans of a leaf in which one key has changed on the media: a scan that is not
- * refused returns all other records that it should, in order, and none that it should not.
+ * refused returns all other records that it should, in order, and none that it should not. A scan
+ * that is stopped returns the records that it has read.
  */
 #include "small.h"
 
@@ -146,11 +147,38 @@ static void test_misled(const char *layout)
 	end();
 }
 
+static bool stopped(void *arg)
+{
+	return true;
+}
+
+static void test_stopped(const char *layout)
+{
+	static struct crab_record many[2048];
+	int up, down;
+	u64 n;
+
+	begin(layout, LEAVES);
+	for (n = 0; tree->leaves < 40; n++)
+		put(n * STEP);
+	store->engine->stop.asked = stopped;
+	up = crab_tree_scan(store->engine, 0, CRAB_KEY_EMPTY - 1, many, ARRAY_SIZE(many));
+	tap_check(up > 0 && up < n && many[up - 1].key == (up - 1) * STEP, "%d up", up);
+	down = crab_tree_scan_back(store->engine, 0, CRAB_KEY_EMPTY - 1, many, ARRAY_SIZE(many));
+	tap_check(down > 0 && down < n && many[0].key == (n - 1) * STEP, "%d down", down);
+	tap_check(crab_tree_scan(store->engine, 0, STEP, many, 8) == 2, "one leaf");
+	store->engine->stop.asked = NULL;
+	tap_ok(true, "%s: a scan that is stopped has %d records of %llu, down %d", layout, up, n, down);
+	end();
+}
+
 int main(void)
 {
 	if (crab_persist_init())
 		return 2;
 	test_misled("slotted");
 	test_misled("sorted");
+	test_stopped("slotted");
+	test_stopped("sorted");
 	return tap_done();
 }
