@@ -2,7 +2,8 @@
 /*
  * This file tests scans of a leaf in which one key has changed on the media: a scan that is not
  * refused returns all other records that it should, in order, and none that it should not. A scan
- * that is stopped returns the records that it has read.
+ * that is stopped returns the records that it has read. It also tests batches and an unlink that meet
+ * such words.
  */
 #include "small.h"
 
@@ -172,13 +173,60 @@ static void test_stopped(const char *layout)
 	end();
 }
 
+/* A value that is the void of its leaf, and a record that reads all ones, in a batch */
+static void test_batch(void)
+{
+	struct crab_batch_op ops[2] = { { .verb = CRAB_VERB_INSERT, .key = 2 },
+					{ .verb = CRAB_VERB_INSERT, .key = 3 } };
+	u64 value = 0, want;
+	u32 i;
+
+	begin("slotted", LEAVES);
+	put(1);
+	want = tree->first->void_value;
+	ops[0].value = want;
+	crab_store_batch(store, ops, 2);
+	attach_again(false);
+	tap_check(!ops[0].status && !crab_store_search(store, 2, &value) && value == want,
+		  "%d, %llu", ops[0].status, value);
+	memset(word_of(tree->first, 1), 0xff, sizeof(struct crab_dslot));
+	for (i = 0; i < 2; i++)
+		ops[i] = (struct crab_batch_op){ .verb = CRAB_VERB_SEARCH, .key = 1 + i };
+	crab_store_batch(store, ops, 2);
+	tap_ok(ops[0].status == -EUCLEAN && tree->first->quarantined,
+	       "a batch meets a void and a record of ones: %d", ops[0].status);
+	end();
+}
+
+/* The last leaf is not unlinked if the header of the leaf before it has changed */
+static void test_unlink(void)
+{
+	struct crab_old old;
+	u64 n, leaves;
+	int err;
+
+	begin("sorted", LEAVES);
+	for (n = 0; tree->leaves < 3; n++)
+		put(n * STEP);
+	tap_check(tree->last->count == 1, "%u records", tree->last->count);
+	crab_leaf_media(tree, tree->last->prev->number)->head.crc ^= cpu_to_le32(1);
+	leaves = tree->leaves;
+	err = crab_store_delete(store, (n - 1) * STEP, &old);
+	tap_ok(err == -EUCLEAN && tree->leaves == leaves && store->engine->found.count,
+	       "sorted: the last leaf is unlinked from a valid one only: %d", err);
+	end();
+}
+
 int main(void)
 {
 	if (crab_persist_init())
 		return 2;
+	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_misled("slotted");
 	test_misled("sorted");
 	test_stopped("slotted");
 	test_stopped("sorted");
+	test_batch();
+	test_unlink();
 	return tap_done();
 }
