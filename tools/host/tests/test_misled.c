@@ -2,8 +2,8 @@
 /*
  * This file tests scans of a leaf in which one key has changed on the media: a scan that is not
  * refused returns all other records that it should, in order, and none that it should not. A scan
- * that is stopped returns the records that it has read. It also tests batches and an unlink that meet
- * such words.
+ * that is stopped returns the records that it has read. It also tests batches, deletes and an
+ * unlink that meet such words.
  */
 #include "small.h"
 
@@ -198,6 +198,43 @@ static void test_batch(void)
 	end();
 }
 
+/* A delete of a record that reads all ones */
+static void test_delete(const char *layout)
+{
+	struct crab_old old;
+	int err;
+
+	begin(layout, LEAVES);
+	put(1);
+	put(2);
+	memset(word_of(tree->first, 2), 0xff, sizeof(struct crab_dslot));
+	err = crab_store_delete(store, 2, &old);
+	tap_ok(err == -EUCLEAN && tree->first->quarantined,
+	       "%s: a record of ones is not absent for a delete: %d", layout, err);
+	end();
+}
+
+/* Read-only: keys whose values a cut left void are absent for a batch, too */
+static void test_half(void)
+{
+	struct crab_batch_op ops[8];
+	u32 i, absent = 0;
+
+	begin("slotted", LEAVES);
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		put(i);
+		word_of(tree->first, i)[1] = cpu_to_le64(tree->first->void_value);
+		ops[i] = (struct crab_batch_op){ .verb = CRAB_VERB_SEARCH, .key = i };
+	}
+	attach_again(true);
+	crab_store_batch(store, ops, ARRAY_SIZE(ops));
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
+		absent += ops[i].status == -ENOENT;
+	tap_ok(absent == ARRAY_SIZE(ops), "a batch finds no half of a record: %u of %zu", absent,
+	       ARRAY_SIZE(ops));
+	end();
+}
+
 /* The last leaf is not unlinked if the header of the leaf before it has changed */
 static void test_unlink(void)
 {
@@ -227,6 +264,9 @@ int main(void)
 	test_stopped("slotted");
 	test_stopped("sorted");
 	test_batch();
+	test_delete("slotted");
+	test_delete("sorted");
+	test_half();
 	test_unlink();
 	return tap_done();
 }
