@@ -13,6 +13,7 @@ static void test_births(void)
 	begin("slotted", LEAVES);
 	for (n = 0; tree->leaves < 3; n++)
 		put(n * STEP);
+	tap_check(tree->splits == 2, "%llu splits", tree->splits);
 	for (n = 1; tree->first->count < tree->slots; n++)
 		put(n);
 	tree->birth = CRAB_BIRTH_MAX - 1;

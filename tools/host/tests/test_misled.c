@@ -235,6 +235,41 @@ static void test_half(void)
 	end();
 }
 
+/* Read-only: a scan passes the void one of two records that a cut left with one key */
+static void test_twin(void)
+{
+	struct crab_record records[16];
+	u32 i;
+
+	begin("sorted", LEAVES);
+	for (i = 0; i < 8; i++)
+		put(i);
+	*word_of(tree->first, 3) = cpu_to_le64(4);
+	attach_again(true);
+	tap_check(crab_tree_scan(store->engine, 0, 9, records, 16) == 7, "up");
+	for (i = 0; i < 7; i++)
+		tap_check(records[i].key == i + (i >= 3), "up: %llu", records[i].key);
+	tap_check(crab_tree_scan_back(store->engine, 0, 9, records, 16) == 7, "down");
+	for (i = 0; i < 7; i++)
+		tap_check(records[i].key == 7 - i - (i >= 4), "down: %llu", records[i].key);
+	tap_ok(records[3].value == 9, "sorted: scans of a leaf with a void record");
+	end();
+}
+
+/* A seek that meets a key which is not of the leaf's range */
+static void test_seek(void)
+{
+	struct crab_record record;
+	int err;
+
+	begin("slotted", LEAVES);
+	put(1);
+	*word_of(tree->first, 1) = cpu_to_le64(CRAB_KEY_EMPTY);
+	err = crab_tree_seek(store->engine, 0, CRAB_SEEK_GE, &record);
+	tap_ok(err == -EUCLEAN && tree->first->quarantined, "a seek meets a key of ones: %d", err);
+	end();
+}
+
 /* The last leaf is not unlinked if the header of the leaf before it has changed */
 static void test_unlink(void)
 {
@@ -267,6 +302,8 @@ int main(void)
 	test_delete("slotted");
 	test_delete("sorted");
 	test_half();
+	test_twin();
+	test_seek();
 	test_unlink();
 	return tap_done();
 }
