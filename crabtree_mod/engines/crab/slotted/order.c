@@ -352,8 +352,8 @@ static __always_inline int order_read(const struct crab_reader *reader, const vo
 	if (unlikely((from | to) < 0))
 		return -EAGAIN;
 	got = min_t(u32, max(to - from, 0), cap);
-	if (got < to - from && !order_is_placed(tree, leaf, order, wide, count,
-						reader->last ? to - got : from + got - 1))
+	if (got == cap && !order_is_placed(tree, leaf, order, wide, count,
+					   reader->last ? to - got : from + got - 1))
 		return -EAGAIN;
 	if (reader->last)
 		from = to - got;
