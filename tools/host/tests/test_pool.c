@@ -300,6 +300,26 @@ static void test_random(void)
 	tap_ok(!pool.used && !pool.bad && !pool.room.words && !pool.later, "nothing remains");
 }
 
+/* Two become free for each one that begins to wait, once many do */
+static void test_waiting(void)
+{
+	u64 leaf, wait = 0;
+
+	tap_check(!crab_pool_init(&pool, 2 * CRAB_POOL_WAITING), "init");
+	for (leaf = 0; leaf < 2 * CRAB_POOL_WAITING; leaf++)
+		crab_pool_mark(&pool, leaf);
+	for (leaf = 0; leaf < 2 * CRAB_POOL_WAITING; leaf++) {
+		struct crab_later *at = kmalloc(sizeof(*at), GFP_KERNEL);
+
+		at->leaf = leaf;
+		crab_pool_free_later(&pool, at);
+		wait = wait == CRAB_POOL_WAITING ? wait - 1 : wait + 1;
+		tap_check(pool.waiting == wait, "%llu wait, not %llu", pool.waiting, wait);
+	}
+	tap_ok(pool.free == 2 * CRAB_POOL_WAITING - wait, "a bounded number of leaves waits");
+	crab_pool_destroy(&pool);
+}
+
 /* A leaf that is free already closes the pool, and is free once */
 static void test_twice(void)
 {
@@ -353,6 +373,7 @@ static void test_pages(u32 leaf_bytes, u64 from, u64 len, u64 first, u64 last)
 int main(void)
 {
 	test_random();
+	test_waiting();
 	test_twice();
 	test_no_table();
 	test_pages(512, 5000, 1, 8, 15);
