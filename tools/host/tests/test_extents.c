@@ -437,14 +437,14 @@ static bool holds(u32 slab, u32 line)
 				  ((u64)slab * (LARGE / 64) + line) << CRAB_PLACE_CLASS_BITS);
 }
 
-static void begin_large(void)
+static void begin_large(u32 page)
 {
 	memset(&extents, 0, sizeof(extents));
 	media = (struct crab_media){ .size = CRAB_POOL_OFFSET + LEAVES * LEAF };
 	media.base = calloc(1, media.size);
 	crab_badmem_init(&bad);
 	media.bad = &bad;
-	crab_badmem_add(&bad, CRAB_POOL_OFFSET + LARGE + 4096 + 70, 1);	/* the second page of slab 1 */
+	crab_badmem_add(&bad, CRAB_POOL_OFFSET + LARGE + page * 4096 + 70, 1);	/* of slab 1 */
 	if (crab_pool_init(&pool, LEAVES) ||
 	    crab_extents_init(&extents, &pool, &media, &geo, LARGE)) {
 		printf("Bail out! no memory\n");
@@ -459,7 +459,7 @@ static void test_bad(void)
 	u64 slab, place, lent;
 	u32 i;
 
-	begin_large();
+	begin_large(1);
 	tap_check(pool.spoilt == 8 && pool.free == LEAVES - 8, "%llu leaves", pool.spoilt);
 	tap_check(!mark(1, 0) && mark(1, 0) == -EUCLEAN, "a word, and a second one");
 	tap_check(!pool.spoilt && pool.lent == LARGE_LEAVES && pool.free == LEAVES - LARGE_LEAVES,
@@ -486,6 +486,21 @@ static void test_bad(void)
 		tap_check(place >> CRAB_PLACE_CLASS_BITS != LARGE / 64 + 64, "a bad page");
 	tap_ok(crab_pool_lend(&pool, LARGE_LEAVES, LARGE_LEAVES) == -EUCLEAN,
 	       "a slab with a bad page stays, and so do its extents in that page");
+	end();
+}
+
+/* The last page, whose last byte is that of the slab */
+static void test_last_page(void)
+{
+	u32 i;
+
+	begin_large(3);
+	tap_check(!mark(1, 5) && extents.lines == 65, "%llu lines", extents.lines);
+	for (i = 0; i < LARGE / 64; i++)
+		tap_check(holds(1, i) == (i == 5 || i / 64 == 3), "extent %u", i);
+	tap_check(!mark(0, 255) && !mark(2, 0), "its neighbours");
+	tap_ok(extents.lines == 67 && !extents.slabs[0]->spoilt && !extents.slabs[2]->spoilt,
+	       "the last page of a slab is bad: %llu lines are in use", extents.lines);
 	end();
 }
 
@@ -523,6 +538,7 @@ int main(void)
 	test_places();
 	test_sizes();
 	test_bad();
+	test_last_page();
 	test_no_size();
 	return tap_done();
 }
