@@ -13,9 +13,12 @@
 #include <linux/string.h>
 
 #include "model.h"
+#include "same_crc.h"
 #include "store/blob_priv.h"
+#include "store/blob_snap.h"
 #include "store/cursor.h"
 #include "store/gate.h"
+#include "store/named_priv.h"
 #include "store/snap.h"
 #include "store/snap_priv.h"
 #include "store/store_priv.h"
@@ -116,10 +119,13 @@ static int array_remove(struct crab_engine *engine, struct crab_flow *flow, u64 
 	return 0;
 }
 
-static void make(bool blobs)
+enum kind { RECORDS, BLOBS, NAMES };
+
+static void make(enum kind kind)
 {
 	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "snap", .blobs = blobs,
+		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "snap",
+		.blobs = kind == BLOBS, .names = kind == NAMES,
 	};
 
 	media = media_create(CRAB_POOL_OFFSET + 256 * 512);
@@ -283,7 +289,7 @@ static void test_reads(void)
 	struct crab_engine_ops ops;
 	u32 i;
 
-	make(false);
+	make(RECORDS);
 	own = store->engine->ops;
 	ops = *own;
 	ops.lookup = array_lookup;
@@ -298,6 +304,37 @@ static void test_reads(void)
 	tap_ok(true, "all reads of %u snapshots, at both ends of the keys and next to lost ranges",
 	       ROUNDS * SNAPS);
 	store->engine->ops = store->engine->own = own;
+	end();
+}
+
+static int scan_twice(struct crab_engine *engine, u64 start, u64 last, struct crab_record *records,
+		      u32 cap)
+{
+	records[0] = records[1] = (struct crab_record){ 3, 30 };
+	return 2;
+}
+
+/* A key twice: the media has changed */
+static void test_twice(void)
+{
+	struct crab_record records[4];
+	const struct crab_engine_ops *own;
+	struct crab_engine_ops ops;
+	struct crab_cursor cursor;
+	struct crab_snap *snap;
+	int n;
+
+	make(RECORDS);
+	own = store->engine->ops;
+	ops = *own;
+	ops.scan = scan_twice;
+	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	store->engine->ops = &ops;
+	crab_cursor_init(&cursor, 0, 9);
+	n = crab_snap_read(store, snap, &cursor, records, 4);
+	store->engine->ops = own;
+	tap_ok(n == -EUCLEAN, "a scan of the engine that has a key twice: %d", n);
+	crab_snap_close(snap);
 	end();
 }
 
@@ -323,7 +360,7 @@ static void test_tables(void)
 	struct crab_old old;
 	u64 value = 0;
 
-	make(false);
+	make(RECORDS);
 	crab_store_insert(store, 5, 50, CRAB_INSERT_EITHER, &old);
 	a = open_one();
 	b = open_one();
@@ -360,7 +397,7 @@ static void test_extents(void)
 	struct crab_snap *a, *b;
 	u64 lines;
 
-	make(true);
+	make(BLOBS);
 	crab_blob_put(store, &put);
 	lines = store->blobs->extents.lines;
 	a = open_one();
@@ -376,13 +413,92 @@ static void test_extents(void)
 	end();
 }
 
+static char longest[CRAB_NAME_MAX];
+
+static int put_name(const char *name, u32 bytes)
+{
+	struct crab_blob_write put = { .name = name, .name_bytes = bytes, .data = name, .bytes = 1 };
+
+	return crab_named_put(store, &put);
+}
+
+static int erase_name(const char *name, u32 bytes)
+{
+	struct crab_blob_write erase = { .name = name, .name_bytes = bytes };
+
+	return crab_named_erase(store, &erase);
+}
+
+static int snap_get(struct crab_snap *snap, const char *name, u32 bytes)
+{
+	u8 value[8];
+	struct crab_blob_read get = { .buffer = value, .capacity = sizeof(value) };
+
+	return crab_snap_named_get(store, snap, name, bytes, &get);
+}
+
+static u64 key_of_name(const char *name, u32 bytes)
+{
+	return crab_names_find(&store->blobs->names, name, bytes)->key;
+}
+
+/* Names of all lengths, and one whose blob is damaged: it is not missing */
+static void test_names(void)
+{
+	struct crab_snap *snap;
+	u64 word;
+	int err;
+
+	make(NAMES);
+	tap_check(!put_name(longest, CRAB_NAME_MAX) && !put_name("x", 1), "put");
+	snap = open_one();
+	tap_check(!snap_get(snap, longest, CRAB_NAME_MAX) && !snap_get(snap, "x", 1), "get");
+	tap_check(snap_get(snap, longest, CRAB_NAME_MAX + 1) == -EINVAL &&
+		  snap_get(snap, "x", 0) == -EINVAL, "lengths of no name");
+	store->blobs->raw->lookup(store->engine, key_of_name("x", 1), &word);
+	media.base[crab_extent_offset(&store->blobs->extents, word & CRAB_PLACE_MASK) +
+		   sizeof(struct crab_dblob)] ^= 1;
+	err = snap_get(snap, "x", 1);
+	tap_ok(err == -EUCLEAN, "a damaged value of a snapshot is not a missing name: %d", err);
+	crab_snap_close(snap);
+	end();
+}
+
+/* The same crc, and far from each other: the name was erased under two keys */
+static void test_far_keys(void)
+{
+	char name[2][SAME_CRC_BYTES];
+	struct crab_flow flow = { .media = &media };
+	struct crab_snap *snap;
+	struct crab_old old;
+	u64 key;
+	int err;
+
+	same_crc(1, name[0]);
+	same_crc(2, name[1]);
+	make(NAMES);
+	key = crab_name_key(name[0], SAME_CRC_BYTES) + (1ULL << 31);
+	store->blobs->raw->insert(store->engine, &flow, key, 31, CRAB_INSERT_EITHER, &old);
+	tap_check(!put_name(name[0], SAME_CRC_BYTES), "put");
+	snap = open_one();
+	tap_check(!erase_name(name[0], SAME_CRC_BYTES) && !put_name(name[1], SAME_CRC_BYTES) &&
+		  !put_name(name[0], SAME_CRC_BYTES) && !erase_name(name[0], SAME_CRC_BYTES), "another key");
+	err = snap_get(snap, name[0], SAME_CRC_BYTES);
+	tap_ok(!err, "a snapshot has a name that was erased under several keys: %d", err);
+	crab_snap_close(snap);
+	end();
+}
+
 int main(void)
 {
 	if (crab_persist_init())
 		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_reads();
+	test_twice();
 	test_tables();
 	test_extents();
+	test_names();
+	test_far_keys();
 	return tap_done();
 }
