@@ -193,7 +193,8 @@ static void lend(void)
 
 	err = crab_pool_alloc_run(&pool, RUN, end, leave, &first);
 	settle("lend");
-	enough = leaves_free() + (err ? 0 : 0) + count(RAW) >= RUN + leave && leaves_free() >= RUN;
+	tap_check(crab_host_poll_late || !laters, "%llu leaves wait, and may break up a run", laters);
+	enough = leaves_free() + count(RAW) >= RUN + leave && leaves_free() >= RUN;
 	want = find_run(0, min(run, end));
 	if (want == LEAVES)
 		want = find_run(min(run, end), end);
@@ -320,6 +321,39 @@ static void test_waiting(void)
 	crab_pool_destroy(&pool);
 }
 
+/* The only run is just above the one at which the search begins */
+static void test_next_run(void)
+{
+	u64 first = 0, leaf;
+
+	tap_check(!crab_pool_init(&pool, 64), "init");
+	tap_check(!crab_pool_alloc_run(&pool, 8, 32, 0, &first) && first == 24, "%llu", first);
+	for (leaf = 0; leaf < 24; leaf++)
+		crab_pool_mark(&pool, leaf);
+	for (leaf = 40; leaf < 64; leaf++)
+		crab_pool_mark(&pool, leaf);
+	tap_ok(!crab_pool_alloc_run(&pool, 8, 64, 0, &first) && first == 32, "the last run: %llu", first);
+	crab_pool_destroy(&pool);
+}
+
+/* Each of two allocations fails; a pool that is closed gives no leaf, and can still be asked */
+static void test_closed(void)
+{
+	struct crab_spare spare;
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		crab_host_fail_alloc = i;
+		tap_check(crab_pool_init(&pool, 70) == -ENOMEM && !pool.used, "memory");
+		crab_host_fail_alloc = -1;
+	}
+	tap_check(!crab_pool_init(&pool, 70), "init");
+	crab_pool_close(&pool);
+	tap_check(crab_pool_alloc(&pool, &spare, 1, 0) == -EUCLEAN && !crab_pool_lent(&pool), "alloc");
+	tap_ok(!crab_pool_prepare_begin(&pool, &spare) && !crab_pool_needs_refill(&pool), "a closed pool");
+	crab_pool_destroy(&pool);
+}
+
 /* A leaf that is free already closes the pool, and is free once */
 static void test_twice(void)
 {
@@ -374,6 +408,8 @@ int main(void)
 {
 	test_random();
 	test_waiting();
+	test_next_run();
+	test_closed();
 	test_twice();
 	test_no_table();
 	test_pages(512, 5000, 1, 8, 15);

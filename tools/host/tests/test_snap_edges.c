@@ -307,15 +307,17 @@ static void test_reads(void)
 	end();
 }
 
-static int scan_twice(struct crab_engine *engine, u64 start, u64 last, struct crab_record *records,
-		      u32 cap)
+static struct crab_record strange[2];
+
+static int scan_strange(struct crab_engine *engine, u64 start, u64 last, struct crab_record *records,
+			u32 cap)
 {
-	records[0] = records[1] = (struct crab_record){ 3, 30 };
+	memcpy(records, strange, sizeof(strange));
 	return 2;
 }
 
-/* A key twice: the media has changed */
-static void test_twice(void)
+/* Keys that do not ascend, or are out of the range: the media has changed */
+static void test_strange(u64 first, u64 second)
 {
 	struct crab_record records[4];
 	const struct crab_engine_ops *own;
@@ -327,13 +329,47 @@ static void test_twice(void)
 	make(RECORDS);
 	own = store->engine->ops;
 	ops = *own;
-	ops.scan = scan_twice;
+	ops.scan = scan_strange;
+	strange[0].key = first;
+	strange[1].key = second;
 	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
 	store->engine->ops = &ops;
-	crab_cursor_init(&cursor, 0, 9);
+	crab_cursor_init(&cursor, 2, 9);
 	n = crab_snap_read(store, snap, &cursor, records, 4);
 	store->engine->ops = own;
-	tap_ok(n == -EUCLEAN, "a scan of the engine that has a key twice: %d", n);
+	tap_ok(n == -EUCLEAN, "a scan from 2 to 9 of the engine has the keys %llu and %llu: %d", first, second,
+	       n);
+	crab_snap_close(snap);
+	end();
+}
+
+/* Its error, and not that of a range that is lost; and no snapshot has the reserved key */
+static void test_ended(void)
+{
+	struct crab_engine_ops ops;
+	const struct crab_engine_ops *own;
+	struct crab_cursor cursor;
+	struct crab_record record;
+	struct crab_snap *snap;
+	u64 value;
+	int n;
+
+	make(RECORDS);
+	own = store->engine->ops;
+	ops = *own;
+	ops.scan = array_scan;
+	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	tap_check(crab_snap_search(store, snap, NONE, &value) == -EINVAL &&
+		  crab_snap_seek(store, snap, NONE, CRAB_SEEK_LE, &record) == -EINVAL, "the reserved key");
+	crab_snap_end_all(store->gate, -ESTALE);
+	store->engine->ops = &ops;
+	memset(now, 0, sizeof(now));
+	lost[0] = true;
+	crab_cursor_init(&cursor, 0, 9);
+	n = crab_snap_read(store, snap, &cursor, &record, 1);
+	lost[0] = false;
+	store->engine->ops = own;
+	tap_ok(n == -ESTALE, "a snapshot that has ended returns its error: %d", n);
 	crab_snap_close(snap);
 	end();
 }
@@ -464,6 +500,39 @@ static void test_names(void)
 	end();
 }
 
+/* More values than a list reads at once; and a list of names that are not all known */
+static void test_lists(void)
+{
+	struct crab_blob_write put = { .data = "1", .bytes = 1 };
+	struct crab_named_entry entry;
+	struct crab_named_cursor names;
+	struct crab_blob_entry entries[100];
+	struct crab_cursor cursor;
+	struct crab_snap *snap;
+	int n, sum = 0, err;
+
+	make(BLOBS);
+	for (put.key = 0; put.key < 80; put.key++)
+		crab_blob_put(store, &put);
+	snap = open_one();
+	crab_cursor_init(&cursor, 0, NONE);
+	while ((n = crab_snap_list(store, snap, &cursor, entries, 100)) > 0)
+		sum += n;
+	tap_check(!n && sum == 80, "%d values, then %d", sum, n);
+	crab_snap_close(snap);
+	end();
+	make(NAMES);
+	tap_check(!put_name("x", 1), "put");
+	snap = open_one();
+	store->blobs->unnamed = true;
+	crab_named_cursor_init(&names, "", 0, "", 0);
+	n = crab_snap_named_next(store, snap, &names, &entry);
+	err = crab_snap_named_next(store, snap, &names, &entry);
+	tap_ok(n == 1 && err == -EUCLEAN, "lists of a snapshot: %d, then %d", n, err);
+	crab_snap_close(snap);
+	end();
+}
+
 /* The same crc, and far from each other: the name was erased under two keys */
 static void test_far_keys(void)
 {
@@ -495,10 +564,14 @@ int main(void)
 		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_reads();
-	test_twice();
+	test_strange(3, 3);
+	test_strange(1, 3);
+	test_strange(3, 10);
+	test_ended();
 	test_tables();
 	test_extents();
 	test_names();
 	test_far_keys();
+	test_lists();
 	return tap_done();
 }
