@@ -336,7 +336,7 @@ static void test_next_run(void)
 	crab_pool_destroy(&pool);
 }
 
-/* Each of two allocations fails; a pool that is closed gives no leaf, and can still be asked */
+/* Each of two allocations fails; no leaf of a closed pool is allocated, and it can still be asked */
 static void test_closed(void)
 {
 	struct crab_spare spare;
