@@ -183,10 +183,17 @@ static void test_link_after(void)
 	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, geo.leaves, 1), used, &head);
 	tap_check(doubt && strstr(doubt, "out of the pool"), "%s", doubt);
 	tap_check(crab_head_load(&media, crab_leaf_offset(&geo, 0), geo.store_id, &head), "a leaf");
+	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, 0, head.birth), used, &head);
+	tap_check(!doubt, "a leaf: %s", doubt);
+	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, 0, head.birth + 1), used, &head);
+	tap_check(doubt && strstr(doubt, "another birth"), "%s", doubt);
+	used[0] = 1;
+	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, 0, head.birth), used, &head);
+	tap_check(doubt && strstr(doubt, "in the list already"), "%s", doubt);
 	memcpy(media.base + crab_leaf_offset(&geo, 5), media.base + crab_leaf_offset(&geo, 0),
 	       CRAB_LINE);
 	tap_check(!crab_head_load(&media, crab_leaf_offset(&geo, 5), geo.store_id, &head), "a copy");
-	tap_ok(true, "a link to the leaf after the last one is not followed, nor one to a copy");
+	tap_ok(true, "no link to the leaf after the last one, to a copy, or to a leaf twice is followed");
 	end();
 }
 

@@ -41,6 +41,7 @@ static void super_foreign(void)		{ super_blank(); target.media.base[1024] = 0xef
 static void super_torn(u32 copy)	{ target_super(copy)->leaves ^= 1; }
 static void super_torn_both(void)	{ super_torn(0); super_torn(1); }
 static void super_newer(void)		{ both(d, d->version = cpu_to_le32(2)); }
+static void super_older(void)		{ both(d, d->version = 0); }
 static void super_incompat(void)	{ both(d, d->feature_incompat = cpu_to_le64(8)); }
 static void super_names(void)		{ both(d, d->feature_incompat = cpu_to_le64(4)); }
 static void super_both(void)		{ both(d, d->feature_incompat = cpu_to_le64(6)); }
@@ -76,6 +77,7 @@ static const struct super_case super_cases[] = {
 	{ "foreign data", super_foreign, -EMEDIUMTYPE, CRAB_VERDICT_FOREIGN, "1024" },
 	{ "both superblocks torn", super_torn_both, DAMAGED, "0 or 4096" },
 	{ "newer format", super_newer, NEWER, "version 2" },
+	{ "a format before the first one", super_older, NEWER, "version 0" },
 	{ "names without blobs", super_names, DAMAGED, "names without blobs" },
 	{ "names and commits without blobs", super_both, DAMAGED, "names without blobs" },
 	{ "unknown incompat bit", super_incompat, NEWER, "0x8" },
@@ -166,6 +168,8 @@ static void unwritten_cases(void)
 	target_super(1)->store_id ^= 1;
 	crab_seal_super(target_super(1));
 	tap_check(!is_unwritten(), "another store");
+	both(d, d->state = cpu_to_le32(CRAB_SUPER_STATE_ATTACHED); d->sequence = cpu_to_le64(2 - _i));
+	tap_check(!is_unwritten(), "as FINISH");
 	tap_ok(true, "a store is unwritten as FORMAT left it");
 }
 
@@ -272,7 +276,7 @@ static void fields_case(void)
 	       target_super(1)->formatted_at == cpu_to_le64(77), "an update keeps all fields");
 	tap_ok(crab_super_geometry(1 << 24, CRAB_BLOCK_BYTES_MAX) &&
 	       !crab_super_geometry(1 << 24, 2 * CRAB_BLOCK_BYTES_MAX) &&
-	       crab_super_geometry(1 << 24, CRAB_BLOCK_BYTES_MIN) &&
+	       crab_super_geometry(1 << 24, CRAB_BLOCK_BYTES_MIN) && !crab_super_geometry(4096, 512) &&
 	       !crab_super_geometry(1 << 24, CRAB_BLOCK_BYTES_MIN / 2) &&
 	       crab_super_geometry(CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * 512, 512) &&
 	       !crab_super_geometry(CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * 512 - 1, 512),
