@@ -437,6 +437,8 @@ static void test_extents(void)
 	crab_blob_put(store, &put);
 	lines = store->blobs->extents.lines;
 	a = open_one();
+	tap_check(store->gate->count == CRAB_BLOB_STRIPES && store->gate->stripes == store->blobs->stripes,
+		  "a snapshot waits for %u stripes", store->gate->count);
 	crab_blob_put(store, &put);
 	b = open_one();
 	tap_check(store->blobs->extents.lines == 2 * lines, "%llu lines", store->blobs->extents.lines);
