@@ -214,6 +214,7 @@ static void test_damage(void)
 /* New names whose keys are the last ones: there is one key for two names */
 static void test_last_key(const char *name, const char *twin, u32 bytes, u32 twin_bytes)
 {
+	struct crab_blob_write put = { .name = twin, .name_bytes = twin_bytes, .data = value, .bytes = 1 };
 	u64 last = min(crab_name_key(name, bytes) | U32_MAX, CRAB_KEY_EMPTY - 1);
 	struct crab_flow flow = { .media = &media };
 	struct crab_old old;
@@ -229,6 +230,7 @@ static void test_last_key(const char *name, const char *twin, u32 bytes, u32 twi
 	tap_check(get_name(name, bytes) == -ENOENT, "the first name is there");
 	commit.n = 1;
 	err = crab_named_commit(store, &commit);
+	tap_check(crab_named_put(store, &put) == -ENOSPC, "a put of the second name");
 	tap_ok(!err && commit.ops[0].write.key == last && !get_name(name, bytes),
 	       "two names and one key, which is 0x%llx: %d", commit.ops[0].write.key, err);
 	end();
