@@ -18,13 +18,14 @@
 #include <linux/string.h>
 
 #include "commit_priv.h"
+#include "engines/defaults.h"
 #include "store_priv.h"
 
 /**
  * struct view - a read: the operands of one verb of struct crab_engine_ops
  * @read: does it: @in_force: the list is in force
  * @key: the key, or where to begin
- * @end: scan: where to end
+ * @end: seek and scan: where to end
  * @dir: the direction
  * @value: lookup, beyond: out
  * @records: seek and scan: out
@@ -127,6 +128,24 @@ static int seek_choose(enum crab_seek_dir dir, int err, struct crab_record *reco
 	return removed ? -EAGAIN : 0;
 }
 
+/*
+ * The engine met a quarantined range when it searched from @key on: is that range after @near, the
+ * key of the next write @i of the list, or after the end of the read? Then no record is before.
+ */
+static bool seek_is_ahead(struct crab_engine *engine, const struct view *view, u64 key, u32 i,
+			  u64 near)
+{
+	struct crab_record found;
+	u64 last = view->end;
+
+	if (i < CRAB_COMMIT_MAX && near == key)
+		return true;
+	if (i < CRAB_COMMIT_MAX && !is_before(view->dir, last, near))
+		last = near + (view->dir == CRAB_SEEK_GE ? -1 : 1);
+	return is_before(view->dir, last, key) ||
+	       !engine->own->scan(engine, min(key, last), max(key, last), &found, 1);
+}
+
 static int view_seek(struct crab_engine *engine, const struct view *view, bool in_force)
 {
 	u64 key = view->key, last = view->dir == CRAB_SEEK_GE ? CRAB_KEY_EMPTY - 1 : 0;
@@ -140,8 +159,10 @@ static int view_seek(struct crab_engine *engine, const struct view *view, bool i
 		if (!in_force || (err && err != -ENOENT && err != -EUCLEAN))
 			return err;
 		i = list_near(commits, key, view->dir, &near);
+		if (err == -EUCLEAN && seek_is_ahead(engine, view, key, i, near.key))
+			err = -ENOENT;
 		/* In a quarantined range only the list knows whether a key exists */
-		if (i == CRAB_COMMIT_MAX || (err == -EUCLEAN && near.key != key))
+		if (i == CRAB_COMMIT_MAX || err == -EUCLEAN)
 			return err;
 		err = seek_choose(view->dir, err, view->records, &near, list_removes(commits, i));
 		if (err != -EAGAIN)
@@ -168,8 +189,8 @@ static int view_beyond(struct crab_engine *engine, const struct view *view, bool
 	return 0;
 }
 
-/* A scan while a list is in force, or in an engine without this direction: by seeks */
-static int scan_by_seeks(struct crab_engine *engine, const struct view *view, bool in_force)
+/* A scan while a list is in force: by seeks */
+static int scan_by_seeks(struct crab_engine *engine, const struct view *view)
 {
 	struct view seek = *view;
 	u32 n = 0;
@@ -177,7 +198,7 @@ static int scan_by_seeks(struct crab_engine *engine, const struct view *view, bo
 
 	while (n < view->cap && !is_before(view->dir, view->end, seek.key)) {
 		seek.records = &view->records[n];
-		err = view_seek(engine, &seek, in_force);
+		err = view_seek(engine, &seek, true);
 		if (err || is_before(view->dir, view->end, seek.records->key))
 			break;
 		n++;
@@ -190,11 +211,14 @@ static int scan_by_seeks(struct crab_engine *engine, const struct view *view, bo
 
 static int view_scan(struct crab_engine *engine, const struct view *view, bool in_force)
 {
-	if (in_force || (view->dir == CRAB_SEEK_LE && !engine->own->scan_back))
-		return scan_by_seeks(engine, view, in_force);
+	const struct crab_engine_ops *own = engine->own;
+
+	if (in_force)
+		return scan_by_seeks(engine, view);
 	if (view->dir == CRAB_SEEK_GE)
-		return engine->own->scan(engine, view->key, view->end, view->records, view->cap);
-	return engine->own->scan_back(engine, view->end, view->key, view->records, view->cap);
+		return own->scan(engine, view->key, view->end, view->records, view->cap);
+	return (own->scan_back ?: crab_engine_scan_back)(engine, view->end, view->key,
+							 view->records, view->cap);
 }
 
 /* The verbs of the guard */
@@ -211,6 +235,7 @@ static int guard_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir di
 {
 	return view_read(engine, &(struct view){
 		.read = view_seek, .key = key, .dir = dir, .records = record,
+		.end = dir == CRAB_SEEK_GE ? CRAB_KEY_EMPTY - 1 : 0,
 	});
 }
 

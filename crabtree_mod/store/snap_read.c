@@ -34,6 +34,12 @@ static const struct crab_note *snap_find_locked(struct crab_snap *snap, u64 key)
 	return NULL;
 }
 
+/* Is @a before @b in a direction? */
+static bool is_before(enum crab_seek_dir dir, u64 a, u64 b)
+{
+	return dir == CRAB_SEEK_GE ? a < b : a > b;
+}
+
 /* The nearest key that has a note which holds for @snap */
 static const struct crab_note *snap_near_locked(struct crab_snap *snap, u64 key,
 						enum crab_seek_dir dir)
@@ -47,7 +53,7 @@ static const struct crab_note *snap_near_locked(struct crab_snap *snap, u64 key,
 		note = crab_notes_near(&snap->notes, key, dir);
 		if (!note)
 			continue;
-		if (!best || (dir == CRAB_SEEK_GE ? note->key < best->key : note->key > best->key))
+		if (!best || is_before(dir, note->key, best->key))
 			best = note;
 	}
 	return best;
@@ -95,13 +101,13 @@ int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, 
 	return note.absent ? -ENOENT : 0;
 }
 
-/* Can the engine read the keys from @key up, or down, to the note, and has no record there? */
-static bool snap_is_ahead(struct crab_store *store, u64 key, const struct crab_note *note)
+/* Can the engine read the keys from @key up, or down, to @last, and has no record there? */
+static bool snap_is_ahead(struct crab_store *store, u64 key, u64 last)
 {
+	const struct crab_engine_ops *ops = crab_snap_ops(store);
 	struct crab_record found;
 
-	return !crab_snap_ops(store)->scan(store->engine, min(key, note->key), max(key, note->key),
-					   &found, 1);
+	return !ops->scan(store->engine, min(key, last), max(key, last), &found, 1);
 }
 
 /* Is the note at least as near as the record of the engine, which exists if @err is 0? */
@@ -111,14 +117,13 @@ static bool snap_is_nearer(const struct crab_note *note, enum crab_seek_dir dir,
 	return err || (dir == CRAB_SEEK_GE ? note->key <= found->key : note->key >= found->key);
 }
 
-int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
-		   enum crab_seek_dir dir, struct crab_record *record)
+/* crab_snap_seek() up to @last: any record after it may be returned, or -ENOENT */
+static int snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key, u64 last,
+		     enum crab_seek_dir dir, struct crab_record *record)
 {
 	struct crab_note note = { };
 	int err, noted;
 
-	if (key == CRAB_KEY_EMPTY)
-		return -EINVAL;
 	do {
 		crab_count(store->engine, searches, 1);
 		err = crab_snap_ops(store)->seek(store->engine, key, dir, record);
@@ -126,7 +131,8 @@ int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 		noted = snap_copy(snap, key, dir, false, &note);
 		if (noted < 0)
 			return noted;
-		if (err == -EUCLEAN && noted && snap_is_ahead(store, key, &note))
+		noted = noted && !is_before(dir, last, note.key);
+		if (err == -EUCLEAN && snap_is_ahead(store, key, noted ? note.key : last))
 			err = -ENOENT;
 		if (err && err != -ENOENT)
 			return err;
@@ -139,8 +145,16 @@ int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 		err = crab_store_pause(store);
 		if (err)
 			return err;
-	} while (note.key != (dir == CRAB_SEEK_GE ? CRAB_KEY_EMPTY - 1 : 0));
+	} while (is_before(dir, note.key, last));
 	return -ENOENT;
+}
+
+int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
+		   enum crab_seek_dir dir, struct crab_record *record)
+{
+	u64 last = dir == CRAB_SEEK_GE ? CRAB_KEY_EMPTY - 1 : 0;
+
+	return key == CRAB_KEY_EMPTY ? -EINVAL : snap_seek(store, snap, key, last, dir, record);
 }
 
 /**
@@ -211,7 +225,7 @@ static int snap_read_ahead(struct crab_store *store, struct crab_snap *snap,
 
 	if (noted < 0)
 		return noted;
-	if (!noted || note.key > cursor->end || !snap_is_ahead(store, cursor->next, &note))
+	if (!noted || note.key > cursor->end || !snap_is_ahead(store, cursor->next, note.key))
 		return -EUCLEAN;
 	cursor->done = note.key == cursor->end;
 	cursor->next = note.key + 1;
@@ -264,7 +278,7 @@ static int snap_read_back(struct crab_store *store, struct crab_snap *snap,
 	int err;
 
 	while (n < cap && !cursor->done) {
-		err = crab_snap_seek(store, snap, cursor->next, CRAB_SEEK_LE, &record);
+		err = snap_seek(store, snap, cursor->next, cursor->end, CRAB_SEEK_LE, &record);
 		if (err && err != -ENOENT)
 			return n ?: err;
 		cursor->done = err || record.key <= cursor->end;

@@ -183,10 +183,17 @@ static void test_link_after(void)
 	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, geo.leaves, 1), used, &head);
 	tap_check(doubt && strstr(doubt, "out of the pool"), "%s", doubt);
 	tap_check(crab_head_load(&media, crab_leaf_offset(&geo, 0), geo.store_id, &head), "a leaf");
+	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, 0, head.birth), used, &head);
+	tap_check(!doubt, "a leaf: %s", doubt);
+	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, 0, head.birth + 1), used, &head);
+	tap_check(doubt && strstr(doubt, "another birth"), "%s", doubt);
+	used[0] = 1;
+	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, 0, head.birth), used, &head);
+	tap_check(doubt && strstr(doubt, "in the list already"), "%s", doubt);
 	memcpy(media.base + crab_leaf_offset(&geo, 5), media.base + crab_leaf_offset(&geo, 0),
 	       CRAB_LINE);
 	tap_check(!crab_head_load(&media, crab_leaf_offset(&geo, 5), geo.store_id, &head), "a copy");
-	tap_ok(true, "a link to the leaf after the last one is not followed, nor one to a copy");
+	tap_ok(true, "no link to the leaf after the last one, to a copy, or to a leaf twice is followed");
 	end();
 }
 
@@ -311,12 +318,6 @@ static int lost_lookup(struct crab_engine *engine, u64 key, u64 *value)
 	return key >= 40 && key < 100 ? -EUCLEAN : -ENOENT;
 }
 
-static int lost_seek(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
-		     struct crab_record *record)
-{
-	return lost_lookup(engine, key, NULL);
-}
-
 static u64 lost_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir dir)
 {
 	return 100;
@@ -325,25 +326,18 @@ static u64 lost_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir d
 /* The write of a list that is in force is known in a quarantined range, and no other record is */
 static void test_listed_in_range(void)
 {
-	struct crab_record found = { };
 	struct crab_batch_op batch[3];
 	struct crab_store_info info;
 	struct crab_cursor cursor;
-	int err;
 
 	begin(RECORDS, true);
 	own = store->engine->own;
 	ops = *own;
 	ops.lookup = lost_lookup;
-	ops.seek = lost_seek;
 	ops.beyond = lost_beyond;
 	store->engine->own = &ops;
 	store->commits->list = (struct crab_commit_list){ .n = 1, .record[0] = { 50, 500 } };
 	crab_commits_turn(store->commits);
-	err = crab_store_seek(store, 45, CRAB_SEEK_GE, &found);
-	tap_check(err == -EUCLEAN, "seek over unknown records: %d", err);
-	err = crab_store_seek(store, 50, CRAB_SEEK_GE, &found);
-	tap_check(!err && found.value == 500, "seek of the listed key: %d", err);
 	crab_cursor_init(&cursor, 45, 1000);
 	crab_cursor_skip(store, &cursor);
 	tap_check(cursor.next == 50, "a scan goes on at %llu", cursor.next);

@@ -10,6 +10,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "media/badmem.h"
 #include "model.h"
 #include "store/store_priv.h"
 #include "tap.h"
@@ -40,6 +41,7 @@ static void super_foreign(void)		{ super_blank(); target.media.base[1024] = 0xef
 static void super_torn(u32 copy)	{ target_super(copy)->leaves ^= 1; }
 static void super_torn_both(void)	{ super_torn(0); super_torn(1); }
 static void super_newer(void)		{ both(d, d->version = cpu_to_le32(2)); }
+static void super_older(void)		{ both(d, d->version = 0); }
 static void super_incompat(void)	{ both(d, d->feature_incompat = cpu_to_le64(8)); }
 static void super_names(void)		{ both(d, d->feature_incompat = cpu_to_le64(4)); }
 static void super_both(void)		{ both(d, d->feature_incompat = cpu_to_le64(6)); }
@@ -75,6 +77,7 @@ static const struct super_case super_cases[] = {
 	{ "foreign data", super_foreign, -EMEDIUMTYPE, CRAB_VERDICT_FOREIGN, "1024" },
 	{ "both superblocks torn", super_torn_both, DAMAGED, "0 or 4096" },
 	{ "newer format", super_newer, NEWER, "version 2" },
+	{ "a format before the first one", super_older, NEWER, "version 0" },
 	{ "names without blobs", super_names, DAMAGED, "names without blobs" },
 	{ "names and commits without blobs", super_both, DAMAGED, "names without blobs" },
 	{ "unknown incompat bit", super_incompat, NEWER, "0x8" },
@@ -165,7 +168,94 @@ static void unwritten_cases(void)
 	target_super(1)->store_id ^= 1;
 	crab_seal_super(target_super(1));
 	tap_check(!is_unwritten(), "another store");
+	both(d, d->state = cpu_to_le32(CRAB_SUPER_STATE_ATTACHED); d->sequence = cpu_to_le64(2 - _i));
+	tap_check(!is_unwritten(), "as FINISH");
 	tap_ok(true, "a store is unwritten as FORMAT left it");
+}
+
+static enum crab_verdict read_super(struct crab_super *super, char *reason)
+{
+	return crab_super_read(&target.media, super, reason);
+}
+
+/* Sequences are counted modulo 2^64 */
+static void sequence_cases(void)
+{
+	char reason[CRAB_REASON_LEN];
+	struct crab_super super;
+	u32 newer;
+
+	for (newer = 0; newer < CRAB_SUPER_COPIES; newer++) {
+		target_begin();
+		both(d, d->sequence = cpu_to_le64(_i == newer ? 1 : ~0ULL - 1));
+		tap_check(read_super(&super, reason) == CRAB_VERDICT_GOOD && super.copy == newer,
+			  "copy %u is newer: %u", newer, super.copy);
+	}
+	tap_ok(true, "the newer superblock is found when the sequence overflows");
+}
+
+/* A copy that cannot be read: the verdict on the other one remains, or it can only be read */
+static void unreadable_cases(void)
+{
+	static struct crab_badmem bad;
+	char reason[CRAB_REASON_LEN], at[64];
+	struct crab_super super;
+	enum crab_verdict verdict;
+	u32 copy;
+
+	for (copy = 0; copy < CRAB_SUPER_COPIES; copy++) {
+		target_begin();
+		crab_badmem_init(&bad);
+		crab_badmem_add(&bad, copy * CRAB_SUPER_STRIDE + 128, 1);
+		target.media.bad = &bad;
+		verdict = read_super(&super, reason);
+		snprintf(at, sizeof(at), "superblock, at %llu,", copy * CRAB_SUPER_STRIDE);
+		tap_check(verdict == CRAB_VERDICT_RO && strstr(reason, at), "copy %u: %d, %s", copy, verdict,
+			  reason);
+		tap_check(super.state == CRAB_SUPER_STATE_ATTACHED && !super.engine_root && !super.unwritten,
+			  "copy %u: state %u", copy, super.state);
+		target_super(!copy)->version = cpu_to_le32(2);
+		crab_seal_super(target_super(!copy));
+		verdict = read_super(&super, reason);
+		tap_check(verdict == CRAB_VERDICT_NEWER, "copy %u: %d, %s", copy, verdict, reason);
+		target.media.bad = NULL;
+	}
+	tap_ok(true, "a superblock that cannot be read, next to a good one, and to one of a newer version");
+}
+
+/* One copy is torn, and the other one is gone: it is a store, though a damaged one */
+static void remains_cases(void)
+{
+	char reason[CRAB_REASON_LEN];
+	struct crab_super super;
+	u32 copy;
+
+	for (copy = 0; copy < CRAB_SUPER_COPIES; copy++) {
+		target_begin();
+		super_torn(copy);
+		memset(target_super(!copy), 0, sizeof(struct crab_dsuper));
+		tap_check(read_super(&super, reason) == CRAB_VERDICT_DAMAGED, "copy %u: %s", copy, reason);
+		target_super(!copy)->magic = cpu_to_le64(CRAB_MAGIC_VOID);
+		tap_check(read_super(&super, reason) == CRAB_VERDICT_BLANK, "copy %u: %s", copy, reason);
+	}
+	tap_ok(true, "the remains of a store, and of a FORMAT");
+}
+
+/* All fields that the next attach needs after a clean detach */
+static void root_case(void)
+{
+	struct crab_flow flow = { .media = &target.media };
+	char reason[CRAB_REASON_LEN];
+	struct crab_super super, again;
+
+	target_begin();
+	read_super(&super, reason);
+	super.engine_root = 12345;
+	super.state = CRAB_SUPER_STATE_CLEAN;
+	crab_super_write(&flow, &super);
+	tap_ok(read_super(&again, reason) == CRAB_VERDICT_GOOD && again.engine_root == 12345 &&
+	       again.sequence == super.sequence && again.copy == super.copy &&
+	       again.state == CRAB_SUPER_STATE_CLEAN, "the root of the engine: %llu", again.engine_root);
 }
 
 /* An update writes all fields, those of a newer version, too */
@@ -186,7 +276,7 @@ static void fields_case(void)
 	       target_super(1)->formatted_at == cpu_to_le64(77), "an update keeps all fields");
 	tap_ok(crab_super_geometry(1 << 24, CRAB_BLOCK_BYTES_MAX) &&
 	       !crab_super_geometry(1 << 24, 2 * CRAB_BLOCK_BYTES_MAX) &&
-	       crab_super_geometry(1 << 24, CRAB_BLOCK_BYTES_MIN) &&
+	       crab_super_geometry(1 << 24, CRAB_BLOCK_BYTES_MIN) && !crab_super_geometry(4096, 512) &&
 	       !crab_super_geometry(1 << 24, CRAB_BLOCK_BYTES_MIN / 2) &&
 	       crab_super_geometry(CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * 512, 512) &&
 	       !crab_super_geometry(CRAB_POOL_OFFSET + CRAB_LEAVES_MIN * 512 - 1, 512),
@@ -230,6 +320,10 @@ static void layout_run(bool sorted)
 		super_case_run(&super_cases[i]);
 	good_cases();
 	unwritten_cases();
+	sequence_cases();
+	unreadable_cases();
+	remains_cases();
+	root_case();
 	fields_case();
 	target_destroy();
 }

@@ -91,6 +91,46 @@ static void index_compare(const struct crab_index *index, const bool *there, u32
 	}
 }
 
+/* Nodes and leaves below a node, whose keys ascend from @low on */
+static void index_count(const struct crab_index_node *node, u64 low, u64 *nodes, u64 *leaves)
+{
+	u32 i;
+
+	++*nodes;
+	tap_check(node->count && node->count <= CRAB_INDEX_FULL, "a node with %u entries", node->count);
+	tap_check(node->keys[0] == low && node->keys[node->count] == CRAB_INDEX_PAD, "keys of a node");
+	for (i = 0; i < node->count; i++) {
+		tap_check(!i || node->keys[i] > node->keys[i - 1], "keys %u of a node", i);
+		if (node->level)
+			index_count(node->children[i], node->keys[i], nodes, leaves);
+		else
+			++*leaves;
+	}
+}
+
+/* The counters, the height, and a walk from leaf to leaf */
+static void index_shape(const struct crab_index *index, const bool *there, u32 n)
+{
+	u64 nodes = 0, leaves = 0, want = 0;
+	struct crab_index_path path;
+	u32 i;
+
+	index_count(index->root, 0, &nodes, &leaves);
+	crab_index_walk(index, 0, &path);
+	for (i = 0; i < n; i++) {
+		if (!there[i])
+			continue;
+		tap_check(!want++ || crab_index_next(index, &path), "the walk ends before %u", i);
+		tap_check(path.node[0]->keys[path.pos[0]] == i * 2, "the walk is not at %u", i);
+	}
+	tap_check(!crab_index_next(index, &path), "the walk goes on after the last one");
+	tap_check(index->nodes == nodes + index->stashed, "%llu nodes, not %llu", index->nodes,
+		  nodes + index->stashed);
+	tap_check(index->entries == leaves && leaves == want, "%llu entries, %llu leaves, not %llu",
+		  index->entries, leaves, want);
+	tap_check(!index->root->level || index->root->count > 1, "a root with one child");
+}
+
 /* Random inserts, removes and replacements on a bulk-built index */
 static void test_index_random(u64 seed, u32 n, u32 begin)
 {
@@ -113,12 +153,15 @@ static void test_index_random(u64 seed, u32 n, u32 begin)
 		else
 			crab_index_insert(&index, at * 2, leaf);
 		there[at] = !there[at] || !(i / n % 2);
-		if (i % (n / 4) == 0)
+		if (i % (n / 4) == 0) {
 			index_compare(&index, there, n);
+			index_shape(&index, there, n);
+		}
 	}
 	for (at = n - 1; at; at--)
 		if (there[at])
 			crab_index_remove(&index, at * 2);
+	index_shape(&index, there, 1);
 	index_expect(&index, CRAB_INDEX_PAD - 1, 0);
 	crab_index_destroy(&index);
 	free(there);

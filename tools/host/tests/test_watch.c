@@ -246,6 +246,34 @@ static void test_many(void)
 	media_destroy(&media);
 }
 
+/* The changes that were dropped wait when the ring is empty; a new key had no value */
+static void test_dropped(void)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 64 * 512);
+	struct crab_store *store = store_format_attach(&media, "crab", "slotted", 512);
+	struct crab_watch *watch = open_watch(store, 0, ~0ULL, 2);
+	struct crab_change changes[2];
+	struct crab_old old;
+	u64 key;
+
+	wakes = 0;
+	for (key = 1; key < 5; key++) {
+		old.value = 77;
+		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_ADD, &old), "insert");
+	}
+	tap_check(wakes == 4, "%u wakes", wakes);
+	tap_check(crab_watch_read(watch, changes, NULL, 2) == 2 && !changes[0].old && !changes[1].old &&
+		  changes[1].value == 2 && !changes[1].flags, "old: %llu, value: %llu", changes[0].old,
+		  changes[1].value);
+	tap_check(crab_watch_peek(watch) == 1, "nothing waits");
+	tap_check(crab_watch_read(watch, changes, NULL, 2) == 1 && changes[0].flags == CRAB_CHANGE_LOST &&
+		  changes[0].value == 2, "%llu dropped", changes[0].value);
+	tap_ok(!crab_watch_peek(watch), "dropped changes wait when the ring is empty");
+	crab_watch_close(watch);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	u32 i;
@@ -255,6 +283,7 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		test_random(&kinds[i]);
 	test_lost();
+	test_dropped();
 	test_end();
 	test_readonly();
 	test_many();

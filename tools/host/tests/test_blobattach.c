@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests attach of a store of blobs: numbers of the head's page that cannot be read or that
+ * no store has, scans of the records that fail, and attach that is interrupted; and the verbs on records,
+ * which such a store refuses in both directions and in a batch.
+ *
+ * Invariant: after an attach that has not read all records no extent is allocated.
+ */
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "media/badmem.h"
+#include "store/commit_priv.h"
+#include "store/named_priv.h"
+#include "store/snap.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define LEAVES		256U
+#define VALUES		150U	/* more than one chunk of attach */
+#define NUMBERS		CRAB_BLOBS_OFFSET
+#define SLAB_OFFSET	(NUMBERS + offsetof(struct crab_dblobs, slab_bytes))
+
+static struct crab_media media;
+static struct crab_store *store;
+static struct crab_badmem bad;
+
+static void begin(bool names, bool commits)
+{
+	const struct crab_format_options options = {
+		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "attach",
+		.blobs = true, .names = names, .commits = commits,
+	};
+
+	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
+	store = store_make(&media, &options);
+}
+
+static void end(void)
+{
+	crab_store_abandon(store);
+	media_destroy(&media);
+}
+
+static void fill(void)
+{
+	struct crab_blob_write put = { .data = "value", .bytes = 5 };
+
+	for (put.key = 0; put.key < VALUES; put.key++)
+		tap_check(!crab_blob_put(store, &put), "put %llu", put.key);
+}
+
+/* Attaches again; whether the store is damaged, and can only be read */
+static bool attach_finds_damage(bool readonly)
+{
+	const struct crab_attach_options options = { .readonly = readonly };
+	struct crab_attach_report report;
+
+	crab_store_abandon(store);
+	store = crab_store_attach(&media, &options, &report);
+	tap_check(!IS_ERR(store), "attach: %s", report.reason);
+	return store->engine->damage.count;
+}
+
+static void test_records(void)
+{
+	struct crab_batch_op ops[2] = {
+		{ .verb = CRAB_VERB_INSERT, .key = 1 }, { .verb = CRAB_VERB_DELETE, .key = 2 },
+	};
+	struct crab_record record;
+	struct crab_cursor cursor;
+
+	begin(false, false);
+	fill();
+	crab_cursor_init_back(&cursor, 0, CRAB_KEY_EMPTY);
+	tap_check(crab_cursor_read(store, &cursor, &record, 1) == -EOPNOTSUPP, "a scan back");
+	crab_store_batch(store, ops, 2);
+	tap_ok(ops[0].status == -EOPNOTSUPP && ops[1].status == -EOPNOTSUPP,
+	       "a store of values has no records that are scanned back, or written in a batch: %d, %d",
+	       ops[0].status, ops[1].status);
+	end();
+}
+
+/* Memory of one number that cannot be read: both are unknown */
+static void test_unreadable(void)
+{
+	u64 from;
+
+	begin(false, false);
+	crab_badmem_init(&bad);
+	for (from = NUMBERS; from <= SLAB_OFFSET; from += SLAB_OFFSET - NUMBERS) {
+		bad.count = 0;
+		crab_badmem_add(&bad, from, sizeof(u64));
+		media.bad = &bad;
+		tap_check(attach_finds_damage(false), "the numbers are read");
+		tap_check(strstr(store->engine->damage.what, "the births of blobs"), "%s",
+			  store->engine->damage.what);
+		tap_check(store->engine->damage.count == 2, "%llu parts", store->engine->damage.count);
+		media.bad = NULL;
+	}
+	tap_ok(!attach_finds_damage(false), "numbers in uncorrectable memory are damage");
+	end();
+}
+
+/* A size of slabs whose low half is that of the store, and the one of an extent without slabs */
+static void test_sizes(void)
+{
+	struct crab_damage damage = { };
+	u32 i;
+
+	begin(false, false);
+	for (i = 0; i < 2; i++) {
+		u64 bytes = i ? CRAB_LINE : (1ULL << 32) + crab_extent_slab_bytes(&store->engine->geo);
+
+		*(__le64 *)(media.base + SLAB_OFFSET) = cpu_to_le64(
+			crab_blob_number(store->super.store_id, SLAB_OFFSET, bytes));
+		tap_check(attach_finds_damage(false) && !store->blobs->extents.slabs &&
+			  store->blobs->unnamed, "%llu bytes", bytes);
+	}
+	crab_blobs_check_head(store, &damage);
+	tap_ok(damage.count == 1 && damage.offset == SLAB_OFFSET,
+	       "a size of slabs is damage if its low half is right, and if no slab is known");
+	end();
+}
+
+/* Attach of the blobs alone, by an engine whose scans fail */
+
+static const struct crab_engine_ops *own;
+static struct crab_engine_ops ops;
+static int result;		/* of the second scan, if it is an error */
+static u32 scans;
+static bool hidden;		/* the second scan finds no more records */
+static u64 fewer;		/* records that the engine does not count */
+
+static int scan_fails(struct crab_engine *engine, u64 start, u64 last, struct crab_record *records,
+		      u32 cap)
+{
+	if (++scans == 2 && hidden)
+		return 0;
+	return scans == 2 && result ? result : own->scan(engine, start, last, records, cap);
+}
+
+static void stats_fewer(struct crab_engine *engine, struct crab_engine_stats *stats)
+{
+	own->stats(engine, stats);
+	stats->records -= fewer;
+}
+
+static u32 asked;
+
+static bool stop_late(void *arg)
+{
+	return ++asked == 2;
+}
+
+/* The slabs return to the pool, and attach searches for them */
+static int attach_again(void)
+{
+	struct crab_extents *extents = &store->blobs->extents;
+	u32 leaves = extents->slab_lines * CRAB_LINE / store->engine->geo.leaf_bytes;
+	u64 n;
+
+	for (n = 0; n < extents->slabs_max; n++)
+		if (extents->slabs[n])
+			crab_pool_free_run(store->engine->pool, n * leaves, leaves);
+	crab_blobs_detach(store);
+	own = store->engine->ops;
+	ops = *own;
+	ops.scan = scan_fails;
+	ops.stats = stats_fewer;
+	scans = 0;
+	store->engine->ops = store->engine->own = &ops;
+	return crab_blobs_attach(store);
+}
+
+static void attach_end(void)
+{
+	store->engine->own = own;
+	if (!store->blobs)
+		store->engine->ops = own;
+	end();
+}
+
+static void test_scan(void)
+{
+	u64 lost = 0;
+
+	begin(false, false);
+	fill();
+	result = -EIO;
+	tap_check(attach_again() == -EIO && !store->blobs && store->engine->ops == &ops, "-EIO");
+	attach_end();
+	result = 0;
+	begin(false, false);
+	fill();
+	store->engine->stop.asked = stop_late;
+	asked = 0;
+	tap_check(attach_again() == -EINTR, "it was interrupted after a part of the records");
+	attach_end();
+	begin(false, false);
+	fill();
+	result = -EUCLEAN;
+	tap_check(!attach_again() && store->blobs->unnamed, "unknown records");
+	tap_check(sscanf(store->engine->damage.what, "%*u records in the leaves, and %llu when", &lost) == 1 &&
+		  lost && lost < VALUES, "%s", store->engine->damage.what);
+	tap_check(store->engine->pool->closed, "extents of unknown records may be allocated");
+	attach_end();
+	result = 0;
+	tap_ok(true, "attach ends with the error of a scan; a range that cannot be read is damage");
+}
+
+/* The scan finds other records than the engine has counted */
+static void test_count(void)
+{
+	begin(false, false);
+	fill();
+	hidden = true;
+	tap_check(!attach_again() && store->blobs->unnamed && store->engine->damage.count == 1, "fewer");
+	hidden = false;
+	attach_end();
+	begin(false, false);
+	fill();
+	fewer = 1;
+	tap_check(!attach_again() && store->blobs->unnamed && store->engine->damage.count == 1, "more");
+	fewer = 0;
+	attach_end();
+	tap_ok(true, "attach finds as many records as the engine, or the store is damaged");
+}
+
+/* A number that is no place: one name is unknown, and the others are known */
+static void test_word(void)
+{
+	struct crab_blob_write put = { .name = "name", .name_bytes = 4, .data = "v", .bytes = 1 };
+	struct crab_flow flow = { .media = &media };
+	struct crab_old old;
+	u64 key;
+
+	begin(true, false);
+	tap_check(!crab_named_put(store, &put), "put");
+	key = store->blobs->names.root->key;
+	store->blobs->raw->insert(store->engine, &flow, key, 31, CRAB_INSERT_EITHER, &old);
+	tap_check(attach_finds_damage(false) && store->blobs->unnamed, "no damage");
+	tap_check(store->engine->damage.count == 1 &&
+		  strstr(store->engine->damage.what, "names no extent of its own"), "%llu: %s",
+		  store->engine->damage.count, store->engine->damage.what);
+	tap_ok(!store->blobs->names.root, "a word that names no extent is the damage of one name");
+	end();
+}
+
+/* Each allocation fails in turn */
+static void test_memory(bool names)
+{
+	struct crab_blob_write put = { .name = "name", .name_bytes = 4, .data = "v", .bytes = 1 };
+	u32 n = 0, failed = 0;
+	bool last;
+	int err;
+
+	do {
+		begin(names, false);
+		tap_check(!(names ? crab_named_put(store, &put) : crab_blob_put(store, &put)), "put");
+		crab_host_fail_alloc = n;
+		err = attach_again();
+		last = crab_host_fail_alloc >= 0;
+		crab_host_fail_alloc = -1;
+		tap_check(!err || err == -ENOMEM, "allocation %u: %d", n, err);
+		tap_check(!store->engine->damage.count, "allocation %u: %s", n, store->engine->damage.what);
+		failed += !!err;
+		n++;
+		attach_end();
+	} while (!last);
+	tap_ok(failed >= 4 + names, "attach of %s without memory is no damage: %u allocations",
+	       names ? "names" : "values", failed);
+}
+
+/* A read-only attach counts the records that the list of a commit adds and removes */
+static void test_list(void)
+{
+	struct crab_commit_list list = { .n = 2, .removes = 3 };
+	struct crab_flow flow = { .media = &media };
+
+	begin(false, true);
+	fill();
+	list.record[0].key = 5;
+	list.record[1].key = VALUES;	/* there is none */
+	crab_commit_store(&flow, store->super.store_id, &list);
+	tap_check(!attach_finds_damage(true), "read-only: %s", store->engine->damage.what);
+	tap_check(!attach_finds_damage(false), "writable: %s", store->engine->damage.what);
+	tap_ok(true, "the records of a list in force are those that attach counts");
+	end();
+}
+
+/* A snapshot needs the names that are erased, as long as the store is attached */
+static void test_erased(void)
+{
+	struct crab_blob_write write = { .name = "name", .name_bytes = 4, .data = "v", .bytes = 1 };
+	struct crab_snap *snap;
+
+	begin(true, false);
+	tap_check(!crab_named_put(store, &write), "put");
+	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	tap_check(!crab_named_erase(store, &write) && store->blobs->erased.root, "erase");
+	end();
+	tap_ok(snap && crab_snap_state(snap) == -ENODEV,
+	       "a store is detached that has erased names, and a snapshot");
+	crab_snap_close(snap);
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	crab_host_log = NULL;	/* damage is planted, and reported in the log */
+	test_records();
+	test_unreadable();
+	test_sizes();
+	test_scan();
+	test_count();
+	test_word();
+	test_memory(false);
+	test_memory(true);
+	test_list();
+	test_erased();
+	return tap_done();
+}
