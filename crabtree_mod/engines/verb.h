@@ -41,6 +41,19 @@ enum crab_seek_dir {
 };
 
 /**
+ * crab_seek_is_before() - compare two keys in a direction
+ * @dir: the direction
+ * @a: a key
+ * @b: a key
+ * Context: any.
+ * Return: true if a walk in @dir meets @a first.
+ */
+static inline bool crab_seek_is_before(enum crab_seek_dir dir, u64 a, u64 b)
+{
+	return dir == CRAB_SEEK_GE ? a < b : a > b;
+}
+
+/**
  * struct crab_old - the record that a write replaced or removed
  * @existed: the key existed
  * @value: if so, its value

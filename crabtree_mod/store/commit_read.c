@@ -72,12 +72,6 @@ static int view_read(struct crab_engine *engine, const struct view *view)
 	return ret;
 }
 
-/* Is @a before @b in a direction? */
-static bool is_before(enum crab_seek_dir dir, u64 a, u64 b)
-{
-	return dir == CRAB_SEEK_GE ? a < b : a > b;
-}
-
 /*
  * The write of the list with the key that is nearest to @key, or CRAB_COMMIT_MAX. The list may
  * change meanwhile: then the caller's turn has moved.
@@ -91,7 +85,8 @@ static u32 list_near(const struct crab_commits *commits, u64 key, enum crab_seek
 
 	for (i = 0; i < n; i++) {
 		at = READ_ONCE(record[i].key);
-		if (is_before(dir, at, key) || (best < n && is_before(dir, near->key, at)))
+		if (crab_seek_is_before(dir, at, key) ||
+		    (best < n && crab_seek_is_before(dir, near->key, at)))
 			continue;
 		best = i;
 		*near = (struct crab_record){ at, READ_ONCE(record[i].value) };
@@ -122,7 +117,7 @@ static int view_lookup(struct crab_engine *engine, const struct view *view, bool
 static int seek_choose(enum crab_seek_dir dir, int err, struct crab_record *record,
 		       const struct crab_record *near, bool removed)
 {
-	if (!err && is_before(dir, record->key, near->key))
+	if (!err && crab_seek_is_before(dir, record->key, near->key))
 		return 0;
 	*record = *near;
 	return removed ? -EAGAIN : 0;
@@ -140,9 +135,9 @@ static bool seek_is_ahead(struct crab_engine *engine, const struct view *view, u
 
 	if (i < CRAB_COMMIT_MAX && near == key)
 		return true;
-	if (i < CRAB_COMMIT_MAX && !is_before(view->dir, last, near))
+	if (i < CRAB_COMMIT_MAX && !crab_seek_is_before(view->dir, last, near))
 		last = near + (view->dir == CRAB_SEEK_GE ? -1 : 1);
-	return is_before(view->dir, last, key) ||
+	return crab_seek_is_before(view->dir, last, key) ||
 	       !engine->own->scan(engine, min(key, last), max(key, last), &found, 1);
 }
 
@@ -184,7 +179,7 @@ static int view_beyond(struct crab_engine *engine, const struct view *view, bool
 		i = list_near(commits_of(engine), view->key + (view->dir == CRAB_SEEK_GE ? 1 : -1),
 			      view->dir, &near);
 	if (i < CRAB_COMMIT_MAX && (*view->value == CRAB_KEY_EMPTY ||
-				    is_before(view->dir, near.key, *view->value)))
+				    crab_seek_is_before(view->dir, near.key, *view->value)))
 		*view->value = near.key;
 	return 0;
 }
@@ -196,10 +191,10 @@ static int scan_by_seeks(struct crab_engine *engine, const struct view *view)
 	u32 n = 0;
 	int err = 0;
 
-	while (n < view->cap && !is_before(view->dir, view->end, seek.key)) {
+	while (n < view->cap && !crab_seek_is_before(view->dir, view->end, seek.key)) {
 		seek.records = &view->records[n];
 		err = view_seek(engine, &seek, true);
-		if (err || is_before(view->dir, view->end, seek.records->key))
+		if (err || crab_seek_is_before(view->dir, view->end, seek.records->key))
 			break;
 		n++;
 		if (seek.records->key == view->end)

@@ -34,12 +34,6 @@ static const struct crab_note *snap_find_locked(struct crab_snap *snap, u64 key)
 	return NULL;
 }
 
-/* Is @a before @b in a direction? */
-static bool is_before(enum crab_seek_dir dir, u64 a, u64 b)
-{
-	return dir == CRAB_SEEK_GE ? a < b : a > b;
-}
-
 /* The nearest key that has a note which holds for @snap */
 static const struct crab_note *snap_near_locked(struct crab_snap *snap, u64 key,
 						enum crab_seek_dir dir)
@@ -53,7 +47,7 @@ static const struct crab_note *snap_near_locked(struct crab_snap *snap, u64 key,
 		note = crab_notes_near(&snap->notes, key, dir);
 		if (!note)
 			continue;
-		if (!best || is_before(dir, note->key, best->key))
+		if (!best || crab_seek_is_before(dir, note->key, best->key))
 			best = note;
 	}
 	return best;
@@ -114,7 +108,7 @@ static bool snap_is_ahead(struct crab_store *store, u64 key, u64 last)
 static bool snap_is_nearer(const struct crab_note *note, enum crab_seek_dir dir, int err,
 			   const struct crab_record *found)
 {
-	return err || (dir == CRAB_SEEK_GE ? note->key <= found->key : note->key >= found->key);
+	return err || !crab_seek_is_before(dir, found->key, note->key);
 }
 
 /* crab_snap_seek() up to @last: any record after it may be returned, or -ENOENT */
@@ -131,7 +125,7 @@ static int snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key, 
 		noted = snap_copy(snap, key, dir, false, &note);
 		if (noted < 0)
 			return noted;
-		noted = noted && !is_before(dir, last, note.key);
+		noted = noted && !crab_seek_is_before(dir, last, note.key);
 		if (err == -EUCLEAN && snap_is_ahead(store, key, noted ? note.key : last))
 			err = -ENOENT;
 		if (err && err != -ENOENT)
@@ -145,7 +139,7 @@ static int snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key, 
 		err = crab_store_pause(store);
 		if (err)
 			return err;
-	} while (is_before(dir, note.key, last));
+	} while (crab_seek_is_before(dir, note.key, last));
 	return -ENOENT;
 }
 

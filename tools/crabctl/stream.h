@@ -79,7 +79,7 @@ bool stream_begins(const char *line);
  * stream_spool() - copy a pipe, which cannot be read twice, to a file without a name
  * @from: the pipe
  * @line: its first line, or a part of it, which was read
- * Of a pipe without a stream, which may have no end, only @line is copied.
+ * A pipe that has no stream may have no end: only @line is copied then.
  * Return: the copy, at its beginning, or NULL with errno.
  */
 FILE *stream_spool(FILE *from, const char *line);

@@ -30,8 +30,8 @@ bool crab_clfb_leaf_holds(const struct clfb_tree *tree, u64 leaf);
  * @leaf: number of the leaf
  * @key: the key
  * Context: clfb_tree.lock, or attach.
- * Return: the slot; -ENOENT; or -ERANGE if a key reads all ones: crab_clfb_doubt() follows. Lines
- * of `encoded` have no key that could.
+ * Return: the slot; -ENOENT; or -ERANGE if a key reads all ones: crab_clfb_doubt() follows. In
+ * `encoded` no key does.
  */
 int crab_clfb_leaf_find(const struct clfb_tree *tree, u64 leaf, u64 key);
 

@@ -176,7 +176,7 @@ int crab_clfb_append_near(const struct clfb_tree *tree, const struct clfb_place 
 		at = slot_key(tree, place->leaf, slot);
 		if (at < place->low || at >= place->high)
 			return -ERANGE;
-		if (dir == CRAB_SEEK_GE ? at < key : at > key)
+		if (crab_seek_is_before(dir, at, key))
 			continue;
 		if (best != SLOT_NONE &&
 		    (dir == CRAB_SEEK_GE ? at >= record->key : at <= record->key))

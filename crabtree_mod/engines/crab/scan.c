@@ -32,7 +32,7 @@ static int leaf_seek(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		r = crab_leaf_record(tree, leaf, slot);
 		if (r.key - low >= span)
 			return -ERANGE;
-		if (dir == CRAB_SEEK_GE ? r.key < key : r.key > key)
+		if (crab_seek_is_before(dir, r.key, key))
 			continue;
 		if (!err && (dir == CRAB_SEEK_GE ? r.key > best->key : r.key < best->key))
 			continue;

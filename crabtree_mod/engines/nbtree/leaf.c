@@ -98,7 +98,7 @@ int crab_nb_leaf_near(const struct nb_tree *tree, const struct nb_leaf *leaf, u6
 		at = slot_key(tree, leaf, slot);
 		if (at < leaf->low || at >= high)
 			return -ERANGE;
-		if (dir == CRAB_SEEK_GE ? at < key : at > key)
+		if (crab_seek_is_before(dir, at, key))
 			continue;
 		if (best != NB_SLOT_NONE &&
 		    (dir == CRAB_SEEK_GE ? at >= record->key : at <= record->key))
