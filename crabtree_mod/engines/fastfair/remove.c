@@ -57,7 +57,7 @@ static int entry_find(struct ff *ff, const struct ff_node *node, struct entry *e
 	entry->is_first = !err && entry->above.node.low == node->low;
 	entry->exists = !err && !entry->is_first &&
 			crab_ff_slot_of(ff, &entry->above.node, node->low, &entry->pos);
-	if (entry->exists && entry->pos >= entry->above.node.side->count)
+	if (!err && !entry->is_first && entry->pos + entry->exists > entry->above.node.side->count)
 		return crab_ff_damaged(ff, node->number, "its entry is after the end of the slots");
 	if (entry->exists)
 		return crab_ff_verify_shift(ff, &entry->above.node, entry->pos + 1);
