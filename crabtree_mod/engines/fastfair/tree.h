@@ -202,7 +202,7 @@ void crab_ff_link(struct ff_op *op, const struct ff_node *node, u64 link);
 
 /**
  * crab_ff_op_reserve() - allocate the block for the split of a full leaf
- * @op: the write
+ * @op: the write, which has none
  * @key: a key of the leaf
  *
  * If the write does not hold ff.structure yet, the function only takes it: another task may have

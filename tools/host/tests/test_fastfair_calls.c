@@ -309,35 +309,55 @@ static void test_thin(void (*change)(void), bool merged, const char *what)
 	media_destroy(&media);
 }
 
-/*
- * Fills a store in a random order, which is the same for all sizes, so that one of them is full when
- * the root grows; each node has its entry, and few blocks are left
- */
-static void fill_once(u32 nodes, u64 seed)
+/* Blocks that the split of a leaf takes */
+static u32 split_takes(u64 key)
 {
-	struct crab_old old;
-	u32 levels;
+	struct ff_find find;
+	u32 level = 0;
 	int err;
 
-	media = media_create(CRAB_POOL_OFFSET + nodes * NODE_BYTES);
-	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
-	do {
-		levels = ff()->levels;
-		err = crab_store_insert(store, rng(&seed) >> 1, 1, CRAB_INSERT_EITHER, &old);
-		tap_check(!ff()->gaps && (!err || err == -ENOSPC), "%u nodes: %d%s", nodes, err,
-			  ff()->gaps ? ", a node has no entry" : "");
-	} while (!err && !tap_faults);
-	tap_check(ff()->nodes + levels + 1 > nodes, "%llu of %u nodes are in use", ff()->nodes, nodes);
-	crab_store_detach(store);
-	media_destroy(&media);
+	do
+		err = crab_ff_find_exact(ff(), key, level++, &find);
+	while (!err && find.node.side->count == SLOTS);
+	return err ? level : level - 1;
 }
 
+static u32 insert_all(u64 *seed)
+{
+	const struct crab_pool *pool = &ff()->pool;
+	u64 key;
+	u32 n = 0;
+	int err;
+
+	do {
+		key = rng(seed) >> 1;
+		err = insert(key);
+		n += !err;
+		tap_check(!ff()->gaps && (!err || err == -ENOSPC), "%d%s", err,
+			  ff()->gaps ? ", a node has no entry" : "");
+		tap_check(!err || split_takes(key) > pool->free + pool->waiting,
+			  "%llu blocks are free", pool->free);
+	} while (!err && !tap_faults);
+	return n;
+}
+
+/*
+ * Fills a store in a random order, which is the same for all sizes, so that one of them is full when
+ * the root grows; each node has its entry, and no leaf could be split
+ */
 static void test_fill(void)
 {
+	u64 seed;
 	u32 nodes;
 
-	for (nodes = 8; nodes < 100; nodes++)
-		fill_once(nodes, 7);
+	for (nodes = 8; nodes < 100; nodes++) {
+		seed = 7;
+		media = media_create(CRAB_POOL_OFFSET + nodes * NODE_BYTES);
+		store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+		insert_all(&seed);
+		crab_store_detach(store);
+		media_destroy(&media);
+	}
 	tap_ok(true, "a full store has an entry for each node");
 }
 
@@ -362,36 +382,24 @@ static void test_reserve(void)
 	media_destroy(&media);
 }
 
-static u32 insert_all(u64 *seed)
-{
-	u32 n = 0;
-	int err;
-
-	do {
-		err = insert(rng(seed) >> 1);
-		n += !err;
-		tap_check(!ff()->gaps && (!err || err == -ENOSPC), "%d%s", err,
-			  ff()->gaps ? ", a node has no entry" : "");
-	} while (!err && !tap_faults);
-	return n;
-}
-
-/* Deletes some records in a row of a full store, then fills it again; returns how many fit */
+/* Again and again, a node of a full store is removed, then the store is filled; returns the records */
 static u32 refill_once(u32 nodes, bool late)
 {
 	struct crab_record record;
-	u64 seed = nodes;
-	u32 i, n;
+	u64 seed = nodes, before;
+	u32 turn, n;
 
 	media = media_create(CRAB_POOL_OFFSET + nodes * NODE_BYTES);
 	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
-	insert_all(&seed);
-	crab_host_poll_late = late;
-	for (i = 0; i < 2 * SLOTS; i++)
-		tap_check(!crab_store_seek(store, 1ULL << 61, CRAB_SEEK_GE, &record) &&
-			  !delete(record.key), "delete");
-	tap_check(!late || ff()->pool.waiting, "no block waits");
 	n = insert_all(&seed);
+	crab_host_poll_late = late;
+	for (turn = 0; turn < 8; turn++) {
+		for (before = ff()->nodes; ff()->nodes == before && !tap_faults; )
+			tap_check(!crab_store_seek(store, (turn + 1ULL) << 59, CRAB_SEEK_GE, &record) &&
+				  !delete(record.key), "delete");
+		tap_check(!late || ff()->pool.waiting, "no block waits");
+		n += insert_all(&seed);
+	}
 	crab_host_poll_late = false;
 	crab_store_detach(store);
 	media_destroy(&media);
