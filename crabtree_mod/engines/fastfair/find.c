@@ -443,6 +443,8 @@ bool crab_ff_slot_of(const struct ff *ff, const struct ff_node *node, u64 key, u
 	u64 at = CRAB_KEY_EMPTY;
 	u32 i = ff_first(ff, node->number, key, &at);
 
+	if (unlikely(at == CRAB_KEY_EMPTY) && i < node->side->count)
+		i = ff->slots + 1;
 	if (i + 1 < ff->slots && at == key && ff_key(ff, node->number, i + 1) == key)
 		i++;		/* of two equal neighbours the left one is void */
 	*slot = i;

@@ -207,13 +207,13 @@ struct crab_engine *crab_ff_attach(struct crab_media *media, const struct crab_g
 static int repair_clean(struct ff *ff, struct crab_flow *flow)
 {
 	const struct crab_side *side;
-	u64 n;
+	u64 n, done = 0;
 
 	for_each_set_bit(n, ff->pool.used, ff->base.geo.leaves) {
 		side = crab_side(&ff->sides, n);
 		if (side && side->flags & FF_USED)
 			crab_clean(flow, ff_media(ff, n), ff->base.geo.leaf_bytes);
-		if (n & REPAIR_BREATHE)
+		if (++done & REPAIR_BREATHE)
 			continue;
 		if (crab_engine_breathe(&ff->base))
 			return -EINTR;
@@ -288,11 +288,13 @@ int crab_ff_repair(struct crab_engine *engine, struct crab_flow *flow)
 	if (err || ff_is_lazy(ff))
 		return err;
 	crab_ff_op_lock(&op);
-	for (trace = ff->traces; trace; trace = trace->next)
+	for (trace = ff->traces; trace && !err; trace = trace->next) {
 		crab_ff_trace_slots(&op, trace);
+		err = crab_engine_breathe(&ff->base) ? -EINTR : 0;
+	}
 	ff->torn = false;
 	ff->locked = ff->tuning.leaf_locks;
-	err = repair_entries(&op);
+	err = err ?: repair_entries(&op);
 	ff->gaps = op.missing;
 	if (!op.missing)
 		extras_free(ff);

@@ -57,7 +57,7 @@ static int entry_find(struct ff *ff, const struct ff_node *node, struct entry *e
 	entry->is_first = !err && entry->above.node.low == node->low;
 	entry->exists = !err && !entry->is_first &&
 			crab_ff_slot_of(ff, &entry->above.node, node->low, &entry->pos);
-	if (entry->exists && entry->pos >= entry->above.node.side->count)
+	if (!err && !entry->is_first && entry->pos + entry->exists > entry->above.node.side->count)
 		return crab_ff_damaged(ff, node->number, "its entry is after the end of the slots");
 	if (entry->exists)
 		return crab_ff_verify_shift(ff, &entry->above.node, entry->pos + 1);
@@ -84,20 +84,26 @@ static u64 bypass_word(struct ff *ff, const struct ff_node *left, const struct f
 	return err ? ff_link_end(ff, left) : next.link;
 }
 
-/* Bypasses @node: no list has it any more (P8) */
+/* No list has the node any more */
+static void node_drop(struct ff *ff, const struct ff_node *node, struct crab_later *later)
+{
+	WRITE_ONCE(node->side->flags, FF_DEAD);
+	node->side->gen++;
+	WRITE_ONCE(ff->nodes, ff->nodes - 1);
+	later->leaf = node->number;
+	crab_pool_free_later(&ff->pool, later);
+}
+
+/* Bypasses @node (P8) */
 static void bypass(struct ff_op *op, const struct ff_node *left, const struct ff_node *node,
 		   u64 word, struct crab_later *later)
 {
 	struct ff *ff = op->ff;
 
 	crab_ff_link(op, left, word);
-	WRITE_ONCE(node->side->flags, FF_DEAD);
-	node->side->gen++;
-	WRITE_ONCE(ff->nodes, ff->nodes - 1);
 	if (!node->level)
 		WRITE_ONCE(ff->unlinks, ff->unlinks + 1);
-	later->leaf = node->number;
-	crab_pool_free_later(&ff->pool, later);
+	node_drop(ff, node, later);
 }
 
 static struct crab_later *later_alloc(void)
@@ -293,12 +299,8 @@ static bool root_shrink(struct ff_op *op)
 	crab_clean(op->flow, &crab_list_head(media)->next, sizeof(__le64));
 	/* P14: the head names the child, before the old root is free */
 	crab_fence(op->flow, CRAB_P14_ROOT);
-	WRITE_ONCE(root.side->flags, FF_DEAD);
-	root.side->gen++;
-	WRITE_ONCE(ff->nodes, ff->nodes - 1);
 	WRITE_ONCE(ff->levels, child.level + 1);
-	later->leaf = root.number;
-	crab_pool_free_later(&ff->pool, later);
+	node_drop(ff, &root, later);
 	return true;
 }
 

@@ -76,7 +76,7 @@ static __always_inline bool part_read_last(const struct ff *ff, const struct ff_
 	*part->records = (struct crab_record) {
 		.key = key, .value = ff_value(ff, leaf->number, i - 1),
 	};
-	return key >= leaf->low && (i == 1 || ff_key(ff, leaf->number, i - 2) <= key);
+	return key >= leaf->low && key <= end && (i == 1 || ff_key(ff, leaf->number, i - 2) <= key);
 }
 
 /* The slot after the last one that was read may have the same key, and counts then (R1) */

@@ -84,7 +84,7 @@ int crab_ff_op_reserve(struct ff_op *op, u64 key)
 	int err;
 
 	crab_ff_op_lock(op);
-	if (newly || op->fresh != FF_NONE)
+	if (newly)
 		return 0;
 	err = split_needs(op->ff, key, &above);
 	if (err)

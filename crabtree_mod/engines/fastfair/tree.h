@@ -128,12 +128,13 @@ void crab_ff_op_lock(struct ff_op *op);
 void crab_ff_op_end(struct ff_op *op);
 
 /**
- * crab_ff_slot_of() - find a key in a leaf
+ * crab_ff_slot_of() - find a key in a node
  * @ff: the store
  * @node: the node
  * @key: the key
- * @slot: out: its slot; else the slot before which it goes
- * Context: the leaf is locked, or the read is validated afterwards.
+ * @slot: out: its slot; else the slot before which it goes. After the end of the slots: the media
+ *	has changed, perhaps for this read only
+ * Context: the leaf is locked, or it is an inner node under ff.structure.
  * Return: true if the leaf has the key.
  */
 bool crab_ff_slot_of(const struct ff *ff, const struct ff_node *node, u64 key, u32 *slot);
@@ -201,7 +202,7 @@ void crab_ff_link(struct ff_op *op, const struct ff_node *node, u64 link);
 
 /**
  * crab_ff_op_reserve() - allocate the block for the split of a full leaf
- * @op: the write
+ * @op: the write, which has none
  * @key: a key of the leaf
  *
  * If the write does not hold ff.structure yet, the function only takes it: another task may have

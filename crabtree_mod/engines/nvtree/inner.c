@@ -390,15 +390,6 @@ u32 crab_nv_inner_pack(const struct nv_tree *tree, bool dense)
 	return clamp(pack, 1U, inner_entries(tree) - 1);
 }
 
-static u64 inner_count(const struct nv_inner *inner)
-{
-	u64 n, count = 0;
-
-	for (n = 0; n < inner->nodes[0]; n++)
-		count += nv_parent(inner, n)->count;
-	return count;
-}
-
 /* Without memory for so many parent nodes, as many as after attach; else the fewest with room */
 static struct nv_inner *inner_build(struct nv_tree *tree, struct nv_list *list, u32 pack)
 {
@@ -414,7 +405,7 @@ static struct nv_inner *inner_build(struct nv_tree *tree, struct nv_list *list, 
 int crab_nv_inner_rebuild(struct nv_tree *tree)
 {
 	struct nv_inner *old = inner_of(tree);
-	struct nv_list list = { .inner = old, .count = inner_count(old) };
+	struct nv_list list = { .inner = old, .count = tree->leaves };	/* no write: no gaps */
 	u32 pack = crab_nv_inner_pack(tree, 2 * tree->appends > tree->recent);
 	struct nv_inner *inner;
 	u64 began = ktime_get_ns();

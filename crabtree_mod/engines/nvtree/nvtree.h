@@ -93,7 +93,8 @@ struct nv_first {
  * @tuning: its options
  * @room: elements that a leaf holds
  * @records: live records that attach found
- * @quarantined: quarantined leaves and gaps; written by attach, then under @smo_lock
+ * @quarantined: quarantined leaves and gaps; written by attach, then under @smo_lock, or under
+ *	nv_first.lock in test builds
  * @sides: of the leaves
  * @pool: free leaves, under a lock of its own
  * @notes: leaves to merge if the pool is short, under a lock of their own

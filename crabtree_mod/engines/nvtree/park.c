@@ -109,15 +109,14 @@ static void park_word(struct nv_park *p, __le64 *to, u64 word)
 	park_crc(p, word);
 }
 
-/* The link to a leaf; 0: its header is not as it was */
+/* The link to a leaf, which is not quarantined; 0: its header is not as it was */
 static u64 park_link(const struct nv_tree *tree, const struct nv_place *leaf)
 {
 	const struct crab_geometry *geo = &tree->base.geo;
 	struct crab_head head;
 	u64 link;
 
-	if (nv_is_quarantined(leaf) ||
-	    !crab_head_load(tree->base.media, crab_leaf_offset(geo, leaf->leaf), geo->store_id,
+	if (!crab_head_load(tree->base.media, crab_leaf_offset(geo, leaf->leaf), geo->store_id,
 			    &head) || head.low != leaf->low)
 		return 0;
 	link = crab_link_to(geo, leaf->leaf, head.birth);
@@ -204,8 +203,7 @@ int crab_nv_park(struct crab_engine *engine, struct crab_flow *flow, u64 *root)
 	struct nv_tree *tree = nv_tree_of(engine);
 
 	*root = 0;
-	if (!tree->tuning.instant || tree->quarantined || engine->damage.count ||
-	    crab_engine_is_damaged(engine))
+	if (!tree->tuning.instant || tree->quarantined)
 		return 0;
 	return park_tree(tree, flow, root);
 }
@@ -333,15 +331,9 @@ static int unpark_build(struct nv_park *p)
 	return inner && tree->first.elements && tree->first.records ? 0 : -ENOMEM;
 }
 
-/* After -EAGAIN: the pool and the sides are as before */
-static int unpark_undo(struct nv_park *p)
+/* After -EAGAIN: no leaves. Sides and notes of leaves that are not in use mean nothing */
+static int unpark_undo(struct nv_tree *tree)
 {
-	struct nv_tree *tree = p->tree;
-	u64 at;
-
-	for (at = 0; at < p->count; at++)
-		if (crab_side(&tree->sides, p->entry[at].leaf))
-			crab_side(&tree->sides, p->entry[at].leaf)->flags = 0;
 	tree->records = 0;
 	crab_pool_destroy(&tree->pool);
 	return crab_pool_init(&tree->pool, tree->base.geo.leaves) ?: -EAGAIN;
@@ -357,10 +349,11 @@ int crab_nv_unpark(struct nv_tree *tree)
 	    crab_badmem_hits(tree->base.media, 0, tree->base.media->size))
 		return -EAGAIN;
 	while (!err && link)
-		err = unpark_block(&park, &link);
+		err = unpark_block(&park, &link) ?:
+		      crab_engine_breathe(&tree->base) ? -EINTR : 0;
 	err = err ?: unpark_list(&park) ?: unpark_build(&park);
 	if (err == -EAGAIN)
-		err = unpark_undo(&park);
+		err = unpark_undo(tree);
 	vfree(park.entry);
 	return err;
 }

@@ -166,12 +166,10 @@ static int recover_gap(struct nv_recover *r, u64 high)
 	u64 above;
 	int err;
 
-	if (!r->count && !r->pending) {
+	if (!r->pending) {	/* no leaf was found yet */
 		r->tree->quarantined++;
 		return recover_push(r, 0, NV_LEAF_NOWHERE);
 	}
-	if (!r->pending)
-		return 0;	/* after another gap */
 	err = recover_leaf(r, high, &above);
 	if (err || crab_side(&r->tree->sides, r->leaf)->flags & NV_QUARANTINED)
 		return err;
@@ -200,7 +198,7 @@ static const char *recover_doubt(const struct nv_recover *r, u64 word, struct cr
 
 	if (what)
 		return what;
-	if (r->count || r->pending ? !recover_ascends(r, head->low) : head->low)
+	if (r->pending ? !recover_ascends(r, head->low) : head->low)
 		return "least keys of leaves do not ascend";
 	return NULL;
 }

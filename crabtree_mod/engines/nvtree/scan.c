@@ -17,6 +17,10 @@
 
 #define SEEK_TRIES	4U	/* deleted keys that a seek passes before it sorts the leaf */
 
+/* nv_seek.outside: a key was not in the range of the leaf */
+#define SEEK_OUTSIDE	1U	/* the range has grown, or the media has changed */
+#define SEEK_CHANGED	2U	/* the media has changed: no range that grows holds the key */
+
 /**
  * struct nv_seek - a seek under way
  * @tree: the tree
@@ -24,7 +28,7 @@
  * @dir: the direction
  * @record: out
  * @elements: memory for those of a leaf, once it is needed
- * @outside: a key of the leaf was not in the range: that has grown, or the media has changed
+ * @outside: SEEK_OUTSIDE and SEEK_CHANGED, of the leaf
  */
 struct nv_seek {
 	struct nv_tree *tree;
@@ -32,8 +36,22 @@ struct nv_seek {
 	enum crab_seek_dir dir;
 	struct crab_record *record;
 	struct nv_element *elements;
-	bool outside;
+	u32 outside;
 };
+
+/* Could a key outside of the range belong to the leaf? Ranges grow upwards only */
+static bool key_is_possible(const struct nv_place *place, u64 key)
+{
+	return key >= place->low && key != CRAB_KEY_EMPTY;
+}
+
+/* The same of sorted elements, at least one */
+static bool elements_are_possible(const struct nv_place *place, const struct nv_element *elements,
+				  u32 count)
+{
+	return key_is_possible(place, elements[0].key) &&
+	       key_is_possible(place, elements[count - 1].key);
+}
 
 /* The key nearest to @key among all elements of a leaf; false if none lies in the direction */
 static bool leaf_near(struct nv_seek *seek, const struct nv_place *place, u32 count, u64 key,
@@ -46,7 +64,7 @@ static bool leaf_near(struct nv_seek *seek, const struct nv_place *place, u32 co
 	for (i = 0; i < count; i++) {
 		at = crab_nv_leaf_key(seek->tree, place->leaf, i);
 		if (at < place->low || at >= place->high) {
-			seek->outside = true;
+			seek->outside |= key_is_possible(place, at) ? SEEK_OUTSIDE : SEEK_CHANGED;
 			continue;
 		}
 		if ((up ? at < key : at > key) || (found && (up ? at >= *best : at <= *best)))
@@ -62,12 +80,16 @@ static int leaf_seek(struct nv_seek *seek, const struct nv_place *place, u32 cou
 {
 	struct crab_record *record = seek->record;
 	u64 key = seek->at;
+	int err;
 
 	for (; tries; tries--) {
 		if (!leaf_near(seek, place, count, key, &record->key))
 			return -ENOENT;
-		if (!crab_nv_leaf_get(seek->tree, place->leaf, count, record->key, &record->value))
+		err = crab_nv_leaf_get(seek->tree, place->leaf, count, record->key, &record->value);
+		if (!err)
 			return 0;
+		if (err == -ERANGE)
+			seek->outside = SEEK_CHANGED;
 		key = seek->dir == CRAB_SEEK_GE ? record->key + 1 : record->key - 1;
 		if (seek->dir == CRAB_SEEK_GE ? !key : key == CRAB_KEY_EMPTY)
 			return -ENOENT;
@@ -105,6 +127,8 @@ static noinline int leaf_seek_far(struct nv_seek *seek, const struct nv_place *p
 	if (!seek->elements)
 		return leaf_seek(seek, place, count, count) ? -ENOENT : 0;
 	crab_nv_leaf_read(seek->tree, place->leaf, count, seek->elements);
+	if (!elements_are_possible(place, seek->elements, count))
+		seek->outside = SEEK_CHANGED;
 	return elements_seek(seek, place, count);
 }
 
@@ -119,14 +143,16 @@ static int seek_leaf(struct nv_seek *seek, bool *end)
 		crab_nv_find_range(seek->tree, seek->at, &place);
 		if (nv_is_quarantined(&place))
 			return -EUCLEAN;
-		seek->outside = false;
+		seek->outside = 0;
 		/* Pairs with crab_nv_leaf_append() */
 		count = smp_load_acquire(&place.side->count);
 		err = leaf_seek(seek, &place, count, SEEK_TRIES);
 		if (unlikely(err == -EAGAIN))
 			err = leaf_seek_far(seek, &place, count);
 	} while (!crab_nv_holds(&place));
-	if (unlikely(seek->outside) && crab_nv_doubt(seek->tree, seek->at))
+	/* The key may read as before again, as in call_end() of ops.c */
+	if (unlikely(seek->outside) &&
+	    (crab_nv_doubt(seek->tree, seek->at) || seek->outside & SEEK_CHANGED))
 		return -EUCLEAN;
 	seek->at = seek->dir == CRAB_SEEK_GE ? place.high : place.low - 1;
 	*end = seek->at == CRAB_KEY_EMPTY;		/* also below the lowest key */
@@ -184,7 +210,7 @@ static int scan_leaf(struct nv_tree *tree, const struct nv_room_for *room, u64 *
 	} while (!crab_nv_holds(&place));
 	/* The range may have grown since it was found, or the media has changed */
 	if (count && unlikely(e[0].key < place.low || e[count - 1].key >= place.high) &&
-	    crab_nv_doubt(tree, from))
+	    (crab_nv_doubt(tree, from) || !elements_are_possible(&place, e, count)))
 		return -EUCLEAN;
 	count = crab_nv_leaf_records(room->elements, count, room->records);
 	*at = place.high;

@@ -85,26 +85,29 @@ static void end(struct crab_media *media, struct crab_store *store)
 	media_destroy(media);
 }
 
-/* Leaf @i of the chain, with one record */
-static void chain_leaf(struct crab_media *media, const struct crab_geometry *geo, u32 i)
+/* Leaf @i of the chain, with one record, and if @twin a void slot before it */
+static void chain_leaf(struct crab_media *media, const struct crab_geometry *geo, u32 i, bool twin)
 {
 	struct ff_dnode *d = (struct ff_dnode *)(media->base + crab_leaf_offset(geo, i));
 	struct crab_head head = {
 		.self = crab_leaf_offset(geo, i), .birth = i + 1, .low = i * 10,
 	};
 	struct crab_flow flow = { .media = media };
+	u32 slot;
 
 	head.next = i + 1 < CHAIN ? crab_link_to(geo, i + 1, i + 2) :
 				    crab_link_end(geo->store_id, head.self, head.birth);
 	memset(d, 0, NODE_BYTES);
 	crab_head_store(&flow, geo->store_id, &head);
-	d->slot[0].key = cpu_to_le64(i * 10);
-	d->slot[0].value = cpu_to_le64(i);
-	d->slot[1].key = cpu_to_le64(CRAB_KEY_EMPTY);
+	for (slot = 0; slot <= twin; slot++) {
+		d->slot[slot].key = cpu_to_le64(i * 10);
+		d->slot[slot].value = cpu_to_le64(i);
+	}
+	d->slot[slot].key = cpu_to_le64(CRAB_KEY_EMPTY);
 }
 
 /* A detached store of @blocks blocks, of which the leaves of the chain are the only nodes */
-static void chain(struct crab_media *media, u32 blocks)
+static void chain(struct crab_media *media, u32 blocks, bool twins)
 {
 	struct crab_store *store = fresh(media, blocks, 0);
 	struct crab_geometry geo = store->engine->geo;
@@ -112,7 +115,7 @@ static void chain(struct crab_media *media, u32 blocks)
 
 	crab_store_detach(store);
 	for (i = 0; i < CHAIN; i++)
-		chain_leaf(media, &geo, i);
+		chain_leaf(media, &geo, i, twins);
 }
 
 static void test_chain(void)
@@ -125,7 +128,7 @@ static void test_chain(void)
 	struct crab_store *store;
 	int got;
 
-	chain(&media, CHAIN);
+	chain(&media, CHAIN, false);
 	store = crab_store_attach(&media, &options, &report);
 	tap_check(!IS_ERR(store), "attach: %s", report.reason);
 	crab_cursor_init(&cursor, (CHAIN - 10) * 10, CRAB_KEY_EMPTY - 1);
@@ -176,7 +179,7 @@ static void test_repair(u32 blocks, bool all)
 	struct ff *ff;
 	u64 value;
 
-	chain(&media, blocks);
+	chain(&media, blocks, false);
 	store = chain_attach(&media, &attaches);
 	ff = ff_of(store->engine);
 	crab_store_info(store, &info);
@@ -190,6 +193,20 @@ static void test_repair(u32 blocks, bool all)
 	tap_ok(!lost && attaches > (all ? 2 * CHAIN : CHAIN), "repair with %u blocks, in %u attaches: %u records are lost",
 	       blocks, attaches, lost);
 	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+/* Attach looks at each node whether its caller is dead; repair, at each void slot and each entry */
+static void test_torn(void)
+{
+	struct crab_attach_options options = { .interrupted = dying };
+	struct crab_attach_report report;
+	struct crab_media media;
+
+	chain(&media, 2 * CHAIN, true);
+	looks = U32_MAX;
+	crab_store_detach(crab_store_attach(&media, &options, &report));
+	tap_ok(U32_MAX - looks >= 3 * CHAIN - 1, "attach and repair look %u times", U32_MAX - looks);
 	media_destroy(&media);
 }
 
@@ -533,6 +550,33 @@ static void test_last_link(u32 records)
 	media_destroy(&media);
 }
 
+#define HIGH_NODES	(1U << 18)
+#define HIGH_KEYS	(1U << 17)	/* more than a tree of nodes with two slots has entries for */
+
+/* The root at the highest level has siblings, and attach finds it */
+static void test_levels(void)
+{
+	struct crab_media media;
+	struct crab_store *store;
+	u64 keys = 0, value, i;
+	u32 levels, lost = 0;
+
+	crab_tiny_slots = 2;
+	store = fresh_of(&media, CRAB_LEAF_BYTES_MIN, HIGH_NODES, 0);
+	for (; keys < HIGH_KEYS && !ff_of(store->engine)->gaps; keys += 100)
+		tap_check(!change_keys(store, keys * 10, keys * 10 + 1000, true), "key %llu", keys);
+	crab_store_abandon(store);
+	store = store_attach(&media);
+	levels = ff_of(store->engine)->levels;
+	for (i = 0; i < keys; i++)
+		lost += !!crab_store_search(store, i * 10, &value);
+	tap_ok(levels == FF_LEVELS && !lost, "a tree of %u levels does not grow: %u of %llu keys are lost",
+	       levels, lost, keys);
+	crab_tiny_slots = 0;
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(void)
 {
 	if (crab_persist_init())
@@ -540,6 +584,7 @@ int main(void)
 	test_chain();
 	test_repair(2 * CHAIN, true);
 	test_repair(CHAIN, false);
+	test_torn();
 	test_split();
 	test_merge();
 	test_listed();
@@ -550,5 +595,6 @@ int main(void)
 	test_low_head();
 	test_last_link(20);
 	test_last_link(60);
+	test_levels();
 	return tap_done();
 }

@@ -214,7 +214,7 @@ static const struct meeting {
 	bool done;		/* the record is there, and a leaf without its entry */
 } meetings[] = {
 	{ "ones, search", 0, ones_first, search, 5, "its keys have changed", false },
-	{ "ones, replace", 0, ones_first, replace, 5, "its keys have changed", false },
+	{ "ones, replace", 0, ones_first, replace, 5, DIFFERS, false },
 	{ "ones, delete", 0, ones_first, delete, 5, "its keys have changed", false },
 	{ "ones, insert", 0, ones_line, insert, 15, DIFFERS, false },
 	{ "ones, delete before it", 0, ones_line, delete, 30, DIFFERS, false },
@@ -309,36 +309,206 @@ static void test_thin(void (*change)(void), bool merged, const char *what)
 	media_destroy(&media);
 }
 
-/*
- * Fills a store in a random order, which is the same for all sizes, so that one of them is full when
- * the root grows; each node has its entry, and few blocks are left
- */
-static void fill_once(u32 nodes, u64 seed)
+/* Blocks that the split of a leaf takes */
+static u32 split_takes(u64 key)
 {
-	struct crab_old old;
-	u32 levels;
+	struct ff_find find;
+	u32 level = 0;
 	int err;
 
-	media = media_create(CRAB_POOL_OFFSET + nodes * NODE_BYTES);
-	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	do
+		err = crab_ff_find_exact(ff(), key, level++, &find);
+	while (!err && find.node.side->count == SLOTS);
+	return err ? level : level - 1;
+}
+
+static u32 insert_all(u64 *seed)
+{
+	const struct crab_pool *pool = &ff()->pool;
+	u64 key;
+	u32 n = 0;
+	int err;
+
 	do {
-		levels = ff()->levels;
-		err = crab_store_insert(store, rng(&seed) >> 1, 1, CRAB_INSERT_EITHER, &old);
-		tap_check(!ff()->gaps && (!err || err == -ENOSPC), "%u nodes: %d%s", nodes, err,
+		key = rng(seed) >> 1;
+		err = insert(key);
+		n += !err;
+		tap_check(!ff()->gaps && (!err || err == -ENOSPC), "%d%s", err,
 			  ff()->gaps ? ", a node has no entry" : "");
+		tap_check(!err || split_takes(key) > pool->free + pool->waiting,
+			  "%llu blocks are free", pool->free);
 	} while (!err && !tap_faults);
-	tap_check(ff()->nodes + levels + 1 > nodes, "%llu of %u nodes are in use", ff()->nodes, nodes);
+	return n;
+}
+
+/*
+ * Fills a store in a random order, which is the same for all sizes, so that one of them is full when
+ * the root grows; each node has its entry, and no leaf could be split
+ */
+static void test_fill(void)
+{
+	u64 seed;
+	u32 nodes;
+
+	for (nodes = 8; nodes < 100; nodes++) {
+		seed = 7;
+		media = media_create(CRAB_POOL_OFFSET + nodes * NODE_BYTES);
+		store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+		insert_all(&seed);
+		crab_store_detach(store);
+		media_destroy(&media);
+	}
+	tap_ok(true, "a full store has an entry for each node");
+}
+
+/* The first call only takes the lock: another task may have split the leaf before */
+static void test_reserve(void)
+{
+	struct ff_op op = { .fresh = FF_NONE };
+	struct crab_pool *pool;
+	u64 free;
+
+	begin(SLOTS / 2);
+	op.ff = ff();
+	pool = &ff()->pool;
+	free = pool->free;
+	tap_check(!crab_ff_op_reserve(&op, low) && op.structure, "first call");
+	tap_check(op.fresh == FF_NONE && pool->free == free, "it took block %llu", op.fresh);
+	tap_check(!crab_ff_op_reserve(&op, low), "second call");
+	tap_check(op.fresh < NODES && pool->free == free - 1, "it took block %llu", op.fresh);
+	crab_ff_op_end(&op);
+	tap_ok(pool->free == free, "a block that is reserved, and not used, is free again");
 	crab_store_detach(store);
 	media_destroy(&media);
 }
 
-static void test_fill(void)
+/* Again and again, a node of a full store is removed, then the store is filled; returns the records */
+static u32 refill_once(u32 nodes, bool late)
 {
-	u32 nodes;
+	struct crab_record record;
+	u64 seed = nodes, before;
+	u32 turn, n;
 
-	for (nodes = 8; nodes < 100; nodes++)
-		fill_once(nodes, 7);
-	tap_ok(true, "a full store has an entry for each node");
+	media = media_create(CRAB_POOL_OFFSET + nodes * NODE_BYTES);
+	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	n = insert_all(&seed);
+	crab_host_poll_late = late;
+	for (turn = 0; turn < 8; turn++) {
+		for (before = ff()->nodes; ff()->nodes == before && !tap_faults; )
+			tap_check(!crab_store_seek(store, (turn + 1ULL) << 59, CRAB_SEEK_GE, &record) &&
+				  !delete(record.key), "delete");
+		tap_check(!late || ff()->pool.waiting, "no block waits");
+		n += insert_all(&seed);
+	}
+	crab_host_poll_late = false;
+	crab_store_detach(store);
+	media_destroy(&media);
+	return n;
+}
+
+static void test_refill(void)
+{
+	u32 nodes, waited, free, all = 0;
+
+	for (nodes = 16; nodes < 80; nodes++) {
+		waited = refill_once(nodes, true);
+		free = refill_once(nodes, false);
+		tap_check(waited == free, "%u nodes: %u records fit, not %u", nodes, waited, free);
+		all += waited;
+	}
+	tap_ok(all, "an insert waits for blocks, as many as it needs: %u records", all);
+}
+
+#define SIDES	200U	/* nodes: more than one allocation of sides serves */
+
+/* Every insert has no memory for sides. With @taken blocks either node of a split may need it */
+static void sides_once(u32 taken, u32 *refused, u32 *missing)
+{
+	struct crab_spare spare[SLOTS];
+	u64 seed = 7, key;
+	u32 i, without = 0;
+	int err;
+
+	media = media_create(CRAB_POOL_OFFSET + SIDES * NODE_BYTES);
+	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	tap_check(!crab_pool_alloc(&ff()->pool, spare, taken, 0), "blocks");
+	for (i = 0; i < SIDES * 6; i++) {
+		key = rng(&seed) >> 1;
+		crab_host_fail_alloc = 0;
+		err = insert(key);
+		without += !err && crab_host_fail_alloc < 0;
+		crab_host_fail_alloc = -1;
+		*refused += err == -ENOMEM;
+		tap_check(!err || (err == -ENOMEM && search(key) == -ENOENT && !insert(key)), "%d", err);
+	}
+	while (taken--)
+		crab_pool_free(&ff()->pool, spare[taken].leaf);
+	tap_check(ff()->gaps == !!without, "%u nodes have no entry", without);
+	*missing += without;
+}
+
+/* All records are there */
+static void sides_end(const char *when)
+{
+	struct crab_check_report report;
+	u64 seed = 7;
+	u32 i, lost = 0;
+
+	for (i = 0; i < SIDES * 6; i++)
+		lost += !!search(rng(&seed) >> 1);
+	tap_check(!lost && !crab_store_check(store, &report) && !report.damage.count,
+		  "%s: %u records are lost: %s", when, lost, report.damage.what);
+}
+
+static void test_sides(void)
+{
+	u32 taken, refused = 0, missing = 0;
+
+	for (taken = 0; taken < SLOTS; taken++) {
+		sides_once(taken, &refused, &missing);
+		sides_end("without entries");
+		crab_store_detach(store);
+		store = store_attach(&media);
+		tap_check(!ff()->gaps, "attach adds no entry");
+		sides_end("attach");
+		crab_store_detach(store);
+		media_destroy(&media);
+	}
+	tap_ok(refused && missing, "%u splits are refused without memory, %u nodes get no entry", refused,
+	       missing);
+}
+
+#define CUT_NODES	4096U
+#define CUT_LOOKS	1024U		/* nodes that repair cleans before it looks whether it is to end */
+
+static u32 looks;
+
+static bool look(void *arg)
+{
+	looks++;
+	return false;
+}
+
+/* Repair after a cut looks as often, whichever blocks are in use */
+static void test_clean(void)
+{
+	struct crab_attach_options options = { .interrupted = look };
+	struct crab_attach_report report;
+	u64 n, nodes, key;
+
+	media = media_create(CRAB_POOL_OFFSET + CUT_NODES * NODE_BYTES);
+	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	for (n = CUT_LOOKS; n < CUT_NODES; n += CUT_LOOKS)
+		crab_pool_mark(&ff()->pool, n);
+	for (key = 0; ff()->nodes < CUT_NODES - CUT_LOOKS / 2; key++)
+		tap_check(!insert(key), "insert");
+	nodes = ff()->nodes;
+	crab_store_abandon(store);
+	store = crab_store_attach(&media, &options, &report);
+	tap_ok(!IS_ERR(store) && looks >= nodes + nodes / CUT_LOOKS, "attach after a cut: %u looks for %llu nodes", looks,
+	       nodes);
+	crab_store_detach(store);
+	media_destroy(&media);
 }
 
 /* Takes every second entry of a node away, or all of them */
@@ -417,6 +587,10 @@ int main(void)
 	test_thin(next_link, false, NOWHERE);
 	test_thin(entry_ones, false, DIFFERS);
 	test_fill();
+	test_reserve();
+	test_refill();
+	test_sides();
+	test_clean();
 	test_entries(false, true);
 	test_entries(true, true);
 	test_entries(false, false);

@@ -472,6 +472,35 @@ static void test_stopped(void)
 	end();
 }
 
+/* Inserts without memory for the sides of fresh leaves, of which one allocation makes 128 */
+static void test_sides(void)
+{
+	struct crab_check_report report;
+	struct crab_old old;
+	u64 key, free, made;
+	u32 sides = 0;
+	int err;
+
+	media = media_create(CRAB_POOL_OFFSET + MANY * LEAF_BYTES);
+	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
+	for (key = 1; tree()->leaves < MANY - 50; key++) {
+		free = tree()->pool.free;
+		made = atomic64_read(&tree()->sides.made);
+		crab_host_fail_alloc = 0;
+		err = crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+		crab_host_fail_alloc = -1;
+		if (!err)
+			continue;
+		tap_check(err == -ENOMEM && search(key) == -ENOENT && tree()->pool.free == free,
+			  "key %llu: %d, %llu free leaves of %llu", key, err, tree()->pool.free, free);
+		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old), "again");
+		sides += atomic64_read(&tree()->sides.made) > made;
+	}
+	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
+	tap_ok(sides == 1, "a split without memory for a side is refused, and keeps no leaf: %u", sides);
+	end();
+}
+
 /* A full store: one leaf is free, and a leaf with as many records as fit takes its place */
 static void test_last(void)
 {
@@ -507,6 +536,7 @@ int main(void)
 	test_under();
 	test_pack();
 	test_emptied();
+	test_sides();
 	test_last();
 	test_far(-1);
 	test_far(0);

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests verbs of the engines nvtree and fastfair while one key of a leaf reads all ones for
+ * one load, and then reads as before.
+ *
+ * Invariant: each verb does its work or returns -EUCLEAN. No read passes a record in silence.
+ */
+#include <stdlib.h>
+
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "engines/fastfair/tree.h"
+#include "engines/nvtree/nvtree.h"
+#include "model.h"
+#include "shadow/shadow.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define LEAF_BYTES	512U
+#define LEAVES		8U
+#define RECORDS		15U	/* keys 10, 20, ..., in one leaf */
+#define LOADS		8U	/* of a key, by a verb, at most */
+
+static struct crab_media media;
+static struct crab_store *store;
+
+/* The key that reads all ones, and when */
+static struct {
+	struct crab_shadow *shadow;
+	__le64 *word;
+	__le64 was;
+	u32 loads;
+	u32 when;
+} blink;
+
+static void blinking(struct crab_shadow *shadow, u32 word)
+{
+	if ((__le64 *)media.base + word != blink.word)
+		return;
+	if (++blink.loads == blink.when) {
+		blink.was = *blink.word;
+		*blink.word = cpu_to_le64(CRAB_KEY_EMPTY);
+	} else if (blink.loads == blink.when + 1) {
+		*blink.word = blink.was;
+	}
+}
+
+static __le64 *nv_key(u32 i)
+{
+	struct nv_dleaf *d = nv_leaf_media(nv_tree_of(store->engine), 0);
+
+	return &d->line[i / NV_LINE_SLOTS].slot[i % NV_LINE_SLOTS].key;
+}
+
+static __le64 *ff_key_at(u32 i)
+{
+	return &ff_slot(ff_of(store->engine), 0, i)->key;
+}
+
+/* @deleted: so many of the lowest keys are deleted, those of the records come after them */
+static void begin(const char *engine, u32 deleted)
+{
+	struct crab_old old;
+	u64 i;
+
+	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
+	store = store_format_attach(&media, engine, "", LEAF_BYTES);
+	for (i = 1; i <= RECORDS; i++)
+		tap_check(!crab_store_insert(store, i * 10, i, CRAB_INSERT_EITHER, &old), "insert");
+	for (i = 1; i <= deleted; i++)
+		tap_check(!crab_store_delete(store, i * 10, &old), "delete");
+}
+
+static void blink_begin(__le64 *word, u32 when)
+{
+	blink.shadow = crab_shadow_create(&media, 1024);
+	blink.word = word;
+	blink.loads = 0;
+	blink.when = when;
+	blink.shadow->loading = blinking;
+}
+
+static void blink_stop(void)
+{
+	blink.shadow->loading = NULL;
+	if (blink.loads == blink.when)
+		*blink.word = blink.was;
+}
+
+static bool blink_end(void)
+{
+	bool hit = blink.loads >= blink.when;
+
+	blink_stop();
+	crab_shadow_destroy(blink.shadow);
+	crab_store_abandon(store);
+	media_destroy(&media);
+	return hit;
+}
+
+/* Verbs: 0 or an error; -ERANGE: another record than that of @key */
+
+static int search(u64 key)
+{
+	u64 value;
+
+	return crab_store_search(store, key, &value) ?: value == key / 10 ? 0 : -ERANGE;
+}
+
+static int seek_up(u64 key)
+{
+	struct crab_record record;
+
+	return crab_store_seek(store, key - 5, CRAB_SEEK_GE, &record) ?: record.key == key ? 0 : -ERANGE;
+}
+
+static int seek_down(u64 key)
+{
+	struct crab_record record;
+
+	return crab_store_seek(store, key + 5, CRAB_SEEK_LE, &record) ?: record.key == key ? 0 : -ERANGE;
+}
+
+static int seek_far(u64 key)
+{
+	struct crab_record record;
+
+	return crab_store_seek(store, 0, CRAB_SEEK_GE, &record) ?: record.key == key ? 0 : -ERANGE;
+}
+
+/* The records from @key on */
+static int scan(u64 key)
+{
+	struct crab_record record[RECORDS];
+	struct crab_cursor cursor;
+	int i, n;
+
+	crab_cursor_init(&cursor, key - 5, CRAB_KEY_EMPTY - 1);
+	do {
+		n = crab_cursor_read(store, &cursor, record, RECORDS);
+		for (i = 0; i < n; i++, key += 10)
+			if (record[i].key != key)
+				return -ERANGE;
+	} while (n > 0 && !cursor.done);
+	return n < 0 ? n : key > RECORDS * 10 ? 0 : -ENOENT;
+}
+
+static int create(u64 key)
+{
+	struct crab_old old;
+	int err = crab_store_insert(store, key, 1, CRAB_INSERT_CREATE, &old);
+
+	return err == -EEXIST ? 0 : err ?: -ERANGE;
+}
+
+static int replace(u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_insert(store, key, 1, CRAB_INSERT_REPLACE, &old);
+}
+
+static int delete(u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_delete(store, key, &old);
+}
+
+static const struct verb {
+	const char *name;
+	int (*call)(u64 key);
+	u32 deleted;		/* records before the one of the key */
+} verbs[] = {
+	{ "search", search, 0 },
+	{ "seek up", seek_up, 0 },
+	{ "seek down", seek_down, 0 },
+	{ "seek past one deleted record", seek_far, 1 },
+	{ "seek past many deleted records", seek_far, 6 },
+	{ "scan", scan, 0 },
+	{ "insert of a key that exists", create, 0 },
+	{ "replace", replace, 0 },
+	{ "delete", delete, 0 },
+};
+
+/* Returns how often the verb met the ones */
+static u32 test_key(const char *engine, const struct verb *verb, u32 at)
+{
+	u32 when, hits = 0;
+	int err;
+
+	for (when = 1; when <= LOADS; when++) {
+		begin(engine, verb->deleted);
+		blink_begin(strcmp(engine, "nvtree") ? ff_key_at(at - verb->deleted) : nv_key(at), when);
+		err = verb->call((at + 1) * 10);
+		tap_check(!err || err == -EUCLEAN, "key %u, load %u: %d", (at + 1) * 10, when, err);
+		hits += blink_end();
+	}
+	return hits;
+}
+
+/* A search for the place of a new key met the ones: the keys still ascend */
+static void test_place(const char *engine, u32 at)
+{
+	struct crab_check_report report;
+	struct crab_old old;
+	u32 key, lost = 0;
+	int err;
+
+	begin(engine, 0);
+	blink_begin(strcmp(engine, "nvtree") ? ff_key_at(at) : nv_key(at), 1);
+	err = crab_store_insert(store, RECORDS * 10 - 15, 1, CRAB_INSERT_EITHER, &old);
+	blink_stop();
+	for (key = 10; key <= RECORDS * 10; key += 10)
+		lost += !!search(key);
+	tap_check(!err || err == -EUCLEAN, "%d", err);
+	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
+	tap_ok(!lost && blink.loads, "%s: an insert while key %u reads all ones once: %d, %u records are lost",
+	       engine, (at + 1) * 10, err, lost);
+	blink_end();
+}
+
+static void test_verb(const char *engine, const struct verb *verb)
+{
+	u32 hits;
+
+	if (verb->call == seek_far)
+		hits = test_key(engine, verb, verb->deleted);
+	else
+		hits = test_key(engine, verb, 0) + test_key(engine, verb, RECORDS / 2) +
+		       test_key(engine, verb, RECORDS - 1);
+	tap_ok(hits, "%s: %s: a key reads all ones once", engine, verb->name);
+}
+
+int main(void)
+{
+	u32 i;
+
+	if (crab_persist_init())
+		return 2;
+	crab_host_log = NULL;
+	crab_host_seed(1);
+	for (i = 0; i < ARRAY_SIZE(verbs); i++) {
+		test_verb("nvtree", &verbs[i]);
+		test_verb("fastfair", &verbs[i]);
+	}
+	test_place("nvtree", 0);
+	test_place("nvtree", RECORDS / 2);
+	test_place("fastfair", 0);
+	test_place("fastfair", RECORDS / 2);
+	return tap_done();
+}
