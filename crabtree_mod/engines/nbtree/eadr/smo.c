@@ -495,6 +495,8 @@ static struct nb_leaf *smo_bypass(struct nb_write *write, struct nb_leaf *leaf)
 		at = ea_link_at(tree, before);
 	}
 	done = crab_cas(write->flow, at, old, smo_target(tree, leaf, before)) == old;
+	if (!done)	/* a swap that fails orders nothing */
+		smp_rmb();	/* Pairs with cmpxchg() in smo_publish() */
 	/* Otherwise the link was another one: the leaf before, while in the list, bypasses @leaf */
 	if (!done && before && ea_smo(before))
 		return before;
