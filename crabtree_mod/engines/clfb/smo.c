@@ -461,10 +461,26 @@ int crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *plac
 	return 0;
 }
 
+/*
+ * The most expensive operation splits a leaf and a full node of each level, and the root word
+ * commits it. In each level the pieces of the one below replace a child. Splits reach the bound
+ * with one level or none: with more, the key that needs so many pieces in one level is not the
+ * lowest key of a piece, so that the level above needs fewer.
+ */
 u64 crab_clfb_smo_bound(const struct clfb_tree *tree)
 {
-	return 2 * tree->base.geo.leaf_bytes / CRAB_LINE +
-	       CLFB_PIECES_MAX * (READ_ONCE(tree->levels) + 1) + 4;
+	const struct crab_geometry *geo = &tree->base.geo;
+	u32 any = crab_clfb_line_any(geo->leaves), records = tree->room + 1, pieces = 2, level;
+	u64 lines = clfb_fresh_lines(geo, records / 2) +
+		    clfb_fresh_lines(geo, records - records / 2) + 1;
+
+	for (level = 0; level < tree->levels || pieces > 1; level++) {
+		if (level < tree->levels)
+			pieces += CRAB_CLFB_FANOUT - 1;
+		pieces = DIV_ROUND_UP(pieces, any);
+		lines += pieces;
+	}
+	return lines;
 }
 
 /*
