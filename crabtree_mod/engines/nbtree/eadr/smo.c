@@ -330,7 +330,7 @@ static bool slot_freeze(struct nb_write *write, struct nb_leaf *leaf, u32 slot)
 
 	do
 		word = ea_word(tree, leaf, slot);
-	while (word >> EA_STATE_SHIFT == EA_LIVE >> EA_STATE_SHIFT &&
+	while (ea_is_live(word) &&
 	       crab_cas(write->flow, &ea_slot_at(tree, leaf, slot)->key, word,
 			EA_FROZEN | (word & EA_KEY_BITS)) != word && --tries);
 	return tries;
