@@ -55,11 +55,14 @@ static __always_inline u64 crab_load_acquire(const struct crab_media *media, con
 }
 
 /**
- * crab_cas() - replace one word if it has an expected value; fully ordered
+ * crab_cas() - replace one word if it has an expected value
  * @flow: the caller's flow
  * @p: aligned to 8, inside the media
  * @old: expected value
  * @new: new value
+ *
+ * Fully ordered if it replaces the word; otherwise no more than a load.
+ *
  * Context: any.
  * Return: the value before; the word was replaced if it equals @old.
  */

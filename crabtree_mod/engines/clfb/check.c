@@ -127,7 +127,7 @@ static u64 check_path(struct clfb_check *c, u64 key)
 		check_bad(c, &place, number, level);
 	else
 		check_leaf(c, &place);
-	return place.high > key ? place.high : CRAB_KEY_EMPTY;
+	return place.high;
 }
 
 /* No leaf and no node is lost: each is in the tree or free */

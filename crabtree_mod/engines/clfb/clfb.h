@@ -169,8 +169,7 @@ static inline __le64 *clfb_root_media(const struct crab_media *media)
  * crab_clfb_find() - find the leaf whose range holds a key, and that range
  * @tree: the tree
  * @key: any but the reserved key
- * @place: out: the range holds the key. If nodes that changed since attach lead to another range,
- *	it is that of all keys, and bad
+ * @place: out: the range holds the key, also if nodes have changed since attach
  * Context: clfb_tree.lock.
  */
 void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *place);

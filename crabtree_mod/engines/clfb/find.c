@@ -44,12 +44,6 @@ static __always_inline void find(const struct clfb_tree *tree, u64 key, struct c
 void crab_clfb_find(const struct clfb_tree *tree, u64 key, struct clfb_place *place)
 {
 	find(tree, key, place, true);
-	if (likely(key >= place->low && key < place->high))
-		return;
-	/* Keys of a node that has changed do not ascend any more: a walk must end nevertheless */
-	place->bad = true;
-	place->low = 0;
-	place->high = CRAB_KEY_EMPTY;
 }
 
 void crab_clfb_find_leaf(const struct clfb_tree *tree, u64 key, struct clfb_place *place)

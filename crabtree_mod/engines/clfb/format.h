@@ -9,6 +9,8 @@
 #ifndef CRABTREE_ENGINES_CLFB_FORMAT_H
 #define CRABTREE_ENGINES_CLFB_FORMAT_H
 
+#include <linux/minmax.h>
+
 #include "media/format.h"
 #include "media/hooks.h"
 #include "shared/geometry.h"
@@ -124,6 +126,16 @@ static inline u32 clfb_records(const struct crab_geometry *geo)
 		return clfb_room_bare(geo->leaf_bytes);
 	return geo->layout == CLFB_LAYOUT_ENCODED ? clfb_room_encoded(geo->leaf_bytes) :
 						    clfb_room(geo->leaf_bytes);
+}
+
+/* Lines that a fresh leaf with so many records cleans. The published leaf is flushed whole */
+static inline u32 clfb_fresh_lines(const struct crab_geometry *geo, u32 records)
+{
+	u32 bytes = sizeof(struct clfb_dleaf) + records * sizeof(struct clfb_dslot);
+
+	if (clfb_is_bare(geo))
+		bytes = geo->leaf_bytes;
+	return DIV_ROUND_UP(min(bytes, geo->leaf_bytes), CRAB_LINE);
 }
 
 #endif /* CRABTREE_ENGINES_CLFB_FORMAT_H */

@@ -125,6 +125,15 @@ bool crab_clfb_line_fits(const struct clfb_list *list)
 	return widths_fit(list->count, refs, keys);
 }
 
+u32 crab_clfb_line_any(u64 leaves)
+{
+	u32 refs = ref_width((leaves - 1) & REF_MASK), count = 2;
+
+	while (count < CRAB_CLFB_FANOUT && widths_fit(count + 1, refs, sizeof(u64)))
+		count++;
+	return count;
+}
+
 void crab_clfb_line_encode(union clfb_line *line, const struct clfb_list *list)
 {
 	u32 refs, keys, i;

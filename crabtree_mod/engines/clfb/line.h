@@ -121,6 +121,14 @@ u32 crab_clfb_line_crc(const union clfb_line *line, u32 store_id, u64 number, bo
 bool crab_clfb_line_fits(const struct clfb_list *list);
 
 /**
+ * crab_clfb_line_any() - the children that a line can hold with any keys
+ * @leaves: of the store: the numbers of the children are below it
+ * Context: any.
+ * Return: their number.
+ */
+u32 crab_clfb_line_any(u64 leaves);
+
+/**
  * crab_clfb_line_encode() - make a line; its crc and its mark are 0
  * @line: out
  * @list: children that fit

@@ -252,8 +252,10 @@ static void nodes_spoil(struct clfb_tree *tree)
 	while (at < base + tree->base.geo.leaves * bytes &&
 	       crab_badmem_next_page(tree->base.media, at, &from, &to)) {
 		for (n = (max(from, base) - base) / bytes;
-		     n < tree->base.geo.leaves && base + n * bytes < to; n++)
+		     n < tree->base.geo.leaves && base + n * bytes < to; n++) {
 			crab_pool_spoil(&tree->nodes, n);
+			cond_resched();
+		}
 		at = to;
 	}
 }

@@ -60,12 +60,21 @@ static void plan_drop(struct clfb_tree *tree)
 		node_free(tree, tree->plan.fresh[--tree->plan.count].number);
 }
 
+/* @n of the children of a list, from @from on */
+static void list_part(const struct clfb_list *list, u32 from, u32 n, struct clfb_list *part)
+{
+	part->count = n;
+	part->leaves = list->leaves;
+	memcpy(part->ref, list->ref + from, n * sizeof(part->ref[0]));
+	memcpy(part->key, list->key + from, n * sizeof(part->key[0]));
+}
+
 /* A fresh node with @n of the children of the plan's list from @from on */
 static int plan_node(struct clfb_tree *tree, u32 from, u32 n, u64 *number)
 {
 	struct clfb_plan *plan = &tree->plan;
 	struct clfb_fresh *fresh = &plan->fresh[plan->count];
-	struct clfb_list part = { .count = n, .leaves = plan->list.leaves };
+	struct clfb_list part;
 	struct crab_spare spare;
 	int err = plan->count == CLFB_FRESH_MAX ? -ENOSPC :
 		  crab_pool_alloc(&tree->nodes, &spare, 1, 0);
@@ -73,8 +82,7 @@ static int plan_node(struct clfb_tree *tree, u32 from, u32 n, u64 *number)
 	if (err)
 		return err;
 	plan->count++;
-	memcpy(part.ref, plan->list.ref + from, n * sizeof(part.ref[0]));
-	memcpy(part.key, plan->list.key + from, n * sizeof(part.key[0]));
+	list_part(&plan->list, from, n, &part);
 	crab_clfb_line_encode(&fresh->line, &part);
 	fresh->number = *number = spare.leaf;
 	crab_clfb_node_seal(tree, fresh->number, &fresh->line);
@@ -94,9 +102,7 @@ static bool pieces_fit(const struct clfb_list *list, u32 n)
 
 	for (i = 0; i < n; i++) {
 		from = piece_from(list->count, n, i);
-		part.count = piece_from(list->count, n, i + 1) - from;
-		memcpy(part.ref, list->ref + from, part.count * sizeof(part.ref[0]));
-		memcpy(part.key, list->key + from, part.count * sizeof(part.key[0]));
+		list_part(list, from, piece_from(list->count, n, i + 1) - from, &part);
 		if (!crab_clfb_line_fits(&part))
 			return false;
 	}
@@ -461,10 +467,26 @@ int crab_clfb_smo_unlink(struct clfb_write *write, const struct clfb_place *plac
 	return 0;
 }
 
+/*
+ * The most expensive operation splits a leaf and a full node of each level, and the root word
+ * commits it. In each level the pieces of the one below replace a child. Splits reach the bound
+ * with one level or none: with more, the key that needs so many pieces in one level is not the
+ * lowest key of a piece, so that the level above needs fewer.
+ */
 u64 crab_clfb_smo_bound(const struct clfb_tree *tree)
 {
-	return 2 * tree->base.geo.leaf_bytes / CRAB_LINE +
-	       CLFB_PIECES_MAX * (READ_ONCE(tree->levels) + 1) + 4;
+	const struct crab_geometry *geo = &tree->base.geo;
+	u32 any = crab_clfb_line_any(geo->leaves), records = tree->room + 1, pieces = 2, level;
+	u64 lines = clfb_fresh_lines(geo, records / 2) +
+		    clfb_fresh_lines(geo, records - records / 2) + 1;
+
+	for (level = 0; level < tree->levels || pieces > 1; level++) {
+		if (level < tree->levels)
+			pieces += CRAB_CLFB_FANOUT - 1;
+		pieces = DIV_ROUND_UP(pieces, any);
+		lines += pieces;
+	}
+	return lines;
 }
 
 /*

@@ -2,7 +2,7 @@
 /*
  * This file tests the engine clfb where only directed content leads: leaves whose header has a key above
  * all records, a node or a leaf in two places, a key of the next leaf in a leaf that splits, free nodes
- * whose memory has failed.
+ * whose memory has failed, bitmaps that have changed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -466,6 +466,24 @@ static void test_wide(const char *layout)
 	end();
 }
 
+/*
+ * Bits of a bitmap have changed. CHECK compares sums: it notes nothing if as many slots, with keys that the
+ * leaf could have, are gained as are lost. @what: its report, or NULL
+ */
+static void test_bits(u64 lost, u64 gained, const char *what)
+{
+	struct crab_check_report report;
+
+	fill("inplace", RECORDS, STEP);
+	tap_check(!del(3 * STEP), "delete");	/* slot 3 */
+	clfb_leaf_media(tree, tree->root)->valid[0] ^= cpu_to_le64(lost | gained);
+	tap_check(!crab_store_check(store, &report), "CHECK");
+	tap_ok(what ? report.damage.count && strstr(report.damage.what, what) : !report.damage.count,
+	       "clfb: a bitmap has lost the bits %llx and gained %llx: %s", lost, gained,
+	       what ? report.damage.what : "not seen");
+	end();
+}
+
 /* Splits count the nodes that they write */
 static void test_counts(const char *layout)
 {
@@ -498,6 +516,9 @@ int main(void)
 		test_wide(layouts[i]);
 		test_counts(layouts[i]);
 	}
+	test_bits(BIT(0), 0, "records, DRAM counts");
+	test_bits(0, BIT(3), "records, DRAM counts");
+	test_bits(BIT(0), BIT(3), NULL);
 	test_log(0, 1, false);
 	test_log(0, 0, false);
 	test_log(0, 2, false);

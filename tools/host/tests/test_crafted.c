@@ -4,8 +4,9 @@
  * or deletes, can make them: the repair of fastfair adds entries to levels that have none, fastfair
  * reads leaves that have none, and nvtree searches among parent nodes that deletes have emptied, and
  * over deleted keys. The index of the layout eadr of nbtree catches up with leaves that were replaced
- * while another task had its lock. It measures no time: it counts the basic blocks of the module's
- * code that run.
+ * while another task had its lock; its searches along the list end if that has changed. An attach of
+ * clfb with bad memory under its nodes lets other tasks run. It measures no time: it counts the basic
+ * blocks of the module's code that run.
  *
  *   test_crafted [NODES]
  */
@@ -17,9 +18,11 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
+#include "engines/clfb/clfb.h"
 #include "engines/fastfair/fastfair.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "engines/nvtree/inner.h"
+#include "media/badmem.h"
 #include "model.h"
 #include "store/store_priv.h"
 #include "tap.h"
@@ -431,6 +434,75 @@ static void test_follow(u64 n, enum order order)
 	       order_names[order], one / n, two / 2 / n);
 }
 
+/*
+ * Blocks of a search by the list whose link has changed: the range of a leaf has grown, which the index
+ * does not know. @back: the link leads to the leaf before; else to a free one
+ */
+static u64 lost_cost(u64 n, bool back)
+{
+	struct crab_store *store;
+	struct nb_leaf *leaf, *before;
+	struct ea_tree *tree;
+	u64 cost, i, high, value;
+	__le64 *link;
+
+	media = media_create(CRAB_POOL_OFFSET * 2 + 4 * n * LEAF_BYTES);
+	store = store_format_attach(&media, "nbtree", "eadr", LEAF_BYTES);
+	tree = ea_tree_of(store->engine);
+	for (i = 0; i < n * tree->nb.room; i++)
+		put(store, i * STEP);
+	leaf = crab_index_find(&tree->nb.index, n / 2 * tree->nb.room * STEP);
+	before = crab_index_find(&tree->nb.index, leaf->low - 1);
+	link = &nb_leaf_media(&tree->nb, leaf)->head.next;
+	*link = cpu_to_le64(back ? crab_link_to(&tree->nb.base.geo, before->number, before->birth) :
+				   crab_link_to(&tree->nb.base.geo, tree->nb.base.geo.leaves - 1, 1));
+	high = leaf->high;
+	leaf->high = leaf->low + STEP;
+	cost = blocks;
+	i = crab_store_search(store, leaf->low + STEP, &value);
+	cost = blocks - cost;
+	tap_check(i == (u64)-EUCLEAN, "search: %lld", (long long)i);
+	leaf->high = high;
+	crab_store_abandon(store);
+	media_destroy(&media);
+	return cost;
+}
+
+static void test_lost(u64 n, bool back)
+{
+	u64 few = lost_cost(n, back), many = lost_cost(TIMES * n, back);
+
+	tap_ok(many <= few * 1.5, "nbtree, eadr: a search whose list leads %s runs %llu blocks, %llu among %u times the leaves",
+	       back ? "back" : "to a free leaf", few, many, TIMES);
+}
+
+/* All nodes of clfb but some are in memory that cannot be read */
+static void test_spoilt(u64 n)
+{
+	static struct crab_badmem bad;
+	struct crab_store *store;
+	struct clfb_tree *tree;
+	u64 from = 2 * CRAB_POOL_OFFSET;
+
+	media = media_create(CRAB_POOL_OFFSET * 2 + 4 * n * CRAB_LINE);
+	store = store_format_attach(&media, "clfb", "encoded", CRAB_LINE);
+	tree = clfb_tree_of(store->engine);
+	crab_badmem_init(&bad);
+	crab_badmem_add(&bad, from, tree->base.geo.pool_offset - 4096 - from);
+	crab_store_detach(store);
+	media.bad = &bad;
+	turn_longest = 0;
+	turn_begin = blocks;
+	store = store_attach(&media);
+	turn_longest = max(turn_longest, blocks - turn_begin);
+	tree = clfb_tree_of(store->engine);
+	tap_ok(tree->nodes.spoilt > n && turn_longest <= TURN_BLOCKS,
+	       "clfb: attach sets %llu bad nodes aside, %llu blocks without a chance to reschedule",
+	       tree->nodes.spoilt, turn_longest);
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
 int main(int argc, char **argv)
 {
 	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 4096;
@@ -449,5 +521,8 @@ int main(int argc, char **argv)
 	test_deleted(n / 64);
 	for (order = 0; order < ORDERS; order++)
 		test_follow(n / 4, order);
+	test_lost(n / 8, false);
+	test_lost(n / 8, true);
+	test_spoilt(4 * n);
 	return tap_done();
 }

@@ -338,6 +338,43 @@ static void test_frozen(bool slot, bool link)
 	end();
 }
 
+/*
+ * The check bits of the link at the end of the list are 0 for one birth in 16 million, and so is then the
+ * link. The last leaf splits and is unlinked as any other one
+ */
+static void test_zero(const char *layout)
+{
+	struct crab_flow flow = { .media = &badmedia };
+	struct crab_attach_report report;
+	struct crab_check_report check;
+	struct crab_geometry geo;
+	struct nb_leaf *last;
+	struct crab_head head;
+	u64 key, i;
+
+	begin("nbtree", layout);
+	geo = store->engine->geo;
+	last = crab_index_find(&nb()->index, CRAB_KEY_EMPTY - 1);
+	key = max_t(u64, last->low, RECORDS * STEP);
+	crab_head_load(&badmedia, crab_leaf_offset(&geo, last->number), geo.store_id, &head);
+	for (head.birth = 1; crab_link_check(geo.store_id, head.self, head.birth); head.birth++)
+		;
+	head.next = crab_link_end(geo.store_id, head.self, head.birth);
+	crab_head_store(&flow, geo.store_id, &head);
+	nb_leaf_media(nb(), crab_index_find(&nb()->index, last->low - 1))->head.next =
+		cpu_to_le64(crab_link_to(&geo, last->number, head.birth));
+	attach_again(&report);
+	tap_check(report.verdict == CRAB_VERDICT_GOOD && !head.next, "%s", report.reason);
+	for (i = 1; i <= 2 * ROOM; i++)
+		tap_check(!put(key + i * STEP), "%s: insert %llu", layout, i);
+	tap_check(!crab_store_check(store, &check) && !check.damage.count, "%s", check.damage.what);
+	for (i = 1; i <= 2 * ROOM; i++)
+		tap_check(!del(key + i * STEP), "%s: delete %llu", layout, i);
+	tap_ok(!crab_store_check(store, &check) && !check.damage.count, "%s: the last link is 0, birth %llu",
+	       layout, head.birth);
+	end();
+}
+
 /* A line of a leaf fails, without its header; the rest of the page can be read */
 static void test_line(const char *layout)
 {
@@ -540,6 +577,8 @@ int main(void)
 	test_frozen(true, false);
 	test_frozen(false, true);
 	test_frozen(true, true);
+	test_zero("adr");
+	test_zero("eadr");
 	test_line("adr");
 	test_line("eadr");
 	return tap_done();

@@ -152,21 +152,25 @@ static inline u64 ea_value(const struct ea_tree *tree, const struct nb_leaf *lea
 	return crab_load(tree->nb.base.media, &ea_slot_at(tree, leaf, slot)->value);
 }
 
-/* Has the slot a record? */
-static inline bool ea_is_record(u64 word)
+static inline bool ea_is_live(u64 word)
 {
-	return word >> EA_STATE_SHIFT == EA_LIVE >> EA_STATE_SHIFT ||
-	       word >> EA_STATE_SHIFT == EA_FROZEN >> EA_STATE_SHIFT;
-}
-
-static inline bool ea_is_dead(u64 word)
-{
-	return word == EA_DEAD || word == EA_DEAD - 1 || word <= EA_KEY_BITS;
+	return word >> EA_STATE_SHIFT == EA_LIVE >> EA_STATE_SHIFT;
 }
 
 static inline bool ea_is_frozen(u64 word)
 {
 	return word >> EA_STATE_SHIFT == EA_FROZEN >> EA_STATE_SHIFT;
+}
+
+/* Has the slot a record? */
+static inline bool ea_is_record(u64 word)
+{
+	return ea_is_live(word) || ea_is_frozen(word);
+}
+
+static inline bool ea_is_dead(u64 word)
+{
+	return word == EA_DEAD || word == EA_DEAD - 1 || word <= EA_KEY_BITS;
 }
 
 /* The key of a key word with a key */

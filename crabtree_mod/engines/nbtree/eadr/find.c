@@ -28,9 +28,9 @@ static int read_once(const struct ea_tree *tree, struct nb_read *read,
 	leaf = crab_ea_leaf_of(tree, read->key);
 	if (!leaf)
 		goto out;
-	/* Before the slots: the range may grow */
 	read->low = leaf->low;
-	read->high = READ_ONCE(leaf->high);
+	/* Before the slots: the range may grow. Pairs with the delete that emptied the next leaf */
+	read->high = smp_load_acquire(&leaf->high);
 	if (read->high <= read->key)
 		read->high = crab_ea_high(tree, leaf);
 	if (read->high > read->key && !READ_ONCE(leaf->quarantined))

@@ -54,6 +54,7 @@
 
 #define FIND_BACK	16ULL	/* factor from one step back in the index to the next */
 #define FIND_STEPS	1000U	/* along the list, more than it is long: it may change meanwhile */
+#define FIND_BEGINS	100U	/* of a walk. Other tasks can replace a leaf in between each time */
 
 /* Neither 0, if the key is not known, nor EA_FP_HOLE */
 static u8 fingerprint(u64 key)
@@ -136,8 +137,9 @@ static noinline struct nb_leaf *leaf_by_list(const struct ea_tree *tree, u64 key
 {
 	struct nb_leaf *leaf = NULL, *next;
 	u64 steps = FIND_STEPS + 2 * tree->nb.base.geo.leaves, link;
+	u32 begins = FIND_BEGINS;
 
-	while (steps--) {
+	while (steps-- && (leaf || begins--)) {
 		leaf = leaf ?: leaf_below(tree, key);
 		if (!leaf || key < READ_ONCE(leaf->high))
 			return leaf;
@@ -145,6 +147,9 @@ static noinline struct nb_leaf *leaf_by_list(const struct ea_tree *tree, u64 key
 		next = link ? READ_ONCE(tree->nb.by_number[link - 1]) : NULL;
 		if (!link || (next && key < next->low))
 			return leaf_unlinking(tree, key) ?: leaf;
+		/* The media has changed: the list leads back */
+		if (next && next->low <= leaf->low)
+			return NULL;
 		/* Begin again if the next leaf is not in the list any more */
 		leaf = leaf_onward(leaf_counts(next), key);
 	}

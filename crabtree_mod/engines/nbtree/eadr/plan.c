@@ -40,6 +40,8 @@ static u64 leaf_high(const struct ea_tree *tree, const struct nb_leaf *leaf)
 	do {	/* Again if the leaf after it was replaced in between */
 		word = crab_load_acquire(tree->nb.base.media, at);
 		high = high_by_link(tree, leaf, word & ~EA_LINK_MARK);
+		/* Pairs with the swap in smo_bypass(), which comes before leaf_retire() */
+		smp_rmb();
 	} while (!high && crab_load_acquire(tree->nb.base.media, at) != word && --tries);
 	return high;
 }

@@ -64,6 +64,9 @@
 
 #define FREEZE_TRIES	2U	/* of a slot; by the second one it is frozen or dead */
 
+/* No link without its mark: the media changes by itself. The last link of the list may be 0 */
+#define LINK_CHANGES	EA_LINK_MARK
+
 u64 crab_ea_smo_link(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
 	return crab_link_to(&tree->nb.base.geo, leaf->number, leaf->birth);
@@ -327,13 +330,13 @@ static bool slot_freeze(struct nb_write *write, struct nb_leaf *leaf, u32 slot)
 
 	do
 		word = ea_word(tree, leaf, slot);
-	while (word >> EA_STATE_SHIFT == EA_LIVE >> EA_STATE_SHIFT &&
+	while (ea_is_live(word) &&
 	       crab_cas(write->flow, &ea_slot_at(tree, leaf, slot)->key, word,
 			EA_FROZEN | (word & EA_KEY_BITS)) != word && --tries);
 	return tries;
 }
 
-/* Returns the link of the frozen leaf, without its mark */
+/* Returns the link of the frozen leaf, without its mark; or LINK_CHANGES */
 static u64 link_freeze(struct nb_write *write, struct nb_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
@@ -345,17 +348,17 @@ static u64 link_freeze(struct nb_write *write, struct nb_leaf *leaf)
 		word = crab_load_acquire(tree->nb.base.media, at);
 	while (!(word & EA_LINK_MARK) &&
 	       crab_cas(write->flow, at, word, word | EA_LINK_MARK) != word && --tries);
-	return tries ? word & ~EA_LINK_MARK : 0;
+	return tries ? word & ~EA_LINK_MARK : LINK_CHANGES;
 }
 
-/* Returns the link of the frozen leaf, without its mark; 0: the media changes by itself */
+/* As link_freeze(), after all slots */
 static u64 smo_freeze(struct nb_write *write, struct nb_leaf *leaf)
 {
 	u32 slot;
 
 	for (slot = 0; slot < write->tree->room; slot++)
 		if (!slot_freeze(write, leaf, slot))
-			return 0;
+			return LINK_CHANGES;
 	return link_freeze(write, leaf);
 }
 
@@ -433,7 +436,7 @@ static bool smo_copy(struct nb_write *write, struct nb_leaf *leaf)
 	if (smp_load_acquire(&smo->copied))
 		return true;
 	next = smo_freeze(write, leaf);
-	if (!next) {
+	if (next == LINK_CHANGES) {
 		crab_ea_damaged(tree, leaf, "it does not freeze");
 		return false;
 	}
@@ -492,6 +495,8 @@ static struct nb_leaf *smo_bypass(struct nb_write *write, struct nb_leaf *leaf)
 		at = ea_link_at(tree, before);
 	}
 	done = crab_cas(write->flow, at, old, smo_target(tree, leaf, before)) == old;
+	if (!done)	/* a swap that fails orders nothing */
+		smp_rmb();	/* Pairs with cmpxchg() in smo_publish() */
 	/* Otherwise the link was another one: the leaf before, while in the list, bypasses @leaf */
 	if (!done && before && ea_smo(before))
 		return before;

@@ -81,7 +81,7 @@ RACES = [
         Edit(EADR_SMO, "crab_cas(write->flow, at, word, word | EA_LINK_MARK) != word", "false"),
     ]),
     Design("eadr: the fresh leaf gets the mark of the frozen link", [
-        Edit(EADR_SMO, "return tries ? word & ~EA_LINK_MARK : 0;", "return word"),
+        Edit(EADR_SMO, "return tries ? word & ~EA_LINK_MARK : LINK_CHANGES;", "return word"),
     ]),
     Design("eadr: an empty leaf is unlinked although an insert comes", [
         Edit(EADR_SMO, "crab_ea_close(write, leaf)", "true"),
