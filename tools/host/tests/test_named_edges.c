@@ -49,7 +49,7 @@ static struct crab_blob_write write_of(const char *name)
 {
 	return (struct crab_blob_write){
 		.name = name, .name_bytes = strlen(name), .data = name, .bytes = 1, .type = *name,
-		.existed = true, .listed = true,
+		.existed = true,
 	};
 }
 
@@ -118,6 +118,7 @@ static void test_again(void)
 	struct crab_blob_write write = write_of("a");
 
 	begin();
+	write.listed = true;
 	tap_check(!crab_named_put(store, &write) && !write.existed, "the first put");
 	tap_check(!crab_named_put(store, &write) && write.existed, "the second one");
 	tap_check(!erase("a"), "erase");
@@ -172,6 +173,7 @@ static int seek_fails(struct crab_engine *engine, u64 key, enum crab_seek_dir di
 /* Without a key there is no name */
 static void test_no_key(int err)
 {
+	struct crab_blob_write write = write_of("b");
 	u64 lines;
 
 	begin();
@@ -181,9 +183,49 @@ static void test_no_key(int err)
 	failure = err;
 	store->blobs->raw = &ops;
 	tap_check(put("b") == err && !put("a"), "put");
+	/* No key is chosen for a name that does not exist, and must */
+	write.checked = true;
+	tap_check(put_if("b", CRAB_INSERT_REPLACE) == -ENOENT && crab_named_put(store, &write) == -ENOENT,
+		  "conditions");
 	store->blobs->raw = raw;
 	tap_check(!find(&store->blobs->names, "b") && store->blobs->extents.lines == lines, "it is there");
 	tap_ok(get("b", 8) == -ENOENT, "a name for which no key can be chosen: %d", err);
+	end();
+}
+
+/* Another task stores the name while this one allocates memory for it */
+static const char *meanwhile;
+
+void *__real_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
+void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
+void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
+{
+	const char *name = meanwhile;
+
+	meanwhile = NULL;
+	if (name)
+		tap_check(!put(name), "the other put");
+	return __real_crab_host_alloc(size, align, gfp);
+}
+
+static void test_meanwhile(void)
+{
+	struct crab_blob_write write = write_of("a");
+	u64 key;
+
+	begin();
+	meanwhile = "a";
+	tap_check(!crab_named_put(store, &write) && write.existed, "it is there");
+	key = write.key;
+	tap_check(key_of("a") == key && store->blobs->extents.lines == 1, "it is there twice");
+	write = write_of("b");
+	write.mode = CRAB_INSERT_CREATE;
+	meanwhile = "b";
+	tap_check(crab_named_put(store, &write) == -EEXIST, "it was created");
+	crab_host_fail_alloc = 0;
+	tap_check(put("c") == -ENOMEM, "no memory");
+	crab_host_fail_alloc = -1;
+	tap_ok(!get("a", 8) && !get("b", 8) && get("c", 8) == -ENOENT, "a name that two tasks store at once");
 	end();
 }
 
@@ -274,6 +316,36 @@ static void test_erased(void)
 	tap_check(!put("d") && !erase("d") && !erased->root, "a snapshot that has ended");
 	crab_snap_close(snap);
 	tap_ok(true, "names that are erased under a snapshot");
+	end();
+}
+
+/* As much memory as the limit allows, and then one name more */
+static void test_limit(void)
+{
+	char name[8][36];
+	struct crab_snap *snap;
+	u32 i;
+
+	begin();
+	for (i = 0; i < 8; i++) {
+		snprintf(name[i], sizeof(name[i]), "%-34s%u", "of 35 bytes, 64 in all", i);
+		tap_check(!put(name[i]), "put");
+	}
+	snap = snap_open();
+	store->gate->most = 6;
+	for (i = 0; i < 6; i++)
+		tap_check(!erase(name[i]), "erase");
+	tap_check(store->blobs->erased.dram == 6 * CRAB_NOTE_BYTES, "%llu bytes",
+		  store->blobs->erased.dram);
+	tap_check(!crab_snap_state(snap), "below the limit");
+	store->gate->most = 8;
+	tap_check(!erase(name[6]) && !crab_snap_state(snap), "below the limit again");
+	store->gate->most = 7;
+	store->gate->notes = 0;		/* those of the keys have the same limit */
+	tap_check(!erase(name[7]) && crab_snap_state(snap) == -ESTALE, "above the limit");
+	store->gate->notes = 8;
+	tap_ok(!store->blobs->erased.root, "memory of names that a snapshot needs");
+	crab_snap_close(snap);
 	end();
 }
 
@@ -427,12 +499,14 @@ int main(void)
 	test_lost();
 	test_no_key(-EUCLEAN);
 	test_no_key(-EINTR);
+	test_meanwhile();
 	test_other_name("xy");
 	test_other_name("abc");
 	test_other_name("a");
 	test_keys();
 	test_unnamed();
 	test_erased();
+	test_limit();
 	test_names_treap(false);
 	test_names_treap(true);
 	test_notes_treap(false);

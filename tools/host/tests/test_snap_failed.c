@@ -217,6 +217,36 @@ static void test_refused(void)
 	end();
 }
 
+/* Reads of values in a snapshot of records, and reads of names in one of blobs */
+static void test_kinds(void)
+{
+	struct crab_named_cursor names = { .bytes = 0 };
+	struct crab_named_entry named_entry;
+	struct crab_blob_read get = { };
+	struct crab_blob_entry entry;
+	struct crab_cursor cursor;
+	int err[2];
+
+	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
+	store = store_format_attach(&media, "crab", "slotted", 512);
+	snap_open(&open[0]);
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	err[0] = crab_snap_get(store, open[0].snap, &get);
+	err[1] = crab_snap_list(store, open[0].snap, &cursor, &entry, 1);
+	tap_check(err[0] == -EOPNOTSUPP && err[1] == -EOPNOTSUPP, "values: %d and %d", err[0], err[1]);
+	snap_close(&open[0]);
+	crab_store_detach(store);
+	media_destroy(&media);
+	begin(false);
+	snap_open(&open[0]);
+	err[0] = crab_snap_named_get(store, open[0].snap, "a", 1, &get);
+	err[1] = crab_snap_named_next(store, open[0].snap, &names, &named_entry);
+	tap_ok(err[0] == -EOPNOTSUPP && err[1] == -EOPNOTSUPP,
+	       "reads of a snapshot of another kind of store: %d and %d", err[0], err[1]);
+	finish();
+	end();
+}
+
 static void step(void)
 {
 	struct open *o = &open[rng_below(&seed, SNAPS)];
@@ -265,6 +295,7 @@ int main(int argc, char **argv)
 		return 2;
 	test_put();
 	test_refused();
+	test_kinds();
 	test_random(false, rounds);
 	test_random(true, rounds);
 	return tap_done();
