@@ -12,6 +12,7 @@
 
 #include "model.h"
 #include "same_crc.h"
+#include "store/blob_snap.h"
 #include "store/gate.h"
 #include "store/named_priv.h"
 #include "store/notes.h"
@@ -319,6 +320,69 @@ static void test_erased(void)
 	end();
 }
 
+static void same_put(u32 n, u8 type)
+{
+	char text[SAME_CRC_BYTES];
+	struct crab_blob_write write = {
+		.name = text, .name_bytes = SAME_CRC_BYTES, .type = type, .data = "1", .bytes = 1,
+	};
+
+	same_crc(n, text);
+	tap_check(!crab_named_put(store, &write), "put of name %u", n);
+}
+
+static void same_erase(u32 n)
+{
+	char text[SAME_CRC_BYTES];
+	struct crab_blob_write write = { .name = text, .name_bytes = SAME_CRC_BYTES };
+
+	same_crc(n, text);
+	tap_check(!crab_named_erase(store, &write), "erase of name %u", n);
+}
+
+/* The type of the value of a name in a snapshot, or an error */
+static int same_get(struct crab_snap *snap, u32 n)
+{
+	char text[SAME_CRC_BYTES];
+	u8 value[8];
+	struct crab_blob_read get = { .buffer = value, .capacity = sizeof(value) };
+	int err;
+
+	same_crc(n, text);
+	err = crab_snap_named_get(store, snap, text, SAME_CRC_BYTES, &get);
+	return err ?: get.type;
+}
+
+/* A name that was erased under two keys is not the last one of its crc; then it cannot be read */
+static void test_several(void)
+{
+	char text[SAME_CRC_BYTES];
+	struct crab_snap *snap;
+	u64 word, offset;
+	int type, err;
+
+	begin();
+	same_put(1, 11);
+	same_put(2, 12);
+	same_crc(1, text);
+	raw->lookup(store->engine, crab_name_key(text, SAME_CRC_BYTES), &word);
+	snap = snap_open();
+	same_erase(1);
+	same_put(1, 13);
+	same_erase(1);
+	tap_check(crab_names_find(&store->blobs->erased, text, SAME_CRC_BYTES)->key == CRAB_KEY_EMPTY,
+		  "one key");
+	type = same_get(snap, 1);
+	tap_check(same_get(snap, 2) == 12 && same_get(snap, 3) == -ENOENT, "other names");
+	offset = crab_extent_offset(&store->blobs->extents, word & CRAB_PLACE_MASK);
+	media.base[offset + sizeof(struct crab_dblob)] ^= 1;
+	err = same_get(snap, 1);
+	tap_ok(type == 11 && err == -EUCLEAN, "a name that was erased under two keys: %d, damaged: %d",
+	       type, err);
+	crab_snap_close(snap);
+	end();
+}
+
 /* As much memory as the limit allows, and then one name more */
 static void test_limit(void)
 {
@@ -506,6 +570,7 @@ int main(void)
 	test_keys();
 	test_unnamed();
 	test_erased();
+	test_several();
 	test_limit();
 	test_names_treap(false);
 	test_names_treap(true);
