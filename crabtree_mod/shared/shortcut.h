@@ -164,6 +164,10 @@ bool crab_shortcut_step(struct crab_index *index);
 /**
  * crab_shortcut_wants() - test whether a step would free memory
  * @index: the index
+ *
+ * No timer waits for these readers: if they outlast the maintenance that follows the last split,
+ * the table stays until the next split, merge or batch. Until then it is in @table_bytes of @index.
+ *
  * Context: any; while changes are not excluded, a hint.
  * Return: true if no reader uses the table before the last one any more.
  */

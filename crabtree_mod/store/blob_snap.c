@@ -216,16 +216,6 @@ static bool next_candidate(struct crab_blobs *blobs, struct crab_named_cursor *c
 	return name;
 }
 
-static void entry_fill(const struct crab_blob_read *get, int err, struct crab_named_entry *entry)
-{
-	entry->err = err;
-	if (err)
-		return;
-	entry->type = get->type;
-	entry->bytes = get->bytes;
-	entry->version = get->version;
-}
-
 int crab_snap_named_next(struct crab_store *store, struct crab_snap *snap,
 			 struct crab_named_cursor *cursor, struct crab_named_entry *entry)
 {
@@ -243,7 +233,7 @@ int crab_snap_named_next(struct crab_store *store, struct crab_snap *snap,
 		search.name_bytes = entry->name_bytes;
 		err = word_find(&search);
 		if (!err || err == -EUCLEAN) {
-			entry_fill(&get, err, entry);
+			crab_named_fill(entry, &get, err);
 			return snap_result(snap, 0) ?: 1;
 		}
 		if (err == -ENOENT) {

@@ -266,12 +266,7 @@ static void entry_fill(struct crab_store *store, const struct crab_name *name,
 
 	*entry = (struct crab_named_entry){ .name_bytes = name->bytes };
 	memcpy(entry->text, name->text, name->bytes);
-	entry->err = crab_store_listed(true, crab_blob_head(store, &get));
-	if (entry->err)
-		return;
-	entry->type = get.type;
-	entry->bytes = get.bytes;
-	entry->version = get.version;
+	crab_named_fill(entry, &get, crab_store_listed(true, crab_blob_head(store, &get)));
 }
 
 const struct crab_name *crab_named_step(const struct crab_blobs *blobs, bool erased,

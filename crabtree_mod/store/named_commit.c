@@ -3,7 +3,8 @@
  * This file implements commits of values under names: the names get their keys, then it is a commit
  * of values under keys (blob_commit.c), then the table of names follows it.
  *
- * Invariants: as of named.c. New names of one commit that have the same crc get different keys.
+ * Invariants: as of named.c. New names of one commit that have the same crc get different keys, and
+ * no key is that of two operations, also if the media has changed.
  *
  * Locking: crab_blobs.names_lock, for writing, during the whole commit: readers of names see all of
  * it or nothing.
@@ -39,18 +40,16 @@ static int names_valid(struct crab_blob_commit *commit)
 	int err;
 
 	for (i = 0; i < commit->n; i++) {
-		commit->ops[i].name = NULL;
 		commit->ops[i].fresh = false;
 		err = name_valid(commit, i);
 		commit->failed = i;
 		if (err)
 			return err;
 	}
-	commit->failed = commit->n;
 	return 0;
 }
 
-/* A new name's key: after those of the new names before it */
+/* A new name's key: after those of the names before it */
 static int name_choose(struct crab_store *store, struct crab_blob_commit *commit, u32 n)
 {
 	struct crab_name *name = commit->ops[n].name;
@@ -60,8 +59,7 @@ static int name_choose(struct crab_store *store, struct crab_blob_commit *commit
 	while (!err && n--) {
 		const struct crab_name *other = commit->ops[n].name;
 
-		if (!other || !commit->ops[n].fresh || other->key < name->key ||
-		    other->key >> 32 != low >> 32)
+		if (!other || other->key < name->key || other->key >> 32 != low >> 32)
 			continue;
 		name->key = other->key + 1;
 		if (name->key >> 32 != low >> 32 || name->key == CRAB_KEY_EMPTY)
@@ -103,6 +101,17 @@ static int op_resolve(struct crab_store *store, struct crab_blob_commit *commit,
 	return op->verb == CRAB_VERB_INSERT ? op_create(store, commit, n) : 0;
 }
 
+/* Is the key that of two names? The record of one has gone, because the media has changed */
+static bool key_is_taken(const struct crab_blob_commit *commit, u32 n)
+{
+	const struct crab_blob_op *op = &commit->ops[n];
+
+	while (op->known && n--)
+		if (commit->ops[n].known && commit->ops[n].write.key == op->write.key)
+			return true;
+	return false;
+}
+
 static int commit_resolve(struct crab_store *store, struct crab_blob_commit *commit)
 {
 	u32 i;
@@ -110,11 +119,12 @@ static int commit_resolve(struct crab_store *store, struct crab_blob_commit *com
 
 	for (i = 0; i < commit->n; i++) {
 		err = op_resolve(store, commit, i);
+		if (!err && key_is_taken(commit, i))
+			err = -EUCLEAN;
 		commit->failed = i;
 		if (err)
 			return err;
 	}
-	commit->failed = commit->n;
 	return 0;
 }
 

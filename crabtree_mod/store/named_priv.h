@@ -46,6 +46,24 @@ const struct crab_name *crab_named_step(const struct crab_blobs *blobs, bool era
 					struct crab_named_cursor *cursor);
 
 /**
+ * crab_named_fill() - the header of a value, in the entry of its name
+ * @entry: in: without it
+ * @get: the header
+ * @err: the error of its read: then there is none
+ * Context: any.
+ */
+static inline void crab_named_fill(struct crab_named_entry *entry, const struct crab_blob_read *get,
+				   int err)
+{
+	entry->err = err;
+	if (err)
+		return;
+	entry->type = get->type;
+	entry->bytes = get->bytes;
+	entry->version = get->version;
+}
+
+/**
  * crab_names_forget() - free the names that only snapshots needed
  * @store: any store
  * Context: may sleep; takes crab_blobs.names_lock. If a snapshot is open nothing is done.

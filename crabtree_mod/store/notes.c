@@ -85,15 +85,20 @@ struct crab_note *crab_notes_take(struct crab_notes *notes)
 bool crab_notes_fold(struct crab_notes *to, struct crab_notes *from, struct crab_notes *spare)
 {
 	struct crab_notes one = { .root = crab_notes_take(from) };
+	struct crab_note *known;
 
 	if (!one.root)
 		return false;
-	if (crab_notes_find(to, one.root->key)) {
-		one.root->child[1] = NULL;
-		crab_notes_join(spare, &one);
-	} else {
+	known = crab_notes_find(to, one.root->key);
+	if (!known) {
 		crab_notes_add(to, one.root);
+		return true;
 	}
+	/* The write of this note failed, and the one of the newer note replaced the same word */
+	if (one.root->owns && !known->absent && known->value == one.root->value)
+		swap(known->owns, one.root->owns);
+	one.root->child[1] = NULL;
+	crab_notes_join(spare, &one);
 	return true;
 }
 

@@ -86,6 +86,9 @@ void crab_notes_join(struct crab_notes *to, struct crab_notes *from);
  * @to: the older set
  * @from: the set; as after crab_notes_take()
  * @spare: gets the note if @to has one of its key; as after crab_notes_take()
+ *
+ * If that one has the same word, it owns the extent from now on.
+ *
  * Context: any.
  * Return: false if @from is empty.
  */

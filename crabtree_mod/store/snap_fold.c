@@ -5,7 +5,8 @@
  *
  * Invariant: each note moves in one section of the lock, so that a reader finds it in one table or
  * in the other, which are neighbours. The older table had no note of the key, or its own note holds
- * for all readers of both, as the closed snapshot has none. The newest table, to which writes add
+ * for all readers of both, as the closed snapshot has none. If the write of that note failed, both
+ * have the same word: the note that remains gets the extent. The newest table, to which writes add
  * notes, is left as it is.
  *
  * Locks: gate.h. Other tasks may fold, or end snapshots, between two sections.

@@ -37,7 +37,7 @@ void crab_store_set_readonly(struct crab_store *store, const char *reason)
 void crab_store_set_gated(struct crab_store *store, bool gated)
 {
 	mutex_lock(&store->lock);
-	/* Pairs with smp_load_acquire() in store_is_gated(): a gated store has a gate */
+	/* Pairs with smp_load_acquire() in crab_store_is_gated(): a gated store has a gate */
 	smp_store_release(&store->gated, gated);
 	WRITE_ONCE(store->aside, gated || store->readonly);
 	mutex_unlock(&store->lock);

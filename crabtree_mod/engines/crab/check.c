@@ -82,6 +82,7 @@ void crab_check_record(const struct crab_check *c, const struct crab_leaf *leaf,
 	crab_check_that(c, crab_layout_find(c->tree, leaf, r->key) == (int)slot, offset,
 			"leaf %llu, slot %u: key is not found, or is there twice",
 			(unsigned long long)leaf->number, slot);
+	c->report->records += r->key >= c->counted;
 }
 
 static void check_leaf(struct crab_check *c, const struct crab_leaf *leaf)
@@ -100,7 +101,7 @@ static void check_leaf(struct crab_check *c, const struct crab_leaf *leaf)
 			(unsigned long long)leaf->number);
 	check_header(c, leaf, offset);
 	crab_layout_check(c, leaf, offset);
-	c->report->leaves++;
+	c->report->leaves += !c->counted;
 }
 
 static void check_head(const struct crab_check *c)
@@ -124,8 +125,11 @@ static u64 check_changes(const struct crab_tree *tree)
 	return tree->birth + tree->unlinks;
 }
 
-/* Lets structure modifications run; returns the next leaf afterwards */
-static struct crab_leaf *check_pause(const struct crab_check *c, struct crab_leaf *leaf)
+/*
+ * Lets structure modifications run; returns the next leaf afterwards. If the next one was unlinked,
+ * or merged with the one before, it has the range of a leaf that was counted
+ */
+static struct crab_leaf *check_pause(struct crab_check *c, struct crab_leaf *leaf)
 {
 	struct crab_tree *tree = c->tree;
 	u64 changes = check_changes(tree), low = leaf->low;
@@ -133,7 +137,12 @@ static struct crab_leaf *check_pause(const struct crab_check *c, struct crab_lea
 	mutex_unlock(&tree->smo_lock);
 	cond_resched();
 	mutex_lock(&tree->smo_lock);
-	return check_changes(tree) == changes ? leaf : crab_leaf_find(tree, low);
+	if (check_changes(tree) == changes)
+		return leaf;
+	leaf = crab_leaf_find(tree, low);
+	if (leaf->low < low)
+		c->counted = low;
+	return leaf;
 }
 
 /* One leaf; the structure is held */
@@ -158,6 +167,7 @@ static int check_tree(struct crab_check *c)
 		if (crab_engine_breathe(&c->tree->base))
 			return -EINTR;
 		check_one(c, leaf);
+		c->counted = 0;
 		leaf = leaf->next;
 		if (leaf && ++done % turn == 0)
 			leaf = check_pause(c, leaf);

@@ -15,15 +15,17 @@
  * @tree: the tree
  * @report: its result
  * @high: end of the range of the leaf that is read
+ * @counted: keys below it were read, and records counted, in leaves that are replaced now; 0: none
  */
 struct crab_check {
 	struct crab_tree *tree;
 	struct crab_check_report *report;
 	u64 high;
+	u64 counted;
 };
 
 /**
- * crab_check_record() - verify that a record is in the range of its leaf, and is found
+ * crab_check_record() - verify that a record is in the range of its leaf, and is found; count it
  * @c: the check
  * @leaf: the leaf
  * @slot: slot of the record

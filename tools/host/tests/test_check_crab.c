@@ -334,13 +334,41 @@ static void pause_split(void)
 		put(++key);
 }
 
+/* Leaves two records in a leaf */
+static void thin(const struct crab_leaf *leaf)
+{
+	u64 key = leaf->low + 2 * STEP, high = leaf->high;
+
+	for (; key < high; key += STEP)
+		del(key);
+}
+
+static void thin_before(void)
+{
+	thin(leaf_after_pause()->prev);
+}
+
+static void pause_merge(void)
+{
+	u64 leaves = tree->leaves;
+
+	thin(leaf_after_pause());
+	while (crab_store_maintain(store))
+		;
+	tap_check(tree->leaves == leaves - 1, "%llu leaves of %llu", tree->leaves, leaves);
+}
+
 static const struct pause {
 	const char *name;
 	void (*happens)(void);
+	void (*before)(void);	/* before CHECK; or NULL */
+	u64 gone;		/* records that were counted */
 } pauses[] = {
-	{ "records of leaves before it change", pause_insert },
-	{ "the next leaf is unlinked", pause_unlink },
-	{ "the next leaf is split", pause_split },
+	{ "records of leaves before it change", .happens = pause_insert, .gone = 1 },
+	{ "the next leaf is unlinked", .happens = pause_unlink },
+	{ "the next leaf is merged with the one before it", .happens = pause_merge,
+	  .before = thin_before },
+	{ "the next leaf is split", .happens = pause_split },
 };
 
 /* Other tasks change the store while CHECK pauses: no damage, and it goes on in the right leaf */
@@ -352,13 +380,17 @@ static void test_pause(const struct pause *pause)
 	turn = crab_check_turn(tree->slots);
 	for (n = 1; tree->leaves < 2 * turn; n++)
 		put(n * STEP);
+	if (pause->before)
+		pause->before();
 	paused = (struct crab_check_report){ };
 	at_pause = pause->happens;
 	tap_check(!crab_store_check(store, &paused) && !paused.damage.count, "%s",
 		  paused.damage.what);
-	/* The leaf before an unlinked one has its range, and is read again */
-	tap_check(!at_pause && paused.leaves - tree->leaves <= (pause->happens == pause_unlink),
-		  "%llu leaves, not %llu", paused.leaves, tree->leaves);
+	/* A leaf that has the range of one before the pause is read again, and its records count once */
+	tap_check(!at_pause && paused.leaves == tree->leaves, "%llu leaves, not %llu", paused.leaves,
+		  tree->leaves);
+	n = crab_tree_records(tree) + pause->gone;
+	tap_check(paused.records == n, "%llu records, not %llu", paused.records, n);
 	at_pause = NULL;
 	tap_ok(true, "CHECK pauses, and %s", pause->name);
 	end();

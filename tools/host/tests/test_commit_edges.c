@@ -2,11 +2,13 @@
 /*
  * This file tests commits of values and of names that are refused, and operands next to those
  * that are: fields that a verb does not use, names that do not exist, keys of names whose crc is the
- * same, a commit that has no room for its second value, an old value that cannot be noted.
+ * same, a commit that has no room for its second value, an old value that cannot be noted, a record
+ * that is gone.
  */
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "model.h"
@@ -211,6 +213,37 @@ static void test_damage(void)
 	end();
 }
 
+/* The record of a name is gone: its key is not that of a new name of the same commit as well */
+static void test_lost_twin(const char *name, const char *twin)
+{
+	struct crab_blob_write put = {
+		.name = name, .name_bytes = SAME_CRC_BYTES, .data = value, .bytes = 1,
+	};
+	struct crab_flow flow = { .media = &media };
+	struct crab_old old;
+	int err;
+
+	begin(true);
+	tap_check(!crab_named_put(store, &put), "put");
+	raw->remove(store->engine, &flow, put.key, &old);
+	add_name(CRAB_VERB_INSERT, name, SAME_CRC_BYTES);
+	add_name(CRAB_VERB_INSERT, twin, SAME_CRC_BYTES);
+	crab_host_fail_alloc = 0;
+	err = crab_named_commit(store, &commit);
+	crab_host_fail_alloc = -1;
+	tap_check(err == -ENOMEM && commit.failed == 1, "no memory: %d, %u", err, commit.failed);
+	swap(commit.ops[0], commit.ops[1]);
+	err = crab_named_commit(store, &commit);
+	tap_check(err == -EUCLEAN && commit.failed == 1, "the new one first: %d, %u", err, commit.failed);
+	tap_check(get_name(twin, SAME_CRC_BYTES) == -ENOENT, "the new name is there");
+	swap(commit.ops[0], commit.ops[1]);
+	err = crab_named_commit(store, &commit);
+	tap_check(!err && commit.failed == 2, "%d, %u", err, commit.failed);
+	tap_ok(commit.ops[0].write.key != commit.ops[1].write.key && !get_name(name, SAME_CRC_BYTES) &&
+	       !get_name(twin, SAME_CRC_BYTES), "no key is twice in a commit");
+	end();
+}
+
 /* New names whose keys are the last ones: there is one key for two names */
 static void test_last_key(const char *name, const char *twin, u32 bytes, u32 twin_bytes)
 {
@@ -250,6 +283,7 @@ int main(void)
 	test_note();
 	test_no_name();
 	test_damage();
+	test_lost_twin(name[0], name[1]);
 	test_last_key(name[0], name[1], SAME_CRC_BYTES, SAME_CRC_BYTES);
 	/* The crc of these is ~0, with as many zeros at the end as one likes */
 	test_last_key("\xff\xff\xff\xff", "\xff\xff\xff\xff\0", 4, 5);

@@ -153,6 +153,7 @@ int main(int argc, char **argv)
 	test_fault("sorted-sip-5x3x3", CRAB_P9_SHIFTED);
 	test_fault("slotted-survive", CRAB_P4_FOUND);
 	test_fault("sorted-sip-survive", CRAB_P4_FOUND);
+	test_weaker("sorted-sip-5x3x3", CRAB_SHADOW_MODEL_WORD);
 	test_weaker("fastfair-2x3x3", CRAB_SHADOW_MODEL_WORD);
 	test_weaker("clfb-atomic", CRAB_SHADOW_MODEL_WORD);
 	test_weaker("clfb-encoded", CRAB_SHADOW_MODEL_WORD);

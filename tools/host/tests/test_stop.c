@@ -2,7 +2,8 @@
 /*
  * This file tests that a scan looks between two leaves whether its caller was killed: it returns
  * the records so far, or -EINTR if there are none, and can be continued. An attach returns -EINTR
- * at each place where it looks, and the next one finds the same.
+ * at each place where it looks, and the next one finds the same. So does CHECK, which reports no
+ * damage then, and so do reads that pass many keys and return none.
  */
 #include <string.h>
 
@@ -13,6 +14,8 @@
 
 #include "engines/clfb/clfb.h"
 #include "model.h"
+#include "store/blob_priv.h"
+#include "store/snap.h"
 #include "store/store_priv.h"
 #include "tap.h"
 
@@ -30,9 +33,12 @@ static const struct subject {
 static struct crab_media media;
 static struct crab_store *store;
 static u32 patience;		/* leaves until the caller is killed; 0: it is not */
+static u32 asked;		/* how often */
 
+/* It dies once: a call that goes on is found out */
 static bool impatient(void *arg)
 {
+	asked++;
 	return patience && !--patience;
 }
 
@@ -175,6 +181,216 @@ static void test_attach(const struct subject *s)
 	end();
 }
 
+/* Stops CHECK at one place after the other; returns their number */
+static u32 check_killed(u64 records)
+{
+	struct crab_check_report report;
+	u32 n = 0;
+	int err;
+
+	do {
+		patience = ++n;
+		err = crab_store_check(store, &report);
+		tap_check(!report.damage.count, "place %u: %s", n, report.damage.what);
+		tap_check(err == (patience ? 0 : -EINTR), "at place %u CHECK goes on: %d", n, err);
+	} while (!patience);
+	patience = 0;
+	tap_check(report.records == records, "%llu records", report.records);
+	return n - 1;
+}
+
+static void test_check(const struct subject *s)
+{
+	struct crab_store_info info;
+	u32 places;
+
+	begin(s);
+	attach();
+	crab_store_info(store, &info);
+	places = check_killed(KEYS);
+	tap_ok(places >= info.stats.leaves_used,
+	       "%s %s: CHECK ends wherever its caller dies: %u places, %llu leaves", s->engine, s->layout,
+	       places, info.stats.leaves_used);
+	end();
+}
+
+/* Calls of the engine that read all words, as CHECK of values does, with so many at a time */
+#define CHUNK	32U
+
+static void scan_words(void)
+{
+	struct crab_record records[CHUNK];
+	struct crab_cursor cursor;
+
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	while (crab_cursor_scan(store->engine, store->blobs->raw, &cursor, records, CHUNK) > 0)
+		;
+}
+
+static int scan_error;
+
+static int scan_fails(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
+		      u32 cap)
+{
+	return scan_error;
+}
+
+/* The words cannot be read, and that is no damage */
+static void check_fails(int err)
+{
+	const struct crab_engine_ops *raw = store->blobs->raw;
+	struct crab_engine_ops ops = *raw;
+	struct crab_check_report report;
+
+	ops.scan = scan_fails;
+	scan_error = err;
+	store->blobs->raw = &ops;
+	tap_check(crab_store_check(store, &report) == err && !report.damage.count, "error %d: %s", err,
+		  report.damage.what);
+	store->blobs->raw = raw;
+}
+
+/* It looks after each part of the values, too */
+static void test_check_blobs(void)
+{
+	const struct crab_format_options options = {
+		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "stop", .blobs = true,
+	};
+	struct crab_blob_write put = { .data = "1", .bytes = 1 };
+	struct crab_check_report report = { };
+	u32 others;
+
+	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
+	store = store_make(&media, &options);
+	for (put.key = 0; put.key < 8 * CHUNK; put.key++)
+		tap_check(!crab_blob_put(store, &put), "put");
+	crab_store_detach(store);
+	attach();
+	asked = 0;
+	store->engine->own->check(store->engine, &report);
+	scan_words();
+	others = asked;
+	asked = 0;
+	crab_store_check(store, &report);
+	tap_check(asked == others + 8, "%u places, and %u others", asked, others);
+	check_fails(-EINTR);
+	check_fails(-ENOMEM);
+	tap_ok(check_killed(8 * CHUNK) == others + 8,
+	       "values: CHECK ends wherever its caller dies: %u places", others + 8);
+	end();
+}
+
+/* Stops a read that passes many keys at one place after the other; @want: its end without a stop */
+static u32 read_killed(int (*read)(struct crab_snap *snap), struct crab_snap *snap, int want)
+{
+	u32 n = 0;
+	int err;
+
+	do {
+		patience = ++n;
+		err = read(snap);
+		tap_check(err == (patience ? want : -EINTR), "at place %u the read goes on: %d", n, err);
+	} while (!patience && n < 10 * KEYS);
+	patience = 0;
+	return n - 1;
+}
+
+static int read_up(struct crab_snap *snap)
+{
+	struct crab_record record[4];
+	struct crab_cursor cursor;
+
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	return crab_snap_read(store, snap, &cursor, record, 4);
+}
+
+static int read_down(struct crab_snap *snap)
+{
+	struct crab_record record[4];
+	struct crab_cursor cursor;
+
+	crab_cursor_init_back(&cursor, 0, CRAB_KEY_EMPTY);
+	return crab_snap_read(store, snap, &cursor, record, 4);
+}
+
+static int seek_up(struct crab_snap *snap)
+{
+	struct crab_record record;
+
+	return crab_snap_seek(store, snap, 0, CRAB_SEEK_GE, &record);
+}
+
+/* None of these keys was there when the snapshot was opened */
+static void test_snap(void)
+{
+	struct crab_snap *snap;
+	struct crab_old old;
+	u32 up, down, seek;
+	u64 key;
+
+	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
+	store = store_format_attach(&media, "crab", "slotted", 8192);	/* one leaf */
+	crab_store_detach(store);
+	attach();
+	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	for (key = 0; key < KEYS / 4; key++)
+		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old), "insert");
+	up = read_killed(read_up, snap, 0);
+	down = read_killed(read_down, snap, 0);
+	seek = read_killed(seek_up, snap, -ENOENT);
+	tap_ok(up >= KEYS / 4 && down >= KEYS / 4 && seek >= KEYS / 4,
+	       "reads of a snapshot that pass keys without a record end there: %u, %u and %u places", up,
+	       down, seek);
+	crab_snap_close(snap);
+	end();
+}
+
+#define GHOSTS	(8 * CHUNK)
+
+/* Records that the next lookup does not find, as if other tasks had erased them */
+static int scan_ghosts(struct crab_engine *engine, u64 start, u64 end, struct crab_record *records,
+		       u32 cap)
+{
+	u32 n;
+
+	for (n = 0; n < cap && start + n < GHOSTS; n++)
+		records[n] = (struct crab_record){ .key = start + n };
+	return n;
+}
+
+static int list_ghosts(struct crab_snap *snap)
+{
+	struct crab_blob_entry entry[CHUNK];
+	struct crab_cursor cursor;
+
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	return crab_blob_list(store, &cursor, entry, CHUNK);
+}
+
+static void test_list(void)
+{
+	const struct crab_format_options options = {
+		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "stop", .blobs = true,
+	};
+	const struct crab_engine_ops *raw;
+	struct crab_engine_ops ops;
+	u32 places;
+
+	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
+	store = store_make(&media, &options);
+	crab_store_detach(store);
+	attach();
+	raw = store->blobs->raw;
+	ops = *raw;
+	ops.scan = scan_ghosts;
+	store->blobs->raw = &ops;
+	places = read_killed(list_ghosts, NULL, 0);
+	store->blobs->raw = raw;
+	tap_ok(places == GHOSTS / CHUNK, "a list that passes values which are gone ends there: %u places",
+	       places);
+	end();
+}
+
 /* No leaf but the first and the last has a record */
 static void test_empty(void)
 {
@@ -218,6 +434,11 @@ int main(void)
 		test_scan(&subjects[i]);
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_attach(&subjects[i]);
+	for (i = 0; i < ARRAY_SIZE(subjects); i++)
+		test_check(&subjects[i]);
+	test_check_blobs();
+	test_snap();
+	test_list();
 	test_empty();
 	return tap_done();
 }

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests named values at their edges: operands that are used again, stores that are
+ * read-only, keys of names with the same crc, records and names that change on the media, names that
+ * were erased under a snapshot; and that the two tables that are treaps keep their form.
+ */
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "same_crc.h"
+#include "store/blob_snap.h"
+#include "store/gate.h"
+#include "store/named_priv.h"
+#include "store/notes.h"
+#include "store/snap.h"
+#include "store/store_priv.h"
+#include "tap.h"
+#include "tests/rng.h"
+
+static struct crab_media media;
+static struct crab_store *store;
+static struct crab_engine_ops ops;
+static const struct crab_engine_ops *raw;
+
+static void begin(void)
+{
+	const struct crab_format_options options = {
+		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "edges",
+		.names = true,
+	};
+
+	media = media_create(CRAB_POOL_OFFSET + 256 * 512);
+	store = store_make(&media, &options);
+	raw = store->blobs->raw;
+	ops = *raw;
+}
+
+static void end(void)
+{
+	store->blobs->raw = raw;
+	crab_store_abandon(store);
+	media_destroy(&media);
+}
+
+static struct crab_blob_write write_of(const char *name)
+{
+	return (struct crab_blob_write){
+		.name = name, .name_bytes = strlen(name), .data = name, .bytes = 1, .type = *name,
+		.existed = true,
+	};
+}
+
+static int put(const char *name)
+{
+	struct crab_blob_write write = write_of(name);
+
+	return crab_named_put(store, &write);
+}
+
+static int put_if(const char *name, enum crab_insert_mode mode)
+{
+	struct crab_blob_write write = write_of(name);
+
+	write.mode = mode;
+	return crab_named_put(store, &write);
+}
+
+static int erase(const char *name)
+{
+	struct crab_blob_write write = write_of(name);
+	int err = crab_named_erase(store, &write);
+
+	tap_check(write.existed == !err, "%s: it existed, and %d", name, err);
+	return err;
+}
+
+static int get(const char *name, u32 capacity)
+{
+	u8 value[8];
+	struct crab_blob_read read = { .buffer = value, .capacity = capacity };
+	int err = crab_named_get(store, name, strlen(name), &read);
+
+	tap_check(!read.name, "%s: the name of a stack remains", name);
+	tap_check(err || (read.bytes == 1 && value[0] == *name && read.type == *name), "%s", name);
+	return err;
+}
+
+static struct crab_name *find(const struct crab_names *names, const char *name)
+{
+	return crab_names_find(names, name, strlen(name));
+}
+
+static u64 key_of(const char *name)
+{
+	return find(&store->blobs->names, name)->key;
+}
+
+/* A name that does not exist is not looked for */
+static void test_readonly(void)
+{
+	begin();
+	tap_check(!put("a"), "put");
+	crab_store_set_readonly(store, "edges");
+	tap_check(put("a") == -EROFS && put("b") == -EROFS, "put");
+	tap_check(put_if("b", CRAB_INSERT_REPLACE) == -EROFS && put_if("a", CRAB_INSERT_CREATE) == -EROFS,
+		  "a condition");
+	tap_check(erase("a") == -EROFS && erase("b") == -EROFS, "erase");
+	tap_ok(!get("a", 8) && get("b", 8) == -ENOENT, "a store of names that is read-only");
+	end();
+}
+
+/* The operands of one call are those of the next one */
+static void test_again(void)
+{
+	struct crab_blob_write write = write_of("a");
+
+	begin();
+	write.listed = true;
+	tap_check(!crab_named_put(store, &write) && !write.existed, "the first put");
+	tap_check(!crab_named_put(store, &write) && write.existed, "the second one");
+	tap_check(!erase("a"), "erase");
+	write.mode = CRAB_INSERT_CREATE;
+	tap_check(!crab_named_put(store, &write) && !write.existed, "it was erased");
+	tap_check(crab_named_put(store, &write) == -EEXIST && write.existed, "it is there");
+	tap_check(!crab_named_erase(store, &write) && write.existed, "erase, and no condition");
+	tap_check(crab_named_erase(store, &write) == -ENOENT && !write.existed, "erase again");
+	tap_check(!crab_named_put(store, &write), "a put once more");
+	tap_ok(!get("a", 8), "operands that are used again");
+	end();
+}
+
+/* The record of a name is gone: it is damaged, and not missing, until another value is stored */
+static void test_lost(void)
+{
+	struct crab_flow flow = { .media = &media };
+	struct crab_named_cursor cursor = { .bytes = 0 };
+	struct crab_named_entry entry;
+	struct crab_blob_write write = write_of("a");
+	struct crab_old old;
+	int n;
+
+	begin();
+	tap_check(!put("a") && !put("b"), "put");
+	raw->remove(store->engine, &flow, key_of("a"), &old);
+	tap_check(get("a", 8) == -EUCLEAN && !get("b", 8), "get");
+	n = crab_named_next(store, &cursor, &entry);
+	tap_check(n == 1 && entry.err == -EUCLEAN && *entry.text == 'a' && !entry.bytes && !entry.type &&
+		  !entry.version, "list: %d", entry.err);
+	n = crab_named_next(store, &cursor, &entry);
+	tap_check(n == 1 && !entry.err && *entry.text == 'b' && entry.bytes == 1 && entry.type == 'b' &&
+		  entry.version, "list: %d", entry.err);
+	tap_check(put_if("a", CRAB_INSERT_CREATE) == -EUCLEAN, "create");
+	tap_check(put_if("a", CRAB_INSERT_REPLACE) == -EUCLEAN, "replace");
+	write.checked = true;
+	tap_check(crab_named_put(store, &write) == -EUCLEAN, "a version");
+	tap_check(erase("a") == -EUCLEAN && find(&store->blobs->names, "a"), "erase");
+	tap_check(!put("a"), "put");
+	tap_ok(!get("a", 8), "a name whose record has gone");
+	end();
+}
+
+static int failure;
+
+static int seek_fails(struct crab_engine *engine, u64 key, enum crab_seek_dir dir,
+		      struct crab_record *record)
+{
+	return failure;
+}
+
+/* Without a key there is no name */
+static void test_no_key(int err)
+{
+	struct crab_blob_write write = write_of("b");
+	u64 lines;
+
+	begin();
+	tap_check(!put("a"), "put");
+	lines = store->blobs->extents.lines;
+	ops.seek = seek_fails;
+	failure = err;
+	store->blobs->raw = &ops;
+	tap_check(put("b") == err && !put("a"), "put");
+	/* No key is chosen for a name that does not exist, and must */
+	write.checked = true;
+	tap_check(put_if("b", CRAB_INSERT_REPLACE) == -ENOENT && crab_named_put(store, &write) == -ENOENT,
+		  "conditions");
+	store->blobs->raw = raw;
+	tap_check(!find(&store->blobs->names, "b") && store->blobs->extents.lines == lines, "it is there");
+	tap_ok(get("b", 8) == -ENOENT, "a name for which no key can be chosen: %d", err);
+	end();
+}
+
+/* Another task stores the name while this one allocates memory for it */
+static const char *meanwhile;
+
+void *__real_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
+void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
+void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
+{
+	const char *name = meanwhile;
+
+	meanwhile = NULL;
+	if (name)
+		tap_check(!put(name), "the other put");
+	return __real_crab_host_alloc(size, align, gfp);
+}
+
+static void test_meanwhile(void)
+{
+	struct crab_blob_write write = write_of("a");
+	u64 key;
+
+	begin();
+	meanwhile = "a";
+	tap_check(!crab_named_put(store, &write) && write.existed, "it is there");
+	key = write.key;
+	tap_check(key_of("a") == key && store->blobs->extents.lines == 1, "it is there twice");
+	write = write_of("b");
+	write.mode = CRAB_INSERT_CREATE;
+	meanwhile = "b";
+	tap_check(crab_named_put(store, &write) == -EEXIST, "it was created");
+	crab_host_fail_alloc = 0;
+	tap_check(put("c") == -ENOMEM, "no memory");
+	crab_host_fail_alloc = -1;
+	tap_ok(!get("a", 8) && !get("b", 8) && get("c", 8) == -ENOENT, "a name that two tasks store at once");
+	end();
+}
+
+/* The blob has another name than the table: as long, longer, shorter */
+static void test_other_name(const char *other)
+{
+	struct crab_blob_write write = write_of(other);
+
+	begin();
+	tap_check(!put("ab") && !put("x"), "put");
+	write.key = key_of("ab");
+	tap_check(!crab_blob_put(store, &write), "a blob of another name");
+	tap_check(get("ab", 8) == -EUCLEAN && get("ab", 0) == -EUCLEAN, "it is that of the name");
+	tap_ok(!get("x", 8) && get("x", 0) == -EMSGSIZE, "the name %s under the key of another one", other);
+	end();
+}
+
+/* Each new name gets the key after the last one of the same crc, and the others do not count */
+static void test_keys(void)
+{
+	char text[3][SAME_CRC_BYTES];
+	struct crab_blob_write write = { .name_bytes = SAME_CRC_BYTES };
+	u64 low;
+	u32 i;
+
+	begin();
+	tap_check(!put("a") && !put("b") && !put("c"), "put");
+	tap_check(key_of("a") == crab_name_key("a", 1) && key_of("b") == crab_name_key("b", 1) &&
+		  key_of("c") == crab_name_key("c", 1), "keys of names with another crc");
+	for (i = 0; i < 3; i++)
+		same_crc(i + 1, text[i]);
+	low = crab_name_key(text[0], SAME_CRC_BYTES);
+	for (i = 0; i < 2; i++) {
+		write.name = text[i];
+		tap_check(!crab_named_put(store, &write) && write.key == low + i, "key %u", i);
+	}
+	write.name = text[0];
+	tap_check(!crab_named_erase(store, &write), "erase");
+	write.name = text[2];
+	tap_check(!crab_named_put(store, &write) && write.key == low + 2, "after the last one");
+	write.name = text[0];
+	tap_ok(!crab_named_put(store, &write) && write.key == low + 3, "keys of names: %llx",
+	       write.key - low);
+	end();
+}
+
+/* A name that attach did not read may be any */
+static void test_unnamed(void)
+{
+	struct crab_named_cursor cursor = { .bytes = 0 };
+	struct crab_named_entry entry;
+
+	begin();
+	tap_check(!put("a"), "put");
+	store->blobs->unnamed = true;
+	tap_check(!get("a", 8) && get("b", 8) == -EUCLEAN, "get");
+	tap_check(crab_named_next(store, &cursor, &entry) == 1, "the name that is known");
+	tap_ok(crab_named_next(store, &cursor, &entry) == -EUCLEAN, "a store with an unknown name");
+	end();
+}
+
+static struct crab_snap *snap_open(void)
+{
+	return crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+}
+
+/* The second table has a name once, with its key, until no snapshot is open */
+static void test_erased(void)
+{
+	const struct crab_names *erased;
+	struct crab_snap *snap;
+	u64 key;
+
+	begin();
+	erased = &store->blobs->erased;
+	tap_check(!put("a") && !put("b"), "put");
+	tap_check(!erase("b") && !erased->root && !erased->dram, "no snapshot has it");
+	snap = snap_open();
+	key = key_of("a");
+	tap_check(!erase("a") && find(erased, "a")->key == key && erased->dram, "erase");
+	tap_check(!put("a") && !erase("a") && find(erased, "a")->key == key, "erase again");
+	tap_check(!store->blobs->names.root && !store->blobs->names.dram, "names are left");
+	tap_check(!put("c") && !erase("c") && find(erased, "c"), "a name that came later");
+	crab_snap_close(snap);
+	tap_check(!erased->root && !erased->dram, "they are not forgotten");
+	snap = snap_open();
+	crab_snap_end_all(store->gate, -ESTALE);
+	tap_check(!put("d") && !erase("d") && !erased->root, "a snapshot that has ended");
+	crab_snap_close(snap);
+	tap_ok(true, "names that are erased under a snapshot");
+	end();
+}
+
+static void same_put(u32 n, u8 type)
+{
+	char text[SAME_CRC_BYTES];
+	struct crab_blob_write write = {
+		.name = text, .name_bytes = SAME_CRC_BYTES, .type = type, .data = "1", .bytes = 1,
+	};
+
+	same_crc(n, text);
+	tap_check(!crab_named_put(store, &write), "put of name %u", n);
+}
+
+static void same_erase(u32 n)
+{
+	char text[SAME_CRC_BYTES];
+	struct crab_blob_write write = { .name = text, .name_bytes = SAME_CRC_BYTES };
+
+	same_crc(n, text);
+	tap_check(!crab_named_erase(store, &write), "erase of name %u", n);
+}
+
+/* The type of the value of a name in a snapshot, or an error */
+static int same_get(struct crab_snap *snap, u32 n)
+{
+	char text[SAME_CRC_BYTES];
+	u8 value[8];
+	struct crab_blob_read get = { .buffer = value, .capacity = sizeof(value) };
+	int err;
+
+	same_crc(n, text);
+	err = crab_snap_named_get(store, snap, text, SAME_CRC_BYTES, &get);
+	return err ?: get.type;
+}
+
+/* A name that was erased under two keys is not the last one of its crc; then it cannot be read */
+static void test_several(void)
+{
+	char text[SAME_CRC_BYTES];
+	struct crab_snap *snap;
+	u64 word, offset;
+	int type, err;
+
+	begin();
+	same_put(1, 11);
+	same_put(2, 12);
+	same_crc(1, text);
+	raw->lookup(store->engine, crab_name_key(text, SAME_CRC_BYTES), &word);
+	snap = snap_open();
+	same_erase(1);
+	same_put(1, 13);
+	same_erase(1);
+	tap_check(crab_names_find(&store->blobs->erased, text, SAME_CRC_BYTES)->key == CRAB_KEY_EMPTY,
+		  "one key");
+	type = same_get(snap, 1);
+	tap_check(same_get(snap, 2) == 12 && same_get(snap, 3) == -ENOENT, "other names");
+	offset = crab_extent_offset(&store->blobs->extents, word & CRAB_PLACE_MASK);
+	media.base[offset + sizeof(struct crab_dblob)] ^= 1;
+	err = same_get(snap, 1);
+	tap_ok(type == 11 && err == -EUCLEAN, "a name that was erased under two keys: %d, damaged: %d",
+	       type, err);
+	crab_snap_close(snap);
+	end();
+}
+
+/* As much memory as the limit allows, and then one name more */
+static void test_limit(void)
+{
+	char name[8][36];
+	struct crab_snap *snap;
+	u32 i;
+
+	begin();
+	for (i = 0; i < 8; i++) {
+		snprintf(name[i], sizeof(name[i]), "%-34s%u", "of 35 bytes, 64 in all", i);
+		tap_check(!put(name[i]), "put");
+	}
+	snap = snap_open();
+	store->gate->most = 6;
+	for (i = 0; i < 6; i++)
+		tap_check(!erase(name[i]), "erase");
+	tap_check(store->blobs->erased.dram == 6 * CRAB_NOTE_BYTES, "%llu bytes",
+		  store->blobs->erased.dram);
+	tap_check(!crab_snap_state(snap), "below the limit");
+	store->gate->most = 8;
+	tap_check(!erase(name[6]) && !crab_snap_state(snap), "below the limit again");
+	store->gate->most = 7;
+	store->gate->notes = 0;		/* those of the keys have the same limit */
+	tap_check(!erase(name[7]) && crab_snap_state(snap) == -ESTALE, "above the limit");
+	store->gate->notes = 8;
+	tap_ok(!store->blobs->erased.root, "memory of names that a snapshot needs");
+	crab_snap_close(snap);
+	end();
+}
+
+/* The form of a treap; returns the number of its names, and adds up their memory */
+static u32 names_form(const struct crab_name *name, const struct crab_name *low,
+		      const struct crab_name *high, u32 depth, u32 *deepest, u64 *dram)
+{
+	if (!name)
+		return 0;
+	*deepest = max(*deepest, depth);
+	*dram += offsetof(struct crab_name, text) + name->bytes;
+	tap_check(!low || crab_name_compare(name, low->text, low->bytes) < 0, "order");
+	tap_check(!high || crab_name_compare(name, high->text, high->bytes) > 0, "order");
+	tap_check((!name->child[0] || name->child[0]->priority <= name->priority) &&
+		  (!name->child[1] || name->child[1]->priority <= name->priority), "priorities");
+	return 1 + names_form(name->child[0], low, name, depth + 1, deepest, dram) +
+	       names_form(name->child[1], name, high, depth + 1, deepest, dram);
+}
+
+#define TREAP	2000U
+#define DEEP	60U	/* more than any treap of so many names has */
+
+static void names_check(const struct crab_names *names, u32 count)
+{
+	u32 deepest = 0, n;
+	u64 dram = 0;
+
+	n = names_form(names->root, NULL, NULL, 0, &deepest, &dram);
+	tap_check(n == count && dram == names->dram, "%u names of %u, %llu bytes of %llu", n, count, dram,
+		  names->dram);
+	tap_check(deepest < DEEP, "%u levels", deepest);
+}
+
+/* In ascending order, and in descending order; some priorities are equal */
+static void test_names_treap(bool down)
+{
+	struct crab_name *name, *all[TREAP];
+	struct crab_names names = { };
+	char text[8];
+	u32 i, at;
+
+	for (i = 0; i < TREAP; i++) {
+		at = down ? TREAP - 1 - i : i;
+		name = crab_name_new(text, snprintf(text, sizeof(text), "%04u", at), GFP_KERNEL);
+		if (i % 4 == 0)
+			name->priority = 1U << 31;
+		all[at] = name;
+		crab_names_add(&names, name);
+		if (i % 100 == 0)
+			names_check(&names, i + 1);
+	}
+	names_check(&names, TREAP);
+	for (i = 0; i < TREAP; i += 2) {
+		crab_names_remove(&names, all[i]);
+		kfree(all[i]);
+	}
+	names_check(&names, TREAP / 2);
+	for (i = 0; i < TREAP; i++) {
+		snprintf(text, sizeof(text), "%04u", i);
+		tap_check(crab_names_find(&names, text, 4) == (i % 2 ? all[i] : NULL), "name %u", i);
+		tap_check(crab_names_next(&names, text, 4, false) == all[i | 1], "from %u on", i);
+		tap_check(crab_names_next(&names, text, 4, true) ==
+			  (i + 2 < TREAP ? all[(i + 1) | 1] : i + 1 < TREAP ? all[TREAP - 1] : NULL),
+			  "after %u", i);
+	}
+	crab_names_destroy(&names);
+	tap_ok(!names.root && !names.dram, "the table of names, filled %s", down ? "down" : "up");
+}
+
+static u32 notes_form(const struct crab_note *note, u64 low, u64 high, u32 depth, u32 *deepest)
+{
+	if (!note)
+		return 0;
+	*deepest = max(*deepest, depth);
+	tap_check(note->key >= low && note->key <= high, "order");
+	tap_check((!note->child[0] || note->child[0]->priority <= note->priority) &&
+		  (!note->child[1] || note->child[1]->priority <= note->priority), "priorities");
+	return 1 + notes_form(note->child[0], low, note->key - 1, depth + 1, deepest) +
+	       notes_form(note->child[1], note->key + 1, high, depth + 1, deepest);
+}
+
+static void notes_check(const struct crab_notes *notes, u32 count)
+{
+	u32 deepest = 0, n = notes_form(notes->root, 0, U64_MAX, 0, &deepest);
+
+	tap_check(n == count && deepest < DEEP, "%u notes of %u, %u levels", n, count, deepest);
+}
+
+static struct crab_note *note_new(u64 key, u64 value, bool owns)
+{
+	struct crab_note *note = kmalloc(sizeof(*note), GFP_KERNEL);
+
+	*note = (struct crab_note){
+		.key = key, .value = value, .owns = owns, .priority = key % 4 ? rng_mix(key) : 1U << 31,
+	};
+	return note;
+}
+
+static u32 notes_free(struct crab_notes *notes, u32 *owned)
+{
+	struct crab_note *note;
+	u32 n = 0;
+
+	while ((note = crab_notes_take(notes))) {
+		*owned += note->owns;
+		kfree(note);
+		n++;
+	}
+	return n;
+}
+
+/* The older one of two notes of a key remains, and has the extent if it has the same word */
+static void test_notes_treap(bool down)
+{
+	struct crab_notes to = { }, from = { }, spare = { };
+	u32 i, folded = 0, owned = 0;
+	u64 key;
+
+	for (i = 0; i < TREAP; i++) {
+		key = 1 + (down ? TREAP - 1 - i : i);
+		if (key % 2)
+			crab_notes_add(&to, note_new(key, key % 3, false));
+		crab_notes_add(&from, note_new(key, 1, true));
+		if (i % 100 == 0)
+			notes_check(&from, i + 1);
+	}
+	notes_check(&to, TREAP / 2);
+	notes_check(&from, TREAP);
+	while (crab_notes_fold(&to, &from, &spare))
+		folded++;
+	tap_check(folded == TREAP && !from.root, "%u are folded", folded);
+	notes_check(&to, TREAP);
+	for (key = 1; key <= TREAP; key++) {
+		const struct crab_note *note = crab_notes_find(&to, key);
+
+		tap_check(note && note->value == (key % 2 ? key % 3 : 1) &&
+			  note->owns == (note->value == 1), "note %llu", key);
+	}
+	tap_check(notes_free(&spare, &owned) == TREAP / 2, "spare notes");
+	tap_check(notes_free(&to, &owned) == TREAP && owned == TREAP, "%u own an extent", owned);
+	tap_ok(true, "tables of notes, filled %s", down ? "down" : "up");
+}
+
+int main(void)
+{
+	if (crab_persist_init())
+		return 2;
+	crab_host_log = NULL;	/* damage is planted, and reported in the log */
+	test_readonly();
+	test_again();
+	test_lost();
+	test_no_key(-EUCLEAN);
+	test_no_key(-EINTR);
+	test_meanwhile();
+	test_other_name("xy");
+	test_other_name("abc");
+	test_other_name("a");
+	test_keys();
+	test_unnamed();
+	test_erased();
+	test_several();
+	test_limit();
+	test_names_treap(false);
+	test_names_treap(true);
+	test_notes_treap(false);
+	test_notes_treap(true);
+	return tap_done();
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests snapshots of stores of blobs and of names while writes fail: such a write has noted
+ * the word of its key for the snapshots, and has replaced nothing.
+ *
+ * Invariants: each snapshot has the values of its time, also if others are opened and closed. An extent
+ * is in use as long as a record or a snapshot has it, and no longer.
+ *
+ *   test_snap_failed [ROUNDS [SEED]]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "store/blob_priv.h"
+#include "store/blob_snap.h"
+#include "store/gate.h"
+#include "store/store_priv.h"
+#include "tap.h"
+
+#define KEYS	6U
+#define SNAPS	5U
+#define LEAVES	2048U
+
+/* By key: number of the put that stored its value; 0: it has none */
+struct known {
+	u64 put[KEYS];
+};
+
+static struct open {
+	struct crab_snap *snap;
+	struct known known;
+} open[SNAPS];
+
+static struct crab_media media;
+static struct crab_store *store;
+static struct crab_engine_ops ops;
+static const struct crab_engine_ops *raw;
+static struct known now;
+static bool named, fails;
+static u64 numbers, failed;
+static unsigned long long seed;
+
+static int insert(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 value,
+		  enum crab_insert_mode mode, struct crab_old *old)
+{
+	return fails ? -EINTR : raw->insert(engine, flow, key, value, mode, old);
+}
+
+static int remove_key(struct crab_engine *engine, struct crab_flow *flow, u64 key,
+		      struct crab_old *old)
+{
+	return fails ? -EINTR : raw->remove(engine, flow, key, old);
+}
+
+static void begin(bool names)
+{
+	const struct crab_format_options options = {
+		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "failed",
+		.blobs = !names, .names = names,
+	};
+
+	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
+	store = store_make(&media, &options);
+	raw = store->blobs->raw;
+	ops = *raw;
+	ops.insert = insert;
+	ops.remove = remove_key;
+	store->blobs->raw = &ops;
+	named = names;
+	memset(&now, 0, sizeof(now));
+}
+
+static void end(void)
+{
+	store->blobs->raw = raw;
+	crab_store_detach(store);
+	media_destroy(&media);
+}
+
+static const char * const name[KEYS] = { "a", "b", "c", "d", "e", "f" };
+
+static struct crab_blob_write write_of(u32 i)
+{
+	struct crab_blob_write write = { .key = i };
+
+	if (named) {
+		write.name = name[i];
+		write.name_bytes = 1;
+	}
+	return write;
+}
+
+static void put(u32 i)
+{
+	struct crab_blob_write write = write_of(i);
+	u64 number = ++numbers;
+	int err;
+
+	write.data = &number;
+	write.bytes = sizeof(number);
+	err = named ? crab_named_put(store, &write) : crab_blob_put(store, &write);
+	tap_check(err == (fails ? -EINTR : 0), "put of key %u: %d", i, err);
+	if (!err)
+		now.put[i] = number;
+}
+
+static void erase(u32 i)
+{
+	struct crab_blob_write write = write_of(i);
+	int err = named ? crab_named_erase(store, &write) : crab_blob_erase(store, &write);
+
+	if (now.put[i])
+		tap_check(err == (fails ? -EINTR : 0), "erase of key %u: %d", i, err);
+	if (!err)
+		now.put[i] = 0;
+}
+
+/* The verbs on records are refused, after they have passed the gate */
+static void refused(u32 i)
+{
+	struct crab_old old;
+
+	tap_check(crab_store_insert(store, i, 1, CRAB_INSERT_EITHER, &old) == -EOPNOTSUPP &&
+		  crab_store_delete(store, i, &old) == -EOPNOTSUPP, "a record in a store of values");
+}
+
+static void snap_open(struct open *o)
+{
+	tap_check(crab_store_observe(store) >= 0, "observe");
+	o->snap = crab_snap_open(store);
+	o->known = now;
+}
+
+static void snap_close(struct open *o)
+{
+	crab_snap_close(o->snap);
+	o->snap = NULL;
+}
+
+static void compare_key(const struct open *o, u32 i)
+{
+	u64 number = 0, want = o->known.put[i];
+	struct crab_blob_read get = { .key = i, .buffer = &number, .capacity = sizeof(number) };
+	int err = named ? crab_snap_named_get(store, o->snap, name[i], 1, &get) :
+			  crab_snap_get(store, o->snap, &get);
+
+	tap_check(err == (want ? 0 : -ENOENT) && (err || number == want),
+		  "key %u of a snapshot: %d, %llu, not %llu", i, err, number, want);
+}
+
+static void compare(void)
+{
+	u32 s, i;
+
+	for (s = 0; s < SNAPS; s++)
+		for (i = 0; open[s].snap && i < KEYS; i++)
+			compare_key(&open[s], i);
+}
+
+/* All snapshots are closed: as many lines are in use as there are values */
+static void finish(void)
+{
+	u64 lines = 0;
+	u32 i;
+
+	for (i = 0; i < SNAPS; i++)
+		if (open[i].snap)
+			snap_close(&open[i]);
+	for (i = 0; i < KEYS; i++)
+		lines += now.put[i] > 0;
+	tap_check(!store->gate->notes && !store->gate->owned, "%llu notes, %llu of them own an extent",
+		  store->gate->notes, store->gate->owned);
+	tap_check(store->blobs->extents.lines == lines, "%llu lines in use, not %llu",
+		  store->blobs->extents.lines, lines);
+}
+
+/* A put that fails, one that does not, and the newer snapshot is closed; another value needs room */
+static void test_put(void)
+{
+	begin(false);
+	put(0);
+	snap_open(&open[0]);
+	fails = true;
+	put(0);
+	fails = false;
+	snap_open(&open[1]);
+	put(0);
+	snap_open(&open[2]);
+	snap_close(&open[1]);
+	put(1);
+	compare();
+	finish();
+	tap_ok(true, "a put that fails does not free the value that a snapshot has");
+	end();
+}
+
+static void test_refused(void)
+{
+	begin(false);
+	put(0);
+	snap_open(&open[0]);
+	refused(0);
+	snap_open(&open[1]);
+	erase(0);
+	snap_open(&open[2]);
+	snap_close(&open[1]);
+	put(1);
+	compare();
+	finish();
+	tap_ok(true, "nor does a record that the store refuses");
+	end();
+}
+
+/* Reads of values in a snapshot of records, and reads of names in one of blobs */
+static void test_kinds(void)
+{
+	struct crab_named_cursor names = { .bytes = 0 };
+	struct crab_named_entry named_entry;
+	struct crab_blob_read get = { };
+	struct crab_blob_entry entry;
+	struct crab_cursor cursor;
+	int err[2];
+
+	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
+	store = store_format_attach(&media, "crab", "slotted", 512);
+	snap_open(&open[0]);
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	err[0] = crab_snap_get(store, open[0].snap, &get);
+	err[1] = crab_snap_list(store, open[0].snap, &cursor, &entry, 1);
+	tap_check(err[0] == -EOPNOTSUPP && err[1] == -EOPNOTSUPP, "values: %d and %d", err[0], err[1]);
+	snap_close(&open[0]);
+	crab_store_detach(store);
+	media_destroy(&media);
+	begin(false);
+	snap_open(&open[0]);
+	err[0] = crab_snap_named_get(store, open[0].snap, "a", 1, &get);
+	err[1] = crab_snap_named_next(store, open[0].snap, &names, &named_entry);
+	tap_ok(err[0] == -EOPNOTSUPP && err[1] == -EOPNOTSUPP,
+	       "reads of a snapshot of another kind of store: %d and %d", err[0], err[1]);
+	finish();
+	end();
+}
+
+static void step(void)
+{
+	struct open *o = &open[rng_below(&seed, SNAPS)];
+	u32 i = rng_below(&seed, KEYS);
+
+	switch (rng_below(&seed, 8)) {
+	case 0:
+		return o->snap ? snap_close(o) : snap_open(o);
+	case 1:
+	case 2:
+		return erase(i);
+	case 3:
+		return named ? compare() : refused(i);
+	default:
+		return put(i);
+	}
+}
+
+static void test_random(bool names, u32 rounds)
+{
+	u64 before = failed;
+	u32 i;
+
+	begin(names);
+	for (i = 0; i < rounds && !tap_faults; i++) {
+		fails = !rng_below(&seed, 3);
+		failed += fails;
+		step();
+		if (i % 8 == 0)
+			compare();
+	}
+	fails = false;
+	compare();
+	finish();
+	tap_ok(true, "%s: %u steps with snapshots, in %llu of which writes fail",
+	       names ? "names" : "blobs", rounds, failed - before);
+	end();
+}
+
+int main(int argc, char **argv)
+{
+	u32 rounds = argc > 1 ? atoi(argv[1]) : 20000;
+
+	seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+	if (crab_persist_init())
+		return 2;
+	test_put();
+	test_refused();
+	test_kinds();
+	test_random(false, rounds);
+	test_random(true, rounds);
+	return tap_done();
+}
