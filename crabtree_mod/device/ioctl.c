@@ -140,10 +140,8 @@ static int batch_commit(struct crab_device *device, struct crabtree_batch *batch
 		return -ENOMEM;
 	store = crab_device_get_store(device);
 	err = PTR_ERR_OR_ZERO(store);
-	if (!err) {
-		err = crab_verbs_commit(store, batch, ops, commit);
-		crab_device_put_store(device);
-	}
+	if (!err)
+		err = crab_device_end_call(device, crab_verbs_commit(store, batch, ops, commit));
 	kfree(commit);
 	return err;
 }

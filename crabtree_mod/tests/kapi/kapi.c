@@ -55,6 +55,7 @@ static const struct kapi_test {
 	{ "readonly", kapi_readonly },
 	{ "damaged", kapi_damaged },
 	{ "goes", kapi_goes, kapi_goes_end },
+	{ "full", kapi_full, kapi_full_end },
 };
 
 static const struct kapi_test *kapi_test;

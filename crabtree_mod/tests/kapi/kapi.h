@@ -40,6 +40,10 @@ void kapi_damaged(struct crabtree *tree);
 void kapi_goes(struct crabtree *tree);
 void kapi_goes_end(struct crabtree *tree);
 
+/* The same of a store that the test fills */
+void kapi_full(struct crabtree *tree);
+void kapi_full_end(struct crabtree *tree);
+
 /* Parameters of the module */
 extern char *kapi_label;
 extern uuid_t kapi_identity;	/* of the parameter uuid */
