@@ -4,6 +4,7 @@
  * removed, or the kernel hibernates or ends. A user that is notified of that may write its last
  * record; then each call returns the error of the cause. In a full store, the last write does.
  */
+#include <linux/delay.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/notifier.h>
@@ -209,4 +210,30 @@ void kapi_full_end(struct crabtree *tree)
 	EXPECT(crabtree_unregister_notifier(&full_nb), 0);
 	EXPECT(refused_going, 1);
 	EXPECT(full_set(0), kapi_error);
+}
+
+/* The user of a store that goes waits until a program has used the store, a minute at most */
+
+static int slow_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	unsigned int i;
+
+	if (event != CRABTREE_GOING)
+		return NOTIFY_DONE;
+	WRITE_ONCE(kapi_going, true);
+	for (i = 0; i < 1200 && READ_ONCE(kapi_going); i++)
+		msleep(50);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block slow_nb = { .notifier_call = slow_event };
+
+void kapi_slow(struct crabtree *tree)
+{
+	EXPECT(crabtree_register_notifier(&slow_nb), 0);
+}
+
+void kapi_slow_end(struct crabtree *tree)
+{
+	EXPECT(crabtree_unregister_notifier(&slow_nb), 0);
 }
