@@ -148,8 +148,8 @@ void crab_device_close(struct crab_device *device);
  * crab_device_format() - make an empty store and serve it
  * @device: the device; the caller is its only user
  * @options: options of FORMAT
- * Return: 0; -EBUSY with other users, -EROFS, -ENODEV, or as crab_store_format()
- * and crab_store_attach(). If FORMAT is refused, the device still serves the same store.
+ * Return: 0; -EBUSY with other users, -EROFS, -ENODEV, -ERESTARTSYS, or as crab_store_format() and
+ * crab_store_attach(). If FORMAT is refused, the device still serves the same store.
  */
 int crab_device_format(struct crab_device *device, const struct crab_format_options *options);
 
