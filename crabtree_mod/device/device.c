@@ -163,8 +163,7 @@ static bool device_interrupted(void *arg)
 	       (!READ_ONCE(device->unkillable) && fatal_signal_pending(current));
 }
 
-/* A detach may have ended a call, or an attach, without a signal: the error of later calls then */
-static int device_result(const struct crab_device *device, int ret)
+int crab_device_result(const struct crab_device *device, int ret)
 {
 	if (likely(ret != -EINTR))
 		return ret;
@@ -173,7 +172,7 @@ static int device_result(const struct crab_device *device, int ret)
 
 int crab_device_end_call(struct crab_device *device, int ret)
 {
-	ret = device_result(device, ret);
+	ret = crab_device_result(device, ret);
 	crab_device_put_store(device);
 	return ret;
 }
@@ -218,7 +217,7 @@ static void device_calls_start(struct crab_device *device, struct crab_store *st
 	mutex_lock(&device->lock);
 	device->report = *report;
 	if (IS_ERR(store)) {
-		WRITE_ONCE(device->error, device_result(device, PTR_ERR(store)));
+		WRITE_ONCE(device->error, crab_device_result(device, PTR_ERR(store)));
 	} else {
 		device->store = store;
 		device->shown_readonly = crab_store_is_readonly(store);

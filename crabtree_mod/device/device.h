@@ -100,18 +100,24 @@ struct crab_store *crab_device_get_store(struct crab_device *device);
 /**
  * crab_device_put_store() - end a call on the store
  * @device: the device
- *
  * Context: any; ends the section that crab_device_get_store() began.
  */
 void crab_device_put_store(struct crab_device *device);
 
 /**
+ * crab_device_result() - the result of a call that may have been interrupted, before its end
+ * @device: the device
+ * @ret: result of the call
+ * Return: @ret; but the error of later calls instead of -EINTR if the store is to be detached.
+ */
+int crab_device_result(const struct crab_device *device, int ret);
+
+/**
  * crab_device_end_call() - end a call on the store that may have been interrupted
  * @device: the device
  * @ret: result of the call
- *
  * Context: as crab_device_put_store().
- * Return: @ret; but the error of later calls instead of -EINTR if the store is to be detached.
+ * Return: as crab_device_result().
  */
 int crab_device_end_call(struct crab_device *device, int ret);
 
@@ -142,8 +148,8 @@ void crab_device_close(struct crab_device *device);
  * crab_device_format() - make an empty store and serve it
  * @device: the device; the caller is its only user
  * @options: options of FORMAT
- * Return: 0; -EBUSY with other users, -EROFS, -ENODEV, or as crab_store_format()
- * and crab_store_attach(). If FORMAT is refused, the device still serves the same store.
+ * Return: 0; -EBUSY with other users, -EROFS, -ENODEV, -ERESTARTSYS, or as crab_store_format() and
+ * crab_store_attach(). If FORMAT is refused, the device still serves the same store.
  */
 int crab_device_format(struct crab_device *device, const struct crab_format_options *options);
 
@@ -206,9 +212,7 @@ void crab_device_info(struct crab_device *device, struct crab_device_info *info)
  */
 const char *crab_device_state_name(enum crabtree_state state);
 
-/*
- * debugfs.c; without CONFIG_DEBUG_FS these do nothing
- */
+/* debugfs.c; without CONFIG_DEBUG_FS these do nothing */
 
 /**
  * crab_debugfs_init() - make the directory of the module
@@ -240,9 +244,7 @@ void crab_debugfs_add(struct crab_device *device);
  */
 void crab_debugfs_remove(struct crab_device *device);
 
-/*
- * sysfs.c
- */
+/* sysfs.c */
 
 /**
  * crab_sysfs_init() - list the attributes of the table, before the class is registered

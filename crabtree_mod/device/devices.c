@@ -90,10 +90,14 @@ static int device_uevent(crab_uevent_device *dev, struct kobj_uevent_env *env)
 	return err ?: uevent_label(env, info.store.super.label);
 }
 
-/* Processes are frozen. If the module was loaded since the notifiers ran, nothing is parked yet */
+/*
+ * Processes are frozen. If the module was loaded since the notifiers ran, nothing is parked yet:
+ * the first device parks all
+ */
 static int device_freeze(struct device *dev)
 {
-	crab_devices_park(-EBUSY);
+	if (!READ_ONCE(crab_parked))
+		crab_devices_park(-EBUSY);
 	return 0;
 }
 

@@ -11,8 +11,12 @@
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
+#include <linux/completion.h>
 #include <linux/kdev_t.h>
+#include <linux/percpu-refcount.h>
+#include <linux/rcupdate.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 
 #include "lifetime.h"
 
@@ -43,6 +47,25 @@ static int device_format_check_locked(struct crab_device *device,
 	return crab_store_format_check(&device->region->media, options, reason);
 }
 
+/* Waits for the calls that run. If the task is killed, the store goes on as it is */
+static int device_format_wait(struct crab_device *device, char *reason)
+{
+	lockdep_assert_held(&device->change);
+
+	if (!device->store)
+		return 0;
+	if (!wait_for_completion_killable(&device->idle)) {
+		complete(&device->idle);	/* crab_device_detach_store() waits for it again */
+		return 0;
+	}
+	strscpy(reason, "killed while it waited for other calls", CRAB_REASON_LEN);
+	percpu_ref_resurrect(&device->calls);
+	queue_work(crab_workqueue, &device->maintain);	/* it may have found no store */
+	/* The last call may be about to complete @idle, which the next stop must not see */
+	synchronize_rcu();
+	return -ERESTARTSYS;
+}
+
 /* @begun: out: true once the store that was served before is being detached */
 static int device_format(struct crab_device *device, const struct crab_format_options *options,
 			 char *reason, bool *begun)
@@ -56,6 +79,7 @@ static int device_format(struct crab_device *device, const struct crab_format_op
 	if (!err)
 		crab_device_stop_locked(device, -EBUSY);
 	mutex_unlock(&device->lock);
+	err = err ?: device_format_wait(device, reason);
 	if (err)
 		return err;
 	*begun = true;

@@ -99,10 +99,13 @@ static int ioctl_delete_range(struct crab_device *device, struct crabtree_delete
 static int batch_chunk(struct crab_device *device, struct crabtree_batch_op *ops, u32 n)
 {
 	struct crab_store *store = crab_device_get_store(device);
+	u32 i;
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	crab_verbs_batch_chunk(store, ops, n);
+	for (i = 0; unlikely(READ_ONCE(device->ending)) && i < n; i++)
+		ops[i].status = crab_device_result(device, ops[i].status);
 	crab_device_put_store(device);
 	return 0;
 }
@@ -140,10 +143,8 @@ static int batch_commit(struct crab_device *device, struct crabtree_batch *batch
 		return -ENOMEM;
 	store = crab_device_get_store(device);
 	err = PTR_ERR_OR_ZERO(store);
-	if (!err) {
-		err = crab_verbs_commit(store, batch, ops, commit);
-		crab_device_put_store(device);
-	}
+	if (!err)
+		err = crab_device_end_call(device, crab_verbs_commit(store, batch, ops, commit));
 	kfree(commit);
 	return err;
 }

@@ -41,13 +41,14 @@ static struct crab_store *kapi_enter(struct crabtree *tree)
 	return crab_device_get_store(kapi_device(tree));
 }
 
-/* Ends a call that kapi_enter() began. @nr: number of the ioctl that does the same */
-static void kapi_leave(struct crabtree *tree, u32 nr, u64 key, u32 count, int err)
+/* Ends a call that kapi_enter() began, and returns its error. @nr: the ioctl that does the same */
+static int kapi_leave(struct crabtree *tree, u32 nr, u64 key, u32 count, int err)
 {
 	struct crab_device *device = kapi_device(tree);
 
-	crab_device_put_store(device);
+	err = crab_device_end_call(device, err);
 	trace_crabtree_op(MINOR(device->dev.devt), nr, 0, key, count, err);
+	return err;
 }
 
 static struct crabtree *kapi_open(const struct crabtree_identity *wanted)
@@ -123,8 +124,7 @@ int crabtree_search(struct crabtree *tree, u64 key, u64 *value)
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_search(store, key, value);
-	kapi_leave(tree, _IOC_NR(CRABTREE_SEARCH), key, !err, err);
-	return err;
+	return kapi_leave(tree, _IOC_NR(CRABTREE_SEARCH), key, !err, err);
 }
 CRAB_EXPORT_SYMBOL(crabtree_search);
 
@@ -154,7 +154,7 @@ int crabtree_seek(struct crabtree *tree, u64 key, unsigned int flags,
 		return PTR_ERR(store);
 	err = crab_store_seek(store, key, flags == CRABTREE_SEARCH_GE ? CRAB_SEEK_GE :
 			      CRAB_SEEK_LE, &found);
-	kapi_leave(tree, _IOC_NR(CRABTREE_SEARCH), key, !err, err);
+	err = kapi_leave(tree, _IOC_NR(CRABTREE_SEARCH), key, !err, err);
 	if (!err)
 		*record = (struct crabtree_record){ .key = found.key, .value = found.value };
 	return err;
@@ -171,7 +171,7 @@ static int kapi_insert(struct crabtree *tree, u64 key, u64 value, u32 flags,
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_insert(store, key, value, crab_verbs_insert_mode(flags), before);
-	kapi_leave(tree, _IOC_NR(CRABTREE_INSERT), key, !err, err);
+	err = kapi_leave(tree, _IOC_NR(CRABTREE_INSERT), key, !err, err);
 	if (old && before->existed)
 		*old = before->value;
 	return err;
@@ -191,8 +191,8 @@ static int kapi_insert(struct crabtree *tree, u64 key, u64 value, u32 flags,
  * Context: process; may sleep.
  * Return: 0, -EEXIST or -ENOENT by @flags, -ENOSPC, -EROFS, -EINVAL for the
  * reserved key or an unknown flag, -EUCLEAN, -ENOMEM, -ENODEV; -EINTR if the calling task was
- * killed, or the store is to be detached, while a full store was searched for room, or while
- * other writes overtook this one again and again.
+ * killed while a full store was searched for room, or while other writes overtook this one again
+ * and again.
  */
 int crabtree_insert(struct crabtree *tree, u64 key, u64 value, unsigned int flags, u64 *old)
 {
@@ -271,7 +271,7 @@ int crabtree_delete(struct crabtree *tree, u64 key, u64 *old)
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_delete(store, key, &before);
-	kapi_leave(tree, _IOC_NR(CRABTREE_DELETE), key, !err, err);
+	err = kapi_leave(tree, _IOC_NR(CRABTREE_DELETE), key, !err, err);
 	if (!err && old)
 		*old = before.value;
 	return err;
@@ -343,7 +343,7 @@ int crabtree_commit(struct crabtree *tree, struct crabtree_batch_op *ops, u32 co
 	}
 	if (!err) {
 		err = crab_verbs_commit(store, &batch, ops, commit);
-		kapi_leave(tree, _IOC_NR(CRABTREE_BATCH), 0, err ? 0 : count, err);
+		err = kapi_leave(tree, _IOC_NR(CRABTREE_BATCH), 0, err ? 0 : count, err);
 	}
 	kfree(commit);
 	if (failed)
@@ -383,7 +383,7 @@ int crabtree_commit_values(struct crabtree *tree, struct crabtree_commit_op *ops
 	}
 	if (!err) {
 		err = crab_verbs_commit_values(store, &arg, ops, true, commit);
-		kapi_leave(tree, _IOC_NR(CRABTREE_COMMIT), 0, err ? 0 : count, err);
+		err = kapi_leave(tree, _IOC_NR(CRABTREE_COMMIT), 0, err ? 0 : count, err);
 	}
 	kvfree(commit);
 	if (failed)
@@ -413,7 +413,7 @@ int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 {
 	struct crab_cursor at;
 	struct crab_store *store;
-	int got;
+	int got, err;
 
 	if (cursor->reverse)
 		crab_cursor_init_back(&at, cursor->end, cursor->next);
@@ -428,10 +428,10 @@ int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 			       min_t(u32, capacity, S32_MAX));
 	if (got == -EUCLEAN)
 		crab_cursor_skip(store, &at);
-	kapi_leave(tree, _IOC_NR(CRABTREE_SCAN), at.next, max(got, 0), min(got, 0));
+	err = kapi_leave(tree, _IOC_NR(CRABTREE_SCAN), at.next, max(got, 0), min(got, 0));
 	cursor->next = at.next;
 	cursor->done = at.done;
-	return got;
+	return err ?: got;
 }
 CRAB_EXPORT_SYMBOL(crabtree_scan);
 
@@ -461,8 +461,7 @@ int crabtree_var_set(struct crabtree *tree, const char *name, enum crabtree_type
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_has_names(store) ? crab_verbs_put(store, &put, name, value) : -EOPNOTSUPP;
-	kapi_leave(tree, _IOC_NR(CRABTREE_PUT), 0, !err, err);
-	return err;
+	return kapi_leave(tree, _IOC_NR(CRABTREE_PUT), 0, !err, err);
 }
 CRAB_EXPORT_SYMBOL(crabtree_var_set);
 
@@ -491,7 +490,7 @@ int crabtree_var_get(struct crabtree *tree, const char *name, enum crabtree_type
 	err = -EOPNOTSUPP;
 	if (crab_store_has_names(store))
 		err = crab_verbs_get(store, NULL, &get, name, value, capacity);
-	kapi_leave(tree, _IOC_NR(CRABTREE_GET), 0, !err, err);
+	err = kapi_leave(tree, _IOC_NR(CRABTREE_GET), 0, !err, err);
 	if ((!err || err == -EMSGSIZE) && get.type != type)
 		err = -ENOMSG;
 	if (bytes)
@@ -520,8 +519,7 @@ int crabtree_var_remove(struct crabtree *tree, const char *name)
 	if (IS_ERR(store))
 		return PTR_ERR(store);
 	err = crab_store_has_names(store) ? crab_verbs_erase(store, &erase, name) : -EOPNOTSUPP;
-	kapi_leave(tree, _IOC_NR(CRABTREE_ERASE), 0, !err, err);
-	return err;
+	return kapi_leave(tree, _IOC_NR(CRABTREE_ERASE), 0, !err, err);
 }
 CRAB_EXPORT_SYMBOL(crabtree_var_remove);
 

@@ -16,7 +16,8 @@
  * serialised by the caller. A notification of bad memory holds dax_notices for reading. The
  * provider's device lock, under which its driver is unbound, is held while a region is set up, so
  * that no notification of an unbind sees an incomplete region. Before a released hold is freed,
- * dax_reap() takes and releases both, so that no notification still uses it.
+ * dax_reap() takes and releases both, so that no notification still uses it. At exit, dax_barrier
+ * waits for those that the lock does not cover.
  */
 #define pr_fmt(fmt) "crabtree: " fmt
 
@@ -86,6 +87,12 @@ struct crab_dax {
 static LIST_HEAD(dax_list);
 static DEFINE_MUTEX(dax_lock);
 static DECLARE_RWSEM(dax_notices);
+
+/*
+ * A DAX device without memory, made for the first claim. A notification runs in a read section of
+ * dax_srcu, which modules cannot name; kill_dax() of any device waits for the sections of all
+ */
+static struct dax_device *dax_barrier;
 
 /*
  * The hold of the lowest @id above @id on @dev. A notification visits the holds by their numbers,
@@ -512,6 +519,16 @@ static void dax_reap(void)
 	}
 }
 
+/* Before the first claim, so that the exit needs no memory */
+static int dax_prepare(void)
+{
+	struct dax_device *barrier = dax_barrier ?: alloc_dax(NULL, NULL);
+
+	if (!IS_ERR(barrier))
+		dax_barrier = barrier;
+	return PTR_ERR_OR_ZERO(barrier);
+}
+
 /**
  * crab_region_dax_exit() - wait until no notification runs code of this file
  *
@@ -526,6 +543,9 @@ void crab_region_dax_exit(void)
 	list_for_each_entry(dax, &dax_list, list)
 		wait_for_completion(&dax->released);
 	dax_reap();
+	/* No device has this file's operations any more: no later notification calls them */
+	kill_dax(dax_barrier);
+	put_dax(dax_barrier);
 }
 
 /**
@@ -541,10 +561,10 @@ int crab_region_dax_add(const struct crab_region_request *request,
 {
 	struct crab_region *region = crab_region_alloc_part(&dax_ops, "", request);
 	struct crab_dax *dax = kvzalloc(sizeof(*dax), GFP_KERNEL);
-	int err = -ENOMEM;
+	int err = region && dax ? dax_prepare() : -ENOMEM;
 
 	dax_reap();
-	if (!region || !dax)
+	if (err)
 		goto err_free;
 	init_completion(&dax->released);
 	dax->events = events;

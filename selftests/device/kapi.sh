@@ -111,6 +111,18 @@ removed() {
 	kapi_end
 }
 
+# the last writes find no room, and the removal ends the search for it
+removed_full() {
+	local dev
+	need_kapi
+	crabtree ram=1M
+	dev=$(device ram:1048576)
+	must store "$dev" commits names
+	kapi_begin full error=-19	# ENODEV
+	echo "remove ${dev##*/} force" >/dev/crabtree-control
+	kapi_end
+}
+
 hibernates() {
 	local dev
 	need_kapi
@@ -135,6 +147,7 @@ tests() {
 	it readonly_store "kernel: a read-only store: EROFS"
 	it damaged "kernel: a damaged store: scans go on after the quarantined range"
 	it removed "kernel: a store that is removed: a last record, then ENODEV"
+	it removed_full "kernel: a full store that is removed: ENODEV for the last writes, too"
 	it hibernates "kernel: a hibernation image is to be made: a last record, then EBUSY"
 }
 

@@ -11,7 +11,7 @@
 # shellcheck disable=SC3043
 . "$(dirname "$0")/lib.sh"
 
-PROGRAMS="abi abi32 operations operations32 blobs names commits values modify range observe limits permissions bad_input unfinished copies signals publish concurrency linear control"
+PROGRAMS="abi abi32 operations operations32 blobs names commits values modify range observe limits permissions bad_input unfinished copies signals publish concurrency linear control removal"
 SCRIPTS="regions.sh providers.sh reload.sh hostile.sh sample.sh kapi.sh tuning.sh events.sh tracing.sh power.sh"
 RESULTS=/tmp/crab-results.$$
 

@@ -466,6 +466,46 @@ TEST(open_signal, "open that waits for FORMAT: a signal ends it with EINTR")
 	long_check(shared_fd);
 }
 
+/* Kills a child in FORMAT, which waits for CHECK. True if it ended first, and the records stay */
+static bool format_and_kill(u64 step_us)
+{
+	struct crabtree_info info;
+	pthread_t thread;
+	bool running;
+	u64 value;
+	pid_t pid;
+
+	atomic_store(&check_done, false);
+	REQUIRE(pthread_create(&thread, NULL, checking, NULL), 0);
+	usleep(step_us);
+	pid = fork();
+	if (!pid) {
+		formatting(NULL);
+		_exit(0);
+	}
+	while (!atomic_load(&check_done) && dev_get(shared_fd, 1, &value) != -EBUSY)
+		usleep(100);
+	REQUIRE(kill(pid, SIGKILL), 0);
+	REQUIRE(waitpid(pid, NULL, 0), pid);
+	running = !atomic_load(&check_done);
+	REQUIRE(pthread_join(thread, NULL), 0);
+	REQUIRE(dev_info(shared_fd, &info), 0);
+	return running && info.records;
+}
+
+TEST(format_killed, "FORMAT that waits for CHECK ends when its program is killed; the store stays")
+{
+	bool ended = false;
+	int i;
+
+	shared_fd = fresh_store(8192);
+	for (i = 0; i < TRIES && !ended; i++)
+		ended = format_and_kill(fill_until(long_check, shared_fd, LONG_US) / 8);
+	EXPECT_TRUE(ended);
+	REQUIRE(dev_put(shared_fd, 1, 2), 0);
+	long_check(shared_fd);
+}
+
 static int sysfs_state(void)
 {
 	char path[64], state[32];

@@ -36,6 +36,10 @@ int kapi_error;
 module_param_named(error, kapi_error, int, 0444);
 MODULE_PARM_DESC(error, "Result of calls after the store has gone: a negative errno");
 
+bool kapi_going;
+module_param_named(going, kapi_going, bool, 0644);
+MODULE_PARM_DESC(going, "The test waits for 0 before the store goes");
+
 uuid_t kapi_identity;
 static struct crabtree *kapi_tree;
 static unsigned int kapi_good, kapi_bad;
@@ -55,6 +59,8 @@ static const struct kapi_test {
 	{ "readonly", kapi_readonly },
 	{ "damaged", kapi_damaged },
 	{ "goes", kapi_goes, kapi_goes_end },
+	{ "full", kapi_full, kapi_full_end },
+	{ "slow", kapi_slow, kapi_slow_end },
 };
 
 static const struct kapi_test *kapi_test;

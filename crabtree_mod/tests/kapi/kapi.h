@@ -40,10 +40,19 @@ void kapi_damaged(struct crabtree *tree);
 void kapi_goes(struct crabtree *tree);
 void kapi_goes_end(struct crabtree *tree);
 
+/* The same of a store that the test fills */
+void kapi_full(struct crabtree *tree);
+void kapi_full_end(struct crabtree *tree);
+
+/* A store that goes stays until the program removal ends kapi_going */
+void kapi_slow(struct crabtree *tree);
+void kapi_slow_end(struct crabtree *tree);
+
 /* Parameters of the module */
 extern char *kapi_label;
 extern uuid_t kapi_identity;	/* of the parameter uuid */
 extern unsigned int kapi_last;
 extern int kapi_error;
+extern bool kapi_going;
 
 #endif /* CRABTREE_TESTS_KAPI_H */

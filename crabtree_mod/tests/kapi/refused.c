@@ -2,8 +2,9 @@
 /*
  * This file tests the errors of a store that is read-only, and of one that goes: its region is
  * removed, or the kernel hibernates or ends. A user that is notified of that may write its last
- * record; then each call returns the error of the cause.
+ * record; then each call returns the error of the cause. In a full store, the last write does.
  */
+#include <linux/delay.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/notifier.h>
@@ -151,4 +152,88 @@ void kapi_goes_end(struct crabtree *tree)
 	EXPECT(crabtree_unregister_notifier(&refused_nb), 0);
 	EXPECT(refused_going, 1);
 	refused_all(tree, kapi_error);
+}
+
+/* A full store of names goes. No task receives a signal: no call may return -EINTR */
+
+static u8 full_value[4096];
+
+static int full_set(unsigned int i)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "full/%u", i);
+	return crabtree_var_set(refused_tree, name, CRABTREE_TYPE_BYTES, full_value,
+				sizeof(full_value));
+}
+
+static void full_commit(void)
+{
+	struct crabtree_commit_op op = {
+		CRABTREE_COMMIT_PUT, .key = (uintptr_t)"full/0", .name_bytes = 6,
+		.value = (uintptr_t)full_value, .bytes = sizeof(full_value),
+	};
+	u32 failed = 99;
+
+	EXPECT(crabtree_commit_values(refused_tree, &op, 1, &failed), kapi_error);
+	EXPECT(failed, 1);
+	EXPECT(op.status, -ECANCELED);
+}
+
+static int full_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	if (event != CRABTREE_GOING)
+		return NOTIFY_DONE;
+	refused_going++;
+	EXPECT(full_set(0), kapi_error);
+	full_commit();
+	return NOTIFY_OK;
+}
+
+static struct notifier_block full_nb = { .notifier_call = full_event };
+
+void kapi_full(struct crabtree *tree)
+{
+	unsigned int i;
+	int err = 0;
+
+	refused_tree = tree;
+	for (i = 0; !err; i++)
+		err = full_set(i);
+	EXPECT(err, -ENOSPC);
+	EXPECT(full_set(0), -ENOSPC);
+	EXPECT(crabtree_register_notifier(&full_nb), 0);
+}
+
+void kapi_full_end(struct crabtree *tree)
+{
+	EXPECT(crabtree_unregister_notifier(&full_nb), 0);
+	EXPECT(refused_going, 1);
+	EXPECT(full_set(0), kapi_error);
+}
+
+/* The user of a store that goes waits until a program has used the store, a minute at most */
+
+static int slow_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	unsigned int i;
+
+	if (event != CRABTREE_GOING)
+		return NOTIFY_DONE;
+	WRITE_ONCE(kapi_going, true);
+	for (i = 0; i < 1200 && READ_ONCE(kapi_going); i++)
+		msleep(50);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block slow_nb = { .notifier_call = slow_event };
+
+void kapi_slow(struct crabtree *tree)
+{
+	EXPECT(crabtree_register_notifier(&slow_nb), 0);
+}
+
+void kapi_slow_end(struct crabtree *tree)
+{
+	EXPECT(crabtree_unregister_notifier(&slow_nb), 0);
 }

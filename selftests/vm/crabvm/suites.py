@@ -243,7 +243,7 @@ CPU_TESTS = "operations concurrency sample.sh"
 THREAD_TESTS = CPU_TESTS + " observe linear"
 # Tests that need neither a physical region nor 32-bit programs, under every checker.
 UML_TESTS = ("abi operations blobs names commits values modify range observe limits permissions bad_input unfinished copies signals faults faults_values concurrency "
-             "linear control sample.sh kapi.sh tuning.sh events.sh tracing.sh")
+             "linear control removal sample.sh kapi.sh tuning.sh events.sh tracing.sh")
 # Tests of threads under every checker, on two processors and with preemption: user-mode Linux
 # has neither, and all other tests.
 DEBUG_TESTS = "commits concurrency"
