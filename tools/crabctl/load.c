@@ -153,18 +153,36 @@ static const struct argp argp = {
 	.children = target_child,
 };
 
-static int write_all(int fd, const char *buf, size_t len)
+/*
+ * A full disk takes a part of a line, which reads as another number: of @done bytes, cuts off those
+ * after the last line feed. But not if another program has appended to the file.
+ */
+static void cut_line(int fd, const char *buf, size_t done)
 {
-	ssize_t n;
+	off_t end = lseek(fd, 0, SEEK_CUR), whole = end - done;
+	struct stat st;
 
-	while (len) {
-		n = write(fd, buf, len);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			buf += n;
-			len -= n;
+	while (done && buf[done - 1] != '\n')
+		done--;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == end && ftruncate(fd, whole + done))
+		message("the last line of the acknowledgements is not whole");
+}
+
+/* Writes lines: 0 or a negative errno */
+static int write_lines(int fd, const char *buf, size_t len)
+{
+	size_t done = 0;
+	ssize_t n;
+	int err;
+
+	while (done < len) {
+		n = write(fd, buf + done, len - done);
+		if (n < 0 && errno != EINTR) {
+			err = -errno;
+			cut_line(fd, buf, done);
+			return err;
 		}
+		done += n > 0 ? n : 0;
 	}
 	return 0;
 }
@@ -186,7 +204,7 @@ static int acknowledge(struct load *load, uint32_t first, uint32_t end)
 		if (!load->ops[i].status)
 			len += sprintf(buf + len, "A %" PRIu64 "\n", load->lines[i]);
 	}
-	err = write_all(load->ack, buf, len);
+	err = write_lines(load->ack, buf, len);
 	return err ? fail_file(load->args->ack, err, "acknowledge") : EXIT_OK;
 }
 
