@@ -111,9 +111,13 @@ static int next_of_store(struct side *side)
 	side->more = got > 0;
 	if (got >= 0)
 		return EXIT_OK;
-	if (!item_is_known(side->kind, &side->item))
+	if (got == -ESTALE)
+		message("%s: diff: ended: " SNAPSHOT_ENDED, side->path);
+	else if (!item_is_known(side->kind, &side->item))
 		return side_failed(side, got);
-	return fail(&target, got, "diff, at %s", item_label(side->kind, &side->item, label));
+	else
+		fail(&target, got, "diff, at %s", item_label(side->kind, &side->item, label));
+	return EXIT_FAILED;
 }
 
 static int next(struct side *side)
