@@ -160,13 +160,17 @@ static bool refuse_negative(int argc, char **argv)
 	return false;
 }
 
-/* On a full disk, the differences or errors that were found are not all of them */
-static int close_stdout(int code)
+/*
+ * On a full disk, the differences or errors that were found are not all of them. Also after --help,
+ * which ends the program.
+ */
+static void close_stdout(int code, void *arg)
 {
+	(void)arg;
 	if (!fflush(stdout) && !ferror(stdout))
-		return code;
+		return;
 	perror("crabctl: standard output");
-	return code == EXIT_USAGE ? code : EXIT_FAILED;
+	_exit(code == EXIT_USAGE ? code : EXIT_FAILED);
 }
 
 /*
@@ -192,7 +196,7 @@ int main(int argc, char **argv)
 	};
 	char name[32];
 
-	if (!keep_standard())
+	if (!keep_standard() || on_exit(close_stdout, NULL))
 		return EXIT_FAILED;
 	signal(SIGXFSZ, SIG_IGN);	/* a write above the limit is an error, as on a full disk */
 	argp_err_exit_status = EXIT_USAGE;
@@ -201,5 +205,5 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args);
 	snprintf(name, sizeof(name), "crabctl %s", args.verb->name);
 	args.argv[0] = name;
-	return close_stdout(args.verb->run(&args.target, args.argc, args.argv));
+	return args.verb->run(&args.target, args.argc, args.argv);
 }

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 88
+suite 89
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -14,6 +14,7 @@ uuid=00112233-4455-6677-8899-aabbccddeeff
 t "version" 0 '^crabctl [0-9.]+$' '' "$crabctl" --version
 t "help" 0 'Exit codes: 0 done' '' "$crabctl" --help
 t "help of a verb" 0 'leaf-size' '' "$crabctl" format --help
+t "help to a full disk" 3 '' 'standard output: No space left' sh -c "exec '$crabctl' --help > /dev/full"
 
 t "format creates an image" 0 'leaves of 1024 bytes, room for' - \
 	c format --size 1M --label 'my label' --uuid $uuid
