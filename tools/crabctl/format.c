@@ -264,6 +264,14 @@ static int fail_create(const struct target *target, int err)
 	return EXIT_FAILED;
 }
 
+/* The region of an image is the name of its file: INFO has the one that it had until now */
+static void name_region(const struct target *target, struct crabtree_info *info)
+{
+	const char *slash = strrchr(target->image, '/');
+
+	snprintf(info->region, sizeof(info->region), "%s", slash ? slash + 1 : target->image);
+}
+
 static int format_new(struct target *target, struct args *args, struct crabtree_info *info)
 {
 	struct partial partial;
@@ -279,6 +287,8 @@ static int format_new(struct target *target, struct args *args, struct crabtree_
 		err = fsync(partial.file) ? -errno : partial_place(&partial, false);
 	if (err)
 		code = fail_create(target, err);
+	else if (!code)
+		name_region(target, info);
 	partial_end(&partial);
 	return code;
 }
