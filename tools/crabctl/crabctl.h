@@ -57,6 +57,8 @@ int target_close(struct target *target);
 int target_end(struct target *target, int code);
 /* Is JSON wanted of @verb, which prints none? EXIT_OK, or EXIT_USAGE after a message */
 int target_no_json(const struct target *target, const char *verb);
+/* Is an image named for @verb, which is about devices? The same */
+int target_no_image(const struct target *target, const char *verb);
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
 /* ... of a verb whose only argument is the target */
 void verb_parse_bare(struct target *target, const char *doc, int argc, char **argv);

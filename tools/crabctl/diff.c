@@ -315,6 +315,8 @@ int verb_diff(struct target *target, int argc, char **argv)
 
 	args.target = target;
 	verb_parse(&argp, argc, argv, &args);
+	if (target_no_image(target, "diff"))
+		return EXIT_USAGE;
 	code = open_side(&args.side[0]);
 	if (!code)
 		code = open_side(&args.side[1]);

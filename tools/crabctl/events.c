@@ -195,6 +195,8 @@ int verb_events(struct target *target, int argc, char **argv)
 
 	args.target = target;
 	verb_parse(&argp, argc, argv, &args);
+	if (target_no_image(target, "events"))
+		return EXIT_USAGE;
 	for (;;) {
 		look_round(&args);
 		if (is_complete(&args))

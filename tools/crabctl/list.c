@@ -94,6 +94,8 @@ int verb_list(struct target *target, int argc, char **argv)
 	glob_t found;
 
 	verb_parse_bare(target, "All devices, with state, label and region.", argc, argv);
+	if (target_no_image(target, "list"))
+		return EXIT_USAGE;
 	rows = target->json ? json_object_new_array() : NULL;
 	sysfs_glob(PATTERN, &found);
 	list_devices(found.gl_pathv, found.gl_pathc, rows);

@@ -178,6 +178,8 @@ int verb_metrics(struct target *target, int argc, char **argv)
 
 	verb_parse_bare(target, "State and counters of all devices in Prometheus' text format.",
 			argc, argv);
+	if (target_no_image(target, "metrics"))
+		return EXIT_USAGE;
 	sysfs_glob(PATTERN, &found);
 	samples = calloc(found.gl_pathc + 1, sizeof(*samples));
 	for (i = 0; samples && i < found.gl_pathc; i++)

@@ -196,7 +196,16 @@ int target_no_json(const struct target *target, const char *verb)
 {
 	if (!target->json)
 		return EXIT_OK;
-	fprintf(stderr, "crabctl: -j: %s prints no JSON\n", verb);
+	message("-j: %s prints no JSON", verb);
+	return EXIT_USAGE;
+}
+
+int target_no_image(const struct target *target, const char *verb)
+{
+	if (!target->image)
+		return EXIT_OK;
+	message("--image: %s does not use it%s", verb,
+		strcmp(verb, "diff") ? ": it is about all devices" : ": an image is file:PATH");
 	return EXIT_USAGE;
 }
 

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 53
+suite 58
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -81,3 +81,10 @@ same "the image was not touched" before i.img
 # A message is one line, and cannot command the terminal
 t "a key with control characters" 2 '' '^crabctl: get: key 1.x0a.x1b: not a number' "$crabctl" --image i.img get $'1\n\e'
 t "a path with them" 3 '' '^crabctl: no.x0a.x1b: no such file$' "$crabctl" --image $'no\n\e' get 1
+
+# An image is no device: it is not left out of account
+for words in list metrics events "region list"; do
+	# shellcheck disable=SC2086	# two words
+	usage "$words of an image" "--image: $words does not use it" $words
+done
+usage "diff of an image" '--image: diff does not use it: an image is file:PATH' diff i.img i.img
