@@ -54,12 +54,12 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1)
-			argp_error(state, "%s: one argument too many", arg);
+			arg_error(state, "%s: one argument too many", arg);
 		args->side[state->arg_num].path = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (state->arg_num < 2)
-			argp_error(state, "diff needs two stores or snapshots");
+			arg_error(state, "diff needs two stores or snapshots");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -291,8 +291,8 @@ static int same_kind(const struct side *old, const struct side *new)
 {
 	if (old->kind == new->kind)
 		return EXIT_OK;
-	fprintf(stderr, "crabctl: diff: %s has %s, %s has %s\n", old->path,
-		item_kind_name(old->kind), new->path, item_kind_name(new->kind));
+	message("diff: %s has %s, %s has %s", old->path, item_kind_name(old->kind), new->path,
+		item_kind_name(new->kind));
 	return EXIT_FAILED;
 }
 

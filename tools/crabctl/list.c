@@ -27,16 +27,16 @@ static int read_info(const char *path, struct crabtree_info *info)
 
 static void print_row(const char *path, int err, const struct crabtree_info *info)
 {
-	char bytes[32];
+	char bytes[32], label[LABEL_TEXT];
 
 	if (err) {
 		printf("%-12s %s\n", path, crabtree_strerror(err));
 		return;
 	}
 	bytes_text(info->region_bytes, bytes, sizeof(bytes));
-	printf("%-12s %-12s %-10s %-20.*s %12" PRIu64 " %.*s\n", path,
-	       crabtree_state_name(info->state), bytes, (int)sizeof(info->label),
-	       info->label[0] ? info->label : "-", (uint64_t)info->records,
+	printf("%-12s %-12s %-10s %-20s %12" PRIu64 " %.*s\n", path,
+	       crabtree_state_name(info->state), bytes,
+	       info->label[0] ? label_text(info, label) : "-", (uint64_t)info->records,
 	       (int)sizeof(info->region), info->region);
 }
 
