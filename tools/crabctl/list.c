@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl list`: one line for each /dev/crabN. A device that the
- * user may not open is shown by its files in sysfs, which all users may read.
+ * This file implements `crabctl list`: one line for each /dev/crabN. A device that cannot be opened,
+ * as without the permission for it, is shown by its files in sysfs, which all users may read.
  */
 #include "crabctl.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -80,7 +79,7 @@ static void list_devices(char **paths, size_t count, struct json_object *rows)
 		       "RECORDS", "REGION");
 	for (i = 0; i < count; i++) {
 		err = read_info(paths[i], &info);
-		columns = !err || (err == -EACCES && sysfs_info(strrchr(paths[i], '/') + 1, &info));
+		columns = !err || sysfs_info(strrchr(paths[i], '/') + 1, &info);
 		if (rows)
 			add_row(rows, paths[i], err, columns ? &info : NULL);
 		else

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 54
+suite 55
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -111,6 +111,7 @@ printf 'DEVNAME=crab0\nCRABTREE_LABEL=Gr\303\\237e\nCRABTREE_LABEL_ENC=Gr\\xc3\\
 t "its label is not escaped" 0 'crab0 +read-only +1 MiB +Größe \\ +5' '' c list
 printf '%s\n' 'CRABTREE_LABEL_ENC=\x1b[2J' > root/sys/class/crabtree/crab0/uevent
 t "nor commands the terminal" 0 'crab0 +read-only +1 MiB +.x1b.2J +5' '' c list
+FAKE_DENY=16 t "a device that is in use, too" 0 'crab0 +read-only +1 MiB +.x1b.2J +5' '' c list
 t "a device that is not there either" 0 'crab1 +.*ermission' '' c list
 json "list --json: the columns, and the error" \
 	"x[0]['state'] == 'read-only' and x[0]['records'] == 5 and 'ermission' in x[0]['error']" c list --json
