@@ -218,6 +218,8 @@ static int watch_names(struct args *args)
 		message("watch: %s: a store of names has one argument, PREFIX", args->to);
 		return EXIT_USAGE;
 	}
+	if (prefix_check("watch", prefix))
+		return EXIT_USAGE;
 	return follow_watch(args, crabtree_watch_names(args->target->ct, prefix, strlen(prefix),
 						       args->entries), true);
 }
